@@ -1,0 +1,3 @@
+module github.com/tare-bench/tare
+
+go 1.25

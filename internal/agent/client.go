@@ -1,0 +1,132 @@
+// Package agent is the host's side of the small program in each guest that
+// runs commands. Guests are not trusted: whatever comes over the wire is
+// bounded and checked, and what is wrong with it is the guest's fault.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/containerd/ttrpc"
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/agent/wire"
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// Protocol is the version of the wire that this client speaks.
+const Protocol = 1
+
+func init() {
+	// ttRPC logs every message that it did not expect, and a hostile guest
+	// sends as many as it likes.
+	logrus.SetOutput(io.Discard)
+}
+
+// Hello is what a guest says of itself.
+type Hello struct {
+	Kernel      string `json:"kernel"` // uname: sysname, release, version
+	Machine     string `json:"machine"`
+	Clocksource string `json:"clocksource,omitempty"`
+	CPUs        int    `json:"cpus"`
+	MemoryBytes uint64 `json:"memory_bytes"`
+	CPUModel    string `json:"cpu_model,omitempty"`
+	DataFS      string `json:"data_fs,omitempty"`
+}
+
+// Client talks to the agent of one guest. Its methods may be called from
+// several goroutines, Run included.
+type Client struct {
+	rpc    *ttrpc.Client
+	agent  wire.AgentClient
+	nextID atomic.Uint64
+}
+
+// Connect greets the agent at the other end of conn, which the client owns
+// from now on and closes when that fails.
+func Connect(ctx context.Context, conn net.Conn) (*Client, Hello, error) {
+	rpc := ttrpc.NewClient(conn)
+	c := &Client{rpc: rpc, agent: wire.NewAgentClient(rpc)}
+	h, err := c.agent.Hello(ctx, &wire.HelloRequest{Protocol: Protocol})
+	if err == nil && h.Protocol != Protocol {
+		err = fmt.Errorf("it speaks protocol %d, this tare %d", h.Protocol, Protocol)
+	}
+	if err != nil {
+		c.Close()
+		return nil, Hello{}, fault.Guestf("the agent does not answer as it should: %w", err)
+	}
+	return c, Hello{
+		Kernel: clip(h.Kernel), Machine: clip(h.Machine), Clocksource: clip(h.Clocksource), CPUs: int(h.Cpus),
+		MemoryBytes: h.MemoryBytes, CPUModel: clip(h.CpuModel), DataFS: clip(h.DataFs),
+	}, nil
+}
+
+// clip bounds a word that a guest says of itself.
+func clip(s string) string { return s[:min(len(s), 300)] }
+
+// Close hangs up; the agent then kills what it still runs.
+func (c *Client) Close() error { return c.rpc.Close() }
+
+// Clock relates a guest's CLOCK_MONOTONIC to the host's.
+type Clock struct {
+	Offset time.Duration // guest's clock minus the host's
+	Delay  time.Duration // round trip of the best exchange; the offset is right within half of it
+}
+
+// GuestTime returns the guest's clock, in ns, at an instant of the host's.
+func (k Clock) GuestTime(host int64) int64 { return host + int64(k.Offset) }
+
+// Clock estimates the offset from the exchange with the least delay among n.
+func (c *Client) Clock(ctx context.Context, n int) (Clock, error) {
+	best := Clock{Delay: -1}
+	for range n {
+		t0 := Monotonic()
+		now, err := c.agent.Now(ctx, &wire.NowRequest{})
+		t1 := Monotonic()
+		if err != nil {
+			return Clock{}, fault.Guestf("reading the guest's clock: %w", err)
+		}
+		if d := time.Duration(t1 - t0); best.Delay < 0 || d < best.Delay {
+			best = Clock{Offset: time.Duration(now.MonotonicNs - (t0 + (t1-t0)/2)), Delay: d}
+		}
+	}
+	return best, nil
+}
+
+// Monotonic reads the host's CLOCK_MONOTONIC in ns.
+func Monotonic() int64 { return clock(unix.CLOCK_MONOTONIC) }
+
+func clock(id int32) int64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(id, &ts); err != nil {
+		panic(err) // the vDSO's clocks do not fail
+	}
+	return ts.Nano()
+}
+
+// Signal sends a signal to the process group of the command that runs under id.
+func (c *Client) Signal(ctx context.Context, id uint64, sig unix.Signal) error {
+	if _, err := c.agent.Signal(ctx, &wire.SignalRequest{Id: id, Signal: int32(sig)}); err != nil {
+		return fault.Guestf("sending %v: %w", sig, err)
+	}
+	return nil
+}
+
+// guestError types what went wrong on the wire while a command ran.
+func guestError(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err()
+	case ctx.Err() != nil:
+		return fault.Guestf("the guest hangs: it did not report the end of the command in time")
+	case errors.Is(err, ttrpc.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
+		return fault.Guestf("the guest died or hung up while the command ran")
+	}
+	return fault.Guestf("nonsense from the guest: %w", err)
+}

@@ -1,0 +1,246 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/agent/wire"
+)
+
+// drainGrace is how long output may still come after the command has exited,
+// from children of its that outlive it, before the pipes are closed on them.
+const drainGrace = 2 * time.Second
+
+// Run starts a command at the instant asked for and streams what happens.
+// The time limit counts from the start.
+func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent_RunServer) error {
+	// ttRPC's streams may be written by one goroutine at a time.
+	var sending sync.Mutex
+	send := func(e *wire.RunEvent) error {
+		sending.Lock()
+		defer sending.Unlock()
+		return stream.Send(e)
+	}
+	cmd, err := prepare(r)
+	if err != nil {
+		now := clock(unix.CLOCK_MONOTONIC)
+		if err := send(exited(&wire.Exited{MonotonicNs: now, SpawnError: err.Error()})); err != nil {
+			return err
+		}
+		return send(done(0, 0))
+	}
+	defer cmd.close()
+
+	if wait := time.Duration(r.StartAtNs - clock(unix.CLOCK_MONOTONIC)); r.StartAtNs != 0 && wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	started := &wire.Started{MonotonicNs: clock(unix.CLOCK_MONOTONIC), RealtimeNs: clock(unix.CLOCK_REALTIME)}
+	if err := send(&wire.RunEvent{Event: &wire.RunEvent_Started{Started: started}}); err != nil {
+		return err
+	}
+	pid, ended, err := s.procs.start(cmd.path, cmd.argv, cmd.attr)
+	cmd.closeChildEnds()
+	if err != nil {
+		now := clock(unix.CLOCK_MONOTONIC)
+		if err := send(exited(&wire.Exited{MonotonicNs: now, SpawnError: fmt.Sprintf("%s: %v", cmd.path, err)})); err != nil {
+			return err
+		}
+		return send(done(0, 0))
+	}
+	s.track(r.Id, pid)
+	defer s.untrack(r.Id)
+
+	go func() { // a command that does not read its input must not block us
+		cmd.stdin.Write(r.Stdin)
+		cmd.stdin.Close()
+	}()
+	var counts [2]uint64
+	var output sync.WaitGroup
+	for i, pipe := range []*os.File{cmd.stdout, cmd.stderr} {
+		output.Add(1)
+		go func() {
+			defer output.Done()
+			counts[i] = copyOutput(pipe, r.OutputLimit, func(data []byte) error {
+				return send(&wire.RunEvent{Event: &wire.RunEvent_Output{Output: &wire.Output{Stderr: i == 1, Data: data}}})
+			})
+		}()
+	}
+
+	var timeout <-chan time.Time
+	if r.TimeoutNs > 0 {
+		timeout = time.After(time.Duration(r.TimeoutNs))
+	}
+	ex := &wire.Exited{}
+	var status exitStatus
+	for waiting := true; waiting; {
+		select {
+		case status = <-ended:
+			waiting = false
+		case <-timeout:
+			ex.TimedOut = true
+			timeout = nil
+			unix.Kill(-pid, unix.SIGKILL)
+		case <-ctx.Done():
+			unix.Kill(-pid, unix.SIGKILL)
+			<-ended
+			return ctx.Err()
+		}
+	}
+	ex.MonotonicNs, ex.RealtimeNs = status.monotonic, status.realtime
+	ex.Rusage = status.usage
+	if status.wait.Signaled() {
+		ex.Signal = int32(status.wait.Signal())
+	} else {
+		ex.Code = int32(status.wait.ExitStatus())
+	}
+	// The exit is told at once: output that still waits in pipes must not
+	// count as the command's time.
+	if err := send(exited(ex)); err != nil {
+		return err
+	}
+	unix.Kill(-pid, unix.SIGKILL) // what it left behind in its group
+	stop := time.AfterFunc(drainGrace, cmd.close)
+	output.Wait()
+	stop.Stop()
+	return send(done(counts[0], counts[1]))
+}
+
+func (s *service) track(id uint64, pid int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running[id] = pid
+}
+
+func (s *service) untrack(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.running, id)
+}
+
+func exited(e *wire.Exited) *wire.RunEvent {
+	return &wire.RunEvent{Event: &wire.RunEvent_Exited{Exited: e}}
+}
+
+func done(stdout, stderr uint64) *wire.RunEvent {
+	return &wire.RunEvent{Event: &wire.RunEvent_Done{Done: &wire.Done{StdoutBytes: stdout, StderrBytes: stderr}}}
+}
+
+// copyOutput sends what comes from pipe, up to limit bytes; the rest is read
+// and counted only, so that the command does not block on a full pipe.
+func copyOutput(pipe io.Reader, limit int64, send func([]byte) error) (total uint64) {
+	buf := make([]byte, 32<<10)
+	broken := false
+	for {
+		n, err := pipe.Read(buf)
+		keep := min(int64(n), max(limit-int64(total), 0))
+		total += uint64(n)
+		if keep > 0 && !broken {
+			broken = send(buf[:keep]) != nil
+		}
+		if err != nil {
+			return total
+		}
+	}
+}
+
+// command is what is made ready before the start instant.
+type command struct {
+	path                  string
+	argv                  []string
+	attr                  *syscall.ProcAttr
+	stdin, stdout, stderr *os.File // our ends
+	childEnds             []*os.File
+}
+
+func prepare(r *wire.RunRequest) (*command, error) {
+	if len(r.Argv) == 0 || r.Argv[0] == "" {
+		return nil, errors.New("no command given")
+	}
+	path, err := lookPath(r.Argv[0], r.Env)
+	if err != nil {
+		return nil, err
+	}
+	c := &command{path: path, argv: r.Argv}
+	if len(r.Rlimits) > 0 {
+		// Go can't set limits between fork and exec; the agent's own program
+		// sets them and then becomes the command.
+		c.path = "/proc/self/exe"
+		c.argv = limitedArgv(r.Rlimits, path, r.Argv)
+	}
+	pipe := func(childReads bool) (ours *os.File, err error) {
+		rd, wr, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		if childReads {
+			c.childEnds = append(c.childEnds, rd)
+			return wr, nil
+		}
+		c.childEnds = append(c.childEnds, wr)
+		return rd, nil
+	}
+	if c.stdin, err = pipe(true); err == nil {
+		if c.stdout, err = pipe(false); err == nil {
+			c.stderr, err = pipe(false)
+		}
+	}
+	if err != nil {
+		c.closeChildEnds()
+		c.close()
+		return nil, err
+	}
+	files := make([]uintptr, 0, 3)
+	for _, f := range c.childEnds {
+		files = append(files, f.Fd())
+	}
+	c.attr = &syscall.ProcAttr{Dir: r.Cwd, Env: r.Env, Files: files, Sys: &syscall.SysProcAttr{Setpgid: true}}
+	return c, nil
+}
+
+func (c *command) closeChildEnds() {
+	for _, f := range c.childEnds {
+		f.Close()
+	}
+}
+
+func (c *command) close() {
+	for _, f := range []*os.File{c.stdin, c.stdout, c.stderr} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// lookPath finds the program in the PATH of the environment it will get.
+func lookPath(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			path = v
+		}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		p := filepath.Join(dir, name)
+		if st, err := os.Stat(p); err == nil && !st.IsDir() && st.Mode()&0o111 != 0 {
+			return p, nil
+		}
+	}
+	return "", fmt.Errorf("%s: not found in PATH=%s", name, path)
+}

@@ -1,0 +1,131 @@
+// Package server is the agent's side of the wire: it runs commands in the
+// guest for the host. It knows nothing of what is measured.
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+
+	"github.com/containerd/ttrpc"
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/agent/wire"
+)
+
+// Protocol is the version of the wire that this agent speaks.
+const Protocol = 1
+
+// Serve answers the host on conn until the host hangs up or ctx ends. It
+// closes conn. Commands that still run then are killed.
+func Serve(ctx context.Context, conn net.Conn) error {
+	srv, err := ttrpc.NewServer()
+	if err != nil {
+		conn.Close()
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l := &oneConn{conn: conn, done: make(chan struct{})}
+	wire.RegisterAgentService(srv, &service{procs: startReaper(), running: map[uint64]int{}})
+	go func() {
+		select {
+		case <-l.done: // the host hung up
+		case <-ctx.Done():
+		}
+		srv.Close()
+	}()
+	err = srv.Serve(ctx, l)
+	if errors.Is(err, ttrpc.ErrServerClosed) {
+		err = nil
+	}
+	return err
+}
+
+// oneConn is a listener for the one connection there will ever be.
+type oneConn struct {
+	conn net.Conn
+	once sync.Once
+	done chan struct{} // closed when the connection is
+	mu   sync.Mutex
+	gave bool
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	l.mu.Lock()
+	gave := l.gave
+	l.gave = true
+	l.mu.Unlock()
+	if !gave {
+		return &watchedConn{Conn: l.conn, l: l}, nil
+	}
+	<-l.done
+	return nil, net.ErrClosed
+}
+
+func (l *oneConn) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return nil
+}
+
+func (l *oneConn) Addr() net.Addr { return l.conn.LocalAddr() }
+
+type watchedConn struct {
+	net.Conn
+	l *oneConn
+}
+
+func (c *watchedConn) Close() error {
+	c.l.Close()
+	return c.Conn.Close()
+}
+
+type service struct {
+	procs *reaper
+
+	mu      sync.Mutex
+	running map[uint64]int // request id → process group
+}
+
+func (s *service) Hello(context.Context, *wire.HelloRequest) (*wire.HelloResponse, error) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return nil, err
+	}
+	text := func(b []byte) string { return unix.ByteSliceToString(b) }
+	return &wire.HelloResponse{
+		Protocol:    Protocol,
+		Kernel:      text(u.Sysname[:]) + " " + text(u.Release[:]) + " " + text(u.Version[:]),
+		Machine:     text(u.Machine[:]),
+		Clocksource: readLine("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+		Cpus:        uint32(runtime.NumCPU()),
+		MemoryBytes: memTotal(),
+		CpuModel:    cpuModel(),
+		DataFs:      fsType("/data"),
+	}, nil
+}
+
+func (s *service) Now(context.Context, *wire.NowRequest) (*wire.NowResponse, error) {
+	return &wire.NowResponse{MonotonicNs: clock(unix.CLOCK_MONOTONIC), RealtimeNs: clock(unix.CLOCK_REALTIME)}, nil
+}
+
+func (s *service) Signal(_ context.Context, r *wire.SignalRequest) (*wire.SignalResponse, error) {
+	s.mu.Lock()
+	pgid, ok := s.running[r.Id]
+	s.mu.Unlock()
+	if !ok {
+		return nil, os.ErrProcessDone
+	}
+	return &wire.SignalResponse{}, unix.Kill(-pgid, unix.Signal(r.Signal))
+}
+
+func clock(id int32) int64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(id, &ts); err != nil {
+		return 0
+	}
+	return ts.Nano()
+}

@@ -1,0 +1,431 @@
+// Package cgroup gives every guest one control group with its limits, in
+// whatever layout the host has: version 1, version 2, or both at once.
+//
+// Freezing and killing always go through a version 2 hierarchy, which needs no
+// controller for them: unlike the old freezer, it lets a frozen process be
+// killed, so that no guest can outlive tare by being frozen.
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/containerd/cgroups/v3/cgroup1"
+	"github.com/containerd/cgroups/v3/cgroup2"
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// Prefix begins the name of every group that tare makes, so that it never
+// touches one of somebody else.
+const Prefix = "tare-"
+
+// Period is the period of a CPU cap.
+const Period = 100 * time.Millisecond
+
+// leaf is the subgroup that holds the processes that tare itself starts:
+// version 2 allows no processes in a group that has subgroups with controllers,
+// and runtimes make subgroups beside it.
+const leaf = "vmm"
+
+// Limits of a group; zero values mean no limit.
+type Limits struct {
+	CPUs        string  // list of CPUs as in cpuset.cpus, "0-1,3"
+	CPUCap      float64 // CPUs' worth of time that may be used: 0.25 is a quarter of one CPU
+	MemoryBytes int64
+}
+
+// needed are the controllers that guests' limits and probes need.
+var needed = []string{"cpu", "cpuset", "memory"}
+
+// Layout is how the host has its control groups mounted.
+type Layout struct {
+	V1   map[string]string // controller → mount point
+	V2   string            // mount point of version 2, "" when there is none
+	v2On []string          // controllers that version 2 has
+}
+
+// Mode names the layout as distributions do: v1, v2 or hybrid.
+func (l Layout) Mode() string {
+	switch {
+	case len(l.V1) == 0:
+		return "v2"
+	case l.V2 == "":
+		return "v1"
+	}
+	return "hybrid"
+}
+
+// Detect reads the layout of this mount namespace.
+func Detect() (Layout, error) {
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return Layout{}, fault.Hostf("control groups: %w", err)
+	}
+	l := parseMountinfo(string(b))
+	if l.V2 != "" {
+		b, err := os.ReadFile(filepath.Join(l.V2, "cgroup.controllers"))
+		if err != nil {
+			return Layout{}, fault.Hostf("control groups: %w", err)
+		}
+		l.v2On = strings.Fields(string(b))
+	}
+	return l, nil
+}
+
+func parseMountinfo(text string) Layout {
+	l := Layout{V1: map[string]string{}}
+	for line := range strings.Lines(text) {
+		before, after, ok := strings.Cut(line, " - ")
+		mount, super := strings.Fields(before), strings.Fields(after)
+		if !ok || len(mount) < 5 || len(super) < 3 {
+			continue
+		}
+		switch super[0] {
+		case "cgroup2":
+			if l.V2 == "" {
+				l.V2 = mount[4]
+			}
+		case "cgroup":
+			for _, option := range strings.Split(super[2], ",") {
+				if _, known := l.V1[option]; !known && option != "rw" && option != "ro" {
+					l.V1[option] = mount[4]
+				}
+			}
+		}
+	}
+	return l
+}
+
+// Missing lists the controllers that tare needs and this host does not offer.
+func (l Layout) Missing() []string {
+	var missing []string
+	for _, c := range needed {
+		if l.V1[c] == "" && !slices.Contains(l.v2On, c) {
+			missing = append(missing, c)
+		}
+	}
+	if l.V2 == "" {
+		missing = append(missing, "version 2 hierarchy")
+	}
+	return missing
+}
+
+// Check returns why guests cannot be limited on this host, or nil.
+func (l Layout) Check() error {
+	if m := l.Missing(); len(m) > 0 {
+		return fault.WithRemedy(fault.Hostf("control groups (%s): missing %s", l.Mode(), strings.Join(m, ", ")),
+			"enable them on the kernel's command line (cgroup_enable=memory) and mount them, or start tare outside of a container that hides them")
+	}
+	return nil
+}
+
+// Group is the control group of one guest. All that belongs to the guest is in
+// it or below it: its processes, the VMM's threads, helpers.
+type Group struct {
+	name   string
+	layout Layout
+	v1     cgroup1.Cgroup // nil on pure version 2
+	v2     *cgroup2.Manager
+}
+
+// New makes the group Prefix+name with its limits. The caller removes it.
+func (l Layout) New(name string, lim Limits) (*Group, error) {
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
+	g := &Group{name: Prefix + name, layout: l}
+	if err := g.create(lim); err != nil {
+		g.Remove()
+		return nil, fault.Hostf("making control group %s: %w", g.name, err)
+	}
+	return g, nil
+}
+
+func (g *Group) create(lim Limits) error {
+	path := "/" + g.name
+	if len(g.layout.V1) > 0 {
+		v1, err := cgroup1.New(cgroup1.StaticPath(path), lim.oci(), cgroup1.WithHierarchy(g.layout.subsystems))
+		if err != nil {
+			return err
+		}
+		g.v1 = v1
+		if _, err := v1.New(leaf, &specs.LinuxResources{}); err != nil {
+			return err
+		}
+	}
+	res := cgroup2.ToResources(lim.oci())
+	if len(g.layout.v2On) == 0 || g.layout.Mode() != "v2" {
+		res = &cgroup2.Resources{} // the limits are version 1's to keep
+	}
+	v2, err := cgroup2.NewManager(g.layout.V2, path, res)
+	if err != nil {
+		return err
+	}
+	g.v2 = v2
+	return os.MkdirAll(filepath.Join(g.layout.V2, path, leaf), 0o755)
+}
+
+// subsystems are the version 1 controllers that a group joins.
+func (l Layout) subsystems() ([]cgroup1.Subsystem, error) {
+	var subs []cgroup1.Subsystem
+	for _, c := range []struct {
+		name string
+		make func(root string) cgroup1.Subsystem
+	}{
+		{"cpuset", func(r string) cgroup1.Subsystem { return cgroup1.NewCpuset(r) }},
+		{"cpu", func(r string) cgroup1.Subsystem { return cgroup1.NewCpu(r) }},
+		{"cpuacct", func(r string) cgroup1.Subsystem { return cgroup1.NewCpuacct(r) }},
+		{"memory", func(r string) cgroup1.Subsystem { return cgroup1.NewMemory(r) }},
+		{"pids", func(r string) cgroup1.Subsystem { return cgroup1.NewPids(r) }},
+	} {
+		if at := l.V1[c.name]; at != "" {
+			// cpu,cpuacct may be one mount with a symbolic link for each.
+			subs = append(subs, c.make(filepath.Dir(at)))
+		}
+	}
+	return subs, nil
+}
+
+func (lim Limits) oci() *specs.LinuxResources {
+	r := &specs.LinuxResources{CPU: &specs.LinuxCPU{Cpus: lim.CPUs}}
+	if lim.CPUCap > 0 {
+		period := uint64(Period.Microseconds())
+		quota := int64(lim.CPUCap * float64(period))
+		r.CPU.Period, r.CPU.Quota = &period, &quota
+	}
+	if lim.MemoryBytes > 0 {
+		r.Memory = &specs.LinuxMemory{Limit: &lim.MemoryBytes}
+	}
+	return r
+}
+
+// Update changes the limits; zero values leave what is.
+func (g *Group) Update(lim Limits) error {
+	var err error
+	if g.v1 != nil {
+		err = g.v1.Update(lim.oci())
+	} else {
+		err = g.v2.Update(cgroup2.ToResources(lim.oci()))
+	}
+	if err != nil {
+		return fault.Hostf("changing control group %s: %w", g.name, err)
+	}
+	return nil
+}
+
+// Name is the group's path below every hierarchy's root, without a slash.
+func (g *Group) Name() string { return g.name }
+
+// ProcsFiles are the files into which a process writes "0" to enter the group.
+func (g *Group) ProcsFiles() []string {
+	var files []string
+	for _, dir := range g.dirs() {
+		files = append(files, filepath.Join(dir, leaf, "cgroup.procs"))
+	}
+	return files
+}
+
+// dirs are the group's directories, one in each hierarchy.
+func (g *Group) dirs() []string {
+	dirs := []string{filepath.Join(g.layout.V2, g.name)}
+	for _, at := range g.layout.V1 {
+		dir := filepath.Join(at, g.name)
+		if _, err := os.Stat(dir); err == nil && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// Freeze stops every process of the group and returns when they have stopped.
+func (g *Group) Freeze() error { return g.hostErr("freezing", g.v2.Freeze()) }
+
+// Thaw lets them go on.
+func (g *Group) Thaw() error { return g.hostErr("thawing", g.v2.Thaw()) }
+
+func (g *Group) hostErr(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.Hostf("%s control group %s: %w", doing, g.name, err)
+}
+
+// Processes lists the process ids in the group and below.
+func (g *Group) Processes() ([]int, error) {
+	ids, err := g.v2.Procs(true)
+	pids := make([]int, len(ids))
+	for i, id := range ids {
+		pids[i] = int(id)
+	}
+	return pids, err
+}
+
+// Usage is what a group has used since it was made.
+type Usage struct {
+	CPU              time.Duration // CPU time of everything in the group, guest and VMM
+	Periods          uint64        // cap periods in which something wanted to run
+	ThrottledPeriods uint64        // of those, the ones in which the cap bit
+	Throttled        time.Duration
+}
+
+// Usage reads the counters.
+func (g *Group) Usage() (Usage, error) {
+	var u Usage
+	stat, factor := filepath.Join(g.layout.V2, g.name, "cpu.stat"), time.Microsecond
+	values, err := readPairs(stat)
+	if err == nil {
+		u.CPU = time.Duration(values["usage_usec"]) * factor
+		u.Throttled = time.Duration(values["throttled_usec"]) * factor
+	}
+	if at := g.layout.V1["cpu"]; at != "" && err == nil {
+		values, err = readPairs(filepath.Join(at, g.name, "cpu.stat"))
+		u.Throttled = time.Duration(values["throttled_time"])
+	}
+	if at := g.layout.V1["cpuacct"]; at != "" && err == nil {
+		// A runtime may have moved processes to where only version 1 counts them.
+		var b []byte
+		if b, err = os.ReadFile(filepath.Join(at, g.name, "cpuacct.usage")); err == nil {
+			var ns uint64
+			ns, err = strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
+			u.CPU = time.Duration(ns)
+		}
+	}
+	if err != nil {
+		return Usage{}, fault.Hostf("control group %s: %w", g.name, err)
+	}
+	u.Periods, u.ThrottledPeriods = values["nr_periods"], values["nr_throttled"]
+	return u, nil
+}
+
+func readPairs(file string) (map[string]uint64, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]uint64{}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) == 2 {
+			if v, err := strconv.ParseUint(f[1], 10, 64); err == nil {
+				values[f[0]] = v
+			}
+		}
+	}
+	return values, nil
+}
+
+// removeTimeout bounds the wait for killed processes to be gone.
+const removeTimeout = 10 * time.Second
+
+// Remove kills what is in the group and removes it from every hierarchy. It
+// may be called twice.
+func (g *Group) Remove() error {
+	return removeDirs(g.dirs())
+}
+
+// removeDirs removes a group's directory in each hierarchy with all below
+// them, killing what runs there.
+func removeDirs(dirs []string) error {
+	var errs []error
+	for end := time.Now().Add(removeTimeout); ; time.Sleep(5 * time.Millisecond) {
+		errs = errs[:0]
+		for _, dir := range dirs {
+			killAll(dir)
+			if err := removeTree(dir); err != nil {
+				errs = append(errs, err)
+			}
+		}
+		if len(errs) == 0 {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fault.Hostf("removing control groups: %w", errors.Join(errs...))
+		}
+	}
+}
+
+// killAll kills everything in dir and below, frozen or not.
+func killAll(dir string) {
+	if os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0) == nil {
+		return
+	}
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return nil
+		}
+		b, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
+		for _, word := range strings.Fields(string(b)) {
+			if pid, err := strconv.Atoi(word); err == nil && pid > 0 && pid != os.Getpid() {
+				if p, err := os.FindProcess(pid); err == nil {
+					p.Kill()
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// removeTree removes cgroup directories depth first; the files in them go by themselves.
+func removeTree(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := removeTree(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Leftovers lists the directories of groups whose names begin with
+// Prefix+which, in every hierarchy.
+func (l Layout) Leftovers(which string) []string {
+	mounts := []string{l.V2}
+	for _, at := range l.V1 {
+		if !slices.Contains(mounts, at) {
+			mounts = append(mounts, at)
+		}
+	}
+	var found []string
+	for _, at := range mounts {
+		dirs, _ := filepath.Glob(filepath.Join(at, Prefix+which+"*"))
+		found = append(found, dirs...)
+	}
+	slices.Sort(found)
+	return found
+}
+
+// RemoveLeftovers kills and removes the groups of these directories.
+func RemoveLeftovers(dirs []string) error { return removeDirs(dirs) }
+
+// LastCPUs is the default CPU set for n vCPUs: the host's last CPUs, because
+// the first one serves most interrupts and tare itself.
+func LastCPUs(n int) (string, error) {
+	all := runtime.NumCPU()
+	switch {
+	case n < 1 || n > all:
+		return "", fmt.Errorf("%d vCPUs want %d CPUs, the host has %d", n, n, all)
+	case n == 1:
+		return strconv.Itoa(all - 1), nil
+	}
+	return fmt.Sprintf("%d-%d", all-n, all-1), nil
+}

@@ -1,0 +1,187 @@
+package stats
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestErrors(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	two := []float64{1, 2}
+	call := func(_ any, err error) error { return err }
+	for _, c := range []struct {
+		name string
+		err  error
+		want error
+	}{
+		{"paired: lengths", call(PairedRatio(two, []float64{1}, 0.05)), ErrLengths},
+		{"paired: one pair", call(PairedRatio([]float64{1}, []float64{2}, 0.05)), ErrTooFew},
+		{"paired: nothing", call(PairedRatio(nil, nil, 0.05)), ErrTooFew},
+		{"paired: zero", call(PairedRatio(two, []float64{0, 1}, 0.05)), ErrDomain},
+		{"paired: negative", call(PairedRatio([]float64{-1, 1}, two, 0.05)), ErrDomain},
+		{"paired: NaN", call(PairedRatio([]float64{nan, 1}, two, 0.05)), ErrDomain},
+		{"mean: Inf", call(MeanT([]float64{inf, 1}, 0.05)), ErrDomain},
+		{"mean: alpha", call(MeanT(two, 0)), ErrDomain},
+		{"mean: alpha NaN", call(MeanT(two, nan)), ErrDomain},
+		{"groups: one", call(GroupedMeanT([][]float64{two}, 0.05)), ErrTooFew},
+		{"groups: empty one", call(GroupedMeanT([][]float64{two, nil}, 0.05)), ErrTooFew},
+		{"groups differ: singles", call(GroupsDiffer([][]float64{{1}, {2}})), ErrTooFew},
+		{"Welch: one", call(Welch(two, []float64{1}, 0.05)), ErrTooFew},
+		{"Fieller: denominator near zero", call(Fieller(two, []float64{0.01, 5}, 0.05)), ErrUndefined},
+		{"Fieller: zero", call(Fieller(two, []float64{0, 5}, 0.05)), ErrDomain},
+		{"HL: nothing", call(HodgesLehmann(nil, 0.05)), ErrTooFew},
+		{"HL two: NaN", call(HodgesLehmannTwo(two, []float64{nan}, 0.05)), ErrDomain},
+		{"Holm: 1.1", call(Holm([]float64{1.1})), ErrDomain},
+		{"Holm: NaN", call(Holm([]float64{nan})), ErrDomain},
+		{"quantile: nothing", call(Quantile(nil, 0.5)), ErrTooFew},
+		{"quantile: 2", call(Quantile(two, 2)), ErrDomain},
+		{"noise floor: nothing", call(NoiseFloor(nil)), ErrTooFew},
+		{"Jain: all zero", call(Jain([]float64{0, 0})), ErrDomain},
+		{"Jain: negative", call(Jain([]float64{-1, 2})), ErrDomain},
+		{"unfairness: zero", call(Unfairness([]float64{0, 2})), ErrDomain},
+		{"Stein: n0", call(SteinN(1, 1, 1, 0.05)), ErrTooFew},
+		{"Stein: h", call(SteinN(1, 10, 0, 0.05)), ErrDomain},
+		{"Stein: h NaN", call(SteinN(1, 10, nan, 0.05)), ErrDomain},
+		{"Stein: interval", call(SteinInterval(two, 3, 0.05)), ErrTooFew},
+		{"anytime: one", call(Anytime([]float64{1}, 1, 0.05)), ErrTooFew},
+		{"anytime: rho", call(Anytime(two, 0, 0.05)), ErrDomain},
+		{"variances: sizes", call(VarianceComponents(two, []int{2, 2})), ErrLengths},
+		{"variances: one repetition", call(VarianceComponents(two, []int{2, 1})), ErrTooFew},
+		{"optimal: costs", call(OptimalReps([]float64{0, 1}, two)), ErrDomain},
+		{"steady: short", call(Steady(two)), ErrTooFew},
+		{"summary: nothing", call(Summarize(nil)), ErrTooFew},
+	} {
+		if !errors.Is(c.err, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, c.err, c.want)
+		}
+	}
+}
+
+func TestZeroVariance(t *testing.T) {
+	iv, err := PairedRatio([]float64{2.2, 2.2, 2.2, 2.2}, []float64{2, 2, 2, 2}, 0.05)
+	if err != nil || !iv.Degenerate || iv.Low != iv.High || iv.P != 0.125 {
+		t.Errorf("constant ratio: %+v, %v", iv, err)
+	}
+	near(t, "constant ratio", iv.Exp().Estimate, 1.1, 1e-12)
+	iv, err = PairedRatio([]float64{2, 2}, []float64{2, 2}, 0.05)
+	if err != nil || iv.P != 1 || !Equivalent(iv, 0.02) {
+		t.Errorf("equal values: %+v, %v", iv, err)
+	}
+	if p, err := GroupsDiffer([][]float64{{1, 1}, {1, 1}}); p != 1 || err != nil {
+		t.Errorf("equal groups: %v, %v", p, err)
+	}
+	if p, err := GroupsDiffer([][]float64{{1, 1}, {2, 2}}); p != 0 || err != nil {
+		t.Errorf("different constant groups: %v, %v", p, err)
+	}
+	s, err := Steady(slices.Repeat([]float64{7}, 20))
+	if err != nil || s.P != 1 || s.Before != 7 || s.After != 7 {
+		t.Errorf("constant series: %+v, %v", s, err)
+	}
+}
+
+// Nothing may ever be NaN or infinite: JSON has no word for it.
+func TestAlwaysFinite(t *testing.T) {
+	huge := []float64{math.MaxFloat64, 1e-300, 1, math.SmallestNonzeroFloat64}
+	tiny := []float64{1e-300, math.MaxFloat64, 1e300, 1}
+	check := func(name string, iv Interval, err error) {
+		t.Helper()
+		if err != nil && !errors.Is(err, ErrUndefined) {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, v := range []float64{iv.Estimate, iv.Low, iv.High, iv.P} {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				t.Errorf("%s: %+v", name, iv)
+			}
+		}
+	}
+	iv, err := PairedRatio(huge, tiny, 0.05)
+	check("paired", iv.Exp(), err)
+	if iv.Exp().Low <= 0 {
+		t.Errorf("a ratio's bound is positive: %+v", iv.Exp())
+	}
+	d, _ := LogRatios(huge, tiny)
+	iv, err = HodgesLehmann(d, 0.05)
+	check("HL", iv, err)
+	iv, err = HodgesLehmann([]float64{3}, 0.05)
+	check("HL of one", iv, err)
+	if iv.Estimate != 3 {
+		t.Errorf("HL of one value: %+v", iv)
+	}
+	s, err := Summarize(huge)
+	if err != nil || math.IsInf(s.Spread, 0) {
+		t.Errorf("spread: %+v, %v", s, err)
+	}
+	if j, err := Jain([]float64{1e300, 1e300, 0, 0}); err != nil || math.Abs(j-0.5) > 1e-12 {
+		t.Errorf("Jain of huge shares: %v, %v", j, err)
+	}
+}
+
+func TestDescriptions(t *testing.T) {
+	s, _ := Summarize([]float64{1.9, 5362.8, 100})
+	if s.Min != 1.9 || s.Max != 5362.8 || math.Abs(s.Spread-2822.526) > 0.001 {
+		t.Errorf("summary %+v", s)
+	}
+	if s, _ := Summarize([]float64{0, 1}); s.Spread != 0 {
+		t.Errorf("spread over zero: %v", s.Spread)
+	}
+	if j, _ := Jain([]float64{1, 0, 0, 0}); j != 0.25 {
+		t.Errorf("one has all: %v", j)
+	}
+	if j, _ := Jain([]float64{3, 3, 3}); math.Abs(j-1) > 1e-15 {
+		t.Errorf("all alike: %v", j)
+	}
+	if u, _ := Unfairness([]float64{1.1, 2.2}); math.Abs(u-2) > 1e-12 {
+		t.Errorf("unfairness: %v", u)
+	}
+	if f, _ := NoiseFloor([]float64{-0.10, 0.02, 0.01, -0.03, 0.05}); math.Abs(f-0.09) > 1e-12 {
+		t.Errorf("noise floor %v, want 0.09 (type 7)", f)
+	}
+}
+
+// The selection by counting agrees with sorting all averages and differences.
+func TestRankSelection(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 200 {
+		x, y := randomTies(rng), randomTies(rng)
+		var walsh, differences []float64
+		for i, a := range x {
+			for _, b := range x[i:] {
+				walsh = append(walsh, a/2+b/2)
+			}
+			for _, b := range y {
+				differences = append(differences, a-b)
+			}
+		}
+		iv, _ := HodgesLehmann(x, 0.05)
+		want, _ := Quantile(walsh, 0.5)
+		if iv.Estimate != want {
+			t.Fatalf("Walsh averages of %v: median %v, want %v", x, iv.Estimate, want)
+		}
+		iv, _ = HodgesLehmannTwo(x, y, 0.05)
+		if want, _ = Quantile(differences, 0.5); iv.Estimate != want {
+			t.Fatalf("differences: median %v, want %v", iv.Estimate, want)
+		}
+	}
+}
+
+func randomTies(rng *rand.Rand) []float64 {
+	x := make([]float64, 1+rng.IntN(12))
+	for i := range x {
+		x[i] = float64(rng.IntN(9)-4) / 4
+	}
+	return x
+}
+
+func TestEquivalent(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		want      bool
+	}{{-0.01, 0.01, true}, {-0.01, 0.03, false}, {-0.03, 0.01, false}, {0.001, 0.019, true}, {-1, 1, false}} {
+		if got := Equivalent(Interval{Low: c.low, High: c.high}, 0.02); got != c.want {
+			t.Errorf("%+v: got %v", c, got)
+		}
+	}
+}

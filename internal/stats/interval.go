@@ -1,0 +1,227 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Interval is an estimate with its two-sided confidence interval. The unit is
+// the input's; functions named …Ratio work on logarithms, and Exp turns their
+// result into ratios.
+type Interval struct {
+	Estimate  float64
+	Low, High float64
+	StdErr    float64 // standard error of Estimate
+	DF        float64 // degrees of freedom behind the interval
+	N         int     // values (or groups, or pairs) behind the estimate
+	// P is the two-sided p-value of "the true value is 0" (a ratio of 1).
+	P float64
+	// Degenerate says that all values were equal: the interval has no width,
+	// and P is the sign test's 2^(1-n) instead, or 1 when the estimate is 0.
+	// The measure is coarser than its noise, or there is none.
+	Degenerate bool
+}
+
+// Exp turns an interval on the logarithmic scale into one of ratios. StdErr
+// stays logarithmic. Bounds beyond the range of float64 are cut to it.
+func (iv Interval) Exp() Interval {
+	iv.Estimate = exp(iv.Estimate)
+	iv.Low, iv.High = exp(iv.Low), exp(iv.High)
+	return iv
+}
+
+// exp is never infinite, and never 0: a ratio is positive.
+func exp(v float64) float64 {
+	return max(math.SmallestNonzeroFloat64, capFinite(math.Exp(v)))
+}
+
+// LogRatios returns d_j = ln(x_j/y_j) of paired values > 0.
+func LogRatios(x, y []float64) ([]float64, error) {
+	if len(x) != len(y) {
+		return nil, fmt.Errorf("%w: %d and %d", ErrLengths, len(x), len(y))
+	}
+	if err := positive(x, 0); err != nil {
+		return nil, err
+	}
+	if err := positive(y, 0); err != nil {
+		return nil, err
+	}
+	d := make([]float64, len(x))
+	for i := range x {
+		d[i] = math.Log(x[i]) - math.Log(y[i])
+	}
+	return d, nil
+}
+
+// MeanT returns the mean of d with Student's interval mean ± t_{n-1} s/√n at
+// level 1-alpha [Student, Biometrika 1908]. It needs two values; see
+// Interval.Degenerate for values without variance.
+func MeanT(d []float64, alpha float64) (Interval, error) {
+	if err := checkAlpha(alpha); err != nil {
+		return Interval{}, err
+	}
+	if err := finite(d, 2); err != nil {
+		return Interval{}, err
+	}
+	m, v := meanVar(d)
+	n := float64(len(d))
+	return tInterval(m, math.Sqrt(v/n), n-1, len(d), alpha), nil
+}
+
+// PairedRatio returns ln R of R = exp(mean d ± t_{n-1} s/√n) with d_j =
+// ln(x_j/y_j): the ratio x/y of values that were measured side by side, so
+// that what both share (drift, a noisy hour) cancels. Exp gives the ratio.
+// It needs two pairs of positive values.
+func PairedRatio(x, y []float64, alpha float64) (Interval, error) {
+	d, err := LogRatios(x, y)
+	if err != nil {
+		return Interval{}, err
+	}
+	return MeanT(d, alpha)
+}
+
+// GroupedMeanT is MeanT over the means of groups: values of one group (the ln
+// ratios within one incarnation of a guest) share an effect, so the groups and
+// not the values are independent [Kalibera & Jones, ISMM 2013]. Every group
+// weighs the same, whatever its size. It needs two groups, none of them empty.
+func GroupedMeanT(groups [][]float64, alpha float64) (Interval, error) {
+	means := make([]float64, len(groups))
+	for i, g := range groups {
+		if err := finite(g, 1); err != nil {
+			return Interval{}, fmt.Errorf("group %d: %w", i, err)
+		}
+		means[i], _ = meanVar(g)
+	}
+	return MeanT(means, alpha)
+}
+
+// GroupsDiffer returns the p-value of the one-way analysis of variance F test
+// that all groups share one mean [Fisher 1925]. It needs two groups and more
+// values than groups. Without any variance within groups it is 1 when the
+// group means are equal too, and 0 when they differ.
+func GroupsDiffer(groups [][]float64) (float64, error) {
+	var all []float64
+	for i, g := range groups {
+		if err := finite(g, 1); err != nil {
+			return 0, fmt.Errorf("group %d: %w", i, err)
+		}
+		all = append(all, g...)
+	}
+	k, n := float64(len(groups)), float64(len(all))
+	if k < 2 || n <= k {
+		return 0, fmt.Errorf("%w: %d values in %d groups", ErrTooFew, len(all), len(groups))
+	}
+	grand, _ := meanVar(all)
+	var between, within float64
+	for _, g := range groups {
+		m, v := meanVar(g)
+		between += float64(len(g)) * (m - grand) * (m - grand)
+		within += v * float64(len(g)-1)
+	}
+	if within == 0 {
+		if between <= 1e-24*grand*grand*n {
+			return 1, nil
+		}
+		return 0, nil
+	}
+	f := between / (k - 1) / (within / (n - k))
+	return distuv.F{D1: k - 1, D2: n - k}.Survival(f), nil
+}
+
+// Welch returns the difference of means x̄-ȳ of two independent samples with
+// Welch's interval (unequal variances, Welch–Satterthwaite degrees of freedom)
+// [Welch, Biometrika 1947]. Given logarithms, Exp of it is a ratio of
+// geometric means. It needs two values in each.
+func Welch(x, y []float64, alpha float64) (Interval, error) {
+	if err := checkAlpha(alpha); err != nil {
+		return Interval{}, err
+	}
+	if err := finite(x, 2); err != nil {
+		return Interval{}, err
+	}
+	if err := finite(y, 2); err != nil {
+		return Interval{}, err
+	}
+	mx, vx := meanVar(x)
+	my, vy := meanVar(y)
+	nx, ny := float64(len(x)), float64(len(y))
+	a, b := vx/nx, vy/ny
+	df := nx + ny - 2
+	if a+b > 0 {
+		u := a / (a + b) // a share, so that tiny variances do not underflow
+		df = 1 / (u*u/(nx-1) + (1-u)*(1-u)/(ny-1))
+	}
+	return tInterval(mx-my, math.Sqrt(a+b), df, len(x)+len(y), alpha), nil
+}
+
+// Fieller returns the ratio x̄/ȳ of the arithmetic means of two independent
+// samples with Fieller's interval
+//
+//	(x̄ȳ ± sqrt((x̄ȳ)² - (x̄²-hx²)(ȳ²-hy²))) / (ȳ²-hy²),  h = t_{n-1} s/√n
+//
+// in the form of Kalibera & Jones (TR 4-12, Univ. of Kent) after Fieller
+// (J. R. Stat. Soc. B 1954). The result is a ratio already: no Exp. P is
+// Welch's for equal means. Values must be positive, two in each sample; where
+// ȳ ≤ hy the interval is unbounded and the error is ErrUndefined.
+func Fieller(x, y []float64, alpha float64) (Interval, error) {
+	if err := positive(x, 2); err != nil {
+		return Interval{}, err
+	}
+	if err := positive(y, 2); err != nil {
+		return Interval{}, err
+	}
+	diff, err := Welch(x, y, alpha)
+	if err != nil {
+		return Interval{}, err
+	}
+	ix, _ := MeanT(x, alpha)
+	iy, _ := MeanT(y, alpha)
+	mx, my := ix.Estimate, iy.Estimate
+	hx, hy := ix.High-mx, iy.High-my
+	if my <= hy {
+		return Interval{}, fmt.Errorf("%w: the denominator %v ± %v may be zero", ErrUndefined, my, hy)
+	}
+	// Divided by ȳ² throughout: a ratio of huge or tiny values keeps its digits.
+	r, gx, gy := mx/my, hx/my, hy/my
+	root := math.Sqrt(max(0, r*r-(r*r-gx*gx)*(1-gy*gy)))
+	iv := Interval{
+		Estimate: r, Low: (r - root) / (1 - gy*gy), High: (r + root) / (1 - gy*gy),
+		DF: diff.DF, N: diff.N, P: diff.P, Degenerate: diff.Degenerate,
+	}
+	iv.StdErr = (iv.High - iv.Low) / 2 / tQuantile(alpha, diff.DF)
+	return iv, nil
+}
+
+// Equivalent reports whether a ln-ratio interval lies inside ±ln(1+delta):
+// the ratio is between 1/(1+delta) and 1+delta. Given the 95 % interval it is
+// the two one-sided tests of Schuirmann (J. Pharmacokinet. 1987) at 2.5 % each,
+// stricter than the usual 90 % interval. Only this, never a missing
+// significance, is evidence that there is no difference.
+func Equivalent(ln Interval, delta float64) bool {
+	limit := math.Log1p(delta)
+	return ln.Low > -limit && ln.High < limit
+}
+
+// tInterval builds the interval est ± t_df se.
+func tInterval(est, se, df float64, n int, alpha float64) Interval {
+	iv := Interval{Estimate: est, Low: est, High: est, StdErr: se, DF: df, N: n, P: 1}
+	switch {
+	case se > 0:
+		h := tQuantile(alpha, df) * se
+		iv.Low, iv.High = capFinite(est-h), capFinite(est+h)
+		iv.P = min(1, 2*distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.CDF(-math.Abs(est)/se))
+	case est != 0:
+		iv.P = math.Pow(2, float64(1-n))
+		iv.Degenerate = true
+	default:
+		iv.Degenerate = true
+	}
+	return iv
+}
+
+// tQuantile returns the two-sided critical value of Student's t.
+func tQuantile(alpha, df float64) float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(1 - alpha/2)
+}

@@ -1,0 +1,178 @@
+package stats
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// The reasons why an estimate does not exist. Errors of this package wrap one
+// of them.
+var (
+	// ErrTooFew: the sample is smaller than the formula needs.
+	ErrTooFew = errors.New("too few values")
+	// ErrDomain: a value is NaN, infinite, or (where a logarithm or a ratio is
+	// taken) not positive; or a parameter is outside its range.
+	ErrDomain = errors.New("value outside the domain")
+	// ErrLengths: two samples that belong together differ in length.
+	ErrLengths = errors.New("samples differ in length")
+	// ErrUndefined: the values are valid, but the quantity does not exist for
+	// them, as a ratio whose denominator may be zero.
+	ErrUndefined = errors.New("undefined for these values")
+)
+
+// Summary is what articles print of a sample, in the sample's own unit.
+type Summary struct {
+	N              int
+	Min, Mean, Max float64
+	SD             float64 // sample standard deviation (n-1); 0 when N is 1
+	// Spread is Max/Min, without a unit; 0 when Min is not positive, because
+	// the ratio says nothing then.
+	Spread float64
+}
+
+// Summarize describes x. It needs one finite value at least.
+func Summarize(x []float64) (Summary, error) {
+	if err := finite(x, 1); err != nil {
+		return Summary{}, err
+	}
+	m, v := meanVar(x)
+	s := Summary{N: len(x), Min: slices.Min(x), Mean: m, Max: slices.Max(x), SD: math.Sqrt(v)}
+	if s.Min > 0 {
+		s.Spread = capFinite(s.Max / s.Min)
+	}
+	return s, nil
+}
+
+// Quantile returns the p-quantile of x (0 ≤ p ≤ 1) by definition 7 of Hyndman
+// & Fan (The American Statistician 50, 1996), R's default: linear
+// interpolation between the order statistics around 1 + (n-1)p.
+// It needs one finite value at least and leaves x as it is.
+func Quantile(x []float64, p float64) (float64, error) {
+	if err := finite(x, 1); err != nil {
+		return 0, err
+	}
+	return QuantileSorted(slices.Sorted(slices.Values(x)), p)
+}
+
+// QuantileSorted is Quantile of values that are sorted and finite already.
+func QuantileSorted(x []float64, p float64) (float64, error) {
+	if len(x) == 0 {
+		return 0, fmt.Errorf("%w: quantile of nothing", ErrTooFew)
+	}
+	if !(p >= 0 && p <= 1) {
+		return 0, fmt.Errorf("%w: quantile %v is not within 0..1", ErrDomain, p)
+	}
+	h := p * float64(len(x)-1)
+	i := int(h)
+	if i+1 >= len(x) {
+		return x[len(x)-1], nil
+	}
+	f := h - float64(i)
+	return x[i]*(1-f) + x[i+1]*f, nil
+}
+
+// NoiseFloor returns the 95th percentile (Quantile, definition 7) of |d| over
+// A/A pairs, where d are ln ratios of two arms that are the same thing. The
+// result is a ln ratio too; 100*(exp(f)-1) is the floor in percent.
+//
+// It is the spread of single pairs, and so does not shrink with their number:
+// held against the mean effect of n pairs it is conservative by about sqrt(n).
+// That is meant: such an effect is smaller than what one more look at the same
+// thing shows by itself.
+func NoiseFloor(d []float64) (float64, error) {
+	abs := make([]float64, len(d))
+	for i, v := range d {
+		abs[i] = math.Abs(v)
+	}
+	return Quantile(abs, 0.95)
+}
+
+// Jain returns the fairness index (Σx)²/(nΣx²) of the shares x ≥ 0 [Jain, Chiu
+// & Hawe, DEC-TR-301, 1984]: 1 when all are equal, 1/n when one has all.
+func Jain(x []float64) (float64, error) {
+	if err := finite(x, 1); err != nil {
+		return 0, err
+	}
+	top := slices.Max(x)
+	if slices.Min(x) < 0 || top == 0 {
+		return 0, fmt.Errorf("%w: shares must not be negative, nor all zero", ErrDomain)
+	}
+	var sum, sq float64
+	for _, v := range x {
+		v /= top // keeps the squares finite
+		sum += v
+		sq += v * v
+	}
+	return sum * sum / (float64(len(x)) * sq), nil
+}
+
+// Unfairness returns max s / min s of the slowdowns s = T_shared/T_alone > 0
+// [Mutlu & Moscibroda, MICRO 2007]: 1 when all are slowed alike.
+func Unfairness(s []float64) (float64, error) {
+	if err := positive(s, 1); err != nil {
+		return 0, err
+	}
+	return capFinite(slices.Max(s) / slices.Min(s)), nil
+}
+
+// meanVar returns the mean and the sample variance (n-1) by two passes. A
+// variance within the rounding error of the mean is zero.
+func meanVar(x []float64) (mean, variance float64) {
+	n := float64(len(x))
+	for _, v := range x {
+		mean += v / n
+	}
+	if len(x) < 2 {
+		return mean, 0
+	}
+	var sq, rest float64
+	for _, v := range x {
+		sq += (v - mean) * (v - mean)
+		rest += v - mean
+	}
+	variance = max(0, sq-rest*rest/n) / (n - 1)
+	if math.Sqrt(variance) <= 1e-13*math.Abs(mean) {
+		variance = 0
+	}
+	return mean + rest/n, variance
+}
+
+// finite fails unless x has n values at least and all are finite.
+func finite(x []float64, n int) error {
+	if len(x) < n {
+		return fmt.Errorf("%w: %d, needs %d", ErrTooFew, len(x), n)
+	}
+	for i, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%w: value %d is %v", ErrDomain, i, v)
+		}
+	}
+	return nil
+}
+
+// positive is finite, and all values > 0.
+func positive(x []float64, n int) error {
+	if err := finite(x, n); err != nil {
+		return err
+	}
+	for i, v := range x {
+		if v <= 0 {
+			return fmt.Errorf("%w: value %d is %v, not positive", ErrDomain, i, v)
+		}
+	}
+	return nil
+}
+
+func checkAlpha(alpha float64) error {
+	if !(alpha > 0 && alpha < 1) {
+		return fmt.Errorf("%w: alpha %v is not between 0 and 1", ErrDomain, alpha)
+	}
+	return nil
+}
+
+// capFinite keeps a number that left the range of float64 inside it.
+func capFinite(v float64) float64 {
+	return max(-math.MaxFloat64, min(math.MaxFloat64, v))
+}

@@ -1,0 +1,279 @@
+package image
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// epoch is the time that tools are told a build happens at, so that two builds
+// of the same packages differ as little as possible: 2024-01-01.
+const epoch = "1704067200"
+
+// debsHook runs in the finished tree with apt still set up for it. It fetches
+// the kernel and its source without installing them, and has the tree's own
+// depmod index the modules. $1 is the tree; TARE_DEBS is where the results go.
+const debsHook = `set -eu
+export APT_CONFIG="$MMDEBSTRAP_APT_CONFIG"
+cd "$TARE_DEBS"
+apt-get download "$TARE_KERNEL" "$TARE_SOURCE"
+image=$(dpkg-deb -f "$TARE_KERNEL"_*.deb Depends | tr ', ' '\n\n' | grep -m1 '^linux-image-[0-9]')
+apt-get download "$image"
+mkdir "$1/tare-kernel"
+dpkg-deb -x "$image"_*.deb "$1/tare-kernel"
+chroot "$1" depmod -b /tare-kernel "${image#linux-image-}"
+mv "$1/tare-kernel" "$TARE_DEBS/kernel"
+echo "${image#linux-image-}" >"$TARE_DEBS/version"
+`
+
+// bootstrap makes the tree with mmdebstrap and leaves the kernel's packages in
+// debs. lock is held by mmdebstrap as long as it lives.
+func bootstrap(ctx context.Context, log func(string), r Recipe, tree, debs string, lock *os.File) error {
+	if err := os.Mkdir(debs, 0o755); err != nil {
+		return fault.Hostf("building the image: %w", err)
+	}
+	conf := filepath.Join(debs, "apt.conf")
+	if err := os.WriteFile(conf, hostAptConf(ctx), 0o600); err != nil {
+		return fault.Hostf("building the image: %w", err)
+	}
+	args := []string{
+		"--mode=root", "--format=directory", "--variant=minbase", "--architectures=" + r.Arch,
+		"--include=" + strings.Join(r.Packages, ","),
+		"--aptopt=" + conf, `--aptopt=Acquire::Languages "none"`, `--aptopt=Acquire::Retries "3"`,
+		"--customize-hook=" + debsHook,
+	}
+	for _, p := range r.Exclude {
+		args = append(args, "--dpkgopt=path-exclude="+p)
+	}
+	for _, p := range r.Include {
+		args = append(args, "--dpkgopt=path-include="+p)
+	}
+	args = append(args, r.Suite, tree)
+	args = append(args, hostSources("/etc/apt", r.Suite)...)
+	err := run(ctx, log, command{name: "mmdebstrap", args: args, keep: []*os.File{lock}, env: []string{
+		"SOURCE_DATE_EPOCH=" + epoch, "TARE_DEBS=" + debs, "TARE_KERNEL=" + r.Kernel, "TARE_SOURCE=" + r.Source,
+	}})
+	if err != nil {
+		return err
+	}
+	if err := neutralize(tree); err != nil {
+		return fault.Hostf("building the image: %w", err)
+	}
+	return nil
+}
+
+// neutralize takes out of the tree what came from this host and makes the mount
+// points and files that every driver expects.
+func neutralize(tree string) error {
+	in := func(p string) string { return filepath.Join(tree, p) }
+	for _, dir := range []string{"etc/apt/sources.list.d", "var/lib/apt/lists", "var/cache/apt", "var/cache/debconf", "var/log"} {
+		if err := os.RemoveAll(in(dir)); err != nil {
+			return err
+		}
+	}
+	for _, file := range []string{
+		"etc/apt/sources.list", "etc/apt/apt.conf.d/99mmdebstrap", "etc/dpkg/dpkg.cfg.d/99mmdebstrap",
+		"etc/resolv.conf", "etc/hostname", "etc/machine-id",
+	} {
+		if err := os.RemoveAll(in(file)); err != nil {
+			return err
+		}
+	}
+	for dir, mode := range map[string]os.FileMode{
+		DataPath: 0o755, "proc": 0o555, "sys": 0o555, "dev": 0o755, "dev/shm": 0o1777, "dev/pts": 0o755,
+		"tmp": 0o1777, "run": 0o755, "var/tmp": 0o1777, "var/log": 0o755, SourcePath: 0o755, "root": 0o755,
+		"etc/apt/sources.list.d": 0o755, "var/lib/apt/lists": 0o755, "var/cache/apt": 0o755, "var/cache/debconf": 0o755,
+	} {
+		if err := os.MkdirAll(in(dir), 0o755); err != nil {
+			return err
+		}
+		m := mode.Perm()
+		if mode&0o1000 != 0 {
+			m |= os.ModeSticky
+		}
+		if err := os.Chmod(in(dir), m); err != nil {
+			return err
+		}
+	}
+	for file, text := range map[string]string{
+		"etc/hostname": "tare\n", "etc/hosts": "127.0.0.1 localhost tare\n::1 localhost\n",
+		"etc/resolv.conf": "", "etc/machine-id": "",
+	} {
+		if err := os.WriteFile(in(file), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(in(AgentPath), nil, 0o755); err != nil {
+		return err
+	}
+	return os.Chmod(in(AgentPath), 0o755)
+}
+
+// hostAptConf returns the host's apt settings for reaching its mirrors: proxies,
+// time-outs, what to make of dates. They serve the build and are not kept.
+func hostAptConf(ctx context.Context) []byte {
+	out, err := exec.CommandContext(ctx, "apt-config", "dump", "--no-empty").Output()
+	if err != nil {
+		return nil // no settings
+	}
+	var keep []string
+	for _, line := range strings.Split(string(out), "\n") {
+		key, _, _ := strings.Cut(strings.ToLower(line), " ")
+		for _, p := range []string{"acquire::http::", "acquire::https::", "acquire::check-", "acquire::max-", "acquire::force", "acquire::queue-mode", "acquire::by-hash"} {
+			if strings.HasPrefix(key, p) {
+				keep = append(keep, line)
+			}
+		}
+	}
+	keep = append(keep, `Dir::Etc::netrc "/etc/apt/auth.conf";`, `Dir::Etc::netrcparts "/etc/apt/auth.conf.d";`)
+	return []byte(strings.Join(keep, "\n") + "\n")
+}
+
+// hostSources returns one-line apt sources of the Debian archive for suite: the
+// host's own where it has them, so that its mirror is used, and Debian's
+// otherwise. Other archives that the host uses are left out: the image is to be
+// the same everywhere.
+func hostSources(etcApt, suite string) []string {
+	var found []string
+	files, _ := filepath.Glob(filepath.Join(etcApt, "sources.list.d", "*"))
+	for _, file := range append([]string{filepath.Join(etcApt, "sources.list")}, files...) {
+		switch filepath.Ext(file) {
+		case ".list":
+			found = append(found, listSources(file, suite)...)
+		case ".sources":
+			found = append(found, deb822Sources(file, suite)...)
+		}
+	}
+	slices.Sort(found)
+	found = slices.Compact(found)
+	if slices.ContainsFunc(found, func(s string) bool { return strings.Contains(s, " "+suite+" ") }) {
+		return found
+	}
+	return []string{
+		sourceLine("", "http://deb.debian.org/debian", suite),
+		sourceLine("", "http://deb.debian.org/debian", suite+"-updates"),
+		sourceLine("", "http://deb.debian.org/debian-security", suite+"-security"),
+	}
+}
+
+// keyring is where Debian's keys are on a Debian host, and on others with
+// debian-archive-keyring installed.
+const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+func sourceLine(options, uri, suite string) string {
+	if options == "" {
+		if _, err := os.Stat(keyring); err == nil {
+			options = "signed-by=" + keyring
+		}
+	}
+	if options != "" {
+		options = "[" + options + "] "
+	}
+	return fmt.Sprintf("deb %s%s %s main", options, uri, suite)
+}
+
+// isDebian tells the Debian archive and its mirrors from others by suite,
+// component and the end of the address.
+func isDebian(uri, entrySuite, suite string, components []string) bool {
+	if !slices.Contains([]string{suite, suite + "-updates", suite + "-security"}, entrySuite) || !slices.Contains(components, "main") {
+		return false
+	}
+	u, err := url.Parse(uri)
+	if err != nil {
+		return false
+	}
+	base := strings.TrimSuffix(path.Base(strings.TrimRight(u.Path, "/")), ".list") // mirror+file:/etc/apt/mirrors/debian.list
+	return base == "debian" || base == "debian-security"
+}
+
+// listSources reads the entries of a file in the one-line format.
+func listSources(file, suite string) []string {
+	var out []string
+	for _, line := range readText(file) {
+		line, _, _ = strings.Cut(line, "#")
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "deb ")
+		if !ok {
+			continue
+		}
+		options := ""
+		if rest = strings.TrimSpace(rest); strings.HasPrefix(rest, "[") {
+			options, rest, _ = strings.Cut(rest[1:], "]")
+		}
+		f := strings.Fields(rest)
+		if len(f) >= 3 && isDebian(f[0], f[1], suite, f[2:]) {
+			out = append(out, sourceLine(keepOptions(strings.Fields(options)), f[0], f[1]))
+		}
+	}
+	return out
+}
+
+// keepOptions keeps the options that say how an archive is trusted.
+func keepOptions(options []string) string {
+	return strings.Join(slices.DeleteFunc(options, func(o string) bool {
+		name, _, _ := strings.Cut(o, "=")
+		return name != "signed-by" && name != "trusted" && name != "check-valid-until"
+	}), " ")
+}
+
+// deb822Sources reads the entries of a file in the deb822 format.
+func deb822Sources(file, suite string) []string {
+	var out []string
+	fields := map[string]string{}
+	last := ""
+	flush := func() {
+		var options []string
+		if s := fields["signed-by"]; strings.HasPrefix(s, "/") {
+			options = append(options, "signed-by="+strings.Join(strings.Fields(s), ","))
+		}
+		if s := fields["trusted"]; s != "" {
+			options = append(options, "trusted="+s)
+		}
+		if slices.Contains(strings.Fields(fields["types"]), "deb") && !strings.EqualFold(fields["enabled"], "no") {
+			for _, uri := range strings.Fields(fields["uris"]) {
+				for _, s := range strings.Fields(fields["suites"]) {
+					if isDebian(uri, s, suite, strings.Fields(fields["components"])) {
+						out = append(out, sourceLine(strings.Join(options, " "), uri, s))
+					}
+				}
+			}
+		}
+		clear(fields)
+	}
+	for _, line := range readText(file) {
+		switch {
+		case strings.HasPrefix(line, "#"):
+		case strings.TrimSpace(line) == "":
+			flush()
+		case line[0] == ' ' || line[0] == '\t':
+			fields[last] += " " + strings.TrimSpace(line)
+		default:
+			name, value, _ := strings.Cut(line, ":")
+			last = strings.ToLower(name)
+			fields[last] = strings.TrimSpace(value)
+		}
+	}
+	flush()
+	return out
+}
+
+func readText(file string) []string {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var lines []string
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		lines = append(lines, sc.Text())
+	}
+	return lines
+}

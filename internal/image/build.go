@@ -1,0 +1,283 @@
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+const (
+	tempPrefix = ".build-" // directories of unfinished builds
+	lockName   = ".lock"   // held while building or pruning
+	needBytes  = 4 << 30   // what a build takes at its widest, with slack
+)
+
+// Options says where and what to build.
+type Options struct {
+	CacheDir string
+	Recipe   *Recipe           // nil: Base()
+	Log      func(line string) // progress and the tools' output; may be nil
+}
+
+// Build returns the recipe's image, building it first if the cache does not have
+// it. It needs root, a Debian mirror and some minutes. Two builds at once wait
+// for one another. A build that is cancelled or fails leaves nothing; what a
+// killed one left is removed by the next.
+func Build(ctx context.Context, o Options) (*Image, error) {
+	r := Base()
+	if o.Recipe != nil {
+		r = *o.Recipe
+	}
+	log := o.Log
+	if log == nil {
+		log = func(string) {}
+	}
+	if img, err := OpenRecipe(o.CacheDir, r); err == nil {
+		return img, nil
+	}
+	if os.Geteuid() != 0 {
+		return nil, fault.WithRemedy(fault.Hostf("building the image needs root"), "run the command with sudo")
+	}
+	if err := needTools(); err != nil {
+		return nil, err
+	}
+	cache, err := filepath.Abs(o.CacheDir)
+	if err == nil {
+		err = os.MkdirAll(cache, 0o755)
+	}
+	if err != nil {
+		return nil, fault.Hostf("image cache: %w", err)
+	}
+	lock, err := lockCache(ctx, cache, log)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+
+	// Another build may have made it meanwhile.
+	img, err := OpenRecipe(cache, r)
+	if err == nil {
+		return img, nil
+	}
+	dir := filepath.Join(cache, r.dirName())
+	if !errors.Is(err, ErrNotBuilt) {
+		log("building again: " + err.Error())
+		if err := removeTree(dir, false); err != nil {
+			return nil, err
+		}
+	}
+	if err := removeLeftovers(cache); err != nil {
+		return nil, err
+	}
+	if err := checkSpace(cache); err != nil {
+		return nil, err
+	}
+	temp, err := os.MkdirTemp(cache, tempPrefix)
+	if err == nil {
+		err = os.Chmod(temp, 0o755) // apt's downloads run as a user of their own
+	}
+	if err != nil {
+		return nil, fault.Hostf("image cache: %w", err)
+	}
+	if err := buildIn(ctx, temp, r, log, lock); err != nil {
+		return nil, errors.Join(err, removeTree(temp, true))
+	}
+	if err := os.Rename(temp, dir); err != nil {
+		return nil, errors.Join(fault.Hostf("image cache: %w", err), removeTree(temp, true))
+	}
+	return OpenRecipe(cache, r)
+}
+
+// buildIn makes all of an image in dir.
+func buildIn(ctx context.Context, dir string, r Recipe, log func(string), lock *os.File) error {
+	start := time.Now()
+	key := r.Key()
+	tree, debs, disk := filepath.Join(dir, "tree"), filepath.Join(dir, "debs"), filepath.Join(dir, "disk.ext4")
+
+	log("installing the packages")
+	if err := bootstrap(ctx, log, r, tree, debs, lock); err != nil {
+		return err
+	}
+	log("taking the kernel apart")
+	version, err := takeKernel(ctx, debs, filepath.Join(dir, "kernel"))
+	if err != nil {
+		return err
+	}
+	log(fmt.Sprintf("cutting the kernel source into %d pieces", r.Pieces))
+	if err := splitSource(ctx, debs, r, filepath.Join(tree, SourcePath)); err != nil {
+		return err
+	}
+	if err := removeTree(debs, true); err != nil {
+		return err
+	}
+	log("writing the disk image")
+	if err := makeDisk(ctx, log, tree, disk, key); err != nil {
+		return err
+	}
+	sum, err := sha256File(disk)
+	if err != nil {
+		return fault.Hostf("disk image: %w", err)
+	}
+	st, err := os.Stat(disk)
+	if err != nil {
+		return fault.Hostf("disk image: %w", err)
+	}
+	pkgs, err := readPackages(tree)
+	if err != nil {
+		return err
+	}
+	took := time.Since(start)
+	m, err := json.MarshalIndent(Manifest{
+		Format: formatVersion, Key: key, Recipe: r, KernelVersion: version, Packages: pkgs,
+		Built: start.UTC().Truncate(time.Second), BuildSeconds: took.Round(time.Second).Seconds(),
+		DiskBytes: st.Size(), DiskSHA256: sum,
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), append(m, '\n'), 0o644); err != nil {
+		return fault.Hostf("image: %w", err)
+	}
+	syscall.Sync() // before the rename makes it valid
+	if _, err := open(dir, key); err != nil {
+		return err
+	}
+	log(fmt.Sprintf("built in %s", took.Round(time.Second)))
+	return nil
+}
+
+// splitSource cuts the archive in the source's package into the pieces.
+func splitSource(ctx context.Context, debs string, r Recipe, dir string) error {
+	found, err := filepath.Glob(filepath.Join(debs, r.Source+"_*.deb"))
+	if err != nil || len(found) != 1 {
+		return fault.Hostf("kernel source: no package %s was downloaded", r.Source)
+	}
+	unpacked := filepath.Join(debs, "source")
+	nop := func(string) {}
+	if err := run(ctx, nop, command{name: "dpkg-deb", args: []string{"-x", found[0], unpacked}}); err != nil {
+		return err
+	}
+	archive := filepath.Join(unpacked, "usr/src", r.Source+".tar.xz")
+	err = splitTar(ctx, func() (io.ReadCloser, error) {
+		return pipe(ctx, nil, "xz", "-dc", "-T0", archive)
+	}, r.Pieces, dir)
+	if err != nil && fault.KindOf(err) != fault.Host {
+		return explain(fmt.Errorf("kernel source: %w", err), nil)
+	}
+	return err
+}
+
+// lockCache waits until no other build works in the cache.
+func lockCache(ctx context.Context, cache string, log func(string)) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(cache, lockName), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fault.Hostf("image cache: %w", err)
+	}
+	for told := false; ; {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			f.Close()
+			return nil, fault.Hostf("image cache: lock %s: %w", f.Name(), err)
+		}
+		if !told {
+			log("waiting for another build in " + cache)
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, context.Cause(ctx)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// removeLeftovers removes what killed builds left. Call it with the lock held.
+func removeLeftovers(cache string) error {
+	entries, err := os.ReadDir(cache)
+	if err != nil {
+		return fault.Hostf("image cache: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), tempPrefix) {
+			if err := removeTree(filepath.Join(cache, e.Name()), true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkSpace(cache string) error {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(cache, &st); err != nil {
+		return fault.Hostf("image cache: %w", err)
+	}
+	if free := int64(st.Bavail) * st.Bsize; free < needBytes {
+		return fault.WithRemedy(fault.Hostf("%s has %.1f GB free, building the image needs %.1f", cache, float64(free)/1e9, float64(needBytes)/1e9),
+			"free some space, or put the image cache on another disk")
+	}
+	return nil
+}
+
+// Cached is an image directory that the cache has.
+type Cached struct {
+	Dir      string
+	Manifest Manifest // zero where the directory is damaged
+}
+
+// List returns the images in the cache, oldest first.
+func List(cacheDir string) ([]Cached, error) {
+	found, err := filepath.Glob(filepath.Join(cacheDir, "*", "manifest.json"))
+	if err != nil {
+		return nil, fault.Hostf("image cache: %w", err)
+	}
+	var list []Cached
+	for _, f := range found {
+		if dir := filepath.Dir(f); !strings.HasPrefix(filepath.Base(dir), tempPrefix) {
+			m, _ := readManifest(dir)
+			list = append(list, Cached{Dir: dir, Manifest: m})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Cached) int { return a.Manifest.Built.Compare(b.Manifest.Built) })
+	return list, nil
+}
+
+// Prune removes every image but those of the recipes to keep, and what killed
+// builds left, and returns the directories removed. An image that something is
+// mounted from or on is refused. It waits for a build that runs.
+func Prune(ctx context.Context, cacheDir string, keep ...Recipe) ([]string, error) {
+	list, err := List(cacheDir)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	lock, err := lockCache(ctx, cacheDir, func(string) {})
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	var removed []string
+	for _, c := range list {
+		if slices.ContainsFunc(keep, func(r Recipe) bool { return r.dirName() == filepath.Base(c.Dir) }) {
+			continue
+		}
+		if err := removeTree(c.Dir, false); err != nil {
+			return removed, err
+		}
+		removed = append(removed, c.Dir)
+	}
+	return removed, removeLeftovers(cacheDir)
+}

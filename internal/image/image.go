@@ -1,0 +1,275 @@
+// Package image builds the one userland that every arm of a measurement runs:
+// a Debian tree with the workloads' tools, the same tree as a disk image, and a
+// kernel with an initramfs for guests that boot their own.
+//
+// An image is made once from a [Recipe] and kept in a cache directory under the
+// recipe's key. It is complete or absent: a build works in a directory of its
+// own beside it and renames that at the end. Nothing changes an image
+// afterwards, but for the initramfs files that [Image.Initramfs] adds; drivers
+// use the tree and the disk read-only, many at a time.
+//
+//	CACHE/bookworm-base-0123456789ab/
+//	    manifest.json         recipe, package versions, sizes
+//	    tree/                 the root file system
+//	    tree/opt/tare/kernel  the kernel source in pieces, see MANIFEST there
+//	    disk.ext4             the same tree as an ext4 file system, no journal
+//	    kernel/vmlinuz        Debian's cloud kernel
+//	    kernel/vmlinux        the same, uncompressed, where it could be had
+//	    kernel/modules/       its modules, with modules.dep
+//	    initramfs/            one file for each agent and set of modules
+package image
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// AgentPath is where the tree has an empty file for the agent's binary to be
+// bind-mounted over, and DataPath an empty directory for a data volume.
+const (
+	AgentPath = "/tare-agent"
+	DataPath  = "/data"
+	// SourcePath is where the tree has the pieces of the kernel source.
+	SourcePath = "/opt/tare/kernel"
+)
+
+// toolDirs is the PATH that commands in a guest are started with.
+var toolDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+
+// ErrNotBuilt is in the chain of Open's error when the cache has no image.
+var ErrNotBuilt = errors.New("the image is not built yet")
+
+// Manifest is what the build recorded, in manifest.json.
+type Manifest struct {
+	Format        int               `json:"format"`
+	Key           string            `json:"key"`
+	Recipe        Recipe            `json:"recipe"`
+	KernelVersion string            `json:"kernel_version"`
+	Packages      map[string]string `json:"packages"`
+	Built         time.Time         `json:"built"`
+	BuildSeconds  float64           `json:"build_seconds"`
+	DiskBytes     int64             `json:"disk_bytes"`
+	DiskSHA256    string            `json:"disk_sha256"`
+}
+
+// Image is a complete image in the cache. Its paths are absolute.
+type Image struct {
+	Dir           string // everything below is in it
+	Key           string
+	Tree          string // root file system directory; use it read-only
+	Disk          string // ext4 image; use it read-only
+	Kernel        string // vmlinuz
+	Vmlinux       string // uncompressed kernel, or "" where there is none
+	KernelVersion string // as uname -r prints it
+	Modules       string // directory of modules.dep
+	Manifest      Manifest
+}
+
+// Open returns the image of the base recipe if the cache has it. It is cheap:
+// it looks at the files' presence and sizes, and does not read them.
+func Open(cacheDir string) (*Image, error) { return OpenRecipe(cacheDir, Base()) }
+
+// OpenRecipe is Open for another recipe.
+func OpenRecipe(cacheDir string, r Recipe) (*Image, error) {
+	cacheDir, err := filepath.Abs(cacheDir)
+	if err != nil {
+		return nil, fault.Hostf("image cache: %w", err)
+	}
+	dir := filepath.Join(cacheDir, r.dirName())
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.WithRemedy(fault.Hostf("%w (looked for %s)", ErrNotBuilt, dir), "build it, as root")
+	}
+	return open(dir, r.Key())
+}
+
+func open(dir, key string) (*Image, error) {
+	img := &Image{
+		Dir: dir, Key: key,
+		Tree:    filepath.Join(dir, "tree"),
+		Disk:    filepath.Join(dir, "disk.ext4"),
+		Kernel:  filepath.Join(dir, "kernel", "vmlinuz"),
+		Vmlinux: filepath.Join(dir, "kernel", "vmlinux"),
+		Modules: filepath.Join(dir, "kernel", "modules"),
+	}
+	m, err := readManifest(dir)
+	if err != nil {
+		return nil, damaged(dir, err)
+	}
+	img.Manifest, img.KernelVersion = m, m.KernelVersion
+	if _, err := os.Stat(img.Vmlinux); err != nil {
+		img.Vmlinux = ""
+	}
+	if err := img.check(); err != nil {
+		return nil, damaged(dir, err)
+	}
+	return img, nil
+}
+
+func damaged(dir string, err error) error {
+	return fault.WithRemedy(fault.Hostf("image %s is damaged: %w", dir, err), "remove that directory and build the image again")
+}
+
+func readManifest(dir string) (Manifest, error) {
+	var m Manifest
+	b, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+	if err != nil {
+		return m, err
+	}
+	if err := json.Unmarshal(b, &m); err != nil {
+		return m, fmt.Errorf("manifest.json: %w", err)
+	}
+	return m, nil
+}
+
+// check finds what is missing without reading whole files.
+func (i *Image) check() error {
+	m := i.Manifest
+	if m.Key != i.Key || m.Recipe.Key() != i.Key {
+		return errors.New("manifest.json belongs to another recipe")
+	}
+	st, err := os.Stat(i.Disk)
+	if err != nil {
+		return err
+	}
+	if st.Size() != m.DiskBytes {
+		return fmt.Errorf("disk.ext4 has %d bytes, the manifest says %d", st.Size(), m.DiskBytes)
+	}
+	need := []string{i.Kernel, filepath.Join(i.Modules, "modules.dep"), filepath.Join(i.Tree, AgentPath)}
+	for n := range m.Recipe.Pieces {
+		need = append(need, filepath.Join(i.Tree, SourcePath, pieceName(n)))
+	}
+	for _, p := range need {
+		if _, err := os.Stat(p); err != nil {
+			return err
+		}
+	}
+	if missing := i.MissingTools([]string{"sh", "bash"}); len(missing) > 0 {
+		return fmt.Errorf("the tree has no %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// Verify checks that the image is complete and that its disk is, byte for byte,
+// the one that was built.
+func (i *Image) Verify() error {
+	if err := i.check(); err != nil {
+		return damaged(i.Dir, err)
+	}
+	sum, err := sha256File(i.Disk)
+	if err != nil {
+		return damaged(i.Dir, err)
+	}
+	if sum != i.Manifest.DiskSHA256 {
+		return damaged(i.Dir, errors.New("disk.ext4 was changed after it was built"))
+	}
+	return nil
+}
+
+// Packages returns the versions of the packages installed in the tree, as the
+// tree's own dpkg status has them.
+func (i *Image) Packages() (map[string]string, error) { return readPackages(i.Tree) }
+
+func readPackages(tree string) (map[string]string, error) {
+	f, err := os.Open(filepath.Join(tree, "var/lib/dpkg/status"))
+	if err != nil {
+		return nil, fault.Hostf("packages of the image: %w", err)
+	}
+	defer f.Close()
+	pkgs := map[string]string{}
+	var name, version, status string
+	flush := func() {
+		if name != "" && strings.HasSuffix(status, " installed") {
+			pkgs[name] = version
+		}
+		name, version, status = "", "", ""
+	}
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		line := sc.Text()
+		if line == "" {
+			flush()
+			continue
+		}
+		switch field, value, _ := strings.Cut(line, ": "); field {
+		case "Package":
+			name = value
+		case "Version":
+			version = value
+		case "Status":
+			status = value
+		}
+	}
+	flush()
+	return pkgs, sc.Err()
+}
+
+// MissingTools returns those of names that are not programs in the tree, in
+// the order given. A name with a slash is a path in the tree.
+func (i *Image) MissingTools(names []string) []string {
+	var missing []string
+	for _, name := range names {
+		found := false
+		if strings.Contains(name, "/") {
+			found = isProgram(i.Tree, name)
+		} else {
+			for _, dir := range toolDirs {
+				found = found || isProgram(i.Tree, filepath.Join(dir, name))
+			}
+		}
+		if !found {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+// isProgram reports whether path, in the tree, is an executable file. It follows
+// symbolic links as a process in the tree would, so an absolute link such as
+// those of /etc/alternatives stays in the tree.
+func isProgram(tree, path string) bool {
+	p := filepath.Join("/", path)
+	for range 16 {
+		st, err := os.Lstat(filepath.Join(tree, p))
+		if err != nil {
+			return false
+		}
+		if st.Mode()&fs.ModeSymlink == 0 {
+			return st.Mode().IsRegular() && st.Mode()&0o111 != 0
+		}
+		target, err := os.Readlink(filepath.Join(tree, p))
+		if err != nil {
+			return false
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(p), target)
+		}
+		p = filepath.Join("/", target)
+	}
+	return false
+}
+
+func sha256File(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,173 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// takeKernel moves the kernel that the bootstrap's hook unpacked in debs to dir
+// and returns its version.
+func takeKernel(ctx context.Context, debs, dir string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(debs, "version"))
+	if err != nil {
+		return "", fault.Hostf("kernel: %w", err)
+	}
+	version := strings.TrimSpace(string(b))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", fault.Hostf("kernel: %w", err)
+	}
+	from := filepath.Join(debs, "kernel")
+	modules := filepath.Join("usr/lib/modules", version)
+	if _, err := os.Stat(filepath.Join(from, modules)); err != nil {
+		modules = filepath.Join("lib/modules", version)
+	}
+	for old, name := range map[string]string{"boot/vmlinuz-" + version: "vmlinuz", modules: "modules"} {
+		if err := os.Rename(filepath.Join(from, old), filepath.Join(dir, name)); err != nil {
+			return "", fault.Hostf("kernel: %w", err)
+		}
+	}
+	for _, link := range []string{"build", "source"} { // dangling
+		_ = os.Remove(filepath.Join(dir, "modules", link))
+	}
+	return version, writeVmlinux(ctx, filepath.Join(dir, "vmlinuz"), filepath.Join(dir, "vmlinux"))
+}
+
+// writeVmlinux unpacks the kernel in a bzImage, for hypervisors that boot an ELF
+// file, and for emulators, where the kernel's own unpacking takes seconds. It
+// writes nothing for a kernel of another form.
+func writeVmlinux(ctx context.Context, bzImage, vmlinux string) error {
+	b, err := os.ReadFile(bzImage)
+	if err != nil {
+		return fault.Hostf("kernel: %w", err)
+	}
+	payload := bzPayload(b)
+	if !bytes.HasPrefix(payload, []byte("\xfd7zXZ\x00")) {
+		return nil
+	}
+	// The unpacked size follows the stream, so that xz must not look further.
+	xz, err := pipe(ctx, bytes.NewReader(payload), "xz", "-dc", "--single-stream")
+	if err != nil {
+		return err
+	}
+	defer xz.Close()
+	elf, err := io.ReadAll(xz)
+	if err == nil {
+		err = xz.Close()
+	}
+	if err != nil {
+		return err
+	}
+	if !bytes.HasPrefix(elf, []byte("\x7fELF")) {
+		return nil
+	}
+	if err := os.WriteFile(vmlinux, elf, 0o644); err != nil {
+		return fault.Hostf("kernel: %w", err)
+	}
+	return nil
+}
+
+// bzPayload returns the compressed kernel in an x86 bzImage, or nil. The offsets
+// are those of the kernel's Documentation/x86/boot.rst, protocol 2.08.
+func bzPayload(b []byte) []byte {
+	if len(b) < 0x250 || string(b[0x202:0x206]) != "HdrS" {
+		return nil
+	}
+	start := (int64(b[0x1f1])+1)*512 + int64(binary.LittleEndian.Uint32(b[0x248:]))
+	end := start + int64(binary.LittleEndian.Uint32(b[0x24c:]))
+	if start > end || end > int64(len(b)) {
+		return nil
+	}
+	return b[start:end]
+}
+
+// GuestModules are what a guest needs to find its disks, its network and its
+// agent's channel on virtio, and to mount an xfs data volume. Those that a
+// kernel has built in are left out when loading.
+var GuestModules = []string{
+	"virtio_pci", "virtio_blk", "virtio_console", "virtio_net", "virtio_rng", "xfs",
+}
+
+// ModuleFiles returns the files of the named modules and of all that they
+// depend on, in the order in which they have to be loaded.
+func (i *Image) ModuleFiles(names ...string) ([]string, error) {
+	files, err := moduleOrder(os.DirFS(i.Modules), names)
+	if err != nil {
+		return nil, fault.Hostf("kernel %s: %w", i.KernelVersion, err)
+	}
+	for n, f := range files {
+		files[n] = filepath.Join(i.Modules, f)
+	}
+	return files, nil
+}
+
+// moduleOrder reads modules.dep and modules.builtin in a directory of modules.
+func moduleOrder(dir fs.FS, names []string) ([]string, error) {
+	dep, err := fs.ReadFile(dir, "modules.dep")
+	if err != nil {
+		return nil, err
+	}
+	builtin, err := fs.ReadFile(dir, "modules.builtin")
+	if err != nil {
+		return nil, err
+	}
+	deps, files := map[string][]string{}, map[string]string{}
+	for line := range strings.Lines(string(dep)) {
+		file, needs, ok := strings.Cut(line, ":")
+		if ok {
+			files[moduleName(file)] = file
+			deps[file] = strings.Fields(needs)
+		}
+	}
+	inKernel := map[string]bool{}
+	for line := range strings.Lines(string(builtin)) {
+		inKernel[moduleName(strings.TrimSpace(line))] = true
+	}
+
+	var order []string
+	state := map[string]int{} // 1 while its dependencies are added, 2 when done
+	var add func(file string) error
+	add = func(file string) error {
+		switch state[file] {
+		case 1:
+			return fmt.Errorf("module %s depends on itself", moduleName(file))
+		case 2:
+			return nil
+		}
+		state[file] = 1
+		for _, d := range deps[file] {
+			if err := add(d); err != nil {
+				return err
+			}
+		}
+		state[file] = 2
+		order = append(order, file)
+		return nil
+	}
+	for _, name := range names {
+		name = moduleName(name)
+		switch file, ok := files[name]; {
+		case ok:
+			if err := add(file); err != nil {
+				return nil, err
+			}
+		case !inKernel[name]:
+			return nil, fmt.Errorf("there is no module %s", name)
+		}
+	}
+	return order, nil
+}
+
+// moduleName is a module's name as the kernel prints it.
+func moduleName(file string) string {
+	name, _, _ := strings.Cut(filepath.Base(file), ".ko")
+	return strings.ReplaceAll(name, "-", "_")
+}

@@ -1,0 +1,201 @@
+// Package sandbox makes sure that nothing outlives tare. Everything that
+// starts guests runs in a PID namespace and a mount namespace of its own: when
+// its first process ends, however it ends, the kernel kills every process that
+// was started below it and takes every mount with it; loop devices detach
+// themselves with their last user.
+//
+// What a namespace cannot clean up, the empty directories of control groups,
+// the parent process removes, and after a kill of both, the next run or
+// `tare gc`.
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+const (
+	// insideVar tells the re-executed program that it is inside; its value is
+	// the host's mount point of the private directory.
+	insideVar = "TARE_INSIDE"
+	// enterArg is the first argument of the program as the stub that Enter describes.
+	enterArg = "tare-enter"
+)
+
+// Intercept must be the first call of main, and of TestMain where tests start
+// guests. It does not return when this process is the stub of Enter.
+func Intercept() {
+	if len(os.Args) == 3 && os.Args[0] == enterArg {
+		err := enter(os.Args[2])
+		fmt.Fprintln(os.Stderr, "tare: starting a guest's process:", err)
+		os.Exit(127)
+	}
+}
+
+// Inside reports whether this process runs in a sandbox.
+func Inside() bool { return os.Getenv(insideVar) != "" }
+
+// Run runs this program again, with the same arguments, inside a sandbox, and
+// returns its exit status. Interrupts go to the program inside, which decides
+// what to do about them; when this process is killed, the sandbox dies with it.
+// dir is an existing directory that the sandbox sees empty and in memory.
+func Run(dir string) (status int, err error) {
+	if os.Getuid() != 0 {
+		return 0, fault.WithRemedy(fault.Hostf("making guests, mounts and control groups needs root"), "sudo tare …")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	cmd := exec.Command(self, os.Args[1:]...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), insideVar+"="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS,
+		Pdeathsig:  unix.SIGKILL,
+	}
+	// The signal comes when the thread that forked ends, not the process.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
+	defer signal.Stop(signals)
+	if err := cmd.Start(); err != nil {
+		return 0, fault.WithRemedy(fault.Hostf("starting in namespaces of its own: %w", err),
+			"tare needs CAP_SYS_ADMIN and PID and mount namespaces; inside a container, run that privileged")
+	}
+	ended := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				// From a terminal the sandbox has it too; twice is once there.
+				if s != os.Interrupt {
+					cmd.Process.Signal(s)
+				}
+			case <-ended:
+				return
+			}
+		}
+	}()
+	err = cmd.Wait()
+	close(ended)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			return 128 + int(ws.Signal()), nil
+		}
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}
+
+// Prepare must be the first thing that the program does inside: it takes the
+// mounts private, mounts the sandbox's own /proc, and an in-memory file system
+// over the private directory, whose path it returns.
+func Prepare() (dir string, err error) {
+	dir = os.Getenv(insideVar)
+	if dir == "" {
+		return "", fmt.Errorf("not inside a sandbox")
+	}
+	for _, m := range []struct {
+		source, target, fstype string
+		flags                  uintptr
+	}{
+		{"", "/", "", unix.MS_REC | unix.MS_PRIVATE},
+		{"proc", "/proc", "proc", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
+		{"tmpfs", dir, "tmpfs", unix.MS_NOSUID},
+	} {
+		if err := unix.Mount(m.source, m.target, m.fstype, m.flags, ""); err != nil {
+			return "", fault.Hostf("mounting %s in the sandbox: %w", m.target, err)
+		}
+	}
+	if err := mountCgroup2(dir); err != nil {
+		return "", err
+	}
+	return dir, nil
+}
+
+// mountCgroup2 gives the sandbox a version 2 hierarchy where the host has none mounted.
+func mountCgroup2(dir string) error {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return err
+	}
+	if strings.Contains(string(mounts), " cgroup2 ") {
+		return nil
+	}
+	at := filepath.Join(dir, "cgroup2")
+	if err := os.Mkdir(at, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount("cgroup2", at, "cgroup2", 0, ""); err != nil {
+		return fault.Hostf("mounting a cgroup version 2 hierarchy: %w", err)
+	}
+	return nil
+}
+
+// Enter is how a guest's process starts: before it becomes Path it joins the
+// guest's control groups, so that none of its children can escape them.
+type Enter struct {
+	CgroupProcs []string // cgroup.procs files to write itself into
+	Root        string   // new root directory; "" keeps the old one
+	Dir         string   // working directory, in the new root
+	Path        string
+	Argv        []string
+	Env         []string
+}
+
+// Command returns the command that does it. The caller sets its files and
+// starts it from inside a sandbox.
+func (e Enter) Command() (*exec.Cmd, error) {
+	arg, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{enterArg, "--", string(arg)}
+	return cmd, nil
+}
+
+func enter(arg string) error {
+	var e Enter
+	if err := json.Unmarshal([]byte(arg), &e); err != nil {
+		return err
+	}
+	for _, file := range e.CgroupProcs {
+		if err := os.WriteFile(file, []byte("0"), 0); err != nil {
+			return err
+		}
+	}
+	if e.Root != "" {
+		if err := unix.Chroot(e.Root); err != nil {
+			return fmt.Errorf("chroot %s: %w", e.Root, err)
+		}
+		if e.Dir == "" {
+			e.Dir = "/"
+		}
+	}
+	if e.Dir != "" {
+		if err := os.Chdir(e.Dir); err != nil {
+			return err
+		}
+	}
+	if err := unix.Exec(e.Path, e.Argv, e.Env); err != nil {
+		return fmt.Errorf("%s: %w", e.Path, err)
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/volume"
+)
+
+// startTimeout is how long a guest may take until its agent answers. An
+// emulated machine boots in about ten seconds on a quiet host.
+const startTimeout = 3 * time.Minute
+
+// Machine is a guest with all that was made for it.
+type Machine struct {
+	Driver Driver
+	Site   *Site
+	Guest  Guest
+	Agent  *agent.Client
+	Hello  agent.Hello
+	// StartTime is how long it took until the agent answered.
+	StartTime time.Duration
+
+	frozen bool
+	closed bool
+}
+
+// Launch makes a guest of this flavor, with its control group and its data
+// volume, and waits for its agent. The CPU cap holds from then on: a capped
+// boot takes minutes on some systems and measures nothing. The caller closes
+// the machine.
+func Launch(ctx context.Context, d Driver, h *Host, name string, f Flavor) (*Machine, error) {
+	if h.Userland == nil {
+		return nil, fault.Hostf("the userland image is not built")
+	}
+	m := &Machine{Driver: d, Site: &Site{ID: h.RunID + "-" + name, Userland: h.Userland, Flavor: f}}
+	if err := m.start(ctx, h); err != nil {
+		log := ""
+		if m.Guest != nil {
+			if log = strings.TrimSpace(m.Guest.Log()); log != "" {
+				log = "\nits log ends:\n" + lastLines(log, 15)
+			}
+		}
+		m.Close()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		// %w keeps whose fault it was.
+		return nil, fmt.Errorf("starting %s guest %s: %w%s", d.Name(), name, err, log)
+	}
+	return m, nil
+}
+
+func (m *Machine) start(ctx context.Context, h *Host) (err error) {
+	s, f, caps := m.Site, m.Site.Flavor, m.Driver.Capabilities()
+	s.Dir = filepath.Join(h.Dir, "guests", s.ID)
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	lim := cgroup.Limits{CPUs: f.CPUs}
+	if caps.MemoryInGroup {
+		lim.MemoryBytes = f.MemoryBytes
+	}
+	if s.Group, err = h.Cgroups.New(s.ID, lim); err != nil {
+		return err
+	}
+	volumes := filepath.Join(h.StateDir, "volumes")
+	if err := os.MkdirAll(volumes, 0o700); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	if s.Volume, err = volume.Create(ctx, volumes, f.DiskBytes, f.DiskFS); err != nil {
+		return err
+	}
+	if caps.SameKernel {
+		dir := filepath.Join(s.Dir, "data")
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return fault.Hostf("%w", err)
+		}
+		if err := s.Volume.Mount(dir); err != nil {
+			return err
+		}
+		s.DataDir = dir
+	}
+	begin := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if m.Guest, err = m.Driver.Create(ctx, s); err != nil {
+		return err
+	}
+	if err := m.greet(ctx); err != nil {
+		return err
+	}
+	m.StartTime = time.Since(begin)
+	if f.CPUCap > 0 {
+		return s.Group.Update(cgroup.Limits{CPUCap: f.CPUCap})
+	}
+	return nil
+}
+
+// greet connects to the agent, or finds out that the guest ended first.
+func (m *Machine) greet(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-m.Guest.Exited():
+			cancel(fault.Guestf("it ended before its agent answered"))
+		case <-ctx.Done():
+		}
+	}()
+	var err error
+	m.Agent, m.Hello, err = agent.Connect(ctx, m.Guest.Conn())
+	if err != nil && ctx.Err() != nil {
+		if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
+			return cause
+		}
+		return fault.Guestf("its agent did not answer within %v", startTimeout)
+	}
+	return err
+}
+
+// Freeze freezes the guest, unless it is frozen.
+func (m *Machine) Freeze(ctx context.Context) error {
+	if m.frozen {
+		return nil
+	}
+	if err := m.Guest.Freeze(ctx); err != nil {
+		return err
+	}
+	m.frozen = true
+	return nil
+}
+
+// Thaw lets a frozen guest go on.
+func (m *Machine) Thaw(ctx context.Context) error {
+	if !m.frozen {
+		return nil
+	}
+	if err := m.Guest.Thaw(ctx); err != nil {
+		return err
+	}
+	m.frozen = false
+	return nil
+}
+
+// Close ends the guest and removes all that was made for it. Later calls do nothing.
+func (m *Machine) Close() error {
+	if m.closed {
+		return nil
+	}
+	m.closed = true
+	var errs []error
+	add := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if m.Agent != nil {
+		m.Agent.Close()
+	}
+	if m.Guest != nil {
+		add(m.Guest.Close())
+	}
+	s := m.Site
+	if s.Group != nil {
+		add(s.Group.Remove())
+	}
+	if s.DataDir != "" {
+		add(Unmount(s.DataDir))
+	}
+	if s.Volume != nil {
+		add(s.Volume.Close())
+	}
+	if s.Dir != "" {
+		add(os.RemoveAll(s.Dir))
+	}
+	return errors.Join(errs...)
+}
+
+// Unmount unmounts dir and waits while something that is on its way out still
+// uses it.
+func Unmount(dir string) error {
+	var err error
+	for range 200 {
+		if err = unix.Unmount(dir, 0); err == nil || errors.Is(err, unix.EINVAL) {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return fault.Hostf("unmounting %s: %w", dir, err)
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(text, "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

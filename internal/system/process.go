@@ -1,0 +1,139 @@
+package system
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/sandbox"
+)
+
+// AgentFD is the descriptor under which a process started on a site finds its
+// end of the agent's stream.
+const AgentFD = 3
+
+// AgentEnv is the environment of agents, and with it of workloads.
+var AgentEnv = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "HOME=/tmp"}
+
+// Process is a guest's first process on the host: the agent itself, a
+// container runtime, a VMM.
+type Process struct {
+	cmd    *exec.Cmd
+	argv   []string
+	conn   net.Conn
+	log    *Tail
+	exited chan struct{}
+}
+
+// StartProcess starts argv in the site's control group, with the agent's
+// stream at AgentFD and extra files after it. root is the directory to change
+// root to, or "". What it prints goes to its log.
+func (s *Site) StartProcess(root string, argv []string, extra ...*os.File) (*Process, error) {
+	path := argv[0]
+	if root == "" {
+		var err error
+		if path, err = exec.LookPath(path); err != nil {
+			return nil, fault.Hostf("%w", err)
+		}
+	}
+	cmd, err := sandbox.Enter{
+		CgroupProcs: s.Group.ProcsFiles(), Root: root, Path: path, Argv: argv, Env: AgentEnv,
+	}.Command()
+	if err != nil {
+		return nil, err
+	}
+	conn, theirs, err := streamPair()
+	if err != nil {
+		return nil, fault.Hostf("the agent's stream: %w", err)
+	}
+	defer theirs.Close()
+	p := &Process{cmd: cmd, argv: argv, conn: conn, log: &Tail{}, exited: make(chan struct{})}
+	cmd.ExtraFiles = append([]*os.File{theirs}, extra...)
+	cmd.Stdout, cmd.Stderr = p.log, p.log
+	cmd.WaitDelay = time.Second // a child may keep the log open
+	if err := cmd.Start(); err != nil {
+		conn.Close()
+		return nil, fault.Hostf("starting %s: %w", argv[0], err)
+	}
+	go func() {
+		defer close(p.exited)
+		if err := cmd.Wait(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+			fmt.Fprintf(p.log, "%s: %v\n", argv[0], err)
+		}
+	}()
+	return p, nil
+}
+
+// streamPair returns the two ends of a stream: one to talk over, one to give away.
+func streamPair() (net.Conn, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "agent"), os.NewFile(uintptr(fds[1]), "agent")
+	defer ours.Close() // FileConn has its own copy
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		theirs.Close()
+		return nil, nil, err
+	}
+	return conn, theirs, nil
+}
+
+// Conn, Exited, Log and CommandLine are as in Guest.
+func (p *Process) Conn() net.Conn          { return p.conn }
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+func (p *Process) Log() string             { return p.log.String() }
+func (p *Process) CommandLine() []string   { return p.argv }
+
+// Kill kills the process and returns when it has ended.
+func (p *Process) Kill() error {
+	p.conn.Close()
+	p.cmd.Process.Kill() // an error means that it has ended already
+	select {
+	case <-p.exited:
+		return nil
+	case <-time.After(30 * time.Second):
+		return fault.Hostf("%s (pid %d) does not end after SIGKILL", p.argv[0], p.cmd.Process.Pid)
+	}
+}
+
+// tailBytes bounds what is kept of a log; a guest may print gigabytes.
+const tailBytes = 64 << 10
+
+// Tail is a writer that keeps the end of what is written.
+type Tail struct {
+	mu  sync.Mutex
+	buf []byte
+	cut bool
+}
+
+var _ io.Writer = (*Tail)(nil)
+
+func (t *Tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p[max(0, len(p)-tailBytes):]...)
+	if over := len(t.buf) - tailBytes; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+		t.cut = true
+	}
+	return len(p), nil
+}
+
+func (t *Tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cut {
+		return "[…]" + string(t.buf)
+	}
+	return string(t.buf)
+}

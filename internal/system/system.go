@@ -1,0 +1,132 @@
+// Package system is the contract between tare and the systems that it
+// measures, and what every guest of every system gets alike: a control group
+// with its limits, a data volume, the one userland, and the agent.
+//
+// A system is a package below this one that implements Driver. Nothing here or
+// there knows workloads or statistics.
+package system
+
+import (
+	"context"
+	"net"
+
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/volume"
+)
+
+// Driver makes guests of one system.
+//
+// Its methods are called from inside a sandbox (see package sandbox), so a
+// driver need not fear that a kill of tare leaves its processes or mounts
+// behind; what lives elsewhere, in a daemon or on another host, it must name
+// so that a later run finds it.
+type Driver interface {
+	// Name is how campaigns call the system: "lxc", "qemu-tcg".
+	Name() string
+	// Check finds out whether a guest can be made here. It is called before
+	// every campaign, must be quick unless only a try can tell, and must leave
+	// nothing behind.
+	Check(ctx context.Context, h *Host) Status
+	// Capabilities are facts, the same on every host.
+	Capabilities() Capabilities
+	// Create makes a guest on a site and returns when its agent's stream is
+	// there; the agent need not answer yet. The guest runs and is not capped.
+	// On error nothing is left behind but the site, which is the caller's.
+	Create(ctx context.Context, s *Site) (Guest, error)
+}
+
+// Guest is one running instance of a system.
+type Guest interface {
+	// Conn is the byte stream to the agent, the same one on every call. It
+	// breaks when the guest dies.
+	Conn() net.Conn
+	// Freeze stops the guest so that it uses no CPU, Thaw lets it go on. They
+	// return when that is so. A guest is never frozen twice.
+	Freeze(ctx context.Context) error
+	Thaw(ctx context.Context) error
+	// Exited is closed when the guest has ended, whatever the reason.
+	Exited() <-chan struct{}
+	// Log is the end of what the guest's runtime, VMM or console printed.
+	Log() string
+	// CommandLine is how the runtime or VMM was started, for the record.
+	CommandLine() []string
+	// Close ends the guest, frozen or not, and returns when nothing is left of
+	// it but the site. Later calls do nothing and return nil.
+	Close() error
+}
+
+// Status says whether a system is usable on this host.
+type Status struct {
+	Usable bool   `json:"usable"`
+	Reason string `json:"reason,omitempty"` // why not, in one line
+	Remedy string `json:"remedy,omitempty"` // the command that mends it
+	Proof  string `json:"proof,omitempty"`  // how we know that it is usable
+	// Versions of the runtime or VMM by program.
+	Versions map[string]string `json:"versions,omitempty"`
+}
+
+// Unusable is the status of a system that cannot be used for this reason.
+func Unusable(reason, remedy string) Status { return Status{Reason: reason, Remedy: remedy} }
+
+// Capabilities say what a system can do, as data.
+type Capabilities struct {
+	// SameKernel: the guest runs on the host's kernel and sees the data
+	// volume's file system mounted; otherwise it gets the volume as a disk.
+	SameKernel bool `json:"same_kernel"`
+	// Freeze names the mechanism, "" when guests cannot be frozen.
+	Freeze string `json:"freeze"`
+	// StopsClock: the guest's monotonic clock stands still while it is frozen.
+	StopsClock bool `json:"stops_clock"`
+	// CPUCap names what a CPU cap covers, "" when guests cannot be capped.
+	CPUCap string `json:"cpu_cap"`
+	// Memory names what the flavor's memory limits.
+	Memory string `json:"memory"`
+	// MemoryInGroup: the control group enforces the memory limit, not the VMM.
+	MemoryInGroup bool     `json:"-"`
+	DiskBackings  []string `json:"disk_backings"`
+	Networks      []string `json:"networks"`
+	NeedsRoot     bool     `json:"needs_root"`
+	// HostBoot is the boot mode that the host must be in: "linux", "xen-dom0".
+	HostBoot string `json:"host_boot"`
+	// Emulated: the CPU is emulated in software.
+	Emulated bool `json:"emulated"`
+}
+
+// Flavor is a guest's size.
+type Flavor struct {
+	VCPUs       int     `json:"vcpus"`
+	MemoryBytes int64   `json:"memory_bytes"`
+	CPUCap      float64 `json:"cpu_cap"` // CPUs' worth of time, 0: no cap
+	CPUs        string  `json:"cpus"`    // host CPUs that the guest may use, as in cpuset.cpus
+	DiskBytes   int64   `json:"disk_bytes"`
+	DiskFS      string  `json:"disk_fs"` // ext4 or xfs
+}
+
+// Userland is the one image that all guests run.
+type Userland struct {
+	Tree      string // root directory, used read-only
+	Disk      string // the same tree as an ext4 disk image
+	Kernel    string // kernel for virtual machines
+	Initramfs string // with the agent as /init
+	Agent     string // the agent's static program
+}
+
+// Host is the machine that guests run on, as drivers need to know it.
+type Host struct {
+	RunID    string // names everything of this run that the host can see
+	StateDir string // on disk
+	Dir      string // private to the sandbox, in memory
+	Cgroups  cgroup.Layout
+	Userland *Userland // nil while the image is not built
+}
+
+// Site is what a guest is made on. The caller of Create owns all of it.
+type Site struct {
+	ID       string // unique on this host, valid as a host or directory name
+	Dir      string // private directory, in memory
+	Userland *Userland
+	Flavor   Flavor
+	Group    *cgroup.Group // for every process that belongs to the guest
+	Volume   *volume.Volume
+	DataDir  string // where the volume is mounted, when the system has the same kernel
+}

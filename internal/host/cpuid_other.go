@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package host
+
+import "errors"
+
+func cpuidVendor() (string, error) { return "", errors.New("only x86 has it") }

@@ -1,0 +1,258 @@
+// Package host tells what machine tare runs on, what there will spoil a
+// measurement and how to mend it, and what happened to the machine while a
+// trial ran: its CPU time, its kernel's cries of distress, its own wake-up
+// delay, and steps of its clock.
+//
+// Reading never fails as a whole: what cannot be read is left out and named in
+// [Environment.Unreadable] with the reason, so that a zero is always a zero.
+package host
+
+import "time"
+
+// EnvironmentVersion is the version of the stored form of Environment. Fields
+// are only ever added; a change of meaning raises it.
+const EnvironmentVersion = 1
+
+// Environment is everything about the host that is stored with a run. Pointers
+// are nil where the value is unknown. Sizes are bytes unless the name has a
+// unit; lists of CPUs are in the kernel's notation, "0-3,8".
+type Environment struct {
+	Version int       `json:"version"`
+	Time    time.Time `json:"time"`
+	// HostID tells hosts apart without naming them: a keyed hash of the host
+	// name, the key being the machine's own id, so the name cannot be guessed.
+	HostID  string   `json:"host_id,omitempty"`
+	BootID  string   `json:"boot_id,omitempty"` // the same for all runs in one boot
+	UptimeS *float64 `json:"uptime_s,omitempty"`
+
+	CPU     CPU            `json:"cpu"`
+	Virt    Virtualization `json:"virtualization"`
+	Memory  Memory         `json:"memory"`
+	Kernel  Kernel         `json:"kernel"`
+	Clock   Clock          `json:"clock"`
+	Cgroup  Cgroup         `json:"cgroup"`
+	OS      OS             `json:"os"`
+	Load    Load           `json:"load"`
+	Power   Power          `json:"power"`
+	Storage *Storage       `json:"storage,omitempty"` // nil: no path was asked for, or its mount was not found
+
+	Unreadable []Unreadable `json:"unreadable,omitempty"`
+}
+
+// Unreadable is something that could not be learned, and why.
+type Unreadable struct {
+	Field  string `json:"field"` // the JSON path in Environment: "cpu.turbo"
+	Source string `json:"source,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// CPU is the processors and how they are governed.
+type CPU struct {
+	Arch      string `json:"arch"` // as Go names it: amd64
+	Vendor    string `json:"vendor,omitempty"`
+	Model     string `json:"model,omitempty"`
+	Family    string `json:"family,omitempty"`
+	ModelID   string `json:"model_id,omitempty"`
+	Stepping  string `json:"stepping,omitempty"`
+	Microcode string `json:"microcode,omitempty"` // all distinct values, by comma: more than one is a finding
+	Flags     string `json:"flags,omitempty"`     // of the first CPU, as the kernel prints them
+	Bugs      string `json:"bugs,omitempty"`
+
+	Online   string   `json:"online,omitempty"`
+	Offline  string   `json:"offline,omitempty"`
+	Allowed  string   `json:"allowed,omitempty"` // the CPUs that tare itself may use
+	Sockets  int      `json:"sockets,omitempty"` // of the CPUs that are online; so are Cores and Threads
+	Cores    int      `json:"cores,omitempty"`
+	Threads  int      `json:"threads,omitempty"`
+	Siblings []string `json:"siblings,omitempty"` // CPUs that share a core, one list a core; only cores with more than one
+	Kinds    []string `json:"kinds,omitempty"`    // CPUs of each kind of core, where the kinds differ: "core: 0-7", "atom: 8-15"
+	Nodes    []Node   `json:"nodes,omitempty"`    // NUMA
+	Caches   []Cache  `json:"caches,omitempty"`
+
+	Isolated string `json:"isolated,omitempty"`  // isolcpus=
+	NohzFull string `json:"nohz_full,omitempty"` // nohz_full=
+
+	SMT         *bool    `json:"smt,omitempty"`         // hyper-threads are in use
+	SMTControl  string   `json:"smt_control,omitempty"` // on, off, forceoff, notsupported
+	Turbo       *bool    `json:"turbo,omitempty"`       // clock above nominal is allowed
+	TurboSwitch string   `json:"turbo_switch,omitempty"`
+	Policies    []Policy `json:"policies,omitempty"`  // frequency; CPUs with equal settings together
+	MHzMin      *float64 `json:"mhz_min,omitempty"`   // slowest and fastest CPU at the time of reading
+	MHzMax      *float64 `json:"mhz_max,omitempty"`   //
+	Throttled   *int64   `json:"throttled,omitempty"` // thermal throttling events since boot, the most of any CPU
+	IdleDriver  string   `json:"idle_driver,omitempty"`
+	IdleGov     string   `json:"idle_governor,omitempty"`
+
+	// Mitigations is /sys/devices/system/cpu/vulnerabilities as it is.
+	Mitigations map[string]string `json:"mitigations,omitempty"`
+}
+
+// Policy is how the clock of some CPUs is governed.
+type Policy struct {
+	CPUs     string `json:"cpus"`
+	Driver   string `json:"driver,omitempty"`
+	Governor string `json:"governor,omitempty"`
+	EPP      string `json:"epp,omitempty"`     // energy performance preference
+	MinKHz   *int64 `json:"min_khz,omitempty"` // the limits in force
+	MaxKHz   *int64 `json:"max_khz,omitempty"`
+	TopKHz   *int64 `json:"top_khz,omitempty"` // what the CPU could do
+}
+
+// Node is one NUMA node.
+type Node struct {
+	ID       int    `json:"id"`
+	CPUs     string `json:"cpus"`
+	Memory   *int64 `json:"memory,omitempty"`
+	Distance string `json:"distance,omitempty"` // to every node, as the kernel prints it
+}
+
+// Cache is the caches of one kind.
+type Cache struct {
+	Level    int    `json:"level"`
+	Type     string `json:"type"` // Data, Instruction, Unified
+	Size     int64  `json:"size"` // of each
+	Count    int    `json:"count"`
+	SharedBy int    `json:"shared_by"` // CPUs that share each
+}
+
+// Role is where tare stands towards a hypervisor.
+type Role string
+
+// The roles.
+const (
+	BareMetal   Role = "bare-metal"
+	InGuest     Role = "guest"    // in a virtual machine: every number holds for nested virtualization
+	XenDom0     Role = "xen-dom0" // under Xen, privileged: not native either
+	UnknownRole Role = "unknown"
+)
+
+// Virtualization is what the host can run, and what it runs under itself.
+type Virtualization struct {
+	Extension string            `json:"extension,omitempty"` // vmx, svm; empty: the CPU shows none
+	KVMDevice bool              `json:"kvm_device"`          // /dev/kvm is there, which does not prove that it works
+	KVM       map[string]string `json:"kvm,omitempty"`       // module parameters that change the cost: nested, ept, npt, …
+	Role      Role              `json:"role"`
+	Of        string            `json:"of,omitempty"`             // the hypervisor that tare runs under
+	CPUID     string            `json:"cpuid_vendor,omitempty"`   // CPUID leaf 0x40000000
+	Container string            `json:"container,omitempty"`      // the container that tare runs in
+	SysVendor string            `json:"dmi_vendor,omitempty"`     // DMI; no serial numbers
+	Product   string            `json:"dmi_product,omitempty"`    //
+	Board     string            `json:"dmi_board,omitempty"`      //
+	BIOS      string            `json:"dmi_bios,omitempty"`       // version and date
+	Hyper     map[string]string `json:"sys_hypervisor,omitempty"` // /sys/hypervisor and /proc/xen
+}
+
+// Memory is memory and everything that moves pages behind a workload's back.
+type Memory struct {
+	Total         *int64            `json:"total,omitempty"`
+	Available     *int64            `json:"available,omitempty"`
+	SwapTotal     *int64            `json:"swap_total,omitempty"`
+	SwapUsed      *int64            `json:"swap_used,omitempty"`
+	HugePages     *int64            `json:"huge_pages,omitempty"`      // reserved, a count
+	HugePagesFree *int64            `json:"huge_pages_free,omitempty"` // a count
+	HugePageSize  *int64            `json:"huge_page_size,omitempty"`
+	THP           string            `json:"thp,omitempty"`        // always, madvise, never
+	THPDefrag     string            `json:"thp_defrag,omitempty"` //
+	KSM           *int64            `json:"ksm_run,omitempty"`    // 0 stopped, 1 merging, 2 unmerging
+	KSMSharing    *int64            `json:"ksm_pages_sharing,omitempty"`
+	Zswap         string            `json:"zswap,omitempty"` // Y, N
+	VM            map[string]string `json:"vm,omitempty"`    // sysctls vm.*
+}
+
+// Kernel is the running kernel.
+type Kernel struct {
+	Release string `json:"release,omitempty"`
+	Build   string `json:"build,omitempty"` // number, flavour and date of the build
+	// Cmdline is the boot parameters, without those for init (after "--").
+	Cmdline      string            `json:"cmdline,omitempty"`
+	ConfigSHA256 string            `json:"config_sha256,omitempty"`
+	ConfigFrom   string            `json:"config_from,omitempty"`
+	Config       map[string]string `json:"config,omitempty"` // the options that change timings
+	LSM          string            `json:"lsm,omitempty"`
+	Tainted      *int64            `json:"tainted,omitempty"`
+	Sysctl       map[string]string `json:"sysctl,omitempty"` // kernel.sched_*, watchdogs, … as they are
+	SchedDebug   map[string]string `json:"sched_debug,omitempty"`
+}
+
+// Clock is how the host keeps time.
+type Clock struct {
+	Source    string `json:"source,omitempty"`
+	Available string `json:"available,omitempty"`
+	// ResolutionNS is clock_getres(CLOCK_MONOTONIC): 1 with high-resolution
+	// timers, a tick without.
+	ResolutionNS *int64 `json:"resolution_ns,omitempty"`
+}
+
+// Layout is how cgroups are mounted.
+type Layout string
+
+// The layouts.
+const (
+	CgroupNone   Layout = "none"
+	CgroupV1     Layout = "v1"
+	CgroupHybrid Layout = "hybrid" // v1 controllers, and v2 mounted beside them
+	CgroupV2     Layout = "v2"
+)
+
+// Cgroup is the layout of control groups.
+type Cgroup struct {
+	Layout  Layout `json:"layout,omitempty"`
+	V2Mount string `json:"v2_mount,omitempty"`
+	// Controllers says where each controller is: a v1 mount point, or "v2".
+	// The v2 freezer, which is part of the core, is listed as "freezer".
+	Controllers map[string]string `json:"controllers,omitempty"`
+	// Delegated is the root's cgroup.subtree_control: what children have.
+	Delegated string `json:"delegated,omitempty"`
+}
+
+// OS is the distribution.
+type OS struct {
+	ID      string `json:"id,omitempty"`
+	Version string `json:"version,omitempty"`
+	Pretty  string `json:"pretty,omitempty"`
+}
+
+// Load is how busy the host was at the time of reading.
+type Load struct {
+	Avg1    *float64  `json:"avg1,omitempty"` // load averages
+	Avg5    *float64  `json:"avg5,omitempty"`
+	Avg15   *float64  `json:"avg15,omitempty"`
+	Tasks   *int64    `json:"tasks,omitempty"`      // threads that exist
+	CPU     *Pressure `json:"psi_cpu,omitempty"`    // pressure stall information;
+	IO      *Pressure `json:"psi_io,omitempty"`     // nil where the kernel has none
+	MemWait *Pressure `json:"psi_memory,omitempty"` //
+}
+
+// Pressure is the share of time, in percent, in which some or all tasks waited.
+type Pressure struct {
+	Some10 float64 `json:"some_avg10"` // over the last 10 s
+	Some60 float64 `json:"some_avg60"`
+	Full10 float64 `json:"full_avg10"`
+	Full60 float64 `json:"full_avg60"`
+}
+
+// Power is where the current comes from.
+type Power struct {
+	OnBattery *bool  `json:"on_battery,omitempty"` // nil: the machine shows no mains adapter, so it is no laptop
+	Profile   string `json:"profile,omitempty"`    // platform profile of the firmware
+}
+
+// Storage is the file system and the block device under a path.
+type Storage struct {
+	Mount        string   `json:"mount"`
+	FSType       string   `json:"fs_type"`
+	Options      string   `json:"options"`       // of the mount
+	SuperOptions string   `json:"super_options"` // of the file system
+	Source       string   `json:"source"`
+	Total        *int64   `json:"total,omitempty"`
+	Free         *int64   `json:"free,omitempty"` // for the user that tare runs as
+	Disk         string   `json:"disk,omitempty"` // whole device; empty: no block device
+	On           []string `json:"on,omitempty"`   // devices that a stacked one (dm, md, loop) lies on
+	Model        string   `json:"model,omitempty"`
+	Scheduler    string   `json:"scheduler,omitempty"` // the chosen one
+	Rotational   *bool    `json:"rotational,omitempty"`
+	WriteCache   string   `json:"write_cache,omitempty"` // write back, write through
+	ReadAheadKB  *int64   `json:"read_ahead_kb,omitempty"`
+	LogicalBlock *int64   `json:"logical_block,omitempty"`
+	PhysBlock    *int64   `json:"physical_block,omitempty"`
+}

@@ -1,0 +1,37 @@
+package host
+
+import (
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// liveCalls asks the kernel that runs tare.
+func liveCalls() *calls {
+	return &calls{
+		arch: runtime.GOARCH,
+		now:  time.Now,
+		resolve: func(p string) (string, error) {
+			abs, err := filepath.Abs(p)
+			if err != nil {
+				return "", err
+			}
+			return filepath.EvalSymlinks(abs)
+		},
+		space: func(p string) (total, free int64, err error) {
+			var st unix.Statfs_t
+			if err := unix.Statfs(p, &st); err != nil {
+				return 0, 0, err
+			}
+			return int64(st.Blocks) * int64(st.Bsize), int64(st.Bavail) * int64(st.Bsize), nil
+		},
+		resolution: func() (int64, error) {
+			var ts unix.Timespec
+			err := unix.ClockGetres(unix.CLOCK_MONOTONIC, &ts)
+			return ts.Nano(), err
+		},
+		cpuid: cpuidVendor,
+	}
+}

@@ -1,0 +1,219 @@
+package host
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"runtime"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Options says what to read and from where.
+type Options struct {
+	// Root is the tree with /proc, /sys, /etc; nil is the real one. With
+	// another root nothing is asked of the kernel that runs tare.
+	Root fs.FS
+	// Path is a file or directory, usually where guests keep their data: the
+	// file system and the device under it are described. Empty: none.
+	Path string
+	// NoHostID leaves out even the hash of the host's name.
+	NoHostID bool
+
+	calls *calls // tests
+}
+
+// calls is what only the running kernel can answer.
+type calls struct {
+	arch       string
+	now        func() time.Time
+	resolve    func(path string) (string, error) // absolute, without symbolic links
+	space      func(path string) (total, free int64, err error)
+	resolution func() (ns int64, err error)
+	cpuid      func() (vendor string, err error)
+}
+
+var errNotLive = errors.New("only the running kernel can tell")
+
+// foreignCalls serves a root that is not this machine's.
+func foreignCalls() *calls {
+	return &calls{
+		arch:       runtime.GOARCH,
+		now:        time.Now,
+		resolve:    func(p string) (string, error) { return path.Clean(p), nil },
+		space:      func(string) (int64, int64, error) { return 0, 0, errNotLive },
+		resolution: func() (int64, error) { return 0, errNotLive },
+		cpuid:      func() (string, error) { return "", errNotLive },
+	}
+}
+
+// Read describes the host. It needs no rights, takes some milliseconds, and
+// never fails: what it could not learn is in [Environment.Unreadable].
+func Read(o Options) *Environment {
+	c := o.calls
+	switch {
+	case c != nil:
+	case o.Root == nil:
+		c = liveCalls()
+	default:
+		c = foreignCalls()
+	}
+	root := o.Root
+	if root == nil {
+		root = os.DirFS("/")
+	}
+	r := &reader{fsys: root}
+	env := &Environment{Version: EnvironmentVersion, Time: c.now().UTC()}
+	env.BootID = r.text("boot_id", "/proc/sys/kernel/random/boot_id")
+	if !o.NoHostID {
+		env.HostID = readHostID(r)
+	}
+	env.UptimeS = readUptime(r)
+	env.CPU = readCPU(r, c.arch)
+	env.Virt = readVirt(r, c, env.CPU.Flags)
+	env.Memory = readMemory(r)
+	env.Kernel = readKernel(r)
+	env.Clock = readClock(r, c)
+	env.Cgroup = readCgroup(r)
+	env.OS = readOS(r)
+	env.Load = readLoad(r)
+	env.Power = readPower(r)
+	if o.Path != "" {
+		env.Storage = readStorage(r, c, o.Path)
+	}
+	sort.SliceStable(r.missing, func(i, j int) bool { return r.missing[i].Field < r.missing[j].Field })
+	env.Unreadable = r.missing
+	return env
+}
+
+// maxFile bounds what is read of any one file.
+const maxFile = 4 << 20
+
+// reader reads small files below a root and remembers what it could not read.
+type reader struct {
+	fsys    fs.FS
+	missing []Unreadable
+}
+
+func rel(p string) string { return strings.TrimPrefix(p, "/") }
+
+// raw returns a file's bytes.
+func (r *reader) raw(p string) ([]byte, error) {
+	f, err := r.fsys.Open(rel(p))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFile))
+}
+
+// fail notes that field could not be learned.
+func (r *reader) fail(field, source string, err error) {
+	r.missing = append(r.missing, Unreadable{Field: field, Source: source, Reason: reason(err)})
+}
+
+// reason words an error alike for every kind of file system.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "not there"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}
+
+// text returns a file's trimmed content, and notes it if that cannot be had.
+func (r *reader) text(field, p string) string {
+	b, err := r.raw(p)
+	if err != nil {
+		r.fail(field, p, err)
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// optional is text for a file that many hosts rightly do not have: that it is
+// not there is no failure, that it cannot be read is.
+func (r *reader) optional(field, p string) string {
+	b, err := r.raw(p)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			r.fail(field, p, err)
+		}
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// number is text as an integer.
+func (r *reader) number(field, p string) *int64 {
+	before := len(r.missing)
+	s := r.text(field, p)
+	if len(r.missing) > before {
+		return nil
+	}
+	return r.parseInt(field, p, s)
+}
+
+// optionalNumber is optional as an integer.
+func (r *reader) optionalNumber(field, p string) *int64 {
+	s := r.optional(field, p)
+	if s == "" {
+		return nil
+	}
+	return r.parseInt(field, p, s)
+}
+
+func (r *reader) parseInt(field, source, s string) *int64 {
+	n, err := strconv.ParseInt(s, 0, 64)
+	if err != nil {
+		r.fail(field, source, errors.New("not a number: "+strconv.Quote(clip(s, 40))))
+		return nil
+	}
+	return &n
+}
+
+func (r *reader) exists(p string) bool {
+	_, err := fs.Stat(r.fsys, rel(p))
+	return err == nil
+}
+
+// names returns the entries of a directory, sorted; none if it cannot be read.
+func (r *reader) names(dir string) []string {
+	entries, err := fs.ReadDir(r.fsys, rel(dir))
+	if err != nil {
+		return nil
+	}
+	out := make([]string, len(entries))
+	for i, e := range entries {
+		out[i] = e.Name()
+	}
+	return out
+}
+
+// chosen returns the bracketed word of "always [madvise] never", or all of s.
+func chosen(s string) string {
+	if _, rest, ok := strings.Cut(s, "["); ok {
+		if word, _, ok := strings.Cut(rest, "]"); ok {
+			return word
+		}
+	}
+	return s
+}
+
+// clip cuts s to at most n bytes, at a rune.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

@@ -45,11 +45,15 @@ func bootstrap(ctx context.Context, log func(string), r Recipe, tree, debs strin
 	if err := os.WriteFile(conf, hostAptConf(ctx), 0o600); err != nil {
 		return fault.Hostf("building the image: %w", err)
 	}
+	hook := filepath.Join(debs, "hook")
+	if err := os.WriteFile(hook, []byte(debsHook), 0o600); err != nil {
+		return fault.Hostf("building the image: %w", err)
+	}
 	args := []string{
 		"--mode=root", "--format=directory", "--variant=minbase", "--architectures=" + r.Arch,
 		"--include=" + strings.Join(r.Packages, ","),
 		"--aptopt=" + conf, `--aptopt=Acquire::Languages "none"`, `--aptopt=Acquire::Retries "3"`,
-		"--customize-hook=" + debsHook,
+		`--customize-hook=sh "$TARE_DEBS/hook" "$1"`,
 	}
 	for _, p := range r.Exclude {
 		args = append(args, "--dpkgopt=path-exclude="+p)

@@ -1,11 +1,8 @@
 package image
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -39,54 +36,6 @@ func takeKernel(ctx context.Context, debs, dir string) (string, error) {
 		_ = os.Remove(filepath.Join(dir, "modules", link))
 	}
 	return version, writeVmlinux(ctx, filepath.Join(dir, "vmlinuz"), filepath.Join(dir, "vmlinux"))
-}
-
-// writeVmlinux unpacks the kernel in a bzImage, for hypervisors that boot an ELF
-// file, and for emulators, where the kernel's own unpacking takes seconds. It
-// writes nothing for a kernel of another form.
-func writeVmlinux(ctx context.Context, bzImage, vmlinux string) error {
-	b, err := os.ReadFile(bzImage)
-	if err != nil {
-		return fault.Hostf("kernel: %w", err)
-	}
-	payload := bzPayload(b)
-	if !bytes.HasPrefix(payload, []byte("\xfd7zXZ\x00")) {
-		return nil
-	}
-	// The unpacked size follows the stream, so that xz must not look further.
-	xz, err := pipe(ctx, bytes.NewReader(payload), "xz", "-dc", "--single-stream")
-	if err != nil {
-		return err
-	}
-	defer xz.Close()
-	elf, err := io.ReadAll(xz)
-	if err == nil {
-		err = xz.Close()
-	}
-	if err != nil {
-		return err
-	}
-	if !bytes.HasPrefix(elf, []byte("\x7fELF")) {
-		return nil
-	}
-	if err := os.WriteFile(vmlinux, elf, 0o644); err != nil {
-		return fault.Hostf("kernel: %w", err)
-	}
-	return nil
-}
-
-// bzPayload returns the compressed kernel in an x86 bzImage, or nil. The offsets
-// are those of the kernel's Documentation/x86/boot.rst, protocol 2.08.
-func bzPayload(b []byte) []byte {
-	if len(b) < 0x250 || string(b[0x202:0x206]) != "HdrS" {
-		return nil
-	}
-	start := (int64(b[0x1f1])+1)*512 + int64(binary.LittleEndian.Uint32(b[0x248:]))
-	end := start + int64(binary.LittleEndian.Uint32(b[0x24c:]))
-	if start > end || end > int64(len(b)) {
-		return nil
-	}
-	return b[start:end]
 }
 
 // GuestModules are what a guest needs to find its disks, its network and its

@@ -1,0 +1,176 @@
+// Package campaign reads campaign files: the YAML that says what to compare.
+// It is strict, and it reports everything that is wrong with a file at once,
+// with line and column. It knows nothing of how anything runs; what systems
+// and workloads there are, and what the host has, the caller tells it.
+package campaign
+
+import (
+	"time"
+)
+
+// NativeSystem is the name of the system that is no virtualization at all.
+const NativeSystem = "native"
+
+// Campaign is one campaign file with its defaults filled in.
+type Campaign struct {
+	Name  string
+	About string
+	// Seed is what the order of the trials is drawn from: the file's, or one
+	// chosen at random.
+	Seed      uint64
+	Flavors   []Flavor // in the order of the file; the first is the default
+	Arms      []Arm    // in the order of the file, those left out included
+	Baseline  string   // the name of an arm that is not left out
+	Workloads []Workload
+	Scenarios []Scenario
+
+	TrialTime time.Duration // how long a trial of the baseline should last
+	Blocks    Blocks
+	Precision Percent       // half-width of the interval asked for; 0: none asked for
+	Budget    time.Duration // of the whole run; 0: none
+	Delta     Percent       // equivalence bound: less than this counts as no overhead
+	// RecreateEvery is how many blocks the guests live; 0: the whole run.
+	RecreateEvery int
+	Timeout       time.Duration // of one step of a trial
+	AllowUnequal  bool          // arms may differ in their resources
+	OutputLimit   Bytes         // of what one step may write to stdout and stderr
+
+	// Warnings are doubts that do not refuse the file. They are not part of
+	// the canonical form.
+	Warnings []Problem
+}
+
+// Flavor is the size of a guest.
+type Flavor struct {
+	Name   string
+	VCPUs  int
+	Memory Bytes
+	CPUCap Percent // of one CPU: 25 is a quarter of a CPU; 0: no cap
+	CPUSet CPUSet  // host CPUs that the guest runs on; nil: tare chooses
+	Disk   Bytes   // size of the data volume
+	FS     string  // its file system: ext4 or xfs
+}
+
+// Arm is one side of the comparison: a system and a flavor.
+type Arm struct {
+	Name     string
+	System   string
+	Flavor   string // name of one of the campaign's flavors
+	IfUsable bool   // left out, rather than refused, where the system is not usable
+	Skip     string // why the arm is left out; "": it is not
+}
+
+// Workload is one workload that every arm runs.
+type Workload struct {
+	Name string
+	Size int64 // in the workload's own unit; 0: calibrated to TrialTime
+}
+
+// Scenario says who runs at the same time.
+type Scenario struct {
+	Name string
+}
+
+// Blocks bounds the number of blocks. Fixed numbers have Min and Max the same.
+type Blocks struct {
+	Min, Max int
+}
+
+// Fixed reports whether the number of blocks is known beforehand.
+func (b Blocks) Fixed() bool { return b.Min == b.Max }
+
+// Active returns the arms that take part: those that are not left out.
+func (c *Campaign) Active() []Arm {
+	var active []Arm
+	for _, a := range c.Arms {
+		if a.Skip == "" {
+			active = append(active, a)
+		}
+	}
+	return active
+}
+
+// Skipped returns the arms that are left out; their Skip says why.
+func (c *Campaign) Skipped() []Arm {
+	var skipped []Arm
+	for _, a := range c.Arms {
+		if a.Skip != "" {
+			skipped = append(skipped, a)
+		}
+	}
+	return skipped
+}
+
+// Arm returns the arm of that name.
+func (c *Campaign) Arm(name string) (Arm, bool) {
+	for _, a := range c.Arms {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return Arm{}, false
+}
+
+// Flavor returns the flavor of that name.
+func (c *Campaign) Flavor(name string) (Flavor, bool) {
+	for _, f := range c.Flavors {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return Flavor{}, false
+}
+
+// Resolved returns the canonical form of c: JSON with every default filled in
+// and the seed and the left-out arms recorded. It is itself a campaign file,
+// so that FromResolved and any reader of campaign files can read it.
+func (c *Campaign) Resolved() []byte {
+	return append(campaignKind.write(*c), '\n')
+}
+
+// FromResolved reads a canonical form back, as a resumed run does. Nothing is
+// checked against systems, workloads or a host, and nothing is left out anew.
+func FromResolved(text []byte) (*Campaign, error) {
+	return Parse("resolved campaign", text, Known{})
+}
+
+// Known is what the caller knows of the world that a campaign is checked
+// against. Its zero value knows nothing and checks only the file itself.
+type Known struct {
+	Systems   map[string]Limits // by system name; nil: any system will do
+	Workloads map[string]Sizes  // by workload name; nil: any workload will do
+	Host      Host
+	// NewSeed chooses the seed of a campaign that has none; nil: at random.
+	NewSeed func() uint64
+}
+
+// Limits is what a system can do, as far as it decides whether a campaign is
+// possible.
+type Limits struct {
+	Usable bool
+	Why    string // why it is not usable here; one line
+	Remedy string // how to mend that; one line, or ""
+
+	CPUCap bool // it can hold a guest to a CPU cap
+	Pin    bool // it can hold a guest to a set of host CPUs
+	// ReleasesMemory says that an idle guest gives its memory back to the
+	// host, as native processes and containers do and virtual machines do not.
+	ReleasesMemory bool
+	MinMemory      Bytes // the least that a guest boots with; 0: no bound
+	MaxVCPUs       int   // 0: no bound
+}
+
+// Sizes is what bounds the size of a workload.
+type Sizes struct {
+	Unit     string // what a size counts: "events", "MiB written"
+	Min, Max int64  // 0: no bound
+	// Disk returns the space on the data volume, in bytes, that a trial of
+	// this size needs; nil: none.
+	Disk func(size int64) int64
+}
+
+// Host is what the host has.
+type Host struct {
+	CPUs   CPUSet // those that are online; nil: not known
+	Memory Bytes  // in all; 0: not known
+}

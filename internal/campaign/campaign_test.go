@@ -1,0 +1,264 @@
+package campaign
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// lab is what the tests know: two CPUs, 4 GiB, and systems of every sort.
+func lab() Known {
+	container := Limits{Usable: true, CPUCap: true, Pin: true, ReleasesMemory: true}
+	return Known{
+		Systems: map[string]Limits{
+			"native": container, "lxc": container, "runc": container,
+			"qemu-tcg": {Usable: true, CPUCap: true, Pin: true, MinMemory: 128 * MiB, MaxVCPUs: 8},
+			"uml":      {Usable: true, MaxVCPUs: 1},
+			"kvm":      {Why: "there is no /dev/kvm", Remedy: "modprobe kvm_intel", CPUCap: true, Pin: true},
+			"xen-pv":   {Why: "the host is not booted under Xen"},
+		},
+		Workloads: map[string]Sizes{
+			"openssl-enc":    {Unit: "MiB encrypted", Min: 1, Max: 1 << 20},
+			"sysbench-cpu":   {Unit: "events", Min: 10, Max: 1 << 30},
+			"stress-ng-exec": {}, "fio-randwrite": {},
+			"fio-randread": {Unit: "reads", Min: 1, Max: 1 << 20},
+			"dd-write":     {Unit: "MiB written", Min: 1, Max: 1 << 20, Disk: func(size int64) int64 { return size << 20 }},
+			"untar-kernel": {Unit: "files", Min: 1, Disk: func(int64) int64 { return 150 << 20 }},
+		},
+		Host:    Host{CPUs: FirstCPUs(2), Memory: 4 * GiB},
+		NewSeed: func() uint64 { return 42 },
+	}
+}
+
+func golden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; -update writes it anew.\ngot:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+func TestBad(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no bad files", err)
+	}
+	for _, path := range files {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = Parse(filepath.Base(path), text, lab())
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			if fault.KindOf(err) != fault.Campaign {
+				t.Errorf("kind %v", fault.KindOf(err))
+			}
+			var all Errors
+			if !errors.As(err, &all) || len(all) == 0 {
+				t.Fatalf("no problems in %v", err)
+			}
+			for _, p := range all {
+				if p.Line < 1 || p.Col < 1 {
+					t.Errorf("no place: %v", p)
+				}
+			}
+			golden(t, strings.TrimSuffix(path, ".yaml")+".want", []byte(err.Error()+"\n"))
+		})
+	}
+}
+
+const full = `
+name: everything
+about: |
+  Two lines,
+  "quoted" <and> é.
+seed: 7
+flavors:
+  small: &small {vcpus: 1, memory: 512MiB, cpu_cap: 100%, cpuset: "0", disk: 1.5G, fs: xfs}
+  quarter: {<<: *small, cpu_cap: 25%}
+  spare: {}
+arms:
+  - native
+  - {system: lxc, flavor: small}
+  - {name: lxc-quarter, system: lxc, flavor: quarter}
+  - {system: kvm, flavor: small, if_usable: true}
+  - {system: runc, skip: not today}
+baseline: native
+workloads:
+  - openssl-enc
+  - {name: sysbench-cpu, size: 20000}
+scenarios: [solo]
+trial_time: 500ms
+blocks: {min: 10, max: 40}
+precision: 2.5%
+budget: 1h30m
+delta: 3%
+recreate_every: 0
+timeout: 90s
+control: true
+allow_unequal: true
+output_limit: 1MiB
+`
+
+func TestFull(t *testing.T) {
+	c, err := Parse("full.yaml", []byte(full), lab())
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := Flavor{"small", 1, 512 * MiB, 100, CPUSet{0}, 1_500_000_000, "xfs"}
+	quarter := small
+	quarter.Name, quarter.CPUCap = "quarter", 25
+	want := &Campaign{
+		Name: "everything", About: "Two lines,\n\"quoted\" <and> é.\n", Seed: 7,
+		Flavors: []Flavor{small, quarter, {"spare", 1, 512 * MiB, 0, nil, GiB, "ext4"}},
+		Arms: []Arm{
+			{"native", "native", "small", false, ""},
+			{"lxc", "lxc", "small", false, ""},
+			{"lxc-quarter", "lxc", "quarter", false, ""},
+			{"kvm", "kvm", "small", true, "there is no /dev/kvm"},
+			{"runc", "runc", "small", false, "not today"},
+		},
+		Baseline:  "native",
+		Workloads: []Workload{{"openssl-enc", 0}, {"sysbench-cpu", 20000}},
+		Scenarios: []Scenario{{"solo"}},
+		TrialTime: 500 * time.Millisecond, Blocks: Blocks{10, 40}, Precision: 2.5,
+		Budget: 90 * time.Minute, Delta: 3, RecreateEvery: 0, Timeout: 90 * time.Second,
+		AllowUnequal: true, OutputLimit: MiB,
+	}
+	warnings := c.Warnings
+	c.Warnings = nil
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got  %+v\nwant %+v", c, want)
+	}
+	if len(warnings) != 2 || !strings.Contains(warnings[0].Msg, `"spare" is not used`) || !strings.Contains(warnings[1].Msg, `"kvm" is left out`) {
+		t.Errorf("warnings %v", warnings)
+	}
+	golden(t, "testdata/full.resolved.json", c.Resolved())
+	checkResolved(t, c)
+	if got := len(c.Active()); got != 3 {
+		t.Errorf("%d active arms", got)
+	}
+	if got := len(c.Skipped()); got != 2 {
+		t.Errorf("%d skipped arms", got)
+	}
+}
+
+// checkResolved checks that the canonical form reads back as the same campaign.
+func checkResolved(t *testing.T, c *Campaign) {
+	t.Helper()
+	back, err := FromResolved(c.Resolved())
+	if err != nil {
+		t.Fatalf("the canonical form is refused: %v\n%s", err, c.Resolved())
+	}
+	was := *c
+	was.Warnings, back.Warnings = nil, nil
+	if !reflect.DeepEqual(&was, back) {
+		t.Errorf("read back from the canonical form:\n%+v\nwant\n%+v", back, &was)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	c, err := Parse("least.yaml", []byte("name: least\narms: [lxc, native]\nworkloads: [openssl-enc]\n"), lab())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Campaign{
+		Name: "least", Seed: 42,
+		Flavors:  []Flavor{{"default", 1, 512 * MiB, 0, nil, GiB, "ext4"}},
+		Arms:     []Arm{{"lxc", "lxc", "default", false, ""}, {"native", "native", "default", false, ""}},
+		Baseline: "native", Workloads: []Workload{{"openssl-enc", 0}}, Scenarios: []Scenario{{"solo"}},
+		TrialTime: time.Second, Blocks: Blocks{10, 10}, Delta: 2, RecreateEvery: 5,
+		Timeout: 5 * time.Minute, OutputLimit: 16 * MiB,
+	}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got  %+v\nwant %+v", c, want)
+	}
+	checkResolved(t, c)
+}
+
+func TestGood(t *testing.T) {
+	const rest = "\nname: a\nworkloads: [openssl-enc]\n"
+	for name, text := range map[string]string{
+		"byte order mark":        "\ufeffname: a\narms: [native]\nworkloads: [openssl-enc]",
+		"CRLF":                   "name: a\r\narms:\r\n  - native\r\nworkloads: [openssl-enc]\r\n",
+		"JSON":                   `{"name": "a", "arms": ["native"], "workloads": ["openssl-enc"]}`,
+		"directive":              "%YAML 1.2\n---\nname: a\narms: [native]\nworkloads: [openssl-enc]\n",
+		"range with a budget":    "arms: [native]\nblocks: {min: 3, max: 9}\nbudget: 5m" + rest,
+		"precision alone":        "arms: [native]\nprecision: 2%" + rest,
+		"seed nought":            "arms: [native]\nseed: 0" + rest,
+		"aliased arm":            "arms: [&a native, {name: b, system: *a}]" + rest,
+		"unequal arm left out":   "flavors: {a: {}, b: {vcpus: 2}}\narms: [native, {system: kvm, flavor: b, if_usable: true}]" + rest,
+		"containers share":       "flavors: {a: {memory: 3GiB}}\narms: [native, lxc, runc]" + rest,
+		"cpuset as a number":     "flavors: {a: {cpuset: 1}}\narms: [native]" + rest,
+		"native is not the only": "arms: [lxc, runc]" + rest,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := Parse("good.yaml", []byte(text), lab())
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkResolved(t, c)
+		})
+	}
+}
+
+func TestSeedAtRandom(t *testing.T) {
+	seeds := map[uint64]bool{}
+	for range 10 {
+		c, err := Parse("a.yaml", []byte("name: a\narms: [native]\nworkloads: [x]\n"), Known{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds[c.Seed] = true
+	}
+	if len(seeds) < 9 {
+		t.Errorf("ten campaigns have %d seeds", len(seeds))
+	}
+}
+
+func TestHugeFile(t *testing.T) {
+	for name, text := range map[string]string{
+		"over the limit": strings.Repeat("# filler\n", maxFile/8),
+		"many keys":      strings.Repeat("key: 1\n", maxFile/8),
+		"many entries":   "name: a\nflavors:\n" + strings.Repeat("  a: {b: c}\n", maxFile/16),
+		"many arms":      "name: a\narms:\n" + strings.Repeat("- {a: b}\n", maxFile/16),
+		"dashes":         strings.Repeat(strings.Repeat("- ", 2000)+"\n", 100),
+		"brackets":       strings.Repeat(strings.Repeat("[", 2000)+"\n", 100),
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			_, err := Parse("huge.yaml", []byte(text), lab())
+			if fault.KindOf(err) != fault.Campaign {
+				t.Errorf("%v", err)
+			}
+			if d := time.Since(start); d > 20*time.Second {
+				t.Errorf("took %v", d)
+			}
+			if len(err.Error()) > 100_000 {
+				t.Errorf("a message of %d bytes", len(err.Error()))
+			}
+		})
+	}
+}

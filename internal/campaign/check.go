@@ -1,0 +1,385 @@
+package campaign
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// minStein is the fewest blocks of a first stage; with fewer the estimate of
+// the spread is too poor to compute the number of blocks from.
+const minStein = 10
+
+// Least sizes of file systems: what their mkfs accepts.
+var minDisk = map[string]Bytes{"ext4": 32 * MiB, "xfs": 300 * MiB}
+
+// check fills in the defaults that depend on other keys and reports what is
+// impossible. It runs even when reading found problems, so that a user sees
+// them all; what was not read soundly is left alone.
+func (r *reader) check(c *Campaign, known Known) {
+	if !r.has("flavors") {
+		f := Flavor{Name: "default"}
+		for _, k := range flavorKeys {
+			k.preset(&f)
+		}
+		c.Flavors = []Flavor{f}
+	}
+	for _, f := range c.Flavors {
+		if r.sound("flavors." + f.Name) {
+			r.checkFlavor(f, known.Host)
+		}
+	}
+	for i := range c.Arms {
+		r.checkArm(c, i, known.Systems)
+	}
+	r.checkUnused(c)
+	r.checkBaseline(c)
+	if r.sound("arms", "flavors", "baseline") {
+		r.checkEqual(c)
+		r.checkMemory(c, known)
+	}
+	for i := range c.Workloads {
+		r.checkWorkload(c, i, known.Workloads)
+	}
+	r.checkEffort(c)
+}
+
+// has reports whether the file has something at path.
+func (r *reader) has(path string) bool {
+	_, ok := r.where[path]
+	return ok
+}
+
+func (r *reader) checkFlavor(f Flavor, host Host) {
+	path := "flavors." + f.Name
+	if f.Memory < 16*MiB {
+		r.fail(path+".memory", "memory %s is too small for any guest; 16MiB is the least", f.Memory)
+	}
+	if host.Memory > 0 && f.Memory > host.Memory {
+		r.fail(path+".memory", "memory %s is more than the host's %s", f.Memory, host.Memory)
+	}
+	if least := minDisk[f.FS]; f.Disk < least {
+		r.fail(path+".disk", "disk %s is too small for %s, which needs %s", f.Disk, f.FS, least)
+	}
+	if r.has(path + ".cpu_cap") {
+		switch most := Percent(f.VCPUs * 100); {
+		case f.CPUCap < 1:
+			r.fail(path+".cpu_cap", "cpu_cap %s leaves the guest no CPU; Linux keeps to caps of 1%% and more", f.CPUCap)
+		case f.CPUCap > most:
+			r.fail(path+".cpu_cap", "cpu_cap %s is more than the %s of all its CPUs (vcpus %d)", f.CPUCap, most, f.VCPUs)
+		}
+	}
+	if host.CPUs != nil {
+		if beyond := f.CPUSet.Without(host.CPUs); beyond != nil {
+			r.fail(path+".cpuset", "cpuset %s: the host has no CPU %s; it has %s", f.CPUSet, beyond, host.CPUs)
+			return
+		}
+	}
+	switch {
+	case f.CPUSet != nil && f.VCPUs > len(f.CPUSet):
+		r.fail(path+".vcpus", "vcpus %d are more than the CPUs of cpuset %s, which are %d", f.VCPUs, f.CPUSet, len(f.CPUSet))
+	case f.CPUSet == nil && host.CPUs != nil && f.VCPUs > len(host.CPUs):
+		r.fail(path+".vcpus", "vcpus %d are more than the host's CPUs, which are %d", f.VCPUs, len(host.CPUs))
+	}
+}
+
+// checkArm fills in and checks arm i, and leaves it out where it asks for that.
+func (r *reader) checkArm(c *Campaign, i int, systems map[string]Limits) {
+	path := fmt.Sprintf("arms[%d]", i)
+	a := &c.Arms[i]
+	if !r.sound(path) || a.System == "" {
+		return
+	}
+	if a.Name == "" {
+		a.Name = a.System
+	}
+	if a.Flavor == "" && len(c.Flavors) > 0 {
+		a.Flavor = c.Flavors[0].Name
+	}
+	for j, other := range c.Arms[:i] {
+		if other.Name == a.Name {
+			r.fail(path+".name", "arm %q is here twice, first in line %d; give one of them another name", a.Name, r.at(fmt.Sprintf("arms[%d]", j)).line)
+		}
+	}
+	flavor, ok := c.Flavor(a.Flavor)
+	if !ok && r.has(path+".flavor") && r.sound("flavors") {
+		names := make([]string, len(c.Flavors))
+		for j, f := range c.Flavors {
+			names[j] = f.Name
+		}
+		r.failWord(path+".flavor", a.Flavor, names, "unknown flavor %q; the file has %s", a.Flavor, strings.Join(names, ", "))
+	}
+	if systems == nil {
+		return
+	}
+	limits, known := systems[a.System]
+	if !known {
+		at := path
+		if r.has(path + ".system") {
+			at += ".system"
+		}
+		r.failWord(at, a.System, sortedKeys(systems), "unknown system %q", a.System)
+		return
+	}
+	if a.Skip == "" && !limits.Usable {
+		r.unusable(path, a, limits)
+	}
+	if a.Skip != "" || !ok || !r.sound("flavors."+flavor.Name) {
+		return
+	}
+	switch {
+	case flavor.CPUCap > 0 && !limits.CPUCap:
+		r.fail(path, "arm %q: %s cannot hold a guest to a CPU cap, and flavor %q has one of %s", a.Name, a.System, flavor.Name, flavor.CPUCap)
+	case flavor.CPUSet != nil && !limits.Pin:
+		r.fail(path, "arm %q: %s cannot hold a guest to a set of CPUs, and flavor %q has cpuset %s", a.Name, a.System, flavor.Name, flavor.CPUSet)
+	}
+	if flavor.Memory < limits.MinMemory {
+		r.fail(path, "arm %q: %s needs %s of memory, and flavor %q has %s", a.Name, a.System, limits.MinMemory, flavor.Name, flavor.Memory)
+	}
+	if limits.MaxVCPUs > 0 && flavor.VCPUs > limits.MaxVCPUs {
+		r.fail(path, "arm %q: %s takes vcpus up to %d, and flavor %q has %d", a.Name, a.System, limits.MaxVCPUs, flavor.Name, flavor.VCPUs)
+	}
+}
+
+// unusable leaves out an arm that may be, and refuses one that may not.
+func (r *reader) unusable(path string, a *Arm, limits Limits) {
+	why := limits.Why
+	if why == "" {
+		why = "its check failed"
+	}
+	if a.IfUsable {
+		a.Skip = why
+		r.warn(path, "arm %q is left out: %s is not usable here: %s", a.Name, a.System, why)
+		return
+	}
+	if limits.Remedy != "" {
+		why += "; to mend: " + limits.Remedy
+	}
+	r.fail(path, "arm %q: %s is not usable here: %s; or leave it out with if_usable: true", a.Name, a.System, why)
+}
+
+func (r *reader) checkUnused(c *Campaign) {
+	if !r.has("flavors") || !r.sound("flavors", "arms") {
+		return
+	}
+	for _, f := range c.Flavors {
+		if !slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.Flavor == f.Name }) {
+			r.warn("flavors."+f.Name, "flavor %q is not used by any arm", f.Name)
+		}
+	}
+}
+
+func (r *reader) checkBaseline(c *Campaign) {
+	if !r.sound("arms", "baseline") || len(c.Arms) == 0 {
+		return
+	}
+	active := c.Active()
+	if len(active) == 0 {
+		r.fail("arms", "every arm is left out, so nothing remains to measure: %s", c.Arms[0].Skip)
+		return
+	}
+	if !r.has("baseline") {
+		c.Baseline = active[0].Name
+		if i := slices.IndexFunc(active, func(a Arm) bool { return a.System == NativeSystem }); i >= 0 {
+			c.Baseline = active[i].Name
+		}
+		return
+	}
+	a, ok := c.Arm(c.Baseline)
+	if !ok {
+		names := make([]string, len(c.Arms))
+		for i, a := range c.Arms {
+			names[i] = a.Name
+		}
+		r.failWord("baseline", c.Baseline, names, "the baseline %q is none of the arms", c.Baseline)
+		return
+	}
+	if a.Skip != "" {
+		r.fail("baseline", "the baseline %q is left out: %s", c.Baseline, a.Skip)
+	}
+}
+
+// checkEqual refuses arms that have other resources than the baseline.
+func (r *reader) checkEqual(c *Campaign) {
+	base, ok := c.Arm(c.Baseline)
+	want, okFlavor := c.Flavor(base.Flavor)
+	if !ok || !okFlavor || c.AllowUnequal {
+		return
+	}
+	for i, a := range c.Arms {
+		f, ok := c.Flavor(a.Flavor)
+		if !ok || a.Skip != "" {
+			continue
+		}
+		if diff := differences(f, want); len(diff) > 0 {
+			r.fail(fmt.Sprintf("arms[%d].flavor", i), "arm %q and the baseline %q have unequal resources: %s; a comparison on purpose says allow_unequal: true",
+				a.Name, base.Name, strings.Join(diff, ", "))
+		}
+	}
+}
+
+// differences says in which resources got differs from want.
+func differences(got, want Flavor) []string {
+	var diff []string
+	differ := func(resource, a, b string) {
+		if a != b {
+			diff = append(diff, fmt.Sprintf("%s %s against %s", resource, a, b))
+		}
+	}
+	limit := func(p Percent) string {
+		if p == 0 {
+			return "none"
+		}
+		return p.String()
+	}
+	cpus := func(s CPUSet) string {
+		if s == nil {
+			return "of tare's choice"
+		}
+		return s.String()
+	}
+	differ("vcpus", fmt.Sprint(got.VCPUs), fmt.Sprint(want.VCPUs))
+	differ("memory", got.Memory.String(), want.Memory.String())
+	differ("cpu_cap", limit(got.CPUCap), limit(want.CPUCap))
+	differ("cpuset", cpus(got.CPUSet), cpus(want.CPUSet))
+	differ("disk", got.Disk.String(), want.Disk.String())
+	differ("fs", got.FS, want.FS)
+	return diff
+}
+
+// checkMemory adds up the guests, which are all alive at once: frozen while
+// another is measured. Of those that give back memory only the largest counts.
+func (r *reader) checkMemory(c *Campaign, known Known) {
+	if known.Host.Memory == 0 {
+		return
+	}
+	var held, released Bytes
+	guests := c.Active()
+	if base, ok := c.Arm(c.Baseline); ok {
+		guests = append(guests, base) // its A/A control
+	}
+	for _, a := range guests {
+		f, _ := c.Flavor(a.Flavor)
+		if f.Memory > known.Host.Memory {
+			return // already reported with its flavor
+		}
+		if known.Systems[a.System].ReleasesMemory {
+			released = max(released, f.Memory)
+		} else {
+			held += f.Memory
+		}
+	}
+	if held+released > known.Host.Memory {
+		r.fail("arms", "the guests of all arms and of the A/A control are alive at once and need %s of memory; the host has %s", held+released, known.Host.Memory)
+	}
+}
+
+func (r *reader) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) {
+	path := fmt.Sprintf("workloads[%d]", i)
+	w := c.Workloads[i]
+	if !r.sound(path) || w.Name == "" {
+		return
+	}
+	for j, other := range c.Workloads[:i] {
+		if other.Name == w.Name {
+			r.fail(path, "workload %q is here twice, first in line %d", w.Name, r.at(fmt.Sprintf("workloads[%d]", j)).line)
+			return
+		}
+	}
+	if workloads == nil {
+		return
+	}
+	sizes, ok := workloads[w.Name]
+	if !ok {
+		at := path
+		if r.has(path + ".name") {
+			at += ".name"
+		}
+		r.failWord(at, w.Name, sortedKeys(workloads), "unknown workload %q", w.Name)
+		return
+	}
+	size := w.Size
+	switch {
+	case size == 0:
+		size = sizes.Min
+	case size < sizes.Min:
+		r.fail(path+".size", "size %d of %s is under its least, %d (%s)", size, w.Name, sizes.Min, sizes.Unit)
+		return
+	case sizes.Max > 0 && size > sizes.Max:
+		r.fail(path+".size", "size %d of %s is over its most, %d (%s)", size, w.Name, sizes.Max, sizes.Unit)
+		return
+	}
+	if sizes.Disk == nil || !r.sound("arms", "flavors") {
+		return
+	}
+	for _, a := range c.Active() {
+		f, ok := c.Flavor(a.Flavor)
+		if need := Bytes(sizes.Disk(size)); ok && need > f.Disk {
+			r.fail(path, "workload %s writes at least %s, and the disk of flavor %q has %s", w.Name, need, f.Name, f.Disk)
+			return
+		}
+	}
+}
+
+// checkEffort fills in and checks how long to measure.
+func (r *reader) checkEffort(c *Campaign) {
+	if !r.has("timeout") {
+		c.Timeout = max(5*time.Minute, 100*c.TrialTime)
+	}
+	if !r.has("blocks") {
+		c.Blocks = Blocks{10, 10}
+		if c.Precision > 0 {
+			c.Blocks = Blocks{minStein, 100}
+		}
+	}
+	if r.sound("trial_time") && (c.TrialTime < 10*time.Millisecond || c.TrialTime > time.Hour) {
+		r.fail("trial_time", "trial_time %s is out of bounds: 10ms to 1h", formatDuration(c.TrialTime))
+	}
+	if r.sound("timeout", "trial_time") && c.Timeout < 2*c.TrialTime {
+		r.fail("timeout", "timeout %s is under twice the trial_time of %s", formatDuration(c.Timeout), formatDuration(c.TrialTime))
+	}
+	if r.sound("budget", "trial_time") && r.has("budget") && c.Budget < c.TrialTime {
+		r.fail("budget", "budget %s is less than one trial_time of %s", formatDuration(c.Budget), formatDuration(c.TrialTime))
+	}
+	r.checkShare("precision", c.Precision)
+	r.checkShare("delta", c.Delta)
+	if r.sound("output_limit") && (c.OutputLimit < KiB || c.OutputLimit > GiB) {
+		r.fail("output_limit", "output_limit %s is out of bounds: 1KiB to 1GiB", c.OutputLimit)
+	}
+	if !r.sound("blocks", "precision", "budget") {
+		return
+	}
+	switch b := c.Blocks; {
+	case b.Min > b.Max:
+		r.fail("blocks", "blocks: min %d is more than max %d", b.Min, b.Max)
+	case r.has("precision") && b.Fixed():
+		r.fail("blocks", "blocks: a fixed number leaves a precision nothing to decide; write {min: %d, max: %d}", minStein, max(b.Max, 10*minStein))
+	case r.has("precision") && b.Min < minStein:
+		r.fail("blocks", "blocks: a precision is computed from the first min blocks, which must be %d or more, not %d", minStein, b.Min)
+	case !b.Fixed() && !r.has("precision") && !r.has("budget"):
+		r.fail("blocks", "blocks: {min, max} needs a precision or a budget to decide between them")
+	}
+}
+
+// checkShare checks a percentage that is a bound of a relative difference.
+func (r *reader) checkShare(path string, p Percent) {
+	if r.has(path) && r.sound(path) && (p <= 0 || p > 50) {
+		r.fail(path, "%s %s is out of bounds: more than 0%% and up to 50%%", path, p)
+	}
+}
+
+// failWord reports an unknown word at path, with the nearest one known.
+func (r *reader) failWord(path, word string, known []string, format string, args ...any) {
+	r.fail(path, format, args...)
+	r.problems[len(r.problems)-1].Hint = near(word, known)
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,189 @@
+package campaign
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// The keys of a campaign file. The parser, the canonical form and the schema
+// are all made from these tables.
+
+const (
+	namePattern = "^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$"
+	nameRule    = "up to 40 letters, digits, - and _, the first a letter or a digit"
+
+	maxBlocks = 100_000
+	maxSeed   = 1<<53 - 1 // the largest whole number that every reader of JSON keeps exactly
+)
+
+var isName = regexp.MustCompile(namePattern).MatchString
+
+var (
+	nameKind = scalar("a name", schema{"type": "string", "pattern": namePattern},
+		func(s string) (string, error) {
+			if !isName(s) {
+				return "", fmt.Errorf("%s is not one: %s", quote(s), nameRule)
+			}
+			return s, nil
+		},
+		func(s string) any { return s }, ast.StringType)
+
+	textKind = scalar("text", schema{"type": "string"},
+		func(s string) (string, error) { return s, nil },
+		func(s string) any { return s }, ast.StringType, ast.LiteralType)
+
+	boolKind = scalar("true or false", schema{"type": "boolean"},
+		func(s string) (bool, error) { return s == "true" || s == "True" || s == "TRUE", nil },
+		func(b bool) any { return b }, ast.BoolType)
+
+	// controlKind accepts no false: what a campaign may not switch off needs a
+	// better answer than an unknown key.
+	controlKind = scalar("true", schema{"const": true},
+		func(s string) (bool, error) {
+			if s != "true" {
+				return false, fmt.Errorf("every campaign carries its A/A control: without it nothing tells an effect from noise")
+			}
+			return true, nil
+		},
+		func(b bool) any { return b }, ast.BoolType)
+
+	sizeKind = scalar("a size such as 512MiB",
+		schema{"type": "string", "pattern": `^[0-9]*\.?[0-9]* ?([TGMK]iB?|[TGMKk]B?|B)$`},
+		ParseBytes, func(b Bytes) any { return b.String() },
+		ast.StringType, ast.IntegerType, ast.FloatType)
+
+	percentKind = scalar("a percentage such as 2%",
+		schema{"type": "string", "pattern": `^[0-9]*\.?[0-9]* ?%$`},
+		ParsePercent, func(p Percent) any { return p.String() },
+		ast.StringType, ast.IntegerType, ast.FloatType)
+
+	durationKind = scalar("a duration such as 250ms, 1s or 10m",
+		schema{"type": "string", "pattern": `^\+?([0-9]*\.?[0-9]*(ns|us|µs|μs|ms|s|m|h))+$`},
+		parseDuration, func(d time.Duration) any { return formatDuration(d) },
+		ast.StringType, ast.IntegerType, ast.FloatType)
+
+	cpusetKind = scalar(`a list of CPUs such as "0-1,3"`,
+		schema{"type": []string{"string", "integer"}},
+		ParseCPUSet, func(s CPUSet) any { return s.String() },
+		ast.StringType, ast.IntegerType)
+)
+
+var flavorKeys = []key[Flavor]{
+	fieldOr("vcpus", "Virtual CPUs of the guest; natively, the CPUs that it may use.",
+		whole[int](1, maxCPU+1), func(f *Flavor) *int { return &f.VCPUs }, 1),
+	fieldOr("memory", "Memory of the guest, with its unit.",
+		sizeKind, func(f *Flavor) *Bytes { return &f.Memory }, 512*MiB),
+	field("cpu_cap", "The most CPU time that the guest may use, in percent of one CPU: 25% is a quarter of a CPU. Absent: no cap.",
+		percentKind, func(f *Flavor) *Percent { return &f.CPUCap }),
+	field("cpuset", "Host CPUs that the guest runs on, as Linux lists them. Absent: tare chooses.",
+		cpusetKind, func(f *Flavor) *CPUSet { return &f.CPUSet }),
+	fieldOr("disk", "Size of the data volume. ext4 needs 32MiB, xfs 300MiB.",
+		sizeKind, func(f *Flavor) *Bytes { return &f.Disk }, GiB),
+	fieldOr("fs", "File system of the data volume.",
+		oneOf("ext4", "xfs"), func(f *Flavor) *string { return &f.FS }, "ext4"),
+}
+
+var armKeys = []key[Arm]{
+	field("name", "Name of the arm in results. Absent: the name of its system.",
+		nameKind, func(a *Arm) *string { return &a.Name }),
+	need(field("system", "The system: native, lxc, kvm …",
+		nameKind, func(a *Arm) *string { return &a.System })),
+	field("flavor", "Name of one of the flavors. Absent: the first.",
+		nameKind, func(a *Arm) *string { return &a.Flavor }),
+	field("if_usable", "Leave the arm out, with a note, where its system is not usable, rather than refuse the campaign.",
+		boolKind, func(a *Arm) *bool { return &a.IfUsable }),
+	field("skip", "Why this arm is left out. tare records here which arms were not usable.",
+		textKind, func(a *Arm) *string { return &a.Skip }),
+}
+
+var workloadKeys = []key[Workload]{
+	need(field("name", "Name of the workload.",
+		nameKind, func(w *Workload) *string { return &w.Name })),
+	field("size", "Work of one trial in the workload's own unit. Absent: calibrated so that a trial of the baseline lasts trial_time.",
+		whole[int64](1, 1<<60), func(w *Workload) *int64 { return &w.Size }),
+}
+
+var blocksKeys = []key[Blocks]{
+	need(field("min", "The fewest blocks; 10 or more with a precision. Only a budget ends a run with fewer.",
+		whole[int](1, maxBlocks), func(b *Blocks) *int { return &b.Min })),
+	need(field("max", "The most blocks.",
+		whole[int](1, maxBlocks), func(b *Blocks) *int { return &b.Max })),
+}
+
+var (
+	soloKind = oneOf("solo")
+
+	scenarioKeys = []key[Scenario]{
+		need(field("name", "Name of the scenario. solo: one guest at a time, all others frozen.",
+			soloKind, func(s *Scenario) *string { return &s.Name })),
+	}
+)
+
+var (
+	flavorKind   = object("a flavor", flavorKeys)
+	armKind      = shorthand(object("an arm", armKeys), nameKind, func(system string) Arm { return Arm{System: system} })
+	workloadKind = shorthand(object("a workload", workloadKeys), nameKind, func(name string) Workload { return Workload{Name: name} })
+	blocksKind   = shorthand(object("blocks", blocksKeys), whole[int](1, maxBlocks), func(n int) Blocks { return Blocks{n, n} })
+	scenarioKind = shorthand(object("a scenario", scenarioKeys), soloKind, func(name string) Scenario { return Scenario{name} })
+	campaignKind = object("a campaign", campaignKeys)
+	seedKind     = whole[uint64](0, maxSeed)
+)
+
+var campaignKeys = []key[Campaign]{
+	need(field("name", "Name of the campaign.",
+		nameKind, func(c *Campaign) *string { return &c.Name })),
+	field("about", "What the campaign is for; free text.",
+		textKind, func(c *Campaign) *string { return &c.About }),
+	always(seedKind, field("seed", "What the order of the trials is drawn from. Absent: chosen at random and recorded.",
+		seedKind, func(c *Campaign) *uint64 { return &c.Seed }), func(c *Campaign) uint64 { return c.Seed }),
+	field("flavors", "Sizes of guests by name; the first is the default of the arms. Absent: one with the defaults.",
+		named("flavors", 100, flavorKind, func(f *Flavor) *string { return &f.Name }), func(c *Campaign) *[]Flavor { return &c.Flavors }),
+	need(field("arms", "What to compare: systems, each with a flavor. A plain word is a system with the default flavor.",
+		list("arms", 100, armKind), func(c *Campaign) *[]Arm { return &c.Arms })),
+	field("baseline", "Name of the arm that the others are compared with. Absent: the first native arm, else the first.",
+		nameKind, func(c *Campaign) *string { return &c.Baseline }),
+	need(field("workloads", "The programs that every arm runs. A plain word is a workload with calibrated size.",
+		list("workloads", 100, workloadKind), func(c *Campaign) *[]Workload { return &c.Workloads })),
+	fieldOr("scenarios", "Who runs at the same time.",
+		list("scenarios", 10, scenarioKind), func(c *Campaign) *[]Scenario { return &c.Scenarios }, []Scenario{{"solo"}}),
+	fieldOr("trial_time", "How long a trial of the baseline should last; sizes are calibrated to it.",
+		durationKind, func(c *Campaign) *time.Duration { return &c.TrialTime }, time.Second),
+	field("blocks", "Number of blocks, or {min, max} with a precision or a budget. In a block every arm runs every workload once. Absent: 10; with a precision, 10 to 100.",
+		blocksKind, func(c *Campaign) *Blocks { return &c.Blocks }),
+	field("precision", "Half-width of the confidence intervals to reach: after blocks.min blocks their number is computed once (Stein's two stages) and kept between min and max.",
+		percentKind, func(c *Campaign) *Percent { return &c.Precision }),
+	field("budget", "The longest that the run may take. It ends before a block that would not fit, after one block at the earliest.",
+		durationKind, func(c *Campaign) *time.Duration { return &c.Budget }),
+	fieldOr("delta", "Equivalence bound: overhead is called none only when its whole interval is within this.",
+		percentKind, func(c *Campaign) *Percent { return &c.Delta }, 2),
+	fieldOr("recreate_every", "Blocks after which all guests are created anew; 0: never.",
+		whole[int](0, maxBlocks), func(c *Campaign) *int { return &c.RecreateEvery }, 5),
+	field("timeout", "The longest that one step of a trial may take. Absent: 100 times trial_time, 5m at least.",
+		durationKind, func(c *Campaign) *time.Duration { return &c.Timeout }),
+	field("control", "Every campaign carries an A/A control, a second guest just like the baseline's; it cannot be switched off.",
+		controlKind, func(*Campaign) *bool { return new(bool) }),
+	field("allow_unequal", "Allow arms whose flavors differ from the baseline's.",
+		boolKind, func(c *Campaign) *bool { return &c.AllowUnequal }),
+	fieldOr("output_limit", "The most output of one step that is kept.",
+		sizeKind, func(c *Campaign) *Bytes { return &c.OutputLimit }, 16*MiB),
+}
+
+// always makes an optional key without a default one that the canonical form
+// has even when it is zero.
+func always[T, V any](k kind[V], f key[T], get func(*T) V) key[T] {
+	f.write = func(t *T) json.RawMessage { return k.write(get(t)) }
+	return f
+}
+
+// Schema returns the JSON schema (draft 2020-12) of campaign files.
+func Schema() []byte {
+	return append(encodeIndent(campaignKind.schema.with(schema{
+		"$schema":     "https://json-schema.org/draft/2020-12/schema",
+		"title":       "tare campaign",
+		"description": "What tare compares: systems and flavors, workloads, and how long to measure.",
+	})), '\n')
+}

@@ -1,0 +1,218 @@
+package campaign
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bytes is a size in bytes.
+type Bytes int64
+
+// Sizes of IEC 80000-13.
+const (
+	KiB Bytes = 1 << 10
+	MiB Bytes = 1 << 20
+	GiB Bytes = 1 << 30
+	TiB Bytes = 1 << 40
+)
+
+// sizeUnits are the units that ParseBytes knows. A unit with an i is binary
+// (1024), one without is decimal (1000), as the standard has it; so 1G is
+// 1 000 000 000 bytes and 1GiB is 1 073 741 824.
+var sizeUnits = []struct {
+	name string
+	size Bytes
+}{
+	{"TiB", TiB}, {"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB},
+	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3},
+	{"Ti", TiB}, {"Gi", GiB}, {"Mi", MiB}, {"Ki", KiB},
+	{"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}, {"K", 1e3},
+	{"B", 1},
+}
+
+// ParseBytes reads a size with its unit, such as 512MiB (binary) or 1.5GB
+// (decimal; 1.5G is the same). The size must be a whole number of bytes.
+func ParseBytes(text string) (Bytes, error) {
+	digits := strings.TrimRight(text, "TGMKkiB ")
+	unit := strings.TrimSpace(text[len(digits):])
+	number, err := decimal(digits)
+	if err != nil {
+		return 0, fmt.Errorf("%s is not a size", quote(text))
+	}
+	if unit == "" {
+		return 0, fmt.Errorf("%s has no unit: %sMiB is binary, %sMB decimal, %sB plain bytes", quote(text), digits, digits, digits)
+	}
+	for _, u := range sizeUnits {
+		if u.name != unit {
+			continue
+		}
+		number.Mul(number, new(big.Rat).SetInt64(int64(u.size)))
+		if !number.IsInt() {
+			return 0, fmt.Errorf("%s is not a whole number of bytes", quote(text))
+		}
+		if !number.Num().IsInt64() {
+			return 0, fmt.Errorf("%s is more than %s", quote(text), Bytes(math.MaxInt64/int64(TiB))*TiB)
+		}
+		return Bytes(number.Num().Int64()), nil
+	}
+	return 0, fmt.Errorf("%s has an unknown unit %s", quote(text), quote(unit))
+}
+
+// String writes b in the largest unit that leaves a whole number; ParseBytes
+// reads it back.
+func (b Bytes) String() string {
+	if b == 0 {
+		return "0B"
+	}
+	for _, u := range sizeUnits {
+		if b%u.size == 0 {
+			return strconv.FormatInt(int64(b/u.size), 10) + u.name
+		}
+	}
+	return "" // not reached: every size is a whole number of B
+}
+
+// decimal reads an unsigned decimal number such as 1.5, exactly.
+func decimal(text string) (*big.Rat, error) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	if len(text) > 20 || whole+fraction == "" || strings.Trim(whole+fraction, "0123456789") != "" {
+		return nil, errors.New("not a decimal number")
+	}
+	r, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return nil, errors.New("not a decimal number")
+	}
+	return r, nil
+}
+
+// Percent is a share in percent: 2 means 2 %.
+type Percent float64
+
+// ParsePercent reads a percentage with its sign, such as 2% or 0.5%.
+func ParsePercent(text string) (Percent, error) {
+	digits, signed := strings.CutSuffix(text, "%")
+	digits = strings.TrimSpace(digits)
+	number, err := decimal(digits)
+	if err != nil {
+		return 0, fmt.Errorf("%s is not a percentage", quote(text))
+	}
+	if !signed {
+		return 0, fmt.Errorf("%s has no percent sign", quote(text))
+	}
+	value, _ := number.Float64()
+	return Percent(value), nil
+}
+
+func (p Percent) String() string {
+	return strconv.FormatFloat(float64(p), 'f', -1, 64) + "%"
+}
+
+// Fraction returns p as a share of one: 0.02 for 2 %.
+func (p Percent) Fraction() float64 { return float64(p) / 100 }
+
+// parseDuration reads a duration with its unit that is more than nothing.
+func parseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		if _, bad := decimal(text); bad == nil {
+			return 0, fmt.Errorf("%s has no unit: write %ss for seconds", quote(text), text)
+		}
+		return 0, fmt.Errorf("%s is not a duration", quote(text))
+	}
+	if d <= 0 {
+		return 0, fmt.Errorf("%s is not more than nothing", quote(text))
+	}
+	return d, nil
+}
+
+// formatDuration writes d without the zero parts that time.Duration writes:
+// 5m, where it has 5m0s.
+func formatDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// CPUSet is a set of CPU numbers, in rising order and without repeats.
+type CPUSet []int
+
+// maxCPU is the highest CPU number that a set may hold; Linux stops at 8192 CPUs.
+const maxCPU = 8191
+
+// ParseCPUSet reads a list of CPUs as Linux writes it, such as 0-1,3.
+func ParseCPUSet(text string) (CPUSet, error) {
+	var set CPUSet
+	if len(text) > 4096 {
+		return nil, errors.New("the list of CPUs is too long")
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		from, to, ranged := strings.Cut(strings.TrimSpace(part), "-")
+		if !ranged {
+			to = from
+		}
+		first, err1 := strconv.ParseUint(from, 10, 16)
+		last, err2 := strconv.ParseUint(to, 10, 16)
+		if err1 != nil || err2 != nil || first > last || last > maxCPU {
+			return nil, fmt.Errorf("%s is not a list of CPUs", quote(text))
+		}
+		for cpu := first; cpu <= last; cpu++ {
+			set = append(set, int(cpu))
+		}
+		if len(set) > 8*maxCPU {
+			return nil, errors.New("the list of CPUs is too long")
+		}
+	}
+	slices.Sort(set)
+	return slices.Compact(set), nil
+}
+
+// FirstCPUs returns the set of the CPUs 0 to n-1.
+func FirstCPUs(n int) CPUSet {
+	set := make(CPUSet, n)
+	for i := range set {
+		set[i] = i
+	}
+	return set
+}
+
+// String writes s as Linux does: 0-1,3.
+func (s CPUSet) String() string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		j := i
+		for j+1 < len(s) && s[j+1] == s[j]+1 {
+			j++
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(s[i]))
+		if j > i {
+			b.WriteString("-" + strconv.Itoa(s[j]))
+		}
+		i = j + 1
+	}
+	return b.String()
+}
+
+// Without returns the CPUs of s that are not in other.
+func (s CPUSet) Without(other CPUSet) CPUSet {
+	var rest CPUSet
+	for _, cpu := range s {
+		if _, found := slices.BinarySearch(other, cpu); !found {
+			rest = append(rest, cpu)
+		}
+	}
+	return rest
+}

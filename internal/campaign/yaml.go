@@ -1,0 +1,253 @@
+package campaign
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Bounds of what is read at all. They are far beyond any real campaign, and
+// keep a hostile or mistaken file from costing more than a moment.
+const (
+	maxFile    = 1 << 20 // bytes
+	maxLine    = 4096    // bytes
+	maxDepth   = 20      // of nesting
+	maxTokens  = 20_000  // of YAML; some of what its parser does is quadratic
+	maxEntries = 10_000  // of mappings, those behind aliases counted each time
+)
+
+// open checks text as text, parses it as YAML and returns the document's root.
+// A nil root means that problems were found.
+func (r *reader) open(raw []byte) ast.Node {
+	text := strings.TrimPrefix(string(raw), "\ufeff")
+	if len(text) > maxFile {
+		r.failPos(position{1, 1}, "the file has %d bytes; more than %d is no campaign", len(text), maxFile)
+		return nil
+	}
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	r.lines = strings.Split(text, "\n")
+	for i, line := range r.lines {
+		if !utf8.ValidString(line) {
+			valid := strings.ToValidUTF8(line, "\x00")
+			r.failPos(position{i + 1, utf8.RuneCountInString(valid[:strings.IndexByte(valid, 0)]) + 1}, "the file is not UTF-8 text")
+			return nil
+		}
+		if at := strings.IndexFunc(line, forbidden); at >= 0 {
+			r.failPos(position{i + 1, utf8.RuneCountInString(line[:at]) + 1}, "control characters do not belong in a campaign file")
+			return nil
+		}
+		if len(line) > maxLine {
+			r.failPos(position{i + 1, 1}, "the line has %d bytes; more than %d is too much", len(line), maxLine)
+			return nil
+		}
+	}
+	file := r.parse(text)
+	if file == nil {
+		return nil
+	}
+	var root ast.Node
+	for _, doc := range file.Docs {
+		switch {
+		case doc.Body == nil:
+		case doc.Body.Type() == ast.DirectiveType:
+		case root != nil:
+			r.failPos(r.pos(doc.Body), "a campaign file holds one document, and this is a second")
+			return nil
+		default:
+			root = doc.Body
+		}
+	}
+	if root == nil {
+		r.failPos(position{1, 1}, "the file is empty; the least is a name, arms and workloads")
+		return nil
+	}
+	if !r.link(root, map[string]ast.Node{}, 0) {
+		return nil
+	}
+	return r.resolve(root)
+}
+
+// parse runs the YAML parser, and reports its errors and its crashes.
+func (r *reader) parse(text string) (file *ast.File) {
+	defer func() {
+		if crash := recover(); crash != nil {
+			r.failPos(position{1, 1}, "not YAML: %s", printable(fmt.Sprint(crash)))
+			file = nil
+		}
+	}()
+	tokens := lexer.Tokenize(text)
+	if len(tokens) > maxTokens {
+		r.failPos(tokenPos(tokens[maxTokens]), "the file has more than %d words and signs up to here, which is no campaign", maxTokens)
+		return nil
+	}
+	if !r.shallow(tokens) {
+		return nil
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		r.syntax(err)
+		return nil
+	}
+	return file
+}
+
+// forbidden reports characters that YAML does not allow in text.
+func forbidden(c rune) bool {
+	return c < ' ' && c != '\t' || c == 0x7f || c >= 0x80 && c < 0xa0 || c == 0xfeff || c == 0xfffe || c == 0xffff
+}
+
+// shallow refuses deep brackets before the parser, which is quadratic in them.
+func (r *reader) shallow(tokens token.Tokens) bool {
+	depth := 0
+	for _, t := range tokens {
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			depth++
+		case token.SequenceEndType, token.MappingEndType:
+			depth--
+		}
+		if depth > maxDepth {
+			r.failPos(tokenPos(t), "nested more than %d deep", maxDepth)
+			return false
+		}
+	}
+	return true
+}
+
+// syntax reports an error of the YAML parser, which knows only the first.
+func (r *reader) syntax(err error) {
+	var e yaml.Error
+	if !errors.As(err, &e) {
+		r.failPos(position{1, 1}, "not YAML: %s", printable(err.Error()))
+		return
+	}
+	at := position{1, 1}
+	if t := e.GetToken(); t != nil {
+		at = tokenPos(t)
+	}
+	r.failPos(at, "not YAML: %s", printable(strings.ReplaceAll(e.GetMessage(), "\t", `\t`)))
+}
+
+// link finds what every alias stands for. It reports false when the file is
+// not fit to be read any further.
+func (r *reader) link(n ast.Node, anchors map[string]ast.Node, depth int) bool {
+	if depth > maxDepth {
+		r.failPos(r.pos(n), "nested more than %d deep", maxDepth)
+		return false
+	}
+	switch n := n.(type) {
+	case *ast.AnchorNode:
+		if !r.link(n.Value, anchors, depth+1) {
+			return false
+		}
+		anchors[n.Name.GetToken().Value] = n.Value
+	case *ast.AliasNode:
+		name := n.Value.GetToken().Value
+		target, ok := anchors[name]
+		if !ok {
+			r.failPos(r.pos(n), "*%s has no anchor &%s above it", shorten(name), shorten(name))
+			return false
+		}
+		r.anchors[n] = target
+	case *ast.TagNode:
+		r.failPos(r.pos(n), "campaign files have no tags")
+		return false
+	case *ast.MappingNode:
+		for _, v := range n.Values {
+			if !r.link(v, anchors, depth) {
+				return false
+			}
+		}
+	case *ast.MappingValueNode:
+		return r.link(n.Key, anchors, depth+1) && r.link(n.Value, anchors, depth+1)
+	case *ast.SequenceNode:
+		for _, v := range n.Values {
+			if !r.link(v, anchors, depth+1) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// resolve takes anchors and aliases off a node.
+func (r *reader) resolve(n ast.Node) ast.Node {
+	for {
+		switch t := n.(type) {
+		case *ast.AnchorNode:
+			n = t.Value
+		case *ast.AliasNode:
+			n = r.anchors[t]
+		default:
+			return n
+		}
+	}
+}
+
+// pos is the place of a node's first token.
+func (r *reader) pos(n ast.Node) position {
+	switch t := n.(type) {
+	case *ast.MappingNode:
+		if !t.IsFlowStyle && len(t.Values) > 0 {
+			return r.pos(t.Values[0].Key)
+		}
+	case *ast.MappingValueNode:
+		return r.pos(t.Key)
+	case nil:
+		return position{1, 1}
+	}
+	if t := n.GetToken(); t != nil {
+		return tokenPos(t)
+	}
+	return position{1, 1}
+}
+
+func tokenPos(t *token.Token) position {
+	if t.Position == nil {
+		return position{1, 1}
+	}
+	return position{max(t.Position.Line, 1), max(t.Position.Column, 1)}
+}
+
+// isScalar reports whether n is a plain value: neither mapping nor list.
+func isScalar(n ast.Node) bool {
+	_, ok := n.(ast.ScalarNode)
+	return ok
+}
+
+// text is what a plain value says, as it stands in the file.
+func text(n ast.Node) string {
+	switch t := n.(type) {
+	case *ast.StringNode:
+		return t.Value
+	case *ast.LiteralNode:
+		return t.Value.Value
+	}
+	return n.GetToken().Value
+}
+
+// describe says in words what kind of thing a node is.
+func describe(n ast.Node) string {
+	switch n.Type() {
+	case ast.NullType:
+		return "nothing"
+	case ast.BoolType, ast.IntegerType, ast.FloatType:
+		return shorten(text(n))
+	case ast.StringType:
+		return "the text " + quote(text(n))
+	case ast.LiteralType:
+		return "a block of text"
+	case ast.MappingType, ast.MappingValueType:
+		return "a mapping"
+	case ast.SequenceType:
+		return "a list"
+	}
+	return "something else"
+}

@@ -15,24 +15,24 @@ type DistressKind string
 // The kinds of distress. OOMCgroup is a guest at its own memory limit: that
 // is a result; OOM is the host out of memory.
 const (
-	SoftLockup  DistressKind = "soft-lockup"
-	HardLockup  DistressKind = "hard-lockup"
-	HungTask    DistressKind = "hung-task"
-	RCUStall    DistressKind = "rcu-stall"
-	OOM         DistressKind = "oom"
-	OOMCgroup   DistressKind = "oom-cgroup"
-	AllocFail   DistressKind = "allocation-failure"
-	IOError     DistressKind = "io-error"
-	FSError     DistressKind = "fs-error"
-	MCE         DistressKind = "machine-check"
-	Throttling  DistressKind = "throttling"
-	ClockBad    DistressKind = "clock"
-	Oops        DistressKind = "oops"
-	Warning     DistressKind = "warning"
-	NetTimeout  DistressKind = "net-timeout"
-	CPUHog      DistressKind = "cpu-hog" // a work item or an interrupt kept a CPU for long
-	SplitLock   DistressKind = "split-lock"
-	HungConsole DistressKind = "console"
+	SoftLockup DistressKind = "soft-lockup"
+	HardLockup DistressKind = "hard-lockup"
+	HungTask   DistressKind = "hung-task"
+	RCUStall   DistressKind = "rcu-stall"
+	OOM        DistressKind = "oom"
+	OOMCgroup  DistressKind = "oom-cgroup"
+	AllocFail  DistressKind = "allocation-failure"
+	IOError    DistressKind = "io-error"
+	FSError    DistressKind = "fs-error"
+	MCE        DistressKind = "machine-check"
+	Throttling DistressKind = "throttling"
+	ClockBad   DistressKind = "clock"
+	Oops       DistressKind = "oops"
+	Warning    DistressKind = "warning"
+	NetTimeout DistressKind = "net-timeout"
+	CPUHog     DistressKind = "cpu-hog" // a work item or an interrupt kept a CPU for long
+	SplitLock  DistressKind = "split-lock"
+	LogFlood   DistressKind = "log-flood" // the log itself could not keep up
 )
 
 // distressPatterns are tried in order; the first that matches names the kind.
@@ -47,8 +47,8 @@ var distressPatterns = []struct {
 	{OOMCgroup, regexp.MustCompile(`Memory cgroup out of memory|oom-kill:constraint=CONSTRAINT_MEMCG`)},
 	{OOM, regexp.MustCompile(`Out of memory: |oom-kill:constraint=CONSTRAINT_|Kernel panic.*memory`)},
 	{AllocFail, regexp.MustCompile(`page allocation (failure|stalls)|SLUB: Unable to allocate`)},
-	{FSError, regexp.MustCompile(`EXT[234]-fs (error|warning)|EXT4-fs \(\S+\): (.*error|Remounting filesystem read-only)|JBD2: .*[Ee]rror` +
-		`|XFS \(\S+\): .*([Cc]orrupt|[Ee]rror|[Ss]hut(ting)? ?down)|BTRFS (error|critical|warning)|F2FS-fs.*[Ee]rror|[Ff]orced readonly`)},
+	{FSError, regexp.MustCompile(`EXT[234]-fs error|EXT4-fs \(\S+\): (.*error|Remounting filesystem read-only)|JBD2: .*[Ee]rror` +
+		`|XFS \(\S+\): .*([Cc]orrupt|[Ee]rror|[Ss]hut(ting)? ?down)|BTRFS (error|critical)|F2FS-fs.*[Ee]rror|[Ff]orced readonly`)},
 	{IOError, regexp.MustCompile(`I/O error|critical (medium|target|space allocation) error|blk_update_request: .*error` +
 		`|nvme\S* .*(timeout|controller is down|reset)|(ata|sd)\S* .*(failed command|exception Emask|hard resetting link)|lost async page write`)},
 	{Throttling, regexp.MustCompile(`clock throttled|temperature above threshold`)},
@@ -59,7 +59,7 @@ var distressPatterns = []struct {
 	{NetTimeout, regexp.MustCompile(`NETDEV WATCHDOG|transmit queue .* timed out`)},
 	{CPUHog, regexp.MustCompile(`workqueue: .*hogged CPU|perf: interrupt took too long|nobody cared|INFO: NMI handler .* took too long`)},
 	{SplitLock, regexp.MustCompile(`split lock trap|bus_lock trap`)},
-	{HungConsole, regexp.MustCompile(`printk messages dropped|callbacks suppressed`)},
+	{LogFlood, regexp.MustCompile(`printk messages dropped|callbacks suppressed`)},
 }
 
 // KernelMessage is one record of the kernel's log.
@@ -140,8 +140,8 @@ func unescapeHex(s string) string {
 type Distress struct {
 	Lines  []KernelMessage      `json:"lines,omitempty"`  // the first that showed distress, oldest first
 	Counts map[DistressKind]int `json:"counts,omitempty"` // of all of them
-	// Lost is how many records the kernel overwrote before they were read: if
-	// not 0, silence proves nothing.
+	// Lost is how many records the kernel overwrote before they were read, at
+	// least: if not 0, silence proves nothing.
 	Lost uint64 `json:"lost,omitempty"`
 }
 

@@ -1,0 +1,41 @@
+package host
+
+import "time"
+
+// Clocks is the host's clocks at one instant, recorded before and after each
+// trial. A step in between spoils what used the wall clock.
+type Clocks struct {
+	Realtime  time.Duration `json:"realtime_ns"`  // since 1970
+	Monotonic time.Duration `json:"monotonic_ns"` // since boot, without suspend
+	Boottime  time.Duration `json:"boottime_ns"`  // since boot, with suspend
+	Error     time.Duration `json:"error_ns"`     // how far apart the clocks were read, at most
+}
+
+// DefaultClockStep is the threshold above which a change of offset is a step.
+// Slewing cannot cause one, as it turns both clocks alike.
+const DefaultClockStep = time.Millisecond
+
+// ClockChange is what happened to the clocks between two readings.
+type ClockChange struct {
+	Elapsed   time.Duration `json:"elapsed_ns"`   // by CLOCK_MONOTONIC
+	Step      time.Duration `json:"step_ns"`      // CLOCK_REALTIME was set forward (or back, if negative), suspend excluded
+	Suspended time.Duration `json:"suspended_ns"` // the host slept
+	Error     time.Duration `json:"error_ns"`     // of Step and Suspended
+}
+
+// Since compares c with an earlier reading of the same boot.
+func (c Clocks) Since(earlier Clocks) ClockChange {
+	suspended := (c.Boottime - c.Monotonic) - (earlier.Boottime - earlier.Monotonic)
+	step := (c.Realtime - c.Boottime) - (earlier.Realtime - earlier.Boottime)
+	return ClockChange{Elapsed: c.Monotonic - earlier.Monotonic, Step: step, Suspended: suspended,
+		Error: c.Error + earlier.Error}
+}
+
+// Stepped says whether the wall clock was set, by more than threshold and more
+// than the reading's own error.
+func (c ClockChange) Stepped(threshold time.Duration) bool {
+	return c.Step.Abs() > max(threshold, c.Error)
+}
+
+// WasSuspended says whether the host slept: the trial does not count.
+func (c ClockChange) WasSuspended() bool { return c.Suspended > max(DefaultClockStep, c.Error) }

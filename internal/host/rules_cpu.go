@@ -1,0 +1,198 @@
+package host
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// cpuRules: what makes the same work take different time on this CPU.
+var cpuRules = []rule{
+	{"cpu-governor", "the clock follows the load, so an arm that sleeps more runs slower when it wakes", governor},
+	{"cpu-turbo", "the clock depends on heat and on how many cores are busy, so on what ran before", turbo},
+	{"cpu-frequency", "CPUs at different clocks make a trial depend on where it was scheduled", frequency},
+	{"cpu-throttled", "a CPU that grows too hot slows down, by an amount that depends on the trials before", throttled},
+	{"on-battery", "the firmware saves power, and ever more of it as the charge falls", onBattery},
+	{"hybrid-cores", "a trial on a slow core is a different measurement from one on a fast core", hybrid},
+	{"smt", "two hyper-threads share one core, so neighbours on it slow each other by a third or more", smt},
+	{"numa", "memory on the other node is slower, and where a guest lands is chance", numa},
+	{"microcode", "CPUs with different microcode have different mitigations and so different costs", microcode},
+	{"cpu-isolated", "only what is pinned there runs on them: arms with and without pinning get different CPUs", isolated},
+	{"cpu-affinity", "what tare starts inherits this, while guests started by a daemon do not", affinity},
+	{"mitigations", "their cost differs between native and guest, and guests may choose otherwise than the host", mitigations},
+}
+
+func governor(v view) *Spoiler {
+	var bad []string
+	driver := ""
+	for _, p := range v.CPU.Policies {
+		if p.Governor != "" && p.Governor != "performance" {
+			bad = append(bad, fmt.Sprintf("%s on CPUs %s", p.Governor, p.CPUs))
+			driver = p.Driver
+		}
+	}
+	if bad == nil {
+		return nil
+	}
+	return found(Spoils, "cpupower frequency-set -g performance", "governor %s (driver %s)", strings.Join(bad, ", "), driver)
+}
+
+func turbo(v view) *Spoiler {
+	if !is(v.CPU.Turbo, true) {
+		return nil
+	}
+	off := "0"
+	if strings.HasSuffix(v.CPU.TurboSwitch, "/no_turbo") {
+		off = "1"
+	}
+	top := ""
+	for _, p := range v.CPU.Policies {
+		if p.TopKHz != nil {
+			top = fmt.Sprintf(", up to %.2f GHz", float64(*p.TopKHz)/1e6)
+			break
+		}
+	}
+	return found(Disturbs, fmt.Sprintf("echo %s > %s", off, v.CPU.TurboSwitch), "turbo is on%s", top)
+}
+
+func frequency(v view) *Spoiler {
+	lo, known := value(v.CPU.MHzMin)
+	hi, known2 := value(v.CPU.MHzMax)
+	if !known || !known2 || len(v.CPU.Kinds) > 1 || hi <= lo*1.05 {
+		return nil
+	}
+	level, mend := Note, "expected of a governor that follows the load: see cpu-governor"
+	if governor(v) == nil {
+		level, mend = Disturbs, "the governor does not explain it: look for heat, power limits (turbostat) and firmware power profiles"
+	}
+	return found(level, mend, "CPUs run at %.0f to %.0f MHz", lo, hi)
+}
+
+func throttled(v view) *Spoiler {
+	if n, known := value(v.CPU.Throttled); known && n > 0 {
+		return found(Disturbs, "improve the cooling, turn turbo off, and watch whether the count grows during a run",
+			"a core was throttled for heat %d times since boot", n)
+	}
+	return nil
+}
+
+func onBattery(v view) *Spoiler {
+	if !is(v.Power.OnBattery, true) {
+		return nil
+	}
+	return found(Spoils, "plug it in", "runs on battery")
+}
+
+func hybrid(v view) *Spoiler {
+	if len(v.CPU.Kinds) < 2 {
+		return nil
+	}
+	return found(Spoils, "pin every arm to CPUs of one kind in the campaign (cpus:)", "cores of %d kinds: %s",
+		len(v.CPU.Kinds), strings.Join(v.CPU.Kinds, "; "))
+}
+
+// smt is worse where both threads of a core are seen in use.
+func smt(v view) *Spoiler {
+	if !is(v.CPU.SMT, true) || len(v.CPU.Siblings) == 0 {
+		return nil
+	}
+	const inUse = 0.1
+	busy := map[int]float64{}
+	for _, c := range v.sample.Busy {
+		busy[c.CPU] = c.Busy
+	}
+	shared := 0
+	for _, list := range v.CPU.Siblings {
+		cpus, _ := ParseCPUList(list)
+		if len(cpus) > 1 && !slices.ContainsFunc(cpus, func(n int) bool { return busy[n] < inUse }) {
+			shared++
+		}
+	}
+	level, seen := Disturbs, ""
+	if shared > 0 {
+		level, seen = Spoils, fmt.Sprintf("; on %d of them all threads are in use now", shared)
+	}
+	return found(level, "echo off > "+cpuDir+"/smt/control, or pin arms to one thread of each core",
+		"SMT is on: %d cores have more than one thread (%s)%s", len(v.CPU.Siblings), some(v.CPU.Siblings, " "), seen)
+}
+
+// some joins the first few of a list.
+func some(list []string, sep string) string {
+	const few = 4
+	if len(list) <= few {
+		return strings.Join(list, sep)
+	}
+	return strings.Join(list[:few], sep) + sep + "…"
+}
+
+func numa(v view) *Spoiler {
+	if len(v.CPU.Nodes) < 2 {
+		return nil
+	}
+	var nodes []string
+	for _, n := range v.CPU.Nodes {
+		nodes = append(nodes, fmt.Sprintf("node %d: CPUs %s", n.ID, n.CPUs))
+	}
+	auto := ""
+	if v.Kernel.Sysctl["kernel.numa_balancing"] == "1" {
+		auto = "; automatic balancing moves pages while trials run"
+	}
+	return found(Disturbs, "pin every arm to the CPUs and the memory of one node, and sysctl -w kernel.numa_balancing=0",
+		"%d NUMA nodes (%s)%s", len(nodes), some(nodes, ", "), auto)
+}
+
+func microcode(v view) *Spoiler {
+	if !strings.Contains(v.CPU.Microcode, ",") {
+		return nil
+	}
+	return found(Disturbs, "update the microcode and reboot", "CPUs have microcode %s", v.CPU.Microcode)
+}
+
+func isolated(v view) *Spoiler {
+	if v.CPU.Isolated == "" {
+		return nil
+	}
+	return found(Disturbs, "pin all arms to the isolated CPUs, or boot without isolcpus=", "CPUs %s of %s are isolated", v.CPU.Isolated, v.CPU.Online)
+}
+
+func affinity(v view) *Spoiler {
+	if v.CPU.Allowed == "" || v.CPU.Online == "" {
+		return nil
+	}
+	allowed, err := ParseCPUList(v.CPU.Allowed)
+	online, err2 := ParseCPUList(v.CPU.Online)
+	if err != nil || err2 != nil {
+		return nil
+	}
+	missing := slices.DeleteFunc(online, func(n int) bool { return slices.Contains(allowed, n) || v.isolated(n) })
+	if len(missing) == 0 {
+		return nil
+	}
+	return found(Disturbs, "start tare without taskset and outside a restricted cpuset", "tare may not use CPUs %s of %s",
+		FormatCPUList(missing), v.CPU.Online)
+}
+
+// isolated says whether a CPU is kept for what is pinned to it.
+func (v view) isolated(cpu int) bool {
+	list, _ := ParseCPUList(v.CPU.Isolated)
+	return slices.Contains(list, cpu)
+}
+
+func mitigations(v view) *Spoiler {
+	var open []string
+	for _, name := range slices.Sorted(maps.Keys(v.CPU.Mitigations)) {
+		if strings.HasPrefix(v.CPU.Mitigations[name], "Vulnerable") {
+			open = append(open, name)
+		}
+	}
+	if s, _ := v.Kernel.param("mitigations"); s == "off" {
+		return found(Disturbs, "boot without mitigations=off, as nearly all hosts do; or say so with the numbers",
+			"mitigations are off; vulnerable to %d: %s", len(open), strings.Join(open, ", "))
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	return found(Note, "update microcode and kernel if others are to compare; see that guests show the same",
+		"vulnerable to %d of %d: %s", len(open), len(v.CPU.Mitigations), strings.Join(open, ", "))
+}

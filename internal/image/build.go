@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,12 @@ import (
 const (
 	tempPrefix = ".build-" // directories of unfinished builds
 	lockName   = ".lock"   // held while building or pruning
-	needBytes  = 4 << 30   // what a build takes at its widest, with slack
+)
+
+// Tests replace these.
+var (
+	needBytes int64 = 4 << 30 // what a build takes at its widest, with slack
+	geteuid         = os.Geteuid
 )
 
 // Options says where and what to build.
@@ -45,7 +51,7 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 	if img, err := OpenRecipe(o.CacheDir, r); err == nil {
 		return img, nil
 	}
-	if os.Geteuid() != 0 {
+	if geteuid() != 0 {
 		return nil, fault.WithRemedy(fault.Hostf("building the image needs root"), "run the command with sudo")
 	}
 	if err := needTools(); err != nil {
@@ -257,18 +263,22 @@ func List(cacheDir string) ([]Cached, error) {
 }
 
 // Prune removes every image but those of the recipes to keep, and what killed
-// builds left, and returns the directories removed. An image that something is
-// mounted from or on is refused. It waits for a build that runs.
+// builds left, and returns the directories removed. It waits for a build that
+// runs, and refuses an image that has something mounted in it; that no guest
+// uses one is for the caller to know.
 func Prune(ctx context.Context, cacheDir string, keep ...Recipe) ([]string, error) {
-	list, err := List(cacheDir)
-	if err != nil || len(list) == 0 {
-		return nil, err
+	if _, err := os.Stat(cacheDir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
 	lock, err := lockCache(ctx, cacheDir, func(string) {})
 	if err != nil {
 		return nil, err
 	}
 	defer lock.Close()
+	list, err := List(cacheDir)
+	if err != nil {
+		return nil, err
+	}
 	var removed []string
 	for _, c := range list {
 		if slices.ContainsFunc(keep, func(r Recipe) bool { return r.dirName() == filepath.Base(c.Dir) }) {

@@ -55,9 +55,7 @@ func run(ctx context.Context, log func(string), c command) error {
 	tail := make(chan []string, 1)
 	go func() { tail <- readLines(r, log) }()
 	err = cmd.Wait()
-	if ctx.Err() != nil { // what did not heed the first signal
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	}
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left running
 	last := <-tail
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -86,21 +84,23 @@ func readLines(r io.Reader, log func(string)) []string {
 	}
 }
 
+const offline = "connect this machine to its Debian mirror (or set apt's proxy), or copy a finished image cache here from another machine"
+
 // causes are the ways builds fail for reasons outside of tare, as the tools
-// word them.
+// word them; the first that fits is the one reported.
 var causes = []struct{ text, what, remedy string }{
 	{"No space left on device", "the disk is full", "free some space, or put the image cache on another disk"},
-	{"Could not resolve", "the package mirror's name cannot be resolved", "connect this machine to its Debian mirror (or set apt's proxy), or copy a finished image cache here from another machine"},
-	{"Temporary failure resolving", "the package mirror's name cannot be resolved", "connect this machine to its Debian mirror (or set apt's proxy), or copy a finished image cache here from another machine"},
-	{"Could not connect", "the package mirror cannot be reached", "connect this machine to its Debian mirror (or set apt's proxy), or copy a finished image cache here from another machine"},
-	{"Unable to connect", "the package mirror cannot be reached", "connect this machine to its Debian mirror (or set apt's proxy), or copy a finished image cache here from another machine"},
-	{"Cannot initiate the connection", "the package mirror cannot be reached", "connect this machine to its Debian mirror (or set apt's proxy), or copy a finished image cache here from another machine"},
+	{"Could not resolve", "the package mirror's name cannot be resolved", offline},
+	{"Temporary failure resolving", "the package mirror's name cannot be resolved", offline},
+	{"Could not connect", "the package mirror cannot be reached", offline},
+	{"Unable to connect", "the package mirror cannot be reached", offline},
+	{"Cannot initiate the connection", "the package mirror cannot be reached", offline},
 	{"is not valid yet", "this machine's clock is behind the package mirror's", "set the clock"},
-	{"Release file for", "the package mirror's index is expired", "set the clock, or use a mirror that is kept up to date"},
+	{"is expired", "the package mirror's index is expired", "set the clock, or use a mirror that is kept up to date"},
 	{"NO_PUBKEY", "the package mirror's signature cannot be checked", "apt-get install debian-archive-keyring"},
 	{"Unable to locate package", "the package mirror lacks a package", "use a complete Debian mirror in apt's sources"},
 	{"Failed to fetch", "packages could not be downloaded", "see that apt-get update works on this machine, and try again"},
-	{"Operation not permitted", "root has not the rights for this here", "run on the host itself or in a container with CAP_SYS_ADMIN and CAP_MKNOD"},
+	{"Operation not permitted", "root may not do here what a build needs", "run on the host itself, or in a container with CAP_SYS_ADMIN and CAP_MKNOD"},
 }
 
 // explain makes a failed command's error say what went wrong and how to mend it.

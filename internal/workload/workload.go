@@ -3,7 +3,13 @@
 // they did the work they were asked to do. It knows nothing of systems.
 package workload
 
-import "time"
+import (
+	"strings"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/nearest"
+)
 
 // Better says which direction of a metric is good.
 type Better string
@@ -13,19 +19,45 @@ const (
 	Higher Better = "higher"
 )
 
+// Clock says which clock a metric was measured with.
+type Clock string
+
+const (
+	HostClock  Clock = "host"  // the host's monotonic clock around the command
+	GuestClock Clock = "guest" // the guest's own, as the tool read it: it may lie
+)
+
+// Suffixes of metrics that belong to the metric of the same name without them.
+const (
+	// FlushedSuffix: the same with the flush included. A guest that looks
+	// faster than the host has usually not written its data yet.
+	FlushedSuffix = "-flushed"
+	// GuestSuffix: the same time by the tool's own clock in the guest. It is
+	// there to be compared with the host's, not to be believed. The host's is
+	// longer by the start and the end of the tool: a few milliseconds, but some
+	// 0.3 s with fio.
+	GuestSuffix = "-guest"
+)
+
 // Metric is one quantity that a workload reports.
 type Metric struct {
 	Name   string `json:"name"`
 	Unit   string `json:"unit"`
 	Better Better `json:"better"`
-	About  string `json:"about,omitempty"` // one line: what the figure means and which clock gave it
+	Clock  Clock  `json:"clock"`
+	About  string `json:"about,omitempty"` // one line: what the figure means
 }
 
-// Step is one command of a trial, run in the guest in /data.
+// Step is one command of a trial, run in the guest in /data. The steps of a
+// trial run one after the other; the first that fails ends the trial. There is
+// no pause between timed steps, since a guest goes on flushing in it.
 type Step struct {
 	Name  string   // unique in the workload: "prepare", "cold", "overwrite"
 	Argv  []string // the command; argv[0] is looked up in the guest's PATH
 	Timed bool     // part of the measurement; untimed steps prepare and clean up
+	// DropCaches says that the host's page cache must be dropped right before
+	// this step: it reads what an earlier step of the same trial wrote.
+	DropCaches bool
 }
 
 // StepResult is what one step gave back. Nothing in it is trusted.
@@ -48,6 +80,7 @@ type Workload struct {
 	Source     string   // the program and the Debian package that it comes from
 	StandIn    string   // not "": which unavailable tool this one stands in for, and how it differs
 	Tools      []string // programs that the userland image must have
+	Packages   []string // Debian packages that have the Tools
 	Metrics    []Metric // the first is the primary one
 
 	// SizeUnit names what a size counts: "MiB written", "events".
@@ -57,17 +90,51 @@ type Workload struct {
 	MinSize, MaxSize, DefaultSize int64
 	// DiskBytes returns the space that a trial of this size needs on the data volume; nil: none.
 	DiskBytes func(size int64) int64
-	// ReadsBack says that the host's page cache must be dropped before a trial.
+	// ReadsBack says that the host's page cache must be dropped during a trial,
+	// before each step with DropCaches.
 	ReadsBack bool
 
 	// Steps returns the commands of one trial.
 	Steps func(size int64) []Step
-	// Parse reads raw output of the tool, stdout and stderr together in any
-	// order, as a trial or a user's saved file holds it, into metric values.
-	// Values that only the host's clock can give are absent unless the text
-	// holds the output of time(1) or of the shell's time.
+	// Parse reads raw output of one run of the tool, stdout and stderr together
+	// in any order, as a trial or a user's saved file holds it, into metric
+	// values. The run may have had other parameters than those of Steps. Values
+	// that only the host's clock can give are absent unless the text holds the
+	// output of time(1) or of the shell's time. All values are finite and
+	// positive. Output of a run that failed is an error.
 	Parse func(output []byte) (map[string]float64, error)
-	// Evaluate turns the results of a trial's steps into metric values, or says
-	// why the trial does not count: exit status, output or work done are wrong.
+	// Evaluate turns the results of a trial's steps into metric values, one for
+	// each of Metrics, or says why the trial does not count: exit status, output
+	// or work done are wrong. It does not judge the guest's clock.
 	Evaluate func(size int64, results []StepResult) (map[string]float64, error)
+}
+
+// All returns every workload that tare brings along, in the order to show them.
+func All() []*Workload {
+	return []*Workload{
+		opensslEnc(),
+		ddWrite(),
+		untarKernel(kernelSource),
+		stressExec(),
+		fioRandom("read"),
+		fioRandom("write"),
+		sysbenchCPU(),
+	}
+}
+
+// Get returns the workload of that name; the error for an unknown one suggests
+// the nearest name.
+func Get(name string) (*Workload, error) {
+	var names []string
+	for _, w := range All() {
+		if w.Name == name {
+			return w, nil
+		}
+		names = append(names, w.Name)
+	}
+	err := fault.Campaignf("there is no workload %q", name)
+	if n := nearest.Nearest(name, names); n != "" {
+		return nil, fault.WithRemedy(err, "did you mean %q?", n)
+	}
+	return nil, fault.WithRemedy(err, "choose one of %s", strings.Join(names, ", "))
 }

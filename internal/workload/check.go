@@ -1,0 +1,84 @@
+package workload
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// ran returns the results by the steps' names if every step of steps has one
+// and did what a command that succeeds does: it ended in time, by itself, with
+// exit status 0, and all of its output is there.
+func ran(steps []Step, results []StepResult) (map[string]StepResult, error) {
+	by := make(map[string]StepResult, len(results))
+	for _, r := range results {
+		if err := succeeded(r); err != nil {
+			return nil, err
+		}
+		if _, twice := by[r.Name]; twice {
+			return nil, fmt.Errorf("step %s has two results", r.Name)
+		}
+		by[r.Name] = r
+	}
+	for _, s := range steps {
+		r, ok := by[s.Name]
+		if !ok {
+			return nil, fault.Guestf("step %s was not run", s.Name)
+		}
+		if s.Timed && r.Wall <= 0 {
+			return nil, fmt.Errorf("step %s took %v by the host's clock", s.Name, r.Wall)
+		}
+	}
+	if len(results) != len(steps) {
+		return nil, fmt.Errorf("%d results for %d steps", len(results), len(steps))
+	}
+	return by, nil
+}
+
+func succeeded(r StepResult) error {
+	var what string
+	switch {
+	case r.TimedOut:
+		what = fmt.Sprintf("did not finish in time, it was stopped after %v", r.Wall.Round(time.Millisecond))
+	case r.Signal != "":
+		what = fmt.Sprintf("was killed by %s after %v", r.Signal, r.Wall.Round(time.Millisecond))
+	case r.ExitCode != 0:
+		what = fmt.Sprintf("failed with exit status %d after %v", r.ExitCode, r.Wall.Round(time.Millisecond))
+	case r.Truncated:
+		what = "wrote more output than is kept, so it cannot be checked"
+	default:
+		return nil
+	}
+	return fault.Guestf("step %s %s%s", r.Name, what, said(r))
+}
+
+// said is the end of what a step wrote to stderr, for an error message.
+func said(r StepResult) string {
+	const keep = 3
+	out, where := r.Stderr, "stderr"
+	if len(strings.TrimSpace(string(out))) == 0 {
+		out, where = r.Stdout, "stdout"
+	}
+	const tail = 4096
+	if len(out) > tail {
+		out = out[len(out)-tail:]
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(lines) > keep {
+		lines = lines[len(lines)-keep:]
+	}
+	for i := range lines {
+		lines[i] = quote(lines[i])
+	}
+	if len(lines) == 1 && lines[0] == `""` {
+		return "; it wrote nothing to stderr"
+	}
+	return "; " + where + ": " + strings.Join(lines, ", ")
+}
+
+// inStep adds the step's name to an error of its parser.
+func inStep(name string, err error) error {
+	return fault.Guestf("step %s: %w", name, err)
+}

@@ -1,0 +1,175 @@
+package workload
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+const ddFile = "tare-dd.tmp"
+
+func ddWrite() *Workload {
+	steps := func(size int64) []Step {
+		// The second pass truncates the file and writes it again, as in the article.
+		dd := []string{"dd", "if=/dev/zero", "of=" + ddFile, "bs=1048576", "count=" + strconv.FormatInt(size, 10)}
+		flush := []string{"sync", ddFile}
+		remove := []string{"bash", "-c", "rm -f " + ddFile + " && sync -f ."}
+		return []Step{
+			{Name: "prepare", Argv: remove},
+			{Name: "cold", Argv: dd, Timed: true},
+			{Name: "cold-flush", Argv: flush, Timed: true},
+			{Name: "overwrite", Argv: dd, Timed: true},
+			{Name: "overwrite-flush", Argv: flush, Timed: true},
+			{Name: "clean", Argv: remove},
+		}
+	}
+	w := &Workload{
+		Name:       "dd-write",
+		Title:      "write a large file twice: sequential writing",
+		ArticleIDs: []string{"A4-disk", "L2-dd"},
+		Source:     "dd and sync (coreutils)",
+		Tools:      []string{"bash", "dd", "rm", "sync"},
+		Packages:   []string{"bash", "coreutils"},
+
+		SizeUnit:    "MiB written in each pass",
+		MinSize:     64,
+		MaxSize:     114688, // the article's largest file, 112 GiB
+		DefaultSize: 1000,
+		DiskBytes:   func(size int64) int64 { return size<<20 + 16<<20 },
+		Steps:       steps,
+		Parse:       parseDDWrite,
+		Evaluate: func(size int64, results []StepResult) (map[string]float64, error) {
+			by, err := ran(steps(size), results)
+			if err != nil {
+				return nil, err
+			}
+			m := map[string]float64{}
+			for _, pass := range ddPasses {
+				d, err := ddOf(by[pass], size<<20)
+				if err != nil {
+					return nil, err
+				}
+				wall := by[pass].Wall.Seconds()
+				flushed := wall + by[pass+"-flush"].Wall.Seconds()
+				m[pass+"-time"] = wall
+				m[pass+"-time-flushed"] = flushed
+				m[pass+"-time-guest"] = d.seconds
+				m[pass+"-rate"] = d.bytes / d.seconds
+				m[pass+"-rate-flushed"] = d.bytes / flushed
+			}
+			return sane(m)
+		},
+	}
+	for _, pass := range []struct{ name, about string }{
+		{ddPasses[0], "writing a new file"},
+		{ddPasses[1], "writing the same file again"},
+	} {
+		w.Metrics = append(w.Metrics,
+			Metric{pass.name + "-time", "s", Lower, HostClock, pass.about + ", as the article had it: what the guest has not flushed is not in it"},
+			Metric{pass.name + "-time-flushed", "s", Lower, HostClock, pass.about + " and flushing it"},
+			Metric{pass.name + "-rate", "B/s", Higher, GuestClock, pass.about + ": bytes over the seconds that dd prints"},
+			Metric{pass.name + "-rate-flushed", "B/s", Higher, HostClock, pass.about + " and flushing it: bytes over the host's seconds"},
+			Metric{pass.name + "-time-guest", "s", Lower, GuestClock, pass.about + ": the seconds that dd prints"},
+		)
+	}
+	return w
+}
+
+var ddPasses = [2]string{"cold", "overwrite"}
+
+// parseDDWrite reads the report of one pass, which counts as the cold one, or
+// of the cold one followed by the overwriting one.
+func parseDDWrite(output []byte) (map[string]float64, error) {
+	text := string(output)
+	if err := refused("dd", text); err != nil {
+		return nil, err
+	}
+	reports, err := parseDD(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(reports) == 0 || len(reports) > len(ddPasses) {
+		return nil, fault.Guestf("dd reports %d times how many bytes it copied; one pass or two were expected", len(reports))
+	}
+	walls, err := wallTimes(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(walls) != 0 && len(walls) != len(reports) {
+		return nil, fault.Guestf("the output holds %d times of %d runs of dd", len(walls), len(reports))
+	}
+	m := map[string]float64{}
+	for i, d := range reports {
+		m[ddPasses[i]+"-time-guest"] = d.seconds
+		m[ddPasses[i]+"-rate"] = d.bytes / d.seconds
+		if len(walls) > 0 {
+			m[ddPasses[i]+"-time"] = walls[i]
+		}
+	}
+	return sane(m)
+}
+
+// ddReport is the last line that dd writes.
+type ddReport struct {
+	bytes, seconds float64
+	line           string
+}
+
+var (
+	ddLine = regexp.MustCompile(`(?m)^(\d+) bytes?(?: \([^)\n]*\))? copied, (\d+(?:\.\d+)?(?:e-?\d+)?) s(?:econds)?(?:, (\d+(?:\.(\d+))?) ([kMGTP]?B)/s)?`)
+	// The same line in other languages or with a decimal comma.
+	ddForeign = regexp.MustCompile(`(?m)^\d+ \pL+ (?:\([^)\n]*\) )?[^\n]*\d[,.]\d+(?:e-?\d+)? \pL+, [\d.,]+ \S*B/s\s*$`)
+	ddUnit    = map[string]float64{"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15}
+)
+
+// parseDD returns every report of dd in the text. The rate that dd prints is
+// rounded, so it is only checked against bytes and seconds.
+func parseDD(text string) ([]ddReport, error) {
+	var all []ddReport
+	for _, m := range ddLine.FindAllStringSubmatch(text, -1) {
+		f, err := numbers(m[1], m[2])
+		if err != nil {
+			return nil, err
+		}
+		d := ddReport{bytes: f[0], seconds: f[1], line: m[0]}
+		if d.bytes == 0 || d.seconds == 0 {
+			return nil, fault.Guestf("dd copied nothing, or in no time: %s", quote(d.line))
+		}
+		if m[3] != "" {
+			printed, err := number(m[3])
+			if err != nil {
+				return nil, err
+			}
+			unit := ddUnit[m[5]]
+			rate, last := d.bytes/d.seconds, math.Pow10(-len(m[4]))
+			if off := math.Abs(printed*unit - rate); off > last*unit+1e-4*rate {
+				return nil, fault.Guestf("rate × time is not the size: %.0f bytes in %v s are %.4g B/s: %s", d.bytes, d.seconds, rate, quote(d.line))
+			}
+		}
+		all = append(all, d)
+	}
+	if len(all) == 0 {
+		if line := ddForeign.FindString(text); line != "" {
+			return nil, foreignLocale(text, line)
+		}
+	}
+	return all, nil
+}
+
+// ddOf returns the one report of dd in a step's stderr, if it says that dd
+// copied so many bytes.
+func ddOf(r StepResult, bytes int64) (ddReport, error) {
+	reports, err := parseDD(string(r.Stderr))
+	if err != nil {
+		return ddReport{}, inStep(r.Name, err)
+	}
+	if len(reports) != 1 {
+		return ddReport{}, fault.Guestf("step %s: dd reports %d times how many bytes it copied, not once%s", r.Name, len(reports), said(r))
+	}
+	if d := reports[0]; d.bytes != float64(bytes) {
+		return ddReport{}, fault.Guestf("step %s: dd copied %.0f bytes instead of %d: %s", r.Name, d.bytes, bytes, quote(d.line))
+	}
+	return reports[0], nil
+}

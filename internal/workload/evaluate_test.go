@@ -1,0 +1,365 @@
+package workload
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// allWell returns results of steps that all succeeded and wrote output.
+func allWell(w *Workload, size int64, output []byte) []StepResult {
+	var rs []StepResult
+	for _, s := range w.Steps(size) {
+		rs = append(rs, StepResult{Name: s.Name, Wall: time.Second, Stdout: output, Stderr: output})
+	}
+	return rs
+}
+
+func result(rs []StepResult, name string) *StepResult {
+	for i := range rs {
+		if rs[i].Name == name {
+			return &rs[i]
+		}
+	}
+	panic("no step " + name)
+}
+
+func ddOutput(mib int64) []byte {
+	return fmt.Appendf(nil, "%d+0 records in\n%d+0 records out\n%d bytes copied, 0.5 s, %.1f MB/s\n",
+		mib, mib, mib<<20, float64(mib<<20)/0.5/1e6)
+}
+
+// good returns a trial of each workload that must be accepted.
+func good(t *testing.T, name string) (w *Workload, size int64, rs []StepResult) {
+	w = mustGet(t, name)
+	size = w.MinSize
+	switch name {
+	case "openssl-enc", "dd-write":
+		rs = allWell(w, size, nil)
+		for i := range rs {
+			rs[i].Stderr = ddOutput(size)
+		}
+	case "untar-kernel":
+		size = 100
+		rs = allWell(w, size, nil)
+		result(rs, "verify").Stdout = []byte("copy 0: 64 pieces, 7 of 7 files, 50 of 50 bytes\ncopy 1: 36 pieces, 4 of 4 files, 20 of 20 bytes\n")
+	case "stress-ng-exec":
+		size = 100
+		rs = allWell(w, size, nil)
+		result(rs, "exec").Stderr = fixture(t, "stress-ng/exec-100.txt")
+	case "fio-randread":
+		rs = allWell(w, size, nil)
+		result(rs, "run").Stdout = fixture(t, "fio/randread-2M-fixed-json.txt")
+	case "fio-randwrite":
+		size = 512
+		rs = allWell(w, size, nil)
+		result(rs, "run").Stdout = fixture(t, "fio/randwrite-2M-article.txt")
+	case "sysbench-cpu":
+		rs = allWell(w, size, nil)
+		result(rs, "cpu").Stdout = fixture(t, "sysbench/cpu-events.txt")
+	default:
+		t.Fatalf("no good results of %s", name)
+	}
+	return w, size, rs
+}
+
+func TestEvaluateAccepts(t *testing.T) {
+	for _, w := range All() {
+		t.Run(w.Name, func(t *testing.T) {
+			w, size, rs := good(t, w.Name)
+			m, err := w.Evaluate(size, rs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkComplete(t, w, m)
+		})
+	}
+	t.Run("figures", func(t *testing.T) {
+		w, size, rs := good(t, "dd-write")
+		result(rs, "cold").Wall = 600 * time.Millisecond
+		result(rs, "cold-flush").Wall = 1400 * time.Millisecond
+		m, err := w.Evaluate(size, rs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := float64(size << 20)
+		checkMetrics(t, w, m, map[string]float64{
+			"cold-time": 0.6, "cold-time-flushed": 2, "cold-time-guest": 0.5, "cold-rate": b / 0.5, "cold-rate-flushed": b / 2,
+			"overwrite-time": 1, "overwrite-time-flushed": 2, "overwrite-time-guest": 0.5, "overwrite-rate": b / 0.5, "overwrite-rate-flushed": b / 2,
+		})
+	})
+}
+
+func checkComplete(t *testing.T, w *Workload, m map[string]float64) {
+	t.Helper()
+	for _, metric := range w.Metrics {
+		if m[metric.Name] <= 0 {
+			t.Errorf("%s is %v", metric.Name, m[metric.Name])
+		}
+	}
+	if len(m) != len(w.Metrics) {
+		t.Errorf("%d values for %d metrics: %v", len(m), len(w.Metrics), m)
+	}
+}
+
+func TestEvaluateRefuses(t *testing.T) {
+	for _, tc := range []struct {
+		name, workload, step string
+		spoil                func(r *StepResult)
+		says                 []string
+	}{
+		{"fails fast", "openssl-enc", "encrypt", func(r *StepResult) {
+			*r = StepResult{Name: r.Name, Wall: 7 * time.Millisecond, ExitCode: 1, Stderr: fixture(t, "openssl/enc-article-verbatim.txt")[:30]}
+		}, []string{"step encrypt failed with exit status 1 after 7ms", "enc: Use -help for summary."}},
+		{"killed", "openssl-enc", "encrypt", func(r *StepResult) { r.Signal = "SIGKILL" }, []string{"step encrypt was killed by SIGKILL after 1s"}},
+		{"timed out", "openssl-enc", "encrypt", func(r *StepResult) { r.TimedOut, r.Signal = true, "SIGKILL" }, []string{"step encrypt did not finish in time", "1s"}},
+		{"truncated", "openssl-enc", "encrypt", func(r *StepResult) { r.Truncated = true }, []string{"step encrypt wrote more output than is kept"}},
+		{"byte count", "openssl-enc", "encrypt", func(r *StepResult) { r.Stderr = ddOutput(31) }, []string{"step encrypt", "32505856 bytes instead of 33554432"}},
+		{"silent", "openssl-enc", "encrypt", func(r *StepResult) { r.Stderr = nil }, []string{"0 times"}},
+		{"long stderr", "openssl-enc", "encrypt", func(r *StepResult) {
+			r.ExitCode, r.Stderr = 2, []byte(strings.Repeat("x\n", 100000)+"one\ntwo\nthree\n")
+		}, []string{`stderr: "one", "two", "three"`}},
+
+		{"byte count", "dd-write", "overwrite", func(r *StepResult) { r.Stderr = ddOutput(63) }, []string{"step overwrite", "66060288 bytes instead of 67108864"}},
+		{"prepare fails", "dd-write", "prepare", func(r *StepResult) { r.ExitCode = 1 }, []string{"step prepare failed with exit status 1"}},
+		{"Czech", "dd-write", "cold", func(r *StepResult) { r.Stderr = fixture(t, "dd/write-cs_CZ.txt") }, []string{"step cold", "LC_ALL=C"}},
+
+		{"missing files", "untar-kernel", "verify", func(r *StepResult) {
+			r.Stdout = bytes.Replace(r.Stdout, []byte("4 of 4"), []byte("3 of 4"), 1)
+		}, []string{"3 of 4 files"}},
+		{"missing bytes", "untar-kernel", "verify", func(r *StepResult) {
+			r.Stdout = bytes.Replace(r.Stdout, []byte("20 of 20"), []byte("0 of 20"), 1)
+		}, []string{"0 of 20 bytes"}},
+		{"missing copy", "untar-kernel", "verify", func(r *StepResult) { r.Stdout = r.Stdout[:48] }, []string{"1 copies of the tree instead of 2"}},
+		{"short MANIFEST", "untar-kernel", "verify", func(r *StepResult) {
+			r.Stdout = bytes.Replace(r.Stdout, []byte("36 pieces"), []byte("35 pieces"), 1)
+		}, []string{"35 pieces"}},
+		{"empty MANIFEST", "untar-kernel", "verify", func(r *StepResult) {
+			r.Stdout = bytes.Replace(r.Stdout, []byte("4 of 4"), []byte("0 of 0"), 1)
+		}, []string{"0 of 0 files"}},
+
+		{"as root", "stress-ng-exec", "exec", func(r *StepResult) { r.Stderr = fixture(t, "stress-ng/error-exec-as-root.txt") }, []string{"must not run as root"}},
+		{"too many", "stress-ng-exec", "exec", func(r *StepResult) { r.Stderr = fixture(t, "stress-ng/exec-overshoot.txt") }, []string{"128 processes instead of 100"}},
+
+		{"other size", "fio-randread", "run", func(r *StepResult) { r.Stdout = fixture(t, "fio/randread-2M-json.txt") }, []string{"step run", "512 operations", "instead of 32"}},
+		{"other direction", "fio-randread", "run", func(r *StepResult) { r.Stdout = fixture(t, "fio/randwrite-2M-article.txt") }, []string{"--rw=randwrite"}},
+		{"full disk", "fio-randread", "layout", func(r *StepResult) {
+			r.ExitCode, r.Stderr = 1, fixture(t, "fio/error-enospc-json.err")
+		}, []string{"step layout failed with exit status 1", "No space left on device"}},
+		{"short operations", "fio-randread", "run", func(r *StepResult) {
+			r.Stdout = bytes.Replace(r.Stdout, []byte(`"short_ios" : 0`), []byte(`"short_ios" : 2`), 1)
+		}, []string{"2 were short"}},
+
+		{"too few events", "sysbench-cpu", "cpu", func(r *StepResult) { r.Stdout = fixture(t, "sysbench/cpu.txt") }, []string{"8691 events instead of 150"}},
+	} {
+		t.Run(tc.workload+"/"+tc.name, func(t *testing.T) {
+			w, size, rs := good(t, tc.workload)
+			tc.spoil(result(rs, tc.step))
+			m, err := w.Evaluate(size, rs)
+			checkRefused(t, m, err, tc.says)
+		})
+	}
+	for _, w := range All() {
+		t.Run(w.Name+"/stopped early", func(t *testing.T) {
+			w, size, rs := good(t, w.Name)
+			m, err := w.Evaluate(size, rs[:len(rs)-1])
+			checkRefused(t, m, err, []string{"step " + rs[len(rs)-1].Name + " was not run"})
+			for i := range rs { // the runner stops at the first failure
+				failed := slices.Clone(rs[:i+1])
+				failed[i].ExitCode = 3
+				m, err := w.Evaluate(size, failed)
+				checkRefused(t, m, err, []string{"step " + rs[i].Name + " failed with exit status 3"})
+			}
+		})
+	}
+}
+
+// Results that only a defect of tare can give are not the guest's fault.
+func TestEvaluateDefects(t *testing.T) {
+	w, size, rs := good(t, "dd-write")
+	noTime := slices.Clone(rs)
+	noTime[1].Wall = 0
+	for name, rs := range map[string][]StepResult{
+		"twice":    append(slices.Clone(rs), rs[0]),
+		"unknown":  append(slices.Clone(rs), StepResult{Name: "x"}),
+		"no clock": noTime,
+	} {
+		if m, err := w.Evaluate(size, rs); err == nil || fault.KindOf(err) != fault.Internal {
+			t.Errorf("%s: %v, %v", name, m, err)
+		}
+	}
+}
+
+func TestRegistry(t *testing.T) {
+	names := map[string]bool{}
+	for _, w := range All() {
+		if names[w.Name] {
+			t.Errorf("two workloads %s", w.Name)
+		}
+		names[w.Name] = true
+		if w.Title == "" || w.Source == "" || w.SizeUnit == "" || len(w.Tools) == 0 || len(w.Packages) == 0 || len(w.Metrics) == 0 {
+			t.Errorf("%s: something is missing: %+v", w.Name, w)
+		}
+		if !(0 < w.MinSize && w.MinSize <= w.DefaultSize && w.DefaultSize <= w.MaxSize) {
+			t.Errorf("%s: sizes %d, %d, %d", w.Name, w.MinSize, w.DefaultSize, w.MaxSize)
+		}
+		metrics := map[string]Metric{}
+		for _, m := range w.Metrics {
+			if _, twice := metrics[m.Name]; twice || m.Name == "" || m.Unit == "" || m.About == "" || m.Clock == "" || m.Better == "" {
+				t.Errorf("%s: metric %+v", w.Name, m)
+			}
+			metrics[m.Name] = m
+		}
+		for name, m := range metrics {
+			for _, suffix := range []string{FlushedSuffix, GuestSuffix} {
+				base, found := strings.CutSuffix(name, suffix)
+				if of, ok := metrics[base]; found && (!ok || of.Unit != m.Unit || of.Better != m.Better) {
+					t.Errorf("%s: %s belongs to no metric %s like it", w.Name, name, base)
+				}
+			}
+		}
+		for _, size := range []int64{w.MinSize, w.DefaultSize, w.MaxSize} {
+			seen, timed, drops := map[string]bool{}, false, false
+			for _, s := range w.Steps(size) {
+				if seen[s.Name] || s.Name == "" || len(s.Argv) == 0 {
+					t.Errorf("%s: step %+v", w.Name, s)
+				}
+				if !slices.Contains(w.Tools, s.Argv[0]) {
+					t.Errorf("%s: %s is not in Tools", w.Name, s.Argv[0])
+				}
+				seen[s.Name], timed, drops = true, timed || s.Timed, drops || s.DropCaches
+			}
+			if !timed || drops != w.ReadsBack {
+				t.Errorf("%s: timed %v, drops caches %v, reads back %v", w.Name, timed, drops, w.ReadsBack)
+			}
+			if w.DiskBytes != nil && w.DiskBytes(size) <= 0 {
+				t.Errorf("%s: %d bytes for size %d", w.Name, w.DiskBytes(size), size)
+			}
+		}
+		if got, err := Get(w.Name); err != nil || got.Name != w.Name {
+			t.Errorf("Get(%q): %v", w.Name, err)
+		}
+	}
+	for word, says := range map[string]string{
+		"opensl-enc": `did you mean "openssl-enc"?`,
+		"fio-rand":   `did you mean "fio-randread"?`,
+		"zzz":        "choose one of openssl-enc, dd-write,",
+	} {
+		_, err := Get(word)
+		if err == nil || fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), says) {
+			t.Errorf("Get(%q): %v", word, err)
+		}
+	}
+}
+
+// TestRealTools runs every workload at its smallest size with the tools of
+// this machine.
+func TestRealTools(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs real tools")
+	}
+	for _, w := range All() {
+		t.Run(w.Name, func(t *testing.T) {
+			for _, tool := range w.Tools {
+				if _, err := exec.LookPath(tool); err != nil {
+					t.Skipf("%s is not installed", tool)
+				}
+			}
+			dir := t.TempDir()
+			openToNobody(t, dir)
+			size := w.MinSize
+			if w.Name == "untar-kernel" {
+				w, size = untarKernel(fakeKernel(t)), kernelPieces+2
+			}
+			// Twice, since what a trial leaves must not spoil the next.
+			for range 2 {
+				m, err := w.Evaluate(size, runSteps(t, dir, w.Steps(size)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkComplete(t, w, m)
+				t.Logf("%v", m)
+			}
+			left, err := os.ReadDir(dir)
+			if err != nil || len(left) != 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+	t.Run("untar-kernel spoiled", func(t *testing.T) {
+		src := fakeKernel(t)
+		w := untarKernel(src)
+		if err := os.WriteFile(filepath.Join(src, "MANIFEST"), []byte("# head\n000 3 6\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		m, err := w.Evaluate(1, runSteps(t, t.TempDir(), w.Steps(1)))
+		checkRefused(t, m, err, []string{"2 of 3 files"})
+	})
+}
+
+// openToNobody lets other users into a temporary directory of a test.
+func openToNobody(t *testing.T, dir string) {
+	for d := dir; d != os.TempDir() && d != filepath.Dir(d); d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func runSteps(t *testing.T, dir string, steps []Step) []StepResult {
+	var rs []StepResult
+	for _, s := range steps {
+		cmd := exec.Command(s.Argv[0], s.Argv[1:]...)
+		var stdout, stderr bytes.Buffer
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "LC_ALL=C")
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		start := time.Now()
+		err := cmd.Run()
+		r := StepResult{Name: s.Name, Wall: time.Since(start), Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
+		if cmd.ProcessState == nil {
+			t.Fatalf("%s: %v", s.Name, err)
+		}
+		r.ExitCode = cmd.ProcessState.ExitCode()
+		rs = append(rs, r)
+		if r.ExitCode != 0 {
+			break
+		}
+	}
+	return rs
+}
+
+// fakeKernel makes pieces as the userland image has them, with hardly anything inside.
+func fakeKernel(t *testing.T) string {
+	src, work := t.TempDir(), t.TempDir()
+	manifest := "# piece, files and links, bytes\n"
+	for i := range kernelPieces {
+		sub := fmt.Sprintf("linux/dir%d", i%5)
+		if err := os.MkdirAll(filepath.Join(work, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		file, link := fmt.Sprintf("%s/file%d", sub, i), fmt.Sprintf("%s/link%d", sub, i)
+		if err := os.WriteFile(filepath.Join(work, file), []byte("hello\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("file", filepath.Join(work, link)); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("tar", "czf", fmt.Sprintf("%s/%03d.tar.gz", src, i), "-C", work, file, link)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Skipf("tar: %v: %s", err, out)
+		}
+		manifest += fmt.Sprintf("%03d 2 6\n", i)
+	}
+	if err := os.WriteFile(filepath.Join(src, "MANIFEST"), []byte(manifest), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return src
+}

@@ -1,0 +1,408 @@
+package workload
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+const (
+	fioFile  = "tare-fio.tmp"
+	fioBlock = 2 << 20
+	// fioMinFile keeps the operations of a small trial apart from each other.
+	fioMinFile = 256 << 20
+)
+
+// fioRandom reads or writes ("read", "write") 2 MiB blocks at random. The
+// article went over a whole volume of 50 GiB for 60 seconds; here a file in the
+// data volume stands for the volume, and the work is fixed instead of the time:
+// every block of the file at most once, in the same order in each trial.
+func fioRandom(op string) *Workload {
+	rw := "rand" + op
+	file := func(size int64) int64 { return max(size*fioBlock, fioMinFile) }
+	steps := func(size int64) []Step {
+		fio := func(args ...string) []string {
+			return append([]string{"fio", "--name=tare", "--filename=" + fioFile,
+				"--size=" + strconv.FormatInt(file(size), 10), "--bs=2M",
+				"--direct=1", "--ioengine=sync", "--iodepth=1", "--thread", "--numjobs=1",
+				"--group_reporting", "--output-format=json"}, args...)
+		}
+		s := []Step{
+			{Name: "prepare", Argv: []string{"rm", "-f", fioFile}},
+			{Name: "layout", Argv: fio("--rw=write", "--end_fsync=1")},
+			{Name: "run", Argv: fio("--rw="+rw, "--io_size="+strconv.FormatInt(size*fioBlock, 10), "--randrepeat=1"),
+				Timed: true, DropCaches: op == "read"},
+		}
+		if op == "write" {
+			s = append(s, Step{Name: "flush", Argv: []string{"sync", fioFile}, Timed: true})
+		}
+		return append(s, Step{Name: "clean", Argv: []string{"bash", "-c", "rm -f " + fioFile + " && sync -f ."}})
+	}
+	w := &Workload{
+		Name:       "fio-" + rw,
+		Title:      op + " 2 MiB blocks at random, past the guest's page cache",
+		ArticleIDs: []string{map[string]string{"read": "C1-fio-randread", "write": "C2-fio-randwrite"}[op]},
+		Source:     "fio (fio)",
+		Tools:      []string{"bash", "fio", "rm", "sync"},
+		Packages:   []string{"bash", "coreutils", "fio"},
+		Metrics: []Metric{
+			{"bandwidth", "B/s", Higher, GuestClock, "as fio prints it"},
+			{"iops", "1/s", Higher, GuestClock, "operations a second, as fio prints them"},
+			{"latency", "ns", Lower, GuestClock, "mean completion latency, as fio prints it"},
+			{"time", "s", Lower, HostClock, "the whole run of fio, its start included"},
+			{"time-guest", "s", Lower, GuestClock, "the run time that fio prints, in whole milliseconds"},
+		},
+		SizeUnit:    "operations of 2 MiB",
+		MinSize:     32,
+		MaxSize:     25600, // the article's 50 GiB
+		DefaultSize: 512,
+		DiskBytes:   func(size int64) int64 { return file(size) + 16<<20 },
+		ReadsBack:   op == "read",
+		Steps:       steps,
+		Parse: func(output []byte) (map[string]float64, error) {
+			run, err := parseFio(output)
+			if err != nil {
+				return nil, err
+			}
+			s, err := run.of(rw)
+			if err != nil {
+				return nil, err
+			}
+			m := s.metrics()
+			if err := oneWallTime(m, "time", string(output)); err != nil {
+				return nil, err
+			}
+			return sane(m)
+		},
+		Evaluate: func(size int64, results []StepResult) (map[string]float64, error) {
+			by, err := ran(steps(size), results)
+			if err != nil {
+				return nil, err
+			}
+			r := by["run"]
+			run, err := parseFio(r.Stdout)
+			if err != nil {
+				return nil, inStep(r.Name, err)
+			}
+			s, err := run.of(rw)
+			if err != nil {
+				return nil, inStep(r.Name, err)
+			}
+			if err := s.did(size); err != nil {
+				return nil, inStep(r.Name, err)
+			}
+			m := s.metrics()
+			m["time"] = r.Wall.Seconds()
+			if op == "write" {
+				m["time-flushed"] = r.Wall.Seconds() + by["flush"].Wall.Seconds()
+			}
+			return sane(m)
+		},
+	}
+	if op == "write" {
+		w.Metrics = slices.Insert(w.Metrics, 4,
+			Metric{"time-flushed", "s", Lower, HostClock, "the whole run of fio, and flushing the file"})
+	}
+	return w
+}
+
+// fioRun is one job, or one group of equal jobs, of fio.
+type fioRun struct {
+	rw          string  // --rw, "" if the output does not say
+	depth       float64 // operations in flight, 0 if the output does not say
+	read, write fioSide
+}
+
+// fioSide is one direction of it. Zero is what the output does not say.
+type fioSide struct {
+	bytes, bw, iops, ops float64
+	short, dropped       float64
+	runtime              float64 // seconds
+	clat, lat            float64 // mean, seconds
+	rounded              float64 // how far bytes and bw may be off, a share of them
+}
+
+func (s fioSide) metrics() map[string]float64 {
+	return map[string]float64{"bandwidth": s.bw, "iops": s.iops, "latency": s.clat * 1e9, "time-guest": s.runtime}
+}
+
+// of returns the direction that a run of --rw=rw has.
+func (r fioRun) of(rw string) (fioSide, error) {
+	if r.rw != "" && r.rw != rw {
+		return fioSide{}, fault.Guestf("fio ran with --rw=%s, not --rw=%s", r.rw, rw)
+	}
+	s, other := r.read, r.write
+	if rw == "write" || rw == "randwrite" {
+		s, other = other, s
+	}
+	if s.bytes == 0 || other.bytes != 0 {
+		return fioSide{}, fault.Guestf("fio read %.0f and wrote %.0f bytes; that is not --rw=%s", r.read.bytes, r.write.bytes, rw)
+	}
+	return s, s.consistent(r.depth)
+}
+
+// consistent checks that the figures are of one run: each rate times its time
+// is its amount, and latency times rate is not more than was in flight.
+func (s fioSide) consistent(depth float64) error {
+	if s.runtime == 0 || s.bw == 0 || s.iops == 0 || s.clat == 0 || s.lat == 0 {
+		return fault.Guestf("fio gives no bandwidth, operations, latency or run time: %+v", s)
+	}
+	const ms, slack = 0.001, 0.001 // fio rounds run times to milliseconds
+	if got := s.bw * s.runtime; math.Abs(got-s.bytes) > (slack+s.rounded)*s.bytes+s.bw*ms {
+		return fault.Guestf("bandwidth × time is not the size: %.0f B/s × %v s, but %.0f bytes", s.bw, s.runtime, s.bytes)
+	}
+	if got := s.iops * s.runtime; s.ops != 0 && math.Abs(got-s.ops) > slack*s.ops+s.iops*ms+s.runtime {
+		return fault.Guestf("IOPS × time is not the number of operations: %.1f/s × %v s, but %.0f", s.iops, s.runtime, s.ops)
+	}
+	if got := s.lat * s.iops; depth != 0 && got > depth*(1.05+ms/s.runtime) {
+		return fault.Guestf("latency × IOPS is more than the depth: %v s × %.1f/s with %.0f in flight", s.lat, s.iops, depth)
+	}
+	return nil
+}
+
+// did checks that the run did what a trial of that size asks for.
+func (s fioSide) did(size int64) error {
+	if s.ops != float64(size) || s.bytes != float64(size*fioBlock) {
+		return fault.Guestf("fio did %.0f operations and %.0f bytes instead of %d and %d", s.ops, s.bytes, size, size*fioBlock)
+	}
+	if s.short != 0 || s.dropped != 0 {
+		return fault.Guestf("of the operations %.0f were short and %.0f dropped", s.short, s.dropped)
+	}
+	// With one operation in flight, fio does little but wait for it.
+	if got := s.lat * s.iops; got < 0.5 {
+		return fault.Guestf("latency × IOPS is %.2f, far from the depth of 1: %v s × %.1f/s", got, s.lat, s.iops)
+	}
+	return nil
+}
+
+var (
+	fioJSONStart  = regexp.MustCompile(`(?m)^\{`)
+	fioTerseStart = regexp.MustCompile(`(?m)^[345];fio-.*$`)
+	fioError      = regexp.MustCompile(`(?m)^fio: .*(?:err=|error|No space left|unrecognized|failed).*$`)
+)
+
+// parseFio reads fio's JSON, its text for people (of fio 3) and its terse
+// lines (versions 3 to 5). Warnings may stand before and after.
+func parseFio(output []byte) (fioRun, error) {
+	text := string(output)
+	if line := fioError.FindString(text); line != "" {
+		return fioRun{}, fault.Guestf("fio failed: %s", quote(line))
+	}
+	if at := fioJSONStart.FindIndex(output); at != nil {
+		return parseFioJSON(output[at[0]:])
+	}
+	if line := fioTerseStart.FindAllString(text, -1); line != nil {
+		if len(line) > 1 {
+			return fioRun{}, fault.Guestf("the output is of %d jobs; run fio with --group_reporting", len(line))
+		}
+		return parseFioTerse(line[0])
+	}
+	if fioTextGroup.MatchString(text) {
+		return parseFioText(text)
+	}
+	if err := refused("fio", text); err != nil {
+		return fioRun{}, err
+	}
+	return fioRun{}, fault.WithRemedy(fault.Guestf("this is no output of fio 3: %s", quote(text)),
+		"run fio with --output-format=json")
+}
+
+func parseFioJSON(b []byte) (fioRun, error) {
+	type latency struct {
+		Mean float64 `json:"mean"`
+	}
+	type side struct {
+		IOBytes  float64 `json:"io_bytes"`
+		BWBytes  float64 `json:"bw_bytes"`
+		IOPS     float64 `json:"iops"`
+		Runtime  float64 `json:"runtime"`
+		TotalIOs float64 `json:"total_ios"`
+		ShortIOs float64 `json:"short_ios"`
+		DropIOs  float64 `json:"drop_ios"`
+		Clat     latency `json:"clat_ns"`
+		Lat      latency `json:"lat_ns"`
+	}
+	var doc struct {
+		Global map[string]any `json:"global options"`
+		Jobs   []struct {
+			Error   float64        `json:"error"`
+			Options map[string]any `json:"job options"`
+			Read    side           `json:"read"`
+			Write   side           `json:"write"`
+		} `json:"jobs"`
+	}
+	if err := json.NewDecoder(bytes.NewReader(b)).Decode(&doc); err != nil {
+		return fioRun{}, fault.Guestf("fio's JSON is damaged or cut off: %w", err)
+	}
+	if len(doc.Jobs) != 1 {
+		return fioRun{}, fault.Guestf("the output is of %d jobs instead of one or one group", len(doc.Jobs))
+	}
+	job := doc.Jobs[0]
+	if job.Error != 0 {
+		return fioRun{}, fault.Guestf("fio failed: \"error\" : %.0f", job.Error)
+	}
+	option := func(name, otherwise string) string {
+		for _, from := range []map[string]any{job.Options, doc.Global} {
+			if v, ok := from[name]; ok {
+				return fmt.Sprint(v)
+			}
+		}
+		return otherwise
+	}
+	convert := func(s side) fioSide {
+		return fioSide{
+			bytes: s.IOBytes, bw: s.BWBytes, iops: s.IOPS, ops: s.TotalIOs, short: s.ShortIOs, dropped: s.DropIOs,
+			runtime: s.Runtime / 1e3, clat: s.Clat.Mean / 1e9, lat: s.Lat.Mean / 1e9,
+		}
+	}
+	return fioRun{
+		rw:    option("rw", option("readwrite", "")),
+		depth: fioDepth(option("ioengine", "psync"), option("iodepth", "1"), option("numjobs", "1")),
+		read:  convert(job.Read), write: convert(job.Write),
+	}, nil
+}
+
+// fioDepth is how many operations can be in flight, 0 if that is not known.
+func fioDepth(engine, iodepth, jobs string) float64 {
+	n, err := number(jobs)
+	if err != nil {
+		return 0
+	}
+	switch engine {
+	case "sync", "psync", "vsync", "pvsync", "pvsync2", "mmap":
+		return n // synchronous: --iodepth has no effect
+	}
+	d, err := number(iodepth)
+	if err != nil {
+		return 0
+	}
+	return n * d
+}
+
+var (
+	fioTextGroup = regexp.MustCompile(`(?m)^[^\n]*: \(groupid=\d+, jobs=(\d+)\): err= ?(\d+).*$`)
+	fioTextHead  = regexp.MustCompile(`(?m)^[^\n]*: \(g=\d+\): rw=(\w+), .*ioengine=(\S+), iodepth=(\d+)`)
+	fioTextSide  = regexp.MustCompile(`(?m)^  (read|write): IOPS=([\d.]+)([kMG]?), BW=([\d.]+)([KMGT]?i?B)/s [^\n]*\(([\d.]+)([KMGT]?i?B)/(\d+)msec\)`)
+	fioTextLat   = regexp.MustCompile(`(?m)^ +(c?lat) \(([num]?sec)\): [^\n]*avg= *([\d.]+)(k?)`)
+	fioTextOps   = regexp.MustCompile(`(?m)^ +issued rwts: total=(\d+),(\d+),\d+,\d+ short=(\d+),(\d+),\d+,\d+ dropped=(\d+),(\d+),`)
+	fioUnit      = map[string]float64{
+		"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+		"KB": 1e3, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+		"": 1, "k": 1e3, "M": 1e6, "G": 1e9,
+		"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3, "sec": 1,
+	}
+)
+
+// parseFioText reads the text. Its rates are rounded, so they are taken from
+// bytes, operations and run time, and the printed ones are only checked.
+func parseFioText(text string) (fioRun, error) {
+	group := fioTextGroup.FindAllStringSubmatch(text, -1)
+	if len(group) != 1 {
+		return fioRun{}, fault.Guestf("the output is of %d jobs instead of one or one group", len(group))
+	}
+	if group[0][2] != "0" {
+		return fioRun{}, fault.Guestf("fio failed: %s", quote(group[0][0]))
+	}
+	var run fioRun
+	if m := fioTextHead.FindStringSubmatch(text); m != nil {
+		run.rw, run.depth = m[1], fioDepth(m[2], m[3], group[0][1])
+	}
+	sides := fioTextSide.FindAllStringSubmatchIndex(text, -1)
+	ops := fioTextOps.FindStringSubmatch(text)
+	if len(sides) == 0 || ops == nil {
+		return fioRun{}, fault.Guestf("fio's output is incomplete after %s", quote(group[0][0]))
+	}
+	issued, err := numbers(ops[1:]...)
+	if err != nil {
+		return fioRun{}, err
+	}
+	for i, at := range sides {
+		m := fioTextSide.FindStringSubmatch(text[at[0]:at[1]])
+		f, err := numbers(m[2], m[4], m[6], m[8])
+		if err != nil {
+			return fioRun{}, err
+		}
+		ms := f[3]
+		s := fioSide{runtime: ms / 1e3, bytes: f[2] * fioUnit[m[7]], rounded: ulp(m[6])}
+		if s.runtime == 0 || s.bytes == 0 {
+			return fioRun{}, fault.Guestf("fio did nothing, or in no time: %s", quote(m[0]))
+		}
+		dst, col := &run.read, 0
+		if m[1] == "write" {
+			dst, col = &run.write, 1
+		}
+		s.ops, s.short, s.dropped = issued[col], issued[2+col], issued[4+col]
+		s.bw, s.iops = s.bytes/s.runtime, s.ops/s.runtime
+		if bw := f[1] * fioUnit[m[5]]; math.Abs(bw-s.bw) > (0.001+ulp(m[4])+s.rounded+1/ms)*s.bw {
+			return fioRun{}, fault.Guestf("bandwidth × time is not the size: %s", quote(m[0]))
+		}
+		if iops := f[0] * fioUnit[m[3]]; math.Abs(iops-s.iops) > (0.001+ulp(m[2])+1/ms)*s.iops+1 {
+			return fioRun{}, fault.Guestf("IOPS × time is not the number of operations (%.0f): %s", s.ops, quote(m[0]))
+		}
+		end := len(text)
+		if i+1 < len(sides) {
+			end = sides[i+1][0]
+		}
+		for _, l := range fioTextLat.FindAllStringSubmatch(text[at[1]:end], -1) {
+			avg, err := number(l[3])
+			if err != nil {
+				return fioRun{}, err
+			}
+			avg *= fioUnit[l[2]] * fioUnit[l[4]]
+			if l[1] == "clat" {
+				s.clat = avg
+			} else {
+				s.lat = avg
+			}
+		}
+		*dst = s
+	}
+	return run, nil
+}
+
+// ulp is one unit in the last place of a printed number, as a share of it.
+func ulp(s string) float64 {
+	f, err := number(s)
+	if err != nil || f == 0 {
+		return 1
+	}
+	_, decimals, _ := strings.Cut(s, ".")
+	return math.Pow10(-len(decimals)) / f
+}
+
+// parseFioTerse reads a line of --output-format=terse: five fields, then for
+// reading and for writing as many each, of which the first are KiB, KiB/s,
+// IOPS and milliseconds; then minimum, maximum, mean and deviation of the
+// submission and of the completion latency, 20 percentiles, and the same of
+// the whole latency, all in microseconds.
+func parseFioTerse(line string) (fioRun, error) {
+	fields := strings.Split(line, ";")
+	perSide := 41
+	if fields[0] == "5" {
+		perSide = 47
+	}
+	if len(fields) < 5+2*perSide {
+		return fioRun{}, fault.Guestf("fio's line is cut off after %d fields", len(fields))
+	}
+	if fields[4] != "0" {
+		return fioRun{}, fault.Guestf("fio failed with error %s: %s", quote(fields[4]), quote(line))
+	}
+	var run fioRun
+	for i, dst := range []*fioSide{&run.read, &run.write} {
+		at := fields[5+i*perSide:]
+		f, err := numbers(at[0], at[1], at[2], at[3], at[10], at[34])
+		if err != nil {
+			return fioRun{}, err
+		}
+		*dst = fioSide{bytes: f[0] * 1024, bw: f[1] * 1024, iops: f[2], runtime: f[3] / 1e3, clat: f[4] / 1e6, lat: f[5] / 1e6,
+			rounded: 1 / max(f[1], 1)}
+	}
+	return run, nil
+}

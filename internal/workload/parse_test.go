@@ -1,0 +1,384 @@
+package workload
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+func fixture(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func mustGet(t testing.TB, name string) *Workload {
+	t.Helper()
+	w, err := Get(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func near(got, want float64) bool { return math.Abs(got-want) <= 1e-9*math.Abs(want) }
+
+// checkMetrics compares values and holds every name against the workload's list.
+func checkMetrics(t *testing.T, w *Workload, got, want map[string]float64) {
+	t.Helper()
+	known := map[string]bool{}
+	for _, m := range w.Metrics {
+		known[m.Name] = true
+	}
+	for name := range got {
+		if !known[name] {
+			t.Errorf("%s has no metric %q", w.Name, name)
+		}
+	}
+	if !maps.EqualFunc(got, want, near) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+func TestParseFixtures(t *testing.T) {
+	for _, tc := range []struct {
+		workload, file string
+		want           map[string]float64
+	}{
+		{"openssl-enc", "openssl/enc-5120M-pbkdf2.txt", map[string]float64{"time": 9.384, "time-guest": 9.35156}},
+		{"openssl-enc", "openssl/enc-512M-gnutime.txt", map[string]float64{"time": 0.99, "time-guest": 0.990318}},
+		{"openssl-enc", "openssl/enc-512M-nosaltarg.txt", map[string]float64{"time": 0.775, "time-guest": 0.773288}},
+		{"openssl-enc", "openssl/enc-noaesni.txt", map[string]float64{"time": 4.222, "time-guest": 4.21916}},
+		{"dd-write", "dd/write-1G-pass1.txt", map[string]float64{"cold-time": 2.727, "cold-time-guest": 2.72513, "cold-rate": 1048576000 / 2.72513}},
+		{"dd-write", "dd/write-3G-pass2.txt", map[string]float64{"cold-time": 2.407, "cold-time-guest": 2.08389, "cold-rate": 3145728000 / 2.08389}},
+		{"dd-write", "dd/write-1G-fdatasync.txt", map[string]float64{"cold-time": 0.937, "cold-time-guest": 0.734329, "cold-rate": 1048576000 / 0.734329}},
+		// The locale that this command line asks for was not installed.
+		{"dd-write", "dd/write-locale-cs.txt", map[string]float64{"cold-time-guest": 0.0447145, "cold-rate": 104857600 / 0.0447145}},
+		{"dd-write", "dd/two-passes.txt", map[string]float64{
+			"cold-time": 0.038, "cold-time-guest": 0.0365379, "cold-rate": 104857600 / 0.0365379,
+			"overwrite-time": 0.046, "overwrite-time-guest": 0.0365723, "overwrite-rate": 104857600 / 0.0365723}},
+		{"untar-kernel", "tar/untar-2copies.txt", map[string]float64{"time": 38.968}},
+		{"untar-kernel", "tar/untar-1copy-sync.txt", map[string]float64{"time": 22.658}},
+		{"fio-randread", "fio/randread-2M-json.txt", map[string]float64{"bandwidth": 1203746439, "iops": 573.991031, "latency": 1738502.298828, "time-guest": 0.892}},
+		{"fio-randread", "fio/randread-2M-article.txt", map[string]float64{"bandwidth": (1 << 30) / 0.799, "iops": 512 / 0.799, "latency": 1557160, "time-guest": 0.799}},
+		{"fio-randwrite", "fio/randwrite-2M-article.txt", map[string]float64{"bandwidth": (1 << 30) / 0.6, "iops": 512 / 0.6, "latency": 1098680, "time-guest": 0.6}},
+		{"fio-randwrite", "fio/randwrite-2M-terse.txt", map[string]float64{"bandwidth": 2032124 * 1024, "iops": 992, "latency": 952730.164, "time-guest": 0.516}},
+		{"sysbench-cpu", "sysbench/cpu.txt", map[string]float64{"rate": 2894.97, "time-guest": 3.0003}},
+	} {
+		t.Run(tc.file, func(t *testing.T) {
+			w := mustGet(t, tc.workload)
+			got, err := w.Parse(fixture(t, tc.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkMetrics(t, w, got, tc.want)
+		})
+	}
+}
+
+// What the parsers beneath Parse find in output of other command lines.
+func TestParseOtherFixtures(t *testing.T) {
+	t.Run("seven tasks", func(t *testing.T) {
+		got, err := wallTimes(string(fixture(t, "openssl/enc-7parallel.txt")))
+		want := []float64{1.54, 2.02, 2.15, 2.42, 2.61, 2.70, 2.72}
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%v, %v", got, err)
+		}
+		for i := range want {
+			if !near(got[i], want[i]) {
+				t.Errorf("task %d: %v, want %v", i, got[i], want[i])
+			}
+		}
+	})
+	t.Run("dd", func(t *testing.T) {
+		got, err := parseDD(string(fixture(t, "dd/write-1G-pass1.txt")))
+		if err != nil || len(got) != 1 || got[0].bytes != 1048576000 || got[0].seconds != 2.72513 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+	for file, want := range map[string]struct {
+		rw string
+		bw float64
+	}{
+		"fio/tiobench-seqread-1t-json.txt":   {"read", 0},
+		"fio/tiobench-seqread-2t-json.txt":   {"read", 0},
+		"fio/tiobench-seqread-4t-json.txt":   {"read", 0},
+		"fio/tiobench-seqread-8t-json.txt":   {"read", 860370051},
+		"fio/tiobench-randread-1t-json.txt":  {"randread", 0},
+		"fio/tiobench-randread-4t-json.txt":  {"randread", 0},
+		"fio/tiobench-seqwrite-1t-json.txt":  {"write", 0},
+		"fio/tiobench-seqwrite-4t-json.txt":  {"write", 0},
+		"fio/tiobench-randwrite-1t-json.txt": {"randwrite", 0},
+		"fio/tiobench-randwrite-4t-json.txt": {"randwrite", 0},
+		"fio/error-badfile.txt":              {"read", 149796571}, // fio made the missing directory
+	} {
+		t.Run(file, func(t *testing.T) {
+			run, err := parseFio(fixture(t, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := run.of(want.rw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want.bw != 0 && s.bw != want.bw {
+				t.Errorf("bandwidth %v, want %v", s.bw, want.bw)
+			}
+		})
+	}
+	t.Run("stress-ng YAML", func(t *testing.T) {
+		rows, err := parseStressNG(string(fixture(t, "stress-ng/cpu-yaml.txt")))
+		if err != nil || len(rows) != 1 || rows[0].rate != 291.828112 || rows[0].ops != 883 || rows[0].stressor != "cpu" {
+			t.Errorf("%+v, %v", rows, err)
+		}
+	})
+	t.Run("stress-ng classes", func(t *testing.T) {
+		rows, err := parseStressNG(string(fixture(t, "stress-ng/classes-text.txt")))
+		if err != nil || len(rows) != 3 || rows[1].stressor != "fork" || rows[1].rate != 1581.90 {
+			t.Errorf("%+v, %v", rows, err)
+		}
+	})
+}
+
+func TestParseOwnCaptures(t *testing.T) {
+	for _, tc := range []struct {
+		workload, file string
+		ops            float64
+	}{
+		{"stress-ng-exec", "stress-ng/exec-100.txt", 100},
+		{"stress-ng-exec", "stress-ng/exec-yaml.txt", 100},
+		{"stress-ng-exec", "stress-ng/exec-overshoot.txt", 128},
+		{"sysbench-cpu", "sysbench/cpu-events.txt", 0},
+		{"fio-randread", "fio/randread-2M-fixed-json.txt", 0},
+	} {
+		t.Run(tc.file, func(t *testing.T) {
+			w := mustGet(t, tc.workload)
+			got, err := w.Parse(fixture(t, tc.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkMetrics(t, w, got, got)
+			if ops := got["rate"] * got["time-guest"]; tc.ops != 0 && !near(ops, tc.ops) {
+				t.Errorf("%v operations, want %v", ops, tc.ops)
+			}
+		})
+	}
+}
+
+// A warning before fio's JSON and the shell's time after it are no obstacle.
+func TestParseMixedOutput(t *testing.T) {
+	out := "fio: this platform does not support process shared mutexes, forcing use of threads.\n" +
+		string(fixture(t, "fio/randread-2M-json.txt")) + "\nreal\t0m1.250s\nuser\t0m0.1s\nsys\t0m0.1s\n"
+	got, err := mustGet(t, "fio-randread").Parse([]byte(out))
+	if err != nil || got["time"] != 1.25 || got["bandwidth"] != 1203746439 {
+		t.Errorf("%v, %v", got, err)
+	}
+	got, err = mustGet(t, "untar-kernel").Parse([]byte("linux/lib/error-inject.c\nlinux/Documentation/not found\nreal\t0m1.250s\n"))
+	if err != nil || got["time"] != 1.25 {
+		t.Errorf("names that tar lists: %v, %v", got, err)
+	}
+}
+
+func TestWallTimes(t *testing.T) {
+	for text, want := range map[string]float64{
+		"real\t0m9.384s\nuser\t0m4.561s\n":  9.384,
+		"real\t1m2s\r\n":                    62,
+		"real 12.34\nuser 0.00\nsys 0.00\n": 12.34,
+		"0.48user 0.14system 1:02.99elapsed 63%CPU (0avgtext+0avgdata 6252maxr)":    62.99,
+		"\tElapsed (wall clock) time (h:mm:ss or m:ss): 0:00.99\n":                  0.99,
+		"\tElapsed (wall clock) time (h:mm:ss or m:ss): 1:02:03\n\tAverage shared:": 3723,
+		"task 2 elapsed 1.54 user 0.47 sys 0.27\n":                                  1.54,
+	} {
+		got, err := wallTimes(text)
+		if err != nil || len(got) != 1 || !near(got[0], want) {
+			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	file := func(name string) string { return string(fixture(t, name)) }
+	fio := file("fio/randread-2M-json.txt")
+	fioText := file("fio/randread-2M-article.txt")
+	terse := file("fio/randwrite-2M-terse.txt")
+	cpu := file("sysbench/cpu.txt")
+	exec := file("stress-ng/exec-100.txt")
+	replace := func(s, old, with string) string {
+		t.Helper()
+		if !strings.Contains(s, old) {
+			t.Fatalf("no %q in the fixture", old)
+		}
+		return strings.Replace(s, old, with, 1)
+	}
+	for _, tc := range []struct {
+		name, workload, output string
+		says                   []string
+	}{
+		{"the article's line", "openssl-enc", file("openssl/enc-article-verbatim.txt"), []string{"openssl failed", "enc: Use -help for summary."}},
+		{"only a time", "openssl-enc", "real\t0m0.007s\n", []string{"nothing says that the work was done"}},
+		{"seven tasks", "openssl-enc", file("openssl/enc-7parallel.txt"), []string{"7 runs"}},
+		{"no openssl", "openssl-enc", "bash: openssl: command not found\n" + file("openssl/enc-5120M-pbkdf2.txt"), []string{"command not found"}},
+		{"non-zero exit", "openssl-enc", "Command exited with non-zero status 1\n" + file("openssl/enc-5120M-pbkdf2.txt"), []string{"non-zero status 1"}},
+		{"GNU time's status", "openssl-enc", replace(file("openssl/enc-512M-gnutime.txt"), "Exit status: 0", "Exit status: 1"), []string{"Exit status: 1"}},
+
+		{"dd in Czech", "dd-write", file("dd/write-cs_CZ.txt"), []string{"cs_CZ", "LC_ALL=C", "0,0734749 s"}},
+		{"dd in German", "dd-write", file("dd/write-de_DE.txt"), []string{"de_DE", "LC_ALL=C", "kopiert"}},
+		{"named locale", "dd-write", "$ LC_ALL=lv_LV.UTF-8 dd if=/dev/zero\n" + strings.Split(file("dd/write-cs_CZ.txt"), "\nreal")[0], []string{"the locale lv_LV.UTF-8"}},
+		{"bash in Czech", "untar-kernel", "real\t0m0,102s\nuser\t0m0,002s\n", []string{"0m0,102s", "LC_ALL=C"}},
+		{"dd on a full disk", "dd-write", file("dd/error-full.txt"), []string{"No space left on device"}},
+		{"dd of nothing", "dd-write", "0 bytes copied, 8.8034e-05 s, 0.0 kB/s\n", []string{"copied nothing", "0 bytes copied"}},
+		{"dd's rate is off", "dd-write", "1048576000 bytes (1.0 GB, 1000 MiB) copied, 2.72513 s, 585 MB/s\n", []string{"rate × time is not the size", "585 MB/s"}},
+		{"three passes", "dd-write", strings.Repeat("1 byte copied, 1 s, 0.0 kB/s\n", 3), []string{"3 times"}},
+		{"overflow", "dd-write", "1" + strings.Repeat("0", 400) + " bytes copied, 1 s, 1 B/s\n", []string{"not a usable number"}},
+
+		{"tar fails", "untar-kernel", file("tar/error-missing.txt"), []string{"tar", "Cannot open"}},
+		{"no tar", "untar-kernel", "bash: tar: command not found\nreal\t0m0.001s\n", []string{"command not found"}},
+		{"tar's status", "untar-kernel", "Command exited with non-zero status 2\nreal 0.50\n", []string{"non-zero status 2"}},
+		{"tar's end", "untar-kernel", "tar: Unexpected EOF in archive\nreal\t0m0.5s\n", []string{"Unexpected EOF"}},
+		{"no time", "untar-kernel", "all well\n", []string{"no line of time", "under time"}},
+		{"no duration", "untar-kernel", "real\t0m0.000s\n", []string{"time is 0"}},
+
+		{"fio's full disk, JSON", "fio-randwrite", file("fio/error-enospc-json.txt"), []string{"No space left on device"}},
+		{"fio's full disk, JSON only", "fio-randread", replace(fio, `"error" : 0`, `"error" : 28`), []string{`"error" : 28`}},
+		{"fio's full disk, stderr", "fio-randwrite", file("fio/error-enospc-json.err"), []string{"No space left on device"}},
+		{"fio's full disk, text", "fio-randwrite", file("fio/error-enospc-text.txt"), []string{"No space left on device"}},
+		{"fio's full disk, layout", "fio-randread", file("fio/error-enospc-layout.txt"), []string{"err=28"}},
+		{"fio's options", "fio-randread", file("fio/error-option.txt"), []string{"unrecognized option '--bogus=1'"}},
+		{"fio err in text", "fio-randread", replace(fioText, "err= 0", "err=5 (x)"), []string{"err=5"}},
+		{"not random", "fio-randread", file("fio/tiobench-seqread-8t-json.txt"), []string{"--rw=read", "--rw=randread"}},
+		{"not random, missing file", "fio-randread", file("fio/error-badfile.txt"), []string{"--rw=read", "--rw=randread"}},
+		{"reads instead of writes", "fio-randwrite", fio, []string{"--rw=randread"}},
+		{"both", "fio-randread", file("fio/unixbench-filecopy1024-json.txt"), []string{"--rw=readwrite"}},
+		{"two jobs", "fio-randread", file("fio/two-jobs-json.txt"), []string{"2 jobs"}},
+		{"cut JSON", "fio-randread", fio[:len(fio)/2], []string{"cut off"}},
+		{"no jobs", "fio-randread", "{}\n", []string{"0 jobs"}},
+		{"bandwidth off", "fio-randread", replace(fio, "1203746439", "2203746439"), []string{"bandwidth × time is not the size"}},
+		{"IOPS off", "fio-randread", replace(fio, "573.991031", "273.991031"), []string{"IOPS × time"}},
+		{"latency off", "fio-randread", replace(fio, `"mean" : 1738719.328125`, `"mean" : 2738719.328125`), []string{"latency × IOPS"}},
+		{"no latency", "fio-randread", replace(fio, `"mean" : 1738502.298828`, `"mean" : 0`), []string{"no bandwidth, operations, latency"}},
+		{"negative", "fio-randread", replace(replace(fio, `"runtime" : 892`, `"runtime" : -892`), "1203746439", "-1203746439"), []string{"-0.892"}},
+		{"text cut", "fio-randread", fioText[:strings.Index(fioText, "    clat (")], []string{"incomplete"}},
+		{"text bandwidth off", "fio-randread", replace(fioText, "BW=1282MiB/s", "BW=1482MiB/s"), []string{"bandwidth × time"}},
+		{"text IOPS off", "fio-randread", replace(fioText, "IOPS=640", "IOPS=840"), []string{"IOPS × time"}},
+		{"terse cut", "fio-randwrite", terse[:300], []string{"cut off"}},
+		{"terse error", "fio-randwrite", replace(terse, "mytest;0;0;", "mytest;0;28;"), []string{"28"}},
+		{"not fio", "fio-randread", "hello\n", []string{"no output of fio 3", "hello"}},
+
+		{"exec as root", "stress-ng-exec", file("stress-ng/error-exec-as-root.txt"), []string{"must not run as root"}},
+		{"temp path", "stress-ng-exec", file("stress-ng/error-temp-path.txt"), []string{"must be readable and writeable"}},
+		{"another stressor", "stress-ng-exec", file("stress-ng/pipe-text.txt"), []string{"stressors pipe, not of exec"}},
+		{"another stressor, YAML", "stress-ng-exec", file("stress-ng/cpu-yaml.txt"), []string{"stressors cpu, not of exec"}},
+		{"unsuccessful", "stress-ng-exec", replace(exec, "successful run", "unsuccessful run"), []string{"unsuccessful run"}},
+		{"cut before the end", "stress-ng-exec", exec[:strings.Index(exec, "successful run")], []string{"does not say that its run was successful"}},
+		{"rate off", "stress-ng-exec", replace(exec, "213.26", "313.26"), []string{"rate × time"}},
+		{"no metrics", "stress-ng-exec", "stress-ng: info:  [1] successful run completed in 0.5s\n", []string{"--metrics"}},
+
+		{"old syntax", "sysbench-cpu", file("sysbench/oltp-article-cmd-0.4-syntax.txt"), []string{"FATAL: Cannot find benchmark 'oltp'"}},
+		{"sysbench's options", "sysbench-cpu", file("sysbench/error-option.txt"), []string{"invalid option: --bogus"}},
+		{"another test", "sysbench-cpu", file("sysbench/threads.txt"), []string{"events per second"}},
+		{"database", "sysbench-cpu", file("sysbench/oltp_ro-4t.txt"), []string{"events per second"}},
+		{"cut", "sysbench-cpu", cpu[:strings.Index(cpu, "General")], []string{"total time"}},
+		{"twice", "sysbench-cpu", cpu + cpu, []string{"2 lines"}},
+		{"no events", "sysbench-cpu", replace(cpu, "events:              8691", "events:              0"), []string{"did nothing"}},
+		{"events off", "sysbench-cpu", replace(cpu, "8691", "4691"), []string{"rate × time"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := mustGet(t, tc.workload).Parse([]byte(tc.output))
+			checkRefused(t, got, err, tc.says)
+		})
+	}
+	for _, w := range All() {
+		got, err := w.Parse(nil)
+		checkRefused(t, got, err, nil)
+	}
+}
+
+func checkRefused(t *testing.T, got map[string]float64, err error, says []string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("accepted: %v", got)
+	}
+	if got != nil {
+		t.Errorf("values beside an error: %v", got)
+	}
+	if kind := fault.KindOf(err); kind != fault.Guest {
+		t.Errorf("the fault is the %v's: %v", kind, err)
+	}
+	for _, s := range says {
+		if !strings.Contains(err.Error(), s) {
+			t.Errorf("the error does not say %q: %v", s, err)
+		}
+	}
+	var typed *fault.Error
+	if !errors.As(err, &typed) {
+		t.Errorf("untyped: %v", err)
+	}
+}
+
+func seed(f *testing.F, dirs ...string) {
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join("testdata", dir, "*.txt"))
+		if err != nil || len(files) == 0 {
+			f.Fatalf("%s: %v", dir, err)
+		}
+		for _, name := range files {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(b)
+		}
+	}
+}
+
+func fuzzParse(f *testing.F, name string, dirs ...string) {
+	seed(f, dirs...)
+	w := mustGet(f, name)
+	f.Fuzz(func(t *testing.T, output []byte) {
+		m, err := w.Parse(output)
+		checkFuzzed(t, m, err)
+	})
+}
+
+func checkFuzzed(t *testing.T, m map[string]float64, err error) {
+	if err == nil && len(m) == 0 {
+		t.Error("neither figures nor an error")
+	}
+	if err != nil && m != nil {
+		t.Errorf("figures beside an error: %v, %v", m, err)
+	}
+	for name, v := range m {
+		if math.IsNaN(v) || math.IsInf(v, 0) || v <= 0 {
+			t.Errorf("%s is %v", name, v)
+		}
+	}
+}
+
+func FuzzParseOpensslEnc(f *testing.F)   { fuzzParse(f, "openssl-enc", "openssl", "dd") }
+func FuzzParseDDWrite(f *testing.F)      { fuzzParse(f, "dd-write", "dd") }
+func FuzzParseUntarKernel(f *testing.F)  { fuzzParse(f, "untar-kernel", "tar") }
+func FuzzParseStressNGExec(f *testing.F) { fuzzParse(f, "stress-ng-exec", "stress-ng") }
+func FuzzParseFioRandread(f *testing.F)  { fuzzParse(f, "fio-randread", "fio") }
+func FuzzParseFioRandwrite(f *testing.F) { fuzzParse(f, "fio-randwrite", "fio") }
+func FuzzParseSysbenchCPU(f *testing.F)  { fuzzParse(f, "sysbench-cpu", "sysbench") }
+
+// FuzzEvaluate gives every workload steps that succeeded and wrote anything.
+func FuzzEvaluate(f *testing.F) {
+	seed(f, "openssl", "dd", "tar", "stress-ng", "fio", "sysbench")
+	f.Add([]byte("copy 0: 1 pieces, 3 of 3 files, 5 of 5 bytes\n"))
+	f.Fuzz(func(t *testing.T, output []byte) {
+		for _, w := range All() {
+			m, err := w.Evaluate(w.MinSize, allWell(w, w.MinSize, output))
+			checkFuzzed(t, m, err)
+		}
+	})
+}

@@ -1,0 +1,163 @@
+package workload
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// spawn runs its arguments as nobody if it is run as root: stress-ng skips its
+// exec stressor for root, and says with exit status 0 that all went well.
+const spawn = `if [ "$(id -u)" = 0 ]; then
+	exec setpriv --reuid=65534 --regid=65534 --clear-groups -- "$@"
+fi
+exec "$@"`
+
+const stressDir = "tare-stress"
+
+func stressExec() *Workload {
+	steps := func(size int64) []Step {
+		return []Step{
+			{Name: "prepare", Argv: []string{"bash", "-c", "rm -rf " + stressDir + " && mkdir -m 1777 " + stressDir}},
+			{Name: "exec", Timed: true, Argv: []string{"sh", "-c", spawn, "stress-ng-exec",
+				// One process after the other, all started in the same way.
+				// With more at a time than --exec-max 1 it overshoots the number of operations.
+				"stress-ng", "--exec", "1", "--exec-ops", strconv.FormatInt(size, 10), "--exec-max", "1",
+				"--exec-method", "execve", "--exec-fork-method", "fork", "--exec-no-pthread",
+				"--no-rand-seed", "--temp-path", stressDir, "--metrics"}},
+			{Name: "clean", Argv: []string{"rm", "-rf", stressDir}},
+		}
+	}
+	return &Workload{
+		Name:     "stress-ng-exec",
+		Title:    "start processes, one after the other",
+		Source:   "stress-ng --exec (stress-ng)",
+		Tools:    []string{"bash", "id", "mkdir", "rm", "setpriv", "sh", "stress-ng"},
+		Packages: []string{"bash", "coreutils", "dash", "stress-ng", "util-linux"},
+		Metrics: []Metric{
+			{Name: "time", Unit: "s", Better: Lower, Clock: HostClock, About: "starting all processes, and stress-ng itself"},
+			{Name: "rate", Unit: "1/s", Better: Higher, Clock: GuestClock, About: "processes a second of real time, as stress-ng prints it"},
+			{Name: "time-guest", Unit: "s", Better: Lower, Clock: GuestClock, About: "processes over the rate that stress-ng prints"},
+		},
+		SizeUnit:    "processes",
+		MinSize:     10,
+		MaxSize:     10_000_000,
+		DefaultSize: 1000,
+		DiskBytes:   func(int64) int64 { return 1 << 20 },
+		Steps:       steps,
+		Parse: func(output []byte) (map[string]float64, error) {
+			text := string(output)
+			row, err := execRow(text)
+			if err != nil {
+				return nil, err
+			}
+			m := map[string]float64{"rate": row.rate, "time-guest": row.ops / row.rate}
+			if err := oneWallTime(m, "time", text); err != nil {
+				return nil, err
+			}
+			return sane(m)
+		},
+		Evaluate: func(size int64, results []StepResult) (map[string]float64, error) {
+			by, err := ran(steps(size), results)
+			if err != nil {
+				return nil, err
+			}
+			r := by["exec"]
+			row, err := execRow(string(r.Stdout) + "\n" + string(r.Stderr))
+			if err != nil {
+				return nil, inStep(r.Name, err)
+			}
+			if row.ops != float64(size) {
+				return nil, fault.Guestf("step exec: stress-ng started %.0f processes instead of %d: %s", row.ops, size, quote(row.line))
+			}
+			return sane(map[string]float64{
+				"time": r.Wall.Seconds(), "rate": row.rate, "time-guest": row.ops / row.rate,
+			})
+		},
+	}
+}
+
+// stressRow is what stress-ng says of one stressor.
+type stressRow struct {
+	stressor        string
+	ops, real, rate float64
+	line            string
+}
+
+var (
+	stressLine = regexp.MustCompile(`(?m)^stress-ng: (?:metrc|info): *\[\d+\] ([a-z][\w-]*) +(\d+) +(\d+\.\d+) +\d+\.\d+ +\d+\.\d+ +(\d+\.\d+) +\d+\.\d+.*$`)
+	stressYAML = regexp.MustCompile(`(?m)^ +- stressor: (\S+)\n((?: +[\w-]+: .*\n)+)`)
+	stressKey  = regexp.MustCompile(`(?m)^ +([\w-]+): (\d+(?:\.\d+)?)$`)
+	stressDone = regexp.MustCompile(`(?m)^stress-ng: info: *\[\d+\] successful run completed`)
+	stressBad  = regexp.MustCompile(`(?m)^stress-ng: (?:error|fail): .*$|^.*(?:unsuccessful run|must not run as root|aborting:|skipping the stressor).*$`)
+)
+
+// parseStressNG reads the metrics that stress-ng prints or writes as YAML. The
+// text must say that the run succeeded; YAML has no place for that.
+func parseStressNG(text string) ([]stressRow, error) {
+	if line := stressBad.FindString(text); line != "" {
+		return nil, fault.Guestf("stress-ng failed: %s", quote(line))
+	}
+	var rows []stressRow
+	add := func(name, line, ops, real, rate string) error {
+		f, err := numbers(ops, real, rate)
+		if err != nil {
+			return err
+		}
+		row := stressRow{stressor: name, ops: f[0], real: f[1], rate: f[2], line: line}
+		if row.ops == 0 || row.rate == 0 {
+			return fault.Guestf("stress-ng did nothing: %s", quote(line))
+		}
+		// Text has two decimals of either.
+		if math.Abs(row.real*row.rate-row.ops) > 0.006*row.rate+0.006*row.real+0.001*row.ops {
+			return fault.Guestf("rate × time is not the number of operations: %s", quote(line))
+		}
+		rows = append(rows, row)
+		return nil
+	}
+	for _, m := range stressLine.FindAllStringSubmatch(text, -1) {
+		if err := add(m[1], m[0], m[2], m[3], m[4]); err != nil {
+			return nil, err
+		}
+	}
+	if len(rows) > 0 && !stressDone.MatchString(text) {
+		return nil, fault.Guestf("stress-ng does not say that its run was successful")
+	}
+	if len(rows) == 0 {
+		for _, m := range stressYAML.FindAllStringSubmatch(text+"\n", -1) {
+			key := map[string]string{}
+			for _, kv := range stressKey.FindAllStringSubmatch(m[2], -1) {
+				key[kv[1]] = kv[2]
+			}
+			if err := add(m[1], m[0], key["bogo-ops"], key["wall-clock-time"], key["bogo-ops-per-second-real-time"]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(rows) == 0 {
+		if err := refused("stress-ng", text); err != nil {
+			return nil, err
+		}
+		return nil, fault.WithRemedy(fault.Guestf("the output has no metrics of stress-ng"), "run stress-ng with --metrics")
+	}
+	return rows, nil
+}
+
+// execRow returns the figures of the exec stressor, which must be the only one.
+func execRow(text string) (stressRow, error) {
+	rows, err := parseStressNG(text)
+	if err != nil {
+		return stressRow{}, err
+	}
+	if len(rows) != 1 || rows[0].stressor != "exec" {
+		var names []string
+		for _, r := range rows {
+			names = append(names, r.stressor)
+		}
+		return stressRow{}, fault.Guestf("the output is of the stressors %s, not of exec alone: %s", strings.Join(names, ", "), quote(rows[0].line))
+	}
+	return rows[0], nil
+}

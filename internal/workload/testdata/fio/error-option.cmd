@@ -1,0 +1,2 @@
+fio --name=tare --bogus=1
+# exit status 1

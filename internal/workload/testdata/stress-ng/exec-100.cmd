@@ -1,0 +1,1 @@
+time setpriv --reuid=65534 --regid=65534 --clear-groups stress-ng --exec 1 --exec-ops 100 --exec-max 1 --exec-method execve --exec-fork-method fork --exec-no-pthread --no-rand-seed --temp-path tmp --metrics

@@ -1,0 +1,1 @@
+time sysbench cpu --threads=1 --events=150 --time=0 run

@@ -1,0 +1,2 @@
+time tar xzf nothing.tar.gz
+# exit status 2

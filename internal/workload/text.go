@@ -1,0 +1,159 @@
+package workload
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// quote makes s, a line of somebody's output, fit for an error message.
+func quote(s string) string {
+	const limit = 200
+	r := []rune(strings.ToValidUTF8(strings.TrimSpace(s), "?"))
+	if len(r) > limit {
+		r = append(r[:limit], '…')
+	}
+	return strconv.Quote(string(r))
+}
+
+// number reads what a regular expression took for a plain decimal number.
+func number(s string) (float64, error) {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || f < 0 {
+		return 0, fault.Guestf("%s is not a usable number", quote(s))
+	}
+	return f, nil
+}
+
+// numbers reads several of them.
+func numbers(s ...string) ([]float64, error) {
+	fs := make([]float64, len(s))
+	for i := range s {
+		f, err := number(s[i])
+		if err != nil {
+			return nil, err
+		}
+		fs[i] = f
+	}
+	return fs, nil
+}
+
+// sane passes metric values on when all of them can be figures of a real run.
+func sane(m map[string]float64) (map[string]float64, error) {
+	if len(m) == 0 {
+		return nil, fault.Guestf("the output has no figures")
+	}
+	for name, v := range m {
+		if math.IsNaN(v) || math.IsInf(v, 0) || v <= 0 {
+			return nil, fault.Guestf("%s is %v, which no run that did its work can give", name, v)
+		}
+	}
+	return m, nil
+}
+
+var (
+	complaint = regexp.MustCompile(`(?im)^.*(?:\berror\b|\bfatal\b|\bfail(?:ed|ure)?\b|\bcannot\b|can't|` +
+		`no space left|no such file|not found|not permitted|permission denied|^killed|^terminated|` +
+		`use -help|must not run as root|unrecogni[sz]ed|invalid |unknown option|extra arguments|out of memory).*$`)
+	timeFailed = regexp.MustCompile(`(?m)^(?:Command (?:exited with non-zero status|terminated by signal|stopped by signal).*` +
+		`|\s*Exit status: (?:[1-9]\d*))$`)
+	timeCommand = regexp.MustCompile(`(?m)^\s*Command being timed:.*$`)
+)
+
+// timedFailure returns an error if GNU time says that what it timed failed.
+func timedFailure(text string) error {
+	if line := timeFailed.FindString(text); line != "" {
+		return fault.Guestf("the command failed: %s", quote(line))
+	}
+	return nil
+}
+
+// refused returns an error if the text holds a complaint of the tool, of the
+// shell or of time(1): a tool that fails fast looks like a fast tool.
+func refused(tool, text string) error {
+	if err := timedFailure(text); err != nil {
+		return err
+	}
+	if line := complaint.FindString(timeCommand.ReplaceAllString(text, "")); line != "" {
+		return fault.Guestf("%s failed: %s", tool, quote(line))
+	}
+	return nil
+}
+
+var (
+	// In order: bash's and POSIX's "real", GNU time -v, GNU time's default,
+	// and GNU time -f "elapsed %e".
+	wallTime = regexp.MustCompile(`(?m)^real\s+(?:(\d+)m)?(\d+(?:\.\d+)?)s?\r?$` +
+		`|Elapsed \(wall clock\) time[^\n]*?: ([\d:.]+)\r?$` +
+		`|\s([\d:.]+)elapsed\s` +
+		`|\belapsed (\d+(?:\.\d+)?)\b`)
+	commaTime   = regexp.MustCompile(`(?m)^real\s+(?:\d+m)?\d+,\d+s?\r?$|\s[\d:]+,\d+elapsed\s`)
+	localeNamed = regexp.MustCompile(`\b(?:LC_ALL|LC_NUMERIC|LC_MESSAGES|LANG)=['"]?([\w.@-]+)`)
+)
+
+// wallTimes returns the times that the text holds of time(1) or of a shell's
+// time, in seconds, in their order.
+func wallTimes(text string) ([]float64, error) {
+	if line := commaTime.FindString(text); line != "" {
+		return nil, foreignLocale(text, line)
+	}
+	var all []float64
+	for _, m := range wallTime.FindAllStringSubmatch(text, -1) {
+		var s float64
+		var err error
+		switch {
+		case m[2] != "":
+			s, err = clock(strings.TrimPrefix(m[1]+":"+m[2], ":"))
+		case m[5] != "":
+			s, err = clock(m[5])
+		default:
+			s, err = clock(m[3] + m[4])
+		}
+		if err != nil {
+			return nil, fault.Guestf("no time in %s", quote(m[0]))
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// clock reads "9.3", "0:00.99" and "1:02:03" as seconds.
+func clock(s string) (float64, error) {
+	var sum float64
+	for _, part := range strings.Split(s, ":") {
+		f, err := number(part)
+		if err != nil {
+			return 0, err
+		}
+		sum = sum*60 + f
+	}
+	return sum, nil
+}
+
+// oneWallTime adds the wall time to m, as name, when the text holds one.
+func oneWallTime(m map[string]float64, name, text string) error {
+	all, err := wallTimes(text)
+	switch {
+	case err != nil:
+		return err
+	case len(all) > 1:
+		return fault.Guestf("the output holds the times of %d runs (%v s); give each run a file of its own", len(all), all)
+	case len(all) == 1:
+		m[name] = all[0]
+	}
+	return nil
+}
+
+// foreignLocale says that line was not written under the locale C.
+func foreignLocale(text, line string) error {
+	which := "a locale with other words or a decimal comma, such as cs_CZ or de_DE"
+	if m := localeNamed.FindStringSubmatch(text); m != nil && m[1] != "C" && m[1] != "POSIX" {
+		which = "the locale " + m[1]
+	}
+	return fault.WithRemedy(
+		fault.Guestf("the tool ran under %s, so its figures are not read: %s", which, quote(line)),
+		"run it again with LC_ALL=C")
+}

@@ -111,7 +111,7 @@ func TestAlwaysFinite(t *testing.T) {
 		t.Errorf("HL of one value: %+v", iv)
 	}
 	s, err := Summarize(huge)
-	if err != nil || math.IsInf(s.Spread, 0) {
+	if err != nil || math.IsInf(s.Spread, 0) || math.IsInf(s.SD, 0) || math.IsNaN(s.SD) {
 		t.Errorf("spread: %+v, %v", s, err)
 	}
 	if j, err := Jain([]float64{1e300, 1e300, 0, 0}); err != nil || math.Abs(j-0.5) > 1e-12 {

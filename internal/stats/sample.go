@@ -132,6 +132,9 @@ func meanVar(x []float64) (mean, variance float64) {
 		sq += (v - mean) * (v - mean)
 		rest += v - mean
 	}
+	if math.IsInf(sq, 1) {
+		return mean, math.MaxFloat64
+	}
 	variance = max(0, sq-rest*rest/n) / (n - 1)
 	if math.Sqrt(variance) <= 1e-13*math.Abs(mean) {
 		variance = 0

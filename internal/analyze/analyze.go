@@ -1,0 +1,281 @@
+// Package analyze turns the observations of a run into estimates, verdicts and
+// findings. It is pure: the same input gives the same answer, whatever the
+// order in which observations come. The method (estimates, stopping, claims)
+// is package stats'; this package decides what is compared with what, which
+// values are independent, and what may be claimed.
+package analyze
+
+import (
+	"slices"
+
+	"github.com/tare-bench/tare/internal/stats"
+)
+
+// comparison is a Comparison with what the rules and verdicts need of it.
+type comparison struct {
+	Comparison
+	metric, arm, base int // indices
+	pairs             []pair
+	est               estimate
+	notPositive       bool // a value ≤ 0: no ratio exists
+}
+
+// analysis is an Input that was read, and what was made of it so far.
+type analysis struct {
+	in          *Input
+	arms        map[string]int
+	metrics     *table
+	probes      *table
+	summaries   []SeriesSummary // of each metric and arm, as in metrics
+	comparisons []*comparison
+	floors      map[int]float64 // metric -> ln noise floor
+	floorPairs  map[int]int
+	failures    map[[2]string]int // workload, arm -> count
+}
+
+// Analyze reads in and returns what a report shows. Errors are the input's:
+// fault.Campaign for a baseline or control that is no arm, fault.Internal for
+// values that should never have been stored, and whatever Observations yields.
+func Analyze(in Input) (*Result, error) {
+	a, err := read(&in)
+	if err != nil {
+		return nil, err
+	}
+	a.summarize()
+	for _, c := range a.comparisons {
+		if err := a.estimate(c); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.noiseFloors(); err != nil {
+		return nil, err
+	}
+	for _, control := range []bool{true, false} {
+		if err := a.adjust(control); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range a.comparisons {
+		c.Verdict = a.verdict(c)
+	}
+	findings := a.findings()
+	r := &Result{
+		Baseline: in.Baseline, Planned: in.Planned, Blocks: a.metrics.blocks, Alpha: in.Alpha, Delta: in.Delta,
+		NoiseFloors: []NoiseFloor{}, Arms: a.armResults(), Findings: findings, Comparisons: []Comparison{},
+	}
+	for i, m := range in.Metrics {
+		if f, ok := a.floors[i]; ok {
+			r.NoiseFloors = append(r.NoiseFloors, NoiseFloor{m.Workload, m.Name, percent(f), a.floorPairs[i]})
+		}
+	}
+	for _, c := range a.comparisons {
+		r.Comparisons = append(r.Comparisons, c.Comparison)
+	}
+	return r, nil
+}
+
+// read loads the observations and lists what is to be compared.
+func read(in *Input) (*analysis, error) {
+	arms, err := in.prepare()
+	if err != nil {
+		return nil, err
+	}
+	a := &analysis{in: in, arms: arms, failures: map[[2]string]int{}}
+	for _, f := range in.Failures {
+		a.failures[[2]string{f.Workload, f.Arm}]++
+	}
+	if a.metrics, err = load(in.Observations, len(in.Metrics), len(in.Arms)); err != nil {
+		return nil, err
+	}
+	if a.probes, err = load(in.ProbeObservations, len(in.Probes), len(in.Arms)); err != nil {
+		return nil, err
+	}
+	for mi, m := range in.Metrics {
+		for ai, arm := range in.Arms {
+			base, control := in.baselineOf(arm)
+			ran := len(a.metrics.at(mi, ai)) > 0 || a.failures[[2]string{m.Workload, arm.Name}] > 0
+			if base == "" || !ran {
+				continue
+			}
+			c := &comparison{metric: mi, arm: ai, base: arms[base]}
+			c.Comparison = Comparison{
+				Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
+				Baseline: base, Arm: arm.Name, Control: control, P: 1, PHolm: 1, Verdict: NotResolved,
+			}
+			a.pair(c)
+			a.comparisons = append(a.comparisons, c)
+		}
+	}
+	return a, nil
+}
+
+// pair fills in the pairs of a comparison.
+func (a *analysis) pair(c *comparison) {
+	base, arm := a.metrics.at(c.metric, c.base), a.metrics.at(c.metric, c.arm)
+	if !base.positive() || !arm.positive() {
+		c.notPositive = true
+		return
+	}
+	c.pairs, c.Dropped = pairUp(base, arm, c.Better)
+	c.N = len(c.pairs)
+}
+
+// estimate fills in the numbers of a comparison.
+func (a *analysis) estimate(c *comparison) error {
+	a.describe(c)
+	switch {
+	case c.N == 0:
+		return nil
+	case c.N == 1:
+		iv := stats.Interval{Estimate: c.pairs[0].d}.Exp()
+		c.Ratio, c.HodgesLehmann = iv.Estimate, iv.Estimate
+		c.OverheadPercent = 100 * (c.Ratio - 1)
+		return nil
+	}
+	n0 := 0
+	if a.in.Precision > 0 {
+		n0 = a.in.N0
+	}
+	est, err := estimatePairs(c.pairs, n0, a.in.Alpha)
+	if err != nil {
+		return errorf("%s %s of %s: %w", c.Workload, c.Metric, c.Arm, err)
+	}
+	c.est = est
+	c.Incarnations = est.incarnations
+	iv, hl := est.Exp(), est.hl.Exp()
+	c.Ratio, c.CILow, c.CIHigh, c.P = iv.Estimate, iv.Low, iv.High, iv.P
+	c.OverheadPercent = 100 * (c.Ratio - 1)
+	c.HodgesLehmann, c.HodgesLehmannLow, c.HodgesLehmannHigh = hl.Estimate, hl.Low, hl.High
+	return nil
+}
+
+// describe fills in min, mean, max and spread of both sides.
+func (a *analysis) describe(c *comparison) {
+	base := a.summary(c.metric, c.base)
+	arm := a.summary(c.metric, c.arm)
+	c.BaselineMin, c.BaselineMean, c.BaselineMax, c.BaselineSpread = base.Min, base.Mean, base.Max, base.Spread
+	c.ArmMin, c.ArmMean, c.ArmMax, c.ArmSpread = arm.Min, arm.Mean, arm.Max, arm.Spread
+	c.Spread = max(base.Spread, arm.Spread)
+	c.MeanWithheld = base.MeanWithheld || arm.MeanWithheld
+}
+
+// summarize describes every metric of every arm, without the mean where that
+// misleads.
+func (a *analysis) summarize() {
+	a.summaries = make([]SeriesSummary, len(a.metrics.series))
+	for i, s := range a.metrics.series {
+		m := a.in.Metrics[i/len(a.in.Arms)]
+		sum := s.summarize(m.Name, m.Unit)
+		if sum.Spread > a.in.SpreadLimit {
+			sum.MeanWithheld, sum.Mean = true, 0
+		}
+		a.summaries[i] = sum
+	}
+}
+
+func (a *analysis) summary(metric, arm int) SeriesSummary {
+	return a.summaries[metric*len(a.in.Arms)+arm]
+}
+
+// noiseFloors pools the A/A pairs of each metric.
+func (a *analysis) noiseFloors() error {
+	a.floors, a.floorPairs = map[int]float64{}, map[int]int{}
+	pooled := map[int][]float64{}
+	for _, c := range a.comparisons {
+		if c.Control {
+			pooled[c.metric] = append(pooled[c.metric], ratios(c.pairs)...)
+		}
+	}
+	for metric, d := range pooled {
+		if len(d) == 0 {
+			continue
+		}
+		f, err := stats.NoiseFloor(d)
+		if err != nil {
+			return errorf("noise floor: %w", err)
+		}
+		a.floors[metric], a.floorPairs[metric] = f, len(d)
+	}
+	for _, c := range a.comparisons {
+		var f float64
+		f, c.HasNoiseFloor = a.floors[c.metric]
+		c.NoiseFloorPercent = percent(f)
+	}
+	return nil
+}
+
+// adjust sets PHolm over the family of controls, or of all else.
+func (a *analysis) adjust(control bool) error {
+	var family []*comparison
+	var p []float64
+	for _, c := range a.comparisons {
+		if c.Control == control {
+			family, p = append(family, c), append(p, c.P)
+		}
+	}
+	adjusted, err := stats.Holm(p)
+	if err != nil {
+		return errorf("%w", err)
+	}
+	for i, c := range family {
+		c.PHolm = adjusted[i]
+	}
+	return nil
+}
+
+// outside reports whether the effect is outside the noise floor that A/A pairs gave.
+func (a *analysis) outside(c *comparison) bool {
+	floor, ok := a.floors[c.metric]
+	return ok && (c.est.Estimate > floor || c.est.Estimate < -floor)
+}
+
+// verdict says what may be claimed of c; see Verdict for the rules. A claim of
+// cost or gain goes before "none": it says more, also of a small effect.
+func (a *analysis) verdict(c *comparison) Verdict {
+	if c.N < 2 || c.MeanWithheld {
+		return NotResolved
+	}
+	claimed := !c.Control && c.PHolm < a.in.Alpha && a.outside(c)
+	switch {
+	case claimed && c.est.Low > 0:
+		return Costs
+	case claimed && c.est.High < 0:
+		return Gains
+	case stats.Equivalent(c.est.Interval, a.in.Delta):
+		return None
+	}
+	return NotResolved
+}
+
+// armResults describes every arm on every workload of which there is anything.
+func (a *analysis) armResults() []ArmResult {
+	var workloads []string
+	for _, m := range a.in.Metrics {
+		if !slices.Contains(workloads, m.Workload) {
+			workloads = append(workloads, m.Workload)
+		}
+	}
+	out := []ArmResult{}
+	for _, w := range workloads {
+		for ai, arm := range a.in.Arms {
+			r := ArmResult{
+				Arm: arm.Name, Workload: w, System: arm.System, Flavor: arm.Flavor, Scenario: arm.Scenario,
+				Emulated: arm.Emulated, Failures: a.failures[[2]string{w, arm.Name}], Metrics: []SeriesSummary{},
+			}
+			for mi, m := range a.in.Metrics {
+				if m.Workload == w && len(a.metrics.at(mi, ai)) > 0 {
+					r.Metrics = append(r.Metrics, a.summary(mi, ai))
+				}
+			}
+			for pi, p := range a.in.Probes {
+				if s := a.probes.at(pi, ai); p.Workload == w && len(s) > 0 {
+					r.Probes = append(r.Probes, s.summarize(p.Name, p.Unit))
+				}
+			}
+			if len(r.Metrics)+len(r.Probes)+r.Failures > 0 {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,277 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/stats"
+)
+
+// steadyAlpha is the chance that a report on steady series says "no steady
+// state" anywhere: Holm over all of its native series.
+const steadyAlpha = 0.01
+
+// rule finds one kind of thing. find leaves ID (and mostly Severity) to it.
+type rule struct {
+	id       string
+	severity Severity
+	find     func(*analysis) []Finding
+}
+
+// rules are all kinds of findings, in the order in which a report lists them.
+var rules = []rule{
+	{"emulated", Serious, findEmulated},
+	{"did-not-finish", Warning, findFailures},
+	{"dropped-pairs", Warning, findDropped},
+	{"no-control", Warning, findNoControl},
+	{"control-differs", Serious, findControlDiffers},
+	{"no-steady-state", Warning, findUnsteady},
+	{"spread", Serious, findSpread},
+	{"not-positive", Serious, findNotPositive},
+	{"no-variation", Warning, findNoVariation},
+	{"incarnations-differ", Warning, findIncarnations},
+	{"faster-than-baseline", Warning, findFaster},
+	{"cached-writes", Serious, findCachedWrites},
+	{"guest-clock", Serious, findClock},
+	{"hidden-cpu", Warning, findHiddenCPU},
+	{"few-cap-periods", Warning, findFewCapPeriods},
+	{"throttled", Info, findThrottled},
+	{"steal", Info, findSteal},
+}
+
+// findings applies all rules, and notes at each comparison what bears on it.
+func (a *analysis) findings() []Finding {
+	all := []Finding{}
+	for _, r := range rules {
+		for _, f := range r.find(a) {
+			f.ID = r.id
+			if f.Severity == "" {
+				f.Severity = r.severity
+			}
+			all = append(all, f)
+		}
+	}
+	for _, c := range a.comparisons {
+		for _, f := range all {
+			if f.bearsOn(c.Comparison) && !slices.Contains(c.Findings, f.ID) {
+				c.Findings = append(c.Findings, f.ID)
+			}
+		}
+	}
+	return all
+}
+
+func (f Finding) bearsOn(c Comparison) bool {
+	return (f.Workload == "" || f.Workload == c.Workload) &&
+		(f.Metric == "" || f.Metric == c.Metric) &&
+		(f.Arm == "" || f.Arm == c.Arm || f.Arm == c.Baseline)
+}
+
+// about starts a finding on a comparison.
+func (c *comparison) about(format string, args ...any) Finding {
+	return Finding{Workload: c.Workload, Metric: c.Metric, Arm: c.Arm, Text: fmt.Sprintf(format, args...)}
+}
+
+// interval formats a comparison's result: "+9.1 % (95 % interval +8.0 … +10.2 %)".
+func (a *analysis) interval(c *comparison) string {
+	return fmt.Sprintf("%+.3g %% (%.3g %% interval %+.3g … %+.3g %%, %d pairs)",
+		c.OverheadPercent, 100*(1-a.in.Alpha), 100*(c.CILow-1), 100*(c.CIHigh-1), c.N)
+}
+
+func findEmulated(a *analysis) (out []Finding) {
+	for _, arm := range a.in.Arms {
+		if arm.Emulated {
+			out = append(out, Finding{Arm: arm.Name,
+				Text: "ran on an emulated machine: its timings say nothing about real hardware"})
+		}
+	}
+	return out
+}
+
+// findFailures gathers failures by workload, arm and whose fault they were.
+func findFailures(a *analysis) (out []Finding) {
+	type key struct {
+		workload, arm string
+		kind          fault.Kind
+	}
+	counts := map[key]int{}
+	var order []key
+	first := map[key]Failure{}
+	for _, f := range a.in.Failures {
+		k := key{f.Workload, f.Arm, f.Fault}
+		if counts[k]++; counts[k] == 1 {
+			order = append(order, k)
+			first[k] = f
+		} else if f.Block < first[k].Block {
+			first[k] = f
+		}
+	}
+	for _, k := range order {
+		severity, what := Warning, "a result of its own"
+		if k.kind != fault.Guest {
+			what = "not a result of the guest"
+		} else {
+			severity = Serious
+		}
+		out = append(out, Finding{Workload: k.workload, Arm: k.arm, Severity: severity,
+			Text: fmt.Sprintf("%d %s did not finish, by fault of the %s (%s); the first, in block %d: %s",
+				counts[k], plural(counts[k], "trial"), k.kind, what, first[k].Block, first[k].Text)})
+	}
+	return out
+}
+
+func findDropped(a *analysis) (out []Finding) {
+	for _, c := range a.comparisons {
+		if c.Dropped > 0 {
+			out = append(out, c.about("%d of %d blocks were dropped because only one of %s and %s has a value there; "+
+				"if trials fail when they are slow, the rest flatters the arm that failed", c.Dropped, c.Dropped+c.N, c.Arm, c.Baseline))
+		}
+	}
+	return out
+}
+
+func findNoControl(a *analysis) (out []Finding) {
+	said := map[int]bool{}
+	for _, c := range a.comparisons {
+		if _, ok := a.floors[c.metric]; ok || c.Control || said[c.metric] {
+			continue
+		}
+		said[c.metric] = true
+		out = append(out, Finding{Workload: c.Workload, Metric: c.Metric,
+			Text: "there are no A/A pairs, so the noise floor is unknown and no cost or gain is claimed"})
+	}
+	return out
+}
+
+// findControlDiffers is about the host, so it bears on all arms of the metric.
+func findControlDiffers(a *analysis) (out []Finding) {
+	for _, c := range a.comparisons {
+		if c.Control && c.N > 1 && c.PHolm < a.in.Alpha {
+			out = append(out, Finding{Workload: c.Workload, Metric: c.Metric,
+				Text: fmt.Sprintf("the control differs: %s and %s are the same thing and came out different by %s, "+
+					"adjusted p = %.2g; this host was not steady", c.Arm, c.Baseline, a.interval(c), c.PHolm)})
+		}
+	}
+	return out
+}
+
+// findUnsteady tests the series of all baselines, the host's own.
+func findUnsteady(a *analysis) (out []Finding) {
+	type native struct {
+		metric, arm int
+		s           stats.Steadiness
+	}
+	var found []native
+	var p []float64
+	seen := map[[2]int]bool{}
+	for _, c := range a.comparisons {
+		if c.Control || seen[[2]int{c.metric, c.base}] {
+			continue
+		}
+		seen[[2]int{c.metric, c.base}] = true
+		s, err := stats.Steady(a.metrics.at(c.metric, c.base).blockMeans())
+		if err == nil { // else too short to tell
+			found, p = append(found, native{c.metric, c.base, s}), append(p, s.P)
+		}
+	}
+	adjusted, err := stats.Holm(p)
+	if err != nil {
+		return nil // p-values of Steady are within 0..1
+	}
+	for i, n := range found {
+		if adjusted[i] >= steadyAlpha {
+			continue
+		}
+		m := a.in.Metrics[n.metric]
+		text := fmt.Sprintf("no steady state: the level changed at measured block %d of %d from %.4g to %.4g %s (Pettitt, p = %.2g)",
+			n.s.Change+1, n.s.N, n.s.Before, n.s.After, m.Unit, n.s.ChangeP)
+		if n.s.TrendP < n.s.ChangeP {
+			text = fmt.Sprintf("no steady state: a trend over %d blocks (Mann-Kendall, tau = %+.2f, p = %.2g), from %.4g to %.4g %s around block %d",
+				n.s.N, n.s.Tau, n.s.TrendP, n.s.Before, n.s.After, m.Unit, n.s.Change+1)
+		}
+		out = append(out, Finding{Workload: m.Workload, Metric: m.Name, Arm: a.in.Arms[n.arm].Name,
+			Text: text + "; pairing by block takes out what all arms share"})
+	}
+	return out
+}
+
+func findSpread(a *analysis) (out []Finding) {
+	for mi, m := range a.in.Metrics {
+		for ai, arm := range a.in.Arms {
+			if s := a.summary(mi, ai); s.MeanWithheld {
+				out = append(out, Finding{Workload: m.Workload, Metric: m.Name, Arm: arm.Name,
+					Text: fmt.Sprintf("values from %.4g to %.4g %s: the largest is %.3g times the smallest (limit %.3g), "+
+						"so the mean is withheld; median %.4g, middle half %.4g … %.4g",
+						s.Min, s.Max, m.Unit, s.Spread, a.in.SpreadLimit, s.Median, s.P25, s.P75)})
+			}
+		}
+	}
+	return out
+}
+
+func findNotPositive(a *analysis) (out []Finding) {
+	for _, c := range a.comparisons {
+		if c.notPositive {
+			out = append(out, c.about("has values of 0 or less (minimum %.4g %s), so there is no ratio to estimate",
+				min(c.BaselineMin, c.ArmMin), c.Unit))
+		}
+	}
+	return out
+}
+
+func findNoVariation(a *analysis) (out []Finding) {
+	for _, c := range a.comparisons {
+		if c.N > 1 && c.est.Degenerate {
+			out = append(out, c.about("all %d pairs gave the same ratio, %+.3g %%: the interval has no width; "+
+				"the metric is coarser than its noise, or counts something fixed", c.N, c.OverheadPercent))
+		}
+	}
+	return out
+}
+
+func findIncarnations(a *analysis) (out []Finding) {
+	for _, c := range a.comparisons {
+		if c.Control || c.est.groups < 2 || c.est.differP >= differAlpha {
+			continue
+		}
+		if c.est.groups >= manyIncarnations && c.est.differP >= 0.01 {
+			continue // the interval is over them anyway; say it when it is plain
+		}
+		f := c.about("guests differ between incarnations (%d of them, F test p = %.2g): the interval is over their means",
+			c.est.groups, c.est.differP)
+		f.Severity = Info
+		if c.est.groups < manyIncarnations {
+			f.Severity = Warning
+			f.Text += fmt.Sprintf("; re-create the guests more often, %d times at least, to narrow it", manyIncarnations)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func findFaster(a *analysis) (out []Finding) {
+	for _, c := range a.comparisons {
+		if !c.Control && c.N > 1 && c.est.High < 0 && a.outside(c) {
+			out = append(out, c.about("%s is faster than %s: %s, beyond the noise floor of %.3g %%; "+
+				"ask first what was cached, and whether both did the same work", c.Arm, c.Baseline, a.interval(c), c.NoiseFloorPercent))
+		}
+	}
+	return out
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
+}
+
+// worst returns the largest absolute value of s.
+func (s series) worst() (w float64) {
+	for _, p := range s {
+		w = max(w, math.Abs(p.value))
+	}
+	return w
+}

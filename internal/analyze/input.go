@@ -1,0 +1,181 @@
+package analyze
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// Input is everything that an analysis looks at. It is read once.
+type Input struct {
+	Baseline string            // name of the arm that the others are compared with
+	Controls map[string]string // control arm -> the arm that it is the same thing as (A/A)
+	Arms     []Arm
+	Metrics  []Metric
+	// Observations yields the metric values of all trials, in any order. An
+	// error ends the analysis. Values must be finite.
+	Observations iter.Seq2[Observation, error]
+
+	Probes            []Probe
+	ProbeObservations iter.Seq2[Observation, error] // as Observations, Metric indexes Probes
+
+	Failures []Failure
+	Planned  int // blocks that the plan holds; 0 when unknown
+
+	// N0 is the first stage of Stein's procedure in blocks; below 10 it is 10.
+	N0 int
+	// Precision is the half-width asked for, relative (0.02 is ± 2 %). Above 0
+	// the number of blocks came from NextBlocks, and intervals keep the first
+	// stage's standard deviation; 0 says that it was fixed beforehand.
+	Precision float64
+
+	Delta       float64 // what is too small to matter, relative; 0 means DefaultDelta
+	Alpha       float64 // of the whole report's claims; 0 means DefaultAlpha
+	SpreadLimit float64 // max/min above which a mean is withheld; 0 means DefaultSpreadLimit
+}
+
+// What an Input's zero values mean.
+const (
+	DefaultDelta       = 0.02
+	DefaultAlpha       = 0.05
+	DefaultSpreadLimit = 4.0
+	minFirstStage      = 10
+)
+
+// Arm is one system in one flavor under one scenario.
+type Arm struct {
+	Name     string
+	System   string
+	Flavor   string
+	Scenario string
+	// Baseline replaces Input.Baseline for this arm: "guest with neighbours"
+	// against "guest alone" is isolation, against native it would be cost.
+	Baseline string
+	Emulated bool    // timings of an emulated machine say nothing about real hardware
+	CapRatio float64 // CPU cap as a share of the vCPUs; 0: no cap
+}
+
+// Metric is one quantity of one workload.
+type Metric struct {
+	Workload string
+	Name     string
+	Unit     string
+	Better   string // "lower" or "higher"
+	Primary  bool   // decides how many blocks are needed
+}
+
+// Observation is one value of one trial. A parallel scenario may give several
+// for one arm and block: they are averaged (geometrically) before pairing.
+type Observation struct {
+	Metric int32 // index into Input.Metrics, or Input.Probes
+	Arm    int32 // index into Input.Arms
+	Block  int32 // from 0
+	Epoch  int32 // which incarnation of the guest gave it
+	Value  float64
+}
+
+// Probe is a named series of what the host (or the agent) saw during the
+// trials of one workload. Names other than Probe… are summarized only.
+type Probe struct {
+	Workload string
+	Name     string
+	Unit     string
+}
+
+// The probes that findings are made of; each is one value per trial.
+const (
+	ProbeGuestCgroupCPU = "guest_cgroup_cpu" // s of CPU of the guest's whole cgroup: vCPUs, VMM, helpers
+	ProbeGuestCPU       = "guest_cpu"        // s of CPU as the guest's own rusage says
+	ProbeHostCPU        = "host_cpu"         // s of CPU of the whole host
+	ProbeDeviceBytes    = "device_bytes"     // bytes that reached the data device, the flush included
+	ProbeWorkloadBytes  = "workload_bytes"   // bytes that the workload says it wrote
+	ProbeSteal          = "steal"            // s of steal time in the guest
+	ProbeThrottled      = "nr_throttled"     // periods in which the cap bit
+	ProbeCapPeriods     = "cap_periods"      // periods of the CPU cap
+	ProbeClockDiff      = "clock_diff"       // s, guest's clock less host's over the trial
+	ProbeClockError     = "clock_error"      // s, ± of clock_diff; without it clockError is assumed
+)
+
+// Failure is a trial without a result.
+type Failure struct {
+	Workload string
+	Arm      string
+	Block    int
+	Fault    fault.Kind
+	Text     string
+}
+
+// prepare checks in, fills in defaults, and indexes the arms.
+func (in *Input) prepare() (map[string]int, error) {
+	arms := make(map[string]int, len(in.Arms))
+	for i, a := range in.Arms {
+		if _, twice := arms[a.Name]; twice || a.Name == "" {
+			return nil, fault.Campaignf("arm %q: names must be unique and not empty", a.Name)
+		}
+		arms[a.Name] = i
+	}
+	known := func(name, role string) error {
+		if _, ok := arms[name]; !ok {
+			return fault.Campaignf("%s %q is not an arm of this run", role, name)
+		}
+		return nil
+	}
+	if err := known(in.Baseline, "baseline"); err != nil {
+		return nil, err
+	}
+	for _, control := range slices.Sorted(maps.Keys(in.Controls)) {
+		if err := known(control, "control"); err != nil {
+			return nil, err
+		}
+		if err := known(in.Controls[control], "control's counterpart"); err != nil {
+			return nil, err
+		}
+		if control == in.Controls[control] || control == in.Baseline {
+			return nil, fault.Campaignf("control %q cannot be the baseline or its own counterpart", control)
+		}
+	}
+	for _, a := range in.Arms {
+		if a.Baseline != "" {
+			if err := known(a.Baseline, "baseline of "+a.Name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, m := range in.Metrics {
+		if m.Better != "lower" && m.Better != "higher" {
+			return nil, fault.Campaignf("metric %s of %s: better is %q, must be lower or higher", m.Name, m.Workload, m.Better)
+		}
+	}
+	setDefault(&in.Delta, DefaultDelta)
+	setDefault(&in.Alpha, DefaultAlpha)
+	setDefault(&in.SpreadLimit, DefaultSpreadLimit)
+	in.N0 = max(in.N0, minFirstStage)
+	if !(in.Alpha < 1 && in.Delta > 0 && in.Alpha > 0 && in.SpreadLimit > 1 && in.Precision >= 0) {
+		return nil, fault.Campaignf("alpha %v, delta %v, spread limit %v or precision %v is out of range",
+			in.Alpha, in.Delta, in.SpreadLimit, in.Precision)
+	}
+	return arms, nil
+}
+
+func setDefault(v *float64, def float64) {
+	if *v == 0 {
+		*v = def
+	}
+}
+
+// baselineOf returns which arm an arm is compared with; "" for a baseline.
+func (in *Input) baselineOf(a Arm) (name string, control bool) {
+	if same, ok := in.Controls[a.Name]; ok {
+		return same, true
+	}
+	name = in.Baseline
+	if a.Baseline != "" {
+		name = a.Baseline
+	}
+	if name == a.Name {
+		name = ""
+	}
+	return name, false
+}

@@ -1,0 +1,146 @@
+package analyze
+
+// Result is what a report shows. It holds no NaN and no infinity.
+type Result struct {
+	Baseline    string       `json:"baseline"`
+	Planned     int          `json:"planned_blocks,omitempty"`
+	Blocks      int          `json:"blocks"` // blocks with any observation, up to the last one
+	Alpha       float64      `json:"alpha"`
+	Delta       float64      `json:"delta"`
+	Comparisons []Comparison `json:"comparisons"` // in the order of metrics, then arms
+	NoiseFloors []NoiseFloor `json:"noise_floors"`
+	Arms        []ArmResult  `json:"arms"` // every arm and workload with any value
+	Findings    []Finding    `json:"findings"`
+}
+
+// Verdict is what may be said of a comparison.
+type Verdict string
+
+const (
+	// Costs and Gains: Holm-adjusted p < α, and the interval excludes 1, and
+	// the effect is outside the noise floor of this workload and metric.
+	Costs Verdict = "costs"
+	Gains Verdict = "gains"
+	// None: no claim of cost or gain, and the interval lies inside ± delta.
+	None Verdict = "none-within-delta"
+	// NotResolved: anything else. It is no evidence of equality.
+	NotResolved Verdict = "not-resolved"
+)
+
+// Comparison is one metric of one arm against its baseline, paired by block.
+type Comparison struct {
+	Workload string `json:"workload"`
+	Metric   string `json:"metric"`
+	Unit     string `json:"unit"`
+	Better   string `json:"better"`
+	Primary  bool   `json:"primary"`
+	Baseline string `json:"baseline"`
+	Arm      string `json:"arm"`
+	Control  bool   `json:"control"` // an A/A pair, never a claim
+
+	N       int `json:"n"`       // blocks in which both have a value
+	Dropped int `json:"dropped"` // blocks in which only one of the two has
+	// Incarnations is not 0 where the interval is over the means of so many
+	// guest incarnations instead of over blocks.
+	Incarnations int `json:"incarnations,omitempty"`
+
+	// Ratio is what the arm costs as a multiple of the baseline: above 1 always
+	// means "costs more". For better=lower it is arm/baseline, for
+	// better=higher baseline/arm (80 % of the throughput is a ratio of 1.25).
+	// It is a geometric mean, with its 1-alpha interval. Absent (0) without
+	// pairs; the interval is absent with one pair only.
+	Ratio  float64 `json:"ratio,omitzero"`
+	CILow  float64 `json:"ci_low,omitzero"`
+	CIHigh float64 `json:"ci_high,omitzero"`
+	// OverheadPercent is 100*(Ratio-1): positive always means "costs more".
+	OverheadPercent float64 `json:"overhead_percent"`
+	// HodgesLehmann is the rank companion of Ratio, with its own interval.
+	HodgesLehmann     float64 `json:"hodges_lehmann,omitzero"`
+	HodgesLehmannLow  float64 `json:"hodges_lehmann_low,omitzero"`
+	HodgesLehmannHigh float64 `json:"hodges_lehmann_high,omitzero"`
+
+	// Of all values, in Unit. A mean is absent where it is withheld.
+	BaselineMin  float64 `json:"baseline_min"`
+	BaselineMean float64 `json:"baseline_mean,omitzero"`
+	BaselineMax  float64 `json:"baseline_max"`
+	ArmMin       float64 `json:"arm_min"`
+	ArmMean      float64 `json:"arm_mean,omitzero"`
+	ArmMax       float64 `json:"arm_max"`
+	// Max/min of the baseline, of the arm, and the larger of the two.
+	BaselineSpread float64 `json:"baseline_spread,omitzero"`
+	ArmSpread      float64 `json:"arm_spread,omitzero"`
+	Spread         float64 `json:"spread,omitzero"`
+	// MeanWithheld: a spread is above the limit, so a mean describes nothing
+	// and no claim is made; the percentiles in Result.Arms do describe it.
+	MeanWithheld bool `json:"mean_withheld,omitempty"`
+
+	// NoiseFloorPercent is this workload and metric's, also in NoiseFloors.
+	// Absent without A/A pairs, and then nothing is claimed.
+	NoiseFloorPercent float64 `json:"noise_floor_percent,omitzero"`
+	HasNoiseFloor     bool    `json:"has_noise_floor"`
+	P                 float64 `json:"p_value"`
+	PHolm             float64 `json:"p_holm"` // among all claims, or among all controls
+	Verdict           Verdict `json:"verdict"`
+	// Findings are the ids of the findings that bear on this comparison.
+	Findings []string `json:"findings,omitempty"`
+}
+
+// NoiseFloor is the 95th percentile (definition 7) of |ln R| over the A/A
+// pairs of one workload and metric, in percent: 100*(exp(q)-1).
+type NoiseFloor struct {
+	Workload string  `json:"workload"`
+	Metric   string  `json:"metric"`
+	Percent  float64 `json:"percent"`
+	Pairs    int     `json:"pairs"`
+}
+
+// ArmResult describes what one arm did on one workload.
+type ArmResult struct {
+	Arm      string          `json:"arm"`
+	Workload string          `json:"workload"`
+	System   string          `json:"system"`
+	Flavor   string          `json:"flavor"`
+	Scenario string          `json:"scenario"`
+	Emulated bool            `json:"emulated,omitempty"`
+	Failures int             `json:"failures"`
+	Metrics  []SeriesSummary `json:"metrics"`
+	Probes   []SeriesSummary `json:"probes,omitempty"`
+}
+
+// SeriesSummary describes all values of one series, in Unit.
+type SeriesSummary struct {
+	Name         string  `json:"name"`
+	Unit         string  `json:"unit"`
+	N            int     `json:"n"`
+	Min          float64 `json:"min"`
+	Mean         float64 `json:"mean"` // 0 where withheld
+	Max          float64 `json:"max"`
+	SD           float64 `json:"sd"`
+	P5           float64 `json:"p5"`
+	P25          float64 `json:"p25"`
+	Median       float64 `json:"median"`
+	P75          float64 `json:"p75"`
+	P95          float64 `json:"p95"`
+	Spread       float64 `json:"spread,omitzero"` // max/min
+	MeanWithheld bool    `json:"mean_withheld,omitempty"`
+}
+
+// Severity says what a finding does to the numbers it is about.
+type Severity string
+
+const (
+	Info    Severity = "info"    // to know when reading them
+	Warning Severity = "warning" // they may mislead
+	Serious Severity = "serious" // do not use them as they are
+)
+
+// Finding is something that the evidence says about the numbers. An empty
+// Workload, Metric or Arm means all of them.
+type Finding struct {
+	ID       string   `json:"id"` // of the rule: "spread", "control-differs" …
+	Severity Severity `json:"severity"`
+	Workload string   `json:"workload,omitempty"`
+	Metric   string   `json:"metric,omitempty"`
+	Arm      string   `json:"arm,omitempty"`
+	Text     string   `json:"text"` // one sentence or two, with the numbers
+}

@@ -1,0 +1,152 @@
+package analyze
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/stats"
+)
+
+// point is one observation within its series.
+type point struct {
+	block, epoch int32
+	value        float64
+}
+
+// series holds the points of one metric and one arm, by block.
+type series []point
+
+// table holds a series for every metric (or probe) and arm.
+type table struct {
+	arms   int
+	series []series
+	blocks int // highest block + 1
+}
+
+func (t *table) at(metric, arm int) series { return t.series[metric*t.arms+arm] }
+
+// load reads observations into a table. The order in which they come does not
+// matter: each series is sorted.
+func load(obs iter.Seq2[Observation, error], metrics, arms int) (*table, error) {
+	t := &table{arms: arms, series: make([]series, metrics*arms)}
+	if obs == nil {
+		return t, nil
+	}
+	for o, err := range obs {
+		if err != nil {
+			return nil, err
+		}
+		if o.Metric < 0 || int(o.Metric) >= metrics || o.Arm < 0 || int(o.Arm) >= arms || o.Block < 0 {
+			return nil, internalf("observation out of range: metric %d, arm %d, block %d", o.Metric, o.Arm, o.Block)
+		}
+		if math.IsNaN(o.Value) || math.IsInf(o.Value, 0) {
+			return nil, internalf("value %v of metric %d, arm %d, block %d", o.Value, o.Metric, o.Arm, o.Block)
+		}
+		s := &t.series[int(o.Metric)*arms+int(o.Arm)]
+		*s = append(*s, point{o.Block, o.Epoch, o.Value})
+		t.blocks = max(t.blocks, int(o.Block)+1)
+	}
+	for _, s := range t.series {
+		slices.SortFunc(s, func(a, b point) int {
+			return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.value, b.value))
+		})
+	}
+	return t, nil
+}
+
+// byBlock yields the points of each block.
+func (s series) byBlock() iter.Seq[series] {
+	return func(yield func(series) bool) {
+		for i := 0; i < len(s); {
+			j := i + 1
+			for j < len(s) && s[j].block == s[i].block {
+				j++
+			}
+			if !yield(s[i:j]) {
+				return
+			}
+			i = j
+		}
+	}
+}
+
+// values returns all values in time order.
+func (s series) values() []float64 {
+	v := make([]float64, len(s))
+	for i, p := range s {
+		v[i] = p.value
+	}
+	return v
+}
+
+// sum adds all values up.
+func (s series) sum() (total float64) {
+	for _, p := range s {
+		total += p.value
+	}
+	return total
+}
+
+// blockMeans returns one arithmetic mean a block, in time order.
+func (s series) blockMeans() []float64 {
+	var means []float64
+	for block := range s.byBlock() {
+		means = append(means, block.sum()/float64(len(block)))
+	}
+	return means
+}
+
+// positive reports whether every value has a logarithm.
+func (s series) positive() bool {
+	return !slices.ContainsFunc(s, func(p point) bool { return p.value <= 0 })
+}
+
+// logMeans turns a positive series into one point a block: the mean logarithm.
+func (s series) logMeans() series {
+	var out series
+	for block := range s.byBlock() {
+		var sum float64
+		for _, p := range block {
+			sum += math.Log(p.value)
+		}
+		out = append(out, point{block[0].block, block[0].epoch, sum / float64(len(block))})
+	}
+	return out
+}
+
+// common returns the points of two series in the blocks that both have.
+func common(a, b series) (ca, cb series) {
+	in := func(other series) func(point) bool {
+		return func(p point) bool {
+			_, found := slices.BinarySearchFunc(other, p.block, func(q point, block int32) int { return cmp.Compare(q.block, block) })
+			return !found
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(a), in(b)), slices.DeleteFunc(slices.Clone(b), in(a))
+}
+
+// summarize describes a series; an empty one has N = 0.
+func (s series) summarize(name, unit string) SeriesSummary {
+	v := s.values()
+	slices.Sort(v)
+	sum, err := stats.Summarize(v)
+	if err != nil {
+		return SeriesSummary{Name: name, Unit: unit}
+	}
+	q := func(p float64) float64 {
+		x, _ := stats.QuantileSorted(v, p) // v is not empty and p is in range
+		return x
+	}
+	return SeriesSummary{
+		Name: name, Unit: unit, N: sum.N, Min: sum.Min, Mean: sum.Mean, Max: sum.Max, SD: sum.SD,
+		P5: q(0.05), P25: q(0.25), Median: q(0.5), P75: q(0.75), P95: q(0.95), Spread: sum.Spread,
+	}
+}
+
+// internalf reports a defect of the caller.
+func internalf(format string, args ...any) error {
+	return &fault.Error{Kind: fault.Internal, Err: errorf(format, args...)}
+}

@@ -4,6 +4,10 @@
 // was started below it and takes every mount with it; loop devices detach
 // themselves with their last user.
 //
+//	tare (outside, waits) ── tare (process 1, reaps orphans) ── tare (inside, does the work)
+//
+// Whichever of the three is killed takes the ones after it with it.
+//
 // What a namespace cannot clean up, the empty directories of control groups,
 // the parent process removes, and after a kill of both, the next run or
 // `tare gc`.
@@ -35,17 +39,30 @@ const (
 )
 
 // Intercept must be the first call of main, and of TestMain where tests start
-// guests. It does not return when this process is the stub of Enter.
+// guests. It does not return when this process is the stub of Enter, or the
+// sandbox's first process.
 func Intercept() {
 	if len(os.Args) == 3 && os.Args[0] == enterArg {
 		err := enter(os.Args[2])
 		fmt.Fprintln(os.Stderr, "tare: starting a guest's process:", err)
 		os.Exit(127)
 	}
+	if Inside() && os.Getpid() == 1 {
+		status, err := runInit()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "tare: preparing the sandbox:", err)
+			os.Exit(3)
+		}
+		os.Exit(status)
+	}
 }
 
 // Inside reports whether this process runs in a sandbox.
-func Inside() bool { return os.Getenv(insideVar) != "" }
+func Inside() bool { return Dir() != "" }
+
+// Dir is the directory, in memory and private to the sandbox, that this
+// process runs in; "" outside.
+func Dir() string { return os.Getenv(insideVar) }
 
 // Run runs this program again, with the same arguments, inside a sandbox, and
 // returns its exit status. Interrupts go to the program inside, which decides
@@ -103,14 +120,66 @@ func Run(dir string) (status int, err error) {
 	return 0, err
 }
 
-// Prepare must be the first thing that the program does inside: it takes the
-// mounts private, mounts the sandbox's own /proc, and an in-memory file system
-// over the private directory, whose path it returns.
-func Prepare() (dir string, err error) {
-	dir = os.Getenv(insideVar)
-	if dir == "" {
-		return "", fmt.Errorf("not inside a sandbox")
+// runInit is the sandbox's first process: it starts this program once more,
+// reaps what becomes its child, and ends when that program ends.
+func runInit() (status int, err error) {
+	if err := prepare(Dir()); err != nil {
+		return 0, err
 	}
+	runtime.LockOSThread() // for Pdeathsig
+	pid, err := syscall.ForkExec("/proc/self/exe", os.Args, &syscall.ProcAttr{
+		Env:   os.Environ(),
+		Files: []uintptr{0, 1, 2},
+		Sys:   &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL},
+	})
+	if err != nil {
+		return 0, err
+	}
+	enterRootGroups()
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
+	go func() {
+		for s := range signals {
+			if s != os.Interrupt { // the terminal has told it already
+				syscall.Kill(pid, s.(syscall.Signal))
+			}
+		}
+	}()
+	for {
+		var ws syscall.WaitStatus
+		ended, err := syscall.Wait4(-1, &ws, 0, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return 0, err
+		case ended == pid && ws.Signaled():
+			return 128 + int(ws.Signal()), nil
+		case ended == pid && ws.Exited():
+			return ws.ExitStatus(), nil
+		}
+	}
+}
+
+// enterRootGroups moves this process to the root of every control group
+// hierarchy, where the host's init is: runtimes, LXC among them, count the
+// paths of the groups that they make from where process 1 is. The work is done
+// elsewhere, so where this process is accounted does not matter.
+func enterRootGroups() {
+	b, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 2 && (f[2] == "cgroup" || f[2] == "cgroup2") {
+			// Not being allowed to is no harm where the runtime is not LXC.
+			os.WriteFile(filepath.Join(f[1], "cgroup.procs"), []byte("0"), 0)
+		}
+	}
+}
+
+// prepare takes the mounts private and mounts the sandbox's own /proc, and an
+// in-memory file system over dir.
+func prepare(dir string) error {
 	for _, m := range []struct {
 		source, target, fstype string
 		flags                  uintptr
@@ -120,13 +189,10 @@ func Prepare() (dir string, err error) {
 		{"tmpfs", dir, "tmpfs", unix.MS_NOSUID},
 	} {
 		if err := unix.Mount(m.source, m.target, m.fstype, m.flags, ""); err != nil {
-			return "", fault.Hostf("mounting %s in the sandbox: %w", m.target, err)
+			return fault.Hostf("mounting %s: %w", m.target, err)
 		}
 	}
-	if err := mountCgroup2(dir); err != nil {
-		return "", err
-	}
-	return dir, nil
+	return mountCgroup2(dir)
 }
 
 // mountCgroup2 gives the sandbox a version 2 hierarchy where the host has none mounted.

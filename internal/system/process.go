@@ -50,9 +50,9 @@ func (s *Site) StartProcess(root string, argv []string, extra ...*os.File) (*Pro
 	if err != nil {
 		return nil, err
 	}
-	conn, theirs, err := streamPair()
+	conn, theirs, err := StreamPair()
 	if err != nil {
-		return nil, fault.Hostf("the agent's stream: %w", err)
+		return nil, err
 	}
 	defer theirs.Close()
 	p := &Process{cmd: cmd, argv: argv, conn: conn, log: &Tail{}, exited: make(chan struct{})}
@@ -72,18 +72,18 @@ func (s *Site) StartProcess(root string, argv []string, extra ...*os.File) (*Pro
 	return p, nil
 }
 
-// streamPair returns the two ends of a stream: one to talk over, one to give away.
-func streamPair() (net.Conn, *os.File, error) {
+// StreamPair returns the two ends of a stream: one to talk over, one to give away.
+func StreamPair() (net.Conn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fault.Hostf("a stream to the guest: %w", err)
 	}
 	ours, theirs := os.NewFile(uintptr(fds[0]), "agent"), os.NewFile(uintptr(fds[1]), "agent")
 	defer ours.Close() // FileConn has its own copy
 	conn, err := net.FileConn(ours)
 	if err != nil {
 		theirs.Close()
-		return nil, nil, err
+		return nil, nil, fault.Hostf("a stream to the guest: %w", err)
 	}
 	return conn, theirs, nil
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -39,52 +38,33 @@ func (Driver) Check(context.Context, *system.Host) system.Status {
 }
 
 func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
-	g := &guest{site: s, root: filepath.Join(s.Dir, "root")}
-	if err := g.mount(); err != nil {
-		g.unmount()
+	r := &root{site: s, dir: filepath.Join(s.Dir, "root")}
+	if err := r.mount(); err != nil {
+		r.unmount()
 		return nil, err
 	}
-	p, err := s.StartProcess(g.root, []string{"/tare-agent", "fd:3"})
+	p, err := s.StartProcess(r.dir, []string{"/tare-agent", "fd:3"})
 	if err != nil {
-		g.unmount()
+		r.unmount()
 		return nil, err
 	}
-	g.Process = p
-	return g, nil
+	return system.NewGroupGuest(s, p, r.unmount), nil
 }
 
-type guest struct {
-	*system.Process
+// root is the directory that a native arm runs in.
+type root struct {
 	site   *system.Site
-	root   string
+	dir    string
 	mounts []string // in the order they were made
-	close  sync.Once
-	err    error
-}
-
-func (g *guest) Freeze(context.Context) error { return g.site.Group.Freeze() }
-func (g *guest) Thaw(context.Context) error   { return g.site.Group.Thaw() }
-
-func (g *guest) Close() error {
-	g.close.Do(func() {
-		g.err = g.Kill()
-		if err := g.site.Group.Remove(); err != nil && g.err == nil {
-			g.err = err
-		}
-		if err := g.unmount(); err != nil && g.err == nil {
-			g.err = err
-		}
-	})
-	return g.err
 }
 
 // mount puts the userland together as guests see it: read-only, with /tmp,
 // /run and /dev in memory and the data volume on /data.
-func (g *guest) mount() error {
-	if err := os.Mkdir(g.root, 0o755); err != nil {
+func (r *root) mount() error {
+	if err := os.Mkdir(r.dir, 0o755); err != nil {
 		return fault.Hostf("%w", err)
 	}
-	u := g.site.Userland
+	u := r.site.Userland
 	for _, m := range []struct {
 		source, target, fstype string
 		flags                  uintptr
@@ -98,22 +78,22 @@ func (g *guest) mount() error {
 		{"tmpfs", "tmp", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV, "mode=1777"},
 		{"tmpfs", "run", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV, "mode=755"},
 		{"tmpfs", "dev", "tmpfs", unix.MS_NOSUID, "mode=755"},
-		{g.site.DataDir, "data", "", unix.MS_BIND, ""},
+		{r.site.DataDir, "data", "", unix.MS_BIND, ""},
 	} {
-		target := filepath.Join(g.root, m.target)
+		target := filepath.Join(r.dir, m.target)
 		if err := unix.Mount(m.source, target, m.fstype, m.flags, m.data); err != nil {
 			return fault.Hostf("mounting %s: %w", target, err)
 		}
 		if m.flags&unix.MS_REMOUNT == 0 {
-			g.mounts = append(g.mounts, target)
+			r.mounts = append(r.mounts, target)
 		}
 	}
-	return g.devices()
+	return r.devices()
 }
 
 // devices fills /dev with what programs take for granted.
-func (g *guest) devices() error {
-	dev := filepath.Join(g.root, "dev")
+func (r *root) devices() error {
+	dev := filepath.Join(r.dir, "dev")
 	for name, minor := range map[string]uint32{"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9} {
 		path := filepath.Join(dev, name)
 		if err := unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, minor))); err != nil {
@@ -135,14 +115,14 @@ func (g *guest) devices() error {
 	return nil
 }
 
-func (g *guest) unmount() error {
+func (r *root) unmount() error {
 	var first error
-	for len(g.mounts) > 0 {
-		last := len(g.mounts) - 1
-		if err := system.Unmount(g.mounts[last]); err != nil && first == nil {
+	for len(r.mounts) > 0 {
+		last := len(r.mounts) - 1
+		if err := system.Unmount(r.mounts[last]); err != nil && first == nil {
 			first = err
 		}
-		g.mounts = g.mounts[:last]
+		r.mounts = r.mounts[:last]
 	}
 	return first
 }

@@ -1,0 +1,41 @@
+package system
+
+import (
+	"context"
+	"sync"
+)
+
+// GroupGuest is a guest that is all processes of the host's kernel in the
+// site's control group, under one that StartProcess started: containers of any
+// kind. The group's freezer freezes it and killing the group ends it.
+type GroupGuest struct {
+	*Process
+	site  *Site
+	after func() error
+	once  sync.Once
+	err   error
+}
+
+// NewGroupGuest returns the guest that p is; after, if not nil, removes what
+// the driver made beside the group, when everything in the group has ended.
+func NewGroupGuest(s *Site, p *Process, after func() error) *GroupGuest {
+	return &GroupGuest{Process: p, site: s, after: after}
+}
+
+func (g *GroupGuest) Freeze(context.Context) error { return g.site.Group.Freeze() }
+func (g *GroupGuest) Thaw(context.Context) error   { return g.site.Group.Thaw() }
+
+func (g *GroupGuest) Close() error {
+	g.once.Do(func() {
+		steps := []func() error{g.Kill, g.site.Group.Remove, g.after}
+		for _, step := range steps {
+			if step == nil {
+				continue
+			}
+			if err := step(); err != nil && g.err == nil {
+				g.err = err
+			}
+		}
+	})
+	return g.err
+}

@@ -1,0 +1,96 @@
+// Package lxc runs guests as LXC containers with the LXC tools.
+package lxc
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// Driver is the system "lxc".
+type Driver struct{}
+
+func (Driver) Name() string { return "lxc" }
+
+func (Driver) Capabilities() system.Capabilities {
+	return system.Capabilities{
+		SameKernel:    true,
+		Freeze:        "cgroup freezer",
+		CPUCap:        "every process of the container and its monitor",
+		Memory:        "control group: processes and page cache",
+		MemoryInGroup: true,
+		DiskBackings:  []string{"loop"},
+		Networks:      []string{"none"},
+		NeedsRoot:     true,
+		HostBoot:      "linux",
+	}
+}
+
+func (Driver) Check(ctx context.Context, _ *system.Host) system.Status {
+	out, err := exec.CommandContext(ctx, "lxc-start", "--version").Output()
+	if err != nil {
+		return system.Unusable(fmt.Sprintf("the LXC tools are not installed: %v", err), "apt-get install lxc")
+	}
+	version := strings.TrimSpace(string(out))
+	return system.Status{Usable: true, Proof: "lxc-start " + version, Versions: map[string]string{"lxc": version}}
+}
+
+func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
+	file := filepath.Join(s.Dir, "config")
+	if err := os.WriteFile(file, []byte(config(s)), 0o644); err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	// In the foreground, so that the monitor is a child of ours and the
+	// agent's stream is inherited down to the container's first process.
+	p, err := s.StartProcess("", []string{
+		"lxc-start", "--foreground", "--lxcpath", s.Dir, "--name", "guest", "--rcfile", file,
+		"--logpriority", "WARN", "--logfile", "/dev/stderr",
+	})
+	if err != nil {
+		return nil, err
+	}
+	return system.NewGroupGuest(s, p, nil), nil
+}
+
+func config(s *system.Site) string {
+	g := s.Group.Name()
+	lines := [][2]string{
+		{"lxc.uts.name", "tare"},
+		{"lxc.rootfs.path", "dir:" + s.Userland.Tree},
+		{"lxc.rootfs.options", "ro"},
+		{"lxc.init.cmd", "/tare-agent fd:3"},
+		// All of it inside the guest's group, so that its limits hold for all of it.
+		{"lxc.cgroup.dir.container", g + "/container"},
+		{"lxc.cgroup.dir.monitor", g + "/monitor"},
+		{"lxc.cgroup.dir.monitor.pivot", g + "/pivot"},
+		// On version 1 LXC widens the CPU sets of the groups above its own to
+		// those of the host, so the container's must be said again.
+		{"lxc.cgroup.cpuset.cpus", s.Flavor.CPUs},
+		{"lxc.net.0.type", "empty"},
+		{"lxc.console.path", "none"},
+		{"lxc.tty.max", "0"},
+		{"lxc.pty.max", "16"},
+		{"lxc.apparmor.profile", "unconfined"},
+		{"lxc.autodev", "1"},
+		{"lxc.mount.auto", "proc:rw sys:ro"},
+		{"lxc.mount.entry", "tmpfs tmp tmpfs nosuid,nodev,mode=1777 0 0"},
+		{"lxc.mount.entry", "tmpfs run tmpfs nosuid,nodev,mode=755 0 0"},
+		{"lxc.mount.entry", "tmpfs dev/shm tmpfs nosuid,nodev,mode=1777,create=dir 0 0"},
+		{"lxc.mount.entry", s.DataDir + " data none bind 0 0"},
+		{"lxc.mount.entry", s.Userland.Agent + " tare-agent none bind,ro 0 0"},
+	}
+	for _, kv := range system.AgentEnv {
+		lines = append(lines, [2]string{"lxc.environment", kv})
+	}
+	var b strings.Builder
+	for _, l := range lines {
+		fmt.Fprintf(&b, "%s = %s\n", l[0], l[1])
+	}
+	return b.String()
+}

@@ -1,0 +1,211 @@
+// Package qemu runs guests as virtual machines of QEMU: with KVM, or with the
+// CPU emulated in software by TCG. They boot a kernel of their own with the
+// agent as their first process, over the same userland as every other arm.
+package qemu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+const program = "qemu-system-x86_64"
+
+// Driver is the system "kvm" or "qemu-tcg".
+type Driver struct {
+	name, accel, cpu string
+}
+
+// KVM runs the guest's code on the CPU itself.
+func KVM() Driver { return Driver{"kvm", "kvm", "host"} }
+
+// TCG emulates the CPU.
+func TCG() Driver { return Driver{"qemu-tcg", "tcg", "max"} }
+
+func (d Driver) Name() string { return d.name }
+
+func (d Driver) Capabilities() system.Capabilities {
+	return system.Capabilities{
+		Freeze:       "QMP stop",
+		StopsClock:   true,
+		CPUCap:       "every thread of QEMU: vCPUs, main loop, I/O",
+		Memory:       "the machine's RAM; QEMU's own memory comes on top",
+		DiskBackings: []string{"virtio-blk on loop, cache=none"},
+		Networks:     []string{"none"},
+		NeedsRoot:    true,
+		HostBoot:     "linux",
+		Emulated:     d.accel == "tcg",
+	}
+}
+
+func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
+	out, err := exec.CommandContext(ctx, program, "--version").Output()
+	if err != nil {
+		return system.Unusable(fmt.Sprintf("QEMU is not installed: %v", err), "apt-get install qemu-system-x86")
+	}
+	version, _, _ := strings.Cut(strings.TrimPrefix(string(out), "QEMU emulator version "), "\n")
+	st := system.Status{Usable: true, Proof: program + " " + version, Versions: map[string]string{"qemu": version}}
+	if d.accel == "kvm" {
+		d.proveKVM(ctx, h, &st)
+	}
+	return st
+}
+
+// probeTimeout is how long a machine may take to reach its agent with KVM,
+// which takes a second or two where it works.
+const probeTimeout = 20 * time.Second
+
+// proveKVM boots a machine: the device may be there, open and create vCPUs,
+// and still no kernel ever comes up under it.
+func (d Driver) proveKVM(ctx context.Context, h *system.Host, st *system.Status) {
+	fail := func(reason, remedy string) {
+		st.Usable, st.Reason, st.Remedy, st.Proof = false, reason, remedy, ""
+	}
+	f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
+	if err != nil {
+		fail(fmt.Sprintf("no KVM here: %v", err), "switch on VT-x or AMD-V in the firmware, or nested virtualization in the outer hypervisor, then modprobe kvm_intel or kvm_amd")
+		return
+	}
+	f.Close()
+	if h.Userland == nil {
+		fail("/dev/kvm is there, but whether a guest boots with it is not known before the userland image is built", "tare image")
+		return
+	}
+	took, err := d.probe(ctx, h)
+	if err != nil {
+		fail(fmt.Sprintf("/dev/kvm is there, but no guest boots with it: %v", err), "run tare on the host itself, or on one whose hypervisor offers nested VT-x or AMD-V")
+		return
+	}
+	st.Proof += fmt.Sprintf("; a guest booted with it in %v", took.Round(10*time.Millisecond))
+}
+
+func (d Driver) probe(ctx context.Context, h *system.Host) (took time.Duration, err error) {
+	s := &system.Site{ID: h.RunID + "-probe-" + d.name, Userland: h.Userland, Flavor: system.Flavor{VCPUs: 1, MemoryBytes: 256 << 20}}
+	s.Dir = filepath.Join(h.Dir, s.ID)
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return 0, fault.Hostf("%w", err)
+	}
+	defer os.RemoveAll(s.Dir)
+	if s.Group, err = h.Cgroups.New(s.ID, cgroup.Limits{}); err != nil {
+		return 0, err
+	}
+	defer s.Group.Remove()
+	begin := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	g, err := d.Create(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	defer g.Close()
+	c, _, err := agent.Connect(ctx, g.Conn())
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("its agent did not answer within %v", probeTimeout)
+		}
+		return 0, err
+	}
+	c.Close()
+	return time.Since(begin), nil
+}
+
+func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
+	ours, theirs, err := system.StreamPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	p, err := s.StartProcess("", d.commandLine(s), theirs)
+	if err != nil {
+		ours.Close()
+		return nil, err
+	}
+	g := &guest{Process: p, site: s}
+	go func() { // a QEMU that ends at once hangs up by itself, one that is killed may not
+		<-p.Exited()
+		ours.Close()
+	}()
+	if g.qmp, _, err = newMonitor(ctx, ours); err != nil {
+		log := strings.TrimSpace(p.Log())
+		g.Close()
+		return nil, fmt.Errorf("%w: %s", err, log)
+	}
+	return g, nil
+}
+
+// qmpFD follows the agent's stream.
+const qmpFD = system.AgentFD + 1
+
+// commandLine is the whole machine: nothing in it but what is named here.
+func (d Driver) commandLine(s *system.Site) []string {
+	f := s.Flavor
+	kernelArgs := []string{"console=ttyS0", "quiet", "panic=-1", "tare.port=tare.agent"}
+	args := []string{
+		program, "-name", s.ID, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+		"-machine", "pc,accel=" + d.accel, "-cpu", d.cpu,
+		"-smp", strconv.Itoa(f.VCPUs), "-m", strconv.FormatInt(f.MemoryBytes>>20, 10) + "M",
+		"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
+		"-chardev", fmt.Sprintf("socket,id=qmp,fd=%d", qmpFD), "-mon", "chardev=qmp,mode=control",
+		"-device", "virtio-serial-pci",
+		"-chardev", fmt.Sprintf("socket,id=agent,fd=%d", system.AgentFD), "-device", "virtserialport,chardev=agent,name=tare.agent",
+	}
+	if s.Volume != nil {
+		args = append(args,
+			"-drive", "if=none,id=root,format=raw,readonly=on,file="+s.Userland.Disk, "-device", "virtio-blk-pci,drive=root",
+			"-drive", "if=none,id=data,format=raw,cache=none,aio=threads,file="+s.Volume.Device, "-device", "virtio-blk-pci,drive=data")
+		kernelArgs = append(kernelArgs, "tare.root=vda", "tare.data=vdb:"+s.Volume.FS)
+	}
+	return append(args, "-kernel", s.Userland.Kernel, "-initrd", s.Userland.Initramfs, "-append", strings.Join(kernelArgs, " "))
+}
+
+type guest struct {
+	*system.Process
+	site  *system.Site
+	qmp   *monitor
+	close sync.Once
+	err   error
+}
+
+// Freeze stops the vCPUs and with them the guest's clocks.
+func (g *guest) Freeze(ctx context.Context) error { return g.run(ctx, "stop", false) }
+
+func (g *guest) Thaw(ctx context.Context) error { return g.run(ctx, "cont", true) }
+
+func (g *guest) run(ctx context.Context, command string, running bool) error {
+	if err := g.qmp.execute(ctx, command, nil); err != nil {
+		return err
+	}
+	var st struct {
+		Running bool
+		Status  string
+	}
+	if err := g.qmp.execute(ctx, "query-status", &st); err != nil {
+		return err
+	}
+	if st.Running != running {
+		return fault.Guestf("after %s the machine is %q", command, st.Status)
+	}
+	return nil
+}
+
+func (g *guest) Close() error {
+	g.close.Do(func() {
+		if g.qmp != nil {
+			g.qmp.conn.Close()
+		}
+		g.err = errors.Join(g.Kill(), g.site.Group.Remove())
+	})
+	return g.err
+}

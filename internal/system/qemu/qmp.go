@@ -1,0 +1,91 @@
+package qemu
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// qmpTimeout bounds one command; QEMU answers those that tare gives at once.
+const qmpTimeout = 30 * time.Second
+
+// monitor speaks the QEMU Machine Protocol, just as much of it as stopping and
+// continuing a machine needs. A QEMU that answers nonsense is the guest's fault.
+type monitor struct {
+	mu   sync.Mutex
+	conn net.Conn
+	in   *bufio.Scanner
+}
+
+// newMonitor greets QEMU on conn and owns it from then on.
+func newMonitor(ctx context.Context, conn net.Conn) (*monitor, string, error) {
+	m := &monitor{conn: conn, in: bufio.NewScanner(conn)}
+	m.deadline(ctx)
+	var greeting struct {
+		QMP *struct {
+			Version struct {
+				QEMU    struct{ Major, Minor, Micro int }
+				Package string
+			}
+		}
+	}
+	if err := m.read(&greeting); err != nil || greeting.QMP == nil {
+		return nil, "", fault.Guestf("QEMU's monitor does not greet: %v", err)
+	}
+	v := greeting.QMP.Version
+	version := fmt.Sprintf("%d.%d.%d %s", v.QEMU.Major, v.QEMU.Minor, v.QEMU.Micro, v.Package)
+	return m, version, m.execute(ctx, "qmp_capabilities", nil)
+}
+
+func (m *monitor) deadline(ctx context.Context) {
+	d := time.Now().Add(qmpTimeout)
+	if c, ok := ctx.Deadline(); ok && c.Before(d) {
+		d = c
+	}
+	m.conn.SetDeadline(d)
+}
+
+func (m *monitor) read(v any) error {
+	if !m.in.Scan() {
+		if err := m.in.Err(); err != nil {
+			return err
+		}
+		return net.ErrClosed
+	}
+	return json.Unmarshal(m.in.Bytes(), v)
+}
+
+// execute runs one command and stores what it returns in result, if not nil.
+func (m *monitor) execute(ctx context.Context, command string, result any) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.deadline(ctx)
+	if _, err := fmt.Fprintf(m.conn, "{\"execute\": %q}\n", command); err != nil {
+		return fault.Guestf("QEMU's monitor: %s: %w", command, err)
+	}
+	for {
+		var reply struct {
+			Return json.RawMessage
+			Error  *struct{ Class, Desc string }
+			Event  string
+		}
+		if err := m.read(&reply); err != nil {
+			return fault.Guestf("QEMU's monitor: %s: %w", command, err)
+		}
+		switch {
+		case reply.Event != "":
+			continue
+		case reply.Error != nil:
+			return fault.Guestf("QEMU refuses %s: %s", command, reply.Error.Desc)
+		case result != nil:
+			return json.Unmarshal(reply.Return, result)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,11 @@
+package runc
+
+import (
+	"testing"
+
+	"github.com/tare-bench/tare/internal/system/systemtest"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m) }
+
+func TestConformance(t *testing.T) { systemtest.Run(t, Driver{}) }

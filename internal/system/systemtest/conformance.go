@@ -1,0 +1,302 @@
+package systemtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// Run is the conformance suite. It skips what the driver says it cannot do.
+func Run(t *testing.T, d system.Driver) {
+	h := Host(t)
+	before := snapshot(t, h)
+	t.Run("guest", func(t *testing.T) {
+		s := suite{d: d, m: Launch(t, d, "conform", Flavor())}
+		t.Run("start", s.start)
+		t.Run("run", s.run)
+		t.Run("exit", s.exit)
+		t.Run("signal", s.signal)
+		t.Run("output", s.output)
+		t.Run("instant", s.instant)
+		t.Run("freeze", s.freeze)
+		t.Run("memory", s.memory)
+		t.Run("cap", s.cap) // last: it stays capped
+	})
+	t.Run("killed", func(t *testing.T) { testKilled(t, d) })
+	t.Run("impossible", func(t *testing.T) { testImpossible(t, d) })
+	if t.Failed() {
+		return
+	}
+	for _, line := range settle(t, h, before) {
+		t.Errorf("left behind: %s", line)
+	}
+}
+
+type suite struct {
+	d system.Driver
+	m *system.Machine
+}
+
+// sh runs a shell command in the guest.
+func (s suite) sh(t *testing.T, script string, change ...func(*agent.Command)) *agent.Result {
+	t.Helper()
+	c := agent.Command{Argv: []string{"sh", "-c", script}, Env: system.AgentEnv, Dir: "/data", Timeout: 2 * time.Minute}
+	for _, f := range change {
+		f(&c)
+	}
+	r, err := s.m.Agent.Run(timeout(t), c)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, s.m.Guest.Log())
+	}
+	return r
+}
+
+func (s suite) start(t *testing.T) {
+	hello, f, caps := s.m.Hello, s.m.Site.Flavor, s.d.Capabilities()
+	if hello.DataFS != f.DiskFS {
+		t.Errorf("/data is %q, want %q", hello.DataFS, f.DiskFS)
+	}
+	if hello.CPUs != f.VCPUs {
+		t.Errorf("the guest may use %d CPUs, want %d", hello.CPUs, f.VCPUs)
+	}
+	if !caps.MemoryInGroup && (hello.MemoryBytes > uint64(f.MemoryBytes) || hello.MemoryBytes < uint64(f.MemoryBytes)*3/4) {
+		t.Errorf("the guest has %d MiB of memory, want about %d", hello.MemoryBytes>>20, f.MemoryBytes>>20)
+	}
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		t.Fatal(err)
+	}
+	if same := strings.Contains(hello.Kernel, unix.ByteSliceToString(u.Release[:])); same != caps.SameKernel {
+		t.Errorf("the guest's kernel is %q, but same_kernel is %v", hello.Kernel, caps.SameKernel)
+	}
+	r := s.sh(t, "touch /usr/x 2>/dev/null && echo root is writable; touch /data/x && rm /data/x && touch /tmp/x /dev/shm/x && echo x >/dev/null && ls -A /data | grep -v lost+found; true")
+	if out := string(r.Stdout); out != "" {
+		t.Errorf("the userland is not as it should be: %s%s", out, r.Stderr)
+	}
+	if len(s.m.Guest.CommandLine()) == 0 {
+		t.Error("no command line for the record")
+	}
+}
+
+func (s suite) run(t *testing.T) {
+	r := s.sh(t, `pwd; echo "$WORD"; cat; echo to stderr >&2; ulimit -n`, func(c *agent.Command) {
+		c.Env = append([]string{"WORD=two words"}, c.Env...)
+		c.Stdin = []byte("input\n")
+		c.Rlimits = []agent.Rlimit{{Resource: unix.RLIMIT_NOFILE, Soft: 77, Hard: 77}}
+	})
+	if got, want := string(r.Stdout), "/data\ntwo words\ninput\n77\n"; got != want {
+		t.Errorf("stdout %q, want %q", got, want)
+	}
+	if got := string(r.Stderr); got != "to stderr\n" {
+		t.Errorf("stderr %q", got)
+	}
+	r = s.sh(t, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.2")
+	if r.HostWall() < 200*time.Millisecond || r.GuestWall() < 200*time.Millisecond || r.Usage.User+r.Usage.System == 0 {
+		t.Errorf("host wall %v, guest wall %v, rusage %+v", r.HostWall(), r.GuestWall(), r.Usage)
+	}
+}
+
+func (s suite) exit(t *testing.T) {
+	for _, code := range []int{0, 1, 42, 255} {
+		if r := s.sh(t, fmt.Sprint("exit ", code)); r.ExitCode != code || r.Signal != 0 {
+			t.Errorf("exit %d came as %d, signal %d", code, r.ExitCode, r.Signal)
+		}
+	}
+	_, err := s.m.Agent.Run(timeout(t), agent.Command{Argv: []string{"/no/such/program"}})
+	if err == nil || fault.KindOf(err) != fault.Guest || !strings.Contains(err.Error(), "/no/such/program") {
+		t.Errorf("a program that is not there: %v", err)
+	}
+}
+
+func (s suite) signal(t *testing.T) {
+	if r := s.sh(t, "kill -TERM $$"); r.Signal != unix.SIGTERM {
+		t.Errorf("killed by itself: %+v", r)
+	}
+	r := s.sh(t, "sleep 100", func(c *agent.Command) {
+		c.OnStart = func(id uint64) {
+			// The start is told before the fork.
+			go func() {
+				for s.m.Agent.Signal(t.Context(), id, unix.SIGINT) != nil && t.Context().Err() == nil {
+					time.Sleep(10 * time.Millisecond)
+				}
+			}()
+		}
+	})
+	if r.Signal != unix.SIGINT {
+		t.Errorf("killed by us: %+v", r)
+	}
+	// A child that ignores its parent's end must not survive the time limit.
+	r = s.sh(t, "sleep 100 & sleep 100", func(c *agent.Command) { c.Timeout = 300 * time.Millisecond })
+	if !r.TimedOut || r.Signal != unix.SIGKILL {
+		t.Errorf("past its time limit: %+v", r)
+	}
+	if r := s.sh(t, "ps -e -o args | grep -c '[s]leep 100'"); strings.TrimSpace(string(r.Stdout)) != "0" {
+		t.Errorf("%s processes survived the time limit", bytes.TrimSpace(r.Stdout))
+	}
+}
+
+func (s suite) output(t *testing.T) {
+	const size = 100 << 20
+	script := fmt.Sprintf("yes 0123456789abcde | head -c %d", size)
+	r := s.sh(t, script, func(c *agent.Command) { c.OutputLimit = size })
+	if len(r.Stdout) != size || r.Truncated {
+		t.Errorf("%d bytes of %d came, truncated %v", len(r.Stdout), size, r.Truncated)
+	}
+	if want := bytes.Repeat([]byte("0123456789abcde\n"), size/16); !bytes.Equal(r.Stdout, want) {
+		t.Error("the output is not what was written")
+	}
+	r = s.sh(t, script, func(c *agent.Command) { c.OutputLimit = 1000 })
+	if len(r.Stdout) != 1000 || !r.Truncated || r.StdoutBytes != size {
+		t.Errorf("cut at 1000: %d bytes came, truncated %v, %d counted", len(r.Stdout), r.Truncated, r.StdoutBytes)
+	}
+}
+
+func (s suite) instant(t *testing.T) {
+	clock, err := s.m.Agent.Clock(timeout(t), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := agent.Monotonic() + int64(300*time.Millisecond)
+	r := s.sh(t, "true", func(c *agent.Command) { c.StartAt = clock.GuestTime(at) })
+	if late := time.Duration(r.HostStart - at); late < -clock.Delay || late > time.Second {
+		t.Errorf("started %v after the instant (clock delay %v)", late, clock.Delay)
+	}
+	if late := time.Duration(r.GuestStart - clock.GuestTime(at)); late < 0 {
+		t.Errorf("started %v before the instant on the guest's clock", -late)
+	}
+}
+
+func (s suite) freeze(t *testing.T) {
+	if s.d.Capabilities().Freeze == "" {
+		t.Skip("cannot freeze")
+	}
+	ctx := timeout(t)
+	s.sh(t, "(while :; do :; done) </dev/null >/dev/null 2>&1 & disown 2>/dev/null; exit 0")
+	before, err := s.m.Agent.Clock(ctx, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.m.Freeze(ctx); err != nil {
+		t.Fatal(err)
+	}
+	const rest = 500 * time.Millisecond
+	u0 := s.usage(t)
+	time.Sleep(rest)
+	if used := s.usage(t).CPU - u0.CPU; used > rest/20 {
+		t.Errorf("the frozen guest used %v of CPU in %v", used, rest)
+	}
+	if err := s.m.Thaw(ctx); err != nil {
+		t.Fatal(err)
+	}
+	after, err := s.m.Agent.Clock(ctx, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stood := before.Offset - after.Offset
+	if stops := s.d.Capabilities().StopsClock; stops && stood < rest*9/10 || !stops && stood.Abs() > rest/10 {
+		t.Errorf("stops_clock is %v, but over %v of freezing the guest's clock stood still for %v", stops, rest, stood)
+	}
+	s.sh(t, "true")
+}
+
+func (s suite) usage(t *testing.T) cgroup.Usage {
+	t.Helper()
+	u, err := s.m.Site.Group.Usage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// memory asks for more than the guest has. What dies of it is the command.
+func (s suite) memory(t *testing.T) {
+	half := s.m.Site.Flavor.MemoryBytes / 2
+	hold := "head -c %d /dev/zero | tail | wc -c" // tail holds what has no line end
+	if r := s.sh(t, fmt.Sprintf(hold, half)); strings.TrimSpace(string(r.Stdout)) != fmt.Sprint(half) {
+		t.Errorf("half of the memory could not be used: %s%s", r.Stdout, r.Stderr)
+	}
+	more := 3 * half
+	if r := s.sh(t, fmt.Sprintf(hold, more)); strings.TrimSpace(string(r.Stdout)) == fmt.Sprint(more) {
+		t.Errorf("a guest with %d MiB could use %d", 2*half>>20, more>>20)
+	}
+	s.sh(t, "true")
+}
+
+func (s suite) cap(t *testing.T) {
+	if s.d.Capabilities().CPUCap == "" {
+		t.Skip("cannot cap")
+	}
+	if err := s.m.Site.Group.Update(cgroup.Limits{CPUCap: 0.25}); err != nil {
+		t.Fatal(err)
+	}
+	const wall = 4 * time.Second
+	u0, start := s.usage(t), time.Now()
+	s.sh(t, "while :; do :; done", func(c *agent.Command) { c.Timeout = wall })
+	share := float64(s.usage(t).CPU-u0.CPU) / float64(time.Since(start))
+	if share > 0.30 || share < 0.10 {
+		t.Errorf("a guest capped at a quarter of a CPU used %.2f", share)
+	}
+	if s.usage(t).ThrottledPeriods == u0.ThrottledPeriods {
+		t.Error("no throttled period was counted")
+	}
+}
+
+// testKilled kills the guest with all that belongs to it while a command runs.
+func testKilled(t *testing.T, d system.Driver) {
+	m := Launch(t, d, "killed", Flavor())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := m.Agent.Run(ctx, agent.Command{Argv: []string{"sleep", "1000"}, Env: system.AgentEnv, OnStart: func(uint64) {
+		go func() {
+			time.Sleep(50 * time.Millisecond)
+			pids, err := m.Site.Group.Processes()
+			if err != nil || len(pids) == 0 {
+				t.Errorf("processes of the guest: %v, %v", pids, err)
+			}
+			for _, pid := range pids {
+				unix.Kill(pid, unix.SIGKILL)
+			}
+		}()
+	}})
+	if err == nil || fault.KindOf(err) != fault.Guest {
+		t.Errorf("a guest that was killed gave: %v", err)
+	}
+	select {
+	case <-m.Guest.Exited():
+	case <-time.After(30 * time.Second):
+		t.Error("the guest is dead and does not say so")
+	}
+	for range 2 {
+		if err := m.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		if err := m.Guest.Close(); err != nil {
+			t.Errorf("close of the guest: %v", err)
+		}
+	}
+}
+
+// testImpossible asks for a data volume that cannot be; nothing may be left of the attempt.
+func testImpossible(t *testing.T, d system.Driver) {
+	h := Host(t)
+	f := Flavor()
+	f.DiskBytes = 1 << 60
+	m, err := system.Launch(t.Context(), d, h, "impossible", f)
+	if err == nil {
+		m.Close()
+		t.Fatal("a guest with an exbibyte of disk")
+	}
+	if fault.KindOf(err) != fault.Host {
+		t.Errorf("whose fault is it: %v", err)
+	}
+}

@@ -1,0 +1,133 @@
+// Package systemtest is the conformance suite that every driver inherits:
+//
+//	func TestMain(m *testing.M)     { systemtest.Main(m) }
+//	func TestConformance(t *testing.T) { systemtest.Run(t, Driver{}) }
+package systemtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agentbin"
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/image"
+	"github.com/tare-bench/tare/internal/sandbox"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// StateDir is where tare keeps the image and data volumes unless told otherwise.
+const StateDir = "/var/lib/tare"
+
+// host is set by Main when the tests run inside a sandbox with all they need.
+var (
+	host *system.Host
+	skip string
+)
+
+// Main runs a package's tests inside a sandbox.
+func Main(m *testing.M) {
+	sandbox.Intercept()
+	if os.Getuid() != 0 {
+		skip = "guests need root"
+		os.Exit(m.Run())
+	}
+	if !sandbox.Inside() {
+		dir, err := os.MkdirTemp("", "tare-test-*")
+		if err != nil {
+			fail(err)
+		}
+		status, err := sandbox.Run(dir)
+		os.Remove(dir)
+		if err != nil {
+			fail(err)
+		}
+		os.Exit(status)
+	}
+	var err error
+	if host, err = newHost(sandbox.Dir()); err != nil {
+		skip = err.Error()
+		if os.Getenv("TARE_LIVE") != "" {
+			fail(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "systemtest:", err)
+	os.Exit(1)
+}
+
+func newHost(dir string) (*system.Host, error) {
+	layout, err := cgroup.Detect()
+	if err != nil {
+		return nil, err
+	}
+	if err := layout.Check(); err != nil {
+		return nil, err
+	}
+	img, err := image.Open(filepath.Join(StateDir, "images"))
+	if err != nil {
+		return nil, err
+	}
+	program, err := agentbin.Program()
+	if err != nil {
+		return nil, err
+	}
+	u, err := system.NewUserland(img, program, dir)
+	if err != nil {
+		return nil, err
+	}
+	return &system.Host{
+		RunID: fmt.Sprintf("t%x", time.Now().UnixNano()&0xffffffff), StateDir: StateDir, Dir: dir, Cgroups: layout, Userland: u,
+	}, nil
+}
+
+// Host returns the host that tests make guests on; it skips the test where
+// there can be none. With TARE_LIVE set, that is a failure instead.
+func Host(t testing.TB) *system.Host {
+	t.Helper()
+	if host == nil {
+		t.Skip(skip)
+	}
+	return host
+}
+
+// Flavor is the size of the suite's guests.
+func Flavor() system.Flavor {
+	cpus, err := cgroup.LastCPUs(1)
+	if err != nil {
+		panic(err)
+	}
+	return system.Flavor{VCPUs: 1, MemoryBytes: 512 << 20, CPUs: cpus, DiskBytes: 128 << 20, DiskFS: "ext4"}
+}
+
+// Launch makes a guest and closes it when the test ends.
+func Launch(t testing.TB, d system.Driver, name string, f system.Flavor) *system.Machine {
+	t.Helper()
+	h := Host(t)
+	if st := d.Check(t.Context(), h); !st.Usable {
+		t.Skipf("%s: %s", d.Name(), st.Reason)
+	}
+	m, err := system.Launch(t.Context(), d, h, name, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return m
+}
+
+// timeout bounds one command of the suite, generously: emulation is slow.
+func timeout(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}

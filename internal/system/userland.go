@@ -1,0 +1,23 @@
+package system
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/image"
+)
+
+// NewUserland makes an image ready for guests; the agent's program goes into
+// dir, which must live as long as they.
+func NewUserland(img *image.Image, agentProgram []byte, dir string) (*Userland, error) {
+	agent := filepath.Join(dir, "tare-agent")
+	if err := os.WriteFile(agent, agentProgram, 0o755); err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	initramfs, err := img.Initramfs(agentProgram)
+	if err != nil {
+		return nil, err
+	}
+	return &Userland{Tree: img.Tree, Disk: img.Disk, Kernel: img.Kernel, Initramfs: initramfs, Agent: agent}, nil
+}

@@ -90,7 +90,7 @@ var flavorKeys = []key[Flavor]{
 var armKeys = []key[Arm]{
 	field("name", "Name of the arm in results. Absent: the name of its system.",
 		nameKind, func(a *Arm) *string { return &a.Name }),
-	need(field("system", "The system: native, lxc, kvm …",
+	need(field("system", "The system: native, lxc, kvm and others.",
 		nameKind, func(a *Arm) *string { return &a.System })),
 	field("flavor", "Name of one of the flavors. Absent: the first.",
 		nameKind, func(a *Arm) *string { return &a.Flavor }),

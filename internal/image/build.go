@@ -154,7 +154,9 @@ func buildIn(ctx context.Context, dir string, r Recipe, log func(string), lock *
 	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), append(m, '\n'), 0o644); err != nil {
 		return fault.Hostf("image: %w", err)
 	}
-	syscall.Sync() // before the rename makes it valid
+	if err := syncFS(dir); err != nil { // before the rename makes it valid
+		return fault.Hostf("image: %w", err)
+	}
 	if _, err := open(dir, key); err != nil {
 		return err
 	}

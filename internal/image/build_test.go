@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,9 +20,8 @@ echo "I: running apt-get update..." >&2
 mkdir -p "$TARE_DEBS/../tree"; cd "$TARE_DEBS/../tree"
 mkdir -p usr/bin etc/apt/sources.list.d var/lib/dpkg
 for t in sh bash; do printf '#!' >usr/bin/$t; chmod 755 usr/bin/$t; done
-echo secret-proxy >etc/apt/apt.conf.d-unused; mkdir -p etc/apt/apt.conf.d; echo secret-proxy >etc/apt/apt.conf.d/99mmdebstrap
+mkdir -p etc/apt/apt.conf.d; echo secret-proxy >etc/apt/apt.conf.d/99mmdebstrap
 echo "deb http://mirror.invalid/debian" >etc/apt/sources.list
-rm etc/apt/apt.conf.d-unused
 printf 'Package: fio\nStatus: install ok installed\nVersion: 3.33-3\n\nPackage: gone\nStatus: deinstall ok config-files\nVersion: 1\n' >var/lib/dpkg/status
 cd "$TARE_DEBS"
 mkdir -p kernel/boot kernel/lib/modules/6.1.0-1-cloud-amd64
@@ -68,7 +66,7 @@ func fakeHost(t *testing.T, mmdebstrap string) (cache, dir string) {
 		"mmdebstrap": mmdebstrap,
 		"apt-get":    "exit 1",
 		"apt-config": `echo 'Acquire::http::Proxy "http://secret-proxy:1/";'`,
-		"dpkg-deb":   `mkdir -p "$3/usr/src"; : >"$3/usr/src/$TARE_NOTHING"linux-source-6.1.tar.xz`,
+		"dpkg-deb":   `mkdir -p "$3/usr/src"; touch "$3/usr/src/linux-source-6.1.tar.xz"`,
 		"xz":         `exec cat "$FAKE/src.tar"`,
 		"mke2fs":     `while [ "$1" != -d ]; do shift; done; echo disk >"$3"`,
 	} {
@@ -302,8 +300,5 @@ func TestMountsBelow(t *testing.T) {
 	m, err := mountsBelow("/proc")
 	if err != nil || len(m) == 0 || m[len(m)-1] != "/proc" {
 		t.Skipf("no /proc of its own here: %v, %v", m, err)
-	}
-	if fmt.Sprint(m) == "" {
-		t.Error("unreachable")
 	}
 }

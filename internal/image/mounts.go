@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // mountsBelow returns the mount points in dir, those mounted last first.
@@ -36,4 +37,18 @@ func mountsBelow(dir string) ([]string, error) {
 	return mounts, nil
 }
 
-func detach(point string) error { return syscall.Unmount(point, syscall.MNT_DETACH|0x8) } // UMOUNT_NOFOLLOW
+// detach takes a mount off, at once for those who look and later for those who
+// still use it.
+func detach(point string) error {
+	return unix.Unmount(point, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+}
+
+// syncFS writes out the file system that dir is on.
+func syncFS(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return unix.Syncfs(int(f.Fd()))
+}

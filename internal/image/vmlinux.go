@@ -84,7 +84,7 @@ func unlz4(b []byte) ([]byte, error) {
 	}
 	size := int(binary.LittleEndian.Uint32(b[len(b)-4:]))
 	b = b[len(magicLZ4) : len(b)-4]
-	out := make([]byte, 0, min(size, 1<<28))
+	out := make([]byte, 0, min(size, 8*len(b)))
 	for len(b) >= 4 {
 		n := int(binary.LittleEndian.Uint32(b))
 		if b = b[4:]; n > len(b) {

@@ -66,7 +66,7 @@ type CPU struct {
 	Threads  int      `json:"threads,omitempty"`
 	Siblings []string `json:"siblings,omitempty"` // CPUs that share a core, one list a core; only cores with more than one
 	Kinds    []string `json:"kinds,omitempty"`    // CPUs of each kind of core, where the kinds differ: "core: 0-7", "atom: 8-15"
-	Nodes    []Node   `json:"nodes,omitempty"`    // NUMA
+	Nodes    []Node   `json:"nodes,omitempty"`    // NUMA; empty: the kernel was built without
 	Caches   []Cache  `json:"caches,omitempty"`
 
 	Isolated string `json:"isolated,omitempty"`  // isolcpus=

@@ -24,18 +24,23 @@ var cpuRules = []rule{
 }
 
 func governor(v view) *Spoiler {
-	var bad []string
-	driver := ""
+	bad := map[string][]int{} // CPUs by governor and driver
 	for _, p := range v.CPU.Policies {
 		if p.Governor != "" && p.Governor != "performance" {
-			bad = append(bad, fmt.Sprintf("%s on CPUs %s", p.Governor, p.CPUs))
-			driver = p.Driver
+			cpus, _ := ParseCPUList(p.CPUs)
+			key := p.Governor + " of " + p.Driver
+			bad[key] = append(bad[key], cpus...)
 		}
 	}
-	if bad == nil {
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(bad)) {
+		slices.Sort(bad[key])
+		list = append(list, fmt.Sprintf("%s on CPUs %s", key, FormatCPUList(bad[key])))
+	}
+	if list == nil {
 		return nil
 	}
-	return found(Spoils, "cpupower frequency-set -g performance", "governor %s (driver %s)", strings.Join(bad, ", "), driver)
+	return found(Spoils, "cpupower frequency-set -g performance", "governor %s", strings.Join(list, ", "))
 }
 
 func turbo(v view) *Spoiler {
@@ -179,6 +184,15 @@ func (v view) isolated(cpu int) bool {
 	return slices.Contains(list, cpu)
 }
 
+// mitigationParams are boot parameters that, with one of the values, switch
+// off what kernels do by default.
+var mitigationParams = map[string][]string{
+	"mitigations": {"off"}, "nopti": {""}, "pti": {"off"}, "nospectre_v1": {""}, "nospectre_v2": {""},
+	"spectre_v2": {"off"}, "spec_store_bypass_disable": {"off"}, "l1tf": {"off"}, "mds": {"off"}, "tsx_async_abort": {"off"},
+	"mmio_stale_data": {"off"}, "retbleed": {"off"}, "srbds": {"off"}, "spec_rstack_overflow": {"off"}, "gather_data_sampling": {"off"},
+	"spectre_bhi": {"off"}, "vmscape": {"off"}, "kvm-intel.vmentry_l1d_flush": {"never"}, "kvm.nx_huge_pages": {"off", "never", "0"},
+}
+
 func mitigations(v view) *Spoiler {
 	var open []string
 	for _, name := range slices.Sorted(maps.Keys(v.CPU.Mitigations)) {
@@ -186,13 +200,21 @@ func mitigations(v view) *Spoiler {
 			open = append(open, name)
 		}
 	}
-	if s, _ := v.Kernel.param("mitigations"); s == "off" {
-		return found(Disturbs, "boot without mitigations=off, as nearly all hosts do; or say so with the numbers",
-			"mitigations are off; vulnerable to %d: %s", len(open), strings.Join(open, ", "))
+	var off []string
+	for f := range strings.FieldsSeq(v.Kernel.Cmdline) {
+		key, value, _ := strings.Cut(f, "=")
+		// "auto,no_guest_host" and the like leave out whole classes of attack.
+		if slices.Contains(mitigationParams[key], value) || key == "mitigations" && strings.Contains(value, "no_") {
+			off = append(off, f)
+		}
 	}
-	if len(open) == 0 {
-		return nil
+	switch {
+	case off != nil:
+		return found(Disturbs, "boot without, as nearly all hosts do; or say so with the numbers",
+			"booted with %s; vulnerable to %d: %s", strings.Join(off, " "), len(open), strings.Join(open, ", "))
+	case open != nil:
+		return found(Note, "update microcode and kernel if others are to compare; see that guests show the same",
+			"vulnerable to %d of %d: %s", len(open), len(v.CPU.Mitigations), strings.Join(open, ", "))
 	}
-	return found(Note, "update microcode and kernel if others are to compare; see that guests show the same",
-		"vulnerable to %d of %d: %s", len(open), len(v.CPU.Mitigations), strings.Join(open, ", "))
+	return nil
 }

@@ -158,16 +158,16 @@ func nmiWatchdog(v view) *Spoiler {
 
 func debugKernel(v view) *Spoiler {
 	var on []string
-	for _, name := range []string{"CONFIG_KASAN", "CONFIG_KCSAN", "CONFIG_PROVE_LOCKING", "CONFIG_DEBUG_PAGEALLOC", "CONFIG_KMEMLEAK"} {
-		if v.Kernel.Config[name] == "y" {
-			on = append(on, name)
-		}
-	}
-	// The last two cost only when they are switched on, so they count less.
 	level := Note
-	for _, name := range on[:min(len(on), 3)] {
-		if name != "CONFIG_DEBUG_PAGEALLOC" && name != "CONFIG_KMEMLEAK" {
-			level = Spoils
+	for _, option := range []struct {
+		name   string
+		always bool // it costs even when nothing switches it on
+	}{{"CONFIG_KASAN", true}, {"CONFIG_KCSAN", true}, {"CONFIG_PROVE_LOCKING", true}, {"CONFIG_DEBUG_PAGEALLOC", false}, {"CONFIG_KMEMLEAK", false}} {
+		if v.Kernel.Config[option.name] == "y" {
+			on = append(on, option.name)
+			if option.always {
+				level = Spoils
+			}
 		}
 	}
 	if on == nil {
@@ -277,11 +277,11 @@ func diskKind(v view) *Spoiler {
 		return nil
 	}
 	base, _, _ := strings.Cut(v.Storage.FSType, ".") // fuse.sshfs
-	is, far := farFS[base]
+	instead, far := farFS[base]
 	if !far {
 		return nil
 	}
-	return found(Disturbs, "put the data on a local ext4 or xfs", "the data lies on %s at %s: %s", v.Storage.FSType, v.Storage.Mount, is)
+	return found(Disturbs, "put the data on a local ext4 or xfs", "the data lies on %s at %s: %s", v.Storage.FSType, v.Storage.Mount, instead)
 }
 
 // unread lists what rules needed and could not have.

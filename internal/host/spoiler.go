@@ -100,17 +100,6 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", x, units[i])
 }
 
-// param returns the value of a kernel boot parameter.
-func (k Kernel) param(name string) (value string, set bool) {
-	for f := range strings.FieldsSeq(k.Cmdline) {
-		key, v, _ := strings.Cut(f, "=")
-		if key == name {
-			value, set = v, true
-		}
-	}
-	return value, set
-}
-
 // loadRules: who else uses the machine now.
 var loadRules = []rule{
 	{"other-load", "other programs take CPU, cache and memory bandwidth from the trials, and not equally from each", otherLoad},

@@ -128,7 +128,7 @@ var (
 // rounded, so it is only checked against bytes and seconds.
 func parseDD(text string) ([]ddReport, error) {
 	var all []ddReport
-	for _, m := range ddLine.FindAllStringSubmatch(text, -1) {
+	for _, m := range ddLine.FindAllStringSubmatch(grep(text, " copied, "), -1) {
 		f, err := numbers(m[1], m[2])
 		if err != nil {
 			return nil, err
@@ -151,7 +151,7 @@ func parseDD(text string) ([]ddReport, error) {
 		all = append(all, d)
 	}
 	if len(all) == 0 {
-		if line := ddForeign.FindString(text); line != "" {
+		if line := ddForeign.FindString(grep(text, "B/s")); line != "" {
 			return nil, foreignLocale(text, line)
 		}
 	}

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -183,7 +182,6 @@ func (s fioSide) did(size int64) error {
 }
 
 var (
-	fioJSONStart  = regexp.MustCompile(`(?m)^\{`)
 	fioTerseStart = regexp.MustCompile(`(?m)^[345];fio-.*$`)
 	fioError      = regexp.MustCompile(`(?m)^fio: .*(?:err=|error|No space left|unrecognized|failed).*$`)
 )
@@ -192,19 +190,19 @@ var (
 // lines (versions 3 to 5). Warnings may stand before and after.
 func parseFio(output []byte) (fioRun, error) {
 	text := string(output)
-	if line := fioError.FindString(text); line != "" {
+	if line := fioError.FindString(grep(text, "fio: ")); line != "" {
 		return fioRun{}, fault.Guestf("fio failed: %s", quote(line))
 	}
-	if at := fioJSONStart.FindIndex(output); at != nil {
-		return parseFioJSON(output[at[0]:])
+	if at := strings.Index("\n"+text, "\n{"); at >= 0 {
+		return parseFioJSON(text[at:])
 	}
-	if line := fioTerseStart.FindAllString(text, -1); line != nil {
+	if line := fioTerseStart.FindAllString(grep(text, ";fio-"), -1); line != nil {
 		if len(line) > 1 {
 			return fioRun{}, fault.Guestf("the output is of %d jobs; run fio with --group_reporting", len(line))
 		}
 		return parseFioTerse(line[0])
 	}
-	if fioTextGroup.MatchString(text) {
+	if fioTextGroup.MatchString(grep(text, "groupid=")) {
 		return parseFioText(text)
 	}
 	if err := refused("fio", text); err != nil {
@@ -214,7 +212,7 @@ func parseFio(output []byte) (fioRun, error) {
 		"run fio with --output-format=json")
 }
 
-func parseFioJSON(b []byte) (fioRun, error) {
+func parseFioJSON(text string) (fioRun, error) {
 	type latency struct {
 		Mean float64 `json:"mean"`
 	}
@@ -238,7 +236,7 @@ func parseFioJSON(b []byte) (fioRun, error) {
 			Write   side           `json:"write"`
 		} `json:"jobs"`
 	}
-	if err := json.NewDecoder(bytes.NewReader(b)).Decode(&doc); err != nil {
+	if err := json.NewDecoder(strings.NewReader(text)).Decode(&doc); err != nil {
 		return fioRun{}, fault.Guestf("fio's JSON is damaged or cut off: %w", err)
 	}
 	if len(doc.Jobs) != 1 {
@@ -303,7 +301,7 @@ var (
 // parseFioText reads the text. Its rates are rounded, so they are taken from
 // bytes, operations and run time, and the printed ones are only checked.
 func parseFioText(text string) (fioRun, error) {
-	group := fioTextGroup.FindAllStringSubmatch(text, -1)
+	group := fioTextGroup.FindAllStringSubmatch(grep(text, "groupid="), -1)
 	if len(group) != 1 {
 		return fioRun{}, fault.Guestf("the output is of %d jobs instead of one or one group", len(group))
 	}

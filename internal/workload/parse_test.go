@@ -2,6 +2,7 @@ package workload
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -205,6 +206,32 @@ func TestWallTimes(t *testing.T) {
 	}
 }
 
+func TestFioDepth(t *testing.T) {
+	for _, tc := range []struct {
+		engine, iodepth, jobs string
+		want                  float64
+	}{
+		{"sync", "32", "1", 1}, {"psync", "1", "8", 8}, {"libaio", "32", "4", 128},
+		{"libaio", "x", "4", 0}, {"sync", "1", "", 0},
+	} {
+		if got := fioDepth(tc.engine, tc.iodepth, tc.jobs); got != tc.want {
+			t.Errorf("%+v: %v", tc, got)
+		}
+	}
+}
+
+// A guest may write a lot of anything; an error must not repeat it all.
+func TestErrorsAreShort(t *testing.T) {
+	for _, w := range All() {
+		for _, line := range []string{"real 1.0\n", "x\n", "x", "stress-ng: metrc: [1] exec 5 0.5 0.1 0.1 10.0 10.0\n", "error: x ", "1 byte copied, 1 s\n"} {
+			_, err := w.Parse([]byte(strings.Repeat(line, 20000)))
+			if err == nil || len(err.Error()) > 2000 {
+				t.Errorf("%s, %q: an error of %d characters", w.Name, line, len(fmt.Sprint(err)))
+			}
+		}
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	file := func(name string) string { return string(fixture(t, name)) }
 	fio := file("fio/randread-2M-json.txt")
@@ -275,8 +302,8 @@ func TestParseRefuses(t *testing.T) {
 
 		{"exec as root", "stress-ng-exec", file("stress-ng/error-exec-as-root.txt"), []string{"must not run as root"}},
 		{"temp path", "stress-ng-exec", file("stress-ng/error-temp-path.txt"), []string{"must be readable and writeable"}},
-		{"another stressor", "stress-ng-exec", file("stress-ng/pipe-text.txt"), []string{"stressors pipe, not of exec"}},
-		{"another stressor, YAML", "stress-ng-exec", file("stress-ng/cpu-yaml.txt"), []string{"stressors cpu, not of exec"}},
+		{"another stressor", "stress-ng-exec", file("stress-ng/pipe-text.txt"), []string{`stressors "pipe", not of exec`}},
+		{"another stressor, YAML", "stress-ng-exec", file("stress-ng/cpu-yaml.txt"), []string{`stressors "cpu", not of exec`}},
 		{"unsuccessful", "stress-ng-exec", replace(exec, "successful run", "unsuccessful run"), []string{"unsuccessful run"}},
 		{"cut before the end", "stress-ng-exec", exec[:strings.Index(exec, "successful run")], []string{"does not say that its run was successful"}},
 		{"rate off", "stress-ng-exec", replace(exec, "213.26", "313.26"), []string{"rate × time"}},

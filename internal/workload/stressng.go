@@ -98,7 +98,7 @@ var (
 // parseStressNG reads the metrics that stress-ng prints or writes as YAML. The
 // text must say that the run succeeded; YAML has no place for that.
 func parseStressNG(text string) ([]stressRow, error) {
-	if line := stressBad.FindString(text); line != "" {
+	if line := stressBad.FindString(grep(text, "stress-ng: ", "aborting:")); line != "" {
 		return nil, fault.Guestf("stress-ng failed: %s", quote(line))
 	}
 	var rows []stressRow
@@ -118,16 +118,16 @@ func parseStressNG(text string) ([]stressRow, error) {
 		rows = append(rows, row)
 		return nil
 	}
-	for _, m := range stressLine.FindAllStringSubmatch(text, -1) {
+	for _, m := range stressLine.FindAllStringSubmatch(grep(text, "stress-ng: "), -1) {
 		if err := add(m[1], m[0], m[2], m[3], m[4]); err != nil {
 			return nil, err
 		}
 	}
-	if len(rows) > 0 && !stressDone.MatchString(text) {
+	if len(rows) > 0 && !stressDone.MatchString(grep(text, "successful")) {
 		return nil, fault.Guestf("stress-ng does not say that its run was successful")
 	}
 	if len(rows) == 0 {
-		for _, m := range stressYAML.FindAllStringSubmatch(text+"\n", -1) {
+		for _, m := range stressYAML.FindAllStringSubmatch(grep(text, ":")+"\n", -1) {
 			key := map[string]string{}
 			for _, kv := range stressKey.FindAllStringSubmatch(m[2], -1) {
 				key[kv[1]] = kv[2]
@@ -157,7 +157,7 @@ func execRow(text string) (stressRow, error) {
 		for _, r := range rows {
 			names = append(names, r.stressor)
 		}
-		return stressRow{}, fault.Guestf("the output is of the stressors %s, not of exec alone: %s", strings.Join(names, ", "), quote(rows[0].line))
+		return stressRow{}, fault.Guestf("the output is of the stressors %s, not of exec alone: %s", quote(strings.Join(names, ", ")), quote(rows[0].line))
 	}
 	return rows[0], nil
 }

@@ -75,6 +75,7 @@ func parseSysbenchCPU(text string) (sysbenchReport, error) {
 	if err := refused("sysbench", text); err != nil {
 		return s, err
 	}
+	text = grep(text, "events per second", "total time", "total number of events")
 	for _, want := range []struct {
 		what string
 		line *regexp.Regexp

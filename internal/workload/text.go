@@ -12,11 +12,27 @@ import (
 // quote makes s, a line of somebody's output, fit for an error message.
 func quote(s string) string {
 	const limit = 200
-	r := []rune(strings.ToValidUTF8(strings.TrimSpace(s), "?"))
+	s = strings.TrimSpace(s)
+	r := []rune(strings.ToValidUTF8(s[:min(len(s), 4*limit+4)], "?"))
 	if len(r) > limit {
 		r = append(r[:limit], '…')
 	}
 	return strconv.Quote(string(r))
+}
+
+// grep returns the lines that hold any of the words. A guest may write a lot,
+// and regular expressions are slow.
+func grep(text string, words ...string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		for _, w := range words {
+			if strings.Contains(line, w) {
+				b.WriteString(line)
+				break
+			}
+		}
+	}
+	return b.String()
 }
 
 // number reads what a regular expression took for a plain decimal number.
@@ -54,18 +70,22 @@ func sane(m map[string]float64) (map[string]float64, error) {
 	return m, nil
 }
 
+// complaints are what tools and shells write, in lower case, when they fail.
+var complaints = []string{
+	"error:", "error ", "fatal", "failed", "failure", "cannot", "can't", "no space left", "no such file",
+	"not found", "not permitted", "permission denied", "\nkilled", "\nterminated", "use -help",
+	"must not run as root", "unrecognized", "unrecognised", "invalid ", "unknown option", "extra arguments",
+	"out of memory",
+}
+
 var (
-	complaint = regexp.MustCompile(`(?im)^.*(?:\berror\b|\bfatal\b|\bfail(?:ed|ure)?\b|\bcannot\b|can't|` +
-		`no space left|no such file|not found|not permitted|permission denied|^killed|^terminated|` +
-		`use -help|must not run as root|unrecogni[sz]ed|invalid |unknown option|extra arguments|out of memory).*$`)
 	timeFailed = regexp.MustCompile(`(?m)^(?:Command (?:exited with non-zero status|terminated by signal|stopped by signal).*` +
 		`|\s*Exit status: (?:[1-9]\d*))$`)
-	timeCommand = regexp.MustCompile(`(?m)^\s*Command being timed:.*$`)
 )
 
 // timedFailure returns an error if GNU time says that what it timed failed.
 func timedFailure(text string) error {
-	if line := timeFailed.FindString(text); line != "" {
+	if line := timeFailed.FindString(grep(text, "Command ", "Exit status")); line != "" {
 		return fault.Guestf("the command failed: %s", quote(line))
 	}
 	return nil
@@ -77,8 +97,16 @@ func refused(tool, text string) error {
 	if err := timedFailure(text); err != nil {
 		return err
 	}
-	if line := complaint.FindString(timeCommand.ReplaceAllString(text, "")); line != "" {
-		return fault.Guestf("%s failed: %s", tool, quote(line))
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "Command being timed:") {
+			continue
+		}
+		lower := "\n" + strings.ToLower(line)
+		for _, c := range complaints {
+			if strings.Contains(lower, c) {
+				return fault.Guestf("%s failed: %s", tool, quote(line))
+			}
+		}
 	}
 	return nil
 }
@@ -97,11 +125,12 @@ var (
 // wallTimes returns the times that the text holds of time(1) or of a shell's
 // time, in seconds, in their order.
 func wallTimes(text string) ([]float64, error) {
-	if line := commaTime.FindString(text); line != "" {
+	lines := grep(text, "real", "elapsed", "Elapsed")
+	if line := commaTime.FindString(lines); line != "" {
 		return nil, foreignLocale(text, line)
 	}
 	var all []float64
-	for _, m := range wallTime.FindAllStringSubmatch(text, -1) {
+	for _, m := range wallTime.FindAllStringSubmatch(lines, -1) {
 		var s float64
 		var err error
 		switch {
@@ -140,7 +169,7 @@ func oneWallTime(m map[string]float64, name, text string) error {
 	case err != nil:
 		return err
 	case len(all) > 1:
-		return fault.Guestf("the output holds the times of %d runs (%v s); give each run a file of its own", len(all), all)
+		return fault.Guestf("the output holds the times of %d runs (the first took %v s); give each run a file of its own", len(all), all[0])
 	case len(all) == 1:
 		m[name] = all[0]
 	}

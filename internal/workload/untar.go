@@ -84,7 +84,7 @@ func untarKernel(source string) *Workload {
 		Steps:       steps,
 		Parse: func(output []byte) (map[string]float64, error) {
 			text := string(output)
-			if line := tarSays.FindString(text); line != "" {
+			if line := tarSays.FindString(grep(text, ": ")); line != "" {
 				return nil, fault.Guestf("tar failed: %s", quote(line))
 			}
 			// Not refused: the names that tar -v lists may say anything.
@@ -122,7 +122,7 @@ var (
 
 // unpacked checks what the verify step found against the MANIFEST.
 func unpacked(size int64, verify StepResult) error {
-	copies := untarFound.FindAllStringSubmatch(string(verify.Stdout), -1)
+	copies := untarFound.FindAllStringSubmatch(grep(string(verify.Stdout), "copy "), -1)
 	if want := (size + kernelPieces - 1) / kernelPieces; int64(len(copies)) != want {
 		return fault.Guestf("step verify: counts of %d copies of the tree instead of %d%s", len(copies), want, said(verify))
 	}

@@ -238,7 +238,13 @@ func TestSeedAtRandom(t *testing.T) {
 	}
 }
 
+// TestHugeFile: what no campaign looks like is refused in seconds, though some
+// of the YAML parser is quadratic. The bound leaves room for the race detector
+// on a busy machine.
 func TestHugeFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads megabytes")
+	}
 	for name, text := range map[string]string{
 		"over the limit": strings.Repeat("# filler\n", maxFile/8),
 		"many keys":      strings.Repeat("key: 1\n", maxFile/8),
@@ -253,7 +259,7 @@ func TestHugeFile(t *testing.T) {
 			if fault.KindOf(err) != fault.Campaign {
 				t.Errorf("%v", err)
 			}
-			if d := time.Since(start); d > 20*time.Second {
+			if d := time.Since(start); d > time.Minute {
 				t.Errorf("took %v", d)
 			}
 			if len(err.Error()) > 100_000 {

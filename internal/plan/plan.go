@@ -1,0 +1,166 @@
+// Package plan says in which order a campaign's trials run and when it has had
+// enough of them. It is pure: a seed in, a schedule out. What happened so far
+// comes in as arguments, and nothing is read or written, so that a run that
+// crashed goes on with the very schedule that it had.
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tare-bench/tare/internal/campaign"
+)
+
+// Arm is one guest of the plan: an arm of the campaign, or the A/A control.
+type Arm struct {
+	Name   string
+	System string
+	Flavor campaign.Flavor
+	// Baseline says that the other arms are compared with this one.
+	Baseline bool
+	// Control says that this is the A/A control: a second, separate guest
+	// that is just like the baseline's. Its difference from the baseline is noise.
+	Control bool
+}
+
+// Plan is the schedule of one campaign.
+type Plan struct {
+	Campaign  string // name
+	Seed      uint64
+	Arms      []Arm    // in the order of the campaign, the A/A control last
+	Workloads []string // in the order of the campaign
+	Skipped   []campaign.Arm
+	TrialTime time.Duration
+	// RecreateEvery is how many blocks the guests live; 0: the whole run.
+	RecreateEvery int
+	Rule          Rule
+}
+
+// New plans a campaign.
+func New(c *campaign.Campaign) *Plan {
+	p := &Plan{
+		Campaign:      c.Name,
+		Seed:          c.Seed,
+		Arms:          Arms(c),
+		Skipped:       c.Skipped(),
+		TrialTime:     c.TrialTime,
+		RecreateEvery: c.RecreateEvery,
+		Rule:          RuleOf(c),
+	}
+	for _, w := range c.Workloads {
+		p.Workloads = append(p.Workloads, w.Name)
+	}
+	return p
+}
+
+// Arms expands the campaign to the guests that it needs: its arms that are not
+// left out, and last the A/A control, which is named after the baseline.
+func Arms(c *campaign.Campaign) []Arm {
+	var arms []Arm
+	var control Arm
+	for _, a := range c.Active() {
+		flavor, _ := c.Flavor(a.Flavor)
+		arm := Arm{Name: a.Name, System: a.System, Flavor: flavor, Baseline: a.Name == c.Baseline}
+		arms = append(arms, arm)
+		if arm.Baseline {
+			control = Arm{Name: controlName(c), System: a.System, Flavor: flavor, Control: true}
+		}
+	}
+	if control.Name == "" {
+		return arms // no baseline: not a campaign that Parse made
+	}
+	return append(arms, control)
+}
+
+// controlName is <baseline>-control, or that with a number where an arm of the
+// campaign has the name already. Left-out arms keep their names, so that the
+// control's does not depend on what is usable.
+func controlName(c *campaign.Campaign) string {
+	name := c.Baseline + "-control"
+	for i := 2; ; i++ {
+		if _, taken := c.Arm(name); !taken {
+			return name
+		}
+		name = fmt.Sprintf("%s-control-%d", c.Baseline, i)
+	}
+}
+
+// ID identifies a trial within a run.
+type ID struct {
+	Block    int // from 0
+	Workload string
+	Arm      string // name
+}
+
+// Trial is one execution of a workload in an arm's guest.
+type Trial struct {
+	ID
+	Position int // in its block, from 0
+}
+
+// Trials is the number of trials in a block.
+func (p *Plan) Trials() int { return len(p.Arms) * len(p.Workloads) }
+
+// Block returns the trials of block b (from 0) in their order: the workloads
+// in random order, and for each of them every arm once, in random order. The
+// arms of one workload stand next to each other in time, so that the pairs
+// that analysis forms within a block see the same drift of the machine.
+//
+// The order follows from the seed, b and the names of the arms and workloads
+// alone: not from the blocks before, nor from the order of the file. It is
+// part of tare's format, as runs are resumed by later versions, and a golden
+// test holds it.
+func (p *Plan) Block(b int) []Trial {
+	d := newDraw(p.Seed, b)
+	workloads := slices.Sorted(slices.Values(p.Workloads))
+	arms := make([]string, len(p.Arms))
+	for i, a := range p.Arms {
+		arms[i] = a.Name
+	}
+	slices.Sort(arms)
+
+	trials := make([]Trial, 0, p.Trials())
+	shuffle(d, workloads)
+	for _, w := range workloads {
+		order := slices.Clone(arms)
+		shuffle(d, order)
+		for _, a := range order {
+			trials = append(trials, Trial{ID{b, w, a}, len(trials)})
+		}
+	}
+	return trials
+}
+
+// Remaining returns, in their order, the trials of block b that are not done.
+func (p *Plan) Remaining(b int, done func(ID) bool) []Trial {
+	return slices.DeleteFunc(p.Block(b), func(t Trial) bool { return done(t.ID) })
+}
+
+// Resume returns the first of the blocks 0 to n-1 that has trials left, and
+// those trials. It returns n and no trials when all are done.
+func (p *Plan) Resume(n int, done func(ID) bool) (int, []Trial) {
+	for b := range n {
+		if left := p.Remaining(b, done); len(left) > 0 {
+			return b, left
+		}
+	}
+	return n, nil
+}
+
+// Epoch is the incarnation of the guests, from 0, that runs block b: all
+// guests are created anew where it changes.
+func (p *Plan) Epoch(b int) int {
+	if p.RecreateEvery <= 0 {
+		return 0
+	}
+	return b / p.RecreateEvery
+}
+
+// Epochs is how many times n blocks create the guests.
+func (p *Plan) Epochs(n int) int {
+	if n <= 0 {
+		return 0
+	}
+	return p.Epoch(n-1) + 1
+}

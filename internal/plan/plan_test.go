@@ -1,0 +1,251 @@
+package plan
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/campaign"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// example is a plan of these arms and workloads.
+func example(t testing.TB, seed uint64, arms, workloads, more string) *Plan {
+	t.Helper()
+	text := fmt.Sprintf("name: example\nseed: %d\narms: [%s]\nworkloads: [%s]\n%s\n", seed, arms, workloads, more)
+	c, err := campaign.Parse("example.yaml", []byte(text), campaign.Known{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(c)
+}
+
+func TestArms(t *testing.T) {
+	describe := func(arms []Arm) string {
+		var words []string
+		for _, a := range arms {
+			w := a.Name + "/" + a.System + "/" + a.Flavor.Name
+			if a.Baseline {
+				w += "/baseline"
+			}
+			if a.Control {
+				w += "/control"
+			}
+			words = append(words, w)
+		}
+		return strings.Join(words, " ")
+	}
+	for _, test := range []struct{ arms, more, want string }{
+		{"native, lxc", "", "native/native/default/baseline lxc/lxc/default native-control/native/default/control"},
+		{"lxc, kvm", "baseline: kvm", "lxc/lxc/default kvm/kvm/default/baseline kvm-control/kvm/default/control"},
+		{"native, {name: native-control, system: lxc}", "",
+			"native/native/default/baseline native-control/lxc/default native-control-2/native/default/control"},
+		{"native, {name: native-control, system: lxc, skip: broken}", "",
+			"native/native/default/baseline native-control-2/native/default/control"},
+		{"{system: lxc, flavor: b}, {system: native, flavor: a}", "flavors: {a: {}, b: {}}",
+			"lxc/lxc/b native/native/a/baseline native-control/native/a/control"},
+	} {
+		if got := describe(example(t, 1, test.arms, "x", test.more).Arms); got != test.want {
+			t.Errorf("%s: got  %s\nwant %s", test.arms, got, test.want)
+		}
+	}
+	if got := Arms(&campaign.Campaign{}); got != nil {
+		t.Errorf("arms of nothing: %v", got)
+	}
+}
+
+func TestEveryArmOncePerWorkload(t *testing.T) {
+	p := example(t, 3, "native, lxc, runc, qemu-tcg", "a, b, c", "")
+	for b := range 200 {
+		trials := p.Block(b)
+		if len(trials) != p.Trials() || len(trials) != 15 {
+			t.Fatalf("%d trials", len(trials))
+		}
+		seen := map[ID]bool{}
+		for i, trial := range trials {
+			if trial.Position != i || trial.ID.Block != b || seen[trial.ID] {
+				t.Fatalf("block %d has %+v at %d", b, trial, i)
+			}
+			seen[trial.ID] = true
+			if group := trials[i/5*5]; group.Workload != trial.Workload {
+				t.Fatalf("block %d: the arms of %s are not together", b, trial.Workload)
+			}
+		}
+		for _, w := range p.Workloads {
+			for _, a := range p.Arms {
+				if !seen[ID{b, w, a.Name}] {
+					t.Fatalf("block %d lacks %s on %s", b, w, a.Name)
+				}
+			}
+		}
+	}
+}
+
+// TestOrderUniform: chi-square tests that every order is equally likely. The
+// seeds are fixed, so a failure is a defect and not chance. The critical
+// values are those of p = 0.001.
+func TestOrderUniform(t *testing.T) {
+	const blocks = 12000
+	chi2 := func(counts map[string]int, cells int) float64 {
+		expected := float64(blocks) / float64(cells)
+		sum := float64(cells-len(counts)) * expected // of the empty cells
+		for _, n := range counts {
+			sum += (float64(n) - expected) * (float64(n) - expected) / expected
+		}
+		return sum
+	}
+	for seed := range uint64(3) {
+		p := example(t, seed, "native, lxc, kvm", "a, b, c", "")
+		arms, workloads, pairs := map[string]int{}, map[string]int{}, map[string]int{}
+		for b := range blocks {
+			trials := p.Block(b)
+			order := func(from, step, n int, word func(Trial) string) string {
+				var words []string
+				for i := range n {
+					words = append(words, word(trials[from+i*step]))
+				}
+				return strings.Join(words, " ")
+			}
+			arm := func(t Trial) string { return t.Arm }
+			first := order(0, 1, 4, arm)
+			arms[first]++
+			workloads[order(0, 4, 3, func(t Trial) string { return t.Workload })]++
+			// The order of the first arm of one workload and of the next.
+			pairs[order(0, 4, 2, arm)]++
+		}
+		for _, c := range []struct {
+			name     string
+			counts   map[string]int
+			cells    int
+			critical float64
+		}{
+			{"orders of 4 arms", arms, 24, 49.73},
+			{"orders of 3 workloads", workloads, 6, 20.52},
+			{"first arms of two workloads", pairs, 16, 37.70},
+		} {
+			if x := chi2(c.counts, c.cells); x > c.critical {
+				t.Errorf("seed %d, %s: chi-square %.1f is over %.1f: %v", seed, c.name, x, c.critical, c.counts)
+			}
+		}
+	}
+}
+
+func TestSeedsDiffer(t *testing.T) {
+	schedules := map[string]uint64{}
+	for seed := range uint64(200) {
+		p := example(t, seed, "native, lxc, runc, kvm, xen-pv", "a, b, c, d, e, f", "")
+		text := fmt.Sprint(p.Block(0))
+		if other, ok := schedules[text]; ok {
+			t.Errorf("seeds %d and %d give the same block", seed, other)
+		}
+		schedules[text] = seed
+	}
+}
+
+// TestOrderIsOfNamesAlone: neither the order of the file nor other blocks matter.
+func TestOrderIsOfNamesAlone(t *testing.T) {
+	p := example(t, 5, "native, lxc, kvm", "a, b, c", "")
+	q := example(t, 5, "kvm, native, lxc", "c, a, b", "blocks: 77")
+	for _, b := range []int{9, 0, 4, 99999} {
+		if !slices.Equal(p.Block(b), q.Block(b)) {
+			t.Errorf("block %d differs", b)
+		}
+	}
+}
+
+// TestOrderIsStable holds the order between versions: runs are resumed by it.
+// So -update leaves this golden file alone; a new order needs a new name in newDraw and
+// a record of that name in each run.
+func TestOrderIsStable(t *testing.T) {
+	p := example(t, 1, "native, lxc, kvm", "openssl-enc, dd-write, sysbench-cpu", "")
+	var b strings.Builder
+	for _, block := range []int{0, 1, 2, 1000} {
+		for _, trial := range p.Block(block) {
+			fmt.Fprintln(&b, trial.ID.Block, trial.Position, trial.Workload, trial.Arm)
+		}
+	}
+	const path = "testdata/order-seed-1.txt"
+	want, err := os.ReadFile(path) // not written by -update
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != string(want) {
+		t.Errorf("the order has changed:\n%s", b.String())
+	}
+}
+
+// TestResume: whatever is done, what remains is the rest, in the same order.
+func TestResume(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	p := example(t, 11, "native, lxc, runc", "a, b, c", "")
+	for range 500 {
+		done := map[ID]bool{}
+		share := r.Float64()
+		const blocks = 4
+		for b := range blocks {
+			for _, trial := range p.Block(b) {
+				if r.Float64() < share {
+					done[trial.ID] = true
+				}
+			}
+		}
+		isDone := func(id ID) bool { return done[id] }
+		first := blocks
+		for b := range blocks {
+			var want []Trial
+			for _, trial := range p.Block(b) {
+				if !done[trial.ID] {
+					want = append(want, trial)
+				}
+			}
+			got := p.Remaining(b, isDone)
+			if !slices.Equal(got, want) {
+				t.Fatalf("block %d: remaining %v, want %v", b, got, want)
+			}
+			if len(want) > 0 && first == blocks {
+				first = b
+			}
+		}
+		b, left := p.Resume(blocks, isDone)
+		if b != first || !slices.Equal(left, p.Remaining(b, isDone)) && b < blocks {
+			t.Fatalf("resumes at %d with %v, want %d", b, left, first)
+		}
+	}
+	// A run that crashes after every single trial still does each one once.
+	var order []Trial
+	done := map[ID]bool{}
+	for {
+		_, left := p.Resume(3, func(id ID) bool { return done[id] })
+		if len(left) == 0 {
+			break
+		}
+		order = append(order, left[0])
+		done[left[0].ID] = true
+	}
+	if want := slices.Concat(p.Block(0), p.Block(1), p.Block(2)); !slices.Equal(order, want) {
+		t.Errorf("crashing changed the order")
+	}
+}
+
+func TestEpoch(t *testing.T) {
+	p := &Plan{RecreateEvery: 5}
+	for b, want := range map[int]int{0: 0, 4: 0, 5: 1, 9: 1, 10: 2} {
+		if got := p.Epoch(b); got != want {
+			t.Errorf("block %d is in epoch %d, want %d", b, got, want)
+		}
+	}
+	for n, want := range map[int]int{0: 0, 1: 1, 5: 1, 6: 2, 10: 2, 11: 3} {
+		if got := p.Epochs(n); got != want {
+			t.Errorf("%d blocks have %d epochs, want %d", n, got, want)
+		}
+	}
+	p.RecreateEvery = 0
+	if p.Epoch(1000) != 0 || p.Epochs(1000) != 1 {
+		t.Error("guests that are never created anew have more than one epoch")
+	}
+}

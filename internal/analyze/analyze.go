@@ -3,6 +3,13 @@
 // order in which observations come. The method (estimates, stopping, claims)
 // is package stats'; this package decides what is compared with what, which
 // values are independent, and what may be claimed.
+//
+// Measured by the simulations in sim_test.go, where all arms are the same
+// thing (CV 5 %, 15 blocks, 8 comparisons and 2 controls a run): a false claim
+// in 0 of 1,000 runs, any Holm-adjusted p below 5 % in 4.3 % of the runs, and
+// "the control differs" in 5.6 %. That no claim comes through is the work of
+// the noise floor, which is the spread of single A/A pairs: a real effect must
+// exceed it too, however many blocks there are (see stats.NoiseFloor).
 package analyze
 
 import (
@@ -128,8 +135,8 @@ func (a *analysis) estimate(c *comparison) error {
 		return nil
 	case c.N == 1:
 		iv := stats.Interval{Estimate: c.pairs[0].d}.Exp()
-		c.Ratio, c.HodgesLehmann = iv.Estimate, iv.Estimate
-		c.OverheadPercent = 100 * (c.Ratio - 1)
+		c.Ratio, c.HodgesLehmann, c.Incarnations = iv.Estimate, iv.Estimate, 1
+		c.OverheadPercent = percent(c.pairs[0].d)
 		return nil
 	}
 	n0 := 0
@@ -141,10 +148,10 @@ func (a *analysis) estimate(c *comparison) error {
 		return errorf("%s %s of %s: %w", c.Workload, c.Metric, c.Arm, err)
 	}
 	c.est = est
-	c.Incarnations = est.incarnations
+	c.Incarnations, c.OverIncarnations = est.incarnations, est.overMeans
 	iv, hl := est.Exp(), est.hl.Exp()
 	c.Ratio, c.CILow, c.CIHigh, c.P = iv.Estimate, iv.Low, iv.High, iv.P
-	c.OverheadPercent = 100 * (c.Ratio - 1)
+	c.OverheadPercent = percent(est.Estimate)
 	c.HodgesLehmann, c.HodgesLehmannLow, c.HodgesLehmannHigh = hl.Estimate, hl.Low, hl.High
 	return nil
 }

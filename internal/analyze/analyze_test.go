@@ -111,9 +111,7 @@ func TestFewPairs(t *testing.T) {
 func TestSeveralValuesInABlock(t *testing.T) {
 	f := newFake(5, 0.01, 20)
 	want := analyze(t, f).find("time", "kvm")
-	for _, o := range f.obs {
-		f.obs = append(f.obs, o)
-	}
+	f.obs = append(f.obs, f.obs...)
 	got := analyze(t, f).find("time", "kvm")
 	if got.N != 20 || math.Abs(got.CILow-want.CILow) > 1e-12 || math.Abs(got.CIHigh-want.CIHigh) > 1e-12 {
 		t.Errorf("repeated values changed %+v to %+v", want, got)
@@ -213,6 +211,46 @@ func TestNextBlocksAndLive(t *testing.T) {
 	for _, l := range live {
 		if (l.N >= 10) != (l.High > 0) || l.Ratio <= 0 || (l.High > 0 && (l.Low > l.Ratio || l.High < l.Ratio)) {
 			t.Errorf("live %+v", l)
+		}
+	}
+}
+
+// Whatever is observed, the result has a JSON form: no NaN, no infinity.
+func TestAnyValuesGiveJSON(t *testing.T) {
+	extremes := []float64{0, -1, math.SmallestNonzeroFloat64, math.MaxFloat64, -math.MaxFloat64, 1e-200, 1e200, 1, 2}
+	r := rand.New(rand.NewPCG(13, 1))
+	for range 200 {
+		f := newFake(r.Uint64(), 0.05, 1+r.IntN(20))
+		f.Precision = float64(r.IntN(2)) * 0.02
+		only := r.IntN(2) * 2 // half of the inputs have positive values only
+		for i := range f.obs {
+			o := &f.obs[i]
+			o.Epoch = o.Block / int32(1+r.IntN(5))
+			if r.IntN(4) == 0 {
+				o.Value = extremes[only+r.IntN(len(extremes)-only)]
+				if only > 0 {
+					o.Value = max(o.Value, math.SmallestNonzeroFloat64)
+				}
+			}
+		}
+		f.drop(func(Observation) bool { return r.IntN(6) == 0 })
+		for _, name := range []string{ProbeClockDiff, ProbeWorkloadBytes, ProbeDeviceBytes, ProbeThrottled, ProbeGuestCPU, ProbeGuestCgroupCPU, ProbeCapPeriods} {
+			f.probes(name, kvm, func(int) float64 { return extremes[r.IntN(len(extremes))] })
+		}
+		for _, c := range analyze(t, f).Comparisons {
+			if c.CIHigh > 0 && (c.CILow > c.Ratio || c.CIHigh < c.Ratio) || c.P < 0 || c.P > c.PHolm {
+				t.Fatalf("%+v", c)
+			}
+		}
+		if _, err := NextBlocks(f.input(), 0.02); err != nil {
+			t.Fatal(err)
+		}
+		live, err := Live(f.input())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := json.Marshal(live); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

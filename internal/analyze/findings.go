@@ -151,7 +151,7 @@ func findControlDiffers(a *analysis) (out []Finding) {
 		if c.Control && c.N > 1 && c.PHolm < a.in.Alpha {
 			out = append(out, Finding{Workload: c.Workload, Metric: c.Metric,
 				Text: fmt.Sprintf("the control differs: %s and %s are the same thing and came out different by %s, "+
-					"adjusted p = %.2g; this host was not steady", c.Arm, c.Baseline, a.interval(c), c.PHolm)})
+					"adjusted p = %.2g; this host was not steady, or two of a kind are not alike", c.Arm, c.Baseline, a.interval(c), c.PHolm)})
 		}
 	}
 	return out
@@ -231,22 +231,21 @@ func findNoVariation(a *analysis) (out []Finding) {
 	return out
 }
 
+// findIncarnations tells of incarnations that plainly differ where the interval
+// takes care of it, and already of likely ones (5 %) where it does not.
 func findIncarnations(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
-		if c.Control || c.est.groups < 2 || c.est.differP >= differAlpha {
-			continue
+		switch {
+		case c.Control:
+		case c.est.overMeans && c.est.differP < 0.001:
+			f := c.about("guests differ between incarnations (%d of them, F test p = %.2g); the interval is over their means and takes it into account",
+				c.est.incarnations, c.est.differP)
+			f.Severity = Info
+			out = append(out, f)
+		case !c.est.overMeans && c.N > 1 && c.est.differP < 0.05:
+			out = append(out, c.about("guests differ between incarnations (%d of them, F test p = %.2g): the interval is of these guests and too narrow for others; "+
+				"re-create the guests %d times at least", c.est.incarnations, c.est.differP, minIncarnations))
 		}
-		if c.est.groups >= manyIncarnations && c.est.differP >= 0.01 {
-			continue // the interval is over them anyway; say it when it is plain
-		}
-		f := c.about("guests differ between incarnations (%d of them, F test p = %.2g): the interval is over their means",
-			c.est.groups, c.est.differP)
-		f.Severity = Info
-		if c.est.groups < manyIncarnations {
-			f.Severity = Warning
-			f.Text += fmt.Sprintf("; re-create the guests more often, %d times at least, to narrow it", manyIncarnations)
-		}
-		out = append(out, f)
 	}
 	return out
 }

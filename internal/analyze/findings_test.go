@@ -70,9 +70,9 @@ func TestFindings(t *testing.T) {
 				f.each(0, arm, func(o *Observation) { o.Value = 2 })
 			}
 		}, "no-variation", Warning, "all 30 pairs gave the same ratio, +0 %"},
-		{"three different guests", func(f *fake) {
-			f.each(0, kvm, func(o *Observation) { o.Epoch = o.Block / 10; o.Value *= 1 + 0.02*float64(o.Epoch) })
-		}, "incarnations-differ", Warning, "re-create the guests more often"},
+		{"two different guests", func(f *fake) {
+			f.each(0, kvm, func(o *Observation) { o.Epoch = o.Block / 15; o.Value *= 1 + 0.02*float64(o.Epoch) })
+		}, "incarnations-differ", Warning, "too narrow for others; re-create the guests 3 times at least"},
 		{"six different guests", func(f *fake) {
 			f.each(0, kvm, func(o *Observation) { o.Epoch = o.Block / 5; o.Value *= 1 + 0.02*float64(o.Epoch%3) })
 		}, "incarnations-differ", Info, "the interval is over their means"},

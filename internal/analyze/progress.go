@@ -14,6 +14,9 @@ import (
 // it is the answer. Blocks after the first stage do not change it, so it can be
 // asked again after a resume.
 //
+// Where guests are re-created and the first stage holds less than 5
+// incarnations, N counts on blocks alone; if incarnations differ, the interval
+// comes out wider than asked for (it still covers: TestSimStopping).
 // The caller may stop earlier (a time limit): coverage holds, and the
 // interval is only wider than asked for.
 func NextBlocks(in Input, precision float64) (int, error) {

@@ -40,9 +40,11 @@ type Comparison struct {
 
 	N       int `json:"n"`       // blocks in which both have a value
 	Dropped int `json:"dropped"` // blocks in which only one of the two has
-	// Incarnations is not 0 where the interval is over the means of so many
-	// guest incarnations instead of over blocks.
-	Incarnations int `json:"incarnations,omitempty"`
+	// Incarnations is how many different guests (of both arms) gave the pairs.
+	Incarnations int `json:"incarnations"`
+	// OverIncarnations: the interval is over the means of the incarnations and
+	// holds for guests of this kind; else it is over blocks and holds for these.
+	OverIncarnations bool `json:"over_incarnations,omitempty"`
 
 	// Ratio is what the arm costs as a multiple of the baseline: above 1 always
 	// means "costs more". For better=lower it is arm/baseline, for

@@ -90,9 +90,10 @@ func TestSimIncarnations(t *testing.T) {
 		{"a new guest every block", 20, 1, 0.03, 0, 0.93, 0.97},
 		{"one incarnation, no effect", 20, 20, 0, 0, 0.93, 0.97},
 		{"4 incarnations, no effect", 20, 5, 0, 0, 0.93, 0.97},
-		{"4 incarnations, 1 % effect", 20, 5, 0.01, 0, 0.92, 0.97},
-		{"4 incarnations, 3 % effect: the known weakness", 20, 5, 0.03, 0, 0.85, 0.97},
-		{"4 incarnations, 10 % effect", 20, 5, 0.10, 0, 0.92, 0.97},
+		{"4 incarnations, 3 % effect", 20, 5, 0.03, 0, 0.93, 0.97},
+		{"3 incarnations, 3 % effect", 15, 5, 0.03, 0, 0.93, 0.97},
+		{"2 incarnations, no effect", 10, 5, 0, 0, 0.93, 0.97},
+		{"2 incarnations, 3 % effect: these guests only", 10, 5, 0.03, 0, 0.80, 0.93},
 		{"Stein, 10 first blocks, 3 % effect", 40, 2, 0.03, 10, 0.93, 0.97},
 	} {
 		r := rand.New(rand.NewPCG(uint64(i), 7))
@@ -117,12 +118,12 @@ func TestSimStopping(t *testing.T) {
 		name string
 		k    int
 		boot float64
-	}{{"one incarnation", 5000, 0}, {"new guests every 2 blocks, 3 % effect", 2, 0.03}} {
+	}{{"one incarnation", 5000, 0}, {"new guests every 2 blocks, 3 % effect", 2, 0.03}, {"every 4 blocks, 3 % effect", 4, 0.03}} {
 		r := rand.New(rand.NewPCG(uint64(i), 8))
 		var covered, total int
 		for range runs {
 			pairs := simPairs(r, 2000, c.k, c.boot)
-			n, ok, err := steinBlocks(pairs[:10], 10, math.Log1p(0.03), 0.05)
+			n, ok, err := steinBlocks(pairs, 10, math.Log1p(0.03), 0.05)
 			if err != nil || !ok || n > len(pairs) {
 				t.Fatal(n, ok, err)
 			}

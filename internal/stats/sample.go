@@ -124,6 +124,7 @@ func meanVar(x []float64) (mean, variance float64) {
 	for _, v := range x {
 		mean += v / n
 	}
+	mean = capFinite(mean)
 	if len(x) < 2 {
 		return mean, 0
 	}
@@ -139,7 +140,7 @@ func meanVar(x []float64) (mean, variance float64) {
 	if math.Sqrt(variance) <= 1e-13*math.Abs(mean) {
 		variance = 0
 	}
-	return mean + rest/n, variance
+	return capFinite(mean + rest/n), variance
 }
 
 // finite fails unless x has n values at least and all are finite.

@@ -97,7 +97,7 @@ func identify(c *CPU, info []map[string]string) {
 		if v := m["microcode"]; v != "" && !slices.Contains(microcodes, v) {
 			microcodes = append(microcodes, v)
 		}
-		if mhz, err := strconv.ParseFloat(m["cpu MHz"], 64); err == nil && mhz > 0 {
+		if mhz, err := parseFloat(m["cpu MHz"]); err == nil && mhz > 0 {
 			if c.MHzMin == nil || mhz < *c.MHzMin {
 				c.MHzMin = new(mhz)
 			}

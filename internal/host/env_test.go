@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 )
 
@@ -153,5 +154,18 @@ func TestReadLive(t *testing.T) {
 		if s.ID == "" || s.What == "" || s.Why == "" || s.Mend == "" {
 			t.Errorf("incomplete: %+v", s)
 		}
+	}
+}
+
+// A file left over in an image is no proof of a container.
+func TestContainer(t *testing.T) {
+	root := loadTree(t, "server")
+	root.MapFS[".dockerenv"] = &fstest.MapFile{}
+	if got := Read(Options{Root: root}).Virt.Container; got != "docker" {
+		t.Errorf("in a container of %q", got)
+	}
+	root.MapFS["proc/2/comm"] = &fstest.MapFile{Data: []byte("kthreadd\n")}
+	if got := Read(Options{Root: root}).Virt.Container; got != "" {
+		t.Errorf("sees kernel threads, yet in a container of %q", got)
 	}
 }

@@ -51,7 +51,7 @@ func newKernelLog(read func([]byte) (int, error), end func() error) *KernelLog {
 
 // maxDrain bounds one drain, so that a log in flood cannot hold it for ever;
 // the rest comes with the next.
-const maxDrain = 100_000
+const maxDrain = 20_000
 
 // Drain returns the distress that was logged since the last call or, the first
 // time, since the log was opened. It does not wait.

@@ -36,31 +36,43 @@ const (
 )
 
 // distressPatterns are tried in order; the first that matches names the kind.
+// A message matches if it contains one of the words and, where one is given,
+// the expression holds too: words alone are fast enough for a log in flood.
 var distressPatterns = []struct {
-	kind DistressKind
-	re   *regexp.Regexp
+	kind  DistressKind
+	words []string
+	re    *regexp.Regexp
 }{
-	{SoftLockup, regexp.MustCompile(`soft lockup - CPU`)},
-	{HardLockup, regexp.MustCompile(`(?i)hard lockup`)},
-	{HungTask, regexp.MustCompile(`blocked (for more than \d+ seconds|on an? .* likely)`)},
-	{RCUStall, regexp.MustCompile(`(?i)rcu.*(detected (expedited )?stall|kthread starved|self-detected stall)`)},
-	{OOMCgroup, regexp.MustCompile(`Memory cgroup out of memory|oom-kill:constraint=CONSTRAINT_MEMCG`)},
-	{OOM, regexp.MustCompile(`Out of memory: |oom-kill:constraint=CONSTRAINT_|Kernel panic.*memory`)},
-	{AllocFail, regexp.MustCompile(`page allocation (failure|stalls)|SLUB: Unable to allocate`)},
-	{FSError, regexp.MustCompile(`EXT[234]-fs error|EXT4-fs \(\S+\): (.*error|Remounting filesystem read-only)|JBD2: .*[Ee]rror` +
-		`|XFS \(\S+\): .*([Cc]orrupt|[Ee]rror|[Ss]hut(ting)? ?down)|BTRFS (error|critical)|F2FS-fs.*[Ee]rror|[Ff]orced readonly`)},
-	{IOError, regexp.MustCompile(`I/O error|critical (medium|target|space allocation) error|blk_update_request: .*error` +
-		`|nvme\S* .*(timeout|controller is down|reset)|(ata|sd)\S* .*(failed command|exception Emask|hard resetting link)|lost async page write`)},
-	{Throttling, regexp.MustCompile(`clock throttled|temperature above threshold`)},
-	{MCE, regexp.MustCompile(`\[Hardware Error\]|[Mm]achine [Cc]heck (events logged|[Ee]xception)|EDAC .*\b[CU]E\b`)},
-	{ClockBad, regexp.MustCompile(`clocksource: .*(unstable|skew|wd-wd)|Marking (clocksource|TSC)|hrtimer: interrupt took`)},
-	{Oops, regexp.MustCompile(`BUG: |kernel BUG at|Oops: |^(stack segment|general protection fault|invalid opcode|divide error)[:,]|Kernel panic`)},
-	{Warning, regexp.MustCompile(`^WARNING: `)},
-	{NetTimeout, regexp.MustCompile(`NETDEV WATCHDOG|transmit queue .* timed out`)},
-	{CPUHog, regexp.MustCompile(`workqueue: .*hogged CPU|perf: interrupt took too long|nobody cared|INFO: NMI handler .* took too long`)},
-	{SplitLock, regexp.MustCompile(`split lock trap|bus_lock trap`)},
-	{LogFlood, regexp.MustCompile(`printk messages dropped|callbacks suppressed`)},
+	{SoftLockup, []string{"soft lockup - CPU"}, nil},
+	{HardLockup, []string{"hard LOCKUP", "Hard LOCKUP"}, nil},
+	{HungTask, []string{"blocked for more than", "blocked on a"}, regexp.MustCompile(`blocked (for more than \d+ seconds|on an? .* likely)`)},
+	{RCUStall, []string{"detected stall", "detected expedited stall", "self-detected stall", "kthread starved"}, nil},
+	{OOMCgroup, []string{"Memory cgroup out of memory", "oom-kill:constraint=CONSTRAINT_MEMCG"}, nil},
+	{OOM, []string{"Out of memory: ", "Out of memory and no killable", "oom-kill:constraint=CONSTRAINT_"}, nil},
+	{AllocFail, []string{"page allocation failure", "page allocation stalls", "SLUB: Unable to allocate"}, nil},
+	{FSError, []string{"EXT2-fs error", "EXT3-fs error", "EXT4-fs error", "Remounting filesystem read-only", "BTRFS error", "BTRFS critical", "forced readonly"}, nil},
+	{FSError, []string{"EXT4-fs (", "XFS (", "JBD2: ", "F2FS-fs"}, regexp.MustCompile(`[Cc]orrupt|\b[Ee]rror\b|[Ss]hut(ting)? ?down`)},
+	{IOError, []string{"I/O error", "critical medium error", "critical target error", "critical space allocation error",
+		"lost async page write", "exception Emask", "failed command: ", "hard resetting link"}, nil},
+	{IOError, []string{"nvme"}, regexp.MustCompile(`timeout|controller is down|resetting controller`)},
+	{Throttling, []string{"clock throttled", "temperature above threshold"}, nil},
+	{MCE, []string{"[Hardware Error]", "Machine check events logged", "Machine Check Exception"}, nil},
+	{MCE, []string{"EDAC "}, regexp.MustCompile(`\b[CU]E\b`)},
+	{ClockBad, []string{"Marking clocksource", "Marking TSC unstable", "hrtimer: interrupt took"}, nil},
+	{ClockBad, []string{"clocksource: "}, regexp.MustCompile(`unstable|skew|wd-wd`)},
+	{Oops, []string{"BUG: ", "kernel BUG at", "Oops: ", "Kernel panic"}, nil},
+	{Oops, []string{"stack segment", "general protection fault", "invalid opcode", "divide error"},
+		regexp.MustCompile(`^(stack segment|general protection fault|invalid opcode|divide error)[:,]`)},
+	{Warning, []string{"WARNING: "}, regexp.MustCompile(`^WARNING: `)},
+	{NetTimeout, []string{"NETDEV WATCHDOG"}, nil},
+	{CPUHog, []string{"hogged CPU for", "perf: interrupt took too long", "nobody cared", "INFO: NMI handler"}, nil},
+	{SplitLock, []string{"split_lock trap", "bus_lock trap"}, nil},
+	{LogFlood, []string{"printk messages dropped", "callbacks suppressed"}, nil},
 }
+
+// maxText bounds the text of a message, in bytes: what shows distress says so
+// at once.
+const maxText = 300
 
 // KernelMessage is one record of the kernel's log.
 type KernelMessage struct {
@@ -79,8 +91,10 @@ func classify(m KernelMessage) DistressKind {
 		return ""
 	}
 	for _, p := range distressPatterns {
-		if p.re.MatchString(m.Text) {
-			return p.kind
+		for _, w := range p.words {
+			if strings.Contains(m.Text, w) && (p.re == nil || p.re.MatchString(m.Text)) {
+				return p.kind
+			}
 		}
 	}
 	return ""
@@ -112,7 +126,7 @@ func parseKmsg(record string) (KernelMessage, error) {
 	}
 	text, _, _ = strings.Cut(text, "\n")
 	m := KernelMessage{Seq: seq, Time: time.Duration(us) * time.Microsecond, Level: int(prio & 7),
-		facility: int(prio >> 3), Text: unescapeHex(text)}
+		facility: int(prio >> 3), Text: clip(unescapeHex(text), maxText)}
 	m.Kind = classify(m)
 	return m, nil
 }
@@ -157,7 +171,6 @@ func (d *Distress) add(m KernelMessage) {
 	}
 	d.Counts[m.Kind]++
 	if len(d.Lines) < maxDistressLines {
-		m.Text = clip(m.Text, 400)
 		d.Lines = append(d.Lines, m)
 	}
 }

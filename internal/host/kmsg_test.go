@@ -30,8 +30,13 @@ func TestClassify(t *testing.T) {
 		"WARNING: CPU: 0 PID: 1 at kernel/x.c:1 f+0x1/0x2":                                               Warning,
 		"NETDEV WATCHDOG: eth0 (virtio_net): transmit queue 0 timed out":                                 NetTimeout,
 		"workqueue: drain_vmap_area_work hogged CPU for >10000us 4 times, consider switching":            CPUHog,
-		"x86/split lock detection: #AC: qemu/123 took a split_lock trap at address: 0x1":                 "",
+		"x86/split lock detection: #AC: qemu/123 took a split_lock trap at address: 0x1":                 SplitLock,
 		"EXT4-fs (vda): mounted filesystem 0000 r/w without journal. Quota mode: none.":                  "",
+		"JBD2: I/O error when updating journal superblock for vda1-8.":                                   FSError,
+		"XFS (sdb1): metadata I/O error in \"xfs_buf_ioend\" at daddr 0x1 len 1 error 5":                 FSError,
+		"EDAC MC0: 1 CE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0 slot:0)":          MCE,
+		"EXT4-fs (loop1): re-mounted 0000 r/w. Quota mode: none. errors=remount-ro":                      "",
+		"XFS (loop0): Ending clean mount":                                                                "",
 		"XFS (loop0): Mounting V5 Filesystem":                                                            "",
 		"mce: CPU0: Thermal monitoring enabled (TM1)":                                                    "",
 		"traps: foo[12] general protection fault ip:1 sp:2 error:0 in foo":                               "",
@@ -60,5 +65,11 @@ func TestParseKmsg(t *testing.T) {
 		if _, err := parseKmsg(bad); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}
+	}
+}
+
+func BenchmarkParseKmsg(b *testing.B) {
+	for b.Loop() {
+		_, _ = parseKmsg("6,339,5140900,-;docker0: port 1(veth1234567) entered blocking state and so on\n SUBSYSTEM=net\n")
 	}
 }

@@ -55,10 +55,10 @@ func TestKernelLogDrain(t *testing.T) {
 func TestKernelLogIsBounded(t *testing.T) {
 	var script []any
 	for i := range 500 {
-		script = append(script, fmt.Sprintf("3,%d,1,-;I/O error, %s", i+1, strings.Repeat("x", 2000)))
+		script = append(script, fmt.Sprintf("3,%d,1,-;I/O error, %s", i+1, strings.Repeat("x", 1000)))
 	}
 	d, err := fakeKmsg(script...).Drain()
-	if err != nil || len(d.Lines) != maxDistressLines || d.Counts[IOError] != 500 || len(d.Lines[0].Text) > 410 {
+	if err != nil || len(d.Lines) != maxDistressLines || d.Counts[IOError] != 500 || len(d.Lines[0].Text) > maxText+3 {
 		t.Errorf("%d lines, %v, %v", len(d.Lines), d.Counts, err)
 	}
 }
@@ -80,11 +80,16 @@ func TestKernelLogLive(t *testing.T) {
 func TestLagLive(t *testing.T) {
 	l := StartLag(5 * time.Millisecond)
 	w := l.Window()
-	time.Sleep(200 * time.Millisecond)
+	for enough, start := false, time.Now(); !enough && time.Since(start) < 30*time.Second; {
+		time.Sleep(20 * time.Millisecond)
+		l.mu.Lock()
+		enough = len(w.late) > 3
+		l.mu.Unlock()
+	}
 	s := w.End()
 	l.Stop()
 	l.Stop()
-	if s.Samples < 1 || s.Samples > 45 || s.Max < s.P99 || s.P99 < 0 || s.Max < s.Mean {
+	if s.Samples < 1 || s.Max < s.P99 || s.P99 < 0 || s.Max < s.Mean {
 		t.Errorf("%+v", s)
 	}
 	if s := l.Window().End(); s.Samples != 0 {

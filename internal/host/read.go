@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"runtime"
@@ -180,6 +181,15 @@ func (r *reader) parseInt(field, source, s string) *int64 {
 		return nil
 	}
 	return &n
+}
+
+// parseFloat takes only what JSON can hold.
+func parseFloat(s string) (float64, error) {
+	x, err := strconv.ParseFloat(s, 64)
+	if err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
+		err = errors.New("not finite")
+	}
+	return x, err
 }
 
 func (r *reader) exists(p string) bool {

@@ -33,7 +33,7 @@ func readUptime(r *reader) *float64 {
 	if first == "" {
 		return nil
 	}
-	s, err := strconv.ParseFloat(first, 64)
+	s, err := parseFloat(first)
 	if err != nil {
 		r.fail("uptime_s", "/proc/uptime", errors.New("not a number"))
 		return nil
@@ -224,7 +224,7 @@ func readLoad(r *reader) Load {
 	var l Load
 	if f := strings.Fields(r.text("load", "/proc/loadavg")); len(f) >= 4 {
 		for i, dst := range []**float64{&l.Avg1, &l.Avg5, &l.Avg15} {
-			if v, err := strconv.ParseFloat(f[i], 64); err == nil {
+			if v, err := parseFloat(f[i]); err == nil {
 				*dst = &v
 			}
 		}
@@ -247,7 +247,7 @@ func readPressure(r *reader, field, name string) *Pressure {
 		f := strings.Fields(line)
 		for _, kv := range f[min(1, len(f)):] {
 			key, v, _ := strings.Cut(kv, "=")
-			x, err := strconv.ParseFloat(v, 64)
+			x, err := parseFloat(v)
 			if err != nil {
 				continue
 			}

@@ -141,6 +141,11 @@ func readContainer(r *reader) string {
 	if s := r.optional("virtualization.container", "/run/systemd/container"); s != "" {
 		return s
 	}
+	// Images made for containers also boot as virtual machines, with these
+	// files left in them; but a container does not see the kernel's threads.
+	if comm, err := r.raw("/proc/2/comm"); err == nil && strings.TrimSpace(string(comm)) == "kthreadd" {
+		return ""
+	}
 	switch {
 	case r.exists("/run/.containerenv"):
 		return "podman"

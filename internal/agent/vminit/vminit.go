@@ -58,8 +58,10 @@ func setUpAndServe() error {
 	if err := loadModules("/modules"); err != nil {
 		return err
 	}
-	if err := mountRoot(args); err != nil {
-		return err
+	if args["root"] != "" { // a probe of the hypervisor has none
+		if err := mountRoot(args); err != nil {
+			return err
+		}
 	}
 	conn, err := openPort(args["port"])
 	if err != nil {

@@ -85,7 +85,8 @@ func (d Driver) proveKVM(ctx context.Context, h *system.Host, st *system.Status)
 	}
 	took, err := d.probe(ctx, h)
 	if err != nil {
-		fail(fmt.Sprintf("/dev/kvm is there, but no guest boots with it: %v", err), "run tare on the host itself, or on one whose hypervisor offers nested VT-x or AMD-V")
+		why, _, _ := strings.Cut(err.Error(), "\n")
+		fail("/dev/kvm is there, but no guest boots with it: "+why, "run tare on the host itself, or on one whose hypervisor offers nested VT-x or AMD-V")
 		return
 	}
 	st.Proof += fmt.Sprintf("; a guest booted with it in %v", took.Round(10*time.Millisecond))
@@ -138,9 +139,8 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 		ours.Close()
 	}()
 	if g.qmp, _, err = newMonitor(ctx, ours); err != nil {
-		log := strings.TrimSpace(p.Log())
-		g.Close()
-		return nil, fmt.Errorf("%w: %s", err, log)
+		g.Close() // all of the log is there when it has ended
+		return nil, fault.Guestf("QEMU does not come up: %s (%w)", strings.TrimSpace(p.Log()), err)
 	}
 	return g, nil
 }

@@ -220,6 +220,9 @@ func (s suite) usage(t *testing.T) cgroup.Usage {
 
 // memory asks for more than the guest has. What dies of it is the command.
 func (s suite) memory(t *testing.T) {
+	if !s.d.Capabilities().MemoryInGroup {
+		t.Skip("a machine of its own has the memory that it has; start has looked")
+	}
 	half := s.m.Site.Flavor.MemoryBytes / 2
 	hold := "head -c %d /dev/zero | tail | wc -c" // tail holds what has no line end
 	if r := s.sh(t, fmt.Sprintf(hold, half)); strings.TrimSpace(string(r.Stdout)) != fmt.Sprint(half) {
@@ -243,7 +246,8 @@ func (s suite) cap(t *testing.T) {
 	u0, start := s.usage(t), time.Now()
 	s.sh(t, "while :; do :; done", func(c *agent.Command) { c.Timeout = wall })
 	share := float64(s.usage(t).CPU-u0.CPU) / float64(time.Since(start))
-	if share > 0.30 || share < 0.10 {
+	if share > 0.30 || share < 0.03 {
+		// A cap is a ceiling: with other work on the host a guest gets less.
 		t.Errorf("a guest capped at a quarter of a CPU used %.2f", share)
 	}
 	if s.usage(t).ThrottledPeriods == u0.ThrottledPeriods {

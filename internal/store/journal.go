@@ -1,0 +1,184 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent"
+)
+
+// Arm is one side of the comparison.
+type Arm struct {
+	Name      string `json:"name"`
+	System    string `json:"system"`
+	Flavor    Flavor `json:"flavor"`
+	Scenario  string `json:"scenario"`
+	ControlOf string `json:"control_of,omitempty"` // "": not a control
+	Emulated  bool   `json:"emulated,omitempty"`
+}
+
+// Flavor is the size of an arm's guests.
+type Flavor struct {
+	Name        string  `json:"name"`
+	VCPUs       int     `json:"vcpus"`
+	MemoryBytes int64   `json:"memory_bytes"`
+	CPUCap      float64 `json:"cpu_cap"` // CPUs' worth of time; 0: no cap
+	CPUs        string  `json:"cpus"`    // host CPUs
+	DiskBytes   int64   `json:"disk_bytes"`
+	DiskFS      string  `json:"disk_fs"`
+}
+
+// Metric is a quantity that trials have values of.
+type Metric struct {
+	Workload string
+	Name     string
+	Unit     string
+	Better   string // lower or higher; "" for a probe
+	Primary  bool
+	Probe    bool
+}
+
+// Attempt is a trial about to be made.
+type Attempt struct {
+	Session  int64
+	Guest    int64
+	Block    int
+	Position int
+	Workload string
+	Arm      int
+	Epoch    int
+	Size     int64
+}
+
+// Status is how an attempt ended.
+type Status string
+
+const (
+	Done   Status = "done"
+	Failed Status = "failed" // by the guest's fault: a result
+	Void   Status = "void"   // by the host's fault: to be made again
+	// Interrupted attempts have no outcome in the file.
+	Interrupted Status = "interrupted"
+)
+
+// Outcome is what an attempt gave.
+type Outcome struct {
+	Status Status
+	Error  string
+	Clock  agent.Clock
+	Log    string
+	Steps  []Step
+	Values map[int]float64 // by metric id
+}
+
+// Step is one command of a trial.
+type Step struct {
+	Name   string
+	Timed  bool
+	Argv   []string
+	Result *agent.Result
+}
+
+// BeginSession records that tare works on the run from now on.
+func (r *Run) BeginSession(bootID, version string) (int64, error) {
+	res, err := r.db.Exec("INSERT INTO session (began_unix_ns, boot_id, version) VALUES (?, ?, ?)", unixNano(time.Now()), bootID, version)
+	if err != nil {
+		return 0, r.explain(err)
+	}
+	id, err := res.LastInsertId()
+	return id, r.explain(err)
+}
+
+// EndSession records why it stopped.
+func (r *Run) EndSession(id int64, reason string) error {
+	_, err := r.db.Exec("INSERT INTO session_end VALUES (?, ?, ?)", id, unixNano(time.Now()), reason)
+	return r.explain(err)
+}
+
+// AddSize records the amount of work of a workload's trials.
+func (r *Run) AddSize(workload string, size int64, unit string, calibration any) error {
+	b, err := json.Marshal(calibration)
+	if err != nil {
+		return err
+	}
+	_, err = r.db.Exec("INSERT INTO size VALUES (?, ?, ?, ?)", workload, size, unit, string(b))
+	return r.explain(err)
+}
+
+// AddGuest records a guest that was made and returns its id.
+func (r *Run) AddGuest(session int64, arm, epoch int, start time.Duration, hello agent.Hello, commandLine []string) (int64, error) {
+	h, err1 := json.Marshal(hello)
+	c, err2 := json.Marshal(commandLine)
+	if err := errors.Join(err1, err2); err != nil {
+		return 0, err
+	}
+	res, err := r.db.Exec("INSERT INTO guest (session, arm, epoch, made_unix_ns, start_ns, hello, command_line) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		session, arm, epoch, unixNano(time.Now()), int64(start), string(h), string(c))
+	if err != nil {
+		return 0, r.explain(err)
+	}
+	id, err := res.LastInsertId()
+	return id, r.explain(err)
+}
+
+// Begin journals an attempt before it is made and returns its id.
+func (r *Run) Begin(a Attempt) (int64, error) {
+	res, err := r.db.Exec("INSERT INTO attempt (session, guest, block, position, workload, arm, epoch, size, began_unix_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		a.Session, a.Guest, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, unixNano(time.Now()))
+	if err != nil {
+		return 0, r.explain(err)
+	}
+	id, err := res.LastInsertId()
+	return id, r.explain(err)
+}
+
+// Finish journals what an attempt gave; all of it, or nothing.
+func (r *Run) Finish(attempt int64, o Outcome) error {
+	tx, err := r.db.Begin()
+	if err != nil {
+		return r.explain(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.Exec("INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?)",
+		attempt, o.Status, o.Error, unixNano(time.Now()), int64(o.Clock.Offset), int64(o.Clock.Delay), o.Log); err != nil {
+		return r.explain(err)
+	}
+	for i, s := range o.Steps {
+		argv, err1 := json.Marshal(s.Argv)
+		usage, err2 := json.Marshal(s.Result.Usage)
+		if err := errors.Join(err1, err2); err != nil {
+			return err
+		}
+		x := s.Result
+		if _, err := tx.Exec("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			attempt, i, s.Name, s.Timed, string(argv), notNil(x.Stdout), notNil(x.Stderr), int64(x.StdoutBytes), int64(x.StderrBytes),
+			x.ExitCode, int(x.Signal), x.TimedOut, x.HostStart, x.HostEnd, x.GuestStart, x.GuestEnd,
+			x.GuestRealStart, x.GuestRealEnd, string(usage)); err != nil {
+			return r.explain(err)
+		}
+	}
+	for metric, v := range o.Values {
+		if _, err := tx.Exec("INSERT INTO value VALUES (?, ?, ?)", attempt, metric, v); err != nil {
+			return r.explain(err)
+		}
+	}
+	return r.explain(tx.Commit())
+}
+
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// AddEvent records something that happened; attempt is 0 when no trial ran.
+func (r *Run) AddEvent(session, attempt int64, kind, text string) error {
+	var a any
+	if attempt != 0 {
+		a = attempt
+	}
+	_, err := r.db.Exec("INSERT INTO event (session, attempt, at_unix_ns, kind, text) VALUES (?, ?, ?, ?, ?)", session, a, unixNano(time.Now()), kind, text)
+	return r.explain(err)
+}

@@ -1,0 +1,298 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent"
+)
+
+// TrialID identifies a trial of the plan.
+type TrialID struct {
+	Block    int
+	Workload string
+	Arm      string
+}
+
+// Arms returns the arms in the order of the plan; their ids are their indices.
+func (r *Run) Arms() ([]Arm, error) {
+	return collect(r, "SELECT name, system, flavor, scenario, control, emulated FROM arm ORDER BY id", func(rows *sql.Rows) (a Arm, err error) {
+		var flavor string
+		if err := rows.Scan(&a.Name, &a.System, &flavor, &a.Scenario, &a.ControlOf, &a.Emulated); err != nil {
+			return a, err
+		}
+		return a, json.Unmarshal([]byte(flavor), &a.Flavor)
+	})
+}
+
+// Metrics returns the metrics and probes; their ids are their indices.
+func (r *Run) Metrics() ([]Metric, error) {
+	return collect(r, "SELECT workload, name, unit, better, is_first, is_probe FROM metric ORDER BY id", func(rows *sql.Rows) (m Metric, err error) {
+		return m, rows.Scan(&m.Workload, &m.Name, &m.Unit, &m.Better, &m.Primary, &m.Probe)
+	})
+}
+
+// Size is the amount of work of a workload's trials.
+type Size struct {
+	Workload    string          `json:"workload"`
+	Size        int64           `json:"size"`
+	Unit        string          `json:"unit"`
+	Calibration json.RawMessage `json:"calibration"`
+}
+
+// Sizes returns what was calibrated or given so far.
+func (r *Run) Sizes() ([]Size, error) {
+	return collect(r, "SELECT workload, size, unit, calibration FROM size ORDER BY rowid", func(rows *sql.Rows) (s Size, err error) {
+		var c string
+		err = rows.Scan(&s.Workload, &s.Size, &s.Unit, &c)
+		s.Calibration = json.RawMessage(c)
+		return s, err
+	})
+}
+
+// Finished returns the trials that need not be made again.
+func (r *Run) Finished() (map[TrialID]bool, error) {
+	rows, err := r.db.Query(`SELECT a.block, a.workload, arm.name FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
+		WHERE o.status IN ('done', 'failed')`)
+	if err != nil {
+		return nil, r.explain(err)
+	}
+	defer rows.Close()
+	done := map[TrialID]bool{}
+	for rows.Next() {
+		var id TrialID
+		if err := rows.Scan(&id.Block, &id.Workload, &id.Arm); err != nil {
+			return nil, r.explain(err)
+		}
+		done[id] = true
+	}
+	return done, r.explain(rows.Err())
+}
+
+// Elapsed is how long tare has worked on this run, over all sessions: of one
+// that was killed it counts what the journal shows.
+func (r *Run) Elapsed() (time.Duration, error) {
+	var ns sql.NullInt64
+	err := r.db.QueryRow(`SELECT sum(max(coalesce(e.ended_unix_ns, s.began_unix_ns),
+			coalesce((SELECT max(o.ended_unix_ns) FROM attempt a JOIN outcome o ON o.attempt = a.id WHERE a.session = s.id), 0)) - s.began_unix_ns)
+		FROM session s LEFT JOIN session_end e ON e.session = s.id`).Scan(&ns)
+	return time.Duration(ns.Int64), r.explain(err)
+}
+
+// Event is something that happened to the host or a guest.
+type Event struct {
+	At   time.Time `json:"at"`
+	Kind string    `json:"kind"`
+	Text string    `json:"text"`
+	// Attempt is the trial during which it happened; 0: none.
+	Attempt int64 `json:"attempt,omitempty"`
+}
+
+// Events returns them in their order.
+func (r *Run) Events() ([]Event, error) {
+	return collect(r, "SELECT at_unix_ns, kind, text, coalesce(attempt, 0) FROM event ORDER BY id", func(rows *sql.Rows) (e Event, err error) {
+		var at int64
+		err = rows.Scan(&at, &e.Kind, &e.Text, &e.Attempt)
+		e.At = time.Unix(0, at).UTC()
+		return e, err
+	})
+}
+
+// Failure is a trial that ended by the guest's fault.
+type Failure struct {
+	TrialID
+	Error string
+}
+
+// Failures returns them in their order.
+func (r *Run) Failures() ([]Failure, error) {
+	return collect(r, `SELECT a.block, a.workload, arm.name, o.error FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
+		WHERE o.status = 'failed' ORDER BY a.id`, func(rows *sql.Rows) (f Failure, err error) {
+		return f, rows.Scan(&f.Block, &f.Workload, &f.Arm, &f.Error)
+	})
+}
+
+// Observation is one value of one trial that is done.
+type Observation struct {
+	Metric, Arm, Block, Epoch int32
+	Value                     float64
+}
+
+// Observations yields the values of all trials that are done, in the order in
+// which they were made.
+func (r *Run) Observations() iter.Seq2[Observation, error] {
+	return func(yield func(Observation, error) bool) {
+		rows, err := r.db.Query(`SELECT v.metric, a.arm, a.block, a.epoch, v.value FROM outcome o
+			JOIN attempt a ON a.id = o.attempt JOIN value v ON v.attempt = o.attempt WHERE o.status = 'done' ORDER BY o.attempt`)
+		if err != nil {
+			yield(Observation{}, r.explain(err))
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var o Observation
+			err := rows.Scan(&o.Metric, &o.Arm, &o.Block, &o.Epoch, &o.Value)
+			if !yield(o, r.explain(err)) || err != nil {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(Observation{}, r.explain(err))
+		}
+	}
+}
+
+// Trial is an attempt with all that is known of it.
+type Trial struct {
+	Attempt  int64              `json:"attempt"`
+	Block    int                `json:"block"`
+	Position int                `json:"position"`
+	Workload string             `json:"workload"`
+	Arm      string             `json:"arm"`
+	Epoch    int                `json:"epoch"`
+	Guest    int64              `json:"guest"`
+	Size     int64              `json:"size"`
+	Began    time.Time          `json:"began"`
+	Status   Status             `json:"status"`
+	Error    string             `json:"error,omitempty"`
+	OffsetNS int64              `json:"clock_offset_ns"`
+	DelayNS  int64              `json:"clock_delay_ns"`
+	Metrics  map[string]float64 `json:"metrics"`
+	Probes   map[string]float64 `json:"probes"`
+	Steps    []TrialStep        `json:"steps"`
+}
+
+// TrialStep is a step of a trial without its output.
+type TrialStep struct {
+	Name         string      `json:"name"`
+	Timed        bool        `json:"timed"`
+	Argv         []string    `json:"argv"`
+	ExitCode     int         `json:"exit_code"`
+	Signal       int         `json:"signal,omitempty"`
+	TimedOut     bool        `json:"timed_out,omitempty"`
+	StdoutBytes  int64       `json:"stdout_bytes"`
+	StderrBytes  int64       `json:"stderr_bytes"`
+	HostStartNS  int64       `json:"host_start_ns"`
+	HostEndNS    int64       `json:"host_end_ns"`
+	GuestStartNS int64       `json:"guest_start_ns"`
+	GuestEndNS   int64       `json:"guest_end_ns"`
+	Rusage       agent.Usage `json:"rusage"`
+}
+
+// Trials yields every attempt in its order, interrupted ones included.
+func (r *Run) Trials() iter.Seq2[*Trial, error] {
+	return func(yield func(*Trial, error) bool) {
+		fail := func(err error) { yield(nil, r.explain(err)) }
+		metrics, err := r.Metrics()
+		if err != nil {
+			fail(err)
+			return
+		}
+		// Pages of attempts: the connection is one, so queries do not nest.
+		for last := int64(0); ; {
+			trials, err := collect(r, fmt.Sprintf(`SELECT a.id, a.block, a.position, a.workload, arm.name, a.epoch, a.guest, a.size, a.began_unix_ns,
+				coalesce(o.status, 'interrupted'), coalesce(o.error, ''), coalesce(o.offset_ns, 0), coalesce(o.delay_ns, 0)
+				FROM attempt a JOIN arm ON arm.id = a.arm LEFT JOIN outcome o ON o.attempt = a.id WHERE a.id > %d ORDER BY a.id LIMIT 1000`, last),
+				func(rows *sql.Rows) (*Trial, error) {
+					t := &Trial{Metrics: map[string]float64{}, Probes: map[string]float64{}, Steps: []TrialStep{}}
+					var began int64
+					err := rows.Scan(&t.Attempt, &t.Block, &t.Position, &t.Workload, &t.Arm, &t.Epoch, &t.Guest, &t.Size, &began,
+						&t.Status, &t.Error, &t.OffsetNS, &t.DelayNS)
+					t.Began = time.Unix(0, began).UTC()
+					return t, err
+				})
+			if err == nil {
+				err = r.fill(trials, metrics)
+			}
+			if err != nil {
+				fail(err)
+				return
+			}
+			if len(trials) == 0 {
+				return
+			}
+			for _, t := range trials {
+				if !yield(t, nil) {
+					return
+				}
+				last = t.Attempt
+			}
+		}
+	}
+}
+
+// fill adds values and steps to a page of trials.
+func (r *Run) fill(trials []*Trial, metrics []Metric) error {
+	if len(trials) == 0 {
+		return nil
+	}
+	byID := make(map[int64]*Trial, len(trials))
+	for _, t := range trials {
+		byID[t.Attempt] = t
+	}
+	first, last := trials[0].Attempt, trials[len(trials)-1].Attempt
+	rows, err := r.db.Query("SELECT attempt, metric, value FROM value WHERE attempt BETWEEN ? AND ?", first, last)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var attempt int64
+		var metric int
+		var v float64
+		if err := rows.Scan(&attempt, &metric, &v); err != nil {
+			return err
+		}
+		if m := metrics[metric]; m.Probe {
+			byID[attempt].Probes[m.Name] = v
+		} else {
+			byID[attempt].Metrics[m.Name] = v
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	steps, err := r.db.Query(`SELECT attempt, name, timed, argv, exit_code, signal, timed_out, stdout_bytes, stderr_bytes,
+		host_start_ns, host_end_ns, guest_start_ns, guest_end_ns, rusage FROM step WHERE attempt BETWEEN ? AND ? ORDER BY attempt, position`, first, last)
+	if err != nil {
+		return err
+	}
+	defer steps.Close()
+	for steps.Next() {
+		var attempt int64
+		var argv, rusage string
+		var s TrialStep
+		if err := steps.Scan(&attempt, &s.Name, &s.Timed, &argv, &s.ExitCode, &s.Signal, &s.TimedOut, &s.StdoutBytes, &s.StderrBytes,
+			&s.HostStartNS, &s.HostEndNS, &s.GuestStartNS, &s.GuestEndNS, &rusage); err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(argv), &s.Argv); err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(rusage), &s.Rusage); err != nil {
+			return err
+		}
+		byID[attempt].Steps = append(byID[attempt].Steps, s)
+	}
+	return steps.Err()
+}
+
+func collect[T any](r *Run, query string, scan func(*sql.Rows) (T, error)) ([]T, error) {
+	rows, err := r.db.Query(query)
+	if err != nil {
+		return nil, r.explain(err)
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, r.explain(err)
+		}
+		all = append(all, v)
+	}
+	return all, r.explain(rows.Err())
+}

@@ -1,0 +1,212 @@
+// Package store keeps a run in one SQLite file: the campaign, the environment,
+// and every trial raw. Nothing in it is ever overwritten; analysis is computed
+// from it each time.
+package store
+
+import (
+	"database/sql"
+	_ "embed"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"time"
+
+	sqlite "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// Format is the version of the file's form. A tare reads files of its own
+// format and older ones.
+const Format = 1
+
+// applicationID marks a SQLite file as a run of tare: "tare" in ASCII.
+const applicationID = 0x74617265
+
+//go:embed schema.sql
+var schema string
+
+// Run is an open run file. Its methods may be called from one goroutine at a time.
+type Run struct {
+	db   *sql.DB
+	path string
+}
+
+// Documents that every run has.
+const (
+	DocCampaign     = "campaign"      // JSON, resolved
+	DocCampaignYAML = "campaign_yaml" // as it was written
+	DocEnvironment  = "environment"   // JSON
+	DocSystems      = "systems"       // JSON: status of every system
+	DocUserland     = "userland"      // JSON: the image's manifest
+)
+
+// Create makes a new run file; it must not exist. The documents and tables
+// that describe the run are in it, or it is not there.
+func Create(path string, docs map[string][]byte, arms []Arm, metrics []Metric) (_ *Run, err error) {
+	if _, err := os.Lstat(path); err == nil {
+		return nil, fault.WithRemedy(fault.Campaignf("%s exists already; a run is never overwritten", path), "choose another name with --out, or go on with it: tare resume %s", path)
+	}
+	r, err := open(path, "rwc")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			r.db.Close()
+			os.Remove(path)
+		}
+	}()
+	tx, err := r.db.Begin()
+	if err != nil {
+		return nil, r.explain(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.Exec(schema); err != nil {
+		return nil, r.explain(err)
+	}
+	for name, body := range docs {
+		if _, err := tx.Exec("INSERT INTO document VALUES (?, ?)", name, body); err != nil {
+			return nil, r.explain(err)
+		}
+	}
+	for i, a := range arms {
+		flavor, err := json.Marshal(a.Flavor)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := tx.Exec("INSERT INTO arm VALUES (?, ?, ?, ?, ?, ?, ?)", i, a.Name, a.System, string(flavor), a.Scenario, a.ControlOf, a.Emulated); err != nil {
+			return nil, r.explain(err)
+		}
+	}
+	for i, m := range metrics {
+		if _, err := tx.Exec("INSERT INTO metric VALUES (?, ?, ?, ?, ?, ?, ?)", i, m.Workload, m.Name, m.Unit, m.Better, m.Primary, m.Probe); err != nil {
+			return nil, r.explain(err)
+		}
+	}
+	// Last: a file without them is not a run yet.
+	if _, err := tx.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, Format)); err != nil {
+		return nil, r.explain(err)
+	}
+	return r, r.explain(tx.Commit())
+}
+
+// Open opens a run to read it and, if write is set, to go on with it.
+func Open(path string, write bool) (*Run, error) {
+	if err := checkHeader(path); err != nil {
+		return nil, err
+	}
+	mode := "ro"
+	if write {
+		mode = "rw"
+	}
+	r, err := open(path, mode)
+	if err != nil {
+		return nil, err
+	}
+	var n int
+	if err := r.db.QueryRow("SELECT count(*) FROM document").Scan(&n); err != nil {
+		r.db.Close()
+		return nil, r.explain(err)
+	}
+	return r, nil
+}
+
+func open(path, mode string) (*Run, error) {
+	// The rollback journal, not the write-ahead log: after every trial all of
+	// the run is in the one file.
+	q := url.Values{"mode": {mode}, "_pragma": {"busy_timeout(5000)", "foreign_keys(1)", "synchronous(full)", "cache_size(-65536)"}}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+q.Encode())
+	if err != nil {
+		return nil, fault.Hostf("%s: %w", path, err)
+	}
+	db.SetMaxOpenConns(1)
+	return &Run{db: db, path: path}, nil
+}
+
+// checkHeader says what is wrong with a file that is not a whole run of this format.
+func checkHeader(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fault.Campaignf("%s: there is no such run", path)
+		}
+		return fault.Hostf("%w", err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return fault.Hostf("%w", err)
+	}
+	var h [100]byte // the header of SQLite's file format
+	if _, err := io.ReadFull(f, h[:]); err != nil || string(h[:16]) != "SQLite format 3\x00" {
+		if st.Size() == 0 {
+			return fault.Campaignf("%s is empty: its run never began", path)
+		}
+		return fault.Campaignf("%s is not a run of tare", path)
+	}
+	if id := binary.BigEndian.Uint32(h[68:]); id != applicationID {
+		return fault.Campaignf("%s is a SQLite file, but not a run of tare", path)
+	}
+	if v := binary.BigEndian.Uint32(h[60:]); v > Format {
+		return fault.WithRemedy(fault.Campaignf("%s is of format %d; this tare reads up to %d", path, v, Format), "use a newer tare")
+	}
+	page := int64(binary.BigEndian.Uint16(h[16:]))
+	if page == 1 {
+		page = 65536
+	}
+	// A hot journal may still restore what a killed writer left half done.
+	_, journal := os.Stat(path + "-journal")
+	if want := page * int64(binary.BigEndian.Uint32(h[28:])); st.Size() < want && journal != nil {
+		return fault.WithRemedy(fault.Campaignf("%s is cut short: %d bytes of %d are there", path, st.Size(), want), "copy it again from where it is whole")
+	}
+	return nil
+}
+
+// Path is the file's name as it was opened.
+func (r *Run) Path() string { return r.path }
+
+// Close closes the file.
+func (r *Run) Close() error { return r.explain(r.db.Close()) }
+
+// explain types SQLite's errors by whose fault they are.
+func (r *Run) explain(err error) error {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		if err == nil {
+			return nil
+		}
+		return fmt.Errorf("%s: %w", r.path, err)
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_FULL:
+		return fault.WithRemedy(fault.Hostf("%s: the disk is full; all trials before this one are safe", r.path), "free space, then: tare resume %s", r.path)
+	case sqlite3.SQLITE_IOERR:
+		return fault.WithRemedy(fault.Hostf("%s: %w; all trials before this one are safe", r.path, err), "see the kernel log for the device's error; then: tare resume %s", r.path)
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return fault.WithRemedy(fault.Campaignf("%s is damaged: %w", r.path, err), "copy it again from where it is whole; sqlite3's .recover saves what can be saved")
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return fault.Hostf("%s: another program writes to it", r.path)
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
+		return fault.Hostf("%s: %w", r.path, err)
+	}
+	return fmt.Errorf("%s: %w", r.path, err)
+}
+
+// Document returns a document of the run.
+func (r *Run) Document(name string) ([]byte, error) {
+	var b []byte
+	err := r.db.QueryRow("SELECT body FROM document WHERE name = ?", name).Scan(&b)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fault.Campaignf("%s has no %s in it", r.path, name)
+	}
+	return b, r.explain(err)
+}
+
+func unixNano(t time.Time) int64 { return t.UnixNano() }

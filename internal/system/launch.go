@@ -67,29 +67,10 @@ func (m *Machine) start(ctx context.Context, h *Host) (err error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return fault.Hostf("%w", err)
 	}
-	lim := cgroup.Limits{CPUs: f.CPUs}
-	if caps.MemoryInGroup {
-		lim.MemoryBytes = f.MemoryBytes
-	}
-	if s.Group, err = h.Cgroups.New(s.ID, lim); err != nil {
-		return err
-	}
-	volumes := filepath.Join(h.StateDir, "volumes")
-	if err := os.MkdirAll(volumes, 0o700); err != nil {
-		return fault.Hostf("%w", err)
-	}
-	if s.Volume, err = volume.Create(ctx, volumes, f.DiskBytes, f.DiskFS); err != nil {
-		return err
-	}
-	if caps.SameKernel {
-		dir := filepath.Join(s.Dir, "data")
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return fault.Hostf("%w", err)
-		}
-		if err := s.Volume.Mount(dir); err != nil {
+	if !caps.InMemory {
+		if err := s.prepare(ctx, h, caps); err != nil {
 			return err
 		}
-		s.DataDir = dir
 	}
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
@@ -101,8 +82,37 @@ func (m *Machine) start(ctx context.Context, h *Host) (err error) {
 		return err
 	}
 	m.StartTime = time.Since(begin)
-	if f.CPUCap > 0 {
+	if f.CPUCap > 0 && s.Group != nil {
 		return s.Group.Update(cgroup.Limits{CPUCap: f.CPUCap})
+	}
+	return nil
+}
+
+// prepare makes the site's control group and its data volume.
+func (s *Site) prepare(ctx context.Context, h *Host, caps Capabilities) (err error) {
+	lim := cgroup.Limits{CPUs: s.Flavor.CPUs}
+	if caps.MemoryInGroup {
+		lim.MemoryBytes = s.Flavor.MemoryBytes
+	}
+	if s.Group, err = h.Cgroups.New(s.ID, lim); err != nil {
+		return err
+	}
+	volumes := filepath.Join(h.StateDir, "volumes")
+	if err := os.MkdirAll(volumes, 0o700); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	if s.Volume, err = volume.Create(ctx, volumes, s.Flavor.DiskBytes, s.Flavor.DiskFS); err != nil {
+		return err
+	}
+	if caps.SameKernel {
+		dir := filepath.Join(s.Dir, "data")
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return fault.Hostf("%w", err)
+		}
+		if err := s.Volume.Mount(dir); err != nil {
+			return err
+		}
+		s.DataDir = dir
 	}
 	return nil
 }
@@ -127,6 +137,23 @@ func (m *Machine) greet(ctx context.Context) error {
 		return fault.Guestf("its agent did not answer within %v", startTimeout)
 	}
 	return err
+}
+
+// Usage is the CPU time that the guest has cost the host: its own and that of
+// all that runs for it.
+func (m *Machine) Usage() (cgroup.Usage, error) {
+	if g, ok := m.Guest.(Meter); ok {
+		return g.Usage()
+	}
+	return m.Site.Group.Usage()
+}
+
+// Written is how many bytes have been written to the guest's data volume.
+func (m *Machine) Written() (int64, error) {
+	if g, ok := m.Guest.(Meter); ok {
+		return g.Written()
+	}
+	return m.Site.Volume.Written()
 }
 
 // Freeze freezes the guest, unless it is frozen.

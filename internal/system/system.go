@@ -55,6 +55,13 @@ type Guest interface {
 	Close() error
 }
 
+// Meter is implemented by guests whose cost the site's control group and data
+// volume do not tell.
+type Meter interface {
+	Usage() (cgroup.Usage, error)
+	Written() (int64, error)
+}
+
 // Status says whether a system is usable on this host.
 type Status struct {
 	Usable bool   `json:"usable"`
@@ -90,6 +97,9 @@ type Capabilities struct {
 	HostBoot string `json:"host_boot"`
 	// Emulated: the CPU is emulated in software.
 	Emulated bool `json:"emulated"`
+	// InMemory: the guest is part of this process, for tests: its site has
+	// neither a control group nor a data volume, and the guest is a Meter.
+	InMemory bool `json:"-"`
 }
 
 // Flavor is a guest's size.
@@ -126,7 +136,7 @@ type Site struct {
 	Dir      string // private directory, in memory
 	Userland *Userland
 	Flavor   Flavor
-	Group    *cgroup.Group // for every process that belongs to the guest
-	Volume   *volume.Volume
-	DataDir  string // where the volume is mounted, when the system has the same kernel
+	Group    *cgroup.Group  // for every process that belongs to the guest; nil in memory
+	Volume   *volume.Volume // nil in memory
+	DataDir  string         // where the volume is mounted, when the system has the same kernel
 }

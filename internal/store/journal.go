@@ -1,6 +1,7 @@
 package store
 
 import (
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"time"
@@ -42,7 +43,7 @@ type Metric struct {
 // Attempt is a trial about to be made.
 type Attempt struct {
 	Session  int64
-	Guest    int64
+	Guest    int64 // 0: it did not start
 	Block    int
 	Position int
 	Workload string
@@ -125,7 +126,7 @@ func (r *Run) AddGuest(session int64, arm, epoch int, start time.Duration, hello
 // Begin journals an attempt before it is made and returns its id.
 func (r *Run) Begin(a Attempt) (int64, error) {
 	res, err := r.db.Exec("INSERT INTO attempt (session, guest, block, position, workload, arm, epoch, size, began_unix_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		a.Session, a.Guest, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, unixNano(time.Now()))
+		a.Session, sql.NullInt64{Int64: a.Guest, Valid: a.Guest != 0}, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, unixNano(time.Now()))
 	if err != nil {
 		return 0, r.explain(err)
 	}

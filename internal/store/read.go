@@ -3,6 +3,7 @@ package store
 import (
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -82,6 +83,56 @@ func (r *Run) Elapsed() (time.Duration, error) {
 	return time.Duration(ns.Int64), r.explain(err)
 }
 
+// Session is one time that tare worked on the run.
+type Session struct {
+	ID      int64     `json:"id"`
+	Began   time.Time `json:"began"`
+	Ended   time.Time `json:"ended,omitzero"`   // zero: it was killed, or goes on
+	Reason  string    `json:"reason,omitempty"` // why it ended
+	BootID  string    `json:"boot_id"`          // of the host
+	Version string    `json:"version"`          // of tare
+}
+
+// Sessions returns them in their order.
+func (r *Run) Sessions() ([]Session, error) {
+	return collect(r, `SELECT s.id, s.began_unix_ns, e.ended_unix_ns, coalesce(e.reason, ''), s.boot_id, s.version
+		FROM session s LEFT JOIN session_end e ON e.session = s.id ORDER BY s.id`, func(rows *sql.Rows) (s Session, err error) {
+		var began int64
+		var ended sql.NullInt64
+		err = rows.Scan(&s.ID, &began, &ended, &s.Reason, &s.BootID, &s.Version)
+		s.Began = time.Unix(0, began).UTC()
+		if ended.Valid {
+			s.Ended = time.Unix(0, ended.Int64).UTC()
+		}
+		return s, err
+	})
+}
+
+// Guest is a guest that was made.
+type Guest struct {
+	ID          int64       `json:"id"`
+	Arm         string      `json:"arm"`
+	Epoch       int         `json:"epoch"` // incarnation in the plan
+	Made        time.Time   `json:"made"`
+	StartNS     int64       `json:"start_ns"` // until its agent answered
+	Hello       agent.Hello `json:"hello"`    // what it says of itself
+	CommandLine []string    `json:"command_line"`
+}
+
+// Guests returns them in the order in which they were made.
+func (r *Run) Guests() ([]Guest, error) {
+	return collect(r, `SELECT g.id, arm.name, g.epoch, g.made_unix_ns, g.start_ns, g.hello, g.command_line
+		FROM guest g JOIN arm ON arm.id = g.arm ORDER BY g.id`, func(rows *sql.Rows) (g Guest, err error) {
+		var made int64
+		var hello, command string
+		if err := rows.Scan(&g.ID, &g.Arm, &g.Epoch, &made, &g.StartNS, &hello, &command); err != nil {
+			return g, err
+		}
+		g.Made = time.Unix(0, made).UTC()
+		return g, errors.Join(json.Unmarshal([]byte(hello), &g.Hello), json.Unmarshal([]byte(command), &g.CommandLine))
+	})
+}
+
 // Event is something that happened to the host or a guest.
 type Event struct {
 	At   time.Time `json:"at"`
@@ -117,15 +168,16 @@ func (r *Run) Failures() ([]Failure, error) {
 
 // Observation is one value of one trial that is done.
 type Observation struct {
-	Metric, Arm, Block, Epoch int32
-	Value                     float64
+	Metric, Arm, Block int32
+	Guest              int32 // id of the guest that gave it
+	Value              float64
 }
 
 // Observations yields the values of all trials that are done, in the order in
 // which they were made.
 func (r *Run) Observations() iter.Seq2[Observation, error] {
 	return func(yield func(Observation, error) bool) {
-		rows, err := r.db.Query(`SELECT v.metric, a.arm, a.block, a.epoch, v.value FROM outcome o
+		rows, err := r.db.Query(`SELECT v.metric, a.arm, a.block, coalesce(a.guest, 0), v.value FROM outcome o
 			JOIN attempt a ON a.id = o.attempt JOIN value v ON v.attempt = o.attempt WHERE o.status = 'done' ORDER BY o.attempt`)
 		if err != nil {
 			yield(Observation{}, r.explain(err))
@@ -134,7 +186,7 @@ func (r *Run) Observations() iter.Seq2[Observation, error] {
 		defer rows.Close()
 		for rows.Next() {
 			var o Observation
-			err := rows.Scan(&o.Metric, &o.Arm, &o.Block, &o.Epoch, &o.Value)
+			err := rows.Scan(&o.Metric, &o.Arm, &o.Block, &o.Guest, &o.Value)
 			if !yield(o, r.explain(err)) || err != nil {
 				return
 			}
@@ -193,7 +245,7 @@ func (r *Run) Trials() iter.Seq2[*Trial, error] {
 		}
 		// Pages of attempts: the connection is one, so queries do not nest.
 		for last := int64(0); ; {
-			trials, err := collect(r, fmt.Sprintf(`SELECT a.id, a.block, a.position, a.workload, arm.name, a.epoch, a.guest, a.size, a.began_unix_ns,
+			trials, err := collect(r, fmt.Sprintf(`SELECT a.id, a.block, a.position, a.workload, arm.name, a.epoch, coalesce(a.guest, 0), a.size, a.began_unix_ns,
 				coalesce(o.status, 'interrupted'), coalesce(o.error, ''), coalesce(o.offset_ns, 0), coalesce(o.delay_ns, 0)
 				FROM attempt a JOIN arm ON arm.id = a.arm LEFT JOIN outcome o ON o.attempt = a.id WHERE a.id > %d ORDER BY a.id LIMIT 1000`, last),
 				func(rows *sql.Rows) (*Trial, error) {

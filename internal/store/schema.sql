@@ -69,7 +69,7 @@ CREATE TABLE guest (
 CREATE TABLE attempt (
     id            INTEGER PRIMARY KEY,
     session       INTEGER NOT NULL REFERENCES session,
-    guest         INTEGER NOT NULL REFERENCES guest,
+    guest         INTEGER REFERENCES guest, -- NULL: it did not start
     block         INTEGER NOT NULL, -- from 0
     position      INTEGER NOT NULL, -- in the block
     workload      TEXT NOT NULL,

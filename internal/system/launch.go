@@ -97,7 +97,7 @@ func (s *Site) prepare(ctx context.Context, h *Host, caps Capabilities) (err err
 	if s.Group, err = h.Cgroups.New(s.ID, lim); err != nil {
 		return err
 	}
-	volumes := filepath.Join(h.StateDir, "volumes")
+	volumes := filepath.Join(h.StateDir, "volumes", h.RunID)
 	if err := os.MkdirAll(volumes, 0o700); err != nil {
 		return fault.Hostf("%w", err)
 	}

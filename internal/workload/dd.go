@@ -38,8 +38,11 @@ func ddWrite() *Workload {
 		MaxSize:     114688, // the article's largest file, 112 GiB
 		DefaultSize: 1000,
 		DiskBytes:   func(size int64) int64 { return size<<20 + 16<<20 },
-		Steps:       steps,
-		Parse:       parseDDWrite,
+		WrittenBytes: func(size int64) int64 {
+			return int64(len(ddPasses)) * size << 20
+		},
+		Steps: steps,
+		Parse: parseDDWrite,
 		Evaluate: func(size int64, results []StepResult) (map[string]float64, error) {
 			by, err := ran(steps(size), results)
 			if err != nil {

@@ -44,7 +44,13 @@ func fioRandom(op string) *Workload {
 		}
 		return append(s, Step{Name: "clean", Argv: []string{"bash", "-c", "rm -f " + fioFile + " && sync -f ."}})
 	}
+	var written func(size int64) int64
+	if op == "write" {
+		written = func(size int64) int64 { return size * fioBlock }
+	}
 	w := &Workload{
+		WrittenBytes: written,
+
 		Name:       "fio-" + rw,
 		Title:      op + " 2 MiB blocks at random, past the guest's page cache",
 		ArticleIDs: []string{map[string]string{"read": "C1-fio-randread", "write": "C2-fio-randwrite"}[op]},

@@ -90,6 +90,9 @@ type Workload struct {
 	MinSize, MaxSize, DefaultSize int64
 	// DiskBytes returns the space that a trial of this size needs on the data volume; nil: none.
 	DiskBytes func(size int64) int64
+	// WrittenBytes returns what the timed steps of a trial of this size write
+	// to the data volume; nil: nothing, or nobody knows.
+	WrittenBytes func(size int64) int64
 	// ReadsBack says that the host's page cache must be dropped during a trial,
 	// before each step with DropCaches.
 	ReadsBack bool

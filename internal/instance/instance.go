@@ -1,0 +1,152 @@
+// Package instance knows which tares are alive on this host, so that what dead
+// ones left can be told from what live ones use.
+//
+// Every tare that makes guests holds a lock on a file of its own name below
+// the state directory; the kernel releases it however that tare ends. The name
+// is part of everything of it that the host can see.
+package instance
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// Instance is one tare that makes guests.
+type Instance struct {
+	ID   string // a letter and hexadecimal digits
+	file *os.File
+}
+
+// New registers this tare below stateDir. The caller closes it, with its
+// guests gone.
+func New(stateDir string) (*Instance, error) {
+	dir := filepath.Join(stateDir, "live")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	var b [5]byte
+	rand.Read(b[:])
+	i := &Instance{ID: "r" + hex.EncodeToString(b[:])}
+	f, err := os.OpenFile(filepath.Join(dir, i.ID), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fault.Hostf("%s: %w", f.Name(), err)
+	}
+	i.file = f
+	return i, nil
+}
+
+// Close gives the name up.
+func (i *Instance) Close() error {
+	return errors.Join(os.RemoveAll(i.file.Name()), i.file.Close())
+}
+
+// alive reports whether the tare of this name holds its lock.
+func alive(stateDir, id string) bool {
+	f, err := os.Open(filepath.Join(stateDir, "live", id))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil
+}
+
+// Leftover is something on the host that a dead tare has left.
+type Leftover struct {
+	What string `json:"what"` // "control group", "data volumes", "lock file"
+	Path string `json:"path"`
+}
+
+func (l Leftover) String() string { return l.What + " " + l.Path }
+
+// Leftovers lists what dead tares have left.
+func Leftovers(stateDir string, layout cgroup.Layout) []Leftover {
+	var found []Leftover
+	dead := map[string]bool{}
+	add := func(what, path, id string) {
+		known, seen := dead[id]
+		if !seen {
+			known = ours(id) && !alive(stateDir, id)
+			dead[id] = known
+		}
+		if known {
+			found = append(found, Leftover{what, path})
+		}
+	}
+	for _, dir := range layout.Leftovers("") {
+		id, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), cgroup.Prefix), "-")
+		add("control group", dir, id)
+	}
+	for what, sub := range map[string]string{"data volumes": "volumes", "lock file": "live"} {
+		paths, _ := filepath.Glob(filepath.Join(stateDir, sub, "*"))
+		for _, p := range paths {
+			add(what, p, filepath.Base(p))
+		}
+	}
+	return found
+}
+
+// ours reports whether a name has the form that New gives.
+func ours(id string) bool {
+	if len(id) != 11 || id[0] != 'r' {
+		return false
+	}
+	_, err := hex.DecodeString(id[1:])
+	return err == nil
+}
+
+// Remove removes leftovers, killing what still runs in their control groups.
+func Remove(found []Leftover) error {
+	var errs []error
+	for _, l := range found {
+		var err error
+		if l.What == "control group" {
+			err = cgroup.RemoveLeftovers([]string{l.Path})
+		} else {
+			err = os.RemoveAll(l.Path)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", l, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Lock makes sure that one tare at a time measures on this host, since two
+// would measure each other. about says what the holder does, for the other's
+// message. The lock lasts until the file is closed or the process ends.
+func Lock(stateDir, about string) (*os.File, error) {
+	path := filepath.Join(stateDir, "lock")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		holder := make([]byte, 300)
+		n, _ := f.Read(holder)
+		f.Close()
+		return nil, fault.WithRemedy(fault.Hostf("another tare measures on this host: %s", strings.TrimSpace(string(holder[:n]))),
+			"wait for it: two at once would measure each other")
+	}
+	if err := f.Truncate(0); err == nil {
+		_, err = f.WriteAt([]byte(about+"\n"), 0)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fault.Hostf("%s: %w", path, err)
+	}
+	return f, nil
+}

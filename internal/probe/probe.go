@@ -1,0 +1,179 @@
+// Package probe measures from outside what a trial did to the host: the CPU
+// time of everything that belongs to the guest, that of the whole host, the
+// bytes that reached the data device, and how the host bore it. It does not
+// judge trials.
+package probe
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/host"
+)
+
+// Names of the probes; each is one value a trial, over its timed steps.
+const (
+	GuestGroupCPU = "guest_cgroup_cpu" // s of CPU of the guest's whole cgroup: vCPUs, VMM, helpers
+	HostCPU       = "host_cpu"         // s of CPU of the whole host
+	DeviceBytes   = "device_bytes"     // bytes that reached the data device
+	Steal         = "steal"            // s that a hypervisor below took from the host
+	Throttled     = "nr_throttled"     // periods in which the CPU cap bit
+	CapPeriods    = "cap_periods"      // periods of the CPU cap that passed
+	LagMax        = "lag_max"          // s, the longest that the host woke tare too late
+	// The rest is the runner's to fill in: it takes the guest's word for them.
+	GuestCPU      = "guest_cpu"      // s of CPU as the guest's own rusage says
+	WorkloadBytes = "workload_bytes" // bytes that the workload wrote
+	ClockDiff     = "clock_diff"     // s, guest's clock less host's over the trial
+	ClockError    = "clock_error"    // s, ± of clock_diff
+	StartSkew     = "start_skew"     // s, start on the host's clock less the instant agreed
+)
+
+// Units of the probes, in the order to show them.
+var Units = []struct{ Name, Unit string }{
+	{GuestGroupCPU, "s"}, {GuestCPU, "s"}, {HostCPU, "s"}, {DeviceBytes, "B"}, {WorkloadBytes, "B"},
+	{Steal, "s"}, {Throttled, "periods"}, {CapPeriods, "periods"}, {LagMax, "s"},
+	{ClockDiff, "s"}, {ClockError, "s"}, {StartSkew, "s"},
+}
+
+// Target is the guest that a window watches.
+type Target interface {
+	// Usage reads the counters of its control group.
+	Usage() (cgroup.Usage, error)
+	// Written is how many bytes reached its data device so far.
+	Written() (int64, error)
+}
+
+// Watch is what watches the host during a whole run. The caller closes it.
+type Watch struct {
+	lag *host.Lag
+	log *host.KernelLog
+	// Missing says what cannot be watched on this host, one line each.
+	Missing []string
+}
+
+// Start begins to watch.
+func Start() *Watch {
+	w := &Watch{lag: host.StartLag(0)}
+	log, err := host.WatchKernelLog()
+	if err != nil {
+		w.Missing = append(w.Missing, fmt.Sprintf("the kernel log: %v", err))
+	}
+	w.log = log
+	return w
+}
+
+// Close ends the watch.
+func (w *Watch) Close() {
+	w.lag.Stop()
+	if w.log != nil {
+		w.log.Close()
+	}
+}
+
+// Notice is something that happened to the host and that a reader of the
+// numbers must know.
+type Notice struct {
+	Kind string
+	Text string
+}
+
+// Drain returns what the kernel's log has complained of since the last call.
+func (w *Watch) Drain() []Notice {
+	if w.log == nil {
+		return nil
+	}
+	d, err := w.log.Drain()
+	if err != nil {
+		return []Notice{{"kernel-log", fmt.Sprintf("cannot be read: %v", err)}}
+	}
+	var notices []Notice
+	for _, line := range d.Lines {
+		notices = append(notices, Notice{"kernel-" + string(line.Kind), strings.ToValidUTF8(line.Text, "?")})
+	}
+	if d.Lost > 0 {
+		notices = append(notices, Notice{"kernel-log", fmt.Sprintf("%d messages were overwritten before they were read", d.Lost)})
+	}
+	return notices
+}
+
+// Window is the time over which a trial is watched.
+type Window struct {
+	watch  *Watch
+	target Target
+	usage  cgroup.Usage
+	cpu    host.CPUTime
+	bytes  int64
+	lag    *host.LagWindow
+	clocks host.Clocks
+}
+
+// Begin opens a window on a guest.
+func (w *Watch) Begin(target Target) (*Window, error) {
+	v := &Window{watch: w, target: target}
+	var err error
+	if v.clocks, err = host.ReadClocks(); err != nil {
+		return nil, err
+	}
+	v.lag = w.lag.Window()
+	if v.bytes, err = target.Written(); err != nil {
+		return nil, err
+	}
+	if v.cpu, err = host.CPUTimes(); err != nil {
+		return nil, err
+	}
+	v.usage, err = target.Usage()
+	return v, err
+}
+
+// Readings are what a window saw.
+type Readings struct {
+	Values  map[string]float64 // by probe
+	Notices []Notice
+	// Suspended: the host slept meanwhile, so the trial does not count.
+	Suspended bool
+}
+
+// End closes the window.
+func (v *Window) End() (Readings, error) {
+	usage, err := v.target.Usage()
+	if err != nil {
+		return Readings{}, err
+	}
+	cpu, err := host.CPUTimes()
+	if err != nil {
+		return Readings{}, err
+	}
+	bytes, err := v.target.Written()
+	if err != nil {
+		return Readings{}, err
+	}
+	clocks, err := host.ReadClocks()
+	if err != nil {
+		return Readings{}, err
+	}
+	spent := cpu.Sub(v.cpu)
+	r := Readings{Values: map[string]float64{
+		GuestGroupCPU: (usage.CPU - v.usage.CPU).Seconds(),
+		HostCPU:       spent.Busy(),
+		Steal:         spent.Steal,
+		DeviceBytes:   float64(bytes - v.bytes),
+	}}
+	if usage.Periods > 0 {
+		r.Values[CapPeriods] = float64(usage.Periods - v.usage.Periods)
+		r.Values[Throttled] = float64(usage.ThrottledPeriods - v.usage.ThrottledPeriods)
+	}
+	if lag := v.lag.End(); lag.Samples > 0 {
+		r.Values[LagMax] = lag.Max
+	}
+	change := clocks.Since(v.clocks)
+	r.Suspended = change.WasSuspended()
+	if change.Stepped(host.DefaultClockStep) {
+		r.Notices = append(r.Notices, Notice{"clock-step", fmt.Sprintf("the host's wall clock was set by %v during a trial; durations are by its monotonic clock and not affected", change.Step)})
+	}
+	if r.Suspended {
+		r.Notices = append(r.Notices, Notice{"suspend", fmt.Sprintf("the host slept for %v during a trial, which is made again", change.Suspended)})
+	}
+	r.Notices = append(r.Notices, v.watch.Drain()...)
+	return r, nil
+}

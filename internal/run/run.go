@@ -1,0 +1,295 @@
+// Package run walks a plan: it makes the guests, thaws one at a time, runs a
+// trial in it, freezes it again, and journals each trial before and after. It
+// does not know how a guest is made, nor what the numbers mean.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/plan"
+	"github.com/tare-bench/tare/internal/probe"
+	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// Config is what a run needs. Nothing of it is closed by the runner.
+type Config struct {
+	Campaign  *campaign.Campaign
+	Plan      *plan.Plan
+	Store     *store.Run
+	Host      *system.Host
+	Drivers   map[string]system.Driver      // by system
+	Workloads map[string]*workload.Workload // by name
+	BootID    string
+	Version   string
+	// Stein returns how many blocks the precision calls for after the first
+	// stage, from what the store holds. Called only when a precision is asked for.
+	Stein func() (int, error)
+	// Progress is told what goes on; nil: nobody is.
+	Progress func(Event)
+}
+
+// Event is something that a watcher of the run wants to know. Fields that do
+// not belong to its kind are zero.
+type Event struct {
+	Kind     EventKind
+	Text     string
+	Trial    plan.Trial
+	Block    int           // from 0
+	Blocks   int           // as many as are planned by now, 0: unknown
+	Values   Values        // of a trial that is done
+	Took     time.Duration // a trial with all that belongs to it, or a block
+	BlockETA time.Duration // how long a block takes so far
+	Left     time.Duration // until the run's end, as far as that is known
+}
+
+// Values are a trial's metrics by name.
+type Values map[string]float64
+
+// EventKind says what happened.
+type EventKind int
+
+const (
+	Phase      EventKind = iota // Text: what is being prepared
+	Notice                      // Text: something that the reader must know
+	TrialBegin                  // Trial
+	TrialDone                   // Trial, Values
+	TrialLost                   // Trial, Text: why it has no result
+	BlockDone                   // Block, Took
+)
+
+// Summary is how a run ended.
+type Summary struct {
+	Blocks   int // complete ones
+	Reason   plan.Reason
+	Failed   int // trials without a result, by guests' fault, in this session
+	Complete bool
+}
+
+// hostRetries is how often a trial that failed by the host's fault is made
+// again before the run gives up.
+const hostRetries = 2
+
+type runner struct {
+	Config
+	session  int64
+	watch    *probe.Watch
+	arms     map[string]int // plan arm → id
+	metrics  map[string]map[string]int
+	probes   map[string]map[string]int
+	sizes    map[string]int64
+	guests   map[string]*station
+	finished map[store.TrialID]bool
+	summary  Summary
+
+	elapsed  time.Duration // of earlier sessions
+	began    time.Time
+	blockSum time.Duration
+	blockN   int
+}
+
+// Run runs the plan from where the store says that it is until its rule is
+// met, ctx ends, or the host fails. When it returns, no guest is left. An error
+// loses nothing: the run can be resumed.
+func Run(ctx context.Context, c Config) (Summary, error) {
+	r := &runner{Config: c, guests: map[string]*station{}, began: time.Now()}
+	if r.Progress == nil {
+		r.Progress = func(Event) {}
+	}
+	if err := r.open(); err != nil {
+		return r.summary, err
+	}
+	r.watch = probe.Start()
+	defer r.watch.Close()
+	for _, m := range r.watch.Missing {
+		r.note("missing", m)
+	}
+	err := r.blocks(ctx)
+	if e := r.closeGuests(); e != nil && err == nil {
+		err = e
+	}
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	reason := string(r.summary.Reason)
+	if err != nil {
+		reason = err.Error()
+	}
+	if e := r.Store.EndSession(r.session, reason); e != nil && err == nil {
+		err = e
+	}
+	return r.summary, err
+}
+
+// open reads what earlier sessions have done.
+func (r *runner) open() error {
+	var err error
+	if r.elapsed, err = r.Store.Elapsed(); err != nil {
+		return err
+	}
+	if r.session, err = r.Store.BeginSession(r.BootID, r.Version); err != nil {
+		return err
+	}
+	if r.finished, err = r.Store.Finished(); err != nil {
+		return err
+	}
+	sizes, err := r.Store.Sizes()
+	if err != nil {
+		return err
+	}
+	r.sizes = map[string]int64{}
+	for _, s := range sizes {
+		r.sizes[s.Workload] = s.Size
+	}
+	arms, err := r.Store.Arms()
+	if err != nil {
+		return err
+	}
+	r.arms = map[string]int{}
+	for i, a := range arms {
+		r.arms[a.Name] = i
+	}
+	metrics, err := r.Store.Metrics()
+	if err != nil {
+		return err
+	}
+	r.metrics, r.probes = map[string]map[string]int{}, map[string]map[string]int{}
+	for i, m := range metrics {
+		into := r.metrics
+		if m.Probe {
+			into = r.probes
+		}
+		if into[m.Workload] == nil {
+			into[m.Workload] = map[string]int{}
+		}
+		into[m.Workload][m.Name] = i
+	}
+	return nil
+}
+
+// blocks runs block after block until the rule says that it is enough.
+func (r *runner) blocks(ctx context.Context) error {
+	rule := r.Plan.Rule
+	stein := 0
+	for b := 0; ; b++ {
+		if rule.Precision > 0 && b >= rule.Min && stein == 0 {
+			n, err := r.Stein()
+			if err != nil {
+				return err
+			}
+			stein = n
+		}
+		left := r.Plan.Remaining(b, r.isDone)
+		if len(left) > 0 {
+			more, reason := rule.More(b, stein, r.spent(), r.blockMean())
+			if !more {
+				r.summary.Reason, r.summary.Complete = reason, true
+				return nil
+			}
+			if err := r.block(ctx, b, left, stein); err != nil {
+				return err
+			}
+		} else if more, reason := rule.More(b, stein, 0, 0); !more {
+			r.summary.Reason, r.summary.Complete = reason, true
+			return nil
+		}
+		r.summary.Blocks = b + 1
+	}
+}
+
+func (r *runner) isDone(id plan.ID) bool {
+	return r.finished[store.TrialID{Block: id.Block, Workload: id.Workload, Arm: id.Arm}]
+}
+
+// spent is the time that the run has taken over all sessions.
+func (r *runner) spent() time.Duration { return r.elapsed + time.Since(r.began) }
+
+func (r *runner) blockMean() time.Duration {
+	if r.blockN == 0 {
+		return 0
+	}
+	return r.blockSum / time.Duration(r.blockN)
+}
+
+// block runs the trials of one block that are left.
+func (r *runner) block(ctx context.Context, b int, trials []plan.Trial, stein int) error {
+	if err := r.prepare(ctx, r.Plan.Epoch(b)); err != nil {
+		return err
+	}
+	begin := time.Now()
+	target, _ := r.Plan.Rule.Target(stein)
+	if r.Plan.Rule.Precision > 0 && stein == 0 {
+		target = 0
+	}
+	for i, t := range trials {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r.Progress(Event{Kind: TrialBegin, Trial: t, Block: b, Blocks: target, BlockETA: r.blockMean(), Left: r.left(b, i, len(trials), target)})
+		if err := r.trialWithRetries(ctx, t); err != nil {
+			return err
+		}
+	}
+	took := time.Since(begin)
+	if len(trials) == r.Plan.Trials() { // a resumed block is shorter
+		r.blockSum += took
+		r.blockN++
+	}
+	r.Progress(Event{Kind: BlockDone, Block: b, Blocks: target, Took: took, Left: r.left(b+1, 0, 1, target)})
+	return nil
+}
+
+// left estimates the time to the run's end from the blocks so far; 0: unknown.
+func (r *runner) left(block, trial, trials, target int) time.Duration {
+	mean, budget := r.blockMean(), r.Plan.Rule.Budget
+	var left time.Duration
+	if mean > 0 && target > 0 {
+		left = time.Duration((float64(target-block) - float64(trial)/float64(trials)) * float64(mean))
+	}
+	if budget > 0 {
+		if rest := max(budget-r.spent(), 0); left == 0 || rest < left {
+			left = rest
+		}
+	}
+	return left
+}
+
+// trialWithRetries makes a trial again that failed by the host's fault.
+func (r *runner) trialWithRetries(ctx context.Context, t plan.Trial) error {
+	for try := 0; ; try++ {
+		err := r.trial(ctx, t)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if fault.KindOf(err) != fault.Host || try == hostRetries || errors.Is(err, errStore) {
+			return err
+		}
+		r.note("retry", fmt.Sprintf("block %d, %s on %s is made again: %v", t.Block+1, t.Workload, t.Arm, err))
+		if err := r.dropGuest(t.Arm); err != nil {
+			return err
+		}
+	}
+}
+
+// errStore marks errors of the run file: making the trial again does not mend them.
+var errStore = errors.New("the run file")
+
+func storeErr(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w %w", errStore, err)
+}
+
+// note records something in the run and tells the watcher.
+func (r *runner) note(kind, text string) {
+	r.Progress(Event{Kind: Notice, Text: text})
+	// Where the file cannot be written, the next trial will say so.
+	_ = r.Store.AddEvent(r.session, 0, kind, text)
+}

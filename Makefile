@@ -1,31 +1,83 @@
 # tare: what does virtualization cost on this machine, and does it isolate?
 #
-#   make build   bin/tare, nothing else
-#   make quick   install what is missing, build, and measure this machine
-#   make test    install what is missing and run every test
-#   make bench   what tare itself costs
+# Everything here works on a fresh Debian 12 with make and git; what else is
+# needed is installed. `make help` lists the targets.
 
-SHELL := /bin/bash
+SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
 
-GO_VERSION := 1.26.8
-# A Go of our own where the system has none, or one that is too old.
-GO := $(shell ./scripts/find-go $(GO_VERSION))
+# The system's Go if it is new enough, otherwise one of our own, which
+# `scripts/setup go` installs.
+GO := $(shell ./scripts/find-go)
+export GO
 export CGO_ENABLED ?= 0
 
-AGENT   := internal/agentbin/embedded/tare-agent.gz
-SOURCES := $(shell find cmd internal -name '*.go' -not -name '*_test.go') $(shell find internal -path '*/builtin/*' -o -path '*/embedded/README') go.mod go.sum
+PREFIX  ?= /usr/local
+SUDO    := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 VERSION := $(shell git describe --always --dirty --tags 2>/dev/null || echo unknown)
+AGENT   := internal/agentbin/embedded/tare-agent.gz
+# Nothing of the place or the time of a build gets into what it makes.
+BUILD   := $(GO) build -trimpath -buildvcs=false
 
-.PHONY: build quick test bench lint clean deps deps-test image
+.PHONY: build
+build: bin/tare ## build bin/tare, and nothing else (the default)
 
-build: bin/tare
+# The go command knows best what a program is made of and does nothing when
+# nothing changed, so it is always asked.
+.PHONY: FORCE
+FORCE:
 
-bin/tare: $(SOURCES) $(AGENT)
-	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $@ ./cmd/tare
+bin/tare: $(AGENT) FORCE | $(GO)
+	@$(BUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o $@ ./cmd/tare
 
-$(AGENT): $(shell find cmd/tare-agent internal/agent -name '*.go' -not -name '*_test.go') go.mod
-	@mkdir -p bin
-	$(GO) build -trimpath -ldflags '-s -w' -o bin/tare-agent ./cmd/tare-agent
-	gzip -9nc bin/tare-agent > $@
+# The agent runs in guests of any kind: static, whatever CGO_ENABLED says.
+bin/tare-agent: FORCE | $(GO)
+	@CGO_ENABLED=0 $(BUILD) -ldflags '-s -w' -o $@ ./cmd/tare-agent
+
+$(AGENT): bin/tare-agent
+	@gzip -9nc $< >$@
+
+$(GO):
+	@./scripts/setup go
+
+.PHONY: quick
+quick: ## install what is missing, build, and measure this machine
+	@./scripts/setup run
+	@$(MAKE) --no-print-directory build
+	$(SUDO) bin/tare image
+	$(SUDO) bin/tare run quick
+
+.PHONY: test
+test: ## install what is missing and run every test there is (root)
+	@./scripts/setup test
+	@$(MAKE) --no-print-directory build
+	@./scripts/test
+
+.PHONY: lint
+lint: $(AGENT) | $(GO) ## gofmt, vet, staticcheck, shell scripts, import rule
+	@./scripts/lint
+	@$(GO) test ./internal/archtest
+
+.PHONY: bench
+bench: ## what tare itself costs
+	@./scripts/setup test
+	@$(MAKE) --no-print-directory build
+	@./scripts/bench
+
+.PHONY: fuzz
+fuzz: $(AGENT) | $(GO) ## fuzz every parser for FUZZTIME (default 1m) each
+	@./scripts/fuzz $(or $(FUZZTIME),1m)
+
+.PHONY: install
+install: build ## bin/tare to PREFIX/bin (default /usr/local)
+	install -D -m 0755 bin/tare $(DESTDIR)$(PREFIX)/bin/tare
+
+.PHONY: clean
+clean: ## remove what was built here; images in /var/lib/tare stay
+	rm -rf bin $(AGENT)
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.* ## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r t d; do printf '  make %-8s %s\n' "$$t" "$$d"; done

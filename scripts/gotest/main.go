@@ -1,0 +1,186 @@
+// Gotest runs go test, prints what go test prints, and counts.
+//
+//	go run ./scripts/gotest [flags and packages of go test]
+//
+// At the end it says how many tests passed, failed and were skipped, and why
+// they were skipped. With TARE_LIVE set, a skip that skips.txt does not list is
+// a failure: on a machine that is set up for all tests, a test that did not run
+// proves nothing.
+package main
+
+import (
+	"bufio"
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+//go:embed skips.txt
+var skipsText string
+
+const module = "github.com/tare-bench/tare/"
+
+func main() {
+	cmd := exec.Command(cmp.Or(os.Getenv("GO"), "go"), append([]string{"test", "-json"}, os.Args[1:]...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gotest:", err)
+		os.Exit(1)
+	}
+	c := newCounter(os.Stdout)
+	sc := bufio.NewScanner(out)
+	sc.Buffer(nil, 64<<20)
+	for sc.Scan() {
+		c.line(sc.Bytes())
+	}
+	io.Copy(io.Discard, out)
+	err = cmd.Wait()
+	ok := c.close(os.Getenv("TARE_LIVE") != "", parseSkips(skipsText))
+	if err == nil {
+		err = sc.Err()
+	}
+	if err != nil || !ok {
+		os.Exit(1)
+	}
+}
+
+// event is what go test -json prints; see go doc test2json.
+type event struct {
+	Action, Package, Test, Output string
+}
+
+type key struct{ pkg, test string }
+
+// counter prints events as go test without -json would, and counts tests.
+type counter struct {
+	w      io.Writer
+	output map[key][]string // of what has not ended yet
+	count  map[string]int   // by action
+	failed []key
+	skips  []string // "internal/image TestLive: reason"
+}
+
+func newCounter(w io.Writer) *counter {
+	return &counter{w: w, output: map[key][]string{}, count: map[string]int{}}
+}
+
+func (c *counter) line(b []byte) {
+	var e event
+	if json.Unmarshal(b, &e) != nil {
+		fmt.Fprintf(c.w, "%s\n", b)
+		return
+	}
+	k := key{e.Package, e.Test}
+	switch e.Action {
+	case "build-output":
+		io.WriteString(c.w, e.Output)
+	case "output":
+		if !strings.HasPrefix(e.Output, "=== ") {
+			c.output[k] = append(c.output[k], e.Output)
+		}
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			c.packageEnded(e)
+			return
+		}
+		c.count[e.Action]++
+		switch e.Action {
+		case "fail":
+			c.failed = append(c.failed, k)
+			c.print(k)
+		case "skip":
+			c.skips = append(c.skips, describeSkip(k, c.output[k]))
+		}
+		delete(c.output, k)
+	}
+}
+
+// packageEnded prints the package's line, and where it failed also what was
+// said outside of tests and by tests that never ended, as with a panic.
+func (c *counter) packageEnded(e event) {
+	own := key{e.Package, ""}
+	for _, k := range slices.SortedFunc(maps.Keys(c.output), func(a, b key) int { return strings.Compare(a.test, b.test) }) {
+		if k.pkg != e.Package || k == own {
+			continue
+		}
+		if e.Action == "fail" {
+			c.count["fail"]++
+			c.failed = append(c.failed, k)
+			c.print(k)
+		}
+		delete(c.output, k)
+	}
+	lines := c.output[own]
+	delete(c.output, own)
+	if e.Action == "fail" {
+		if !slices.ContainsFunc(c.failed, func(k key) bool { return k.pkg == e.Package }) {
+			c.count["fail"]++ // it did not build, or TestMain gave up
+			c.failed = append(c.failed, own)
+		}
+		io.WriteString(c.w, strings.Join(lines, ""))
+		return
+	}
+	for _, l := range lines {
+		if strings.HasPrefix(l, "ok  \t") || strings.HasPrefix(l, "?   \t") {
+			io.WriteString(c.w, l)
+		}
+	}
+}
+
+func (c *counter) print(k key) { io.WriteString(c.w, strings.Join(c.output[k], "")) }
+
+// logPrefix is what t.Skip puts before its message.
+var logPrefix = regexp.MustCompile(`^\s*\S+\.go:\d+: `)
+
+func describeSkip(k key, output []string) string {
+	reason := "no reason given"
+	for _, l := range output {
+		if logPrefix.MatchString(l) { // the last one is that of the skip
+			reason = strings.TrimSpace(logPrefix.ReplaceAllString(l, ""))
+		}
+	}
+	return strings.TrimPrefix(k.pkg, module) + " " + k.test + ": " + reason
+}
+
+// parseSkips reads regular expressions, one a line.
+func parseSkips(text string) []*regexp.Regexp {
+	var res []*regexp.Regexp
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			res = append(res, regexp.MustCompile(line))
+		}
+	}
+	return res
+}
+
+// close prints the sums, and reports whether all is well.
+func (c *counter) close(strict bool, allowed []*regexp.Regexp) bool {
+	wrong := 0
+	for _, s := range c.skips {
+		mark := "skipped:"
+		if strict && !slices.ContainsFunc(allowed, func(re *regexp.Regexp) bool { return re.MatchString(s) }) {
+			mark, wrong = "SKIPPED, and should not be:", wrong+1
+		}
+		fmt.Fprintln(c.w, mark, s)
+	}
+	for _, k := range c.failed {
+		fmt.Fprintln(c.w, "failed:", strings.TrimPrefix(k.pkg, module), k.test)
+	}
+	if wrong > 0 {
+		fmt.Fprintln(c.w, "The skips that are right are listed in scripts/gotest/skips.txt.")
+	}
+	fmt.Fprintf(c.w, "tests: %d passed, %d failed, %d skipped\n", c.count["pass"], c.count["fail"]+wrong, c.count["skip"]-wrong)
+	return c.count["fail"]+wrong == 0 && c.count["pass"] > 0
+}

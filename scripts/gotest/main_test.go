@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// feed gives a counter the events of a script: "action package test output".
+func feed(script string) (*counter, *strings.Builder) {
+	var w strings.Builder
+	c := newCounter(&w)
+	for l := range strings.Lines(strings.TrimSpace(script)) {
+		f := strings.SplitN(strings.TrimSpace(l), " ", 4)
+		c.line(fmt.Appendf(nil, `{"Action":%q,"Package":%q,"Test":%q,"Output":%q}`, f[0], f[1], strings.Trim(f[2], "-"), f[3]+"\n"))
+	}
+	return c, &w
+}
+
+func TestCounter(t *testing.T) {
+	tests := map[string]struct {
+		script string
+		strict bool
+		ok     bool
+		want   []string
+		not    []string
+	}{
+		"a pass is quiet": {
+			script: "output p TestA chatter\npass p TestA -\noutput p - PASS\noutput p - ok  \tp\t0.1s\npass p - -",
+			ok:     true,
+			want:   []string{"ok  \tp\t0.1s", "tests: 1 passed, 0 failed, 0 skipped"},
+			not:    []string{"chatter", "PASS"},
+		},
+		"a failure speaks": {
+			script: "output p TestA why\nfail p TestA -\noutput p - FAIL\tp\nfail p - -",
+			want:   []string{"why", "FAIL\tp", "failed: p TestA", "tests: 0 passed, 1 failed"},
+		},
+		"a panic ends its test": {
+			script: "output p TestA panic: x\noutput p - FAIL\tp\nfail p - -",
+			want:   []string{"panic: x", "failed: p TestA", "1 failed"},
+		},
+		"a package that gives up has failed": {
+			script: "pass p TestA -\noutput q - systemtest: no image\nfail q - -",
+			want:   []string{"systemtest: no image", "tests: 1 passed, 1 failed"},
+		},
+		"a listed skip is right": {
+			script: "pass p TestA -\noutput p TestB x_test.go:3: cannot freeze\nskip p TestB -\npass p - -",
+			strict: true, ok: true,
+			want: []string{"skipped: p TestB: cannot freeze", "1 passed, 0 failed, 1 skipped"},
+		},
+		"another is not": {
+			script: "pass p TestA -\noutput p TestB x_test.go:3: no lxc here\nskip p TestB -\npass p - -",
+			strict: true,
+			want:   []string{"SKIPPED, and should not be: p TestB: no lxc here", "1 passed, 1 failed, 0 skipped"},
+		},
+		"but harmless when not everything is asked for": {
+			script: "pass p TestA -\noutput p TestB x_test.go:3: no lxc here\nskip p TestB -\npass p - -",
+			ok:     true,
+		},
+		"no test at all is no success": {script: "output p - ok  \tp\npass p - -"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, w := feed(tt.script)
+			if ok := c.close(tt.strict, parseSkips("# x\n\nTestB: cannot freeze")); ok != tt.ok {
+				t.Errorf("ok = %v\n%s", ok, w)
+			}
+			for _, s := range tt.want {
+				if !strings.Contains(w.String(), s) {
+					t.Errorf("no %q in\n%s", s, w)
+				}
+			}
+			for _, s := range tt.not {
+				if strings.Contains(w.String(), s) {
+					t.Errorf("%q in\n%s", s, w)
+				}
+			}
+		})
+	}
+}
+
+func TestSkipsParse(t *testing.T) {
+	if len(parseSkips(skipsText)) == 0 {
+		t.Error("skips.txt is empty")
+	}
+}

@@ -1,0 +1,185 @@
+package archtest
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rooms says for every package of the module what it may import of the others.
+// A pattern ends in /... for a package and all beneath it. A package that no
+// line names fails the test: give it a place in the house first.
+var rooms = []struct {
+	room string
+	may  []string
+	why  string // said when the rule is broken
+}{
+	// The ground that every room stands on.
+	{"fault", nil, "fault is the ground: everything may import it, it imports nothing"},
+	{"nearest", nil, "nearest is the ground: everything may import it, it imports nothing"},
+	{"cgroup", nil, groundRule},
+	{"sandbox", nil, groundRule},
+	{"volume", nil, groundRule},
+	{"instance", []string{"cgroup"}, groundRule},
+	{"host", nil, groundRule},
+
+	// The flow, left to right.
+	{"campaign", []string{"nearest"}, "a campaign does not know how anything runs"},
+	{"plan", []string{"campaign"}, "a plan knows campaigns: seed in, schedule out"},
+	{"run", []string{"plan", "campaign", "store", "system", "workload", "probe", "host", "agent", "image", "cgroup", "instance", "sandbox", "stats"},
+		"run walks the plan; it does not know how a guest is made (system/...), nor what the numbers mean (analyze, report)"},
+	{"store", []string{"agent"}, "a store holds what happened, and does not know what analysis makes of it"},
+	{"stats", nil, "stats is arithmetic alone"},
+	{"analyze", []string{"store", "stats", "campaign", "plan"}, "analyze reads a store: it never imports system, run, or what shows its results"},
+	{"report", []string{"analyze", "store", "stats", "plan", "campaign", "host", "nearest"}, "report shows what analyze found: it never imports system, nor run"},
+
+	// What run stands on.
+	{"image", nil, "an image does not know the systems that it serves"},
+	{"workload", []string{"nearest"}, "a workload does not know the system that it runs on"},
+	{"probe", []string{"host", "cgroup"}, "a probe sees the host, and does not know which trial is good"},
+	{"system", []string{"agent", "cgroup", "image", "sandbox", "volume"},
+		"a system does not know workloads and statistics"},
+	{"system/systemtest", []string{"system", "agent", "agentbin", "cgroup", "image", "sandbox", "volume", "instance"},
+		"the conformance suite knows the contract, and no driver"},
+	{"system/...", []string{"system", "agent", "cgroup", "sandbox", "volume"},
+		"a driver knows the contract; drivers do not know each other, nor workloads and statistics"},
+
+	// What runs in a guest.
+	{"agentbin", nil, "agentbin is a file"},
+	{"agent/wire", nil, "the wire is made from its .proto"},
+	{"agent/server", []string{"agent/wire"}, agentRule},
+	{"agent/vminit", []string{"agent/wire", "agent/server"}, agentRule},
+	{"agent", []string{"agent/wire"}, agentRule},
+
+	{"archtest", nil, "archtest has no code"},
+}
+
+const (
+	groundRule = "this is below all rooms and knows none of them"
+	agentRule  = "the agent runs commands: it knows nothing of what it measures, nor of the guest that it is in"
+)
+
+// mains are programs: what they put together is their own affair.
+var mains = []string{"cmd/tare/...", "cmd/tare-agent", "scripts/..."}
+
+func TestImportRule(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		name := p.short()
+		if matchesAny(mains, name) {
+			continue
+		}
+		i := slices.IndexFunc(rooms, func(r struct {
+			room string
+			may  []string
+			why  string
+		}) bool {
+			return matches(r.room, strings.TrimPrefix(name, "internal/"))
+		})
+		if i < 0 {
+			t.Errorf("%s is in no room that ARCHITECTURE.md knows: give it a line there, and in the table of %s", name, t.Name())
+			continue
+		}
+		for _, imp := range p.Imports {
+			imported, ours := strings.CutPrefix(imp, module+"internal/")
+			if !ours || imported == "fault" || matchesAny(rooms[i].may, imported) {
+				continue
+			}
+			t.Errorf("%s imports internal/%s, which breaks the import rule of ARCHITECTURE.md: %s", name, imported, rooms[i].why)
+		}
+	}
+}
+
+// TestTestImports keeps the tests of rooms apart where that is a promise, too:
+// a room whose tests need another room cannot be understood alone.
+func TestTestImports(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		for _, imp := range slices.Concat(p.TestImports, p.XTestImports) {
+			imported, _ := strings.CutPrefix(imp, module+"internal/")
+			switch room := strings.TrimPrefix(p.short(), "internal/"); {
+			case matches("system/...", imported) && slices.Contains([]string{"campaign", "plan", "stats", "analyze", "report", "workload", "store"}, room):
+				t.Errorf("the tests of %s import internal/%s: they must run where no guest can", p.short(), imported)
+			case imported == "workload" && matches("system/...", room):
+				t.Errorf("the tests of %s import internal/workload: a system is tested with the conformance suite", p.short())
+			}
+		}
+	}
+}
+
+// TestPurity: what a campaign, a plan, an estimate or a page says depends on
+// its input alone, so nothing in these rooms can look at the machine.
+func TestPurity(t *testing.T) {
+	pure := []string{"fault", "nearest", "campaign", "plan", "stats", "analyze", "workload"}
+	forbidden := []string{
+		"os", "os/...", "net", "net/http", "syscall", "database/sql", "io/ioutil", "crypto/rand", "log", "log/slog",
+		"golang.org/x/sys/...", "runtime/debug", "unsafe", "plugin",
+	}
+	for _, p := range modulePackages(t) {
+		if !slices.Contains(pure, strings.TrimPrefix(p.short(), "internal/")) {
+			continue
+		}
+		for _, imp := range p.Imports {
+			if matchesAny(forbidden, imp) {
+				t.Errorf("%s imports %s: ARCHITECTURE.md promises that it does no I/O", p.short(), imp)
+			}
+		}
+	}
+}
+
+// TestOwners: each of these is the business of one room, so that it can be replaced.
+func TestOwners(t *testing.T) {
+	owners := []struct {
+		imported []string
+		by       []string
+	}{
+		{[]string{"github.com/spf13/..."}, []string{"cmd/tare/..."}},
+		{[]string{"modernc.org/sqlite/...", "database/sql/..."}, []string{"internal/store"}},
+		{[]string{"gonum.org/..."}, []string{"internal/stats"}},
+		{[]string{"github.com/containerd/ttrpc/...", "google.golang.org/..."}, []string{"internal/agent/..."}},
+		{[]string{"github.com/containerd/cgroups/..."}, []string{"internal/cgroup"}},
+		{[]string{"github.com/goccy/go-yaml/..."}, []string{"internal/campaign", "internal/workload"}},
+		{[]string{"golang.org/x/perf/..."}, []string{"internal/report", "internal/analyze"}},
+		{[]string{"C"}, nil}, // tare is one static file
+	}
+	for _, p := range modulePackages(t) {
+		for _, imp := range p.Imports {
+			for _, o := range owners {
+				if matchesAny(o.imported, imp) && !matchesAny(o.by, p.short()) {
+					t.Errorf("%s imports %s, which only %s may", p.short(), imp, strings.Join(o.by, ", "))
+				}
+			}
+		}
+	}
+}
+
+// TestAgentIsSmall: the agent is in every initramfs and every bind mount, and
+// whatever it links runs in the guest that is measured.
+func TestAgentIsSmall(t *testing.T) {
+	may := []string{
+		module + "internal/agent/...", module + "internal/fault", module + "cmd/tare-agent",
+		"github.com/containerd/ttrpc", "github.com/containerd/log", "github.com/sirupsen/logrus",
+		"golang.org/x/sys/...", "google.golang.org/protobuf/...",
+		// The status codes of ttRPC; not the rest of gRPC.
+		"google.golang.org/grpc/codes", "google.golang.org/grpc/status", "google.golang.org/grpc/internal/...",
+		"google.golang.org/grpc/connectivity", "google.golang.org/grpc/grpclog/...", "google.golang.org/grpc/serviceconfig", "google.golang.org/grpc/attributes",
+		"google.golang.org/genproto/googleapis/rpc/...",
+	}
+	for _, p := range goList(t, "-deps", "./cmd/tare-agent") {
+		if p.Standard && p.ImportPath != "net/http" && p.ImportPath != "crypto/tls" || matchesAny(may, p.ImportPath) {
+			continue
+		}
+		t.Errorf("the agent links %s", p.ImportPath)
+	}
+}
+
+// matches reports whether name is pattern, or beneath it where pattern ends in /...
+func matches(pattern, name string) bool {
+	if base, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return name == base || strings.HasPrefix(name, base+"/")
+	}
+	return name == path.Clean(pattern)
+}
+
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name) })
+}

@@ -1,0 +1,135 @@
+package analyze
+
+import (
+	"iter"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// FromRun reads a run into an Input: its arms, the values of all trials that
+// are done, the failures, and what its campaign says of precision and of what
+// is too small to matter. The store is not needed afterwards. Both series of
+// observations can be read any number of times.
+func FromRun(r *store.Run) (Input, error) {
+	body, err := r.Document(store.DocCampaign)
+	if err != nil {
+		return Input{}, err
+	}
+	c, err := campaign.FromResolved(body)
+	if err != nil {
+		return Input{}, err
+	}
+	in := Input{
+		Baseline:  c.Baseline,
+		Controls:  map[string]string{},
+		Delta:     c.Delta.Fraction(),
+		Precision: c.Precision.Fraction(),
+	}
+	if c.Precision > 0 {
+		in.N0 = c.Blocks.Min
+	} else {
+		in.Planned = c.Blocks.Max
+	}
+	arms, err := r.Arms()
+	if err != nil {
+		return Input{}, err
+	}
+	for _, a := range arms {
+		in.Arms = append(in.Arms, Arm{
+			Name: a.Name, System: a.System, Flavor: a.Flavor.Name, Scenario: a.Scenario,
+			Emulated: a.Emulated, CapRatio: capRatio(a.Flavor),
+		})
+		if a.ControlOf != "" {
+			in.Controls[a.Name] = a.ControlOf
+		}
+	}
+	failures, err := r.Failures()
+	if err != nil {
+		return Input{}, err
+	}
+	for _, f := range failures { // the store calls only the guest's faults failures
+		in.Failures = append(in.Failures, Failure{Workload: f.Workload, Arm: f.Arm, Block: f.Block, Fault: fault.Guest, Text: f.Error})
+	}
+	if err := in.readValues(r); err != nil {
+		return Input{}, err
+	}
+	return in, nil
+}
+
+// capRatio is the CPU cap as a share of the vCPUs; 0: no cap.
+func capRatio(f store.Flavor) float64 {
+	if f.CPUCap <= 0 || f.VCPUs <= 0 {
+		return 0
+	}
+	return f.CPUCap / float64(f.VCPUs)
+}
+
+// readValues reads metrics, probes and all their values. The store numbers
+// metrics and probes in one row, an Input each in a row of their own.
+func (in *Input) readValues(r *store.Run) error {
+	all, err := r.Metrics()
+	if err != nil {
+		return err
+	}
+	index := make([]int32, len(all)) // by id in the store
+	for id, m := range all {
+		if m.Probe {
+			index[id] = int32(len(in.Probes))
+			in.Probes = append(in.Probes, Probe{Workload: m.Workload, Name: m.Name, Unit: m.Unit})
+		} else {
+			index[id] = int32(len(in.Metrics))
+			in.Metrics = append(in.Metrics, Metric{Workload: m.Workload, Name: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary})
+		}
+	}
+	var metrics, probes chunks
+	for o, err := range r.Observations() {
+		if err != nil {
+			return err
+		}
+		if o.Metric < 0 || int(o.Metric) >= len(index) {
+			return fault.Campaignf("%s: a value of metric %d, which is not there", r.Path(), o.Metric)
+		}
+		into := &metrics
+		if all[o.Metric].Probe {
+			into = &probes
+		}
+		// The guest, not its place in the plan, is the incarnation: a guest
+		// that crashed, or a resumed run, makes another one.
+		into.add(Observation{Metric: index[o.Metric], Arm: o.Arm, Block: o.Block, Epoch: o.Guest, Value: o.Value})
+	}
+	in.Observations, in.ProbeObservations = metrics.all(), probes.all()
+	return nil
+}
+
+// chunks is a list that grows without copying: a run may have many millions
+// of values.
+type chunks [][]Observation
+
+const chunkLen = 1 << 16 // 1.5 MiB
+
+func (c *chunks) add(o Observation) {
+	n := len(*c)
+	if n == 0 || len((*c)[n-1]) == chunkLen {
+		first := 256 // most runs are small
+		if n > 0 {
+			first = chunkLen
+		}
+		*c = append(*c, make([]Observation, 0, first))
+		n++
+	}
+	(*c)[n-1] = append((*c)[n-1], o)
+}
+
+func (c chunks) all() iter.Seq2[Observation, error] {
+	return func(yield func(Observation, error) bool) {
+		for _, chunk := range c {
+			for _, o := range chunk {
+				if !yield(o, nil) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,141 @@
+// Package report shows the result of a run: as a table for the terminal, and
+// as JSON, CSV and Go's benchmark format for other programs. It computes
+// nothing; the numbers and what may be said of them are package analyze's.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/plan"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// Context is what a table shows beside the numbers, and how.
+type Context struct {
+	Campaign string
+	Path     string // of the run file; "": not shown
+	Seed     uint64
+	Host     string // one line
+	Sizes    []store.Size
+	LeftOut  []LeftOut
+	// MinBlocks is what the campaign asks for at least.
+	MinBlocks int
+	// Ended is why the run has no more blocks; "" where it is incomplete.
+	Ended plan.Reason
+	// Incomplete says why the run ended before its time; "": it did not.
+	Incomplete string
+
+	Width      int  // columns of the terminal; 0: 100
+	Colour     bool // the caller knows of NO_COLOR and of terminals
+	AllMetrics bool // all metrics, probes and findings, not only the first metric of each workload
+}
+
+// LeftOut is a system of the campaign that did not take part.
+type LeftOut struct{ Arm, Why string }
+
+// ContextOf reads from a run what its table shows beside the numbers.
+func ContextOf(r *store.Run) (Context, error) {
+	ctx := Context{Path: r.Path()}
+	body, err := r.Document(store.DocCampaign)
+	if err != nil {
+		return ctx, err
+	}
+	c, err := campaign.FromResolved(body)
+	if err != nil {
+		return ctx, err
+	}
+	ctx.Campaign, ctx.Seed, ctx.MinBlocks = c.Name, c.Seed, c.Blocks.Min
+	for _, a := range c.Skipped() {
+		ctx.LeftOut = append(ctx.LeftOut, LeftOut{a.Name, a.Skip})
+	}
+	if ctx.Sizes, err = r.Sizes(); err != nil {
+		return ctx, err
+	}
+	var env host.Environment
+	if body, err = r.Document(store.DocEnvironment); err != nil {
+		return ctx, err
+	}
+	if err := json.Unmarshal(body, &env); err != nil {
+		return ctx, fmt.Errorf("%s: environment: %w", r.Path(), err)
+	}
+	ctx.Host = HostLine(&env)
+	sessions, err := r.Sessions()
+	if err != nil {
+		return ctx, err
+	}
+	ctx.Ended, ctx.Incomplete = ending(sessions)
+	return ctx, nil
+}
+
+// ending tells from the last session why a run has no more blocks.
+func ending(sessions []store.Session) (ended plan.Reason, incomplete string) {
+	if len(sessions) == 0 {
+		return "", "it never began"
+	}
+	last := sessions[len(sessions)-1]
+	switch reason := plan.Reason(last.Reason); {
+	case last.Ended.IsZero():
+		return "", "it was killed, or goes on"
+	case endings[reason] != "":
+		return reason, ""
+	case last.Reason == "":
+		return "", "it stopped early"
+	}
+	return "", last.Reason
+}
+
+// endings says why a run is complete.
+var endings = map[plan.Reason]string{
+	plan.ReasonBlocks:    "as many as the campaign asks for",
+	plan.ReasonPrecision: "as many as the precision asked for needs",
+	plan.ReasonMax:       "as many as the campaign allows; the precision asked for needs more",
+	plan.ReasonBudget:    "another would have passed the budget",
+}
+
+// HostLine describes a host in one line.
+func HostLine(e *host.Environment) string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if e.CPU.Model != "" {
+		add("%s", e.CPU.Model)
+	}
+	if e.CPU.Threads > 0 {
+		add("%d %s", e.CPU.Threads, plural(e.CPU.Threads, "CPU"))
+	}
+	if e.Memory.Total != nil {
+		add("%s of memory", scaleFor("B", float64(*e.Memory.Total)).with(float64(*e.Memory.Total)))
+	}
+	if e.Kernel.Release != "" {
+		add("kernel %s", e.Kernel.Release)
+	}
+	switch e.Virt.Role {
+	case host.BareMetal:
+		add("bare metal")
+	case host.InGuest:
+		add("itself a guest of %s", or(e.Virt.Of, "a hypervisor"))
+	case host.XenDom0:
+		add("Xen's dom0")
+	}
+	if e.Virt.Container != "" {
+		add("in a container (%s)", e.Virt.Container)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
+}

@@ -1,0 +1,184 @@
+package report
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/plan"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// ExportVersion is the version of the JSON export. Members are only ever
+// added; a change of meaning raises it. docs/export.md describes it.
+const ExportVersion = 1
+
+// metadata is the member "run" of the export.
+type metadata struct {
+	Name          string          `json:"name"`
+	Seed          uint64          `json:"seed"`
+	Campaign      json.RawMessage `json:"campaign"`
+	Complete      bool            `json:"complete"`
+	Ended         plan.Reason     `json:"ended,omitempty"`
+	Incomplete    string          `json:"incomplete,omitempty"`
+	Baseline      string          `json:"baseline"`
+	Blocks        int             `json:"blocks"`
+	PlannedBlocks int             `json:"planned_blocks,omitempty"`
+	Alpha         float64         `json:"alpha"`
+	Delta         float64         `json:"delta"`
+	Environment   json.RawMessage `json:"environment"`
+	Systems       json.RawMessage `json:"systems"`
+	Userland      *userland       `json:"userland"`
+	Arms          []store.Arm     `json:"arms"`
+	Sizes         []store.Size    `json:"sizes"`
+	Sessions      []store.Session `json:"sessions"`
+	Guests        []store.Guest   `json:"guests"`
+}
+
+// userland is what identifies the image that all guests ran.
+type userland struct {
+	Key           string            `json:"key"`
+	KernelVersion string            `json:"kernel_version"`
+	DiskSHA256    string            `json:"disk_sha256"`
+	Packages      map[string]string `json:"packages"`
+}
+
+// JSON writes everything that is known of a run but the raw output of its
+// commands. Trials are written as they are read, one a line.
+func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
+	m, err := readMetadata(r, res)
+	if err != nil {
+		return err
+	}
+	events, err := r.Events()
+	if err != nil {
+		return err
+	}
+	e := &exporter{w: bufio.NewWriterSize(w, 1<<16)}
+	e.text("{\n\"tare_export\": " + strconv.Itoa(ExportVersion))
+	e.member("run", m)
+	list(e, "comparisons", res.Comparisons)
+	list(e, "arms", res.Arms)
+	list(e, "noise_floors", res.NoiseFloors)
+	list(e, "findings", res.Findings)
+	list(e, "events", events)
+	e.begin("trials")
+	for t, err := range r.Trials() {
+		if err != nil {
+			return err
+		}
+		if e.element(t); e.err != nil {
+			break
+		}
+	}
+	e.end()
+	e.text("\n}\n")
+	return e.flush()
+}
+
+func readMetadata(r *store.Run, res *analyze.Result) (*metadata, error) {
+	m := &metadata{Baseline: res.Baseline, Blocks: res.Blocks, PlannedBlocks: res.Planned, Alpha: res.Alpha, Delta: res.Delta}
+	body, err := r.Document(store.DocCampaign)
+	if err != nil {
+		return nil, err
+	}
+	c, err := campaign.FromResolved(body)
+	if err != nil {
+		return nil, err
+	}
+	m.Name, m.Seed, m.Campaign = c.Name, c.Seed, body
+	var manifest []byte
+	for name, into := range map[string]*json.RawMessage{
+		store.DocEnvironment: &m.Environment, store.DocSystems: &m.Systems, store.DocUserland: (*json.RawMessage)(&manifest),
+	} {
+		b, err := r.Document(name)
+		if err != nil && fault.KindOf(err) != fault.Campaign {
+			return nil, err
+		}
+		if err == nil { // else it is null in the export
+			*into = b
+		}
+	}
+	if manifest != nil {
+		if err := json.Unmarshal(manifest, &m.Userland); err != nil {
+			return nil, fmt.Errorf("%s: userland: %w", r.Path(), err)
+		}
+	}
+	var errs [4]error
+	m.Arms, errs[0] = r.Arms()
+	m.Sizes, errs[1] = r.Sizes()
+	m.Sessions, errs[2] = r.Sessions()
+	m.Guests, errs[3] = r.Guests()
+	m.Ended, m.Incomplete = ending(m.Sessions)
+	m.Complete = m.Incomplete == ""
+	return m, errors.Join(errs[:]...)
+}
+
+// exporter writes one JSON object, an element of a list on each line. After
+// an error it does nothing more.
+type exporter struct {
+	w     *bufio.Writer
+	err   error
+	first bool // no element of the list has been written yet
+}
+
+func (e *exporter) text(s string) {
+	if e.err == nil {
+		_, e.err = e.w.WriteString(s)
+	}
+}
+
+func (e *exporter) value(v any) {
+	if e.err != nil {
+		return
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		e.err = fmt.Errorf("export: %w", err)
+		return
+	}
+	e.text(string(b))
+}
+
+func (e *exporter) member(name string, v any) {
+	e.text(",\n\"" + name + "\": ")
+	e.value(v)
+}
+
+func (e *exporter) begin(name string) {
+	e.text(",\n\"" + name + "\": [")
+	e.first = true
+}
+
+func (e *exporter) element(v any) {
+	if !e.first {
+		e.text(",")
+	}
+	e.first = false
+	e.text("\n")
+	e.value(v)
+}
+
+func (e *exporter) end() { e.text("]") }
+
+func (e *exporter) flush() error {
+	if e.err == nil {
+		e.err = e.w.Flush()
+	}
+	return e.err
+}
+
+// list writes a member that is a list.
+func list[T any](e *exporter, name string, all []T) {
+	e.begin(name)
+	for _, v := range all {
+		e.element(v)
+	}
+	e.end()
+}

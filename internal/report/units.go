@@ -1,0 +1,100 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// scale turns values of one unit into figures that people read, all with the
+// same unit, so that the rows of a column compare.
+type scale struct {
+	factor float64 // a value times this is the figure
+	unit   string
+}
+
+// steps are the units of a quantity, from the largest. The factors turn them
+// into the first unit given to scaleFor.
+var (
+	timeSteps = []scale{{1, "s"}, {1e3, "ms"}, {1e6, "µs"}, {1e9, "ns"}}
+	byteSteps = []scale{{1.0 / (1 << 40), "TiB"}, {1.0 / (1 << 30), "GiB"}, {1.0 / (1 << 20), "MiB"}, {1.0 / (1 << 10), "KiB"}, {1, "B"}}
+	rateSteps = []scale{{1e-9, "GB/s"}, {1e-6, "MB/s"}, {1e-3, "kB/s"}, {1, "B/s"}}
+	pace      = []scale{{1e-6, "M/s"}, {1e-3, "k/s"}, {1, "/s"}}
+)
+
+// scaleFor chooses the unit for values around v.
+func scaleFor(unit string, v float64) scale {
+	in := 1.0
+	var steps []scale
+	switch unit {
+	case "s":
+		steps = timeSteps
+	case "ns":
+		steps, in = timeSteps, 1e-9
+	case "B":
+		steps = byteSteps
+	case "B/s":
+		steps = rateSteps
+	case "1/s":
+		steps = pace
+	default:
+		return scale{1, unit}
+	}
+	v = math.Abs(v) * in
+	for i, s := range steps {
+		// Paces turn to thousands late: 4321 /s reads better than 4.321 k/s.
+		least := 1.0
+		if unit == "1/s" && s.factor < 1 {
+			least = 100
+		}
+		if v*s.factor >= least || i == len(steps)-1 && v > 0 {
+			return scale{s.factor * in, s.unit}
+		}
+	}
+	base := scale{in, steps[0].unit} // of zero
+	if unit != "s" && unit != "ns" {
+		base.unit = steps[len(steps)-1].unit
+	}
+	return base
+}
+
+// figure formats v with four digits, without its unit.
+func (s scale) figure(v float64) string { return digits(v*s.factor, 4) }
+
+// with formats v with its unit.
+func (s scale) with(v float64) string {
+	return strings.TrimRight(s.figure(v)+" "+s.unit, " ")
+}
+
+// digits formats v with n significant digits, and never fewer than its whole
+// part has; beyond 10^9 it uses an exponent.
+func digits(v float64, n int) string {
+	if v == 0 {
+		return "0"
+	}
+	a := math.Abs(v)
+	if a >= 1e9 || a < 1e-4 {
+		return strconv.FormatFloat(v, 'g', n, 64)
+	}
+	// The exponent of the rounded value: 9.9996 is 10.00 with four digits.
+	text := strconv.FormatFloat(a, 'e', n-1, 64)
+	exp, _ := strconv.Atoi(text[strings.IndexByte(text, 'e')+1:])
+	return strconv.FormatFloat(v, 'f', max(n-1-exp, 0), 64)
+}
+
+// percent formats a signed percentage without its sign: +9.1, -0.34, +1460.
+func percent(p float64) string {
+	s := digits(p, 3)
+	if math.Abs(p) < 1 {
+		s = strconv.FormatFloat(p, 'f', 2, 64)
+	} else if math.Abs(p) < 10 {
+		s = strconv.FormatFloat(p, 'f', 1, 64)
+	}
+	if s == "-0.00" || s == "0.00" {
+		return "0.00"
+	}
+	if p > 0 {
+		s = "+" + s
+	}
+	return s
+}

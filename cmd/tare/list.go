@@ -1,0 +1,335 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/instance"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// systemEntry is an element of `tare systems --json`.
+type systemEntry struct {
+	Name         string              `json:"name"`
+	Usable       bool                `json:"usable"`
+	Reason       string              `json:"reason,omitempty"`
+	Remedy       string              `json:"remedy,omitempty"`
+	Capabilities system.Capabilities `json:"capabilities"`
+	Proof        string              `json:"proof,omitempty"`
+	Versions     map[string]string   `json:"versions,omitempty"`
+}
+
+func systemEntries(t *testbed, status map[string]system.Status) []systemEntry {
+	entries := []systemEntry{}
+	for _, name := range names(status) {
+		st := status[name]
+		entries = append(entries, systemEntry{name, st.Usable, st.Reason, st.Remedy, t.drivers[name].Capabilities(), st.Proof, st.Versions})
+	}
+	return entries
+}
+
+func newSystems(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "systems",
+		Short:   "List the systems: usable here and how we know, or why not",
+		Example: "  tare systems\n  tare systems --json | jq '.[] | select(.usable) | .name'",
+	}
+	asJSON := jsonFlag(c)
+	c.RunE = inSandbox(o, func(cmd *cobra.Command, _ []string) error {
+		t, err := newTestbed(o)
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		entries := systemEntries(t, t.check(cmd.Context()))
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), entries)
+		}
+		printSystems(cmd.OutOrStdout(), entries)
+		return nil
+	})
+	return c
+}
+
+func printSystems(w io.Writer, entries []systemEntry) {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer tw.Flush()
+	for _, e := range entries {
+		if e.Usable {
+			fmt.Fprintf(tw, "  %s\tusable\t%s\n", e.Name, e.Proof)
+			continue
+		}
+		fmt.Fprintf(tw, "  %s\tno\t%s\n", e.Name, e.Reason)
+		if e.Remedy != "" {
+			fmt.Fprintf(tw, "  \t\tto mend: %s\n", e.Remedy)
+		}
+	}
+}
+
+// doctorReport is what `tare doctor --json` prints.
+type doctorReport struct {
+	Systems     []systemEntry     `json:"systems"`
+	Spoilers    []host.Spoiler    `json:"spoilers"`
+	Environment *host.Environment `json:"environment"`
+}
+
+// sampleTime is how long doctor watches the host for other load.
+const sampleTime = 2 * time.Second
+
+func newDoctor(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "doctor",
+		Short:   "What can be measured here, and what on this host will spoil it",
+		Example: "  tare doctor",
+	}
+	asJSON := jsonFlag(c)
+	c.RunE = inSandbox(o, func(cmd *cobra.Command, _ []string) error {
+		t, err := newTestbed(o)
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		sample, err := host.TakeSample(cmd.Context(), sampleTime)
+		if err != nil {
+			return err
+		}
+		env := host.Read(host.Options{Path: o.stateDir})
+		r := doctorReport{
+			Spoilers: host.Spoilers(env, sample, host.Needs{}), Environment: env,
+			Systems: systemEntries(t, t.check(cmd.Context())),
+		}
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), r)
+		}
+		w := cmd.OutOrStdout()
+		fmt.Fprintf(w, "Systems on this machine (%s, Linux %s):\n", strings.TrimSpace(env.CPU.Model), env.Kernel.Release)
+		printSystems(w, r.Systems)
+		if t.image == nil {
+			fmt.Fprintln(w, "\nThe userland image is not built yet: tare image")
+		}
+		fmt.Fprintln(w, "\nWhat will spoil a measurement here:")
+		if len(r.Spoilers) == 0 {
+			fmt.Fprintln(w, "  nothing that tare knows of")
+		}
+		for _, s := range r.Spoilers {
+			fmt.Fprintf(w, "  %-8s  %s\n            %s\n", s.Severity, s.What, s.Why)
+			if s.Mend != "" {
+				fmt.Fprintf(w, "            to mend: %s\n", s.Mend)
+			}
+		}
+		return nil
+	})
+	return c
+}
+
+// workloadEntry is an element of `tare workloads --json`.
+type workloadEntry struct {
+	Name       string            `json:"name"`
+	Title      string            `json:"title"`
+	ArticleIDs []string          `json:"article_ids"`
+	Runs       string            `json:"runs"`
+	Source     string            `json:"source"`
+	StandIn    string            `json:"stand_in,omitempty"`
+	SizeUnit   string            `json:"size_unit"`
+	Metrics    []workload.Metric `json:"metrics"`
+}
+
+func newWorkloads(*options) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "workloads",
+		Short:   "List the workloads: what each runs, where the program comes from, what it measures",
+		Example: "  tare workloads\n  tare workloads --json",
+	}
+	asJSON := jsonFlag(c)
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		entries := []workloadEntry{}
+		for _, w := range workload.All() {
+			entries = append(entries, workloadEntry{w.Name, w.Title, w.ArticleIDs, commands(w), w.Source, w.StandIn, w.SizeUnit, w.Metrics})
+		}
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), entries)
+		}
+		for i, e := range entries {
+			if i > 0 {
+				fmt.Fprintln(cmd.OutOrStdout())
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n  from: %s; in the articles: %s\n", e.Name, e.Title, e.Source, strings.Join(e.ArticleIDs, ", "))
+			if e.StandIn != "" {
+				fmt.Fprintf(cmd.OutOrStdout(), "  a stand-in: %s\n", e.StandIn)
+			}
+			for line := range strings.Lines(e.Runs) {
+				fmt.Fprintf(cmd.OutOrStdout(), "  runs: %s\n", strings.TrimSpace(line))
+			}
+			for _, m := range e.Metrics {
+				fmt.Fprintf(cmd.OutOrStdout(), "  %s (%s, %s is better): %s\n", m.Name, m.Unit, m.Better, m.About)
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+// commands are a workload's timed commands at its default size, one a line.
+func commands(w *workload.Workload) string {
+	var lines []string
+	for _, s := range w.Steps(w.DefaultSize) {
+		if s.Timed {
+			lines = append(lines, shellQuote(s.Argv))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func shellQuote(argv []string) string {
+	words := make([]string, len(argv))
+	for i, a := range argv {
+		if a == "" || strings.ContainsAny(a, " \t\n'\"$&|;<>()*?#\\`") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		words[i] = a
+	}
+	return strings.Join(words, " ")
+}
+
+// maxRawOutput bounds a saved output that `tare parse` reads.
+const maxRawOutput = 64 << 20
+
+func newParse(*options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "parse WORKLOAD FILE",
+		Short:   "Parse saved raw output of a workload's tool and print its metrics as JSON",
+		Example: "  tare parse fio-randread saved.json\n  tare parse dd-write - < dd.txt",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w, err := workload.Get(args[0])
+			if err != nil {
+				return err
+			}
+			in := cmd.InOrStdin()
+			if args[1] != "-" {
+				f, err := os.Open(args[1])
+				if err != nil {
+					return fault.Campaignf("%w", err)
+				}
+				defer f.Close()
+				in = f
+			}
+			b, err := io.ReadAll(io.LimitReader(in, maxRawOutput+1))
+			if err != nil {
+				return fault.Campaignf("%s: %w", args[1], err)
+			}
+			if len(b) > maxRawOutput {
+				return fault.Campaignf("%s is longer than %d MiB", args[1], maxRawOutput>>20)
+			}
+			values, err := w.Parse(b)
+			if err != nil {
+				return fault.Campaignf("%s: %w", args[1], err)
+			}
+			return printJSON(cmd.OutOrStdout(), parsed(w, values))
+		},
+	}
+}
+
+// parsedValue is an element of what `tare parse` prints.
+type parsedValue struct {
+	Metric string          `json:"metric"`
+	Value  float64         `json:"value"`
+	Unit   string          `json:"unit"`
+	Better workload.Better `json:"better"`
+}
+
+func parsed(w *workload.Workload, values map[string]float64) any {
+	list := []parsedValue{}
+	for _, m := range w.Metrics {
+		if v, ok := values[m.Name]; ok {
+			list = append(list, parsedValue{m.Name, v, m.Unit, m.Better})
+		}
+	}
+	return struct {
+		Workload string        `json:"workload"`
+		Metrics  []parsedValue `json:"metrics"`
+	}{w.Name, list}
+}
+
+func newGC(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "gc",
+		Short:   "Remove what killed runs left on the host, and nothing else",
+		Long:    "gc removes the control groups, with what still runs in them, and the files of\ntares that are no more. What a living tare uses, or somebody else, it does not touch.",
+		Example: "  tare gc --dry-run\n  tare gc",
+	}
+	dry := c.Flags().Bool("dry-run", false, "only list what would be removed")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		layout, err := cgroup.Detect()
+		if err != nil {
+			return err
+		}
+		found := instance.Leftovers(o.stateDir, layout)
+		for _, l := range found {
+			fmt.Fprintln(cmd.OutOrStdout(), l)
+		}
+		if *dry || len(found) == 0 {
+			return nil
+		}
+		if os.Getuid() != 0 {
+			return fault.WithRemedy(fault.Hostf("removing control groups needs root"), "sudo tare gc")
+		}
+		return instance.Remove(found)
+	}
+	return c
+}
+
+func newSchema(*options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "schema",
+		Short:   "Print the JSON schema of campaign files",
+		Example: "  tare schema > tare.schema.json   # and tell your editor",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := cmd.OutOrStdout().Write(campaign.Schema())
+			return err
+		},
+	}
+}
+
+func newImage(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "image",
+		Short:   "Build the userland that every arm runs, unless it is in the cache",
+		Example: "  tare image",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if os.Getuid() != 0 {
+				return fault.WithRemedy(fault.Hostf("building the userland image needs root"), "sudo tare image")
+			}
+			img, err := buildImage(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d packages, kernel %s\n", filepath.Base(img.Dir), len(img.Manifest.Packages), img.KernelVersion)
+			return nil
+		},
+	}
+}
+
+func jsonFlag(c *cobra.Command) *bool {
+	return c.Flags().Bool("json", false, "print JSON, for programs")
+}
+
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

@@ -1,0 +1,175 @@
+// Command tare says what virtualization costs on this machine, and whether it
+// isolates.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/sandbox"
+)
+
+// version is set by the build.
+var version = "unknown"
+
+// Exit statuses, as `tare --help` documents them.
+const (
+	exitOK         = 0
+	exitInternal   = 1 // a defect of tare
+	exitCampaign   = 2 // wrong flags, campaign or run file
+	exitHost       = 3 // the machine cannot do it: rights, tools, space
+	exitIncomplete = 4 // interrupted; what there is can be shown and resumed
+	exitFailed     = 5 // complete, but some trials have no result, by their guests' fault
+)
+
+const exitHelp = `Exit status:
+  0  all is well
+  1  a defect of tare
+  2  the command line, the campaign file or the run file is wrong
+  3  the host cannot do it: rights, tools, space, another tare at work
+  4  interrupted: what there is can be shown, and resumed
+  5  complete, but some trials have no result by the fault of their guests`
+
+// errIncomplete ends a command whose run can be resumed; the reason is told already.
+var errIncomplete = errors.New("incomplete")
+
+// errFailedTrials ends a command whose run is complete with trials lacking.
+var errFailedTrials = errors.New("some trials failed")
+
+func main() {
+	sandbox.Intercept()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	err := newRoot().ExecuteContext(ctx)
+	os.Exit(exit(err))
+}
+
+// exit prints err for the user and returns the exit status.
+func exit(err error) int {
+	var inner exitStatus
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &inner):
+		return int(inner)
+	case errors.Is(err, errIncomplete):
+		return exitIncomplete
+	case errors.Is(err, errFailedTrials):
+		return exitFailed
+	}
+	fmt.Fprintln(os.Stderr, "tare:", strings.TrimSpace(err.Error()))
+	switch fault.KindOf(err) {
+	case fault.Campaign:
+		return exitCampaign
+	case fault.Host:
+		return exitHost
+	case fault.Guest:
+		return exitFailed
+	}
+	if errors.Is(err, context.Canceled) {
+		return exitIncomplete
+	}
+	return exitInternal
+}
+
+// exitStatus is the status of the program inside the sandbox, which has told
+// what there was to tell.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// options are the flags that all commands share.
+type options struct {
+	stateDir string
+	json     bool
+}
+
+func newRoot() *cobra.Command {
+	o := &options{}
+	root := &cobra.Command{
+		Use:   "tare",
+		Short: "What does virtualization cost on this machine, and does it isolate?",
+		Long: `tare runs the same real programs natively and inside guests of every system on
+this machine, interleaved, and says per workload what each system costs, with a
+confidence interval, and which of the numbers not to believe, and why.
+
+` + exitHelp,
+		Example: `  tare doctor                     what can be measured here, and what will spoil it
+  tare run quick                  a first look, in about five minutes
+  tare run web.yaml --precision 2%
+  tare show quick-20060102-150405.tare`,
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.PersistentFlags().StringVar(&o.stateDir, "state", defaultStateDir(), "directory for the userland image and data volumes")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return fault.WithRemedy(fault.Campaignf("%w", err), "tare --help")
+	})
+	root.AddCommand(
+		newDoctor(o), newRun(o), newResume(o), newShow(o), newExport(o), newSystems(o),
+		newWorkloads(o), newParse(o), newGC(o), newSchema(o), newImage(o),
+	)
+	for _, c := range root.Commands() {
+		checkArgs(c)
+	}
+	return root
+}
+
+// checkArgs types wrong numbers of arguments as the user's errors.
+func checkArgs(c *cobra.Command) {
+	check := c.Args
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		if check == nil {
+			check = cobra.NoArgs
+		}
+		if err := check(cmd, args); err != nil {
+			return fault.WithRemedy(fault.Campaignf("%w", err), "tare %s --help", cmd.Name())
+		}
+		return nil
+	}
+}
+
+func defaultStateDir() string {
+	if dir := os.Getenv("TARE_STATE"); dir != "" {
+		return dir
+	}
+	return "/var/lib/tare"
+}
+
+// inSandbox makes a command run inside a sandbox; the process outside only
+// waits, and cleans up what the sandbox could not.
+func inSandbox(o *options, work func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if sandbox.Inside() {
+			return work(cmd, args)
+		}
+		if os.Getuid() != 0 {
+			return fault.WithRemedy(fault.Hostf("making guests, mounts and control groups needs root"), "sudo tare %s", strings.Join(os.Args[1:], " "))
+		}
+		dir := filepath.Join(o.stateDir, "private")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fault.Hostf("%w", err)
+		}
+		status, err := sandbox.Run(dir)
+		if err != nil {
+			return err
+		}
+		if e := collect(o.stateDir); e != nil {
+			fmt.Fprintln(os.Stderr, "tare: cleaning up:", e)
+		}
+		if status != 0 {
+			return exitStatus(status)
+		}
+		return nil
+	}
+}

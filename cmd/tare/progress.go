@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/run"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// progress shows a run as it goes: on a terminal a few lines that are drawn
+// anew, elsewhere a line for each block and each thing that happened.
+type progress struct {
+	w        io.Writer
+	store    *store.Run
+	terminal bool
+	drawn    int // lines on the terminal that the next drawing replaces
+	width    int
+
+	status string
+	live   []string
+	block  int
+	done   int // trials in this block
+	lost   int
+}
+
+func newProgress(w io.Writer, s *store.Run) *progress {
+	p := &progress{w: w, store: s, width: 100}
+	if f, ok := w.(*os.File); ok && isTerminal(f) && os.Getenv("TERM") != "dumb" {
+		p.terminal = true
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
+			p.width = width
+		}
+	}
+	return p
+}
+
+func (p *progress) event(e run.Event) {
+	switch e.Kind {
+	case run.Phase:
+		p.status = e.Text
+		if !p.terminal {
+			fmt.Fprintln(p.w, e.Text)
+		}
+	case run.Notice:
+		p.say("note: " + e.Text)
+	case run.TrialLost:
+		p.lost++
+		p.say(fmt.Sprintf("no result: block %d, %s on %s: %s", e.Trial.Block+1, e.Trial.Workload, e.Trial.Arm, e.Text))
+	case run.TrialBegin:
+		if e.Trial.Block != p.block {
+			p.block, p.done = e.Trial.Block, 0
+		}
+		p.status = fmt.Sprintf("block %d%s, trial %d: %s on %s%s", e.Block+1, of(e.Blocks), e.Trial.Position+1, e.Trial.Workload, e.Trial.Arm, left(e.Left))
+	case run.TrialDone:
+		p.done++
+	case run.BlockDone:
+		p.intervals()
+		if !p.terminal {
+			fmt.Fprintf(p.w, "block %d%s done in %v%s\n", e.Block+1, of(e.Blocks), e.Took.Round(100*time.Millisecond), left(e.Left))
+		}
+	}
+	p.draw()
+}
+
+func of(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" of %d", n)
+}
+
+func left(d time.Duration) string {
+	if d <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", at most %v left", d.Round(time.Second))
+}
+
+// intervals computes what the comparisons look like by now; these intervals
+// may be looked at as often as one likes.
+func (p *progress) intervals() {
+	if !p.terminal {
+		return
+	}
+	in, err := analyze.FromRun(p.store)
+	if err != nil {
+		return // the end of the run will tell
+	}
+	live, err := analyze.Live(in)
+	if err != nil {
+		return
+	}
+	primary := map[string]string{}
+	for _, m := range in.Metrics {
+		if m.Primary {
+			primary[m.Workload] = m.Name
+		}
+	}
+	byWorkload := map[string]*strings.Builder{}
+	var order []string
+	for _, l := range live {
+		if primary[l.Workload] != l.Metric {
+			continue
+		}
+		b := byWorkload[l.Workload]
+		if b == nil {
+			b = &strings.Builder{}
+			byWorkload[l.Workload] = b
+			order = append(order, l.Workload)
+		}
+		fmt.Fprintf(b, "  %s %s", l.Arm, percent(l.Ratio))
+		if l.Low > 0 {
+			fmt.Fprintf(b, " (%s … %s)", percent(l.Low), percent(l.High))
+		}
+	}
+	p.live = p.live[:0]
+	for _, w := range order {
+		p.live = append(p.live, fmt.Sprintf("  %-15s%s", w, byWorkload[w]))
+	}
+}
+
+// percent writes a ratio as what it costs.
+func percent(ratio float64) string {
+	if ratio >= 3 {
+		return fmt.Sprintf("%.3g×", ratio)
+	}
+	return fmt.Sprintf("%+.1f %%", 100*(ratio-1))
+}
+
+// say prints a line that stays.
+func (p *progress) say(line string) {
+	p.erase()
+	fmt.Fprintln(p.w, line)
+}
+
+func (p *progress) erase() {
+	if p.drawn > 0 {
+		fmt.Fprintf(p.w, "\x1b[%dA\x1b[J", p.drawn)
+		p.drawn = 0
+	}
+}
+
+func (p *progress) draw() {
+	if !p.terminal {
+		return
+	}
+	p.erase()
+	lines := append([]string{p.status}, p.live...)
+	for _, l := range lines {
+		fmt.Fprintln(p.w, clip(l, p.width-1))
+	}
+	p.drawn = len(lines)
+}
+
+// clip cuts a line to the terminal's width, since a wrapped one could not be erased.
+func clip(line string, width int) string {
+	runes := []rune(line)
+	if len(runes) <= width {
+		return line
+	}
+	return string(runes[:width-1]) + "…"
+}
+
+// end removes what is drawn.
+func (p *progress) end() { p.erase() }

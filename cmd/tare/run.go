@@ -1,0 +1,370 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/instance"
+	"github.com/tare-bench/tare/internal/plan"
+	"github.com/tare-bench/tare/internal/probe"
+	"github.com/tare-bench/tare/internal/run"
+	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// runFlags are the flags of `tare run` that change the campaign or the run.
+type runFlags struct {
+	seed      uint64
+	out       string
+	precision string
+	budget    time.Duration
+	dryRun    bool
+	yes       bool
+}
+
+func newRun(o *options) *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run quick|FILE.yaml",
+		Short: "Measure: run a campaign, native and guests interleaved",
+		Long: `run runs a campaign: "quick", which tare brings along, or a file of your own
+(tare schema describes it). Everything measured goes to one run file, from which
+tare show and tare export compute their tables.
+
+Interrupt it with Ctrl-C: the current trial ends, the guests go, what is known so
+far is shown, and tare resume goes on from there. So it does after a crash.`,
+		Example: `  tare run quick
+  tare run web.yaml --dry-run
+  tare run web.yaml --precision 2% --budget 1h --out web.tare`,
+		Args: cobra.ExactArgs(1),
+	}
+	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the random order (default: the campaign's, or a random one)")
+	c.Flags().StringVar(&f.out, "out", "", "run file to write (default NAME-DATE-TIME.tare)")
+	c.Flags().StringVar(&f.precision, "precision", "", `half-width of the intervals to reach, such as 2%`)
+	c.Flags().DurationVar(&f.budget, "budget", 0, "time after which no further block begins, such as 10m")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the plan and how long it will take, and do nothing")
+	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before a long run")
+	c.RunE = inSandbox(o, func(cmd *cobra.Command, args []string) error {
+		return runCampaign(cmd, o, f, args[0])
+	})
+	return c
+}
+
+func runCampaign(cmd *cobra.Command, o *options, f runFlags, name string) error {
+	ctx := cmd.Context()
+	text, file, err := campaignText(name)
+	if err != nil {
+		return err
+	}
+	t, err := newTestbed(o)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if !f.dryRun {
+		if err := t.needImage(ctx, o); err != nil {
+			return err
+		}
+	}
+	status := t.check(ctx)
+	env := host.Read(host.Options{Path: o.stateDir})
+	known := t.known(status, campaignHost(env))
+	c, err := campaign.Parse(file, text, known)
+	if err != nil {
+		return err
+	}
+	if err := f.apply(cmd, c); err != nil {
+		return err
+	}
+	w := cmd.OutOrStdout()
+	for _, p := range c.Warnings {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", p)
+	}
+	p := plan.New(c)
+	estimate := p.Estimate(costs)
+	if f.dryRun {
+		fmt.Fprint(w, p.Text(estimate))
+		return nil
+	}
+	if err := confirm(cmd, f.yes, p, estimate); err != nil {
+		return err
+	}
+	workloads, err := t.workloads(c)
+	if err != nil {
+		return err
+	}
+	out := f.out
+	if out == "" {
+		out = c.Name + time.Now().Format("-20060102-150405") + ".tare"
+	}
+	lock, err := instance.Lock(o.stateDir, fmt.Sprintf("campaign %s into %s since %s", c.Name, absolute(out), time.Now().Format(time.DateTime)))
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	s, err := createRun(out, text, c, p, t, env, systemEntries(t, status), workloads)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	fmt.Fprintf(w, "campaign %s, seed %d, into %s\n", c.Name, c.Seed, out)
+	return measure(cmd, t, s, c, p, workloads, env)
+}
+
+// campaignText returns the campaign that a name or a file stands for.
+func campaignText(name string) (text []byte, file string, err error) {
+	if slices.Contains(campaign.BuiltinNames(), name) {
+		text, err = campaign.Builtin(name)
+		return text, name, err
+	}
+	text, err = os.ReadFile(name)
+	if err != nil {
+		return nil, name, fault.WithRemedy(fault.Campaignf("%w", err), "give a campaign file, or one of the campaigns that tare brings along: %s", strings.Join(campaign.BuiltinNames(), ", "))
+	}
+	return text, name, nil
+}
+
+// apply puts the flags over the campaign.
+func (f runFlags) apply(cmd *cobra.Command, c *campaign.Campaign) error {
+	if cmd.Flags().Changed("seed") {
+		c.Seed = f.seed
+	}
+	if f.budget < 0 {
+		return fault.Campaignf("--budget %v: must be positive", f.budget)
+	}
+	if cmd.Flags().Changed("budget") {
+		c.Budget = f.budget
+	}
+	if f.precision != "" {
+		p, err := campaign.ParsePercent(f.precision)
+		if err != nil {
+			return fault.Campaignf("--precision: %w", err)
+		}
+		if p <= 0 || p >= 100 {
+			return fault.Campaignf("--precision %s: want something like 2%%", f.precision)
+		}
+		c.Precision = p
+		// Stein's first stage needs ten blocks, and its second room to grow.
+		c.Blocks.Min = max(c.Blocks.Min, 10)
+		c.Blocks.Max = max(c.Blocks.Max, 100)
+	}
+	return nil
+}
+
+// costs are guesses for the expected duration; a run corrects them as it goes.
+var costs = plan.Costs{
+	Slowdown:  map[string]float64{"qemu-tcg": 15},
+	Overhead:  300 * time.Millisecond,
+	Create:    map[string]time.Duration{"qemu-tcg": 12 * time.Second, "kvm": 3 * time.Second},
+	Calibrate: 2 * time.Second,
+}
+
+// longRun is the expected duration above which a terminal is asked first.
+const longRun = 30 * time.Minute
+
+func confirm(cmd *cobra.Command, yes bool, p *plan.Plan, e plan.Estimate) error {
+	if yes || e.Total < longRun || !isTerminal(os.Stdin) {
+		return nil
+	}
+	fmt.Fprint(cmd.OutOrStdout(), p.Text(e), "\nGo on? [y/N] ")
+	answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		return fault.Campaignf("not begun")
+	}
+	return nil
+}
+
+func campaignHost(env *host.Environment) campaign.Host {
+	var h campaign.Host
+	if cpus, err := host.ParseCPUList(env.CPU.Online); err == nil {
+		h.CPUs = cpus
+	}
+	if env.Memory.Total != nil {
+		h.Memory = campaign.Bytes(*env.Memory.Total)
+	}
+	return h
+}
+
+// createRun makes the run file with all that describes the run.
+func createRun(path string, yaml []byte, c *campaign.Campaign, p *plan.Plan, t *testbed, env *host.Environment, systems []systemEntry, workloads map[string]*workload.Workload) (*store.Run, error) {
+	docs := map[string][]byte{store.DocCampaignYAML: yaml, store.DocCampaign: c.Resolved()}
+	for name, v := range map[string]any{store.DocEnvironment: env, store.DocSystems: systems, store.DocUserland: t.image.Manifest} {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		docs[name] = b
+	}
+	var arms []store.Arm
+	for _, a := range p.Arms {
+		f, err := run.Flavor(a.Flavor)
+		if err != nil {
+			return nil, err
+		}
+		arm := store.Arm{
+			Name: a.Name, System: a.System, Scenario: "solo", Emulated: t.drivers[a.System].Capabilities().Emulated,
+			Flavor: store.Flavor{
+				Name: a.Flavor.Name, VCPUs: f.VCPUs, MemoryBytes: f.MemoryBytes, CPUCap: f.CPUCap, CPUs: f.CPUs,
+				DiskBytes: f.DiskBytes, DiskFS: f.DiskFS,
+			},
+		}
+		if a.Control {
+			arm.ControlOf = c.Baseline
+		}
+		arms = append(arms, arm)
+	}
+	var metrics []store.Metric
+	for _, cw := range c.Workloads {
+		for i, m := range workloads[cw.Name].Metrics {
+			metrics = append(metrics, store.Metric{Workload: cw.Name, Name: m.Name, Unit: m.Unit, Better: string(m.Better), Primary: i == 0})
+		}
+		for _, u := range probe.Units {
+			metrics = append(metrics, store.Metric{Workload: cw.Name, Name: u.Name, Unit: u.Unit, Probe: true})
+		}
+	}
+	return store.Create(path, docs, arms, metrics)
+}
+
+func absolute(path string) string {
+	if a, err := filepath.Abs(path); err == nil {
+		return a
+	}
+	return path
+}
+
+func newResume(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "resume RUN",
+		Short:   "Go on with a run that was interrupted or killed",
+		Example: "  tare resume quick-20060102-150405.tare",
+		Args:    cobra.ExactArgs(1),
+	}
+	c.RunE = inSandbox(o, func(cmd *cobra.Command, args []string) error {
+		return resume(cmd, o, args[0])
+	})
+	return c
+}
+
+func resume(cmd *cobra.Command, o *options, path string) error {
+	s, err := store.Open(path, true)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	body, err := s.Document(store.DocCampaign)
+	if err != nil {
+		return err
+	}
+	c, err := campaign.FromResolved(body)
+	if err != nil {
+		return err
+	}
+	t, err := newTestbed(o)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if err := t.needImage(cmd.Context(), o); err != nil {
+		return err
+	}
+	lock, err := instance.Lock(o.stateDir, "resuming "+absolute(path)+" since "+time.Now().Format(time.DateTime))
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	env := host.Read(host.Options{Path: o.stateDir})
+	if err := sameGround(s, t, env); err != nil {
+		return err
+	}
+	p := plan.New(c)
+	for _, a := range p.Arms {
+		d := t.drivers[a.System]
+		if d == nil {
+			return fault.Campaignf("%s: arm %s is of system %q, which this tare does not know", path, a.Name, a.System)
+		}
+		if st := d.Check(cmd.Context(), t.host); !st.Usable {
+			return fault.WithRemedy(fault.Hostf("arm %s cannot go on: %s is no longer usable: %s", a.Name, a.System, st.Reason), "%s", st.Remedy)
+		}
+	}
+	workloads, err := t.workloads(c)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "resuming campaign %s, seed %d, in %s\n", c.Name, c.Seed, path)
+	return measure(cmd, t, s, c, p, workloads, env)
+}
+
+// sameGround refuses to mix measurements of different machines or userlands in one run.
+func sameGround(s *store.Run, t *testbed, now *host.Environment) error {
+	var env host.Environment
+	var userland struct{ Key string }
+	for name, v := range map[string]any{store.DocEnvironment: &env, store.DocUserland: &userland} {
+		b, err := s.Document(name)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(b, v); err != nil {
+			return fault.Campaignf("%s: %s: %w", s.Path(), name, err)
+		}
+	}
+	const remedy = "begin a new run; this one can be shown as it is"
+	if env.HostID != now.HostID {
+		return fault.WithRemedy(fault.Campaignf("%s was begun on another machine", s.Path()), remedy)
+	}
+	if env.Kernel.Release != now.Kernel.Release {
+		return fault.WithRemedy(fault.Campaignf("%s was begun under kernel %s, this is %s", s.Path(), env.Kernel.Release, now.Kernel.Release), remedy)
+	}
+	if userland.Key != t.image.Key {
+		return fault.WithRemedy(fault.Campaignf("%s was begun with another userland image", s.Path()), remedy)
+	}
+	return nil
+}
+
+// measure runs what is left of a run, and shows what is known then.
+func measure(cmd *cobra.Command, t *testbed, s *store.Run, c *campaign.Campaign, p *plan.Plan, workloads map[string]*workload.Workload, env *host.Environment) error {
+	ctx := cmd.Context()
+	view := newProgress(cmd.ErrOrStderr(), s)
+	summary, err := run.Run(ctx, run.Config{
+		Campaign: c, Plan: p, Store: s, Host: t.host, Drivers: t.drivers, Workloads: workloads,
+		BootID: env.BootID, Version: version, Progress: view.event,
+		Stein: func() (int, error) {
+			in, err := analyze.FromRun(s)
+			if err != nil {
+				return 0, err
+			}
+			return analyze.NextBlocks(in, c.Precision.Fraction())
+		},
+	})
+	view.end()
+	// The run's own error comes last, where it is read.
+	if e := showRun(cmd, s, false); e != nil && err == nil {
+		err = e
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintf(cmd.ErrOrStderr(), "\ninterrupted after %d blocks; to go on: tare resume %s\n", summary.Blocks, s.Path())
+		return errIncomplete
+	case err != nil:
+		return fmt.Errorf("%w\n  what was measured is safe; to go on: tare resume %s", err, s.Path())
+	case summary.Failed > 0:
+		return errFailedTrials
+	}
+	return nil
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

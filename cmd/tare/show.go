@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+func newShow(*options) *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:     "show RUN",
+		Short:   "Show what a run says, as far as it has come",
+		Example: "  tare show quick-20060102-150405.tare\n  tare show --all web.tare",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := store.Open(args[0], false)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return showRun(cmd, s, all)
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "all metrics, probes and findings")
+	return c
+}
+
+func showRun(cmd *cobra.Command, s *store.Run, all bool) error {
+	res, err := analyzeRun(s)
+	if err != nil {
+		return err
+	}
+	ctx, err := report.ContextOf(s)
+	if err != nil {
+		return err
+	}
+	ctx.AllMetrics = all
+	if isTerminal(os.Stdout) {
+		ctx.Colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+			ctx.Width = width
+		}
+	}
+	return report.Table(cmd.OutOrStdout(), res, ctx)
+}
+
+func analyzeRun(s *store.Run) (*analyze.Result, error) {
+	in, err := analyze.FromRun(s)
+	if err != nil {
+		return nil, err
+	}
+	return analyze.Analyze(in)
+}
+
+func newExport(*options) *cobra.Command {
+	var format, out string
+	c := &cobra.Command{
+		Use:   "export RUN",
+		Short: "Export a run: json, csv, or benchfmt for benchstat",
+		Example: `  tare export web.tare --format json > web.json
+  tare export web.tare --format benchfmt > web.txt && benchstat -col /arm web.txt`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			write, ok := exporters[format]
+			if !ok {
+				return fault.Campaignf("--format %q: want json, csv or benchfmt", format)
+			}
+			s, err := store.Open(args[0], false)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			w := cmd.OutOrStdout()
+			if out == "" {
+				return write(w, s)
+			}
+			f, err := os.Create(out)
+			if err != nil {
+				return fault.Hostf("%w", err)
+			}
+			if err := write(f, s); err != nil {
+				f.Close()
+				return err
+			}
+			if err := f.Close(); err != nil {
+				return fault.Hostf("%w", err)
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), "written to", out)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&format, "format", "json", "json, csv or benchfmt")
+	c.Flags().StringVarP(&out, "output", "o", "", "file to write (default: standard output)")
+	return c
+}
+
+var exporters = map[string]func(io.Writer, *store.Run) error{
+	"json": func(w io.Writer, s *store.Run) error {
+		res, err := analyzeRun(s)
+		if err != nil {
+			return err
+		}
+		return report.JSON(w, s, res)
+	},
+	// csv
+	// benchfmt
+}

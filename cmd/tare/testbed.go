@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/tare-bench/tare/internal/agentbin"
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/image"
+	"github.com/tare-bench/tare/internal/instance"
+	"github.com/tare-bench/tare/internal/sandbox"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/system/lxc"
+	"github.com/tare-bench/tare/internal/system/native"
+	"github.com/tare-bench/tare/internal/system/qemu"
+	"github.com/tare-bench/tare/internal/system/runc"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// drivers are the systems that this tare knows, in the order to show them.
+func drivers() []system.Driver {
+	return []system.Driver{native.Driver{}, lxc.Driver{}, runc.Driver{}, qemu.KVM(), qemu.TCG()}
+}
+
+// testbed is this host made ready for guests. The caller closes it.
+type testbed struct {
+	host     *system.Host
+	image    *image.Image // nil while it is not built
+	instance *instance.Instance
+	drivers  map[string]system.Driver
+}
+
+// newTestbed must be called inside a sandbox.
+func newTestbed(o *options) (*testbed, error) {
+	layout, err := cgroup.Detect()
+	if err != nil {
+		return nil, err
+	}
+	if err := layout.Check(); err != nil {
+		return nil, err
+	}
+	if err := instance.Remove(instance.Leftovers(o.stateDir, layout)); err != nil {
+		return nil, fault.Hostf("what a killed tare left cannot be removed: %w", err)
+	}
+	t := &testbed{drivers: map[string]system.Driver{}}
+	if t.instance, err = instance.New(o.stateDir); err != nil {
+		return nil, err
+	}
+	t.host = &system.Host{RunID: t.instance.ID, StateDir: o.stateDir, Dir: sandbox.Dir(), Cgroups: layout}
+	for _, d := range drivers() {
+		t.drivers[d.Name()] = d
+	}
+	img, err := image.Open(imageDir(o))
+	if err != nil {
+		if errors.Is(err, image.ErrNotBuilt) {
+			return t, nil
+		}
+		t.Close()
+		return nil, err
+	}
+	if err := t.use(img); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func imageDir(o *options) string { return filepath.Join(o.stateDir, "images") }
+
+// needImage builds the image if it is not there.
+func (t *testbed) needImage(ctx context.Context, o *options) error {
+	if t.image != nil {
+		return nil
+	}
+	img, err := buildImage(ctx, o)
+	if err != nil {
+		return err
+	}
+	return t.use(img)
+}
+
+func (t *testbed) use(img *image.Image) error {
+	program, err := agentbin.Program()
+	if err != nil {
+		return err
+	}
+	u, err := system.NewUserland(img, program, t.host.Dir)
+	if err != nil {
+		return err
+	}
+	t.image, t.host.Userland = img, u
+	return nil
+}
+
+// Close gives up what the testbed holds; its guests must be gone.
+func (t *testbed) Close() {
+	os.Remove(filepath.Join(t.host.StateDir, "volumes", t.host.RunID)) // not there when no guest was made
+	t.instance.Close()
+}
+
+// check asks every driver whether it is usable, all at once.
+func (t *testbed) check(ctx context.Context) map[string]system.Status {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	all := map[string]system.Status{}
+	for name, d := range t.drivers {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			st := d.Check(ctx, t.host)
+			mu.Lock()
+			defer mu.Unlock()
+			all[name] = st
+		}()
+	}
+	wg.Wait()
+	return all
+}
+
+// machineMinMemory is the least that a machine with a kernel of its own boots with.
+const machineMinMemory = 192 << 20
+
+// known tells the campaign reader what there is here.
+func (t *testbed) known(status map[string]system.Status, host campaign.Host) campaign.Known {
+	k := campaign.Known{Systems: map[string]campaign.Limits{}, Workloads: map[string]campaign.Sizes{}, Host: host}
+	for name, d := range t.drivers {
+		caps, st := d.Capabilities(), status[name]
+		l := campaign.Limits{
+			Usable: st.Usable, Why: st.Reason, Remedy: st.Remedy,
+			CPUCap: caps.CPUCap != "", Pin: true, ReleasesMemory: caps.SameKernel,
+		}
+		if !caps.SameKernel {
+			l.MinMemory = machineMinMemory
+		}
+		k.Systems[name] = l
+	}
+	for _, w := range workload.All() {
+		k.Workloads[w.Name] = campaign.Sizes{Unit: w.SizeUnit, Min: w.MinSize, Max: w.MaxSize, Disk: w.DiskBytes}
+	}
+	return k
+}
+
+// workloads returns those that a campaign uses, and checks that the image has
+// their tools.
+func (t *testbed) workloads(c *campaign.Campaign) (map[string]*workload.Workload, error) {
+	all := map[string]*workload.Workload{}
+	for _, cw := range c.Workloads {
+		w, err := workload.Get(cw.Name)
+		if err != nil {
+			return nil, err
+		}
+		if missing := t.image.MissingTools(w.Tools); len(missing) > 0 {
+			return nil, fault.WithRemedy(fault.Hostf("workload %s: the userland image has no %v", w.Name, missing),
+				"remove %s and build it again: tare image", t.image.Dir)
+		}
+		all[w.Name] = w
+	}
+	return all, nil
+}
+
+// collect removes what dead tares left on this host.
+func collect(stateDir string) error {
+	layout, err := cgroup.Detect()
+	if err != nil {
+		return err
+	}
+	return instance.Remove(instance.Leftovers(stateDir, layout))
+}
+
+// names returns the systems' names in the order to show them.
+func names(status map[string]system.Status) []string {
+	var ordered []string
+	for _, d := range drivers() {
+		if _, ok := status[d.Name()]; ok {
+			ordered = append(ordered, d.Name())
+		}
+	}
+	if len(ordered) != len(status) { // never, but a silent gap would be worse
+		return slices.Sorted(maps.Keys(status))
+	}
+	return ordered
+}
+
+// buildImage builds the userland image, or finds it in the cache, telling what goes on.
+func buildImage(ctx context.Context, o *options) (*image.Image, error) {
+	if err := os.MkdirAll(imageDir(o), 0o755); err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	return image.Build(ctx, image.Options{CacheDir: imageDir(o), Log: func(line string) { fmt.Fprintln(os.Stderr, "image:", line) }})
+}

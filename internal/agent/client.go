@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/containerd/ttrpc"
 	"github.com/sirupsen/logrus"
@@ -42,8 +44,12 @@ type Hello struct {
 
 // Client talks to the agent of one guest. Its methods may be called from
 // several goroutines, Run included.
+//
+// A guest that hangs or talks nonsense is hung up on, so that it costs the host
+// no more; later calls then fail.
 type Client struct {
 	rpc    *ttrpc.Client
+	guard  *guard
 	agent  wire.AgentClient
 	nextID atomic.Uint64
 }
@@ -51,15 +57,16 @@ type Client struct {
 // Connect greets the agent at the other end of conn, which the client owns
 // from now on and closes when that fails.
 func Connect(ctx context.Context, conn net.Conn) (*Client, Hello, error) {
-	rpc := ttrpc.NewClient(conn)
-	c := &Client{rpc: rpc, agent: wire.NewAgentClient(rpc)}
+	g := newGuard(conn)
+	rpc := ttrpc.NewClient(g)
+	c := &Client{rpc: rpc, guard: g, agent: wire.NewAgentClient(rpc)}
 	h, err := c.agent.Hello(ctx, &wire.HelloRequest{Protocol: Protocol})
 	if err == nil && h.Protocol != Protocol {
 		err = fmt.Errorf("it speaks protocol %d, this tare %d", h.Protocol, Protocol)
 	}
 	if err != nil {
 		c.Close()
-		return nil, Hello{}, fault.Guestf("the agent does not answer as it should: %w", err)
+		return nil, Hello{}, fmt.Errorf("the agent does not answer as it should: %w", c.guestError(ctx, err))
 	}
 	return c, Hello{
 		Kernel: clip(h.Kernel), Machine: clip(h.Machine), Clocksource: clip(h.Clocksource), CPUs: int(h.Cpus),
@@ -67,8 +74,16 @@ func Connect(ctx context.Context, conn net.Conn) (*Client, Hello, error) {
 	}, nil
 }
 
-// clip bounds a word that a guest says of itself.
-func clip(s string) string { return s[:min(len(s), 300)] }
+// clip makes text from a guest fit for a log: short, and with nothing in it
+// that a terminal would obey.
+func clip(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, s[:min(len(s), 300)])
+}
 
 // Close hangs up; the agent then kills what it still runs.
 func (c *Client) Close() error { return c.rpc.Close() }
@@ -82,15 +97,21 @@ type Clock struct {
 // GuestTime returns the guest's clock, in ns, at an instant of the host's.
 func (k Clock) GuestTime(host int64) int64 { return host + int64(k.Offset) }
 
+// callTimeout bounds a call that a guest answers without doing anything.
+const callTimeout = 30 * time.Second
+
 // Clock estimates the offset from the exchange with the least delay among n.
 func (c *Client) Clock(ctx context.Context, n int) (Clock, error) {
+	defer c.guard.begin(idleBudget)()
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	best := Clock{Delay: -1}
 	for range n {
 		t0 := Monotonic()
 		now, err := c.agent.Now(ctx, &wire.NowRequest{})
 		t1 := Monotonic()
 		if err != nil {
-			return Clock{}, fault.Guestf("reading the guest's clock: %w", err)
+			return Clock{}, fmt.Errorf("reading the guest's clock: %w", c.guestError(ctx, err))
 		}
 		if d := time.Duration(t1 - t0); best.Delay < 0 || d < best.Delay {
 			best = Clock{Offset: time.Duration(now.MonotonicNs - (t0 + (t1-t0)/2)), Delay: d}
@@ -112,21 +133,29 @@ func clock(id int32) int64 {
 
 // Signal sends a signal to the process group of the command that runs under id.
 func (c *Client) Signal(ctx context.Context, id uint64, sig unix.Signal) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	if _, err := c.agent.Signal(ctx, &wire.SignalRequest{Id: id, Signal: int32(sig)}); err != nil {
-		return fault.Guestf("sending %v: %w", sig, err)
+		return fmt.Errorf("sending %v: %w", sig, c.guestError(ctx, err))
 	}
 	return nil
 }
 
-// guestError types what went wrong on the wire while a command ran.
-func guestError(ctx context.Context, err error) error {
-	switch {
+// guestError types what went wrong on the wire during a call.
+func (c *Client) guestError(ctx context.Context, err error) error {
+	switch why := c.guard.reason(); {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
+	case why != nil:
+		return fault.Guestf("hung up on the guest: %w", why)
 	case ctx.Err() != nil:
-		return fault.Guestf("the guest hangs: it did not report the end of the command in time")
+		return fault.Guestf("the guest hangs: it did not answer in time")
 	case errors.Is(err, ttrpc.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
-		return fault.Guestf("the guest died or hung up while the command ran")
+		return fault.Guestf("the guest died or hung up")
 	}
-	return fault.Guestf("nonsense from the guest: %w", err)
+	if errors.Is(err, ttrpc.ErrStreamFull) {
+		return fault.Hostf("this host was too busy for a second to take in the guest's output")
+	}
+	// The text may be the guest's own.
+	return fault.Guestf("the guest answers with an error or nonsense: %s", clip(err.Error()))
 }

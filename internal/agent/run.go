@@ -2,9 +2,12 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
+	"github.com/containerd/ttrpc"
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/agent/wire"
@@ -29,10 +32,14 @@ type Command struct {
 	// Timeout counts from the start; then the command's process group is
 	// killed. 0 means none.
 	Timeout time.Duration
+	// HangGrace is how long after Timeout the guest may still take to report
+	// the end before it is held for hung; 0 means 15 s.
+	HangGrace time.Duration
 	// OutputLimit is how many bytes are kept of each of stdout and stderr.
 	OutputLimit int64
 	// OnStart, if not nil, is called when the guest says that the command
-	// starts, with the id that Signal takes.
+	// starts, with the id that Signal takes. It must not block: the guest's
+	// output waits.
 	OnStart func(id uint64)
 }
 
@@ -78,19 +85,24 @@ func (r *Result) GuestWall() time.Duration { return time.Duration(r.GuestEnd - r
 const (
 	// defaultOutputLimit is what is kept of a stream when the caller sets nothing.
 	defaultOutputLimit = 16 << 20
-	// hangGrace is how long after a command's time limit the guest may still
-	// take to report the end before it is held for hung.
-	hangGrace = 15 * time.Second
+	defaultHangGrace   = 15 * time.Second
+	// killTimeout is how long a guest may take to kill a command that nobody
+	// waits for any more.
+	killTimeout = time.Second
 	// maxEvents bounds the messages of one command beyond those that carry output.
 	maxEvents = 8
 )
 
 // Run runs a command in the guest and returns when it has ended and all of its
 // output has come. A command that fails is a Result, not an error; an error
-// means that the guest did not do what an agent does, or that ctx ended.
+// means that the guest did not do what an agent does, or that ctx ended. Then
+// nothing of the command is left running, or the client has hung up.
 func (c *Client) Run(ctx context.Context, cmd Command) (*Result, error) {
 	if cmd.OutputLimit <= 0 {
 		cmd.OutputLimit = defaultOutputLimit
+	}
+	if cmd.HangGrace <= 0 {
+		cmd.HangGrace = defaultHangGrace
 	}
 	req := &wire.RunRequest{
 		Id: c.nextID.Add(1), Argv: cmd.Argv, Env: cmd.Env, Cwd: cmd.Dir, Stdin: cmd.Stdin,
@@ -99,65 +111,78 @@ func (c *Client) Run(ctx context.Context, cmd Command) (*Result, error) {
 	for _, l := range cmd.Rlimits {
 		req.Rlimits = append(req.Rlimits, &wire.Rlimit{Resource: uint32(l.Resource), Soft: l.Soft, Hard: l.Hard})
 	}
-	// The stream must not inherit a deadline: ttRPC would hand it to the
-	// agent, and the agent's time limit is the command's.
-	stream, err := c.agent.Run(context.WithoutCancel(ctx), req)
-	if err != nil {
-		return nil, guestError(ctx, err)
-	}
 	if cmd.Timeout > 0 {
 		// A start in the future is at most a moment away; the grace covers it.
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, cmd.Timeout+hangGrace)
+		ctx, cancel = context.WithTimeout(ctx, cmd.Timeout+cmd.HangGrace)
 		defer cancel()
 	}
-	type message struct {
-		event *wire.RunEvent
-		at    int64
-		err   error
-	}
-	messages := make(chan message, 64)
-	quit := make(chan struct{})
-	defer close(quit)
-	go func() {
-		for {
-			e, err := stream.Recv()
-			select {
-			case messages <- message{e, Monotonic(), err}:
-			case <-quit:
-				return
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-
 	t := transcript{limit: cmd.OutputLimit}
-	for {
-		select {
-		case <-ctx.Done():
-			// What still runs in there would disturb everything that follows.
-			kill, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-			defer cancel()
-			c.agent.Signal(kill, &wire.SignalRequest{Id: req.Id, Signal: int32(unix.SIGKILL)})
-			return nil, guestError(ctx, ctx.Err())
-		case m := <-messages:
-			if m.err != nil {
-				return nil, guestError(ctx, m.err)
-			}
-			done, err := t.add(m.event, m.at)
-			if err != nil {
-				return nil, fault.Guestf("nonsense from the guest: %w", err)
-			}
-			if done {
-				return &t.Result, t.spawnError(cmd.Argv)
-			}
-			if m.event.GetStarted() != nil && cmd.OnStart != nil {
-				cmd.OnStart(req.Id)
-			}
+	ended := make(chan error, 1)
+	go func() { ended <- c.receive(ctx, req, &t, cmd.OnStart) }()
+	select {
+	case <-ctx.Done():
+		c.abandon(ctx, req.Id)
+		return nil, c.guestError(ctx, ctx.Err())
+	case err := <-ended:
+		if err != nil {
+			return nil, err
+		}
+		return &t.Result, t.spawnError(cmd.Argv)
+	}
+}
+
+// receive has the command run and takes in what the guest says of it, until
+// the stream ends. It must not stall: ttRPC gives up on a stream whose reader
+// does. So when ctx ends, it goes on until the guest or the client hangs up.
+func (c *Client) receive(ctx context.Context, req *wire.RunRequest, t *transcript, onStart func(uint64)) error {
+	defer c.guard.begin(2*outputOverhead*min(t.limit, 1<<40) + idleBudget)()
+	// The stream must not inherit a deadline: ttRPC would hand it to the
+	// agent, and the agent's time limit is the command's.
+	stream, err := c.agent.Run(context.WithoutCancel(ctx), req)
+	if tooLong := (*ttrpc.OversizedMessageErr)(nil); errors.As(err, &tooLong) {
+		return fault.Campaignf("the command and its input are too long: %w", err)
+	}
+	for err == nil {
+		var e *wire.RunEvent
+		if e, err = stream.Recv(); err != nil {
+			break
+		}
+		at := Monotonic()
+		if err := t.add(e, at); err != nil {
+			c.guard.hangUp(err)
+			return fault.Guestf("nonsense from the guest: %w", err)
+		}
+		if e.GetStarted() != nil && onStart != nil && ctx.Err() == nil {
+			onStart(req.Id)
 		}
 	}
+	if t.done && errors.Is(err, io.EOF) {
+		return nil
+	}
+	err = c.guestError(ctx, err)
+	c.Close()
+	return err
+}
+
+// abandon makes sure that a command nobody waits for any more does not disturb
+// what follows: it is killed, or the client hangs up, and the agent then kills it.
+func (c *Client) abandon(ctx context.Context, id uint64) {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		killed := make(chan error, 1)
+		go func() { // a guest that does not read blocks it
+			_, err := c.agent.Signal(context.WithoutCancel(ctx), &wire.SignalRequest{Id: id, Signal: int32(unix.SIGKILL)})
+			killed <- err
+		}()
+		select {
+		case err := <-killed:
+			if err == nil {
+				return
+			}
+		case <-time.After(killTimeout):
+		}
+	}
+	c.Close()
 }
 
 // transcript checks the order and the bounds of a command's events.
@@ -165,63 +190,73 @@ type transcript struct {
 	Result
 	limit           int64
 	started, exited bool
+	done            bool   // all of it is here
 	failed          string // why the command could not be started
 	events          int
 }
 
-// add takes one event that came at the host's instant at; it returns true with the last.
-func (t *transcript) add(e *wire.RunEvent, at int64) (done bool, err error) {
+// add takes one event that came at the host's instant at.
+func (t *transcript) add(e *wire.RunEvent, at int64) error {
+	if t.done {
+		return fmt.Errorf("an event after the last")
+	}
 	if e.GetOutput() == nil {
 		if t.events++; t.events > maxEvents {
-			return false, fmt.Errorf("more than %d events for one command", maxEvents)
+			return fmt.Errorf("more than %d events for one command", maxEvents)
 		}
 	}
 	switch e := e.GetEvent().(type) {
 	case *wire.RunEvent_Started:
 		if t.started {
-			return false, fmt.Errorf("the command started twice")
+			return fmt.Errorf("the command started twice")
 		}
 		t.started = true
 		t.HostStart, t.GuestStart, t.GuestRealStart = at, e.Started.GetMonotonicNs(), e.Started.GetRealtimeNs()
 	case *wire.RunEvent_Output:
 		if !t.started {
-			return false, fmt.Errorf("output before the start")
+			return fmt.Errorf("output before the start")
 		}
 		stream := &t.Stdout
 		if e.Output.GetStderr() {
 			stream = &t.Stderr
 		}
+		if len(e.Output.GetData()) == 0 {
+			return fmt.Errorf("output of nothing")
+		}
 		if int64(len(*stream)+len(e.Output.GetData())) > t.limit {
-			return false, fmt.Errorf("more output than the %d bytes that were allowed", t.limit)
+			return fmt.Errorf("more output than the %d bytes that were allowed", t.limit)
 		}
 		*stream = append(*stream, e.Output.GetData()...)
 	case *wire.RunEvent_Exited:
 		x := e.Exited
 		if t.exited {
-			return false, fmt.Errorf("the command exited twice")
+			return fmt.Errorf("the command exited twice")
 		}
 		t.exited = true
 		t.HostEnd, t.GuestEnd, t.GuestRealEnd = at, x.GetMonotonicNs(), x.GetRealtimeNs()
 		t.failed = clip(x.GetSpawnError())
 		if !t.started && t.failed == "" {
-			return false, fmt.Errorf("the command exited before it started")
+			return fmt.Errorf("the command exited before it started")
 		}
-		if t.started && t.GuestEnd < t.GuestStart {
-			return false, fmt.Errorf("the guest's monotonic clock ran backwards by %v", t.GuestWall())
+		if t.started && (t.GuestEnd < t.GuestStart || t.GuestWall() < 0) { // or wrapped
+			return fmt.Errorf("the guest's monotonic clock went from %d to %d", t.GuestStart, t.GuestEnd)
 		}
 		t.ExitCode, t.Signal, t.TimedOut = int(x.GetCode()), unix.Signal(x.GetSignal()), x.GetTimedOut()
 		t.Usage = usage(x.GetRusage())
 	case *wire.RunEvent_Done:
 		if !t.exited {
-			return false, fmt.Errorf("the stream ended before the command")
+			return fmt.Errorf("the stream ended before the command")
 		}
 		t.StdoutBytes, t.StderrBytes = e.Done.GetStdoutBytes(), e.Done.GetStderrBytes()
 		t.Truncated = t.StdoutBytes > uint64(len(t.Stdout)) || t.StderrBytes > uint64(len(t.Stderr))
-		return true, nil
+		if t.StdoutBytes < uint64(len(t.Stdout)) || t.StderrBytes < uint64(len(t.Stderr)) {
+			return fmt.Errorf("less output than came")
+		}
+		t.done = true
 	default:
-		return false, fmt.Errorf("an event of unknown kind")
+		return fmt.Errorf("an event of unknown kind")
 	}
-	return false, nil
+	return nil
 }
 
 func (t *transcript) spawnError(argv []string) error {

@@ -40,7 +40,7 @@ type Machine struct {
 // boot takes minutes on some systems and measures nothing. The caller closes
 // the machine.
 func Launch(ctx context.Context, d Driver, h *Host, name string, f Flavor) (*Machine, error) {
-	if h.Userland == nil {
+	if h.Userland == nil && !d.Capabilities().InMemory {
 		return nil, fault.Hostf("the userland image is not built")
 	}
 	m := &Machine{Driver: d, Site: &Site{ID: h.RunID + "-" + name, Userland: h.Userland, Flavor: f}}

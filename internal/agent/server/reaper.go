@@ -11,6 +11,41 @@ import (
 	"github.com/tare-bench/tare/internal/agent/wire"
 )
 
+// starter forks and executes path. The channel gets the exit status once.
+type starter interface {
+	start(path string, argv []string, attr *syscall.ProcAttr) (pid int, ended <-chan exitStatus, err error)
+}
+
+// ownChildren starts processes and waits for these only.
+type ownChildren struct{}
+
+func (ownChildren) start(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan exitStatus, error) {
+	pid, err := syscall.ForkExec(path, argv, attr)
+	if err != nil {
+		return 0, nil, err
+	}
+	ch := make(chan exitStatus, 1)
+	go func() {
+		for {
+			if st, _, err := wait(pid); !errors.Is(err, unix.EINTR) {
+				ch <- st
+				return
+			}
+		}
+	}()
+	return pid, ch, nil
+}
+
+// wait waits for the child pid, or for any if that is -1.
+func wait(pid int) (exitStatus, int, error) {
+	var ws syscall.WaitStatus
+	var ru syscall.Rusage
+	pid, err := syscall.Wait4(pid, &ws, 0, &ru)
+	return exitStatus{
+		wait: ws, usage: rusage(&ru), monotonic: clock(unix.CLOCK_MONOTONIC), realtime: clock(unix.CLOCK_REALTIME),
+	}, pid, err
+}
+
 // reaper starts processes and waits for every child of the agent. The agent is
 // often process 1 of its guest, so orphans become its children too.
 type reaper struct {
@@ -32,7 +67,6 @@ func startReaper() *reaper {
 	return r
 }
 
-// start forks and executes path. The channel gets the exit status once.
 func (r *reaper) start(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan exitStatus, error) {
 	// The lock is held over the fork, so that the loop cannot see the exit of
 	// a child that nobody waits for yet.
@@ -53,10 +87,7 @@ func (r *reaper) start(path string, argv []string, attr *syscall.ProcAttr) (int,
 
 func (r *reaper) loop() {
 	for {
-		var ws syscall.WaitStatus
-		var ru syscall.Rusage
-		pid, err := syscall.Wait4(-1, &ws, 0, &ru)
-		st := exitStatus{wait: ws, monotonic: clock(unix.CLOCK_MONOTONIC), realtime: clock(unix.CLOCK_REALTIME)}
+		st, pid, err := wait(-1)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.ECHILD):
@@ -69,7 +100,6 @@ func (r *reaper) loop() {
 		case err != nil:
 			time.Sleep(time.Second)
 		default:
-			st.usage = rusage(&ru)
 			r.mu.Lock()
 			ch := r.waiting[pid]
 			delete(r.waiting, pid)

@@ -24,6 +24,10 @@ const drainGrace = 2 * time.Second
 // Run starts a command at the instant asked for and streams what happens.
 // The time limit counts from the start.
 func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent_RunServer) error {
+	if !s.begin() {
+		return context.Canceled
+	}
+	defer s.runs.Done()
 	// ttRPC's streams may be written by one goroutine at a time.
 	var sending sync.Mutex
 	send := func(e *wire.RunEvent) error {
@@ -40,6 +44,7 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 		return send(done(0, 0))
 	}
 	defer cmd.close()
+	defer cmd.closeChildEnds()
 
 	if wait := time.Duration(r.StartAtNs - clock(unix.CLOCK_MONOTONIC)); r.StartAtNs != 0 && wait > 0 {
 		select {
@@ -70,6 +75,8 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 	}()
 	var counts [2]uint64
 	var output sync.WaitGroup
+	defer output.Wait()
+	defer cmd.close() // before the wait: ends the reading
 	for i, pipe := range []*os.File{cmd.stdout, cmd.stderr} {
 		output.Add(1)
 		go func() {
@@ -170,9 +177,12 @@ func prepare(r *wire.RunRequest) (*command, error) {
 	if len(r.Argv) == 0 || r.Argv[0] == "" {
 		return nil, errors.New("no command given")
 	}
-	path, err := lookPath(r.Argv[0], r.Env)
+	path, err := lookPath(r.Argv[0], r.Cwd, r.Env)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := os.Stat(r.Cwd); r.Cwd != "" && err != nil { // the fork would not say so
+		return nil, fmt.Errorf("working directory: %w", err)
 	}
 	c := &command{path: path, argv: r.Argv}
 	if len(r.Rlimits) > 0 {
@@ -225,10 +235,15 @@ func (c *command) close() {
 	}
 }
 
-// lookPath finds the program in the PATH of the environment it will get.
-func lookPath(name string, env []string) (string, error) {
+// lookPath finds the program in the PATH of the environment it will get. What
+// it refuses would fail later too, but as a failure of the program that sets limits.
+func lookPath(name, cwd string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
-		return name, nil
+		at := name
+		if !filepath.IsAbs(name) {
+			at = filepath.Join(cwd, name)
+		}
+		return name, executable(at)
 	}
 	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	for _, kv := range env {
@@ -237,10 +252,17 @@ func lookPath(name string, env []string) (string, error) {
 		}
 	}
 	for _, dir := range filepath.SplitList(path) {
-		p := filepath.Join(dir, name)
-		if st, err := os.Stat(p); err == nil && !st.IsDir() && st.Mode()&0o111 != 0 {
+		if p := filepath.Join(dir, name); executable(p) == nil {
 			return p, nil
 		}
 	}
 	return "", fmt.Errorf("%s: not found in PATH=%s", name, path)
+}
+
+func executable(path string) error {
+	st, err := os.Stat(path)
+	if err == nil && (st.IsDir() || st.Mode()&0o111 == 0) {
+		err = fmt.Errorf("%s: not a program", path)
+	}
+	return err
 }

@@ -20,8 +20,19 @@ import (
 const Protocol = 1
 
 // Serve answers the host on conn until the host hangs up or ctx ends. It
-// closes conn. Commands that still run then are killed.
+// closes conn, and returns when the commands that still ran have been killed.
+// Every child of this process is its own from then on.
 func Serve(ctx context.Context, conn net.Conn) error {
+	return serve(ctx, conn, startReaper())
+}
+
+// ServeAmong is Serve in a process that has other children; those that
+// commands leave behind are not waited for.
+func ServeAmong(ctx context.Context, conn net.Conn) error {
+	return serve(ctx, conn, ownChildren{})
+}
+
+func serve(ctx context.Context, conn net.Conn, procs starter) error {
 	srv, err := ttrpc.NewServer()
 	if err != nil {
 		conn.Close()
@@ -30,15 +41,19 @@ func Serve(ctx context.Context, conn net.Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l := &oneConn{conn: conn, done: make(chan struct{})}
-	wire.RegisterAgentService(srv, &service{procs: startReaper(), running: map[uint64]int{}})
+	s := &service{procs: procs, running: map[uint64]int{}}
+	wire.RegisterAgentService(srv, s)
 	go func() {
 		select {
 		case <-l.done: // the host hung up
 		case <-ctx.Done():
 		}
 		srv.Close()
+		conn.Close() // ends sending to a host that does not read
 	}()
 	err = srv.Serve(ctx, l)
+	cancel()
+	s.finish()
 	if errors.Is(err, ttrpc.ErrServerClosed) {
 		err = nil
 	}
@@ -78,16 +93,46 @@ type watchedConn struct {
 	l *oneConn
 }
 
+// Read also takes an error for the end that ttRPC would go on after.
+func (c *watchedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		c.l.Close()
+	}
+	return n, err
+}
+
 func (c *watchedConn) Close() error {
 	c.l.Close()
 	return c.Conn.Close()
 }
 
 type service struct {
-	procs *reaper
+	procs starter
+	runs  sync.WaitGroup
 
-	mu      sync.Mutex
-	running map[uint64]int // request id → process group
+	mu       sync.Mutex
+	running  map[uint64]int // request id → process group
+	finished bool
+}
+
+// begin says whether a command may still start; runs.Done is then due.
+func (s *service) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.finished {
+		return false
+	}
+	s.runs.Add(1)
+	return true
+}
+
+// finish lets no command start any more and waits for those that run.
+func (s *service) finish() {
+	s.mu.Lock()
+	s.finished = true
+	s.mu.Unlock()
+	s.runs.Wait()
 }
 
 func (s *service) Hello(context.Context, *wire.HelloRequest) (*wire.HelloResponse, error) {

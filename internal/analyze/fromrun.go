@@ -83,51 +83,63 @@ func (in *Input) readValues(r *store.Run) error {
 			in.Metrics = append(in.Metrics, Metric{Workload: m.Workload, Name: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary})
 		}
 	}
-	var metrics, probes chunks
+	metrics, probes := newSeriesList(len(in.Metrics), len(in.Arms)), newSeriesList(len(in.Probes), len(in.Arms))
 	for o, err := range r.Observations() {
 		if err != nil {
 			return err
 		}
-		if o.Metric < 0 || int(o.Metric) >= len(index) {
-			return fault.Campaignf("%s: a value of metric %d, which is not there", r.Path(), o.Metric)
+		if o.Metric < 0 || int(o.Metric) >= len(index) || o.Arm < 0 || int(o.Arm) >= len(in.Arms) {
+			return fault.Campaignf("%s is damaged: a value of metric %d and arm %d, which are not there", r.Path(), o.Metric, o.Arm)
 		}
-		into := &metrics
+		into := metrics
 		if all[o.Metric].Probe {
-			into = &probes
+			into = probes
 		}
 		// The guest, not its place in the plan, is the incarnation: a guest
 		// that crashed, or a resumed run, makes another one.
-		into.add(Observation{Metric: index[o.Metric], Arm: o.Arm, Block: o.Block, Epoch: o.Guest, Value: o.Value})
+		into.add(int(index[o.Metric]), int(o.Arm), point{o.Block, o.Guest, o.Value})
 	}
 	in.Observations, in.ProbeObservations = metrics.all(), probes.all()
 	return nil
 }
 
-// chunks is a list that grows without copying: a run may have many millions
-// of values.
-type chunks [][]Observation
-
-const chunkLen = 1 << 16 // 1.5 MiB
-
-func (c *chunks) add(o Observation) {
-	n := len(*c)
-	if n == 0 || len((*c)[n-1]) == chunkLen {
-		first := 256 // most runs are small
-		if n > 0 {
-			first = chunkLen
-		}
-		*c = append(*c, make([]Observation, 0, first))
-		n++
-	}
-	(*c)[n-1] = append((*c)[n-1], o)
+// seriesList holds the points of each metric and arm, 16 bytes a value, in
+// chunks, so that it grows without copying: a run may have many millions.
+type seriesList struct {
+	arms   int
+	chunks [][]series
 }
 
-func (c chunks) all() iter.Seq2[Observation, error] {
+const chunkLen = 1 << 12 // points
+
+func newSeriesList(metrics, arms int) *seriesList {
+	return &seriesList{arms, make([][]series, metrics*arms)}
+}
+
+func (l *seriesList) add(metric, arm int, p point) {
+	c := &l.chunks[metric*l.arms+arm]
+	last := len(*c) - 1
+	if last < 0 || len((*c)[last]) == chunkLen {
+		room := chunkLen
+		if last < 0 {
+			room = 16 // most runs are small
+		}
+		*c = append(*c, make(series, 0, room))
+		last++
+	}
+	(*c)[last] = append((*c)[last], p)
+}
+
+// all yields the points series by series.
+func (l *seriesList) all() iter.Seq2[Observation, error] {
 	return func(yield func(Observation, error) bool) {
-		for _, chunk := range c {
-			for _, o := range chunk {
-				if !yield(o, nil) {
-					return
+		for i, chunks := range l.chunks {
+			metric, arm := int32(i/l.arms), int32(i%l.arms)
+			for _, chunk := range chunks {
+				for _, p := range chunk {
+					if !yield(Observation{metric, arm, p.block, p.epoch, p.value}, nil) {
+						return
+					}
 				}
 			}
 		}

@@ -166,37 +166,6 @@ func (r *Run) Failures() ([]Failure, error) {
 	})
 }
 
-// Observation is one value of one trial that is done.
-type Observation struct {
-	Metric, Arm, Block int32
-	Guest              int32 // id of the guest that gave it
-	Value              float64
-}
-
-// Observations yields the values of all trials that are done, in the order in
-// which they were made.
-func (r *Run) Observations() iter.Seq2[Observation, error] {
-	return func(yield func(Observation, error) bool) {
-		rows, err := r.db.Query(`SELECT v.metric, a.arm, a.block, coalesce(a.guest, 0), v.value FROM outcome o
-			JOIN attempt a ON a.id = o.attempt JOIN value v ON v.attempt = o.attempt WHERE o.status = 'done' ORDER BY o.attempt`)
-		if err != nil {
-			yield(Observation{}, r.explain(err))
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var o Observation
-			err := rows.Scan(&o.Metric, &o.Arm, &o.Block, &o.Guest, &o.Value)
-			if !yield(o, r.explain(err)) || err != nil {
-				return
-			}
-		}
-		if err := rows.Err(); err != nil {
-			yield(Observation{}, r.explain(err))
-		}
-	}
-}
-
 // Trial is an attempt with all that is known of it.
 type Trial struct {
 	Attempt  int64              `json:"attempt"`

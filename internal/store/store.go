@@ -121,7 +121,7 @@ func Open(path string, write bool) (*Run, error) {
 func open(path, mode string) (*Run, error) {
 	// The rollback journal, not the write-ahead log: after every trial all of
 	// the run is in the one file.
-	q := url.Values{"mode": {mode}, "_pragma": {"busy_timeout(5000)", "foreign_keys(1)", "synchronous(full)", "cache_size(-65536)"}}
+	q := url.Values{"mode": {mode}, "_pragma": {"busy_timeout(5000)", "foreign_keys(1)", "synchronous(full)", "cache_size(-16384)"}}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+q.Encode())
 	if err != nil {
 		return nil, fault.Hostf("%s: %w", path, err)

@@ -33,6 +33,15 @@ func ServeAmong(ctx context.Context, conn net.Conn) error {
 }
 
 func serve(ctx context.Context, conn net.Conn, procs starter) error {
+	s := &service{procs: procs, running: map[uint64]int{}}
+	err := Answer(ctx, conn, s)
+	s.finish()
+	return err
+}
+
+// Answer is Serve with any implementation of the agent, which tests may want.
+// Calls may still be under way when it returns; their contexts have ended.
+func Answer(ctx context.Context, conn net.Conn, agent wire.AgentService) error {
 	srv, err := ttrpc.NewServer()
 	if err != nil {
 		conn.Close()
@@ -41,8 +50,7 @@ func serve(ctx context.Context, conn net.Conn, procs starter) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l := &oneConn{conn: conn, done: make(chan struct{})}
-	s := &service{procs: procs, running: map[uint64]int{}}
-	wire.RegisterAgentService(srv, s)
+	wire.RegisterAgentService(srv, agent)
 	go func() {
 		select {
 		case <-l.done: // the host hung up
@@ -52,8 +60,6 @@ func serve(ctx context.Context, conn net.Conn, procs starter) error {
 		conn.Close() // ends sending to a host that does not read
 	}()
 	err = srv.Serve(ctx, l)
-	cancel()
-	s.finish()
 	if errors.Is(err, ttrpc.ErrServerClosed) {
 		err = nil
 	}

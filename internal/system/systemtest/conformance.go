@@ -17,11 +17,16 @@ import (
 )
 
 // Run is the conformance suite. It skips what the driver says it cannot do.
-func Run(t *testing.T, d system.Driver) {
-	h := Host(t)
+func Run(t *testing.T, d system.Driver) { RunOn(t, d, Host(t)) }
+
+// RunOn is Run on a host of the caller's.
+func RunOn(t *testing.T, d system.Driver, h *system.Host) {
 	before := snapshot(t, h)
 	t.Run("guest", func(t *testing.T) {
-		s := suite{d: d, m: Launch(t, d, "conform", Flavor())}
+		s := suite{d: d, m: launch(t, d, h, "conform", Flavor()), dir: "/data"}
+		if d.Capabilities().InMemory {
+			s.dir = s.m.Site.Dir
+		}
 		t.Run("start", s.start)
 		t.Run("run", s.run)
 		t.Run("exit", s.exit)
@@ -30,10 +35,15 @@ func Run(t *testing.T, d system.Driver) {
 		t.Run("instant", s.instant)
 		t.Run("freeze", s.freeze)
 		t.Run("memory", s.memory)
+		t.Run("cpus", s.cpus)
+		t.Run("second", func(t *testing.T) { s.second(t, h) })
 		t.Run("cap", s.cap) // last: it stays capped
 	})
-	t.Run("killed", func(t *testing.T) { testKilled(t, d) })
-	t.Run("impossible", func(t *testing.T) { testImpossible(t, d) })
+	t.Run("killed", func(t *testing.T) { testKilled(t, d, h) })
+	if !d.Capabilities().InMemory {
+		t.Run("impossible", func(t *testing.T) { testImpossible(t, d, h) })
+		t.Run("log", func(t *testing.T) { testLog(t, d, h) })
+	}
 	if t.Failed() {
 		return
 	}
@@ -43,14 +53,15 @@ func Run(t *testing.T, d system.Driver) {
 }
 
 type suite struct {
-	d system.Driver
-	m *system.Machine
+	d   system.Driver
+	m   *system.Machine
+	dir string // the guest's name for its data volume
 }
 
 // sh runs a shell command in the guest.
 func (s suite) sh(t *testing.T, script string, change ...func(*agent.Command)) *agent.Result {
 	t.Helper()
-	c := agent.Command{Argv: []string{"sh", "-c", script}, Env: system.AgentEnv, Dir: "/data", Timeout: 2 * time.Minute}
+	c := agent.Command{Argv: []string{"sh", "-c", script}, Env: system.AgentEnv, Dir: s.dir, Timeout: 2 * time.Minute}
 	for _, f := range change {
 		f(&c)
 	}
@@ -63,6 +74,9 @@ func (s suite) sh(t *testing.T, script string, change ...func(*agent.Command)) *
 
 func (s suite) start(t *testing.T) {
 	hello, f, caps := s.m.Hello, s.m.Site.Flavor, s.d.Capabilities()
+	if caps.InMemory {
+		t.Skip("a guest in memory is as large as this process")
+	}
 	if hello.DataFS != f.DiskFS {
 		t.Errorf("/data is %q, want %q", hello.DataFS, f.DiskFS)
 	}
@@ -94,7 +108,7 @@ func (s suite) run(t *testing.T) {
 		c.Stdin = []byte("input\n")
 		c.Rlimits = []agent.Rlimit{{Resource: unix.RLIMIT_NOFILE, Soft: 77, Hard: 77}}
 	})
-	if got, want := string(r.Stdout), "/data\ntwo words\ninput\n77\n"; got != want {
+	if got, want := string(r.Stdout), s.dir+"\ntwo words\ninput\n77\n"; got != want {
 		t.Errorf("stdout %q, want %q", got, want)
 	}
 	if got := string(r.Stderr); got != "to stderr\n" {
@@ -136,11 +150,11 @@ func (s suite) signal(t *testing.T) {
 		t.Errorf("killed by us: %+v", r)
 	}
 	// A child that ignores its parent's end must not survive the time limit.
-	r = s.sh(t, "sleep 100 & sleep 100", func(c *agent.Command) { c.Timeout = 300 * time.Millisecond })
+	r = s.sh(t, "sleep 100.25 & sleep 100.25", func(c *agent.Command) { c.Timeout = 300 * time.Millisecond })
 	if !r.TimedOut || r.Signal != unix.SIGKILL {
 		t.Errorf("past its time limit: %+v", r)
 	}
-	if r := s.sh(t, "ps -e -o args | grep -c '[s]leep 100'"); strings.TrimSpace(string(r.Stdout)) != "0" {
+	if r := s.sh(t, "ps -e -o args | grep -c '[s]leep 100[.]25'"); strings.TrimSpace(string(r.Stdout)) != "0" {
 		t.Errorf("%s processes survived the time limit", bytes.TrimSpace(r.Stdout))
 	}
 }
@@ -211,7 +225,7 @@ func (s suite) freeze(t *testing.T) {
 
 func (s suite) usage(t *testing.T) cgroup.Usage {
 	t.Helper()
-	u, err := s.m.Site.Group.Usage()
+	u, err := s.m.Usage()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +234,7 @@ func (s suite) usage(t *testing.T) cgroup.Usage {
 
 // memory asks for more than the guest has. What dies of it is the command.
 func (s suite) memory(t *testing.T) {
-	if !s.d.Capabilities().MemoryInGroup {
+	if caps := s.d.Capabilities(); !caps.MemoryInGroup || caps.InMemory {
 		t.Skip("a machine of its own has the memory that it has; start has looked")
 	}
 	half := s.m.Site.Flavor.MemoryBytes / 2
@@ -256,13 +270,17 @@ func (s suite) cap(t *testing.T) {
 }
 
 // testKilled kills the guest with all that belongs to it while a command runs.
-func testKilled(t *testing.T, d system.Driver) {
-	m := Launch(t, d, "killed", Flavor())
+func testKilled(t *testing.T, d system.Driver, h *system.Host) {
+	m := launch(t, d, h, "killed", Flavor())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := m.Agent.Run(ctx, agent.Command{Argv: []string{"sleep", "1000"}, Env: system.AgentEnv, OnStart: func(uint64) {
 		go func() {
 			time.Sleep(50 * time.Millisecond)
+			if m.Site.Group == nil {
+				m.Guest.(interface{ Kill() error }).Kill()
+				return
+			}
 			pids, err := m.Site.Group.Processes()
 			if err != nil || len(pids) == 0 {
 				t.Errorf("processes of the guest: %v, %v", pids, err)
@@ -291,8 +309,7 @@ func testKilled(t *testing.T, d system.Driver) {
 }
 
 // testImpossible asks for a data volume that cannot be; nothing may be left of the attempt.
-func testImpossible(t *testing.T, d system.Driver) {
-	h := Host(t)
+func testImpossible(t *testing.T, d system.Driver, h *system.Host) {
 	f := Flavor()
 	f.DiskBytes = 1 << 60
 	m, err := system.Launch(t.Context(), d, h, "impossible", f)

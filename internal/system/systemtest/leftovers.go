@@ -11,13 +11,21 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// leftovers is everything on the host that a guest could leave behind.
+// leftovers is everything that a guest of this test process could leave
+// behind; other test processes make guests on the same host at the same time.
 type leftovers map[string]bool
 
 // snapshot lists what is there now.
 func snapshot(t *testing.T, h *system.Host) leftovers {
 	t.Helper()
 	l := leftovers{}
+	sites, _ := filepath.Glob(filepath.Join(h.Dir, "guests", "*"))
+	for _, s := range sites {
+		l["site "+s] = true
+	}
+	if host == nil { // no sandbox, so no way to tell what is ours
+		return l
+	}
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +39,7 @@ func snapshot(t *testing.T, h *system.Host) leftovers {
 		cmd, _ := os.ReadFile(p + "/cmdline")
 		l["process "+filepath.Base(p)+" "+strings.ReplaceAll(string(cmd), "\x00", " ")] = true
 	}
-	for _, dir := range h.Cgroups.Leftovers("") {
+	for _, dir := range h.Cgroups.Leftovers(h.RunID) {
 		filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() {
 				l["cgroup "+path] = true
@@ -41,10 +49,9 @@ func snapshot(t *testing.T, h *system.Host) leftovers {
 	}
 	for what, pattern := range map[string]string{
 		"loop device": "/sys/block/loop*/loop/backing_file",
-		"interface":   "/sys/class/net/*",
-		"site":        filepath.Join(h.Dir, "guests", "*"),
+		"interface":   "/sys/class/net/*" + h.RunID + "*",
 		"volume":      filepath.Join(h.StateDir, "volumes", "*"),
-		// Names that runtimes share; nobody else runs them during a test.
+		// What LXC makes where it is not told; tare tells it.
 		"cgroup of a runtime": "/sys/fs/cgroup/*/lxc*",
 	} {
 		found, _ := filepath.Glob(pattern)

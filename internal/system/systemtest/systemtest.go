@@ -6,9 +6,11 @@ package systemtest
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +44,7 @@ func Main(m *testing.M) {
 		}
 		status, err := sandbox.Run(dir)
 		os.Remove(dir)
+		removeStale()
 		if err != nil {
 			fail(err)
 		}
@@ -54,7 +57,26 @@ func Main(m *testing.M) {
 			fail(err)
 		}
 	}
-	os.Exit(m.Run())
+	status := m.Run()
+	if host != nil {
+		os.RemoveAll(host.StateDir)
+	}
+	os.Exit(status)
+}
+
+// tests is where every test process has a directory of its own for data
+// volumes, so that none takes those of another for left behind.
+var tests = filepath.Join(StateDir, "tests")
+
+// removeStale removes what test processes that were killed left there. The
+// volumes in it had no names, so nothing is in use.
+func removeStale() {
+	dirs, _ := filepath.Glob(filepath.Join(tests, "*"))
+	for _, dir := range dirs {
+		if st, err := os.Stat(dir); err == nil && time.Since(st.ModTime()) > 24*time.Hour {
+			os.RemoveAll(dir)
+		}
+	}
 }
 
 func fail(err error) {
@@ -82,9 +104,10 @@ func newHost(dir string) (*system.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &system.Host{
-		RunID: fmt.Sprintf("t%x", time.Now().UnixNano()&0xffffffff), StateDir: StateDir, Dir: dir, Cgroups: layout, Userland: u,
-	}, nil
+	// Not a number of this process or this moment: both are the same in
+	// sandboxes that start together.
+	id := "t" + strings.ToLower(rand.Text()[:10])
+	return &system.Host{RunID: id, StateDir: filepath.Join(tests, id), Dir: dir, Cgroups: layout, Userland: u}, nil
 }
 
 // Host returns the host that tests make guests on; it skips the test where
@@ -109,7 +132,11 @@ func Flavor() system.Flavor {
 // Launch makes a guest and closes it when the test ends.
 func Launch(t testing.TB, d system.Driver, name string, f system.Flavor) *system.Machine {
 	t.Helper()
-	h := Host(t)
+	return launch(t, d, Host(t), name, f)
+}
+
+func launch(t testing.TB, d system.Driver, h *system.Host, name string, f system.Flavor) *system.Machine {
+	t.Helper()
 	if st := d.Check(t.Context(), h); !st.Usable {
 		t.Skipf("%s: %s", d.Name(), st.Reason)
 	}

@@ -1,0 +1,173 @@
+// Package fake is a system in memory: the reference of the contract, and a
+// stand-in for guests in tests of everything that uses them. It needs no root
+// and no userland, and its guests do as they are told:
+//
+//	d := &fake.Driver{Behave: func(argv []string) fake.Behaviour {
+//		if argv[0] == "fio" {
+//			return fake.Behaviour{Trouble: fake.Dies}
+//		}
+//		return fake.Behaviour{Took: time.Millisecond, Stdout: "42\n"}
+//	}}
+//	m, err := system.Launch(ctx, d, fake.Host(t), "a", flavor)
+package fake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent/server"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// Trouble is what a guest does instead of reporting the end of a command.
+type Trouble int
+
+const (
+	None     Trouble = iota
+	Dies             // it ends
+	Hangs            // it says nothing more
+	Nonsense         // it sends what no agent sends
+	Floods           // it sends output without end
+)
+
+// Behaviour is what a guest makes of one command.
+type Behaviour struct {
+	Took           time.Duration // by the host's clock, from start to end or trouble
+	GuestTook      time.Duration // what the guest's clock says; 0: the same
+	Stdout, Stderr string
+	ExitCode       int
+	CPU            time.Duration // cost, as Meter tells it; 0: Took
+	Written        int64
+	SpawnError     string // not "": it cannot be started
+	Trouble        Trouble
+}
+
+// ErrDiesBooting from Driver.OnCreate makes a guest that ends before its agent
+// has answered.
+var ErrDiesBooting = errors.New("ends before its agent answers")
+
+// Driver makes guests in this process. Its fields are set before it is used.
+type Driver struct {
+	System string // name; "" is "fake"
+	// Behave scripts every command. It is called from several goroutines. If
+	// it is nil, guests run real commands on this host, in their site's directory.
+	Behave func(argv []string) Behaviour
+	// OnCreate, if not nil, is asked before the n-th guest is made, from 1 on.
+	OnCreate func(n int) error
+	// Unusable, if not "", is why Check says no.
+	Unusable string
+	// Change, if not nil, changes the capabilities.
+	Change func(*system.Capabilities)
+	// ClockOffset is a scripted guest's clock minus the host's.
+	ClockOffset time.Duration
+
+	mu      sync.Mutex
+	created int
+	events  []string
+	live    []string
+}
+
+// Host is a host for guests of this driver.
+func Host(t testing.TB) *system.Host {
+	return &system.Host{RunID: "fake", StateDir: t.TempDir(), Dir: t.TempDir()}
+}
+
+func (d *Driver) Name() string {
+	if d.System == "" {
+		return "fake"
+	}
+	return d.System
+}
+
+func (d *Driver) Check(context.Context, *system.Host) system.Status {
+	if d.Unusable != "" {
+		return system.Unusable(d.Unusable, "")
+	}
+	return system.Status{Usable: true, Proof: "in memory"}
+}
+
+func (d *Driver) Capabilities() system.Capabilities {
+	c := system.Capabilities{
+		SameKernel: true, Freeze: "in memory", Memory: "nothing", MemoryInGroup: true, HostBoot: "linux", InMemory: true,
+	}
+	if d.Change != nil {
+		d.Change(&c)
+	}
+	return c
+}
+
+func (d *Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
+	d.mu.Lock()
+	d.created++
+	n := d.created
+	d.mu.Unlock()
+	var err error
+	if d.OnCreate != nil {
+		err = d.OnCreate(n)
+	}
+	if err != nil && !errors.Is(err, ErrDiesBooting) {
+		d.event("cannot create", s.ID)
+		return nil, err
+	}
+	ours, file, pairErr := system.StreamPair()
+	if pairErr != nil {
+		return nil, pairErr
+	}
+	defer file.Close() // FileConn has its own copy
+	theirs, pairErr := net.FileConn(file)
+	if pairErr != nil {
+		ours.Close()
+		return nil, fault.Hostf("%w", pairErr)
+	}
+	g := newGuest(d, s, ours, theirs)
+	d.mu.Lock()
+	d.live = append(d.live, s.ID)
+	d.mu.Unlock()
+	d.event("create", s.ID)
+	if err != nil {
+		g.Kill()
+		return g, nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	g.stop = cancel
+	go func() {
+		defer close(g.exited)
+		defer cancel()
+		if d.Behave == nil {
+			server.ServeAmong(ctx, g.wire)
+		} else {
+			server.Answer(ctx, g.wire, &scripted{guest: g, running: map[uint64]chan int32{}})
+		}
+	}()
+	return g, nil
+}
+
+// Events are what was asked of the guests, in order: "create", "cannot create",
+// "run", "freeze", "thaw", "close", and "talked to while frozen", each with the
+// guest's site, and "run" with the words of the command.
+func (d *Driver) Events() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.events)
+}
+
+// Live are the sites of the guests that are not closed.
+func (d *Driver) Live() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.live)
+}
+
+func (d *Driver) event(what ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	line := fmt.Sprintln(what...)
+	d.events = append(d.events, line[:len(line)-1])
+}

@@ -1,0 +1,175 @@
+package fake
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// guest is a goroutine that answers at the other end of a stream.
+type guest struct {
+	driver *Driver
+	site   *system.Site
+	conn   net.Conn
+	wire   *gate // the guest's end of conn
+	stop   context.CancelFunc
+	exited chan struct{}
+	once   sync.Once
+
+	mu      sync.Mutex
+	cpu     time.Duration
+	written int64
+	clock   time.Duration // the guest's clock minus the host's
+	frozen  time.Time     // since when; zero: it is not
+}
+
+var _ system.Meter = (*guest)(nil)
+
+func newGuest(d *Driver, s *system.Site, ours, theirs net.Conn) *guest {
+	g := &guest{driver: d, site: s, conn: ours, exited: make(chan struct{}), clock: d.ClockOffset}
+	g.wire = &gate{Conn: theirs, open: make(chan struct{}), closed: make(chan struct{})}
+	close(g.wire.open)
+	g.wire.early = func() { d.event("talked to while frozen", s.ID) }
+	return g
+}
+
+func (g *guest) Conn() net.Conn          { return g.conn }
+func (g *guest) Exited() <-chan struct{} { return g.exited }
+func (g *guest) Log() string             { return fmt.Sprintf("fake guest %s\n", g.site.ID) }
+func (g *guest) CommandLine() []string   { return []string{"fake", g.site.ID} }
+
+func (g *guest) Freeze(context.Context) error { return g.freeze("freeze", true) }
+func (g *guest) Thaw(context.Context) error   { return g.freeze("thaw", false) }
+
+func (g *guest) freeze(what string, freeze bool) error {
+	g.driver.event(what, g.site.ID)
+	select {
+	case <-g.exited:
+		return fault.Guestf("%s: the guest has ended", what)
+	default:
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if freeze != g.frozen.IsZero() {
+		return fmt.Errorf("%s of guest %s, which is so already", what, g.site.ID)
+	}
+	if freeze {
+		g.frozen = time.Now()
+		g.wire.shut()
+		return nil
+	}
+	if g.driver.Capabilities().StopsClock {
+		g.clock -= time.Since(g.frozen)
+	}
+	g.frozen = time.Time{}
+	g.wire.reopen()
+	return nil
+}
+
+// Kill ends the guest as a crash does.
+func (g *guest) Kill() error {
+	if g.stop == nil { // its agent never ran
+		g.once.Do(func() { close(g.exited) })
+		return g.wire.Close()
+	}
+	g.stop()
+	g.wire.Close()
+	<-g.exited
+	return nil
+}
+
+func (g *guest) Close() error {
+	g.conn.Close()
+	g.Kill()
+	d := g.driver
+	d.mu.Lock()
+	i := slices.Index(d.live, g.site.ID)
+	if i >= 0 {
+		d.live = slices.Delete(d.live, i, i+1)
+	}
+	d.mu.Unlock()
+	if i >= 0 {
+		d.event("close", g.site.ID)
+	}
+	return nil
+}
+
+// Usage is the sum of what the behaviours cost.
+func (g *guest) Usage() (cgroup.Usage, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return cgroup.Usage{CPU: g.cpu}, nil
+}
+
+func (g *guest) Written() (int64, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.written, nil
+}
+
+// gate is a connection through which nothing comes while it is shut.
+type gate struct {
+	net.Conn
+	early func() // is told of what comes while it is shut
+
+	once   sync.Once
+	closed chan struct{}
+
+	mu   sync.Mutex
+	open chan struct{} // closed while the gate is open
+}
+
+func (c *gate) shut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = make(chan struct{})
+}
+
+func (c *gate) reopen() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.open)
+}
+
+// pass returns when the gate is open or the connection closed; it reports
+// whether it had to wait.
+func (c *gate) pass(waiting func()) {
+	c.mu.Lock()
+	open := c.open
+	c.mu.Unlock()
+	select {
+	case <-open:
+		return
+	default:
+	}
+	waiting()
+	select {
+	case <-open:
+	case <-c.closed:
+	}
+}
+
+func (c *gate) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.pass(c.early)
+	}
+	return n, err
+}
+
+func (c *gate) Write(p []byte) (int, error) {
+	c.pass(func() {})
+	return c.Conn.Write(p)
+}
+
+func (c *gate) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}

@@ -98,7 +98,7 @@ func runCampaign(cmd *cobra.Command, o *options, f runFlags, name string) error 
 	p := plan.New(c)
 	estimate := p.Estimate(costs)
 	if f.dryRun {
-		fmt.Fprint(w, p.Text(estimate))
+		fmt.Fprintln(w, strings.TrimRight(p.Text(estimate), "\n"))
 		return nil
 	}
 	if err := confirm(cmd, f.yes, p, estimate); err != nil {

@@ -140,7 +140,7 @@ func findSteal(a *analysis) (out []Finding) {
 	a.eachProbe(func(workload string, arm Arm, p []series) {
 		if total := p[0].sum(); total > 0 {
 			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
-				"the guest saw %.3g s of steal time a trial, %.3g s at worst; it is shown, never subtracted",
+				"a hypervisor took %.3g s of CPU from the host a trial, %.3g s at worst (steal); it is shown, never subtracted",
 				total/float64(len(p[0])), p[0].worst())})
 		}
 	}, ProbeSteal)

@@ -116,7 +116,7 @@ func TestFindings(t *testing.T) {
 		{"throttled without a cap", func(f *fake) { f.probes(ProbeThrottled, kvm, constant(3)) },
 			"throttled", Warning, "the flavor asks for none"},
 		{"steal", func(f *fake) { f.probes(ProbeSteal, kvm, func(b int) float64 { return 0.1 * float64(b%2) }) },
-			"steal", Info, "0.05 s of steal time a trial, 0.1 s at worst"},
+			"steal", Info, "took 0.05 s of CPU from the host a trial, 0.1 s at worst"},
 		{"no steal", func(f *fake) { f.probes(ProbeSteal, kvm, constant(0)) }, "", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -91,7 +91,7 @@ const (
 	ProbeHostCPU        = "host_cpu"         // s of CPU of the whole host
 	ProbeDeviceBytes    = "device_bytes"     // bytes that reached the data device, the flush included
 	ProbeWorkloadBytes  = "workload_bytes"   // bytes that the workload says it wrote
-	ProbeSteal          = "steal"            // s of steal time in the guest
+	ProbeSteal          = "steal"            // s that a hypervisor took from the host
 	ProbeThrottled      = "nr_throttled"     // periods in which the cap bit
 	ProbeCapPeriods     = "cap_periods"      // periods of the CPU cap
 	ProbeClockDiff      = "clock_diff"       // s, guest's clock less host's over the trial

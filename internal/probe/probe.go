@@ -22,18 +22,19 @@ const (
 	CapPeriods    = "cap_periods"      // periods of the CPU cap that passed
 	LagMax        = "lag_max"          // s, the longest that the host woke tare too late
 	// The rest is the runner's to fill in: it takes the guest's word for them.
-	GuestCPU      = "guest_cpu"      // s of CPU as the guest's own rusage says
-	WorkloadBytes = "workload_bytes" // bytes that the workload wrote
-	ClockDiff     = "clock_diff"     // s, guest's clock less host's over the trial
-	ClockError    = "clock_error"    // s, ± of clock_diff
-	StartSkew     = "start_skew"     // s, start on the host's clock less the instant agreed
+	GuestCPU      = "guest_cpu"       // s of CPU as the guest's own rusage says
+	WorkloadBytes = "workload_bytes"  // bytes that the workload wrote
+	ClockDiff     = "clock_diff"      // s, guest's clock less host's over the trial
+	ClockError    = "clock_error"     // s, ± of clock_diff
+	HostTimeError = "host_time_error" // s, host's time less the guest's where both read one clock
+	StartSkew     = "start_skew"      // s, start on the host's clock less the instant agreed
 )
 
 // Units of the probes, in the order to show them.
 var Units = []struct{ Name, Unit string }{
 	{GuestGroupCPU, "s"}, {GuestCPU, "s"}, {HostCPU, "s"}, {DeviceBytes, "B"}, {WorkloadBytes, "B"},
 	{Steal, "s"}, {Throttled, "periods"}, {CapPeriods, "periods"}, {LagMax, "s"},
-	{ClockDiff, "s"}, {ClockError, "s"}, {StartSkew, "s"},
+	{ClockDiff, "s"}, {ClockError, "s"}, {HostTimeError, "s"}, {StartSkew, "s"},
 }
 
 // Target is the guest that a window watches.

@@ -223,7 +223,7 @@ func (r *runner) steps(ctx context.Context, st *station, w *workload.Workload, s
 	if x.err != nil && fault.KindOf(x.err) != fault.Guest {
 		return x.err
 	}
-	x.guestsWord(w, size, skew)
+	x.guestsWord(w, size, skew, m.Driver.Capabilities().SameKernel)
 	return nil
 }
 
@@ -241,30 +241,36 @@ func timedRange(steps []workload.Step) (first, last int) {
 	return first, last
 }
 
+// clockGrain is the least that is held for the error of a guest's time: what
+// the agent does between reading its clock and telling the host.
+const clockGrain = time.Millisecond
+
 // guestsWord adds the probes that rest on what the guest says.
-func (x *execution) guestsWord(w *workload.Workload, size int64, skew time.Duration) {
+func (x *execution) guestsWord(w *workload.Workload, size int64, skew time.Duration, sameKernel bool) {
 	v := x.readings.Values
 	if v == nil {
 		return
 	}
 	var cpu, guest time.Duration
+	timed := 0
 	for _, s := range x.steps {
 		if s.Timed {
+			timed++
 			cpu += s.Result.Usage.User + s.Result.Usage.System
 			guest += s.Result.GuestWall()
 		}
 	}
 	v[probe.GuestCPU] = cpu.Seconds()
-	v[probe.ClockDiff] = (guest - x.timed).Seconds()
-	// Start and end of each timed step are each known within half a round trip.
-	timed := 0
-	for _, s := range x.steps {
-		if s.Timed {
-			timed++
-		}
-	}
-	v[probe.ClockError] = float64(timed) * x.clock.Delay.Seconds()
 	v[probe.StartSkew] = skew.Seconds()
+	if sameKernel {
+		// One clock read at both ends: what differs is our own error.
+		v[probe.HostTimeError] = (x.timed - guest).Seconds()
+	} else {
+		v[probe.ClockDiff] = (guest - x.timed).Seconds()
+		// Start and end of each timed step are each known within half a round
+		// trip, and as late as the host woke us.
+		v[probe.ClockError] = float64(timed)*(x.clock.Delay+clockGrain).Seconds() + 2*v[probe.LagMax]
+	}
 	if w.WrittenBytes != nil {
 		v[probe.WorkloadBytes] = float64(w.WrittenBytes(size))
 	}
@@ -319,7 +325,6 @@ func (r *runner) dropCaches(ctx context.Context, m *system.Machine) error {
 	}
 	return nil
 }
-
 
 // workDir is where workloads run: on the data volume.
 func workDir(m *system.Machine) string {

@@ -26,6 +26,10 @@ func Table(w io.Writer, res *analyze.Result, ctx Context) error {
 	for _, m := range t.metrics() {
 		t.metric(m)
 	}
+	if len(t.res.Comparisons) == 0 {
+		t.line("")
+		t.line("No trial has a result yet.")
+	}
 	t.legend()
 	t.findings()
 	_, err := io.WriteString(w, t.String())
@@ -220,7 +224,11 @@ func interval(c analyze.Comparison) string {
 	if c.N < 2 || c.CILow == 0 || c.MeanWithheld {
 		return ""
 	}
-	return percent(100*(c.CILow-1)) + " … " + percent(100*(c.CIHigh-1)) + " %"
+	high := 100 * (c.CIHigh - 1)
+	if high > 99_999 {
+		return percent(100*(c.CILow-1)) + " … more than +99999 %"
+	}
+	return percent(100*(c.CILow-1)) + " … " + percent(high) + " %"
 }
 
 // rows writes the rows of one table, aligned; the first is the heading.
@@ -234,6 +242,17 @@ func (t *table) rows(rows []row) {
 	}
 	if !slices.ContainsFunc(rows[1:], func(r row) bool { return r.cpu != "" }) {
 		widths[5] = 0
+	}
+	for _, least := range []int{2, 5} { // what is left out where the terminal is too narrow
+		total := 0
+		for _, n := range widths {
+			if n > 0 {
+				total += n + 2
+			}
+		}
+		if total > t.columns {
+			widths[least] = 0
+		}
 	}
 	for i, r := range rows {
 		line := " "

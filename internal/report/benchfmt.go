@@ -1,0 +1,181 @@
+package report
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/perf/benchfmt"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// Benchfmt writes the metrics of all trials that are done in Go's benchmark
+// format, one line a value, for benchstat:
+//
+//	benchstat -col /arm run.bench
+//
+// A line is named after its workload, arm and metric:
+// BenchmarkSysbenchCpu/arm=lxc/metric=time. Probes are not in it.
+func Benchfmt(w io.Writer, r *store.Run) error {
+	metrics, err := r.Metrics()
+	if err != nil {
+		return err
+	}
+	config, err := benchConfig(r)
+	if err != nil {
+		return err
+	}
+	buffered := bufio.NewWriterSize(w, 1<<16)
+	out := benchfmt.NewWriter(buffered)
+	if err := writeUnits(out, metrics); err != nil {
+		return err
+	}
+	names := benchNames(metrics)
+	for t, err := range r.Trials() {
+		if err != nil {
+			return err
+		}
+		for _, m := range metrics {
+			v, ok := t.Metrics[m.Name]
+			if m.Probe || m.Workload != t.Workload || !ok || t.Status != store.Done {
+				continue
+			}
+			name := fmt.Sprintf("%s/arm=%s/metric=%s", names[m.Workload], benchWord(t.Arm), trailingNumber.ReplaceAllString(benchWord(m.Name), "_$1"))
+			if err := out.Write(&benchfmt.Result{
+				Config: config, Name: benchfmt.Name(name), Iters: 1, Values: []benchfmt.Value{{Value: v, Unit: benchUnit(m.Unit)}},
+			}); err != nil {
+				return err
+			}
+		}
+	}
+	return buffered.Flush()
+}
+
+// benchConfig says what the whole file has in common.
+func benchConfig(r *store.Run) ([]benchfmt.Config, error) {
+	body, err := r.Document(store.DocCampaign)
+	if err != nil {
+		return nil, err
+	}
+	c, err := campaign.FromResolved(body)
+	if err != nil {
+		return nil, err
+	}
+	arms, err := r.Arms()
+	if err != nil {
+		return nil, err
+	}
+	var emulated []string
+	for _, a := range arms {
+		if a.Emulated {
+			emulated = append(emulated, a.Name)
+		}
+	}
+	var env host.Environment
+	if body, err := r.Document(store.DocEnvironment); err == nil {
+		if err := json.Unmarshal(body, &env); err != nil {
+			return nil, fmt.Errorf("%s: environment: %w", r.Path(), err)
+		}
+	}
+	var config []benchfmt.Config
+	for _, kv := range [][2]string{
+		{"goos", "linux"}, {"goarch", env.CPU.Arch}, {"cpu", env.CPU.Model}, {"kernel", env.Kernel.Release},
+		{"campaign", c.Name}, {"seed", strconv.FormatUint(c.Seed, 10)}, {"baseline", c.Baseline}, {"emulated", strings.Join(emulated, ",")},
+	} {
+		if v := clean(kv[1]); v != "" {
+			config = append(config, benchfmt.Config{Key: kv[0], Value: []byte(v), File: true})
+		}
+	}
+	return config, nil
+}
+
+// writeUnits says of each unit which direction is better, unless the metrics
+// with that unit disagree.
+func writeUnits(out *benchfmt.Writer, metrics []store.Metric) error {
+	better := map[string]string{}
+	var order []string
+	for _, m := range metrics {
+		if m.Probe {
+			continue
+		}
+		unit := benchUnit(m.Unit)
+		if b, known := better[unit]; !known {
+			order = append(order, unit)
+			better[unit] = m.Better
+		} else if b != m.Better {
+			better[unit] = ""
+		}
+	}
+	for _, unit := range order {
+		if better[unit] == "" {
+			continue
+		}
+		meta := &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: unit, Key: "better"}, OrigUnit: unit, Value: better[unit]}
+		if err := out.Write(meta); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// benchUnit is a metric's unit as benchstat knows it.
+func benchUnit(unit string) string {
+	switch unit {
+	case "s":
+		return "sec/op"
+	case "ns":
+		return "ns/op"
+	case "1/s":
+		return "op/s"
+	case "":
+		return "value"
+	}
+	parts := strings.Split(unit, "/") // as in B/s
+	for i, p := range parts {
+		parts[i] = benchWord(p)
+	}
+	return strings.Join(parts, "/")
+}
+
+// benchNames turns the names of workloads into names of benchmarks, each a
+// different one: sysbench-cpu is SysbenchCpu.
+func benchNames(metrics []store.Metric) map[string]string {
+	names, taken := map[string]string{}, map[string]bool{}
+	for _, m := range metrics {
+		if names[m.Workload] != "" {
+			continue
+		}
+		var b strings.Builder
+		for _, word := range strings.FieldsFunc(m.Workload, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+			first := []rune(word)
+			b.WriteString(string(unicode.ToUpper(first[0])) + string(first[1:]))
+		}
+		name := b.String()
+		for i := 2; taken[name] || name == ""; i++ {
+			name = fmt.Sprintf("%s_%d", b.String(), i)
+		}
+		names[m.Workload], taken[name] = name, true
+	}
+	return names
+}
+
+// trailingNumber is what benchstat would take for the number of CPUs.
+var trailingNumber = regexp.MustCompile(`-(\d+)$`)
+
+// benchWord makes s one word of a benchmark's name.
+func benchWord(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '/' || r == '=' || unicode.IsSpace(r) || !unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "_"))
+}

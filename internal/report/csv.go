@@ -1,0 +1,74 @@
+package report
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// csvHeader names the columns; docs/export.md describes them.
+var csvHeader = []string{
+	"attempt", "block", "position", "workload", "arm", "system", "control_of", "epoch", "guest", "size", "began",
+	"status", "error", "kind", "name", "unit", "better", "value",
+}
+
+// CSV writes a row for every value of every trial: the metrics and the probes,
+// in the order in which the trials were made. A trial without values, because
+// it failed or was interrupted, has one row whose last five columns are empty.
+func CSV(w io.Writer, r *store.Run) error {
+	arms, err := r.Arms()
+	if err != nil {
+		return err
+	}
+	byName := map[string]store.Arm{}
+	for _, a := range arms {
+		byName[a.Name] = a
+	}
+	metrics, err := r.Metrics()
+	if err != nil {
+		return err
+	}
+	out := csv.NewWriter(w)
+	if err := out.Write(csvHeader); err != nil {
+		return err
+	}
+	for t, err := range r.Trials() {
+		if err != nil {
+			return err
+		}
+		arm := byName[t.Arm]
+		row := []string{
+			strconv.FormatInt(t.Attempt, 10), strconv.Itoa(t.Block), strconv.Itoa(t.Position), t.Workload, t.Arm, arm.System, arm.ControlOf,
+			strconv.Itoa(t.Epoch), strconv.FormatInt(t.Guest, 10), strconv.FormatInt(t.Size, 10), t.Began.Format(time.RFC3339Nano),
+			string(t.Status), t.Error,
+		}
+		written := false
+		for _, m := range metrics {
+			kind, values := "metric", t.Metrics
+			if m.Probe {
+				kind, values = "probe", t.Probes
+			}
+			v, ok := values[m.Name]
+			if m.Workload != t.Workload || !ok {
+				continue
+			}
+			written = true
+			if err := out.Write(append(row, kind, m.Name, m.Unit, m.Better, number(v))); err != nil {
+				return err
+			}
+		}
+		if !written {
+			if err := out.Write(append(row, "", "", "", "", "")); err != nil {
+				return err
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// number formats v with all of its digits.
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

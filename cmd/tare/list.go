@@ -157,7 +157,7 @@ func newWorkloads(*options) *cobra.Command {
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		entries := []workloadEntry{}
 		for _, w := range workload.All() {
-			entries = append(entries, workloadEntry{w.Name, w.Title, w.ArticleIDs, commands(w), w.Source, w.StandIn, w.SizeUnit, w.Metrics})
+			entries = append(entries, workloadEntry{w.Name, w.Title, append([]string{}, w.ArticleIDs...), commands(w), w.Source, w.StandIn, w.SizeUnit, w.Metrics})
 		}
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), entries)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/nearest"
 	"github.com/tare-bench/tare/internal/sandbox"
 )
 
@@ -110,6 +111,13 @@ confidence interval, and which of the numbers not to believe, and why.
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Args:          cobra.ArbitraryArgs, // so that RunE words the error
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return unknownCommand(cmd, args[0])
+		},
 	}
 	root.PersistentFlags().StringVar(&o.stateDir, "state", defaultStateDir(), "directory for the userland image and data volumes")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
@@ -123,6 +131,18 @@ confidence interval, and which of the numbers not to believe, and why.
 		checkArgs(c)
 	}
 	return root
+}
+
+func unknownCommand(root *cobra.Command, name string) error {
+	var names []string
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	err := fault.Campaignf("unknown command %q", name)
+	if near := nearest.Nearest(name, names); near != "" {
+		return fault.WithRemedy(err, "did you mean %q?", near)
+	}
+	return fault.WithRemedy(err, "tare --help lists them")
 }
 
 // checkArgs types wrong numbers of arguments as the user's errors.

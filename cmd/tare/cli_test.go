@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestBadInput: what is wrong is said with its place and a documented status.
+func TestBadInput(t *testing.T) {
+	dir := t.TempDir()
+	campaign := func(name, text string) string { return write(t, dir, name, text) }
+	const good = "name: x\nflavors:\n  s: {vcpus: 1, memory: 256MiB, disk: 64MiB}\narms: [native]\nworkloads: [sysbench-cpu]\nblocks: 1\n"
+	short := write(t, dir, "short.tare", "SQLite format 3\x00 and then nothing")
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		want   []string
+		live   bool
+	}{
+		{"unknown command", []string{"rnu"}, exitCampaign, []string{"unknown command"}, false},
+		{"unknown flag", []string{"show", "--nope"}, exitCampaign, []string{"--nope"}, false},
+		{"too few arguments", []string{"show"}, exitCampaign, []string{"arg"}, false},
+		{"no such campaign", []string{"run", "nope.yaml"}, exitCampaign, []string{"nope.yaml", "quick"}, true},
+		{"misspelt key", []string{"run", campaign("key.yaml", strings.Replace(good, "workloads", "workload", 1))}, exitCampaign, []string{"key.yaml:5", `"workloads"`}, true},
+		{"unknown system", []string{"run", campaign("sys.yaml", strings.Replace(good, "[native]", "[native, lcx]", 1))}, exitCampaign, []string{"sys.yaml:4", "lcx", `"lxc"`}, true},
+		{"unknown workload", []string{"run", campaign("wl.yaml", strings.Replace(good, "sysbench-cpu", "sysbench-cpus", 1))}, exitCampaign, []string{"wl.yaml:5", `"sysbench-cpu"`}, true},
+		{"impossible flavor", []string{"run", campaign("fl.yaml", strings.Replace(good, "vcpus: 1", "vcpus: 4096", 1))}, exitCampaign, []string{"fl.yaml:3"}, true},
+		{"unequal arms", []string{"run", campaign("un.yaml", strings.Replace(strings.Replace(good, "arms: [native]", "arms: [native, {system: lxc, flavor: q}]", 1), "arms:", "  q: {vcpus: 1, memory: 256MiB, disk: 64MiB, cpu_cap: 25%}\narms:", 1))}, exitCampaign, []string{"un.yaml:5", "allow_unequal"}, true},
+		{"no such run", []string{"show", "nope.tare"}, exitCampaign, []string{"nope.tare", "no such run"}, false},
+		{"cut short", []string{"show", short}, exitCampaign, []string{"short.tare"}, false},
+		{"no format", []string{"export", short, "--format", "xml"}, exitCampaign, []string{"xml", "benchfmt"}, false},
+		{"no such workload", []string{"parse", "sysbench-cpus", short}, exitCampaign, []string{`"sysbench-cpu"`}, false},
+		{"nonsense to parse", []string{"parse", "sysbench-cpu", short}, exitCampaign, []string{"short.tare"}, false},
+		{"precision of nothing", []string{"run", campaign("ok.yaml", good), "--precision", "much"}, exitCampaign, []string{"--precision", "much"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.live {
+				live(t)
+			}
+			r := tare(t, dir, c.args...)
+			if r.status != c.status {
+				t.Errorf("status %d, want %d", r.status, c.status)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(r.stderr, want) {
+					t.Errorf("the message lacks %q:\n%s", want, r.stderr)
+				}
+			}
+		})
+	}
+	// Refused runs leave no file.
+	if files, _ := filepath.Glob(filepath.Join(dir, "*-2*.tare")); len(files) > 0 {
+		t.Errorf("left behind: %v", files)
+	}
+}
+
+func TestNotRoot(t *testing.T) {
+	if os.Getuid() != 0 {
+		r := tare(t, t.TempDir(), "run", "quick")
+		if r.status != exitHost || !strings.Contains(r.stderr, "root") {
+			t.Errorf("status %d: %s", r.status, r.stderr)
+		}
+		return
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := asNobody(t, "run", "quick")
+	if r.status != exitHost || !strings.Contains(r.stderr, "needs root") {
+		t.Errorf("status %d: %s%s", r.status, r.stdout, r.stderr)
+	}
+}
+
+func TestSchema(t *testing.T) {
+	r := tare(t, t.TempDir(), "schema")
+	if r.status != 0 || !json.Valid([]byte(r.stdout)) {
+		t.Errorf("status %d: %s", r.status, r.stderr)
+	}
+}
+
+func TestWorkloadsJSON(t *testing.T) {
+	r := tare(t, t.TempDir(), "workloads", "--json")
+	var list []map[string]any
+	if err := json.Unmarshal([]byte(r.stdout), &list); err != nil || len(list) < 7 {
+		t.Fatalf("%v: %s", err, r.stdout)
+	}
+	for _, w := range list {
+		for _, key := range []string{"name", "article_ids", "runs", "source", "metrics"} {
+			if w[key] == nil {
+				t.Errorf("%v has no %s", w["name"], key)
+			}
+		}
+	}
+}
+
+func TestSystemsJSON(t *testing.T) {
+	live(t)
+	r := tare(t, t.TempDir(), "systems", "--json")
+	var list []map[string]any
+	if err := json.Unmarshal([]byte(r.stdout), &list); err != nil || len(list) < 5 {
+		t.Fatalf("%v: %s", err, r.stdout)
+	}
+	for _, s := range list {
+		if s["name"] == nil || s["capabilities"] == nil {
+			t.Errorf("%v", s)
+		}
+		if s["usable"] == true && s["proof"] == nil || s["usable"] == false && s["reason"] == nil {
+			t.Errorf("%v is usable: %v, without saying why", s["name"], s["usable"])
+		}
+	}
+	nothingLeft(t)
+}
+
+func TestParse(t *testing.T) {
+	r := tare(t, t.TempDir(), "parse", "sysbench-cpu", absolute("../../internal/workload/testdata/sysbench/cpu.txt"))
+	var p struct {
+		Workload string
+		Metrics  []struct {
+			Metric, Unit string
+			Value        float64
+		}
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil || len(p.Metrics) == 0 || p.Metrics[0].Value <= 0 {
+		t.Errorf("%v: %s%s", err, r.stdout, r.stderr)
+	}
+}
+
+func TestDoctor(t *testing.T) {
+	live(t)
+	r := tare(t, t.TempDir(), "doctor")
+	for _, want := range []string{"native", "usable", "spoil"} {
+		if r.status != 0 || !strings.Contains(r.stdout, want) {
+			t.Errorf("status %d, no %q:\n%s%s", r.status, want, r.stdout, r.stderr)
+		}
+	}
+	nothingLeft(t)
+}
+
+func TestDryRun(t *testing.T) {
+	live(t)
+	dir := t.TempDir()
+	r := tare(t, dir, "run", "quick", "--dry-run", "--seed", "7")
+	if r.status != 0 || !strings.Contains(r.stdout, "seed 7") || !strings.Contains(r.stdout, "expected") {
+		t.Errorf("status %d:\n%s%s", r.status, r.stdout, r.stderr)
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) > 0 {
+		t.Errorf("a dry run wrote %v", files)
+	}
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const capCampaign = `
+name: cap
+seed: 5
+flavors:
+  one: {vcpus: 1, memory: 256MiB, disk: 64MiB}
+  quarter: {vcpus: 1, memory: 256MiB, disk: 64MiB, cpu_cap: 25%}
+arms:
+  - {system: native, flavor: one}
+  - {name: lxc-quarter, system: lxc, flavor: quarter}
+workloads: [sysbench-cpu]
+trial_time: 1s
+blocks: 3
+allow_unequal: true
+`
+
+// TestCap: a quarter of a CPU makes CPU work take about four times as long, and
+// the control is no claim.
+func TestCap(t *testing.T) {
+	live(t)
+	dir := t.TempDir()
+	write(t, dir, "cap.yaml", capCampaign)
+	r := tare(t, dir, "run", "cap.yaml", "--out", "cap.tare")
+	if r.status != 0 {
+		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
+	for _, want := range []string{"costs +", "noise floor", "lxc-quarter", "host CPU"} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("the table has no %q:\n%s", want, r.stdout)
+		}
+	}
+	e := exported(t, filepath.Join(dir, "cap.tare"))
+	for _, c := range e.Comparisons {
+		if c.Metric != "time" {
+			continue
+		}
+		switch {
+		case c.Control && (c.Verdict == "costs" || c.Verdict == "gains"):
+			t.Errorf("the control is a claim: %+v", c)
+		case c.Arm == "lxc-quarter" && (c.Ratio < 3 || c.Ratio > 6):
+			t.Errorf("a quarter of a CPU costs %.2f times", c.Ratio)
+		}
+	}
+	for _, trial := range e.Trials {
+		if trial.Status != "done" || trial.Metrics["time"] <= 0 || trial.Probes["guest_cgroup_cpu"] <= 0 {
+			t.Errorf("trial %+v", trial)
+		}
+	}
+	nothingLeft(t)
+}
+
+// killCampaign has 3 arms and the control, 2 workloads and 3 blocks: 24 trials.
+const killCampaign = `
+name: kill
+seed: 11
+flavors:
+  one: {vcpus: 1, memory: 256MiB, disk: 128MiB}
+arms: [native, lxc, runc]
+workloads:
+  - {name: sysbench-cpu, size: 150}
+  - {name: dd-write, size: 64}
+blocks: 3
+recreate_every: 1
+`
+
+// TestKillResume kills a run at random moments, one of its processes at
+// random, and resumes it: in the end every trial is there once, and nothing is
+// left on the host.
+func TestKillResume(t *testing.T) {
+	live(t)
+	dir := t.TempDir()
+	run := filepath.Join(dir, "kill.tare")
+	args := []string{"run", write(t, dir, "kill.yaml", killCampaign), "--out", run}
+	random := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	kills := 20
+	for n := 0; n < kills; {
+		cmd := exec.Command(binary, args...)
+		cmd.Dir = dir
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		select {
+		case err := <-ended:
+			if err != nil && !strings.Contains(out.String(), "there is no such run") {
+				t.Fatalf("%v: %v\n%s", args, err, out.String())
+			}
+			if err == nil {
+				t.Logf("the run was complete after %d kills", n)
+				n = kills
+			}
+		case <-time.After(time.Duration(50+random.IntN(1800)) * time.Millisecond):
+			// Outside, process 1 and inside; now and then something of a guest.
+			pids := descendants(cmd.Process.Pid)
+			victim := pids[random.IntN(min(len(pids), 3))]
+			kill9(victim)
+			<-ended
+			n++
+		}
+		// A kill before the file was there leaves nothing to resume.
+		if r := tare(t, dir, "show", run); r.status == 0 {
+			args = []string{"resume", run}
+		} else if !strings.Contains(r.stderr, "no such run") && !strings.Contains(r.stderr, "is empty") && !strings.Contains(r.stderr, "not a run of tare") {
+			t.Fatalf("show: status %d\n%s", r.status, r.stderr)
+		} else if args[0] == "run" {
+			args[3] = filepath.Join(dir, fmt.Sprintf("kill%d.tare", n))
+			run = args[3]
+		}
+	}
+	if r := tare(t, dir, "resume", run); r.status != 0 {
+		t.Fatalf("the last resume: status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
+	count := map[string]int{}
+	for _, trial := range exported(t, run).Trials {
+		if trial.Status == "done" {
+			count[fmt.Sprint(trial.Block, trial.Workload, trial.Arm)]++
+		} else if trial.Status != "interrupted" {
+			t.Errorf("trial %+v", trial)
+		}
+	}
+	for block := range 3 {
+		for _, w := range []string{"sysbench-cpu", "dd-write"} {
+			for _, arm := range []string{"native", "lxc", "runc", "native-control"} {
+				if n := count[fmt.Sprint(block, w, arm)]; n != 1 {
+					t.Errorf("block %d, %s on %s is there %d times", block, w, arm, n)
+				}
+			}
+		}
+	}
+	if len(count) != 24 {
+		t.Errorf("%d trials, want 24", len(count))
+	}
+	nothingLeft(t)
+}
+
+// TestInterrupt: Ctrl-C shows what is known, leaves a run that can be resumed
+// and nothing on the host; a second tare meanwhile is refused.
+func TestInterrupt(t *testing.T) {
+	live(t)
+	dir := t.TempDir()
+	run := filepath.Join(dir, "int.tare")
+	file := write(t, dir, "int.yaml", strings.Replace(killCampaign, "blocks: 3", "blocks: 1000", 1))
+	cmd := exec.Command(binary, "run", file, "--out", run)
+	// As from a terminal: the signal goes to the whole process group.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for begin := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		if e := tare(t, dir, "show", run); e.status == 0 && strings.Contains(e.stdout, "native-control and native") {
+			break
+		}
+		if time.Since(begin) > 3*time.Minute {
+			t.Fatalf("no block was done:\n%s", out.String())
+		}
+	}
+	second := tare(t, dir, "run", file, "--out", filepath.Join(dir, "second.tare"))
+	if second.status != exitHost || !strings.Contains(second.stderr, "another tare measures") {
+		t.Errorf("a second tare: status %d: %s", second.status, second.stderr)
+	}
+	syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)
+	cmd.Wait()
+	if cmd.ProcessState.ExitCode() != exitIncomplete || !strings.Contains(out.String(), "tare resume") {
+		t.Errorf("status %d\n%s", cmd.ProcessState.ExitCode(), out.String())
+	}
+	nothingLeft(t)
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/image"
+)
+
+// binary is the real program, built once for all tests.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "tare-cmd-*")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "tare")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building tare: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	status := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(status)
+}
+
+// live skips a test that needs guests where there can be none.
+func live(t *testing.T) {
+	t.Helper()
+	why := ""
+	if os.Getuid() != 0 {
+		why = "guests need root"
+	} else if _, err := image.Open(filepath.Join(defaultStateDir(), "images")); err != nil {
+		why = err.Error()
+	} else if l, err := cgroup.Detect(); err != nil || l.Check() != nil {
+		why = "no control groups"
+	}
+	if why == "" {
+		return
+	}
+	if os.Getenv("TARE_LIVE") != "" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+}
+
+// result is how the program ended.
+type result struct {
+	status         int
+	stdout, stderr string
+}
+
+// tare runs the program in a directory.
+func tare(t *testing.T, dir string, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir = dir
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// write makes a file in a directory and returns its name.
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// export is what tests read of the JSON export.
+type export struct {
+	Version     int `json:"tare_export"`
+	Comparisons []struct {
+		Workload, Metric, Unit, Better, Baseline, Arm, Verdict string
+		N                                                      int
+		Ratio                                                  float64
+		CILow                                                  float64 `json:"ci_low"`
+		CIHigh                                                 float64 `json:"ci_high"`
+		Overhead                                               float64 `json:"overhead_percent"`
+		Floor                                                  float64 `json:"noise_floor_percent"`
+		Control, Primary                                       bool
+		BaselineMin                                            float64 `json:"baseline_min"`
+	}
+	Arms []struct {
+		Arm, Workload string
+		Metrics       []struct {
+			Name   string
+			Median float64
+		}
+	}
+	Trials []struct {
+		Block         int
+		Workload, Arm string
+		Status        string
+		Metrics       map[string]float64
+		Probes        map[string]float64
+	}
+}
+
+func exported(t *testing.T, run string) export {
+	t.Helper()
+	r := tare(t, t.TempDir(), "export", run, "--format", "json")
+	if r.status != 0 {
+		t.Fatalf("export: status %d: %s", r.status, r.stderr)
+	}
+	var e export
+	if err := json.Unmarshal([]byte(r.stdout), &e); err != nil {
+		t.Fatalf("export is not JSON: %v", err)
+	}
+	return e
+}
+
+// nothingLeft checks that no tare has left anything on the host.
+func nothingLeft(t *testing.T) {
+	t.Helper()
+	if r := tare(t, t.TempDir(), "gc", "--dry-run"); r.status != 0 || r.stdout != "" {
+		t.Errorf("left behind (status %d): %s%s", r.status, r.stdout, r.stderr)
+	}
+	// Nothing of this test's binary may run any more.
+	procs, _ := filepath.Glob("/proc/[0-9]*/exe")
+	for _, p := range procs {
+		if exe, err := os.Readlink(p); err == nil && strings.HasPrefix(exe, binary) {
+			t.Errorf("still running: %s", p)
+		}
+	}
+	loops, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	for _, l := range loops {
+		if b, _ := os.ReadFile(l); strings.Contains(string(b), filepath.Join(defaultStateDir(), "volumes", "r")) {
+			t.Errorf("loop device left: %s %s", l, b)
+		}
+	}
+	if b, _ := os.ReadFile("/proc/self/mounts"); strings.Contains(string(b), filepath.Join(defaultStateDir(), "private")) {
+		t.Errorf("mount left:\n%s", b)
+	}
+}
+
+// descendants lists a process and those below it, outermost first.
+func descendants(pid int) []int {
+	pids := []int{pid}
+	for i := 0; i < len(pids); i++ {
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pids[i]))
+		for _, c := range tasks {
+			b, _ := os.ReadFile(c)
+			for _, word := range strings.Fields(string(b)) {
+				var child int
+				if _, err := fmt.Sscan(word, &child); err == nil {
+					pids = append(pids, child)
+				}
+			}
+		}
+	}
+	return pids
+}
+
+func kill9(pid int) { syscall.Kill(pid, syscall.SIGKILL) }
+
+// asNobody runs the program without root's rights.
+func asNobody(t *testing.T, args ...string) result {
+	t.Helper()
+	// The binary's directory is root's own.
+	dir, err := os.MkdirTemp("/tmp", "tare-nobody-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	b, err := os.ReadFile(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "tare"), b, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(dir, "tare"), args...)
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Run()
+	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}

@@ -1,7 +1,8 @@
 // Gotest runs go test, prints what go test prints, and counts.
 //
-//	go run ./scripts/gotest [flags and packages of go test]
+//	go run ./scripts/gotest [flags and packages of go test] [+ more of them]...
 //
+// It runs go test once for every group of arguments, one after the other.
 // At the end it says how many tests passed, failed and were skipped, and why
 // they were skipped. With TARE_LIVE set, a skip that skips.txt does not list is
 // a failure: on a machine that is set up for all tests, a test that did not run
@@ -10,11 +11,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"os"
 	"os/exec"
@@ -29,31 +32,63 @@ var skipsText string
 const module = "github.com/tare-bench/tare/"
 
 func main() {
-	cmd := exec.Command(cmp.Or(os.Getenv("GO"), "go"), append([]string{"test", "-json"}, os.Args[1:]...)...)
+	c := newCounter(os.Stdout)
+	ok := true
+	for args := range groups(os.Args[1:]) {
+		if err := c.run(args); err != nil {
+			fmt.Fprintln(os.Stderr, "gotest:", err)
+			ok = false
+		}
+	}
+	if !c.close(os.Getenv("TARE_LIVE") != "", parseSkips(skipsText)) || !ok {
+		os.Exit(1)
+	}
+}
+
+// groups splits arguments at every "+".
+func groups(args []string) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		for {
+			i := slices.Index(args, "+")
+			if i < 0 {
+				yield(args)
+				return
+			}
+			if !yield(args[:i]) {
+				return
+			}
+			args = args[i+1:]
+		}
+	}
+}
+
+// run runs go test once. Tests that fail are counted; the error is of go test
+// itself, or its exit status where nothing was counted as failed.
+func (c *counter) run(args []string) error {
+	cmd := exec.Command(cmp.Or(os.Getenv("GO"), "go"), append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "gotest:", err)
-		os.Exit(1)
+		return err
 	}
-	c := newCounter(os.Stdout)
-	sc := bufio.NewScanner(out)
-	sc.Buffer(nil, 64<<20)
-	for sc.Scan() {
-		c.line(sc.Bytes())
+	if err := cmd.Start(); err != nil {
+		return err
 	}
-	io.Copy(io.Discard, out)
-	err = cmd.Wait()
-	ok := c.close(os.Getenv("TARE_LIVE") != "", parseSkips(skipsText))
-	if err == nil {
-		err = sc.Err()
+	failed := c.count["fail"]
+	r := bufio.NewReader(out)
+	for {
+		line, err := r.ReadBytes('\n')
+		if len(line) > 0 {
+			c.line(bytes.TrimSuffix(line, []byte("\n")))
+		}
+		if err != nil {
+			break
+		}
 	}
-	if err != nil || !ok {
-		os.Exit(1)
+	if err := cmd.Wait(); err != nil && c.count["fail"] == failed {
+		return fmt.Errorf("go test: %w", err)
 	}
+	return nil
 }
 
 // event is what go test -json prints; see go doc test2json.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -76,6 +77,13 @@ func TestCounter(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestGroups(t *testing.T) {
+	got := fmt.Sprint(slices.Collect(groups([]string{"-p", "2", "./a", "+", "./b"})))
+	if got != "[[-p 2 ./a] [./b]]" {
+		t.Error(got)
 	}
 }
 

@@ -42,6 +42,8 @@ var rooms = []struct {
 		"a system does not know workloads and statistics"},
 	{"system/systemtest", []string{"system", "agent", "agentbin", "cgroup", "image", "sandbox", "volume", "instance"},
 		"the conformance suite knows the contract, and no driver"},
+	{"system/fake", []string{"system", "agent", "agent/wire", "agent/server", "cgroup"},
+		"the fake is a driver whose guest, with the agent, is in this process; it knows no other driver, nor workloads and statistics"},
 	{"system/...", []string{"system", "agent", "cgroup", "sandbox", "volume"},
 		"a driver knows the contract; drivers do not know each other, nor workloads and statistics"},
 

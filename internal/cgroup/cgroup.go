@@ -7,7 +7,6 @@
 package cgroup
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -223,6 +222,32 @@ func (g *Group) Update(lim Limits) error {
 	return nil
 }
 
+// Confine holds all of the group to these CPUs again: on version 1, runtimes
+// widen the set of the group that they are started in to make their own.
+func (g *Group) Confine(cpus string) error {
+	at := g.layout.V1["cpuset"]
+	if at == "" || cpus == "" {
+		return nil
+	}
+	var dirs []string
+	err := filepath.WalkDir(filepath.Join(at, g.name), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	slices.Reverse(dirs) // a group's set may not be narrower than those below it
+	for _, dir := range dirs {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "cpuset.cpus"), []byte(cpus), 0)
+		}
+	}
+	if err != nil {
+		return fault.Hostf("holding control group %s to CPUs %s: %w", g.name, cpus, err)
+	}
+	return nil
+}
+
 // Name is the group's path below every hierarchy's root, without a slash.
 func (g *Group) Name() string { return g.name }
 
@@ -247,19 +272,6 @@ func (g *Group) dirs() []string {
 	return dirs
 }
 
-// Freeze stops every process of the group and returns when they have stopped.
-func (g *Group) Freeze() error { return g.hostErr("freezing", g.v2.Freeze()) }
-
-// Thaw lets them go on.
-func (g *Group) Thaw() error { return g.hostErr("thawing", g.v2.Thaw()) }
-
-func (g *Group) hostErr(doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fault.Hostf("%s control group %s: %w", doing, g.name, err)
-}
-
 // Processes lists the process ids in the group and below.
 func (g *Group) Processes() ([]int, error) {
 	ids, err := g.v2.Procs(true)
@@ -269,153 +281,6 @@ func (g *Group) Processes() ([]int, error) {
 	}
 	return pids, err
 }
-
-// Usage is what a group has used since it was made.
-type Usage struct {
-	CPU              time.Duration // CPU time of everything in the group, guest and VMM
-	Periods          uint64        // cap periods in which something wanted to run
-	ThrottledPeriods uint64        // of those, the ones in which the cap bit
-	Throttled        time.Duration
-}
-
-// Usage reads the counters.
-func (g *Group) Usage() (Usage, error) {
-	var u Usage
-	stat, factor := filepath.Join(g.layout.V2, g.name, "cpu.stat"), time.Microsecond
-	values, err := readPairs(stat)
-	if err == nil {
-		u.CPU = time.Duration(values["usage_usec"]) * factor
-		u.Throttled = time.Duration(values["throttled_usec"]) * factor
-	}
-	if at := g.layout.V1["cpu"]; at != "" && err == nil {
-		values, err = readPairs(filepath.Join(at, g.name, "cpu.stat"))
-		u.Throttled = time.Duration(values["throttled_time"])
-	}
-	if at := g.layout.V1["cpuacct"]; at != "" && err == nil {
-		// A runtime may have moved processes to where only version 1 counts them.
-		var b []byte
-		if b, err = os.ReadFile(filepath.Join(at, g.name, "cpuacct.usage")); err == nil {
-			var ns uint64
-			ns, err = strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
-			u.CPU = time.Duration(ns)
-		}
-	}
-	if err != nil {
-		return Usage{}, fault.Hostf("control group %s: %w", g.name, err)
-	}
-	u.Periods, u.ThrottledPeriods = values["nr_periods"], values["nr_throttled"]
-	return u, nil
-}
-
-func readPairs(file string) (map[string]uint64, error) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	values := map[string]uint64{}
-	for line := range strings.Lines(string(b)) {
-		if f := strings.Fields(line); len(f) == 2 {
-			if v, err := strconv.ParseUint(f[1], 10, 64); err == nil {
-				values[f[0]] = v
-			}
-		}
-	}
-	return values, nil
-}
-
-// removeTimeout bounds the wait for killed processes to be gone.
-const removeTimeout = 10 * time.Second
-
-// Remove kills what is in the group and removes it from every hierarchy. It
-// may be called twice.
-func (g *Group) Remove() error {
-	return removeDirs(g.dirs())
-}
-
-// removeDirs removes a group's directory in each hierarchy with all below
-// them, killing what runs there.
-func removeDirs(dirs []string) error {
-	var errs []error
-	for end := time.Now().Add(removeTimeout); ; time.Sleep(5 * time.Millisecond) {
-		errs = errs[:0]
-		for _, dir := range dirs {
-			killAll(dir)
-			if err := removeTree(dir); err != nil {
-				errs = append(errs, err)
-			}
-		}
-		if len(errs) == 0 {
-			return nil
-		}
-		if time.Now().After(end) {
-			return fault.Hostf("removing control groups: %w", errors.Join(errs...))
-		}
-	}
-}
-
-// killAll kills everything in dir and below, frozen or not.
-func killAll(dir string) {
-	if os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0) == nil {
-		return
-	}
-	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return nil
-		}
-		b, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
-		for _, word := range strings.Fields(string(b)) {
-			if pid, err := strconv.Atoi(word); err == nil && pid > 0 && pid != os.Getpid() {
-				if p, err := os.FindProcess(pid); err == nil {
-					p.Kill()
-				}
-			}
-		}
-		return nil
-	})
-}
-
-// removeTree removes cgroup directories depth first; the files in them go by themselves.
-func removeTree(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if e.IsDir() {
-			if err := removeTree(filepath.Join(dir, e.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// Leftovers lists the directories of groups whose names begin with
-// Prefix+which, in every hierarchy.
-func (l Layout) Leftovers(which string) []string {
-	mounts := []string{l.V2}
-	for _, at := range l.V1 {
-		if !slices.Contains(mounts, at) {
-			mounts = append(mounts, at)
-		}
-	}
-	var found []string
-	for _, at := range mounts {
-		dirs, _ := filepath.Glob(filepath.Join(at, Prefix+which+"*"))
-		found = append(found, dirs...)
-	}
-	slices.Sort(found)
-	return found
-}
-
-// RemoveLeftovers kills and removes the groups of these directories.
-func RemoveLeftovers(dirs []string) error { return removeDirs(dirs) }
 
 // LastCPUs is the default CPU set for n vCPUs: the host's last CPUs, because
 // the first one serves most interrupts and tare itself.

@@ -82,7 +82,13 @@ func (m *Machine) start(ctx context.Context, h *Host) (err error) {
 		return err
 	}
 	m.StartTime = time.Since(begin)
-	if f.CPUCap > 0 && s.Group != nil {
+	if s.Group == nil {
+		return nil
+	}
+	if err := s.Group.Confine(f.CPUs); err != nil {
+		return err
+	}
+	if f.CPUCap > 0 {
 		return s.Group.Update(cgroup.Limits{CPUCap: f.CPUCap})
 	}
 	return nil
@@ -97,7 +103,7 @@ func (s *Site) prepare(ctx context.Context, h *Host, caps Capabilities) (err err
 	if s.Group, err = h.Cgroups.New(s.ID, lim); err != nil {
 		return err
 	}
-	volumes := filepath.Join(h.StateDir, "volumes", h.RunID)
+	volumes := h.Volumes()
 	if err := os.MkdirAll(volumes, 0o700); err != nil {
 		return fault.Hostf("%w", err)
 	}

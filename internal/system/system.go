@@ -9,6 +9,7 @@ package system
 import (
 	"context"
 	"net"
+	"path/filepath"
 
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/volume"
@@ -129,6 +130,9 @@ type Host struct {
 	Cgroups  cgroup.Layout
 	Userland *Userland // nil while the image is not built
 }
+
+// Volumes is the directory of this run's data volumes.
+func (h *Host) Volumes() string { return filepath.Join(h.StateDir, "volumes", h.RunID) }
 
 // Site is what a guest is made on. The caller of Create owns all of it.
 type Site struct {

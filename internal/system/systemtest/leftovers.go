@@ -50,7 +50,7 @@ func snapshot(t *testing.T, h *system.Host) leftovers {
 	for what, pattern := range map[string]string{
 		"loop device": "/sys/block/loop*/loop/backing_file",
 		"interface":   "/sys/class/net/*" + h.RunID + "*",
-		"volume":      filepath.Join(h.StateDir, "volumes", "*"),
+		"volume":      filepath.Join(h.Volumes(), "*"),
 		// What LXC makes where it is not told; tare tells it.
 		"cgroup of a runtime": "/sys/fs/cgroup/*/lxc*",
 	} {
@@ -58,7 +58,7 @@ func snapshot(t *testing.T, h *system.Host) leftovers {
 		for _, f := range found {
 			if what == "loop device" { // the number may be somebody else's by now
 				b, err := os.ReadFile(f)
-				if err != nil || !strings.Contains(string(b), h.StateDir) {
+				if err != nil || !strings.Contains(string(b), h.RunID) {
 					continue
 				}
 			}

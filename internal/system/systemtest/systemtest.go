@@ -44,7 +44,6 @@ func Main(m *testing.M) {
 		}
 		status, err := sandbox.Run(dir)
 		os.Remove(dir)
-		removeStale()
 		if err != nil {
 			fail(err)
 		}
@@ -59,24 +58,9 @@ func Main(m *testing.M) {
 	}
 	status := m.Run()
 	if host != nil {
-		os.RemoveAll(host.StateDir)
+		os.RemoveAll(host.Volumes())
 	}
 	os.Exit(status)
-}
-
-// tests is where every test process has a directory of its own for data
-// volumes, so that none takes those of another for left behind.
-var tests = filepath.Join(StateDir, "tests")
-
-// removeStale removes what test processes that were killed left there. The
-// volumes in it had no names, so nothing is in use.
-func removeStale() {
-	dirs, _ := filepath.Glob(filepath.Join(tests, "*"))
-	for _, dir := range dirs {
-		if st, err := os.Stat(dir); err == nil && time.Since(st.ModTime()) > 24*time.Hour {
-			os.RemoveAll(dir)
-		}
-	}
 }
 
 func fail(err error) {
@@ -107,7 +91,7 @@ func newHost(dir string) (*system.Host, error) {
 	// Not a number of this process or this moment: both are the same in
 	// sandboxes that start together.
 	id := "t" + strings.ToLower(rand.Text()[:10])
-	return &system.Host{RunID: id, StateDir: filepath.Join(tests, id), Dir: dir, Cgroups: layout, Userland: u}, nil
+	return &system.Host{RunID: id, StateDir: StateDir, Dir: dir, Cgroups: layout, Userland: u}, nil
 }
 
 // Host returns the host that tests make guests on; it skips the test where

@@ -1,0 +1,40 @@
+package cgroup
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// freezeTimeout is how long the kernel may take to stop every process; one in
+// the middle of a disk access takes as long as that.
+const freezeTimeout = 30 * time.Second
+
+// Freeze stops every process of the group and returns when they have stopped.
+func (g *Group) Freeze() error { return g.freeze("freezing", "1", 1) }
+
+// Thaw lets them go on.
+func (g *Group) Thaw() error { return g.freeze("thawing", "0", 0) }
+
+func (g *Group) freeze(doing, state string, want uint64) error {
+	dir := filepath.Join(g.layout.V2, g.name)
+	if err := os.WriteFile(filepath.Join(dir, "cgroup.freeze"), []byte(state), 0); err != nil {
+		return fault.Hostf("%s control group %s: %w", doing, g.name, err)
+	}
+	wait := 50 * time.Microsecond
+	for end := time.Now().Add(freezeTimeout); ; time.Sleep(wait) {
+		events, err := readPairs(filepath.Join(dir, "cgroup.events"))
+		if err != nil {
+			return fault.Hostf("%s control group %s: %w", doing, g.name, err)
+		}
+		if events["frozen"] == want {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fault.Hostf("%s control group %s: not done after %v", doing, g.name, freezeTimeout)
+		}
+		wait = min(2*wait, 5*time.Millisecond)
+	}
+}

@@ -1,0 +1,108 @@
+package cgroup
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// removeTimeout bounds the wait for killed processes to be gone.
+const removeTimeout = 10 * time.Second
+
+// Remove kills what is in the group and removes it from every hierarchy. It
+// may be called twice.
+func (g *Group) Remove() error {
+	return removeDirs(g.dirs())
+}
+
+// removeDirs removes a group's directory in each hierarchy with all below
+// them, killing what runs there.
+func removeDirs(dirs []string) error {
+	var errs []error
+	for end := time.Now().Add(removeTimeout); ; time.Sleep(5 * time.Millisecond) {
+		errs = errs[:0]
+		for _, dir := range dirs {
+			killAll(dir)
+			if err := removeTree(dir); err != nil {
+				errs = append(errs, err)
+			}
+		}
+		if len(errs) == 0 {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fault.Hostf("removing control groups: %w", errors.Join(errs...))
+		}
+	}
+}
+
+// killAll kills everything in dir and below, frozen or not.
+func killAll(dir string) {
+	if os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0) == nil {
+		return
+	}
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return nil
+		}
+		b, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
+		for _, word := range strings.Fields(string(b)) {
+			if pid, err := strconv.Atoi(word); err == nil && pid > 0 && pid != os.Getpid() {
+				if p, err := os.FindProcess(pid); err == nil {
+					p.Kill()
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// removeTree removes cgroup directories depth first; the files in them go by themselves.
+func removeTree(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := removeTree(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Leftovers lists the directories of groups whose names begin with
+// Prefix+which, in every hierarchy.
+func (l Layout) Leftovers(which string) []string {
+	mounts := []string{l.V2}
+	for _, at := range l.V1 {
+		if !slices.Contains(mounts, at) {
+			mounts = append(mounts, at)
+		}
+	}
+	var found []string
+	for _, at := range mounts {
+		dirs, _ := filepath.Glob(filepath.Join(at, Prefix+which+"*"))
+		found = append(found, dirs...)
+	}
+	slices.Sort(found)
+	return found
+}
+
+// RemoveLeftovers kills and removes the groups of these directories.
+func RemoveLeftovers(dirs []string) error { return removeDirs(dirs) }

@@ -1,0 +1,64 @@
+package cgroup
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// Usage is what a group has used since it was made.
+type Usage struct {
+	CPU              time.Duration // CPU time of everything in the group, guest and VMM
+	Periods          uint64        // cap periods in which something wanted to run
+	ThrottledPeriods uint64        // of those, the ones in which the cap bit
+	Throttled        time.Duration
+}
+
+// Usage reads the counters.
+func (g *Group) Usage() (Usage, error) {
+	var u Usage
+	stat, factor := filepath.Join(g.layout.V2, g.name, "cpu.stat"), time.Microsecond
+	values, err := readPairs(stat)
+	if err == nil {
+		u.CPU = time.Duration(values["usage_usec"]) * factor
+		u.Throttled = time.Duration(values["throttled_usec"]) * factor
+	}
+	if at := g.layout.V1["cpu"]; at != "" && err == nil {
+		values, err = readPairs(filepath.Join(at, g.name, "cpu.stat"))
+		u.Throttled = time.Duration(values["throttled_time"])
+	}
+	if at := g.layout.V1["cpuacct"]; at != "" && err == nil {
+		// A runtime may have moved processes to where only version 1 counts them.
+		var b []byte
+		if b, err = os.ReadFile(filepath.Join(at, g.name, "cpuacct.usage")); err == nil {
+			var ns uint64
+			ns, err = strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
+			u.CPU = time.Duration(ns)
+		}
+	}
+	if err != nil {
+		return Usage{}, fault.Hostf("control group %s: %w", g.name, err)
+	}
+	u.Periods, u.ThrottledPeriods = values["nr_periods"], values["nr_throttled"]
+	return u, nil
+}
+
+func readPairs(file string) (map[string]uint64, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]uint64{}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) == 2 {
+			if v, err := strconv.ParseUint(f[1], 10, 64); err == nil {
+				values[f[0]] = v
+			}
+		}
+	}
+	return values, nil
+}

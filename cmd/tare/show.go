@@ -111,6 +111,6 @@ var exporters = map[string]func(io.Writer, *store.Run) error{
 		}
 		return report.JSON(w, s, res)
 	},
-	// csv
-	// benchfmt
+	"csv":      report.CSV,
+	"benchfmt": report.Benchfmt,
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/fault"
 )
 
 // TrialID identifies a trial of the plan.
@@ -267,10 +268,14 @@ func (r *Run) fill(trials []*Trial, metrics []Metric) error {
 		if err := rows.Scan(&attempt, &metric, &v); err != nil {
 			return err
 		}
+		t := byID[attempt]
+		if t == nil || metric < 0 || metric >= len(metrics) {
+			return fault.Campaignf("%s is damaged: a value of attempt %d and metric %d, which are not there", r.path, attempt, metric)
+		}
 		if m := metrics[metric]; m.Probe {
-			byID[attempt].Probes[m.Name] = v
+			t.Probes[m.Name] = v
 		} else {
-			byID[attempt].Metrics[m.Name] = v
+			t.Metrics[m.Name] = v
 		}
 	}
 	if err := rows.Err(); err != nil {
@@ -296,7 +301,11 @@ func (r *Run) fill(trials []*Trial, metrics []Metric) error {
 		if err := json.Unmarshal([]byte(rusage), &s.Rusage); err != nil {
 			return err
 		}
-		byID[attempt].Steps = append(byID[attempt].Steps, s)
+		t := byID[attempt]
+		if t == nil {
+			return fault.Campaignf("%s is damaged: a step of attempt %d, which is not there", r.path, attempt)
+		}
+		t.Steps = append(t.Steps, s)
 	}
 	return steps.Err()
 }

@@ -103,15 +103,23 @@ func Open(path string, write bool) (*Run, error) {
 		return nil, err
 	}
 	mode := "ro"
-	if write {
+	if _, err := os.Stat(path + "-journal"); write || err == nil {
+		// The journal of a writer that was killed is there to be rolled back,
+		// by whoever comes next.
 		mode = "rw"
 	}
 	r, err := open(path, mode)
 	if err != nil {
 		return nil, err
 	}
-	var n int
-	if err := r.db.QueryRow("SELECT count(*) FROM document").Scan(&n); err != nil {
+	// What reads or writes first finds out whether it may.
+	first := "SELECT count(*) FROM document"
+	if write {
+		first = "BEGIN IMMEDIATE; " + first + "; ROLLBACK"
+	} else {
+		first += "; PRAGMA query_only = 1"
+	}
+	if _, err := r.db.Exec(first); err != nil {
 		r.db.Close()
 		return nil, r.explain(err)
 	}

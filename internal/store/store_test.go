@@ -1,0 +1,289 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var (
+	testArms = []Arm{
+		{Name: "native", System: "native", Flavor: Flavor{Name: "small", VCPUs: 2, MemoryBytes: 1 << 30, CPUCap: 0.5, CPUs: "0-1", DiskFS: "ext4"}, Scenario: "solo"},
+		{Name: "kvm", System: "kvm", Scenario: "solo", Emulated: true},
+		{Name: "native-control", System: "native", Scenario: "solo", ControlOf: "native"},
+	}
+	testMetrics = []Metric{
+		{Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true},
+		{Workload: "cpu", Name: "rate", Unit: "1/s", Better: "higher"},
+		{Workload: "cpu", Name: "host_cpu", Unit: "s", Probe: true},
+	}
+)
+
+// create makes a run with one session, and one guest for each arm.
+func create(t testing.TB) (r *Run, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "run.tare")
+	r, err := Create(path, map[string][]byte{DocCampaign: []byte(`{"name":"x"}`), DocEnvironment: []byte("{}")}, testArms, testMetrics)
+	must(t, err)
+	t.Cleanup(func() { r.Close() })
+	addSession(t, r)
+	return r, path
+}
+
+func addSession(t testing.TB, r *Run) int64 {
+	t.Helper()
+	session, err := r.BeginSession("boot", "1")
+	must(t, err)
+	for arm := range testArms {
+		_, err := r.AddGuest(session, arm, 0, time.Second, agent.Hello{Kernel: "Linux", CPUs: 2}, []string{"vmm", "-x"})
+		must(t, err)
+	}
+	return session
+}
+
+func begin(t testing.TB, r *Run, block, arm int) int64 {
+	t.Helper()
+	id, err := r.Begin(Attempt{Session: 1, Guest: int64(arm + 1), Block: block, Workload: "cpu", Arm: arm, Size: 10})
+	must(t, err)
+	return id
+}
+
+// outcome is that of a trial with two steps that printed so many bytes.
+func outcome(v float64, printed int) Outcome {
+	x := &agent.Result{Stdout: bytes.Repeat([]byte("x"), printed), StdoutBytes: uint64(printed), HostStart: 5, HostEnd: 9, Usage: agent.Usage{User: time.Second}}
+	return Outcome{Status: Done, Clock: agent.Clock{Offset: -3, Delay: 7}, Values: map[int]float64{0: v, 1: 1 / v, 2: 2 * v},
+		Steps: []Step{{Name: "prepare", Argv: []string{"rm", "-f"}, Result: &agent.Result{ExitCode: 1, Signal: 9, TimedOut: true}}, {Name: "run", Timed: true, Argv: []string{"tool"}, Result: x}}}
+}
+
+func trials(t testing.TB, r *Run) []*Trial {
+	t.Helper()
+	var all []*Trial
+	for trial, err := range r.Trials() {
+		must(t, err)
+		all = append(all, trial)
+	}
+	return all
+}
+
+func observations(t testing.TB, r *Run) []Observation {
+	t.Helper()
+	var all []Observation
+	for o, err := range r.Observations() {
+		must(t, err)
+		all = append(all, o)
+	}
+	return all
+}
+
+func TestReopen(t *testing.T) {
+	r, path := create(t)
+	must(t, r.AddSize("cpu", 10, "events", []int{1, 10}))
+	done := begin(t, r, 0, 0)
+	must(t, r.Finish(done, outcome(2, 3)))
+	failed := begin(t, r, 0, 1)
+	must(t, r.Finish(failed, Outcome{Status: Failed, Error: "crashed", Log: "panic"}))
+	void := begin(t, r, 0, 2)
+	must(t, r.Finish(void, Outcome{Status: Void, Error: "slept", Values: map[int]float64{0: 9}}))
+	interrupted := begin(t, r, 0, 2)
+	unborn, err := r.Begin(Attempt{Session: 1, Block: 1, Workload: "cpu", Arm: 1})
+	must(t, err)
+	must(t, r.Finish(unborn, Outcome{Status: Failed, Error: "does not start"}))
+	must(t, r.AddEvent(1, 0, "a", "b"))
+	must(t, r.AddEvent(1, done, "c", "d"))
+	must(t, r.EndSession(1, "blocks"))
+	must(t, r.Close())
+
+	for _, write := range []bool{false, true} {
+		r, err := Open(path, write)
+		must(t, err)
+		if body, err := r.Document(DocCampaign); err != nil || string(body) != `{"name":"x"}` {
+			t.Errorf("document %q, %v", body, err)
+		}
+		if _, err := r.Document(DocUserland); fault.KindOf(err) != fault.Campaign {
+			t.Errorf("a document that is not there: %v", err)
+		}
+		arms, err := r.Arms()
+		must(t, err)
+		metrics, err := r.Metrics()
+		must(t, err)
+		if !reflect.DeepEqual(arms, testArms) || !reflect.DeepEqual(metrics, testMetrics) {
+			t.Errorf("arms %+v, metrics %+v", arms, metrics)
+		}
+		sizes, err := r.Sizes()
+		must(t, err)
+		if want := []Size{{"cpu", 10, "events", json.RawMessage("[1,10]")}}; !reflect.DeepEqual(sizes, want) {
+			t.Errorf("sizes %+v", sizes)
+		}
+		finished, err := r.Finished()
+		must(t, err)
+		if want := map[TrialID]bool{{0, "cpu", "native"}: true, {0, "cpu", "kvm"}: true, {1, "cpu", "kvm"}: true}; !reflect.DeepEqual(finished, want) {
+			t.Errorf("finished %v", finished)
+		}
+		failures, err := r.Failures()
+		must(t, err)
+		if want := []Failure{{TrialID{0, "cpu", "kvm"}, "crashed"}, {TrialID{1, "cpu", "kvm"}, "does not start"}}; !reflect.DeepEqual(failures, want) {
+			t.Errorf("failures %v", failures)
+		}
+		if got, want := observations(t, r), []Observation{{0, 0, 0, 1, 2}, {1, 0, 0, 1, 0.5}, {2, 0, 0, 1, 4}}; !reflect.DeepEqual(got, want) {
+			t.Errorf("observations %v, want %v", got, want)
+		}
+		events, err := r.Events()
+		must(t, err)
+		if len(events) != 2 || events[0].Attempt != 0 || events[1].Attempt != done || events[1].Text != "d" {
+			t.Errorf("events %+v", events)
+		}
+		guests, err := r.Guests()
+		must(t, err)
+		if len(guests) != 3 || guests[1].Arm != "kvm" || guests[1].Hello.CPUs != 2 || guests[1].StartNS != 1e9 || guests[1].CommandLine[1] != "-x" {
+			t.Errorf("guests %+v", guests)
+		}
+		sessions, err := r.Sessions()
+		must(t, err)
+		if len(sessions) != 1 || sessions[0].Reason != "blocks" || sessions[0].Ended.Before(sessions[0].Began) {
+			t.Errorf("sessions %+v", sessions)
+		}
+		all := trials(t, r)
+		var got []string
+		for _, trial := range all {
+			got = append(got, fmt.Sprint(trial.Attempt, trial.Arm, trial.Guest, trial.Status, trial.Error, len(trial.Steps)))
+		}
+		want := []string{fmt.Sprint(done, "native", 1, Done, "", 2), fmt.Sprint(failed, "kvm", 2, Failed, "crashed", 0), fmt.Sprint(void, "native-control", 3, Void, "slept", 0),
+			fmt.Sprint(interrupted, "native-control", 3, Interrupted, "", 0), fmt.Sprint(unborn, "kvm", 0, Failed, "does not start", 0)}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("trials %q, want %q", got, want)
+		}
+		if first := all[0]; first.Metrics["rate"] != 0.5 || first.Probes["host_cpu"] != 4 || first.OffsetNS != -3 || first.DelayNS != 7 || first.Steps[0].Signal != 9 ||
+			!first.Steps[0].TimedOut || first.Steps[1].StdoutBytes != 3 || first.Steps[1].HostEndNS != 9 || first.Steps[1].Rusage.User != time.Second {
+			t.Errorf("%+v", first)
+		}
+		must(t, r.Close())
+	}
+}
+
+func TestNothingIsOverwritten(t *testing.T) {
+	r, path := create(t)
+	id := begin(t, r, 0, 0)
+	must(t, r.Finish(id, outcome(1, 1)))
+	if err := r.Finish(id, outcome(2, 1)); err == nil {
+		t.Error("a trial has two outcomes")
+	}
+	must(t, r.AddSize("cpu", 1, "x", nil))
+	if err := r.AddSize("cpu", 2, "x", nil); err == nil {
+		t.Error("a size was changed")
+	}
+	must(t, r.EndSession(1, "a"))
+	if err := r.EndSession(1, "b"); err == nil {
+		t.Error("a session ended twice")
+	}
+	if err := r.Finish(99, outcome(1, 1)); err == nil {
+		t.Error("an outcome without an attempt")
+	}
+	before, err := os.ReadFile(path)
+	must(t, err)
+	if _, err := Create(path, nil, nil, nil); fault.KindOf(err) != fault.Campaign || fault.RemedyOf(err) == "" {
+		t.Errorf("Create over a run: %v", err)
+	}
+	after, err := os.ReadFile(path)
+	must(t, err)
+	if !bytes.Equal(before, after) {
+		t.Error("the file is another")
+	}
+	ro, err := Open(path, false)
+	must(t, err)
+	defer ro.Close()
+	if _, err := ro.BeginSession("", ""); err == nil {
+		t.Error("a run that was opened to be read was written to")
+	}
+}
+
+// TestCreateLeavesNothing: what cannot be made whole is not there.
+func TestCreateLeavesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.tare")
+	if _, err := Create(path, nil, []Arm{{Name: "a"}, {Name: "a"}}, nil); err == nil {
+		t.Error("two arms of one name")
+	}
+	if list, _ := os.ReadDir(filepath.Dir(path)); len(list) != 0 {
+		t.Errorf("left: %v", list)
+	}
+	if _, err := Create(filepath.Join(filepath.Dir(path), "no", "run.tare"), nil, nil, nil); fault.KindOf(err) != fault.Host {
+		t.Errorf("no such directory: %v", err)
+	}
+}
+
+func TestElapsed(t *testing.T) {
+	r, _ := create(t)
+	id := begin(t, r, 0, 0)
+	must(t, r.Finish(id, outcome(1, 1)))
+	// Times are the host's, so the test writes rows with its own: 30 s that
+	// ended well, 7 s until the last outcome before a kill, and one that was
+	// killed before anything happened.
+	for _, q := range []string{
+		"INSERT INTO session VALUES (2, 100000000000, 'b', '1'), (3, 200000000000, 'b', '1'), (4, 300000000000, 'b', '1')",
+		"INSERT INTO session_end VALUES (2, 130000000000, 'x'), (1, (SELECT began_unix_ns FROM session WHERE id = 1) + 1000000000, 'y')",
+		"INSERT INTO attempt VALUES (50, 3, 1, 0, 0, 'cpu', 0, 0, 1, 201000000000), (51, 3, 1, 0, 0, 'cpu', 0, 0, 1, 205000000000)",
+		"INSERT INTO outcome VALUES (50, 'done', '', 207000000000, 0, 0, '')",
+	} {
+		_, err := r.db.ExecContext(context.Background(), q)
+		must(t, err)
+	}
+	elapsed, err := r.Elapsed()
+	must(t, err)
+	if elapsed != 38*time.Second {
+		t.Errorf("%v, want 38 s", elapsed)
+	}
+}
+
+// TestPages: more trials than a page holds, and methods called in between.
+func TestPages(t *testing.T) {
+	r, _ := create(t)
+	const n = obsPage + 5
+	_, err := r.db.Exec(fmt.Sprintf(`BEGIN; WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < %d)
+		INSERT INTO attempt SELECT i, 1, 1, i, 0, 'cpu', 0, 0, 1, 0 FROM s;
+		INSERT INTO outcome SELECT id, CASE id %% 10 WHEN 0 THEN 'void' ELSE 'done' END, '', 0, 0, 0, '' FROM attempt;
+		INSERT INTO value SELECT id, 0, id FROM attempt; COMMIT`, n))
+	must(t, err)
+	seen := int32(0)
+	for o, err := range r.Observations() {
+		must(t, err)
+		if seen++; seen%10 == 0 {
+			seen++
+		}
+		if o.Block != seen || o.Value != float64(seen) {
+			t.Fatalf("%+v, want block %d", o, seen)
+		}
+		if seen == 5 {
+			if _, err := r.Arms(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if seen != n {
+		t.Errorf("%d attempts, want %d", seen, n)
+	}
+	if all := trials(t, r); len(all) != n || all[n-1].Metrics["time"] != n {
+		t.Errorf("%d trials", len(all))
+	}
+	for range r.Observations() {
+		break
+	}
+	for range r.Trials() {
+		break
+	}
+	must(t, r.AddEvent(1, 0, "still", "works"))
+}

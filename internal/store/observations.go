@@ -102,10 +102,10 @@ func (r *Run) valuesOf(to []Observation, attempts []attemptRow) ([]Observation, 
 func (r *Run) scanFast(query string, each func(row []driver.Value) bool) error {
 	conn, err := r.db.Conn(context.Background())
 	if err != nil {
-		return r.explain(err)
+		return r.explainRead(err)
 	}
 	defer conn.Close()
-	return r.explain(conn.Raw(func(c any) error {
+	return r.explainRead(conn.Raw(func(c any) error {
 		rows, err := c.(driver.QueryerContext).QueryContext(context.Background(), query, nil)
 		if err != nil {
 			return err

@@ -60,18 +60,18 @@ func (r *Run) Finished() (map[TrialID]bool, error) {
 	rows, err := r.db.Query(`SELECT a.block, a.workload, arm.name FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
 		WHERE o.status IN ('done', 'failed')`)
 	if err != nil {
-		return nil, r.explain(err)
+		return nil, r.explainRead(err)
 	}
 	defer rows.Close()
 	done := map[TrialID]bool{}
 	for rows.Next() {
 		var id TrialID
 		if err := rows.Scan(&id.Block, &id.Workload, &id.Arm); err != nil {
-			return nil, r.explain(err)
+			return nil, r.explainRead(err)
 		}
 		done[id] = true
 	}
-	return done, r.explain(rows.Err())
+	return done, r.explainRead(rows.Err())
 }
 
 // Elapsed is how long tare has worked on this run, over all sessions: of one
@@ -81,7 +81,7 @@ func (r *Run) Elapsed() (time.Duration, error) {
 	err := r.db.QueryRow(`SELECT sum(max(coalesce(e.ended_unix_ns, s.began_unix_ns),
 			coalesce((SELECT max(o.ended_unix_ns) FROM attempt a JOIN outcome o ON o.attempt = a.id WHERE a.session = s.id), 0)) - s.began_unix_ns)
 		FROM session s LEFT JOIN session_end e ON e.session = s.id`).Scan(&ns)
-	return time.Duration(ns.Int64), r.explain(err)
+	return time.Duration(ns.Int64), r.explainRead(err)
 }
 
 // Session is one time that tare worked on the run.
@@ -207,7 +207,7 @@ type TrialStep struct {
 // Trials yields every attempt in its order, interrupted ones included.
 func (r *Run) Trials() iter.Seq2[*Trial, error] {
 	return func(yield func(*Trial, error) bool) {
-		fail := func(err error) { yield(nil, r.explain(err)) }
+		fail := func(err error) { yield(nil, r.explainRead(err)) }
 		metrics, err := r.Metrics()
 		if err != nil {
 			fail(err)
@@ -313,16 +313,16 @@ func (r *Run) fill(trials []*Trial, metrics []Metric) error {
 func collect[T any](r *Run, query string, scan func(*sql.Rows) (T, error)) ([]T, error) {
 	rows, err := r.db.Query(query)
 	if err != nil {
-		return nil, r.explain(err)
+		return nil, r.explainRead(err)
 	}
 	defer rows.Close()
 	var all []T
 	for rows.Next() {
 		v, err := scan(rows)
 		if err != nil {
-			return nil, r.explain(err)
+			return nil, r.explainRead(err)
 		}
 		all = append(all, v)
 	}
-	return all, r.explain(rows.Err())
+	return all, r.explainRead(rows.Err())
 }

@@ -16,6 +16,7 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
 	sqlite "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -102,6 +103,12 @@ func Open(path string, write bool) (*Run, error) {
 	if err := checkHeader(path); err != nil {
 		return nil, err
 	}
+	if write {
+		// SQLite would silently take a file that it cannot write for one to read.
+		if err := unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS); err != nil {
+			return nil, fault.WithRemedy(fault.Hostf("%s cannot be written: %w", path, err), "go on with a copy of it, or as its owner")
+		}
+	}
 	mode := "ro"
 	if _, err := os.Stat(path + "-journal"); write || err == nil {
 		// The journal of a writer that was killed is there to be rolled back,
@@ -121,9 +128,16 @@ func Open(path string, write bool) (*Run, error) {
 	}
 	if _, err := r.db.Exec(first); err != nil {
 		r.db.Close()
-		return nil, r.explain(err)
+		return nil, r.explainRead(err)
 	}
 	return r, nil
+}
+
+func init() {
+	// The usual locks of SQLite are lost when anything in this process, such
+	// as checkHeader, closes the same file. Where the kernel does not have the
+	// better ones, the usual ones stay.
+	sqlite.OFDLocking(true)
 }
 
 func open(path, mode string) (*Run, error) {
@@ -207,6 +221,15 @@ func (r *Run) explain(err error) error {
 	return fmt.Errorf("%s: %w", r.path, err)
 }
 
+// explainRead is explain for what only reads: an error that has no better
+// explanation means that the file does not hold what it should.
+func (r *Run) explainRead(err error) error {
+	if err = r.explain(err); err != nil && fault.KindOf(err) == fault.Internal {
+		return fault.WithRemedy(fault.Campaignf("this run is damaged: %w", err), "copy it again from where it is whole")
+	}
+	return err
+}
+
 // Document returns a document of the run.
 func (r *Run) Document(name string) ([]byte, error) {
 	var b []byte
@@ -214,7 +237,7 @@ func (r *Run) Document(name string) ([]byte, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fault.Campaignf("%s has no %s in it", r.path, name)
 	}
-	return b, r.explain(err)
+	return b, r.explainRead(err)
 }
 
 func unixNano(t time.Time) int64 { return t.UnixNano() }

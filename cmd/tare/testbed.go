@@ -135,9 +135,9 @@ func (t *testbed) known(status map[string]system.Status, host campaign.Host) cam
 		caps, st := d.Capabilities(), status[name]
 		l := campaign.Limits{
 			Usable: st.Usable, Why: st.Reason, Remedy: st.Remedy,
-			CPUCap: caps.CPUCap != "", Pin: true, ReleasesMemory: caps.SameKernel,
+			CPUCap: caps.CPUCap != "", Pin: true, ReleasesMemory: caps.MemoryInGroup,
 		}
-		if !caps.SameKernel {
+		if !caps.MemoryInGroup {
 			l.MinMemory = machineMinMemory
 		}
 		k.Systems[name] = l

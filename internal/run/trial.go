@@ -306,9 +306,9 @@ func (r *runner) clean(ctx context.Context, m *system.Machine) error {
 }
 
 // dropCaches makes what was written be read from the device again: the caches
-// of the host and, where it has a kernel of its own, of the guest.
+// of the host and, where it has a cache of its own, of the guest.
 func (r *runner) dropCaches(ctx context.Context, m *system.Machine) error {
-	if !m.Driver.Capabilities().SameKernel {
+	if !m.Driver.Capabilities().HostMount {
 		res, err := m.Agent.Run(ctx, agent.Command{
 			Argv: []string{"sh", "-c", "sync && echo 3 >/proc/sys/vm/drop_caches"}, Env: system.AgentEnv, Timeout: quickTimeout,
 		})

@@ -110,7 +110,7 @@ func (s *Site) prepare(ctx context.Context, h *Host, caps Capabilities) (err err
 	if s.Volume, err = volume.Create(ctx, volumes, s.Flavor.DiskBytes, s.Flavor.DiskFS); err != nil {
 		return err
 	}
-	if caps.SameKernel {
+	if caps.HostMount {
 		dir := filepath.Join(s.Dir, "data")
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return fault.Hostf("%w", err)

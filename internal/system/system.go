@@ -78,9 +78,11 @@ func Unusable(reason, remedy string) Status { return Status{Reason: reason, Reme
 
 // Capabilities say what a system can do, as data.
 type Capabilities struct {
-	// SameKernel: the guest runs on the host's kernel and sees the data
-	// volume's file system mounted; otherwise it gets the volume as a disk.
+	// SameKernel: the guest's processes run on the host's kernel and read its clocks.
 	SameKernel bool `json:"same_kernel"`
+	// HostMount: the host mounts the data volume's file system and keeps its
+	// cache, and the guest sees the directory; otherwise it gets a disk.
+	HostMount bool `json:"host_mount"`
 	// Freeze names the mechanism, "" when guests cannot be frozen.
 	Freeze string `json:"freeze"`
 	// StopsClock: the guest's monotonic clock stands still while it is frozen.
@@ -142,5 +144,5 @@ type Site struct {
 	Flavor   Flavor
 	Group    *cgroup.Group  // for every process that belongs to the guest; nil in memory
 	Volume   *volume.Volume // nil in memory
-	DataDir  string         // where the volume is mounted, when the system has the same kernel
+	DataDir  string         // where the volume is mounted, when the host mounts it
 }

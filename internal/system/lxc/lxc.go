@@ -21,6 +21,7 @@ func (Driver) Name() string { return "lxc" }
 func (Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{
 		SameKernel:    true,
+		HostMount:     true,
 		Freeze:        "cgroup freezer",
 		CPUCap:        "every process of the container and its monitor",
 		Memory:        "control group: processes and page cache",

@@ -22,6 +22,7 @@ func (Driver) Name() string { return "native" }
 func (Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{
 		SameKernel:    true,
+		HostMount:     true,
 		Freeze:        "cgroup freezer",
 		CPUCap:        "every process",
 		Memory:        "control group: processes and page cache",

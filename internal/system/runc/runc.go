@@ -25,6 +25,7 @@ func (Driver) Name() string { return "runc" }
 func (Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{
 		SameKernel:    true,
+		HostMount:     true,
 		Freeze:        "cgroup freezer",
 		CPUCap:        "every process of the container and the runtime",
 		Memory:        "control group: processes and page cache",

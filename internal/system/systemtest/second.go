@@ -98,7 +98,7 @@ func testLog(t *testing.T, d system.Driver, h *system.Host) {
 		m.Close()
 		t.Fatal("a guest without an agent")
 	}
-	if fault.KindOf(err) != fault.Guest || d.Capabilities().SameKernel && !strings.Contains(err.Error(), "no such luck") {
+	if fault.KindOf(err) != fault.Guest || d.Capabilities().HostMount && !strings.Contains(err.Error(), "no such luck") {
 		t.Errorf("got: %v", err)
 	}
 	t.Log(err)

@@ -1,0 +1,324 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/plan"
+	"github.com/tare-bench/tare/internal/probe"
+	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/system/fake"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// count is a workload whose size is milliseconds; its output must be "ok".
+var count = &workload.Workload{
+	Name: "count", SizeUnit: "ms", MinSize: 1, MaxSize: 1000,
+	Metrics: []workload.Metric{{Name: "time", Unit: "s", Better: workload.Lower}},
+	Steps: func(size int64) []workload.Step {
+		return []workload.Step{
+			{Name: "prepare", Argv: []string{"prepare"}},
+			{Name: "run", Argv: []string{"count", fmt.Sprint(size)}, Timed: true},
+		}
+	},
+	Evaluate: func(_ int64, results []workload.StepResult) (map[string]float64, error) {
+		last := results[len(results)-1]
+		if last.Name != "run" || last.ExitCode != 0 || string(last.Stdout) != "ok" {
+			return nil, fault.Guestf("step %s: exit status %d, output %q", last.Name, last.ExitCode, last.Stdout)
+		}
+		return map[string]float64{"time": last.Wall.Seconds()}, nil
+	},
+}
+
+// good is how a guest does what it is told.
+func good(argv []string) fake.Behaviour {
+	b := fake.Behaviour{Took: time.Millisecond, Stdout: "ok"}
+	if argv[0] == "count" {
+		var ms int
+		fmt.Sscan(argv[1], &ms)
+		b.Took = time.Duration(ms) * time.Millisecond
+	}
+	return b
+}
+
+const yaml = `
+name: test
+seed: 1
+flavors: {s: {vcpus: 1, memory: 256MiB, disk: 64MiB}}
+arms: [native, other]
+workloads: [{name: count, size: 1}]
+blocks: 4
+recreate_every: 2
+timeout: 1s
+trial_time: 100ms
+`
+
+// bench is a run over fake systems.
+type bench struct {
+	t             *testing.T
+	path          string
+	native, other *fake.Driver
+	config        Config
+	events        []Event
+}
+
+func newBench(t *testing.T, text string) *bench {
+	t.Helper()
+	c, err := campaign.Parse("test.yaml", []byte(text), campaign.Known{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{
+		t: t, path: filepath.Join(t.TempDir(), "test.tare"),
+		native: &fake.Driver{System: "native", Behave: good}, other: &fake.Driver{System: "other", Behave: good},
+	}
+	p := plan.New(c)
+	var arms []store.Arm
+	for _, a := range p.Arms {
+		arm := store.Arm{Name: a.Name, System: a.System}
+		if a.Control {
+			arm.ControlOf = c.Baseline
+		}
+		arms = append(arms, arm)
+	}
+	metrics := []store.Metric{{Workload: "count", Name: "time", Unit: "s", Better: "lower", Primary: true}}
+	for _, u := range probe.Units {
+		metrics = append(metrics, store.Metric{Workload: "count", Name: u.Name, Unit: u.Unit, Probe: true})
+	}
+	s, err := store.Create(b.path, map[string][]byte{store.DocCampaign: c.Resolved()}, arms, metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	b.config = Config{
+		Campaign: c, Plan: p, Store: s, Host: fake.Host(t),
+		Drivers:   map[string]system.Driver{"native": b.native, "other": b.other},
+		Workloads: map[string]*workload.Workload{"count": count},
+		Progress:  func(e Event) { b.events = append(b.events, e) },
+	}
+	return b
+}
+
+func (b *bench) run(ctx context.Context) (Summary, error) {
+	b.t.Helper()
+	s, err := Run(ctx, b.config)
+	for _, d := range []*fake.Driver{b.native, b.other} {
+		if live := d.Live(); len(live) > 0 {
+			b.t.Errorf("guests of %s are left: %v", d.Name(), live)
+		}
+	}
+	return s, err
+}
+
+// statuses counts the attempts of an arm by how they ended.
+func (b *bench) statuses(arm string) map[store.Status]int {
+	b.t.Helper()
+	n := map[store.Status]int{}
+	for trial, err := range b.config.Store.Trials() {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if trial.Arm == arm {
+			n[trial.Status]++
+		}
+	}
+	return n
+}
+
+func TestRun(t *testing.T) {
+	b := newBench(t, yaml)
+	s, err := b.run(t.Context())
+	if err != nil || !s.Complete || s.Blocks != 4 || s.Failed != 0 || s.Reason != plan.ReasonBlocks {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	for _, arm := range []string{"native", "other", "native-control"} {
+		if n := b.statuses(arm); n[store.Done] != 4 || len(n) != 1 {
+			t.Errorf("%s: %v", arm, n)
+		}
+	}
+	// Two epochs of one guest each, and never two awake.
+	created := 0
+	awake := map[string]bool{}
+	for _, e := range b.other.Events() {
+		what, site, _ := strings.Cut(e, " ")
+		switch what {
+		case "create":
+			created++
+			awake[site] = true
+		case "freeze", "close":
+			delete(awake, site)
+		case "thaw":
+			awake[site] = true
+		case "talked":
+			t.Errorf("%s", e)
+		}
+		if len(awake) > 1 {
+			t.Errorf("awake at once: %v", awake)
+		}
+	}
+	if created != 2 {
+		t.Errorf("%d guests were made for 2 epochs", created)
+	}
+	for trial, err := range b.config.Store.Trials() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if trial.Metrics["time"] <= 0 || trial.Probes[probe.GuestGroupCPU] <= 0 || len(trial.Steps) != 2 {
+			t.Errorf("trial %+v", trial)
+		}
+	}
+}
+
+// TestTrouble: whatever a guest does, it is a result of that trial alone; the
+// run goes on with a new guest.
+func TestTrouble(t *testing.T) {
+	for name, trouble := range map[string]fake.Behaviour{
+		"dies":            {Trouble: fake.Dies},
+		"hangs":           {Trouble: fake.Hangs},
+		"nonsense":        {Trouble: fake.Nonsense},
+		"floods":          {Trouble: fake.Floods},
+		"exit status":     {ExitCode: 3},
+		"wrong output":    {Stdout: "no"},
+		"does not start":  {SpawnError: "no such program"},
+		"failed but fast": {ExitCode: 1, Took: time.Microsecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, yaml)
+			var n atomic.Int32
+			b.other.Behave = func(argv []string) fake.Behaviour {
+				if argv[0] == "count" && n.Add(1) == 2 {
+					return trouble
+				}
+				return good(argv)
+			}
+			s, err := b.run(t.Context())
+			if err != nil || !s.Complete || s.Failed != 1 {
+				t.Fatalf("%+v, %v", s, err)
+			}
+			if n := b.statuses("other"); n[store.Done] != 3 || n[store.Failed] != 1 {
+				t.Errorf("other: %v", n)
+			}
+			if n := b.statuses("native"); n[store.Done] != 4 {
+				t.Errorf("native: %v", n)
+			}
+			failures, err := b.config.Store.Failures()
+			if err != nil || len(failures) != 1 || failures[0].Error == "" {
+				t.Errorf("failures: %+v, %v", failures, err)
+			}
+		})
+	}
+}
+
+// TestNoStart: a guest that never starts loses its trials, and only those.
+func TestNoStart(t *testing.T) {
+	b := newBench(t, yaml)
+	b.other.OnCreate = func(int) error { return fake.ErrDiesBooting }
+	s, err := b.run(t.Context())
+	if err != nil || !s.Complete || s.Failed != 4 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if n := b.statuses("native"); n[store.Done] != 4 {
+		t.Errorf("native: %v", n)
+	}
+	created := 0
+	for _, e := range b.other.Events() {
+		if strings.HasPrefix(e, "create") || strings.HasPrefix(e, "cannot create") {
+			created++
+		}
+	}
+	if most := 2 * maxStarts; created > most {
+		t.Errorf("%d starts were tried, want at most %d", created, most)
+	}
+}
+
+// TestHostFault: what the host does wrong is tried again, and then ends the
+// run, which can be resumed.
+func TestHostFault(t *testing.T) {
+	b := newBench(t, yaml)
+	broken := true
+	b.other.OnCreate = func(int) error {
+		if broken {
+			return fault.Hostf("no loop device")
+		}
+		return nil
+	}
+	s, err := b.run(t.Context())
+	if err == nil || fault.KindOf(err) != fault.Host || s.Complete {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	broken = false
+	if s, err = b.run(t.Context()); err != nil || !s.Complete {
+		t.Fatalf("resumed: %+v, %v", s, err)
+	}
+	if n := b.statuses("other"); n[store.Done] != 4 || n[store.Failed] != 0 {
+		t.Errorf("other: %v", n)
+	}
+}
+
+// TestInterrupted cancels runs at random moments: in the end every trial is done once.
+func TestInterrupted(t *testing.T) {
+	b := newBench(t, yaml)
+	for n := 0; ; n++ {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(100+rand.IntN(500))*time.Millisecond)
+		s, err := b.run(ctx)
+		cancel()
+		if err == nil {
+			if !s.Complete {
+				t.Fatalf("%+v", s)
+			}
+			break
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		if n > 300 {
+			t.Fatal("no progress")
+		}
+	}
+	for _, arm := range []string{"native", "other", "native-control"} {
+		if n := b.statuses(arm); n[store.Done] != 4 || n[store.Failed] != 0 {
+			t.Errorf("%s: %v", arm, n)
+		}
+	}
+}
+
+// TestCalibration finds a size at which the baseline lasts as long as asked for.
+func TestCalibration(t *testing.T) {
+	b := newBench(t, strings.Replace(strings.Replace(yaml, "{name: count, size: 1}", "count", 1), "blocks: 4", "blocks: 1", 1))
+	if _, err := b.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sizes, err := b.config.Store.Sizes()
+	if err != nil || len(sizes) != 1 || sizes[0].Size < 40 || sizes[0].Size > 150 {
+		t.Errorf("%+v, %v", sizes, err)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	b := newBench(t, strings.Replace(yaml, "blocks: 4", "blocks: {min: 2, max: 1000}\nbudget: 500ms", 1))
+	s, err := b.run(t.Context())
+	if err != nil || s.Reason != plan.ReasonBudget || s.Blocks == 0 || s.Blocks >= 1000 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestPrecision(t *testing.T) {
+	b := newBench(t, strings.Replace(yaml, "blocks: 4", "blocks: {min: 10, max: 50}\nprecision: 2%", 1))
+	asked := 0
+	b.config.Stein = func() (int, error) { asked++; return 13, nil }
+	s, err := b.run(t.Context())
+	if err != nil || s.Reason != plan.ReasonPrecision || s.Blocks != 13 || asked != 1 {
+		t.Errorf("%+v, %v, asked %d times", s, err, asked)
+	}
+}

@@ -251,6 +251,9 @@ func (g *Group) Confine(cpus string) error {
 // Name is the group's path below every hierarchy's root, without a slash.
 func (g *Group) Name() string { return g.name }
 
+// Layout is that of the host that the group is on.
+func (g *Group) Layout() Layout { return g.layout }
+
 // ProcsFiles are the files into which a process writes "0" to enter the group.
 func (g *Group) ProcsFiles() []string {
 	var files []string

@@ -10,7 +10,7 @@ import (
 
 // freezeTimeout is how long the kernel may take to stop every process; one in
 // the middle of a disk access takes as long as that.
-const freezeTimeout = 30 * time.Second
+var freezeTimeout = 30 * time.Second
 
 // Freeze stops every process of the group and returns when they have stopped.
 func (g *Group) Freeze() error { return g.freeze("freezing", "1", 1) }

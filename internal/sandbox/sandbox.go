@@ -126,6 +126,8 @@ func runInit() (status int, err error) {
 	if err := prepare(Dir()); err != nil {
 		return 0, err
 	}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
 	runtime.LockOSThread() // for Pdeathsig
 	pid, err := syscall.ForkExec("/proc/self/exe", os.Args, &syscall.ProcAttr{
 		Env:   os.Environ(),
@@ -136,8 +138,6 @@ func runInit() (status int, err error) {
 		return 0, err
 	}
 	enterRootGroups()
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
 	go func() {
 		for s := range signals {
 			if s != os.Interrupt { // the terminal has told it already
@@ -218,6 +218,7 @@ func mountCgroup2(dir string) error {
 // guest's control groups, so that none of its children can escape them.
 type Enter struct {
 	CgroupProcs []string // cgroup.procs files to write itself into
+	Hide        []string // directories of which it sees an empty one in memory instead
 	Root        string   // new root directory; "" keeps the old one
 	Dir         string   // working directory, in the new root
 	Path        string
@@ -234,6 +235,9 @@ func (e Enter) Command() (*exec.Cmd, error) {
 	}
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{enterArg, "--", string(arg)}
+	if len(e.Hide) > 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
+	}
 	return cmd, nil
 }
 
@@ -245,6 +249,11 @@ func enter(arg string) error {
 	for _, file := range e.CgroupProcs {
 		if err := os.WriteFile(file, []byte("0"), 0); err != nil {
 			return err
+		}
+	}
+	for _, dir := range e.Hide {
+		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID, "mode=755"); err != nil {
+			return fmt.Errorf("hiding %s: %w", dir, err)
 		}
 	}
 	if e.Root != "" {

@@ -46,7 +46,7 @@ func Create(ctx context.Context, dir string, size int64, fs string) (*Volume, er
 	defer os.Remove(f.Name())
 	// Allocated now, so that a full disk is an error here, not in a trial.
 	if err := unix.Fallocate(int(f.Fd()), 0, 0, size); err != nil {
-		if errors.Is(err, unix.ENOSPC) {
+		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EFBIG) {
 			return nil, fault.WithRemedy(fault.Hostf("data volume: no room for %d MiB in %s: %w", size>>20, dir, err),
 				"free space there, or make the flavor's disk smaller")
 		}

@@ -9,3 +9,5 @@ import (
 func TestMain(m *testing.M) { systemtest.Main(m) }
 
 func TestConformance(t *testing.T) { systemtest.Run(t, Driver{}) }
+
+func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }

@@ -58,6 +58,10 @@ type Arm struct {
 	Flavor   string // name of one of the campaign's flavors
 	IfUsable bool   // left out, rather than refused, where the system is not usable
 	Skip     string // why the arm is left out; "": it is not
+	// Target says which machine of the system it is, where tare makes none:
+	// "ssh://root@host". Its form is the system's.
+	Target  string
+	Options []Setting // of its system
 }
 
 // Workload is one workload that every arm runs.
@@ -158,6 +162,11 @@ type Limits struct {
 	ReleasesMemory bool
 	MinMemory      Bytes // the least that a guest boots with; 0: no bound
 	MaxVCPUs       int   // 0: no bound
+
+	// Target says what an arm's target is; "": arms have none, else they must.
+	Target      string
+	CheckTarget func(target string) error // nil: any will do
+	Options     []Option
 }
 
 // Sizes is what bounds the size of a workload.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -26,6 +27,16 @@ func lab() Known {
 			"uml":      {Usable: true, MaxVCPUs: 1},
 			"kvm":      {Why: "there is no /dev/kvm", Remedy: "modprobe kvm_intel", CPUCap: true, Pin: true},
 			"xen-pv":   {Why: "the host is not booted under Xen"},
+			"ssh": {
+				Usable: true, ReleasesMemory: true, Target: "ssh://USER@HOST",
+				CheckTarget: func(target string) error {
+					if !strings.HasPrefix(target, "ssh://") {
+						return fmt.Errorf("target %q is not ssh://USER@HOST", target)
+					}
+					return nil
+				},
+				Options: []Option{{Name: "key"}, {Name: "port"}, {Name: "sudo", Values: []string{"true", "false"}}},
+			},
 		},
 		Workloads: map[string]Sizes{
 			"openssl-enc":    {Unit: "MiB encrypted", Min: 1, Max: 1 << 20},
@@ -105,6 +116,7 @@ arms:
   - {name: lxc-quarter, system: lxc, flavor: quarter}
   - {system: kvm, flavor: small, if_usable: true}
   - {system: runc, skip: not today}
+  - {name: cloud, system: ssh, target: "ssh://root@192.0.2.1", options: {sudo: true, port: 22, key: a b}, skip: "off"}
 baseline: native
 workloads:
   - openssl-enc
@@ -134,11 +146,15 @@ func TestFull(t *testing.T) {
 		Name: "everything", About: "Two lines,\n\"quoted\" <and> é.\n", Seed: 7,
 		Flavors: []Flavor{small, quarter, {"spare", 1, 512 * MiB, 0, nil, GiB, "ext4"}},
 		Arms: []Arm{
-			{"native", "native", "small", false, ""},
-			{"lxc", "lxc", "small", false, ""},
-			{"lxc-quarter", "lxc", "quarter", false, ""},
-			{"kvm", "kvm", "small", true, "there is no /dev/kvm"},
-			{"runc", "runc", "small", false, "not today"},
+			{Name: "native", System: "native", Flavor: "small"},
+			{Name: "lxc", System: "lxc", Flavor: "small"},
+			{Name: "lxc-quarter", System: "lxc", Flavor: "quarter"},
+			{Name: "kvm", System: "kvm", Flavor: "small", IfUsable: true, Skip: "there is no /dev/kvm"},
+			{Name: "runc", System: "runc", Flavor: "small", Skip: "not today"},
+			{
+				Name: "cloud", System: "ssh", Flavor: "small", Skip: "off", Target: "ssh://root@192.0.2.1",
+				Options: []Setting{{"sudo", "true"}, {"port", "22"}, {"key", "a b"}},
+			},
 		},
 		Baseline:  "native",
 		Workloads: []Workload{{"openssl-enc", 0}, {"sysbench-cpu", 20000}},
@@ -160,7 +176,7 @@ func TestFull(t *testing.T) {
 	if got := len(c.Active()); got != 3 {
 		t.Errorf("%d active arms", got)
 	}
-	if got := len(c.Skipped()); got != 2 {
+	if got := len(c.Skipped()); got != 3 {
 		t.Errorf("%d skipped arms", got)
 	}
 }
@@ -187,7 +203,7 @@ func TestDefaults(t *testing.T) {
 	want := &Campaign{
 		Name: "least", Seed: 42,
 		Flavors:  []Flavor{{"default", 1, 512 * MiB, 0, nil, GiB, "ext4"}},
-		Arms:     []Arm{{"lxc", "lxc", "default", false, ""}, {"native", "native", "default", false, ""}},
+		Arms:     []Arm{{Name: "lxc", System: "lxc", Flavor: "default"}, {Name: "native", System: "native", Flavor: "default"}},
 		Baseline: "native", Workloads: []Workload{{"openssl-enc", 0}}, Scenarios: []Scenario{{"solo"}},
 		TrialTime: time.Second, Blocks: Blocks{10, 10}, Delta: 2, RecreateEvery: 5,
 		Timeout: 5 * time.Minute, OutputLimit: 16 * MiB,

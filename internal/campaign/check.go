@@ -122,6 +122,7 @@ func (r *reader) checkArm(c *Campaign, i int, systems map[string]Limits) {
 		r.failWord(at, a.System, sortedKeys(systems), "unknown system %q", a.System)
 		return
 	}
+	r.checkOptions(path, a, limits)
 	if a.Skip == "" && !limits.Usable {
 		r.unusable(path, a, limits)
 	}

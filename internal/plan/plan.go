@@ -17,6 +17,9 @@ type Arm struct {
 	Name   string
 	System string
 	Flavor campaign.Flavor
+	// Target and Options are the campaign's, for the system.
+	Target  string
+	Options []campaign.Setting
 	// Baseline says that the other arms are compared with this one.
 	Baseline bool
 	// Control says that this is the A/A control: a second, separate guest
@@ -61,10 +64,11 @@ func Arms(c *campaign.Campaign) []Arm {
 	var control Arm
 	for _, a := range c.Active() {
 		flavor, _ := c.Flavor(a.Flavor)
-		arm := Arm{Name: a.Name, System: a.System, Flavor: flavor, Baseline: a.Name == c.Baseline}
+		arm := Arm{Name: a.Name, System: a.System, Flavor: flavor, Target: a.Target, Options: a.Options, Baseline: a.Name == c.Baseline}
 		arms = append(arms, arm)
 		if arm.Baseline {
-			control = Arm{Name: controlName(c), System: a.System, Flavor: flavor, Control: true}
+			control = arm
+			control.Name, control.Baseline, control.Control = controlName(c), false, true
 		}
 	}
 	if control.Name == "" {

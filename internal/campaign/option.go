@@ -1,0 +1,72 @@
+package campaign
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Setting is what an arm sets one option of its system to.
+type Setting struct{ Name, Value string }
+
+// Option is something that an arm may set of its system.
+type Option struct {
+	Name   string
+	Values []string // the only ones allowed; nil: any
+}
+
+// settingKind reads the value of an option; its name is the key before it.
+var settingKind = func() kind[Setting] {
+	word := scalar("a word or a number", schema{"type": []string{"string", "integer", "number", "boolean"}},
+		func(s string) (string, error) {
+			if strings.ContainsAny(s, "\n\x00") {
+				return "", fmt.Errorf("it has more than one line")
+			}
+			return s, nil
+		},
+		func(s string) any { return s }, ast.StringType, ast.IntegerType, ast.FloatType, ast.BoolType)
+	return kind[Setting]{
+		schema: word.schema,
+		read: func(r *reader, at value) (Setting, bool) {
+			v, ok := word.read(r, at)
+			return Setting{Value: v}, ok
+		},
+		write: func(s Setting) json.RawMessage { return word.write(s.Value) },
+	}
+}()
+
+// checkOptions checks an arm's target and options against what its system takes.
+func (r *reader) checkOptions(path string, a *Arm, limits Limits) {
+	switch {
+	case limits.Target == "" && a.Target != "":
+		r.fail(path+".target", "arm %q: guests of %s are made here, so a target says nothing; leave it out", a.Name, a.System)
+	case limits.Target != "" && a.Target == "":
+		r.fail(path, "arm %q: %s needs a target: %s", a.Name, a.System, limits.Target)
+	case a.Target != "" && limits.CheckTarget != nil:
+		if err := limits.CheckTarget(a.Target); err != nil {
+			r.fail(path+".target", "arm %q: %v", a.Name, err)
+		}
+	}
+	names := make([]string, len(limits.Options))
+	for i, o := range limits.Options {
+		names[i] = o.Name
+	}
+	for _, s := range a.Options {
+		at := path + ".options." + s.Name
+		i := slices.Index(names, s.Name)
+		if i < 0 {
+			have := "it has none"
+			if len(names) > 0 {
+				have = "it has " + strings.Join(names, ", ")
+			}
+			r.failWord(at, s.Name, names, "%s has no option %s; %s", a.System, quote(s.Name), have)
+			continue
+		}
+		if values := limits.Options[i].Values; values != nil && !slices.Contains(values, s.Value) {
+			r.failWord(at, s.Value, values, "option %s of %s wants one of %s, found %s", s.Name, a.System, strings.Join(values, ", "), quote(s.Value))
+		}
+	}
+}

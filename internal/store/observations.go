@@ -67,8 +67,10 @@ func (r *Run) attemptRows(to []attemptRow, last int64) ([]attemptRow, error) {
 		arm, ok1 := row[1].(int64)
 		block, ok2 := row[2].(int64)
 		guest, ok3 := row[3].(int64)
+		ordered := id > last // else pages would never end
+		last = id
 		to = append(to, attemptRow{id, int32(arm), int32(block), int32(guest)})
-		return ok0 && ok1 && ok2 && ok3
+		return ordered && ok0 && ok1 && ok2 && ok3
 	})
 	return to, err
 }
@@ -97,8 +99,8 @@ func (r *Run) valuesOf(to []Observation, attempts []attemptRow) ([]Observation, 
 	return to, err
 }
 
-// scanFast calls each with every row of a query; it returns false where a
-// value is not of the type that its column has.
+// scanFast calls each with every row of a query; it returns false where a row
+// is not as the schema has it.
 func (r *Run) scanFast(query string, each func(row []driver.Value) bool) error {
 	conn, err := r.db.Conn(context.Background())
 	if err != nil {
@@ -120,7 +122,7 @@ func (r *Run) scanFast(query string, each func(row []driver.Value) bool) error {
 				return err
 			}
 			if !each(row) {
-				return fault.Campaignf("%s is damaged: a value is not of its column's type", r.path)
+				return fault.Campaignf("%s is damaged: a row is out of order, or a value not of its column's type", r.path)
 			}
 		}
 	}))

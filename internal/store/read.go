@@ -237,6 +237,10 @@ func (r *Run) Trials() iter.Seq2[*Trial, error] {
 				return
 			}
 			for _, t := range trials {
+				if t.Attempt <= last {
+					fail(fault.Campaignf("%s is damaged: attempt %d is out of order", r.path, t.Attempt))
+					return
+				}
 				if !yield(t, nil) {
 					return
 				}

@@ -44,7 +44,8 @@ var rooms = []struct {
 		"the conformance suite knows the contract, and no driver"},
 	{"system/fake", []string{"system", "agent", "agent/wire", "agent/server", "cgroup"},
 		"the fake is a driver whose guest, with the agent, is in this process; it knows no other driver, nor workloads and statistics"},
-	{"system/...", []string{"system", "agent", "cgroup", "sandbox", "volume"},
+	{"system/oci", []string{"system"}, "a bundle is the same for every OCI runtime: it knows the contract alone"},
+	{"system/...", []string{"system", "system/oci", "agent", "cgroup", "sandbox", "volume"},
 		"a driver knows the contract; drivers do not know each other, nor workloads and statistics"},
 
 	// What runs in a guest.

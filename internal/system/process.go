@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,19 +34,33 @@ type Process struct {
 	exited chan struct{}
 }
 
-// StartProcess starts argv in the site's control group, with the agent's
-// stream at AgentFD and extra files after it. root is the directory to change
-// root to, or "". What it prints goes to its log.
+// Command is a guest's first process on the host, before it starts.
+type Command struct {
+	Root  string     // directory to change root to, or ""
+	Hide  []string   // directories of the host that it must not see; it gets empty ones in memory
+	Argv  []string   // the program is looked up in PATH where there is no Root
+	Env   []string   // beside AgentEnv
+	Files []*os.File // descriptors after AgentFD
+}
+
+// StartProcess is Start of argv with extra files, below root or "".
 func (s *Site) StartProcess(root string, argv []string, extra ...*os.File) (*Process, error) {
-	path := argv[0]
-	if root == "" {
+	return s.Start(Command{Root: root, Argv: argv, Files: extra})
+}
+
+// Start starts a process in the site's control group, with the agent's stream
+// at AgentFD. What it prints goes to its log.
+func (s *Site) Start(c Command) (*Process, error) {
+	argv, path := c.Argv, c.Argv[0]
+	if c.Root == "" {
 		var err error
 		if path, err = exec.LookPath(path); err != nil {
 			return nil, fault.Hostf("%w", err)
 		}
 	}
 	cmd, err := sandbox.Enter{
-		CgroupProcs: s.Group.ProcsFiles(), Root: root, Path: path, Argv: argv, Env: AgentEnv,
+		CgroupProcs: s.Group.ProcsFiles(), Hide: c.Hide, Root: c.Root,
+		Path: path, Argv: argv, Env: slices.Concat(AgentEnv, c.Env),
 	}.Command()
 	if err != nil {
 		return nil, err
@@ -56,7 +71,7 @@ func (s *Site) StartProcess(root string, argv []string, extra ...*os.File) (*Pro
 	}
 	defer theirs.Close()
 	p := &Process{cmd: cmd, argv: argv, conn: conn, log: &Tail{}, exited: make(chan struct{})}
-	cmd.ExtraFiles = append([]*os.File{theirs}, extra...)
+	cmd.ExtraFiles = append([]*os.File{theirs}, c.Files...)
 	cmd.Stdout, cmd.Stderr = p.log, p.log
 	cmd.WaitDelay = time.Second // a child may keep the log open
 	if err := cmd.Start(); err != nil {

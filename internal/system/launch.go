@@ -45,13 +45,13 @@ func Launch(ctx context.Context, d Driver, h *Host, name string, f Flavor) (*Mac
 	}
 	m := &Machine{Driver: d, Site: &Site{ID: h.RunID + "-" + name, Userland: h.Userland, Flavor: f}}
 	if err := m.start(ctx, h); err != nil {
+		m.Close()
 		log := ""
-		if m.Guest != nil {
+		if m.Guest != nil { // closed, it has said all it will say
 			if log = strings.TrimSpace(m.Guest.Log()); log != "" {
 				log = "\nits log ends:\n" + lastLines(log, 15)
 			}
 		}
-		m.Close()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -67,7 +67,7 @@ func (m *Machine) start(ctx context.Context, h *Host) (err error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return fault.Hostf("%w", err)
 	}
-	if !caps.InMemory {
+	if !caps.bare() {
 		if err := s.prepare(ctx, h, caps); err != nil {
 			return err
 		}
@@ -83,6 +83,9 @@ func (m *Machine) start(ctx context.Context, h *Host) (err error) {
 	}
 	m.StartTime = time.Since(begin)
 	if s.Group == nil {
+		if c, ok := m.Guest.(Capper); ok && f.CPUCap > 0 {
+			return c.Cap(ctx, f.CPUCap)
+		}
 		return nil
 	}
 	if err := s.Group.Confine(f.CPUs); err != nil {
@@ -162,9 +165,20 @@ func (m *Machine) Written() (int64, error) {
 	return m.Site.Volume.Written()
 }
 
-// Freeze freezes the guest, unless it is frozen.
+// DataDir is the guest's name for its data volume.
+func (m *Machine) DataDir() string {
+	if g, ok := m.Guest.(Placed); ok {
+		return g.DataDir()
+	}
+	if m.Driver.Capabilities().InMemory {
+		return m.Site.Dir
+	}
+	return "/data"
+}
+
+// Freeze freezes the guest, unless it is frozen or cannot be.
 func (m *Machine) Freeze(ctx context.Context) error {
-	if m.frozen {
+	if m.frozen || m.Driver.Capabilities().Freeze == "" {
 		return nil
 	}
 	if err := m.Guest.Freeze(ctx); err != nil {

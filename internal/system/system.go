@@ -103,9 +103,21 @@ type Capabilities struct {
 	// InMemory: the guest is part of this process, for tests: its site has
 	// neither a control group nor a data volume, and the guest is a Meter.
 	InMemory bool `json:"-"`
+	// Remote: somebody else runs the machine, as large as it is. Its site has
+	// neither control group nor data volume, and the guest is a Meter.
+	Remote bool `json:"remote,omitempty"`
+	// OwnUserland: the guest runs programs of its own, not the image's, so
+	// that a difference to other arms is one of the programs, too.
+	OwnUserland bool `json:"own_userland,omitempty"`
+	// Target says what an arm's target is; "": arms have none, else they must.
+	Target  string   `json:"target,omitempty"`
+	Options []Option `json:"options,omitempty"`
 }
 
-// Flavor is a guest's size.
+// bare reports whether the site has neither control group nor data volume.
+func (c Capabilities) bare() bool { return c.InMemory || c.Remote }
+
+// Flavor is a guest's size, and what its arm asks of the driver.
 type Flavor struct {
 	VCPUs       int     `json:"vcpus"`
 	MemoryBytes int64   `json:"memory_bytes"`
@@ -113,6 +125,9 @@ type Flavor struct {
 	CPUs        string  `json:"cpus"`    // host CPUs that the guest may use, as in cpuset.cpus
 	DiskBytes   int64   `json:"disk_bytes"`
 	DiskFS      string  `json:"disk_fs"` // ext4 or xfs
+	// Target and Options are as the driver's Capabilities explain them.
+	Target  string            `json:"target,omitempty"`
+	Options map[string]string `json:"options,omitempty"`
 }
 
 // Userland is the one image that all guests run.

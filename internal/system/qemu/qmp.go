@@ -84,7 +84,9 @@ func (m *monitor) execute(ctx context.Context, command string, result any) error
 		case reply.Error != nil:
 			return fault.Guestf("QEMU refuses %s: %s", command, reply.Error.Desc)
 		case result != nil:
-			return json.Unmarshal(reply.Return, result)
+			if err := json.Unmarshal(reply.Return, result); err != nil {
+				return fault.Guestf("QEMU's monitor: %s: %w", command, err)
+			}
 		}
 		return nil
 	}

@@ -29,7 +29,15 @@ func Benchfmt(w io.Writer, r *store.Run) error {
 	if err != nil {
 		return err
 	}
-	config, err := benchConfig(r)
+	body, err := r.Document(store.DocCampaign)
+	if err != nil {
+		return err
+	}
+	c, err := campaign.FromResolved(body)
+	if err != nil {
+		return err
+	}
+	config, err := benchConfig(r, c)
 	if err != nil {
 		return err
 	}
@@ -39,20 +47,26 @@ func Benchfmt(w io.Writer, r *store.Run) error {
 		return err
 	}
 	names := benchNames(metrics)
-	for t, err := range r.Trials() {
-		if err != nil {
-			return err
-		}
-		for _, m := range metrics {
-			v, ok := t.Metrics[m.Name]
-			if m.Probe || m.Workload != t.Workload || !ok || t.Status != store.Done {
+	// benchstat compares with what it reads first, so the baseline goes first.
+	for _, baseline := range []bool{true, false} {
+		for t, err := range r.Trials() {
+			if err != nil {
+				return err
+			}
+			if t.Status != store.Done || baseline != (t.Arm == c.Baseline) {
 				continue
 			}
-			name := fmt.Sprintf("%s/arm=%s/metric=%s", names[m.Workload], benchWord(t.Arm), trailingNumber.ReplaceAllString(benchWord(m.Name), "_$1"))
-			if err := out.Write(&benchfmt.Result{
-				Config: config, Name: benchfmt.Name(name), Iters: 1, Values: []benchfmt.Value{{Value: v, Unit: benchUnit(m.Unit)}},
-			}); err != nil {
-				return err
+			for _, m := range metrics {
+				v, ok := t.Metrics[m.Name]
+				if m.Probe || m.Workload != t.Workload || !ok {
+					continue
+				}
+				name := fmt.Sprintf("%s/arm=%s/metric=%s", names[m.Workload], benchWord(t.Arm), trailingNumber.ReplaceAllString(benchWord(m.Name), "_$1"))
+				if err := out.Write(&benchfmt.Result{
+					Config: config, Name: benchfmt.Name(name), Iters: 1, Values: []benchfmt.Value{{Value: v, Unit: benchUnit(m.Unit)}},
+				}); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -60,15 +74,7 @@ func Benchfmt(w io.Writer, r *store.Run) error {
 }
 
 // benchConfig says what the whole file has in common.
-func benchConfig(r *store.Run) ([]benchfmt.Config, error) {
-	body, err := r.Document(store.DocCampaign)
-	if err != nil {
-		return nil, err
-	}
-	c, err := campaign.FromResolved(body)
-	if err != nil {
-		return nil, err
-	}
+func benchConfig(r *store.Run, c *campaign.Campaign) ([]benchfmt.Config, error) {
 	arms, err := r.Arms()
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ import (
 	"github.com/tare-bench/tare/internal/system/crun"
 	"github.com/tare-bench/tare/internal/system/lxc"
 	"github.com/tare-bench/tare/internal/system/native"
+	"github.com/tare-bench/tare/internal/system/nspawn"
 	"github.com/tare-bench/tare/internal/system/qemu"
 	"github.com/tare-bench/tare/internal/system/runc"
 	"github.com/tare-bench/tare/internal/workload"
@@ -28,7 +29,7 @@ import (
 
 // drivers are the systems that this tare knows, in the order to show them.
 func drivers() []system.Driver {
-	return []system.Driver{native.Driver{}, lxc.Driver{}, runc.Driver{}, crun.Driver{}, qemu.KVM(), qemu.TCG()}
+	return []system.Driver{native.Driver{}, lxc.Driver{}, runc.Driver{}, crun.Driver{}, nspawn.Driver{}, qemu.KVM(), qemu.TCG()}
 }
 
 // testbed is this host made ready for guests. The caller closes it.

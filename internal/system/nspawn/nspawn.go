@@ -1,0 +1,76 @@
+// Package nspawn runs guests as containers of systemd-nspawn, whether or not
+// systemd runs the host.
+package nspawn
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// Driver is the system "nspawn".
+type Driver struct{}
+
+func (Driver) Name() string { return "nspawn" }
+
+func (Driver) Capabilities() system.Capabilities {
+	return system.Capabilities{
+		SameKernel:    true,
+		HostMount:     true,
+		Freeze:        "cgroup freezer",
+		CPUCap:        "every process of the container and systemd-nspawn",
+		Memory:        "control group: processes and page cache",
+		MemoryInGroup: true,
+		DiskBackings:  []string{"loop"},
+		Networks:      []string{"none"},
+		NeedsRoot:     true,
+		HostBoot:      "linux",
+	}
+}
+
+func (Driver) Check(ctx context.Context, h *system.Host) system.Status {
+	out, err := exec.CommandContext(ctx, "systemd-nspawn", "--version").Output()
+	if err != nil {
+		return system.Unusable(fmt.Sprintf("systemd-nspawn is not installed: %v", err), "apt-get install systemd-container")
+	}
+	// Where systemd finds no version 2 it would leave the guest's group.
+	if !strings.HasPrefix(h.Cgroups.V2, "/sys/fs/cgroup") {
+		return system.Unusable("systemd-nspawn needs control groups of version 2 below /sys/fs/cgroup",
+			"mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified")
+	}
+	first, _, _ := strings.Cut(string(out), "\n")
+	return system.Status{Usable: true, Proof: "systemd-nspawn of " + first, Versions: map[string]string{"systemd": strings.TrimPrefix(first, "systemd ")}}
+}
+
+func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
+	argv := []string{
+		// Descriptors are for the container if they were given to this very process.
+		"/bin/sh", "-c", `LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"`, "sh",
+		"systemd-nspawn", "--quiet", "--settings=no",
+		// No systemd is asked for anything. nspawn moves itself and the
+		// container to groups below the one that it is started in.
+		"--register=no", "--keep-unit",
+		"--machine=" + s.ID, "--hostname=tare", "--console=pipe", "--kill-signal=SIGKILL",
+		"--directory=" + s.Userland.Tree, "--read-only",
+		"--resolv-conf=off", "--timezone=off", "--link-journal=no",
+		"--private-network",
+		"--bind=" + s.DataDir + ":/data", "--bind-ro=" + s.Userland.Agent + ":/tare-agent",
+	}
+	for _, kv := range system.AgentEnv {
+		argv = append(argv, "--setenv="+kv)
+	}
+	p, err := s.Start(system.Command{
+		Argv: append(argv, "--", "/tare-agent", "fd:3"),
+		// It must not lock the userland, which others use at the same time, nor
+		// change its groups to those of the systemd that the userland has not.
+		Env:  []string{"SYSTEMD_NSPAWN_LOCK=0", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1"},
+		Hide: []string{"/run"}, // where it would leave directories
+	})
+	if err != nil {
+		return nil, err
+	}
+	return system.NewGroupGuest(s, p, nil), nil
+}

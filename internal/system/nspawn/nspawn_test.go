@@ -1,0 +1,13 @@
+package nspawn
+
+import (
+	"testing"
+
+	"github.com/tare-bench/tare/internal/system/systemtest"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m) }
+
+func TestConformance(t *testing.T) { systemtest.Run(t, Driver{}) }
+
+func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }

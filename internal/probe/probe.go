@@ -5,6 +5,7 @@
 package probe
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -37,7 +38,8 @@ var Units = []struct{ Name, Unit string }{
 	{ClockDiff, "s"}, {ClockError, "s"}, {HostTimeError, "s"}, {StartSkew, "s"},
 }
 
-// Target is the guest that a window watches.
+// Target is the guest that a window watches. What cgroup.ErrUnknown stands for
+// is left out of the readings.
 type Target interface {
 	// Usage reads the counters of its control group.
 	Usage() (cgroup.Usage, error)
@@ -105,8 +107,10 @@ type Window struct {
 	usage  cgroup.Usage
 	cpu    host.CPUTime
 	bytes  int64
-	lag    *host.LagWindow
-	clocks host.Clocks
+	// cpuKnown and bytesKnown: the target could tell.
+	cpuKnown, bytesKnown bool
+	lag                  *host.LagWindow
+	clocks               host.Clocks
 }
 
 // Begin opens a window on a guest.
@@ -117,14 +121,22 @@ func (w *Watch) Begin(target Target) (*Window, error) {
 		return nil, err
 	}
 	v.lag = w.lag.Window()
-	if v.bytes, err = target.Written(); err != nil {
+	if v.bytes, v.bytesKnown, err = known(target.Written()); err != nil {
 		return nil, err
 	}
 	if v.cpu, err = host.CPUTimes(); err != nil {
 		return nil, err
 	}
-	v.usage, err = target.Usage()
+	v.usage, v.cpuKnown, err = known(target.Usage())
 	return v, err
+}
+
+// known takes what cannot be measured for no error.
+func known[V any](v V, err error) (V, bool, error) {
+	if errors.Is(err, cgroup.ErrUnknown) {
+		return v, false, nil
+	}
+	return v, err == nil, err
 }
 
 // Readings are what a window saw.
@@ -137,7 +149,7 @@ type Readings struct {
 
 // End closes the window.
 func (v *Window) End() (Readings, error) {
-	usage, err := v.target.Usage()
+	usage, cpuKnown, err := known(v.target.Usage())
 	if err != nil {
 		return Readings{}, err
 	}
@@ -145,7 +157,7 @@ func (v *Window) End() (Readings, error) {
 	if err != nil {
 		return Readings{}, err
 	}
-	bytes, err := v.target.Written()
+	bytes, bytesKnown, err := known(v.target.Written())
 	if err != nil {
 		return Readings{}, err
 	}
@@ -155,11 +167,15 @@ func (v *Window) End() (Readings, error) {
 	}
 	spent := cpu.Sub(v.cpu)
 	r := Readings{Values: map[string]float64{
-		GuestGroupCPU: (usage.CPU - v.usage.CPU).Seconds(),
-		HostCPU:       spent.Busy(),
-		Steal:         spent.Steal,
-		DeviceBytes:   float64(bytes - v.bytes),
+		HostCPU: spent.Busy(),
+		Steal:   spent.Steal,
 	}}
+	if cpuKnown && v.cpuKnown {
+		r.Values[GuestGroupCPU] = (usage.CPU - v.usage.CPU).Seconds()
+	}
+	if bytesKnown && v.bytesKnown {
+		r.Values[DeviceBytes] = float64(bytes - v.bytes)
+	}
 	if usage.Periods > 0 {
 		r.Values[CapPeriods] = float64(usage.Periods - v.usage.Periods)
 		r.Values[Throttled] = float64(usage.ThrottledPeriods - v.usage.ThrottledPeriods)

@@ -84,6 +84,10 @@ func (r *runner) ensure(ctx context.Context, st *station) error {
 	if err != nil {
 		return err
 	}
+	flavor.Target, flavor.Options = st.arm.Target, map[string]string{}
+	for _, o := range st.arm.Options {
+		flavor.Options[o.Name] = o.Value
+	}
 	name := fmt.Sprintf("%d-%d-%d", r.arms[st.arm.Name], st.epoch, st.failed)
 	m, err := system.Launch(ctx, driver, r.Host, name, flavor)
 	if err != nil {

@@ -182,7 +182,7 @@ func (r *runner) steps(ctx context.Context, st *station, w *workload.Workload, s
 			}
 		}
 		cmd := agent.Command{
-			Argv: s.Argv, Env: system.AgentEnv, Dir: workDir(m), Timeout: r.Campaign.Timeout,
+			Argv: s.Argv, Env: system.AgentEnv, Dir: m.DataDir(), Timeout: r.Campaign.Timeout,
 			OutputLimit: int64(r.Campaign.OutputLimit),
 		}
 		var instant int64
@@ -294,7 +294,7 @@ func stepResult(name string, r *agent.Result) workload.StepResult {
 func (r *runner) clean(ctx context.Context, m *system.Machine) error {
 	res, err := m.Agent.Run(ctx, agent.Command{
 		Argv: []string{"find", ".", "-mindepth", "1", "-maxdepth", "1", "-not", "-name", "lost+found", "-exec", "rm", "-rf", "{}", "+"},
-		Env:  system.AgentEnv, Dir: workDir(m), Timeout: quickTimeout,
+		Env:  system.AgentEnv, Dir: m.DataDir(), Timeout: quickTimeout,
 	})
 	if err != nil {
 		return err
@@ -324,12 +324,4 @@ func (r *runner) dropCaches(ctx context.Context, m *system.Machine) error {
 		return fault.Hostf("dropping the host's page cache: %w", err)
 	}
 	return nil
-}
-
-// workDir is where workloads run: on the data volume.
-func workDir(m *system.Machine) string {
-	if m.Driver.Capabilities().InMemory {
-		return m.Site.Dir
-	}
-	return "/data"
 }

@@ -1,0 +1,45 @@
+package probe
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/cgroup"
+)
+
+// elsewhere is a guest that nothing on this host can measure.
+type elsewhere struct{}
+
+func (elsewhere) Usage() (cgroup.Usage, error) { return cgroup.Usage{}, cgroup.ErrUnknown }
+func (elsewhere) Written() (int64, error)      { return 0, cgroup.ErrUnknown }
+
+type idle struct{}
+
+func (idle) Usage() (cgroup.Usage, error) { return cgroup.Usage{CPU: time.Second}, nil }
+func (idle) Written() (int64, error)      { return 4096, nil }
+
+func TestUnknownIsNotZero(t *testing.T) {
+	w := Start()
+	defer w.Close()
+	for _, c := range []struct {
+		target Target
+		there  bool
+	}{{elsewhere{}, false}, {idle{}, true}} {
+		window, err := w.Begin(c.target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := window.End()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{GuestGroupCPU, DeviceBytes} {
+			if v, there := r.Values[name]; there != c.there || v != 0 {
+				t.Errorf("%T: %s is %v, there %v", c.target, name, v, there)
+			}
+		}
+		if _, there := r.Values[HostCPU]; !there {
+			t.Errorf("%T: no %s", c.target, HostCPU)
+		}
+	}
+}

@@ -137,9 +137,16 @@ func (t *testbed) known(status map[string]system.Status, host campaign.Host) cam
 		caps, st := d.Capabilities(), status[name]
 		l := campaign.Limits{
 			Usable: st.Usable, Why: st.Reason, Remedy: st.Remedy,
-			CPUCap: caps.CPUCap != "", Pin: true, ReleasesMemory: caps.MemoryInGroup,
+			CPUCap: caps.CPUCap != "", Pin: !caps.Remote, ReleasesMemory: caps.MemoryInGroup || caps.Remote,
+			Target: caps.Target,
 		}
-		if !caps.MemoryInGroup {
+		if c, ok := d.(system.TargetChecker); ok {
+			l.CheckTarget = c.CheckTarget
+		}
+		for _, o := range caps.Options {
+			l.Options = append(l.Options, campaign.Option{Name: o.Name, Values: o.Values})
+		}
+		if !l.ReleasesMemory {
 			l.MinMemory = machineMinMemory
 		}
 		k.Systems[name] = l

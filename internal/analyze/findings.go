@@ -23,6 +23,9 @@ type rule struct {
 // rules are all kinds of findings, in the order in which a report lists them.
 var rules = []rule{
 	{"emulated", Serious, findEmulated},
+	{"unequal-userland", Serious, findOwnUserland},
+	{"unequal-size", Serious, findUnequalSize},
+	{"not-frozen", Info, findUnfrozen},
 	{"did-not-finish", Warning, findFailures},
 	{"dropped-pairs", Warning, findDropped},
 	{"no-control", Warning, findNoControl},

@@ -45,6 +45,9 @@ func FromRun(r *store.Run) (Input, error) {
 			in.Controls[a.Name] = a.ControlOf
 		}
 	}
+	if err := in.readParity(r, arms); err != nil {
+		return Input{}, err
+	}
 	failures, err := r.Failures()
 	if err != nil {
 		return Input{}, err

@@ -55,6 +55,7 @@ type Arm struct {
 	Baseline string
 	Emulated bool    // timings of an emulated machine say nothing about real hardware
 	CapRatio float64 // CPU cap as a share of the vCPUs; 0: no cap
+	Parity   Parity
 }
 
 // Metric is one quantity of one workload.

@@ -11,6 +11,9 @@ import (
 // headlines say of each kind of finding what to believe and what not.
 var headlines = map[string]string{
 	"emulated":             "Emulated: do not use these times. They show that the system works, not what it costs.",
+	"unequal-userland":     "Unequal userland: not the same programs. A cost here is not the system's alone.",
+	"unequal-size":         "Unequal size: the machine is not what the flavor says. Compare only what does not depend on it.",
+	"not-frozen":           "Not frozen: the machine was never stopped while others were measured.",
 	"did-not-finish":       "Trials that did not finish. No time stands for them; how often they fail is the result.",
 	"dropped-pairs":        "Blocks without a partner were left out. Believe the costs only if what failed was not the slow ones.",
 	"no-control":           "No control: how much this host varies by itself is unknown. Do not read small differences.",

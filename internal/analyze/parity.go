@@ -1,0 +1,117 @@
+package analyze
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// Parity is in what an arm's guests are not like those of the others. Its
+// zero value says that they are.
+type Parity struct {
+	OwnUserland bool   // they run programs of their own, not the image's
+	Unfrozen    bool   // they are not frozen while others are measured
+	Size        string // what they have, where it is not what the flavor says; or ""
+}
+
+// readParity notes at each arm what the run's systems and guests say of it.
+func (in *Input) readParity(r *store.Run, arms []store.Arm) error {
+	body, err := r.Document(store.DocSystems)
+	if err != nil {
+		if fault.KindOf(err) == fault.Campaign {
+			return nil // a run without them
+		}
+		return err
+	}
+	var systems []struct {
+		Name         string
+		Capabilities *struct {
+			Remote      bool    `json:"remote"`
+			OwnUserland bool    `json:"own_userland"`
+			Freeze      *string `json:"freeze"` // always there, "" when it cannot
+		}
+	}
+	// A document of another form has nothing to say here.
+	if err := json.Unmarshal(body, &systems); err != nil {
+		var form *json.UnmarshalTypeError
+		if errors.As(err, &form) {
+			return nil
+		}
+		return fault.Campaignf("%s is damaged: %s: %w", r.Path(), store.DocSystems, err)
+	}
+	remote := map[string]store.Flavor{} // by arm
+	for i := range in.Arms {
+		for _, s := range systems {
+			if s.Name != in.Arms[i].System || s.Capabilities == nil {
+				continue
+			}
+			c := s.Capabilities
+			in.Arms[i].Parity = Parity{OwnUserland: c.OwnUserland, Unfrozen: c.Freeze != nil && *c.Freeze == ""}
+			if c.Remote {
+				remote[in.Arms[i].Name] = arms[i].Flavor
+			}
+		}
+	}
+	if len(remote) == 0 {
+		return nil
+	}
+	guests, err := r.Guests()
+	if err != nil {
+		return err
+	}
+	for _, g := range guests {
+		f, ok := remote[g.Arm]
+		cpus, memory := g.Hello.CPUs, float64(g.Hello.MemoryBytes)
+		want := float64(f.MemoryBytes)
+		if !ok || cpus == f.VCPUs && memory > 0.75*want && memory < 1.1*want {
+			continue
+		}
+		for i := range in.Arms {
+			if in.Arms[i].Name == g.Arm {
+				in.Arms[i].Parity.Size = fmt.Sprintf("%d CPUs and %.4g MiB of memory, where the flavor says %d and %.4g MiB",
+					cpus, memory/(1<<20), f.VCPUs, want/(1<<20))
+			}
+		}
+	}
+	return nil
+}
+
+func findOwnUserland(a *analysis) []Finding {
+	return a.eachUnequal(func(p Parity) string {
+		if !p.OwnUserland {
+			return ""
+		}
+		return "ran programs of its own, not those of the image that the other arms run: a difference may be one of versions and builds"
+	})
+}
+
+func findUnequalSize(a *analysis) []Finding {
+	return a.eachUnequal(func(p Parity) string {
+		if p.Size == "" {
+			return ""
+		}
+		return "its machine has " + p.Size
+	})
+}
+
+func findUnfrozen(a *analysis) []Finding {
+	return a.eachUnequal(func(p Parity) string {
+		if !p.Unfrozen {
+			return ""
+		}
+		return "cannot be frozen: what else runs on that machine ran on while others were measured, and its own trials may have had company"
+	})
+}
+
+// eachUnequal makes a finding of every arm of which say has something to say.
+func (a *analysis) eachUnequal(say func(Parity) string) (out []Finding) {
+	for _, arm := range a.in.Arms {
+		if text := say(arm.Parity); text != "" {
+			out = append(out, Finding{Arm: arm.Name, Text: text})
+		}
+	}
+	return out
+}

@@ -1,0 +1,79 @@
+package analyze
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// TestParity: what a run says of an arm whose guests are not like the others'
+// becomes a finding.
+func TestParity(t *testing.T) {
+	const remote = `[{"name": "native", "capabilities": {"freeze": "cgroup freezer"}},
+		{"name": "ssh", "capabilities": {"freeze": "", "remote": true, "own_userland": true}}]`
+	for _, test := range []struct {
+		systems string
+		cpus    int
+		memory  uint64
+		want    string
+	}{
+		{remote, 4, 8 << 30, "ssh unequal-userland, ssh unequal-size, ssh not-frozen"},
+		{remote, 1, 500 << 20, "ssh unequal-userland, ssh not-frozen"},
+		{`[{"name": "ssh", "capabilities": {"freeze": "stop"}}]`, 4, 8 << 30, ""},
+		{`[{"name": "ssh"}]`, 4, 8 << 30, ""},
+		{`{}`, 4, 8 << 30, ""},
+		{``, 4, 8 << 30, ""},
+	} {
+		docs := map[string][]byte{}
+		if test.systems != "" {
+			docs[store.DocSystems] = []byte(test.systems)
+		}
+		in := parityRun(t, docs, agent.Hello{CPUs: test.cpus, MemoryBytes: test.memory})
+		res, err := Analyze(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range res.Findings {
+			if strings.HasPrefix(f.ID, "unequal-") || f.ID == "not-frozen" {
+				got = append(got, fmt.Sprint(f.Arm, " ", f.ID))
+			}
+		}
+		if s := strings.Join(got, ", "); s != test.want {
+			t.Errorf("%s, %d CPUs: %s, not %s", test.systems, test.cpus, s, test.want)
+		}
+	}
+}
+
+func parityRun(t *testing.T, docs map[string][]byte, hello agent.Hello) Input {
+	t.Helper()
+	c, err := campaign.Parse("x.yaml", []byte("name: x\narms: [native, ssh]\nworkloads: [cpu]\n"), campaign.Known{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs[store.DocCampaign] = c.Resolved()
+	f := store.Flavor{Name: "default", VCPUs: 1, MemoryBytes: 512 << 20}
+	r, err := store.Create(filepath.Join(t.TempDir(), "x.tare"), docs, []store.Arm{{Name: "native", System: "native", Flavor: f}, {Name: "ssh", System: "ssh", Flavor: f}},
+		[]store.Metric{{Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	session, err := r.BeginSession("b", "1")
+	if err == nil {
+		_, err = r.AddGuest(session, 1, 0, 0, hello, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := FromRun(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}

@@ -107,7 +107,7 @@ func read(in *Input) (*analysis, error) {
 			c := &comparison{metric: mi, arm: ai, base: arms[base]}
 			c.Comparison = Comparison{
 				Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
-				Baseline: base, Arm: arm.Name, Control: control, P: 1, PHolm: 1, Verdict: NotResolved,
+				Baseline: base, Arm: arm.Name, Control: control, P: 1, PHolm: 1, Verdict: NotResolved, Findings: []string{},
 			}
 			a.pair(c)
 			a.comparisons = append(a.comparisons, c)

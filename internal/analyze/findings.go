@@ -120,7 +120,7 @@ func findFailures(a *analysis) (out []Finding) {
 		}
 		out = append(out, Finding{Workload: k.workload, Arm: k.arm, Severity: severity,
 			Text: fmt.Sprintf("%d %s did not finish, by fault of the %s (%s); the first, in block %d: %s",
-				counts[k], plural(counts[k], "trial"), k.kind, what, first[k].Block, first[k].Text)})
+				counts[k], plural(counts[k], "trial"), k.kind, what, first[k].Block+1, first[k].Text)})
 	}
 	return out
 }

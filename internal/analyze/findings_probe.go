@@ -12,6 +12,7 @@ const (
 	hiddenSeconds = 0.05  // and so much a trial at least, s
 	minCapPeriods = 100   // of a CPU cap in a trial
 	clockError    = 0.001 // s, assumed where no error was measured
+	mebi          = 1 << 20
 )
 
 // eachProbe calls f with the series of each named probe, for every arm and
@@ -50,8 +51,8 @@ func findCachedWrites(a *analysis) (out []Finding) {
 		share := 1 - reached.sum()/said.sum()
 		if said.sum() > 0 && share > cachedShare {
 			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
-				"%.3g %% of what the workload wrote never reached the device in its trial: %.4g of %.4g bytes did, the flush included; "+
-					"it was cached, and the time is not the disk's", 100*share, reached.sum(), said.sum())})
+				"%.3g %% of what the workload wrote never reached the device in its trial: %.4g of %.4g MiB did, the flush included; "+
+					"it was cached, and the time is not the disk's", 100*share, reached.sum()/mebi, said.sum()/mebi)})
 		}
 	}, ProbeWorkloadBytes, ProbeDeviceBytes)
 	return out

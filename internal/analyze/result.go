@@ -84,7 +84,7 @@ type Comparison struct {
 	PHolm             float64 `json:"p_holm"` // among all claims, or among all controls
 	Verdict           Verdict `json:"verdict"`
 	// Findings are the ids of the findings that bear on this comparison.
-	Findings []string `json:"findings,omitempty"`
+	Findings []string `json:"findings"`
 }
 
 // NoiseFloor is the 95th percentile (definition 7) of |ln R| over the A/A
@@ -115,7 +115,7 @@ type SeriesSummary struct {
 	Unit         string  `json:"unit"`
 	N            int     `json:"n"`
 	Min          float64 `json:"min"`
-	Mean         float64 `json:"mean"` // 0 where withheld
+	Mean         float64 `json:"mean,omitzero"` // absent where withheld
 	Max          float64 `json:"max"`
 	SD           float64 `json:"sd"`
 	P5           float64 `json:"p5"`

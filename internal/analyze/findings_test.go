@@ -24,7 +24,7 @@ func TestFindings(t *testing.T) {
 		{"emulated", func(f *fake) { f.Arms[kvm].Emulated = true }, "emulated", Serious, "nothing about real hardware"},
 		{"guest crashed", func(f *fake) {
 			f.Failures = []Failure{{"cpu", "kvm", 7, fault.Guest, "soft lockup"}, {"cpu", "kvm", 3, fault.Guest, "panic"}}
-		}, "did-not-finish", Serious, "2 trials did not finish, by fault of the guest (a result of its own); the first, in block 3: panic"},
+		}, "did-not-finish", Serious, "2 trials did not finish, by fault of the guest (a result of its own); the first, in block 4: panic"},
 		{"host failed", func(f *fake) {
 			f.Failures = []Failure{{"cpu", "kvm", 7, fault.Host, "no space"}}
 		}, "did-not-finish", Warning, "1 trial did not finish, by fault of the host"},

@@ -1,21 +1,30 @@
 // Command tare-agent is the small static program that tare puts into every
 // guest. It runs commands for the host and reports what happened to them.
 //
-//	tare-agent fd:N          serve on the inherited socket N
-//	tare-agent unix:PATH     serve on the socket at PATH
-//	tare-agent limited …     set limits, then become another program
-//	/init                    (as process 1 of a virtual machine) set it up, then serve
+//	tare-agent fd:N [DATA]            serve on the inherited socket N
+//	tare-agent unix:PATH [DATA]       serve on the socket at PATH
+//	tare-agent stdio [DATA]           serve over standard input and output
+//	tare-agent tcp:ADDR TOKEN [DATA]  serve the one who knows what is in the file TOKEN, which is removed
+//	tare-agent limited …              set limits, then become another program
+//	/init                             (as process 1 of a virtual machine) set it up, then serve
+//
+// DATA is the directory of the guest's data volume, /data unless given.
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tare-bench/tare/internal/agent/server"
+	"github.com/tare-bench/tare/internal/agent/token"
 	"github.com/tare-bench/tare/internal/agent/vminit"
 )
 
@@ -29,33 +38,95 @@ func main() {
 	}
 }
 
+const usage = "usage: tare-agent fd:N | unix:PATH | stdio | tcp:ADDR TOKEN, and the data directory"
+
 func run(args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("usage: tare-agent fd:N | unix:PATH")
+		return fmt.Errorf(usage)
 	}
 	if args[0] == server.LimitedMode {
 		return server.ExecLimited(args[1:])
 	}
-	conn, err := dial(args[0])
+	conn, rest, err := dial(args)
 	if err != nil {
 		return err
 	}
-	return server.Serve(context.Background(), conn)
+	if len(rest) > 1 {
+		return fmt.Errorf(usage)
+	}
+	data := server.DataDir
+	if len(rest) == 1 {
+		data = rest[0]
+	}
+	return server.Serve(context.Background(), conn, data)
 }
 
-func dial(where string) (net.Conn, error) {
+// dial makes the connection that args begin with, and returns what follows.
+func dial(args []string) (net.Conn, []string, error) {
+	where, args := args[0], args[1:]
 	kind, rest, _ := strings.Cut(where, ":")
-	switch kind {
-	case "fd":
+	switch {
+	case kind == "fd":
 		n, err := strconv.Atoi(rest)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %v", where, err)
+			return nil, nil, fmt.Errorf("%s: %v", where, err)
 		}
 		f := os.NewFile(uintptr(n), where)
 		defer f.Close() // FileConn has its own copy
-		return net.FileConn(f)
-	case "unix":
-		return net.Dial("unix", rest)
+		conn, err := net.FileConn(f)
+		return conn, args, err
+	case kind == "unix":
+		conn, err := net.Dial("unix", rest)
+		return conn, args, err
+	case where == "stdio":
+		return stdio{os.Stdin, os.Stdout}, args, nil
+	case kind == "tcp" && len(args) > 0:
+		conn, err := accept(rest, args[0])
+		return conn, args[1:], err
 	}
-	return nil, fmt.Errorf("%s: want fd:N or unix:PATH", where)
+	return nil, nil, fmt.Errorf("%s: %s", where, usage)
 }
+
+// patience is how long the agent waits for its host to come.
+const patience = 5 * time.Minute
+
+// accept waits for the host at addr. Only the file at path, in hexadecimal,
+// knows the token: what is in argv or in the environment others can read.
+func accept(addr, path string) (net.Conn, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(path); err != nil {
+		return nil, err
+	}
+	secret, err := hex.DecodeString(string(bytes.TrimSpace(text)))
+	if err != nil || len(secret) != token.Size {
+		return nil, fmt.Errorf("%s holds no token", path)
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return token.Accept(l, secret, patience)
+}
+
+// stdio makes a connection of standard input and output.
+type stdio struct {
+	io.Reader
+	io.Writer
+}
+
+// Close ends what the host reads and leaves standard input to the end of this
+// process, as a read of it may be under way.
+func (stdio) Close() error                     { return os.Stdout.Close() }
+func (stdio) LocalAddr() net.Addr              { return stdioAddr{} }
+func (stdio) RemoteAddr() net.Addr             { return stdioAddr{} }
+func (stdio) SetDeadline(time.Time) error      { return nil }
+func (stdio) SetReadDeadline(time.Time) error  { return nil }
+func (stdio) SetWriteDeadline(time.Time) error { return nil }
+
+type stdioAddr struct{}
+
+func (stdioAddr) Network() string { return "stdio" }
+func (stdioAddr) String() string  { return "host" }

@@ -45,12 +45,13 @@ var rooms = []struct {
 	{"system/fake", []string{"system", "agent", "agent/wire", "agent/server", "cgroup"},
 		"the fake is a driver whose guest, with the agent, is in this process; it knows no other driver, nor workloads and statistics"},
 	{"system/oci", []string{"system"}, "a bundle is the same for every OCI runtime: it knows the contract alone"},
-	{"system/...", []string{"system", "system/oci", "agent", "cgroup", "sandbox", "volume"},
+	{"system/...", []string{"system", "system/oci", "agent", "agent/token", "cgroup", "sandbox", "volume"},
 		"a driver knows the contract; drivers do not know each other, nor workloads and statistics"},
 
 	// What runs in a guest.
 	{"agentbin", nil, "agentbin is a file"},
 	{"agent/wire", nil, "the wire is made from its .proto"},
+	{"agent/token", nil, agentRule},
 	{"agent/server", []string{"agent/wire"}, agentRule},
 	{"agent/vminit", []string{"agent/wire", "agent/server"}, agentRule},
 	{"agent", []string{"agent/wire"}, agentRule},

@@ -42,16 +42,22 @@ func cpuModel() string {
 	return ""
 }
 
-// fsType returns the type of the file system mounted at dir, the last mount winning.
+// fsType returns the type of the file system that holds dir, the last mount
+// winning. DataDir must be a mount of its own.
 func fsType(dir string) string {
 	b, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
 		return ""
 	}
-	found := ""
+	found, longest := "", 0
 	for line := range strings.Lines(string(b)) {
-		if f := strings.Fields(line); len(f) > 2 && f[1] == dir {
-			found = f[2]
+		f := strings.Fields(line)
+		if len(f) < 3 {
+			continue
+		}
+		at := strings.TrimSuffix(f[1], "/")
+		if dir == f[1] || dir != DataDir && len(at) >= longest && strings.HasPrefix(dir, at+"/") {
+			found, longest = f[2], len(at)
 		}
 	}
 	return found

@@ -19,21 +19,25 @@ import (
 // Protocol is the version of the wire that this agent speaks.
 const Protocol = 1
 
+// DataDir is where a guest's data volume is unless the driver says otherwise.
+const DataDir = "/data"
+
 // Serve answers the host on conn until the host hangs up or ctx ends. It
 // closes conn, and returns when the commands that still ran have been killed.
-// Every child of this process is its own from then on.
-func Serve(ctx context.Context, conn net.Conn) error {
-	return serve(ctx, conn, startReaper())
+// Every child of this process is its own from then on. data is the directory
+// of the data volume.
+func Serve(ctx context.Context, conn net.Conn, data string) error {
+	return serve(ctx, conn, startReaper(), data)
 }
 
 // ServeAmong is Serve in a process that has other children; those that
 // commands leave behind are not waited for.
 func ServeAmong(ctx context.Context, conn net.Conn) error {
-	return serve(ctx, conn, ownChildren{})
+	return serve(ctx, conn, ownChildren{}, DataDir)
 }
 
-func serve(ctx context.Context, conn net.Conn, procs starter) error {
-	s := &service{procs: procs, running: map[uint64]int{}}
+func serve(ctx context.Context, conn net.Conn, procs starter, data string) error {
+	s := &service{procs: procs, data: data, running: map[uint64]int{}}
 	err := Answer(ctx, conn, s)
 	s.finish()
 	return err
@@ -115,6 +119,7 @@ func (c *watchedConn) Close() error {
 
 type service struct {
 	procs starter
+	data  string // directory of the data volume
 	runs  sync.WaitGroup
 
 	mu       sync.Mutex
@@ -155,7 +160,7 @@ func (s *service) Hello(context.Context, *wire.HelloRequest) (*wire.HelloRespons
 		Cpus:        uint32(runtime.NumCPU()),
 		MemoryBytes: memTotal(),
 		CpuModel:    cpuModel(),
-		DataFs:      fsType("/data"),
+		DataFs:      fsType(s.data),
 	}, nil
 }
 

@@ -67,7 +67,7 @@ func setUpAndServe() error {
 	if err != nil {
 		return err
 	}
-	return server.Serve(context.Background(), conn)
+	return server.Serve(context.Background(), conn, server.DataDir)
 }
 
 // parameters returns the tare.* words of a kernel command line.

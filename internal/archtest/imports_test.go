@@ -32,7 +32,8 @@ var rooms = []struct {
 	{"store", []string{"agent"}, "a store holds what happened, and does not know what analysis makes of it"},
 	{"stats", nil, "stats is arithmetic alone"},
 	{"analyze", []string{"store", "stats", "campaign", "plan"}, "analyze reads a store: it never imports system, run, or what shows its results"},
-	{"report", []string{"analyze", "store", "stats", "plan", "campaign", "host", "nearest"}, "report shows what analyze found: it never imports system, nor run"},
+	{"paper", []string{"nearest", "stats"}, "paper holds published figures and recomputes them; it knows nothing of runs"},
+	{"report", []string{"analyze", "store", "stats", "plan", "campaign", "host", "nearest", "paper"}, "report shows what analyze found: it never imports system, nor run"},
 
 	// What run stands on.
 	{"image", nil, "an image does not know the systems that it serves"},
@@ -40,7 +41,7 @@ var rooms = []struct {
 	{"probe", []string{"host", "cgroup"}, "a probe sees the host, and does not know which trial is good"},
 	{"system", []string{"agent", "cgroup", "image", "sandbox", "volume"},
 		"a system does not know workloads and statistics"},
-	{"system/systemtest", []string{"system", "agent", "agentbin", "cgroup", "image", "sandbox", "volume", "instance"},
+	{"system/systemtest", []string{"system", "agent", "agentbin", "cgroup", "host", "image", "instance", "probe", "sandbox", "volume"},
 		"the conformance suite knows the contract, and no driver"},
 	{"system/fake", []string{"system", "agent", "agent/wire", "agent/server", "cgroup"},
 		"the fake is a driver whose guest, with the agent, is in this process; it knows no other driver, nor workloads and statistics"},
@@ -141,7 +142,7 @@ func TestOwners(t *testing.T) {
 		{[]string{"gonum.org/..."}, []string{"internal/stats"}},
 		{[]string{"github.com/containerd/ttrpc/...", "google.golang.org/..."}, []string{"internal/agent/..."}},
 		{[]string{"github.com/containerd/cgroups/..."}, []string{"internal/cgroup"}},
-		{[]string{"github.com/goccy/go-yaml/..."}, []string{"internal/campaign", "internal/workload"}},
+		{[]string{"github.com/goccy/go-yaml/..."}, []string{"internal/campaign", "internal/workload", "internal/paper"}},
 		{[]string{"golang.org/x/perf/..."}, []string{"internal/report", "internal/analyze"}},
 		{[]string{"C"}, nil}, // tare is one static file
 	}

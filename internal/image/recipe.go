@@ -55,7 +55,7 @@ func Base() Recipe {
 		},
 		Kernel: "linux-image-cloud-" + arch,
 		Source: "linux-source-6.1",
-		Pieces: 64,
+		Pieces: 256,
 		Exclude: []string{
 			"/usr/share/doc/*", "/usr/share/info/*", "/usr/share/lintian/*",
 			"/usr/share/locale/*", "/usr/share/man/*",

@@ -48,9 +48,9 @@ func good(t *testing.T, name string) (w *Workload, size int64, rs []StepResult) 
 			rs[i].Stderr = ddOutput(size)
 		}
 	case "untar-kernel":
-		size = 100
+		size = 400
 		rs = allWell(w, size, nil)
-		result(rs, "verify").Stdout = []byte("copy 0: 64 pieces, 7 of 7 files, 50 of 50 bytes\ncopy 1: 36 pieces, 4 of 4 files, 20 of 20 bytes\n")
+		result(rs, "verify").Stdout = []byte("copy 0: 256 pieces, 7 of 7 files, 50 of 50 bytes\ncopy 1: 144 pieces, 4 of 4 files, 20 of 20 bytes\n")
 	case "stress-ng-exec":
 		size = 100
 		rs = allWell(w, size, nil)
@@ -138,10 +138,10 @@ func TestEvaluateRefuses(t *testing.T) {
 		{"missing bytes", "untar-kernel", "verify", func(r *StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte("20 of 20"), []byte("0 of 20"), 1)
 		}, []string{"0 of 20 bytes"}},
-		{"missing copy", "untar-kernel", "verify", func(r *StepResult) { r.Stdout = r.Stdout[:48] }, []string{"1 copies of the tree instead of 2"}},
+		{"missing copy", "untar-kernel", "verify", func(r *StepResult) { r.Stdout = r.Stdout[:49] }, []string{"1 copies of the tree instead of 2"}},
 		{"short MANIFEST", "untar-kernel", "verify", func(r *StepResult) {
-			r.Stdout = bytes.Replace(r.Stdout, []byte("36 pieces"), []byte("35 pieces"), 1)
-		}, []string{"35 pieces"}},
+			r.Stdout = bytes.Replace(r.Stdout, []byte("144 pieces"), []byte("143 pieces"), 1)
+		}, []string{"143 pieces"}},
 		{"empty MANIFEST", "untar-kernel", "verify", func(r *StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte("4 of 4"), []byte("0 of 0"), 1)
 		}, []string{"0 of 0 files"}},

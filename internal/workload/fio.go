@@ -16,7 +16,7 @@ const (
 	fioFile  = "tare-fio.tmp"
 	fioBlock = 2 << 20
 	// fioMinFile keeps the operations of a small trial apart from each other.
-	fioMinFile = 256 << 20
+	fioMinFile = 64 << 20
 )
 
 // fioRandom reads or writes ("read", "write") 2 MiB blocks at random. The

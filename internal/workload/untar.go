@@ -13,14 +13,16 @@ const (
 	// a line for each: its number, how many files and links tar makes of it,
 	// and how many bytes the files have.
 	kernelSource = "/opt/tare/kernel"
-	kernelPieces = 64
-	// pieceBytes is what a piece may take on a file system: 1.4 GB of source in
-	// small files, by 64, and a margin.
-	pieceBytes = 32 << 20
+	kernelPieces = 256
+	// pieceBytes is what a piece takes on a file system: 1.4 GB of source in
+	// small files, by 256, and a margin. Single pieces with a huge file take
+	// more, which bigPieces allows for.
+	pieceBytes = 7 << 20
+	bigPieces  = 48 << 20
 
 	untarDir = "tare-untar"
 
-	// Piece i goes to directory i/64: every 64 pieces are a whole tree.
+	// Piece i goes to directory i/256: every 256 pieces are a whole tree.
 	untarWarm = `set -e
 for ((i = 0; i < $1 && i < $3; i++)); do
 	printf -v name '%s/%03d.tar.gz' "$2" "$i"
@@ -76,11 +78,11 @@ func untarKernel(source string) *Workload {
 			{Name: "time", Unit: "s", Better: Lower, Clock: HostClock, About: "unpacking, as the article had it: what the guest has not flushed is not in it"},
 			{Name: "time-flushed", Unit: "s", Better: Lower, Clock: HostClock, About: "unpacking and flushing the file system"},
 		},
-		SizeUnit:    "64ths of a kernel source tree",
+		SizeUnit:    "256ths of a kernel source tree",
 		MinSize:     1,
 		MaxSize:     10 * kernelPieces, // the article's ten copies
 		DefaultSize: kernelPieces,
-		DiskBytes:   func(size int64) int64 { return size*pieceBytes + 16<<20 },
+		DiskBytes:   func(size int64) int64 { return size*pieceBytes + bigPieces },
 		Steps:       steps,
 		Parse: func(output []byte) (map[string]float64, error) {
 			text := string(output)

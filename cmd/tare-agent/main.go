@@ -12,6 +12,7 @@
 package main
 
 import (
+	"errors"
 	"bytes"
 	"context"
 	"encoding/hex"
@@ -42,7 +43,7 @@ const usage = "usage: tare-agent fd:N | unix:PATH | stdio | tcp:ADDR TOKEN, and 
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf(usage)
+		return errors.New(usage)
 	}
 	if args[0] == server.LimitedMode {
 		return server.ExecLimited(args[1:])
@@ -52,7 +53,7 @@ func run(args []string) error {
 		return err
 	}
 	if len(rest) > 1 {
-		return fmt.Errorf(usage)
+		return errors.New(usage)
 	}
 	data := server.DataDir
 	if len(rest) == 1 {

@@ -91,7 +91,6 @@ func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)
 // options are the flags that all commands share.
 type options struct {
 	stateDir string
-	json     bool
 }
 
 func newRoot() *cobra.Command {

@@ -64,7 +64,7 @@ func TestGroup(t *testing.T) {
 	}
 	before := usage()
 	time.Sleep(200 * time.Millisecond)
-	if after := usage(); after.CPU != before.CPU {
+	if after := usage(); after.CPU-before.CPU > 10*time.Millisecond {
 		t.Errorf("a frozen group used %v of CPU", after.CPU-before.CPU)
 	}
 	if err := g.Remove(); err != nil { // while frozen

@@ -141,7 +141,8 @@ func Lock(stateDir, about string) (*os.File, error) {
 		return nil, fault.WithRemedy(fault.Hostf("another tare measures on this host: %s", strings.TrimSpace(string(holder[:n]))),
 			"wait for it: two at once would measure each other")
 	}
-	if err := f.Truncate(0); err == nil {
+	err = f.Truncate(0)
+	if err == nil {
 		_, err = f.WriteAt([]byte(about+"\n"), 0)
 	}
 	if err != nil {

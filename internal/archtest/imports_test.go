@@ -114,7 +114,7 @@ func TestTestImports(t *testing.T) {
 // TestPurity: what a campaign, a plan, an estimate or a page says depends on
 // its input alone, so nothing in these rooms can look at the machine.
 func TestPurity(t *testing.T) {
-	pure := []string{"fault", "nearest", "campaign", "plan", "stats", "analyze", "workload"}
+	pure := []string{"fault", "nearest", "paper", "campaign", "plan", "stats", "analyze", "workload"}
 	forbidden := []string{
 		"os", "os/...", "net", "net/http", "syscall", "database/sql", "io/ioutil", "crypto/rand", "log", "log/slog",
 		"golang.org/x/sys/...", "runtime/debug", "unsafe", "plugin",

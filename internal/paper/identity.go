@@ -1,0 +1,240 @@
+package paper
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+const (
+	// clockSlack is how much longer a command may take by another clock than
+	// by its own, as a share: its start and end are in one of them only.
+	clockSlack = 0.01
+	// meanSlack is how far the mean of rates may be above the rate of the mean
+	// time where the article does not print how far the runs were apart.
+	meanSlack = 0.1
+	// queueSlack is how far a queue may be from full on average, as a share.
+	queueSlack = 0.05
+)
+
+// pair is the row of a time that belongs to the row of a rate, and the
+// reverse: the fastest run has the highest rate and the shortest time.
+func pair(statistic string) string {
+	first, rest, _ := strings.Cut(statistic, " ")
+	switch first {
+	case "min":
+		first = "max"
+	case "max":
+		first = "min"
+	}
+	return strings.TrimSpace(first + " " + rest)
+}
+
+// rate checks that a rate, multiplied by the time beside it, is the size.
+func (u *audit) rate(r *Row) {
+	factors, ok := rateUnit(r.Unit)
+	rate, known := r.value()
+	size := r.size()
+	if !ok || !known || size == 0 || rate.Value <= 0 {
+		return
+	}
+	var t *Row
+	for i := range u.Results {
+		c := &u.Results[i]
+		_, isTime := timeUnit(c.Unit)
+		if _, ok := c.value(); !ok || !isTime || c.Table != r.Table || c.Workload != r.Workload || c.Scenario != r.Scenario ||
+			c.System != r.System || c.Statistic != pair(r.Statistic) {
+			continue
+		}
+		if t != nil {
+			return // which of them belongs to it is not said
+		}
+		t = c
+	}
+	if t == nil {
+		return
+	}
+	f := &Figure{Number: rate, Text: rate.number()}
+	time, _ := t.value()
+	right, ok := u.rateOf(r, t, size, factors[0])
+	if !ok {
+		return
+	}
+	for _, factor := range factors[1:] {
+		if other, ok := u.rateOf(r, t, size, factor); ok && f.allows(other, 0) {
+			right = other // the unit has two meanings, and one of them is right
+		}
+	}
+	bare, _ := splitUnit(r.Unit)
+	sec, _ := timeUnit(t.Unit)
+	explanation := fmt.Sprintf("at %s %s it takes %s s, and the time is %s s",
+		rate.number(), bare, short(size/(rate.Value*factors[0])), short(time.Value*sec))
+	if twoClocks(r, t) {
+		explanation += ", by two clocks"
+	}
+	u.add(r, f, right, func() []slip { return u.rateSlips(f, r, t, size, factors[0]) }, Finding{
+		Unit: bare, Check: "rate × time = size", Explanation: explanation,
+		How: fmt.Sprintf("%s B / %s s", strconv.FormatFloat(size, 'f', -1, 64), short(time.Value*sec)),
+	})
+}
+
+func short(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
+
+// twoClocks reports whether two rows are by different clocks: where both of
+// their units have a remark, and not the same ("MB/s (dd)" and "s (time)").
+func twoClocks(r, t *Row) bool {
+	_, a := splitUnit(r.Unit)
+	_, b := splitUnit(t.Unit)
+	return a != "" && b != "" && a != b
+}
+
+// rateOf is the rate at which size bytes are moved in the time of t, in units
+// of so many bytes a second.
+func (u *audit) rateOf(r, t *Row, size, factor float64) (interval, bool) {
+	n, _ := t.value()
+	sec, _ := timeUnit(t.Unit)
+	i := n.interval()
+	if i.lo <= 0 {
+		return interval{}, false
+	}
+	v, ok := i.under(func(t float64) float64 { return size / (t * sec * factor) })
+	if twoClocks(r, t) {
+		v.hi *= 1 + clockSlack
+	}
+	if strings.HasPrefix(r.Statistic, "mean") {
+		v.hi *= u.meanOfRates(t)
+	}
+	return v, ok
+}
+
+// meanOfRates is by how much the mean of the rates of some runs can be above
+// the rate of their mean time, which is what Jensen's inequality leaves open:
+// it is highest where every run is either the shortest or the longest.
+func (u *audit) meanOfRates(t *Row) float64 {
+	var ends []float64
+	for i := range u.Results {
+		c := &u.Results[i]
+		n, ok := c.value()
+		if ok && c.Table == t.Table && c.Workload == t.Workload && c.Scenario == t.Scenario && c.System == t.System && c.Unit == t.Unit &&
+			(c.Statistic == "min" || c.Statistic == "max") {
+			ends = append(ends, n.Value)
+		}
+	}
+	n, _ := t.value()
+	if t.Statistic != "mean" || len(ends) != 2 || min(ends[0], ends[1]) <= 0 || n.Value < min(ends[0], ends[1]) || n.Value > max(ends[0], ends[1]) {
+		return 1 + meanSlack
+	}
+	return n.Value * (ends[0] + ends[1] - n.Value) / (ends[0] * ends[1])
+}
+
+// rateSlips are what explains a rate that does not belong to its time.
+func (u *audit) rateSlips(f *Figure, r, t *Row, size, factor float64) []slip {
+	exact, ok := quotient(Number{Value: size / factor}, t.Values[0])
+	if !ok {
+		return nil
+	}
+	sec, _ := timeUnit(t.Unit)
+	var list []slip
+	add := func(how string, scale float64) {
+		if v, ok := exact.under(func(v float64) float64 { return v * scale / sec }); ok {
+			list = append(list, slip{v, how})
+		}
+	}
+	add("the unit is MiB/s, 2^20 bytes, not 10^6", 1e6/(1<<20))
+	add("the unit is MB/s, 10^6 bytes, not 2^20", (1<<20)/1e6)
+	add("the unit is GiB/s, 2^30 bytes, not 10^9", 1e9/(1<<30))
+	add("the unit is GB/s, 10^9 bytes, not 2^30", (1<<30)/1e9)
+	add("bits, not bytes", 8)
+	add("bytes, not bits", 1./8)
+	if significant(f) < 2 {
+		return list
+	}
+	for _, n := range u.neighbours(t) {
+		if v, ok := quotient(Number{Value: size / factor}, n.Values[0]); ok && n.size() == size {
+			if v, ok := v.under(func(v float64) float64 { return v / sec }); ok {
+				list = append(list, slip{v, fmt.Sprintf("it is the rate of another time: %s (line %d)", u.label(n), n.Line)})
+			}
+		}
+	}
+	return list
+}
+
+// operations reports whether r is of operations a second.
+func (r *Row) operations() bool {
+	bare, _ := splitUnit(r.Unit)
+	return bare == "IOPS" || bare == "1/s" && strings.Contains(strings.ToLower(r.Statistic+" "+r.Table), "iops")
+}
+
+// latency reports whether r is the mean time of one operation.
+func (r *Row) latency() bool {
+	_, ok := timeUnit(r.Unit)
+	return ok && strings.Contains(strings.ToLower(r.Statistic), "latency")
+}
+
+// subject is a statistic without the quantity that it is of.
+func subject(statistic string) string {
+	words := strings.Fields(strings.ToLower(statistic))
+	kept := words[:0]
+	for _, w := range words {
+		switch w {
+		case "iops", "latency", "mean", "single", "average":
+		default:
+			kept = append(kept, w)
+		}
+	}
+	return strings.Join(kept, " ")
+}
+
+// little checks Little's law on a row of latencies: operations a second times
+// the time of each is how many are under way. Where the article prints only
+// changes, those of the two must cancel each other.
+func (u *audit) little(r *Row) {
+	depth := r.depth()
+	if !r.latency() || depth == 0 {
+		return
+	}
+	for i := range u.Results {
+		o := &u.Results[i]
+		if !o.operations() || o.Table != r.Table || o.Workload != r.Workload || o.Scenario != r.Scenario || o.System != r.System ||
+			subject(o.Statistic) != subject(r.Statistic) || o.depth() != depth {
+			continue
+		}
+		ops, known := o.value()
+		if latency, ok := r.value(); known && ok {
+			u.fullQueue(r, latency, ops, depth)
+		} else if r.Delta != nil && o.Delta != nil && r.Delta.Bound == "" && o.Delta.Bound == "" && r.Baseline == o.Baseline && r.To == nil && o.To == nil {
+			u.cancel(r, o, depth)
+		}
+	}
+}
+
+func (u *audit) fullQueue(r *Row, latency, ops Number, depth float64) {
+	sec, _ := timeUnit(r.Unit)
+	v, ok := quotient(Number{Value: depth / sec}, ops)
+	if !ok {
+		return
+	}
+	v.lo *= 1 - queueSlack
+	bare, _ := splitUnit(r.Unit)
+	u.add(r, &Figure{Number: latency, Text: latency.number()}, v, func() []slip { return nil }, Finding{
+		Unit: bare, Check: "latency × IOPS = depth", How: fmt.Sprintf("%s / %s per second", short(depth), ops.number()),
+		Explanation: fmt.Sprintf("%s operations under way, not %s", short(latency.Value*sec*ops.Value), short(depth)),
+	})
+}
+
+func (u *audit) cancel(r, o *Row, depth float64) {
+	u.used[r.Line], u.used[o.Line] = true, true
+	d := o.Delta.Number
+	change := interval{d.Value - d.Resolution/2, d.Value, d.Value + d.Resolution/2}
+	if change.lo <= -100 {
+		return
+	}
+	right, ok := change.under(func(p float64) float64 { return percent(1 / (1 + p/100)) })
+	if !ok {
+		return
+	}
+	u.add(r, r.Delta, right, func() []slip { return nil }, Finding{
+		Unit: "%", Check: "latency × IOPS = depth", How: fmt.Sprintf("100 × (1 / (1 + (%s) / 100) − 1), from the operations a second", d.number()),
+		Explanation: fmt.Sprintf("at a queue depth of %s, latency and operations a second change inversely", short(depth)),
+	})
+}

@@ -1,0 +1,208 @@
+package paper
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Number is a printed number. Whoever printed it rounded it, so that the number
+// behind it lies anywhere within half a Resolution on either side.
+type Number struct {
+	Value      float64
+	Resolution float64 // one unit in the last printed place, in the unit of Value
+}
+
+// Figure is a printed derived number, or a bound on one ("more than 2").
+type Figure struct {
+	Number
+	Bound string // "<" or ">": only that it is below or above Value; or ""
+	// Inverse says that the ratio was printed as 1:N; Value is N.
+	Inverse bool
+	Text    string // as in the file
+}
+
+// interval is where a number lies that is known from rounded ones, and the
+// number that the rounded ones give.
+type interval struct{ lo, mid, hi float64 }
+
+// interval is where the number behind n lies. Quantities are not negative, so
+// a 0 is from 0 up.
+func (n Number) interval() interval {
+	lo := n.Value - n.Resolution/2
+	if n.Value >= 0 {
+		lo = max(lo, 0)
+	}
+	return interval{lo, n.Value, n.Value + n.Resolution/2}
+}
+
+// quotient is a/b, or false where b can be 0 or either is negative.
+func quotient(a, b Number) (interval, bool) {
+	x, y := a.interval(), b.interval()
+	if x.lo < 0 || x.mid < 0 || y.lo <= 0 {
+		return interval{}, false
+	}
+	q := interval{x.lo / y.hi, x.mid / y.mid, x.hi / y.lo}
+	return q, finite(q.lo, q.mid, q.hi)
+}
+
+// under is i under a monotonic function, or false where that is not finite.
+func (i interval) under(f func(float64) float64) (interval, bool) {
+	r := interval{f(i.lo), f(i.mid), f(i.hi)}
+	if r.lo > r.hi {
+		r.lo, r.hi = r.hi, r.lo
+	}
+	return r, finite(r.lo, r.mid, r.hi)
+}
+
+func finite(list ...float64) bool {
+	for _, v := range list {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// percent is the change that a ratio is.
+func percent(q float64) float64 { return 100 * (q - 1) }
+
+// plain is a decimal number as files have it. More digits than that are no
+// measurement.
+var plain = regexp.MustCompile(`^[-+]?[0-9]{1,15}(\.[0-9]{1,12})?$`)
+
+// parseNumber reads a decimal number; its resolution is that of its last digit.
+func parseNumber(text string) (Number, bool) {
+	if !plain.MatchString(text) {
+		return Number{}, false
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return Number{}, false
+	}
+	_, fraction, _ := strings.Cut(text, ".")
+	return Number{v, power10(-len(fraction))}, true
+}
+
+// power10 is exact in what ParseFloat makes of the same digits.
+func power10(n int) float64 {
+	v, _ := strconv.ParseFloat(fmt.Sprintf("1e%d", n), 64)
+	return v
+}
+
+// parseRatio reads a printed ratio: 3.98, 1:5, 5:1, >2 or <0.5.
+func parseRatio(text string) (*Figure, bool) {
+	f, number := Figure{Text: text}, text
+	if a, b, ok := strings.Cut(text, ":"); ok {
+		a, b = strings.TrimSpace(a), strings.TrimSpace(b)
+		switch {
+		case a == "1":
+			number, f.Inverse = b, true
+		case b == "1":
+			number = a
+		default:
+			return nil, false
+		}
+		n, ok := parseNumber(number)
+		f.Number = n
+		return &f, ok && n.Value > 0
+	}
+	g, ok := parseFigure(text)
+	return g, ok && g.Value >= 0
+}
+
+// parseFigure reads a printed change: 9.1, -4.7, <7 or >-20.
+func parseFigure(text string) (*Figure, bool) {
+	f, number := Figure{Text: text}, text
+	if strings.HasPrefix(text, "<") || strings.HasPrefix(text, ">") {
+		f.Bound, number = text[:1], strings.TrimSpace(text[1:])
+	}
+	n, ok := parseNumber(number)
+	f.Number = n
+	return &f, ok
+}
+
+var (
+	// digits is a number in running text: 2572,35 or 13 675.59 or 1,234.5.
+	digits = regexp.MustCompile(`[0-9]+(?:[.,' \x{a0}\x{202f}][0-9]{3})*(?:[.,][0-9]+)?`)
+	// parts is the same without separators of thousands.
+	parts = regexp.MustCompile(`[0-9]+(?:[.,][0-9]+)?`)
+	share = regexp.MustCompile(`([0-9]+(?:[.,][0-9]+)?)[ \x{a0}\x{202f}]*%`)
+)
+
+// inText returns the resolution with which value stands in an article's own
+// words, which keep the zeros at a number's end: "3,10" for 3.1, "2 m 42,412 s"
+// for 162.412, "1197ms" for 1197000 (µs).
+func inText(words string, value float64) (float64, bool) {
+	value = math.Abs(value)
+	var plainly []Number
+	for _, s := range parts.FindAllString(words, 64) {
+		n, ok := parseNumber(strings.ReplaceAll(s, ",", "."))
+		if !ok {
+			continue
+		}
+		if same(n.Value, value) {
+			return n.Resolution, true
+		}
+		plainly = append(plainly, n)
+	}
+	for _, s := range digits.FindAllString(words, 64) {
+		if n, ok := parseThousands(s); ok && same(n.Value, value) {
+			return n.Resolution, true
+		}
+	}
+	for i := range plainly { // minutes and seconds, hours and minutes and seconds
+		sum := plainly[i].Value
+		for _, n := range plainly[i+1 : min(i+3, len(plainly))] {
+			if sum = sum*60 + n.Value; n.Value < 60 && same(sum, value) {
+				return n.Resolution, true
+			}
+		}
+	}
+	for _, scale := range []float64{1e3, 1e6, 1e9, 1e-3, 1e-6, 1e-9, 60, 3600} {
+		for _, n := range plainly {
+			if n.Value != 0 && same(n.Value*scale, value) {
+				return n.Resolution * scale, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// parseThousands reads a number whose thousands are set apart.
+func parseThousands(s string) (Number, bool) {
+	whole, fraction := s, ""
+	if i := strings.LastIndexAny(s, ".,"); i >= 0 && strings.Count(s, s[i:i+1]) == 1 {
+		whole, fraction = s[:i], "."+s[i+1:]
+	}
+	if n, ok := parseNumber(onlyDigits(whole) + fraction); ok && len(whole) > 3 {
+		return n, true
+	}
+	return parseNumber(onlyDigits(s))
+}
+
+func onlyDigits(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// percentInText returns the resolution of a percentage in an article's words.
+func percentInText(words string, value float64) (float64, bool) {
+	for _, m := range share.FindAllStringSubmatch(words, 16) {
+		if n, ok := parseNumber(strings.ReplaceAll(m[1], ",", ".")); ok && same(n.Value, math.Abs(value)) {
+			return n.Resolution, true
+		}
+	}
+	return 0, false
+}
+
+// same forgives what binary fractions lose of decimal ones.
+func same(a, b float64) bool {
+	return math.Abs(a-b) <= 1e-11*max(math.Abs(a), math.Abs(b))
+}

@@ -1,0 +1,92 @@
+package paper
+
+import "fmt"
+
+// formulas are the ways in which people get a change from the right two
+// numbers wrong. q is of/to.
+func formulas(q interval, of, to Number) []slip {
+	var list []slip
+	add := func(how string, f func(q float64) float64) {
+		if v, ok := q.under(f); ok {
+			list = append(list, slip{v, how})
+		}
+	}
+	a, b := of.number(), to.number()
+	add("the sign is wrong", func(q float64) float64 { return -percent(q) })
+	add(fmt.Sprintf("percent of the other base: 100 × (%s − %s) / %s", a, b, a), func(q float64) float64 { return -percent(1 / q) })
+	add(fmt.Sprintf("base and value are swapped: 100 × (%s / %s − 1)", b, a), func(q float64) float64 { return percent(1 / q) })
+	add(fmt.Sprintf("the ratio in percent, not the change: 100 × %s / %s", a, b), func(q float64) float64 { return 100 * q })
+	add(fmt.Sprintf("the inverse ratio in percent: 100 × %s / %s", b, a), func(q float64) float64 { return 100 / q })
+	add("the change as a fraction, not in percent", func(q float64) float64 { return q - 1 })
+	return list
+}
+
+// changeSlips are what explains a wrong change.
+func (u *audit) changeSlips(f *Figure, of, to *side, q interval) []slip {
+	return append(formulas(q, of.number, to.number), u.wrongRows(f, of, to, percent)...)
+}
+
+// ratioSlips are what explains a wrong ratio.
+func (u *audit) ratioSlips(f *Figure, of, to *side, q interval, times float64) []slip {
+	var list []slip
+	add := func(how string, f func(q float64) float64) {
+		if v, ok := q.under(f); ok {
+			list = append(list, slip{v, how})
+		}
+	}
+	a, b := of.number.number(), to.number.number()
+	add(fmt.Sprintf("the ratio is inverted: %s / %s", b, a), func(q float64) float64 { return times / q })
+	add("the change, not the ratio", func(q float64) float64 { return q - 1 })
+	add("the change in percent, not the ratio", percent)
+	add("the ratio in percent", func(q float64) float64 { return 100 * q })
+	if times != 1 {
+		add("the ratio is not multiplied", func(q float64) float64 { return q })
+	}
+	return append(list, u.wrongRows(f, of, to, func(q float64) float64 { return times * q })...)
+}
+
+// wrongRows are what comes of a neighbouring row in place of the right one, on
+// either side or on both. A single digit is explained by any table, so such a
+// figure gets none.
+func (u *audit) wrongRows(f *Figure, of, to *side, scale func(q float64) float64) []slip {
+	if significant(f) < 2 || f.Bound != "" {
+		return nil
+	}
+	var list []slip
+	try := func(a, b *side, how string) {
+		if q, ok := quotient(a.number, b.number); ok {
+			if v, ok := q.under(scale); ok {
+				list = append(list, slip{v, how})
+			}
+		}
+	}
+	ofs, tos := sides(u.neighbours(of.row)), sides(u.neighbours(to.row))
+	for _, b := range tos {
+		if b.row != of.row {
+			try(of, b, fmt.Sprintf("against the wrong row: %s (line %d)", u.label(b.row), b.row.Line))
+		}
+	}
+	for _, a := range ofs {
+		if a.row != to.row {
+			try(a, to, fmt.Sprintf("of the wrong row: %s (line %d)", u.label(a.row), a.row.Line))
+		}
+	}
+	for _, a := range ofs {
+		for _, b := range tos {
+			if a.row.Statistic == b.row.Statistic && a.row.Scenario == b.row.Scenario && a.row.Workload == b.row.Workload &&
+				a.row != to.row && b.row != of.row && a.row.System == of.row.System && b.row.System == to.row.System {
+				try(a, b, fmt.Sprintf("it is that of other rows: %s (line %d)", u.label(a.row), a.row.Line))
+			}
+		}
+	}
+	return list
+}
+
+func sides(rows []*Row) []*side {
+	list := make([]*side, len(rows))
+	for i, r := range rows {
+		n, _ := r.value()
+		list[i] = &side{n, r}
+	}
+	return list
+}

@@ -1,0 +1,172 @@
+package paper
+
+import (
+	"slices"
+	"strings"
+)
+
+// Table is one table of an article, with its figures word for word.
+type Table struct {
+	Name string
+	// Heading says what holds for all of the table: its workloads, scenario,
+	// statistic, unit and what is better, one a line.
+	Heading []string
+	Columns []string // systems
+	Lines   []TableLine
+	Notes   []string
+}
+
+// TableLine is what a table has on every system in one respect.
+type TableLine struct {
+	Labels []string // as many in every line of a table
+	Cells  []string // as many as there are columns; "" where the article has none
+}
+
+// Tables lays the article's figures out as tables, in its order.
+func (a *Article) Tables() []Table {
+	var names []string
+	rows := map[string][]*Row{}
+	for i := range a.Results {
+		r := &a.Results[i]
+		if rows[r.Table] == nil {
+			names = append(names, r.Table)
+		}
+		rows[r.Table] = append(rows[r.Table], r)
+	}
+	var tables []Table
+	for _, name := range names {
+		tables = append(tables, a.layOut(name, rows[name]))
+	}
+	return tables
+}
+
+func (a *Article) layOut(name string, rows []*Row) Table {
+	t := Table{Name: name, Columns: a.columns(rows)}
+	workloads := distinct(rows, func(r *Row) string { return r.Workload })
+	scenarios := distinct(rows, func(r *Row) string { return r.Scenario })
+	// The words that tell rows apart go to the left of each, the others above all.
+	var labels []func(*Row) string
+	constant := func(all []string, of func(*Row) string, before string) {
+		if len(all) == 1 {
+			t.Heading = append(t.Heading, before+all[0])
+		} else {
+			labels = append(labels, of)
+		}
+	}
+	scenario := func(r *Row) string { return r.Scenario }
+	if len(distinct(rows, func(r *Row) string { return r.Scenario + "\x00" + r.Workload })) == len(scenarios) {
+		t.Heading = append(t.Heading, workloads...) // the scenario says which
+	} else {
+		prefix, suffix := around(workloads)
+		if prefix+suffix != "" {
+			t.Heading = append(t.Heading, prefix+"…"+suffix)
+		}
+		labels = append(labels, func(r *Row) string {
+			return strings.TrimSuffix(strings.TrimPrefix(r.Workload, prefix), suffix)
+		})
+	}
+	constant(scenarios, scenario, "")
+	about := len(t.Heading)
+	constant(distinct(rows, func(r *Row) string { return r.Statistic }), func(r *Row) string { return r.Statistic }, "statistic: ")
+	constant(distinct(rows, func(r *Row) string { return r.Unit }), func(r *Row) string { return r.Unit }, "unit: ")
+	if better := distinct(rows, func(r *Row) string { return r.Better }); len(better) == 1 && (better[0] == "lower" || better[0] == "higher") {
+		t.Heading = append(t.Heading, better[0]+" is better")
+	}
+	if len(t.Heading) > about {
+		t.Heading = append(t.Heading[:about:about], strings.Join(t.Heading[about:], "; "))
+	}
+	for _, r := range rows {
+		t.put(r, labels)
+	}
+	t.merge()
+	t.Notes = slices.DeleteFunc(distinct(rows, func(r *Row) string { return r.Note }), func(s string) bool { return s == "" })
+	return t
+}
+
+// put enters a figure in its line, or in a new one.
+func (t *Table) put(r *Row, labels []func(*Row) string) {
+	words := make([]string, len(labels))
+	for i, label := range labels {
+		words[i] = label(r)
+	}
+	column := slices.Index(t.Columns, r.System)
+	i := slices.IndexFunc(t.Lines, func(l TableLine) bool { return slices.Equal(l.Labels, words) && l.Cells[column] == "" })
+	if i < 0 {
+		i = len(t.Lines)
+		t.Lines = append(t.Lines, TableLine{words, make([]string, len(t.Columns))})
+	}
+	t.Lines[i].Cells[column] = r.Printed
+}
+
+// merge makes one line of those that the article prints as one: a time with
+// the rate in brackets behind it.
+func (t *Table) merge() {
+	var lines []TableLine
+	for _, l := range t.Lines {
+		i := slices.IndexFunc(lines, func(m TableLine) bool {
+			return slices.Equal(m.Cells, l.Cells) && strings.Contains(strings.Join(l.Cells, ""), "(")
+		})
+		if i < 0 {
+			lines = append(lines, l)
+			continue
+		}
+		for j, word := range l.Labels {
+			if lines[i].Labels[j] != word {
+				lines[i].Labels[j] += " / " + word
+			}
+		}
+	}
+	t.Lines = lines
+}
+
+// columns are the systems of some rows, in the article's order.
+func (a *Article) columns(rows []*Row) []string {
+	systems := distinct(rows, func(r *Row) string { return r.System })
+	slices.SortStableFunc(systems, func(s, t string) int { return a.order(s) - a.order(t) })
+	return systems
+}
+
+// order is a system's place; families and "all" come last.
+func (a *Article) order(system string) int {
+	if i := slices.Index(a.Systems, system); i >= 0 {
+		return i
+	}
+	return len(a.Systems)
+}
+
+func distinct(rows []*Row, of func(*Row) string) []string {
+	var list []string
+	seen := map[string]bool{}
+	for _, r := range rows {
+		if s := of(r); !seen[s] {
+			seen[s] = true
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// around is what all the texts begin and end with, in whole words.
+func around(texts []string) (prefix, suffix string) {
+	first := texts[0]
+	n, m := len(first), len(first)
+	for _, s := range texts[1:] {
+		n, m = min(n, len(s)), min(m, len(s))
+		for first[:n] != s[:n] {
+			n--
+		}
+		for first[len(first)-m:] != s[len(s)-m:] {
+			m--
+		}
+	}
+	prefix = first[:strings.LastIndexByte(first[:n], ' ')+1]
+	if tail := first[len(first)-m:]; strings.Contains(tail, " ") {
+		suffix = tail[strings.IndexByte(tail, ' '):]
+	}
+	for _, s := range texts {
+		if len(s) <= len(prefix)+len(suffix) {
+			return prefix, ""
+		}
+	}
+	return prefix, suffix
+}

@@ -12,10 +12,10 @@
 package main
 
 import (
-	"errors"
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net"

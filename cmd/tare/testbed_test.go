@@ -1,0 +1,34 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/image"
+)
+
+// TestMissingTool: an image without a workload's program is refused before
+// anything runs.
+func TestMissingTool(t *testing.T) {
+	tree := t.TempDir()
+	bin := filepath.Join(tree, "usr", "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	bed := &testbed{image: &image.Image{Dir: tree, Tree: tree}}
+	c := &campaign.Campaign{Workloads: []campaign.Workload{{Name: "sysbench-cpu"}}}
+	_, err := bed.workloads(c)
+	if err == nil || fault.KindOf(err) != fault.Host || !strings.Contains(err.Error(), "no [sysbench") {
+		t.Errorf("%v", err)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "sysbench"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bed.workloads(c); err != nil {
+		t.Errorf("with the tool there: %v", err)
+	}
+}

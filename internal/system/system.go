@@ -92,10 +92,12 @@ type Capabilities struct {
 	// Memory names what the flavor's memory limits.
 	Memory string `json:"memory"`
 	// MemoryInGroup: the control group enforces the memory limit, not the VMM.
-	MemoryInGroup bool     `json:"-"`
-	DiskBackings  []string `json:"disk_backings"`
-	Networks      []string `json:"networks"`
-	NeedsRoot     bool     `json:"needs_root"`
+	MemoryInGroup bool `json:"-"`
+	// OOMEndsGuest: asking for more memory ends the guest, not the process that asked.
+	OOMEndsGuest bool     `json:"oom_ends_guest"`
+	DiskBackings []string `json:"disk_backings"`
+	Networks     []string `json:"networks"`
+	NeedsRoot    bool     `json:"needs_root"`
 	// HostBoot is the boot mode that the host must be in: "linux", "xen-dom0".
 	HostBoot string `json:"host_boot"`
 	// Emulated: the CPU is emulated in software.

@@ -10,4 +10,6 @@ func TestMain(m *testing.M) { systemtest.Main(m) }
 
 func TestConformance(t *testing.T) { systemtest.Run(t, Driver{}) }
 
+func TestLoop(t *testing.T) { systemtest.Loop(t, Driver{}) }
+
 func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }

@@ -32,7 +32,7 @@ func RunOn(t *testing.T, d system.Driver, h *system.Host) {
 		t.Run("output", s.output)
 		t.Run("instant", s.instant)
 		t.Run("freeze", s.freeze)
-		t.Run("memory", s.memory)
+		t.Run("memory", func(t *testing.T) { s.memory(t, h) })
 		t.Run("cpus", s.cpus)
 		t.Run("second", func(t *testing.T) { s.second(t, h) })
 		t.Run("cap", s.cap) // last: it stays capped
@@ -83,7 +83,7 @@ func (s suite) start(t *testing.T) {
 	if caps.Remote {
 		t.Skip("a machine that somebody else runs is as it is")
 	}
-	if hello.DataFS != f.DiskFS {
+	if !s.knowsDataFS(hello.DataFS, f.DiskFS) {
 		t.Errorf("/data is %q, want %q", hello.DataFS, f.DiskFS)
 	}
 	if hello.CPUs != f.VCPUs {
@@ -103,6 +103,13 @@ func (s suite) start(t *testing.T) {
 	if out := string(r.Stdout); out != "" {
 		t.Errorf("the userland is not as it should be: %s%s", out, r.Stderr)
 	}
+}
+
+// knowsDataFS reports whether the guest names the data volume's file system
+// rightly. One with a kernel of its own and the host's mount cannot know.
+func (s suite) knowsDataFS(name, want string) bool {
+	caps := s.d.Capabilities()
+	return name == want || caps.HostMount && !caps.SameKernel && name != ""
 }
 
 func (s suite) run(t *testing.T) {
@@ -139,15 +146,9 @@ func (s suite) signal(t *testing.T) {
 	if r := s.sh(t, "kill -TERM $$"); r.Signal != unix.SIGTERM {
 		t.Errorf("killed by itself: %+v", r)
 	}
-	r := s.sh(t, "sleep 100", func(c *agent.Command) {
-		c.OnStart = func(id uint64) {
-			// The start is told before the fork.
-			go func() {
-				for s.m.Agent.Signal(t.Context(), id, unix.SIGINT) != nil && t.Context().Err() == nil {
-					time.Sleep(10 * time.Millisecond)
-				}
-			}()
-		}
+	r := s.sh(t, "", func(c *agent.Command) {
+		c.Argv = []string{"sleep", "100"} // a shell catches the signal, and drops it if it comes before the sleep
+		c.OnStart = func(id uint64) { go s.kill(t.Context(), id, unix.SIGINT) }
 	})
 	if r.Signal != unix.SIGINT {
 		t.Errorf("killed by us: %+v", r)
@@ -198,11 +199,11 @@ func (s suite) freeze(t *testing.T) {
 		t.Skip("cannot freeze")
 	}
 	ctx := timeout(t)
-	s.sh(t, "(while :; do :; done) </dev/null >/dev/null 2>&1 & disown 2>/dev/null; exit 0")
 	before, err := s.m.Agent.Clock(ctx, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
+	stop := s.busy(t)
 	if err := s.m.Freeze(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -215,6 +216,7 @@ func (s suite) freeze(t *testing.T) {
 	if err := s.m.Thaw(ctx); err != nil {
 		t.Fatal(err)
 	}
+	stop()
 	after, err := s.m.Agent.Clock(ctx, 10)
 	if err != nil {
 		t.Fatal(err)
@@ -226,6 +228,43 @@ func (s suite) freeze(t *testing.T) {
 	s.sh(t, "true")
 }
 
+// kill signals a command that was said to start, when it has.
+func (s suite) kill(ctx context.Context, id uint64, sig unix.Signal) {
+	for s.m.Agent.Signal(ctx, id, sig) != nil && ctx.Err() == nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// busy keeps the guest busy until the function is called that it returns.
+func (s suite) busy(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx := timeout(t)
+	started, ended := make(chan uint64, 1), make(chan error, 1)
+	go func() {
+		r, err := s.m.Agent.Run(ctx, agent.Command{
+			Argv: []string{"sh", "-c", "while :; do :; done"}, Env: system.AgentEnv, OnStart: func(id uint64) { started <- id },
+		})
+		if err == nil && r.Signal != unix.SIGKILL {
+			err = fmt.Errorf("a busy loop ended by itself: %+v", r)
+		}
+		ended <- err
+	}()
+	var id uint64
+	select {
+	case id = <-started:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	time.Sleep(50 * time.Millisecond) // the start is told before the fork
+	return func() {
+		t.Helper()
+		s.kill(ctx, id, unix.SIGKILL)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func (s suite) usage(t *testing.T) cgroup.Usage {
 	t.Helper()
 	u, err := s.m.Usage()
@@ -235,8 +274,9 @@ func (s suite) usage(t *testing.T) cgroup.Usage {
 	return u
 }
 
-// memory asks for more than the guest has. What dies of it is the command.
-func (s suite) memory(t *testing.T) {
+// memory asks for more than the guest has. What dies of it is the command, or
+// the guest if it says so.
+func (s suite) memory(t *testing.T, h *system.Host) {
 	if caps := s.d.Capabilities(); !caps.MemoryInGroup || caps.InMemory {
 		t.Skip("a machine of its own has the memory that it has; start has looked")
 	}
@@ -246,6 +286,14 @@ func (s suite) memory(t *testing.T) {
 		t.Errorf("half of the memory could not be used: %s%s", r.Stdout, r.Stderr)
 	}
 	more := 3 * half
+	if s.d.Capabilities().OOMEndsGuest {
+		m := launch(t, s.d, h, "memory", Flavor())
+		_, err := m.Agent.Run(timeout(t), agent.Command{Argv: []string{"sh", "-c", fmt.Sprintf(hold, more)}, Env: system.AgentEnv})
+		if err == nil || fault.KindOf(err) != fault.Guest {
+			t.Errorf("a guest out of memory gave: %v", err)
+		}
+		return
+	}
 	if r := s.sh(t, fmt.Sprintf(hold, more)); strings.TrimSpace(string(r.Stdout)) == fmt.Sprint(more) {
 		t.Errorf("a guest with %d MiB could use %d", 2*half>>20, more>>20)
 	}

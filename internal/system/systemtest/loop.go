@@ -1,0 +1,88 @@
+package systemtest
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// Loop makes, freezes, thaws and closes guests one after the other: five, or
+// fifty with TARE_SOAK set. Neither this process nor the host may be fuller
+// afterwards.
+func Loop(t *testing.T, d system.Driver) {
+	h, rounds := Host(t), 5
+	if os.Getenv("TARE_SOAK") != "" {
+		rounds = 50
+	}
+	if st := d.Check(t.Context(), h); !st.Usable {
+		t.Skipf("%s: %s", d.Name(), st.Reason)
+	}
+	loopRound(t, d, h) // what is made once is made here
+	before, w0 := snapshot(t, h), weigh()
+	for range rounds {
+		loopRound(t, d, h)
+	}
+	for _, line := range settle(t, h, before) {
+		t.Errorf("left behind: %s", line)
+	}
+	w1 := weigh()
+	for range 100 { // what is closed is gone a little later
+		if w1.files <= w0.files && w1.goroutines <= w0.goroutines {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+		w1 = weigh()
+	}
+	t.Logf("%d rounds: before %+v, after %+v", rounds, w0, w1)
+	if w1.files > w0.files || w1.goroutines > w0.goroutines || w1.heap > w0.heap+1<<20 {
+		t.Errorf("this process grew in %d rounds from %+v to %+v", rounds, w0, w1)
+	}
+}
+
+func loopRound(t *testing.T, d system.Driver, h *system.Host) {
+	t.Helper()
+	m, err := system.Launch(t.Context(), d, h, "loop", Flavor())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := m.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}()
+	for range 3 {
+		if d.Capabilities().Freeze != "" {
+			if err := m.Freeze(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Thaw(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := m.Agent.Run(t.Context(), agent.Command{
+			Argv: []string{"sh", "-c", "echo x >y && cat y"}, Env: system.AgentEnv, Dir: "/data", Timeout: time.Minute,
+		})
+		if err != nil || r.ExitCode != 0 || string(r.Stdout) != "x\n" {
+			t.Fatalf("%v, %+v", err, r)
+		}
+	}
+}
+
+// weight is what this process holds.
+type weight struct {
+	files, goroutines int
+	heap              uint64
+}
+
+func weigh() weight {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	files, _ := filepath.Glob("/proc/self/fd/*")
+	return weight{len(files), runtime.NumGoroutine(), m.HeapAlloc}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/tare-bench/tare/internal/sandbox"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/crun"
+	"github.com/tare-bench/tare/internal/system/gvisor"
 	"github.com/tare-bench/tare/internal/system/lxc"
 	"github.com/tare-bench/tare/internal/system/native"
 	"github.com/tare-bench/tare/internal/system/nspawn"
@@ -29,7 +30,7 @@ import (
 
 // drivers are the systems that this tare knows, in the order to show them.
 func drivers() []system.Driver {
-	return []system.Driver{native.Driver{}, lxc.Driver{}, runc.Driver{}, crun.Driver{}, nspawn.Driver{}, qemu.KVM(), qemu.TCG()}
+	return []system.Driver{native.Driver{}, lxc.Driver{}, runc.Driver{}, crun.Driver{}, nspawn.Driver{}, gvisor.Systrap(), gvisor.Ptrace(), qemu.KVM(), qemu.TCG()}
 }
 
 // testbed is this host made ready for guests. The caller closes it.

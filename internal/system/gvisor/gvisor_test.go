@@ -1,0 +1,24 @@
+package gvisor
+
+import (
+	"testing"
+
+	"github.com/tare-bench/tare/internal/system/systemtest"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m) }
+
+func TestConformance(t *testing.T) {
+	t.Run("systrap", func(t *testing.T) { systemtest.Run(t, Systrap()) })
+	t.Run("ptrace", func(t *testing.T) { systemtest.Run(t, Ptrace()) })
+}
+
+func TestLoop(t *testing.T) {
+	t.Run("systrap", func(t *testing.T) { systemtest.Loop(t, Systrap()) })
+	t.Run("ptrace", func(t *testing.T) { systemtest.Loop(t, Ptrace()) })
+}
+
+func BenchmarkSystem(b *testing.B) {
+	b.Run("systrap", func(b *testing.B) { systemtest.Bench(b, Systrap()) })
+	b.Run("ptrace", func(b *testing.B) { systemtest.Bench(b, Ptrace()) })
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/paper"
+)
+
+func newPaper(*options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "paper",
+		Short: "Published comparisons: their figures, and which of them do not add up",
+		Long: `tare comes with the figures of five published comparisons of virtualization
+systems, word for word. docs/paper.md describes their files: write one for any
+other article, and audit that.`,
+		Example: "  tare paper list\n  tare paper show habr-truevds-xen-disk\n  tare paper audit\n  tare paper audit my-article.yaml",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return unknownCommand(cmd, args[0])
+		},
+	}
+	c.AddCommand(newPaperList(), newPaperShow(), newPaperAudit())
+	for _, sub := range c.Commands() {
+		sub.Args = paperArgs(sub.Args)
+	}
+	return c
+}
+
+// paperArgs says whose fault wrong arguments are, and where to read on.
+func paperArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return fault.WithRemedy(fault.Campaignf("%w", err), "%s --help", cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// paperEntry is an element of `tare paper list --json`.
+type paperEntry struct {
+	Name     string   `json:"name"`
+	Title    string   `json:"title"`
+	Author   string   `json:"author"`
+	Year     *int     `json:"year"` // null where the article has no date
+	Date     string   `json:"date,omitempty"`
+	DateNote string   `json:"date_note,omitempty"`
+	Language string   `json:"language"`
+	Source   string   `json:"source"`
+	URL      string   `json:"url,omitempty"`
+	Figures  int      `json:"figures"`
+	Systems  []string `json:"systems"`
+}
+
+func newPaperList() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the articles that come with tare",
+		Example: "  tare paper list\n  tare paper list --json",
+		Args:    cobra.NoArgs,
+	}
+	asJSON := jsonFlag(c)
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		entries := []paperEntry{}
+		for _, a := range paper.All() {
+			d := a.Document
+			e := paperEntry{d.Name, d.Title, d.Author, nil, d.Date, d.DateNote, d.Language, d.Source(), d.URL, len(a.Results), a.Systems}
+			if year := d.Year(); year != 0 {
+				e.Year = &year
+			}
+			entries = append(entries, e)
+		}
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), entries)
+		}
+		for i, e := range entries {
+			if i > 0 {
+				fmt.Fprintln(cmd.OutOrStdout())
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", e.Name, e.Title)
+			fmt.Fprintf(cmd.OutOrStdout(), "  %s, %s, in %s, %d figures\n", e.Author, paperDate(e.Date, e.DateNote), e.Language, e.Figures)
+			fmt.Fprintf(cmd.OutOrStdout(), "  systems: %s\n  source: %s\n", strings.Join(e.Systems, ", "), e.Source)
+		}
+		return nil
+	}
+	return c
+}
+
+func paperDate(date, note string) string {
+	switch {
+	case date != "":
+		return date
+	case note != "":
+		return "undated (" + note + ")"
+	}
+	return "undated"
+}
+
+func newPaperShow() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "show NAME|FILE",
+		Short:   "Show an article's tables, with its figures as it printed them",
+		Example: "  tare paper show abclinuxu-xen-vs-kvm\n  tare paper show habr-truevds-xen-disk --json",
+		Args:    cobra.ExactArgs(1),
+	}
+	asJSON := jsonFlag(c)
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		a, err := openPaper(args[0])
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), a.Tree)
+		}
+		printPaper(cmd.OutOrStdout(), a)
+		return nil
+	}
+	return c
+}
+
+func printPaper(w io.Writer, a *paper.Article) {
+	d := a.Document
+	fmt.Fprintf(w, "%s\n%s, %s, in %s\nsource: %s\n", d.Title, d.Author, paperDate(d.Date, d.DateNote), d.Language, d.Source())
+	for _, t := range a.Tables() {
+		fmt.Fprintf(w, "\n%s\n", t.Name)
+		for _, h := range t.Heading {
+			fmt.Fprintf(w, "  %s\n", h)
+		}
+		var b strings.Builder
+		tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+		labels := len(t.Lines[0].Labels)
+		fmt.Fprintln(tw, "  "+strings.Repeat("\t", labels)+strings.Join(t.Columns, "\t"))
+		for _, l := range t.Lines {
+			fmt.Fprintln(tw, "  "+strings.Join(append(append([]string{}, l.Labels...), l.Cells...), "\t"))
+		}
+		tw.Flush()
+		for line := range strings.Lines(b.String()) {
+			fmt.Fprintln(w, strings.TrimRight(line, " \n"))
+		}
+		for _, n := range t.Notes {
+			fmt.Fprintf(w, "  note: %s\n", n)
+		}
+	}
+	if len(a.Claims) > 0 {
+		fmt.Fprintln(w, "\nWhat the article says of them:")
+	}
+	for _, c := range a.Claims {
+		fmt.Fprintf(w, "  - %s (%s)\n", c.Text, c.Where)
+	}
+	if len(a.Absent) > 0 {
+		fmt.Fprintf(w, "\nIn figures, without values: %s\n", strings.Join(a.Absent, "; "))
+	}
+}
+
+func newPaperAudit() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "audit [NAME|FILE]",
+		Short: "Recompute what articles derived from their figures, and list what does not follow",
+		Long: `audit recomputes every printed percentage and ratio of an article from its raw
+figures, and checks that rate × time is the size and latency × operations a
+second the depth of the queue. What cannot follow, however the raw figures were
+rounded, is listed as
+
+  rounding      one unit off in the last printed place
+  arithmetic    what a common slip gives, which is told
+  inconsistent  neither
+
+A slip of an article is a finding, not an error: the exit status is 0.`,
+		Example: "  tare paper audit\n  tare paper audit latgrid-xen-veiktspeja --json\n  tare paper audit my-article.yaml",
+		Args:    cobra.MaximumNArgs(1),
+	}
+	asJSON := jsonFlag(c)
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		list := paper.All()
+		if len(args) == 1 {
+			a, err := openPaper(args[0])
+			if err != nil {
+				return err
+			}
+			list = []*paper.Article{a}
+		}
+		findings := []paper.Finding{}
+		for i, a := range list {
+			r := paper.Audit(a)
+			findings = append(findings, r.Findings...)
+			if !*asJSON {
+				if i > 0 {
+					fmt.Fprintln(cmd.OutOrStdout())
+				}
+				printAudit(cmd.OutOrStdout(), r)
+			}
+		}
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), findings)
+		}
+		return nil
+	}
+	return c
+}
+
+func printAudit(w io.Writer, r *paper.Report) {
+	fmt.Fprintf(w, "%s: %d agree; %d rounding, %d arithmetic, %d inconsistent", r.Article, r.Agree,
+		r.Count(paper.Rounding), r.Count(paper.Arithmetic), r.Count(paper.Inconsistent))
+	if n := len(r.Unchecked); n > 0 {
+		fmt.Fprintf(w, "; %d without raw figures to check them by", n)
+	}
+	fmt.Fprintln(w)
+	for _, f := range r.Findings {
+		printed, recomputed := f.Values()
+		fmt.Fprintf(w, "  %-12s  %s\n", f.Kind, f.Row)
+		fmt.Fprintf(w, "                printed %s, recomputed %s = %s\n", printed, recomputed, f.How)
+		if f.Explanation != "" {
+			fmt.Fprintf(w, "                %s\n", f.Explanation)
+		}
+	}
+}
+
+// maxPaper bounds an article's data file; paper.Parse says what is wrong with
+// one that is longer.
+const maxPaper = 2 << 20
+
+// openPaper returns the article of that name, or reads its data file.
+func openPaper(name string) (*paper.Article, error) {
+	a, unknown := paper.Get(name)
+	if unknown == nil {
+		return a, nil
+	}
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, "./") {
+		return nil, unknown
+	}
+	if err != nil {
+		return nil, fault.Campaignf("%w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxPaper))
+	if err != nil {
+		return nil, fault.Campaignf("%s: %w", name, err)
+	}
+	return paper.Parse(name, text)
+}

@@ -1,0 +1,131 @@
+// Package ssh measures any machine that one can log in to: a guest of a system
+// that tare has no driver for, a cloud machine, another host. It copies the
+// agent there, talks to it over the session's standard input and output, and
+// removes it again. tare did not make the machine: it is as large as it is, has
+// programs of its own, is not frozen, and nobody counts from outside what it costs.
+package ssh
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os/user"
+	"path"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// Driver is the system "ssh".
+type Driver struct{}
+
+func (Driver) Name() string { return "ssh" }
+
+var options = []system.Option{
+	{Name: "dir", Default: "/var/tmp", About: "Directory of the machine in which a fresh one is made for the agent and the data, and removed again."},
+	{Name: "key", About: "File of the private key. Absent: the keys of the SSH agent, then ~/.ssh/id_ed25519, id_ecdsa and id_rsa."},
+	{Name: "password_env", About: "Name of the environment variable that holds the password. Absent: no password is tried."},
+	{Name: "known_hosts", About: "File of the known host keys. Absent: ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts."},
+	{Name: "sudo", Values: []string{"no", "yes"}, Default: "no", About: "Become root on the machine with sudo, which must not ask for a password; workloads that drop caches need root."},
+}
+
+func (Driver) Capabilities() system.Capabilities {
+	return system.Capabilities{
+		Memory:      "nothing: the machine has what it has",
+		Remote:      true,
+		OwnUserland: true,
+		Target:      "the machine to log in to, ssh://USER@HOST:PORT; the user may be left out, and port 22",
+		Options:     options,
+	}
+}
+
+// Check does not know the machines: an arm's target says which.
+func (Driver) Check(context.Context, *system.Host) system.Status {
+	return system.Status{Usable: true, Proof: "needs nothing here; an arm says which machine: target: ssh://USER@HOST"}
+}
+
+// CheckTarget refuses what is no target.
+func (Driver) CheckTarget(text string) error {
+	_, err := parseTarget(text)
+	return err
+}
+
+// target is where to log in.
+type target struct {
+	user, host, port string
+}
+
+func parseTarget(text string) (target, error) {
+	fail := func(why string) (target, error) {
+		return target{}, fault.Campaignf("target %q: %s; want ssh://USER@HOST:PORT", text, why)
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "ssh" || u.Opaque != "" || u.Hostname() == "" {
+		return fail("it is no SSH address")
+	}
+	if _, secret := u.User.Password(); secret {
+		return fail("a password must not stand in a file; option password_env names the environment variable that holds it")
+	}
+	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return fail("there is more than an address")
+	}
+	t := target{u.User.Username(), u.Hostname(), u.Port()}
+	if strings.HasPrefix(t.host, "-") {
+		return fail("a host's name does not begin with -")
+	}
+	if t.port == "" {
+		t.port = "22"
+	}
+	return t, nil
+}
+
+// address is as dialers want it.
+func (t target) address() string { return net.JoinHostPort(t.host, t.port) }
+
+func (t target) String() string { return "ssh://" + t.user + "@" + t.address() }
+
+// settings are an arm's.
+type settings struct {
+	target
+	dir, key, passwordEnv, knownHosts string
+	sudo                              bool
+}
+
+func readSettings(f system.Flavor) (settings, error) {
+	get := func(name string) string { return system.Setting(options, f, name) }
+	t, err := parseTarget(f.Target)
+	if err != nil {
+		return settings{}, err
+	}
+	if t.user == "" {
+		me, err := user.Current()
+		if err != nil {
+			return settings{}, fault.Hostf("who to log in as: %w", err)
+		}
+		t.user = me.Username
+	}
+	s := settings{t, get("dir"), get("key"), get("password_env"), get("known_hosts"), get("sudo") == "yes"}
+	if !path.IsAbs(s.dir) {
+		return s, fault.Campaignf("option dir of ssh is %q: want an absolute path", s.dir)
+	}
+	return s, nil
+}
+
+func (Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
+	set, err := readSettings(s.Flavor)
+	if err != nil {
+		return nil, err
+	}
+	l, err := login(ctx, set)
+	if err != nil {
+		return nil, err
+	}
+	g, err := start(ctx, l, s)
+	if err != nil {
+		l.Close()
+		return nil, fmt.Errorf("%s: %w", set.target, err)
+	}
+	return g, nil
+}

@@ -1,0 +1,148 @@
+package ssh
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/system/systemtest"
+)
+
+// machine is a real sshd on loopback: this machine, logged in to.
+type machine struct {
+	dir    string // its files, and what guests make
+	port   string
+	flavor func(system.Flavor) system.Flavor
+}
+
+// newKey makes a key pair and returns the public half as a line.
+func newKey(t *testing.T, path string) ssh.PublicKey {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(private, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, pem.EncodeToMemory(block))
+	key, err := ssh.NewPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startSSHD starts it; it ends with the test.
+func startSSHD(t *testing.T) *machine {
+	t.Helper()
+	systemtest.Host(t) // or skip
+	const program = "/usr/sbin/sshd"
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("openssh-server is not installed")
+	}
+	if os.Mkdir("/run/sshd", 0o755) == nil { // it insists on it
+		t.Cleanup(func() { os.Remove("/run/sshd") })
+	}
+	m := &machine{dir: t.TempDir()}
+	in := func(name string) string { return filepath.Join(m.dir, name) }
+	host := newKey(t, in("host"))
+	user := newKey(t, in("user"))
+	write(t, in("authorized"), ssh.MarshalAuthorizedKey(user))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, m.port, _ = net.SplitHostPort(l.Addr().String())
+	l.Close()
+	write(t, in("known"), []byte(knownhosts.Line([]string{"[127.0.0.1]:" + m.port}, host)+"\n"))
+	if err := os.Mkdir(in("space"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, in("config"), fmt.Appendf(nil, "ListenAddress 127.0.0.1:%s\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n",
+		m.port, in("host"), in("authorized")))
+	m.flavor = func(f system.Flavor) system.Flavor {
+		f.Target = "ssh://root@127.0.0.1:" + m.port
+		f.Options = map[string]string{"key": in("user"), "known_hosts": in("known"), "dir": in("space")}
+		return f
+	}
+	var log bytes.Buffer
+	cmd := exec.Command(program, "-D", "-e", "-f", in("config"))
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("sshd:\n%s", log.Bytes())
+		}
+	})
+	for range 100 {
+		if c, err := net.Dial("tcp", "127.0.0.1:"+m.port); err == nil {
+			c.Close()
+			idle(cmd.Process.Pid)
+			return m
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("sshd does not come up")
+	return nil
+}
+
+// idle waits until sshd has forgotten who came, of which its command line tells.
+func idle(pid int) {
+	for range 100 {
+		if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.Contains(b, []byte(" 0 of ")) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// space lists what guests have on the machine.
+func (m *machine) space(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(m.dir, "space"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// driver is the driver whose guests all go to one machine.
+type driver struct {
+	Driver
+	m *machine
+}
+
+func (d driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
+	s.Flavor = d.m.flavor(s.Flavor)
+	return d.Driver.Create(ctx, s)
+}

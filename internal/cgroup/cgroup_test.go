@@ -3,11 +3,8 @@ package cgroup
 import (
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/tare-bench/tare/internal/fault"
 )
 
 func TestParseMountinfo(t *testing.T) {
@@ -81,20 +78,5 @@ func TestGroup(t *testing.T) {
 	}
 	if left := l.Leftovers("test-group"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
-	}
-}
-
-// TestMissing: a host without what guests need is refused by name.
-func TestMissing(t *testing.T) {
-	l := parseMountinfo("31 23 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n" +
-		"32 23 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n")
-	err := l.Check()
-	if err == nil || fault.KindOf(err) != fault.Host || fault.RemedyOf(err) == "" {
-		t.Fatalf("%v", err)
-	}
-	for _, want := range []string{"cpuset", "memory", "hybrid"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the message lacks %q: %v", want, err)
-		}
 	}
 }

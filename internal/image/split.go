@@ -76,18 +76,17 @@ func splitTar(ctx context.Context, open func() (io.ReadCloser, error), count int
 		jobs <- cur
 		return nil
 	}
-	var seen int64
+	var seen, begin int64 // bytes before this entry, and before this piece
 	err = eachEntry(ctx, open, func(h *tar.Header, r io.Reader) error {
-		// An entry belongs to the piece that its middle byte falls into.
-		n := int(min((seen+h.Size/2)*int64(count)/total, int64(count-1)))
-		if cur == nil || n != cur.n {
+		// A piece ends where it has its share of what was left when it began,
+		// counted to the middle of the next entry. A file larger than that is
+		// a piece alone, and the rest is shared by the others.
+		if left := count - len(lines); cur == nil || left > 1 && seen+h.Size/2-begin > (total-begin)/int64(left) && cur.bytes > 0 {
 			if err := finish(); err != nil {
 				return err
 			}
-			if n != len(lines) { // a piece would be left empty
-				return fmt.Errorf("%s is too large to cut the archive into %d pieces", h.Name, count)
-			}
-			cur = &piece{n: n}
+			begin = seen
+			cur = &piece{n: len(lines)}
 			tw = tar.NewWriter(&cur.raw)
 		}
 		seen += h.Size

@@ -25,12 +25,13 @@ import (
 	"github.com/tare-bench/tare/internal/system/nspawn"
 	"github.com/tare-bench/tare/internal/system/qemu"
 	"github.com/tare-bench/tare/internal/system/runc"
+	"github.com/tare-bench/tare/internal/system/ssh"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
 // drivers are the systems that this tare knows, in the order to show them.
 func drivers() []system.Driver {
-	return []system.Driver{native.Driver{}, lxc.Driver{}, runc.Driver{}, crun.Driver{}, nspawn.Driver{}, gvisor.Systrap(), gvisor.Ptrace(), qemu.KVM(), qemu.TCG()}
+	return []system.Driver{native.Driver{}, lxc.Driver{}, runc.Driver{}, crun.Driver{}, nspawn.Driver{}, gvisor.Systrap(), gvisor.Ptrace(), qemu.KVM(), qemu.TCG(), ssh.Driver{}}
 }
 
 // testbed is this host made ready for guests. The caller closes it.
@@ -139,7 +140,7 @@ func (t *testbed) known(status map[string]system.Status, host campaign.Host) cam
 		l := campaign.Limits{
 			Usable: st.Usable, Why: st.Reason, Remedy: st.Remedy,
 			CPUCap: caps.CPUCap != "", Pin: !caps.Remote, ReleasesMemory: caps.MemoryInGroup || caps.Remote,
-			Target: caps.Target,
+			Target: caps.Target, MaxVCPUs: caps.MaxVCPUs,
 		}
 		if c, ok := d.(system.TargetChecker); ok {
 			l.CheckTarget = c.CheckTarget

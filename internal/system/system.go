@@ -98,6 +98,8 @@ type Capabilities struct {
 	DiskBackings []string `json:"disk_backings"`
 	Networks     []string `json:"networks"`
 	NeedsRoot    bool     `json:"needs_root"`
+	// MaxVCPUs is how many virtual CPUs a guest can have at most; 0: any number.
+	MaxVCPUs int `json:"max_vcpus,omitempty"`
 	// HostBoot is the boot mode that the host must be in: "linux", "xen-dom0".
 	HostBoot string `json:"host_boot"`
 	// Emulated: the CPU is emulated in software.

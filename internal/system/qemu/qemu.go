@@ -9,14 +9,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/tare-bench/tare/internal/agent"
-	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/system"
 )
@@ -83,43 +80,13 @@ func (d Driver) proveKVM(ctx context.Context, h *system.Host, st *system.Status)
 		fail("/dev/kvm is there, but whether a guest boots with it is not known before the userland image is built", "tare image")
 		return
 	}
-	took, err := d.probe(ctx, h)
+	took, err := system.Probe(ctx, d, h, probeTimeout)
 	if err != nil {
 		why, _, _ := strings.Cut(err.Error(), "\n")
 		fail("/dev/kvm is there, but no guest boots with it: "+why, "run tare on the host itself, or on one whose hypervisor offers nested VT-x or AMD-V")
 		return
 	}
 	st.Proof += fmt.Sprintf("; a guest booted with it in %v", took.Round(10*time.Millisecond))
-}
-
-func (d Driver) probe(ctx context.Context, h *system.Host) (took time.Duration, err error) {
-	s := &system.Site{ID: h.RunID + "-probe-" + d.name, Userland: h.Userland, Flavor: system.Flavor{VCPUs: 1, MemoryBytes: 256 << 20}}
-	s.Dir = filepath.Join(h.Dir, s.ID)
-	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return 0, fault.Hostf("%w", err)
-	}
-	defer os.RemoveAll(s.Dir)
-	if s.Group, err = h.Cgroups.New(s.ID, cgroup.Limits{}); err != nil {
-		return 0, err
-	}
-	defer s.Group.Remove()
-	begin := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	g, err := d.Create(ctx, s)
-	if err != nil {
-		return 0, err
-	}
-	defer g.Close()
-	c, _, err := agent.Connect(ctx, g.Conn())
-	if err != nil {
-		if ctx.Err() != nil {
-			err = fmt.Errorf("its agent did not answer within %v", probeTimeout)
-		}
-		return 0, err
-	}
-	c.Close()
-	return time.Since(begin), nil
 }
 
 func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {

@@ -1,0 +1,45 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// Probe starts a guest without disks, for Check where only a try can tell, and
+// returns how long it took until its agent answered. Nothing is left of it.
+func Probe(ctx context.Context, d Driver, h *Host, limit time.Duration) (took time.Duration, err error) {
+	s := &Site{ID: h.RunID + "-probe-" + d.Name(), Userland: h.Userland, Flavor: Flavor{VCPUs: 1, MemoryBytes: 256 << 20}}
+	s.Dir = filepath.Join(h.Dir, s.ID)
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return 0, fault.Hostf("%w", err)
+	}
+	defer os.RemoveAll(s.Dir)
+	if s.Group, err = h.Cgroups.New(s.ID, cgroup.Limits{}); err != nil {
+		return 0, err
+	}
+	defer s.Group.Remove()
+	begin := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	g, err := d.Create(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	defer g.Close()
+	c, _, err := agent.Connect(ctx, g.Conn())
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("its agent did not answer within %v", limit)
+		}
+		return 0, err
+	}
+	c.Close()
+	return time.Since(begin), nil
+}

@@ -219,6 +219,7 @@ func mountCgroup2(dir string) error {
 type Enter struct {
 	CgroupProcs []string // cgroup.procs files to write itself into
 	Hide        []string // directories of which it sees an empty one in memory instead
+	PIDs        bool     // in a PID namespace of its own: what it started ends with it
 	Root        string   // new root directory; "" keeps the old one
 	Dir         string   // working directory, in the new root
 	Path        string
@@ -235,8 +236,12 @@ func (e Enter) Command() (*exec.Cmd, error) {
 	}
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{enterArg, "--", string(arg)}
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if len(e.Hide) > 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
+		cmd.SysProcAttr.Unshareflags = unix.CLONE_NEWNS
+	}
+	if e.PIDs {
+		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWPID
 	}
 	return cmd, nil
 }

@@ -38,6 +38,7 @@ type Process struct {
 type Command struct {
 	Root  string     // directory to change root to, or ""
 	Hide  []string   // directories of the host that it must not see; it gets empty ones in memory
+	PIDs  bool       // in a PID namespace of its own: what it started ends with it
 	Argv  []string   // the program is looked up in PATH where there is no Root
 	Env   []string   // beside AgentEnv
 	Files []*os.File // descriptors after AgentFD
@@ -59,7 +60,7 @@ func (s *Site) Start(c Command) (*Process, error) {
 		}
 	}
 	cmd, err := sandbox.Enter{
-		CgroupProcs: s.Group.ProcsFiles(), Hide: c.Hide, Root: c.Root,
+		CgroupProcs: s.Group.ProcsFiles(), Hide: c.Hide, PIDs: c.PIDs, Root: c.Root,
 		Path: path, Argv: argv, Env: slices.Concat(AgentEnv, c.Env),
 	}.Command()
 	if err != nil {

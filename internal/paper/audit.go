@@ -56,8 +56,9 @@ func (r *Report) Count(k Kind) int {
 // audit collects a report.
 type audit struct {
 	*Article
-	report *Report
-	used   map[int]bool // lines of rows that some check used, though they have no raw numbers
+	report    *Report
+	workloads map[string]string // by short label and unit; "" where there are several
+	used      map[int]bool      // lines of rows that some check used, though they have no raw numbers
 }
 
 // Audit recomputes what the article derived from its own figures: every
@@ -69,7 +70,7 @@ type audit struct {
 // agrees when its interval and the one that the raw numbers give have a point
 // in common: nothing then shows that the article calculated wrongly.
 func Audit(a *Article) *Report {
-	u := &audit{a, &Report{Article: a.Document.Name, Findings: []Finding{}}, map[int]bool{}}
+	u := &audit{Article: a, report: &Report{Article: a.Document.Name, Findings: []Finding{}}, used: map[int]bool{}}
 	for i := range a.Results {
 		r := &a.Results[i]
 		if r.Delta != nil {
@@ -115,13 +116,23 @@ func (u *audit) unchecked(line int) { u.report.Unchecked = append(u.report.Unche
 
 // label names a row by what tells it apart.
 func (u *audit) label(r *Row) string {
-	label := func(r *Row) string { return strings.Join([]string{r.Table, r.Scenario, r.System, r.Statistic}, " | ") }
-	for i := range u.Results {
-		if o := &u.Results[i]; o.Workload != r.Workload && o.Unit == r.Unit && label(o) == label(r) {
-			return strings.Join([]string{r.Table, r.Workload, r.Scenario, r.System, r.Statistic}, " | ")
+	short := func(r *Row) string { return strings.Join([]string{r.Table, r.Scenario, r.System, r.Statistic}, " | ") }
+	if u.workloads == nil {
+		u.workloads = map[string]string{}
+		for i := range u.Results {
+			o := &u.Results[i]
+			key := short(o) + "\x00" + o.Unit
+			if w, ok := u.workloads[key]; ok && w != o.Workload {
+				u.workloads[key] = "" // several
+			} else {
+				u.workloads[key] = o.Workload
+			}
 		}
 	}
-	return label(r)
+	if u.workloads[short(r)+"\x00"+r.Unit] == r.Workload {
+		return short(r)
+	}
+	return strings.Join([]string{r.Table, r.Workload, r.Scenario, r.System, r.Statistic}, " | ")
 }
 
 // change checks a printed percentage.

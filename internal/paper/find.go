@@ -1,7 +1,9 @@
 package paper
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -153,6 +155,11 @@ func (a *Article) worded(own *Row, statistic, of string) *side {
 	return one(found)
 }
 
+// maxNeighbours is how many rows are tried as the one that somebody read by mistake.
+const maxNeighbours = 12
+
+func distance(a, b *Row) int { return max(a.Line-b.Line, b.Line-a.Line) }
+
 // neighbours are the rows that somebody reading a table could mistake for r:
 // those in its table and unit of which exactly one of workload, scenario,
 // system and statistic is another.
@@ -176,5 +183,7 @@ func (a *Article) neighbours(r *Row) []*Row {
 			list = append(list, n)
 		}
 	}
-	return list
+	// In a long table, the nearest lines: some line or other fits anything.
+	slices.SortStableFunc(list, func(m, n *Row) int { return cmp.Compare(distance(m, r), distance(n, r)) })
+	return list[:min(len(list), maxNeighbours)]
 }

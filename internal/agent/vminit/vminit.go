@@ -1,11 +1,13 @@
 // Package vminit is the agent as process 1 of a virtual machine: it loads the
 // drivers, mounts the userland and the data volume, and serves the host over a
-// virtio-serial port. There is no other init, so that nothing in the guest
-// runs that tare did not start.
+// virtio-serial port or a serial line. There is no other init, so that nothing
+// in the guest runs that tare did not start.
 //
 // The kernel's command line tells it what the driver gave the machine:
 //
 //	tare.root=vda tare.data=vdb:ext4 tare.port=tare.agent
+//
+// or tare.tty=ttyS0 instead of the port: see openTTY.
 package vminit
 
 import (
@@ -46,7 +48,8 @@ func setUpAndServe() error {
 		{"sysfs", "/sys", "sysfs", 0, ""},
 		{"devtmpfs", "/dev", "devtmpfs", 0, ""},
 	} {
-		if err := m.do(); err != nil {
+		// What is mounted there already, the kernel has.
+		if err := m.do(); err != nil && !errors.Is(err, unix.EBUSY) {
 			return err
 		}
 	}
@@ -63,7 +66,11 @@ func setUpAndServe() error {
 			return err
 		}
 	}
-	conn, err := openPort(args["port"])
+	open, name := openPort, args["port"]
+	if args["tty"] != "" {
+		open, name = openTTY, args["tty"]
+	}
+	conn, err := open(name)
 	if err != nil {
 		return err
 	}
@@ -195,6 +202,44 @@ func openPort(name string) (net.Conn, error) {
 		}
 	}
 	return nil, fmt.Errorf("no virtio-serial port %q", name)
+}
+
+// openTTY opens the terminal of this name and makes it a plain stream of
+// bytes, then says so with a zero byte: until the host has read it, it must
+// send nothing, which would be echoed and edited like what people type.
+func openTTY(name string) (net.Conn, error) {
+	f, err := os.OpenFile("/dev/"+name, os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := makeRaw(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("making %s raw: %w", name, err)
+	}
+	if _, err := f.Write([]byte{0}); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return portConn{f}, nil
+}
+
+// makeRaw switches off all that a terminal does to bytes.
+func makeRaw(f *os.File) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	ctl := raw.Control(func(fd uintptr) { // File.Fd would make it block
+		var t *unix.Termios
+		if t, err = unix.IoctlGetTermios(int(fd), unix.TCGETS); err != nil {
+			return
+		}
+		t.Iflag, t.Oflag, t.Lflag = 0, 0, 0
+		t.Cflag = t.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8 | unix.CREAD | unix.CLOCAL
+		t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
+		err = unix.IoctlSetTermios(int(fd), unix.TCSETS, t)
+	})
+	return errors.Join(ctl, err)
 }
 
 // portConn makes a connection of a character device.

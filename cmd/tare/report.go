@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/report/page"
+	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+func newReport(*options) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "report RUN",
+		Short: "Show a run as one HTML page, to read, to print and to send",
+		Long: `report writes what a run says as one HTML file that needs nothing else: no
+network and no other file. It has the answer in sentences, every system on every
+workload, each trial as a dot, the findings, the machine, the plan and the data.`,
+		Example: "  tare report quick-20060102-150405.tare\n  tare report web.tare -o report.html",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := store.Open(args[0], false)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			if out == "" {
+				out = strings.TrimSuffix(filepath.Base(args[0]), ".tare") + ".html"
+			}
+			if out == "-" {
+				return writePage(cmd.OutOrStdout(), s)
+			}
+			if err := writeWhole(out, func(f *os.File) error {
+				w := bufio.NewWriter(f)
+				if err := writePage(w, s); err != nil {
+					return err
+				}
+				return w.Flush()
+			}); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), "written to", out)
+			return nil
+		},
+	}
+	c.Flags().StringVarP(&out, "output", "o", "", `file to write, "-" for standard output (default RUN.html, here)`)
+	return c
+}
+
+// writePage writes the page of a run that is a file.
+func writePage(w interface{ Write([]byte) (int, error) }, s *store.Run) error {
+	res, err := analyzeRun(s)
+	if err != nil {
+		return err
+	}
+	return page.Write(w, s, res, page.Options{Titles: workloadTitles(), Output: rawOutput(s)})
+}
+
+// writeWhole makes a file appear only when all of it is written: whatever is
+// there already stays until then.
+func writeWhole(path string, write func(*os.File) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".tare-*")
+	if err != nil {
+		return fault.Hostf("%w", err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if err := write(f); err != nil {
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	if err := f.Close(); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	return nil
+}
+
+// workloadTitles says in one line what each workload does.
+func workloadTitles() map[string]string {
+	titles := map[string]string{}
+	for _, w := range workload.All() {
+		titles[w.Name] = w.Title
+	}
+	return titles
+}
+
+// rawOutput reads raw output from runs that can give it.
+func rawOutput(s *store.Run) func(int64) ([]page.Output, error) {
+	from, ok := any(s).(interface {
+		Output(attempt int64) (stdout, stderr [][]byte, err error)
+	})
+	if !ok {
+		return nil
+	}
+	return func(attempt int64) ([]page.Output, error) {
+		stdout, stderr, err := from.Output(attempt)
+		out := make([]page.Output, min(len(stdout), len(stderr)))
+		for i := range out {
+			out[i] = page.Output{Stdout: stdout[i], Stderr: stderr[i]}
+		}
+		return out, err
+	}
+}

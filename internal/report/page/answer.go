@@ -1,0 +1,253 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/report"
+)
+
+// answer is what the run says of one arm, in sentences.
+type answer struct {
+	Arm       string
+	Class     string // of the worst that is said: costs, gains, none, open
+	Sentences []string
+}
+
+// answers says of every arm what it costs on which workload, and what is not
+// resolved. Only primary metrics are spoken of.
+func answers(res *analyze.Result, d *data, titles map[string]string) []answer {
+	var out []answer
+	for _, arm := range d.arms {
+		var of []analyze.Comparison
+		for _, c := range res.Comparisons {
+			if c.Primary && !c.Control && c.Arm == arm.Name {
+				of = append(of, c)
+			}
+		}
+		if len(of) > 0 {
+			out = append(out, answerOf(res, arm.Emulated, of, titles))
+		}
+	}
+	return out
+}
+
+func answerOf(res *analyze.Result, emulated bool, of []analyze.Comparison, titles map[string]string) answer {
+	a := answer{Arm: of[0].Arm, Class: "open"}
+	say := func(format string, args ...any) { a.Sentences = append(a.Sentences, fmt.Sprintf(format, args...)) }
+	if emulated {
+		say("It is emulated: its times say nothing about real hardware, so no cost is claimed here.")
+		return a
+	}
+	groups := map[analyze.Verdict][]analyze.Comparison{}
+	var failed, doubted []string
+	for _, c := range of {
+		if len(report.Doubts(res, c)) > 0 {
+			doubted = append(doubted, c.Workload)
+		}
+		if c.N == 0 && failures(res, c) > 0 {
+			failed = append(failed, c.Workload)
+			continue
+		}
+		groups[c.Verdict] = append(groups[c.Verdict], c)
+	}
+	for _, g := range groups {
+		slices.SortStableFunc(g, func(x, y analyze.Comparison) int {
+			return -compareFloat(math.Abs(math.Log(max(x.Ratio, 1e-300))), math.Abs(math.Log(max(y.Ratio, 1e-300))))
+		})
+	}
+	if g := groups[analyze.Costs]; g != nil {
+		a.Class = "costs"
+		say("Costs %s.", joinAnd(each(g, func(c analyze.Comparison) string { return amount(c, titles) })))
+	}
+	if g := groups[analyze.Gains]; g != nil {
+		if a.Class != "costs" {
+			a.Class = "gains"
+		}
+		say("Is faster than %s by %s, which is seldom real: see its findings.", of[0].Baseline,
+			joinAnd(each(g, func(c analyze.Comparison) string { return amount(c, titles) })))
+	}
+	if g := groups[analyze.None]; g != nil {
+		if a.Class == "open" {
+			a.Class = "none"
+		}
+		say("No cost beyond ±%.3g %% on %s.", 100*res.Delta, joinAnd(each(g, workloadOf)))
+	}
+	if failed != nil {
+		say("Did not finish %s.", joinAnd(failed))
+	}
+	if g := groups[analyze.NotResolved]; g != nil {
+		say("Not resolved: %s.", joinAnd(each(g, unresolved)))
+	}
+	if doubted != nil {
+		say("A serious finding stands against %s on %s.", map[bool]string{true: "the figure", false: "the figures"}[len(doubted) == 1], joinAnd(doubted))
+	}
+	return a
+}
+
+// amount says how much a comparison resolved, and with what interval.
+func amount(c analyze.Comparison, titles map[string]string) string {
+	text := strings.TrimLeft(report.Percent(c.OverheadPercent), "+-") + " %"
+	if c.OverheadPercent >= 100 {
+		text = report.Digits(c.Ratio, 3) + " times as much"
+	}
+	text += " on " + c.Workload
+	if t, _, _ := strings.Cut(titles[c.Workload], ":"); t != "" {
+		text += ", to " + t
+	}
+	return text + " (" + report.Interval(c) + ")"
+}
+
+// unresolved names a workload, and why nothing is said of it.
+func unresolved(c analyze.Comparison) string {
+	why := ""
+	switch {
+	case c.N == 0:
+		why = "no values"
+	case c.MeanWithheld:
+		why = "values too far apart"
+	case c.N == 1:
+		why = "one pair only"
+	case !c.HasNoiseFloor:
+		why = "noise unknown"
+	case math.Abs(math.Log(c.Ratio)) <= math.Log1p(c.NoiseFloorPercent/100):
+		why = "less than the noise of " + report.Digits(c.NoiseFloorPercent, 2) + " %"
+	default:
+		return c.Workload
+	}
+	return c.Workload + " (" + why + ")"
+}
+
+func workloadOf(c analyze.Comparison) string { return c.Workload }
+
+func failures(res *analyze.Result, c analyze.Comparison) int {
+	for _, a := range res.Arms {
+		if a.Arm == c.Arm && a.Workload == c.Workload {
+			return a.Failures
+		}
+	}
+	return 0
+}
+
+// rankings draws the three rankings that articles end with as far as the
+// evidence goes, or says what is lacking.
+func rankings(res *analyze.Result, d *data) [][2]string {
+	return [][2]string{
+		{"Performance", performance(res, d)},
+		{"Isolation", isolation(d)},
+		{"Memory", "not drawn: this run did not measure how much memory a guest needs."},
+	}
+}
+
+func isolation(d *data) string {
+	for _, a := range d.arms {
+		if a.Scenario != "solo" && a.Scenario != "" {
+			return "not drawn: compare the arms with neighbours with those alone, by workload, below."
+		}
+	}
+	return "not drawn: no guest had a neighbour in this run."
+}
+
+// performance ranks the arms of which every primary comparison is resolved, by
+// the geometric mean of their ratios. Two whose intervals overlap on every
+// workload share a place.
+func performance(res *analyze.Result, d *data) string {
+	type place struct {
+		arm   string
+		mean  float64 // ln
+		ratio map[string]analyze.Comparison
+	}
+	var places []place
+	var left []string
+	for _, arm := range d.arms {
+		p := place{arm: arm.Name, ratio: map[string]analyze.Comparison{}}
+		resolved, n := !arm.Emulated, 0
+		for _, c := range res.Comparisons {
+			if !c.Primary || c.Control || c.Arm != arm.Name || c.Baseline != res.Baseline {
+				continue
+			}
+			n++
+			if c.Verdict == analyze.NotResolved || len(report.Doubts(res, c)) > 0 {
+				resolved = false
+				continue
+			}
+			p.mean += math.Log(c.Ratio)
+			p.ratio[c.Workload] = c
+		}
+		switch {
+		case n == 0:
+		case resolved:
+			p.mean /= float64(n)
+			places = append(places, p)
+		default:
+			left = append(left, arm.Name)
+		}
+	}
+	if len(places) < 2 {
+		return "not drawn: fewer than two systems are resolved, and undoubted, on every workload."
+	}
+	slices.SortStableFunc(places, func(a, b place) int { return compareFloat(a.mean, b.mean) })
+	apart := func(a, b place) bool {
+		for w, x := range a.ratio {
+			if y, ok := b.ratio[w]; ok && (x.CIHigh < y.CILow || y.CIHigh < x.CILow) {
+				return true
+			}
+		}
+		return false
+	}
+	var b strings.Builder
+	for i, p := range places {
+		switch {
+		case i > 0 && apart(places[i-1], p):
+			b.WriteString(", then ")
+		case i > 0:
+			b.WriteString(" and, not told apart, ")
+		}
+		fmt.Fprintf(&b, "%s (%s %%)", p.arm, report.Percent(100*math.Expm1(p.mean)))
+	}
+	b.WriteString("; in brackets the geometric mean over workloads, against " + res.Baseline + ".")
+	if left != nil {
+		b.WriteString(" Without a place, as not all is resolved: " + joinAnd(left) + ".")
+	}
+	return b.String()
+}
+
+func compareFloat(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func each[T any](list []T, f func(T) string) []string {
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i] = f(v)
+	}
+	return out
+}
+
+func joinAnd(list []string) string {
+	switch n := len(list); n {
+	case 0:
+		return ""
+	case 1:
+		return list[0]
+	default:
+		sep := ", "
+		if strings.Contains(strings.Join(list, ""), ",") {
+			sep = "; "
+		}
+		last := sep[:1] + " and "
+		if n == 2 && sep == ", " {
+			last = " and "
+		}
+		return strings.Join(list[:n-1], sep) + last + list[n-1]
+	}
+}

@@ -1,0 +1,104 @@
+// Package page shows a run as one HTML file that needs nothing else: no
+// network, no other file, and no script to be read. What the script adds is
+// sorting and filtering. Everything that guests and campaign files say goes
+// through html/template, and the page forbids by its own policy (CSP) whatever
+// is not in it.
+//
+// Like package report it computes nothing; the numbers and what may be said of
+// them are package analyze's. The same run gives the same page.
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed page.css
+var pageCSS string
+
+//go:embed page.js
+var pageJS string
+
+//go:embed live.js
+var liveJS string
+
+var tmpl = template.Must(template.New("page").Parse(pageHTML))
+
+// Options are what a page shows beside the run itself.
+type Options struct {
+	// Titles says in one line what each workload does; workloads that are not
+	// in it go by their names alone.
+	Titles map[string]string
+	// Output returns the raw output of an attempt's steps; nil: the page has none.
+	Output func(attempt int64) ([]Output, error)
+	// State is the address, on the server that serves the page, of the state
+	// of a run that goes on: the page polls it, and loads itself again when
+	// there is more. "": the page is a file.
+	State string
+	// Home is the address of the list of runs; "": there is none.
+	Home string
+}
+
+// Output is what one step of a trial wrote.
+type Output struct {
+	Stdout, Stderr []byte
+}
+
+// Write writes the page of a run. It is read in two passes, and what is kept
+// of each trial is a few bytes.
+func Write(w io.Writer, r *store.Run, res *analyze.Result, o Options) error {
+	ctx, err := report.ContextOf(r)
+	if err != nil {
+		return err
+	}
+	d, err := read(r)
+	if err != nil {
+		return err
+	}
+	v, err := newView(r, res, ctx, d, o)
+	if err != nil {
+		return err
+	}
+	script := pageJS
+	if o.State != "" {
+		script += liveJS
+	}
+	v.CSS, v.JS = template.CSS(pageCSS), template.JS(script)
+	v.Policy = policy(pageCSS, script, o.State != "")
+	var b bytes.Buffer // so that a page is written whole, or not
+	if err := tmpl.Execute(&b, v); err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
+// policy allows this very style and script, and nothing from anywhere else.
+func policy(css, js string, live bool) string {
+	p := []string{
+		"default-src 'none'", "style-src " + hash(css), "script-src " + hash(js),
+		"img-src data:", "base-uri 'none'", "form-action 'none'",
+	}
+	if live {
+		p = append(p, "connect-src 'self'")
+	}
+	return strings.Join(p, "; ")
+}
+
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}

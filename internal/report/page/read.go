@@ -1,0 +1,137 @@
+package page
+
+import (
+	"slices"
+
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// point is a trial as a dot shows it.
+type point struct {
+	at    int32 // place in the order of the run
+	block int32
+	value float64
+}
+
+// key names one arm on one workload.
+type key struct{ workload, arm string }
+
+// strip is every trial of one arm on one workload, in the order of the run.
+type strip struct {
+	key
+	points []point // values of the primary metric
+	lost   []point // trials without a value: failed, void, interrupted
+}
+
+// rawTrial is a trial whose raw output the page shows.
+type rawTrial struct {
+	*store.Trial
+	Steps   []rawStep
+	Log     string
+	Omitted bool // its output did not fit in the page
+}
+
+type rawStep struct {
+	store.TrialStep
+	Stdout, Stderr string
+}
+
+// data is what the page needs of the trials.
+type data struct {
+	arms     []store.Arm
+	metrics  []store.Metric
+	guests   []store.Guest
+	sessions []store.Session
+	events   []store.Event
+	sizes    map[string]store.Size
+
+	strips    map[key]*strip
+	count     map[store.Status]int
+	trials    int
+	first     []*store.Trial // the first one that is done, of each arm and workload
+	failed    []*store.Trial // the first maxFailed that are not done
+	notShown  int            // more of those
+	workloads []string       // in the order of the metrics
+}
+
+// maxFailed is how many trials that are not done the page tells of one by one.
+const maxFailed = 40
+
+func read(r *store.Run) (*data, error) {
+	d := &data{strips: map[key]*strip{}, count: map[store.Status]int{}, sizes: map[string]store.Size{}}
+	var err error
+	if d.arms, err = r.Arms(); err != nil {
+		return nil, err
+	}
+	if d.metrics, err = r.Metrics(); err != nil {
+		return nil, err
+	}
+	if d.guests, err = r.Guests(); err != nil {
+		return nil, err
+	}
+	if d.sessions, err = r.Sessions(); err != nil {
+		return nil, err
+	}
+	if d.events, err = r.Events(); err != nil {
+		return nil, err
+	}
+	sizes, err := r.Sizes()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sizes {
+		d.sizes[s.Workload] = s
+	}
+	primary := map[string]string{}
+	for _, m := range d.metrics {
+		if m.Primary {
+			primary[m.Workload] = m.Name
+		}
+		if !slices.Contains(d.workloads, m.Workload) {
+			d.workloads = append(d.workloads, m.Workload)
+		}
+	}
+	for t, err := range r.Trials() {
+		if err != nil {
+			return nil, err
+		}
+		d.add(t, primary[t.Workload])
+	}
+	return d, nil
+}
+
+func (d *data) add(t *store.Trial, metric string) {
+	k := key{t.Workload, t.Arm}
+	s := d.strips[k]
+	if s == nil {
+		s = &strip{key: k}
+		d.strips[k] = s
+	}
+	p := point{int32(d.trials), int32(t.Block), 0}
+	d.trials++
+	d.count[t.Status]++
+	v, ok := t.Metrics[metric]
+	switch {
+	case t.Status == store.Done && ok:
+		if p.value = v; len(s.points) == 0 {
+			d.first = append(d.first, t)
+		}
+		s.points = append(s.points, p)
+	default:
+		s.lost = append(s.lost, p)
+		if len(d.failed) < maxFailed {
+			d.failed = append(d.failed, t)
+		} else {
+			d.notShown++
+		}
+	}
+}
+
+func (d *data) arm(name string) store.Arm {
+	for _, a := range d.arms {
+		if a.Name == name {
+			return a
+		}
+	}
+	return store.Arm{Name: name}
+}

@@ -1,0 +1,110 @@
+package page
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// svg is a drawing of a fixed width; text in it is escaped in one place.
+type svg struct{ strings.Builder }
+
+// chartWidth is the width of every chart in its own units: at a width of 343
+// points, a phone's, letters of 12 are still 9.4 high.
+const chartWidth = 440
+
+// text writes words; class says how they look.
+func (s *svg) text(x, y float64, class, words string) {
+	fmt.Fprintf(s, `<text x="%s" y="%s" class="%s">%s</text>`, num(x), num(y), class, html.EscapeString(words))
+}
+
+func (s *svg) line(x1, y1, x2, y2 float64, class string) {
+	fmt.Fprintf(s, `<path d="M%s %sL%s %s" class="%s"/>`, num(x1), num(y1), num(x2), num(y2), class)
+}
+
+func (s *svg) rect(x, y, w, h float64, class string) {
+	fmt.Fprintf(s, `<rect x="%s" y="%s" width="%s" height="%s" class="%s"/>`, num(x), num(y), num(max(w, 0)), num(h), class)
+}
+
+// dot is a circle whose title shows when the pointer rests on it.
+func (s *svg) dot(x, y, r float64, class, title string) {
+	fmt.Fprintf(s, `<circle cx="%s" cy="%s" r="%s" class="%s"><title>%s</title></circle>`, num(x), num(y), num(r), class, html.EscapeString(title))
+}
+
+// mark is a small shape around x, y, given as a path relative to it.
+func (s *svg) mark(x, y float64, path, class, title string) {
+	fmt.Fprintf(s, `<path d="M%s %s%s" class="%s"><title>%s</title></path>`, num(x), num(y), path, class, html.EscapeString(title))
+}
+
+// chart closes the drawing. Title and description are what a screen reader says.
+func (s *svg) chart(id string, height float64, title, desc string) template.HTML {
+	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %d %s" role="img" aria-labelledby="%[3]s-t %[3]s-d"><title id="%[3]s-t">%s</title><desc id="%[3]s-d">%s</desc>%s</svg>`,
+		chartWidth, num(height), id, html.EscapeString(title), html.EscapeString(desc), s.String()))
+}
+
+// num formats a coordinate with one digit after the point.
+func num(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "0"
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
+}
+
+// axis maps ratios, on a logarithmic scale, to a stretch of the drawing.
+type axis struct{ low, high, from, to float64 } // low and high are ln
+
+func (a axis) x(ln float64) float64 {
+	ln = min(max(ln, a.low), a.high)
+	return a.from + (a.to-a.from)*(ln-a.low)/(a.high-a.low)
+}
+
+// tick is a place on an axis of ratios.
+type tick struct {
+	ln    float64
+	label string
+}
+
+// ticks chooses about five round overheads between low and high.
+func (a axis) ticks() []tick {
+	span := a.high - a.low
+	if span > 2.5 { // far apart: powers of a ratio
+		base := 2.0
+		for span/math.Log(base) > 6 {
+			base *= []float64{2.5, 2, 2}[int(math.Round(math.Log10(base)*3))%3]
+		}
+		var out []tick
+		for i := math.Ceil(a.low / math.Log(base)); i*math.Log(base) <= a.high && len(out) < 12; i++ {
+			r := math.Pow(base, i)
+			label := strconv.FormatFloat(r, 'g', 3, 64) + "×"
+			if i == 0 {
+				label = "0"
+			}
+			out = append(out, tick{i * math.Log(base), label})
+		}
+		return out
+	}
+	lo, hi := 100*math.Expm1(a.low), 100*math.Expm1(a.high)
+	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/4)))
+	for _, f := range []float64{1, 2, 5, 10} {
+		if (hi-lo)/(f*step) <= 5 {
+			step *= f
+			break
+		}
+	}
+	var out []tick
+	for v := math.Ceil(lo/step) * step; v <= hi && len(out) < 12; v += step {
+		p := math.Round(v/step) * step
+		if p <= -99.9 {
+			continue
+		}
+		label := strconv.FormatFloat(p, 'g', 4, 64) + " %"
+		if p > 0 {
+			label = "+" + label
+		}
+		out = append(out, tick{math.Log1p(p / 100), strings.Replace(label, "0 %", "0 %", 1)})
+	}
+	return out
+}

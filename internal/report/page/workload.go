@@ -1,0 +1,194 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/report"
+)
+
+// workload makes the chapter of a workload; any is false where nothing is known.
+func workload(res *analyze.Result, d *data, name string, index int, title string) (v workloadView, any bool) {
+	v = workloadView{ID: fmt.Sprintf("w%d", index), Name: name, Title: title}
+	if s, ok := d.sizes[name]; ok {
+		v.Size = fmt.Sprintf("%d %s", s.Size, s.Unit)
+	}
+	for _, m := range d.metrics {
+		if m.Workload != name || m.Probe {
+			continue
+		}
+		if mv, ok := metric(res, name, m.Name); ok {
+			if mv.Primary {
+				v.First = mv
+			} else {
+				v.Others = append(v.Others, mv)
+			}
+		}
+	}
+	for _, f := range res.Findings {
+		if f.Workload == name && f.Severity != analyze.Info {
+			v.Findings = append(v.Findings, f)
+		}
+	}
+	var strips []*strip
+	for _, a := range d.arms {
+		if s := d.strips[key{name, a.Name}]; s != nil {
+			strips = append(strips, s)
+		}
+	}
+	if v.First.Name == "" && len(strips) == 0 {
+		return v, false
+	}
+	var compared []armRow
+	for _, r := range v.First.Rows {
+		if r.Comparison != nil {
+			compared = append(compared, r)
+		}
+	}
+	if len(compared) > 0 {
+		v.Intervals = intervalPlot(v.ID+"-i", compared, v.First, res.Delta)
+	}
+	if len(strips) > 0 {
+		v.Dots, v.DotsNote = dotPlot(v.ID+"-d", strips, v.First, perStrip(len(d.strips)))
+	}
+	return v, true
+}
+
+// metric makes the table of one metric: the baseline, the arms, the controls.
+func metric(res *analyze.Result, workload, name string) (m metricView, ok bool) {
+	var of []analyze.Comparison
+	for _, c := range res.Comparisons {
+		if c.Workload == workload && c.Metric == name {
+			of = append(of, c)
+		}
+	}
+	if len(of) == 0 {
+		return m, false
+	}
+	slices.SortStableFunc(of, func(a, b analyze.Comparison) int { // controls last
+		return map[bool]int{true: 1}[a.Control] - map[bool]int{true: 1}[b.Control]
+	})
+	first := of[0]
+	m = metricView{Workload: workload, Name: name, Better: first.Better, Primary: first.Primary, factor: 1, Unit: first.Unit}
+	if s := summary(res, first.Baseline, workload, name); s != nil {
+		m.factor, m.Unit = report.ScaleFor(first.Unit, s.Median)
+	}
+	m.Noise = "Noise floor unknown: no two of the same kind were measured, so nothing is claimed."
+	for _, f := range res.NoiseFloors {
+		if f.Workload == workload && f.Metric == name {
+			m.Floor = f.Percent
+			m.Noise = fmt.Sprintf("Noise floor %s %%: what two of the same kind differ by (%d pairs).", report.Digits(f.Percent, 2), f.Pairs)
+		}
+	}
+	var shown []string
+	for i := range of {
+		c := &of[i]
+		if !slices.Contains(shown, c.Baseline) {
+			shown = append(shown, c.Baseline)
+			r := m.row(res, c.Baseline, c.Baseline)
+			r.IsBaseline, r.Verdict = true, "baseline"
+			m.Rows = append(m.Rows, r)
+		}
+		r := m.row(res, c.Arm, c.Baseline)
+		r.Comparison, r.Verdict, r.Interval = c, report.Verdict(res, *c), report.Interval(*c)
+		r.Class, r.Doubt = verdictClass(res, *c), len(report.Doubts(res, *c)) > 0
+		if c.Control {
+			r.Verdict, r.Class = "control: the same as "+c.Baseline, "open"
+		}
+		m.Rows = append(m.Rows, r)
+	}
+	return m, true
+}
+
+// row describes one arm; its CPU is set against the baseline's.
+func (m metricView) row(res *analyze.Result, arm, baseline string) armRow {
+	r := armRow{Name: arm, Baseline: baseline}
+	a := armResult(res, arm, m.Workload)
+	if a == nil {
+		return r
+	}
+	r.Emulated, r.Failures = a.Emulated, a.Failures
+	if s := summary(res, arm, m.Workload, m.Name); s != nil {
+		r.Mean, r.MeanSort = m.with(s.Mean), fmt.Sprintf("%.6g", s.Mean)
+		if s.MeanWithheld {
+			r.Mean, r.MeanSort = "median "+m.with(s.Median), fmt.Sprintf("%.6g", s.Median)
+		}
+		r.Limits = m.figure(s.Min) + " … " + m.figure(s.Max)
+		r.N, r.Least, r.Most = s.N, m.figure(s.Min), m.figure(s.Max)
+		r.P5, r.P25, r.Median, r.P75, r.P95 = m.figure(s.P5), m.figure(s.P25), m.figure(s.Median), m.figure(s.P75), m.figure(s.P95)
+		if s.Spread > 0 {
+			r.Spread = report.Digits(s.Spread, 3) + "×"
+		}
+	}
+	cpu, name := hostCPU(a)
+	if cpu != nil {
+		r.CPU, r.CPUSort = report.Digits(cpu.Mean, 3)+" s", fmt.Sprintf("%.6g", cpu.Mean)
+		if b := armResult(res, baseline, m.Workload); b != nil {
+			if base := find(b.Probes, name); base != nil && base.Mean > 0 && cpu.Mean > 0 && arm != baseline {
+				r.CPURatio = cpu.Mean / base.Mean
+				r.CPUTimes = report.Digits(r.CPURatio, 3) + "×"
+			}
+		}
+	}
+	if g := find(a.Probes, analyze.ProbeGuestCPU); g != nil {
+		r.GuestCPU = report.Digits(g.Mean, 3) + " s"
+	}
+	return r
+}
+
+// hostCPU is the host's whole CPU time in a trial or, where that is unknown,
+// that of the guest's control group.
+func hostCPU(a *analyze.ArmResult) (*analyze.SeriesSummary, string) {
+	for _, name := range []string{analyze.ProbeHostCPU, analyze.ProbeGuestCgroupCPU} {
+		if s := find(a.Probes, name); s != nil {
+			return s, name
+		}
+	}
+	return nil, ""
+}
+
+func armResult(res *analyze.Result, arm, workload string) *analyze.ArmResult {
+	for i, a := range res.Arms {
+		if a.Arm == arm && a.Workload == workload {
+			return &res.Arms[i]
+		}
+	}
+	return nil
+}
+
+func summary(res *analyze.Result, arm, workload, metric string) *analyze.SeriesSummary {
+	if a := armResult(res, arm, workload); a != nil {
+		return find(a.Metrics, metric)
+	}
+	return nil
+}
+
+func find(list []analyze.SeriesSummary, name string) *analyze.SeriesSummary {
+	for i, s := range list {
+		if s.Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// Argv is a step's command line as a person would type it.
+func (s rawStep) Argv() string {
+	quoted := make([]string, len(s.TrialStep.Argv))
+	for i, a := range s.TrialStep.Argv {
+		if a == "" || strings.ContainsAny(a, " \t\n'\"$\\&|;<>*?()") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		quoted[i] = a
+	}
+	return strings.Join(quoted, " ")
+}
+
+// Wall is how long the step took by the host's clock.
+func (s rawStep) Wall() string {
+	seconds := float64(s.HostEndNS-s.HostStartNS) / 1e9
+	factor, unit := report.ScaleFor("s", seconds)
+	return report.Digits(seconds*factor, 4) + " " + unit
+}

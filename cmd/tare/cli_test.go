@@ -152,3 +152,24 @@ func TestDryRun(t *testing.T) {
 		t.Errorf("a dry run wrote %v", files)
 	}
 }
+
+func TestPaper(t *testing.T) {
+	dir := t.TempDir()
+	r := tare(t, dir, "paper", "list")
+	if r.status != 0 || !strings.Contains(r.stdout, "habr-truevds-xen-disk") {
+		t.Errorf("list: status %d: %s%s", r.status, r.stdout, r.stderr)
+	}
+	r = tare(t, dir, "paper", "show", "abclinuxu-xen-vs-kvm")
+	if r.status != 0 || !strings.Contains(r.stdout, "xen-1/4") {
+		t.Errorf("show: status %d: %s%s", r.status, r.stdout, r.stderr)
+	}
+	r = tare(t, dir, "paper", "audit", "--json")
+	var findings []struct{ Article, Row, Kind string }
+	if err := json.Unmarshal([]byte(r.stdout), &findings); err != nil || len(findings) < 10 || r.status != 0 {
+		t.Errorf("audit: status %d, %d findings, %v: %s", r.status, len(findings), err, r.stderr)
+	}
+	r = tare(t, dir, "paper", "audit", write(t, dir, "own.yaml", "- {doc: X, titel: y}\n"))
+	if r.status != exitCampaign || !strings.Contains(r.stderr, "own.yaml:1:") || !strings.Contains(r.stderr, `"title"`) {
+		t.Errorf("a bad file: status %d: %s", r.status, r.stderr)
+	}
+}

@@ -124,7 +124,7 @@ confidence interval, and which of the numbers not to believe, and why.
 	})
 	root.AddCommand(
 		newDoctor(o), newRun(o), newResume(o), newShow(o), newReport(o), newExport(o), newSystems(o),
-		newWorkloads(o), newParse(o), newGC(o), newSchema(o), newImage(o),
+		newWorkloads(o), newParse(o), newGC(o), newSchema(o), newImage(o), newPaper(o),
 	)
 	for _, c := range root.Commands() {
 		checkArgs(c)

@@ -20,8 +20,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/tare-bench/tare/internal/agent/server"
@@ -48,6 +50,7 @@ func run(args []string) error {
 	if args[0] == server.LimitedMode {
 		return server.ExecLimited(args[1:])
 	}
+	heedSignals()
 	conn, rest, err := dial(args)
 	if err != nil {
 		return err
@@ -60,6 +63,16 @@ func run(args []string) error {
 		data = rest[0]
 	}
 	return server.Serve(context.Background(), conn, data)
+}
+
+// heedSignals makes commands start with no signal ignored, whatever started the
+// agent: an ignored signal is inherited, one that is caught is not.
+func heedSignals() {
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 }
 
 // dial makes the connection that args begin with, and returns what follows.

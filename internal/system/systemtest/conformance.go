@@ -3,6 +3,7 @@ package systemtest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -208,10 +209,14 @@ func (s suite) freeze(t *testing.T) {
 		t.Fatal(err)
 	}
 	const rest = 500 * time.Millisecond
-	u0 := s.usage(t)
-	time.Sleep(rest)
-	if used := s.usage(t).CPU - u0.CPU; used > rest/20 {
-		t.Errorf("the frozen guest used %v of CPU in %v", used, rest)
+	if _, err := s.m.Usage(); errors.Is(err, cgroup.ErrUnknown) {
+		time.Sleep(rest) // its clock and the end of the command must do
+	} else {
+		u0 := s.usage(t)
+		time.Sleep(rest)
+		if used := s.usage(t).CPU - u0.CPU; used > rest/20 {
+			t.Errorf("the frozen guest used %v of CPU in %v", used, rest)
+		}
 	}
 	if err := s.m.Thaw(ctx); err != nil {
 		t.Fatal(err)

@@ -168,7 +168,7 @@ func TestPaper(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &findings); err != nil || len(findings) < 10 || r.status != 0 {
 		t.Errorf("audit: status %d, %d findings, %v: %s", r.status, len(findings), err, r.stderr)
 	}
-	r = tare(t, dir, "paper", "audit", write(t, dir, "own.yaml", "document: {id: x, titel: y}\n"))
+	r = tare(t, dir, "paper", "audit", write(t, dir, "own.yaml", "document: {id: x, titel: y}\nsystems: [native]\nresults: []\n"))
 	if r.status != exitCampaign || !strings.Contains(r.stderr, "own.yaml:1:") || !strings.Contains(r.stderr, `"title"`) {
 		t.Errorf("a bad file: status %d: %s", r.status, r.stderr)
 	}

@@ -45,7 +45,7 @@ func (d Driver) Capabilities() system.Capabilities {
 		Memory:        "control group: the sandbox's processes, the guest's memory and the host's page cache",
 		MemoryInGroup: true,
 		OOMEndsGuest:  true,
-		DiskBackings:  []string{"loop"},
+		DiskBackings:  []string{"loop, through the host's page cache even with O_DIRECT"},
 		Networks:      []string{"none"},
 		NeedsRoot:     true,
 		HostBoot:      "linux",

@@ -106,14 +106,18 @@ type guest struct {
 func (g *guest) Freeze(ctx context.Context) error { return g.control(ctx, "pause") }
 func (g *guest) Thaw(ctx context.Context) error   { return g.control(ctx, "resume") }
 
-// controlTimeout bounds a pause; every system call in the guest must end first.
+// controlTimeout bounds a pause, which waits until every thread of the guest
+// has stopped.
 const controlTimeout = 30 * time.Second
 
 func (g *guest) control(ctx context.Context, command string) error {
-	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
+	within, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
 	argv := append(slices.Clip(g.runsc), command, id)
-	if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(within, argv[0], argv[1:]...).CombinedOutput(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		return fault.Guestf("runsc %s: %w: %s", command, err, strings.TrimSpace(string(out)))
 	}
 	return nil

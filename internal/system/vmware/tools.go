@@ -1,0 +1,163 @@
+package vmware
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent/token"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// guestTools is what VMware Tools do in a guest for both products.
+type guestTools interface {
+	// upload makes a file; it must not be there.
+	upload(ctx context.Context, path string, content []byte) error
+	// start starts a program and does not wait; run waits for its end, and a
+	// status that is not 0 is an error.
+	start(ctx context.Context, program, arg string) error
+	run(ctx context.Context, program, arg string) error
+	// address waits until the guest has one.
+	address(ctx context.Context) (string, error)
+}
+
+// place is where a guest's agent is, and listens.
+type place struct {
+	tools guestTools
+	base  string // every path of ours in the guest begins with this
+	port  string
+}
+
+// The options that both products have.
+var guestOptions = []system.Option{
+	{Name: "guest_user", Default: "root", About: "User of the guest to run the agent as; workloads that drop caches need root."},
+	{Name: "guest_password_env", Default: "TARE_VMWARE_GUEST_PASSWORD", About: "Name of the environment variable that holds that user's password."},
+	{Name: "dir", Default: "/var/tmp", About: "Directory of the guest in which a fresh one is made for the agent and the data, and removed again."},
+	{Name: "port", Default: "7377", About: "TCP port on which the agent listens in the guest; its firewall must let this host in."},
+}
+
+// guestLogin is the user and the password of guest operations.
+func guestLogin(options []system.Option, f system.Flavor) (user, password string, err error) {
+	name := system.Setting(options, f, "guest_password_env")
+	password, ok := os.LookupEnv(name)
+	if !ok {
+		return "", "", fault.WithRemedy(fault.Campaignf("the guest's password: there is no environment variable %s", name),
+			"set it, or name another with the option guest_password_env")
+	}
+	return system.Setting(options, f, "guest_user"), password, nil
+}
+
+func newPlace(tools guestTools, options []system.Option, s *system.Site) place {
+	dir := strings.TrimSuffix(system.Setting(options, s.Flavor, "dir"), "/")
+	return place{tools, dir + "/tare-" + s.ID, system.Setting(options, s.Flavor, "port")}
+}
+
+func (p place) dataDir() string { return p.base + ".d/data" }
+
+// script is what starts the agent. The shell stays, and removes everything
+// when the agent has ended.
+func (p place) script() string {
+	lines := []string{
+		`b=` + quote(p.base), `d="$b.d"`,
+		`trap 'rm -rf "$d" "$b".agent "$b".token "$b".sh' EXIT`,
+		`mkdir "$d" "$d/data" && chmod 700 "$d" && mv "$b.agent" "$d/tare-agent" && mv "$b.token" "$d/token" && chmod 700 "$d/tare-agent" || exit 1`,
+		`cd "$d/data" && "$d/tare-agent" tcp::` + p.port + ` "$d/token" "$d/data"`,
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// quote makes one word of s for a shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+const (
+	dialTimeout = 15 * time.Second
+	dialPause   = 100 * time.Millisecond
+)
+
+// startAgent copies the agent into a guest that runs, starts it, and connects
+// to it. Guest operations carry no stream, so it listens, and both ends prove
+// that they know a token that only this copy was given.
+func (p place) startAgent(ctx context.Context, s *system.Site) (*conn, error) {
+	program, err := os.ReadFile(s.Userland.Agent)
+	if err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	secret := token.New()
+	for _, f := range []struct {
+		suffix  string
+		content []byte
+	}{{".agent", program}, {".token", []byte(hex.EncodeToString(secret))}, {".sh", []byte(p.script())}} {
+		if err := p.tools.upload(ctx, p.base+f.suffix, f.content); err != nil {
+			return nil, fmt.Errorf("copying %s into the guest: %w", p.base+f.suffix, err)
+		}
+	}
+	if err := p.tools.start(ctx, "/bin/sh", p.base+".sh"); err != nil {
+		return nil, fmt.Errorf("starting the agent: %w", err)
+	}
+	host, err := p.tools.address(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the guest's address: %w", err)
+	}
+	return p.connect(ctx, net.JoinHostPort(host, p.port), secret)
+}
+
+func (p place) connect(ctx context.Context, address string, secret []byte) (*conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	// No keepalive: a guest that is frozen does not answer, and lives.
+	d := net.Dialer{KeepAlive: -1}
+	for {
+		c, err := d.DialContext(ctx, "tcp", address)
+		if err == nil {
+			if err = token.Host(c, secret); err == nil {
+				return &conn{Conn: c, gone: make(chan struct{})}, nil
+			}
+			c.Close()
+			return nil, fault.Guestf("the agent at %s: %w", address, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fault.WithRemedy(fault.Guestf("no agent answers at %s: %w", address, err),
+				"see whether the guest's firewall lets this host in on TCP port %s; see also that %s is not mounted noexec there", p.port, path.Dir(p.base))
+		case <-time.After(dialPause):
+		}
+	}
+}
+
+// removed waits until the guest has removed what it was given.
+func (p place) removed(ctx context.Context) error {
+	waits := p.base + ".wait"
+	script := `i=0; while [ -e ` + quote(p.base+".d") + ` ] && [ $i -lt 100 ]; do i=$((i+1)); sleep 0.1; done; rm -rf ` +
+		quote(p.base+".d") + ` ` + quote(waits) + "\n"
+	if err := p.tools.upload(ctx, waits, []byte(script)); err != nil {
+		return err
+	}
+	return p.tools.run(ctx, "/bin/sh", waits)
+}
+
+// conn tells when it is gone.
+type conn struct {
+	net.Conn
+	once sync.Once
+	gone chan struct{}
+}
+
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		c.once.Do(func() { close(c.gone) })
+	}
+	return n, err
+}
+
+func (c *conn) Close() error {
+	c.once.Do(func() { close(c.gone) })
+	return c.Conn.Close()
+}

@@ -1,0 +1,325 @@
+package vmware
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/session"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// VSphere is the system "vmware": machines of ESXi or vCenter. Who answers at
+// TARE_VMWARE_URL makes them; TARE_VMWARE_USER and TARE_VMWARE_PASSWORD log in.
+type VSphere struct {
+	// tools replaces VMware Tools in tests: the simulator's machines have none.
+	tools func(vm *object.VirtualMachine, user, password string) guestTools
+}
+
+func (VSphere) Name() string { return "vmware" }
+
+var vsphereOptions = append([]system.Option{
+	{Name: "clone", Values: []string{"yes", "no"}, Default: "yes", About: "Run a clone of the flavor's size, which is destroyed afterwards; no: the machine itself, as large as it is. ESXi without vCenter cannot clone."},
+	{Name: "pool", About: "Inventory path of the resource pool for clones. Absent: the machine's own, or the only one."},
+}, guestOptions...)
+
+func (VSphere) Capabilities() system.Capabilities {
+	return system.Capabilities{
+		Freeze:       "suspend to disk",
+		StopsClock:   true,
+		CPUCap:       "the machine's CPU limit, in MHz of its host",
+		Memory:       "the machine's RAM",
+		DiskBackings: []string{"as the machine has it"},
+		Networks:     []string{"as the machine has it"},
+		Remote:       true,
+		OwnUserland:  true,
+		Target:       "the inventory path of a template, or of a machine that is powered off: /DC0/vm/debian",
+		Options:      vsphereOptions,
+	}
+}
+
+func (VSphere) Check(ctx context.Context, _ *system.Host) system.Status {
+	if os.Getenv(urlVar) == "" {
+		return system.Unusable("needs the product, VMware ESXi or vCenter: "+urlVar+" does not say where it is",
+			urlVar+"=https://HOST/sdk, TARE_VMWARE_USER and TARE_VMWARE_PASSWORD in the environment")
+	}
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
+	c, err := login(ctx)
+	if err != nil {
+		var e *fault.Error
+		if errors.As(err, &e) {
+			return system.Unusable(e.Err.Error(), e.Remedy)
+		}
+		return system.Unusable(err.Error(), "")
+	}
+	defer c.close()
+	a := c.ServiceContent.About
+	return system.Status{Usable: true, Proof: "logged in to " + a.FullName, Versions: map[string]string{"vmware": a.Version + " build " + a.Build}}
+}
+
+const (
+	urlVar        = "TARE_VMWARE_URL"
+	thumbprintVar = "TARE_VMWARE_THUMBPRINT"
+	loginTimeout  = 30 * time.Second
+)
+
+// client is a session.
+type client struct {
+	*vim25.Client
+	session *session.Manager
+}
+
+func (c *client) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), loginTimeout)
+	defer cancel()
+	c.session.Logout(ctx) // it ends by itself otherwise
+	c.CloseIdleConnections()
+}
+
+// login opens a session. A certificate that no authority signed must be named
+// by its thumbprint: it is never just believed.
+func login(ctx context.Context) (*client, error) {
+	u, err := soap.ParseURL(os.Getenv(urlVar))
+	if err != nil || u == nil {
+		return nil, fault.Campaignf("%s is no address: want https://HOST/sdk", urlVar)
+	}
+	sc := soap.NewClient(u, false)
+	sc.SetThumbprint(u.Host, os.Getenv(thumbprintVar))
+	vc, err := vim25.NewClient(ctx, sc)
+	if err != nil {
+		return nil, distrust(u, err)
+	}
+	c := &client{vc, session.NewManager(vc)}
+	user := url.UserPassword(os.Getenv("TARE_VMWARE_USER"), os.Getenv("TARE_VMWARE_PASSWORD"))
+	if err := c.session.Login(ctx, user); err != nil {
+		return nil, fault.WithRemedy(fault.Hostf("%s does not let us in: %w", u.Host, err), "set TARE_VMWARE_USER and TARE_VMWARE_PASSWORD")
+	}
+	return c, nil
+}
+
+// distrust says what to compare where a certificate is the reason.
+func distrust(u *url.URL, err error) error {
+	if !soap.IsCertificateUntrusted(err) {
+		return fault.Hostf("%s: %w", u.Host, err)
+	}
+	var info object.HostCertificateInfo
+	if e := info.FromURL(u, &tls.Config{}); info.ThumbprintSHA1 == "" {
+		return fault.Hostf("%s: %w", u.Host, errors.Join(err, e))
+	}
+	return fault.WithRemedy(fault.Hostf("nobody vouches for the certificate of %s, with the thumbprint %s", u.Host, info.ThumbprintSHA1),
+		"compare that on its console, then: %s=%s", thumbprintVar, info.ThumbprintSHA1)
+}
+
+func (d VSphere) Create(ctx context.Context, s *system.Site) (_ system.Guest, err error) {
+	user, password, err := guestLogin(vsphereOptions, s.Flavor)
+	if err != nil {
+		return nil, err
+	}
+	c, err := login(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g := &vsphereGuest{client: c, log: &system.Tail{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.Close())
+		}
+	}()
+	if g.vm, g.cloned, err = machine(ctx, c, s); err != nil {
+		return nil, err
+	}
+	if err := done(ctx, "powering it on", g.vm.PowerOn); err != nil {
+		return nil, err
+	}
+	g.on = true
+	tools := d.tools
+	if tools == nil {
+		tools = newTools
+	}
+	g.place = newPlace(tools(g.vm, user, password), vsphereOptions, s)
+	if g.conn, err = g.place.startAgent(ctx, s); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// machine finds the arm's machine, or makes a clone of it, which may be there
+// also when there is an error.
+func machine(ctx context.Context, c *client, s *system.Site) (vm *object.VirtualMachine, cloned bool, err error) {
+	finder := find.NewFinder(c.Client)
+	original, err := finder.VirtualMachine(ctx, s.Flavor.Target)
+	if err != nil {
+		return nil, false, fault.Campaignf("target %s: %w", s.Flavor.Target, err)
+	}
+	var p mo.VirtualMachine
+	if err := original.Properties(ctx, original.Reference(), []string{"config.template", "runtime.powerState", "parent", "resourcePool"}, &p); err != nil {
+		return nil, false, fault.Hostf("%s: %w", s.Flavor.Target, err)
+	}
+	if p.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOff {
+		return nil, false, fault.Campaignf("%s is %s; tare takes only a machine that is powered off", s.Flavor.Target, p.Runtime.PowerState)
+	}
+	if system.Setting(vsphereOptions, s.Flavor, "clone") == "no" {
+		if p.Config != nil && p.Config.Template {
+			return nil, false, fault.Campaignf("%s is a template: it cannot run itself; leave out clone: no", s.Flavor.Target)
+		}
+		return original, false, nil
+	}
+	pool := p.ResourcePool // a template has none
+	if path := system.Setting(vsphereOptions, s.Flavor, "pool"); path != "" || pool == nil {
+		rp, err := finder.ResourcePoolOrDefault(ctx, path)
+		if err != nil {
+			return nil, false, fault.Campaignf("option pool of vmware: %w", err)
+		}
+		ref := rp.Reference()
+		pool = &ref
+	}
+	if p.Parent == nil {
+		return nil, false, fault.Hostf("%s is in no folder", s.Flavor.Target)
+	}
+	spec := types.VirtualMachineCloneSpec{Location: types.VirtualMachineRelocateSpec{Pool: pool}}
+	name := "tare-" + s.ID
+	task, err := original.Clone(ctx, object.NewFolder(c.Client, *p.Parent), name, spec)
+	if err != nil {
+		return nil, false, fault.Hostf("cloning %s: %w", s.Flavor.Target, err)
+	}
+	info, err := task.WaitForResult(ctx)
+	if err != nil {
+		return nil, false, fault.Hostf("cloning %s into %s: %w", s.Flavor.Target, name, err)
+	}
+	vm = object.NewVirtualMachine(c.Client, info.Result.(types.ManagedObjectReference))
+	return vm, true, reconfigure(ctx, vm, "giving it the flavor's size", types.VirtualMachineConfigSpec{
+		NumCPUs: int32(s.Flavor.VCPUs), MemoryMB: s.Flavor.MemoryBytes >> 20, Annotation: "made by tare, which destroys it",
+	})
+}
+
+func reconfigure(ctx context.Context, vm *object.VirtualMachine, what string, spec types.VirtualMachineConfigSpec) error {
+	return done(ctx, what, func(ctx context.Context) (*object.Task, error) { return vm.Reconfigure(ctx, spec) })
+}
+
+// done starts a task and waits for its end.
+func done(ctx context.Context, what string, start func(context.Context) (*object.Task, error)) error {
+	task, err := start(ctx)
+	if err == nil {
+		err = task.Wait(ctx)
+	}
+	if err != nil {
+		return fault.Hostf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// vsphereGuest is a machine that runs, with its agent.
+type vsphereGuest struct {
+	system.Unmetered
+	client *client
+	vm     *object.VirtualMachine
+	cloned bool
+	on     bool
+	frozen bool
+	place  place
+	conn   *conn
+	log    *system.Tail
+	once   sync.Once
+	err    error
+}
+
+func (g *vsphereGuest) Conn() net.Conn          { return g.conn }
+func (g *vsphereGuest) Exited() <-chan struct{} { return g.conn.gone }
+func (g *vsphereGuest) Log() string             { return g.log.String() }
+func (g *vsphereGuest) DataDir() string         { return g.place.dataDir() }
+
+func (g *vsphereGuest) CommandLine() []string {
+	return []string{"vmware", g.client.URL().Host, g.vm.Reference().Value}
+}
+
+// Freeze suspends the machine.
+func (g *vsphereGuest) Freeze(ctx context.Context) error {
+	err := done(ctx, "suspending it", g.vm.Suspend)
+	g.frozen = err == nil
+	return err
+}
+
+func (g *vsphereGuest) Thaw(ctx context.Context) error {
+	err := done(ctx, "waking it", g.vm.PowerOn)
+	g.frozen = g.frozen && err != nil
+	return err
+}
+
+// Cap sets the machine's CPU limit, which is in MHz of its host.
+func (g *vsphereGuest) Cap(ctx context.Context, cpus float64) error {
+	limit := int64(-1) // none
+	if cpus > 0 {
+		h, err := g.vm.HostSystem(ctx)
+		if err != nil {
+			return fault.Hostf("the machine's host: %w", err)
+		}
+		var p mo.HostSystem
+		if err := h.Properties(ctx, h.Reference(), []string{"summary.hardware"}, &p); err != nil || p.Summary.Hardware == nil {
+			return fault.Hostf("the speed of the machine's host: %w", errors.Join(err, errors.New("it does not tell")))
+		}
+		limit = int64(math.Round(cpus * float64(p.Summary.Hardware.CpuMhz)))
+	}
+	return reconfigure(ctx, g.vm, "setting its CPU limit", types.VirtualMachineConfigSpec{CpuAllocation: &types.ResourceAllocationInfo{Limit: &limit}})
+}
+
+// Kill powers the machine off at once.
+func (g *vsphereGuest) Kill() error {
+	g.on = false
+	return done(context.Background(), "powering it off", g.vm.PowerOff)
+}
+
+// closeTimeout bounds all that Close asks of the server.
+const closeTimeout = 2 * time.Minute
+
+// Close powers the machine off and destroys a clone. A machine that is none
+// first removes what it was given, and gets back its CPU limit: none.
+func (g *vsphereGuest) Close() error {
+	g.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		defer g.client.close()
+		fail := func(err error) { g.err = errors.Join(g.err, err) }
+		if g.conn != nil {
+			g.conn.Close()
+		}
+		if g.vm == nil {
+			return
+		}
+		if g.on && !g.cloned {
+			if g.frozen {
+				fail(g.Thaw(ctx))
+			}
+			if g.conn != nil {
+				if err := g.place.removed(ctx); err != nil {
+					fail(fmt.Errorf("%s* may be left in the guest: %w", g.place.base, err))
+				}
+				fail(g.Cap(ctx, 0))
+			}
+		}
+		state, err := g.vm.PowerState(ctx)
+		fail(err)
+		if state != types.VirtualMachinePowerStatePoweredOff {
+			fail(done(ctx, "powering it off", g.vm.PowerOff))
+		}
+		if g.cloned {
+			fail(done(ctx, "destroying the clone", g.vm.Destroy))
+		}
+	})
+	return g.err
+}

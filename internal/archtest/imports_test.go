@@ -144,6 +144,8 @@ func TestOwners(t *testing.T) {
 		{[]string{"github.com/containerd/cgroups/..."}, []string{"internal/cgroup"}},
 		{[]string{"github.com/goccy/go-yaml/..."}, []string{"internal/campaign", "internal/workload", "internal/paper"}},
 		{[]string{"golang.org/x/perf/..."}, []string{"internal/report", "internal/analyze"}},
+		{[]string{"golang.org/x/crypto/..."}, []string{"internal/system/ssh"}},
+		{[]string{"github.com/vmware/..."}, []string{"internal/system/vmware"}},
 		{[]string{"C"}, nil}, // tare is one static file
 	}
 	for _, p := range modulePackages(t) {

@@ -80,45 +80,72 @@ func answerOf(res *analyze.Result, emulated bool, of []analyze.Comparison, title
 		say("Did not finish %s.", joinAnd(failed))
 	}
 	if g := groups[analyze.NotResolved]; g != nil {
-		say("Not resolved: %s.", joinAnd(each(g, unresolved)))
+		say("Not resolved: %s.", unresolved(g, len(of)))
 	}
 	if doubted != nil {
-		say("A serious finding stands against %s on %s.", map[bool]string{true: "the figure", false: "the figures"}[len(doubted) == 1], joinAnd(doubted))
+		say("A serious finding stands against %s on %s.", map[bool]string{true: "the figure", false: "the figures"}[len(doubted) == 1], allOr(doubted, len(of)))
 	}
 	return a
 }
 
-// amount says how much a comparison resolved, and with what interval.
+// amount says how much a comparison resolved, with its interval.
 func amount(c analyze.Comparison, titles map[string]string) string {
 	text := strings.TrimLeft(report.Percent(c.OverheadPercent), "+-") + " %"
-	if c.OverheadPercent >= 100 {
+	switch {
+	case c.OverheadPercent >= 100:
 		text = report.Digits(c.Ratio, 3) + " times as much"
+	case c.OverheadPercent > 0:
+		text += " more"
 	}
-	text += " on " + c.Workload
+	text += " (" + report.Interval(c) + ") on " + c.Workload
 	if t, _, _ := strings.Cut(titles[c.Workload], ":"); t != "" {
-		text += ", to " + t
+		text += ", which is to " + t
 	}
-	return text + " (" + report.Interval(c) + ")"
+	return text
 }
 
-// unresolved names a workload, and why nothing is said of it.
-func unresolved(c analyze.Comparison) string {
-	why := ""
+// unresolved names workloads by why nothing is said of them; of is how many there are in all.
+func unresolved(g []analyze.Comparison, of int) string {
+	var reasons []string
+	by := map[string][]string{}
+	for _, c := range g {
+		why := whyOpen(c)
+		if by[why] == nil {
+			reasons = append(reasons, why)
+		}
+		by[why] = append(by[why], c.Workload)
+	}
+	return strings.Join(each(reasons, func(why string) string {
+		if why == "" {
+			return allOr(by[why], of)
+		}
+		return allOr(by[why], of) + " (" + why + ")"
+	}), "; ")
+}
+
+// whyOpen says why a comparison resolved nothing.
+func whyOpen(c analyze.Comparison) string {
 	switch {
 	case c.N == 0:
-		why = "no values"
+		return "no values"
 	case c.MeanWithheld:
-		why = "values too far apart"
+		return "values too far apart"
 	case c.N == 1:
-		why = "one pair only"
+		return "one pair only"
 	case !c.HasNoiseFloor:
-		why = "noise unknown"
+		return "noise unknown"
 	case math.Abs(math.Log(c.Ratio)) <= math.Log1p(c.NoiseFloorPercent/100):
-		why = "less than the noise of " + report.Digits(c.NoiseFloorPercent, 2) + " %"
-	default:
-		return c.Workload
+		return "less than the noise of " + report.Digits(c.NoiseFloorPercent, 2) + " %"
 	}
-	return c.Workload + " (" + why + ")"
+	return ""
+}
+
+// allOr names workloads, or says that it is all of them.
+func allOr(names []string, of int) string {
+	if len(names) == of && of > 2 {
+		return fmt.Sprintf("all %d workloads", of)
+	}
+	return joinAnd(names)
 }
 
 func workloadOf(c analyze.Comparison) string { return c.Workload }
@@ -151,8 +178,9 @@ func isolation(d *data) string {
 	return "not drawn: no guest had a neighbour in this run."
 }
 
-// performance ranks the arms of which every primary comparison is resolved, by
-// the geometric mean of their ratios. Two whose intervals overlap on every
+// performance ranks the arms of which every primary comparison is resolved and
+// believed (a gain is not, before it is explained), by the geometric mean of
+// their ratios. Two whose intervals overlap on every
 // workload share a place.
 func performance(res *analyze.Result, d *data) string {
 	type place struct {
@@ -170,7 +198,7 @@ func performance(res *analyze.Result, d *data) string {
 				continue
 			}
 			n++
-			if c.Verdict == analyze.NotResolved || len(report.Doubts(res, c)) > 0 {
+			if c.Verdict == analyze.NotResolved || c.Verdict == analyze.Gains || len(report.Doubts(res, c)) > 0 {
 				resolved = false
 				continue
 			}
@@ -187,7 +215,7 @@ func performance(res *analyze.Result, d *data) string {
 		}
 	}
 	if len(places) < 2 {
-		return "not drawn: fewer than two systems are resolved, and undoubted, on every workload."
+		return "not drawn: fewer than two systems have figures on every workload that are resolved and can be believed."
 	}
 	slices.SortStableFunc(places, func(a, b place) int { return compareFloat(a.mean, b.mean) })
 	apart := func(a, b place) bool {
@@ -210,7 +238,7 @@ func performance(res *analyze.Result, d *data) string {
 	}
 	b.WriteString("; in brackets the geometric mean over workloads, against " + res.Baseline + ".")
 	if left != nil {
-		b.WriteString(" Without a place, as not all is resolved: " + joinAnd(left) + ".")
+		b.WriteString(" Without a place, as not all is resolved and believed: " + joinAnd(left) + ".")
 	}
 	return b.String()
 }

@@ -17,6 +17,8 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/report"
@@ -82,8 +84,20 @@ func Write(w io.Writer, r *store.Run, res *analyze.Result, o Options) error {
 	if err := tmpl.Execute(&b, v); err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
-	_, err = w.Write(b.Bytes())
+	_, err = w.Write(bytes.Map(seen, bytes.ToValidUTF8(b.Bytes(), []byte("�"))))
 	return err
+}
+
+// seen replaces characters that nobody sees, but that turn the text after them
+// around or end it: what guests say may hold any.
+func seen(r rune) rune {
+	switch {
+	case r == '\n' || r == '\t':
+		return r
+	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+		return utf8.RuneError
+	}
+	return r
 }
 
 // policy allows this very style and script, and nothing from anywhere else.

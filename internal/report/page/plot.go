@@ -21,6 +21,10 @@ func intervalPlot(id string, rows []armRow, m metricView, delta float64) templat
 		}
 	}
 	for _, r := range rows {
+		// An emulated arm would press all others together; it may leave the plot.
+		if r.Emulated && slices.ContainsFunc(rows, func(r armRow) bool { return !r.Emulated && !r.Comparison.Control }) {
+			continue
+		}
 		if c := r.Comparison; c != nil {
 			see(c.Ratio)
 			// An interval may be as wide as the numbers are; its ends may leave the plot.
@@ -60,12 +64,16 @@ func intervalPlot(id string, rows []armRow, m metricView, delta float64) templat
 		y := top + step*float64(i)
 		s.text(a.from, y+13, "name", r.Name)
 		y += 24
-		if r.CPURatio > 0 {
+		if ln := math.Log(max(r.CPURatio, 1e-9)); ln >= a.low && ln <= a.high {
 			s.mark(a.x(math.Log(r.CPURatio)), y, "m0-5l5 5l-5 5l-5-5z", "cpu", fmt.Sprintf("%s: host CPU %s times that of %s", r.Name, report.Digits(r.CPURatio, 3), r.Baseline))
 		}
 		c := r.Comparison
-		if c == nil || c.Ratio <= 0 {
+		if c.Ratio <= 0 {
 			s.text(a.x(0)+6, y+4, "none", r.Verdict)
+			continue
+		}
+		if ln := math.Log(c.Ratio); ln > a.high || ln < a.low {
+			s.text(chartWidth-10, y+4, "edge", report.Digits(c.Ratio, 3)+"× ▸")
 			continue
 		}
 		if c.CILow > 0 {

@@ -10,8 +10,6 @@ import (
 	"html/template"
 	"path/filepath"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/report"
@@ -69,17 +67,14 @@ func printable(b []byte) string {
 	return visible(b)
 }
 
+// visible shows control characters as what they are called.
 func visible(b []byte) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
 			return r
-		case r == '\r':
-			return '␍'
 		case r < 0x20:
 			return '␀' + r
-		case r == utf8.RuneError || unicode.Is(unicode.Cf, r): // the latter turn text around, or hide it
-			return '�'
 		case r == 0x7f:
 			return '␡'
 		}

@@ -41,7 +41,7 @@ func (s *svg) mark(x, y float64, path, class, title string) {
 
 // chart closes the drawing. Title and description are what a screen reader says.
 func (s *svg) chart(id string, height float64, title, desc string) template.HTML {
-	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %d %s" role="img" aria-labelledby="%[3]s-t %[3]s-d"><title id="%[3]s-t">%s</title><desc id="%[3]s-d">%s</desc>%s</svg>`,
+	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %[1]d %[2]s" role="img" aria-labelledby="%[3]s-t" aria-describedby="%[3]s-d"><title id="%[3]s-t">%[4]s</title><desc id="%[3]s-d">%[5]s</desc>%[6]s</svg>`,
 		chartWidth, num(height), id, html.EscapeString(title), html.EscapeString(desc), s.String()))
 }
 
@@ -67,7 +67,7 @@ type tick struct {
 	label string
 }
 
-// ticks chooses about five round overheads between low and high.
+// ticks chooses a few round overheads between low and high.
 func (a axis) ticks() []tick {
 	span := a.high - a.low
 	if span > 2.5 { // far apart: powers of a ratio
@@ -78,33 +78,29 @@ func (a axis) ticks() []tick {
 		var out []tick
 		for i := math.Ceil(a.low / math.Log(base)); i*math.Log(base) <= a.high && len(out) < 12; i++ {
 			r := math.Pow(base, i)
-			label := strconv.FormatFloat(r, 'g', 3, 64) + "×"
-			if i == 0 {
-				label = "0"
-			}
-			out = append(out, tick{i * math.Log(base), label})
+			out = append(out, tick{i * math.Log(base), strconv.FormatFloat(r, 'g', 3, 64) + "×"})
 		}
 		return out
 	}
 	lo, hi := 100*math.Expm1(a.low), 100*math.Expm1(a.high)
 	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/4)))
 	for _, f := range []float64{1, 2, 5, 10} {
-		if (hi-lo)/(f*step) <= 5 {
+		if (hi-lo)/(f*step) <= 7 {
 			step *= f
 			break
 		}
 	}
 	var out []tick
 	for v := math.Ceil(lo/step) * step; v <= hi && len(out) < 12; v += step {
-		p := math.Round(v/step) * step
+		p := math.Round(v/step)*step + 0 // no negative zero
 		if p <= -99.9 {
 			continue
 		}
-		label := strconv.FormatFloat(p, 'g', 4, 64) + " %"
-		if p > 0 {
-			label = "+" + label
+		label := fmt.Sprintf("%+.4g %%", p)
+		if p == 0 {
+			label = "0 %"
 		}
-		out = append(out, tick{math.Log1p(p / 100), strings.Replace(label, "0 %", "0 %", 1)})
+		out = append(out, tick{math.Log1p(p / 100), label})
 	}
 	return out
 }

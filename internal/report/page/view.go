@@ -105,7 +105,14 @@ type workloadView struct {
 	Others                []metricView
 	Intervals, Dots       template.HTML
 	DotsNote              string
-	Findings              []analyze.Finding
+	Doubts                []doubt
+}
+
+// doubt is the findings of one kind on one workload, in a line.
+type doubt struct {
+	Severity           analyze.Severity
+	ID, Headline, Arms string
+	arms               []string
 }
 
 // group is the findings of one kind.

@@ -27,11 +27,7 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 			}
 		}
 	}
-	for _, f := range res.Findings {
-		if f.Workload == name && f.Severity != analyze.Info {
-			v.Findings = append(v.Findings, f)
-		}
-	}
+	v.Doubts = doubts(res, name)
 	var strips []*strip
 	for _, a := range d.arms {
 		if s := d.strips[key{name, a.Name}]; s != nil {
@@ -54,6 +50,27 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 		v.Dots, v.DotsNote = dotPlot(v.ID+"-d", strips, v.First, perStrip(len(d.strips)))
 	}
 	return v, true
+}
+
+// doubts are the findings on a workload but for those that are only to know,
+// a line for each kind.
+func doubts(res *analyze.Result, workload string) []doubt {
+	var out []doubt
+	for _, f := range res.Findings {
+		if f.Workload != workload || f.Severity == analyze.Info {
+			continue
+		}
+		i := slices.IndexFunc(out, func(d doubt) bool { return d.ID == f.ID })
+		if i < 0 {
+			i = len(out)
+			out = append(out, doubt{Severity: f.Severity, ID: f.ID, Headline: report.Headline(f.ID)})
+		}
+		if f.Arm != "" && !slices.Contains(out[i].arms, f.Arm) {
+			out[i].arms = append(out[i].arms, f.Arm)
+			out[i].Arms = joinAnd(out[i].arms)
+		}
+	}
+	return out
 }
 
 // metric makes the table of one metric: the baseline, the arms, the controls.

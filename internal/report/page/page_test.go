@@ -1,0 +1,167 @@
+package page
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/plan"
+)
+
+// evil is what a guest may say to break out of wherever it is put.
+const evil = `</title></script></style></pre>--><script>window.hacked=1</script><img src=x onerror="window.hacked=1">'"{{.}}` + "`${window.hacked=1}` \u202e"
+
+func render(t testing.TB, s synth, o Options) string {
+	t.Helper()
+	r := s.write(t)
+	o.Titles = map[string]string{"sysbench-cpu": "find primes: integer CPU"}
+	if o.Output == nil {
+		o.Output = echo(s.says)
+	}
+	var b bytes.Buffer
+	began := time.Now()
+	must(t, Write(&b, r, analyzed(t, r), o))
+	t.Logf("%d bytes in %v", b.Len(), time.Since(began).Round(time.Millisecond))
+	return b.String()
+}
+
+func finished() synth { return synth{blocks: 12, ended: string(plan.ReasonBlocks)} }
+
+func TestAnswer(t *testing.T) {
+	text := plain(render(t, finished(), Options{}))
+	for _, want := range []string{
+		"kvm Costs 9", "on sysbench-cpu, which is to find primes",
+		"Is faster than native by 28", "seldom real",
+		"lxc No cost beyond ±2 % on dd-write and sysbench-cpu",
+		"qemu-tcg It is emulated: its times say nothing about real hardware",
+		"Isolation not drawn: no guest had a neighbour",
+		"Left out: xen-pv", "governor powersave", "attempt 1",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+// plain is the text of a page, more or less as a reader sees it.
+func plain(page string) string {
+	page = regexp.MustCompile(`(?s)<(style|script).*?</(style|script)>`).ReplaceAllString(page, "")
+	page = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " ")
+	return strings.Join(strings.Fields(page), " ")
+}
+
+// TestSelfContained: the page asks for nothing, and its policy forbids it to.
+func TestSelfContained(t *testing.T) {
+	page := render(t, finished(), Options{})
+	for _, m := range regexp.MustCompile(`(?:src|href|action|url)\s*[=(]\s*"?([^"\s>)]+)`).FindAllStringSubmatch(page, -1) {
+		if !strings.HasPrefix(m[1], "#") && !strings.HasPrefix(m[1], "data:application/gzip;base64,") {
+			t.Errorf("the page refers to %.80s", m[1])
+		}
+	}
+	if !strings.Contains(page, "default-src &#39;none&#39;") || strings.Contains(page, "unsafe-inline") {
+		t.Error("the policy allows what is not in the page")
+	}
+	if strings.Contains(page, "connect-src") {
+		t.Error("a file need not fetch anything")
+	}
+	if len(page) > 2<<20 {
+		t.Errorf("%d bytes", len(page))
+	}
+}
+
+func TestHostileStrings(t *testing.T) {
+	s := finished()
+	s.says, s.lacking = evil, true
+	page := render(t, s, Options{})
+	if n := strings.Count(page, "<script"); n != 1 {
+		t.Errorf("%d scripts", n)
+	}
+	if strings.Contains(page, "<img") || strings.Contains(page, "\u202e") || strings.Contains(page, "\x1b") {
+		t.Error("a guest's words are in the page as they are")
+	}
+	if !strings.Contains(page, "&lt;img src=x") {
+		t.Error("the guest's words are lost")
+	}
+}
+
+func TestDownload(t *testing.T) {
+	page := render(t, finished(), Options{})
+	m := regexp.MustCompile(`href="data:application/gzip;base64,([^"]*)"`).FindStringSubmatch(page)
+	if m == nil {
+		t.Fatal("there is no download")
+	}
+	body, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(m[1], "&#43;", "+"))
+	must(t, err)
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	must(t, err)
+	text, err := io.ReadAll(z)
+	must(t, err)
+	var export struct{ Trials []any }
+	must(t, json.Unmarshal(text, &export))
+	if len(export.Trials) != 120 {
+		t.Errorf("%d trials in the download", len(export.Trials))
+	}
+}
+
+func TestEmptyAndInterrupted(t *testing.T) {
+	empty := plain(render(t, synth{}, Options{}))
+	for _, want := range []string{"No trial has a result yet", "Nothing yet", "not finished", "None yet."} {
+		if !strings.Contains(empty, want) {
+			t.Errorf("an empty run: %q is not said", want)
+		}
+	}
+	s := synth{blocks: 6, lacking: true}
+	text := plain(render(t, s, Options{}))
+	for _, want := range []string{"This run is not finished: it was killed, or goes on", "1 interrupted", "Input/output error", "INFO: task blocked"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("an interrupted run: %q is not said", want)
+		}
+	}
+}
+
+// TestHuge: 100,000 trials make a page that is no larger than others may be.
+func TestHuge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 100,000 trials")
+	}
+	page := render(t, huge(), Options{})
+	if len(page) > 2<<20 {
+		t.Errorf("%d bytes", len(page))
+	}
+	if !strings.Contains(page, "Too many trials to draw each") || !strings.Contains(page, "too many for a page") {
+		t.Error("the page does not say what it leaves out")
+	}
+}
+
+func huge() synth { return synth{blocks: 10_000, ended: string(plan.ReasonBlocks), bulk: true} }
+
+func TestSamePage(t *testing.T) {
+	r := finished().write(t)
+	var pages [2]bytes.Buffer
+	for i := range pages {
+		must(t, Write(&pages[i], r, analyzed(t, r), Options{}))
+	}
+	if !bytes.Equal(pages[0].Bytes(), pages[1].Bytes()) {
+		t.Error("the same run gave two pages")
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, a := range []axis{{low: -0.02, high: 0.02}, {low: -0.4, high: 0.4}, {low: -0.1, high: 2.4}, {low: -1, high: 5}, {low: -20, high: 300}} {
+		ticks := a.ticks()
+		if len(ticks) < 2 || len(ticks) > 12 {
+			t.Errorf("%d ticks from %v to %v", len(ticks), a.low, a.high)
+		}
+		for _, k := range ticks {
+			if k.ln < a.low || k.ln > a.high || strings.Contains(k.label, "-0 ") {
+				t.Errorf("tick %+v of %v … %v", k, a.low, a.high)
+			}
+		}
+	}
+}

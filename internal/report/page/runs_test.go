@@ -1,0 +1,190 @@
+package page
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/plan"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+const campaignYAML = `
+name: example
+about: What two systems cost on computing and on writing.
+seed: 7
+flavors:
+  small: {vcpus: 1, memory: 512MiB, disk: 1GiB}
+arms: [native, lxc, kvm, {system: qemu-tcg}, {system: xen-pv, if_usable: true}]
+workloads: [sysbench-cpu, dd-write]
+blocks: 12
+delta: 2%
+`
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// synth is a run that is made up; what it says is put everywhere that a guest
+// or a campaign can say something.
+type synth struct {
+	blocks  int
+	ended   string
+	says    string
+	bulk    bool // write past the journal: much faster
+	lacking bool // some trials fail, some are interrupted
+}
+
+// costs is the true ratio of each arm on each workload.
+var costs = map[string]map[string]float64{
+	"sysbench-cpu": {"lxc": 1.001, "kvm": 1.091, "qemu-tcg": 15.6},
+	"dd-write":     {"lxc": 1.01, "kvm": 0.72, "qemu-tcg": 3},
+}
+
+func (s synth) write(t testing.TB) *store.Run {
+	t.Helper()
+	usable := campaign.Limits{Usable: true, CPUCap: true}
+	c, err := campaign.Parse("example.yaml", []byte(campaignYAML), campaign.Known{Systems: map[string]campaign.Limits{
+		"native": usable, "lxc": usable, "kvm": usable, "qemu-tcg": usable, "xen-pv": {Why: "this kernel does not run under Xen " + s.says}}})
+	must(t, err)
+	p := plan.New(c)
+	var arms []store.Arm
+	ids := map[string]int{}
+	for i, a := range p.Arms {
+		ids[a.Name] = i
+		arm := store.Arm{Name: a.Name, System: a.System, Scenario: "solo", Emulated: a.System == "qemu-tcg",
+			Flavor: store.Flavor{Name: a.Flavor.Name + s.says, VCPUs: 1, MemoryBytes: 512 << 20, DiskBytes: 1 << 30}}
+		if a.Control {
+			arm.ControlOf = c.Baseline
+		}
+		arms = append(arms, arm)
+	}
+	var metrics []store.Metric
+	for _, w := range p.Workloads {
+		metrics = append(metrics,
+			store.Metric{Workload: w, Name: "time" + s.says, Unit: "s", Better: "lower", Primary: true},
+			store.Metric{Workload: w, Name: "rate", Unit: "1/s", Better: "higher"},
+			store.Metric{Workload: w, Name: "host_cpu", Unit: "s", Probe: true})
+	}
+	env, err := json.Marshal(host.Environment{Version: 1, CPU: host.CPU{Model: "Example CPU 3000" + s.says, Threads: 4, Policies: []host.Policy{{CPUs: "0-3", Driver: "acpi", Governor: "powersave"}}},
+		Kernel: host.Kernel{Release: "6.1.0-18-amd64", Cmdline: s.says}, Virt: host.Virtualization{Role: host.InGuest, Of: "KVM"}})
+	must(t, err)
+	path := filepath.Join(t.TempDir(), "example.tare")
+	r, err := store.Create(path, map[string][]byte{
+		store.DocCampaign: c.Resolved(), store.DocCampaignYAML: []byte(campaignYAML + "# " + s.says + "\n"), store.DocEnvironment: env,
+		store.DocSystems: []byte(`{}`), store.DocUserland: []byte(`{"key": "abc"}`),
+	}, arms, metrics)
+	must(t, err)
+	t.Cleanup(func() { r.Close() })
+	session, err := r.BeginSession("boot", "0.1"+s.says)
+	must(t, err)
+	must(t, r.AddSize("sysbench-cpu", 3000, "events"+s.says, nil))
+	for i, a := range arms {
+		_, err := r.AddGuest(session, i, 0, 1500*time.Millisecond, agent.Hello{Kernel: s.says}, []string{"start", a.Name})
+		must(t, err)
+	}
+	var j journal = r
+	commit := func() {}
+	if s.bulk {
+		j, commit = bulkJournal(t, path)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for b := range s.blocks {
+		for _, trial := range p.Block(b) {
+			id, err := j.Begin(store.Attempt{Session: session, Guest: int64(ids[trial.Arm] + 1), Block: b, Position: trial.Position, Workload: trial.Workload, Arm: ids[trial.Arm], Size: 128})
+			must(t, err)
+			if s.lacking && b == s.blocks-1 && trial.Position == 3 {
+				must(t, r.AddEvent(session, id, "kernel-hung-task", "INFO: task blocked "+s.says))
+				return r
+			}
+			first := 0
+			for i, w := range p.Workloads {
+				if w == trial.Workload {
+					first = 3 * i
+				}
+			}
+			v := 0.25 * math.Exp(0.004*random.NormFloat64()+0.003*math.Sin(float64(b)/float64(s.blocks)*6))
+			if c, ok := costs[trial.Workload][trial.Arm]; ok {
+				v *= c
+			}
+			o := store.Outcome{Status: store.Done, Values: map[int]float64{first: v, first + 1: 1000 / v, first + 2: v * 1.1},
+				Steps: []store.Step{{Name: "run" + s.says, Timed: true, Argv: []string{"tool", "--go", s.says}, Result: &agent.Result{Stdout: []byte("42 \x1b[31m\n" + s.says), StdoutBytes: 9, HostEnd: 1e9}}}}
+			if s.lacking && b%5 == 2 && trial.Arm == "qemu-tcg" && trial.Workload == "dd-write" {
+				o.Status, o.Error, o.Values = store.Failed, "dd: \x1b[31mwriting\x1b[0m: Input/output error "+s.says, nil
+			}
+			must(t, j.Finish(id, o))
+		}
+	}
+	commit()
+	if s.ended != "" {
+		must(t, r.EndSession(session, s.ended))
+	}
+	return r
+}
+
+// journal is what writes trials.
+type journal interface {
+	Begin(store.Attempt) (int64, error)
+	Finish(int64, store.Outcome) error
+}
+
+// bulk writes trials in one transaction and without their steps.
+type bulk struct {
+	tx   *sql.Tx
+	last int64
+}
+
+func bulkJournal(t testing.TB, path string) (journal, func()) {
+	db, err := sql.Open("sqlite", "file:"+path)
+	must(t, err)
+	tx, err := db.Begin()
+	must(t, err)
+	return &bulk{tx: tx}, func() {
+		must(t, tx.Commit())
+		must(t, db.Close())
+	}
+}
+
+func (b *bulk) Begin(a store.Attempt) (int64, error) {
+	b.last++
+	_, err := b.tx.Exec("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", b.last, a.Session, a.Guest, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, b.last*1e9)
+	return b.last, err
+}
+
+func (b *bulk) Finish(id int64, o store.Outcome) error {
+	_, err := b.tx.Exec("INSERT INTO outcome VALUES (?, ?, '', ?, 0, 0, '')", id, o.Status, id*1e9)
+	for m, v := range o.Values {
+		if err == nil {
+			_, err = b.tx.Exec("INSERT INTO value VALUES (?, ?, ?)", id, m, v)
+		}
+	}
+	return err
+}
+
+func analyzed(t testing.TB, r *store.Run) *analyze.Result {
+	t.Helper()
+	in, err := analyze.FromRun(r)
+	must(t, err)
+	res, err := analyze.Analyze(in)
+	must(t, err)
+	return res
+}
+
+// echo is raw output that says a thing.
+func echo(says string) func(int64) ([]Output, error) {
+	return func(attempt int64) ([]Output, error) {
+		return []Output{{Stdout: fmt.Appendf(nil, "attempt %d\n\x1b[31m\x00\xff%s", attempt, says), Stderr: []byte(says)}}, nil
+	}
+}

@@ -16,6 +16,23 @@ type GroupGuest struct {
 	err   error
 }
 
+// GroupCapabilities are those of systems whose guests are GroupGuests with the
+// data volume mounted by the host; capCovers names what a CPU cap covers.
+func GroupCapabilities(capCovers string, networks ...string) Capabilities {
+	return Capabilities{
+		SameKernel:    true,
+		HostMount:     true,
+		Freeze:        "cgroup freezer",
+		CPUCap:        capCovers,
+		Memory:        "control group: processes and page cache",
+		MemoryInGroup: true,
+		DiskBackings:  []string{"loop"},
+		Networks:      networks,
+		NeedsRoot:     true,
+		HostBoot:      "linux",
+	}
+}
+
 // NewGroupGuest returns the guest that p is; after, if not nil, removes what
 // the driver made beside the group, when everything in the group has ended.
 func NewGroupGuest(s *Site, p *Process, after func() error) *GroupGuest {

@@ -18,18 +18,7 @@ type Driver struct{}
 func (Driver) Name() string { return "crun" }
 
 func (Driver) Capabilities() system.Capabilities {
-	return system.Capabilities{
-		SameKernel:    true,
-		HostMount:     true,
-		Freeze:        "cgroup freezer",
-		CPUCap:        "every process of the container and the runtime",
-		Memory:        "control group: processes and page cache",
-		MemoryInGroup: true,
-		DiskBackings:  []string{"loop"},
-		Networks:      []string{"none"},
-		NeedsRoot:     true,
-		HostBoot:      "linux",
-	}
+	return system.GroupCapabilities("every process of the container and the runtime", "none")
 }
 
 func (Driver) Check(ctx context.Context, _ *system.Host) system.Status {

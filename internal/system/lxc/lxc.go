@@ -19,18 +19,7 @@ type Driver struct{}
 func (Driver) Name() string { return "lxc" }
 
 func (Driver) Capabilities() system.Capabilities {
-	return system.Capabilities{
-		SameKernel:    true,
-		HostMount:     true,
-		Freeze:        "cgroup freezer",
-		CPUCap:        "every process of the container and its monitor",
-		Memory:        "control group: processes and page cache",
-		MemoryInGroup: true,
-		DiskBackings:  []string{"loop"},
-		Networks:      []string{"none"},
-		NeedsRoot:     true,
-		HostBoot:      "linux",
-	}
+	return system.GroupCapabilities("every process of the container and its monitor", "none")
 }
 
 func (Driver) Check(ctx context.Context, _ *system.Host) system.Status {

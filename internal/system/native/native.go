@@ -20,18 +20,7 @@ type Driver struct{}
 func (Driver) Name() string { return "native" }
 
 func (Driver) Capabilities() system.Capabilities {
-	return system.Capabilities{
-		SameKernel:    true,
-		HostMount:     true,
-		Freeze:        "cgroup freezer",
-		CPUCap:        "every process",
-		Memory:        "control group: processes and page cache",
-		MemoryInGroup: true,
-		DiskBackings:  []string{"loop"},
-		Networks:      []string{"host"},
-		NeedsRoot:     true,
-		HostBoot:      "linux",
-	}
+	return system.GroupCapabilities("every process", "host")
 }
 
 func (Driver) Check(context.Context, *system.Host) system.Status {

@@ -17,18 +17,7 @@ type Driver struct{}
 func (Driver) Name() string { return "nspawn" }
 
 func (Driver) Capabilities() system.Capabilities {
-	return system.Capabilities{
-		SameKernel:    true,
-		HostMount:     true,
-		Freeze:        "cgroup freezer",
-		CPUCap:        "every process of the container and systemd-nspawn",
-		Memory:        "control group: processes and page cache",
-		MemoryInGroup: true,
-		DiskBackings:  []string{"loop"},
-		Networks:      []string{"none"},
-		NeedsRoot:     true,
-		HostBoot:      "linux",
-	}
+	return system.GroupCapabilities("every process of the container and systemd-nspawn", "none")
 }
 
 func (Driver) Check(ctx context.Context, h *system.Host) system.Status {

@@ -38,7 +38,8 @@ const exitHelp = `Exit status:
   2  the command line, the campaign file or the run file is wrong
   3  the host cannot do it: rights, tools, space, another tare at work
   4  interrupted: what there is can be shown, and resumed
-  5  complete, but some trials have no result by the fault of their guests`
+  5  complete, but some trials have no result by the fault of their guests
+  6  a comparison found more for the worse than --fail-above allows`
 
 // errIncomplete ends a command whose run can be resumed; the reason is told already.
 var errIncomplete = errors.New("incomplete")
@@ -123,7 +124,7 @@ confidence interval, and which of the numbers not to believe, and why.
 		return fault.WithRemedy(fault.Campaignf("%w", err), "tare --help")
 	})
 	root.AddCommand(
-		newDoctor(o), newRun(o), newResume(o), newShow(o), newReport(o), newExport(o), newSystems(o),
+		newDoctor(o), newRun(o), newResume(o), newShow(o), newReport(o), newCompare(o), newExport(o), newSystems(o),
 		newWorkloads(o), newParse(o), newGC(o), newSchema(o), newImage(o), newPaper(o),
 	)
 	for _, c := range root.Commands() {

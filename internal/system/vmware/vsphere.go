@@ -232,6 +232,7 @@ type vsphereGuest struct {
 	cloned bool
 	on     bool
 	frozen bool
+	limit  *types.ResourceAllocationInfo // the CPU limit from before Cap; nil: it was not called
 	place  place
 	conn   *conn
 	log    *system.Tail
@@ -263,6 +264,16 @@ func (g *vsphereGuest) Thaw(ctx context.Context) error {
 
 // Cap sets the machine's CPU limit, which is in MHz of its host.
 func (g *vsphereGuest) Cap(ctx context.Context, cpus float64) error {
+	if g.limit == nil {
+		var p mo.VirtualMachine
+		if err := g.vm.Properties(ctx, g.vm.Reference(), []string{"config.cpuAllocation"}, &p); err != nil {
+			return fault.Hostf("the machine's CPU limit: %w", err)
+		}
+		g.limit = &types.ResourceAllocationInfo{Limit: types.NewInt64(-1)}
+		if p.Config != nil && p.Config.CpuAllocation != nil && p.Config.CpuAllocation.Limit != nil {
+			g.limit.Limit = p.Config.CpuAllocation.Limit
+		}
+	}
 	limit := int64(-1) // none
 	if cpus > 0 {
 		h, err := g.vm.HostSystem(ctx)
@@ -288,7 +299,7 @@ func (g *vsphereGuest) Kill() error {
 const closeTimeout = 2 * time.Minute
 
 // Close powers the machine off and destroys a clone. A machine that is none
-// first removes what it was given, and gets back its CPU limit: none.
+// first removes what it was given, and gets back the CPU limit that it had.
 func (g *vsphereGuest) Close() error {
 	g.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
@@ -309,7 +320,9 @@ func (g *vsphereGuest) Close() error {
 				if err := g.place.removed(ctx); err != nil {
 					fail(fmt.Errorf("%s* may be left in the guest: %w", g.place.base, err))
 				}
-				fail(g.Cap(ctx, 0))
+			}
+			if g.limit != nil {
+				fail(reconfigure(ctx, g.vm, "giving it back its CPU limit", types.VirtualMachineConfigSpec{CpuAllocation: g.limit}))
 			}
 		}
 		state, err := g.vm.PowerState(ctx)

@@ -285,6 +285,22 @@ func TestVSphereInPlace(t *testing.T) {
 	h := systemtest.Host(t)
 	v := newVcsim(t)
 	f := v.flavor(systemtest.Flavor(), inPlace, "no")
+	f.CPUCap = 0.25
+	vm, err := find.NewFinder(v.own.Client).VirtualMachine(t.Context(), inPlace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const limit = 1777 // MHz, of the user's
+	if err := reconfigure(t.Context(), vm, "a limit", types.VirtualMachineConfigSpec{CpuAllocation: &types.ResourceAllocationInfo{Limit: types.NewInt64(limit)}}); err != nil {
+		t.Fatal(err)
+	}
+	limitNow := func() int64 {
+		var p mo.VirtualMachine
+		if err := vm.Properties(t.Context(), vm.Reference(), []string{"config.cpuAllocation"}, &p); err != nil {
+			t.Fatal(err)
+		}
+		return *p.Config.CpuAllocation.Limit
+	}
 	m, err := system.Launch(t.Context(), VSphere{v.tools}, h, "a", f)
 	if err != nil {
 		t.Fatal(err)
@@ -292,11 +308,17 @@ func TestVSphereInPlace(t *testing.T) {
 	if _, err := system.Launch(t.Context(), VSphere{v.tools}, h, "b", f); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "poweredOn") {
 		t.Errorf("the machine is taken: %v", err)
 	}
+	if got := limitNow(); got == limit || got <= 0 {
+		t.Errorf("capped, its limit is %d MHz", got)
+	}
 	if err := m.Freeze(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Close(); err != nil {
 		t.Error(err)
+	}
+	if got := limitNow(); got != limit {
+		t.Errorf("afterwards its limit is %d MHz, not %d", got, limit)
 	}
 	v.nothingLeft()
 	if found, _ := filepath.Glob(v.guest + "/*"); found != nil {

@@ -35,6 +35,11 @@ var rooms = []struct {
 	{"paper", []string{"nearest", "stats"}, "paper holds published figures and recomputes them; it knows nothing of runs"},
 	{"report", []string{"analyze", "store", "stats", "plan", "campaign", "host", "nearest", "paper"}, "report shows what analyze found: it never imports system, nor run"},
 
+	{"report/page", []string{"analyze", "store", "stats", "plan", "campaign", "host", "nearest", "paper", "report"},
+		"a page shows what analyze found: it never imports system, nor run"},
+	{"compare", []string{"analyze", "store", "stats", "campaign", "host", "report"}, "a comparison reads finished runs: it never imports system, nor run"},
+	{"serve", []string{"analyze", "store", "compare", "report", "report/page", "campaign", "plan", "host"}, "a server reads runs and changes none: it never imports system, nor run"},
+
 	// What run stands on.
 	{"image", nil, "an image does not know the systems that it serves"},
 	{"workload", []string{"nearest"}, "a workload does not know the system that it runs on"},

@@ -1,0 +1,132 @@
+package uml
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/system/systemtest"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m) }
+
+func TestConformance(t *testing.T) { systemtest.Run(t, Driver{}) }
+
+func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }
+
+// TestKernelKilled kills the kernel alone: what it traced must not run on.
+func TestKernelKilled(t *testing.T) {
+	m := systemtest.Launch(t, Driver{}, "kernel", systemtest.Flavor())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := m.Agent.Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", "while :; do :; done"}, Env: system.AgentEnv})
+		ended <- err
+	}()
+	time.Sleep(200 * time.Millisecond)
+	pids, err := m.Site.Group.Processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernel := 0
+	for _, pid := range pids {
+		kernel = max(kernel, tracer(t, pid))
+	}
+	if kernel == 0 {
+		t.Fatalf("none of %v is traced", pids)
+	}
+	if err := unix.Kill(kernel, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if fault.KindOf(err) != fault.Guest {
+			t.Errorf("a command in it gave: %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("its stream does not break")
+	}
+	<-m.Guest.Exited()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if pids, err = m.Site.Group.Processes(); err != nil || len(pids) == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%v outlived the kernel", pids)
+		}
+	}
+}
+
+// tracer is the process that traces pid, or 0.
+func tracer(t *testing.T, pid int) int {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(b), "TracerPid:")
+	word, _, _ := strings.Cut(after, "\n")
+	n, err := strconv.Atoi(strings.TrimSpace(word))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestFailure(t *testing.T) {
+	log := "Linux version 6.1\r\n\r\nKernel panic - not syncing: No working init found.\r\nCall Trace:\r\n [<6069f509>] dump_stack+0x1a/0x1c\r\n"
+	err := failure(errors.New("EOF"), log)
+	want := "it does not come up (EOF); it said last: Linux version 6.1; Kernel panic - not syncing: No working init found.; Call Trace:"
+	if fault.KindOf(err) != fault.Guest || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+	err = failure(errors.New("EOF"), "userspace - ptrace set fp regs failed, errno = 14\n"+log)
+	if !strings.Contains(fault.RemedyOf(err), "install-uml-shim") {
+		t.Errorf("no remedy: %v", err)
+	}
+}
+
+// TestShim gives a traced process less state than the CPU has, as User-Mode
+// Linux does where there is AMX.
+func TestShim(t *testing.T) {
+	cc, err := exec.LookPath("gcc")
+	if runtime.GOARCH != "amd64" {
+		t.Skip("User-Mode Linux is for x86")
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	lib, cut := filepath.Join(dir, shim), filepath.Join(dir, "cut")
+	for _, args := range [][]string{
+		{"-shared", "-fPIC", "-o", lib, "shim/ptrace.c"},
+		{"-o", cut, "testdata/cut.c"},
+	} {
+		if out, err := exec.Command(cc, append([]string{"-O2", "-Wall", "-Wextra", "-Werror"}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	for _, c := range []struct{ preload, bytes, want string }{
+		{"", "65536", "set "}, // all there is
+		{"", "576", "set: Bad address"},
+		{lib, "576", "set 576"},
+		{lib, "65536", "set "},
+	} {
+		cmd := exec.Command(cut, c.bytes)
+		cmd.Env = append(os.Environ(), "LD_PRELOAD="+c.preload)
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.HasPrefix(string(out), c.want) || !strings.Contains(string(out), "child: 7") {
+			t.Errorf("%+v: %v: %s", c, err, out)
+		}
+	}
+}

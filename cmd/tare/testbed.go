@@ -26,13 +26,14 @@ import (
 	"github.com/tare-bench/tare/internal/system/qemu"
 	"github.com/tare-bench/tare/internal/system/runc"
 	"github.com/tare-bench/tare/internal/system/ssh"
+	"github.com/tare-bench/tare/internal/system/uml"
 	"github.com/tare-bench/tare/internal/system/vmware"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
 // drivers are the systems that this tare knows, in the order to show them.
 func drivers() []system.Driver {
-	return []system.Driver{native.Driver{}, lxc.Driver{}, runc.Driver{}, crun.Driver{}, nspawn.Driver{}, gvisor.Systrap(), gvisor.Ptrace(), qemu.KVM(), qemu.TCG(), ssh.Driver{}, vmware.VSphere{}, vmware.Workstation{}}
+	return []system.Driver{native.Driver{}, lxc.Driver{}, runc.Driver{}, crun.Driver{}, nspawn.Driver{}, gvisor.Systrap(), gvisor.Ptrace(), qemu.KVM(), qemu.TCG(), uml.Driver{}, ssh.Driver{}, vmware.VSphere{}, vmware.Workstation{}}
 }
 
 // testbed is this host made ready for guests. The caller closes it.

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,12 +56,19 @@ workload, each trial as a dot, the findings, the machine, the plan and the data.
 }
 
 // writePage writes the page of a run that is a file.
-func writePage(w interface{ Write([]byte) (int, error) }, s *store.Run) error {
+func writePage(w io.Writer, s *store.Run) error {
 	res, err := analyzeRun(s)
 	if err != nil {
 		return err
 	}
-	return page.Write(w, s, res, page.Options{Titles: workloadTitles(), Output: rawOutput(s)})
+	o := page.Options{Titles: workloadTitles()}
+	if output := rawOutput(s); output != nil {
+		o.Output = func(attempt int64) ([]page.Output, error) {
+			stdout, stderr, err := output(attempt)
+			return page.Pair(stdout, stderr), err
+		}
+	}
+	return page.Write(w, s, res, o)
 }
 
 // writeWhole makes a file appear only when all of it is written: whatever is
@@ -101,19 +109,11 @@ func workloadTitles() map[string]string {
 }
 
 // rawOutput reads raw output from runs that can give it.
-func rawOutput(s *store.Run) func(int64) ([]page.Output, error) {
-	from, ok := any(s).(interface {
+func rawOutput(s *store.Run) func(int64) (stdout, stderr [][]byte, err error) {
+	if from, ok := any(s).(interface {
 		Output(attempt int64) (stdout, stderr [][]byte, err error)
-	})
-	if !ok {
-		return nil
+	}); ok {
+		return from.Output
 	}
-	return func(attempt int64) ([]page.Output, error) {
-		stdout, stderr, err := from.Output(attempt)
-		out := make([]page.Output, min(len(stdout), len(stderr)))
-		for i := range out {
-			out[i] = page.Output{Stdout: stdout[i], Stderr: stderr[i]}
-		}
-		return out, err
-	}
+	return nil
 }

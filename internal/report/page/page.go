@@ -59,6 +59,15 @@ type Output struct {
 	Stdout, Stderr []byte
 }
 
+// Pair puts the outputs of a trial's steps together.
+func Pair(stdout, stderr [][]byte) []Output {
+	out := make([]Output, min(len(stdout), len(stderr)))
+	for i := range out {
+		out[i] = Output{stdout[i], stderr[i]}
+	}
+	return out
+}
+
 // Write writes the page of a run. It is read in two passes, and what is kept
 // of each trial is a few bytes.
 func Write(w io.Writer, r *store.Run, res *analyze.Result, o Options) error {

@@ -1,0 +1,268 @@
+package serve
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/compare"
+	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/report/page"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+//go:embed list.html
+var listHTML string
+
+//go:embed list.css
+var listCSS string
+
+var pages = template.Must(template.New("list").Parse(listHTML))
+
+// policy is that of the pages that are made here: no script at all.
+var policy = func() string {
+	sum := sha256.Sum256([]byte(listCSS))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'self'"
+}()
+
+// cached is a page that was made of one version of a file.
+type cached struct {
+	version string
+	body    []byte
+}
+
+// maxCached is how many pages are kept; each is less than 2 MB.
+const maxCached = 16
+
+// listed is a run in the list.
+type listed struct {
+	file
+	URL      string
+	Campaign string
+	State    string
+	Problem  string
+}
+
+func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+	files, err := s.files()
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	var runs []listed
+	for _, f := range files {
+		l := listed{file: f, URL: "/run/" + url.PathEscape(f.Name)}
+		err := s.with(r, f.Name, func(_ file, run *store.Run) error {
+			ctx, err := report.ContextOf(run)
+			if err != nil {
+				return err
+			}
+			l.Campaign = ctx.Campaign
+			ending, complete := report.EndingOf(ctx)
+			l.State = "complete"
+			if !complete {
+				l.State = ending
+			}
+			return nil
+		})
+		if err != nil {
+			l.Problem = err.Error()
+		}
+		runs = append(runs, l)
+	}
+	s.show(w, "list", map[string]any{"Runs": runs, "Most": maxFiles})
+}
+
+// show answers with one of the pages that are made here.
+func (s *Server) show(w http.ResponseWriter, name string, data map[string]any) {
+	data["CSS"] = template.CSS(listCSS)
+	var b bytes.Buffer
+	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", policy)
+	write(w, b.Bytes())
+}
+
+func write(w http.ResponseWriter, html []byte) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Write(html) // the reader may have gone
+}
+
+// run answers with the page of a run, made anew when the file has changed.
+func (s *Server) run(w http.ResponseWriter, r *http.Request) {
+	var body []byte
+	name := r.PathValue("name")
+	f, err := s.find(name)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	if body = s.cached(f); body == nil {
+		err = s.with(r, name, func(f file, run *store.Run) error {
+			body, err = s.page(f, run)
+			return err
+		})
+	}
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	write(w, body)
+}
+
+func (s *Server) cached(f file) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.pages[f.Name]; c.version == f.version() {
+		return c.body
+	}
+	return nil
+}
+
+func (s *Server) page(f file, run *store.Run) ([]byte, error) {
+	in, err := analyze.FromRun(run)
+	if err != nil {
+		return nil, err
+	}
+	res, err := analyze.Analyze(in)
+	if err != nil {
+		return nil, err
+	}
+	ctx, err := report.ContextOf(run)
+	if err != nil {
+		return nil, err
+	}
+	o := page.Options{Titles: s.o.Titles, Home: "/"}
+	if _, complete := report.EndingOf(ctx); !complete {
+		o.State = "/state/" + url.PathEscape(f.Name)
+	}
+	if s.o.Output != nil {
+		if output := s.o.Output(run); output != nil {
+			o.Output = func(attempt int64) ([]page.Output, error) {
+				stdout, stderr, err := output(attempt)
+				return page.Pair(stdout, stderr), err
+			}
+		}
+	}
+	var b bytes.Buffer
+	if err := page.Write(&b, run, res, o); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.pages { // any will do
+		if len(s.pages) < maxCached {
+			break
+		}
+		delete(s.pages, name)
+	}
+	s.pages[f.Name] = cached{f.version(), b.Bytes()}
+	return b.Bytes(), nil
+}
+
+// State is how far a run is, for the page that watches it.
+type State struct {
+	Version string `json:"version"` // changes when there is more to see
+	Ended   bool   `json:"ended"`
+	Text    string `json:"text"`
+}
+
+func (s *Server) state(w http.ResponseWriter, r *http.Request) {
+	var st State
+	err := s.with(r, r.PathValue("name"), func(f file, run *store.Run) error {
+		ctx, err := report.ContextOf(run)
+		if err != nil {
+			return err
+		}
+		done, err := run.Finished()
+		if err != nil {
+			return err
+		}
+		blocks := 0
+		for id := range done {
+			blocks = max(blocks, id.Block+1)
+		}
+		ending, complete := report.EndingOf(ctx)
+		st = State{Version: f.version(), Ended: complete}
+		st.Text = fmt.Sprintf("%d trials in %d blocks so far, the last %s ago.", len(done), blocks, time.Since(f.Changed).Round(time.Second))
+		if complete {
+			st.Text = "The run is complete: " + ending + "."
+		}
+		return nil
+	})
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(st) // the reader may have gone
+}
+
+// maxCompared is how many runs are compared at once.
+const maxCompared = 8
+
+// change is a row of a comparison.
+type change struct {
+	compare.Cells
+	Verdict compare.Verdict
+	Words   string
+}
+
+func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
+	names := r.URL.Query()["run"]
+	if len(names) < 2 || len(names) > maxCompared {
+		http.Error(w, fmt.Sprintf("choose 2 to %d runs", maxCompared), http.StatusBadRequest)
+		return
+	}
+	if r.URL.Query().Get("order") == "newest-first" { // as the list has them
+		slices.Reverse(names)
+	}
+	var runs []*compare.Run
+	for _, name := range names {
+		err := s.with(r, name, func(_ file, run *store.Run) error {
+			c, err := compare.Read(run)
+			runs = append(runs, c)
+			return err
+		})
+		if err != nil {
+			fail(w, err)
+			return
+		}
+	}
+	c, err := compare.Runs(runs, false)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	type against struct {
+		Name, Count string
+		Rows        []change
+		Differences []compare.Difference
+	}
+	var list []against
+	for _, name := range c.Runs() {
+		cells, of := c.Rows(name, false)
+		a := against{Name: name, Count: compare.Count(of)}
+		for i := range cells {
+			a.Rows = append(a.Rows, change{cells[i], of[i].Verdict, cells[i].Verdict})
+		}
+		for _, d := range c.Differences {
+			if d.Run == name {
+				a.Differences = append(a.Differences, d)
+			}
+		}
+		list = append(list, a)
+	}
+	s.show(w, "compare", map[string]any{"First": c.First, "List": list, "Level": fmt.Sprintf("%.4g %%", 100*(1-c.Alpha))})
+}

@@ -1,0 +1,285 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// makeRun writes a run of n blocks; it stays open, as by a tare at work.
+func makeRun(t testing.TB, path string, n int) *store.Run {
+	t.Helper()
+	c, err := campaign.Parse("c.yaml", []byte("name: served\nseed: 1\narms: [native, lxc]\nworkloads: [sysbench-cpu]\nblocks: 3\n"),
+		campaign.Known{Systems: map[string]campaign.Limits{"native": {Usable: true}, "lxc": {Usable: true}}})
+	must(t, err)
+	r, err := store.Create(path, map[string][]byte{store.DocCampaign: c.Resolved(), store.DocEnvironment: []byte(`{"version": 1}`), store.DocUserland: []byte(`{}`)},
+		[]store.Arm{{Name: "native", System: "native", Scenario: "solo"}, {Name: "lxc", System: "lxc", Scenario: "solo"}, {Name: "native-control", System: "native", Scenario: "solo", ControlOf: "native"}},
+		[]store.Metric{{Workload: "sysbench-cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}})
+	must(t, err)
+	t.Cleanup(func() { r.Close() })
+	session, err := r.BeginSession("boot", "1")
+	must(t, err)
+	for b := range n {
+		addBlock(t, r, session, b)
+	}
+	return r
+}
+
+func addBlock(t testing.TB, r *store.Run, session int64, b int) {
+	t.Helper()
+	for arm := range 3 {
+		id, err := r.Begin(store.Attempt{Session: session, Block: b, Position: arm, Workload: "sysbench-cpu", Arm: arm, Size: 1})
+		must(t, err)
+		must(t, r.Finish(id, store.Outcome{Status: store.Done, Values: map[int]float64{0: 1 + float64(b*arm)/100},
+			Steps: []store.Step{{Name: "run", Argv: []string{"true"}, Result: &agent.Result{Stdout: []byte("said this")}}}}))
+	}
+}
+
+// served is a server of a folder with two runs, and what it answers.
+func served(t *testing.T, o Options) (dir string, get func(target string, change ...func(*http.Request)) *httptest.ResponseRecorder) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "runs")
+	must(t, os.Mkdir(dir, 0o700))
+	must(t, makeRun(t, filepath.Join(dir, "a.tare"), 3).EndSession(1, "blocks"))
+	makeRun(t, filepath.Join(dir, "b.tare"), 2)
+	s, err := New(dir, o)
+	must(t, err)
+	t.Cleanup(func() { s.Close() })
+	h := s.Handler()
+	return dir, func(target string, change ...func(*http.Request)) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("GET", "http://localhost/", nil)
+		path, query, _ := strings.Cut(target, "?")
+		r.URL.Path, r.URL.RawQuery = path, query // as it is, not made clean by the client
+		for _, f := range change {
+			f(r)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+}
+
+func TestPages(t *testing.T) {
+	_, get := served(t, Options{Output: func(*store.Run) func(int64) ([][]byte, [][]byte, error) {
+		return func(int64) ([][]byte, [][]byte, error) { return [][]byte{[]byte("said this")}, [][]byte{nil}, nil }
+	}})
+	for target, wants := range map[string][]string{
+		"/":                              {`href="/run/a.tare"`, "served", "it was killed, or goes on", "complete"},
+		"/run/a.tare":                    {"What it costs", "said this", `<a href="/">tare</a>`},
+		"/run/b.tare":                    {`data-state="/state/b.tare"`, "connect-src"},
+		"/compare?run=a.tare&run=b.tare": {"Against a.tare", "lxc against the baseline"},
+		"/compare?order=newest-first&run=a.tare&run=b.tare": {"Against b.tare"},
+	} {
+		w := get(target)
+		if w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+		for _, want := range wants {
+			if !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s does not have %q", target, want)
+			}
+		}
+		for _, header := range []string{"X-Content-Type-Options", "X-Frame-Options", "Referrer-Policy"} {
+			if w.Header().Get(header) == "" {
+				t.Errorf("%s has no %s", target, header)
+			}
+		}
+	}
+	if w := get("/run/a.tare"); strings.Contains(w.Body.String(), "data-state") {
+		t.Error("a complete run is watched")
+	}
+}
+
+// TestWatch: what is added to a run shows in its state and its page.
+func TestWatch(t *testing.T) {
+	dir, get := served(t, Options{})
+	state := func() (s State) {
+		must(t, json.Unmarshal(get("/state/b.tare").Body.Bytes(), &s))
+		return s
+	}
+	before := state()
+	if before.Ended || !strings.HasPrefix(before.Text, "6 trials in 2 blocks") {
+		t.Errorf("%+v", before)
+	}
+	if s := state(); s.Version != before.Version {
+		t.Error("another version of the same")
+	}
+	old := get("/run/b.tare").Body.String()
+	r, err := store.Open(filepath.Join(dir, "b.tare"), true)
+	must(t, err)
+	defer r.Close()
+	addBlock(t, r, 1, 2)
+	if s := state(); s.Version == before.Version || !strings.HasPrefix(s.Text, "9 trials in 3 blocks") {
+		t.Errorf("after another block: %+v", s)
+	}
+	if get("/run/b.tare").Body.String() == old {
+		t.Error("the page is an old one")
+	}
+	must(t, r.EndSession(1, "blocks"))
+	if s := state(); !s.Ended {
+		t.Errorf("after its end: %+v", s)
+	}
+}
+
+// TestNothingElse: no name leads to anything that is no run of this folder.
+func TestNothingElse(t *testing.T) {
+	dir, get := served(t, Options{})
+	outside := filepath.Join(filepath.Dir(dir), "outside.tare")
+	makeRun(t, outside, 1)
+	must(t, os.Symlink(outside, filepath.Join(dir, "link.tare")))
+	must(t, os.Symlink(filepath.Dir(dir), filepath.Join(dir, "up")))
+	must(t, os.Mkdir(filepath.Join(dir, "folder.tare"), 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, "secret.txt"), []byte("secret"), 0o600))
+	for _, name := range []string{
+		"../outside.tare", "..%2foutside.tare", "up/outside.tare", "link.tare", "folder.tare", "secret.txt", "none.tare", "..", ".", "",
+		outside, "a.tare/", "a.tare\x00", "./a.tare", `..\outside.tare`, "//etc/passwd", "a.tare/../../outside.tare",
+	} {
+		for _, target := range []string{"/run/" + name, "/state/" + name, "/compare?run=a.tare&run=" + name} {
+			if w := get(target); w.Code == http.StatusOK {
+				t.Errorf("%q is answered", target)
+			}
+		}
+	}
+	if w := get("/"); strings.Contains(w.Body.String(), "link.tare") || strings.Contains(w.Body.String(), "secret") {
+		t.Error("the list has what is no run")
+	}
+}
+
+// TestOnlyReads: no method writes, and no file in the folder changes.
+func TestOnlyReads(t *testing.T) {
+	dir, get := served(t, Options{})
+	contents := func() string {
+		var b strings.Builder
+		entries, err := os.ReadDir(dir)
+		must(t, err)
+		for _, e := range entries {
+			body, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			must(t, err)
+			fmt.Fprintf(&b, "%s %d %x\n", e.Name(), len(body), body)
+		}
+		return b.String()
+	}
+	before := contents()
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
+		for _, target := range []string{"/", "/run/a.tare", "/compare"} {
+			if w := get(target, func(r *http.Request) { r.Method = method }); w.Code < 400 {
+				t.Errorf("%s %s: %d", method, target, w.Code)
+			}
+		}
+	}
+	for _, target := range []string{"/", "/run/a.tare", "/run/b.tare", "/state/b.tare", "/compare?run=a.tare&run=b.tare"} {
+		get(target)
+	}
+	if contents() != before {
+		t.Error("a file changed")
+	}
+	// The journal of a killed writer would have to be rolled back.
+	must(t, os.WriteFile(filepath.Join(dir, "a.tare-journal"), []byte("left behind"), 0o600))
+	if w := get("/state/a.tare"); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("with a journal beside it: %d", w.Code)
+	}
+	if body, err := os.ReadFile(filepath.Join(dir, "a.tare-journal")); err != nil || string(body) != "left behind" {
+		t.Error("the journal changed")
+	}
+}
+
+func TestDamagedAndHostileFiles(t *testing.T) {
+	dir, get := served(t, Options{})
+	must(t, os.WriteFile(filepath.Join(dir, `<img src=x onerror=alert(1)>".tare`), []byte("no run"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "empty.tare"), nil, 0o600))
+	whole, err := os.ReadFile(filepath.Join(dir, "a.tare"))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "damaged.tare"), append(bytes.Clone(whole[:4096]), bytes.Repeat([]byte{0xff}, len(whole)-4096)...), 0o600))
+	w := get("/")
+	if w.Code != http.StatusOK || strings.Contains(w.Body.String(), "<img") || !strings.Contains(w.Body.String(), "its run never began") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for _, name := range []string{"empty.tare", "damaged.tare"} {
+		if w := get("/run/" + name); w.Code != http.StatusUnprocessableEntity || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+}
+
+func TestToken(t *testing.T) {
+	_, get := served(t, Options{Token: "sesame"})
+	for _, target := range []string{"/", "/run/a.tare", "/state/a.tare", "/?token=", "/?token=sesam", "/?token=sesame1", "/nothing"} {
+		if w := get(target); w.Code != http.StatusUnauthorized || strings.Contains(w.Body.String(), "a.tare") {
+			t.Errorf("%s without the token: %d", target, w.Code)
+		}
+	}
+	with := func(value string) func(*http.Request) {
+		return func(r *http.Request) {
+			r.Host = "host.example"
+			r.AddCookie(&http.Cookie{Name: cookie, Value: value})
+		}
+	}
+	if w := get("/", with("wrong")); w.Code != http.StatusUnauthorized {
+		t.Errorf("a wrong cookie: %d", w.Code)
+	}
+	w := get("//evil.example/run/a.tare?token=sesame&x=1")
+	if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || to != "/evil.example/run/a.tare?x=1" {
+		t.Errorf("%d, sent to %q", w.Code, to)
+	}
+	c := w.Result().Cookies()
+	if len(c) != 1 || !c[0].HttpOnly || c[0].SameSite != http.SameSiteStrictMode {
+		t.Fatalf("cookies %v", c)
+	}
+	if w := get("/run/a.tare", with(c[0].Value)); w.Code != http.StatusOK {
+		t.Errorf("with the cookie: %d", w.Code)
+	}
+}
+
+// TestNames: without a token, only as this machine's own name.
+func TestNames(t *testing.T) {
+	_, get := served(t, Options{})
+	for host, ok := range map[string]bool{
+		"localhost": true, "localhost:8273": true, "127.0.0.1:80": true, "[::1]:80": true, "127.8.9.10": true, "LOCALHOST.": true,
+		"evil.example": false, "localhost.evil.example": false, "10.0.0.1": false, "": false, "127.0.0.1.evil.example": false, "0.0.0.0": false,
+	} {
+		if w := get("/", func(r *http.Request) { r.Host = host }); (w.Code == http.StatusOK) != ok {
+			t.Errorf("as %q: %d", host, w.Code)
+		}
+	}
+}
+
+// TestTimeouts: whoever says nothing is not waited for.
+func TestTimeouts(t *testing.T) {
+	s, err := New(t.TempDir(), Options{})
+	must(t, err)
+	defer s.Close()
+	h := s.HTTP()
+	for name, d := range map[string]time.Duration{"header": h.ReadHeaderTimeout, "read": h.ReadTimeout, "write": h.WriteTimeout, "idle": h.IdleTimeout} {
+		if d <= 0 || d > 5*time.Minute {
+			t.Errorf("%s: %v", name, d)
+		}
+	}
+	if w := httptest.NewRecorder(); true {
+		r := httptest.NewRequest("GET", "http://localhost/", nil)
+		h.Handler.ServeHTTP(w, r)
+		if !strings.Contains(w.Body.String(), "There is no run in this folder") {
+			t.Errorf("an empty folder: %s", w.Body)
+		}
+	}
+	if _, err := New(filepath.Join(t.TempDir(), "none"), Options{}); err == nil {
+		t.Error("a folder that is not there is served")
+	}
+}

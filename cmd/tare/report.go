@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/report/page"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/workload"
@@ -54,6 +55,8 @@ workload, each trial as a dot, the findings, the machine, the plan and the data.
 	c.Flags().StringVarP(&out, "output", "o", "", `file to write, "-" for standard output (default RUN.html, here)`)
 	return c
 }
+
+func init() { exporters["parquet"] = report.Parquet }
 
 // writePage writes the page of a run that is a file.
 func writePage(w io.Writer, s *store.Run) error {

@@ -66,6 +66,7 @@ func parseTarget(text string) (target, error) {
 		return fail("it is no SSH address")
 	}
 	if _, secret := u.User.Password(); secret {
+		text = u.Redacted()
 		return fail("a password must not stand in a file; option password_env names the environment variable that holds it")
 	}
 	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {

@@ -118,7 +118,10 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 		err = ctx.Err()
 	}
 	reason := string(r.summary.Reason)
-	if err != nil {
+	switch {
+	case errors.Is(err, context.Canceled):
+		reason = "it was interrupted"
+	case err != nil:
 		reason = err.Error()
 	}
 	if e := r.Store.EndSession(r.session, reason); e != nil && err == nil {

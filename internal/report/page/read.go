@@ -126,12 +126,3 @@ func (d *data) add(t *store.Trial, metric string) {
 		}
 	}
 }
-
-func (d *data) arm(name string) store.Arm {
-	for _, a := range d.arms {
-		if a.Name == name {
-			return a
-		}
-	}
-	return store.Arm{Name: name}
-}

@@ -31,7 +31,7 @@ func (Driver) Name() string { return "uml" }
 
 var options = []system.Option{{
 	Name: "ubd", Values: []string{"sync", "cached"}, Default: "sync",
-	About: "sync: a write has reached the device when it is done; cached: it waits in the host's page cache, and a flush does not change that",
+	About: "sync: every 4 KiB waits for the device, which is slow; cached: they wait in the host's page cache, and the guest's flushes are lost",
 }}
 
 func (Driver) Capabilities() system.Capabilities {
@@ -183,7 +183,7 @@ func commandLine(s *system.Site, boot string) ([]string, error) {
 	}
 	if s.Volume != nil {
 		// d: a disk is a disk, whatever it begins with. s: every write is for
-		// good, as Linux 6.1 forgets to pass on the guest's flushes.
+		// good, as Linux 6.1 drops the guest's flushes.
 		data := "ubd1sd="
 		if system.Setting(options, s.Flavor, "ubd") == "cached" {
 			data = "ubd1d="

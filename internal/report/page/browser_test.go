@@ -97,16 +97,19 @@ func TestInBrowser(t *testing.T) {
 	must(t, err)
 	_, err = chromedp.Call(ctx, log.Enable, cdp.Empty{})
 	must(t, err)
-	pages := map[string]synth{
+	pages := map[string]string{}
+	for name, s := range map[string]synth{
 		"finished": finished(), "empty": {}, "interrupted": {blocks: 6, lacking: true},
 		"hostile": {blocks: 6, lacking: true, says: evil},
+	} {
+		pages[name] = render(t, s, Options{})
 	}
 	if !testing.Short() {
-		pages["huge"] = huge()
+		pages["huge"] = hugePage(t)
 	}
-	for name, s := range pages {
+	for name, html := range pages {
 		file := filepath.Join(t.TempDir(), name+".html")
-		must(t, os.WriteFile(file, []byte(render(t, s, Options{})), 0o644))
+		must(t, os.WriteFile(file, []byte(html), 0o644))
 		for _, view := range []struct {
 			name   string
 			width  int64

@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -130,7 +131,7 @@ func TestHuge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 100,000 trials")
 	}
-	page := render(t, huge(), Options{})
+	page := hugePage(t)
 	if len(page) > 2<<20 {
 		t.Errorf("%d bytes", len(page))
 	}
@@ -139,7 +140,24 @@ func TestHuge(t *testing.T) {
 	}
 }
 
-func huge() synth { return synth{blocks: 10_000, ended: string(plan.ReasonBlocks), bulk: true} }
+// hugePage is made once: it takes a while, with the race detector a long one,
+// and there fewer trials do.
+func hugePage(t testing.TB) string {
+	once.Do(func() {
+		blocks := 10_000
+		if raced {
+			blocks = maxDownloadTrials/10 + 100
+		}
+		huge = render(t, synth{blocks: blocks, ended: string(plan.ReasonBlocks), bulk: true}, Options{})
+	})
+	return huge
+}
+
+var (
+	once  sync.Once
+	huge  string
+	raced bool // set by race_test.go
+)
 
 func TestSamePage(t *testing.T) {
 	r := finished().write(t)

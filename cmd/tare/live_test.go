@@ -50,13 +50,18 @@ func TestCap(t *testing.T) {
 		switch {
 		case c.Control && (c.Verdict == "costs" || c.Verdict == "gains"):
 			t.Errorf("the control is a claim: %+v", c)
-		case c.Arm == "lxc-quarter" && (c.Ratio < 2.5 || c.Ratio > 8):
+		case c.Arm == "lxc-quarter" && c.Ratio < 1.5:
 			t.Errorf("a quarter of a CPU costs %.2f times", c.Ratio)
 		}
 	}
 	for _, trial := range e.Trials {
 		if trial.Status != "done" || trial.Metrics["time"] <= 0 || trial.Probes["guest_cgroup_cpu"] <= 0 {
 			t.Errorf("trial %+v", trial)
+		}
+		// Native may share its CPU with other work on this host, so that it takes
+		// longer; but of the time that passes, the cap leaves a quarter at most.
+		if share := trial.Probes["guest_cgroup_cpu"] / trial.Metrics["time"]; trial.Arm == "lxc-quarter" && share > 0.35 {
+			t.Errorf("capped at a quarter of a CPU, the guest used %.2f", share)
 		}
 	}
 	nothingLeft(t)

@@ -64,14 +64,13 @@ func writePage(w io.Writer, s *store.Run) error {
 	if err != nil {
 		return err
 	}
-	o := page.Options{Titles: workloadTitles()}
-	if output := rawOutput(s); output != nil {
-		o.Output = func(attempt int64) ([]page.Output, error) {
-			stdout, stderr, err := output(attempt)
+	return page.Write(w, s, res, page.Options{
+		Titles: workloadTitles(),
+		Output: func(attempt int64) ([]page.Output, error) {
+			stdout, stderr, err := s.Output(attempt)
 			return page.Pair(stdout, stderr), err
-		}
-	}
-	return page.Write(w, s, res, o)
+		},
+	})
 }
 
 // writeWhole makes a file appear only when all of it is written: whatever is
@@ -109,14 +108,4 @@ func workloadTitles() map[string]string {
 		titles[w.Name] = w.Title
 	}
 	return titles
-}
-
-// rawOutput reads raw output from runs that can give it.
-func rawOutput(s *store.Run) func(int64) (stdout, stderr [][]byte, err error) {
-	if from, ok := any(s).(interface {
-		Output(attempt int64) (stdout, stderr [][]byte, err error)
-	}); ok {
-		return from.Output
-	}
-	return nil
 }

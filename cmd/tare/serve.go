@@ -33,7 +33,7 @@ proxy do that where others can listen.`,
 			if err != nil {
 				return fault.Campaignf("--listen %q: want ADDRESS:PORT", listen)
 			}
-			o := serve.Options{Titles: workloadTitles(), Output: rawOutput}
+			o := serve.Options{Titles: workloadTitles()}
 			if !serve.Loopback(host) {
 				o.Token = rand.Text()
 			}

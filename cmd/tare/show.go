@@ -65,14 +65,14 @@ func newExport(*options) *cobra.Command {
 	var format, out string
 	c := &cobra.Command{
 		Use:   "export RUN",
-		Short: "Export a run: json, csv, or benchfmt for benchstat",
+		Short: "Export a run: json, csv, parquet, or benchfmt for benchstat",
 		Example: `  tare export web.tare --format json > web.json
   tare export web.tare --format benchfmt > web.txt && benchstat -col /arm web.txt`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, ok := exporters[format]
 			if !ok {
-				return fault.Campaignf("--format %q: want json, csv or benchfmt", format)
+				return fault.Campaignf("--format %q: want json, csv, parquet or benchfmt", format)
 			}
 			s, err := store.Open(args[0], false)
 			if err != nil {
@@ -98,7 +98,7 @@ func newExport(*options) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&format, "format", "json", "json, csv or benchfmt")
+	c.Flags().StringVar(&format, "format", "json", "json, csv, parquet or benchfmt")
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write (default: standard output)")
 	return c
 }

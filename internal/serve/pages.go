@@ -147,13 +147,9 @@ func (s *Server) page(f file, run *store.Run) ([]byte, error) {
 	if _, complete := report.EndingOf(ctx); !complete {
 		o.State = "/state/" + url.PathEscape(f.Name)
 	}
-	if s.o.Output != nil {
-		if output := s.o.Output(run); output != nil {
-			o.Output = func(attempt int64) ([]page.Output, error) {
-				stdout, stderr, err := output(attempt)
-				return page.Pair(stdout, stderr), err
-			}
-		}
+	o.Output = func(attempt int64) ([]page.Output, error) {
+		stdout, stderr, err := run.Output(attempt)
+		return page.Pair(stdout, stderr), err
 	}
 	var b bytes.Buffer
 	if err := page.Write(&b, run, res, o); err != nil {

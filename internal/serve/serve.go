@@ -35,8 +35,6 @@ type Options struct {
 	Token string
 	// Titles says in one line what each workload does.
 	Titles map[string]string
-	// Output returns how to read the raw output of a run; nil: pages have none.
-	Output func(*store.Run) func(attempt int64) (stdout, stderr [][]byte, err error)
 }
 
 // suffix is that of run files.

@@ -78,9 +78,7 @@ func served(t *testing.T, o Options) (dir string, get func(target string, change
 }
 
 func TestPages(t *testing.T) {
-	_, get := served(t, Options{Output: func(*store.Run) func(int64) ([][]byte, [][]byte, error) {
-		return func(int64) ([][]byte, [][]byte, error) { return [][]byte{[]byte("said this")}, [][]byte{nil}, nil }
-	}})
+	_, get := served(t, Options{})
 	for target, wants := range map[string][]string{
 		"/":                              {`href="/run/a.tare"`, "served", "it was killed, or goes on", "complete"},
 		"/run/a.tare":                    {"What it costs", "said this", `<a href="/">tare</a>`},

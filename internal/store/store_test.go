@@ -71,6 +71,20 @@ func outcome(v float64, printed int) Outcome {
 		Steps: []Step{{Name: "prepare", Argv: []string{"rm", "-f"}, Result: &agent.Result{ExitCode: 1, Signal: 9, TimedOut: true}}, {Name: "run", Timed: true, Argv: []string{"tool"}, Result: x}}}
 }
 
+func TestOutput(t *testing.T) {
+	r, _ := create(t)
+	id := begin(t, r, 0, 0)
+	must(t, r.Finish(id, outcome(1, 3)))
+	stdout, stderr, err := r.Output(id)
+	must(t, err)
+	if len(stdout) != 2 || len(stderr) != 2 || len(stdout[0]) != 0 || string(stdout[1]) != "xxx" {
+		t.Errorf("stdout %q, stderr %q", stdout, stderr)
+	}
+	if stdout, _, err = r.Output(id + 1); err != nil || len(stdout) != 0 {
+		t.Errorf("of an attempt that is not there: %q, %v", stdout, err)
+	}
+}
+
 func trials(t testing.TB, r *Run) []*Trial {
 	t.Helper()
 	var all []*Trial

@@ -143,8 +143,8 @@ func hostAptConf(ctx context.Context) []byte {
 }
 
 // hostSources returns one-line apt sources of the Debian archive for suite: the
-// host's own where it has them, so that its mirror is used, and Debian's
-// otherwise. Other archives that the host uses are left out: the image is to be
+// host's own where it has them, so that its mirror is used. Without any it
+// returns none, and mmdebstrap takes Debian's. Other archives that the host uses are left out: the image is to be
 // the same everywhere.
 func hostSources(etcApt, suite string) []string {
 	var found []string
@@ -162,11 +162,7 @@ func hostSources(etcApt, suite string) []string {
 	if slices.ContainsFunc(found, func(s string) bool { return strings.Contains(s, " "+suite+" ") }) {
 		return found
 	}
-	return []string{
-		sourceLine("", "http://deb.debian.org/debian", suite),
-		sourceLine("", "http://deb.debian.org/debian", suite+"-updates"),
-		sourceLine("", "http://deb.debian.org/debian-security", suite+"-security"),
-	}
+	return nil
 }
 
 // keyring is where Debian's keys are on a Debian host, and on others with

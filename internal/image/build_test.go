@@ -35,11 +35,11 @@ touch "${TARE_SOURCE}_6.1_all.deb"
 const offlineMmdebstrap = `mkdir -p "$TARE_DEBS/../tree/half"
 cat >&2 <<'END'
 I: running apt-get update...
-Ign:1 http://deb.debian.org/debian bookworm InRelease
-Err:1 http://deb.debian.org/debian bookworm InRelease
-  Could not resolve 'deb.debian.org'
+Ign:1 http://mirror.example/debian bookworm InRelease
+Err:1 http://mirror.example/debian bookworm InRelease
+  Could not resolve 'mirror.example'
 Reading package lists...
-E: Failed to fetch http://deb.debian.org/debian/dists/bookworm/InRelease  Could not resolve 'deb.debian.org'
+E: Failed to fetch http://mirror.example/debian/dists/bookworm/InRelease  Could not resolve 'mirror.example'
 E: Some index files failed to download. They have been ignored, or old ones used instead.
 E: apt-get update --error-on=any -oAPT::Status-Fd=<$fd> -oDpkg::Use-Pty=false failed
 E: mmdebstrap failed to run
@@ -182,7 +182,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 
 func TestBuildFailures(t *testing.T) {
 	for name, c := range map[string]struct{ script, want, remedy string }{
-		"offline":   {offlineMmdebstrap, "Could not resolve 'deb.debian.org'", "mirror"},
+		"offline":   {offlineMmdebstrap, "Could not resolve 'mirror.example'", "mirror"},
 		"disk full": {`echo "E: cannot write: No space left on device" >&2; exit 1`, "the disk is full", "free some space"},
 		"unknown":   {`echo "E: something new" >&2; exit 3`, "E: something new", ""},
 	} {

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -41,9 +40,8 @@ func TestHostSources(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(etc, "sources.list.d"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	fallback := hostSources(etc, "bookworm")
-	if len(fallback) != 3 || !strings.Contains(fallback[2], "debian-security bookworm-security main") {
-		t.Errorf("without sources: %q", fallback)
+	if found := hostSources(etc, "bookworm"); found != nil {
+		t.Errorf("without sources: %q", found)
 	}
 	for name, text := range map[string]string{
 		"sources.list": `# deb http://comment.example/debian bookworm main

@@ -54,7 +54,7 @@ func newSystems(o *options) *cobra.Command {
 			return err
 		}
 		defer t.Close()
-		entries := systemEntries(t, t.check(cmd.Context()))
+		entries := systemEntries(t, t.check(cmd.Context(), t.systems()))
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), entries)
 		}
@@ -109,7 +109,7 @@ func newDoctor(o *options) *cobra.Command {
 		env := host.Read(host.Options{Path: o.stateDir})
 		r := doctorReport{
 			Spoilers: host.Spoilers(env, sample, host.Needs{}), Environment: env,
-			Systems: systemEntries(t, t.check(cmd.Context())),
+			Systems: systemEntries(t, t.check(cmd.Context(), t.systems())),
 		}
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), r)

@@ -110,7 +110,7 @@ func TestKillResume(t *testing.T) {
 				t.Logf("the run was complete after %d kills", n)
 				n = kills
 			}
-		case <-time.After(time.Duration(50+random.IntN(1800)) * time.Millisecond):
+		case <-time.After(time.Duration(50+random.IntN(2500)) * time.Millisecond):
 			// Outside, process 1 and inside; now and then something of a guest.
 			pids := descendants(cmd.Process.Pid)
 			victim := pids[random.IntN(min(len(pids), 3))]
@@ -128,8 +128,8 @@ func TestKillResume(t *testing.T) {
 			run = args[3]
 		}
 	}
-	if r := tare(t, dir, "resume", run); r.status != 0 {
-		t.Fatalf("the last resume: status %d\n%s%s", r.status, r.stdout, r.stderr)
+	if r := tare(t, dir, args...); r.status != 0 {
+		t.Fatalf("the last time: status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
 	count := map[string]int{}
 	for _, trial := range exported(t, run).Trials {

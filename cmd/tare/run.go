@@ -81,7 +81,7 @@ func runCampaign(cmd *cobra.Command, o *options, f runFlags, name string) error 
 			return err
 		}
 	}
-	status := t.check(ctx)
+	status := t.check(ctx, systemsOf(file, text))
 	env := host.Read(host.Options{Path: o.stateDir})
 	known := t.known(status, campaignHost(env))
 	c, err := campaign.Parse(file, text, known)
@@ -137,6 +137,22 @@ func campaignText(name string) (text []byte, file string, err error) {
 		return nil, name, fault.WithRemedy(fault.Campaignf("%w", err), "give a campaign file, or one of the campaigns that tare brings along: %s", strings.Join(campaign.BuiltinNames(), ", "))
 	}
 	return text, name, nil
+}
+
+// systemsOf returns the systems that a campaign names, each once; none when it
+// cannot be read, which is said when it is read for good.
+func systemsOf(file string, text []byte) []string {
+	c, err := campaign.Parse(file, text, campaign.Known{})
+	if err != nil {
+		return nil
+	}
+	var systems []string
+	for _, a := range c.Arms {
+		if !slices.Contains(systems, a.System) {
+			systems = append(systems, a.System)
+		}
+	}
+	return systems
 }
 
 // apply puts the flags over the campaign.

@@ -112,12 +112,17 @@ func (t *testbed) Close() {
 	t.instance.Close()
 }
 
-// check asks every driver whether it is usable, all at once.
-func (t *testbed) check(ctx context.Context) map[string]system.Status {
+// check asks the drivers of these systems whether they are usable, all at once.
+// Some must boot a guest to know, so only those that matter are asked.
+func (t *testbed) check(ctx context.Context, systems []string) map[string]system.Status {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	all := map[string]system.Status{}
-	for name, d := range t.drivers {
+	for _, name := range systems {
+		d := t.drivers[name]
+		if d == nil {
+			continue // the campaign's reader will say so
+		}
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
@@ -131,6 +136,9 @@ func (t *testbed) check(ctx context.Context) map[string]system.Status {
 	return all
 }
 
+// systems are the names of all systems.
+func (t *testbed) systems() []string { return slices.Collect(maps.Keys(t.drivers)) }
+
 // machineMinMemory is the least that a machine with a kernel of its own boots with.
 const machineMinMemory = 192 << 20
 
@@ -138,7 +146,11 @@ const machineMinMemory = 192 << 20
 func (t *testbed) known(status map[string]system.Status, host campaign.Host) campaign.Known {
 	k := campaign.Known{Systems: map[string]campaign.Limits{}, Workloads: map[string]campaign.Sizes{}, Host: host}
 	for name, d := range t.drivers {
-		caps, st := d.Capabilities(), status[name]
+		caps := d.Capabilities()
+		st, asked := status[name]
+		if !asked { // the campaign does not name it, or has other faults that come first
+			st.Usable = true
+		}
 		l := campaign.Limits{
 			Usable: st.Usable, Why: st.Reason, Remedy: st.Remedy,
 			CPUCap: caps.CPUCap != "", Pin: !caps.Remote, ReleasesMemory: caps.MemoryInGroup || caps.Remote,

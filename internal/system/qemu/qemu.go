@@ -33,17 +33,24 @@ func TCG() Driver { return Driver{"qemu-tcg", "tcg", "max"} }
 
 func (d Driver) Name() string { return d.name }
 
+var options = []system.Option{{
+	Name: "cache", Values: []string{"none", "directsync", "writeback", "writethrough", "unsafe"}, Default: "none",
+	About: "how QEMU caches the data disk; none and directsync bypass the host's page cache, writeback and writethrough fill it " +
+		"but keep the guest's flushes, unsafe drops the flushes too: it is fast, and what was written is not on the disk",
+}}
+
 func (d Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{
 		Freeze:       "QMP stop",
 		StopsClock:   true,
 		CPUCap:       "every thread of QEMU: vCPUs, main loop, I/O",
 		Memory:       "the machine's RAM; QEMU's own memory comes on top",
-		DiskBackings: []string{"virtio-blk on loop, cache=none"},
+		DiskBackings: []string{"virtio-blk on loop"},
 		Networks:     []string{"none"},
 		NeedsRoot:    true,
 		HostBoot:     "linux",
 		Emulated:     d.accel == "tcg",
+		Options:      options,
 	}
 }
 
@@ -131,7 +138,7 @@ func (d Driver) commandLine(s *system.Site) []string {
 	if s.Volume != nil {
 		args = append(args,
 			"-drive", "if=none,id=root,format=raw,readonly=on,file="+s.Userland.Disk, "-device", "virtio-blk-pci,drive=root",
-			"-drive", "if=none,id=data,format=raw,cache=none,aio=threads,file="+s.Volume.Device, "-device", "virtio-blk-pci,drive=data")
+			"-drive", "if=none,id=data,format=raw,aio=threads,cache="+system.Setting(options, f, "cache")+",file="+s.Volume.Device, "-device", "virtio-blk-pci,drive=data")
 		kernelArgs = append(kernelArgs, "tare.root=vda", "tare.data=vdb:"+s.Volume.FS)
 	}
 	return append(args, "-kernel", s.Userland.Kernel, "-initrd", s.Userland.Initramfs, "-append", strings.Join(kernelArgs, " "))

@@ -23,7 +23,7 @@ import (
 )
 
 // Protocol is the version of the wire that this client speaks.
-const Protocol = 1
+const Protocol = 2
 
 func init() {
 	// ttRPC logs every message that it did not expect, and a hostile guest
@@ -154,7 +154,7 @@ func (c *Client) guestError(ctx context.Context, err error) error {
 		return fault.Guestf("the guest died or hung up")
 	}
 	if errors.Is(err, ttrpc.ErrStreamFull) {
-		return fault.Hostf("this host was too busy for a second to take in the guest's output")
+		return fault.Guestf("nonsense from the guest: it sends more output ahead than it may")
 	}
 	// The text may be the guest's own.
 	return fault.Guestf("the guest answers with an error or nonsense: %s", clip(err.Error()))

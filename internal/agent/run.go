@@ -89,6 +89,12 @@ const (
 	// killTimeout is how long a guest may take to kill a command that nobody
 	// waits for any more.
 	killTimeout = time.Second
+	// outputWindow is how many messages of output the agent may send before the
+	// host has taken them in: fewer, with maxEvents, than the 64 that ttRPC
+	// keeps for a reader that is late. It gives up on a stream that has more.
+	outputWindow = 32
+	// tookEvery is how many messages the host takes in before it tells so.
+	tookEvery = outputWindow / 2
 	// maxEvents bounds the messages of one command beyond those that carry output.
 	maxEvents = 8
 )
@@ -107,6 +113,7 @@ func (c *Client) Run(ctx context.Context, cmd Command) (*Result, error) {
 	req := &wire.RunRequest{
 		Id: c.nextID.Add(1), Argv: cmd.Argv, Env: cmd.Env, Cwd: cmd.Dir, Stdin: cmd.Stdin,
 		StartAtNs: cmd.StartAt, TimeoutNs: int64(cmd.Timeout), OutputLimit: cmd.OutputLimit,
+		Window: outputWindow,
 	}
 	for _, l := range cmd.Rlimits {
 		req.Rlimits = append(req.Rlimits, &wire.Rlimit{Resource: uint32(l.Resource), Soft: l.Soft, Hard: l.Hard})
@@ -133,8 +140,8 @@ func (c *Client) Run(ctx context.Context, cmd Command) (*Result, error) {
 }
 
 // receive has the command run and takes in what the guest says of it, until
-// the stream ends. It must not stall: ttRPC gives up on a stream whose reader
-// does. So when ctx ends, it goes on until the guest or the client hangs up.
+// the stream ends. When ctx ends, it goes on until the guest or the client
+// hangs up: what nobody takes in would stall the connection.
 func (c *Client) receive(ctx context.Context, req *wire.RunRequest, t *transcript, onStart func(uint64)) error {
 	defer c.guard.begin(2*outputOverhead*min(t.limit, 1<<40) + idleBudget)()
 	// The stream must not inherit a deadline: ttRPC would hand it to the
@@ -143,6 +150,8 @@ func (c *Client) receive(ctx context.Context, req *wire.RunRequest, t *transcrip
 	if tooLong := (*ttrpc.OversizedMessageErr)(nil); errors.As(err, &tooLong) {
 		return fault.Campaignf("the command and its input are too long: %w", err)
 	}
+	took, stop := c.acknowledge(ctx, req.Id)
+	defer stop()
 	for err == nil {
 		var e *wire.RunEvent
 		if e, err = stream.Recv(); err != nil {
@@ -152,6 +161,9 @@ func (c *Client) receive(ctx context.Context, req *wire.RunRequest, t *transcrip
 		if err := t.add(e, at); err != nil {
 			c.guard.hangUp(err)
 			return fault.Guestf("nonsense from the guest: %w", err)
+		}
+		if e.GetOutput() != nil {
+			took()
 		}
 		if e.GetStarted() != nil && onStart != nil && ctx.Err() == nil {
 			onStart(req.Id)
@@ -163,6 +175,34 @@ func (c *Client) receive(ctx context.Context, req *wire.RunRequest, t *transcrip
 	err = c.guestError(ctx, err)
 	c.Close()
 	return err
+}
+
+// acknowledge tells the agent, beside the reading, what was taken in. took is
+// called for each message of output and never blocks.
+func (c *Client) acknowledge(ctx context.Context, id uint64) (took, stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	due := make(chan struct{}, outputWindow)
+	go func() {
+		for {
+			select {
+			case <-due:
+				// A guest that has hung up or does not know the command any more
+				// shows in the stream.
+				_, _ = c.agent.Took(ctx, &wire.TookRequest{Id: id, Messages: tookEvery})
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	n := 0
+	return func() {
+		if n++; n%tookEvery == 0 {
+			select {
+			case due <- struct{}{}:
+			default: // it sent more than its window: let it wait
+			}
+		}
+	}, cancel
 }
 
 // abandon makes sure that a command nobody waits for any more does not disturb

@@ -70,7 +70,8 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 		}
 		return send(done(0, 0))
 	}
-	s.track(r.Id, pid)
+	ahead := newWindow(r.Window)
+	s.track(r.Id, running{pid, ahead})
 	defer s.untrack(r.Id)
 
 	go func() { // a command that does not read its input must not block us
@@ -86,6 +87,9 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 		go func() {
 			defer output.Done()
 			counts[i] = copyOutput(pipe, r.OutputLimit, func(data []byte) error {
+				if err := ahead.enter(ctx); err != nil {
+					return err
+				}
 				return send(&wire.RunEvent{Event: &wire.RunEvent_Output{Output: &wire.Output{Stderr: i == 1, Data: data}}})
 			})
 		}()
@@ -130,16 +134,69 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 	return send(done(counts[0], counts[1]))
 }
 
-func (s *service) track(id uint64, pid int) {
+// running is a command that runs.
+type running struct {
+	pgid   int
+	window window
+}
+
+func (s *service) track(id uint64, r running) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running[id] = pid
+	s.running[id] = r
+}
+
+func (s *service) find(id uint64) (r running, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok = s.running[id]
+	return r, ok
 }
 
 func (s *service) untrack(id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.running, id)
+}
+
+// window holds back output that the host is not ready for; a token is a message
+// that may be sent. nil holds back nothing.
+type window chan struct{}
+
+// maxWindow bounds what a window costs.
+const maxWindow = 1 << 10
+
+func newWindow(messages uint32) window {
+	if messages == 0 {
+		return nil
+	}
+	w := make(window, min(messages, maxWindow))
+	w.open(uint32(cap(w)))
+	return w
+}
+
+// open lets that many more messages through, up to the size of the window.
+func (w window) open(messages uint32) {
+	for range min(messages, uint32(cap(w))) {
+		select {
+		case w <- struct{}{}:
+		default:
+			return
+		}
+	}
+}
+
+// enter waits until a message may be sent, or the host has hung up.
+func (w window) enter(ctx context.Context) error {
+	if w == nil {
+		return nil
+	}
+	select {
+	case <-w:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func exited(e *wire.Exited) *wire.RunEvent {

@@ -17,7 +17,7 @@ import (
 )
 
 // Protocol is the version of the wire that this agent speaks.
-const Protocol = 1
+const Protocol = 2
 
 // DataDir is where a guest's data volume is unless the driver says otherwise.
 const DataDir = "/data"
@@ -37,7 +37,7 @@ func ServeAmong(ctx context.Context, conn net.Conn) error {
 }
 
 func serve(ctx context.Context, conn net.Conn, procs starter, data string) error {
-	s := &service{procs: procs, data: data, running: map[uint64]int{}}
+	s := &service{procs: procs, data: data, running: map[uint64]running{}}
 	err := Answer(ctx, conn, s)
 	s.finish()
 	return err
@@ -123,7 +123,7 @@ type service struct {
 	runs  sync.WaitGroup
 
 	mu       sync.Mutex
-	running  map[uint64]int // request id → process group
+	running  map[uint64]running // by request id
 	finished bool
 }
 
@@ -169,13 +169,19 @@ func (s *service) Now(context.Context, *wire.NowRequest) (*wire.NowResponse, err
 }
 
 func (s *service) Signal(_ context.Context, r *wire.SignalRequest) (*wire.SignalResponse, error) {
-	s.mu.Lock()
-	pgid, ok := s.running[r.Id]
-	s.mu.Unlock()
+	run, ok := s.find(r.Id)
 	if !ok {
 		return nil, os.ErrProcessDone
 	}
-	return &wire.SignalResponse{}, unix.Kill(-pgid, unix.Signal(r.Signal))
+	return &wire.SignalResponse{}, unix.Kill(-run.pgid, unix.Signal(r.Signal))
+}
+
+// Took may come when the command has ended; then nobody waits for it any more.
+func (s *service) Took(_ context.Context, r *wire.TookRequest) (*wire.TookResponse, error) {
+	if run, ok := s.find(r.Id); ok {
+		run.window.open(r.Messages)
+	}
+	return &wire.TookResponse{}, nil
 }
 
 func clock(id int32) int64 {

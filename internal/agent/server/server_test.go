@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sys/unix"
 
+	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/agent/wire"
 )
 
@@ -346,5 +348,75 @@ func TestHostThatDoesNotRead(t *testing.T) {
 	case <-served:
 	case <-time.After(20 * time.Second):
 		t.Fatal("it still serves")
+	}
+}
+
+// TestWindow: no more output comes ahead than the host has asked for.
+func TestWindow(t *testing.T) {
+	h := serveHere(t)
+	stream, err := h.AgentClient.Run(context.Background(), &wire.RunRequest{
+		Id: 7, Argv: []string{"head", "-c", "1000000", "/dev/zero"}, OutputLimit: 1 << 20, Window: 2,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := make(chan *wire.RunEvent, 1000)
+	go func() {
+		defer close(events)
+		for {
+			e, err := stream.Recv()
+			if err != nil {
+				return
+			}
+			events <- e
+		}
+	}()
+	bytes, messages := 0, 0
+	for {
+		select {
+		case e, more := <-events:
+			if !more {
+				if bytes != 1000000 {
+					t.Errorf("%d bytes came", bytes)
+				}
+				return
+			}
+			if e.GetOutput() == nil {
+				continue
+			}
+			bytes += len(e.GetOutput().Data)
+			if messages++; messages > 2 {
+				t.Fatal("more messages came than the window has")
+			}
+		case <-time.After(50 * time.Millisecond):
+			if _, err := h.Took(t.Context(), &wire.TookRequest{Id: 7, Messages: uint32(messages)}); err != nil {
+				t.Fatal(err)
+			}
+			messages = 0
+		}
+	}
+}
+
+// TestLateHost: a host that is kept from reading for longer than ttRPC's
+// patience still gets all of the output.
+func TestLateHost(t *testing.T) {
+	ours, theirs := socketPair(t)
+	served := make(chan error, 1)
+	go func() { served <- ServeAmong(context.Background(), theirs) }()
+	c, _, err := agent.Connect(t.Context(), ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 20 << 20
+	r, err := c.Run(t.Context(), agent.Command{
+		Argv: []string{"head", "-c", strconv.Itoa(size), "/dev/zero"}, OutputLimit: size,
+		OnStart: func(uint64) { time.Sleep(1500 * time.Millisecond) },
+	})
+	if err != nil || len(r.Stdout) != size || r.Truncated {
+		t.Errorf("%v; %d bytes came", err, len(r.Stdout))
+	}
+	c.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
 	}
 }

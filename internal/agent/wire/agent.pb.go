@@ -317,16 +317,19 @@ func (x *Rlimit) GetHard() uint64 {
 }
 
 type RunRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Argv          []string               `protobuf:"bytes,2,rep,name=argv,proto3" json:"argv,omitempty"`
-	Env           []string               `protobuf:"bytes,3,rep,name=env,proto3" json:"env,omitempty"`
-	Cwd           string                 `protobuf:"bytes,4,opt,name=cwd,proto3" json:"cwd,omitempty"`
-	Stdin         []byte                 `protobuf:"bytes,5,opt,name=stdin,proto3" json:"stdin,omitempty"`
-	StartAtNs     int64                  `protobuf:"varint,6,opt,name=start_at_ns,json=startAtNs,proto3" json:"start_at_ns,omitempty"`     // guest's CLOCK_MONOTONIC; 0: at once
-	TimeoutNs     int64                  `protobuf:"varint,7,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"`       // 0: none
-	OutputLimit   int64                  `protobuf:"varint,8,opt,name=output_limit,json=outputLimit,proto3" json:"output_limit,omitempty"` // bytes kept of each of stdout and stderr
-	Rlimits       []*Rlimit              `protobuf:"bytes,9,rep,name=rlimits,proto3" json:"rlimits,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Id          uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Argv        []string               `protobuf:"bytes,2,rep,name=argv,proto3" json:"argv,omitempty"`
+	Env         []string               `protobuf:"bytes,3,rep,name=env,proto3" json:"env,omitempty"`
+	Cwd         string                 `protobuf:"bytes,4,opt,name=cwd,proto3" json:"cwd,omitempty"`
+	Stdin       []byte                 `protobuf:"bytes,5,opt,name=stdin,proto3" json:"stdin,omitempty"`
+	StartAtNs   int64                  `protobuf:"varint,6,opt,name=start_at_ns,json=startAtNs,proto3" json:"start_at_ns,omitempty"`     // guest's CLOCK_MONOTONIC; 0: at once
+	TimeoutNs   int64                  `protobuf:"varint,7,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"`       // 0: none
+	OutputLimit int64                  `protobuf:"varint,8,opt,name=output_limit,json=outputLimit,proto3" json:"output_limit,omitempty"` // bytes kept of each of stdout and stderr
+	Rlimits     []*Rlimit              `protobuf:"bytes,9,rep,name=rlimits,proto3" json:"rlimits,omitempty"`
+	// How many messages of output the agent may send ahead of what the host has
+	// told by Took; 0: any number.
+	Window        uint32 `protobuf:"varint,10,opt,name=window,proto3" json:"window,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -422,6 +425,13 @@ func (x *RunRequest) GetRlimits() []*Rlimit {
 		return x.Rlimits
 	}
 	return nil
+}
+
+func (x *RunRequest) GetWindow() uint32 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
 }
 
 type Started struct {
@@ -895,6 +905,94 @@ func (*RunEvent_Exited) isRunEvent_Event() {}
 
 func (*RunEvent_Done) isRunEvent_Event() {}
 
+type TookRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Messages      uint32                 `protobuf:"varint,2,opt,name=messages,proto3" json:"messages,omitempty"` // of output, since the last Took
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TookRequest) Reset() {
+	*x = TookRequest{}
+	mi := &file_agent_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TookRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TookRequest) ProtoMessage() {}
+
+func (x *TookRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TookRequest.ProtoReflect.Descriptor instead.
+func (*TookRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *TookRequest) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *TookRequest) GetMessages() uint32 {
+	if x != nil {
+		return x.Messages
+	}
+	return 0
+}
+
+type TookResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TookResponse) Reset() {
+	*x = TookResponse{}
+	mi := &file_agent_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TookResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TookResponse) ProtoMessage() {}
+
+func (x *TookResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TookResponse.ProtoReflect.Descriptor instead.
+func (*TookResponse) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{13}
+}
+
 type SignalRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -905,7 +1003,7 @@ type SignalRequest struct {
 
 func (x *SignalRequest) Reset() {
 	*x = SignalRequest{}
-	mi := &file_agent_proto_msgTypes[12]
+	mi := &file_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +1015,7 @@ func (x *SignalRequest) String() string {
 func (*SignalRequest) ProtoMessage() {}
 
 func (x *SignalRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[12]
+	mi := &file_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1028,7 @@ func (x *SignalRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRequest.ProtoReflect.Descriptor instead.
 func (*SignalRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{12}
+	return file_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SignalRequest) GetId() uint64 {
@@ -955,7 +1053,7 @@ type SignalResponse struct {
 
 func (x *SignalResponse) Reset() {
 	*x = SignalResponse{}
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -967,7 +1065,7 @@ func (x *SignalResponse) String() string {
 func (*SignalResponse) ProtoMessage() {}
 
 func (x *SignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -980,7 +1078,7 @@ func (x *SignalResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalResponse.ProtoReflect.Descriptor instead.
 func (*SignalResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_proto_rawDescGZIP(), []int{15}
 }
 
 var File_agent_proto protoreflect.FileDescriptor
@@ -1008,7 +1106,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x06Rlimit\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\rR\bresource\x12\x12\n" +
 	"\x04soft\x18\x02 \x01(\x04R\x04soft\x12\x12\n" +
-	"\x04hard\x18\x03 \x01(\x04R\x04hard\"\xfd\x01\n" +
+	"\x04hard\x18\x03 \x01(\x04R\x04hard\"\x95\x02\n" +
 	"\n" +
 	"RunRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
@@ -1020,7 +1118,9 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"timeout_ns\x18\a \x01(\x03R\ttimeoutNs\x12!\n" +
 	"\foutput_limit\x18\b \x01(\x03R\voutputLimit\x12/\n" +
-	"\arlimits\x18\t \x03(\v2\x15.tare.agent.v1.RlimitR\arlimits\"M\n" +
+	"\arlimits\x18\t \x03(\v2\x15.tare.agent.v1.RlimitR\arlimits\x12\x16\n" +
+	"\x06window\x18\n" +
+	" \x01(\rR\x06window\"M\n" +
 	"\aStarted\x12!\n" +
 	"\fmonotonic_ns\x18\x01 \x01(\x03R\vmonotonicNs\x12\x1f\n" +
 	"\vrealtime_ns\x18\x02 \x01(\x03R\n" +
@@ -1057,15 +1157,20 @@ const file_agent_proto_rawDesc = "" +
 	"\x06output\x18\x02 \x01(\v2\x15.tare.agent.v1.OutputH\x00R\x06output\x12/\n" +
 	"\x06exited\x18\x03 \x01(\v2\x15.tare.agent.v1.ExitedH\x00R\x06exited\x12)\n" +
 	"\x04done\x18\x04 \x01(\v2\x13.tare.agent.v1.DoneH\x00R\x04doneB\a\n" +
-	"\x05event\"7\n" +
+	"\x05event\"9\n" +
+	"\vTookRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1a\n" +
+	"\bmessages\x18\x02 \x01(\rR\bmessages\"\x0e\n" +
+	"\fTookResponse\"7\n" +
 	"\rSignalRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
 	"\x06signal\x18\x02 \x01(\x05R\x06signal\"\x10\n" +
-	"\x0eSignalResponse2\x8d\x02\n" +
+	"\x0eSignalResponse2\xce\x02\n" +
 	"\x05Agent\x12B\n" +
 	"\x05Hello\x12\x1b.tare.agent.v1.HelloRequest\x1a\x1c.tare.agent.v1.HelloResponse\x12<\n" +
 	"\x03Now\x12\x19.tare.agent.v1.NowRequest\x1a\x1a.tare.agent.v1.NowResponse\x12;\n" +
-	"\x03Run\x12\x19.tare.agent.v1.RunRequest\x1a\x17.tare.agent.v1.RunEvent0\x01\x12E\n" +
+	"\x03Run\x12\x19.tare.agent.v1.RunRequest\x1a\x17.tare.agent.v1.RunEvent0\x01\x12?\n" +
+	"\x04Took\x12\x1a.tare.agent.v1.TookRequest\x1a\x1b.tare.agent.v1.TookResponse\x12E\n" +
 	"\x06Signal\x12\x1c.tare.agent.v1.SignalRequest\x1a\x1d.tare.agent.v1.SignalResponseB0Z.github.com/tare-bench/tare/internal/agent/wireb\x06proto3"
 
 var (
@@ -1080,7 +1185,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_agent_proto_goTypes = []any{
 	(*HelloRequest)(nil),   // 0: tare.agent.v1.HelloRequest
 	(*HelloResponse)(nil),  // 1: tare.agent.v1.HelloResponse
@@ -1094,8 +1199,10 @@ var file_agent_proto_goTypes = []any{
 	(*Exited)(nil),         // 9: tare.agent.v1.Exited
 	(*Done)(nil),           // 10: tare.agent.v1.Done
 	(*RunEvent)(nil),       // 11: tare.agent.v1.RunEvent
-	(*SignalRequest)(nil),  // 12: tare.agent.v1.SignalRequest
-	(*SignalResponse)(nil), // 13: tare.agent.v1.SignalResponse
+	(*TookRequest)(nil),    // 12: tare.agent.v1.TookRequest
+	(*TookResponse)(nil),   // 13: tare.agent.v1.TookResponse
+	(*SignalRequest)(nil),  // 14: tare.agent.v1.SignalRequest
+	(*SignalResponse)(nil), // 15: tare.agent.v1.SignalResponse
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: tare.agent.v1.RunRequest.rlimits:type_name -> tare.agent.v1.Rlimit
@@ -1107,13 +1214,15 @@ var file_agent_proto_depIdxs = []int32{
 	0,  // 6: tare.agent.v1.Agent.Hello:input_type -> tare.agent.v1.HelloRequest
 	2,  // 7: tare.agent.v1.Agent.Now:input_type -> tare.agent.v1.NowRequest
 	5,  // 8: tare.agent.v1.Agent.Run:input_type -> tare.agent.v1.RunRequest
-	12, // 9: tare.agent.v1.Agent.Signal:input_type -> tare.agent.v1.SignalRequest
-	1,  // 10: tare.agent.v1.Agent.Hello:output_type -> tare.agent.v1.HelloResponse
-	3,  // 11: tare.agent.v1.Agent.Now:output_type -> tare.agent.v1.NowResponse
-	11, // 12: tare.agent.v1.Agent.Run:output_type -> tare.agent.v1.RunEvent
-	13, // 13: tare.agent.v1.Agent.Signal:output_type -> tare.agent.v1.SignalResponse
-	10, // [10:14] is the sub-list for method output_type
-	6,  // [6:10] is the sub-list for method input_type
+	12, // 9: tare.agent.v1.Agent.Took:input_type -> tare.agent.v1.TookRequest
+	14, // 10: tare.agent.v1.Agent.Signal:input_type -> tare.agent.v1.SignalRequest
+	1,  // 11: tare.agent.v1.Agent.Hello:output_type -> tare.agent.v1.HelloResponse
+	3,  // 12: tare.agent.v1.Agent.Now:output_type -> tare.agent.v1.NowResponse
+	11, // 13: tare.agent.v1.Agent.Run:output_type -> tare.agent.v1.RunEvent
+	13, // 14: tare.agent.v1.Agent.Took:output_type -> tare.agent.v1.TookResponse
+	15, // 15: tare.agent.v1.Agent.Signal:output_type -> tare.agent.v1.SignalResponse
+	11, // [11:16] is the sub-list for method output_type
+	6,  // [6:11] is the sub-list for method input_type
 	6,  // [6:6] is the sub-list for extension type_name
 	6,  // [6:6] is the sub-list for extension extendee
 	0,  // [0:6] is the sub-list for field type_name
@@ -1136,7 +1245,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -11,6 +11,7 @@ type AgentService interface {
 	Hello(context.Context, *HelloRequest) (*HelloResponse, error)
 	Now(context.Context, *NowRequest) (*NowResponse, error)
 	Run(context.Context, *RunRequest, Agent_RunServer) error
+	Took(context.Context, *TookRequest) (*TookResponse, error)
 	Signal(context.Context, *SignalRequest) (*SignalResponse, error)
 }
 
@@ -44,6 +45,13 @@ func RegisterAgentService(srv *ttrpc.Server, svc AgentService) {
 				}
 				return svc.Now(ctx, &req)
 			},
+			"Took": func(ctx context.Context, unmarshal func(interface{}) error) (interface{}, error) {
+				var req TookRequest
+				if err := unmarshal(&req); err != nil {
+					return nil, err
+				}
+				return svc.Took(ctx, &req)
+			},
 			"Signal": func(ctx context.Context, unmarshal func(interface{}) error) (interface{}, error) {
 				var req SignalRequest
 				if err := unmarshal(&req); err != nil {
@@ -72,6 +80,7 @@ type AgentClient interface {
 	Hello(context.Context, *HelloRequest) (*HelloResponse, error)
 	Now(context.Context, *NowRequest) (*NowResponse, error)
 	Run(context.Context, *RunRequest) (Agent_RunClient, error)
+	Took(context.Context, *TookRequest) (*TookResponse, error)
 	Signal(context.Context, *SignalRequest) (*SignalResponse, error)
 }
 
@@ -128,6 +137,14 @@ func (x *agentRunClient) Recv() (*RunEvent, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+func (c *agentClient) Took(ctx context.Context, req *TookRequest) (*TookResponse, error) {
+	var resp TookResponse
+	if err := c.client.Call(ctx, "tare.agent.v1.Agent", "Took", req, &resp); err != nil {
+		return nil, err
+	}
+	return &resp, nil
 }
 
 func (c *agentClient) Signal(ctx context.Context, req *SignalRequest) (*SignalResponse, error) {

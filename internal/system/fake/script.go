@@ -58,6 +58,11 @@ func (s *scripted) Signal(_ context.Context, r *wire.SignalRequest) (*wire.Signa
 	return &wire.SignalResponse{}, nil
 }
 
+// Took is not waited for: what a script prints is short.
+func (s *scripted) Took(context.Context, *wire.TookRequest) (*wire.TookResponse, error) {
+	return &wire.TookResponse{}, nil
+}
+
 func (s *scripted) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent_RunServer) error {
 	g := s.guest
 	g.driver.event("run", g.site.ID, strings.Join(r.Argv, " "))

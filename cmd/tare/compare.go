@@ -40,11 +40,13 @@ and estimated at more than 5 %. What is not resolved does not fail.`,
 			}
 			var runs []*compare.Run
 			for _, path := range args {
-				r, err := readForComparison(path)
-				if err != nil {
+				if err := readRun(path, func(s *store.Run) error {
+					r, err := compare.Read(s)
+					runs = append(runs, r)
+					return err
+				}); err != nil {
 					return err
 				}
-				runs = append(runs, r)
 			}
 			result, err := compare.Runs(runs, all)
 			if err != nil {
@@ -90,11 +92,3 @@ func failLimit(text string) (float64, error) {
 	return p.Fraction(), nil
 }
 
-func readForComparison(path string) (*compare.Run, error) {
-	s, err := store.Open(path, false)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return compare.Read(s)
-}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/report/page"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/workload"
@@ -28,35 +28,30 @@ workload, each trial as a dot, the findings, the machine, the plan and the data.
 		Example: "  tare report quick-20060102-150405.tare\n  tare report web.tare -o report.html",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := store.Open(args[0], false)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
 			if out == "" {
 				out = strings.TrimSuffix(filepath.Base(args[0]), ".tare") + ".html"
 			}
-			if out == "-" {
-				return writePage(cmd.OutOrStdout(), s)
-			}
-			if err := writeWhole(out, func(f *os.File) error {
-				w := bufio.NewWriter(f)
-				if err := writePage(w, s); err != nil {
+			return readRun(args[0], func(s *store.Run) error {
+				if out == "-" {
+					return writePage(cmd.OutOrStdout(), s)
+				}
+				if err := writeWhole(out, func(f *os.File) error {
+					w := bufio.NewWriter(f)
+					if err := writePage(w, s); err != nil {
+						return err
+					}
+					return w.Flush()
+				}); err != nil {
 					return err
 				}
-				return w.Flush()
-			}); err != nil {
-				return err
-			}
-			fmt.Fprintln(cmd.ErrOrStderr(), "written to", out)
-			return nil
+				fmt.Fprintln(cmd.ErrOrStderr(), "written to", out)
+				return nil
+			})
 		},
 	}
 	c.Flags().StringVarP(&out, "output", "o", "", `file to write, "-" for standard output (default RUN.html, here)`)
 	return c
 }
-
-func init() { exporters["parquet"] = report.Parquet }
 
 // writePage writes the page of a run that is a file.
 func writePage(w io.Writer, s *store.Run) error {
@@ -74,8 +69,15 @@ func writePage(w io.Writer, s *store.Run) error {
 }
 
 // writeWhole makes a file appear only when all of it is written: whatever is
-// there already stays until then.
+// there already stays until then. Devices and pipes are written to.
 func writeWhole(path string, write func(*os.File) error) (err error) {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return fault.Hostf("%w", err)
+		}
+		return errors.Join(write(f), f.Close())
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".tare-*")
 	if err != nil {
 		return fault.Hostf("%w", err)

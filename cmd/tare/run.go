@@ -24,6 +24,7 @@ import (
 	"github.com/tare-bench/tare/internal/probe"
 	"github.com/tare-bench/tare/internal/run"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
@@ -81,7 +82,11 @@ func runCampaign(cmd *cobra.Command, o *options, f runFlags, name string) error 
 			return err
 		}
 	}
-	status := t.check(ctx, systemsOf(file, text))
+	var status map[string]system.Status
+	// What cannot be read is said when it is read for good.
+	if c, err := campaign.Parse(file, text, campaign.Known{}); err == nil {
+		status = t.check(ctx, systemsOf(c))
+	}
 	env := host.Read(host.Options{Path: o.stateDir})
 	known := t.known(status, campaignHost(env))
 	c, err := campaign.Parse(file, text, known)
@@ -139,15 +144,10 @@ func campaignText(name string) (text []byte, file string, err error) {
 	return text, name, nil
 }
 
-// systemsOf returns the systems that a campaign names, each once; none when it
-// cannot be read, which is said when it is read for good.
-func systemsOf(file string, text []byte) []string {
-	c, err := campaign.Parse(file, text, campaign.Known{})
-	if err != nil {
-		return nil
-	}
+// systemsOf returns the systems that a campaign names, each once.
+func systemsOf(c *campaign.Campaign) []string {
 	var systems []string
-	for _, a := range c.Arms {
+	for _, a := range c.Active() {
 		if !slices.Contains(systems, a.System) {
 			systems = append(systems, a.System)
 		}
@@ -308,12 +308,13 @@ func resume(cmd *cobra.Command, o *options, path string) error {
 		return err
 	}
 	p := plan.New(c)
+	status := t.check(cmd.Context(), systemsOf(c))
 	for _, a := range p.Arms {
-		d := t.drivers[a.System]
-		if d == nil {
+		st, known := status[a.System]
+		if !known {
 			return fault.Campaignf("%s: arm %s is of system %q, which this tare does not know", path, a.Name, a.System)
 		}
-		if st := d.Check(cmd.Context(), t.host); !st.Usable {
+		if !st.Usable {
 			return fault.WithRemedy(fault.Hostf("arm %s cannot go on: %s is no longer usable: %s", a.Name, a.System, st.Reason), "%s", st.Remedy)
 		}
 	}

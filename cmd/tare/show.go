@@ -22,16 +22,21 @@ func newShow(*options) *cobra.Command {
 		Example: "  tare show quick-20060102-150405.tare\n  tare show --all web.tare",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := store.Open(args[0], false)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			return showRun(cmd, s, all)
+			return readRun(args[0], func(s *store.Run) error { return showRun(cmd, s, all) })
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "all metrics, probes and findings")
 	return c
+}
+
+// readRun opens a run file to look at it, and closes it.
+func readRun(path string, look func(*store.Run) error) error {
+	s, err := store.Open(path, false)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return look(s)
 }
 
 func showRun(cmd *cobra.Command, s *store.Run, all bool) error {
@@ -74,28 +79,16 @@ func newExport(*options) *cobra.Command {
 			if !ok {
 				return fault.Campaignf("--format %q: want json, csv, parquet or benchfmt", format)
 			}
-			s, err := store.Open(args[0], false)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			w := cmd.OutOrStdout()
-			if out == "" {
-				return write(w, s)
-			}
-			f, err := os.Create(out)
-			if err != nil {
-				return fault.Hostf("%w", err)
-			}
-			if err := write(f, s); err != nil {
-				f.Close()
-				return err
-			}
-			if err := f.Close(); err != nil {
-				return fault.Hostf("%w", err)
-			}
-			fmt.Fprintln(cmd.ErrOrStderr(), "written to", out)
-			return nil
+			return readRun(args[0], func(s *store.Run) error {
+				if out == "" {
+					return write(cmd.OutOrStdout(), s)
+				}
+				if err := writeWhole(out, func(f *os.File) error { return write(f, s) }); err != nil {
+					return err
+				}
+				fmt.Fprintln(cmd.ErrOrStderr(), "written to", out)
+				return nil
+			})
 		},
 	}
 	c.Flags().StringVar(&format, "format", "json", "json, csv, parquet or benchfmt")
@@ -112,5 +105,6 @@ var exporters = map[string]func(io.Writer, *store.Run) error{
 		return report.JSON(w, s, res)
 	},
 	"csv":      report.CSV,
+	"parquet":  report.Parquet,
 	"benchfmt": report.Benchfmt,
 }

@@ -208,9 +208,6 @@ func names(status map[string]system.Status) []string {
 			ordered = append(ordered, d.Name())
 		}
 	}
-	if len(ordered) != len(status) { // never, but a silent gap would be worse
-		return slices.Sorted(maps.Keys(status))
-	}
 	return ordered
 }
 

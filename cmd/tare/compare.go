@@ -91,4 +91,3 @@ func failLimit(text string) (float64, error) {
 	}
 	return p.Fraction(), nil
 }
-

@@ -18,9 +18,13 @@ import (
 	"github.com/tare-bench/tare/internal/agent/wire"
 )
 
-// drainGrace is how long output may still come after the command has exited,
-// from children of its that outlive it, before the pipes are closed on them.
-const drainGrace = 2 * time.Second
+const (
+	// drainGrace is how long output may still come after the command has
+	// exited, from children of its that outlive it, before it is cut off.
+	drainGrace = 2 * time.Second
+	// pipeSize is what a pipe holds: so much may the command have left in it.
+	pipeSize = 64 << 10
+)
 
 // Run starts a command at the instant asked for and streams what happens.
 // The time limit counts from the start.
@@ -128,7 +132,7 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 		return err
 	}
 	unix.Kill(-pid, unix.SIGKILL) // what it left behind in its group
-	stop := time.AfterFunc(drainGrace, cmd.close)
+	stop := time.AfterFunc(drainGrace, cmd.endOutput)
 	output.Wait()
 	stop.Stop()
 	return send(done(counts[0], counts[1]))
@@ -209,20 +213,48 @@ func done(stdout, stderr uint64) *wire.RunEvent {
 
 // copyOutput sends what comes from pipe, up to limit bytes; the rest is read
 // and counted only, so that the command does not block on a full pipe.
-func copyOutput(pipe io.Reader, limit int64, send func([]byte) error) (total uint64) {
+func copyOutput(pipe *os.File, limit int64, send func([]byte) error) (total uint64) {
 	buf := make([]byte, 32<<10)
 	broken := false
+	rest := -1 // not cut off yet
 	for {
 		n, err := pipe.Read(buf)
+		if errors.Is(err, os.ErrDeadlineExceeded) && rest < 0 {
+			rest = pipeSize
+		}
+		if rest > 0 {
+			n, err = readNow(pipe, buf[:min(len(buf), rest)])
+			rest -= n
+		}
 		keep := min(int64(n), max(limit-int64(total), 0))
 		total += uint64(n)
 		if keep > 0 && !broken {
 			broken = send(buf[:keep]) != nil
 		}
-		if err != nil {
+		if err != nil || rest == 0 {
 			return total
 		}
 	}
+}
+
+// readNow reads what is in the pipe, and is at its end when that is nothing.
+func readNow(pipe *os.File, buf []byte) (n int, err error) {
+	raw, err := pipe.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	read := func(fd uintptr) {
+		for n, err = unix.Read(int(fd), buf); err == unix.EINTR; {
+			n, err = unix.Read(int(fd), buf)
+		}
+	}
+	if e := raw.Control(read); e != nil {
+		return 0, e
+	}
+	if n <= 0 && err == nil {
+		err = io.EOF
+	}
+	return max(n, 0), err
 }
 
 // command is what is made ready before the start instant.
@@ -286,6 +318,12 @@ func (c *command) closeChildEnds() {
 	for _, f := range c.childEnds {
 		f.Close()
 	}
+}
+
+// endOutput cuts off the output after what is in the pipes now.
+func (c *command) endOutput() {
+	c.stdout.SetReadDeadline(time.Now())
+	c.stderr.SetReadDeadline(time.Now())
 }
 
 func (c *command) close() {

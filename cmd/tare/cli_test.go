@@ -106,7 +106,7 @@ func TestSystemsJSON(t *testing.T) {
 		t.Fatalf("%v: %s", err, r.stdout)
 	}
 	for _, s := range list {
-		if s["name"] == nil || s["capabilities"] == nil {
+		if s["name"] == nil || s["capabilities"] == nil || s["verified_on"] == "" {
 			t.Errorf("%v", s)
 		}
 		if s["usable"] == true && s["proof"] == nil || s["usable"] == false && s["reason"] == nil {

@@ -27,6 +27,7 @@ type systemEntry struct {
 	Usable       bool                `json:"usable"`
 	Reason       string              `json:"reason,omitempty"`
 	Remedy       string              `json:"remedy,omitempty"`
+	VerifiedOn   string              `json:"verified_on"`
 	Capabilities system.Capabilities `json:"capabilities"`
 	Proof        string              `json:"proof,omitempty"`
 	Versions     map[string]string   `json:"versions,omitempty"`
@@ -35,8 +36,8 @@ type systemEntry struct {
 func systemEntries(t *testbed, status map[string]system.Status) []systemEntry {
 	entries := []systemEntry{}
 	for _, name := range names(status) {
-		st := status[name]
-		entries = append(entries, systemEntry{name, st.Usable, st.Reason, st.Remedy, t.drivers[name].Capabilities(), st.Proof, st.Versions})
+		st, caps := status[name], t.drivers[name].Capabilities()
+		entries = append(entries, systemEntry{name, st.Usable, st.Reason, st.Remedy, caps.VerifiedOn, caps, st.Proof, st.Versions})
 	}
 	return entries
 }
@@ -67,14 +68,15 @@ func newSystems(o *options) *cobra.Command {
 func printSystems(w io.Writer, entries []systemEntry) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer tw.Flush()
+	fmt.Fprintln(tw, "  system\there\tverified on\thow we know, or why not")
 	for _, e := range entries {
 		if e.Usable {
-			fmt.Fprintf(tw, "  %s\tusable\t%s\n", e.Name, e.Proof)
+			fmt.Fprintf(tw, "  %s\tusable\t%s\t%s\n", e.Name, e.VerifiedOn, e.Proof)
 			continue
 		}
-		fmt.Fprintf(tw, "  %s\tno\t%s\n", e.Name, e.Reason)
+		fmt.Fprintf(tw, "  %s\tno\t%s\t%s\n", e.Name, e.VerifiedOn, e.Reason)
 		if e.Remedy != "" {
-			fmt.Fprintf(tw, "  \t\tto mend: %s\n", e.Remedy)
+			fmt.Fprintf(tw, "  \t\t\tto mend: %s\n", e.Remedy)
 		}
 	}
 }

@@ -64,6 +64,16 @@ func (l Layout) Mode() string {
 	return "hybrid"
 }
 
+// Hybrid is version 2's mount point where version 1 has the controllers, to hide
+// from runtimes that refuse both at once. They need not know: what they start
+// stays in the group of version 2 that they are started in.
+func (l Layout) Hybrid() []string {
+	if l.Mode() == "hybrid" {
+		return []string{l.V2}
+	}
+	return nil
+}
+
 // Detect reads the layout of this mount namespace.
 func Detect() (Layout, error) {
 	b, err := os.ReadFile("/proc/self/mountinfo")

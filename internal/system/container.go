@@ -20,6 +20,7 @@ type GroupGuest struct {
 // data volume mounted by the host; capCovers names what a CPU cap covers.
 func GroupCapabilities(capCovers string, networks ...string) Capabilities {
 	return Capabilities{
+		VerifiedOn:    Live,
 		SameKernel:    true,
 		HostMount:     true,
 		Freeze:        "cgroup freezer",

@@ -76,8 +76,18 @@ type Status struct {
 // Unusable is the status of a system that cannot be used for this reason.
 func Unusable(reason, remedy string) Status { return Status{Reason: reason, Remedy: remedy} }
 
+// What a driver was verified on, before it came to this host.
+const (
+	Live         = "live"               // the real system, with the conformance suite
+	Lab          = "emulated lab"       // the same on an emulated host
+	Simulator    = "vendor's simulator" // the product itself it has not met yet
+	NeedsProduct = "needs the product"  // a stand-in at most, made after the product's documentation
+)
+
 // Capabilities say what a system can do, as data.
 type Capabilities struct {
+	// VerifiedOn is one of the constants above.
+	VerifiedOn string `json:"-"`
 	// SameKernel: the guest's processes run on the host's kernel and read its clocks.
 	SameKernel bool `json:"same_kernel"`
 	// HostMount: the host mounts the data volume's file system and keeps its

@@ -39,6 +39,7 @@ func (d Driver) Name() string { return d.name }
 
 func (d Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{
+		VerifiedOn:    system.Live,
 		HostMount:     true,
 		Freeze:        "runsc pause",
 		CPUCap:        "every process of the sandbox: gVisor's kernel, the gofer, those that run the guest's code",

@@ -22,14 +22,14 @@ const program = "qemu-system-x86_64"
 
 // Driver is the system "kvm" or "qemu-tcg".
 type Driver struct {
-	name, accel, cpu string
+	name, accel, cpu, verifiedOn string
 }
 
 // KVM runs the guest's code on the CPU itself.
-func KVM() Driver { return Driver{"kvm", "kvm", "host"} }
+func KVM() Driver { return Driver{"kvm", "kvm", "host", system.NeedsProduct} }
 
 // TCG emulates the CPU.
-func TCG() Driver { return Driver{"qemu-tcg", "tcg", "max"} }
+func TCG() Driver { return Driver{"qemu-tcg", "tcg", "max", system.Live} }
 
 func (d Driver) Name() string { return d.name }
 
@@ -41,6 +41,7 @@ var options = []system.Option{{
 
 func (d Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{
+		VerifiedOn:   d.verifiedOn,
 		Freeze:       "QMP stop",
 		StopsClock:   true,
 		CPUCap:       "every thread of QEMU: vCPUs, main loop, I/O",

@@ -33,6 +33,7 @@ var options = []system.Option{
 
 func (Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{
+		VerifiedOn:  system.Live,
 		Memory:      "nothing: the machine has what it has",
 		Remote:      true,
 		OwnUserland: true,

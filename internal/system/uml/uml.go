@@ -36,6 +36,7 @@ var options = []system.Option{{
 
 func (Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{
+		VerifiedOn:   system.Live,
 		Freeze:       "cgroup freezer",
 		CPUCap:       "every process: the kernel, its I/O helper, the guest's programs",
 		Memory:       "the machine's RAM, a file in memory; the kernel's own processes come on top",

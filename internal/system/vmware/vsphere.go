@@ -40,6 +40,7 @@ var vsphereOptions = append([]system.Option{
 
 func (VSphere) Capabilities() system.Capabilities {
 	return system.Capabilities{
+		VerifiedOn:   system.Simulator,
 		Freeze:       "suspend to disk",
 		StopsClock:   true,
 		CPUCap:       "the machine's CPU limit, in MHz of its host",

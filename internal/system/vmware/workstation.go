@@ -28,6 +28,7 @@ var workstationOptions = append([]system.Option{
 
 func (Workstation) Capabilities() system.Capabilities {
 	return system.Capabilities{
+		VerifiedOn:   system.NeedsProduct,
 		Freeze:       "vmrun pause",
 		StopsClock:   true,
 		Memory:       "the machine's RAM, as its .vmx file says",

@@ -1,0 +1,44 @@
+package oci
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// Capabilities are those of a runtime that Run starts guests with.
+func Capabilities() system.Capabilities {
+	return system.GroupCapabilities("every process of the container and the runtime", "none")
+}
+
+// Check asks a runtime for its version; Debian's package has its name.
+func Check(ctx context.Context, runtime string) system.Status {
+	out, err := exec.CommandContext(ctx, runtime, "--version").Output()
+	if err != nil {
+		return system.Unusable(fmt.Sprintf("%s is not installed: %v", runtime, err), "apt-get install "+runtime)
+	}
+	first, _, _ := strings.Cut(string(out), "\n")
+	return system.Status{Usable: true, Proof: first, Versions: map[string]string{runtime: strings.TrimPrefix(first, runtime+" version ")}}
+}
+
+// Run starts a guest with a runtime that takes runc's command line. The runtime
+// does not see the directories to hide.
+func Run(s *system.Site, runtime string, hide ...string) (system.Guest, error) {
+	bundle, err := Bundle(s, Spec(s))
+	if err != nil {
+		return nil, err
+	}
+	// In the foreground, so that the runtime is a child of ours; its state is
+	// on the site and goes with it.
+	p, err := s.Start(system.Command{Hide: hide, Argv: []string{
+		runtime, "--root", filepath.Join(s.Dir, "state"), "run", "--preserve-fds", "1", "--bundle", bundle, s.ID,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return system.NewGroupGuest(s, p, nil), nil
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -302,25 +301,6 @@ func newSchema(*options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(campaign.Schema())
 			return err
-		},
-	}
-}
-
-func newImage(o *options) *cobra.Command {
-	return &cobra.Command{
-		Use:     "image",
-		Short:   "Build the userland that every arm runs, unless it is in the cache",
-		Example: "  tare image",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if os.Getuid() != 0 {
-				return fault.WithRemedy(fault.Hostf("building the userland image needs root"), "sudo tare image")
-			}
-			img, err := buildImage(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d packages, kernel %s\n", filepath.Base(img.Dir), len(img.Manifest.Packages), img.KernelVersion)
-			return nil
 		},
 	}
 }

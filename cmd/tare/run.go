@@ -24,7 +24,6 @@ import (
 	"github.com/tare-bench/tare/internal/probe"
 	"github.com/tare-bench/tare/internal/run"
 	"github.com/tare-bench/tare/internal/store"
-	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
@@ -77,16 +76,19 @@ func runCampaign(cmd *cobra.Command, o *options, f runFlags, name string) error 
 		return err
 	}
 	defer t.Close()
-	if !f.dryRun {
-		if err := t.needImage(ctx, o); err != nil {
+	// What systems and image it needs must be known before it can be checked
+	// against them; what is wrong with the file is said then.
+	draft, err := campaign.Parse(file, text, campaign.Known{Workloads: knownWorkloads()})
+	if err == nil && !f.dryRun {
+		recipe, err := recipeOf(draft)
+		if err != nil {
+			return err
+		}
+		if err := t.needImage(ctx, o, recipe); err != nil {
 			return err
 		}
 	}
-	var status map[string]system.Status
-	// What cannot be read is said when it is read for good.
-	if c, err := campaign.Parse(file, text, campaign.Known{}); err == nil {
-		status = t.check(ctx, systemsOf(c))
-	}
+	status := t.check(ctx, systemsOf(draft))
 	env := host.Read(host.Options{Path: o.stateDir})
 	known := t.known(status, campaignHost(env))
 	c, err := campaign.Parse(file, text, known)
@@ -144,8 +146,12 @@ func campaignText(name string) (text []byte, file string, err error) {
 	return text, name, nil
 }
 
-// systemsOf returns the systems that a campaign names, each once.
+// systemsOf returns the systems that a campaign names, each once; none where it
+// could not be read.
 func systemsOf(c *campaign.Campaign) []string {
+	if c == nil {
+		return nil
+	}
 	var systems []string
 	for _, a := range c.Active() {
 		if !slices.Contains(systems, a.System) {
@@ -295,7 +301,11 @@ func resume(cmd *cobra.Command, o *options, path string) error {
 		return err
 	}
 	defer t.Close()
-	if err := t.needImage(cmd.Context(), o); err != nil {
+	recipe, err := recipeOf(c)
+	if err != nil {
+		return err
+	}
+	if err := t.needImage(cmd.Context(), o, recipe); err != nil {
 		return err
 	}
 	lock, err := instance.Lock(o.stateDir, "resuming "+absolute(path)+" since "+time.Now().Format(time.DateTime))

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -79,20 +78,6 @@ func newTestbed(o *options) (*testbed, error) {
 	return t, nil
 }
 
-func imageDir(o *options) string { return filepath.Join(o.stateDir, "images") }
-
-// needImage builds the image if it is not there.
-func (t *testbed) needImage(ctx context.Context, o *options) error {
-	if t.image != nil {
-		return nil
-	}
-	img, err := buildImage(ctx, o)
-	if err != nil {
-		return err
-	}
-	return t.use(img)
-}
-
 func (t *testbed) use(img *image.Image) error {
 	program, err := agentbin.Program()
 	if err != nil {
@@ -144,7 +129,7 @@ const machineMinMemory = 192 << 20
 
 // known tells the campaign reader what there is here.
 func (t *testbed) known(status map[string]system.Status, host campaign.Host) campaign.Known {
-	k := campaign.Known{Systems: map[string]campaign.Limits{}, Workloads: map[string]campaign.Sizes{}, Host: host}
+	k := campaign.Known{Systems: map[string]campaign.Limits{}, Workloads: knownWorkloads(), Host: host}
 	for name, d := range t.drivers {
 		caps := d.Capabilities()
 		st, asked := status[name]
@@ -167,10 +152,16 @@ func (t *testbed) known(status map[string]system.Status, host campaign.Host) cam
 		}
 		k.Systems[name] = l
 	}
-	for _, w := range workload.All() {
-		k.Workloads[w.Name] = campaign.Sizes{Unit: w.SizeUnit, Min: w.MinSize, Max: w.MaxSize, Disk: w.DiskBytes}
-	}
 	return k
+}
+
+// knownWorkloads tells the campaign reader what workloads there are.
+func knownWorkloads() map[string]campaign.Sizes {
+	known := map[string]campaign.Sizes{}
+	for _, w := range workload.All() {
+		known[w.Name] = campaign.Sizes{Unit: w.SizeUnit, Min: w.MinSize, Max: w.MaxSize, Disk: w.DiskBytes}
+	}
+	return known
 }
 
 // workloads returns those that a campaign uses, and checks that the image has
@@ -184,7 +175,7 @@ func (t *testbed) workloads(c *campaign.Campaign) (map[string]*workload.Workload
 		}
 		if missing := t.image.MissingTools(w.Tools); len(missing) > 0 {
 			return nil, fault.WithRemedy(fault.Hostf("workload %s: the userland image has no %v", w.Name, missing),
-				"remove %s and build it again: tare image", t.image.Dir)
+				"remove %s and build it again: tare image %s", t.image.Dir, w.Name)
 		}
 		all[w.Name] = w
 	}
@@ -209,12 +200,4 @@ func names(status map[string]system.Status) []string {
 		}
 	}
 	return ordered
-}
-
-// buildImage builds the userland image, or finds it in the cache, telling what goes on.
-func buildImage(ctx context.Context, o *options) (*image.Image, error) {
-	if err := os.MkdirAll(imageDir(o), 0o755); err != nil {
-		return nil, fault.Hostf("%w", err)
-	}
-	return image.Build(ctx, image.Options{CacheDir: imageDir(o), Log: func(line string) { fmt.Fprintln(os.Stderr, "image:", line) }})
 }

@@ -22,6 +22,7 @@ type Campaign struct {
 	Arms      []Arm    // in the order of the file, those left out included
 	Baseline  string   // the name of an arm that is not left out
 	Workloads []Workload
+	Image     Image
 	Scenarios []Scenario
 
 	TrialTime time.Duration // how long a trial of the baseline should last
@@ -68,6 +69,15 @@ type Arm struct {
 type Workload struct {
 	Name string
 	Size int64 // in the workload's own unit; 0: calibrated to TrialTime
+}
+
+// Image is what the campaign wants of the userland beyond what its workloads need.
+type Image struct {
+	NonFree  bool     // packages of Debian's contrib and non-free may be in it
+	Packages []string // more Debian packages
+	// AlsoFor are workloads that the image must serve too, so that several
+	// campaigns can share one.
+	AlsoFor []string
 }
 
 // Scenario says who runs at the same time.

@@ -121,6 +121,7 @@ baseline: native
 workloads:
   - openssl-enc
   - {name: sysbench-cpu, size: 20000}
+image: {non_free: true, packages: [jq, g++], also_for: [openssl-enc]}
 scenarios: [solo]
 trial_time: 500ms
 blocks: {min: 10, max: 40}
@@ -158,6 +159,7 @@ func TestFull(t *testing.T) {
 		},
 		Baseline:  "native",
 		Workloads: []Workload{{"openssl-enc", 0}, {"sysbench-cpu", 20000}},
+		Image:     Image{NonFree: true, Packages: []string{"jq", "g++"}, AlsoFor: []string{"openssl-enc"}},
 		Scenarios: []Scenario{{"solo"}},
 		TrialTime: 500 * time.Millisecond, Blocks: Blocks{10, 40}, Precision: 2.5,
 		Budget: 90 * time.Minute, Delta: 3, RecreateEvery: 0, Timeout: 90 * time.Second,

@@ -42,6 +42,11 @@ func (r *reader) check(c *Campaign, known Known) {
 	for i := range c.Workloads {
 		r.checkWorkload(c, i, known.Workloads)
 	}
+	for i, name := range c.Image.AlsoFor {
+		if _, ok := known.Workloads[name]; !ok && known.Workloads != nil {
+			r.failWord(fmt.Sprintf("image.also_for[%d]", i), name, sortedKeys(known.Workloads), "unknown workload %q", name)
+		}
+	}
 	r.checkEffort(c)
 }
 

@@ -14,13 +14,18 @@ import (
 
 const (
 	namePattern = "^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$"
-	nameRule    = "up to 40 letters, digits, - and _, the first a letter or a digit"
+	// As Debian's policy has it.
+	packagePattern = "^[a-z0-9][a-z0-9+.-]+$"
+	nameRule       = "up to 40 letters, digits, - and _, the first a letter or a digit"
 
 	maxBlocks = 100_000
 	maxSeed   = 1<<53 - 1 // the largest whole number that every reader of JSON keeps exactly
 )
 
-var isName = regexp.MustCompile(namePattern).MatchString
+var (
+	isName    = regexp.MustCompile(namePattern).MatchString
+	isPackage = regexp.MustCompile(packagePattern).MatchString
+)
 
 var (
 	nameKind = scalar("a name", schema{"type": "string", "pattern": namePattern},
@@ -111,6 +116,24 @@ var workloadKeys = []key[Workload]{
 		whole[int64](1, 1<<60), func(w *Workload) *int64 { return &w.Size }),
 }
 
+var packageKind = scalar("the name of a Debian package", schema{"type": "string", "pattern": packagePattern},
+	func(s string) (string, error) {
+		if !isPackage(s) {
+			return "", fmt.Errorf("%s is not one: lower-case letters, digits, dots and the signs + and -", quote(s))
+		}
+		return s, nil
+	},
+	func(s string) any { return s }, ast.StringType)
+
+var imageKeys = []key[Image]{
+	field("non_free", "Let the image have packages of Debian's contrib and non-free, whose licences restrict their use.",
+		boolKind, func(i *Image) *bool { return &i.NonFree }),
+	field("packages", "Debian packages that the image has besides those of the workloads.",
+		list("packages", 100, packageKind), func(i *Image) *[]string { return &i.Packages }),
+	field("also_for", "Workloads that the image must serve too, so that several campaigns share one image.",
+		list("workloads", 100, nameKind), func(i *Image) *[]string { return &i.AlsoFor }),
+}
+
 var blocksKeys = []key[Blocks]{
 	need(field("min", "The fewest blocks; 10 or more with a precision. Only a budget ends a run with fewer.",
 		whole[int](1, maxBlocks), func(b *Blocks) *int { return &b.Min })),
@@ -152,6 +175,8 @@ var campaignKeys = []key[Campaign]{
 		nameKind, func(c *Campaign) *string { return &c.Baseline }),
 	need(field("workloads", "The programs that every arm runs. A plain word is a workload with calibrated size.",
 		list("workloads", 100, workloadKind), func(c *Campaign) *[]Workload { return &c.Workloads })),
+	field("image", "What the userland image, which all arms share, has besides what the workloads need.",
+		object("the image", imageKeys), func(c *Campaign) *Image { return &c.Image }),
 	fieldOr("scenarios", "Who runs at the same time.",
 		list("scenarios", 10, scenarioKind), func(c *Campaign) *[]Scenario { return &c.Scenarios }, []Scenario{{"solo"}}),
 	fieldOr("trial_time", "How long a trial of the baseline should last; sizes are calibrated to it.",

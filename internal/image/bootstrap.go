@@ -19,10 +19,18 @@ import (
 // of the same packages differ as little as possible: 2024-01-01.
 const epoch = "1704067200"
 
-// debsHook runs in the finished tree with apt still set up for it. It fetches
-// the kernel and its source without installing them, and has the tree's own
-// depmod index the modules. $1 is the tree; TARE_DEBS is where the results go.
+// debsHook runs in the finished tree with apt still set up for it. It runs the
+// setups, fetches the kernel and its source without installing them, and has
+// the tree's own depmod index the modules. $1 is the tree; TARE_DEBS is where
+// the setups are and the results go.
 const debsHook = `set -eu
+for setup in "$TARE_DEBS"/setup-*; do
+	[ -e "$setup" ] || continue
+	cp "$setup" "$1/tmp/setup"
+	chroot "$1" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root \
+		SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" bash -eu -o pipefail /tmp/setup </dev/null
+	rm "$1/tmp/setup"
+done
 export APT_CONFIG="$MMDEBSTRAP_APT_CONFIG"
 cd "$TARE_DEBS"
 apt-get download "$TARE_KERNEL" "$TARE_SOURCE"
@@ -49,6 +57,11 @@ func bootstrap(ctx context.Context, log func(string), r Recipe, tree, debs strin
 	if err := os.WriteFile(hook, []byte(debsHook), 0o600); err != nil {
 		return fault.Hostf("building the image: %w", err)
 	}
+	for i, setup := range r.Setups {
+		if err := os.WriteFile(filepath.Join(debs, fmt.Sprintf("setup-%03d", i)), []byte(setup.Script), 0o600); err != nil {
+			return fault.Hostf("building the image: %w", err)
+		}
+	}
 	args := []string{
 		"--mode=root", "--format=directory", "--variant=minbase", "--architectures=" + r.Arch,
 		"--include=" + strings.Join(r.Packages, ","),
@@ -61,8 +74,15 @@ func bootstrap(ctx context.Context, log func(string), r Recipe, tree, debs strin
 	for _, p := range r.Include {
 		args = append(args, "--dpkgopt=path-include="+p)
 	}
+	sources := hostSources("/etc/apt", r.Suite)
+	if r.NonFree {
+		args = append(args, "--components=main,contrib,non-free") // of Debian's own mirror
+		for i := range sources {
+			sources[i] += " contrib non-free"
+		}
+	}
 	args = append(args, r.Suite, tree)
-	args = append(args, hostSources("/etc/apt", r.Suite)...)
+	args = append(args, sources...)
 	err := run(ctx, log, command{name: "mmdebstrap", args: args, keep: []*os.File{lock}, env: []string{
 		"SOURCE_DATE_EPOCH=" + epoch, "TARE_DEBS=" + debs, "TARE_KERNEL=" + r.Kernel, "TARE_SOURCE=" + r.Source,
 	}})
@@ -144,8 +164,8 @@ func hostAptConf(ctx context.Context) []byte {
 
 // hostSources returns one-line apt sources of the Debian archive for suite: the
 // host's own where it has them, so that its mirror is used. Without any it
-// returns none, and mmdebstrap takes Debian's. Other archives that the host uses are left out: the image is to be
-// the same everywhere.
+// returns none, and mmdebstrap takes Debian's. Other archives that the host uses
+// are left out: the image is to be the same everywhere.
 func hostSources(etcApt, suite string) []string {
 	var found []string
 	files, _ := filepath.Glob(filepath.Join(etcApt, "sources.list.d", "*"))

@@ -85,7 +85,7 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 	if err := removeLeftovers(cache); err != nil {
 		return nil, err
 	}
-	if err := checkSpace(cache); err != nil {
+	if err := checkSpace(cache, r); err != nil {
 		return nil, err
 	}
 	temp, err := os.MkdirTemp(cache, tempPrefix)
@@ -229,7 +229,11 @@ func removeLeftovers(cache string) error {
 	return nil
 }
 
-func checkSpace(cache string) error {
+func checkSpace(cache string, r Recipe) error {
+	needBytes := needBytes
+	if len(r.Setups) > 0 { // data of services, in the tree and on the disk
+		needBytes *= 2
+	}
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(cache, &st); err != nil {
 		return fault.Hostf("image cache: %w", err)

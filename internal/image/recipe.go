@@ -12,8 +12,7 @@ import (
 const formatVersion = 1
 
 // A Recipe says what an image is made of. Two equal recipes have the same key
-// and share one image; a variant with more packages is a copy of Base() with
-// more packages.
+// and share one image; [Recipe.With] makes variants of [Base] with more in them.
 type Recipe struct {
 	// Name tells variants apart for people; it is part of the directory name.
 	Name string `json:"name"`
@@ -34,6 +33,10 @@ type Recipe struct {
 	// translations are left out, copyright files stay.
 	Exclude []string `json:"exclude"`
 	Include []string `json:"include"`
+	// NonFree takes packages from contrib and non-free too.
+	NonFree bool `json:"non_free,omitempty"`
+	// Setups are run when the packages are installed, in this order.
+	Setups []Setup `json:"setups,omitempty"`
 }
 
 // Base is the recipe of the one userland that all workloads share.

@@ -72,6 +72,13 @@ type StepResult struct {
 	Stderr    []byte
 }
 
+// Setup is a script that is run once, when the userland image is built, as root
+// in its tree when the packages are installed: for the first data of a database
+// and other things that packages alone do not bring. bash runs it with -eu and
+// pipefail and without a network; it leaves its results in /opt/tare/NAME and
+// nothing running. Workloads may share one.
+type Setup struct{ Name, Script string }
+
 // Workload is one real program with its parameters, its parser and its metrics.
 type Workload struct {
 	Name       string   // as in a campaign file: "openssl-enc"
@@ -81,6 +88,8 @@ type Workload struct {
 	StandIn    string   // not "": which unavailable tool this one stands in for, and how it differs
 	Tools      []string // programs that the userland image must have
 	Packages   []string // Debian packages that have the Tools
+	NonFree    bool     // some of the Packages are in Debian's contrib or non-free: only a user who asks gets them
+	Setups     []Setup  // what the image must have besides the packages
 	Metrics    []Metric // the first is the primary one
 
 	// SizeUnit names what a size counts: "MiB written", "events".

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/image"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+func newImage(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "image [WORKLOAD... | CAMPAIGN]",
+		Short: "Build the userland that every arm runs, unless it is in the cache",
+		Long: `image builds the userland ahead of a run: the one that every image is, or the
+variant with what these workloads, or those of a campaign, need besides. tare run
+builds what is missing by itself.
+
+The image is kept under what it is made of: the same workloads need it only once.`,
+		Example: "  tare image\n  tare image wordpress mediawiki\n  tare image web.yaml",
+	}
+	nonFree := c.Flags().Bool("non-free", false, "let it have packages of Debian's contrib and non-free")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		recipe, err := recipeOfArgs(args, *nonFree)
+		if err != nil {
+			return err
+		}
+		if os.Getuid() != 0 {
+			return fault.WithRemedy(fault.Hostf("building the userland image needs root"), "sudo tare image")
+		}
+		img, err := buildImage(cmd.Context(), o, recipe)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %d packages, kernel %s\n", filepath.Base(img.Dir), len(img.Manifest.Packages), img.KernelVersion)
+		return nil
+	}
+	return c
+}
+
+// recipeOfArgs is the recipe for workloads, or for the one campaign, named on
+// the command line.
+func recipeOfArgs(args []string, nonFree bool) (image.Recipe, error) {
+	if len(args) == 1 && (slices.Contains(campaign.BuiltinNames(), args[0]) || isFile(args[0])) {
+		text, file, err := campaignText(args[0])
+		if err != nil {
+			return image.Recipe{}, err
+		}
+		c, err := campaign.Parse(file, text, campaign.Known{Workloads: knownWorkloads()})
+		if err != nil {
+			return image.Recipe{}, err
+		}
+		c.Image.NonFree = c.Image.NonFree || nonFree
+		return recipeOf(c)
+	}
+	c := &campaign.Campaign{Image: campaign.Image{AlsoFor: args, NonFree: nonFree}}
+	return recipeOf(c)
+}
+
+func isFile(name string) bool {
+	st, err := os.Stat(name)
+	return err == nil && !st.IsDir()
+}
+
+// recipeOf is the recipe of the image that all arms of a campaign share.
+func recipeOf(c *campaign.Campaign) (image.Recipe, error) {
+	names := slices.Clone(c.Image.AlsoFor)
+	for _, w := range c.Workloads {
+		names = append(names, w.Name)
+	}
+	needs := []image.Needs{{Packages: c.Image.Packages, NonFree: c.Image.NonFree}}
+	for _, name := range names {
+		w, err := workload.Get(name)
+		if err != nil {
+			return image.Recipe{}, err
+		}
+		if w.NonFree && !c.Image.NonFree {
+			return image.Recipe{}, fault.WithRemedy(
+				fault.Campaignf("workload %s: its program (%s) is in Debian's non-free, whose licences restrict their use", w.Name, w.Source),
+				"if you may use it, say so: image: {non_free: true} in the campaign, or tare image --non-free")
+		}
+		n := image.Needs{Packages: w.Packages}
+		for _, s := range w.Setups {
+			n.Setups = append(n.Setups, image.Setup{Name: s.Name, Script: s.Script})
+		}
+		needs = append(needs, n)
+	}
+	return image.Base().With(needs...)
+}
+
+func imageDir(o *options) string { return filepath.Join(o.stateDir, "images") }
+
+// buildImage builds a userland image, or finds it in the cache, telling what goes on.
+func buildImage(ctx context.Context, o *options, recipe image.Recipe) (*image.Image, error) {
+	if err := os.MkdirAll(imageDir(o), 0o755); err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	return image.Build(ctx, image.Options{
+		CacheDir: imageDir(o), Recipe: &recipe,
+		Log: func(line string) { fmt.Fprintln(os.Stderr, "image:", line) },
+	})
+}
+
+// needImage has the testbed use the image of this recipe, and builds it if it
+// is not there.
+func (t *testbed) needImage(ctx context.Context, o *options, recipe image.Recipe) error {
+	if t.image != nil && t.image.Key == recipe.Key() {
+		return nil
+	}
+	img, err := buildImage(ctx, o, recipe)
+	if err != nil {
+		return err
+	}
+	return t.use(img)
+}

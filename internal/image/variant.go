@@ -1,0 +1,100 @@
+package image
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// A Setup makes something in the tree that packages alone do not bring, such as
+// the first data of a database.
+type Setup struct {
+	Name string `json:"name"`
+	// Script is run by bash, with -eu and pipefail, as root in the finished
+	// tree, without a network. It ends what it starts. The image is kept under
+	// the script's content: another script makes another image.
+	Script string `json:"script"`
+}
+
+// Needs is what workloads want of the userland beyond what every image has.
+type Needs struct {
+	Packages []string // Debian packages
+	Setups   []Setup  // two of the same name must be the same
+	// NonFree takes packages from Debian's contrib and non-free too. Their
+	// licences are not for everyone, so it is the user who asks for them.
+	NonFree bool
+}
+
+// essential are the packages that Debian calls so: every tree has them.
+var essential = []string{
+	"base-files", "base-passwd", "bash", "bsdutils", "coreutils", "dash", "debianutils", "diffutils", "dpkg",
+	"findutils", "grep", "gzip", "hostname", "init-system-helpers", "libc-bin", "login", "ncurses-base",
+	"ncurses-bin", "perl-base", "sed", "sysvinit-utils", "tar", "util-linux",
+}
+
+// Names of packages and setups; a package's may go to apt's command line.
+var (
+	packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`)
+	setupName   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+)
+
+// With returns the recipe of the variant of r that has all of these needs. It
+// is r itself when r meets them. The order in which they are given makes no
+// difference.
+func (r Recipe) With(all ...Needs) (Recipe, error) {
+	var packages []string
+	setups := slices.Clone(r.Setups)
+	nonFree := r.NonFree
+	for _, n := range all {
+		nonFree = nonFree || n.NonFree
+		for _, p := range n.Packages {
+			if !packageName.MatchString(p) {
+				return r, fault.Campaignf("%q is not the name of a Debian package", p)
+			}
+			if !slices.Contains(r.Packages, p) && !slices.Contains(essential, p) {
+				packages = append(packages, p)
+			}
+		}
+		for _, s := range n.Setups {
+			if !setupName.MatchString(s.Name) {
+				return r, fault.Campaignf("%q is not a name for a setup of the image", s.Name)
+			}
+			i := slices.IndexFunc(setups, func(t Setup) bool { return t.Name == s.Name })
+			switch {
+			case i < 0:
+				setups = append(setups, s)
+			case setups[i].Script != s.Script:
+				return r, fault.Campaignf("two setups of the image are called %q and differ", s.Name)
+			}
+		}
+	}
+	slices.Sort(packages)
+	packages = slices.Compact(packages)
+	if len(packages) == 0 && len(setups) == len(r.Setups) {
+		return r, nil // from non-free nothing would be taken
+	}
+	slices.SortFunc(setups, func(a, b Setup) int { return strings.Compare(a.Name, b.Name) })
+	r.Packages = append(slices.Clone(r.Packages), packages...)
+	r.Setups, r.NonFree = setups, nonFree
+	r.Name = variantName(packages, setups)
+	return r, nil
+}
+
+// variantName says in few words what a variant has more.
+func variantName(packages []string, setups []Setup) string {
+	words := packages
+	if len(setups) > 0 {
+		words = nil
+		for _, s := range setups {
+			words = append(words, s.Name)
+		}
+	}
+	const limit = 40
+	name := strings.Join(words, "+")
+	if len(name) > limit {
+		name = strings.TrimRight(name[:limit], "+-.")
+	}
+	return name
+}

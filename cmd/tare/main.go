@@ -124,7 +124,7 @@ confidence interval, and which of the numbers not to believe, and why.
 		return fault.WithRemedy(fault.Campaignf("%w", err), "tare --help")
 	})
 	root.AddCommand(
-		newDoctor(o), newRun(o), newResume(o), newShow(o), newReport(o), newCompare(o), newServe(o), newExport(o), newSystems(o),
+		newDoctor(o), newRun(o), newResume(o), newShow(o), newReport(o), newCompare(o), newServe(o), newExport(o), newExplain(o), newSystems(o),
 		newWorkloads(o), newParse(o), newGC(o), newSchema(o), newImage(o), newPaper(o),
 	)
 	for _, c := range root.Commands() {

@@ -13,45 +13,14 @@ import (
 // state" anywhere: Holm over all of its native series.
 const steadyAlpha = 0.01
 
-// rule finds one kind of thing. find leaves ID (and mostly Severity) to it.
-type rule struct {
-	id       string
-	severity Severity
-	find     func(*analysis) []Finding
-}
-
-// rules are all kinds of findings, in the order in which a report lists them.
-var rules = []rule{
-	{"emulated", Serious, findEmulated},
-	{"unequal-userland", Serious, findOwnUserland},
-	{"unequal-size", Serious, findUnequalSize},
-	{"not-frozen", Info, findUnfrozen},
-	{"did-not-finish", Warning, findFailures},
-	{"dropped-pairs", Warning, findDropped},
-	{"no-control", Warning, findNoControl},
-	{"control-differs", Serious, findControlDiffers},
-	{"no-steady-state", Warning, findUnsteady},
-	{"spread", Serious, findSpread},
-	{"not-positive", Serious, findNotPositive},
-	{"no-variation", Warning, findNoVariation},
-	{"incarnations-differ", Warning, findIncarnations},
-	{"faster-than-baseline", Warning, findFaster},
-	{"cached-writes", Serious, findCachedWrites},
-	{"guest-clock", Serious, findClock},
-	{"hidden-cpu", Warning, findHiddenCPU},
-	{"few-cap-periods", Warning, findFewCapPeriods},
-	{"throttled", Info, findThrottled},
-	{"steal", Info, findSteal},
-}
-
 // findings applies all rules, and notes at each comparison what bears on it.
 func (a *analysis) findings() []Finding {
 	all := []Finding{}
 	for _, r := range rules {
 		for _, f := range r.find(a) {
-			f.ID = r.id
+			f.ID, f.Remedy = r.ID, r.Remedy
 			if f.Severity == "" {
-				f.Severity = r.severity
+				f.Severity = r.Severity
 			}
 			all = append(all, f)
 		}

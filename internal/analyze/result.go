@@ -139,10 +139,11 @@ const (
 // Finding is something that the evidence says about the numbers. An empty
 // Workload, Metric or Arm means all of them.
 type Finding struct {
-	ID       string   `json:"id"` // of the rule: "spread", "control-differs" …
+	ID       string   `json:"id"` // of its Kind: "spread", "control-differs" …
 	Severity Severity `json:"severity"`
 	Workload string   `json:"workload,omitempty"`
 	Metric   string   `json:"metric,omitempty"`
 	Arm      string   `json:"arm,omitempty"`
-	Text     string   `json:"text"` // one sentence or two, with the numbers
+	Text     string   `json:"text"`   // one sentence or two, with the numbers
+	Remedy   string   `json:"remedy"` // what to do about it: its Kind's
 }

@@ -32,14 +32,6 @@ func Doubts(res *analyze.Result, c analyze.Comparison) []analyze.Finding {
 	return out
 }
 
-// Headline says what to believe, and what not, where there is a finding of this kind.
-func Headline(id string) string {
-	if h := headlines[id]; h != "" {
-		return h
-	}
-	return id
-}
-
 // ScaleFor chooses the unit in which values around v are read best: a value
 // times factor is in that unit.
 func ScaleFor(unit string, v float64) (factor float64, name string) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tare-bench/tare/docs/findings"
 	"github.com/tare-bench/tare/internal/plan"
 )
 
@@ -58,8 +59,14 @@ func plain(page string) string {
 }
 
 // TestSelfContained: the page asks for nothing, and its policy forbids it to.
+// Links to the pages on findings are followed only by who wants to.
 func TestSelfContained(t *testing.T) {
 	page := render(t, finished(), Options{})
+	link := regexp.MustCompile(`<a href="` + regexp.QuoteMeta(findings.URL("X")[:len(findings.URL("X"))-len("X.md")]) + `[a-z-]+\.md" rel="noreferrer">`)
+	if !link.MatchString(page) {
+		t.Error("the findings are not explained")
+	}
+	page = link.ReplaceAllString(page, "<a>")
 	for _, m := range regexp.MustCompile(`(?:src|href|action|url)\s*[=(]\s*"?([^"\s>)]+)`).FindAllStringSubmatch(page, -1) {
 		if !strings.HasPrefix(m[1], "#") && !strings.HasPrefix(m[1], "data:application/gzip;base64,") {
 			t.Errorf("the page refers to %.80s", m[1])

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tare-bench/tare/docs/findings"
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/host"
@@ -117,9 +118,9 @@ type doubt struct {
 
 // group is the findings of one kind.
 type group struct {
-	Severity analyze.Severity
-	ID       string
-	Headline string
+	Severity analyze.Severity // of these, which may not be the kind's
+	Kind     analyze.Kind
+	URL      string // of the page that explains the kind
 	Items    []analyze.Finding
 	More     int
 }
@@ -276,10 +277,10 @@ func groups(all []analyze.Finding) []group {
 			if f.Severity != s {
 				continue
 			}
-			i := slices.IndexFunc(out[from:], func(g group) bool { return g.ID == f.ID })
+			i := slices.IndexFunc(out[from:], func(g group) bool { return g.Kind.ID == f.ID })
 			if i < 0 {
 				i = len(out) - from
-				out = append(out, group{Severity: s, ID: f.ID, Headline: report.Headline(f.ID)})
+				out = append(out, group{Severity: s, Kind: analyze.KindOf(f.ID), URL: findings.URL(f.ID)})
 			}
 			if g := &out[from+i]; len(g.Items) < maxItems {
 				g.Items = append(g.Items, f)

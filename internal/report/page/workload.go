@@ -63,7 +63,7 @@ func doubts(res *analyze.Result, workload string) []doubt {
 		i := slices.IndexFunc(out, func(d doubt) bool { return d.ID == f.ID })
 		if i < 0 {
 			i = len(out)
-			out = append(out, doubt{Severity: f.Severity, ID: f.ID, Headline: report.Headline(f.ID)})
+			out = append(out, doubt{Severity: f.Severity, ID: f.ID, Headline: analyze.KindOf(f.ID).Headline})
 		}
 		if f.Arm != "" && !slices.Contains(out[i].arms, f.Arm) {
 			out[i].arms = append(out[i].arms, f.Arm)

@@ -1,0 +1,101 @@
+package analyze
+
+// Kind is a kind of finding. Its page is docs/findings/ID.md.
+type Kind struct {
+	ID       string   `json:"id"` // stable: it stands in exports, links and people's scripts
+	Severity Severity `json:"severity"`
+	// Headline says what to believe of the numbers, and what not.
+	Headline string `json:"headline"`
+	// Remedy says what to do about it.
+	Remedy string `json:"remedy"`
+}
+
+// rule finds one kind of thing. find leaves ID (and mostly Severity) to it.
+type rule struct {
+	Kind
+	find func(*analysis) []Finding
+}
+
+// rules are all kinds of findings, in the order in which a report lists them.
+var rules = []rule{
+	{Kind{"emulated", Serious,
+		"Emulated: do not use these times. They show that the system works, not what it costs.",
+		"run the campaign where the hardware does what was emulated here"}, findEmulated},
+	{Kind{"unequal-userland", Serious,
+		"Unequal userland: not the same programs. A cost here is not the system's alone.",
+		"compare with another machine of the same image, or measure a system that can run tare's userland"}, findOwnUserland},
+	{Kind{"unequal-size", Serious,
+		"Unequal size: the machine is not what the flavor says. Compare only what does not depend on it.",
+		"give the machine the size of the flavor, or write its size into the flavor of all arms"}, findUnequalSize},
+	{Kind{"not-frozen", Info,
+		"Not frozen: the machine was never stopped while others were measured.",
+		"see that nothing runs in it between trials; a machine that idles disturbs little"}, findUnfrozen},
+	{Kind{"did-not-finish", Warning,
+		"Trials that did not finish. No time stands for them; how often they fail is the result.",
+		"look at the raw output and the guest's log of the first one (tare report has both); give the flavor more memory or disk if that is what lacked"}, findFailures},
+	{Kind{"dropped-pairs", Warning,
+		"Blocks without a partner were left out. Believe the costs only if what failed was not the slow ones.",
+		"mend what made the trials fail, and run again; do not compare what is left"}, findDropped},
+	{Kind{"no-control", Warning,
+		"No control: how much this host varies by itself is unknown. Do not read small differences.",
+		"run to the end of a block at least; a campaign always has its control, so only its trials are lacking"}, findNoControl},
+	{Kind{"control-differs", Serious,
+		"The control differs: two of the same kind came out different. Believe only effects far larger.",
+		"find what is not alike (tare doctor: SMT siblings, frequencies, NUMA), re-create guests more often (recreate_every), and run again"}, findControlDiffers},
+	{Kind{"no-steady-state", Warning,
+		"No steady state: the host changed while it was measured. Ratios hold; absolute figures may not.",
+		"look at the dots of the report for when it changed; let the machine warm up, fix its frequency, stop what else runs, and run again"}, findUnsteady},
+	{Kind{"spread", Serious,
+		"Values far apart: no mean describes them. Look at the distribution, and do not quote one figure.",
+		"look for two modes in the report's dots; make trials longer (trial_time) or the machine quieter; quote the percentiles"}, findSpread},
+	{Kind{"not-positive", Serious,
+		"Values of zero or less: no ratio can be formed. Check what the tool printed.",
+		"look at the raw output of these trials; a larger size gives the tool something to count"}, findNotPositive},
+	{Kind{"no-variation", Warning,
+		"No variation: the tool's figure is coarser than the noise. The interval is not to be believed.",
+		"make trials longer, so that one step of the figure is small against it, or choose a metric that tare times itself"}, findNoVariation},
+	{Kind{"incarnations-differ", Warning,
+		"Guests of the same kind differ from one start to the next.",
+		"re-create the guests more often (recreate_every), so that the interval is over guests and not over trials of one"}, findIncarnations},
+	{Kind{"faster-than-baseline", Warning,
+		"Faster than the baseline: seldom real. Ask first what was cached, and whether both did the same work.",
+		"look at the other findings of this arm, at the metric with the flush, and at the host's CPU; quote it as a gain only when you can say where it comes from"}, findFaster},
+	{Kind{"cached-writes", Serious,
+		"Cached writes: what was written had not reached the disk. These are not the disk's times.",
+		"give the guest a disk that passes its flushes on (QEMU: cache none, not unsafe; UML: ubd sync), or quote the metric with the flush (-flushed)"}, findCachedWrites},
+	{Kind{"guest-clock", Serious,
+		"The guest's clock is off. Believe the host's times, none that a tool in the guest printed.",
+		"use the metrics of the host's clock; mend the guest's clock source (tare report names it), or its rate"}, findClock},
+	{Kind{"hidden-cpu", Warning,
+		"Hidden CPU: the guest does not see all that it costs. Plan capacity with the host's figure.",
+		"use the column host CPU, not what the guest accounts for"}, findHiddenCPU},
+	{Kind{"few-cap-periods", Warning,
+		"Few periods of the CPU cap: trials are too short to show what the cap does.",
+		"make trials longer (trial_time): 100 periods are 10 s"}, findFewCapPeriods},
+	{Kind{"throttled", Info,
+		"The CPU cap was in force.",
+		"give the flavor a larger cpu_cap to see what the system costs without it"}, findThrottled},
+	{Kind{"steal", Info,
+		"CPU time was taken away by someone else. Neighbours are part of these figures.",
+		"run on a machine of your own, or at another hour; more blocks make the interval honest, not narrower"}, findSteal},
+}
+
+// Kinds lists all kinds of findings in the order in which reports show them.
+func Kinds() []Kind {
+	kinds := make([]Kind, len(rules))
+	for i, r := range rules {
+		kinds[i] = r.Kind
+	}
+	return kinds
+}
+
+// KindOf returns the kind of a finding by its ID. One that this tare does not
+// know, from a later one's export, has no more than its ID.
+func KindOf(id string) Kind {
+	for _, r := range rules {
+		if r.ID == id {
+			return r.Kind
+		}
+	}
+	return Kind{ID: id, Headline: id}
+}

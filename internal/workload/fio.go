@@ -71,8 +71,8 @@ func fioRandom(op string) *Workload {
 		DiskBytes:   func(size int64) int64 { return file(size) + 16<<20 },
 		ReadsBack:   op == "read",
 		Steps:       steps,
-		Parse: func(output []byte) (map[string]float64, error) {
-			run, err := parseFio(output)
+		Parse: parsing("time", func(text string) (map[string]float64, error) {
+			run, err := parseFio([]byte(text))
 			if err != nil {
 				return nil, err
 			}
@@ -80,12 +80,8 @@ func fioRandom(op string) *Workload {
 			if err != nil {
 				return nil, err
 			}
-			m := s.metrics()
-			if err := oneWallTime(m, "time", string(output)); err != nil {
-				return nil, err
-			}
-			return sane(m)
-		},
+			return s.metrics(), nil
+		}),
 		Evaluate: func(size int64, results []StepResult) (map[string]float64, error) {
 			by, err := ran(steps(size), results)
 			if err != nil {

@@ -37,13 +37,8 @@ func opensslEnc() *Workload {
 		MaxSize:     1 << 20,
 		DefaultSize: 5120,
 		Steps:       steps,
-		Parse: func(output []byte) (map[string]float64, error) {
-			text := string(output)
+		Parse: parsing("time", func(text string) (map[string]float64, error) {
 			if err := refused("openssl", text); err != nil {
-				return nil, err
-			}
-			m := map[string]float64{}
-			if err := oneWallTime(m, "time", text); err != nil {
 				return nil, err
 			}
 			reports, err := parseDD(text)
@@ -53,9 +48,8 @@ func opensslEnc() *Workload {
 			if len(reports) != 1 {
 				return nil, fault.Guestf("dd reports %d times how many bytes it fed to openssl, not once, so nothing says that the work was done", len(reports))
 			}
-			m["time-guest"] = reports[0].seconds
-			return sane(m)
-		},
+			return map[string]float64{"time-guest": reports[0].seconds}, nil
+		}),
 		Evaluate: func(size int64, results []StepResult) (map[string]float64, error) {
 			by, err := ran(steps(size), results)
 			if err != nil {

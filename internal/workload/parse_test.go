@@ -74,6 +74,10 @@ func TestParseFixtures(t *testing.T) {
 		{"fio-randwrite", "fio/randwrite-2M-article.txt", map[string]float64{"bandwidth": (1 << 30) / 0.6, "iops": 512 / 0.6, "latency": 1098680, "time-guest": 0.6}},
 		{"fio-randwrite", "fio/randwrite-2M-terse.txt", map[string]float64{"bandwidth": 2032124 * 1024, "iops": 992, "latency": 952730.164, "time-guest": 0.516}},
 		{"sysbench-cpu", "sysbench/cpu.txt", map[string]float64{"rate": 2894.97, "time-guest": 3.0003}},
+		{"sysbench-memory-write", "sysbench/memory.txt", map[string]float64{"bandwidth": 32582.14 * (1 << 20), "time-guest": 0.0611}},
+		{"sysbench-threads", "sysbench/threads.txt", map[string]float64{"latency": 2.9e-3, "time-guest": 3.0033}},
+		{"sysbench-mutex", "sysbench/mutex.txt", map[string]float64{"time-guest": 0.104}},
+		{"sysbench-fileio", "sysbench/fileio-rndrw.txt", map[string]float64{"reads": 4607, "writes": 3071.33, "latency": 0.12e-3, "time-guest": 3.0069}},
 	} {
 		t.Run(tc.file, func(t *testing.T) {
 			w := mustGet(t, tc.workload)
@@ -316,6 +320,12 @@ func TestParseRefuses(t *testing.T) {
 		{"cut", "sysbench-cpu", cpu[:strings.Index(cpu, "General")], []string{"total time"}},
 		{"twice", "sysbench-cpu", cpu + cpu, []string{"2 lines"}},
 		{"no events", "sysbench-cpu", replace(cpu, "events:              8691", "events:              0"), []string{"did nothing"}},
+		{"the other direction", "sysbench-memory-read", file("sysbench/memory.txt"), []string{`did the operation "write", not read`}},
+		{"cpu for threads", "sysbench-threads", cpu, []string{"a report of sysbench cpu, not of sysbench threads"}},
+		{"memory for fileio", "sysbench-fileio", file("sysbench/memory.txt"), []string{"reads/s"}},
+		{"memory off", "sysbench-memory-write", replace(file("sysbench/memory.txt"), "2048.00 MiB", "4096.00 MiB"), []string{"rate × time is not the size"}},
+		{"fileio off", "sysbench-fileio", replace(file("sysbench/fileio-rndrw.txt"), "24023\n", "44023\n"), []string{"rate × time"}},
+		{"missing files", "sysbench-fileio", "FATAL: Size of file 'test_file.0' is 15.062MiB, but at least 16MiB is expected.\n", []string{"FATAL: Size of file"}},
 		{"events off", "sysbench-cpu", replace(cpu, "8691", "4691"), []string{"rate × time"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -397,6 +407,16 @@ func FuzzParseStressNGExec(f *testing.F) { fuzzParse(f, "stress-ng-exec", "stres
 func FuzzParseFioRandread(f *testing.F)  { fuzzParse(f, "fio-randread", "fio") }
 func FuzzParseFioRandwrite(f *testing.F) { fuzzParse(f, "fio-randwrite", "fio") }
 func FuzzParseSysbenchCPU(f *testing.F)  { fuzzParse(f, "sysbench-cpu", "sysbench") }
+
+func FuzzParseSysbench(f *testing.F) {
+	seed(f, "sysbench")
+	f.Fuzz(func(t *testing.T, output []byte) {
+		for _, name := range []string{"sysbench-memory-read", "sysbench-memory-write", "sysbench-threads", "sysbench-mutex", "sysbench-fileio"} {
+			m, err := mustGet(t, name).Parse(output)
+			checkFuzzed(t, m, err)
+		}
+	})
+}
 
 // FuzzEvaluate gives every workload steps that succeeded and wrote anything.
 func FuzzEvaluate(f *testing.F) {

@@ -31,7 +31,7 @@ func stressExec() *Workload {
 			{Name: "clean", Argv: []string{"rm", "-rf", stressDir}},
 		}
 	}
-	return &Workload{
+	w := &Workload{
 		Name:     "stress-ng-exec",
 		Title:    "start processes, one after the other",
 		Source:   "stress-ng --exec (stress-ng)",
@@ -48,36 +48,14 @@ func stressExec() *Workload {
 		DefaultSize: 1000,
 		DiskBytes:   func(int64) int64 { return 1 << 20 },
 		Steps:       steps,
-		Parse: func(output []byte) (map[string]float64, error) {
-			text := string(output)
-			row, err := execRow(text)
-			if err != nil {
-				return nil, err
-			}
-			m := map[string]float64{"rate": row.rate, "time-guest": row.ops / row.rate}
-			if err := oneWallTime(m, "time", text); err != nil {
-				return nil, err
-			}
-			return sane(m)
-		},
-		Evaluate: func(size int64, results []StepResult) (map[string]float64, error) {
-			by, err := ran(steps(size), results)
-			if err != nil {
-				return nil, err
-			}
-			r := by["exec"]
-			row, err := execRow(string(r.Stdout) + "\n" + string(r.Stderr))
-			if err != nil {
-				return nil, inStep(r.Name, err)
-			}
-			if row.ops != float64(size) {
-				return nil, fault.Guestf("step exec: stress-ng started %.0f processes instead of %d: %s", row.ops, size, quote(row.line))
-			}
-			return sane(map[string]float64{
-				"time": r.Wall.Seconds(), "rate": row.rate, "time-guest": row.ops / row.rate,
-			})
-		},
 	}
+	return w.measuredBy("exec", func(text string) (reading, error) {
+		row, err := stressor("exec", text)
+		if err != nil {
+			return reading{}, err
+		}
+		return reading{map[string]float64{"rate": row.rate, "time-guest": row.ops / row.rate}, row.ops}, nil
+	})
 }
 
 // stressRow is what stress-ng says of one stressor.
@@ -146,18 +124,18 @@ func parseStressNG(text string) ([]stressRow, error) {
 	return rows, nil
 }
 
-// execRow returns the figures of the exec stressor, which must be the only one.
-func execRow(text string) (stressRow, error) {
+// stressor returns the figures of that stressor, which must be the only one.
+func stressor(name, text string) (stressRow, error) {
 	rows, err := parseStressNG(text)
 	if err != nil {
 		return stressRow{}, err
 	}
-	if len(rows) != 1 || rows[0].stressor != "exec" {
+	if len(rows) != 1 || rows[0].stressor != name {
 		var names []string
 		for _, r := range rows {
 			names = append(names, r.stressor)
 		}
-		return stressRow{}, fault.Guestf("the output is of the stressors %s, not of exec alone: %s", quote(strings.Join(names, ", ")), quote(rows[0].line))
+		return stressRow{}, fault.Guestf("the output is of the stressors %s, not of %s alone: %s", quote(strings.Join(names, ", ")), name, quote(rows[0].line))
 	}
 	return rows[0], nil
 }

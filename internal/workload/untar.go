@@ -84,8 +84,7 @@ func untarKernel(source string) *Workload {
 		DefaultSize: kernelPieces,
 		DiskBytes:   func(size int64) int64 { return size*pieceBytes + bigPieces },
 		Steps:       steps,
-		Parse: func(output []byte) (map[string]float64, error) {
-			text := string(output)
+		Parse: parsing("time", func(text string) (map[string]float64, error) {
 			if line := tarSays.FindString(grep(text, ": ")); line != "" {
 				return nil, fault.Guestf("tar failed: %s", quote(line))
 			}
@@ -93,16 +92,12 @@ func untarKernel(source string) *Workload {
 			if err := timedFailure(text); err != nil {
 				return nil, err
 			}
-			m := map[string]float64{}
-			if err := oneWallTime(m, "time", text); err != nil {
-				return nil, err
-			}
-			if len(m) == 0 {
+			if walls, err := wallTimes(text); err == nil && len(walls) == 0 {
 				return nil, fault.WithRemedy(fault.Guestf("tar prints no figures, and the output has no line of time"),
 					"run the command under time and save what that prints")
 			}
-			return sane(m)
-		},
+			return map[string]float64{}, nil
+		}),
 		Evaluate: func(size int64, results []StepResult) (map[string]float64, error) {
 			by, err := ran(steps(size), results)
 			if err != nil {

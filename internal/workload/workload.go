@@ -131,6 +131,11 @@ func All() []*Workload {
 		fioRandom("read"),
 		fioRandom("write"),
 		sysbenchCPU(),
+		sysbenchMemory("read"),
+		sysbenchMemory("write"),
+		sysbenchThreads(),
+		sysbenchMutex(),
+		sysbenchFileio(),
 	}
 }
 

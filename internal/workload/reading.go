@@ -1,0 +1,88 @@
+package workload
+
+import (
+	"maps"
+	"math"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// reading is what the output of one run of a tool says.
+type reading struct {
+	values map[string]float64 // by the metrics' names, all by the guest's clock
+	did    float64            // the work, in the unit of the workload's sizes; 0: the tool does not say
+}
+
+// parsing returns a Parse: what read finds in the text, and as the metric
+// named wall the time that time(1) or the shell's time added to it.
+func parsing(wall string, read func(text string) (map[string]float64, error)) func(output []byte) (map[string]float64, error) {
+	return func(output []byte) (map[string]float64, error) {
+		text := string(output)
+		times := map[string]float64{}
+		if err := oneWallTime(times, wall, text); err != nil {
+			return nil, err
+		}
+		m, err := read(text)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(m, times)
+		return sane(m)
+	}
+}
+
+// measuredBy completes a workload all of whose figures are in the output of one
+// step: Parse and Evaluate use read, the step's time is the metric "time", and
+// with that of a step named flush the metric "time-flushed". A trial whose
+// output says that less or more was done than its size is refused.
+func (w *Workload) measuredBy(step string, read func(text string) (reading, error)) *Workload {
+	w.Parse = parsing("time", func(text string) (map[string]float64, error) {
+		r, err := read(text)
+		return r.values, err
+	})
+	w.Evaluate = func(size int64, results []StepResult) (map[string]float64, error) {
+		by, err := ran(w.Steps(size), results)
+		if err != nil {
+			return nil, err
+		}
+		at := by[step]
+		r, err := read(at.output())
+		if err != nil {
+			return nil, inStep(step, err)
+		}
+		if r.did != 0 && math.Abs(r.did-float64(size)) > 1e-9*float64(size) {
+			unit, _, _ := strings.Cut(w.SizeUnit, " (")
+			return nil, fault.Guestf("step %s: %.10g %s instead of %d", step, r.did, unit, size)
+		}
+		r.values["time"] = at.Wall.Seconds()
+		if flush, ok := by["flush"]; ok {
+			r.values["time"+FlushedSuffix] = (at.Wall + flush.Wall).Seconds()
+		}
+		return sane(r.values)
+	}
+	return w
+}
+
+// output is all that a step wrote.
+func (r StepResult) output() string { return string(r.Stdout) + "\n" + string(r.Stderr) }
+
+// wallMetric is the metric "time" of measuredBy.
+func wallMetric(about string) Metric {
+	return Metric{Name: "time", Unit: "s", Better: Lower, Clock: HostClock, About: about}
+}
+
+// guestTimeMetric is the same time as the tool has it.
+func guestTimeMetric(about string) Metric {
+	return Metric{Name: "time" + GuestSuffix, Unit: "s", Better: Lower, Clock: GuestClock, About: about}
+}
+
+// rateMetric is a rate by the guest's clock.
+func rateMetric(name, unit, about string) Metric {
+	return Metric{Name: name, Unit: unit, Better: Higher, Clock: GuestClock, About: about}
+}
+
+// latencyMetric is a time in seconds by the guest's clock.
+func latencyMetric(name, about string) Metric {
+	return Metric{Name: name, Unit: "s", Better: Lower, Clock: GuestClock, About: about}
+}

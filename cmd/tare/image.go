@@ -73,7 +73,9 @@ func isFile(name string) bool {
 func recipeOf(c *campaign.Campaign) (image.Recipe, error) {
 	names := slices.Clone(c.Image.AlsoFor)
 	for _, w := range c.Workloads {
-		names = append(names, w.Name)
+		if !slices.Contains(names, w.Name) { // once, whatever its parameters
+			names = append(names, w.Name)
+		}
 	}
 	needs := []image.Needs{{Packages: c.Image.Packages, NonFree: c.Image.NonFree}}
 	for _, name := range names {

@@ -145,6 +145,7 @@ type workloadEntry struct {
 	Source     string            `json:"source"`
 	StandIn    string            `json:"stand_in,omitempty"`
 	SizeUnit   string            `json:"size_unit"`
+	Params     []workload.Param  `json:"params,omitempty"`
 	Metrics    []workload.Metric `json:"metrics"`
 }
 
@@ -158,7 +159,7 @@ func newWorkloads(*options) *cobra.Command {
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		entries := []workloadEntry{}
 		for _, w := range workload.All() {
-			entries = append(entries, workloadEntry{w.Name, w.Title, append([]string{}, w.ArticleIDs...), commands(w), w.Source, w.StandIn, w.SizeUnit, w.Metrics})
+			entries = append(entries, workloadEntry{w.Name, w.Title, append([]string{}, w.ArticleIDs...), commands(w), w.Source, w.StandIn, w.SizeUnit, w.Params, w.Metrics})
 		}
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), entries)
@@ -173,6 +174,13 @@ func newWorkloads(*options) *cobra.Command {
 			}
 			for line := range strings.Lines(e.Runs) {
 				fmt.Fprintf(cmd.OutOrStdout(), "  runs: %s\n", strings.TrimSpace(line))
+			}
+			for _, p := range e.Params {
+				values := strings.Join(p.Values, ", ")
+				if p.Values == nil {
+					values = fmt.Sprintf("%d to %d", p.Min, p.Max)
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "  parameter %s (%s; %s by default): %s\n", p.Name, values, p.Default, p.About)
 			}
 			for _, m := range e.Metrics {
 				fmt.Fprintf(cmd.OutOrStdout(), "  %s (%s, %s is better): %s\n", m.Name, m.Unit, m.Better, m.About)

@@ -252,11 +252,12 @@ func createRun(path string, yaml []byte, c *campaign.Campaign, p *plan.Plan, t *
 	}
 	var metrics []store.Metric
 	for _, cw := range c.Workloads {
-		for i, m := range workloads[cw.Name].Metrics {
-			metrics = append(metrics, store.Metric{Workload: cw.Name, Name: m.Name, Unit: m.Unit, Better: string(m.Better), Primary: i == 0})
+		series := cw.Series()
+		for i, m := range workloads[series].Metrics {
+			metrics = append(metrics, store.Metric{Workload: series, Name: m.Name, Unit: m.Unit, Better: string(m.Better), Primary: i == 0})
 		}
 		for _, u := range probe.Units {
-			metrics = append(metrics, store.Metric{Workload: cw.Name, Name: u.Name, Unit: u.Unit, Probe: true})
+			metrics = append(metrics, store.Metric{Workload: series, Name: u.Name, Unit: u.Unit, Probe: true})
 		}
 	}
 	return store.Create(path, docs, arms, metrics)

@@ -159,9 +159,25 @@ func (t *testbed) known(status map[string]system.Status, host campaign.Host) cam
 func knownWorkloads() map[string]campaign.Sizes {
 	known := map[string]campaign.Sizes{}
 	for _, w := range workload.All() {
-		known[w.Name] = campaign.Sizes{Unit: w.SizeUnit, Min: w.MinSize, Max: w.MaxSize, Disk: w.DiskBytes}
+		known[w.Name] = sizes(w)
 	}
 	return known
+}
+
+// sizes tells the campaign reader what bounds a workload.
+func sizes(w *workload.Workload) campaign.Sizes {
+	s := campaign.Sizes{Unit: w.SizeUnit, Min: w.MinSize, Max: w.MaxSize, Disk: w.DiskBytes}
+	for _, p := range w.Params {
+		s.Params = append(s.Params, campaign.Option{Name: p.Name, Values: p.Values, Check: p.Check})
+	}
+	s.With = func(cw campaign.Workload) (campaign.Sizes, error) {
+		with, err := w.With(cw.Series(), cw.Settings())
+		if err != nil {
+			return campaign.Sizes{}, err
+		}
+		return campaign.Sizes{Unit: with.SizeUnit, Min: with.MinSize, Max: with.MaxSize, Disk: with.DiskBytes}, nil
+	}
+	return s
 }
 
 // workloads returns those that a campaign uses, and checks that the image has
@@ -171,6 +187,9 @@ func (t *testbed) workloads(c *campaign.Campaign) (map[string]*workload.Workload
 	for _, cw := range c.Workloads {
 		w, err := workload.Get(cw.Name)
 		if err != nil {
+			return nil, err
+		}
+		if w, err = w.With(cw.Series(), cw.Settings()); err != nil {
 			return nil, err
 		}
 		if missing := t.image.MissingTools(w.Tools); len(missing) > 0 {

@@ -5,6 +5,7 @@
 package campaign
 
 import (
+	"strings"
 	"time"
 )
 
@@ -65,10 +66,36 @@ type Arm struct {
 	Options []Setting // of its system
 }
 
-// Workload is one workload that every arm runs.
+// Workload is one workload that every arm runs. In a file, a parameter may have
+// several values; Parse makes as many workloads of that.
 type Workload struct {
-	Name string
-	Size int64 // in the workload's own unit; 0: calibrated to TrialTime
+	Name   string
+	Size   int64 // in the workload's own unit; 0: calibrated to TrialTime
+	Params []Setting
+
+	sweeps []sweep // as the file has them; none after Parse
+}
+
+// Series is what the workload is called in results, where it may be there with
+// several values of a parameter: "sysbench-cpu[threads=4]".
+func (w Workload) Series() string {
+	if len(w.Params) == 0 {
+		return w.Name
+	}
+	parts := make([]string, len(w.Params))
+	for i, p := range w.Params {
+		parts[i] = p.Name + "=" + p.Value
+	}
+	return w.Name + "[" + strings.Join(parts, ",") + "]"
+}
+
+// Settings are the workload's parameters by name.
+func (w Workload) Settings() map[string]string {
+	set := map[string]string{}
+	for _, p := range w.Params {
+		set[p.Name] = p.Value
+	}
+	return set
 }
 
 // Image is what the campaign wants of the userland beyond what its workloads need.
@@ -186,6 +213,10 @@ type Sizes struct {
 	// Disk returns the space on the data volume, in bytes, that a trial of
 	// this size needs; nil: none.
 	Disk func(size int64) int64
+	// Params are what the workload may be set to.
+	Params []Option
+	// With returns the bounds where parameters are set; nil: they are the same.
+	With func(Workload) (Sizes, error)
 }
 
 // Host is what the host has.

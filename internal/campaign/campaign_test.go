@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func lab() Known {
 		},
 		Workloads: map[string]Sizes{
 			"openssl-enc":    {Unit: "MiB encrypted", Min: 1, Max: 1 << 20},
-			"sysbench-cpu":   {Unit: "events", Min: 10, Max: 1 << 30},
+			"sysbench-cpu":   {Unit: "events", Min: 10, Max: 1 << 30, Params: []Option{{Name: "threads", Check: smallNumber}}},
 			"stress-ng-exec": {}, "fio-randwrite": {},
 			"fio-randread": {Unit: "reads", Min: 1, Max: 1 << 20},
 			"dd-write":     {Unit: "MiB written", Min: 1, Max: 1 << 20, Disk: func(size int64) int64 { return size << 20 }},
@@ -49,6 +50,13 @@ func lab() Known {
 		Host:    Host{CPUs: FirstCPUs(2), Memory: 4 * GiB},
 		NewSeed: func() uint64 { return 42 },
 	}
+}
+
+func smallNumber(s string) error {
+	if n, err := strconv.Atoi(s); err != nil || n < 1 || n > 64 {
+		return fmt.Errorf("%s is no number from 1 to 64", s)
+	}
+	return nil
 }
 
 func golden(t *testing.T, path string, got []byte) {
@@ -121,6 +129,7 @@ baseline: native
 workloads:
   - openssl-enc
   - {name: sysbench-cpu, size: 20000}
+  - {name: sysbench-cpu, size: 30000, params: {threads: [1, 4]}}
 image: {non_free: true, packages: [jq, g++], also_for: [openssl-enc]}
 scenarios: [solo]
 trial_time: 500ms
@@ -157,8 +166,12 @@ func TestFull(t *testing.T) {
 				Options: []Setting{{"sudo", "true"}, {"port", "22"}, {"key", "a b"}},
 			},
 		},
-		Baseline:  "native",
-		Workloads: []Workload{{"openssl-enc", 0}, {"sysbench-cpu", 20000}},
+		Baseline: "native",
+		Workloads: []Workload{
+			{Name: "openssl-enc"}, {Name: "sysbench-cpu", Size: 20000},
+			{Name: "sysbench-cpu", Size: 30000, Params: []Setting{{"threads", "1"}}},
+			{Name: "sysbench-cpu", Size: 30000, Params: []Setting{{"threads", "4"}}},
+		},
 		Image:     Image{NonFree: true, Packages: []string{"jq", "g++"}, AlsoFor: []string{"openssl-enc"}},
 		Scenarios: []Scenario{{"solo"}},
 		TrialTime: 500 * time.Millisecond, Blocks: Blocks{10, 40}, Precision: 2.5,
@@ -206,7 +219,7 @@ func TestDefaults(t *testing.T) {
 		Name: "least", Seed: 42,
 		Flavors:  []Flavor{{"default", 1, 512 * MiB, 0, nil, GiB, "ext4"}},
 		Arms:     []Arm{{Name: "lxc", System: "lxc", Flavor: "default"}, {Name: "native", System: "native", Flavor: "default"}},
-		Baseline: "native", Workloads: []Workload{{"openssl-enc", 0}}, Scenarios: []Scenario{{"solo"}},
+		Baseline: "native", Workloads: []Workload{{Name: "openssl-enc"}}, Scenarios: []Scenario{{"solo"}},
 		TrialTime: time.Second, Blocks: Blocks{10, 10}, Delta: 2, RecreateEvery: 5,
 		Timeout: 5 * time.Minute, OutputLimit: 16 * MiB,
 	}

@@ -47,6 +47,7 @@ func (r *reader) check(c *Campaign, known Known) {
 			r.failWord(fmt.Sprintf("image.also_for[%d]", i), name, sortedKeys(known.Workloads), "unknown workload %q", name)
 		}
 	}
+	c.Workloads = r.expand(c.Workloads)
 	r.checkEffort(c)
 }
 
@@ -287,11 +288,10 @@ func (r *reader) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) {
 	if !r.sound(path) || w.Name == "" {
 		return
 	}
-	for j, other := range c.Workloads[:i] {
-		if other.Name == w.Name {
-			r.fail(path, "workload %q is here twice, first in line %d", w.Name, r.at(fmt.Sprintf("workloads[%d]", j)).line)
-			return
-		}
+	series := w.series()
+	if len(series) > maxSweep {
+		r.fail(path+".params", "the parameters of %s make more than %d workloads", w.Name, maxSweep)
+		return
 	}
 	if workloads == nil {
 		return
@@ -305,15 +305,35 @@ func (r *reader) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) {
 		r.failWord(at, w.Name, sortedKeys(workloads), "unknown workload %q", w.Name)
 		return
 	}
+	if !r.checkParams(path, w, sizes) {
+		return
+	}
+	for _, one := range series {
+		if sizes.With != nil && len(one.Params) > 0 {
+			with, err := sizes.With(one)
+			if err != nil {
+				r.fail(path, "%v", err)
+				return
+			}
+			r.checkSize(c, path, one, with)
+		} else {
+			r.checkSize(c, path, one, sizes)
+		}
+	}
+}
+
+// checkSize checks the amount of work against what the workload can do, and
+// against the disks of the arms.
+func (r *reader) checkSize(c *Campaign, path string, w Workload, sizes Sizes) {
 	size := w.Size
 	switch {
 	case size == 0:
 		size = sizes.Min
 	case size < sizes.Min:
-		r.fail(path+".size", "size %d of %s is under its least, %d (%s)", size, w.Name, sizes.Min, sizes.Unit)
+		r.fail(path+".size", "size %d of %s is under its least, %d (%s)", size, w.Series(), sizes.Min, sizes.Unit)
 		return
 	case sizes.Max > 0 && size > sizes.Max:
-		r.fail(path+".size", "size %d of %s is over its most, %d (%s)", size, w.Name, sizes.Max, sizes.Unit)
+		r.fail(path+".size", "size %d of %s is over its most, %d (%s)", size, w.Series(), sizes.Max, sizes.Unit)
 		return
 	}
 	if sizes.Disk == nil || !r.sound("arms", "flavors") {
@@ -322,10 +342,28 @@ func (r *reader) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) {
 	for _, a := range c.Active() {
 		f, ok := c.Flavor(a.Flavor)
 		if need := Bytes(sizes.Disk(size)); ok && need > f.Disk {
-			r.fail(path, "workload %s writes at least %s, and the disk of flavor %q has %s", w.Name, need, f.Name, f.Disk)
+			r.fail(path, "workload %s writes at least %s, and the disk of flavor %q has %s", w.Series(), need, f.Name, f.Disk)
 			return
 		}
 	}
+}
+
+// expand makes of each entry its workloads, each of which is there once.
+func (r *reader) expand(entries []Workload) []Workload {
+	var all []Workload
+	first := map[string]int{} // entry by series
+	for i, entry := range entries {
+		for _, w := range entry.series() {
+			if j, twice := first[w.Series()]; twice && w.Name != "" {
+				path := fmt.Sprintf("workloads[%d]", i)
+				r.fail(path, "workload %q is here twice, first in line %d", w.Series(), r.at(fmt.Sprintf("workloads[%d]", j)).line)
+				break
+			}
+			first[w.Series()] = i
+			all = append(all, w)
+		}
+	}
+	return all
 }
 
 // checkEffort fills in and checks how long to measure.

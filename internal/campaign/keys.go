@@ -114,6 +114,7 @@ var workloadKeys = []key[Workload]{
 		nameKind, func(w *Workload) *string { return &w.Name })),
 	field("size", "Work of one trial in the workload's own unit. Absent: calibrated so that a trial of the baseline lasts trial_time.",
 		whole[int64](1, 1<<60), func(w *Workload) *int64 { return &w.Size }),
+	paramKey,
 }
 
 var packageKind = scalar("the name of a Debian package", schema{"type": "string", "pattern": packagePattern},

@@ -9,13 +9,16 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Setting is what an arm sets one option of its system to.
+// Setting is what an arm sets one option of its system to, or a campaign one
+// parameter of a workload.
 type Setting struct{ Name, Value string }
 
-// Option is something that an arm may set of its system.
+// Option is something that an arm may set of its system, or a campaign of a workload.
 type Option struct {
 	Name   string
 	Values []string // the only ones allowed; nil: any
+	// Check says why it is no value of the option; nil: Values decide.
+	Check func(value string) error
 }
 
 // settingKind reads the value of an option; its name is the key before it.

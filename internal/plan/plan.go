@@ -32,7 +32,7 @@ type Plan struct {
 	Campaign  string // name
 	Seed      uint64
 	Arms      []Arm    // in the order of the campaign, the A/A control last
-	Workloads []string // in the order of the campaign
+	Workloads []string // their series, in the order of the campaign
 	Skipped   []campaign.Arm
 	TrialTime time.Duration
 	// RecreateEvery is how many blocks the guests live; 0: the whole run.
@@ -52,7 +52,7 @@ func New(c *campaign.Campaign) *Plan {
 		Rule:          RuleOf(c),
 	}
 	for _, w := range c.Workloads {
-		p.Workloads = append(p.Workloads, w.Name)
+		p.Workloads = append(p.Workloads, w.Series())
 	}
 	return p
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/workload"
 )
 
 // station is the place of an arm's guest.
@@ -149,15 +150,15 @@ const (
 // the campaign asks for. Every arm then does that same amount of work.
 func (r *runner) calibrate(ctx context.Context) error {
 	for _, cw := range r.Campaign.Workloads {
-		if r.sizes[cw.Name] != 0 {
+		w := r.Workloads[cw.Series()]
+		if r.sizes[w.Name] != 0 {
 			continue
 		}
-		w := r.Workloads[cw.Name]
 		size, tries := cw.Size, []calibration(nil)
 		if size == 0 {
 			r.Progress(Event{Kind: Phase, Text: "calibrating " + w.Name})
 			var err error
-			if size, tries, err = r.findSize(ctx, cw.Name); err != nil {
+			if size, tries, err = r.findSize(ctx, w); err != nil {
 				return fmt.Errorf("calibrating %s on %s: %w", w.Name, r.Campaign.Baseline, err)
 			}
 		}
@@ -169,8 +170,7 @@ func (r *runner) calibrate(ctx context.Context) error {
 	return nil
 }
 
-func (r *runner) findSize(ctx context.Context, name string) (int64, []calibration, error) {
-	w := r.Workloads[name]
+func (r *runner) findSize(ctx context.Context, w *workload.Workload) (int64, []calibration, error) {
 	st := r.guests[r.Campaign.Baseline]
 	if err := r.ensure(ctx, st); err != nil {
 		return 0, nil, err

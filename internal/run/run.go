@@ -25,7 +25,7 @@ type Config struct {
 	Store     *store.Run
 	Host      *system.Host
 	Drivers   map[string]system.Driver      // by system
-	Workloads map[string]*workload.Workload // by name
+	Workloads map[string]*workload.Workload // by series, which is their name
 	BootID    string
 	Version   string
 	// Stein returns how many blocks the precision calls for after the first

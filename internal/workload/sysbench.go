@@ -14,7 +14,15 @@ func sysbench(test string, args ...string) []string {
 	return append([]string{"sysbench", test, "--time=0"}, args...)
 }
 
+// threadsParam is how many threads a tool works with; one by default, as the
+// smallest guests have one CPU.
+var threadsParam = Param{Name: "threads", Default: "1", Min: 1, Max: 1024, About: "threads that share the work"}
+
 func sysbenchCPU() *Workload {
+	return withParams([]Param{threadsParam}, sysbenchCPUWith)
+}
+
+func sysbenchCPUWith(set Settings) *Workload {
 	w := &Workload{
 		Name:  "sysbench-cpu",
 		Title: "find primes by division: integer CPU, no memory",
@@ -31,7 +39,7 @@ func sysbenchCPU() *Workload {
 	return w.bySysbench("cpu", func(size int64) []Step {
 		return []Step{{
 			Name:  "cpu",
-			Argv:  []string{"sysbench", "cpu", "--threads=1", "--events=" + strconv.FormatInt(size, 10), "--time=0", "run"},
+			Argv:  []string{"sysbench", "cpu", "--threads=" + set["threads"], "--events=" + strconv.FormatInt(size, 10), "--time=0", "run"},
 			Timed: true,
 		}}
 	}, func(r sysbenchReport) (reading, error) {

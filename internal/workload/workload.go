@@ -92,6 +92,12 @@ type Workload struct {
 	Setups     []Setup  // what the image must have besides the packages
 	Metrics    []Metric // the first is the primary one
 
+	// Params are what a campaign may set; nil: nothing. Settings are what they
+	// are set to in this workload; With makes it with others.
+	Params   []Param
+	Settings Settings
+	build    func(Settings) *Workload // nil: it has no parameters
+
 	// SizeUnit names what a size counts: "MiB written", "events".
 	SizeUnit string
 	// MinSize, MaxSize and DefaultSize bound the work of one trial, in SizeUnit.

@@ -98,7 +98,7 @@ func amount(c analyze.Comparison, titles map[string]string) string {
 		text += " more"
 	}
 	text += " (" + report.Interval(c) + ") on " + c.Workload
-	if t, _, _ := strings.Cut(titles[c.Workload], ":"); t != "" {
+	if t, _, _ := strings.Cut(titleOf(titles, c.Workload), ":"); t != "" {
 		text += ", which is to " + t
 	}
 	return text

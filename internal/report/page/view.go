@@ -149,7 +149,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 	v.status(res, ctx, d)
 	v.matrix(res, o.Titles)
 	for i, w := range d.workloads {
-		if wv, any := workload(res, d, w, i, o.Titles[w]); any {
+		if wv, any := workload(res, d, w, i, titleOf(o.Titles, w)); any {
 			v.Workloads = append(v.Workloads, wv)
 		}
 	}
@@ -207,6 +207,16 @@ func (v *view) status(res *analyze.Result, ctx report.Context, d *data) {
 	}
 }
 
+// titleOf says what a workload does, with its parameters, where it has some:
+// "sysbench-cpu[threads=4]" is titled as sysbench-cpu is.
+func titleOf(titles map[string]string, series string) string {
+	name, params, some := strings.Cut(strings.TrimSuffix(series, "]"), "[")
+	if what, how, _ := strings.Cut(titles[name], ":"); some && what != "" {
+		return what + " (" + params + "):" + how
+	}
+	return titles[name]
+}
+
 // matrix fills in the overview: primary metrics only, controls left out.
 func (v *view) matrix(res *analyze.Result, titles map[string]string) {
 	for _, c := range res.Comparisons {
@@ -225,7 +235,7 @@ func (v *view) matrix(res *analyze.Result, titles map[string]string) {
 		i := slices.IndexFunc(v.Matrix, func(r matrixRow) bool { return r.Workload == c.Workload })
 		if i < 0 {
 			i = len(v.Matrix)
-			v.Matrix = append(v.Matrix, matrixRow{Workload: c.Workload, Title: titles[c.Workload], Metric: c.Metric, Cells: make([]cell, len(v.Columns))})
+			v.Matrix = append(v.Matrix, matrixRow{Workload: c.Workload, Title: titleOf(titles, c.Workload), Metric: c.Metric, Cells: make([]cell, len(v.Columns))})
 		}
 		j := slices.IndexFunc(v.Columns, func(k column) bool { return k.Arm == c.Arm })
 		v.Matrix[i].Cells[j] = cellOf(res, c)

@@ -1,0 +1,115 @@
+package campaign
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// sweep is a parameter of a workload with the values that a file gives it.
+type sweep struct {
+	name   string
+	values []string
+}
+
+const (
+	valuePattern = `^[A-Za-z0-9][A-Za-z0-9_.+-]{0,39}$` // it becomes part of a name
+	// maxSweep bounds how many workloads one entry of a file becomes.
+	maxSweep = 100
+)
+
+var isValue = regexp.MustCompile(valuePattern).MatchString
+
+// paramKey is the key of a workload's parameters: in a file each with one value
+// or several, in the canonical form with one.
+var paramKey = func() key[Workload] {
+	word := scalar("a word or a number", schema{"type": []string{"string", "integer", "number", "boolean"}},
+		func(s string) (string, error) {
+			if !isValue(s) {
+				return "", fmt.Errorf("%s is not one: up to 40 letters, digits and any of _.+-", quote(s))
+			}
+			return s, nil
+		},
+		func(s string) any { return s }, ast.StringType, ast.IntegerType, ast.FloatType, ast.BoolType)
+	values := shorthand(list("values", maxSweep, word), word, func(s string) []string { return []string{s} })
+	one := kind[sweep]{
+		schema: values.schema,
+		read: func(r *reader, at value) (sweep, bool) {
+			v, ok := values.read(r, at)
+			return sweep{values: v}, ok
+		},
+		write: func(s sweep) json.RawMessage { return word.write(s.values[0]) },
+	}
+	all := named("params", 20, one, func(s *sweep) *string { return &s.name })
+	k := field("params", "Parameters of the workload by name; tare workloads lists them. Several values, threads: [1, 4, 16], make as many workloads.",
+		all, func(w *Workload) *[]sweep { return &w.sweeps })
+	k.write = func(w *Workload) json.RawMessage {
+		if len(w.Params) == 0 {
+			return nil
+		}
+		set := make([]sweep, len(w.Params))
+		for i, p := range w.Params {
+			set[i] = sweep{p.Name, []string{p.Value}}
+		}
+		return all.write(set)
+	}
+	return k
+}()
+
+// series returns the workloads that an entry of a file stands for: one for
+// each combination of its parameters' values, the last parameter's first.
+func (w Workload) series() []Workload {
+	sweeps := w.sweeps
+	w.sweeps = nil
+	all := []Workload{w}
+	for _, s := range sweeps {
+		var longer []Workload
+		for _, w := range all {
+			for _, v := range s.values {
+				with := w
+				with.Params = append(slices.Clone(w.Params), Setting{s.name, v})
+				longer = append(longer, with)
+			}
+		}
+		if all = longer; len(all) > maxSweep {
+			break // refused by checkParams
+		}
+	}
+	return all
+}
+
+// checkParams reports whether the parameters of w are such as the workload has.
+func (r *reader) checkParams(path string, w Workload, known Sizes) bool {
+	names := make([]string, len(known.Params))
+	for i, p := range known.Params {
+		names[i] = p.Name
+	}
+	good := true
+	for _, s := range w.sweeps {
+		at := path + ".params." + s.name
+		i := slices.Index(names, s.name)
+		if i < 0 {
+			good = false
+			have := "it has none"
+			if len(names) > 0 {
+				have = "it has " + strings.Join(names, ", ")
+			}
+			r.failWord(at, s.name, names, "%s has no parameter %s; %s", w.Name, quote(s.name), have)
+			continue
+		}
+		for j, v := range s.values {
+			where := fmt.Sprintf("%s[%d]", at, j) // or at, when it is a plain value
+			if check := known.Params[i].Check; check != nil {
+				if err := check(v); err != nil {
+					good = false
+					r.fail(where, "%s: %v", w.Name, err)
+				}
+			}
+		}
+	}
+	return good
+}

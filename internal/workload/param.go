@@ -1,0 +1,95 @@
+package workload
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/nearest"
+)
+
+// Param is something that a campaign may set of a workload, such as its number
+// of threads. Several values of it are as many workloads.
+type Param struct {
+	Name    string   `json:"name"`
+	Default string   `json:"default"`
+	Values  []string `json:"values,omitempty"` // the only ones; nil: whole numbers from Min to Max
+	Min     int64    `json:"min,omitempty"`
+	Max     int64    `json:"max,omitempty"`
+	About   string   `json:"about"` // one line
+}
+
+// Check says why value is none that the parameter takes; the error is of the
+// kind fault.Campaign.
+func (p Param) Check(value string) error {
+	if p.Values != nil {
+		if slices.Contains(p.Values, value) {
+			return nil
+		}
+		return fault.Campaignf("%s wants one of %s, not %s", p.Name, strings.Join(p.Values, ", "), quote(value))
+	}
+	if n, err := strconv.ParseInt(value, 10, 64); err != nil || n < p.Min || n > p.Max {
+		return fault.Campaignf("%s wants a whole number from %d to %d, not %s", p.Name, p.Min, p.Max, quote(value))
+	}
+	return nil
+}
+
+// Settings are the values of a workload's parameters by name, one for each.
+type Settings map[string]string
+
+// Int is the value of a parameter that is a whole number.
+func (s Settings) Int(name string) int {
+	n, err := strconv.Atoi(s[name])
+	if err != nil {
+		panic(fmt.Sprintf("workload: parameter %s is %q", name, s[name])) // checked by With
+	}
+	return n
+}
+
+// withParams makes a workload that has parameters: build makes it for any
+// settings, and is called with the defaults first.
+func withParams(params []Param, build func(Settings) *Workload) *Workload {
+	defaults := Settings{}
+	for _, p := range params {
+		defaults[p.Name] = p.Default
+	}
+	w := build(defaults)
+	w.Params, w.build, w.Settings = params, build, defaults
+	return w
+}
+
+// With returns the workload with some of its parameters set, the others at
+// their defaults. name is what it is called in results: "sysbench-cpu[threads=4]".
+func (w *Workload) With(name string, set map[string]string) (*Workload, error) {
+	all := Settings{}
+	var names []string
+	for _, p := range w.Params {
+		value, ok := set[p.Name]
+		if !ok {
+			value = p.Default
+		}
+		if err := p.Check(value); err != nil {
+			return nil, err
+		}
+		all[p.Name] = value
+		names = append(names, p.Name)
+	}
+	for given := range set {
+		if !slices.Contains(names, given) {
+			err := fault.Campaignf("%s has no parameter %s", w.Name, quote(given))
+			if n := nearest.Nearest(given, names); n != "" {
+				return nil, fault.WithRemedy(err, "did you mean %q?", n)
+			}
+			return nil, err
+		}
+	}
+	copied := *w
+	if w.build != nil {
+		copied = *w.build(all)
+		copied.Params, copied.build, copied.Settings = w.Params, w.build, all
+	}
+	copied.Name = name
+	return &copied, nil
+}

@@ -170,11 +170,13 @@ func (r *runner) steps(ctx context.Context, st *station, w *workload.Workload, s
 	if x.clock, err = m.Agent.Clock(quick, clockExchanges); err != nil {
 		return err
 	}
-	steps := w.Steps(size)
+	steps := w.Trial(size, ownAddress)
 	first, last := timedRange(steps)
 	var window *probe.Window
 	var results []workload.StepResult
 	var skew time.Duration
+	var services []*service
+	var late error // why a server is not ready
 	for i, s := range steps {
 		if s.DropCaches {
 			if err := r.dropCaches(ctx, m); err != nil {
@@ -184,6 +186,17 @@ func (r *runner) steps(ctx context.Context, st *station, w *workload.Workload, s
 		cmd := agent.Command{
 			Argv: s.Argv, Env: system.AgentEnv, Dir: m.DataDir(), Timeout: r.Campaign.Timeout,
 			OutputLimit: int64(r.Campaign.OutputLimit),
+		}
+		if s.Background {
+			sv := startService(ctx, m, s, cmd)
+			services = append(services, sv)
+			if late, err = sv.ready(ctx, cmd); err != nil {
+				return err
+			}
+			if late != nil {
+				break
+			}
+			continue
 		}
 		var instant int64
 		if i == first {
@@ -198,12 +211,12 @@ func (r *runner) steps(ctx context.Context, st *station, w *workload.Workload, s
 			return err
 		}
 		if err != nil { // it could not be started
-			res.ExitCode, res.Stderr = 127, []byte(err.Error())
+			notStarted(res, err)
 		}
 		if i == first {
 			skew = time.Duration(res.HostStart - instant)
 		}
-		x.steps = append(x.steps, store.Step{Name: s.Name, Timed: s.Timed, Argv: s.Argv, Result: res})
+		x.steps = append(x.steps, storeStep(s, res))
 		results = append(results, stepResult(s.Name, res))
 		if s.Timed {
 			x.timed += res.HostWall()
@@ -219,7 +232,13 @@ func (r *runner) steps(ctx context.Context, st *station, w *workload.Workload, s
 			break
 		}
 	}
-	x.metrics, x.err = w.Evaluate(size, results)
+	more, err := x.stopAll(ctx, services)
+	if err != nil {
+		return err
+	}
+	if x.err = late; late == nil {
+		x.metrics, x.err = w.Evaluate(size, append(results, more...))
+	}
 	if x.err != nil && fault.KindOf(x.err) != fault.Guest {
 		return x.err
 	}
@@ -297,6 +316,18 @@ func (x *execution) guestsWord(w *workload.Workload, size int64, skew time.Durat
 	if w.WrittenBytes != nil {
 		v[probe.WorkloadBytes] = float64(w.WrittenBytes(size))
 	}
+}
+
+// ownAddress is where a trial's servers listen when its guest is alone.
+const ownAddress = "127.0.0.1"
+
+// notStarted makes what a shell would make of a command that cannot be started.
+func notStarted(res *agent.Result, why error) {
+	res.ExitCode, res.Stderr = 127, []byte(why.Error())
+}
+
+func storeStep(s workload.Step, res *agent.Result) store.Step {
+	return store.Step{Name: s.Name, Timed: s.Timed, Argv: s.Argv, Result: res}
 }
 
 func stepResult(name string, r *agent.Result) workload.StepResult {

@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +59,33 @@ type Step struct {
 	// DropCaches says that the host's page cache must be dropped right before
 	// this step: it reads what an earlier step of the same trial wrote.
 	DropCaches bool
+	// Background says that the command is a server, in the foreground of its
+	// process group: the next step begins when Ready succeeds, and the server
+	// gets SIGTERM when the trial's last step has ended.
+	Background bool
+	// Ready is a command that succeeds when the server can be used; it is run
+	// until it does. nil: the server is ready at once.
+	Ready []string
+}
+
+// ServerAddress, anywhere in a step's command, stands for the IP address where
+// the serving side of the workload listens and can be reached.
+const ServerAddress = "{server}"
+
+// At returns steps with the address of the serving side put in.
+func At(steps []Step, address string) []Step {
+	put := func(argv []string) []string {
+		argv = slices.Clone(argv)
+		for i := range argv {
+			argv[i] = strings.ReplaceAll(argv[i], ServerAddress, address)
+		}
+		return argv
+	}
+	steps = slices.Clone(steps)
+	for i := range steps {
+		steps[i].Argv, steps[i].Ready = put(steps[i].Argv), put(steps[i].Ready)
+	}
+	return steps
 }
 
 // StepResult is what one step gave back. Nothing in it is trusted.
@@ -68,6 +96,7 @@ type StepResult struct {
 	Signal    string // "" when the command exited by itself
 	TimedOut  bool
 	Truncated bool // output was longer than the limit and was cut
+	Stopped   bool // a background step that ran until it was told to end
 	Stdout    []byte
 	Stderr    []byte
 }
@@ -112,6 +141,9 @@ type Workload struct {
 	// before each step with DropCaches.
 	ReadsBack bool
 
+	// Serve returns the steps of the serving side, if the workload has one:
+	// they come before those of Steps, in the same guest or in its partner.
+	Serve func(size int64) []Step
 	// Steps returns the commands of one trial.
 	Steps func(size int64) []Step
 	// Parse reads raw output of one run of the tool, stdout and stderr together
@@ -125,6 +157,16 @@ type Workload struct {
 	// each of Metrics, or says why the trial does not count: exit status, output
 	// or work done are wrong. It does not judge the guest's clock.
 	Evaluate func(size int64, results []StepResult) (map[string]float64, error)
+}
+
+// Trial returns the commands of one trial in a guest that is its own partner:
+// the serving side's, which listens at address, and the others.
+func (w *Workload) Trial(size int64, address string) []Step {
+	var steps []Step
+	if w.Serve != nil {
+		steps = w.Serve(size)
+	}
+	return At(append(steps, w.Steps(size)...), address)
 }
 
 // All returns every workload that tare brings along, in the order to show them.

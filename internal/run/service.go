@@ -1,0 +1,140 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+const (
+	// stopGrace is how long a server may take to end after SIGTERM, and after SIGKILL.
+	stopGrace = 30 * time.Second
+	// readyPause is what lies between two looks at whether a server is ready:
+	// at first, and at most.
+	readyPause    = 10 * time.Millisecond
+	readyPauseMax = 250 * time.Millisecond
+)
+
+// service is a background step of a trial while it runs.
+type service struct {
+	step  workload.Step
+	agent *agent.Client
+	id    chan uint64   // gets what Signal takes, when it has started
+	ended chan struct{} // closed when res and err are there
+	res   *agent.Result
+	err   error
+}
+
+// startService starts a background step. The caller stops it, or drops the guest.
+func startService(ctx context.Context, m *system.Machine, step workload.Step, cmd agent.Command) *service {
+	s := &service{step: step, agent: m.Agent, id: make(chan uint64, 1), ended: make(chan struct{})}
+	cmd.Timeout = 0 // it lives as long as the trial, whose other steps have limits
+	cmd.OnStart = func(id uint64) { s.id <- id }
+	go func() {
+		defer close(s.ended)
+		s.res, s.err = s.agent.Run(ctx, cmd)
+	}()
+	return s
+}
+
+// ready waits until the step's Ready command, run as probe, succeeds, for
+// probe.Timeout at most. late says that it did not; a server that ended
+// meanwhile is not late, its result tells. An error means that the guest is no
+// good any more.
+func (s *service) ready(ctx context.Context, probe agent.Command) (late, err error) {
+	limit := probe.Timeout
+	deadline := time.Now().Add(limit)
+	probe.Argv, probe.Timeout = s.step.Ready, quickTimeout
+	for pause := readyPause; len(probe.Argv) > 0; pause = min(2*pause, readyPauseMax) {
+		res, err := s.agent.Run(ctx, probe)
+		switch {
+		case res == nil:
+			return nil, err
+		case err != nil: // it could not be started
+			return err, nil
+		case res.ExitCode == 0 && res.Signal == 0 && !res.TimedOut:
+			return nil, nil
+		case time.Now().After(deadline):
+			return fault.Guestf("step %s: its server was not ready within %v: %q says %q", s.step.Name, limit, s.step.Ready[0],
+				lastBytes(append(res.Stdout, res.Stderr...))), nil
+		}
+		select {
+		case <-s.ended:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+	return nil, nil
+}
+
+// stop ends the server and returns what it gave back. An error means that the
+// guest is no good any more.
+func (s *service) stop(ctx context.Context) (workload.StepResult, error) {
+	running := true
+	select {
+	case <-s.ended:
+		running = false
+	default:
+	}
+	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
+		select {
+		case id := <-s.id:
+			s.id <- id
+			_ = s.agent.Signal(ctx, id, sig) // it may have ended just now
+		case <-s.ended:
+		case <-time.After(stopGrace):
+		}
+		select {
+		case <-s.ended:
+		case <-time.After(stopGrace):
+			continue
+		}
+		break
+	}
+	select {
+	case <-s.ended:
+	default:
+		return workload.StepResult{}, fault.Guestf("step %s: its server does not end when it is killed", s.step.Name)
+	}
+	if s.res == nil {
+		return workload.StepResult{}, s.err
+	}
+	if s.err != nil {
+		notStarted(s.res, s.err)
+	}
+	r := stepResult(s.step.Name, s.res)
+	r.Stopped = running && s.err == nil
+	return r, nil
+}
+
+// stopAll stops services, the last one first, and adds what they gave back.
+func (x *execution) stopAll(ctx context.Context, services []*service) ([]workload.StepResult, error) {
+	var results []workload.StepResult
+	for _, s := range slices.Backward(services) {
+		r, err := s.stop(ctx)
+		if err != nil {
+			return nil, err
+		}
+		x.steps = append(x.steps, storeStep(s.step, s.res))
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// lastBytes is the end of a command's output, for a message.
+func lastBytes(b []byte) string {
+	const keep = 200
+	if len(b) > keep {
+		b = b[len(b)-keep:]
+	}
+	return string(b)
+}

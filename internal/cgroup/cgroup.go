@@ -273,6 +273,39 @@ func (g *Group) ProcsFiles() []string {
 	return files
 }
 
+// Add moves a process into the group, with all its threads, in those hierarchies
+// where it is not in or below it yet: one that a daemon has started elsewhere.
+func (g *Group) Add(pid int) error {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		return fault.Hostf("process %d into control group %s: %w", pid, g.name, err)
+	}
+	within := map[string]bool{} // by controller; "" is version 2
+	for line := range strings.Lines(string(b)) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(f) < 3 {
+			continue
+		}
+		in := f[2] == "/"+g.name || strings.HasPrefix(f[2], "/"+g.name+"/")
+		for _, controller := range strings.Split(f[1], ",") {
+			within[controller] = in
+		}
+	}
+	todo := map[string]bool{filepath.Join(g.layout.V2, g.name): !within[""]}
+	for controller, at := range g.layout.V1 {
+		todo[filepath.Join(at, g.name)] = !within[controller]
+	}
+	for _, dir := range g.dirs() {
+		if !todo[dir] {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, leaf, "cgroup.procs"), fmt.Append(nil, pid), 0); err != nil {
+			return fault.Hostf("process %d into control group %s: %w", pid, g.name, err)
+		}
+	}
+	return nil
+}
+
 // dirs are the group's directories, one in each hierarchy.
 func (g *Group) dirs() []string {
 	dirs := []string{filepath.Join(g.layout.V2, g.name)}

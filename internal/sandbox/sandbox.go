@@ -192,6 +192,10 @@ func prepare(dir string) error {
 			return fault.Hostf("mounting %s: %w", m.target, err)
 		}
 	}
+	// What is mounted below it later, daemons see that have some other directory hidden.
+	if err := unix.Mount("", dir, "", unix.MS_SHARED, ""); err != nil {
+		return fault.Hostf("sharing %s: %w", dir, err)
+	}
 	return mountCgroup2(dir)
 }
 
@@ -238,10 +242,11 @@ func (e Enter) Command() (*exec.Cmd, error) {
 	cmd.Args = []string{enterArg, "--", string(arg)}
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if len(e.Hide) > 0 {
-		cmd.SysProcAttr.Unshareflags = unix.CLONE_NEWNS
+		// Not by Unshareflags, with which Go makes every mount private.
+		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWNS
 	}
 	if e.PIDs {
-		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWPID
+		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWPID
 	}
 	return cmd, nil
 }
@@ -254,6 +259,11 @@ func enter(arg string) error {
 	for _, file := range e.CgroupProcs {
 		if err := os.WriteFile(file, []byte("0"), 0); err != nil {
 			return err
+		}
+	}
+	if len(e.Hide) > 0 { // what is mounted in it stays in it
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+			return fmt.Errorf("mounts of its own: %w", err)
 		}
 	}
 	for _, dir := range e.Hide {

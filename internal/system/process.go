@@ -52,6 +52,23 @@ func (s *Site) StartProcess(root string, argv []string, extra ...*os.File) (*Pro
 // Start starts a process in the site's control group, with the agent's stream
 // at AgentFD. What it prints goes to its log.
 func (s *Site) Start(c Command) (*Process, error) {
+	conn, theirs, err := StreamPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	c.Files = append([]*os.File{theirs}, c.Files...)
+	p, err := c.start(s.Group.ProcsFiles())
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	p.conn = conn
+	return p, nil
+}
+
+// start starts the process in the control groups of these files.
+func (c Command) start(procs []string) (*Process, error) {
 	argv, path := c.Argv, c.Argv[0]
 	if c.Root == "" {
 		var err error
@@ -60,23 +77,17 @@ func (s *Site) Start(c Command) (*Process, error) {
 		}
 	}
 	cmd, err := sandbox.Enter{
-		CgroupProcs: s.Group.ProcsFiles(), Hide: c.Hide, PIDs: c.PIDs, Root: c.Root,
+		CgroupProcs: procs, Hide: c.Hide, PIDs: c.PIDs, Root: c.Root,
 		Path: path, Argv: argv, Env: slices.Concat(AgentEnv, c.Env),
 	}.Command()
 	if err != nil {
 		return nil, err
 	}
-	conn, theirs, err := StreamPair()
-	if err != nil {
-		return nil, err
-	}
-	defer theirs.Close()
-	p := &Process{cmd: cmd, argv: argv, conn: conn, log: &Tail{}, exited: make(chan struct{})}
-	cmd.ExtraFiles = append([]*os.File{theirs}, c.Files...)
+	p := &Process{cmd: cmd, argv: argv, log: &Tail{}, exited: make(chan struct{})}
+	cmd.ExtraFiles = c.Files
 	cmd.Stdout, cmd.Stderr = p.log, p.log
 	cmd.WaitDelay = time.Second // a child may keep the log open
 	if err := cmd.Start(); err != nil {
-		conn.Close()
 		return nil, fault.Hostf("starting %s: %w", argv[0], err)
 	}
 	go func() {
@@ -112,7 +123,9 @@ func (p *Process) CommandLine() []string   { return p.argv }
 
 // Kill kills the process and returns when it has ended.
 func (p *Process) Kill() error {
-	p.conn.Close()
+	if p.conn != nil { // a daemon has none
+		p.conn.Close()
+	}
 	p.cmd.Process.Kill() // an error means that it has ended already
 	select {
 	case <-p.exited:

@@ -1,0 +1,47 @@
+// Package engine runs guests as containers of Docker and Podman. Both speak the
+// same protocol, Docker's Engine API, so that they differ in nothing but
+// themselves.
+//
+// The engine is one of tare's own, in the sandbox, with the host's programs and
+// the engine's own defaults. The host's daemon, if there is one, is not touched,
+// and a kill of tare leaves no container in it. The engine has no userland: the
+// container's root is an image of empty directories, over which the one tree is
+// mounted read-only, as in every other arm.
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// Driver is the system "docker" or "podman".
+type Driver struct {
+	name, pkg string
+	programs  []string // that it needs; the first is the engine
+	capCovers string   // what a CPU cap covers
+	daemon    *system.Daemon
+}
+
+func (d *Driver) Name() string { return d.name }
+
+func (d *Driver) Capabilities() system.Capabilities {
+	return system.GroupCapabilities(d.capCovers, "none")
+}
+
+func (d *Driver) Check(ctx context.Context, _ *system.Host) system.Status {
+	st := system.Status{Usable: true, Versions: map[string]string{}}
+	for _, p := range d.programs {
+		out, err := exec.CommandContext(ctx, p, "--version").Output()
+		if err != nil {
+			return system.Unusable(fmt.Sprintf("%s is not installed: %v", d.name, err), "apt-get install "+d.pkg)
+		}
+		first, _, _ := strings.Cut(string(out), "\n")
+		st.Versions[p] = first
+	}
+	st.Proof = st.Versions[d.programs[0]] + ", to be started by tare for itself"
+	return st
+}

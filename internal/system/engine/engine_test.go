@@ -1,0 +1,21 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/tare-bench/tare/internal/system/systemtest"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m) }
+
+func TestConformance(t *testing.T) {
+	for _, d := range []*Driver{Docker(), Podman()} {
+		t.Run(d.Name(), func(t *testing.T) { systemtest.Run(t, d) })
+	}
+}
+
+func TestLoop(t *testing.T) {
+	for _, d := range []*Driver{Docker(), Podman()} {
+		t.Run(d.Name(), func(t *testing.T) { systemtest.Loop(t, d) })
+	}
+}

@@ -239,7 +239,7 @@ func (a *analysis) outside(c *comparison) bool {
 // verdict says what may be claimed of c; see Verdict for the rules. A claim of
 // cost or gain goes before "none": it says more, also of a small effect.
 func (a *analysis) verdict(c *comparison) Verdict {
-	if c.N < 2 || c.MeanWithheld {
+	if c.N < 2 || c.MeanWithheld || a.in.Boots && c.Incarnations < minIncarnations {
 		return NotResolved
 	}
 	claimed := !c.Control && c.PHolm < a.in.Alpha && a.outside(c)

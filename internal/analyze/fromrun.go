@@ -26,6 +26,7 @@ func FromRun(r *store.Run) (Input, error) {
 		Controls:  map[string]string{},
 		Delta:     c.Delta.Fraction(),
 		Precision: c.Precision.Fraction(),
+		Boots:     len(c.Boots) > 0,
 	}
 	if c.Precision > 0 {
 		in.N0 = c.Blocks.Min
@@ -99,8 +100,13 @@ func (in *Input) readValues(r *store.Run) error {
 			into = probes
 		}
 		// The guest, not its place in the plan, is the incarnation: a guest
-		// that crashed, or a resumed run, makes another one.
-		into.add(int(index[o.Metric]), int(o.Arm), point{o.Block, o.Guest, o.Value})
+		// that crashed, or a resumed run, makes another one. Where the host is
+		// booted anew for each epoch, that is what the values share.
+		incarnation := o.Guest
+		if in.Boots {
+			incarnation = o.Epoch
+		}
+		into.add(int(index[o.Metric]), int(o.Arm), point{o.Block, incarnation, o.Value})
 	}
 	in.Observations, in.ProbeObservations = metrics.all(), probes.all()
 	return nil

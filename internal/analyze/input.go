@@ -31,6 +31,10 @@ type Input struct {
 	// stage's standard deviation; 0 says that it was fixed beforehand.
 	Precision float64
 
+	// Boots says that the host was booted anew for each incarnation: nothing
+	// is claimed of fewer than minIncarnations boots.
+	Boots bool
+
 	Delta       float64 // what is too small to matter, relative; 0 means DefaultDelta
 	Alpha       float64 // of the whole report's claims; 0 means DefaultAlpha
 	SpreadLimit float64 // max/min above which a mean is withheld; 0 means DefaultSpreadLimit

@@ -25,6 +25,9 @@ type Campaign struct {
 	Workloads []Workload
 	Image     Image
 	Scenarios []Scenario
+	// Boots are the ways in which the host is booted in turn; none: it stays
+	// as it is. A round is RecreateEvery blocks in each boot.
+	Boots []Boot
 
 	TrialTime time.Duration // how long a trial of the baseline should last
 	Blocks    Blocks
@@ -64,6 +67,7 @@ type Arm struct {
 	// "ssh://root@host". Its form is the system's.
 	Target  string
 	Options []Setting // of its system
+	Boot    string    // of the host, in a campaign that has boots
 }
 
 // Workload is one workload that every arm runs. In a file, a parameter may have
@@ -192,6 +196,8 @@ type Limits struct {
 	Why    string // why it is not usable here; one line
 	Remedy string // how to mend that; one line, or ""
 
+	// Boot is the boot of the host that it needs; "": BootLinux.
+	Boot   string
 	CPUCap bool // it can hold a guest to a CPU cap
 	Pin    bool // it can hold a guest to a set of host CPUs
 	// ReleasesMemory says that an idle guest gives its memory back to the

@@ -49,6 +49,7 @@ func (r *reader) check(c *Campaign, known Known) {
 	}
 	c.Workloads = r.expand(c.Workloads)
 	r.checkEffort(c)
+	r.checkBoots(c, known)
 }
 
 // has reports whether the file has something at path.

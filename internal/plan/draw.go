@@ -6,18 +6,18 @@ import (
 	"math/rand/v2"
 )
 
-// draw is the stream of random numbers of one block.
+// draw is a stream of random numbers: one of each block.
 //
 // Its numbers must be the same in every version of tare and of Go. The stream
 // of ChaCha8 is specified (C2SP chacha8rand); what math/rand/v2 makes of a
 // source (IntN, Shuffle) is not, so that is done here.
 type draw struct{ source *rand.ChaCha8 }
 
-// newDraw makes the stream of block b. Each block has a key of its own, so that
-// any block can be drawn without those before it.
-func newDraw(seed uint64, b int) *draw {
-	text := binary.BigEndian.AppendUint64([]byte("tare plan 1\x00"), seed)
-	text = binary.BigEndian.AppendUint64(text, uint64(b))
+// newDraw makes the stream of one thing, such as number n of the blocks. Each
+// has a key of its own, so that any can be drawn without those before it.
+func newDraw(seed uint64, of string, n int) *draw {
+	text := binary.BigEndian.AppendUint64([]byte(of), seed)
+	text = binary.BigEndian.AppendUint64(text, uint64(n))
 	return &draw{rand.NewChaCha8(sha256.Sum256(text))}
 }
 

@@ -107,6 +107,13 @@ func (p *Plan) Text(e Estimate) string {
 	row("workloads", "%d: %s", len(p.Workloads), strings.Join(p.Workloads, ", "))
 	row("blocks", "%s", p.blocksText())
 	row("trials", "%s", spread(e.Blocks*p.Trials(), e.BlocksMax*p.Trials(), strconv.Itoa)+fmt.Sprintf(", %d in a block", p.Trials()))
+	for _, boot := range p.Boots {
+		var names []string
+		for _, a := range p.InBoot(boot.Name) {
+			names = append(names, a.Name)
+		}
+		row("boot", "%s, %d times: %s", boot.Name, p.Epochs(p.Rule.Max), strings.Join(names, ", "))
+	}
 	if p.RecreateEvery > 0 {
 		row("guests", "created anew every %d blocks", p.RecreateEvery)
 	} else {

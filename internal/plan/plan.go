@@ -20,6 +20,7 @@ type Arm struct {
 	// Target and Options are the campaign's, for the system.
 	Target  string
 	Options []campaign.Setting
+	Boot    string // of the host; "" in a plan without boots
 	// Baseline says that the other arms are compared with this one.
 	Baseline bool
 	// Control says that this is the A/A control: a second, separate guest
@@ -34,6 +35,7 @@ type Plan struct {
 	Arms      []Arm    // in the order of the campaign, the A/A control last
 	Workloads []string // their series, in the order of the campaign
 	Skipped   []campaign.Arm
+	Boots     []campaign.Boot // see Next; none: the host stays as it is
 	TrialTime time.Duration
 	// RecreateEvery is how many blocks the guests live; 0: the whole run.
 	RecreateEvery int
@@ -47,6 +49,7 @@ func New(c *campaign.Campaign) *Plan {
 		Seed:          c.Seed,
 		Arms:          Arms(c),
 		Skipped:       c.Skipped(),
+		Boots:         c.Boots,
 		TrialTime:     c.TrialTime,
 		RecreateEvery: c.RecreateEvery,
 		Rule:          RuleOf(c),
@@ -64,7 +67,7 @@ func Arms(c *campaign.Campaign) []Arm {
 	var control Arm
 	for _, a := range c.Active() {
 		flavor, _ := c.Flavor(a.Flavor)
-		arm := Arm{Name: a.Name, System: a.System, Flavor: flavor, Target: a.Target, Options: a.Options, Baseline: a.Name == c.Baseline}
+		arm := Arm{Name: a.Name, System: a.System, Flavor: flavor, Target: a.Target, Options: a.Options, Boot: a.Boot, Baseline: a.Name == c.Baseline}
 		arms = append(arms, arm)
 		if arm.Baseline {
 			control = arm
@@ -116,7 +119,7 @@ func (p *Plan) Trials() int { return len(p.Arms) * len(p.Workloads) }
 // part of tare's format, as runs are resumed by later versions, and a golden
 // test holds it.
 func (p *Plan) Block(b int) []Trial {
-	d := newDraw(p.Seed, b)
+	d := newDraw(p.Seed, "tare plan 1\x00", b)
 	workloads := slices.Sorted(slices.Values(p.Workloads))
 	arms := make([]string, len(p.Arms))
 	for i, a := range p.Arms {

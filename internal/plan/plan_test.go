@@ -249,3 +249,48 @@ func TestEpoch(t *testing.T) {
 		t.Error("guests that are never created anew have more than one epoch")
 	}
 }
+
+// TestBoots walks a plan with boots: every trial once, in rounds, the host
+// booted no more often than each boot once a round.
+func TestBoots(t *testing.T) {
+	p := example(t, 7, "native, lxc, {system: xen-pv, boot: xen}", "x, y", "boots: {linux: {}, xen: {entry: Xen}}\nblocks: 7\nrecreate_every: 2")
+	done := map[ID]bool{}
+	isDone := func(id ID) bool { return done[id] }
+	var boots []string
+	rounds := map[string]int{} // boot, round → stretches
+	for n := 0; ; n++ {
+		b, boot, left := p.Next(isDone)
+		if len(left) == 0 {
+			if b != 7 {
+				t.Errorf("ended at block %d", b)
+			}
+			break
+		}
+		if len(boots) == 0 || boots[len(boots)-1] != boot.Name {
+			boots = append(boots, boot.Name)
+			rounds[fmt.Sprint(boot.Name, b/2)]++
+		}
+		for _, trial := range left {
+			if (trial.Arm == "xen-pv") != (boot.Name == "xen") {
+				t.Errorf("%s in boot %s", trial.Arm, boot.Name)
+			}
+		}
+		done[left[n%len(left)].ID] = true // crashes after every trial
+	}
+	if want := 7 * p.Trials(); len(done) != want {
+		t.Errorf("%d trials of %d", len(done), want)
+	}
+	if boots[0] != "linux" {
+		t.Errorf("the first boot is %s, where no size is known", boots[0])
+	}
+	if len(boots) > 8 {
+		t.Errorf("%d boots for 4 rounds: %v", len(boots), boots)
+	}
+	orders := map[string]bool{}
+	for round := 1; round < 20; round++ {
+		orders[fmt.Sprint(p.bootOrder(round))] = true
+	}
+	if len(orders) != 2 {
+		t.Errorf("boots are not in random order: %v", orders)
+	}
+}

@@ -47,7 +47,7 @@ const maxStarts = 2
 // prepare makes sure that every arm has its guest of this epoch, and that every
 // workload has its size.
 func (r *runner) prepare(ctx context.Context, epoch int) error {
-	for _, arm := range r.Plan.Arms {
+	for _, arm := range r.Plan.InBoot(r.Boot) {
 		st := r.guests[arm.Name]
 		if st == nil {
 			st = &station{arm: arm, epoch: epoch}

@@ -27,6 +27,7 @@ type Config struct {
 	Drivers   map[string]system.Driver      // by system
 	Workloads map[string]*workload.Workload // by series, which is their name
 	BootID    string
+	Boot      string // how the host is booted: campaign.BootLinux or BootXen
 	Version   string
 	// Stein returns how many blocks the precision calls for after the first
 	// stage, from what the store holds. Called only when a precision is asked for.
@@ -95,7 +96,8 @@ type runner struct {
 }
 
 // Run runs the plan from where the store says that it is until its rule is
-// met, ctx ends, or the host fails. When it returns, no guest is left. An error
+// met, ctx ends, the host fails, or what is left needs another boot of the host
+// (the error is then *OtherBoot). When it returns, no guest is left. An error
 // loses nothing: the run can be resumed.
 func Run(ctx context.Context, c Config) (Summary, error) {
 	r := &runner{Config: c, guests: map[string]*station{}, began: time.Now()}
@@ -110,7 +112,11 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	for _, m := range r.watch.Missing {
 		r.note("missing", m)
 	}
-	err := r.blocks(ctx)
+	walk := r.blocks
+	if len(r.Plan.Boots) > 0 {
+		walk = r.rounds
+	}
+	err := walk(ctx)
 	if e := r.closeGuests(); e != nil && err == nil {
 		err = e
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/plan"
@@ -320,5 +321,60 @@ func TestPrecision(t *testing.T) {
 	s, err := b.run(t.Context())
 	if err != nil || s.Reason != plan.ReasonPrecision || s.Blocks != 13 || asked != 1 {
 		t.Errorf("%+v, %v, asked %d times", s, err, asked)
+	}
+}
+
+// TestBoots: a run stops where it needs another boot of the host, and goes on
+// there; no guest of the other boot's arms is made.
+func TestBoots(t *testing.T) {
+	b := newBench(t, strings.NewReplacer("blocks: 4", "blocks: 6", "arms: [native, other]", "boots: {linux: {}, xen: {entry: Xen}}\narms: [native, {system: other, boot: xen}]").Replace(yaml))
+	b.config.Boot = campaign.BootLinux
+	var boots []string
+	for {
+		boots = append(boots, b.config.Boot)
+		if len(boots) > 6 {
+			t.Fatalf("booted too often: %v", boots)
+		}
+		native, other := len(b.native.Events()), len(b.other.Events())
+		s, err := b.run(t.Context())
+		idle := b.other.Events()[other:]
+		if b.config.Boot == campaign.BootXen {
+			idle = b.native.Events()[native:]
+		}
+		if len(idle) > 0 {
+			t.Errorf("booted as %s: %v", b.config.Boot, idle)
+		}
+		if err == nil {
+			if !s.Complete || s.Reason != plan.ReasonBlocks {
+				t.Errorf("%+v", s)
+			}
+			break
+		}
+		var next *OtherBoot
+		if !errors.As(err, &next) || next.Name == b.config.Boot {
+			t.Fatalf("booted as %s: %v", b.config.Boot, err)
+		}
+		b.config.Boot = next.Name
+	}
+	for _, arm := range []string{"native", "other", "native-control"} {
+		if n := b.statuses(arm); n[store.Done] != 6 || len(n) != 1 {
+			t.Errorf("%s: %v", arm, n)
+		}
+	}
+	if boots[0] != campaign.BootLinux || len(boots) < 4 {
+		t.Errorf("boots %v", boots)
+	}
+	in, err := analyze.FromRun(b.config.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := analyze.Analyze(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range res.Comparisons {
+		if c.Incarnations != 3 || !c.OverIncarnations {
+			t.Errorf("%s: an interval over %d boots, %v", c.Arm, c.Incarnations, c.OverIncarnations)
+		}
 	}
 }

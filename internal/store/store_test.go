@@ -154,7 +154,7 @@ func TestReopen(t *testing.T) {
 		if want := []Failure{{TrialID{0, "cpu", "kvm"}, "crashed"}, {TrialID{1, "cpu", "kvm"}, "does not start"}}; !reflect.DeepEqual(failures, want) {
 			t.Errorf("failures %v", failures)
 		}
-		if got, want := observations(t, r), []Observation{{0, 0, 0, 1, 2}, {1, 0, 0, 1, 0.5}, {2, 0, 0, 1, 4}}; !reflect.DeepEqual(got, want) {
+		if got, want := observations(t, r), []Observation{{0, 0, 0, 1, 0, 2}, {1, 0, 0, 1, 0, 0.5}, {2, 0, 0, 1, 0, 4}}; !reflect.DeepEqual(got, want) {
 			t.Errorf("observations %v, want %v", got, want)
 		}
 		events, err := r.Events()

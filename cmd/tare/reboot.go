@@ -1,0 +1,178 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/plan"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// exitOtherBoot is the status of a run that goes on in another boot of the host.
+const exitOtherBoot = exitStatus(7)
+
+// resumeUnit is what makes a run go on after a reboot.
+const resumeUnit = "tare-resume.service"
+
+const unitText = `# Made by tare run --reboot; it removes this when the run is done.
+[Unit]
+Description=tare goes on with %[2]s
+After=multi-user.target
+
+[Service]
+Type=exec
+WorkingDirectory=%[3]s
+ExecStart=%[1]s --state %[4]s resume --reboot --booted %[5]s %[2]s
+
+[Install]
+WantedBy=multi-user.target
+`
+
+// rebooter boots the host into what a run needs next, and has it go on there.
+type rebooter struct {
+	units string // systemd's directory of units
+	// run runs a program of the host's.
+	run func(name string, args ...string) error
+}
+
+func hostRebooter() rebooter {
+	return rebooter{"/etc/systemd/system", func(name string, args ...string) error {
+		if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+			return fault.Hostf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
+		}
+		return nil
+	}}
+}
+
+// into has the host boot that way, once, and the run go on there.
+func (r rebooter) into(b campaign.Boot, o *options, path string) error {
+	if b.Entry == "" {
+		return fault.WithRemedy(fault.Campaignf("the campaign does not say which entry of GRUB's menu boots %s", b.Name),
+			"boots: {%s: {entry: \"…\"}}; or boot it by hand, then tare resume %s", b.Name, path)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fault.Hostf("%w", err)
+	}
+	words := []string{program, path, filepath.Dir(path), absolute(o.stateDir), b.Name}
+	var quoted []any
+	for _, w := range words {
+		q, err := unitWord(w)
+		if err != nil {
+			return err
+		}
+		quoted = append(quoted, q)
+	}
+	if err := os.WriteFile(r.unit(), []byte(fmt.Sprintf(unitText, quoted...)), 0o644); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	for _, args := range [][]string{
+		{"systemctl", "daemon-reload"}, {"systemctl", "enable", "--quiet", resumeUnit},
+		{"grub-reboot", b.Entry}, {"systemctl", "reboot"},
+	} {
+		if err := r.run(args[0], args[1:]...); err != nil {
+			return errors.Join(err, r.remove())
+		}
+	}
+	return nil
+}
+
+func (r rebooter) unit() string { return filepath.Join(r.units, resumeUnit) }
+
+// remove takes away what makes a run go on, if it is there.
+func (r rebooter) remove() error {
+	_, err := os.Lstat(r.unit())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	_ = r.run("systemctl", "disable", "--quiet", resumeUnit) // what counts is that the files go
+	link := filepath.Join(r.units, "multi-user.target.wants", resumeUnit)
+	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.Hostf("%w", err)
+	}
+	if err := os.Remove(r.unit()); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	return nil
+}
+
+// unitWord writes a word as systemd's units have it.
+func unitWord(w string) (string, error) {
+	if strings.ContainsAny(w, "\n\r\"\\") {
+		return "", fault.Campaignf("%q cannot stand in a unit of systemd: rename it", w)
+	}
+	w = strings.NewReplacer("%", "%%", "$", "$$").Replace(w)
+	if strings.ContainsAny(w, " \t'") {
+		w = `"` + w + `"`
+	}
+	return w, nil
+}
+
+// bootOf is how the host is booted.
+func bootOf(env *host.Environment) string {
+	if env.Virt.Role == host.XenDom0 {
+		return campaign.BootXen
+	}
+	return campaign.BootLinux
+}
+
+// nextBoot is the boot of the host that a run needs next; ok is false when it
+// needs none.
+func nextBoot(path string) (b campaign.Boot, ok bool, err error) {
+	err = readRun(path, func(s *store.Run) error {
+		body, err := s.Document(store.DocCampaign)
+		if err != nil {
+			return err
+		}
+		c, err := campaign.FromResolved(body)
+		if err != nil || len(c.Boots) == 0 {
+			return err
+		}
+		finished, err := s.Finished()
+		if err != nil {
+			return err
+		}
+		_, next, left := plan.New(c).Next(func(id plan.ID) bool {
+			return finished[store.TrialID{Block: id.Block, Workload: id.Workload, Arm: id.Arm}]
+		})
+		b, ok = next, len(left) > 0
+		return nil
+	})
+	return b, ok, err
+}
+
+// thenReboot wraps a command that measures: where its run goes on in another
+// boot, the host is booted so. It works outside of the sandbox, when all that
+// was in there has gone.
+func thenReboot(o *options, reboot *bool, path func(args []string) string, work func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		err := work(cmd, args)
+		if !*reboot || insideSandbox() {
+			return err
+		}
+		r := hostRebooter()
+		if err != exitOtherBoot {
+			return errors.Join(err, r.remove())
+		}
+		file := absolute(path(args))
+		b, ok, e := nextBoot(file)
+		if e != nil || !ok {
+			return errors.Join(err, e)
+		}
+		if e := r.into(b, o, file); e != nil {
+			return e
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "tare: rebooting into %s; the run goes on there\n", b.Name)
+		return err
+	}
+}

@@ -39,7 +39,8 @@ const exitHelp = `Exit status:
   3  the host cannot do it: rights, tools, space, another tare at work
   4  interrupted: what there is can be shown, and resumed
   5  complete, but some trials have no result by the fault of their guests
-  6  a comparison found more for the worse than --fail-above allows`
+  6  a comparison found more for the worse than --fail-above allows
+  7  the run goes on in another boot of the host; tare resume does it there`
 
 // errIncomplete ends a command whose run can be resumed; the reason is told already.
 var errIncomplete = errors.New("incomplete")

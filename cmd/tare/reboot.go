@@ -15,6 +15,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/plan"
+	"github.com/tare-bench/tare/internal/sandbox"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -31,8 +32,7 @@ After=multi-user.target
 
 [Service]
 Type=exec
-WorkingDirectory=%[3]s
-ExecStart=%[1]s --state %[4]s resume --reboot --booted %[5]s %[2]s
+ExecStart=%[1]s --state %[3]s resume --reboot --booted %[4]s %[2]s
 
 [Install]
 WantedBy=multi-user.target
@@ -64,7 +64,7 @@ func (r rebooter) into(b campaign.Boot, o *options, path string) error {
 	if err != nil {
 		return fault.Hostf("%w", err)
 	}
-	words := []string{program, path, filepath.Dir(path), absolute(o.stateDir), b.Name}
+	words := []string{program, path, absolute(o.stateDir), b.Name}
 	var quoted []any
 	for _, w := range words {
 		q, err := unitWord(w)
@@ -157,7 +157,7 @@ func nextBoot(path string) (b campaign.Boot, ok bool, err error) {
 func thenReboot(o *options, reboot *bool, path func(args []string) string, work func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := work(cmd, args)
-		if !*reboot || insideSandbox() {
+		if !*reboot || sandbox.Inside() {
 			return err
 		}
 		r := hostRebooter()

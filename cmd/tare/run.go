@@ -24,6 +24,7 @@ import (
 	"github.com/tare-bench/tare/internal/probe"
 	"github.com/tare-bench/tare/internal/run"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
@@ -35,6 +36,7 @@ type runFlags struct {
 	budget    time.Duration
 	dryRun    bool
 	yes       bool
+	reboot    bool
 }
 
 func newRun(o *options) *cobra.Command {
@@ -59,9 +61,13 @@ far is shown, and tare resume goes on from there. So it does after a crash.`,
 	c.Flags().DurationVar(&f.budget, "budget", 0, "time after which no further block begins, such as 10m")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the plan and how long it will take, and do nothing")
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before a long run")
-	c.RunE = inSandbox(o, func(cmd *cobra.Command, args []string) error {
+	c.Flags().BoolVar(&f.reboot, "reboot", false, "reboot this machine, again and again, where the campaign has boots; needs --out")
+	c.RunE = thenReboot(o, &f.reboot, func([]string) string { return f.out }, inSandbox(o, func(cmd *cobra.Command, args []string) error {
+		if f.reboot && f.out == "" {
+			return fault.Campaignf("--reboot needs --out, so that the run is found again")
+		}
 		return runCampaign(cmd, o, f, args[0])
-	})
+	}))
 	return c
 }
 
@@ -78,7 +84,7 @@ func runCampaign(cmd *cobra.Command, o *options, f runFlags, name string) error 
 	defer t.Close()
 	// What systems and image it needs must be known before it can be checked
 	// against them; what is wrong with the file is said then.
-	draft, err := campaign.Parse(file, text, campaign.Known{Workloads: knownWorkloads()})
+	draft, err := campaign.Parse(file, text, campaign.Known{Workloads: knownWorkloads(), Systems: t.known(nil, campaign.Host{}).Systems})
 	if err == nil && !f.dryRun {
 		recipe, err := recipeOf(draft)
 		if err != nil {
@@ -88,8 +94,8 @@ func runCampaign(cmd *cobra.Command, o *options, f runFlags, name string) error 
 			return err
 		}
 	}
-	status := t.check(ctx, systemsOf(draft))
 	env := host.Read(host.Options{Path: o.stateDir})
+	status := t.checkFor(ctx, draft, bootOf(env))
 	known := t.known(status, campaignHost(env))
 	c, err := campaign.Parse(file, text, known)
 	if err != nil {
@@ -124,6 +130,11 @@ func runCampaign(cmd *cobra.Command, o *options, f runFlags, name string) error 
 		return err
 	}
 	defer lock.Close()
+	for _, a := range c.Active() {
+		if _, asked := status[a.System]; !asked {
+			status[a.System] = system.Unusable("it is asked when the host is booted as "+a.Boot, "")
+		}
+	}
 	s, err := createRun(out, text, c, p, t, env, systemEntries(t, status), workloads)
 	if err != nil {
 		return err
@@ -144,21 +155,6 @@ func campaignText(name string) (text []byte, file string, err error) {
 		return nil, name, fault.WithRemedy(fault.Campaignf("%w", err), "give a campaign file, or one of the campaigns that tare brings along: %s", strings.Join(campaign.BuiltinNames(), ", "))
 	}
 	return text, name, nil
-}
-
-// systemsOf returns the systems that a campaign names, each once; none where it
-// could not be read.
-func systemsOf(c *campaign.Campaign) []string {
-	if c == nil {
-		return nil
-	}
-	var systems []string
-	for _, a := range c.Active() {
-		if !slices.Contains(systems, a.System) {
-			systems = append(systems, a.System)
-		}
-	}
-	return systems
 }
 
 // apply puts the flags over the campaign.
@@ -225,7 +221,11 @@ func campaignHost(env *host.Environment) campaign.Host {
 // createRun makes the run file with all that describes the run.
 func createRun(path string, yaml []byte, c *campaign.Campaign, p *plan.Plan, t *testbed, env *host.Environment, systems []systemEntry, workloads map[string]*workload.Workload) (*store.Run, error) {
 	docs := map[string][]byte{store.DocCampaignYAML: yaml, store.DocCampaign: c.Resolved()}
-	for name, v := range map[string]any{store.DocEnvironment: env, store.DocSystems: systems, store.DocUserland: t.image.Manifest} {
+	described := map[string]any{store.DocEnvironment: env, store.DocSystems: systems, store.DocUserland: t.image.Manifest}
+	if len(c.Boots) > 0 {
+		described[store.EnvironmentOf(bootOf(env))] = env
+	}
+	for name, v := range described {
 		b, err := json.Marshal(v)
 		if err != nil {
 			return nil, err
@@ -271,19 +271,26 @@ func absolute(path string) string {
 }
 
 func newResume(o *options) *cobra.Command {
+	var reboot bool
+	var booted string
 	c := &cobra.Command{
 		Use:     "resume RUN",
 		Short:   "Go on with a run that was interrupted or killed",
 		Example: "  tare resume quick-20060102-150405.tare",
 		Args:    cobra.ExactArgs(1),
 	}
-	c.RunE = inSandbox(o, func(cmd *cobra.Command, args []string) error {
-		return resume(cmd, o, args[0])
-	})
+	c.Flags().BoolVar(&reboot, "reboot", false, "reboot this machine where the run needs another boot")
+	c.Flags().StringVar(&booted, "booted", "", "the boot that this is meant to be")
+	if err := c.Flags().MarkHidden("booted"); err != nil { // it is for the unit that goes on after a reboot
+		panic(err)
+	}
+	c.RunE = thenReboot(o, &reboot, func(args []string) string { return args[0] }, inSandbox(o, func(cmd *cobra.Command, args []string) error {
+		return resume(cmd, o, args[0], booted)
+	}))
 	return c
 }
 
-func resume(cmd *cobra.Command, o *options, path string) error {
+func resume(cmd *cobra.Command, o *options, path, booted string) error {
 	s, err := store.Open(path, true)
 	if err != nil {
 		return err
@@ -315,12 +322,17 @@ func resume(cmd *cobra.Command, o *options, path string) error {
 	}
 	defer lock.Close()
 	env := host.Read(host.Options{Path: o.stateDir})
-	if err := sameGround(s, t, env); err != nil {
+	boot := bootOf(env)
+	if booted != "" && booted != boot {
+		return fault.WithRemedy(fault.Hostf("this host was to come up as %s and came up as %s", booted, boot),
+			"see that the entry of GRUB's menu is right; boot it by hand, then tare resume %s", path)
+	}
+	if err := sameGround(s, t, c, env); err != nil {
 		return err
 	}
 	p := plan.New(c)
-	status := t.check(cmd.Context(), systemsOf(c))
-	for _, a := range p.Arms {
+	status := t.checkFor(cmd.Context(), c, boot)
+	for _, a := range p.InBoot(boot) {
 		st, known := status[a.System]
 		if !known {
 			return fault.Campaignf("%s: arm %s is of system %q, which this tare does not know", path, a.Name, a.System)
@@ -338,10 +350,21 @@ func resume(cmd *cobra.Command, o *options, path string) error {
 }
 
 // sameGround refuses to mix measurements of different machines or userlands in one run.
-func sameGround(s *store.Run, t *testbed, now *host.Environment) error {
+func sameGround(s *store.Run, t *testbed, c *campaign.Campaign, now *host.Environment) error {
 	var env host.Environment
 	var userland struct{ Key string }
-	for name, v := range map[string]any{store.DocEnvironment: &env, store.DocUserland: &userland} {
+	described := store.DocEnvironment
+	if len(c.Boots) > 0 { // each is a ground of its own
+		described = store.EnvironmentOf(bootOf(now))
+		text, err := json.Marshal(now)
+		if err != nil {
+			return err
+		}
+		if err := s.Describe(described, text); err != nil {
+			return err
+		}
+	}
+	for name, v := range map[string]any{described: &env, store.DocUserland: &userland} {
 		b, err := s.Document(name)
 		if err != nil {
 			return err
@@ -369,7 +392,7 @@ func measure(cmd *cobra.Command, t *testbed, s *store.Run, c *campaign.Campaign,
 	view := newProgress(cmd.ErrOrStderr(), s)
 	summary, err := run.Run(ctx, run.Config{
 		Campaign: c, Plan: p, Store: s, Host: t.host, Drivers: t.drivers, Workloads: workloads,
-		BootID: env.BootID, Version: version, Progress: view.event,
+		BootID: env.BootID, Boot: bootOf(env), Version: version, Progress: view.event,
 		Stein: func() (int, error) {
 			in, err := analyze.FromRun(s)
 			if err != nil {
@@ -383,7 +406,11 @@ func measure(cmd *cobra.Command, t *testbed, s *store.Run, c *campaign.Campaign,
 	if e := showRun(cmd, s, false); e != nil && err == nil {
 		err = e
 	}
+	var next *run.OtherBoot
 	switch {
+	case errors.As(err, &next):
+		fmt.Fprintf(cmd.ErrOrStderr(), "\n%v: then tare resume %s\n", err, s.Path())
+		return exitOtherBoot
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintf(cmd.ErrOrStderr(), "\ninterrupted after %d blocks; to go on: tare resume %s\n", summary.Blocks, s.Path())
 		return errIncomplete

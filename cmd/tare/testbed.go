@@ -122,6 +122,21 @@ func (t *testbed) check(ctx context.Context, systems []string) map[string]system
 	return all
 }
 
+// checkFor asks the systems of a campaign's arms that run in this boot of the
+// host; what the others say here means nothing.
+func (t *testbed) checkFor(ctx context.Context, c *campaign.Campaign, boot string) map[string]system.Status {
+	if c == nil { // it could not be read
+		return nil
+	}
+	var systems []string
+	for _, a := range c.InBoot(boot) {
+		if !slices.Contains(systems, a.System) {
+			systems = append(systems, a.System)
+		}
+	}
+	return t.check(ctx, systems)
+}
+
 // systems are the names of all systems.
 func (t *testbed) systems() []string { return slices.Collect(maps.Keys(t.drivers)) }
 
@@ -139,6 +154,7 @@ func (t *testbed) known(status map[string]system.Status, host campaign.Host) cam
 		}
 		l := campaign.Limits{
 			Usable: st.Usable, Why: st.Reason, Remedy: st.Remedy,
+			Boot:   boots[caps.HostBoot],
 			CPUCap: caps.CPUCap != "", Pin: !caps.Remote, ReleasesMemory: caps.MemoryInGroup || caps.Remote,
 			Target: caps.Target, MaxVCPUs: caps.MaxVCPUs,
 		}
@@ -180,6 +196,9 @@ func sizes(w *workload.Workload) campaign.Sizes {
 	}
 	return s
 }
+
+// boots are the boots of the host that systems need, by what they call them.
+var boots = map[string]string{"xen-dom0": campaign.BootXen}
 
 // workloads returns those that a campaign uses, and checks that the image has
 // their tools.

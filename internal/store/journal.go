@@ -91,6 +91,16 @@ func (r *Run) BeginSession(bootID, version string) (int64, error) {
 	return id, r.explain(err)
 }
 
+// EnvironmentOf is the document with the environment of one boot of the host,
+// in a run that has boots.
+func EnvironmentOf(boot string) string { return DocEnvironment + "-" + boot }
+
+// Describe adds a document that the run has not got yet.
+func (r *Run) Describe(name string, body []byte) error {
+	_, err := r.db.Exec("INSERT OR IGNORE INTO document VALUES (?, ?)", name, body)
+	return r.explain(err)
+}
+
 // EndSession records why it stopped.
 func (r *Run) EndSession(id int64, reason string) error {
 	_, err := r.db.Exec("INSERT INTO session_end VALUES (?, ?, ?)", id, unixNano(time.Now()), reason)

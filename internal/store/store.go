@@ -43,7 +43,7 @@ type Run struct {
 const (
 	DocCampaign     = "campaign"      // JSON, resolved
 	DocCampaignYAML = "campaign_yaml" // as it was written
-	DocEnvironment  = "environment"   // JSON
+	DocEnvironment  = "environment"   // JSON; of the boot in which the run began
 	DocSystems      = "systems"       // JSON: status of every system
 	DocUserland     = "userland"      // JSON: the image's manifest
 )

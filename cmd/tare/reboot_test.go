@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+func TestRebooter(t *testing.T) {
+	var ran []string
+	fail := ""
+	r := rebooter{t.TempDir(), func(name string, args ...string) error {
+		ran = append(ran, strings.Join(append([]string{name}, args...), " "))
+		if name == fail {
+			return errors.New("no")
+		}
+		return nil
+	}}
+	path := "/srv/a b/100%.tare"
+	xen := campaign.Boot{Name: "xen", Entry: "Debian GNU/Linux, with Xen hypervisor"}
+	if err := r.into(campaign.Boot{Name: "xen"}, &options{}, path); fault.KindOf(err) != fault.Campaign || len(ran) > 0 {
+		t.Errorf("without an entry: %v, ran %q", err, ran)
+	}
+	if err := r.into(xen, &options{stateDir: "/var/lib/tare"}, path); err != nil {
+		t.Fatal(err)
+	}
+	want := "systemctl daemon-reload|systemctl enable --quiet tare-resume.service|grub-reboot " + xen.Entry + "|systemctl reboot"
+	if got := strings.Join(ran, "|"); got != want {
+		t.Errorf("ran %s", got)
+	}
+	text, err := os.ReadFile(r.unit())
+	if err != nil || !strings.Contains(string(text), ` --state /var/lib/tare resume --reboot --booted xen "/srv/a b/100%%.tare"`+"\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if tool, err := exec.LookPath("systemd-analyze"); err == nil {
+		if out, err := exec.Command(tool, "verify", "--man=no", r.unit()).CombinedOutput(); strings.Contains(string(out), resumeUnit) {
+			t.Errorf("systemd: %v\n%s", err, out)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(r.units, "multi-user.target.wants"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(r.unit(), filepath.Join(r.units, "multi-user.target.wants", resumeUnit)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := r.remove(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fail = "grub-reboot"
+	if err := r.into(xen, &options{}, path); err == nil {
+		t.Error("grub-reboot failed and nobody says so")
+	}
+	left, _ := filepath.Glob(filepath.Join(r.units, "*.service"))
+	if more, _ := filepath.Glob(filepath.Join(r.units, "*", "*.service")); len(left)+len(more) > 0 {
+		t.Errorf("left: %v %v", left, more)
+	}
+	if err := r.into(xen, &options{}, "/srv/a\nb.tare"); err == nil {
+		t.Error("a name of two lines got into a unit")
+	}
+}

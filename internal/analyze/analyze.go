@@ -7,7 +7,7 @@
 // Measured by the simulations in sim_test.go, where all arms are the same
 // thing (CV 5 %, 15 blocks, 6 comparisons and 2 controls a run): a false claim
 // in 0 of 1,000 runs, any Holm-adjusted p below 5 % in 4.3 % of the runs, and
-// "the control differs" in 5.6 %. That no claim comes through is the work of
+// "the control differs" in 1.4 %. That no claim comes through is the work of
 // the noise floor, which is the spread of single A/A pairs: a real effect must
 // exceed it too, however many blocks there are (see stats.NoiseFloor).
 package analyze

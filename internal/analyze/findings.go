@@ -7,11 +7,13 @@ import (
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/stats"
+	"github.com/tare-bench/tare/internal/store"
 )
 
-// steadyAlpha is the chance that a report on steady series says "no steady
-// state" anywhere: Holm over all of its native series.
-const steadyAlpha = 0.01
+// findingAlpha is the chance that a clean run has a finding of one kind, for the
+// kinds that test a hypothesis: Holm over all that the kind looks at. A report
+// with a false alarm in every tenth run is one that people learn not to read.
+const findingAlpha = 0.01
 
 // findings applies all rules, and notes at each comparison what bears on it.
 func (a *analysis) findings() []Finding {
@@ -62,36 +64,50 @@ func findEmulated(a *analysis) (out []Finding) {
 	return out
 }
 
-// findFailures gathers failures by workload, arm and whose fault they were.
-func findFailures(a *analysis) (out []Finding) {
-	type key struct {
-		workload, arm string
-		kind          fault.Kind
-	}
+// Causes of failures: the kinds of events that a run journals for them.
+const (
+	causeWrong         = store.EventWrongAnswer
+	causeContradiction = store.EventContradiction
+)
+
+// failuresBy makes a finding of every workload and arm with failures that match.
+func (a *analysis) failuresBy(match func(Failure) bool, severity Severity, what string) (out []Finding) {
+	type key struct{ workload, arm string }
 	counts := map[key]int{}
-	var order []key
 	first := map[key]Failure{}
+	var order []key
 	for _, f := range a.in.Failures {
-		k := key{f.Workload, f.Arm, f.Fault}
+		if !match(f) {
+			continue
+		}
+		k := key{f.Workload, f.Arm}
 		if counts[k]++; counts[k] == 1 {
 			order = append(order, k)
-			first[k] = f
-		} else if f.Block < first[k].Block {
+		}
+		if counts[k] == 1 || f.Block < first[k].Block {
 			first[k] = f
 		}
 	}
 	for _, k := range order {
-		severity, what := Warning, "a result of its own"
-		if k.kind != fault.Guest {
-			what = "not a result of the guest"
-		} else {
-			severity = Serious
-		}
-		out = append(out, Finding{Workload: k.workload, Arm: k.arm, Severity: severity,
-			Text: fmt.Sprintf("%d %s did not finish, by fault of the %s (%s); the first, in block %d: %s",
-				counts[k], plural(counts[k], "trial"), k.kind, what, first[k].Block+1, first[k].Text)})
+		out = append(out, Finding{Workload: k.workload, Arm: k.arm, Severity: severity, Text: fmt.Sprintf("%d %s %s; the first, in block %d: %s",
+			counts[k], plural(counts[k], "trial"), what, first[k].Block+1, first[k].Text)})
 	}
 	return out
+}
+
+func findWrongAnswer(a *analysis) []Finding {
+	return a.failuresBy(func(f Failure) bool { return f.Cause == causeWrong }, Serious,
+		"ended well and had not done the work, or not rightly")
+}
+
+// findFailures is about those that no other rule explains.
+func findFailures(a *analysis) []Finding {
+	by := func(guest bool) func(Failure) bool {
+		return func(f Failure) bool { return f.Cause == "" && (f.Fault == fault.Guest) == guest }
+	}
+	return slices.Concat(
+		a.failuresBy(by(true), Serious, "did not finish, by fault of the guest, which is a result of its own"),
+		a.failuresBy(by(false), Warning, "did not finish, by no fault of the guest"))
 }
 
 func findDropped(a *analysis) (out []Finding) {
@@ -120,7 +136,7 @@ func findNoControl(a *analysis) (out []Finding) {
 // findControlDiffers is about the host, so it bears on all arms of the metric.
 func findControlDiffers(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
-		if c.Control && c.N > 1 && c.PHolm < a.in.Alpha {
+		if c.Control && c.N > 1 && c.PHolm < findingAlpha {
 			out = append(out, Finding{Workload: c.Workload, Metric: c.Metric,
 				Text: fmt.Sprintf("the control differs: %s and %s are the same thing and came out different by %s, "+
 					"adjusted p = %.2g; this host was not steady, or two of a kind are not alike", c.Arm, c.Baseline, a.interval(c), c.PHolm)})
@@ -153,7 +169,7 @@ func findUnsteady(a *analysis) (out []Finding) {
 		return nil // p-values of Steady are within 0..1
 	}
 	for i, n := range found {
-		if adjusted[i] >= steadyAlpha {
+		if adjusted[i] >= findingAlpha {
 			continue
 		}
 		m := a.in.Metrics[n.metric]
@@ -203,20 +219,42 @@ func findNoVariation(a *analysis) (out []Finding) {
 	return out
 }
 
-// findIncarnations tells of incarnations that plainly differ where the interval
-// takes care of it, and already of likely ones (5 %) where it does not.
+// findIncarnations tells of incarnations that differ. Where there are enough of
+// them the interval takes care of it, and it is only to know.
 func findIncarnations(a *analysis) (out []Finding) {
+	var of []*comparison
+	var p []float64
 	for _, c := range a.comparisons {
+		if !c.Control && c.N > 1 {
+			of, p = append(of, c), append(p, c.est.differP)
+		}
+	}
+	adjusted, err := stats.Holm(p)
+	if err != nil {
+		return nil // p-values are within 0..1
+	}
+	for i, c := range of {
 		switch {
-		case c.Control:
-		case c.est.overMeans && c.est.differP < 0.001:
-			f := c.about("guests differ between incarnations (%d of them, F test p = %.2g); the interval is over their means and takes it into account",
-				c.est.incarnations, c.est.differP)
+		case adjusted[i] >= findingAlpha:
+		case c.est.overMeans:
+			f := c.about("guests differ between incarnations (%d of them, F test, adjusted p = %.2g); the interval is over their means and takes it into account",
+				c.est.incarnations, adjusted[i])
 			f.Severity = Info
 			out = append(out, f)
-		case !c.est.overMeans && c.N > 1 && c.est.differP < 0.05:
-			out = append(out, c.about("guests differ between incarnations (%d of them, F test p = %.2g): the interval is of these guests and too narrow for others; "+
-				"re-create the guests %d times at least", c.est.incarnations, c.est.differP, minIncarnations))
+		default:
+			out = append(out, c.about("guests differ between incarnations (%d of them, F test, adjusted p = %.2g): the interval is of these guests and too narrow for others; "+
+				"re-create the guests %d times at least", c.est.incarnations, adjusted[i], minIncarnations))
+		}
+	}
+	return out
+}
+
+// findInsideFloor is about effects that are significant and still not claimed.
+func findInsideFloor(a *analysis) (out []Finding) {
+	for _, c := range a.comparisons {
+		if !c.Control && c.N > 1 && c.Verdict == NotResolved && c.HasNoiseFloor && !c.MeanWithheld && c.PHolm < findingAlpha && !a.outside(c) {
+			out = append(out, c.about("%s is not chance, but less than the noise floor of %.3g %%: two guests that are the same thing differ by as much on this host, so it is not claimed",
+				a.interval(c), c.NoiseFloorPercent))
 		}
 	}
 	return out

@@ -3,6 +3,8 @@ package analyze
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 )
 
 // Limits of the findings that probes give.
@@ -12,8 +14,19 @@ const (
 	hiddenSeconds = 0.05  // and so much a trial at least, s
 	minCapPeriods = 100   // of a CPU cap in a trial
 	clockError    = 0.001 // s, assumed where no error was measured
+	hiddenShare   = 0.25  // CPU outside of the cgroup, beyond the baseline's, over the cgroup's
+	hiddenErrors  = 3     // and so many standard errors
+	throttledMore = 0.2   // of the periods, beyond the baseline's share
+	cpuSlack      = 0.05  // of wall time × CPUs: how far CPU time may pass it
+	cpuGrain      = 0.05  // s, and so far in any case: guests count it by ticks
+	ceilingCPU    = 0.5   // of one CPU: an arm that uses less was waiting
+	ceilingSame   = 0.05  // how far apart, relative, arms are that wait for the same thing
+	ceilingSteady = 0.05  // standard deviation over mean of what a limit lets through
 	mebi          = 1 << 20
 )
+
+// flushedSuffix is package workload's: the same metric with the flush included.
+const flushedSuffix = "-flushed"
 
 // eachProbe calls f with the series of each named probe, for every arm and
 // workload that has values of the first.
@@ -50,12 +63,35 @@ func findCachedWrites(a *analysis) (out []Finding) {
 		said, reached := common(p[0], p[1])
 		share := 1 - reached.sum()/said.sum()
 		if said.sum() > 0 && share > cachedShare {
-			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
+			f := Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
 				"%.3g %% of what the workload wrote never reached the device in its trial: %.4g of %.4g MiB did, the flush included; "+
-					"it was cached, and the time is not the disk's", 100*share, reached.sum()/mebi, said.sum()/mebi)})
+					"it was cached, and the time is not the disk's", 100*share, reached.sum()/mebi, said.sum()/mebi)}
+			if arm.Size.MemoryBytes > int64(said.mean()) {
+				f.Text += fmt.Sprintf("; the %.4g MiB of a trial fit into the guest's memory of %.4g MiB", said.mean()/mebi, float64(arm.Size.MemoryBytes)/mebi)
+			}
+			if both := a.withFlush(workload, arm.Name); both != "" {
+				f.Text += "; " + both
+			}
+			out = append(out, f)
 		}
 	}, ProbeWorkloadBytes, ProbeDeviceBytes)
 	return out
+}
+
+// withFlush says what costs become when the flush is counted.
+func (a *analysis) withFlush(workload, arm string) string {
+	var parts []string
+	for _, c := range a.comparisons {
+		if c.Workload != workload || c.Arm != arm || c.N == 0 {
+			continue
+		}
+		for _, d := range a.comparisons {
+			if d.Workload == workload && d.Arm == arm && d.N > 0 && d.Metric == c.Metric+flushedSuffix {
+				parts = append(parts, fmt.Sprintf("%s costs %+.3g %%, with the flush %+.3g %%", c.Metric, c.OverheadPercent, d.OverheadPercent))
+			}
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // findClock holds each difference against the error of its own trial.
@@ -95,6 +131,23 @@ func findHiddenCPU(a *analysis) (out []Finding) {
 				hidden/n, whole.sum()/n, own.sum()/n)})
 		}
 	}, ProbeGuestCgroupCPU, ProbeGuestCPU)
+	for ai, arm := range a.in.Arms {
+		base, isBase := a.baselineArm(arm)
+		if isBase || !arm.alone() || !base.alone() {
+			continue
+		}
+		for _, workload := range a.workloads() {
+			more := combine(func(v []float64) float64 { return v[0] - v[1] },
+				a.outsideGroup(workload, ai), a.outsideGroup(workload, a.arms[base.Name]))
+			group := a.probe(workload, ProbeGuestCgroupCPU, ai)
+			if len(more) == 0 || more.mean() < max(hiddenSeconds, hiddenShare*group.mean(), hiddenErrors*more.stdErr()) {
+				continue
+			}
+			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
+				"%.3g s of CPU a trial were burnt on the host outside this guest's control group, beyond what %s makes the host spend there; the group itself took %.3g s",
+				more.mean(), base.Name, group.mean())})
+		}
+	}
 	return out
 }
 
@@ -117,33 +170,128 @@ func findFewCapPeriods(a *analysis) (out []Finding) {
 	return out
 }
 
+// findThrottled says where a cap explains a part of the cost: where none was
+// asked for, where the baseline has another one, and where the same one bites
+// differently (a VMM's own threads may be under it, too).
 func findThrottled(a *analysis) (out []Finding) {
 	a.eachProbe(func(workload string, arm Arm, p []series) {
-		total := p[0].sum()
-		if total <= 0 {
+		periods, bitten := common(p[1], p[0])
+		if bitten.sum() <= 0 || periods.sum() <= 0 {
 			return
 		}
+		share := bitten.sum() / periods.sum()
 		f := Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
-			"the CPU cap bit in %.4g periods a trial on average", total/float64(len(p[0])))}
-		if periods, bitten := common(p[1], p[0]); periods.sum() > 0 {
-			f.Text += fmt.Sprintf(", %.3g %% of them", 100*bitten.sum()/periods.sum())
-		}
-		if arm.CapRatio == 0 {
+			"the CPU cap bit in %.4g periods a trial on average, %.3g %% of them", bitten.mean(), 100*share)}
+		base, isBase := a.baselineArm(arm)
+		switch {
+		case arm.CapRatio == 0:
 			f.Severity = Warning
 			f.Text += ", and the flavor asks for none"
+		case isBase:
+			return
+		case base.CapRatio != arm.CapRatio:
+			f.Text += fmt.Sprintf("; %s has not the same cap, so what this arm costs is the cap's as well", base.Name)
+		default:
+			bp, bb := common(a.probe(workload, ProbeCapPeriods, a.arms[base.Name]), a.probe(workload, ProbeThrottled, a.arms[base.Name]))
+			if bp.sum() <= 0 || share-bb.sum()/bp.sum() <= throttledMore {
+				return
+			}
+			f.Severity = Warning
+			f.Text += fmt.Sprintf(", that of %s only in %.3g %%: what else is under this system's cap uses it up, and that is a part of its cost",
+				base.Name, 100*bb.sum()/bp.sum())
 		}
 		out = append(out, f)
 	}, ProbeThrottled, ProbeCapPeriods)
 	return out
 }
 
-func findSteal(a *analysis) (out []Finding) {
+// findImpossible is about figures that cannot all be true.
+func findImpossible(a *analysis) (out []Finding) {
+	out = a.failuresBy(func(f Failure) bool { return f.Cause == causeContradiction }, Serious,
+		"gave figures that contradict each other")
 	a.eachProbe(func(workload string, arm Arm, p []series) {
-		if total := p[0].sum(); total > 0 {
-			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
-				"a hypervisor took %.3g s of CPU from the host a trial, %.3g s at worst (steal); it is shown, never subtracted",
-				total/float64(len(p[0])), p[0].worst())})
+		over, worst, limit := 0, 0.0, 0.0
+		cpus := float64(arm.Size.VCPUs)
+		cpu, timed := common(p[0], p[1])
+		for i := range min(len(cpu), len(timed)) {
+			if most := timed[i].value*cpus*(1+cpuSlack) + cpuGrain; cpu[i].value > most {
+				over++
+				if cpu[i].value/most > worst {
+					worst, limit = cpu[i].value, timed[i].value*cpus
+				}
+			}
 		}
-	}, ProbeSteal)
+		if cpus > 0 && over > 0 {
+			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
+				"in %d of %d trials the guest reports more CPU time than there was: %.3g s, where its %d %s had %.3g s",
+				over, len(cpu), worst, arm.Size.VCPUs, plural(arm.Size.VCPUs, "CPU"), limit)})
+		}
+	}, ProbeGuestCPU, ProbeTimed)
 	return out
+}
+
+// findCeiling finds arms that are alike because both wait for the same thing:
+// then nothing is said of what the system costs.
+func findCeiling(a *analysis) (out []Finding) {
+	for _, c := range a.comparisons {
+		written := a.probe(c.Workload, ProbeWorkloadBytes, c.arm)
+		if !c.Primary || c.Control || c.N < 3 || written.sum() <= 0 ||
+			c.est.Low < -ceilingSame || c.est.High > ceilingSame {
+			continue
+		}
+		arm, ok := a.waiting(c.Workload, c.arm)
+		base, ok2 := a.waiting(c.Workload, c.base)
+		if !ok || !ok2 {
+			continue
+		}
+		out = append(out, c.about("%s and %s both wrote %.4g MB/s, within %.2g %% in every block, and used %.2g and %.2g of a CPU: "+
+			"they waited for a limit that both have, such as the device's, and what the system costs beside it does not show in time",
+			c.Arm, c.Baseline, written.mean()/arm.timed/1e6, 100*max(arm.spread, base.spread), arm.cpu, base.cpu))
+	}
+	return out
+}
+
+// pace is how an arm spent its trials: their mean time in seconds, its relative
+// standard deviation, and CPUs used.
+type pace struct{ timed, spread, cpu float64 }
+
+// waiting tells whether an arm's trials were steady and mostly idle.
+func (a *analysis) waiting(workload string, arm int) (p pace, ok bool) {
+	timed, cpu := common(a.probe(workload, ProbeTimed, arm), a.probe(workload, ProbeGuestCgroupCPU, arm))
+	if len(timed) < 3 || timed.mean() <= 0 {
+		return p, false
+	}
+	p = pace{timed.mean(), timed.stdErr() * math.Sqrt(float64(len(timed))) / timed.mean(), cpu.sum() / timed.sum()}
+	return p, p.spread < ceilingSteady && p.cpu < ceilingCPU
+}
+
+// baselineArm returns what an arm is compared with; self says that it is a
+// baseline, or a control of one.
+func (a *analysis) baselineArm(arm Arm) (base Arm, self bool) {
+	name, control := a.in.baselineOf(arm)
+	if name == "" {
+		return arm, true
+	}
+	return a.in.Arms[a.arms[name]], control
+}
+
+// isBaseline reports whether any arm is compared with this one.
+func (a *analysis) isBaseline(arm Arm) bool {
+	return slices.ContainsFunc(a.in.Arms, func(other Arm) bool {
+		name, _ := a.in.baselineOf(other)
+		return name == arm.Name
+	})
+}
+
+// alone reports whether the arm's guest has the host for itself.
+func (arm Arm) alone() bool { return arm.Scenario == "" || arm.Scenario == "solo" }
+
+// workloads lists them in the order of the metrics.
+func (a *analysis) workloads() (all []string) {
+	for _, m := range a.in.Metrics {
+		if !slices.Contains(all, m.Workload) {
+			all = append(all, m.Workload)
+		}
+	}
+	return all
 }

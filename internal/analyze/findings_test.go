@@ -6,7 +6,37 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/store"
 )
+
+// capped gives native and kvm the same cap, which bites in so many of 200 periods.
+func (f *fake) capped(kvmBitten, nativeBitten float64) {
+	for i := range f.Arms {
+		f.Arms[i].CapRatio = 0.25
+	}
+	for arm, bitten := range map[int]float64{native: nativeBitten, kvm: kvmBitten} {
+		f.probes(ProbeThrottled, arm, constant(bitten))
+		f.probes(ProbeCapPeriods, arm, constant(200))
+	}
+}
+
+// hostCPU says what the host spent in a trial of a second, and the guest's group of it.
+func (f *fake) hostCPU(arm int, host, group float64) {
+	f.probes(ProbeHostCPU, arm, func(b int) float64 { return host + 0.01*float64(b%2) })
+	f.probes(ProbeGuestCgroupCPU, arm, constant(group))
+	f.probes(ProbeOwnCPU, arm, constant(0.1))
+	f.probes(ProbeTimed, arm, constant(1))
+}
+
+// disk makes native and lxc write 100 MB in a time that varies between two
+// values, and use so much CPU for it.
+func (f *fake) disk(low, high, nativeCPU, lxcCPU float64) {
+	for arm, cpu := range map[int]float64{native: nativeCPU, lxc: lxcCPU} {
+		f.probes(ProbeWorkloadBytes, arm, constant(1e8))
+		f.probes(ProbeTimed, arm, func(b int) float64 { return low + (high-low)*float64(b%2) })
+		f.probes(ProbeGuestCgroupCPU, arm, constant(cpu))
+	}
+}
 
 func constant(v float64) func(int) float64 { return func(int) float64 { return v } }
 
@@ -23,11 +53,11 @@ func TestFindings(t *testing.T) {
 		{"nothing wrong", func(*fake) {}, "", "", ""},
 		{"emulated", func(f *fake) { f.Arms[kvm].Emulated = true }, "emulated", Serious, "nothing about real hardware"},
 		{"guest crashed", func(f *fake) {
-			f.Failures = []Failure{{"cpu", "kvm", 7, fault.Guest, "soft lockup"}, {"cpu", "kvm", 3, fault.Guest, "panic"}}
-		}, "did-not-finish", Serious, "2 trials did not finish, by fault of the guest (a result of its own); the first, in block 4: panic"},
+			f.Failures = []Failure{{"cpu", "kvm", 7, fault.Guest, "soft lockup", ""}, {"cpu", "kvm", 3, fault.Guest, "panic", ""}}
+		}, "did-not-finish", Serious, "2 trials did not finish, by fault of the guest, which is a result of its own; the first, in block 4: panic"},
 		{"host failed", func(f *fake) {
-			f.Failures = []Failure{{"cpu", "kvm", 7, fault.Host, "no space"}}
-		}, "did-not-finish", Warning, "1 trial did not finish, by fault of the host"},
+			f.Failures = []Failure{{"cpu", "kvm", 7, fault.Host, "no space", ""}}
+		}, "did-not-finish", Warning, "1 trial did not finish, by no fault of the guest"},
 		{"dropped", func(f *fake) {
 			f.drop(func(o Observation) bool { return o.Metric == 0 && o.Arm == kvm && o.Block < 3 })
 		}, "dropped-pairs", Warning, "3 of 30 blocks were dropped"},
@@ -108,16 +138,75 @@ func TestFindings(t *testing.T) {
 			f.Arms[kvm].CapRatio = 0.25
 			f.probes(ProbeCapPeriods, kvm, func(b int) float64 { return float64(95 + b) })
 		}, "few-cap-periods", Warning, "5 of 30 trials had less than 100 periods of the CPU cap (95 at least)"},
-		{"throttled by its cap", func(f *fake) {
+		{"throttled by its cap alone", func(f *fake) {
 			f.Arms[kvm].CapRatio = 0.25
 			f.probes(ProbeThrottled, kvm, constant(150))
 			f.probes(ProbeCapPeriods, kvm, constant(200))
-		}, "throttled", Info, "in 150 periods a trial on average, 75 % of them"},
-		{"throttled without a cap", func(f *fake) { f.probes(ProbeThrottled, kvm, constant(3)) },
-			"throttled", Warning, "the flavor asks for none"},
-		{"steal", func(f *fake) { f.probes(ProbeSteal, kvm, func(b int) float64 { return 0.1 * float64(b%2) }) },
-			"steal", Info, "took 0.05 s of CPU from the host a trial, 0.1 s at worst"},
-		{"no steal", func(f *fake) { f.probes(ProbeSteal, kvm, constant(0)) }, "", "", ""},
+		}, "throttled", Info, "in 150 periods a trial on average, 75 % of them; native has not the same cap"},
+		{"throttled like native", func(f *fake) { f.capped(150, 140) }, "", "", ""},
+		{"throttled more than native", func(f *fake) { f.capped(150, 60) }, "throttled", Warning, "75 % of them, that of native only in 30 %"},
+		{"throttled without a cap", func(f *fake) {
+			f.probes(ProbeThrottled, kvm, constant(3))
+			f.probes(ProbeCapPeriods, kvm, constant(200))
+		}, "throttled", Warning, "the flavor asks for none"},
+		{"some steal", func(f *fake) {
+			f.probes(ProbeSteal, kvm, func(b int) float64 { return 0.1 * float64(b%2) })
+			f.probes(ProbeHostCPU, kvm, constant(1))
+		}, "steal", Info, "took 0.05 s of CPU from the host a trial, 0.1 s at worst (steal), which is 4.8 %"},
+		{"much steal", func(f *fake) {
+			f.probes(ProbeSteal, kvm, constant(0.5))
+			f.probes(ProbeHostCPU, kvm, constant(1))
+		}, "steal", Warning, "which is 33 %"},
+		{"a trace of steal", func(f *fake) {
+			f.probes(ProbeSteal, kvm, constant(0.01))
+			f.probes(ProbeHostCPU, kvm, constant(1))
+		}, "", "", ""},
+		{"wrong answer", func(f *fake) {
+			f.Failures = []Failure{{"cpu", "kvm", 7, fault.Guest, "269 events instead of 270", causeWrong}}
+		}, "wrong-answer", Serious, "1 trial ended well and had not done the work, or not rightly; the first, in block 8: 269 events"},
+		{"contradiction", func(f *fake) {
+			f.Failures = []Failure{{"cpu", "kvm", 7, fault.Guest, "rate × time is not the size", causeContradiction}}
+		}, "impossible-arithmetic", Serious, "1 trial gave figures that contradict each other; the first, in block 8: rate × time"},
+		{"more CPU than time", func(f *fake) {
+			f.Arms[kvm].Size.VCPUs = 2
+			f.probes(ProbeGuestCPU, kvm, func(b int) float64 { return 2 + float64(b%2) })
+			f.probes(ProbeTimed, kvm, constant(1))
+			f.Arms[native].Size.VCPUs = 2
+		}, "impossible-arithmetic", Serious, "in 15 of 30 trials the guest reports more CPU time than there was: 3 s, where its 2 CPUs had 2 s"},
+		{"unequal arms", func(f *fake) {
+			for i := range f.Arms {
+				f.Arms[i].Size = store.Flavor{Name: "s", VCPUs: 2, MemoryBytes: 1 << 30, CPUs: "2-3"}
+			}
+			f.Arms[kvm].Size = store.Flavor{Name: "t", VCPUs: 1, MemoryBytes: 1 << 29, CPUCap: 0.25, CPUs: "2-3"}
+		}, "unequal-arms", Warning, "it has 1 CPUs against 2, 512 MiB of memory against 1024, a cap of 0.25 CPUs against none"},
+		{"inside the noise floor", func(f *fake) {
+			f.each(0, native, func(o *Observation) { o.Value = 10 })
+			f.each(0, control, func(o *Observation) { o.Value = 10 + 0.4*float64(o.Block%3-1) })
+			f.each(0, kvm, func(o *Observation) { o.Value = 10.3 + 0.01*float64(o.Block%2) })
+			f.each(0, lxc, func(o *Observation) { o.Value = 10 + 0.01*float64(o.Block%3-1) })
+		}, "inside-noise-floor", Info, "is not chance, but less than the noise floor of 4"},
+		{"soft lockups", func(f *fake) {
+			f.Events = []Event{{"kernel-soft-lockup", "BUG: soft lockup - CPU#0 stuck for 22s!", "cpu", "kvm"}, {"kernel-soft-lockup", "again", "cpu", "kvm"},
+				{"kernel-log", "lines lost", "", ""}, {"retry", "made again", "", ""}}
+		}, "host-distress", Serious, "complained of soft-lockup: 2 messages, the first during cpu on kvm: BUG: soft lockup"},
+		{"host out of memory", func(f *fake) {
+			f.Events = []Event{{"kernel-oom", "Out of memory: Killed process 1", "", ""}}
+		}, "host-distress", Serious, "1 message, the first before or between trials: Out of memory"},
+		{"guest out of memory", func(f *fake) {
+			f.Events = []Event{{"kernel-oom-cgroup", "Memory cgroup out of memory: Killed process 1", "cpu", "kvm"}}
+		}, "out-of-memory", Warning, "at the memory limit of their control group: 1 message"},
+		{"late wake-ups", func(f *fake) { f.probes(ProbeLagMax, kvm, func(b int) float64 { return 0.15 * float64(b%2) }) },
+			"host-distress", Warning, "in 15 of 30 trials the host woke a waiting task too late, 0.15 s at worst"},
+		{"slow forks", func(f *fake) { f.probes(ProbeForkMax, kvm, constant(0.3)) },
+			"host-distress", Warning, "in 30 of 30 trials the host took long to start a process, 0.3 s at worst"},
+		{"other load", func(f *fake) { f.hostCPU(native, 2, 1); f.hostCPU(kvm, 2, 1) }, "other-load", Warning,
+			"while native ran its trials, 0.9 CPUs of the host were busy with something else"},
+		{"no other load", func(f *fake) { f.hostCPU(native, 1.2, 1); f.hostCPU(kvm, 1.2, 1) }, "", "", ""},
+		{"CPU outside the group", func(f *fake) { f.hostCPU(native, 1.2, 1); f.hostCPU(kvm, 1.8, 1) }, "hidden-cpu", Warning,
+			"0.6 s of CPU a trial were burnt on the host outside this guest's control group"},
+		{"ceiling", func(f *fake) { f.disk(1, 1, 0.2, 0.3) }, "ceiling", Warning, "lxc and native both wrote 100 MB/s"},
+		{"no ceiling: one is busy", func(f *fake) { f.disk(1, 1, 0.2, 0.8) }, "", "", ""},
+		{"no ceiling: not steady", func(f *fake) { f.disk(1, 1.5, 0.2, 0.3) }, "", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFake(11, 0.005, 30)
@@ -138,7 +227,11 @@ func TestFindings(t *testing.T) {
 			case got[0].Severity != c.severity || !strings.Contains(got[0].Text, c.text):
 				t.Errorf("finding %+v, want %s, %q", got[0], c.severity, c.text)
 			default:
-				if metric := r.find("time", "kvm"); !slices.Contains(metric.Findings, c.id) {
+				arm := got[0].Arm
+				if arm == "" || arm == "native" {
+					arm = "kvm"
+				}
+				if metric := r.find("time", arm); !slices.Contains(metric.Findings, c.id) {
 					t.Errorf("not noted at the comparison: %v", metric.Findings)
 				}
 			}

@@ -40,7 +40,7 @@ func FromRun(r *store.Run) (Input, error) {
 	for _, a := range arms {
 		in.Arms = append(in.Arms, Arm{
 			Name: a.Name, System: a.System, Flavor: a.Flavor.Name, Scenario: a.Scenario,
-			Emulated: a.Emulated, CapRatio: capRatio(a.Flavor),
+			Emulated: a.Emulated, CapRatio: capRatio(a.Flavor), Size: a.Flavor,
 		})
 		if a.ControlOf != "" {
 			in.Controls[a.Name] = a.ControlOf
@@ -49,17 +49,37 @@ func FromRun(r *store.Run) (Input, error) {
 	if err := in.readParity(r, arms); err != nil {
 		return Input{}, err
 	}
-	failures, err := r.Failures()
-	if err != nil {
+	if err := in.readTrouble(r); err != nil {
 		return Input{}, err
-	}
-	for _, f := range failures { // the store calls only the guest's faults failures
-		in.Failures = append(in.Failures, Failure{Workload: f.Workload, Arm: f.Arm, Block: f.Block, Fault: fault.Guest, Text: f.Error})
 	}
 	if err := in.readValues(r); err != nil {
 		return Input{}, err
 	}
 	return in, nil
+}
+
+// readTrouble reads the failures and what happened to host and guests.
+func (in *Input) readTrouble(r *store.Run) error {
+	events, err := r.Events()
+	if err != nil {
+		return err
+	}
+	causes := map[int64]string{} // by attempt
+	for _, e := range events {
+		if e.Kind == store.EventWrongAnswer || e.Kind == store.EventContradiction {
+			causes[e.Attempt] = e.Kind
+			continue
+		}
+		in.Events = append(in.Events, Event{Kind: e.Kind, Text: e.Text, Workload: e.Workload, Arm: e.Arm})
+	}
+	failures, err := r.Failures()
+	if err != nil {
+		return err
+	}
+	for _, f := range failures { // the store calls only the guest's faults failures
+		in.Failures = append(in.Failures, Failure{Workload: f.Workload, Arm: f.Arm, Block: f.Block, Fault: fault.Guest, Text: f.Error, Cause: causes[f.Attempt]})
+	}
+	return nil
 }
 
 // capRatio is the CPU cap as a share of the vCPUs; 0: no cap.

@@ -29,8 +29,9 @@ func TestFromRun(t *testing.T) {
 			in.Delta != 0.05 || in.Precision != test.half || in.N0 != test.n0 || in.Planned != test.planned {
 			t.Errorf("%+v", in)
 		}
-		if want := []Arm{{Name: "native", System: "native", Flavor: "f", CapRatio: 0.25}, {Name: "kvm", System: "kvm", Flavor: "f", CapRatio: 0.25, Emulated: true},
-			{Name: "native-control", System: "native", Flavor: "f", CapRatio: 0.25}}; !reflect.DeepEqual(in.Arms, want) {
+		size := store.Flavor{Name: "f", VCPUs: 2, CPUCap: 0.5}
+		if want := []Arm{{Name: "native", System: "native", Flavor: "f", Size: size, CapRatio: 0.25}, {Name: "kvm", System: "kvm", Flavor: "f", Size: size, CapRatio: 0.25, Emulated: true},
+			{Name: "native-control", System: "native", Flavor: "f", Size: size, CapRatio: 0.25}}; !reflect.DeepEqual(in.Arms, want) {
 			t.Errorf("arms %+v", in.Arms)
 		}
 		if want := []Metric{{"cpu", "time", "s", "lower", true}, {"disk", "rate", "B/s", "higher", true}}; !reflect.DeepEqual(in.Metrics, want) {
@@ -39,8 +40,11 @@ func TestFromRun(t *testing.T) {
 		if want := []Probe{{"cpu", "host_cpu", "s"}, {"disk", "host_cpu", "s"}}; !reflect.DeepEqual(in.Probes, want) {
 			t.Errorf("probes %+v", in.Probes)
 		}
-		if want := []Failure{{"disk", "kvm", 1, fault.Guest, "crashed"}}; !reflect.DeepEqual(in.Failures, want) {
+		if want := []Failure{{"disk", "kvm", 1, fault.Guest, "crashed", causeWrong}}; !reflect.DeepEqual(in.Failures, want) {
 			t.Errorf("failures %+v", in.Failures)
+		}
+		if want := []Event{{"kernel-oom", "Out of memory", "disk", "kvm"}}; !reflect.DeepEqual(in.Events, want) {
+			t.Errorf("events %+v", in.Events)
 		}
 		for range 2 { // they can be read again
 			var metrics, probes []Observation
@@ -101,6 +105,10 @@ func fromRun(t *testing.T, text string) Input {
 		id, err := r.Begin(store.Attempt{Session: session, Guest: int64(trial.arm + 1), Workload: trial.workload, Arm: trial.arm, Block: trial.block})
 		must(err)
 		must(r.Finish(id, trial.o))
+		if trial.o.Status == store.Failed {
+			must(r.AddEvent(session, id, store.EventWrongAnswer, "crashed"))
+			must(r.AddEvent(session, id, "kernel-oom", "Out of memory"))
+		}
 	}
 	in, err := FromRun(r)
 	must(err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/store"
 )
 
 // Input is everything that an analysis looks at. It is read once.
@@ -22,6 +23,7 @@ type Input struct {
 	ProbeObservations iter.Seq2[Observation, error] // as Observations, Metric indexes Probes
 
 	Failures []Failure
+	Events   []Event
 	Planned  int // blocks that the plan holds; 0 when unknown
 
 	// N0 is the first stage of Stein's procedure in blocks; below 10 it is 10.
@@ -57,8 +59,9 @@ type Arm struct {
 	// Baseline replaces Input.Baseline for this arm: "guest with neighbours"
 	// against "guest alone" is isolation, against native it would be cost.
 	Baseline string
-	Emulated bool    // timings of an emulated machine say nothing about real hardware
-	CapRatio float64 // CPU cap as a share of the vCPUs; 0: no cap
+	Emulated bool         // timings of an emulated machine say nothing about real hardware
+	CapRatio float64      // CPU cap as a share of the vCPUs; 0: no cap
+	Size     store.Flavor // what its guests were given; zero: not known
 	Parity   Parity
 }
 
@@ -97,6 +100,10 @@ const (
 	ProbeDeviceBytes    = "device_bytes"     // bytes that reached the data device, the flush included
 	ProbeWorkloadBytes  = "workload_bytes"   // bytes that the workload says it wrote
 	ProbeSteal          = "steal"            // s that a hypervisor took from the host
+	ProbeOwnCPU         = "own_cpu"          // s of CPU that tare itself took
+	ProbeTimed          = "timed"            // s, the timed steps on the host's clock
+	ProbeLagMax         = "lag_max"          // s, the longest that the host woke tare too late
+	ProbeForkMax        = "fork_max"         // s, the longest that it took to start a process on the host
 	ProbeThrottled      = "nr_throttled"     // periods in which the cap bit
 	ProbeCapPeriods     = "cap_periods"      // periods of the CPU cap
 	ProbeClockDiff      = "clock_diff"       // s, guest's clock less host's over the trial
@@ -110,6 +117,13 @@ type Failure struct {
 	Block    int
 	Fault    fault.Kind
 	Text     string
+	Cause    string // kind of the event that tells more, or ""
+}
+
+// Event is something that happened to the host or a guest, during a trial of
+// Workload on Arm; both are "" where it was between trials.
+type Event struct {
+	Kind, Text, Workload, Arm string
 }
 
 // prepare checks in, fills in defaults, and indexes the arms.

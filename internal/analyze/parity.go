@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/store"
@@ -77,6 +78,40 @@ func (in *Input) readParity(r *store.Run, arms []store.Arm) error {
 		}
 	}
 	return nil
+}
+
+// findUnequalArms is about what a campaign made unequal itself.
+func findUnequalArms(a *analysis) (out []Finding) {
+	for _, arm := range a.in.Arms {
+		base, self := a.baselineArm(arm)
+		x, y := arm.Size, base.Size
+		if self || x == (store.Flavor{}) {
+			continue
+		}
+		var parts []string
+		differ := func(differs bool, format string, args ...any) {
+			if differs {
+				parts = append(parts, fmt.Sprintf(format, args...))
+			}
+		}
+		differ(x.VCPUs != y.VCPUs, "%d CPUs against %d", x.VCPUs, y.VCPUs)
+		differ(x.MemoryBytes != y.MemoryBytes, "%.4g MiB of memory against %.4g", float64(x.MemoryBytes)/mebi, float64(y.MemoryBytes)/mebi)
+		differ(x.CPUCap != y.CPUCap, "a cap of %s against %s", capText(x.CPUCap), capText(y.CPUCap))
+		differ(x.CPUs != y.CPUs, "host CPUs %s against %s", x.CPUs, y.CPUs)
+		differ(x.DiskBytes != y.DiskBytes, "a disk of %.4g MiB against %.4g", float64(x.DiskBytes)/mebi, float64(y.DiskBytes)/mebi)
+		differ(x.DiskFS != y.DiskFS, "%s against %s", x.DiskFS, y.DiskFS)
+		if parts != nil {
+			out = append(out, Finding{Arm: arm.Name, Text: fmt.Sprintf("is not of the size of %s: it has %s", base.Name, strings.Join(parts, ", "))})
+		}
+	}
+	return out
+}
+
+func capText(cpus float64) string {
+	if cpus == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%.4g CPUs", cpus)
 }
 
 func findOwnUserland(a *analysis) []Finding {

@@ -54,7 +54,7 @@ func TestSimFalseAlarms(t *testing.T) {
 	}
 	within(t, "runs with a false claim", float64(claims)/runs, 0, 0.01)
 	within(t, "runs with any Holm-adjusted p < 5 %", float64(excluded)/runs, 0.01, 0.06)
-	within(t, "runs whose control differs", float64(controls)/runs, 0.02, 0.06)
+	within(t, "runs whose control differs", float64(controls)/runs, 0.005, 0.02)
 	within(t, "runs with no steady state", float64(unsteady)/runs, 0, 0.015)
 	within(t, "runs with a guest faster than the host", float64(faster)/runs, 0, 0.02)
 }

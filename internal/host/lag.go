@@ -13,8 +13,9 @@ import (
 // does it in a fraction of that.
 const DefaultLagPeriod = 200 * time.Millisecond
 
-// LagStats is by how much the host woke the probe too late during a window,
-// in seconds. It is what an ordinary task without special priority suffered;
+// LagStats is by how much the host kept the probe waiting during a window, in
+// seconds: how much too late it woke it, or how long it took to make a process
+// (see [StartForks]). It is what an ordinary task without special priority suffered;
 // some tens of µs are normal. A stall of d is seen for certain if d is over
 // the period, and with probability d/period if it is shorter.
 type LagStats struct {
@@ -25,7 +26,7 @@ type LagStats struct {
 	Max     float64 `json:"max_s"`
 }
 
-// Lag is a probe that sleeps and measures how late the host wakes it.
+// Lag is a probe that sleeps and measures how long the host makes it wait.
 type Lag struct {
 	period time.Duration
 	now    func() time.Duration
@@ -126,15 +127,16 @@ func newLag(period time.Duration, now func() time.Duration) *Lag {
 		windows: map[*LagWindow]struct{}{}}
 }
 
-// loop sleeps and records until the probe is stopped.
-func (l *Lag) loop(sleepUntil func(time.Duration)) {
+// loop waits and records until the probe is stopped: await gets the instant
+// from which on waiting is the host's fault.
+func (l *Lag) loop(await func(due time.Duration)) {
 	defer close(l.done)
 	for {
 		due := l.now() + l.period
 		l.mu.Lock()
 		l.due = due
 		l.mu.Unlock()
-		sleepUntil(due)
+		await(due)
 		woke := l.now() // before the lock: waiting for it is not the host's lag
 		l.record(due, woke)
 		select {

@@ -1,9 +1,14 @@
 package host
 
 import (
+	"os/exec"
 	"runtime"
 	"time"
 )
+
+// ForkPeriod is how often StartForks makes a process: that costs a millisecond
+// or two, so 0.2 % of one CPU at most.
+const ForkPeriod = time.Second
 
 // StartLag starts a probe; period 0 is [DefaultLagPeriod]. The caller stops it.
 func StartLag(period time.Duration) *Lag {
@@ -20,4 +25,20 @@ func StartLag(period time.Duration) *Lag {
 		l.loop(sleepUntil)
 	}()
 	return l
+}
+
+// StartForks starts a probe that makes a process, the program true, and waits
+// for its end: what a person does who types a command. It includes the wake-up
+// before. The caller stops it. An error says that there is no such program.
+func StartForks() (*Lag, error) {
+	path, err := exec.LookPath("true")
+	if err != nil {
+		return nil, err
+	}
+	l := newLag(ForkPeriod, monotonic)
+	go l.loop(func(due time.Duration) {
+		sleepUntil(due)
+		_ = exec.Command(path).Run() // that it fails takes its time as well
+	})
+	return l, nil
 }

@@ -8,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/host"
@@ -22,7 +25,10 @@ const (
 	Throttled     = "nr_throttled"     // periods in which the CPU cap bit
 	CapPeriods    = "cap_periods"      // periods of the CPU cap that passed
 	LagMax        = "lag_max"          // s, the longest that the host woke tare too late
+	ForkMax       = "fork_max"         // s, the longest that it took to start a process on the host
+	OwnCPU        = "own_cpu"          // s of CPU that tare itself took
 	// The rest is the runner's to fill in: it takes the guest's word for them.
+	Timed         = "timed"           // s, the timed steps on the host's clock
 	GuestCPU      = "guest_cpu"       // s of CPU as the guest's own rusage says
 	WorkloadBytes = "workload_bytes"  // bytes that the workload wrote
 	ClockDiff     = "clock_diff"      // s, guest's clock less host's over the trial
@@ -33,8 +39,8 @@ const (
 
 // Units of the probes, in the order to show them.
 var Units = []struct{ Name, Unit string }{
-	{GuestGroupCPU, "s"}, {GuestCPU, "s"}, {HostCPU, "s"}, {DeviceBytes, "B"}, {WorkloadBytes, "B"},
-	{Steal, "s"}, {Throttled, "periods"}, {CapPeriods, "periods"}, {LagMax, "s"},
+	{Timed, "s"}, {GuestGroupCPU, "s"}, {GuestCPU, "s"}, {HostCPU, "s"}, {OwnCPU, "s"}, {DeviceBytes, "B"}, {WorkloadBytes, "B"},
+	{Steal, "s"}, {Throttled, "periods"}, {CapPeriods, "periods"}, {LagMax, "s"}, {ForkMax, "s"},
 	{ClockDiff, "s"}, {ClockError, "s"}, {HostTimeError, "s"}, {StartSkew, "s"},
 }
 
@@ -49,8 +55,9 @@ type Target interface {
 
 // Watch is what watches the host during a whole run. The caller closes it.
 type Watch struct {
-	lag *host.Lag
-	log *host.KernelLog
+	lag   *host.Lag
+	forks *host.Lag // nil: the host cannot
+	log   *host.KernelLog
 	// Missing says what cannot be watched on this host, one line each.
 	Missing []string
 }
@@ -63,12 +70,18 @@ func Start() *Watch {
 		w.Missing = append(w.Missing, fmt.Sprintf("the kernel log: %v", err))
 	}
 	w.log = log
+	if w.forks, err = host.StartForks(); err != nil {
+		w.Missing = append(w.Missing, fmt.Sprintf("how long the host takes to start a process: %v", err))
+	}
 	return w
 }
 
 // Close ends the watch.
 func (w *Watch) Close() {
 	w.lag.Stop()
+	if w.forks != nil {
+		w.forks.Stop()
+	}
 	if w.log != nil {
 		w.log.Close()
 	}
@@ -109,7 +122,8 @@ type Window struct {
 	bytes  int64
 	// cpuKnown and bytesKnown: the target could tell.
 	cpuKnown, bytesKnown bool
-	lag                  *host.LagWindow
+	lag, forks           *host.LagWindow
+	own                  time.Duration // CPU time of tare so far
 	clocks               host.Clocks
 }
 
@@ -121,6 +135,10 @@ func (w *Watch) Begin(target Target) (*Window, error) {
 		return nil, err
 	}
 	v.lag = w.lag.Window()
+	if w.forks != nil {
+		v.forks = w.forks.Window()
+	}
+	v.own = ownCPU()
 	if v.bytes, v.bytesKnown, err = known(target.Written()); err != nil {
 		return nil, err
 	}
@@ -137,6 +155,18 @@ func known[V any](v V, err error) (V, bool, error) {
 		return v, false, nil
 	}
 	return v, err == nil, err
+}
+
+// ownCPU is the CPU time that this process took so far, and those that it made.
+func ownCPU() time.Duration {
+	var sum time.Duration
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var u unix.Rusage
+		if unix.Getrusage(who, &u) == nil {
+			sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+		}
+	}
+	return sum
 }
 
 // Readings are what a window saw.
@@ -169,6 +199,7 @@ func (v *Window) End() (Readings, error) {
 	r := Readings{Values: map[string]float64{
 		HostCPU: spent.Busy(),
 		Steal:   spent.Steal,
+		OwnCPU:  (ownCPU() - v.own).Seconds(),
 	}}
 	if cpuKnown && v.cpuKnown {
 		r.Values[GuestGroupCPU] = (usage.CPU - v.usage.CPU).Seconds()
@@ -182,6 +213,11 @@ func (v *Window) End() (Readings, error) {
 	}
 	if lag := v.lag.End(); lag.Samples > 0 {
 		r.Values[LagMax] = lag.Max
+	}
+	if v.forks != nil {
+		if forks := v.forks.End(); forks.Samples > 0 {
+			r.Values[ForkMax] = forks.Max
+		}
 	}
 	change := clocks.Since(v.clocks)
 	r.Suspended = change.WasSuspended()

@@ -59,7 +59,9 @@ func (r *runner) trial(ctx context.Context, t plan.Trial) error {
 			}
 		}
 		for name, v := range x.readings.Values {
-			o.Values[r.probes[w.Name][name]] = v
+			if id, ok := r.probes[w.Name][name]; ok { // a run that an older tare began has fewer
+				o.Values[id] = v
+			}
 		}
 	}
 	switch {
@@ -75,6 +77,11 @@ func (r *runner) trial(ctx context.Context, t plan.Trial) error {
 	}
 	if e := r.Store.Finish(attempt, o); e != nil {
 		return storeErr(e)
+	}
+	if x != nil && x.cause != "" {
+		if e := r.Store.AddEvent(r.session, attempt, x.cause, o.Error); e != nil {
+			return storeErr(e)
+		}
 	}
 	if x != nil {
 		for _, n := range x.readings.Notices {
@@ -139,7 +146,8 @@ type execution struct {
 	timed    time.Duration // sum of the timed steps on the host's clock
 	metrics  map[string]float64
 	readings probe.Readings
-	err      error // why the trial does not count: the work was not done
+	err      error  // why the trial does not count: the work was not done
+	cause    string // kind of the event that says so, where every command ended well
 }
 
 // execute thaws a guest, runs a workload in it and freezes it. An error of the
@@ -177,6 +185,7 @@ func (r *runner) steps(ctx context.Context, st *station, w *workload.Workload, s
 	var skew time.Duration
 	var services []*service
 	var late error // why a server is not ready
+	failed := false
 	for i, s := range steps {
 		if s.DropCaches {
 			if err := r.dropCaches(ctx, m); err != nil {
@@ -221,7 +230,7 @@ func (r *runner) steps(ctx context.Context, st *station, w *workload.Workload, s
 		if s.Timed {
 			x.timed += res.HostWall()
 		}
-		failed := res.ExitCode != 0 || res.Signal != 0 || res.TimedOut
+		failed = res.ExitCode != 0 || res.Signal != 0 || res.TimedOut
 		if window != nil && (i == last || failed) {
 			if x.readings, err = window.End(); err != nil {
 				return err
@@ -241,6 +250,13 @@ func (r *runner) steps(ctx context.Context, st *station, w *workload.Workload, s
 	}
 	if x.err != nil && fault.KindOf(x.err) != fault.Guest {
 		return x.err
+	}
+	switch {
+	case x.err == nil || failed || late != nil:
+	case errors.Is(x.err, workload.ErrContradiction):
+		x.cause = store.EventContradiction
+	default:
+		x.cause = store.EventWrongAnswer
 	}
 	x.guestsWord(w, size, skew, m.Driver.Capabilities().SameKernel)
 	if m.Driver.Capabilities().Remote && x.readings.Values != nil {
@@ -302,6 +318,7 @@ func (x *execution) guestsWord(w *workload.Workload, size int64, skew time.Durat
 			guest += s.Result.GuestWall()
 		}
 	}
+	v[probe.Timed] = x.timed.Seconds()
 	v[probe.GuestCPU] = cpu.Seconds()
 	v[probe.StartSkew] = skew.Seconds()
 	if sameKernel {

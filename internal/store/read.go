@@ -139,15 +139,25 @@ type Event struct {
 	At   time.Time `json:"at"`
 	Kind string    `json:"kind"`
 	Text string    `json:"text"`
-	// Attempt is the trial during which it happened; 0: none.
-	Attempt int64 `json:"attempt,omitempty"`
+	// Attempt is the trial during which it happened; 0: none. Workload and Arm
+	// are that trial's.
+	Attempt  int64  `json:"attempt,omitempty"`
+	Workload string `json:"workload,omitempty"`
+	Arm      string `json:"arm,omitempty"`
 }
+
+// Kinds of events that say why a trial failed whose commands all ended well.
+const (
+	EventWrongAnswer   = "wrong-answer"          // the work was not done, or not as it should be
+	EventContradiction = "impossible-arithmetic" // the figures of the tool contradict each other
+)
 
 // Events returns them in their order.
 func (r *Run) Events() ([]Event, error) {
-	return collect(r, "SELECT at_unix_ns, kind, text, coalesce(attempt, 0) FROM event ORDER BY id", func(rows *sql.Rows) (e Event, err error) {
+	return collect(r, `SELECT e.at_unix_ns, e.kind, e.text, coalesce(e.attempt, 0), coalesce(a.workload, ''), coalesce(arm.name, '')
+		FROM event e LEFT JOIN attempt a ON a.id = e.attempt LEFT JOIN arm ON arm.id = a.arm ORDER BY e.id`, func(rows *sql.Rows) (e Event, err error) {
 		var at int64
-		err = rows.Scan(&at, &e.Kind, &e.Text, &e.Attempt)
+		err = rows.Scan(&at, &e.Kind, &e.Text, &e.Attempt, &e.Workload, &e.Arm)
 		e.At = time.Unix(0, at).UTC()
 		return e, err
 	})
@@ -156,14 +166,15 @@ func (r *Run) Events() ([]Event, error) {
 // Failure is a trial that ended by the guest's fault.
 type Failure struct {
 	TrialID
-	Error string
+	Attempt int64
+	Error   string
 }
 
 // Failures returns them in their order.
 func (r *Run) Failures() ([]Failure, error) {
-	return collect(r, `SELECT a.block, a.workload, arm.name, o.error FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
+	return collect(r, `SELECT a.id, a.block, a.workload, arm.name, o.error FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
 		WHERE o.status = 'failed' ORDER BY a.id`, func(rows *sql.Rows) (f Failure, err error) {
-		return f, rows.Scan(&f.Block, &f.Workload, &f.Arm, &f.Error)
+		return f, rows.Scan(&f.Attempt, &f.Block, &f.Workload, &f.Arm, &f.Error)
 	})
 }
 

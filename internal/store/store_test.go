@@ -151,7 +151,7 @@ func TestReopen(t *testing.T) {
 		}
 		failures, err := r.Failures()
 		must(t, err)
-		if want := []Failure{{TrialID{0, "cpu", "kvm"}, "crashed"}, {TrialID{1, "cpu", "kvm"}, "does not start"}}; !reflect.DeepEqual(failures, want) {
+		if want := []Failure{{TrialID{0, "cpu", "kvm"}, failures[0].Attempt, "crashed"}, {TrialID{1, "cpu", "kvm"}, failures[1].Attempt, "does not start"}}; !reflect.DeepEqual(failures, want) {
 			t.Errorf("failures %v", failures)
 		}
 		if got, want := observations(t, r), []Observation{{0, 0, 0, 1, 0, 2}, {1, 0, 0, 1, 0, 0.5}, {2, 0, 0, 1, 0, 4}}; !reflect.DeepEqual(got, want) {

@@ -1,12 +1,22 @@
 package workload
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
+
+// ErrContradiction is in the errors of figures that contradict each other,
+// such as a rate that is not the size over the time.
+var ErrContradiction = errors.New("impossible arithmetic")
+
+// contradiction says which figures of a tool cannot all be true.
+func contradiction(format string, args ...any) error {
+	return fault.Guestf("%w: %w", ErrContradiction, fmt.Errorf(format, args...))
+}
 
 // ran returns the results by the steps' names if every step of steps has one
 // and did what a command that succeeds does: it ended in time, by itself, with

@@ -148,7 +148,7 @@ func parseDD(text string) ([]ddReport, error) {
 			unit := ddUnit[m[5]]
 			rate, last := d.bytes/d.seconds, math.Pow10(-len(m[4]))
 			if off := math.Abs(printed*unit - rate); off > last*unit+1e-4*rate {
-				return nil, fault.Guestf("rate × time is not the size: %.0f bytes in %v s are %.4g B/s: %s", d.bytes, d.seconds, rate, quote(d.line))
+				return nil, contradiction("rate × time is not the size: %.0f bytes in %v s are %.4g B/s: %s", d.bytes, d.seconds, rate, quote(d.line))
 			}
 		}
 		all = append(all, d)

@@ -157,13 +157,13 @@ func (s fioSide) consistent(depth float64) error {
 	}
 	const ms, slack = 0.001, 0.001 // fio rounds run times to milliseconds
 	if got := s.bw * s.runtime; math.Abs(got-s.bytes) > (slack+s.rounded)*s.bytes+s.bw*ms {
-		return fault.Guestf("bandwidth × time is not the size: %.0f B/s × %v s, but %.0f bytes", s.bw, s.runtime, s.bytes)
+		return contradiction("bandwidth × time is not the size: %.0f B/s × %v s, but %.0f bytes", s.bw, s.runtime, s.bytes)
 	}
 	if got := s.iops * s.runtime; s.ops != 0 && math.Abs(got-s.ops) > slack*s.ops+s.iops*ms+s.runtime {
-		return fault.Guestf("IOPS × time is not the number of operations: %.1f/s × %v s, but %.0f", s.iops, s.runtime, s.ops)
+		return contradiction("IOPS × time is not the number of operations: %.1f/s × %v s, but %.0f", s.iops, s.runtime, s.ops)
 	}
 	if got := s.lat * s.iops; depth != 0 && got > depth*(1.05+ms/s.runtime) {
-		return fault.Guestf("latency × IOPS is more than the depth: %v s × %.1f/s with %.0f in flight", s.lat, s.iops, depth)
+		return contradiction("latency × IOPS is more than the depth: %v s × %.1f/s with %.0f in flight", s.lat, s.iops, depth)
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func (s fioSide) did(size int64) error {
 	}
 	// With one operation in flight, fio does little but wait for it.
 	if got := s.lat * s.iops; got < 0.5 {
-		return fault.Guestf("latency × IOPS is %.2f, far from the depth of 1: %v s × %.1f/s", got, s.lat, s.iops)
+		return contradiction("latency × IOPS is %.2f, far from the depth of 1: %v s × %.1f/s", got, s.lat, s.iops)
 	}
 	return nil
 }
@@ -341,10 +341,10 @@ func parseFioText(text string) (fioRun, error) {
 		s.ops, s.short, s.dropped = issued[col], issued[2+col], issued[4+col]
 		s.bw, s.iops = s.bytes/s.runtime, s.ops/s.runtime
 		if bw := f[1] * fioUnit[m[5]]; math.Abs(bw-s.bw) > (0.001+ulp(m[4])+s.rounded+1/ms)*s.bw {
-			return fioRun{}, fault.Guestf("bandwidth × time is not the size: %s", quote(m[0]))
+			return fioRun{}, contradiction("bandwidth × time is not the size: %s", quote(m[0]))
 		}
 		if iops := f[0] * fioUnit[m[3]]; math.Abs(iops-s.iops) > (0.001+ulp(m[2])+1/ms)*s.iops+1 {
-			return fioRun{}, fault.Guestf("IOPS × time is not the number of operations (%.0f): %s", s.ops, quote(m[0]))
+			return fioRun{}, contradiction("IOPS × time is not the number of operations (%.0f): %s", s.ops, quote(m[0]))
 		}
 		end := len(text)
 		if i+1 < len(sides) {

@@ -91,7 +91,7 @@ func parseStressNG(text string) ([]stressRow, error) {
 		}
 		// Text has two decimals of either.
 		if math.Abs(row.real*row.rate-row.ops) > 0.006*row.rate+0.006*row.real+0.001*row.ops {
-			return fault.Guestf("rate × time is not the number of operations: %s", quote(line))
+			return contradiction("rate × time is not the number of operations: %s", quote(line))
 		}
 		rows = append(rows, row)
 		return nil

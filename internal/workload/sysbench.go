@@ -293,11 +293,11 @@ func (r sysbenchReport) consistent(test string) error {
 	}
 	// sysbench takes the rate over a little more than the time it prints.
 	if took := r.events / rate; math.Abs(took-r.seconds) > 0.05*r.seconds+0.02 {
-		return fault.Guestf("rate × time is not the number of events: %v/s, %vs, %.0f events", rate, r.seconds, r.events)
+		return contradiction("rate × time is not the number of events: %v/s, %vs, %.0f events", rate, r.seconds, r.events)
 	}
 	if r.mib != 0 {
 		if took := r.mib / r.mibRate; math.Abs(took-r.seconds) > 0.05*r.seconds+0.02 {
-			return fault.Guestf("rate × time is not the size: %v MiB/s, %vs, %v MiB", r.mibRate, r.seconds, r.mib)
+			return contradiction("rate × time is not the size: %v MiB/s, %vs, %v MiB", r.mibRate, r.seconds, r.mib)
 		}
 	}
 	return nil

@@ -1,0 +1,199 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Limits of the findings about the host, in seconds unless said otherwise.
+const (
+	stealShare  = 0.02 // of the CPU time that the host wanted: to know
+	stealMuch   = 0.10 // may mislead
+	lagLimit    = 0.1  // that the host wakes a task too late
+	forkLimit   = 0.25 // to start a process
+	othersLimit = 0.25 // CPUs that were busy for none of the run's guests
+	kernelEvent = "kernel-"
+)
+
+// lost are the kinds of the kernel's complaints after which figures of the
+// time are not to be used.
+var lost = []string{"soft-lockup", "hard-lockup", "hung-task", "rcu-stall", "oops", "oom", "machine-check", "io-error", "fs-error"}
+
+// outOfMemory is the kernel's complaint of a guest at its own limit.
+const outOfMemory = kernelEvent + "oom-cgroup"
+
+// findDistress gathers what the kernel complained of by kind, and adds the
+// trials in which the host itself was slow.
+func findDistress(a *analysis) (out []Finding) {
+	for _, group := range a.eventsByKind(func(kind string) bool {
+		return strings.HasPrefix(kind, kernelEvent) && kind != outOfMemory && kind != "kernel-log"
+	}) {
+		f := group.finding("complained of " + strings.TrimPrefix(group.kind, kernelEvent))
+		if slices.Contains(lost, strings.TrimPrefix(group.kind, kernelEvent)) {
+			f.Severity = Serious
+		}
+		out = append(out, f)
+	}
+	slow := func(probe string, limit float64, what string) {
+		a.eachProbe(func(workload string, arm Arm, p []series) {
+			n := 0
+			for _, x := range p[0] {
+				if x.value > limit {
+					n++
+				}
+			}
+			if n > 0 {
+				out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
+					"in %d of %d trials %s, %.3g s at worst (limit %.3g s)", n, len(p[0]), what, p[0].worst(), limit)})
+			}
+		}, probe)
+	}
+	slow(ProbeLagMax, lagLimit, "the host woke a waiting task too late")
+	slow(ProbeForkMax, forkLimit, "the host took long to start a process")
+	return out
+}
+
+func findOutOfMemory(a *analysis) (out []Finding) {
+	for _, group := range a.eventsByKind(func(kind string) bool { return kind == outOfMemory }) {
+		out = append(out, group.finding("ended processes at the memory limit of their control group"))
+	}
+	return out
+}
+
+// eventGroup is the events of one kind.
+type eventGroup struct {
+	kind string
+	all  []Event
+}
+
+func (a *analysis) eventsByKind(want func(kind string) bool) (groups []eventGroup) {
+	for _, e := range a.in.Events {
+		if !want(e.Kind) {
+			continue
+		}
+		i := slices.IndexFunc(groups, func(g eventGroup) bool { return g.kind == e.Kind })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, eventGroup{kind: e.Kind})
+		}
+		groups[i].all = append(groups[i].all, e)
+	}
+	return groups
+}
+
+// finding is about the one workload and arm of all events, where there is one.
+func (g eventGroup) finding(what string) Finding {
+	first := g.all[0]
+	f := Finding{Workload: first.Workload, Arm: first.Arm}
+	for _, e := range g.all {
+		if e.Workload != f.Workload {
+			f.Workload = ""
+		}
+		if e.Arm != f.Arm {
+			f.Arm = ""
+		}
+	}
+	when := "before or between trials"
+	if first.Workload != "" {
+		when = fmt.Sprintf("during %s on %s", first.Workload, first.Arm)
+	}
+	f.Text = fmt.Sprintf("the host's kernel %s: %d %s, the first %s: %s", what, len(g.all), plural(len(g.all), "message"), when, first.Text)
+	return f
+}
+
+// findOtherLoad looks at the baselines alone: what the host spends outside of a
+// guest's control group may be the cost of its system, but native has none.
+func findOtherLoad(a *analysis) (out []Finding) {
+	for ai, arm := range a.in.Arms {
+		if !a.isBaseline(arm) || !arm.alone() {
+			continue
+		}
+		for _, workload := range a.workloads() {
+			others, timed := a.outsideGroup(workload, ai), a.probe(workload, ProbeTimed, ai)
+			others, timed = common(others, timed)
+			if timed.sum() <= 0 {
+				continue
+			}
+			// Writing keeps threads of the kernel busy, which nobody else caused.
+			limit := othersLimit
+			if a.probe(workload, ProbeWorkloadBytes, ai).sum() > 0 {
+				limit += 1
+			}
+			if cpus := others.sum() / timed.sum(); cpus > limit {
+				out = append(out, Finding{Workload: workload, Text: fmt.Sprintf(
+					"while %s ran its trials, %.2g CPUs of the host were busy with something else than them, on average (limit %.3g)",
+					arm.Name, cpus, limit)})
+			}
+		}
+	}
+	return out
+}
+
+// outsideGroup is the CPU time, by block, that the host spent neither for the
+// guest's control group nor for tare.
+func (a *analysis) outsideGroup(workload string, arm int) series {
+	return combine(func(v []float64) float64 { return v[0] - v[1] - v[2] },
+		a.probe(workload, ProbeHostCPU, arm), a.probe(workload, ProbeGuestCgroupCPU, arm), a.probe(workload, ProbeOwnCPU, arm))
+}
+
+// combine computes a value for each block that all of the series have; of a
+// block with several values their mean counts.
+func combine(f func(values []float64) float64, of ...series) series {
+	var out series
+	for block := range of[0].byBlock() {
+		values := []float64{block.mean()}
+		for _, other := range of[1:] {
+			i, found := slices.BinarySearchFunc(other, block[0].block, func(p point, b int32) int { return int(p.block) - int(b) })
+			if !found {
+				break
+			}
+			j := i
+			for j < len(other) && other[j].block == block[0].block {
+				j++
+			}
+			values = append(values, other[i:j].mean())
+		}
+		if len(values) == len(of) {
+			out = append(out, point{block[0].block, block[0].epoch, f(values)})
+		}
+	}
+	return out
+}
+
+// mean of a series that is not empty.
+func (s series) mean() float64 { return s.sum() / float64(len(s)) }
+
+// stdErr is the standard error of the mean.
+func (s series) stdErr() float64 {
+	if len(s) < 2 {
+		return math.Inf(1)
+	}
+	var ss float64
+	m := s.mean()
+	for _, p := range s {
+		ss += (p.value - m) * (p.value - m)
+	}
+	n := float64(len(s))
+	return math.Sqrt(ss / (n - 1) / n)
+}
+
+// findSteal holds what was stolen against all that the host wanted.
+func findSteal(a *analysis) (out []Finding) {
+	a.eachProbe(func(workload string, arm Arm, p []series) {
+		stolen, busy := common(p[0], p[1])
+		share := stolen.sum() / (stolen.sum() + busy.sum())
+		if !(share > stealShare) {
+			return
+		}
+		f := Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
+			"a hypervisor took %.3g s of CPU from the host a trial, %.3g s at worst (steal), which is %.2g %% of what the host wanted; it is shown, never subtracted",
+			stolen.mean(), stolen.worst(), 100*share)}
+		if share > stealMuch {
+			f.Severity = Warning
+		}
+		out = append(out, f)
+	}, ProbeSteal, ProbeHostCPU)
+	return out
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/instance"
+	"github.com/tare-bench/tare/internal/lab"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
 )
@@ -290,13 +292,17 @@ func newGC(o *options) *cobra.Command {
 		for _, l := range found {
 			fmt.Fprintln(cmd.OutOrStdout(), l)
 		}
-		if *dry || len(found) == 0 {
+		abandoned := lab.Abandoned(o.stateDir)
+		if abandoned != "" {
+			fmt.Fprintln(cmd.OutOrStdout(), "lab", abandoned)
+		}
+		if *dry || len(found) == 0 && abandoned == "" {
 			return nil
 		}
 		if os.Getuid() != 0 {
 			return fault.WithRemedy(fault.Hostf("removing control groups needs root"), "sudo tare gc")
 		}
-		return instance.Remove(found)
+		return errors.Join(instance.Remove(found), lab.Sweep(o.stateDir))
 	}
 	return c
 }

@@ -239,7 +239,7 @@ func createRun(path string, yaml []byte, c *campaign.Campaign, p *plan.Plan, t *
 			return nil, err
 		}
 		arm := store.Arm{
-			Name: a.Name, System: a.System, Scenario: "solo", Emulated: t.drivers[a.System].Capabilities().Emulated,
+			Name: a.Name, System: a.System, Scenario: "solo", Emulated: env.Virt.Emulated || t.drivers[a.System].Capabilities().Emulated,
 			Flavor: store.Flavor{
 				Name: a.Flavor.Name, VCPUs: f.VCPUs, MemoryBytes: f.MemoryBytes, CPUCap: f.CPUCap, CPUs: f.CPUs,
 				DiskBytes: f.DiskBytes, DiskFS: f.DiskFS,

@@ -41,6 +41,9 @@ type Command struct {
 	// starts, with the id that Signal takes. It must not block: the guest's
 	// output waits.
 	OnStart func(id uint64)
+	// OnOutput, if not nil, is called with each piece of output as it comes,
+	// which is kept for the Result all the same. The guest's output waits for it.
+	OnOutput func(stderr bool, data []byte)
 }
 
 // Result is how a command ended. All of it but the host's clock is the guest's word.
@@ -126,7 +129,7 @@ func (c *Client) Run(ctx context.Context, cmd Command) (*Result, error) {
 	}
 	t := transcript{limit: cmd.OutputLimit}
 	ended := make(chan error, 1)
-	go func() { ended <- c.receive(ctx, req, &t, cmd.OnStart) }()
+	go func() { ended <- c.receive(ctx, req, &t, cmd) }()
 	select {
 	case <-ctx.Done():
 		c.abandon(ctx, req.Id)
@@ -142,7 +145,7 @@ func (c *Client) Run(ctx context.Context, cmd Command) (*Result, error) {
 // receive has the command run and takes in what the guest says of it, until
 // the stream ends. When ctx ends, it goes on until the guest or the client
 // hangs up: what nobody takes in would stall the connection.
-func (c *Client) receive(ctx context.Context, req *wire.RunRequest, t *transcript, onStart func(uint64)) error {
+func (c *Client) receive(ctx context.Context, req *wire.RunRequest, t *transcript, cmd Command) error {
 	defer c.guard.begin(2*outputOverhead*min(t.limit, 1<<40) + idleBudget)()
 	// The stream must not inherit a deadline: ttRPC would hand it to the
 	// agent, and the agent's time limit is the command's.
@@ -162,11 +165,14 @@ func (c *Client) receive(ctx context.Context, req *wire.RunRequest, t *transcrip
 			c.guard.hangUp(err)
 			return fault.Guestf("nonsense from the guest: %w", err)
 		}
-		if e.GetOutput() != nil {
+		if out := e.GetOutput(); out != nil {
+			if cmd.OnOutput != nil && ctx.Err() == nil {
+				cmd.OnOutput(out.GetStderr(), out.GetData())
+			}
 			took()
 		}
-		if e.GetStarted() != nil && onStart != nil && ctx.Err() == nil {
-			onStart(req.Id)
+		if e.GetStarted() != nil && cmd.OnStart != nil && ctx.Err() == nil {
+			cmd.OnStart(req.Id)
 		}
 	}
 	if t.done && errors.Is(err, io.EOF) {

@@ -42,6 +42,7 @@ var rooms = []struct {
 
 	// What run stands on.
 	{"image", nil, "an image does not know the systems that it serves"},
+	{"lab", []string{"image", "agent"}, "a lab is a machine: it knows nothing of what runs in it"},
 	{"workload", []string{"nearest"}, "a workload does not know the system that it runs on"},
 	{"probe", []string{"host", "cgroup"}, "a probe sees the host, and does not know which trial is good"},
 	{"system", []string{"agent", "cgroup", "image", "sandbox", "volume"},

@@ -133,6 +133,7 @@ type Virtualization struct {
 	KVM       map[string]string `json:"kvm,omitempty"`       // module parameters that change the cost: nested, ept, npt, …
 	Role      Role              `json:"role"`
 	Of        string            `json:"of,omitempty"`             // the hypervisor that tare runs under
+	Emulated  bool              `json:"emulated,omitempty"`       // the CPU is software: its timings say nothing about hardware
 	CPUID     string            `json:"cpuid_vendor,omitempty"`   // CPUID leaf 0x40000000
 	Container string            `json:"container,omitempty"`      // the container that tare runs in
 	SysVendor string            `json:"dmi_vendor,omitempty"`     // DMI; no serial numbers

@@ -75,7 +75,7 @@ func Read(o Options) *Environment {
 	}
 	env.UptimeS = readUptime(r)
 	env.CPU = readCPU(r, c.arch)
-	env.Virt = readVirt(r, c, env.CPU.Flags)
+	env.Virt = readVirt(r, c, env.CPU)
 	env.Memory = readMemory(r)
 	env.Kernel = readKernel(r)
 	env.Clock = readClock(r, c)

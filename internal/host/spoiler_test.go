@@ -151,3 +151,19 @@ func TestRole(t *testing.T) {
 		}
 	}
 }
+
+func TestIsEmulated(t *testing.T) {
+	for _, c := range []struct {
+		vendor, model string
+		want          bool
+	}{
+		{"TCGTCGTCGTCG", "", true},
+		{"XenVMMXenVMM", "QEMU TCG CPU version 2.5+", true},
+		{"KVMKVMKVM", "QEMU Virtual CPU version 2.5+", false},
+		{"", "AMD EPYC 7B13", false},
+	} {
+		if got := isEmulated(c.vendor, c.model); got != c.want {
+			t.Errorf("%q, %q: %v", c.vendor, c.model, got)
+		}
+	}
+}

@@ -32,8 +32,9 @@ var dmiVendors = []struct{ prefix, name string }{
 	{"BHYVE", "bhyve"}, {"Apple Virtualization", "Apple Virtualization"},
 }
 
-func readVirt(r *reader, c *calls, flags string) Virtualization {
+func readVirt(r *reader, c *calls, cpu CPU) Virtualization {
 	v := Virtualization{Role: UnknownRole}
+	flags := cpu.Flags
 	words := strings.Fields(flags)
 	for _, ext := range []string{"vmx", "svm"} {
 		if slices.Contains(words, ext) {
@@ -77,8 +78,15 @@ func readVirt(r *reader, c *calls, flags string) Virtualization {
 		}
 		v.CPUID = vendor
 	}
+	v.Emulated = isEmulated(v.CPUID, cpu.Model)
 	v.Role, v.Of = judgeRole(v, bit, flags != "" && (c.arch == "amd64" || c.arch == "386"))
 	return v
+}
+
+// isEmulated knows QEMU's emulated CPU by its hypervisor leaf or, where another
+// hypervisor such as Xen is in between, by the name of its model.
+func isEmulated(vendor, model string) bool {
+	return vendor == "TCGTCGTCGTCG" || strings.HasPrefix(model, "QEMU TCG CPU")
 }
 
 // judgeRole weighs the evidence. Where the CPU has a hypervisor bit (x86) its

@@ -22,7 +22,7 @@ const epoch = "1704067200"
 // debsHook runs in the finished tree with apt still set up for it. It runs the
 // setups, fetches the kernel and its source without installing them, and has
 // the tree's own depmod index the modules. $1 is the tree; TARE_DEBS is where
-// the setups are and the results go.
+// the setups are and the results go; TARE_SOURCE may be empty.
 const debsHook = `set -eu
 for setup in "$TARE_DEBS"/setup-*; do
 	[ -e "$setup" ] || continue
@@ -33,7 +33,7 @@ for setup in "$TARE_DEBS"/setup-*; do
 done
 export APT_CONFIG="$MMDEBSTRAP_APT_CONFIG"
 cd "$TARE_DEBS"
-apt-get download "$TARE_KERNEL" "$TARE_SOURCE"
+apt-get download "$TARE_KERNEL" $TARE_SOURCE
 image=$(dpkg-deb -f "$TARE_KERNEL"_*.deb Depends | tr ', ' '\n\n' | grep -m1 '^linux-image-[0-9]')
 apt-get download "$image"
 mkdir "$1/tare-kernel"

@@ -119,9 +119,11 @@ func buildIn(ctx context.Context, dir string, r Recipe, log func(string), lock *
 	if err != nil {
 		return err
 	}
-	log(fmt.Sprintf("cutting the kernel source into %d pieces", r.Pieces))
-	if err := splitSource(ctx, debs, r, filepath.Join(tree, SourcePath)); err != nil {
-		return err
+	if r.Source != "" {
+		log(fmt.Sprintf("cutting the kernel source into %d pieces", r.Pieces))
+		if err := splitSource(ctx, debs, r, filepath.Join(tree, SourcePath)); err != nil {
+			return err
+		}
 	}
 	if err := removeTree(debs, true); err != nil {
 		return err

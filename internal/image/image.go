@@ -139,12 +139,12 @@ func (i *Image) check() error {
 	if m.Key != i.Key || m.Recipe.Key() != i.Key {
 		return errors.New("manifest.json belongs to another recipe")
 	}
-	st, err := os.Stat(i.Disk)
+	size, err := diskSize(i.Disk)
 	if err != nil {
 		return err
 	}
-	if st.Size() != m.DiskBytes {
-		return fmt.Errorf("disk.ext4 has %d bytes, the manifest says %d", st.Size(), m.DiskBytes)
+	if size != m.DiskBytes {
+		return fmt.Errorf("disk.ext4 has %d bytes, the manifest says %d", size, m.DiskBytes)
 	}
 	need := []string{i.Kernel, filepath.Join(i.Modules, "modules.dep"), filepath.Join(i.Tree, AgentPath)}
 	for n := range m.Recipe.Pieces {
@@ -159,6 +159,17 @@ func (i *Image) check() error {
 		return fmt.Errorf("the tree has no %s", strings.Join(missing, ", "))
 	}
 	return nil
+}
+
+// diskSize is the size of a file or, in a machine that was given the disk as
+// such, of a block device.
+func diskSize(path string) (int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	return f.Seek(0, io.SeekEnd)
 }
 
 // Verify checks that the image is complete and that its disk is, byte for byte,

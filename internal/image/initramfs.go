@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -19,19 +20,24 @@ import (
 // initramfsAge is how long an initramfs that nobody asked for is kept.
 const initramfsAge = 7 * 24 * time.Hour
 
-// Initramfs returns the path of an initramfs for the image's kernel: agent, a
-// static binary, as /init, and in /modules the kernel modules of [GuestModules]
-// and extra with what they depend on, as NNN-name.ko: init loads them in the
-// order of their names. It also has /dev with a console, and empty directories
-// /proc, /sys, /run, /tmp and /root to mount on.
+// Initramfs is InitramfsWith the modules of [GuestModules] and extra.
+func (i *Image) Initramfs(agent []byte, extra ...string) (string, error) {
+	return i.InitramfsWith(agent, slices.Concat(GuestModules, extra)...)
+}
+
+// InitramfsWith returns the path of an initramfs for the image's kernel: agent,
+// a static binary, as /init, and in /modules the kernel modules named with what
+// they depend on, as NNN-name.ko: init loads them in the order of their names.
+// It also has /dev with a console, and empty directories /proc, /sys, /run, /tmp
+// and /root to mount on.
 //
 // Files are kept beside the image by content, so that the same agent gets the
 // same file, and is safe to call at the same time.
-func (i *Image) Initramfs(agent []byte, extra ...string) (string, error) {
+func (i *Image) InitramfsWith(agent []byte, modules ...string) (string, error) {
 	if len(agent) == 0 {
 		return "", errors.New("initramfs: the agent is empty")
 	}
-	files, err := i.ModuleFiles(append(append([]string{}, GuestModules...), extra...)...)
+	files, err := i.ModuleFiles(modules...)
 	if err != nil {
 		return "", err
 	}

@@ -39,10 +39,11 @@ func takeKernel(ctx context.Context, debs, dir string) (string, error) {
 }
 
 // GuestModules are what a guest needs to find its disks, its network and its
-// agent's channel on virtio, and to mount an xfs data volume. Those that a
-// kernel has built in are left out when loading.
+// agent's channel on virtio or Xen, and to mount an xfs data volume. Those that
+// a kernel has built in are left out when loading.
 var GuestModules = []string{
-	"virtio_pci", "virtio_blk", "virtio_console", "virtio_net", "virtio_rng", "xfs",
+	"virtio_pci", "virtio_blk", "virtio_console", "virtio_net", "virtio_rng",
+	"xen_blkfront", "xen_netfront", "xfs",
 }
 
 // ModuleFiles returns the files of the named modules and of all that they

@@ -26,7 +26,8 @@ type Recipe struct {
 	// apart beside the tree and never installed in it.
 	Kernel string `json:"kernel"`
 	// Source is the package of the kernel source that tar, gzip and build
-	// workloads unpack, and Pieces the number of archives it is cut into.
+	// workloads unpack, "" for none, and Pieces the number of archives it is
+	// cut into.
 	Source string `json:"source"`
 	Pieces int    `json:"pieces"`
 	// Exclude and Include are dpkg path patterns: documentation and

@@ -120,6 +120,9 @@ func HostLine(e *host.Environment) string {
 	case host.XenDom0:
 		add("Xen's dom0")
 	}
+	if e.Virt.Emulated {
+		add("EMULATED: not a measure of hardware")
+	}
 	if e.Virt.Container != "" {
 		add("in a container (%s)", e.Virt.Container)
 	}

@@ -7,7 +7,8 @@
 //
 //	tare.root=vda tare.data=vdb:ext4 tare.port=tare.agent
 //
-// or tare.tty=ttyS0 instead of the port: see openTTY.
+// or tare.tty=ttyS0 instead of the port: see openTTY. With tare.stay=1 the
+// machine outlives the one who talks to it: see stay.
 package vminit
 
 import (
@@ -73,6 +74,9 @@ func setUpAndServe() error {
 	conn, err := open(name)
 	if err != nil {
 		return err
+	}
+	if args["stay"] != "" {
+		return stay(conn.File)
 	}
 	return server.Serve(context.Background(), conn, server.DataDir)
 }
@@ -186,7 +190,7 @@ func waitFor(path string) error {
 
 // openPort opens the virtio-serial port of this name. A port can be opened
 // once only.
-func openPort(name string) (net.Conn, error) {
+func openPort(name string) (*portConn, error) {
 	for end := time.Now().Add(deviceWait); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		names, _ := filepath.Glob("/sys/class/virtio-ports/*/name")
 		for _, file := range names {
@@ -198,7 +202,7 @@ func openPort(name string) (net.Conn, error) {
 			if err != nil {
 				return nil, err
 			}
-			return portConn{f}, nil
+			return &portConn{f}, nil
 		}
 	}
 	return nil, fmt.Errorf("no virtio-serial port %q", name)
@@ -207,10 +211,18 @@ func openPort(name string) (net.Conn, error) {
 // openTTY opens the terminal of this name and makes it a plain stream of
 // bytes, then says so with a zero byte: until the host has read it, it must
 // send nothing, which would be echoed and edited like what people type.
-func openTTY(name string) (net.Conn, error) {
-	f, err := os.OpenFile("/dev/"+name, os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		return nil, err
+func openTTY(name string) (*portConn, error) {
+	var f *os.File
+	for end := time.Now().Add(deviceWait); ; time.Sleep(5 * time.Millisecond) {
+		var err error
+		f, err = os.OpenFile("/dev/"+name, os.O_RDWR|unix.O_NOCTTY, 0)
+		if err == nil {
+			break
+		}
+		// A console of Xen has its file before it has its other end.
+		if !errors.Is(err, unix.ENODEV) || time.Now().After(end) {
+			return nil, err
+		}
 	}
 	if err := makeRaw(f); err != nil {
 		f.Close()
@@ -220,7 +232,7 @@ func openTTY(name string) (net.Conn, error) {
 		f.Close()
 		return nil, err
 	}
-	return portConn{f}, nil
+	return &portConn{f}, nil
 }
 
 // makeRaw switches off all that a terminal does to bytes.

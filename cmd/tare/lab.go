@@ -1,0 +1,298 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/agentbin"
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/lab"
+)
+
+// labFlags are the size of a lab.
+type labFlags struct {
+	cpus   int
+	memory string
+}
+
+func (f *labFlags) add(c *cobra.Command) {
+	c.Flags().IntVar(&f.cpus, "cpus", 2, "CPUs of the lab's machine")
+	c.Flags().StringVar(&f.memory, "memory", "", "memory of the lab's machine, such as 4GiB (default: by its kind)")
+}
+
+func newLab(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "lab",
+		Short: "A whole host in emulation: real Xen and real KVM where there is no hypervisor",
+		Long: `lab boots a whole machine under QEMU, its CPU emulated in software, as Xen's
+dom0, as a Linux host with KVM, or as plain Linux, and runs tare in it as on any
+host. What it measures there is marked: emulated, not a measure of hardware. What
+it shows is that the systems work, freeze, are capped and are cleaned up.`,
+		Example: `  tare lab run xen-campaign.yaml --kind xen --out lab.tare
+  tare lab up xen && tare lab shell && tare lab down`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(newLabUp(o), newLabRun(o), newLabShell(o), newLabDown(o))
+	for _, sub := range c.Commands() {
+		checkArgs(sub)
+	}
+	return c
+}
+
+func newLabUp(o *options) *cobra.Command {
+	var f labFlags
+	c := &cobra.Command{
+		Use:     "up xen|kvm|linux [WORKLOAD... | CAMPAIGN]",
+		Short:   "Boot a lab, and leave it up until tare lab down",
+		Long:    "up boots a lab, whose guests have the userland that these workloads, or those of\na campaign, need.",
+		Example: "  tare lab up xen\n  tare lab up kvm web.yaml --memory 6GiB",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	f.add(c)
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		l, err := startLab(cmd, o, f, args[0], args[1:])
+		if err != nil {
+			return err
+		}
+		if err := l.Keep(); err != nil {
+			return errors.Join(err, l.Close())
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "the lab (%s) is up; tare lab shell, tare lab run, tare lab down\n", l.Kind())
+		return nil
+	}
+	return c
+}
+
+// startLab boots a lab, building first what it is made of. userland is as for
+// tare image.
+func startLab(cmd *cobra.Command, o *options, f labFlags, kind string, userland []string) (*lab.Lab, error) {
+	k, err := lab.ParseKind(kind)
+	if err != nil {
+		return nil, err
+	}
+	c := lab.Config{Kind: k, CPUs: f.cpus, MemoryBytes: k.DefaultMemory(), DiskBytes: 16 << 30, StateDir: o.stateDir}
+	if f.cpus < 1 {
+		return nil, fault.Campaignf("--cpus %d: want at least one", f.cpus)
+	}
+	if f.memory != "" {
+		m, err := campaign.ParseBytes(f.memory)
+		if err != nil {
+			return nil, fault.Campaignf("--memory: %w", err)
+		}
+		c.MemoryBytes = int64(m)
+	}
+	if os.Getuid() != 0 {
+		return nil, fault.WithRemedy(fault.Hostf("building a lab needs root"), "sudo tare lab …")
+	}
+	if c.Agent, err = agentbin.Program(); err != nil {
+		return nil, err
+	}
+	recipe, err := recipeOfArgs(userland, false)
+	if err != nil {
+		return nil, err
+	}
+	if c.Userland, err = buildImage(cmd.Context(), o, recipe); err != nil {
+		return nil, err
+	}
+	if c.Host, err = buildImage(cmd.Context(), o, lab.Recipe()); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "booting the lab (%s) …\n", k)
+	begin := time.Now()
+	l, err := lab.Start(cmd.Context(), c)
+	if err == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "booted in %v\n", time.Since(begin).Round(time.Second))
+	}
+	return l, err
+}
+
+func newLabDown(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "down",
+		Short:   "End the lab and remove all of it",
+		Example: "  tare lab down",
+		RunE: func(*cobra.Command, []string) error {
+			l, err := lab.Find(o.stateDir)
+			if errors.Is(err, lab.ErrNone) {
+				return lab.Sweep(o.stateDir)
+			}
+			if err != nil {
+				return err
+			}
+			return l.Close()
+		},
+	}
+}
+
+func newLabRun(o *options) *cobra.Command {
+	var f labFlags
+	var kind, out string
+	c := &cobra.Command{
+		Use:   "run CAMPAIGN [-- FLAGS OF TARE RUN]",
+		Short: "Run a campaign in the lab and bring its run file out",
+		Long: `run runs a campaign in the lab that is up or, where none is, in one of its own that
+it boots for this and ends afterwards.`,
+		Example: "  tare lab run quick --kind kvm --out kvm.tare -- --budget 10m",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	f.add(c)
+	c.Flags().StringVar(&kind, "kind", "", "what to boot where no lab is up: xen, kvm, linux")
+	c.Flags().StringVar(&out, "out", "", "run file to write (default NAME-lab-DATE-TIME.tare)")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		text, file, err := campaignText(args[0])
+		if err != nil {
+			return err
+		}
+		if out == "" {
+			out = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) + time.Now().Format("-lab-20060102-150405") + ".tare"
+		}
+		if _, err := os.Lstat(out); err == nil {
+			return fault.WithRemedy(fault.Campaignf("%s is there already", out), "choose another file: --out")
+		}
+		l, err := lab.Find(o.stateDir)
+		switch {
+		case errors.Is(err, lab.ErrNone) && kind == "":
+			return fault.WithRemedy(err, "tare lab up xen|kvm|linux, or --kind to boot one for this run alone")
+		case errors.Is(err, lab.ErrNone):
+			if l, err = startLab(cmd, o, f, kind, args[:1]); err != nil {
+				return err
+			}
+			defer l.Close()
+		case err != nil:
+			return err
+		case kind != "" && kind != string(l.Kind()):
+			return fault.WithRemedy(fault.Campaignf("the lab that is up is %s, not %s", l.Kind(), kind), "tare lab down")
+		}
+		return runInLab(cmd, l, text, args[1:], out)
+	}
+	return c
+}
+
+// runInLab gives the lab this very program and the campaign, runs it there, and
+// takes the run file, complete or not.
+func runInLab(cmd *cobra.Command, l *lab.Lab, text []byte, flags []string, out string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	share := l.ExchangeDir()
+	if err := copyFile(self, filepath.Join(share, "tare"), 0o755); err != nil {
+		return fault.Hostf("giving the lab its tare: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(share, "campaign.yaml"), text, 0o644); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	const result = "run.tare"
+	script := `rm -f ` + lab.Scratch + `/` + result + `; cd ` + lab.Scratch + ` && cp ` + lab.Exchange + `/tare /run/tare &&
+		/run/tare run ` + lab.Exchange + `/campaign.yaml --yes --out ` + result + ` "$@"; status=$?
+		test ! -e ` + result + ` || cp ` + result + ` ` + lab.Exchange + `/; exit $status`
+	r, err := inLab(cmd, l, append([]string{"sh", "-c", script, "sh"}, flags...))
+	if err != nil {
+		return err
+	}
+	switch err := copyFile(filepath.Join(share, result), out, 0o644); {
+	case err == nil:
+		fmt.Fprintf(cmd.OutOrStdout(), "\nthe run is in %s, marked as emulated: not a measure of hardware\n", out)
+		os.Remove(filepath.Join(share, result))
+	case !errors.Is(err, os.ErrNotExist):
+		return fault.Hostf("taking the run file out of the lab: %w", err)
+	}
+	if r.ExitCode != 0 {
+		return exitStatus(r.ExitCode)
+	}
+	return nil
+}
+
+// inLab runs a command in the lab, shows its output, and passes an interrupt on.
+func inLab(cmd *cobra.Command, l *lab.Lab, argv []string) (*agent.Result, error) {
+	s, err := l.Connect(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	ended := make(chan struct{})
+	defer close(ended)
+	r, err := s.Run(context.WithoutCancel(cmd.Context()), agent.Command{
+		Argv: argv, Env: lab.Env, Dir: "/",
+		OnStart: func(id uint64) {
+			go func() {
+				select {
+				case <-cmd.Context().Done():
+					s.Signal(context.Background(), id, unix.SIGINT)
+				case <-ended:
+				}
+			}()
+		},
+		OnOutput: func(stderr bool, data []byte) {
+			w := cmd.OutOrStdout()
+			if stderr {
+				w = cmd.ErrOrStderr()
+			}
+			w.Write(data)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("in the lab: %w", err)
+	}
+	return r, nil
+}
+
+// copyFile writes a copy that is there as a whole or not at all.
+func copyFile(from, to string, mode os.FileMode) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.CreateTemp(filepath.Dir(to), ".tare-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(out.Name())
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Chmod(mode), out.Close()); err != nil {
+		return err
+	}
+	return os.Rename(out.Name(), to)
+}
+
+func newLabShell(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "shell [-- COMMAND …]",
+		Short:   "A shell in the lab, or one command",
+		Example: "  tare lab shell\n  tare lab shell -- xl list",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := lab.Find(o.stateDir)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return l.Shell(cmd.Context())
+			}
+			r, err := inLab(cmd, l, args)
+			if err != nil {
+				return err
+			}
+			if r.Signal != 0 {
+				return exitStatus(128 + int(r.Signal))
+			}
+			if r.ExitCode != 0 {
+				return exitStatus(r.ExitCode)
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,211 @@
+// Package lab boots a whole machine under QEMU, its CPU emulated in software,
+// on which tare runs as on any other: as Xen's dom0, as a Linux host with KVM,
+// or as plain Linux. So every driver can be run against the real hypervisor on
+// a host that has none. The lab's times say nothing about hardware, and a tare in
+// it knows and says so.
+//
+// The machine's first process is tare's agent. Over it, and a directory that both
+// sides see, programs get in and results out. A lab is one QEMU process and one
+// directory; nothing else of the host is touched. There is one lab at a time for
+// each state directory.
+package lab
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/image"
+)
+
+// Exchange is the lab's name for the directory that both sides see.
+const Exchange = "/run/exchange"
+
+// Scratch is a directory on the lab's own disk.
+const Scratch = "/data"
+
+const (
+	bootTimeout  = 5 * time.Minute // from ten seconds on a quiet machine
+	setupTimeout = 3 * time.Minute
+)
+
+//go:embed setup.sh
+var setupScript string
+
+// Config says what lab to boot.
+type Config struct {
+	Kind        Kind
+	CPUs        int
+	MemoryBytes int64
+	DiskBytes   int64 // of the lab's own disk, which is sparse
+	StateDir    string
+	Host        *image.Image // of Recipe
+	Userland    *image.Image // what guests run
+	Agent       []byte
+}
+
+// Lab is a lab that is up.
+type Lab struct {
+	config Config
+	dir    string
+	pid    int
+	exited chan struct{} // closed when QEMU has ended; nil where it is not our child
+	lock   *os.File
+}
+
+// Start boots a lab and makes it ready. The caller closes it, or lets it stay
+// with Keep; when neither comes to pass, Sweep ends it.
+func Start(ctx context.Context, c Config) (*Lab, error) {
+	l := &Lab{config: c, dir: dirOf(c.StateDir)}
+	if err := l.take(); err != nil {
+		return nil, err
+	}
+	if err := l.start(ctx); err != nil {
+		err = fmt.Errorf("the lab (%s) does not come up: %w%s", c.Kind, err, l.lastWords())
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+func (l *Lab) start(ctx context.Context) error {
+	files, err := l.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	argv := l.commandLine(files)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	log, err := os.Create(l.path(qemuLog))
+	if err != nil {
+		return fault.Hostf("%w", err)
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	// QEMU holds the lock from now on, whoever else lets it go.
+	cmd.ExtraFiles = []*os.File{l.lock}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		if errors.Is(err, exec.ErrNotFound) {
+			return fault.WithRemedy(fault.Hostf("QEMU is not installed: %w", err), "apt-get install qemu-system-x86")
+		}
+		return fault.Hostf("%w", err)
+	}
+	l.pid, l.exited = cmd.Process.Pid, make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(l.exited)
+	}()
+	if err := l.save(false); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
+	defer cancel()
+	r, err := l.Run(ctx, agent.Command{
+		Argv: []string{"sh", "-s", string(l.config.Kind), filepath.Base(l.config.Userland.Dir)}, Stdin: []byte(setupScript),
+		Env: Env, Timeout: setupTimeout,
+	})
+	if err != nil {
+		return err
+	}
+	if out := strings.TrimSpace(string(r.Stdout)); r.ExitCode != 0 || !strings.HasSuffix(out, "ready") {
+		return fault.Hostf("setting it up ended with status %d: %s %s", r.ExitCode, out, strings.TrimSpace(string(r.Stderr)))
+	}
+	return nil
+}
+
+// Env is the environment of commands in a lab.
+var Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8"}
+
+// Run runs a command in the lab, in a session of its own.
+func (l *Lab) Run(ctx context.Context, c agent.Command) (*agent.Result, error) {
+	client, err := l.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	if c.Env == nil {
+		c.Env = Env
+	}
+	return client.Run(ctx, c)
+}
+
+// Connect begins a session, which the caller closes. There can be one at a
+// time: others wait for its end. The lab notices only after a moment that an earlier
+// one has ended, and while it boots nobody answers.
+func (l *Lab) Connect(ctx context.Context) (*agent.Client, error) {
+	for {
+		client, err := l.tryConnect(ctx)
+		if err == nil {
+			return client, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fault.Hostf("its agent does not answer: %w", err)
+		case <-l.exited:
+			return nil, fault.Hostf("QEMU has ended")
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+}
+
+// greetTimeout is how long an agent may take to greet before the connection is
+// made anew, as what a session before left in it may have confused it.
+const greetTimeout = 20 * time.Second
+
+func (l *Lab) tryConnect(ctx context.Context) (*agent.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", l.path(agentPort))
+	if err != nil {
+		return nil, err
+	}
+	client, _, err := agent.Connect(ctx, conn)
+	return client, err
+}
+
+// Kind is what the lab has booted as.
+func (l *Lab) Kind() Kind { return l.config.Kind }
+
+// ExchangeDir is this side's name for the directory that both sides see.
+func (l *Lab) ExchangeDir() string { return l.path(exchangeDir) }
+
+// Close ends the lab and removes all of it. Later calls do nothing.
+func (l *Lab) Close() error {
+	if l.dir == "" {
+		return nil
+	}
+	err := l.kill()
+	if err == nil {
+		err = os.RemoveAll(l.dir)
+	}
+	if l.lock != nil {
+		l.lock.Close()
+	}
+	l.dir = ""
+	if err != nil {
+		return fault.Hostf("ending the lab: %w", err)
+	}
+	return nil
+}
+
+// lastWords are the ends of what QEMU and the machine printed.
+func (l *Lab) lastWords() string {
+	var said strings.Builder
+	for _, file := range []string{qemuLog, consoleFile} {
+		b, _ := os.ReadFile(l.path(file))
+		if text := strings.TrimSpace(string(b)); text != "" {
+			lines := strings.Split(strings.ReplaceAll(text, "\r", ""), "\n")
+			fmt.Fprintf(&said, "\n%s ends:\n%s", file, strings.Join(lines[max(0, len(lines)-15):], "\n"))
+		}
+	}
+	return said.String()
+}

@@ -1,0 +1,264 @@
+package lab
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// What is in a lab's directory beside the sockets of its ports.
+const (
+	lockFile    = "lock" // held by QEMU, and by the tare that starts it
+	stateFile   = "state.json"
+	consoleFile = "console.log"
+	qemuLog     = "qemu.log"
+	exchangeDir = "exchange"
+)
+
+func dirOf(stateDir string) string { return filepath.Join(stateDir, "lab") }
+
+func (l *Lab) path(name string) string { return filepath.Join(l.dir, name) }
+
+// state is what other tares must know of a lab.
+type state struct {
+	Kind        Kind      `json:"kind"`
+	CPUs        int       `json:"cpus"`
+	MemoryBytes int64     `json:"memory_bytes"`
+	PID         int       `json:"pid"` // of QEMU
+	Starter     int       `json:"starter"`
+	Started     time.Time `json:"started"`
+	// Kept: the lab is to stay when the tare that started it is gone.
+	Kept bool `json:"kept"`
+}
+
+// take makes the lab's directory, which must not be another's.
+func (l *Lab) take() error {
+	if err := Sweep(l.config.StateDir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(l.path(exchangeDir), 0o755); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	lock, held, err := lockDir(l.dir)
+	if err != nil {
+		return err
+	}
+	if held {
+		return fault.WithRemedy(fault.Hostf("a lab is up already: %s", describe(l.dir)), "tare lab down")
+	}
+	l.lock = lock
+	return nil
+}
+
+// lockDir takes a lab's lock; held says that somebody else has it.
+func lockDir(dir string) (lock *os.File, held bool, err error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, false, fault.Hostf("%w", err)
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return f, false, nil
+	}
+	f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, true, nil
+	}
+	return nil, false, fault.Hostf("%s: %w", f.Name(), err)
+}
+
+func (l *Lab) save(kept bool) error {
+	c := l.config
+	b, err := json.Marshal(state{c.Kind, c.CPUs, c.MemoryBytes, l.pid, os.Getpid(), time.Now(), kept})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(l.path(stateFile), b, 0o644); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	return nil
+}
+
+// Keep lets the lab stay when this process ends.
+func (l *Lab) Keep() error { return l.save(true) }
+
+func readState(dir string) (state, error) {
+	var s state
+	b, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	if err != nil {
+		return s, fault.Hostf("the lab's state: %w", err)
+	}
+	return s, nil
+}
+
+func describe(dir string) string {
+	s, err := readState(dir)
+	if err != nil {
+		return "it is just being started"
+	}
+	return fmt.Sprintf("%s with %d CPUs and %d MiB, since %s", s.Kind, s.CPUs, s.MemoryBytes>>20, s.Started.Format(time.DateTime))
+}
+
+// ErrNone is in the chain of Find's error when no lab is up.
+var ErrNone = errors.New("no lab is up")
+
+// Find returns the lab that is up. The caller need not close it.
+func Find(stateDir string) (*Lab, error) {
+	none := fault.WithRemedy(fault.Campaignf("%w", ErrNone), "tare lab up xen|kvm|linux")
+	dir := dirOf(stateDir)
+	if _, err := os.Stat(dir); err != nil {
+		return nil, none
+	}
+	lock, held, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !held { // its QEMU is gone
+		lock.Close()
+		return nil, none
+	}
+	s, err := readState(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Lab{config: Config{Kind: s.Kind, CPUs: s.CPUs, MemoryBytes: s.MemoryBytes, StateDir: stateDir}, dir: dir, pid: s.PID}, nil
+}
+
+// Abandoned says what a dead tare has left of a lab, "" for nothing: a
+// directory whose QEMU is gone, or a lab that nobody meant to keep.
+func Abandoned(stateDir string) string {
+	dir := dirOf(stateDir)
+	if _, err := os.Stat(dir); err != nil {
+		return ""
+	}
+	lock, held, err := lockDir(dir)
+	if err != nil {
+		return ""
+	}
+	if !held {
+		lock.Close()
+		return dir
+	}
+	if s, err := readState(dir); err == nil && !s.Kept && s.running() && unix.Kill(s.Starter, 0) != nil {
+		return dir
+	}
+	return ""
+}
+
+// Sweep ends and removes what Abandoned tells of.
+func Sweep(stateDir string) error {
+	dir := Abandoned(stateDir)
+	if dir == "" {
+		return nil
+	}
+	s, _ := readState(dir) // without it there is no QEMU to end
+	l := &Lab{dir: dir, pid: s.PID}
+	return l.Close()
+}
+
+// running reports whether the process is still the lab's QEMU.
+func (s state) running() bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.PID))
+	return s.PID > 0 && err == nil && strings.Contains(string(b), "tare-lab")
+}
+
+// kill ends QEMU and returns when it is gone. All that it has written goes with
+// it, so there is nothing to shut down.
+func (l *Lab) kill() error {
+	if l.exited != nil {
+		unix.Kill(l.pid, unix.SIGKILL)
+		<-l.exited
+		return nil
+	}
+	if !(state{PID: l.pid}).running() {
+		return nil
+	}
+	fd, err := unix.PidfdOpen(l.pid, 0)
+	if err != nil {
+		return nil // it has just ended
+	}
+	defer unix.Close(fd)
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	// The descriptor is readable when the process has ended.
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 30_000); err != nil || n == 0 {
+		return fmt.Errorf("QEMU (pid %d) does not end: %v", l.pid, err)
+	}
+	return nil
+}
+
+// machineFiles are what the machine boots from and its disks.
+type machineFiles struct {
+	xen, kernel, initramfs string
+	root, data, userland   string
+}
+
+// prepare makes what the machine needs in the lab's directory.
+func (l *Lab) prepare(ctx context.Context) (machineFiles, error) {
+	c := l.config
+	f := machineFiles{kernel: c.Host.Vmlinux, root: c.Host.Disk, userland: c.Userland.Disk, data: l.path("disk")}
+	if f.kernel == "" {
+		return f, fault.Hostf("the lab's image has no uncompressed kernel")
+	}
+	var err error
+	if f.initramfs, err = c.Host.InitramfsWith(c.Agent, c.Kind.modules()...); err != nil {
+		return f, err
+	}
+	if c.Kind == Xen {
+		f.xen = l.path("xen")
+		if err := unpackXen(c.Host.Tree, f.xen); err != nil {
+			return f, fault.Hostf("the hypervisor: %w", err)
+		}
+	}
+	disk, err := os.Create(f.data)
+	if err == nil {
+		err = disk.Truncate(c.DiskBytes)
+		disk.Close()
+	}
+	if err != nil {
+		return f, fault.Hostf("the lab's disk: %w", err)
+	}
+	if out, err := exec.CommandContext(ctx, "mkfs.ext4", "-q", "-F", f.data).CombinedOutput(); err != nil {
+		return f, fault.Hostf("the lab's disk: mkfs.ext4: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return f, nil
+}
+
+// unpackXen takes the hypervisor out of the tree of the lab's image.
+func unpackXen(tree, to string) error {
+	found, err := filepath.Glob(filepath.Join(tree, "boot/xen-*.gz"))
+	if err != nil || len(found) != 1 {
+		return fmt.Errorf("%s/boot has %d of it", tree, len(found))
+	}
+	in, err := os.Open(found[0])
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	unpacked, err := gzip.NewReader(in)
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, unpacked)
+	return errors.Join(err, out.Close())
+}

@@ -10,81 +10,63 @@ import (
 
 const ddFile = "tare-dd.tmp"
 
-func ddWrite() *Workload {
-	steps := func(size int64) []Step {
-		// The second pass truncates the file and writes it again, as in the article.
-		dd := []string{"dd", "if=/dev/zero", "of=" + ddFile, "bs=1048576", "count=" + strconv.FormatInt(size, 10)}
-		flush := []string{"sync", ddFile}
-		remove := []string{"bash", "-c", "rm -f " + ddFile + " && sync -f ."}
-		return []Step{
-			{Name: "prepare", Argv: remove},
-			{Name: "cold", Argv: dd, Timed: true},
-			{Name: "cold-flush", Argv: flush, Timed: true},
-			{Name: "overwrite", Argv: dd, Timed: true},
-			{Name: "overwrite-flush", Argv: flush, Timed: true},
-			{Name: "clean", Argv: remove},
-		}
-	}
-	w := &Workload{
-		Name:       "dd-write",
-		Title:      "write a large file twice: sequential writing",
-		ArticleIDs: []string{"A4-disk", "L2-dd"},
-		Source:     "dd and sync (coreutils)",
-		Tools:      []string{"bash", "dd", "rm", "sync"},
-		Packages:   []string{"bash", "coreutils"},
+// ddPass is one run of dd over the whole file.
+type ddPass struct{ name, about string }
 
-		SizeUnit:    "MiB written in each pass",
-		MinSize:     64,
-		MaxSize:     114688, // the article's largest file, 112 GiB
-		DefaultSize: 1000,
-		DiskBytes:   func(size int64) int64 { return size<<20 + 16<<20 },
-		WrittenBytes: func(size int64) int64 {
-			return int64(len(ddPasses)) * size << 20
-		},
-		Steps: steps,
-		Parse: parseDDWrite,
-		Evaluate: func(size int64, results []StepResult) (map[string]float64, error) {
-			by, err := ran(steps(size), results)
-			if err != nil {
-				return nil, err
-			}
-			m := map[string]float64{}
-			for _, pass := range ddPasses {
-				d, err := ddOf(by[pass], size<<20)
-				if err != nil {
-					return nil, err
-				}
-				wall := by[pass].Wall.Seconds()
-				flushed := wall + by[pass+"-flush"].Wall.Seconds()
-				m[pass+"-time"] = wall
-				m[pass+"-time-flushed"] = flushed
-				m[pass+"-time-guest"] = d.seconds
-				m[pass+"-rate"] = d.bytes / d.seconds
-				m[pass+"-rate-flushed"] = d.bytes / flushed
-			}
-			return sane(m)
-		},
+// ddPasses is what runs of dd one after the other have in common.
+type ddPasses []ddPass
+
+// metrics of each pass; flushed says that a flush follows each.
+func (p ddPasses) metrics(flushed bool) []Metric {
+	var all []Metric
+	for _, pass := range p {
+		caveat := ""
+		if flushed {
+			caveat = ", as the article had it: what the guest has not flushed is not in it"
+		}
+		all = append(all, Metric{pass.name + "-time", "s", Lower, HostClock, pass.about + caveat})
+		if flushed {
+			all = append(all, Metric{pass.name + "-time-flushed", "s", Lower, HostClock, pass.about + " and flushing it"})
+		}
+		all = append(all, Metric{pass.name + "-rate", "B/s", Higher, GuestClock, pass.about + ": bytes over the seconds that dd prints"})
+		if flushed {
+			all = append(all, Metric{pass.name + "-rate-flushed", "B/s", Higher, HostClock, pass.about + " and flushing it: bytes over the host's seconds"})
+		}
+		all = append(all, Metric{pass.name + "-time-guest", "s", Lower, GuestClock, pass.about + ": the seconds that dd prints"})
 	}
-	for _, pass := range []struct{ name, about string }{
-		{ddPasses[0], "writing a new file"},
-		{ddPasses[1], "writing the same file again"},
-	} {
-		w.Metrics = append(w.Metrics,
-			Metric{pass.name + "-time", "s", Lower, HostClock, pass.about + ", as the article had it: what the guest has not flushed is not in it"},
-			Metric{pass.name + "-time-flushed", "s", Lower, HostClock, pass.about + " and flushing it"},
-			Metric{pass.name + "-rate", "B/s", Higher, GuestClock, pass.about + ": bytes over the seconds that dd prints"},
-			Metric{pass.name + "-rate-flushed", "B/s", Higher, HostClock, pass.about + " and flushing it: bytes over the host's seconds"},
-			Metric{pass.name + "-time-guest", "s", Lower, GuestClock, pass.about + ": the seconds that dd prints"},
-		)
-	}
-	return w
+	return all
 }
 
-var ddPasses = [2]string{"cold", "overwrite"}
+// evaluate reads the passes' reports, and the time of the flush where a pass
+// has a step for it.
+func (p ddPasses) evaluate(steps func(int64) []Step, size int64, results []StepResult) (map[string]float64, error) {
+	by, err := ran(steps(size), results)
+	if err != nil {
+		return nil, err
+	}
+	m := map[string]float64{}
+	for _, pass := range p {
+		r := by[pass.name]
+		d, err := ddOf(r, size<<20)
+		if err != nil {
+			return nil, err
+		}
+		wall := r.Wall.Seconds()
+		m[pass.name+"-time"] = wall
+		m[pass.name+"-time-guest"] = d.seconds
+		m[pass.name+"-rate"] = d.bytes / d.seconds
+		if flush, ok := by[pass.name+"-flush"]; ok {
+			flushed := wall + flush.Wall.Seconds()
+			m[pass.name+"-time-flushed"] = flushed
+			m[pass.name+"-rate-flushed"] = d.bytes / flushed
+		}
+	}
+	return sane(m)
+}
 
-// parseDDWrite reads the report of one pass, which counts as the cold one, or
-// of the cold one followed by the overwriting one.
-func parseDDWrite(output []byte) (map[string]float64, error) {
+// parse reads the report of one pass, which counts as the first, or of all of
+// them in their order.
+func (p ddPasses) parse(output []byte) (map[string]float64, error) {
 	text := string(output)
 	if err := refused("dd", text); err != nil {
 		return nil, err
@@ -93,7 +75,7 @@ func parseDDWrite(output []byte) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(reports) == 0 || len(reports) > len(ddPasses) {
+	if len(reports) == 0 || len(reports) > len(p) {
 		return nil, fault.Guestf("dd reports %d times how many bytes it copied; one pass or two were expected", len(reports))
 	}
 	walls, err := wallTimes(text)
@@ -105,13 +87,78 @@ func parseDDWrite(output []byte) (map[string]float64, error) {
 	}
 	m := map[string]float64{}
 	for i, d := range reports {
-		m[ddPasses[i]+"-time-guest"] = d.seconds
-		m[ddPasses[i]+"-rate"] = d.bytes / d.seconds
+		m[p[i].name+"-time-guest"] = d.seconds
+		m[p[i].name+"-rate"] = d.bytes / d.seconds
 		if len(walls) > 0 {
-			m[ddPasses[i]+"-time"] = walls[i]
+			m[p[i].name+"-time"] = walls[i]
 		}
 	}
 	return sane(m)
+}
+
+const ddRemove = "rm -f " + ddFile + " && sync -f ."
+
+func ddWrite() *Workload {
+	passes := ddPasses{{"cold", "writing a new file"}, {"overwrite", "writing the same file again"}}
+	steps := func(size int64) []Step {
+		// The second pass truncates the file and writes it again, as in the article.
+		dd := []string{"dd", "if=/dev/zero", "of=" + ddFile, "bs=1048576", "count=" + strconv.FormatInt(size, 10)}
+		flush := []string{"sync", ddFile}
+		return []Step{
+			{Name: "prepare", Argv: []string{"bash", "-c", ddRemove}},
+			{Name: "cold", Argv: dd, Timed: true},
+			{Name: "cold-flush", Argv: flush, Timed: true},
+			{Name: "overwrite", Argv: dd, Timed: true},
+			{Name: "overwrite-flush", Argv: flush, Timed: true},
+			{Name: "clean", Argv: []string{"bash", "-c", ddRemove}},
+		}
+	}
+	w := passes.workload(steps, true)
+	w.Name = "dd-write"
+	w.Title = "write a large file twice: sequential writing"
+	w.ArticleIDs = []string{"A4-disk", "L2-dd"}
+	w.SizeUnit = "MiB written in each pass"
+	w.WrittenBytes = func(size int64) int64 { return int64(len(passes)) * size << 20 }
+	return w
+}
+
+func ddRead() *Workload {
+	passes := ddPasses{{"cold", "reading a file that no cache has"}, {"warm", "reading the same file again"}}
+	w := passes.workload(func(size int64) []Step {
+		count := "count=" + strconv.FormatInt(size, 10)
+		read := []string{"dd", "if=" + ddFile, "of=/dev/null", "bs=1048576", count}
+		return []Step{
+			{Name: "prepare", Argv: []string{"bash", "-c", ddRemove}},
+			{Name: "write", Argv: []string{"dd", "if=/dev/zero", "of=" + ddFile, "bs=1048576", count, "conv=fsync"}},
+			{Name: "cold", Argv: read, Timed: true, DropCaches: true},
+			{Name: "warm", Argv: read, Timed: true},
+			{Name: "clean", Argv: []string{"bash", "-c", ddRemove}},
+		}
+	}, false)
+	w.Name = "dd-read"
+	w.Title = "read a large file twice: from the device, and from the page cache where it fits"
+	w.SizeUnit = "MiB read in each pass"
+	w.ReadsBack = true
+	return w
+}
+
+// workload is what all of them are alike in.
+func (p ddPasses) workload(steps func(int64) []Step, flushed bool) *Workload {
+	return &Workload{
+		Source:      "dd and sync (coreutils)",
+		Tools:       []string{"bash", "dd", "rm", "sync"},
+		Packages:    []string{"bash", "coreutils"},
+		Metrics:     p.metrics(flushed),
+		MinSize:     64,
+		MaxSize:     114688, // the article's largest file, 112 GiB
+		DefaultSize: 1000,
+		DiskBytes:   func(size int64) int64 { return size<<20 + 16<<20 },
+		Steps:       steps,
+		Parse:       p.parse,
+		Evaluate: func(size int64, results []StepResult) (map[string]float64, error) {
+			return p.evaluate(steps, size, results)
+		},
+	}
 }
 
 // ddReport is the last line that dd writes.

@@ -5,117 +5,14 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-const (
-	fioFile  = "tare-fio.tmp"
-	fioBlock = 2 << 20
-	// fioMinFile keeps the operations of a small trial apart from each other.
-	fioMinFile = 64 << 20
-)
-
-// fioRandom reads or writes ("read", "write") 2 MiB blocks at random. The
-// article went over a whole volume of 50 GiB for 60 seconds; here a file in the
-// data volume stands for the volume, and the work is fixed instead of the time:
-// every block of the file at most once, in the same order in each trial.
-func fioRandom(op string) *Workload {
-	rw := "rand" + op
-	file := func(size int64) int64 { return max(size*fioBlock, fioMinFile) }
-	steps := func(size int64) []Step {
-		fio := func(args ...string) []string {
-			return append([]string{"fio", "--name=tare", "--filename=" + fioFile,
-				"--size=" + strconv.FormatInt(file(size), 10), "--bs=2M",
-				"--direct=1", "--ioengine=sync", "--iodepth=1", "--thread", "--numjobs=1",
-				"--group_reporting", "--output-format=json"}, args...)
-		}
-		s := []Step{
-			{Name: "prepare", Argv: []string{"rm", "-f", fioFile}},
-			{Name: "layout", Argv: fio("--rw=write", "--end_fsync=1")},
-			{Name: "run", Argv: fio("--rw="+rw, "--io_size="+strconv.FormatInt(size*fioBlock, 10), "--randrepeat=1"),
-				Timed: true, DropCaches: op == "read"},
-		}
-		if op == "write" {
-			s = append(s, Step{Name: "flush", Argv: []string{"sync", fioFile}, Timed: true})
-		}
-		return append(s, Step{Name: "clean", Argv: []string{"bash", "-c", "rm -f " + fioFile + " && sync -f ."}})
-	}
-	var written func(size int64) int64
-	if op == "write" {
-		written = func(size int64) int64 { return size * fioBlock }
-	}
-	w := &Workload{
-		WrittenBytes: written,
-
-		Name:       "fio-" + rw,
-		Title:      op + " 2 MiB blocks at random, past the guest's page cache",
-		ArticleIDs: []string{map[string]string{"read": "C1-fio-randread", "write": "C2-fio-randwrite"}[op]},
-		Source:     "fio (fio)",
-		Tools:      []string{"bash", "fio", "rm", "sync"},
-		Packages:   []string{"bash", "coreutils", "fio"},
-		Metrics: []Metric{
-			{"bandwidth", "B/s", Higher, GuestClock, "as fio prints it"},
-			{"iops", "1/s", Higher, GuestClock, "operations a second, as fio prints them"},
-			{"latency", "ns", Lower, GuestClock, "mean completion latency, as fio prints it"},
-			{"time", "s", Lower, HostClock, "the whole run of fio, its start included"},
-			{"time-guest", "s", Lower, GuestClock, "the run time that fio prints, in whole milliseconds"},
-		},
-		SizeUnit:    "operations of 2 MiB",
-		MinSize:     32,
-		MaxSize:     25600, // the article's 50 GiB
-		DefaultSize: 512,
-		DiskBytes:   func(size int64) int64 { return file(size) + 16<<20 },
-		ReadsBack:   op == "read",
-		Steps:       steps,
-		Parse: parsing("time", func(text string) (map[string]float64, error) {
-			run, err := parseFio([]byte(text))
-			if err != nil {
-				return nil, err
-			}
-			s, err := run.of(rw)
-			if err != nil {
-				return nil, err
-			}
-			return s.metrics(), nil
-		}),
-		Evaluate: func(size int64, results []StepResult) (map[string]float64, error) {
-			by, err := ran(steps(size), results)
-			if err != nil {
-				return nil, err
-			}
-			r := by["run"]
-			run, err := parseFio(r.Stdout)
-			if err != nil {
-				return nil, inStep(r.Name, err)
-			}
-			s, err := run.of(rw)
-			if err != nil {
-				return nil, inStep(r.Name, err)
-			}
-			if err := s.did(size); err != nil {
-				return nil, inStep(r.Name, err)
-			}
-			m := s.metrics()
-			m["time"] = r.Wall.Seconds()
-			if op == "write" {
-				m["time-flushed"] = r.Wall.Seconds() + by["flush"].Wall.Seconds()
-			}
-			return sane(m)
-		},
-	}
-	if op == "write" {
-		w.Metrics = slices.Insert(w.Metrics, 4,
-			Metric{"time-flushed", "s", Lower, HostClock, "the whole run of fio, and flushing the file"})
-	}
-	return w
-}
-
 // fioRun is one job, or one group of equal jobs, of fio.
 type fioRun struct {
+	name        string  // of the job, "" if the output does not say
 	rw          string  // --rw, "" if the output does not say
 	depth       float64 // operations in flight, 0 if the output does not say
 	read, write fioSide
@@ -168,21 +65,6 @@ func (s fioSide) consistent(depth float64) error {
 	return nil
 }
 
-// did checks that the run did what a trial of that size asks for.
-func (s fioSide) did(size int64) error {
-	if s.ops != float64(size) || s.bytes != float64(size*fioBlock) {
-		return fault.Guestf("fio did %.0f operations and %.0f bytes instead of %d and %d", s.ops, s.bytes, size, size*fioBlock)
-	}
-	if s.short != 0 || s.dropped != 0 {
-		return fault.Guestf("of the operations %.0f were short and %.0f dropped", s.short, s.dropped)
-	}
-	// With one operation in flight, fio does little but wait for it.
-	if got := s.lat * s.iops; got < 0.5 {
-		return contradiction("latency × IOPS is %.2f, far from the depth of 1: %v s × %.1f/s", got, s.lat, s.iops)
-	}
-	return nil
-}
-
 var (
 	fioTerseStart = regexp.MustCompile(`(?m)^[345];fio-.*$`)
 	fioError      = regexp.MustCompile(`(?m)^fio: .*(?:err=|error|No space left|unrecognized|failed).*$`)
@@ -214,7 +96,20 @@ func parseFio(output []byte) (fioRun, error) {
 		"run fio with --output-format=json")
 }
 
+// parseFioJSON reads the JSON of a run of one job, or of one group of jobs.
 func parseFioJSON(text string) (fioRun, error) {
+	runs, err := parseFioJobs(text)
+	if err != nil {
+		return fioRun{}, err
+	}
+	if len(runs) != 1 {
+		return fioRun{}, fault.Guestf("the output is of %d jobs instead of one or one group", len(runs))
+	}
+	return runs[0], nil
+}
+
+// parseFioJobs reads fio's JSON: a run for each job or group.
+func parseFioJobs(text string) ([]fioRun, error) {
 	type latency struct {
 		Mean float64 `json:"mean"`
 	}
@@ -232,6 +127,7 @@ func parseFioJSON(text string) (fioRun, error) {
 	var doc struct {
 		Global map[string]any `json:"global options"`
 		Jobs   []struct {
+			Name    string         `json:"jobname"`
 			Error   float64        `json:"error"`
 			Options map[string]any `json:"job options"`
 			Read    side           `json:"read"`
@@ -239,22 +135,7 @@ func parseFioJSON(text string) (fioRun, error) {
 		} `json:"jobs"`
 	}
 	if err := json.NewDecoder(strings.NewReader(text)).Decode(&doc); err != nil {
-		return fioRun{}, fault.Guestf("fio's JSON is damaged or cut off: %w", err)
-	}
-	if len(doc.Jobs) != 1 {
-		return fioRun{}, fault.Guestf("the output is of %d jobs instead of one or one group", len(doc.Jobs))
-	}
-	job := doc.Jobs[0]
-	if job.Error != 0 {
-		return fioRun{}, fault.Guestf("fio failed: \"error\" : %.0f", job.Error)
-	}
-	option := func(name, otherwise string) string {
-		for _, from := range []map[string]any{job.Options, doc.Global} {
-			if v, ok := from[name]; ok {
-				return fmt.Sprint(v)
-			}
-		}
-		return otherwise
+		return nil, fault.Guestf("fio's JSON is damaged or cut off: %w", err)
 	}
 	convert := func(s side) fioSide {
 		return fioSide{
@@ -262,11 +143,27 @@ func parseFioJSON(text string) (fioRun, error) {
 			runtime: s.Runtime / 1e3, clat: s.Clat.Mean / 1e9, lat: s.Lat.Mean / 1e9,
 		}
 	}
-	return fioRun{
-		rw:    option("rw", option("readwrite", "")),
-		depth: fioDepth(option("ioengine", "psync"), option("iodepth", "1"), option("numjobs", "1")),
-		read:  convert(job.Read), write: convert(job.Write),
-	}, nil
+	var runs []fioRun
+	for _, job := range doc.Jobs {
+		if job.Error != 0 {
+			return nil, fault.Guestf("fio failed: \"error\" : %.0f", job.Error)
+		}
+		option := func(name, otherwise string) string {
+			for _, from := range []map[string]any{job.Options, doc.Global} {
+				if v, ok := from[name]; ok {
+					return fmt.Sprint(v)
+				}
+			}
+			return otherwise
+		}
+		runs = append(runs, fioRun{
+			name:  job.Name,
+			rw:    option("rw", option("readwrite", "")),
+			depth: fioDepth(option("ioengine", "psync"), option("iodepth", "1"), option("numjobs", "1")),
+			read:  convert(job.Read), write: convert(job.Write),
+		})
+	}
+	return runs, nil
 }
 
 // fioDepth is how many operations can be in flight, 0 if that is not known.

@@ -3,6 +3,7 @@ package workload
 import (
 	"maps"
 	"math"
+	"regexp"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -11,7 +12,10 @@ import (
 // reading is what the output of one run of a tool says.
 type reading struct {
 	values map[string]float64 // by the metrics' names, all by the guest's clock
-	did    float64            // the work, in the unit of the workload's sizes; 0: the tool does not say
+	did    float64            // the work, in the unit of the workload's sizes; 0: the tool does not say, or check knows
+	// check says what is wrong with a run that a trial of that size made, which
+	// a user's own run need not be held to; nil: nothing more.
+	check func(size int64) error
 }
 
 // parsing returns a Parse: what read finds in the text, and as the metric
@@ -55,6 +59,11 @@ func (w *Workload) measuredBy(step string, read func(text string) (reading, erro
 			unit, _, _ := strings.Cut(w.SizeUnit, " (")
 			return nil, fault.Guestf("step %s: %.10g %s instead of %d", step, r.did, unit, size)
 		}
+		if r.check != nil {
+			if err := r.check(size); err != nil {
+				return nil, inStep(step, err)
+			}
+		}
 		r.values["time"] = at.Wall.Seconds()
 		if flush, ok := by["flush"]; ok {
 			r.values["time"+FlushedSuffix] = (at.Wall + flush.Wall).Seconds()
@@ -85,4 +94,30 @@ func rateMetric(name, unit, about string) Metric {
 // latencyMetric is a time in seconds by the guest's clock.
 func latencyMetric(name, about string) Metric {
 	return Metric{Name: name, Unit: "s", Better: Lower, Clock: GuestClock, About: about}
+}
+
+// pick is a line that the output of a tool must have once, and where the
+// numbers go that it holds.
+type pick struct {
+	line *regexp.Regexp
+	word string // every such line has it
+	to   []*float64
+}
+
+// takeOnce finds each of the lines and takes its numbers.
+func takeOnce(tool, text string, picks []pick) error {
+	for _, p := range picks {
+		m := p.line.FindAllStringSubmatch(grep(text, p.word), -1)
+		if len(m) != 1 {
+			return fault.Guestf("%d lines with %q instead of one: this is not the whole output of one run of %s", len(m), p.word, tool)
+		}
+		f, err := numbers(m[0][1:]...)
+		if err != nil {
+			return err
+		}
+		for i, to := range p.to {
+			*to = f[i]
+		}
+	}
+	return nil
 }

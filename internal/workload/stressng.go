@@ -54,7 +54,7 @@ func stressExec() *Workload {
 		if err != nil {
 			return reading{}, err
 		}
-		return reading{map[string]float64{"rate": row.rate, "time-guest": row.ops / row.rate}, row.ops}, nil
+		return reading{values: map[string]float64{"rate": row.rate, "time-guest": row.ops / row.rate}, did: row.ops}, nil
 	})
 }
 

@@ -103,7 +103,7 @@ func untarKernel(source string) *Workload {
 			if err != nil {
 				return nil, err
 			}
-			if err := unpacked(size, by["verify"]); err != nil {
+			if _, err := unpacked(size, by["verify"]); err != nil {
 				return nil, err
 			}
 			t := by["unpack"].Wall.Seconds()
@@ -117,26 +117,39 @@ var (
 	untarFound = regexp.MustCompile(`(?m)^copy (\d+): (\d+) pieces, (\d+) of (\d+) files, (\d+) of (\d+) bytes$`)
 )
 
-// unpacked checks what the verify step found against the MANIFEST.
-func unpacked(size int64, verify StepResult) error {
+// unpacked checks what the verify step found against the MANIFEST, and returns
+// how many bytes the files have.
+func unpacked(size int64, verify StepResult) (bytes float64, err error) {
 	copies := untarFound.FindAllStringSubmatch(grep(string(verify.Stdout), "copy "), -1)
 	if want := (size + kernelPieces - 1) / kernelPieces; int64(len(copies)) != want {
-		return fault.Guestf("step verify: counts of %d copies of the tree instead of %d%s", len(copies), want, said(verify))
+		return 0, fault.Guestf("step verify: counts of %d copies of the tree instead of %d%s", len(copies), want, said(verify))
 	}
 	for i, m := range copies {
 		f, err := numbers(m[1:]...)
 		if err != nil {
-			return inStep("verify", err)
+			return 0, inStep("verify", err)
 		}
 		pieces := min(size-int64(i)*kernelPieces, kernelPieces)
 		switch {
 		case f[0] != float64(i) || f[1] != float64(pieces):
-			return fault.Guestf("step verify: the MANIFEST knows not all of the %d pieces of copy %d: %s", pieces, i, quote(m[0]))
+			return 0, fault.Guestf("step verify: the MANIFEST knows not all of the %d pieces of copy %d: %s", pieces, i, quote(m[0]))
 		case f[2] != f[3] || f[3] == 0:
-			return fault.Guestf("step verify: not as many files as in the archives: %s", quote(m[0]))
+			return 0, fault.Guestf("step verify: not as many files as in the archives: %s", quote(m[0]))
 		case f[4] != f[5] || f[5] == 0:
-			return fault.Guestf("step verify: not as many bytes as in the archives: %s", quote(m[0]))
+			return 0, fault.Guestf("step verify: not as many bytes as in the archives: %s", quote(m[0]))
+		}
+		bytes += f[4]
+	}
+	return bytes, nil
+}
+
+// unpackedFiles is how many files and links an accepted verify step found.
+func unpackedFiles(verify StepResult) float64 {
+	sum := 0.0
+	for _, m := range untarFound.FindAllStringSubmatch(grep(string(verify.Stdout), "copy "), -1) {
+		if f, err := number(m[3]); err == nil {
+			sum += f
 		}
 	}
-	return nil
+	return sum
 }

@@ -141,6 +141,10 @@ type Workload struct {
 	// before each step with DropCaches.
 	ReadsBack bool
 
+	// Sparse says that a trial may lack values of metrics other than the first:
+	// what the tool did not measure is absent.
+	Sparse bool
+
 	// Serve returns the steps of the serving side, if the workload has one:
 	// they come before those of Steps, in the same guest or in its partner.
 	Serve func(size int64) []Step
@@ -174,16 +178,34 @@ func All() []*Workload {
 	return []*Workload{
 		opensslEnc(),
 		ddWrite(),
+		ddRead(),
 		untarKernel(kernelSource),
+		cpioRead(kernelSource),
+		tarCreate(kernelSource),
 		stressExec(),
 		fioRandom("read"),
 		fioRandom("write"),
+		tiobench("read"),
+		tiobench("randread"),
+		tiobench("write"),
+		tiobench("randwrite"),
+		fileCopy(),
+		fioFiles(),
+		bonnie(),
+		ioping(),
 		sysbenchCPU(),
 		sysbenchMemory("read"),
 		sysbenchMemory("write"),
+		mbw(),
+		pipeCopy(),
 		sysbenchThreads(),
 		sysbenchMutex(),
 		sysbenchFileio(),
+		hackbench("pipe"),
+		hackbench("socket"),
+		cyclictest(),
+		perfBench(),
+		kernelBench(),
 	}
 }
 

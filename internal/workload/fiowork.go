@@ -1,0 +1,166 @@
+package workload
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+const (
+	fioFile = "tare-fio.tmp"
+	// fioMinFile keeps the operations of a small trial apart from each other.
+	fioMinFile = 64 << 20
+)
+
+// fioWork is a pattern of reading or writing: a fixed number of operations,
+// each block at most once, in the same order in each trial.
+type fioWork struct {
+	rw      string // --rw: "read", "write", "randread", "randwrite"
+	block   int64  // bytes of an operation
+	threads int64  // each with a file of its own
+	direct  bool   // past the guest's page cache
+}
+
+func (f fioWork) reads() bool  { return f.rw == "read" || f.rw == "randread" }
+func (f fioWork) random() bool { return f.rw == "randread" || f.rw == "randwrite" }
+
+// file is the size of each thread's file.
+func (f fioWork) file(size int64) int64 {
+	if f.random() {
+		return max(size*f.block, fioMinFile/f.threads)
+	}
+	return size * f.block
+}
+
+func (f fioWork) steps(size int64) []Step {
+	files := []string{"--filename=" + fioFile}
+	if f.threads > 1 {
+		files = []string{"--directory=.", "--filename_format=" + fioFile + ".$jobnum"}
+	}
+	fio := func(args ...string) []string {
+		base := append([]string{"fio", "--name=tare"}, files...)
+		base = append(base, "--size="+strconv.FormatInt(f.file(size), 10), "--bs="+byteWords(f.block),
+			"--direct="+map[bool]string{true: "1", false: "0"}[f.direct], "--ioengine=sync", "--iodepth=1", "--thread",
+			"--numjobs="+strconv.FormatInt(f.threads, 10), "--group_reporting", "--output-format=json")
+		return append(base, args...)
+	}
+	remove := "rm -f " + fioFile + "*"
+	s := []Step{{Name: "prepare", Argv: []string{"bash", "-c", remove}}}
+	if f.reads() || f.random() {
+		s = append(s, Step{Name: "layout", Argv: fio("--rw=write", "--end_fsync=1")})
+	}
+	run := []string{"--rw=" + f.rw, "--io_size=" + strconv.FormatInt(size*f.block, 10)}
+	if f.random() {
+		run = append(run, "--randrepeat=1")
+	}
+	s = append(s, Step{Name: "run", Argv: fio(run...), Timed: true, DropCaches: f.reads()})
+	if !f.reads() {
+		s = append(s, Step{Name: "flush", Argv: []string{"sync", "-f", "."}, Timed: true})
+	}
+	return append(s, Step{Name: "clean", Argv: []string{"bash", "-c", remove + " && sync -f ."}})
+}
+
+// workload completes w: fio's figures of the one direction.
+func (f fioWork) workload(w *Workload) *Workload {
+	w.Source = "fio (fio)"
+	w.Tools, w.Packages = []string{"bash", "fio", "rm", "sync"}, []string{"bash", "coreutils", "fio"}
+	w.ReadsBack, w.Steps = f.reads(), f.steps
+	w.Metrics = []Metric{
+		rateMetric("bandwidth", "B/s", "as fio prints it"),
+		rateMetric("iops", "1/s", "operations a second, as fio prints them"),
+		{"latency", "ns", Lower, GuestClock, "mean completion latency, as fio prints it"},
+		wallMetric("the whole run of fio, its start included"),
+		guestTimeMetric("the run time that fio prints, in whole milliseconds"),
+	}
+	if !f.reads() {
+		w.Metrics = slices.Insert(w.Metrics, 4,
+			Metric{"time-flushed", "s", Lower, HostClock, "the whole run of fio, and flushing the file"})
+		w.WrittenBytes = func(size int64) int64 { return size * f.block * f.threads }
+	}
+	w.SizeUnit = "operations of " + byteWords(f.block)
+	if f.threads > 1 {
+		w.SizeUnit += " by each thread"
+	}
+	w.DiskBytes = func(size int64) int64 { return f.threads*f.file(size) + 16<<20 }
+	return w.measuredBy("run", func(text string) (reading, error) {
+		run, err := parseFio([]byte(text))
+		if err != nil {
+			return reading{}, err
+		}
+		s, err := run.of(f.rw)
+		if err != nil {
+			return reading{}, err
+		}
+		return reading{values: s.metrics(), check: func(size int64) error { return f.did(size, s) }}, nil
+	})
+}
+
+// did checks that the work was a trial's of that size.
+func (f fioWork) did(size int64, s fioSide) error {
+	if want := float64(size * f.threads); s.ops != want || s.bytes != want*float64(f.block) {
+		return fault.Guestf("fio did %.0f operations and %.0f bytes instead of %.0f and %.0f", s.ops, s.bytes, want, want*float64(f.block))
+	}
+	if s.short != 0 || s.dropped != 0 {
+		return fault.Guestf("of the operations %.0f were short and %.0f dropped", s.short, s.dropped)
+	}
+	// With one operation in flight and no cache, fio does little but wait for it.
+	if got := s.lat * s.iops; f.direct && got < 0.5*float64(f.threads) {
+		return contradiction("latency × IOPS is %.2f, far from the depth of %d: %v s × %.1f/s", got, f.threads, s.lat, s.iops)
+	}
+	return nil
+}
+
+// byteWords writes a number of bytes as fio and people do: "4k", "2M".
+func byteWords(n int64) string {
+	switch {
+	case n%(1<<20) == 0:
+		return strconv.FormatInt(n>>20, 10) + "M"
+	case n%(1<<10) == 0:
+		return strconv.FormatInt(n>>10, 10) + "k"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// fioRandom reads or writes ("read", "write") 2 MiB blocks at random. The
+// article went over a whole volume of 50 GiB for 60 seconds; here a file in the
+// data volume stands for the volume, and the work is fixed instead of the time.
+func fioRandom(op string) *Workload {
+	w := fioWork{rw: "rand" + op, block: 2 << 20, threads: 1, direct: true}.workload(&Workload{
+		Name:        "fio-rand" + op,
+		Title:       op + " 2 MiB blocks at random, past the guest's page cache",
+		ArticleIDs:  []string{map[string]string{"read": "C1-fio-randread", "write": "C2-fio-randwrite"}[op]},
+		MinSize:     32,
+		MaxSize:     25600, // the article's 50 GiB
+		DefaultSize: 512,
+	})
+	w.SizeUnit = "operations of 2 MiB"
+	return w
+}
+
+// tiobench is what tiobench does, by fio: one of its four tests. Each thread
+// has a file of its own; what is read comes from the device.
+func tiobench(rw string) *Workload {
+	about := map[string]struct{ name, title, id string }{
+		"read":      {"seqread", "read files from their beginning, 4 KiB at a time", "P4-tio-seqread"},
+		"randread":  {"randread", "read files at random, 4 KiB at a time", "P5-tio-randread"},
+		"write":     {"seqwrite", "write files from their beginning, 4 KiB at a time", "P6-tio-seqwrite"},
+		"randwrite": {"randwrite", "write files at random, 4 KiB at a time", "P7-tio-randwrite"},
+	}[rw]
+	return withParams([]Param{{Name: "threads", Default: "1", Min: 1, Max: 256, About: "threads, each with a file of its own"}}, func(set Settings) *Workload {
+		w := &Workload{
+			Name:       "tio-" + about.name,
+			Title:      about.title + ", through the page cache",
+			ArticleIDs: []string{about.id},
+			StandIn: "for tiobench: fio with its block size, threads and files; a size here is of each thread, where tiobench " +
+				"divides one between them, and what is read was dropped from the caches before, where tiobench reads what it just wrote",
+			MinSize:     1024,
+			MaxSize:     4 << 20,
+			DefaultSize: 65536, // the article's 256 MB
+		}
+		if rw == "randread" || rw == "randwrite" {
+			w.MinSize, w.DefaultSize = 500, 4000
+		}
+		return fioWork{rw: rw, block: 4 << 10, threads: int64(set.Int("threads"))}.workload(w)
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/image"
 	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/workload"
 )
 
 // TestMissingTool: an image without a workload's program is refused before
@@ -27,8 +28,14 @@ func TestMissingTool(t *testing.T) {
 	if err == nil || fault.KindOf(err) != fault.Host || !strings.Contains(err.Error(), "no [sysbench") {
 		t.Errorf("%v", err)
 	}
-	if err := os.WriteFile(filepath.Join(bin, "sysbench"), nil, 0o755); err != nil {
+	w, err := workload.Get("sysbench-cpu")
+	if err != nil {
 		t.Fatal(err)
+	}
+	for _, tool := range w.Tools {
+		if err := os.WriteFile(filepath.Join(bin, tool), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := bed.workloads(c); err != nil {
 		t.Errorf("with the tool there: %v", err)

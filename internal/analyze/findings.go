@@ -219,6 +219,16 @@ func findNoVariation(a *analysis) (out []Finding) {
 	return out
 }
 
+// findFewBoots is about a run that ended before its third round of boots.
+func findFewBoots(a *analysis) (out []Finding) {
+	for _, c := range a.comparisons {
+		if a.in.Boots && !c.Control && c.N > 0 && c.Incarnations < minIncarnations {
+			out = append(out, c.about("%d %s of boots of the host: nothing is claimed of fewer than %d", c.Incarnations, plural(c.Incarnations, "round"), minIncarnations))
+		}
+	}
+	return out
+}
+
 // findIncarnations tells of incarnations that differ. Where there are enough of
 // them the interval takes care of it, and it is only to know.
 func findIncarnations(a *analysis) (out []Finding) {

@@ -103,6 +103,18 @@ func TestFindings(t *testing.T) {
 		{"two different guests", func(f *fake) {
 			f.each(0, kvm, func(o *Observation) { o.Epoch = o.Block / 15; o.Value *= 1 + 0.02*float64(o.Epoch) })
 		}, "incarnations-differ", Warning, "too narrow for others; re-create the guests 3 times at least"},
+		{"two boots", func(f *fake) {
+			f.Boots = true
+			for i := range f.obs {
+				f.obs[i].Epoch = f.obs[i].Block / 15
+			}
+		}, "few-boots", Warning, "2 rounds of boots of the host: nothing is claimed of fewer than 3"},
+		{"six boots", func(f *fake) {
+			f.Boots = true
+			for i := range f.obs {
+				f.obs[i].Epoch = f.obs[i].Block / 5
+			}
+		}, "", "", ""},
 		{"six different guests", func(f *fake) {
 			f.each(0, kvm, func(o *Observation) { o.Epoch = o.Block / 5; o.Value *= 1 + 0.02*float64(o.Epoch%3) })
 		}, "incarnations-differ", Info, "the interval is over their means"},

@@ -38,8 +38,7 @@ func (c *Campaign) Boot(name string) (Boot, bool) {
 	return Boot{}, false
 }
 
-// checkBoots fills in which boot each arm belongs to and checks that the boots
-// make up a level of the experiment.
+// checkBoots fills in which boot each arm belongs to.
 func (r *reader) checkBoots(c *Campaign, known Known) {
 	if !r.sound("boots", "arms") {
 		return
@@ -79,7 +78,11 @@ func (r *reader) checkBoots(c *Campaign, known Known) {
 			r.fail("boots."+b.Name, "no arm runs in the boot %q", b.Name)
 		}
 	}
-	if !r.sound("blocks", "recreate_every", "precision") {
+}
+
+// checkRounds checks that there are enough boots for an interval over them.
+func (r *reader) checkRounds(c *Campaign) {
+	if len(c.Boots) == 0 || !r.sound("boots", "arms", "blocks", "recreate_every", "precision") {
 		return
 	}
 	switch {

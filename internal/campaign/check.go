@@ -35,6 +35,7 @@ func (r *reader) check(c *Campaign, known Known) {
 	}
 	r.checkUnused(c)
 	r.checkBaseline(c)
+	r.checkBoots(c, known)
 	if r.sound("arms", "flavors", "baseline") {
 		r.checkEqual(c)
 		r.checkMemory(c, known)
@@ -49,7 +50,7 @@ func (r *reader) check(c *Campaign, known Known) {
 	}
 	c.Workloads = r.expand(c.Workloads)
 	r.checkEffort(c)
-	r.checkBoots(c, known)
+	r.checkRounds(c)
 }
 
 // has reports whether the file has something at path.
@@ -262,11 +263,25 @@ func (r *reader) checkMemory(c *Campaign, known Known) {
 	if known.Host.Memory == 0 {
 		return
 	}
-	var held, released Bytes
-	guests := c.Active()
-	if base, ok := c.Arm(c.Baseline); ok {
-		guests = append(guests, base) // its A/A control
+	var boots []string
+	for _, b := range c.Boots {
+		boots = append(boots, b.Name)
 	}
+	if boots == nil {
+		boots = []string{""} // as it is
+	}
+	for _, boot := range boots {
+		guests := c.InBoot(boot)
+		if base, ok := c.Arm(c.Baseline); ok && base.Boot == boot {
+			guests = append(guests, base) // its A/A control
+		}
+		r.checkSum(c, guests, known)
+	}
+}
+
+// checkSum adds up guests that are alive at once.
+func (r *reader) checkSum(c *Campaign, guests []Arm, known Known) {
+	var held, released Bytes
 	for _, a := range guests {
 		f, _ := c.Flavor(a.Flavor)
 		if f.Memory > known.Host.Memory {

@@ -97,6 +97,7 @@ func runCampaign(cmd *cobra.Command, o *options, f runFlags, name string) error 
 	env := host.Read(host.Options{Path: o.stateDir})
 	status := t.checkFor(ctx, draft, bootOf(env))
 	known := t.known(status, campaignHost(env))
+	known.Host.Lacks = t.lacks(draft)
 	c, err := campaign.Parse(file, text, known)
 	if err != nil {
 		return err
@@ -242,7 +243,7 @@ func createRun(path string, yaml []byte, c *campaign.Campaign, p *plan.Plan, t *
 			Name: a.Name, System: a.System, Scenario: "solo", Emulated: env.Virt.Emulated || t.drivers[a.System].Capabilities().Emulated,
 			Flavor: store.Flavor{
 				Name: a.Flavor.Name, VCPUs: f.VCPUs, MemoryBytes: f.MemoryBytes, CPUCap: f.CPUCap, CPUs: f.CPUs,
-				DiskBytes: f.DiskBytes, DiskFS: f.DiskFS,
+				DiskBytes: f.DiskBytes, DiskFS: f.DiskFS, Network: f.Network,
 			},
 		}
 		if a.Control {

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tare-bench/tare/internal/agentbin"
@@ -15,6 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/image"
 	"github.com/tare-bench/tare/internal/instance"
+	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/sandbox"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/crun"
@@ -60,7 +63,7 @@ func newTestbed(o *options) (*testbed, error) {
 	if t.instance, err = instance.New(o.stateDir); err != nil {
 		return nil, err
 	}
-	t.host = &system.Host{RunID: t.instance.ID, StateDir: o.stateDir, Dir: sandbox.Dir(), Cgroups: layout}
+	t.host = &system.Host{RunID: t.instance.ID, StateDir: o.stateDir, Dir: sandbox.Dir(), Cgroups: layout, Network: network.NewBridge(t.instance.ID)}
 	for _, d := range drivers() {
 		t.drivers[d.Name()] = d
 	}
@@ -95,6 +98,9 @@ func (t *testbed) use(img *image.Image) error {
 // Close gives up what the testbed holds; its guests must be gone.
 func (t *testbed) Close() {
 	os.Remove(filepath.Join(t.host.StateDir, "volumes", t.host.RunID)) // not there when no guest was made
+	if err := t.host.Network.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, "tare: cleaning up:", err)
+	}
 	t.instance.Close()
 }
 
@@ -140,6 +146,21 @@ func (t *testbed) checkFor(ctx context.Context, c *campaign.Campaign, boot strin
 // systems are the names of all systems.
 func (t *testbed) systems() []string { return slices.Collect(maps.Keys(t.drivers)) }
 
+// lacks says which of the networks that a campaign asks for this host cannot
+// make, and why; c may be nil.
+func (t *testbed) lacks(c *campaign.Campaign) map[string]string {
+	why := map[string]string{}
+	if c == nil {
+		return why
+	}
+	for _, f := range c.Flavors {
+		if err := network.Check(t.host.RunID, f.Network); err != nil {
+			why[f.Network] = strings.ReplaceAll(err.Error(), "\n  ", "; ")
+		}
+	}
+	return why
+}
+
 // machineMinMemory is the least that a machine with a kernel of its own boots with.
 const machineMinMemory = 192 << 20
 
@@ -156,7 +177,7 @@ func (t *testbed) known(status map[string]system.Status, host campaign.Host) cam
 			Usable: st.Usable, Why: st.Reason, Remedy: st.Remedy,
 			Boot:   boots[caps.HostBoot],
 			CPUCap: caps.CPUCap != "", Pin: !caps.Remote, ReleasesMemory: caps.MemoryInGroup || caps.Remote,
-			Target: caps.Target, MaxVCPUs: caps.MaxVCPUs,
+			Target: caps.Target, MaxVCPUs: caps.MaxVCPUs, Networks: slices.DeleteFunc(slices.Clone(caps.Networks), func(n string) bool { return n == network.None }),
 		}
 		if c, ok := d.(system.TargetChecker); ok {
 			l.CheckTarget = c.CheckTarget

@@ -21,6 +21,7 @@ var rooms = []struct {
 	{"cgroup", nil, groundRule},
 	{"sandbox", nil, groundRule},
 	{"volume", nil, groundRule},
+	{"network", nil, groundRule},
 	{"instance", []string{"cgroup"}, groundRule},
 	{"host", nil, groundRule},
 
@@ -45,14 +46,14 @@ var rooms = []struct {
 	{"lab", []string{"image", "agent"}, "a lab is a machine: it knows nothing of what runs in it"},
 	{"workload", []string{"nearest"}, "a workload does not know the system that it runs on"},
 	{"probe", []string{"host", "cgroup"}, "a probe sees the host, and does not know which trial is good"},
-	{"system", []string{"agent", "cgroup", "image", "sandbox", "volume"},
+	{"system", []string{"agent", "cgroup", "image", "network", "sandbox", "volume"},
 		"a system does not know workloads and statistics"},
-	{"system/systemtest", []string{"system", "agent", "agentbin", "cgroup", "host", "image", "instance", "probe", "sandbox", "volume"},
+	{"system/systemtest", []string{"system", "agent", "agentbin", "cgroup", "host", "image", "instance", "network", "probe", "sandbox", "volume"},
 		"the conformance suite knows the contract, and no driver"},
 	{"system/fake", []string{"system", "agent", "agent/wire", "agent/server", "cgroup"},
 		"the fake is a driver whose guest, with the agent, is in this process; it knows no other driver, nor workloads and statistics"},
 	{"system/oci", []string{"system"}, "a bundle is the same for every OCI runtime: it knows the contract alone"},
-	{"system/...", []string{"system", "system/oci", "agent", "agent/token", "cgroup", "sandbox", "volume"},
+	{"system/...", []string{"system", "system/oci", "agent", "agent/token", "cgroup", "network", "sandbox", "volume"},
 		"a driver knows the contract; drivers do not know each other, nor workloads and statistics"},
 
 	// What runs in a guest.
@@ -152,6 +153,7 @@ func TestOwners(t *testing.T) {
 		{[]string{"github.com/goccy/go-yaml/..."}, []string{"internal/campaign", "internal/workload", "internal/paper"}},
 		{[]string{"golang.org/x/perf/..."}, []string{"internal/report", "internal/analyze"}},
 		{[]string{"golang.org/x/crypto/..."}, []string{"internal/system/ssh"}},
+		{[]string{"github.com/vishvananda/..."}, []string{"internal/network"}},
 		{[]string{"github.com/vmware/..."}, []string{"internal/system/vmware"}},
 		{[]string{"C"}, nil}, // tare is one static file
 	}

@@ -54,6 +54,8 @@ type Flavor struct {
 	CPUSet CPUSet  // host CPUs that the guest runs on; nil: tare chooses
 	Disk   Bytes   // size of the data volume
 	FS     string  // its file system: ext4 or xfs
+	// Network is what the guest is on: none, bridged, nat or user.
+	Network string
 }
 
 // Arm is one side of the comparison: a system and a flavor.
@@ -205,6 +207,8 @@ type Limits struct {
 	ReleasesMemory bool
 	MinMemory      Bytes // the least that a guest boots with; 0: no bound
 	MaxVCPUs       int   // 0: no bound
+	// Networks are the networks that its guests can be on, beside none.
+	Networks []string
 
 	// Target says what an arm's target is; "": arms have none, else they must.
 	Target      string
@@ -229,4 +233,7 @@ type Sizes struct {
 type Host struct {
 	CPUs   CPUSet // those that are online; nil: not known
 	Memory Bytes  // in all; 0: not known
+	// Lacks says of networks that the host cannot make why that is, and how to
+	// mend it, in a line each.
+	Lacks map[string]string
 }

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // lab is what the tests know: two CPUs, 4 GiB, and systems of every sort.
 func lab() Known {
-	container := Limits{Usable: true, CPUCap: true, Pin: true, ReleasesMemory: true}
+	container := Limits{Usable: true, CPUCap: true, Pin: true, ReleasesMemory: true, Networks: []string{"bridged", "nat"}}
 	return Known{
 		Systems: map[string]Limits{
 			"native": container, "lxc": container, "runc": container,
@@ -47,7 +47,7 @@ func lab() Known {
 			"dd-write":     {Unit: "MiB written", Min: 1, Max: 1 << 20, Disk: func(size int64) int64 { return size << 20 }},
 			"untar-kernel": {Unit: "files", Min: 1, Disk: func(int64) int64 { return 150 << 20 }},
 		},
-		Host:    Host{CPUs: FirstCPUs(2), Memory: 4 * GiB},
+		Host:    Host{CPUs: FirstCPUs(2), Memory: 4 * GiB, Lacks: map[string]string{"nat": "its kernel has no NAT"}},
 		NewSeed: func() uint64 { return 42 },
 	}
 }
@@ -115,7 +115,7 @@ about: |
   "quoted" <and> é.
 seed: 7
 flavors:
-  small: &small {vcpus: 1, memory: 512MiB, cpu_cap: 100%, cpuset: "0", disk: 1.5G, fs: xfs}
+  small: &small {vcpus: 1, memory: 512MiB, cpu_cap: 100%, cpuset: "0", disk: 1.5G, fs: xfs, network: bridged}
   quarter: {<<: *small, cpu_cap: 25%}
   spare: {}
 arms:
@@ -149,12 +149,16 @@ func TestFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	small := Flavor{"small", 1, 512 * MiB, 100, CPUSet{0}, 1_500_000_000, "xfs"}
+	small := Flavor{
+		Name: "small", VCPUs: 1, Memory: 512 * MiB, CPUCap: 100, CPUSet: CPUSet{0}, Disk: 1_500_000_000, FS: "xfs",
+		Network: "bridged",
+	}
+	spare := Flavor{Name: "spare", VCPUs: 1, Memory: 512 * MiB, Disk: GiB, FS: "ext4", Network: "none"}
 	quarter := small
 	quarter.Name, quarter.CPUCap = "quarter", 25
 	want := &Campaign{
 		Name: "everything", About: "Two lines,\n\"quoted\" <and> é.\n", Seed: 7,
-		Flavors: []Flavor{small, quarter, {"spare", 1, 512 * MiB, 0, nil, GiB, "ext4"}},
+		Flavors: []Flavor{small, quarter, spare},
 		Arms: []Arm{
 			{Name: "native", System: "native", Flavor: "small"},
 			{Name: "lxc", System: "lxc", Flavor: "small"},
@@ -217,7 +221,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := &Campaign{
 		Name: "least", Seed: 42,
-		Flavors:  []Flavor{{"default", 1, 512 * MiB, 0, nil, GiB, "ext4"}},
+		Flavors:  []Flavor{{Name: "default", VCPUs: 1, Memory: 512 * MiB, Disk: GiB, FS: "ext4", Network: "none"}},
 		Arms:     []Arm{{Name: "lxc", System: "lxc", Flavor: "default"}, {Name: "native", System: "native", Flavor: "default"}},
 		Baseline: "native", Workloads: []Workload{{Name: "openssl-enc"}}, Scenarios: []Scenario{{"solo"}},
 		TrialTime: time.Second, Blocks: Blocks{10, 10}, Delta: 2, RecreateEvery: 5,

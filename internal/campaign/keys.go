@@ -18,6 +18,7 @@ const (
 	packagePattern = "^[a-z0-9][a-z0-9+.-]+$"
 	nameRule       = "up to 40 letters, digits, - and _, the first a letter or a digit"
 
+	noNetwork = "none"
 	maxBlocks = 100_000
 	maxSeed   = 1<<53 - 1 // the largest whole number that every reader of JSON keeps exactly
 )
@@ -90,6 +91,8 @@ var flavorKeys = []key[Flavor]{
 		sizeKind, func(f *Flavor) *Bytes { return &f.Disk }, GiB),
 	fieldOr("fs", "File system of the data volume.",
 		oneOf("ext4", "xfs"), func(f *Flavor) *string { return &f.FS }, "ext4"),
+	fieldOr("network", "What the guest is on. bridged: one bridge with the run's other guests and the host. nat: that, and masqueraded towards the host. user: QEMU's own stack. none: nothing; natively, the host's network.",
+		oneOf(noNetwork, "bridged", "nat", "user"), func(f *Flavor) *string { return &f.Network }, noNetwork),
 }
 
 var armKeys = []key[Arm]{

@@ -37,7 +37,7 @@ func Flavor(f campaign.Flavor) (system.Flavor, error) {
 	}
 	return system.Flavor{
 		VCPUs: f.VCPUs, MemoryBytes: int64(f.Memory), CPUCap: f.CPUCap.Fraction(), CPUs: cpus,
-		DiskBytes: int64(f.Disk), DiskFS: f.FS,
+		DiskBytes: int64(f.Disk), DiskFS: f.FS, Network: f.Network,
 	}, nil
 }
 

@@ -224,6 +224,7 @@ type Enter struct {
 	CgroupProcs []string // cgroup.procs files to write itself into
 	Hide        []string // directories of which it sees an empty one in memory instead
 	PIDs        bool     // in a PID namespace of its own: what it started ends with it
+	Net         string   // path of a network namespace to enter, or ""
 	Root        string   // new root directory; "" keeps the old one
 	Dir         string   // working directory, in the new root
 	Path        string
@@ -261,6 +262,11 @@ func enter(arg string) error {
 			return err
 		}
 	}
+	if e.Net != "" {
+		if err := enterNetwork(e.Net); err != nil {
+			return err
+		}
+	}
 	if len(e.Hide) > 0 { // what is mounted in it stays in it
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 			return fmt.Errorf("mounts of its own: %w", err)
@@ -286,6 +292,21 @@ func enter(arg string) error {
 	}
 	if err := unix.Exec(e.Path, e.Argv, e.Env); err != nil {
 		return fmt.Errorf("%s: %w", e.Path, err)
+	}
+	return nil
+}
+
+// enterNetwork takes this thread, which is the one that becomes the guest's
+// process, into a network namespace.
+func enterNetwork(path string) error {
+	runtime.LockOSThread()
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		defer unix.Close(fd)
+		err = unix.Setns(fd, unix.CLONE_NEWNET)
+	}
+	if err != nil {
+		return fmt.Errorf("entering network namespace %s: %w", path, err)
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ type Flavor struct {
 	CPUs        string  `json:"cpus"`    // host CPUs
 	DiskBytes   int64   `json:"disk_bytes"`
 	DiskFS      string  `json:"disk_fs"`
+	Network     string  `json:"network,omitempty"` // "": none, or a run of before there were any
 }
 
 // Metric is a quantity that trials have values of.

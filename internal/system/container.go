@@ -3,6 +3,8 @@ package system
 import (
 	"context"
 	"sync"
+
+	"github.com/tare-bench/tare/internal/network"
 )
 
 // GroupGuest is a guest that is all processes of the host's kernel in the
@@ -17,8 +19,9 @@ type GroupGuest struct {
 }
 
 // GroupCapabilities are those of systems whose guests are GroupGuests with the
-// data volume mounted by the host; capCovers names what a CPU cap covers.
-func GroupCapabilities(capCovers string, networks ...string) Capabilities {
+// data volume mounted by the host, and on a network in a namespace; capCovers
+// names what a CPU cap covers.
+func GroupCapabilities(capCovers string) Capabilities {
 	return Capabilities{
 		VerifiedOn:    Live,
 		SameKernel:    true,
@@ -28,7 +31,7 @@ func GroupCapabilities(capCovers string, networks ...string) Capabilities {
 		Memory:        "control group: processes and page cache",
 		MemoryInGroup: true,
 		DiskBackings:  []string{"loop"},
-		Networks:      networks,
+		Networks:      []string{network.None, network.Bridged, network.NAT},
 		NeedsRoot:     true,
 		HostBoot:      "linux",
 	}

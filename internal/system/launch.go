@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/volume"
 )
 
@@ -123,7 +126,28 @@ func (s *Site) prepare(ctx context.Context, h *Host, caps Capabilities) (err err
 		}
 		s.DataDir = dir
 	}
-	return nil
+	return s.connect(h, caps)
+}
+
+// connect gives the site its place on the run's network, if the flavor asks
+// for one.
+func (s *Site) connect(h *Host, caps Capabilities) (err error) {
+	mode := s.Flavor.Network
+	switch {
+	case mode == "" || mode == network.None:
+		return nil
+	case !slices.Contains(caps.Networks, mode):
+		return fault.Campaignf("it has no network %q", mode)
+	case mode == network.User: // the machine has it in itself
+		return nil
+	case h.Network == nil:
+		return fault.Hostf("there is no network here")
+	case caps.Tap:
+		s.Port, err = h.Network.TapPort(mode)
+	default:
+		s.Port, err = h.Network.NamespacePort(mode)
+	}
+	return err
 }
 
 // greet connects to the agent, or finds out that the guest ended first.
@@ -176,6 +200,27 @@ func (m *Machine) DataDir() string {
 	return "/data"
 }
 
+// Address is where other guests on the run's network, and the host's end of
+// it, reach the guest; invalid when nobody can.
+func (m *Machine) Address() netip.Addr {
+	if m.Site.Port == nil {
+		return netip.Addr{}
+	}
+	return m.Site.Port.Address.Addr()
+}
+
+// HostAddress is where the guest reaches the host (network.Bridge.OnHost says
+// where that is); invalid when it cannot.
+func (m *Machine) HostAddress() netip.Addr {
+	switch {
+	case m.Site.Port != nil:
+		return m.Site.Port.Host
+	case m.Site.Flavor.Network == network.User:
+		return network.UserHost
+	}
+	return netip.Addr{}
+}
+
 // Freeze freezes the guest, unless it is frozen or cannot be.
 func (m *Machine) Freeze(ctx context.Context) error {
 	if m.frozen || m.Driver.Capabilities().Freeze == "" {
@@ -221,6 +266,9 @@ func (m *Machine) Close() error {
 	s := m.Site
 	if s.Group != nil {
 		add(s.Group.Remove())
+	}
+	if s.Port != nil {
+		add(s.Port.Close())
 	}
 	if s.DataDir != "" {
 		add(Unmount(s.DataDir))

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/volume"
 )
 
@@ -106,8 +107,12 @@ type Capabilities struct {
 	// OOMEndsGuest: asking for more memory ends the guest, not the process that asked.
 	OOMEndsGuest bool     `json:"oom_ends_guest"`
 	DiskBackings []string `json:"disk_backings"`
-	Networks     []string `json:"networks"`
-	NeedsRoot    bool     `json:"needs_root"`
+	// Networks are the modes of package network that its guests can have.
+	Networks []string `json:"networks"`
+	// Tap: a guest on a network is a machine that gets a tap device; others get
+	// a network namespace.
+	Tap       bool `json:"-"`
+	NeedsRoot bool `json:"needs_root"`
 	// MaxVCPUs is how many virtual CPUs a guest can have at most; 0: any number.
 	MaxVCPUs int `json:"max_vcpus,omitempty"`
 	// HostBoot is the boot mode that the host must be in: "linux", "xen-dom0".
@@ -138,7 +143,8 @@ type Flavor struct {
 	CPUCap      float64 `json:"cpu_cap"` // CPUs' worth of time, 0: no cap
 	CPUs        string  `json:"cpus"`    // host CPUs that the guest may use, as in cpuset.cpus
 	DiskBytes   int64   `json:"disk_bytes"`
-	DiskFS      string  `json:"disk_fs"` // ext4 or xfs
+	DiskFS      string  `json:"disk_fs"`           // ext4 or xfs
+	Network     string  `json:"network,omitempty"` // a mode of package network; "": none
 	// Target and Options are as the driver's Capabilities explain them.
 	Target  string            `json:"target,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
@@ -159,7 +165,8 @@ type Host struct {
 	StateDir string // on disk
 	Dir      string // private to the sandbox, in memory
 	Cgroups  cgroup.Layout
-	Userland *Userland // nil while the image is not built
+	Userland *Userland       // nil while the image is not built
+	Network  *network.Bridge // of this run; nil: guests can have none
 }
 
 // Volumes is the directory of this run's data volumes.
@@ -174,4 +181,5 @@ type Site struct {
 	Group    *cgroup.Group  // for every process that belongs to the guest; nil in memory
 	Volume   *volume.Volume // nil in memory
 	DataDir  string         // where the volume is mounted, when the host mounts it
+	Port     *network.Port  // on the run's network; nil: the flavor has none, or the driver makes it
 }

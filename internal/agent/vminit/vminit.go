@@ -5,10 +5,11 @@
 //
 // The kernel's command line tells it what the driver gave the machine:
 //
-//	tare.root=vda tare.data=vdb:ext4 tare.port=tare.agent
+//	tare.root=vda tare.data=vdb:ext4 tare.port=tare.agent tare.net=eth0,10.213.0.2/24,10.213.0.1
 //
-// or tare.tty=ttyS0 instead of the port: see openTTY. With tare.stay=1 the
-// machine outlives the one who talks to it: see stay.
+// or tare.tty=ttyS0 instead of the port: see openTTY. The second address of the
+// network is the gateway's, and may lack. With tare.stay=1 the machine outlives
+// the one who talks to it: see stay.
 package vminit
 
 import (
@@ -64,6 +65,9 @@ func setUpAndServe() error {
 	}
 	if args["root"] != "" { // a probe of the hypervisor has none
 		if err := mountRoot(args); err != nil {
+			return err
+		}
+		if err := setUpNetwork(args["net"]); err != nil {
 			return err
 		}
 	}
@@ -175,7 +179,7 @@ func mountRoot(args map[string]string) error {
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
-	return loopbackUp()
+	return nil
 }
 
 func waitFor(path string) error {
@@ -264,24 +268,3 @@ type portAddr struct{}
 
 func (portAddr) Network() string { return "virtio-serial" }
 func (portAddr) String() string  { return "host" }
-
-// loopbackUp brings lo up, which workloads take for granted.
-func loopbackUp() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
-	if err != nil {
-		return fmt.Errorf("lo: %w", err)
-	}
-	defer unix.Close(fd)
-	req, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, req); err != nil {
-		return fmt.Errorf("lo: %w", err)
-	}
-	req.SetUint16(req.Uint16() | unix.IFF_UP)
-	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req); err != nil {
-		return fmt.Errorf("lo: %w", err)
-	}
-	return nil
-}

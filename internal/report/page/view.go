@@ -422,5 +422,8 @@ func flavorText(f store.Flavor) string {
 	if f.CPUs != "" {
 		parts = append(parts, "on CPU "+f.CPUs)
 	}
+	if f.Network != "" && f.Network != "none" {
+		parts = append(parts, "network "+f.Network)
+	}
 	return strings.Join(parts, ", ")
 }

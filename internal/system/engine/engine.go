@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
 )
 
@@ -29,7 +30,9 @@ type Driver struct {
 func (d *Driver) Name() string { return d.name }
 
 func (d *Driver) Capabilities() system.Capabilities {
-	return system.GroupCapabilities(d.capCovers, "none")
+	caps := system.GroupCapabilities(d.capCovers)
+	caps.Networks = []string{network.None} // an engine gives its containers networks of its own
+	return caps
 }
 
 func (d *Driver) Check(ctx context.Context, _ *system.Host) system.Status {

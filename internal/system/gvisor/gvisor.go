@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/oci"
 )
@@ -47,7 +48,7 @@ func (d Driver) Capabilities() system.Capabilities {
 		MemoryInGroup: true,
 		OOMEndsGuest:  true,
 		DiskBackings:  []string{"loop, through the host's page cache even with O_DIRECT"},
-		Networks:      []string{"none"},
+		Networks:      []string{network.None, network.Bridged, network.NAT},
 		NeedsRoot:     true,
 		HostBoot:      "linux",
 	}
@@ -81,9 +82,13 @@ func (d Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) 
 	if err != nil {
 		return nil, err
 	}
+	net := "none"
+	if s.Port != nil {
+		net = "sandbox" // gVisor's own stack takes over what is in the namespace
+	}
 	runsc := []string{path, "--root", filepath.Join(s.Dir, "state")}
 	p, err := s.StartProcess("", append(slices.Clip(runsc),
-		"--platform", d.platform, "--network=none",
+		"--platform", d.platform, "--network="+net,
 		// All of it stays in the group that it is started in, and sees as many
 		// CPUs as that may use.
 		"--ignore-cgroups", "--cpu-num-from-quota=false",

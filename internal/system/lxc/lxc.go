@@ -19,7 +19,7 @@ type Driver struct{}
 func (Driver) Name() string { return "lxc" }
 
 func (Driver) Capabilities() system.Capabilities {
-	return system.GroupCapabilities("every process of the container and its monitor", "none")
+	return system.GroupCapabilities("every process of the container and its monitor")
 }
 
 func (Driver) Check(ctx context.Context, _ *system.Host) system.Status {
@@ -50,6 +50,10 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 
 func config(s *system.Site) string {
 	g := s.Group.Name()
+	net := [2]string{"lxc.net.0.type", "empty"}
+	if s.Port != nil {
+		net = [2]string{"lxc.namespace.share.net", s.Port.Namespace}
+	}
 	lines := [][2]string{
 		{"lxc.uts.name", "tare"},
 		{"lxc.rootfs.path", "dir:" + s.Userland.Tree},
@@ -62,7 +66,7 @@ func config(s *system.Site) string {
 		// On version 1 LXC widens the CPU sets of the groups above its own to
 		// those of the host, so the container's must be said again.
 		{"lxc.cgroup.cpuset.cpus", s.Flavor.CPUs},
-		{"lxc.net.0.type", "empty"},
+		net,
 		{"lxc.console.path", "none"},
 		{"lxc.tty.max", "0"},
 		{"lxc.pty.max", "16"},

@@ -1,6 +1,7 @@
 // Package native runs workloads without virtualization: in the same userland
 // as every guest, by chroot, under the same control group limits and with the
-// same kind of data volume. It has no namespaces of its own.
+// same kind of data volume. It has no namespaces of its own, but on a network:
+// one like its guests' have, on the same bridge.
 package native
 
 import (
@@ -20,7 +21,7 @@ type Driver struct{}
 func (Driver) Name() string { return "native" }
 
 func (Driver) Capabilities() system.Capabilities {
-	return system.GroupCapabilities("every process", "host")
+	return system.GroupCapabilities("every process")
 }
 
 func (Driver) Check(context.Context, *system.Host) system.Status {
@@ -33,7 +34,11 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 		r.unmount()
 		return nil, err
 	}
-	p, err := s.StartProcess(r.dir, []string{"/tare-agent", "fd:3"})
+	c := system.Command{Root: r.dir, Argv: []string{"/tare-agent", "fd:3"}}
+	if s.Port != nil {
+		c.Net = s.Port.Namespace
+	}
+	p, err := s.Start(c)
 	if err != nil {
 		r.unmount()
 		return nil, err

@@ -17,7 +17,7 @@ type Driver struct{}
 func (Driver) Name() string { return "nspawn" }
 
 func (Driver) Capabilities() system.Capabilities {
-	return system.GroupCapabilities("every process of the container and systemd-nspawn", "none")
+	return system.GroupCapabilities("every process of the container and systemd-nspawn")
 }
 
 func (Driver) Check(ctx context.Context, h *system.Host) system.Status {
@@ -35,6 +35,10 @@ func (Driver) Check(ctx context.Context, h *system.Host) system.Status {
 }
 
 func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
+	net := "--private-network"
+	if s.Port != nil {
+		net = "--network-namespace-path=" + s.Port.Namespace
+	}
 	argv := []string{
 		// Descriptors are for the container if they were given to this very process.
 		"/bin/sh", "-c", `LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"`, "sh",
@@ -45,7 +49,7 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 		"--machine=" + s.ID, "--hostname=tare", "--console=pipe", "--kill-signal=SIGKILL",
 		"--directory=" + s.Userland.Tree, "--read-only",
 		"--resolv-conf=off", "--timezone=off", "--link-journal=no",
-		"--private-network",
+		net,
 		"--bind=" + s.DataDir + ":/data", "--bind-ro=" + s.Userland.Agent + ":/tare-agent",
 	}
 	for _, kv := range system.AgentEnv {

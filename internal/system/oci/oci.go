@@ -41,6 +41,10 @@ func Spec(s *system.Site) *specs.Spec {
 		return specs.Mount{Destination: at, Type: "bind", Source: from, Options: append([]string{"bind"}, options...)}
 	}
 	all := capabilities()
+	net := specs.LinuxNamespace{Type: specs.NetworkNamespace} // a new one, with nothing in it
+	if s.Port != nil {
+		net.Path = s.Port.Namespace
+	}
 	return &specs.Spec{
 		Version: "1.0.2",
 		Process: &specs.Process{
@@ -68,7 +72,7 @@ func Spec(s *system.Site) *specs.Spec {
 			CgroupsPath: "/" + s.Group.Name() + "/container",
 			Namespaces: []specs.LinuxNamespace{
 				{Type: specs.PIDNamespace}, {Type: specs.MountNamespace}, {Type: specs.IPCNamespace},
-				{Type: specs.UTSNamespace}, {Type: specs.NetworkNamespace},
+				{Type: specs.UTSNamespace}, net,
 			},
 		},
 	}

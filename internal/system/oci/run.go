@@ -12,7 +12,7 @@ import (
 
 // Capabilities are those of a runtime that Run starts guests with.
 func Capabilities() system.Capabilities {
-	return system.GroupCapabilities("every process of the container and the runtime", "none")
+	return system.GroupCapabilities("every process of the container and the runtime")
 }
 
 // Check asks a runtime for its version; Debian's package has its name.

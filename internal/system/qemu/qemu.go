@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
 )
 
@@ -37,7 +38,12 @@ var options = []system.Option{{
 	Name: "cache", Values: []string{"none", "directsync", "writeback", "writethrough", "unsafe"}, Default: "none",
 	About: "how QEMU caches the data disk; none and directsync bypass the host's page cache, writeback and writethrough fill it " +
 		"but keep the guest's flushes, unsafe drops the flushes too: it is fast, and what was written is not on the disk",
+}, {
+	Name: "vhost", Values: []string{"auto", "on", "off"}, Default: "auto",
+	About: "who moves the packets of a bridged network: a thread of the host's kernel, or QEMU; auto is on where the host has " + vhostDevice,
 }}
+
+const vhostDevice = "/dev/vhost-net"
 
 func (d Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{
@@ -47,7 +53,8 @@ func (d Driver) Capabilities() system.Capabilities {
 		CPUCap:       "every thread of QEMU: vCPUs, main loop, I/O",
 		Memory:       "the machine's RAM; QEMU's own memory comes on top",
 		DiskBackings: []string{"virtio-blk on loop"},
-		Networks:     []string{"none"},
+		Networks:     []string{network.None, network.Bridged, network.NAT, network.User},
+		Tap:          true,
 		NeedsRoot:    true,
 		HostBoot:     "linux",
 		Emulated:     d.accel == "tcg",
@@ -103,7 +110,11 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 		return nil, err
 	}
 	defer theirs.Close()
-	p, err := s.StartProcess("", d.commandLine(s), theirs)
+	c := system.Command{Argv: d.commandLine(s), Files: []*os.File{theirs}}
+	if s.Port != nil {
+		c.Net = s.Port.TapNamespace
+	}
+	p, err := s.Start(c)
 	if err != nil {
 		ours.Close()
 		return nil, err
@@ -142,7 +153,33 @@ func (d Driver) commandLine(s *system.Site) []string {
 			"-drive", "if=none,id=data,format=raw,aio=threads,cache="+system.Setting(options, f, "cache")+",file="+s.Volume.Device, "-device", "virtio-blk-pci,drive=data")
 		kernelArgs = append(kernelArgs, "tare.root=vda", "tare.data=vdb:"+s.Volume.FS)
 	}
+	if net := netdev(s); net != "" {
+		mac := ""
+		if s.Port != nil {
+			mac = ",mac=" + s.Port.MAC.String()
+		}
+		args = append(args, "-netdev", net, "-device", "virtio-net-pci,netdev=net"+mac)
+		kernelArgs = append(kernelArgs, system.NetworkParameter("eth0", s))
+	}
 	return append(args, "-kernel", s.Userland.Kernel, "-initrd", s.Userland.Initramfs, "-append", strings.Join(kernelArgs, " "))
+}
+
+// netdev is the machine's way to its network, "" when it has none.
+func netdev(s *system.Site) string {
+	switch {
+	case s.Port != nil:
+		vhost := system.Setting(options, s.Flavor, "vhost")
+		if vhost == "auto" {
+			vhost = "off"
+			if _, err := os.Stat(vhostDevice); err == nil {
+				vhost = "on"
+			}
+		}
+		return "tap,id=net,script=no,downscript=no,ifname=" + s.Port.Tap + ",vhost=" + vhost
+	case s.Flavor.Network == network.User:
+		return fmt.Sprintf("user,id=net,net=%s,host=%s,dhcpstart=%s", network.UserAddress.Masked(), network.UserHost, network.UserAddress.Addr())
+	}
+	return ""
 }
 
 type guest struct {

@@ -24,7 +24,7 @@ func Run(t *testing.T, d system.Driver) { RunOn(t, d, Host(t)) }
 func RunOn(t *testing.T, d system.Driver, h *system.Host) {
 	before := snapshot(t, h)
 	t.Run("guest", func(t *testing.T) {
-		s := suite{d: d, m: launch(t, d, h, "conform", Flavor())}
+		s := suite{d: d, m: launch(t, d, h, "conform", networked(d))}
 		s.dir = s.m.DataDir()
 		t.Run("start", s.start)
 		t.Run("run", s.run)

@@ -40,6 +40,13 @@ func snapshot(t *testing.T, h *system.Host) leftovers {
 		name, _ := os.ReadFile(p + "/comm")
 		l["process "+filepath.Base(p)+" "+strings.TrimSpace(string(name))] = true
 	}
+	ports, err := h.Network.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range ports {
+		l["interface on the bridge "+p] = true
+	}
 	for _, dir := range h.Cgroups.Leftovers(h.RunID) {
 		filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() {

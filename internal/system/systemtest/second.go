@@ -42,7 +42,7 @@ func (s suite) cpus(t *testing.T) {
 // second makes another guest beside the first, with the other file system, and
 // closes it while it is frozen.
 func (s suite) second(t *testing.T, h *system.Host) {
-	f := Flavor()
+	f := networked(s.d)
 	f.DiskFS, f.DiskBytes = "xfs", 320<<20
 	other := suite{d: s.d, m: launch(t, s.d, h, "second", f), dir: s.dir}
 	other.dir = other.m.DataDir()
@@ -60,6 +60,7 @@ func (s suite) second(t *testing.T, h *system.Host) {
 	if got := written(t, s.m) - w0; got >= size {
 		t.Errorf("one guest's %d bytes were counted as the other's: %d", size, got)
 	}
+	t.Run("network", func(t *testing.T) { s.network(t, h, other) })
 	if s.d.Capabilities().Freeze != "" {
 		if err := other.m.Freeze(timeout(t)); err != nil {
 			t.Fatal(err)

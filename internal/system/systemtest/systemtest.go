@@ -17,6 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/agentbin"
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/image"
+	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/sandbox"
 	"github.com/tare-bench/tare/internal/system"
 )
@@ -59,6 +60,9 @@ func Main(m *testing.M) {
 	status := m.Run()
 	if host != nil {
 		os.RemoveAll(host.Volumes())
+		if err := host.Network.Close(); err != nil {
+			fail(err)
+		}
 	}
 	os.Exit(status)
 }
@@ -91,7 +95,7 @@ func newHost(dir string) (*system.Host, error) {
 	// Not a number of this process or this moment: both are the same in
 	// sandboxes that start together.
 	id := "t" + strings.ToLower(rand.Text()[:10])
-	return &system.Host{RunID: id, StateDir: StateDir, Dir: dir, Cgroups: layout, Userland: u}, nil
+	return &system.Host{RunID: id, StateDir: StateDir, Dir: dir, Cgroups: layout, Userland: u, Network: network.NewBridge(id)}, nil
 }
 
 // Host returns the host that tests make guests on; it skips the test where

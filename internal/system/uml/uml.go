@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
 )
 
@@ -41,7 +42,8 @@ func (Driver) Capabilities() system.Capabilities {
 		CPUCap:       "every process: the kernel, its I/O helper, the guest's programs",
 		Memory:       "the machine's RAM, a file in memory; the kernel's own processes come on top",
 		DiskBackings: []string{"ubd on loop, through the host's page cache"},
-		Networks:     []string{"none"},
+		Networks:     []string{network.None, network.Bridged, network.NAT},
+		Tap:          true,
 		NeedsRoot:    true,
 		MaxVCPUs:     1,
 		HostBoot:     "linux",
@@ -95,7 +97,11 @@ func (Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) 
 	// The guest's programs are held back from the host's kernel by being
 	// traced. If their tracer were killed they would run on, as the host's
 	// processes: they must end with it, whoever kills it.
-	p, err := s.Start(system.Command{PIDs: true, Argv: argv, Env: env})
+	c := system.Command{PIDs: true, Argv: argv, Env: env}
+	if s.Port != nil {
+		c.Net = s.Port.TapNamespace
+	}
+	p, err := s.Start(c)
 	if err != nil {
 		return nil, err
 	}
@@ -190,6 +196,9 @@ func commandLine(s *system.Site, boot string) ([]string, error) {
 			data = "ubd1d="
 		}
 		argv = append(argv, "ubd0rd="+s.Userland.Disk, data+s.Volume.Device, "tare.root=ubda", "tare.data=ubdb:"+s.Volume.FS)
+	}
+	if s.Port != nil {
+		argv = append(argv, "vec0:transport=tap,gro=1,ifname="+s.Port.Tap, system.NetworkParameter("vec0", s))
 	}
 	return argv, nil
 }

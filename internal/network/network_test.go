@@ -1,0 +1,219 @@
+package network
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// newBridge returns a bridge of a name of its own.
+func newBridge(t *testing.T) *Bridge {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	b := NewBridge("t" + strings.ToLower(rand.Text()[:10]))
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		if left, _ := filepath.Glob("/sys/class/net/" + b.id + "*"); left != nil {
+			t.Errorf("left on the host: %v", left)
+		}
+	})
+	return b
+}
+
+func namespacePort(t *testing.T, b *Bridge, mode string) *Port {
+	t.Helper()
+	p, err := b.NamespacePort(mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// exchange sends bytes from one place to an address at another and back, and
+// returns the address that they came from.
+func exchange(t *testing.T, server func(func() error) error, at netip.Addr, client func(func() error) error) netip.Addr {
+	t.Helper()
+	var l net.Listener
+	err := server(func() (err error) {
+		l, err = net.Listen("tcp4", netip.AddrPortFrom(at, 0).String())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	from := make(chan netip.Addr, 1)
+	go func() {
+		defer close(from)
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		io.Copy(c, io.LimitReader(c, 1<<20))
+		from <- netip.MustParseAddrPort(c.RemoteAddr().String()).Addr()
+	}()
+	sent, got := make([]byte, 1<<20), make([]byte, 1<<20)
+	rand.Read(sent)
+	err = client(func() error {
+		c, err := net.Dial("tcp4", l.Addr().String())
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		go c.Write(sent)
+		_, err = io.ReadFull(c, got)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(sent, got) {
+		t.Error("other bytes came than were sent")
+	}
+	return <-from
+}
+
+func TestBridged(t *testing.T) {
+	b := newBridge(t)
+	one, two := namespacePort(t, b, Bridged), namespacePort(t, b, Bridged)
+	if one.Address == two.Address || one.Gateway.IsValid() {
+		t.Errorf("ports %+v and %+v", one, two)
+	}
+	host := func(f func() error) error { return b.OnHost(Bridged, f) }
+	if from := exchange(t, two.space.do, two.Address.Addr(), one.space.do); from != one.Address.Addr() {
+		t.Errorf("%v came as %v", one.Address, from)
+	}
+	exchange(t, host, one.Host, one.space.do)
+	exchange(t, two.space.do, two.Address.Addr(), host)
+	if hosts, _ := filepath.Glob("/sys/class/net/*" + b.id + "*"); hosts != nil {
+		t.Errorf("on the host: %v", hosts)
+	}
+	err := one.space.do(func() error {
+		c, err := net.Dial("udp4", "192.0.2.1:9") // finds a route and sends nothing
+		if err == nil {
+			c.Close()
+			return errors.New("there is a way out")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNAT(t *testing.T) {
+	b := newBridge(t)
+	if err := Check(b.id, NAT); err != nil {
+		t.Skipf("this host has no NAT: %v", err)
+	}
+	plain, p := namespacePort(t, b, Bridged), namespacePort(t, b, NAT)
+	host := func(f func() error) error { return b.OnHost(NAT, f) }
+	from := exchange(t, host, p.Host, p.space.do)
+	if want := address(netip.PrefixFrom(b.host, 24), 2); from != want {
+		t.Errorf("it came from %v, not from the uplink %v", from, want)
+	}
+	exchange(t, plain.space.do, plain.Address.Addr(), p.space.do) // and is on the same bridge
+}
+
+// TestTaps plugs taps in and out; addresses are used again.
+func TestTaps(t *testing.T) {
+	b := newBridge(t)
+	seen := map[string]bool{}
+	for range 3 {
+		p, err := b.TapPort(Bridged)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[p.Address.String()+p.MAC.String()] = true
+		if names, err := b.Interfaces(); err != nil || !slices.Equal(names, []string{p.Tap}) {
+			t.Errorf("interfaces %v, %v, not %s", names, err, p.Tap)
+		}
+		for range 2 {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if names, err := b.Interfaces(); err != nil || len(names) > 0 || len(seen) != 1 {
+		t.Errorf("interfaces %v, %v; addresses %v", names, err, seen)
+	}
+}
+
+// TestFull has more guests than addresses.
+func TestFull(t *testing.T) {
+	b := newBridge(t)
+	if err := b.OnHost(Bridged, func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for n := 2; n < 255; n++ {
+		b.taken[n] = true
+	}
+	if _, err := b.TapPort(Bridged); fault.KindOf(err) != fault.Host {
+		t.Errorf("a guest too many: %v", err)
+	}
+	if _, err := b.TapPort("wireless"); fault.KindOf(err) != fault.Campaign {
+		t.Errorf("a mode that there is not: %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	b := newBridge(t)
+	for _, mode := range []string{None, User, Bridged} {
+		if err := Check(b.id, mode); err != nil {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+	if err := Check(b.id, "wireless"); err == nil {
+		t.Error("a mode that there is not")
+	}
+}
+
+func TestChoose(t *testing.T) {
+	for used, want := range map[string]string{
+		"":                                   "10.213.0.0/24",
+		"10.213.0.0/30":                      "10.213.1.0/24",
+		"10.213.0.128/25 10.213.1.7/32":      "10.213.2.0/24",
+		"10.0.0.0/8":                         "172.29.0.0/24",
+		"10.0.0.0/8 172.16.0.0/12":           "192.168.0.0/24",
+		"10.0.0.0/8 172.16.0.0/12 0.0.0.0/1": "192.168.0.0/24",
+		"10.0.0.0/8 172.16.0.0/12 192.168.0.0/17": "192.168.128.0/24",
+		"0.0.0.0/1 128.0.0.0/1":                   "",
+	} {
+		var prefixes []netip.Prefix
+		for _, p := range strings.Fields(used) {
+			prefixes = append(prefixes, netip.MustParsePrefix(p))
+		}
+		got, err := choose(prefixes)
+		if want == "" {
+			if fault.KindOf(err) != fault.Host {
+				t.Errorf("%s: %v, %v", used, got, err)
+			}
+		} else if err != nil || got.String() != want {
+			t.Errorf("%s: %v, %v, not %s", used, got, err, want)
+		}
+	}
+	if fmt.Sprint(address(netip.MustParsePrefix("10.1.2.0/24"), 7)) != "10.1.2.7" {
+		t.Error("address")
+	}
+}

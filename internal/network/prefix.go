@@ -1,0 +1,65 @@
+package network
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// pools are where networks are taken from: private ones, the least used first.
+var pools = []netip.Prefix{
+	netip.MustParsePrefix("10.213.0.0/16"), netip.MustParsePrefix("172.29.0.0/16"), netip.MustParsePrefix("192.168.0.0/16"),
+}
+
+// freePrefix returns a private network that nothing on this host uses or has a
+// route to, and that is none of these.
+func freePrefix(not ...netip.Prefix) (netip.Prefix, error) {
+	used, err := routed()
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	return choose(append(used, not...))
+}
+
+// choose returns the first network of the pools that overlaps none of used.
+func choose(used []netip.Prefix) (netip.Prefix, error) {
+	for _, pool := range pools {
+		base := pool.Addr().As4()
+		for n := range 256 {
+			base[2] = byte(n)
+			p := netip.PrefixFrom(netip.AddrFrom4(base), 24)
+			if !slices.ContainsFunc(used, p.Overlaps) {
+				return p, nil
+			}
+		}
+	}
+	return netip.Prefix{}, fault.Hostf("network: this host uses or has routes to all of %v, where guests' addresses are taken from", pools)
+}
+
+// routed lists the networks that this host has addresses in or routes to. The
+// default route leads everywhere and says nothing.
+func routed() ([]netip.Prefix, error) {
+	var used []netip.Prefix
+	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return nil, err
+	}
+	addresses, err := netlink.AddrList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range routes {
+		if p, ok := prefixOf(r.Dst); ok && p.Bits() > 0 {
+			used = append(used, p)
+		}
+	}
+	for _, a := range addresses {
+		if p, ok := prefixOf(a.IPNet); ok {
+			used = append(used, p)
+		}
+	}
+	return used, nil
+}

@@ -1,0 +1,139 @@
+package systemtest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// networked is the suite's flavor on the run's bridge, if the driver's guests
+// can be there.
+func networked(d system.Driver) system.Flavor {
+	f := Flavor()
+	if slices.Contains(d.Capabilities().Networks, network.Bridged) {
+		f.Network = network.Bridged
+	}
+	return f
+}
+
+const (
+	exchanged = 4 << 20
+	tcpPort   = 5001
+	// What each end sends is a pattern that the other end counts and compares;
+	// perl is in every Debian, and has sockets.
+	tcpServer = `use IO::Socket::INET; $| = 1;
+my $l = IO::Socket::INET->new(LocalAddr => "0.0.0.0", LocalPort => %d, Listen => 1, ReuseAddr => 1) or die "listen: $!";
+print "listening\n"; my $c = $l->accept or die "accept: $!"; my ($n, $b) = (0);
+while ($n < %d) { my $r = sysread($c, $b, 65536) or die "read: $!"; $n += $r; print {$c} $b or die "write: $!"; $c->flush }
+print "$n from ", $c->peerhost, "\n"`
+	tcpClient = `use IO::Socket::INET;
+my $c = IO::Socket::INET->new(PeerAddr => "%s", PeerPort => %d, Timeout => 20) or die "connect: $@";
+my ($n, $got, $sent, $b) = (%d, "", "0123456789abcde\n" x 4096);
+for (my $k = 0; $k < $n; $k += 65536) { print {$c} $sent or die "write: $!"; $c->flush; my $e = length($got) + 65536;
+while (length $got < $e) { sysread($c, $b, 65536) or die "read: $!"; $got .= $b } }
+print $got eq $sent x ($n / 65536) ? "same" : "other", " bytes by ", $c->sockhost, "\n"`
+)
+
+// network has the guest, another one and the host talk to each other.
+func (s suite) network(t *testing.T, h *system.Host, other suite) {
+	if s.m.Site.Port == nil {
+		t.Skip("on no bridge")
+	}
+	a, b := s.m.Address(), other.m.Address()
+	if !a.IsValid() || a == b {
+		t.Fatalf("addresses %v and %v", a, b)
+	}
+	served := other.serve(t)
+	s.fetch(t, b, a)
+	if got, want := served(), fmt.Sprintf("%d from %s\n", exchanged, a); got != want {
+		t.Errorf("the other guest says %q, not %q", got, want)
+	}
+	served = s.serve(t)
+	if err := h.Network.OnHost(network.Bridged, func() error { return echoed(a) }); err != nil {
+		t.Errorf("from the host: %v", err)
+	}
+	if got, want := served(), fmt.Sprintf("%d from %s\n", exchanged, s.m.HostAddress()); got != want {
+		t.Errorf("the guest says %q, not %q", got, want)
+	}
+	listenOnHost(t, h, s.m.HostAddress())
+	s.fetch(t, s.m.HostAddress(), a)
+}
+
+// serve echoes one connection in the guest, once it listens; the function waits
+// for its end and returns what it says.
+func (s suite) serve(t *testing.T) (said func() string) {
+	t.Helper()
+	out := make(chan string, 1)
+	script := fmt.Sprintf(tcpServer, tcpPort, exchanged)
+	go func() {
+		r, err := s.m.Agent.Run(t.Context(), agent.Command{Argv: []string{"perl", "-e", script}, Env: system.AgentEnv, OutputLimit: 1 << 16, Timeout: 2 * time.Minute})
+		if err != nil {
+			out <- err.Error()
+			return
+		}
+		out <- strings.TrimPrefix(string(r.Stdout), "listening\n") + string(r.Stderr)
+	}()
+	s.sh(t, fmt.Sprintf("for i in $(seq 600); do grep -q ':%04X .* 0A ' /proc/net/tcp && exit; sleep 0.1; done; cat /proc/net/tcp; exit 1", tcpPort))
+	return func() string { return <-out }
+}
+
+// fetch sends bytes to a server from the guest and has them back.
+func (s suite) fetch(t *testing.T, from, as netip.Addr) {
+	t.Helper()
+	script := fmt.Sprintf(tcpClient, from, tcpPort, exchanged)
+	r := s.sh(t, "", func(c *agent.Command) { c.Argv = []string{"perl", "-e", script} })
+	if got, want := string(r.Stdout), fmt.Sprintf("same bytes by %s\n", as); got != want {
+		t.Errorf("talking to %v, the guest says %q%q, not %q", from, got, r.Stderr, want)
+	}
+}
+
+// echoed is fetch from where it is called.
+func echoed(at netip.Addr) error {
+	c, err := net.DialTimeout("tcp4", netip.AddrPortFrom(at, tcpPort).String(), 20*time.Second)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(time.Minute))
+	sent, got := bytes.Repeat([]byte("tare"), exchanged/4), make([]byte, exchanged)
+	go c.Write(sent)
+	if _, err := io.ReadFull(c, got); err != nil {
+		return err
+	}
+	if !bytes.Equal(sent, got) {
+		return fmt.Errorf("other bytes came than were sent")
+	}
+	return nil
+}
+
+// listenOnHost echoes one connection at the host's end of the bridge.
+func listenOnHost(t *testing.T, h *system.Host, at netip.Addr) {
+	t.Helper()
+	err := h.Network.OnHost(network.Bridged, func() error {
+		l, err := net.Listen("tcp4", netip.AddrPortFrom(at, tcpPort).String())
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			if c, err := l.Accept(); err == nil {
+				io.Copy(c, io.LimitReader(c, exchanged))
+				c.Close()
+			}
+		}()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

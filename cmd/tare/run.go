@@ -110,6 +110,8 @@ func runCampaign(cmd *cobra.Command, o *options, f runFlags, name string) error 
 		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", p)
 	}
 	p := plan.New(c)
+	costs := costs
+	costs.CPUs = env.CPU.Threads
 	estimate := p.Estimate(costs)
 	if f.dryRun {
 		fmt.Fprintln(w, strings.TrimRight(p.Text(estimate), "\n"))
@@ -239,17 +241,10 @@ func createRun(path string, yaml []byte, c *campaign.Campaign, p *plan.Plan, t *
 		if err != nil {
 			return nil, err
 		}
-		arm := store.Arm{
-			Name: a.Name, System: a.System, Scenario: "solo", Emulated: env.Virt.Emulated || t.drivers[a.System].Capabilities().Emulated,
-			Flavor: store.Flavor{
-				Name: a.Flavor.Name, VCPUs: f.VCPUs, MemoryBytes: f.MemoryBytes, CPUCap: f.CPUCap, CPUs: f.CPUs,
-				DiskBytes: f.DiskBytes, DiskFS: f.DiskFS, Network: f.Network,
-			},
-		}
-		if a.Control {
-			arm.ControlOf = c.Baseline
-		}
-		arms = append(arms, arm)
+		arms = append(arms, store.Arm{
+			Name: a.Name, System: a.System, Scenario: a.Scenario, Emulated: env.Virt.Emulated || t.drivers[a.System].Capabilities().Emulated,
+			Flavor: run.StoredFlavor(a.Flavor.Name, f), ControlOf: a.Control,
+		})
 	}
 	var metrics []store.Metric
 	for _, cw := range c.Workloads {

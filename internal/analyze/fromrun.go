@@ -37,11 +37,16 @@ func FromRun(r *store.Run) (Input, error) {
 	if err != nil {
 		return Input{}, err
 	}
+	in.Baseline = campaign.ArmIn(c.Baseline, c.Scenarios[0].Name)
 	for _, a := range arms {
-		in.Arms = append(in.Arms, Arm{
+		arm := Arm{
 			Name: a.Name, System: a.System, Flavor: a.Flavor.Name, Scenario: a.Scenario,
 			Emulated: a.Emulated, CapRatio: capRatio(a.Flavor), Size: a.Flavor,
-		})
+		}
+		if a.Scenario != "" && a.Scenario != c.Scenarios[0].Name {
+			arm.Baseline = campaign.ArmIn(c.Baseline, a.Scenario)
+		}
+		in.Arms = append(in.Arms, arm)
 		if a.ControlOf != "" {
 			in.Controls[a.Name] = a.ControlOf
 		}
@@ -77,6 +82,9 @@ func (in *Input) readTrouble(r *store.Run) error {
 		return err
 	}
 	for _, f := range failures { // the store calls only the guest's faults failures
+		if f.Stress != "" {
+			continue // a neighbour is there to disturb, and no side of a comparison
+		}
 		in.Failures = append(in.Failures, Failure{Workload: f.Workload, Arm: f.Arm, Block: f.Block, Fault: fault.Guest, Text: f.Error, Cause: causes[f.Attempt]})
 	}
 	return nil

@@ -58,9 +58,9 @@ func bulkRun(t testing.TB, arms, workloads, blocks int) string {
 	if _, err := db.Exec(fmt.Sprintf(`PRAGMA journal_mode = off; PRAGMA synchronous = off; BEGIN;
 		INSERT INTO session VALUES (1, 1, 'boot', '1');
 		WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s WHERE i < %[1]d)
-			INSERT INTO guest SELECT i + 1, 1, i, 0, 1, 1, '{}', '[]' FROM s;
+			INSERT INTO guest SELECT i + 1, 1, i, 0, 1, 1, '{}', '[]', '', 0, 0 FROM s;
 		WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s WHERE i < %[4]d - 1)
-			INSERT INTO attempt SELECT i + 1, 1, i %% %[2]d + 1, i / (%[2]d * %[3]d), i %% (%[2]d * %[3]d), 'w' || (i / %[2]d %% %[3]d), i %% %[2]d, 0, 1, i FROM s;
+			INSERT INTO attempt SELECT i + 1, 1, i %% %[2]d + 1, i / (%[2]d * %[3]d), i %% (%[2]d * %[3]d), 'w' || (i / %[2]d %% %[3]d), i %% %[2]d, 0, 1, i, 0, '' FROM s;
 		INSERT INTO outcome SELECT id, 'done', '', id, 0, 1, '' FROM attempt;
 		INSERT INTO value SELECT id, 4 * (position / %[2]d) + v.k, 1 + (abs(random()) %% 10000) / 1e5
 			FROM attempt, (SELECT 0 k UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) v;

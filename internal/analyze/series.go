@@ -105,6 +105,8 @@ func (s series) positive() bool {
 }
 
 // logMeans turns a positive series into one point a block: the mean logarithm.
+// Of several guests the last made tells the incarnation: another one is there
+// as soon as any of them was made anew.
 func (s series) logMeans() series {
 	var out series
 	for block := range s.byBlock() {
@@ -112,7 +114,7 @@ func (s series) logMeans() series {
 		for _, p := range block {
 			sum += math.Log(p.value)
 		}
-		out = append(out, point{block[0].block, block[0].epoch, sum / float64(len(block))})
+		out = append(out, point{block[0].block, block[len(block)-1].epoch, sum / float64(len(block))})
 	}
 	return out
 }

@@ -113,11 +113,6 @@ type Image struct {
 	AlsoFor []string
 }
 
-// Scenario says who runs at the same time.
-type Scenario struct {
-	Name string
-}
-
 // Blocks bounds the number of blocks. Fixed numbers have Min and Max the same.
 type Blocks struct {
 	Min, Max int

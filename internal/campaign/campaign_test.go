@@ -177,7 +177,7 @@ func TestFull(t *testing.T) {
 			{Name: "sysbench-cpu", Size: 30000, Params: []Setting{{"threads", "4"}}},
 		},
 		Image:     Image{NonFree: true, Packages: []string{"jq", "g++"}, AlsoFor: []string{"openssl-enc"}},
-		Scenarios: []Scenario{{"solo"}},
+		Scenarios: []Scenario{{Name: Solo}},
 		TrialTime: 500 * time.Millisecond, Blocks: Blocks{10, 40}, Precision: 2.5,
 		Budget: 90 * time.Minute, Delta: 3, RecreateEvery: 0, Timeout: 90 * time.Second,
 		AllowUnequal: true, OutputLimit: MiB,
@@ -223,7 +223,7 @@ func TestDefaults(t *testing.T) {
 		Name: "least", Seed: 42,
 		Flavors:  []Flavor{{Name: "default", VCPUs: 1, Memory: 512 * MiB, Disk: GiB, FS: "ext4", Network: "none"}},
 		Arms:     []Arm{{Name: "lxc", System: "lxc", Flavor: "default"}, {Name: "native", System: "native", Flavor: "default"}},
-		Baseline: "native", Workloads: []Workload{{Name: "openssl-enc"}}, Scenarios: []Scenario{{"solo"}},
+		Baseline: "native", Workloads: []Workload{{Name: "openssl-enc"}}, Scenarios: []Scenario{{Name: Solo}},
 		TrialTime: time.Second, Blocks: Blocks{10, 10}, Delta: 2, RecreateEvery: 5,
 		Timeout: 5 * time.Minute, OutputLimit: 16 * MiB,
 	}
@@ -302,4 +302,40 @@ func TestHugeFile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestScenarios: numbers are those of the machine, and the canonical form has them.
+func TestScenarios(t *testing.T) {
+	const text = `
+name: company
+flavors: {whole: {cpuset: "0-1"}, quarter: {cpu_cap: 25%, cpuset: "0-1"}}
+arms: [native, {system: lxc, flavor: whole}]
+workloads: [openssl-enc]
+scenarios:
+  - solo
+  - {name: four, guests: 4}
+  - {name: crowd, guests: 14x}
+  - {name: noisy, neighbours: [cpu, memory]}
+  - {name: mixed, mix: [{flavor: quarter, guests: 16}, {flavor: whole}]}
+`
+	c, err := Parse("company.yaml", []byte(text), lab())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Scenario{
+		{Name: "solo"}, {Name: "four", Guests: 4}, {Name: "crowd", Guests: 28}, {Name: "noisy", Neighbours: []string{"cpu", "memory"}},
+		{Name: "mixed", Mix: []Part{{"quarter", 16}, {"whole", 1}}},
+	}
+	if !reflect.DeepEqual(c.Scenarios, want) {
+		t.Errorf("got  %+v\nwant %+v", c.Scenarios, want)
+	}
+	for i, s := range c.Scenarios {
+		if s.Alone() != (i == 0) {
+			t.Errorf("%s: alone %v", s.Name, s.Alone())
+		}
+	}
+	if len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0].Msg, "used all of their memory") {
+		t.Errorf("warnings %v", c.Warnings)
+	}
+	checkResolved(t, c)
 }

@@ -36,6 +36,7 @@ func (r *reader) check(c *Campaign, known Known) {
 	r.checkUnused(c)
 	r.checkBaseline(c)
 	r.checkBoots(c, known)
+	r.checkScenarios(c, known)
 	if r.sound("arms", "flavors", "baseline") {
 		r.checkEqual(c)
 		r.checkMemory(c, known)
@@ -140,6 +141,11 @@ func (r *reader) checkArm(c *Campaign, i int, systems map[string]Limits) {
 	if a.Skip != "" || !ok || !r.sound("flavors."+flavor.Name) {
 		return
 	}
+	r.checkLimits(path, *a, flavor, limits)
+}
+
+// checkLimits checks that guests of an arm can have a flavor.
+func (r *reader) checkLimits(path string, a Arm, flavor Flavor, limits Limits) {
 	switch {
 	case flavor.CPUCap > 0 && !limits.CPUCap:
 		r.fail(path, "arm %q: %s cannot hold a guest to a CPU cap, and flavor %q has one of %s", a.Name, a.System, flavor.Name, flavor.CPUCap)
@@ -149,7 +155,7 @@ func (r *reader) checkArm(c *Campaign, i int, systems map[string]Limits) {
 	if flavor.Memory < limits.MinMemory {
 		r.fail(path, "arm %q: %s needs %s of memory, and flavor %q has %s", a.Name, a.System, limits.MinMemory, flavor.Name, flavor.Memory)
 	}
-	r.checkNetwork(path, a, flavor, limits)
+	r.checkNetwork(path, &a, flavor, limits)
 	if limits.MaxVCPUs > 0 && flavor.VCPUs > limits.MaxVCPUs {
 		r.fail(path, "arm %q: %s takes vcpus up to %d, and flavor %q has %d", a.Name, a.System, limits.MaxVCPUs, flavor.Name, flavor.VCPUs)
 	}
@@ -184,7 +190,10 @@ func (r *reader) checkUnused(c *Campaign) {
 		return
 	}
 	for _, f := range c.Flavors {
-		if !slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.Flavor == f.Name }) {
+		mixed := slices.ContainsFunc(c.Scenarios, func(s Scenario) bool {
+			return slices.ContainsFunc(s.Mix, func(p Part) bool { return p.Flavor == f.Name })
+		})
+		if !mixed && !slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.Flavor == f.Name }) {
 			r.warn("flavors."+f.Name, "flavor %q is not used by any arm", f.Name)
 		}
 	}
@@ -267,47 +276,6 @@ func differences(got, want Flavor) []string {
 	differ("fs", got.FS, want.FS)
 	differ("network", got.Network, want.Network)
 	return diff
-}
-
-// checkMemory adds up the guests, which are all alive at once: frozen while
-// another is measured. Of those that give back memory only the largest counts.
-func (r *reader) checkMemory(c *Campaign, known Known) {
-	if known.Host.Memory == 0 {
-		return
-	}
-	var boots []string
-	for _, b := range c.Boots {
-		boots = append(boots, b.Name)
-	}
-	if boots == nil {
-		boots = []string{""} // as it is
-	}
-	for _, boot := range boots {
-		guests := c.InBoot(boot)
-		if base, ok := c.Arm(c.Baseline); ok && base.Boot == boot {
-			guests = append(guests, base) // its A/A control
-		}
-		r.checkSum(c, guests, known)
-	}
-}
-
-// checkSum adds up guests that are alive at once.
-func (r *reader) checkSum(c *Campaign, guests []Arm, known Known) {
-	var held, released Bytes
-	for _, a := range guests {
-		f, _ := c.Flavor(a.Flavor)
-		if f.Memory > known.Host.Memory {
-			return // already reported with its flavor
-		}
-		if known.Systems[a.System].ReleasesMemory {
-			released = max(released, f.Memory)
-		} else {
-			held += f.Memory
-		}
-	}
-	if held+released > known.Host.Memory {
-		r.fail("arms", "the guests of all arms and of the A/A control are alive at once and need %s of memory; the host has %s", held+released, known.Host.Memory)
-	}
 }
 
 func (r *reader) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) {

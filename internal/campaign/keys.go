@@ -148,20 +148,11 @@ var blocksKeys = []key[Blocks]{
 }
 
 var (
-	soloKind = oneOf("solo")
-
-	scenarioKeys = []key[Scenario]{
-		need(field("name", "Name of the scenario. solo: one guest at a time, all others frozen.",
-			soloKind, func(s *Scenario) *string { return &s.Name })),
-	}
-)
-
-var (
 	flavorKind   = object("a flavor", flavorKeys)
 	armKind      = shorthand(object("an arm", armKeys), nameKind, func(system string) Arm { return Arm{System: system} })
 	workloadKind = shorthand(object("a workload", workloadKeys), nameKind, func(name string) Workload { return Workload{Name: name} })
 	blocksKind   = shorthand(object("blocks", blocksKeys), whole[int](1, maxBlocks), func(n int) Blocks { return Blocks{n, n} })
-	scenarioKind = shorthand(object("a scenario", scenarioKeys), soloKind, func(name string) Scenario { return Scenario{name} })
+	scenarioKind = shorthand(object("a scenario", scenarioKeys), soloKind, func(name string) Scenario { return Scenario{Name: name} })
 	campaignKind = object("a campaign", campaignKeys)
 	seedKind     = whole[uint64](0, maxSeed)
 )
@@ -183,8 +174,8 @@ var campaignKeys = []key[Campaign]{
 		list("workloads", 100, workloadKind), func(c *Campaign) *[]Workload { return &c.Workloads })),
 	field("image", "What the userland image, which all arms share, has besides what the workloads need.",
 		object("the image", imageKeys), func(c *Campaign) *Image { return &c.Image }),
-	fieldOr("scenarios", "Who runs at the same time.",
-		list("scenarios", 10, scenarioKind), func(c *Campaign) *[]Scenario { return &c.Scenarios }, []Scenario{{"solo"}}),
+	fieldOr("scenarios", "Who runs at the same time. Every arm runs every workload under each of them.",
+		list("scenarios", 50, scenarioKind), func(c *Campaign) *[]Scenario { return &c.Scenarios }, []Scenario{{Name: Solo}}),
 	field("boots", "Ways to boot the host, linux and xen, that the arms need in turn: each boot lasts recreate_every blocks, in random order, round after round.",
 		named("boots", 2, object("a boot", bootKeys), func(b *Boot) *string { return &b.Name }), func(c *Campaign) *[]Boot { return &c.Boots }),
 	fieldOr("trial_time", "How long a trial of the baseline should last; sizes are calibrated to it.",

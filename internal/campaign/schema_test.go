@@ -219,7 +219,7 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 		}
 	}
 	walk("$", parsedSchema(t))
-	want := len(campaignKeys) + len(flavorKeys) + len(armKeys) + len(workloadKeys) + len(imageKeys) + len(blocksKeys) + len(scenarioKeys) + len(bootKeys)
+	want := len(campaignKeys) + len(flavorKeys) + len(armKeys) + len(workloadKeys) + len(imageKeys) + len(blocksKeys) + len(scenarioKeys) + len(partKeys) + len(bootKeys)
 	if count != want {
 		t.Errorf("the schema has %d keys, the tables %d", count, want)
 	}

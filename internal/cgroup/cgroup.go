@@ -330,13 +330,19 @@ func (g *Group) Processes() ([]int, error) {
 
 // LastCPUs is the default CPU set for n vCPUs: the host's last CPUs, because
 // the first one serves most interrupts and tare itself.
-func LastCPUs(n int) (string, error) {
+func LastCPUs(n int) (string, error) { return SpreadCPUs(n, 0) }
+
+// SpreadCPUs is the default CPU set of one of many guests of n vCPUs each,
+// counted from 0: CPUs of their own from the host's last ones down, and when
+// these are all taken, those from the last ones down again.
+func SpreadCPUs(n, guest int) (string, error) {
 	all := runtime.NumCPU()
-	switch {
-	case n < 1 || n > all:
+	if n < 1 || n > all {
 		return "", fmt.Errorf("%d vCPUs want %d CPUs, the host has %d", n, n, all)
-	case n == 1:
-		return strconv.Itoa(all - 1), nil
 	}
-	return fmt.Sprintf("%d-%d", all-n, all-1), nil
+	last := all - 1 - n*(guest%(all/n))
+	if n == 1 {
+		return strconv.Itoa(last), nil
+	}
+	return fmt.Sprintf("%d-%d", last-n+1, last), nil
 }

@@ -21,6 +21,8 @@ type Costs struct {
 	Create map[string]time.Duration
 	// Calibrate is how long finding the size of one workload takes.
 	Calibrate time.Duration
+	// CPUs that guests share, for scenarios in which they are too many; 0: not known.
+	CPUs int
 }
 
 // Estimate is how long a run is expected to take.
@@ -40,13 +42,20 @@ type Estimate struct {
 func (p *Plan) Estimate(costs Costs) Estimate {
 	workloads := float64(len(p.Workloads))
 	e := Estimate{Calibrate: times(workloads, costs.Calibrate)}
+	seated := map[Seat]bool{}
 	for _, a := range p.Arms {
 		slowdown, ok := costs.Slowdown[a.System]
 		if !ok {
 			slowdown = 1
 		}
-		e.Block = plus(e.Block, times(workloads, plus(times(slowdown, p.TrialTime), costs.Overhead)))
-		e.Create = plus(e.Create, costs.Create[a.System])
+		slowdown *= a.crowding(costs.CPUs)
+		e.Block = plus(e.Block, times(workloads, plus(times(slowdown, p.TrialTime), times(float64(len(a.Crew)), costs.Overhead))))
+		for _, m := range a.Crew {
+			if !seated[m.Seat] {
+				seated[m.Seat] = true
+				e.Create = plus(e.Create, costs.Create[a.System])
+			}
+		}
 	}
 	total := func(n int) time.Duration {
 		return plus(e.Calibrate, plus(times(float64(p.Epochs(n)), e.Create), times(float64(n), e.Block)))
@@ -64,6 +73,22 @@ func (p *Plan) Estimate(costs Costs) Estimate {
 	}
 	e.Total, e.TotalMax = total(e.Blocks), total(e.BlocksMax)
 	return e
+}
+
+// crowding is how much longer the crew takes because it shares the CPUs.
+func (a Arm) crowding(cpus int) float64 {
+	var wanted float64
+	for _, m := range a.Crew {
+		if m.Flavor.CPUCap > 0 {
+			wanted += m.Flavor.CPUCap.Fraction()
+		} else {
+			wanted += float64(m.Flavor.VCPUs)
+		}
+	}
+	if cpus == 0 || wanted <= float64(cpus) {
+		return 1
+	}
+	return wanted / float64(cpus)
 }
 
 // times multiplies, and stops at the longest duration there is: a campaign may
@@ -96,7 +121,7 @@ func (p *Plan) Text(e Estimate) string {
 		switch {
 		case a.Baseline:
 			arms[i] += " (baseline)"
-		case a.Control:
+		case a.Control != "":
 			arms[i] += " (A/A control)"
 		}
 	}
@@ -114,10 +139,14 @@ func (p *Plan) Text(e Estimate) string {
 		}
 		row("boot", "%s, %d times: %s", boot.Name, p.Epochs(p.Rule.Max), strings.Join(names, ", "))
 	}
+	guests := ""
+	if n := len(p.Guests()); n != len(p.Arms) {
+		guests = fmt.Sprintf("%d, ", n)
+	}
 	if p.RecreateEvery > 0 {
-		row("guests", "created anew every %d blocks", p.RecreateEvery)
+		row("guests", "%screated anew every %d blocks", guests, p.RecreateEvery)
 	} else {
-		row("guests", "created once")
+		row("guests", "%screated once", guests)
 	}
 	row("expected", "%s: blocks %s, of %s each", spread(e.Total, e.TotalMax, rough),
 		spread(e.Blocks, e.BlocksMax, strconv.Itoa), rough(e.Block))

@@ -12,27 +12,51 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 )
 
-// Arm is one guest of the plan: an arm of the campaign, or the A/A control.
+// Arm is one side of the comparison: an arm of the campaign, or the A/A
+// control, under one scenario.
 type Arm struct {
-	Name   string
-	System string
-	Flavor campaign.Flavor
+	Name string // "lxc", under a scenario other than solo "lxc@four"
+	// Of is the arm without its scenario: whose guests these are.
+	Of       string
+	Scenario string
+	System   string
+	Flavor   campaign.Flavor
 	// Target and Options are the campaign's, for the system.
 	Target  string
 	Options []campaign.Setting
 	Boot    string // of the host; "" in a plan without boots
-	// Baseline says that the other arms are compared with this one.
+	// Baseline says that the other arms of the scenario are compared with this one.
 	Baseline bool
-	// Control says that this is the A/A control: a second, separate guest
-	// that is just like the baseline's. Its difference from the baseline is noise.
-	Control bool
+	// Control names the arm that this is the A/A control of: second, separate
+	// guests that are just like the baseline's. Their difference is noise. "":
+	// it is no control.
+	Control string
+	// Crew is who takes part in a trial: first those that run the workload,
+	// then the neighbours.
+	Crew []Member
+}
+
+// Member is one guest of a crew.
+type Member struct {
+	Seat
+	Flavor campaign.Flavor
+	Stress string // the resource that it stresses; "": it runs the workload
+}
+
+// Seat is the place of one guest. The scenarios of an arm share its guests: its
+// first is the one that runs alone, and the first of four.
+type Seat struct {
+	Of        string // arm, without the scenario
+	Flavor    string
+	Neighbour bool
+	Slot      int // among those of this arm, flavor and role, from 0
 }
 
 // Plan is the schedule of one campaign.
 type Plan struct {
 	Campaign  string // name
 	Seed      uint64
-	Arms      []Arm    // in the order of the campaign, the A/A control last
+	Arms      []Arm    // by scenario, each in the order of the campaign, the A/A control last
 	Workloads []string // their series, in the order of the campaign
 	Skipped   []campaign.Arm
 	Boots     []campaign.Boot // see Next; none: the host stays as it is
@@ -60,24 +84,57 @@ func New(c *campaign.Campaign) *Plan {
 	return p
 }
 
-// Arms expands the campaign to the guests that it needs: its arms that are not
-// left out, and last the A/A control, which is named after the baseline.
+// Arms expands the campaign: for each scenario its arms that are not left out,
+// and last the A/A control, which is named after the baseline.
 func Arms(c *campaign.Campaign) []Arm {
 	var arms []Arm
-	var control Arm
-	for _, a := range c.Active() {
-		flavor, _ := c.Flavor(a.Flavor)
-		arm := Arm{Name: a.Name, System: a.System, Flavor: flavor, Target: a.Target, Options: a.Options, Boot: a.Boot, Baseline: a.Name == c.Baseline}
-		arms = append(arms, arm)
-		if arm.Baseline {
-			control = arm
-			control.Name, control.Baseline, control.Control = controlName(c), false, true
+	for _, s := range c.Scenarios {
+		var control Arm
+		for _, a := range c.Active() {
+			if a.Target != "" && !s.Alone() {
+				continue // a machine of which there is one
+			}
+			flavor, _ := c.Flavor(a.Flavor)
+			arm := Arm{
+				Name: campaign.ArmIn(a.Name, s.Name), Of: a.Name, Scenario: s.Name, System: a.System, Flavor: flavor,
+				Target: a.Target, Options: a.Options, Boot: a.Boot, Baseline: a.Name == c.Baseline,
+			}
+			arm.Crew = crew(c, arm, s)
+			arms = append(arms, arm)
+			if arm.Baseline {
+				control = arm
+				control.Of = controlName(c)
+				control.Name, control.Baseline, control.Control = campaign.ArmIn(control.Of, s.Name), false, arm.Name
+				control.Crew = crew(c, control, s)
+			}
+		}
+		if control.Name != "" { // else it is not a campaign that Parse made
+			arms = append(arms, control)
 		}
 	}
-	if control.Name == "" {
-		return arms // no baseline: not a campaign that Parse made
+	return arms
+}
+
+// crew lists who takes part in a trial of an arm under a scenario.
+func crew(c *campaign.Campaign, a Arm, s campaign.Scenario) []Member {
+	var all []Member
+	add := func(n int, f campaign.Flavor) {
+		for slot := range n {
+			all = append(all, Member{Seat: Seat{Of: a.Of, Flavor: f.Name, Slot: slot}, Flavor: f})
+		}
 	}
-	return append(arms, control)
+	for _, part := range s.Mix {
+		flavor, _ := c.Flavor(part.Flavor)
+		add(part.Guests, flavor)
+	}
+	if len(s.Mix) == 0 {
+		add(max(s.Guests, 1), a.Flavor)
+	}
+	for slot, resource := range s.Neighbours {
+		seat := Seat{Of: a.Of, Flavor: a.Flavor.Name, Neighbour: true, Slot: slot}
+		all = append(all, Member{Seat: seat, Flavor: a.Flavor, Stress: resource})
+	}
+	return all
 }
 
 // controlName is <baseline>-control, or that with a number where an arm of the
@@ -93,6 +150,21 @@ func controlName(c *campaign.Campaign) string {
 	}
 }
 
+// Guests returns the seats of all guests that the plan needs, each once.
+func (p *Plan) Guests() []Member {
+	var all []Member
+	seen := map[Seat]bool{}
+	for _, a := range p.Arms {
+		for _, m := range a.Crew {
+			if !seen[m.Seat] {
+				seen[m.Seat] = true
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
 // ID identifies a trial within a run.
 type ID struct {
 	Block    int // from 0
@@ -100,7 +172,7 @@ type ID struct {
 	Arm      string // name
 }
 
-// Trial is one execution of a workload in an arm's guest.
+// Trial is one execution of a workload in an arm's guest or, at once, guests.
 type Trial struct {
 	ID
 	Position int // in its block, from 0

@@ -33,7 +33,7 @@ func TestArms(t *testing.T) {
 			if a.Baseline {
 				w += "/baseline"
 			}
-			if a.Control {
+			if a.Control != "" {
 				w += "/control"
 			}
 			words = append(words, w)
@@ -56,6 +56,41 @@ func TestArms(t *testing.T) {
 	}
 	if got := Arms(&campaign.Campaign{}); got != nil {
 		t.Errorf("arms of nothing: %v", got)
+	}
+}
+
+// TestCrews: the scenarios of an arm share its guests, and its control has as
+// many of its own.
+func TestCrews(t *testing.T) {
+	p := example(t, 1, "native, lxc", "x", `flavors: {whole: {}, quarter: {cpu_cap: 25%}}
+scenarios: [solo, {name: four, guests: 4}, {name: noisy, neighbours: [cpu, disk]}, {name: mixed, mix: [{flavor: quarter, guests: 2}, {flavor: whole}]}]`)
+	want := map[string]string{
+		"native":               "native/whole/0",
+		"lxc@four":             "lxc/whole/0 lxc/whole/1 lxc/whole/2 lxc/whole/3",
+		"native-control@noisy": "native-control/whole/0 cpu:native-control/whole/0 disk:native-control/whole/1",
+		"lxc@mixed":            "lxc/quarter/0 lxc/quarter/1 lxc/whole/0",
+	}
+	if len(p.Arms) != 12 || len(p.Guests()) != 3*(4+2+2) {
+		t.Errorf("%d arms, %d guests", len(p.Arms), len(p.Guests()))
+	}
+	for _, a := range p.Arms {
+		var seats []string
+		for _, m := range a.Crew {
+			seat := fmt.Sprintf("%s/%s/%d", m.Of, m.Seat.Flavor, m.Slot)
+			if m.Neighbour != (m.Stress != "") {
+				t.Errorf("%s: %+v", a.Name, m)
+			}
+			if m.Neighbour {
+				seat = m.Stress + ":" + seat
+			}
+			seats = append(seats, seat)
+		}
+		if got := strings.Join(seats, " "); want[a.Name] != "" && got != want[a.Name] {
+			t.Errorf("%s: %s, want %s", a.Name, got, want[a.Name])
+		}
+		if a.Of == "native-control" && a.Control != campaign.ArmIn("native", a.Scenario) || a.Baseline != (a.Of == "native") {
+			t.Errorf("%+v", a)
+		}
 	}
 }
 

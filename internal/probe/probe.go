@@ -34,14 +34,15 @@ const (
 	ClockDiff     = "clock_diff"      // s, guest's clock less host's over the trial
 	ClockError    = "clock_error"     // s, ± of clock_diff
 	HostTimeError = "host_time_error" // s, host's time less the guest's where both read one clock
-	StartSkew     = "start_skew"      // s, start on the host's clock less the instant agreed
+	StartSkew     = "start_skew"      // s, start as the host heard of it less the instant agreed
+	BarrierSkew   = "barrier_skew"    // s, start on the guest's own clock less that instant on it
 )
 
 // Units of the probes, in the order to show them.
 var Units = []struct{ Name, Unit string }{
 	{Timed, "s"}, {GuestGroupCPU, "s"}, {GuestCPU, "s"}, {HostCPU, "s"}, {OwnCPU, "s"}, {DeviceBytes, "B"}, {WorkloadBytes, "B"},
 	{Steal, "s"}, {Throttled, "periods"}, {CapPeriods, "periods"}, {LagMax, "s"}, {ForkMax, "s"},
-	{ClockDiff, "s"}, {ClockError, "s"}, {HostTimeError, "s"}, {StartSkew, "s"},
+	{ClockDiff, "s"}, {ClockError, "s"}, {HostTimeError, "s"}, {StartSkew, "s"}, {BarrierSkew, "s"},
 }
 
 // Target is the guest that a window watches. What cgroup.ErrUnknown stands for

@@ -12,12 +12,12 @@ import (
 // csvHeader names the columns; docs/export.md describes them.
 var csvHeader = []string{
 	"attempt", "block", "position", "workload", "arm", "system", "control_of", "epoch", "guest", "size", "began",
-	"status", "error", "kind", "name", "unit", "better", "value",
+	"status", "error", "kind", "name", "unit", "better", "value", "scenario", "member", "stress",
 }
 
 // CSV writes a row for every value of every trial: the metrics and the probes,
 // in the order in which the trials were made. A trial without values, because
-// it failed or was interrupted, has one row whose last five columns are empty.
+// it failed or was interrupted, has one row without kind, name, unit, direction and value.
 func CSV(w io.Writer, r *store.Run) error {
 	arms, err := r.Arms()
 	if err != nil {
@@ -45,6 +45,7 @@ func CSV(w io.Writer, r *store.Run) error {
 			strconv.Itoa(t.Epoch), strconv.FormatInt(t.Guest, 10), strconv.FormatInt(t.Size, 10), t.Began.Format(time.RFC3339Nano),
 			string(t.Status), t.Error,
 		}
+		member := strconv.Itoa(t.Member)
 		written := false
 		for _, m := range metrics {
 			kind, values := "metric", t.Metrics
@@ -56,12 +57,12 @@ func CSV(w io.Writer, r *store.Run) error {
 				continue
 			}
 			written = true
-			if err := out.Write(append(row, kind, m.Name, m.Unit, m.Better, number(v))); err != nil {
+			if err := out.Write(append(row, kind, m.Name, m.Unit, m.Better, number(v), arm.Scenario, member, t.Stress)); err != nil {
 				return err
 			}
 		}
 		if !written {
-			if err := out.Write(append(row, "", "", "", "", "")); err != nil {
+			if err := out.Write(append(row, "", "", "", "", "", arm.Scenario, member, t.Stress)); err != nil {
 				return err
 			}
 		}

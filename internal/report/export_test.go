@@ -72,7 +72,7 @@ func TestJSONContract(t *testing.T) {
 			t.Errorf("no %s", member)
 		}
 	}
-	if doc["tare_export"] != 1.0 {
+	if doc["tare_export"] != float64(ExportVersion) {
 		t.Errorf("version %v", doc["tare_export"])
 	}
 	run := doc["run"].(map[string]any)

@@ -30,6 +30,9 @@ type parquetRow struct {
 	Unit      string    `parquet:"unit,dict,optional"`
 	Better    string    `parquet:"better,dict,optional"`
 	Value     *float64  `parquet:"value,optional"`
+	Scenario  string    `parquet:"scenario,dict"`
+	Member    int32     `parquet:"member,dict"`
+	Stress    string    `parquet:"stress,dict,optional"`
 }
 
 // parquetBatch is how many rows are handed on at once.
@@ -84,7 +87,7 @@ func appendTrial(rows []parquetRow, t *store.Trial, arm store.Arm, metrics []sto
 	row := parquetRow{
 		Attempt: t.Attempt, Block: int32(t.Block), Position: int32(t.Position), Workload: t.Workload, Arm: t.Arm,
 		System: arm.System, ControlOf: arm.ControlOf, Epoch: int32(t.Epoch), Guest: t.Guest, Size: t.Size, Began: t.Began,
-		Status: string(t.Status), Error: t.Error,
+		Status: string(t.Status), Error: t.Error, Scenario: arm.Scenario, Member: int32(t.Member), Stress: t.Stress,
 	}
 	n := len(rows)
 	for _, m := range metrics {

@@ -74,9 +74,7 @@ func makeRun(t testing.TB, blocks int, ended string) *store.Run {
 		ids[a.Name] = i
 		arm := store.Arm{Name: a.Name, System: a.System, Scenario: "solo", Emulated: a.System == "qemu-tcg",
 			Flavor: store.Flavor{Name: a.Flavor.Name, VCPUs: a.Flavor.VCPUs, MemoryBytes: int64(a.Flavor.Memory), CPUCap: a.Flavor.CPUCap.Fraction(), DiskBytes: int64(a.Flavor.Disk), DiskFS: a.Flavor.FS}}
-		if a.Control {
-			arm.ControlOf = c.Baseline
-		}
+		arm.ControlOf = a.Control
 		arms = append(arms, arm)
 	}
 	var metrics []store.Metric
@@ -100,7 +98,7 @@ func makeRun(t testing.TB, blocks int, ended string) *store.Run {
 	must(t, r.AddSize("dd-write", 128, "MiB written in each pass", []any{map[string]any{"size": 128}}))
 	guests := map[string]int64{}
 	for _, a := range p.Arms {
-		guests[a.Name], err = r.AddGuest(session, ids[a.Name], 0, 1500*time.Millisecond, agent.Hello{Kernel: "Linux 6.1.0", CPUs: 1}, []string{"start", a.Name})
+		guests[a.Name], err = r.AddGuest(session, ids[a.Name], 0, store.Seat{}, 1500*time.Millisecond, agent.Hello{Kernel: "Linux 6.1.0", CPUs: 1}, []string{"start", a.Name})
 		must(t, err)
 	}
 	random := rand.New(rand.NewPCG(1, 2))

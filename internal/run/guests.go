@@ -10,13 +10,16 @@ import (
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/plan"
+	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// station is the place of an arm's guest.
+// station is the place of one guest.
 type station struct {
-	arm     plan.Arm
+	plan.Member
+	arm     plan.Arm        // the first that it takes part in
+	number  int             // in the run, from 0
 	machine *system.Machine // nil: it has to be made
 	id      int64           // of the guest in the store
 	epoch   int
@@ -25,13 +28,47 @@ type station struct {
 	dirty   bool   // a trial failed half way and left its files
 }
 
+// name is what people call the guest.
+func (st *station) name() string {
+	name := st.Of
+	if st.Seat.Flavor != st.arm.Flavor.Name {
+		name += " (" + st.Seat.Flavor + ")"
+	}
+	if st.Neighbour {
+		name += ", neighbour"
+	}
+	if st.Slot > 0 {
+		name += fmt.Sprintf(", guest %d", st.Slot+1)
+	}
+	return name
+}
+
+// stationsOf makes the place of every guest of a plan.
+func stationsOf(p *plan.Plan) (bySeat map[plan.Seat]*station, inOrder []*station) {
+	bySeat = map[plan.Seat]*station{}
+	for _, a := range p.Arms {
+		for _, m := range a.Crew {
+			if bySeat[m.Seat] == nil {
+				st := &station{Member: m, arm: a, number: len(inOrder)}
+				bySeat[m.Seat] = st
+				inOrder = append(inOrder, st)
+			}
+		}
+	}
+	return bySeat, inOrder
+}
+
 // Flavor is what guests of a campaign's flavor get; where that leaves the CPU
 // set open, the host's last CPUs.
-func Flavor(f campaign.Flavor) (system.Flavor, error) {
+func Flavor(f campaign.Flavor) (system.Flavor, error) { return flavorOf(f, 0) }
+
+// flavorOf is the flavor of one of many guests. Where the campaign leaves the
+// CPUs open, each has CPUs of its own for as long as there are some.
+func flavorOf(f campaign.Flavor, slot int) (system.Flavor, error) {
 	cpus := f.CPUSet.String()
 	if len(f.CPUSet) == 0 {
 		var err error
-		if cpus, err = cgroup.LastCPUs(f.VCPUs); err != nil {
+		if cpus, err = cgroup.SpreadCPUs(f.VCPUs, slot); err != nil {
 			return system.Flavor{}, fault.Campaignf("flavor %s: %w", f.Name, err)
 		}
 	}
@@ -41,23 +78,36 @@ func Flavor(f campaign.Flavor) (system.Flavor, error) {
 	}, nil
 }
 
+// flavor is what the guest at this place gets. A neighbour is put onto the
+// CPUs of the first guest, which it is there to disturb.
+func (st *station) flavor() (system.Flavor, error) {
+	slot := st.Slot
+	if st.Neighbour {
+		slot = 0
+	}
+	f, err := flavorOf(st.Flavor, slot)
+	f.Target, f.Options = st.arm.Target, map[string]string{}
+	for _, o := range st.arm.Options {
+		f.Options[o.Name] = o.Value
+	}
+	return f, err
+}
+
 // maxStarts is how often a guest that does not start is tried in a row.
 const maxStarts = 2
 
-// prepare makes sure that every arm has its guest of this epoch, and that every
+// prepare makes sure that there are all guests of this epoch, and that every
 // workload has its size.
 func (r *runner) prepare(ctx context.Context, epoch int) error {
-	for _, arm := range r.Plan.InBoot(r.Boot) {
-		st := r.guests[arm.Name]
-		if st == nil {
-			st = &station{arm: arm, epoch: epoch}
-			r.guests[arm.Name] = st
+	for _, st := range r.inOrder {
+		if len(r.Plan.Boots) > 0 && st.arm.Boot != r.Boot {
+			continue
 		}
 		if st.epoch != epoch {
-			if err := r.dropGuest(arm.Name); err != nil {
+			if err := st.drop(); err != nil {
 				return err
 			}
-			*st = station{arm: arm, epoch: epoch}
+			st.epoch, st.failed, st.gaveUp = epoch, 0, ""
 		}
 		if err := r.ensure(ctx, st); err != nil && fault.KindOf(err) != fault.Guest {
 			return err
@@ -76,33 +126,30 @@ func (r *runner) ensure(ctx context.Context, st *station) error {
 	if st.gaveUp != "" {
 		return fault.Guestf("%s", st.gaveUp)
 	}
-	r.Progress(Event{Kind: Phase, Text: "starting " + st.arm.Name})
+	r.Progress(Event{Kind: Phase, Text: "starting " + st.name()})
 	driver := r.Drivers[st.arm.System]
 	if driver == nil {
-		return fault.Campaignf("arm %s: there is no system %q", st.arm.Name, st.arm.System)
+		return fault.Campaignf("arm %s: there is no system %q", st.Of, st.arm.System)
 	}
-	flavor, err := Flavor(st.arm.Flavor)
+	flavor, err := st.flavor()
 	if err != nil {
 		return err
 	}
-	flavor.Target, flavor.Options = st.arm.Target, map[string]string{}
-	for _, o := range st.arm.Options {
-		flavor.Options[o.Name] = o.Value
-	}
-	name := fmt.Sprintf("%d-%d-%d", r.arms[st.arm.Name], st.epoch, st.failed)
+	name := fmt.Sprintf("%d-%d-%d", st.number, st.epoch, st.failed)
 	m, err := system.Launch(ctx, driver, r.Host, name, flavor)
 	if err != nil {
 		if fault.KindOf(err) == fault.Guest && ctx.Err() == nil {
 			st.failed++
 			r.note("no-start", err.Error())
 			if st.failed >= maxStarts {
-				st.gaveUp = fmt.Sprintf("%s does not start: %v", st.arm.Name, err)
+				st.gaveUp = fmt.Sprintf("%s does not start: %v", st.name(), err)
 			}
 		}
 		return err
 	}
 	st.failed = 0
-	if st.id, err = r.Store.AddGuest(r.session, r.arms[st.arm.Name], st.epoch, m.StartTime, m.Hello, m.Guest.CommandLine()); err == nil {
+	seat := store.Seat{Flavor: StoredFlavor(st.Seat.Flavor, flavor), Slot: st.Slot, Neighbour: st.Neighbour}
+	if st.id, err = r.Store.AddGuest(r.session, r.arms[st.arm.Name], st.epoch, seat, m.StartTime, m.Hello, m.Guest.CommandLine()); err == nil {
 		err = m.Freeze(ctx)
 	}
 	if err != nil {
@@ -112,24 +159,31 @@ func (r *runner) ensure(ctx context.Context, st *station) error {
 	return nil
 }
 
-// dropGuest ends an arm's guest, if it has one.
-func (r *runner) dropGuest(arm string) error {
-	st := r.guests[arm]
-	if st == nil || st.machine == nil {
+// StoredFlavor is a flavor of this name as a run file has it.
+func StoredFlavor(name string, f system.Flavor) store.Flavor {
+	return store.Flavor{
+		Name: name, VCPUs: f.VCPUs, MemoryBytes: f.MemoryBytes, CPUCap: f.CPUCap, CPUs: f.CPUs,
+		DiskBytes: f.DiskBytes, DiskFS: f.DiskFS, Network: f.Network,
+	}
+}
+
+// drop ends the guest, if there is one.
+func (st *station) drop() error {
+	if st.machine == nil {
 		return nil
 	}
 	m := st.machine
 	st.machine, st.dirty = nil, false
 	if err := m.Close(); err != nil {
-		return fmt.Errorf("ending the guest of %s: %w", arm, err)
+		return fmt.Errorf("ending the guest of %s: %w", st.name(), err)
 	}
 	return nil
 }
 
 func (r *runner) closeGuests() error {
 	var errs []error
-	for name := range r.guests {
-		errs = append(errs, r.dropGuest(name))
+	for _, st := range r.inOrder {
+		errs = append(errs, st.drop())
 	}
 	return errors.Join(errs...)
 }
@@ -170,14 +224,24 @@ func (r *runner) calibrate(ctx context.Context) error {
 	return nil
 }
 
+// calibrator is the place of the baseline's first guest.
+func (r *runner) calibrator() *station {
+	for _, a := range r.Plan.Arms {
+		if a.Of == r.Campaign.Baseline {
+			return r.stations[a.Crew[0].Seat]
+		}
+	}
+	panic("a plan without its baseline") // campaign.Parse makes none
+}
+
 func (r *runner) findSize(ctx context.Context, w *workload.Workload) (int64, []calibration, error) {
-	st := r.guests[r.Campaign.Baseline]
+	st := r.calibrator()
 	if err := r.ensure(ctx, st); err != nil {
 		return 0, nil, err
 	}
 	largest := w.MaxSize
 	if w.DiskBytes != nil { // the volume keeps a tenth for the file system itself
-		for largest > w.MinSize && w.DiskBytes(largest) > int64(st.arm.Flavor.Disk)*9/10 {
+		for largest > w.MinSize && w.DiskBytes(largest) > int64(st.Flavor.Disk)*9/10 {
 			largest = max(w.MinSize, largest*9/10)
 		}
 	}
@@ -185,13 +249,12 @@ func (r *runner) findSize(ctx context.Context, w *workload.Workload) (int64, []c
 	var tries []calibration
 	size := w.MinSize
 	for range calibrationTries {
-		t, err := r.execute(ctx, st, w, size)
-		if err != nil {
+		m := &member{Member: st.Member, st: st}
+		err := r.execute(ctx, []*member{m}, w, size)
+		if err = errors.Join(err, m.broken, m.x.err); err != nil {
 			return 0, tries, err
 		}
-		if t.err != nil {
-			return 0, tries, t.err
-		}
+		t := m.x
 		tries = append(tries, calibration{size, t.timed.Seconds()})
 		if float64(t.timed) >= calibrationEnough*float64(want) || size == largest {
 			break

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/tare-bench/tare/internal/campaign"
@@ -85,7 +86,9 @@ type runner struct {
 	metrics  map[string]map[string]int
 	probes   map[string]map[string]int
 	sizes    map[string]int64
-	guests   map[string]*station
+	stations map[plan.Seat]*station
+	inOrder  []*station // the same, in the order to make them
+	probing  sync.Mutex
 	finished map[store.TrialID]bool
 	summary  Summary
 
@@ -100,10 +103,11 @@ type runner struct {
 // (the error is then *OtherBoot). When it returns, no guest is left. An error
 // loses nothing: the run can be resumed.
 func Run(ctx context.Context, c Config) (Summary, error) {
-	r := &runner{Config: c, guests: map[string]*station{}, began: time.Now()}
+	r := &runner{Config: c, began: time.Now()}
 	if r.Progress == nil {
 		r.Progress = func(Event) {}
 	}
+	r.stations, r.inOrder = stationsOf(c.Plan)
 	if err := r.open(); err != nil {
 		return r.summary, err
 	}
@@ -280,8 +284,10 @@ func (r *runner) trialWithRetries(ctx context.Context, t plan.Trial) error {
 			return err
 		}
 		r.note("retry", fmt.Sprintf("block %d, %s on %s is made again: %v", t.Block+1, t.Workload, t.Arm, err))
-		if err := r.dropGuest(t.Arm); err != nil {
-			return err
+		for _, m := range r.Plan.Arms[r.arms[t.Arm]].Crew {
+			if err := r.stations[m.Seat].drop(); err != nil {
+				return err
+			}
 		}
 	}
 }

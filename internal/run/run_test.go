@@ -87,9 +87,7 @@ func newBench(t *testing.T, text string) *bench {
 	var arms []store.Arm
 	for _, a := range p.Arms {
 		arm := store.Arm{Name: a.Name, System: a.System}
-		if a.Control {
-			arm.ControlOf = c.Baseline
-		}
+		arm.ControlOf = a.Control
 		arms = append(arms, arm)
 	}
 	metrics := []store.Metric{{Workload: "count", Name: "time", Unit: "s", Better: "lower", Primary: true}}

@@ -44,6 +44,21 @@ func startService(ctx context.Context, m *system.Machine, step workload.Step, cm
 	return s
 }
 
+// started waits until the guest says that the server has been started, or has
+// ended already.
+func (s *service) started(ctx context.Context) error {
+	select {
+	case id := <-s.id:
+		s.id <- id
+	case <-s.ended:
+	case <-time.After(quickTimeout):
+		return fault.Guestf("step %s was not started within %v", s.step.Name, quickTimeout)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
 // ready waits until the step's Ready command, run as probe, succeeds, for
 // probe.Timeout at most. late says that it did not; a server that ended
 // meanwhile is not late, its result tells. An error means that the guest is no

@@ -51,6 +51,15 @@ type Attempt struct {
 	Arm      int
 	Epoch    int
 	Size     int64
+	Member   int    // in the crew of the trial, from 0
+	Stress   string // the resource that this member stresses; "": it runs the workload
+}
+
+// Seat says which of an arm's guests one is.
+type Seat struct {
+	Flavor    Flavor `json:"flavor"`
+	Slot      int    `json:"slot"`                // among the guests of this arm, flavor and role, from 0
+	Neighbour bool   `json:"neighbour,omitempty"` // it only ever disturbs others
 }
 
 // Status is how an attempt ended.
@@ -119,42 +128,83 @@ func (r *Run) AddSize(workload string, size int64, unit string, calibration any)
 }
 
 // AddGuest records a guest that was made and returns its id.
-func (r *Run) AddGuest(session int64, arm, epoch int, start time.Duration, hello agent.Hello, commandLine []string) (int64, error) {
+func (r *Run) AddGuest(session int64, arm, epoch int, seat Seat, start time.Duration, hello agent.Hello, commandLine []string) (int64, error) {
 	h, err1 := json.Marshal(hello)
 	c, err2 := json.Marshal(commandLine)
-	if err := errors.Join(err1, err2); err != nil {
+	f, err3 := json.Marshal(seat.Flavor)
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return 0, err
 	}
-	res, err := r.db.Exec("INSERT INTO guest (session, arm, epoch, made_unix_ns, start_ns, hello, command_line) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		session, arm, epoch, unixNano(time.Now()), int64(start), string(h), string(c))
+	res, err := r.db.Exec("INSERT INTO guest (session, arm, epoch, made_unix_ns, start_ns, hello, command_line, flavor, slot, neighbour) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		session, arm, epoch, unixNano(time.Now()), int64(start), string(h), string(c), string(f), seat.Slot, seat.Neighbour)
 	if err != nil {
 		return 0, r.explain(err)
 	}
 	id, err := res.LastInsertId()
 	return id, r.explain(err)
+}
+
+// AddGuestValue records what was measured of a guest besides trials, once by name.
+func (r *Run) AddGuestValue(guest int64, name, unit string, value float64) error {
+	_, err := r.db.Exec("INSERT INTO guest_value VALUES (?, ?, ?, ?, ?)", guest, name, unit, value, unixNano(time.Now()))
+	return r.explain(err)
 }
 
 // Begin journals an attempt before it is made and returns its id.
 func (r *Run) Begin(a Attempt) (int64, error) {
-	res, err := r.db.Exec("INSERT INTO attempt (session, guest, block, position, workload, arm, epoch, size, began_unix_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		a.Session, sql.NullInt64{Int64: a.Guest, Valid: a.Guest != 0}, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, unixNano(time.Now()))
+	ids, err := r.BeginAll([]Attempt{a})
 	if err != nil {
-		return 0, r.explain(err)
+		return 0, err
 	}
-	id, err := res.LastInsertId()
-	return id, r.explain(err)
+	return ids[0], nil
+}
+
+// BeginAll journals the attempts of all members of a trial before it is made;
+// all of them, or none. It returns their ids.
+func (r *Run) BeginAll(attempts []Attempt) ([]int64, error) {
+	tx, err := r.db.Begin()
+	if err != nil {
+		return nil, r.explain(err)
+	}
+	defer tx.Rollback()
+	ids := make([]int64, len(attempts))
+	for i, a := range attempts {
+		res, err := tx.Exec("INSERT INTO attempt (session, guest, block, position, workload, arm, epoch, size, began_unix_ns, member, stress) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			a.Session, sql.NullInt64{Int64: a.Guest, Valid: a.Guest != 0}, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, unixNano(time.Now()), a.Member, a.Stress)
+		if err == nil {
+			ids[i], err = res.LastInsertId()
+		}
+		if err != nil {
+			return nil, r.explain(err)
+		}
+	}
+	return ids, r.explain(tx.Commit())
 }
 
 // Finish journals what an attempt gave; all of it, or nothing.
 func (r *Run) Finish(attempt int64, o Outcome) error {
+	return r.FinishAll([]int64{attempt}, []Outcome{o})
+}
+
+// FinishAll journals what the attempts of a trial gave; all of it, or nothing.
+func (r *Run) FinishAll(attempts []int64, outcomes []Outcome) error {
 	tx, err := r.db.Begin()
 	if err != nil {
 		return r.explain(err)
 	}
 	defer tx.Rollback()
+	for i, o := range outcomes {
+		if err := finish(tx, attempts[i], o); err != nil {
+			return r.explain(err)
+		}
+	}
+	return r.explain(tx.Commit())
+}
+
+func finish(tx *sql.Tx, attempt int64, o Outcome) error {
 	if _, err := tx.Exec("INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?)",
 		attempt, o.Status, o.Error, unixNano(time.Now()), int64(o.Clock.Offset), int64(o.Clock.Delay), o.Log); err != nil {
-		return r.explain(err)
+		return err
 	}
 	for i, s := range o.Steps {
 		argv, err1 := json.Marshal(s.Argv)
@@ -167,15 +217,15 @@ func (r *Run) Finish(attempt int64, o Outcome) error {
 			attempt, i, s.Name, s.Timed, string(argv), notNil(x.Stdout), notNil(x.Stderr), int64(x.StdoutBytes), int64(x.StderrBytes),
 			x.ExitCode, int(x.Signal), x.TimedOut, x.HostStart, x.HostEnd, x.GuestStart, x.GuestEnd,
 			x.GuestRealStart, x.GuestRealEnd, string(usage)); err != nil {
-			return r.explain(err)
+			return err
 		}
 	}
 	for metric, v := range o.Values {
 		if _, err := tx.Exec("INSERT INTO value VALUES (?, ?, ?)", attempt, metric, v); err != nil {
-			return r.explain(err)
+			return err
 		}
 	}
-	return r.explain(tx.Commit())
+	return nil
 }
 
 func notNil(b []byte) []byte {

@@ -118,20 +118,57 @@ type Guest struct {
 	StartNS     int64       `json:"start_ns"` // until its agent answered
 	Hello       agent.Hello `json:"hello"`    // what it says of itself
 	CommandLine []string    `json:"command_line"`
+	Seat
+	// Values are what was measured of it besides trials, by name.
+	Values map[string]GuestValue `json:"values,omitempty"`
+}
+
+// GuestValue is something that was measured of a guest besides trials.
+type GuestValue struct {
+	Unit  string  `json:"unit"`
+	Value float64 `json:"value"`
 }
 
 // Guests returns them in the order in which they were made.
 func (r *Run) Guests() ([]Guest, error) {
-	return collect(r, `SELECT g.id, arm.name, g.epoch, g.made_unix_ns, g.start_ns, g.hello, g.command_line
-		FROM guest g JOIN arm ON arm.id = g.arm ORDER BY g.id`, func(rows *sql.Rows) (g Guest, err error) {
+	guests, err := collect(r, `SELECT g.id, arm.name, arm.flavor, g.epoch, g.made_unix_ns, g.start_ns, g.hello, g.command_line, `+
+		r.since(2, "g.flavor, g.slot, g.neighbour", "'', 0, 0")+` FROM guest g JOIN arm ON arm.id = g.arm ORDER BY g.id`, func(rows *sql.Rows) (g Guest, err error) {
 		var made int64
-		var hello, command string
-		if err := rows.Scan(&g.ID, &g.Arm, &g.Epoch, &made, &g.StartNS, &hello, &command); err != nil {
+		var hello, command, armFlavor, flavor string
+		if err := rows.Scan(&g.ID, &g.Arm, &armFlavor, &g.Epoch, &made, &g.StartNS, &hello, &command, &flavor, &g.Slot, &g.Neighbour); err != nil {
 			return g, err
 		}
+		if flavor == "" {
+			flavor = armFlavor
+		}
 		g.Made = time.Unix(0, made).UTC()
-		return g, errors.Join(json.Unmarshal([]byte(hello), &g.Hello), json.Unmarshal([]byte(command), &g.CommandLine))
+		return g, errors.Join(json.Unmarshal([]byte(hello), &g.Hello), json.Unmarshal([]byte(command), &g.CommandLine), json.Unmarshal([]byte(flavor), &g.Flavor))
 	})
+	if err != nil || r.format < 2 {
+		return guests, err
+	}
+	byID := map[int64]*Guest{}
+	for i := range guests {
+		byID[guests[i].ID] = &guests[i]
+	}
+	_, err = collect(r, "SELECT guest, name, unit, value FROM guest_value", func(rows *sql.Rows) (none struct{}, err error) {
+		var id int64
+		var name string
+		var v GuestValue
+		if err := rows.Scan(&id, &name, &v.Unit, &v.Value); err != nil {
+			return none, err
+		}
+		g := byID[id]
+		if g == nil {
+			return none, fault.Campaignf("%s is damaged: a value of guest %d, which is not there", r.path, id)
+		}
+		if g.Values == nil {
+			g.Values = map[string]GuestValue{}
+		}
+		g.Values[name] = v
+		return none, nil
+	})
+	return guests, err
 }
 
 // Event is something that happened to the host or a guest.
@@ -163,18 +200,23 @@ func (r *Run) Events() ([]Event, error) {
 	})
 }
 
-// Failure is a trial that ended by the guest's fault.
+// Failure is a trial, or what one member was to do in it, that ended by the
+// guest's fault.
 type Failure struct {
 	TrialID
 	Attempt int64
 	Error   string
+	Member  int
+	Stress  string // not "": it was a neighbour, which is no failure of the arm
+	Guest   int64  // 0: it did not start
 }
 
 // Failures returns them in their order.
 func (r *Run) Failures() ([]Failure, error) {
-	return collect(r, `SELECT a.id, a.block, a.workload, arm.name, o.error FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
+	return collect(r, `SELECT a.id, a.block, a.workload, arm.name, o.error, `+r.since(2, "a.member, a.stress", "0, ''")+`, coalesce(a.guest, 0)
+		FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
 		WHERE o.status = 'failed' ORDER BY a.id`, func(rows *sql.Rows) (f Failure, err error) {
-		return f, rows.Scan(&f.Attempt, &f.Block, &f.Workload, &f.Arm, &f.Error)
+		return f, rows.Scan(&f.Attempt, &f.Block, &f.Workload, &f.Arm, &f.Error, &f.Member, &f.Stress, &f.Guest)
 	})
 }
 
@@ -187,6 +229,8 @@ type Trial struct {
 	Arm      string             `json:"arm"`
 	Epoch    int                `json:"epoch"`
 	Guest    int64              `json:"guest"`
+	Member   int                `json:"member"`           // in the crew of the trial
+	Stress   string             `json:"stress,omitempty"` // resource that it stressed, as a neighbour
 	Size     int64              `json:"size"`
 	Began    time.Time          `json:"began"`
 	Status   Status             `json:"status"`
@@ -227,13 +271,13 @@ func (r *Run) Trials() iter.Seq2[*Trial, error] {
 		// Pages of attempts: the connection is one, so queries do not nest.
 		for last := int64(0); ; {
 			trials, err := collect(r, fmt.Sprintf(`SELECT a.id, a.block, a.position, a.workload, arm.name, a.epoch, coalesce(a.guest, 0), a.size, a.began_unix_ns,
-				coalesce(o.status, 'interrupted'), coalesce(o.error, ''), coalesce(o.offset_ns, 0), coalesce(o.delay_ns, 0)
-				FROM attempt a JOIN arm ON arm.id = a.arm LEFT JOIN outcome o ON o.attempt = a.id WHERE a.id > %d ORDER BY a.id LIMIT 1000`, last),
+				coalesce(o.status, 'interrupted'), coalesce(o.error, ''), coalesce(o.offset_ns, 0), coalesce(o.delay_ns, 0), %s
+				FROM attempt a JOIN arm ON arm.id = a.arm LEFT JOIN outcome o ON o.attempt = a.id WHERE a.id > %d ORDER BY a.id LIMIT 1000`, r.since(2, "a.member, a.stress", "0, ''"), last),
 				func(rows *sql.Rows) (*Trial, error) {
 					t := &Trial{Metrics: map[string]float64{}, Probes: map[string]float64{}, Steps: []TrialStep{}}
 					var began int64
 					err := rows.Scan(&t.Attempt, &t.Block, &t.Position, &t.Workload, &t.Arm, &t.Epoch, &t.Guest, &t.Size, &began,
-						&t.Status, &t.Error, &t.OffsetNS, &t.DelayNS)
+						&t.Status, &t.Error, &t.OffsetNS, &t.DelayNS, &t.Member, &t.Stress)
 					t.Began = time.Unix(0, began).UTC()
 					return t, err
 				})

@@ -26,7 +26,7 @@ CREATE TABLE session_end (
 
 CREATE TABLE arm (
     id       INTEGER PRIMARY KEY, -- position in the plan, from 0
-    name     TEXT NOT NULL UNIQUE,
+    name     TEXT NOT NULL UNIQUE, -- with the scenario, unless that is solo: lxc@four
     system   TEXT NOT NULL,
     flavor   TEXT NOT NULL,       -- JSON: name and sizes
     scenario TEXT NOT NULL,
@@ -57,15 +57,31 @@ CREATE TABLE size (
 CREATE TABLE guest (
     id           INTEGER PRIMARY KEY,
     session      INTEGER NOT NULL REFERENCES session,
-    arm          INTEGER NOT NULL REFERENCES arm,
+    arm          INTEGER NOT NULL REFERENCES arm, -- the first that it takes part in
     epoch        INTEGER NOT NULL, -- incarnation in the plan
     made_unix_ns INTEGER NOT NULL,
     start_ns     INTEGER NOT NULL, -- until its agent answered
     hello        TEXT NOT NULL,    -- JSON: what it says of itself
-    command_line TEXT NOT NULL     -- JSON: of its runtime or VMM
+    command_line TEXT NOT NULL,    -- JSON: of its runtime or VMM
+    -- since format 2:
+    flavor       TEXT NOT NULL DEFAULT '', -- JSON: name and sizes; '': the arm's
+    slot         INTEGER NOT NULL DEFAULT 0, -- among the guests of this arm, flavor and role, from 0
+    neighbour    INTEGER NOT NULL DEFAULT 0  -- it only ever disturbs others
 ) STRICT;
 
--- The journal: a row before every trial …
+-- What the host measured of a guest besides trials, such as its idle memory.
+-- Since format 2.
+CREATE TABLE guest_value (
+    guest      INTEGER NOT NULL REFERENCES guest,
+    name       TEXT NOT NULL,
+    unit       TEXT NOT NULL,
+    value      REAL NOT NULL,
+    at_unix_ns INTEGER NOT NULL,
+    PRIMARY KEY (guest, name)
+) STRICT, WITHOUT ROWID;
+
+-- The journal: a row before every trial; where several guests take part, a row
+-- for each …
 CREATE TABLE attempt (
     id            INTEGER PRIMARY KEY,
     session       INTEGER NOT NULL REFERENCES session,
@@ -76,10 +92,13 @@ CREATE TABLE attempt (
     arm           INTEGER NOT NULL REFERENCES arm,
     epoch         INTEGER NOT NULL,
     size          INTEGER NOT NULL,
-    began_unix_ns INTEGER NOT NULL
+    began_unix_ns INTEGER NOT NULL,
+    -- since format 2:
+    member        INTEGER NOT NULL DEFAULT 0, -- in the crew, from 0
+    stress        TEXT NOT NULL DEFAULT ''    -- resource that this member stresses; '': it runs the workload
 ) STRICT;
 
--- … and one after it. An attempt without an outcome was interrupted, and is
+-- … and one after it, those of all members together. An attempt without an outcome was interrupted, and is
 -- made again on resume.
 CREATE TABLE outcome (
     attempt       INTEGER PRIMARY KEY REFERENCES attempt,

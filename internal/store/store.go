@@ -25,7 +25,10 @@ import (
 
 // Format is the version of the file's form. A tare reads files of its own
 // format and older ones.
-const Format = 1
+//
+//	1  one guest a trial
+//	2  several: attempts have a member, guests a slot, and values of their own
+const Format = 2
 
 // applicationID marks a SQLite file as a run of tare: "tare" in ASCII.
 const applicationID = 0x74617265
@@ -35,8 +38,9 @@ var schema string
 
 // Run is an open run file. Its methods may be called from one goroutine at a time.
 type Run struct {
-	db   *sql.DB
-	path string
+	db     *sql.DB
+	path   string
+	format int // of the file, as it is now
 }
 
 // Documents that every run has.
@@ -95,12 +99,52 @@ func Create(path string, docs map[string][]byte, arms []Arm, metrics []Metric) (
 	if _, err := tx.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, Format)); err != nil {
 		return nil, r.explain(err)
 	}
+	r.format = Format
 	return r, r.explain(tx.Commit())
+}
+
+// upgrade brings a file of format 1, which is to be written, to the present
+// one: it gets columns and tables, and no row changes.
+func (r *Run) upgrade() error {
+	tx, err := r.db.Begin()
+	if err != nil {
+		return r.explain(err)
+	}
+	defer tx.Rollback()
+	for _, s := range []string{
+		"ALTER TABLE guest ADD COLUMN flavor TEXT NOT NULL DEFAULT ''",
+		"ALTER TABLE guest ADD COLUMN slot INTEGER NOT NULL DEFAULT 0",
+		"ALTER TABLE guest ADD COLUMN neighbour INTEGER NOT NULL DEFAULT 0",
+		"ALTER TABLE attempt ADD COLUMN member INTEGER NOT NULL DEFAULT 0",
+		"ALTER TABLE attempt ADD COLUMN stress TEXT NOT NULL DEFAULT ''",
+		"CREATE TABLE guest_value (guest INTEGER NOT NULL REFERENCES guest, name TEXT NOT NULL, unit TEXT NOT NULL, value REAL NOT NULL, " +
+			"at_unix_ns INTEGER NOT NULL, PRIMARY KEY (guest, name)) STRICT, WITHOUT ROWID",
+		fmt.Sprintf("PRAGMA user_version = %d", Format),
+	} {
+		if _, err := tx.Exec(s); err != nil {
+			return r.explain(err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return r.explain(err)
+	}
+	r.format = Format
+	return nil
+}
+
+// since returns a column that files have from a format on, or what stands for
+// it in older ones.
+func (r *Run) since(format int, column, otherwise string) string {
+	if r.format >= format {
+		return column
+	}
+	return otherwise
 }
 
 // Open opens a run to read it and, if write is set, to go on with it.
 func Open(path string, write bool) (*Run, error) {
-	if err := checkHeader(path); err != nil {
+	format, err := checkHeader(path)
+	if err != nil {
 		return nil, err
 	}
 	if write {
@@ -119,6 +163,7 @@ func Open(path string, write bool) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.format = format
 	// What reads or writes first finds out whether it may.
 	first := "SELECT count(*) FROM document"
 	if write {
@@ -129,6 +174,12 @@ func Open(path string, write bool) (*Run, error) {
 	if _, err := r.db.Exec(first); err != nil {
 		r.db.Close()
 		return nil, r.explainRead(err)
+	}
+	if write && r.format < Format {
+		if err := r.upgrade(); err != nil {
+			r.db.Close()
+			return nil, err
+		}
 	}
 	return r, nil
 }
@@ -152,32 +203,34 @@ func open(path, mode string) (*Run, error) {
 	return &Run{db: db, path: path}, nil
 }
 
-// checkHeader says what is wrong with a file that is not a whole run of this format.
-func checkHeader(path string) error {
+// checkHeader returns the format of a run, or says what is wrong with a file
+// that is not a whole run of this format or an older one.
+func checkHeader(path string) (format int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return fault.Campaignf("%s: there is no such run", path)
+			return 0, fault.Campaignf("%s: there is no such run", path)
 		}
-		return fault.Hostf("%w", err)
+		return 0, fault.Hostf("%w", err)
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
-		return fault.Hostf("%w", err)
+		return 0, fault.Hostf("%w", err)
 	}
 	var h [100]byte // the header of SQLite's file format
 	if _, err := io.ReadFull(f, h[:]); err != nil || string(h[:16]) != "SQLite format 3\x00" {
 		if st.Size() == 0 {
-			return fault.Campaignf("%s is empty: its run never began", path)
+			return 0, fault.Campaignf("%s is empty: its run never began", path)
 		}
-		return fault.Campaignf("%s is not a run of tare", path)
+		return 0, fault.Campaignf("%s is not a run of tare", path)
 	}
 	if id := binary.BigEndian.Uint32(h[68:]); id != applicationID {
-		return fault.Campaignf("%s is a SQLite file, but not a run of tare", path)
+		return 0, fault.Campaignf("%s is a SQLite file, but not a run of tare", path)
 	}
-	if v := binary.BigEndian.Uint32(h[60:]); v > Format {
-		return fault.WithRemedy(fault.Campaignf("%s is of format %d; this tare reads up to %d", path, v, Format), "use a newer tare")
+	format = int(binary.BigEndian.Uint32(h[60:]))
+	if format > Format {
+		return 0, fault.WithRemedy(fault.Campaignf("%s is of format %d; this tare reads up to %d", path, format, Format), "use a newer tare")
 	}
 	page := int64(binary.BigEndian.Uint16(h[16:]))
 	if page == 1 {
@@ -186,9 +239,9 @@ func checkHeader(path string) error {
 	// A hot journal may still restore what a killed writer left half done.
 	_, journal := os.Stat(path + "-journal")
 	if want := page * int64(binary.BigEndian.Uint32(h[28:])); st.Size() < want && journal != nil {
-		return fault.WithRemedy(fault.Campaignf("%s is cut short: %d bytes of %d are there", path, st.Size(), want), "copy it again from where it is whole")
+		return 0, fault.WithRemedy(fault.Campaignf("%s is cut short: %d bytes of %d are there", path, st.Size(), want), "copy it again from where it is whole")
 	}
-	return nil
+	return format, nil
 }
 
 // Path is the file's name as it was opened.

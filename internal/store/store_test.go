@@ -51,7 +51,7 @@ func addSession(t testing.TB, r *Run) int64 {
 	session, err := r.BeginSession("boot", "1")
 	must(t, err)
 	for arm := range testArms {
-		_, err := r.AddGuest(session, arm, 0, time.Second, agent.Hello{Kernel: "Linux", CPUs: 2}, []string{"vmm", "-x"})
+		_, err := r.AddGuest(session, arm, 0, Seat{}, time.Second, agent.Hello{Kernel: "Linux", CPUs: 2}, []string{"vmm", "-x"})
 		must(t, err)
 	}
 	return session
@@ -151,7 +151,7 @@ func TestReopen(t *testing.T) {
 		}
 		failures, err := r.Failures()
 		must(t, err)
-		if want := []Failure{{TrialID{0, "cpu", "kvm"}, failures[0].Attempt, "crashed"}, {TrialID{1, "cpu", "kvm"}, failures[1].Attempt, "does not start"}}; !reflect.DeepEqual(failures, want) {
+		if want := []Failure{{TrialID: TrialID{0, "cpu", "kvm"}, Attempt: failures[0].Attempt, Error: "crashed", Guest: 2}, {TrialID: TrialID{1, "cpu", "kvm"}, Attempt: failures[1].Attempt, Error: "does not start"}}; !reflect.DeepEqual(failures, want) {
 			t.Errorf("failures %v", failures)
 		}
 		if got, want := observations(t, r), []Observation{{0, 0, 0, 1, 0, 2}, {1, 0, 0, 1, 0, 0.5}, {2, 0, 0, 1, 0, 4}}; !reflect.DeepEqual(got, want) {
@@ -250,7 +250,7 @@ func TestElapsed(t *testing.T) {
 	for _, q := range []string{
 		"INSERT INTO session VALUES (2, 100000000000, 'b', '1'), (3, 200000000000, 'b', '1'), (4, 300000000000, 'b', '1')",
 		"INSERT INTO session_end VALUES (2, 130000000000, 'x'), (1, (SELECT began_unix_ns FROM session WHERE id = 1) + 1000000000, 'y')",
-		"INSERT INTO attempt VALUES (50, 3, 1, 0, 0, 'cpu', 0, 0, 1, 201000000000), (51, 3, 1, 0, 0, 'cpu', 0, 0, 1, 205000000000)",
+		"INSERT INTO attempt VALUES (50, 3, 1, 0, 0, 'cpu', 0, 0, 1, 201000000000, 0, ''), (51, 3, 1, 0, 0, 'cpu', 0, 0, 1, 205000000000, 0, '')",
 		"INSERT INTO outcome VALUES (50, 'done', '', 207000000000, 0, 0, '')",
 	} {
 		_, err := r.db.ExecContext(context.Background(), q)
@@ -268,7 +268,7 @@ func TestPages(t *testing.T) {
 	r, _ := create(t)
 	const n = obsPage + 5
 	_, err := r.db.Exec(fmt.Sprintf(`BEGIN; WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < %d)
-		INSERT INTO attempt SELECT i, 1, 1, i, 0, 'cpu', 0, 0, 1, 0 FROM s;
+		INSERT INTO attempt SELECT i, 1, 1, i, 0, 'cpu', 0, 0, 1, 0, 0, '' FROM s;
 		INSERT INTO outcome SELECT id, CASE id %% 10 WHEN 0 THEN 'void' ELSE 'done' END, '', 0, 0, 0, '' FROM attempt;
 		INSERT INTO value SELECT id, 0, id FROM attempt; COMMIT`, n))
 	must(t, err)

@@ -51,12 +51,13 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 	defer cmd.close()
 	defer cmd.closeChildEnds()
 
-	if wait := time.Duration(r.StartAtNs - clock(unix.CLOCK_MONOTONIC)); r.StartAtNs != 0 && wait > 0 {
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return ctx.Err()
+	relax := func() {}
+	if r.StartAtNs != 0 {
+		if relax, err = waitUntil(ctx, r.StartAtNs); err != nil {
+			return err
 		}
+		relax = sync.OnceFunc(relax)
+		defer relax()
 	}
 	started := &wire.Started{MonotonicNs: clock(unix.CLOCK_MONOTONIC), RealtimeNs: clock(unix.CLOCK_REALTIME)}
 	if err := send(&wire.RunEvent{Event: &wire.RunEvent_Started{Started: started}}); err != nil {
@@ -66,6 +67,7 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 	// host hears of the start only when the fork is done: late by milliseconds.
 	runtime.Gosched()
 	pid, ended, err := s.procs.start(cmd.path, cmd.argv, cmd.attr)
+	relax()
 	cmd.closeChildEnds()
 	if err != nil {
 		now := clock(unix.CLOCK_MONOTONIC)

@@ -66,9 +66,7 @@ func (s synth) write(t testing.TB) *store.Run {
 		ids[a.Name] = i
 		arm := store.Arm{Name: a.Name, System: a.System, Scenario: "solo", Emulated: a.System == "qemu-tcg",
 			Flavor: store.Flavor{Name: a.Flavor.Name + s.says, VCPUs: 1, MemoryBytes: 512 << 20, DiskBytes: 1 << 30}}
-		if a.Control {
-			arm.ControlOf = c.Baseline
-		}
+		arm.ControlOf = a.Control
 		arms = append(arms, arm)
 	}
 	var metrics []store.Metric
@@ -92,7 +90,7 @@ func (s synth) write(t testing.TB) *store.Run {
 	must(t, err)
 	must(t, r.AddSize("sysbench-cpu", 3000, "events"+s.says, nil))
 	for i, a := range arms {
-		_, err := r.AddGuest(session, i, 0, 1500*time.Millisecond, agent.Hello{Kernel: s.says}, []string{"start", a.Name})
+		_, err := r.AddGuest(session, i, 0, store.Seat{}, 1500*time.Millisecond, agent.Hello{Kernel: s.says}, []string{"start", a.Name})
 		must(t, err)
 	}
 	var j journal = r
@@ -159,7 +157,7 @@ func bulkJournal(t testing.TB, path string) (journal, func()) {
 
 func (b *bulk) Begin(a store.Attempt) (int64, error) {
 	b.last++
-	_, err := b.tx.Exec("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", b.last, a.Session, a.Guest, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, b.last*1e9)
+	_, err := b.tx.Exec("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, '')", b.last, a.Session, a.Guest, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, b.last*1e9)
 	return b.last, err
 }
 

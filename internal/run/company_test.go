@@ -1,0 +1,173 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/probe"
+	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/system/fake"
+)
+
+// company is a campaign of several at once: four, a neighbour, and two flavors.
+var company = strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 2", 1),
+	"flavors: {s: {vcpus: 1, memory: 256MiB, disk: 64MiB}}", `flavors: {s: {vcpus: 1, memory: 256MiB, disk: 64MiB}, t: {vcpus: 1, memory: 256MiB, disk: 64MiB}}
+scenarios: [solo, {name: four, guests: 4}, {name: noisy, neighbours: [cpu, disk]}, {name: mixed, mix: [{flavor: s, guests: 2}, {flavor: t}]}]`, 1)
+
+// neighbourly is how a guest does what it is told when a neighbour's stress
+// has no end.
+func neighbourly(argv []string) fake.Behaviour {
+	if argv[0] == "stress-ng" {
+		return fake.Behaviour{Took: time.Hour}
+	}
+	return good(argv)
+}
+
+// membersOfArm counts how the attempts of an arm ended, by member.
+func (b *bench) membersOfArm(arm string) map[string]int {
+	b.t.Helper()
+	n := map[string]int{}
+	for trial, err := range b.config.Store.Trials() {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if trial.Arm == arm {
+			n[fmt.Sprintf("%d%s %s", trial.Member, trial.Stress, trial.Status)]++
+			if trial.Stress == "" && trial.Status == store.Done && (trial.Metrics["time"] <= 0 || trial.Probes[probe.BarrierSkew] == 0) {
+				b.t.Errorf("%+v", trial)
+			}
+		}
+	}
+	return n
+}
+
+// TestCompany: every member of a crew has its own attempt, and scenarios share guests.
+func TestCompany(t *testing.T) {
+	b := newBench(t, company)
+	b.native.Behave, b.other.Behave = neighbourly, neighbourly
+	s, err := b.run(t.Context())
+	if err != nil || !s.Complete || s.Failed != 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	for arm, want := range map[string]map[string]int{
+		"other":                {"0 done": 2},
+		"other@four":           {"0 done": 2, "1 done": 2, "2 done": 2, "3 done": 2},
+		"native-control@noisy": {"0 done": 2, "1cpu done": 2, "2disk done": 2},
+		"other@mixed":          {"0 done": 2, "1 done": 2, "2 done": 2},
+	} {
+		if got := b.membersOfArm(arm); !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", arm, got, want)
+		}
+	}
+	guests, err := b.config.Store.Guests()
+	if err != nil || len(guests) != 3*7 {
+		t.Errorf("%d guests were made, %v", len(guests), err)
+	}
+	for _, g := range guests {
+		if g.Seat.Flavor.Name == "t" && (g.Slot != 0 || g.Neighbour) {
+			t.Errorf("guest %+v", g)
+		}
+	}
+}
+
+// TestLostMember: one of four that dies is a result, and the others' results stay.
+func TestLostMember(t *testing.T) {
+	b := newBench(t, company)
+	b.native.Behave = neighbourly
+	var n atomic.Int32
+	b.other.Behave = func(argv []string) fake.Behaviour {
+		if argv[0] == "count" && n.Add(1)%4 == 2 {
+			return fake.Behaviour{Trouble: fake.Dies}
+		}
+		return neighbourly(argv)
+	}
+	s, err := b.run(t.Context())
+	if err != nil || !s.Complete || s.Failed == 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	failed, done := 0, 0
+	for what, count := range b.membersOfArm("other@four") {
+		if strings.HasSuffix(what, "failed") {
+			failed += count
+		} else if strings.HasSuffix(what, "done") {
+			done += count
+		}
+	}
+	if failed == 0 || done == 0 || failed+done != 8 {
+		t.Errorf("%d failed and %d done: %v", failed, done, b.membersOfArm("other@four"))
+	}
+}
+
+// TestNeighbourDies: that is told, and the trial counts.
+func TestNeighbourDies(t *testing.T) {
+	b := newBench(t, company)
+	b.native.Behave = neighbourly
+	b.other.Behave = func(argv []string) fake.Behaviour {
+		if argv[0] == "stress-ng" && slices.Contains(argv, "--cpu") {
+			return fake.Behaviour{ExitCode: 1, Took: time.Millisecond}
+		}
+		return neighbourly(argv)
+	}
+	s, err := b.run(t.Context())
+	if err != nil || !s.Complete || s.Failed != 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	want := map[string]int{"0 done": 2, "1cpu failed": 2, "2disk done": 2}
+	if got := b.membersOfArm("other@noisy"); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestCompanyNoStart: a trial that lacks a guest is not made, and says so for all members.
+func TestCompanyNoStart(t *testing.T) {
+	b := newBench(t, company)
+	b.native.Behave, b.other.Behave = neighbourly, neighbourly
+	b.other.OnCreate = func(n int) error {
+		if n > 3 {
+			return fake.ErrDiesBooting
+		}
+		return nil
+	}
+	s, err := b.run(t.Context())
+	if err != nil || !s.Complete || s.Failed == 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	want := map[string]int{"0 failed": 2, "1 failed": 2, "2 failed": 2, "3 failed": 2}
+	if got := b.membersOfArm("other@four"); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := b.membersOfArm("other"); got["0 done"] != 2 {
+		t.Errorf("alone: %v", got)
+	}
+}
+
+// TestCompanyInterrupted: also with several at once, every trial is done once in the end.
+func TestCompanyInterrupted(t *testing.T) {
+	b := newBench(t, company)
+	b.native.Behave, b.other.Behave = neighbourly, neighbourly
+	for n := 0; ; n++ {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(500+rand.IntN(1500))*time.Millisecond)
+		_, err := b.run(ctx)
+		cancel()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.DeadlineExceeded) || n > 100 {
+			t.Fatal(n, err)
+		}
+	}
+	got := b.membersOfArm("native@four")
+	for i := range 4 {
+		if got[fmt.Sprintf("%d done", i)] != 2 || got[fmt.Sprintf("%d failed", i)] != 0 {
+			t.Errorf("%v", got)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/plan"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// member is one guest of the crew of a trial.
+type member struct {
+	plan.Member
+	st     *station
+	number int // in the crew, from 0
+	x      execution
+	broken error // why its guest is no good any more, by its own fault
+}
+
+const (
+	clockExchanges = 8
+	// startLead is how far ahead of now the start of a trial is agreed, and
+	// memberLead how much further for each guest that has to hear of it.
+	startLead  = 5 * time.Millisecond
+	memberLead = 4 * time.Millisecond
+	// settle is how long neighbours stress before the trial begins.
+	settle = 300 * time.Millisecond
+	// quickTimeout bounds what is not a trial: reading clocks, cleaning up.
+	quickTimeout = time.Minute
+)
+
+// crew makes sure that all guests of an arm are there. A guest that does not
+// start leaves its member broken; an error is the host's.
+func (r *runner) crew(ctx context.Context, arm string) ([]*member, error) {
+	var crew []*member
+	for i, p := range r.Plan.Arms[r.arms[arm]].Crew {
+		m := &member{Member: p, st: r.stations[p.Seat], number: i}
+		if err := r.ensure(ctx, m.st); err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err := m.bear(err); err != nil {
+				return nil, err
+			}
+		}
+		crew = append(crew, m)
+	}
+	return crew, nil
+}
+
+// bear keeps an error that is the guest's own fault: the trial goes on without
+// it. Other errors are returned.
+func (m *member) bear(err error) error {
+	if err == nil || fault.KindOf(err) != fault.Guest {
+		return err
+	}
+	if m.broken == nil {
+		m.broken = err
+	}
+	return nil
+}
+
+func workersOf(crew []*member) []*member    { return membersOf(crew, false) }
+func neighboursOf(crew []*member) []*member { return membersOf(crew, true) }
+
+func membersOf(crew []*member, neighbours bool) (some []*member) {
+	for _, m := range crew {
+		if (m.Stress != "") == neighbours {
+			some = append(some, m)
+		}
+	}
+	return some
+}
+
+// unmanned says why the trial cannot be made: a guest did not start.
+func unmanned(crew []*member) error {
+	for _, m := range crew {
+		if m.broken != nil {
+			return m.broken
+		}
+	}
+	return nil
+}
+
+// abandon fails all of a trial that was not made.
+func abandon(crew []*member, why error) {
+	for _, m := range crew {
+		if m.broken == nil {
+			m.x.err = fault.Guestf("the trial was not made, as not all of its guests are there: %w", why)
+		}
+	}
+}
+
+// together does something with all members at once whose guests are good.
+func together(crew []*member, do func(*member) error) error {
+	errs := make([]error, len(crew))
+	var all sync.WaitGroup
+	for i, m := range crew {
+		if m.broken == nil {
+			all.Go(func() { errs[i] = m.bear(do(m)) })
+		}
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// inTurn does something with all members whose guests are good, one after the other.
+func inTurn(crew []*member, do func(*member) error) error {
+	for _, m := range crew {
+		if m.broken == nil {
+			if err := m.bear(do(m)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// execute thaws the guests of a crew, runs a workload in them and freezes them
+// again. What each gave is in its member; an error is the host's, or tare's.
+func (r *runner) execute(ctx context.Context, crew []*member, w *workload.Workload, size int64) error {
+	if err := inTurn(crew, func(m *member) error { return r.wake(ctx, m) }); err != nil {
+		return err
+	}
+	stop, err := r.disturb(ctx, neighboursOf(crew))
+	if err != nil {
+		return err
+	}
+	err = r.perform(ctx, workersOf(crew), w, size)
+	if e := stop(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	return inTurn(crew, func(m *member) error { return m.st.machine.Freeze(ctx) })
+}
+
+// wake thaws a guest, cleans it if it needs that, and reads its clock.
+func (r *runner) wake(ctx context.Context, m *member) (err error) {
+	g := m.st.machine
+	if err := g.Thaw(ctx); err != nil {
+		return err
+	}
+	if m.st.dirty {
+		if err := r.clean(ctx, g); err != nil {
+			return err
+		}
+		m.st.dirty = false
+	}
+	quick, cancel := context.WithTimeout(ctx, quickTimeout)
+	defer cancel()
+	m.x.clock, err = g.Agent.Clock(quick, clockExchanges)
+	return err
+}
+
+// disturb starts what the neighbours do, and returns when they have been at it
+// for a while. The caller stops them.
+func (r *runner) disturb(ctx context.Context, neighbours []*member) (stop func() error, err error) {
+	err = inTurn(neighbours, func(m *member) error {
+		n, err := workload.NeighbourOf(m.Stress)
+		if err != nil {
+			return err
+		}
+		step := workload.Step{Name: "stress", Argv: n.Argv(m.Flavor.VCPUs, int64(m.Flavor.Memory))}
+		sv := startService(ctx, m.st.machine, step, agent.Command{
+			Argv: step.Argv, Env: system.AgentEnv, Dir: m.st.machine.DataDir(), OutputLimit: int64(r.Campaign.OutputLimit),
+		})
+		m.x.services = append(m.x.services, sv)
+		return sv.started(ctx)
+	})
+	if err == nil && len(neighbours) > 0 {
+		select {
+		case <-time.After(settle):
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	return func() error {
+		return together(neighbours, func(m *member) error {
+			results, err := m.x.stopAll(ctx, m.x.services)
+			if err == nil && len(results) > 0 && !results[0].Stopped {
+				last := results[0]
+				m.x.err = fault.Guestf("this neighbour did not stress to the end: exit status %d, signal %q: %s",
+					last.ExitCode, last.Signal, lastBytes(append(last.Stdout, last.Stderr...)))
+			}
+			return err
+		})
+	}, err
+}
+
+// perform runs a workload in all workers. Their timed steps begin at one
+// instant, which is named to each on its own clock.
+func (r *runner) perform(ctx context.Context, workers []*member, w *workload.Workload, size int64) error {
+	steps := w.Trial(size, ownAddress)
+	first, last := timedRange(steps)
+	if first < 0 {
+		return fmt.Errorf("workload %s has no timed step", w.Name)
+	}
+	if err := together(workers, func(m *member) error { return r.steps(ctx, m, steps[:first]) }); err != nil {
+		return err
+	}
+	defer closeWindows(workers)
+	if steps[first].DropCaches {
+		if err := inTurn(workers, func(m *member) error { return r.dropCaches(ctx, m.st.machine) }); err != nil {
+			return err
+		}
+	}
+	lead := startLead
+	if len(workers) > 1 {
+		lead += time.Duration(len(workers)) * memberLead
+	}
+	err := inTurn(workers, func(m *member) (err error) {
+		lead = max(lead, 2*m.x.clock.Delay)
+		m.x.window, err = r.watch.Begin(m.st.machine)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	instant := agent.Monotonic() + int64(lead)
+	if err := together(workers, func(m *member) error { return r.timed(ctx, m, steps[first:last+1], instant) }); err != nil {
+		return err
+	}
+	return together(workers, func(m *member) error {
+		if err := r.steps(ctx, m, steps[last+1:]); err != nil {
+			return err
+		}
+		return r.conclude(ctx, m, w, size)
+	})
+}
+
+// closeWindows ends those that members left open which did not finish.
+func closeWindows(workers []*member) {
+	for _, m := range workers {
+		if m.x.window != nil {
+			_, _ = m.x.window.End() // what it saw belongs to no result
+			m.x.window = nil
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/probe"
+	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// execution is what one execution of a workload in one guest gave.
+type execution struct {
+	steps    []store.Step
+	clock    agent.Clock
+	timed    time.Duration // sum of the timed steps on the host's clock
+	metrics  map[string]float64
+	readings probe.Readings
+	err      error  // why the trial does not count: the work was not done
+	cause    string // kind of the event that says so, where every command ended well
+
+	results  []workload.StepResult
+	services []*service
+	late     error // why a server is not ready
+	over     bool  // a step failed, so no more are run
+	window   *probe.Window
+	skew     time.Duration // start as the host heard of it, less the instant agreed
+	barrier  time.Duration // start on the guest's own clock, less that instant on it
+}
+
+// steps runs untimed steps in a guest.
+func (r *runner) steps(ctx context.Context, m *member, steps []workload.Step) error {
+	for _, s := range steps {
+		if m.x.over {
+			return nil
+		}
+		if s.DropCaches {
+			if err := r.dropCaches(ctx, m.st.machine); err != nil {
+				return err
+			}
+		}
+		if _, err := r.step(ctx, m, s, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timed runs the steps from the first timed one to the last; the first begins
+// at an instant of the host's clock.
+func (r *runner) timed(ctx context.Context, m *member, steps []workload.Step, instant int64) error {
+	x := &m.x
+	if x.over {
+		return nil
+	}
+	res, err := r.step(ctx, m, steps[0], x.clock.GuestTime(instant))
+	if err != nil {
+		return err
+	}
+	x.skew = time.Duration(res.HostStart - instant)
+	x.barrier = time.Duration(res.GuestStart - x.clock.GuestTime(instant))
+	if err := r.steps(ctx, m, steps[1:]); err != nil {
+		return err
+	}
+	r.probing.Lock() // windows share what watches the host
+	defer r.probing.Unlock()
+	x.readings, err = x.window.End()
+	x.window = nil
+	return err
+}
+
+// step runs one step; one with a start waits for that instant of the guest's clock.
+func (r *runner) step(ctx context.Context, m *member, s workload.Step, start int64) (*agent.Result, error) {
+	x, g := &m.x, m.st.machine
+	cmd := agent.Command{
+		Argv: s.Argv, Env: system.AgentEnv, Dir: g.DataDir(), Timeout: r.Campaign.Timeout,
+		OutputLimit: int64(r.Campaign.OutputLimit), StartAt: start,
+	}
+	if s.Background {
+		sv := startService(ctx, g, s, cmd)
+		x.services = append(x.services, sv)
+		late, err := sv.ready(ctx, cmd)
+		x.late, x.over = late, late != nil
+		return nil, err
+	}
+	res, err := g.Agent.Run(ctx, cmd)
+	if res == nil {
+		return nil, err
+	}
+	if err != nil { // it could not be started
+		notStarted(res, err)
+	}
+	x.steps = append(x.steps, storeStep(s, res))
+	x.results = append(x.results, stepResult(s.Name, res))
+	if s.Timed {
+		x.timed += res.HostWall()
+	}
+	x.over = res.ExitCode != 0 || res.Signal != 0 || res.TimedOut
+	return res, nil
+}
+
+// conclude stops a trial's servers and judges what it gave.
+func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, size int64) error {
+	x, g := &m.x, m.st.machine
+	more, err := x.stopAll(ctx, x.services)
+	if err != nil {
+		return err
+	}
+	if x.err = x.late; x.late == nil {
+		x.metrics, x.err = w.Evaluate(size, append(x.results, more...))
+	}
+	if x.err != nil && fault.KindOf(x.err) != fault.Guest {
+		return x.err
+	}
+	switch {
+	case x.err == nil || x.over:
+	case errors.Is(x.err, workload.ErrContradiction):
+		x.cause = store.EventContradiction
+	default:
+		x.cause = store.EventWrongAnswer
+	}
+	x.guestsWord(w, size, g.Driver.Capabilities().SameKernel)
+	if g.Driver.Capabilities().Remote && x.readings.Values != nil {
+		return x.clockAgain(ctx, g)
+	}
+	return nil
+}
+
+// clockAgain compares the clocks before and after a trial rather than what
+// they say of its steps: over a network, the reports of start and end come as
+// late as they like, and that is no fault of the guest's clock.
+func (x *execution) clockAgain(ctx context.Context, m *system.Machine) error {
+	ctx, cancel := context.WithTimeout(ctx, quickTimeout)
+	defer cancel()
+	after, err := m.Agent.Clock(ctx, clockExchanges)
+	if err != nil {
+		return err
+	}
+	x.readings.Values[probe.ClockDiff] = (after.Offset - x.clock.Offset).Seconds()
+	x.readings.Values[probe.ClockError] = ((x.clock.Delay + after.Delay) / 2).Seconds()
+	return nil
+}
+
+// timedRange returns the first and the last timed step.
+func timedRange(steps []workload.Step) (first, last int) {
+	first = -1
+	for i, s := range steps {
+		if s.Timed {
+			if first < 0 {
+				first = i
+			}
+			last = i
+		}
+	}
+	return first, last
+}
+
+// clockGrain is the least that is held for the error of a guest's time: what
+// the agent does between reading its clock and telling the host.
+const clockGrain = time.Millisecond
+
+// clockShare of a trial is not held against a guest's clock either: the message
+// of the start competes with the command that it announces, that of the exit
+// with nothing, and on an emulated CPU that shows.
+const clockShare = 0.002
+
+// guestsWord adds the probes that rest on what the guest says.
+func (x *execution) guestsWord(w *workload.Workload, size int64, sameKernel bool) {
+	v := x.readings.Values
+	if v == nil {
+		return
+	}
+	var cpu, guest time.Duration
+	timed := 0
+	for _, s := range x.steps {
+		if s.Timed {
+			timed++
+			cpu += s.Result.Usage.User + s.Result.Usage.System
+			guest += s.Result.GuestWall()
+		}
+	}
+	v[probe.Timed] = x.timed.Seconds()
+	v[probe.GuestCPU] = cpu.Seconds()
+	v[probe.StartSkew], v[probe.BarrierSkew] = x.skew.Seconds(), x.barrier.Seconds()
+	if sameKernel {
+		// One clock read at both ends: what differs is our own error.
+		v[probe.HostTimeError] = (x.timed - guest).Seconds()
+	} else {
+		v[probe.ClockDiff] = (guest - x.timed).Seconds()
+		// Start and end of each timed step are each known within half a round
+		// trip, and as late as the host woke us.
+		v[probe.ClockError] = float64(timed)*(x.clock.Delay+clockGrain).Seconds() + 2*v[probe.LagMax] + clockShare*x.timed.Seconds()
+	}
+	if w.WrittenBytes != nil {
+		v[probe.WorkloadBytes] = float64(w.WrittenBytes(size))
+	}
+}
+
+// ownAddress is where a trial's servers listen when its guest is alone.
+const ownAddress = "127.0.0.1"
+
+// notStarted makes what a shell would make of a command that cannot be started.
+func notStarted(res *agent.Result, why error) {
+	res.ExitCode, res.Stderr = 127, []byte(why.Error())
+}
+
+func storeStep(s workload.Step, res *agent.Result) store.Step {
+	return store.Step{Name: s.Name, Timed: s.Timed, Argv: s.Argv, Result: res}
+}
+
+func stepResult(name string, r *agent.Result) workload.StepResult {
+	s := workload.StepResult{
+		Name: name, Wall: r.HostWall(), ExitCode: r.ExitCode, TimedOut: r.TimedOut, Truncated: r.Truncated,
+		Stdout: r.Stdout, Stderr: r.Stderr,
+	}
+	if r.Signal != 0 {
+		s.Signal = unix.SignalName(r.Signal)
+		if s.Signal == "" {
+			s.Signal = fmt.Sprint("signal ", int(r.Signal))
+		}
+	}
+	return s
+}
+
+// clean empties the data volume after a trial that failed half way.
+func (r *runner) clean(ctx context.Context, m *system.Machine) error {
+	res, err := m.Agent.Run(ctx, agent.Command{
+		Argv: []string{"find", ".", "-mindepth", "1", "-maxdepth", "1", "-not", "-name", "lost+found", "-exec", "rm", "-rf", "{}", "+"},
+		Env:  system.AgentEnv, Dir: m.DataDir(), Timeout: quickTimeout,
+	})
+	if err != nil {
+		return err
+	}
+	if res.ExitCode != 0 || res.Signal != 0 {
+		return fault.Guestf("the data volume cannot be emptied: %s", res.Stderr)
+	}
+	return nil
+}
+
+// dropCaches makes what was written be read from the device again: the caches
+// of the host and, where it has a cache of its own, of the guest.
+func (r *runner) dropCaches(ctx context.Context, m *system.Machine) error {
+	if !m.Driver.Capabilities().HostMount {
+		res, err := m.Agent.Run(ctx, agent.Command{
+			Argv: []string{"sh", "-c", "sync && echo 3 >/proc/sys/vm/drop_caches"}, Env: system.AgentEnv, Timeout: quickTimeout,
+		})
+		if err != nil {
+			return err
+		}
+		if res.ExitCode != 0 {
+			return fault.Guestf("the guest's page cache cannot be dropped: %s", res.Stderr)
+		}
+	}
+	unix.Sync()
+	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0); err != nil && !errors.Is(err, os.ErrPermission) {
+		return fault.Hostf("dropping the host's page cache: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// older makes a file as tare wrote it in format 1: one trial that is done, one
+// that failed and one that was interrupted.
+func older(t *testing.T) string {
+	t.Helper()
+	schema, err := os.ReadFile("testdata/format-1.sql")
+	must(t, err)
+	path := filepath.Join(t.TempDir(), "old.tare")
+	db, err := sql.Open("sqlite", path)
+	must(t, err)
+	defer db.Close()
+	_, err = db.Exec(string(schema) + fmt.Sprintf(`
+		INSERT INTO document VALUES ('campaign', x'7b7d');
+		INSERT INTO session VALUES (1, 5, 'boot', 'old');
+		INSERT INTO arm VALUES (0, 'native', 'native', '{"name": "small", "vcpus": 2}', 'solo', '', 0);
+		INSERT INTO metric VALUES (0, 'cpu', 'time', 's', 'lower', 1, 0);
+		INSERT INTO guest VALUES (1, 1, 0, 0, 6, 7, '{"cpus": 2}', '["vmm"]');
+		INSERT INTO attempt VALUES (1, 1, 1, 0, 0, 'cpu', 0, 0, 10, 8), (2, 1, 1, 1, 0, 'cpu', 0, 0, 10, 9), (3, 1, 1, 2, 0, 'cpu', 0, 0, 10, 10);
+		INSERT INTO outcome VALUES (1, 'done', '', 8, 0, 0, ''), (2, 'failed', 'crashed', 9, 0, 0, '');
+		INSERT INTO value VALUES (1, 0, 1.5);
+		PRAGMA application_id = %d; PRAGMA user_version = 1`, applicationID))
+	must(t, err)
+	return path
+}
+
+// TestOlderFormat: a run of format 1 is read as it is, and goes on in this format.
+func TestOlderFormat(t *testing.T) {
+	path := older(t)
+	before, err := os.ReadFile(path)
+	must(t, err)
+	check := func(write bool) *Run {
+		t.Helper()
+		r, err := Open(path, write)
+		must(t, err)
+		t.Cleanup(func() { r.Close() })
+		all := trials(t, r)
+		if len(all) != 3 || all[0].Metrics["time"] != 1.5 || all[0].Member != 0 || all[1].Status != Failed || all[2].Status != Interrupted {
+			t.Errorf("trials %+v", all)
+		}
+		guests, err := r.Guests()
+		must(t, err)
+		if len(guests) != 1 || guests[0].Seat.Flavor.Name != "small" || guests[0].Slot != 0 || guests[0].Values != nil {
+			t.Errorf("guests %+v", guests)
+		}
+		failures, err := r.Failures()
+		must(t, err)
+		if len(failures) != 1 || failures[0].Error != "crashed" || failures[0].Guest != 1 {
+			t.Errorf("failures %+v", failures)
+		}
+		finished, err := r.Finished()
+		must(t, err)
+		if len(finished) != 2 || len(observations(t, r)) != 1 {
+			t.Errorf("finished %v", finished)
+		}
+		return r
+	}
+	must(t, check(false).Close())
+	after, err := os.ReadFile(path)
+	must(t, err)
+	if string(after) != string(before) {
+		t.Error("reading changed the file")
+	}
+	r := check(true)
+	ids, err := r.BeginAll([]Attempt{{Session: 1, Guest: 1, Block: 2, Workload: "cpu"}, {Session: 1, Guest: 1, Block: 2, Workload: "cpu", Member: 1, Stress: "disk"}})
+	must(t, err)
+	must(t, r.FinishAll(ids, []Outcome{{Status: Done, Values: map[int]float64{0: 2}}, {Status: Failed, Error: "killed"}}))
+	must(t, r.AddGuestValue(1, "idle_memory", "B", 12345))
+	must(t, r.Close())
+	if r, err = Open(path, false); err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	all := trials(t, r)
+	if len(all) != 5 || all[4].Member != 1 || all[4].Stress != "disk" || all[3].Metrics["time"] != 2 {
+		t.Errorf("trials %+v", all)
+	}
+	guests, err := r.Guests()
+	must(t, err)
+	if got := guests[0].Values["idle_memory"]; got != (GuestValue{"B", 12345}) {
+		t.Errorf("values %+v", guests[0].Values)
+	}
+}

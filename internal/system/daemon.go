@@ -75,6 +75,7 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	c.Dir = d.dir // some leave files where they are
 	if d.p, err = c.start(nil); err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ type Process struct {
 type Command struct {
 	Root  string     // directory to change root to, or ""
 	Hide  []string   // directories of the host that it must not see; it gets empty ones in memory
+	Dir   string     // working directory, in the root; "" keeps the old one, or is / in a new root
 	PIDs  bool       // in a PID namespace of its own: what it started ends with it
 	Net   string     // network namespace to enter, as a path, or ""
 	Argv  []string   // the program is looked up in PATH where there is no Root
@@ -78,7 +79,7 @@ func (c Command) start(procs []string) (*Process, error) {
 		}
 	}
 	cmd, err := sandbox.Enter{
-		CgroupProcs: procs, Hide: c.Hide, PIDs: c.PIDs, Net: c.Net, Root: c.Root,
+		CgroupProcs: procs, Hide: c.Hide, PIDs: c.PIDs, Net: c.Net, Root: c.Root, Dir: c.Dir,
 		Path: path, Argv: argv, Env: slices.Concat(AgentEnv, c.Env),
 	}.Command()
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/tare-bench/tare/internal/system/crun"
 	"github.com/tare-bench/tare/internal/system/engine"
 	"github.com/tare-bench/tare/internal/system/gvisor"
+	"github.com/tare-bench/tare/internal/system/libvirt"
 	"github.com/tare-bench/tare/internal/system/lxc"
 	"github.com/tare-bench/tare/internal/system/native"
 	"github.com/tare-bench/tare/internal/system/nspawn"
@@ -36,7 +37,7 @@ import (
 
 // drivers are the systems that this tare knows, in the order to show them.
 func drivers() []system.Driver {
-	return []system.Driver{native.Driver{}, lxc.Driver{}, runc.Driver{}, crun.Driver{}, engine.Docker(), engine.Podman(), nspawn.Driver{}, gvisor.Systrap(), gvisor.Ptrace(), qemu.KVM(), qemu.TCG(), uml.Driver{}, ssh.Driver{}, vmware.VSphere{}, vmware.Workstation{}}
+	return []system.Driver{native.Driver{}, lxc.Driver{}, runc.Driver{}, crun.Driver{}, engine.Docker(), engine.Podman(), nspawn.Driver{}, gvisor.Systrap(), gvisor.Ptrace(), qemu.KVM(), qemu.TCG(), libvirt.LXC(), libvirt.KVM(), libvirt.QEMU(), uml.Driver{}, ssh.Driver{}, vmware.VSphere{}, vmware.Workstation{}}
 }
 
 // testbed is this host made ready for guests. The caller closes it.

@@ -23,16 +23,7 @@ func TestParseMountinfo(t *testing.T) {
 
 // TestGroup makes a real group, freezes and kills a process in it, and leaves nothing.
 func TestGroup(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs root")
-	}
-	l, err := Detect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Check(); err != nil {
-		t.Skip(err)
-	}
+	l := layoutForTest(t)
 	g, err := l.New("test-group", Limits{CPUs: "0", CPUCap: 0.5, MemoryBytes: 64 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -79,4 +70,20 @@ func TestGroup(t *testing.T) {
 	if left := l.Leftovers("test-group"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
+}
+
+// layoutForTest skips the test where no groups can be made.
+func layoutForTest(t *testing.T) Layout {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	l, err := Detect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Check(); err != nil {
+		t.Skip(err)
+	}
+	return l
 }

@@ -89,14 +89,8 @@ func removeTree(dir string) error {
 // Leftovers lists the directories of groups whose names begin with
 // Prefix+which, in every hierarchy.
 func (l Layout) Leftovers(which string) []string {
-	mounts := []string{l.V2}
-	for _, at := range l.V1 {
-		if !slices.Contains(mounts, at) {
-			mounts = append(mounts, at)
-		}
-	}
 	var found []string
-	for _, at := range mounts {
+	for _, at := range l.mounts() {
 		dirs, _ := filepath.Glob(filepath.Join(at, Prefix+which+"*"))
 		found = append(found, dirs...)
 	}

@@ -3,6 +3,7 @@ package system
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -65,6 +66,17 @@ func (d *Daemon) CommandLine() []string {
 		return nil
 	}
 	return d.p.CommandLine()
+}
+
+// Root is the daemon's root directory as it sees it, with what is hidden from it
+// hidden; "" when it does not run.
+func (d *Daemon) Root() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.p == nil {
+		return ""
+	}
+	return fmt.Sprintf("/proc/%d/root", d.p.cmd.Process.Pid)
 }
 
 func (d *Daemon) start(ctx context.Context) (err error) {

@@ -1,0 +1,110 @@
+package libvirt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/digitalocean/go-libvirt"
+	"github.com/digitalocean/go-libvirt/socket/dialers"
+
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// state are the directories that libvirtd keeps its state in, fixed when it was
+// built. Its own of them are empty, in memory.
+var state = []string{"/etc/libvirt", "/var/lib/libvirt", "/var/cache/libvirt", "/var/log/libvirt"}
+
+var daemon = &system.Daemon{Start: libvirtd, Ready: answers}
+
+// configuration is what differs from libvirt's defaults, by file.
+var configuration = map[string]string{
+	"libvirtd.conf": "unix_sock_dir = %q\nauth_unix_rw = \"none\"\nauth_unix_ro = \"none\"\nlog_outputs = \"3:stderr\"\n",
+	// The image must keep its owner; control groups are tare's; no second daemon for the console.
+	"qemu.conf": "security_driver = \"none\"\nuser = \"root\"\ngroup = \"root\"\ndynamic_ownership = 0\nremember_owner = 0\nnamespaces = []\ncgroup_controllers = []\nstdio_handler = \"file\"\n",
+	"lxc.conf":  "security_driver = \"none\"\n",
+}
+
+func libvirtd(dir string) (system.Command, error) {
+	layout, err := cgroup.Detect()
+	if err != nil {
+		return system.Command{}, err
+	}
+	for name, text := range configuration {
+		if name == "libvirtd.conf" {
+			text = fmt.Sprintf(text, dir)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return system.Command{}, fault.Hostf("%w", err)
+		}
+	}
+	return system.Command{
+		// Its drivers look for their files in the directory that is hidden.
+		Argv: []string{"/bin/sh", "-c", `cp "$1"/*.conf /etc/libvirt && exec libvirtd --config /etc/libvirt/libvirtd.conf --pid-file "$1/pid"`, "sh", dir},
+		// Without /run there is no D-Bus over which systemd would be told of
+		// processes by their numbers in tare's namespace. The LXC driver refuses
+		// version 1 with version 2 beside it.
+		Hide: append(append(layout.Hybrid(), "/run"), state...),
+	}, nil
+}
+
+// dialTimeout bounds a connection to libvirtd.
+const dialTimeout = 15 * time.Second
+
+// connect opens a connection of libvirt's QEMU or LXC driver in the daemon.
+func connect(dir, uri string) (*libvirt.Libvirt, error) {
+	l := libvirt.NewWithDialer(dialers.NewLocal(dialers.WithSocket(filepath.Join(dir, "libvirt-sock")), dialers.WithLocalTimeout(dialTimeout)))
+	if err := l.ConnectToURI(libvirt.ConnectURI(uri)); err != nil {
+		return nil, fault.Hostf("libvirtd, %s: %w", uri, err)
+	}
+	return l, nil
+}
+
+// answers asks both drivers, as each of them comes up by itself.
+func answers(_ context.Context, dir string) error {
+	var errs []error
+	for _, uri := range []string{"qemu:///system", "lxc:///system"} {
+		l, err := connect(dir, uri)
+		if err == nil {
+			err = l.Disconnect()
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// callTimeout bounds what a libvirtd is asked; the library has no limit itself.
+const callTimeout = time.Minute
+
+// bounded makes a call of libvirtd, whose errors are the guest's unless it is
+// not heard of in time.
+func bounded(call func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			err = fault.Guestf("libvirt: %w", err)
+		}
+		return err
+	case <-time.After(callTimeout):
+		return fault.Hostf("libvirtd does not answer within %v", callTimeout)
+	}
+}
+
+// changed changes a domain's state, and looks whether it has.
+func changed(l *libvirt.Libvirt, d libvirt.Domain, change func(libvirt.Domain) error, want libvirt.DomainState) error {
+	if err := change(d); err != nil {
+		return err
+	}
+	state, _, err := l.DomainGetState(d, 0)
+	if err == nil && libvirt.DomainState(state) != want {
+		err = fmt.Errorf("the domain's state is %d, not %d", state, want)
+	}
+	return err
+}

@@ -1,0 +1,102 @@
+package libvirt
+
+import (
+	"encoding/xml"
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// domain is what the descriptions of domains are filled from.
+type domain struct {
+	*system.Site
+	Kind, Name, Socket, Log string
+	Env                     [][2]string
+}
+
+// machine is a domain of libvirt's QEMU driver: nothing in it but what is named
+// here, as with the systems kvm and qemu-tcg.
+var machine = describe(`<domain type='{{.Kind}}'>
+  <name>{{.Name}}</name>
+  <memory unit='b'>{{.Flavor.MemoryBytes}}</memory>
+  <vcpu>{{.Flavor.VCPUs}}</vcpu>
+  <os>
+    <type arch='x86_64' machine='pc'>hvm</type>
+    <kernel>{{.Userland.Kernel | xml}}</kernel>
+    <initrd>{{.Userland.Initramfs | xml}}</initrd>
+    <cmdline>console=ttyS0 quiet panic=-1 tare.port=tare.agent{{if .Volume}} tare.root=vda tare.data=vdb:{{.Volume.FS}}{{end}}</cmdline>
+  </os>
+  <features><acpi/></features>
+  <cpu mode='{{if eq .Kind "kvm"}}host-passthrough{{else}}maximum{{end}}'/>
+  <on_poweroff>destroy</on_poweroff><on_reboot>destroy</on_reboot><on_crash>destroy</on_crash>
+  <devices>{{if .Volume}}
+    <disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='{{.Userland.Disk | xml}}'/><target dev='vda' bus='virtio'/><readonly/><shareable/></disk>
+    <disk type='block' device='disk'><driver name='qemu' type='raw' cache='none' io='threads'/><source dev='{{.Volume.Device | xml}}'/><target dev='vdb' bus='virtio'/></disk>{{end}}
+    <serial type='file'><source path='{{.Log | xml}}'/></serial>
+    <channel type='unix'><source mode='connect' path='{{.Socket | xml}}'/><target type='virtio' name='tare.agent'/></channel>
+    <controller type='usb' model='none'/>
+    <memballoon model='none'/>
+  </devices>
+  <seclabel type='none'/>
+</domain>`)
+
+// container is a domain of libvirt's LXC driver. Its console would be a terminal
+// that must be read in time; what the agent prints goes to a file instead.
+var container = describe(`<domain type='lxc'>
+  <name>{{.Name}}</name>
+  <memory unit='b'>{{.Flavor.MemoryBytes}}</memory>
+  <vcpu>{{.Flavor.VCPUs}}</vcpu>
+  <resource><partition>/{{.Name}}</partition></resource>
+  <os>
+    <type>exe</type>
+    <init>/bin/sh</init>
+    <initarg>-c</initarg>
+    <initarg>exec &gt;/run/agent.log 2&gt;&amp;1; chmod 1777 /tmp /dev/shm; exec /tare-agent unix:/run/agent.sock</initarg>{{range .Env}}
+    <initenv name='{{index . 0}}'>{{index . 1 | xml}}</initenv>{{end}}
+  </os>
+  <features><privnet/></features>
+  <devices>
+    <filesystem type='mount'><source dir='{{.Userland.Tree | xml}}'/><target dir='/'/><readonly/></filesystem>
+    <filesystem type='ram'><source usage='{{.Flavor.MemoryBytes}}' units='bytes'/><target dir='/tmp'/></filesystem>
+    <filesystem type='ram'><source usage='{{.Flavor.MemoryBytes}}' units='bytes'/><target dir='/run'/></filesystem>
+    <filesystem type='ram'><source usage='{{.Flavor.MemoryBytes}}' units='bytes'/><target dir='/dev/shm'/></filesystem>
+    <filesystem type='mount'><source dir='{{.DataDir | xml}}'/><target dir='/data'/></filesystem>
+    <filesystem type='mount'><source dir='{{.Userland.Agent | xml}}'/><target dir='/tare-agent'/><readonly/></filesystem>
+    <filesystem type='mount'><source dir='{{.Socket | xml}}'/><target dir='/run/agent.sock'/></filesystem>
+    <filesystem type='mount'><source dir='{{.Log | xml}}'/><target dir='/run/agent.log'/></filesystem>
+    <console type='pty'/>
+  </devices>
+</domain>`)
+
+func describe(text string) *template.Template {
+	return template.Must(template.New("domain").Funcs(template.FuncMap{"xml": escaped}).Parse(text))
+}
+
+func escaped(s string) (string, error) {
+	var b strings.Builder
+	err := xml.EscapeText(&b, []byte(s))
+	return b.String(), err
+}
+
+// xml describes the domain of a guest on a site.
+func (d Driver) xml(s *system.Site, socket string) (string, error) {
+	v := domain{Site: s, Kind: d.kind, Name: domainName(s), Socket: socket, Log: logFile(s)}
+	for _, kv := range system.AgentEnv {
+		name, value, _ := strings.Cut(kv, "=")
+		v.Env = append(v.Env, [2]string{name, value})
+	}
+	form := machine
+	if d.container() {
+		form = container
+	}
+	var b strings.Builder
+	err := form.Execute(&b, v)
+	return b.String(), err
+}
+
+// domainName tells whose the domain is.
+func domainName(s *system.Site) string { return "tare-" + s.ID }
+
+func logFile(s *system.Site) string { return filepath.Join(s.Dir, "log") }

@@ -1,0 +1,206 @@
+package libvirt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/digitalocean/go-libvirt"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// guest is a domain that tare has made.
+type guest struct {
+	driver    Driver
+	site      *system.Site
+	libvirt   *libvirt.Libvirt
+	domain    libvirt.Domain
+	xml       string
+	conn      net.Conn
+	exited    <-chan struct{}
+	log       string // of a domain that has ended
+	partition func() error
+	once      sync.Once
+	err       error
+}
+
+func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
+	dir, err := d.daemon.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g := &guest{driver: d, site: s}
+	if err := g.start(ctx, dir); err != nil {
+		g.Close() // all of the log is there when it has ended
+		if g.log != "" {
+			err = fmt.Errorf("%w; it said last: %s", err, strings.TrimSpace(g.log))
+		}
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *guest) start(ctx context.Context, dir string) (err error) {
+	s, d := g.site, g.driver
+	if err := os.WriteFile(logFile(s), nil, 0o644); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	l, err := s.ListenAgent()
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if g.xml, err = d.xml(s, l.Path); err != nil {
+		return err
+	}
+	if g.libvirt, err = connect(dir, d.uri); err != nil {
+		return err
+	}
+	flags := libvirt.DomainStartAutodestroy // with our connection
+	if d.container() {
+		if g.partition, err = s.Group.Layout().Partition(s.ID + ".partition"); err != nil {
+			return err
+		}
+	} else {
+		flags |= libvirt.DomainStartPaused // until it is in its group
+	}
+	err = bounded(func() (err error) {
+		g.domain, err = g.libvirt.DomainCreateXML(g.xml, flags)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("starting the domain: %w", err)
+	}
+	pids, err := g.processes()
+	if err != nil {
+		return err
+	}
+	if g.exited, err = system.WatchProcess(pids[0]); err != nil {
+		return err
+	}
+	for _, pid := range pids {
+		if err := s.Group.Add(pid); err != nil {
+			return err
+		}
+	}
+	if !d.container() {
+		if err := g.to(g.libvirt.DomainResume, libvirt.DomainRunning); err != nil {
+			return err
+		}
+	}
+	g.conn, err = l.Accept(ctx, g.exited)
+	return err
+}
+
+// processes are those that the domain has on the host when it has just started;
+// with the first it ends.
+func (g *guest) processes() ([]int, error) {
+	if !g.driver.container() {
+		file := filepath.Join(g.driver.daemon.Root(), "run/libvirt/qemu", domainName(g.site)+".pid")
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fault.Hostf("the domain's QEMU: %w", err)
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+		if err != nil {
+			return nil, fault.Hostf("the domain's QEMU: %s: %w", file, err)
+		}
+		return []int{pid}, nil
+	}
+	controller := int(g.domain.ID)
+	pids := []int{controller}
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", controller))
+	for _, file := range files {
+		b, _ := os.ReadFile(file)
+		for _, word := range strings.Fields(string(b)) {
+			if pid, err := strconv.Atoi(word); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	if len(pids) < 2 {
+		return nil, fault.Guestf("the container has ended at once")
+	}
+	return pids, nil
+}
+
+func (g *guest) Conn() net.Conn          { return g.conn }
+func (g *guest) Exited() <-chan struct{} { return g.exited }
+
+func (g *guest) CommandLine() []string {
+	return append(g.driver.daemon.CommandLine(), "virsh", "-c", g.driver.uri, "create", g.xml)
+}
+
+// Freeze stops a machine's vCPUs, and with them its clocks. A container's group
+// is frozen by tare: libvirt's freezer is version 1's, and what that has frozen
+// cannot be killed.
+func (g *guest) Freeze(context.Context) error {
+	if g.driver.container() {
+		return g.site.Group.Freeze()
+	}
+	return g.to(g.libvirt.DomainSuspend, libvirt.DomainPaused)
+}
+
+func (g *guest) Thaw(context.Context) error {
+	if g.driver.container() {
+		return g.site.Group.Thaw()
+	}
+	return g.to(g.libvirt.DomainResume, libvirt.DomainRunning)
+}
+
+// to changes the domain's state, and looks whether it has.
+func (g *guest) to(change func(libvirt.Domain) error, want libvirt.DomainState) error {
+	return bounded(func() error { return changed(g.libvirt, g.domain, change, want) })
+}
+
+// logBytes is how much of a log is kept.
+const logBytes = 16 << 10
+
+func (g *guest) Log() string {
+	if g.log != "" {
+		return g.log
+	}
+	kind := "qemu"
+	if g.driver.container() {
+		kind = "lxc"
+	}
+	var text strings.Builder
+	for _, file := range []string{
+		filepath.Join(g.driver.daemon.Root(), "var/log/libvirt", kind, domainName(g.site)+".log"), logFile(g.site),
+	} {
+		if b, err := os.ReadFile(file); err == nil {
+			text.Write(b[max(0, len(b)-logBytes):])
+		}
+	}
+	return text.String()
+}
+
+func (g *guest) Close() error {
+	g.once.Do(func() {
+		if g.conn != nil {
+			g.conn.Close()
+		}
+		g.site.Group.Thaw() // or its controller could not end
+		if g.libvirt != nil {
+			// It may have ended by itself. What this does not end, the removal
+			// of the group does.
+			bounded(func() error { return g.libvirt.DomainDestroy(g.domain) })
+			bounded(g.libvirt.Disconnect)
+		}
+		g.log = g.Log()
+		errs := []error{g.site.Group.Remove()}
+		if g.partition != nil {
+			errs = append(errs, g.partition())
+		}
+		g.err = errors.Join(append(errs, g.driver.daemon.Release())...)
+	})
+	return g.err
+}

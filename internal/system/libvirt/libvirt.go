@@ -1,0 +1,98 @@
+// Package libvirt measures what libvirt runs: domains that tare makes of a
+// flavor with libvirt's QEMU and LXC drivers, and domains that are there.
+//
+// Those that it makes are in a libvirtd of tare's own, in the sandbox, with
+// directories that nobody else sees. The host's libvirtd does not know of them,
+// and a kill of tare leaves none behind.
+package libvirt
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// Driver is one of the systems "libvirt-qemu", "libvirt-kvm" and "libvirt-lxc".
+type Driver struct {
+	name, uri, kind string // kind is the domain's type
+	verifiedOn      string
+	daemon          *system.Daemon
+}
+
+// QEMU makes machines whose CPU is emulated.
+func QEMU() Driver { return Driver{"libvirt-qemu", "qemu:///system", "qemu", system.Live, daemon} }
+
+// KVM makes machines whose code the CPU runs itself.
+func KVM() Driver {
+	return Driver{"libvirt-kvm", "qemu:///system", "kvm", system.NeedsProduct, daemon}
+}
+
+// LXC makes containers. All three share a daemon.
+func LXC() Driver { return Driver{"libvirt-lxc", "lxc:///system", "lxc", system.Live, daemon} }
+
+func (d Driver) Name() string { return d.name }
+
+func (d Driver) container() bool { return d.kind == "lxc" }
+
+func (d Driver) Capabilities() system.Capabilities {
+	if d.container() {
+		caps := system.GroupCapabilities("every process of the container and its controller")
+		caps.Networks = []string{network.None}
+		return caps
+	}
+	return system.Capabilities{
+		VerifiedOn:   d.verifiedOn,
+		Freeze:       "virsh suspend",
+		StopsClock:   true,
+		CPUCap:       "every thread of QEMU: vCPUs, main loop, I/O",
+		Memory:       "the machine's RAM; QEMU's own memory comes on top",
+		DiskBackings: []string{"virtio-blk on loop, cache=none"},
+		Networks:     []string{network.None},
+		NeedsRoot:    true,
+		HostBoot:     "linux",
+		Emulated:     d.kind == "qemu",
+	}
+}
+
+const remedy = "apt-get install libvirt-daemon-system libvirt-daemon-driver-qemu libvirt-daemon-driver-lxc"
+
+// probeTimeout is how long a machine may take to reach its agent with KVM, after
+// libvirtd has come up.
+const probeTimeout = time.Minute
+
+func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
+	out, err := exec.CommandContext(ctx, "libvirtd", "--version").Output()
+	if err != nil {
+		return system.Unusable(fmt.Sprintf("libvirtd is not installed: %v", err), remedy)
+	}
+	version := strings.TrimSpace(string(out))
+	for _, dir := range state {
+		if _, err := os.Stat(dir); err != nil {
+			return system.Unusable(fmt.Sprintf("libvirtd is not installed as a whole: %v", err), remedy)
+		}
+	}
+	st := system.Status{Usable: true, Proof: version + ", to be started by tare for itself", Versions: map[string]string{"libvirtd": version}}
+	if d.kind != "kvm" {
+		return st
+	}
+	if _, err := os.Stat("/dev/kvm"); err != nil {
+		return system.Unusable(fmt.Sprintf("no KVM here: %v", err), "tare systems says of kvm how to get it")
+	}
+	if h.Userland == nil {
+		return system.Unusable("/dev/kvm is there, but whether a guest boots with it is not known before the userland image is built", "tare image")
+	}
+	took, err := system.Probe(ctx, d, h, probeTimeout)
+	if err != nil {
+		why, _, _ := strings.Cut(err.Error(), "\n")
+		return system.Unusable("/dev/kvm is there, but no guest boots with it: "+why, fault.RemedyOf(err))
+	}
+	st.Proof += fmt.Sprintf("; a guest booted with KVM in %v", took.Round(10*time.Millisecond))
+	return st
+}

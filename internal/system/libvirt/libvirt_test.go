@@ -1,0 +1,72 @@
+package libvirt
+
+import (
+	"encoding/xml"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/system/systemtest"
+	"github.com/tare-bench/tare/internal/volume"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m) }
+
+func TestConformance(t *testing.T) {
+	t.Run("libvirt-lxc", func(t *testing.T) { systemtest.Run(t, LXC()) })
+	// QEMU's machines have the whole suite in package qemu.
+	t.Run("libvirt-qemu", func(t *testing.T) { systemtest.RunBriefly(t, QEMU()) })
+	t.Run("libvirt-kvm", func(t *testing.T) { systemtest.RunBriefly(t, KVM()) })
+}
+
+func TestLoop(t *testing.T) { systemtest.Loop(t, LXC()) }
+
+// TestXML: a description is well-formed whatever the paths are, and says what
+// the flavor says.
+func TestXML(t *testing.T) {
+	s := &system.Site{
+		ID: "r0123456789-a", Dir: "/a&b/'c'", DataDir: "/a&b/<data>",
+		Userland: &system.Userland{Tree: "/tree\"", Disk: "/disk", Kernel: "/kernel", Initramfs: "/initramfs", Agent: "/agent"},
+		Flavor:   system.Flavor{VCPUs: 3, MemoryBytes: 512 << 20},
+		Volume:   &volume.Volume{Device: "/dev/loop7", FS: "xfs"},
+	}
+	for _, d := range []Driver{LXC(), QEMU(), KVM()} {
+		text, err := d.xml(s, s.Dir+"/agent.sock")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v struct {
+			Type    string `xml:"type,attr"`
+			Name    string `xml:"name"`
+			Memory  int64  `xml:"memory"`
+			VCPU    int    `xml:"vcpu"`
+			Cmdline string `xml:"os>cmdline"`
+			Source  []struct {
+				Dir string `xml:"dir,attr"`
+			} `xml:"devices>filesystem>source"`
+			Channel struct {
+				Path string `xml:"path,attr"`
+			} `xml:"devices>channel>source"`
+		}
+		if err := xml.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatalf("%s: %v\n%s", d.Name(), err, text)
+		}
+		if v.Type != d.kind || v.Name != "tare-r0123456789-a" || v.Memory != 512<<20 || v.VCPU != 3 {
+			t.Errorf("%s: %+v", d.Name(), v)
+		}
+		if d.container() {
+			var dirs []string
+			for _, s := range v.Source {
+				dirs = append(dirs, s.Dir)
+			}
+			for _, want := range []string{"/tree\"", "/a&b/<data>", "/agent", "/a&b/'c'/agent.sock", "/a&b/'c'/log"} {
+				if !slices.Contains(dirs, want) {
+					t.Errorf("no %s among %q", want, dirs)
+				}
+			}
+		} else if v.Channel.Path != "/a&b/'c'/agent.sock" || !strings.Contains(v.Cmdline, "tare.data=vdb:xfs") {
+			t.Errorf("%s: %+v", d.Name(), v)
+		}
+	}
+}

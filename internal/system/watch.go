@@ -1,0 +1,36 @@
+package system
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// WatchProcess returns a channel that is closed when a process ends that need
+// not be our child.
+func WatchProcess(pid int) (<-chan struct{}, error) {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return nil, fault.Hostf("process %d: %w", pid, err)
+	}
+	f := os.NewFile(uintptr(fd), "pidfd")
+	raw, err := f.SyscallConn()
+	if err != nil {
+		f.Close()
+		return nil, fault.Hostf("process %d: %w", pid, err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer f.Close()
+		asked := false
+		raw.Read(func(uintptr) bool { // called again when the descriptor is readable
+			again := asked
+			asked = true
+			return again || unix.Kill(pid, 0) == unix.ESRCH
+		})
+	}()
+	return ended, nil
+}

@@ -143,7 +143,8 @@ func newLabRun(o *options) *cobra.Command {
 		Use:   "run CAMPAIGN [-- FLAGS OF TARE RUN]",
 		Short: "Run a campaign in the lab and bring its run file out",
 		Long: `run runs a campaign in the lab that is up or, where none is, in one of its own that
-it boots for this and ends afterwards.`,
+it boots for this and ends afterwards. A campaign with boots has a lab for each, in
+turn, until it is done.`,
 		Example: "  tare lab run quick --kind kvm --out kvm.tare -- --budget 10m",
 		Args:    cobra.MinimumNArgs(1),
 	}
@@ -161,6 +162,12 @@ it boots for this and ends afterwards.`,
 		if _, err := os.Lstat(out); err == nil {
 			return fault.WithRemedy(fault.Campaignf("%s is there already", out), "choose another file: --out")
 		}
+		switch boot, err := firstBoot(file, text); {
+		case err != nil:
+			return err
+		case boot != "":
+			return runInBoots(cmd, o, f, boot, args[0], text, args[1:], out)
+		}
 		l, err := lab.Find(o.stateDir)
 		switch {
 		case errors.Is(err, lab.ErrNone) && kind == "":
@@ -175,14 +182,15 @@ it boots for this and ends afterwards.`,
 		case kind != "" && kind != string(l.Kind()):
 			return fault.WithRemedy(fault.Campaignf("the lab that is up is %s, not %s", l.Kind(), kind), "tare lab down")
 		}
-		return runInLab(cmd, l, text, args[1:], out)
+		return runInLab(cmd, l, text, args[1:], out, false)
 	}
 	return c
 }
 
 // runInLab gives the lab this very program and the campaign, runs it there, and
-// takes the run file, complete or not.
-func runInLab(cmd *cobra.Command, l *lab.Lab, text []byte, flags []string, out string) error {
+// takes the run file, complete or not. With resume it goes on with the run file
+// that is there.
+func runInLab(cmd *cobra.Command, l *lab.Lab, text []byte, flags []string, out string, resume bool) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -195,8 +203,15 @@ func runInLab(cmd *cobra.Command, l *lab.Lab, text []byte, flags []string, out s
 		return fault.Hostf("%w", err)
 	}
 	const result = "run.tare"
+	work := `/run/tare run ` + lab.Exchange + `/campaign.yaml --yes --out ` + result + ` "$@"`
+	if resume {
+		if err := copyFile(out, filepath.Join(share, result), 0o644); err != nil {
+			return fault.Hostf("giving the lab the run: %w", err)
+		}
+		work = `mv ` + lab.Exchange + `/` + result + ` . && /run/tare resume ` + result
+	}
 	script := `rm -f ` + lab.Scratch + `/` + result + `; cd ` + lab.Scratch + ` && cp ` + lab.Exchange + `/tare /run/tare &&
-		/run/tare run ` + lab.Exchange + `/campaign.yaml --yes --out ` + result + ` "$@"; status=$?
+		` + work + `; status=$?
 		test ! -e ` + result + ` || cp ` + result + ` ` + lab.Exchange + `/; exit $status`
 	r, err := inLab(cmd, l, append([]string{"sh", "-c", script, "sh"}, flags...))
 	if err != nil {

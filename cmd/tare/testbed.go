@@ -40,6 +40,14 @@ func drivers() []system.Driver {
 	return []system.Driver{native.Driver{}, lxc.Driver{}, runc.Driver{}, crun.Driver{}, engine.Docker(), engine.Podman(), nspawn.Driver{}, gvisor.Systrap(), gvisor.Ptrace(), qemu.KVM(), qemu.TCG(), libvirt.LXC(), libvirt.KVM(), libvirt.QEMU(), uml.Driver{}, ssh.Driver{}, vmware.VSphere{}, vmware.Workstation{}}
 }
 
+func driversByName() map[string]system.Driver {
+	all := map[string]system.Driver{}
+	for _, d := range drivers() {
+		all[d.Name()] = d
+	}
+	return all
+}
+
 // testbed is this host made ready for guests. The caller closes it.
 type testbed struct {
 	host     *system.Host
@@ -60,14 +68,11 @@ func newTestbed(o *options) (*testbed, error) {
 	if err := instance.Remove(instance.Leftovers(o.stateDir, layout)); err != nil {
 		return nil, fault.Hostf("what a killed tare left cannot be removed: %w", err)
 	}
-	t := &testbed{drivers: map[string]system.Driver{}}
+	t := &testbed{drivers: driversByName()}
 	if t.instance, err = instance.New(o.stateDir); err != nil {
 		return nil, err
 	}
 	t.host = &system.Host{RunID: t.instance.ID, StateDir: o.stateDir, Dir: sandbox.Dir(), Cgroups: layout, Network: network.NewBridge(t.instance.ID)}
-	for _, d := range drivers() {
-		t.drivers[d.Name()] = d
-	}
 	img, err := image.Open(imageDir(o))
 	if err != nil {
 		if errors.Is(err, image.ErrNotBuilt) {

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/lab"
+)
+
+// labKinds are the labs that stand for the boots of a host.
+var labKinds = map[string]lab.Kind{campaign.BootLinux: lab.Linux, campaign.BootXen: lab.Xen}
+
+// firstBoot is the boot of the host that a campaign begins in; "" where it has
+// no boots.
+func firstBoot(file string, text []byte) (string, error) {
+	bed := &testbed{drivers: driversByName()}
+	c, err := campaign.Parse(file, text, campaign.Known{Workloads: knownWorkloads(), Systems: bed.known(nil, campaign.Host{}).Systems})
+	if err != nil || len(c.Boots) == 0 {
+		return "", err
+	}
+	a, _ := c.Arm(c.Baseline)
+	return a.Boot, nil
+}
+
+// runInBoots runs a campaign with boots: a lab stands for each, one after the
+// other, and the run file goes from one to the next as a disk would.
+func runInBoots(cmd *cobra.Command, o *options, f labFlags, boot, campaignName string, text []byte, flags []string, out string) error {
+	if l, err := lab.Find(o.stateDir); err == nil {
+		return fault.WithRemedy(fault.Campaignf("the campaign has boots, and a lab (%s) is up that cannot be booted anew", l.Kind()), "tare lab down")
+	}
+	for resume := false; ; resume = true {
+		l, err := startLab(cmd, o, f, string(labKinds[boot]), []string{campaignName})
+		if err != nil {
+			return err
+		}
+		err = runInLab(cmd, l, text, flags, out, resume)
+		if e := l.Close(); e != nil {
+			return e
+		}
+		if err != exitOtherBoot {
+			return err
+		}
+		next, ok, err := nextBoot(out)
+		if err != nil || !ok {
+			return err
+		}
+		if next.Name == boot {
+			return fmt.Errorf("the lab (%s) does not know that it is booted as %s", labKinds[boot], boot)
+		}
+		boot = next.Name
+	}
+}

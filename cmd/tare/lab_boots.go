@@ -31,6 +31,7 @@ func runInBoots(cmd *cobra.Command, o *options, f labFlags, boot, campaignName s
 	if l, err := lab.Find(o.stateDir); err == nil {
 		return fault.WithRemedy(fault.Campaignf("the campaign has boots, and a lab (%s) is up that cannot be booted anew", l.Kind()), "tare lab down")
 	}
+	before := 0 // trials that were done
 	for resume := false; ; resume = true {
 		l, err := startLab(cmd, o, f, string(labKinds[boot]), []string{campaignName})
 		if err != nil {
@@ -43,13 +44,13 @@ func runInBoots(cmd *cobra.Command, o *options, f labFlags, boot, campaignName s
 		if err != exitOtherBoot {
 			return err
 		}
-		next, ok, err := nextBoot(out)
-		if err != nil || !ok {
+		next, done, err := nextBoot(out)
+		if err != nil || next.Name == "" {
 			return err
 		}
-		if next.Name == boot {
-			return fmt.Errorf("the lab (%s) does not know that it is booted as %s", labKinds[boot], boot)
+		if done == before {
+			return fmt.Errorf("the lab (%s) did nothing for the run: this is a defect of tare", labKinds[boot])
 		}
-		boot = next.Name
+		boot, before = next.Name, done
 	}
 }

@@ -126,9 +126,9 @@ func bootOf(env *host.Environment) string {
 	return campaign.BootLinux
 }
 
-// nextBoot is the boot of the host that a run needs next; ok is false when it
-// needs none.
-func nextBoot(path string) (b campaign.Boot, ok bool, err error) {
+// nextBoot is the boot of the host that a run needs next, one without a name
+// when it needs none, and how many trials are done.
+func nextBoot(path string) (next campaign.Boot, done int, err error) {
 	err = readRun(path, func(s *store.Run) error {
 		body, err := s.Document(store.DocCampaign)
 		if err != nil {
@@ -142,13 +142,13 @@ func nextBoot(path string) (b campaign.Boot, ok bool, err error) {
 		if err != nil {
 			return err
 		}
-		_, next, left := plan.New(c).Next(func(id plan.ID) bool {
+		done = len(finished)
+		_, next, _ = plan.New(c).Next(func(id plan.ID) bool {
 			return finished[store.TrialID{Block: id.Block, Workload: id.Workload, Arm: id.Arm}]
 		})
-		b, ok = next, len(left) > 0
 		return nil
 	})
-	return b, ok, err
+	return next, done, err
 }
 
 // thenReboot wraps a command that measures: where its run goes on in another
@@ -165,8 +165,8 @@ func thenReboot(o *options, reboot *bool, path func(args []string) string, work 
 			return errors.Join(err, r.remove())
 		}
 		file := absolute(path(args))
-		b, ok, e := nextBoot(file)
-		if e != nil || !ok {
+		b, _, e := nextBoot(file)
+		if e != nil || b.Name == "" {
 			return errors.Join(err, e)
 		}
 		if e := r.into(b, o, file); e != nil {

@@ -11,12 +11,17 @@ import (
 type OtherBoot struct{ campaign.Boot }
 
 func (e *OtherBoot) Error() string {
-	return fmt.Sprintf("the run goes on when the host is booted as %s", e.Name)
+	return fmt.Sprintf("the run goes on when the host has been booted anew, as %s", e.Name)
 }
 
 // rounds runs what there is to do in this boot of the host. It returns
-// *OtherBoot when what is left needs another one.
+// *OtherBoot when what is left needs another one, be it of the same kind: a
+// boot belongs to one round.
 func (r *runner) rounds(ctx context.Context) error {
+	mine, known, err := r.Store.EpochInBoot(r.BootID)
+	if err != nil {
+		return storeErr(err)
+	}
 	for {
 		b, boot, left := r.Plan.Next(r.isDone)
 		r.summary.Blocks = b
@@ -32,9 +37,11 @@ func (r *runner) rounds(ctx context.Context) error {
 				return nil
 			}
 		}
-		if boot.Name != r.Boot {
+		round := r.Plan.Epoch(b)
+		if boot.Name != r.Boot || known && round != mine {
 			return &OtherBoot{boot}
 		}
+		mine, known = round, true
 		if err := r.block(ctx, b, left, 0); err != nil {
 			return err
 		}

@@ -74,6 +74,14 @@ func (r *Run) Finished() (map[TrialID]bool, error) {
 	return done, r.explainRead(rows.Err())
 }
 
+// EpochInBoot returns the last incarnation in the plan of which a trial was
+// made in this boot of the host; ok is false when there is none.
+func (r *Run) EpochInBoot(bootID string) (epoch int, ok bool, err error) {
+	var last sql.NullInt64
+	err = r.db.QueryRow("SELECT max(a.epoch) FROM attempt a JOIN session s ON s.id = a.session WHERE s.boot_id = ?", bootID).Scan(&last)
+	return int(last.Int64), last.Valid, r.explainRead(err)
+}
+
 // Elapsed is how long tare has worked on this run, over all sessions: of one
 // that was killed it counts what the journal shows.
 func (r *Run) Elapsed() (time.Duration, error) {

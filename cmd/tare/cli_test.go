@@ -86,11 +86,11 @@ func TestSchema(t *testing.T) {
 func TestWorkloadsJSON(t *testing.T) {
 	r := tare(t, t.TempDir(), "workloads", "--json")
 	var list []map[string]any
-	if err := json.Unmarshal([]byte(r.stdout), &list); err != nil || len(list) < 7 {
+	if err := json.Unmarshal([]byte(r.stdout), &list); err != nil || len(list) < 20 {
 		t.Fatalf("%v: %s", err, r.stdout)
 	}
 	for _, w := range list {
-		for _, key := range []string{"name", "article_ids", "runs", "source", "metrics"} {
+		for _, key := range []string{"name", "article_ids", "runs", "commands", "source", "metrics"} {
 			if w[key] == nil {
 				t.Errorf("%v has no %s", w["name"], key)
 			}

@@ -143,7 +143,8 @@ type workloadEntry struct {
 	Name       string            `json:"name"`
 	Title      string            `json:"title"`
 	ArticleIDs []string          `json:"article_ids"`
-	Runs       string            `json:"runs"`
+	Runs       string            `json:"runs"`     // "tool", "stand-in" or "needs your build"
+	Commands   string            `json:"commands"` // the timed ones at the default size, one a line
 	Source     string            `json:"source"`
 	StandIn    string            `json:"stand_in,omitempty"`
 	SizeUnit   string            `json:"size_unit"`
@@ -161,7 +162,7 @@ func newWorkloads(*options) *cobra.Command {
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		entries := []workloadEntry{}
 		for _, w := range workload.All() {
-			entries = append(entries, workloadEntry{w.Name, w.Title, append([]string{}, w.ArticleIDs...), commands(w), w.Source, w.StandIn, w.SizeUnit, w.Params, w.Metrics})
+			entries = append(entries, workloadEntry{w.Name, w.Title, append([]string{}, w.ArticleIDs...), w.Runs(), commands(w), w.Source, w.StandIn, w.SizeUnit, w.Params, w.Metrics})
 		}
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), entries)
@@ -174,7 +175,7 @@ func newWorkloads(*options) *cobra.Command {
 			if e.StandIn != "" {
 				fmt.Fprintf(cmd.OutOrStdout(), "  a stand-in: %s\n", e.StandIn)
 			}
-			for line := range strings.Lines(e.Runs) {
+			for line := range strings.Lines(e.Commands) {
 				fmt.Fprintf(cmd.OutOrStdout(), "  runs: %s\n", strings.TrimSpace(line))
 			}
 			for _, p := range e.Params {
@@ -220,13 +221,19 @@ const maxRawOutput = 64 << 20
 
 func newParse(*options) *cobra.Command {
 	return &cobra.Command{
-		Use:     "parse WORKLOAD FILE",
-		Short:   "Parse saved raw output of a workload's tool and print its metrics as JSON",
-		Example: "  tare parse fio-randread saved.json\n  tare parse dd-write - < dd.txt",
+		Use:   "parse WORKLOAD|TOOL FILE",
+		Short: "Parse saved raw output of a workload's tool and print its metrics as JSON",
+		Long: `parse reads the output of a program that you ran yourself. Of a workload it
+prints the metrics, in tare's units; of a tool, all figures that it has, in the
+tool's own words and units. These tools are read:
+
+` + toolNames(),
+		Example: "  tare parse fio-randread saved.json\n  tare parse dd-write - < dd.txt\n  tare parse iozone iozone.txt",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			tool := workload.GetTool(args[0])
 			w, err := workload.Get(args[0])
-			if err != nil {
+			if err != nil && tool == nil {
 				return err
 			}
 			in := cmd.InOrStdin()
@@ -245,6 +252,16 @@ func newParse(*options) *cobra.Command {
 			if len(b) > maxRawOutput {
 				return fault.Campaignf("%s is longer than %d MiB", args[1], maxRawOutput>>20)
 			}
+			if w == nil {
+				figures, err := tool.Read(string(b))
+				if err != nil {
+					return fault.Campaignf("%s: %w", args[1], err)
+				}
+				return printJSON(cmd.OutOrStdout(), struct {
+					Tool    string            `json:"tool"`
+					Metrics []workload.Figure `json:"metrics"`
+				}{tool.Name, figures})
+			}
 			values, err := w.Parse(b)
 			if err != nil {
 				return fault.Campaignf("%s: %w", args[1], err)
@@ -252,6 +269,18 @@ func newParse(*options) *cobra.Command {
 			return printJSON(cmd.OutOrStdout(), parsed(w, values))
 		},
 	}
+}
+
+// toolNames are the tools that parse reads, for its help.
+func toolNames() string {
+	var b strings.Builder
+	for i, t := range workload.Tools() {
+		if i > 0 {
+			b.WriteString(map[bool]string{true: ",\n", false: ", "}[i%10 == 0])
+		}
+		b.WriteString(t.Name)
+	}
+	return b.String() + "."
 }
 
 // parsedValue is an element of what `tare parse` prints.

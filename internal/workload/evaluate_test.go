@@ -68,6 +68,10 @@ func good(t *testing.T, name string) (w *Workload, size int64, rs []StepResult) 
 	case "sysbench-cpu":
 		rs = allWell(w, size, nil)
 		result(rs, "cpu").Stdout = fixture(t, "sysbench/cpu-events.txt")
+	case "kernel-build":
+		size = 3
+		rs = allWell(w, size, nil)
+		result(rs, "verify").Stdout = []byte("built\nbuilt\nbuilt\n")
 	default:
 		size, rs = recorded(t, name)
 	}
@@ -202,6 +206,21 @@ func TestEvaluateRefuses(t *testing.T) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte(`"short_ios" : 0`), []byte(`"short_ios" : 2`), 1)
 		}, []string{"2 were short"}},
 
+		{"a file not built", "kernel-build", "verify", func(r *StepResult) { r.Stdout = r.Stdout[6:] }, []string{"2 files of the kernel are there instead of 3"}},
+		{"fewer files", "cpio-read", "verify", func(r *StepResult) {
+			r.Stdout = bytes.Replace(r.Stdout, []byte(" of "), []byte("0 of "), 1)
+		}, []string{"not as many files"}},
+		{"empty archive", "cpio-read", "cold", func(r *StepResult) {
+			r.Stderr = []byte("1 block\n\nreal\t0m0.1s\nuser\t0m0.1s\nsys\t0m0.1s\n")
+		}, []string{"step cold: cpio archived 1 blocks"}},
+		{"nothing archived", "tar-create", "list", func(r *StepResult) { r.Stdout = []byte("0\n10240\n") }, []string{"0 files in 10240 bytes"}},
+		{"less copied", "pipe-copy", "pipe", func(r *StepResult) { r.Stderr = ddOutput(63) }, []string{"63 MiB instead of 64"}},
+		{"fewer messages", "hackbench-pipe", "hackbench", func(r *StepResult) {
+			r.Stdout = bytes.Replace(r.Stdout, []byte("pass 50 "), []byte("pass 5 "), 1)
+		}, []string{"5 messages of each sender instead of 50"}},
+		{"a smaller file", "bonnie", "bonnie", func(r *StepResult) {
+			r.Stdout = bytes.Replace(r.Stdout, []byte(",64M,"), []byte(",32M,"), 1)
+		}, []string{"32 MiB instead of 64"}},
 		{"too few events", "sysbench-cpu", "cpu", func(r *StepResult) { r.Stdout = fixture(t, "sysbench/cpu.txt") }, []string{"8691 events instead of 150"}},
 	} {
 		t.Run(tc.workload+"/"+tc.name, func(t *testing.T) {

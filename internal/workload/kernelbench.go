@@ -11,7 +11,7 @@ import (
 // perfBench runs three of perf's benchmarks one after the other.
 func perfBench() *Workload {
 	w := &Workload{
-		Name:       "perf-bench",
+		Name:       "kernel-ops",
 		Title:      "system calls, two processes over a pipe, and copies in memory: what the kernel and the CPU take for them",
 		ArticleIDs: []string{"C3-lmbench"},
 		Source:     "perf bench (linux-perf)",

@@ -134,7 +134,7 @@ func parseCyclictest(text string) (cyclictestReport, error) {
 // ioping asks for one small read at a time: the latency of the disk.
 func ioping() *Workload {
 	w := &Workload{
-		Name:     "ioping",
+		Name:     "disk-latency",
 		Title:    "read 4 KiB at random, one at a time, past the page cache: latency of the disk",
 		Source:   "ioping (ioping)",
 		Tools:    []string{"ioping"},

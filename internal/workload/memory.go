@@ -13,7 +13,7 @@ const mbwArray = 32
 // mbw copies an array that no cache holds, in three ways.
 func mbw() *Workload {
 	w := &Workload{
-		Name:       "mbw",
+		Name:       "memory-copy",
 		Title:      "copy memory: bandwidth",
 		ArticleIDs: []string{"P3-bw_mem"},
 		Source:     "mbw (mbw)",

@@ -67,6 +67,7 @@ func TestParseFixtures(t *testing.T) {
 		{"dd-write", "dd/two-passes.txt", map[string]float64{
 			"cold-time": 0.038, "cold-time-guest": 0.0365379, "cold-rate": 104857600 / 0.0365379,
 			"overwrite-time": 0.046, "overwrite-time-guest": 0.0365723, "overwrite-rate": 104857600 / 0.0365723}},
+		{"kernel-build", "kernel-build/tinyconfig-vmlinux-cold.txt", map[string]float64{"time": 492.958}},
 		{"cpio-read", "cpio/find-cpio-cold.txt", map[string]float64{"time": 11.383, "user": 0.491, "system": 4.49}},
 		{"cpio-read", "cpio/find-cpio-warm.txt", map[string]float64{"time": 1.432, "user": 0.342, "system": 1.128}},
 		{"tar-create", "tar/tar-pipe-cat.txt", map[string]float64{"time": 8.859}},
@@ -79,12 +80,12 @@ func TestParseFixtures(t *testing.T) {
 		{"hackbench-socket", "rt-tests/hackbench-sockets.txt", map[string]float64{"time-guest": 0.623}},
 		{"cyclictest", "rt-tests/cyclictest.json", map[string]float64{"latency-mean": 83.45e-6, "latency-max": 3910e-6}},
 		{"cyclictest", "rt-tests/cyclictest-json-file.txt", map[string]float64{"latency-mean": 83e-6, "latency-max": 3910e-6}},
-		{"ioping", "ioping/text.txt", map[string]float64{"latency": 181.5e-6, "latency-max": 595e-6, "iops": 1 / 181.5e-6}},
-		{"mbw", "mbw/memcpy-64.txt", map[string]float64{"memcpy": 2379.33 * (1 << 20), "loop": 2796.103 * (1 << 20), "blocks": 4560.353 * (1 << 20)}},
-		{"mbw", "mbw/quiet.txt", map[string]float64{"memcpy": 2238.989 * (1 << 20), "loop": 983.173 * (1 << 20), "blocks": 1144.922 * (1 << 20)}},
-		{"perf-bench", "perf-bench/sched-pipe.txt", map[string]float64{"pipe": 7.3731e-6}},
-		{"perf-bench", "perf-bench/syscall-basic.txt", map[string]float64{"syscall": 0.635371e-6}},
-		{"perf-bench", "perf-bench/mem-memcpy.txt", map[string]float64{"memcpy": 852.29921 * (1 << 20)}},
+		{"disk-latency", "ioping/text.txt", map[string]float64{"latency": 181.5e-6, "latency-max": 595e-6, "iops": 1 / 181.5e-6}},
+		{"memory-copy", "mbw/memcpy-64.txt", map[string]float64{"memcpy": 2379.33 * (1 << 20), "loop": 2796.103 * (1 << 20), "blocks": 4560.353 * (1 << 20)}},
+		{"memory-copy", "mbw/quiet.txt", map[string]float64{"memcpy": 2238.989 * (1 << 20), "loop": 983.173 * (1 << 20), "blocks": 1144.922 * (1 << 20)}},
+		{"kernel-ops", "perf-bench/sched-pipe.txt", map[string]float64{"pipe": 7.3731e-6}},
+		{"kernel-ops", "perf-bench/syscall-basic.txt", map[string]float64{"syscall": 0.635371e-6}},
+		{"kernel-ops", "perf-bench/mem-memcpy.txt", map[string]float64{"memcpy": 852.29921 * (1 << 20)}},
 		{"file-copy", "fio/unixbench-filecopy1024-json.txt", map[string]float64{"bandwidth": 101884211, "time-guest": 5.001}},
 		{"tio-seqread", "fio/tiobench-seqread-8t-json.txt", map[string]float64{"bandwidth": 860370051, "iops": 210051.282051, "latency": 4534.591064, "time-guest": 0.039}},
 		{"untar-kernel", "tar/untar-2copies.txt", map[string]float64{"time": 38.968}},
@@ -346,6 +347,7 @@ func TestParseRefuses(t *testing.T) {
 		{"memory off", "sysbench-memory-write", replace(file("sysbench/memory.txt"), "2048.00 MiB", "20480.00 MiB"), []string{"rate × time is not the size"}},
 		{"fileio off", "sysbench-fileio", replace(file("sysbench/fileio-rndrw.txt"), "24023\n", "44023\n"), []string{"rate × time"}},
 		{"missing files", "sysbench-fileio", "FATAL: Size of file 'test_file.0' is 15.062MiB, but at least 16MiB is expected.\n", []string{"FATAL: Size of file"}},
+		{"make fails", "kernel-build", file("kernel-build/tinyconfig-fail.txt"), []string{"make failed", "Error 1"}},
 		{"bonnie as root", "bonnie", file("bonnie++/refused-root.txt"), []string{`use the \"-u\" switch`}},
 		{"bonnie's size", "bonnie", file("bonnie++/refused-size-lt-2xram.txt"), []string{"double RAM"}},
 		{"bonnie's table alone", "bonnie", file("bonnie++/bon_csv2txt.txt"), []string{"0 lines of bonnie++ 2's CSV"}},
@@ -353,12 +355,12 @@ func TestParseRefuses(t *testing.T) {
 		{"hackbench cut", "hackbench-pipe", "Time: 0.216\n", []string{"Running in"}},
 		{"cyclictest's code", "cyclictest", replace(file("rt-tests/cyclictest.json"), `"return_code": 0`, `"return_code": 1`), []string{"return code 1"}},
 		{"cyclictest off", "cyclictest", replace(file("rt-tests/cyclictest.json"), `"max": 3910`, `"max": 39`), []string{"cannot be"}},
-		{"ioping cut", "ioping", "4 KiB <<< . (ext4 /dev/vda): request=1 time=105.6 us (warmup)\n", []string{"requests completed"}},
-		{"ioping off", "ioping", replace(file("ioping/text.txt"), "34.2 us / 181.5", "34.2 ms / 181.5"), []string{"cannot be"}},
-		{"mbw off", "mbw", replace(file("mbw/quiet.txt"), "2238.989", "2538.989"), []string{"rate × time"}},
-		{"mbw cut", "mbw", file("mbw/quiet.txt")[:300], []string{"no mean of DUMB"}},
-		{"perf for scripts", "perf-bench", file("perf-bench/sched-pipe-simple.txt"), []string{"--format=simple"}},
-		{"perf off", "perf-bench", replace(file("perf-bench/sched-pipe.txt"), "7.373100", "9.373100"), []string{"latency × operations"}},
+		{"ioping cut", "disk-latency", "4 KiB <<< . (ext4 /dev/vda): request=1 time=105.6 us (warmup)\n", []string{"requests completed"}},
+		{"ioping off", "disk-latency", replace(file("ioping/text.txt"), "34.2 us / 181.5", "34.2 ms / 181.5"), []string{"cannot be"}},
+		{"mbw off", "memory-copy", replace(file("mbw/quiet.txt"), "2238.989", "2538.989"), []string{"rate × time"}},
+		{"mbw cut", "memory-copy", file("mbw/quiet.txt")[:300], []string{"no mean of DUMB"}},
+		{"perf for scripts", "kernel-ops", file("perf-bench/sched-pipe-simple.txt"), []string{"--format=simple"}},
+		{"perf off", "kernel-ops", replace(file("perf-bench/sched-pipe.txt"), "7.373100", "9.373100"), []string{"latency × operations"}},
 		{"cpio nothing", "cpio-read", "0 blocks\n\nreal\t0m0.1s\n", []string{"archived nothing"}},
 		{"no cpio", "cpio-read", "bash: cpio: command not found\n", []string{"command not found"}},
 		{"events off", "sysbench-cpu", replace(cpu, "8691", "4691"), []string{"rate × time"}},
@@ -444,8 +446,8 @@ func FuzzParseFioRandwrite(f *testing.F) { fuzzParse(f, "fio-randwrite", "fio") 
 func FuzzParseSysbenchCPU(f *testing.F)  { fuzzParse(f, "sysbench-cpu", "sysbench") }
 
 func FuzzParseArchives(f *testing.F) {
-	seed(f, "cpio", "tar")
-	fuzzAll(f, "cpio-read", "tar-create")
+	seed(f, "cpio", "tar", "kernel-build")
+	fuzzAll(f, "cpio-read", "tar-create", "kernel-build")
 }
 
 func FuzzParseFioFiles(f *testing.F) {
@@ -457,12 +459,12 @@ func FuzzParseBonnie(f *testing.F) { fuzzParse(f, "bonnie", "bonnie++") }
 
 func FuzzParseLatency(f *testing.F) {
 	seed(f, "rt-tests", "ioping")
-	fuzzAll(f, "hackbench-pipe", "cyclictest", "ioping")
+	fuzzAll(f, "hackbench-pipe", "cyclictest", "disk-latency")
 }
 
 func FuzzParseMemory(f *testing.F) {
 	seed(f, "mbw", "perf-bench", "dd", "stress-ng")
-	fuzzAll(f, "mbw", "perf-bench", "pipe-copy", "cpu-kernels")
+	fuzzAll(f, "memory-copy", "kernel-ops", "pipe-copy", "cpu-kernels")
 }
 
 // fuzzAll gives what it makes up to the parsers of several workloads.

@@ -57,7 +57,7 @@ func sysbenchMemoryWith(op string, set Settings) *Workload {
 		Name:       "sysbench-memory-" + op,
 		Title:      op + " memory, 1 MiB at a time, again and again: bandwidth of the caches",
 		ArticleIDs: []string{"P3-bw_mem"},
-		StandIn:    "for lmbench's bw_mem (rd, wr): it too goes over 1 MB, but in threads of one process, not in processes, and in C loops of 8 bytes that no compiler unrolled; its cp has no counterpart here, see mbw",
+		StandIn:    "for lmbench's bw_mem (rd, wr): it too goes over 1 MB, but in threads of one process, not in processes, and in C loops of 8 bytes that no compiler unrolled; its cp has no counterpart here, see memory-copy",
 		Metrics: []Metric{
 			rateMetric("bandwidth", "B/s", "as sysbench prints it, in bytes"),
 			wallMetric("all blocks, and the start of sysbench"),

@@ -148,6 +148,9 @@ func readFio(text string) ([]Figure, error) {
 		}
 		all = append(all, Figure{job + "error code", 0, "", Lower}) // others are errors
 	}
+	if len(all) == 0 {
+		return nil, fault.Guestf("fio's JSON has no jobs")
+	}
 	return all, nil
 }
 

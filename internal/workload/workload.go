@@ -115,6 +115,7 @@ type Workload struct {
 	ArticleIDs []string // ids of the published workloads that it repeats: "A1-cpu"
 	Source     string   // the program and the Debian package that it comes from
 	StandIn    string   // not "": which unavailable tool this one stands in for, and how it differs
+	OwnBuild   bool     // the program is in no package: only a user who gives a build of it can run it
 	Tools      []string // programs that the userland image must have
 	Packages   []string // Debian packages that have the Tools
 	NonFree    bool     // some of the Packages are in Debian's contrib or non-free: only a user who asks gets them
@@ -182,6 +183,7 @@ func All() []*Workload {
 		untarKernel(kernelSource),
 		cpioRead(kernelSource),
 		tarCreate(kernelSource),
+		kernelBuild(),
 		stressExec(),
 		fioRandom("read"),
 		fioRandom("write"),
@@ -207,6 +209,18 @@ func All() []*Workload {
 		perfBench(),
 		kernelBench(),
 	}
+}
+
+// Runs says in a few words what w runs: the tool that the articles had, a
+// stand-in for it, or a build of it that the user must give.
+func (w *Workload) Runs() string {
+	switch {
+	case w.OwnBuild:
+		return "needs your build"
+	case w.StandIn != "":
+		return "stand-in"
+	}
+	return "tool"
 }
 
 // Get returns the workload of that name; the error for an unknown one suggests

@@ -1,0 +1,143 @@
+package workload
+
+import (
+	_ "embed"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+const (
+	// kernelTiny is the source of Debian's kernel as far as a tiny configuration
+	// for this architecture needs it, and kernelReady a build of it that is
+	// configured and where nothing is compiled yet.
+	kernelTiny  = "/opt/tare/kernel-tiny/src"
+	kernelReady = "/opt/tare/kernel-tiny/ready"
+
+	buildDir = "tare-build"
+	// buildBytes is what one build takes on the disk.
+	buildBytes = 96 << 20
+)
+
+// kernelTinySetup leaves 200 of the source's 1500 MB: all that kconfig reads,
+// and of the code what a tiny kernel may be made of.
+var kernelTinySetup = Setup{Name: "kernel-tiny", Script: `
+cd /opt/tare/kernel-tiny
+tar xf /usr/src/linux-source-6.1.tar.xz
+rm /usr/src/linux-source-6.1.tar.xz
+mv linux-source-6.1 src
+cd src
+keep() { find "$@" -type f ! -name 'Kconfig*' ! -name 'Makefile*' ! -name 'Kbuild*' -delete; }
+keep Documentation samples tools/testing tools/perf tools/power rust
+for d in arch/*/; do
+	case $d in arch/x86/ | arch/arm64/ | arch/um/) ;; *) keep "$d" ;; esac
+done
+for d in drivers/*/ sound net fs/*/; do
+	case $d in
+	drivers/base/ | drivers/char/ | drivers/rtc/ | drivers/clocksource/ | drivers/irqchip/ | drivers/acpi/ | drivers/of/ | drivers/platform/) ;;
+	drivers/firmware/ | fs/ramfs/ | fs/proc/ | fs/iomap/ | fs/notify/ | fs/crypto/ | fs/verity/ | fs/exportfs/ | fs/nls/ | fs/sysfs/ | fs/kernfs/) ;;
+	drivers/gpu/ | drivers/net/ | drivers/media/ | drivers/scsi/ | drivers/staging/ | drivers/infiniband/ | sound) keep "$d" ;;
+	*) find "$d" -type f -name '*.[cS]' -delete ;;
+	esac
+done
+make -s O=/opt/tare/kernel-tiny/ready tinyconfig
+make -s O=/opt/tare/kernel-tiny/ready prepare
+`}
+
+// kernelObjects are files that a tiny kernel has on any architecture, in the
+// order in which it is built.
+//
+//go:embed kernelobjects.txt
+var kernelObjects string
+
+// kernelBuild compiles files of the kernel one after the other, or all of it.
+func kernelBuild() *Workload {
+	return withParams([]Param{
+		{Name: "target", Default: "objects", Values: []string{"objects", "vmlinux"}, About: "single files of it, or whole kernels of which a size counts the builds"},
+		{Name: "jobs", Default: "1", Min: 1, Max: 1024, About: "files that make compiles at once"},
+	}, kernelBuildWith)
+}
+
+func kernelBuildWith(set Settings) *Workload {
+	objects := strings.Fields(kernelObjects)
+	whole := set["target"] == "vmlinux"
+	builds := func(size int64) int64 {
+		if whole {
+			return size
+		}
+		return 1
+	}
+	dir := func(build int64) string { return buildDir + "/" + strconv.FormatInt(build, 10) }
+	w := &Workload{
+		Name:       "kernel-build",
+		Title:      "compile a Linux kernel: CPU and some disk",
+		ArticleIDs: []string{"A3-kernel", "P11-kernel"},
+		Source:     "make and gcc (gcc, make), on the source of Debian's kernel 6.1, tinyconfig",
+		Tools:      []string{"bash", "cp", "gcc", "make", "mkdir", "rm", "sync", kernelTiny + "/scripts/checksyscalls.sh"},
+		Packages:   []string{"bash", "bc", "bison", "coreutils", "flex", "gcc", "libc6-dev", "linux-source-6.1", "make", "xz-utils"},
+		Setups:     []Setup{kernelTinySetup},
+		Metrics: []Metric{
+			wallMetric("compiling, as the articles had it: what the guest has not flushed is not in it"),
+			{"time-flushed", "s", Lower, HostClock, "compiling and flushing the file system"},
+		},
+		SizeUnit:    "files of the kernel",
+		MinSize:     1,
+		MaxSize:     int64(len(objects)),
+		DefaultSize: 60,
+		DiskBytes:   func(size int64) int64 { return builds(size) * buildBytes },
+	}
+	if whole {
+		w.SizeUnit, w.DefaultSize, w.MaxSize = "whole kernels", 1, 100
+	}
+	w.Steps = func(size int64) []Step {
+		prepare := "rm -rf " + buildDir + " && mkdir " + buildDir
+		var compile, verify []string
+		for b := range builds(size) {
+			target, check := "vmlinux", "test -s "+dir(b)+"/vmlinux && echo built"
+			if !whole {
+				target = strings.Join(objects[:size], " ")
+				check = "cd " + dir(b) + ` && for o in ` + target + `; do test -s "$o" && echo built; done`
+			}
+			prepare += " && cp -a " + kernelReady + " " + dir(b)
+			compile = append(compile, "make -s -j"+set["jobs"]+" -C "+kernelTiny+` O="$PWD/`+dir(b)+`" `+target)
+			verify = append(verify, check)
+		}
+		bash := func(text string) []string { return []string{"bash", "-c", text} }
+		return []Step{
+			{Name: "prepare", Argv: bash(prepare + " && sync -f .")},
+			{Name: "compile", Timed: true, Argv: bash("set -e\n" + strings.Join(compile, "\n"))},
+			{Name: "flush", Timed: true, Argv: []string{"sync", "-f", "."}},
+			{Name: "verify", Argv: bash("set -e\n" + strings.Join(verify, "\n"))},
+			{Name: "clean", Argv: bash("rm -rf " + buildDir + " && sync -f .")},
+		}
+	}
+	w.Parse = parsing("time", func(text string) (map[string]float64, error) {
+		if line := makeFailed.FindString(grep(text, "***", "sh:")); line != "" {
+			return nil, fault.Guestf("make failed: %s", quote(line))
+		}
+		if err := timedFailure(text); err != nil {
+			return nil, err
+		}
+		if walls, err := wallTimes(text); err == nil && len(walls) == 0 {
+			return nil, fault.WithRemedy(fault.Guestf("make prints no figures, and the output has no line of time"),
+				"run the command under time and save what that prints")
+		}
+		return map[string]float64{}, nil
+	})
+	w.Evaluate = func(size int64, results []StepResult) (map[string]float64, error) {
+		by, err := ran(w.Steps(size), results)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(builtLine.FindAllString(string(by["verify"].Stdout), -1)); int64(n) != size {
+			return nil, fault.Guestf("step verify: %d %s are there instead of %d%s", n, w.SizeUnit, size, said(by["verify"]))
+		}
+		t := by["compile"].Wall.Seconds()
+		return sane(map[string]float64{"time": t, "time-flushed": t + by["flush"].Wall.Seconds()})
+	}
+	return w
+}
+
+var builtLine = regexp.MustCompile(`(?m)^built$`)

@@ -24,7 +24,15 @@ type comparison struct {
 	metric, arm, base int // indices
 	pairs             []pair
 	est               estimate
-	notPositive       bool // a value ≤ 0: no ratio exists
+	floor             float64 // ln noise floor, where HasNoiseFloor
+	notPositive       bool    // a value ≤ 0: no ratio exists
+}
+
+// floorOf is what A/A pairs were measured on: a metric under a scenario. Who
+// has company varies more than who is alone.
+type floorOf struct {
+	metric   int
+	scenario string
 }
 
 // analysis is an Input that was read, and what was made of it so far.
@@ -33,10 +41,11 @@ type analysis struct {
 	arms        map[string]int
 	metrics     *table
 	probes      *table
-	summaries   []SeriesSummary // of each metric and arm, as in metrics
-	comparisons []*comparison
-	floors      map[int]float64 // metric -> ln noise floor
-	floorPairs  map[int]int
+	summaries   []SeriesSummary     // of each metric and arm, as in metrics
+	comparisons []*comparison       // of cost, and the controls'
+	isolations  []*comparison       // of arms in company with the same arms alone
+	floors      map[floorOf]float64 // ln noise floor
+	floorPairs  map[floorOf]int
 	failures    map[[2]string]int // workload, arm -> count
 }
 
@@ -49,7 +58,7 @@ func Analyze(in Input) (*Result, error) {
 		return nil, err
 	}
 	a.summarize()
-	for _, c := range a.comparisons {
+	for _, c := range a.all() {
 		if err := a.estimate(c); err != nil {
 			return nil, err
 		}
@@ -62,7 +71,7 @@ func Analyze(in Input) (*Result, error) {
 			return nil, err
 		}
 	}
-	for _, c := range a.comparisons {
+	for _, c := range a.all() {
 		c.Verdict = a.verdict(c)
 	}
 	findings := a.findings()
@@ -70,15 +79,36 @@ func Analyze(in Input) (*Result, error) {
 		Baseline: in.Baseline, Planned: in.Planned, Blocks: a.metrics.blocks, Alpha: in.Alpha, Delta: in.Delta,
 		NoiseFloors: []NoiseFloor{}, Arms: a.armResults(), Findings: findings, Comparisons: []Comparison{},
 	}
-	for i, m := range in.Metrics {
-		if f, ok := a.floors[i]; ok {
-			r.NoiseFloors = append(r.NoiseFloors, NoiseFloor{m.Workload, m.Name, percent(f), a.floorPairs[i]})
+	for _, scenario := range a.scenarios() {
+		for i, m := range in.Metrics {
+			of := floorOf{i, scenario}
+			if f, ok := a.floors[of]; ok {
+				r.NoiseFloors = append(r.NoiseFloors, NoiseFloor{m.Workload, m.Name, scenario, percent(f), a.floorPairs[of]})
+			}
 		}
 	}
 	for _, c := range a.comparisons {
 		r.Comparisons = append(r.Comparisons, c.Comparison)
 	}
-	return r, nil
+	if r.Isolation, err = a.isolation(); err != nil {
+		return nil, err
+	}
+	r.CapAccuracy, err = a.capAccuracy()
+	return r, err
+}
+
+// all are the comparisons of which something may be claimed, and the controls'.
+func (a *analysis) all() []*comparison { return slices.Concat(a.comparisons, a.isolations) }
+
+// scenarios returns those of the arms, in their order.
+func (a *analysis) scenarios() []string {
+	var all []string
+	for _, arm := range a.in.Arms {
+		if !slices.Contains(all, arm.Scenario) {
+			all = append(all, arm.Scenario)
+		}
+	}
+	return all
 }
 
 // read loads the observations and lists what is to be compared.
@@ -101,16 +131,21 @@ func read(in *Input) (*analysis, error) {
 		for ai, arm := range in.Arms {
 			base, control := in.baselineOf(arm)
 			ran := len(a.metrics.at(mi, ai)) > 0 || a.failures[[2]string{m.Workload, arm.Name}] > 0
-			if base == "" || !ran {
-				continue
+			compare := func(base string) *comparison {
+				c := &comparison{metric: mi, arm: ai, base: arms[base]}
+				c.Comparison = Comparison{
+					Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
+					Baseline: base, Arm: arm.Name, Control: control, P: 1, PHolm: 1, Verdict: NotResolved, Findings: []string{},
+				}
+				a.pair(c)
+				return c
 			}
-			c := &comparison{metric: mi, arm: ai, base: arms[base]}
-			c.Comparison = Comparison{
-				Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
-				Baseline: base, Arm: arm.Name, Control: control, P: 1, PHolm: 1, Verdict: NotResolved, Findings: []string{},
+			if ran && base != "" {
+				a.comparisons = append(a.comparisons, compare(base))
 			}
-			a.pair(c)
-			a.comparisons = append(a.comparisons, c)
+			if ran && arm.Alone != "" && !control {
+				a.isolations = append(a.isolations, compare(arm.Alone))
+			}
 		}
 	}
 	return a, nil
@@ -119,6 +154,10 @@ func read(in *Input) (*analysis, error) {
 // pair fills in the pairs of a comparison.
 func (a *analysis) pair(c *comparison) {
 	base, arm := a.metrics.at(c.metric, c.base), a.metrics.at(c.metric, c.arm)
+	if of := a.in.Arms[c.arm]; of.Alone == c.Baseline && !of.uniform() {
+		// Of a mix, only guests of its own flavor do what the arm does alone.
+		arm = arm.of(func(m int32) bool { return int(m) < len(of.Crew) && of.Crew[m].Flavor == of.Flavor })
+	}
 	if !base.positive() || !arm.positive() {
 		c.notPositive = true
 		return
@@ -184,16 +223,17 @@ func (a *analysis) summary(metric, arm int) SeriesSummary {
 	return a.summaries[metric*len(a.in.Arms)+arm]
 }
 
-// noiseFloors pools the A/A pairs of each metric.
+// noiseFloors pools the A/A pairs of each metric and scenario.
 func (a *analysis) noiseFloors() error {
-	a.floors, a.floorPairs = map[int]float64{}, map[int]int{}
-	pooled := map[int][]float64{}
+	a.floors, a.floorPairs = map[floorOf]float64{}, map[floorOf]int{}
+	pooled := map[floorOf][]float64{}
 	for _, c := range a.comparisons {
 		if c.Control {
-			pooled[c.metric] = append(pooled[c.metric], ratios(c.pairs)...)
+			of := a.floorOf(c, c.arm)
+			pooled[of] = append(pooled[of], ratios(c.pairs)...)
 		}
 	}
-	for metric, d := range pooled {
+	for of, d := range pooled {
 		if len(d) == 0 {
 			continue
 		}
@@ -201,21 +241,30 @@ func (a *analysis) noiseFloors() error {
 		if err != nil {
 			return errorf("noise floor: %w", err)
 		}
-		a.floors[metric], a.floorPairs[metric] = f, len(d)
+		a.floors[of], a.floorPairs[of] = f, len(d)
 	}
-	for _, c := range a.comparisons {
-		var f float64
-		f, c.HasNoiseFloor = a.floors[c.metric]
-		c.NoiseFloorPercent = percent(f)
+	for _, c := range a.all() {
+		// Both sides vary: the floor is the higher of theirs.
+		f, ok := a.floors[a.floorOf(c, c.arm)]
+		g, okBase := a.floors[a.floorOf(c, c.base)]
+		c.HasNoiseFloor = ok && okBase
+		if c.HasNoiseFloor {
+			c.floor = max(f, g)
+		}
+		c.NoiseFloorPercent = percent(c.floor)
 	}
 	return nil
+}
+
+func (a *analysis) floorOf(c *comparison, arm int) floorOf {
+	return floorOf{c.metric, a.in.Arms[arm].Scenario}
 }
 
 // adjust sets PHolm over the family of controls, or of all else.
 func (a *analysis) adjust(control bool) error {
 	var family []*comparison
 	var p []float64
-	for _, c := range a.comparisons {
+	for _, c := range a.all() {
 		if c.Control == control {
 			family, p = append(family, c), append(p, c.P)
 		}
@@ -232,8 +281,7 @@ func (a *analysis) adjust(control bool) error {
 
 // outside reports whether the effect is outside the noise floor that A/A pairs gave.
 func (a *analysis) outside(c *comparison) bool {
-	floor, ok := a.floors[c.metric]
-	return ok && (c.est.Estimate > floor || c.est.Estimate < -floor)
+	return c.HasNoiseFloor && (c.est.Estimate > c.floor || c.est.Estimate < -c.floor)
 }
 
 // verdict says what may be claimed of c; see Verdict for the rules. A claim of

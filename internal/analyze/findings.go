@@ -123,7 +123,7 @@ func findDropped(a *analysis) (out []Finding) {
 func findNoControl(a *analysis) (out []Finding) {
 	said := map[int]bool{}
 	for _, c := range a.comparisons {
-		if _, ok := a.floors[c.metric]; ok || c.Control || said[c.metric] {
+		if c.HasNoiseFloor || c.Control || said[c.metric] {
 			continue
 		}
 		said[c.metric] = true

@@ -184,6 +184,8 @@ func findThrottled(a *analysis) (out []Finding) {
 			"the CPU cap bit in %.4g periods a trial on average, %.3g %% of them", bitten.mean(), 100*share)}
 		base, isBase := a.baselineArm(arm)
 		switch {
+		case !arm.uniform():
+			return // a mix of flavors, some with a cap
 		case arm.CapRatio == 0:
 			f.Severity = Warning
 			f.Text += ", and the flavor asks for none"

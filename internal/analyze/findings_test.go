@@ -53,10 +53,10 @@ func TestFindings(t *testing.T) {
 		{"nothing wrong", func(*fake) {}, "", "", ""},
 		{"emulated", func(f *fake) { f.Arms[kvm].Emulated = true }, "emulated", Serious, "nothing about real hardware"},
 		{"guest crashed", func(f *fake) {
-			f.Failures = []Failure{{"cpu", "kvm", 7, fault.Guest, "soft lockup", ""}, {"cpu", "kvm", 3, fault.Guest, "panic", ""}}
+			f.Failures = []Failure{{"cpu", "kvm", 7, 0, fault.Guest, "soft lockup", ""}, {"cpu", "kvm", 3, 0, fault.Guest, "panic", ""}}
 		}, "did-not-finish", Serious, "2 trials did not finish, by fault of the guest, which is a result of its own; the first, in block 4: panic"},
 		{"host failed", func(f *fake) {
-			f.Failures = []Failure{{"cpu", "kvm", 7, fault.Host, "no space", ""}}
+			f.Failures = []Failure{{"cpu", "kvm", 7, 0, fault.Host, "no space", ""}}
 		}, "did-not-finish", Warning, "1 trial did not finish, by no fault of the guest"},
 		{"dropped", func(f *fake) {
 			f.drop(func(o Observation) bool { return o.Metric == 0 && o.Arm == kvm && o.Block < 3 })
@@ -174,10 +174,10 @@ func TestFindings(t *testing.T) {
 			f.probes(ProbeHostCPU, kvm, constant(1))
 		}, "", "", ""},
 		{"wrong answer", func(f *fake) {
-			f.Failures = []Failure{{"cpu", "kvm", 7, fault.Guest, "269 events instead of 270", causeWrong}}
+			f.Failures = []Failure{{"cpu", "kvm", 7, 0, fault.Guest, "269 events instead of 270", causeWrong}}
 		}, "wrong-answer", Serious, "1 trial ended well and had not done the work, or not rightly; the first, in block 8: 269 events"},
 		{"contradiction", func(f *fake) {
-			f.Failures = []Failure{{"cpu", "kvm", 7, fault.Guest, "rate × time is not the size", causeContradiction}}
+			f.Failures = []Failure{{"cpu", "kvm", 7, 0, fault.Guest, "rate × time is not the size", causeContradiction}}
 		}, "impossible-arithmetic", Serious, "1 trial gave figures that contradict each other; the first, in block 8: rate × time"},
 		{"more CPU than time", func(f *fake) {
 			f.Arms[kvm].Size.VCPUs = 2

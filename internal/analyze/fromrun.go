@@ -5,6 +5,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -38,6 +39,10 @@ func FromRun(r *store.Run) (Input, error) {
 		return Input{}, err
 	}
 	in.Baseline = campaign.ArmIn(c.Baseline, c.Scenarios[0].Name)
+	planned := map[string]plan.Arm{}
+	for _, a := range plan.Arms(c) {
+		planned[a.Name] = a
+	}
 	for _, a := range arms {
 		arm := Arm{
 			Name: a.Name, System: a.System, Flavor: a.Flavor.Name, Scenario: a.Scenario,
@@ -46,6 +51,7 @@ func FromRun(r *store.Run) (Input, error) {
 		if a.Scenario != "" && a.Scenario != c.Scenarios[0].Name {
 			arm.Baseline = campaign.ArmIn(c.Baseline, a.Scenario)
 		}
+		arm.readCompany(planned[a.Name], planned)
 		in.Arms = append(in.Arms, arm)
 		if a.ControlOf != "" {
 			in.Controls[a.Name] = a.ControlOf
@@ -61,6 +67,26 @@ func FromRun(r *store.Run) (Input, error) {
 		return Input{}, err
 	}
 	return in, nil
+}
+
+// readCompany notes who else takes part in the trials of an arm, as planned.
+func (a *Arm) readCompany(p plan.Arm, planned map[string]plan.Arm) {
+	for _, m := range p.Crew {
+		if m.Stress != "" {
+			a.Neighbours = append(a.Neighbours, m.Stress)
+			continue
+		}
+		share := m.Flavor.CPUCap.Fraction()
+		if share == 0 {
+			share = float64(m.Flavor.VCPUs)
+		}
+		a.Crew = append(a.Crew, Member{m.Flavor.Name, share})
+	}
+	if len(p.Crew) < 2 {
+		a.Crew = nil
+	} else if _, ok := planned[p.Of]; ok {
+		a.Alone = p.Of
+	}
 }
 
 // readTrouble reads the failures and what happened to host and guests.
@@ -85,7 +111,7 @@ func (in *Input) readTrouble(r *store.Run) error {
 		if f.Stress != "" {
 			continue // a neighbour is there to disturb, and no side of a comparison
 		}
-		in.Failures = append(in.Failures, Failure{Workload: f.Workload, Arm: f.Arm, Block: f.Block, Fault: fault.Guest, Text: f.Error, Cause: causes[f.Attempt]})
+		in.Failures = append(in.Failures, Failure{Workload: f.Workload, Arm: f.Arm, Block: f.Block, Member: f.Member, Fault: fault.Guest, Text: f.Error, Cause: causes[f.Attempt]})
 	}
 	return nil
 }
@@ -134,13 +160,13 @@ func (in *Input) readValues(r *store.Run) error {
 		if in.Boots {
 			incarnation = o.Epoch
 		}
-		into.add(int(index[o.Metric]), int(o.Arm), point{o.Block, incarnation, o.Value})
+		into.add(int(index[o.Metric]), int(o.Arm), point{o.Block, incarnation, o.Member, o.Value})
 	}
 	in.Observations, in.ProbeObservations = metrics.all(), probes.all()
 	return nil
 }
 
-// seriesList holds the points of each metric and arm, 16 bytes a value, in
+// seriesList holds the points of each metric and arm, 24 bytes a value, in
 // chunks, so that it grows without copying: a run may have many millions.
 type seriesList struct {
 	arms   int
@@ -174,7 +200,7 @@ func (l *seriesList) all() iter.Seq2[Observation, error] {
 			metric, arm := int32(i/l.arms), int32(i%l.arms)
 			for _, chunk := range chunks {
 				for _, p := range chunk {
-					if !yield(Observation{metric, arm, p.block, p.epoch, p.value}, nil) {
+					if !yield(Observation{metric, arm, p.block, p.epoch, p.member, p.value}, nil) {
 						return
 					}
 				}

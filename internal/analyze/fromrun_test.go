@@ -40,7 +40,7 @@ func TestFromRun(t *testing.T) {
 		if want := []Probe{{"cpu", "host_cpu", "s"}, {"disk", "host_cpu", "s"}}; !reflect.DeepEqual(in.Probes, want) {
 			t.Errorf("probes %+v", in.Probes)
 		}
-		if want := []Failure{{"disk", "kvm", 1, fault.Guest, "crashed", causeWrong}}; !reflect.DeepEqual(in.Failures, want) {
+		if want := []Failure{{"disk", "kvm", 1, 0, fault.Guest, "crashed", causeWrong}}; !reflect.DeepEqual(in.Failures, want) {
 			t.Errorf("failures %+v", in.Failures)
 		}
 		if want := []Event{{"kernel-oom", "Out of memory", "disk", "kvm"}}; !reflect.DeepEqual(in.Events, want) {
@@ -54,10 +54,10 @@ func TestFromRun(t *testing.T) {
 			for o := range in.ProbeObservations {
 				probes = append(probes, o)
 			}
-			if want := []Observation{{0, 0, 0, 1, 1.5}, {1, 1, 0, 2, 2.5}}; !reflect.DeepEqual(metrics, want) {
+			if want := []Observation{{0, 0, 0, 1, 0, 1.5}, {1, 1, 0, 2, 0, 2.5}}; !reflect.DeepEqual(metrics, want) {
 				t.Errorf("observations %v", metrics)
 			}
-			if want := []Observation{{0, 0, 0, 1, 10}, {1, 1, 0, 2, 20}}; !reflect.DeepEqual(probes, want) {
+			if want := []Observation{{0, 0, 0, 1, 0, 10}, {1, 1, 0, 2, 0, 20}}; !reflect.DeepEqual(probes, want) {
 				t.Errorf("probe observations %v", probes)
 			}
 		}

@@ -56,13 +56,24 @@ type Arm struct {
 	System   string
 	Flavor   string
 	Scenario string
-	// Baseline replaces Input.Baseline for this arm: "guest with neighbours"
-	// against "guest alone" is isolation, against native it would be cost.
+	// Baseline replaces Input.Baseline for this arm: the one of its scenario.
 	Baseline string
-	Emulated bool         // timings of an emulated machine say nothing about real hardware
-	CapRatio float64      // CPU cap as a share of the vCPUs; 0: no cap
-	Size     store.Flavor // what its guests were given; zero: not known
-	Parity   Parity
+	// Alone is the same arm without company, for its isolation; "": there is none.
+	Alone string
+	// Crew are the guests that run the workload at once, by their number in the
+	// trial; nil: one. Neighbours are the resources that others stress meanwhile.
+	Crew       []Member
+	Neighbours []string
+	Emulated   bool         // timings of an emulated machine say nothing about real hardware
+	CapRatio   float64      // CPU cap as a share of the vCPUs; 0: no cap
+	Size       store.Flavor // what its guests were given; zero: not known
+	Parity     Parity
+}
+
+// Member is one of several guests that run the workload at once.
+type Member struct {
+	Flavor string
+	Share  float64 // CPUs' worth of time that it may use: its cap, or its vCPUs
 }
 
 // Metric is one quantity of one workload.
@@ -81,6 +92,7 @@ type Observation struct {
 	Arm    int32 // index into Input.Arms
 	Block  int32 // from 0
 	Epoch  int32 // which incarnation of the guest gave it
+	Member int32 // index into the arm's Crew; 0 where there is none
 	Value  float64
 }
 
@@ -107,6 +119,7 @@ const (
 	ProbeThrottled      = "nr_throttled"     // periods in which the cap bit
 	ProbeCapPeriods     = "cap_periods"      // periods of the CPU cap
 	ProbeClockDiff      = "clock_diff"       // s, guest's clock less host's over the trial
+	ProbeBarrierSkew    = "barrier_skew"     // s, start on the guest's clock less the instant that was agreed on it
 	ProbeClockError     = "clock_error"      // s, ± of clock_diff; without it clockError is assumed
 )
 
@@ -115,6 +128,7 @@ type Failure struct {
 	Workload string
 	Arm      string
 	Block    int
+	Member   int // index into the arm's Crew
 	Fault    fault.Kind
 	Text     string
 	Cause    string // kind of the event that tells more, or ""
@@ -158,6 +172,11 @@ func (in *Input) prepare() (map[string]int, error) {
 	for _, a := range in.Arms {
 		if a.Baseline != "" {
 			if err := known(a.Baseline, "baseline of "+a.Name); err != nil {
+				return nil, err
+			}
+		}
+		if a.Alone != "" {
+			if err := known(a.Alone, "arm "+a.Name+" alone"); err != nil {
 				return nil, err
 			}
 		}

@@ -11,6 +11,9 @@ type Result struct {
 	NoiseFloors []NoiseFloor `json:"noise_floors"`
 	Arms        []ArmResult  `json:"arms"` // every arm and workload with any value
 	Findings    []Finding    `json:"findings"`
+	// Isolation has every arm in company, in the order of metrics, then arms.
+	Isolation   []Isolation   `json:"isolation,omitempty"`
+	CapAccuracy []CapAccuracy `json:"cap_accuracy,omitempty"`
 }
 
 // Verdict is what may be said of a comparison.
@@ -88,10 +91,12 @@ type Comparison struct {
 }
 
 // NoiseFloor is the 95th percentile (definition 7) of |ln R| over the A/A
-// pairs of one workload and metric, in percent: 100*(exp(q)-1).
+// pairs of one workload and metric under one scenario, in percent:
+// 100*(exp(q)-1).
 type NoiseFloor struct {
 	Workload string  `json:"workload"`
 	Metric   string  `json:"metric"`
+	Scenario string  `json:"scenario,omitempty"`
 	Percent  float64 `json:"percent"`
 	Pairs    int     `json:"pairs"`
 }

@@ -12,8 +12,8 @@ import (
 
 // point is one observation within its series.
 type point struct {
-	block, epoch int32
-	value        float64
+	block, epoch, member int32
+	value                float64
 }
 
 // series holds the points of one metric and one arm, by block.
@@ -46,7 +46,7 @@ func load(obs iter.Seq2[Observation, error], metrics, arms int) (*table, error) 
 			return nil, internalf("value %v of metric %d, arm %d, block %d", o.Value, o.Metric, o.Arm, o.Block)
 		}
 		s := &t.series[int(o.Metric)*arms+int(o.Arm)]
-		*s = append(*s, point{o.Block, o.Epoch, o.Value})
+		*s = append(*s, point{o.Block, o.Epoch, o.Member, o.Value})
 		t.blocks = max(t.blocks, int(o.Block)+1)
 	}
 	for _, s := range t.series {
@@ -71,6 +71,11 @@ func (s series) byBlock() iter.Seq[series] {
 			i = j
 		}
 	}
+}
+
+// of returns the points of some members.
+func (s series) of(member func(int32) bool) series {
+	return slices.DeleteFunc(slices.Clone(s), func(p point) bool { return !member(p.member) })
 }
 
 // values returns all values in time order.
@@ -114,7 +119,7 @@ func (s series) logMeans() series {
 		for _, p := range block {
 			sum += math.Log(p.value)
 		}
-		out = append(out, point{block[0].block, block[len(block)-1].epoch, sum / float64(len(block))})
+		out = append(out, point{block[0].block, block[len(block)-1].epoch, 0, sum / float64(len(block))})
 	}
 	return out
 }

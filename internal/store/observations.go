@@ -16,6 +16,7 @@ type Observation struct {
 	Metric, Arm, Block int32
 	Guest              int32 // id of the guest that gave it
 	Epoch              int32 // incarnation in the plan
+	Member             int32 // in the crew of the trial
 	Value              float64
 }
 
@@ -55,24 +56,25 @@ func (r *Run) Observations() iter.Seq2[Observation, error] {
 
 // attemptRow is what every value of an attempt shares.
 type attemptRow struct {
-	id                       int64
-	arm, block, guest, epoch int32
+	id                               int64
+	arm, block, guest, epoch, member int32
 }
 
 // attemptRows appends the next page of attempts that are done, after id last.
 func (r *Run) attemptRows(to []attemptRow, last int64) ([]attemptRow, error) {
-	query := fmt.Sprintf(`SELECT a.id, a.arm, a.block, coalesce(a.guest, 0), a.epoch FROM attempt a JOIN outcome o ON o.attempt = a.id
-		WHERE a.id > %d AND o.status = 'done' ORDER BY a.id LIMIT %d`, last, obsPage)
+	query := fmt.Sprintf(`SELECT a.id, a.arm, a.block, coalesce(a.guest, 0), a.epoch, %s FROM attempt a JOIN outcome o ON o.attempt = a.id
+		WHERE a.id > %d AND o.status = 'done' ORDER BY a.id LIMIT %d`, r.since(2, "a.member", "0"), last, obsPage)
 	err := r.scanFast(query, func(row []driver.Value) bool {
 		id, ok0 := row[0].(int64)
 		arm, ok1 := row[1].(int64)
 		block, ok2 := row[2].(int64)
 		guest, ok3 := row[3].(int64)
 		epoch, ok4 := row[4].(int64)
+		member, ok5 := row[5].(int64)
 		ordered := id > last // else pages would never end
 		last = id
-		to = append(to, attemptRow{id, int32(arm), int32(block), int32(guest), int32(epoch)})
-		return ordered && ok0 && ok1 && ok2 && ok3 && ok4
+		to = append(to, attemptRow{id, int32(arm), int32(block), int32(guest), int32(epoch), int32(member)})
+		return ordered && ok0 && ok1 && ok2 && ok3 && ok4 && ok5
 	})
 	return to, err
 }
@@ -94,7 +96,7 @@ func (r *Run) valuesOf(to []Observation, attempts []attemptRow) ([]Observation, 
 		}
 		if i < len(attempts) && attempts[i].id == id { // else the attempt is not done
 			a := attempts[i]
-			to = append(to, Observation{int32(metric), a.arm, a.block, a.guest, a.epoch, value})
+			to = append(to, Observation{int32(metric), a.arm, a.block, a.guest, a.epoch, a.member, value})
 		}
 		return ok0 && ok1 && ok2
 	})

@@ -154,7 +154,7 @@ func TestReopen(t *testing.T) {
 		if want := []Failure{{TrialID: TrialID{0, "cpu", "kvm"}, Attempt: failures[0].Attempt, Error: "crashed", Guest: 2}, {TrialID: TrialID{1, "cpu", "kvm"}, Attempt: failures[1].Attempt, Error: "does not start"}}; !reflect.DeepEqual(failures, want) {
 			t.Errorf("failures %v", failures)
 		}
-		if got, want := observations(t, r), []Observation{{0, 0, 0, 1, 0, 2}, {1, 0, 0, 1, 0, 0.5}, {2, 0, 0, 1, 0, 4}}; !reflect.DeepEqual(got, want) {
+		if got, want := observations(t, r), []Observation{{0, 0, 0, 1, 0, 0, 2}, {1, 0, 0, 1, 0, 0, 0.5}, {2, 0, 0, 1, 0, 0, 4}}; !reflect.DeepEqual(got, want) {
 			t.Errorf("observations %v, want %v", got, want)
 		}
 		events, err := r.Events()

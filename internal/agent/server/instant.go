@@ -18,8 +18,8 @@ const (
 // waitUntil sleeps until an instant of CLOCK_MONOTONIC, at real-time priority
 // where the guest may have it: of many guests that start at once, those that
 // wake first would otherwise keep the others from their CPU. It returns with
-// the goroutine on its thread and the priority kept, so that start and report
-// are prompt, too; relax gives up both.
+// the goroutine on its thread and the priority kept, so that the report of the
+// start is prompt, too; relax gives up both.
 func waitUntil(ctx context.Context, instant int64) (relax func(), err error) {
 	runtime.LockOSThread()
 	prefer(unix.SCHED_FIFO)

@@ -66,8 +66,8 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 	// Another goroutine writes what is sent. It goes first, or on one CPU the
 	// host hears of the start only when the fork is done: late by milliseconds.
 	runtime.Gosched()
+	relax() // before the fork: others wait for this CPU to start, too
 	pid, ended, err := s.procs.start(cmd.path, cmd.argv, cmd.attr)
-	relax()
 	cmd.closeChildEnds()
 	if err != nil {
 		now := clock(unix.CLOCK_MONOTONIC)

@@ -1,0 +1,129 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+)
+
+// CapAccuracy is how much longer guests of a system take under a CPU cap than
+// those with more, against what the shares say: ideal for work that only
+// computes is time in inverse proportion to the share.
+type CapAccuracy struct {
+	Workload string `json:"workload"`
+	Metric   string `json:"metric"`
+	System   string `json:"system"`
+	Scenario string `json:"scenario"`
+	// The guests with the cap, and those that have most: arms and flavors.
+	Arm       string `json:"arm"`
+	Flavor    string `json:"flavor"`
+	Against   string `json:"against"`
+	Reference string `json:"reference_flavor"`
+
+	N     int     `json:"n"` // blocks that have both
+	Ideal float64 `json:"ideal"`
+	Ratio float64 `json:"ratio"` // a geometric mean, paired by block
+	// CILow and CIHigh are absent with one block.
+	CILow  float64 `json:"ci_low,omitzero"`
+	CIHigh float64 `json:"ci_high,omitzero"`
+}
+
+// side is the guests of one flavor in one arm.
+type side struct {
+	arm    int
+	flavor string
+	share  float64
+}
+
+// capAccuracy compares, for each primary metric, system and scenario, guests
+// with a cap with those of the largest share.
+func (a *analysis) capAccuracy() ([]CapAccuracy, error) {
+	var out []CapAccuracy
+	for mi, m := range a.in.Metrics {
+		if !m.Primary {
+			continue
+		}
+		for _, group := range a.sides() {
+			most := slices.MaxFunc(group, func(a, b side) int { return cmp.Compare(a.share, b.share) })
+			for _, s := range group {
+				if s.share >= most.share {
+					continue
+				}
+				pairs, _ := pairUp(a.sideSeries(mi, most), a.sideSeries(mi, s), m.Better)
+				if len(pairs) == 0 {
+					continue
+				}
+				arm := a.in.Arms[s.arm]
+				c := CapAccuracy{
+					Workload: m.Workload, Metric: m.Name, System: arm.System, Scenario: arm.Scenario, Arm: arm.Name, Flavor: s.flavor,
+					Against: a.in.Arms[most.arm].Name, Reference: most.flavor, N: len(pairs), Ideal: most.share / s.share,
+				}
+				if len(pairs) > 1 {
+					est, err := estimatePairs(pairs, 0, a.in.Alpha)
+					if err != nil {
+						return nil, errorf("cap accuracy of %s: %w", arm.Name, err)
+					}
+					iv := est.Exp()
+					c.Ratio, c.CILow, c.CIHigh = iv.Estimate, iv.Low, iv.High
+				} else {
+					c.Ratio = 1 + percent(pairs[0].d)/100
+				}
+				out = append(out, c)
+			}
+		}
+	}
+	return out, nil
+}
+
+// sides groups arms, split by flavor where they mix some, by system and
+// scenario; neighbours would blur what the cap does.
+func (a *analysis) sides() [][]side {
+	type of struct{ system, scenario string }
+	var order []of
+	groups := map[of][]side{}
+	for i, arm := range a.in.Arms {
+		if _, control := a.in.Controls[arm.Name]; control || len(arm.Neighbours) > 0 {
+			continue
+		}
+		at := of{arm.System, arm.Scenario}
+		if groups[at] == nil {
+			order = append(order, at)
+		}
+		crew := arm.Crew
+		if crew == nil {
+			crew = []Member{{arm.Flavor, arm.share()}}
+		}
+		for _, m := range crew {
+			s := side{i, m.Flavor, m.Share}
+			if m.Share > 0 && !slices.Contains(groups[at], s) {
+				groups[at] = append(groups[at], s)
+			}
+		}
+	}
+	var all [][]side
+	for _, at := range order {
+		if len(groups[at]) > 1 {
+			all = append(all, groups[at])
+		}
+	}
+	return all
+}
+
+// share is the CPUs' worth of time that a guest of the arm may use; 0: unknown.
+func (a Arm) share() float64 {
+	if a.Size.CPUCap > 0 {
+		return a.Size.CPUCap
+	}
+	return float64(a.Size.VCPUs)
+}
+
+// sideSeries is the metric's series of one side; none where it has no logarithm.
+func (a *analysis) sideSeries(metric int, s side) series {
+	all := a.metrics.at(metric, s.arm)
+	if crew := a.in.Arms[s.arm].Crew; crew != nil {
+		all = all.of(func(m int32) bool { return int(m) < len(crew) && crew[m].Flavor == s.flavor })
+	}
+	if !all.positive() {
+		return nil
+	}
+	return all
+}

@@ -1,0 +1,250 @@
+package analyze
+
+import (
+	"math"
+	"slices"
+
+	"github.com/tare-bench/tare/internal/stats"
+)
+
+// Isolation is how the guests of an arm bore company, by one metric. Its
+// comparison is that with the same arm alone: the ratio is the slowdown
+// s = T_shared / T_alone, turned for metrics of which more is better, and not a
+// cost, which is against the native baseline in the same company. Without a
+// scenario in which the arm is alone, there is no ratio.
+type Isolation struct {
+	Comparison
+	Scenario   string   `json:"scenario"`
+	Guests     int      `json:"guests"` // that run the workload at once
+	Neighbours []string `json:"neighbours,omitempty"`
+
+	// NativeArm is the baseline in the same company, and Native its slowdown:
+	// what sharing the machine costs without virtualization. Excess is the
+	// slowdown over that, paired by block; 1 is "no worse than processes".
+	// All are absent for the baseline itself.
+	NativeArm  string  `json:"native_arm,omitempty"`
+	Native     float64 `json:"native_ratio,omitzero"`
+	NativeLow  float64 `json:"native_ci_low,omitzero"`
+	NativeHigh float64 `json:"native_ci_high,omitzero"`
+	Excess     float64 `json:"excess,omitzero"`
+	ExcessLow  float64 `json:"excess_ci_low,omitzero"`
+	ExcessHigh float64 `json:"excess_ci_high,omitzero"`
+
+	// Jain is the index (Σx)²/(nΣx²) over the guests of a trial, where x is a
+	// guest's speed over its share of the CPUs, and 0 for one that did not
+	// finish: 1 when all got alike, 1/n when one got all. Unfairness is the
+	// largest slowdown over the smallest among those that finished. Both are
+	// means over blocks (of Unfairness the geometric one), with the worst block
+	// beside them; absent with one guest.
+	Jain            float64 `json:"jain,omitzero"`
+	JainWorst       float64 `json:"jain_worst,omitzero"`
+	Unfairness      float64 `json:"unfairness,omitzero"`
+	UnfairnessWorst float64 `json:"unfairness_worst,omitzero"`
+
+	Members []MemberResult `json:"members"`
+	Lost    int            `json:"lost"`   // results that there are not, as guests did not finish
+	Trials  int            `json:"trials"` // those, and those that there are
+
+	// Skew is how far from the instant agreed the guests started, by their own
+	// clocks, in seconds: its median, 99th percentile and largest, of all
+	// guests in all trials.
+	SkewMedian float64 `json:"skew_median,omitzero"`
+	SkewP99    float64 `json:"skew_p99,omitzero"`
+	SkewMax    float64 `json:"skew_max,omitzero"`
+}
+
+// MemberResult is what one guest of several did.
+type MemberResult struct {
+	Member   int     `json:"member"`
+	Flavor   string  `json:"flavor"`
+	N        int     `json:"n"`
+	Lost     int     `json:"lost,omitempty"`
+	Slowdown float64 `json:"slowdown,omitzero"` // against the arm alone; geometric mean over blocks
+}
+
+// uniform reports whether all guests of the arm are of its flavor.
+func (a Arm) uniform() bool {
+	return !slices.ContainsFunc(a.Crew, func(m Member) bool { return m.Flavor != a.Flavor })
+}
+
+// isolation describes every arm in company, controls left out.
+func (a *analysis) isolation() ([]Isolation, error) {
+	var out []Isolation
+	for mi, m := range a.in.Metrics {
+		for ai, arm := range a.in.Arms {
+			_, control := a.in.Controls[arm.Name]
+			lost := a.failures[[2]string{m.Workload, arm.Name}]
+			if control || arm.alone() || len(a.metrics.at(mi, ai))+lost == 0 {
+				continue
+			}
+			iso := Isolation{
+				Comparison: Comparison{Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
+					Arm: arm.Name, P: 1, PHolm: 1, Verdict: NotResolved, Findings: []string{}},
+				Scenario: arm.Scenario, Guests: max(len(arm.Crew), 1), Neighbours: arm.Neighbours,
+				Lost: lost, Trials: lost + len(a.metrics.at(mi, ai)),
+			}
+			own := a.isolationOf(mi, ai)
+			if own != nil {
+				iso.Comparison = own.Comparison
+			}
+			if err := a.besideNative(&iso, mi, arm, own); err != nil {
+				return nil, err
+			}
+			a.fairness(&iso, mi, ai)
+			a.skew(&iso, ai)
+			out = append(out, iso)
+		}
+	}
+	return out, nil
+}
+
+// isolationOf returns the comparison of an arm with itself alone; nil: none.
+func (a *analysis) isolationOf(metric, arm int) *comparison {
+	for _, c := range a.isolations {
+		if c.metric == metric && c.arm == arm {
+			return c
+		}
+	}
+	return nil
+}
+
+// besideNative puts the same ratio of the baseline beside an arm's.
+func (a *analysis) besideNative(iso *Isolation, metric int, arm Arm, own *comparison) error {
+	base, _ := a.in.baselineOf(arm)
+	if base == "" || own == nil {
+		return nil
+	}
+	native := a.isolationOf(metric, a.arms[base])
+	if native == nil || native.N == 0 {
+		return nil
+	}
+	iso.NativeArm, iso.Native, iso.NativeLow, iso.NativeHigh = base, native.Ratio, native.CILow, native.CIHigh
+	excess := dividePairs(own.pairs, native.pairs)
+	if len(excess) < 2 {
+		return nil
+	}
+	est, err := estimatePairs(excess, 0, a.in.Alpha)
+	if err != nil {
+		return errorf("isolation of %s beside %s: %w", arm.Name, base, err)
+	}
+	iv := est.Exp()
+	iso.Excess, iso.ExcessLow, iso.ExcessHigh = iv.Estimate, iv.Low, iv.High
+	return nil
+}
+
+// dividePairs divides ratios of the same block. Both are in the order of blocks.
+func dividePairs(a, b []pair) (out []pair) {
+	for _, p := range a {
+		i := slices.IndexFunc(b, func(q pair) bool { return q.block == p.block })
+		if i >= 0 {
+			out = append(out, pair{p.block, b[i].epoch, p.epoch, p.d - b[i].d})
+		}
+	}
+	return out
+}
+
+// fairness fills in what each guest got, and how evenly.
+func (a *analysis) fairness(iso *Isolation, metric, ai int) {
+	arm, all := a.in.Arms[ai], a.metrics.at(metric, ai)
+	crew := arm.Crew
+	if len(crew) == 0 {
+		crew = []Member{{Flavor: arm.Flavor, Share: 1}}
+	}
+	iso.Members = make([]MemberResult, len(crew))
+	for i, m := range crew {
+		iso.Members[i] = MemberResult{Member: i, Flavor: m.Flavor}
+	}
+	for _, f := range a.in.Failures {
+		if f.Arm == arm.Name && f.Workload == iso.Workload && f.Member < len(crew) {
+			iso.Members[f.Member].Lost++
+		}
+	}
+	if !all.positive() {
+		return
+	}
+	alone := map[int32]float64{}
+	if i, ok := a.arms[arm.Alone]; ok && a.metrics.at(metric, i).positive() {
+		for _, p := range a.metrics.at(metric, i).logMeans() {
+			alone[p.block] = p.value
+		}
+	}
+	turn := 1.0 // ln slowdown is turn * (ln value - ln alone)
+	if iso.Better == "higher" {
+		turn = -1
+	}
+	slow := make([]float64, len(crew))
+	slowN := make([]int, len(crew))
+	var jain, unfair []float64
+	for block := range all.byBlock() {
+		x := make([]float64, len(crew)) // of those that did not finish 0
+		var finished []float64
+		for _, p := range block {
+			m := p.member
+			if int(m) >= len(crew) {
+				continue
+			}
+			iso.Members[m].N++
+			speed := math.Exp(-turn*math.Log(p.value)) / crew[m].Share
+			x[m] = speed
+			finished = append(finished, speed)
+			if was, ok := alone[p.block]; ok {
+				slow[m] += turn * (math.Log(p.value) - was)
+				slowN[m]++
+			}
+		}
+		if len(crew) > 1 && len(finished) > 0 {
+			jain = append(jain, jainIndex(x))
+			unfair = append(unfair, slices.Max(finished)/slices.Min(finished))
+		}
+	}
+	for i := range crew {
+		if slowN[i] > 0 {
+			iso.Members[i].Slowdown = math.Exp(slow[i] / float64(slowN[i]))
+		}
+	}
+	if len(jain) > 0 {
+		iso.Jain, iso.JainWorst = mean(jain), slices.Min(jain)
+		for i, u := range unfair {
+			unfair[i] = math.Log(u)
+		}
+		iso.Unfairness, iso.UnfairnessWorst = math.Exp(mean(unfair)), math.Exp(slices.Max(unfair))
+	}
+}
+
+// jainIndex is (Σx)²/(nΣx²) [Jain, Chiu & Hawe 1984]; some x is not 0.
+func jainIndex(x []float64) float64 {
+	var sum, squares float64
+	most := slices.Max(x)
+	for _, v := range x {
+		v /= most // the index does not depend on scale, and squares then do not overflow
+		sum += v
+		squares += v * v
+	}
+	return sum * sum / (float64(len(x)) * squares)
+}
+
+func mean(v []float64) (m float64) {
+	for _, x := range v {
+		m += x / float64(len(v))
+	}
+	return m
+}
+
+// skew fills in how far apart the guests started.
+func (a *analysis) skew(iso *Isolation, arm int) {
+	i := slices.IndexFunc(a.in.Probes, func(p Probe) bool { return p.Workload == iso.Workload && p.Name == ProbeBarrierSkew })
+	if i < 0 {
+		return
+	}
+	v := a.probes.at(i, arm).values()
+	for i := range v {
+		v[i] = math.Abs(v[i])
+	}
+	slices.Sort(v)
+	if len(v) == 0 {
+		return
+	}
+	iso.SkewMedian, _ = stats.QuantileSorted(v, 0.5)
+	iso.SkewP99, _ = stats.QuantileSorted(v, 0.99)
+	iso.SkewMax = v[len(v)-1]
+}

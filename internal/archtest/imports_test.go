@@ -53,6 +53,8 @@ var rooms = []struct {
 	{"system/fake", []string{"system", "agent", "agent/wire", "agent/server", "cgroup"},
 		"the fake is a driver whose guest, with the agent, is in this process; it knows no other driver, nor workloads and statistics"},
 	{"system/oci", []string{"system"}, "a bundle is the same for every OCI runtime: it knows the contract alone"},
+	{"system/libvirt", []string{"system", "system/ssh", "cgroup", "network", "volume"},
+		"a driver knows the contract; into a domain that is there, libvirt's goes by SSH"},
 	{"system/...", []string{"system", "system/oci", "agent", "agent/token", "cgroup", "network", "sandbox", "volume"},
 		"a driver knows the contract; drivers do not know each other, nor workloads and statistics"},
 

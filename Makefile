@@ -66,6 +66,10 @@ bench: ## what tare itself costs
 	@$(MAKE) --no-print-directory build
 	@./scripts/bench
 
+.PHONY: soak
+soak: build ## fifty guests of every system one after the other, two hundred at once (root; an hour)
+	TARE_LIVE=1 TARE_SOAK=1 $(GO) test -count=1 -p 1 -timeout 90m -run 'TestLoop|TestCrowd' -v ./internal/system/...
+
 .PHONY: fuzz
 fuzz: $(AGENT) | $(GO) ## fuzz every parser for FUZZTIME (default 1m) each
 	@./scripts/fuzz $(or $(FUZZTIME),1m)

@@ -1,0 +1,121 @@
+package systemtest
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// crowdMemory is how much of the host's memory tare itself may hold, its
+// processes outside of the sandbox included.
+const crowdMemory = 200 << 20
+
+// Crowd makes many guests at once, starts a command in all of them at one
+// instant, and closes them: eight, or two hundred with TARE_SOAK set.
+func Crowd(t *testing.T, d system.Driver) {
+	h, n := Host(t), 8
+	if os.Getenv("TARE_SOAK") != "" {
+		n = 200
+	}
+	if st := d.Check(t.Context(), h); !st.Usable {
+		t.Skipf("%s: %s", d.Name(), st.Reason)
+	}
+	before, begin := snapshot(t, h), time.Now()
+	guests := make([]*system.Machine, n)
+	each := func(what string, abreast int, f func(i int) error) {
+		t.Helper()
+		var wg sync.WaitGroup
+		free := make(chan struct{}, abreast)
+		for i := range guests {
+			wg.Add(1)
+			free <- struct{}{}
+			go func() {
+				defer wg.Done()
+				if err := f(i); err != nil {
+					t.Errorf("%s guest %d: %v", what, i, err)
+				}
+				<-free
+			}()
+		}
+		wg.Wait()
+	}
+	f := Flavor()
+	f.MemoryBytes, f.DiskBytes = 64<<20, 16<<20
+	each("launching", 4, func(i int) (err error) {
+		guests[i], err = system.Launch(t.Context(), d, h, fmt.Sprint("crowd", i), f)
+		return err
+	})
+	defer each("closing", 4, func(i int) error {
+		if guests[i] == nil {
+			return nil
+		}
+		return guests[i].Close()
+	})
+	if t.Failed() {
+		return
+	}
+	launched := time.Since(begin)
+	clocks := make([]agent.Clock, n)
+	each("asking the clock of", 4, func(i int) (err error) {
+		clocks[i], err = guests[i].Agent.Clock(t.Context(), 8)
+		return err
+	})
+	at := agent.Monotonic() + int64(2*time.Second+time.Duration(n)*10*time.Millisecond)
+	late := make([]time.Duration, n)
+	each("running in", n, func(i int) error {
+		r, err := guests[i].Agent.Run(t.Context(), agent.Command{
+			Argv: []string{"sh", "-c", "echo $$ >x; cat x | wc -l"}, Env: system.AgentEnv, Dir: "/data",
+			StartAt: clocks[i].GuestTime(at), Timeout: time.Minute,
+		})
+		if err != nil {
+			return err
+		}
+		late[i] = time.Duration(r.GuestStart - clocks[i].GuestTime(at))
+		if r.ExitCode != 0 || strings.TrimSpace(string(r.Stdout)) != "1" || late[i] < 0 {
+			return fmt.Errorf("%v late: %+v", late[i], r)
+		}
+		u, err := guests[i].Usage()
+		if err == nil && u.CPU <= 0 {
+			err = fmt.Errorf("it has used no CPU time")
+		}
+		return err
+	})
+	slices.Sort(late)
+	resident := int64(0)
+	for _, pid := range ourselves() {
+		resident += residentBytes(t, pid)
+	}
+	t.Logf("%d guests in %v; started %v (median) and %v (the last) after the instant; tare holds %d MiB", n, launched.Round(time.Millisecond), late[n/2], late[n-1], resident>>20)
+	if resident > crowdMemory {
+		t.Errorf("tare holds %d MiB with %d guests", resident>>20, n)
+	}
+	each("closing", 4, func(i int) error { return guests[i].Close() })
+	for _, line := range settle(t, h, before) {
+		t.Errorf("left behind: %s", line)
+	}
+}
+
+// ourselves are this process and the sandbox's first; the one outside holds as
+// much as that, and cannot be seen from here.
+func ourselves() []string { return []string{"self", "1", "1"} }
+
+func residentBytes(t *testing.T, pid string) int64 {
+	t.Helper()
+	b, err := os.ReadFile("/proc/" + pid + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kb int64
+	_, after, _ := strings.Cut(string(b), "VmRSS:")
+	if _, err := fmt.Sscan(after, &kb); err != nil {
+		t.Fatal(err)
+	}
+	return kb << 10
+}

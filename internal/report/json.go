@@ -65,6 +65,8 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 	e.member("run", m)
 	list(e, "comparisons", res.Comparisons)
 	list(e, "arms", res.Arms)
+	list(e, "isolation", res.Isolation)
+	list(e, "cap_accuracy", res.CapAccuracy)
 	list(e, "noise_floors", res.NoiseFloors)
 	list(e, "findings", res.Findings)
 	list(e, "events", events)

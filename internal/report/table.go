@@ -134,7 +134,7 @@ func (t *table) metric(k metricKey) {
 		}
 		result, style := t.result(c)
 		name := c.Arm
-		if c.Baseline != t.res.Baseline {
+		if c.Baseline != t.res.Baseline && scenarioOf(c.Baseline) != scenarioOf(c.Arm) {
 			name += " against " + c.Baseline
 		}
 		r := t.row(c.Arm, k, scale, result, interval(c), style)
@@ -147,6 +147,7 @@ func (t *table) metric(k metricKey) {
 	t.rows(rows)
 	t.noise(k, controls)
 	t.device(k.workload)
+	t.isolation(k)
 	if t.ctx.AllMetrics {
 		t.probes(k)
 	}
@@ -278,18 +279,30 @@ func (t *table) rows(rows []row) {
 	}
 }
 
-// noise writes the noise floor, which the controls gave.
+// scenarioOf is the scenario in the name of an arm; "" for solo.
+func scenarioOf(arm string) string {
+	_, scenario, _ := strings.Cut(arm, "@")
+	return scenario
+}
+
+// noise writes the noise floors, which the controls of each scenario gave.
 func (t *table) noise(k metricKey, controls []analyze.Comparison) {
+	known := false
 	for _, f := range t.res.NoiseFloors {
 		if f.Workload != k.workload || f.Metric != k.metric {
 			continue
 		}
 		var names []string
 		for _, c := range controls {
-			names = append(names, c.Arm+" and "+c.Baseline)
+			if in := scenarioOf(c.Arm); in == f.Scenario || in == "" && (f.Scenario == "solo" || f.Scenario == "") {
+				names = append(names, c.Arm+" and "+c.Baseline)
+			}
 		}
 		t.note(fmt.Sprintf("noise floor %s %% (%d %s of %s, which are the same thing)",
 			digits(f.Percent, 2), f.Pairs, plural(f.Pairs, "pair"), strings.Join(names, "; ")))
+		known = true
+	}
+	if known {
 		return
 	}
 	t.note("noise floor unknown: no two of the same kind were measured, so nothing is claimed")

@@ -1,0 +1,109 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/analyze"
+)
+
+// isolation writes how the arms of one metric bore company, and how true their
+// CPU caps are; nothing where all of them are alone and without a cap.
+func (t *table) isolation(k metricKey) {
+	rows := [][]string{{"isolation", "guests", "slowdown", "interval", "native's", "beyond it", "Jain", "unfair", "lost", "start ±"}}
+	for _, i := range t.res.Isolation {
+		if i.Workload == k.workload && i.Metric == k.metric {
+			rows = append(rows, isolationRow(i))
+		}
+	}
+	if len(rows) > 1 {
+		t.line("")
+		t.grid(rows)
+		t.note("slowdown: against the same arm alone, which is not what it costs; beyond it: over that of the native baseline. " +
+			"Jain: 1 when all guests got alike for their shares; unfair: largest slowdown over smallest; " +
+			"start ±: from the instant agreed, 99th percentile")
+	}
+	for _, c := range t.res.CapAccuracy {
+		if c.Workload == k.workload && c.Metric == k.metric {
+			text := fmt.Sprintf("cap: %s of %s take %s× as long as %s", c.Flavor, c.Arm, digits(c.Ratio, 3), c.Reference)
+			if c.Against != c.Arm {
+				text += " of " + c.Against
+			}
+			if c.CILow > 0 {
+				text += fmt.Sprintf(" (%s … %s)", digits(c.CILow, 3), digits(c.CIHigh, 3))
+			}
+			t.note(clean(fmt.Sprintf("%s; ideal for pure computing, with CPUs to spare: %s×", text, digits(c.Ideal, 3))))
+		}
+	}
+}
+
+func isolationRow(i analyze.Isolation) []string {
+	times := func(v float64) string {
+		if v == 0 {
+			return ""
+		}
+		return digits(v, 3) + "×"
+	}
+	span := func(low, high float64) string {
+		if low == 0 {
+			return ""
+		}
+		return digits(low, 3) + " … " + digits(high, 3)
+	}
+	slowdown := times(i.Ratio)
+	if slowdown == "" {
+		slowdown = "not known"
+		if i.Lost == i.Trials {
+			slowdown = "did not finish"
+		}
+	}
+	fraction := func(v float64) string {
+		if v == 0 {
+			return ""
+		}
+		return digits(v, 3)
+	}
+	lost := ""
+	if i.Lost > 0 {
+		lost = fmt.Sprintf("%d of %d", i.Lost, i.Trials)
+	}
+	skew := ""
+	if i.SkewP99 > 0 {
+		skew = digits(1000*i.SkewP99, 2) + " ms"
+	}
+	guests := fmt.Sprint(i.Guests)
+	if len(i.Neighbours) > 0 {
+		guests += " + " + strings.Join(i.Neighbours, ", ")
+	}
+	return []string{clean(i.Arm), guests, slowdown, span(i.CILow, i.CIHigh), times(i.Native), times(i.Excess), fraction(i.Jain), times(i.Unfairness), lost, skew}
+}
+
+// grid writes rows of cells, aligned, the first as the heading; columns with
+// nothing in them are left out, and from the right those that do not fit.
+func (t *table) grid(rows [][]string) {
+	var shown []int
+	widths := make([]int, len(rows[0]))
+	total := 0
+	for j := range rows[0] {
+		empty := !slices.ContainsFunc(rows[1:], func(r []string) bool { return r[j] != "" })
+		for _, r := range rows {
+			widths[j] = max(widths[j], width(r[j]))
+		}
+		if empty || total+widths[j]+2 > t.columns {
+			continue
+		}
+		total += widths[j] + 2
+		shown = append(shown, j)
+	}
+	for i, r := range rows {
+		line := " "
+		for _, j := range shown {
+			line += " " + pad(r[j], widths[j]) + " "
+		}
+		if line = strings.TrimRight(line, " "); i == 0 {
+			line = t.dim(line)
+		}
+		t.line(line)
+	}
+}

@@ -111,17 +111,7 @@ func findOtherLoad(a *analysis) (out []Finding) {
 			continue
 		}
 		for _, workload := range a.workloads() {
-			others, timed := a.outsideGroup(workload, ai), a.probe(workload, ProbeTimed, ai)
-			others, timed = common(others, timed)
-			if timed.sum() <= 0 {
-				continue
-			}
-			// Writing keeps threads of the kernel busy, which nobody else caused.
-			limit := othersLimit
-			if a.probe(workload, ProbeWorkloadBytes, ai).sum() > 0 {
-				limit += 1
-			}
-			if cpus := others.sum() / timed.sum(); cpus > limit {
+			if cpus, limit := a.otherLoad(workload, ai); cpus > limit {
 				out = append(out, Finding{Workload: workload, Text: fmt.Sprintf(
 					"while %s ran its trials, %.2g CPUs of the host were busy with something else than them, on average (limit %.3g)",
 					arm.Name, cpus, limit)})
@@ -129,6 +119,21 @@ func findOtherLoad(a *analysis) (out []Finding) {
 		}
 	}
 	return out
+}
+
+// otherLoad is how many CPUs were busy, while a baseline ran, with neither its
+// guest nor tare, and the limit for that.
+func (a *analysis) otherLoad(workload string, arm int) (cpus, limit float64) {
+	// Writing keeps threads of the kernel busy, which nobody else caused.
+	limit = othersLimit
+	if a.probe(workload, ProbeWorkloadBytes, arm).sum() > 0 {
+		limit += 1
+	}
+	others, timed := common(a.outsideGroup(workload, arm), a.probe(workload, ProbeTimed, arm))
+	if timed.sum() <= 0 {
+		return 0, limit
+	}
+	return others.sum() / timed.sum(), limit
 }
 
 // outsideGroup is the CPU time, by block, that the host spent neither for the

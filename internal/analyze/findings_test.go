@@ -123,6 +123,14 @@ func TestFindings(t *testing.T) {
 			f.probes(ProbeWorkloadBytes, kvm, constant(1e9))
 			f.probes(ProbeDeviceBytes, kvm, constant(4e8))
 		}, "cached-writes", Serious, "60 % of what the workload wrote never reached the device"},
+		{"cached, and written in the next trial", func(f *fake) {
+			f.probes(ProbeWorkloadBytes, kvm, constant(1e9))
+			f.probes(ProbeDeviceBytes, kvm, func(b int) float64 { return 2e9 * float64(b%2) })
+		}, "cached-writes", Serious, "50 % of what the workload wrote never reached the device"},
+		{"one late message", func(f *fake) {
+			f.probes(ProbeClockDiff, kvm, func(b int) float64 { return 0.03 * float64(b/29) })
+			f.probes(ProbeClockError, kvm, constant(0.002))
+		}, "", "", ""},
 		{"all written", func(f *fake) {
 			f.probes(ProbeWorkloadBytes, kvm, constant(1e9))
 			f.probes(ProbeDeviceBytes, kvm, constant(1.01e9))
@@ -185,6 +193,10 @@ func TestFindings(t *testing.T) {
 			f.probes(ProbeTimed, kvm, constant(1))
 			f.Arms[native].Size.VCPUs = 2
 		}, "impossible-arithmetic", Serious, "in 15 of 30 trials the guest reports more CPU time than there was: 3 s, where its 2 CPUs had 2 s"},
+		{"more CPU than its group", func(f *fake) {
+			f.probes(ProbeGuestCPU, kvm, constant(4))
+			f.probes(ProbeGuestCgroupCPU, kvm, constant(2.5))
+		}, "impossible-arithmetic", Warning, "reports 4 s of CPU a trial, and all that belongs to it took 2.5 s"},
 		{"unequal arms", func(f *fake) {
 			for i := range f.Arms {
 				f.Arms[i].Size = store.Flavor{Name: "s", VCPUs: 2, MemoryBytes: 1 << 30, CPUs: "2-3"}

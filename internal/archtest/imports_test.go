@@ -67,6 +67,7 @@ var rooms = []struct {
 	{"agent", []string{"agent/wire"}, agentRule},
 
 	{"archtest", nil, "archtest has no code"},
+	{"findingstest", nil, "findingstest has no code"},
 	{"docs/findings", nil, "the pages on findings are text"},
 }
 

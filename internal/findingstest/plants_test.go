@@ -1,0 +1,197 @@
+package findingstest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/system/native"
+	"github.com/tare-bench/tare/internal/system/qemu"
+	"github.com/tare-bench/tare/internal/system/runc"
+	"github.com/tare-bench/tare/internal/system/systemtest"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// TestCachedWrites: two virtual machines write and flush; the flushes of one
+// never reach the disk.
+func TestCachedWrites(t *testing.T) {
+	r := measure(t, flavors+`
+arms:
+  - {system: native, flavor: one}
+  - {name: honest, system: qemu-tcg, flavor: one}
+  - {name: cached, system: qemu-tcg, flavor: one, options: {cache: unsafe}}
+blocks: 3
+`+sized(map[string]int{"dd-write": 64}), drivers{"native": native.Driver{}, "qemu-tcg": qemu.TCG()}, real(t, "dd-write"))
+	expect(t, r, want{"cached-writes", "dd-write", "cached"})
+	for _, f := range r.Findings {
+		if f.ID == "cached-writes" && (!strings.Contains(f.Text, "with the flush") || !strings.Contains(f.Text, "fit into the guest's memory")) {
+			t.Errorf("the flush or the memory is not spoken of: %s", f.Text)
+		}
+	}
+}
+
+// TestClock: guests whose clock runs 10 % fast during one of two workloads. They
+// have a kernel of their own, and all arms are such guests: no command here may
+// ever reach the host's clock.
+func TestClock(t *testing.T) {
+	const tick = `grep -q tare.agent /proc/cmdline && perl -e '
+		my $t = pack("L x4 q25", 0x4000, (0) x 25); substr($t, 88, 8) = pack("q", %d);
+		syscall(159, $t) >= 0 or die "adjtimex: $!\n"'`
+	// A loop of the shell: work that no clock ends.
+	const work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"
+	steady := timed("steady", fmt.Sprintf(tick, 10000), work, "")
+	fast := timed("fast", fmt.Sprintf(tick, 11000), work, fmt.Sprintf(tick, 10000))
+	r := measure(t, flavors+`
+baseline: qemu-tcg
+arms: [{system: qemu-tcg, flavor: one}]
+blocks: 3
+`+sized(map[string]int{"steady": 1, "fast": 1}), drivers{"qemu-tcg": qemu.TCG()}, steady, fast)
+	expect(t, r, want{"guest-clock", "fast", "qemu-tcg"}, want{"guest-clock", "fast", "qemu-tcg-control"})
+}
+
+// TestCap: trials that are short beside a cap that the baseline does not have.
+func TestCap(t *testing.T) {
+	r := measure(t, flavors+`
+allow_unequal: true
+arms:
+  - {system: native, flavor: one}
+  - {name: capped, system: runc, flavor: quarter}
+blocks: 3
+`+sized(map[string]int{"sysbench-cpu": 400}), drivers{"native": native.Driver{}, "runc": runc.Driver{}}, real(t, "sysbench-cpu"))
+	expect(t, r, want{"few-cap-periods", "sysbench-cpu", "capped"}, want{"throttled", "sysbench-cpu", "capped"}, want{"unequal-arms", "", "capped"})
+}
+
+// TestOutOfMemory: a program that asks for more than its guest has.
+func TestOutOfMemory(t *testing.T) {
+	greedy := timed("greedy", "", "tail /dev/zero", "")
+	r := measure(t, flavors+`
+arms: [{system: native, flavor: small}, {system: runc, flavor: small}]
+blocks: 1
+`+sized(map[string]int{"greedy": 1}), drivers{"native": native.Driver{}, "runc": runc.Driver{}}, greedy)
+	expect(t, r, want{"out-of-memory", "greedy", ""}, want{"did-not-finish", "greedy", "native"}, want{"did-not-finish", "greedy", "runc"},
+		want{"did-not-finish", "greedy", "native-control"})
+}
+
+// TestWrongAnswer: every command ends well, and a megabyte less is written
+// than was asked for.
+func TestWrongAnswer(t *testing.T) {
+	w := *real(t, "dd-write")
+	steps := w.Steps
+	w.Steps = func(size int64) []workload.Step { return steps(size - 1) }
+	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {system: runc, flavor: one}]\nblocks: 1\n"+
+		sized(map[string]int{"dd-write": 64}), drivers{"native": native.Driver{}, "runc": runc.Driver{}}, &w)
+	expect(t, r, want{"wrong-answer", "dd-write", ""})
+	for _, f := range r.Findings {
+		if f.ID == "did-not-finish" {
+			t.Errorf("counted as a crash as well: %+v", f)
+		}
+	}
+}
+
+// TestHiddenCPU: a helper outside of the guest computes for it, as VMMs have
+// them; the guest's own account knows nothing of it.
+func TestHiddenCPU(t *testing.T) {
+	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {system: runc, flavor: one}]\nblocks: 3\n"+
+		sized(map[string]int{"sysbench-cpu": 800}), drivers{"native": native.Driver{}, "runc": helped{runc.Driver{}}}, real(t, "sysbench-cpu"))
+	expect(t, r, want{"hidden-cpu", "sysbench-cpu", "runc"})
+}
+
+// helped is a driver whose guests have a busy process beside them in their
+// control group, which ends with it.
+type helped struct{ system.Driver }
+
+func (d helped) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
+	helper := exec.Command("sh", "-c", "while :; do :; done")
+	if err := helper.Start(); err != nil {
+		return nil, err
+	}
+	go func() { _ = helper.Wait() }() // until the group is removed
+	if err := s.Group.Add(helper.Process.Pid); err != nil {
+		_ = helper.Process.Kill()
+		return nil, err
+	}
+	return d.Driver.Create(ctx, s)
+}
+
+// TestCeiling: the disks of all arms let through as much, and no more.
+func TestCeiling(t *testing.T) {
+	if systemtest.Host(t).Cgroups.V1["blkio"] == "" {
+		t.Skip("no block I/O controller of version 1 to hold the disks back with")
+	}
+	const bytes = 64 << 20
+	direct := timed("direct", "", fmt.Sprintf("dd if=/dev/zero of=data bs=1M count=%d oflag=direct", bytes>>20), "rm data")
+	direct.WrittenBytes = func(int64) int64 { return bytes }
+	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {name: other, system: native, flavor: one}]\nblocks: 3\n"+
+		sized(map[string]int{"direct": 1}), drivers{"native": slowDisk{native.Driver{}, t}}, direct)
+	expect(t, r, want{"ceiling", "direct", "other"})
+}
+
+// slowDisk is a driver whose guests' disks write 40 MB/s at most.
+type slowDisk struct {
+	system.Driver
+	t *testing.T
+}
+
+func (d slowDisk) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
+	number, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(s.Volume.Device), "dev"))
+	if err != nil {
+		return nil, err
+	}
+	// Version 1's controller holds a device back for every process on the host,
+	// where the limit is that of the root group: this guest's device is its own.
+	file := filepath.Join(s.Group.Layout().V1["blkio"], "blkio.throttle.write_bps_device")
+	limit := func(rate int) error {
+		return os.WriteFile(file, fmt.Appendf(nil, "%s %d", strings.TrimSpace(string(number)), rate), 0)
+	}
+	if err := limit(40e6); err != nil {
+		return nil, err
+	}
+	d.t.Cleanup(func() {
+		if err := limit(0); err != nil {
+			d.t.Error(err)
+		}
+	})
+	return d.Driver.Create(ctx, s)
+}
+
+// TestBusyHost: programs that compute beside the run, and now and then take
+// every CPU for so long that a person would notice.
+func TestBusyHost(t *testing.T) {
+	defer hogs(t)()
+	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {system: runc, flavor: one}]\nblocks: 3\n"+
+		sized(map[string]int{"sysbench-cpu": 1500}), drivers{"native": native.Driver{}, "runc": runc.Driver{}}, real(t, "sysbench-cpu"))
+	expect(t, r, want{"other-load", "sysbench-cpu", ""}, want{"host-distress", "", ""})
+}
+
+// hogs starts a program for every CPU that takes it for some 0.3 s of each
+// second, before all others, and counts, so that it ends by itself; stop ends
+// them.
+func hogs(t *testing.T) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cpus, err := os.ReadFile("/proc/stat")
+	must(t, err)
+	var ended []chan struct{}
+	for range strings.Count(string(cpus), "\ncpu") {
+		done := make(chan struct{})
+		ended = append(ended, done)
+		go func() {
+			defer close(done)
+			for ctx.Err() == nil {
+				_ = exec.CommandContext(ctx, "chrt", "-f", "1", "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done").Run()
+				time.Sleep(700 * time.Millisecond)
+			}
+		}()
+	}
+	return func() {
+		cancel()
+		for _, done := range ended {
+			<-done
+		}
+	}
+}

@@ -25,6 +25,7 @@ builds what is missing by itself.
 
 The image is kept under what it is made of: the same workloads need it only once.`,
 		Example: "  tare image\n  tare image wordpress mediawiki\n  tare image web.yaml",
+		Args:    cobra.ArbitraryArgs,
 	}
 	nonFree := c.Flags().Bool("non-free", false, "let it have packages of Debian's contrib and non-free")
 	c.RunE = func(cmd *cobra.Command, args []string) error {

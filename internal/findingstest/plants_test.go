@@ -7,8 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/native"
@@ -170,28 +170,24 @@ func TestBusyHost(t *testing.T) {
 }
 
 // hogs starts a program for every CPU that takes it for some 0.3 s of each
-// second, before all others, and counts, so that it ends by itself; stop ends
-// them.
+// second, before all others, and counts, so that each turn ends by itself; stop
+// ends them. Their turns are children of a shell that goes on until then: what
+// a child of this process took counts as tare's own once it has ended.
 func hogs(t *testing.T) (stop func()) {
-	ctx, cancel := context.WithCancel(t.Context())
 	cpus, err := os.ReadFile("/proc/stat")
 	must(t, err)
-	var ended []chan struct{}
+	var shells []*exec.Cmd
 	for range strings.Count(string(cpus), "\ncpu") {
-		done := make(chan struct{})
-		ended = append(ended, done)
-		go func() {
-			defer close(done)
-			for ctx.Err() == nil {
-				_ = exec.CommandContext(ctx, "chrt", "-f", "1", "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done").Run()
-				time.Sleep(700 * time.Millisecond)
-			}
-		}()
+		shell := exec.CommandContext(t.Context(), "sh", "-c",
+			"while :; do chrt -f 1 sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; sleep 0.7; done")
+		shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		must(t, shell.Start())
+		shells = append(shells, shell)
 	}
 	return func() {
-		cancel()
-		for _, done := range ended {
-			<-done
+		for _, shell := range shells {
+			_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL)
+			_ = shell.Wait()
 		}
 	}
 }

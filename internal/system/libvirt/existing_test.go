@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -174,15 +175,23 @@ func TestTarget(t *testing.T) {
 	}
 }
 
+const described = "<domain><devices><disk device='disk'><target dev='vda'/></disk><disk device='cdrom'><target dev='sda'/></disk></devices></domain>"
+
+func TestDisks(t *testing.T) {
+	if names, err := disks(described); err != nil || !slices.Equal(names, []string{"vda"}) {
+		t.Errorf("%q, %v", names, err)
+	}
+}
+
 func FuzzDescription(f *testing.F) {
-	f.Add("qemu:///system#x", "<domain><devices><disk device='disk'><target dev='vda'/></disk><disk device='cdrom'><target dev='sda'/></disk></devices></domain>")
+	f.Add("qemu:///system#x", described)
 	f.Fuzz(func(t *testing.T, target, text string) {
 		if _, name, err := parseTarget(target); err == nil && name == "" {
 			t.Error("a target without a domain")
 		}
 		names, err := disks(text)
 		for _, name := range names {
-			if err != nil || name == "" || name == "sda" && strings.Contains(text, "device='cdrom'><target dev='sda'/>") && strings.Count(text, "sda") == 1 {
+			if err != nil || name == "" {
 				t.Errorf("%q, %v", names, err)
 			}
 		}

@@ -17,12 +17,15 @@ import (
 // processes outside of the sandbox included.
 const crowdMemory = 200 << 20
 
+// soakCrowd is how many guests have to fit into that.
+const soakCrowd = 200
+
 // Crowd makes many guests at once, starts a command in all of them at one
 // instant, and closes them: eight, or two hundred with TARE_SOAK set.
 func Crowd(t *testing.T, d system.Driver) {
 	h, n := Host(t), 8
 	if os.Getenv("TARE_SOAK") != "" {
-		n = 200
+		n = soakCrowd
 	}
 	if st := d.Check(t.Context(), h); !st.Usable {
 		t.Skipf("%s: %s", d.Name(), st.Reason)
@@ -93,7 +96,9 @@ func Crowd(t *testing.T, d system.Driver) {
 		resident += residentBytes(t, pid)
 	}
 	t.Logf("%d guests in %v; started %v (median) and %v (the last) after the instant; tare holds %d MiB", n, launched.Round(time.Millisecond), late[n/2], late[n-1], resident>>20)
-	if resident > crowdMemory {
+	// Eight guests beside the race detector and what earlier tests left to the
+	// garbage collector tell nothing of what a guest costs.
+	if n == soakCrowd && resident > crowdMemory {
 		t.Errorf("tare holds %d MiB with %d guests", resident>>20, n)
 	}
 	each("closing", 4, func(i int) error { return guests[i].Close() })

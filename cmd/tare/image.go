@@ -12,7 +12,6 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/image"
-	"github.com/tare-bench/tare/internal/workload"
 )
 
 func newImage(o *options) *cobra.Command {
@@ -72,15 +71,13 @@ func isFile(name string) bool {
 
 // recipeOf is the recipe of the image that all arms of a campaign share.
 func recipeOf(c *campaign.Campaign) (image.Recipe, error) {
-	names := slices.Clone(c.Image.AlsoFor)
-	for _, w := range c.Workloads {
-		if !slices.Contains(names, w.Name) { // once, whatever its parameters
-			names = append(names, w.Name)
-		}
+	all := slices.Clone(c.Workloads)
+	for _, name := range c.Image.AlsoFor {
+		all = append(all, campaign.Workload{Name: name})
 	}
 	needs := []image.Needs{{Packages: c.Image.Packages, NonFree: c.Image.NonFree}}
-	for _, name := range names {
-		w, err := workload.Get(name)
+	for _, cw := range all {
+		w, err := workloadOf(cw)
 		if err != nil {
 			return image.Recipe{}, err
 		}

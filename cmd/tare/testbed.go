@@ -227,16 +227,45 @@ func sizes(w *workload.Workload) campaign.Sizes {
 // boots are the boots of the host that systems need, by what they call them.
 var boots = map[string]string{"xen-dom0": campaign.BootXen}
 
+// workloadOf is the workload that a campaign's entry stands for.
+func workloadOf(cw campaign.Workload) (*workload.Workload, error) {
+	if cw.Custom() {
+		return workload.Custom(specOf(cw))
+	}
+	w, err := workload.Get(cw.Name)
+	if err != nil {
+		return nil, err
+	}
+	return w.With(cw.Series(), cw.Settings())
+}
+
+// specOf says in the words of package workload what a campaign defines.
+func specOf(cw campaign.Workload) workload.Spec {
+	own := cw.Own
+	s := workload.Spec{
+		Name: cw.Series(), Params: cw.Settings(), Command: own.Command, Prepare: own.Prepare, Clean: own.Clean,
+		Server: own.Server, Ready: own.Ready, Packages: own.Packages, Expect: own.Expect, Refuse: own.Refuse,
+		SizeUnit: own.SizeUnit, MinSize: own.MinSize, MaxSize: own.MaxSize, DiskBytes: int64(own.Disk), Timeout: own.Timeout,
+	}
+	for _, f := range own.Files {
+		s.Files = append(s.Files, workload.SpecFile(f))
+	}
+	for _, m := range own.Metrics {
+		s.Metrics = append(s.Metrics, workload.SpecMetric{
+			Metric: workload.Metric{Name: m.Name, Unit: m.Unit, Better: workload.Better(m.Better), Clock: workload.GuestClock, About: m.About},
+			Regex:  m.Regex, JSON: m.JSON, CSV: m.CSV, Which: m.Which, Scale: m.Scale,
+		})
+	}
+	return s
+}
+
 // workloads returns those that a campaign uses, and checks that the image has
 // their tools.
 func (t *testbed) workloads(c *campaign.Campaign) (map[string]*workload.Workload, error) {
 	all := map[string]*workload.Workload{}
 	for _, cw := range c.Workloads {
-		w, err := workload.Get(cw.Name)
+		w, err := workloadOf(cw)
 		if err != nil {
-			return nil, err
-		}
-		if w, err = w.With(cw.Series(), cw.Settings()); err != nil {
 			return nil, err
 		}
 		if missing := t.image.MissingTools(w.Tools); len(missing) > 0 {

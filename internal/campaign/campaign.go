@@ -78,6 +78,7 @@ type Workload struct {
 	Name   string
 	Size   int64 // in the workload's own unit; 0: calibrated to TrialTime
 	Params []Setting
+	Own    Custom // where the file itself defines the workload
 
 	sweeps []sweep // as the file has them; none after Parse
 }

@@ -130,6 +130,22 @@ workloads:
   - openssl-enc
   - {name: sysbench-cpu, size: 20000}
   - {name: sysbench-cpu, size: 30000, params: {threads: [1, 4]}}
+  - name: mine
+    command: [bench, -n, "{size}", "{threads}", 7]
+    prepare: "mkdir x; cd x"
+    clean: [rm, x]
+    server: [serve, "{server}"]
+    ready: [ping]
+    files: [{name: job.ini, text: "a={size}\n"}]
+    packages: [bench]
+    params: {threads: [1, 2]}
+    expect: ^done$
+    refuse: (?i)error
+    metrics: [{name: rate, unit: 1/s, better: higher, regex: "^rate (.+)$", which: last, scale: 1000}, {name: p95, unit: s, better: lower, json: a.0.b}, {name: n, unit: "1", better: higher, csv: 2}]
+    min_size: 5
+    disk: 16MiB
+    timeout: 10s
+  - {name: once, command: ./bench >out}
 image: {non_free: true, packages: [jq, g++], also_for: [openssl-enc]}
 scenarios: [solo]
 trial_time: 500ms
@@ -156,6 +172,18 @@ func TestFull(t *testing.T) {
 	spare := Flavor{Name: "spare", VCPUs: 1, Memory: 512 * MiB, Disk: GiB, FS: "ext4", Network: "none"}
 	quarter := small
 	quarter.Name, quarter.CPUCap = "quarter", 25
+	mine := func(threads string) Workload {
+		return Workload{Name: "mine", Params: []Setting{{"threads", threads}}, Own: Custom{
+			Command: []string{"bench", "-n", "{size}", "{threads}", "7"}, Prepare: []string{"sh", "-c", "mkdir x; cd x"}, Clean: []string{"rm", "x"},
+			Server: []string{"serve", "{server}"}, Ready: []string{"ping"}, Files: []File{{"job.ini", "a={size}\n"}}, Packages: []string{"bench"},
+			Expect: "^done$", Refuse: "(?i)error", SizeUnit: "units", MinSize: 5, MaxSize: 5_000_000, Disk: 16 * MiB, Timeout: 10 * time.Second,
+			Metrics: []Metric{
+				{Name: "rate", Unit: "1/s", Better: "higher", Regex: "^rate (.+)$", Which: "last", Scale: 1000},
+				{Name: "p95", Unit: "s", Better: "lower", JSON: "a.0.b", Scale: 1},
+				{Name: "n", Unit: "1", Better: "higher", CSV: "2", Scale: 1},
+			},
+		}}
+	}
 	want := &Campaign{
 		Name: "everything", About: "Two lines,\n\"quoted\" <and> é.\n", Seed: 7,
 		Flavors: []Flavor{small, quarter, spare},
@@ -175,6 +203,8 @@ func TestFull(t *testing.T) {
 			{Name: "openssl-enc"}, {Name: "sysbench-cpu", Size: 20000},
 			{Name: "sysbench-cpu", Size: 30000, Params: []Setting{{"threads", "1"}}},
 			{Name: "sysbench-cpu", Size: 30000, Params: []Setting{{"threads", "4"}}},
+			mine("1"), mine("2"),
+			{Name: "once", Own: Custom{Command: []string{"sh", "-c", "./bench >out"}}},
 		},
 		Image:     Image{NonFree: true, Packages: []string{"jq", "g++"}, AlsoFor: []string{"openssl-enc"}},
 		Scenarios: []Scenario{{Name: Solo}},

@@ -289,6 +289,15 @@ func (r *reader) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) {
 		r.fail(path+".params", "the parameters of %s make more than %d workloads", w.Name, maxSweep)
 		return
 	}
+	if w.Custom() {
+		r.checkCustom(c, i, workloads)
+		return
+	}
+	for _, k := range customKeys {
+		if r.has(path + "." + k.name) {
+			r.fail(path+"."+k.name, "%s is for a workload of your own, and without a command %q is one of tare's", k.name, w.Name)
+		}
+	}
 	if workloads == nil {
 		return
 	}

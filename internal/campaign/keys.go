@@ -114,13 +114,13 @@ var armKeys = []key[Arm]{
 		textKind, func(a *Arm) *string { return &a.Skip }),
 }
 
-var workloadKeys = []key[Workload]{
+var workloadKeys = append([]key[Workload]{
 	need(field("name", "Name of the workload.",
 		nameKind, func(w *Workload) *string { return &w.Name })),
 	field("size", "Work of one trial in the workload's own unit. Absent: calibrated so that a trial of the baseline lasts trial_time.",
 		whole[int64](1, 1<<60), func(w *Workload) *int64 { return &w.Size }),
 	paramKey,
-}
+}, customKeys...)
 
 var packageKind = scalar("the name of a Debian package", schema{"type": "string", "pattern": packagePattern},
 	func(s string) (string, error) {

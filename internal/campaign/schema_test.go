@@ -29,13 +29,19 @@ func conforms(s map[string]any, v any, path string) error {
 			if !many {
 				types = []any{want}
 			}
-			ok = slices.Contains(types, any(typeOf(v)))
+			ok = slices.Contains(types, any(typeOf(v))) || typeOf(v) == "integer" && slices.Contains(types, any("number"))
 		case "pattern":
 			text, is := v.(string)
 			ok = !is || regexp.MustCompile(want.(string)).MatchString(text)
 		case "minimum":
 			n, is := v.(float64)
 			ok = !is || n >= want.(float64)
+		case "exclusiveMinimum":
+			n, is := v.(float64)
+			ok = !is || n > want.(float64)
+		case "maxLength":
+			text, is := v.(string)
+			ok = !is || len(text) <= int(want.(float64))
 		case "maximum":
 			n, is := v.(float64)
 			ok = !is || n <= want.(float64)
@@ -219,7 +225,7 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 		}
 	}
 	walk("$", parsedSchema(t))
-	want := len(campaignKeys) + len(flavorKeys) + len(armKeys) + len(workloadKeys) + len(imageKeys) + len(blocksKeys) + len(scenarioKeys) + len(partKeys) + len(bootKeys)
+	want := len(campaignKeys) + len(flavorKeys) + len(armKeys) + len(workloadKeys) + len(fileKeys) + len(metricKeys) + len(imageKeys) + len(blocksKeys) + len(scenarioKeys) + len(partKeys) + len(bootKeys)
 	if count != want {
 		t.Errorf("the schema has %d keys, the tables %d", count, want)
 	}

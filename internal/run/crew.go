@@ -184,9 +184,9 @@ func (r *runner) disturb(ctx context.Context, neighbours []*member) (stop func()
 	}
 	return func() error {
 		return together(neighbours, func(m *member) error {
-			results, err := m.x.stopAll(ctx, m.x.services)
-			if err == nil && len(results) > 0 && !results[0].Stopped {
-				last := results[0]
+			err := m.x.stopAll(ctx)
+			if err == nil && len(m.x.results) > 0 && !m.x.results[0].Stopped {
+				last := m.x.results[0]
 				m.x.err = fault.Guestf("this neighbour did not stress to the end: exit status %d, signal %q: %s",
 					last.ExitCode, last.Signal, lastBytes(append(last.Stdout, last.Stderr...)))
 			}

@@ -84,6 +84,14 @@ func (r *runner) step(ctx context.Context, m *member, s workload.Step, start int
 		Argv: s.Argv, Env: system.AgentEnv, Dir: g.DataDir(), Timeout: r.Campaign.Timeout,
 		OutputLimit: int64(r.Campaign.OutputLimit), StartAt: start,
 	}
+	if s.Timeout > 0 {
+		cmd.Timeout = s.Timeout
+	}
+	if s.ServersEnded {
+		if err := x.stopAll(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if s.Background {
 		sv := startService(ctx, g, s, cmd)
 		x.services = append(x.services, sv)
@@ -110,12 +118,11 @@ func (r *runner) step(ctx context.Context, m *member, s workload.Step, start int
 // conclude stops a trial's servers and judges what it gave.
 func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, size int64) error {
 	x, g := &m.x, m.st.machine
-	more, err := x.stopAll(ctx, x.services)
-	if err != nil {
+	if err := x.stopAll(ctx); err != nil {
 		return err
 	}
 	if x.err = x.late; x.late == nil {
-		x.metrics, x.err = w.Evaluate(size, append(x.results, more...))
+		x.metrics, x.err = w.Evaluate(size, x.results)
 	}
 	if x.err != nil && fault.KindOf(x.err) != fault.Guest {
 		return x.err

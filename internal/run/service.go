@@ -131,18 +131,19 @@ func (s *service) stop(ctx context.Context) (workload.StepResult, error) {
 	return r, nil
 }
 
-// stopAll stops services, the last one first, and adds what they gave back.
-func (x *execution) stopAll(ctx context.Context, services []*service) ([]workload.StepResult, error) {
-	var results []workload.StepResult
-	for _, s := range slices.Backward(services) {
+// stopAll stops the servers that run, the last one first, and adds what they
+// gave back to the results.
+func (x *execution) stopAll(ctx context.Context) error {
+	for _, s := range slices.Backward(x.services) {
 		r, err := s.stop(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		x.steps = append(x.steps, storeStep(s.step, s.res))
-		results = append(results, r)
+		x.results = append(x.results, r)
 	}
-	return results, nil
+	x.services = nil
+	return nil
 }
 
 // lastBytes is the end of a command's output, for a message.

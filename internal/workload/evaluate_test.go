@@ -20,7 +20,7 @@ import (
 // allWell returns results of steps that all succeeded and wrote output.
 func allWell(w *Workload, size int64, output []byte) []StepResult {
 	var rs []StepResult
-	for _, s := range w.Steps(size) {
+	for _, s := range w.Trial(size, "") {
 		rs = append(rs, StepResult{Name: s.Name, Wall: time.Second, Stdout: output, Stderr: output})
 	}
 	return rs
@@ -72,6 +72,14 @@ func good(t *testing.T, name string) (w *Workload, size int64, rs []StepResult) 
 		size = 3
 		rs = allWell(w, size, nil)
 		result(rs, "verify").Stdout = []byte("built\nbuilt\nbuilt\n")
+	case "netperf-crr":
+		size = 23706 // 7902.06 a second for 3 s
+		rs = allWell(w, size, nil)
+		result(rs, "client").Stdout = fixture(t, "netperf/tcp_crr.txt")
+	case "netperf-stream":
+		size = 2461 // MiB: 6837.03 Mbit/s for 3.02 s
+		rs = allWell(w, size, nil)
+		result(rs, "client").Stdout = fixture(t, "netperf/tcp_stream.txt")
 	default:
 		size, rs = recorded(t, name)
 	}
@@ -221,6 +229,17 @@ func TestEvaluateRefuses(t *testing.T) {
 		{"a smaller file", "bonnie", "bonnie", func(r *StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte(",64M,"), []byte(",32M,"), 1)
 		}, []string{"32 MiB instead of 64"}},
+		{"redirected", "wordpress", "check", func(r *StepResult) { r.Stdout = []byte("301 0\n0\n") }, []string{"step check", "status 301"}},
+		{"another page", "mediawiki", "check", func(r *StepResult) { r.Stdout = []byte("200 16393\n0\n") }, []string{"step check", "not the right one"}},
+		{"shorter pages", "ab-static", "check", func(r *StepResult) { r.Stdout = []byte("200 20701\n1\n") }, []string{"pages of 10701 bytes"}},
+		{"other number", "ab-static", "ab", func(r *StepResult) { r.Stdout = fixture(t, "ab/index-c10-n5000.txt") }, []string{"5000 requests instead of 300"}},
+		{"not committed", "sysbench-oltp-rw", "verify", func(r *StepResult) { r.Stdout = []byte("Com_commit\t12\n") }, []string{"committed 12"}},
+		{"server ends", "wordpress", "mariadb", func(r *StepResult) { r.Signal = "SIGKILL" }, []string{"step mariadb was killed by SIGKILL"}},
+		{"less arrives", "nuttcp", "client", func(r *StepResult) { r.Stdout = fixture(t, "nuttcp/tcp-ttcp-like-2048x8192.txt") }, []string{"16777216 bytes arrived"}},
+		{"less is done", "netperf-crr", "client", func(r *StepResult) {
+			r.Stdout = bytes.Replace(r.Stdout, []byte("3.00     7902"), []byte("2.00     7902"), 1)
+		}, []string{"not the work"}},
+
 		{"too few events", "sysbench-cpu", "cpu", func(r *StepResult) { r.Stdout = fixture(t, "sysbench/cpu.txt") }, []string{"8691 events instead of 150"}},
 	} {
 		t.Run(tc.workload+"/"+tc.name, func(t *testing.T) {
@@ -291,12 +310,17 @@ func TestRegistry(t *testing.T) {
 		}
 		for _, size := range []int64{w.MinSize, w.DefaultSize, w.MaxSize} {
 			seen, timed, drops := map[string]bool{}, false, false
-			for _, s := range w.Steps(size) {
+			for _, s := range w.Trial(size, "192.0.2.7") {
 				if seen[s.Name] || s.Name == "" || len(s.Argv) == 0 {
 					t.Errorf("%s: step %+v", w.Name, s)
 				}
-				if !slices.Contains(w.Tools, s.Argv[0]) {
-					t.Errorf("%s: %s is not in Tools", w.Name, s.Argv[0])
+				for _, argv := range [][]string{s.Argv, s.Ready} {
+					if len(argv) > 0 && !slices.Contains(w.Tools, argv[0]) {
+						t.Errorf("%s: %s is not in Tools", w.Name, argv[0])
+					}
+				}
+				if s.Background && s.Timed {
+					t.Errorf("%s: step %s is a server and timed", w.Name, s.Name)
 				}
 				seen[s.Name], timed, drops = true, timed || s.Timed, drops || s.DropCaches
 			}
@@ -331,6 +355,9 @@ func TestRealTools(t *testing.T) {
 	}
 	source := sync.OnceValue(func() string { return fakeKernel(t) })
 	for _, w := range All() {
+		if slices.ContainsFunc(w.Trial(w.MinSize, ""), func(s Step) bool { return s.Background }) {
+			continue // servers run in guests only: cmd/tare's TestServices
+		}
 		t.Run(w.Name, func(t *testing.T) {
 			for _, tool := range w.Tools {
 				if _, err := exec.LookPath(tool); err != nil {

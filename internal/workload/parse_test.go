@@ -484,7 +484,7 @@ func FuzzParseSysbench(f *testing.F) {
 
 // FuzzEvaluate gives every workload steps that succeeded and wrote anything.
 func FuzzEvaluate(f *testing.F) {
-	seed(f, "openssl", "dd", "tar", "stress-ng", "fio", "sysbench")
+	seed(f, "ab", "iperf3", "netpipe", "openssl", "dd", "tar", "stress-ng", "fio", "sysbench")
 	f.Add([]byte("copy 0: 1 pieces, 3 of 3 files, 5 of 5 bytes\n"))
 	f.Fuzz(func(t *testing.T, output []byte) {
 		for _, w := range All() {

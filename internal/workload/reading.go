@@ -46,7 +46,7 @@ func (w *Workload) measuredBy(step string, read func(text string) (reading, erro
 		return r.values, err
 	})
 	w.Evaluate = func(size int64, results []StepResult) (map[string]float64, error) {
-		by, err := ran(w.Steps(size), results)
+		by, err := ran(w.Trial(size, ""), results)
 		if err != nil {
 			return nil, err
 		}

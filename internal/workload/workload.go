@@ -59,10 +59,13 @@ type Step struct {
 	// DropCaches says that the host's page cache must be dropped right before
 	// this step: it reads what an earlier step of the same trial wrote.
 	DropCaches bool
+	Timeout    time.Duration // 0: the campaign's
 	// Background says that the command is a server, in the foreground of its
 	// process group: the next step begins when Ready succeeds, and the server
 	// gets SIGTERM when the trial's last step has ended.
 	Background bool
+	// ServersEnded says that the trial's servers are ended before this step.
+	ServersEnded bool
 	// Ready is a command that succeeds when the server can be used; it is run
 	// until it does. nil: the server is ready at once.
 	Ready []string
@@ -165,18 +168,25 @@ type Workload struct {
 }
 
 // Trial returns the commands of one trial in a guest that is its own partner:
-// the serving side's, which listens at address, and the others.
+// the serving side's, which listens at address, and the others, and what the
+// serving side does when its servers have ended.
 func (w *Workload) Trial(size int64, address string) []Step {
-	var steps []Step
+	var before, after []Step
 	if w.Serve != nil {
-		steps = w.Serve(size)
+		for _, s := range w.Serve(size) {
+			if s.ServersEnded {
+				after = append(after, s)
+			} else {
+				before = append(before, s)
+			}
+		}
 	}
-	return At(append(steps, w.Steps(size)...), address)
+	return At(slices.Concat(before, w.Steps(size), after), address)
 }
 
 // All returns every workload that tare brings along, in the order to show them.
 func All() []*Workload {
-	return []*Workload{
+	return append([]*Workload{
 		opensslEnc(),
 		ddWrite(),
 		ddRead(),
@@ -208,7 +218,7 @@ func All() []*Workload {
 		cyclictest(),
 		perfBench(),
 		kernelBench(),
-	}
+	}, services()...)
 }
 
 // Runs says in a few words what w runs: the tool that the articles had, a

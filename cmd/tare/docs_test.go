@@ -1,0 +1,33 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/campaign"
+)
+
+// The campaigns that the documentation shows are campaigns.
+func TestDocumentedCampaigns(t *testing.T) {
+	for _, page := range []string{"../../docs/workloads.md", "../../README.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(text, -1)
+		if len(found) == 0 {
+			t.Errorf("%s shows none", page)
+		}
+		for _, m := range found {
+			c, err := campaign.Parse(page, m[1], campaign.Known{Workloads: knownWorkloads()})
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			if _, err := recipeOf(c); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

@@ -383,13 +383,13 @@ func (r *reader) checkEffort(c *Campaign) {
 		}
 	}
 	if r.sound("trial_time") && (c.TrialTime < 10*time.Millisecond || c.TrialTime > time.Hour) {
-		r.fail("trial_time", "trial_time %s is out of bounds: 10ms to 1h", formatDuration(c.TrialTime))
+		r.fail("trial_time", "trial_time %s is out of bounds: 10ms to 1h", FormatDuration(c.TrialTime))
 	}
 	if r.sound("timeout", "trial_time") && c.Timeout < 2*c.TrialTime {
-		r.fail("timeout", "timeout %s is under twice the trial_time of %s", formatDuration(c.Timeout), formatDuration(c.TrialTime))
+		r.fail("timeout", "timeout %s is under twice the trial_time of %s", FormatDuration(c.Timeout), FormatDuration(c.TrialTime))
 	}
 	if r.sound("budget", "trial_time") && r.has("budget") && c.Budget < c.TrialTime {
-		r.fail("budget", "budget %s is less than one trial_time of %s", formatDuration(c.Budget), formatDuration(c.TrialTime))
+		r.fail("budget", "budget %s is less than one trial_time of %s", FormatDuration(c.Budget), FormatDuration(c.TrialTime))
 	}
 	r.checkShare("precision", c.Precision)
 	r.checkShare("delta", c.Delta)

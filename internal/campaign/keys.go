@@ -69,7 +69,7 @@ var (
 
 	durationKind = scalar("a duration such as 250ms, 1s or 10m",
 		schema{"type": "string", "pattern": `^\+?([0-9]*\.?[0-9]*(ns|us|µs|μs|ms|s|m|h))+$`},
-		parseDuration, func(d time.Duration) any { return formatDuration(d) },
+		parseDuration, func(d time.Duration) any { return FormatDuration(d) },
 		ast.StringType, ast.IntegerType, ast.FloatType)
 
 	cpusetKind = scalar(`a list of CPUs such as "0-1,3"`,

@@ -131,9 +131,9 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// formatDuration writes d without the zero parts that time.Duration writes:
+// FormatDuration writes d without the zero parts that time.Duration writes:
 // 5m, where it has 5m0s.
-func formatDuration(d time.Duration) string {
+func FormatDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")

@@ -84,10 +84,10 @@ func TestFormatDuration(t *testing.T) {
 		5 * time.Minute: "5m", 90 * time.Minute: "1h30m", 24 * time.Hour: "24h", 90 * time.Second: "1m30s",
 		250 * time.Millisecond: "250ms", time.Hour + time.Second: "1h0m1s", 10 * time.Second: "10s", 1: "1ns",
 	} {
-		if got := formatDuration(d); got != want {
+		if got := FormatDuration(d); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
-		if back, err := parseDuration(formatDuration(d)); err != nil || back != d {
+		if back, err := parseDuration(FormatDuration(d)); err != nil || back != d {
 			t.Errorf("%v is read back as %v, %v", d, back, err)
 		}
 	}

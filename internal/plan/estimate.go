@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tare-bench/tare/internal/campaign"
 )
 
 // Costs is what the caller guesses of how long things take.
@@ -187,12 +189,5 @@ func rough(d time.Duration) string {
 	default:
 		d = d.Round(100 * time.Millisecond)
 	}
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
+	return campaign.FormatDuration(d)
 }

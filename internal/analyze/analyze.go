@@ -212,11 +212,24 @@ func (a *analysis) summarize() {
 	for i, s := range a.metrics.series {
 		m := a.in.Metrics[i/len(a.in.Arms)]
 		sum := s.summarize(m.Name, m.Unit)
+		if arm := a.in.Arms[i%len(a.in.Arms)]; !arm.uniform() {
+			sum.Spread = spreadWithinFlavors(s, arm.Crew)
+		}
 		if sum.Spread > a.in.SpreadLimit {
 			sum.MeanWithheld, sum.Mean = true, 0
 		}
 		a.summaries[i] = sum
 	}
+}
+
+// spreadWithinFlavors is the largest spread of guests of one flavor: that those
+// of different ones differ is what a mix is made for.
+func spreadWithinFlavors(s series, crew []Member) (most float64) {
+	for _, m := range crew {
+		same := s.of(func(n int32) bool { return int(n) < len(crew) && crew[n].Flavor == m.Flavor })
+		most = max(most, same.summarize("", "").Spread)
+	}
+	return most
 }
 
 func (a *analysis) summary(metric, arm int) SeriesSummary {

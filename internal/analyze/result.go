@@ -128,7 +128,7 @@ type SeriesSummary struct {
 	Median       float64 `json:"median"`
 	P75          float64 `json:"p75"`
 	P95          float64 `json:"p95"`
-	Spread       float64 `json:"spread,omitzero"` // max/min
+	Spread       float64 `json:"spread,omitzero"` // max/min; of a mix, within the flavor that has most
 	MeanWithheld bool    `json:"mean_withheld,omitempty"`
 }
 

@@ -11,34 +11,48 @@ import (
 // isolation writes how the arms of one metric bore company, and how true their
 // CPU caps are; nothing where all of them are alone and without a cap.
 func (t *table) isolation(k metricKey) {
-	rows := [][]string{{"isolation", "guests", "slowdown", "interval", "native's", "beyond it", "Jain", "unfair", "lost", "start ±"}}
+	rows := [][]string{IsolationHeadings()}
 	for _, i := range t.res.Isolation {
 		if i.Workload == k.workload && i.Metric == k.metric {
-			rows = append(rows, isolationRow(i))
+			rows = append(rows, IsolationCells(i))
 		}
 	}
 	if len(rows) > 1 {
 		t.line("")
 		t.grid(rows)
-		t.note("slowdown: against the same arm alone, which is not what it costs; beyond it: over that of the native baseline. " +
-			"Jain: 1 when all guests got alike for their shares; unfair: largest slowdown over smallest; " +
-			"start ±: from the instant agreed, 99th percentile")
+		t.note(IsolationLegend)
 	}
 	for _, c := range t.res.CapAccuracy {
 		if c.Workload == k.workload && c.Metric == k.metric {
-			text := fmt.Sprintf("cap: %s of %s take %s× as long as %s", c.Flavor, c.Arm, digits(c.Ratio, 3), c.Reference)
-			if c.Against != c.Arm {
-				text += " of " + c.Against
-			}
-			if c.CILow > 0 {
-				text += fmt.Sprintf(" (%s … %s)", digits(c.CILow, 3), digits(c.CIHigh, 3))
-			}
-			t.note(clean(fmt.Sprintf("%s; ideal for pure computing, with CPUs to spare: %s×", text, digits(c.Ideal, 3))))
+			t.note(clean(CapText(c)))
 		}
 	}
 }
 
-func isolationRow(i analyze.Isolation) []string {
+// IsolationHeadings are those of IsolationCells.
+func IsolationHeadings() []string {
+	return []string{"isolation", "guests", "slowdown", "interval", "native's", "beyond it", "Jain", "unfair", "lost", "start ±"}
+}
+
+// IsolationLegend explains the headings.
+const IsolationLegend = "slowdown: against the same arm alone, which is not what it costs; beyond it: over that of the native baseline. " +
+	"Jain: 1 when all guests got alike for their shares; unfair: largest slowdown over smallest; " +
+	"start ±: from the instant agreed, 99th percentile"
+
+// CapText says in a line how true a CPU cap is.
+func CapText(c analyze.CapAccuracy) string {
+	text := fmt.Sprintf("cap: %s of %s take %s× as long as %s", c.Flavor, c.Arm, digits(c.Ratio, 3), c.Reference)
+	if c.Against != c.Arm {
+		text += " of " + c.Against
+	}
+	if c.CILow > 0 {
+		text += fmt.Sprintf(" (%s … %s)", digits(c.CILow, 3), digits(c.CIHigh, 3))
+	}
+	return fmt.Sprintf("%s; ideal for pure computing, with CPUs to spare: %s×", text, digits(c.Ideal, 3))
+}
+
+// IsolationCells are the figures of an arm in company, as the table has them.
+func IsolationCells(i analyze.Isolation) []string {
 	times := func(v float64) string {
 		if v == 0 {
 			return ""

@@ -15,6 +15,7 @@ type answer struct {
 	Arm       string
 	Class     string // of the worst that is said: costs, gains, none, open
 	Sentences []string
+	InCompany bool // it is about a scenario in which others run too
 }
 
 // answers says of every arm what it costs on which workload, and what is not
@@ -29,7 +30,9 @@ func answers(res *analyze.Result, d *data, titles map[string]string) []answer {
 			}
 		}
 		if len(of) > 0 {
-			out = append(out, answerOf(res, arm.Emulated, of, titles))
+			a := answerOf(res, arm.Emulated, of, titles)
+			a.InCompany = arm.Scenario != d.arms[0].Scenario
+			out = append(out, a)
 		}
 	}
 	return out
@@ -157,90 +160,6 @@ func failures(res *analyze.Result, c analyze.Comparison) int {
 		}
 	}
 	return 0
-}
-
-// rankings draws the three rankings that articles end with as far as the
-// evidence goes, or says what is lacking.
-func rankings(res *analyze.Result, d *data) [][2]string {
-	return [][2]string{
-		{"Performance", performance(res, d)},
-		{"Isolation", isolation(d)},
-		{"Memory", "not drawn: this run did not measure how much memory a guest needs."},
-	}
-}
-
-func isolation(d *data) string {
-	for _, a := range d.arms {
-		if a.Scenario != "solo" && a.Scenario != "" {
-			return "not drawn: compare the arms with neighbours with those alone, by workload, below."
-		}
-	}
-	return "not drawn: no guest had a neighbour in this run."
-}
-
-// performance ranks the arms of which every primary comparison is resolved and
-// believed (a gain is not, before it is explained), by the geometric mean of
-// their ratios. Two whose intervals overlap on every
-// workload share a place.
-func performance(res *analyze.Result, d *data) string {
-	type place struct {
-		arm   string
-		mean  float64 // ln
-		ratio map[string]analyze.Comparison
-	}
-	var places []place
-	var left []string
-	for _, arm := range d.arms {
-		p := place{arm: arm.Name, ratio: map[string]analyze.Comparison{}}
-		resolved, n := !arm.Emulated, 0
-		for _, c := range res.Comparisons {
-			if !c.Primary || c.Control || c.Arm != arm.Name || c.Baseline != res.Baseline {
-				continue
-			}
-			n++
-			if c.Verdict == analyze.NotResolved || c.Verdict == analyze.Gains || len(report.Doubts(res, c)) > 0 {
-				resolved = false
-				continue
-			}
-			p.mean += math.Log(c.Ratio)
-			p.ratio[c.Workload] = c
-		}
-		switch {
-		case n == 0:
-		case resolved:
-			p.mean /= float64(n)
-			places = append(places, p)
-		default:
-			left = append(left, arm.Name)
-		}
-	}
-	if len(places) < 2 {
-		return "not drawn: fewer than two systems have figures on every workload that are resolved and can be believed."
-	}
-	slices.SortStableFunc(places, func(a, b place) int { return compareFloat(a.mean, b.mean) })
-	apart := func(a, b place) bool {
-		for w, x := range a.ratio {
-			if y, ok := b.ratio[w]; ok && (x.CIHigh < y.CILow || y.CIHigh < x.CILow) {
-				return true
-			}
-		}
-		return false
-	}
-	var b strings.Builder
-	for i, p := range places {
-		switch {
-		case i > 0 && apart(places[i-1], p):
-			b.WriteString(", then ")
-		case i > 0:
-			b.WriteString(" and, not told apart, ")
-		}
-		fmt.Fprintf(&b, "%s (%s %%)", p.arm, report.Percent(100*math.Expm1(p.mean)))
-	}
-	b.WriteString("; in brackets the geometric mean over workloads, against " + res.Baseline + ".")
-	if left != nil {
-		b.WriteString(" Without a place, as not all is resolved and believed: " + joinAnd(left) + ".")
-	}
-	return b.String()
 }
 
 func compareFloat(a, b float64) int {

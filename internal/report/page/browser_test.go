@@ -21,6 +21,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/tare-bench/tare/internal/plan"
 )
 
 // axe checks pages for accessibility (axe-core, MPL-2.0: testdata/axe.LICENSE).
@@ -100,7 +102,7 @@ func TestInBrowser(t *testing.T) {
 	pages := map[string]string{}
 	for name, s := range map[string]synth{
 		"finished": finished(), "empty": {}, "interrupted": {blocks: 6, lacking: true},
-		"hostile": {blocks: 6, lacking: true, says: evil},
+		"hostile": {blocks: 6, lacking: true, says: evil}, "company": {blocks: 10, company: true, bulk: true, ended: string(plan.ReasonBlocks)},
 	} {
 		pages[name] = render(t, s, Options{})
 	}

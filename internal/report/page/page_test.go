@@ -42,12 +42,29 @@ func TestAnswer(t *testing.T) {
 		"Is faster than native by 28", "seldom real",
 		"lxc No cost beyond ±2 % on dd-write and sysbench-cpu",
 		"qemu-tcg It is emulated: its times say nothing about real hardware",
-		"Isolation not drawn: no guest had a neighbour",
+		"Isolation not drawn: no guest had company",
 		"Left out: xen-pv", "governor powersave", "attempt 1",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
+	}
+}
+
+// TestCompany: the page says how the guests bore company, and ranks them.
+func TestCompany(t *testing.T) {
+	text := plain(render(t, synth{blocks: 12, company: true, bulk: true, ended: string(plan.ReasonBlocks)}, Options{}))
+	for _, want := range []string{
+		"And in company, against native", "kvm@eight 8 2.2", "native@noisy 1 &#43; cpu, fork 1.5", "Each guest", "guests at once",
+		"cap: quarter of native@mixed take 4.10× as long as small", "Slowdown of sysbench-cpu by the number of guests",
+		"Isolation native (1.", "then kvm (1.4", "the slowdown that company caused",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.Contains(text, "Values far apart") {
+		t.Error("that guests of different flavors differ is held against a mix")
 	}
 }
 

@@ -101,6 +101,12 @@ func read(r *store.Run) (*data, error) {
 }
 
 func (d *data) add(t *store.Trial, metric string) {
+	if t.Stress != "" { // a neighbour is there to disturb, and has no value to give
+		if t.Status == store.Failed {
+			d.fail(t)
+		}
+		return
+	}
 	k := key{t.Workload, t.Arm}
 	s := d.strips[k]
 	if s == nil {
@@ -119,10 +125,14 @@ func (d *data) add(t *store.Trial, metric string) {
 		s.points = append(s.points, p)
 	default:
 		s.lost = append(s.lost, p)
-		if len(d.failed) < maxFailed {
-			d.failed = append(d.failed, t)
-		} else {
-			d.notShown++
-		}
+		d.fail(t)
+	}
+}
+
+func (d *data) fail(t *store.Trial) {
+	if len(d.failed) < maxFailed {
+		d.failed = append(d.failed, t)
+	} else {
+		d.notShown++
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,46 @@ type synth struct {
 	says    string
 	bulk    bool // write past the journal: much faster
 	lacking bool // some trials fail, some are interrupted
+	company bool // several guests at once, neighbours, and a mix
+}
+
+// company is what a campaign of several at once has besides.
+const companyYAML = `
+scenarios:
+  - solo
+  - {name: two, guests: 2}
+  - {name: eight, guests: 8}
+  - {name: noisy, neighbours: [cpu, fork]}
+  - {name: mixed, mix: [{flavor: small, guests: 2}, {flavor: quarter, guests: 2}]}
+`
+
+func (s synth) yaml() string {
+	if !s.company {
+		return campaignYAML
+	}
+	return strings.Replace(campaignYAML, "arms:", "  quarter: {vcpus: 1, memory: 512MiB, disk: 1GiB, cpu_cap: 25%}\narms:", 1) + companyYAML
+}
+
+// slower is what company makes of a figure: of the guest of this number on a
+// machine of four CPUs.
+func slower(a plan.Arm, member int) float64 {
+	workers := 0
+	for _, m := range a.Crew {
+		if m.Stress == "" {
+			workers++
+		}
+	}
+	f := max(1, float64(workers)/4)
+	if len(a.Crew) > workers {
+		f *= 1.5
+	}
+	if a.System == "kvm" {
+		f *= 1 + 0.02*float64(len(a.Crew)-1)
+	}
+	if a.Crew[member].Flavor.CPUCap > 0 {
+		f *= 4.1
+	}
+	return f
 }
 
 // costs is the true ratio of each arm on each workload.
@@ -56,7 +97,7 @@ var costs = map[string]map[string]float64{
 func (s synth) write(t testing.TB) *store.Run {
 	t.Helper()
 	usable := campaign.Limits{Usable: true, CPUCap: true}
-	c, err := campaign.Parse("example.yaml", []byte(campaignYAML), campaign.Known{Systems: map[string]campaign.Limits{
+	c, err := campaign.Parse("example.yaml", []byte(s.yaml()), campaign.Known{Systems: map[string]campaign.Limits{
 		"native": usable, "lxc": usable, "kvm": usable, "qemu-tcg": usable, "xen-pv": {Why: "this kernel does not run under Xen " + s.says}}})
 	must(t, err)
 	p := plan.New(c)
@@ -64,7 +105,7 @@ func (s synth) write(t testing.TB) *store.Run {
 	ids := map[string]int{}
 	for i, a := range p.Arms {
 		ids[a.Name] = i
-		arm := store.Arm{Name: a.Name, System: a.System, Scenario: "solo", Emulated: a.System == "qemu-tcg",
+		arm := store.Arm{Name: a.Name, System: a.System, Scenario: a.Scenario, Emulated: a.System == "qemu-tcg",
 			Flavor: store.Flavor{Name: a.Flavor.Name + s.says, VCPUs: 1, MemoryBytes: 512 << 20, DiskBytes: 1 << 30}}
 		arm.ControlOf = a.Control
 		arms = append(arms, arm)
@@ -81,7 +122,7 @@ func (s synth) write(t testing.TB) *store.Run {
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "example.tare")
 	r, err := store.Create(path, map[string][]byte{
-		store.DocCampaign: c.Resolved(), store.DocCampaignYAML: []byte(campaignYAML + "# " + s.says + "\n"), store.DocEnvironment: env,
+		store.DocCampaign: c.Resolved(), store.DocCampaignYAML: []byte(s.yaml() + "# " + s.says + "\n"), store.DocEnvironment: env,
 		store.DocSystems: []byte(`{}`), store.DocUserland: []byte(`{"key": "abc"}`),
 	}, arms, metrics)
 	must(t, err)
@@ -101,28 +142,35 @@ func (s synth) write(t testing.TB) *store.Run {
 	random := rand.New(rand.NewPCG(1, 2))
 	for b := range s.blocks {
 		for _, trial := range p.Block(b) {
-			id, err := j.Begin(store.Attempt{Session: session, Guest: int64(ids[trial.Arm] + 1), Block: b, Position: trial.Position, Workload: trial.Workload, Arm: ids[trial.Arm], Size: 128})
-			must(t, err)
-			if s.lacking && b == s.blocks-1 && trial.Position == 3 {
-				must(t, r.AddEvent(session, id, "kernel-hung-task", "INFO: task blocked "+s.says))
-				return r
-			}
-			first := 0
-			for i, w := range p.Workloads {
-				if w == trial.Workload {
-					first = 3 * i
+			arm := p.Arms[ids[trial.Arm]]
+			for member, m := range arm.Crew {
+				id, err := j.Begin(store.Attempt{Session: session, Guest: int64(ids[trial.Arm] + 1), Block: b, Position: trial.Position, Workload: trial.Workload, Arm: ids[trial.Arm], Size: 128,
+					Member: member, Stress: m.Stress})
+				must(t, err)
+				if s.lacking && b == s.blocks-1 && trial.Position == 3 {
+					must(t, r.AddEvent(session, id, "kernel-hung-task", "INFO: task blocked "+s.says))
+					return r
 				}
+				first := 0
+				for i, w := range p.Workloads {
+					if w == trial.Workload {
+						first = 3 * i
+					}
+				}
+				v := 0.25 * math.Exp(0.004*random.NormFloat64()+0.003*math.Sin(float64(b)/float64(s.blocks)*6)) * slower(arm, member)
+				if c, ok := costs[trial.Workload][arm.Of]; ok {
+					v *= c
+				}
+				o := store.Outcome{Status: store.Done, Values: map[int]float64{first: v, first + 1: 1000 / v, first + 2: v * 1.1},
+					Steps: []store.Step{{Name: "run" + s.says, Timed: true, Argv: []string{"tool", "--go", s.says}, Result: &agent.Result{Stdout: []byte("42 \x1b[31m\n" + s.says), StdoutBytes: 9, HostEnd: 1e9}}}}
+				if m.Stress != "" {
+					o.Values = nil
+				}
+				if s.lacking && b%5 == 2 && arm.Of == "qemu-tcg" && trial.Workload == "dd-write" {
+					o.Status, o.Error, o.Values = store.Failed, "dd: \x1b[31mwriting\x1b[0m: Input/output error "+s.says, nil
+				}
+				must(t, j.Finish(id, o))
 			}
-			v := 0.25 * math.Exp(0.004*random.NormFloat64()+0.003*math.Sin(float64(b)/float64(s.blocks)*6))
-			if c, ok := costs[trial.Workload][trial.Arm]; ok {
-				v *= c
-			}
-			o := store.Outcome{Status: store.Done, Values: map[int]float64{first: v, first + 1: 1000 / v, first + 2: v * 1.1},
-				Steps: []store.Step{{Name: "run" + s.says, Timed: true, Argv: []string{"tool", "--go", s.says}, Result: &agent.Result{Stdout: []byte("42 \x1b[31m\n" + s.says), StdoutBytes: 9, HostEnd: 1e9}}}}
-			if s.lacking && b%5 == 2 && trial.Arm == "qemu-tcg" && trial.Workload == "dd-write" {
-				o.Status, o.Error, o.Values = store.Failed, "dd: \x1b[31mwriting\x1b[0m: Input/output error "+s.says, nil
-			}
-			must(t, j.Finish(id, o))
 		}
 	}
 	commit()
@@ -157,7 +205,7 @@ func bulkJournal(t testing.TB, path string) (journal, func()) {
 
 func (b *bulk) Begin(a store.Attempt) (int64, error) {
 	b.last++
-	_, err := b.tx.Exec("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, '')", b.last, a.Session, a.Guest, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, b.last*1e9)
+	_, err := b.tx.Exec("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", b.last, a.Session, a.Guest, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, b.last*1e9, a.Member, a.Stress)
 	return b.last, err
 }
 

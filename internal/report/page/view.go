@@ -27,9 +27,11 @@ type view struct {
 	Status                      [][2]string
 	Warnings                    []string
 	Answers                     []answer
+	Company                     bool // some of them are about arms in company
 	Rankings                    [][2]string
 	Baseline                    string
 	Level                       string // of the intervals
+	IsolationLegend             string
 	Delta                       string
 	Columns                     []column
 	Matrix                      []matrixRow
@@ -105,8 +107,10 @@ type workloadView struct {
 	First                 metricView
 	Others                []metricView
 	Intervals, Dots       template.HTML
+	CompanyDots           template.HTML // of the arms in company
 	DotsNote              string
 	Doubts                []doubt
+	Company               *companyView
 }
 
 // doubt is the findings of one kind on one workload, in a line.
@@ -144,8 +148,10 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 		Home: o.Home, State: o.State,
 		Campaign: c.Name, About: c.About, File: filepath.Base(r.Path()), Host: ctx.Host, Baseline: res.Baseline,
 		Level: fmt.Sprintf("%.4g %%", 100*(1-res.Alpha)), Delta: fmt.Sprintf("±%.3g %%", 100*res.Delta),
-		Answers: answers(res, d, o.Titles), Rankings: rankings(res, d),
+		IsolationLegend: report.IsolationLegend,
+		Answers:         answers(res, d, o.Titles), Rankings: rankings(res, d),
 	}
+	v.Company = slices.ContainsFunc(v.Answers, func(a answer) bool { return a.InCompany })
 	v.status(res, ctx, d)
 	v.matrix(res, o.Titles)
 	for i, w := range d.workloads {

@@ -28,13 +28,17 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 		}
 	}
 	v.Doubts = doubts(res, name)
-	var strips []*strip
+	var strips, inCompany []*strip
 	for _, a := range d.arms {
-		if s := d.strips[key{name, a.Name}]; s != nil {
+		switch s := d.strips[key{name, a.Name}]; {
+		case s == nil:
+		case a.Scenario == d.arms[0].Scenario:
 			strips = append(strips, s)
+		default:
+			inCompany = append(inCompany, s)
 		}
 	}
-	if v.First.Name == "" && len(strips) == 0 {
+	if v.First.Name == "" && len(strips)+len(inCompany) == 0 {
 		return v, false
 	}
 	var compared []armRow
@@ -49,6 +53,10 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 	if len(strips) > 0 {
 		v.Dots, v.DotsNote = dotPlot(v.ID+"-d", strips, v.First, perStrip(len(d.strips)))
 	}
+	if len(inCompany) > 0 {
+		v.CompanyDots, _ = dotPlot(v.ID+"-c", inCompany, v.First, perStrip(len(d.strips)))
+	}
+	v.Company = company(res, v.ID, name, v.First.Name)
 	return v, true
 }
 
@@ -93,12 +101,7 @@ func metric(res *analyze.Result, workload, name string) (m metricView, ok bool) 
 		m.factor, m.Unit = report.ScaleFor(first.Unit, s.Median)
 	}
 	m.Noise = "Noise floor unknown: no two of the same kind were measured, so nothing is claimed."
-	for _, f := range res.NoiseFloors {
-		if f.Workload == workload && f.Metric == name {
-			m.Floor = f.Percent
-			m.Noise = fmt.Sprintf("Noise floor %s %%: what two of the same kind differ by (%d pairs).", report.Digits(f.Percent, 2), f.Pairs)
-		}
-	}
+	m.noise(res)
 	var shown []string
 	for i := range of {
 		c := &of[i]
@@ -117,6 +120,26 @@ func metric(res *analyze.Result, workload, name string) (m metricView, ok bool) 
 		m.Rows = append(m.Rows, r)
 	}
 	return m, true
+}
+
+// noise words the noise floors of every scenario; the plot shows the first's.
+func (m *metricView) noise(res *analyze.Result) {
+	var parts []string
+	for _, f := range res.NoiseFloors {
+		if f.Workload != m.Workload || f.Metric != m.Name {
+			continue
+		}
+		text := fmt.Sprintf("%s %% (%d pairs)", report.Digits(f.Percent, 2), f.Pairs)
+		if parts == nil {
+			m.Floor = f.Percent
+		} else {
+			text += " in " + f.Scenario
+		}
+		parts = append(parts, text)
+	}
+	if parts != nil {
+		m.Noise = "Noise floor, what two of the same kind differ by: " + joinAnd(parts) + "."
+	}
 }
 
 // row describes one arm; its CPU is set against the baseline's.

@@ -1,0 +1,135 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/report"
+)
+
+// rankings draws the three rankings that articles end with as far as the
+// evidence goes, or says what is lacking.
+func rankings(res *analyze.Result, d *data) [][2]string {
+	return [][2]string{
+		{"Performance", performance(res, d)},
+		{"Isolation", isolation(res, d)},
+		{"Memory", "not drawn: this run did not measure how much memory a guest needs."},
+	}
+}
+
+// place is a system in a ranking: what it got in each of the disciplines.
+type place struct {
+	arm    string
+	mean   float64 // of the ratios, ln
+	ratios map[string]analyze.Comparison
+}
+
+// placed is one system's place, if all of its comparisons are resolved and
+// believed; a gain is not, before it is explained.
+func placed(res *analyze.Result, arm string, of map[string]analyze.Comparison) (place, bool) {
+	p := place{arm: arm, ratios: of}
+	for _, c := range of {
+		if c.Verdict == analyze.NotResolved || c.Verdict == analyze.Gains || len(report.Doubts(res, c)) > 0 {
+			return p, false
+		}
+		p.mean += math.Log(c.Ratio) / float64(len(of))
+	}
+	return p, len(of) > 0
+}
+
+// ranked words the places in their order. Two whose intervals overlap in every
+// discipline share one.
+func ranked(places []place, figure func(ratio float64) string) string {
+	slices.SortStableFunc(places, func(a, b place) int { return compareFloat(a.mean, b.mean) })
+	apart := func(a, b place) bool {
+		for what, x := range a.ratios {
+			if y, ok := b.ratios[what]; ok && (x.CIHigh < y.CILow || y.CIHigh < x.CILow) {
+				return true
+			}
+		}
+		return false
+	}
+	var b strings.Builder
+	for i, p := range places {
+		switch {
+		case i > 0 && apart(places[i-1], p):
+			b.WriteString(", then ")
+		case i > 0:
+			b.WriteString(" and, not told apart, ")
+		}
+		fmt.Fprintf(&b, "%s (%s)", p.arm, figure(math.Exp(p.mean)))
+	}
+	return b.String()
+}
+
+// performance ranks the arms by what they cost alone.
+func performance(res *analyze.Result, d *data) string {
+	var places []place
+	var left []string
+	for _, arm := range d.arms {
+		of := map[string]analyze.Comparison{}
+		for _, c := range res.Comparisons {
+			if c.Primary && !c.Control && c.Arm == arm.Name && c.Baseline == res.Baseline {
+				of[c.Workload] = c
+			}
+		}
+		if p, ok := placed(res, arm.Name, of); ok && !arm.Emulated {
+			places = append(places, p)
+		} else if len(of) > 0 {
+			left = append(left, arm.Name)
+		}
+	}
+	if len(places) < 2 {
+		return "not drawn: fewer than two systems have figures on every workload that are resolved and can be believed."
+	}
+	text := ranked(places, func(r float64) string { return report.Percent(100*(r-1)) + " %" }) +
+		"; in brackets the geometric mean over workloads, against " + res.Baseline + "."
+	if left != nil {
+		text += " Without a place, as not all is resolved and believed: " + joinAnd(left) + "."
+	}
+	return text
+}
+
+// isolation ranks the arms, the baseline among them, by how much slower
+// company made their guests.
+func isolation(res *analyze.Result, d *data) string {
+	if len(res.Isolation) == 0 {
+		return "not drawn: no guest had company in this run."
+	}
+	var places []place
+	var open, lost []string
+	for _, arm := range d.arms {
+		of := map[string]analyze.Comparison{}
+		died := false
+		for _, i := range res.Isolation {
+			if i.Primary && i.Baseline == arm.Name {
+				of[i.Workload+"@"+i.Scenario] = i.Comparison
+				died = died || i.Lost > 0
+			}
+		}
+		p, ok := placed(res, arm.Name, of)
+		switch {
+		case died:
+			lost = append(lost, arm.Name)
+		case ok && !arm.Emulated:
+			places = append(places, p)
+		case len(of) > 0:
+			open = append(open, arm.Name)
+		}
+	}
+	text := "not drawn: fewer than two systems have slowdowns in every company that are resolved and can be believed."
+	if len(places) > 1 {
+		text = ranked(places, func(r float64) string { return report.Digits(r, 3) + "×" }) +
+			"; in brackets the slowdown that company caused, the geometric mean over workloads and scenarios."
+		if open != nil {
+			text += " Without a place, as not all is resolved and believed: " + joinAnd(open) + "."
+		}
+	}
+	if lost != nil {
+		text += " Without a place, as guests did not finish: " + joinAnd(lost) + "."
+	}
+	return text
+}

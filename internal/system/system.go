@@ -155,6 +155,7 @@ type Userland struct {
 	Tree      string // root directory, used read-only
 	Disk      string // the same tree as an ext4 disk image
 	Kernel    string // kernel for virtual machines
+	Vmlinux   string // the same, uncompressed; "" where it could not be had
 	Initramfs string // with the agent as /init
 	Agent     string // the agent's static program
 }

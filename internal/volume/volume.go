@@ -52,7 +52,7 @@ func Create(ctx context.Context, dir string, size int64, fs string) (*Volume, er
 		}
 		return nil, fault.Hostf("data volume: allocating %d MiB in %s: %w", size>>20, dir, err)
 	}
-	v, err := attach(f, size)
+	v, err := attach(f, size, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,22 @@ func Create(ctx context.Context, dir string, size int64, fs string) (*Volume, er
 	return v, nil
 }
 
-func attach(f *os.File, size int64) (*Volume, error) {
+// ReadOnly makes a block device of a file that is used as it is, for systems that
+// take no files for disks. The caller closes it.
+func ReadOnly(file string) (*Volume, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	defer f.Close() // the loop device holds the file
+	st, err := f.Stat()
+	if err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	return attach(f, st.Size(), unix.LO_FLAGS_READ_ONLY)
+}
+
+func attach(f *os.File, size int64, flags uint32) (*Volume, error) {
 	ctl, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
 		return nil, fault.WithRemedy(fault.Hostf("data volume: %w", err), "modprobe loop")
@@ -83,7 +98,7 @@ func attach(f *os.File, size int64) (*Volume, error) {
 		direct := true
 		config := func() error {
 			c := &unix.LoopConfig{Fd: uint32(f.Fd())}
-			c.Info.Flags = unix.LO_FLAGS_AUTOCLEAR
+			c.Info.Flags = unix.LO_FLAGS_AUTOCLEAR | flags
 			if direct {
 				c.Info.Flags |= unix.LO_FLAGS_DIRECT_IO
 			}

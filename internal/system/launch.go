@@ -197,6 +197,17 @@ func (m *Machine) Written() (int64, error) {
 	return m.Site.Volume.Written()
 }
 
+// Memory is what the guest, and all that runs for it, holds of the host's memory.
+func (m *Machine) Memory() (cgroup.Memory, error) {
+	if g, ok := m.Guest.(MemoryMeter); ok {
+		return g.Memory()
+	}
+	if _, ok := m.Guest.(Meter); ok {
+		return cgroup.Memory{}, cgroup.ErrUnknown
+	}
+	return m.Site.Group.Memory()
+}
+
 // DataDir is the guest's name for its data volume.
 func (m *Machine) DataDir() string {
 	if g, ok := m.Guest.(Placed); ok {

@@ -64,6 +64,11 @@ type Meter interface {
 	Written() (int64, error)
 }
 
+// MemoryMeter is a Meter that can also tell what its guest holds of the host's memory.
+type MemoryMeter interface {
+	Memory() (cgroup.Memory, error)
+}
+
 // Status says whether a system is usable on this host.
 type Status struct {
 	Usable bool   `json:"usable"`

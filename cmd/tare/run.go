@@ -37,6 +37,7 @@ type runFlags struct {
 	dryRun    bool
 	yes       bool
 	reboot    bool
+	destroy   []string
 }
 
 func newRun(o *options) *cobra.Command {
@@ -62,6 +63,7 @@ far is shown, and tare resume goes on from there. So it does after a crash.`,
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the plan and how long it will take, and do nothing")
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before a long run")
 	c.Flags().BoolVar(&f.reboot, "reboot", false, "reboot this machine, again and again, where the campaign has boots; needs --out")
+	addDestroy(c, &f.destroy)
 	c.RunE = thenReboot(o, &f.reboot, func([]string) string { return f.out }, inSandbox(o, func(cmd *cobra.Command, args []string) error {
 		if f.reboot && f.out == "" {
 			return fault.Campaignf("--reboot needs --out, so that the run is found again")
@@ -71,23 +73,41 @@ far is shown, and tare resume goes on from there. So it does after a crash.`,
 	return c
 }
 
+// addDestroy adds the flag that names devices whose contents nobody needs.
+func addDestroy(c *cobra.Command, devices *[]string) {
+	c.Flags().StringArrayVar(devices, "destroy", nil, "a block device of the campaign's that may lose what it holds; once for each")
+}
+
+// checkDestroy refuses to destroy what the campaign does not use, which is a
+// slip, and to do it in a run that nobody watches.
+func checkDestroy(c *campaign.Campaign, devices []string, reboot bool) error {
+	if reboot && len(devices) > 0 {
+		return fault.Campaignf("--destroy does not go with --reboot: empty the devices first, wipefs -a %s", strings.Join(devices, " "))
+	}
+	var used []string
+	for _, f := range c.Flavors {
+		used = append(used, f.Devices...)
+	}
+	for _, d := range devices {
+		if !slices.Contains(used, d) {
+			return fault.Campaignf("--destroy %s: no flavor of campaign %s has this device", d, c.Name)
+		}
+	}
+	return nil
+}
+
 func runCampaign(cmd *cobra.Command, o *options, f runFlags, name string) error {
+	ctx := cmd.Context()
 	text, file, err := campaignText(name)
 	if err != nil {
 		return err
 	}
-	return runText(cmd, o, f, text, file)
-}
-
-// runText runs the campaign of that text; file is what errors call it. Flags
-// that cmd does not have are as if they were not given.
-func runText(cmd *cobra.Command, o *options, f runFlags, text []byte, file string) error {
-	ctx := cmd.Context()
 	t, err := newTestbed(o)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
+	t.host.Destroy = f.destroy
 	// What systems and image it needs must be known before it can be checked
 	// against them; what is wrong with the file is said then.
 	draft, err := campaign.Parse(file, text, campaign.Known{Workloads: knownWorkloads(), Systems: t.known(nil, campaign.Host{}).Systems})
@@ -109,6 +129,9 @@ func runText(cmd *cobra.Command, o *options, f runFlags, text []byte, file strin
 		return err
 	}
 	if err := f.apply(cmd, c); err != nil {
+		return err
+	}
+	if err := checkDestroy(c, f.destroy, f.reboot); err != nil {
 		return err
 	}
 	w := cmd.OutOrStdout()
@@ -275,6 +298,7 @@ func absolute(path string) string {
 func newResume(o *options) *cobra.Command {
 	var reboot bool
 	var booted string
+	var destroy []string
 	c := &cobra.Command{
 		Use:     "resume RUN",
 		Short:   "Go on with a run that was interrupted or killed",
@@ -282,17 +306,18 @@ func newResume(o *options) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	c.Flags().BoolVar(&reboot, "reboot", false, "reboot this machine where the run needs another boot")
+	addDestroy(c, &destroy)
 	c.Flags().StringVar(&booted, "booted", "", "the boot that this is meant to be")
 	if err := c.Flags().MarkHidden("booted"); err != nil { // it is for the unit that goes on after a reboot
 		panic(err)
 	}
 	c.RunE = thenReboot(o, &reboot, func(args []string) string { return args[0] }, inSandbox(o, func(cmd *cobra.Command, args []string) error {
-		return resume(cmd, o, args[0], booted)
+		return resume(cmd, o, args[0], booted, destroy, reboot)
 	}))
 	return c
 }
 
-func resume(cmd *cobra.Command, o *options, path, booted string) error {
+func resume(cmd *cobra.Command, o *options, path, booted string, destroy []string, reboot bool) error {
 	s, err := store.Open(path, true)
 	if err != nil {
 		return err
@@ -306,11 +331,15 @@ func resume(cmd *cobra.Command, o *options, path, booted string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkDestroy(c, destroy, reboot); err != nil {
+		return err
+	}
 	t, err := newTestbed(o)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
+	t.host.Destroy = destroy
 	recipe, err := recipeOf(c)
 	if err != nil {
 		return err
@@ -331,6 +360,9 @@ func resume(cmd *cobra.Command, o *options, path, booted string) error {
 	}
 	if err := sameGround(s, t, c, env); err != nil {
 		return err
+	}
+	for what, why := range t.lacks(c) {
+		return fault.Hostf("the run cannot go on: %s: %s", what, why)
 	}
 	p := plan.New(c)
 	status := t.checkFor(cmd.Context(), c, boot)

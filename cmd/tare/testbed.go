@@ -32,13 +32,13 @@ import (
 	"github.com/tare-bench/tare/internal/system/ssh"
 	"github.com/tare-bench/tare/internal/system/uml"
 	"github.com/tare-bench/tare/internal/system/vmware"
-	"github.com/tare-bench/tare/internal/system/xen"
+	"github.com/tare-bench/tare/internal/volume"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
 // drivers are the systems that this tare knows, in the order to show them.
 func drivers() []system.Driver {
-	return []system.Driver{native.Driver{}, native.Dom0(), xen.PV(), xen.PVH(), lxc.Driver{}, runc.Driver{}, crun.Driver{}, engine.Docker(), engine.Podman(), nspawn.Driver{}, gvisor.Systrap(), gvisor.Ptrace(), qemu.KVM(), qemu.TCG(), libvirt.LXC(), libvirt.KVM(), libvirt.QEMU(), libvirt.Existing{}, uml.Driver{}, ssh.Driver{}, vmware.VSphere{}, vmware.Workstation{}}
+	return []system.Driver{native.Driver{}, lxc.Driver{}, runc.Driver{}, crun.Driver{}, engine.Docker(), engine.Podman(), nspawn.Driver{}, gvisor.Systrap(), gvisor.Ptrace(), qemu.KVM(), qemu.TCG(), libvirt.LXC(), libvirt.KVM(), libvirt.QEMU(), libvirt.Existing{}, uml.Driver{}, ssh.Driver{}, vmware.VSphere{}, vmware.Workstation{}}
 }
 
 func driversByName() map[string]system.Driver {
@@ -66,7 +66,7 @@ func newTestbed(o *options) (*testbed, error) {
 	if err := layout.Check(); err != nil {
 		return nil, err
 	}
-	if err := collect(o.stateDir); err != nil {
+	if err := instance.Remove(instance.Leftovers(o.stateDir, layout)); err != nil {
 		return nil, fault.Hostf("what a killed tare left cannot be removed: %w", err)
 	}
 	t := &testbed{drivers: driversByName()}
@@ -154,7 +154,7 @@ func (t *testbed) checkFor(ctx context.Context, c *campaign.Campaign, boot strin
 func (t *testbed) systems() []string { return slices.Collect(maps.Keys(t.drivers)) }
 
 // lacks says which of the networks that a campaign asks for this host cannot
-// make, and why; c may be nil.
+// make, and on which of its devices no data volume may be, and why; c may be nil.
 func (t *testbed) lacks(c *campaign.Campaign) map[string]string {
 	why := map[string]string{}
 	if c == nil {
@@ -163,6 +163,11 @@ func (t *testbed) lacks(c *campaign.Campaign) map[string]string {
 	for _, f := range c.Flavors {
 		if err := network.Check(t.host.RunID, f.Network); err != nil {
 			why[f.Network] = strings.ReplaceAll(err.Error(), "\n  ", "; ")
+		}
+		for _, d := range f.Devices {
+			if err := volume.CheckDevice(d, t.host.Destroy); err != nil {
+				why[d] = strings.ReplaceAll(err.Error(), "\n  ", "; ")
+			}
 		}
 	}
 	return why
@@ -184,7 +189,11 @@ func (t *testbed) known(status map[string]system.Status, host campaign.Host) cam
 			Usable: st.Usable, Why: st.Reason, Remedy: st.Remedy,
 			Boot:   boots[caps.HostBoot],
 			CPUCap: caps.CPUCap != "", Pin: !caps.Remote, ReleasesMemory: caps.MemoryInGroup || caps.Remote,
-			Target: caps.Target, MaxVCPUs: caps.MaxVCPUs, Networks: slices.DeleteFunc(slices.Clone(caps.Networks), func(n string) bool { return n == network.None }),
+			Target: caps.Target, MaxVCPUs: caps.MaxVCPUs,
+			Networks: without(caps.Networks, network.None), Backings: without(caps.DiskBackings, volume.Loop),
+		}
+		if caps.Remote { // what its machines' data is on is not the campaign's choice
+			l.Backings = nil
 		}
 		if c, ok := d.(system.TargetChecker); ok {
 			l.CheckTarget = c.CheckTarget
@@ -198,6 +207,10 @@ func (t *testbed) known(status map[string]system.Status, host campaign.Host) cam
 		k.Systems[name] = l
 	}
 	return k
+}
+
+func without(all []string, one string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == one })
 }
 
 // knownWorkloads tells the campaign reader what workloads there are.
@@ -284,26 +297,7 @@ func collect(stateDir string) error {
 	if err != nil {
 		return err
 	}
-	found, err := leftovers(stateDir, layout)
-	if err != nil {
-		return err
-	}
-	return instance.Remove(found)
-}
-
-// leftovers lists what dead tares have left, also in Xen, whose domains no
-// kernel of ours ends with us.
-func leftovers(stateDir string, layout cgroup.Layout) ([]instance.Leftover, error) {
-	names, err := xen.Names()
-	if err != nil {
-		return nil, err
-	}
-	var domains []instance.Foreign
-	for _, name := range names {
-		remove := func() error { return xen.Destroy(context.Background(), name) }
-		domains = append(domains, instance.Foreign{What: "Xen domain", Name: name, Remove: remove})
-	}
-	return instance.Leftovers(stateDir, layout, domains...), nil
+	return instance.Remove(instance.Leftovers(stateDir, layout))
 }
 
 // names returns the systems' names in the order to show them.

@@ -100,6 +100,7 @@ func findUnequalArms(a *analysis) (out []Finding) {
 		differ(x.CPUs != y.CPUs, "host CPUs %s against %s", x.CPUs, y.CPUs)
 		differ(x.DiskBytes != y.DiskBytes, "a disk of %.4g MiB against %.4g", float64(x.DiskBytes)/mebi, float64(y.DiskBytes)/mebi)
 		differ(x.DiskFS != y.DiskFS, "%s against %s", x.DiskFS, y.DiskFS)
+		differ(x.Backing != y.Backing, "its data on %s against %s", x.Backing, y.Backing)
 		if parts != nil {
 			out = append(out, Finding{Arm: arm.Name, Text: fmt.Sprintf("is not of the size of %s: it has %s", base.Name, strings.Join(parts, ", "))})
 		}

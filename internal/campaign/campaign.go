@@ -53,7 +53,11 @@ type Flavor struct {
 	CPUCap Percent // of one CPU: 25 is a quarter of a CPU; 0: no cap
 	CPUSet CPUSet  // host CPUs that the guest runs on; nil: tare chooses
 	Disk   Bytes   // size of the data volume
-	FS     string  // its file system: ext4 or xfs
+	FS     string  // its file system: ext4, ext2 or xfs
+	// Backing is what the volume is on: loop, raw, qcow2 or block. Devices are
+	// the block devices for it, of which each guest takes one.
+	Backing string
+	Devices []string
 	// Network is what the guest is on: none, bridged, nat or user.
 	Network string
 }
@@ -205,6 +209,7 @@ type Limits struct {
 	MaxVCPUs       int   // 0: no bound
 	// Networks are the networks that its guests can be on, beside none.
 	Networks []string
+	Backings []string // of data volumes, beside loop
 
 	// Target says what an arm's target is; "": arms have none, else they must.
 	Target      string
@@ -229,7 +234,7 @@ type Sizes struct {
 type Host struct {
 	CPUs   CPUSet // those that are online; nil: not known
 	Memory Bytes  // in all; 0: not known
-	// Lacks says of networks that the host cannot make why that is, and how to
-	// mend it, in a line each.
+	// Lacks says of networks that the host cannot make, and of devices that it
+	// has not or that hold something, why that is and how to mend it, in a line each.
 	Lacks map[string]string
 }

@@ -12,7 +12,7 @@ import (
 const minStein = 10
 
 // Least sizes of file systems: what their mkfs accepts.
-var minDisk = map[string]Bytes{"ext4": 32 * MiB, "xfs": 300 * MiB}
+var minDisk = map[string]Bytes{"ext4": 32 * MiB, "ext2": 32 * MiB, "xfs": 300 * MiB}
 
 // check fills in the defaults that depend on other keys and reports what is
 // impossible. It runs even when reading found problems, so that a user sees
@@ -40,6 +40,7 @@ func (r *reader) check(c *Campaign, known Known) {
 	if r.sound("arms", "flavors", "baseline") {
 		r.checkEqual(c)
 		r.checkMemory(c, known)
+		r.checkDevices(c)
 	}
 	for i := range c.Workloads {
 		r.checkWorkload(c, i, known.Workloads)
@@ -79,9 +80,7 @@ func (r *reader) checkFlavor(f Flavor, host Host) {
 			r.fail(path+".cpu_cap", "cpu_cap %s is more than the %s of all its CPUs (vcpus %d)", f.CPUCap, most, f.VCPUs)
 		}
 	}
-	if why, lacks := host.Lacks[f.Network]; lacks {
-		r.fail(path+".network", "network %s cannot be made on this host: %s", f.Network, why)
-	}
+	r.checkPlace(path, f, host)
 	if host.CPUs != nil {
 		if beyond := f.CPUSet.Without(host.CPUs); beyond != nil {
 			r.fail(path+".cpuset", "cpuset %s: the host has no CPU %s; it has %s", f.CPUSet, beyond, host.CPUs)
@@ -155,16 +154,9 @@ func (r *reader) checkLimits(path string, a Arm, flavor Flavor, limits Limits) {
 	if flavor.Memory < limits.MinMemory {
 		r.fail(path, "arm %q: %s needs %s of memory, and flavor %q has %s", a.Name, a.System, limits.MinMemory, flavor.Name, flavor.Memory)
 	}
-	r.checkNetwork(path, &a, flavor, limits)
+	r.checkPlaces(path, a, flavor, limits)
 	if limits.MaxVCPUs > 0 && flavor.VCPUs > limits.MaxVCPUs {
 		r.fail(path, "arm %q: %s takes vcpus up to %d, and flavor %q has %d", a.Name, a.System, limits.MaxVCPUs, flavor.Name, flavor.VCPUs)
-	}
-}
-
-func (r *reader) checkNetwork(path string, a *Arm, f Flavor, limits Limits) {
-	if f.Network != noNetwork && !slices.Contains(limits.Networks, f.Network) {
-		r.fail(path, "arm %q: %s has no network %q, and flavor %q asks for it; what it can be on is %s",
-			a.Name, a.System, f.Network, f.Name, strings.Join(append([]string{noNetwork}, limits.Networks...), ", "))
 	}
 }
 
@@ -274,6 +266,7 @@ func differences(got, want Flavor) []string {
 	differ("cpuset", cpus(got.CPUSet), cpus(want.CPUSet))
 	differ("disk", got.Disk.String(), want.Disk.String())
 	differ("fs", got.FS, want.FS)
+	differ("backing", got.Backing, want.Backing)
 	differ("network", got.Network, want.Network)
 	return diff
 }

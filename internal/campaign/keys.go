@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -18,7 +19,10 @@ const (
 	packagePattern = "^[a-z0-9][a-z0-9+.-]+$"
 	nameRule       = "up to 40 letters, digits, - and _, the first a letter or a digit"
 
-	noNetwork = "none"
+	noNetwork    = "none"
+	loopBacking  = "loop"
+	blockBacking = "block"
+
 	maxBlocks = 100_000
 	maxSeed   = 1<<53 - 1 // the largest whole number that every reader of JSON keeps exactly
 )
@@ -72,6 +76,15 @@ var (
 		parseDuration, func(d time.Duration) any { return FormatDuration(d) },
 		ast.StringType, ast.IntegerType, ast.FloatType)
 
+	deviceKind = scalar("a block device such as /dev/vdb", schema{"type": "string", "pattern": "^/dev/.+$"},
+		func(s string) (string, error) {
+			if !strings.HasPrefix(s, "/dev/") || s == "/dev/" {
+				return "", fmt.Errorf("%s is not one", shorten(s))
+			}
+			return s, nil
+		},
+		func(s string) any { return s }, ast.StringType)
+
 	cpusetKind = scalar(`a list of CPUs such as "0-1,3"`,
 		schema{"type": []string{"string", "integer"}},
 		ParseCPUSet, func(s CPUSet) any { return s.String() },
@@ -90,7 +103,11 @@ var flavorKeys = []key[Flavor]{
 	fieldOr("disk", "Size of the data volume. ext4 needs 32MiB, xfs 300MiB.",
 		sizeKind, func(f *Flavor) *Bytes { return &f.Disk }, GiB),
 	fieldOr("fs", "File system of the data volume.",
-		oneOf("ext4", "xfs"), func(f *Flavor) *string { return &f.FS }, "ext4"),
+		oneOf("ext4", "xfs", "ext2"), func(f *Flavor) *string { return &f.FS }, "ext4"),
+	fieldOr("backing", "What the data volume is on. loop: a loop device, the same for every system. raw, qcow2: a file that a virtual machine opens itself. block: a device of yours.",
+		oneOf(loopBacking, "raw", "qcow2", blockBacking), func(f *Flavor) *string { return &f.Backing }, loopBacking),
+	field("device", "With backing: block, the devices to make data volumes on, whole: one for every guest that is alive at once. What is on them is lost; tare run wants those named again that hold something.",
+		shorthand(list("devices", 1000, deviceKind), deviceKind, func(d string) []string { return []string{d} }), func(f *Flavor) *[]string { return &f.Devices }),
 	fieldOr("network", "What the guest is on. bridged: one bridge with the run's other guests and the host. nat: that, and masqueraded towards the host. user: QEMU's own stack. none: nothing; natively, the host's network.",
 		oneOf(noNetwork, "bridged", "nat", "user"), func(f *Flavor) *string { return &f.Network }, noNetwork),
 }

@@ -7,20 +7,7 @@ func (r *reader) checkMemory(c *Campaign, known Known) {
 	if known.Host.Memory == 0 || !r.sound("scenarios") {
 		return
 	}
-	var boots []string
-	for _, b := range c.Boots {
-		boots = append(boots, b.Name)
-	}
-	if boots == nil {
-		boots = []string{""} // as it is
-	}
-	for _, boot := range boots {
-		arms := c.InBoot(boot)
-		if base, ok := c.Arm(c.Baseline); ok && base.Boot == boot {
-			arms = append(arms, base) // its A/A control
-		}
-		r.checkSum(c, arms, known)
-	}
+	c.inEachBoot(func(arms []Arm) { r.checkSum(c, arms, known) })
 }
 
 // checkSum adds up the guests of arms that are alive at once.
@@ -45,24 +32,48 @@ func (r *reader) checkSum(c *Campaign, arms []Arm, known Known) {
 	}
 }
 
-// memory is what the guests of an arm need: those of the largest scenario,
-// since scenarios share them.
+// memory is what the guests of an arm need.
 func (c *Campaign) memory(a Arm) (most Bytes) {
-	own, _ := c.Flavor(a.Flavor)
-	guests := map[string]int{} // the most, by flavor
+	for name, n := range c.guests(a) {
+		f, _ := c.Flavor(name)
+		most += Bytes(n) * f.Memory
+	}
+	return most
+}
+
+// guests is how many of an arm are alive at once, by flavor: those of the
+// largest scenario, since scenarios share them.
+func (c *Campaign) guests(a Arm) map[string]int {
+	most := map[string]int{}
 	neighbours := 0
 	for _, s := range c.Scenarios {
 		neighbours = max(neighbours, len(s.Neighbours))
 		for _, p := range s.Mix {
-			guests[p.Flavor] = max(guests[p.Flavor], p.Guests)
+			most[p.Flavor] = max(most[p.Flavor], p.Guests)
 		}
 		if len(s.Mix) == 0 {
-			guests[a.Flavor] = max(guests[a.Flavor], s.Guests, 1)
+			most[a.Flavor] = max(most[a.Flavor], s.Guests, 1)
 		}
 	}
-	for name, n := range guests {
-		f, _ := c.Flavor(name)
-		most += Bytes(n) * f.Memory
+	most[a.Flavor] += neighbours
+	return most
+}
+
+// inEachBoot calls f with the arms whose guests are alive at once, the
+// baseline's A/A control among them: all, or in a campaign with boots those of one.
+func (c *Campaign) inEachBoot(f func([]Arm)) {
+	boots := []string{""} // as it is
+	if len(c.Boots) > 0 {
+		boots = nil
 	}
-	return most + Bytes(neighbours)*own.Memory
+	for _, b := range c.Boots {
+		boots = append(boots, b.Name)
+	}
+	for _, boot := range boots {
+		arms := c.InBoot(boot)
+		if base, ok := c.Arm(c.Baseline); ok && base.Boot == boot {
+			arms = append(arms, base)
+		}
+		f(arms)
+	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
@@ -24,10 +23,9 @@ type station struct {
 	machine *system.Machine // nil: it has to be made
 	id      int64           // of the guest in the store
 	epoch   int
-	failed  int             // starts in a row that failed by the guest's fault
-	gaveUp  string          // why no more are tried
-	weighed map[string]bool // workloads whose need of memory is known
-	dirty   bool            // a trial failed half way and left its files
+	failed  int    // starts in a row that failed by the guest's fault
+	gaveUp  string // why no more are tried
+	dirty   bool   // a trial failed half way and left its files
 }
 
 // name is what people call the guest.
@@ -77,6 +75,7 @@ func flavorOf(f campaign.Flavor, slot int) (system.Flavor, error) {
 	return system.Flavor{
 		VCPUs: f.VCPUs, MemoryBytes: int64(f.Memory), CPUCap: f.CPUCap.Fraction(), CPUs: cpus,
 		DiskBytes: int64(f.Disk), DiskFS: f.FS, Network: f.Network,
+		Backing: f.Backing, Devices: f.Devices,
 	}, nil
 }
 
@@ -138,7 +137,6 @@ func (r *runner) ensure(ctx context.Context, st *station) error {
 		return err
 	}
 	name := fmt.Sprintf("%d-%d-%d", st.number, st.epoch, st.failed)
-	available, _ := host.AvailableMemory() // 0: weigh says why
 	m, err := system.Launch(ctx, driver, r.Host, name, flavor)
 	if err != nil {
 		if fault.KindOf(err) == fault.Guest && ctx.Err() == nil {
@@ -158,15 +156,15 @@ func (r *runner) ensure(ctx context.Context, st *station) error {
 	if err != nil {
 		return errors.Join(err, m.Close())
 	}
-	st.machine, st.weighed = m, map[string]bool{}
-	return r.weigh(st, available)
+	st.machine = m
+	return nil
 }
 
 // StoredFlavor is a flavor of this name as a run file has it.
 func StoredFlavor(name string, f system.Flavor) store.Flavor {
 	return store.Flavor{
 		Name: name, VCPUs: f.VCPUs, MemoryBytes: f.MemoryBytes, CPUCap: f.CPUCap, CPUs: f.CPUs,
-		DiskBytes: f.DiskBytes, DiskFS: f.DiskFS, Network: f.Network,
+		DiskBytes: f.DiskBytes, DiskFS: f.DiskFS, Backing: f.Backing, Network: f.Network,
 	}
 }
 

@@ -128,7 +128,7 @@ func work(mark string) error {
 	if err := g.Freeze(); err != nil {
 		return err
 	}
-	v, err := volume.Create(context.Background(), os.Getenv(diskVar), 16<<20, "ext4")
+	v, err := volume.Create(context.Background(), volume.Spec{Dir: os.Getenv(diskVar), Bytes: 16 << 20, FS: "ext4"})
 	if err != nil {
 		return err
 	}

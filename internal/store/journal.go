@@ -28,7 +28,9 @@ type Flavor struct {
 	CPUs        string  `json:"cpus"`    // host CPUs
 	DiskBytes   int64   `json:"disk_bytes"`
 	DiskFS      string  `json:"disk_fs"`
-	Network     string  `json:"network,omitempty"` // "": none, or a run of before there were any
+	// "" of these two is what there was before there were any: loop, none.
+	Backing string `json:"backing,omitempty"`
+	Network string `json:"network,omitempty"`
 }
 
 // Metric is a quantity that trials have values of.
@@ -61,14 +63,6 @@ type Seat struct {
 	Slot      int    `json:"slot"`                // among the guests of this arm, flavor and role, from 0
 	Neighbour bool   `json:"neighbour,omitempty"` // it only ever disturbs others
 }
-
-// Names of guests' values, all in bytes, as they were when the guest had just
-// been made and did nothing yet.
-const (
-	MemoryPSS     = "memory_pss"     // proportional set size of all that belongs to it
-	MemoryCharged = "memory_charged" // what its control group is liable for, page cache included
-	MemoryHost    = "memory_host"    // what the host's available memory fell by while it was made
-)
 
 // Status is how an attempt ended.
 type Status string

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/volume"
 )
 
 // GroupGuest is a guest that is all processes of the host's kernel in the
@@ -30,7 +31,8 @@ func GroupCapabilities(capCovers string) Capabilities {
 		CPUCap:        capCovers,
 		Memory:        "control group: processes and page cache",
 		MemoryInGroup: true,
-		DiskBackings:  []string{"loop"},
+		DiskBackings:  []string{volume.Loop, volume.Block},
+		Disk:          "mounted by the host",
 		Networks:      []string{network.None, network.Bridged, network.NAT},
 		NeedsRoot:     true,
 		HostBoot:      "linux",

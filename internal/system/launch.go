@@ -85,27 +85,19 @@ func (m *Machine) start(ctx context.Context, h *Host) (err error) {
 		return err
 	}
 	m.StartTime = time.Since(begin)
-	if s.Group != nil {
-		if err := s.Group.Confine(f.CPUs); err != nil {
-			return err
+	if s.Group == nil {
+		if c, ok := m.Guest.(Capper); ok && f.CPUCap > 0 {
+			return c.Cap(ctx, f.CPUCap)
 		}
-	}
-	if f.CPUCap > 0 {
-		return m.Cap(ctx, f.CPUCap)
-	}
-	return nil
-}
-
-// Cap holds the guest to so many CPUs' worth of time, by its own means or by
-// its control group; a guest with neither stays as it is.
-func (m *Machine) Cap(ctx context.Context, cpus float64) error {
-	if c, ok := m.Guest.(Capper); ok {
-		return c.Cap(ctx, cpus)
-	}
-	if m.Site.Group == nil {
 		return nil
 	}
-	return m.Site.Group.Update(cgroup.Limits{CPUCap: cpus})
+	if err := s.Group.Confine(f.CPUs); err != nil {
+		return err
+	}
+	if f.CPUCap > 0 {
+		return s.Group.Update(cgroup.Limits{CPUCap: f.CPUCap})
+	}
+	return nil
 }
 
 // prepare makes the site's control group and its data volume.
@@ -121,7 +113,13 @@ func (s *Site) prepare(ctx context.Context, h *Host, caps Capabilities) (err err
 	if err := os.MkdirAll(volumes, 0o700); err != nil {
 		return fault.Hostf("%w", err)
 	}
-	if s.Volume, err = volume.Create(ctx, volumes, s.Flavor.DiskBytes, s.Flavor.DiskFS); err != nil {
+	f := s.Flavor
+	if f.Backing != "" && !slices.Contains(caps.DiskBackings, f.Backing) {
+		return fault.Campaignf("its data volume cannot be on %q", f.Backing)
+	}
+	if s.Volume, err = volume.Create(ctx, volume.Spec{
+		Backing: f.Backing, Dir: volumes, Bytes: f.DiskBytes, FS: f.DiskFS, Devices: f.Devices, Destroy: h.Destroy,
+	}); err != nil {
 		return err
 	}
 	if caps.HostMount {
@@ -194,18 +192,11 @@ func (m *Machine) Written() (int64, error) {
 	if g, ok := m.Guest.(Meter); ok {
 		return g.Written()
 	}
-	return m.Site.Volume.Written()
-}
-
-// Memory is what the guest, and all that runs for it, holds of the host's memory.
-func (m *Machine) Memory() (cgroup.Memory, error) {
-	if g, ok := m.Guest.(MemoryMeter); ok {
-		return g.Memory()
+	n, err := m.Site.Volume.Written()
+	if errors.Is(err, volume.ErrNotCounted) {
+		return 0, cgroup.ErrUnknown
 	}
-	if _, ok := m.Guest.(Meter); ok {
-		return cgroup.Memory{}, cgroup.ErrUnknown
-	}
-	return m.Site.Group.Memory()
+	return n, err
 }
 
 // DataDir is the guest's name for its data volume.

@@ -64,11 +64,6 @@ type Meter interface {
 	Written() (int64, error)
 }
 
-// MemoryMeter is a Meter that can also tell what its guest holds of the host's memory.
-type MemoryMeter interface {
-	Memory() (cgroup.Memory, error)
-}
-
 // Status says whether a system is usable on this host.
 type Status struct {
 	Usable bool   `json:"usable"`
@@ -110,8 +105,11 @@ type Capabilities struct {
 	// MemoryInGroup: the control group enforces the memory limit, not the VMM.
 	MemoryInGroup bool `json:"-"`
 	// OOMEndsGuest: asking for more memory ends the guest, not the process that asked.
-	OOMEndsGuest bool     `json:"oom_ends_guest"`
+	OOMEndsGuest bool `json:"oom_ends_guest"`
+	// DiskBackings are those of package volume that its guests can have, and
+	// Disk says how the guest gets to it.
 	DiskBackings []string `json:"disk_backings"`
+	Disk         string   `json:"disk,omitempty"`
 	// Networks are the modes of package network that its guests can have.
 	Networks []string `json:"networks"`
 	// Tap: a guest on a network is a machine that gets a tap device; others get
@@ -148,8 +146,12 @@ type Flavor struct {
 	CPUCap      float64 `json:"cpu_cap"` // CPUs' worth of time, 0: no cap
 	CPUs        string  `json:"cpus"`    // host CPUs that the guest may use, as in cpuset.cpus
 	DiskBytes   int64   `json:"disk_bytes"`
-	DiskFS      string  `json:"disk_fs"`           // ext4 or xfs
-	Network     string  `json:"network,omitempty"` // a mode of package network; "": none
+	DiskFS      string  `json:"disk_fs"` // ext4, ext2 or xfs
+	// Backing is what the data volume is on, as package volume names it; "":
+	// loop. Devices are the user's for it: each guest takes one.
+	Backing string   `json:"backing,omitempty"`
+	Devices []string `json:"devices,omitempty"`
+	Network string   `json:"network,omitempty"` // a mode of package network; "": none
 	// Target and Options are as the driver's Capabilities explain them.
 	Target  string            `json:"target,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
@@ -160,7 +162,6 @@ type Userland struct {
 	Tree      string // root directory, used read-only
 	Disk      string // the same tree as an ext4 disk image
 	Kernel    string // kernel for virtual machines
-	Vmlinux   string // the same, uncompressed; "" where it could not be had
 	Initramfs string // with the agent as /init
 	Agent     string // the agent's static program
 }
@@ -173,6 +174,7 @@ type Host struct {
 	Cgroups  cgroup.Layout
 	Userland *Userland       // nil while the image is not built
 	Network  *network.Bridge // of this run; nil: guests can have none
+	Destroy  []string        // the user's block devices whose contents nobody needs
 }
 
 // Volumes is the directory of this run's data volumes.

@@ -1,9 +1,11 @@
 // Package volume makes the data volumes: one file system of its own for every
-// guest, of the same type and size in every arm, on a loop device whose
-// counters say how many bytes really reached it.
+// guest, of the same type and size in every arm. What is under it is the
+// flavor's choice: a loop device whose counters say how many bytes really
+// reached it, a file that a virtual machine opens itself, or a block device of
+// the user's.
 //
-// The file behind it has no name: it goes with its last user, and so does the
-// loop device.
+// What tare makes goes with its last user; a user's device is left with what
+// the last guest wrote on it.
 package volume
 
 import (
@@ -21,120 +23,87 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Volume is a block device with a fresh file system.
-type Volume struct {
-	Device string // /dev/loopN
-	FS     string // ext4 or xfs
-	Bytes  int64
-	// Direct says that the loop device bypasses the host's page cache, so that
-	// what reached it reached the host's file system as well.
-	Direct bool
+// What a volume is on.
+const (
+	Loop  = "loop"  // a loop device over a file
+	Raw   = "raw"   // a plain file
+	QCOW2 = "qcow2" // a file of QEMU's format
+	Block = "block" // a block device of the user's
+)
 
-	loop *os.File
+// Spec is a volume to make.
+type Spec struct {
+	Backing string   // "": Loop
+	Dir     string   // on the host's disk, for files
+	Bytes   int64    // of the file system; a user's device may be larger
+	FS      string   // ext4, ext2 or xfs
+	Devices []string // of the user's, for Block: the first that is free is taken
+	Destroy []string // those of them that may hold something
 }
 
-const sectorBytes = 512 // of /sys/block/*/stat, whatever the device has
+// Volume has a fresh file system.
+type Volume struct {
+	// Device is what a machine opens: /dev/loopN, a file, a user's device.
+	Device string
+	// Format is how what is at Device is to be read: raw or qcow2.
+	Format string
+	FS     string // ext4, ext2 or xfs
+	Bytes  int64
+	// Direct says that what reaches the device bypasses the host's page cache,
+	// so that it reached the host's file system or disk as well.
+	Direct bool
 
-// Create makes a volume of size bytes in dir, a directory on the host's disk.
-// The caller closes it, after everything that mounted it.
-func Create(ctx context.Context, dir string, size int64, fs string) (*Volume, error) {
-	f, err := os.CreateTemp(dir, "volume-*")
-	if err != nil {
-		return nil, fault.Hostf("data volume: %w", err)
+	close  func() error
+	before int64 // sectors that were written to a user's device before
+}
+
+// ErrNotCounted is what Written returns of volumes that are files: nothing
+// counts how much of a file has reached the disk under it.
+var ErrNotCounted = errors.New("a file's device has no counter of its own")
+
+const sectorBytes = 512 // of /sys/class/block/*/stat, whatever the device has
+
+// Create makes a volume. The caller closes it, after everything that uses it.
+func Create(ctx context.Context, s Spec) (v *Volume, err error) {
+	switch s.Backing {
+	case Loop, "":
+		v, err = newLoop(s)
+	case Raw:
+		v, err = newRaw(s)
+	case QCOW2:
+		return newQCOW2(ctx, s) // which cannot be formatted from here
+	case Block:
+		v, err = newBlock(ctx, s)
+	default:
+		err = fault.Campaignf("data volume: %q: want %s, %s, %s or %s", s.Backing, Loop, Raw, QCOW2, Block)
 	}
-	defer f.Close() // the loop device holds the file
-	defer os.Remove(f.Name())
-	// Allocated now, so that a full disk is an error here, not in a trial.
-	if err := unix.Fallocate(int(f.Fd()), 0, 0, size); err != nil {
-		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EFBIG) {
-			return nil, fault.WithRemedy(fault.Hostf("data volume: no room for %d MiB in %s: %w", size>>20, dir, err),
-				"free space there, or make the flavor's disk smaller")
-		}
-		return nil, fault.Hostf("data volume: allocating %d MiB in %s: %w", size>>20, dir, err)
-	}
-	v, err := attach(f, size, 0)
 	if err != nil {
 		return nil, err
 	}
-	if err := v.Format(ctx, fs); err != nil {
+	if err := v.format(ctx, s.FS); err != nil {
 		v.Close()
 		return nil, err
 	}
 	return v, nil
 }
 
-// ReadOnly makes a block device of a file that is used as it is, for systems that
-// take no files for disks. The caller closes it.
-func ReadOnly(file string) (*Volume, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fault.Hostf("%w", err)
-	}
-	defer f.Close() // the loop device holds the file
-	st, err := f.Stat()
-	if err != nil {
-		return nil, fault.Hostf("%w", err)
-	}
-	return attach(f, st.Size(), unix.LO_FLAGS_READ_ONLY)
-}
-
-func attach(f *os.File, size int64, flags uint32) (*Volume, error) {
-	ctl, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
-	if err != nil {
-		return nil, fault.WithRemedy(fault.Hostf("data volume: %w", err), "modprobe loop")
-	}
-	defer ctl.Close()
-	// Somebody else may take the free device between the two calls.
-	for range 64 {
-		n, err := unix.IoctlRetInt(int(ctl.Fd()), unix.LOOP_CTL_GET_FREE)
-		if err != nil {
-			return nil, fault.Hostf("data volume: no free loop device: %w", err)
-		}
-		dev := "/dev/loop" + strconv.Itoa(n)
-		loop, err := os.OpenFile(dev, os.O_RDWR, 0)
-		if err != nil {
-			return nil, fault.Hostf("data volume: %w", err)
-		}
-		direct := true
-		config := func() error {
-			c := &unix.LoopConfig{Fd: uint32(f.Fd())}
-			c.Info.Flags = unix.LO_FLAGS_AUTOCLEAR | flags
-			if direct {
-				c.Info.Flags |= unix.LO_FLAGS_DIRECT_IO
-			}
-			return unix.IoctlLoopConfigure(int(loop.Fd()), c)
-		}
-		err = config()
-		if errors.Is(err, unix.EINVAL) { // a file system without direct I/O
-			direct = false
-			err = config()
-		}
-		if err == nil {
-			return &Volume{Device: dev, Bytes: size, Direct: direct, loop: loop}, nil
-		}
-		loop.Close()
-		if !errors.Is(err, unix.EBUSY) {
-			return nil, fault.Hostf("data volume: setting up %s: %w", dev, err)
-		}
-	}
-	return nil, fault.Hostf("data volume: every loop device is taken as soon as it is free")
-}
-
-// Format makes a fresh file system; nobody may have the volume mounted. All
-// its structures are written now: a file system that initializes itself in the
-// background would write during trials.
-func (v *Volume) Format(ctx context.Context, fs string) error {
-	var cmd *exec.Cmd
+// format makes a fresh file system. All its structures are written now: one
+// that initializes itself in the background would write during trials.
+func (v *Volume) format(ctx context.Context, fs string) error {
+	blocks := strconv.FormatInt(v.Bytes>>10, 10) // a user's device may be larger
+	var argv []string
 	switch fs {
 	case "ext4":
-		cmd = exec.CommandContext(ctx, "mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", v.Device)
+		argv = []string{"mkfs.ext4", "-q", "-F", "-L", label, "-E", "lazy_itable_init=0,lazy_journal_init=0", v.Device, blocks + "k"}
+	case "ext2":
+		argv = []string{"mkfs.ext2", "-q", "-F", "-L", label, "-E", "lazy_itable_init=0", v.Device, blocks + "k"}
 	case "xfs":
-		cmd = exec.CommandContext(ctx, "mkfs.xfs", "-q", "-f", v.Device)
+		argv = []string{"mkfs.xfs", "-q", "-f", "-L", label, "-d", "size=" + strconv.FormatInt(v.Bytes&^4095, 10), v.Device}
 	default:
-		return fault.Campaignf("data volume: file system %q: want ext4 or xfs", fs)
+		return fault.Campaignf("data volume: file system %q: want ext4, ext2 or xfs", fs)
 	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		err = fault.Hostf("data volume: %s: %w: %s", strings.Join(cmd.Args, " "), err, strings.TrimSpace(string(out)))
+	if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err != nil {
+		err = fault.Hostf("data volume: %s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(string(out)))
 		if errors.Is(err, exec.ErrNotFound) {
 			err = fault.WithRemedy(err, "apt-get install e2fsprogs xfsprogs")
 		}
@@ -152,9 +121,23 @@ func (v *Volume) Mount(dir string) error {
 	return nil
 }
 
-// Written is how many bytes have been written to the device since it was made.
+// Written is how many bytes have been written to the volume since it was made,
+// or ErrNotCounted.
 func (v *Volume) Written() (int64, error) {
-	file := filepath.Join("/sys/block", filepath.Base(v.Device), "stat")
+	if !strings.HasPrefix(v.Device, "/dev/") {
+		return 0, ErrNotCounted
+	}
+	n, err := v.sectors()
+	return (n - v.before) * sectorBytes, err
+}
+
+// sectors is how many have been written to the device since it is there.
+func (v *Volume) sectors() (int64, error) {
+	device, err := filepath.EvalSymlinks(v.Device) // of a logical volume it is a link
+	if err != nil {
+		return 0, fault.Hostf("data volume: %w", err)
+	}
+	file := filepath.Join("/sys/class/block", filepath.Base(device), "stat")
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return 0, fault.Hostf("data volume: %w", err)
@@ -168,13 +151,19 @@ func (v *Volume) Written() (int64, error) {
 	if err != nil {
 		return 0, fault.Hostf("data volume: %s: %w", file, err)
 	}
-	return sectors * sectorBytes, nil
+	return sectors, nil
 }
 
-// Close gives the device up; it detaches itself when the last mount of it and
-// the last program that has it open are gone. It may be called twice.
+// Close gives the volume up: a loop device detaches itself when the last mount
+// of it and the last program that has it open are gone, a file is removed. It
+// may be called twice.
 func (v *Volume) Close() error {
-	if err := v.loop.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+	if v.close == nil {
+		return nil
+	}
+	err := v.close()
+	v.close = nil
+	if err != nil {
 		return fmt.Errorf("data volume: %w", err)
 	}
 	return nil

@@ -46,10 +46,10 @@ func nothingLeft(t *testing.T, dir string) {
 
 func TestVolume(t *testing.T) {
 	needRoot(t)
-	for _, fs := range []string{"ext4", "xfs"} {
+	for _, fs := range []string{"ext4", "ext2", "xfs"} {
 		t.Run(fs, func(t *testing.T) {
 			dir, at := t.TempDir(), t.TempDir()
-			v, err := Create(t.Context(), dir, 320<<20, fs)
+			v, err := Create(t.Context(), Spec{Dir: dir, Bytes: 320 << 20, FS: fs})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +116,7 @@ func TestImpossible(t *testing.T) {
 		"too small for xfs": {t.TempDir(), 16 << 20, "xfs", fault.Host, false},
 		"no size":           {t.TempDir(), 0, "ext4", fault.Host, false},
 	} {
-		v, err := Create(t.Context(), c.dir, c.size, c.fs)
+		v, err := Create(t.Context(), Spec{Dir: c.dir, Bytes: c.size, FS: c.fs})
 		if err == nil {
 			v.Close()
 		}

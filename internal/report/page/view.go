@@ -36,7 +36,6 @@ type view struct {
 	Columns                     []column
 	Matrix                      []matrixRow
 	Workloads                   []workloadView
-	Memory                      *memoryView
 	Findings                    []group
 	Serious                     int
 	Events                      []store.Event
@@ -160,7 +159,6 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 			v.Workloads = append(v.Workloads, wv)
 		}
 	}
-	v.Memory = memoryOf(res, ctx)
 	v.Findings = groups(res.Findings)
 	for _, f := range res.Findings {
 		if f.Severity == analyze.Serious {
@@ -429,6 +427,9 @@ func flavorText(f store.Flavor) string {
 	}
 	if f.CPUs != "" {
 		parts = append(parts, "on CPU "+f.CPUs)
+	}
+	if f.Backing != "" && f.Backing != "loop" {
+		parts = append(parts, "data on "+f.Backing)
 	}
 	if f.Network != "" && f.Network != "none" {
 		parts = append(parts, "network "+f.Network)

@@ -15,6 +15,7 @@ import (
 	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/oci"
+	"github.com/tare-bench/tare/internal/volume"
 )
 
 const (
@@ -47,7 +48,8 @@ func (d Driver) Capabilities() system.Capabilities {
 		Memory:        "control group: the sandbox's processes, the guest's memory and the host's page cache",
 		MemoryInGroup: true,
 		OOMEndsGuest:  true,
-		DiskBackings:  []string{"loop, through the host's page cache even with O_DIRECT"},
+		DiskBackings:  []string{volume.Loop, volume.Block},
+		Disk:          "mounted by the host; through its page cache even with O_DIRECT",
 		Networks:      []string{network.None, network.Bridged, network.NAT},
 		NeedsRoot:     true,
 		HostBoot:      "linux",

@@ -17,6 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/volume"
 )
 
 // Driver is one of the systems "libvirt-qemu", "libvirt-kvm" and "libvirt-lxc".
@@ -53,7 +54,8 @@ func (d Driver) Capabilities() system.Capabilities {
 		StopsClock:   true,
 		CPUCap:       "every thread of QEMU: vCPUs, main loop, I/O",
 		Memory:       "the machine's RAM; QEMU's own memory comes on top",
-		DiskBackings: []string{"virtio-blk on loop, cache=none"},
+		DiskBackings: []string{volume.Loop, volume.Block},
+		Disk:         "virtio-blk, cache=none",
 		Networks:     []string{network.None},
 		NeedsRoot:    true,
 		HostBoot:     "linux",

@@ -17,6 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/volume"
 )
 
 const program = "qemu-system-x86_64"
@@ -34,17 +35,6 @@ func TCG() Driver { return Driver{"qemu-tcg", "tcg", "max", system.Live} }
 
 func (d Driver) Name() string { return d.name }
 
-var options = []system.Option{{
-	Name: "cache", Values: []string{"none", "directsync", "writeback", "writethrough", "unsafe"}, Default: "none",
-	About: "how QEMU caches the data disk; none and directsync bypass the host's page cache, writeback and writethrough fill it " +
-		"but keep the guest's flushes, unsafe drops the flushes too: it is fast, and what was written is not on the disk",
-}, {
-	Name: "vhost", Values: []string{"auto", "on", "off"}, Default: "auto",
-	About: "who moves the packets of a bridged network: a thread of the host's kernel, or QEMU; auto is on where the host has " + vhostDevice,
-}}
-
-const vhostDevice = "/dev/vhost-net"
-
 func (d Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{
 		VerifiedOn:   d.verifiedOn,
@@ -52,7 +42,8 @@ func (d Driver) Capabilities() system.Capabilities {
 		StopsClock:   true,
 		CPUCap:       "every thread of QEMU: vCPUs, main loop, I/O",
 		Memory:       "the machine's RAM; QEMU's own memory comes on top",
-		DiskBackings: []string{"virtio-blk on loop"},
+		DiskBackings: []string{volume.Loop, volume.Raw, volume.QCOW2, volume.Block},
+		Disk:         "virtio-blk",
 		Networks:     []string{network.None, network.Bridged, network.NAT, network.User},
 		Tap:          true,
 		NeedsRoot:    true,
@@ -149,9 +140,12 @@ func (d Driver) commandLine(s *system.Site) []string {
 	}
 	if s.Volume != nil {
 		args = append(args,
-			"-drive", "if=none,id=root,format=raw,readonly=on,file="+s.Userland.Disk, "-device", "virtio-blk-pci,drive=root",
-			"-drive", "if=none,id=data,format=raw,aio=threads,cache="+system.Setting(options, f, "cache")+",file="+s.Volume.Device, "-device", "virtio-blk-pci,drive=data")
+			"-drive", "if=none,id=root,format=raw,readonly=on,file="+s.Userland.Disk, "-device", "virtio-blk-pci,drive=root")
+		args = append(args, dataDisk(s)...)
 		kernelArgs = append(kernelArgs, "tare.root=vda", "tare.data=vdb:"+s.Volume.FS)
+	}
+	if system.Setting(options, f, "hugepages") == "on" {
+		args = append(args, "-object", fmt.Sprintf("memory-backend-memfd,id=ram,size=%dM,hugetlb=on,prealloc=on", f.MemoryBytes>>20), "-machine", "memory-backend=ram")
 	}
 	if net := netdev(s); net != "" {
 		mac := ""
@@ -162,24 +156,6 @@ func (d Driver) commandLine(s *system.Site) []string {
 		kernelArgs = append(kernelArgs, system.NetworkParameter("eth0", s))
 	}
 	return append(args, "-kernel", s.Userland.Kernel, "-initrd", s.Userland.Initramfs, "-append", strings.Join(kernelArgs, " "))
-}
-
-// netdev is the machine's way to its network, "" when it has none.
-func netdev(s *system.Site) string {
-	switch {
-	case s.Port != nil:
-		vhost := system.Setting(options, s.Flavor, "vhost")
-		if vhost == "auto" {
-			vhost = "off"
-			if _, err := os.Stat(vhostDevice); err == nil {
-				vhost = "on"
-			}
-		}
-		return "tap,id=net,script=no,downscript=no,ifname=" + s.Port.Tap + ",vhost=" + vhost
-	case s.Flavor.Network == network.User:
-		return fmt.Sprintf("user,id=net,net=%s,host=%s,dhcpstart=%s", network.UserAddress.Masked(), network.UserHost, network.UserAddress.Addr())
-	}
-	return ""
 }
 
 type guest struct {

@@ -16,6 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/volume"
 )
 
 const (
@@ -41,7 +42,8 @@ func (Driver) Capabilities() system.Capabilities {
 		Freeze:       "cgroup freezer",
 		CPUCap:       "every process: the kernel, its I/O helper, the guest's programs",
 		Memory:       "the machine's RAM, a file in memory; the kernel's own processes come on top",
-		DiskBackings: []string{"ubd on loop, through the host's page cache"},
+		DiskBackings: []string{volume.Loop, volume.Raw, volume.Block},
+		Disk:         "ubd, through the host's page cache",
 		Networks:     []string{network.None, network.Bridged, network.NAT},
 		Tap:          true,
 		NeedsRoot:    true,

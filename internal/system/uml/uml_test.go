@@ -15,9 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/systemtest"
+	"github.com/tare-bench/tare/internal/volume"
 )
 
 func TestMain(m *testing.M) { systemtest.Main(m) }
@@ -128,5 +130,21 @@ func TestShim(t *testing.T) {
 		if err != nil || !strings.HasPrefix(string(out), c.want) || !strings.Contains(string(out), "child: 7") {
 			t.Errorf("%+v: %v: %s", c, err, out)
 		}
+	}
+}
+
+// TestOwnFile: a data disk that is a plain file, which nothing on the host counts.
+func TestOwnFile(t *testing.T) {
+	f := systemtest.Flavor()
+	f.Backing = volume.Raw
+	m := systemtest.Launch(t, Driver{}, "file", f)
+	r, err := m.Agent.Run(t.Context(), agent.Command{
+		Argv: []string{"sh", "-c", "echo hello >a && sync a && cat a"}, Env: system.AgentEnv, Dir: m.DataDir(),
+	})
+	if err != nil || string(r.Stdout) != "hello\n" {
+		t.Errorf("%v, %+v", err, r)
+	}
+	if n, err := m.Written(); !errors.Is(err, cgroup.ErrUnknown) {
+		t.Errorf("%d bytes reached a device, %v", n, err)
 	}
 }

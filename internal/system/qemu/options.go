@@ -1,0 +1,56 @@
+package qemu
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+var options = []system.Option{{
+	Name: "cache", Values: []string{"none", "directsync", "writeback", "writethrough", "unsafe"}, Default: "none",
+	About: "how QEMU caches the data disk; none and directsync bypass the host's page cache, writeback and writethrough fill it " +
+		"but keep the guest's flushes, unsafe drops the flushes too: it is fast, and what was written is not on the disk",
+}, {
+	Name: "vhost", Values: []string{"auto", "on", "off"}, Default: "auto",
+	About: "who moves the packets of a bridged network: a thread of the host's kernel, or QEMU; auto is on where the host has " + vhostDevice,
+}, {
+	Name: "iothread", Values: []string{"on", "off"}, Default: "off",
+	About: "on: the data disk has a thread of its own in QEMU; off: the main loop serves it with all else",
+}, {
+	Name: "hugepages", Values: []string{"on", "off"}, Default: "off",
+	About: "on: the machine's memory is of the host's huge pages, of which so many must be free (vm.nr_hugepages)",
+}}
+
+const vhostDevice = "/dev/vhost-net"
+
+// dataDisk is the data volume as the machine's second disk.
+func dataDisk(s *system.Site) []string {
+	v := s.Volume
+	file := strings.ReplaceAll(v.Device, ",", ",,") // as QEMU wants commas that separate nothing
+	drive := fmt.Sprintf("if=none,id=data,format=%s,aio=threads,cache=%s,file=%s", v.Format, system.Setting(options, s.Flavor, "cache"), file)
+	if system.Setting(options, s.Flavor, "iothread") == "on" {
+		return []string{"-object", "iothread,id=io", "-drive", drive, "-device", "virtio-blk-pci,drive=data,iothread=io"}
+	}
+	return []string{"-drive", drive, "-device", "virtio-blk-pci,drive=data"}
+}
+
+// netdev is the machine's way to its network, "" when it has none.
+func netdev(s *system.Site) string {
+	switch {
+	case s.Port != nil:
+		vhost := system.Setting(options, s.Flavor, "vhost")
+		if vhost == "auto" {
+			vhost = "off"
+			if _, err := os.Stat(vhostDevice); err == nil {
+				vhost = "on"
+			}
+		}
+		return "tap,id=net,script=no,downscript=no,ifname=" + s.Port.Tap + ",vhost=" + vhost
+	case s.Flavor.Network == network.User:
+		return fmt.Sprintf("user,id=net,net=%s,host=%s,dhcpstart=%s", network.UserAddress.Masked(), network.UserHost, network.UserAddress.Addr())
+	}
+	return ""
+}

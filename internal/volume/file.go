@@ -1,0 +1,68 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// newRaw makes a volume that is a plain file, for machines that open files.
+func newRaw(s Spec) (*Volume, error) {
+	f, err := newFile(s)
+	if err != nil {
+		return nil, err
+	}
+	f.Close()
+	return &Volume{Device: f.Name(), Format: "raw", Bytes: s.Bytes, close: func() error { return os.Remove(f.Name()) }}, nil
+}
+
+// newQCOW2 makes a volume in QEMU's own format, which grows as it is written.
+// Its file system is made in a plain file first, and taken over from there.
+func newQCOW2(ctx context.Context, s Spec) (*Volume, error) {
+	raw, err := os.CreateTemp(s.Dir, "volume-raw-*")
+	if err != nil {
+		return nil, fault.Hostf("data volume: %w", err)
+	}
+	defer os.Remove(raw.Name())
+	defer raw.Close()
+	if err := room(s); err != nil {
+		return nil, err
+	}
+	if err := raw.Truncate(s.Bytes); err != nil { // with holes
+		return nil, fault.Hostf("data volume: %w", err)
+	}
+	plain := &Volume{Device: raw.Name(), Bytes: s.Bytes}
+	if err := plain.format(ctx, s.FS); err != nil {
+		return nil, err
+	}
+	name := raw.Name() + ".qcow2"
+	out, err := exec.CommandContext(ctx, "qemu-img", "convert", "-f", "raw", "-O", "qcow2", raw.Name(), name).CombinedOutput()
+	if err != nil {
+		os.Remove(name)
+		err = fault.Hostf("data volume: qemu-img: %w: %s", err, strings.TrimSpace(string(out)))
+		if errors.Is(err, exec.ErrNotFound) {
+			err = fault.WithRemedy(err, "apt-get install qemu-utils")
+		}
+		return nil, err
+	}
+	return &Volume{Device: name, Format: "qcow2", FS: s.FS, Bytes: s.Bytes, close: func() error { return os.Remove(name) }}, nil
+}
+
+// room looks whether a file that will grow to the volume's size finds place.
+func room(s Spec) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(s.Dir, &st); err != nil {
+		return fault.Hostf("data volume: %w", err)
+	}
+	if free := st.Bavail * uint64(st.Bsize); uint64(s.Bytes) > free {
+		return fault.WithRemedy(fault.Hostf("data volume: no room for %d MiB in %s: %d MiB are free", s.Bytes>>20, s.Dir, free>>20),
+			"free space there, or make the flavor's disk smaller")
+	}
+	return nil
+}

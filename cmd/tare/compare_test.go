@@ -1,0 +1,75 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// storedRun writes a run in which lxc takes so many times as long as native,
+// with 1 % of noise.
+func storedRun(t *testing.T, path string, seed uint64, lxc float64) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := campaign.Parse("c.yaml", []byte("name: compared\nseed: 1\narms: [native, lxc]\nworkloads: [sysbench-cpu]\nblocks: 12\n"),
+		campaign.Known{Systems: map[string]campaign.Limits{"native": {Usable: true}, "lxc": {Usable: true}}})
+	must(err)
+	r, err := store.Create(path, map[string][]byte{store.DocCampaign: c.Resolved(), store.DocEnvironment: []byte(`{"version": 1}`), store.DocUserland: []byte(`{}`)},
+		[]store.Arm{{Name: "native", System: "native", Scenario: "solo"}, {Name: "lxc", System: "lxc", Scenario: "solo"}, {Name: "native-control", System: "native", Scenario: "solo", ControlOf: "native"}},
+		[]store.Metric{{Workload: "sysbench-cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}})
+	must(err)
+	defer r.Close()
+	session, err := r.BeginSession("boot", "1")
+	must(err)
+	noise := rand.New(rand.NewPCG(seed, 6))
+	for b := range 12 {
+		for arm, cost := range []float64{1, lxc, 1} {
+			id, err := r.Begin(store.Attempt{Session: session, Block: b, Position: arm, Workload: "sysbench-cpu", Arm: arm, Size: 1})
+			must(err)
+			must(r.Finish(id, store.Outcome{Status: store.Done, Values: map[int]float64{0: cost * math.Exp(0.01*noise.NormFloat64())}}))
+		}
+	}
+	must(r.EndSession(session, "blocks"))
+}
+
+// TestFailAbove: the exit status is for CI. It is 6 where a change for the
+// worse is claimed and larger than allowed, and only then.
+func TestFailAbove(t *testing.T) {
+	dir := t.TempDir()
+	storedRun(t, filepath.Join(dir, "before.tare"), 1, 1)
+	storedRun(t, filepath.Join(dir, "same.tare"), 2, 1)
+	storedRun(t, filepath.Join(dir, "worse.tare"), 3, 1.3)
+	for _, c := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"before.tare worse.tare --fail-above 5%", int(exitWorse), "more than 5%"},
+		{"before.tare same.tare worse.tare --fail-above 5%", int(exitWorse), "more than 5%"},
+		{"before.tare worse.tare --fail-above 5% --markdown", int(exitWorse), "more than 5%"},
+		{"before.tare worse.tare --fail-above 50%", exitOK, ""},
+		{"before.tare worse.tare", exitOK, ""},
+		{"before.tare same.tare --fail-above 5%", exitOK, ""},
+		{"worse.tare before.tare --fail-above 5%", exitOK, ""}, // better
+		{"before.tare worse.tare --fail-above much", exitCampaign, "--fail-above"},
+		{"before.tare none.tare --fail-above 5%", exitCampaign, "no such run"},
+	} {
+		r := tare(t, dir, append([]string{"compare"}, strings.Fields(c.args)...)...)
+		if r.status != c.status || !strings.Contains(r.stderr, c.says) || c.says == "" && r.stderr != "" {
+			t.Errorf("compare %s: status %d, want %d: %s", c.args, r.status, c.status, r.stderr)
+		}
+		if c.status != exitCampaign && !strings.Contains(r.stdout, "lxc") {
+			t.Errorf("compare %s says nothing of lxc:\n%s", c.args, r.stdout)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package analyze
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// cleanCampaign is a campaign in which all is well and all arms are the same
+// thing: a native arm, its control, and a second native arm, with four kinds of
+// work. Noise is of the sizes that a quiet machine shows: blocks drift by 1 %,
+// trials scatter by 1 to 5 % of which one in a hundred is up to 30 % late, and
+// every probe has its own.
+func cleanCampaign(seed uint64, blocks int) Input {
+	r := rand.New(rand.NewPCG(seed, 20))
+	flavor := Arm{System: "native", Flavor: "whole"}
+	flavor.Size.VCPUs, flavor.Size.MemoryBytes = 1, 512<<20
+	in := Input{Baseline: "native", Controls: map[string]string{"native-control": "native"}, Planned: blocks}
+	for _, name := range []string{"native", "native-control", "twin"} {
+		a := flavor
+		a.Name = name
+		in.Arms = append(in.Arms, a)
+	}
+	var obs, probes []Observation
+	for _, w := range []struct {
+		name          string
+		seconds, busy float64 // a trial's time, and its share on a CPU
+		scatter       float64
+		written       float64
+	}{
+		{"encrypt", 0.3, 0.99, 0.01, 0}, {"unpack", 0.5, 0.90, 0.03, 90 << 20},
+		{"write", 0.25, 0.80, 0.05, 200 << 20}, {"start", 1, 0.95, 0.02, 0},
+	} {
+		metric := int32(len(in.Metrics))
+		in.Metrics = append(in.Metrics, Metric{Workload: w.name, Name: "time", Unit: "s", Better: "lower", Primary: true},
+			Metric{Workload: w.name, Name: "rate", Unit: "1/s", Better: "higher"})
+		first := int32(len(in.Probes))
+		names := []string{ProbeTimed, ProbeGuestCgroupCPU, ProbeGuestCPU, ProbeHostCPU, ProbeOwnCPU, ProbeDeviceBytes, ProbeWorkloadBytes,
+			ProbeSteal, ProbeThrottled, ProbeCapPeriods, ProbeLagMax, ProbeForkMax, ProbeClockDiff, ProbeClockError, ProbeBarrierSkew}
+		for _, name := range names {
+			in.Probes = append(in.Probes, Probe{Workload: w.name, Name: name, Unit: "x"})
+		}
+		for b := range blocks {
+			drift := math.Exp(0.01 * r.NormFloat64())
+			for arm := range in.Arms {
+				at := Observation{Arm: int32(arm), Block: int32(b), Epoch: int32(b / 5)}
+				took := w.seconds * drift * math.Exp(w.scatter*r.NormFloat64())
+				if r.IntN(100) == 0 {
+					took *= 1 + 0.3*r.Float64()
+				}
+				group := took * w.busy * math.Exp(0.01*r.NormFloat64())
+				own := 0.002 + 0.004*r.Float64()
+				for i, v := range []float64{took, 100 / took} {
+					at.Metric, at.Value = metric+int32(i), v
+					obs = append(obs, at)
+				}
+				for i, v := range []float64{took, group, group * (0.97 + 0.02*r.Float64()), group + own + 0.01*r.ExpFloat64(), own,
+					w.written * (1 + 0.002*r.Float64()), w.written, 0.0005 * r.ExpFloat64() * took, 0, 0,
+					0.002 * r.ExpFloat64(), 0.003 * r.ExpFloat64(), 0.0001 * r.NormFloat64(), 0.0005, 0.0001 * r.NormFloat64()} {
+					at.Metric, at.Value = first+int32(i), v
+					probes = append(probes, at)
+				}
+			}
+		}
+	}
+	in.Observations, in.ProbeObservations = stream(obs), stream(probes)
+	return in
+}
+
+// TestCleanCampaigns: of twenty clean campaigns, at most one finding in all, and
+// as few of many more, so that it is no luck of these twenty.
+func TestCleanCampaigns(t *testing.T) {
+	count := func(from, n uint64) (findings int, kinds map[string]int) {
+		kinds = map[string]int{}
+		for seed := from; seed < from+n; seed++ {
+			r, err := Analyze(cleanCampaign(seed, 15))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range r.Findings {
+				findings++
+				kinds[f.ID]++
+			}
+			for _, c := range r.Comparisons {
+				if c.Verdict == Costs || c.Verdict == Gains {
+					t.Logf("seed %d: %s %s of %s %s", seed, c.Workload, c.Metric, c.Arm, c.Verdict)
+				}
+			}
+		}
+		return findings, kinds
+	}
+	if n, kinds := count(1, 20); n > 1 {
+		t.Errorf("%d findings in 20 clean campaigns: %v", n, kinds)
+	}
+	many := uint64(400)
+	n, kinds := count(1000, many)
+	t.Logf("%d findings in %d clean campaigns: %v", n, many, kinds)
+	if rate := float64(n) / float64(many); rate > 0.05 {
+		t.Errorf("%.3f findings in a clean campaign, want 0.05 at most: %v", rate, kinds)
+	}
+}
+
+// TestUncleanCampaign: what spoils a clean campaign is found in it, so that the
+// test above is no test of nothing.
+func TestUncleanCampaign(t *testing.T) {
+	for name, spoil := range map[string]func(in *Input, probe string, o *Observation){
+		"guest-clock": func(_ *Input, p string, o *Observation) {
+			if p == ProbeClockDiff {
+				o.Value += 0.05
+			}
+		},
+		"host-distress": func(_ *Input, p string, o *Observation) {
+			if p == ProbeLagMax {
+				o.Value += 1
+			}
+		},
+		"cached-writes": func(_ *Input, p string, o *Observation) {
+			if p == ProbeDeviceBytes {
+				o.Value /= 2
+			}
+		},
+		"hidden-cpu": func(_ *Input, p string, o *Observation) {
+			if p == ProbeGuestCPU {
+				o.Value /= 3
+			}
+		},
+	} {
+		in := cleanCampaign(1, 15)
+		var probes []Observation
+		for o := range in.ProbeObservations {
+			if o.Arm == 2 {
+				spoil(&in, in.Probes[o.Metric].Name, &o)
+			}
+			probes = append(probes, o)
+		}
+		in.ProbeObservations = stream(probes)
+		r, err := Analyze(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(ids(r.Findings), name) {
+			t.Errorf("no %s, but %v", name, ids(r.Findings))
+		}
+	}
+}

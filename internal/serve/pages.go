@@ -79,11 +79,11 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 		}
 		runs = append(runs, l)
 	}
-	s.show(w, "list", map[string]any{"Runs": runs, "Most": maxFiles})
+	s.show(w, http.StatusOK, "list", map[string]any{"Runs": runs, "Most": maxFiles})
 }
 
 // show answers with one of the pages that are made here.
-func (s *Server) show(w http.ResponseWriter, name string, data map[string]any) {
+func (s *Server) show(w http.ResponseWriter, status int, name string, data map[string]any) {
 	data["CSS"] = template.CSS(listCSS)
 	var b bytes.Buffer
 	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
@@ -91,11 +91,12 @@ func (s *Server) show(w http.ResponseWriter, name string, data map[string]any) {
 		return
 	}
 	w.Header().Set("Content-Security-Policy", policy)
-	write(w, b.Bytes())
+	write(w, status, b.Bytes())
 }
 
-func write(w http.ResponseWriter, html []byte) {
+func write(w http.ResponseWriter, status int, html []byte) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
 	w.Write(html) // the reader may have gone
 }
 
@@ -118,7 +119,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	write(w, body)
+	write(w, http.StatusOK, body)
 }
 
 func (s *Server) cached(f file) []byte {
@@ -218,7 +219,7 @@ type change struct {
 func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	names := r.URL.Query()["run"]
 	if len(names) < 2 || len(names) > maxCompared {
-		http.Error(w, fmt.Sprintf("choose 2 to %d runs", maxCompared), http.StatusBadRequest)
+		s.show(w, http.StatusBadRequest, "refused", map[string]any{"Why": fmt.Sprintf("Choose 2 to %d runs to compare.", maxCompared)})
 		return
 	}
 	if r.URL.Query().Get("order") == "newest-first" { // as the list has them
@@ -260,5 +261,5 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		}
 		list = append(list, a)
 	}
-	s.show(w, "compare", map[string]any{"First": c.First, "List": list, "Level": fmt.Sprintf("%.4g %%", 100*(1-c.Alpha))})
+	s.show(w, http.StatusOK, "compare", map[string]any{"First": c.First, "List": list, "Level": fmt.Sprintf("%.4g %%", 100*(1-c.Alpha))})
 }

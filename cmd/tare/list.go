@@ -308,7 +308,7 @@ func newGC(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "gc",
 		Short:   "Remove what killed runs left on the host, and nothing else",
-		Long:    "gc removes the control groups, with what still runs in them, and the files of\ntares that are no more. What a living tare uses, or somebody else, it does not touch.",
+		Long:    "gc removes the control groups, with what still runs in them, the Xen domains and\nthe files of tares that are no more. What a living tare uses, or somebody else, it does not touch.",
 		Example: "  tare gc --dry-run\n  tare gc",
 	}
 	dry := c.Flags().Bool("dry-run", false, "only list what would be removed")
@@ -317,7 +317,10 @@ func newGC(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		found := instance.Leftovers(o.stateDir, layout)
+		found, err := leftovers(o.stateDir, layout)
+		if err != nil {
+			return err
+		}
 		for _, l := range found {
 			fmt.Fprintln(cmd.OutOrStdout(), l)
 		}

@@ -15,14 +15,14 @@ import (
 	"github.com/tare-bench/tare/internal/paper"
 )
 
-func newPaper(*options) *cobra.Command {
+func newPaper(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "paper",
 		Short: "Published comparisons: their figures, and which of them do not add up",
 		Long: `tare comes with the figures of five published comparisons of virtualization
 systems, word for word. docs/paper.md describes their files: write one for any
 other article, and audit that.`,
-		Example: "  tare paper list\n  tare paper show habr-truevds-xen-disk\n  tare paper audit\n  tare paper audit my-article.yaml",
+		Example: "  tare paper list\n  tare paper run habr-truevds-xen-disk\n  tare paper show habr-truevds-xen-disk\n  tare paper audit\n  tare paper audit my-article.yaml",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -31,7 +31,7 @@ other article, and audit that.`,
 			return unknownCommand(cmd, args[0])
 		},
 	}
-	c.AddCommand(newPaperList(), newPaperShow(), newPaperAudit())
+	c.AddCommand(newPaperList(), newPaperShow(), newPaperAudit(), newPaperRun(o))
 	for _, sub := range c.Commands() {
 		sub.Args = paperArgs(sub.Args)
 	}
@@ -111,14 +111,26 @@ func newPaperShow() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "show NAME|FILE",
 		Short:   "Show an article's tables, with its figures as it printed them",
-		Example: "  tare paper show abclinuxu-xen-vs-kvm\n  tare paper show habr-truevds-xen-disk --json",
+		Example: "  tare paper show abclinuxu-xen-vs-kvm\n  tare paper show habr-truevds-xen-disk --json\n  tare paper show habr-truevds-xen-disk --run habr-files.tare,habr-bonnie.tare",
 		Args:    cobra.ExactArgs(1),
 	}
+	var paths []string
+	c.Flags().StringSliceVar(&paths, "run", nil, "runs of tare paper run NAME: their figures beside the printed ones")
 	asJSON := jsonFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		a, err := openPaper(args[0])
 		if err != nil {
 			return err
+		}
+		if len(paths) > 0 {
+			runs, err := openPaperRuns(a, paths)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return printJSON(cmd.OutOrStdout(), runs.json())
+			}
+			return printRepeat(cmd.OutOrStdout(), runs)
 		}
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), a.Tree)

@@ -97,11 +97,17 @@ func checkDestroy(c *campaign.Campaign, devices []string, reboot bool) error {
 }
 
 func runCampaign(cmd *cobra.Command, o *options, f runFlags, name string) error {
-	ctx := cmd.Context()
 	text, file, err := campaignText(name)
 	if err != nil {
 		return err
 	}
+	return runText(cmd, o, f, text, file)
+}
+
+// runText runs the campaign of that text; file is what errors call it. Flags
+// that cmd does not have are as if they were not given.
+func runText(cmd *cobra.Command, o *options, f runFlags, text []byte, file string) error {
+	ctx := cmd.Context()
 	t, err := newTestbed(o)
 	if err != nil {
 		return err

@@ -32,13 +32,14 @@ import (
 	"github.com/tare-bench/tare/internal/system/ssh"
 	"github.com/tare-bench/tare/internal/system/uml"
 	"github.com/tare-bench/tare/internal/system/vmware"
+	"github.com/tare-bench/tare/internal/system/xen"
 	"github.com/tare-bench/tare/internal/volume"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
 // drivers are the systems that this tare knows, in the order to show them.
 func drivers() []system.Driver {
-	return []system.Driver{native.Driver{}, lxc.Driver{}, runc.Driver{}, crun.Driver{}, engine.Docker(), engine.Podman(), nspawn.Driver{}, gvisor.Systrap(), gvisor.Ptrace(), qemu.KVM(), qemu.TCG(), libvirt.LXC(), libvirt.KVM(), libvirt.QEMU(), libvirt.Existing{}, uml.Driver{}, ssh.Driver{}, vmware.VSphere{}, vmware.Workstation{}}
+	return []system.Driver{native.Driver{}, native.Dom0(), xen.PV(), xen.PVH(), lxc.Driver{}, runc.Driver{}, crun.Driver{}, engine.Docker(), engine.Podman(), nspawn.Driver{}, gvisor.Systrap(), gvisor.Ptrace(), qemu.KVM(), qemu.TCG(), libvirt.LXC(), libvirt.KVM(), libvirt.QEMU(), libvirt.Existing{}, uml.Driver{}, ssh.Driver{}, vmware.VSphere{}, vmware.Workstation{}}
 }
 
 func driversByName() map[string]system.Driver {
@@ -66,7 +67,7 @@ func newTestbed(o *options) (*testbed, error) {
 	if err := layout.Check(); err != nil {
 		return nil, err
 	}
-	if err := instance.Remove(instance.Leftovers(o.stateDir, layout)); err != nil {
+	if err := collect(o.stateDir); err != nil {
 		return nil, fault.Hostf("what a killed tare left cannot be removed: %w", err)
 	}
 	t := &testbed{drivers: driversByName()}
@@ -297,7 +298,26 @@ func collect(stateDir string) error {
 	if err != nil {
 		return err
 	}
-	return instance.Remove(instance.Leftovers(stateDir, layout))
+	found, err := leftovers(stateDir, layout)
+	if err != nil {
+		return err
+	}
+	return instance.Remove(found)
+}
+
+// leftovers lists what dead tares have left, also in Xen, whose domains no
+// kernel of ours ends with us.
+func leftovers(stateDir string, layout cgroup.Layout) ([]instance.Leftover, error) {
+	names, err := xen.Names()
+	if err != nil {
+		return nil, err
+	}
+	var domains []instance.Foreign
+	for _, name := range names {
+		remove := func() error { return xen.Destroy(context.Background(), name) }
+		domains = append(domains, instance.Foreign{What: "Xen domain", Name: name, Remove: remove})
+	}
+	return instance.Leftovers(stateDir, layout, domains...), nil
 }
 
 // names returns the systems' names in the order to show them.

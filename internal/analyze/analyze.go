@@ -90,6 +90,7 @@ func Analyze(in Input) (*Result, error) {
 	for _, c := range a.comparisons {
 		r.Comparisons = append(r.Comparisons, c.Comparison)
 	}
+	r.Memory = a.memory()
 	if r.Isolation, err = a.isolation(); err != nil {
 		return nil, err
 	}

@@ -60,6 +60,9 @@ func FromRun(r *store.Run) (Input, error) {
 	if err := in.readParity(r, arms); err != nil {
 		return Input{}, err
 	}
+	if err := in.readGuests(r, planned); err != nil {
+		return Input{}, err
+	}
 	if err := in.readTrouble(r); err != nil {
 		return Input{}, err
 	}
@@ -87,6 +90,26 @@ func (a *Arm) readCompany(p plan.Arm, planned map[string]plan.Arm) {
 	} else if _, ok := planned[p.Of]; ok {
 		a.Alone = p.Of
 	}
+}
+
+// readGuests reads what was measured of the guests besides trials.
+func (in *Input) readGuests(r *store.Run, planned map[string]plan.Arm) error {
+	guests, err := r.Guests()
+	if err != nil {
+		return err
+	}
+	for _, g := range guests {
+		arm, ok := planned[g.Arm]
+		if !ok || arm.Control != "" {
+			continue
+		}
+		guest := Guest{Arm: arm.Of, System: arm.System, Flavor: g.Flavor, Start: float64(g.StartNS) / 1e9, Values: map[string]float64{}}
+		for name, v := range g.Values {
+			guest.Values[name] = v.Value
+		}
+		in.Guests = append(in.Guests, guest)
+	}
+	return nil
 }
 
 // readTrouble reads the failures and what happened to host and guests.

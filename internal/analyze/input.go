@@ -22,6 +22,7 @@ type Input struct {
 	Probes            []Probe
 	ProbeObservations iter.Seq2[Observation, error] // as Observations, Metric indexes Probes
 
+	Guests   []Guest // controls' left out
 	Failures []Failure
 	Events   []Event
 	Planned  int // blocks that the plan holds; 0 when unknown
@@ -120,8 +121,18 @@ const (
 	ProbeCapPeriods     = "cap_periods"      // periods of the CPU cap
 	ProbeClockDiff      = "clock_diff"       // s, guest's clock less host's over the trial
 	ProbeBarrierSkew    = "barrier_skew"     // s, start on the guest's clock less the instant that was agreed on it
+	ProbeGuestMemory    = "guest_memory"     // B of the host's memory that the guest held half way
 	ProbeClockError     = "clock_error"      // s, ± of clock_diff; without it clockError is assumed
 )
+
+// Guest is one that was made.
+type Guest struct {
+	Arm    string // without its scenario
+	System string
+	Flavor store.Flavor
+	Start  float64            // s until its agent answered
+	Values map[string]float64 // what was measured of it besides trials: store.Memory…
+}
 
 // Failure is a trial without a result.
 type Failure struct {

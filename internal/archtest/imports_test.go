@@ -23,7 +23,8 @@ var rooms = []struct {
 	{"volume", nil, groundRule},
 	{"network", nil, groundRule},
 	{"instance", []string{"cgroup"}, groundRule},
-	{"host", nil, groundRule},
+	{"host", []string{"xenctl"}, groundRule},
+	{"xenctl", nil, groundRule},
 
 	// The flow, left to right.
 	{"campaign", []string{"nearest"}, "a campaign does not know how anything runs"},
@@ -46,7 +47,7 @@ var rooms = []struct {
 	{"image", nil, "an image does not know the systems that it serves"},
 	{"lab", []string{"image", "agent"}, "a lab is a machine: it knows nothing of what runs in it"},
 	{"workload", []string{"nearest"}, "a workload does not know the system that it runs on"},
-	{"probe", []string{"host", "cgroup"}, "a probe sees the host, and does not know which trial is good"},
+	{"probe", []string{"host", "cgroup", "xenctl"}, "a probe sees the host, and does not know which trial is good"},
 	{"system", []string{"agent", "cgroup", "image", "network", "sandbox", "volume"},
 		"a system does not know workloads and statistics"},
 	{"system/systemtest", []string{"system", "agent", "agentbin", "cgroup", "host", "image", "instance", "network", "probe", "sandbox", "volume"},
@@ -56,7 +57,7 @@ var rooms = []struct {
 	{"system/oci", []string{"system"}, "a bundle is the same for every OCI runtime: it knows the contract alone"},
 	{"system/libvirt", []string{"system", "system/ssh", "cgroup", "network", "volume"},
 		"a driver knows the contract; into a domain that is there, libvirt's goes by SSH"},
-	{"system/...", []string{"system", "system/oci", "agent", "agent/token", "cgroup", "network", "sandbox", "volume"},
+	{"system/...", []string{"system", "system/oci", "agent", "agent/token", "cgroup", "network", "sandbox", "volume", "xenctl"},
 		"a driver knows the contract; drivers do not know each other, nor workloads and statistics"},
 
 	// What runs in a guest.

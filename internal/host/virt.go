@@ -2,8 +2,9 @@ package host
 
 import (
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/tare-bench/tare/internal/xenctl"
 )
 
 // cpuidVendors names hypervisors by CPUID leaf 0x40000000.
@@ -109,7 +110,7 @@ func judgeRole(v Virtualization, bit, hasBit bool) (Role, string) {
 		of = dmiVendor(v)
 	}
 	switch {
-	case isDom0(v.Hyper):
+	case xenctl.IsDom0(v.Hyper["xen"], v.Hyper["features"]):
 		return XenDom0, "Xen"
 	case bit:
 		if of == "" {
@@ -122,14 +123,6 @@ func judgeRole(v Virtualization, bit, hasBit bool) (Role, string) {
 		return BareMetal, ""
 	}
 	return UnknownRole, ""
-}
-
-// isDom0 knows Xen's privileged domain by xenfs or, where that is not mounted,
-// by the feature XENFEAT_dom0.
-func isDom0(hyper map[string]string) bool {
-	const xenfeatDom0 = 11
-	features, err := strconv.ParseUint(hyper["features"], 16, 64)
-	return strings.Contains(hyper["xen"], "control_d") || err == nil && features>>xenfeatDom0&1 == 1
 }
 
 func dmiVendor(v Virtualization) string {

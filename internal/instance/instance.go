@@ -66,34 +66,47 @@ func alive(stateDir, id string) bool {
 
 // Leftover is something on the host that a dead tare has left.
 type Leftover struct {
-	What string `json:"what"` // "control group", "data volumes", "lock file"
+	What string `json:"what"` // "control group", "data volumes", "lock file", or as Foreign says
 	Path string `json:"path"`
+
+	remove func() error
+}
+
+// Foreign is something that this host's kernel does not know, a machine of a
+// hypervisor, and that a tare may have made: its name begins with the tare's.
+type Foreign struct {
+	What, Name string
+	Remove     func() error
 }
 
 func (l Leftover) String() string { return l.What + " " + l.Path }
 
-// Leftovers lists what dead tares have left.
-func Leftovers(stateDir string, layout cgroup.Layout) []Leftover {
+// Leftovers lists what dead tares have left, foreign things first: they hold others.
+func Leftovers(stateDir string, layout cgroup.Layout, foreign ...Foreign) []Leftover {
 	var found []Leftover
 	dead := map[string]bool{}
-	add := func(what, path, id string) {
+	add := func(what, path, id string, remove func() error) {
 		known, seen := dead[id]
 		if !seen {
 			known = ours(id) && !alive(stateDir, id)
 			dead[id] = known
 		}
 		if known {
-			found = append(found, Leftover{what, path})
+			found = append(found, Leftover{what, path, remove})
 		}
+	}
+	for _, f := range foreign {
+		id, _, _ := strings.Cut(f.Name, "-")
+		add(f.What, f.Name, id, f.Remove)
 	}
 	for _, dir := range layout.Leftovers("") {
 		id, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), cgroup.Prefix), "-")
-		add("control group", dir, id)
+		add("control group", dir, id, func() error { return cgroup.RemoveLeftovers([]string{dir}) })
 	}
 	for what, sub := range map[string]string{"data volumes": "volumes", "lock file": "live"} {
 		paths, _ := filepath.Glob(filepath.Join(stateDir, sub, "*"))
 		for _, p := range paths {
-			add(what, p, filepath.Base(p))
+			add(what, p, filepath.Base(p), func() error { return os.RemoveAll(p) })
 		}
 	}
 	return found
@@ -112,13 +125,7 @@ func ours(id string) bool {
 func Remove(found []Leftover) error {
 	var errs []error
 	for _, l := range found {
-		var err error
-		if l.What == "control group" {
-			err = cgroup.RemoveLeftovers([]string{l.Path})
-		} else {
-			err = os.RemoveAll(l.Path)
-		}
-		if err != nil {
+		if err := l.remove(); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", l, err))
 		}
 	}

@@ -98,6 +98,15 @@ func (r *Row) value() (Number, bool) {
 	return r.Values[0], true
 }
 
+// figures are pointers to the article's figures.
+func (a *Article) figures() []*Row {
+	rows := make([]*Row, len(a.Results))
+	for i := range a.Results {
+		rows[i] = &a.Results[i]
+	}
+	return rows
+}
+
 // Operand is one side of a ratio: rows of the article, or a number.
 type Operand struct {
 	Const *Number

@@ -42,45 +42,51 @@ func (a *Article) Tables() []Table {
 
 func (a *Article) layOut(name string, rows []*Row) Table {
 	t := Table{Name: name, Columns: a.columns(rows)}
-	workloads := distinct(rows, func(r *Row) string { return r.Workload })
-	scenarios := distinct(rows, func(r *Row) string { return r.Scenario })
-	// The words that tell rows apart go to the left of each, the others above all.
 	var labels []func(*Row) string
-	constant := func(all []string, of func(*Row) string, before string) {
-		if len(all) == 1 {
-			t.Heading = append(t.Heading, before+all[0])
-		} else {
-			labels = append(labels, of)
-		}
-	}
-	scenario := func(r *Row) string { return r.Scenario }
-	if len(distinct(rows, func(r *Row) string { return r.Scenario + "\x00" + r.Workload })) == len(scenarios) {
-		t.Heading = append(t.Heading, workloads...) // the scenario says which
-	} else {
-		prefix, suffix := around(workloads)
-		if prefix+suffix != "" {
-			t.Heading = append(t.Heading, prefix+"…"+suffix)
-		}
-		labels = append(labels, func(r *Row) string {
-			return strings.TrimSuffix(strings.TrimPrefix(r.Workload, prefix), suffix)
-		})
-	}
-	constant(scenarios, scenario, "")
-	about := len(t.Heading)
-	constant(distinct(rows, func(r *Row) string { return r.Statistic }), func(r *Row) string { return r.Statistic }, "statistic: ")
-	constant(distinct(rows, func(r *Row) string { return r.Unit }), func(r *Row) string { return r.Unit }, "unit: ")
-	if better := distinct(rows, func(r *Row) string { return r.Better }); len(better) == 1 && (better[0] == "lower" || better[0] == "higher") {
-		t.Heading = append(t.Heading, better[0]+" is better")
-	}
-	if len(t.Heading) > about {
-		t.Heading = append(t.Heading[:about:about], strings.Join(t.Heading[about:], "; "))
-	}
+	t.Heading, labels = headings(rows)
 	for _, r := range rows {
 		t.put(r, labels)
 	}
 	t.merge()
 	t.Notes = slices.DeleteFunc(distinct(rows, func(r *Row) string { return r.Note }), func(s string) bool { return s == "" })
 	return t
+}
+
+// headings tells the words that tell rows of a table apart, which go to the
+// left of each, from those that hold for all, which go above.
+func headings(rows []*Row) (heading []string, labels []func(*Row) string) {
+	workloads := distinct(rows, func(r *Row) string { return r.Workload })
+	scenarios := distinct(rows, func(r *Row) string { return r.Scenario })
+	constant := func(all []string, of func(*Row) string, before string) {
+		if len(all) == 1 {
+			heading = append(heading, before+all[0])
+		} else {
+			labels = append(labels, of)
+		}
+	}
+	scenario := func(r *Row) string { return r.Scenario }
+	if len(distinct(rows, func(r *Row) string { return r.Scenario + "\x00" + r.Workload })) == len(scenarios) {
+		heading = append(heading, workloads...) // the scenario says which
+	} else {
+		prefix, suffix := around(workloads)
+		if prefix+suffix != "" {
+			heading = append(heading, prefix+"…"+suffix)
+		}
+		labels = append(labels, func(r *Row) string {
+			return strings.TrimSuffix(strings.TrimPrefix(r.Workload, prefix), suffix)
+		})
+	}
+	constant(scenarios, scenario, "")
+	about := len(heading)
+	constant(distinct(rows, func(r *Row) string { return r.Statistic }), func(r *Row) string { return r.Statistic }, "statistic: ")
+	constant(distinct(rows, func(r *Row) string { return r.Unit }), func(r *Row) string { return r.Unit }, "unit: ")
+	if better := distinct(rows, func(r *Row) string { return r.Better }); len(better) == 1 && (better[0] == "lower" || better[0] == "higher") {
+		heading = append(heading, better[0]+" is better")
+	}
+	if len(heading) > about {
+		heading = append(heading[:about:about], strings.Join(heading[about:], "; "))
+	}
+	return heading, labels
 }
 
 // put enters a figure in its line, or in a new one.

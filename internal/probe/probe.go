@@ -19,7 +19,8 @@ import (
 // Names of the probes; each is one value a trial, over its timed steps.
 const (
 	GuestGroupCPU = "guest_cgroup_cpu" // s of CPU of the guest's whole cgroup: vCPUs, VMM, helpers
-	HostCPU       = "host_cpu"         // s of CPU of the whole host
+	HostCPU       = "host_cpu"         // s of CPU of the whole host; under Xen, of all domains
+	Dom0CPU       = "dom0_cpu"         // s of CPU of Xen's privileged domain, which works for all others
 	DeviceBytes   = "device_bytes"     // bytes that reached the data device
 	Steal         = "steal"            // s that a hypervisor below took from the host
 	Throttled     = "nr_throttled"     // periods in which the CPU cap bit
@@ -28,6 +29,7 @@ const (
 	ForkMax       = "fork_max"         // s, the longest that it took to start a process on the host
 	OwnCPU        = "own_cpu"          // s of CPU that tare itself took
 	// The rest is the runner's to fill in: it takes the guest's word for them.
+	GuestMemory   = "guest_memory"    // B of the host's memory that the guest held half way; once for each guest
 	Timed         = "timed"           // s, the timed steps on the host's clock
 	GuestCPU      = "guest_cpu"       // s of CPU as the guest's own rusage says
 	WorkloadBytes = "workload_bytes"  // bytes that the workload wrote
@@ -40,8 +42,8 @@ const (
 
 // Units of the probes, in the order to show them.
 var Units = []struct{ Name, Unit string }{
-	{Timed, "s"}, {GuestGroupCPU, "s"}, {GuestCPU, "s"}, {HostCPU, "s"}, {OwnCPU, "s"}, {DeviceBytes, "B"}, {WorkloadBytes, "B"},
-	{Steal, "s"}, {Throttled, "periods"}, {CapPeriods, "periods"}, {LagMax, "s"}, {ForkMax, "s"},
+	{Timed, "s"}, {GuestGroupCPU, "s"}, {GuestCPU, "s"}, {HostCPU, "s"}, {Dom0CPU, "s"}, {OwnCPU, "s"}, {DeviceBytes, "B"}, {WorkloadBytes, "B"},
+	{Steal, "s"}, {Throttled, "periods"}, {CapPeriods, "periods"}, {GuestMemory, "B"}, {LagMax, "s"}, {ForkMax, "s"},
 	{ClockDiff, "s"}, {ClockError, "s"}, {HostTimeError, "s"}, {StartSkew, "s"}, {BarrierSkew, "s"},
 }
 
@@ -120,6 +122,7 @@ type Window struct {
 	target Target
 	usage  cgroup.Usage
 	cpu    host.CPUTime
+	xen    map[int]time.Duration // CPU time by domain; nil where there is no Xen
 	bytes  int64
 	// cpuKnown and bytesKnown: the target could tell.
 	cpuKnown, bytesKnown bool
@@ -144,6 +147,9 @@ func (w *Watch) Begin(target Target) (*Window, error) {
 		return nil, err
 	}
 	if v.cpu, err = host.CPUTimes(); err != nil {
+		return nil, err
+	}
+	if v.xen, err = domainTimes(); err != nil {
 		return nil, err
 	}
 	v.usage, v.cpuKnown, err = known(target.Usage())
@@ -188,6 +194,10 @@ func (v *Window) End() (Readings, error) {
 	if err != nil {
 		return Readings{}, err
 	}
+	xen, err := domainTimes()
+	if err != nil {
+		return Readings{}, err
+	}
 	bytes, bytesKnown, err := known(v.target.Written())
 	if err != nil {
 		return Readings{}, err
@@ -202,6 +212,10 @@ func (v *Window) End() (Readings, error) {
 		Steal:   spent.Steal,
 		OwnCPU:  (ownCPU() - v.own).Seconds(),
 	}}
+	if xen != nil { // what dom0 sees in /proc/stat is itself
+		all, dom0 := domainsSince(xen, v.xen)
+		r.Values[HostCPU], r.Values[Dom0CPU] = all.Seconds(), dom0.Seconds()
+	}
 	if cpuKnown && v.cpuKnown {
 		r.Values[GuestGroupCPU] = (usage.CPU - v.usage.CPU).Seconds()
 	}

@@ -20,6 +20,7 @@ type Context struct {
 	Path     string // of the run file; "": not shown
 	Seed     uint64
 	Host     string // one line
+	Merging  string // what the host does about equal pages of guests, in a sentence
 	Sizes    []store.Size
 	LeftOut  []LeftOut
 	// MinBlocks is what the campaign asks for at least.
@@ -62,7 +63,7 @@ func ContextOf(r *store.Run) (Context, error) {
 	if err := json.Unmarshal(body, &env); err != nil {
 		return ctx, fmt.Errorf("%s: environment: %w", r.Path(), err)
 	}
-	ctx.Host = HostLine(&env)
+	ctx.Host, ctx.Merging = HostLine(&env), merging(&env)
 	sessions, err := r.Sessions()
 	if err != nil {
 		return ctx, err

@@ -30,6 +30,7 @@ func Table(w io.Writer, res *analyze.Result, ctx Context) error {
 		t.line("")
 		t.line("No trial has a result yet.")
 	}
+	t.memory()
 	t.legend()
 	t.findings()
 	_, err := io.WriteString(w, t.String())

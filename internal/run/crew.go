@@ -20,6 +20,7 @@ type member struct {
 	st     *station
 	number int // in the crew, from 0
 	x      execution
+	weigh  bool  // read how much memory it takes at work
 	broken error // why its guest is no good any more, by its own fault
 }
 
@@ -225,7 +226,10 @@ func (r *runner) perform(ctx context.Context, workers []*member, w *workload.Wor
 		return err
 	}
 	instant := agent.Monotonic() + int64(lead)
-	if err := together(workers, func(m *member) error { return r.timed(ctx, m, steps[first:last+1], instant) }); err != nil {
+	stop := r.weighAtWork(workers, instant)
+	err = together(workers, func(m *member) error { return r.timed(ctx, m, steps[first:last+1], instant) })
+	stop()
+	if err != nil {
 		return err
 	}
 	return together(workers, func(m *member) error {

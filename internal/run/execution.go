@@ -32,6 +32,7 @@ type execution struct {
 	late     error // why a server is not ready
 	over     bool  // a step failed, so no more are run
 	window   *probe.Window
+	memory   int64         // bytes that the guest held of the host's at work; 0: not read
 	skew     time.Duration // start as the host heard of it, less the instant agreed
 	barrier  time.Duration // start on the guest's own clock, less that instant on it
 }
@@ -193,6 +194,9 @@ func (x *execution) guestsWord(w *workload.Workload, size int64, sameKernel bool
 			cpu += s.Result.Usage.User + s.Result.Usage.System
 			guest += s.Result.GuestWall()
 		}
+	}
+	if x.memory > 0 {
+		v[probe.GuestMemory] = float64(x.memory)
 	}
 	v[probe.Timed] = x.timed.Seconds()
 	v[probe.GuestCPU] = cpu.Seconds()

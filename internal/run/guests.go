@@ -9,6 +9,7 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
@@ -23,9 +24,10 @@ type station struct {
 	machine *system.Machine // nil: it has to be made
 	id      int64           // of the guest in the store
 	epoch   int
-	failed  int    // starts in a row that failed by the guest's fault
-	gaveUp  string // why no more are tried
-	dirty   bool   // a trial failed half way and left its files
+	failed  int             // starts in a row that failed by the guest's fault
+	gaveUp  string          // why no more are tried
+	weighed map[string]bool // workloads whose need of memory is known
+	dirty   bool            // a trial failed half way and left its files
 }
 
 // name is what people call the guest.
@@ -137,6 +139,7 @@ func (r *runner) ensure(ctx context.Context, st *station) error {
 		return err
 	}
 	name := fmt.Sprintf("%d-%d-%d", st.number, st.epoch, st.failed)
+	available, _ := host.AvailableMemory() // 0: weigh says why
 	m, err := system.Launch(ctx, driver, r.Host, name, flavor)
 	if err != nil {
 		if fault.KindOf(err) == fault.Guest && ctx.Err() == nil {
@@ -156,8 +159,8 @@ func (r *runner) ensure(ctx context.Context, st *station) error {
 	if err != nil {
 		return errors.Join(err, m.Close())
 	}
-	st.machine = m
-	return nil
+	st.machine, st.weighed = m, map[string]bool{}
+	return r.weigh(st, available)
 }
 
 // StoredFlavor is a flavor of this name as a run file has it.

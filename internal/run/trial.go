@@ -29,6 +29,9 @@ func (r *runner) trial(ctx context.Context, t plan.Trial) error {
 	if err != nil {
 		return storeErr(err)
 	}
+	if len(crew) == 1 && crew[0].broken == nil {
+		crew[0].weigh = !crew[0].st.weighed[w.Name]
+	}
 	if why := unmanned(crew); why != nil {
 		abandon(crew, why)
 	} else if err = r.execute(ctx, crew, w, r.sizes[t.Workload]); ctx.Err() != nil {
@@ -47,6 +50,9 @@ func (r *runner) trial(ctx context.Context, t plan.Trial) error {
 		return storeErr(e)
 	}
 	for i, m := range crew {
+		if m.x.memory > 0 && outcomes[i].Status == store.Done {
+			m.st.weighed[w.Name] = true
+		}
 		if m.x.cause != "" {
 			if e := r.Store.AddEvent(r.session, ids[i], m.x.cause, outcomes[i].Error); e != nil {
 				return storeErr(e)

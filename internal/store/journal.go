@@ -64,6 +64,14 @@ type Seat struct {
 	Neighbour bool   `json:"neighbour,omitempty"` // it only ever disturbs others
 }
 
+// Names of guests' values, all in bytes, as they were when the guest had just
+// been made and did nothing yet.
+const (
+	MemoryPSS     = "memory_pss"     // proportional set size of all that belongs to it
+	MemoryCharged = "memory_charged" // what its control group is liable for, page cache included
+	MemoryHost    = "memory_host"    // what the host's available memory fell by while it was made
+)
+
 // Status is how an attempt ended.
 type Status string
 

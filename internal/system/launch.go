@@ -85,19 +85,27 @@ func (m *Machine) start(ctx context.Context, h *Host) (err error) {
 		return err
 	}
 	m.StartTime = time.Since(begin)
-	if s.Group == nil {
-		if c, ok := m.Guest.(Capper); ok && f.CPUCap > 0 {
-			return c.Cap(ctx, f.CPUCap)
+	if s.Group != nil {
+		if err := s.Group.Confine(f.CPUs); err != nil {
+			return err
 		}
-		return nil
-	}
-	if err := s.Group.Confine(f.CPUs); err != nil {
-		return err
 	}
 	if f.CPUCap > 0 {
-		return s.Group.Update(cgroup.Limits{CPUCap: f.CPUCap})
+		return m.Cap(ctx, f.CPUCap)
 	}
 	return nil
+}
+
+// Cap holds the guest to so many CPUs' worth of time, by its own means or by
+// its control group; a guest with neither stays as it is.
+func (m *Machine) Cap(ctx context.Context, cpus float64) error {
+	if c, ok := m.Guest.(Capper); ok {
+		return c.Cap(ctx, cpus)
+	}
+	if m.Site.Group == nil {
+		return nil
+	}
+	return m.Site.Group.Update(cgroup.Limits{CPUCap: cpus})
 }
 
 // prepare makes the site's control group and its data volume.
@@ -197,6 +205,17 @@ func (m *Machine) Written() (int64, error) {
 		return 0, cgroup.ErrUnknown
 	}
 	return n, err
+}
+
+// Memory is what the guest, and all that runs for it, holds of the host's memory.
+func (m *Machine) Memory() (cgroup.Memory, error) {
+	if g, ok := m.Guest.(MemoryMeter); ok {
+		return g.Memory()
+	}
+	if _, ok := m.Guest.(Meter); ok {
+		return cgroup.Memory{}, cgroup.ErrUnknown
+	}
+	return m.Site.Group.Memory()
 }
 
 // DataDir is the guest's name for its data volume.

@@ -31,8 +31,8 @@ func Setting(options []Option, f Flavor, name string) string {
 // be from its text alone.
 type TargetChecker interface{ CheckTarget(target string) error }
 
-// Capper is implemented by guests without a control group that can still be
-// held to a CPU cap, in CPUs' worth of time; 0 takes it away.
+// Capper is implemented by guests that are held to a CPU cap by other means
+// than their control group. It is in CPUs' worth of time; 0 takes it away.
 type Capper interface {
 	Cap(ctx context.Context, cpus float64) error
 }

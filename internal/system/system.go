@@ -64,6 +64,11 @@ type Meter interface {
 	Written() (int64, error)
 }
 
+// MemoryMeter is a Meter that can also tell what its guest holds of the host's memory.
+type MemoryMeter interface {
+	Memory() (cgroup.Memory, error)
+}
+
 // Status says whether a system is usable on this host.
 type Status struct {
 	Usable bool   `json:"usable"`
@@ -162,6 +167,7 @@ type Userland struct {
 	Tree      string // root directory, used read-only
 	Disk      string // the same tree as an ext4 disk image
 	Kernel    string // kernel for virtual machines
+	Vmlinux   string // the same, uncompressed; "" where it could not be had
 	Initramfs string // with the agent as /init
 	Agent     string // the agent's static program
 }

@@ -19,5 +19,5 @@ func NewUserland(img *image.Image, agentProgram []byte, dir string) (*Userland, 
 	if err != nil {
 		return nil, err
 	}
-	return &Userland{Tree: img.Tree, Disk: img.Disk, Kernel: img.Kernel, Initramfs: initramfs, Agent: agent}, nil
+	return &Userland{Tree: img.Tree, Disk: img.Disk, Kernel: img.Kernel, Vmlinux: img.Vmlinux, Initramfs: initramfs, Agent: agent}, nil
 }

@@ -19,7 +19,22 @@ func newLoop(s Spec) (*Volume, error) {
 	}
 	defer f.Close() // the loop device holds the file
 	defer os.Remove(f.Name())
-	return attach(f, s.Bytes)
+	return attach(f, s.Bytes, 0)
+}
+
+// ReadOnly makes a block device of a file that is used as it is, for systems that
+// take no files for disks. The caller closes it.
+func ReadOnly(file string) (*Volume, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	defer f.Close() // the loop device holds the file
+	st, err := f.Stat()
+	if err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	return attach(f, st.Size(), unix.LO_FLAGS_READ_ONLY)
 }
 
 // newFile makes a file of the volume's size in its directory, which the caller
@@ -42,7 +57,7 @@ func newFile(s Spec) (*os.File, error) {
 	return f, nil
 }
 
-func attach(f *os.File, size int64) (*Volume, error) {
+func attach(f *os.File, size int64, flags uint32) (*Volume, error) {
 	ctl, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
 		return nil, fault.WithRemedy(fault.Hostf("data volume: %w", err), "modprobe loop")
@@ -62,7 +77,7 @@ func attach(f *os.File, size int64) (*Volume, error) {
 		direct := true
 		config := func() error {
 			c := &unix.LoopConfig{Fd: uint32(f.Fd())}
-			c.Info.Flags = unix.LO_FLAGS_AUTOCLEAR
+			c.Info.Flags = unix.LO_FLAGS_AUTOCLEAR | flags
 			if direct {
 				c.Info.Flags |= unix.LO_FLAGS_DIRECT_IO
 			}

@@ -16,7 +16,7 @@ func rankings(res *analyze.Result, d *data) [][2]string {
 	return [][2]string{
 		{"Performance", performance(res, d)},
 		{"Isolation", isolation(res, d)},
-		{"Memory", "not drawn: this run did not measure how much memory a guest needs."},
+		{"Memory", memory(res)},
 	}
 }
 
@@ -132,4 +132,37 @@ func isolation(res *analyze.Result, d *data) string {
 		text += " Without a place, as guests did not finish: " + joinAnd(lost) + "."
 	}
 	return text
+}
+
+// memory ranks the arms by what an idle guest of theirs takes of the host.
+func memory(res *analyze.Result) string {
+	var known []analyze.Memory
+	var unknown []string
+	for _, m := range res.Memory {
+		if m.Idle.N > 0 {
+			known = append(known, m)
+		} else {
+			unknown = append(unknown, m.Arm)
+		}
+	}
+	if len(known) < 2 {
+		return "not drawn: of fewer than two systems is it known how much memory a guest takes."
+	}
+	slices.SortStableFunc(known, func(a, b analyze.Memory) int { return compareFloat(a.Idle.Mean, b.Idle.Mean) })
+	var b strings.Builder
+	for i, m := range known {
+		switch {
+		case i > 0 && known[i-1].Idle.Overlaps(m.Idle):
+			b.WriteString(" and, not told apart, ")
+		case i > 0:
+			b.WriteString(", then ")
+		}
+		factor, unit := report.ScaleFor("B", m.Idle.Mean)
+		fmt.Fprintf(&b, "%s (%s %s)", m.Arm, report.Digits(m.Idle.Mean*factor, 3), unit)
+	}
+	b.WriteString("; in brackets what an idle guest takes of the host, with all that runs for it.")
+	if unknown != nil {
+		b.WriteString(" Not known: " + joinAnd(unknown) + ".")
+	}
+	return b.String()
 }

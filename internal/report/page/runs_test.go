@@ -131,8 +131,14 @@ func (s synth) write(t testing.TB) *store.Run {
 	must(t, err)
 	must(t, r.AddSize("sysbench-cpu", 3000, "events"+s.says, nil))
 	for i, a := range arms {
-		_, err := r.AddGuest(session, i, 0, store.Seat{}, 1500*time.Millisecond, agent.Hello{Kernel: s.says}, []string{"start", a.Name})
+		id, err := r.AddGuest(session, i, 0, store.Seat{Flavor: a.Flavor}, 1500*time.Millisecond, agent.Hello{Kernel: s.says}, []string{"start", a.Name})
 		must(t, err)
+		if s.company {
+			size := map[string]float64{"kvm": 180 << 20, "qemu-tcg": 210 << 20}[a.System] + 6<<20
+			for name, v := range map[string]float64{store.MemoryPSS: size, store.MemoryCharged: 1.2 * size, store.MemoryHost: 1.1 * size} {
+				must(t, r.AddGuestValue(id, name, "B", v))
+			}
+		}
 	}
 	var j journal = r
 	commit := func() {}

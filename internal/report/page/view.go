@@ -36,6 +36,7 @@ type view struct {
 	Columns                     []column
 	Matrix                      []matrixRow
 	Workloads                   []workloadView
+	Memory                      *memoryView
 	Findings                    []group
 	Serious                     int
 	Events                      []store.Event
@@ -159,6 +160,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 			v.Workloads = append(v.Workloads, wv)
 		}
 	}
+	v.Memory = memoryOf(res, ctx)
 	v.Findings = groups(res.Findings)
 	for _, f := range res.Findings {
 		if f.Severity == analyze.Serious {

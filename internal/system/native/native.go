@@ -13,18 +13,43 @@ import (
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/xenctl"
 )
 
-// Driver is the system "native".
-type Driver struct{}
+// Driver is the system "native", or "xen-dom0": the same on a host that was
+// booted as Xen's privileged domain, where the hypervisor is beneath it, too.
+type Driver struct{ dom0 bool }
 
-func (Driver) Name() string { return "native" }
+// Dom0 is the system "xen-dom0".
+func Dom0() Driver { return Driver{dom0: true} }
 
-func (Driver) Capabilities() system.Capabilities {
-	return system.GroupCapabilities("every process")
+func (d Driver) Name() string {
+	if d.dom0 {
+		return "xen-dom0"
+	}
+	return "native"
 }
 
-func (Driver) Check(context.Context, *system.Host) system.Status {
+func (d Driver) Capabilities() system.Capabilities {
+	caps := system.GroupCapabilities("every process")
+	if d.dom0 {
+		caps.HostBoot, caps.VerifiedOn = "xen-dom0", system.Lab
+	}
+	return caps
+}
+
+func (d Driver) Check(context.Context, *system.Host) system.Status {
+	switch dom0 := xenctl.Dom0(); {
+	case d.dom0 && !dom0:
+		return system.Unusable("this host was not booted as Xen's dom0", "install xen-system-amd64 and boot its entry; or, in emulation: tare lab up xen")
+	case dom0 && !d.dom0:
+		return system.Unusable("this host was booted as Xen's dom0: what runs on it is the system xen-dom0", "name xen-dom0 in the campaign, or boot without Xen")
+	}
+	if d.dom0 { // for what it costs
+		if _, err := xenctl.Domains(); err != nil {
+			return system.Unusable(err.Error(), fault.RemedyOf(err))
+		}
+	}
 	return system.Status{Usable: true, Proof: "needs nothing but root"}
 }
 

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/paper"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// TestPaperCampaigns: the campaigns of every article are such that this tare
+// can run them, and give the metrics that its figures are repeated with.
+func TestPaperCampaigns(t *testing.T) {
+	bed := &testbed{drivers: driversByName()}
+	known := bed.known(nil, campaign.Host{CPUs: []int{0, 1}, Memory: 4 << 30})
+	m := paper.Machine{CPUs: 2, Memory: 4 << 30, Sizes: workloadSizes, Usable: func(system string) string {
+		if bed.drivers[system] == nil {
+			return "this tare has no such system"
+		}
+		return ""
+	}}
+	for _, a := range paper.All() {
+		for _, o := range []paper.RepeatOptions{{}, {Scale: 1}, {Scale: 1e-6}, {Systems: []string{"lxc", "runc"}}} {
+			rep, err := paper.NewRepeat(a, m, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range rep.Stages {
+				text := rep.Campaign(s, time.Minute)
+				c, err := campaign.Parse(rep.CampaignName(s), text, known)
+				if err != nil {
+					// At the articles' own size not all fits on the volume of a small machine.
+					if o.Scale != 1 || !strings.Contains(err.Error(), "disk") {
+						t.Errorf("%+v: %v\n%s", o, err, text)
+					}
+					continue
+				}
+				if len(c.Active()) < 2 {
+					t.Errorf("%s has one arm:\n%s", rep.CampaignName(s), text)
+				}
+			}
+			for _, table := range rep.Tables(func(paper.Key) paper.Stats { return paper.Stats{N: 1, Min: 1, Mean: 1, Max: 1} }) {
+				for _, l := range table.Lines {
+					for _, c := range l.Cells {
+						if c.Series == "" {
+							if strings.Contains(c.Why, "no workload") {
+								t.Errorf("%s: %s", a.Document.Name, c.Why)
+							}
+							continue
+						}
+						name, _, _ := strings.Cut(c.Series, "[")
+						w, err := workload.Get(name)
+						if err != nil || !slices.ContainsFunc(w.Metrics, func(m workload.Metric) bool {
+							return m.Name == c.Metric && (c.Here == nil || c.Better == string(m.Better) || c.Better != "higher" && c.Better != "lower")
+						}) {
+							t.Errorf("%s, %s: %s has no metric %s of which %s is better", a.Document.Name, c.Table, c.Series, c.Metric, c.Better)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPaperRun repeats one table of an article with two kinds of containers, and reads
+// its run again.
+func TestPaperRun(t *testing.T) {
+	live(t)
+	dir := t.TempDir()
+	const name = "abclinuxu-xen-vs-kvm"
+	r := tare(t, dir, "paper", "run", name, "--table", "cpu.1", "--system", "lxc,runc", "--budget", "20s", "--out", "cpu.tare", "--json")
+	if r.status != 0 {
+		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
+	var run paperResult
+	if err := json.Unmarshal([]byte(r.stdout), &run); err != nil {
+		t.Fatalf("%v:\n%s", err, r.stdout)
+	}
+	measured := 0
+	for _, c := range run.Figures {
+		switch {
+		case c.Here != nil && *c.Here > 0:
+			measured++
+			if c.As == "lxc" && c.Now == nil {
+				t.Errorf("no cost of %+v", c)
+			}
+		case c.Why == "":
+			t.Errorf("neither a figure nor a reason: %+v", c)
+		}
+	}
+	// Minimum, mean and maximum of three, and those of KVM and Xen, like which
+	// nothing was asked for.
+	if measured != 3*3 || len(run.Figures) != 3*5 {
+		t.Errorf("%d of %d figures:\n%s", measured, len(run.Figures), r.stdout)
+	}
+	again := tare(t, dir, "paper", "show", name, "--run", filepath.Join(dir, "cpu.tare"), "--json")
+	var shown paperResult
+	if err := json.Unmarshal([]byte(again.stdout), &shown); err != nil {
+		t.Fatalf("%v:\n%s%s", err, again.stdout, again.stderr)
+	}
+	shown.Figures = slices.DeleteFunc(shown.Figures, func(c paper.Cell) bool { return c.Table != "cpu.1" })
+	for i := range min(len(shown.Figures), len(run.Figures)) {
+		if run.Figures[i].Here != nil && !reflect.DeepEqual(run.Figures[i], shown.Figures[i]) {
+			t.Errorf("shown again: %+v, was %+v", shown.Figures[i], run.Figures[i])
+		}
+	}
+	text := tare(t, dir, "paper", "show", name, "--run", "cpu.tare")
+	for _, want := range []string{"cpu.1", "47,639 s", "cost now", "tare paper show " + name + " --run cpu.tare", "there is no run of the campaign " + name + "-crowd"} {
+		if !strings.Contains(text.stdout, want) {
+			t.Errorf("no %q in\n%s%s", want, text.stdout, text.stderr)
+		}
+	}
+	if other := tare(t, dir, "paper", "show", "platov-vmware-vs-colinux", "--run", "cpu.tare"); other.status != exitCampaign || !strings.Contains(other.stderr, "no campaign of platov") {
+		t.Errorf("another article's run: status %d: %s", other.status, other.stderr)
+	}
+	nothingLeft(t)
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/tare-bench/tare/internal/paper"
+	"github.com/tare-bench/tare/internal/report"
+)
+
+// printNotes says which article it is, and what is not as in it.
+func printNotes(w io.Writer, rep *paper.Repeat) {
+	d := rep.Article.Document
+	fmt.Fprintf(w, "%s\n%s, %s; measured again\n\nNot as in the article:\n", d.Title, d.Author, paperDate(d.Date, d.DateNote))
+	for _, n := range rep.Notes {
+		fmt.Fprintf(w, "  - %s\n", n)
+	}
+}
+
+// printRepeat prints the article's tables with what this machine gave.
+func printRepeat(w io.Writer, runs *paperRuns) error {
+	rep := runs.rep
+	printNotes(w, rep)
+	emulated := false
+	for _, t := range rep.Tables(runs.measured) {
+		printRepeatTable(w, rep, t)
+		emulated = emulated || slices.ContainsFunc(t.Lines, func(l paper.RepeatLine) bool {
+			return slices.ContainsFunc(l.Cells, func(c paper.Cell) bool { return c.Emulated })
+		})
+	}
+	extras := runs.extras()
+	if len(extras) > 0 {
+		printExtras(w, extras)
+	}
+	emulated = emulated || slices.ContainsFunc(extras, func(e paperExtra) bool { return e.Emulated })
+	if emulated {
+		fmt.Fprintln(w, "\n* emulated: its times say nothing about real hardware")
+	}
+	_, err := fmt.Fprintf(w, "\nThe runs, for tare show and tare report, and for these tables again:\n  tare paper show %s --run %s\n",
+		rep.Article.Document.Name, strings.Join(runs.Paths, ","))
+	return err
+}
+
+// printRepeatTable prints one table: a line of the article takes one for each
+// of its systems. Reasons are numbered, and below it.
+func printRepeatTable(w io.Writer, rep *paper.Repeat, t paper.RepeatTable) {
+	fmt.Fprintf(w, "\n%s\n", t.Name)
+	for _, h := range t.Heading {
+		fmt.Fprintf(w, "  %s\n", h)
+	}
+	var reasons []string
+	var b strings.Builder
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	if len(t.Lines) > 0 {
+		fmt.Fprintln(tw, "  "+strings.Repeat("\t", len(t.Lines[0].Labels))+"\tprinted\there\tby\tcost then\tcost now")
+	}
+	for _, l := range t.Lines {
+		labels := l.Labels
+		for _, c := range l.Cells {
+			cells := repeatCells(rep, c)
+			if c.Why != "" {
+				i := slices.Index(reasons, c.Why)
+				if i < 0 {
+					i, reasons = len(reasons), append(reasons, c.Why)
+				}
+				cells[2] = strings.TrimSpace(cells[2] + " [" + strconv.Itoa(i+1) + "]")
+			}
+			fmt.Fprintln(tw, "  "+strings.Join(append(slices.Clone(labels), cells...), "\t"))
+			labels = make([]string, len(labels)) // said once
+		}
+	}
+	tw.Flush()
+	for line := range strings.Lines(b.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
+	}
+	for i, why := range reasons {
+		fmt.Fprintf(w, "  [%d] %s\n", i+1, why)
+	}
+}
+
+// repeatCells are system, printed, here, by, cost then, cost now.
+func repeatCells(rep *paper.Repeat, c paper.Cell) []string {
+	by := c.As
+	if c.Emulated {
+		by += "*"
+	}
+	here := ""
+	if c.Here != nil {
+		here = report.Digits(*c.Here, 4)
+	}
+	then, now := costWords(c.Then), costWords(c.Now)
+	if c.System == rep.Baseline {
+		then, now = "baseline", "baseline"
+	}
+	system := c.System
+	if system == "" {
+		system = "(only here)"
+	}
+	return []string{system, c.Printed, here, by, then, now}
+}
+
+// costWords words what a system costs; "": it is not known.
+func costWords(c *paper.Cost) string {
+	switch {
+	case c == nil:
+		return ""
+	case c.Verdict == "":
+		return signedPercent(c.Percent)
+	case strings.HasPrefix(c.Verdict, "costs") || strings.HasPrefix(c.Verdict, "gains"):
+		return c.Verdict // with its figure
+	}
+	return signedPercent(c.Percent) + ", " + c.Verdict
+}
+
+func signedPercent(p float64) string {
+	if math.Abs(p) >= 100 {
+		return fmt.Sprintf("%+.0f %%", p)
+	}
+	return fmt.Sprintf("%+.1f %%", p)
+}
+
+// printExtras prints what repeats the article's figures that have no values.
+func printExtras(w io.Writer, extras []paperExtra) {
+	fmt.Fprintln(w, "\nIn the article's figures, without values; here:")
+	var b strings.Builder
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "  article\tmeasured\t\there\tby\tcost now")
+	var standIns []string
+	series := ""
+	for _, e := range extras {
+		labels := "\t"
+		if e.Series != series {
+			series, labels = e.Series, e.Article+"\t"+e.Series
+		}
+		here, unit := e.Why, ""
+		if e.Here != nil {
+			factor, name := report.ScaleFor(e.Unit, *e.Here)
+			here, unit = report.Digits(*e.Here*factor, 4), name
+		}
+		by := e.System
+		if e.Emulated {
+			by += "*"
+		}
+		fmt.Fprintf(tw, "  %s\t%s\t%s %s\t%s\t%s\n", labels, e.Metric, here, unit, by, costWords(e.Now))
+		name, _, _ := strings.Cut(e.Series, "[")
+		if s := name + " is a stand-in " + e.StandIn; e.StandIn != "" && !slices.Contains(standIns, s) {
+			standIns = append(standIns, s)
+		}
+	}
+	tw.Flush()
+	for line := range strings.Lines(b.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
+	}
+	for _, s := range standIns {
+		fmt.Fprintf(w, "  %s\n", s)
+	}
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/paper"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// paperRunFlags are the flags of `tare paper run`.
+type paperRunFlags struct {
+	repeat paper.RepeatOptions
+	budget time.Duration
+	dryRun bool
+	asJSON bool
+	out    string
+}
+
+func newPaperRun(o *options) *cobra.Command {
+	var f paperRunFlags
+	c := &cobra.Command{
+		Use:   "run NAME",
+		Short: "Measure an article again on this machine, and print its tables beside what it printed",
+		Long: `run measures what an article measured, scaled to this machine: with the systems
+that it compared where they are usable here, with their nearest relatives where
+they are not, and says so. It is one ordinary campaign or several, each with a
+run file of its own, which tare show and tare report read, too. Then come the
+article's tables: the figure as it printed it, this machine's, and what the
+system costs against the native one, then and now; or the reason why there is
+none. tare paper show NAME --run RUN prints them again.`,
+		Example: `  tare paper run habr-truevds-xen-disk --dry-run
+  tare paper run abclinuxu-xen-vs-kvm --budget 15m
+  tare paper run latgrid-xen-veiktspeja --system lxc,runc --table dd`,
+		Args: cobra.ExactArgs(1),
+	}
+	c.Flags().Float64Var(&f.repeat.Scale, "scale", 0, "share of the article's work that a trial does, such as 0.01 (default: as much as takes a fraction of a second)")
+	c.Flags().StringSliceVar(&f.repeat.Systems, "system", nil, "systems to compare with the native one, such as lxc,runc (default: the nearest to the article's)")
+	c.Flags().StringSliceVar(&f.repeat.Tables, "table", nil, "only these tables, by the beginnings of their names")
+	c.Flags().DurationVar(&f.budget, "budget", 14*time.Minute, "how long all of it may take; every campaign has one block at least")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what is scaled and how long it takes, and do nothing")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON, for programs")
+	c.Flags().StringVar(&f.out, "out", "", "run file to write; where there are several, each adds its campaign's name (default NAME-DATE-TIME)")
+	c.RunE = inSandbox(o, func(cmd *cobra.Command, args []string) error { return runPaper(cmd, o, f, args[0]) })
+	return c
+}
+
+func runPaper(cmd *cobra.Command, o *options, f paperRunFlags, name string) error {
+	a, err := paper.Get(name)
+	if err != nil {
+		return err
+	}
+	if f.budget <= 0 {
+		return fault.Campaignf("--budget %v: must be positive", f.budget)
+	}
+	m, err := paperMachine(cmd, o, f.repeat.Systems)
+	if err != nil {
+		return err
+	}
+	rep, err := paper.NewRepeat(a, m, f.repeat)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return planPaper(cmd, o, rep, f.budget)
+	}
+	runs := newPaperRuns(rep)
+	failed := measurePaper(cmd, o, f, rep, runs)
+	if failed != nil && len(runs.Paths) == 0 {
+		return failed
+	}
+	w := cmd.OutOrStdout()
+	if f.asJSON {
+		err = printJSON(w, runs.json())
+	} else {
+		err = printRepeat(w, runs)
+	}
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// measurePaper makes one run after the other and reads each into runs. The
+// error is of the first that could not be completed, or errFailedTrials.
+func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Repeat, runs *paperRuns) error {
+	base := strings.TrimSuffix(f.out, ".tare")
+	base = cmp.Or(base, rep.Article.Document.Name+time.Now().Format("-20060102-150405"))
+	end := time.Now().Add(f.budget)
+	var failed error
+	for i, s := range rep.Stages {
+		path := base + ".tare"
+		if len(rep.Stages) > 1 {
+			path = base + "-" + s.Name + ".tare"
+		}
+		budget := max(time.Second, share(rep.Stages[i:], time.Until(end)))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s, campaign %d of %d: %s\n", rep.Article.Document.Name, i+1, len(rep.Stages), s.Name)
+		err := quietly(cmd, func() error {
+			return runText(cmd, o, runFlags{out: path, budget: budget, yes: true}, rep.Campaign(s, budget), rep.CampaignName(s))
+		})
+		if errors.Is(err, errFailedTrials) {
+			failed, err = err, nil
+		}
+		if e := runs.read(path); err == nil {
+			err = e
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// share is the part of the time left that is for the first of the stages.
+func share(left []paper.Stage, time_ time.Duration) time.Duration {
+	weights := 0.0
+	for _, s := range left {
+		weights += s.Weight
+	}
+	return time.Duration(float64(time_) * left[0].Weight / weights)
+}
+
+// quietly keeps what work prints to the standard output from it: the article's
+// tables are shown in its place.
+func quietly(cmd *cobra.Command, work func() error) error {
+	w := cmd.OutOrStdout()
+	cmd.SetOut(io.Discard)
+	defer cmd.SetOut(w)
+	return work()
+}
+
+// planPaper prints what a repetition would do, and how long it takes.
+func planPaper(cmd *cobra.Command, o *options, rep *paper.Repeat, budget time.Duration) error {
+	w := cmd.OutOrStdout()
+	printNotes(w, rep)
+	left := budget
+	for i, s := range rep.Stages {
+		part := share(rep.Stages[i:], left)
+		left -= part
+		text := rep.Campaign(s, part)
+		fmt.Fprintf(w, "\nCampaign %d of %d:\n", i+1, len(rep.Stages))
+		for line := range strings.Lines(string(text)) {
+			fmt.Fprint(w, "  "+line)
+		}
+		if err := runText(cmd, o, runFlags{budget: part, dryRun: true}, text, rep.CampaignName(s)); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(w, "\nAll of it: no block begins that would end after %v; time that one campaign leaves is the next one's.\n", budget)
+	return nil
+}
+
+// paperMachine says what there is here for an article to be repeated with.
+func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine, error) {
+	t, err := newTestbed(o)
+	if err != nil {
+		return paper.Machine{}, err
+	}
+	defer t.Close()
+	env := host.Read(host.Options{Path: o.stateDir})
+	m := paper.Machine{CPUs: env.CPU.Threads, Sizes: workloadSizes}
+	if env.Memory.Total != nil {
+		m.Memory = int64(*env.Memory.Total)
+	}
+	// Asked now, while the testbed is there.
+	ask := append(paper.RepeatSystems(), also...)
+	status := t.check(cmd.Context(), ask)
+	why := map[string]string{}
+	for _, name := range ask {
+		d, st := t.drivers[name], status[name]
+		switch {
+		case d == nil:
+			why[name] = "this tare has no such system"
+		case d.Capabilities().Target != "":
+			why[name] = "its arms need a target, which only a campaign of your own can name"
+		case !st.Usable:
+			why[name] = strings.ReplaceAll(st.Reason, "\n", " ")
+		}
+	}
+	m.Usable = func(name string) string { return why[name] }
+	return m, nil
+}
+
+// workloadSizes returns the bounds of a series' sizes, "name" or
+// "name[param=value]"; false: there is no such workload.
+func workloadSizes(series string) (least, most int64, ok bool) {
+	name, params, _ := strings.Cut(strings.TrimSuffix(series, "]"), "[")
+	set := map[string]string{}
+	if params != "" {
+		for _, p := range strings.Split(params, ",") {
+			key, value, _ := strings.Cut(p, "=")
+			set[key] = value
+		}
+	}
+	w, err := workload.Get(name)
+	if err == nil {
+		w, err = w.With(series, set)
+	}
+	if err != nil {
+		return 0, 0, false
+	}
+	return w.MinSize, w.MaxSize, true
+}

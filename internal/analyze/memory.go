@@ -1,0 +1,102 @@
+package analyze
+
+import (
+	"github.com/tare-bench/tare/internal/stats"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// Memory is what the guests of one arm and flavor cost the host besides time:
+// its memory, in bytes, and the time until they are there. Controls have none.
+type Memory struct {
+	Arm    string `json:"arm"` // without its scenario
+	System string `json:"system"`
+	Flavor string `json:"flavor"`
+	Size   int64  `json:"size_bytes"` // what a guest was given
+	Guests int    `json:"guests"`     // that were made
+
+	Start Range `json:"start"` // until its agent answered, in seconds
+	// Idle is the proportional set size of all that belongs to a guest that did
+	// nothing yet, its VMM included; Charged what its control group was liable
+	// for then, page cache included. Absent where this host cannot tell.
+	Idle    Range `json:"idle_pss,omitzero"`
+	Charged Range `json:"idle_charged,omitzero"`
+	// HostEach is what the host's available memory fell by while the guests
+	// were made, over their number; below 0 where other things gave more back.
+	// Absent without Idle.
+	HostEach float64 `json:"host_each,omitzero"`
+	// Working is Idle in the middle of a trial alone, by workload.
+	Working []WorkingMemory `json:"working,omitempty"`
+}
+
+// WorkingMemory is what guests held that were at work on one workload.
+type WorkingMemory struct {
+	Workload string `json:"workload"`
+	PSS      Range  `json:"pss"`
+}
+
+// Range is some values; zero where there are none.
+type Range struct {
+	N    int     `json:"n"`
+	Min  float64 `json:"min"`
+	Mean float64 `json:"mean"`
+	Max  float64 `json:"max"`
+}
+
+// Overlaps reports whether the ranges have a value in common.
+func (r Range) Overlaps(s Range) bool { return r.Min <= s.Max && s.Min <= r.Max }
+
+func rangeOf(v []float64) Range {
+	s, err := stats.Summarize(v)
+	if err != nil {
+		return Range{}
+	}
+	return Range{s.N, s.Min, s.Mean, s.Max}
+}
+
+// memory describes the guests of every arm, in the order of the arms.
+func (a *analysis) memory() []Memory {
+	type kind struct{ arm, flavor string }
+	var order []kind
+	of := map[kind][]Guest{}
+	for _, g := range a.in.Guests {
+		k := kind{g.Arm, g.Flavor.Name}
+		if of[k] == nil {
+			order = append(order, k)
+		}
+		of[k] = append(of[k], g)
+	}
+	var out []Memory
+	for _, k := range order {
+		guests := of[k]
+		m := Memory{Arm: k.arm, System: guests[0].System, Flavor: k.flavor, Size: guests[0].Flavor.MemoryBytes, Guests: len(guests)}
+		var start []float64
+		values := map[string][]float64{}
+		for _, g := range guests {
+			start = append(start, g.Start)
+			for name, v := range g.Values {
+				values[name] = append(values[name], v)
+			}
+		}
+		m.Start, m.Idle, m.Charged = rangeOf(start), rangeOf(values[store.MemoryPSS]), rangeOf(values[store.MemoryCharged])
+		if m.Idle.N > 0 {
+			m.HostEach = rangeOf(values[store.MemoryHost]).Mean
+		}
+		m.Working = a.working(k.arm, k.flavor)
+		out = append(out, m)
+	}
+	return out
+}
+
+// working is what was read of an arm's guests in the middle of trials.
+func (a *analysis) working(arm, flavor string) (out []WorkingMemory) {
+	ai, ok := a.arms[arm]
+	if !ok || a.in.Arms[ai].Flavor != flavor {
+		return nil
+	}
+	for pi, p := range a.in.Probes {
+		if s := a.probes.at(pi, ai); p.Name == ProbeGuestMemory && len(s) > 0 {
+			out = append(out, WorkingMemory{p.Workload, rangeOf(s.values())})
+		}
+	}
+	return out
+}

@@ -1,0 +1,49 @@
+package analyze
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// TestMemory: guests of one arm and flavor are one row; what the host lost is
+// over their number; who cannot be measured has only a time.
+func TestMemory(t *testing.T) {
+	guest := func(arm, flavor string, start, pss, host float64) Guest {
+		g := Guest{Arm: arm, System: arm, Flavor: store.Flavor{Name: flavor, MemoryBytes: 100}, Start: start}
+		if pss > 0 {
+			g.Values = map[string]float64{store.MemoryPSS: pss, store.MemoryCharged: 2 * pss, store.MemoryHost: host}
+		}
+		return g
+	}
+	in := Input{
+		Baseline: "native",
+		Arms:     []Arm{{Name: "native", System: "native", Flavor: "s"}, {Name: "kvm", System: "kvm", Flavor: "s"}},
+		Metrics:  []Metric{{"cpu", "time", "s", "lower", true}},
+		Guests: []Guest{guest("native", "s", 1, 10, 30), guest("kvm", "s", 4, 50, -20), guest("native", "s", 3, 14, 10),
+			guest("kvm", "quarter", 5, 60, 61), guest("ssh", "s", 0.5, 0, 0)},
+		Probes: []Probe{{"cpu", ProbeGuestMemory, "B"}},
+		ProbeObservations: func(yield func(Observation, error) bool) {
+			_ = yield(Observation{Arm: 1, Value: 70}, nil) && yield(Observation{Arm: 1, Block: 1, Value: 80}, nil)
+		},
+	}
+	res, err := Analyze(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := func(v float64) Range { return Range{1, v, v, v} }
+	want := []Memory{
+		{Arm: "native", System: "native", Flavor: "s", Size: 100, Guests: 2, Start: Range{2, 1, 2, 3}, Idle: Range{2, 10, 12, 14}, Charged: Range{2, 20, 24, 28}, HostEach: 20},
+		{Arm: "kvm", System: "kvm", Flavor: "s", Size: 100, Guests: 1, Start: one(4), Idle: one(50), Charged: one(100), HostEach: -20,
+			Working: []WorkingMemory{{"cpu", Range{2, 70, 75, 80}}}},
+		{Arm: "kvm", System: "kvm", Flavor: "quarter", Size: 100, Guests: 1, Start: one(5), Idle: one(60), Charged: one(120), HostEach: 61},
+		{Arm: "ssh", System: "ssh", Flavor: "s", Size: 100, Guests: 1, Start: one(0.5)},
+	}
+	if !reflect.DeepEqual(res.Memory, want) {
+		t.Errorf("%+v", res.Memory)
+	}
+	if a, b := one(1), (Range{2, 2, 2.5, 3}); a.Overlaps(b) || b.Overlaps(a) || !b.Overlaps(Range{2, 3, 4, 5}) {
+		t.Error("which ranges overlap")
+	}
+}

@@ -1,0 +1,102 @@
+package cgroup
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// Memory is what a group holds of the host's memory, in bytes.
+type Memory struct {
+	// PSS is the proportional set size of all processes in the group, the
+	// VMM's included, with what of it was swapped out: a page that several
+	// processes map counts for each with its share.
+	PSS int64
+	// Charged is what the memory controller holds the group liable for: its
+	// page cache and the kernel's own memory for it, too. A page that several
+	// groups use is charged to the first alone.
+	Charged int64
+}
+
+// Memory reads what the group holds. The group may be frozen.
+func (g *Group) Memory() (Memory, error) {
+	var m Memory
+	fail := func(err error) (Memory, error) {
+		return Memory{}, fault.Hostf("memory of control group %s: %w", g.name, err)
+	}
+	pids := map[string]bool{} // a process is in one group of each hierarchy
+	for _, dir := range g.dirs() {
+		if err := eachGroup(dir, func(path string) error {
+			b, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
+			for _, pid := range strings.Fields(string(b)) {
+				pids[pid] = true
+			}
+			return err
+		}); err != nil {
+			return fail(err)
+		}
+	}
+	for pid := range pids {
+		n, err := pssOf(pid)
+		if err != nil {
+			return fail(err)
+		}
+		m.PSS += n
+	}
+	charged := filepath.Join(g.layout.V2, g.name, "memory.current")
+	if at := g.layout.V1["memory"]; at != "" {
+		charged = filepath.Join(at, g.name, "memory.usage_in_bytes")
+	}
+	b, err := os.ReadFile(charged)
+	if err == nil {
+		m.Charged, err = strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return m, nil
+}
+
+// eachGroup does something with a group's directory and all below it; those
+// that go meanwhile are left out.
+func eachGroup(dir string, do func(path string) error) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = do(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
+			return nil
+		}
+		return err
+	})
+}
+
+// pssOf is the proportional set size of a process; 0 for one that has ended,
+// and for the kernel's threads.
+func pssOf(pid string) (int64, error) {
+	b, err := os.ReadFile(filepath.Join("/proc", pid, "smaps_rollup"))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return 0, nil
+	}
+	return rollup(string(b)), err
+}
+
+// rollup adds up a /proc/PID/smaps_rollup: Pss, and SwapPss where there is swap.
+func rollup(text string) (bytes int64) {
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) == 3 && (f[0] == "Pss:" || f[0] == "SwapPss:") && f[2] == "kB" {
+			if n, err := strconv.ParseInt(f[1], 10, 44); err == nil && n >= 0 {
+				bytes += n << 10
+			}
+		}
+	}
+	return bytes
+}

@@ -1,0 +1,57 @@
+package cgroup
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+func TestRollup(t *testing.T) {
+	const text = `55d0c0a5b000-7ffd2a5f6000 ---p 00000000 00:00 0                          [rollup]
+Rss:                3520 kB
+Pss:                1001 kB
+Pss_Dirty:           400 kB
+Pss_Anon:            300 kB
+Swap:                 70 kB
+SwapPss:              30 kB
+Locked:                0 kB
+`
+	if got := rollup(text); got != 1031<<10 {
+		t.Errorf("%d bytes", got)
+	}
+	for _, rubbish := range []string{"", "Pss:", "Pss: x kB", "Pss: -1 kB", "Pss: 99999999999999999999 kB", "Pss: 1 MB"} {
+		if got := rollup(rubbish); got != 0 {
+			t.Errorf("%q: %d bytes", rubbish, got)
+		}
+	}
+}
+
+// TestMemory: this process is in both hierarchies, counts once, and has memory;
+// one that has ended has none.
+func TestMemory(t *testing.T) {
+	g := fakeGroup(t, true)
+	g.layout.V1["memory"] = t.TempDir()
+	if err := os.Mkdir(filepath.Join(g.layout.V1["memory"], "tare-x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Memory(); fault.KindOf(err) != fault.Host {
+		t.Errorf("without counters: %v", err)
+	}
+	write(t, g.layout.V1["memory"], "memory.usage_in_bytes", "4096\n")
+	if m, err := g.Memory(); err != nil || m != (Memory{Charged: 4096}) {
+		t.Errorf("empty: %+v, %v", m, err)
+	}
+	own := strconv.Itoa(os.Getpid()) + "\n"
+	write(t, g.layout.V2, "cgroup.procs", own+"999999999\n")
+	once, err := g.Memory()
+	if err != nil || once.PSS < 1<<20 {
+		t.Errorf("%+v, %v", once, err)
+	}
+	write(t, g.layout.V1["memory"], "cgroup.procs", own)
+	if twice, err := g.Memory(); err != nil || twice.PSS > once.PSS*3/2 {
+		t.Errorf("%+v, then %+v, %v", once, twice, err)
+	}
+}

@@ -1,0 +1,20 @@
+package host
+
+import (
+	"errors"
+	"os"
+)
+
+// AvailableMemory is how much memory the host could still give to processes
+// without swapping, in bytes: the kernel's own estimate, MemAvailable.
+func AvailableMemory() (int64, error) {
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, err
+	}
+	n, ok := keyedKB(string(b))["MemAvailable"]
+	if !ok {
+		return 0, errors.New("/proc/meminfo has no MemAvailable")
+	}
+	return n, nil
+}

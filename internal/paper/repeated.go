@@ -1,0 +1,286 @@
+package paper
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Key names one series of values that a repetition gave.
+type Key struct {
+	Stage  string // the name of the Stage
+	Series string // the workload, with its parameters
+	Metric string
+	System string // of tare
+	// Company is the scenario, "solo" where there is none; Part is the flavor of
+	// those meant in it, "" for all.
+	Company, Part string
+}
+
+// Stats describe the values of a series, in the metric's unit.
+type Stats struct {
+	N              int
+	Min, Mean, Max float64
+	Emulated       bool
+	Why            string // why there are no values, where N is 0
+	// Withheld says that the values are too far apart for their mean to describe them.
+	Withheld bool
+	Cost     *Cost // against the native system in the same company; nil: not compared
+}
+
+// Cost is what a system costs against the baseline, in percent: positive
+// always means worse, whichever way the metric counts.
+type Cost struct {
+	Percent float64 `json:"percent"`
+	// Verdict is what may be said of it, in words, and Interval where the true
+	// cost is; "" for a plain quotient of two figures.
+	Verdict  string `json:"verdict,omitempty"`
+	Interval string `json:"interval_percent,omitempty"`
+}
+
+// Cell is one figure of the article beside what this machine gave.
+type Cell struct {
+	Table     string `json:"table"`
+	Workload  string `json:"workload"`
+	Scenario  string `json:"scenario"`
+	Statistic string `json:"statistic"`
+	Unit      string `json:"unit"`
+	Better    string `json:"better"`
+	System    string `json:"system"`           // of the article; "" for one that only this machine has
+	Printed   string `json:"printed"`          // word for word
+	As        string `json:"as"`               // what repeats the system here
+	Series    string `json:"series,omitempty"` // what was measured
+	Metric    string `json:"metric,omitempty"`
+	// Here is this machine's figure in the article's unit; Why is the reason
+	// where there is none, or where it lacks something.
+	Here     *float64 `json:"here"`
+	Why      string   `json:"why,omitempty"`
+	Emulated bool     `json:"emulated,omitempty"`
+	N        int      `json:"n,omitempty"` // values that it comes from
+	// Then and Now are what the system costs against the baseline, as the
+	// article has it and here. nil: not printed, not measured.
+	Then *Cost `json:"cost_then"`
+	Now  *Cost `json:"cost_now"`
+}
+
+// RepeatTable is one table of the article, measured again.
+type RepeatTable struct {
+	Name    string
+	Heading []string // what holds for all of it, one a line
+	Lines   []RepeatLine
+}
+
+// RepeatLine has the figures of all systems in one respect.
+type RepeatLine struct {
+	Labels []string // as many in every line of a table
+	Cells  []Cell
+}
+
+// Tables puts what was measured beside every figure of the article, in its
+// order, and the systems that only this machine has after those of each line.
+func (r *Repeat) Tables(measured func(Key) Stats) []RepeatTable {
+	var tables []RepeatTable
+	all := r.Article.figures()
+	for _, name := range distinct(all, func(row *Row) string { return row.Table }) {
+		if !r.wanted(name) {
+			continue
+		}
+		rows := slices.DeleteFunc(slices.Clone(all), func(row *Row) bool { return row.Table != name })
+		t := RepeatTable{Name: name}
+		var labels []func(*Row) string
+		t.Heading, labels = headings(rows)
+		for len(rows) > 0 {
+			first := rows[0]
+			line := RepeatLine{Labels: make([]string, len(labels))}
+			for i, label := range labels {
+				line.Labels[i] = label(first)
+			}
+			rows = slices.DeleteFunc(rows, func(row *Row) bool {
+				if !sameGroup(row, first) {
+					return false
+				}
+				line.Cells = append(line.Cells, r.cell(row, r.guest(row.System), measured))
+				return true
+			})
+			for _, system := range r.Also {
+				own := *first
+				own.System, own.Printed, own.Values, own.Delta = "", "", nil, nil
+				line.Cells = append(line.Cells, r.cell(&own, Guest{As: system}, measured))
+			}
+			t.Lines = append(t.Lines, line)
+		}
+		tables = append(tables, t)
+	}
+	return tables
+}
+
+// sameGroup reports whether two figures are of one line of a table.
+func sameGroup(a, b *Row) bool {
+	return a.Table == b.Table && a.Workload == b.Workload && a.Scenario == b.Scenario && a.Statistic == b.Statistic && a.Unit == b.Unit
+}
+
+// guest is what repeats that system of the article.
+func (r *Repeat) guest(system string) Guest {
+	for _, g := range r.Guests {
+		if g.System == system {
+			return g
+		}
+	}
+	return Guest{System: system, Why: "the article names no single system here"}
+}
+
+func (r *Repeat) cell(row *Row, g Guest, measured func(Key) Stats) Cell {
+	c := Cell{
+		Table: row.Table, Workload: row.Workload, Scenario: row.Scenario, Statistic: row.Statistic,
+		Unit: row.Unit, Better: row.Better, System: row.System, Printed: row.Printed, As: g.As, Then: r.then(row),
+	}
+	f := r.of.figure(row)
+	switch {
+	case f == nil:
+		c.Why = "tare does not repeat this figure"
+	case f.why != "":
+		c.Why = f.why
+	case g.As == "":
+		c.Why = g.Why
+	case r.lacking[f.series] != "":
+		c.Why = r.lacking[f.series]
+	}
+	if c.Why != "" {
+		c.As = ""
+		return c
+	}
+	c.Series, c.Metric = f.series, f.metric
+	here := r.value(f, row, g, measured)
+	c.Emulated, c.N = here.stats.Emulated, here.stats.N
+	if here.why != "" {
+		c.Why = here.why
+		return c
+	}
+	if g.As != nativeSystem && !f.whole {
+		c.Now = r.now(f, row, g, here, measured)
+	}
+	if f.change { // the article prints the change alone
+		if c.Now == nil {
+			c.Why = "no native value to compare with"
+		}
+		return c
+	}
+	v := here.v * f.factor
+	c.Here = &v
+	return c
+}
+
+// now is what a system costs here: as the analysis of the run has it, where
+// the figure is of all values, or the quotient of the two figures.
+func (r *Repeat) now(f *figure, row *Row, g Guest, here valued, measured func(Key) Stats) *Cost {
+	if here.mean && here.stats.Cost != nil {
+		return here.stats.Cost
+	}
+	base := r.value(f, row, Guest{As: nativeSystem, Part: g.Part}, measured)
+	if base.why != "" || base.v <= 0 || here.v <= 0 {
+		return nil
+	}
+	return cost(here.v, base.v, f.higher)
+}
+
+type valued struct {
+	v     float64
+	stats Stats
+	mean  bool // of all that stats describe
+	why   string
+}
+
+// value is a figure in the metric's own unit.
+func (r *Repeat) value(f *figure, row *Row, g Guest, measured func(Key) Stats) valued {
+	key := Key{Stage: f.stage, Series: f.series, Metric: f.metric, System: g.As, Company: f.company}
+	if f.parts {
+		key.Part = cmp.Or(g.Part, wholeFlavor)
+		if strings.Contains(row.Statistic, "1/4") {
+			key.Part = quarterFlavor
+		}
+	}
+	if f.ratio { // of the parts of a mix
+		key.Part = quarterFlavor
+		slow := measured(key)
+		key.Part = wholeFlavor
+		fast := measured(key)
+		if slow.N == 0 || fast.N == 0 || fast.Mean == 0 {
+			return valued{stats: slow, why: orNothing(cmp.Or(slow.Why, fast.Why))}
+		}
+		return valued{v: slow.Mean / fast.Mean, stats: slow}
+	}
+	s := measured(key)
+	if s.N == 0 {
+		return valued{stats: s, why: orNothing(s.Why)}
+	}
+	switch statistic := row.Statistic; {
+	case statistic == "min":
+		return valued{v: s.Min, stats: s}
+	case statistic == "max":
+		return valued{v: s.Max, stats: s}
+	case strings.HasPrefix(statistic, "half-range"):
+		return valued{v: (s.Max - s.Min) / 2, stats: s}
+	}
+	if s.Withheld {
+		return valued{stats: s, why: "the values are too far apart for a mean: " + short(s.Min*f.factor) + " to " + short(s.Max*f.factor)}
+	}
+	return valued{v: s.Mean, stats: s, mean: !f.parts}
+}
+
+func orNothing(why string) string {
+	return cmp.Or(why, "the budget was up before, or no trial of it ended well")
+}
+
+// then is what the article says that the system costs, or what follows from
+// its figures; nil where it does not say.
+func (r *Repeat) then(row *Row) *Cost {
+	higher := row.Better == "higher"
+	if row.Delta != nil && row.Delta.Bound == "" {
+		return cost(1+row.Delta.Value/100, 1, higher)
+	}
+	v, ok := row.value()
+	if !ok || row.System == r.Baseline || row.Better != "higher" && row.Better != "lower" {
+		return nil
+	}
+	for _, b := range r.Article.figures() {
+		if base, ok := b.value(); ok && b.System == r.Baseline && sameGroup(row, b) && base.Value > 0 && v.Value > 0 {
+			return cost(v.Value, base.Value, higher)
+		}
+	}
+	return nil
+}
+
+// cost is how much worse v is than base, in percent of what base takes: 80 %
+// of the throughput costs 25 %. nil where it is no number.
+func cost(v, base float64, higher bool) *Cost {
+	if higher {
+		v, base = base, v
+	}
+	if base == 0 {
+		return nil
+	}
+	q := 100 * (v/base - 1)
+	if !finite(q) {
+		return nil
+	}
+	return &Cost{Percent: q}
+}
+
+// Extra is a series that repeats what the article shows in figures without
+// values, so that there is nothing printed to put beside it.
+type Extra struct {
+	Stage   string
+	Series  string
+	Article string // the id of the article's workload: "P2-nbench"
+}
+
+// Extras are those that are measured.
+func (r *Repeat) Extras() []Extra {
+	var list []Extra
+	for _, e := range r.of.extras {
+		if slices.ContainsFunc(r.Stages, func(s Stage) bool { return s.Name == e.Stage && slices.Contains(s.stage.series, e.Series) }) {
+			list = append(list, e)
+		}
+	}
+	return list
+}

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/host"
+)
+
+// memory writes what guests cost the host besides time; nothing in a run of
+// before that was measured.
+func (t *table) memory() {
+	if !Weighed(t.res) {
+		return
+	}
+	rows := [][]string{MemoryHeadings()}
+	for _, m := range t.res.Memory {
+		rows = append(rows, MemoryCells(m))
+	}
+	t.line("")
+	t.grid(rows)
+	t.note(MemoryLegend + t.ctx.Merging)
+}
+
+// Weighed reports whether any guest's need of memory is known.
+func Weighed(res *analyze.Result) bool {
+	return slices.ContainsFunc(res.Memory, func(m analyze.Memory) bool { return m.Idle.N > 0 })
+}
+
+// MemoryHeadings are those of MemoryCells.
+func MemoryHeadings() []string {
+	return []string{"memory", "size", "guests", "start", "idle", "charged", "host lost", "at work"}
+}
+
+// MemoryLegend explains the headings. What the host merges follows it.
+const MemoryLegend = "idle: proportional set size (PSS) of all that belongs to a guest before its first trial, its VMM included; " +
+	"charged: its control group's account then, with page cache; host lost: available memory, for each guest that was made; " +
+	"at work: PSS half way through a trial's time, of the workload that needs most. "
+
+// MemoryCells are the figures of the guests of an arm, as the table has them.
+func MemoryCells(m analyze.Memory) []string {
+	short := func(v float64, unit string) string {
+		sc := scaleFor(unit, math.Abs(v))
+		return digits(v*sc.factor, 3) + " " + sc.unit
+	}
+	bytes := func(v float64) string { return short(v, "B") }
+	mean := func(r analyze.Range) string {
+		switch {
+		case r.N == 0:
+			return ""
+		case r.Max > 1.05*r.Min && r.N > 1:
+			return bytes(r.Mean) + " (" + bytes(r.Min) + " … " + bytes(r.Max) + ")"
+		}
+		return bytes(r.Mean)
+	}
+	idle, lost := mean(m.Idle), ""
+	if m.Idle.N == 0 {
+		idle = "not known"
+	} else {
+		lost = bytes(m.HostEach)
+	}
+	work := ""
+	if len(m.Working) > 0 {
+		most := slices.MaxFunc(m.Working, func(a, b analyze.WorkingMemory) int { return cmp.Compare(a.PSS.Mean, b.PSS.Mean) })
+		work = bytes(most.PSS.Mean)
+	}
+	return []string{clean(m.Arm), bytes(float64(m.Size)) + " " + clean(m.Flavor), fmt.Sprint(m.Guests), short(m.Start.Mean, "s"), idle, mean(m.Charged), lost, work}
+}
+
+// merging says what the host gives back of guests' memory, and what not.
+func merging(e *host.Environment) string {
+	const balloons = "; guests that tare makes have no balloon."
+	switch ksm := e.Memory.KSM; {
+	case ksm == nil:
+		return "The host has no KSM" + balloons
+	case *ksm == 1:
+		text := "KSM merges equal pages"
+		if n := e.Memory.KSMSharing; n != nil {
+			text += fmt.Sprintf(" (%d shared when the run began)", *n)
+		}
+		return text + balloons
+	}
+	return "KSM is off" + balloons
+}

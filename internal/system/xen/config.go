@@ -1,0 +1,50 @@
+package xen
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// config is the whole domain, in xl's format.
+func (d Driver) config(s *system.Site, root string) string {
+	f := s.Flavor
+	kernelArgs := "console=hvc0 quiet panic=-1 tare.tty=hvc1"
+	var disks []string
+	if s.Volume != nil {
+		kernelArgs += " tare.root=xvda tare.data=xvdb:" + s.Volume.FS
+		for _, d := range disksOf(s, root) {
+			// Xen's own script starts a hundred programs for a disk, one after
+			// another for all guests; attach does what is left of it here.
+			disks = append(disks, fmt.Sprintf("format=raw,vdev=%s,access=%s,script=/bin/true,target=%s", d.name, d.access, d.device))
+		}
+	}
+	var text strings.Builder
+	set := func(key, value string) { fmt.Fprintf(&text, "%s = %s\n", key, value) }
+	set("name", quote(s.ID))
+	set("type", quote(d.kind))
+	// Unpacked here once, rather than by each domain.
+	set("kernel", quote(cmp.Or(s.Userland.Vmlinux, s.Userland.Kernel)))
+	set("ramdisk", quote(s.Userland.Initramfs))
+	set("cmdline", quote(kernelArgs))
+	set("memory", fmt.Sprint(f.MemoryBytes>>20))
+	set("maxmem", fmt.Sprint(f.MemoryBytes>>20))
+	set("vcpus", fmt.Sprint(f.VCPUs))
+	if f.CPUs != "" {
+		set("cpus", quote(f.CPUs))
+	}
+	for i, disk := range disks {
+		disks[i] = quote(disk)
+	}
+	set("disk", "["+strings.Join(disks, ", ")+"]")
+	for _, event := range []string{"on_poweroff", "on_reboot", "on_watchdog", "on_crash"} {
+		set(event, quote("destroy"))
+	}
+	return text.String()
+}
+
+// quote makes text a string of xl's format, which knows no escapes; what tare
+// gives it has no quotes.
+func quote(text string) string { return `"` + strings.ReplaceAll(text, `"`, "") + `"` }

@@ -1,0 +1,101 @@
+package xen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/volume"
+	"github.com/tare-bench/tare/internal/xenctl"
+)
+
+// vbd is a disk of a domain.
+type vbd struct {
+	name   string // in the guest
+	number int    // of the device, as Xen counts them: 202<<8 | disk<<4
+	access string // r or w
+	device string // block device of dom0
+}
+
+func disksOf(s *system.Site, root string) []vbd {
+	if s.Volume == nil {
+		return nil
+	}
+	return []vbd{{"xvda", 202 << 8, "r", root}, {"xvdb", 202<<8 | 1<<4, "w", s.Volume.Device}}
+}
+
+// attach tells dom0's kernel which devices a domain's disks are, as soon as xl
+// has announced the disks: the part of Xen's script for block devices that a
+// device which is nobody else's needs.
+func attach(ctx context.Context, store *xenctl.Store, domain int, disks []vbd, ended <-chan struct{}) error {
+	for _, d := range disks {
+		back := fmt.Sprintf("/local/domain/0/backend/vbd/%d/%d", domain, d.number)
+		if err := waitNode(ctx, store, back+"/params", ended); err != nil {
+			return err
+		}
+		var st unix.Stat_t
+		if err := unix.Stat(d.device, &st); err != nil {
+			return fault.Hostf("%s: %w", d.device, err)
+		}
+		number := fmt.Sprintf("%x:%x", unix.Major(st.Rdev), unix.Minor(st.Rdev))
+		for _, n := range [][2]string{{"physical-device-path", d.device}, {"physical-device", number}, {"hotplug-status", "connected"}} {
+			if err := store.Write(back+"/"+n[0], n[1]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// waitNode waits until a node is there.
+func waitNode(ctx context.Context, store *xenctl.Store, path string, ended <-chan struct{}) error {
+	for {
+		_, err := store.Read(path)
+		if err == nil || !errors.Is(err, xenctl.ErrNotThere) {
+			return err
+		}
+		select {
+		case <-ended:
+			return fault.Guestf("xl gave up making the domain")
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(connectPoll):
+		}
+	}
+}
+
+// rootDisk is the userland's disk as a block device, which blkback wants.
+type rootDisk struct {
+	path string
+	loop *volume.Volume // nil where it is one already
+}
+
+func openDisk(s *system.Site) (rootDisk, error) {
+	if s.Volume == nil { // a probe has no disks
+		return rootDisk{}, nil
+	}
+	st, err := os.Stat(s.Userland.Disk)
+	if err != nil {
+		return rootDisk{}, fault.Hostf("%w", err)
+	}
+	if st.Mode()&os.ModeDevice != 0 {
+		return rootDisk{path: s.Userland.Disk}, nil
+	}
+	v, err := volume.ReadOnly(s.Userland.Disk)
+	if err != nil {
+		return rootDisk{}, err
+	}
+	return rootDisk{v.Device, v}, nil
+}
+
+func (d rootDisk) close() {
+	if d.loop != nil {
+		d.loop.Close()
+	}
+}

@@ -1,0 +1,205 @@
+package xen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/xenctl"
+)
+
+// guest is a domain with the xl that watches over it.
+type guest struct {
+	*system.Process
+	site    *system.Site
+	config  string
+	root    rootDisk
+	store   *xenctl.Store
+	domain  int
+	console *console
+	stream  net.Conn
+
+	close sync.Once
+	err   error
+}
+
+// join finds the domain that xl makes and connects to its second console.
+func (g *guest) join(ctx context.Context) error {
+	var err error
+	if g.store, err = xenctl.OpenStore(); err != nil {
+		return err
+	}
+	if g.domain, err = g.find(ctx); err != nil {
+		return err
+	}
+	if err := attach(ctx, g.store, g.domain, disksOf(g.site, g.root.path), g.Exited()); err != nil {
+		return err
+	}
+	if g.console, err = newConsole(g.store, g.domain); err != nil {
+		return err
+	}
+	g.stream = g.console.conn()
+	go func() { // the guest cannot say that it is gone
+		<-g.Exited()
+		g.console.hangUp(errEnded)
+	}()
+	if err := g.console.connect(ctx, g.Exited()); err != nil {
+		return err
+	}
+	return g.greet(ctx)
+}
+
+var errEnded = errors.New("the domain has ended")
+
+// find waits until xl has given the domain its name.
+func (g *guest) find(ctx context.Context) (int, error) {
+	for {
+		ids, err := g.store.DomainIDs()
+		if err != nil {
+			return 0, err
+		}
+		if id, ok := ids[g.site.ID]; ok {
+			return id, nil
+		}
+		select {
+		case <-g.Exited():
+			return 0, fault.Guestf("xl made no domain")
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case <-time.After(connectPoll):
+		}
+	}
+}
+
+// greet waits for the zero byte by which the agent says that its end of the
+// console is a plain stream.
+func (g *guest) greet(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { g.console.hangUp(context.Cause(ctx)) })
+	defer stop()
+	b := []byte{0xff}
+	if _, err := g.stream.Read(b); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fault.Guestf("it ended before its agent was there")
+	}
+	if b[0] != 0 {
+		return fault.Guestf("its second console says %q, where its agent should be", b)
+	}
+	return nil
+}
+
+func (g *guest) Conn() net.Conn { return g.stream }
+
+// CommandLine is the domain's configuration, too: xl's arguments say nothing.
+func (g *guest) CommandLine() []string {
+	return slices.Concat(g.Process.CommandLine(), strings.Split(strings.TrimSpace(g.config), "\n"))
+}
+
+// Freeze takes the domain's virtual CPUs off the scheduler; its clock goes on.
+func (g *guest) Freeze(ctx context.Context) error { return g.pause(ctx, "pause", true) }
+
+func (g *guest) Thaw(ctx context.Context) error { return g.pause(ctx, "unpause", false) }
+
+func (g *guest) pause(ctx context.Context, command string, want bool) error {
+	if err := xl(ctx, command, strconv.Itoa(g.domain)); err != nil {
+		return fault.Guestf("%w", err)
+	}
+	d, err := xenctl.DomainByID(g.domain)
+	if err == nil && d.Paused != want {
+		err = fault.Guestf("after xl %s the domain's state is not that", command)
+	}
+	return err
+}
+
+// Cap limits the domain's virtual CPUs together; the rest of what it costs is
+// dom0's work, which no cap of a domain covers.
+func (g *guest) Cap(ctx context.Context, cpus float64) error {
+	info, err := xlInfo(ctx)
+	if err != nil {
+		return err
+	}
+	command, err := schedulerCommand(info["xen_scheduler"])
+	if err != nil {
+		return err
+	}
+	return xl(ctx, command, "-d", strconv.Itoa(g.domain), "-c", fmt.Sprintf("%.0f", cpus*100))
+}
+
+// Usage is the CPU time of the domain and of xl, which watches over it. What
+// the kernel of dom0 does for its disks is not in it.
+func (g *guest) Usage() (cgroup.Usage, error) {
+	d, err := xenctl.DomainByID(g.domain)
+	if err != nil {
+		return cgroup.Usage{}, err
+	}
+	u, err := g.site.Group.Usage()
+	return cgroup.Usage{CPU: u.CPU + d.CPU}, err
+}
+
+func (g *guest) Written() (int64, error) { return g.site.Volume.Written() }
+
+// destroyTimeout is how long xl may take to take a domain apart.
+const destroyTimeout = time.Minute
+
+func (g *guest) Close() error {
+	g.close.Do(func() {
+		var errs []error
+		add := func(err error) {
+			if err != nil {
+				errs = append(errs, err)
+			}
+		}
+		// A domain whose page is mapped here could not go.
+		if g.console != nil {
+			add(g.console.Close())
+		}
+		if g.store != nil {
+			add(g.destroy())
+			add(g.store.Close())
+		}
+		add(g.Kill())
+		add(g.site.Group.Remove())
+		g.root.close()
+		g.err = errors.Join(errs...)
+	})
+	return g.err
+}
+
+// destroy ends the domain, if xl has made one, and waits until it is gone.
+func (g *guest) destroy() error {
+	ctx, cancel := context.WithTimeout(context.Background(), destroyTimeout)
+	defer cancel()
+	ids, err := g.store.DomainIDs()
+	if err != nil {
+		return err
+	}
+	id, ok := ids[g.site.ID]
+	if !ok {
+		return nil
+	}
+	if err := Destroy(ctx, g.site.ID); err != nil {
+		return err
+	}
+	for {
+		if _, err := xenctl.DomainByID(id); errors.Is(err, xenctl.ErrNoDomain) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fault.Hostf("domain %d (%s) does not go: something still holds its memory", id, g.site.ID)
+		case <-time.After(connectPoll):
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package xen
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/system/systemtest"
+	"github.com/tare-bench/tare/internal/volume"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m) }
+
+// These run in the lab, where package lab's live test takes them.
+func TestConformancePV(t *testing.T)  { systemtest.Run(t, PV()) }
+func TestConformancePVH(t *testing.T) { systemtest.Run(t, PVH()) }
+
+func TestLoopPV(t *testing.T)  { systemtest.Loop(t, PV()) }
+func TestLoopPVH(t *testing.T) { systemtest.Loop(t, PVH()) }
+
+func TestConfig(t *testing.T) {
+	s := &system.Site{
+		ID: "tabc-1", Volume: &volume.Volume{Device: "/dev/loop7", FS: "xfs"},
+		Userland: &system.Userland{Kernel: "/k/vmlinuz", Vmlinux: "/k/vmlinux", Initramfs: "/i"},
+		Flavor:   system.Flavor{VCPUs: 2, MemoryBytes: 512 << 20, CPUs: "1,3"},
+	}
+	const want = `name = "tabc-1"
+type = "pvh"
+kernel = "/k/vmlinux"
+ramdisk = "/i"
+cmdline = "console=hvc0 quiet panic=-1 tare.tty=hvc1 tare.root=xvda tare.data=xvdb:xfs"
+memory = 512
+maxmem = 512
+vcpus = 2
+cpus = "1,3"
+disk = ["format=raw,vdev=xvda,access=r,script=/bin/true,target=/dev/vdc", "format=raw,vdev=xvdb,access=w,script=/bin/true,target=/dev/loop7"]
+on_poweroff = "destroy"
+on_reboot = "destroy"
+on_watchdog = "destroy"
+on_crash = "destroy"
+`
+	if got := PVH().config(s, "/dev/vdc"); got != want {
+		t.Errorf("got:\n%s", got)
+	}
+	s.Userland.Vmlinux = ""
+	if got := PV().config(s, "/dev/vdc"); !strings.Contains(got, `kernel = "/k/vmlinuz"`) || !strings.Contains(got, `type = "pv"`) {
+		t.Errorf("without an unpacked kernel:\n%s", got)
+	}
+}
+
+func TestParseInfo(t *testing.T) {
+	info := parseInfo("virt_caps              : pv hvm\nxen_commandline : com1=1,8n1 a:b\nnonsense\nxen_scheduler          : credit2\n")
+	if info["virt_caps"] != "pv hvm" || info["xen_commandline"] != "com1=1,8n1 a:b" || len(info) != 3 {
+		t.Errorf("got %q", info)
+	}
+	if c, err := schedulerCommand(info["xen_scheduler"]); c != "sched-credit2" || err != nil {
+		t.Error(c, err)
+	}
+	if _, err := schedulerCommand("rtds"); fault.KindOf(err) != fault.Host {
+		t.Error(err)
+	}
+}
+
+func TestLastWords(t *testing.T) {
+	if got := lastWords("a\r\nb\r\n"); got != "; it said last: a; b" {
+		t.Errorf("%q", got)
+	}
+	if got := lastWords(" \n"); got != "" {
+		t.Errorf("%q", got)
+	}
+}

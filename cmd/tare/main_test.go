@@ -112,12 +112,26 @@ type export struct {
 			Median float64
 		}
 	}
+	Isolation []struct {
+		Arm, Metric             string
+		Guests                  int
+		Ratio, Jain, Unfairness float64
+		SkewP99                 float64 `json:"skew_p99"`
+		SkewMax                 float64 `json:"skew_max"`
+	}
+	Memory []struct {
+		Arm, Flavor string
+		Start       struct{ Min float64 }
+		Idle        struct{ Min, Max float64 } `json:"idle_pss"`
+	}
 	Trials []struct {
 		Block         int
 		Workload, Arm string
 		Status        string
 		Metrics       map[string]float64
 		Probes        map[string]float64
+		Member        int
+		Stress, Error string
 	}
 }
 

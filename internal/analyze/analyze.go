@@ -94,6 +94,7 @@ func Analyze(in Input) (*Result, error) {
 	if r.Isolation, err = a.isolation(); err != nil {
 		return nil, err
 	}
+	r.Density = a.density(r.Isolation)
 	r.CapAccuracy, err = a.capAccuracy()
 	return r, err
 }

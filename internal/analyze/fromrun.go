@@ -52,6 +52,11 @@ func FromRun(r *store.Run) (Input, error) {
 			arm.Baseline = campaign.ArmIn(c.Baseline, a.Scenario)
 		}
 		arm.readCompany(planned[a.Name], planned)
+		for _, sc := range c.Scenarios {
+			if sc.Name == a.Scenario {
+				arm.SlowdownLimit = sc.Slowdown
+			}
+		}
 		in.Arms = append(in.Arms, arm)
 		if a.ControlOf != "" {
 			in.Controls[a.Name] = a.ControlOf

@@ -65,10 +65,12 @@ type Arm struct {
 	// trial; nil: one. Neighbours are the resources that others stress meanwhile.
 	Crew       []Member
 	Neighbours []string
-	Emulated   bool         // timings of an emulated machine say nothing about real hardware
-	CapRatio   float64      // CPU cap as a share of the vCPUs; 0: no cap
-	Size       store.Flavor // what its guests were given; zero: not known
-	Parity     Parity
+	// SlowdownLimit says how many guests fit; 0: it is not asked.
+	SlowdownLimit float64
+	Emulated      bool         // timings of an emulated machine say nothing about real hardware
+	CapRatio      float64      // CPU cap as a share of the vCPUs; 0: no cap
+	Size          store.Flavor // what its guests were given; zero: not known
+	Parity        Parity
 }
 
 // Member is one of several guests that run the workload at once.

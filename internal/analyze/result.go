@@ -14,6 +14,7 @@ type Result struct {
 	// Isolation has every arm in company, in the order of metrics, then arms.
 	Isolation   []Isolation   `json:"isolation,omitempty"`
 	CapAccuracy []CapAccuracy `json:"cap_accuracy,omitempty"`
+	Density     []Density     `json:"density,omitempty"`
 	// Memory has what guests cost besides time, by arm and flavor, in the order
 	// in which the first of each was made.
 	Memory []Memory `json:"memory,omitempty"`

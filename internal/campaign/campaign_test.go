@@ -349,6 +349,7 @@ scenarios:
   - {name: crowd, guests: 14x}
   - {name: noisy, neighbours: [cpu, memory]}
   - {name: mixed, mix: [{flavor: quarter, guests: 16}, {flavor: whole}]}
+  - {name: fit, guests: [2, 4x], slowdown: 2.5}
 `
 	c, err := Parse("company.yaml", []byte(text), lab())
 	if err != nil {
@@ -357,6 +358,7 @@ scenarios:
 	want := []Scenario{
 		{Name: "solo"}, {Name: "four", Guests: 4}, {Name: "crowd", Guests: 28}, {Name: "noisy", Neighbours: []string{"cpu", "memory"}},
 		{Name: "mixed", Mix: []Part{{"quarter", 16}, {"whole", 1}}},
+		{Name: "fit-2", Guests: 2, Slowdown: 2.5}, {Name: "fit-8", Guests: 8, Slowdown: 2.5},
 	}
 	if !reflect.DeepEqual(c.Scenarios, want) {
 		t.Errorf("got  %+v\nwant %+v", c.Scenarios, want)

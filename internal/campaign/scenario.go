@@ -14,10 +14,16 @@ import (
 const Solo = "solo"
 
 // Resources are what a neighbour can stress.
-var Resources = []string{"cpu", "memory", "disk", "fork"}
+var Resources = []string{"cpu", "memory", "disk", "fork", network}
 
-// maxGuests bounds the guests of one scenario.
-const maxGuests = 1000
+// network is the resource that only guests on a network can stress.
+const network = "network"
+
+const (
+	maxGuests   = 1000 // of one scenario
+	maxCounts   = 20   // numbers of guests that one entry has
+	maxSlowdown = 1000
+)
 
 // Scenario says who runs at the same time. All other guests are frozen.
 type Scenario struct {
@@ -31,9 +37,15 @@ type Scenario struct {
 	// Mix says who runs the workload at once, instead of guests of the arm's
 	// flavor: guests of the arm's system in several flavors.
 	Mix []Part
+	// Slowdown is the limit that says how many guests fit: as many as are, at
+	// once, at most so many times slower than one alone; 0: none is asked for.
+	Slowdown float64
 
-	times int // as in "4x": times the guests that fill the host's CPUs; 0 after Parse
+	counts []count // as the file has Guests; nil after Parse
 }
+
+// count is a number of guests, or times the guests that fill the host's CPUs.
+type count struct{ guests, times int }
 
 // Part is the guests of one flavor in a mix.
 type Part struct {
@@ -62,6 +74,8 @@ var scenarioKeys = []key[Scenario]{
 		list("neighbours", 20, oneOf(Resources...)), func(s *Scenario) *[]string { return &s.Neighbours }),
 	field("mix", "Who runs the workload at once, instead of guests of the arm's flavor: guests of its system in several flavors.",
 		list("parts", 20, object("a part of a mix", partKeys)), func(s *Scenario) *[]Part { return &s.Mix }),
+	field("slowdown", "A limit: how many guests fit is how many are at most so many times slower than one alone. With several numbers of guests.",
+		slowdownKind, func(s *Scenario) *float64 { return &s.Slowdown }),
 }
 
 var partKeys = []key[Part]{
@@ -69,10 +83,9 @@ var partKeys = []key[Part]{
 	fieldOr("guests", "How many.", whole[int](1, maxGuests), func(p *Part) *int { return &p.Guests }, 1),
 }
 
-// guestsKey is a number of guests, or "4x": four times those that fill the host.
+// guestsKey is a number of guests, or "4x": four times those that fill the
+// host. Several of them make as many scenarios.
 var guestsKey = func() key[Scenario] {
-	type count struct{ guests, times int }
-	about := "How many guests of the arm run the workload at once, each in a guest of its own. 4x: four times as many as fill the CPUs, counted by the baseline's vcpus or cpu_cap."
 	number := scalar("a number of guests, or 4x: four times those that fill the CPUs",
 		schema{"anyOf": []schema{{"type": "integer", "minimum": 1, "maximum": maxGuests}, {"type": "string", "pattern": "^[0-9]{1,3}x$"}}},
 		func(s string) (c count, err error) {
@@ -87,12 +100,9 @@ var guestsKey = func() key[Scenario] {
 			return count{guests: n}, nil
 		},
 		func(c count) any { return c.guests }, ast.IntegerType, ast.StringType)
-	k := field("guests", about, number, func(*Scenario) *count { return new(count) })
-	k.read = func(r *reader, v value, s *Scenario) {
-		if c, ok := number.read(r, v); ok {
-			s.Guests, s.times = c.guests, c.times
-		}
-	}
+	k := field("guests", "How many guests of the arm run the workload at once, each in a guest of its own. 4x: four times as many as fill the CPUs, counted by the baseline's vcpus or cpu_cap. Several, [2, 4, 8], make as many scenarios: NAME-2 and so on.",
+		shorthand(list("numbers", maxCounts, number), number, func(c count) []count { return []count{c} }),
+		func(s *Scenario) *[]count { return &s.counts })
 	k.write = func(s *Scenario) json.RawMessage {
 		if s.Guests == 0 {
 			return nil
@@ -102,57 +112,115 @@ var guestsKey = func() key[Scenario] {
 	return k
 }()
 
+// slowdownKind is a limit of a slowdown: two and a half is 2.5.
+var slowdownKind = scalar("how many times slower: a number above 1", schema{"type": "number", "exclusiveMinimum": 1, "maximum": maxSlowdown},
+	func(s string) (float64, error) {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil || !(v > 1 && v <= maxSlowdown) {
+			return 0, fmt.Errorf("%s is not one above 1 and up to %d", quote(s), maxSlowdown)
+		}
+		return v, nil
+	},
+	func(v float64) any { return v }, ast.IntegerType, ast.FloatType)
+
 // checkScenarios fills in and checks who runs at the same time.
 func (r *reader) checkScenarios(c *Campaign, known Known) {
 	if !r.sound("scenarios") {
 		return
 	}
-	for i := range c.Scenarios {
-		s, path := &c.Scenarios[i], fmt.Sprintf("scenarios[%d]", i)
-		for j, other := range c.Scenarios[:i] {
-			if other.Name == s.Name {
-				r.fail(path, "scenario %q is here twice, first in line %d", s.Name, r.at(fmt.Sprintf("scenarios[%d]", j)).line)
+	var all []Scenario
+	lines := map[string]string{} // path of each by name
+	for i, entry := range c.Scenarios {
+		path := fmt.Sprintf("scenarios[%d]", i)
+		r.checkScenario(c, entry, path, known)
+		for _, s := range r.numbers(c, entry, path, known.Host) {
+			if first, twice := lines[s.Name]; twice {
+				r.fail(path, "scenario %q is here twice, first in line %d", s.Name, r.at(first).line)
 			}
+			lines[s.Name] = path
+			all = append(all, s)
 		}
-		if s.times > 0 {
-			r.fill(c, s, path, known.Host)
-		}
-		company := s.Guests > 1 || s.times > 0 || len(s.Neighbours) > 0 || len(s.Mix) > 0
-		switch {
-		case s.Name == Solo && company:
-			r.fail(path, "solo is one guest at a time; give this scenario another name")
-		case s.Name != Solo && !company:
-			r.fail(path, "scenario %q is what solo is: it needs guests, neighbours or a mix", s.Name)
-		case s.Guests > 0 && len(s.Mix) > 0:
-			r.fail(path, "scenario %q: a mix says itself how many guests there are; leave guests out", s.Name)
-		}
-		r.checkMix(c, *s, path, known.Systems)
 	}
+	c.Scenarios = all
 	if !slices.ContainsFunc(c.Scenarios, func(s Scenario) bool { return s.Name == Solo }) {
 		r.warn("scenarios", "solo is not among the scenarios, so nothing tells how guests did alone: there will be no figures of isolation")
 	}
 	r.checkTargets(c)
 }
 
-// fill turns "4x" into a number: so many times the guests that fill the CPUs.
-func (r *reader) fill(c *Campaign, s *Scenario, path string, host Host) {
+// checkScenario checks what an entry of the file says by itself.
+func (r *reader) checkScenario(c *Campaign, s Scenario, path string, known Known) {
+	company := len(s.counts) > 1 || len(s.counts) == 1 && s.counts[0] != (count{guests: 1}) || len(s.Neighbours) > 0 || len(s.Mix) > 0
+	switch {
+	case s.Name == Solo && company:
+		r.fail(path, "solo is one guest at a time; give this scenario another name")
+	case s.Name != Solo && !company:
+		r.fail(path, "scenario %q is what solo is: it needs guests, neighbours or a mix", s.Name)
+	case len(s.counts) > 0 && len(s.Mix) > 0:
+		r.fail(path, "scenario %q: a mix says itself how many guests there are; leave guests out", s.Name)
+	case s.Slowdown > 0 && (len(s.counts) == 0 || len(s.Neighbours) > 0):
+		r.fail(path+".slowdown", "scenario %q: how many guests fit is asked of numbers of guests without neighbours; give it guests: [2, 4, 8]", s.Name)
+	}
+	r.checkMix(c, s, path, known.Systems)
+	if slices.Contains(s.Neighbours, network) {
+		for _, a := range c.Active() {
+			if f, ok := c.Flavor(a.Flavor); ok && a.Target == "" && (f.Network == "" || f.Network == "none") {
+				r.fail(path+".neighbours", "scenario %q: a neighbour that stresses the network needs one, and flavor %q of arm %q has none; give it network: bridged", s.Name, f.Name, a.Name)
+				return
+			}
+		}
+	}
+}
+
+// numbers makes the scenarios that an entry of the file stands for: one for
+// each number of guests, with "4x" turned into a number: so many times the
+// guests that fill the CPUs.
+func (r *reader) numbers(c *Campaign, entry Scenario, path string, host Host) []Scenario {
+	counts := entry.counts
+	entry.counts = nil
+	if len(counts) == 0 {
+		return []Scenario{entry}
+	}
+	var all []Scenario
+	for _, n := range counts {
+		s := entry
+		if s.Guests = n.guests; n.times > 0 {
+			s.Guests = c.fill(n.times, host)
+		}
+		if s.Guests > maxGuests {
+			r.fail(path+".guests", "that is %d guests; %d is the most", s.Guests, maxGuests)
+		}
+		if len(counts) > 1 {
+			s.Name = fmt.Sprintf("%s-%d", entry.Name, s.Guests)
+			if s.Guests == 0 { // on a host of which nothing is known
+				s.Name = fmt.Sprintf("%s-%dx", entry.Name, n.times)
+			}
+			if !isName(s.Name) {
+				r.fail(path+".name", "%q is too long for several numbers of guests", entry.Name)
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// fill is how many guests are so many times those that fill the CPUs; 0: that
+// is not known here, or something is wrong that was reported already.
+func (c *Campaign) fill(times int, host Host) int {
 	base, ok := c.Arm(c.Baseline)
 	f, okFlavor := c.Flavor(base.Flavor)
 	cpus := len(f.CPUSet)
 	if cpus == 0 {
 		cpus = len(host.CPUs)
 	}
-	if !ok || !okFlavor || cpus == 0 { // reported already, or not known here
-		return
+	if !ok || !okFlavor || cpus == 0 {
+		return 0
 	}
 	each := float64(f.VCPUs)
 	if f.CPUCap > 0 {
 		each = f.CPUCap.Fraction()
 	}
-	s.Guests, s.times = max(1, int(float64(s.times*cpus)/each)), 0
-	if s.Guests > maxGuests {
-		r.fail(path+".guests", "that is %d guests; %d is the most", s.Guests, maxGuests)
-	}
+	return max(1, int(float64(times*cpus)/each))
 }
 
 // checkMix checks that every arm can have the flavors of a mix.

@@ -22,6 +22,11 @@ func (t *table) isolation(k metricKey) {
 		t.grid(rows)
 		t.note(IsolationLegend)
 	}
+	for _, d := range t.res.Density {
+		if d.Workload == k.workload && d.Metric == k.metric {
+			t.note(clean(DensityText(d)))
+		}
+	}
 	for _, c := range t.res.CapAccuracy {
 		if c.Workload == k.workload && c.Metric == k.metric {
 			t.note(clean(CapText(c)))
@@ -49,6 +54,29 @@ func CapText(c analyze.CapAccuracy) string {
 		text += fmt.Sprintf(" (%s … %s)", digits(c.CILow, 3), digits(c.CIHigh, 3))
 	}
 	return fmt.Sprintf("%s; ideal for pure computing, with CPUs to spare: %s×", text, digits(c.Ideal, 3))
+}
+
+// DensityText says in a line how many guests fit.
+func DensityText(d analyze.Density) string {
+	tried := make([]string, len(d.Tried))
+	for i, n := range d.Tried {
+		tried[i] = fmt.Sprint(n)
+	}
+	text := fmt.Sprintf("density: of %s, %d fit at no more than %s× slower than alone", d.Arm, d.Fits, digits(d.Limit, 2))
+	if d.Fits == 1 {
+		text = fmt.Sprintf("density: of %s, only one alone is sure to keep within %s× slower than alone", d.Arm, digits(d.Limit, 2))
+	}
+	switch {
+	case d.Breaks > 0 && d.Lost > 0:
+		text += fmt.Sprintf("; of %d, not all finished", d.Breaks)
+	case d.Breaks > 0:
+		text += fmt.Sprintf("; %d do not (%s×)", d.Breaks, digits(d.Slowdown, 3))
+	case d.Fits < d.Tried[len(d.Tried)-1]:
+		text += "; more is not resolved"
+	default:
+		text += "; more were not tried"
+	}
+	return text + "; tried: " + strings.Join(tried, ", ")
 }
 
 // IsolationCells are the figures of an arm in company, as the table has them.

@@ -67,6 +67,7 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 	list(e, "arms", res.Arms)
 	list(e, "isolation", res.Isolation)
 	list(e, "cap_accuracy", res.CapAccuracy)
+	list(e, "density", res.Density)
 	list(e, "memory", res.Memory)
 	list(e, "noise_floors", res.NoiseFloors)
 	list(e, "findings", res.Findings)

@@ -169,7 +169,11 @@ func (r *runner) disturb(ctx context.Context, neighbours []*member) (stop func()
 		if err != nil {
 			return err
 		}
-		step := workload.Step{Name: "stress", Argv: n.Argv(m.Flavor.VCPUs, int64(m.Flavor.Memory))}
+		room := workload.Room{CPUs: m.Flavor.VCPUs, Memory: int64(m.Flavor.Memory)}
+		if host := m.st.machine.HostAddress(); host.IsValid() {
+			room.Host = host.String()
+		}
+		step := workload.Step{Name: "stress", Argv: n.Argv(room)}
 		sv := startService(ctx, m.st.machine, step, agent.Command{
 			Argv: step.Argv, Env: system.AgentEnv, Dir: m.st.machine.DataDir(), OutputLimit: int64(r.Campaign.OutputLimit),
 		})

@@ -15,9 +15,15 @@ type Neighbour struct {
 	Resource string
 	About    string
 	Tools    []string
-	// Argv is the command; it is run in the data directory of a guest with so
-	// many CPUs and bytes of memory.
-	Argv func(cpus int, memory int64) []string
+	// Argv is the command; it is run in the data directory.
+	Argv func(Room) []string
+}
+
+// Room is what a neighbour finds where it runs.
+type Room struct {
+	CPUs   int
+	Memory int64  // bytes
+	Host   string // address at which its guest reaches the host; "": it is on no network
 }
 
 // Neighbours returns one for every resource.
@@ -27,17 +33,22 @@ func Neighbours() []Neighbour {
 	}
 	tools := []string{"stress-ng"}
 	return []Neighbour{
-		{"cpu", "four busy loops on each of its CPUs", tools, func(cpus int, _ int64) []string {
-			return stress("--cpu", strconv.Itoa(4*cpus), "--cpu-method", "int64")
+		{"cpu", "four busy loops on each of its CPUs", tools, func(r Room) []string {
+			return stress("--cpu", strconv.Itoa(4*r.CPUs), "--cpu-method", "int64")
 		}},
-		{"memory", "takes memory without giving it back, until it is out of it, and again", tools, func(_ int, memory int64) []string {
-			return stress("--vm", "2", "--vm-bytes", strconv.FormatInt(memory*6/10>>10, 10)+"k", "--vm-keep", "--vm-method", "write64")
+		{"memory", "takes memory without giving it back, until it is out of it, and again", tools, func(r Room) []string {
+			return stress("--vm", "2", "--vm-bytes", strconv.FormatInt(r.Memory*6/10>>10, 10)+"k", "--vm-keep", "--vm-method", "write64")
 		}},
-		{"disk", "four processes write and sync files on its data volume", tools, func(int, int64) []string {
+		{"disk", "four processes write and sync files on its data volume", tools, func(Room) []string {
 			return stress("--hdd", "4", "--hdd-bytes", "16m", "--hdd-opts", "fsync,wr-seq")
 		}},
-		{"fork", "starts and reaps processes without end, some hundred at a time", tools, func(int, int64) []string {
+		{"fork", "starts and reaps processes without end, some hundred at a time", tools, func(Room) []string {
 			return stress("--fork", "4", "--fork-max", "32")
+		}},
+		// Nobody listens: the host answers a few of the packets, and each answer
+		// ends a dd, which is started again.
+		{"network", "sends the host as many packets of 1,400 bytes as it can", []string{"bash", "dd"}, func(r Room) []string {
+			return []string{"bash", "-c", `while :; do dd if=/dev/zero bs=1400 2>/dev/null >"/dev/udp/$0/9"; done`, r.Host}
 		}},
 	}
 }

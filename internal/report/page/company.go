@@ -14,7 +14,7 @@ import (
 type companyView struct {
 	Headings []string
 	Rows     []companyRow
-	Caps     []string
+	Notes    []string // on density and caps
 	Curve    template.HTML
 	Guests   []guestRow
 	More     int // guests that are not shown
@@ -56,12 +56,17 @@ func company(res *analyze.Result, id, workload, metric string) *companyView {
 			v.guests(i)
 		}
 	}
-	for _, c := range res.CapAccuracy {
-		if c.Workload == workload && c.Metric == metric {
-			v.Caps = append(v.Caps, report.CapText(c))
+	for _, d := range res.Density {
+		if d.Workload == workload && d.Metric == metric {
+			v.Notes = append(v.Notes, report.DensityText(d))
 		}
 	}
-	if len(v.Rows)+len(v.Caps) == 0 {
+	for _, c := range res.CapAccuracy {
+		if c.Workload == workload && c.Metric == metric {
+			v.Notes = append(v.Notes, report.CapText(c))
+		}
+	}
+	if len(v.Rows)+len(v.Notes) == 0 {
 		return nil
 	}
 	v.Curve = scalingPlot(id, workload, curve)

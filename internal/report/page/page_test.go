@@ -55,9 +55,9 @@ func TestAnswer(t *testing.T) {
 func TestCompany(t *testing.T) {
 	text := plain(render(t, synth{blocks: 12, company: true, bulk: true, ended: string(plan.ReasonBlocks)}, Options{}))
 	for _, want := range []string{
-		"And in company, against native", "kvm@eight 8 2.2", "native@noisy 1 &#43; cpu, fork 1.5", "Each guest", "guests at once",
+		"And in company, against native", "kvm@fit-8 8 2.2", "density: of kvm, 2 fit at no more than 1.5× slower than alone; 8 do not (2.2", "native@noisy 1 &#43; cpu, fork 1.5", "Each guest", "guests at once",
 		"cap: quarter of native@mixed take 4.10× as long as small", "Slowdown of sysbench-cpu by the number of guests",
-		"Isolation native (1.", "then kvm (1.4", "the slowdown that company caused",
+		"then kvm (1.4", "the slowdown that company caused",
 		"Memory native (6.00 MiB) and, not told apart, lxc (6.00 MiB), then kvm (186 MiB), then qemu-tcg (216 MiB)",
 		"host lost", "The host has no KSM; guests that tare makes have no balloon",
 	} {

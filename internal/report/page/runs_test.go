@@ -53,8 +53,7 @@ type synth struct {
 const companyYAML = `
 scenarios:
   - solo
-  - {name: two, guests: 2}
-  - {name: eight, guests: 8}
+  - {name: fit, guests: [2, 8], slowdown: 1.5}
   - {name: noisy, neighbours: [cpu, fork]}
   - {name: mixed, mix: [{flavor: small, guests: 2}, {flavor: quarter, guests: 2}]}
 `

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const scenarioCampaign = `
+name: scenarios
+seed: 3
+flavors:
+  whole: {vcpus: 1, memory: 128MiB, disk: 64MiB, network: bridged}
+  quarter: {vcpus: 1, memory: 128MiB, disk: 64MiB, cpu_cap: 25%, network: bridged}
+arms: [native, runc]
+scenarios:
+  - solo
+  - {name: fit, guests: [2, 4], slowdown: 50}
+  - {name: crowd, guests: 3x}
+  - {name: mixed, mix: [{flavor: whole}, {flavor: quarter, guests: 2}]}
+  - {name: noisy-cpu, neighbours: [cpu]}
+  - {name: noisy-memory, neighbours: [memory]}
+  - {name: noisy-disk, neighbours: [disk]}
+  - {name: noisy-fork, neighbours: [fork]}
+  - {name: noisy-network, neighbours: [network]}
+workloads: [sysbench-cpu]
+trial_time: 300ms
+blocks: 2
+`
+
+// TestScenarios runs one of each kind of company with real guests: each kind
+// has its figures, neighbours stress to the end, and what guests take is known.
+func TestScenarios(t *testing.T) {
+	live(t)
+	dir := t.TempDir()
+	write(t, dir, "s.yaml", scenarioCampaign)
+	r := tare(t, dir, "run", "s.yaml", "--out", "s.tare")
+	if r.status != 0 {
+		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
+	for _, want := range []string{"cap: quarter of runc@mixed take", "density: of runc, ", "noisy-network", "host lost", "at work"} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("the table has no %q:\n%s", want, r.stdout)
+		}
+	}
+	e := exported(t, filepath.Join(dir, "s.tare"))
+	failed := map[string]bool{} // arms of which a trial failed, as it may where memory is short
+	for _, trial := range e.Trials {
+		switch {
+		case trial.Status != "done":
+			failed[trial.Arm] = true
+			t.Logf("block %d: %s, guest %d (%s): %s", trial.Block, trial.Arm, trial.Member, trial.Stress, trial.Error)
+			if trial.Arm != "runc@noisy-memory" && trial.Arm != "native@noisy-memory" && trial.Arm != "native-control@noisy-memory" {
+				t.Errorf("%s is not done", trial.Arm)
+			}
+		case trial.Stress == "" && (trial.Metrics["time"] <= 0 || trial.Probes["barrier_skew"] == 0):
+			t.Errorf("%+v", trial)
+		}
+	}
+	seen := map[string]int{}
+	for _, i := range e.Isolation {
+		if i.Metric != "time" {
+			continue
+		}
+		seen[i.Arm] = i.Guests
+		if !failed[i.Arm] && (i.Ratio <= 0 || i.SkewMax <= 0 || i.Guests > 1 && (i.Jain <= 0 || i.Jain > 1.000001 || i.Unfairness < 1)) {
+			t.Errorf("%+v", i)
+		}
+		// Six on the CPUs of two take three times as long, if all goes well;
+		// anything that is not faster than alone by far is a robust fact.
+		if strings.HasSuffix(i.Arm, "@crowd") && i.Ratio < 1.2 {
+			t.Errorf("%s: three guests on each CPU are %v times as slow as one", i.Arm, i.Ratio)
+		}
+	}
+	for _, arm := range []string{"native", "runc"} {
+		for scenario, guests := range map[string]int{"fit-2": 2, "fit-4": 4, "mixed": 3, "noisy-cpu": 1, "noisy-memory": 1, "noisy-disk": 1, "noisy-fork": 1, "noisy-network": 1} {
+			if name := arm + "@" + scenario; seen[name] != guests {
+				t.Errorf("%s has %d guests, not %d", name, seen[name], guests)
+			}
+		}
+	}
+	weighed := map[string]bool{}
+	for _, m := range e.Memory {
+		weighed[fmt.Sprint(m.Arm, " ", m.Flavor)] = m.Idle.Min > 100<<10 && m.Idle.Max < 128<<20 && m.Start.Min > 0
+	}
+	if !weighed["native whole"] || !weighed["runc whole"] || !weighed["runc quarter"] || len(weighed) != 4 {
+		t.Errorf("memory: %+v", e.Memory)
+	}
+	nothingLeft(t)
+}

@@ -53,7 +53,7 @@ func recipeOfArgs(args []string, nonFree bool) (image.Recipe, error) {
 		if err != nil {
 			return image.Recipe{}, err
 		}
-		c, err := campaign.Parse(file, text, campaign.Known{Workloads: knownWorkloads()})
+		c, err := campaign.Parse(file, text, knownAnywhere())
 		if err != nil {
 			return image.Recipe{}, err
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,5 +65,25 @@ func TestRebooter(t *testing.T) {
 	}
 	if err := r.into(xen, &options{}, "/srv/a\nb.tare"); err == nil {
 		t.Error("a name of two lines got into a unit")
+	}
+}
+
+// An image can be built for a campaign whose boots are not this host's.
+func TestRecipeOfBoots(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "xen.yaml")
+	text := `name: xen
+boots: {linux: {}, xen: {}}
+flavors: {one: {vcpus: 1, memory: 512MiB, disk: 64MiB}}
+arms: [native, xen-dom0, xen-pv]
+workloads: [{name: compress, packages: [zstd], command: zstd --version}]
+blocks: 3
+recreate_every: 1
+`
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r, err := recipeOfArgs([]string{file}, false)
+	if err != nil || !slices.Contains(r.Packages, "zstd") {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -239,6 +239,11 @@ func sizes(w *workload.Workload) campaign.Sizes {
 	return s
 }
 
+// knownAnywhere is what a tare knows on whatever host, where every system is usable.
+func knownAnywhere() campaign.Known {
+	return (&testbed{drivers: driversByName()}).known(nil, campaign.Host{})
+}
+
 // boots are the boots of the host that systems need, by what they call them.
 var boots = map[string]string{"xen-dom0": campaign.BootXen}
 

@@ -212,7 +212,8 @@ func (v *Window) End() (Readings, error) {
 		Steal:   spent.Steal,
 		OwnCPU:  (ownCPU() - v.own).Seconds(),
 	}}
-	if xen != nil { // what dom0 sees in /proc/stat is itself
+	if xen != nil { // what dom0 sees in /proc/stat is itself, and guests at work are its steal
+		delete(r.Values, Steal)
 		all, dom0 := domainsSince(xen, v.xen)
 		r.Values[HostCPU], r.Values[Dom0CPU] = all.Seconds(), dom0.Seconds()
 	}

@@ -13,8 +13,22 @@ import (
 func TestMain(m *testing.M) { systemtest.Main(m) }
 
 // These run in the lab, where package lab's live test takes them.
-func TestConformancePV(t *testing.T)  { systemtest.Run(t, PV()) }
-func TestConformancePVH(t *testing.T) { systemtest.Run(t, PVH()) }
+func TestConformancePV(t *testing.T)  { conform(t, PV()) }
+func TestConformancePVH(t *testing.T) { conform(t, PVH()) }
+
+// conform also looks for domains, which no process and no file tells of.
+func conform(t *testing.T, d Driver) {
+	systemtest.Run(t, d)
+	names, err := Names()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, systemtest.Host(t).RunID) {
+			t.Errorf("left behind: domain %s", name)
+		}
+	}
+}
 
 func TestLoopPV(t *testing.T)  { systemtest.Loop(t, PV()) }
 func TestLoopPVH(t *testing.T) { systemtest.Loop(t, PVH()) }

@@ -11,23 +11,36 @@ import (
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/paper"
+	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
 // TestPaperCampaigns: the campaigns of every article are such that this tare
 // can run them, and give the metrics that its figures are repeated with.
 func TestPaperCampaigns(t *testing.T) {
+	for _, boot := range []string{"linux", "xen"} {
+		t.Run(boot, func(t *testing.T) { paperCampaigns(t, boot == "xen") })
+	}
+}
+
+// paperCampaigns checks them on a host that has all systems but Xen's, or
+// those that there are with it.
+func paperCampaigns(t *testing.T, xen bool) {
 	bed := &testbed{drivers: driversByName()}
-	// No host has Xen's guests and KVM's at once, as here, so it has memory for both.
-	known := bed.known(nil, campaign.Host{CPUs: []int{0, 1}, Memory: 8 << 30})
-	m := paper.Machine{CPUs: 2, Memory: 4 << 30, Sizes: workloadSizes, Usable: func(system string) string {
-		if bed.drivers[system] == nil {
-			return "this tare has no such system"
+	status := map[string]system.Status{}
+	for name, d := range bed.drivers {
+		usable := d.Capabilities().HostBoot == "xen-dom0" == xen || name == "lxc" || name == "uml"
+		status[name] = system.Status{Usable: usable, Reason: "another boot"}
+	}
+	known := bed.known(status, campaign.Host{CPUs: []int{0, 1}, Memory: 4 << 30})
+	m := paper.Machine{CPUs: 2, Memory: 4 << 30, Sizes: workloadSizes, Wired: wired, Usable: func(name string) string {
+		if st, ok := status[name]; !ok || !st.Usable {
+			return "another boot"
 		}
 		return ""
 	}}
 	for _, a := range paper.All() {
-		for _, o := range []paper.RepeatOptions{{}, {Scale: 1}, {Scale: 1e-6}, {Systems: []string{"lxc", "runc"}}} {
+		for _, o := range []paper.RepeatOptions{{}, {Scale: 1}, {Scale: 1e-6}, {Systems: []string{"lxc", "uml"}}} {
 			rep, err := paper.NewRepeat(a, m, o)
 			if err != nil {
 				t.Fatal(err)
@@ -42,30 +55,36 @@ func TestPaperCampaigns(t *testing.T) {
 					}
 					continue
 				}
-				if len(c.Active()) < 2 {
-					t.Errorf("%s has one arm:\n%s", rep.CampaignName(s), text)
+				if len(c.Active()) < 2 || c.Baseline != rep.Base {
+					t.Errorf("%s: %d arms, baseline %s:\n%s", rep.CampaignName(s), len(c.Active()), c.Baseline, text)
 				}
 			}
 			for _, table := range rep.Tables(func(paper.Key) paper.Stats { return paper.Stats{N: 1, Min: 1, Mean: 1, Max: 1} }) {
 				for _, l := range table.Lines {
 					for _, c := range l.Cells {
-						if c.Series == "" {
-							if strings.Contains(c.Why, "no workload") {
-								t.Errorf("%s: %s", a.Document.Name, c.Why)
-							}
-							continue
-						}
-						name, _, _ := strings.Cut(c.Series, "[")
-						w, err := workload.Get(name)
-						if err != nil || !slices.ContainsFunc(w.Metrics, func(m workload.Metric) bool {
-							return m.Name == c.Metric && (c.Here == nil || c.Better == string(m.Better) || c.Better != "higher" && c.Better != "lower")
-						}) {
-							t.Errorf("%s, %s: %s has no metric %s of which %s is better", a.Document.Name, c.Table, c.Series, c.Metric, c.Better)
-						}
+						checkCell(t, a.Document.Name, c)
 					}
 				}
 			}
 		}
+	}
+}
+
+// checkCell checks that a figure's measurement has the metric that it names.
+func checkCell(t *testing.T, article string, c paper.Cell) {
+	t.Helper()
+	if c.Series == "" {
+		if c.Why == "" || strings.Contains(c.Why, "no workload") {
+			t.Errorf("%s: %+v", article, c)
+		}
+		return
+	}
+	name, _, _ := strings.Cut(c.Series, "[")
+	w, err := workload.Get(name)
+	if err != nil || !slices.ContainsFunc(w.Metrics, func(m workload.Metric) bool {
+		return m.Name == c.Metric && (c.Here == nil || c.Better == string(m.Better) || c.Better != "higher" && c.Better != "lower")
+	}) {
+		t.Errorf("%s, %s: %s has no metric %s of which %s is better", article, c.Table, c.Series, c.Metric, c.Better)
 	}
 }
 

@@ -155,7 +155,7 @@ func (p *paperRuns) add(k paper.Key, v float64, emulated bool) {
 
 // openPaperRuns reads runs that were made before.
 func openPaperRuns(a *paper.Article, paths []string) (*paperRuns, error) {
-	m := paper.Machine{Sizes: workloadSizes}
+	m := paper.Machine{Sizes: workloadSizes, Wired: wired}
 	var systems []string
 	for _, path := range paths {
 		err := readRun(path, func(s *store.Run) error {
@@ -173,7 +173,7 @@ func openPaperRuns(a *paper.Article, paths []string) (*paperRuns, error) {
 			}
 			arms, err := s.Arms()
 			for _, arm := range arms {
-				if arm.System != "native" && !slices.Contains(systems, arm.System) {
+				if !slices.Contains(systems, arm.System) {
 					systems = append(systems, arm.System)
 				}
 			}
@@ -184,7 +184,7 @@ func openPaperRuns(a *paper.Article, paths []string) (*paperRuns, error) {
 		}
 	}
 	m.Usable = func(name string) string {
-		if name == "native" || slices.Contains(systems, name) {
+		if slices.Contains(systems, name) {
 			return ""
 		}
 		return "not in the run"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/paper"
 	"github.com/tare-bench/tare/internal/workload"
 )
@@ -166,7 +168,7 @@ func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine,
 	}
 	defer t.Close()
 	env := host.Read(host.Options{Path: o.stateDir})
-	m := paper.Machine{CPUs: env.CPU.Threads, Sizes: workloadSizes}
+	m := paper.Machine{CPUs: env.CPU.Threads, Sizes: workloadSizes, Wired: wired}
 	if env.Memory.Total != nil {
 		m.Memory = int64(*env.Memory.Total)
 	}
@@ -208,4 +210,10 @@ func workloadSizes(series string) (least, most int64, ok bool) {
 		return 0, 0, false
 	}
 	return w.MinSize, w.MaxSize, true
+}
+
+// wired reports whether guests of that system can be on one network.
+func wired(system string) bool {
+	d := driversByName()[system]
+	return d != nil && slices.Contains(d.Capabilities().Networks, network.Bridged)
 }

@@ -18,6 +18,8 @@ type Machine struct {
 	Memory int64 // bytes, 0: not known
 	// Usable says why a system cannot be used here, in one line; "": it can.
 	Usable func(system string) string
+	// Wired reports whether a system's guests can be on one network.
+	Wired func(system string) bool
 	// Sizes returns the bounds of a series' sizes, false where there is no such
 	// workload or it has no such parameters.
 	Sizes func(series string) (least, most int64, ok bool)
@@ -47,6 +49,7 @@ type Guest struct {
 type Repeat struct {
 	Article  *Article
 	Baseline string   // the article's system that the others are compared with
+	Base     string   // what they are compared with here: native, or Xen's dom0
 	Guests   []Guest  // one for each of the article's systems
 	Also     []string // systems of tare that repeat none of the article's
 	Stages   []Stage  // in the order to measure them
@@ -86,7 +89,7 @@ func NewRepeat(a *Article, m Machine, o RepeatOptions) (*Repeat, error) {
 	if o.Scale < 0 || math.IsNaN(o.Scale) || o.Scale > 1 {
 		return nil, fault.Campaignf("a scale of %v: want more than 0 and at most 1, the article's own size", o.Scale)
 	}
-	r := &Repeat{Article: a, Baseline: rep.baseline, of: rep, machine: m, options: o, lacking: map[string]string{}}
+	r := &Repeat{Article: a, Baseline: rep.baseline, Base: baseHere(m), of: rep, machine: m, options: o, lacking: map[string]string{}}
 	if err := r.checkTables(); err != nil {
 		return nil, err
 	}
@@ -108,12 +111,21 @@ func NewRepeat(a *Article, m Machine, o RepeatOptions) (*Repeat, error) {
 			"see tare systems; name one that can with --system")
 	}
 	for _, s := range rep.stages {
-		if s = r.narrow(s); len(s.series) > 0 {
+		if s = r.narrow(s); len(s.series) > 0 && len(r.arms(s)) > 1 {
 			r.Stages = append(r.Stages, Stage{s.name, s.weight(), s})
 		}
 	}
 	r.note()
 	return r, nil
+}
+
+// baseHere is the system with nothing between it and the machine but, on a host
+// that was booted as Xen's dom0, Xen.
+func baseHere(m Machine) string {
+	if m.Usable(nativeSystem) != "" && m.Usable(dom0System) == "" {
+		return dom0System
+	}
+	return nativeSystem
 }
 
 // checkTables reports a wanted table that the article does not have.
@@ -166,7 +178,7 @@ func (r *Repeat) narrow(s stage) stage {
 func (rel relative) choose(m Machine, only []string) Guest {
 	g := Guest{System: rel.system, Part: rel.part}
 	may := func(system string) bool {
-		return only == nil || system == nativeSystem || slices.Contains(only, system)
+		return only == nil || system == baseHere(m) || slices.Contains(only, system)
 	}
 	if !slices.ContainsFunc(rel.as, may) {
 		g.Why = "nothing like it is among the systems asked for"
@@ -191,15 +203,20 @@ func (rel relative) choose(m Machine, only []string) Guest {
 	return g
 }
 
-// Systems are all that are measured, the native one first.
+// Systems are all that are measured, the base first.
 func (r *Repeat) Systems() []string {
-	list := []string{nativeSystem}
+	list := []string{r.Base}
 	for _, g := range r.Guests {
 		if g.As != "" && !slices.Contains(list, g.As) {
 			list = append(list, g.As)
 		}
 	}
 	return append(list, r.Also...)
+}
+
+// arms are the systems that a stage is measured with.
+func (r *Repeat) arms(s stage) []string {
+	return slices.DeleteFunc(r.Systems(), func(system string) bool { return s.wired && !r.machine.Wired(system) })
 }
 
 // guests is how many run at once in a scenario of several: the article kept a
@@ -211,6 +228,10 @@ func (m Machine) company(name string) string {
 	n := m.guests()
 	whole := max(1, n*3/7) // of the article's 7 CPUs, 3
 	switch name {
+	case "pair":
+		return "{name: pair, pairs: 1}"
+	case "pairs":
+		return fmt.Sprintf("{name: pairs, pairs: %d}", max(1, n/2))
 	case "parallel":
 		return fmt.Sprintf("{name: parallel, guests: %d}", n)
 	case "crowd":
@@ -242,12 +263,17 @@ func (r *Repeat) Campaign(s Stage, budget time.Duration) []byte {
 	line("name: %s", r.CampaignName(s))
 	line("about: %q", "tare paper run: "+r.Article.Document.Title)
 	size := fmt.Sprintf("vcpus: 1, memory: %dMiB, disk: %s, fs: ext4", r.machine.memory()>>20, repeatDisk)
+	arms := r.arms(s.stage)
+	if s.stage.wired {
+		size += ", network: bridged"
+	}
 	line("flavors:\n  %s: {%s}", wholeFlavor, size)
 	if slices.Contains(s.stage.company, "crowd") || slices.Contains(s.stage.company, "mixed") {
 		line("  %s: {%s, cpu_cap: 25%%}", quarterFlavor, size)
 		line("allow_unequal: true")
 	}
-	line("arms: [%s]", strings.Join(r.Systems(), ", "))
+	line("arms: [%s]", strings.Join(arms, ", "))
+	line("baseline: %s", r.Base)
 	line("workloads:")
 	for _, series := range s.stage.series {
 		entry := "{name: " + seriesName(series)
@@ -332,6 +358,8 @@ func (r *Repeat) note() {
 			switch c {
 			case "parallel":
 				add("7 in parallel: %d at once on this machine's %d CPUs", n, r.machine.CPUs)
+			case "pairs":
+				add("3 pairs over the network: %d", max(1, n/2))
 			case "crowd":
 				add("28 in parallel: %d guests of a quarter of a CPU at once", 4*n)
 			case "mixed":

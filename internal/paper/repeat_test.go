@@ -13,6 +13,7 @@ import (
 
 // here is a machine on which everything can be used but what is named.
 func here(without ...string) Machine {
+	without = append(without, "xen-dom0") // it was not booted so
 	return Machine{
 		CPUs: 8, Memory: 16 << 30,
 		Usable: func(system string) string {
@@ -21,6 +22,7 @@ func here(without ...string) Machine {
 			}
 			return ""
 		},
+		Wired: func(system string) bool { return !strings.HasPrefix(system, "xen") },
 		Sizes: func(string) (int64, int64, bool) { return 1, 1 << 20, true },
 	}
 }
@@ -138,6 +140,13 @@ func TestRelatives(t *testing.T) {
 		return strings.Join(append(list, r.Also...), " ")
 	}
 	const habr, platov = "habr-truevds-xen-disk", "platov-vmware-vs-colinux"
+	dom0 := here()
+	dom0.Usable = func(system string) string {
+		if system == "native" || system == "kvm" {
+			return "the hypervisor is beneath it"
+		}
+		return ""
+	}
 	for _, c := range []struct {
 		article string
 		m       Machine
@@ -147,6 +156,7 @@ func TestRelatives(t *testing.T) {
 		{habr, here(), RepeatOptions{}, "native=native xen-pv=xen-pv"},
 		{habr, here("xen-pv", "xen-pvh"), RepeatOptions{}, "native=native xen-pv=kvm"},
 		{habr, here("xen-pv", "xen-pvh", "kvm"), RepeatOptions{}, "native=native xen-pv=qemu-tcg"},
+		{habr, dom0, RepeatOptions{}, "native=xen-dom0 xen-pv=xen-pv"},
 		{habr, here("xen-pv"), RepeatOptions{Systems: []string{"lxc"}}, "native=native xen-pv= lxc"},
 		{habr, here("xen-pv"), RepeatOptions{Systems: []string{"runc", "kvm", "native"}}, "native=native xen-pv=kvm runc"},
 	} {

@@ -144,6 +144,10 @@ func (r *Repeat) cell(row *Row, g Guest, measured func(Key) Stats) Cell {
 		c.Why = g.Why
 	case r.lacking[f.series] != "":
 		c.Why = r.lacking[f.series]
+	case r.of.wired(f.stage) && !r.machine.Wired(g.As):
+		c.Why = g.As + " cannot be on a network with others yet"
+	case f.added && g.As == r.Base:
+		c.Why = "it is what the others are compared with"
 	}
 	if c.Why != "" {
 		c.As = ""
@@ -156,7 +160,7 @@ func (r *Repeat) cell(row *Row, g Guest, measured func(Key) Stats) Cell {
 		c.Why = here.why
 		return c
 	}
-	if g.As != nativeSystem && !f.whole {
+	if g.As != r.Base && !f.whole {
 		c.Now = r.now(f, row, g, here, measured)
 	}
 	if f.change { // the article prints the change alone
@@ -164,6 +168,14 @@ func (r *Repeat) cell(row *Row, g Guest, measured func(Key) Stats) Cell {
 			c.Why = "no native value to compare with"
 		}
 		return c
+	}
+	if f.added {
+		base := r.value(f, row, Guest{As: r.Base}, measured)
+		if c.Now = nil; base.why != "" {
+			c.Why = base.why
+			return c
+		}
+		here.v -= base.v
 	}
 	v := here.v * f.factor
 	c.Here = &v
@@ -176,7 +188,7 @@ func (r *Repeat) now(f *figure, row *Row, g Guest, here valued, measured func(Ke
 	if here.mean && here.stats.Cost != nil {
 		return here.stats.Cost
 	}
-	base := r.value(f, row, Guest{As: nativeSystem, Part: g.Part}, measured)
+	base := r.value(f, row, Guest{As: r.Base, Part: g.Part}, measured)
 	if base.why != "" || base.v <= 0 || here.v <= 0 {
 		return nil
 	}

@@ -1,8 +1,14 @@
 package paper
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-const nativeSystem = "native"
+const (
+	nativeSystem = "native"
+	dom0System   = "xen-dom0"
+)
 
 // repetition says how an article is measured again.
 type repetition struct {
@@ -33,6 +39,7 @@ type stage struct {
 	sizes map[string]int64
 	scale float64
 	heavy float64 // its share of the time, 0: by its number of trials
+	wired bool    // its guests are on a network
 }
 
 func (s stage) weight() float64 {
@@ -56,6 +63,7 @@ type figure struct {
 	ratio  bool    // mean of the quarters over mean of the whole ones
 	whole  bool    // not to be compared with the baseline
 	change bool    // the article prints the change against the baseline alone
+	added  bool    // it is what there is more than natively
 	why    string  // why nothing repeats them
 }
 
@@ -68,6 +76,11 @@ func (r *repetition) figure(row *Row) *figure {
 		}
 	}
 	return nil
+}
+
+// wired reports whether the guests of a stage are on a network.
+func (r *repetition) wired(name string) bool {
+	return slices.ContainsFunc(r.stages, func(s stage) bool { return s.name == name && s.wired })
 }
 
 func repetitionOf(article string) *repetition {

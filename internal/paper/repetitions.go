@@ -2,6 +2,8 @@ package paper
 
 // xenGuest and kvmGuest are the systems of today that are most like them.
 var (
+	// base is native; on a host that was booted as Xen's dom0 there is none.
+	base     = []string{nativeSystem, dom0System}
 	xenGuest = []string{"xen-pv", "xen-pvh", "kvm", "qemu-tcg"}
 	kvmGuest = []string{"kvm", "qemu-tcg"}
 )
@@ -12,7 +14,7 @@ func repeatAbclinuxu() *repetition {
 	r := &repetition{
 		article: "abclinuxu-xen-vs-kvm", baseline: "host",
 		relatives: []relative{
-			{system: "host", as: []string{nativeSystem}},
+			{system: "host", as: base},
 			{system: "kvm-1/1", as: kvmGuest, part: wholeFlavor}, {system: "xen-1/1", as: xenGuest, part: wholeFlavor},
 			{system: "kvm-1/4", as: kvmGuest, part: quarterFlavor}, {system: "xen-1/4", as: xenGuest, part: quarterFlavor},
 			{system: "kvm", as: kvmGuest}, {system: "xen", as: xenGuest},
@@ -55,7 +57,7 @@ func repeatAbclinuxu() *repetition {
 func repeatHabr() *repetition {
 	r := &repetition{
 		article: "habr-truevds-xen-disk", baseline: nativeSystem,
-		relatives: []relative{{system: nativeSystem, as: []string{nativeSystem}}, {system: "xen-pv", as: xenGuest}},
+		relatives: []relative{{system: nativeSystem, as: base}, {system: "xen-pv", as: xenGuest}},
 		stages: []stage{
 			{name: "files", company: []string{"solo"}, series: []string{"file-copy[buffer=1024]", "file-copy[buffer=256]", "file-copy[buffer=4096]", "cpio-read"},
 				sizes: map[string]int64{"cpio-read": 256}, heavy: 4},
@@ -100,7 +102,7 @@ func repeatLatgrid() *repetition {
 	r := &repetition{
 		article: "latgrid-xen-veiktspeja", baseline: nativeSystem,
 		relatives: []relative{
-			{system: nativeSystem, as: []string{nativeSystem}}, {system: "xen-dom0", as: []string{"xen-dom0"}, why: dom0},
+			{system: nativeSystem, as: base}, {system: "xen-dom0", as: []string{dom0System}, why: dom0},
 			{system: "xen-domu-256", as: xenGuest}, {system: "xen-domu-512", as: xenGuest},
 			{system: "xen-domu-2g", as: xenGuest}, {system: "xen-domu-3g", as: xenGuest},
 		},
@@ -111,6 +113,8 @@ func repeatLatgrid() *repetition {
 			{name: "files-512mb", company: []string{"solo"}, series: []string{"file-ops"}, sizes: map[string]int64{"file-ops": 512}, scale: 0.1, heavy: 3},
 			{name: "services", company: []string{"solo"}, heavy: 12, sizes: map[string]int64{}},
 		},
+		notes: []string{"ab runs in the guest that serves, and not on another machine",
+			"the article's guests had 256 MB to 3 GB of memory; here all have the same"},
 	}
 	for size, words := range map[string]string{"dd-1gb": "1GB", "dd-3gb": "3GB"} {
 		for pass, metric := range map[string]string{"pass 1": "cold", "pass 2": "overwrite"} {
@@ -148,7 +152,7 @@ func repeatPlatov() *repetition {
 	return &repetition{
 		article: "platov-vmware-vs-colinux", baseline: nativeSystem,
 		relatives: []relative{
-			{system: nativeSystem, as: []string{nativeSystem}},
+			{system: nativeSystem, as: base},
 			{system: "colinux_part", as: []string{"uml"}, why: "coLinux is no more; User-Mode Linux is a kernel as a process, too"},
 			{system: "colinux", as: []string{"uml"}, why: "coLinux is no more; User-Mode Linux is a kernel as a process, too"},
 			{system: "vmware_part", as: kvmGuest, why: "VMware Workstation is a product that needs a licence; QEMU is a hosted virtual machine, too"},
@@ -205,5 +209,5 @@ func repeatYunweiku() *repetition {
 
 // RepeatSystems are tare's systems that repetitions may use by themselves.
 func RepeatSystems() []string {
-	return []string{"xen-dom0", "xen-pv", "xen-pvh", "kvm", "qemu-tcg", "uml", "lxc"}
+	return []string{nativeSystem, dom0System, "xen-pv", "xen-pvh", "kvm", "qemu-tcg", "uml", "lxc"}
 }

@@ -24,6 +24,7 @@ const (
 // kernelTinySetup leaves 200 of the source's 1500 MB: all that kconfig reads,
 // and of the code what a tiny kernel may be made of.
 var kernelTinySetup = Setup{Name: "kernel-tiny", Script: `
+mkdir -p /opt/tare/kernel-tiny
 cd /opt/tare/kernel-tiny
 tar xf /usr/src/linux-source-6.1.tar.xz
 rm /usr/src/linux-source-6.1.tar.xz

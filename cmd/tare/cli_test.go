@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,14 +90,37 @@ func TestWorkloadsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &list); err != nil || len(list) < 20 {
 		t.Fatalf("%v: %s", err, r.stdout)
 	}
+	missing := map[string]bool{}
+	for _, id := range strings.Fields(articleWorkloads) {
+		missing[id] = true
+	}
 	for _, w := range list {
+		ids, _ := w["article_ids"].([]any)
+		for _, id := range ids {
+			delete(missing, fmt.Sprint(id))
+		}
+		if runs := w["runs"]; runs != "tool" && runs != "stand-in" && runs != "needs your build" {
+			t.Errorf("%v runs %v", w["name"], runs)
+		}
+		if (w["runs"] == "stand-in") != (w["stand_in"] != nil) {
+			t.Errorf("%v runs %v and stands in %v", w["name"], w["runs"], w["stand_in"])
+		}
 		for _, key := range []string{"name", "article_ids", "runs", "commands", "source", "metrics"} {
 			if w[key] == nil {
 				t.Errorf("%v has no %s", w["name"], key)
 			}
 		}
 	}
+	for id := range missing {
+		t.Errorf("no workload repeats the articles' %s", id)
+	}
 }
+
+// articleWorkloads are the ids of all that the five articles measured with.
+const articleWorkloads = `A1-cpu A2-untar A3-kernel A4-disk A5-net-crr A6-net-stream A7-iozone
+L1-netpipe L2-dd L3-iozone L4-ab-static L5-ab-status L6-ab-wordpress L7-ab-mediawiki L8-oltp-rw L9-oltp-ro
+H1-unixbench H2-bonnie H3-cpio C1-fio-randread C2-fio-randwrite C3-lmbench
+P1-bogomips P2-nbench P3-bw_mem P4-tio-seqread P5-tio-randread P6-tio-seqwrite P7-tio-randwrite P8-bonnie P9-ttcp P10-bw_pipe P11-kernel`
 
 func TestSystemsJSON(t *testing.T) {
 	live(t)

@@ -252,7 +252,7 @@ tool's own words and units. These tools are read:
 			if len(b) > maxRawOutput {
 				return fault.Campaignf("%s is longer than %d MiB", args[1], maxRawOutput>>20)
 			}
-			if w == nil {
+			if tool != nil { // it says all that a workload of the same name would, and more
 				figures, err := tool.Read(string(b))
 				if err != nil {
 					return fault.Campaignf("%s: %w", args[1], err)

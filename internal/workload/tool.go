@@ -339,7 +339,11 @@ func readIperf3(text string) ([]Figure, error) {
 	}
 	at := strings.Index("\n"+text, "\n{")
 	if at < 0 {
-		return nil, fault.WithRemedy(fault.Guestf("this is no JSON of iperf3: %s", quote(text)), "run iperf3 with --json")
+		r, err := parseIperf3Text(text)
+		if err != nil {
+			return nil, err
+		}
+		return []Figure{{"received throughput", r.rate, "bit/s", Higher}, {"received", r.bytes, "B", ""}, seconds("receiver's time", r.seconds)}, nil
 	}
 	if err := json.NewDecoder(strings.NewReader(text[at:])).Decode(&doc); err != nil {
 		return nil, fault.Guestf("iperf3's JSON is damaged or cut off: %w", err)

@@ -257,3 +257,53 @@ func FuzzTools(f *testing.F) {
 		}
 	})
 }
+
+// unread are fixtures that a tool's reader must refuse, and what it says then.
+var unread = map[string]string{
+	"ab/error-c-gt-n.txt": "concurrency", "ab/error-refused.txt": "Connection refused",
+	"bonnie++/bon_csv2html.txt": "CSV", "hyperfine/sleep.txt": "--export-json", "bonnie++/bon_csv2txt.txt": "CSV", "bonnie++/refused-root.txt": "-u", "bonnie++/refused-size-lt-2xram.txt": "double RAM",
+	"dd/error-full.txt": "No space left", "dd/write-cs_CZ.txt": "LC_ALL=C", "dd/write-de_DE.txt": "LC_ALL=C",
+	"fio/error-enospc-json.txt": "No space left", "fio/error-enospc-layout.txt": "No space left", "fio/error-enospc-text.txt": "No space left",
+	"fio/error-option.txt": "unrecognized option", "iperf3/error-refused-json.txt": "Connection refused",
+	"kernel-build/tinyconfig-fail.txt": "Error 1", "netperf/error-noserver.txt": "netserver", "netpipe/error-noserver.txt": "Cannot Connect",
+	"openssl/enc-article-verbatim.txt":         "Use -help",
+	"perf-bench/mem-memset-simple.txt":         "--format=simple",
+	"perf-bench/sched-pipe-simple.txt":         "--format=simple",
+	"stress-ng/error-exec-as-root.txt":         "as root",
+	"stress-ng/error-temp-path.txt":            "temp-path",
+	"sysbench/error-option.txt":                "--bogus",
+	"sysbench/fileio-prepare.txt":              "total time",
+	"sysbench/oltp-prepare.txt":                "total time",
+	"sysbench/oltp-article-cmd-0.4-syntax.txt": "FATAL",
+	"tar/error-missing.txt":                    "Child returned",
+}
+
+// TestEveryFixture: each real output gives figures, or the error that it is.
+func TestEveryFixture(t *testing.T) {
+	files, err := filepath.Glob("testdata/*/*.txt")
+	if err != nil || len(files) < 150 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	refused := 0
+	for _, path := range files {
+		name := strings.TrimPrefix(path, "testdata/")
+		tool := GetTool(filepath.Dir(name))
+		if tool == nil {
+			t.Errorf("%s: no tool of that name", name)
+			continue
+		}
+		figures, err := tool.Read(string(fixture(t, name)))
+		says, bad := unread[name]
+		switch {
+		case bad && (err == nil || !strings.Contains(fmt.Sprint(err, fault.RemedyOf(err)), says)):
+			t.Errorf("%s: %v, %v; it should say %q", name, figures, err, says)
+		case !bad && (err != nil || len(figures) == 0):
+			t.Errorf("%s: %v, %v", name, figures, err)
+		case bad:
+			refused++
+		}
+	}
+	if refused != len(unread) {
+		t.Errorf("%d of %d were refused", refused, len(unread))
+	}
+}

@@ -167,11 +167,17 @@ type Workload struct {
 	Evaluate func(size int64, results []StepResult) (map[string]float64, error)
 }
 
-// Trial returns the commands of one trial in a guest that is its own partner:
-// the serving side's, which listens at address, and the others, and what the
-// serving side does when its servers have ended.
+// Trial returns the commands of one trial in a guest that is its own partner,
+// whose servers listen at address.
 func (w *Workload) Trial(size int64, address string) []Step {
-	var before, after []Step
+	before, measured, after := w.Sides(size, address)
+	return slices.Concat(before, measured, after)
+}
+
+// Sides returns the commands of one trial: the serving side's, which listens at
+// address; those of the side that is measured; and what the serving side does
+// when its servers have ended.
+func (w *Workload) Sides(size int64, address string) (before, measured, after []Step) {
 	if w.Serve != nil {
 		for _, s := range w.Serve(size) {
 			if s.ServersEnded {
@@ -181,7 +187,7 @@ func (w *Workload) Trial(size int64, address string) []Step {
 			}
 		}
 	}
-	return At(slices.Concat(before, w.Steps(size), after), address)
+	return At(before, address), At(w.Steps(size), address), At(after, address)
 }
 
 // All returns every workload that tare brings along, in the order to show them.
@@ -218,6 +224,7 @@ func All() []*Workload {
 		cyclictest(),
 		perfBench(),
 		kernelBench(),
+		bogomips(),
 	}, services()...)
 }
 

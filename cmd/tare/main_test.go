@@ -67,7 +67,13 @@ type result struct {
 // tare runs the program in a directory.
 func tare(t *testing.T, dir string, args ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
+	return tareWithin(t, 9*time.Minute, dir, args...)
+}
+
+// tareWithin is tare with another limit than most need.
+func tareWithin(t *testing.T, limit time.Duration, dir string, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = dir

@@ -225,7 +225,7 @@ func knownWorkloads() map[string]campaign.Sizes {
 
 // sizes tells the campaign reader what bounds a workload.
 func sizes(w *workload.Workload) campaign.Sizes {
-	s := campaign.Sizes{Unit: w.SizeUnit, Min: w.MinSize, Max: w.MaxSize, Disk: w.DiskBytes}
+	s := campaign.Sizes{Unit: w.SizeUnit, Min: w.MinSize, Max: w.MaxSize, Disk: w.DiskBytes, Serves: w.Serve != nil}
 	for _, p := range w.Params {
 		s.Params = append(s.Params, campaign.Option{Name: p.Name, Values: p.Values, Check: p.Check})
 	}

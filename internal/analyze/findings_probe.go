@@ -305,6 +305,10 @@ func (a *analysis) isBaseline(arm Arm) bool {
 	})
 }
 
+// company reports whether others do something while the arm's guest runs, beside
+// the one that serves it.
+func (arm Arm) company() bool { return len(arm.Crew) > 1 || len(arm.Neighbours) > 0 }
+
 // alone reports whether the arm's guest has the host for itself.
 func (arm Arm) alone() bool { return arm.Scenario == "" || arm.Scenario == "solo" }
 

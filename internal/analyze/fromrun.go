@@ -51,7 +51,7 @@ func FromRun(r *store.Run) (Input, error) {
 		if a.Scenario != "" && a.Scenario != c.Scenarios[0].Name {
 			arm.Baseline = campaign.ArmIn(c.Baseline, a.Scenario)
 		}
-		arm.readCompany(planned[a.Name], planned)
+		arm.readCompany(planned[a.Name])
 		for _, sc := range c.Scenarios {
 			if sc.Name == a.Scenario {
 				arm.SlowdownLimit = sc.Slowdown
@@ -78,8 +78,11 @@ func FromRun(r *store.Run) (Input, error) {
 }
 
 // readCompany notes who else takes part in the trials of an arm, as planned.
-func (a *Arm) readCompany(p plan.Arm, planned map[string]plan.Arm) {
+func (a *Arm) readCompany(p plan.Arm) {
 	for _, m := range p.Crew {
+		if m.Stress == plan.Serving {
+			continue // the other half of a pair
+		}
 		if m.Stress != "" {
 			a.Neighbours = append(a.Neighbours, m.Stress)
 			continue
@@ -92,9 +95,8 @@ func (a *Arm) readCompany(p plan.Arm, planned map[string]plan.Arm) {
 	}
 	if len(p.Crew) < 2 {
 		a.Crew = nil
-	} else if _, ok := planned[p.Of]; ok {
-		a.Alone = p.Of
 	}
+	a.Alone = p.Alone
 }
 
 // readGuests reads what was measured of the guests besides trials.

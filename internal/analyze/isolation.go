@@ -74,7 +74,7 @@ func (a *analysis) isolation() ([]Isolation, error) {
 		for ai, arm := range a.in.Arms {
 			_, control := a.in.Controls[arm.Name]
 			lost := a.failures[[2]string{m.Workload, arm.Name}]
-			if control || arm.alone() || len(a.metrics.at(mi, ai))+lost == 0 {
+			if control || !arm.company() || len(a.metrics.at(mi, ai))+lost == 0 {
 				continue
 			}
 			iso := Isolation{

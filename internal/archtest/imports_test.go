@@ -52,7 +52,7 @@ var rooms = []struct {
 		"a system does not know workloads and statistics"},
 	{"system/systemtest", []string{"system", "agent", "agentbin", "cgroup", "host", "image", "instance", "network", "probe", "sandbox", "volume"},
 		"the conformance suite knows the contract, and no driver"},
-	{"system/fake", []string{"system", "agent", "agent/wire", "agent/server", "cgroup"},
+	{"system/fake", []string{"system", "agent", "agent/wire", "agent/server", "cgroup", "network"},
 		"the fake is a driver whose guest, with the agent, is in this process; it knows no other driver, nor workloads and statistics"},
 	{"system/oci", []string{"system"}, "a bundle is the same for every OCI runtime: it knows the contract alone"},
 	{"system/libvirt", []string{"system", "system/ssh", "cgroup", "network", "volume"},

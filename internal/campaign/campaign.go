@@ -224,6 +224,8 @@ type Sizes struct {
 	// Disk returns the space on the data volume, in bytes, that a trial of
 	// this size needs; nil: none.
 	Disk func(size int64) int64
+	// Serves: the workload has a serving side, which can be another guest's.
+	Serves bool
 	// Params are what the workload may be set to.
 	Params []Option
 	// With returns the bounds where parameters are set; nil: they are the same.

@@ -52,7 +52,7 @@ func (c *Campaign) guests(a Arm) map[string]int {
 			most[p.Flavor] = max(most[p.Flavor], p.Guests)
 		}
 		if len(s.Mix) == 0 {
-			most[a.Flavor] = max(most[a.Flavor], s.Guests, 1)
+			most[a.Flavor] = max(most[a.Flavor], s.Guests, 2*s.Pairs, 1)
 		}
 	}
 	most[a.Flavor] += neighbours

@@ -40,6 +40,10 @@ type Scenario struct {
 	// Slowdown is the limit that says how many guests fit: as many as are, at
 	// once, at most so many times slower than one alone; 0: none is asked for.
 	Slowdown float64
+	// Pairs is how many pairs of guests of an arm take part, instead of guests
+	// that each run all of the workload: one of each pair serves, and the other
+	// runs the workload against it over the network.
+	Pairs int
 
 	counts []count // as the file has Guests; nil after Parse
 }
@@ -54,7 +58,12 @@ type Part struct {
 }
 
 // Alone reports whether one guest runs at a time, and no neighbour.
-func (s Scenario) Alone() bool { return s.Guests <= 1 && len(s.Neighbours) == 0 && len(s.Mix) == 0 }
+func (s Scenario) Alone() bool {
+	return s.Guests <= 1 && len(s.Neighbours) == 0 && len(s.Mix) == 0 && s.Pairs == 0
+}
+
+// OnePair reports whether the scenario is to pairs what solo is to guests.
+func (s Scenario) OnePair() bool { return s.Pairs == 1 && len(s.Neighbours) == 0 }
 
 // ArmIn is what an arm is called in results under a scenario: "lxc@four".
 func ArmIn(arm, scenario string) string {
@@ -76,6 +85,8 @@ var scenarioKeys = []key[Scenario]{
 		list("parts", 20, object("a part of a mix", partKeys)), func(s *Scenario) *[]Part { return &s.Mix }),
 	field("slowdown", "A limit: how many guests fit is how many are at most so many times slower than one alone. With several numbers of guests.",
 		slowdownKind, func(s *Scenario) *float64 { return &s.Slowdown }),
+	field("pairs", "Pairs of guests of the arm, instead of single ones: one of each serves, the other runs the workload against it over the network.",
+		whole[int](1, maxGuests/2), func(s *Scenario) *int { return &s.Pairs }),
 }
 
 var partKeys = []key[Part]{
@@ -150,16 +161,21 @@ func (r *reader) checkScenarios(c *Campaign, known Known) {
 
 // checkScenario checks what an entry of the file says by itself.
 func (r *reader) checkScenario(c *Campaign, s Scenario, path string, known Known) {
-	company := len(s.counts) > 1 || len(s.counts) == 1 && s.counts[0] != (count{guests: 1}) || len(s.Neighbours) > 0 || len(s.Mix) > 0
+	company := len(s.counts) > 1 || len(s.counts) == 1 && s.counts[0] != (count{guests: 1}) || !s.Alone()
 	switch {
 	case s.Name == Solo && company:
 		r.fail(path, "solo is one guest at a time; give this scenario another name")
 	case s.Name != Solo && !company:
-		r.fail(path, "scenario %q is what solo is: it needs guests, neighbours or a mix", s.Name)
+		r.fail(path, "scenario %q is what solo is: it needs guests, neighbours, a mix or pairs", s.Name)
 	case len(s.counts) > 0 && len(s.Mix) > 0:
 		r.fail(path, "scenario %q: a mix says itself how many guests there are; leave guests out", s.Name)
+	case s.Pairs > 0 && (len(s.counts) > 0 || len(s.Mix) > 0):
+		r.fail(path, "scenario %q: pairs say themselves how many guests there are; leave guests and mix out", s.Name)
 	case s.Slowdown > 0 && (len(s.counts) == 0 || len(s.Neighbours) > 0):
 		r.fail(path+".slowdown", "scenario %q: how many guests fit is asked of numbers of guests without neighbours; give it guests: [2, 4, 8]", s.Name)
+	}
+	if s.Pairs > 0 {
+		r.checkPairs(c, s, path+".pairs", known)
 	}
 	r.checkMix(c, s, path, known.Systems)
 	if slices.Contains(s.Neighbours, network) {
@@ -242,6 +258,23 @@ func (r *reader) checkMix(c *Campaign, s Scenario, path string, systems map[stri
 			if limits, known := systems[a.System]; ok && known {
 				r.checkLimits(at, a, flavor, limits)
 			}
+		}
+	}
+}
+
+// checkPairs checks that guests can reach each other, and that there is a
+// serving side of every workload.
+func (r *reader) checkPairs(c *Campaign, s Scenario, path string, known Known) {
+	for _, a := range c.Active() {
+		f, ok := c.Flavor(a.Flavor)
+		if ok && a.Target == "" && f.Network != "bridged" && f.Network != "nat" {
+			r.fail(path, "scenario %q: guests of arm %q cannot reach each other, as flavor %q has network %s; give it network: bridged", s.Name, a.Name, f.Name, f.Network)
+		}
+	}
+	for _, w := range c.Workloads {
+		sizes, ok := known.Workloads[w.Name]
+		if !w.Custom() && ok && !sizes.Serves || w.Custom() && w.Own.Server == nil {
+			r.fail(path, "scenario %q: workload %q has no server that another guest could use; compare it in a campaign without pairs", s.Name, w.Name)
 		}
 	}
 }

@@ -27,7 +27,7 @@ import (
 
 // The modes of a guest's network, as flavors name them.
 const (
-	None    = "none"    // loopback alone; native guests have the host's own network
+	None    = "none"    // loopback alone
 	Bridged = "bridged" // on the run's bridge, with the other guests and the host's end of it
 	NAT     = "nat"     // that, and masqueraded towards the host
 	User    = "user"    // QEMU's own stack: out by the host's sockets, in by nothing
@@ -63,7 +63,7 @@ type Bridge struct {
 func NewBridge(id string) *Bridge { return &Bridge{id: id, taken: map[int]bool{}} }
 
 // Port is a guest's place on the bridge. Its address is not in use by anyone
-// else until it is closed.
+// else until it is closed. One that is only an Address is nobody's, for tests.
 type Port struct {
 	// Address is the guest's own, with the length of the network's prefix.
 	Address netip.Prefix
@@ -83,8 +83,8 @@ type Port struct {
 	// process must be started.
 	Tap, TapNamespace string
 
-	bridge *Bridge
-	space  *space // the guest's, if it has one
+	bridge *Bridge // nil: it is on none
+	space  *space  // the guest's, if it has one
 	number int
 	once   sync.Once
 	err    error
@@ -111,6 +111,17 @@ func (b *Bridge) NamespacePort(mode string) (*Port, error) {
 		}
 		return p.space.configure(GuestInterface, p.Address, p.Gateway)
 	})
+}
+
+// Alone is the place of a guest on no network: a namespace where nothing but
+// loopback is. It is for guests that would have the host's network otherwise,
+// and each other's ports with it.
+func Alone() (*Port, error) {
+	s, err := newSpace()
+	if err != nil {
+		return nil, wrap(err)
+	}
+	return &Port{Namespace: s.path(), space: s}, nil
 }
 
 // TapPort makes a port that is a tap device, for guests that are machines: what
@@ -258,6 +269,12 @@ func (b *Bridge) Interfaces() ([]string, error) {
 // must have ended. Later calls do nothing.
 func (p *Port) Close() error {
 	p.once.Do(func() {
+		if p.bridge == nil {
+			if p.space != nil {
+				p.err = wrap(p.space.close())
+			}
+			return
+		}
 		p.bridge.mu.Lock()
 		defer p.bridge.mu.Unlock()
 		p.err = wrap(p.close())

@@ -94,6 +94,44 @@ func exchange(t *testing.T, server func(func() error) error, at netip.Addr, clie
 	return <-from
 }
 
+// TestAlone: guests on no network may use the same port, and reach nobody.
+func TestAlone(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	for range 2 {
+		p, err := Alone()
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = p.space.do(func() error {
+			l, err := net.Listen("tcp4", "127.0.0.1:28080")
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			c, err := net.Dial("tcp4", l.Addr().String())
+			if err != nil {
+				return err
+			}
+			c.Close()
+			if c, err := net.Dial("udp4", "192.0.2.1:9"); err == nil { // finds a route and sends nothing
+				c.Close()
+				return errors.New("there is a way out")
+			}
+			return nil
+		})
+		if err != nil || p.Address.IsValid() {
+			t.Errorf("%v, %v", err, p.Address)
+		}
+		t.Cleanup(func() {
+			if err := errors.Join(p.Close(), p.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestBridged(t *testing.T) {
 	b := newBridge(t)
 	one, two := namespacePort(t, b, Bridged), namespacePort(t, b, Bridged)

@@ -31,8 +31,11 @@ type Arm struct {
 	// guests that are just like the baseline's. Their difference is noise. "":
 	// it is no control.
 	Control string
+	// Alone names the arm that says how this one does without company; "":
+	// it has none, or none is there.
+	Alone string
 	// Crew is who takes part in a trial: first those that run the workload,
-	// then the neighbours.
+	// then as many that serve them, if they are pairs, then the neighbours.
 	Crew []Member
 }
 
@@ -40,8 +43,12 @@ type Arm struct {
 type Member struct {
 	Seat
 	Flavor campaign.Flavor
-	Stress string // the resource that it stresses; "": it runs the workload
+	Stress string // the resource that it stresses, or Serving; "": it runs the workload
 }
+
+// Serving is what stands for a resource where a guest is the serving side of
+// the workload that its partner runs.
+const Serving = "serving"
 
 // Seat is the place of one guest. The scenarios of an arm share its guests: its
 // first is the one that runs alone, and the first of four.
@@ -100,12 +107,13 @@ func Arms(c *campaign.Campaign) []Arm {
 				Target: a.Target, Options: a.Options, Boot: a.Boot, Baseline: a.Name == c.Baseline,
 			}
 			arm.Crew = crew(c, arm, s)
+			arm.Alone = aloneOf(c, a.Name, s)
 			arms = append(arms, arm)
 			if arm.Baseline {
 				control = arm
 				control.Of = controlName(c)
 				control.Name, control.Baseline, control.Control = campaign.ArmIn(control.Of, s.Name), false, arm.Name
-				control.Crew = crew(c, control, s)
+				control.Crew, control.Alone = crew(c, control, s), aloneOf(c, control.Of, s)
 			}
 		}
 		if control.Name != "" { // else it is not a campaign that Parse made
@@ -113,6 +121,17 @@ func Arms(c *campaign.Campaign) []Arm {
 		}
 	}
 	return arms
+}
+
+// aloneOf is what an arm is called without the company that it has under a
+// scenario, if the campaign has that: in solo, or as the only pair.
+func aloneOf(c *campaign.Campaign, arm string, s campaign.Scenario) string {
+	for _, o := range c.Scenarios {
+		if s.Pairs > 0 && !s.OnePair() && o.OnePair() || s.Pairs == 0 && !s.Alone() && o.Alone() {
+			return campaign.ArmIn(arm, o.Name)
+		}
+	}
+	return ""
 }
 
 // crew lists who takes part in a trial of an arm under a scenario.
@@ -128,7 +147,10 @@ func crew(c *campaign.Campaign, a Arm, s campaign.Scenario) []Member {
 		add(part.Guests, flavor)
 	}
 	if len(s.Mix) == 0 {
-		add(max(s.Guests, 1), a.Flavor)
+		add(max(s.Guests, 2*s.Pairs, 1), a.Flavor)
+	}
+	for i := range s.Pairs {
+		all[s.Pairs+i].Stress = Serving
 	}
 	for slot, resource := range s.Neighbours {
 		seat := Seat{Of: a.Of, Flavor: a.Flavor.Name, Neighbour: true, Slot: slot}

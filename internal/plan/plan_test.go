@@ -94,6 +94,27 @@ scenarios: [solo, {name: four, guests: 4}, {name: noisy, neighbours: [cpu, disk]
 	}
 }
 
+// TestPairs: a pair is two of an arm's guests, and company for pairs is more pairs.
+func TestPairs(t *testing.T) {
+	p := example(t, 1, "native, lxc", "x", `flavors: {whole: {network: bridged}}
+scenarios: [solo, {name: four, guests: 4}, {name: pair, pairs: 1}, {name: two, pairs: 2, neighbours: [cpu]}]`)
+	if len(p.Guests()) != 3*(4+1) {
+		t.Errorf("%d guests", len(p.Guests()))
+	}
+	for _, a := range p.Arms {
+		var does []string
+		for _, m := range a.Crew {
+			does = append(does, fmt.Sprint(m.Slot, m.Stress))
+		}
+		want := map[string][2]string{
+			"solo": {"0", ""}, "four": {"0 1 2 3", a.Of}, "pair": {"0 1serving", ""}, "two": {"0 1 2serving 3serving 0cpu", a.Of + "@pair"},
+		}[a.Scenario]
+		if got := [2]string{strings.Join(does, " "), a.Alone}; got != want {
+			t.Errorf("%s: %q, want %q", a.Name, got, want)
+		}
+	}
+}
+
 func TestEveryArmOncePerWorkload(t *testing.T) {
 	p := example(t, 3, "native, lxc, runc, qemu-tcg", "a, b, c", "")
 	for b := range 200 {

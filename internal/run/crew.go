@@ -18,7 +18,9 @@ import (
 type member struct {
 	plan.Member
 	st     *station
-	number int // in the crew, from 0
+	number int             // in the crew, from 0
+	server *member         // of its pair; nil: its guest is its own partner
+	steps  []workload.Step // what it does in the trial
 	x      execution
 	weigh  bool  // read how much memory it takes at work
 	broken error // why its guest is no good any more, by its own fault
@@ -52,6 +54,9 @@ func (r *runner) crew(ctx context.Context, arm string) ([]*member, error) {
 		}
 		crew = append(crew, m)
 	}
+	for i, s := range membersOf(crew, serving) {
+		crew[i].server = s
+	}
 	return crew, nil
 }
 
@@ -67,12 +72,13 @@ func (m *member) bear(err error) error {
 	return nil
 }
 
-func workersOf(crew []*member) []*member    { return membersOf(crew, false) }
-func neighboursOf(crew []*member) []*member { return membersOf(crew, true) }
+func working(m *member) bool   { return m.Stress == "" }
+func serving(m *member) bool   { return m.Stress == plan.Serving }
+func stressing(m *member) bool { return !working(m) && !serving(m) }
 
-func membersOf(crew []*member, neighbours bool) (some []*member) {
+func membersOf(crew []*member, do func(*member) bool) (some []*member) {
 	for _, m := range crew {
-		if (m.Stress != "") == neighbours {
+		if do(m) {
 			some = append(some, m)
 		}
 	}
@@ -129,11 +135,14 @@ func (r *runner) execute(ctx context.Context, crew []*member, w *workload.Worklo
 	if err := inTurn(crew, func(m *member) error { return r.wake(ctx, m) }); err != nil {
 		return err
 	}
-	stop, err := r.disturb(ctx, neighboursOf(crew))
+	stop, err := r.disturb(ctx, membersOf(crew, stressing))
 	if err != nil {
 		return err
 	}
-	err = r.perform(ctx, workersOf(crew), w, size)
+	err = r.perform(ctx, membersOf(crew, working), w, size)
+	if err == nil { // a guest that serves one that is no good any more still does
+		err = together(membersOf(crew, serving), func(m *member) error { return m.x.stopAll(ctx) })
+	}
 	if e := stop(); err == nil {
 		err = e
 	}
@@ -204,11 +213,23 @@ func (r *runner) disturb(ctx context.Context, neighbours []*member) (stop func()
 // instant, which is named to each on its own clock.
 func (r *runner) perform(ctx context.Context, workers []*member, w *workload.Workload, size int64) error {
 	steps := w.Trial(size, ownAddress)
+	if workers[0].server != nil {
+		_, steps, _ = w.Sides(size, ownAddress)
+	}
 	first, last := timedRange(steps)
 	if first < 0 {
 		return fmt.Errorf("workload %s has no timed step", w.Name)
 	}
-	if err := together(workers, func(m *member) error { return r.steps(ctx, m, steps[:first]) }); err != nil {
+	err := together(workers, func(m *member) (err error) {
+		m.steps = steps
+		if m.server != nil {
+			if err := r.serve(ctx, m, w, size); err != nil {
+				return err
+			}
+		}
+		return r.steps(ctx, m, m.steps[:first])
+	})
+	if err != nil {
 		return err
 	}
 	defer closeWindows(workers)
@@ -221,7 +242,7 @@ func (r *runner) perform(ctx context.Context, workers []*member, w *workload.Wor
 	if len(workers) > 1 {
 		lead += time.Duration(len(workers)) * memberLead
 	}
-	err := inTurn(workers, func(m *member) (err error) {
+	err = inTurn(workers, func(m *member) (err error) {
 		lead = max(lead, 2*m.x.clock.Delay)
 		m.x.window, err = r.watch.Begin(m.st.machine)
 		return err
@@ -231,14 +252,19 @@ func (r *runner) perform(ctx context.Context, workers []*member, w *workload.Wor
 	}
 	instant := agent.Monotonic() + int64(lead)
 	stop := r.weighAtWork(workers, instant)
-	err = together(workers, func(m *member) error { return r.timed(ctx, m, steps[first:last+1], instant) })
+	err = together(workers, func(m *member) error { return r.timed(ctx, m, m.steps[first:last+1], instant) })
 	stop()
 	if err != nil {
 		return err
 	}
 	return together(workers, func(m *member) error {
-		if err := r.steps(ctx, m, steps[last+1:]); err != nil {
+		if err := r.steps(ctx, m, m.steps[last+1:]); err != nil {
 			return err
+		}
+		if m.server != nil {
+			if err := r.retire(ctx, m, w, size); err != nil {
+				return err
+			}
 		}
 		return r.conclude(ctx, m, w, size)
 	})

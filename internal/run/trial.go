@@ -125,7 +125,7 @@ func failure(crew []*member, outcomes []store.Outcome) string {
 			}
 		}
 	}
-	if workers := len(workersOf(crew)); failed > 0 && workers > 1 {
+	if workers := len(membersOf(crew, working)); failed > 0 && workers > 1 {
 		return fmt.Sprintf("%d of %d guests did not finish; the first: %s", failed, workers, why)
 	}
 	return why

@@ -54,7 +54,7 @@ type Attempt struct {
 	Epoch    int
 	Size     int64
 	Member   int    // in the crew of the trial, from 0
-	Stress   string // the resource that this member stresses; "": it runs the workload
+	Stress   string // the resource that this member stresses, or plan.Serving; "": it runs the workload
 }
 
 // Seat says which of an arm's guests one is.

@@ -215,7 +215,7 @@ type Failure struct {
 	Attempt int64
 	Error   string
 	Member  int
-	Stress  string // not "": it was a neighbour, which is no failure of the arm
+	Stress  string // not "": it was a neighbour or served another, which is no failure of the arm
 	Guest   int64  // 0: it did not start
 }
 
@@ -238,7 +238,7 @@ type Trial struct {
 	Epoch    int                `json:"epoch"`
 	Guest    int64              `json:"guest"`
 	Member   int                `json:"member"`           // in the crew of the trial
-	Stress   string             `json:"stress,omitempty"` // resource that it stressed, as a neighbour
+	Stress   string             `json:"stress,omitempty"` // resource that it stressed, as a neighbour, or "serving"
 	Size     int64              `json:"size"`
 	Began    time.Time          `json:"began"`
 	Status   Status             `json:"status"`

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"testing"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/agent/server"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
 )
 
@@ -125,6 +127,9 @@ func (d *Driver) Create(_ context.Context, s *system.Site) (system.Guest, error)
 	if pairErr != nil {
 		ours.Close()
 		return nil, fault.Hostf("%w", pairErr)
+	}
+	if s.Flavor.Network == network.Bridged {
+		s.Port = &network.Port{Address: netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}), 24)}
 	}
 	g := newGuest(d, s, ours, theirs)
 	d.mu.Lock()

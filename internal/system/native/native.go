@@ -1,7 +1,8 @@
 // Package native runs workloads without virtualization: in the same userland
 // as every guest, by chroot, under the same control group limits and with the
-// same kind of data volume. It has no namespaces of its own, but on a network:
-// one like its guests' have, on the same bridge.
+// same kind of data volume. It has no namespaces of its own but that of the
+// network, so that every system's guests are on the same: on the run's bridge,
+// or by themselves, where the servers of two of them may use the same port.
 package native
 
 import (
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/xenctl"
 )
@@ -54,16 +56,18 @@ func (d Driver) Check(context.Context, *system.Host) system.Status {
 }
 
 func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
+	if s.Port == nil {
+		var err error
+		if s.Port, err = network.Alone(); err != nil {
+			return nil, err
+		}
+	}
 	r := &root{site: s, dir: filepath.Join(s.Dir, "root")}
 	if err := r.mount(); err != nil {
 		r.unmount()
 		return nil, err
 	}
-	c := system.Command{Root: r.dir, Argv: []string{"/tare-agent", "fd:3"}}
-	if s.Port != nil {
-		c.Net = s.Port.Namespace
-	}
-	p, err := s.Start(c)
+	p, err := s.Start(system.Command{Root: r.dir, Net: s.Port.Namespace, Argv: []string{"/tare-agent", "fd:3"}})
 	if err != nil {
 		r.unmount()
 		return nil, err

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// services are all workloads that need more of a guest than a program: servers,
+// data that the image's build makes, or many seconds. The image has Debian's
+// packages of main alone, so netperf is not among them.
+const services = `
+name: services
+seed: 3
+flavors:
+  one: {vcpus: 1, memory: 768MiB, disk: 2GiB}
+arms: [native, runc]
+workloads:
+  - {name: sysbench-oltp-rw, size: 50}
+  - {name: sysbench-oltp-ro, size: 50, params: {threads: 4}}
+  - {name: ab-static, size: 300}
+  - {name: ab-status, size: 300, params: {clients: 2}}
+  - {name: wordpress, size: 10}
+  - {name: mediawiki, size: 10}
+  - {name: tcp-crr, size: 300}
+  - {name: iperf3, size: 512}
+  - {name: nuttcp, size: 512}
+  - {name: netpipe, size: 50}
+  - {name: kernel-build, size: 1}
+  - {name: bonnie, size: 64}
+  - {name: file-ops, size: 16}
+  - name: mine
+    command: [sh, -c, "grep -c {word} words && curl -fsS http://{server}:8080/words"]
+    files: [{name: words, text: "{word}\nand another\n"}]
+    server: [php, -S, "{server}:8080"]
+    ready: [curl, -sS, -o, /dev/null, "http://{server}:8080/"]
+    clean: [rm, words]
+    params: {word: tare}
+    packages: [curl, php-cli]
+    expect: ^and another$
+    metrics: [{name: lines, unit: "1", better: higher, regex: '^(\d+)$'}]
+blocks: 1
+`
+
+// pairsOf the same image: whose servers can be another guest's.
+const pairs = `
+name: pairs
+seed: 4
+flavors:
+  wired: {vcpus: 1, memory: 512MiB, disk: 512MiB, network: bridged}
+arms: [native, runc]
+workloads:
+  - {name: iperf3, size: 512}
+  - {name: nuttcp, size: 512}
+  - {name: netpipe, size: 50}
+  - {name: tcp-crr, size: 300}
+scenarios: [{name: pair, pairs: 1}, {name: two, pairs: 2}]
+blocks: 1
+image:
+  packages: [php-cli]
+  also_for: [sysbench-oltp-rw, wordpress, mediawiki, kernel-build, bonnie]
+`
+
+// TestServices: what is served is really served, natively and in a container,
+// to the guest itself and to another.
+func TestServices(t *testing.T) {
+	live(t)
+	dir := t.TempDir()
+	campaigns := map[string]string{"services": services, "pairs": pairs}
+	for name, text := range campaigns {
+		// Where this is the first time, packages are fetched and databases made.
+		if r := tareWithin(t, 30*time.Minute, dir, "image", write(t, dir, name+".yaml", text)); r.status != 0 {
+			t.Fatalf("image: status %d\n%s", r.status, r.stderr)
+		}
+	}
+	for name := range campaigns {
+		run := filepath.Join(dir, name+".tare")
+		if r := tareWithin(t, 20*time.Minute, dir, "run", name+".yaml", "--out", run); r.status != 0 {
+			t.Errorf("%s: status %d\n%s%s", name, r.status, r.stdout, r.stderr)
+			continue
+		}
+		done := map[string]int{}
+		for _, trial := range exported(t, run).Trials {
+			if trial.Status != "done" || trial.Stress == "" && trial.Metrics["time"] <= 0 {
+				t.Errorf("%s on %s: %s %s %v", trial.Workload, trial.Arm, trial.Status, trial.Error, trial.Metrics)
+			}
+			done[trial.Workload+" "+trial.Stress]++
+		}
+		for what, n := range done {
+			if want := map[string]int{"services": 3, "pairs": 9}[name]; n != want {
+				t.Errorf("%s: %s was done %d times, not %d", name, what, n, want)
+			}
+		}
+		if want := map[string]int{"services": 14, "pairs": 8}[name]; len(done) != want {
+			t.Errorf("%s: %d, not %d, were done: %v", name, len(done), want, done)
+		}
+	}
+	nothingLeft(t)
+}

@@ -1,0 +1,53 @@
+package run
+
+import (
+	"context"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// serve brings up the serving side of a pair in the other guest, and tells m
+// what to do with it. That it does not come up fails m's trial.
+func (r *runner) serve(ctx context.Context, m *member, w *workload.Workload, size int64) error {
+	s := m.server
+	at := s.st.machine.Address()
+	if !at.IsValid() {
+		return fault.Campaignf("guests of arm %s cannot be reached by others, so they are no pairs", s.Of)
+	}
+	var before []workload.Step
+	before, m.steps, _ = w.Sides(size, at.String())
+	if err := s.bear(r.steps(ctx, s, before)); err != nil {
+		return err
+	}
+	m.x.late = s.x.late
+	if s.broken != nil {
+		m.x.late = fault.Guestf("the guest that serves: %w", s.broken)
+	}
+	m.x.over = s.broken != nil || s.x.over
+	return nil
+}
+
+// retire ends the serving side of a pair. How its commands ended says, too,
+// whether the trial counts.
+func (r *runner) retire(ctx context.Context, m *member, w *workload.Workload, size int64) error {
+	s := m.server
+	if s.broken == nil {
+		_, _, after := w.Sides(size, ownAddress)
+		err := r.steps(ctx, s, after)
+		if err == nil {
+			err = s.x.stopAll(ctx)
+		}
+		if err := s.bear(err); err != nil {
+			return err
+		}
+	}
+	m.x.results = append(m.x.results, s.x.results...)
+	switch {
+	case s.broken != nil:
+		m.x.late, m.x.over = fault.Guestf("the guest that serves: %w", s.broken), true
+	case s.x.over:
+		s.x.err = fault.Guestf("it could not serve, and its partner's error says why")
+	}
+	return nil
+}

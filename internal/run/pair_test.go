@@ -1,0 +1,136 @@
+package run
+
+import (
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system/fake"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// pairs is a campaign of guests two by two.
+var pairs = strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 2", 1),
+	"disk: 64MiB}", "disk: 64MiB, network: bridged}", 1) + "scenarios: [solo, {name: pair, pairs: 1}, {name: two, pairs: 2}]\n"
+
+// newPairs is a bench of pairs whose workload is called against a server.
+func newPairs(t *testing.T) *bench {
+	b := newBench(t, pairs)
+	w := served()
+	serve := w.Serve
+	w.Serve = func(size int64) []workload.Step {
+		return append(serve(size), workload.Step{Name: "clean", Argv: []string{"clean"}, ServersEnded: true})
+	}
+	w.Steps = func(int64) []workload.Step {
+		return []workload.Step{{Name: "run", Argv: []string{"count", "1", workload.ServerAddress}, Timed: true}}
+	}
+	w.Evaluate = func(_ int64, results []workload.StepResult) (map[string]float64, error) {
+		by := map[string]workload.StepResult{}
+		for _, r := range results {
+			by[r.Name] = r
+			if r.ExitCode != 0 && !r.Stopped {
+				return nil, fault.Guestf("step %s failed", r.Name)
+			}
+		}
+		if !by["server"].Stopped || len(by) != len(results) || len(by) != 4 {
+			return nil, fault.Guestf("results %+v", results)
+		}
+		return map[string]float64{"time": by["run"].Wall.Seconds()}, nil
+	}
+	b.config.Workloads["count"] = w
+	b.native.Behave, b.other.Behave = serves, serves
+	return b
+}
+
+func serves(argv []string) fake.Behaviour {
+	if argv[0] == "serve" {
+		return fake.Behaviour{Took: time.Hour}
+	}
+	return good(argv)
+}
+
+// TestPairs: of every two guests one serves, where the other finds it.
+func TestPairs(t *testing.T) {
+	b := newPairs(t)
+	var mu sync.Mutex
+	did := map[string]int{}
+	b.other.Behave = func(argv []string) fake.Behaviour {
+		mu.Lock()
+		defer mu.Unlock()
+		did[argv[0]]++
+		if argv[0] == "count" || argv[0] == "serve" {
+			did[argv[0]+" "+argv[len(argv)-1]]++
+		}
+		return serves(argv)
+	}
+	s, err := b.run(t.Context())
+	if err != nil || !s.Complete || s.Failed != 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	for arm, want := range map[string]map[string]int{
+		"other":              {"0 done": 2},
+		"other@pair":         {"0 done": 2, "1serving done": 2},
+		"native-control@two": {"0 done": 2, "1 done": 2, "2serving done": 2, "3serving done": 2},
+	} {
+		if got := b.membersOfArm(arm); !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", arm, got, want)
+		}
+	}
+	// Solo, one pair and two pairs, twice each; the guests have the addresses
+	// .1 to .4 in the order in which they were made.
+	want := map[string]int{"prepare": 8, "serve": 8, "ready": 8, "count": 8, "clean": 8}
+	for _, what := range []string{"count", "serve"} {
+		want[what+" "+ownAddress], want[what+" 192.0.2.2"], want[what+" 192.0.2.3"], want[what+" 192.0.2.4"] = 2, 2, 2, 2
+	}
+	delete(did, "find") // the cleaning of guests that served
+	if !maps.Equal(did, want) {
+		t.Errorf("%v, want %v", did, want)
+	}
+}
+
+// TestPairFails: whichever of the two fails, the trial does, and the next is
+// not spoiled by it.
+func TestPairFails(t *testing.T) {
+	for _, tc := range []struct {
+		name, step string
+		behaves    fake.Behaviour
+		want       map[string]int
+		says       string
+	}{
+		{"the server's guest dies", "serve", fake.Behaviour{Trouble: fake.Dies}, map[string]int{"0 failed": 1, "0 done": 1, "1serving failed": 1, "1serving done": 1}, "the guest that serves"},
+		{"the server ends", "serve", fake.Behaviour{ExitCode: 1}, map[string]int{"0 failed": 1, "0 done": 1, "1serving done": 2}, "step server failed"},
+		{"no data", "prepare", fake.Behaviour{ExitCode: 1}, map[string]int{"0 failed": 1, "0 done": 1, "1serving failed": 1, "1serving done": 1}, "step data failed"},
+		{"the client's guest dies", "count", fake.Behaviour{Trouble: fake.Dies}, map[string]int{"0 failed": 1, "0 done": 1, "1serving done": 2}, "died"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newPairs(t)
+			var n atomic.Int32
+			var during atomic.Bool
+			b.other.Behave = func(argv []string) fake.Behaviour {
+				if argv[0] == tc.step && during.Load() && n.Add(1) == 1 {
+					return tc.behaves
+				}
+				return serves(argv)
+			}
+			b.config.Progress = func(e Event) { during.Store(e.Kind == TrialBegin && e.Trial.Arm == "other@pair") }
+			if _, err := b.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := b.membersOfArm("other@pair"); !maps.Equal(got, tc.want) {
+				t.Errorf("%v, want %v", got, tc.want)
+			}
+			for trial, err := range b.config.Store.Trials() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if trial.Arm == "other@pair" && trial.Stress == "" && trial.Error != "" && !strings.Contains(trial.Error, tc.says) {
+					t.Errorf("error %q, want %q", trial.Error, tc.says)
+				}
+			}
+		})
+	}
+}

@@ -377,7 +377,7 @@ func TestRealTools(t *testing.T) {
 			}
 			// Twice, since what a trial leaves must not spoil the next.
 			if (w.Name == "bonnie" || w.Name == "file-ops") && !*update {
-				t.Skip("takes many seconds, whatever its size: cmd/tare's test of all workloads runs it")
+				t.Skip("takes many seconds, whatever its size: cmd/tare's TestServices runs it")
 			}
 			for range 2 {
 				rs := runSteps(t, dir, w.Steps(size))

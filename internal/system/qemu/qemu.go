@@ -67,8 +67,14 @@ func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
 }
 
 // probeTimeout is how long a machine may take to reach its agent with KVM,
-// which takes a second or two where it works.
-const probeTimeout = 20 * time.Second
+// which takes a second or two where it works, and half a minute where the CPU
+// is emulated.
+func probeTimeout() time.Duration {
+	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil && strings.Contains(string(b), "QEMU TCG CPU") {
+		return 2 * time.Minute
+	}
+	return 20 * time.Second
+}
 
 // proveKVM boots a machine: the device may be there, open and create vCPUs,
 // and still no kernel ever comes up under it.
@@ -86,7 +92,7 @@ func (d Driver) proveKVM(ctx context.Context, h *system.Host, st *system.Status)
 		fail("/dev/kvm is there, but whether a guest boots with it is not known before the userland image is built", "tare image")
 		return
 	}
-	took, err := system.Probe(ctx, d, h, probeTimeout)
+	took, err := system.Probe(ctx, d, h, probeTimeout())
 	if err != nil {
 		why, _, _ := strings.Cut(err.Error(), "\n")
 		fail("/dev/kvm is there, but no guest boots with it: "+why, "run tare on the host itself, or on one whose hypervisor offers nested VT-x or AMD-V")

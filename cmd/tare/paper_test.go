@@ -114,9 +114,9 @@ func TestPaperRun(t *testing.T) {
 			t.Errorf("neither a figure nor a reason: %+v", c)
 		}
 	}
-	// Minimum, mean and maximum of three, and those of KVM and Xen, like which
-	// nothing was asked for.
-	if measured != 3*3 || len(run.Figures) != 3*5 {
+	// Minimum and maximum of three; a mean is withheld where a busy host spread
+	// the values. And those of KVM and Xen, like which nothing was asked for.
+	if measured < 3*2 || len(run.Figures) != 3*5 {
 		t.Errorf("%d of %d figures:\n%s", measured, len(run.Figures), r.stdout)
 	}
 	again := tare(t, dir, "paper", "show", name, "--run", filepath.Join(dir, "cpu.tare"), "--json")

@@ -25,7 +25,9 @@ func repeatAbclinuxu() *repetition {
 			{name: "crowd", company: []string{"crowd", "mixed"}, series: []string{"openssl-enc", "kernel-build"},
 				sizes: map[string]int64{"openssl-enc": 5120}, heavy: 4},
 			{name: "files", company: []string{"solo"}, series: []string{"file-ops"}, heavy: 2},
+			{name: "net", company: []string{"pairs"}, series: []string{"tcp-crr", "iperf3"}, heavy: 2, wired: true},
 		},
+		notes: []string{"netperf is not in Debian's main: tcp-crr and iperf3 stand in for it (see tare workloads)"},
 	}
 	for _, w := range []struct{ table, series string }{{"cpu", "openssl-enc"}, {"untar", "untar-kernel"}, {"kernel", "kernel-build"}} {
 		time := func(scenario, stage, company string) figure {
@@ -48,7 +50,9 @@ func repeatAbclinuxu() *repetition {
 			figure{table: "disk", scenario: scenario, stage: "solo", series: "dd-write", metric: "cold-time", company: company, factor: 1})
 	}
 	r.figures = append(r.figures,
-		figure{table: "net", why: "pairs of guests over a bridge are no scenario of tare yet; tare run has tcp-crr and iperf3, between two programs of one guest"},
+		figure{table: "net.1", workload: "TCP_CRR", stage: "net", series: "tcp-crr", metric: "rate", company: "pairs", factor: 1, higher: true},
+		figure{table: "net.1", workload: "TCP_STREAM", stage: "net", series: "iperf3", metric: "bandwidth", company: "pairs", factor: 1e-6, higher: true},
+		figure{table: "net.2", why: "pairs of unequal guests at once are no scenario of tare"},
 		figure{table: "iozone", scenario: "solo", stage: "files", series: "file-ops", metric: "io-time", company: "solo", factor: 1, change: true},
 		figure{table: "iozone", why: "the article does not say how many ran at once"})
 	return r
@@ -112,8 +116,9 @@ func repeatLatgrid() *repetition {
 			{name: "files-64mb", company: []string{"solo"}, series: []string{"file-ops"}, sizes: map[string]int64{"file-ops": 64}, scale: 0.1, heavy: 3},
 			{name: "files-512mb", company: []string{"solo"}, series: []string{"file-ops"}, sizes: map[string]int64{"file-ops": 512}, scale: 0.1, heavy: 3},
 			{name: "services", company: []string{"solo"}, heavy: 12, sizes: map[string]int64{}},
+			{name: "net", company: []string{"pair"}, series: []string{"netpipe"}, heavy: 1, wired: true},
 		},
-		notes: []string{"ab runs in the guest that serves, and not on another machine",
+		notes: []string{"ab runs in the guest that serves, and not on another machine; netpipe goes between two guests of one system",
 			"the article's guests had 256 MB to 3 GB of memory; here all have the same"},
 	}
 	for size, words := range map[string]string{"dd-1gb": "1GB", "dd-3gb": "3GB"} {
@@ -144,7 +149,12 @@ func repeatLatgrid() *repetition {
 		serve("sysbench-oltp-rw[threads="+t+"]", "sysbench", t+" threads, read-write", 10_000)
 		serve("sysbench-oltp-ro[threads="+t+"]", "sysbench", t+" threads, read-only", 100_000)
 	}
-	r.figures = append(r.figures, figure{table: "netpipe", why: "two machines over a cable, and no figures but in prose"})
+	pipe := figure{table: "netpipe", statistic: "added latency against native", stage: "net", series: "netpipe", metric: "latency", company: "pair", factor: 1e6, added: true}
+	fastest := pipe
+	fastest.statistic, fastest.metric, fastest.factor, fastest.higher, fastest.added = "maximum throughput", "bandwidth", mebi, true, false
+	r.figures = append(r.figures, pipe, fastest,
+		figure{table: "netpipe", statistic: "against dom0", why: dom0},
+		figure{table: "netpipe", why: "said of all systems together, about their network cards"})
 	return r
 }
 
@@ -164,11 +174,13 @@ func repeatPlatov() *repetition {
 				"sysbench-memory-read[threads=10]", "sysbench-memory-write[threads=1]", "memory-copy", "pipe-copy"}, heavy: 5},
 			{name: "disk", company: []string{"solo"}, series: []string{"tio-seqread[threads=1]", "tio-seqread[threads=8]", "tio-randread[threads=1]",
 				"tio-seqwrite[threads=1]", "tio-randwrite[threads=1]"}, heavy: 5},
+			{name: "net", company: []string{"pair"}, series: []string{"nuttcp"}, heavy: 1, wired: true},
 		},
+		notes: []string{"nuttcp stands in for ttcp, and goes between two guests of one system, and not to another machine over a cable"},
 		figures: []figure{
 			{table: "kernel", stage: "cpu", series: "kernel-build", metric: "time", company: "solo", factor: 1},
 			{table: "bogomips", why: "a constant of calibration that says nothing, as the article itself has it"},
-			{table: "ttcp", why: "two machines over a network; tare run has nuttcp, between two programs of one guest"},
+			{table: "ttcp", stage: "net", series: "nuttcp", metric: "bandwidth", company: "pair", factor: 1e-6, higher: true},
 			{table: "bw_pipe", why: "a bound on a ratio of two systems; pipe-copy is below for each"},
 			{table: "bw_mem", why: "a bound on a spread; sysbench-memory-read with 1 and 10 threads is below"},
 		},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/agentbin"
@@ -224,10 +222,7 @@ func runInLab(cmd *cobra.Command, l *lab.Lab, text []byte, flags []string, out s
 	case !errors.Is(err, os.ErrNotExist):
 		return fault.Hostf("taking the run file out of the lab: %w", err)
 	}
-	if r.ExitCode != 0 {
-		return exitStatus(r.ExitCode)
-	}
-	return nil
+	return endedWith(r)
 }
 
 // inLab runs a command in the lab, shows its output, and passes an interrupt on.
@@ -237,27 +232,7 @@ func inLab(cmd *cobra.Command, l *lab.Lab, argv []string) (*agent.Result, error)
 		return nil, err
 	}
 	defer s.Close()
-	ended := make(chan struct{})
-	defer close(ended)
-	r, err := s.Run(context.WithoutCancel(cmd.Context()), agent.Command{
-		Argv: argv, Env: lab.Env, Dir: "/",
-		OnStart: func(id uint64) {
-			go func() {
-				select {
-				case <-cmd.Context().Done():
-					s.Signal(context.Background(), id, unix.SIGINT)
-				case <-ended:
-				}
-			}()
-		},
-		OnOutput: func(stderr bool, data []byte) {
-			w := cmd.OutOrStdout()
-			if stderr {
-				w = cmd.ErrOrStderr()
-			}
-			w.Write(data)
-		},
-	})
+	r, err := attached(cmd, s, agent.Command{Argv: argv, Env: lab.Env, Dir: "/"})
 	if err != nil {
 		return nil, fmt.Errorf("in the lab: %w", err)
 	}
@@ -301,13 +276,7 @@ func newLabShell(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if r.Signal != 0 {
-				return exitStatus(128 + int(r.Signal))
-			}
-			if r.ExitCode != 0 {
-				return exitStatus(r.ExitCode)
-			}
-			return nil
+			return endedWith(r)
 		},
 	}
 }

@@ -126,7 +126,7 @@ confidence interval, and which of the numbers not to believe, and why.
 	})
 	root.AddCommand(
 		newDoctor(o), newRun(o), newResume(o), newShow(o), newReport(o), newCompare(o), newServe(o), newExport(o), newExplain(o), newSystems(o),
-		newWorkloads(o), newParse(o), newGC(o), newSchema(o), newImage(o), newPaper(o), newLab(o),
+		newWorkloads(o), newParse(o), newGC(o), newSchema(o), newImage(o), newPaper(o), newLab(o), newGuest(o),
 	)
 	for _, c := range root.Commands() {
 		checkArgs(c)

@@ -18,6 +18,7 @@ var rooms = []struct {
 	// The ground that every room stands on.
 	{"fault", nil, "fault is the ground: everything may import it, it imports nothing"},
 	{"nearest", nil, "nearest is the ground: everything may import it, it imports nothing"},
+	{"terminal", nil, groundRule},
 	{"cgroup", nil, groundRule},
 	{"sandbox", nil, groundRule},
 	{"volume", nil, groundRule},
@@ -29,6 +30,7 @@ var rooms = []struct {
 	// The flow, left to right.
 	{"campaign", []string{"nearest"}, "a campaign does not know how anything runs"},
 	{"plan", []string{"campaign"}, "a plan knows campaigns: seed in, schedule out"},
+	{"keeper", []string{"system", "agent", "instance", "sandbox", "terminal"}, "a keeper holds one guest that people use by hand; it knows nothing of campaigns and runs"},
 	{"run", []string{"plan", "campaign", "store", "system", "workload", "probe", "host", "agent", "image", "cgroup", "instance", "sandbox", "stats"},
 		"run walks the plan; it does not know how a guest is made (system/...), nor what the numbers mean (analyze, report)"},
 	{"store", []string{"agent"}, "a store holds what happened, and does not know what analysis makes of it"},
@@ -45,7 +47,7 @@ var rooms = []struct {
 
 	// What run stands on.
 	{"image", nil, "an image does not know the systems that it serves"},
-	{"lab", []string{"image", "agent"}, "a lab is a machine: it knows nothing of what runs in it"},
+	{"lab", []string{"image", "agent", "terminal"}, "a lab is a machine: it knows nothing of what runs in it"},
 	{"workload", []string{"nearest"}, "a workload does not know the system that it runs on"},
 	{"probe", []string{"host", "cgroup", "xenctl"}, "a probe sees the host, and does not know which trial is good"},
 	{"system", []string{"agent", "cgroup", "image", "network", "sandbox", "volume"},

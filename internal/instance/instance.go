@@ -49,6 +49,18 @@ func New(stateDir string) (*Instance, error) {
 	return i, nil
 }
 
+// Socket is where this tare may be talked to, if it listens there. What a dead
+// one leaves of it is among its leftovers.
+func (i *Instance) Socket() string { return i.file.Name() + socketSuffix }
+
+const socketSuffix = ".sock"
+
+// Sockets are those of all tares that listen, or did so when they were killed.
+func Sockets(stateDir string) []string {
+	found, _ := filepath.Glob(filepath.Join(stateDir, "live", "r*"+socketSuffix))
+	return found
+}
+
 // Close gives the name up.
 func (i *Instance) Close() error {
 	return errors.Join(os.RemoveAll(i.file.Name()), i.file.Close())
@@ -106,7 +118,7 @@ func Leftovers(stateDir string, layout cgroup.Layout, foreign ...Foreign) []Left
 	for what, sub := range map[string]string{"data volumes": "volumes", "lock file": "live"} {
 		paths, _ := filepath.Glob(filepath.Join(stateDir, sub, "*"))
 		for _, p := range paths {
-			add(what, p, filepath.Base(p), func() error { return os.RemoveAll(p) })
+			add(what, p, strings.TrimSuffix(filepath.Base(p), socketSuffix), func() error { return os.RemoveAll(p) })
 		}
 	}
 	return found

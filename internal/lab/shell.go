@@ -3,16 +3,14 @@ package lab
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/terminal"
 )
 
 // shellScript runs a shell on a terminal of its own behind the machine's second
@@ -32,17 +30,11 @@ func (l *Lab) Shell(ctx context.Context) error {
 		return fault.Hostf("the lab's shell: %w", err)
 	}
 	defer conn.Close()
-	rows, cols := "24", "80"
-	if in := int(os.Stdin.Fd()); term.IsTerminal(in) {
-		if w, h, err := term.GetSize(in); err == nil {
-			rows, cols = fmt.Sprint(h), fmt.Sprint(w)
-		}
-		old, err := term.MakeRaw(in)
-		if err != nil {
-			return fault.Hostf("the terminal: %w", err)
-		}
-		defer term.Restore(in, old)
+	tty, err := terminal.Raw()
+	if err != nil {
+		return err
 	}
+	defer tty.Restore()
 	go io.Copy(conn, os.Stdin)
 	shown := make(chan struct{})
 	go func() {
@@ -50,7 +42,7 @@ func (l *Lab) Shell(ctx context.Context) error {
 		close(shown)
 	}()
 	r, err := l.Run(ctx, agent.Command{
-		Argv: []string{"sh", "-c", shellScript, "sh", shellPort, rows, cols, terminal()},
+		Argv: []string{"sh", "-c", shellScript, "sh", shellPort, tty.Rows, tty.Columns, tty.Kind},
 		Env:  append([]string{"PS1=lab:\\w# "}, Env...), Dir: "/root",
 	})
 	select { // what was said last
@@ -64,11 +56,4 @@ func (l *Lab) Shell(ctx context.Context) error {
 		return fault.Hostf("the lab's shell: %s", r.Stderr)
 	}
 	return nil
-}
-
-func terminal() string {
-	if t := os.Getenv("TERM"); t != "" {
-		return t
-	}
-	return "dumb"
 }

@@ -126,7 +126,7 @@ func (s *Site) prepare(ctx context.Context, h *Host, caps Capabilities) (err err
 		return fault.Campaignf("its data volume cannot be on %q", f.Backing)
 	}
 	if s.Volume, err = volume.Create(ctx, volume.Spec{
-		Backing: f.Backing, Dir: volumes, Bytes: f.DiskBytes, FS: f.DiskFS, Devices: f.Devices, Destroy: h.Destroy,
+		Backing: f.Backing, Dir: volumes, Bytes: f.DiskBytes, FS: f.DiskFS, Devices: f.Devices, Destroy: h.Destroy, Copy: h.CopyData,
 	}); err != nil {
 		return err
 	}

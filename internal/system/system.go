@@ -181,6 +181,7 @@ type Host struct {
 	Userland *Userland       // nil while the image is not built
 	Network  *network.Bridge // of this run; nil: guests can have none
 	Destroy  []string        // the user's block devices whose contents nobody needs
+	CopyData string          // the data volume that those of guests are copies of; "": they are fresh
 }
 
 // Volumes is the directory of this run's data volumes.

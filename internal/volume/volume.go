@@ -39,6 +39,10 @@ type Spec struct {
 	FS      string   // ext4, ext2 or xfs
 	Devices []string // of the user's, for Block: the first that is free is taken
 	Destroy []string // those of them that may hold something
+	// Copy is the device or file of a volume of the same backing, size and file
+	// system, whose contents this one begins with; "": a fresh file system.
+	// Nobody may write to it meanwhile.
+	Copy string
 }
 
 // Volume has a fresh file system.
@@ -71,7 +75,10 @@ func Create(ctx context.Context, s Spec) (v *Volume, err error) {
 	case Raw:
 		v, err = newRaw(s)
 	case QCOW2:
-		return newQCOW2(ctx, s) // which cannot be formatted from here
+		if s.Copy == "" {
+			return newQCOW2(ctx, s) // which cannot be formatted from here
+		}
+		v, err = newCopyFile(s)
 	case Block:
 		v, err = newBlock(ctx, s)
 	default:
@@ -80,7 +87,12 @@ func Create(ctx context.Context, s Spec) (v *Volume, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := v.format(ctx, s.FS); err != nil {
+	if s.Copy != "" {
+		v.FS, err = s.FS, v.copyFrom(ctx, s.Copy)
+	} else {
+		err = v.format(ctx, s.FS)
+	}
+	if err != nil {
 		v.Close()
 		return nil, err
 	}
@@ -115,7 +127,11 @@ func (v *Volume) format(ctx context.Context, fs string) error {
 
 // Mount mounts it at dir.
 func (v *Volume) Mount(dir string) error {
-	if err := unix.Mount(v.Device, dir, v.FS, 0, ""); err != nil {
+	options := ""
+	if v.FS == "xfs" { // of a copy it would be refused while the other is mounted
+		options = "nouuid"
+	}
+	if err := unix.Mount(v.Device, dir, v.FS, 0, options); err != nil {
 		return fault.Hostf("data volume: mounting %s (%s) on %s: %w", v.Device, v.FS, dir, err)
 	}
 	return nil

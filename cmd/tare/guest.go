@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/keeper"
+)
+
+func newGuest(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "guest",
+		Short: "Guests by hand: the same ones that runs measure, to look into",
+		Long: `guest makes single guests of any system, the way a run makes them, and leaves them
+up for as long as you like. They are awake while runs measure: freeze or remove
+them before.`,
+		Example: `  tare guest start lxc --name web
+  tare guest exec web -- sysbench cpu run
+  tare guest console web
+  tare guest rm web`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(
+		newGuestStart(o), newGuestList(o), newGuestExec(o), newGuestConsole(o),
+		newGuestTurn(o, "freeze", "Stop a guest, the way runs do between trials", (*keeper.Client).Freeze),
+		newGuestTurn(o, "thaw", "Let a frozen guest go on", (*keeper.Client).Thaw),
+		newGuestTurn(o, "rm", "End guests and remove all of them", (*keeper.Client).Remove),
+		newGuestClone(o), newGuestKeep(o),
+	)
+	for _, sub := range c.Commands() {
+		checkArgs(sub)
+	}
+	return c
+}
+
+func newGuestList(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the guests that are up",
+		Example: "  tare guest list\n  tare guest list --json | jq '.[].address'",
+	}
+	asJSON := jsonFlag(c)
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		guests := []keeper.Status{}
+		for _, g := range keeper.List(o.stateDir) {
+			guests = append(guests, g.Status)
+		}
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), guests)
+		}
+		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+		for _, g := range guests {
+			size := fmt.Sprintf("%d vCPU, %d MiB", g.Flavor.VCPUs, g.Flavor.MemoryBytes>>20)
+			fmt.Fprintln(w, strings.Join([]string{g.Name, g.System, g.State, "since " + g.Started.Format(time.DateTime), size, g.Address}, "\t"))
+		}
+		return w.Flush()
+	}
+	return c
+}
+
+// maxInput is what exec takes of standard input: a command gets it at once.
+const maxInput = 2 << 20
+
+func newGuestExec(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "exec GUEST -- COMMAND…",
+		Short:   "Run a command in a guest, in its data volume; its exit status is tare's",
+		Example: "  tare guest exec web -- df -h .\n  tare guest exec -i web -- sh < script.sh",
+		Args:    cobra.MinimumNArgs(2),
+	}
+	input := c.Flags().BoolP("input", "i", false, "give the command what comes on standard input, up to 2 MiB")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		g, err := keeper.Find(o.stateDir, args[0])
+		if err != nil {
+			return err
+		}
+		command := agent.Command{Argv: args[1:]}
+		if *input {
+			if command.Stdin, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxInput+1)); err != nil {
+				return fault.Hostf("standard input: %w", err)
+			}
+			if len(command.Stdin) > maxInput {
+				return fault.Campaignf("more than %d MiB on standard input", maxInput>>20)
+			}
+		}
+		r, err := attached(cmd, g, command)
+		if err != nil {
+			return err
+		}
+		if r.Truncated {
+			fmt.Fprintln(cmd.ErrOrStderr(), "tare: not all of the output was passed on")
+		}
+		return endedWith(r)
+	}
+	return c
+}
+
+func newGuestConsole(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "console GUEST",
+		Short:   "A shell in a guest; or what its system printed, with --log",
+		Example: "  tare guest console web\n  tare guest console --log -f web",
+		Args:    cobra.ExactArgs(1),
+	}
+	log := c.Flags().Bool("log", false, "show the end of what the guest's runtime, VMM or console printed")
+	follow := c.Flags().BoolP("follow", "f", false, "with --log: go on showing it until Ctrl-C")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		g, err := keeper.Find(o.stateDir, args[0])
+		if err != nil {
+			return err
+		}
+		if *follow && !*log {
+			return fault.Campaignf("-f goes with --log")
+		}
+		if !*log {
+			return g.Console(cmd.Context())
+		}
+		return showLog(cmd, g, *follow)
+	}
+	return c
+}
+
+// showLog prints a guest's log, and what comes to it.
+func showLog(cmd *cobra.Command, g *keeper.Client, follow bool) error {
+	for shown := ""; ; {
+		text, err := g.Log(cmd.Context())
+		if err != nil {
+			if cmd.Context().Err() != nil {
+				return nil
+			}
+			return err
+		}
+		more, goesOn := strings.CutPrefix(text, shown)
+		if !goesOn { // what was shown has been dropped at the beginning
+			more = text
+		}
+		fmt.Fprint(cmd.OutOrStdout(), more)
+		shown = text
+		if !follow {
+			return nil
+		}
+		select {
+		case <-time.After(300 * time.Millisecond):
+		case <-cmd.Context().Done():
+			return nil
+		}
+	}
+}
+
+// newGuestTurn is a command that does one thing with guests.
+func newGuestTurn(o *options, name, short string, do func(*keeper.Client, context.Context) error) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " GUEST…", Short: short, Example: "  tare guest " + name + " web", Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var errs []error
+			for _, guest := range args {
+				g, err := keeper.Find(o.stateDir, guest)
+				if err == nil {
+					err = do(g, cmd.Context())
+				}
+				errs = append(errs, err)
+			}
+			return errors.Join(errs...)
+		},
+	}
+}

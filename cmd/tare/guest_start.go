@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/image"
+	"github.com/tare-bench/tare/internal/keeper"
+	"github.com/tare-bench/tare/internal/run"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// guestFlags say what guest to start.
+type guestFlags struct {
+	name, target, copyOf string
+	flavors, options     []string
+	destroy              []string
+}
+
+func (f *guestFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.name, "name", "", "name of the guest (default: the system's)")
+	c.Flags().StringArrayVar(&f.flavors, "flavor", nil, "what a campaign's flavor would say, such as vcpus=2,memory=1GiB,network=bridged")
+	c.Flags().StringArrayVar(&f.options, "option", nil, "an option of the system, such as cache=unsafe")
+	c.Flags().StringVar(&f.target, "target", "", "which machine, for systems that somebody else runs")
+	c.Flags().StringArrayVar(&f.destroy, "destroy", nil, "a block device of the flavor's that may lose what it holds")
+}
+
+func newGuestStart(o *options) *cobra.Command {
+	var f guestFlags
+	c := &cobra.Command{
+		Use:   "start SYSTEM",
+		Short: "Start a guest, and leave it up until tare guest rm",
+		Long: `start makes a guest as a run would: the one userland, limits, a fresh data volume,
+the system's own way to be frozen. A process of tare's, its keeper, stays and owns
+it; when that ends, however it ends, all of the guest goes.`,
+		Example: "  tare guest start lxc --name web --flavor vcpus=1,memory=256MiB,cpu_cap=50%\n  tare guest start qemu-tcg --flavor backing=qcow2 --option cache=writeback",
+		Args:    cobra.ExactArgs(1),
+	}
+	f.add(c)
+	c.RunE = func(cmd *cobra.Command, args []string) error { return startGuest(cmd, o, f, args) }
+	return c
+}
+
+func newGuestClone(o *options) *cobra.Command {
+	var name string
+	var destroy []string
+	c := &cobra.Command{
+		Use:   "clone GUEST",
+		Short: "Start another guest of the same system and flavor, with a copy of its data",
+		Long: `clone copies a guest's data volume, and nothing else: not its memory, not its
+processes, not what is in /tmp. What its programs have written is brought to the
+disk first, and the guest is frozen from then until the clone is up.`,
+		Example: "  tare guest clone web --name web2",
+		Args:    cobra.ExactArgs(1),
+	}
+	c.Flags().StringVar(&name, "name", "", "name of the clone (default: the system's)")
+	c.Flags().StringArrayVar(&destroy, "destroy", nil, "a block device of the flavor's that may lose what it holds")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		from, err := keeper.Find(o.stateDir, args[0])
+		if err != nil {
+			return err
+		}
+		return startGuest(cmd, o, guestFlags{name: name, copyOf: from.Name, destroy: destroy}, []string{from.System})
+	}
+	return c
+}
+
+// startGuest starts a keeper and returns when its guest is there.
+func startGuest(cmd *cobra.Command, o *options, f guestFlags, args []string) error {
+	if os.Getuid() != 0 {
+		return fault.WithRemedy(fault.Hostf("making guests, mounts and control groups needs root"), "sudo tare guest …")
+	}
+	if _, err := image.Open(imageDir(o)); errors.Is(err, image.ErrNotBuilt) {
+		if _, err := buildImage(cmd.Context(), o, image.Base()); err != nil {
+			return err
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fault.Hostf("%w", err)
+	}
+	log, err := os.CreateTemp("", "tare-keeper-*")
+	if err != nil {
+		return fault.Hostf("%w", err)
+	}
+	defer log.Close()
+	if err := os.Remove(log.Name()); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	argv := []string{"--state", absolute(o.stateDir), "guest", "keep", args[0], "--name", f.name, "--target", f.target, "--copy-of", f.copyOf}
+	for flag, values := range map[string][]string{"--flavor": f.flavors, "--option": f.options, "--destroy": f.destroy} {
+		for _, v := range values {
+			argv = append(argv, flag, v)
+		}
+	}
+	k := exec.Command(self, argv...)
+	k.Stdout, k.Stderr = log, log
+	k.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it stays when the terminal goes
+	if err := k.Start(); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- k.Wait() }()
+	return awaitGuest(cmd, o, k.Process, ended, log)
+}
+
+// awaitGuest waits until the guest of a keeper is there; log is what it says.
+func awaitGuest(cmd *cobra.Command, o *options, k *os.Process, ended chan error, log io.ReaderAt) error {
+	for {
+		select {
+		case err := <-ended:
+			_, _ = io.Copy(cmd.ErrOrStderr(), io.NewSectionReader(log, 0, 1<<20))
+			var exit *exec.ExitError
+			if errors.As(err, &exit) && exit.Exited() {
+				return exitStatus(exit.ExitCode())
+			}
+			return fault.Hostf("the guest's keeper has gone: %v", err)
+		case <-cmd.Context().Done():
+			_ = k.Signal(syscall.SIGTERM) // it ends the guest, too
+			<-ended
+			return cmd.Context().Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+		for _, g := range keeper.List(o.stateDir) {
+			if g.Keeper == k.Pid && g.State != keeper.Starting {
+				fmt.Fprintf(cmd.OutOrStdout(), "guest %s (%s) is up; tare guest exec, console, freeze, clone, rm\n", g.Name, g.System)
+				return nil
+			}
+		}
+	}
+}
+
+// newGuestKeep is the keeper itself.
+func newGuestKeep(o *options) *cobra.Command {
+	var f guestFlags
+	c := &cobra.Command{Use: "keep SYSTEM", Short: "Own a guest (what start leaves running)", Args: cobra.ExactArgs(1), Hidden: true}
+	f.add(c)
+	c.Flags().StringVar(&f.copyOf, "copy-of", "", "guest whose system, flavor and data this one has")
+	work := inSandbox(o, func(cmd *cobra.Command, args []string) error { return keepGuest(cmd, o, f, args[0]) })
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		keeper.Announce()
+		return work(cmd, args)
+	}
+	return c
+}
+
+func keepGuest(cmd *cobra.Command, o *options, f guestFlags, name string) error {
+	t, err := newTestbed(o)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	t.host.Destroy = f.destroy
+	s := keeper.Status{Name: f.name, System: name, CopyOf: f.copyOf}
+	release := func() {}
+	if f.copyOf != "" {
+		from, err := keeper.Find(o.stateDir, f.copyOf)
+		if err != nil {
+			return err
+		}
+		held, free, err := from.Hold(cmd.Context())
+		if err != nil {
+			return err
+		}
+		release = sync.OnceFunc(free)
+		s.Flavor, t.host.CopyData = held.Flavor, held.Data
+	} else if s.Flavor, err = t.flavorOf(cmd.Context(), f, name); err != nil {
+		return err
+	}
+	defer release()
+	err = keeper.Keep(cmd.Context(), o.stateDir, t.instance, s, func(ctx context.Context) (*system.Machine, error) {
+		defer release()
+		return system.Launch(ctx, t.drivers[name], t.host, "guest", s.Flavor)
+	})
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// flavorOf reads and checks what the flags ask for, as a campaign's reader would.
+func (t *testbed) flavorOf(ctx context.Context, f guestFlags, name string) (system.Flavor, error) {
+	one := campaign.One{System: name, Target: f.target}
+	for into, texts := range map[*[]campaign.Setting][]string{&one.Flavor: f.flavors, &one.Options: f.options} {
+		for _, text := range texts {
+			s, err := campaign.ParseSettings(text)
+			if err != nil {
+				return system.Flavor{}, err
+			}
+			*into = append(*into, s...)
+		}
+	}
+	// What the host lacks is known of the networks and devices that are asked for.
+	known := t.known(t.check(ctx, []string{name}), campaignHost(host.Read(host.Options{Path: t.host.StateDir})))
+	draft, _, err := campaign.ParseOne(one, known)
+	if err != nil {
+		return system.Flavor{}, err
+	}
+	known.Host.Lacks = t.lacks(&campaign.Campaign{Flavors: []campaign.Flavor{draft}})
+	flavor, arm, err := campaign.ParseOne(one, known)
+	if err != nil {
+		return system.Flavor{}, err
+	}
+	made, err := run.Flavor(flavor)
+	made.Target, made.Options = arm.Target, map[string]string{}
+	for _, s := range arm.Options {
+		made.Options[s.Name] = s.Value
+	}
+	return made, err
+}

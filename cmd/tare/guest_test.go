@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/keeper"
+)
+
+// guests are those that are up.
+func guests(t *testing.T) map[string]keeper.Status {
+	t.Helper()
+	r := tare(t, t.TempDir(), "guest", "list", "--json")
+	var list []keeper.Status
+	if err := json.Unmarshal([]byte(r.stdout), &list); err != nil || r.status != 0 {
+		t.Fatalf("list: %v, status %d: %s%s", err, r.status, r.stdout, r.stderr)
+	}
+	byName := map[string]keeper.Status{}
+	for _, g := range list {
+		byName[g.Name] = g
+	}
+	return byName
+}
+
+// TestGuest: guests by hand do what guests of runs do, outlive the command that
+// made them, and nothing of them outlives their keeper.
+func TestGuest(t *testing.T) {
+	live(t)
+	defer func() { // whatever went wrong
+		for name := range guests(t) {
+			tare(t, t.TempDir(), "guest", "rm", name)
+		}
+	}()
+	do := func(status int, want string, args ...string) {
+		t.Helper()
+		r := tare(t, t.TempDir(), append([]string{"guest"}, args...)...)
+		if out := r.stdout + r.stderr; r.status != status || !strings.Contains(out, want) {
+			t.Fatalf("guest %q: status %d, want %d and %q:\n%s", args, r.status, status, want, out)
+		}
+	}
+	do(0, "guest web (lxc) is up", "start", "lxc", "--name", "web", "--flavor", "memory=256MiB,disk=64MiB")
+	do(0, "guest native (native) is up", "start", "native", "--flavor", "disk=64MiB")
+	do(exitCampaign, "there is a guest web already", "start", "native", "--name", "web")
+	do(exitCampaign, `did you mean "memory"`, "start", "native", "--flavor", "memry=1GiB")
+	do(exitCampaign, "there is no guest", "exec", "wbe", "--", "true")
+
+	do(3, "/data\n", "exec", "web", "--", "sh", "-c", "echo treasure >f; pwd; exit 3")
+	do(0, "running", "list")
+	do(0, "", "freeze", "web", "native")
+	do(exitCampaign, "tare guest thaw web", "exec", "web", "--", "true")
+	if g := guests(t); g["web"].State != keeper.Frozen || g["native"].State != keeper.Frozen {
+		t.Errorf("frozen: %+v", g)
+	}
+	do(0, "", "thaw", "web", "native")
+	do(0, "guest copy (lxc) is up", "clone", "web", "--name", "copy")
+	do(0, "treasure", "exec", "copy", "--", "cat", "f")
+	do(0, "", "exec", "copy", "--", "rm", "f")
+	do(0, "treasure", "exec", "web", "--", "cat", "f")
+	if g := guests(t); g["copy"].CopyOf != "web" || g["copy"].Flavor.MemoryBytes != g["web"].Flavor.MemoryBytes || g["web"].State != keeper.Running {
+		t.Errorf("%+v", g)
+	}
+
+	console := exec.Command(binary, "guest", "console", "web")
+	console.Stdin = strings.NewReader("cat f; echo $((6*7))\n")
+	if out, err := console.CombinedOutput(); err != nil || !strings.Contains(string(out), "treasure\r\n42\r\n") {
+		t.Errorf("console: %v\n%s", err, out)
+	}
+
+	// However a keeper ends, its guest goes.
+	dead := guests(t)["native"].Keeper
+	kill9(dead)
+	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		if _, up := guests(t)["native"]; !up {
+			break
+		}
+		if time.Since(begin) > time.Minute {
+			t.Fatal("its keeper was killed and the guest is up")
+		}
+	}
+	do(0, "", "rm", "web", "copy")
+	for begin := time.Now(); running() && time.Since(begin) < time.Minute; {
+		time.Sleep(50 * time.Millisecond) // until all that a killed keeper started is reaped
+	}
+	if r := tare(t, t.TempDir(), "gc"); r.status != 0 {
+		t.Errorf("gc: %s", r.stderr)
+	}
+	nothingLeft(t)
+}
+
+// running says whether a process of the program under test is there.
+func running() bool {
+	procs, _ := filepath.Glob("/proc/[0-9]*/exe")
+	for _, p := range procs {
+		if exe, err := filepath.EvalSymlinks(p); err == nil && strings.HasPrefix(exe, binary) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,91 @@
+package campaign
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// One is a guest that somebody asks for on a command line, in words that a
+// campaign would use.
+type One struct {
+	System, Target  string
+	Flavor, Options []Setting
+}
+
+var isNumber = regexp.MustCompile(`^[0-9]+$`).MatchString
+
+// ParseOne reads and checks a guest as the only one of a campaign. The error
+// is of the kind fault.Campaign.
+func ParseOne(g One, known Known) (Flavor, Arm, error) {
+	quote := func(s string) string {
+		b, _ := json.Marshal(s) // which YAML reads as well; strings cannot fail
+		return string(b)
+	}
+	settings := func(all []Setting) string {
+		var b strings.Builder
+		for _, s := range all {
+			v := s.Value
+			if !isNumber(v) {
+				v = quote(v)
+			}
+			fmt.Fprintf(&b, "%s: %s, ", quote(s.Name), v)
+		}
+		return "{" + b.String() + "}"
+	}
+	arm := "system: " + quote(g.System) + ", flavor: guest"
+	if g.Target != "" {
+		arm += ", target: " + quote(g.Target)
+	}
+	if g.Options != nil {
+		arm += ", options: " + settings(g.Options)
+	}
+	text := fmt.Sprintf("name: guest\nflavors: {guest: %s}\narms: [{%s}]\nworkloads: [none]\n", settings(g.Flavor), arm)
+
+	r := &reader{file: "guest", where: map[string]position{}, anchors: map[*ast.AliasNode]ast.Node{}}
+	var c Campaign
+	if root := r.open([]byte(text)); root != nil {
+		if got, ok := campaignKind.read(r, value{root, ""}); ok {
+			c = got
+		}
+	}
+	if len(r.problems) == 0 {
+		r.checkFlavor(c.Flavors[0], known.Host)
+		r.checkArm(&c, 0, known.Systems)
+	}
+	if len(r.problems) == 0 {
+		return c.Flavors[0], c.Arms[0], nil
+	}
+	var said []string
+	for _, p := range tidy(r.problems) {
+		msg := p.Msg
+		if p.Hint != "" {
+			msg += fmt.Sprintf(" (did you mean %q?)", p.Hint)
+		}
+		said = append(said, msg)
+	}
+	return Flavor{}, Arm{}, fault.Campaignf("%s", strings.Join(said, "\n"))
+}
+
+// ParseSettings reads "key=value,key=value"; a part without "=" belongs to the
+// value before it.
+func ParseSettings(text string) ([]Setting, error) {
+	var all []Setting
+	for part := range strings.SplitSeq(text, ",") {
+		k, v, ok := strings.Cut(part, "=")
+		switch {
+		case ok && k != "":
+			all = append(all, Setting{strings.TrimSpace(k), v})
+		case !ok && len(all) > 0:
+			all[len(all)-1].Value += "," + part
+		default:
+			return nil, fault.Campaignf("%q: want key=value,key=value", text)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,45 @@
+package campaign
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+func TestOne(t *testing.T) {
+	settings, err := ParseSettings("vcpus=2,memory=1GiB,cpuset=0,1,cpu_cap=50%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, a, err := ParseOne(One{System: "lxc", Flavor: settings}, lab())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.VCPUs != 2 || f.Memory != GiB || f.CPUSet.String() != "0-1" || f.CPUCap != 50 || f.FS != "ext4" || a.System != "lxc" {
+		t.Errorf("%+v of %+v", f, a)
+	}
+	_, a, err = ParseOne(One{System: "ssh", Target: "ssh://a@b", Options: []Setting{{"port", "22"}, {"key", "a, b}: c"}}}, lab())
+	if err != nil || a.Target != "ssh://a@b" || len(a.Options) != 2 || a.Options[1].Value != "a, b}: c" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	for want, g := range map[string]One{
+		`did you mean "vcpus"`:      {System: "lxc", Flavor: []Setting{{"vcpu", "2"}}},
+		`unknown system "lcx"`:      {System: "lcx"},
+		"wants a size":              {System: "lxc", Flavor: []Setting{{"memory", "much"}}},
+		"no network \"user\"":       {System: "lxc", Flavor: []Setting{{"network", "user"}}},
+		"needs a target":            {System: "ssh"},
+		"there is no /dev/kvm":      {System: "kvm"},
+		"unknown key":               {System: "lxc", Flavor: []Setting{{"x: y}, z", "2"}}},
+		"more than the host's CPUs": {System: "lxc", Flavor: []Setting{{"vcpus", "64"}}},
+	} {
+		if _, _, err := ParseOne(g, lab()); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", g, err, want)
+		}
+	}
+	for _, bad := range []string{"", "vcpus", "=2", ",vcpus=2"} {
+		if _, err := ParseSettings(bad); fault.KindOf(err) != fault.Campaign {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+// Package keeper lets a guest outlive the command that started it: one tare
+// process, the keeper, owns the guest and does with it what other commands ask
+// for over a socket. The guest goes with its keeper, however that ends.
+//
+// What is said there is HTTP with JSON; see serve.go.
+package keeper
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/instance"
+	"github.com/tare-bench/tare/internal/sandbox"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// The states of a guest.
+const (
+	Starting = "starting"
+	Running  = "running"
+	Frozen   = "frozen"
+	Copied   = "being copied" // and frozen meanwhile
+	Ended    = "ended"        // by itself, or killed; its log can still be read
+)
+
+// Status is what a keeper says of its guest.
+type Status struct {
+	Name        string        `json:"name"`
+	ID          string        `json:"id"` // of what the host can see of it
+	System      string        `json:"system"`
+	State       string        `json:"state"`
+	Flavor      system.Flavor `json:"flavor"`
+	CopyOf      string        `json:"copy_of,omitempty"` // the guest whose data it began with
+	Started     time.Time     `json:"started"`
+	StartNS     int64         `json:"start_ns,omitempty"` // until its agent answered
+	Address     string        `json:"address,omitempty"`  // on its network
+	Data        string        `json:"data,omitempty"`     // what its data volume is on
+	Hello       *agent.Hello  `json:"hello,omitempty"`
+	CommandLine []string      `json:"command_line,omitempty"`
+	Keeper      int           `json:"keeper"` // process to wait for
+}
+
+// pidVar names the process outside of the sandbox to the keeper inside.
+const pidVar = "TARE_KEEPER"
+
+// Announce is called by the keeper, first outside of the sandbox, where the process
+// is that others can wait for.
+func Announce() {
+	if !sandbox.Inside() {
+		os.Setenv(pidVar, strconv.Itoa(os.Getpid()))
+	}
+}
+
+// Keeper owns a guest.
+type Keeper struct {
+	instance *instance.Instance
+	stop     context.CancelFunc
+
+	mu      sync.Mutex
+	status  Status
+	machine *system.Machine // nil while it starts
+
+	gone chan struct{} // closed when nothing is left of the guest
+	err  error         // what went wrong with that; to be read then
+}
+
+// Keep makes the guest that start makes, under a name that no other guest has,
+// and serves it until somebody removes it or ctx ends; then the guest is gone.
+func Keep(ctx context.Context, stateDir string, i *instance.Instance, s Status, start func(context.Context) (*system.Machine, error)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	k := &Keeper{instance: i, stop: stop, status: s, gone: make(chan struct{})}
+	k.status.State, k.status.Started, k.status.ID = Starting, time.Now(), i.ID
+	k.status.Keeper, _ = strconv.Atoi(os.Getenv(pidVar))
+	l, err := k.listen(stateDir)
+	if err != nil {
+		return err
+	}
+	server := k.serve(ctx, l)
+	err = k.keep(ctx, start)
+	k.err = err
+	close(k.gone)
+	// Whoever asked for the end hears how it went. The socket is removed.
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	return errors.Join(err, server.Shutdown(last))
+}
+
+// shutdownTimeout bounds how long those may take to hang up who still talk.
+const shutdownTimeout = 5 * time.Second
+
+func (k *Keeper) keep(ctx context.Context, start func(context.Context) (*system.Machine, error)) error {
+	m, err := start(ctx)
+	if err != nil {
+		return err
+	}
+	k.has(m)
+	<-ctx.Done()
+	k.mu.Lock()
+	k.status.State = Ended
+	k.mu.Unlock()
+	return m.Close()
+}
+
+// has notes that the guest is there, and waits in the background for its end.
+func (k *Keeper) has(m *system.Machine) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.machine = m
+	k.status.State, k.status.StartNS = Running, int64(m.StartTime)
+	k.status.Hello, k.status.CommandLine = &m.Hello, m.Guest.CommandLine()
+	if a := m.Address(); a.IsValid() {
+		k.status.Address = a.String()
+	}
+	if m.Site.Volume != nil {
+		k.status.Data = m.Site.Volume.Device
+	}
+	go func() {
+		<-m.Guest.Exited()
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.status.State = Ended
+	}()
+}
+
+// expect returns the guest if it is in this state.
+func (k *Keeper) expect(state string) (*system.Machine, error) {
+	if k.status.State == state {
+		return k.machine, nil
+	}
+	err := fault.Campaignf("guest %s is %s", k.status.Name, k.status.State)
+	switch {
+	case k.status.State == Frozen:
+		err = fault.WithRemedy(err, "tare guest thaw %s", k.status.Name)
+	case k.status.State == Ended:
+		err = fault.WithRemedy(err, "tare guest console --log %s; tare guest rm %[1]s", k.status.Name)
+	}
+	return nil, err
+}
+
+// running returns the guest if it runs.
+func (k *Keeper) running() (*system.Machine, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.expect(Running)
+}
+
+// turn freezes or thaws the guest.
+func (k *Keeper) turn(ctx context.Context, from, to string, do func(*system.Machine, context.Context) error) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	m, err := k.expect(from)
+	if err != nil {
+		return err
+	}
+	if m.Driver.Capabilities().Freeze == "" {
+		return fault.Campaignf("guests of %s cannot be frozen", k.status.System)
+	}
+	if err := do(m, ctx); err != nil {
+		return err
+	}
+	k.status.State = to
+	return nil
+}
+
+func (k *Keeper) freeze(ctx context.Context) error {
+	return k.turn(ctx, Running, Frozen, (*system.Machine).Freeze)
+}
+
+func (k *Keeper) thaw(ctx context.Context) error {
+	return k.turn(ctx, Frozen, Running, (*system.Machine).Thaw)
+}
+
+// hold makes the data volume stand still until the release: what programs have
+// written is brought to it, and the guest frozen.
+func (k *Keeper) hold(ctx context.Context) (release func() error, err error) {
+	m, err := k.running()
+	if err != nil {
+		return nil, err
+	}
+	if m.Site.Volume == nil {
+		return nil, fault.Campaignf("guest %s has no data volume of tare's to copy", k.status.Name)
+	}
+	r, err := m.Agent.Run(ctx, agent.Command{Argv: []string{"sync"}, Env: system.AgentEnv, Timeout: time.Minute})
+	if err != nil || r.ExitCode != 0 {
+		return nil, errors.Join(fault.Guestf("its data cannot be brought to the disk"), err)
+	}
+	if err := k.turn(ctx, Running, Copied, (*system.Machine).Freeze); err != nil {
+		return nil, err
+	}
+	if m.Site.DataDir != "" {
+		err = syncFS(m.Site.DataDir)
+	}
+	release = func() error {
+		return k.turn(context.Background(), Copied, Running, (*system.Machine).Thaw)
+	}
+	if err != nil {
+		return nil, errors.Join(err, release())
+	}
+	return release, nil
+}
+
+func syncFS(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return fault.Hostf("%w", err)
+	}
+	defer f.Close()
+	if err := unix.Syncfs(int(f.Fd())); err != nil {
+		return fault.Hostf("%s: %w", dir, err)
+	}
+	return nil
+}
+
+// lockNames makes sure that two guests do not take one name at once.
+func lockNames(stateDir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(stateDir, "guest-names"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		f.Close()
+		return nil, fault.Hostf("%s: %w", f.Name(), err)
+	}
+	return f, nil
+}

@@ -31,7 +31,11 @@ const (
 	// startLead is how far ahead of now the start of a trial is agreed, and
 	// memberLead how much further for each guest that has to hear of it.
 	startLead  = 5 * time.Millisecond
-	memberLead = 4 * time.Millisecond
+	memberLead = 10 * time.Millisecond
+	// realTime is how much of each second agents may have real-time priority,
+	// so that they start at the instant: all of a crew, and one of them at most
+	// and at least. With less, one may use it up, and would start all the later.
+	realTime, realTimeMost, realTimeLeast = 800 * time.Millisecond, 100 * time.Millisecond, 10 * time.Millisecond
 	// settle is how long neighbours stress before the trial begins.
 	settle = 300 * time.Millisecond
 	// quickTimeout bounds what is not a trial: reading clocks, cleaning up.
@@ -250,6 +254,10 @@ func (r *runner) perform(ctx context.Context, workers []*member, w *workload.Wor
 	if err != nil {
 		return err
 	}
+	if each := min(realTime/time.Duration(len(workers)), realTimeMost); each >= realTimeLeast {
+		allowRealTime(workers, each)
+		defer allowRealTime(workers, 0)
+	}
 	instant := agent.Monotonic() + int64(lead)
 	stop := r.weighAtWork(workers, instant)
 	err = together(workers, func(m *member) error { return r.timed(ctx, m, m.steps[first:last+1], instant) })
@@ -268,6 +276,14 @@ func (r *runner) perform(ctx context.Context, workers []*member, w *workload.Wor
 		}
 		return r.conclude(ctx, m, w, size)
 	})
+}
+
+func allowRealTime(workers []*member, budget time.Duration) {
+	for _, m := range workers {
+		if m.st.machine != nil {
+			m.st.machine.AllowRealTime(budget)
+		}
+	}
 }
 
 // closeWindows ends those that members left open which did not finish.

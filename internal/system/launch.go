@@ -218,6 +218,13 @@ func (m *Machine) Memory() (cgroup.Memory, error) {
 	return m.Site.Group.Memory()
 }
 
+// AllowRealTime lets the guest's agent wake at an instant; see cgroup.Group.
+func (m *Machine) AllowRealTime(budget time.Duration) {
+	if m.Site.Group != nil {
+		m.Site.Group.AllowRealTime(budget)
+	}
+}
+
 // DataDir is the guest's name for its data volume.
 func (m *Machine) DataDir() string {
 	if g, ok := m.Guest.(Placed); ok {

@@ -50,9 +50,9 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 
 func config(s *system.Site) string {
 	g := s.Group.Name()
-	net := [2]string{"lxc.net.0.type", "empty"}
+	net := [][2]string{{"lxc.net.0.type", "empty"}, {"lxc.net.0.flags", "up"}} // loopback, which else is there and down
 	if s.Port != nil {
-		net = [2]string{"lxc.namespace.share.net", s.Port.Namespace}
+		net = [][2]string{{"lxc.namespace.share.net", s.Port.Namespace}}
 	}
 	lines := [][2]string{
 		{"lxc.uts.name", "tare"},
@@ -66,7 +66,6 @@ func config(s *system.Site) string {
 		// On version 1 LXC widens the CPU sets of the groups above its own to
 		// those of the host, so the container's must be said again.
 		{"lxc.cgroup.cpuset.cpus", s.Flavor.CPUs},
-		net,
 		{"lxc.console.path", "none"},
 		{"lxc.tty.max", "0"},
 		{"lxc.pty.max", "16"},
@@ -79,6 +78,7 @@ func config(s *system.Site) string {
 		{"lxc.mount.entry", s.DataDir + " data none bind 0 0"},
 		{"lxc.mount.entry", s.Userland.Agent + " tare-agent none bind,ro 0 0"},
 	}
+	lines = append(lines, net...)
 	for _, kv := range system.AgentEnv {
 		lines = append(lines, [2]string{"lxc.environment", kv})
 	}

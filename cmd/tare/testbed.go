@@ -190,7 +190,8 @@ func (t *testbed) known(status map[string]system.Status, host campaign.Host) cam
 			Usable: st.Usable, Why: st.Reason, Remedy: st.Remedy,
 			Boot:   boots[caps.HostBoot],
 			CPUCap: caps.CPUCap != "", Pin: !caps.Remote, ReleasesMemory: caps.MemoryInGroup || caps.Remote,
-			Target: caps.Target, MaxVCPUs: caps.MaxVCPUs,
+			OwnMemory: boots[caps.HostBoot] == campaign.BootXen && !caps.SameKernel,
+			Target:    caps.Target, MaxVCPUs: caps.MaxVCPUs,
 			Networks: without(caps.Networks, network.None), Backings: without(caps.DiskBackings, volume.Loop),
 		}
 		if caps.Remote { // what its machines' data is on is not the campaign's choice

@@ -205,8 +205,11 @@ type Limits struct {
 	// ReleasesMemory says that an idle guest gives its memory back to the
 	// host, as native processes and containers do and virtual machines do not.
 	ReleasesMemory bool
-	MinMemory      Bytes // the least that a guest boots with; 0: no bound
-	MaxVCPUs       int   // 0: no bound
+	// OwnMemory says that a guest has memory which this host's kernel has not,
+	// as Xen's domains have beside dom0.
+	OwnMemory bool
+	MinMemory Bytes // the least that a guest boots with; 0: no bound
+	MaxVCPUs  int   // 0: no bound
 	// Networks are the networks that its guests can be on, beside none.
 	Networks []string
 	Backings []string // of data volumes, beside loop

@@ -18,6 +18,9 @@ func (r *reader) checkSum(c *Campaign, arms []Arm, known Known) {
 		if f.Memory > known.Host.Memory {
 			return // already reported with its flavor
 		}
+		if known.Systems[a.System].OwnMemory {
+			continue
+		}
 		if need := c.memory(a); known.Systems[a.System].ReleasesMemory {
 			largest, awake = max(largest, f.Memory), max(awake, need)
 		} else {

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -65,7 +64,7 @@ type Volume struct {
 // counts how much of a file has reached the disk under it.
 var ErrNotCounted = errors.New("a file's device has no counter of its own")
 
-const sectorBytes = 512 // of /sys/class/block/*/stat, whatever the device has
+const sectorBytes = 512 // of /sys/dev/block/*/stat, whatever the device has
 
 // Create makes a volume. The caller closes it, after everything that uses it.
 func Create(ctx context.Context, s Spec) (v *Volume, err error) {
@@ -149,11 +148,12 @@ func (v *Volume) Written() (int64, error) {
 
 // sectors is how many have been written to the device since it is there.
 func (v *Volume) sectors() (int64, error) {
-	device, err := filepath.EvalSymlinks(v.Device) // of a logical volume it is a link
-	if err != nil {
-		return 0, fault.Hostf("data volume: %w", err)
+	var st unix.Stat_t
+	if err := unix.Stat(v.Device, &st); err != nil {
+		return 0, fault.Hostf("data volume: %s: %w", v.Device, err)
 	}
-	file := filepath.Join("/sys/class/block", filepath.Base(device), "stat")
+	// By its number: the kernel has other names for logical volumes than LVM.
+	file := fmt.Sprintf("/sys/dev/block/%d:%d/stat", unix.Major(st.Rdev), unix.Minor(st.Rdev))
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return 0, fault.Hostf("data volume: %w", err)

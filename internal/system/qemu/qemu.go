@@ -28,7 +28,7 @@ type Driver struct {
 }
 
 // KVM runs the guest's code on the CPU itself.
-func KVM() Driver { return Driver{"kvm", "kvm", "host", system.NeedsProduct} }
+func KVM() Driver { return Driver{"kvm", "kvm", "host", system.Lab} }
 
 // TCG emulates the CPU.
 func TCG() Driver { return Driver{"qemu-tcg", "tcg", "max", system.Live} }

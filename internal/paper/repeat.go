@@ -378,7 +378,9 @@ func (r *Repeat) note() {
 	} else {
 		add("a trial does %.4g of the article's work, where that is known and the workload can", r.options.Scale)
 	}
-	for _, note := range r.of.notes {
-		add("%s", note)
+	if len(r.options.Tables) == 0 { // they are about some of them
+		for _, note := range r.of.notes {
+			add("%s", note)
+		}
 	}
 }

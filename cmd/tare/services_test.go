@@ -14,7 +14,7 @@ name: services
 seed: 3
 flavors:
   one: {vcpus: 1, memory: 768MiB, disk: 2GiB}
-arms: [native, runc]
+arms: [native, lxc]
 workloads:
   - {name: sysbench-oltp-rw, size: 50}
   - {name: sysbench-oltp-ro, size: 50, params: {threads: 4}}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -100,4 +101,64 @@ func running() bool {
 		}
 	}
 	return false
+}
+
+// TestGuestKilled kills the keepers of guests that are in engines and on
+// networks, in the middle of their work: nothing of them may be left.
+func TestGuestKilled(t *testing.T) {
+	live(t)
+	for system, flavor := range map[string]string{
+		"docker": "disk=64MiB", "podman": "disk=64MiB", "libvirt-lxc": "disk=64MiB", "lxc": "disk=64MiB,network=bridged", "native": "disk=64MiB,network=bridged",
+	} {
+		t.Run(system, func(t *testing.T) {
+			r := tare(t, t.TempDir(), "guest", "start", system, "--flavor", flavor)
+			if r.status != 0 && strings.Contains(r.stderr, "not installed") {
+				t.Skip(r.stderr)
+			} else if r.status != 0 {
+				t.Fatalf("status %d: %s", r.status, r.stderr)
+			}
+			g := guests(t)[system]
+			work := exec.Command(binary, "guest", "exec", system, "--", "sh", "-c", "echo begun; while :; do :; done")
+			out, err := work.StdoutPipe()
+			if err == nil {
+				err = work.Start()
+			}
+			if err == nil {
+				_, err = out.Read(make([]byte, 5))
+			}
+			kill9(g.Keeper)
+			if err != nil {
+				t.Error(err)
+			}
+			_ = work.Wait() // the guest has gone
+			left := ""
+			for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(50 * time.Millisecond) {
+				if left = processesOf(g.ID); left == "" && !running() {
+					break
+				}
+			}
+			if left != "" {
+				t.Errorf("still running: %s", left)
+			}
+			if r := tare(t, t.TempDir(), "gc"); r.status != 0 {
+				t.Errorf("gc: %s", r.stderr)
+			}
+			if links, _ := filepath.Glob("/sys/class/net/*" + g.ID + "*"); links != nil {
+				t.Errorf("interfaces left: %q", links)
+			}
+			nothingLeft(t)
+		})
+	}
+}
+
+// processesOf are the processes with an instance's name on their command line.
+func processesOf(id string) string {
+	var found []string
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil && strings.Contains(string(b), id) {
+			found = append(found, f+" "+strings.ReplaceAll(string(b), "\x00", " "))
+		}
+	}
+	return strings.Join(found, "\n")
 }

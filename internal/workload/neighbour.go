@@ -10,11 +10,11 @@ import (
 // resource until it is stopped. What it stresses is as in Matthews et al.,
 // "Quantifying the performance isolation properties of virtualization systems"
 // (ExpCS 2007), but for the fork bomb: an unbounded one ends hosts, so this one
-// starts and reaps processes without end, some hundred at a time.
+// starts and reaps processes without end, some hundred at a time. Its programs
+// are in every userland image.
 type Neighbour struct {
 	Resource string
 	About    string
-	Tools    []string
 	// Argv is the command; it is run in the data directory.
 	Argv func(Room) []string
 }
@@ -31,23 +31,22 @@ func Neighbours() []Neighbour {
 	stress := func(args ...string) []string {
 		return append([]string{"stress-ng", "--temp-path", ".", "--no-rand-seed", "--metrics-brief"}, args...)
 	}
-	tools := []string{"stress-ng"}
 	return []Neighbour{
-		{"cpu", "four busy loops on each of its CPUs", tools, func(r Room) []string {
+		{"cpu", "four busy loops on each of its CPUs", func(r Room) []string {
 			return stress("--cpu", strconv.Itoa(4*r.CPUs), "--cpu-method", "int64")
 		}},
-		{"memory", "takes memory without giving it back, until it is out of it, and again", tools, func(r Room) []string {
+		{"memory", "takes memory without giving it back, until it is out of it, and again", func(r Room) []string {
 			return stress("--vm", "2", "--vm-bytes", strconv.FormatInt(r.Memory*6/10>>10, 10)+"k", "--vm-keep", "--vm-method", "write64")
 		}},
-		{"disk", "four processes write and sync files on its data volume", tools, func(Room) []string {
+		{"disk", "four processes write and sync files on its data volume", func(Room) []string {
 			return stress("--hdd", "4", "--hdd-bytes", "16m", "--hdd-opts", "fsync,wr-seq")
 		}},
-		{"fork", "starts and reaps processes without end, some hundred at a time", tools, func(Room) []string {
+		{"fork", "starts and reaps processes without end, some hundred at a time", func(Room) []string {
 			return stress("--fork", "4", "--fork-max", "32")
 		}},
 		// Nobody listens: the host answers a few of the packets, and each answer
 		// ends a dd, which is started again.
-		{"network", "sends the host as many packets of 1,400 bytes as it can", []string{"bash", "dd"}, func(r Room) []string {
+		{"network", "sends the host as many packets of 1,400 bytes as it can", func(r Room) []string {
 			return []string{"bash", "-c", `while :; do dd if=/dev/zero bs=1400 2>/dev/null >"/dev/udp/$0/9"; done`, r.Host}
 		}},
 	}

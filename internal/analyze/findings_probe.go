@@ -155,9 +155,13 @@ func findHiddenCPU(a *analysis) (out []Finding) {
 			if len(more) == 0 || more.mean() < max(hiddenSeconds, hiddenShare*group.mean(), hiddenErrors*more.stdErr()) {
 				continue
 			}
-			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
+			text := fmt.Sprintf(
 				"%.3g s of CPU a trial were burnt on the host outside this guest's control group, beyond what %s makes the host spend there; the group itself took %.3g s",
-				more.mean(), base.Name, group.mean())})
+				more.mean(), base.Name, group.mean())
+			if dom0 := a.probe(workload, ProbeDom0CPU, ai); len(dom0) > 0 {
+				text += fmt.Sprintf(", and Xen's dom0 beside it %.3g s", dom0.mean())
+			}
+			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: text})
 		}
 	}
 	return out

@@ -228,6 +228,11 @@ func TestFindings(t *testing.T) {
 		{"no other load", func(f *fake) { f.hostCPU(native, 1.2, 1); f.hostCPU(kvm, 1.2, 1) }, "", "", ""},
 		{"CPU outside the group", func(f *fake) { f.hostCPU(native, 1.2, 1); f.hostCPU(kvm, 1.8, 1) }, "hidden-cpu", Warning,
 			"0.6 s of CPU a trial were burnt on the host outside this guest's control group"},
+		{"dom0 works for a guest", func(f *fake) {
+			f.hostCPU(native, 1.2, 1)
+			f.hostCPU(kvm, 1.8, 1)
+			f.probes(ProbeDom0CPU, kvm, constant(0.7))
+		}, "hidden-cpu", Warning, "the group itself took 1 s, and Xen's dom0 beside it 0.7 s"},
 		{"ceiling", func(f *fake) { f.disk(1, 1, 0.2, 0.3) }, "ceiling", Warning, "lxc and native both wrote 100 MB/s"},
 		{"no ceiling: one is busy", func(f *fake) { f.disk(1, 1, 0.2, 0.8) }, "", "", ""},
 		{"no ceiling: not steady", func(f *fake) { f.disk(1, 1.5, 0.2, 0.3) }, "", "", ""},

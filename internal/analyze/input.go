@@ -112,6 +112,7 @@ const (
 	ProbeGuestCgroupCPU = "guest_cgroup_cpu" // s of CPU of the guest's whole cgroup: vCPUs, VMM, helpers
 	ProbeGuestCPU       = "guest_cpu"        // s of CPU as the guest's own rusage says
 	ProbeHostCPU        = "host_cpu"         // s of CPU of the whole host
+	ProbeDom0CPU        = "dom0_cpu"         // s of CPU of Xen's dom0, where the host is one
 	ProbeDeviceBytes    = "device_bytes"     // bytes that reached the data device, the flush included
 	ProbeWorkloadBytes  = "workload_bytes"   // bytes that the workload says it wrote
 	ProbeSteal          = "steal"            // s that a hypervisor took from the host

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// addDestroy adds the flag that names devices whose contents nobody needs.
+func addDestroy(c *cobra.Command, devices *[]string) {
+	c.Flags().StringArrayVar(devices, "destroy", nil, "a block device of the campaign's that may lose what it holds; once for each")
+}
+
+// checkDestroy refuses to destroy what the campaign does not use, which is a
+// slip, and to do it in a run that nobody watches.
+func checkDestroy(c *campaign.Campaign, devices []string, reboot bool) error {
+	if reboot && len(devices) > 0 {
+		return fault.Campaignf("--destroy does not go with --reboot: empty the devices first, wipefs -a %s", strings.Join(devices, " "))
+	}
+	var used []string
+	for _, f := range c.Flavors {
+		used = append(used, f.Devices...)
+	}
+	for _, d := range devices {
+		if !slices.Contains(used, d) {
+			return fault.Campaignf("--destroy %s: no flavor of campaign %s has this device", d, c.Name)
+		}
+	}
+	return nil
+}

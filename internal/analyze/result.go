@@ -118,6 +118,41 @@ type ArmResult struct {
 	Probes   []SeriesSummary `json:"probes,omitempty"`
 }
 
+// Arm is what was found of an arm on a workload; nil where it has nothing.
+func (r *Result) Arm(name, workload string) *ArmResult {
+	for i, a := range r.Arms {
+		if a.Arm == name && a.Workload == workload {
+			return &r.Arms[i]
+		}
+	}
+	return nil
+}
+
+// Metric is one of a's metrics; nil where a, which may be nil, has no such one.
+func (a *ArmResult) Metric(name string) *SeriesSummary {
+	if a == nil {
+		return nil
+	}
+	return summaryOf(a.Metrics, name)
+}
+
+// Probe is one of a's probes; nil where a, which may be nil, has no such one.
+func (a *ArmResult) Probe(name string) *SeriesSummary {
+	if a == nil {
+		return nil
+	}
+	return summaryOf(a.Probes, name)
+}
+
+func summaryOf(list []SeriesSummary, name string) *SeriesSummary {
+	for i, s := range list {
+		if s.Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
 // SeriesSummary describes all values of one series, in Unit.
 type SeriesSummary struct {
 	Name         string  `json:"name"`

@@ -125,7 +125,7 @@ func (t *table) metric(k metricKey) {
 	t.line("")
 	t.wrapped(t.bold, clean(title), 0)
 
-	scale := scaleFor(first.Unit, typical(t.summary(first.Baseline, k)))
+	scale := scaleFor(first.Unit, typical(t.res.Arm(first.Baseline, k.workload).Metric(k.metric)))
 	rows := []row{{"", "mean", "min … max", "result", fmt.Sprintf("%.4g %% interval", 100*(1-t.res.Alpha)), "host CPU", nil}}
 	var shown []string // baselines
 	for _, c := range claims {
@@ -157,7 +157,7 @@ func (t *table) metric(k metricKey) {
 // row describes one arm.
 func (t *table) row(arm string, k metricKey, sc scale, result, interval string, style func(string) string) row {
 	r := row{name: clean(arm), result: result, interval: interval, style: style}
-	a := t.arm(arm, k.workload)
+	a := t.res.Arm(arm, k.workload)
 	if a == nil {
 		return r
 	}
@@ -165,16 +165,16 @@ func (t *table) row(arm string, k metricKey, sc scale, result, interval string, 
 		r.name += "*"
 		t.emulated = true
 	}
-	if s := t.summary(arm, k); s != nil {
+	if s := a.Metric(k.metric); s != nil {
 		r.mean = sc.with(s.Mean)
 		if s.MeanWithheld {
 			r.mean = "(median) " + sc.with(s.Median)
 		}
 		r.limits = sc.figure(s.Min) + " … " + sc.figure(s.Max)
 	}
-	cpu := find(a.Probes, probeHostCPU)
+	cpu := a.Probe(probeHostCPU)
 	if cpu == nil {
-		cpu = find(a.Probes, probeGuestGroupCPU)
+		cpu = a.Probe(probeGuestGroupCPU)
 	}
 	if cpu != nil {
 		r.cpu = digits(cpu.Mean, 3) + " s"
@@ -313,7 +313,7 @@ func (t *table) noise(k metricKey, controls []analyze.Comparison) {
 func (t *table) device(workload string) {
 	var parts []string
 	for _, a := range t.res.Arms {
-		wrote, reached := find(a.Probes, probeWorkloadBytes), find(a.Probes, probeDeviceBytes)
+		wrote, reached := a.Probe(probeWorkloadBytes), a.Probe(probeDeviceBytes)
 		if a.Workload != workload || t.isControl(a.Arm) || wrote == nil || reached == nil || wrote.Mean <= 0 {
 			continue
 		}
@@ -349,40 +349,15 @@ func (t *table) probes(k metricKey) {
 	}
 }
 
-func (t *table) arm(name, workload string) *analyze.ArmResult {
-	for i, a := range t.res.Arms {
-		if a.Arm == name && a.Workload == workload {
-			return &t.res.Arms[i]
-		}
-	}
-	return nil
-}
-
 func (t *table) isControl(arm string) bool {
 	return slices.ContainsFunc(t.res.Comparisons, func(c analyze.Comparison) bool { return c.Control && c.Arm == arm })
 }
 
 func (t *table) failures(c analyze.Comparison) int {
-	if a := t.arm(c.Arm, c.Workload); a != nil {
+	if a := t.res.Arm(c.Arm, c.Workload); a != nil {
 		return a.Failures
 	}
 	return 0
-}
-
-func (t *table) summary(arm string, k metricKey) *analyze.SeriesSummary {
-	if a := t.arm(arm, k.workload); a != nil {
-		return find(a.Metrics, k.metric)
-	}
-	return nil
-}
-
-func find(list []analyze.SeriesSummary, name string) *analyze.SeriesSummary {
-	for i, s := range list {
-		if s.Name == name {
-			return &list[i]
-		}
-	}
-	return nil
 }
 
 func typical(s *analyze.SeriesSummary) float64 {

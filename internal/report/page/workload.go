@@ -97,7 +97,7 @@ func metric(res *analyze.Result, workload, name string) (m metricView, ok bool) 
 	})
 	first := of[0]
 	m = metricView{Workload: workload, Name: name, Better: first.Better, Primary: first.Primary, factor: 1, Unit: first.Unit}
-	if s := summary(res, first.Baseline, workload, name); s != nil {
+	if s := res.Arm(first.Baseline, workload).Metric(name); s != nil {
 		m.factor, m.Unit = report.ScaleFor(first.Unit, s.Median)
 	}
 	m.Noise = "Noise floor unknown: no two of the same kind were measured, so nothing is claimed."
@@ -145,12 +145,12 @@ func (m *metricView) noise(res *analyze.Result) {
 // row describes one arm; its CPU is set against the baseline's.
 func (m metricView) row(res *analyze.Result, arm, baseline string) armRow {
 	r := armRow{Name: arm, Baseline: baseline}
-	a := armResult(res, arm, m.Workload)
+	a := res.Arm(arm, m.Workload)
 	if a == nil {
 		return r
 	}
 	r.Emulated, r.Failures = a.Emulated, a.Failures
-	if s := summary(res, arm, m.Workload, m.Name); s != nil {
+	if s := a.Metric(m.Name); s != nil {
 		r.Mean, r.MeanSort = m.with(s.Mean), fmt.Sprintf("%.6g", s.Mean)
 		if s.MeanWithheld {
 			r.Mean, r.MeanSort = "median "+m.with(s.Median), fmt.Sprintf("%.6g", s.Median)
@@ -165,14 +165,12 @@ func (m metricView) row(res *analyze.Result, arm, baseline string) armRow {
 	cpu, name := hostCPU(a)
 	if cpu != nil {
 		r.CPU, r.CPUSort = report.Digits(cpu.Mean, 3)+" s", fmt.Sprintf("%.6g", cpu.Mean)
-		if b := armResult(res, baseline, m.Workload); b != nil {
-			if base := find(b.Probes, name); base != nil && base.Mean > 0 && cpu.Mean > 0 && arm != baseline {
-				r.CPURatio = cpu.Mean / base.Mean
-				r.CPUTimes = report.Digits(r.CPURatio, 3) + "×"
-			}
+		if base := res.Arm(baseline, m.Workload).Probe(name); base != nil && base.Mean > 0 && cpu.Mean > 0 && arm != baseline {
+			r.CPURatio = cpu.Mean / base.Mean
+			r.CPUTimes = report.Digits(r.CPURatio, 3) + "×"
 		}
 	}
-	if g := find(a.Probes, analyze.ProbeGuestCPU); g != nil {
+	if g := a.Probe(analyze.ProbeGuestCPU); g != nil {
 		r.GuestCPU = report.Digits(g.Mean, 3) + " s"
 	}
 	return r
@@ -182,36 +180,11 @@ func (m metricView) row(res *analyze.Result, arm, baseline string) armRow {
 // that of the guest's control group.
 func hostCPU(a *analyze.ArmResult) (*analyze.SeriesSummary, string) {
 	for _, name := range []string{analyze.ProbeHostCPU, analyze.ProbeGuestCgroupCPU} {
-		if s := find(a.Probes, name); s != nil {
+		if s := a.Probe(name); s != nil {
 			return s, name
 		}
 	}
 	return nil, ""
-}
-
-func armResult(res *analyze.Result, arm, workload string) *analyze.ArmResult {
-	for i, a := range res.Arms {
-		if a.Arm == arm && a.Workload == workload {
-			return &res.Arms[i]
-		}
-	}
-	return nil
-}
-
-func summary(res *analyze.Result, arm, workload, metric string) *analyze.SeriesSummary {
-	if a := armResult(res, arm, workload); a != nil {
-		return find(a.Metrics, metric)
-	}
-	return nil
-}
-
-func find(list []analyze.SeriesSummary, name string) *analyze.SeriesSummary {
-	for i, s := range list {
-		if s.Name == name {
-			return &list[i]
-		}
-	}
-	return nil
 }
 
 // Argv is a step's command line as a person would type it.

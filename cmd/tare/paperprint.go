@@ -74,12 +74,18 @@ func printRepeatTable(w io.Writer, rep *paper.Repeat, t paper.RepeatTable) {
 			labels = make([]string, len(labels)) // said once
 		}
 	}
-	tw.Flush()
-	for line := range strings.Lines(b.String()) {
-		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
-	}
+	printAligned(w, tw, &b)
 	for i, why := range reasons {
 		fmt.Fprintf(w, "  [%d] %s\n", i+1, why)
+	}
+}
+
+// printAligned prints what was written to the table, which writes to b, with no
+// blanks at the ends of lines.
+func printAligned(w io.Writer, table *tabwriter.Writer, b *strings.Builder) {
+	table.Flush()
+	for line := range strings.Lines(b.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
 	}
 }
 
@@ -147,15 +153,12 @@ func printExtras(w io.Writer, extras []paperExtra) {
 			by += "*"
 		}
 		fmt.Fprintf(tw, "  %s\t%s\t%s %s\t%s\t%s\n", labels, e.Metric, here, unit, by, costWords(e.Now))
-		name, _, _ := strings.Cut(e.Series, "[")
+		name := paper.SeriesName(e.Series)
 		if s := name + " is a stand-in " + e.StandIn; e.StandIn != "" && !slices.Contains(standIns, s) {
 			standIns = append(standIns, s)
 		}
 	}
-	tw.Flush()
-	for line := range strings.Lines(b.String()) {
-		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
-	}
+	printAligned(w, tw, &b)
 	for _, s := range standIns {
 		fmt.Fprintf(w, "  %s\n", s)
 	}

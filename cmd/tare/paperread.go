@@ -46,7 +46,7 @@ func (p *paperRuns) measured(k paper.Key) paper.Stats {
 // read takes the values of a run: of each arm, and of the parts of a mix.
 func (p *paperRuns) read(path string) error {
 	return readRun(path, func(s *store.Run) error {
-		c, err := campaignOf(s)
+		c, err := analyze.CampaignOf(s)
 		if err != nil {
 			return err
 		}
@@ -69,14 +69,6 @@ func (p *paperRuns) read(path string) error {
 		p.Paths, p.stages[stage] = append(p.Paths, path), true
 		return p.take(stage, in, res)
 	})
-}
-
-func campaignOf(s *store.Run) (*campaign.Campaign, error) {
-	body, err := s.Document(store.DocCampaign)
-	if err != nil {
-		return nil, err
-	}
-	return campaign.FromResolved(body)
 }
 
 // paperKey names the values of an arm.
@@ -155,7 +147,7 @@ func (p *paperRuns) add(k paper.Key, v float64, emulated bool) {
 
 // openPaperRuns reads runs that were made before.
 func openPaperRuns(a *paper.Article, paths []string) (*paperRuns, error) {
-	m := paper.Machine{Sizes: workloadSizes, Wired: wired}
+	var m paper.Machine
 	var systems []string
 	for _, path := range paths {
 		err := readRun(path, func(s *store.Run) error {
@@ -167,10 +159,7 @@ func openPaperRuns(a *paper.Article, paths []string) (*paperRuns, error) {
 			if err := json.Unmarshal(body, &env); err != nil {
 				return fault.Campaignf("%s: %s: %w", path, store.DocEnvironment, err)
 			}
-			m.CPUs = env.CPU.Threads
-			if env.Memory.Total != nil {
-				m.Memory = int64(*env.Memory.Total)
-			}
+			m = machineOf(&env)
 			arms, err := s.Arms()
 			for _, arm := range arms {
 				if !slices.Contains(systems, arm.System) {
@@ -220,7 +209,7 @@ type paperExtra struct {
 func (p *paperRuns) extras() []paperExtra {
 	list := []paperExtra{}
 	for _, e := range p.rep.Extras() {
-		name, _, _ := strings.Cut(e.Series, "[")
+		name := paper.SeriesName(e.Series)
 		w, err := workload.Get(name)
 		if err != nil {
 			continue // it could not have been run

@@ -122,12 +122,12 @@ func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Re
 }
 
 // share is the part of the time left that is for the first of the stages.
-func share(left []paper.Stage, time_ time.Duration) time.Duration {
+func share(left []paper.Stage, in time.Duration) time.Duration {
 	weights := 0.0
 	for _, s := range left {
 		weights += s.Weight
 	}
-	return time.Duration(float64(time_) * left[0].Weight / weights)
+	return time.Duration(float64(in) * left[0].Weight / weights)
 }
 
 // quietly keeps what work prints to the standard output from it: the article's
@@ -167,11 +167,7 @@ func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine,
 		return paper.Machine{}, err
 	}
 	defer t.Close()
-	env := host.Read(host.Options{Path: o.stateDir})
-	m := paper.Machine{CPUs: env.CPU.Threads, Sizes: workloadSizes, Wired: wired}
-	if env.Memory.Total != nil {
-		m.Memory = int64(*env.Memory.Total)
-	}
+	m := machineOf(host.Read(host.Options{Path: o.stateDir}))
 	// Asked now, while the testbed is there.
 	ask := append(paper.RepeatSystems(), also...)
 	status := t.check(cmd.Context(), ask)
@@ -189,6 +185,12 @@ func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine,
 	}
 	m.Usable = func(name string) string { return why[name] }
 	return m, nil
+}
+
+// machineOf is what an environment says of the machine; which systems are
+// usable is left open.
+func machineOf(env *host.Environment) paper.Machine {
+	return paper.Machine{CPUs: env.CPU.Threads, Memory: int64(campaignHost(env).Memory), Sizes: workloadSizes, Wired: wired}
 }
 
 // workloadSizes returns the bounds of a series' sizes, "name" or

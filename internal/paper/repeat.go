@@ -223,22 +223,29 @@ func (r *Repeat) arms(s stage) []string {
 // CPU for the host where it had some to spare.
 func (m Machine) guests() int { return max(2, m.CPUs-1) }
 
+// pairs is how many of those are made of them.
+func (m Machine) pairs() int { return max(1, m.guests()/2) }
+
+// wholes is how many of a mix have a whole CPU: of the article's 7 CPUs, 3. The
+// others are shared by quarters.
+func (m Machine) wholes() int   { return max(1, m.guests()*3/7) }
+func (m Machine) quarters() int { return 4 * (m.guests() - m.wholes()) }
+
 // company writes a scenario of several guests, scaled to the machine's CPUs.
 func (m Machine) company(name string) string {
 	n := m.guests()
-	whole := max(1, n*3/7) // of the article's 7 CPUs, 3
 	switch name {
 	case "pair":
 		return "{name: pair, pairs: 1}"
 	case "pairs":
-		return fmt.Sprintf("{name: pairs, pairs: %d}", max(1, n/2))
+		return fmt.Sprintf("{name: pairs, pairs: %d}", m.pairs())
 	case "parallel":
 		return fmt.Sprintf("{name: parallel, guests: %d}", n)
 	case "crowd":
 		return fmt.Sprintf("{name: crowd, mix: [{flavor: %s, guests: %d}]}", quarterFlavor, 4*n)
 	case "mixed":
 		return fmt.Sprintf("{name: mixed, mix: [{flavor: %s, guests: %d}, {flavor: %s, guests: %d}]}",
-			quarterFlavor, 4*(n-whole), wholeFlavor, whole)
+			quarterFlavor, m.quarters(), wholeFlavor, m.wholes())
 	}
 	return name
 }
@@ -276,7 +283,7 @@ func (r *Repeat) Campaign(s Stage, budget time.Duration) []byte {
 	line("baseline: %s", r.Base)
 	line("workloads:")
 	for _, series := range s.stage.series {
-		entry := "{name: " + seriesName(series)
+		entry := "{name: " + SeriesName(series)
 		if _, params, ok := strings.Cut(series, "["); ok {
 			entry += ", params: {" + strings.ReplaceAll(strings.TrimSuffix(params, "]"), "=", ": ") + "}"
 		}
@@ -316,7 +323,7 @@ func (r *Repeat) workloads() []string {
 	var names []string
 	for _, s := range r.Stages {
 		for _, series := range s.stage.series {
-			if name := seriesName(series); !slices.Contains(names, name) {
+			if name := SeriesName(series); !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
@@ -324,8 +331,8 @@ func (r *Repeat) workloads() []string {
 	return names
 }
 
-// seriesName is a series without its parameters: "sysbench-oltp-rw".
-func seriesName(series string) string {
+// SeriesName is a series without its parameters: "sysbench-oltp-rw".
+func SeriesName(series string) string {
 	name, _, _ := strings.Cut(series, "[")
 	return name
 }
@@ -359,12 +366,11 @@ func (r *Repeat) note() {
 			case "parallel":
 				add("7 in parallel: %d at once on this machine's %d CPUs", n, r.machine.CPUs)
 			case "pairs":
-				add("3 pairs over the network: %d", max(1, n/2))
+				add("3 pairs over the network: %d", r.machine.pairs())
 			case "crowd":
 				add("28 in parallel: %d guests of a quarter of a CPU at once", 4*n)
 			case "mixed":
-				whole := max(1, n*3/7)
-				add("16+3: %d guests of a quarter of a CPU, and %d of a whole one", 4*(n-whole), whole)
+				add("16+3: %d guests of a quarter of a CPU, and %d of a whole one", r.machine.quarters(), r.machine.wholes())
 			}
 		}
 	}

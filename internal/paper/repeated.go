@@ -80,12 +80,10 @@ type RepeatLine struct {
 // order, and the systems that only this machine has after those of each line.
 func (r *Repeat) Tables(measured func(Key) Stats) []RepeatTable {
 	var tables []RepeatTable
-	all := r.Article.figures()
-	for _, name := range distinct(all, func(row *Row) string { return row.Table }) {
+	for name, rows := range r.Article.byTable() {
 		if !r.wanted(name) {
 			continue
 		}
-		rows := slices.DeleteFunc(slices.Clone(all), func(row *Row) bool { return row.Table != name })
 		t := RepeatTable{Name: name}
 		var labels []func(*Row) string
 		t.Heading, labels = headings(rows)

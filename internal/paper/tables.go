@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -24,20 +25,30 @@ type TableLine struct {
 
 // Tables lays the article's figures out as tables, in its order.
 func (a *Article) Tables() []Table {
+	var tables []Table
+	for name, rows := range a.byTable() {
+		tables = append(tables, a.layOut(name, rows))
+	}
+	return tables
+}
+
+// byTable yields the article's tables with their figures, in its order.
+func (a *Article) byTable() iter.Seq2[string, []*Row] {
 	var names []string
 	rows := map[string][]*Row{}
-	for i := range a.Results {
-		r := &a.Results[i]
+	for _, r := range a.figures() {
 		if rows[r.Table] == nil {
 			names = append(names, r.Table)
 		}
 		rows[r.Table] = append(rows[r.Table], r)
 	}
-	var tables []Table
-	for _, name := range names {
-		tables = append(tables, a.layOut(name, rows[name]))
+	return func(yield func(string, []*Row) bool) {
+		for _, name := range names {
+			if !yield(name, rows[name]) {
+				return
+			}
+		}
 	}
-	return tables
 }
 
 func (a *Article) layOut(name string, rows []*Row) Table {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/nearest"
 	"github.com/tare-bench/tare/internal/sandbox"
@@ -185,7 +186,11 @@ func inSandbox(o *options, work func(cmd *cobra.Command, args []string) error) f
 		if err != nil {
 			return err
 		}
-		if e := collect(o.stateDir); e != nil {
+		layout, e := cgroup.Detect()
+		if e == nil {
+			e = collect(o.stateDir, layout)
+		}
+		if e != nil {
 			fmt.Fprintln(os.Stderr, "tare: cleaning up:", e)
 		}
 		if status != 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
@@ -130,11 +131,7 @@ func bootOf(env *host.Environment) string {
 // when it needs none, and how many trials are done.
 func nextBoot(path string) (next campaign.Boot, done int, err error) {
 	err = readRun(path, func(s *store.Run) error {
-		body, err := s.Document(store.DocCampaign)
-		if err != nil {
-			return err
-		}
-		c, err := campaign.FromResolved(body)
+		c, err := analyze.CampaignOf(s)
 		if err != nil || len(c.Boots) == 0 {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
@@ -43,11 +44,7 @@ func resume(cmd *cobra.Command, o *options, path, booted string, destroy []strin
 		return err
 	}
 	defer s.Close()
-	body, err := s.Document(store.DocCampaign)
-	if err != nil {
-		return err
-	}
-	c, err := campaign.FromResolved(body)
+	c, err := analyze.CampaignOf(s)
 	if err != nil {
 		return err
 	}

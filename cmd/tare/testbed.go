@@ -67,7 +67,7 @@ func newTestbed(o *options) (*testbed, error) {
 	if err := layout.Check(); err != nil {
 		return nil, err
 	}
-	if err := collect(o.stateDir); err != nil {
+	if err := collect(o.stateDir, layout); err != nil {
 		return nil, fault.Hostf("what a killed tare left cannot be removed: %w", err)
 	}
 	t := &testbed{drivers: driversByName()}
@@ -299,11 +299,7 @@ func (t *testbed) workloads(c *campaign.Campaign) (map[string]*workload.Workload
 }
 
 // collect removes what dead tares left on this host.
-func collect(stateDir string) error {
-	layout, err := cgroup.Detect()
-	if err != nil {
-		return err
-	}
+func collect(stateDir string, layout cgroup.Layout) error {
 	found, err := leftovers(stateDir, layout)
 	if err != nil {
 		return err

@@ -32,22 +32,12 @@ func (a *analysis) density(all []Isolation) []Density {
 		workload, arm string
 		limit         float64
 	}
-	var order []of
-	groups := map[of][]Isolation{}
-	for _, i := range all {
-		arm := a.in.Arms[a.arms[i.Arm]]
-		if !i.Primary || arm.SlowdownLimit == 0 || arm.Alone == "" {
-			continue
-		}
-		k := of{i.Workload, arm.Alone, arm.SlowdownLimit}
-		if groups[k] == nil {
-			order = append(order, k)
-		}
-		groups[k] = append(groups[k], i)
-	}
+	arm := func(i Isolation) Arm { return a.in.Arms[a.arms[i.Arm]] }
+	asked := slices.DeleteFunc(slices.Clone(all), func(i Isolation) bool {
+		return !i.Primary || arm(i).SlowdownLimit == 0 || arm(i).Alone == ""
+	})
 	var out []Density
-	for _, k := range order {
-		group := groups[k]
+	for k, group := range grouped(asked, func(i Isolation) of { return of{i.Workload, arm(i).Alone, arm(i).SlowdownLimit} }) {
 		slices.SortStableFunc(group, func(a, b Isolation) int { return cmp.Compare(a.Guests, b.Guests) })
 		d := Density{Workload: k.workload, Metric: group[0].Metric, Arm: k.arm, Limit: k.limit, Fits: 1}
 		fit := true

@@ -9,16 +9,21 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
+// CampaignOf reads what a run's campaign is, all defaults filled in.
+func CampaignOf(r *store.Run) (*campaign.Campaign, error) {
+	body, err := r.Document(store.DocCampaign)
+	if err != nil {
+		return nil, err
+	}
+	return campaign.FromResolved(body)
+}
+
 // FromRun reads a run into an Input: its arms, the values of all trials that
 // are done, the failures, and what its campaign says of precision and of what
 // is too small to matter. The store is not needed afterwards. Both series of
 // observations can be read any number of times.
 func FromRun(r *store.Run) (Input, error) {
-	body, err := r.Document(store.DocCampaign)
-	if err != nil {
-		return Input{}, err
-	}
-	c, err := campaign.FromResolved(body)
+	c, err := CampaignOf(r)
 	if err != nil {
 		return Input{}, err
 	}

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -135,8 +136,8 @@ func (a *analysis) besideNative(iso *Isolation, metric int, arm Arm, own *compar
 // dividePairs divides ratios of the same block. Both are in the order of blocks.
 func dividePairs(a, b []pair) (out []pair) {
 	for _, p := range a {
-		i := slices.IndexFunc(b, func(q pair) bool { return q.block == p.block })
-		if i >= 0 {
+		i, found := slices.BinarySearchFunc(b, p.block, func(q pair, block int32) int { return cmp.Compare(q.block, block) })
+		if found {
 			out = append(out, pair{p.block, b[i].epoch, p.epoch, p.d - b[i].d})
 		}
 	}
@@ -232,11 +233,7 @@ func mean(v []float64) (m float64) {
 
 // skew fills in how far apart the guests started.
 func (a *analysis) skew(iso *Isolation, arm int) {
-	i := slices.IndexFunc(a.in.Probes, func(p Probe) bool { return p.Workload == iso.Workload && p.Name == ProbeBarrierSkew })
-	if i < 0 {
-		return
-	}
-	v := a.probes.at(i, arm).values()
+	v := a.probe(iso.Workload, ProbeBarrierSkew, arm).values()
 	for i := range v {
 		v[i] = math.Abs(v[i])
 	}

@@ -56,18 +56,8 @@ func rangeOf(v []float64) Range {
 // memory describes the guests of every arm, in the order of the arms.
 func (a *analysis) memory() []Memory {
 	type kind struct{ arm, flavor string }
-	var order []kind
-	of := map[kind][]Guest{}
-	for _, g := range a.in.Guests {
-		k := kind{g.Arm, g.Flavor.Name}
-		if of[k] == nil {
-			order = append(order, k)
-		}
-		of[k] = append(of[k], g)
-	}
 	var out []Memory
-	for _, k := range order {
-		guests := of[k]
+	for k, guests := range grouped(a.in.Guests, func(g Guest) kind { return kind{g.Arm, g.Flavor.Name} }) {
 		m := Memory{Arm: k.arm, System: guests[0].System, Flavor: k.flavor, Size: guests[0].Flavor.MemoryBytes, Guests: len(guests)}
 		var start []float64
 		values := map[string][]float64{}

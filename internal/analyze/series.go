@@ -157,3 +157,24 @@ func (s series) summarize(name, unit string) SeriesSummary {
 func internalf(format string, args ...any) error {
 	return &fault.Error{Kind: fault.Internal, Err: errorf(format, args...)}
 }
+
+// grouped yields what has the same key together, in the order in which the keys
+// are first there.
+func grouped[K comparable, V any](all []V, key func(V) K) iter.Seq2[K, []V] {
+	var order []K
+	groups := map[K][]V{}
+	for _, v := range all {
+		k := key(v)
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], v)
+	}
+	return func(yield func(K, []V) bool) {
+		for _, k := range order {
+			if !yield(k, groups[k]) {
+				return
+			}
+		}
+	}
+}

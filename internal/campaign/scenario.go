@@ -180,7 +180,7 @@ func (r *reader) checkScenario(c *Campaign, s Scenario, path string, known Known
 	r.checkMix(c, s, path, known.Systems)
 	if slices.Contains(s.Neighbours, network) {
 		for _, a := range c.Active() {
-			if f, ok := c.Flavor(a.Flavor); ok && a.Target == "" && (f.Network == "" || f.Network == "none") {
+			if f, ok := c.Flavor(a.Flavor); ok && a.Target == "" && (f.Network == "" || f.Network == noNetwork) {
 				r.fail(path+".neighbours", "scenario %q: a neighbour that stresses the network needs one, and flavor %q of arm %q has none; give it network: bridged", s.Name, f.Name, a.Name)
 				return
 			}

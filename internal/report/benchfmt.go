@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
+	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/store"
@@ -29,11 +30,7 @@ func Benchfmt(w io.Writer, r *store.Run) error {
 	if err != nil {
 		return err
 	}
-	body, err := r.Document(store.DocCampaign)
-	if err != nil {
-		return err
-	}
-	c, err := campaign.FromResolved(body)
+	c, err := analyze.CampaignOf(r)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
@@ -41,11 +41,7 @@ type LeftOut struct{ Arm, Why string }
 // ContextOf reads from a run what its table shows beside the numbers.
 func ContextOf(r *store.Run) (Context, error) {
 	ctx := Context{Path: r.Path()}
-	body, err := r.Document(store.DocCampaign)
-	if err != nil {
-		return ctx, err
-	}
-	c, err := campaign.FromResolved(body)
+	c, err := analyze.CampaignOf(r)
 	if err != nil {
 		return ctx, err
 	}
@@ -57,7 +53,8 @@ func ContextOf(r *store.Run) (Context, error) {
 		return ctx, err
 	}
 	var env host.Environment
-	if body, err = r.Document(store.DocEnvironment); err != nil {
+	body, err := r.Document(store.DocEnvironment)
+	if err != nil {
 		return ctx, err
 	}
 	if err := json.Unmarshal(body, &env); err != nil {

@@ -22,15 +22,8 @@ func (t *table) isolation(k metricKey) {
 		t.grid(rows)
 		t.note(IsolationLegend)
 	}
-	for _, d := range t.res.Density {
-		if d.Workload == k.workload && d.Metric == k.metric {
-			t.note(clean(DensityText(d)))
-		}
-	}
-	for _, c := range t.res.CapAccuracy {
-		if c.Workload == k.workload && c.Metric == k.metric {
-			t.note(clean(CapText(c)))
-		}
+	for _, text := range CompanyNotes(t.res, k.workload, k.metric) {
+		t.note(clean(text))
 	}
 }
 
@@ -44,8 +37,23 @@ const IsolationLegend = "slowdown: against the same arm alone, which is not what
 	"Jain: 1 when all guests got alike for their shares; unfair: largest slowdown over smallest; " +
 	"start ±: from the instant agreed, 99th percentile"
 
-// CapText says in a line how true a CPU cap is.
-func CapText(c analyze.CapAccuracy) string {
+// CompanyNotes say by a metric how many guests fit, and how true CPU caps are.
+func CompanyNotes(res *analyze.Result, workload, metric string) (notes []string) {
+	for _, d := range res.Density {
+		if d.Workload == workload && d.Metric == metric {
+			notes = append(notes, densityText(d))
+		}
+	}
+	for _, c := range res.CapAccuracy {
+		if c.Workload == workload && c.Metric == metric {
+			notes = append(notes, capText(c))
+		}
+	}
+	return notes
+}
+
+// capText says in a line how true a CPU cap is.
+func capText(c analyze.CapAccuracy) string {
 	text := fmt.Sprintf("cap: %s of %s take %s× as long as %s", c.Flavor, c.Arm, digits(c.Ratio, 3), c.Reference)
 	if c.Against != c.Arm {
 		text += " of " + c.Against
@@ -56,8 +64,8 @@ func CapText(c analyze.CapAccuracy) string {
 	return fmt.Sprintf("%s; ideal for pure computing, with CPUs to spare: %s×", text, digits(c.Ideal, 3))
 }
 
-// DensityText says in a line how many guests fit.
-func DensityText(d analyze.Density) string {
+// densityText says in a line how many guests fit.
+func densityText(d analyze.Density) string {
 	tried := make([]string, len(d.Tried))
 	for i, n := range d.Tried {
 		tried[i] = fmt.Sprint(n)

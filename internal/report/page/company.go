@@ -56,16 +56,7 @@ func company(res *analyze.Result, id, workload, metric string) *companyView {
 			v.guests(i)
 		}
 	}
-	for _, d := range res.Density {
-		if d.Workload == workload && d.Metric == metric {
-			v.Notes = append(v.Notes, report.DensityText(d))
-		}
-	}
-	for _, c := range res.CapAccuracy {
-		if c.Workload == workload && c.Metric == metric {
-			v.Notes = append(v.Notes, report.CapText(c))
-		}
-	}
+	v.Notes = report.CompanyNotes(res, workload, metric)
 	if len(v.Rows)+len(v.Notes) == 0 {
 		return nil
 	}

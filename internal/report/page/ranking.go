@@ -52,15 +52,20 @@ func ranked(places []place, figure func(ratio float64) string) string {
 		}
 		return false
 	}
+	return inOrder(places, apart, func(p place) string { return fmt.Sprintf("%s (%s)", p.arm, figure(math.Exp(p.mean))) })
+}
+
+// inOrder words the places of a list, of which neighbours may share one.
+func inOrder[T any](list []T, apart func(a, b T) bool, word func(T) string) string {
 	var b strings.Builder
-	for i, p := range places {
+	for i, p := range list {
 		switch {
-		case i > 0 && apart(places[i-1], p):
+		case i > 0 && apart(list[i-1], p):
 			b.WriteString(", then ")
 		case i > 0:
 			b.WriteString(" and, not told apart, ")
 		}
-		fmt.Fprintf(&b, "%s (%s)", p.arm, figure(math.Exp(p.mean)))
+		b.WriteString(word(p))
 	}
 	return b.String()
 }
@@ -149,20 +154,12 @@ func memory(res *analyze.Result) string {
 		return "not drawn: of fewer than two systems is it known how much memory a guest takes."
 	}
 	slices.SortStableFunc(known, func(a, b analyze.Memory) int { return compareFloat(a.Idle.Mean, b.Idle.Mean) })
-	var b strings.Builder
-	for i, m := range known {
-		switch {
-		case i > 0 && known[i-1].Idle.Overlaps(m.Idle):
-			b.WriteString(" and, not told apart, ")
-		case i > 0:
-			b.WriteString(", then ")
-		}
+	text := inOrder(known, func(a, b analyze.Memory) bool { return !a.Idle.Overlaps(b.Idle) }, func(m analyze.Memory) string {
 		factor, unit := report.ScaleFor("B", m.Idle.Mean)
-		fmt.Fprintf(&b, "%s (%s %s)", m.Arm, report.Digits(m.Idle.Mean*factor, 3), unit)
-	}
-	b.WriteString("; in brackets what an idle guest takes of the host, with all that runs for it.")
+		return fmt.Sprintf("%s (%s %s)", m.Arm, report.Digits(m.Idle.Mean*factor, 3), unit)
+	}) + "; in brackets what an idle guest takes of the host, with all that runs for it."
 	if unknown != nil {
-		b.WriteString(" Not known: " + joinAnd(unknown) + ".")
+		text += " Not known: " + joinAnd(unknown) + "."
 	}
-	return b.String()
+	return text
 }

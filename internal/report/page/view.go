@@ -137,11 +137,7 @@ const maxItems = 60
 const maxEvents = 200
 
 func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o Options) (*view, error) {
-	body, err := r.Document(store.DocCampaign)
-	if err != nil {
-		return nil, err
-	}
-	c, err := campaign.FromResolved(body)
+	c, err := analyze.CampaignOf(r)
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func newGuestList(o *options) *cobra.Command {
 	asJSON := jsonFlag(c)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		guests := []keeper.Status{}
-		for _, g := range keeper.List(o.stateDir) {
+		for _, g := range keeper.List() {
 			guests = append(guests, g.Status)
 		}
 		if *asJSON {
@@ -80,7 +80,7 @@ func newGuestExec(o *options) *cobra.Command {
 	}
 	input := c.Flags().BoolP("input", "i", false, "give the command what comes on standard input, up to 2 MiB")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		g, err := keeper.Find(o.stateDir, args[0])
+		g, err := keeper.Find(args[0])
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func newGuestConsole(o *options) *cobra.Command {
 	log := c.Flags().Bool("log", false, "show the end of what the guest's runtime, VMM or console printed")
 	follow := c.Flags().BoolP("follow", "f", false, "with --log: go on showing it until Ctrl-C")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		g, err := keeper.Find(o.stateDir, args[0])
+		g, err := keeper.Find(args[0])
 		if err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func newGuestTurn(o *options, name, short string, do func(*keeper.Client, contex
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var errs []error
 			for _, guest := range args {
-				g, err := keeper.Find(o.stateDir, guest)
+				g, err := keeper.Find(guest)
 				if err == nil {
 					err = do(g, cmd.Context())
 				}

@@ -68,7 +68,7 @@ disk first, and the guest is frozen from then until the clone is up.`,
 	c.Flags().StringVar(&name, "name", "", "name of the clone (default: the system's)")
 	c.Flags().StringArrayVar(&destroy, "destroy", nil, "a block device of the flavor's that may lose what it holds")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		from, err := keeper.Find(o.stateDir, args[0])
+		from, err := keeper.Find(args[0])
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func awaitGuest(cmd *cobra.Command, o *options, k *os.Process, ended chan error,
 			return cmd.Context().Err()
 		case <-time.After(50 * time.Millisecond):
 		}
-		for _, g := range keeper.List(o.stateDir) {
+		for _, g := range keeper.List() {
 			if g.Keeper == k.Pid && g.State != keeper.Starting {
 				fmt.Fprintf(cmd.OutOrStdout(), "guest %s (%s) is up; tare guest exec, console, freeze, clone, rm\n", g.Name, g.System)
 				return nil
@@ -166,7 +166,7 @@ func keepGuest(cmd *cobra.Command, o *options, f guestFlags, name string) error 
 	s := keeper.Status{Name: f.name, System: name, CopyOf: f.copyOf}
 	release := func() {}
 	if f.copyOf != "" {
-		from, err := keeper.Find(o.stateDir, f.copyOf)
+		from, err := keeper.Find(f.copyOf)
 		if err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func keepGuest(cmd *cobra.Command, o *options, f guestFlags, name string) error 
 		return err
 	}
 	defer release()
-	err = keeper.Keep(cmd.Context(), o.stateDir, t.instance, s, func(ctx context.Context) (*system.Machine, error) {
+	err = keeper.Keep(cmd.Context(), t.instance, s, func(ctx context.Context) (*system.Machine, error) {
 		defer release()
 		return system.Launch(ctx, t.drivers[name], t.host, "guest", s.Flavor)
 	})

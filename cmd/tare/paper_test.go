@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -66,6 +67,33 @@ func paperCampaigns(t *testing.T, xen bool) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestPaperReasons: a cell without a figure says what kept it from one.
+func TestPaperReasons(t *testing.T) {
+	a, err := paper.Get("platov-vmware-vs-colinux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := newPaperRuns(&paper.Repeat{Article: a})
+	runs.stages["cpu"], runs.ended["cpu"] = true, errors.New("no space left\nto mend: make some")
+	runs.stages["disk"] = true
+	failed, silent := paper.Key{Stage: "disk", Metric: "failed"}, paper.Key{Stage: "disk", Series: "silent", Metric: "iops"}
+	runs.values[failed] = paper.Stats{Why: "its trials failed"}
+	runs.add(paper.Key{Stage: "cpu", Metric: "there"}, 2, false)
+	runs.add(paper.Key{Stage: "disk", Series: "silent", Metric: "time"}, 2, false)
+	for key, want := range map[paper.Key]string{
+		{Stage: "cpu", Metric: "there"}:             "",
+		{Stage: "cpu", Series: "x", Metric: "time"}: "its campaign ended before: no space left",
+		{Stage: "net"}:               "there is no run of the campaign platov-vmware-vs-colinux-net",
+		{Stage: "disk", Series: "x"}: "",
+		failed:                       "its trials failed",
+		silent:                       "the program gave no such figure; where too little work is the cause, a larger --scale helps",
+	} {
+		if got := runs.measured(key).Why; got != want {
+			t.Errorf("%+v: %q, want %q", key, got, want)
 		}
 	}
 }

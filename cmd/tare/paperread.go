@@ -22,23 +22,31 @@ type paperRuns struct {
 	rep    *paper.Repeat
 	Paths  []string
 	values map[paper.Key]paper.Stats
-	stages map[string]bool // those that there is a run of
+	stages map[string]bool  // those that there is a run of
+	ended  map[string]error // why a stage ended before its time
 	// done are the keys without their metric that any value is of.
 	done map[paper.Key]bool
 }
 
 func newPaperRuns(rep *paper.Repeat) *paperRuns {
-	return &paperRuns{rep: rep, values: map[paper.Key]paper.Stats{}, stages: map[string]bool{}, done: map[paper.Key]bool{}}
+	return &paperRuns{rep: rep, values: map[paper.Key]paper.Stats{}, stages: map[string]bool{}, ended: map[string]error{}, done: map[paper.Key]bool{}}
 }
 
 // measured is what the runs gave for a key.
 func (p *paperRuns) measured(k paper.Key) paper.Stats {
-	if !p.stages[k.Stage] {
-		return paper.Stats{Why: "there is no run of the campaign " + p.rep.Article.Document.Name + "-" + k.Stage}
-	}
 	st := p.values[k]
-	if k.Metric = ""; st.N == 0 && p.done[k] {
+	if st.N > 0 {
+		return st
+	}
+	k.Metric = ""
+	switch err := p.ended[k.Stage]; {
+	case p.done[k]:
 		st.Why = "the program gave no such figure; where too little work is the cause, a larger --scale helps"
+	case st.Why != "":
+	case err != nil:
+		st.Why = "its campaign ended before: " + firstLine(err.Error())
+	case !p.stages[k.Stage]:
+		st.Why = "there is no run of the campaign " + p.rep.Article.Document.Name + "-" + k.Stage
 	}
 	return st
 }

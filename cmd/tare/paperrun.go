@@ -91,8 +91,9 @@ func runPaper(cmd *cobra.Command, o *options, f paperRunFlags, name string) erro
 	return failed
 }
 
-// measurePaper makes one run after the other and reads each into runs. The
-// error is of the first that could not be completed, or errFailedTrials.
+// measurePaper makes one run after the other and reads each into runs. One that
+// cannot be completed does not keep the next from being made. The error is of
+// the first such, or errFailedTrials.
 func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Repeat, runs *paperRuns) error {
 	base := strings.TrimSuffix(f.out, ".tare")
 	base = cmp.Or(base, rep.Article.Document.Name+time.Now().Format("-20060102-150405"))
@@ -108,14 +109,16 @@ func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Re
 		err := quietly(cmd, func() error {
 			return runText(cmd, o, runFlags{out: path, budget: budget, yes: true}, rep.Campaign(s, budget), rep.CampaignName(s))
 		})
-		if errors.Is(err, errFailedTrials) {
-			failed, err = err, nil
-		}
 		if e := runs.read(path); err == nil {
 			err = e
 		}
-		if err != nil {
-			return err
+		if err != nil && !errors.Is(err, errFailedTrials) {
+			runs.ended[s.Name] = err
+			fmt.Fprintf(cmd.ErrOrStderr(), "tare: %v\n", err)
+		}
+		failed = cmp.Or(failed, err)
+		if errors.Is(err, errIncomplete) { // interrupted: the user wants no more
+			break
 		}
 	}
 	return failed

@@ -140,7 +140,7 @@ func runText(cmd *cobra.Command, o *options, f runFlags, text []byte, file strin
 	if out == "" {
 		out = c.Name + time.Now().Format("-20060102-150405") + ".tare"
 	}
-	lock, err := instance.Lock(o.stateDir, fmt.Sprintf("campaign %s into %s since %s", c.Name, absolute(out), time.Now().Format(time.DateTime)))
+	lock, err := instance.Lock(fmt.Sprintf("campaign %s into %s since %s", c.Name, absolute(out), time.Now().Format(time.DateTime)))
 	if err != nil {
 		return err
 	}

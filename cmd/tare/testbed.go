@@ -71,7 +71,7 @@ func newTestbed(o *options) (*testbed, error) {
 		return nil, fault.Hostf("what a killed tare left cannot be removed: %w", err)
 	}
 	t := &testbed{drivers: driversByName()}
-	if t.instance, err = instance.New(o.stateDir); err != nil {
+	if t.instance, err = instance.New(); err != nil {
 		return nil, err
 	}
 	t.host = &system.Host{RunID: t.instance.ID, StateDir: o.stateDir, Dir: sandbox.Dir(), Cgroups: layout, Network: network.NewBridge(t.instance.ID)}

@@ -1,9 +1,11 @@
 // Package instance knows which tares are alive on this host, so that what dead
 // ones left can be told from what live ones use.
 //
-// Every tare that makes guests holds a lock on a file of its own name below
-// the state directory; the kernel releases it however that tare ends. The name
-// is part of everything of it that the host can see.
+// Every tare that makes guests holds a lock on a file of its own name; the
+// kernel releases it however that tare ends. The name is part of everything of
+// it that the host can see. These files are the host's, whatever the state
+// directories are: a tare with another one must neither take a live tare's
+// guests for a dead one's nor measure beside it.
 package instance
 
 import (
@@ -21,23 +23,28 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
+// dir has the files that are held while a tare lives. It is in memory, and as
+// new after a boot as the control groups.
+var dir = "/run/tare"
+
+// names is the directory with a file for each tare.
+func names() string { return filepath.Join(dir, "live") }
+
 // Instance is one tare that makes guests.
 type Instance struct {
 	ID   string // a letter and hexadecimal digits
 	file *os.File
 }
 
-// New registers this tare below stateDir. The caller closes it, with its
-// guests gone.
-func New(stateDir string) (*Instance, error) {
-	dir := filepath.Join(stateDir, "live")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// New registers this tare. The caller closes it, with its guests gone.
+func New() (*Instance, error) {
+	if err := os.MkdirAll(names(), 0o755); err != nil {
 		return nil, fault.Hostf("%w", err)
 	}
 	var b [5]byte
 	rand.Read(b[:])
 	i := &Instance{ID: "r" + hex.EncodeToString(b[:])}
-	f, err := os.OpenFile(filepath.Join(dir, i.ID), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(filepath.Join(names(), i.ID), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fault.Hostf("%w", err)
 	}
@@ -56,8 +63,8 @@ func (i *Instance) Socket() string { return i.file.Name() + socketSuffix }
 const socketSuffix = ".sock"
 
 // Sockets are those of all tares that listen, or did so when they were killed.
-func Sockets(stateDir string) []string {
-	found, _ := filepath.Glob(filepath.Join(stateDir, "live", "r*"+socketSuffix))
+func Sockets() []string {
+	found, _ := filepath.Glob(filepath.Join(names(), "r*"+socketSuffix))
 	return found
 }
 
@@ -67,8 +74,8 @@ func (i *Instance) Close() error {
 }
 
 // alive reports whether the tare of this name holds its lock.
-func alive(stateDir, id string) bool {
-	f, err := os.Open(filepath.Join(stateDir, "live", id))
+func alive(id string) bool {
+	f, err := os.Open(filepath.Join(names(), id))
 	if err != nil {
 		return false
 	}
@@ -93,14 +100,15 @@ type Foreign struct {
 
 func (l Leftover) String() string { return l.What + " " + l.Path }
 
-// Leftovers lists what dead tares have left, foreign things first: they hold others.
+// Leftovers lists what dead tares have left on the host and below stateDir,
+// foreign things first: they hold others.
 func Leftovers(stateDir string, layout cgroup.Layout, foreign ...Foreign) []Leftover {
 	var found []Leftover
 	dead := map[string]bool{}
 	add := func(what, path, id string, remove func() error) {
 		known, seen := dead[id]
 		if !seen {
-			known = ours(id) && !alive(stateDir, id)
+			known = ours(id) && !alive(id)
 			dead[id] = known
 		}
 		if known {
@@ -115,8 +123,8 @@ func Leftovers(stateDir string, layout cgroup.Layout, foreign ...Foreign) []Left
 		id, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), cgroup.Prefix), "-")
 		add("control group", dir, id, func() error { return cgroup.RemoveLeftovers([]string{dir}) })
 	}
-	for what, sub := range map[string]string{"data volumes": "volumes", "lock file": "live"} {
-		paths, _ := filepath.Glob(filepath.Join(stateDir, sub, "*"))
+	for what, in := range map[string]string{"data volumes": filepath.Join(stateDir, "volumes"), "lock file": names()} {
+		paths, _ := filepath.Glob(filepath.Join(in, "*"))
 		for _, p := range paths {
 			add(what, p, strings.TrimSuffix(filepath.Base(p), socketSuffix), func() error { return os.RemoveAll(p) })
 		}
@@ -147,11 +155,10 @@ func Remove(found []Leftover) error {
 // Lock makes sure that one tare at a time measures on this host, since two
 // would measure each other. about says what the holder does, for the other's
 // message. The lock lasts until the file is closed or the process ends.
-func Lock(stateDir, about string) (*os.File, error) {
-	path := filepath.Join(stateDir, "lock")
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+func Lock(about string) (*os.File, error) {
+	f, err := openShared("lock")
 	if err != nil {
-		return nil, fault.Hostf("%w", err)
+		return nil, err
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		holder := make([]byte, 300)
@@ -166,7 +173,34 @@ func Lock(stateDir, about string) (*os.File, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, fault.Hostf("%s: %w", path, err)
+		return nil, fault.Hostf("%s: %w", f.Name(), err)
+	}
+	return f, nil
+}
+
+// LockGuestNames makes sure that two guests do not take one name at once. It
+// waits; the lock lasts until the file is closed or the process ends.
+func LockGuestNames() (*os.File, error) {
+	f, err := openShared("guest-names")
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		f.Close()
+		return nil, fault.Hostf("%s: %w", f.Name(), err)
+	}
+	return f, nil
+}
+
+// openShared opens a file that all tares of this host lock.
+func openShared(name string) (*os.File, error) {
+	err := os.MkdirAll(dir, 0o755)
+	if err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fault.Hostf("%w", err)
 	}
 	return f, nil
 }

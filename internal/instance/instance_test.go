@@ -10,13 +10,13 @@ import (
 
 // Of a hypervisor's machines, those of dead tares are removed, and nobody else's.
 func TestForeign(t *testing.T) {
-	state := t.TempDir()
-	living, err := New(state)
+	dir = t.TempDir()
+	living, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer living.Close()
-	dead, err := New(state)
+	dead, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,8 @@ func TestForeign(t *testing.T) {
 			return nil
 		}})
 	}
-	found := Leftovers(state, cgroup.Layout{}, machines...)
+	// Another state directory than that which the living tare has.
+	found := Leftovers(t.TempDir(), cgroup.Layout{}, machines...)
 	if len(found) != 2 || found[0].String() != "machine "+dead.ID+"-a" {
 		t.Errorf("found %v", found)
 	}
@@ -44,4 +45,24 @@ func TestForeign(t *testing.T) {
 	if len(removed) != 2 {
 		t.Errorf("removed %q", removed)
 	}
+}
+
+// One tare at a time measures on a host; the next hears who does.
+func TestLock(t *testing.T) {
+	dir = t.TempDir()
+	f, err := Lock("campaign quick")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Lock("another"); err == nil || !strings.Contains(err.Error(), "measures on this host: campaign quick") {
+		t.Errorf("a second: %v", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err = Lock("another")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
 }

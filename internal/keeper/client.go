@@ -30,9 +30,9 @@ type Client struct {
 const statusTimeout = 20 * time.Second
 
 // List returns the guests that are kept here, in the order of their start.
-func List(stateDir string) []*Client {
+func List() []*Client {
 	var all []*Client
-	for _, socket := range instance.Sockets(stateDir) {
+	for _, socket := range instance.Sockets() {
 		c := &Client{http: http.Client{Transport: &http.Transport{
 			DisableKeepAlives: true,
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -51,8 +51,8 @@ func List(stateDir string) []*Client {
 }
 
 // Find returns the guest of this name.
-func Find(stateDir, name string) (*Client, error) {
-	all := List(stateDir)
+func Find(name string) (*Client, error) {
+	all := List()
 	for _, c := range all {
 		if c.Name == name {
 			return c, nil

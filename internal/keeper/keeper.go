@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -75,13 +74,13 @@ type Keeper struct {
 
 // Keep makes the guest that start makes, under a name that no other guest has,
 // and serves it until somebody removes it or ctx ends; then the guest is gone.
-func Keep(ctx context.Context, stateDir string, i *instance.Instance, s Status, start func(context.Context) (*system.Machine, error)) error {
+func Keep(ctx context.Context, i *instance.Instance, s Status, start func(context.Context) (*system.Machine, error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	k := &Keeper{instance: i, stop: stop, status: s, gone: make(chan struct{})}
 	k.status.State, k.status.Started, k.status.ID = Starting, time.Now(), i.ID
 	k.status.Keeper, _ = strconv.Atoi(os.Getenv(pidVar))
-	l, err := k.listen(stateDir)
+	l, err := k.listen()
 	if err != nil {
 		return err
 	}
@@ -219,17 +218,4 @@ func syncFS(dir string) error {
 		return fault.Hostf("%s: %w", dir, err)
 	}
 	return nil
-}
-
-// lockNames makes sure that two guests do not take one name at once.
-func lockNames(stateDir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(stateDir, "guest-names"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fault.Hostf("%w", err)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
-		f.Close()
-		return nil, fault.Hostf("%s: %w", f.Name(), err)
-	}
-	return f, nil
 }

@@ -15,18 +15,19 @@ import (
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/instance"
 	"github.com/tare-bench/tare/internal/system"
 )
 
 // listen takes the guest's name, and listens.
-func (k *Keeper) listen(stateDir string) (net.Listener, error) {
-	names, err := lockNames(stateDir)
+func (k *Keeper) listen() (net.Listener, error) {
+	names, err := instance.LockGuestNames()
 	if err != nil {
 		return nil, err
 	}
 	defer names.Close()
 	taken := map[string]bool{}
-	for _, g := range List(stateDir) {
+	for _, g := range List() {
 		taken[g.Name] = true
 	}
 	switch name := k.status.Name; {

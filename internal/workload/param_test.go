@@ -37,6 +37,18 @@ func TestWith(t *testing.T) {
 	}
 }
 
+// TestMemoryThreads: sysbench divides its total between the threads and drops
+// what is left over, so the size is each thread's.
+func TestMemoryThreads(t *testing.T) {
+	w, err := mustGet(t, "sysbench-memory-read").With("m", map[string]string{"threads": "10"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if argv := w.Steps(513)[0].Argv; !slices.Contains(argv, "--memory-total-size=5130M") {
+		t.Errorf("%q", argv)
+	}
+}
+
 // TestParams: what every workload says of its parameters holds.
 func TestParams(t *testing.T) {
 	for _, w := range All() {

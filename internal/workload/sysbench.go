@@ -63,22 +63,23 @@ func sysbenchMemoryWith(op string, set Settings) *Workload {
 			wallMetric("all blocks, and the start of sysbench"),
 			guestTimeMetric("the total time that sysbench prints"),
 		},
-		SizeUnit:    "MiB",
+		SizeUnit:    "MiB by each thread",
 		MinSize:     512,
 		MaxSize:     1 << 30,
 		DefaultSize: 64 << 10,
 	}
+	threads := set.Int("threads")
 	return w.bySysbench("memory", func(size int64) []Step {
 		return []Step{{
 			Name: "memory", Timed: true,
 			Argv: sysbench("memory", "--threads="+set["threads"], "--memory-block-size=1M", "--memory-oper="+op,
-				"--memory-total-size="+strconv.FormatInt(size, 10)+"M", "run"),
+				"--memory-total-size="+strconv.FormatInt(int64(threads)*size, 10)+"M", "run"),
 		}}
 	}, func(r sysbenchReport) (reading, error) {
 		if r.operation != op {
 			return reading{}, fault.Guestf("sysbench memory did the operation %s, not %s", quote(r.operation), op)
 		}
-		return reading{values: map[string]float64{"bandwidth": r.mibRate * (1 << 20), "time-guest": r.seconds}, did: r.mib}, nil
+		return reading{values: map[string]float64{"bandwidth": r.mibRate * (1 << 20), "time-guest": r.seconds}, did: r.mib / float64(threads)}, nil
 	})
 }
 

@@ -20,7 +20,10 @@ func TestConformance(t *testing.T) {
 	t.Run("libvirt-kvm", func(t *testing.T) { systemtest.RunBriefly(t, KVM()) })
 }
 
-func TestLoop(t *testing.T) { systemtest.Loop(t, LXC()) }
+func TestLoop(t *testing.T) {
+	t.Run("libvirt-lxc", func(t *testing.T) { systemtest.Loop(t, LXC()) })
+	t.Run("libvirt-qemu", func(t *testing.T) { systemtest.SoakLoop(t, QEMU()) })
+}
 
 // TestXML: a description is well-formed whatever the paths are, and says what
 // the flavor says.

@@ -23,6 +23,11 @@ func TestConformance(t *testing.T) {
 	t.Run("kvm", func(t *testing.T) { systemtest.Run(t, KVM()) })
 }
 
+func TestLoop(t *testing.T) {
+	t.Run("tcg", func(t *testing.T) { systemtest.SoakLoop(t, TCG()) })
+	t.Run("kvm", func(t *testing.T) { systemtest.SoakLoop(t, KVM()) })
+}
+
 // TestCache: with the default a flush in the guest brings the data to the
 // device; with "unsafe" the guest is told so and it is not there.
 func TestCache(t *testing.T) {

@@ -27,6 +27,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+func TestLoop(t *testing.T) { systemtest.Loop(t, driver{m: startSSHD(t)}) }
+
 // agentPID finds the agent of a guest on this machine.
 func agentPID(t *testing.T, dir string) int {
 	t.Helper()

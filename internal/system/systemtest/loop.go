@@ -11,6 +11,15 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
+// SoakLoop is Loop with TARE_SOAK set and nothing otherwise, for machines that
+// take seconds to boot: five of them tell no more than the conformance suite.
+func SoakLoop(t *testing.T, d system.Driver) {
+	if os.Getenv("TARE_SOAK") == "" {
+		t.Skip("TARE_SOAK is not set")
+	}
+	Loop(t, d)
+}
+
 // Loop makes, freezes, thaws and closes guests one after the other: five, or
 // fifty with TARE_SOAK set. Neither this process nor the host may be fuller
 // afterwards.
@@ -65,7 +74,7 @@ func loopRound(t *testing.T, d system.Driver, h *system.Host) {
 			}
 		}
 		r, err := m.Agent.Run(t.Context(), agent.Command{
-			Argv: []string{"sh", "-c", "echo x >y && cat y"}, Env: system.AgentEnv, Dir: "/data", Timeout: time.Minute,
+			Argv: []string{"sh", "-c", "echo x >y && cat y"}, Env: system.AgentEnv, Dir: m.DataDir(), Timeout: time.Minute,
 		})
 		if err != nil || r.ExitCode != 0 || string(r.Stdout) != "x\n" {
 			t.Fatalf("%v, %+v", err, r)

@@ -26,6 +26,8 @@ func TestMain(m *testing.M) { systemtest.Main(m) }
 
 func TestConformance(t *testing.T) { systemtest.Run(t, Driver{}) }
 
+func TestLoop(t *testing.T) { systemtest.SoakLoop(t, Driver{}) }
+
 func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }
 
 // TestKernelKilled kills the kernel alone: what it traced must not run on.

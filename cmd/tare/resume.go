@@ -64,7 +64,7 @@ func resume(cmd *cobra.Command, o *options, path, booted string, destroy []strin
 	if err := t.needImage(cmd.Context(), o, recipe); err != nil {
 		return err
 	}
-	lock, err := instance.Lock("resuming "+absolute(path)+" since "+time.Now().Format(time.DateTime))
+	lock, err := instance.Lock("resuming " + absolute(path) + " since " + time.Now().Format(time.DateTime))
 	if err != nil {
 		return err
 	}

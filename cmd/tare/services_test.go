@@ -54,7 +54,7 @@ workloads:
   - {name: nuttcp, size: 512}
   - {name: netpipe, size: 50}
   - {name: tcp-crr, size: 300}
-scenarios: [{name: pair, pairs: 1}, {name: two, pairs: 2}]
+scenarios: [{name: pair, pairs: 1}, {name: two, pairs: 2}, {name: out, pairs: 1, server: host}, {name: in, pairs: 1, client: host}]
 blocks: 1
 image:
   packages: [php-cli]
@@ -87,7 +87,7 @@ func TestServices(t *testing.T) {
 			done[trial.Workload+" "+trial.Stress]++
 		}
 		for what, n := range done {
-			if want := map[string]int{"services": 3, "pairs": 9}[name]; n != want {
+			if want := map[string]int{"services": 3, "pairs": 15}[name]; n != want {
 				t.Errorf("%s: %s was done %d times, not %d", name, what, n, want)
 			}
 		}

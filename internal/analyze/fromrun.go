@@ -112,8 +112,8 @@ func (in *Input) readGuests(r *store.Run, planned map[string]plan.Arm) error {
 	}
 	for _, g := range guests {
 		arm, ok := planned[g.Arm]
-		if !ok || arm.Control != "" {
-			continue
+		if !ok || arm.Control != "" || g.Flavor.System != "" {
+			continue // also the host's end of a pair
 		}
 		guest := Guest{Arm: arm.Of, System: arm.System, Flavor: g.Flavor, Start: float64(g.StartNS) / 1e9, Values: map[string]float64{}}
 		for name, v := range g.Values {

@@ -357,7 +357,7 @@ scenarios:
 	}
 	want := []Scenario{
 		{Name: "solo"}, {Name: "four", Guests: 4}, {Name: "crowd", Guests: 28}, {Name: "noisy", Neighbours: []string{"cpu", "memory"}},
-		{Name: "mixed", Mix: []Part{{"quarter", 16}, {"whole", 1}}},
+		{Name: "mixed", Mix: []Part{{Flavor: "quarter", Guests: 16}, {Flavor: "whole", Guests: 1}}},
 		{Name: "fit-2", Guests: 2, Slowdown: 2.5}, {Name: "fit-8", Guests: 8, Slowdown: 2.5},
 	}
 	if !reflect.DeepEqual(c.Scenarios, want) {

@@ -115,10 +115,7 @@ func (r *reader) checkArm(c *Campaign, i int, systems map[string]Limits) {
 	}
 	flavor, ok := c.Flavor(a.Flavor)
 	if !ok && r.has(path+".flavor") && r.sound("flavors") {
-		names := make([]string, len(c.Flavors))
-		for j, f := range c.Flavors {
-			names[j] = f.Name
-		}
+		names := c.flavorNames()
 		r.failWord(path+".flavor", a.Flavor, names, "unknown flavor %q; the file has %s", a.Flavor, strings.Join(names, ", "))
 	}
 	if systems == nil {
@@ -183,7 +180,7 @@ func (r *reader) checkUnused(c *Campaign) {
 	}
 	for _, f := range c.Flavors {
 		mixed := slices.ContainsFunc(c.Scenarios, func(s Scenario) bool {
-			return slices.ContainsFunc(s.Mix, func(p Part) bool { return p.Flavor == f.Name })
+			return s.Server.Flavor == f.Name || slices.ContainsFunc(s.Mix, func(p Part) bool { return p.Flavor == f.Name })
 		})
 		if !mixed && !slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.Flavor == f.Name }) {
 			r.warn("flavors."+f.Name, "flavor %q is not used by any arm", f.Name)

@@ -1,5 +1,7 @@
 package campaign
 
+import "cmp"
+
 // checkMemory adds up the guests, which are all alive at once: frozen while
 // others are measured. Of those that give back memory one must fit; that more
 // of them share it is what oversubscription means.
@@ -35,9 +37,11 @@ func (r *reader) checkSum(c *Campaign, arms []Arm, known Known) {
 	}
 }
 
-// memory is what the guests of an arm need.
+// memory is what the guests of an arm need. Ends of pairs on the host hold
+// nothing while they are idle, and are few.
 func (c *Campaign) memory(a Arm) (most Bytes) {
-	for name, n := range c.guests(a) {
+	guests, _ := c.guests(a)
+	for name, n := range guests {
 		f, _ := c.Flavor(name)
 		most += Bytes(n) * f.Memory
 	}
@@ -45,21 +49,44 @@ func (c *Campaign) memory(a Arm) (most Bytes) {
 }
 
 // guests is how many of an arm are alive at once, by flavor: those of the
-// largest scenario, since scenarios share them.
-func (c *Campaign) guests(a Arm) map[string]int {
-	most := map[string]int{}
+// largest scenario, since scenarios share them, and ends of its pairs on the
+// host beside them.
+func (c *Campaign) guests(a Arm) (most, onHost map[string]int) {
+	most, onHost = map[string]int{}, map[string]int{}
+	others := map[string]int{} // that serve guests of another flavor
 	neighbours := 0
 	for _, s := range c.Scenarios {
 		neighbours = max(neighbours, len(s.Neighbours))
-		for _, p := range s.Mix {
-			most[p.Flavor] = max(most[p.Flavor], p.Guests)
+		hosts, servers := map[string]int{}, map[string]int{}
+		parts := s.Mix
+		if len(parts) == 0 {
+			parts = []Part{{Flavor: a.Flavor, Guests: max(s.Guests, 1), Pairs: s.Pairs}}
 		}
-		if len(s.Mix) == 0 {
-			most[a.Flavor] = max(most[a.Flavor], s.Guests, 2*s.Pairs, 1)
+		for _, p := range parts {
+			n := max(p.Guests, p.Pairs)
+			switch server := cmp.Or(s.Server.Flavor, p.Flavor); {
+			case p.Pairs == 0:
+			case s.Server.On == OnHost || s.Client == OnHost:
+				hosts[server] += p.Pairs
+			case s.Server.Flavor != "":
+				servers[server] += p.Pairs
+			default:
+				n = 2 * p.Pairs
+			}
+			most[p.Flavor] = max(most[p.Flavor], n)
+		}
+		for f, n := range hosts {
+			onHost[f] = max(onHost[f], n)
+		}
+		for f, n := range servers {
+			others[f] = max(others[f], n)
 		}
 	}
+	for f, n := range others {
+		most[f] += n
+	}
 	most[a.Flavor] += neighbours
-	return most
+	return most, onHost
 }
 
 // inEachBoot calls f with the arms whose guests are alive at once, the

@@ -52,8 +52,11 @@ func (r *reader) checkDevices(c *Campaign) {
 	c.inEachBoot(func(arms []Arm) {
 		alive := map[string]int{}
 		for _, a := range arms {
-			for flavor, n := range c.guests(a) {
-				alive[flavor] += n
+			guests, onHost := c.guests(a)
+			for _, some := range []map[string]int{guests, onHost} {
+				for flavor, n := range some {
+					alive[flavor] += n
+				}
 			}
 		}
 		for flavor, n := range alive {

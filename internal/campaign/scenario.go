@@ -44,6 +44,10 @@ type Scenario struct {
 	// that each run all of the workload: one of each pair serves, and the other
 	// runs the workload against it over the network.
 	Pairs int
+	// Server is what serves in pairs, and Client, where it is OnHost, what runs
+	// the workload; otherwise these are guests of the arm.
+	Server End
+	Client string
 
 	counts []count // as the file has Guests; nil after Parse
 }
@@ -51,19 +55,17 @@ type Scenario struct {
 // count is a number of guests, or times the guests that fill the host's CPUs.
 type count struct{ guests, times int }
 
-// Part is the guests of one flavor in a mix.
+// Part is the guests of one flavor in a mix, or pairs of them.
 type Part struct {
 	Flavor string
-	Guests int
+	Guests int // 0: they are pairs
+	Pairs  int
 }
 
 // Alone reports whether one guest runs at a time, and no neighbour.
 func (s Scenario) Alone() bool {
 	return s.Guests <= 1 && len(s.Neighbours) == 0 && len(s.Mix) == 0 && s.Pairs == 0
 }
-
-// OnePair reports whether the scenario is to pairs what solo is to guests.
-func (s Scenario) OnePair() bool { return s.Pairs == 1 && len(s.Neighbours) == 0 }
 
 // ArmIn is what an arm is called in results under a scenario: "lxc@four".
 func ArmIn(arm, scenario string) string {
@@ -75,7 +77,7 @@ func ArmIn(arm, scenario string) string {
 
 var soloKind = oneOf(Solo)
 
-var scenarioKeys = []key[Scenario]{
+var scenarioKeys = append([]key[Scenario]{
 	need(field("name", "Name of the scenario. solo: one guest at a time, all others frozen.",
 		nameKind, func(s *Scenario) *string { return &s.Name })),
 	guestsKey,
@@ -85,13 +87,13 @@ var scenarioKeys = []key[Scenario]{
 		list("parts", 20, object("a part of a mix", partKeys)), func(s *Scenario) *[]Part { return &s.Mix }),
 	field("slowdown", "A limit: how many guests fit is how many are at most so many times slower than one alone. With several numbers of guests.",
 		slowdownKind, func(s *Scenario) *float64 { return &s.Slowdown }),
-	field("pairs", "Pairs of guests of the arm, instead of single ones: one of each serves, the other runs the workload against it over the network.",
-		whole[int](1, maxGuests/2), func(s *Scenario) *int { return &s.Pairs }),
-}
+}, pairKeys...)
 
 var partKeys = []key[Part]{
 	need(field("flavor", "Name of one of the flavors.", nameKind, func(p *Part) *string { return &p.Flavor })),
-	fieldOr("guests", "How many.", whole[int](1, maxGuests), func(p *Part) *int { return &p.Guests }, 1),
+	field("guests", "How many. Absent: one, or none where there are pairs.", whole[int](1, maxGuests), func(p *Part) *int { return &p.Guests }),
+	field("pairs", "How many pairs, instead of single guests: one of each serves, the other runs the workload against it over the network. All parts have pairs, or none.",
+		whole[int](1, maxGuests/2), func(p *Part) *int { return &p.Pairs }),
 }
 
 // guestsKey is a number of guests, or "4x": four times those that fill the
@@ -143,6 +145,7 @@ func (r *reader) checkScenarios(c *Campaign, known Known) {
 	lines := map[string]string{} // path of each by name
 	for i, entry := range c.Scenarios {
 		path := fmt.Sprintf("scenarios[%d]", i)
+		oneOfEach(entry.Mix)
 		r.checkScenario(c, entry, path, known)
 		for _, s := range r.numbers(c, entry, path, known.Host) {
 			if first, twice := lines[s.Name]; twice {
@@ -174,10 +177,8 @@ func (r *reader) checkScenario(c *Campaign, s Scenario, path string, known Known
 	case s.Slowdown > 0 && (len(s.counts) == 0 || len(s.Neighbours) > 0):
 		r.fail(path+".slowdown", "scenario %q: how many guests fit is asked of numbers of guests without neighbours; give it guests: [2, 4, 8]", s.Name)
 	}
-	if s.Pairs > 0 {
-		r.checkPairs(c, s, path+".pairs", known)
-	}
 	r.checkMix(c, s, path, known.Systems)
+	r.checkPairs(c, s, path, known)
 	if slices.Contains(s.Neighbours, network) {
 		for _, a := range c.Active() {
 			if f, ok := c.Flavor(a.Flavor); ok && a.Target == "" && (f.Network == "" || f.Network == noNetwork) {
@@ -239,13 +240,24 @@ func (c *Campaign) fill(times int, host Host) int {
 	return max(1, int(float64(times*cpus)/each))
 }
 
+// oneOfEach is the number of guests in the parts of a mix that have none.
+func oneOfEach(mix []Part) {
+	for i := range mix {
+		if mix[i].Guests == 0 && mix[i].Pairs == 0 {
+			mix[i].Guests = 1
+		}
+	}
+}
+
 // checkMix checks that every arm can have the flavors of a mix.
 func (r *reader) checkMix(c *Campaign, s Scenario, path string, systems map[string]Limits) {
-	names := make([]string, len(c.Flavors))
-	for i, f := range c.Flavors {
-		names[i] = f.Name
-	}
+	names := c.flavorNames()
 	for i, part := range s.Mix {
+		if one := fmt.Sprintf("%s.mix[%d]", path, i); r.sound(one) && (part.Pairs > 0) != s.Paired() {
+			r.fail(one, "scenario %q: all parts of a mix are pairs, or none is", s.Name)
+		} else if part.Pairs > 0 && part.Guests > 0 {
+			r.fail(one, "scenario %q: a part of a mix has guests or pairs, not both", s.Name)
+		}
 		at := fmt.Sprintf("%s.mix[%d].flavor", path, i)
 		flavor, ok := c.Flavor(part.Flavor)
 		if !ok && r.sound("flavors") {
@@ -258,23 +270,6 @@ func (r *reader) checkMix(c *Campaign, s Scenario, path string, systems map[stri
 			if limits, known := systems[a.System]; ok && known {
 				r.checkLimits(at, a, flavor, limits)
 			}
-		}
-	}
-}
-
-// checkPairs checks that guests can reach each other, and that there is a
-// serving side of every workload.
-func (r *reader) checkPairs(c *Campaign, s Scenario, path string, known Known) {
-	for _, a := range c.Active() {
-		f, ok := c.Flavor(a.Flavor)
-		if ok && a.Target == "" && f.Network != "bridged" && f.Network != "nat" {
-			r.fail(path, "scenario %q: guests of arm %q cannot reach each other, as flavor %q has network %s; give it network: bridged", s.Name, a.Name, f.Name, f.Network)
-		}
-	}
-	for _, w := range c.Workloads {
-		sizes, ok := known.Workloads[w.Name]
-		if !w.Custom() && ok && !sizes.Serves || w.Custom() && w.Own.Server == nil {
-			r.fail(path, "scenario %q: workload %q has no server that another guest could use; compare it in a campaign without pairs", s.Name, w.Name)
 		}
 	}
 }

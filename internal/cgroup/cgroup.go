@@ -334,13 +334,15 @@ func LastCPUs(n int) (string, error) { return SpreadCPUs(n, 0) }
 
 // SpreadCPUs is the default CPU set of one of many guests of n vCPUs each,
 // counted from 0: CPUs of their own from the host's last ones down, and when
-// these are all taken, those from the last ones down again.
+// these are all taken, those from the last ones down again. Those counted from
+// -1 down have CPUs of their own from the host's first ones up.
 func SpreadCPUs(n, guest int) (string, error) {
 	all := runtime.NumCPU()
 	if n < 1 || n > all {
 		return "", fmt.Errorf("%d vCPUs want %d CPUs, the host has %d", n, n, all)
 	}
-	last := all - 1 - n*(guest%(all/n))
+	places := all / n
+	last := all - 1 - n*((guest%places+places)%places)
 	if n == 1 {
 		return strconv.Itoa(last), nil
 	}

@@ -231,12 +231,20 @@ func (m Machine) pairs() int { return max(1, m.guests()/2) }
 func (m Machine) wholes() int   { return max(1, m.guests()*3/7) }
 func (m Machine) quarters() int { return 4 * (m.guests() - m.wholes()) }
 
+// quarterPairs is how many pairs of quarters there are beside one of whole
+// ones: with it they leave a CPU of the guests' free, as the article's 8 on 7.
+func (m Machine) quarterPairs() int { return max(1, 2*(m.guests()-3)) }
+
 // company writes a scenario of several guests, scaled to the machine's CPUs.
 func (m Machine) company(name string) string {
 	n := m.guests()
 	switch name {
-	case "pair":
-		return "{name: pair, pairs: 1}"
+	case "out":
+		return "{name: out, pairs: 1, server: host}"
+	case "in":
+		return "{name: in, pairs: 1, client: host}"
+	case "unequal":
+		return fmt.Sprintf("{name: unequal, mix: [{flavor: %s, pairs: 1}, {flavor: %s, pairs: %d}]}", wholeFlavor, quarterFlavor, m.quarterPairs())
 	case "pairs":
 		return fmt.Sprintf("{name: pairs, pairs: %d}", m.pairs())
 	case "parallel":
@@ -275,7 +283,7 @@ func (r *Repeat) Campaign(s Stage, budget time.Duration) []byte {
 		size += ", network: bridged"
 	}
 	line("flavors:\n  %s: {%s}", wholeFlavor, size)
-	if slices.Contains(s.stage.company, "crowd") || slices.Contains(s.stage.company, "mixed") {
+	if slices.ContainsFunc(s.stage.company, func(c string) bool { return c == "crowd" || c == "mixed" || c == "unequal" }) {
 		line("  %s: {%s, cpu_cap: 25%%}", quarterFlavor, size)
 		line("allow_unequal: true")
 	}
@@ -367,6 +375,8 @@ func (r *Repeat) note() {
 				add("7 in parallel: %d at once on this machine's %d CPUs", n, r.machine.CPUs)
 			case "pairs":
 				add("3 pairs over the network: %d", r.machine.pairs())
+			case "unequal":
+				add("1 pair 1/1 and 8 pairs 1/4: one pair of guests of a whole CPU, and %d of a quarter of one", r.machine.quarterPairs())
 			case "crowd":
 				add("28 in parallel: %d guests of a quarter of a CPU at once", 4*n)
 			case "mixed":

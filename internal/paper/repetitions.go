@@ -25,7 +25,7 @@ func repeatAbclinuxu() *repetition {
 			{name: "crowd", company: []string{"crowd", "mixed"}, series: []string{"openssl-enc", "kernel-build"},
 				sizes: map[string]int64{"openssl-enc": 5120}, heavy: 4},
 			{name: "files", company: []string{"solo"}, series: []string{"file-ops"}, heavy: 2},
-			{name: "net", company: []string{"pairs"}, series: []string{"tcp-crr", "iperf3"}, heavy: 2, wired: true},
+			{name: "net", company: []string{"pairs", "unequal"}, series: []string{"tcp-crr", "iperf3"}, heavy: 4, wired: true},
 		},
 		notes: []string{"netperf is not in Debian's main: tcp-crr and iperf3 stand in for it (see tare workloads)"},
 	}
@@ -52,7 +52,9 @@ func repeatAbclinuxu() *repetition {
 	r.figures = append(r.figures,
 		figure{table: "net.1", workload: "TCP_CRR", stage: "net", series: "tcp-crr", metric: "rate", company: "pairs", factor: 1, higher: true},
 		figure{table: "net.1", workload: "TCP_STREAM", stage: "net", series: "iperf3", metric: "bandwidth", company: "pairs", factor: 1e-6, higher: true},
-		figure{table: "net.2", why: "pairs of unequal guests at once are no scenario of tare"},
+		figure{table: "net.2", statistic: "ratio of data volume", stage: "net", series: "iperf3", metric: "bandwidth", company: "unequal", factor: 1, higher: true, ratio: true, whole: true},
+		figure{table: "net.2", workload: "TCP_CRR", stage: "net", series: "tcp-crr", metric: "rate", company: "unequal", factor: 1, higher: true, parts: true},
+		figure{table: "net.2", workload: "TCP_STREAM", stage: "net", series: "iperf3", metric: "bandwidth", company: "unequal", factor: 1e-6, higher: true, parts: true},
 		figure{table: "iozone", scenario: "solo", stage: "files", series: "file-ops", metric: "io-time", company: "solo", factor: 1, change: true},
 		figure{table: "iozone", why: "the article does not say how many ran at once"})
 	return r
@@ -115,10 +117,11 @@ func repeatLatgrid() *repetition {
 			{name: "dd-3gb", company: []string{"solo"}, series: []string{"dd-write"}, sizes: map[string]int64{"dd-write": 3000}, scale: 0.1},
 			{name: "files-64mb", company: []string{"solo"}, series: []string{"file-ops"}, sizes: map[string]int64{"file-ops": 64}, scale: 0.1, heavy: 3},
 			{name: "files-512mb", company: []string{"solo"}, series: []string{"file-ops"}, sizes: map[string]int64{"file-ops": 512}, scale: 0.1, heavy: 3},
-			{name: "services", company: []string{"solo"}, heavy: 12, sizes: map[string]int64{}},
-			{name: "net", company: []string{"pair"}, series: []string{"netpipe"}, heavy: 1, wired: true},
+			{name: "services", company: []string{"solo"}, heavy: 4, sizes: map[string]int64{}},
+			{name: "web", company: []string{"in"}, heavy: 8, sizes: map[string]int64{}, wired: true},
+			{name: "net", company: []string{"out"}, series: []string{"netpipe"}, heavy: 1, wired: true},
 		},
-		notes: []string{"ab runs in the guest that serves, and not on another machine; netpipe goes between two guests of one system",
+		notes: []string{"the article's other machine, for ab and netpipe, is this host: it reaches the guest over a bridge, and not a cable",
 			"the article's guests had 256 MB to 3 GB of memory; here all have the same"},
 	}
 	for size, words := range map[string]string{"dd-1gb": "1GB", "dd-3gb": "3GB"} {
@@ -132,24 +135,24 @@ func repeatLatgrid() *repetition {
 	for _, size := range []string{"64", "512"} {
 		r.figures = append(r.figures, figure{table: "iozone", scenario: size + "MB file", stage: "files-" + size + "mb", series: "file-ops", metric: "io-time", company: "solo", factor: 1})
 	}
-	services := &r.stages[4]
-	serve := func(series, workload, scenario string, size int64) {
-		services.series, services.sizes[series] = append(services.series, series), size
-		r.figures = append(r.figures, figure{workload: workload, scenario: scenario, stage: "services", series: series, metric: "rate", company: "solo", factor: 1, higher: true})
+	services, web := &r.stages[4], &r.stages[5]
+	serve := func(by *stage, series, workload, scenario string, size int64) {
+		by.series, by.sizes[series] = append(by.series, series), size
+		r.figures = append(r.figures, figure{workload: workload, scenario: scenario, stage: by.name, series: series, metric: "rate", company: by.company[0], factor: 1, higher: true})
 	}
 	for _, c := range []string{"1", "2", "10", "50"} {
-		serve("ab-static[clients="+c+"]", "ab -c "+c+" -n 5000 http://serveris/index.html", "", 5000)
-		serve("ab-status[clients="+c+"]", "ab -c "+c+" -n 5000 http://serveris/server-status", "", 5000)
+		serve(web, "ab-static[clients="+c+"]", "ab -c "+c+" -n 5000 http://serveris/index.html", "", 5000)
+		serve(web, "ab-status[clients="+c+"]", "ab -c "+c+" -n 5000 http://serveris/server-status", "", 5000)
 		if c != "50" {
-			serve("wordpress[clients="+c+"]", "ab -c "+c+" -n 500 http://serveris/wp", "", 500)
-			serve("mediawiki[clients="+c+"]", "ab -c "+c+" -n 500 http://serveris/mediawiki", "", 500)
+			serve(web, "wordpress[clients="+c+"]", "ab -c "+c+" -n 500 http://serveris/wp", "", 500)
+			serve(web, "mediawiki[clients="+c+"]", "ab -c "+c+" -n 500 http://serveris/mediawiki", "", 500)
 		}
 	}
 	for _, t := range []string{"1", "4", "16"} {
-		serve("sysbench-oltp-rw[threads="+t+"]", "sysbench", t+" threads, read-write", 10_000)
-		serve("sysbench-oltp-ro[threads="+t+"]", "sysbench", t+" threads, read-only", 100_000)
+		serve(services, "sysbench-oltp-rw[threads="+t+"]", "sysbench", t+" threads, read-write", 10_000)
+		serve(services, "sysbench-oltp-ro[threads="+t+"]", "sysbench", t+" threads, read-only", 100_000)
 	}
-	pipe := figure{table: "netpipe", statistic: "added latency against native", stage: "net", series: "netpipe", metric: "latency", company: "pair", factor: 1e6, added: true}
+	pipe := figure{table: "netpipe", statistic: "added latency against native", stage: "net", series: "netpipe", metric: "latency", company: "out", factor: 1e6, added: true}
 	fastest := pipe
 	fastest.statistic, fastest.metric, fastest.factor, fastest.higher, fastest.added = "maximum throughput", "bandwidth", mebi, true, false
 	r.figures = append(r.figures, pipe, fastest,
@@ -174,13 +177,13 @@ func repeatPlatov() *repetition {
 				"sysbench-memory-read[threads=10]", "sysbench-memory-write[threads=1]", "memory-copy", "pipe-copy"}, heavy: 5},
 			{name: "disk", company: []string{"solo"}, series: []string{"tio-seqread[threads=1]", "tio-seqread[threads=8]", "tio-randread[threads=1]",
 				"tio-seqwrite[threads=1]", "tio-randwrite[threads=1]"}, heavy: 5},
-			{name: "net", company: []string{"pair"}, series: []string{"nuttcp"}, heavy: 1, wired: true},
+			{name: "net", company: []string{"out"}, series: []string{"nuttcp"}, heavy: 1, wired: true},
 		},
-		notes: []string{"nuttcp stands in for ttcp, and goes between two guests of one system, and not to another machine over a cable"},
+		notes: []string{"nuttcp stands in for ttcp, and goes from the guest to this host over a bridge, and not to another machine over a cable"},
 		figures: []figure{
 			{table: "kernel", stage: "cpu", series: "kernel-build", metric: "time", company: "solo", factor: 1},
 			{table: "bogomips", why: "a constant of calibration that says nothing, as the article itself has it"},
-			{table: "ttcp", stage: "net", series: "nuttcp", metric: "bandwidth", company: "pair", factor: 1e-6, higher: true},
+			{table: "ttcp", stage: "net", series: "nuttcp", metric: "bandwidth", company: "out", factor: 1e-6, higher: true},
 			{table: "bw_pipe", why: "a bound on a ratio of two systems; pipe-copy is below for each"},
 			{table: "bw_mem", why: "a bound on a spread; sysbench-memory-read with 1 and 10 threads is below"},
 		},

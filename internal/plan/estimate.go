@@ -55,7 +55,11 @@ func (p *Plan) Estimate(costs Costs) Estimate {
 		for _, m := range a.Crew {
 			if !seated[m.Seat] {
 				seated[m.Seat] = true
-				e.Create = plus(e.Create, costs.Create[a.System])
+				system := a.System
+				if m.Host {
+					system = campaign.NativeSystem
+				}
+				e.Create = plus(e.Create, costs.Create[system])
 			}
 		}
 	}
@@ -130,6 +134,11 @@ func (p *Plan) Text(e Estimate) string {
 	row("arms", "%d: %s", len(arms), strings.Join(arms, ", "))
 	for _, a := range p.Skipped {
 		row("left out", "%s: %s", a.Name, a.Skip)
+	}
+	for _, s := range p.Scenarios {
+		if s.Name != campaign.Solo {
+			row("scenario", "%s: %s", s.Name, s.Text())
+		}
 	}
 	row("workloads", "%d: %s", len(p.Workloads), strings.Join(p.Workloads, ", "))
 	row("blocks", "%s", p.blocksText())

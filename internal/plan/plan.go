@@ -5,6 +5,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -56,7 +57,10 @@ type Seat struct {
 	Of        string // arm, without the scenario
 	Flavor    string
 	Neighbour bool
-	Slot      int // among those of this arm, flavor and role, from 0
+	// Partner says that it is an end of pairs that is unlike the arm's guests:
+	// of another flavor or, with Host, processes of the host.
+	Partner, Host bool
+	Slot          int // among those of this arm, flavor and role, from 0
 }
 
 // Plan is the schedule of one campaign.
@@ -66,6 +70,7 @@ type Plan struct {
 	Arms      []Arm    // by scenario, each in the order of the campaign, the A/A control last
 	Workloads []string // their series, in the order of the campaign
 	Skipped   []campaign.Arm
+	Scenarios []campaign.Scenario
 	Boots     []campaign.Boot // see Next; none: the host stays as it is
 	TrialTime time.Duration
 	// RecreateEvery is how many blocks the guests live; 0: the whole run.
@@ -80,6 +85,7 @@ func New(c *campaign.Campaign) *Plan {
 		Seed:          c.Seed,
 		Arms:          Arms(c),
 		Skipped:       c.Skipped(),
+		Scenarios:     c.Scenarios,
 		Boots:         c.Boots,
 		TrialTime:     c.TrialTime,
 		RecreateEvery: c.RecreateEvery,
@@ -127,7 +133,7 @@ func Arms(c *campaign.Campaign) []Arm {
 // scenario, if the campaign has that: in solo, or as the only pair.
 func aloneOf(c *campaign.Campaign, arm string, s campaign.Scenario) string {
 	for _, o := range c.Scenarios {
-		if s.Pairs > 0 && !s.OnePair() && o.OnePair() || s.Pairs == 0 && !s.Alone() && o.Alone() {
+		if s.Paired() && !s.OnePair() && o.OnePair() && s.SameEnds(o) || !s.Paired() && !s.Alone() && o.Alone() {
 			return campaign.ArmIn(arm, o.Name)
 		}
 	}
@@ -136,25 +142,45 @@ func aloneOf(c *campaign.Campaign, arm string, s campaign.Scenario) string {
 
 // crew lists who takes part in a trial of an arm under a scenario.
 func crew(c *campaign.Campaign, a Arm, s campaign.Scenario) []Member {
-	var all []Member
-	add := func(n int, f campaign.Flavor) {
-		for slot := range n {
-			all = append(all, Member{Seat: Seat{Of: a.Of, Flavor: f.Name, Slot: slot}, Flavor: f})
+	parts := s.Mix
+	if len(parts) == 0 {
+		parts = []campaign.Part{{Flavor: a.Flavor.Name, Guests: max(s.Guests, 1), Pairs: s.Pairs}}
+	}
+	seats := map[Seat]int{} // taken, by kind of seat
+	sit := func(kind Seat) Member {
+		kind.Of = a.Of
+		flavor, _ := c.Flavor(kind.Flavor)
+		slot := seats[kind]
+		seats[kind]++
+		kind.Slot = slot
+		return Member{Seat: kind, Flavor: flavor}
+	}
+	var all, serve []Member
+	for _, part := range parts {
+		kind := Seat{Flavor: part.Flavor}
+		client, server := kind, kind
+		switch {
+		case part.Pairs == 0:
+		case s.Client == campaign.OnHost:
+			client.Partner, client.Host = true, true
+		case s.Server != (campaign.End{}):
+			server.Partner, server.Host = true, s.Server.On == campaign.OnHost
+			server.Flavor = cmp.Or(s.Server.Flavor, part.Flavor)
+		}
+		for range max(part.Guests, part.Pairs) {
+			all = append(all, sit(client))
+		}
+		for range part.Pairs {
+			m := sit(server)
+			m.Stress = Serving
+			serve = append(serve, m)
 		}
 	}
-	for _, part := range s.Mix {
-		flavor, _ := c.Flavor(part.Flavor)
-		add(part.Guests, flavor)
-	}
-	if len(s.Mix) == 0 {
-		add(max(s.Guests, 2*s.Pairs, 1), a.Flavor)
-	}
-	for i := range s.Pairs {
-		all[s.Pairs+i].Stress = Serving
-	}
-	for slot, resource := range s.Neighbours {
-		seat := Seat{Of: a.Of, Flavor: a.Flavor.Name, Neighbour: true, Slot: slot}
-		all = append(all, Member{Seat: seat, Flavor: a.Flavor, Stress: resource})
+	all = append(all, serve...)
+	for _, resource := range s.Neighbours {
+		m := sit(Seat{Flavor: a.Flavor.Name, Neighbour: true})
+		m.Stress = resource
+		all = append(all, m)
 	}
 	return all
 }

@@ -115,6 +115,44 @@ scenarios: [solo, {name: four, guests: 4}, {name: pair, pairs: 1}, {name: two, p
 	}
 }
 
+// TestEnds: an end of a pair that is unlike the arm's guests has a seat of its
+// own, and pairs are compared with one pair of the same kind.
+func TestEnds(t *testing.T) {
+	p := example(t, 1, "native, lxc", "{name: x, command: [x], server: [y]}", `flavors: {whole: {network: bridged}, quarter: {cpu_cap: 25%, network: bridged}}
+scenarios: [{name: pair, pairs: 1}, {name: out, pairs: 1, server: host}, {name: outs, pairs: 2, server: host}, {name: in, pairs: 1, client: host},
+  {name: small, pairs: 2, server: {flavor: quarter}}, {name: both, mix: [{flavor: whole, pairs: 1}, {flavor: quarter, pairs: 2}]}]`)
+	want := map[string][2]string{
+		"pair":  {"whole0 whole1-serving", ""},
+		"out":   {"whole0 host/whole0-serving", ""},
+		"outs":  {"whole0 whole1 host/whole0-serving host/whole1-serving", "lxc@out"},
+		"in":    {"host/whole0 whole0-serving", ""},
+		"small": {"whole0 whole1 partner/quarter0-serving partner/quarter1-serving", ""},
+		"both":  {"whole0 quarter0 quarter1 whole1-serving quarter2-serving quarter3-serving", "lxc@pair"},
+	}
+	for _, a := range p.Arms {
+		var does []string
+		for _, m := range a.Crew {
+			what := fmt.Sprint(m.Seat.Flavor, m.Slot)
+			switch {
+			case m.Host && m.Partner:
+				what = "host/" + what
+			case m.Partner:
+				what = "partner/" + what
+			}
+			if m.Stress != "" {
+				what += "-" + m.Stress
+			}
+			does = append(does, what)
+		}
+		if got := [2]string{strings.Join(does, " "), a.Alone}; a.Of == "lxc" && got != want[a.Scenario] {
+			t.Errorf("%s: %q, want %q", a.Name, got, want[a.Scenario])
+		}
+	}
+	if text := p.Text(p.Estimate(Costs{})); !strings.Contains(text, "scenario   outs: 2 pairs at once; the host serves\n") {
+		t.Errorf("the plan says\n%s", text)
+	}
+}
+
 func TestEveryArmOncePerWorkload(t *testing.T) {
 	p := example(t, 3, "native, lxc, runc, qemu-tcg", "a, b, c", "")
 	for b := range 200 {

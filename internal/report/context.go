@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
@@ -23,6 +24,7 @@ type Context struct {
 	Merging  string // what the host does about equal pages of guests, in a sentence
 	Sizes    []store.Size
 	LeftOut  []LeftOut
+	Company  []Company // scenarios other than solo
 	// MinBlocks is what the campaign asks for at least.
 	MinBlocks int
 	// Ended is why the run has no more blocks; "" where it is incomplete.
@@ -38,6 +40,9 @@ type Context struct {
 // LeftOut is a system of the campaign that did not take part.
 type LeftOut struct{ Arm, Why string }
 
+// Company is who takes part at once under a scenario.
+type Company struct{ Scenario, Who string }
+
 // ContextOf reads from a run what its table shows beside the numbers.
 func ContextOf(r *store.Run) (Context, error) {
 	ctx := Context{Path: r.Path()}
@@ -48,6 +53,11 @@ func ContextOf(r *store.Run) (Context, error) {
 	ctx.Campaign, ctx.Seed, ctx.MinBlocks = c.Name, c.Seed, c.Blocks.Min
 	for _, a := range c.Skipped() {
 		ctx.LeftOut = append(ctx.LeftOut, LeftOut{a.Name, a.Skip})
+	}
+	for _, s := range c.Scenarios {
+		if s.Name != campaign.Solo {
+			ctx.Company = append(ctx.Company, Company{s.Name, s.Text()})
+		}
 	}
 	if ctx.Sizes, err = r.Sizes(); err != nil {
 		return ctx, err

@@ -63,6 +63,13 @@ func (t *table) header() {
 	if t.ctx.Host != "" {
 		t.field("host", t.ctx.Host)
 	}
+	for i, c := range t.ctx.Company {
+		name := plural(len(t.ctx.Company), "scenario")
+		if i > 0 {
+			name = ""
+		}
+		t.field(name, c.Scenario+": "+c.Who)
+	}
 	for i, l := range t.ctx.LeftOut {
 		name := "left out"
 		if i > 0 {

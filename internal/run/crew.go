@@ -76,6 +76,15 @@ func (m *member) bear(err error) error {
 	return nil
 }
 
+// watched is the guest whose cost a trial has: where the host runs the
+// workload, that which serves.
+func (m *member) watched() *system.Machine {
+	if m.Host && m.server != nil {
+		return m.server.st.machine
+	}
+	return m.st.machine
+}
+
 func working(m *member) bool   { return m.Stress == "" }
 func serving(m *member) bool   { return m.Stress == plan.Serving }
 func stressing(m *member) bool { return !working(m) && !serving(m) }
@@ -248,7 +257,7 @@ func (r *runner) perform(ctx context.Context, workers []*member, w *workload.Wor
 	}
 	err = inTurn(workers, func(m *member) (err error) {
 		lead = max(lead, 2*m.x.clock.Delay)
-		m.x.window, err = r.watch.Begin(m.st.machine)
+		m.x.window, err = r.watch.Begin(m.watched())
 		return err
 	})
 	if err != nil {

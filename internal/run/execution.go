@@ -137,7 +137,7 @@ func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, 
 		x.cause = store.EventWrongAnswer
 	}
 	x.guestsWord(w, size, g.Driver.Capabilities().SameKernel)
-	if slices.ContainsFunc(m.steps, func(s workload.Step) bool { return s.Background }) {
+	if m.Host || slices.ContainsFunc(m.steps, func(s workload.Step) bool { return s.Background }) {
 		delete(x.readings.Values, probe.GuestCPU) // the servers' is not in it, and it would look hidden
 	}
 	if g.Driver.Capabilities().Remote && x.readings.Values != nil {

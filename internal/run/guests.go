@@ -36,8 +36,13 @@ func (st *station) name() string {
 	if st.Seat.Flavor != st.arm.Flavor.Name {
 		name += " (" + st.Seat.Flavor + ")"
 	}
-	if st.Neighbour {
+	switch {
+	case st.Neighbour:
 		name += ", neighbour"
+	case st.Host:
+		name += ", the host's end"
+	case st.Partner:
+		name += ", the other end"
 	}
 	if st.Slot > 0 {
 		name += fmt.Sprintf(", guest %d", st.Slot+1)
@@ -65,7 +70,8 @@ func stationsOf(p *plan.Plan) (bySeat map[plan.Seat]*station, inOrder []*station
 func Flavor(f campaign.Flavor) (system.Flavor, error) { return flavorOf(f, 0) }
 
 // flavorOf is the flavor of one of many guests. Where the campaign leaves the
-// CPUs open, each has CPUs of its own for as long as there are some.
+// CPUs open, each has CPUs of its own for as long as there are some: from the
+// last ones down, and where slots are below 0 from the first ones up.
 func flavorOf(f campaign.Flavor, slot int) (system.Flavor, error) {
 	cpus := f.CPUSet.String()
 	if len(f.CPUSet) == 0 {
@@ -82,18 +88,33 @@ func flavorOf(f campaign.Flavor, slot int) (system.Flavor, error) {
 }
 
 // flavor is what the guest at this place gets. A neighbour is put onto the
-// CPUs of the first guest, which it is there to disturb.
+// CPUs of the first guest, which it is there to disturb; the end of a pair that
+// is unlike the arm's guests away from these.
 func (st *station) flavor() (system.Flavor, error) {
 	slot := st.Slot
-	if st.Neighbour {
+	switch {
+	case st.Neighbour:
 		slot = 0
+	case st.Partner:
+		slot = -1 - slot
 	}
 	f, err := flavorOf(st.Flavor, slot)
+	if st.Host {
+		return f, err
+	}
 	f.Target, f.Options = st.arm.Target, map[string]string{}
 	for _, o := range st.arm.Options {
 		f.Options[o.Name] = o.Value
 	}
 	return f, err
+}
+
+// system is what makes the guest at this place.
+func (st *station) system() string {
+	if st.Host {
+		return campaign.NativeSystem
+	}
+	return st.arm.System
 }
 
 // maxStarts is how often a guest that does not start is tried in a row.
@@ -130,9 +151,9 @@ func (r *runner) ensure(ctx context.Context, st *station) error {
 		return fault.Guestf("%s", st.gaveUp)
 	}
 	r.Progress(Event{Kind: Phase, Text: "starting " + st.name()})
-	driver := r.Drivers[st.arm.System]
+	driver := r.Drivers[st.system()]
 	if driver == nil {
-		return fault.Campaignf("arm %s: there is no system %q", st.Of, st.arm.System)
+		return fault.Campaignf("arm %s: there is no system %q", st.Of, st.system())
 	}
 	flavor, err := st.flavor()
 	if err != nil {
@@ -153,6 +174,9 @@ func (r *runner) ensure(ctx context.Context, st *station) error {
 	}
 	st.failed = 0
 	seat := store.Seat{Flavor: StoredFlavor(st.Seat.Flavor, flavor), Slot: st.Slot, Neighbour: st.Neighbour}
+	if st.system() != st.arm.System {
+		seat.Flavor.System = st.system()
+	}
 	if st.id, err = r.Store.AddGuest(r.session, r.arms[st.arm.Name], st.epoch, seat, m.StartTime, m.Hello, m.Guest.CommandLine()); err == nil {
 		err = m.Freeze(ctx)
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,8 +19,10 @@ var pairs = strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 2", 1),
 	"disk: 64MiB}", "disk: 64MiB, network: bridged}", 1) + "scenarios: [solo, {name: pair, pairs: 1}, {name: two, pairs: 2}]\n"
 
 // newPairs is a bench of pairs whose workload is called against a server.
-func newPairs(t *testing.T) *bench {
-	b := newBench(t, pairs)
+func newPairs(t *testing.T) *bench { return newPairsOf(t, pairs) }
+
+func newPairsOf(t *testing.T, text string) *bench {
+	b := newBench(t, text)
 	w := served()
 	serve := w.Serve
 	w.Serve = func(size int64) []workload.Step {
@@ -132,5 +135,46 @@ func TestPairFails(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestHostsEnd: where an end of a pair is the host's, a native guest takes its
+// part, whichever it is.
+func TestHostsEnd(t *testing.T) {
+	b := newPairsOf(t, strings.Replace(pairs, "scenarios: [solo, {name: pair, pairs: 1}, {name: two, pairs: 2}]",
+		"scenarios: [{name: out, pairs: 1, server: host}, {name: in, pairs: 1, client: host}]", 1))
+	s, err := b.run(t.Context())
+	if err != nil || !s.Complete || s.Failed != 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	did := map[string]int{}
+	for _, event := range b.other.Events() {
+		if words := strings.Fields(event); words[0] == "run" {
+			for _, what := range []string{"serve", "count"} {
+				if slices.Contains(words, what) {
+					did[what]++
+				}
+			}
+		}
+	}
+	// Of two blocks, in each of which it is served once, and serves once.
+	if want := map[string]int{"serve": 2, "count": 2}; !maps.Equal(did, want) {
+		t.Errorf("%v, want %v", did, want)
+	}
+	for _, arm := range []string{"other@out", "other@in", "native@out"} {
+		if got := b.membersOfArm(arm); !maps.Equal(got, map[string]int{"0 done": 2, "1serving done": 2}) {
+			t.Errorf("%s: %v", arm, got)
+		}
+	}
+	guests, err := b.config.Store.Guests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := map[string]int{}
+	for _, g := range guests {
+		ends[g.Arm+" "+g.Flavor.System]++
+	}
+	if ends["other@out "] != 1 || ends["other@out native"] != 1 || len(guests) != 6 {
+		t.Errorf("%v", ends)
 	}
 }

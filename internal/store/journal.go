@@ -31,6 +31,9 @@ type Flavor struct {
 	// "" of these two is what there was before there were any: loop, none.
 	Backing string `json:"backing,omitempty"`
 	Network string `json:"network,omitempty"`
+	// System is that of a guest which is not of its arm's: of the host's end of
+	// a pair.
+	System string `json:"system,omitempty"`
 }
 
 // Metric is a quantity that trials have values of.

@@ -400,6 +400,9 @@ func planOf(r *store.Run, c *campaign.Campaign, ctx report.Context, d *data) (pl
 	if c.Budget > 0 {
 		p.Rules = append(p.Rules, [2]string{"Budget", c.Budget.String()})
 	}
+	for _, s := range ctx.Company {
+		p.Rules = append(p.Rules, [2]string{"Scenario " + s.Scenario, s.Who})
+	}
 	if c.RecreateEvery > 0 {
 		p.Rules = append(p.Rules, [2]string{"Guests", fmt.Sprintf("made anew every %d blocks", c.RecreateEvery)})
 	}

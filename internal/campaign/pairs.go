@@ -1,0 +1,177 @@
+package campaign
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// OnHost is what an end of a pair is on that is no guest of the arm's system
+// but processes of the host: in the userland that all guests have, and held to
+// a flavor's limits, as native guests are.
+const OnHost = "host"
+
+// End says what serves in the pairs of a scenario. Its zero value is a guest
+// like that which it serves.
+type End struct {
+	On     string // OnHost; "": a guest of the arm's system
+	Flavor string // "": that of the guest that it serves
+}
+
+var hostKind = oneOf(OnHost)
+
+var endKeys = []key[End]{
+	field("on", "host: processes of the host. Absent: a guest of the arm's system.", hostKind, func(e *End) *string { return &e.On }),
+	field("flavor", "Name of one of the flavors. Absent: that of the guest that it serves.", nameKind, func(e *End) *string { return &e.Flavor }),
+}
+
+var endKind = shorthand(object("an end of a pair", endKeys), hostKind, func(on string) End { return End{On: on} })
+
+// pairKeys are the keys of a scenario whose guests talk to each other.
+var pairKeys = []key[Scenario]{
+	field("pairs", "Pairs of guests of the arm, instead of single ones: one of each serves, the other runs the workload against it over the network.",
+		whole[int](1, maxGuests/2), func(s *Scenario) *int { return &s.Pairs }),
+	field("server", "What serves in pairs, instead of a guest like that which it serves. host: processes of the host. {flavor: NAME}: a guest of another flavor.",
+		endKind, func(s *Scenario) *End { return &s.Server }),
+	field("client", "host: in pairs, processes of the host run the workload, against a guest of the arm, which serves.",
+		hostKind, func(s *Scenario) *string { return &s.Client }),
+}
+
+// Paired reports whether guests take part two by two.
+func (s Scenario) Paired() bool {
+	return s.Pairs > 0 || slices.ContainsFunc(s.Mix, func(p Part) bool { return p.Pairs > 0 })
+}
+
+// OnePair reports whether the scenario is to pairs what solo is to guests.
+func (s Scenario) OnePair() bool { return s.Pairs == 1 && len(s.Neighbours) == 0 }
+
+// SameEnds reports whether the pairs of both scenarios are of the same kind.
+func (s Scenario) SameEnds(o Scenario) bool { return s.Server == o.Server && s.Client == o.Client }
+
+// Text says who takes part, in a line.
+func (s Scenario) Text() string {
+	several := func(n int, what string) string {
+		if n != 1 {
+			what += "s"
+		}
+		return fmt.Sprintf("%d %s", n, what)
+	}
+	var parts []string
+	switch {
+	case len(s.Mix) > 0:
+		for _, p := range s.Mix {
+			part := several(p.Guests, "guest")
+			if p.Pairs > 0 {
+				part = several(p.Pairs, "pair")
+			}
+			parts = append(parts, part+" of "+p.Flavor)
+		}
+	case s.Pairs > 0:
+		parts = append(parts, several(s.Pairs, "pair"))
+	default:
+		parts = append(parts, several(max(s.Guests, 1), "guest"))
+	}
+	text := strings.Join(parts, " and ")
+	if !s.Alone() && !s.OnePair() && (s.Guests > 1 || len(s.Mix) > 0 || s.Pairs > 1) {
+		text += " at once"
+	}
+	switch {
+	case s.Client == OnHost:
+		text += "; the host runs the workload against the guest"
+	case s.Server.On == OnHost && s.Server.Flavor != "":
+		text += "; the host serves, held to " + s.Server.Flavor
+	case s.Server.On == OnHost:
+		text += "; the host serves"
+	case s.Server.Flavor != "":
+		text += "; a guest of " + s.Server.Flavor + " serves"
+	}
+	if len(s.Neighbours) > 0 {
+		text += "; beside " + strings.Join(s.Neighbours, ", ")
+	}
+	return text
+}
+
+// checkPairs checks that both ends of pairs can be what they are to be and
+// reach each other, and that there is a serving side of every workload.
+func (r *reader) checkPairs(c *Campaign, s Scenario, path string, known Known) {
+	if !s.Paired() {
+		for _, k := range []string{"server", "client"} {
+			if r.has(path + "." + k) {
+				r.fail(path+"."+k, "scenario %q has no pairs, so it has no %s; give it pairs: 1", s.Name, k)
+			}
+		}
+		return
+	}
+	at := path + ".pairs"
+	if len(s.Mix) > 0 {
+		at = path + ".mix"
+	}
+	if s.Client == OnHost && s.Server != (End{}) {
+		r.fail(path+".client", "scenario %q: where the host runs the workload, a guest of the arm serves; leave server out", s.Name)
+	}
+	r.checkServer(c, s, path+".server", known.Systems)
+	for _, a := range c.Active() {
+		for _, f := range c.pairFlavors(a, s) {
+			if a.Target == "" && f.Network != "bridged" && f.Network != "nat" {
+				r.fail(at, "scenario %q: guests of arm %q cannot reach each other, as flavor %q has network %s; give it network: bridged", s.Name, a.Name, f.Name, f.Network)
+			}
+		}
+	}
+	for _, w := range c.Workloads {
+		sizes, ok := known.Workloads[w.Name]
+		if !w.Custom() && ok && !sizes.Serves || w.Custom() && w.Own.Server == nil {
+			r.fail(at, "scenario %q: workload %q has no server that another guest could use; compare it in a campaign without pairs", s.Name, w.Name)
+		}
+	}
+}
+
+// checkServer checks that what serves in pairs can have its flavor.
+func (r *reader) checkServer(c *Campaign, s Scenario, path string, systems map[string]Limits) {
+	if s.Server.Flavor == "" {
+		return
+	}
+	f, ok := c.Flavor(s.Server.Flavor)
+	if !ok {
+		if r.sound("flavors") {
+			names := c.flavorNames()
+			r.failWord(path+".flavor", s.Server.Flavor, names, "unknown flavor %q; the file has %s", s.Server.Flavor, strings.Join(names, ", "))
+		}
+		return
+	}
+	for _, a := range c.Active() {
+		if s.Server.On == OnHost {
+			a.System = NativeSystem
+		}
+		if limits, known := systems[a.System]; known && a.Target == "" {
+			r.checkLimits(path, a, f, limits)
+		}
+	}
+}
+
+// pairFlavors are those that an arm's pairs have, each once.
+func (c *Campaign) pairFlavors(a Arm, s Scenario) (all []Flavor) {
+	names := []string{s.Server.Flavor}
+	if len(s.Mix) == 0 {
+		names = append(names, a.Flavor)
+	}
+	for _, p := range s.Mix {
+		if p.Pairs > 0 {
+			names = append(names, p.Flavor)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if f, ok := c.Flavor(name); ok {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func (c *Campaign) flavorNames() []string {
+	names := make([]string, len(c.Flavors))
+	for i, f := range c.Flavors {
+		names[i] = f.Name
+	}
+	return names
+}

@@ -77,7 +77,7 @@ func recipeOf(c *campaign.Campaign) (image.Recipe, error) {
 	}
 	needs := []image.Needs{{Packages: c.Image.Packages, NonFree: c.Image.NonFree}}
 	for _, cw := range all {
-		w, err := workloadOf(cw)
+		w, own, err := workloadOf(cw)
 		if err != nil {
 			return image.Recipe{}, err
 		}
@@ -87,6 +87,9 @@ func recipeOf(c *campaign.Campaign) (image.Recipe, error) {
 				"if you may use it, say so: image: {non_free: true} in the campaign, or tare image --non-free")
 		}
 		n := image.Needs{Packages: w.Packages}
+		if own != nil {
+			n.OwnBuilds = []image.OwnBuild{*own}
+		}
 		for _, s := range w.Setups {
 			n.Setups = append(n.Setups, image.Setup{Name: s.Name, Script: s.Script})
 		}

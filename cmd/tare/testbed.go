@@ -226,7 +226,7 @@ func knownWorkloads() map[string]campaign.Sizes {
 
 // sizes tells the campaign reader what bounds a workload.
 func sizes(w *workload.Workload) campaign.Sizes {
-	s := campaign.Sizes{Unit: w.SizeUnit, Min: w.MinSize, Max: w.MaxSize, Disk: w.DiskBytes, Serves: w.Serve != nil}
+	s := campaign.Sizes{Unit: w.SizeUnit, Min: w.MinSize, Max: w.MaxSize, Disk: w.DiskBytes, Serves: w.Serve != nil, OwnBuild: w.OwnBuild}
 	for _, p := range w.Params {
 		s.Params = append(s.Params, campaign.Option{Name: p.Name, Values: p.Values, Check: p.Check})
 	}
@@ -248,16 +248,24 @@ func knownAnywhere() campaign.Known {
 // boots are the boots of the host that systems need, by what they call them.
 var boots = map[string]string{"xen-dom0": campaign.BootXen}
 
-// workloadOf is the workload that a campaign's entry stands for.
-func workloadOf(cw campaign.Workload) (*workload.Workload, error) {
+// workloadOf is the workload that a campaign's entry stands for, and the user's
+// build that it runs; nil: none.
+func workloadOf(cw campaign.Workload) (*workload.Workload, *image.OwnBuild, error) {
+	var w *workload.Workload
+	var err error
 	if cw.Custom() {
-		return workload.Custom(specOf(cw))
+		w, err = workload.Custom(specOf(cw))
+	} else if w, err = workload.Get(cw.Name); err == nil {
+		w, err = w.With(cw.Series(), cw.Settings())
 	}
-	w, err := workload.Get(cw.Name)
+	if err != nil || cw.Build == "" {
+		return w, nil, err
+	}
+	own, err := image.ReadOwnBuild(cw.Build)
 	if err != nil {
-		return nil, err
+		return nil, nil, fmt.Errorf("workload %s: %w", cw.Series(), err)
 	}
-	return w.With(cw.Series(), cw.Settings())
+	return w.Built(own.GuestPath()), &own, nil
 }
 
 // specOf says in the words of package workload what a campaign defines.
@@ -285,7 +293,7 @@ func specOf(cw campaign.Workload) workload.Spec {
 func (t *testbed) workloads(c *campaign.Campaign) (map[string]*workload.Workload, error) {
 	all := map[string]*workload.Workload{}
 	for _, cw := range c.Workloads {
-		w, err := workloadOf(cw)
+		w, _, err := workloadOf(cw)
 		if err != nil {
 			return nil, err
 		}

@@ -82,7 +82,10 @@ type Workload struct {
 	Name   string
 	Size   int64 // in the workload's own unit; 0: calibrated to TrialTime
 	Params []Setting
-	Own    Custom // where the file itself defines the workload
+	// Build is a directory or file on this host, in no package, that goes into
+	// the image: its absolute path, "" for none.
+	Build string
+	Own   Custom // where the file itself defines the workload
 
 	sweeps []sweep // as the file has them; none after Parse
 }
@@ -229,6 +232,8 @@ type Sizes struct {
 	Disk func(size int64) int64
 	// Serves: the workload has a serving side, which can be another guest's.
 	Serves bool
+	// OwnBuild: its program is in no package, so that the campaign must give a build.
+	OwnBuild bool
 	// Params are what the workload may be set to.
 	Params []Option
 	// With returns the bounds where parameters are set; nil: they are the same.

@@ -42,7 +42,7 @@ func lab() Known {
 		Workloads: map[string]Sizes{
 			"openssl-enc":    {Unit: "MiB encrypted", Min: 1, Max: 1 << 20},
 			"sysbench-cpu":   {Unit: "events", Min: 10, Max: 1 << 30, Params: []Option{{Name: "threads", Check: smallNumber}}},
-			"stress-ng-exec": {}, "fio-randwrite": {},
+			"stress-ng-exec": {}, "fio-randwrite": {}, "tiobench": {OwnBuild: true},
 			"fio-randread": {Unit: "reads", Min: 1, Max: 1 << 20},
 			"dd-write":     {Unit: "MiB written", Min: 1, Max: 1 << 20, Disk: func(size int64) int64 { return size << 20 }},
 			"untar-kernel": {Unit: "files", Min: 1, Disk: func(int64) int64 { return 150 << 20 }},

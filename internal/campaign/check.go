@@ -300,6 +300,12 @@ func (r *reader) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) {
 		r.failWord(at, w.Name, sortedKeys(workloads), "unknown workload %q", w.Name)
 		return
 	}
+	if sizes.OwnBuild && w.Build == "" {
+		r.fail(path, "the program of %s is in no package: build it, and say where it is with build: /…", w.Name)
+	}
+	if !sizes.OwnBuild && w.Build != "" {
+		r.fail(path+".build", "%s runs a program from a package, and no build of yours", w.Name)
+	}
 	if !r.checkParams(path, w, sizes) {
 		return
 	}

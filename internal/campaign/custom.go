@@ -13,8 +13,9 @@ import (
 
 // Custom is what makes an entry of a file's workloads one of the file's own:
 // its command, and how its output is read. In all commands and files {size}
-// stands for the size of a trial, {NAME} for a parameter, and {server} for the
-// address of the workload's server.
+// stands for the size of a trial, {NAME} for a parameter, {server} for the
+// address of the workload's server, and {build} for what Workload.Build is in
+// guests.
 type Custom struct {
 	Command       []string // nil: the workload is one of tare's
 	Prepare       []string // untimed, before the command; nil: nothing
@@ -198,8 +199,13 @@ func (r *reader) checkCustom(c *Campaign, i int, workloads map[string]Sizes) {
 			}
 		}
 	}
+	if named := slices.ContainsFunc(w.texts(), func(s string) bool { return strings.Contains(s, "{build}") }); w.Build != "" && !named {
+		r.fail(path+".build", "no command or file of %q has {build} in it", w.Name)
+	} else if w.Build == "" && named {
+		r.fail(path, "{build} stands for a build of yours: say where it is with build: /…")
+	}
 	for _, s := range w.sweeps {
-		if s.name == "size" || s.name == "server" {
+		if s.name == "size" || s.name == "server" || s.name == "build" {
 			r.fail(path+".params."+s.name, "{%s} has a meaning already; give the parameter another name", s.name)
 		} else if !slices.ContainsFunc(w.texts(), func(text string) bool { return strings.Contains(text, "{"+s.name+"}") }) {
 			r.fail(path+".params."+s.name, "no command or file of %q has {%s} in it", w.Name, s.name)

@@ -85,6 +85,15 @@ var (
 		},
 		func(s string) any { return s }, ast.StringType)
 
+	pathKind = scalar("an absolute path", schema{"type": "string", "pattern": "^/."},
+		func(s string) (string, error) {
+			if !strings.HasPrefix(s, "/") || s == "/" {
+				return "", fmt.Errorf("%s is not one", shorten(s))
+			}
+			return s, nil
+		},
+		func(s string) any { return s }, ast.StringType)
+
 	cpusetKind = scalar(`a list of CPUs such as "0-1,3"`,
 		schema{"type": []string{"string", "integer"}},
 		ParseCPUSet, func(s CPUSet) any { return s.String() },
@@ -137,6 +146,8 @@ var workloadKeys = append([]key[Workload]{
 	field("size", "Work of one trial in the workload's own unit. Absent: calibrated so that a trial of the baseline lasts trial_time.",
 		whole[int64](1, 1<<60), func(w *Workload) *int64 { return &w.Size }),
 	paramKey,
+	field("build", "Directory or file on this host with a program that you have built: its absolute path. It goes into the userland image; {build} stands for where guests have it.",
+		pathKind, func(w *Workload) *string { return &w.Build }),
 }, customKeys...)
 
 var packageKind = scalar("the name of a Debian package", schema{"type": "string", "pattern": packagePattern},

@@ -114,6 +114,11 @@ func buildIn(ctx context.Context, dir string, r Recipe, log func(string), lock *
 	if err := bootstrap(ctx, log, r, tree, debs, lock); err != nil {
 		return err
 	}
+	for _, b := range r.OwnBuilds {
+		if err := b.copyInto(tree); err != nil {
+			return err
+		}
+	}
 	log("taking the kernel apart")
 	version, err := takeKernel(ctx, debs, filepath.Join(dir, "kernel"))
 	if err != nil {

@@ -38,6 +38,8 @@ type Recipe struct {
 	NonFree bool `json:"non_free,omitempty"`
 	// Setups are run when the packages are installed, in this order.
 	Setups []Setup `json:"setups,omitempty"`
+	// OwnBuilds are copied into the tree, at their GuestPath.
+	OwnBuilds []OwnBuild `json:"own_builds,omitempty"`
 }
 
 // Base is the recipe of the one userland that all workloads share.

@@ -25,6 +25,8 @@ type Needs struct {
 	// NonFree takes packages from Debian's contrib and non-free too. Their
 	// licences are not for everyone, so it is the user who asks for them.
 	NonFree bool
+	// OwnBuilds are programs that are in no package.
+	OwnBuilds []OwnBuild
 }
 
 // essential are the packages that Debian calls so: every tree has them.
@@ -46,6 +48,7 @@ var (
 func (r Recipe) With(all ...Needs) (Recipe, error) {
 	var packages []string
 	setups := slices.Clone(r.Setups)
+	builds := slices.Clone(r.OwnBuilds)
 	nonFree := r.NonFree
 	for _, n := range all {
 		nonFree = nonFree || n.NonFree
@@ -55,6 +58,11 @@ func (r Recipe) With(all ...Needs) (Recipe, error) {
 			}
 			if !slices.Contains(r.Packages, p) && !slices.Contains(essential, p) {
 				packages = append(packages, p)
+			}
+		}
+		for _, b := range n.OwnBuilds {
+			if !slices.ContainsFunc(builds, func(c OwnBuild) bool { return c.SHA256 == b.SHA256 }) {
+				builds = append(builds, b)
 			}
 		}
 		for _, s := range n.Setups {
@@ -72,24 +80,28 @@ func (r Recipe) With(all ...Needs) (Recipe, error) {
 	}
 	slices.Sort(packages)
 	packages = slices.Compact(packages)
-	if len(packages) == 0 && len(setups) == len(r.Setups) {
+	if len(packages) == 0 && len(setups) == len(r.Setups) && len(builds) == len(r.OwnBuilds) {
 		return r, nil // from non-free nothing would be taken
 	}
 	slices.SortFunc(setups, func(a, b Setup) int { return strings.Compare(a.Name, b.Name) })
 	r.Packages = append(slices.Clone(r.Packages), packages...)
-	r.Setups, r.NonFree = setups, nonFree
-	r.Name = variantName(packages, setups)
+	slices.SortFunc(builds, func(a, b OwnBuild) int { return strings.Compare(a.SHA256, b.SHA256) })
+	r.Setups, r.OwnBuilds, r.NonFree = setups, builds, nonFree
+	r.Name = variantName(packages, setups, builds)
 	return r, nil
 }
 
 // variantName says in few words what a variant has more.
-func variantName(packages []string, setups []Setup) string {
+func variantName(packages []string, setups []Setup, builds []OwnBuild) string {
 	words := packages
 	if len(setups) > 0 {
 		words = nil
 		for _, s := range setups {
 			words = append(words, s.Name)
 		}
+	}
+	if len(builds) > 0 {
+		words = append([]string{"own"}, words...)
 	}
 	const limit = 40
 	name := strings.Join(words, "+")

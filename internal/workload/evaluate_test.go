@@ -287,7 +287,7 @@ func TestRegistry(t *testing.T) {
 			t.Errorf("two workloads %s", w.Name)
 		}
 		names[w.Name] = true
-		if w.Title == "" || w.Source == "" || w.SizeUnit == "" || len(w.Tools) == 0 || len(w.Packages) == 0 || len(w.Metrics) == 0 {
+		if w.Title == "" || w.Source == "" || w.SizeUnit == "" || (len(w.Tools) == 0 || len(w.Packages) == 0) && !w.OwnBuild || len(w.Metrics) == 0 {
 			t.Errorf("%s: something is missing: %+v", w.Name, w)
 		}
 		if !(0 < w.MinSize && w.MinSize <= w.DefaultSize && w.DefaultSize <= w.MaxSize) {
@@ -315,7 +315,7 @@ func TestRegistry(t *testing.T) {
 					t.Errorf("%s: step %+v", w.Name, s)
 				}
 				for _, argv := range [][]string{s.Argv, s.Ready} {
-					if len(argv) > 0 && !slices.Contains(w.Tools, argv[0]) {
+					if len(argv) > 0 && !slices.Contains(w.Tools, argv[0]) && !(w.OwnBuild && strings.HasPrefix(argv[0], OwnBuildPath+"/")) {
 						t.Errorf("%s: %s is not in Tools", w.Name, argv[0])
 					}
 				}
@@ -363,6 +363,14 @@ func TestRealTools(t *testing.T) {
 				if _, err := exec.LookPath(tool); err != nil {
 					t.Skipf("%s is not installed", tool)
 				}
+			}
+			if w.OwnBuild {
+				env := "TARE_BUILD_" + strings.ToUpper(strings.ReplaceAll(w.Name, "-", "_"))
+				path := os.Getenv(env)
+				if path == "" {
+					t.Skipf("%s names no build of its program", env)
+				}
+				w = w.Built(path)
 			}
 			dir := t.TempDir()
 			openToNobody(t, dir)

@@ -467,6 +467,10 @@ func FuzzParseMemory(f *testing.F) {
 	fuzzAll(f, "memory-copy", "kernel-ops", "pipe-copy", "cpu-kernels")
 }
 
+func FuzzParseOwnBuilds(f *testing.F) {
+	fuzzAll(f, "unixbench-file-copy", "tiobench", "nbench", "ttcp")
+}
+
 // fuzzAll gives what it makes up to the parsers of several workloads.
 func fuzzAll(f *testing.F, names ...string) {
 	f.Fuzz(func(t *testing.T, output []byte) {

@@ -76,11 +76,14 @@ type Step struct {
 const ServerAddress = "{server}"
 
 // At returns steps with the address of the serving side put in.
-func At(steps []Step, address string) []Step {
+func At(steps []Step, address string) []Step { return replaced(steps, ServerAddress, address) }
+
+// replaced returns steps with one word of their commands replaced.
+func replaced(steps []Step, word, by string) []Step {
 	put := func(argv []string) []string {
 		argv = slices.Clone(argv)
 		for i := range argv {
-			argv[i] = strings.ReplaceAll(argv[i], ServerAddress, address)
+			argv[i] = strings.ReplaceAll(argv[i], word, by)
 		}
 		return argv
 	}
@@ -118,7 +121,7 @@ type Workload struct {
 	ArticleIDs []string // ids of the published workloads that it repeats: "A1-cpu"
 	Source     string   // the program and the Debian package that it comes from
 	StandIn    string   // not "": which unavailable tool this one stands in for, and how it differs
-	OwnBuild   bool     // the program is in no package: only a user who gives a build of it can run it
+	OwnBuild   bool     // the program is in no package: only a user who gives a build of it can run it, see Built
 	Tools      []string // programs that the userland image must have
 	Packages   []string // Debian packages that have the Tools
 	NonFree    bool     // some of the Packages are in Debian's contrib or non-free: only a user who asks gets them
@@ -225,6 +228,10 @@ func All() []*Workload {
 		perfBench(),
 		kernelBench(),
 		bogomips(),
+		unixbenchCopy(),
+		tiotest(),
+		nbench(),
+		ttcp(),
 	}, services()...)
 }
 

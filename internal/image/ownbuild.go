@@ -1,0 +1,143 @@
+package image
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// An OwnBuild is a program that is in no package and that the user has built: a
+// directory on this host, or a single file. The image is kept under its
+// content, wherever that was.
+type OwnBuild struct {
+	SHA256 string `json:"sha256"` // of names, modes and contents, in hex
+
+	path string // on this host; "" where the image is there already
+}
+
+// maxBuild bounds a build's size in bytes: somebody's whole home directory is none.
+const maxBuild = 2 << 30
+
+// ReadOwnBuild reads what the user has built at path, which must be absolute. The
+// error is of the kind fault.Campaign.
+func ReadOwnBuild(path string) (OwnBuild, error) {
+	if !filepath.IsAbs(path) {
+		return OwnBuild{}, fault.Campaignf("build %q: the path must be absolute", path)
+	}
+	b := OwnBuild{path: path}
+	hash, left := sha256.New(), int64(maxBuild)
+	err := b.walk(func(name, at string, st fs.FileInfo) error {
+		fmt.Fprintf(hash, "%q %v\n", name, st.Mode())
+		switch st.Mode().Type() {
+		case fs.ModeDir:
+			return nil
+		case fs.ModeSymlink:
+			target, err := os.Readlink(at)
+			fmt.Fprintf(hash, "%q\n", target)
+			return err
+		}
+		if left -= st.Size(); left < 0 {
+			return fmt.Errorf("%s has more than %d bytes; give the directory of one program", path, int64(maxBuild))
+		}
+		f, err := os.Open(at)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		n, err := io.Copy(hash, f)
+		fmt.Fprintf(hash, "\n%d\n", n)
+		return err
+	})
+	if err != nil {
+		return OwnBuild{}, fault.Campaignf("build: %w", err)
+	}
+	b.SHA256 = hex.EncodeToString(hash.Sum(nil))
+	return b, nil
+}
+
+// GuestPath is where guests have it.
+func (b OwnBuild) GuestPath() string { return "/opt/tare/build/" + b.SHA256[:12] }
+
+// walk calls visit for the build itself, as ".", and all below it, in one order
+// whenever it is called.
+func (b OwnBuild) walk(visit func(name, at string, st fs.FileInfo) error) error {
+	root, err := filepath.EvalSymlinks(b.path)
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		st, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if t := st.Mode().Type(); t != 0 && t != fs.ModeDir && t != fs.ModeSymlink {
+			return fmt.Errorf("%s is no file, directory or link", at)
+		}
+		name, err := filepath.Rel(root, at)
+		if err != nil {
+			return err
+		}
+		return visit(name, at, st)
+	})
+}
+
+// copyInto puts the build into a tree, where it belongs to root.
+func (b OwnBuild) copyInto(tree string) error {
+	to := filepath.Join(tree, b.GuestPath())
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return fault.Hostf("building the image: %w", err)
+	}
+	err := b.walk(func(name, at string, st fs.FileInfo) error {
+		target := filepath.Join(to, name)
+		switch st.Mode().Type() {
+		case fs.ModeDir:
+			if err := os.Mkdir(target, 0o700); err != nil {
+				return err
+			}
+		case fs.ModeSymlink:
+			link, err := os.Readlink(at)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(link, target)
+		default:
+			if err := copyFile(at, target); err != nil {
+				return err
+			}
+		}
+		return os.Chmod(target, st.Mode())
+	})
+	if err != nil {
+		return fault.Hostf("copying the build at %s into the image: %w", b.path, err)
+	}
+	if copied, err := ReadOwnBuild(to); err != nil || copied.SHA256 != b.SHA256 {
+		return fault.WithRemedy(fault.Hostf("the build at %s changed while it was copied into the image", b.path), "wait until it is finished, and try again")
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	if e := dst.Close(); err == nil {
+		err = e
+	}
+	return err
+}

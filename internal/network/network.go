@@ -16,8 +16,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 	"sync"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -76,18 +76,19 @@ type Port struct {
 	// machine to have one.
 	MAC net.HardwareAddr
 	// Namespace is the guest's own network namespace, as a path that a process
-	// of this sandbox can open; "" for a port that is a tap.
+	// of this sandbox can open; "" for a port that is none.
 	Namespace string
 	// Tap is the interface that a machine is plugged into; "" for a port that
-	// is a namespace. It is in the namespace TapNamespace, where the machine's
+	// is none. It is in the namespace TapNamespace, where the machine's
 	// process must be started.
 	Tap, TapNamespace string
 
-	bridge *Bridge // nil: it is on none
-	space  *space  // the guest's, if it has one
-	number int
-	once   sync.Once
-	err    error
+	bridge  *Bridge // nil: it is on none
+	space   *space  // the guest's, if it has one
+	number  int
+	plugged string // the interface that Plug took
+	once    sync.Once
+	err     error
 }
 
 // NamespacePort makes a port that is a network namespace with its end of a
@@ -144,7 +145,42 @@ func (b *Bridge) TapPort(mode string) (*Port, error) {
 	})
 }
 
-// hostEnd is the name of the port's interface on the bridge.
+// EmptyPort makes a port that is an address alone, for guests whose interface
+// somebody else makes: it is plugged in when it is there.
+func (b *Bridge) EmptyPort(mode string) (*Port, error) {
+	return b.port(mode, func(*Port) error { return nil })
+}
+
+// Plug takes an interface of the host, which is down, onto the bridge. It keeps
+// its name, since it is the host's again when tare is killed, and it goes with
+// the guest: Close only waits for that.
+func (p *Port) Plug(name string) error {
+	b := p.bridge
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return wrap(p.plug(name))
+}
+
+func (p *Port) plug(name string) error {
+	b := p.bridge
+	link, err := netlink.LinkByName(name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := netlink.LinkSetNsFd(link, b.space.fd()); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	p.plugged = name
+	if link, err = b.space.links.LinkByName(name); err != nil { // it may have another number there
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := b.space.links.LinkSetMaster(link, b.link); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return b.space.links.LinkSetUp(link)
+}
+
+// hostEnd is the name of the port's interface on the bridge, if we made it.
 func (p *Port) hostEnd() string { return fmt.Sprint("guest", p.number) }
 
 func (b *Bridge) port(mode string, plug func(*Port) error) (*Port, error) {
@@ -258,8 +294,8 @@ func (b *Bridge) Interfaces() ([]string, error) {
 	}
 	var names []string
 	for _, l := range links {
-		if name := l.Attrs().Name; strings.HasPrefix(name, "guest") {
-			names = append(names, name)
+		if l.Attrs().MasterIndex == b.link.Attrs().Index {
+			names = append(names, l.Attrs().Name)
 		}
 	}
 	return names, nil
@@ -295,10 +331,31 @@ func (p *Port) close() error {
 			}
 		}
 	}
+	if p.plugged != "" && b.space != nil {
+		errs = append(errs, p.awaitUnplugged())
+	}
 	if p.space != nil {
 		errs = append(errs, p.space.close())
 	}
 	return errors.Join(errs...)
+}
+
+// unplugTimeout is how long the interface of a guest that is gone may stay: its
+// maker takes it away a moment later.
+const unplugTimeout = 10 * time.Second
+
+func (p *Port) awaitUnplugged() error {
+	for end := time.Now().Add(unplugTimeout); ; time.Sleep(10 * time.Millisecond) {
+		_, err := p.bridge.space.links.LinkByName(p.plugged)
+		switch {
+		case errors.As(err, new(netlink.LinkNotFoundError)):
+			return nil
+		case err != nil:
+			return err
+		case time.Now().After(end):
+			return fmt.Errorf("%s is still there, and its guest is gone", p.plugged)
+		}
+	}
 }
 
 // Close gives the bridge up. Its ports must be closed. Later calls do nothing,

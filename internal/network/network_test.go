@@ -13,6 +13,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
@@ -195,6 +198,51 @@ func TestTaps(t *testing.T) {
 	}
 	if names, err := b.Interfaces(); err != nil || len(names) > 0 || len(seen) != 1 {
 		t.Errorf("interfaces %v, %v; addresses %v", names, err, seen)
+	}
+}
+
+// TestPlug takes an interface that somebody else has made, and takes away.
+func TestPlug(t *testing.T) {
+	b := newBridge(t)
+	p, err := b.EmptyPort(Bridged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Plug(b.id + "-no"); fault.KindOf(err) != fault.Host {
+		t.Errorf("an interface that is not there: %v", err)
+	}
+	guest, err := newSpace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer guest.close()
+	name := b.id + "-v"
+	cable := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: GuestInterface, PeerNamespace: netlink.NsFd(guest.fd())}
+	if err := netlink.LinkAdd(cable); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(guest.configure(GuestInterface, p.Address, netip.Addr{}), p.Plug(name)); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := b.Interfaces(); err != nil || !slices.Equal(names, []string{name}) {
+		t.Errorf("interfaces %v, %v", names, err)
+	}
+	exchange(t, guest.do, p.Address.Addr(), func(f func() error) error { return b.OnHost(Bridged, f) })
+	go func() { // its maker takes it away a moment later
+		time.Sleep(50 * time.Millisecond)
+		link, err := guest.links.LinkByName(GuestInterface)
+		if err == nil {
+			err = guest.links.LinkDel(link)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if names, err := b.Interfaces(); err != nil || len(names) > 0 {
+		t.Errorf("after closing, interfaces %v, %v", names, err)
 	}
 }
 

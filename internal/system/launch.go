@@ -156,8 +156,10 @@ func (s *Site) connect(h *Host, caps Capabilities) (err error) {
 		return nil
 	case h.Network == nil:
 		return fault.Hostf("there is no network here")
-	case caps.Tap:
+	case caps.Port == TapPort:
 		s.Port, err = h.Network.TapPort(mode)
+	case caps.Port == EmptyPort:
+		s.Port, err = h.Network.EmptyPort(mode)
 	default:
 		s.Port, err = h.Network.NamespacePort(mode)
 	}

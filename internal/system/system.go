@@ -117,10 +117,9 @@ type Capabilities struct {
 	Disk         string   `json:"disk,omitempty"`
 	// Networks are the modes of package network that its guests can have.
 	Networks []string `json:"networks"`
-	// Tap: a guest on a network is a machine that gets a tap device; others get
-	// a network namespace.
-	Tap       bool `json:"-"`
-	NeedsRoot bool `json:"needs_root"`
+	// Port is how a guest gets to its network.
+	Port      PortKind `json:"-"`
+	NeedsRoot bool     `json:"needs_root"`
 	// MaxVCPUs is how many virtual CPUs a guest can have at most; 0: any number.
 	MaxVCPUs int `json:"max_vcpus,omitempty"`
 	// HostBoot is the boot mode that the host must be in: "linux", "xen-dom0".
@@ -140,6 +139,16 @@ type Capabilities struct {
 	Target  string   `json:"target,omitempty"`
 	Options []Option `json:"options,omitempty"`
 }
+
+// PortKind is a kind of place on the run's network, as package network makes them.
+type PortKind int
+
+// The kinds of ports.
+const (
+	NamespacePort PortKind = iota // a network namespace that the guest's processes run in
+	TapPort                       // a tap device that the guest's VMM opens
+	EmptyPort                     // an address: the driver plugs the guest's interface in
+)
 
 // bare reports whether the site has neither control group nor data volume.
 func (c Capabilities) bare() bool { return c.InMemory || c.Remote }

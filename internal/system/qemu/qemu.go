@@ -45,7 +45,7 @@ func (d Driver) Capabilities() system.Capabilities {
 		DiskBackings: []string{volume.Loop, volume.Raw, volume.QCOW2, volume.Block},
 		Disk:         "virtio-blk",
 		Networks:     []string{network.None, network.Bridged, network.NAT, network.User},
-		Tap:          true,
+		Port:         system.TapPort,
 		NeedsRoot:    true,
 		HostBoot:     "linux",
 		Emulated:     d.accel == "tcg",

@@ -45,7 +45,7 @@ func (Driver) Capabilities() system.Capabilities {
 		DiskBackings: []string{volume.Loop, volume.Raw, volume.Block},
 		Disk:         "ubd, through the host's page cache",
 		Networks:     []string{network.None, network.Bridged, network.NAT},
-		Tap:          true,
+		Port:         system.TapPort,
 		NeedsRoot:    true,
 		MaxVCPUs:     1,
 		HostBoot:     "linux",

@@ -53,7 +53,7 @@ func (k Kind) modules() []string {
 	m := []string{
 		// crc32c first: file systems ask for it and do not name it as a need.
 		"crc32c_generic", "virtio_pci", "virtio_blk", "virtio_console", "virtio_net", "virtio_rng",
-		"ext4", "xfs", "9p", "9pnet_virtio", "loop", "overlay", "tun", "bridge", "veth", "dm_mod", "dm_snapshot",
+		"ext4", "xfs", "9p", "9pnet_virtio", "loop", "overlay", "tun", "bridge", "veth", "nft_chain_nat", "nft_masq", "dm_mod", "dm_snapshot",
 	}
 	switch k {
 	case Xen:

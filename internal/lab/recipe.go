@@ -11,7 +11,7 @@ func Recipe() image.Recipe {
 	r.Name = "lab"
 	r.Packages = []string{
 		"bash", "coreutils", "iproute2", "kmod", "procps", "util-linux",
-		"e2fsprogs", "lvm2", "xfsprogs",
+		"e2fsprogs", "lvm2", "xfsprogs", "nftables",
 		"qemu-system-x86", "qemu-system-xen", "xen-hypervisor-4.17-amd64", "xen-utils-4.17",
 	}
 	r.Kernel = "linux-image-" + r.Arch

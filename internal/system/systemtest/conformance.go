@@ -48,7 +48,7 @@ func runOn(t *testing.T, d system.Driver, h *system.Host, output int64) {
 	late := time.Second
 	if machine.Read(machine.Options{}).Virt.Emulated {
 		output, late = min(output, emulatedOutput), 30*time.Second
-		t.Logf("this host is emulated: guests print %d MiB, not %d", output>>20, wholeOutput>>20)
+		t.Logf("this host is emulated: guests print %d MiB, not %d, and send each other less", output>>20, wholeOutput>>20)
 	}
 	before := snapshot(t, h)
 	t.Run("guest", func(t *testing.T) {

@@ -27,8 +27,7 @@ func networked(d system.Driver) system.Flavor {
 }
 
 const (
-	exchanged = 4 << 20
-	tcpPort   = 5001
+	tcpPort = 5001
 	// What each end sends is a pattern that the other end counts and compares;
 	// perl is in every Debian, and has sockets.
 	tcpServer = `use IO::Socket::INET; $| = 1;
@@ -44,6 +43,9 @@ while (length $got < $e) { sysread($c, $b, 65536) or die "read: $!"; $got .= $b 
 print $got eq $sent x ($n / 65536) ? "same" : "other", " bytes by ", $c->sockhost, "\n"`
 )
 
+// exchanged is how many bytes guests send each other and have back.
+func (s suite) exchanged() int { return int(min(4<<20, s.size/4)) }
+
 // network has the guest, another one and the host talk to each other.
 func (s suite) network(t *testing.T, h *system.Host, other suite) {
 	if s.m.Site.Port == nil {
@@ -55,17 +57,17 @@ func (s suite) network(t *testing.T, h *system.Host, other suite) {
 	}
 	served := other.serve(t)
 	s.fetch(t, b, a)
-	if got, want := served(), fmt.Sprintf("%d from %s\n", exchanged, a); got != want {
+	if got, want := served(), fmt.Sprintf("%d from %s\n", s.exchanged(), a); got != want {
 		t.Errorf("the other guest says %q, not %q", got, want)
 	}
 	served = s.serve(t)
-	if err := h.Network.OnHost(network.Bridged, func() error { return echoed(a) }); err != nil {
+	if err := h.Network.OnHost(network.Bridged, func() error { return echoed(a, s.exchanged()) }); err != nil {
 		t.Errorf("from the host: %v", err)
 	}
-	if got, want := served(), fmt.Sprintf("%d from %s\n", exchanged, s.m.HostAddress()); got != want {
+	if got, want := served(), fmt.Sprintf("%d from %s\n", s.exchanged(), s.m.HostAddress()); got != want {
 		t.Errorf("the guest says %q, not %q", got, want)
 	}
-	listenOnHost(t, h, s.m.HostAddress())
+	listenOnHost(t, h, s.m.HostAddress(), s.exchanged())
 	s.fetch(t, s.m.HostAddress(), a)
 }
 
@@ -74,7 +76,7 @@ func (s suite) network(t *testing.T, h *system.Host, other suite) {
 func (s suite) serve(t *testing.T) (said func() string) {
 	t.Helper()
 	out := make(chan string, 1)
-	script := fmt.Sprintf(tcpServer, tcpPort, exchanged)
+	script := fmt.Sprintf(tcpServer, tcpPort, s.exchanged())
 	go func() {
 		r, err := s.m.Agent.Run(t.Context(), agent.Command{Argv: []string{"perl", "-e", script}, Env: system.AgentEnv, OutputLimit: 1 << 16, Timeout: 2 * time.Minute})
 		if err != nil {
@@ -90,7 +92,7 @@ func (s suite) serve(t *testing.T) (said func() string) {
 // fetch sends bytes to a server from the guest and has them back.
 func (s suite) fetch(t *testing.T, from, as netip.Addr) {
 	t.Helper()
-	script := fmt.Sprintf(tcpClient, from, tcpPort, exchanged)
+	script := fmt.Sprintf(tcpClient, from, tcpPort, s.exchanged())
 	r := s.sh(t, "", func(c *agent.Command) { c.Argv = []string{"perl", "-e", script} })
 	if got, want := string(r.Stdout), fmt.Sprintf("same bytes by %s\n", as); got != want {
 		t.Errorf("talking to %v, the guest says %q%q, not %q", from, got, r.Stderr, want)
@@ -98,14 +100,14 @@ func (s suite) fetch(t *testing.T, from, as netip.Addr) {
 }
 
 // echoed is fetch from where it is called.
-func echoed(at netip.Addr) error {
+func echoed(at netip.Addr, size int) error {
 	c, err := net.DialTimeout("tcp4", netip.AddrPortFrom(at, tcpPort).String(), 20*time.Second)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(time.Minute))
-	sent, got := bytes.Repeat([]byte("tare"), exchanged/4), make([]byte, exchanged)
+	sent, got := bytes.Repeat([]byte("tare"), size/4), make([]byte, size)
 	go c.Write(sent)
 	if _, err := io.ReadFull(c, got); err != nil {
 		return err
@@ -117,7 +119,7 @@ func echoed(at netip.Addr) error {
 }
 
 // listenOnHost echoes one connection at the host's end of the bridge.
-func listenOnHost(t *testing.T, h *system.Host, at netip.Addr) {
+func listenOnHost(t *testing.T, h *system.Host, at netip.Addr, size int) {
 	t.Helper()
 	err := h.Network.OnHost(network.Bridged, func() error {
 		l, err := net.Listen("tcp4", netip.AddrPortFrom(at, tcpPort).String())
@@ -127,7 +129,7 @@ func listenOnHost(t *testing.T, h *system.Host, at netip.Addr) {
 		t.Cleanup(func() { l.Close() })
 		go func() {
 			if c, err := l.Accept(); err == nil {
-				io.Copy(c, io.LimitReader(c, exchanged))
+				io.Copy(c, io.LimitReader(c, int64(size)))
 				c.Close()
 			}
 		}()

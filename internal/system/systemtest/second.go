@@ -44,7 +44,7 @@ func (s suite) cpus(t *testing.T) {
 func (s suite) second(t *testing.T, h *system.Host) {
 	f := networked(s.d)
 	f.DiskFS, f.DiskBytes = "xfs", 320<<20
-	other := suite{d: s.d, m: launch(t, s.d, h, "second", f), dir: s.dir}
+	other := suite{d: s.d, m: launch(t, s.d, h, "second", f), dir: s.dir, size: s.size}
 	other.dir = other.m.DataDir()
 	if other.m.Site.Group != nil && !s.knowsDataFS(other.m.Hello.DataFS, f.DiskFS) {
 		t.Errorf("/data is %q, want %q", other.m.Hello.DataFS, f.DiskFS)

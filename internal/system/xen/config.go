@@ -21,6 +21,9 @@ func (d Driver) config(s *system.Site, root string) string {
 			disks = append(disks, fmt.Sprintf("format=raw,vdev=%s,access=%s,script=/bin/true,target=%s", d.name, d.access, d.device))
 		}
 	}
+	if word := system.NetworkParameter("eth0", s); word != "" {
+		kernelArgs += " " + word
+	}
 	var text strings.Builder
 	set := func(key, value string) { fmt.Fprintf(&text, "%s = %s\n", key, value) }
 	set("name", quote(s.ID))
@@ -39,6 +42,9 @@ func (d Driver) config(s *system.Site, root string) string {
 		disks[i] = quote(disk)
 	}
 	set("disk", "["+strings.Join(disks, ", ")+"]")
+	if vif := vif(s.Port); vif != "" {
+		set("vif", "["+quote(vif)+"]")
+	}
 	for _, event := range []string{"on_poweroff", "on_reboot", "on_watchdog", "on_crash"} {
 		set(event, quote("destroy"))
 	}

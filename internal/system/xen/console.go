@@ -8,7 +8,6 @@ import (
 	"net"
 	"strconv"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -88,26 +87,11 @@ func (c *console) removeNodes() error {
 	return errors.Join(c.store.Remove(c.frontend()), c.store.Remove(fmt.Sprintf("/local/domain/0/backend/console/%d", c.domain)))
 }
 
-// connectPoll is how often it is looked whether the guest is ready.
-const connectPoll = 20 * time.Millisecond
-
 // connect waits until the guest's kernel has its end ready, and joins it.
 func (c *console) connect(ctx context.Context, ended <-chan struct{}) error {
-	for {
-		state, err := c.store.Read(c.frontend() + "/state")
-		if err == nil && state == stateInitialised {
-			break
-		}
-		if err != nil && !errors.Is(err, xenctl.ErrNotThere) {
-			return err
-		}
-		select {
-		case <-ended:
-			return fault.Guestf("it ended before it had a console")
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(connectPoll):
-		}
+	gone := fault.Guestf("it ended before it had a console")
+	if err := poll(ctx, ended, gone, holds(c.store, c.frontend()+"/state", stateInitialised)); err != nil {
+		return err
 	}
 	var numbers [2]uint32
 	for i, name := range []string{"ring-ref", "port"} {

@@ -2,10 +2,8 @@ package xen
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -36,7 +34,7 @@ func disksOf(s *system.Site, root string) []vbd {
 func attach(ctx context.Context, store *xenctl.Store, domain int, disks []vbd, ended <-chan struct{}) error {
 	for _, d := range disks {
 		back := fmt.Sprintf("/local/domain/0/backend/vbd/%d/%d", domain, d.number)
-		if err := waitNode(ctx, store, back+"/params", ended); err != nil {
+		if err := poll(ctx, ended, errGaveUp, holds(store, back+"/params", "")); err != nil {
 			return err
 		}
 		var st unix.Stat_t
@@ -51,23 +49,6 @@ func attach(ctx context.Context, store *xenctl.Store, domain int, disks []vbd, e
 		}
 	}
 	return nil
-}
-
-// waitNode waits until a node is there.
-func waitNode(ctx context.Context, store *xenctl.Store, path string, ended <-chan struct{}) error {
-	for {
-		_, err := store.Read(path)
-		if err == nil || !errors.Is(err, xenctl.ErrNotThere) {
-			return err
-		}
-		select {
-		case <-ended:
-			return fault.Guestf("xl gave up making the domain")
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(connectPoll):
-		}
-	}
 }
 
 // rootDisk is the userland's disk as a block device, which blkback wants.

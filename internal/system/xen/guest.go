@@ -38,10 +38,13 @@ func (g *guest) join(ctx context.Context) error {
 	if g.store, err = xenctl.OpenStore(); err != nil {
 		return err
 	}
-	if g.domain, err = g.find(ctx); err != nil {
+	if err = poll(ctx, g.Exited(), errGaveUp, g.find); err != nil {
 		return err
 	}
 	if err := attach(ctx, g.store, g.domain, disksOf(g.site, g.root.path), g.Exited()); err != nil {
+		return err
+	}
+	if err := plug(ctx, g.store, g.domain, g.site.Port, g.Exited()); err != nil {
 		return err
 	}
 	if g.console, err = newConsole(g.store, g.domain); err != nil {
@@ -58,26 +61,18 @@ func (g *guest) join(ctx context.Context) error {
 	return g.greet(ctx)
 }
 
-var errEnded = errors.New("the domain has ended")
+var (
+	errEnded  = errors.New("the domain has ended")
+	errGaveUp = fault.Guestf("xl gave up making the domain")
+)
 
-// find waits until xl has given the domain its name.
-func (g *guest) find(ctx context.Context) (int, error) {
-	for {
-		ids, err := g.store.DomainIDs()
-		if err != nil {
-			return 0, err
-		}
-		if id, ok := ids[g.site.ID]; ok {
-			return id, nil
-		}
-		select {
-		case <-g.Exited():
-			return 0, fault.Guestf("xl made no domain")
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		case <-time.After(connectPoll):
-		}
+// find looks whether xl has given the domain its name.
+func (g *guest) find() (found bool, err error) {
+	ids, err := g.store.DomainIDs()
+	if err == nil {
+		g.domain, found = ids[g.site.ID]
 	}
+	return found, err
 }
 
 // greet waits for the zero byte by which the agent says that its end of the
@@ -136,7 +131,7 @@ func (g *guest) Cap(ctx context.Context, cpus float64) error {
 }
 
 // Usage is the CPU time of the domain and of xl, which watches over it. What
-// the kernel of dom0 does for its disks is not in it.
+// the kernel of dom0 does for its disks and network is not in it.
 func (g *guest) Usage() (cgroup.Usage, error) {
 	d, err := xenctl.DomainByID(g.domain)
 	if err != nil {
@@ -177,8 +172,6 @@ func (g *guest) Close() error {
 
 // destroy ends the domain, if xl has made one, and waits until it is gone.
 func (g *guest) destroy() error {
-	ctx, cancel := context.WithTimeout(context.Background(), destroyTimeout)
-	defer cancel()
 	ids, err := g.store.DomainIDs()
 	if err != nil {
 		return err
@@ -187,19 +180,17 @@ func (g *guest) destroy() error {
 	if !ok {
 		return nil
 	}
+	stays := fault.Hostf("domain %d (%s) does not go: something still holds its memory", id, g.site.ID)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), destroyTimeout, stays)
+	defer cancel()
 	if err := Destroy(ctx, g.site.ID); err != nil {
 		return err
 	}
-	for {
-		if _, err := xenctl.DomainByID(id); errors.Is(err, xenctl.ErrNoDomain) {
-			return nil
-		} else if err != nil {
-			return err
+	return poll(ctx, nil, nil, func() (bool, error) {
+		_, err := xenctl.DomainByID(id)
+		if errors.Is(err, xenctl.ErrNoDomain) {
+			return true, nil
 		}
-		select {
-		case <-ctx.Done():
-			return fault.Hostf("domain %d (%s) does not go: something still holds its memory", id, g.site.ID)
-		case <-time.After(connectPoll):
-		}
-	}
+		return false, err
+	})
 }

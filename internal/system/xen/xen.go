@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/volume"
 	"github.com/tare-bench/tare/internal/xenctl"
@@ -38,7 +39,8 @@ func (d Driver) Capabilities() system.Capabilities {
 		CPUCap:       "virtual CPUs (Xen's scheduler); what dom0 does for the guest is not capped",
 		Memory:       "the domain's memory",
 		DiskBackings: []string{volume.Loop, volume.Block},
-		Networks:     []string{"none"},
+		Networks:     []string{network.None, network.Bridged, network.NAT},
+		Port:         system.EmptyPort,
 		NeedsRoot:    true,
 		HostBoot:     "xen-dom0",
 	}

@@ -1,10 +1,13 @@
 package xen
 
 import (
+	"net"
+	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/systemtest"
 	"github.com/tare-bench/tare/internal/volume"
@@ -57,9 +60,16 @@ on_crash = "destroy"
 	if got := PVH().config(s, "/dev/vdc"); got != want {
 		t.Errorf("got:\n%s", got)
 	}
+	s.Port = &network.Port{Address: netip.MustParsePrefix("10.213.0.2/24"), MAC: net.HardwareAddr{0x52, 0x54, 10, 213, 0, 2}}
 	s.Userland.Vmlinux = ""
-	if got := PV().config(s, "/dev/vdc"); !strings.Contains(got, `kernel = "/k/vmlinuz"`) || !strings.Contains(got, `type = "pv"`) {
-		t.Errorf("without an unpacked kernel:\n%s", got)
+	got := PV().config(s, "/dev/vdc")
+	for _, want := range []string{
+		`kernel = "/k/vmlinuz"`, `type = "pv"`, " tare.net=eth0,10.213.0.2/24\"\n",
+		"vif = [\"mac=52:54:0a:d5:00:02,type=vif,script=/bin/true\"]\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("without an unpacked kernel, on a network, %q is not in:\n%s", want, got)
+		}
 	}
 }
 

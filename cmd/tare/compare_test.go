@@ -73,3 +73,15 @@ func TestFailAbove(t *testing.T) {
 		}
 	}
 }
+
+// TestShowTrial: any trial is printed by its number, with what it gave.
+func TestShowTrial(t *testing.T) {
+	dir := t.TempDir()
+	storedRun(t, filepath.Join(dir, "a.tare"), 1, 1)
+	if r := tare(t, dir, "show", "a.tare", "--trial", "36"); r.status != exitOK || !strings.HasPrefix(r.stdout, "trial 36: sysbench-cpu on native-control, block 12: done\ntime = ") {
+		t.Errorf("status %d: %s%s", r.status, r.stdout, r.stderr)
+	}
+	if r := tare(t, dir, "show", "a.tare", "--trial", "37"); r.status != exitCampaign || !strings.Contains(r.stderr, "its trials are 1 to 36") {
+		t.Errorf("status %d: %s", r.status, r.stderr)
+	}
+}

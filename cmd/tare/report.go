@@ -61,10 +61,7 @@ func writePage(w io.Writer, s *store.Run) error {
 	}
 	return page.Write(w, s, res, page.Options{
 		Titles: workloadTitles(),
-		Output: func(attempt int64) ([]page.Output, error) {
-			stdout, stderr, err := s.Output(attempt)
-			return page.Pair(stdout, stderr), err
-		},
+		Output: s.Output,
 	})
 }
 

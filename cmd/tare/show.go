@@ -16,16 +16,26 @@ import (
 
 func newShow(*options) *cobra.Command {
 	var all bool
+	var trial int64
 	c := &cobra.Command{
-		Use:     "show RUN",
-		Short:   "Show what a run says, as far as it has come",
-		Example: "  tare show quick-20060102-150405.tare\n  tare show --all web.tare",
-		Args:    cobra.ExactArgs(1),
+		Use:   "show RUN",
+		Short: "Show what a run says, as far as it has come",
+		Example: `  tare show quick-20060102-150405.tare
+  tare show --all web.tare
+  tare show web.tare --trial 17   one trial: its commands and their raw output`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return readRun(args[0], func(s *store.Run) error { return showRun(cmd, s, all) })
+			return readRun(args[0], func(s *store.Run) error {
+				if cmd.Flags().Changed("trial") {
+					return showTrial(cmd.OutOrStdout(), s, trial)
+				}
+				return showRun(cmd, s, all)
+			})
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "all metrics, probes and findings")
+	c.Flags().Int64Var(&trial, "trial", 0, "one trial as it was, by its number in the page and the exports")
+	c.MarkFlagsMutuallyExclusive("all", "trial")
 	return c
 }
 
@@ -56,6 +66,29 @@ func showRun(cmd *cobra.Command, s *store.Run, all bool) error {
 		}
 	}
 	return report.Table(cmd.OutOrStdout(), res, ctx)
+}
+
+// showTrial prints one trial with all that its commands wrote.
+func showTrial(w io.Writer, s *store.Run, number int64) error {
+	last := int64(0)
+	for t, err := range s.Trials() {
+		if err != nil {
+			return err
+		}
+		if last = t.Attempt; t.Attempt != number {
+			continue
+		}
+		stdout, stderr, err := s.Output(number)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "%s: %s\n%s", report.TrialTitle(t), t.Status, report.Transcript(t, stdout, stderr, 0))
+		return err
+	}
+	if last == 0 {
+		return fault.Campaignf("%s has no trials yet", s.Path())
+	}
+	return fault.Campaignf("%s has no trial %d: its trials are 1 to %d", s.Path(), number, last)
 }
 
 func analyzeRun(s *store.Run) (*analyze.Result, error) {

@@ -144,13 +144,9 @@ func (s *Server) page(f file, run *store.Run) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := page.Options{Titles: s.o.Titles, Home: "/"}
+	o := page.Options{Titles: s.o.Titles, Home: "/", Output: run.Output}
 	if _, complete := report.EndingOf(ctx); !complete {
 		o.State = "/state/" + url.PathEscape(f.Name)
-	}
-	o.Output = func(attempt int64) ([]page.Output, error) {
-		stdout, stderr, err := run.Output(attempt)
-		return page.Pair(stdout, stderr), err
 	}
 	var b bytes.Buffer
 	if err := page.Write(&b, run, res, o); err != nil {

@@ -100,6 +100,32 @@ func TestWithKeyboard(t *testing.T) {
 	}
 }
 
+// TestUnpack: every trial can be opened and filtered, and what guests said in
+// those that were packed is text, too.
+func TestUnpack(t *testing.T) {
+	ctx := pagetest.Browser(t)
+	file := filepath.Join(t.TempDir(), "page.html")
+	s := finished()
+	s.says = evil
+	must(t, os.WriteFile(file, []byte(render(t, s, Options{})), 0o644))
+	must(t, chromedp.Do(ctx, chromedp.EmulateViewport(390, 900), chromedp.Navigate("file://"+file), chromedp.SendKeys(chromedp.ID("filter"), "native-control")))
+	pagetest.Value[bool](t, ctx, `document.querySelector("#packed button").focus(), true`)
+	must(t, chromedp.Do(ctx, chromedp.KeyEvent(kb.Enter)))
+	got := pagetest.Value[string](t, ctx, `(async () => {
+		while (document.getElementById("packed")) await new Promise((done) => setTimeout(done, 20));
+		const trials = [...document.querySelectorAll("details.trial")];
+		trials.forEach((d) => d.open = true);
+		return [trials.length, document.getElementById("shown").textContent, document.activeElement.tagName,
+			trials.every((d) => d.textContent.includes("<script>window.hacked")), window.hacked, document.documentElement.scrollWidth > innerWidth].join("; ");
+	})()`)
+	if got != "120; 24 of 120; SUMMARY; true; ; false" {
+		t.Error(got)
+	}
+	for _, text := range pagetest.Violations(t, ctx) {
+		t.Error(text)
+	}
+}
+
 // TestPrints: a page can be printed, and all of its chapters are on paper.
 func TestPrints(t *testing.T) {
 	ctx := pagetest.Browser(t)

@@ -17,7 +17,6 @@ import (
 	"html/template"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/tare-bench/tare/internal/analyze"
@@ -44,8 +43,9 @@ type Options struct {
 	// Titles says in one line what each workload does; workloads that are not
 	// in it go by their names alone.
 	Titles map[string]string
-	// Output returns the raw output of an attempt's steps; nil: the page has none.
-	Output func(attempt int64) ([]Output, error)
+	// Output returns the raw output of an attempt's steps, as store.Run does;
+	// nil: the page has none.
+	Output func(attempt int64) (stdout, stderr [][]byte, err error)
 	// State is the address, on the server that serves the page, of the state
 	// of a run that goes on: the page polls it, and loads itself again when
 	// there is more. "": the page is a file.
@@ -54,21 +54,7 @@ type Options struct {
 	Home string
 }
 
-// Output is what one step of a trial wrote.
-type Output struct {
-	Stdout, Stderr []byte
-}
-
-// Pair puts the outputs of a trial's steps together.
-func Pair(stdout, stderr [][]byte) []Output {
-	out := make([]Output, min(len(stdout), len(stderr)))
-	for i := range out {
-		out[i] = Output{stdout[i], stderr[i]}
-	}
-	return out
-}
-
-// Write writes the page of a run. It is read in two passes, and what is kept
+// Write writes the page of a run. It is read in three passes, and what is kept
 // of each trial is a few bytes.
 func Write(w io.Writer, r *store.Run, res *analyze.Result, o Options) error {
 	ctx, err := report.ContextOf(r)
@@ -97,13 +83,9 @@ func Write(w io.Writer, r *store.Run, res *analyze.Result, o Options) error {
 	return err
 }
 
-// seen replaces characters that nobody sees, but that turn the text after them
-// around or end it: what guests say may hold any.
+// seen replaces what nobody sees; see report.Unseen.
 func seen(r rune) rune {
-	switch {
-	case r == '\n' || r == '\t':
-		return r
-	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+	if report.Unseen(r) && r != '\n' && r != '\t' {
 		return utf8.RuneError
 	}
 	return r

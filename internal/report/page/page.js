@@ -25,19 +25,47 @@ for (const table of document.querySelectorAll("table.sortable")) {
 }
 // Trials are filtered by what their headings say.
 const filter = document.getElementById("filter");
+const sift = () => {
+  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean), trials = document.querySelectorAll("details.trial");
+  let n = 0;
+  for (const t of trials) {
+    const text = t.querySelector("summary").textContent.toLowerCase();
+    t.hidden = !words.every((w) => text.includes(w));
+    if (!t.hidden) n++;
+  }
+  document.getElementById("shown").textContent = words.length ? n + " of " + trials.length : "";
+};
 if (filter) {
   filter.parentElement.hidden = false;
-  const trials = [...document.querySelectorAll("details.trial")], shown = document.getElementById("shown");
-  filter.addEventListener("input", () => {
-    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let n = 0;
-    for (const t of trials) {
-      const text = t.querySelector("summary").textContent.toLowerCase();
-      t.hidden = !words.every((w) => text.includes(w));
-      if (!t.hidden) n++;
-    }
-    shown.textContent = words.length ? n + " of " + trials.length : "";
-  });
+  filter.addEventListener("input", sift);
+}
+// Most trials are in the page compressed, a line of JSON each: they are unpacked when asked for.
+const packed = document.getElementById("packed");
+const unpack = async () => {
+  const bytes = Uint8Array.from(atob(packed.dataset.trials), (c) => c.charCodeAt(0));
+  const text = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  for (const line of text.trim().split("\n")) {
+    const trial = JSON.parse(line);
+    const [details, summary, status, pre] = ["details", "summary", "b", "pre"].map((tag) => document.createElement(tag));
+    details.className = "trial " + trial.status;
+    status.textContent = trial.status;
+    summary.append(trial.title + ": ", status);
+    pre.textContent = trial.text;
+    details.append(summary, pre);
+    packed.before(details);
+  }
+  const first = [...document.querySelectorAll("details.trial")].at(-packed.dataset.count);
+  packed.remove();
+  first.firstChild.focus();
+  sift();
+};
+if (packed) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "button";
+  button.textContent = "Show " + packed.dataset.count + " more trials";
+  button.addEventListener("click", unpack);
+  packed.append(button);
 }
 // Only what scrolls needs to be reached with the keyboard.
 const reach = () => {

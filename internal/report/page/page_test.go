@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"html"
 	"io"
 	"regexp"
 	"strings"
@@ -133,6 +135,31 @@ func TestDownload(t *testing.T) {
 	must(t, json.Unmarshal(text, &export))
 	if len(export.Trials) != 120 {
 		t.Errorf("%d trials in the download", len(export.Trials))
+	}
+}
+
+// TestEveryTrial: the raw output of each trial is in the page, as text or packed.
+func TestEveryTrial(t *testing.T) {
+	page := render(t, finished(), Options{})
+	m := regexp.MustCompile(`data-trials="([^"]*)"`).FindStringSubmatch(page)
+	if m == nil {
+		t.Fatal("no trials are packed")
+	}
+	body, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(m[1], "&#43;", "+"))
+	must(t, err)
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	must(t, err)
+	text, err := io.ReadAll(z)
+	must(t, err)
+	all := html.UnescapeString(page) + string(text)
+	for n := range 120 {
+		if title, output := fmt.Sprintf("trial %d: ", n+1), fmt.Sprintf("attempt %d\n", n+1); strings.Count(all, title) != 1 ||
+			!strings.Contains(all, output) && !strings.Contains(all, strings.ReplaceAll(output, "\n", `\n`)) {
+			t.Errorf("trial %d is not there, or twice", n+1)
+		}
+	}
+	if !strings.Contains(plain(page), "The page’s script shows 110 more. Any is printed whole by tare show example.tare --trial NUMBER") {
+		t.Error("the page does not say how to see the others")
 	}
 }
 

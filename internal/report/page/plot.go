@@ -146,7 +146,7 @@ func dotPlot(id string, strips []*strip, m metricView, limit int) (template.HTML
 		if len(t.points) <= limit {
 			for _, p := range t.points {
 				at, class := place(p.value)
-				s.dot(x(p.at), at, 3, class, fmt.Sprintf("block %d: %s", p.block+1, m.with(p.value)))
+				s.dot(x(p.at), at, 3, class, fmt.Sprintf("trial %d, block %d: %s", p.trial, p.block+1, m.with(p.value)))
 			}
 		} else {
 			binned = max(binned, t.bins(&s, limit/3, x, place, m))
@@ -205,7 +205,7 @@ func (t *strip) drawLost(s *svg, y float64, x func(int32) float64, limit int) {
 		list = some
 	}
 	for _, p := range list {
-		s.mark(x(p.at)-3, y-3, "l6 6m0-6l-6 6", "lost", fmt.Sprintf("block %d: no value", p.block+1))
+		s.mark(x(p.at)-3, y-3, "l6 6m0-6l-6 6", "lost", fmt.Sprintf("trial %d, block %d: no value", p.trial, p.block+1))
 	}
 }
 

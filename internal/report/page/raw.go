@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"html/template"
 	"path/filepath"
 	"strings"
@@ -16,70 +15,82 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// What raw output a page holds: of each stream its first and last bytes, and
-// of all of them so much.
+// What raw output a page holds.
 const (
-	maxStream = 6 << 10
-	maxRaw    = 400 << 10
+	maxStream      = 6 << 10   // bytes of each stream, its first and last ones
+	maxRaw         = 400 << 10 // bytes of those shown as text
+	maxPacked      = 256 << 10 // bytes of the others, compressed
+	maxPackedCount = 2000      // of those others
 )
 
-// raw fills in the trials that are shown one by one: those that failed, and the
-// first of each arm and workload.
-func (v *view) raw(d *data, output func(int64) ([]Output, error)) error {
+// rawTrial is a trial as it was.
+type rawTrial struct {
+	Title   string       `json:"title"`
+	Text    string       `json:"text"`
+	Status  store.Status `json:"status"`
+	Omitted bool         `json:"-"` // its output did not fit in the page
+}
+
+// raw fills in the trials that are shown one by one: as text those that failed,
+// and the first of each arm and workload; the others packed, as far as there is
+// room, for the script to unpack.
+func (v *view) raw(r *store.Run, d *data, output func(int64) (stdout, stderr [][]byte, err error)) error {
+	entry := func(t *store.Trial, with bool) (rt rawTrial, err error) {
+		var stdout, stderr [][]byte
+		if with {
+			if stdout, stderr, err = output(t.Attempt); err != nil {
+				return rt, err
+			}
+		}
+		rt = rawTrial{Title: report.TrialTitle(t), Text: report.Transcript(t, stdout, stderr, maxStream), Status: t.Status, Omitted: output != nil && !with}
+		return rt, nil
+	}
 	room := maxRaw
-	shown := 0
+	shown := map[int64]bool{}
 	for _, t := range append(d.failed[:len(d.failed):len(d.failed)], d.first...) {
-		rt := rawTrial{Trial: t}
-		var out []Output
-		if output != nil && room > 0 {
-			var err error
-			if out, err = output(t.Attempt); err != nil {
-				return err
-			}
+		rt, err := entry(t, output != nil && room > 0)
+		if err != nil {
+			return err
 		}
-		rt.Omitted = output != nil && room <= 0
-		for i, s := range t.Steps {
-			rs := rawStep{TrialStep: s}
-			if i < len(out) {
-				rs.Stdout, rs.Stderr = printable(out[i].Stdout), printable(out[i].Stderr)
-				room -= len(rs.Stdout) + len(rs.Stderr)
-			}
-			rt.Steps = append(rt.Steps, rs)
-		}
+		room -= len(rt.Text)
 		v.Raw = append(v.Raw, rt)
-		shown++
+		shown[t.Attempt] = true
 	}
-	if rest := d.trials - shown; rest > 0 {
-		v.RawNote = fmt.Sprintf("%d more trials are not shown here: tare export %s has all of them.", rest, v.File)
+	v.RawMore = d.attempts - len(shown)
+	if output == nil || v.RawMore == 0 {
+		return nil
 	}
-	return nil
-}
-
-// printable makes of raw output what a page can show: invalid bytes and
-// control characters become visible, and the middle of much output is left out.
-func printable(b []byte) string {
-	cut := ""
-	if len(b) > maxStream {
-		cut = fmt.Sprintf("\n… %d bytes left out …\n", len(b)-maxStream)
-		s := visible(b[:maxStream*3/4]) + cut + visible(b[len(b)-maxStream/4:])
-		return s
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return err
 	}
-	return visible(b)
-}
-
-// visible shows control characters as what they are called.
-func visible(b []byte) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r < 0x20:
-			return '␀' + r
-		case r == 0x7f:
-			return '␡'
+	lines := json.NewEncoder(z)
+	for t, err := range r.Trials() {
+		if err != nil {
+			return err
 		}
-		return r
-	}, strings.ToValidUTF8(string(b), "�"))
+		if shown[t.Attempt] {
+			continue
+		}
+		if v.PackedCount == maxPackedCount || packed.Len() > maxPacked {
+			break
+		}
+		rt, err := entry(t, true)
+		if err != nil {
+			return err
+		}
+		if err := lines.Encode(rt); err != nil {
+			return err
+		}
+		v.PackedCount++
+	}
+	v.RawMore -= v.PackedCount
+	if err := z.Close(); err != nil {
+		return err
+	}
+	v.Packed = base64.StdEncoding.EncodeToString(packed.Bytes())
+	return nil
 }
 
 // download is the data of the run, in a link that needs no script.
@@ -151,6 +162,3 @@ func link(b []byte, name string, whole bool) download {
 		Name: name, Size: report.Digits(float64(len(b))*factor, 3) + " " + unit, Whole: whole,
 	}
 }
-
-// BlockNumber counts blocks from one, as people do.
-func (t rawTrial) BlockNumber() int { return t.Block + 1 }

@@ -10,6 +10,7 @@ import (
 type point struct {
 	at    int32 // place in the order of the run
 	block int32
+	trial int64 // its number
 	value float64
 }
 
@@ -23,19 +24,6 @@ type strip struct {
 	lost   []point // trials without a value: failed, void, interrupted
 }
 
-// rawTrial is a trial whose raw output the page shows.
-type rawTrial struct {
-	*store.Trial
-	Steps   []rawStep
-	Log     string
-	Omitted bool // its output did not fit in the page
-}
-
-type rawStep struct {
-	store.TrialStep
-	Stdout, Stderr string
-}
-
 // data is what the page needs of the trials.
 type data struct {
 	arms     []store.Arm
@@ -47,7 +35,8 @@ type data struct {
 
 	strips    map[key]*strip
 	count     map[store.Status]int
-	trials    int
+	trials    int            // that had a value to give
+	attempts  int            // those, and what neighbours did
 	first     []*store.Trial // the first one that is done, of each arm and workload
 	failed    []*store.Trial // the first maxFailed that are not done
 	notShown  int            // more of those
@@ -101,6 +90,7 @@ func read(r *store.Run) (*data, error) {
 }
 
 func (d *data) add(t *store.Trial, metric string) {
+	d.attempts++
 	if t.Stress != "" { // a neighbour is there to disturb, and has no value to give
 		if t.Status == store.Failed {
 			d.fail(t)
@@ -113,7 +103,7 @@ func (d *data) add(t *store.Trial, metric string) {
 		s = &strip{key: k}
 		d.strips[k] = s
 	}
-	p := point{int32(d.trials), int32(t.Block), 0}
+	p := point{int32(d.trials), int32(t.Block), t.Attempt, 0}
 	d.trials++
 	d.count[t.Status]++
 	v, ok := t.Metrics[metric]

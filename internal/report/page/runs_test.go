@@ -234,8 +234,8 @@ func analyzed(t testing.TB, r *store.Run) *analyze.Result {
 }
 
 // echo is raw output that says a thing.
-func echo(says string) func(int64) ([]Output, error) {
-	return func(attempt int64) ([]Output, error) {
-		return []Output{{Stdout: fmt.Appendf(nil, "attempt %d\n\x1b[31m\x00\xff%s", attempt, says), Stderr: []byte(says)}}, nil
+func echo(says string) func(int64) (stdout, stderr [][]byte, err error) {
+	return func(attempt int64) (stdout, stderr [][]byte, err error) {
+		return [][]byte{fmt.Appendf(nil, "attempt %d\n\x1b[31m\x00\xff%s", attempt, says)}, [][]byte{[]byte(says)}, nil
 	}
 }

@@ -44,7 +44,9 @@ type view struct {
 	Plan                        planView
 	Env                         envView
 	Raw                         []rawTrial
-	RawNote                     string
+	RawMore                     int    // trials that are not in the page
+	Packed                      string // trials for the script, one a line of JSON, compressed, in base64
+	PackedCount                 int
 	Download                    download
 }
 
@@ -171,7 +173,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 	if v.Env, err = envOf(r); err != nil {
 		return nil, err
 	}
-	if err := v.raw(d, o.Output); err != nil {
+	if err := v.raw(r, d, o.Output); err != nil {
 		return nil, err
 	}
 	v.Download, err = downloadOf(r, res, d.trials)

@@ -3,7 +3,6 @@ package page
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/report"
@@ -185,23 +184,4 @@ func hostCPU(a *analyze.ArmResult) (*analyze.SeriesSummary, string) {
 		}
 	}
 	return nil, ""
-}
-
-// Argv is a step's command line as a person would type it.
-func (s rawStep) Argv() string {
-	quoted := make([]string, len(s.TrialStep.Argv))
-	for i, a := range s.TrialStep.Argv {
-		if a == "" || strings.ContainsAny(a, " \t\n'\"$\\&|;<>*?()") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		quoted[i] = a
-	}
-	return strings.Join(quoted, " ")
-}
-
-// Wall is how long the step took by the host's clock.
-func (s rawStep) Wall() string {
-	seconds := float64(s.HostEndNS-s.HostStartNS) / 1e9
-	factor, unit := report.ScaleFor("s", seconds)
-	return report.Digits(seconds*factor, 4) + " " + unit
 }

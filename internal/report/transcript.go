@@ -1,0 +1,117 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// TrialTitle says which trial it is, by its number first. Blocks and guests
+// count from one, as people do.
+func TrialTitle(t *store.Trial) string {
+	title := fmt.Sprintf("trial %d: %s on %s, block %d", t.Attempt, clean(t.Workload), clean(t.Arm), t.Block+1)
+	if t.Member > 0 {
+		title += fmt.Sprintf(", guest %d", t.Member+1)
+	}
+	if t.Stress != "" {
+		title += ", neighbour: " + clean(t.Stress)
+	}
+	return title
+}
+
+// Transcript is one trial as a person reads it: what it gave, its commands, how
+// they ended, and what they wrote. Control characters of guests are made
+// visible. Of each stream it has no more than most bytes, the first and the
+// last ones; 0: all. stdout and stderr are those of the steps, as store.Output
+// returns them.
+func Transcript(t *store.Trial, stdout, stderr [][]byte, most int) string {
+	var b strings.Builder
+	if t.Error != "" {
+		fmt.Fprintf(&b, "%s\n", visible([]byte(t.Error)))
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Metrics)) {
+		fmt.Fprintf(&b, "%s = %.10g\n", visible([]byte(name)), t.Metrics[name])
+	}
+	for i, s := range t.Steps {
+		fmt.Fprintf(&b, "\n%s:\n$ %s\n", visible([]byte(s.Name)), visible([]byte(commandLine(s.Argv))))
+		fmt.Fprintf(&b, "exit status %d", s.ExitCode)
+		if s.Signal != 0 {
+			fmt.Fprintf(&b, ", signal %d", s.Signal)
+		}
+		if s.TimedOut {
+			b.WriteString(", timed out")
+		}
+		if seconds := float64(s.HostEndNS-s.HostStartNS) / 1e9; s.Timed && seconds > 0 {
+			factor, unit := ScaleFor("s", seconds)
+			fmt.Fprintf(&b, ", timed: %s %s", digits(seconds*factor, 4), unit)
+		}
+		b.WriteString("\n")
+		stream(&b, "output", s.StdoutBytes, at(stdout, i), most)
+		stream(&b, "errors", s.StderrBytes, at(stderr, i), most)
+	}
+	return b.String()
+}
+
+func at(list [][]byte, i int) []byte {
+	if i < len(list) {
+		return list[i]
+	}
+	return nil
+}
+
+// stream writes what a step wrote; the guest may have written more than was kept.
+func stream(b *strings.Builder, what string, written int64, kept []byte, most int) {
+	if written == 0 && len(kept) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "%s, %d bytes", what, written)
+	if int64(len(kept)) < written {
+		fmt.Fprintf(b, ", of which %d were kept", len(kept))
+	}
+	b.WriteString(":\n")
+	text := visible(kept)
+	if most > 0 && len(kept) > most {
+		text = visible(kept[:most*3/4]) + fmt.Sprintf("\n… %d bytes left out …\n", len(kept)-most) + visible(kept[len(kept)-most/4:])
+	}
+	b.WriteString(text)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		b.WriteString("\n")
+	}
+}
+
+// commandLine is a command as a person would type it.
+func commandLine(argv []string) string {
+	quoted := make([]string, len(argv))
+	for i, a := range argv {
+		if a == "" || strings.ContainsAny(a, " \t\n'\"$\\&|;<>*?()") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		quoted[i] = a
+	}
+	return strings.Join(quoted, " ")
+}
+
+// visible shows control characters as what they are called.
+func visible(b []byte) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r < 0x20:
+			return '␀' + r
+		case r == 0x7f:
+			return '␡'
+		case Unseen(r):
+			return '�'
+		}
+		return r
+	}, strings.ToValidUTF8(string(b), "�"))
+}
+
+// Unseen reports whether r is a character that nobody sees, but that turns the
+// text after it around or ends it: what guests say may hold any.
+func Unseen(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }

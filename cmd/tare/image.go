@@ -98,7 +98,14 @@ func recipeOf(c *campaign.Campaign) (image.Recipe, error) {
 	return image.Base().With(needs...)
 }
 
-func imageDir(o *options) string { return filepath.Join(o.stateDir, "images") }
+// imageDir is where images are kept, without links: runc follows none to a root.
+func imageDir(o *options) string {
+	dir := filepath.Join(o.stateDir, "images")
+	if direct, err := filepath.EvalSymlinks(dir); err == nil {
+		return direct
+	}
+	return dir
+}
 
 // buildImage builds a userland image, or finds it in the cache, telling what goes on.
 func buildImage(ctx context.Context, o *options, recipe image.Recipe) (*image.Image, error) {

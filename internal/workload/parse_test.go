@@ -468,7 +468,8 @@ func FuzzParseMemory(f *testing.F) {
 }
 
 func FuzzParseOwnBuilds(f *testing.F) {
-	fuzzAll(f, "unixbench-file-copy", "tiobench", "nbench", "ttcp")
+	seed(f, "nbench", "tiobench", "ttcp", "iozone", "lmbench")
+	fuzzAll(f, "unixbench-file-copy", "tiobench", "nbench", "ttcp", "iozone", "lmbench", "lmbench-memory", "lmbench-pipe")
 }
 
 // fuzzAll gives what it makes up to the parsers of several workloads.

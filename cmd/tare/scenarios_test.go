@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 const scenarioCampaign = `
@@ -81,6 +83,39 @@ func TestScenarios(t *testing.T) {
 	}
 	if !weighed["native whole"] || !weighed["runc whole"] || !weighed["runc quarter"] || len(weighed) != 4 {
 		t.Errorf("memory: %+v", e.Memory)
+	}
+	nothingLeft(t)
+}
+
+// TestRoom: guests are made for as long as the host has memory to leave, and
+// what broke is told.
+func TestRoom(t *testing.T) {
+	live(t)
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, dir, "s.yaml", fmt.Sprintf(`
+name: room
+seed: 5
+flavors: {small: {vcpus: 1, memory: 128MiB, disk: 64MiB}}
+arms: [native, runc]
+workloads: [{name: sysbench-cpu, size: 100}]
+scenarios:
+  - solo
+  - {name: roomy, guests: [2, 3], memory_left: 1MiB}
+  - {name: tight, guests: [2, 4], memory_left: %dMiB}
+blocks: 1
+`, info.Totalram*uint64(info.Unit)>>20-1))
+	r := tare(t, dir, "run", "s.yaml", "--out", "s.tare")
+	if r.status != 0 {
+		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
+	for _, want := range []string{"of runc, 3 fit with 1.000 MiB", "with 2, memory breaks"} {
+		if !strings.Contains(strings.Join(strings.Fields(r.stdout), " "), want) {
+			t.Errorf("the table has no %q:\n%s", want, r.stdout)
+		}
 	}
 	nothingLeft(t)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/store"
 )
 
 // TestDensity: of slowdowns of 1.2, 1.6, 2 and 3.2 with two to sixteen guests,
@@ -43,7 +44,7 @@ func TestDensity(t *testing.T) {
 	if err != nil || len(res.Density) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	want := Density{Workload: "cpu", Metric: "time", Arm: "native", Limit: 2, Tried: []int{2, 4, 8, 16}, Fits: 4, Breaks: 16, Slowdown: 3.2}
+	want := Density{Workload: "cpu", Metric: "time", Arm: "native", Limit: 2, Tried: []int{2, 4, 8, 16}, Fits: 4, Breaks: 16, Broke: BrokeSlowdown, Slowdown: 3.2}
 	got := res.Density[0]
 	if math.Abs(got.Slowdown-3.2) > 0.1 {
 		t.Errorf("slowdown %v", got.Slowdown)
@@ -56,7 +57,46 @@ func TestDensity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := res.Density[0]; got.Fits != 2 || got.Breaks != 4 || got.Lost != 1 {
+	if got := res.Density[0]; got.Fits != 2 || got.Breaks != 4 || got.Lost != 1 || got.Broke != BrokeLost {
 		t.Errorf("with a lost guest: %+v", got)
+	}
+
+	// Of memory, eight leave less than the limit, and sixteen are not all made.
+	for i := range in.Arms[1:] {
+		in.Arms[i+1].SlowdownLimit, in.Arms[i+1].MemoryLimit = 0, 100
+	}
+	in.Probes = []Probe{{"cpu", ProbeMemoryLeft, "B"}}
+	in.ProbeObservations = func(yield func(Observation, error) bool) {
+		for ai, arm := range in.Arms {
+			for b := range 6 {
+				if left := float64(170 - 10*len(arm.Crew) + b); len(arm.Crew) > 0 && !yield(Observation{Arm: int32(ai), Block: int32(b), Value: left}, nil) {
+					return
+				}
+			}
+		}
+	}
+	for _, tc := range []struct {
+		failures []Failure
+		want     Density
+	}{
+		{nil, Density{Workload: "cpu", Metric: "time", Arm: "native", MemoryLimit: 100, Tried: []int{2, 4, 8, 16}, Fits: 4, Breaks: 8, Broke: BrokeMemory, MemoryLeft: 90}},
+		{[]Failure{{Workload: "cpu", Arm: "native@fit-4", Fault: fault.Guest, Text: "not made", Cause: store.EventMemoryLimit}},
+			Density{Workload: "cpu", Metric: "time", Arm: "native", MemoryLimit: 100, Tried: []int{2, 4, 8, 16}, Fits: 2, Breaks: 4, Broke: BrokeMemory, MemoryLeft: 130, Lost: 1}},
+	} {
+		in.Failures = tc.failures
+		res, err := Analyze(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := res.Density[0]
+		got.Slowdown = 0
+		if !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("got  %+v\nwant %+v", got, tc.want)
+		}
+		for _, f := range res.Findings {
+			if f.ID == "failures" {
+				t.Errorf("%+v", f)
+			}
+		}
 	}
 }

@@ -59,7 +59,7 @@ func FromRun(r *store.Run) (Input, error) {
 		arm.readCompany(planned[a.Name])
 		for _, sc := range c.Scenarios {
 			if sc.Name == a.Scenario {
-				arm.SlowdownLimit = sc.Slowdown
+				arm.SlowdownLimit, arm.MemoryLimit = sc.Slowdown, float64(sc.MemoryLeft)
 			}
 		}
 		in.Arms = append(in.Arms, arm)
@@ -132,7 +132,7 @@ func (in *Input) readTrouble(r *store.Run) error {
 	}
 	causes := map[int64]string{} // by attempt
 	for _, e := range events {
-		if e.Kind == store.EventWrongAnswer || e.Kind == store.EventContradiction {
+		if e.Kind == store.EventWrongAnswer || e.Kind == store.EventContradiction || e.Kind == store.EventMemoryLimit {
 			causes[e.Attempt] = e.Kind
 			continue
 		}

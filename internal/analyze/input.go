@@ -67,6 +67,7 @@ type Arm struct {
 	Neighbours []string
 	// SlowdownLimit says how many guests fit; 0: it is not asked.
 	SlowdownLimit float64
+	MemoryLimit   float64      // B that the host must have left, which says how many fit; 0: it is not asked
 	Emulated      bool         // timings of an emulated machine say nothing about real hardware
 	CapRatio      float64      // CPU cap as a share of the vCPUs; 0: no cap
 	Size          store.Flavor // what its guests were given; zero: not known
@@ -125,6 +126,7 @@ const (
 	ProbeClockDiff      = "clock_diff"       // s, guest's clock less host's over the trial
 	ProbeBarrierSkew    = "barrier_skew"     // s, start on the guest's clock less the instant that was agreed on it
 	ProbeGuestMemory    = "guest_memory"     // B of the host's memory that the guest held half way
+	ProbeMemoryLeft     = "memory_left"      // B, the least that the host had available
 	ProbeClockError     = "clock_error"      // s, ± of clock_diff; without it clockError is assumed
 )
 

@@ -350,6 +350,7 @@ scenarios:
   - {name: noisy, neighbours: [cpu, memory]}
   - {name: mixed, mix: [{flavor: quarter, guests: 16}, {flavor: whole}]}
   - {name: fit, guests: [2, 4x], slowdown: 2.5}
+  - {name: room, guests: [3, 400], memory_left: 256MiB}
 `
 	c, err := Parse("company.yaml", []byte(text), lab())
 	if err != nil {
@@ -359,6 +360,7 @@ scenarios:
 		{Name: "solo"}, {Name: "four", Guests: 4}, {Name: "crowd", Guests: 28}, {Name: "noisy", Neighbours: []string{"cpu", "memory"}},
 		{Name: "mixed", Mix: []Part{{Flavor: "quarter", Guests: 16}, {Flavor: "whole", Guests: 1}}},
 		{Name: "fit-2", Guests: 2, Slowdown: 2.5}, {Name: "fit-8", Guests: 8, Slowdown: 2.5},
+		{Name: "room-3", Guests: 3, MemoryLeft: 256 * MiB}, {Name: "room-400", Guests: 400, MemoryLeft: 256 * MiB},
 	}
 	if !reflect.DeepEqual(c.Scenarios, want) {
 		t.Errorf("got  %+v\nwant %+v", c.Scenarios, want)
@@ -368,8 +370,15 @@ scenarios:
 			t.Errorf("%s: alone %v", s.Name, s.Alone())
 		}
 	}
-	if len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0].Msg, "used all of their memory") {
+	if len(c.Warnings) != 0 { // of memory, which is what is asked for
 		t.Errorf("warnings %v", c.Warnings)
 	}
+	if room := c.Scenarios[len(c.Scenarios)-1].Text(); room != "400 guests at once; with 256MiB of the host's memory left, and no other guests" {
+		t.Errorf("%q", room)
+	}
 	checkResolved(t, c)
+	before, _, _ := strings.Cut(text, "  - {name: room")
+	if c, err = Parse("company.yaml", []byte(before), lab()); err != nil || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0].Msg, "used all of their memory") {
+		t.Errorf("%v, warnings %v", err, c.Warnings)
+	}
 }

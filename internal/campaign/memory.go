@@ -1,15 +1,42 @@
 package campaign
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // checkMemory adds up the guests, which are all alive at once: frozen while
 // others are measured. Of those that give back memory one must fit; that more
 // of them share it is what oversubscription means.
 func (r *reader) checkMemory(c *Campaign, known Known) {
-	if known.Host.Memory == 0 || !r.sound("scenarios") {
+	if known.Host.Memory == 0 || !r.sound("scenarios") || c.FillsMemory() {
 		return
 	}
 	c.inEachBoot(func(arms []Arm) { r.checkSum(c, arms, known) })
+}
+
+// FillsMemory reports whether a scenario tries how many guests the host's
+// memory has room for.
+func (c *Campaign) FillsMemory() bool {
+	return slices.ContainsFunc(c.Scenarios, func(s Scenario) bool { return s.MemoryLeft > 0 })
+}
+
+// checkMemoryLeft checks a limit of memory.
+func (r *reader) checkMemoryLeft(c *Campaign, s Scenario, path string, known Known) {
+	at := path + ".memory_left"
+	switch {
+	case s.MemoryLeft == 0:
+		return
+	case len(s.counts) == 0 || len(s.Neighbours) > 0:
+		r.fail(at, "scenario %q: how many guests fit is asked of numbers of guests without neighbours; give it guests: [2, 4, 8]", s.Name)
+	case known.Host.Memory > 0 && s.MemoryLeft >= known.Host.Memory:
+		r.fail(at, "scenario %q: memory_left %s is all that the host has, %s", s.Name, s.MemoryLeft, known.Host.Memory)
+	}
+	for _, a := range c.Active() {
+		if known.Systems[a.System].OwnMemory {
+			r.fail(at, "scenario %q: guests of arm %q have memory of their own beside this host's, of which memory_left says nothing; give it a slowdown", s.Name, a.Name)
+		}
+	}
 }
 
 // checkSum adds up the guests of arms that are alive at once.

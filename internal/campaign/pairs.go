@@ -85,6 +85,9 @@ func (s Scenario) Text() string {
 	case s.Server.Flavor != "":
 		text += "; a guest of " + s.Server.Flavor + " serves"
 	}
+	if s.MemoryLeft > 0 {
+		text += fmt.Sprintf("; with %s of the host's memory left, and no other guests", s.MemoryLeft)
+	}
 	if len(s.Neighbours) > 0 {
 		text += "; beside " + strings.Join(s.Neighbours, ", ")
 	}

@@ -40,6 +40,9 @@ type Scenario struct {
 	// Slowdown is the limit that says how many guests fit: as many as are, at
 	// once, at most so many times slower than one alone; 0: none is asked for.
 	Slowdown float64
+	// MemoryLeft is a limit, too: the memory that the host must have available
+	// while the guests are at work; 0: none is asked for.
+	MemoryLeft Bytes
 	// Pairs is how many pairs of guests of an arm take part, instead of guests
 	// that each run all of the workload: one of each pair serves, and the other
 	// runs the workload against it over the network.
@@ -87,6 +90,8 @@ var scenarioKeys = append([]key[Scenario]{
 		list("parts", 20, object("a part of a mix", partKeys)), func(s *Scenario) *[]Part { return &s.Mix }),
 	field("slowdown", "A limit: how many guests fit is how many are at most so many times slower than one alone. With several numbers of guests.",
 		slowdownKind, func(s *Scenario) *float64 { return &s.Slowdown }),
+	field("memory_left", "A limit: how many guests fit is how many leave the host so much memory available. With several numbers of guests. No guest is made beyond it, and all others are ended before such a trial.",
+		sizeKind, func(s *Scenario) *Bytes { return &s.MemoryLeft }),
 }, pairKeys...)
 
 var partKeys = []key[Part]{
@@ -177,6 +182,7 @@ func (r *reader) checkScenario(c *Campaign, s Scenario, path string, known Known
 	case s.Slowdown > 0 && (len(s.counts) == 0 || len(s.Neighbours) > 0):
 		r.fail(path+".slowdown", "scenario %q: how many guests fit is asked of numbers of guests without neighbours; give it guests: [2, 4, 8]", s.Name)
 	}
+	r.checkMemoryLeft(c, s, path, known)
 	r.checkMix(c, s, path, known.Systems)
 	r.checkPairs(c, s, path, known)
 	if slices.Contains(s.Neighbours, network) {

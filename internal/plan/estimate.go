@@ -53,12 +53,15 @@ func (p *Plan) Estimate(costs Costs) Estimate {
 		slowdown *= a.crowding(costs.CPUs)
 		e.Block = plus(e.Block, times(workloads, plus(times(slowdown, p.TrialTime), times(float64(len(a.Crew)), costs.Overhead))))
 		for _, m := range a.Crew {
-			if !seated[m.Seat] {
+			system := a.System
+			if m.Host {
+				system = campaign.NativeSystem
+			}
+			switch {
+			case a.MemoryLeft > 0: // made for each trial, as others are ended for it
+				e.Block = plus(e.Block, times(workloads, costs.Create[system]))
+			case !seated[m.Seat]:
 				seated[m.Seat] = true
-				system := a.System
-				if m.Host {
-					system = campaign.NativeSystem
-				}
 				e.Create = plus(e.Create, costs.Create[system])
 			}
 		}
@@ -154,9 +157,13 @@ func (p *Plan) Text(e Estimate) string {
 	if n := len(p.Guests()); n != len(p.Arms) {
 		guests = fmt.Sprintf("%d, ", n)
 	}
-	if p.RecreateEvery > 0 {
+	fills := slices.ContainsFunc(p.Arms, func(a Arm) bool { return a.MemoryLeft > 0 })
+	switch {
+	case fills:
+		row("guests", "%screated for each trial: where memory_left is asked for, there are no others", guests)
+	case p.RecreateEvery > 0:
 		row("guests", "%screated anew every %d blocks", guests, p.RecreateEvery)
-	} else {
+	default:
 		row("guests", "%screated once", guests)
 	}
 	row("expected", "%s: blocks %s, of %s each", spread(e.Total, e.TotalMax, rough),

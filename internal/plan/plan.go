@@ -35,6 +35,9 @@ type Arm struct {
 	// Alone names the arm that says how this one does without company; "":
 	// it has none, or none is there.
 	Alone string
+	// MemoryLeft is how much memory the host must have left with the crew, which
+	// is then all guests that there are; 0: it is not asked.
+	MemoryLeft campaign.Bytes
 	// Crew is who takes part in a trial: first those that run the workload,
 	// then as many that serve them, if they are pairs, then the neighbours.
 	Crew []Member
@@ -111,6 +114,7 @@ func Arms(c *campaign.Campaign) []Arm {
 			arm := Arm{
 				Name: campaign.ArmIn(a.Name, s.Name), Of: a.Name, Scenario: s.Name, System: a.System, Flavor: flavor,
 				Target: a.Target, Options: a.Options, Boot: a.Boot, Baseline: a.Name == c.Baseline,
+				MemoryLeft: s.MemoryLeft,
 			}
 			arm.Crew = crew(c, arm, s)
 			arm.Alone = aloneOf(c, a.Name, s)

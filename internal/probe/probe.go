@@ -30,6 +30,7 @@ const (
 	OwnCPU        = "own_cpu"          // s of CPU that tare itself took
 	// The rest is the runner's to fill in: it takes the guest's word for them.
 	GuestMemory   = "guest_memory"    // B of the host's memory that the guest held half way; once for each guest
+	MemoryLeft    = "memory_left"     // B, the least that the host had available; where the campaign has a limit of it
 	Timed         = "timed"           // s, the timed steps on the host's clock
 	GuestCPU      = "guest_cpu"       // s of CPU as the guest's own rusage says
 	WorkloadBytes = "workload_bytes"  // bytes that the workload wrote
@@ -43,7 +44,7 @@ const (
 // Units of the probes, in the order to show them.
 var Units = []struct{ Name, Unit string }{
 	{Timed, "s"}, {GuestGroupCPU, "s"}, {GuestCPU, "s"}, {HostCPU, "s"}, {Dom0CPU, "s"}, {OwnCPU, "s"}, {DeviceBytes, "B"}, {WorkloadBytes, "B"},
-	{Steal, "s"}, {Throttled, "periods"}, {CapPeriods, "periods"}, {GuestMemory, "B"}, {LagMax, "s"}, {ForkMax, "s"},
+	{Steal, "s"}, {Throttled, "periods"}, {CapPeriods, "periods"}, {GuestMemory, "B"}, {MemoryLeft, "B"}, {LagMax, "s"}, {ForkMax, "s"},
 	{ClockDiff, "s"}, {ClockError, "s"}, {HostTimeError, "s"}, {StartSkew, "s"}, {BarrierSkew, "s"},
 }
 

@@ -64,20 +64,32 @@ func capText(c analyze.CapAccuracy) string {
 	return fmt.Sprintf("%s; ideal for pure computing, with CPUs to spare: %s×", text, digits(c.Ideal, 3))
 }
 
-// densityText says in a line how many guests fit.
+// densityText says in a line how many guests fit, and which limit broke.
 func densityText(d analyze.Density) string {
 	tried := make([]string, len(d.Tried))
 	for i, n := range d.Tried {
 		tried[i] = fmt.Sprint(n)
 	}
-	text := fmt.Sprintf("density: of %s, %d fit at no more than %s× slower than alone", d.Arm, d.Fits, digits(d.Limit, 2))
+	memory := func(v float64) string { return scaleFor("B", v).with(v) }
+	var limits []string
+	if d.Limit > 0 {
+		limits = append(limits, fmt.Sprintf("at no more than %s× slower than alone", digits(d.Limit, 2)))
+	}
+	if d.MemoryLimit > 0 {
+		limits = append(limits, fmt.Sprintf("with %s of the host's memory left", memory(d.MemoryLimit)))
+	}
+	text := fmt.Sprintf("density: of %s, %d fit %s", d.Arm, d.Fits, strings.Join(limits, " and "))
 	if d.Fits == 1 {
-		text = fmt.Sprintf("density: of %s, only one alone is sure to keep within %s× slower than alone", d.Arm, digits(d.Limit, 2))
+		text = fmt.Sprintf("density: of %s, none of the numbers tried is sure to fit %s", d.Arm, strings.Join(limits, " and "))
 	}
 	switch {
-	case d.Breaks > 0 && d.Lost > 0:
+	case d.Broke == analyze.BrokeMemory && d.MemoryLeft > 0:
+		text += fmt.Sprintf("; with %d, memory breaks: %s were left", d.Breaks, memory(d.MemoryLeft))
+	case d.Broke == analyze.BrokeMemory:
+		text += fmt.Sprintf("; with %d, memory breaks: not all could be made", d.Breaks)
+	case d.Broke == analyze.BrokeLost:
 		text += fmt.Sprintf("; of %d, not all finished", d.Breaks)
-	case d.Breaks > 0:
+	case d.Broke == analyze.BrokeSlowdown:
 		text += fmt.Sprintf("; %d do not (%s×)", d.Breaks, digits(d.Slowdown, 3))
 	case d.Fits < d.Tried[len(d.Tried)-1]:
 		text += "; more is not resolved"

@@ -171,3 +171,56 @@ func TestCompanyInterrupted(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryLimit: guests that leave the host less than it is to have are not
+// made, which is a result and no failure of the run; no others are there while
+// it is tried.
+func TestMemoryLimit(t *testing.T) {
+	b := newBench(t, strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 2", 1), "arms:",
+		"scenarios: [solo, {name: room, guests: [2, 3], memory_left: 1KiB}, {name: none, guests: 4, memory_left: 1000TiB}]\narms:", 1))
+	var most atomic.Int32
+	behave := func(argv []string) fake.Behaviour {
+		if n := int32(len(b.native.Live()) + len(b.other.Live())); n > most.Load() {
+			most.Store(n)
+		}
+		return good(argv)
+	}
+	b.native.Behave, b.other.Behave = behave, behave
+	s, err := b.run(t.Context())
+	if err != nil || !s.Complete || s.Failed != 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	for arm, want := range map[string]map[string]int{
+		"other":               {"0 done": 2},
+		"native@room-2":       {"0 done": 2, "1 done": 2},
+		"other@room-3":        {"0 done": 2, "1 done": 2, "2 done": 2},
+		"other@none":          {"0 failed": 2, "1 failed": 2, "2 failed": 2, "3 failed": 2},
+		"native-control@none": {"0 failed": 2, "1 failed": 2, "2 failed": 2, "3 failed": 2},
+	} {
+		if got := b.membersOfArm(arm); !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", arm, got, want)
+		}
+	}
+	for trial, err := range b.config.Store.Trials() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(trial.Arm, "@room") != (trial.Probes[probe.MemoryLeft] > 1<<20) {
+			t.Errorf("%s: %v", trial.Arm, trial.Probes)
+		}
+	}
+	events, err := b.config.Store.Events()
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := 0
+	for _, e := range events {
+		if e.Kind == store.EventMemoryLimit && strings.Contains(e.Text, "not made") {
+			limits++
+		}
+	}
+	// Three arms, two blocks, four guests.
+	if limits != 24 || most.Load() > 5 {
+		t.Errorf("%d events, %d guests at once", limits, most.Load())
+	}
+}

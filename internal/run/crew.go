@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/system"
@@ -22,8 +23,9 @@ type member struct {
 	server *member         // of its pair; nil: its guest is its own partner
 	steps  []workload.Step // what it does in the trial
 	x      execution
-	weigh  bool  // read how much memory it takes at work
-	broken error // why its guest is no good any more, by its own fault
+	limit  campaign.Bytes // of memory that the host must have left; 0: none
+	weigh  bool           // read how much memory it takes at work
+	broken error          // why its guest is no good any more, by its own fault
 }
 
 const (
@@ -46,9 +48,17 @@ const (
 // start leaves its member broken; an error is the host's.
 func (r *runner) crew(ctx context.Context, arm string) ([]*member, error) {
 	var crew []*member
-	for i, p := range r.Plan.Arms[r.arms[arm]].Crew {
-		m := &member{Member: p, st: r.stations[p.Seat], number: i}
-		if err := r.ensure(ctx, m.st); err != nil {
+	of := r.Plan.Arms[r.arms[arm]]
+	if err := r.clear(of); err != nil {
+		return nil, err
+	}
+	for i, p := range of.Crew {
+		m := &member{Member: p, st: r.stations[p.Seat], number: i, limit: of.MemoryLeft}
+		err := m.roomFor()
+		if err == nil {
+			err = r.ensure(ctx, m.st)
+		}
+		if err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
@@ -98,21 +108,22 @@ func membersOf(crew []*member, do func(*member) bool) (some []*member) {
 	return some
 }
 
-// unmanned says why the trial cannot be made: a guest did not start.
-func unmanned(crew []*member) error {
+// unmanned returns the first guest that did not start, so that the trial
+// cannot be made; nil: all are there.
+func unmanned(crew []*member) *member {
 	for _, m := range crew {
 		if m.broken != nil {
-			return m.broken
+			return m
 		}
 	}
 	return nil
 }
 
-// abandon fails all of a trial that was not made.
-func abandon(crew []*member, why error) {
+// abandon fails all of a trial that was not made because of one guest.
+func abandon(crew []*member, of *member) {
 	for _, m := range crew {
 		if m.broken == nil {
-			m.x.err = fault.Guestf("the trial was not made, as not all of its guests are there: %w", why)
+			m.x.err, m.x.cause = fault.Guestf("the trial was not made, as not all of its guests are there: %w", of.broken), of.x.cause
 		}
 	}
 }
@@ -268,9 +279,10 @@ func (r *runner) perform(ctx context.Context, workers []*member, w *workload.Wor
 		defer allowRealTime(workers, 0)
 	}
 	instant := agent.Monotonic() + int64(lead)
-	stop := r.weighAtWork(workers, instant)
+	stop, stopMemory := r.weighAtWork(workers, instant), watchMemory(workers)
 	err = together(workers, func(m *member) error { return r.timed(ctx, m, m.steps[first:last+1], instant) })
 	stop()
+	stopMemory()
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ type execution struct {
 	over     bool  // a step failed, so no more are run
 	window   *probe.Window
 	memory   int64         // bytes that the guest held of the host's at work; 0: not read
+	left     int64         // bytes that the host had available at least; 0: not watched
 	skew     time.Duration // start as the host heard of it, less the instant agreed
 	barrier  time.Duration // start on the guest's own clock, less that instant on it
 }
@@ -201,6 +202,9 @@ func (x *execution) guestsWord(w *workload.Workload, size int64, sameKernel bool
 	}
 	if x.memory > 0 {
 		v[probe.GuestMemory] = float64(x.memory)
+	}
+	if x.left > 0 {
+		v[probe.MemoryLeft] = float64(x.left)
 	}
 	v[probe.Timed] = x.timed.Seconds()
 	v[probe.GuestCPU] = cpu.Seconds()

@@ -133,6 +133,9 @@ func (r *runner) prepare(ctx context.Context, epoch int) error {
 			}
 			st.epoch, st.failed, st.gaveUp = epoch, 0, ""
 		}
+		if r.Campaign.FillsMemory() {
+			continue // each trial makes its own
+		}
 		if err := r.ensure(ctx, st); err != nil && fault.KindOf(err) != fault.Guest {
 			return err
 		}

@@ -6,8 +6,11 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -58,6 +61,76 @@ func (r *runner) weighAtWork(workers []*member, instant int64) (stop func()) {
 			// Where it fails, the guest has ended, or a later trial will tell.
 			if held, err := m.st.machine.Memory(); err == nil {
 				m.x.memory = held.PSS
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-done
+	}
+}
+
+// memoryPause is what lies between two looks at how much memory is left.
+const memoryPause = 50 * time.Millisecond
+
+// clear ends all guests but those of an arm, where it is asked how many of
+// these the host's memory has room for.
+func (r *runner) clear(arm plan.Arm) error {
+	if arm.MemoryLeft == 0 {
+		return nil
+	}
+	stays := map[plan.Seat]bool{}
+	for _, m := range arm.Crew {
+		stays[m.Seat] = true
+	}
+	var errs []error
+	for _, st := range r.inOrder {
+		if !stays[st.Seat] {
+			errs = append(errs, st.drop())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// roomFor says, before a guest is made, that the host has no memory for it. It
+// is the guest's fault: that so many do not fit is a result.
+func (m *member) roomFor() error {
+	if m.limit == 0 || m.st.machine != nil {
+		return nil
+	}
+	left, err := host.AvailableMemory()
+	if err != nil {
+		return fault.Hostf("whether there is memory for another guest: %w", err)
+	}
+	if left >= int64(m.limit) {
+		return nil
+	}
+	m.x.cause = store.EventMemoryLimit
+	return fault.Guestf("%s was not made: the host has %s of memory available, and is to have %s left",
+		m.st.name(), campaign.Bytes(left>>20<<20), m.limit)
+}
+
+// watchMemory notes the least that the host has available from now on, where
+// there is a limit of it. The caller stops it when the trial is over.
+func watchMemory(workers []*member) (stop func()) {
+	if workers[0].limit == 0 {
+		return func() {}
+	}
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			if left, err := host.AvailableMemory(); err == nil {
+				for _, m := range workers {
+					if m.x.left == 0 || left < m.x.left {
+						m.x.left = left
+					}
+				}
+			}
+			select {
+			case <-over:
+				return
+			case <-time.After(memoryPause):
 			}
 		}
 	}()

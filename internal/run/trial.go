@@ -32,8 +32,9 @@ func (r *runner) trial(ctx context.Context, t plan.Trial) error {
 	if len(crew) == 1 && crew[0].broken == nil {
 		crew[0].weigh = !crew[0].st.weighed[w.Name]
 	}
-	if why := unmanned(crew); why != nil {
-		abandon(crew, why)
+	missing := unmanned(crew)
+	if missing != nil {
+		abandon(crew, missing)
 	} else if err = r.execute(ctx, crew, w, r.sizes[t.Workload]); ctx.Err() != nil {
 		return ctx.Err() // without an outcome it counts as interrupted
 	}
@@ -70,6 +71,9 @@ func (r *runner) trial(ctx context.Context, t plan.Trial) error {
 	}
 	if why := failure(crew, outcomes); why != "" {
 		r.fail(t, why)
+		if missing != nil && missing.x.cause == store.EventMemoryLimit { // what the scenario is there to find
+			r.summary.Failed--
+		}
 	} else {
 		r.done(t)
 		r.Progress(Event{Kind: TrialDone, Trial: t, Values: crew[0].x.metrics, Took: time.Since(begin)})

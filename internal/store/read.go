@@ -194,6 +194,7 @@ type Event struct {
 // Kinds of events that say why a trial failed whose commands all ended well.
 const (
 	EventWrongAnswer   = "wrong-answer"          // the work was not done, or not as it should be
+	EventMemoryLimit   = "memory-limit"          // the trial was not made: the host had no more than its campaign says to leave
 	EventContradiction = "impossible-arithmetic" // the figures of the tool contradict each other
 )
 

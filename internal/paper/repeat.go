@@ -74,7 +74,9 @@ const (
 	quarterFlavor = "quarter"
 	// repeatTrial is how long a native trial takes where no scale is given.
 	repeatTrial = "300ms"
-	repeatDisk  = "2GiB"
+	// leastTimeout is what a step of a trial may take however small the budget is.
+	leastTimeout = 90 * time.Second
+	repeatDisk   = "2GiB"
 )
 
 // NewRepeat plans how an article that comes with tare is measured again. The
@@ -312,6 +314,8 @@ func (r *Repeat) Campaign(s Stage, budget time.Duration) []byte {
 	line("blocks: {min: 2, max: 20}")
 	line("recreate_every: 0")
 	line("budget: %ds", max(1, int(budget.Seconds())))
+	// A step that takes half of it is a result; a crowd that waits for several is not.
+	line("timeout: %ds", int(max(leastTimeout, budget/2).Seconds()))
 	return []byte(b.String())
 }
 

@@ -274,7 +274,7 @@ func TestScale(t *testing.T) {
 		o    RepeatOptions
 		want []string
 	}{
-		{here(), RepeatOptions{}, []string{"{name: openssl-enc}", "{name: parallel, guests: 7}", "memory: 256MiB", "budget: 90s"}},
+		{here(), RepeatOptions{}, []string{"{name: openssl-enc}", "{name: parallel, guests: 7}", "memory: 256MiB", "budget: 90s", "timeout: 90s"}},
 		{here(), RepeatOptions{Scale: 0.1}, []string{"{name: openssl-enc, size: 512}"}},
 		{small, RepeatOptions{Scale: 1e-9}, []string{"{name: openssl-enc, size: 1}", "guests: 2}", "memory: 256MiB"}},
 	} {

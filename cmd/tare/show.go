@@ -101,16 +101,23 @@ func analyzeRun(s *store.Run) (*analyze.Result, error) {
 
 func newExport(*options) *cobra.Command {
 	var format, out string
+	var figures bool
 	c := &cobra.Command{
 		Use:   "export RUN",
 		Short: "Export a run: json, csv, parquet, or benchfmt for benchstat",
 		Example: `  tare export web.tare --format json > web.json
+  tare export web.tare --format csv --figures > figures.csv
   tare export web.tare --format benchfmt > web.txt && benchstat -col /arm web.txt`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, ok := exporters[format]
 			if !ok {
 				return fault.Campaignf("--format %q: want json, csv, parquet or benchfmt", format)
+			}
+			if figures {
+				if write, ok = figureExporters[format]; !ok {
+					return fault.Campaignf("--figures is for csv and parquet; json has them, and benchfmt has no place for them")
+				}
 			}
 			return readRun(args[0], func(s *store.Run) error {
 				if out == "" {
@@ -125,19 +132,31 @@ func newExport(*options) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&format, "format", "json", "json, csv, parquet or benchfmt")
+	c.Flags().BoolVar(&figures, "figures", false, "csv, parquet: what analysis derived, such as costs, slowdowns and fairness, instead of every trial's values")
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write (default: standard output)")
 	return c
 }
 
 var exporters = map[string]func(io.Writer, *store.Run) error{
-	"json": func(w io.Writer, s *store.Run) error {
+	"json":     analyzed(report.JSON),
+	"csv":      report.CSV,
+	"parquet":  report.Parquet,
+	"benchfmt": report.Benchfmt,
+}
+
+// figureExporters are those with --figures.
+var figureExporters = map[string]func(io.Writer, *store.Run) error{
+	"csv":     analyzed(report.FiguresCSV),
+	"parquet": analyzed(report.FiguresParquet),
+}
+
+// analyzed makes an exporter of one that needs the analysis.
+func analyzed(write func(io.Writer, *store.Run, *analyze.Result) error) func(io.Writer, *store.Run) error {
+	return func(w io.Writer, s *store.Run) error {
 		res, err := analyzeRun(s)
 		if err != nil {
 			return err
 		}
-		return report.JSON(w, s, res)
-	},
-	"csv":      report.CSV,
-	"parquet":  report.Parquet,
-	"benchfmt": report.Benchfmt,
+		return write(w, s, res)
+	}
 }

@@ -1,0 +1,168 @@
+package report
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// figureRow is one figure that analysis derived; docs/export.md describes the
+// columns. What a column with "optional" does not have is null.
+type figureRow struct {
+	Workload      string   `parquet:"workload,dict"`
+	Metric        string   `parquet:"metric,dict"`
+	Arm           string   `parquet:"arm,dict"`
+	System        string   `parquet:"system,dict"`
+	Scenario      string   `parquet:"scenario,dict"`
+	Flavor        string   `parquet:"flavor,dict,optional"`
+	Member        *int32   `parquet:"member,optional"`
+	Against       string   `parquet:"against,dict,optional"`
+	AgainstFlavor string   `parquet:"against_flavor,dict,optional"`
+	Name          string   `parquet:"name,dict"`
+	Value         float64  `parquet:"value"`
+	CILow         *float64 `parquet:"ci_low,optional"`
+	CIHigh        *float64 `parquet:"ci_high,optional"`
+	Text          string   `parquet:"text,dict,optional"`
+}
+
+var figureHeader = []string{
+	"workload", "metric", "arm", "system", "scenario", "flavor", "member", "against", "against_flavor", "name", "value", "ci_low", "ci_high", "text",
+}
+
+// FiguresCSV writes a row for every figure that analysis derived: costs,
+// slowdowns, fairness, the accuracy of caps, and how many guests fit.
+func FiguresCSV(w io.Writer, r *store.Run, res *analyze.Result) error {
+	rows, err := figures(r, res)
+	if err != nil {
+		return err
+	}
+	maybe := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return number(*v)
+	}
+	out := csv.NewWriter(w)
+	if err := out.Write(figureHeader); err != nil {
+		return err
+	}
+	for _, f := range rows {
+		member := ""
+		if f.Member != nil {
+			member = strconv.Itoa(int(*f.Member))
+		}
+		if err := out.Write([]string{f.Workload, f.Metric, f.Arm, f.System, f.Scenario, f.Flavor, member, f.Against, f.AgainstFlavor,
+			f.Name, number(f.Value), maybe(f.CILow), maybe(f.CIHigh), f.Text}); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// FiguresParquet writes the rows and columns of FiguresCSV.
+func FiguresParquet(w io.Writer, r *store.Run, res *analyze.Result) error {
+	rows, err := figures(r, res)
+	if err != nil {
+		return err
+	}
+	campaign, err := r.Document(store.DocCampaign)
+	if err != nil {
+		return err
+	}
+	out := parquet.NewGenericWriter[figureRow](w, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata("tare.campaign", string(campaign)))
+	if _, err := out.Write(rows); err != nil {
+		return err
+	}
+	return out.Close()
+}
+
+// figures lists what analysis derived, in the order of its result.
+func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
+	arms, err := r.Arms()
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]store.Arm{}
+	for _, a := range arms {
+		byName[a.Name] = a
+	}
+	l := &figureList{}
+	of := func(workload, metric, arm string) figureRow {
+		a := byName[arm]
+		return figureRow{Workload: workload, Metric: metric, Arm: arm, System: a.System, Scenario: a.Scenario, Flavor: a.Flavor.Name}
+	}
+	for _, c := range res.Comparisons {
+		row := of(c.Workload, c.Metric, c.Arm)
+		row.Against, row.Text = c.Baseline, string(c.Verdict)
+		name := "cost"
+		if c.Control {
+			name, row.Text = "control", ""
+		}
+		l.known(row, name, c.Ratio, c.CILow, c.CIHigh)
+	}
+	for _, i := range res.Isolation {
+		l.isolation(of(i.Workload, i.Metric, i.Arm), i)
+	}
+	for _, c := range res.CapAccuracy {
+		row := of(c.Workload, c.Metric, c.Arm)
+		row.Flavor, row.Against, row.AgainstFlavor = c.Flavor, c.Against, c.Reference
+		l.known(row, "cap-ratio", c.Ratio, c.CILow, c.CIHigh)
+		l.known(row, "cap-ideal", c.Ideal, 0, 0)
+	}
+	for _, d := range res.Density {
+		row := of(d.Workload, d.Metric, d.Arm)
+		l.known(row, "fits", float64(d.Fits), 0, 0)
+		l.known(row, "slowdown-limit", d.Limit, 0, 0)
+		l.known(row, "memory-limit", d.MemoryLimit, 0, 0)
+		row.Text = d.Broke
+		l.known(row, "breaks", float64(d.Breaks), 0, 0)
+	}
+	return l.rows, nil
+}
+
+type figureList struct{ rows []figureRow }
+
+// known adds a figure that is known, with its interval where it has one.
+func (l *figureList) known(row figureRow, name string, value, low, high float64) {
+	if value == 0 {
+		return
+	}
+	row.Name, row.Value = name, value
+	if low > 0 {
+		row.CILow, row.CIHigh = &low, &high
+	}
+	l.rows = append(l.rows, row)
+}
+
+// isolation adds the figures of an arm in company and of each of its guests.
+func (l *figureList) isolation(row figureRow, i analyze.Isolation) {
+	alone, native := row, row
+	alone.Against, native.Against = i.Baseline, i.NativeArm
+	l.known(alone, "slowdown", i.Ratio, i.CILow, i.CIHigh)
+	l.known(native, "native-slowdown", i.Native, i.NativeLow, i.NativeHigh)
+	l.known(native, "excess", i.Excess, i.ExcessLow, i.ExcessHigh)
+	l.known(row, "jain", i.Jain, 0, 0)
+	l.known(row, "jain-worst", i.JainWorst, 0, 0)
+	l.known(row, "unfairness", i.Unfairness, 0, 0)
+	l.known(row, "unfairness-worst", i.UnfairnessWorst, 0, 0)
+	l.known(row, "start-skew-median", i.SkewMedian, 0, 0)
+	l.known(row, "start-skew-p99", i.SkewP99, 0, 0)
+	l.known(row, "start-skew-max", i.SkewMax, 0, 0)
+	row.Name, row.Value = "lost", float64(i.Lost) // 0 is a figure, too
+	l.rows = append(l.rows, row)
+	l.known(row, "results", float64(i.Trials), 0, 0)
+	for _, m := range i.Members {
+		member := int32(m.Member)
+		one := alone
+		one.Member, one.Flavor = &member, m.Flavor
+		l.known(one, "slowdown", m.Slowdown, 0, 0)
+		one.Against = ""
+		l.known(one, "lost", float64(m.Lost), 0, 0)
+	}
+}

@@ -1,0 +1,74 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/tare-bench/tare/internal/analyze"
+)
+
+// TestFigures: every derived figure that is known has a row, in CSV and in
+// Parquet alike, and one that is not known has none.
+func TestFigures(t *testing.T) {
+	r := makeRun(t, 6, "blocks")
+	res := &analyze.Result{
+		Comparisons: []analyze.Comparison{
+			{Workload: "cpu", Metric: "time", Arm: "lxc", Baseline: "native", Ratio: 1.02, CILow: 1.01, CIHigh: 1.03, Verdict: analyze.Costs},
+			{Workload: "cpu", Metric: "time", Arm: "native-control", Baseline: "native", Control: true, Ratio: 0.99, Verdict: analyze.NotResolved},
+			{Workload: "cpu", Metric: "time", Arm: "kvm", Baseline: "native"},
+		},
+		Isolation: []analyze.Isolation{{
+			Comparison: analyze.Comparison{Workload: "cpu", Metric: "time", Arm: "lxc", Baseline: "lxc-alone", Ratio: 2, CILow: 1.9, CIHigh: 2.1},
+			NativeArm:  "native", Native: 1.8, NativeLow: 1.7, NativeHigh: 1.9, Excess: 1.1, Jain: 0.9, JainWorst: 0.8, Unfairness: 1.5, UnfairnessWorst: 2,
+			Trials: 12, SkewP99: 0.001, Members: []analyze.MemberResult{{Member: 0, Flavor: "whole", Slowdown: 1.5}, {Member: 1, Flavor: "quarter", Lost: 2}},
+		}},
+		CapAccuracy: []analyze.CapAccuracy{{Workload: "cpu", Metric: "time", Arm: "lxc", Flavor: "quarter", Against: "lxc", Reference: "whole", Ideal: 4, Ratio: 3.9, CILow: 3.8, CIHigh: 4.1}},
+		Density:     []analyze.Density{{Workload: "cpu", Metric: "time", Arm: "lxc", MemoryLimit: 1 << 30, Fits: 2, Breaks: 4, Broke: analyze.BrokeMemory}},
+	}
+	var table, columns bytes.Buffer
+	must(t, FiguresCSV(&table, r, res))
+	must(t, FiguresParquet(&columns, r, res))
+	text := table.String()
+	got, err := csv.NewReader(&table).ReadAll()
+	must(t, err)
+	for _, want := range []string{
+		"cpu,time,lxc,lxc,solo,small,,native,,cost,1.02,1.01,1.03,costs",
+		"cpu,time,native-control,native,solo,small,,native,,control,0.99,,,",
+		"cpu,time,lxc,lxc,solo,small,,lxc-alone,,slowdown,2,1.9,2.1,",
+		"cpu,time,lxc,lxc,solo,small,,native,,native-slowdown,1.8,1.7,1.9,",
+		"cpu,time,lxc,lxc,solo,small,,,,jain,0.9,,,", "cpu,time,lxc,lxc,solo,small,,,,unfairness-worst,2,,,",
+		"cpu,time,lxc,lxc,solo,small,,,,lost,0,,,", "cpu,time,lxc,lxc,solo,small,,,,results,12,,,",
+		"cpu,time,lxc,lxc,solo,whole,0,lxc-alone,,slowdown,1.5,,,", "cpu,time,lxc,lxc,solo,quarter,1,,,lost,2,,,",
+		"cpu,time,lxc,lxc,solo,quarter,,lxc,whole,cap-ratio,3.9,3.8,4.1,", "cpu,time,lxc,lxc,solo,quarter,,lxc,whole,cap-ideal,4,,,",
+		"cpu,time,lxc,lxc,solo,small,,,,fits,2,,,", "cpu,time,lxc,lxc,solo,small,,,,breaks,4,,,memory",
+	} {
+		if !strings.Contains(text, "\n"+want+"\n") {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "kvm") {
+		t.Errorf("a figure that is not known:\n%s", text)
+	}
+	rows, err := parquet.Read[figureRow](bytes.NewReader(columns.Bytes()), int64(columns.Len()))
+	must(t, err)
+	f, err := parquet.OpenFile(bytes.NewReader(columns.Bytes()), int64(columns.Len()))
+	must(t, err)
+	if len(rows) != len(got)-1 || len(f.Root().Columns()) != len(figureHeader) {
+		t.Fatalf("%d rows of %d columns, CSV has %d of %d", len(rows), len(f.Root().Columns()), len(got)-1, len(figureHeader))
+	}
+	for i, row := range rows {
+		line := got[i+1]
+		if row.Arm != line[2] || row.Name != line[9] || number(row.Value) != line[10] || (row.CILow == nil) != (line[11] == "") || (row.Member == nil) != (line[6] == "") {
+			t.Errorf("%+v, CSV has %q", row, line)
+		}
+	}
+	for i, c := range f.Root().Columns() {
+		if c.Name() != figureHeader[i] {
+			t.Errorf("column %s, CSV has %s", c.Name(), figureHeader[i])
+		}
+	}
+}

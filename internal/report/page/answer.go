@@ -38,6 +38,81 @@ func answers(res *analyze.Result, d *data, titles map[string]string) []answer {
 	return out
 }
 
+// isolated says of every system how its guests bore company: what of that is
+// resolved, the worst first. Costs are not spoken of.
+func isolated(res *analyze.Result, d *data) []answer {
+	var out []answer
+	for _, arm := range d.arms {
+		var of []analyze.Isolation
+		for _, i := range res.Isolation {
+			if i.Primary && i.Baseline == arm.Name {
+				of = append(of, i)
+			}
+		}
+		if len(of) > 0 {
+			out = append(out, isolatedOf(res, arm.Emulated, of))
+		}
+	}
+	return out
+}
+
+func isolatedOf(res *analyze.Result, emulated bool, of []analyze.Isolation) answer {
+	a := answer{Arm: of[0].Baseline, Class: "open"}
+	say := func(format string, args ...any) { a.Sentences = append(a.Sentences, fmt.Sprintf(format, args...)) }
+	if emulated {
+		say("It is emulated: nothing is claimed of it.")
+		return a
+	}
+	where := func(i analyze.Isolation) string { return i.Workload + " in " + i.Scenario }
+	var slower []analyze.Isolation
+	var unhurt, open []string
+	lost, trials := 0, 0
+	for _, i := range of {
+		lost, trials = lost+i.Lost, trials+i.Trials
+		switch doubted := len(report.Doubts(res, i.Comparison)) > 0; {
+		case i.N == 0 && i.Lost == i.Trials: // said below
+		case i.Verdict == analyze.Costs && !doubted:
+			slower = append(slower, i)
+		case i.Verdict == analyze.None && !doubted:
+			unhurt = append(unhurt, where(i))
+		default:
+			open = append(open, where(i))
+		}
+	}
+	if unhurt != nil {
+		a.Class = "none"
+		say("No slower than alone, within ±%.3g %%, on %s.", 100*res.Delta, someOr(unhurt, len(of)))
+	}
+	if slower != nil {
+		a.Class = "costs"
+		worst := slices.MaxFunc(slower, func(x, y analyze.Isolation) int { return compareFloat(x.Ratio, y.Ratio) })
+		text := fmt.Sprintf("Takes %s times as long as alone (%s … %s) on %s", report.Digits(worst.Ratio, 3), report.Digits(worst.CILow, 3), report.Digits(worst.CIHigh, 3), where(worst))
+		if worst.Native > 0 {
+			text += fmt.Sprintf("; %s takes %s times as long there", res.Baseline, report.Digits(worst.Native, 3))
+		}
+		if n := len(slower) - 1; n > 0 {
+			text += fmt.Sprintf(". Slower by less in %d more", n)
+		}
+		say("%s.", text)
+	}
+	if lost > 0 {
+		a.Class = "costs"
+		say("Of %d results in company %d are missing: guests did not finish.", trials, lost)
+	}
+	if open != nil {
+		say("Not resolved: %s.", someOr(open, len(of)))
+	}
+	return a
+}
+
+// someOr names a few of so many workloads in company, and counts more of them.
+func someOr(names []string, of int) string {
+	if len(names) > 4 {
+		return fmt.Sprintf("%d of %d combinations of workload and company", len(names), of)
+	}
+	return joinAnd(names)
+}
+
 func answerOf(res *analyze.Result, emulated bool, of []analyze.Comparison, titles map[string]string) answer {
 	a := answer{Arm: of[0].Arm, Class: "open"}
 	say := func(format string, args ...any) { a.Sentences = append(a.Sentences, fmt.Sprintf(format, args...)) }
@@ -48,12 +123,12 @@ func answerOf(res *analyze.Result, emulated bool, of []analyze.Comparison, title
 	groups := map[analyze.Verdict][]analyze.Comparison{}
 	var failed, doubted []string
 	for _, c := range of {
-		if len(report.Doubts(res, c)) > 0 {
-			doubted = append(doubted, c.Workload)
-		}
 		if c.N == 0 && failures(res, c) > 0 {
 			failed = append(failed, c.Workload)
 			continue
+		}
+		if len(report.Doubts(res, c)) > 0 {
+			doubted = append(doubted, c.Workload)
 		}
 		groups[c.Verdict] = append(groups[c.Verdict], c)
 	}
@@ -80,7 +155,7 @@ func answerOf(res *analyze.Result, emulated bool, of []analyze.Comparison, title
 		say("No cost beyond ±%.3g %% on %s.", 100*res.Delta, joinAnd(each(g, workloadOf)))
 	}
 	if failed != nil {
-		say("Did not finish %s.", joinAnd(failed))
+		say("Did not finish %s.", allOr(failed, len(of)))
 	}
 	if g := groups[analyze.NotResolved]; g != nil {
 		say("Not resolved: %s.", unresolved(g, len(of)))
@@ -101,8 +176,9 @@ func amount(c analyze.Comparison, titles map[string]string) string {
 		text += " more"
 	}
 	text += " (" + report.Interval(c) + ") on " + c.Workload
-	if t, _, _ := strings.Cut(titleOf(titles, c.Workload), ":"); t != "" {
-		text += ", which is to " + t
+	name, _, _ := strings.Cut(c.Workload, "[")
+	if does, _, _ := strings.Cut(titles[name], ":"); does != "" {
+		text += " (" + does + ")"
 	}
 	return text
 }
@@ -110,20 +186,36 @@ func amount(c analyze.Comparison, titles map[string]string) string {
 // unresolved names workloads by why nothing is said of them; of is how many there are in all.
 func unresolved(g []analyze.Comparison, of int) string {
 	var reasons []string
-	by := map[string][]string{}
+	by := map[string][]analyze.Comparison{}
 	for _, c := range g {
 		why := whyOpen(c)
 		if by[why] == nil {
 			reasons = append(reasons, why)
 		}
-		by[why] = append(by[why], c.Workload)
+		by[why] = append(by[why], c)
 	}
 	return strings.Join(each(reasons, func(why string) string {
-		if why == "" {
-			return allOr(by[why], of)
+		text := allOr(each(by[why], workloadOf), of) + " (" + why
+		if why == withinNoise {
+			text += floors(by[why])
 		}
-		return allOr(by[why], of) + " (" + why + ")"
+		return text + ")"
 	}), "; ")
+}
+
+// withinNoise is why most comparisons resolve nothing.
+const withinNoise = "less than the noise of "
+
+// floors is the range of the noise floors of comparisons.
+func floors(g []analyze.Comparison) string {
+	low, high := math.Inf(1), 0.0
+	for _, c := range g {
+		low, high = min(low, c.NoiseFloorPercent), max(high, c.NoiseFloorPercent)
+	}
+	if report.Digits(low, 2) == report.Digits(high, 2) {
+		return report.Digits(high, 2) + " %"
+	}
+	return report.Digits(low, 2) + " to " + report.Digits(high, 2) + " %"
 }
 
 // whyOpen says why a comparison resolved nothing.
@@ -138,9 +230,11 @@ func whyOpen(c analyze.Comparison) string {
 	case !c.HasNoiseFloor:
 		return "noise unknown"
 	case math.Abs(math.Log(c.Ratio)) <= math.Log1p(c.NoiseFloorPercent/100):
-		return "less than the noise of " + report.Digits(c.NoiseFloorPercent, 2) + " %"
+		return withinNoise
+	case c.CILow <= 1 && c.CIHigh >= 1:
+		return "the interval holds both more and less"
 	}
-	return ""
+	return "may be chance, with so many comparisons and so few blocks"
 }
 
 // allOr names workloads, or says that it is all of them.

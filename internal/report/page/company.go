@@ -117,6 +117,9 @@ func scalingPlot(id, workload string, all []analyze.Isolation) template.HTML {
 				counts = append(counts, p.Guests)
 			}
 			y.low, y.high = min(y.low, math.Log(p.Ratio)), max(y.high, math.Log(p.Ratio))
+			if p.CILow > 0 { // an interval may be as wide as the numbers are; its ends may leave the plot
+				y.low, y.high = min(y.low, math.Log(max(p.CILow, p.Ratio/2))), max(y.high, math.Log(min(p.CIHigh, 2*p.Ratio)))
+			}
 		}
 	}
 	if len(counts) < 2 {
@@ -156,8 +159,9 @@ func scalingPlot(id, workload string, all []analyze.Isolation) template.HTML {
 		for _, p := range c.points {
 			toX, toY := x.x(math.Log(float64(p.Guests))), y.x(math.Log(p.Ratio))
 			s.line(fromX, fromY, toX, toY, class)
-			if p.CILow > 0 {
-				s.line(toX, y.x(math.Log(p.CILow)), toX, y.x(math.Log(p.CIHigh)), "range")
+			if p.CILow > 0 { // intervals stand beside each other
+				at := toX + 5*(float64(i)-float64(len(list)-1)/2)
+				s.line(at, y.x(math.Log(p.CILow)), at, y.x(math.Log(p.CIHigh)), "range")
 			}
 			s.dot(toX, toY, 3.5, "dot", fmt.Sprintf("%s: %s× as long as alone with %d guests", c.arm, report.Digits(p.Ratio, 3), p.Guests))
 			fromX, fromY = toX, toY

@@ -36,7 +36,12 @@ var pageJS string
 //go:embed live.js
 var liveJS string
 
-var tmpl = template.Must(template.New("page").Parse(pageHTML))
+var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{"tie": tie}).Parse(pageHTML))
+
+// tie keeps figures and what belongs to them in one line.
+func tie(words string) string {
+	return strings.NewReplacer(" %", "\u00a0%", "(< ", "(<\u00a0").Replace(words)
+}
 
 // Options are what a page shows beside the run itself.
 type Options struct {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/docs/findings"
+	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/plan"
 )
 
@@ -40,7 +41,7 @@ func finished() synth { return synth{blocks: 12, ended: string(plan.ReasonBlocks
 func TestAnswer(t *testing.T) {
 	text := plain(render(t, finished(), Options{}))
 	for _, want := range []string{
-		"kvm Costs 9", "on sysbench-cpu, which is to find primes",
+		"kvm Costs 9", "on sysbench-cpu (find primes)",
 		"Is faster than native by 28", "seldom real",
 		"lxc No cost beyond ±2 % on dd-write and sysbench-cpu",
 		"qemu-tcg It is emulated: its times say nothing about real hardware",
@@ -57,7 +58,8 @@ func TestAnswer(t *testing.T) {
 func TestCompany(t *testing.T) {
 	text := plain(render(t, synth{blocks: 12, company: true, bulk: true, ended: string(plan.ReasonBlocks)}, Options{}))
 	for _, want := range []string{
-		"And in company, against native", "kvm@fit-8 8 2.2", "density: of kvm, 2 fit at no more than 1.5× slower than alone; 8 do not (2.2", "native@noisy 1 &#43; cpu, fork 1.5", "Each guest", "guests at once",
+		"And in company, against native", "How it isolates", "The same in company, each against its baseline there", "What systems cost in company",
+		"kvm Takes 2.2", "on dd-write in fit-8; native takes 2.00 times as long there. Slower by less in 7 more", "qemu-tcg It is emulated: nothing is claimed of it", "kvm@fit-8 8 2.2", "density: of kvm, 2 fit at no more than 1.5× slower than alone; 8 do not (2.2", "native@noisy 1 &#43; cpu, fork 1.5", "Each guest", "guests at once",
 		"cap: quarter of native@mixed take 4.10× as long as small", "Slowdown of sysbench-cpu by the number of guests",
 		"then kvm (1.4", "the slowdown that company caused",
 		"Memory native (6.00 MiB) and, not told apart, lxc (6.00 MiB), then kvm (186 MiB), then qemu-tcg (216 MiB)",
@@ -69,6 +71,56 @@ func TestCompany(t *testing.T) {
 	}
 	if strings.Contains(text, "Values far apart") {
 		t.Error("that guests of different flavors differ is held against a mix")
+	}
+}
+
+// TestOverviewIsOfOne: what arms cost in company stands apart from what they cost alone.
+func TestOverviewIsOfOne(t *testing.T) {
+	res := analyzed(t, synth{blocks: 3, company: true, bulk: true}.write(t))
+	alone, company := matrixOf(res, nil, false), matrixOf(res, nil, true)
+	if len(alone.Columns) != 3 || len(company.Columns) != 12 || len(alone.Rows) != 2 || len(company.Rows[1].Cells) != 12 {
+		t.Errorf("alone %d × %d, in company %d × %d", len(alone.Rows), len(alone.Columns), len(company.Rows), len(company.Columns))
+	}
+	w := func(string) bool { return true }
+	if m, _ := metric(res, "sysbench-cpu", "time", w); m.Floor != 0 || !strings.Contains(m.Noise, "in solo") {
+		t.Errorf("one band for the noise of several scenarios: %v, %s", m.Floor, m.Noise)
+	}
+}
+
+func TestMemoryRanking(t *testing.T) {
+	of := func(arm, flavor string, n int, v float64) analyze.Memory {
+		return analyze.Memory{Arm: arm, Flavor: flavor, Guests: n, Idle: analyze.Range{N: n, Min: v, Mean: v, Max: v}}
+	}
+	got := memory(&analyze.Result{Memory: []analyze.Memory{
+		of("lxc", "small", 1, 5.34*(1<<20)), of("lxc", "quarter", 1, 1<<20), of("native", "small", 1, 5.26*(1<<20)), of("kvm", "small", 1, 200<<20), {Arm: "ssh"}}})
+	want := "native (5.26 MiB) and, not told apart, lxc (5.34 MiB), then kvm (200 MiB); in brackets what an idle guest takes of the host, with all that runs for it." +
+		" Seen of one guest only where no more were made. Not known: ssh."
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestTitles(t *testing.T) {
+	titles := map[string]string{"sysbench-cpu": "find primes: integer CPU", "wordpress": "WordPress serves its front page"}
+	for series, want := range map[string]string{
+		"sysbench-cpu": "find primes: integer CPU", "sysbench-cpu[threads=4]": "find primes (threads=4): integer CPU",
+		"wordpress[clients=1]": "WordPress serves its front page (clients=1)", "own[x=1]": "",
+	} {
+		if got := titleOf(titles, series); got != want {
+			t.Errorf("%s is titled %q, want %q", series, got, want)
+		}
+	}
+}
+
+// TestWhyOpen: of what is not resolved the page says why.
+func TestWhyOpen(t *testing.T) {
+	c := func(workload string, ratio, low, high, noise float64) analyze.Comparison {
+		return analyze.Comparison{Workload: workload, N: 5, Ratio: ratio, CILow: low, CIHigh: high, HasNoiseFloor: true, NoiseFloorPercent: noise}
+	}
+	got := unresolved([]analyze.Comparison{c("a", 1.02, 0.9, 1.1, 5), c("b", 1.1, 0.9, 1.3, 60), c("c", 1.2, 0.9, 1.5, 3), c("d", 3, 2, 4, 10)}, 9)
+	want := "a and b (less than the noise of 5.0 to 60 %); c (the interval holds both more and less); d (may be chance, with so many comparisons and so few blocks)"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 

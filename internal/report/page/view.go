@@ -33,8 +33,9 @@ type view struct {
 	Level                       string // of the intervals
 	IsolationLegend             string
 	Delta                       string
-	Columns                     []column
-	Matrix                      []matrixRow
+	Isolated                    []answer
+	Overview                    matrix
+	InCompany                   matrix // of what the arms cost in company
 	Workloads                   []workloadView
 	Memory                      *memoryView
 	Findings                    []group
@@ -55,6 +56,13 @@ type column struct {
 	Arm, Baseline string
 	Emulated      bool
 	Other         bool // its baseline is not the run's
+}
+
+// matrix is workloads by arms.
+type matrix struct {
+	InCompany bool
+	Columns   []column
+	Rows      []matrixRow
 }
 
 type matrixRow struct {
@@ -95,6 +103,7 @@ type metricView struct {
 	Workload, Name, Better string
 	Primary                bool
 	Unit                   string
+	Where                  string // " in company", or ""
 	factor                 float64
 	Floor                  float64
 	Noise                  string
@@ -109,7 +118,9 @@ type workloadView struct {
 	ID, Name, Title, Size string
 	First                 metricView
 	Others                []metricView
+	InCompany             metricView // First, of the arms in company
 	Intervals, Dots       template.HTML
+	CompanyIntervals      template.HTML
 	CompanyDots           template.HTML // of the arms in company
 	DotsNote              string
 	Doubts                []doubt
@@ -148,11 +159,11 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 		Campaign: c.Name, About: c.About, File: filepath.Base(r.Path()), Host: ctx.Host, Baseline: res.Baseline,
 		Level: fmt.Sprintf("%.4g %%", 100*(1-res.Alpha)), Delta: fmt.Sprintf("±%.3g %%", 100*res.Delta),
 		IsolationLegend: report.IsolationLegend,
-		Answers:         answers(res, d, o.Titles), Rankings: rankings(res, d),
+		Answers:         answers(res, d, o.Titles), Isolated: isolated(res, d), Rankings: rankings(res, d),
 	}
 	v.Company = slices.ContainsFunc(v.Answers, func(a answer) bool { return a.InCompany })
 	v.status(res, ctx, d)
-	v.matrix(res, o.Titles)
+	v.Overview, v.InCompany = matrixOf(res, o.Titles, false), matrixOf(res, o.Titles, true)
 	for i, w := range d.workloads {
 		if wv, any := workload(res, d, w, i, titleOf(o.Titles, w)); any {
 			v.Workloads = append(v.Workloads, wv)
@@ -217,42 +228,50 @@ func (v *view) status(res *analyze.Result, ctx report.Context, d *data) {
 // "sysbench-cpu[threads=4]" is titled as sysbench-cpu is.
 func titleOf(titles map[string]string, series string) string {
 	name, params, some := strings.Cut(strings.TrimSuffix(series, "]"), "[")
-	if what, how, _ := strings.Cut(titles[name], ":"); some && what != "" {
-		return what + " (" + params + "):" + how
+	if what, how, more := strings.Cut(titles[name], ":"); some && what != "" {
+		what += " (" + params + ")"
+		if more {
+			what += ":" + how
+		}
+		return what
 	}
 	return titles[name]
 }
 
-// matrix fills in the overview: primary metrics only, controls left out.
-func (v *view) matrix(res *analyze.Result, titles map[string]string) {
+// matrixOf is what arms cost by their primary metrics, controls left out:
+// either beside the run's baseline, or beside those of other scenarios.
+func matrixOf(res *analyze.Result, titles map[string]string, others bool) (m matrix) {
+	m.InCompany = others
 	for _, c := range res.Comparisons {
-		if !c.Primary || c.Control {
+		if !c.Primary || c.Control || (c.Baseline != res.Baseline) != others {
 			continue
 		}
-		col := column{Arm: c.Arm, Baseline: c.Baseline, Emulated: armEmulated(res, c.Arm), Other: c.Baseline != res.Baseline}
-		if !slices.ContainsFunc(v.Columns, func(k column) bool { return k.Arm == c.Arm }) {
-			v.Columns = append(v.Columns, col)
+		j := slices.IndexFunc(m.Columns, func(k column) bool { return k.Arm == c.Arm })
+		if j < 0 {
+			j = len(m.Columns)
+			m.Columns = append(m.Columns, column{Arm: c.Arm, Baseline: c.Baseline, Emulated: armEmulated(res, c.Arm), Other: others})
 		}
-	}
-	for _, c := range res.Comparisons {
-		if !c.Primary || c.Control {
-			continue
-		}
-		i := slices.IndexFunc(v.Matrix, func(r matrixRow) bool { return r.Workload == c.Workload })
+		i := slices.IndexFunc(m.Rows, func(r matrixRow) bool { return r.Workload == c.Workload })
 		if i < 0 {
-			i = len(v.Matrix)
-			v.Matrix = append(v.Matrix, matrixRow{Workload: c.Workload, Title: titleOf(titles, c.Workload), Metric: c.Metric, Cells: make([]cell, len(v.Columns))})
+			i = len(m.Rows)
+			m.Rows = append(m.Rows, matrixRow{Workload: c.Workload, ID: idOf(res, c.Workload), Title: titleOf(titles, c.Workload), Metric: c.Metric})
 		}
-		j := slices.IndexFunc(v.Columns, func(k column) bool { return k.Arm == c.Arm })
-		v.Matrix[i].Cells[j] = cellOf(res, c)
+		r := &m.Rows[i]
+		for len(r.Cells) <= j {
+			r.Cells = append(r.Cells, cell{})
+		}
+		r.Cells[j] = cellOf(res, c)
 	}
-	for i := range v.Matrix {
-		v.Matrix[i].ID = v.idOf(res, v.Matrix[i].Workload)
+	for i := range m.Rows {
+		for len(m.Rows[i].Cells) < len(m.Columns) {
+			m.Rows[i].Cells = append(m.Rows[i].Cells, cell{})
+		}
 	}
+	return m
 }
 
 // idOf is the anchor of a workload's chapter: a number, as names may hold anything.
-func (v *view) idOf(res *analyze.Result, workload string) string {
+func idOf(res *analyze.Result, workload string) string {
 	var seen []string
 	for _, a := range res.Arms {
 		if !slices.Contains(seen, a.Workload) {
@@ -344,7 +363,7 @@ func envOf(r *store.Run) (envView, error) {
 	}
 	add("Control groups", string(e.Cgroup.Layout))
 	if s := e.Storage; s != nil {
-		add("Storage", fmt.Sprintf("%s on %s (%s), %s", s.FSType, s.Source, s.Options, s.Model))
+		add("Storage", strings.TrimSuffix(fmt.Sprintf("%s on %s (%s), %s", s.FSType, s.Source, s.Options, s.Model), ", "))
 	}
 	var pretty strings.Builder
 	enc := json.NewEncoder(&pretty)

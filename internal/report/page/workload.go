@@ -18,12 +18,14 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 		if m.Workload != name || m.Probe {
 			continue
 		}
-		if mv, ok := metric(res, name, m.Name); ok {
-			if mv.Primary {
-				v.First = mv
-			} else {
-				v.Others = append(v.Others, mv)
-			}
+		switch mv, ok := metric(res, name, m.Name, func(string) bool { return true }); {
+		case !ok:
+		case mv.Primary:
+			v.First, _ = metric(res, name, m.Name, func(baseline string) bool { return baseline == res.Baseline })
+			v.InCompany, _ = metric(res, name, m.Name, func(baseline string) bool { return baseline != res.Baseline })
+			v.InCompany.Where = " in company"
+		default:
+			v.Others = append(v.Others, mv)
 		}
 	}
 	v.Doubts = doubts(res, name)
@@ -37,25 +39,22 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 			inCompany = append(inCompany, s)
 		}
 	}
-	if v.First.Name == "" && len(strips)+len(inCompany) == 0 {
+	if v.First.Name == "" && v.InCompany.Name == "" && len(strips)+len(inCompany) == 0 {
 		return v, false
 	}
-	var compared []armRow
-	for _, r := range v.First.Rows {
-		if r.Comparison != nil {
-			compared = append(compared, r)
-		}
+	if of := v.First.compared(); len(of) > 0 {
+		v.Intervals = intervalPlot(v.ID+"-i", of, v.First, res.Delta)
 	}
-	if len(compared) > 0 {
-		v.Intervals = intervalPlot(v.ID+"-i", compared, v.First, res.Delta)
+	if of := v.InCompany.compared(); len(of) > 0 {
+		v.CompanyIntervals = intervalPlot(v.ID+"-j", of, v.InCompany, res.Delta)
 	}
 	if len(strips) > 0 {
 		v.Dots, v.DotsNote = dotPlot(v.ID+"-d", strips, v.First, perStrip(len(d.strips)))
 	}
 	if len(inCompany) > 0 {
-		v.CompanyDots, _ = dotPlot(v.ID+"-c", inCompany, v.First, perStrip(len(d.strips)))
+		v.CompanyDots, _ = dotPlot(v.ID+"-c", inCompany, v.InCompany, perStrip(len(d.strips)))
 	}
-	v.Company = company(res, v.ID, name, v.First.Name)
+	v.Company = company(res, v.ID, name, max(v.First.Name, v.InCompany.Name))
 	return v, true
 }
 
@@ -80,11 +79,22 @@ func doubts(res *analyze.Result, workload string) []doubt {
 	return out
 }
 
-// metric makes the table of one metric: the baseline, the arms, the controls.
-func metric(res *analyze.Result, workload, name string) (m metricView, ok bool) {
+// compared are the rows that are compared with a baseline.
+func (m metricView) compared() (of []armRow) {
+	for _, r := range m.Rows {
+		if r.Comparison != nil {
+			of = append(of, r)
+		}
+	}
+	return of
+}
+
+// metric makes the table of one metric: the baselines that are asked for, their
+// arms, the controls.
+func metric(res *analyze.Result, workload, name string, baseline func(string) bool) (m metricView, ok bool) {
 	var of []analyze.Comparison
 	for _, c := range res.Comparisons {
-		if c.Workload == workload && c.Metric == name {
+		if c.Workload == workload && c.Metric == name && baseline(c.Baseline) {
 			of = append(of, c)
 		}
 	}
@@ -100,7 +110,7 @@ func metric(res *analyze.Result, workload, name string) (m metricView, ok bool) 
 		m.factor, m.Unit = report.ScaleFor(first.Unit, s.Median)
 	}
 	m.Noise = "Noise floor unknown: no two of the same kind were measured, so nothing is claimed."
-	m.noise(res)
+	m.noise(res, scenariosOf(res, of))
 	var shown []string
 	for i := range of {
 		c := &of[i]
@@ -121,18 +131,28 @@ func metric(res *analyze.Result, workload, name string) (m metricView, ok bool) 
 	return m, true
 }
 
-// noise words the noise floors of every scenario; the plot shows the first's.
-func (m *metricView) noise(res *analyze.Result) {
+// scenariosOf are those of comparisons.
+func scenariosOf(res *analyze.Result, of []analyze.Comparison) (list []string) {
+	for _, c := range of {
+		if a := res.Arm(c.Baseline, c.Workload); a != nil && !slices.Contains(list, a.Scenario) {
+			list = append(list, a.Scenario)
+		}
+	}
+	return list
+}
+
+// noise words the noise floors of these scenarios; a plot can show that of one.
+func (m *metricView) noise(res *analyze.Result, scenarios []string) {
 	var parts []string
 	for _, f := range res.NoiseFloors {
-		if f.Workload != m.Workload || f.Metric != m.Name {
+		if f.Workload != m.Workload || f.Metric != m.Name || !slices.Contains(scenarios, f.Scenario) {
 			continue
 		}
 		text := fmt.Sprintf("%s %% (%d pairs)", report.Digits(f.Percent, 2), f.Pairs)
-		if parts == nil {
-			m.Floor = f.Percent
-		} else {
+		if len(scenarios) > 1 {
 			text += " in " + f.Scenario
+		} else {
+			m.Floor = f.Percent
 		}
 		parts = append(parts, text)
 	}

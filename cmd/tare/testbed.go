@@ -39,7 +39,7 @@ import (
 
 // drivers are the systems that this tare knows, in the order to show them.
 func drivers() []system.Driver {
-	return []system.Driver{native.Driver{}, native.Dom0(), xen.PV(), xen.PVH(), lxc.Driver{}, runc.Driver{}, crun.Driver{}, engine.Docker(), engine.Podman(), nspawn.Driver{}, gvisor.Systrap(), gvisor.Ptrace(), qemu.KVM(), qemu.TCG(), libvirt.LXC(), libvirt.KVM(), libvirt.QEMU(), libvirt.Existing{}, uml.Driver{}, ssh.Driver{}, vmware.VSphere{}, vmware.Workstation{}}
+	return []system.Driver{native.Driver{}, native.Dom0(), xen.PV(), xen.PVH(), xen.HVM(), lxc.Driver{}, runc.Driver{}, crun.Driver{}, engine.Docker(), engine.Podman(), nspawn.Driver{}, gvisor.Systrap(), gvisor.Ptrace(), qemu.KVM(), qemu.TCG(), libvirt.LXC(), libvirt.KVM(), libvirt.QEMU(), libvirt.Existing{}, uml.Driver{}, ssh.Driver{}, vmware.VSphere{}, vmware.Workstation{}}
 }
 
 func driversByName() map[string]system.Driver {

@@ -14,7 +14,7 @@ func (d Driver) config(s *system.Site, root string) string {
 	kernelArgs := "console=hvc0 quiet panic=-1 tare.tty=hvc1"
 	var disks []string
 	if s.Volume != nil {
-		kernelArgs += " tare.root=xvda tare.data=xvdb:" + s.Volume.FS
+		kernelArgs += " tare.root=" + rootName + " tare.data=" + dataName + ":" + s.Volume.FS
 		for _, d := range disksOf(s, root) {
 			// Xen's own script starts a hundred programs for a disk, one after
 			// another for all guests; attach does what is left of it here.
@@ -28,8 +28,11 @@ func (d Driver) config(s *system.Site, root string) string {
 	set := func(key, value string) { fmt.Fprintf(&text, "%s = %s\n", key, value) }
 	set("name", quote(s.ID))
 	set("type", quote(d.kind))
-	// Unpacked here once, rather than by each domain.
-	set("kernel", quote(cmp.Or(s.Userland.Vmlinux, s.Userland.Kernel)))
+	kernel := cmp.Or(s.Userland.Vmlinux, s.Userland.Kernel) // unpacked here once, rather than by each domain
+	if d.kind == kindHVM {
+		kernel = s.Userland.Kernel // a device model takes no other
+	}
+	set("kernel", quote(kernel))
 	set("ramdisk", quote(s.Userland.Initramfs))
 	set("cmdline", quote(kernelArgs))
 	set("memory", fmt.Sprint(f.MemoryBytes>>20))
@@ -44,6 +47,11 @@ func (d Driver) config(s *system.Site, root string) string {
 	set("disk", "["+strings.Join(disks, ", ")+"]")
 	if vif := vif(s.Port); vif != "" {
 		set("vif", "["+quote(vif)+"]")
+	}
+	if d.kind == kindHVM {
+		for _, setting := range hvmSettings() {
+			set(setting[0], setting[1])
+		}
 	}
 	for _, event := range []string{"on_poweroff", "on_reboot", "on_watchdog", "on_crash"} {
 		set(event, quote("destroy"))

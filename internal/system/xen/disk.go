@@ -21,11 +21,15 @@ type vbd struct {
 	device string // block device of dom0
 }
 
+const rootName, dataName = "xvde", "xvdf"
+
+// disksOf are the fifth and the sixth disk: a device model emulates the first
+// four, as IDE's, beside Xen's own.
 func disksOf(s *system.Site, root string) []vbd {
 	if s.Volume == nil {
 		return nil
 	}
-	return []vbd{{"xvda", 202 << 8, "r", root}, {"xvdb", 202<<8 | 1<<4, "w", s.Volume.Device}}
+	return []vbd{{rootName, 202<<8 | 4<<4, "r", root}, {dataName, 202<<8 | 5<<4, "w", s.Volume.Device}}
 }
 
 // attach tells dom0's kernel which devices a domain's disks are, as soon as xl

@@ -130,7 +130,8 @@ func (g *guest) Cap(ctx context.Context, cpus float64) error {
 	return xl(ctx, command, "-d", strconv.Itoa(g.domain), "-c", fmt.Sprintf("%.0f", cpus*100))
 }
 
-// Usage is the CPU time of the domain and of xl, which watches over it. What
+// Usage is the CPU time of the domain and of xl, which watches over it, and of
+// the device model that some have. What
 // the kernel of dom0 does for its disks and network is not in it.
 func (g *guest) Usage() (cgroup.Usage, error) {
 	d, err := xenctl.DomainByID(g.domain)
@@ -183,7 +184,7 @@ func (g *guest) destroy() error {
 	stays := fault.Hostf("domain %d (%s) does not go: something still holds its memory", id, g.site.ID)
 	ctx, cancel := context.WithTimeoutCause(context.Background(), destroyTimeout, stays)
 	defer cancel()
-	if err := Destroy(ctx, g.site.ID); err != nil {
+	if err := destroy(ctx, g.site.ID); err != nil {
 		return err
 	}
 	return poll(ctx, nil, nil, func() (bool, error) {

@@ -18,23 +18,33 @@ import (
 	"github.com/tare-bench/tare/internal/xenctl"
 )
 
-// Driver is the system "xen-pv" or "xen-pvh".
+// Driver is the system "xen-pv", "xen-pvh" or "xen-hvm".
 type Driver struct {
-	name, kind string
-	needs      string // of the hypervisor's virt_caps
+	name  string
+	kind  string // of domain, as xl names it
+	needs string // of the hypervisor's virt_caps
+
+	verified string // on what, as in Capabilities
 }
 
+const kindHVM = "hvm"
+
 // PV guests know that they run under Xen and ask it for what a CPU cannot give.
-func PV() Driver { return Driver{"xen-pv", "pv", "pv"} }
+func PV() Driver { return Driver{"xen-pv", "pv", "pv", system.Lab} }
 
 // PVH guests have the CPU's virtualization and Xen's devices, and no emulation.
-func PVH() Driver { return Driver{"xen-pvh", "pvh", "hvm"} }
+func PVH() Driver { return Driver{"xen-pvh", "pvh", "hvm", system.Lab} }
+
+// HVM guests have the CPU's virtualization, a PC's firmware and chipset that a
+// QEMU emulates, and Xen's disks, network and console. In the lab that QEMU's
+// boot program loads the kernel too slowly for any patience.
+func HVM() Driver { return Driver{"xen-hvm", kindHVM, "hvm", system.NeedsProduct} }
 
 func (d Driver) Name() string { return d.name }
 
 func (d Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{
-		VerifiedOn:   system.Lab,
+		VerifiedOn:   d.verified,
 		Freeze:       "xl pause",
 		CPUCap:       "virtual CPUs (Xen's scheduler); what dom0 does for the guest is not capped",
 		Memory:       "the domain's memory",
@@ -56,6 +66,9 @@ func (d Driver) Check(ctx context.Context, _ *system.Host) system.Status {
 	}
 	if caps := strings.Fields(info["virt_caps"]); !slices.Contains(caps, d.needs) {
 		return system.Unusable(fmt.Sprintf("this Xen has no %s guests here: its virt_caps are %s", d.kind, info["virt_caps"]), "switch on VT-x or AMD-V in the firmware")
+	}
+	if d.kind == kindHVM && deviceModel() == "" {
+		return system.Unusable("there is no device model: Xen's QEMU, which emulates a PC around a guest", "apt-get install qemu-system-xen")
 	}
 	if _, err := schedulerCommand(info["xen_scheduler"]); err != nil {
 		return system.Unusable(err.Error(), "boot Xen with sched=credit2 or sched=credit")
@@ -84,7 +97,7 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 	}
 	// In the foreground, xl takes care of the domain's end and then ends itself;
 	// what the guest's kernel says on its first console is its output.
-	p, err := s.StartProcess("", []string{toolstack, "create", "-F", "-c", file})
+	p, err := s.Start(system.Command{Hide: d.hidden(), Argv: []string{toolstack, "create", "-F", "-c", file}})
 	if err != nil {
 		root.close()
 		return nil, err

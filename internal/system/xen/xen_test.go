@@ -18,6 +18,7 @@ func TestMain(m *testing.M) { systemtest.Main(m) }
 // These run in the lab, where package lab's live test takes them.
 func TestConformancePV(t *testing.T)  { conform(t, PV()) }
 func TestConformancePVH(t *testing.T) { conform(t, PVH()) }
+func TestConformanceHVM(t *testing.T) { conform(t, HVM()) }
 
 // conform also looks for domains, which no process and no file tells of.
 func conform(t *testing.T, d Driver) {
@@ -35,6 +36,7 @@ func conform(t *testing.T, d Driver) {
 
 func TestLoopPV(t *testing.T)  { systemtest.Loop(t, PV()) }
 func TestLoopPVH(t *testing.T) { systemtest.Loop(t, PVH()) }
+func TestLoopHVM(t *testing.T) { systemtest.Loop(t, HVM()) }
 
 func TestConfig(t *testing.T) {
 	s := &system.Site{
@@ -46,12 +48,12 @@ func TestConfig(t *testing.T) {
 type = "pvh"
 kernel = "/k/vmlinux"
 ramdisk = "/i"
-cmdline = "console=hvc0 quiet panic=-1 tare.tty=hvc1 tare.root=xvda tare.data=xvdb:xfs"
+cmdline = "console=hvc0 quiet panic=-1 tare.tty=hvc1 tare.root=xvde tare.data=xvdf:xfs"
 memory = 512
 maxmem = 512
 vcpus = 2
 cpus = "1,3"
-disk = ["format=raw,vdev=xvda,access=r,script=/bin/true,target=/dev/vdc", "format=raw,vdev=xvdb,access=w,script=/bin/true,target=/dev/loop7"]
+disk = ["format=raw,vdev=xvde,access=r,script=/bin/true,target=/dev/vdc", "format=raw,vdev=xvdf,access=w,script=/bin/true,target=/dev/loop7"]
 on_poweroff = "destroy"
 on_reboot = "destroy"
 on_watchdog = "destroy"
@@ -70,6 +72,20 @@ on_crash = "destroy"
 		if !strings.Contains(got, want) {
 			t.Errorf("without an unpacked kernel, on a network, %q is not in:\n%s", want, got)
 		}
+	}
+}
+
+// A machine with a device model emulates as little as there can be.
+func TestHVMConfig(t *testing.T) {
+	s := &system.Site{ID: "tabc-1", Userland: &system.Userland{Kernel: "/k", Vmlinux: "/v", Initramfs: "/i"}}
+	got := HVM().config(s, "")
+	for _, want := range []string{"type = \"hvm\"\n", "device_model_version = \"qemu-xen\"\n", "vga = \"none\"\n", "usb = 0\n", "kernel = \"/k\"\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in:\n%s", want, got)
+		}
+	}
+	if strings.Contains(PVH().config(s, ""), "device_model") {
+		t.Error("a guest without a device model gets one")
 	}
 }
 

@@ -56,8 +56,8 @@ func schedulerCommand(scheduler string) (string, error) {
 	return "", fault.Hostf("Xen's scheduler is %q, which cannot cap a domain's CPU time", scheduler)
 }
 
-// Destroy ends the domain of this name with all that it has, if there is one.
-func Destroy(ctx context.Context, name string) error {
+// destroy ends the domain of this name with all that it has, if there is one.
+func destroy(ctx context.Context, name string) error {
 	err := xl(ctx, "destroy", name)
 	if err == nil {
 		return nil

@@ -36,7 +36,7 @@ var labs = []struct {
 	budget time.Duration
 	suites []suite
 }{
-	{Xen, 5 * time.Minute, []suite{{"xen", "TestConformancePV"}, {"native", "TestConformanceDom0"}, {"xen", "TestConformancePVH"}}},
+	{Xen, 5 * time.Minute, []suite{{"native", "TestLogicalVolumes"}, {"xen", "TestConformancePV"}, {"native", "TestConformanceDom0"}, {"xen", "TestConformancePVH"}}},
 	{KVM, 3 * time.Minute, []suite{{"qemu", "TestConformance/kvm"}}},
 }
 

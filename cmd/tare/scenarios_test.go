@@ -101,7 +101,7 @@ name: room
 seed: 5
 flavors: {small: {vcpus: 1, memory: 128MiB, disk: 64MiB}}
 arms: [native, runc]
-workloads: [{name: sysbench-cpu, size: 100}]
+workloads: [{name: sysbench-cpu, size: 200}]
 scenarios:
   - solo
   - {name: roomy, guests: [2, 3], memory_left: 1MiB}

@@ -85,8 +85,8 @@ func FromRun(r *store.Run) (Input, error) {
 // readCompany notes who else takes part in the trials of an arm, as planned.
 func (a *Arm) readCompany(p plan.Arm) {
 	for _, m := range p.Crew {
-		if m.Stress == plan.Serving {
-			continue // the other half of a pair
+		if m.Stress == plan.Serving || m.Stress == plan.Answering {
+			continue // the other end
 		}
 		if m.Stress != "" {
 			a.Neighbours = append(a.Neighbours, m.Stress)

@@ -62,6 +62,10 @@ type Flavor struct {
 	Network string
 }
 
+// OnBridge reports whether guests are on the run's bridge, where others reach
+// them.
+func (f Flavor) OnBridge() bool { return f.Network == "bridged" || f.Network == "nat" }
+
 // Arm is one side of the comparison: a system and a flavor.
 type Arm struct {
 	Name     string

@@ -76,14 +76,14 @@ func (c *Campaign) memory(a Arm) (most Bytes) {
 }
 
 // guests is how many of an arm are alive at once, by flavor: those of the
-// largest scenario, since scenarios share them, and ends of its pairs on the
-// host beside them.
+// largest scenario, since scenarios share them, and beside them those on the
+// host: ends of its pairs, and who answers neighbours.
 func (c *Campaign) guests(a Arm) (most, onHost map[string]int) {
 	most, onHost = map[string]int{}, map[string]int{}
 	others := map[string]int{} // that serve guests of another flavor
-	neighbours := 0
+	neighbours, talking := 0, 0
 	for _, s := range c.Scenarios {
-		neighbours = max(neighbours, len(s.Neighbours))
+		neighbours, talking = max(neighbours, len(s.Neighbours)), max(talking, s.Talking())
 		hosts, servers := map[string]int{}, map[string]int{}
 		parts := s.Mix
 		if len(parts) == 0 {
@@ -113,6 +113,9 @@ func (c *Campaign) guests(a Arm) (most, onHost map[string]int) {
 		most[f] += n
 	}
 	most[a.Flavor] += neighbours
+	if f, _ := c.Flavor(a.Flavor); talking > 0 && f.OnBridge() {
+		onHost[a.Flavor] += talking
+	}
 	return most, onHost
 }
 

@@ -115,7 +115,7 @@ func (r *reader) checkPairs(c *Campaign, s Scenario, path string, known Known) {
 	r.checkServer(c, s, path+".server", known.Systems)
 	for _, a := range c.Active() {
 		for _, f := range c.pairFlavors(a, s) {
-			if a.Target == "" && f.Network != "bridged" && f.Network != "nat" {
+			if a.Target == "" && !f.OnBridge() {
 				r.fail(at, "scenario %q: guests of arm %q cannot reach each other, as flavor %q has network %s; give it network: bridged", s.Name, a.Name, f.Name, f.Network)
 			}
 		}

@@ -70,6 +70,16 @@ func (s Scenario) Alone() bool {
 	return s.Guests <= 1 && len(s.Neighbours) == 0 && len(s.Mix) == 0 && s.Pairs == 0
 }
 
+// Talking is how many of the neighbours stress the network.
+func (s Scenario) Talking() (n int) {
+	for _, resource := range s.Neighbours {
+		if resource == network {
+			n++
+		}
+	}
+	return n
+}
+
 // ArmIn is what an arm is called in results under a scenario: "lxc@four".
 func ArmIn(arm, scenario string) string {
 	if scenario == Solo {

@@ -39,7 +39,8 @@ type Arm struct {
 	// is then all guests that there are; 0: it is not asked.
 	MemoryLeft campaign.Bytes
 	// Crew is who takes part in a trial: first those that run the workload,
-	// then as many that serve them, if they are pairs, then the neighbours.
+	// then as many that serve them, if they are pairs, then the neighbours, and
+	// last who answers those that stress the network.
 	Crew []Member
 }
 
@@ -47,12 +48,16 @@ type Arm struct {
 type Member struct {
 	Seat
 	Flavor campaign.Flavor
-	Stress string // the resource that it stresses, or Serving; "": it runs the workload
+	Stress string // the resource that it stresses, Serving or Answering; "": it runs the workload
 }
 
-// Serving is what stands for a resource where a guest is the serving side of
-// the workload that its partner runs.
-const Serving = "serving"
+// What stands for a resource where a member stresses none.
+const (
+	// Serving: it is the serving side of the workload that its partner runs.
+	Serving = "serving"
+	// Answering: it is the host's end for a neighbour that stresses the network.
+	Answering = "answering"
+)
 
 // Seat is the place of one guest. The scenarios of an arm share its guests: its
 // first is the one that runs alone, and the first of four.
@@ -185,6 +190,13 @@ func crew(c *campaign.Campaign, a Arm, s campaign.Scenario) []Member {
 		m := sit(Seat{Flavor: a.Flavor.Name, Neighbour: true})
 		m.Stress = resource
 		all = append(all, m)
+	}
+	if a.Flavor.OnBridge() {
+		for range s.Talking() {
+			m := sit(Seat{Flavor: a.Flavor.Name, Neighbour: true, Partner: true, Host: true})
+			m.Stress = Answering
+			all = append(all, m)
+		}
 	}
 	return all
 }

@@ -153,6 +153,28 @@ scenarios: [{name: pair, pairs: 1}, {name: out, pairs: 1, server: host}, {name: 
 	}
 }
 
+// TestAnswering: a neighbour that stresses the network has somebody on the host
+// to talk to, where it is on the bridge.
+func TestAnswering(t *testing.T) {
+	for network, want := range map[string]int{"bridged": 2, "nat": 2, "user": 0} {
+		p := example(t, 1, "native, lxc", "x", "flavors: {whole: {network: "+network+"}}\nscenarios: [solo, {name: noisy, neighbours: [network, cpu, network]}]")
+		for _, a := range p.Arms {
+			answering := 0
+			for _, m := range a.Crew {
+				if m.Stress == Answering {
+					answering++
+					if !m.Host || !m.Neighbour {
+						t.Errorf("%+v", m)
+					}
+				}
+			}
+			if a.Scenario == "noisy" && answering != want || a.Scenario == "solo" && answering != 0 {
+				t.Errorf("%s on %s: %d answer", a.Name, network, answering)
+			}
+		}
+	}
+}
+
 func TestEveryArmOncePerWorkload(t *testing.T) {
 	p := example(t, 3, "native, lxc, runc, qemu-tcg", "a, b, c", "")
 	for b := range 200 {

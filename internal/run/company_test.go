@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -222,5 +223,40 @@ func TestMemoryLimit(t *testing.T) {
 	// Three arms, two blocks, four guests.
 	if limits != 24 || most.Load() > 5 {
 		t.Errorf("%d events, %d guests at once", limits, most.Load())
+	}
+}
+
+// TestAnswering: what floods the network is answered by the host's end, which is
+// there before it.
+func TestAnswering(t *testing.T) {
+	b := newBench(t, strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 1", 1), "disk: 64MiB}", "disk: 64MiB, network: bridged}", 1)+
+		"scenarios: [solo, {name: noisy, neighbours: [network]}]\n")
+	var order []string
+	var mu sync.Mutex
+	behave := func(argv []string) fake.Behaviour {
+		mu.Lock()
+		defer mu.Unlock()
+		switch argv[0] {
+		case "perl", "bash":
+			order = append(order, argv[0]+" "+argv[len(argv)-2])
+			return fake.Behaviour{Took: time.Hour}
+		}
+		return good(argv)
+	}
+	b.native.Behave, b.other.Behave = behave, behave
+	s, err := b.run(t.Context())
+	if err != nil || !s.Complete || s.Failed != 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if len(order) != 6 {
+		t.Fatalf("%q", order)
+	}
+	for i := 0; i < len(order); i += 2 { // both are told the address at which it answers
+		if address, ok := strings.CutPrefix(order[i], "perl "); !ok || order[i+1] != "bash "+address {
+			t.Errorf("%q", order[i:i+2])
+		}
+	}
+	if got := b.membersOfArm("other@noisy"); !maps.Equal(got, map[string]int{"0 done": 1, "1network done": 1, "2answering done": 1}) {
+		t.Errorf("%v", got)
 	}
 }

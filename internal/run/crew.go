@@ -97,7 +97,8 @@ func (m *member) watched() *system.Machine {
 
 func working(m *member) bool   { return m.Stress == "" }
 func serving(m *member) bool   { return m.Stress == plan.Serving }
-func stressing(m *member) bool { return !working(m) && !serving(m) }
+func answering(m *member) bool { return m.Stress == plan.Answering }
+func stressing(m *member) bool { return !working(m) && !serving(m) && !answering(m) }
 
 func membersOf(crew []*member, do func(*member) bool) (some []*member) {
 	for _, m := range crew {
@@ -159,7 +160,7 @@ func (r *runner) execute(ctx context.Context, crew []*member, w *workload.Worklo
 	if err := inTurn(crew, func(m *member) error { return r.wake(ctx, m) }); err != nil {
 		return err
 	}
-	stop, err := r.disturb(ctx, membersOf(crew, stressing))
+	stop, err := r.disturb(ctx, membersOf(crew, stressing), membersOf(crew, answering))
 	if err != nil {
 		return err
 	}
@@ -192,45 +193,6 @@ func (r *runner) wake(ctx context.Context, m *member) (err error) {
 	defer cancel()
 	m.x.clock, err = g.Agent.Clock(quick, clockExchanges)
 	return err
-}
-
-// disturb starts what the neighbours do, and returns when they have been at it
-// for a while. The caller stops them.
-func (r *runner) disturb(ctx context.Context, neighbours []*member) (stop func() error, err error) {
-	err = inTurn(neighbours, func(m *member) error {
-		n, err := workload.NeighbourOf(m.Stress)
-		if err != nil {
-			return err
-		}
-		room := workload.Room{CPUs: m.Flavor.VCPUs, Memory: int64(m.Flavor.Memory)}
-		if host := m.st.machine.HostAddress(); host.IsValid() {
-			room.Host = host.String()
-		}
-		step := workload.Step{Name: "stress", Argv: n.Argv(room)}
-		sv := startService(ctx, m.st.machine, step, agent.Command{
-			Argv: step.Argv, Env: system.AgentEnv, Dir: m.st.machine.DataDir(), OutputLimit: int64(r.Campaign.OutputLimit),
-		})
-		m.x.services = append(m.x.services, sv)
-		return sv.started(ctx)
-	})
-	if err == nil && len(neighbours) > 0 {
-		select {
-		case <-time.After(settle):
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-	}
-	return func() error {
-		return together(neighbours, func(m *member) error {
-			err := m.x.stopAll(ctx)
-			if err == nil && len(m.x.results) > 0 && !m.x.results[0].Stopped {
-				last := m.x.results[0]
-				m.x.err = fault.Guestf("this neighbour did not stress to the end: exit status %d, signal %q: %s",
-					last.ExitCode, last.Signal, lastBytes(append(last.Stdout, last.Stderr...)))
-			}
-			return err
-		})
-	}, err
 }
 
 // perform runs a workload in all workers. Their timed steps begin at one

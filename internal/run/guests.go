@@ -37,6 +37,8 @@ func (st *station) name() string {
 		name += " (" + st.Seat.Flavor + ")"
 	}
 	switch {
+	case st.Neighbour && st.Host:
+		name += ", the host's end for a neighbour"
 	case st.Neighbour:
 		name += ", neighbour"
 	case st.Host:
@@ -93,10 +95,10 @@ func flavorOf(f campaign.Flavor, slot int) (system.Flavor, error) {
 func (st *station) flavor() (system.Flavor, error) {
 	slot := st.Slot
 	switch {
-	case st.Neighbour:
-		slot = 0
 	case st.Partner:
 		slot = -1 - slot
+	case st.Neighbour:
+		slot = 0
 	}
 	f, err := flavorOf(st.Flavor, slot)
 	if st.Host {

@@ -1,10 +1,14 @@
 package workload
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
+
+// Network is the resource whose neighbours talk to the host.
+const Network = "network"
 
 // Neighbour is what a guest does to disturb those beside it: stress of one
 // resource until it is stopped. What it stresses is as in Matthews et al.,
@@ -26,6 +30,20 @@ type Room struct {
 	Host   string // address at which its guest reaches the host; "": it is on no network
 }
 
+// answerPort is where the host's end answers neighbours, below the ports that
+// the kernel hands out by itself.
+const answerPort = 25866
+
+// Answer is the host's end for a neighbour that stresses the network: until it
+// is stopped, it sends every packet back that it gets. Perl is in every image.
+func Answer(address string) Step {
+	const echo = `use Socket; socket(my $s, PF_INET, SOCK_DGRAM, 0) or die $!; bind($s, sockaddr_in($ARGV[1], inet_aton($ARGV[0]))) or die $!;
+while (1) { my $from = recv($s, my $packet, 65536, 0); send($s, $packet, 0, $from) if defined $from }`
+	port := strconv.Itoa(answerPort)
+	return Step{Name: "answer", Background: true, Argv: []string{"perl", "-e", echo, address, port},
+		Ready: []string{"grep", "-qsE", fmt.Sprintf(":%04X 00000000:0000 07", answerPort), "/proc/net/udp"}}
+}
+
 // Neighbours returns one for every resource.
 func Neighbours() []Neighbour {
 	stress := func(args ...string) []string {
@@ -44,10 +62,11 @@ func Neighbours() []Neighbour {
 		{"fork", "starts and reaps processes without end, some hundred at a time", func(Room) []string {
 			return stress("--fork", "4", "--fork-max", "32")
 		}},
-		// Nobody listens: the host answers a few of the packets, and each answer
-		// ends a dd, which is started again.
-		{"network", "sends the host as many packets of 1,400 bytes as it can", func(r Room) []string {
-			return []string{"bash", "-c", `while :; do dd if=/dev/zero bs=1400 2>/dev/null >"/dev/udp/$0/9"; done`, r.Host}
+		// Where nobody listens, the host answers a few of the packets by saying so,
+		// and each such answer ends a dd, which is started again.
+		{Network, "sends the host packets of 1,400 bytes as fast as it can, and reads those that the host sends back", func(r Room) []string {
+			return []string{"bash", "-c", `while :; do exec 3<>"/dev/udp/$0/$1" && { cat <&3 >/dev/null & dd if=/dev/zero bs=1400 >&3; kill $!; wait; } 2>/dev/null; done`,
+				r.Host, strconv.Itoa(answerPort)}
 		}},
 	}
 }

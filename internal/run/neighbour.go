@@ -1,0 +1,95 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// disturb starts what the neighbours do, and before it the host's ends that
+// answer those of them which stress the network. It returns when they have been
+// at it for a while. The caller stops them.
+func (r *runner) disturb(ctx context.Context, neighbours, answers []*member) (stop func() error, err error) {
+	err = inTurn(answers, func(m *member) error { return r.answer(ctx, m) })
+	if err == nil {
+		talking := 0
+		err = inTurn(neighbours, func(m *member) error {
+			var other *member // who answers it
+			if m.Stress == workload.Network && talking < len(answers) {
+				other = answers[talking]
+				talking++
+			}
+			return r.stress(ctx, m, other)
+		})
+	}
+	if err == nil && len(neighbours) > 0 {
+		select {
+		case <-time.After(settle):
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	return func() error {
+		if err := together(neighbours, func(m *member) error { return r.calm(ctx, m, "stress") }); err != nil {
+			return err
+		}
+		return together(answers, func(m *member) error { return r.calm(ctx, m, "answer its neighbour") })
+	}, err
+}
+
+// stress starts what a neighbour does; other answers it, if not nil.
+func (r *runner) stress(ctx context.Context, m, other *member) error {
+	n, err := workload.NeighbourOf(m.Stress)
+	if err != nil {
+		return err
+	}
+	room := workload.Room{CPUs: m.Flavor.VCPUs, Memory: int64(m.Flavor.Memory)}
+	if host := m.st.machine.HostAddress(); host.IsValid() {
+		room.Host = host.String()
+	}
+	if other != nil && other.st.machine != nil {
+		room.Host = other.st.machine.Address().String()
+	}
+	return r.begin(ctx, m, workload.Step{Name: "stress", Argv: n.Argv(room)})
+}
+
+// answer starts the host's end for a neighbour.
+func (r *runner) answer(ctx context.Context, m *member) error {
+	at := m.st.machine.Address()
+	if !at.IsValid() {
+		return fault.Campaignf("%s is on no network", m.st.name())
+	}
+	return r.begin(ctx, m, workload.Answer(at.String()))
+}
+
+// begin starts a step that goes on until it is stopped, and waits until it is ready.
+func (r *runner) begin(ctx context.Context, m *member, step workload.Step) error {
+	cmd := agent.Command{
+		Argv: step.Argv, Env: system.AgentEnv, Dir: m.st.machine.DataDir(), OutputLimit: int64(r.Campaign.OutputLimit), Timeout: r.Campaign.Timeout,
+	}
+	sv := startService(ctx, m.st.machine, step, cmd)
+	m.x.services = append(m.x.services, sv)
+	if err := sv.started(ctx); err != nil {
+		return err
+	}
+	late, err := sv.ready(ctx, cmd)
+	if err == nil {
+		err = late
+	}
+	return err
+}
+
+// calm stops what a member does besides the workload.
+func (r *runner) calm(ctx context.Context, m *member, what string) error {
+	err := m.x.stopAll(ctx)
+	if err == nil && len(m.x.results) > 0 && !m.x.results[0].Stopped {
+		last := m.x.results[0]
+		m.x.err = fault.Guestf("this neighbour did not %s to the end: exit status %d, signal %q: %s",
+			what, last.ExitCode, last.Signal, lastBytes(append(last.Stdout, last.Stderr...)))
+	}
+	return err
+}

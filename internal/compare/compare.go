@@ -38,7 +38,7 @@ type Kind string
 
 const (
 	Native   Kind = "native"   // the baseline's own figure
-	Overhead Kind = "overhead" // what an arm costs against the baseline of its run
+	Overhead Kind = "overhead" // what an arm costs against its baseline, of its run and in its company
 )
 
 // Change is one figure in two runs.
@@ -118,24 +118,24 @@ func (c *Comparison) add(before, after *Run, all bool) error {
 			continue
 		}
 		base := Change{Run: after.Name, Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary, P: 1, PHolm: 1, Verdict: NotResolved}
-		native := base
-		native.Kind, native.Arm = Native, before.Result.Baseline
-		switch {
-		case before.Result.Baseline != after.Result.Baseline:
-			native.Why = fmt.Sprintf("the baseline is another: %s", after.Result.Baseline)
-		case before.sizes[m.Workload] != after.sizes[m.Workload] && absolute(m.Unit):
-			native.Why = fmt.Sprintf("trials are of another size: %d, then %d", before.sizes[m.Workload], after.sizes[m.Workload])
-		}
-		if err := c.change(&native, before, after, before.native(m), after.native(m)); err != nil {
-			return err
-		}
 		for _, arm := range before.arms {
-			if arm == before.Result.Baseline || !slices.Contains(after.arms, arm) || before.controls[arm] || after.controls[arm] {
+			if before.controls[arm] || after.controls[arm] || arm != before.Result.Baseline && !slices.Contains(after.arms, arm) {
 				continue
 			}
-			overhead := base
-			overhead.Kind, overhead.Arm = Overhead, arm
-			if err := c.change(&overhead, before, after, before.overhead(m, arm), after.overhead(m, arm)); err != nil {
+			ch := base
+			ch.Kind, ch.Arm = Overhead, arm
+			x, y := before.overhead(m, arm), after.overhead(m, arm)
+			if arm == before.of[arm].Baseline {
+				ch.Kind = Native
+				x, y = before.native(m, arm), after.native(m, after.of[arm].Baseline)
+				switch {
+				case before.Result.Baseline != after.Result.Baseline:
+					ch.Why = fmt.Sprintf("the baseline is another: %s", after.Result.Baseline)
+				case before.sizes[m.Workload] != after.sizes[m.Workload] && absolute(m.Unit):
+					ch.Why = fmt.Sprintf("trials are of another size: %d, then %d", before.sizes[m.Workload], after.sizes[m.Workload])
+				}
+			}
+			if err := c.change(&ch, before, after, x, y); err != nil {
 				return err
 			}
 		}

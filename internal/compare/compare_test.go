@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +25,7 @@ type sim struct {
 	guests   int32 // blocks that one guest lives; 0: all
 	emulated bool
 	alone    bool // no control
+	company  bool // and four at once, where all are slower
 }
 
 func (s sim) run(t testing.TB, random *rand.Rand) *Run {
@@ -35,6 +38,12 @@ func (s sim) run(t testing.TB, random *rand.Rand) *Run {
 	}
 	if s.alone {
 		in.Controls, in.Arms = nil, in.Arms[:2]
+	}
+	if s.company {
+		in.Arms = append(in.Arms, analyze.Arm{Name: "native@four", System: "native", Scenario: "four", Baseline: "native@four"},
+			analyze.Arm{Name: "kvm@four", System: "kvm", Scenario: "four", Baseline: "native@four"},
+			analyze.Arm{Name: "native-control@four", System: "native", Scenario: "four", Baseline: "native@four"})
+		in.Controls["native-control@four"] = "native@four"
 	}
 	var all []analyze.Observation
 	for b := range int32(s.blocks) {
@@ -117,6 +126,32 @@ func TestChangeOfOverhead(t *testing.T) {
 		if back.Verdict != Better || back.ChangePercent > 0 {
 			t.Errorf("the other way round: %+v", back)
 		}
+	}
+}
+
+// TestChangeInCompany: what an arm costs in company is against the baseline in
+// the same company: its slowdown is another figure.
+func TestChangeInCompany(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 1))
+	with := func(name string, kvm, four float64) *Run {
+		s := usual(name, 1.09)
+		s.company = true
+		s.cost = map[string]float64{"kvm": 1.09, "native@four": four, "native-control@four": four, "kvm@four": four * kvm}
+		return s.run(t, random)
+	}
+	c := compared(t, false, with("a", 1.2, 2), with("b", 1.4, 3))
+	got := map[string]Change{}
+	for _, ch := range c.Changes {
+		got[ch.Arm] = ch
+	}
+	if k := got["kvm@four"]; k.Kind != Overhead || math.Abs(k.Before-1.2) > 0.02 || math.Abs(k.After-1.4) > 0.02 || k.Verdict != Worse || k.NoisePercent == 0 {
+		t.Errorf("kvm in company: %+v", k)
+	}
+	if n := got["native@four"]; n.Kind != Native || math.Abs(n.Ratio-1.5) > 0.02 || n.Verdict != Worse {
+		t.Errorf("native in company: %+v", n)
+	}
+	if len(c.Changes) != 4 {
+		t.Errorf("%d changes: %v", len(c.Changes), slices.Collect(maps.Keys(got)))
 	}
 }
 

@@ -22,8 +22,8 @@ type Run struct {
 	Result *analyze.Result
 
 	arms     []string
+	of       map[string]analyze.Arm // by name, each with its baseline
 	controls map[string]bool
-	emulated map[string]bool
 	metrics  []analyze.Metric
 	blocks   map[seriesKey]map[int32]*block
 	sizes    map[string]int64
@@ -61,7 +61,7 @@ func Read(r *store.Run) (*Run, error) {
 
 // fromInput analyzes the values of a run, and gathers them by block.
 func fromInput(name string, in analyze.Input) (*Run, error) {
-	run := &Run{Name: name, metrics: in.Metrics, controls: map[string]bool{}, emulated: map[string]bool{},
+	run := &Run{Name: name, metrics: in.Metrics, controls: map[string]bool{}, of: map[string]analyze.Arm{},
 		blocks: map[seriesKey]map[int32]*block{}, sizes: map[string]int64{}}
 	var err error
 	if run.Result, err = analyze.Analyze(in); err != nil {
@@ -69,7 +69,10 @@ func fromInput(name string, in analyze.Input) (*Run, error) {
 	}
 	for _, a := range in.Arms {
 		run.arms = append(run.arms, a.Name)
-		run.emulated[a.Name] = a.Emulated
+		if a.Baseline == "" {
+			a.Baseline = in.Baseline
+		}
+		run.of[a.Name] = a
 	}
 	for control := range in.Controls {
 		run.controls[control] = true
@@ -100,18 +103,18 @@ func (r *Run) observe(m analyze.Metric, arm string, o analyze.Observation) {
 	b.n++
 }
 
-// native returns the independent logarithms of the baseline's values.
-func (r *Run) native(m analyze.Metric) []float64 {
-	s := r.blocks[seriesKey{m.Workload, m.Name, r.Result.Baseline}]
+// native returns the independent logarithms of a baseline's values.
+func (r *Run) native(m analyze.Metric, baseline string) []float64 {
+	s := r.blocks[seriesKey{m.Workload, m.Name, baseline}]
 	return independent(s, func(_ int32, b *block) (float64, [2]int32, bool) {
 		return b.sum / float64(b.n), [2]int32{b.guest}, true
 	})
 }
 
-// overhead returns the independent ln ratios of an arm to the baseline, paired
-// by block; above 0 costs more.
+// overhead returns the independent ln ratios of an arm to its baseline, which is
+// in the same company, paired by block; above 0 costs more.
 func (r *Run) overhead(m analyze.Metric, arm string) []float64 {
-	base := r.blocks[seriesKey{m.Workload, m.Name, r.Result.Baseline}]
+	base := r.blocks[seriesKey{m.Workload, m.Name, r.of[arm].Baseline}]
 	return independent(r.blocks[seriesKey{m.Workload, m.Name, arm}], func(at int32, b *block) (float64, [2]int32, bool) {
 		of := base[at]
 		if of == nil {
@@ -158,10 +161,10 @@ func independent(s map[int32]*block, value func(at int32, b *block) (float64, [2
 	return means
 }
 
-// floor is the noise floor of a workload and metric in percent; 0: unknown.
+// floor is the noise floor of a figure, in the company of its arm, in percent; 0: unknown.
 func (r *Run) floor(ch *Change) float64 {
 	for _, f := range r.Result.NoiseFloors {
-		if f.Workload == ch.Workload && f.Metric == ch.Metric {
+		if f.Workload == ch.Workload && f.Metric == ch.Metric && f.Scenario == r.of[ch.Arm].Scenario {
 			return max(f.Percent, 1e-9)
 		}
 	}
@@ -170,7 +173,7 @@ func (r *Run) floor(ch *Change) float64 {
 
 // doubt says why a figure of this run cannot be used; "": it can.
 func (r *Run) doubt(ch *Change) string {
-	if r.emulated[ch.Arm] {
+	if r.of[ch.Arm].Emulated {
 		return "emulated: its times say nothing about real hardware"
 	}
 	for _, c := range r.Result.Comparisons {

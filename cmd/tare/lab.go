@@ -200,15 +200,16 @@ func runInLab(cmd *cobra.Command, l *lab.Lab, text []byte, flags []string, out s
 	if err := os.WriteFile(filepath.Join(share, "campaign.yaml"), text, 0o644); err != nil {
 		return fault.Hostf("%w", err)
 	}
-	const result = "run.tare"
-	work := `/run/tare run ` + lab.Exchange + `/campaign.yaml --yes --out ` + result + ` "$@"`
+	// Not /run/tare, where tares note that they are alive.
+	const result, program = "run.tare", "/run/tare-program"
+	work := program + ` run ` + lab.Exchange + `/campaign.yaml --yes --out ` + result + ` "$@"`
 	if resume {
 		if err := copyFile(out, filepath.Join(share, result), 0o644); err != nil {
 			return fault.Hostf("giving the lab the run: %w", err)
 		}
-		work = `mv ` + lab.Exchange + `/` + result + ` . && /run/tare resume ` + result
+		work = `mv ` + lab.Exchange + `/` + result + ` . && ` + program + ` resume ` + result
 	}
-	script := `rm -f ` + lab.Scratch + `/` + result + `; cd ` + lab.Scratch + ` && cp ` + lab.Exchange + `/tare /run/tare &&
+	script := `rm -f ` + lab.Scratch + `/` + result + `; cd ` + lab.Scratch + ` && cp ` + lab.Exchange + `/tare ` + program + ` &&
 		` + work + `; status=$?
 		test ! -e ` + result + ` || cp ` + result + ` ` + lab.Exchange + `/; exit $status`
 	r, err := inLab(cmd, l, append([]string{"sh", "-c", script, "sh"}, flags...))

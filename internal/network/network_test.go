@@ -228,7 +228,9 @@ func TestPlug(t *testing.T) {
 		t.Errorf("interfaces %v, %v", names, err)
 	}
 	exchange(t, guest.do, p.Address.Addr(), func(f func() error) error { return b.OnHost(Bridged, f) })
+	gone := make(chan struct{})
 	go func() { // its maker takes it away a moment later
+		defer close(gone)
 		time.Sleep(50 * time.Millisecond)
 		link, err := guest.links.LinkByName(GuestInterface)
 		if err == nil {
@@ -241,6 +243,7 @@ func TestPlug(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
+	<-gone
 	if names, err := b.Interfaces(); err != nil || len(names) > 0 {
 		t.Errorf("after closing, interfaces %v, %v", names, err)
 	}

@@ -186,5 +186,10 @@ func TestInterrupt(t *testing.T) {
 	if cmd.ProcessState.ExitCode() != exitIncomplete || !strings.Contains(out.String(), "tare resume") {
 		t.Errorf("status %d\n%s", cmd.ProcessState.ExitCode(), out.String())
 	}
+	for _, trial := range exported(t, run).Trials {
+		if trial.Status == "failed" {
+			t.Errorf("the signal reached a guest: %+v", trial)
+		}
+	}
 	nothingLeft(t)
 }

@@ -241,7 +241,9 @@ func (e Enter) Command() (*exec.Cmd, error) {
 	}
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{enterArg, "--", string(arg)}
-	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	// Ctrl-C in a terminal is for tare: a guest that ended of it too would be a
+	// guest that died.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if len(e.Hide) > 0 {
 		// Not by Unshareflags, with which Go makes every mount private.
 		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWNS

@@ -28,7 +28,7 @@ workloads:
   - {name: netpipe, size: 50}
   - {name: kernel-build, size: 1}
   - {name: bonnie, size: 64}
-  - {name: file-ops, size: 16}
+  - {name: file-ops, size: 19} # no multiple of its largest record
   - name: mine
     command: [sh, -c, "grep -c {word} words && curl -fsS http://{server}:8080/words"]
     files: [{name: words, text: "{word}\nand another\n"}]

@@ -197,7 +197,8 @@ func commandLine(s *system.Site, boot string) ([]string, error) {
 		if system.Setting(options, s.Flavor, "ubd") == "cached" {
 			data = "ubd1d="
 		}
-		argv = append(argv, "ubd0rd="+s.Userland.Disk, data+s.Volume.Device, "tare.root=ubda", "tare.data=ubdb:"+s.Volume.FS)
+		// Shared ("c"): its lock on the whole file would keep QEMU from the same disk.
+		argv = append(argv, "ubd0rdc="+s.Userland.Disk, data+s.Volume.Device, "tare.root=ubda", "tare.data=ubdb:"+s.Volume.FS)
 	}
 	if s.Port != nil {
 		argv = append(argv, "vec0:transport=tap,gro=1,ifname="+s.Port.Tap, system.NetworkParameter("vec0", s))

@@ -30,6 +30,23 @@ func TestLoop(t *testing.T) { systemtest.SoakLoop(t, Driver{}) }
 
 func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }
 
+// TestDiskIsShared: the userland's disk is there for the machines of other systems, too.
+func TestDiskIsShared(t *testing.T) {
+	m := systemtest.Launch(t, Driver{}, "shared", systemtest.Flavor())
+	f, err := os.OpenFile(m.Site.Userland.Disk, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lock := unix.Flock_t{Type: unix.F_WRLCK} // which QEMU asks whether it could be had
+	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock); err != nil {
+		t.Fatal(err)
+	}
+	if lock.Type != unix.F_UNLCK {
+		t.Errorf("process %d holds a lock of type %d on %s", lock.Pid, lock.Type, f.Name())
+	}
+}
+
 // TestKernelKilled kills the kernel alone: what it traced must not run on.
 func TestKernelKilled(t *testing.T) {
 	m := systemtest.Launch(t, Driver{}, "kernel", systemtest.Flavor())

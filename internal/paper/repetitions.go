@@ -67,7 +67,7 @@ func repeatHabr() *repetition {
 		stages: []stage{
 			{name: "files", company: []string{"solo"}, series: []string{"file-copy[buffer=1024]", "file-copy[buffer=256]", "file-copy[buffer=4096]", "cpio-read"},
 				sizes: map[string]int64{"cpio-read": 256}, heavy: 4},
-			{name: "bonnie", company: []string{"solo"}, series: []string{"bonnie"}, sizes: map[string]int64{"bonnie": 1024}, scale: 0.5, heavy: 6},
+			{name: "bonnie", company: []string{"solo"}, series: []string{"bonnie"}, sizes: map[string]int64{"bonnie": 1024}, scale: 0.25, heavy: 6},
 		},
 	}
 	for _, c := range []struct {

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/paper"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestPaperGoldens makes the tables of every article again from runs that
+// `tare paper run` made of it, and the CSV of each run. The run files are
+// without the programs' output, the command lines and what tells machines
+// apart; their figures are those of a busy machine, and goldens of the report alone.
+func TestPaperGoldens(t *testing.T) {
+	for _, a := range paper.All() {
+		name := a.Document.Name
+		t.Run(name, func(t *testing.T) {
+			golden := absolute(filepath.Join("testdata", "papers", name))
+			packed, _ := filepath.Glob(filepath.Join(golden, "*.tare.gz"))
+			if len(packed) == 0 {
+				t.Fatalf("no runs in %s", golden)
+			}
+			dir := t.TempDir()
+			var runs []string
+			for _, p := range packed {
+				run := strings.TrimSuffix(filepath.Base(p), ".gz")
+				if err := os.WriteFile(filepath.Join(dir, run), unpack(t, p), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				runs = append(runs, run)
+				r := tare(t, dir, "export", run, "--format", "csv")
+				if r.status != 0 {
+					t.Fatal(r.stderr)
+				}
+				csv := filepath.Join(golden, strings.TrimSuffix(run, ".tare")+".csv.gz")
+				if *update {
+					pack(t, csv, r.stdout)
+				}
+				if r.stdout != string(unpack(t, csv)) {
+					t.Errorf("%s: the export is not that of %s; -update writes it anew", run, csv)
+				}
+			}
+			r := tare(t, dir, "paper", "show", name, "--run", strings.Join(runs, ","))
+			if r.status != 0 {
+				t.Fatal(r.stderr)
+			}
+			path := filepath.Join(golden, "tables.txt")
+			if *update {
+				if err := os.WriteFile(path, []byte(r.stdout), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.stdout != string(want) {
+				t.Errorf("got\n%s\nwant\n%s", r.stdout, want)
+			}
+		})
+	}
+}
+
+func unpack(t *testing.T, path string) []byte {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func pack(t *testing.T, path, text string) {
+	t.Helper()
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(z, text)
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -307,6 +307,40 @@ func TestConnectRefuses(t *testing.T) {
 	}
 }
 
+// TestCallerLeaves cancels a command in the middle of its output: nothing is
+// called once Run has returned, and what was under way has ended.
+func TestCallerLeaves(t *testing.T) {
+	c := connect(t, func(g guest) {
+		run, _ := g.next()
+		g.Write(event(run, started(1)))
+		for range outputWindow {
+			g.Write(event(run, output("x")))
+		}
+		kill, _ := g.next()
+		g.Write(response(kill, &wire.SignalResponse{}))
+		io.Copy(io.Discard, g)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cmd := short()
+	cmd.Timeout, cmd.OutputLimit = 20*time.Second, 2*outputWindow
+	began, ended := 0, 0 // unguarded: the race detector looks, too
+	cmd.OnOutput = func(bool, []byte) {
+		began++
+		cancel()
+		time.Sleep(50 * time.Millisecond)
+		ended++
+	}
+	_, err := c.Run(ctx, cmd)
+	if !errors.Is(err, context.Canceled) || began == 0 || began != ended {
+		t.Errorf("%v; output was passed on %d times, to the end %d times", err, began, ended)
+	}
+	before := began
+	time.Sleep(100 * time.Millisecond)
+	if began != before {
+		t.Errorf("output was passed on %d times after Run had returned", began-before)
+	}
+}
+
 // TestNothingStays runs commands that end, hang and are cancelled, and counts
 // what is left of them.
 func TestNothingStays(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/containerd/ttrpc"
@@ -42,8 +43,42 @@ type Command struct {
 	// output waits.
 	OnStart func(id uint64)
 	// OnOutput, if not nil, is called with each piece of output as it comes,
-	// which is kept for the Result all the same. The guest's output waits for it.
+	// which is kept for the Result all the same. The guest's output waits for
+	// it, and so does the end of Run: neither function is called after that.
 	OnOutput func(stderr bool, data []byte)
+}
+
+// listener passes what happens to a command on to its caller until the caller
+// leaves.
+type listener struct {
+	onStart  func(id uint64)
+	onOutput func(stderr bool, data []byte)
+
+	mu   sync.Mutex // held while one of them runs
+	gone bool
+}
+
+func (l *listener) started(id uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.onStart != nil && !l.gone {
+		l.onStart(id)
+	}
+}
+
+func (l *listener) output(stderr bool, data []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.onOutput != nil && !l.gone {
+		l.onOutput(stderr, data)
+	}
+}
+
+// leave waits for what is being passed on.
+func (l *listener) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gone = true
 }
 
 // Result is how a command ended. All of it but the host's clock is the guest's word.
@@ -128,11 +163,13 @@ func (c *Client) Run(ctx context.Context, cmd Command) (*Result, error) {
 		defer cancel()
 	}
 	t := transcript{limit: cmd.OutputLimit}
+	caller := listener{onStart: cmd.OnStart, onOutput: cmd.OnOutput}
 	ended := make(chan error, 1)
-	go func() { ended <- c.receive(ctx, req, &t, cmd) }()
+	go func() { ended <- c.receive(ctx, req, &t, &caller) }()
 	select {
 	case <-ctx.Done():
 		c.abandon(ctx, req.Id)
+		caller.leave()
 		return nil, c.guestError(ctx, ctx.Err())
 	case err := <-ended:
 		if err != nil {
@@ -145,7 +182,7 @@ func (c *Client) Run(ctx context.Context, cmd Command) (*Result, error) {
 // receive has the command run and takes in what the guest says of it, until
 // the stream ends. When ctx ends, it goes on until the guest or the client
 // hangs up: what nobody takes in would stall the connection.
-func (c *Client) receive(ctx context.Context, req *wire.RunRequest, t *transcript, cmd Command) error {
+func (c *Client) receive(ctx context.Context, req *wire.RunRequest, t *transcript, caller *listener) error {
 	defer c.guard.begin(2*outputOverhead*min(t.limit, 1<<40) + idleBudget)()
 	// The stream must not inherit a deadline: ttRPC would hand it to the
 	// agent, and the agent's time limit is the command's.
@@ -166,13 +203,11 @@ func (c *Client) receive(ctx context.Context, req *wire.RunRequest, t *transcrip
 			return fault.Guestf("nonsense from the guest: %w", err)
 		}
 		if out := e.GetOutput(); out != nil {
-			if cmd.OnOutput != nil && ctx.Err() == nil {
-				cmd.OnOutput(out.GetStderr(), out.GetData())
-			}
+			caller.output(out.GetStderr(), out.GetData())
 			took()
 		}
-		if e.GetStarted() != nil && cmd.OnStart != nil && ctx.Err() == nil {
-			cmd.OnStart(req.Id)
+		if e.GetStarted() != nil {
+			caller.started(req.Id)
 		}
 	}
 	if t.done && errors.Is(err, io.EOF) {

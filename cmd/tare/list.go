@@ -18,6 +18,7 @@ import (
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/instance"
 	"github.com/tare-bench/tare/internal/lab"
+	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
 )
@@ -199,21 +200,10 @@ func commands(w *workload.Workload) string {
 	var lines []string
 	for _, s := range w.Steps(w.DefaultSize) {
 		if s.Timed {
-			lines = append(lines, shellQuote(s.Argv))
+			lines = append(lines, report.CommandLine(s.Argv))
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-func shellQuote(argv []string) string {
-	words := make([]string, len(argv))
-	for i, a := range argv {
-		if a == "" || strings.ContainsAny(a, " \t\n'\"$&|;<>()*?#\\`") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		words[i] = a
-	}
-	return strings.Join(words, " ")
 }
 
 // maxRawOutput bounds a saved output that `tare parse` reads.

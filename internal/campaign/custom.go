@@ -189,7 +189,7 @@ func (r *reader) checkCustom(c *Campaign, i int, workloads map[string]Sizes) {
 	if own.Ready != nil && own.Server == nil {
 		r.fail(path+".ready", "ready is for a server, and %q has none", w.Name)
 	}
-	if slices.ContainsFunc(w.texts(), func(s string) bool { return strings.Contains(s, "{size}") }) {
+	if w.mentions("size") {
 		r.boundSizes(path, own)
 	} else {
 		w.Size = 0
@@ -199,7 +199,7 @@ func (r *reader) checkCustom(c *Campaign, i int, workloads map[string]Sizes) {
 			}
 		}
 	}
-	if named := slices.ContainsFunc(w.texts(), func(s string) bool { return strings.Contains(s, "{build}") }); w.Build != "" && !named {
+	if named := w.mentions("build"); w.Build != "" && !named {
 		r.fail(path+".build", "no command or file of %q has {build} in it", w.Name)
 	} else if w.Build == "" && named {
 		r.fail(path, "{build} stands for a build of yours: say where it is with build: /…")
@@ -207,7 +207,7 @@ func (r *reader) checkCustom(c *Campaign, i int, workloads map[string]Sizes) {
 	for _, s := range w.sweeps {
 		if s.name == "size" || s.name == "server" || s.name == "build" {
 			r.fail(path+".params."+s.name, "{%s} has a meaning already; give the parameter another name", s.name)
-		} else if !slices.ContainsFunc(w.texts(), func(text string) bool { return strings.Contains(text, "{"+s.name+"}") }) {
+		} else if !w.mentions(s.name) {
 			r.fail(path+".params."+s.name, "no command or file of %q has {%s} in it", w.Name, s.name)
 		}
 	}
@@ -238,6 +238,11 @@ func (r *reader) boundSizes(path string, own *Custom) {
 	if own.MaxSize < own.MinSize {
 		r.fail(path+".max_size", "max_size %d is less than min_size %d", own.MaxSize, own.MinSize)
 	}
+}
+
+// mentions reports whether {word} stands in a command or a file of a workload.
+func (w *Workload) mentions(word string) bool {
+	return slices.ContainsFunc(w.texts(), func(text string) bool { return strings.Contains(text, "{"+word+"}") })
 }
 
 // texts are all commands and files of a workload, in which {size} may stand.

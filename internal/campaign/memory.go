@@ -27,8 +27,7 @@ func (r *reader) checkMemoryLeft(c *Campaign, s Scenario, path string, known Kno
 	switch {
 	case s.MemoryLeft == 0:
 		return
-	case len(s.counts) == 0 || len(s.Neighbours) > 0:
-		r.fail(at, "scenario %q: how many guests fit is asked of numbers of guests without neighbours; give it guests: [2, 4, 8]", s.Name)
+	case !r.checkFits(s, at):
 	case known.Host.Memory > 0 && s.MemoryLeft >= known.Host.Memory:
 		r.fail(at, "scenario %q: memory_left %s is all that the host has, %s", s.Name, s.MemoryLeft, known.Host.Memory)
 	}

@@ -189,8 +189,8 @@ func (r *reader) checkScenario(c *Campaign, s Scenario, path string, known Known
 		r.fail(path, "scenario %q: a mix says itself how many guests there are; leave guests out", s.Name)
 	case s.Pairs > 0 && (len(s.counts) > 0 || len(s.Mix) > 0):
 		r.fail(path, "scenario %q: pairs say themselves how many guests there are; leave guests and mix out", s.Name)
-	case s.Slowdown > 0 && (len(s.counts) == 0 || len(s.Neighbours) > 0):
-		r.fail(path+".slowdown", "scenario %q: how many guests fit is asked of numbers of guests without neighbours; give it guests: [2, 4, 8]", s.Name)
+	case s.Slowdown > 0:
+		r.checkFits(s, path+".slowdown")
 	}
 	r.checkMemoryLeft(c, s, path, known)
 	r.checkMix(c, s, path, known.Systems)
@@ -254,6 +254,16 @@ func (c *Campaign) fill(times int, host Host) int {
 		each = f.CPUCap.Fraction()
 	}
 	return max(1, int(float64(times*cpus)/each))
+}
+
+// checkFits checks that a limit is asked of numbers of guests alone; it reports
+// whether that is so.
+func (r *reader) checkFits(s Scenario, path string) bool {
+	fits := len(s.counts) > 0 && len(s.Neighbours) == 0
+	if !fits {
+		r.fail(path, "scenario %q: how many guests fit is asked of numbers of guests without neighbours; give it guests: [2, 4, 8]", s.Name)
+	}
+	return fits
 }
 
 // oneOfEach is the number of guests in the parts of a mix that have none.

@@ -194,8 +194,7 @@ func LockGuestNames() (*os.File, error) {
 
 // openShared opens a file that all tares of this host lock.
 func openShared(name string) (*os.File, error) {
-	err := os.MkdirAll(dir, 0o755)
-	if err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fault.Hostf("%w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR, 0o644)

@@ -37,7 +37,7 @@ func Transcript(t *store.Trial, stdout, stderr [][]byte, most int) string {
 		fmt.Fprintf(&b, "%s = %.10g\n", visible([]byte(name)), t.Metrics[name])
 	}
 	for i, s := range t.Steps {
-		fmt.Fprintf(&b, "\n%s:\n$ %s\n", visible([]byte(s.Name)), visible([]byte(commandLine(s.Argv))))
+		fmt.Fprintf(&b, "\n%s:\n$ %s\n", visible([]byte(s.Name)), visible([]byte(CommandLine(s.Argv))))
 		fmt.Fprintf(&b, "exit status %d", s.ExitCode)
 		if s.Signal != 0 {
 			fmt.Fprintf(&b, ", signal %d", s.Signal)
@@ -83,11 +83,11 @@ func stream(b *strings.Builder, what string, written int64, kept []byte, most in
 	}
 }
 
-// commandLine is a command as a person would type it.
-func commandLine(argv []string) string {
+// CommandLine is a command as a person would type it.
+func CommandLine(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, a := range argv {
-		if a == "" || strings.ContainsAny(a, " \t\n'\"$\\&|;<>*?()") {
+		if a == "" || strings.ContainsAny(a, " \t\n'\"$&|;<>()*?#\\`") {
 			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 		}
 		quoted[i] = a

@@ -69,13 +69,13 @@ func (r *runner) trial(ctx context.Context, t plan.Trial) error {
 	if err != nil {
 		return err
 	}
+	r.finished[store.TrialID{Block: t.Block, Workload: t.Workload, Arm: t.Arm}] = true
 	if why := failure(crew, outcomes); why != "" {
-		r.fail(t, why)
-		if missing != nil && missing.x.cause == store.EventMemoryLimit { // what the scenario is there to find
-			r.summary.Failed--
+		if missing == nil || missing.x.cause != store.EventMemoryLimit { // that not all fit is what the scenario is there to find
+			r.summary.Failed++
 		}
+		r.Progress(Event{Kind: TrialLost, Trial: t, Text: why})
 	} else {
-		r.done(t)
 		r.Progress(Event{Kind: TrialDone, Trial: t, Values: crew[0].x.metrics, Took: time.Since(begin)})
 	}
 	return r.tidy(crew)
@@ -147,14 +147,4 @@ func (r *runner) tidy(crew []*member) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func (r *runner) done(t plan.Trial) {
-	r.finished[store.TrialID{Block: t.Block, Workload: t.Workload, Arm: t.Arm}] = true
-}
-
-func (r *runner) fail(t plan.Trial, why string) {
-	r.done(t)
-	r.summary.Failed++
-	r.Progress(Event{Kind: TrialLost, Trial: t, Text: why})
 }

@@ -6,14 +6,11 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// lmbenchSource has all of lmbench's programs: they are in Debian's non-free,
-// and in no directory where a shell looks.
-const lmbenchSource = "lmbench (lmbench)"
-
 // lmbenchWorkload completes a workload of lmbench's programs: script is for the
-// shell, $1 the repetitions. Every repetition is 50 ms long.
+// shell, $1 the repetitions. Every repetition is 50 ms long. The programs are in
+// no directory where a shell looks.
 func (w *Workload) lmbenchWorkload(script string, read func(figures map[string]float64) (reading, error), args ...string) *Workload {
-	w.Source, w.Packages, w.NonFree, w.Tools = lmbenchSource, []string{"lmbench"}, true, []string{"sh"}
+	w.Source, w.Packages, w.NonFree, w.Tools = "lmbench (lmbench)", []string{"lmbench"}, true, []string{"sh"}
 	w.SizeUnit, w.MinSize, w.MaxSize, w.DefaultSize = "repetitions, of which lmbench prints the median", 1, 10_000, 11
 	w.Metrics = append(w.Metrics, wallMetric("all of it: each program repeats until it has 50 ms"))
 	w.Steps = func(size int64) []Step {

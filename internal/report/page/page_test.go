@@ -171,11 +171,12 @@ func TestHostileStrings(t *testing.T) {
 	}
 }
 
-func TestDownload(t *testing.T) {
-	page := render(t, finished(), Options{})
-	m := regexp.MustCompile(`href="data:application/gzip;base64,([^"]*)"`).FindStringSubmatch(page)
+// unpacked is what a page holds compressed, where the pattern's group matches.
+func unpacked(t *testing.T, page, pattern string) []byte {
+	t.Helper()
+	m := regexp.MustCompile(pattern).FindStringSubmatch(page)
 	if m == nil {
-		t.Fatal("there is no download")
+		t.Fatalf("the page has no %s", pattern)
 	}
 	body, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(m[1], "&#43;", "+"))
 	must(t, err)
@@ -183,6 +184,12 @@ func TestDownload(t *testing.T) {
 	must(t, err)
 	text, err := io.ReadAll(z)
 	must(t, err)
+	return text
+}
+
+func TestDownload(t *testing.T) {
+	page := render(t, finished(), Options{})
+	text := unpacked(t, page, `href="data:application/gzip;base64,([^"]*)"`)
 	var export struct{ Trials []any }
 	must(t, json.Unmarshal(text, &export))
 	if len(export.Trials) != 120 {
@@ -193,16 +200,7 @@ func TestDownload(t *testing.T) {
 // TestEveryTrial: the raw output of each trial is in the page, as text or packed.
 func TestEveryTrial(t *testing.T) {
 	page := render(t, finished(), Options{})
-	m := regexp.MustCompile(`data-trials="([^"]*)"`).FindStringSubmatch(page)
-	if m == nil {
-		t.Fatal("no trials are packed")
-	}
-	body, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(m[1], "&#43;", "+"))
-	must(t, err)
-	z, err := gzip.NewReader(bytes.NewReader(body))
-	must(t, err)
-	text, err := io.ReadAll(z)
-	must(t, err)
+	text := unpacked(t, page, `data-trials="([^"]*)"`)
 	all := html.UnescapeString(page) + string(text)
 	for n := range 120 {
 		if title, output := fmt.Sprintf("trial %d: ", n+1), fmt.Sprintf("attempt %d\n", n+1); strings.Count(all, title) != 1 ||

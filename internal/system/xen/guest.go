@@ -130,9 +130,9 @@ func (g *guest) Cap(ctx context.Context, cpus float64) error {
 	return xl(ctx, command, "-d", strconv.Itoa(g.domain), "-c", fmt.Sprintf("%.0f", cpus*100))
 }
 
-// Usage is the CPU time of the domain and of xl, which watches over it, and of
-// the device model that some have. What
-// the kernel of dom0 does for its disks and network is not in it.
+// Usage is the CPU time of the domain, of xl, which watches over it, and of the
+// device model that some have. What the kernel of dom0 does for its disks and
+// network is not in it.
 func (g *guest) Usage() (cgroup.Usage, error) {
 	d, err := xenctl.DomainByID(g.domain)
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -24,14 +25,33 @@ func TestDocumentedCampaigns(t *testing.T) {
 			if !bytes.Contains(m[1], []byte("arms:")) {
 				continue // a part of one
 			}
-			c, err := campaign.Parse(page, m[1], campaign.Known{Workloads: knownWorkloads()})
-			if err != nil {
-				t.Error(err)
-				continue
-			}
-			if _, err := recipeOf(c); err != nil {
-				t.Error(err)
-			}
+			checkCampaign(t, page, m[1])
 		}
+	}
+}
+
+// The campaigns that are files of their own are campaigns, options included.
+func TestShippedCampaigns(t *testing.T) {
+	files, err := filepath.Glob("../../campaigns/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkCampaign(t, file, text)
+	}
+}
+
+func checkCampaign(t *testing.T, file string, text []byte) {
+	t.Helper()
+	c, err := campaign.Parse(file, text, knownAnywhere())
+	if err == nil {
+		_, err = recipeOf(c)
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -129,6 +129,7 @@ type export struct {
 		Arm, Flavor string
 		Start       struct{ Min float64 }
 		Idle        struct{ Min, Max float64 } `json:"idle_pss"`
+		After       struct{ Min, Max float64 } `json:"after_pss"`
 	}
 	Trials []struct {
 		Block         int

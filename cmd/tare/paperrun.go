@@ -47,7 +47,7 @@ none. tare paper show NAME --run RUN prints them again.`,
 	c.Flags().Float64Var(&f.repeat.Scale, "scale", 0, "share of the article's work that a trial does, such as 0.01 (default: as much as takes a fraction of a second)")
 	c.Flags().StringSliceVar(&f.repeat.Systems, "system", nil, "systems to compare with the native one, such as lxc,runc (default: the nearest to the article's)")
 	c.Flags().StringSliceVar(&f.repeat.Tables, "table", nil, "only these tables, by the beginnings of their names")
-	c.Flags().DurationVar(&f.budget, "budget", 14*time.Minute, "how long all of it may take; every campaign has one block at least")
+	c.Flags().DurationVar(&f.budget, "budget", 12*time.Minute, "how long all of it may take; every campaign has one block at least")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what is scaled and how long it takes, and do nothing")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON, for programs")
 	c.Flags().StringVar(&f.out, "out", "", "run file to write; where there are several, each adds its campaign's name (default NAME-DATE-TIME)")

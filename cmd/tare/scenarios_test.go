@@ -79,7 +79,7 @@ func TestScenarios(t *testing.T) {
 	}
 	weighed := map[string]bool{}
 	for _, m := range e.Memory {
-		weighed[fmt.Sprint(m.Arm, " ", m.Flavor)] = m.Idle.Min > 100<<10 && m.Idle.Max < 128<<20 && m.Start.Min > 0
+		weighed[fmt.Sprint(m.Arm, " ", m.Flavor)] = m.Idle.Min > 100<<10 && m.Idle.Max < 128<<20 && m.After.Min > 100<<10 && m.After.Max < 128<<20 && m.Start.Min > 0
 	}
 	if !weighed["native whole"] || !weighed["runc whole"] || !weighed["runc quarter"] || len(weighed) != 4 {
 		t.Errorf("memory: %+v", e.Memory)

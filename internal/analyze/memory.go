@@ -24,6 +24,9 @@ type Memory struct {
 	// were made, over their number; below 0 where other things gave more back.
 	// Absent without Idle.
 	HostEach float64 `json:"host_each,omitzero"`
+	// After is Idle of guests whose work is done, when they had the time to give
+	// back what they freed.
+	After Range `json:"after_pss,omitzero"`
 	// Working is Idle in the middle of a trial alone, by workload.
 	Working []WorkingMemory `json:"working,omitempty"`
 }
@@ -68,6 +71,7 @@ func (a *analysis) memory() []Memory {
 			}
 		}
 		m.Start, m.Idle, m.Charged = rangeOf(start), rangeOf(values[store.MemoryPSS]), rangeOf(values[store.MemoryCharged])
+		m.After = rangeOf(values[store.MemoryAfter])
 		if m.Idle.N > 0 {
 			m.HostEach = rangeOf(values[store.MemoryHost]).Mean
 		}

@@ -13,7 +13,7 @@ func TestMemory(t *testing.T) {
 	guest := func(arm, flavor string, start, pss, host float64) Guest {
 		g := Guest{Arm: arm, System: arm, Flavor: store.Flavor{Name: flavor, MemoryBytes: 100}, Start: start}
 		if pss > 0 {
-			g.Values = map[string]float64{store.MemoryPSS: pss, store.MemoryCharged: 2 * pss, store.MemoryHost: host}
+			g.Values = map[string]float64{store.MemoryPSS: pss, store.MemoryCharged: 2 * pss, store.MemoryHost: host, store.MemoryAfter: pss + 1}
 		}
 		return g
 	}
@@ -34,10 +34,10 @@ func TestMemory(t *testing.T) {
 	}
 	one := func(v float64) Range { return Range{1, v, v, v} }
 	want := []Memory{
-		{Arm: "native", System: "native", Flavor: "s", Size: 100, Guests: 2, Start: Range{2, 1, 2, 3}, Idle: Range{2, 10, 12, 14}, Charged: Range{2, 20, 24, 28}, HostEach: 20},
-		{Arm: "kvm", System: "kvm", Flavor: "s", Size: 100, Guests: 1, Start: one(4), Idle: one(50), Charged: one(100), HostEach: -20,
+		{Arm: "native", System: "native", Flavor: "s", Size: 100, Guests: 2, Start: Range{2, 1, 2, 3}, Idle: Range{2, 10, 12, 14}, Charged: Range{2, 20, 24, 28}, HostEach: 20, After: Range{2, 11, 13, 15}},
+		{Arm: "kvm", System: "kvm", Flavor: "s", Size: 100, Guests: 1, Start: one(4), Idle: one(50), Charged: one(100), HostEach: -20, After: one(51),
 			Working: []WorkingMemory{{"cpu", Range{2, 70, 75, 80}}}},
-		{Arm: "kvm", System: "kvm", Flavor: "quarter", Size: 100, Guests: 1, Start: one(5), Idle: one(60), Charged: one(120), HostEach: 61},
+		{Arm: "kvm", System: "kvm", Flavor: "quarter", Size: 100, Guests: 1, Start: one(5), Idle: one(60), Charged: one(120), HostEach: 61, After: one(61)},
 		{Arm: "ssh", System: "ssh", Flavor: "s", Size: 100, Guests: 1, Start: one(0.5)},
 	}
 	if !reflect.DeepEqual(res.Memory, want) {

@@ -39,10 +39,10 @@ func takeKernel(ctx context.Context, debs, dir string) (string, error) {
 }
 
 // GuestModules are what a guest needs to find its disks, its network and its
-// agent's channel on virtio or Xen, and to mount an xfs data volume. Those that
-// a kernel has built in are left out when loading.
+// agent's channel on virtio or Xen, to mount an xfs data volume, and to give
+// memory back. Those that a kernel has built in are left out when loading.
 var GuestModules = []string{
-	"virtio_pci", "virtio_blk", "virtio_console", "virtio_net", "virtio_rng",
+	"virtio_pci", "virtio_blk", "virtio_console", "virtio_net", "virtio_rng", "virtio_balloon",
 	"xen_blkfront", "xen_netfront", "xfs",
 }
 

@@ -70,7 +70,11 @@ func ContextOf(r *store.Run) (Context, error) {
 	if err := json.Unmarshal(body, &env); err != nil {
 		return ctx, fmt.Errorf("%s: environment: %w", r.Path(), err)
 	}
-	ctx.Host, ctx.Merging = HostLine(&env), merging(&env)
+	events, err := r.Events()
+	if err != nil {
+		return ctx, err
+	}
+	ctx.Host, ctx.Merging = HostLine(&env), merging(&env, events)
 	sessions, err := r.Sessions()
 	if err != nil {
 		return ctx, err

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/store"
 )
 
 // memory writes what guests cost the host besides time; nothing in a run of
@@ -32,13 +34,14 @@ func Weighed(res *analyze.Result) bool {
 
 // MemoryHeadings are those of MemoryCells.
 func MemoryHeadings() []string {
-	return []string{"memory", "size", "guests", "start", "idle", "charged", "host lost", "at work"}
+	return []string{"memory", "size", "guests", "start", "idle", "charged", "host lost", "at work", "after"}
 }
 
 // MemoryLegend explains the headings. What the host merges follows it.
 const MemoryLegend = "idle: proportional set size (PSS) of all that belongs to a guest before its first trial, its VMM included; " +
 	"charged: its control group's account then, with page cache; host lost: available memory, for each guest that was made; " +
-	"at work: PSS half way through a trial's time, of the workload that needs most. "
+	"at work: PSS half way through a trial's time, of the workload that needs most; " +
+	"after: PSS when all work was done, and what a guest gives back was given back. "
 
 // MemoryCells are the figures of the guests of an arm, as the table has them.
 func MemoryCells(m analyze.Memory) []string {
@@ -67,21 +70,25 @@ func MemoryCells(m analyze.Memory) []string {
 		most := slices.MaxFunc(m.Working, func(a, b analyze.WorkingMemory) int { return cmp.Compare(a.PSS.Mean, b.PSS.Mean) })
 		work = bytes(most.PSS.Mean)
 	}
-	return []string{clean(m.Arm), bytes(float64(m.Size)) + " " + clean(m.Flavor), fmt.Sprint(m.Guests), short(m.Start.Mean, "s"), idle, mean(m.Charged), lost, work}
+	return []string{clean(m.Arm), bytes(float64(m.Size)) + " " + clean(m.Flavor), fmt.Sprint(m.Guests), short(m.Start.Mean, "s"), idle, mean(m.Charged), lost, work, mean(m.After)}
 }
 
-// merging says what the host gives back of guests' memory, and what not.
-func merging(e *host.Environment) string {
-	const balloons = "; guests that tare makes have no balloon."
-	switch ksm := e.Memory.KSM; {
-	case ksm == nil:
-		return "The host has no KSM" + balloons
-	case *ksm == 1:
-		text := "KSM merges equal pages"
-		if n := e.Memory.KSMSharing; n != nil {
-			text += fmt.Sprintf(" (%d shared when the run began)", *n)
+// merging says what the host's merging of equal pages did, as sessions of a run
+// told it at their ends.
+func merging(e *host.Environment, events []store.Event) string {
+	var told []string
+	for _, e := range events {
+		if e.Kind == store.EventKSM {
+			told = append(told, e.Text+".")
 		}
-		return text + balloons
 	}
-	return "KSM is off" + balloons
+	switch ksm := e.Memory.KSM; {
+	case len(told) > 0:
+		return strings.Join(told, " ")
+	case ksm == nil:
+		return "The host has no KSM."
+	case *ksm == 1:
+		return "KSM merges equal pages on the host."
+	}
+	return "KSM is off on the host."
 }

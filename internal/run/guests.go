@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tare-bench/tare/internal/campaign"
@@ -28,6 +29,7 @@ type station struct {
 	gaveUp  string          // why no more are tried
 	weighed map[string]bool // workloads whose need of memory is known
 	dirty   bool            // a trial failed half way and left its files
+	worked  bool            // a trial is done
 }
 
 // name is what people call the guest.
@@ -125,6 +127,11 @@ const maxStarts = 2
 // prepare makes sure that there are all guests of this epoch, and that every
 // workload has its size.
 func (r *runner) prepare(ctx context.Context, epoch int) error {
+	if slices.ContainsFunc(r.inOrder, func(st *station) bool { return st.machine != nil && st.epoch != epoch }) {
+		if err := r.weighLast(ctx); err != nil {
+			return err
+		}
+	}
 	for _, st := range r.inOrder {
 		if len(r.Plan.Boots) > 0 && st.arm.Boot != r.Boot {
 			continue
@@ -188,7 +195,7 @@ func (r *runner) ensure(ctx context.Context, st *station) error {
 	if err != nil {
 		return errors.Join(err, m.Close())
 	}
-	st.machine, st.weighed = m, map[string]bool{}
+	st.machine, st.weighed, st.worked = m, map[string]bool{}, false
 	return r.weigh(st, available)
 }
 

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/system"
 )
 
 // weigh records what a guest that was just made, and did nothing yet, holds of
@@ -41,6 +43,67 @@ func (r *runner) weigh(st *station, available int64) error {
 		}
 	}
 	return nil
+}
+
+// weighLast records what guests that have worked hold of the host's memory, when
+// they had the time to give back what they freed. They are about to end: those
+// that need that time run on meanwhile. That it cannot be measured costs nothing else.
+func (r *runner) weighLast(ctx context.Context) error {
+	var worked []*station
+	var delay time.Duration
+	for _, st := range r.inOrder {
+		if st.machine == nil || !st.worked {
+			continue
+		}
+		worked = append(worked, st)
+		if g, ok := st.machine.Guest.(system.Returner); ok && g.ReturnDelay() > 0 {
+			if err := st.machine.Thaw(ctx); err != nil {
+				r.note("missing", fmt.Sprintf("how much memory %s gives back: %v", st.name(), err))
+				continue
+			}
+			delay = max(delay, g.ReturnDelay())
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(delay):
+	}
+	for _, st := range worked {
+		m, err := st.machine.Memory()
+		if errors.Is(err, cgroup.ErrUnknown) {
+			continue
+		}
+		if err != nil {
+			r.note("missing", fmt.Sprintf("how much memory %s holds in the end: %v", st.name(), err))
+			continue
+		}
+		if err := r.Store.AddGuestValue(st.id, store.MemoryAfter, "B", float64(m.PSS)); err != nil {
+			return storeErr(err)
+		}
+	}
+	return nil
+}
+
+// watchKSM tells at the run's end what merging of equal pages saved and cost,
+// where the host does that.
+func (r *runner) watchKSM() (end func()) {
+	before, err := host.ReadKSM()
+	if before == nil || err != nil {
+		return func() {}
+	}
+	began := time.Now()
+	return func() {
+		after, err := host.ReadKSM()
+		if after == nil || err != nil {
+			return
+		}
+		cost := "how much CPU time its thread used cannot be seen from here"
+		if before.KnownCPU && after.KnownCPU {
+			cost = fmt.Sprintf("its thread used %.1f s of CPU time in %.0f s", (after.CPU - before.CPU).Seconds(), time.Since(began).Seconds())
+		}
+		r.note(store.EventKSM, fmt.Sprintf("KSM saved the host %s with the last guests, and %s", campaign.Bytes(after.Saved>>20<<20), cost))
+	}
 }
 
 // weighAtWork reads, once for each workload, what a guest that works alone

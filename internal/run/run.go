@@ -120,7 +120,14 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	if len(r.Plan.Boots) > 0 {
 		walk = r.rounds
 	}
+	endKSM := r.watchKSM()
 	err := walk(ctx)
+	if other := (*OtherBoot)(nil); err == nil || errors.As(err, &other) {
+		if e := r.weighLast(ctx); e != nil {
+			err = e
+		}
+	}
+	endKSM()
 	if e := r.closeGuests(); e != nil && err == nil {
 		err = e
 	}

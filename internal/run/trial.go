@@ -51,8 +51,11 @@ func (r *runner) trial(ctx context.Context, t plan.Trial) error {
 		return storeErr(e)
 	}
 	for i, m := range crew {
-		if m.x.memory > 0 && outcomes[i].Status == store.Done {
-			m.st.weighed[w.Name] = true
+		if outcomes[i].Status == store.Done {
+			m.st.worked = true
+			if m.x.memory > 0 {
+				m.st.weighed[w.Name] = true
+			}
 		}
 		if m.x.cause != "" {
 			if e := r.Store.AddEvent(r.session, ids[i], m.x.cause, outcomes[i].Error); e != nil {

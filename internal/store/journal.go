@@ -68,11 +68,12 @@ type Seat struct {
 }
 
 // Names of guests' values, all in bytes, as they were when the guest had just
-// been made and did nothing yet.
+// been made and did nothing yet; MemoryAfter is of its end.
 const (
 	MemoryPSS     = "memory_pss"     // proportional set size of all that belongs to it
 	MemoryCharged = "memory_charged" // what its control group is liable for, page cache included
 	MemoryHost    = "memory_host"    // what the host's available memory fell by while it was made
+	MemoryAfter   = "memory_after"   // MemoryPSS after its last trial, when it had given back what it gives back
 )
 
 // Status is how an attempt ended.

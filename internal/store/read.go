@@ -198,6 +198,9 @@ const (
 	EventContradiction = "impossible-arithmetic" // the figures of the tool contradict each other
 )
 
+// EventKSM tells of a session's end what merging of equal pages saved and cost.
+const EventKSM = "ksm"
+
 // Events returns them in their order.
 func (r *Run) Events() ([]Event, error) {
 	return collect(r, `SELECT e.at_unix_ns, e.kind, e.text, coalesce(e.attempt, 0), coalesce(a.workload, ''), coalesce(arm.name, '')

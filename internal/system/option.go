@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"time"
 
 	"github.com/tare-bench/tare/internal/cgroup"
 )
@@ -36,6 +37,11 @@ type TargetChecker interface{ CheckTarget(target string) error }
 type Capper interface {
 	Cap(ctx context.Context, cpus float64) error
 }
+
+// Returner is implemented by guests that give memory back to the host some time
+// after they freed it, in which they must run. ReturnDelay is that time; 0: this
+// one does not.
+type Returner interface{ ReturnDelay() time.Duration }
 
 // Placed is implemented by guests that have their data somewhere else than on
 // /data.

@@ -22,6 +22,12 @@ var options = []system.Option{{
 }, {
 	Name: "hugepages", Values: []string{"on", "off"}, Default: "off",
 	About: "on: the machine's memory is of the host's huge pages, of which so many must be free (vm.nr_hugepages)",
+}, {
+	Name: "merge", Values: []string{"on", "off"}, Default: "on",
+	About: "on: where KSM runs on the host, it may merge the machine's pages with equal ones of others; off: it may not",
+}, {
+	Name: "balloon", Values: []string{"off", "reporting", "half"}, Default: "off",
+	About: "reporting: the guest tells which pages are free, and QEMU gives them back to the host; half: a balloon takes half of its memory as it boots",
 }}
 
 const vhostDevice = "/dev/vhost-net"

@@ -125,6 +125,11 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 		g.Close() // all of the log is there when it has ended
 		return nil, fault.Guestf("QEMU does not come up: %s (%w)", strings.TrimSpace(p.Log()), err)
 	}
+	if system.Setting(options, s.Flavor, "balloon") == "half" { // the guest's driver will look as it starts
+		if err := g.qmp.execute(ctx, "balloon", map[string]int64{"value": s.Flavor.MemoryBytes / 2}, nil); err != nil {
+			return nil, errors.Join(err, g.Close())
+		}
+	}
 	return g, nil
 }
 
@@ -137,7 +142,7 @@ func (d Driver) commandLine(s *system.Site) []string {
 	kernelArgs := []string{"console=ttyS0", "quiet", "panic=-1", "tare.port=tare.agent"}
 	args := []string{
 		program, "-name", s.ID, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-		"-machine", "pc,accel=" + d.accel, "-cpu", d.cpu,
+		"-machine", "pc,accel=" + d.accel + ",mem-merge=" + system.Setting(options, f, "merge"), "-cpu", d.cpu,
 		"-smp", strconv.Itoa(f.VCPUs), "-m", strconv.FormatInt(f.MemoryBytes>>20, 10) + "M",
 		"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
 		"-chardev", fmt.Sprintf("socket,id=qmp,fd=%d", qmpFD), "-mon", "chardev=qmp,mode=control",
@@ -152,6 +157,12 @@ func (d Driver) commandLine(s *system.Site) []string {
 	}
 	if system.Setting(options, f, "hugepages") == "on" {
 		args = append(args, "-object", fmt.Sprintf("memory-backend-memfd,id=ram,size=%dM,hugetlb=on,prealloc=on", f.MemoryBytes>>20), "-machine", "memory-backend=ram")
+	}
+	switch balloon := system.Setting(options, f, "balloon"); balloon {
+	case "reporting":
+		args = append(args, "-device", "virtio-balloon-pci,free-page-reporting=on")
+	case "half":
+		args = append(args, "-device", "virtio-balloon-pci")
 	}
 	if net := netdev(s); net != "" {
 		mac := ""
@@ -178,20 +189,29 @@ func (g *guest) Freeze(ctx context.Context) error { return g.run(ctx, "stop", fa
 func (g *guest) Thaw(ctx context.Context) error { return g.run(ctx, "cont", true) }
 
 func (g *guest) run(ctx context.Context, command string, running bool) error {
-	if err := g.qmp.execute(ctx, command, nil); err != nil {
+	if err := g.qmp.execute(ctx, command, nil, nil); err != nil {
 		return err
 	}
 	var st struct {
 		Running bool
 		Status  string
 	}
-	if err := g.qmp.execute(ctx, "query-status", &st); err != nil {
+	if err := g.qmp.execute(ctx, "query-status", nil, &st); err != nil {
 		return err
 	}
 	if st.Running != running {
 		return fault.Guestf("after %s the machine is %q", command, st.Status)
 	}
 	return nil
+}
+
+// ReturnDelay is how long after pages became free Linux has reported them all:
+// it begins after two seconds.
+func (g *guest) ReturnDelay() time.Duration {
+	if system.Setting(options, g.site.Flavor, "balloon") == "reporting" {
+		return 3 * time.Second
+	}
+	return 0
 }
 
 func (g *guest) Close() error {

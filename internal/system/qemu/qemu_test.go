@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/cgroup"
@@ -95,6 +97,109 @@ func TestOwnFile(t *testing.T) {
 	}
 	if m.Address().IsValid() {
 		t.Errorf("nobody reaches the guest, but at %v", m.Address())
+	}
+}
+
+// memoryWithin waits until what a guest holds of the host's memory is as it is
+// to be, and returns it.
+func memoryWithin(t *testing.T, m *system.Machine, patience time.Duration, asItIsToBe func(pss int64) bool) int64 {
+	t.Helper()
+	for begin := time.Now(); ; time.Sleep(500 * time.Millisecond) {
+		held, err := m.Memory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if asItIsToBe(held.PSS) || time.Since(begin) > patience {
+			return held.PSS
+		}
+	}
+}
+
+// TestBalloon: free memory goes back to the host, or never comes to the guest.
+func TestBalloon(t *testing.T) {
+	const allocated = 64 << 20
+	for balloon, returns := range map[string]bool{"off": false, "reporting": true} {
+		t.Run(balloon, func(t *testing.T) {
+			f := systemtest.Flavor()
+			f.Options = map[string]string{"balloon": balloon}
+			m := systemtest.Launch(t, TCG(), "balloon-"+balloon, f)
+			if delay := m.Guest.(system.Returner).ReturnDelay(); delay > 0 != returns {
+				t.Errorf("a delay of %v", delay)
+			}
+			// What the guest frees is reported while it runs: the peak is of a moment.
+			script := fmt.Sprintf("dd if=/dev/zero of=/dev/null bs=%d count=1 && sleep 1", allocated)
+			r, err := m.Agent.Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", script}, Env: system.AgentEnv, Dir: m.DataDir()})
+			if err != nil || r.ExitCode != 0 {
+				t.Fatalf("%v, %+v", err, r)
+			}
+			held, err := m.Memory()
+			if err != nil {
+				t.Fatal(err)
+			}
+			patience := 3 * m.Guest.(system.Returner).ReturnDelay()
+			if returns {
+				patience = time.Minute
+			}
+			after := memoryWithin(t, m, patience, func(pss int64) bool { return pss < held.PSS-allocated/2 })
+			if after < held.PSS-allocated/2 != returns {
+				t.Errorf("it held %d MiB and then %d", held.PSS>>20, after>>20)
+			}
+		})
+	}
+	t.Run("half", func(t *testing.T) {
+		f := systemtest.Flavor()
+		f.Options = map[string]string{"balloon": "half"}
+		m := systemtest.Launch(t, TCG(), "balloon-half", f)
+		const script = `for i in $(seq 600); do
+	kb=$(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo)
+	if [ "$kb" -lt "$1" ]; then exit 0; fi
+	sleep 0.1
+done
+echo "it still has $kb kB"`
+		r, err := m.Agent.Run(t.Context(), agent.Command{
+			Argv: []string{"sh", "-c", script, "sh", fmt.Sprint(f.MemoryBytes >> 11)}, Env: system.AgentEnv, Dir: m.DataDir(),
+		})
+		if err != nil || r.ExitCode != 0 || len(r.Stdout) > 0 {
+			t.Errorf("%v, %+v\n%s", err, r, r.Stdout)
+		}
+	})
+}
+
+// TestMerging: where the host merges equal pages, guests hold less, but those
+// that may not be merged.
+func TestMerging(t *testing.T) {
+	const ksm = "/sys/kernel/mm/ksm/"
+	for name, value := range map[string]string{"run": "1", "pages_to_scan": "20000", "sleep_millisecs": "10"} {
+		was, err := os.ReadFile(ksm + name)
+		if err == nil {
+			err = os.WriteFile(ksm+name, []byte(value), 0o644)
+		}
+		if err != nil {
+			t.Skipf("this host has no KSM to switch on: %v", err)
+		}
+		t.Cleanup(func() {
+			if err := os.WriteFile(ksm+name, was, 0o644); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	launch := func(name, merge string) *system.Machine {
+		f := systemtest.Flavor()
+		f.Options = map[string]string{"merge": merge}
+		return systemtest.Launch(t, TCG(), name, f)
+	}
+	launch("merged-1", "on")
+	merged, alone := launch("merged-2", "on"), launch("alone", "off")
+	held, err := alone.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	less := held.PSS * 3 / 4
+	if got := memoryWithin(t, merged, 2*time.Minute, func(pss int64) bool { return pss < less }); got >= less {
+		t.Errorf("a merged guest holds %d MiB, one alone %d", got>>20, held.PSS>>20)
+	}
+	if after, err := alone.Memory(); err != nil || after.PSS < less {
+		t.Errorf("a guest that may not be merged held %d MiB and holds %d, %v", held.PSS>>20, after.PSS>>20, err)
 	}
 }
 

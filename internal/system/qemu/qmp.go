@@ -16,7 +16,7 @@ import (
 const qmpTimeout = 30 * time.Second
 
 // monitor speaks the QEMU Machine Protocol, just as much of it as stopping and
-// continuing a machine needs. A QEMU that answers nonsense is the guest's fault.
+// continuing a machine and taking its memory away need. A QEMU that answers nonsense is the guest's fault.
 type monitor struct {
 	mu   sync.Mutex
 	conn net.Conn
@@ -40,7 +40,7 @@ func newMonitor(ctx context.Context, conn net.Conn) (*monitor, string, error) {
 	}
 	v := greeting.QMP.Version
 	version := fmt.Sprintf("%d.%d.%d %s", v.QEMU.Major, v.QEMU.Minor, v.QEMU.Micro, v.Package)
-	return m, version, m.execute(ctx, "qmp_capabilities", nil)
+	return m, version, m.execute(ctx, "qmp_capabilities", nil, nil)
 }
 
 func (m *monitor) deadline(ctx context.Context) {
@@ -61,12 +61,20 @@ func (m *monitor) read(v any) error {
 	return json.Unmarshal(m.in.Bytes(), v)
 }
 
-// execute runs one command and stores what it returns in result, if not nil.
-func (m *monitor) execute(ctx context.Context, command string, result any) error {
+// execute runs one command, with arguments if they are not nil, and stores what
+// it returns in result, if not nil.
+func (m *monitor) execute(ctx context.Context, command string, arguments map[string]int64, result any) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.deadline(ctx)
-	if _, err := fmt.Fprintf(m.conn, "{\"execute\": %q}\n", command); err != nil {
+	line, err := json.Marshal(struct {
+		Execute   string           `json:"execute"`
+		Arguments map[string]int64 `json:"arguments,omitempty"`
+	}{command, arguments})
+	if err != nil {
+		return err
+	}
+	if _, err := m.conn.Write(append(line, '\n')); err != nil {
 		return fault.Guestf("QEMU's monitor: %s: %w", command, err)
 	}
 	for {

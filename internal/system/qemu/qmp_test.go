@@ -37,7 +37,7 @@ func TestMonitor(t *testing.T) {
 		t.Fatalf("%q, %v", version, err)
 	}
 	var st struct{ Running bool }
-	if err := m.execute(t.Context(), "query-status", &st); err != nil || !st.Running {
+	if err := m.execute(t.Context(), "query-status", nil, &st); err != nil || !st.Running {
 		t.Errorf("%+v, %v", st, err)
 	}
 }
@@ -55,7 +55,7 @@ func TestMonitorThatMisbehaves(t *testing.T) {
 			t.Fatal(err)
 		}
 		var st struct{ Running bool }
-		if err := m.execute(t.Context(), "query-status", &st); fault.KindOf(err) != fault.Guest {
+		if err := m.execute(t.Context(), "query-status", nil, &st); fault.KindOf(err) != fault.Guest {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -74,7 +74,7 @@ func newTestbed(o *options) (*testbed, error) {
 	if t.instance, err = instance.New(); err != nil {
 		return nil, err
 	}
-	t.host = &system.Host{RunID: t.instance.ID, StateDir: o.stateDir, Dir: sandbox.Dir(), Cgroups: layout, Network: network.NewBridge(t.instance.ID)}
+	t.host = &system.Host{RunID: t.instance.ID, StateDir: o.stateDir, Dir: sandbox.Dir(), Proc: sandbox.HostProc(), Cgroups: layout, Network: network.NewBridge(t.instance.ID)}
 	img, err := image.Open(imageDir(o))
 	if err != nil {
 		if errors.Is(err, image.ErrNotBuilt) {

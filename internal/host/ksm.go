@@ -23,29 +23,31 @@ type KSM struct {
 }
 
 // ReadKSM returns nil where the host has no KSM, or has not switched it on.
-func ReadKSM() (*KSM, error) { return readKSM(os.DirFS("/")) }
+// proc is the host's own /proc.
+func ReadKSM(proc string) (*KSM, error) {
+	return readKSM(os.DirFS("/sys/kernel/mm/ksm"), os.DirFS(proc))
+}
 
-func readKSM(root fs.FS) (*KSM, error) {
-	const dir = "sys/kernel/mm/ksm"
-	run, err := fs.ReadFile(root, dir+"/run")
+func readKSM(ksm, proc fs.FS) (*KSM, error) {
+	run, err := fs.ReadFile(ksm, "run")
 	if err != nil || strings.TrimSpace(string(run)) != "1" {
 		return nil, nil
 	}
-	b, err := fs.ReadFile(root, dir+"/pages_sharing")
+	b, err := fs.ReadFile(ksm, "pages_sharing")
 	if err != nil {
 		return nil, fault.Hostf("KSM: %w", err)
 	}
 	pages, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 48)
 	if err != nil {
-		return nil, fault.Hostf("KSM: /%s/pages_sharing: %w", dir, err)
+		return nil, fault.Hostf("KSM: pages_sharing: %w", err)
 	}
 	k := &KSM{Saved: pages * int64(os.Getpagesize())}
-	stats, err := fs.Glob(root, "proc/[1-9]*/stat")
+	stats, err := fs.Glob(proc, "[1-9]*/stat")
 	if err != nil {
 		return nil, fmt.Errorf("KSM: %w", err)
 	}
 	for _, name := range stats {
-		b, err := fs.ReadFile(root, name)
+		b, err := fs.ReadFile(proc, name)
 		if err != nil {
 			continue // it has ended
 		}
@@ -53,7 +55,7 @@ func readKSM(root fs.FS) (*KSM, error) {
 		if err != nil || p.name != "ksmd" {
 			continue
 		}
-		if line, err := fs.ReadFile(root, path.Dir(name)+"/cmdline"); err == nil && len(line) == 0 { // a thread of the kernel
+		if line, err := fs.ReadFile(proc, path.Dir(name)+"/cmdline"); err == nil && len(line) == 0 { // a thread of the kernel
 			k.CPU, k.KnownCPU = time.Duration(p.seconds*float64(time.Second)), true
 			break
 		}

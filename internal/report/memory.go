@@ -34,14 +34,16 @@ func Weighed(res *analyze.Result) bool {
 
 // MemoryHeadings are those of MemoryCells.
 func MemoryHeadings() []string {
-	return []string{"memory", "size", "guests", "start", "idle", "charged", "host lost", "at work", "after"}
+	return []string{"memory", "size", "guests", "start", "idle", "at work", "after", "host lost", "charged"}
 }
 
 // MemoryLegend explains the headings. What the host merges follows it.
-const MemoryLegend = "idle: proportional set size (PSS) of all that belongs to a guest before its first trial, its VMM included; " +
-	"charged: its control group's account then, with page cache; host lost: available memory, for each guest that was made; " +
+const MemoryLegend = "idle: proportional set size (PSS) of all that belongs to a guest before its first trial, its VMM included, " +
+	"from the least to the most where guests differ by a twentieth; " +
 	"at work: PSS half way through a trial's time, of the workload that needs most; " +
-	"after: PSS when all work was done, and what a guest gives back was given back. "
+	"after: PSS when all work was done, and what a guest gives back was given back; " +
+	"host lost: available memory, for each guest that was made; " +
+	"charged: the control group's account before the first trial, with page cache. "
 
 // MemoryCells are the figures of the guests of an arm, as the table has them.
 func MemoryCells(m analyze.Memory) []string {
@@ -50,16 +52,17 @@ func MemoryCells(m analyze.Memory) []string {
 		return digits(v*sc.factor, 3) + " " + sc.unit
 	}
 	bytes := func(v float64) string { return short(v, "B") }
-	mean := func(r analyze.Range) string {
+	span := func(r analyze.Range) string {
 		switch {
 		case r.N == 0:
 			return ""
 		case r.Max > 1.05*r.Min && r.N > 1:
-			return bytes(r.Mean) + " (" + bytes(r.Min) + " … " + bytes(r.Max) + ")"
+			sc := scaleFor("B", r.Max)
+			return digits(r.Min*sc.factor, 3) + " … " + digits(r.Max*sc.factor, 3) + " " + sc.unit
 		}
 		return bytes(r.Mean)
 	}
-	idle, lost := mean(m.Idle), ""
+	idle, lost := span(m.Idle), ""
 	if m.Idle.N == 0 {
 		idle = "not known"
 	} else {
@@ -70,7 +73,7 @@ func MemoryCells(m analyze.Memory) []string {
 		most := slices.MaxFunc(m.Working, func(a, b analyze.WorkingMemory) int { return cmp.Compare(a.PSS.Mean, b.PSS.Mean) })
 		work = bytes(most.PSS.Mean)
 	}
-	return []string{clean(m.Arm), bytes(float64(m.Size)) + " " + clean(m.Flavor), fmt.Sprint(m.Guests), short(m.Start.Mean, "s"), idle, mean(m.Charged), lost, work, mean(m.After)}
+	return []string{clean(m.Arm), bytes(float64(m.Size)) + " " + clean(m.Flavor), fmt.Sprint(m.Guests), short(m.Start.Mean, "s"), idle, work, span(m.After), lost, span(m.Charged)}
 }
 
 // merging says what the host's merging of equal pages did, as sessions of a run

@@ -88,13 +88,13 @@ func (r *runner) weighLast(ctx context.Context) error {
 // watchKSM tells at the run's end what merging of equal pages saved and cost,
 // where the host does that.
 func (r *runner) watchKSM() (end func()) {
-	before, err := host.ReadKSM()
+	before, err := host.ReadKSM(r.Host.Proc)
 	if before == nil || err != nil {
 		return func() {}
 	}
 	began := time.Now()
 	return func() {
-		after, err := host.ReadKSM()
+		after, err := host.ReadKSM(r.Host.Proc)
 		if after == nil || err != nil {
 			return
 		}

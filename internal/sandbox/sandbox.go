@@ -177,17 +177,27 @@ func enterRootGroups() {
 	}
 }
 
-// prepare takes the mounts private and mounts the sandbox's own /proc, and an
-// in-memory file system over dir.
+// HostProc is where the host's own /proc is in a sandbox, which shows the
+// processes and the threads of the kernel that are outside.
+func HostProc() string { return hostProc(Dir()) }
+
+func hostProc(dir string) string { return filepath.Join(dir, "host-proc") }
+
+// prepare takes the mounts private and mounts an in-memory file system over dir
+// and the sandbox's own /proc.
 func prepare(dir string) error {
 	for _, m := range []struct {
 		source, target, fstype string
 		flags                  uintptr
 	}{
 		{"", "/", "", unix.MS_REC | unix.MS_PRIVATE},
-		{"proc", "/proc", "proc", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
 		{"tmpfs", dir, "tmpfs", unix.MS_NOSUID},
+		{"/proc", hostProc(dir), "", unix.MS_BIND},
+		{"proc", "/proc", "proc", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
 	} {
+		if err := os.MkdirAll(m.target, 0o700); err != nil {
+			return fault.Hostf("%w", err)
+		}
 		if err := unix.Mount(m.source, m.target, m.fstype, m.flags, ""); err != nil {
 			return fault.Hostf("mounting %s: %w", m.target, err)
 		}

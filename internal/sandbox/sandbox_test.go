@@ -75,8 +75,11 @@ func alone(string) error {
 		return fmt.Errorf("processes: %v, %v", procs, err)
 	}
 	files, err := os.ReadDir(Dir())
-	if err != nil || len(files) > 1 { // a version 2 hierarchy may be there
+	if err != nil || len(files) > 2 { // the host's /proc, and a version 2 hierarchy may be there
 		return fmt.Errorf("the private directory: %v, %v", files, err)
+	}
+	if procs, err := filepath.Glob(HostProc() + "/[0-9]*"); err != nil || len(procs) < 4 {
+		return fmt.Errorf("the host's processes: %v, %v", procs, err)
 	}
 	return os.WriteFile(filepath.Join(Dir(), "x"), nil, 0o600)
 }

@@ -186,6 +186,7 @@ type Host struct {
 	RunID    string // names everything of this run that the host can see
 	StateDir string // on disk
 	Dir      string // private to the sandbox, in memory
+	Proc     string // where the host's own /proc is
 	Cgroups  cgroup.Layout
 	Userland *Userland       // nil while the image is not built
 	Network  *network.Bridge // of this run; nil: guests can have none

@@ -63,7 +63,7 @@ func TestCompany(t *testing.T) {
 		"cap: quarter of native@mixed take 4.10× as long as small", "Slowdown of sysbench-cpu by the number of guests",
 		"then kvm (1.4", "the slowdown that company caused",
 		"Memory native (6.00 MiB) and, not told apart, lxc (6.00 MiB), then kvm (186 MiB), then qemu-tcg (216 MiB)",
-		"host lost", "The host has no KSM; guests that tare makes have no balloon",
+		"host lost", "The host has no KSM.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)

@@ -107,7 +107,7 @@ func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Re
 		budget := max(time.Second, share(rep.Stages[i:], time.Until(end)))
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s, campaign %d of %d: %s\n", rep.Article.Document.Name, i+1, len(rep.Stages), s.Name)
 		err := quietly(cmd, func() error {
-			return runText(cmd, o, runFlags{out: path, budget: budget, yes: true}, rep.Campaign(s, budget), rep.CampaignName(s))
+			return runText(cmd, o, runFlags{out: path, budget: budget, yes: true, generated: true}, rep.Campaign(s, budget), rep.CampaignName(s))
 		})
 		if e := runs.read(path); err == nil {
 			err = e
@@ -155,7 +155,7 @@ func planPaper(cmd *cobra.Command, o *options, rep *paper.Repeat, budget time.Du
 		for line := range strings.Lines(string(text)) {
 			fmt.Fprint(w, "  "+line)
 		}
-		if err := runText(cmd, o, runFlags{budget: part, dryRun: true}, text, rep.CampaignName(s)); err != nil {
+		if err := runText(cmd, o, runFlags{budget: part, dryRun: true, generated: true}, text, rep.CampaignName(s)); err != nil {
 			return err
 		}
 	}

@@ -38,6 +38,7 @@ type runFlags struct {
 	yes       bool
 	reboot    bool
 	destroy   []string
+	generated bool // the campaign is tare's own, and its warnings are nobody's to heed
 }
 
 func newRun(o *options) *cobra.Command {
@@ -118,8 +119,10 @@ func runText(cmd *cobra.Command, o *options, f runFlags, text []byte, file strin
 		return err
 	}
 	w := cmd.OutOrStdout()
-	for _, p := range c.Warnings {
-		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", p)
+	if !f.generated {
+		for _, p := range c.Warnings {
+			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", p)
+		}
 	}
 	p := plan.New(c)
 	costs := costs

@@ -318,12 +318,16 @@ func (g *Group) dirs() []string {
 	return dirs
 }
 
-// Processes lists the process ids in the group and below.
+// Processes lists the process ids in the group and below. Threads of the kernel
+// that work for a guest, such as KVM's, are not among them: from a sandbox they
+// are all of the id 0, which stands for the caller where a process is signalled.
 func (g *Group) Processes() ([]int, error) {
 	ids, err := g.v2.Procs(true)
-	pids := make([]int, len(ids))
-	for i, id := range ids {
-		pids[i] = int(id)
+	var pids []int
+	for _, id := range ids {
+		if id != 0 {
+			pids = append(pids, int(id))
+		}
 	}
 	return pids, err
 }

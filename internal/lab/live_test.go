@@ -207,8 +207,8 @@ func (s suite) try(t *testing.T, l *Lab, deadline time.Time) []labCase {
 	if len(cases) == 0 && r.TimedOut {
 		t.Skipf("%s: its tests have not begun", slower)
 	}
-	if len(cases) == 0 || r.ExitCode != 0 && !failed && !r.TimedOut {
-		t.Fatalf("status %d\n%s%s", r.ExitCode, &stdout, &stderr)
+	if ended := r.ExitCode == 0 && r.Signal == 0; len(cases) == 0 || !ended && !failed && !r.TimedOut {
+		t.Fatalf("status %d, signal %d\n%s%s", r.ExitCode, r.Signal, &stdout, &stderr)
 	}
 	return cases
 }

@@ -7,6 +7,7 @@
 package cgroup
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/containerd/cgroups/v3/cgroup1"
 	"github.com/containerd/cgroups/v3/cgroup2"
 	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
@@ -275,10 +277,18 @@ func (g *Group) ProcsFiles() []string {
 
 // Add moves a process into the group, with all its threads, in those hierarchies
 // where it is not in or below it yet: one that a daemon has started elsewhere.
+// One that has ended is the guest's fault.
 func (g *Group) Add(pid int) error {
+	failed := func(err error) error {
+		_, gone := os.Stat(fmt.Sprintf("/proc/%d", pid))
+		if errors.Is(gone, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+			return fault.Guestf("process %d of the guest has ended: %w", pid, err)
+		}
+		return fault.Hostf("process %d into control group %s: %w", pid, g.name, err)
+	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
-		return fault.Hostf("process %d into control group %s: %w", pid, g.name, err)
+		return failed(err)
 	}
 	within := map[string]bool{} // by controller; "" is version 2
 	for line := range strings.Lines(string(b)) {
@@ -300,7 +310,7 @@ func (g *Group) Add(pid int) error {
 			continue
 		}
 		if err := os.WriteFile(filepath.Join(dir, leaf, "cgroup.procs"), fmt.Append(nil, pid), 0); err != nil {
-			return fault.Hostf("process %d into control group %s: %w", pid, g.name, err)
+			return failed(err)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -12,6 +13,9 @@ import (
 // not be our child.
 func WatchProcess(pid int) (<-chan struct{}, error) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if errors.Is(err, unix.ESRCH) {
+		return nil, fault.Guestf("process %d of the guest has ended", pid)
+	}
 	if err != nil {
 		return nil, fault.Hostf("process %d: %w", pid, err)
 	}

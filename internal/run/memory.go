@@ -55,7 +55,6 @@ func (r *runner) weighLast(ctx context.Context) error {
 		if st.machine == nil || !st.worked {
 			continue
 		}
-		worked = append(worked, st)
 		if g, ok := st.machine.Guest.(system.Returner); ok && g.ReturnDelay() > 0 {
 			if err := st.machine.Thaw(ctx); err != nil {
 				r.note("missing", fmt.Sprintf("how much memory %s gives back: %v", st.name(), err))
@@ -63,6 +62,7 @@ func (r *runner) weighLast(ctx context.Context) error {
 			}
 			delay = max(delay, g.ReturnDelay())
 		}
+		worked = append(worked, st)
 	}
 	select {
 	case <-ctx.Done():

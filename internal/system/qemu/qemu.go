@@ -158,7 +158,7 @@ func (d Driver) commandLine(s *system.Site) []string {
 	if system.Setting(options, f, "hugepages") == "on" {
 		args = append(args, "-object", fmt.Sprintf("memory-backend-memfd,id=ram,size=%dM,hugetlb=on,prealloc=on", f.MemoryBytes>>20), "-machine", "memory-backend=ram")
 	}
-	switch balloon := system.Setting(options, f, "balloon"); balloon {
+	switch system.Setting(options, f, "balloon") {
 	case "reporting":
 		args = append(args, "-device", "virtio-balloon-pci,free-page-reporting=on")
 	case "half":

@@ -235,7 +235,7 @@ func (l *seriesList) all() iter.Seq2[Observation, error] {
 			metric, arm := int32(i/l.arms), int32(i%l.arms)
 			for _, chunk := range chunks {
 				for _, p := range chunk {
-					if !yield(Observation{metric, arm, p.block, p.epoch, p.member, p.value}, nil) {
+					if !yield(Observation{Metric: metric, Arm: arm, Block: p.block, Epoch: p.epoch, Member: p.member, Value: p.value}, nil) {
 						return
 					}
 				}

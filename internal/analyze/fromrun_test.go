@@ -54,10 +54,10 @@ func TestFromRun(t *testing.T) {
 			for o := range in.ProbeObservations {
 				probes = append(probes, o)
 			}
-			if want := []Observation{{0, 0, 0, 1, 0, 1.5}, {1, 1, 0, 2, 0, 2.5}}; !reflect.DeepEqual(metrics, want) {
+			if want := []Observation{{Epoch: 1, Value: 1.5}, {Metric: 1, Arm: 1, Epoch: 2, Value: 2.5}}; !reflect.DeepEqual(metrics, want) {
 				t.Errorf("observations %v", metrics)
 			}
-			if want := []Observation{{0, 0, 0, 1, 0, 10}, {1, 1, 0, 2, 0, 20}}; !reflect.DeepEqual(probes, want) {
+			if want := []Observation{{Epoch: 1, Value: 10}, {Metric: 1, Arm: 1, Epoch: 2, Value: 20}}; !reflect.DeepEqual(probes, want) {
 				t.Errorf("probe observations %v", probes)
 			}
 		}

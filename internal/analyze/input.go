@@ -80,6 +80,10 @@ type Member struct {
 	Share  float64 // CPUs' worth of time that it may use: its cap, or its vCPUs
 }
 
+// CPUTime is the metric that every workload has beside its own: the seconds of
+// CPU that the whole control group of the guest took, from ProbeGuestCgroupCPU.
+const CPUTime = "cpu-time"
+
 // Metric is one quantity of one workload.
 type Metric struct {
 	Workload string
@@ -97,6 +101,11 @@ type Observation struct {
 	Block  int32 // from 0
 	Epoch  int32 // which incarnation of the guest gave it
 	Member int32 // index into the arm's Crew; 0 where there is none
+	// Position is the trial's place within its group (block and workload), from 0.
+	Position int32
+	// Repeat: the trial was made once more right after the arm's own of the same
+	// block, without freezing in between. It counts for Thaws only.
+	Repeat bool
 	Value  float64
 }
 

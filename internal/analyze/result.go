@@ -9,8 +9,18 @@ type Result struct {
 	Delta       float64      `json:"delta"`
 	Comparisons []Comparison `json:"comparisons"` // in the order of metrics, then arms
 	NoiseFloors []NoiseFloor `json:"noise_floors"`
-	Arms        []ArmResult  `json:"arms"` // every arm and workload with any value
-	Findings    []Finding    `json:"findings"`
+	// Answers has every arm of the first scenario but baseline and controls, in
+	// the order of arms; Rankings every metric and scenario with two arms to rank.
+	Answers  []Answer  `json:"answers"`
+	Rankings []Ranking `json:"rankings"`
+	// TrialSpread, by metric and scenario, decides nothing.
+	TrialSpread []TrialSpread `json:"trial_spread"`
+	// Tails has the primary metrics of every arm in every scenario.
+	Tails     []Tail      `json:"tails"`
+	Positions []Position  `json:"positions"`
+	Thaws     []Thaw      `json:"thaws"`
+	Arms      []ArmResult `json:"arms"` // every arm and workload with any value
+	Findings  []Finding   `json:"findings"`
 	// Isolation has every arm in company, in the order of metrics, then arms.
 	Isolation   []Isolation   `json:"isolation,omitempty"`
 	CapAccuracy []CapAccuracy `json:"cap_accuracy,omitempty"`
@@ -34,6 +44,35 @@ const (
 	NotResolved Verdict = "not-resolved"
 )
 
+// Family is a group of hypotheses that are adjusted for their number together:
+// what a report claims at once under one heading.
+type Family string
+
+// The families. Primary are the primary metrics of arms that are not emulated,
+// in the first scenario; CPUTime their CPU time, and Secondary their other
+// metrics. Company are costs in the other scenarios, against the baseline there.
+const (
+	FamilyPrimary   Family = "primary"
+	FamilyCPUTime   Family = "cpu-time"
+	FamilySecondary Family = "secondary"
+	FamilyCompany   Family = "company"
+	FamilyEmulated  Family = "emulated"
+	FamilyIsolation Family = "isolation"
+	FamilyControl   Family = "control"
+)
+
+// Scope is what an interval speaks of.
+type Scope string
+
+const (
+	// ScopeGuests: units are incarnations of guests, 4 at least; the interval
+	// holds for other guests of the same kind.
+	ScopeGuests Scope = "guests"
+	// ScopeTheseGuests: units are batches of blocks of fewer guests; the interval
+	// holds for these, and another guest of the same kind may differ from them.
+	ScopeTheseGuests Scope = "these-guests"
+)
+
 // Comparison is one metric of one arm against its baseline, paired by block.
 type Comparison struct {
 	Workload string `json:"workload"`
@@ -44,11 +83,26 @@ type Comparison struct {
 	Baseline string `json:"baseline"`
 	Arm      string `json:"arm"`
 	Control  bool   `json:"control"` // an A/A pair, never a claim
+	Family   Family `json:"family"`  // the hypotheses among which P is adjusted
+	// BaselineControl is the A/A control that is pooled into the baseline; "":
+	// there is none. HasControl: an A/A pair stands by; without, nothing is claimed.
+	BaselineControl string `json:"baseline_control,omitempty"`
+	HasControl      bool   `json:"has_control"`
 
 	N       int `json:"n"`       // blocks in which both have a value
 	Dropped int `json:"dropped"` // blocks in which only one of the two has
 	// Incarnations is how many different guests (of both arms) gave the pairs.
 	Incarnations int `json:"incarnations"`
+	// Units are the independent values behind the interval, and Scope says what
+	// they are and so what the interval speaks of.
+	Units int   `json:"units"`
+	Scope Scope `json:"scope,omitempty"`
+	// DF are the degrees of freedom behind the interval, and Phi ≥ 1 how many
+	// times the placebo widened it.
+	DF  float64 `json:"df,omitzero"`
+	Phi float64 `json:"phi,omitzero"`
+	// Coarse: the metric's step is coarser than its noise; nothing is claimed.
+	Coarse bool `json:"coarse,omitempty"`
 	// OverIncarnations: the interval is over the means of the incarnations and
 	// holds for guests of this kind; else it is over blocks and holds for these.
 	OverIncarnations bool `json:"over_incarnations,omitempty"`
@@ -63,6 +117,14 @@ type Comparison struct {
 	CIHigh float64 `json:"ci_high,omitzero"`
 	// OverheadPercent is 100*(Ratio-1): positive always means "costs more".
 	OverheadPercent float64 `json:"overhead_percent"`
+	// FartherPercent is the end of the interval that is farther from 0, with its
+	// sign, as an overhead in percent: "at most +7.6 %".
+	FartherPercent float64 `json:"farther_percent"`
+	// MeanRatio is the same comparison by plain means of logarithms, in which
+	// every stall counts; Ratio is of the typical trial.
+	MeanRatio float64 `json:"mean_ratio,omitzero"`
+	MeanLow   float64 `json:"mean_low,omitzero"`
+	MeanHigh  float64 `json:"mean_high,omitzero"`
 	// HodgesLehmann is the rank companion of Ratio, with its own interval.
 	HodgesLehmann     float64 `json:"hodges_lehmann,omitzero"`
 	HodgesLehmannLow  float64 `json:"hodges_lehmann_low,omitzero"`
@@ -79,6 +141,9 @@ type Comparison struct {
 	BaselineSpread float64 `json:"baseline_spread,omitzero"`
 	ArmSpread      float64 `json:"arm_spread,omitzero"`
 	Spread         float64 `json:"spread,omitzero"`
+	// Wide: the 95th percentile of a side is more than the limit times its 5th, so
+	// its mean is not to be quoted alone. The comparison stands as its interval says.
+	Wide bool `json:"wide,omitempty"`
 	// MeanWithheld: a spread is above the limit, so a mean describes nothing
 	// and no claim is made; the percentiles in Result.Arms do describe it.
 	MeanWithheld bool `json:"mean_withheld,omitempty"`
@@ -88,8 +153,12 @@ type Comparison struct {
 	NoiseFloorPercent float64 `json:"noise_floor_percent,omitzero"`
 	HasNoiseFloor     bool    `json:"has_noise_floor"`
 	P                 float64 `json:"p_value"`
-	PHolm             float64 `json:"p_holm"` // among all claims, or among all controls
-	Verdict           Verdict `json:"verdict"`
+	PHolm             float64 `json:"p_holm"` // among its family
+	// EquivalenceP is the larger of both one-sided p-values of "beyond ± delta"
+	// (TOST), and EquivalencePHolm is adjusted among the same family.
+	EquivalenceP     float64 `json:"equivalence_p"`
+	EquivalencePHolm float64 `json:"equivalence_p_holm"`
+	Verdict          Verdict `json:"verdict"`
 	// Findings are the ids of the findings that bear on this comparison.
 	Findings []string `json:"findings"`
 }
@@ -98,6 +167,16 @@ type Comparison struct {
 // pairs of one workload and metric under one scenario, in percent:
 // 100*(exp(q)-1).
 type NoiseFloor struct {
+	Workload string  `json:"workload"`
+	Metric   string  `json:"metric"`
+	Scenario string  `json:"scenario,omitempty"`
+	Percent  float64 `json:"percent"`
+	Pairs    int     `json:"pairs"`
+}
+
+// TrialSpread is the 95th percentile (definition 7) of the size of the ln ratio
+// of single A/A pairs, in percent: "one trial alone differs by up to 8 %".
+type TrialSpread struct {
 	Workload string  `json:"workload"`
 	Metric   string  `json:"metric"`
 	Scenario string  `json:"scenario,omitempty"`
@@ -168,6 +247,7 @@ type SeriesSummary struct {
 	P75          float64 `json:"p75"`
 	P95          float64 `json:"p95"`
 	Spread       float64 `json:"spread,omitzero"` // max/min; of a mix, within the flavor that has most
+	Wide         bool    `json:"wide,omitempty"`  // P95/P5 is above the limit: do not quote Mean alone
 	MeanWithheld bool    `json:"mean_withheld,omitempty"`
 }
 
@@ -190,4 +270,7 @@ type Finding struct {
 	Arm      string   `json:"arm,omitempty"`
 	Text     string   `json:"text"`   // one sentence or two, with the numbers
 	Remedy   string   `json:"remedy"` // what to do about it: its Kind's
+	// Score says how bad it is beside others of its kind, which come in falling
+	// order of it.
+	Score float64 `json:"-"`
 }

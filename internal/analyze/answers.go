@@ -7,11 +7,11 @@ type Answer struct {
 	System   string `json:"system"`
 	Emulated bool   `json:"emulated,omitempty"`
 	// Workloads is how many were compared, each in one of the four lists.
-	Workloads int     `json:"workloads"`
-	None      []Claim `json:"none"`
-	Costs     []Claim `json:"costs"` // the largest first
-	Gains     []Claim `json:"gains"` // the largest first
-	Open      []Claim `json:"open"`  // not resolved, the widest first
+	Workloads int      `json:"workloads"`
+	None      []string `json:"none"`  // workloads that cost nothing beyond ± delta
+	Costs     []Claim  `json:"costs"` // the largest first
+	Gains     []Claim  `json:"gains"` // the largest first
+	Open      []Claim  `json:"open"`  // not resolved, the widest first
 	// AtMostPercent is the largest size of a FartherPercent over None and Open:
 	// whatever was not found is no larger. 0: both are empty, or no interval is.
 	AtMostPercent float64 `json:"at_most_percent,omitzero"`

@@ -15,7 +15,7 @@ import (
 )
 
 // progress shows a run as it goes: on a terminal a few lines that are drawn
-// anew, elsewhere a line for each block and each thing that happened.
+// anew, elsewhere a line now and then and for each thing that happened.
 type progress struct {
 	w        io.Writer
 	store    *store.Run
@@ -25,10 +25,12 @@ type progress struct {
 
 	status string
 	live   []string
-	block  int
-	done   int // trials in this block
-	lost   int
+	told   time.Time // when a line about a pass was written last
+	begun  bool      // the first trial was made
 }
+
+// tellEvery is what lies at least between two lines about passes.
+const tellEvery = 10 * time.Second
 
 func newProgress(w io.Writer, s *store.Run) *progress {
 	p := &progress{w: w, store: s, width: 100}
@@ -45,25 +47,21 @@ func (p *progress) event(e run.Event) {
 	switch e.Kind {
 	case run.Phase:
 		p.status = e.Text
-		if !p.terminal {
+		if !p.terminal && !p.begun { // later ones only begin anew what was told once
 			fmt.Fprintln(p.w, e.Text)
 		}
 	case run.Notice:
 		p.say("note: " + e.Text)
 	case run.TrialLost:
-		p.lost++
-		p.say(fmt.Sprintf("no result: block %d, %s on %s: %s", e.Trial.Block+1, e.Trial.Workload, e.Trial.Arm, e.Text))
+		p.say(fmt.Sprintf("no result: block %d of %s on %s: %s", e.Trial.Block+1, e.Trial.Workload, e.Trial.Arm, e.Text))
 	case run.TrialBegin:
-		if e.Trial.Block != p.block {
-			p.block, p.done = e.Trial.Block, 0
-		}
-		p.status = fmt.Sprintf("block %d%s, trial %d: %s on %s%s", e.Block+1, of(e.Blocks), e.Trial.Position+1, e.Trial.Workload, e.Trial.Arm, left(e.Left))
-	case run.TrialDone:
-		p.done++
-	case run.BlockDone:
+		p.begun = true
+		p.status = fmt.Sprintf("pass %d%s: %s on %s%s", e.Pass+1, of(e.Passes), e.Trial.Workload, e.Trial.Arm, left(e.Left))
+	case run.PassDone:
 		p.intervals()
-		if !p.terminal {
-			fmt.Fprintf(p.w, "block %d%s done in %v%s\n", e.Block+1, of(e.Blocks), e.Took.Round(100*time.Millisecond), left(e.Left))
+		if now := time.Now(); !p.terminal && now.Sub(p.told) >= tellEvery {
+			p.told = now
+			fmt.Fprintf(p.w, "pass %d%s done in %v%s\n", e.Pass+1, of(e.Passes), e.Took.Round(100*time.Millisecond), left(e.Left))
 		}
 	}
 	p.draw()
@@ -73,7 +71,7 @@ func of(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" of %d", n)
+	return fmt.Sprintf(" of about %d", n)
 }
 
 func left(d time.Duration) string {

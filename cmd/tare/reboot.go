@@ -140,9 +140,7 @@ func nextBoot(path string) (next campaign.Boot, done int, err error) {
 			return err
 		}
 		done = len(finished)
-		_, next, _ = plan.New(c).Next(func(id plan.ID) bool {
-			return finished[store.TrialID{Block: id.Block, Workload: id.Workload, Arm: id.Arm}]
-		})
+		_, next, _ = plan.New(c).NextInBoots(func(id plan.ID) bool { return finished[store.TrialID(id)] })
 		return nil
 	})
 	return next, done, err

@@ -12,7 +12,6 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/instance"
-	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -81,7 +80,7 @@ func resume(cmd *cobra.Command, o *options, path, booted string, destroy []strin
 	for what, why := range t.lacks(c) {
 		return fault.Hostf("the run cannot go on: %s: %s", what, why)
 	}
-	p := plan.New(c)
+	p := t.plan(c, env)
 	status := t.checkFor(cmd.Context(), c, boot)
 	for _, a := range p.InBoot(boot) {
 		st, known := status[a.System]

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
@@ -124,7 +123,7 @@ func runText(cmd *cobra.Command, o *options, f runFlags, text []byte, file strin
 			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", p)
 		}
 	}
-	p := plan.New(c)
+	p := t.plan(c, env)
 	costs := costs
 	costs.CPUs = env.CPU.Threads
 	estimate := p.Estimate(costs)
@@ -195,7 +194,7 @@ func (f runFlags) apply(cmd *cobra.Command, c *campaign.Campaign) error {
 			return fault.Campaignf("--precision %s: want something like 2%%", f.precision)
 		}
 		c.Precision = p
-		// Stein's first stage needs ten blocks, and its second room to grow.
+		// Ten blocks at least tell when it is reached, and there must be room to grow.
 		c.Blocks.Min = max(c.Blocks.Min, 10)
 		c.Blocks.Max = max(c.Blocks.Max, 100)
 	}
@@ -288,13 +287,7 @@ func measure(cmd *cobra.Command, t *testbed, s *store.Run, c *campaign.Campaign,
 	summary, err := run.Run(ctx, run.Config{
 		Campaign: c, Plan: p, Store: s, Host: t.host, Drivers: t.drivers, Workloads: workloads,
 		BootID: env.BootID, Boot: bootOf(env), Version: version, Progress: view.event,
-		Stein: func() (int, error) {
-			in, err := analyze.FromRun(s)
-			if err != nil {
-				return 0, err
-			}
-			return analyze.NextBlocks(in, c.Precision.Fraction())
-		},
+		Widths: func() (map[string]plan.Width, error) { return widths(s) },
 	})
 	view.end()
 	// The run's own error comes last, where it is read.
@@ -307,7 +300,7 @@ func measure(cmd *cobra.Command, t *testbed, s *store.Run, c *campaign.Campaign,
 		fmt.Fprintf(cmd.ErrOrStderr(), "\n%v: then tare resume %s\n", err, s.Path())
 		return exitOtherBoot
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintf(cmd.ErrOrStderr(), "\ninterrupted after %d blocks; to go on: tare resume %s\n", summary.Blocks, s.Path())
+		fmt.Fprintf(cmd.ErrOrStderr(), "\ninterrupted in pass %d; to go on: tare resume %s\n", summary.Passes+1, s.Path())
 		return errIncomplete
 	case err != nil:
 		return fmt.Errorf("%w\n  what was measured is safe; to go on: tare resume %s", err, s.Path())
@@ -315,6 +308,21 @@ func measure(cmd *cobra.Command, t *testbed, s *store.Run, c *campaign.Campaign,
 		return errFailedTrials
 	}
 	return nil
+}
+
+// widths are how wide the intervals of a run are by now, by workload.
+func widths(*store.Run) (map[string]plan.Width, error) { return nil, nil }
+
+// plan plans a campaign on this host.
+func (t *testbed) plan(c *campaign.Campaign, env *host.Environment) *plan.Plan {
+	p := plan.New(c)
+	p.Emulated = map[string]bool{}
+	for name, d := range t.drivers {
+		if d.Capabilities().Emulated && !env.Virt.Emulated { // else the baseline is emulated, too
+			p.Emulated[name] = true
+		}
+	}
+	return p
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

@@ -29,7 +29,7 @@ var rooms = []struct {
 
 	// The flow, left to right.
 	{"campaign", []string{"nearest"}, "a campaign does not know how anything runs"},
-	{"plan", []string{"campaign"}, "a plan knows campaigns: seed in, schedule out"},
+	{"plan", []string{"campaign", "stats"}, "a plan knows campaigns: seed in, schedule out"},
 	{"keeper", []string{"system", "agent", "instance", "sandbox", "terminal"}, "a keeper holds one guest that people use by hand; it knows nothing of campaigns and runs"},
 	{"run", []string{"plan", "campaign", "store", "system", "workload", "probe", "host", "agent", "image", "cgroup", "instance", "sandbox", "stats"},
 		"run walks the plan; it does not know how a guest is made (system/...), nor what the numbers mean (analyze, report)"},

@@ -80,10 +80,16 @@ func (r *reader) checkBoots(c *Campaign, known Known) {
 	}
 }
 
+// bootBlocks is how many blocks a boot lasts where the campaign does not say.
+const bootBlocks = 5
+
 // checkRounds checks that there are enough boots for an interval over them.
 func (r *reader) checkRounds(c *Campaign) {
 	if len(c.Boots) == 0 || !r.sound("boots", "arms", "blocks", "recreate_every", "precision") {
 		return
+	}
+	if c.RecreateEvery == Auto {
+		c.RecreateEvery = bootBlocks
 	}
 	switch {
 	case c.Precision > 0 || !c.Blocks.Fixed():

@@ -12,6 +12,9 @@ import (
 // NativeSystem is the name of the system that is no virtualization at all.
 const NativeSystem = "native"
 
+// Auto is what RecreateEvery is where the plan decides it.
+const Auto = -1
+
 // Campaign is one campaign file with its defaults filled in.
 type Campaign struct {
 	Name  string
@@ -34,8 +37,10 @@ type Campaign struct {
 	Precision Percent       // half-width of the interval asked for; 0: none asked for
 	Budget    time.Duration // of the whole run; 0: none
 	Delta     Percent       // equivalence bound: less than this counts as no overhead
-	// RecreateEvery is how many blocks the guests live; 0: the whole run.
+	// RecreateEvery is how many passes through the workloads the guests live; 0:
+	// the whole run; Auto: the plan decides.
 	RecreateEvery int
+	EmulatedShare Percent       // of the run's time: the most that emulated arms may take
 	Timeout       time.Duration // of one step of a trial
 	AllowUnequal  bool          // arms may differ in their resources
 	OutputLimit   Bytes         // of what one step may write to stdout and stderr

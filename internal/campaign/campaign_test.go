@@ -211,7 +211,7 @@ func TestFull(t *testing.T) {
 		Image:     Image{NonFree: true, Packages: []string{"jq", "g++"}, AlsoFor: []string{"openssl-enc"}},
 		Scenarios: []Scenario{{Name: Solo}},
 		TrialTime: 500 * time.Millisecond, Blocks: Blocks{10, 40}, Precision: 2.5,
-		Budget: 90 * time.Minute, Delta: 3, RecreateEvery: 0, Timeout: 90 * time.Second,
+		Budget: 90 * time.Minute, Delta: 3, RecreateEvery: 0, EmulatedShare: 10, Timeout: 90 * time.Second,
 		AllowUnequal: true, OutputLimit: MiB,
 	}
 	warnings := c.Warnings
@@ -256,7 +256,7 @@ func TestDefaults(t *testing.T) {
 		Flavors:  []Flavor{{Name: "default", VCPUs: 1, Memory: 512 * MiB, Disk: GiB, FS: "ext4", Backing: "loop", Network: "none"}},
 		Arms:     []Arm{{Name: "lxc", System: "lxc", Flavor: "default"}, {Name: "native", System: "native", Flavor: "default"}},
 		Baseline: "native", Workloads: []Workload{{Name: "openssl-enc"}}, Scenarios: []Scenario{{Name: Solo}},
-		TrialTime: time.Second, Blocks: Blocks{10, 10}, Delta: 2, RecreateEvery: 5,
+		TrialTime: time.Second, Blocks: Blocks{10, 10}, Delta: 2, RecreateEvery: Auto, EmulatedShare: 10,
 		Timeout: 5 * time.Minute, OutputLimit: 16 * MiB,
 	}
 	if !reflect.DeepEqual(c, want) {

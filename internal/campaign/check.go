@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// minStein is the fewest blocks of a first stage; with fewer the estimate of
-// the spread is too poor to compute the number of blocks from.
-const minStein = 10
+// minPrecise is the fewest blocks with a precision: with fewer the estimate of
+// the spread is too poor to tell when it is reached.
+const minPrecise = 10
 
 // Least sizes of file systems: what their mkfs accepts.
 var minDisk = map[string]Bytes{"ext4": 32 * MiB, "ext2": 32 * MiB, "xfs": 300 * MiB}
@@ -375,7 +375,7 @@ func (r *reader) checkEffort(c *Campaign) {
 	if !r.has("blocks") {
 		c.Blocks = Blocks{10, 10}
 		if c.Precision > 0 {
-			c.Blocks = Blocks{minStein, 100}
+			c.Blocks = Blocks{minPrecise, 100}
 		}
 	}
 	if r.sound("trial_time") && (c.TrialTime < 10*time.Millisecond || c.TrialTime > time.Hour) {
@@ -399,9 +399,9 @@ func (r *reader) checkEffort(c *Campaign) {
 	case b.Min > b.Max:
 		r.fail("blocks", "blocks: min %d is more than max %d", b.Min, b.Max)
 	case r.has("precision") && b.Fixed():
-		r.fail("blocks", "blocks: a fixed number leaves a precision nothing to decide; write {min: %d, max: %d}", minStein, max(b.Max, 10*minStein))
-	case r.has("precision") && b.Min < minStein:
-		r.fail("blocks", "blocks: a precision is computed from the first min blocks, which must be %d or more, not %d", minStein, b.Min)
+		r.fail("blocks", "blocks: a fixed number leaves a precision nothing to decide; write {min: %d, max: %d}", minPrecise, max(b.Max, 10*minPrecise))
+	case r.has("precision") && b.Min < minPrecise:
+		r.fail("blocks", "blocks: whether a precision is reached is asked after min blocks, which must be %d or more, not %d", minPrecise, b.Min)
 	case !b.Fixed() && !r.has("precision") && !r.has("budget"):
 		r.fail("blocks", "blocks: {min, max} needs a precision or a budget to decide between them")
 	}

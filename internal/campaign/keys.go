@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -150,6 +151,26 @@ var workloadKeys = append([]key[Workload]{
 		pathKind, func(w *Workload) *string { return &w.Build }),
 }, customKeys...)
 
+// recreateKind is a number of passes, or auto.
+var recreateKind = scalar("a number of passes, or auto",
+	schema{"anyOf": []schema{{"type": "integer", "minimum": 0, "maximum": maxBlocks}, {"const": "auto"}}},
+	func(s string) (int, error) {
+		if s == "auto" {
+			return Auto, nil
+		}
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 0 || n > maxBlocks {
+			return 0, fmt.Errorf("%s is not one from 0 to %d", quote(s), maxBlocks)
+		}
+		return n, nil
+	},
+	func(n int) any {
+		if n == Auto {
+			return "auto"
+		}
+		return n
+	}, ast.IntegerType, ast.StringType)
+
 var packageKind = scalar("the name of a Debian package", schema{"type": "string", "pattern": packagePattern},
 	func(s string) (string, error) {
 		if !isPackage(s) {
@@ -208,16 +229,18 @@ var campaignKeys = []key[Campaign]{
 		named("boots", 2, object("a boot", bootKeys), func(b *Boot) *string { return &b.Name }), func(c *Campaign) *[]Boot { return &c.Boots }),
 	fieldOr("trial_time", "How long a trial of the baseline should last; sizes are calibrated to it.",
 		durationKind, func(c *Campaign) *time.Duration { return &c.TrialTime }, time.Second),
-	field("blocks", "Number of blocks, or {min, max} with a precision or a budget. In a block every arm runs every workload once. Absent: 10; with a precision, 10 to 100.",
+	field("blocks", "Number of blocks of each workload, or {min, max} with a precision or a budget. In a block of a workload every arm that takes part runs it once. Absent: 10; with a precision, 10 to 100.",
 		blocksKind, func(c *Campaign) *Blocks { return &c.Blocks }),
-	field("precision", "Half-width of the confidence intervals to reach: after blocks.min blocks their number is computed once (Stein's two stages) and kept between min and max.",
+	field("precision", "Half-width of the confidence intervals to reach: each workload goes on until all of its intervals are that narrow (fixed width by Chow and Robbins), between blocks.min and blocks.max.",
 		percentKind, func(c *Campaign) *Percent { return &c.Precision }),
-	field("budget", "The longest that the run may take. It ends before a block that would not fit, after one block at the earliest.",
+	field("budget", "The longest that the run may take. It ends before a block that would not fit, when each workload has one at the earliest. Time goes where intervals shrink most for it.",
 		durationKind, func(c *Campaign) *time.Duration { return &c.Budget }),
 	fieldOr("delta", "Equivalence bound: overhead is called none only when its whole interval is within this.",
 		percentKind, func(c *Campaign) *Percent { return &c.Delta }, 2),
-	fieldOr("recreate_every", "Blocks after which all guests are created anew; 0: never.",
-		whole[int](0, maxBlocks), func(c *Campaign) *int { return &c.RecreateEvery }, 5),
+	fieldOr("recreate_every", "Passes through the workloads after which the guests of an arm are created anew. auto: as costs least for the precision, for each arm by how fast its guests start. 0: never.",
+		recreateKind, func(c *Campaign) *int { return &c.RecreateEvery }, Auto),
+	fieldOr("emulated_share", "The most of the run's time that emulated arms may take, where a budget or a precision decides how many blocks there are: their times say nothing of real hardware.",
+		percentKind, func(c *Campaign) *Percent { return &c.EmulatedShare }, 10),
 	field("timeout", "The longest that one step of a trial may take. Absent: 100 times trial_time, 5m at least.",
 		durationKind, func(c *Campaign) *time.Duration { return &c.Timeout }),
 	field("control", "Every campaign carries an A/A control, a second guest just like the baseline's; it cannot be switched off.",

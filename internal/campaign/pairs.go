@@ -91,6 +91,12 @@ func (s Scenario) Text() string {
 	if len(s.Neighbours) > 0 {
 		text += "; beside " + strings.Join(s.Neighbours, ", ")
 	}
+	if len(s.Workloads) > 0 {
+		text += "; with " + strings.Join(s.Workloads, ", ")
+	}
+	if s.Every > 1 {
+		text += fmt.Sprintf("; in one block of %d", s.Every)
+	}
 	return text
 }
 
@@ -121,6 +127,9 @@ func (r *reader) checkPairs(c *Campaign, s Scenario, path string, known Known) {
 		}
 	}
 	for _, w := range c.Workloads {
+		if !s.Runs(w.Name) {
+			continue
+		}
 		sizes, ok := known.Workloads[w.Name]
 		if !w.Custom() && ok && !sizes.Serves || w.Custom() && w.Own.Server == nil {
 			r.fail(at, "scenario %q: workload %q has no server that another guest could use; compare it in a campaign without pairs", s.Name, w.Name)

@@ -52,7 +52,17 @@ type Scenario struct {
 	Server End
 	Client string
 
+	// Workloads are those that run under the scenario; none: all of them.
+	Workloads []string
+	// Every is in how many blocks of a workload the scenario takes part once; 0: in all.
+	Every int
+
 	counts []count // as the file has Guests; nil after Parse
+}
+
+// Runs reports whether a workload of that name runs under the scenario.
+func (s Scenario) Runs(workload string) bool {
+	return len(s.Workloads) == 0 || slices.Contains(s.Workloads, workload)
 }
 
 // count is a number of guests, or times the guests that fill the host's CPUs.
@@ -102,6 +112,10 @@ var scenarioKeys = append([]key[Scenario]{
 		slowdownKind, func(s *Scenario) *float64 { return &s.Slowdown }),
 	field("memory_left", "A limit: how many guests fit is how many leave the host so much memory available. With several numbers of guests. No guest is made beyond it, and all others are ended before such a trial.",
 		sizeKind, func(s *Scenario) *Bytes { return &s.MemoryLeft }),
+	field("workloads", "Names of the workloads that run under this scenario. Absent: all.",
+		list("workloads", 100, nameKind), func(s *Scenario) *[]string { return &s.Workloads }),
+	field("every", "The scenario takes part in one of so many blocks of a workload. Absent: in each.",
+		whole[int](1, maxBlocks), func(s *Scenario) *int { return &s.Every }),
 }, pairKeys...)
 
 var partKeys = []key[Part]{
@@ -192,6 +206,7 @@ func (r *reader) checkScenario(c *Campaign, s Scenario, path string, known Known
 	case s.Slowdown > 0:
 		r.checkFits(s, path+".slowdown")
 	}
+	r.checkPart(c, s, path)
 	r.checkMemoryLeft(c, s, path, known)
 	r.checkMix(c, s, path, known.Systems)
 	r.checkPairs(c, s, path, known)
@@ -201,6 +216,26 @@ func (r *reader) checkScenario(c *Campaign, s Scenario, path string, known Known
 				r.fail(path+".neighbours", "scenario %q: a neighbour that stresses the network needs one, and flavor %q of arm %q has none; give it network: bridged", s.Name, f.Name, a.Name)
 				return
 			}
+		}
+	}
+}
+
+// checkPart checks which workloads run under a scenario, and how often.
+func (r *reader) checkPart(c *Campaign, s Scenario, path string) {
+	if path == "scenarios[0]" {
+		for _, key := range []string{"workloads", "every"} {
+			if r.has(path + "." + key) {
+				r.fail(path+"."+key, "scenario %q is the first one: every workload runs under it, in each block", s.Name)
+			}
+		}
+	}
+	names := make([]string, len(c.Workloads))
+	for i, w := range c.Workloads {
+		names[i] = w.Name
+	}
+	for i, name := range s.Workloads {
+		if !slices.Contains(names, name) && r.sound("workloads") {
+			r.failWord(fmt.Sprintf("%s.workloads[%d]", path, i), name, names, "scenario %q: %q is none of the campaign's workloads", s.Name, name)
 		}
 	}
 }

@@ -35,10 +35,10 @@ func (p *Plan) bootOrder(round int) []string {
 	return names
 }
 
-// Next returns the first block that has trials left, the boot of the host that
-// they need, and those trials, for a plan with boots. It returns Rule.Max and
-// no trials when all are done.
-func (p *Plan) Next(done func(ID) bool) (block int, boot campaign.Boot, left []Trial) {
+// NextInBoots returns the first block that has trials left, the boot of the
+// host that they need, and the groups of those trials, for a plan with boots.
+// It returns Rule.Max and no groups when all are done.
+func (p *Plan) NextInBoots(done func(ID) bool) (block int, boot campaign.Boot, left []Group) {
 	for round := 0; ; round++ {
 		first, end := p.round(round)
 		if first == end {
@@ -46,8 +46,7 @@ func (p *Plan) Next(done func(ID) bool) (block int, boot campaign.Boot, left []T
 		}
 		for _, name := range p.bootOrder(round) {
 			for b := first; b < end; b++ {
-				left := slices.DeleteFunc(p.Remaining(b, done), func(t Trial) bool { return p.bootOf(t.Arm) != name })
-				if len(left) > 0 {
+				if left := p.inBoot(name, b, done); len(left) > 0 {
 					i := slices.IndexFunc(p.Boots, func(b campaign.Boot) bool { return b.Name == name })
 					return b, p.Boots[i], left
 				}
@@ -56,14 +55,38 @@ func (p *Plan) Next(done func(ID) bool) (block int, boot campaign.Boot, left []T
 	}
 }
 
-func (p *Plan) bootOf(arm string) string {
-	for _, a := range p.Arms {
-		if a.Name == arm {
-			return a.Boot
+// inBoot is the groups of a block, of the arms of one boot, that have trials left.
+func (p *Plan) inBoot(boot string, block int, done func(ID) bool) (left []Group) {
+	for _, g := range p.Whole(block, func(a Arm) bool { return a.Boot == boot }) {
+		if g = p.withExtras(NewState(), g).Remaining(done); len(g.Arms) > 0 {
+			left = append(left, g)
 		}
 	}
-	return ""
+	return left
 }
+
+// Whole returns a block of every workload, in random order, with all arms for
+// which in holds that take part in that block.
+func (p *Plan) Whole(block int, in func(Arm) bool) (groups []Group) {
+	names := slices.Sorted(slices.Values(p.Workloads))
+	shuffle(newDraw(p.Seed, "tare pass 1\x00", block), names)
+	for _, w := range names {
+		var arms []string
+		for _, a := range p.ArmsOf(w) {
+			if block%p.every(a) == 0 && in(a) {
+				arms = append(arms, a.Name)
+			}
+		}
+		groups = append(groups, p.group(w, block, arms))
+	}
+	return groups
+}
+
+// Round is the round of boots that a block belongs to.
+func (p *Plan) Round(block int) int { return block / p.RecreateEvery }
+
+// Rounds is how many rounds of boots there are.
+func (p *Plan) Rounds() int { return p.Round(p.Rule.Max-1) + 1 }
 
 // InBoot returns the arms that run in that boot of the host; all of them in a
 // plan without boots.

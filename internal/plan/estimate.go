@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -31,57 +32,203 @@ type Costs struct {
 type Estimate struct {
 	Calibrate time.Duration // once
 	Create    time.Duration // all guests once
-	Block     time.Duration // the trials of one block
-	Blocks    int           // the fewest; with a budget, those that fit
-	BlocksMax int           // the most
-	Total     time.Duration // with Blocks
-	TotalMax  time.Duration // with BlocksMax
+	Pass      time.Duration // through the workloads, on average
+	// With a precision the number of blocks is not known beforehand: the first
+	// of these is what is needed where it is reached at once, the second where
+	// it never is.
+	Passes, PassesMax int
+	Blocks, BlocksMax map[string]int // by workload
+	Trials, TrialsMax int            // the discarded ones included
+	Total, TotalMax   time.Duration
+	Share             map[string]float64 // of the time of all trials, by arm; of the longer run
 }
 
-// Estimate computes how long the run takes. Trials of a fixed size are taken
-// to last as long as calibrated ones. With a precision the number of
-// blocks is not known beforehand, so there are two totals.
+// mostWalked is how many passes an estimate walks through; from there it extrapolates.
+const mostWalked = 300
+
+// Estimate walks the plan with guessed costs. Trials of a fixed size are taken
+// to last as long as calibrated ones.
 func (p *Plan) Estimate(costs Costs) Estimate {
-	workloads := float64(len(p.Workloads))
-	e := Estimate{Calibrate: times(workloads, costs.Calibrate)}
-	seated := map[Seat]bool{}
-	for _, a := range p.Arms {
+	e := Estimate{Calibrate: times(float64(len(p.Workloads)), costs.Calibrate)}
+	least, most := p.walk(costs, e.Calibrate, true), p.walk(costs, e.Calibrate, false)
+	e.Create = most.create
+	e.Passes, e.PassesMax, e.Blocks, e.BlocksMax = least.passes, most.passes, least.blocks, most.blocks
+	e.Trials, e.TrialsMax, e.Total, e.TotalMax = least.trials, most.trials, least.total, most.total
+	e.Pass = (most.total - e.Calibrate) / time.Duration(max(most.passes, 1))
+	e.Share = map[string]float64{}
+	var all time.Duration
+	for _, d := range most.arms {
+		all = plus(all, d)
+	}
+	for arm, d := range most.arms {
+		e.Share[arm] = float64(d) / float64(max(all, 1))
+	}
+	return e
+}
+
+// walked is what a walk through the plan comes to.
+type walked struct {
+	passes, trials int
+	blocks         map[string]int
+	create, total  time.Duration
+	arms           map[string]time.Duration
+}
+
+// walk makes all passes on paper; reached says that a precision is reached as
+// soon as it may be.
+func (p *Plan) walk(costs Costs, spent time.Duration, reached bool) walked {
+	s := NewState()
+	w := walked{blocks: s.Blocks, arms: map[string]time.Duration{}}
+	starts := p.starts(costs)
+	for of, d := range starts {
+		w.create = plus(w.create, d)
+		s.Start[of] = d
+	}
+	if len(p.Boots) > 0 {
+		return p.walkBoots(costs, w, spent)
+	}
+	s.Spent = plus(spent, w.create)
+	for _, series := range p.Workloads {
+		s.Width[series] = Width{Reached: reached && p.Rule.Precision > 0}
+	}
+	begin := s.Spent
+	for {
+		pass, _ := p.NextPass(s)
+		if len(pass.Groups) == 0 {
+			break
+		}
+		for _, of := range pass.Recreate {
+			s.Spent = plus(s.Spent, starts[of])
+		}
+		over := false
+		for i, g := range pass.Groups {
+			cost := p.cost(costs, s, g)
+			if s.Pass > 0 && !p.Rule.Fits(s.Spent, cost) {
+				pass.Groups, over = pass.Groups[:i], true
+				break
+			}
+			s.Spent = plus(s.Spent, cost)
+			w.trials += g.Size()
+			for _, a := range g.Arms {
+				d := s.Trial[Cell{g.Workload, a}]
+				w.arms[a] = plus(w.arms[a], d)
+				if p.Emulated[p.arm(a).System] {
+					s.Emulated += d
+				}
+			}
+		}
+		s.Begin(pass)
+		if over {
+			break
+		}
+		if s.Pass == mostWalked && p.Rule.Budget == 0 {
+			p.extrapolate(&s, &w, begin, reached)
+			break
+		}
+	}
+	w.passes, w.total = s.Pass, s.Spent
+	return w
+}
+
+// extrapolate takes the passes that are left to be like those so far.
+func (p *Plan) extrapolate(s *State, w *walked, begin time.Duration, reached bool) {
+	all := p.Rule.Max
+	if reached && p.Rule.Precision > 0 {
+		all = max(p.Rule.Min, s.Pass)
+	}
+	more := float64(all) / float64(s.Pass)
+	s.Spent = plus(begin, times(more, s.Spent-begin))
+	w.trials = int(more * float64(w.trials))
+	for series, n := range s.Blocks {
+		s.Blocks[series] = int(more * float64(n))
+	}
+	for arm, d := range w.arms {
+		w.arms[arm] = times(more, d)
+	}
+	s.Pass = all
+}
+
+// walkBoots is a walk through a plan with boots, whose blocks are fixed.
+func (p *Plan) walkBoots(costs Costs, w walked, spent time.Duration) walked {
+	s := NewState()
+	for b := range p.Rule.Max {
+		for _, boot := range p.Boots {
+			for _, g := range p.inBoot(boot.Name, b, func(ID) bool { return false }) {
+				spent = plus(spent, p.cost(costs, s, g))
+				w.trials += g.Size()
+				w.blocks[g.Workload] = b + 1
+				for _, a := range g.Arms {
+					w.arms[a] = plus(w.arms[a], s.Trial[Cell{g.Workload, a}])
+				}
+			}
+		}
+	}
+	w.passes, w.total = p.Rule.Max, plus(spent, times(float64(p.Rounds()), w.create))
+	return w
+}
+
+// Size is how many trials a group has, with those that do not count.
+func (g Group) Size() int {
+	n := len(g.Arms)
+	if g.Warmup != "" {
+		n++
+	}
+	if g.Repeat != "" {
+		n++
+	}
+	return n
+}
+
+// cost guesses how long a group takes, and notes the time of each trial in s.
+func (p *Plan) cost(costs Costs, s State, g Group) (sum time.Duration) {
+	trial := func(name string) time.Duration {
+		a := p.arm(name)
 		slowdown, ok := costs.Slowdown[a.System]
 		if !ok {
 			slowdown = 1
 		}
-		slowdown *= a.crowding(costs.CPUs)
-		e.Block = plus(e.Block, times(workloads, plus(times(slowdown, p.TrialTime), times(float64(len(a.Crew)), costs.Overhead))))
+		d := plus(times(slowdown*a.crowding(costs.CPUs), p.TrialTime), times(float64(len(a.Crew)), costs.Overhead))
+		if a.MemoryLeft > 0 { // its guests are made for each trial, as others are ended for it
+			for _, m := range a.Crew {
+				d = plus(d, costs.Create[systemOf(a, m)])
+			}
+		}
+		return d
+	}
+	for _, name := range g.Arms {
+		d := trial(name)
+		s.Trial[Cell{g.Workload, name}] = d
+		sum = plus(sum, d)
+	}
+	for _, name := range []string{g.Warmup, g.Repeat} {
+		if name != "" {
+			sum = plus(sum, trial(name))
+		}
+	}
+	return sum
+}
+
+// starts guesses how long it takes to create all guests of each arm.
+func (p *Plan) starts(costs Costs) map[string]time.Duration {
+	all := map[string]time.Duration{}
+	seen := map[Seat]bool{}
+	for _, a := range p.Arms {
 		for _, m := range a.Crew {
-			system := a.System
-			if m.Host {
-				system = campaign.NativeSystem
-			}
-			switch {
-			case a.MemoryLeft > 0: // made for each trial, as others are ended for it
-				e.Block = plus(e.Block, times(workloads, costs.Create[system]))
-			case !seated[m.Seat]:
-				seated[m.Seat] = true
-				e.Create = plus(e.Create, costs.Create[system])
+			if !seen[m.Seat] && a.MemoryLeft == 0 {
+				seen[m.Seat] = true
+				all[a.Of] = plus(all[a.Of], costs.Create[systemOf(a, m)])
 			}
 		}
 	}
-	total := func(n int) time.Duration {
-		return plus(e.Calibrate, plus(times(float64(p.Epochs(n)), e.Create), times(float64(n), e.Block)))
+	return all
+}
+
+// systemOf is the system of one guest of an arm.
+func systemOf(a Arm, m Member) string {
+	if m.Host {
+		return campaign.NativeSystem
 	}
-	fit := p.Rule.Max
-	if p.Rule.Budget > 0 {
-		for fit = 1; fit < p.Rule.Max && total(fit+1) <= p.Rule.Budget; {
-			fit++
-		}
-	}
-	e.BlocksMax = fit
-	e.Blocks = fit
-	if p.Rule.Precision > 0 {
-		e.Blocks = min(p.Rule.Min, fit)
-	}
-	e.Total, e.TotalMax = total(e.Blocks), total(e.BlocksMax)
-	return e
+	return a.System
 }
 
 // crowding is how much longer the crew takes because it shares the CPUs.
@@ -145,13 +292,16 @@ func (p *Plan) Text(e Estimate) string {
 	}
 	row("workloads", "%d: %s", len(p.Workloads), strings.Join(p.Workloads, ", "))
 	row("blocks", "%s", p.blocksText())
-	row("trials", "%s", spread(e.Blocks*p.Trials(), e.BlocksMax*p.Trials(), strconv.Itoa)+fmt.Sprintf(", %d in a block", p.Trials()))
+	if least, most := counts(e.Blocks), counts(e.BlocksMax); p.Rule.Budget > 0 {
+		row("", "expected of each workload: %s", spread(least[0], most[len(most)-1], strconv.Itoa))
+	}
+	row("trials", "%s", spread(e.Trials, e.TrialsMax, strconv.Itoa))
 	for _, boot := range p.Boots {
 		var names []string
 		for _, a := range p.InBoot(boot.Name) {
 			names = append(names, a.Name)
 		}
-		row("boot", "%s, %d times: %s", boot.Name, p.Epochs(p.Rule.Max), strings.Join(names, ", "))
+		row("boot", "%s, %d times: %s", boot.Name, p.Rounds(), strings.Join(names, ", "))
 	}
 	guests := ""
 	if n := len(p.Guests()); n != len(p.Arms) {
@@ -161,17 +311,36 @@ func (p *Plan) Text(e Estimate) string {
 	switch {
 	case fills:
 		row("guests", "%screated for each trial: where memory_left is asked for, there are no others", guests)
+	case p.RecreateEvery == campaign.Auto:
+		row("guests", "%screated anew as often as is best for the precision; those that start slowly, more seldom", guests)
 	case p.RecreateEvery > 0:
-		row("guests", "%screated anew every %d blocks", guests, p.RecreateEvery)
+		row("guests", "%screated anew every %d passes", guests, p.RecreateEvery)
 	default:
 		row("guests", "%screated once", guests)
 	}
-	row("expected", "%s: blocks %s, of %s each", spread(e.Total, e.TotalMax, rough),
-		spread(e.Blocks, e.BlocksMax, strconv.Itoa), rough(e.Block))
-	if e.Blocks < p.Rule.Min {
+	row("expected", "%s: passes through the workloads %s, of %s each", spread(e.Total, e.TotalMax, rough),
+		spread(e.Passes, e.PassesMax, strconv.Itoa), rough(e.Pass))
+	if p.Rule.Precision > 0 || p.Rule.Budget > 0 {
+		var shares []string
+		for _, a := range p.Arms {
+			if share := e.Share[a.Name]; share > 0 {
+				shares = append(shares, fmt.Sprintf("%s %.2g %%", a.Name, 100*share))
+			}
+		}
+		row("time", "of the trials: %s", strings.Join(shares, ", "))
+	}
+	if least := counts(e.BlocksMax)[0]; least < p.Rule.Min {
 		row("", "The budget leaves room for fewer blocks than the %d asked for.", p.Rule.Min)
 	}
 	return b.String()
+}
+
+// counts are the numbers of blocks of all workloads, sorted.
+func counts(blocks map[string]int) []int {
+	if len(blocks) == 0 {
+		return []int{0}
+	}
+	return slices.Sorted(maps.Values(blocks))
 }
 
 func (p *Plan) blocksText() string {
@@ -181,7 +350,7 @@ func (p *Plan) blocksText() string {
 		text = fmt.Sprint(r.Max)
 	}
 	if r.Precision > 0 {
-		text += fmt.Sprintf(", as a precision of %s needs", r.Precision)
+		text += fmt.Sprintf(" of each workload, until its intervals are within ±%s", r.Precision)
 	}
 	if r.Budget > 0 {
 		text += fmt.Sprintf(", within %s", rough(r.Budget))

@@ -1,7 +1,8 @@
-// Package plan says in which order a campaign's trials run and when it has had
-// enough of them. It is pure: a seed in, a schedule out. What happened so far
-// comes in as arguments, and nothing is read or written, so that a run that
-// crashed goes on with the very schedule that it had.
+// Package plan says in which order a campaign's trials run, where the next
+// second of measuring resolves most, and when there is enough. It is pure: a
+// seed and what happened so far in, the next pass out. Nothing is read or
+// written. A run keeps the passes that it began, so that a run which crashed goes
+// on with the very schedule that it had, whatever a later tare would plan.
 package plan
 
 import (
@@ -81,9 +82,17 @@ type Plan struct {
 	Scenarios []campaign.Scenario
 	Boots     []campaign.Boot // see Next; none: the host stays as it is
 	TrialTime time.Duration
-	// RecreateEvery is how many blocks the guests live; 0: the whole run.
+	// RecreateEvery is how many passes the guests live; 0: the whole run;
+	// campaign.Auto: as NextPass finds best.
 	RecreateEvery int
 	Rule          Rule
+	// Emulated names the systems whose times say nothing, on a host where the
+	// baseline's do. EmulatedShare is how much of the run's time they may take,
+	// from 0 to 1.
+	Emulated      map[string]bool
+	EmulatedShare float64
+
+	programs map[string]string // workload by series
 }
 
 // New plans a campaign.
@@ -98,9 +107,12 @@ func New(c *campaign.Campaign) *Plan {
 		TrialTime:     c.TrialTime,
 		RecreateEvery: c.RecreateEvery,
 		Rule:          RuleOf(c),
+		EmulatedShare: c.EmulatedShare.Fraction(),
+		programs:      map[string]string{},
 	}
 	for _, w := range c.Workloads {
 		p.Workloads = append(p.Workloads, w.Series())
+		p.programs[w.Series()] = w.Name
 	}
 	return p
 }
@@ -231,79 +243,74 @@ func (p *Plan) Guests() []Member {
 
 // ID identifies a trial within a run.
 type ID struct {
-	Block    int // from 0
+	Block    int // of its workload, from 0
 	Workload string
 	Arm      string // name
 }
 
-// Trial is one execution of a workload in an arm's guest or, at once, guests.
-type Trial struct {
-	ID
-	Position int // in its block, from 0
+// Group is one block of one workload: each arm that takes part runs it once,
+// one right after the other, so that the pairs which analysis forms within the
+// block see the same drift of the machine.
+type Group struct {
+	Workload string   `json:"workload"`
+	Block    int      `json:"block"` // of this workload, from 0
+	Arms     []string `json:"arms"`  // in the order of their trials
+	// Warmup is the arm whose trial begins the group and is discarded: the first
+	// trial of a workload is slower, whichever arm makes it. "": there is none.
+	Warmup string `json:"warmup,omitempty"`
+	// Repeat is the arm whose trial is made twice without freezing its guest in
+	// between, which shows what a thaw costs the trial after it. "": none.
+	Repeat string `json:"repeat,omitempty"`
 }
 
-// Trials is the number of trials in a block.
-func (p *Plan) Trials() int { return len(p.Arms) * len(p.Workloads) }
-
-// Block returns the trials of block b (from 0) in their order: the workloads
-// in random order, and for each of them every arm once, in random order. The
-// arms of one workload stand next to each other in time, so that the pairs
-// that analysis forms within a block see the same drift of the machine.
-//
-// The order follows from the seed, b and the names of the arms and workloads
-// alone: not from the blocks before, nor from the order of the file. It is
-// part of tare's format, as runs are resumed by later versions, and a golden
-// test holds it.
-func (p *Plan) Block(b int) []Trial {
-	d := newDraw(p.Seed, "tare plan 1\x00", b)
-	workloads := slices.Sorted(slices.Values(p.Workloads))
-	arms := make([]string, len(p.Arms))
-	for i, a := range p.Arms {
-		arms[i] = a.Name
+// Trials returns the IDs of the group's counted trials, in their order.
+func (g Group) Trials() []ID {
+	ids := make([]ID, len(g.Arms))
+	for i, a := range g.Arms {
+		ids[i] = ID{g.Block, g.Workload, a}
 	}
-	slices.Sort(arms)
+	return ids
+}
 
-	trials := make([]Trial, 0, p.Trials())
-	shuffle(d, workloads)
-	for _, w := range workloads {
-		order := slices.Clone(arms)
-		shuffle(d, order)
-		for _, a := range order {
-			trials = append(trials, Trial{ID{b, w, a}, len(trials)})
+// Remaining returns the group with the arms whose trials are not done.
+func (g Group) Remaining(done func(ID) bool) Group {
+	g.Arms = slices.DeleteFunc(slices.Clone(g.Arms), func(a string) bool { return done(ID{g.Block, g.Workload, a}) })
+	return g
+}
+
+// ArmsOf returns the arms that run a workload: those of the scenarios that have it.
+func (p *Plan) ArmsOf(series string) []Arm {
+	return slices.DeleteFunc(slices.Clone(p.Arms), func(a Arm) bool {
+		i := slices.IndexFunc(p.Scenarios, func(s campaign.Scenario) bool { return s.Name == a.Scenario })
+		return i >= 0 && !p.Scenarios[i].Runs(p.programs[series])
+	})
+}
+
+// every is in how many of a workload's blocks the scenario of an arm takes part once.
+func (p *Plan) every(a Arm) int {
+	for _, s := range p.Scenarios {
+		if s.Name == a.Scenario {
+			return max(s.Every, 1)
 		}
 	}
-	return trials
+	return 1
 }
 
-// Remaining returns, in their order, the trials of block b that are not done.
-func (p *Plan) Remaining(b int, done func(ID) bool) []Trial {
-	return slices.DeleteFunc(p.Block(b), func(t Trial) bool { return done(t.ID) })
+// group draws the order of one block: it follows from the seed, the workload,
+// the block and the names of the arms alone.
+func (p *Plan) group(series string, block int, arms []string) Group {
+	g := Group{Workload: series, Block: block, Arms: slices.Sorted(slices.Values(arms))}
+	shuffle(newDraw(p.Seed, "tare group 1\x00"+series+"\x00", block), g.Arms)
+	return g
 }
 
-// Resume returns the first of the blocks 0 to n-1 that has trials left, and
-// those trials. It returns n and no trials when all are done.
-func (p *Plan) Resume(n int, done func(ID) bool) (int, []Trial) {
-	for b := range n {
-		if left := p.Remaining(b, done); len(left) > 0 {
-			return b, left
-		}
-	}
-	return n, nil
+// arm returns the arm of that name.
+func (p *Plan) arm(name string) Arm {
+	i := slices.IndexFunc(p.Arms, func(a Arm) bool { return a.Name == name })
+	return p.Arms[i]
 }
 
-// Epoch is the incarnation of the guests, from 0, that runs block b: all
-// guests are created anew where it changes.
-func (p *Plan) Epoch(b int) int {
-	if p.RecreateEvery <= 0 {
-		return 0
-	}
-	return b / p.RecreateEvery
-}
-
-// Epochs is how many times n blocks create the guests.
-func (p *Plan) Epochs(n int) int {
-	if n <= 0 {
-		return 0
-	}
-	return p.Epoch(n-1) + 1
+// baseline returns the baseline of the first scenario.
+func (p *Plan) baseline() Arm {
+	return p.Arms[slices.IndexFunc(p.Arms, func(a Arm) bool { return a.Baseline })]
 }

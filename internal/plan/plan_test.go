@@ -3,9 +3,7 @@ package plan
 import (
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -175,21 +173,20 @@ func TestAnswering(t *testing.T) {
 	}
 }
 
+// everyone lets all arms take part.
+func everyone(Arm) bool { return true }
+
 func TestEveryArmOncePerWorkload(t *testing.T) {
 	p := example(t, 3, "native, lxc, runc, qemu-tcg", "a, b, c", "")
 	for b := range 200 {
-		trials := p.Block(b)
-		if len(trials) != p.Trials() || len(trials) != 15 {
-			t.Fatalf("%d trials", len(trials))
-		}
+		groups := p.Whole(b, everyone)
 		seen := map[ID]bool{}
-		for i, trial := range trials {
-			if trial.Position != i || trial.ID.Block != b || seen[trial.ID] {
-				t.Fatalf("block %d has %+v at %d", b, trial, i)
-			}
-			seen[trial.ID] = true
-			if group := trials[i/5*5]; group.Workload != trial.Workload {
-				t.Fatalf("block %d: the arms of %s are not together", b, trial.Workload)
+		for _, g := range groups {
+			for _, id := range g.Trials() {
+				if id.Block != b || id.Workload != g.Workload || seen[id] {
+					t.Fatalf("block %d has %+v", b, id)
+				}
+				seen[id] = true
 			}
 		}
 		for _, w := range p.Workloads {
@@ -198,6 +195,9 @@ func TestEveryArmOncePerWorkload(t *testing.T) {
 					t.Fatalf("block %d lacks %s on %s", b, w, a.Name)
 				}
 			}
+		}
+		if len(groups) != 3 || len(seen) != 15 {
+			t.Fatalf("%d trials in %d groups", len(seen), len(groups))
 		}
 	}
 }
@@ -219,20 +219,11 @@ func TestOrderUniform(t *testing.T) {
 		p := example(t, seed, "native, lxc, kvm", "a, b, c", "")
 		arms, workloads, pairs := map[string]int{}, map[string]int{}, map[string]int{}
 		for b := range blocks {
-			trials := p.Block(b)
-			order := func(from, step, n int, word func(Trial) string) string {
-				var words []string
-				for i := range n {
-					words = append(words, word(trials[from+i*step]))
-				}
-				return strings.Join(words, " ")
-			}
-			arm := func(t Trial) string { return t.Arm }
-			first := order(0, 1, 4, arm)
-			arms[first]++
-			workloads[order(0, 4, 3, func(t Trial) string { return t.Workload })]++
+			groups := p.Whole(b, everyone)
+			arms[strings.Join(groups[0].Arms, " ")]++
+			workloads[groups[0].Workload+groups[1].Workload+groups[2].Workload]++
 			// The order of the first arm of one workload and of the next.
-			pairs[order(0, 4, 2, arm)]++
+			pairs[groups[0].Arms[0]+" "+groups[1].Arms[0]]++
 		}
 		for _, c := range []struct {
 			name     string
@@ -255,7 +246,7 @@ func TestSeedsDiffer(t *testing.T) {
 	schedules := map[string]uint64{}
 	for seed := range uint64(200) {
 		p := example(t, seed, "native, lxc, runc, kvm, xen-pv", "a, b, c, d, e, f", "")
-		text := fmt.Sprint(p.Block(0))
+		text := fmt.Sprint(p.Whole(0, everyone))
 		if other, ok := schedules[text]; ok {
 			t.Errorf("seeds %d and %d give the same block", seed, other)
 		}
@@ -268,21 +259,21 @@ func TestOrderIsOfNamesAlone(t *testing.T) {
 	p := example(t, 5, "native, lxc, kvm", "a, b, c", "")
 	q := example(t, 5, "kvm, native, lxc", "c, a, b", "blocks: 77")
 	for _, b := range []int{9, 0, 4, 99999} {
-		if !slices.Equal(p.Block(b), q.Block(b)) {
-			t.Errorf("block %d differs", b)
+		if got, want := fmt.Sprint(p.Whole(b, everyone)), fmt.Sprint(q.Whole(b, everyone)); got != want {
+			t.Errorf("block %d differs: %s and %s", b, got, want)
 		}
 	}
 }
 
-// TestOrderIsStable holds the order between versions: runs are resumed by it.
-// So -update leaves this golden file alone; a new order needs a new name in newDraw and
-// a record of that name in each run.
+// TestOrderIsStable holds the order between versions: runs with boots are
+// resumed by it. So -update leaves this golden file alone; a new order needs a
+// new name in newDraw and a record of that name in each run.
 func TestOrderIsStable(t *testing.T) {
 	p := example(t, 1, "native, lxc, kvm", "openssl-enc, dd-write, sysbench-cpu", "")
 	var b strings.Builder
 	for _, block := range []int{0, 1, 2, 1000} {
-		for _, trial := range p.Block(block) {
-			fmt.Fprintln(&b, trial.ID.Block, trial.Position, trial.Workload, trial.Arm)
+		for _, g := range p.Whole(block, everyone) {
+			fmt.Fprintln(&b, g.Block, g.Workload, strings.Join(g.Arms, " "))
 		}
 	}
 	const path = "testdata/order-seed-1.txt"
@@ -295,77 +286,6 @@ func TestOrderIsStable(t *testing.T) {
 	}
 }
 
-// TestResume: whatever is done, what remains is the rest, in the same order.
-func TestResume(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	p := example(t, 11, "native, lxc, runc", "a, b, c", "")
-	for range 500 {
-		done := map[ID]bool{}
-		share := r.Float64()
-		const blocks = 4
-		for b := range blocks {
-			for _, trial := range p.Block(b) {
-				if r.Float64() < share {
-					done[trial.ID] = true
-				}
-			}
-		}
-		isDone := func(id ID) bool { return done[id] }
-		first := blocks
-		for b := range blocks {
-			var want []Trial
-			for _, trial := range p.Block(b) {
-				if !done[trial.ID] {
-					want = append(want, trial)
-				}
-			}
-			got := p.Remaining(b, isDone)
-			if !slices.Equal(got, want) {
-				t.Fatalf("block %d: remaining %v, want %v", b, got, want)
-			}
-			if len(want) > 0 && first == blocks {
-				first = b
-			}
-		}
-		b, left := p.Resume(blocks, isDone)
-		if b != first || !slices.Equal(left, p.Remaining(b, isDone)) && b < blocks {
-			t.Fatalf("resumes at %d with %v, want %d", b, left, first)
-		}
-	}
-	// A run that crashes after every single trial still does each one once.
-	var order []Trial
-	done := map[ID]bool{}
-	for {
-		_, left := p.Resume(3, func(id ID) bool { return done[id] })
-		if len(left) == 0 {
-			break
-		}
-		order = append(order, left[0])
-		done[left[0].ID] = true
-	}
-	if want := slices.Concat(p.Block(0), p.Block(1), p.Block(2)); !slices.Equal(order, want) {
-		t.Errorf("crashing changed the order")
-	}
-}
-
-func TestEpoch(t *testing.T) {
-	p := &Plan{RecreateEvery: 5}
-	for b, want := range map[int]int{0: 0, 4: 0, 5: 1, 9: 1, 10: 2} {
-		if got := p.Epoch(b); got != want {
-			t.Errorf("block %d is in epoch %d, want %d", b, got, want)
-		}
-	}
-	for n, want := range map[int]int{0: 0, 1: 1, 5: 1, 6: 2, 10: 2, 11: 3} {
-		if got := p.Epochs(n); got != want {
-			t.Errorf("%d blocks have %d epochs, want %d", n, got, want)
-		}
-	}
-	p.RecreateEvery = 0
-	if p.Epoch(1000) != 0 || p.Epochs(1000) != 1 {
-		t.Error("guests that are never created anew have more than one epoch")
-	}
-}
-
 // TestBoots walks a plan with boots: every trial once, in rounds, the host
 // booted no more often than each boot once a round.
 func TestBoots(t *testing.T) {
@@ -375,7 +295,7 @@ func TestBoots(t *testing.T) {
 	var boots []string
 	rounds := map[string]int{} // boot, round → stretches
 	for n := 0; ; n++ {
-		b, boot, left := p.Next(isDone)
+		b, boot, left := p.NextInBoots(isDone)
 		if len(left) == 0 {
 			if b != 7 {
 				t.Errorf("ended at block %d", b)
@@ -386,14 +306,17 @@ func TestBoots(t *testing.T) {
 			boots = append(boots, boot.Name)
 			rounds[fmt.Sprint(boot.Name, b/2)]++
 		}
-		for _, trial := range left {
-			if (trial.Arm == "xen-pv") != (boot.Name == "xen") {
-				t.Errorf("%s in boot %s", trial.Arm, boot.Name)
+		for _, g := range left {
+			for _, arm := range g.Arms {
+				if (arm == "xen-pv") != (boot.Name == "xen") {
+					t.Errorf("%s in boot %s", arm, boot.Name)
+				}
 			}
 		}
-		done[left[n%len(left)].ID] = true // crashes after every trial
+		g := left[n%len(left)]
+		done[g.Trials()[n%len(g.Arms)]] = true // crashes after every trial
 	}
-	if want := 7 * p.Trials(); len(done) != want {
+	if want := 7 * 2 * 4; len(done) != want {
 		t.Errorf("%d trials of %d", len(done), want)
 	}
 	if boots[0] != "linux" {

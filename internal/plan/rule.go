@@ -7,8 +7,9 @@ import (
 )
 
 // Rule decides how many blocks a run has. It never looks at whether a
-// difference is significant: the number is fixed, or computed once from the
-// spread of the first Min blocks (Stein's two stages), or set by the clock.
+// difference is significant: each workload has a fixed number, or goes on until
+// its intervals are as narrow as asked for (fixed width by Chow and Robbins), or
+// the clock ends the run.
 type Rule struct {
 	campaign.Blocks
 	Precision campaign.Percent // 0: none asked for
@@ -26,7 +27,7 @@ type Reason string
 const (
 	// ReasonBlocks: the number of blocks that the campaign asks for is done.
 	ReasonBlocks Reason = "blocks"
-	// ReasonPrecision: as many as the precision needs are done.
+	// ReasonPrecision: every workload has reached the precision.
 	ReasonPrecision Reason = "precision"
 	// ReasonMax: the precision needs more, and the campaign allows no more.
 	ReasonMax Reason = "max"
@@ -34,37 +35,10 @@ const (
 	ReasonBudget Reason = "budget"
 )
 
-// Target is the number of blocks to reach, were there no budget, and why it is
-// that. stein is the number that the first Min blocks call for, the largest
-// over all comparisons; 0: they call for no more, or are not done yet.
-func (r Rule) Target(stein int) (int, Reason) {
-	switch {
-	case r.Precision == 0:
-		return r.Max, ReasonBlocks
-	case stein > r.Max:
-		return r.Max, ReasonMax
-	default:
-		return max(r.Min, stein), ReasonPrecision
-	}
-}
-
-// Fits reports whether another block is likely to end within the budget:
-// elapsed is the time since the run began, over all its resumptions, and mean
-// that of a block so far. The budget is hard: it holds even where it leaves a
-// run with fewer blocks than Min, which the report must then say.
-func (r Rule) Fits(elapsed, mean time.Duration) bool {
-	return r.Budget == 0 || elapsed+mean <= r.Budget
-}
-
-// More reports whether block number done (from 0) is to be run, and if not,
-// why not. The first block always is.
-func (r Rule) More(done, stein int, elapsed, mean time.Duration) (bool, Reason) {
-	target, reason := r.Target(stein)
-	switch {
-	case done >= target:
-		return false, reason
-	case done > 0 && !r.Fits(elapsed, mean):
-		return false, ReasonBudget
-	}
-	return true, ""
+// Fits reports whether something that takes so long is likely to end within
+// the budget; spent is the time of the run so far, over all its resumptions. The
+// budget is hard: it holds even where it leaves a run with fewer blocks than
+// Min, which the report must then say.
+func (r Rule) Fits(spent, next time.Duration) bool {
+	return r.Budget == 0 || spent+next <= r.Budget
 }

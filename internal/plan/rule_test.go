@@ -9,45 +9,6 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 )
 
-func TestRule(t *testing.T) {
-	const s = time.Second
-	fixed := Rule{Blocks: campaign.Blocks{Min: 10, Max: 10}}
-	stein := Rule{Blocks: campaign.Blocks{Min: 10, Max: 100}, Precision: 2}
-	timed := Rule{Blocks: campaign.Blocks{Min: 3, Max: 20}, Budget: 100 * s}
-	both := Rule{Blocks: campaign.Blocks{Min: 10, Max: 100}, Precision: 2, Budget: 100 * s}
-	for _, test := range []struct {
-		name          string
-		rule          Rule
-		done, stein   int
-		elapsed, mean time.Duration
-		reason        Reason // "": more
-	}{
-		{"fixed, begun", fixed, 0, 0, 0, 0, ""},
-		{"fixed, one to go", fixed, 9, 0, 900 * s, 100 * s, ""},
-		{"fixed, done", fixed, 10, 0, 0, 0, ReasonBlocks},
-		{"fixed pays no heed to Stein", fixed, 10, 50, 0, 0, ReasonBlocks},
-		{"first stage", stein, 9, 0, 0, 0, ""},
-		{"first stage suffices", stein, 10, 7, 0, 0, ReasonPrecision},
-		{"no more called for", stein, 10, 0, 0, 0, ReasonPrecision},
-		{"second stage", stein, 10, 37, 0, 0, ""},
-		{"second stage done", stein, 37, 37, 0, 0, ReasonPrecision},
-		{"too precise, going on", stein, 99, 4000, 0, 0, ""},
-		{"too precise", stein, 100, 4000, 0, 0, ReasonMax},
-		{"room", timed, 4, 0, 80 * s, 20 * s, ""},
-		{"no room", timed, 4, 0, 81 * s, 20 * s, ReasonBudget},
-		{"no room, and fewer than min", timed, 1, 0, 90 * s, 90 * s, ReasonBudget},
-		{"the first block always", timed, 0, 0, 500 * s, 0, ""},
-		{"as many as allowed", timed, 20, 0, 20 * s, s, ReasonBlocks},
-		{"the budget ends the second stage", both, 30, 60, 99 * s, 3 * s, ReasonBudget},
-		{"precision before the budget", both, 60, 60, 99 * s, 3 * s, ReasonPrecision},
-	} {
-		more, reason := test.rule.More(test.done, test.stein, test.elapsed, test.mean)
-		if more != (test.reason == "") || reason != test.reason {
-			t.Errorf("%s: %v, %q", test.name, more, reason)
-		}
-	}
-}
-
 // quick is the built-in campaign where lxc and emulation are usable.
 func quick(t *testing.T) *Plan {
 	t.Helper()
@@ -67,7 +28,9 @@ func quick(t *testing.T) *Plan {
 	}
 	// The sizes of quick change with what is found to be quick; the sums do not.
 	c.TrialTime, c.Budget = 250*time.Millisecond, 4*time.Minute
-	return New(c)
+	p := New(c)
+	p.Emulated = map[string]bool{"qemu-tcg": true}
+	return p
 }
 
 var guesses = Costs{
@@ -80,28 +43,26 @@ var guesses = Costs{
 func TestEstimate(t *testing.T) {
 	p := quick(t)
 	e := p.Estimate(guesses)
-	// Four arms at 0.25 s + 0.2 s and one at 3.75 s + 0.2 s, seven workloads.
-	if want := 7 * (4*450 + 3950) * time.Millisecond; e.Block != want {
-		t.Errorf("a block of %v, want %v", e.Block, want)
-	}
 	if want := 17 * time.Second; e.Create != want || e.Calibrate != 14*time.Second {
 		t.Errorf("create %v, want %v; calibrate %v", e.Create, want, e.Calibrate)
 	}
-	// 31 s + 40.25 s a block: five fit into 240 s.
-	if e.Blocks != 5 || e.BlocksMax != 5 || e.Total != 31*time.Second+5*e.Block || e.TotalMax != e.Total {
-		t.Errorf("%+v", e)
+	if e.Total != e.TotalMax || e.Total > p.Rule.Budget || e.Total < p.Rule.Budget*9/10 {
+		t.Errorf("%v to %v, of a budget of %v", e.Total, e.TotalMax, p.Rule.Budget)
+	}
+	if share := e.Share["qemu-tcg"]; share <= 0 || share > 0.18 { // of each workload one trial, however dear
+		t.Errorf("the emulated arm has %.2f of the time", share)
 	}
 
+	p.Emulated = nil
 	p.Rule = Rule{Blocks: campaign.Blocks{Min: 10, Max: 12}, Precision: 2}
 	p.RecreateEvery = 5
 	e = p.Estimate(guesses)
-	if e.Blocks != 10 || e.BlocksMax != 12 ||
-		e.Total != 14*time.Second+2*17*time.Second+10*e.Block || e.TotalMax != 14*time.Second+3*17*time.Second+12*e.Block {
+	if e.Passes != 10 || e.PassesMax != 12 || e.Blocks["dd-write"] != 10 || e.BlocksMax["dd-write"] != 12 || e.TotalMax <= e.Total {
 		t.Errorf("%+v", e)
 	}
 
 	p.Rule = Rule{Blocks: campaign.Blocks{Min: 3, Max: 20}, Budget: time.Second}
-	if e = p.Estimate(guesses); e.Blocks != 1 {
+	if e = p.Estimate(guesses); e.BlocksMax["dd-write"] != 1 {
 		t.Errorf("a tiny budget: %+v", e)
 	}
 

@@ -104,9 +104,9 @@ func makeRun(t testing.TB, blocks int, ended string) *store.Run {
 	random := rand.New(rand.NewPCG(1, 2))
 	for b := range blocks {
 		drift := math.Exp(0.003 * random.NormFloat64())
-		for _, trial := range p.Block(b) {
+		for position, trial := range whole(p, b) {
 			begin := func() int64 {
-				id, err := r.Begin(store.Attempt{Session: session, Guest: guests[trial.Arm], Block: b, Position: trial.Position, Workload: trial.Workload, Arm: ids[trial.Arm], Size: 128})
+				id, err := r.Begin(store.Attempt{Session: session, Guest: guests[trial.Arm], Block: b, Position: position, Workload: trial.Workload, Arm: ids[trial.Arm], Size: 128})
 				must(t, err)
 				return id
 			}
@@ -115,7 +115,7 @@ func makeRun(t testing.TB, blocks int, ended string) *store.Run {
 				must(t, r.AddEvent(session, id, "kernel-hung-task", "INFO: task kworker blocked"))
 				continue // interrupted, as by a kill, and not made again
 			}
-			if b == 3 && trial.Position == 0 {
+			if b == 3 && position == 0 {
 				must(t, r.Finish(id, store.Outcome{Status: store.Void, Error: "the host slept"}))
 				id = begin()
 			}
@@ -166,4 +166,12 @@ func contextOf(t testing.TB, r *store.Run) Context {
 	must(t, err)
 	ctx.Path = "example.tare"
 	return ctx
+}
+
+// whole is a block of all workloads with all arms.
+func whole(p *plan.Plan, block int) (ids []plan.ID) {
+	for _, g := range p.Whole(block, func(plan.Arm) bool { return true }) {
+		ids = append(ids, g.Trials()...)
+	}
+	return ids
 }

@@ -3,8 +3,10 @@ package run
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/plan"
 )
 
 // OtherBoot says that a run goes on in another boot of the host.
@@ -22,33 +24,43 @@ func (r *runner) rounds(ctx context.Context) error {
 	if err != nil {
 		return storeErr(err)
 	}
+	r.state, r.count = plan.NewState(), map[plan.Cell]int{}
 	for {
-		b, boot, left := r.Plan.Next(r.isDone)
-		r.summary.Blocks = b
+		b, boot, left := r.Plan.NextInBoots(r.isDone)
+		r.summary.Passes = b
 		if len(left) == 0 {
-			_, r.summary.Reason = r.Plan.Rule.Target(0)
-			r.summary.Complete = true
+			r.summary.Reason, r.summary.Complete = plan.ReasonBlocks, true
 			return nil
 		}
 		// The budget ends a run between rounds: half of one is of no use.
-		if b%r.Plan.RecreateEvery == 0 && r.untouched(b) {
-			if more, reason := r.Plan.Rule.More(b, 0, r.spent(), 0); !more {
-				r.summary.Reason, r.summary.Complete = reason, true
-				return nil
-			}
+		if b > 0 && b%r.Plan.RecreateEvery == 0 && r.untouched(b) && !r.Plan.Rule.Fits(r.spent(), 0) {
+			r.summary.Reason, r.summary.Complete = plan.ReasonBudget, true
+			return nil
 		}
-		round := r.Plan.Epoch(b)
+		round := r.Plan.Round(b)
 		if boot.Name != r.Boot || known && round != mine {
 			return &OtherBoot{boot}
 		}
 		mine, known = round, true
-		if err := r.block(ctx, b, left, 0); err != nil {
+		if err := r.prepare(ctx, func(*station) int { return round }); err != nil {
 			return err
 		}
+		begin := time.Now()
+		for i, g := range left {
+			if err := r.group(ctx, g, Event{Pass: b, Passes: r.Plan.Rule.Max, Left: r.left(r.Plan.Rule.Max, b, i, len(left))}); err != nil {
+				return err
+			}
+		}
+		r.Progress(Event{Kind: PassDone, Pass: b, Passes: r.Plan.Rule.Max, Took: time.Since(begin)})
 	}
 }
 
 // untouched reports whether no trial of the block was made, in whatever boot.
 func (r *runner) untouched(b int) bool {
-	return len(r.Plan.Remaining(b, r.isDone)) == r.Plan.Trials()
+	for id := range r.finished {
+		if id.Block == b {
+			return false
+		}
+	}
+	return true
 }

@@ -155,8 +155,9 @@ func inTurn(crew []*member, do func(*member) error) error {
 }
 
 // execute thaws the guests of a crew, runs a workload in them and freezes them
-// again. What each gave is in its member; an error is the host's, or tare's.
-func (r *runner) execute(ctx context.Context, crew []*member, w *workload.Workload, size int64) error {
+// again, but for a trial that is repeated. What each gave is in its member; an
+// error is the host's, or tare's.
+func (r *runner) execute(ctx context.Context, crew []*member, w *workload.Workload, size int64, role role) error {
 	if err := inTurn(crew, func(m *member) error { return r.wake(ctx, m) }); err != nil {
 		return err
 	}
@@ -171,7 +172,8 @@ func (r *runner) execute(ctx context.Context, crew []*member, w *workload.Worklo
 	if e := stop(); err == nil {
 		err = e
 	}
-	if err != nil {
+	r.awake = err == nil && role == beforeRepeat && crew[0].x.err == nil && crew[0].broken == nil
+	if err != nil || r.awake {
 		return err
 	}
 	return inTurn(crew, func(m *member) error { return m.st.machine.Freeze(ctx) })

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"math"
 	"time"
 
 	"github.com/tare-bench/tare/internal/campaign"
@@ -27,7 +27,7 @@ type station struct {
 	epoch   int
 	failed  int             // starts in a row that failed by the guest's fault
 	gaveUp  string          // why no more are tried
-	weighed map[string]bool // workloads whose need of memory is known
+	weighed map[string]bool // workloads whose need of memory is known, of whatever incarnation
 	dirty   bool            // a trial failed half way and left its files
 	worked  bool            // a trial is done
 }
@@ -60,7 +60,7 @@ func stationsOf(p *plan.Plan) (bySeat map[plan.Seat]*station, inOrder []*station
 	for _, a := range p.Arms {
 		for _, m := range a.Crew {
 			if bySeat[m.Seat] == nil {
-				st := &station{Member: m, arm: a, number: len(inOrder)}
+				st := &station{Member: m, arm: a, number: len(inOrder), weighed: map[string]bool{}}
 				bySeat[m.Seat] = st
 				inOrder = append(inOrder, st)
 			}
@@ -124,23 +124,27 @@ func (st *station) system() string {
 // maxStarts is how often a guest that does not start is tried in a row.
 const maxStarts = 2
 
-// prepare makes sure that there are all guests of this epoch, and that every
-// workload has its size.
-func (r *runner) prepare(ctx context.Context, epoch int) error {
-	if slices.ContainsFunc(r.inOrder, func(st *station) bool { return st.machine != nil && st.epoch != epoch }) {
-		if err := r.weighLast(ctx); err != nil {
-			return err
+// prepare makes sure that there are all guests, each of the incarnation that
+// epoch gives, and that every workload has its size.
+func (r *runner) prepare(ctx context.Context, epoch func(*station) int) error {
+	var due []*station
+	for _, st := range r.inOrder {
+		if st.machine != nil && st.epoch != epoch(st) {
+			due = append(due, st)
 		}
+	}
+	if err := r.weighLast(ctx, due); err != nil {
+		return err
 	}
 	for _, st := range r.inOrder {
 		if len(r.Plan.Boots) > 0 && st.arm.Boot != r.Boot {
 			continue
 		}
-		if st.epoch != epoch {
+		if now := epoch(st); st.epoch != now {
 			if err := st.drop(); err != nil {
 				return err
 			}
-			st.epoch, st.failed, st.gaveUp = epoch, 0, ""
+			st.epoch, st.failed, st.gaveUp = now, 0, ""
 		}
 		if r.Campaign.FillsMemory() {
 			continue // each trial makes its own
@@ -173,6 +177,7 @@ func (r *runner) ensure(ctx context.Context, st *station) error {
 	}
 	name := fmt.Sprintf("%d-%d-%d", st.number, st.epoch, st.failed)
 	available, _ := host.AvailableMemory() // 0: weigh says why
+	begin := time.Now()
 	m, err := system.Launch(ctx, driver, r.Host, name, flavor)
 	if err != nil {
 		if fault.KindOf(err) == fault.Guest && ctx.Err() == nil {
@@ -195,8 +200,24 @@ func (r *runner) ensure(ctx context.Context, st *station) error {
 	if err != nil {
 		return errors.Join(err, m.Close())
 	}
-	st.machine, st.weighed, st.worked = m, map[string]bool{}, false
-	return r.weigh(st, available)
+	st.machine, st.worked = m, false
+	err = r.weigh(st, available)
+	r.started(st, time.Since(begin))
+	return err
+}
+
+// started notes how long it took to create a guest.
+func (r *runner) started(st *station, d time.Duration) {
+	guests := 0
+	for _, other := range r.inOrder {
+		if other.Of == st.Of {
+			guests++
+		}
+	}
+	r.state.Start[st.Of] = time.Duration(guests) * d
+	if r.Plan.Emulated[st.system()] {
+		r.state.Emulated += d
+	}
 }
 
 // StoredFlavor is a flavor of this name as a run file has it.
@@ -236,8 +257,8 @@ type calibration struct {
 
 const (
 	calibrationTries  = 8
-	calibrationGrowth = 16 // a short try says little about a long one
-	calibrationEnough = 0.8
+	calibrationGrowth = 16   // a short try says little about a long one
+	calibrationEnough = 0.79 // a step less in the series of sizes is as near
 )
 
 // calibrate finds, on the baseline, the size at which a trial lasts as long as
@@ -290,7 +311,7 @@ func (r *runner) findSize(ctx context.Context, w *workload.Workload) (int64, []c
 	size := w.MinSize
 	for range calibrationTries {
 		m := &member{Member: st.Member, st: st}
-		err := r.execute(ctx, []*member{m}, w, size)
+		err := r.execute(ctx, []*member{m}, w, size, counted)
 		if err = errors.Join(err, m.broken, m.x.err); err != nil {
 			return 0, tries, err
 		}
@@ -300,7 +321,28 @@ func (r *runner) findSize(ctx context.Context, w *workload.Workload) (int64, []c
 			break
 		}
 		factor := min(float64(want)/float64(max(t.timed, time.Millisecond)), calibrationGrowth)
-		size = min(max(int64(float64(size)*factor), size+1), largest)
+		next := min(preferred(float64(size)*factor), largest)
+		if next <= size {
+			break // the nearest already
+		}
+		size = next
 	}
 	return size, tries, nil
+}
+
+// preferred rounds a size to the nearest of a series with five steps to the
+// power of ten (ISO 3), so that two calibrations on one machine mostly choose
+// the same: figures of unlike sizes compare only by the unit of work.
+func preferred(size float64) int64 {
+	if size < 10 {
+		return int64(max(size, 1))
+	}
+	power := math.Floor(math.Log10(size))
+	best, off := 0.0, math.Inf(1)
+	for _, step := range []float64{1, 1.6, 2.5, 4, 6.3, 10} {
+		if v := step * math.Pow(10, power); math.Abs(math.Log(size/v)) < off {
+			best, off = v, math.Abs(math.Log(size/v))
+		}
+	}
+	return int64(math.Round(best))
 }

@@ -48,10 +48,10 @@ func (r *runner) weigh(st *station, available int64) error {
 // weighLast records what guests that have worked hold of the host's memory, when
 // they had the time to give back what they freed. They are about to end: those
 // that need that time run on meanwhile. That it cannot be measured costs nothing else.
-func (r *runner) weighLast(ctx context.Context) error {
+func (r *runner) weighLast(ctx context.Context, ending []*station) error {
 	var worked []*station
 	var delay time.Duration
-	for _, st := range r.inOrder {
+	for _, st := range ending {
 		if st.machine == nil || !st.worked {
 			continue
 		}

@@ -30,9 +30,9 @@ type Config struct {
 	BootID    string
 	Boot      string // how the host is booted: campaign.BootLinux or BootXen
 	Version   string
-	// Stein returns how many blocks the precision calls for after the first
-	// stage, from what the store holds. Called only when a precision is asked for.
-	Stein func() (int, error)
+	// Widths returns by workload how wide intervals are, from what the store
+	// holds. Called only when a precision or a budget is asked for.
+	Widths func() (map[string]plan.Width, error)
 	// Progress is told what goes on; nil: nobody is.
 	Progress func(Event)
 }
@@ -40,15 +40,14 @@ type Config struct {
 // Event is something that a watcher of the run wants to know. Fields that do
 // not belong to its kind are zero.
 type Event struct {
-	Kind     EventKind
-	Text     string
-	Trial    plan.Trial
-	Block    int           // from 0
-	Blocks   int           // as many as are planned by now, 0: unknown
-	Values   Values        // of a trial that is done
-	Took     time.Duration // a trial with all that belongs to it, or a block
-	BlockETA time.Duration // how long a block takes so far
-	Left     time.Duration // until the run's end, as far as that is known
+	Kind   EventKind
+	Text   string
+	Trial  plan.ID
+	Pass   int           // through the workloads, from 0
+	Passes int           // as many as are expected by now, 0: unknown
+	Values Values        // of a trial that is done
+	Took   time.Duration // a trial with all that belongs to it, or a pass
+	Left   time.Duration // until the run's end, as far as that is known
 }
 
 // Values are a trial's metrics by name.
@@ -63,12 +62,12 @@ const (
 	TrialBegin                  // Trial
 	TrialDone                   // Trial, Values
 	TrialLost                   // Trial, Text: why it has no result
-	BlockDone                   // Block, Took
+	PassDone                    // Pass, Took
 )
 
 // Summary is how a run ended.
 type Summary struct {
-	Blocks   int // complete ones
+	Passes   int // through the workloads; with boots, blocks
 	Reason   plan.Reason
 	Failed   int // trials without a result, by guests' fault, in this session
 	Complete bool
@@ -89,13 +88,16 @@ type runner struct {
 	stations map[plan.Seat]*station
 	inOrder  []*station // the same, in the order to make them
 	probing  sync.Mutex
-	finished map[store.TrialID]bool
+	finished map[plan.ID]bool
+	state    plan.State
+	count    map[plan.Cell]int // trials behind state.Trial
+	looked   int               // passes when the widths were asked for last
+	epochs   map[string]int    // incarnation of the guests of each arm, without its scenario
+	awake    bool              // the guest of the last trial was not frozen, as it is to be repeated
 	summary  Summary
 
-	elapsed  time.Duration // of earlier sessions
-	began    time.Time
-	blockSum time.Duration
-	blockN   int
+	elapsed time.Duration // of earlier sessions
+	began   time.Time
 }
 
 // Run runs the plan from where the store says that it is until its rule is
@@ -116,14 +118,14 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	for _, m := range r.watch.Missing {
 		r.note("missing", m)
 	}
-	walk := r.blocks
+	walk := r.passes
 	if len(r.Plan.Boots) > 0 {
 		walk = r.rounds
 	}
 	endKSM := r.watchKSM()
 	err := walk(ctx)
 	if other := (*OtherBoot)(nil); err == nil || errors.As(err, &other) {
-		if e := r.weighLast(ctx); e != nil {
+		if e := r.weighLast(ctx, r.inOrder); e != nil {
 			err = e
 		}
 	}
@@ -156,8 +158,13 @@ func (r *runner) open() error {
 	if r.session, err = r.Store.BeginSession(r.BootID, r.Version); err != nil {
 		return err
 	}
-	if r.finished, err = r.Store.Finished(); err != nil {
+	finished, err := r.Store.Finished()
+	if err != nil {
 		return err
+	}
+	r.finished = map[plan.ID]bool{}
+	for id := range finished {
+		r.finished[plan.ID(id)] = true
 	}
 	sizes, err := r.Store.Sizes()
 	if err != nil {
@@ -193,95 +200,13 @@ func (r *runner) open() error {
 	return nil
 }
 
-// blocks runs block after block until the rule says that it is enough.
-func (r *runner) blocks(ctx context.Context) error {
-	rule := r.Plan.Rule
-	stein := 0
-	for b := 0; ; b++ {
-		if rule.Precision > 0 && b >= rule.Min && stein == 0 {
-			n, err := r.Stein()
-			if err != nil {
-				return err
-			}
-			stein = n
-		}
-		left := r.Plan.Remaining(b, r.isDone)
-		if len(left) > 0 {
-			more, reason := rule.More(b, stein, r.spent(), r.blockMean())
-			if !more {
-				r.summary.Reason, r.summary.Complete = reason, true
-				return nil
-			}
-			if err := r.block(ctx, b, left, stein); err != nil {
-				return err
-			}
-		} else if more, reason := rule.More(b, stein, 0, 0); !more {
-			r.summary.Reason, r.summary.Complete = reason, true
-			return nil
-		}
-		r.summary.Blocks = b + 1
-	}
-}
-
-func (r *runner) isDone(id plan.ID) bool {
-	return r.finished[store.TrialID{Block: id.Block, Workload: id.Workload, Arm: id.Arm}]
-}
+func (r *runner) isDone(id plan.ID) bool { return r.finished[id] }
 
 // spent is the time that the run has taken over all sessions.
 func (r *runner) spent() time.Duration { return r.elapsed + time.Since(r.began) }
 
-func (r *runner) blockMean() time.Duration {
-	if r.blockN == 0 {
-		return 0
-	}
-	return r.blockSum / time.Duration(r.blockN)
-}
-
-// block runs the trials of one block that are left.
-func (r *runner) block(ctx context.Context, b int, trials []plan.Trial, stein int) error {
-	if err := r.prepare(ctx, r.Plan.Epoch(b)); err != nil {
-		return err
-	}
-	begin := time.Now()
-	target, _ := r.Plan.Rule.Target(stein)
-	if r.Plan.Rule.Precision > 0 && stein == 0 {
-		target = 0
-	}
-	for i, t := range trials {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		r.Progress(Event{Kind: TrialBegin, Trial: t, Block: b, Blocks: target, BlockETA: r.blockMean(), Left: r.left(b, i, len(trials), target)})
-		if err := r.trialWithRetries(ctx, t); err != nil {
-			return err
-		}
-	}
-	took := time.Since(begin)
-	if len(trials) == r.Plan.Trials() { // a resumed block is shorter
-		r.blockSum += took
-		r.blockN++
-	}
-	r.Progress(Event{Kind: BlockDone, Block: b, Blocks: target, Took: took, Left: r.left(b+1, 0, 1, target)})
-	return nil
-}
-
-// left estimates the time to the run's end from the blocks so far; 0: unknown.
-func (r *runner) left(block, trial, trials, target int) time.Duration {
-	mean, budget := r.blockMean(), r.Plan.Rule.Budget
-	var left time.Duration
-	if mean > 0 && target > 0 {
-		left = time.Duration((float64(target-block) - float64(trial)/float64(trials)) * float64(mean))
-	}
-	if budget > 0 {
-		if rest := max(budget-r.spent(), 0); left == 0 || rest < left {
-			left = rest
-		}
-	}
-	return left
-}
-
 // trialWithRetries makes a trial again that failed by the host's fault.
-func (r *runner) trialWithRetries(ctx context.Context, t plan.Trial) error {
+func (r *runner) trialWithRetries(ctx context.Context, t trial) error {
 	for try := 0; ; try++ {
 		err := r.trial(ctx, t)
 		if err == nil || ctx.Err() != nil {

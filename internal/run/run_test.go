@@ -104,6 +104,7 @@ func newBench(t *testing.T, text string) *bench {
 		Drivers:   map[string]system.Driver{"native": b.native, "other": b.other},
 		Workloads: map[string]*workload.Workload{"count": count},
 		Progress:  func(e Event) { b.events = append(b.events, e) },
+		Widths:    func() (map[string]plan.Width, error) { return nil, nil },
 	}
 	return b
 }
@@ -137,11 +138,11 @@ func (b *bench) statuses(arm string) map[store.Status]int {
 func TestRun(t *testing.T) {
 	b := newBench(t, yaml)
 	s, err := b.run(t.Context())
-	if err != nil || !s.Complete || s.Blocks != 4 || s.Failed != 0 || s.Reason != plan.ReasonBlocks {
+	if err != nil || !s.Complete || s.Passes != 4 || s.Failed != 0 || s.Reason != plan.ReasonBlocks {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	for _, arm := range []string{"native", "other", "native-control"} {
-		if n := b.statuses(arm); n[store.Done] != 4 || len(n) != 1 {
+		if n := b.statuses(arm); n[store.Done] != 4 || n[store.Failed] > 0 {
 			t.Errorf("%s: %v", arm, n)
 		}
 	}
@@ -195,8 +196,12 @@ func TestTrouble(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, yaml)
 			var n atomic.Int32
+			var counts atomic.Bool // the trial is no warm-up, and no repeat
+			b.config.Progress = func(e Event) {
+				counts.Store(e.Kind == TrialBegin && e.Trial.Arm == "other")
+			}
 			b.other.Behave = func(argv []string) fake.Behaviour {
-				if argv[0] == "count" && n.Add(1) == 2 {
+				if argv[0] == "count" && counts.Load() && n.Add(1) == 2 {
 					return trouble
 				}
 				return good(argv)
@@ -307,18 +312,70 @@ func TestCalibration(t *testing.T) {
 func TestBudget(t *testing.T) {
 	b := newBench(t, strings.Replace(yaml, "blocks: 4", "blocks: {min: 2, max: 1000}\nbudget: 500ms", 1))
 	s, err := b.run(t.Context())
-	if err != nil || s.Reason != plan.ReasonBudget || s.Blocks == 0 || s.Blocks >= 1000 {
+	if err != nil || s.Reason != plan.ReasonBudget || s.Passes == 0 || s.Passes >= 1000 {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
 
 func TestPrecision(t *testing.T) {
 	b := newBench(t, strings.Replace(yaml, "blocks: 4", "blocks: {min: 10, max: 50}\nprecision: 2%", 1))
-	asked := 0
-	b.config.Stein = func() (int, error) { asked++; return 13, nil }
+	b.config.Widths = func() (map[string]plan.Width, error) {
+		return map[string]plan.Width{"count": {Half: 0.1, Reached: b.statuses("other")[store.Done] >= 13}}, nil
+	}
 	s, err := b.run(t.Context())
-	if err != nil || s.Reason != plan.ReasonPrecision || s.Blocks != 13 || asked != 1 {
-		t.Errorf("%+v, %v, asked %d times", s, err, asked)
+	if err != nil || s.Reason != plan.ReasonPrecision || s.Passes != 13 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// TestExtras: a warm-up begins each group, and some trials are made twice
+// without a freeze in between; neither is a result.
+func TestExtras(t *testing.T) {
+	b := newBench(t, yaml)
+	if s, err := b.run(t.Context()); err != nil || !s.Complete {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	discarded, repeats := 0, 0
+	var before *store.Trial
+	for trial, err := range b.config.Store.Trials() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch trial.Status {
+		case store.Discarded:
+			discarded++
+			if trial.Position != -1 {
+				t.Errorf("a warm-up at position %d", trial.Position)
+			}
+		case store.Repeat:
+			repeats++
+			if before == nil || before.Status != store.Done || before.Guest != trial.Guest || before.Block != trial.Block || before.Arm != trial.Arm {
+				t.Errorf("%+v is the repeat of %+v", trial, before)
+			}
+		}
+		before = trial
+	}
+	if discarded != 4 || repeats != 1 {
+		t.Errorf("%d warm-ups and %d repeats in 4 blocks, want 4 and 1", discarded, repeats)
+	}
+	for _, d := range []*fake.Driver{b.native, b.other} {
+		last := map[string]string{}
+		for _, e := range d.Events() {
+			what, site, _ := strings.Cut(e, " ")
+			if what == last[site] && (what == "thaw" || what == "freeze") {
+				t.Errorf("guest %s has two events %q in a row", site, what)
+			}
+			last[site] = what
+		}
+	}
+}
+
+// TestPreferred: sizes near each other are the same, and none is far off.
+func TestPreferred(t *testing.T) {
+	for size, want := range map[float64]int64{0.2: 1, 7: 7, 42: 40, 45: 40, 55: 63, 1000: 1000, 1300: 1600, 9000: 10000, 123456: 100000} {
+		if got := preferred(size); got != want {
+			t.Errorf("%v becomes %d, want %d", size, got, want)
+		}
 	}
 }
 
@@ -361,7 +418,7 @@ func TestBoots(t *testing.T) {
 		b.config.Boot = next.Name
 	}
 	for _, arm := range []string{"native", "other", "native-control"} {
-		if n := b.statuses(arm); n[store.Done] != 6 || len(n) != 1 {
+		if n := b.statuses(arm); n[store.Done] != 6 || n[store.Failed] > 0 {
 			t.Errorf("%s: %v", arm, n)
 		}
 	}

@@ -12,15 +12,49 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
+// trial is one execution of a workload in an arm's guests.
+type trial struct {
+	plan.ID
+	position int // in its group, from 0; of a warm-up -1
+	role     role
+}
+
+// role says what a trial is for.
+type role int
+
+const (
+	counted role = iota
+	// warmup begins a group, and is discarded.
+	warmup
+	// beforeRepeat is counted, and its guest is not frozen: repeated follows.
+	beforeRepeat
+	// repeated is the same trial again, right after it.
+	repeated
+)
+
+// status is what an attempt of that role is when all went well.
+func (r role) status() store.Status {
+	switch r {
+	case warmup:
+		return store.Discarded
+	case repeated:
+		return store.Repeat
+	}
+	return store.Done
+}
+
+// counts reports whether the trial is one that the plan asks for.
+func (r role) counts() bool { return r == counted || r == beforeRepeat }
+
 // trial makes one trial and journals it. Its error is the host's fault, or
 // tare's, or ctx has ended; that a guest failed is a result.
-func (r *runner) trial(ctx context.Context, t plan.Trial) error {
+func (r *runner) trial(ctx context.Context, t trial) error {
+	begin := time.Now()
 	crew, err := r.crew(ctx, t.Arm)
 	if err != nil {
 		return err
 	}
 	w := r.Workloads[t.Workload]
-	begin := time.Now()
 	attempts := make([]store.Attempt, len(crew))
 	for i, m := range crew {
 		attempts[i] = r.attempt(t, m)
@@ -30,12 +64,12 @@ func (r *runner) trial(ctx context.Context, t plan.Trial) error {
 		return storeErr(err)
 	}
 	if len(crew) == 1 && crew[0].broken == nil {
-		crew[0].weigh = !crew[0].st.weighed[w.Name]
+		crew[0].weigh = t.role == counted && !crew[0].st.weighed[w.Name]
 	}
 	missing := unmanned(crew)
 	if missing != nil {
 		abandon(crew, missing)
-	} else if err = r.execute(ctx, crew, w, r.sizes[t.Workload]); ctx.Err() != nil {
+	} else if err = r.execute(ctx, crew, w, r.sizes[t.Workload], t.role); ctx.Err() != nil {
 		return ctx.Err() // without an outcome it counts as interrupted
 	}
 	for _, m := range crew {
@@ -45,13 +79,13 @@ func (r *runner) trial(ctx context.Context, t plan.Trial) error {
 	}
 	outcomes := make([]store.Outcome, len(crew))
 	for i, m := range crew {
-		outcomes[i] = r.outcome(m, w.Name, err)
+		outcomes[i] = r.outcome(m, w.Name, t.role, err)
 	}
 	if e := r.Store.FinishAll(ids, outcomes); e != nil {
 		return storeErr(e)
 	}
 	for i, m := range crew {
-		if outcomes[i].Status == store.Done {
+		if outcomes[i].Error == "" {
 			m.st.worked = true
 			if m.x.memory > 0 {
 				m.st.weighed[w.Name] = true
@@ -72,21 +106,25 @@ func (r *runner) trial(ctx context.Context, t plan.Trial) error {
 	if err != nil {
 		return err
 	}
-	r.finished[store.TrialID{Block: t.Block, Workload: t.Workload, Arm: t.Arm}] = true
+	r.took(t.ID, time.Since(begin))
+	if !t.role.counts() {
+		return r.tidy(crew)
+	}
+	r.finished[t.ID] = true
 	if why := failure(crew, outcomes); why != "" {
 		if missing == nil || missing.x.cause != store.EventMemoryLimit { // that not all fit is what the scenario is there to find
 			r.summary.Failed++
 		}
-		r.Progress(Event{Kind: TrialLost, Trial: t, Text: why})
+		r.Progress(Event{Kind: TrialLost, Trial: t.ID, Text: why})
 	} else {
-		r.Progress(Event{Kind: TrialDone, Trial: t, Values: crew[0].x.metrics, Took: time.Since(begin)})
+		r.Progress(Event{Kind: TrialDone, Trial: t.ID, Values: crew[0].x.metrics, Took: time.Since(begin)})
 	}
 	return r.tidy(crew)
 }
 
-func (r *runner) attempt(t plan.Trial, m *member) store.Attempt {
+func (r *runner) attempt(t trial, m *member) store.Attempt {
 	a := store.Attempt{
-		Session: r.session, Block: t.Block, Position: t.Position, Workload: t.Workload,
+		Session: r.session, Block: t.Block, Position: t.position, Workload: t.Workload,
 		Arm: r.arms[t.Arm], Epoch: m.st.epoch, Size: r.sizes[t.Workload], Member: m.number, Stress: m.Stress,
 	}
 	if m.st.machine != nil {
@@ -95,10 +133,10 @@ func (r *runner) attempt(t plan.Trial, m *member) store.Attempt {
 	return a
 }
 
-// outcome is what a member's attempt gave; wrong is what the host or tare did
+// outcome is what a member's attempt in that role gave; wrong is what the host or tare did
 // wrong, which makes all that the trial gave void.
-func (r *runner) outcome(m *member, workload string, wrong error) store.Outcome {
-	o := store.Outcome{Status: store.Done, Values: map[int]float64{}, Clock: m.x.clock, Steps: m.x.steps}
+func (r *runner) outcome(m *member, workload string, role role, wrong error) store.Outcome {
+	o := store.Outcome{Status: role.status(), Values: map[int]float64{}, Clock: m.x.clock, Steps: m.x.steps}
 	add := func(ids map[string]int, values map[string]float64) {
 		for name, v := range values {
 			if id, ok := ids[name]; ok { // a run that an older tare began lacks some
@@ -116,7 +154,10 @@ func (r *runner) outcome(m *member, workload string, wrong error) store.Outcome 
 	case m.x.err != nil:
 		o.Status, o.Error = store.Failed, m.x.err.Error()
 	}
-	if o.Status != store.Done && m.st.machine != nil {
+	if o.Status == store.Failed && !role.counts() { // what fails will fail again where it counts
+		o.Status = store.Discarded
+	}
+	if o.Error != "" && m.st.machine != nil {
 		o.Log = strings.ToValidUTF8(m.st.machine.Guest.Log(), "?")
 	}
 	return o

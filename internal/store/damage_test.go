@@ -130,7 +130,7 @@ func TestNotARun(t *testing.T) {
 		{"long text", []byte(strings.Repeat("name: quick\n", 100)), "not a run of tare"},
 		{"other SQLite file", foreign, "not a run of tare"},
 		{"disguised", disguised, "no such table"},
-		{"newer", change(60, Format+1), "format 3; this tare reads up to 2"},
+		{"newer", change(60, Format+1), "format 4; this tare reads up to 3"},
 	} {
 		for _, forWriting := range []bool{false, true} {
 			_, err := Open(write(t, dir, test.text), forWriting)

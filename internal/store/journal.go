@@ -83,6 +83,11 @@ const (
 	Done   Status = "done"
 	Failed Status = "failed" // by the guest's fault: a result
 	Void   Status = "void"   // by the host's fault: to be made again
+	// Discarded is a warm-up trial, which begins a group and counts for nothing.
+	Discarded Status = "discarded"
+	// Repeat is a trial made right after the same one, without freezing its guest
+	// in between: it shows what a thaw costs, and nothing else.
+	Repeat Status = "repeat"
 	// Interrupted attempts have no outcome in the file.
 	Interrupted Status = "interrupted"
 )
@@ -161,6 +166,12 @@ func (r *Run) AddGuest(session int64, arm, epoch int, seat Seat, start time.Dura
 // AddGuestValue records what was measured of a guest besides trials, once by name.
 func (r *Run) AddGuestValue(guest int64, name, unit string, value float64) error {
 	_, err := r.db.Exec("INSERT INTO guest_value VALUES (?, ?, ?, ?, ?)", guest, name, unit, value, unixNano(time.Now()))
+	return r.explain(err)
+}
+
+// AddPass records a pass through the workloads before it begins; body is JSON.
+func (r *Run) AddPass(number int, body []byte) error {
+	_, err := r.db.Exec("INSERT INTO pass VALUES (?, ?)", number, string(body))
 	return r.explain(err)
 }
 

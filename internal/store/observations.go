@@ -11,12 +11,14 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Observation is one value of one trial that is done.
+// Observation is one value of one trial that is done, or repeated.
 type Observation struct {
 	Metric, Arm, Block int32
 	Guest              int32 // id of the guest that gave it
 	Epoch              int32 // incarnation in the plan
 	Member             int32 // in the crew of the trial
+	Position           int32 // in the group, or, before format 3, in the block
+	Repeat             bool  // the attempt is of status Repeat
 	Value              float64
 }
 
@@ -56,14 +58,15 @@ func (r *Run) Observations() iter.Seq2[Observation, error] {
 
 // attemptRow is what every value of an attempt shares.
 type attemptRow struct {
-	id                               int64
-	arm, block, guest, epoch, member int32
+	id                                         int64
+	arm, block, guest, epoch, member, position int32
+	repeat                                     bool
 }
 
 // attemptRows appends the next page of attempts that are done, after id last.
 func (r *Run) attemptRows(to []attemptRow, last int64) ([]attemptRow, error) {
-	query := fmt.Sprintf(`SELECT a.id, a.arm, a.block, coalesce(a.guest, 0), a.epoch, %s FROM attempt a JOIN outcome o ON o.attempt = a.id
-		WHERE a.id > %d AND o.status = 'done' ORDER BY a.id LIMIT %d`, r.since(2, "a.member", "0"), last, obsPage)
+	query := fmt.Sprintf(`SELECT a.id, a.arm, a.block, coalesce(a.guest, 0), a.epoch, %s, a.position, o.status = 'repeat' FROM attempt a JOIN outcome o ON o.attempt = a.id
+		WHERE a.id > %d AND o.status IN ('done', 'repeat') ORDER BY a.id LIMIT %d`, r.since(2, "a.member", "0"), last, obsPage)
 	err := r.scanFast(query, func(row []driver.Value) bool {
 		id, ok0 := row[0].(int64)
 		arm, ok1 := row[1].(int64)
@@ -71,10 +74,12 @@ func (r *Run) attemptRows(to []attemptRow, last int64) ([]attemptRow, error) {
 		guest, ok3 := row[3].(int64)
 		epoch, ok4 := row[4].(int64)
 		member, ok5 := row[5].(int64)
+		position, ok6 := row[6].(int64)
+		repeat, ok7 := row[7].(int64)
 		ordered := id > last // else pages would never end
 		last = id
-		to = append(to, attemptRow{id, int32(arm), int32(block), int32(guest), int32(epoch), int32(member)})
-		return ordered && ok0 && ok1 && ok2 && ok3 && ok4 && ok5
+		to = append(to, attemptRow{id, int32(arm), int32(block), int32(guest), int32(epoch), int32(member), int32(position), repeat != 0})
+		return ordered && ok0 && ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && ok7
 	})
 	return to, err
 }
@@ -96,7 +101,7 @@ func (r *Run) valuesOf(to []Observation, attempts []attemptRow) ([]Observation, 
 		}
 		if i < len(attempts) && attempts[i].id == id { // else the attempt is not done
 			a := attempts[i]
-			to = append(to, Observation{int32(metric), a.arm, a.block, a.guest, a.epoch, a.member, value})
+			to = append(to, Observation{int32(metric), a.arm, a.block, a.guest, a.epoch, a.member, a.position, a.repeat, value})
 		}
 		return ok0 && ok1 && ok2
 	})

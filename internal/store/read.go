@@ -74,6 +74,38 @@ func (r *Run) Finished() (map[TrialID]bool, error) {
 	return done, r.explainRead(rows.Err())
 }
 
+// Passes returns the recorded passes in their order; their numbers are their indices.
+func (r *Run) Passes() ([]json.RawMessage, error) {
+	if r.format < planned {
+		return nil, nil
+	}
+	return collect(r, "SELECT body FROM pass ORDER BY number", func(rows *sql.Rows) (json.RawMessage, error) {
+		var body string
+		err := rows.Scan(&body)
+		return json.RawMessage(body), err
+	})
+}
+
+// Spent is how long attempts of one arm and workload took, and how many there were.
+type Spent struct {
+	Workload, Arm string
+	Mean          time.Duration
+	N             int
+}
+
+// Spents returns the times of all attempts with an outcome, the first member's
+// of each, from the journal before to the journal after.
+func (r *Run) Spents() ([]Spent, error) {
+	return collect(r, `SELECT a.workload, arm.name, avg(o.ended_unix_ns - a.began_unix_ns), count(*)
+		FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm WHERE `+r.since(2, "a.member", "0")+` = 0
+		GROUP BY a.workload, arm.name ORDER BY min(a.id)`, func(rows *sql.Rows) (s Spent, err error) {
+		var mean float64
+		err = rows.Scan(&s.Workload, &s.Arm, &mean, &s.N)
+		s.Mean = time.Duration(mean)
+		return s, err
+	})
+}
+
 // EpochInBoot returns the last incarnation in the plan of which a trial was
 // made in this boot of the host; ok is false when there is none.
 func (r *Run) EpochInBoot(bootID string) (epoch int, ok bool, err error) {

@@ -80,14 +80,23 @@ CREATE TABLE guest_value (
     PRIMARY KEY (guest, name)
 ) STRICT, WITHOUT ROWID;
 
+-- The passes through the workloads, each written before it begins: which arms
+-- run which block of which workload, in which order. What is not done of them is
+-- what a resumed run makes first. A run with boots has none, since its order
+-- follows from its seed. Since format 3.
+CREATE TABLE pass (
+    number INTEGER PRIMARY KEY, -- from 0
+    body   TEXT NOT NULL        -- JSON
+) STRICT;
+
 -- The journal: a row before every trial; where several guests take part, a row
 -- for each …
 CREATE TABLE attempt (
     id            INTEGER PRIMARY KEY,
     session       INTEGER NOT NULL REFERENCES session,
     guest         INTEGER REFERENCES guest, -- NULL: it did not start
-    block         INTEGER NOT NULL, -- from 0
-    position      INTEGER NOT NULL, -- in the block
+    block         INTEGER NOT NULL, -- of the workload, from 0
+    position      INTEGER NOT NULL, -- in the group of trials of this block, from 0; before format 3, among those of all workloads
     workload      TEXT NOT NULL,
     arm           INTEGER NOT NULL REFERENCES arm,
     epoch         INTEGER NOT NULL,
@@ -102,7 +111,8 @@ CREATE TABLE attempt (
 -- made again on resume.
 CREATE TABLE outcome (
     attempt       INTEGER PRIMARY KEY REFERENCES attempt,
-    status        TEXT NOT NULL, -- done; failed: the guest's fault, a result; void: the host's, made again
+    status        TEXT NOT NULL, -- done; failed: the guest's fault, a result; void: the host's, made again;
+                                 -- since format 3: discarded: a warm-up; repeat: made right after the same trial, without a freeze in between
     error         TEXT NOT NULL, -- why not done
     ended_unix_ns INTEGER NOT NULL,
     offset_ns     INTEGER NOT NULL, -- guest's CLOCK_MONOTONIC less the host's, before the trial

@@ -28,7 +28,8 @@ import (
 //
 //	1  one guest a trial
 //	2  several: attempts have a member, guests a slot, and values of their own
-const Format = 2
+//	3  passes are kept, blocks are counted for each workload, and a group begins with a discarded trial
+const Format = 3
 
 // applicationID marks a SQLite file as a run of tare: "tare" in ASCII.
 const applicationID = 0x74617265
@@ -103,34 +104,8 @@ func Create(path string, docs map[string][]byte, arms []Arm, metrics []Metric) (
 	return r, r.explain(tx.Commit())
 }
 
-// upgrade brings a file of format 1, which is to be written, to the present
-// one: it gets columns and tables, and no row changes.
-func (r *Run) upgrade() error {
-	tx, err := r.db.Begin()
-	if err != nil {
-		return r.explain(err)
-	}
-	defer tx.Rollback()
-	for _, s := range []string{
-		"ALTER TABLE guest ADD COLUMN flavor TEXT NOT NULL DEFAULT ''",
-		"ALTER TABLE guest ADD COLUMN slot INTEGER NOT NULL DEFAULT 0",
-		"ALTER TABLE guest ADD COLUMN neighbour INTEGER NOT NULL DEFAULT 0",
-		"ALTER TABLE attempt ADD COLUMN member INTEGER NOT NULL DEFAULT 0",
-		"ALTER TABLE attempt ADD COLUMN stress TEXT NOT NULL DEFAULT ''",
-		"CREATE TABLE guest_value (guest INTEGER NOT NULL REFERENCES guest, name TEXT NOT NULL, unit TEXT NOT NULL, value REAL NOT NULL, " +
-			"at_unix_ns INTEGER NOT NULL, PRIMARY KEY (guest, name)) STRICT, WITHOUT ROWID",
-		fmt.Sprintf("PRAGMA user_version = %d", Format),
-	} {
-		if _, err := tx.Exec(s); err != nil {
-			return r.explain(err)
-		}
-	}
-	if err := tx.Commit(); err != nil {
-		return r.explain(err)
-	}
-	r.format = Format
-	return nil
-}
+// planned is the format from which a run keeps its passes.
+const planned = 3
 
 // since returns a column that files have from a format on, or what stands for
 // it in older ones.
@@ -141,11 +116,16 @@ func (r *Run) since(format int, column, otherwise string) string {
 	return otherwise
 }
 
-// Open opens a run to read it and, if write is set, to go on with it.
+// Open opens a run to read it and, if write is set, to go on with it, which an
+// older tare's run cannot.
 func Open(path string, write bool) (*Run, error) {
 	format, err := checkHeader(path)
 	if err != nil {
 		return nil, err
+	}
+	if write && format < planned {
+		return nil, fault.WithRemedy(fault.Campaignf("%s was begun by an older tare, which planned its trials in another way", path),
+			"this tare shows and compares it as it is; go on with that older tare, or begin anew: tare run --like %s", path)
 	}
 	if write {
 		// SQLite would silently take a file that it cannot write for one to read.
@@ -174,12 +154,6 @@ func Open(path string, write bool) (*Run, error) {
 	if _, err := r.db.Exec(first); err != nil {
 		r.db.Close()
 		return nil, r.explainRead(err)
-	}
-	if write && r.format < Format {
-		if err := r.upgrade(); err != nil {
-			r.db.Close()
-			return nil, err
-		}
 	}
 	return r, nil
 }

@@ -154,7 +154,7 @@ func TestReopen(t *testing.T) {
 		if want := []Failure{{TrialID: TrialID{0, "cpu", "kvm"}, Attempt: failures[0].Attempt, Error: "crashed", Guest: 2}, {TrialID: TrialID{1, "cpu", "kvm"}, Attempt: failures[1].Attempt, Error: "does not start"}}; !reflect.DeepEqual(failures, want) {
 			t.Errorf("failures %v", failures)
 		}
-		if got, want := observations(t, r), []Observation{{0, 0, 0, 1, 0, 0, 2}, {1, 0, 0, 1, 0, 0, 0.5}, {2, 0, 0, 1, 0, 0, 4}}; !reflect.DeepEqual(got, want) {
+		if got, want := observations(t, r), []Observation{{Metric: 0, Guest: 1, Value: 2}, {Metric: 1, Guest: 1, Value: 0.5}, {Metric: 2, Guest: 1, Value: 4}}; !reflect.DeepEqual(got, want) {
 			t.Errorf("observations %v, want %v", got, want)
 		}
 		events, err := r.Events()
@@ -300,4 +300,47 @@ func TestPages(t *testing.T) {
 		break
 	}
 	must(t, r.AddEvent(1, 0, "still", "works"))
+}
+
+// TestPasses: what is discarded or repeated is no result, and passes are there as they were recorded.
+func TestPasses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.tare")
+	r, err := Create(path, nil, testArms, testMetrics)
+	must(t, err)
+	session, err := r.BeginSession("boot", "1")
+	must(t, err)
+	guest, err := r.AddGuest(session, 0, 0, Seat{}, time.Second, agent.Hello{}, nil)
+	must(t, err)
+	must(t, r.AddPass(0, []byte(`{"groups":[]}`)))
+	must(t, r.AddPass(1, []byte(`{"recreate":["kvm"],"groups":[]}`)))
+	if err := r.AddPass(1, []byte(`{}`)); err == nil {
+		t.Error("a pass was recorded twice")
+	}
+	for i, status := range []Status{Discarded, Done, Repeat} {
+		id, err := r.Begin(Attempt{Session: session, Guest: guest, Workload: "cpu", Position: i - 1})
+		must(t, err)
+		must(t, r.Finish(id, Outcome{Status: status, Values: map[int]float64{0: float64(i)}}))
+	}
+	must(t, r.Close())
+	r, err = Open(path, true)
+	must(t, err)
+	defer r.Close()
+	passes, err := r.Passes()
+	must(t, err)
+	if len(passes) != 2 || string(passes[1]) != `{"recreate":["kvm"],"groups":[]}` {
+		t.Errorf("passes %s", passes)
+	}
+	if got, want := observations(t, r), []Observation{{Guest: 1, Value: 1}, {Guest: 1, Position: 1, Repeat: true, Value: 2}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("observations %+v, want %+v", got, want)
+	}
+	finished, err := r.Finished()
+	must(t, err)
+	if len(finished) != 1 {
+		t.Errorf("finished %v", finished)
+	}
+	spents, err := r.Spents()
+	must(t, err)
+	if len(spents) != 1 || spents[0].N != 3 || spents[0].Workload != "cpu" || spents[0].Arm != "native" || spents[0].Mean <= 0 {
+		t.Errorf("spent %+v", spents)
+	}
 }

@@ -146,13 +146,13 @@ func (s synth) write(t testing.TB) *store.Run {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for b := range s.blocks {
-		for _, trial := range p.Block(b) {
+		for position, trial := range whole(p, b) {
 			arm := p.Arms[ids[trial.Arm]]
 			for member, m := range arm.Crew {
-				id, err := j.Begin(store.Attempt{Session: session, Guest: int64(ids[trial.Arm] + 1), Block: b, Position: trial.Position, Workload: trial.Workload, Arm: ids[trial.Arm], Size: 128,
+				id, err := j.Begin(store.Attempt{Session: session, Guest: int64(ids[trial.Arm] + 1), Block: b, Position: position, Workload: trial.Workload, Arm: ids[trial.Arm], Size: 128,
 					Member: member, Stress: m.Stress})
 				must(t, err)
-				if s.lacking && b == s.blocks-1 && trial.Position == 3 {
+				if s.lacking && b == s.blocks-1 && position == 3 {
 					must(t, r.AddEvent(session, id, "kernel-hung-task", "INFO: task blocked "+s.says))
 					return r
 				}
@@ -238,4 +238,12 @@ func echo(says string) func(int64) (stdout, stderr [][]byte, err error) {
 	return func(attempt int64) (stdout, stderr [][]byte, err error) {
 		return [][]byte{fmt.Appendf(nil, "attempt %d\n\x1b[31m\x00\xff%s", attempt, says)}, [][]byte{[]byte(says)}, nil
 	}
+}
+
+// whole is a block of all workloads with all arms.
+func whole(p *plan.Plan, block int) (ids []plan.ID) {
+	for _, g := range p.Whole(block, func(plan.Arm) bool { return true }) {
+		ids = append(ids, g.Trials()...)
+	}
+	return ids
 }

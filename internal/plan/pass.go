@@ -1,0 +1,308 @@
+package plan
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/stats"
+)
+
+// Pass goes through the workloads that need more blocks once. A run records each
+// pass before it begins.
+type Pass struct {
+	Number int `json:"-"` // from 0
+	// Recreate names the arms, without their scenario, whose guests are created
+	// anew before the pass.
+	Recreate []string `json:"recreate,omitempty"`
+	Groups   []Group  `json:"groups"`
+}
+
+// Cell is one arm running one workload.
+type Cell struct{ Workload, Arm string }
+
+// State is what the next pass depends on: how long things took and how wide
+// the intervals are. Whether an effect is significant is not in it.
+type State struct {
+	Pass     int                      // number of the next pass
+	Spent    time.Duration            // by the run so far
+	Emulated time.Duration            // of that, by arms of Plan.Emulated
+	Blocks   map[string]int           // begun, by workload
+	Last     map[Cell]int             // block in which the arm took part last; absent: none
+	Trial    map[Cell]time.Duration   // mean of a trial with all that belongs to it
+	Start    map[string]time.Duration // to create all guests of an arm (without its scenario)
+	Made     map[string]int           // pass before which the guests of an arm were created last
+	Width    map[string]Width         // by workload
+}
+
+// Width is how wide the intervals of a workload's primary metric are.
+type Width struct {
+	Half    float64 // largest half-width over arms, on the ln scale; 0: not known
+	Reached bool    // the precision asked for
+}
+
+// NewState is the state of a run that has not begun.
+func NewState() State {
+	return State{Blocks: map[string]int{}, Last: map[Cell]int{}, Trial: map[Cell]time.Duration{}, Start: map[string]time.Duration{}, Made: map[string]int{}, Width: map[string]Width{}}
+}
+
+// Begin notes that a pass is made.
+func (s *State) Begin(pass Pass) {
+	s.Pass = pass.Number + 1
+	for _, of := range pass.Recreate {
+		s.Made[of] = pass.Number
+	}
+	for _, g := range pass.Groups {
+		s.Blocks[g.Workload] = max(s.Blocks[g.Workload], g.Block+1)
+		for _, a := range g.Arms {
+			s.Last[Cell{g.Workload, a}] = g.Block
+		}
+	}
+}
+
+const (
+	// mostCopies is in how many blocks of one pass a workload is at most.
+	mostCopies = 6
+	// slowFrom is from how many times the baseline's time on an arm sits out blocks.
+	slowFrom = 4
+	// longTrial needs no warm-up: what a start costs is small against it.
+	longTrial = 5 * time.Second
+	// repeatEvery is in how many blocks one arm makes its trial twice.
+	repeatEvery = 4
+	// incarnations is how many guests of an arm a run aims at: from 8 on an
+	// interval over guests is hardly wider than one over blocks. robustBlocks is
+	// how many blocks each should serve: the Hodges–Lehmann estimate of fewer
+	// than 4 values cannot set one aside.
+	incarnations, robustBlocks = 8, 4
+	// startShare is how much of a run's time creating guests so often may take.
+	startShare = 0.1
+	// precisionBlocks is how many blocks a run with a precision is expected to need.
+	precisionBlocks = incarnations * robustBlocks
+)
+
+// guestVariance is how much more a trial varies than one guest does from the
+// next, squared: 5 % and 1 %, as seen of containers.
+const guestVariance = 25
+
+// NextPass returns the next pass, or why there is none. A pass has each
+// workload that still needs blocks, in random order; with a budget, those whose
+// intervals shrink most for the time are in it more than once.
+func (p *Plan) NextPass(s State) (Pass, Reason) {
+	var active []string
+	reason := ReasonBlocks
+	if p.Rule.Precision > 0 {
+		reason = ReasonPrecision
+	}
+	for _, w := range p.Workloads {
+		switch {
+		case s.Width[w].Reached && s.Blocks[w] >= p.Rule.Min:
+		case s.Blocks[w] < p.Rule.Max:
+			active = append(active, w)
+		case p.Rule.Precision > 0:
+			reason = ReasonMax
+		}
+	}
+	if len(active) == 0 {
+		return Pass{}, reason
+	}
+	pass := Pass{Number: s.Pass, Recreate: p.recreate(s)}
+	next := map[string]int{}
+	for _, w := range p.order(s, active) {
+		block := s.Blocks[w] + next[w]
+		if block >= p.Rule.Max {
+			continue
+		}
+		next[w]++
+		var arms []string
+		for _, a := range p.ArmsOf(w) {
+			if p.takesPart(&s, w, block, a) {
+				arms = append(arms, a.Name)
+			}
+		}
+		pass.Groups = append(pass.Groups, p.withExtras(s, p.group(w, block, arms)))
+	}
+	return pass, ""
+}
+
+// order is the workloads of a pass in random order, those first in need several times.
+func (p *Plan) order(s State, active []string) []string {
+	names := slices.Sorted(slices.Values(active))
+	if p.Rule.Budget > 0 {
+		names = p.copies(s, names)
+	}
+	shuffle(newDraw(p.Seed, "tare pass 1\x00", s.Pass), names)
+	return names
+}
+
+// copies repeats the workloads whose intervals shrink most for the time. The sum
+// of the half-widths k s/√n over a given time Σ n c is least where n is in
+// proportion to (s/c)^(2/3).
+func (p *Plan) copies(s State, names []string) []string {
+	weight := map[string]float64{}
+	least := math.Inf(1)
+	for _, w := range names {
+		cost := p.groupCost(s, w).Seconds()
+		if half := s.Width[w].Half; half > 0 && cost > 0 {
+			weight[w] = math.Pow(half*math.Sqrt(float64(s.Blocks[w]))/cost, 2.0/3)
+			least = min(least, weight[w])
+		}
+	}
+	var all []string
+	for _, w := range names {
+		n := 1
+		if weight[w] > 0 {
+			n = min(int(math.Round(weight[w]/least)), mostCopies)
+		}
+		all = append(all, slices.Repeat([]string{w}, n)...)
+	}
+	return all
+}
+
+// groupCost is the time of the counted trials of one block in which all arms
+// of the first scenario take part that are not emulated.
+func (p *Plan) groupCost(s State, workload string) (sum time.Duration) {
+	for _, a := range p.ArmsOf(workload) {
+		if a.Scenario == p.Scenarios[0].Name && !p.Emulated[a.System] {
+			sum += s.Trial[Cell{workload, a.Name}]
+		}
+	}
+	return sum
+}
+
+// takesPart reports whether an arm is in a block of a workload, and counts the
+// time of emulated ones.
+//
+// A fixed number of blocks is what the campaign asks for of every arm.
+// Otherwise an arm whose trials take c times as long as the baseline's is in
+// every √c-th block, which for a given time makes its interval narrowest, and
+// emulated arms have their share of the time; each has one trial at least.
+func (p *Plan) takesPart(s *State, workload string, block int, a Arm) bool {
+	cell := Cell{workload, a.Name}
+	last, ran := s.Last[cell]
+	if !ran {
+		return block%p.every(a) == 0
+	}
+	if block%p.every(a) != 0 {
+		return false
+	}
+	if p.Rule.Precision == 0 && p.Rule.Budget == 0 {
+		return true
+	}
+	cost := s.Trial[cell]
+	if p.Emulated[a.System] {
+		if !p.affords(*s, cost) {
+			return false
+		}
+		s.Emulated += cost
+		return true
+	}
+	return block-last >= p.stride(*s, workload, a)
+}
+
+// affords reports whether emulated arms may take so much more time.
+func (p *Plan) affords(s State, more time.Duration) bool {
+	return float64(s.Emulated+more) <= p.EmulatedShare*float64(max(p.Rule.Budget, s.Spent))
+}
+
+// stride is in how many blocks a slow arm takes part once.
+func (p *Plan) stride(s State, workload string, a Arm) int {
+	base := s.Trial[Cell{workload, campaign.ArmIn(p.baseline().Of, a.Scenario)}]
+	if base <= 0 {
+		return 1
+	}
+	if c := float64(s.Trial[Cell{workload, a.Name}]) / float64(base); c >= slowFrom {
+		return int(math.Sqrt(c))
+	}
+	return 1
+}
+
+// withExtras chooses who makes the discarded and the repeated trial of a group.
+func (p *Plan) withExtras(s State, g Group) Group {
+	if s.Trial[Cell{g.Workload, p.baseline().Name}] > longTrial || p.TrialTime > longTrial || len(g.Arms) < 2 {
+		return g
+	}
+	var quick []string
+	for _, name := range g.Arms {
+		a := p.arm(name)
+		if a.Scenario == p.Scenarios[0].Name && len(a.Crew) == 1 && !p.Emulated[a.System] && p.stride(s, g.Workload, a) == 1 {
+			quick = append(quick, name)
+		}
+	}
+	if len(quick) == 0 {
+		return g
+	}
+	g.Warmup = quick[len(quick)-1]
+	if g.Block%repeatEvery == 1 {
+		g.Repeat = quick[0]
+	}
+	return g
+}
+
+// recreate returns the arms whose guests have served long enough.
+func (p *Plan) recreate(s State) (due []string) {
+	if s.Pass == 0 {
+		return nil // there are none yet
+	}
+	// Units share no guest, so an arm's guests are created anew when the baseline's are.
+	base := p.baseline().Of
+	if life := p.life(s, base); life == 0 || s.Pass-s.Made[base] < life {
+		return nil
+	}
+	for _, a := range p.Arms {
+		if slices.Contains(due, a.Of) || p.Emulated[a.System] && !p.affords(s, s.Start[a.Of]) {
+			continue
+		}
+		if s.Pass-s.Made[a.Of] >= p.life(s, a.Of) {
+			due = append(due, a.Of)
+		}
+	}
+	return due
+}
+
+// life is how many passes guests of an arm serve; 0: the whole run.
+//
+// Where the campaign leaves it open it is what costs least for the precision
+// [Kalibera & Jones, ISMM 2013], robustBlocks at least, and where guests start
+// fast no more than leaves room for as many incarnations as an interval over
+// guests wants.
+func (p *Plan) life(s State, of string) int {
+	if p.RecreateEvery != campaign.Auto {
+		return p.RecreateEvery
+	}
+	var trials time.Duration // of the arm in a pass
+	for _, a := range p.Arms {
+		if a.Of == of {
+			for _, w := range p.Workloads {
+				trials += s.Trial[Cell{w, a.Name}] / time.Duration(p.every(a))
+			}
+		}
+	}
+	start := s.Start[of]
+	best := robustBlocks
+	if trials > 0 && start > 0 {
+		if reps, err := stats.OptimalReps([]float64{trials.Seconds(), start.Seconds()}, []float64{guestVariance, 1}); err == nil {
+			best = max(best, reps[0])
+		}
+	}
+	passes, each := p.expected(s)
+	if incarnations*start.Seconds() <= startShare*float64(passes)*each.Seconds() || each == 0 {
+		best = min(best, max(1, passes/incarnations))
+	}
+	return best
+}
+
+// expected is how many passes the run is expected to have, and how long each takes.
+func (p *Plan) expected(s State) (passes int, each time.Duration) {
+	if s.Pass > 0 {
+		each = s.Spent / time.Duration(s.Pass)
+	}
+	passes = p.Rule.Max
+	if p.Rule.Precision > 0 {
+		passes = min(passes, max(p.Rule.Min, precisionBlocks))
+	}
+	if p.Rule.Budget > 0 && each > 0 {
+		passes = min(passes, int(p.Rule.Budget/each))
+	}
+	return passes, each
+}

@@ -13,6 +13,7 @@
 package analyze
 
 import (
+	"math"
 	"slices"
 
 	"github.com/tare-bench/tare/internal/stats"
@@ -21,16 +22,24 @@ import (
 // comparison is a Comparison with what the rules and verdicts need of it.
 type comparison struct {
 	Comparison
-	metric, arm, base int // indices
-	pairs             []pair
+	metric, arm, base int    // indices
+	class             Family // of the metric: primary, CPU time or secondary
+	rows              []row
+	columns           []column // of the rows
 	est               estimate
-	floor             float64 // ln noise floor, where HasNoiseFloor
-	notPositive       bool    // a value ≤ 0: no ratio exists
+	tested            bool // est has an interval
+	notPositive       bool // a value ≤ 0: no ratio exists
 }
 
-// floorOf is what A/A pairs were measured on: a metric under a scenario. Who
-// has company varies more than who is alone.
-type floorOf struct {
+// group is the comparisons that share a placebo: those of one class of metrics
+// under one scenario. Who has company varies more than who is alone.
+type group struct {
+	scenario string
+	class    Family
+}
+
+// metricIn is a metric under one scenario.
+type metricIn struct {
 	metric   int
 	scenario string
 }
@@ -41,12 +50,20 @@ type analysis struct {
 	arms        map[string]int
 	metrics     *table
 	probes      *table
-	summaries   []SeriesSummary     // of each metric and arm, as in metrics
-	comparisons []*comparison       // of cost, and the controls'
-	isolations  []*comparison       // of arms in company with the same arms alone
-	floors      map[floorOf]float64 // ln noise floor
-	floorPairs  map[floorOf]int
+	cpuTime     int             // index of the first metric that is CPU time
+	summaries   []SeriesSummary // of each metric and arm, as in metrics
+	comparisons []*comparison   // of cost, and the controls'
+	isolations  []*comparison   // of arms in company with the same arms alone
+	placebos    map[group]stats.Placebo
+	paired      map[metricIn]bool // there are A/A pairs
 	failures    map[[2]string]int // workload, arm -> count
+	failed      map[lostTrial]bool
+}
+
+// lostTrial is one without a result.
+type lostTrial struct {
+	workload, arm string
+	block         int
 }
 
 // Analyze reads in and returns what a report shows. Errors are the input's:
@@ -59,36 +76,27 @@ func Analyze(in Input) (*Result, error) {
 	}
 	a.summarize()
 	for _, c := range a.all() {
-		if err := a.estimate(c); err != nil {
-			return nil, err
-		}
+		a.describe(c)
 	}
-	if err := a.noiseFloors(); err != nil {
+	if err := a.estimateAll(a.all()); err != nil {
 		return nil, err
 	}
-	for _, control := range []bool{true, false} {
-		if err := a.adjust(control); err != nil {
-			return nil, err
-		}
+	if err := a.decide(); err != nil {
+		return nil, err
 	}
-	for _, c := range a.all() {
-		c.Verdict = a.verdict(c)
-	}
-	findings := a.findings()
 	r := &Result{
 		Baseline: in.Baseline, Planned: in.Planned, Blocks: a.metrics.blocks, Alpha: in.Alpha, Delta: in.Delta,
-		NoiseFloors: []NoiseFloor{}, Arms: a.armResults(), Findings: findings, Comparisons: []Comparison{},
-	}
-	for _, scenario := range a.scenarios() {
-		for i, m := range in.Metrics {
-			of := floorOf{i, scenario}
-			if f, ok := a.floors[of]; ok {
-				r.NoiseFloors = append(r.NoiseFloors, NoiseFloor{m.Workload, m.Name, scenario, percent(f), a.floorPairs[of]})
-			}
-		}
+		NoiseFloors: []NoiseFloor{}, Arms: a.armResults(), Findings: a.findings(), Comparisons: []Comparison{},
 	}
 	for _, c := range a.comparisons {
 		r.Comparisons = append(r.Comparisons, c.Comparison)
+	}
+	r.Answers = a.answers()
+	if r.Rankings, err = a.rankings(); err != nil {
+		return nil, err
+	}
+	if r.TrialSpread, err = a.trialSpread(); err != nil {
+		return nil, err
 	}
 	r.Memory = a.memory()
 	if r.Isolation, err = a.isolation(); err != nil {
@@ -119,9 +127,10 @@ func read(in *Input) (*analysis, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &analysis{in: in, arms: arms, failures: map[[2]string]int{}}
+	a := &analysis{in: in, arms: arms, cpuTime: len(in.Metrics), failures: map[[2]string]int{}, failed: map[lostTrial]bool{}}
 	for _, f := range in.Failures {
 		a.failures[[2]string{f.Workload, f.Arm}]++
+		a.failed[lostTrial{f.Workload, f.Arm, f.Block}] = true
 	}
 	if a.metrics, err = load(in.Observations, len(in.Metrics), len(in.Arms)); err != nil {
 		return nil, err
@@ -129,71 +138,238 @@ func read(in *Input) (*analysis, error) {
 	if a.probes, err = load(in.ProbeObservations, len(in.Probes), len(in.Arms)); err != nil {
 		return nil, err
 	}
+	a.addCPUTime()
 	for mi, m := range in.Metrics {
 		for ai, arm := range in.Arms {
 			base, control := in.baselineOf(arm)
-			ran := len(a.metrics.at(mi, ai)) > 0 || a.failures[[2]string{m.Workload, arm.Name}] > 0
-			compare := func(base string) *comparison {
-				c := &comparison{metric: mi, arm: ai, base: arms[base]}
-				c.Comparison = Comparison{
-					Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
-					Baseline: base, Arm: arm.Name, Control: control, P: 1, PHolm: 1, Verdict: NotResolved, Findings: []string{},
-				}
-				a.pair(c)
-				return c
-			}
+			ran := len(a.metrics.at(mi, ai)) > 0 || mi < a.cpuTime && a.failures[[2]string{m.Workload, arm.Name}] > 0
 			if ran && base != "" {
-				a.comparisons = append(a.comparisons, compare(base))
+				a.comparisons = append(a.comparisons, a.compare(mi, ai, base, control))
 			}
 			if ran && arm.Alone != "" && !control {
-				a.isolations = append(a.isolations, compare(arm.Alone))
+				c := a.compare(mi, ai, arm.Alone, false)
+				if c.Family != FamilyEmulated {
+					c.Family = FamilyIsolation
+				}
+				a.isolations = append(a.isolations, c)
 			}
 		}
 	}
 	return a, nil
 }
 
-// pair fills in the pairs of a comparison.
-func (a *analysis) pair(c *comparison) {
-	base, arm := a.metrics.at(c.metric, c.base), a.metrics.at(c.metric, c.arm)
-	if of := a.in.Arms[c.arm]; of.Alone == c.Baseline && !of.uniform() {
-		// Of a mix, only guests of its own flavor do what the arm does alone.
-		arm = arm.of(func(m int32) bool { return int(m) < len(of.Crew) && of.Crew[m].Flavor == of.Flavor })
+// addCPUTime makes a metric of the CPU time that the guest's whole control group
+// took. Series that are not positive throughout have no logarithm and stay out.
+func (a *analysis) addCPUTime() {
+	a.in.Metrics = slices.Clone(a.in.Metrics)
+	for pi, p := range a.in.Probes {
+		if p.Name != ProbeGuestCgroupCPU || slices.ContainsFunc(a.in.Metrics, func(m Metric) bool { return m.Workload == p.Workload && m.Name == CPUTime }) {
+			continue
+		}
+		var of []series
+		for ai := range a.in.Arms {
+			s := a.probes.at(pi, ai)
+			if !s.positive() {
+				s = nil
+			}
+			of = append(of, s)
+		}
+		if slices.ContainsFunc(of, func(s series) bool { return len(s) > 0 }) {
+			a.in.Metrics = append(a.in.Metrics, Metric{Workload: p.Workload, Name: CPUTime, Unit: "s", Better: "lower"})
+			a.metrics.series = append(a.metrics.series, of...)
+		}
 	}
-	if !base.positive() || !arm.positive() {
+}
+
+// compare starts the comparison of an arm with another one by one metric.
+func (a *analysis) compare(metric, arm int, base string, control bool) *comparison {
+	m, of := a.in.Metrics[metric], a.in.Arms[arm]
+	c := &comparison{metric: metric, arm: arm, base: a.arms[base], class: a.class(metric)}
+	c.Comparison = Comparison{
+		Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
+		Baseline: base, Arm: of.Name, Control: control, P: 1, PHolm: 1, EquivalenceP: 1, EquivalencePHolm: 1, Phi: 1,
+		Verdict: NotResolved, Findings: []string{},
+	}
+	if !control && of.Alone != base {
+		c.BaselineControl = a.controlOf(base, metric)
+	}
+	c.Family = a.family(c)
+	a.join(c)
+	return c
+}
+
+// class is what kind of a metric it is.
+func (a *analysis) class(metric int) Family {
+	switch {
+	case metric >= a.cpuTime:
+		return FamilyCPUTime
+	case a.in.Metrics[metric].Primary:
+		return FamilyPrimary
+	}
+	return FamilySecondary
+}
+
+// family is where the comparison of an arm with its baseline belongs.
+func (a *analysis) family(c *comparison) Family {
+	switch arm := a.in.Arms[c.arm]; {
+	case c.Control:
+		return FamilyControl
+	case arm.Emulated || a.in.Arms[c.base].Emulated:
+		return FamilyEmulated
+	case arm.Scenario != a.first():
+		return FamilyCompany
+	}
+	return c.class
+}
+
+// first is the scenario that the run's baseline is in.
+func (a *analysis) first() string { return a.in.Arms[a.arms[a.in.Baseline]].Scenario }
+
+// controlOf is the first control of a baseline that has values of the metric,
+// none of which is without a logarithm.
+func (a *analysis) controlOf(base string, metric int) string {
+	for ai, arm := range a.in.Arms {
+		if s := a.metrics.at(metric, ai); a.in.Controls[arm.Name] == base && len(s) > 0 && s.positive() {
+			return arm.Name
+		}
+	}
+	return ""
+}
+
+// column is one side of a comparison. Of a mix of flavors against the same arm
+// alone only guests of its own flavor do what that does.
+func (a *analysis) column(metric, arm int, against string) column {
+	s := a.metrics.at(metric, arm)
+	if of := a.in.Arms[arm]; of.Alone == against && against != "" && !of.uniform() {
+		s = s.of(func(m int32) bool { return int(m) < len(of.Crew) && of.Crew[m].Flavor == of.Flavor })
+		return column{s.logMeans(), []series{s}}
+	}
+	return column{a.metrics.logs(metric, arm), []series{s}}
+}
+
+// join fills in the rows of a comparison.
+func (a *analysis) join(c *comparison) {
+	if !a.metrics.at(c.metric, c.base).positive() || !a.metrics.at(c.metric, c.arm).positive() {
 		c.notPositive = true
 		return
 	}
-	c.pairs, c.Dropped = pairUp(base, arm, c.Better)
-	c.N = len(c.pairs)
+	x, y, control := a.column(c.metric, c.arm, c.Baseline), a.column(c.metric, c.base, ""), column{}
+	if c.BaselineControl != "" {
+		control = a.column(c.metric, a.arms[c.BaselineControl], "")
+	}
+	c.columns = []column{x, y, control}
+	c.rows = rowsOf(x, y, control, c.Better)
+	c.N = len(c.rows)
+	c.Dropped = a.dropped(c, x, y)
 }
 
-// estimate fills in the numbers of a comparison.
-func (a *analysis) estimate(c *comparison) error {
-	a.describe(c)
-	switch {
-	case c.N == 0:
-		return nil
-	case c.N == 1:
-		iv := stats.Interval{Estimate: c.pairs[0].d}.Exp()
-		c.Ratio, c.HodgesLehmann, c.Incarnations = iv.Estimate, iv.Estimate, 1
-		c.OverheadPercent = percent(c.pairs[0].d)
+// dropped counts the blocks that are left out as one side has a value and the
+// other failed. An arm that took no part is no such thing: costly ones are not
+// in every block.
+func (a *analysis) dropped(c *comparison, x, y column) (n int) {
+	for f := range a.failed {
+		if f.workload != c.Workload || slices.ContainsFunc(c.rows, func(r row) bool { return int(r.block) == f.block }) {
+			continue
+		}
+		if f.arm == c.Arm && y.logs.has(f.block) || f.arm == c.Baseline && x.logs.has(f.block) {
+			n++
+		}
+	}
+	return n
+}
+
+// estimateAll fills in the numbers of comparisons, the controls' first: they
+// are the placebo of the others.
+func (a *analysis) estimateAll(all []*comparison) error {
+	contrasts := map[group][]stats.Interval{}
+	a.paired = map[metricIn]bool{}
+	for _, c := range all {
+		if err := a.split(c); err != nil {
+			return err
+		}
+		if c.Control && c.tested {
+			if err := a.fill(c, stats.Placebo{Phi2: 1}); err != nil {
+				return err
+			}
+			g := a.groupOf(c.arm, c.class)
+			contrasts[g] = append(contrasts[g], c.est.Interval)
+			a.paired[metricIn{c.metric, g.scenario}] = true
+		}
+	}
+	a.placebos = map[group]stats.Placebo{}
+	for g, of := range contrasts {
+		a.placebos[g] = stats.NewPlacebo(of)
+	}
+	for _, c := range all {
+		if c.Control {
+			continue
+		}
+		if err := a.widen(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// split finds the units of a comparison.
+func (a *analysis) split(c *comparison) (err error) {
+	if c.N == 0 {
 		return nil
 	}
-	n0 := 0
-	if a.in.Precision > 0 {
-		n0 = a.in.N0
-	}
-	est, err := estimatePairs(c.pairs, n0, a.in.Alpha)
-	if err != nil {
+	if c.est, err = estimateRows(c.rows, c.columns...); err != nil {
 		return errorf("%s %s of %s: %w", c.Workload, c.Metric, c.Arm, err)
 	}
-	c.est = est
-	c.Incarnations, c.OverIncarnations = est.incarnations, est.overMeans
-	iv, hl := est.Exp(), est.hl.Exp()
+	c.columns = nil
+	if !c.Control {
+		c.rows = nil // a control's are wanted once more
+	}
+	c.Incarnations, c.Units, c.Scope, c.Coarse = c.est.incarnations, len(c.est.locations), c.est.scope, len(c.est.locations) > 1 && c.est.coarse
+	c.tested = c.Units > 1
+	c.Ratio = stats.Interval{Estimate: c.est.locations[0]}.Exp().Estimate // of the only unit
+	c.OverheadPercent = percent(c.est.locations[0])
+	return nil
+}
+
+// widen fills in the numbers of a comparison whose units are known, with the
+// placebo of both sides.
+func (a *analysis) widen(c *comparison) error {
+	g, base := a.groupOf(c.arm, c.class), a.groupOf(c.base, c.class)
+	c.HasControl = a.paired[metricIn{c.metric, g.scenario}] && a.paired[metricIn{c.metric, base.scenario}]
+	if !c.tested {
+		return nil
+	}
+	return a.fill(c, a.placebo(g, base))
+}
+
+func (a *analysis) groupOf(arm int, class Family) group {
+	return group{a.in.Arms[arm].Scenario, class}
+}
+
+// placebo is the one that widens most; without any, nothing is widened.
+func (a *analysis) placebo(of ...group) stats.Placebo {
+	most := stats.Placebo{Phi2: 1}
+	for _, g := range of {
+		if p, ok := a.placebos[g]; ok && (most.W == 0 || p.Phi2 > most.Phi2) {
+			most = p
+		}
+	}
+	return most
+}
+
+// fill sets the numbers of a comparison that has an interval.
+func (a *analysis) fill(c *comparison, p stats.Placebo) error {
+	if err := c.est.interval(p, a.in.Alpha); err != nil {
+		return errorf("%s %s of %s: %w", c.Workload, c.Metric, c.Arm, err)
+	}
+	iv, means := c.est.Exp(), c.est.means.Exp()
 	c.Ratio, c.CILow, c.CIHigh, c.P = iv.Estimate, iv.Low, iv.High, iv.P
-	c.OverheadPercent = percent(est.Estimate)
-	c.HodgesLehmann, c.HodgesLehmannLow, c.HodgesLehmannHigh = hl.Estimate, hl.Low, hl.High
+	c.MeanRatio, c.MeanLow, c.MeanHigh = means.Estimate, means.Low, means.High
+	c.OverheadPercent, c.FartherPercent = percent(c.est.Estimate), percent(c.est.farther())
+	c.DF, c.Phi, c.Coarse = c.est.DF, c.est.phi, c.est.coarse
+	var err error
+	if c.EquivalenceP, err = stats.EquivalenceP(c.est.Interval, a.in.Delta); err != nil {
+		return errorf("%w", err)
+	}
 	return nil
 }
 
@@ -204,117 +380,60 @@ func (a *analysis) describe(c *comparison) {
 	c.BaselineMin, c.BaselineMean, c.BaselineMax, c.BaselineSpread = base.Min, base.Mean, base.Max, base.Spread
 	c.ArmMin, c.ArmMean, c.ArmMax, c.ArmSpread = arm.Min, arm.Mean, arm.Max, arm.Spread
 	c.Spread = max(base.Spread, arm.Spread)
-	c.MeanWithheld = base.MeanWithheld || arm.MeanWithheld
+	c.Wide = base.Wide || arm.Wide
 }
 
-// summarize describes every metric of every arm, without the mean where that
-// misleads.
+// summarize describes every metric of every arm.
 func (a *analysis) summarize() {
 	a.summaries = make([]SeriesSummary, len(a.metrics.series))
 	for i, s := range a.metrics.series {
 		m := a.in.Metrics[i/len(a.in.Arms)]
 		sum := s.summarize(m.Name, m.Unit)
-		if arm := a.in.Arms[i%len(a.in.Arms)]; !arm.uniform() {
-			sum.Spread = spreadWithinFlavors(s, arm.Crew)
-		}
-		if sum.Spread > a.in.SpreadLimit {
-			sum.MeanWithheld, sum.Mean = true, 0
+		if arm := a.in.Arms[i%len(a.in.Arms)]; arm.uniform() {
+			sum.Wide = sum.wide(a.in.SpreadLimit)
+		} else {
+			// That guests of different flavors differ is what a mix is made for.
+			sum.Spread = 0
+			for _, m := range arm.Crew {
+				one := s.of(func(n int32) bool { return int(n) < len(arm.Crew) && arm.Crew[n].Flavor == m.Flavor }).summarize("", "")
+				sum.Spread, sum.Wide = max(sum.Spread, one.Spread), sum.Wide || one.wide(a.in.SpreadLimit)
+			}
 		}
 		a.summaries[i] = sum
 	}
 }
 
-// spreadWithinFlavors is the largest spread of guests of one flavor: that those
-// of different ones differ is what a mix is made for.
-func spreadWithinFlavors(s series, crew []Member) (most float64) {
-	for _, m := range crew {
-		same := s.of(func(n int32) bool { return int(n) < len(crew) && crew[n].Flavor == m.Flavor })
-		most = max(most, same.summarize("", "").Spread)
-	}
-	return most
-}
+// wide reports whether the 95th percentile is more than limit times the 5th.
+func (s SeriesSummary) wide(limit float64) bool { return s.P5 > 0 && s.P95 > limit*s.P5 }
 
 func (a *analysis) summary(metric, arm int) SeriesSummary {
 	return a.summaries[metric*len(a.in.Arms)+arm]
 }
 
-// noiseFloors pools the A/A pairs of each metric and scenario.
-func (a *analysis) noiseFloors() error {
-	a.floors, a.floorPairs = map[floorOf]float64{}, map[floorOf]int{}
-	pooled := map[floorOf][]float64{}
-	for _, c := range a.comparisons {
-		if c.Control {
-			of := a.floorOf(c, c.arm)
-			pooled[of] = append(pooled[of], ratios(c.pairs)...)
+// trialSpread pools the A/A pairs of each metric and scenario.
+func (a *analysis) trialSpread() ([]TrialSpread, error) {
+	out := []TrialSpread{}
+	for _, scenario := range a.scenarios() {
+		for mi, m := range a.in.Metrics {
+			var d []float64
+			for _, c := range a.comparisons {
+				if c.Control && c.metric == mi && a.in.Arms[c.arm].Scenario == scenario {
+					for _, r := range c.rows {
+						d = append(d, math.Abs(r.d()))
+					}
+				}
+			}
+			if len(d) == 0 {
+				continue
+			}
+			q, err := stats.Quantile(d, 0.95)
+			if err != nil {
+				return nil, errorf("spread of trials: %w", err)
+			}
+			out = append(out, TrialSpread{m.Workload, m.Name, scenario, percent(q), len(d)})
 		}
 	}
-	for of, d := range pooled {
-		if len(d) == 0 {
-			continue
-		}
-		f, err := stats.NoiseFloor(d)
-		if err != nil {
-			return errorf("noise floor: %w", err)
-		}
-		a.floors[of], a.floorPairs[of] = f, len(d)
-	}
-	for _, c := range a.all() {
-		// Both sides vary: the floor is the higher of theirs.
-		f, ok := a.floors[a.floorOf(c, c.arm)]
-		g, okBase := a.floors[a.floorOf(c, c.base)]
-		c.HasNoiseFloor = ok && okBase
-		if c.HasNoiseFloor {
-			c.floor = max(f, g)
-		}
-		c.NoiseFloorPercent = percent(c.floor)
-	}
-	return nil
-}
-
-func (a *analysis) floorOf(c *comparison, arm int) floorOf {
-	return floorOf{c.metric, a.in.Arms[arm].Scenario}
-}
-
-// adjust sets PHolm over the family of controls, or of all else.
-func (a *analysis) adjust(control bool) error {
-	var family []*comparison
-	var p []float64
-	for _, c := range a.all() {
-		if c.Control == control {
-			family, p = append(family, c), append(p, c.P)
-		}
-	}
-	adjusted, err := stats.Holm(p)
-	if err != nil {
-		return errorf("%w", err)
-	}
-	for i, c := range family {
-		c.PHolm = adjusted[i]
-	}
-	return nil
-}
-
-// outside reports whether the effect is outside the noise floor that A/A pairs gave.
-func (a *analysis) outside(c *comparison) bool {
-	return c.HasNoiseFloor && (c.est.Estimate > c.floor || c.est.Estimate < -c.floor)
-}
-
-// verdict says what may be claimed of c; see Verdict for the rules. A claim of
-// cost or gain goes before "none": it says more, also of a small effect.
-func (a *analysis) verdict(c *comparison) Verdict {
-	if c.N < 2 || c.MeanWithheld || a.in.Boots && c.Incarnations < minIncarnations {
-		return NotResolved
-	}
-	claimed := !c.Control && c.PHolm < a.in.Alpha && a.outside(c)
-	switch {
-	case claimed && c.est.Low > 0:
-		return Costs
-	case claimed && c.est.High < 0:
-		return Gains
-	case stats.Equivalent(c.est.Interval, a.in.Delta):
-		return None
-	}
-	return NotResolved
+	return out, nil
 }
 
 // armResults describes every arm on every workload of which there is anything.

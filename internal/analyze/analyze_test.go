@@ -37,17 +37,17 @@ func TestKnownTruth(t *testing.T) {
 				t.Errorf("%s of %s: %+.2f %%, %s, n %d; want %+.0f %%, %s, 30",
 					metric, c.arm, got.OverheadPercent, got.Verdict, got.N, c.percent, c.verdict)
 			}
-			if got.CILow > got.Ratio || got.CIHigh < got.Ratio || math.Abs(got.HodgesLehmann-got.Ratio) > 0.01 {
-				t.Errorf("%s of %s: interval %v … %v around %v, Hodges-Lehmann %v",
-					metric, c.arm, got.CILow, got.CIHigh, got.Ratio, got.HodgesLehmann)
+			if got.CILow > got.Ratio || got.CIHigh < got.Ratio || math.Abs(got.MeanRatio-got.Ratio) > 0.01 {
+				t.Errorf("%s of %s: interval %v … %v around %v, mean %v",
+					metric, c.arm, got.CILow, got.CIHigh, got.Ratio, got.MeanRatio)
 			}
 			if got.Control != (c.arm == "native-again") {
 				t.Errorf("%s: control is %v", c.arm, got.Control)
 			}
 		}
 	}
-	if len(r.NoiseFloors) != 2 || r.NoiseFloors[0].Pairs != 30 || r.NoiseFloors[0].Percent < 0.8 || r.NoiseFloors[0].Percent > 2.5 {
-		t.Errorf("noise floors %+v, want about 1.4 %%", r.NoiseFloors)
+	if len(r.TrialSpread) != 2 || r.TrialSpread[0].Pairs != 30 || r.TrialSpread[0].Percent < 0.8 || r.TrialSpread[0].Percent > 2.5 {
+		t.Errorf("spread of trials %+v, want about 1.4 %%", r.TrialSpread)
 	}
 	if got := ids(r.Findings); !reflect.DeepEqual(got, []string{"faster-than-baseline"}) {
 		t.Errorf("findings %v", r.Findings)
@@ -60,18 +60,18 @@ func TestKnownTruth(t *testing.T) {
 	}
 }
 
-// An effect that is plain but smaller than what one look at the same thing
-// shows is not claimed, and neither is one without any A/A pairs.
-func TestNoiseFloorHoldsClaimsBack(t *testing.T) {
+// An effect smaller than what one trial shows by itself is claimed when there
+// are enough blocks, and none without any A/A pairs.
+func TestSmallEffectIsClaimed(t *testing.T) {
 	f := newFake(2, 0.05, 100)
-	c := analyze(t, f).find("time", "kvm")
-	if c.PHolm > 0.001 || c.CILow < 1 || c.NoiseFloorPercent < c.OverheadPercent || c.Verdict != NotResolved {
-		t.Errorf("inside the noise floor: %+v", c)
+	r := analyze(t, f)
+	if c := r.find("time", "kvm"); c.PHolm > 0.001 || r.TrialSpread[0].Percent < c.OverheadPercent || c.Verdict != Costs {
+		t.Errorf("beside a spread of %+v: %+v", r.TrialSpread[0], c)
 	}
 	f = newFake(2, 0.005, 30)
 	f.drop(func(o Observation) bool { return o.Arm == control })
-	r := analyze(t, f)
-	if c := r.find("time", "kvm"); c.HasNoiseFloor || c.Verdict != NotResolved || c.CILow < 1.05 {
+	r = analyze(t, f)
+	if c := r.find("time", "kvm"); c.HasControl || c.Verdict != NotResolved || c.CILow < 1.05 {
 		t.Errorf("without a control: %+v", c)
 	}
 	if got := ids(r.Findings); !reflect.DeepEqual(got, []string{"no-control"}) {
@@ -93,7 +93,9 @@ func TestFewPairs(t *testing.T) {
 	for n, want := range map[int32]struct{ ratio, interval bool }{0: {false, false}, 1: {true, false}, 2: {true, true}} {
 		f := newFake(4, 0.01, 10)
 		f.drop(func(o Observation) bool { return o.Arm == kvm && o.Block >= n })
-		f.Failures = []Failure{{Workload: "cpu", Arm: "kvm", Block: 9, Fault: fault.Guest, Text: "panic"}}
+		for b := int(n); b < 10; b++ {
+			f.Failures = append(f.Failures, Failure{Workload: "cpu", Arm: "kvm", Block: b, Fault: fault.Guest, Text: "panic"})
+		}
 		r := analyze(t, f)
 		c := r.find("time", "kvm")
 		if c.N != int(n) || c.Dropped != 10-int(n) || (c.Ratio > 0) != want.ratio || (c.CILow > 0) != want.interval || c.Verdict != NotResolved {
@@ -136,8 +138,8 @@ func TestJSONNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range strings.Fields(`workload metric unit better baseline arm n ratio ci_low ci_high overhead_percent
-		baseline_min baseline_mean baseline_max arm_min arm_mean arm_max spread noise_floor_percent control verdict
-		p_value p_holm hodges_lehmann`) {
+		baseline_min baseline_mean baseline_max arm_min arm_mean arm_max spread control verdict p_value p_holm
+		family baseline_control has_control units scope df phi farther_percent equivalence_p equivalence_p_holm mean_ratio mean_low mean_high`) {
 		if _, ok := got[name]; !ok {
 			t.Errorf("no %q in %s", name, raw)
 		}
@@ -181,28 +183,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func TestNextBlocksAndLive(t *testing.T) {
+func TestLive(t *testing.T) {
 	f := newFake(9, 0.05, 40)
-	early := *f
-	early.drop(func(o Observation) bool { return o.Block >= 9 })
-	if n, err := NextBlocks(early.input(), 0.02); n != 10 || err != nil {
-		t.Errorf("in the first stage: %d, %v, want 10", n, err)
-	}
-	f = newFake(9, 0.05, 40)
-	n, err := NextBlocks(f.input(), 0.02)
-	if err != nil || n < 20 || n > 400 {
-		t.Errorf("± 2 %% at CV 5 %%: %d blocks, %v; about 64 expected", n, err)
-	}
-	f.drop(func(o Observation) bool { return o.Block >= 10 })
-	if again, _ := NextBlocks(f.input(), 0.02); again != n {
-		t.Errorf("later blocks changed the answer: %d and %d", again, n)
-	}
-	if wide, _ := NextBlocks(f.input(), 0.5); wide != 10 {
-		t.Errorf("± 50 %%: %d blocks, want the first stage", wide)
-	}
-	if _, err := NextBlocks(f.input(), 0); err == nil {
-		t.Error("a precision of 0 must be refused")
-	}
 	f.drop(func(o Observation) bool { return o.Arm == lxc && o.Block >= 5 })
 	live, err := Live(f.input())
 	if err != nil || len(live) != 6 {

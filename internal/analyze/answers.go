@@ -1,5 +1,11 @@
 package analyze
 
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
 // Answer is what a run says of one arm, over all its workloads, by their
 // primary metrics in the first scenario.
 type Answer struct {
@@ -29,17 +35,59 @@ type Claim struct {
 	Ratio    float64 `json:"ratio"`
 }
 
-// Ranking orders the arms of one scenario by one metric, the baseline among
-// them and no controls, from the cheapest on.
-type Ranking struct {
-	Workload string  `json:"workload"`
-	Metric   string  `json:"metric"`
-	Scenario string  `json:"scenario,omitempty"`
-	Places   []Place `json:"places"`
+// answers gathers what is said of every arm of the first scenario.
+func (a *analysis) answers() []Answer {
+	out := []Answer{}
+	for ai, arm := range a.in.Arms {
+		if base, control := a.in.baselineOf(arm); base == "" || control || arm.Scenario != a.first() {
+			continue
+		}
+		ans := Answer{Arm: arm.Name, System: arm.System, Emulated: arm.Emulated,
+			None: []string{}, Costs: []Claim{}, Gains: []Claim{}, Open: []Claim{}}
+		seen := map[string]bool{}
+		for _, c := range a.comparisons {
+			if c.arm != ai || c.class != FamilyPrimary || c.N == 0 {
+				continue
+			}
+			if !seen[c.Workload] {
+				seen[c.Workload] = true
+				ans.Workloads++
+			}
+			ans.take(c)
+		}
+		if ans.Workloads == 0 {
+			continue
+		}
+		slices.SortStableFunc(ans.Costs, func(x, y Claim) int { return cmp.Compare(y.Ratio, x.Ratio) })
+		slices.SortStableFunc(ans.Gains, func(x, y Claim) int { return cmp.Compare(x.Ratio, y.Ratio) })
+		slices.SortStableFunc(ans.Open, func(x, y Claim) int { return cmp.Compare(y.High-y.Low, x.High-x.Low) })
+		out = append(out, ans)
+	}
+	return out
 }
 
-// Place holds arms that were not told apart.
-type Place struct {
-	Rank int      `json:"rank"` // from 1; after a place of two arms comes one more by two
-	Arms []string `json:"arms"` // by their estimates
+// take puts a comparison into one of the lists.
+func (ans *Answer) take(c *comparison) {
+	claim := Claim{Workload: c.Workload, Metric: c.Metric, Percent: c.OverheadPercent, Ratio: c.Ratio}
+	if c.CIHigh > 0 {
+		claim.Low, claim.High = percent(c.est.Low), percent(c.est.High)
+	}
+	switch c.Verdict {
+	case Costs:
+		ans.Costs = append(ans.Costs, claim)
+	case Gains:
+		ans.Gains = append(ans.Gains, claim)
+	case None:
+		if !slices.Contains(ans.None, c.Workload) {
+			ans.None = append(ans.None, c.Workload)
+		}
+	default:
+		ans.Open = append(ans.Open, claim)
+	}
+	if c.Verdict == None || c.Verdict == NotResolved {
+		ans.AtMostPercent = max(ans.AtMostPercent, math.Abs(c.FartherPercent))
+	}
+	if ans.Scope != ScopeTheseGuests {
+		ans.Scope = c.Scope
+	}
 }

@@ -48,24 +48,27 @@ func (a *analysis) capAccuracy() ([]CapAccuracy, error) {
 				if s.share >= most.share {
 					continue
 				}
-				pairs, _ := pairUp(a.sideSeries(mi, most), a.sideSeries(mi, s), m.Better)
-				if len(pairs) == 0 {
+				x, y := a.sideColumn(mi, s), a.sideColumn(mi, most)
+				rows := rowsOf(x, y, column{}, m.Better)
+				if len(rows) == 0 {
 					continue
+				}
+				est, err := estimateRows(rows, x, y)
+				if err != nil {
+					return nil, errorf("cap accuracy of %s: %w", a.in.Arms[s.arm].Name, err)
 				}
 				arm := a.in.Arms[s.arm]
 				c := CapAccuracy{
 					Workload: m.Workload, Metric: m.Name, System: arm.System, Scenario: arm.Scenario, Arm: arm.Name, Flavor: s.flavor,
-					Against: a.in.Arms[most.arm].Name, Reference: most.flavor, N: len(pairs), Ideal: most.share / s.share,
+					Against: a.in.Arms[most.arm].Name, Reference: most.flavor, N: len(rows), Ideal: most.share / s.share,
+					Ratio: 1 + percent(est.locations[0])/100,
 				}
-				if len(pairs) > 1 {
-					est, err := estimatePairs(pairs, 0, a.in.Alpha)
-					if err != nil {
+				if len(est.locations) > 1 {
+					if err := est.interval(a.placebo(a.groupOf(s.arm, FamilyPrimary)), a.in.Alpha); err != nil {
 						return nil, errorf("cap accuracy of %s: %w", arm.Name, err)
 					}
 					iv := est.Exp()
 					c.Ratio, c.CILow, c.CIHigh = iv.Estimate, iv.Low, iv.High
-				} else {
-					c.Ratio = 1 + percent(pairs[0].d)/100
 				}
 				out = append(out, c)
 			}
@@ -116,14 +119,14 @@ func (a Arm) share() float64 {
 	return float64(a.Size.VCPUs)
 }
 
-// sideSeries is the metric's series of one side; none where it has no logarithm.
-func (a *analysis) sideSeries(metric int, s side) series {
+// sideColumn is the metric's column of one side; empty where it has no logarithm.
+func (a *analysis) sideColumn(metric int, s side) column {
 	all := a.metrics.at(metric, s.arm)
 	if crew := a.in.Arms[s.arm].Crew; crew != nil {
 		all = all.of(func(m int32) bool { return int(m) < len(crew) && crew[m].Flavor == s.flavor })
 	}
 	if !all.positive() {
-		return nil
+		return column{}
 	}
-	return all
+	return column{all.logMeans(), []series{all}}
 }

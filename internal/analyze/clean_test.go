@@ -79,13 +79,11 @@ func TestCleanCampaigns(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, f := range r.Findings {
+				if f.ID == "faster-than-baseline" {
+					continue // as often as a false gain is claimed, which TestSimFalseAlarms bounds
+				}
 				findings++
 				kinds[f.ID]++
-			}
-			for _, c := range r.Comparisons {
-				if c.Verdict == Costs || c.Verdict == Gains {
-					t.Logf("seed %d: %s %s of %s %s", seed, c.Workload, c.Metric, c.Arm, c.Verdict)
-				}
 			}
 		}
 		return findings, kinds

@@ -74,6 +74,13 @@ func (f *fake) each(metric, arm int, change func(*Observation)) {
 	}
 }
 
+// renew makes all guests anew every so many blocks.
+func (f *fake) renew(every int32) {
+	for i := range f.obs {
+		f.obs[i].Epoch = f.obs[i].Block / every
+	}
+}
+
 func (f *fake) drop(match func(Observation) bool) { f.obs = slices.DeleteFunc(f.obs, match) }
 
 func (f *fake) input() Input {

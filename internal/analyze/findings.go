@@ -123,12 +123,12 @@ func findDropped(a *analysis) (out []Finding) {
 func findNoControl(a *analysis) (out []Finding) {
 	said := map[int]bool{}
 	for _, c := range a.comparisons {
-		if c.HasNoiseFloor || c.Control || said[c.metric] {
+		if c.HasControl || c.Control || c.class == FamilyCPUTime || said[c.metric] {
 			continue
 		}
 		said[c.metric] = true
 		out = append(out, Finding{Workload: c.Workload, Metric: c.Metric,
-			Text: "there are no A/A pairs, so the noise floor is unknown and no cost or gain is claimed"})
+			Text: "there are no A/A pairs, so how much this host varies by itself is unknown and no cost or gain is claimed"})
 	}
 	return out
 }
@@ -188,11 +188,11 @@ func findUnsteady(a *analysis) (out []Finding) {
 func findSpread(a *analysis) (out []Finding) {
 	for mi, m := range a.in.Metrics {
 		for ai, arm := range a.in.Arms {
-			if s := a.summary(mi, ai); s.MeanWithheld {
+			if s := a.summary(mi, ai); s.Wide {
 				out = append(out, Finding{Workload: m.Workload, Metric: m.Name, Arm: arm.Name,
-					Text: fmt.Sprintf("values from %.4g to %.4g %s: the largest is %.3g times the smallest (limit %.3g), "+
-						"so the mean is withheld; median %.4g, middle half %.4g … %.4g",
-						s.Min, s.Max, m.Unit, s.Spread, a.in.SpreadLimit, s.Median, s.P25, s.P75)})
+					Text: fmt.Sprintf("values from %.4g to %.4g %s: the 95th percentile is %.3g times the 5th (limit %.3g), "+
+						"so the mean describes them badly; median %.4g, middle half %.4g … %.4g",
+						s.Min, s.Max, m.Unit, s.P95/s.P5, a.in.SpreadLimit, s.Median, s.P25, s.P75)})
 			}
 		}
 	}
@@ -211,9 +211,8 @@ func findNotPositive(a *analysis) (out []Finding) {
 
 func findNoVariation(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
-		if c.N > 1 && c.est.Degenerate {
-			out = append(out, c.about("all %d pairs gave the same ratio, %+.3g %%: the interval has no width; "+
-				"the metric is coarser than its noise, or counts something fixed", c.N, c.OverheadPercent))
+		if c.Coarse && c.class != FamilyCPUTime {
+			out = append(out, c.about("the values of %d pairs vary less than the metric's own step, or not at all: it is coarser than its noise, or counts something fixed, and nothing is claimed", c.N))
 		}
 	}
 	return out
@@ -244,27 +243,12 @@ func findIncarnations(a *analysis) (out []Finding) {
 		return nil // p-values are within 0..1
 	}
 	for i, c := range of {
-		switch {
-		case adjusted[i] >= findingAlpha:
-		case c.est.overMeans:
-			f := c.about("guests differ between incarnations (%d of them, F test, adjusted p = %.2g); the interval is over their means and takes it into account",
-				c.est.incarnations, adjusted[i])
-			f.Severity = Info
-			out = append(out, f)
-		default:
-			out = append(out, c.about("guests differ between incarnations (%d of them, F test, adjusted p = %.2g): the interval is of these guests and too narrow for others; "+
-				"re-create the guests %d times at least", c.est.incarnations, adjusted[i], minIncarnations))
-		}
-	}
-	return out
-}
-
-// findInsideFloor is about effects that are significant and still not claimed.
-func findInsideFloor(a *analysis) (out []Finding) {
-	for _, c := range a.comparisons {
-		if !c.Control && c.N > 1 && c.Verdict == NotResolved && c.HasNoiseFloor && !c.MeanWithheld && c.PHolm < findingAlpha && !a.outside(c) {
-			out = append(out, c.about("%s is not chance, but less than the noise floor of %.3g %%: two guests that are the same thing differ by as much on this host, so it is not claimed",
-				a.interval(c), c.NoiseFloorPercent))
+		if adjusted[i] < findingAlpha {
+			over := fmt.Sprintf("the interval is over them and takes it into account (%d units)", c.Units)
+			if c.Scope == ScopeTheseGuests {
+				over = fmt.Sprintf("the interval is of these guests and too narrow for others; re-create the guests %d times at least", minIncarnations)
+			}
+			out = append(out, c.about("guests differ between incarnations (%d of them, F test, adjusted p = %.2g); %s", c.Incarnations, adjusted[i], over))
 		}
 	}
 	return out
@@ -272,9 +256,9 @@ func findInsideFloor(a *analysis) (out []Finding) {
 
 func findFaster(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
-		if !c.Control && c.N > 1 && c.est.High < 0 && a.outside(c) {
-			out = append(out, c.about("%s is faster than %s: %s, beyond the noise floor of %.3g %%; "+
-				"ask first what was cached, and whether both did the same work", c.Arm, c.Baseline, a.interval(c), c.NoiseFloorPercent))
+		if !c.Control && c.Verdict == Gains {
+			out = append(out, c.about("%s is faster than %s: %s; "+
+				"ask first what was cached, and whether both did the same work", c.Arm, c.Baseline, a.interval(c)))
 		}
 	}
 	return out

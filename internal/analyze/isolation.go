@@ -1,7 +1,6 @@
 package analyze
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -21,7 +20,7 @@ type Isolation struct {
 
 	// NativeArm is the baseline in the same company, and Native its slowdown:
 	// what sharing the machine costs without virtualization. Excess is the
-	// slowdown over that, paired by block; 1 is "no worse than processes".
+	// slowdown over that, paired by block and over the same units; 1 is "no worse than processes".
 	// All are absent for the baseline itself.
 	NativeArm  string  `json:"native_arm,omitempty"`
 	Native     float64 `json:"native_ratio,omitzero"`
@@ -80,7 +79,8 @@ func (a *analysis) isolation() ([]Isolation, error) {
 			}
 			iso := Isolation{
 				Comparison: Comparison{Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
-					Arm: arm.Name, P: 1, PHolm: 1, Verdict: NotResolved, Findings: []string{}},
+					Arm: arm.Name, P: 1, PHolm: 1, EquivalenceP: 1, EquivalencePHolm: 1, Phi: 1,
+					Family: FamilyIsolation, Verdict: NotResolved, Findings: []string{}},
 				Scenario: arm.Scenario, Guests: max(len(arm.Crew), 1), Neighbours: arm.Neighbours,
 				Lost: lost, Trials: lost + len(a.metrics.at(mi, ai)),
 			}
@@ -120,28 +120,34 @@ func (a *analysis) besideNative(iso *Isolation, metric int, arm Arm, own *compar
 		return nil
 	}
 	iso.NativeArm, iso.Native, iso.NativeLow, iso.NativeHigh = base, native.Ratio, native.CILow, native.CIHigh
-	excess := dividePairs(own.pairs, native.pairs)
-	if len(excess) < 2 {
+	return a.excess(iso, metric, own, native)
+}
+
+// excess is the slowdown over that of the baseline, and of its control where
+// both scenarios have one.
+func (a *analysis) excess(iso *Isolation, metric int, own, native *comparison) error {
+	slowdown := func(c *comparison) column {
+		return a.column(metric, c.arm, c.Baseline).minus(a.column(metric, c.base, ""))
+	}
+	x, y, control := slowdown(own), slowdown(native), column{}
+	shared, alone := a.controlOf(a.in.Arms[native.arm].Name, metric), a.controlOf(a.in.Arms[native.base].Name, metric)
+	if shared != "" && alone != "" {
+		control = a.column(metric, a.arms[shared], "").minus(a.column(metric, a.arms[alone], ""))
+	}
+	rows := rowsOf(x, y, control, iso.Better)
+	if len(rows) < 2 {
 		return nil
 	}
-	est, err := estimatePairs(excess, 0, a.in.Alpha)
-	if err != nil {
-		return errorf("isolation of %s beside %s: %w", arm.Name, base, err)
+	est, err := estimateRows(rows, x, y, control)
+	if err != nil || len(est.locations) < 2 {
+		return err
+	}
+	if err := est.interval(a.placebo(a.groupOf(own.arm, own.class), a.groupOf(own.base, own.class)), a.in.Alpha); err != nil {
+		return errorf("isolation of %s beside %s: %w", iso.Arm, iso.NativeArm, err)
 	}
 	iv := est.Exp()
 	iso.Excess, iso.ExcessLow, iso.ExcessHigh = iv.Estimate, iv.Low, iv.High
 	return nil
-}
-
-// dividePairs divides ratios of the same block. Both are in the order of blocks.
-func dividePairs(a, b []pair) (out []pair) {
-	for _, p := range a {
-		i, found := slices.BinarySearchFunc(b, p.block, func(q pair, block int32) int { return cmp.Compare(q.block, block) })
-		if found {
-			out = append(out, pair{p.block, b[i].epoch, p.epoch, p.d - b[i].d})
-		}
-	}
-	return out
 }
 
 // fairness fills in what each guest got, and how evenly.

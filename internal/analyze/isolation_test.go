@@ -115,12 +115,12 @@ func TestIsolation(t *testing.T) {
 	if c := r.find("time", "lxc"); c.Baseline != "native" || !near(c.Ratio, 1.03, 0.005) {
 		t.Errorf("cost alone %+v", c)
 	}
-	floors := map[string]int{}
-	for _, f := range r.NoiseFloors {
-		floors[f.Scenario] += f.Pairs
+	pairs := map[string]int{}
+	for _, s := range r.TrialSpread {
+		pairs[s.Scenario] += s.Pairs
 	}
-	if floors["solo"] != 40 || floors["four"] != 40 { // of two metrics
-		t.Errorf("floors %v", floors)
+	if pairs["solo"] != 40 || pairs["four"] != 40 { // of two metrics
+		t.Errorf("A/A pairs %v", pairs)
 	}
 }
 

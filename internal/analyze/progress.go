@@ -1,47 +1,11 @@
 package analyze
 
 import (
-	"math"
-
 	"github.com/tare-bench/tare/internal/stats"
 )
 
-// NextBlocks returns how many blocks the run needs in all for intervals of
-// half-width precision (0.02: ± 2 %, more exactly ± ln 1.02 on the log scale)
-// over the primary metrics of every comparison that is not a control: the
-// largest of Stein's second stages. The first stage is in.N0 ≥ 10 blocks;
-// until they have run, and for comparisons with less than two pairs in them,
-// it is the answer. Blocks after the first stage do not change it, so it can be
-// asked again after a resume.
-//
-// Where guests are re-created and the first stage holds less than 5
-// incarnations, N counts on blocks alone; if incarnations differ, the interval
-// comes out wider than asked for (it still covers: TestSimStopping).
-// The caller may stop earlier (a time limit): coverage holds, and the
-// interval is only wider than asked for.
-func NextBlocks(in Input, precision float64) (int, error) {
-	a, err := read(&in)
-	if err != nil {
-		return 0, err
-	}
-	n := in.N0
-	if a.metrics.blocks < in.N0 {
-		return n, nil
-	}
-	for _, c := range a.comparisons {
-		if c.Control || !c.Primary {
-			continue
-		}
-		need, ok, err := steinBlocks(c.pairs, in.N0, math.Log1p(precision), in.Alpha)
-		if err != nil {
-			return 0, errorf("blocks for ± %v: %w", precision, err)
-		}
-		if ok {
-			n = max(n, need)
-		}
-	}
-	return n, nil
-}
+// minLive is from how many blocks on the sequence of intervals covers.
+const minLive = 10
 
 // LiveEstimate is a comparison while the run goes on.
 type LiveEstimate struct {
@@ -72,8 +36,8 @@ func Live(in Input) ([]LiveEstimate, error) {
 			continue
 		}
 		live := LiveEstimate{Workload: c.Workload, Metric: c.Metric, Arm: c.Arm, N: c.N}
-		d := ratios(c.pairs)
-		if c.N >= minFirstStage {
+		d := overheads(c.rows)
+		if c.N >= minLive {
 			iv, err := stats.Anytime(d, rho, in.Alpha)
 			if err != nil {
 				return nil, errorf("live interval: %w", err)
@@ -81,7 +45,7 @@ func Live(in Input) ([]LiveEstimate, error) {
 			iv = iv.Exp()
 			live.Ratio, live.Low, live.High = iv.Estimate, iv.Low, iv.High
 		} else {
-			live.Ratio = stats.Interval{Estimate: groupMeans([][]float64{d})[0]}.Exp().Estimate
+			live.Ratio = stats.Interval{Estimate: mean(d)}.Exp().Estimate
 		}
 		out = append(out, live)
 	}

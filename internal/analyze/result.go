@@ -34,11 +34,13 @@ type Result struct {
 type Verdict string
 
 const (
-	// Costs and Gains: Holm-adjusted p < α, and the interval excludes 1, and
-	// the effect is outside the noise floor of this workload and metric.
+	// Costs and Gains: there is a control, and p is below α after Holm's
+	// correction, so that the interval excludes 1.
 	Costs Verdict = "costs"
 	Gains Verdict = "gains"
-	// None: no claim of cost or gain, and the interval lies inside ± delta.
+	// None: no claim of cost or gain, the interval lies inside ± delta, and so do
+	// the two one-sided tests after Holm's correction, of 5 units at least (of 8
+	// batches).
 	None Verdict = "none-within-delta"
 	// NotResolved: anything else. It is no evidence of equality.
 	NotResolved Verdict = "not-resolved"

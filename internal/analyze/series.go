@@ -23,10 +23,23 @@ type series []point
 type table struct {
 	arms   int
 	series []series
-	blocks int // highest block + 1
+	means  []series // logMeans of each, where they were asked for
+	blocks int      // highest block + 1
 }
 
 func (t *table) at(metric, arm int) series { return t.series[metric*t.arms+arm] }
+
+// logs is logMeans of a positive series.
+func (t *table) logs(metric, arm int) series {
+	if t.means == nil {
+		t.means = make([]series, len(t.series))
+	}
+	i := metric*t.arms + arm
+	if t.means[i] == nil {
+		t.means[i] = t.series[i].logMeans()
+	}
+	return t.means[i]
+}
 
 // load reads observations into a table. The order in which they come does not
 // matter: each series is sorted.
@@ -73,6 +86,12 @@ func (s series) byBlock() iter.Seq[series] {
 	}
 }
 
+// has reports whether there is a value of the block.
+func (s series) has(block int) bool {
+	_, found := slices.BinarySearchFunc(s, block, func(p point, block int) int { return cmp.Compare(int(p.block), block) })
+	return found
+}
+
 // of returns the points of some members.
 func (s series) of(member func(int32) bool) series {
 	return slices.DeleteFunc(slices.Clone(s), func(p point) bool { return !member(p.member) })
@@ -110,16 +129,14 @@ func (s series) positive() bool {
 }
 
 // logMeans turns a positive series into one point a block: the mean logarithm.
-// Of several guests the last made tells the incarnation: another one is there
-// as soon as any of them was made anew.
 func (s series) logMeans() series {
-	var out series
+	out := make(series, 0, len(s))
 	for block := range s.byBlock() {
 		var sum float64
 		for _, p := range block {
 			sum += math.Log(p.value)
 		}
-		out = append(out, point{block[0].block, block[len(block)-1].epoch, 0, sum / float64(len(block))})
+		out = append(out, point{block: block[0].block, value: sum / float64(len(block))})
 	}
 	return out
 }

@@ -1,5 +1,14 @@
 package analyze
 
+import "math"
+
+// What a run must have for its precision to count as reached: an estimate of
+// the standard deviation that is not too small by chance.
+const (
+	minReachedBlocks = 15
+	minReachedUnits  = 8
+)
+
 // Width is how far one workload is on the way to the precision asked for.
 type Width struct {
 	Workload string
@@ -13,4 +22,63 @@ type Width struct {
 	Units  int // independent units behind Half
 	// Reached: the precision is reached, and no more blocks are needed.
 	Reached bool
+}
+
+// Widths returns how far each workload is on the way to in.Precision, in the
+// order of the metrics. It is asked every few blocks, and the workload's blocks
+// end when it is reached: a sequential interval of fixed width [Chow & Robbins,
+// Ann. Math. Stat. 1965], which looks at widths alone and never at effects.
+// Comparisons whose metric is coarser than its noise, and those of arms without
+// any pair, are left out: more blocks make nothing of them.
+func Widths(in Input) ([]Width, error) {
+	a, err := read(&in)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.estimateAll(a.comparisons); err != nil {
+		return nil, err
+	}
+	var out []Width
+	for _, workload := range a.workloads() {
+		w := Width{Workload: workload, Reached: true}
+		for mi, m := range a.in.Metrics[:a.cpuTime] {
+			for ai := range a.in.Arms {
+				if s := a.metrics.at(mi, ai); m.Workload == workload && len(s) > 0 {
+					w.Blocks = max(w.Blocks, int(s[len(s)-1].block)+1)
+				}
+			}
+		}
+		known := false
+		for _, c := range a.comparisons {
+			if c.Workload != workload || !c.Primary || c.Control || c.Family == FamilyEmulated || c.N == 0 || c.tested && c.Coarse {
+				continue
+			}
+			known = true
+			half := c.est.half()
+			enough := w.Blocks >= minReachedBlocks && (c.Units >= minReachedUnits || c.Scope == ScopeTheseGuests)
+			w.Reached = w.Reached && c.tested && enough && half <= math.Log1p(a.in.Precision)
+			if c.tested && half > w.Half {
+				w.Half, w.Units = half, c.Units
+				w.SD = c.est.StdErr * math.Sqrt(float64(c.Units))
+			}
+		}
+		w.Reached = w.Reached && known
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// NextBlocks returns how many blocks the run needs in all, as Widths foretells.
+func NextBlocks(in Input, precision float64) (int, error) {
+	in.Precision = precision
+	all, err := Widths(in)
+	n := minReachedBlocks
+	for _, w := range all {
+		need := float64(w.Blocks)
+		if !w.Reached && w.Half > 0 {
+			need *= math.Pow(w.Half/math.Log1p(precision), 2)
+		}
+		n = max(n, int(min(math.Ceil(need), math.MaxInt32)))
+	}
+	return n, err
 }

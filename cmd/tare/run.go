@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
@@ -311,7 +312,21 @@ func measure(cmd *cobra.Command, t *testbed, s *store.Run, c *campaign.Campaign,
 }
 
 // widths are how wide the intervals of a run are by now, by workload.
-func widths(*store.Run) (map[string]plan.Width, error) { return nil, nil }
+func widths(s *store.Run) (map[string]plan.Width, error) {
+	in, err := analyze.FromRun(s)
+	if err != nil {
+		return nil, err
+	}
+	all, err := analyze.Widths(in)
+	if err != nil {
+		return nil, err
+	}
+	byWorkload := map[string]plan.Width{}
+	for _, w := range all {
+		byWorkload[w.Workload] = plan.Width{Half: w.Half, Reached: w.Reached}
+	}
+	return byWorkload, nil
+}
 
 // plan plans a campaign on this host.
 func (t *testbed) plan(c *campaign.Campaign, env *host.Environment) *plan.Plan {

@@ -184,6 +184,9 @@ func (in *Input) readValues(r *store.Run) error {
 		if o.Metric < 0 || int(o.Metric) >= len(index) || o.Arm < 0 || int(o.Arm) >= len(in.Arms) {
 			return fault.Campaignf("%s is damaged: a value of metric %d and arm %d, which are not there", r.Path(), o.Metric, o.Arm)
 		}
+		if o.Repeat {
+			continue
+		}
 		into := metrics
 		if all[o.Metric].Probe {
 			into = probes

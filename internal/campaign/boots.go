@@ -21,7 +21,7 @@ type Boot struct {
 
 // minRounds is how often each boot is made at least: boots are the outermost
 // level, and fewer of them make no interval.
-const minRounds = 3
+const minRounds = 4
 
 var bootKeys = []key[Boot]{
 	field("entry", "Entry of GRUB's menu that boots it, as grub-reboot takes it. Absent: somebody else boots the host, then tare resume goes on.",

@@ -84,6 +84,11 @@ func (p *Plan) walk(costs Costs, spent time.Duration, reached bool) walked {
 		w.create = plus(w.create, d)
 		s.Start[of] = d
 	}
+	for _, a := range p.Arms {
+		if p.Emulated[a.System] && a.Scenario == p.Scenarios[0].Name {
+			s.Emulated = plus(s.Emulated, starts[a.Of])
+		}
+	}
 	if len(p.Boots) > 0 {
 		return p.walkBoots(costs, w, spent)
 	}

@@ -108,6 +108,7 @@ func (p *Plan) NextPass(s State) (Pass, Reason) {
 	}
 	pass := Pass{Number: s.Pass, Recreate: p.recreate(s)}
 	next := map[string]int{}
+	unknown := map[string]bool{} // emulated arms that are tried for the first time
 	for _, w := range p.order(s, active) {
 		block := s.Blocks[w] + next[w]
 		if block >= p.Rule.Max {
@@ -116,7 +117,7 @@ func (p *Plan) NextPass(s State) (Pass, Reason) {
 		next[w]++
 		var arms []string
 		for _, a := range p.ArmsOf(w) {
-			if p.takesPart(&s, w, block, a) {
+			if p.takesPart(&s, w, block, a, unknown) {
 				arms = append(arms, a.Name)
 			}
 		}
@@ -176,28 +177,42 @@ func (p *Plan) groupCost(s State, workload string) (sum time.Duration) {
 // A fixed number of blocks is what the campaign asks for of every arm.
 // Otherwise an arm whose trials take c times as long as the baseline's is in
 // every √c-th block, which for a given time makes its interval narrowest, and
-// emulated arms have their share of the time; each has one trial at least.
-func (p *Plan) takesPart(s *State, workload string, block int, a Arm) bool {
-	cell := Cell{workload, a.Name}
-	last, ran := s.Last[cell]
-	if !ran {
-		return block%p.every(a) == 0
-	}
+// emulated arms have their share of the time. Until it is known how long these
+// take, they make one trial.
+func (p *Plan) takesPart(s *State, workload string, block int, a Arm, unknown map[string]bool) bool {
 	if block%p.every(a) != 0 {
 		return false
 	}
 	if p.Rule.Precision == 0 && p.Rule.Budget == 0 {
 		return true
 	}
-	cost := s.Trial[cell]
-	if p.Emulated[a.System] {
-		if !p.affords(*s, cost) {
-			return false
-		}
+	if !p.Emulated[a.System] {
+		last, ran := s.Last[Cell{workload, a.Name}]
+		return !ran || block-last >= p.stride(*s, workload, a)
+	}
+	cost, known := p.guess(*s, workload, a)
+	if known && p.affords(*s, cost) || !known && !unknown[a.Name] {
 		s.Emulated += cost
+		unknown[a.Name] = true
 		return true
 	}
-	return block-last >= p.stride(*s, workload, a)
+	return false
+}
+
+// guess is how long a trial of an arm takes: what it took, or what those of
+// other workloads took on average.
+func (p *Plan) guess(s State, workload string, a Arm) (d time.Duration, known bool) {
+	if d, known = s.Trial[Cell{workload, a.Name}]; known {
+		return d, true
+	}
+	n := 0
+	for cell, took := range s.Trial {
+		if cell.Arm == a.Name {
+			d += took
+			n++
+		}
+	}
+	return d / time.Duration(max(n, 1)), n > 0
 }
 
 // affords reports whether emulated arms may take so much more time.

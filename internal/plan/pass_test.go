@@ -137,8 +137,8 @@ func TestBudgetGoesWhereItResolves(t *testing.T) {
 	}
 }
 
-// TestEmulatedShare: an emulated arm runs every workload once, and otherwise
-// has its share of the time at most.
+// TestEmulatedShare: an emulated arm has its share of the time at most, and all
+// of it; where that is less than one trial takes, it makes one.
 func TestEmulatedShare(t *testing.T) {
 	trial := func(_, arm string) time.Duration {
 		if arm == "qemu-tcg" {
@@ -158,8 +158,8 @@ func TestEmulatedShare(t *testing.T) {
 		}
 		p.Rule.Budget = 5 * time.Second
 		s, _ = world{trial: trial, start: quickStart, width: wide}.walkThrough(t, p, nothing)
-		if len(s.Last) != 3*4 {
-			t.Errorf("not every arm ran every workload: %v", s.Last)
+		if s.Emulated != 2*time.Second {
+			t.Errorf("an emulated arm has %v of 5 s", s.Emulated)
 		}
 	}
 }

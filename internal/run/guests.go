@@ -124,9 +124,17 @@ func (st *station) system() string {
 // maxStarts is how often a guest that does not start is tried in a row.
 const maxStarts = 2
 
-// prepare makes sure that there are all guests, each of the incarnation that
-// epoch gives, and that every workload has its size.
-func (r *runner) prepare(ctx context.Context, epoch func(*station) int) error {
+// prepare makes sure that there are all guests of some groups, each of the
+// incarnation that epoch gives, and that every workload has its size.
+func (r *runner) prepare(ctx context.Context, groups []plan.Group, epoch func(*station) int) error {
+	needed := map[plan.Seat]bool{}
+	for _, g := range groups {
+		for _, arm := range g.Arms {
+			for _, m := range r.Plan.Arms[r.arms[arm]].Crew {
+				needed[m.Seat] = true
+			}
+		}
+	}
 	var due []*station
 	for _, st := range r.inOrder {
 		if st.machine != nil && st.epoch != epoch(st) {
@@ -137,17 +145,14 @@ func (r *runner) prepare(ctx context.Context, epoch func(*station) int) error {
 		return err
 	}
 	for _, st := range r.inOrder {
-		if len(r.Plan.Boots) > 0 && st.arm.Boot != r.Boot {
-			continue
-		}
 		if now := epoch(st); st.epoch != now {
 			if err := st.drop(); err != nil {
 				return err
 			}
 			st.epoch, st.failed, st.gaveUp = now, 0, ""
 		}
-		if r.Campaign.FillsMemory() {
-			continue // each trial makes its own
+		if r.Campaign.FillsMemory() || !needed[st.Seat] {
+			continue // each trial makes its own, or none needs it yet
 		}
 		if err := r.ensure(ctx, st); err != nil && fault.KindOf(err) != fault.Guest {
 			return err

@@ -205,8 +205,8 @@ func (f runFlags) apply(cmd *cobra.Command, c *campaign.Campaign) error {
 // costs are guesses for the expected duration; a run corrects them as it goes.
 var costs = plan.Costs{
 	Slowdown:  map[string]float64{"qemu-tcg": 15},
-	Overhead:  300 * time.Millisecond,
-	Create:    map[string]time.Duration{"qemu-tcg": 12 * time.Second, "kvm": 3 * time.Second},
+	Overhead:  50 * time.Millisecond,
+	Create:    map[string]time.Duration{"qemu-tcg": 8 * time.Second, "kvm": 3 * time.Second},
 	Calibrate: 2 * time.Second,
 }
 

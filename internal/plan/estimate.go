@@ -276,14 +276,18 @@ func (p *Plan) Text(e Estimate) string {
 		fmt.Fprintf(&b, "  %-10s %s\n", label, fmt.Sprintf(format, args...))
 	}
 	fmt.Fprintf(&b, "campaign %s, seed %d\n", p.Campaign, p.Seed)
-	arms := make([]string, len(p.Arms))
-	for i, a := range p.Arms {
-		arms[i] = a.Name
+	var arms []string
+	for _, a := range p.Arms {
+		if a.Scenario != p.Scenarios[0].Name {
+			continue
+		}
 		switch {
 		case a.Baseline:
-			arms[i] += " (baseline)"
+			arms = append(arms, a.Name+" (baseline)")
 		case a.Control != "":
-			arms[i] += " (A/A control)"
+			arms = append(arms, a.Name+" (A/A control)")
+		default:
+			arms = append(arms, a.Name)
 		}
 	}
 	row("arms", "%d: %s", len(arms), strings.Join(arms, ", "))
@@ -326,13 +330,22 @@ func (p *Plan) Text(e Estimate) string {
 	row("expected", "%s: passes through the workloads %s, of %s each", spread(e.Total, e.TotalMax, rough),
 		spread(e.Passes, e.PassesMax, strconv.Itoa), rough(e.Pass))
 	if p.Rule.Precision > 0 || p.Rule.Budget > 0 {
-		var shares []string
+		var parts []string // by scenario, of which the first has its arms
+		shares := map[string]float64{}
 		for _, a := range p.Arms {
-			if share := e.Share[a.Name]; share > 0 {
-				shares = append(shares, fmt.Sprintf("%s %.2g %%", a.Name, 100*share))
+			part := a.Name
+			if a.Scenario != p.Scenarios[0].Name {
+				part = a.Scenario
 			}
+			if shares[part] == 0 && e.Share[a.Name] > 0 {
+				parts = append(parts, part)
+			}
+			shares[part] += e.Share[a.Name]
 		}
-		row("time", "of the trials: %s", strings.Join(shares, ", "))
+		for i, part := range parts {
+			parts[i] = fmt.Sprintf("%s %.2g %%", part, 100*shares[part])
+		}
+		row("time", "of the trials: %s", strings.Join(parts, ", "))
 	}
 	if least := counts(e.BlocksMax)[0]; least < p.Rule.Min {
 		row("", "The budget leaves room for fewer blocks than the %d asked for.", p.Rule.Min)

@@ -190,6 +190,9 @@ func (p *Plan) takesPart(s *State, workload string, block int, a Arm, unknown ma
 		last, ran := s.Last[Cell{workload, a.Name}]
 		return !ran || block-last >= p.stride(*s, workload, a)
 	}
+	if a.Scenario != p.Scenarios[0].Name && !p.ranAlone(*s, a) {
+		return false
+	}
 	cost, known := p.guess(*s, workload, a)
 	if known && p.affords(*s, cost) || !known && !unknown[a.Name] {
 		s.Emulated += cost
@@ -197,6 +200,14 @@ func (p *Plan) takesPart(s *State, workload string, block int, a Arm, unknown ma
 		return true
 	}
 	return false
+}
+
+// ranAlone reports whether an arm has run every workload under the first scenario.
+func (p *Plan) ranAlone(s State, a Arm) bool {
+	return !slices.ContainsFunc(p.Workloads, func(w string) bool {
+		_, ran := s.Trial[Cell{w, campaign.ArmIn(a.Of, p.Scenarios[0].Name)}]
+		return !ran
+	})
 }
 
 // guess is how long a trial of an arm takes: what it took, or what those of

@@ -96,7 +96,7 @@ func (r *reader) checkRounds(c *Campaign) {
 		r.fail("blocks", "blocks: with boots their number must be fixed: a precision counts blocks, and boots are what varies")
 	case c.RecreateEvery == 0:
 		r.fail("recreate_every", "recreate_every: with boots it is the number of blocks that each boot lasts, 1 at least")
-	case c.Blocks.Max < minRounds*c.RecreateEvery:
+	case (c.Blocks.Max+c.RecreateEvery-1)/c.RecreateEvery < minRounds:
 		r.fail("blocks", "blocks %d, with recreate_every %d, make %d rounds of boots; an interval over boots needs %d", c.Blocks.Max, c.RecreateEvery,
 			(c.Blocks.Max+c.RecreateEvery-1)/c.RecreateEvery, minRounds)
 	}

@@ -157,8 +157,8 @@ func (t *table) metric(k metricKey) {
 		r := t.row(c.Arm, k, sc)
 		r.result, r.style = t.result(c)
 		r.interval = Interval(c)
-		if cpu := cpuTime(t.res, c); cpu != nil {
-			r.cpu, r.cpuStyle = shortVerdict(*cpu)+t.scope(*cpu), t.style(*cpu)
+		if cpu := CPUTime(t.res, c); cpu != nil {
+			r.cpu, r.cpuStyle = ShortVerdict(*cpu)+t.scope(*cpu), t.style(*cpu)
 		}
 		if c.Baseline != t.res.Baseline && scenarioOf(c.Baseline) != scenarioOf(c.Arm) {
 			r.name = strings.Replace(r.name, c.Arm, c.Arm+" against "+c.Baseline, 1)

@@ -32,7 +32,7 @@ func Verdict(res *analyze.Result, c analyze.Comparison) string {
 		return "one pair says nothing"
 	case c.Coarse:
 		return "not resolved: too coarse"
-	case c.CILow == 0 || math.Abs(c.FartherPercent) > mostPercent:
+	case !Known(c):
 		return "not resolved at all"
 	case !c.HasControl:
 		return "no control, " + atMost(c)
@@ -40,9 +40,9 @@ func Verdict(res *analyze.Result, c analyze.Comparison) string {
 	return "not resolved, " + atMost(c)
 }
 
-// shortVerdict is Verdict for a narrow column: an overhead where it is
+// ShortVerdict is Verdict for a narrow column: an overhead where it is
 // resolved, else what is known of it.
-func shortVerdict(c analyze.Comparison) string {
+func ShortVerdict(c analyze.Comparison) string {
 	switch {
 	case c.Verdict == analyze.Costs && c.OverheadPercent >= 100:
 		return digits(c.Ratio, 3) + "×"
@@ -50,24 +50,15 @@ func shortVerdict(c analyze.Comparison) string {
 		return percent(c.OverheadPercent) + " %"
 	case c.Verdict == analyze.None:
 		return "none"
-	case c.N < 2 || c.Coarse || c.CILow == 0 || math.Abs(c.FartherPercent) > mostPercent:
+	case !Known(c):
 		return "not known"
 	}
 	return atMost(c)
 }
 
-// CPUTime words what was found of the CPU time of a comparison's arm on its
-// workload, beside what the comparison itself is about; "": it is not known.
-func CPUTime(res *analyze.Result, c analyze.Comparison) string {
-	if cpu := cpuTime(res, c); cpu != nil {
-		return shortVerdict(*cpu)
-	}
-	return ""
-}
-
-// cpuTime is the comparison of the same two arms by their CPU time; nil: there
+// CPUTime is the comparison of the same two arms by their CPU time; nil: there
 // is none, or c is it.
-func cpuTime(res *analyze.Result, c analyze.Comparison) *analyze.Comparison {
+func CPUTime(res *analyze.Result, c analyze.Comparison) *analyze.Comparison {
 	if c.Metric == analyze.CPUTime {
 		return nil
 	}
@@ -77,6 +68,11 @@ func cpuTime(res *analyze.Result, c analyze.Comparison) *analyze.Comparison {
 		}
 	}
 	return nil
+}
+
+// Known reports whether a comparison has an interval that says anything.
+func Known(c analyze.Comparison) bool {
+	return c.N > 1 && !c.Coarse && c.CILow > 0 && math.Abs(c.FartherPercent) <= mostPercent
 }
 
 // atMost words the end of the interval that is farther from 0.

@@ -106,11 +106,11 @@ func newDoctor(o *options) *cobra.Command {
 			return err
 		}
 		defer t.Close()
-		sample, err := host.TakeSample(cmd.Context(), sampleTime)
+		sample, err := host.TakeSample(cmd.Context(), sampleTime, t.host.Proc)
 		if err != nil {
 			return err
 		}
-		env := host.Read(host.Options{Path: o.stateDir})
+		env := t.environment()
 		r := doctorReport{
 			Spoilers: host.Spoilers(env, sample, host.Needs{}), Environment: env,
 			Systems: systemEntries(t, t.check(cmd.Context(), t.systems())),

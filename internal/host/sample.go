@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +52,8 @@ type ProcessShare struct {
 
 // TakeSample watches the host for d, which is best two seconds or more: the
 // grain of the counters is 10 ms. It returns early with an error if ctx ends.
-func TakeSample(ctx context.Context, d time.Duration) (*Sample, error) {
+// proc is the host's own /proc, where all processes are seen.
+func TakeSample(ctx context.Context, d time.Duration, proc string) (*Sample, error) {
 	start := time.Now()
 	wait := func(d time.Duration) error {
 		select {
@@ -62,12 +63,20 @@ func TakeSample(ctx context.Context, d time.Duration) (*Sample, error) {
 			return nil
 		}
 	}
-	return takeSample(os.DirFS("/"), d, os.Getpid(), func() time.Duration { return time.Since(start) }, wait)
+	self, err := os.Readlink(filepath.Join(proc, "self")) // this process may have another number there
+	if err != nil {
+		return nil, fault.Hostf("watching the load: %w", err)
+	}
+	pid, err := strconv.Atoi(self)
+	if err != nil {
+		return nil, fault.Hostf("watching the load: %s/self: %w", proc, err)
+	}
+	r := &reader{fsys: os.DirFS("/"), proc: proc}
+	return takeSample(r, d, pid, func() time.Duration { return time.Since(start) }, wait)
 }
 
 // takeSample reads the counters at both ends, and the run queue in between.
-func takeSample(root fs.FS, d time.Duration, self int, clock func() time.Duration, wait func(time.Duration) error) (*Sample, error) {
-	r := &reader{fsys: root}
+func takeSample(r *reader, d time.Duration, self int, clock func() time.Duration, wait func(time.Duration) error) (*Sample, error) {
 	before, err := takeSnapshot(r, clock)
 	if err != nil {
 		return nil, err
@@ -129,12 +138,12 @@ func takeSnapshot(r *reader, clock func() time.Duration) (snapshot, error) {
 			}
 		}
 	}
-	for _, name := range r.names("/proc") {
+	for _, name := range r.names(r.proc) {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		if b, err := r.raw("/proc/" + name + "/stat"); err == nil { // it may have ended
+		if b, err := r.raw(r.proc + "/" + name + "/stat"); err == nil { // it may have ended
 			if p, err := parseProcStat(string(b)); err == nil {
 				s.procs[pid] = p
 			}

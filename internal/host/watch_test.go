@@ -42,8 +42,8 @@ func TestTakeSample(t *testing.T) {
 	set := func(stat, vmstat, self, other string) {
 		root["proc/stat"] = &fstest.MapFile{Data: []byte(stat)}
 		root["proc/vmstat"] = &fstest.MapFile{Data: []byte(vmstat)}
-		root["proc/10/stat"] = &fstest.MapFile{Data: []byte("10 (tare) S 1 1 1 0 0 0 0 0 0 0 " + self + " 0 0 0")}
-		root["proc/20/stat"] = &fstest.MapFile{Data: []byte("20 (cc) R 1 1 1 0 0 0 0 0 0 0 " + other + " 0 0 0")}
+		root["run/host-proc/10/stat"] = &fstest.MapFile{Data: []byte("10 (tare) S 1 1 1 0 0 0 0 0 0 0 " + self + " 0 0 0")}
+		root["run/host-proc/20/stat"] = &fstest.MapFile{Data: []byte("20 (cc) R 1 1 1 0 0 0 0 0 0 0 " + other + " 0 0 0")}
 	}
 	set("cpu 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0\nprocs_running 1\n", "pswpin 5\npswpout 0\n", "0 0", "0 0")
 	now, waits := time.Duration(0), 0
@@ -54,7 +54,7 @@ func TestTakeSample(t *testing.T) {
 		}
 		return nil
 	}
-	s, err := takeSample(root, 2*time.Second, 10, func() time.Duration { return now }, wait)
+	s, err := takeSample(&reader{fsys: root, proc: "/run/host-proc"}, 2*time.Second, 10, func() time.Duration { return now }, wait)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,16 +65,19 @@ func TestTakeSample(t *testing.T) {
 }
 
 func TestTakeSampleLive(t *testing.T) {
-	s, err := TakeSample(t.Context(), 200*time.Millisecond)
+	s, err := TakeSample(t.Context(), 200*time.Millisecond, "/proc")
 	if err != nil {
 		t.Skip(err)
 	}
 	if s.CPUs < 1 || s.Seconds < 0.2 || len(s.Busy) > s.CPUs || s.Others < 0 {
 		t.Errorf("%+v", s)
 	}
+	if _, err := TakeSample(t.Context(), time.Millisecond, t.TempDir()); err == nil {
+		t.Error("a directory without processes was sampled")
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := TakeSample(ctx, time.Hour); err == nil {
+	if _, err := TakeSample(ctx, time.Hour, "/proc"); err == nil {
 		t.Error("the end of the context is ignored")
 	}
 }

@@ -17,7 +17,7 @@ type envView struct {
 	JSON  string
 }
 
-func envOf(r *store.Run) (envView, error) {
+func envOf(r *store.Run, arms []store.Arm) (envView, error) {
 	body, err := r.Document(store.DocEnvironment)
 	if err != nil {
 		return envView{}, err
@@ -26,7 +26,13 @@ func envOf(r *store.Run) (envView, error) {
 	if err := json.Unmarshal(body, &e); err != nil {
 		return envView{}, fmt.Errorf("%s: environment: %w", r.Path(), err)
 	}
-	v := envView{Lint: host.Spoilers(&e, nil, host.Needs{})}
+	var cpus []string
+	for _, a := range arms {
+		if a.Flavor.CPUs != "" {
+			cpus = append(cpus, a.Flavor.CPUs)
+		}
+	}
+	v := envView{Lint: host.Spoilers(&e, nil, host.Needs{CPUs: strings.Join(cpus, ",")})}
 	add := func(name, text string) {
 		if text != "" {
 			v.Facts = append(v.Facts, [2]string{name, text})

@@ -190,7 +190,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 	if v.Plan, err = planOf(r, c, ctx, d); err != nil {
 		return nil, err
 	}
-	if v.Env, err = envOf(r); err != nil {
+	if v.Env, err = envOf(r, d.arms); err != nil {
 		return nil, err
 	}
 	if err := v.raw(r, d, o.Output); err != nil {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/image"
 	"github.com/tare-bench/tare/internal/keeper"
 	"github.com/tare-bench/tare/internal/run"
@@ -203,7 +202,7 @@ func (t *testbed) flavorOf(ctx context.Context, f guestFlags, name string) (syst
 		}
 	}
 	// What the host lacks is known of the networks and devices that are asked for.
-	known := t.known(t.check(ctx, []string{name}), campaignHost(host.Read(host.Options{Path: t.host.StateDir})))
+	known := t.known(t.check(ctx, []string{name}), campaignHost(t.environment()))
 	draft, _, err := campaign.ParseOne(one, known)
 	if err != nil {
 		return system.Flavor{}, err

@@ -78,7 +78,7 @@ func printSystems(w io.Writer, entries []systemEntry) {
 		}
 		fmt.Fprintf(tw, "  %s\tno\t%s\t%s\n", e.Name, e.VerifiedOn, e.Reason)
 		if e.Remedy != "" {
-			fmt.Fprintf(tw, "  \t\t\tto mend: %s\n", e.Remedy)
+			fmt.Fprintf(tw, "  \t\t\tto fix: %s\n", e.Remedy)
 		}
 	}
 }
@@ -106,11 +106,11 @@ func newDoctor(o *options) *cobra.Command {
 			return err
 		}
 		defer t.Close()
-		sample, err := host.TakeSample(cmd.Context(), sampleTime)
+		sample, err := host.TakeSample(cmd.Context(), sampleTime, t.host.Proc)
 		if err != nil {
 			return err
 		}
-		env := host.Read(host.Options{Path: o.stateDir})
+		env := t.environment()
 		r := doctorReport{
 			Spoilers: host.Spoilers(env, sample, host.Needs{}), Environment: env,
 			Systems: systemEntries(t, t.check(cmd.Context(), t.systems())),
@@ -131,7 +131,7 @@ func newDoctor(o *options) *cobra.Command {
 		for _, s := range r.Spoilers {
 			fmt.Fprintf(w, "  %-8s  %s\n            %s\n", s.Severity, s.What, s.Why)
 			if s.Mend != "" {
-				fmt.Fprintf(w, "            to mend: %s\n", s.Mend)
+				fmt.Fprintf(w, "            to fix: %s\n", s.Mend)
 			}
 		}
 		return nil

@@ -170,7 +170,7 @@ func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine,
 		return paper.Machine{}, err
 	}
 	defer t.Close()
-	m := machineOf(host.Read(host.Options{Path: o.stateDir}))
+	m := machineOf(t.environment())
 	// Asked now, while the testbed is there.
 	ask := append(paper.RepeatSystems(), also...)
 	status := t.check(cmd.Context(), ask)

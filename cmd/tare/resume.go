@@ -68,7 +68,7 @@ func resume(cmd *cobra.Command, o *options, path, booted string, destroy []strin
 		return err
 	}
 	defer lock.Close()
-	env := host.Read(host.Options{Path: o.stateDir})
+	env := t.environment()
 	boot := bootOf(env)
 	if booted != "" && booted != boot {
 		return fault.WithRemedy(fault.Hostf("this host was to come up as %s and came up as %s", booted, boot),

@@ -104,7 +104,7 @@ func runText(cmd *cobra.Command, o *options, f runFlags, text []byte, file strin
 			return err
 		}
 	}
-	env := host.Read(host.Options{Path: o.stateDir})
+	env := t.environment()
 	status := t.checkFor(ctx, draft, bootOf(env))
 	known := t.known(status, campaignHost(env))
 	known.Host.Lacks = t.lacks(draft)

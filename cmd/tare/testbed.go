@@ -15,6 +15,7 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/image"
 	"github.com/tare-bench/tare/internal/instance"
 	"github.com/tare-bench/tare/internal/network"
@@ -101,6 +102,11 @@ func (t *testbed) use(img *image.Image) error {
 	}
 	t.image, t.host.Userland = img, u
 	return nil
+}
+
+// environment describes the host as it is outside of the sandbox.
+func (t *testbed) environment() *host.Environment {
+	return host.Read(host.Options{Path: t.host.StateDir, Proc: t.host.Proc})
 }
 
 // Close gives up what the testbed holds; its guests must be gone.

@@ -21,7 +21,9 @@ type Answer struct {
 	// AtMostPercent is the largest size of a FartherPercent over None and Open:
 	// whatever was not found is no larger. 0: both are empty, or no interval is.
 	AtMostPercent float64 `json:"at_most_percent,omitzero"`
-	Scope         Scope   `json:"scope,omitempty"` // these-guests if any of them is
+	// NoneAtMostPercent is the same over None alone.
+	NoneAtMostPercent float64 `json:"none_at_most_percent,omitzero"`
+	Scope             Scope   `json:"scope,omitempty"` // these-guests if any of them is
 }
 
 // Claim is one comparison within an Answer: an overhead and its interval in

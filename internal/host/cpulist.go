@@ -39,6 +39,41 @@ func ParseCPUList(s string) ([]int, error) {
 	return slices.Compact(out), nil
 }
 
+// parseCPUMask reads a mask of CPUs as the kernel prints it, words of 32 bits
+// in hexadecimal, "3,ffffffff", into ascending numbers.
+func parseCPUMask(s string) ([]int, error) {
+	words := strings.Split(strings.TrimSpace(s), ",")
+	var out []int
+	for i, word := range slices.Backward(words) {
+		bits, err := strconv.ParseUint(word, 16, 32)
+		if err != nil || len(words) > maxCPU/32 {
+			return nil, fmt.Errorf("%q is no mask of CPUs", clip(s, 60))
+		}
+		for n := range 32 {
+			if bits>>n&1 == 1 {
+				out = append(out, 32*(len(words)-1-i)+n)
+			}
+		}
+	}
+	return out, nil
+}
+
+// formatCPUMask writes CPU numbers as the mask that parseCPUMask reads.
+func formatCPUMask(cpus []int) string {
+	words := []uint32{0}
+	for _, n := range cpus {
+		for len(words) <= n/32 {
+			words = append(words, 0)
+		}
+		words[n/32] |= 1 << (n % 32)
+	}
+	text := ""
+	for _, w := range slices.Backward(words) {
+		text += fmt.Sprintf(",%08x", w)
+	}
+	return strings.TrimLeft(text, ",0")
+}
+
 // FormatCPUList writes ascending CPU numbers in the kernel's notation.
 func FormatCPUList(cpus []int) string {
 	var b strings.Builder

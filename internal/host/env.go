@@ -35,6 +35,9 @@ type Environment struct {
 	Load    Load           `json:"load"`
 	Power   Power          `json:"power"`
 	Storage *Storage       `json:"storage,omitempty"` // nil: no path was asked for, or its mount was not found
+	// Housekeeping is nil where the kernel shows none of it, and in
+	// environments that were stored before there was such a field.
+	Housekeeping *Housekeeping `json:"housekeeping,omitempty"`
 
 	Unreadable []Unreadable `json:"unreadable,omitempty"`
 }
@@ -154,10 +157,53 @@ type Memory struct {
 	HugePageSize  *int64            `json:"huge_page_size,omitempty"`
 	THP           string            `json:"thp,omitempty"`        // always, madvise, never
 	THPDefrag     string            `json:"thp_defrag,omitempty"` //
+	Khugepaged    map[string]string `json:"khugepaged,omitempty"` // its settings, and pages_collapsed since boot
 	KSM           *int64            `json:"ksm_run,omitempty"`    // 0 stopped, 1 merging, 2 unmerging
 	KSMSharing    *int64            `json:"ksm_pages_sharing,omitempty"`
+	KSMScan       map[string]string `json:"ksm_scan,omitempty"` // how fast it looks for equal pages
+	Swaps         []Swap            `json:"swaps,omitempty"`
 	Zswap         string            `json:"zswap,omitempty"` // Y, N
-	VM            map[string]string `json:"vm,omitempty"`    // sysctls vm.*
+	DAMON         []DAMON           `json:"damon,omitempty"`
+	NUMADemotion  string            `json:"numa_demotion,omitempty"`       // true: idle pages go to slower memory
+	NUMAMigrated  *int64            `json:"numa_pages_migrated,omitempty"` // by automatic balancing since boot
+	VM            map[string]string `json:"vm,omitempty"`                  // sysctls vm.*
+	// Threads is how many seconds of CPU the kernel's threads that work on
+	// memory have used since boot: kdamond, khugepaged, ksmd, kcompactd. Those
+	// of one kind are summed; one that is missing does not run or cannot be seen.
+	Threads map[string]float64 `json:"threads,omitempty"`
+}
+
+// Swap is one place that memory is swapped to.
+type Swap struct {
+	Device string `json:"device"` // of a swap file only "file": its path may name a user
+	Size   int64  `json:"size"`
+	Used   int64  `json:"used"`
+}
+
+// DAMON is one user of the kernel's monitor of memory accesses.
+type DAMON struct {
+	Name    string   `json:"name"` // a module, "damon_reclaim"; or as sysfs numbers it, "kdamonds/0"
+	On      bool     `json:"on"`
+	Targets []string `json:"targets,omitempty"` // paddr: all of the host's memory; vaddr: chosen processes
+	Actions []string `json:"actions,omitempty"` // what it does to the pages it picks: pageout, lru_prio; stat: nothing
+}
+
+// Housekeeping is what the kernel does on its own account, and on which CPUs.
+type Housekeeping struct {
+	Workqueues string   `json:"workqueues,omitempty"`  // CPUs of the work that is tied to no CPU
+	IRQDefault string   `json:"irq_default,omitempty"` // CPUs that an interrupt may go to when it is set up
+	IRQs       []IRQ    `json:"irqs,omitempty"`        // of devices, the busiest first, at most 32
+	Steering   []string `json:"steering,omitempty"`    // CPUs that received packets are passed on to (RPS): "eth0: 0-3"
+	IRQBalance bool     `json:"irqbalance,omitempty"`  // the daemon runs, and undoes what is set by hand
+}
+
+// IRQ is an interrupt of a device that came at least once.
+type IRQ struct {
+	Number  int    `json:"irq"`
+	Device  string `json:"device,omitempty"`  // as its driver names it: "nvme0q3"
+	Allowed string `json:"allowed,omitempty"` // CPUs that it may go to
+	CPUs    string `json:"cpus,omitempty"`    // CPUs that it goes to
+	Count   int64  `json:"count"`             // since boot, on all CPUs
 }
 
 // Kernel is the running kernel.

@@ -168,4 +168,9 @@ func TestContainer(t *testing.T) {
 	if got := Read(Options{Root: root}).Virt.Container; got != "" {
 		t.Errorf("sees kernel threads, yet in a container of %q", got)
 	}
+	// In tare's own PID namespace, process 2 is any process.
+	root.MapFS["run/host-proc/2/comm"], root.MapFS["proc/2/comm"] = root.MapFS["proc/2/comm"], &fstest.MapFile{Data: []byte("tare\n")}
+	if got := Read(Options{Root: root, Proc: "/run/host-proc"}).Virt.Container; got != "" {
+		t.Errorf("sees kernel threads in the host's /proc, yet in a container of %q", got)
+	}
 }

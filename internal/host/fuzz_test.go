@@ -71,6 +71,41 @@ func FuzzCPUList(f *testing.F) {
 	})
 }
 
+func FuzzCPUMask(f *testing.F) {
+	f.Add("3,ffffffff")
+	f.Fuzz(func(t *testing.T, s string) {
+		a, err := parseCPUMask(s)
+		if err != nil {
+			return
+		}
+		if b, err := ParseCPUList(FormatCPUList(a)); err != nil || !slices.Equal(a, b) {
+			t.Errorf("%v became %v, %v", a, b, err)
+		}
+	})
+}
+
+func FuzzInterrupts(f *testing.F) {
+	f.Add("     CPU0  CPU2\n 24:  1  0  IO-APIC  5-edge  ACPI:Ged\nLOC: 1 2  Local timer interrupts\n")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, q := range parseInterrupts(s) {
+			if q.number < 0 || len(q.counts) != len(q.cpus) || q.total() < 0 {
+				t.Errorf("%+v", q)
+			}
+		}
+	})
+}
+
+func FuzzSwaps(f *testing.F) {
+	f.Add("Filename Type Size Used Priority\n/dev/zram0 partition 8388604 1024 100\n")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, w := range parseSwaps(s) {
+			if w.Size < 0 || w.Used < 0 || w.Device == "" {
+				t.Errorf("%+v", w)
+			}
+		}
+	})
+}
+
 func FuzzMountinfo(f *testing.F) {
 	f.Add("99 28 7:3 / /media/my\\040disk rw,relatime shared:1 - ext4 /dev/loop3 rw\n")
 	f.Fuzz(func(t *testing.T, s string) {

@@ -1,10 +1,7 @@
 package host
 
 import (
-	"fmt"
-	"io/fs"
 	"os"
-	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -25,15 +22,16 @@ type KSM struct {
 // ReadKSM returns nil where the host has no KSM, or has not switched it on.
 // proc is the host's own /proc.
 func ReadKSM(proc string) (*KSM, error) {
-	return readKSM(os.DirFS("/sys/kernel/mm/ksm"), os.DirFS(proc))
+	return readKSM(&reader{fsys: os.DirFS("/"), proc: proc})
 }
 
-func readKSM(ksm, proc fs.FS) (*KSM, error) {
-	run, err := fs.ReadFile(ksm, "run")
+func readKSM(r *reader) (*KSM, error) {
+	const dir = "/sys/kernel/mm/ksm"
+	run, err := r.raw(dir + "/run")
 	if err != nil || strings.TrimSpace(string(run)) != "1" {
 		return nil, nil
 	}
-	b, err := fs.ReadFile(ksm, "pages_sharing")
+	b, err := r.raw(dir + "/pages_sharing")
 	if err != nil {
 		return nil, fault.Hostf("KSM: %w", err)
 	}
@@ -42,22 +40,9 @@ func readKSM(ksm, proc fs.FS) (*KSM, error) {
 		return nil, fault.Hostf("KSM: pages_sharing: %w", err)
 	}
 	k := &KSM{Saved: pages * int64(os.Getpagesize())}
-	stats, err := fs.Glob(proc, "[1-9]*/stat")
-	if err != nil {
-		return nil, fmt.Errorf("KSM: %w", err)
-	}
-	for _, name := range stats {
-		b, err := fs.ReadFile(proc, name)
-		if err != nil {
-			continue // it has ended
-		}
-		p, err := parseProcStat(string(b))
-		if err != nil || p.name != "ksmd" {
-			continue
-		}
-		if line, err := fs.ReadFile(proc, path.Dir(name)+"/cmdline"); err == nil && len(line) == 0 { // a thread of the kernel
+	for _, p := range r.processes() {
+		if p.kernel && p.name == "ksmd" {
 			k.CPU, k.KnownCPU = time.Duration(p.seconds*float64(time.Second)), true
-			break
 		}
 	}
 	return k, nil

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -19,6 +20,10 @@ type Options struct {
 	// Root is the tree with /proc, /sys, /etc; nil is the real one. With
 	// another root nothing is asked of the kernel that runs tare.
 	Root fs.FS
+	// Proc is where the host's own /proc is, as an absolute path: in a PID
+	// namespace /proc shows neither the host's processes nor the kernel's
+	// threads. Empty: /proc.
+	Proc string
 	// Path is a file or directory, usually where guests keep their data: the
 	// file system and the device under it are described. Empty: none.
 	Path string
@@ -67,7 +72,7 @@ func Read(o Options) *Environment {
 	if root == nil {
 		root = os.DirFS("/")
 	}
-	r := &reader{fsys: root}
+	r := &reader{fsys: root, proc: cmp.Or(o.Proc, "/proc")}
 	env := &Environment{Version: EnvironmentVersion, Time: c.now().UTC()}
 	env.BootID = r.text("boot_id", "/proc/sys/kernel/random/boot_id")
 	if !o.NoHostID {
@@ -76,7 +81,10 @@ func Read(o Options) *Environment {
 	env.UptimeS = readUptime(r)
 	env.CPU = readCPU(r, c.arch)
 	env.Virt = readVirt(r, c, env.CPU)
+	procs := r.processes()
 	env.Memory = readMemory(r)
+	readBackground(r, &env.Memory, procs)
+	env.Housekeeping = readHousekeeping(r, procs)
 	env.Kernel = readKernel(r)
 	env.Clock = readClock(r, c)
 	env.Cgroup = readCgroup(r)
@@ -97,6 +105,7 @@ const maxFile = 4 << 20
 // reader reads small files below a root and remembers what it could not read.
 type reader struct {
 	fsys    fs.FS
+	proc    string // where processes are
 	missing []Unreadable
 }
 

@@ -18,7 +18,7 @@ var cpuRules = []rule{
 	{"smt", "two hyper-threads share one core, so neighbours on it slow each other by a third or more", smt},
 	{"numa", "memory on the other node is slower, and where a guest lands is chance", numa},
 	{"microcode", "CPUs with different microcode have different mitigations and so different costs", microcode},
-	{"cpu-isolated", "only what is pinned there runs on them: arms with and without pinning get different CPUs", isolated},
+	{"cpu-isolated", "the scheduler spreads nothing over them: what is not pinned there stays away, and what is pinned to several stays on one", isolated},
 	{"cpu-affinity", "what tare starts inherits this, while guests started by a daemon do not", affinity},
 	{"mitigations", "their cost differs between native and guest, and guests may choose otherwise than the host", mitigations},
 }
@@ -139,12 +139,7 @@ func numa(v view) *Spoiler {
 	for _, n := range v.CPU.Nodes {
 		nodes = append(nodes, fmt.Sprintf("node %d: CPUs %s", n.ID, n.CPUs))
 	}
-	auto := ""
-	if v.Kernel.Sysctl["kernel.numa_balancing"] == "1" {
-		auto = "; automatic balancing moves pages while trials run"
-	}
-	return found(Disturbs, "pin every arm to the CPUs and the memory of one node, and sysctl -w kernel.numa_balancing=0",
-		"%d NUMA nodes (%s)%s", len(nodes), some(nodes, ", "), auto)
+	return found(Disturbs, "pin every arm to the CPUs and the memory of one node", "%d NUMA nodes (%s)", len(nodes), some(nodes, ", "))
 }
 
 func microcode(v view) *Spoiler {
@@ -158,7 +153,7 @@ func isolated(v view) *Spoiler {
 	if v.CPU.Isolated == "" {
 		return nil
 	}
-	return found(Disturbs, "pin all arms to the isolated CPUs, or boot without isolcpus=", "CPUs %s of %s are isolated", v.CPU.Isolated, v.CPU.Online)
+	return found(Disturbs, "boot without isolcpus=, or pin all arms to isolated CPUs and give each guest one vCPU", "CPUs %s of %s are isolated", v.CPU.Isolated, v.CPU.Online)
 }
 
 func affinity(v view) *Spoiler {
@@ -174,8 +169,8 @@ func affinity(v view) *Spoiler {
 	if len(missing) == 0 {
 		return nil
 	}
-	return found(Disturbs, "start tare without taskset and outside a restricted cpuset", "tare may not use CPUs %s of %s",
-		FormatCPUList(missing), v.CPU.Online)
+	return found(Disturbs, "start tare without taskset and outside a restricted cpuset", "tare may not use %s of %s",
+		cpuNames(missing), v.CPU.Online)
 }
 
 // isolated says whether a CPU is kept for what is pinned to it.
@@ -210,7 +205,7 @@ func mitigations(v view) *Spoiler {
 	}
 	switch {
 	case off != nil:
-		return found(Disturbs, "boot without, as nearly all hosts do; or say so with the numbers",
+		return found(Disturbs, "boot without it, as nearly all hosts do; or state it with the numbers",
 			"booted with %s; vulnerable to %d: %s", strings.Join(off, " "), len(open), strings.Join(open, ", "))
 	case open != nil:
 		return found(Note, "update microcode and kernel if others are to compare; see that guests show the same",

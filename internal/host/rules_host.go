@@ -51,73 +51,6 @@ func noHardware(v view) *Spoiler {
 	return found(Note, "enable it in the firmware; in a guest, enable nesting on its host", "%s", what)
 }
 
-// memoryRules: what moves pages behind a workload's back.
-var memoryRules = []rule{
-	{"swap", "a page that must come back from disk costs a thousand times one that is there", swap},
-	{"memory-low", "guests are squeezed out of memory or into swap, and the page cache shrinks under disk trials", memoryLow},
-	{"memory-pressure", "reclaim takes CPU and stalls tasks at random", memoryPressure},
-	{"thp-always", "whether a guest or a process gets huge pages depends on fragmentation, so on what ran before", thp},
-	{"ksm", "merging takes CPU, and makes equal guests share pages that native processes do not", ksm},
-}
-
-func swap(v view) *Spoiler {
-	in, _ := value(v.sample.SwapIn)
-	out, _ := value(v.sample.SwapOut)
-	used, _ := value(v.Memory.SwapUsed)
-	total, _ := value(v.Memory.SwapTotal)
-	switch {
-	case in+out > 0:
-		return found(Spoils, "free memory, then swapoff -a", "swapping now: %.0f pages in and %.0f out a second", in, out)
-	case used > 0:
-		return found(Disturbs, "swapoff -a", "%s of %s swap are in use", size(used), size(total))
-	}
-	return nil
-}
-
-func memoryLow(v view) *Spoiler {
-	total, known := value(v.Memory.Total)
-	have, known2 := value(v.Memory.Available)
-	if !known || !known2 {
-		return nil
-	}
-	level, need := Spoils, v.needs.MemoryBytes
-	if need == 0 {
-		level, need = Disturbs, total/10
-	}
-	if have >= need {
-		return nil
-	}
-	return found(level, "stop what uses it, or make the flavors smaller", "%s of %s memory available, %s wanted", size(have), size(total), size(need))
-}
-
-func memoryPressure(v view) *Spoiler {
-	p := v.Load.MemWait
-	if p == nil || p.Some10 < 0.1 && p.Some60 < 0.1 {
-		return nil
-	}
-	level := Disturbs
-	if p.Some10 >= 10 {
-		level = Spoils
-	}
-	return found(level, "free memory", "tasks waited for memory %.1f %% of the last 10 s, %.1f %% of the last minute (PSI)", p.Some10, p.Some60)
-}
-
-func thp(v view) *Spoiler {
-	if v.Memory.THP != "always" {
-		return nil
-	}
-	return found(Disturbs, "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, or back guests with reserved huge pages",
-		"transparent huge pages: always")
-}
-
-func ksm(v view) *Spoiler {
-	if !is(v.Memory.KSM, 1) {
-		return nil
-	}
-	sharing, _ := value(v.Memory.KSMSharing)
-	return found(Disturbs, "echo 2 > /sys/kernel/mm/ksm/run; systemctl stop ksmtuned", "KSM runs, %d pages shared", sharing)
-}
-
 // kernelRules: the kernel's own doing.
 var kernelRules = []rule{
 	{"clocksource", "reading such a clock is slow and a system call, so whatever reads it often measures the clock", clocksource},
@@ -287,7 +220,7 @@ func diskKind(v view) *Spoiler {
 // unread lists what rules needed and could not have.
 func unread(v view) *Spoiler {
 	judged := []string{"cpu.turbo", "cpu.smt", "cpu.policies", "cpu.mitigations", "clock.source", "memory", "memory.thp", "memory.ksm_run",
-		"load", "cgroup", "kernel.tainted", "storage", "storage.free", "load.psi_memory", "load.psi_io"}
+		"memory.damon", "load", "cgroup", "kernel.tainted", "storage", "storage.free", "load.psi_memory", "load.psi_io", "housekeeping.irqs"}
 	var names []string
 	for _, u := range v.Unreadable {
 		if slices.Contains(judged, u.Field) && !slices.Contains(names, u.Field) {

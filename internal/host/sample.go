@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +33,8 @@ type Sample struct {
 	// SwapIn and SwapOut are pages a second; nil where the kernel does not tell.
 	SwapIn  *float64 `json:"swap_in,omitempty"`
 	SwapOut *float64 `json:"swap_out,omitempty"`
+	// Interrupts is how many interrupts of devices each CPU took a second.
+	Interrupts []CPURate `json:"interrupts,omitempty"`
 	// Top is who used most CPU, at most five.
 	Top []ProcessShare `json:"top,omitempty"`
 }
@@ -41,6 +43,12 @@ type Sample struct {
 type CPUShare struct {
 	CPU  int     `json:"cpu"`
 	Busy float64 `json:"busy"`
+}
+
+// CPURate is how often something came to a CPU.
+type CPURate struct {
+	CPU       int     `json:"cpu"`
+	PerSecond float64 `json:"per_second"`
 }
 
 // ProcessShare is a process and how many CPUs it kept busy.
@@ -52,7 +60,8 @@ type ProcessShare struct {
 
 // TakeSample watches the host for d, which is best two seconds or more: the
 // grain of the counters is 10 ms. It returns early with an error if ctx ends.
-func TakeSample(ctx context.Context, d time.Duration) (*Sample, error) {
+// proc is the host's own /proc, where all processes are seen.
+func TakeSample(ctx context.Context, d time.Duration, proc string) (*Sample, error) {
 	start := time.Now()
 	wait := func(d time.Duration) error {
 		select {
@@ -62,12 +71,20 @@ func TakeSample(ctx context.Context, d time.Duration) (*Sample, error) {
 			return nil
 		}
 	}
-	return takeSample(os.DirFS("/"), d, os.Getpid(), func() time.Duration { return time.Since(start) }, wait)
+	self, err := os.Readlink(filepath.Join(proc, "self")) // this process may have another number there
+	if err != nil {
+		return nil, fault.Hostf("watching the load: %w", err)
+	}
+	pid, err := strconv.Atoi(self)
+	if err != nil {
+		return nil, fault.Hostf("watching the load: %s/self: %w", proc, err)
+	}
+	r := &reader{fsys: os.DirFS("/"), proc: proc}
+	return takeSample(r, d, pid, func() time.Duration { return time.Since(start) }, wait)
 }
 
 // takeSample reads the counters at both ends, and the run queue in between.
-func takeSample(root fs.FS, d time.Duration, self int, clock func() time.Duration, wait func(time.Duration) error) (*Sample, error) {
-	r := &reader{fsys: root}
+func takeSample(r *reader, d time.Duration, self int, clock func() time.Duration, wait func(time.Duration) error) (*Sample, error) {
 	before, err := takeSnapshot(r, clock)
 	if err != nil {
 		return nil, err
@@ -104,11 +121,14 @@ type snapshot struct {
 	stat  stat
 	swap  map[string]int64
 	procs map[int]procTime
+	// interrupts of devices, by CPU
+	interrupts map[int]int64
 }
 
 type procTime struct {
 	name    string
 	seconds float64 // user and system
+	kernel  bool    // a thread of the kernel
 }
 
 func takeSnapshot(r *reader, clock func() time.Duration) (snapshot, error) {
@@ -116,7 +136,7 @@ func takeSnapshot(r *reader, clock func() time.Duration) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, fault.Hostf("watching the load: %w", err)
 	}
-	s := snapshot{at: clock(), swap: map[string]int64{}, procs: map[int]procTime{}}
+	s := snapshot{at: clock(), swap: map[string]int64{}}
 	if s.stat, err = parseStat(string(b)); err != nil {
 		return snapshot{}, fault.Hostf("watching the load: /proc/stat: %w", err)
 	}
@@ -129,18 +149,28 @@ func takeSnapshot(r *reader, clock func() time.Duration) (snapshot, error) {
 			}
 		}
 	}
-	for _, name := range r.names("/proc") {
+	s.procs = r.processes()
+	if b, err := r.raw("/proc/interrupts"); err == nil {
+		s.interrupts = perCPU(parseInterrupts(string(b)))
+	}
+	return s, nil
+}
+
+// processes are all that can be seen now, by their number.
+func (r *reader) processes() map[int]procTime {
+	all := map[int]procTime{}
+	for _, name := range r.names(r.proc) {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		if b, err := r.raw("/proc/" + name + "/stat"); err == nil { // it may have ended
+		if b, err := r.raw(r.proc + "/" + name + "/stat"); err == nil { // it may have ended
 			if p, err := parseProcStat(string(b)); err == nil {
-				s.procs[pid] = p
+				all[pid] = p
 			}
 		}
 	}
-	return s, nil
+	return all
 }
 
 // parseProcStat reads /proc/pid/stat. The name may hold spaces and brackets.
@@ -149,7 +179,8 @@ func parseProcStat(text string) (procTime, error) {
 	if open < 0 || end < open {
 		return procTime{}, fmt.Errorf("no name")
 	}
-	const utime, stime = 11, 12 // counted from the state, which is column 3
+	const flags, utime, stime = 6, 11, 12 // counted from the state, which is column 3
+	const kthread = 0x200000              // PF_KTHREAD of linux/sched.h
 	f := strings.Fields(text[end+1:])
 	if len(f) <= stime {
 		return procTime{}, fmt.Errorf("%d columns", len(f))
@@ -162,7 +193,11 @@ func parseProcStat(text string) (procTime, error) {
 	if err != nil {
 		return procTime{}, err
 	}
-	return procTime{name: text[open+1 : end], seconds: (float64(u) + float64(s)) / userHZ}, nil
+	bits, err := strconv.ParseUint(f[flags], 10, 64)
+	if err != nil {
+		return procTime{}, err
+	}
+	return procTime{name: text[open+1 : end], seconds: (float64(u) + float64(s)) / userHZ, kernel: bits&kthread != 0}, nil
 }
 
 func difference(a, b snapshot, self int) *Sample {
@@ -187,6 +222,10 @@ func difference(a, b snapshot, self int) *Sample {
 		s.Busy = append(s.Busy, share)
 	}
 	slices.SortFunc(s.Busy, func(x, y CPUShare) int { return cmp.Compare(x.CPU, y.CPU) })
+	for cpu, n := range b.interrupts {
+		s.Interrupts = append(s.Interrupts, CPURate{CPU: cpu, PerSecond: float64(max(0, n-a.interrupts[cpu])) / s.Seconds})
+	}
+	slices.SortFunc(s.Interrupts, func(x, y CPURate) int { return cmp.Compare(x.CPU, y.CPU) })
 	own := 0.0
 	for pid, p := range b.procs {
 		used := max(0, p.seconds-a.procs[pid].seconds)

@@ -29,6 +29,9 @@ type Spoiler struct {
 type Needs struct {
 	DiskBytes   int64 // on the data path; default 5 GiB
 	MemoryBytes int64 // for all guests at once; default a tenth of all memory
+	// CPUs is the list of those that guests run on. The default is the last
+	// half of the host's, since guests get the last ones first.
+	CPUs string
 }
 
 // view is what a rule looks at. The sample is never nil: where none was taken
@@ -48,7 +51,7 @@ type rule struct {
 }
 
 // rules in the order in which spoilers of one severity are shown.
-var rules = slices.Concat(loadRules, cpuRules, virtRules, memoryRules, kernelRules, placeRules)
+var rules = slices.Concat(loadRules, cpuRules, virtRules, memoryRules, kernelRules, housekeepingRules, placeRules)
 
 // Spoilers judges the host, worst first. s is a sample taken while nothing of
 // tare's ran, or nil if none was.
@@ -140,7 +143,7 @@ func loadAverage(v view) *Spoiler {
 	if !known || v.CPU.Threads == 0 || avg < 0.5 || avg < 0.1*float64(v.CPU.Threads) {
 		return nil
 	}
-	return found(Disturbs, "wait until it falls below 0.5, or find out who it is: uptime; top",
+	return found(Disturbs, "wait until it falls below 0.5, or find out what is running: uptime; top",
 		"load average %.2f over the last minute, on %d CPUs", avg, v.CPU.Threads)
 }
 

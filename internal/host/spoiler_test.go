@@ -57,7 +57,9 @@ func TestEveryRule(t *testing.T) {
 		{"smt", Spoils, "on 1 of them", func(e *Environment, s *Sample) {
 			e.CPU.SMT, e.CPU.Siblings, s.Busy = new(true), []string{"0-1", "2-3"}, []CPUShare{{0, 0.2}, {1, 0.3}, {2, 1}, {3, 0}}
 		}},
-		{"numa", Disturbs, "2 NUMA nodes", func(e *Environment, s *Sample) { e.CPU.Nodes = make([]Node, 2) }},
+		{"numa", Disturbs, "2 NUMA nodes", func(e *Environment, s *Sample) {
+			e.CPU.Nodes, e.Kernel.Sysctl["kernel.numa_balancing"] = make([]Node, 2), "0"
+		}},
 		{"microcode", Disturbs, "0x1,0x2", func(e *Environment, s *Sample) { e.CPU.Microcode = "0x1,0x2" }},
 		{"cpu-isolated", Disturbs, "CPUs 2-3", func(e *Environment, s *Sample) { e.CPU.Isolated, e.CPU.Allowed = "2-3", "0-1" }},
 		{"cpu-affinity", Disturbs, "CPUs 1-3 of 0-3", func(e *Environment, s *Sample) { e.CPU.Allowed = "0" }},
@@ -80,6 +82,52 @@ func TestEveryRule(t *testing.T) {
 		{"memory-pressure", Spoils, "20.0 %", func(e *Environment, s *Sample) { e.Load.MemWait.Some10 = 20 }},
 		{"thp-always", Disturbs, "always", func(e *Environment, s *Sample) { e.Memory.THP = "always" }},
 		{"ksm", Disturbs, "9 pages", func(e *Environment, s *Sample) { e.Memory.KSM, e.Memory.KSMSharing = new(int64(1)), new(int64(9)) }},
+		{"ksm", Disturbs, "100 scanned every 20 ms; 4.0 s of CPU", func(e *Environment, s *Sample) {
+			e.Memory.KSM, e.Memory.Threads = new(int64(1)), map[string]float64{"ksmd": 4}
+			e.Memory.KSMScan = map[string]string{"pages_to_scan": "100", "sleep_millisecs": "20"}
+		}},
+		{"damon", Spoils, "kdamonds/0 (stat, pageout)", func(e *Environment, s *Sample) {
+			e.Memory.DAMON = []DAMON{{Name: "kdamonds/0", On: true, Actions: []string{"stat", "pageout"}}, {Name: "kdamonds/1", Actions: []string{"pageout"}}}
+		}},
+		{"damon", Disturbs, "damon_lru_sort", func(e *Environment, s *Sample) {
+			e.Memory.DAMON = []DAMON{{Name: "damon_lru_sort", On: true, Actions: []string{"lru_prio"}}, {Name: "damon_reclaim", Actions: []string{"pageout"}}}
+		}},
+		{"damon", Note, "damon_stat (stat); 2.5 s of CPU", func(e *Environment, s *Sample) {
+			e.Memory.DAMON = []DAMON{{Name: "damon_stat", On: true, Actions: []string{"stat"}}}
+			e.Memory.Threads = map[string]float64{"kdamond": 2.5}
+		}},
+		{"damon", Disturbs, "not shown", func(e *Environment, s *Sample) { e.Memory.Threads = map[string]float64{"kdamond": 0} }},
+		{"compressed-swap", Note, "by zswap", func(e *Environment, s *Sample) { e.Memory.Zswap, e.Memory.SwapTotal = "Y", new(int64(1<<30)) }},
+		{"compressed-swap", Note, "/dev/zram0 (0 B of 2.0 GiB used)", func(e *Environment, s *Sample) {
+			e.Memory.Swaps = []Swap{{Device: "file", Size: 1}, {Device: "/dev/zram0", Size: 2 << 30}}
+		}},
+		{"memory-threads", Note, "khugepaged (scans 4096 pages every 10 s; 5 huge pages made), kcompactd (proactiveness 20; 1.0 s of CPU", func(e *Environment, s *Sample) {
+			defaultThreads(e)
+		}},
+		{"memory-threads", Disturbs, "scans 4096 pages every 0.5 s", func(e *Environment, s *Sample) {
+			defaultThreads(e)
+			e.Memory.Khugepaged["scan_sleep_millisecs"] = "500"
+		}},
+		{"memory-threads", Disturbs, "proactiveness 60", func(e *Environment, s *Sample) { e.Memory.VM = map[string]string{"compaction_proactiveness": "60"} }},
+		{"nohz-full", Disturbs, "on CPU 3, which guests use by default", func(e *Environment, s *Sample) { e.CPU.NohzFull = "1,3" }},
+		{"guest-interrupts", Note, "CPU 2, which guests use by default, took 250 interrupts of devices a second over 2.0 s, most from eth0-rx-1",
+			func(e *Environment, s *Sample) {
+				e.Housekeeping = &Housekeeping{IRQs: []IRQ{{40, "eth0-rx-0", "0-3", "0", 9e9}, {41, "eth0-rx-1", "0-3", "2", 2e9}}}
+				e.Kernel.Cmdline, s.Interrupts = "rcu_nocbs=all", []CPURate{{0, 9000}, {2, 250}, {3, 1}}
+			}},
+		{"guest-interrupts", Disturbs, "CPU 3, which guests use by default, took 2500 interrupts of devices a second on average since boot",
+			func(e *Environment, s *Sample) {
+				e.Housekeeping = &Housekeeping{IRQs: []IRQ{{40, "nvme0q1", "2-3", "2-3", 5e9}, {41, "", "3", "3", 1e3}}}
+				e.Kernel.Cmdline = "rcu_nocbs=all"
+			}},
+		{"guest-housekeeping", Note, "CPUs 2-3, which guests use by default: RCU callbacks, interrupts of nvme0q1, " +
+			"unbound workqueues, timers that migrate from idle CPUs, packets received by eth0 (RPS), the timer tick (250 a second)",
+			func(e *Environment, s *Sample) {
+				e.Kernel.Config = map[string]string{"CONFIG_HZ": "250"}
+				e.Kernel.Sysctl["kernel.timer_migration"] = "1"
+				e.Housekeeping = &Housekeeping{Workqueues: "0-3", IRQs: []IRQ{{40, "nvme0q1", "0-3", "3", 2e6}, {41, "rare", "3", "3", 5}},
+					Steering: []string{"eth0: 1-2", "eth1: 0"}}
+			}},
 		{"clocksource", Spoils, "hpet", func(e *Environment, s *Sample) { e.Clock.Source = "hpet" }},
 		{"timer-resolution", Spoils, "4.0 ms", func(e *Environment, s *Sample) { e.Clock.ResolutionNS = new(int64(4e6)) }},
 		{"nmi-watchdog", Note, "on", func(e *Environment, s *Sample) { e.Kernel.Sysctl["kernel.nmi_watchdog"] = "1" }},
@@ -98,7 +146,7 @@ func TestEveryRule(t *testing.T) {
 			e.Unreadable = []Unreadable{{Field: "cpu.turbo", Reason: "x"}, {Field: "os", Reason: "x"}}
 		}},
 	}
-	fired := map[string]bool{}
+	fired := map[string]bool{"numa-balancing": true} // which comes with numa: see TestBalancing
 	for _, c := range cases {
 		env, s := quiet()
 		c.spoil(env, s)
@@ -115,6 +163,104 @@ func TestEveryRule(t *testing.T) {
 	for _, r := range rules {
 		if !fired[r.id] {
 			t.Errorf("rule %s has no case", r.id)
+		}
+	}
+}
+
+// defaultThreads is what kernels do with memory unless told otherwise.
+func defaultThreads(e *Environment) {
+	e.Memory.Khugepaged = map[string]string{"pages_to_scan": "4096", "scan_sleep_millisecs": "10000", "pages_collapsed": "5"}
+	e.Memory.VM = map[string]string{"compaction_proactiveness": "20"}
+	e.Memory.Threads = map[string]float64{"kcompactd": 1}
+}
+
+// TestStockKernel: what every distribution's kernel does is two notes, no alarm.
+func TestStockKernel(t *testing.T) {
+	env, s := quiet()
+	defaultThreads(env)
+	env.Kernel.Sysctl["kernel.timer_migration"], env.Kernel.Sysctl["kernel.numa_balancing"] = "1", "0"
+	env.CPU.Nodes = make([]Node, 1)
+	env.Memory.KSMScan = map[string]string{"pages_to_scan": "100", "sleep_millisecs": "20"}
+	env.Memory.Zswap, env.Memory.Swaps = "N", []Swap{{Device: "/dev/sda2", Size: 1 << 30}}
+	env.Memory.SwapTotal = new(int64(1 << 30))
+	env.Memory.DAMON = []DAMON{{Name: "damon_reclaim", Actions: []string{"pageout"}}}
+	env.Housekeeping = &Housekeeping{Workqueues: "0-3", IRQDefault: "0-3", IRQs: []IRQ{{40, "nvme0q3", "2", "2", 5e6}, {41, "eth0", "0-3", "0", 1e8}}}
+	s.Interrupts = []CPURate{{0, 300}, {1, 2}, {2, 8}, {3, 1}}
+	got := Spoilers(env, s, Needs{})
+	if len(got) != 2 || got[0].ID != "memory-threads" || got[1].ID != "guest-housekeeping" || got[0].Severity != Note || got[1].Severity != Note {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestBalancing(t *testing.T) {
+	for _, c := range []struct{ sysctl, demotion, what, mend string }{
+		{"1", "", "automatic NUMA balancing is on (7 pages moved since boot)", "sysctl -w kernel.numa_balancing=0"},
+		{"2", "false", "automatic NUMA balancing is on (7 pages moved since boot)", "sysctl -w kernel.numa_balancing=0"},
+		{"0", "true", "idle pages are demoted to slower memory", "echo false > /sys/kernel/mm/numa/demotion_enabled"},
+		{"0", "false", "", ""},
+		{"", "", "", ""},
+	} {
+		env, s := quiet()
+		env.Kernel.Sysctl["kernel.numa_balancing"], env.Memory.NUMADemotion, env.Memory.NUMAMigrated = c.sysctl, c.demotion, new(int64(7))
+		if got := Spoilers(env, s, Needs{}); len(got) != 0 {
+			t.Errorf("one node, balancing %q: %+v", c.sysctl, got)
+		}
+		env.CPU.Nodes = make([]Node, 2)
+		got := Spoilers(env, s, Needs{})
+		if c.what == "" {
+			if len(got) != 1 || got[0].ID != "numa" {
+				t.Errorf("balancing %q: %+v", c.sysctl, got)
+			}
+		} else if len(got) != 2 || got[1].ID != "numa-balancing" || got[1].What != c.what || got[1].Mend != c.mend {
+			t.Errorf("balancing %q: %+v", c.sysctl, got)
+		}
+	}
+}
+
+// TestGuestCPUs: what is said of CPUs is said of those that guests use.
+func TestGuestCPUs(t *testing.T) {
+	find := func(role Role, cpus, online string) (what, mend string) {
+		env, s := quiet()
+		env.Virt.Role, env.CPU.Online, env.CPU.Allowed = role, online, online
+		env.Housekeeping = &Housekeeping{Workqueues: online}
+		for _, f := range Spoilers(env, s, Needs{CPUs: cpus}) {
+			if f.ID == "guest-housekeeping" {
+				return f.What, f.Mend
+			}
+		}
+		return "", ""
+	}
+	for _, c := range []struct {
+		role                Role
+		cpus, online, where string
+		mask                string // of what is left to the host
+	}{
+		{BareMetal, "", "0-3", "on CPUs 2-3, which guests use by default:", "echo 3 >"},
+		{BareMetal, "", "0-2", "on CPU 2, which guests use by default:", "echo 3 >"},
+		{BareMetal, "", "0", "on CPU 0, which guests use by default:", ""},
+		{BareMetal, "1", "0-3", "on CPU 1, which guests use:", "echo d >"},
+		{BareMetal, "4-63", "0-63", "on CPUs 4-63, which guests use:", "echo f >"},
+		{BareMetal, "0-31", "0-63", "on CPUs 0-31, which guests use:", "echo ffffffff,00000000 >"},
+		{XenDom0, "", "0-3", "", ""},
+	} {
+		what, mend := find(c.role, c.cpus, c.online)
+		if !strings.Contains(what, c.where) || (what == "") != (c.where == "") || !strings.Contains(mend, c.mask) {
+			t.Errorf("%+v: %q, %q", c, what, mend)
+		}
+		if c.where != "" && c.mask == "" && mend != leaveSome {
+			t.Errorf("%+v: %q", c, mend)
+		}
+	}
+}
+
+// TestHousekeepingMoved: a host that was set up to keep off the CPUs of guests is not told to.
+func TestHousekeepingMoved(t *testing.T) {
+	for _, cmdline := range []string{"rcu_nocbs=2-3", "rcu_nocbs=all", "rcu_nocbs=0-3 quiet"} {
+		env, s := quiet()
+		env.Kernel.Cmdline, env.Kernel.Sysctl["kernel.timer_migration"] = cmdline, "0"
+		env.Housekeeping = &Housekeeping{Workqueues: "0-1", IRQs: []IRQ{{40, "eth0", "0-1", "1", 1e9}}, Steering: []string{"eth0: 0-1"}}
+		if got := Spoilers(env, s, Needs{}); len(got) != 0 {
+			t.Errorf("%s: %+v", cmdline, got)
 		}
 	}
 }

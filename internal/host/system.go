@@ -90,7 +90,8 @@ func readMemory(r *reader) Memory {
 	m.KSM = r.number("memory.ksm_run", mm+"/ksm/run")
 	m.KSMSharing = r.optionalNumber("memory.ksm_pages_sharing", mm+"/ksm/pages_sharing")
 	m.Zswap = r.optional("memory.zswap", "/sys/module/zswap/parameters/enabled")
-	for _, name := range []string{"swappiness", "overcommit_memory", "dirty_ratio", "dirty_background_ratio", "zone_reclaim_mode"} {
+	for _, name := range []string{"swappiness", "overcommit_memory", "dirty_ratio", "dirty_background_ratio", "zone_reclaim_mode",
+		"compaction_proactiveness"} {
 		if s := r.optional("memory.vm", "/proc/sys/vm/"+name); s != "" {
 			put(&m.VM, name, s)
 		}
@@ -110,7 +111,7 @@ var configOptions = []string{
 	"CONFIG_HZ", "CONFIG_PREEMPT_NONE", "CONFIG_PREEMPT_VOLUNTARY", "CONFIG_PREEMPT", "CONFIG_PREEMPT_RT",
 	"CONFIG_PREEMPT_DYNAMIC", "CONFIG_NO_HZ_FULL", "CONFIG_PARAVIRT", "CONFIG_PARAVIRT_TIME_ACCOUNTING",
 	"CONFIG_KASAN", "CONFIG_KCSAN", "CONFIG_KMEMLEAK", "CONFIG_PROVE_LOCKING", "CONFIG_DEBUG_PAGEALLOC", "CONFIG_UBSAN",
-	"CONFIG_CFS_BANDWIDTH", "CONFIG_DEBUG_PREEMPT",
+	"CONFIG_CFS_BANDWIDTH", "CONFIG_DEBUG_PREEMPT", "CONFIG_RCU_NOCB_CPU", "CONFIG_RCU_NOCB_CPU_DEFAULT_ALL",
 }
 
 func readKernel(r *reader) Kernel {

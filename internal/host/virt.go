@@ -144,7 +144,7 @@ func readContainer(r *reader) string {
 	}
 	// Images made for containers also boot as virtual machines, with these
 	// files left in them; but a container does not see the kernel's threads.
-	if comm, err := r.raw("/proc/2/comm"); err == nil && strings.TrimSpace(string(comm)) == "kthreadd" {
+	if comm, err := r.raw(r.proc + "/2/comm"); err == nil && strings.TrimSpace(string(comm)) == "kthreadd" {
 		return ""
 	}
 	switch {

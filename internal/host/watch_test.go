@@ -2,7 +2,10 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -39,22 +42,23 @@ func TestParseProcStat(t *testing.T) {
 
 func TestTakeSample(t *testing.T) {
 	root := fstest.MapFS{}
-	set := func(stat, vmstat, self, other string) {
+	set := func(stat, vmstat, self, other string, nvme, timer int) {
+		root["proc/interrupts"] = &fstest.MapFile{Data: fmt.Appendf(nil, "      CPU0   CPU1\n  9: 7 %d PCI-MSI 5-edge nvme0q1\n 10: 0 %d GICv3 27 Level arch_timer\nLOC: %[2]d 0 Local timer\n", nvme, timer)}
 		root["proc/stat"] = &fstest.MapFile{Data: []byte(stat)}
 		root["proc/vmstat"] = &fstest.MapFile{Data: []byte(vmstat)}
-		root["proc/10/stat"] = &fstest.MapFile{Data: []byte("10 (tare) S 1 1 1 0 0 0 0 0 0 0 " + self + " 0 0 0")}
-		root["proc/20/stat"] = &fstest.MapFile{Data: []byte("20 (cc) R 1 1 1 0 0 0 0 0 0 0 " + other + " 0 0 0")}
+		root["run/host-proc/10/stat"] = &fstest.MapFile{Data: []byte("10 (tare) S 1 1 1 0 0 0 0 0 0 0 " + self + " 0 0 0")}
+		root["run/host-proc/20/stat"] = &fstest.MapFile{Data: []byte("20 (cc) R 1 1 1 0 0 0 0 0 0 0 " + other + " 0 0 0")}
 	}
-	set("cpu 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0\nprocs_running 1\n", "pswpin 5\npswpout 0\n", "0 0", "0 0")
+	set("cpu 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0\nprocs_running 1\n", "pswpin 5\npswpout 0\n", "0 0", "0 0", 100, 100)
 	now, waits := time.Duration(0), 0
 	wait := func(d time.Duration) error {
 		now += d
 		if waits++; waits == 10 {
-			set("cpu 150 0 50 180 0 0 0 20\ncpu0 150 0 50 0 0 0 0 0\ncpu1 0 0 0 180 0 0 0 20\nprocs_running 3\n", "pswpin 9\npswpout 0\n", "20 10", "120 30")
+			set("cpu 150 0 50 180 0 0 0 20\ncpu0 150 0 50 0 0 0 0 0\ncpu1 0 0 0 180 0 0 0 20\nprocs_running 3\n", "pswpin 9\npswpout 0\n", "20 10", "120 30", 350, 9000)
 		}
 		return nil
 	}
-	s, err := takeSample(root, 2*time.Second, 10, func() time.Duration { return now }, wait)
+	s, err := takeSample(&reader{fsys: root, proc: "/run/host-proc"}, 2*time.Second, 10, func() time.Duration { return now }, wait)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,19 +66,25 @@ func TestTakeSample(t *testing.T) {
 		*s.SwapIn != 2 || *s.SwapOut != 0 || len(s.Busy) != 2 || s.Busy[0].Busy != 1 || len(s.Top) != 1 || s.Top[0] != (ProcessShare{20, "cc", 0.75}) {
 		t.Errorf("%+v", s)
 	}
+	if want := []CPURate{{0, 0}, {1, 125}}; !slices.Equal(s.Interrupts, want) {
+		t.Errorf("interrupts %v, want %v", s.Interrupts, want)
+	}
 }
 
 func TestTakeSampleLive(t *testing.T) {
-	s, err := TakeSample(t.Context(), 200*time.Millisecond)
+	s, err := TakeSample(t.Context(), 200*time.Millisecond, "/proc")
 	if err != nil {
 		t.Skip(err)
 	}
 	if s.CPUs < 1 || s.Seconds < 0.2 || len(s.Busy) > s.CPUs || s.Others < 0 {
 		t.Errorf("%+v", s)
 	}
+	if _, err := TakeSample(t.Context(), time.Millisecond, t.TempDir()); err == nil {
+		t.Error("a directory without processes was sampled")
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := TakeSample(ctx, time.Hour); err == nil {
+	if _, err := TakeSample(ctx, time.Hour, "/proc"); err == nil {
 		t.Error("the end of the context is ignored")
 	}
 }
@@ -140,6 +150,20 @@ func TestCPUList(t *testing.T) {
 		got, err := ParseCPUList(in)
 		if err != nil || FormatCPUList(got) != want {
 			t.Errorf("%q: %v, %v", in, got, err)
+		}
+	}
+	for in, want := range map[string]string{"0": "", "3": "0-1", "d\n": "0,2-3", "ff000000,00000001": "0,56-63", "1,00000000": "32"} {
+		got, err := parseCPUMask(in)
+		if err != nil || FormatCPUList(got) != want {
+			t.Errorf("mask %q: %v, %v", in, got, err)
+		}
+		if again := formatCPUMask(got); len(got) > 0 && again != strings.TrimSpace(in) {
+			t.Errorf("mask %q became %q", in, again)
+		}
+	}
+	for _, bad := range []string{"", "x", "1ffffffff", "-1", "1,", strings.Repeat("0,", 3000) + "1"} {
+		if got, err := parseCPUMask(bad); err == nil {
+			t.Errorf("mask %q: %v", bad, got)
 		}
 	}
 	for _, bad := range []string{"a", "3-1", "-1", "1-", "0-999999999", ",", "0-31:1/2"} {

@@ -34,8 +34,8 @@ var figureHeader = []string{
 	"workload", "metric", "arm", "system", "scenario", "flavor", "member", "against", "against_flavor", "name", "value", "ci_low", "ci_high", "text",
 }
 
-// FiguresCSV writes a row for every figure that analysis derived: costs,
-// slowdowns, fairness, the accuracy of caps, and how many guests fit.
+// FiguresCSV writes a row for every figure that analysis derived: costs, slow
+// trials, ranks, slowdowns, fairness, the accuracy of caps, how many guests fit.
 func FiguresCSV(w io.Writer, r *store.Run, res *analyze.Result) error {
 	rows, err := figures(r, res)
 	if err != nil {
@@ -105,6 +105,24 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 			name, row.Text = "control", ""
 		}
 		l.known(row, name, c.Ratio, c.CILow, c.CIHigh)
+		row.Text = ""
+		if !c.Control {
+			l.known(row, "mean-cost", c.MeanRatio, c.MeanLow, c.MeanHigh)
+		}
+	}
+	for _, t := range res.Tails {
+		l.tail(of(t.Workload, t.Metric, t.Arm), t)
+	}
+	for _, s := range res.TrialSpread {
+		row := figureRow{Workload: s.Workload, Metric: s.Metric, Scenario: s.Scenario}
+		l.known(row, "trial-spread", s.Percent, 0, 0)
+	}
+	for _, r := range res.Rankings {
+		for _, p := range r.Places {
+			for _, arm := range p.Arms {
+				l.known(of(r.Workload, r.Metric, arm), "rank", float64(p.Rank), 0, 0)
+			}
+		}
 	}
 	for _, i := range res.Isolation {
 		l.isolation(of(i.Workload, i.Metric, i.Arm), i)
@@ -138,6 +156,31 @@ func (l *figureList) known(row figureRow, name string, value, low, high float64)
 		row.CILow, row.CIHigh = &low, &high
 	}
 	l.rows = append(l.rows, row)
+}
+
+// tail adds how often the trials of an arm stall beside its baseline's, and
+// what the slowest of both take.
+func (l *figureList) tail(row figureRow, t analyze.Tail) {
+	row.Against = t.Baseline
+	share := func(name string, value float64) { // 0 is a figure, too
+		row.Name, row.Value = name, value
+		l.rows = append(l.rows, row)
+	}
+	share("slow-share", t.Share)
+	share("baseline-slow-share", t.BaselineShare)
+	share("slow-share-difference", t.Difference)
+	difference := &l.rows[len(l.rows)-1]
+	difference.CILow, difference.CIHigh = &t.Low, &t.High
+	l.known(row, "slow-size", t.Size, 0, 0)
+	l.known(row, "baseline-slow-size", t.BaselineSize, 0, 0)
+	for _, p := range []struct {
+		name string
+		*analyze.Percentile
+	}{{"p95", t.P95}, {"p99", t.P99}, {"baseline-p95", t.BaselineP95}, {"baseline-p99", t.BaselineP99}} {
+		if p.Percentile != nil {
+			l.known(row, p.name, p.Value, p.Low, p.High)
+		}
+	}
 }
 
 // isolation adds the figures of an arm in company and of each of its guests.

@@ -8,92 +8,154 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
-// maxItems is how many findings of one kind are shown without AllMetrics.
-const maxItems = 4
+// maxCauses is how many causes are shown without AllMetrics: no more than fit a
+// screen beside a table.
+const maxCauses = 8
 
-// legend explains the marks, where there are any.
-func (t *table) legend() {
-	if t.emulated || t.doubted {
-		t.line("")
+// failed is the kind that goes before all others: what did not finish is a result.
+const failed = "did-not-finish"
+
+// Cause is the findings of one kind and severity, the worst of them first.
+type Cause struct {
+	Severity analyze.Severity // of these, which may not be the kind's
+	Kind     analyze.Kind
+	Findings []analyze.Finding
+}
+
+// Causes gathers findings by what caused them, the worst first: what did not
+// finish, and then by severity.
+func Causes(all []analyze.Finding) []Cause {
+	var out []Cause
+	for _, f := range all {
+		i := slices.IndexFunc(out, func(c Cause) bool { return c.Kind.ID == f.ID && c.Severity == f.Severity })
+		if i < 0 {
+			i = len(out)
+			out = append(out, Cause{Severity: f.Severity, Kind: analyze.KindOf(f.ID)})
+		}
+		out[i].Findings = append(out[i].Findings, f)
 	}
-	if t.emulated {
-		t.line("* emulated: its times say nothing about real hardware")
+	slices.SortStableFunc(out, func(a, b Cause) int { return a.rank() - b.rank() })
+	return out
+}
+
+func (c Cause) rank() int {
+	if c.Kind.ID == failed {
+		return -1
 	}
-	if t.doubted {
-		t.line("! a serious finding below is about this")
+	return slices.Index([]analyze.Severity{analyze.Serious, analyze.Warning, analyze.Info}, c.Severity)
+}
+
+// Text says in one line what it is, where, and of the worst how bad.
+func (c Cause) Text() string {
+	lead := c.Kind.Headline
+	if end := strings.IndexAny(lead, ":."); end > 0 {
+		lead = lead[:end]
+	}
+	text := lead + ": "
+	if where := c.Where(); where != "" {
+		text += where + ": "
+	}
+	return clean(text + c.Findings[0].Text)
+}
+
+// Where names the arm and workload of the worst, and counts the others; "": it
+// is about the whole run.
+func (c Cause) Where() string {
+	var arms, workloads, pairs []string
+	add := func(list *[]string, name string) {
+		if !slices.Contains(*list, name) {
+			*list = append(*list, name)
+		}
+	}
+	for _, f := range c.Findings {
+		add(&arms, f.Arm)
+		add(&workloads, f.Workload)
+		add(&pairs, f.Arm+"\x00"+f.Workload)
+	}
+	where := arms[0]
+	switch {
+	case where == "":
+		where = workloads[0]
+	case workloads[0] != "":
+		where += " on " + workloads[0]
+	}
+	switch more := len(pairs) - 1; {
+	case more == 0 || where == "":
+		return where
+	case len(arms) == 1:
+		return fmt.Sprintf("%s and %d more %s", where, more, plural(more, "workload"))
+	case len(workloads) == 1:
+		return fmt.Sprintf("%s and %d more %s", where, more, plural(more, "arm"))
+	default:
+		return fmt.Sprintf("%s and %d more", where, more)
 	}
 }
 
-// findings writes what did not finish, and then the findings by severity.
+// findings writes what not to believe: a line for each cause or, where all is
+// asked for, every finding and what to do about it.
 func (t *table) findings() {
-	var failed []analyze.Finding
-	groups := map[analyze.Severity][][]analyze.Finding{}
-	hidden := 0
-	for _, f := range t.res.Findings {
-		switch {
-		case f.ID == "did-not-finish":
-			failed = append(failed, f)
-		case !t.shows(f):
-			hidden++
-		default:
-			of := groups[f.Severity]
-			i := slices.IndexFunc(of, func(g []analyze.Finding) bool { return g[0].ID == f.ID })
-			if i < 0 {
-				groups[f.Severity] = append(of, []analyze.Finding{f})
-			} else {
-				of[i] = append(of[i], f)
-			}
-		}
-	}
-	if failed != nil {
-		t.line("")
-		t.group(t.red("FAILED"), 6, failed)
-	}
-	for _, s := range []struct {
-		analyze.Severity
-		name  string
-		style func(string) string
-	}{{analyze.Serious, "SERIOUS", t.red}, {analyze.Warning, "WARNING", t.yellow}, {analyze.Info, "NOTE", t.dim}} {
-		for _, g := range groups[s.Severity] {
+	if t.ctx.AllMetrics {
+		for _, c := range Causes(t.res.Findings) {
 			t.line("")
-			t.group(s.style(s.name), len(s.name), g)
+			t.cause(c)
 		}
+		return
 	}
-	if hidden > 0 {
-		t.line("")
-		t.line(fmt.Sprintf("%d more %s about metrics that are not shown.", hidden, plural(hidden, "finding")))
+	shown := slices.DeleteFunc(slices.Clone(t.res.Findings), func(f analyze.Finding) bool { return !t.shows(f) })
+	left := len(t.res.Findings) - len(shown)
+	for i, c := range Causes(shown) {
+		if i == 0 {
+			t.line("")
+		}
+		if i >= maxCauses {
+			left += len(c.Findings)
+			continue
+		}
+		name, style := t.label(c)
+		t.line(style(pad(name, 7)) + "  " + cut(c.Text(), t.columns-9))
 	}
+	if len(t.res.Findings) == 0 {
+		return
+	}
+	text := "What to do about them, and the figures: "
+	if left > 0 {
+		text = fmt.Sprintf("%d more %s left out. What to do about them, and the figures: ", left, map[bool]string{true: "finding is", false: "findings are"}[left == 1])
+	}
+	t.hanging("", 0, text+"tare show --all "+or(clean(t.ctx.Path), "RUN"))
 }
 
-// group writes the findings of one kind under their headline.
-func (t *table) group(label string, n int, findings []analyze.Finding) {
-	kind := analyze.KindOf(findings[0].ID)
-	t.hanging(label+"  ", n+2, kind.Headline)
-	shown := findings
-	if len(findings) > maxItems+1 && !t.ctx.AllMetrics {
-		shown = findings[:maxItems]
+// label is how the severity of a cause is shown.
+func (t *table) label(c Cause) (string, func(string) string) {
+	switch {
+	case c.Kind.ID == failed:
+		return "FAILED", t.red
+	case c.Severity == analyze.Serious:
+		return "SERIOUS", t.red
+	case c.Severity == analyze.Warning:
+		return "WARNING", t.yellow
 	}
-	for _, f := range shown {
-		t.hanging("  - ", 4, clean(t.about(f)+f.Text))
+	return "NOTE", t.dim
+}
+
+// cause writes all findings of a cause under their headline.
+func (t *table) cause(c Cause) {
+	name, style := t.label(c)
+	t.hanging(style(name)+"  ", len(name)+2, c.Kind.Headline)
+	for _, f := range c.Findings {
+		t.hanging("  - ", 4, clean(about(f)+f.Text))
 	}
-	if n := len(findings) - len(shown); n > 0 {
-		t.line(fmt.Sprintf("  … and %d more like these", n))
-	}
-	if kind.Remedy != "" {
-		t.hanging("  > ", 4, fmt.Sprintf("%s (tare explain %s)", kind.Remedy, kind.ID))
+	if c.Kind.Remedy != "" {
+		t.hanging("  > ", 4, fmt.Sprintf("%s (tare explain %s)", c.Kind.Remedy, c.Kind.ID))
 	}
 }
 
 // about names what a finding is about.
-func (t *table) about(f analyze.Finding) string {
+func about(f analyze.Finding) string {
 	var about []string
-	for _, s := range []string{f.Workload, f.Arm} {
+	for _, s := range []string{f.Workload, f.Arm, f.Metric} {
 		if s != "" {
 			about = append(about, s)
 		}
-	}
-	if t.ctx.AllMetrics && f.Metric != "" {
-		about = append(about, f.Metric)
 	}
 	if about == nil {
 		return ""
@@ -103,14 +165,5 @@ func (t *table) about(f analyze.Finding) string {
 
 // shows reports whether a finding is about anything that the table has.
 func (t *table) shows(f analyze.Finding) bool {
-	if t.ctx.AllMetrics || f.Metric == "" {
-		return true
-	}
-	return slices.Contains(t.metrics(), metricKey{f.Workload, f.Metric})
-}
-
-// bears reports whether a finding is about a comparison.
-func bears(f analyze.Finding, c analyze.Comparison) bool {
-	return (f.Workload == "" || f.Workload == c.Workload) && (f.Metric == "" || f.Metric == c.Metric) &&
-		(f.Arm == "" || f.Arm == c.Arm || f.Arm == c.Baseline)
+	return f.Metric == "" || slices.Contains(t.metrics(), metricKey{f.Workload, f.Metric})
 }

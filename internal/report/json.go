@@ -17,7 +17,7 @@ import (
 
 // ExportVersion is the version of the JSON export. Members are only ever
 // added; a change of meaning raises it. docs/export.md describes it.
-const ExportVersion = 2
+const ExportVersion = 3
 
 // metadata is the member "run" of the export.
 type metadata struct {
@@ -63,13 +63,18 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 	e := &exporter{w: bufio.NewWriterSize(w, 1<<16)}
 	e.text("{\n\"tare_export\": " + strconv.Itoa(ExportVersion))
 	e.member("run", m)
+	list(e, "answers", res.Answers)
+	list(e, "rankings", res.Rankings)
 	list(e, "comparisons", res.Comparisons)
 	list(e, "arms", res.Arms)
 	list(e, "isolation", res.Isolation)
 	list(e, "cap_accuracy", res.CapAccuracy)
 	list(e, "density", res.Density)
 	list(e, "memory", res.Memory)
-	list(e, "noise_floors", res.NoiseFloors)
+	list(e, "trial_spread", res.TrialSpread)
+	list(e, "tails", res.Tails)
+	list(e, "positions", res.Positions)
+	list(e, "thaws", res.Thaws)
 	list(e, "findings", res.Findings)
 	list(e, "events", events)
 	e.begin("trials")

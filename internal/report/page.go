@@ -59,11 +59,12 @@ func (p *page) wrapped(style func(string) string, text string, n int) {
 }
 
 // wrap breaks text at spaces into lines of at most n columns; a longer word
-// stays whole.
+// stays whole, and so does a figure with its sign of percent.
 func wrap(text string, n int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Split(text, " ") {
+	for word := range strings.SplitSeq(strings.ReplaceAll(text, " %", "\u00a0%"), " ") {
+		word = strings.ReplaceAll(word, "\u00a0", " ")
 		switch {
 		case line == "":
 			line = word
@@ -75,6 +76,15 @@ func wrap(text string, n int) []string {
 		}
 	}
 	return append(lines, line)
+}
+
+// cut shortens text to n columns, at a word.
+func cut(text string, n int) string {
+	if width(text) <= n {
+		return text
+	}
+	line := []rune(wrap(text, n-2)[0])
+	return strings.TrimRight(string(line[:min(len(line), n-2)]), ",;:") + " …"
 }
 
 // width is the number of columns that s takes: all that tare prints is one

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -11,18 +10,11 @@ import (
 	"github.com/tare-bench/tare/internal/plan"
 )
 
-// Names of the probes that the table shows; see package probe.
-const (
-	probeHostCPU       = "host_cpu"
-	probeGuestGroupCPU = analyze.ProbeGuestCgroupCPU
-	probeDeviceBytes   = analyze.ProbeDeviceBytes
-	probeWorkloadBytes = analyze.ProbeWorkloadBytes
-)
-
 // Table writes the result of a run for a terminal.
 func Table(w io.Writer, res *analyze.Result, ctx Context) error {
 	t := &table{page: newPage(ctx.Width, ctx.Colour), res: res, ctx: ctx}
 	t.header()
+	t.answers()
 	for _, m := range t.metrics() {
 		t.metric(m)
 	}
@@ -44,6 +36,8 @@ type table struct {
 	ctx      Context
 	emulated bool // a row is marked *
 	doubted  bool // a row is marked !
+	ofThese  bool // a row is marked °
+	wide     bool // a row is marked ~
 }
 
 func (t *table) header() {
@@ -89,6 +83,27 @@ func (t *table) header() {
 	}
 }
 
+// answers says of each arm in a sentence what was found, before all figures.
+func (t *table) answers() {
+	if len(t.res.Answers) == 0 {
+		return
+	}
+	names, widest := make([]string, len(t.res.Answers)), 0
+	all := OrderedAnswers(t.res.Answers)
+	for i, a := range all {
+		if names[i] = clean(a.Arm); a.Emulated {
+			names[i] += "*"
+			t.emulated = true
+		}
+		widest = max(widest, width(names[i]))
+	}
+	t.line("")
+	t.line(fmt.Sprintf("What each costs against %s, with %.4g %% intervals:", clean(t.res.Baseline), 100*(1-t.res.Alpha)))
+	for i, a := range all {
+		t.hanging("  "+t.bold(pad(names[i], widest))+"  ", widest+4, AnswerWords(a))
+	}
+}
+
 // metricKey names one metric of one workload.
 type metricKey struct{ workload, metric string }
 
@@ -106,23 +121,22 @@ func (t *table) metrics() []metricKey {
 
 // row is one arm in the table of one metric.
 type row struct {
-	name, mean, limits, result, interval, cpu string
-	style                                     func(string) string // of the result
+	name, mean, limits, result, interval, cpu, host string
+	style, cpuStyle                                 func(string) string // of the result, and of that in CPU time
 }
 
 // metric writes the table of one metric.
 func (t *table) metric(k metricKey) {
-	var claims, controls []analyze.Comparison
+	var all, claims []analyze.Comparison
 	for _, c := range t.res.Comparisons {
-		switch {
-		case c.Workload != k.workload || c.Metric != k.metric:
-		case c.Control:
-			controls = append(controls, c)
-		default:
+		if c.Workload != k.workload || c.Metric != k.metric {
+			continue
+		}
+		if all = append(all, c); !c.Control {
 			claims = append(claims, c)
 		}
 	}
-	first := append(slices.Clone(claims), controls...)[0]
+	first := all[0]
 	title := fmt.Sprintf("%s: %s, %s is better", k.workload, k.metric, first.Better)
 	for _, s := range t.ctx.Sizes {
 		if s.Workload == k.workload {
@@ -132,28 +146,30 @@ func (t *table) metric(k metricKey) {
 	t.line("")
 	t.wrapped(t.bold, clean(title), 0)
 
-	scale := scaleFor(first.Unit, typical(t.res.Arm(first.Baseline, k.workload).Metric(k.metric)))
-	rows := []row{{"", "mean", "min … max", "result", fmt.Sprintf("%.4g %% interval", 100*(1-t.res.Alpha)), "host CPU", nil}}
+	sc := scaleFor(first.Unit, typical(t.res.Arm(first.Baseline, k.workload).Metric(k.metric)))
+	rows := []row{{name: "", mean: "mean", limits: "min … max", result: "result", interval: fmt.Sprintf("%.4g %% interval", 100*(1-t.res.Alpha)), cpu: "CPU time", host: "host CPU"}}
 	var shown []string // baselines
 	for _, c := range claims {
 		if !slices.Contains(shown, c.Baseline) {
 			shown = append(shown, c.Baseline)
-			rows = append(rows, t.row(c.Baseline, k, scale, "baseline", "", nil))
+			rows = append(rows, t.baseline(c.Baseline, k, sc))
 		}
-		result, style := t.result(c)
-		name := c.Arm
+		r := t.row(c.Arm, k, sc)
+		r.result, r.style = t.result(c)
+		r.interval = Interval(c)
+		if cpu := CPUTime(t.res, c); cpu != nil {
+			r.cpu, r.cpuStyle = ShortVerdict(*cpu)+t.scope(*cpu), t.style(*cpu)
+		}
 		if c.Baseline != t.res.Baseline && scenarioOf(c.Baseline) != scenarioOf(c.Arm) {
-			name += " against " + c.Baseline
+			r.name = strings.Replace(r.name, c.Arm, c.Arm+" against "+c.Baseline, 1)
 		}
-		r := t.row(c.Arm, k, scale, result, interval(c), style)
-		r.name = strings.Replace(r.name, c.Arm, name, 1)
 		rows = append(rows, r)
 	}
 	if len(claims) == 0 {
-		rows = append(rows, t.row(first.Baseline, k, scale, "baseline", "", nil))
+		rows = append(rows, t.baseline(first.Baseline, k, sc))
 	}
 	t.rows(rows)
-	t.noise(k, controls)
+	t.notes(k)
 	t.device(k.workload)
 	t.isolation(k)
 	if t.ctx.AllMetrics {
@@ -161,9 +177,19 @@ func (t *table) metric(k metricKey) {
 	}
 }
 
+// baseline describes the arm that others are compared with.
+func (t *table) baseline(arm string, k metricKey, sc scale) row {
+	r := t.row(arm, k, sc)
+	r.result = "baseline"
+	if s := t.res.Arm(arm, k.workload).Metric(analyze.CPUTime); s != nil && k.metric != analyze.CPUTime {
+		r.cpu = scaleFor(s.Unit, s.Mean).with(s.Mean)
+	}
+	return r
+}
+
 // row describes one arm.
-func (t *table) row(arm string, k metricKey, sc scale, result, interval string, style func(string) string) row {
-	r := row{name: clean(arm), result: result, interval: interval, style: style}
+func (t *table) row(arm string, k metricKey, sc scale) row {
+	r := row{name: clean(arm)}
 	a := t.res.Arm(arm, k.workload)
 	if a == nil {
 		return r
@@ -174,85 +200,69 @@ func (t *table) row(arm string, k metricKey, sc scale, result, interval string, 
 	}
 	if s := a.Metric(k.metric); s != nil {
 		r.mean = sc.with(s.Mean)
-		if s.MeanWithheld {
-			r.mean = "(median) " + sc.with(s.Median)
+		if s.Wide {
+			r.mean = "~ " + r.mean
+			t.wide = true
 		}
 		r.limits = sc.figure(s.Min) + " … " + sc.figure(s.Max)
 	}
-	cpu := a.Probe(probeHostCPU)
-	if cpu == nil {
-		cpu = a.Probe(probeGuestGroupCPU)
-	}
-	if cpu != nil {
-		r.cpu = digits(cpu.Mean, 3) + " s"
+	if cpu := a.Probe(analyze.ProbeHostCPU); cpu != nil {
+		r.host = digits(cpu.Mean, 3) + " s"
 	}
 	return r
 }
 
-// result words the verdict on a comparison.
+// result words the verdict on a comparison, with its marks.
 func (t *table) result(c analyze.Comparison) (string, func(string) string) {
-	text, style := t.verdict(c)
-	for _, f := range t.res.Findings {
-		if f.Severity == analyze.Serious && slices.Contains(c.Findings, f.ID) && f.ID != "emulated" && bears(f, c) {
-			t.doubted = true
-			return text + " !", style
-		}
+	text := Verdict(t.res, c) + t.scope(c)
+	if len(Doubts(t.res, c)) > 0 {
+		t.doubted = true
+		text += " !"
 	}
-	return text, style
+	return text, t.style(c)
 }
 
-func (t *table) verdict(c analyze.Comparison) (string, func(string) string) {
-	floor := fmt.Sprintf("< %s %%", digits(c.NoiseFloorPercent, 2))
+// style is how the verdict on a comparison is coloured.
+func (t *table) style(c analyze.Comparison) func(string) string {
 	switch {
-	case c.N == 0 && t.failures(c) > 0:
-		return "did not finish", t.red
+	case c.N == 0 && failures(t.res, c) > 0, c.Verdict == analyze.Costs:
+		return t.red
 	case c.N == 0:
-		return "no values yet", t.dim
-	case c.Verdict == analyze.Costs && c.OverheadPercent >= 100:
-		return fmt.Sprintf("costs %s %% (%s×)", percent(c.OverheadPercent), digits(c.Ratio, 3)), t.red
-	case c.Verdict == analyze.Costs:
-		return fmt.Sprintf("costs %s %%", percent(c.OverheadPercent)), t.red
-	case c.Verdict == analyze.Gains:
-		return fmt.Sprintf("gains %s %%", strings.TrimLeft(percent(c.OverheadPercent), "-")), t.green
-	case c.Verdict == analyze.None:
-		return fmt.Sprintf("none (within ±%.3g %%)", 100*t.res.Delta), t.green
-	case c.MeanWithheld:
-		return "values too far apart", t.yellow
-	case c.N == 1:
-		return "one pair says nothing", t.yellow
-	case !c.HasNoiseFloor:
-		return "noise unknown", t.yellow
-	case math.Abs(math.Log(c.Ratio)) <= math.Log1p(c.NoiseFloorPercent/100):
-		return "not resolved (" + floor + ")", t.yellow
+		return t.dim
+	case c.Verdict == analyze.Gains, c.Verdict == analyze.None:
+		return t.green
 	}
-	return "not resolved", t.yellow
+	return t.yellow
 }
 
-// interval formats the interval of the overhead, in percent.
-func interval(c analyze.Comparison) string {
-	if c.N < 2 || c.CILow == 0 || c.MeanWithheld {
+// scope is the mark of a claim that holds for the guests that were measured.
+func (t *table) scope(c analyze.Comparison) string {
+	if !OfTheseGuests(c) {
 		return ""
 	}
-	high := 100 * (c.CIHigh - 1)
-	if high > 99_999 {
-		return percent(100*(c.CILow-1)) + " … more than +99999 %"
-	}
-	return percent(100*(c.CILow-1)) + " … " + percent(high) + " %"
+	t.ofThese = true
+	return " °"
 }
 
 // rows writes the rows of one table, aligned; the first is the heading.
 func (t *table) rows(rows []row) {
-	cells := func(r row) [6]string { return [6]string{r.name, r.mean, r.limits, r.result, r.interval, r.cpu} }
-	var widths [6]int
+	cells := func(r row) [7]string { return [7]string{r.name, r.mean, r.limits, r.result, r.interval, r.cpu, r.host} }
+	var widths [7]int
 	for _, r := range rows {
 		for i, c := range cells(r) {
 			widths[i] = max(widths[i], width(c))
 		}
 	}
-	if !slices.ContainsFunc(rows[1:], func(r row) bool { return r.cpu != "" }) {
-		widths[5] = 0
+	for _, j := range []int{5, 6} {
+		if !slices.ContainsFunc(rows[1:], func(r row) bool { return cells(r)[j] != "" }) {
+			widths[j] = 0
+		}
 	}
-	for _, least := range []int{2, 5} { // what is left out where the terminal is too narrow
+	leave := []int{6, 2, 5} // what is left out where the terminal is too narrow
+	if t.ctx.AllMetrics {   // CPU time has a table of its own
+		leave = []int{5, 2, 6}
+	}
+	for _, least := range leave {
 		total := 0
 		for _, n := range widths {
 			if n > 0 {
@@ -269,13 +279,16 @@ func (t *table) rows(rows []row) {
 			if widths[j] == 0 {
 				continue
 			}
-			if j == 1 || j == 5 {
+			if j == 1 || j == 6 {
 				c = pad(c, -widths[j])
 			} else {
 				c = pad(c, widths[j])
 			}
 			if j == 3 && r.style != nil {
 				c = r.style(c)
+			}
+			if j == 5 && r.cpuStyle != nil {
+				c = r.cpuStyle(c)
 			}
 			line += " " + c + " "
 		}
@@ -293,78 +306,8 @@ func scenarioOf(arm string) string {
 	return scenario
 }
 
-// noise writes the noise floors, which the controls of each scenario gave.
-func (t *table) noise(k metricKey, controls []analyze.Comparison) {
-	known := false
-	for _, f := range t.res.NoiseFloors {
-		if f.Workload != k.workload || f.Metric != k.metric {
-			continue
-		}
-		var names []string
-		for _, c := range controls {
-			if in := scenarioOf(c.Arm); in == f.Scenario || in == "" && (f.Scenario == "solo" || f.Scenario == "") {
-				names = append(names, c.Arm+" and "+c.Baseline)
-			}
-		}
-		t.note(fmt.Sprintf("noise floor %s %% (%d %s of %s, which are the same thing)",
-			digits(f.Percent, 2), f.Pairs, plural(f.Pairs, "pair"), strings.Join(names, "; ")))
-		known = true
-	}
-	if known {
-		return
-	}
-	t.note("noise floor unknown: no two of the same kind were measured, so nothing is claimed")
-}
-
-// device writes how much of what each arm wrote reached the device.
-func (t *table) device(workload string) {
-	var parts []string
-	for _, a := range t.res.Arms {
-		wrote, reached := a.Probe(probeWorkloadBytes), a.Probe(probeDeviceBytes)
-		if a.Workload != workload || t.isControl(a.Arm) || wrote == nil || reached == nil || wrote.Mean <= 0 {
-			continue
-		}
-		sc := scaleFor("B", wrote.Mean)
-		parts = append(parts, fmt.Sprintf("%s %s of %s", a.Arm, digits(reached.Mean*sc.factor, 3), digits(wrote.Mean*sc.factor, 3)+" "+sc.unit))
-	}
-	if parts != nil {
-		t.note("reached the device, of what was written: " + strings.Join(parts, ", "))
-	}
-}
-
-// probes writes the mean of every probe of every arm of a workload, once.
-func (t *table) probes(k metricKey) {
-	last := metricKey{}
-	for _, m := range t.metrics() {
-		if m.workload == k.workload {
-			last = m
-		}
-	}
-	if k != last {
-		return
-	}
-	for _, a := range t.res.Arms {
-		var parts []string
-		for _, p := range a.Probes {
-			if a.Workload == k.workload {
-				parts = append(parts, fmt.Sprintf("%s %s", p.Name, scaleFor(p.Unit, p.Mean).with(p.Mean)))
-			}
-		}
-		if parts != nil {
-			t.note(a.Arm + ", mean of a trial: " + strings.Join(parts, ", "))
-		}
-	}
-}
-
 func (t *table) isControl(arm string) bool {
 	return slices.ContainsFunc(t.res.Comparisons, func(c analyze.Comparison) bool { return c.Control && c.Arm == arm })
-}
-
-func (t *table) failures(c analyze.Comparison) int {
-	if a := t.res.Arm(c.Arm, c.Workload); a != nil {
-		return a.Failures
-	}
-	return 0
 }
 
 func typical(s *analyze.SeriesSummary) float64 {

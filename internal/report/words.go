@@ -1,7 +1,10 @@
 package report
 
 import (
+	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
 )
@@ -9,16 +12,92 @@ import (
 // The words and figures of the table, for what else shows a result: they must
 // not differ between the terminal and a page.
 
-// Verdict words what may be said of a comparison of res.
+// Verdict words what may be said of a comparison of res. What is not resolved
+// comes with what is known.
 func Verdict(res *analyze.Result, c analyze.Comparison) string {
-	t := &table{page: newPage(0, false), res: res}
-	text, _ := t.verdict(c)
-	return text
+	switch {
+	case c.N == 0 && failures(res, c) > 0:
+		return "did not finish"
+	case c.N == 0:
+		return "no values yet"
+	case c.Verdict == analyze.Costs && c.OverheadPercent >= 100:
+		return fmt.Sprintf("costs %s %% (%s×)", percent(c.OverheadPercent), digits(c.Ratio, 3))
+	case c.Verdict == analyze.Costs:
+		return fmt.Sprintf("costs %s %%", percent(c.OverheadPercent))
+	case c.Verdict == analyze.Gains:
+		return fmt.Sprintf("gains %s %%", size(c.OverheadPercent))
+	case c.Verdict == analyze.None:
+		return fmt.Sprintf("none (within ±%.3g %%)", 100*res.Delta)
+	case c.N == 1:
+		return "one pair says nothing"
+	case c.Coarse:
+		return "not resolved: too coarse"
+	case !Known(c):
+		return "not resolved at all"
+	case !c.HasControl:
+		return "no control, " + atMost(c)
+	}
+	return "not resolved, " + atMost(c)
 }
 
+// ShortVerdict is Verdict for a narrow column: an overhead where it is
+// resolved, else what is known of it.
+func ShortVerdict(c analyze.Comparison) string {
+	switch {
+	case c.Verdict == analyze.Costs && c.OverheadPercent >= 100:
+		return digits(c.Ratio, 3) + "×"
+	case c.Verdict == analyze.Costs, c.Verdict == analyze.Gains:
+		return percent(c.OverheadPercent) + " %"
+	case c.Verdict == analyze.None:
+		return "none"
+	case !Known(c):
+		return "not known"
+	}
+	return atMost(c)
+}
+
+// CPUTime is the comparison of the same two arms by their CPU time; nil: there
+// is none, or c is it.
+func CPUTime(res *analyze.Result, c analyze.Comparison) *analyze.Comparison {
+	if c.Metric == analyze.CPUTime {
+		return nil
+	}
+	for i, other := range res.Comparisons {
+		if other.Metric == analyze.CPUTime && other.Workload == c.Workload && other.Arm == c.Arm && other.Baseline == c.Baseline {
+			return &res.Comparisons[i]
+		}
+	}
+	return nil
+}
+
+// Known reports whether a comparison has an interval that says anything.
+func Known(c analyze.Comparison) bool {
+	return c.N > 1 && !c.Coarse && c.CILow > 0 && math.Abs(c.FartherPercent) <= mostPercent
+}
+
+// atMost words the end of the interval that is farther from 0.
+func atMost(c analyze.Comparison) string { return "at most " + percent(c.FartherPercent) + " %" }
+
+// OfTheseGuests reports whether something is claimed that holds for the guests
+// that were measured, and may not hold for others of the same kind.
+func OfTheseGuests(c analyze.Comparison) bool {
+	return c.Scope == analyze.ScopeTheseGuests && c.Verdict != analyze.NotResolved && !c.Control
+}
+
+// TheseGuests explains the mark of such claims.
+const TheseGuests = "of these guests: fewer than 4 were made of a kind, and another one may differ from them"
+
 // Interval formats the interval of a comparison's overhead in percent; "": it
-// has none.
-func Interval(c analyze.Comparison) string { return interval(c) }
+// has none, or none to be believed.
+func Interval(c analyze.Comparison) string {
+	if c.N < 2 || c.CILow == 0 || c.Coarse {
+		return ""
+	}
+	if high := 100 * (c.CIHigh - 1); high <= mostPercent {
+		return percent(100*(c.CILow-1)) + " … " + percent(high) + " %"
+	}
+	return percent(100*(c.CILow-1)) + " … more than +99999 %"
+}
 
 // Doubts returns the serious findings of res that bear on a comparison, but
 // for the emulation of an arm, which has a mark of its own.
@@ -30,6 +109,74 @@ func Doubts(res *analyze.Result, c analyze.Comparison) []analyze.Finding {
 		}
 	}
 	return out
+}
+
+// bears reports whether a finding is about a comparison.
+func bears(f analyze.Finding, c analyze.Comparison) bool {
+	return (f.Workload == "" || f.Workload == c.Workload) && (f.Metric == "" || f.Metric == c.Metric) &&
+		(f.Arm == "" || f.Arm == c.Arm || f.Arm == c.Baseline)
+}
+
+func failures(res *analyze.Result, c analyze.Comparison) int {
+	if a := res.Arm(c.Arm, c.Workload); a != nil {
+		return a.Failures
+	}
+	return 0
+}
+
+// NoiseTexts say by a metric how much one trial alone varies, and what that
+// did to the intervals: a sentence for each of these scenarios, nil for all. Where
+// no two of the same kind were measured, they say so.
+func NoiseTexts(res *analyze.Result, workload, metric string, scenarios []string) (texts []string) {
+	for _, s := range res.TrialSpread {
+		if s.Workload != workload || s.Metric != metric || scenarios != nil && !slices.Contains(scenarios, s.Scenario) {
+			continue
+		}
+		base, phi := res.Baseline, 1.0
+		for _, c := range res.Comparisons {
+			if a := res.Arm(c.Arm, workload); c.Workload != workload || c.Metric != metric || a == nil || a.Scenario != s.Scenario {
+				continue
+			} else if c.Control {
+				base = c.Baseline
+			} else {
+				phi = max(phi, c.Phi)
+			}
+		}
+		text := fmt.Sprintf("one trial alone differs by up to %s %% between %s and its control, the same thing (%d %s)",
+			digits(s.Percent, 2), base, s.Pairs, plural(s.Pairs, "pair"))
+		if phi >= 1.05 {
+			text += fmt.Sprintf("; in this run the two differ by more than chance explains, so intervals are %s times wider", digits(phi, 2))
+		}
+		texts = append(texts, text)
+	}
+	if texts == nil {
+		return []string{"no two of the same kind were measured, so nothing is claimed"}
+	}
+	return texts
+}
+
+// WideText says what a mean hides where the values of a series lie far apart.
+func WideText(s analyze.SeriesSummary) string {
+	sc := scaleFor(s.Unit, s.Median)
+	return fmt.Sprintf("median %s, middle half %s … %s", sc.with(s.Median), sc.figure(s.P25), sc.with(s.P75))
+}
+
+// StallText says how much more often trials of an arm stall than its baseline's.
+func StallText(t analyze.Tail) string {
+	return fmt.Sprintf("stalls: %s takes more than %s times its median in %d of %d trials (%s %%), %s in %d of %d (%s %%); a slow one takes %s times the median",
+		t.Arm, digits(t.Factor, 2), t.Slow, t.N, digits(100*t.Share, 2), t.Baseline, t.BaselineSlow, t.BaselineN, digits(100*t.BaselineShare, 2), digits(t.Size, 2))
+}
+
+// RankingText words a ranking, with ties: "1. native, runc (tied); 3. lxc".
+func RankingText(r analyze.Ranking) string {
+	places := make([]string, len(r.Places))
+	for i, p := range r.Places {
+		places[i] = fmt.Sprintf("%d. %s", p.Rank, strings.Join(p.Arms, ", "))
+		if len(p.Arms) > 1 {
+			places[i] += " (tied)"
+		}
+	}
+	return strings.Join(places, "; ")
 }
 
 // ScaleFor chooses the unit in which values around v are read best: a value

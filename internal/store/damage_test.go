@@ -1,14 +1,17 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
@@ -181,5 +184,41 @@ func TestReadOnlyFile(t *testing.T) {
 	}
 	if _, err := Open(path, true); fault.KindOf(err) != fault.Host {
 		t.Errorf("to write: %v", err)
+	}
+}
+
+// TestEndless: a file that was made to be read without end is read until the
+// context ends, wherever its endless table is.
+func TestEndless(t *testing.T) {
+	whole := wholeRun(t, 3, 10)
+	for _, table := range []struct{ name, columns, values string }{
+		{"document", "name, body", "n, x'00'"},
+		{"event", "id, session, attempt, at_unix_ns, kind, text", "n, 1, NULL, n, 'ksm', ''"},
+		{"value", "attempt, metric, value", "1, 0, 1.5"},
+	} {
+		path := write(t, t.TempDir(), whole)
+		db, err := sql.Open("sqlite", "file:"+path)
+		must(t, err)
+		_, err = db.Exec("DROP TABLE " + table.name + "; CREATE VIEW " + table.name + "(" + table.columns + ") AS " +
+			"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT " + table.values + " FROM c")
+		must(t, err)
+		must(t, db.Close())
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		err = nil
+		r, err := OpenContext(ctx, path)
+		if err == nil {
+			if _, err = r.Events(); err == nil {
+				for _, err = range r.Observations() {
+					if err != nil {
+						break
+					}
+				}
+			}
+			must(t, r.Close())
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("an endless table of %ss: %v", table.name, err)
+		}
+		cancel()
 	}
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -111,19 +110,22 @@ func (r *Run) valuesOf(to []Observation, attempts []attemptRow) ([]Observation, 
 // scanFast calls each with every row of a query; it returns false where a row
 // is not as the schema has it.
 func (r *Run) scanFast(query string, each func(row []driver.Value) bool) error {
-	conn, err := r.db.Conn(context.Background())
+	conn, err := r.db.Conn(r.ctx)
 	if err != nil {
 		return r.explainRead(err)
 	}
 	defer conn.Close()
 	return r.explainRead(conn.Raw(func(c any) error {
-		rows, err := c.(driver.QueryerContext).QueryContext(context.Background(), query, nil)
+		rows, err := c.(driver.QueryerContext).QueryContext(r.ctx, query, nil)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		row := make([]driver.Value, len(rows.Columns()))
 		for {
+			if err := r.ctx.Err(); err != nil {
+				return err
+			}
 			if err := rows.Next(row); err != nil {
 				if errors.Is(err, io.EOF) {
 					return nil

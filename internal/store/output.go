@@ -5,7 +5,7 @@ import "fmt"
 // Output returns the raw output of each step of an attempt, in their order, as
 // far as it was kept.
 func (r *Run) Output(attempt int64) (stdout, stderr [][]byte, err error) {
-	rows, err := r.db.Query("SELECT stdout, stderr FROM step WHERE attempt = ? ORDER BY position", attempt)
+	rows, err := r.db.QueryContext(r.ctx, "SELECT stdout, stderr FROM step WHERE attempt = ? ORDER BY position", attempt)
 	if err != nil {
 		return nil, nil, r.explainRead(err)
 	}

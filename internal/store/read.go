@@ -57,7 +57,7 @@ func (r *Run) Sizes() ([]Size, error) {
 
 // Finished returns the trials that need not be made again.
 func (r *Run) Finished() (map[TrialID]bool, error) {
-	rows, err := r.db.Query(`SELECT a.block, a.workload, arm.name FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
+	rows, err := r.db.QueryContext(r.ctx, `SELECT a.block, a.workload, arm.name FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
 		WHERE o.status IN ('done', 'failed')`)
 	if err != nil {
 		return nil, r.explainRead(err)
@@ -110,7 +110,7 @@ func (r *Run) Spents() ([]Spent, error) {
 // made in this boot of the host; ok is false when there is none.
 func (r *Run) EpochInBoot(bootID string) (epoch int, ok bool, err error) {
 	var last sql.NullInt64
-	err = r.db.QueryRow("SELECT max(a.epoch) FROM attempt a JOIN session s ON s.id = a.session WHERE s.boot_id = ?", bootID).Scan(&last)
+	err = r.db.QueryRowContext(r.ctx, "SELECT max(a.epoch) FROM attempt a JOIN session s ON s.id = a.session WHERE s.boot_id = ?", bootID).Scan(&last)
 	return int(last.Int64), last.Valid, r.explainRead(err)
 }
 
@@ -118,7 +118,7 @@ func (r *Run) EpochInBoot(bootID string) (epoch int, ok bool, err error) {
 // that was killed it counts what the journal shows.
 func (r *Run) Elapsed() (time.Duration, error) {
 	var ns sql.NullInt64
-	err := r.db.QueryRow(`SELECT sum(max(coalesce(e.ended_unix_ns, s.began_unix_ns),
+	err := r.db.QueryRowContext(r.ctx, `SELECT sum(max(coalesce(e.ended_unix_ns, s.began_unix_ns),
 			coalesce((SELECT max(o.ended_unix_ns) FROM attempt a JOIN outcome o ON o.attempt = a.id WHERE a.session = s.id), 0)) - s.began_unix_ns)
 		FROM session s LEFT JOIN session_end e ON e.session = s.id`).Scan(&ns)
 	return time.Duration(ns.Int64), r.explainRead(err)
@@ -359,7 +359,7 @@ func (r *Run) fill(trials []*Trial, metrics []Metric) error {
 		byID[t.Attempt] = t
 	}
 	first, last := trials[0].Attempt, trials[len(trials)-1].Attempt
-	rows, err := r.db.Query("SELECT attempt, metric, value FROM value WHERE attempt BETWEEN ? AND ?", first, last)
+	rows, err := r.db.QueryContext(r.ctx, "SELECT attempt, metric, value FROM value WHERE attempt BETWEEN ? AND ?", first, last)
 	if err != nil {
 		return err
 	}
@@ -384,7 +384,7 @@ func (r *Run) fill(trials []*Trial, metrics []Metric) error {
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	steps, err := r.db.Query(`SELECT attempt, name, timed, argv, exit_code, signal, timed_out, stdout_bytes, stderr_bytes,
+	steps, err := r.db.QueryContext(r.ctx, `SELECT attempt, name, timed, argv, exit_code, signal, timed_out, stdout_bytes, stderr_bytes,
 		host_start_ns, host_end_ns, guest_start_ns, guest_end_ns, rusage FROM step WHERE attempt BETWEEN ? AND ? ORDER BY attempt, position`, first, last)
 	if err != nil {
 		return err
@@ -414,7 +414,7 @@ func (r *Run) fill(trials []*Trial, metrics []Metric) error {
 }
 
 func collect[T any](r *Run, query string, scan func(*sql.Rows) (T, error)) ([]T, error) {
-	rows, err := r.db.Query(query)
+	rows, err := r.db.QueryContext(r.ctx, query)
 	if err != nil {
 		return nil, r.explainRead(err)
 	}

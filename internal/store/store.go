@@ -4,6 +4,7 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	_ "embed"
 	"encoding/binary"
@@ -41,7 +42,8 @@ var schema string
 type Run struct {
 	db     *sql.DB
 	path   string
-	format int // of the file, as it is now
+	format int             // of the file, as it is now
+	ctx    context.Context // bounds reading; never nil
 }
 
 // Documents that every run has.
@@ -119,6 +121,17 @@ func (r *Run) since(format int, column, otherwise string) string {
 // Open opens a run to read it and, if write is set, to go on with it, which an
 // older tare's run cannot.
 func Open(path string, write bool) (*Run, error) {
+	return openRun(context.Background(), path, write)
+}
+
+// OpenContext opens a run to read it for as long as ctx goes on: whatever still
+// reads then ends with ctx's error. A file can be made so that reading it has
+// no end.
+func OpenContext(ctx context.Context, path string) (*Run, error) {
+	return openRun(ctx, path, false)
+}
+
+func openRun(ctx context.Context, path string, write bool) (*Run, error) {
 	format, err := checkHeader(path)
 	if err != nil {
 		return nil, err
@@ -143,7 +156,7 @@ func Open(path string, write bool) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.format = format
+	r.format, r.ctx = format, ctx
 	// What reads or writes first finds out whether it may.
 	first := "SELECT count(*) FROM document"
 	if write {
@@ -151,7 +164,7 @@ func Open(path string, write bool) (*Run, error) {
 	} else {
 		first += "; PRAGMA query_only = 1"
 	}
-	if _, err := r.db.Exec(first); err != nil {
+	if _, err := r.db.ExecContext(ctx, first); err != nil {
 		r.db.Close()
 		return nil, r.explainRead(err)
 	}
@@ -174,7 +187,7 @@ func open(path, mode string) (*Run, error) {
 		return nil, fault.Hostf("%s: %w", path, err)
 	}
 	db.SetMaxOpenConns(1)
-	return &Run{db: db, path: path}, nil
+	return &Run{db: db, path: path, ctx: context.Background()}, nil
 }
 
 // checkHeader returns the format of a run, or says what is wrong with a file
@@ -251,6 +264,9 @@ func (r *Run) explain(err error) error {
 // explainRead is explain for what only reads: an error that has no better
 // explanation means that the file does not hold what it should.
 func (r *Run) explainRead(err error) error {
+	if err != nil && r.ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", r.path, r.ctx.Err())
+	}
 	if err = r.explain(err); err != nil && fault.KindOf(err) == fault.Internal {
 		return fault.WithRemedy(fault.Campaignf("this run is damaged: %w", err), "copy it again from where it is whole")
 	}
@@ -260,7 +276,7 @@ func (r *Run) explainRead(err error) error {
 // Document returns a document of the run.
 func (r *Run) Document(name string) ([]byte, error) {
 	var b []byte
-	err := r.db.QueryRow("SELECT body FROM document WHERE name = ?", name).Scan(&b)
+	err := r.db.QueryRowContext(r.ctx, "SELECT body FROM document WHERE name = ?", name).Scan(&b)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fault.Campaignf("%s has no %s in it", r.path, name)
 	}

@@ -40,7 +40,7 @@ var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{"tie": tie}
 
 // tie keeps figures and what belongs to them in one line.
 func tie(words string) string {
-	return strings.NewReplacer(" %", "\u00a0%", "(< ", "(<\u00a0").Replace(words)
+	return strings.ReplaceAll(words, " %", "\u00a0%")
 }
 
 // Options are what a page shows beside the run itself.

@@ -35,18 +35,16 @@ func intervalPlot(id string, rows []armRow, m metricView, delta float64) templat
 		}
 		see(r.CPURatio)
 	}
-	floor := math.Log1p(m.Floor / 100)
-	see(math.Exp(min(floor, 1)))
-	see(math.Exp(max(-floor, -1)))
+	band := math.Log1p(delta)
+	see(math.Exp(band))
+	see(math.Exp(-band))
 	pad := 0.05 * (a.high - a.low)
 	a.low, a.high = a.low-pad, a.high+pad
 
 	var s svg
 	const top, step = 22.0, 34.0
 	bottom := top + step*float64(len(rows)) + 4
-	if m.Floor > 0 {
-		s.rect(a.x(-floor), top, a.x(floor)-a.x(-floor), bottom-top, "floor")
-	}
+	s.rect(a.x(-band), top, a.x(band)-a.x(-band), bottom-top, "band")
 	lastEnd := -100.0
 	for _, t := range a.ticks() {
 		x := a.x(t.ln)
@@ -76,15 +74,12 @@ func intervalPlot(id string, rows []armRow, m metricView, delta float64) templat
 			s.text(chartWidth-10, y+4, "edge", report.Digits(c.Ratio, 3)+"× ▸")
 			continue
 		}
-		if c.CILow > 0 {
+		if report.Known(*c) {
 			s.line(a.x(math.Log(c.CILow)), y, a.x(math.Log(c.CIHigh)), y, "bar "+r.Class)
 		}
 		s.dot(a.x(math.Log(c.Ratio)), y, 4.5, "est "+r.Class, fmt.Sprintf("%s: %s %s", r.Name, r.Verdict, r.Interval))
 	}
-	desc := fmt.Sprintf("For each system a point for its overhead in %s, with its interval, and a hollow diamond for the host CPU it took, on a common scale. The table below has the same figures.", m.Name)
-	if m.Floor > 0 {
-		desc += fmt.Sprintf(" The band is the noise floor, ±%s %%.", report.Digits(m.Floor, 2))
-	}
+	desc := fmt.Sprintf("For each system a point for its overhead in %s, with its interval, and a hollow diamond for the host CPU it took, on a common scale. The table below has the same figures. The band is ±%.3g %%: what is too small to matter.", m.Name, 100*delta)
 	return s.chart(id, bottom+2, "Overhead of each system on "+m.Workload, desc)
 }
 

@@ -113,11 +113,15 @@ func (d *data) add(t *store.Trial, metric string) {
 			d.first = append(d.first, t)
 		}
 		s.points = append(s.points, p)
-	default:
+	case slices.Contains(lacking, t.Status):
 		s.lost = append(s.lost, p)
 		d.fail(t)
 	}
 }
+
+// lacking are trials that should have given a value. Those made to warm up, and
+// those made again to see what a thaw costs, are no results of their own.
+var lacking = []store.Status{store.Done, store.Failed, store.Void, store.Interrupted}
 
 func (d *data) fail(t *store.Trial) {
 	if len(d.failed) < maxFailed {

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"path/filepath"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/tare-bench/tare/docs/findings"
 	"github.com/tare-bench/tare/internal/analyze"
-	"github.com/tare-bench/tare/internal/campaign"
-	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
 )
@@ -27,11 +24,11 @@ type view struct {
 	Status                      [][2]string
 	Warnings                    []string
 	Answers                     []answer
-	Company                     bool // some of them are about arms in company
-	Rankings                    [][2]string
+	Rankings                    rankings
 	Baseline                    string
 	Level                       string // of the intervals
 	IsolationLegend             string
+	TheseGuests                 string // what a claim of these guests is
 	Delta                       string
 	Isolated                    []answer
 	Overview                    matrix
@@ -39,6 +36,7 @@ type view struct {
 	Workloads                   []workloadView
 	Memory                      *memoryView
 	Findings                    []group
+	Effects                     [][2]string // of a trial's position, and of the thaw before it
 	Serious                     int
 	Events                      []store.Event
 	MoreEvents                  int
@@ -75,7 +73,7 @@ type cell struct {
 	Known                    bool
 	Class                    string
 	Text, Interval, Overhead string
-	Doubt                    bool
+	Doubt, OfThese           bool
 	Sort                     string
 }
 
@@ -90,7 +88,10 @@ type armRow struct {
 	GuestCPU                string
 	Verdict, Interval       string
 	Class                   string
-	Doubt                   bool
+	Doubt, OfThese          bool
+	Wide                    string // beside a mean that is not to be quoted alone
+	CPUVerdict, CPUClass    string // of the CPU time of the guest's whole group
+	CPUOfThese              bool
 	Comparison              *analyze.Comparison
 	N, Failures             int
 	P5, P25, Median         string
@@ -105,9 +106,13 @@ type metricView struct {
 	Unit                   string
 	Where                  string // " in company", or ""
 	factor                 float64
-	Floor                  float64
-	Noise                  string
+	Noise                  []string
+	OfThese                bool // a row is of these guests
+	CPU                    bool // a row has a verdict on CPU time
 	Rows                   []armRow
+	Tails                  []tailRow
+	SlowFactor             string
+	Stalls                 bool // an arm stalls more often than its baseline
 }
 
 func (m metricView) figure(v float64) string { return report.Digits(v*m.factor, 4) }
@@ -123,6 +128,7 @@ type workloadView struct {
 	CompanyIntervals      template.HTML
 	CompanyDots           template.HTML // of the arms in company
 	DotsNote              string
+	Ranking               string
 	Doubts                []doubt
 	Company               *companyView
 }
@@ -134,17 +140,20 @@ type doubt struct {
 	arms               []string
 }
 
-// group is the findings of one kind.
+// group is the findings of one cause.
 type group struct {
-	Severity analyze.Severity // of these, which may not be the kind's
-	Kind     analyze.Kind
-	URL      string // of the page that explains the kind
-	Items    []analyze.Finding
-	More     int
+	report.Cause
+	URL         string // of the page that explains the kind
+	First, Rest []analyze.Finding
+	More        int // that are not in the page
 }
 
-// maxItems is how many findings of one kind the page has.
-const maxItems = 60
+// maxItems is how many findings of one cause the page has, and maxFirst how many
+// of them are not folded away.
+const (
+	maxItems = 60
+	maxFirst = 3
+)
 
 // maxEvents is how many events the page has.
 const maxEvents = 200
@@ -159,9 +168,9 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 		Campaign: c.Name, About: c.About, File: filepath.Base(r.Path()), Host: ctx.Host, Baseline: res.Baseline,
 		Level: fmt.Sprintf("%.4g %%", 100*(1-res.Alpha)), Delta: fmt.Sprintf("±%.3g %%", 100*res.Delta),
 		IsolationLegend: report.IsolationLegend,
-		Answers:         answers(res, d, o.Titles), Isolated: isolated(res, d), Rankings: rankings(res, d),
+		TheseGuests:     report.TheseGuests,
+		Answers:         answers(res, d), Isolated: isolated(res, d), Rankings: rankingsOf(res, d),
 	}
-	v.Company = slices.ContainsFunc(v.Answers, func(a answer) bool { return a.InCompany })
 	v.status(res, ctx, d)
 	v.Overview, v.InCompany = matrixOf(res, o.Titles, false), matrixOf(res, o.Titles, true)
 	for i, w := range d.workloads {
@@ -170,7 +179,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 		}
 	}
 	v.Memory = memoryOf(res, ctx)
-	v.Findings = groups(res.Findings)
+	v.Findings, v.Effects = groups(res.Findings), effects(res)
 	for _, f := range res.Findings {
 		if f.Severity == analyze.Serious {
 			v.Serious++
@@ -181,7 +190,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 	if v.Plan, err = planOf(r, c, ctx, d); err != nil {
 		return nil, err
 	}
-	if v.Env, err = envOf(r); err != nil {
+	if v.Env, err = envOf(r, d.arms); err != nil {
 		return nil, err
 	}
 	if err := v.raw(r, d, o.Output); err != nil {
@@ -282,19 +291,22 @@ func idOf(res *analyze.Result, workload string) string {
 }
 
 func cellOf(res *analyze.Result, c analyze.Comparison) cell {
-	k := cell{Known: true, Class: verdictClass(res, c), Text: report.Verdict(res, c), Interval: report.Interval(c), Doubt: len(report.Doubts(res, c)) > 0}
-	if c.Ratio > 0 && !c.MeanWithheld {
-		k.Overhead = report.Percent(c.OverheadPercent) + " %"
-		if c.OverheadPercent >= 1000 {
-			k.Overhead = report.Digits(c.Ratio, 3) + "×"
-		}
+	k := cell{Known: true, Class: verdictClass(res, c), Text: report.Verdict(res, c), Interval: report.Interval(c),
+		Doubt: len(report.Doubts(res, c)) > 0, OfThese: report.OfTheseGuests(c)}
+	if c.Ratio > 0 {
 		k.Sort = fmt.Sprintf("%.6g", c.OverheadPercent)
 	}
-	switch c.Verdict { // the figure stands above: the word alone is left
-	case analyze.Costs, analyze.Gains:
-		k.Text = string(c.Verdict)
-	case analyze.None:
-		k.Text = "none"
+	overhead := report.Percent(c.OverheadPercent) + " %"
+	if c.OverheadPercent >= 1000 {
+		overhead = report.Digits(c.Ratio, 3) + "×"
+	}
+	switch { // the figure stands above: the word alone is left
+	case c.Verdict == analyze.Costs, c.Verdict == analyze.Gains:
+		k.Overhead, k.Text = overhead, string(c.Verdict)
+	case c.Verdict == analyze.None:
+		k.Overhead, k.Text = overhead, "none"
+	case report.Known(c):
+		k.Overhead, k.Text = "at most "+report.Percent(c.FartherPercent)+" %", "not resolved"
 	}
 	return k
 }
@@ -303,158 +315,29 @@ func armEmulated(res *analyze.Result, arm string) bool {
 	return slices.ContainsFunc(res.Arms, func(a analyze.ArmResult) bool { return a.Arm == arm && a.Emulated })
 }
 
-// groups gathers findings by kind, the serious ones first.
-func groups(all []analyze.Finding) []group {
-	var out []group
-	for _, s := range []analyze.Severity{analyze.Serious, analyze.Warning, analyze.Info} {
-		from := len(out)
-		for _, f := range all {
-			if f.Severity != s {
-				continue
-			}
-			i := slices.IndexFunc(out[from:], func(g group) bool { return g.Kind.ID == f.ID })
-			if i < 0 {
-				i = len(out) - from
-				out = append(out, group{Severity: s, Kind: analyze.KindOf(f.ID), URL: findings.URL(f.ID)})
-			}
-			if g := &out[from+i]; len(g.Items) < maxItems {
-				g.Items = append(g.Items, f)
-			} else {
-				g.More++
-			}
-		}
+// groups gathers findings by cause, the worst first.
+func groups(all []analyze.Finding) (out []group) {
+	for _, c := range report.Causes(all) {
+		g := group{Cause: c, URL: findings.URL(c.Kind.ID)}
+		items := c.Findings[:min(len(c.Findings), maxItems)]
+		g.More = len(c.Findings) - len(items)
+		g.First = items[:min(len(items), maxFirst)]
+		g.Rest = items[len(g.First):]
+		out = append(out, g)
 	}
 	return out
 }
 
-// envView is the machine, and what there spoils a number.
-type envView struct {
-	Lint  []host.Spoiler
-	Facts [][2]string
-	JSON  string
-}
-
-func envOf(r *store.Run) (envView, error) {
-	body, err := r.Document(store.DocEnvironment)
-	if err != nil {
-		return envView{}, err
+// effects are those of what comes before a trial, whichever arm makes it.
+func effects(res *analyze.Result) (out [][2]string) {
+	figure := func(percent, low, high float64) string {
+		return fmt.Sprintf("%s %% (%s … %s %%)", report.Percent(percent), report.Percent(low), report.Percent(high))
 	}
-	var e host.Environment
-	if err := json.Unmarshal(body, &e); err != nil {
-		return envView{}, fmt.Errorf("%s: environment: %w", r.Path(), err)
+	for _, p := range res.Positions {
+		out = append(out, [2]string{"First trial of a group, " + p.Workload, figure(p.Percent, p.Low, p.High) + " against later ones"})
 	}
-	v := envView{Lint: host.Spoilers(&e, nil, host.Needs{})}
-	add := func(name, text string) {
-		if text != "" {
-			v.Facts = append(v.Facts, [2]string{name, text})
-		}
+	for _, t := range res.Thaws {
+		out = append(out, [2]string{"First trial after a thaw, " + t.Arm, fmt.Sprintf("%s against one right after it, %d pairs", figure(t.Percent, t.Low, t.High), t.N)})
 	}
-	add("Machine", report.HostLine(&e))
-	add("System", e.OS.Pretty)
-	add("Kernel", strings.TrimSpace(e.Kernel.Release+" "+e.Kernel.Build))
-	add("Command line", e.Kernel.Cmdline)
-	add("Clock source", e.Clock.Source)
-	add("Microcode", e.CPU.Microcode)
-	if e.CPU.SMT != nil {
-		add("Hyper-threads", map[bool]string{true: "in use", false: "off"}[*e.CPU.SMT])
-	}
-	for _, p := range e.CPU.Policies {
-		add("Frequency", fmt.Sprintf("CPUs %s: %s, governor %s", p.CPUs, p.Driver, p.Governor))
-	}
-	add("Control groups", string(e.Cgroup.Layout))
-	if s := e.Storage; s != nil {
-		add("Storage", strings.TrimSuffix(fmt.Sprintf("%s on %s (%s), %s", s.FSType, s.Source, s.Options, s.Model), ", "))
-	}
-	var pretty strings.Builder
-	enc := json.NewEncoder(&pretty)
-	enc.SetIndent("", "  ")
-	var all any
-	if err := json.Unmarshal(body, &all); err == nil && enc.Encode(all) == nil && pretty.Len() < 100_000 {
-		v.JSON = pretty.String()
-	}
-	return v, nil
-}
-
-// planView is what was to be done.
-type planView struct {
-	YAML    string
-	Arms    []planArm
-	LeftOut []report.LeftOut
-	Rules   [][2]string
-}
-
-type planArm struct {
-	store.Arm
-	Size   string
-	Guests int
-	Start  string // mean time until the agent answered
-}
-
-func planOf(r *store.Run, c *campaign.Campaign, ctx report.Context, d *data) (planView, error) {
-	p := planView{LeftOut: ctx.LeftOut}
-	yaml, err := r.Document(store.DocCampaignYAML)
-	if err == nil {
-		p.YAML = string(yaml)
-	}
-	for _, a := range d.arms {
-		pa := planArm{Arm: a, Size: flavorText(a.Flavor)}
-		var start float64
-		for _, g := range d.guests {
-			if g.Arm == a.Name {
-				pa.Guests++
-				start += float64(g.StartNS) / 1e9
-			}
-		}
-		if pa.Guests > 0 {
-			pa.Start = report.Digits(start/float64(pa.Guests), 3) + " s"
-		}
-		p.Arms = append(p.Arms, pa)
-	}
-	blocks := fmt.Sprint(c.Blocks.Max)
-	if !c.Blocks.Fixed() {
-		blocks = fmt.Sprintf("%d to %d", c.Blocks.Min, c.Blocks.Max)
-	}
-	p.Rules = append(p.Rules, [2]string{"Blocks", blocks + "; each has every arm on every workload once, in an order drawn anew from the seed"})
-	if c.Precision > 0 {
-		p.Rules = append(p.Rules, [2]string{"Precision", fmt.Sprintf("± %.3g %%, reached in two stages (Stein): never by looking until it is significant", 100*c.Precision.Fraction())})
-	}
-	if c.Budget > 0 {
-		p.Rules = append(p.Rules, [2]string{"Budget", c.Budget.String()})
-	}
-	for _, s := range ctx.Company {
-		p.Rules = append(p.Rules, [2]string{"Scenario " + s.Scenario, s.Who})
-	}
-	if c.RecreateEvery > 0 {
-		p.Rules = append(p.Rules, [2]string{"Guests", fmt.Sprintf("made anew every %d blocks", c.RecreateEvery)})
-	}
-	return p, nil
-}
-
-func flavorText(f store.Flavor) string {
-	var parts []string
-	if f.VCPUs > 0 {
-		parts = append(parts, fmt.Sprintf("%d vCPU", f.VCPUs))
-	}
-	for _, b := range []struct {
-		n    int64
-		what string
-	}{{f.MemoryBytes, "memory"}, {f.DiskBytes, "disk"}} {
-		if b.n > 0 {
-			factor, unit := report.ScaleFor("B", float64(b.n))
-			parts = append(parts, fmt.Sprintf("%.4g %s %s", float64(b.n)*factor, unit, b.what))
-		}
-	}
-	if f.CPUCap > 0 {
-		parts = append(parts, fmt.Sprintf("capped at %.3g CPU", f.CPUCap))
-	}
-	if f.CPUs != "" {
-		parts = append(parts, "on CPU "+f.CPUs)
-	}
-	if f.Backing != "" && f.Backing != "loop" {
-		parts = append(parts, "data on "+f.Backing)
-	}
-	if f.Network != "" && f.Network != "none" {
-		parts = append(parts, "network "+f.Network)
-	}
-	return strings.Join(parts, ", ")
+	return out
 }

@@ -28,6 +28,14 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 			v.Others = append(v.Others, mv)
 		}
 	}
+	if cpu, ok := metric(res, name, analyze.CPUTime, func(string) bool { return true }); ok {
+		v.Others = append(v.Others, cpu)
+	}
+	for _, r := range res.Rankings {
+		if r.Workload == name && r.Metric == v.First.Name && (r.Scenario == "" || r.Scenario == d.arms[0].Scenario) {
+			v.Ranking = report.RankingText(r)
+		}
+	}
 	v.Doubts = doubts(res, name)
 	var strips, inCompany []*strip
 	for _, a := range d.arms {
@@ -109,8 +117,11 @@ func metric(res *analyze.Result, workload, name string, baseline func(string) bo
 	if s := res.Arm(first.Baseline, workload).Metric(name); s != nil {
 		m.factor, m.Unit = report.ScaleFor(first.Unit, s.Median)
 	}
-	m.Noise = "Noise floor unknown: no two of the same kind were measured, so nothing is claimed."
-	m.noise(res, scenariosOf(res, of))
+	scenarios := scenariosOf(res, of)
+	for _, text := range report.NoiseTexts(res, workload, name, scenarios) {
+		m.Noise = append(m.Noise, capital(text)+".")
+	}
+	m.tails(res, scenarios)
 	var shown []string
 	for i := range of {
 		c := &of[i]
@@ -118,14 +129,22 @@ func metric(res *analyze.Result, workload, name string, baseline func(string) bo
 			shown = append(shown, c.Baseline)
 			r := m.row(res, c.Baseline, c.Baseline)
 			r.IsBaseline, r.Verdict = true, "baseline"
+			if s := res.Arm(c.Baseline, workload).Metric(analyze.CPUTime); s != nil {
+				factor, unit := report.ScaleFor(s.Unit, s.Mean)
+				r.CPUVerdict = report.Digits(s.Mean*factor, 4) + " " + unit
+			}
 			m.Rows = append(m.Rows, r)
 		}
 		r := m.row(res, c.Arm, c.Baseline)
 		r.Comparison, r.Verdict, r.Interval = c, report.Verdict(res, *c), report.Interval(*c)
-		r.Class, r.Doubt = verdictClass(res, *c), len(report.Doubts(res, *c)) > 0
+		r.Class, r.Doubt, r.OfThese = verdictClass(res, *c), len(report.Doubts(res, *c)) > 0, report.OfTheseGuests(*c)
 		if c.Control {
 			r.Verdict, r.Class = "control: the same as "+c.Baseline, "open"
+		} else if cpu := report.CPUTime(res, *c); cpu != nil {
+			r.CPUVerdict, r.CPUClass, r.CPUOfThese = report.ShortVerdict(*cpu), verdictClass(res, *cpu), report.OfTheseGuests(*cpu)
+			m.CPU = true
 		}
+		m.OfThese = m.OfThese || r.OfThese
 		m.Rows = append(m.Rows, r)
 	}
 	return m, true
@@ -141,26 +160,6 @@ func scenariosOf(res *analyze.Result, of []analyze.Comparison) (list []string) {
 	return list
 }
 
-// noise words the noise floors of these scenarios; a plot can show that of one.
-func (m *metricView) noise(res *analyze.Result, scenarios []string) {
-	var parts []string
-	for _, f := range res.NoiseFloors {
-		if f.Workload != m.Workload || f.Metric != m.Name || !slices.Contains(scenarios, f.Scenario) {
-			continue
-		}
-		text := fmt.Sprintf("%s %% (%d pairs)", report.Digits(f.Percent, 2), f.Pairs)
-		if len(scenarios) > 1 {
-			text += " in " + f.Scenario
-		} else {
-			m.Floor = f.Percent
-		}
-		parts = append(parts, text)
-	}
-	if parts != nil {
-		m.Noise = "Noise floor, what two of the same kind differ by: " + joinAnd(parts) + "."
-	}
-}
-
 // row describes one arm; its CPU is set against the baseline's.
 func (m metricView) row(res *analyze.Result, arm, baseline string) armRow {
 	r := armRow{Name: arm, Baseline: baseline}
@@ -171,8 +170,8 @@ func (m metricView) row(res *analyze.Result, arm, baseline string) armRow {
 	r.Emulated, r.Failures = a.Emulated, a.Failures
 	if s := a.Metric(m.Name); s != nil {
 		r.Mean, r.MeanSort = m.with(s.Mean), fmt.Sprintf("%.6g", s.Mean)
-		if s.MeanWithheld {
-			r.Mean, r.MeanSort = "median "+m.with(s.Median), fmt.Sprintf("%.6g", s.Median)
+		if s.Wide {
+			r.Wide = report.WideText(*s)
 		}
 		r.Limits = m.figure(s.Min) + " … " + m.figure(s.Max)
 		r.N, r.Least, r.Most = s.N, m.figure(s.Min), m.figure(s.Max)

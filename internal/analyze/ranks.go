@@ -1,0 +1,78 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+)
+
+// RankIsolation orders arms by how much slower company made them than they are
+// alone, by each primary metric in each scenario, from the least on. Neighbours
+// in the order whose intervals overlap share a place. Left out are emulated
+// arms, those with guests that did not finish, and those without an interval.
+func RankIsolation(all []Isolation) []Ranking {
+	type key struct{ workload, metric, scenario string }
+	var order []key
+	of := map[key][]Isolation{}
+	for _, i := range all {
+		if !i.Primary || i.Family == FamilyEmulated || i.Lost > 0 || i.CILow == 0 || i.Coarse {
+			continue
+		}
+		k := key{i.Workload, i.Metric, i.Scenario}
+		if of[k] == nil {
+			order = append(order, k)
+		}
+		of[k] = append(of[k], i)
+	}
+	var out []Ranking
+	for _, k := range order {
+		list := of[k]
+		if len(list) < 2 {
+			continue
+		}
+		slices.SortStableFunc(list, func(a, b Isolation) int { return cmp.Compare(a.Ratio, b.Ratio) })
+		out = append(out, Ranking{Workload: k.workload, Metric: k.metric, Scenario: k.scenario, Places: places(list,
+			func(a, b Isolation) bool { return a.CIHigh < b.CILow },
+			func(i Isolation) string { return i.Baseline })})
+	}
+	return out
+}
+
+// alike is how far apart idle guests of two arms may be, relative, and share a
+// place: of most arms only a few guests are seen.
+const alike = 0.1
+
+// RankMemory orders arms by what an idle guest takes of the host, from the least
+// on; of an arm with guests of several flavors the first counts. Neighbours in
+// the order share a place where their ranges overlap, or their means differ by
+// less than a tenth. unknown are the arms of which that could not be read.
+func RankMemory(all []Memory) (r Ranking, unknown []string) {
+	var known []Memory
+	seen := map[string]bool{}
+	for _, m := range all {
+		switch {
+		case seen[m.Arm]:
+		case m.Idle.N > 0:
+			known = append(known, m)
+		default:
+			unknown = append(unknown, m.Arm)
+		}
+		seen[m.Arm] = true
+	}
+	slices.SortStableFunc(known, func(a, b Memory) int { return cmp.Compare(a.Idle.Mean, b.Idle.Mean) })
+	r.Places = places(known,
+		func(a, b Memory) bool { return !a.Idle.Overlaps(b.Idle) && b.Idle.Mean > (1+alike)*a.Idle.Mean },
+		func(m Memory) string { return m.Arm })
+	return r, unknown
+}
+
+// places ranks a sorted list, of which neighbours that are not apart share one.
+func places[T any](list []T, apart func(a, b T) bool, name func(T) string) (out []Place) {
+	for i, v := range list {
+		if i == 0 || apart(list[i-1], v) {
+			out = append(out, Place{Rank: i + 1})
+		}
+		last := &out[len(out)-1]
+		last.Arms = append(last.Arms, name(v))
+	}
+	return out
+}

@@ -1,0 +1,128 @@
+package host
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// memoryThreads are the kernel's threads that scan, move or evict pages; the
+// number of a node or of a monitor at the end of a name is cut off.
+var memoryThreads = []string{"kdamond", "khugepaged", "ksmd", "kcompactd"}
+
+// readBackground adds what moves, merges and evicts pages by itself.
+func readBackground(r *reader, m *Memory, procs map[int]procTime) {
+	const mm = "/sys/kernel/mm"
+	settings := func(into *map[string]string, field, dir string, names ...string) {
+		for _, name := range names {
+			if s := r.optional(field, dir+"/"+name); s != "" {
+				put(into, name, chosen(s))
+			}
+		}
+	}
+	settings(&m.Khugepaged, "memory.khugepaged", mm+"/transparent_hugepage/khugepaged",
+		"defrag", "pages_to_scan", "scan_sleep_millisecs", "pages_collapsed")
+	settings(&m.KSMScan, "memory.ksm_scan", mm+"/ksm", "pages_to_scan", "sleep_millisecs", "advisor_mode", "merge_across_nodes")
+	m.NUMADemotion = r.optional("memory.numa_demotion", mm+"/numa/demotion_enabled")
+	for line := range strings.Lines(r.optional("memory.numa_pages_migrated", "/proc/vmstat")) {
+		if n, ok := strings.CutPrefix(strings.TrimSpace(line), "numa_pages_migrated "); ok {
+			m.NUMAMigrated = r.parseInt("memory.numa_pages_migrated", "/proc/vmstat", n)
+		}
+	}
+	m.Swaps = parseSwaps(r.optional("memory.swaps", "/proc/swaps"))
+	m.DAMON = readDAMON(r)
+	for _, p := range procs {
+		if name := strings.TrimRight(p.name, "0123456789."); p.kernel && slices.Contains(memoryThreads, name) {
+			if m.Threads == nil {
+				m.Threads = map[string]float64{}
+			}
+			m.Threads[name] += p.seconds
+		}
+	}
+}
+
+// parseSwaps reads /proc/swaps, whose sizes are in KiB.
+func parseSwaps(text string) []Swap {
+	var out []Swap
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) < 4 {
+			continue
+		}
+		size, err := strconv.ParseUint(f[2], 10, 52)
+		used, err2 := strconv.ParseUint(f[3], 10, 52)
+		if err != nil || err2 != nil {
+			continue // the header
+		}
+		s := Swap{Device: "file", Size: int64(size) << 10, Used: int64(used) << 10}
+		if strings.HasPrefix(f[0], "/dev/") {
+			s.Device = f[0]
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+const (
+	modules  = "/sys/module"
+	kdamonds = "/sys/kernel/mm/damon/admin/kdamonds"
+)
+
+// damonModules is what modules of the kernel that use DAMON do with pages.
+var damonModules = map[string][]string{
+	"damon_reclaim":      {"pageout"},
+	"damon_lru_sort":     {"lru_prio", "lru_deprio"},
+	"damon_stat":         {"stat"},
+	"damon_sample_wsse":  {"stat"},
+	"damon_sample_prcl":  {"pageout"},
+	"damon_sample_mtier": {"migrate_hot", "migrate_cold"},
+}
+
+// readDAMON finds monitors of both kinds: modules with a switch of their own,
+// and what was set up in sysfs, whose layout is in the kernel's
+// Documentation/admin-guide/mm/damon/usage.rst.
+func readDAMON(r *reader) []DAMON {
+	const field = "memory.damon"
+	var out []DAMON
+	for _, name := range r.names(modules) {
+		if !strings.HasPrefix(name, "damon_") {
+			continue
+		}
+		if on := r.optional(field, modules+"/"+name+"/parameters/enabled"); on != "" {
+			out = append(out, DAMON{Name: name, On: on == "Y", Targets: []string{"paddr"}, Actions: damonModules[name]})
+		}
+	}
+	for _, n := range r.numbered(kdamonds) {
+		dir := kdamonds + "/" + n
+		state := r.optional(field, dir+"/state")
+		if state == "" {
+			continue
+		}
+		d := DAMON{Name: "kdamonds/" + n, On: state == "on"}
+		for _, c := range r.numbered(dir + "/contexts") {
+			context := dir + "/contexts/" + c
+			d.Targets = addNew(d.Targets, r.optional(field, context+"/operations"))
+			for _, s := range r.numbered(context + "/schemes") {
+				d.Actions = addNew(d.Actions, r.optional(field, context+"/schemes/"+s+"/action"))
+			}
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// numbered are the entries of a directory whose names are numbers.
+func (r *reader) numbered(dir string) []string {
+	return slices.DeleteFunc(r.names(dir), func(name string) bool {
+		_, err := strconv.ParseUint(name, 10, 32)
+		return err != nil
+	})
+}
+
+// addNew appends a word that is not in the list yet.
+func addNew(list []string, word string) []string {
+	if word == "" || slices.Contains(list, word) {
+		return list
+	}
+	return append(list, word)
+}

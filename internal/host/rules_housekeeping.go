@@ -1,0 +1,217 @@
+package host
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// housekeepingRules: what else runs on the CPUs that guests use.
+var housekeepingRules = []rule{
+	{"nohz-full", "entering the kernel costs more there, and native processes and containers enter it more often than virtual machines", nohzFull},
+	{"guest-interrupts", "each takes time from the trial that runs there, and more from a virtual machine, which must exit for it", guestInterrupts},
+	{"guest-housekeeping", "it takes a little time from every trial, and more from a virtual machine, which must exit each time", guestHousekeeping},
+}
+
+// guestCPUs is where guests run, and how surely. There are none where that
+// cannot be told: Xen's dom0 sees other CPUs than those of its guests.
+func (v view) guestCPUs() (cpus []int, use string) {
+	if cpus, err := ParseCPUList(v.needs.CPUs); err == nil && len(cpus) > 0 {
+		return cpus, "which guests use"
+	}
+	online, err := ParseCPUList(v.CPU.Online)
+	if err != nil || len(online) == 0 || v.Virt.Role == XenDom0 {
+		return nil, ""
+	}
+	cpus = online[len(online)-max(1, len(online)/2):]
+	return cpus, "which guests use by default"
+}
+
+// hostCPUs are those that guests leave to the host.
+func (v view) hostCPUs(guests []int) []int {
+	online, _ := ParseCPUList(v.CPU.Online)
+	return slices.DeleteFunc(online, func(n int) bool { return slices.Contains(guests, n) })
+}
+
+func cpuNames(cpus []int) string {
+	if len(cpus) == 1 {
+		return "CPU " + FormatCPUList(cpus)
+	}
+	return "CPUs " + FormatCPUList(cpus)
+}
+
+// common is the CPUs of the list that are among these.
+func common(list string, cpus []int) []int {
+	in, _ := ParseCPUList(list)
+	return slices.DeleteFunc(in, func(n int) bool { return !slices.Contains(cpus, n) })
+}
+
+func nohzFull(v view) *Spoiler {
+	guests, use := v.guestCPUs()
+	in := common(v.CPU.NohzFull, guests)
+	if len(in) == 0 {
+		return nil
+	}
+	return found(Disturbs, "boot without nohz_full=, or give guests other CPUs in the campaign (cpus:)",
+		"nohz_full stops the timer tick on %s, %s", cpuNames(in), use)
+}
+
+// guestInterrupts goes by the busiest CPU of those that guests use. One
+// interrupt costs some microseconds with what follows from it, so a thousand a
+// second are about half a percent of the CPU.
+func guestInterrupts(v view) *Spoiler {
+	const few, many = 100, 1000
+	guests, use := v.guestCPUs()
+	if v.Housekeeping == nil || len(guests) == 0 {
+		return nil
+	}
+	cpu, rate, when := v.mostInterrupted(guests)
+	if rate < few {
+		return nil
+	}
+	level := Note
+	if rate >= many {
+		level = Disturbs
+	}
+	from := ""
+	if names := devices(v.frequent(v.interruptsOf([]int{cpu}))); names != "" {
+		from = ", most from " + names
+	}
+	return found(level, v.moveInterrupts(guests), "CPU %d, %s, took %.0f interrupts of devices a second %s%s", cpu, use, rate, when, from)
+}
+
+// mostInterrupted finds the CPU that takes most interrupts of devices, by the
+// sample; where there is none by the mean since boot, as if each interrupt had
+// always gone where it goes now.
+func (v view) mostInterrupted(among []int) (cpu int, perSecond float64, when string) {
+	rates := map[int]float64{}
+	for _, r := range v.sample.Interrupts {
+		rates[r.CPU] = r.PerSecond
+	}
+	when = fmt.Sprintf("over %.1f s", v.sample.Seconds)
+	if up, known := value(v.UptimeS); len(rates) == 0 && known && up > 0 {
+		when = "on average since boot"
+		for _, q := range v.Housekeeping.IRQs {
+			to, _ := ParseCPUList(q.CPUs)
+			for _, n := range to {
+				rates[n] += float64(q.Count) / up / float64(len(to))
+			}
+		}
+	}
+	for _, n := range among {
+		if rates[n] > perSecond {
+			cpu, perSecond = n, rates[n]
+		}
+	}
+	return cpu, perSecond, when
+}
+
+// interruptsOf are those that go to one of the CPUs, the busiest first.
+func (v view) interruptsOf(cpus []int) []IRQ {
+	var out []IRQ
+	for _, q := range v.Housekeeping.IRQs {
+		if len(common(q.CPUs, cpus)) > 0 {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// frequent leaves out interrupts that come less than once a second.
+func (v view) frequent(irqs []IRQ) []IRQ {
+	up, _ := value(v.UptimeS)
+	return slices.DeleteFunc(irqs, func(q IRQ) bool { return float64(q.Count) < up })
+}
+
+func devices(irqs []IRQ) string {
+	var names []string
+	for _, q := range irqs {
+		if names = addNew(names, q.Device); q.Device == "" {
+			names = append(names, fmt.Sprintf("IRQ %d", q.Number))
+		}
+	}
+	return some(names, ", ")
+}
+
+// moveInterrupts is how to keep interrupts off the CPUs of guests.
+func (v view) moveInterrupts(guests []int) string {
+	host := v.hostCPUs(guests)
+	if len(host) == 0 {
+		return leaveSome
+	}
+	first := ""
+	if v.Housekeeping.IRQBalance {
+		first = "systemctl stop irqbalance; "
+	}
+	var numbers []string
+	for _, q := range v.frequent(v.interruptsOf(guests)) {
+		numbers = append(numbers, fmt.Sprint(q.Number))
+	}
+	return fmt.Sprintf("%sfor i in %s; do echo %s > /proc/irq/$i/smp_affinity_list; done; "+
+		"where the kernel refuses, the interrupt is managed: boot with isolcpus=managed_irq,%s",
+		first, strings.Join(numbers, " "), FormatCPUList(host), FormatCPUList(guests))
+}
+
+const leaveSome = "leave the host a CPU that no guest uses, by giving guests fewer in the campaign (cpus:)"
+
+// guestHousekeeping is one note about what every kernel does by default.
+func guestHousekeeping(v view) *Spoiler {
+	h := v.Housekeeping
+	guests, use := v.guestCPUs()
+	if h == nil || len(guests) == 0 {
+		return nil
+	}
+	host := v.hostCPUs(guests)
+	var what, boot, set []string
+	ticks := len(common(v.CPU.NohzFull, guests)) < len(guests)
+	if ticks && !v.rcuOffloaded(guests) { // nohz_full implies rcu_nocbs
+		what, boot = append(what, "RCU callbacks"), append(boot, "rcu_nocbs="+FormatCPUList(guests))
+	}
+	if names := devices(v.frequent(v.interruptsOf(guests))); names != "" && guestInterrupts(v) == nil {
+		what, boot = append(what, "interrupts of "+names), append(boot, "irqaffinity="+FormatCPUList(host))
+	}
+	if len(common(h.Workqueues, guests)) > 0 {
+		what = append(what, "unbound workqueues")
+		set = append(set, "echo "+formatCPUMask(host)+" > /sys/devices/virtual/workqueue/cpumask")
+	}
+	if v.Kernel.Sysctl["kernel.timer_migration"] == "1" {
+		what, set = append(what, "timers that migrate from idle CPUs"), append(set, "sysctl -w kernel.timer_migration=0")
+	}
+	for _, s := range h.Steering {
+		if name, to, _ := strings.Cut(s, ": "); len(common(to, guests)) > 0 {
+			what = append(what, "packets received by "+name+" (RPS)")
+			set = append(set, fmt.Sprintf("for f in /sys/class/net/%s/queues/rx-*/rps_cpus; do echo 0 > $f; done", name))
+		}
+	}
+	if what == nil {
+		return nil
+	}
+	// Nothing is to be done about the tick: stopping it makes system calls slower.
+	if hz := v.Kernel.Config["CONFIG_HZ"]; ticks && hz != "" {
+		what = append(what, "the timer tick ("+hz+" a second)")
+	} else if ticks {
+		what = append(what, "the timer tick")
+	}
+	mend := leaveSome
+	if len(host) > 0 {
+		if boot != nil {
+			set = append([]string{"boot with " + strings.Join(boot, " ")}, set...)
+		}
+		mend = "leave it if the numbers are to hold for stock hosts; otherwise: " + strings.Join(set, "; ")
+	}
+	return found(Note, mend, "the kernel's housekeeping also runs on %s, %s: %s", cpuNames(guests), use, strings.Join(what, ", "))
+}
+
+// rcuOffloaded says whether RCU's callbacks of these CPUs are left to threads
+// that may run elsewhere.
+func (v view) rcuOffloaded(cpus []int) bool {
+	if v.Kernel.Config["CONFIG_RCU_NOCB_CPU_DEFAULT_ALL"] == "y" {
+		return true
+	}
+	for f := range strings.FieldsSeq(v.Kernel.Cmdline) {
+		if list, ok := strings.CutPrefix(f, "rcu_nocbs="); ok {
+			return list == "all" || len(common(list, cpus)) == len(cpus)
+		}
+	}
+	return false
+}

@@ -1,0 +1,204 @@
+package host
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// memoryRules: what moves pages behind a workload's back.
+var memoryRules = []rule{
+	{"swap", "a page that must come back from disk costs a thousand times one that is there", swap},
+	{"memory-low", "guests are squeezed out of memory or into swap, and the page cache shrinks under disk trials", memoryLow},
+	{"memory-pressure", "reclaim takes CPU and stalls tasks at random", memoryPressure},
+	{"thp-always", "whether a guest or a process gets huge pages depends on fragmentation, so on what ran before", thp},
+	{"ksm", "merging takes CPU, and makes equal guests share pages that native processes do not", ksm},
+	{"damon", "it looks for idle pages to evict, move or reorder, and the pages of a frozen guest are idle", damon},
+	{"numa-balancing", "it unmaps pages to learn where they are used, and moves them, so one trial pays for faults that the next is spared", balancing},
+	{"compressed-swap", "compressing takes CPU from whatever runs, and pages of frozen guests are the first to be swapped out", compressedSwap},
+	{"memory-threads", "it moves pages of whatever is running, so a guest may be faster some minutes after its start than before", memoryDaemons},
+}
+
+func swap(v view) *Spoiler {
+	in, _ := value(v.sample.SwapIn)
+	out, _ := value(v.sample.SwapOut)
+	used, _ := value(v.Memory.SwapUsed)
+	total, _ := value(v.Memory.SwapTotal)
+	switch {
+	case in+out > 0:
+		return found(Spoils, "free memory, then swapoff -a", "swapping now: %.0f pages in and %.0f out a second", in, out)
+	case used > 0:
+		return found(Disturbs, "swapoff -a", "%s of %s swap are in use", size(used), size(total))
+	}
+	return nil
+}
+
+func memoryLow(v view) *Spoiler {
+	total, known := value(v.Memory.Total)
+	have, known2 := value(v.Memory.Available)
+	if !known || !known2 {
+		return nil
+	}
+	level, need := Spoils, v.needs.MemoryBytes
+	if need == 0 {
+		level, need = Disturbs, total/10
+	}
+	if have >= need {
+		return nil
+	}
+	return found(level, "stop what uses it, or make the flavors smaller", "%s of %s memory available, %s wanted", size(have), size(total), size(need))
+}
+
+func memoryPressure(v view) *Spoiler {
+	p := v.Load.MemWait
+	if p == nil || p.Some10 < 0.1 && p.Some60 < 0.1 {
+		return nil
+	}
+	level := Disturbs
+	if p.Some10 >= 10 {
+		level = Spoils
+	}
+	return found(level, "free memory", "tasks waited for memory %.1f %% of the last 10 s, %.1f %% of the last minute (PSI)", p.Some10, p.Some60)
+}
+
+func thp(v view) *Spoiler {
+	if v.Memory.THP != "always" {
+		return nil
+	}
+	return found(Disturbs, "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, or back guests with reserved huge pages",
+		"transparent huge pages: always")
+}
+
+func ksm(v view) *Spoiler {
+	if !is(v.Memory.KSM, 1) {
+		return nil
+	}
+	sharing, _ := value(v.Memory.KSMSharing)
+	pace := ""
+	if pages, ms := v.Memory.KSMScan["pages_to_scan"], v.Memory.KSMScan["sleep_millisecs"]; pages != "" && ms != "" {
+		pace = fmt.Sprintf(", %s scanned every %s ms", pages, ms)
+	}
+	return found(Disturbs, "systemctl stop ksmtuned; echo 2 > /sys/kernel/mm/ksm/run", "KSM runs: %d pages shared%s%s",
+		sharing, pace, v.cpuTime("ksmd"))
+}
+
+// cpuTime says what threads of the kernel used, where that is known.
+func (v view) cpuTime(thread string) string {
+	s, known := v.Memory.Threads[thread]
+	if !known {
+		return ""
+	}
+	return fmt.Sprintf("; %.1f s of CPU since boot", s)
+}
+
+// damon is worst where pages leave the memory that they are in.
+func damon(v view) *Spoiler {
+	leave := []string{"pageout", "cold", "migrate_hot", "migrate_cold"}
+	level := Note
+	var what, mend []string
+	for _, d := range v.Memory.DAMON {
+		if !d.On {
+			continue
+		}
+		for _, action := range d.Actions {
+			switch {
+			case slices.Contains(leave, action):
+				level = Spoils
+			case action != "stat" && level == Note:
+				level = Disturbs
+			}
+		}
+		what = append(what, fmt.Sprintf("%s (%s)", d.Name, strings.Join(d.Actions, ", ")))
+		off := "echo N > " + modules + "/" + d.Name + "/parameters/enabled"
+		if n, ok := strings.CutPrefix(d.Name, "kdamonds/"); ok {
+			off = "echo off > " + kdamonds + "/" + n + "/state"
+		}
+		mend = append(mend, off)
+	}
+	if _, runs := v.Memory.Threads["kdamond"]; runs && what == nil {
+		level, what, mend = Disturbs, []string{"a kdamond thread whose purpose is not shown"}, []string{"damo stop; or see /sys/kernel/debug/damon"}
+	}
+	if what == nil {
+		return nil
+	}
+	return found(level, strings.Join(mend, "; "), "DAMON is on: %s%s", strings.Join(what, ", "), v.cpuTime("kdamond"))
+}
+
+func balancing(v view) *Spoiler {
+	on := v.Kernel.Sysctl["kernel.numa_balancing"]
+	auto, demotion := on != "" && on != "0", v.Memory.NUMADemotion == "true"
+	if len(v.CPU.Nodes) < 2 || !auto && !demotion {
+		return nil
+	}
+	var what, mend []string
+	if auto {
+		what, mend = append(what, "automatic NUMA balancing is on"), append(mend, "sysctl -w kernel.numa_balancing=0")
+		if n, known := value(v.Memory.NUMAMigrated); known {
+			what[0] += fmt.Sprintf(" (%d pages moved since boot)", n)
+		}
+	}
+	if demotion {
+		what = append(what, "idle pages are demoted to slower memory")
+		mend = append(mend, "echo false > /sys/kernel/mm/numa/demotion_enabled")
+	}
+	return found(Disturbs, strings.Join(mend, "; "), "%s", strings.Join(what, "; "))
+}
+
+// compressedSwap is only a note: once pages are swapped, the rule for swap says so.
+func compressedSwap(v view) *Spoiler {
+	var what, mend []string
+	if on := v.Memory.Zswap; (on == "Y" || on == "1") && v.Memory.SwapTotal != nil && *v.Memory.SwapTotal > 0 {
+		what, mend = append(what, "by zswap"), append(mend, "echo N > "+modules+"/zswap/parameters/enabled")
+	}
+	for _, s := range v.Memory.Swaps {
+		if strings.HasPrefix(s.Device, "/dev/zram") {
+			what = append(what, fmt.Sprintf("in %s (%s of %s used)", s.Device, size(s.Used), size(s.Size)))
+			mend = append(mend, "swapoff "+s.Device)
+		}
+	}
+	if what == nil {
+		return nil
+	}
+	return found(Note, strings.Join(mend, "; "), "pages that are swapped out stay in memory, compressed %s", strings.Join(what, " and "))
+}
+
+// memoryDaemons is one note about what nearly every kernel does, and more only
+// where somebody made it work harder than it does by default.
+func memoryDaemons(v view) *Spoiler {
+	const (
+		proactiveness = 20  // the kernel's default
+		scanned       = 410 // pages a second: 4096 every 10 s
+		sleep         = "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs"
+	)
+	level := Note
+	var what, mend []string
+	pages, err := strconv.Atoi(v.Memory.Khugepaged["pages_to_scan"])
+	ms, err2 := strconv.Atoi(v.Memory.Khugepaged["scan_sleep_millisecs"])
+	if err == nil && err2 == nil && v.Memory.THP != "never" {
+		made := ""
+		if n := v.Memory.Khugepaged["pages_collapsed"]; n != "" {
+			made = "; " + n + " huge pages made"
+		}
+		what = append(what, fmt.Sprintf("khugepaged (scans %d pages every %g s%s%s)", pages, float64(ms)/1000, made, v.cpuTime("khugepaged")))
+		mend = append(mend, "echo 3600000 > "+sleep)
+		if pages*1000 > 10*scanned*ms {
+			level = Disturbs
+		}
+	}
+	if p, err := strconv.Atoi(v.Memory.VM["compaction_proactiveness"]); err == nil && p > 0 {
+		what = append(what, fmt.Sprintf("kcompactd (proactiveness %d%s)", p, v.cpuTime("kcompactd")))
+		mend = append(mend, "sysctl -w vm.compaction_proactiveness=0")
+		if p > proactiveness {
+			level = Disturbs
+		}
+	}
+	if what == nil {
+		return nil
+	}
+	advice := strings.Join(mend, "; ")
+	if level == Note {
+		advice = "leave it unless differences below one percent matter; then: " + advice
+	}
+	return found(level, advice, "the kernel rearranges memory in the background: %s", strings.Join(what, ", "))
+}

@@ -1,0 +1,142 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/analyze"
+)
+
+// maxNamed is how many workloads an answer names of those with the same result.
+const maxNamed = 3
+
+// AnswerText says in one sentence, without a full stop, what a run found of an
+// arm: what it costs on which workloads, and what is known of the others.
+func AnswerText(a analyze.Answer) string { return clean(a.Arm) + ": " + AnswerWords(a) }
+
+// AnswerWords is AnswerText without the name of the arm.
+func AnswerWords(a analyze.Answer) string {
+	if a.Emulated {
+		return "emulated: its times say nothing about real hardware"
+	}
+	var parts []string
+	if len(a.None) > 0 {
+		parts = append(parts, "at most "+size(a.NoneAtMostPercent)+" % on "+nameOrCount(a.None, a.Workloads))
+	}
+	if len(a.Costs) > 0 {
+		parts = append(parts, "costs "+claimed(a.Costs))
+	}
+	if len(a.Gains) > 0 {
+		parts = append(parts, "gains "+claimed(a.Gains))
+	}
+	var open, unknown []analyze.Claim
+	for _, c := range a.Open {
+		if c.Low == 0 && c.High == 0 || math.Abs(farther(c)) > mostPercent {
+			unknown = append(unknown, c)
+		} else {
+			open = append(open, c)
+		}
+	}
+	if len(open) > 0 {
+		parts = append(parts, notResolved(open, a.Workloads))
+	}
+	if len(unknown) > 0 {
+		parts = append(parts, "nothing is known yet of "+nameOrCount(workloadsOf(unknown), a.Workloads))
+	}
+	text := strings.Join(parts, "; ")
+	if a.Scope == analyze.ScopeTheseGuests && len(open)+len(unknown) < a.Workloads {
+		text += " (these guests only)"
+	}
+	return clean(text)
+}
+
+// OrderedAnswers has those of emulated arms last, which say the least.
+func OrderedAnswers(all []analyze.Answer) []analyze.Answer {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(x, y analyze.Answer) int {
+		return map[bool]int{true: 1}[x.Emulated] - map[bool]int{true: 1}[y.Emulated]
+	})
+	return all
+}
+
+// claimed words what is resolved, the largest first: "3.1 % (2.2 … 4.0) on
+// dd-write and 2.4 % (1.1 … 3.7) on untar-kernel".
+func claimed(claims []analyze.Claim) string {
+	var parts []string
+	for _, c := range claims[:min(len(claims), maxNamed)] {
+		from, to := size(c.Low), size(c.High)
+		if c.Percent < 0 {
+			from, to = to, from
+		}
+		parts = append(parts, fmt.Sprintf("%s %% (%s … %s) on %s", size(c.Percent), from, to, c.Workload))
+	}
+	if more := len(claims) - maxNamed; more > 0 {
+		parts = append(parts, fmt.Sprintf("less on %d more", more))
+	}
+	return and(parts)
+}
+
+// notResolved says of workloads what each of them costs at most.
+func notResolved(open []analyze.Claim, of int) string {
+	open = slices.Clone(open)
+	slices.SortStableFunc(open, func(x, y analyze.Claim) int { return -cmp.Compare(math.Abs(farther(x)), math.Abs(farther(y))) })
+	var parts []string
+	for _, c := range open[:min(len(open), maxNamed)] {
+		parts = append(parts, percent(farther(c))+" % on "+c.Workload)
+	}
+	if more := len(open) - maxNamed; more > 0 {
+		parts = append(parts, fmt.Sprintf("less on %d more", more))
+	}
+	switch {
+	case len(open) == 1:
+		return "not resolved on " + open[0].Workload + ": at most " + percent(farther(open[0])) + " %"
+	case len(open) == of:
+		return fmt.Sprintf("not resolved on any of %d workloads: at most %s", of, and(parts))
+	}
+	return fmt.Sprintf("not resolved on %d of %d: at most %s", len(open), of, and(parts))
+}
+
+// farther is the end of an interval that is farther from 0.
+func farther(c analyze.Claim) float64 {
+	if math.Abs(c.Low) > math.Abs(c.High) {
+		return c.Low
+	}
+	return c.High
+}
+
+// mostPercent is where an overhead says nothing any more.
+const mostPercent = 99_999
+
+// nameOrCount names a few of so many workloads, or counts them.
+func nameOrCount(names []string, of int) string {
+	switch n := len(names); {
+	case n == of && of > 1:
+		return fmt.Sprintf("any of %d workloads", of)
+	case n <= 2:
+		return and(names)
+	default:
+		return fmt.Sprintf("%d of %d workloads", n, of)
+	}
+}
+
+func workloadsOf(claims []analyze.Claim) []string {
+	names := make([]string, len(claims))
+	for i, c := range claims {
+		names[i] = c.Workload
+	}
+	return names
+}
+
+// size formats a percentage without its sign.
+func size(p float64) string { return strings.TrimLeft(percent(p), "+-") }
+
+// and joins words as a sentence does.
+func and(list []string) string {
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
+}

@@ -1,0 +1,105 @@
+package report
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/report/reporttest"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// TestCases: each thing that may be said is worded as it is meant to be.
+func TestCases(t *testing.T) {
+	res := reporttest.Cases()
+	ctx := Context{Campaign: "cases", Path: "cases.tare", Seed: 7, Host: "Example CPU 3000, 2 CPUs", Sizes: []store.Size{{Workload: "openssl-enc", Size: 32, Unit: "MiB encrypted"}}, Width: 110}
+	golden(t, "cases.txt", tableOf(t, res, ctx))
+	all := ctx
+	all.AllMetrics = true
+	golden(t, "cases-all.txt", tableOf(t, res, all))
+	ctx.Width = 80
+	narrow := tableOf(t, res, ctx)
+	golden(t, "cases-80.txt", narrow)
+	for line := range strings.Lines(narrow) {
+		if width(strings.TrimSuffix(line, "\n")) > 80 {
+			t.Errorf("wider than 80 columns: %q", line)
+		}
+	}
+	if old := regexp.MustCompile(`noise floor|\(<`).FindString(narrow); old != "" {
+		t.Errorf("a bound that no interval has: %q", old)
+	}
+}
+
+// TestVerdicts: a comparison that is not resolved tells what is known
+// of it, the same in the table and on the page, and the narrow column agrees.
+func TestVerdicts(t *testing.T) {
+	res := reporttest.Cases()
+	var got []string
+	for _, c := range res.Comparisons {
+		if !c.Control && c.Metric != analyze.CPUTime {
+			cpu := ""
+			if of := CPUTime(res, c); of != nil {
+				cpu = ShortVerdict(*of)
+			}
+			got = append(got, fmt.Sprintf("%s, %s: %s; %s; %v", c.Workload, c.Arm, Verdict(res, c), cpu, OfTheseGuests(c)))
+		}
+	}
+	want := []string{
+		"openssl-enc, lxc: none (within ±2 %); at most +3.1 %; false",
+		"openssl-enc, runc: costs +4.2 %; none; true",
+		"openssl-enc, qemu-tcg: costs +2945 % (30.4×); 31.1×; false",
+		"openssl-enc, lxc@noisy: costs +6.1 %; ; false",
+		"dd-write, lxc: not resolved, at most +7.6 %; +5.1 %; false",
+		"dd-write, runc: gains 12.1 %; -3.3 %; false",
+		"stress-ng-exec, lxc: costs +3.1 %; ; false",
+		"stress-ng-exec, runc: not resolved, at most -6.1 %; ; false",
+		"hackbench-pipe, lxc: not resolved: too coarse; ; false",
+		"hackbench-pipe, runc: did not finish; ; false",
+		"cyclictest, lxc: one pair says nothing; ; false",
+		"cyclictest, runc: no control, at most +19.0 %; ; false",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	wild := analyze.Comparison{N: 9, Units: 9, Ratio: 3, CILow: 0.0001, CIHigh: 1e9, FartherPercent: 1e11, HasControl: true, Verdict: analyze.NotResolved}
+	if got := Verdict(res, wild) + "; " + ShortVerdict(wild); got != "not resolved at all; not known" {
+		t.Errorf("of an interval that holds everything: %s", got)
+	}
+}
+
+// TestCauses: findings of one cause are one, the worst first, and tell where.
+func TestCauses(t *testing.T) {
+	var got []string
+	for _, c := range Causes(reporttest.Cases().Findings) {
+		got = append(got, fmt.Sprintf("%s %s: %d, %s", c.Severity, c.Kind.ID, len(c.Findings), c.Where()))
+	}
+	want := []string{
+		"warning did-not-finish: 1, runc on hackbench-pipe", "serious emulated: 1, qemu-tcg", "serious cached-writes: 1, runc on dd-write", "warning no-control: 1, cyclictest",
+		"warning spread: 3, lxc on dd-write and 2 more", "warning faster-than-baseline: 1, runc on dd-write", "warning other-load: 12, w0 and 11 more workloads",
+		"warning hidden-cpu: 1, lxc on openssl-enc", "warning no-variation: 1, lxc on openssl-enc", "info steal: 1, ", "info incarnations-differ: 1, lxc on openssl-enc",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	where := func(of ...[2]string) string {
+		var c Cause
+		for _, f := range of {
+			c.Findings = append(c.Findings, analyze.Finding{Arm: f[0], Workload: f[1]})
+		}
+		return c.Where()
+	}
+	for want, of := range map[string][][2]string{
+		"lxc on a and 1 more workload": {{"lxc", "a"}, {"lxc", "b"}, {"lxc", "a"}},
+		"lxc on a and 2 more arms":     {{"lxc", "a"}, {"runc", "a"}, {"kvm", "a"}},
+		"lxc and 1 more arm":           {{"lxc", ""}, {"runc", ""}},
+		"lxc on a":                     {{"lxc", "a"}, {"lxc", "a"}},
+		"":                             {{"", ""}},
+	} {
+		if got := where(of...); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/analyze"
+)
+
+// notes writes what there is to know of a metric below its table.
+func (t *table) notes(k metricKey) {
+	for _, r := range t.res.Rankings {
+		arms := 0
+		for _, p := range r.Places {
+			arms += len(p.Arms)
+		}
+		alone := r.Scenario == "" || r.Scenario == t.firstScenario()
+		if r.Workload == k.workload && r.Metric == k.metric && (t.ctx.AllMetrics || alone && arms > 2) {
+			text := "ranking: "
+			if !alone {
+				text = "ranking in " + r.Scenario + ": "
+			}
+			t.note(text + RankingText(r))
+		}
+	}
+	for _, a := range t.res.Arms {
+		if s := a.Metric(k.metric); s != nil && s.Wide && a.Workload == k.workload && !t.isControl(a.Arm) {
+			t.note("~ " + a.Arm + ": " + WideText(*s))
+		}
+	}
+	for _, tail := range t.res.Tails {
+		if tail.Workload == k.workload && tail.Metric == k.metric && tail.More {
+			t.note(StallText(tail))
+		}
+	}
+	for _, text := range NoiseTexts(t.res, k.workload, k.metric, nil) {
+		t.note(text)
+	}
+}
+
+// firstScenario is the one that the run's baseline is in.
+func (t *table) firstScenario() string {
+	for _, a := range t.res.Arms {
+		if a.Arm == t.res.Baseline {
+			return a.Scenario
+		}
+	}
+	return ""
+}
+
+// device writes how much of what each arm wrote reached the device.
+func (t *table) device(workload string) {
+	var parts []string
+	for _, a := range t.res.Arms {
+		wrote, reached := a.Probe(analyze.ProbeWorkloadBytes), a.Probe(analyze.ProbeDeviceBytes)
+		if a.Workload != workload || t.isControl(a.Arm) || wrote == nil || reached == nil || wrote.Mean <= 0 {
+			continue
+		}
+		sc := scaleFor("B", wrote.Mean)
+		parts = append(parts, fmt.Sprintf("%s %s of %s", a.Arm, digits(reached.Mean*sc.factor, 3), digits(wrote.Mean*sc.factor, 3)+" "+sc.unit))
+	}
+	if parts != nil {
+		t.note("reached the device, of what was written: " + strings.Join(parts, ", "))
+	}
+}
+
+// probes writes the mean of every probe of every arm of a workload, once.
+func (t *table) probes(k metricKey) {
+	last := metricKey{}
+	for _, m := range t.metrics() {
+		if m.workload == k.workload {
+			last = m
+		}
+	}
+	if k != last {
+		return
+	}
+	for _, a := range t.res.Arms {
+		var parts []string
+		for _, p := range a.Probes {
+			if a.Workload == k.workload {
+				parts = append(parts, fmt.Sprintf("%s %s", p.Name, scaleFor(p.Unit, p.Mean).with(p.Mean)))
+			}
+		}
+		if parts != nil {
+			t.note(a.Arm + ", mean of a trial: " + strings.Join(parts, ", "))
+		}
+	}
+}
+
+// legend explains the marks, where there are any.
+func (t *table) legend() {
+	marks := []struct {
+		used bool
+		text string
+	}{
+		{t.emulated, "* emulated: its times say nothing about real hardware"},
+		{t.ofThese, "° " + TheseGuests},
+		{t.wide, "~ its values lie far apart: do not quote the mean alone"},
+		{t.doubted, "! a serious finding below is about this"},
+	}
+	first := true
+	for _, m := range marks {
+		if !m.used {
+			continue
+		}
+		if first {
+			t.line("")
+		}
+		first = false
+		t.wrapped(nil, m.text, 0)
+	}
+}

@@ -1,0 +1,65 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// envView is the machine, and what there spoils a number.
+type envView struct {
+	Lint  []host.Spoiler
+	Facts [][2]string
+	JSON  string
+}
+
+func envOf(r *store.Run, arms []store.Arm) (envView, error) {
+	body, err := r.Document(store.DocEnvironment)
+	if err != nil {
+		return envView{}, err
+	}
+	var e host.Environment
+	if err := json.Unmarshal(body, &e); err != nil {
+		return envView{}, fmt.Errorf("%s: environment: %w", r.Path(), err)
+	}
+	var cpus []string
+	for _, a := range arms {
+		if a.Flavor.CPUs != "" {
+			cpus = append(cpus, a.Flavor.CPUs)
+		}
+	}
+	v := envView{Lint: host.Spoilers(&e, nil, host.Needs{CPUs: strings.Join(cpus, ",")})}
+	add := func(name, text string) {
+		if text != "" {
+			v.Facts = append(v.Facts, [2]string{name, text})
+		}
+	}
+	add("Machine", report.HostLine(&e))
+	add("System", e.OS.Pretty)
+	add("Kernel", strings.TrimSpace(e.Kernel.Release+" "+e.Kernel.Build))
+	add("Command line", e.Kernel.Cmdline)
+	add("Clock source", e.Clock.Source)
+	add("Microcode", e.CPU.Microcode)
+	if e.CPU.SMT != nil {
+		add("Hyper-threads", map[bool]string{true: "in use", false: "off"}[*e.CPU.SMT])
+	}
+	for _, p := range e.CPU.Policies {
+		add("Frequency", fmt.Sprintf("CPUs %s: %s, governor %s", p.CPUs, p.Driver, p.Governor))
+	}
+	add("Control groups", string(e.Cgroup.Layout))
+	if s := e.Storage; s != nil {
+		add("Storage", strings.TrimSuffix(fmt.Sprintf("%s on %s (%s), %s", s.FSType, s.Source, s.Options, s.Model), ", "))
+	}
+	var pretty strings.Builder
+	enc := json.NewEncoder(&pretty)
+	enc.SetIndent("", "  ")
+	var all any
+	if err := json.Unmarshal(body, &all); err == nil && enc.Encode(all) == nil && pretty.Len() < 100_000 {
+		v.JSON = pretty.String()
+	}
+	return v, nil
+}

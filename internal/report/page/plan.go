@@ -1,0 +1,94 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// planView is what was to be done.
+type planView struct {
+	YAML    string
+	Arms    []planArm
+	LeftOut []report.LeftOut
+	Rules   [][2]string
+}
+
+type planArm struct {
+	store.Arm
+	Size   string
+	Guests int
+	Start  string // mean time until the agent answered
+}
+
+func planOf(r *store.Run, c *campaign.Campaign, ctx report.Context, d *data) (planView, error) {
+	p := planView{LeftOut: ctx.LeftOut}
+	yaml, err := r.Document(store.DocCampaignYAML)
+	if err == nil {
+		p.YAML = string(yaml)
+	}
+	for _, a := range d.arms {
+		pa := planArm{Arm: a, Size: flavorText(a.Flavor)}
+		var start float64
+		for _, g := range d.guests {
+			if g.Arm == a.Name {
+				pa.Guests++
+				start += float64(g.StartNS) / 1e9
+			}
+		}
+		if pa.Guests > 0 {
+			pa.Start = report.Digits(start/float64(pa.Guests), 3) + " s"
+		}
+		p.Arms = append(p.Arms, pa)
+	}
+	blocks := fmt.Sprint(c.Blocks.Max)
+	if !c.Blocks.Fixed() {
+		blocks = fmt.Sprintf("%d to %d", c.Blocks.Min, c.Blocks.Max)
+	}
+	p.Rules = append(p.Rules, [2]string{"Blocks", blocks + "; each has every arm on every workload once, in an order drawn anew from the seed"})
+	if c.Precision > 0 {
+		p.Rules = append(p.Rules, [2]string{"Precision", fmt.Sprintf("± %.3g %%, looked at as the run goes on (Chow and Robbins): a workload ends when its interval is that narrow, never because something is significant", 100*c.Precision.Fraction())})
+	}
+	if c.Budget > 0 {
+		p.Rules = append(p.Rules, [2]string{"Budget", c.Budget.String()})
+	}
+	for _, s := range ctx.Company {
+		p.Rules = append(p.Rules, [2]string{"Scenario " + s.Scenario, s.Who})
+	}
+	if c.RecreateEvery > 0 {
+		p.Rules = append(p.Rules, [2]string{"Guests", fmt.Sprintf("made anew every %d blocks", c.RecreateEvery)})
+	}
+	return p, nil
+}
+
+func flavorText(f store.Flavor) string {
+	var parts []string
+	if f.VCPUs > 0 {
+		parts = append(parts, fmt.Sprintf("%d vCPU", f.VCPUs))
+	}
+	for _, b := range []struct {
+		n    int64
+		what string
+	}{{f.MemoryBytes, "memory"}, {f.DiskBytes, "disk"}} {
+		if b.n > 0 {
+			factor, unit := report.ScaleFor("B", float64(b.n))
+			parts = append(parts, fmt.Sprintf("%.4g %s %s", float64(b.n)*factor, unit, b.what))
+		}
+	}
+	if f.CPUCap > 0 {
+		parts = append(parts, fmt.Sprintf("capped at %.3g CPU", f.CPUCap))
+	}
+	if f.CPUs != "" {
+		parts = append(parts, "on CPU "+f.CPUs)
+	}
+	if f.Backing != "" && f.Backing != "loop" {
+		parts = append(parts, "data on "+f.Backing)
+	}
+	if f.Network != "" && f.Network != "none" {
+		parts = append(parts, "network "+f.Network)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,8 +1,10 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -104,4 +106,25 @@ func tieTerm(r []float64) float64 {
 		sum += t * (t - 1) * (2*t + 5)
 	}
 	return sum
+}
+
+// ranks returns the mid-ranks of x, from 1.
+func ranks(x []float64) []float64 {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	r := make([]float64, len(x))
+	for i := 0; i < len(order); {
+		j := i
+		for j < len(order) && x[order[j]] == x[order[i]] {
+			j++
+		}
+		for _, o := range order[i:j] {
+			r[o] = float64(i+j+1) / 2
+		}
+		i = j
+	}
+	return r
 }

@@ -323,10 +323,10 @@ func (a *analysis) split(c *comparison) (err error) {
 	if !c.Control {
 		c.rows = nil // a control's are wanted once more
 	}
-	c.Incarnations, c.Units, c.Scope, c.Coarse = c.est.incarnations, len(c.est.locations), c.est.scope, len(c.est.locations) > 1 && c.est.coarse
+	c.Incarnations, c.Units, c.Scope, c.Coarse = c.est.incarnations, len(c.est.values), c.est.scope, len(c.est.values) > 1 && c.est.coarse
 	c.tested = c.Units > 1
-	c.Ratio = stats.Interval{Estimate: c.est.locations[0]}.Exp().Estimate // of the only unit
-	c.OverheadPercent = percent(c.est.locations[0])
+	c.Ratio = stats.Interval{Estimate: c.est.values[0]}.Exp().Estimate // of the only unit
+	c.OverheadPercent = percent(c.est.values[0])
 	return nil
 }
 

@@ -224,7 +224,7 @@ func TestAnyValuesGiveJSON(t *testing.T) {
 				t.Fatalf("%+v", c)
 			}
 		}
-		if _, err := NextBlocks(f.input(), 0.02); err != nil {
+		if _, err := Widths(f.input()); err != nil {
 			t.Fatal(err)
 		}
 		live, err := Live(f.input())

@@ -61,9 +61,9 @@ func (a *analysis) capAccuracy() ([]CapAccuracy, error) {
 				c := CapAccuracy{
 					Workload: m.Workload, Metric: m.Name, System: arm.System, Scenario: arm.Scenario, Arm: arm.Name, Flavor: s.flavor,
 					Against: a.in.Arms[most.arm].Name, Reference: most.flavor, N: len(rows), Ideal: most.share / s.share,
-					Ratio: 1 + percent(est.locations[0])/100,
+					Ratio: 1 + percent(est.values[0])/100,
 				}
-				if len(est.locations) > 1 {
+				if len(est.values) > 1 {
 					if err := est.interval(a.placebo(a.groupOf(s.arm, FamilyPrimary)), a.in.Alpha); err != nil {
 						return nil, errorf("cap accuracy of %s: %w", arm.Name, err)
 					}

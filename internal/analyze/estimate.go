@@ -9,26 +9,32 @@ import (
 
 // estimate is a comparison on the logarithmic scale.
 type estimate struct {
-	stats.Interval                // over the units' locations, the placebo's variance in it
+	stats.Interval                // over the units' values, the placebo's variance in it
 	means          stats.Interval // the same over the units' means, in which each stall counts
 	phi            float64
 
-	locations, plain []float64 // of the units
-	scope            Scope
-	incarnations     int     // how many were seen
-	differP          float64 // p-value of "the incarnations share one mean"; 1 if untested
-	coarse           bool
+	values, plain []float64 // of the units
+	scope         Scope
+	incarnations  int     // how many were seen
+	differP       float64 // p-value of "the incarnations share one mean"; 1 if untested
+	coarse        bool
 }
 
 // estimateRows finds the units of a comparison and their values, for which
 // interval then finds what they say.
 func estimateRows(rows []row, columns ...column) (estimate, error) {
 	groups := incarnations(rows, columns...)
-	units, scope := unitsOf(groups)
-	e := estimate{scope: scope, incarnations: len(groups), differP: 1, phi: 1}
-	var scratch []float64
+	e := estimate{incarnations: len(groups), differP: 1, phi: 1}
+	merged := mergeShort(groups)
+	weigh(merged)
+	units, scope := unitsOf(merged)
+	e.scope = scope
 	for _, u := range units {
-		e.locations = append(e.locations, location(u, &scratch))
+		var sum float64
+		for _, r := range u {
+			sum += r.v
+		}
+		e.values = append(e.values, sum/float64(len(u)))
 		e.plain = append(e.plain, mean(overheads(u)))
 	}
 	if len(groups) > 1 && len(groups) < len(rows) {
@@ -52,7 +58,7 @@ func estimateRows(rows []row, columns ...column) (estimate, error) {
 // interval fills in the intervals over the units, of which there must be two.
 func (e *estimate) interval(p stats.Placebo, alpha float64) (err error) {
 	e.phi = p.Phi()
-	if e.Interval, err = p.MeanT(e.locations, alpha); err != nil {
+	if e.Interval, err = p.MeanT(e.values, alpha); err != nil {
 		return err
 	}
 	e.coarse = e.coarse || e.Degenerate

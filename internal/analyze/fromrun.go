@@ -34,9 +34,7 @@ func FromRun(r *store.Run) (Input, error) {
 		Precision: c.Precision.Fraction(),
 		Boots:     len(c.Boots) > 0,
 	}
-	if c.Precision > 0 {
-		in.N0 = c.Blocks.Min
-	} else {
+	if c.Precision == 0 && c.Budget == 0 {
 		in.Planned = c.Blocks.Max
 	}
 	arms, err := r.Arms()
@@ -177,6 +175,7 @@ func (in *Input) readValues(r *store.Run) error {
 		}
 	}
 	metrics, probes := newSeriesList(len(in.Metrics), len(in.Arms)), newSeriesList(len(in.Probes), len(in.Arms))
+	repeats := newSeriesList(len(in.Metrics), len(in.Arms))
 	for o, err := range r.Observations() {
 		if err != nil {
 			return err
@@ -184,12 +183,14 @@ func (in *Input) readValues(r *store.Run) error {
 		if o.Metric < 0 || int(o.Metric) >= len(index) || o.Arm < 0 || int(o.Arm) >= len(in.Arms) {
 			return fault.Campaignf("%s is damaged: a value of metric %d and arm %d, which are not there", r.Path(), o.Metric, o.Arm)
 		}
-		if o.Repeat {
-			continue
-		}
 		into := metrics
-		if all[o.Metric].Probe {
+		switch {
+		case all[o.Metric].Probe && o.Repeat:
+			continue
+		case all[o.Metric].Probe:
 			into = probes
+		case o.Repeat:
+			into = repeats
 		}
 		// The guest, not its place in the plan, is the incarnation: a guest
 		// that crashed, or a resumed run, makes another one. Where the host is
@@ -198,9 +199,18 @@ func (in *Input) readValues(r *store.Run) error {
 		if in.Boots {
 			incarnation = o.Epoch
 		}
-		into.add(int(index[o.Metric]), int(o.Arm), point{o.Block, incarnation, o.Member, o.Value})
+		into.add(int(index[o.Metric]), int(o.Arm), point{o.Block, incarnation, o.Member, o.Position, o.Value})
 	}
-	in.Observations, in.ProbeObservations = metrics.all(), probes.all()
+	in.ProbeObservations = probes.all(false)
+	in.Observations = func(yield func(Observation, error) bool) {
+		for _, some := range []iter.Seq2[Observation, error]{metrics.all(false), repeats.all(true)} {
+			for o, err := range some {
+				if !yield(o, err) {
+					return
+				}
+			}
+		}
+	}
 	return nil
 }
 
@@ -231,14 +241,14 @@ func (l *seriesList) add(metric, arm int, p point) {
 	(*c)[last] = append((*c)[last], p)
 }
 
-// all yields the points series by series.
-func (l *seriesList) all() iter.Seq2[Observation, error] {
+// all yields the points series by series, as repeats or not.
+func (l *seriesList) all(repeat bool) iter.Seq2[Observation, error] {
 	return func(yield func(Observation, error) bool) {
 		for i, chunks := range l.chunks {
 			metric, arm := int32(i/l.arms), int32(i%l.arms)
 			for _, chunk := range chunks {
 				for _, p := range chunk {
-					if !yield(Observation{Metric: metric, Arm: arm, Block: p.block, Epoch: p.epoch, Member: p.member, Value: p.value}, nil) {
+					if !yield(Observation{Metric: metric, Arm: arm, Block: p.block, Epoch: p.epoch, Member: p.member, Position: p.position, Repeat: repeat, Value: p.value}, nil) {
 						return
 					}
 				}

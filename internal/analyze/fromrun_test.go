@@ -17,16 +17,16 @@ import (
 func TestFromRun(t *testing.T) {
 	for _, test := range []struct {
 		blocks, precision string
-		planned, n0       int
+		planned           int
 		half              float64
-	}{{"12", "0%", 12, 0, 0}, {"{min: 11, max: 40}", "3%", 0, 11, 0.03}} {
+	}{{"12", "0%", 12, 0}, {"{min: 11, max: 40}", "3%", 0, 0.03}} {
 		text := fmt.Sprintf("name: x\nseed: 1\nflavors: {f: {vcpus: 2, memory: 1GiB, cpu_cap: 50%%}}\narms: [native, kvm]\nworkloads: [cpu, disk]\nblocks: %s\ndelta: 5%%\n", test.blocks)
 		if test.half > 0 {
 			text += "precision: " + test.precision + "\n"
 		}
 		in := fromRun(t, text)
 		if in.Baseline != "native" || !reflect.DeepEqual(in.Controls, map[string]string{"native-control": "native"}) ||
-			in.Delta != 0.05 || in.Precision != test.half || in.N0 != test.n0 || in.Planned != test.planned {
+			in.Delta != 0.05 || in.Precision != test.half || in.Planned != test.planned {
 			t.Errorf("%+v", in)
 		}
 		size := store.Flavor{Name: "f", VCPUs: 2, CPUCap: 0.5}

@@ -27,11 +27,8 @@ type Input struct {
 	Events   []Event
 	Planned  int // blocks that the plan holds; 0 when unknown
 
-	// N0 is the first stage of Stein's procedure in blocks; below 10 it is 10.
-	N0 int
-	// Precision is the half-width asked for, relative (0.02 is ± 2 %). Above 0
-	// the number of blocks came from NextBlocks, and intervals keep the first
-	// stage's standard deviation; 0 says that it was fixed beforehand.
+	// Precision is the half-width asked for, relative (0.02 is ± 2 %): what Widths
+	// measures by. Above 0 the number of blocks came of it.
 	Precision float64
 
 	// Boots says that the host was booted anew for each incarnation: nothing
@@ -48,7 +45,6 @@ const (
 	DefaultDelta       = 0.02
 	DefaultAlpha       = 0.05
 	DefaultSpreadLimit = 4.0
-	minFirstStage      = 10
 )
 
 // Arm is one system in one flavor under one scenario.
@@ -214,7 +210,6 @@ func (in *Input) prepare() (map[string]int, error) {
 	setDefault(&in.Delta, DefaultDelta)
 	setDefault(&in.Alpha, DefaultAlpha)
 	setDefault(&in.SpreadLimit, DefaultSpreadLimit)
-	in.N0 = max(in.N0, minFirstStage)
 	if !(in.Alpha < 1 && in.Delta > 0 && in.Alpha > 0 && in.SpreadLimit > 1 && in.Precision >= 0) {
 		return nil, fault.Campaignf("alpha %v, delta %v, spread limit %v or precision %v is out of range",
 			in.Alpha, in.Delta, in.SpreadLimit, in.Precision)

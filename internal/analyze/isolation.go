@@ -139,7 +139,7 @@ func (a *analysis) excess(iso *Isolation, metric int, own, native *comparison) e
 		return nil
 	}
 	est, err := estimateRows(rows, x, y, control)
-	if err != nil || len(est.locations) < 2 {
+	if err != nil || len(est.values) < 2 {
 		return err
 	}
 	if err := est.interval(a.placebo(a.groupOf(own.arm, own.class), a.groupOf(own.base, own.class)), a.in.Alpha); err != nil {
@@ -200,7 +200,9 @@ func (a *analysis) fairness(iso *Isolation, metric, ai int) {
 			}
 		}
 		if len(crew) > 1 && len(finished) > 0 {
-			jain = append(jain, jainIndex(x))
+			if index, err := stats.Jain(x); err == nil { // else nobody finished
+				jain = append(jain, index)
+			}
 			unfair = append(unfair, slices.Max(finished)/slices.Min(finished))
 		}
 	}
@@ -216,18 +218,6 @@ func (a *analysis) fairness(iso *Isolation, metric, ai int) {
 		}
 		iso.Unfairness, iso.UnfairnessWorst = math.Exp(mean(unfair)), math.Exp(slices.Max(unfair))
 	}
-}
-
-// jainIndex is (Σx)²/(nΣx²) [Jain, Chiu & Hawe 1984]; some x is not 0.
-func jainIndex(x []float64) float64 {
-	var sum, squares float64
-	most := slices.Max(x)
-	for _, v := range x {
-		v /= most // the index does not depend on scale, and squares then do not overflow
-		sum += v
-		squares += v * v
-	}
-	return sum * sum / (float64(len(x)) * squares)
 }
 
 func mean(v []float64) (m float64) {

@@ -192,14 +192,3 @@ func TestCapAccuracy(t *testing.T) {
 		t.Errorf("%+v", iso)
 	}
 }
-
-func TestJainIndex(t *testing.T) {
-	for _, test := range []struct {
-		x    []float64
-		want float64
-	}{{[]float64{1, 1, 1, 1}, 1}, {[]float64{5, 0, 0, 0}, 0.25}, {[]float64{1, 2, 3}, 36.0 / 42}, {[]float64{1e200, 1e200}, 1}} {
-		if got := jainIndex(test.x); math.Abs(got-test.want) > 1e-12 {
-			t.Errorf("%v: %v, want %v", test.x, got, test.want)
-		}
-	}
-}

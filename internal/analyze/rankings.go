@@ -77,7 +77,7 @@ func (a *analysis) order(metric int, scenario string) ([]ranked, error) {
 		}
 		ln := c.est.Estimate
 		if c.est.N == 0 { // no interval
-			ln = c.est.locations[0]
+			ln = c.est.values[0]
 		}
 		all = append(all, ranked{c.arm, ln})
 	}

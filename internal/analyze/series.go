@@ -12,8 +12,8 @@ import (
 
 // point is one observation within its series.
 type point struct {
-	block, epoch, member int32
-	value                float64
+	block, epoch, member, position int32
+	value                          float64
 }
 
 // series holds the points of one metric and one arm, by block.
@@ -25,6 +25,9 @@ type table struct {
 	series []series
 	means  []series // logMeans of each, where they were asked for
 	blocks int      // highest block + 1
+	// repeats are the trials made once more without freezing in between, of each
+	// series; no other part has them.
+	repeats []series
 }
 
 func (t *table) at(metric, arm int) series { return t.series[metric*t.arms+arm] }
@@ -44,7 +47,7 @@ func (t *table) logs(metric, arm int) series {
 // load reads observations into a table. The order in which they come does not
 // matter: each series is sorted.
 func load(obs iter.Seq2[Observation, error], metrics, arms int) (*table, error) {
-	t := &table{arms: arms, series: make([]series, metrics*arms)}
+	t := &table{arms: arms, series: make([]series, metrics*arms), repeats: make([]series, metrics*arms)}
 	if obs == nil {
 		return t, nil
 	}
@@ -58,13 +61,18 @@ func load(obs iter.Seq2[Observation, error], metrics, arms int) (*table, error) 
 		if math.IsNaN(o.Value) || math.IsInf(o.Value, 0) {
 			return nil, internalf("value %v of metric %d, arm %d, block %d", o.Value, o.Metric, o.Arm, o.Block)
 		}
-		s := &t.series[int(o.Metric)*arms+int(o.Arm)]
-		*s = append(*s, point{o.Block, o.Epoch, o.Member, o.Value})
+		i := int(o.Metric)*arms + int(o.Arm)
+		p := point{o.Block, o.Epoch, o.Member, o.Position, o.Value}
+		if o.Repeat {
+			t.repeats[i] = append(t.repeats[i], p)
+			continue
+		}
+		t.series[i] = append(t.series[i], p)
 		t.blocks = max(t.blocks, int(o.Block)+1)
 	}
-	for _, s := range t.series {
+	for _, s := range slices.Concat(t.series, t.repeats) {
 		slices.SortFunc(s, func(a, b point) int {
-			return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.value, b.value))
+			return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.member, b.member), cmp.Compare(a.value, b.value))
 		})
 	}
 	return t, nil

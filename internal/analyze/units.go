@@ -48,6 +48,7 @@ func (c column) minus(other column) column {
 type row struct {
 	block   int32
 	x, y, c float64
+	v       float64 // the overhead with what lies far out drawn in; see weigh
 }
 
 // rowsOf joins columns by block: every block that has the arm, and its baseline
@@ -68,7 +69,7 @@ func rowsOf(x, y, c column, better string) []row {
 	}
 	rows := make([]row, 0, len(x.logs))
 	for _, p := range x.logs {
-		r := row{p.block, turn * p.value, at(&y.logs, p.block), at(&c.logs, p.block)}
+		r := row{block: p.block, x: turn * p.value, y: at(&y.logs, p.block), c: at(&c.logs, p.block)}
 		if !math.IsNaN(r.y) || !math.IsNaN(r.c) {
 			rows = append(rows, r)
 		}
@@ -152,17 +153,14 @@ func incarnations(rows []row, columns ...column) [][]row {
 	return groups
 }
 
-// unitsOf turns incarnations into the independent units of an interval. Those
-// that an interruption cut short are merged into the one before; of too few, or
-// of the single incarnation, batches of consecutive blocks are made.
+// unitsOf turns incarnations into the independent units of an interval. Of too
+// few of them, batches of consecutive blocks are made.
 func unitsOf(incarnations [][]row) (units [][]row, scope Scope) {
-	units = mergeShort(incarnations)
-	if len(units) >= minIncarnations {
-		return units, ScopeGuests
+	if len(incarnations) >= minIncarnations {
+		return incarnations, ScopeGuests
 	}
 	rows := slices.Concat(incarnations...)
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.block, b.block) })
-	units = nil
 	n := len(rows)
 	count := n / max(1, n/batches)
 	for i := range count {
@@ -171,7 +169,7 @@ func unitsOf(incarnations [][]row) (units [][]row, scope Scope) {
 	return units, ScopeTheseGuests
 }
 
-// mergeShort merges groups of fewer than half of the median group's rows into
+// mergeShort merges groups that an interruption cut short, those of fewer than half of the median group's rows into
 // the group before, or after, for the first.
 func mergeShort(groups [][]row) [][]row {
 	if len(groups) < 2 {
@@ -198,31 +196,40 @@ func mergeShort(groups [][]row) [][]row {
 	return out
 }
 
-// location is the value of a unit: ½ (HL(ln x - ln y) + HL(ln x - ln c)), the
-// Hodges–Lehmann locations of its two sets of pairs, which a few slow trials do
-// not move; or of the one set that there is. scratch is used up.
-func location(unit []row, scratch *[]float64) float64 {
-	of := func(base func(row) float64) float64 {
-		d := (*scratch)[:0]
-		for _, r := range unit {
-			if v := r.x - base(r); !math.IsNaN(v) {
-				d = append(d, v)
+// weigh sets the value v of all rows, so that the mean over those of a unit is
+// ½ (H(ln x - ln y) + H(ln x - ln c)), where H is Huber's location of pairs: a
+// few slow trials do not move it. The two sets of pairs are taken apart because
+// a pair of two like arms is symmetric, whatever its tails; ln x - ½(ln y + ln c)
+// is not, and a robust location of it is biased.
+func weigh(incarnations [][]row) {
+	first := true
+	for _, base := range []func(row) float64{func(r row) float64 { return r.y }, func(r row) float64 { return r.c }} {
+		d := make([][]float64, len(incarnations))
+		for i, in := range incarnations {
+			for _, r := range in {
+				if v := r.x - base(r); !math.IsNaN(v) {
+					d[i] = append(d[i], v)
+				}
 			}
 		}
-		*scratch = d
-		if len(d) == 0 {
-			return math.NaN()
+		d = stats.Huberize(d)
+		for i, in := range incarnations {
+			k := 0
+			for j := range in {
+				r := &in[j]
+				if math.IsNaN(base(*r)) {
+					continue
+				}
+				if first || math.IsNaN(r.y) {
+					r.v = d[i][k]
+				} else {
+					r.v = r.v/2 + d[i][k]/2
+				}
+				k++
+			}
 		}
-		return stats.Location(d)
+		first = false
 	}
-	y, c := of(func(r row) float64 { return r.y }), of(func(r row) float64 { return r.c })
-	switch {
-	case math.IsNaN(c):
-		return y
-	case math.IsNaN(y):
-		return c
-	}
-	return y/2 + c/2
 }
 
 // coarse reports whether the step of a metric is coarser than its noise: the

@@ -67,18 +67,3 @@ func Widths(in Input) ([]Width, error) {
 	}
 	return out, nil
 }
-
-// NextBlocks returns how many blocks the run needs in all, as Widths foretells.
-func NextBlocks(in Input, precision float64) (int, error) {
-	in.Precision = precision
-	all, err := Widths(in)
-	n := minReachedBlocks
-	for _, w := range all {
-		need := float64(w.Blocks)
-		if !w.Reached && w.Half > 0 {
-			need *= math.Pow(w.Half/math.Log1p(precision), 2)
-		}
-		n = max(n, int(min(math.Ceil(need), math.MaxInt32)))
-	}
-	return n, err
-}

@@ -8,8 +8,7 @@ import (
 )
 
 // Interval is an estimate with its two-sided confidence interval. The unit is
-// the input's; functions named …Ratio work on logarithms, and Exp turns their
-// result into ratios.
+// the input's; of logarithms, Exp turns it into one of ratios.
 type Interval struct {
 	Estimate  float64
 	Low, High float64
@@ -37,24 +36,6 @@ func exp(v float64) float64 {
 	return max(math.SmallestNonzeroFloat64, capFinite(math.Exp(v)))
 }
 
-// LogRatios returns d_j = ln(x_j/y_j) of paired values > 0.
-func LogRatios(x, y []float64) ([]float64, error) {
-	if len(x) != len(y) {
-		return nil, fmt.Errorf("%w: %d and %d", ErrLengths, len(x), len(y))
-	}
-	if err := positive(x, 0); err != nil {
-		return nil, err
-	}
-	if err := positive(y, 0); err != nil {
-		return nil, err
-	}
-	d := make([]float64, len(x))
-	for i := range x {
-		d[i] = math.Log(x[i]) - math.Log(y[i])
-	}
-	return d, nil
-}
-
 // MeanT returns the mean of d with Student's interval mean ± t_{n-1} s/√n at
 // level 1-alpha [Student, Biometrika 1908]. It needs two values; see
 // Interval.Degenerate for values without variance.
@@ -68,33 +49,6 @@ func MeanT(d []float64, alpha float64) (Interval, error) {
 	m, v := meanVar(d)
 	n := float64(len(d))
 	return tInterval(m, math.Sqrt(v/n), n-1, len(d), alpha), nil
-}
-
-// PairedRatio returns ln R of R = exp(mean d ± t_{n-1} s/√n) with d_j =
-// ln(x_j/y_j): the ratio x/y of values that were measured side by side, so
-// that what both share (drift, a noisy hour) cancels. Exp gives the ratio.
-// It needs two pairs of positive values.
-func PairedRatio(x, y []float64, alpha float64) (Interval, error) {
-	d, err := LogRatios(x, y)
-	if err != nil {
-		return Interval{}, err
-	}
-	return MeanT(d, alpha)
-}
-
-// GroupedMeanT is MeanT over the means of groups: values of one group (the ln
-// ratios within one incarnation of a guest) share an effect, so the groups and
-// not the values are independent [Kalibera & Jones, ISMM 2013]. Every group
-// weighs the same, whatever its size. It needs two groups, none of them empty.
-func GroupedMeanT(groups [][]float64, alpha float64) (Interval, error) {
-	means := make([]float64, len(groups))
-	for i, g := range groups {
-		if err := finite(g, 1); err != nil {
-			return Interval{}, fmt.Errorf("group %d: %w", i, err)
-		}
-		means[i], _ = meanVar(g)
-	}
-	return MeanT(means, alpha)
 }
 
 // GroupsDiffer returns the p-value of the one-way analysis of variance F test

@@ -73,22 +73,6 @@ func QuantileSorted(x []float64, p float64) (float64, error) {
 	return x[i]*(1-f) + x[i+1]*f, nil
 }
 
-// NoiseFloor returns the 95th percentile (Quantile, definition 7) of |d| over
-// A/A pairs, where d are ln ratios of two arms that are the same thing. The
-// result is a ln ratio too; 100*(exp(f)-1) is the floor in percent.
-//
-// It is the spread of single pairs, and so does not shrink with their number:
-// held against the mean effect of n pairs it is conservative by about sqrt(n).
-// That is meant: such an effect is smaller than what one more look at the same
-// thing shows by itself.
-func NoiseFloor(d []float64) (float64, error) {
-	abs := make([]float64, len(d))
-	for i, v := range d {
-		abs[i] = math.Abs(v)
-	}
-	return Quantile(abs, 0.95)
-}
-
 // Jain returns the fairness index (Σx)²/(nΣx²) of the shares x ≥ 0 [Jain, Chiu
 // & Hawe, DEC-TR-301, 1984]: 1 when all are equal, 1/n when one has all.
 func Jain(x []float64) (float64, error) {
@@ -106,15 +90,6 @@ func Jain(x []float64) (float64, error) {
 		sq += v * v
 	}
 	return sum * sum / (float64(len(x)) * sq), nil
-}
-
-// Unfairness returns max s / min s of the slowdowns s = T_shared/T_alone > 0
-// [Mutlu & Moscibroda, MICRO 2007]: 1 when all are slowed alike.
-func Unfairness(s []float64) (float64, error) {
-	if err := positive(s, 1); err != nil {
-		return 0, err
-	}
-	return capFinite(slices.Max(s) / slices.Min(s)), nil
 }
 
 // meanVar returns the mean and the sample variance (n-1) by two passes. A

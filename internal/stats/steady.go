@@ -1,8 +1,10 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -10,6 +12,7 @@ import (
 // Steadiness is evidence about whether a series has a steady state.
 type Steadiness struct {
 	N      int
+	Rho    float64 // correlation of neighbours, which was taken out: 0 … 0.9
 	Tau    float64 // Kendall's tau with time: -1 always falling … 1 always rising
 	TrendP float64 // p-value of the Mann–Kendall trend test
 	// Change is the index of the first value after the most likely change
@@ -32,33 +35,26 @@ const SteadyMin = 10
 // correction] and for one change point [Pettitt, Applied Statistics 1979: a
 // CUSUM of ranks, P ≈ 2 exp(-6K²/(n³+n²))]. Both use ranks only, so outliers
 // and heavy tails do not set them off, and need no permutations. It needs
-// SteadyMin values that are independent when steady.
+// SteadyMin values.
 //
-// False alarms on steady series at P < 0.01: measured 0.2 % to 0.8 % for n = 10
-// to 200, Gaussian and Pareto (TestSteadyFalseAlarms).
+// A machine's noise goes on from one trial to the next, which both tests would
+// take for a change. The series is therefore whitened first: of each value, the
+// share ρ of the one before is taken off, where ρ is the correlation of
+// neighbours that is left when the trend or step that fits best is taken out
+// (else a real change would hide itself), corrected for its bias.
 func Steady(x []float64) (Steadiness, error) {
 	if err := finite(x, SteadyMin); err != nil {
 		return Steadiness{}, fmt.Errorf("steady state: %w", err)
 	}
-	r := ranks(x)
-	n := float64(len(x))
-	s := Steadiness{N: len(x), TrendP: 1, ChangeP: 1}
-
-	concordance := kendallS(r)
-	s.Tau = concordance / (n * (n - 1) / 2)
-	variance := (n*(n-1)*(2*n+5) - tieTerm(r)) / 18
-	if z := (math.Abs(concordance) - 1) / math.Sqrt(variance); variance > 0 && z > 0 {
-		s.TrendP = 2 * distuv.UnitNormal.Survival(z)
+	s := Steadiness{N: len(x), Rho: neighbours(x)}
+	white := make([]float64, len(x))
+	white[0] = x[0] - s.Rho*x[0] // as if the first had come after its like
+	for i := 1; i < len(x); i++ {
+		white[i] = x[i] - s.Rho*x[i-1]
 	}
-
-	var u, k float64
-	for t := 0; t < len(r)-1; t++ {
-		u += 2*r[t] - (n + 1)
-		if math.Abs(u) > k {
-			k, s.Change = math.Abs(u), t+1
-		}
-	}
-	s.ChangeP = min(1, 2*math.Exp(-6*k*k/(n*n*n+n*n)))
+	r := ranks(white)
+	s.Tau, s.TrendP = trend(r)
+	s.Change, s.ChangeP = change(r)
 	if s.Change > 0 {
 		s.Before, _ = meanVar(x[:s.Change])
 		s.After, _ = meanVar(x[s.Change:])
@@ -68,6 +64,93 @@ func Steady(x []float64) (Steadiness, error) {
 	}
 	s.P = min(1, 2*min(s.TrendP, s.ChangeP))
 	return s, nil
+}
+
+// trend is Kendall's tau of ranks with time, and the p-value of Mann's test.
+func trend(r []float64) (tau, p float64) {
+	n := float64(len(r))
+	concordance := kendallS(r)
+	tau, p = concordance/(n*(n-1)/2), 1
+	variance := (n*(n-1)*(2*n+5) - tieTerm(r)) / 18
+	if z := (math.Abs(concordance) - 1) / math.Sqrt(variance); variance > 0 && z > 0 {
+		p = 2 * distuv.UnitNormal.Survival(z)
+	}
+	return tau, p
+}
+
+// change is the first index after the change point of ranks that Pettitt's test
+// finds most likely, and its p-value.
+func change(r []float64) (at int, p float64) {
+	n := float64(len(r))
+	var u, k float64
+	for t := 0; t < len(r)-1; t++ {
+		u += 2*r[t] - (n + 1)
+		if math.Abs(u) > k {
+			k, at = math.Abs(u), t+1
+		}
+	}
+	return at, min(1, 2*math.Exp(-6*k*k/(n*n*n+n*n)))
+}
+
+// neighbours estimates the correlation ρ of neighbours in a series, 0 to 0.9,
+// about the line or the step that fits it best.
+func neighbours(x []float64) float64 {
+	rest := residuals(x)
+	var cross, squares float64
+	for i, v := range rest {
+		squares += v * v
+		if i > 0 {
+			cross += v * rest[i-1]
+		}
+	}
+	if squares == 0 {
+		return 0
+	}
+	n := float64(len(x))
+	// About a fitted level an estimate falls short by (1+3ρ)/n [Marriott & Pope,
+	// Biometrika 1954], so that (n r + 1)/(n - 3) puts it right; about a line or a
+	// step that was chosen for its fit by more. What does is simulated: with 2 and
+	// 6 instead of 4 and 8, 2.2 % of steady series with ρ = 0.4 are found unsteady.
+	return max(0, min(0.9, (n*cross/squares+4)/(n-8)))
+}
+
+// residuals takes the least-squares line out of a series, or the step in it,
+// whichever leaves less.
+func residuals(x []float64) []float64 {
+	n := float64(len(x))
+	mean, _ := meanVar(x)
+	var slope, along, total float64
+	for i, v := range x {
+		t := float64(i) - (n-1)/2
+		slope += t * (v - mean)
+		along += t * t
+		total += v - mean
+	}
+	slope /= along
+	at, best := 0, 0.0 // the step that explains most
+	var before float64
+	for i := 1; i < len(x); i++ {
+		before += x[i-1] - mean
+		k := float64(i)
+		if gain := before * before * n / (k * (n - k)); gain > best {
+			at, best = i, gain
+		}
+	}
+	out := make([]float64, len(x))
+	if slope*slope*along >= best || at == 0 {
+		for i, v := range x {
+			out[i] = v - mean - slope*(float64(i)-(n-1)/2)
+		}
+		return out
+	}
+	first, _ := meanVar(x[:at])
+	second, _ := meanVar(x[at:])
+	for i, v := range x {
+		if out[i] = v - first; i >= at {
+			out[i] = v - second
+		}
+	}
+	return out
 }
 
 // kendallS returns concordant less discordant pairs of (time, rank), counted
@@ -104,4 +187,25 @@ func tieTerm(r []float64) float64 {
 		sum += t * (t - 1) * (2*t + 5)
 	}
 	return sum
+}
+
+// ranks returns the mid-ranks of x, from 1.
+func ranks(x []float64) []float64 {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	r := make([]float64, len(x))
+	for i := 0; i < len(order); {
+		j := i
+		for j < len(order) && x[order[j]] == x[order[i]] {
+			j++
+		}
+		for _, o := range order[i:j] {
+			r[o] = float64(i+j+1) / 2
+		}
+		i = j
+	}
+	return r
 }

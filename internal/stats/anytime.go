@@ -5,48 +5,6 @@ import (
 	"math"
 )
 
-// SteinN returns how many values (pairs) the second stage of Stein's procedure
-// needs in all, N = max(n0, ceil((t_{n0-1} s_{n0}/h)²)), so that the interval
-// of SteinInterval is no wider than ± h [Stein, Ann. Math. Stat. 1945].
-// s0 is the standard deviation of the first n0 ≥ 2 values; h > 0 is in the
-// same unit: ln(1+p) for a relative precision p of a ratio.
-func SteinN(s0 float64, n0 int, h, alpha float64) (int, error) {
-	if err := checkAlpha(alpha); err != nil {
-		return 0, err
-	}
-	if n0 < 2 {
-		return 0, fmt.Errorf("%w: first stage of %d", ErrTooFew, n0)
-	}
-	if !(h > 0) || math.IsInf(h, 1) || !(s0 >= 0) || math.IsInf(s0, 1) {
-		return 0, fmt.Errorf("%w: half-width %v, standard deviation %v", ErrDomain, h, s0)
-	}
-	n := math.Ceil(math.Pow(tQuantile(alpha, float64(n0-1))*s0/h, 2))
-	return max(n0, int(min(n, math.MaxInt32))), nil
-}
-
-// SteinInterval returns the mean of all of d with mean ± t_{n0-1} s_{n0}/√N,
-// where s_{n0} is of the first n0 values alone. Because it keeps s_{n0}, N may
-// depend on s_{n0} (and on nothing else of the data) and the coverage is exact
-// for normal d [Stein 1945]. It needs 2 ≤ n0 ≤ len(d).
-func SteinInterval(d []float64, n0 int, alpha float64) (Interval, error) {
-	if err := checkAlpha(alpha); err != nil {
-		return Interval{}, err
-	}
-	if n0 < 2 || n0 > len(d) {
-		return Interval{}, fmt.Errorf("%w: first stage of %d in %d values", ErrTooFew, n0, len(d))
-	}
-	if err := finite(d, 2); err != nil {
-		return Interval{}, err
-	}
-	_, v0 := meanVar(d[:n0])
-	m, _ := meanVar(d)
-	iv := tInterval(m, math.Sqrt(v0/float64(len(d))), float64(n0-1), len(d), alpha)
-	if iv.Degenerate { // only the first stage's values are known to be equal
-		iv.P = max(iv.P, math.Pow(2, float64(1-n0)))
-	}
-	return iv, nil
-}
-
 // AnytimeTarget is the target for AnytimeRho at which the sequence covers also
 // with an estimated s from n = 10 on: a nearer target narrows the first
 // intervals too much (target 30: 94.0 %, target 100: 95.9 % in TestSimAnytime).

@@ -1,0 +1,72 @@
+package stats
+
+import (
+	"errors"
+	"math"
+	"testing"
+)
+
+func TestNewPlacebo(t *testing.T) {
+	iv := func(t, df float64) Interval { return Interval{Estimate: 0.1 * t, StdErr: 0.1, DF: df} }
+	for _, c := range []struct {
+		name string
+		in   []Interval
+		want Placebo
+	}{
+		{"none", nil, Placebo{1, 0}},
+		{"quiet", []Interval{iv(0.5, 9), iv(-0.2, 9)}, Placebo{1, 2}},
+		{"loud", []Interval{iv(3, 9), iv(-2, 4)}, Placebo{(9*7.0/9 + 4*2.0/4) / 2, 2}},
+		{"too few degrees of freedom, or no variance", []Interval{iv(30, 2), {Estimate: 1, DF: 9}, iv(1, 9)}, Placebo{1, 1}},
+	} {
+		if got := NewPlacebo(c.in); math.Abs(got.Phi2-c.want.Phi2) > 1e-12 || got.W != c.want.W {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// By hand: units 1..5, s/√G = 0.7071, φ² = 4 of 6 placebos.
+func TestPlaceboMeanT(t *testing.T) {
+	p := Placebo{Phi2: 4, W: 6}
+	iv, err := p.MeanT([]float64{1, 2, 3, 4, 5}, 0.05)
+	if err != nil {
+		t.Fatal(err)
+	}
+	df := 16 / (1.0/4 + 9.0/6)
+	near(t, "standard error", iv.StdErr, 2*math.Sqrt(2.5/5), 1e-12)
+	near(t, "degrees of freedom", iv.DF, df, 1e-12)
+	near(t, "half-width", iv.High-3, tQuantile(0.05, df)*iv.StdErr, 1e-12)
+	plain, _ := MeanT([]float64{1, 2, 3, 4, 5}, 0.05)
+	if got, _ := (Placebo{Phi2: 1, W: 6}).MeanT([]float64{1, 2, 3, 4, 5}, 0.05); got != plain {
+		t.Errorf("without inflation: %+v, want %+v", got, plain)
+	}
+	if iv, err := (Placebo{Phi2: math.MaxFloat64, W: 1}).MeanT([]float64{1, 2, 3}, 0.05); err != nil || math.IsInf(iv.Low, 0) || math.IsNaN(iv.Low) || !(iv.DF > 0) {
+		t.Errorf("enormous: %+v, %v", iv, err)
+	}
+	if _, err := p.MeanT([]float64{1}, 0.05); !errors.Is(err, ErrTooFew) {
+		t.Errorf("one unit: %v", err)
+	}
+}
+
+func TestEquivalenceP(t *testing.T) {
+	iv, _ := MeanT([]float64{0.001, -0.004, 0.006, 0.002, -0.003, 0.004}, 0.05)
+	p, err := EquivalenceP(iv, 0.02)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "both one-sided tests", p, 3.825024607689853e-05, 1e-9)
+	for _, c := range []struct {
+		estimate float64
+		below    bool
+	}{{0, true}, {0.019, false}, {-0.019, false}, {0.1, false}, {-0.1, false}} {
+		p, err := EquivalenceP(Interval{Estimate: c.estimate, StdErr: 0.005, DF: 9}, 0.02)
+		if err != nil || (p < 0.05) != c.below || p < 0 || p > 1 {
+			t.Errorf("estimate %v: p = %v, %v", c.estimate, p, err)
+		}
+	}
+	if p, _ := EquivalenceP(Interval{}, 0.02); p != 1 {
+		t.Errorf("without a standard error: %v", p)
+	}
+	if _, err := EquivalenceP(iv, 0); !errors.Is(err, ErrDomain) {
+		t.Errorf("delta 0: %v", err)
+	}
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What the A/A part measures. A duel is one workload and one arm that is the
+// baseline again, in as much time as hyperfine has for the same command. A
+// crowd is several such arms and all workloads in one run.
+const (
+	duel            = "duel"
+	crowd           = "crowd"
+	hyperfineUsual  = "hyperfine"
+	hyperfinePinned = "hyperfine pinned"
+)
+
+// twins are the arms in a crowd that are the baseline again.
+const twins = 4
+
+// aaSystems are the systems that are compared with themselves.
+var aaSystems = []string{"native", "lxc"}
+
+func aaPart(set *flag.FlagSet) func(*session) error {
+	rounds := set.Int("rounds", 40, "rounds: for each a duel of native and of lxc, hyperfine in both ways, and a crowd of each")
+	duelTime := set.Duration("duel", 15*time.Second, "budget of a duel, and the time that hyperfine has")
+	crowdTime := set.Duration("crowd", 30*time.Second, "budget of a crowd; 0: none")
+	list := set.String("workloads", "openssl-enc:45,sysbench-cpu", "workloads, each with its size or calibrated; duels have them in turn")
+	return func(s *session) error {
+		workloads, err := parseWorkloads(*list)
+		if err != nil {
+			return err
+		}
+		var jobs []job
+		for round := 1; round <= *rounds; round++ {
+			w := workloads[(round-1)%len(workloads)]
+			add := func(what string, takes time.Duration, do func(what string) (Record, error)) {
+				jobs = append(jobs, job{what, round, takes + startUp, func() (Record, error) { return do(what) }})
+			}
+			addRun := func(what, system string, arms int, workloads []workload, budget time.Duration) {
+				add(what, budget, func(what string) (Record, error) {
+					return s.measure(what, round, aaCampaign(system, s.cpu, arms, workloads, budget), 0)
+				})
+			}
+			addHyperfine := func(kind string) {
+				add(kind+" "+w.name, *duelTime, func(what string) (Record, error) {
+					return s.hyperfineLike(what, w.name, kind == hyperfinePinned)
+				})
+			}
+			addRun(duelOf("native", w.name), "native", 1, []workload{w}, *duelTime)
+			addHyperfine(hyperfineUsual)
+			addRun(duelOf("lxc", w.name), "lxc", 1, []workload{w}, *duelTime)
+			addHyperfine(hyperfinePinned)
+			if *crowdTime > 0 {
+				for _, system := range aaSystems {
+					addRun(crowd+" "+system, system, twins, workloads, *crowdTime)
+				}
+			}
+		}
+		return s.work(jobs)
+	}
+}
+
+// startUp is what a run takes besides its budget.
+const startUp = 2 * time.Second
+
+func duelOf(system, workload string) string { return duel + " " + system + " " + workload }
+
+// workload is one of tare's, and its size; 0: calibrated.
+type workload struct {
+	name string
+	size int64
+}
+
+func parseWorkloads(list string) ([]workload, error) {
+	var all []workload
+	for entry := range strings.SplitSeq(list, ",") {
+		name, size, sized := strings.Cut(entry, ":")
+		w := workload{name: name}
+		if sized {
+			var err error
+			if w.size, err = strconv.ParseInt(size, 10, 64); err != nil || w.size < 1 {
+				return nil, fmt.Errorf("workload %s: %q is no size", name, size)
+			}
+		}
+		if name == "" {
+			return nil, fmt.Errorf("a workload without a name in %q", list)
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+// aaCampaign compares a system with itself, in so many arms beside the baseline
+// and its control.
+func aaCampaign(system string, cpu, arms int, workloads []workload, budget time.Duration) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: aa\nflavors:\n  one: {vcpus: 1, memory: 512MiB, disk: 256MiB, cpuset: \"%d\"}\narms:\n  - {name: first, system: %s}\n", cpu, system)
+	for i := range arms {
+		fmt.Fprintf(&b, "  - {name: again-%d, system: %s}\n", i+1, system)
+	}
+	b.WriteString("baseline: first\nworkloads:\n")
+	for _, w := range workloads {
+		if w.size == 0 {
+			fmt.Fprintf(&b, "  - %s\n", w.name)
+		} else {
+			fmt.Fprintf(&b, "  - {name: %s, size: %d}\n", w.name, w.size)
+		}
+	}
+	fmt.Fprintf(&b, "trial_time: 100ms\nblocks: {min: 3, max: 10000}\nbudget: %gs\n", budget.Seconds())
+	return b.String()
+}
+
+// hyperfineLike has hyperfine do what the last duel with the workload did, for
+// as long as that took.
+func (s *session) hyperfineLike(what, workload string, pinned bool) (Record, error) {
+	last := s.last(duelOf("native", workload))
+	if last == nil {
+		return Record{}, errors.New("there is no duel before it")
+	}
+	each := last.Run.arm("first", workload).median("time")
+	if before := s.last(what); before != nil {
+		each = before.Seconds / float64(len(before.Pair.First)+len(before.Pair.Second))
+	}
+	if each <= 0 {
+		return Record{}, fmt.Errorf("nothing says how long %s takes", workload)
+	}
+	return s.hyperfine(last.Run, workload, time.Duration(last.Seconds*float64(time.Second)), each, pinned)
+}
+
+// last is the latest record of a measurement of this part under the same load.
+func (s *session) last(what string) *Record {
+	for i := len(s.records) - 1; i >= 0; i-- {
+		if r := &s.records[i]; r.Part == s.part && r.What == what && r.Load == s.load {
+			return r
+		}
+	}
+	return nil
+}

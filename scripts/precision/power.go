@@ -1,0 +1,156 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// goals are the costs that are to be found in 9 of 10 runs of so many seconds.
+// They are measured first in each round.
+const goals = "5@30s,2@2m,1@5m"
+
+// curve are the other points of the curve.
+const curve = "10@15s,5@15s,3@15s,10@30s,3@30s,2@30s,5@1m,3@1m,2@1m,1@1m,3@2m,1@2m,2@5m"
+
+func powerPart(set *flag.FlagSet) func(*session) error {
+	rounds := set.Int("rounds", 10, "rounds: runs of each cell")
+	list := set.String("cells", goals+","+curve, "costs in percent and budgets of a run")
+	truth := set.Duration("truth", time.Minute, "budget of the run in each round that shows what the planted work costs; 0: none")
+	return func(s *session) error {
+		cells, err := parseCells(*list)
+		if err != nil {
+			return err
+		}
+		var jobs []job
+		for round := 1; round <= *rounds; round++ {
+			all := cells
+			if *truth > 0 {
+				// Twice the work, and half as much again, in turn: where the two say the
+				// same of one more percent, the cost is proportional to the work.
+				percent := 100.0
+				if round%2 == 0 {
+					percent = 50
+				}
+				all = append([]cell{{percent, *truth}}, cells...)
+			}
+			for _, c := range all {
+				jobs = append(jobs, job{c.String(), round, c.budget + startUp, func() (Record, error) { return s.plant(c, round) }})
+			}
+		}
+		return s.work(jobs)
+	}
+}
+
+// cell is a cost that is planted, and the time that there is to find it.
+type cell struct {
+	percent float64
+	budget  time.Duration
+}
+
+// String is the cell as in the flag, with its time in seconds: "5@30s".
+func (c cell) String() string { return fmt.Sprintf("%g@%gs", c.percent, c.budget.Seconds()) }
+
+func parseCell(text string) (cell, error) {
+	percent, budget, _ := strings.Cut(text, "@")
+	p, err := strconv.ParseFloat(percent, 64)
+	d, err2 := time.ParseDuration(budget)
+	if err != nil || err2 != nil || !(p > 0 && p <= 1000) || d < time.Second {
+		return cell{}, fmt.Errorf("%q is no cost in percent @ a time, such as 5@30s", text)
+	}
+	return cell{p, d}, nil
+}
+
+func parseCells(list string) ([]cell, error) {
+	var cells []cell
+	for text := range strings.SplitSeq(list, ",") {
+		c, err := parseCell(text)
+		if err != nil {
+			return nil, err
+		}
+		cells = append(cells, c)
+	}
+	return cells, nil
+}
+
+// planted is the arm that does more work, and cipherName the workload.
+const (
+	planted    = "planted"
+	cipherName = "cipher"
+)
+
+// plainBytes is the work of a trial without the planted part: 45 MiB, but a
+// whole number of bytes for each tenth of a percent.
+const plainBytes = 47_186_000
+
+func plantedBytes(percent float64) int64 {
+	return plainBytes + int64(plainBytes/100*percent+0.5)
+}
+
+// powerCampaign is a campaign whose one arm does more of the same work. How much
+// there is to do is found out before the timed part, once for each guest: the
+// arm's volume is larger, which matters to nothing else.
+func powerCampaign(c cell, cpu int) string {
+	return fmt.Sprintf(`name: power
+flavors:
+  less: {vcpus: 1, memory: 512MiB, disk: 256MiB, cpuset: "%[1]d"}
+  more: {vcpus: 1, memory: 512MiB, disk: 512MiB, cpuset: "%[1]d"}
+allow_unequal: true # in the size of the volume, which says who has more to do
+arms:
+  - native
+  - {name: %[2]s, system: native, flavor: more}
+workloads:
+  - name: %[3]s
+    packages: [bash, coreutils, openssl]
+    prepare: if [ ! -s bytes ]; then if [ $(($(stat -f -c '%%b*%%S' .))) -gt 400000000 ]; then echo %[4]d; else echo %[5]d; fi >bytes; fi
+    command:
+      - bash
+      - -c
+      - |
+        set -o pipefail
+        read bytes <bytes
+        dd if=/dev/zero bs=1M iflag=count_bytes count=$bytes |
+          openssl enc -aes-256-cbc -K 603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4 -iv 000102030405060708090a0b0c0d0e0f >/dev/null
+    expect: '^(%[4]d|%[5]d) bytes'
+trial_time: 100ms
+blocks: {min: 3, max: 10000}
+budget: %[6]gs
+`, cpu, planted, cipherName, plantedBytes(c.percent), plainBytes, c.budget.Seconds())
+}
+
+// plant makes a run of a cell, and sees to it that each arm did its own amount
+// of work.
+func (s *session) plant(c cell, round int) (Record, error) {
+	r, err := s.measure(c.String(), round, powerCampaign(c, s.cpu), 0)
+	if err != nil {
+		return r, err
+	}
+	for arm, want := range map[string]int64{"native": plainBytes, "native-control": plainBytes, planted: plantedBytes(c.percent)} {
+		out, err := s.outputOf(r.Run.File, arm)
+		if err != nil {
+			return r, err
+		}
+		if got := bytesDone(out); got != want {
+			return r, fmt.Errorf("%s: %s enciphered %d bytes, not %d", r.Run.File, arm, got, want)
+		}
+	}
+	return r, nil
+}
+
+var bytesPattern = regexp.MustCompile(`(?m)^(\d+) bytes`)
+
+// bytesDone is how many bytes dd says that it copied; 0 where it does not.
+func bytesDone(output string) int64 {
+	m := bytesPattern.FindStringSubmatch(output)
+	if m == nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tare-bench/tare/internal/stats"
+)
+
+// sample collects what was said of pairs that are the same thing.
+type sample struct {
+	effects  []float64 // in percent; the truth is 0
+	claims   int       // pairs that were said to differ
+	excludes int       // pairs whose interval does not hold 0
+	runs     int       // in which the pairs were
+	wrong    int       // runs that claim anything
+	seconds  float64   // of all runs
+}
+
+// addRun adds the comparisons of one metric of a run, if it has any.
+func (s *sample) addRun(r Record, chosen func(Comparison) bool) {
+	before, wrong := len(s.effects), false
+	for _, c := range r.Run.Comparisons {
+		if !chosen(c) || c.Ratio <= 0 {
+			continue
+		}
+		s.effects = append(s.effects, 100*(c.Ratio-1))
+		if c.excludes() {
+			s.excludes++
+		}
+		if c.claimed() {
+			s.claims++
+			wrong = true
+		}
+	}
+	if len(s.effects) > before {
+		s.addTime(r, wrong)
+	}
+}
+
+// addPair adds what hyperfine measured. What it prints is its claim.
+func (s *sample) addPair(r Record) error {
+	percent, excludes, err := r.Pair.effect()
+	if err != nil {
+		return err
+	}
+	s.effects = append(s.effects, percent)
+	if excludes {
+		s.excludes++
+		s.claims++
+	}
+	s.addTime(r, excludes)
+	return nil
+}
+
+func (s *sample) addTime(r Record, wrong bool) {
+	s.runs++
+	s.seconds += r.Seconds
+	if wrong {
+		s.wrong++
+	}
+}
+
+// rms is the root of the mean square of the wrong effects, in percent.
+func (s *sample) rms() float64 {
+	sum := 0.0
+	for _, e := range s.effects {
+		sum += e * e
+	}
+	return math.Sqrt(sum / float64(len(s.effects)))
+}
+
+// p95 is the 95th percentile of their sizes.
+func (s *sample) p95() float64 {
+	sizes := make([]float64, len(s.effects))
+	for i, e := range s.effects {
+		sizes[i] = math.Abs(e)
+	}
+	return quantile(sizes, 0.95)
+}
+
+// quantile is NaN where there are no values.
+func quantile(x []float64, p float64) float64 {
+	q, err := stats.Quantile(x, p)
+	if err != nil {
+		return math.NaN()
+	}
+	return q
+}
+
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}
+
+// wilson is the 95 % interval of a share, k of n [Wilson, JASA 1927].
+func wilson(k, n int) (low, high float64) {
+	const z = 1.959963984540054
+	p, m := float64(k)/float64(n), float64(n)
+	centre := (p + z*z/(2*m)) / (1 + z*z/m)
+	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
+	return max(0, centre-half), min(1, centre+half)
+}
+
+// share is "3 of 500 (0.6 %)".
+func share(k, n int) string {
+	if n == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%d of %d (%.1f %%)", k, n, 100*float64(k)/float64(n))
+}
+
+// shareIn is share with its interval.
+func shareIn(k, n int) string {
+	if n == 0 {
+		return "–"
+	}
+	low, high := wilson(k, n)
+	return fmt.Sprintf("%d of %d (%.1f %%; %.1f … %.1f)", k, n, 100*float64(k)/float64(n), 100*low, 100*high)
+}
+
+// times is how many times a is b: "12×".
+func times(a, b float64) string {
+	if !(a > 0 && b > 0) {
+		return "–"
+	}
+	return fmt.Sprintf("%.3g×", a/b)
+}

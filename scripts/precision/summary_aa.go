@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// aaTables are the tables of the A/A part under one state of the machine.
+func aaTables(records []Record, load bool) (string, error) {
+	records = pick(records, func(r Record) bool { return r.Part == "aa" && r.Load == load })
+	if len(records) == 0 {
+		return "", nil
+	}
+	precision, err := aaPrecision(records)
+	if err != nil {
+		return "", err
+	}
+	return aaClaims(records) + "\n" + precision, nil
+}
+
+// aaClaims says how often tare claims that the same thing differs.
+func aaClaims(records []Record) string {
+	t := table{head: []string{"arms that are the same", "metric", "pairs", "claimed to differ", "interval without 0", "runs with any claim"}}
+	for _, metric := range []struct {
+		name   string
+		chosen func(Comparison) bool
+	}{
+		{"time", func(c Comparison) bool { return c.counts() && c.Primary }},
+		{"CPU time", func(c Comparison) bool { return c.counts() && c.Metric == cpuTime }},
+	} {
+		var all sample
+		row := func(name string, s sample) {
+			if n := len(s.effects); n > 0 {
+				t.add(name, metric.name, fmt.Sprint(n), shareIn(s.claims, n), shareIn(s.excludes, n), share(s.wrong, s.runs))
+			}
+		}
+		for _, shape := range []string{duel, crowd} {
+			for _, system := range aaSystems {
+				var s sample
+				for _, r := range records {
+					if strings.HasPrefix(r.What, shape+" "+system) {
+						s.addRun(r, metric.chosen)
+						all.addRun(r, metric.chosen)
+					}
+				}
+				row(map[string]string{duel: "two of ", crowd: "several of "}[shape]+system, s)
+			}
+		}
+		row("**all**", all)
+	}
+	return t.String()
+}
+
+// aaPrecision sets tare beside hyperfine, for the same command in the same time.
+func aaPrecision(records []Record) (string, error) {
+	t := table{head: []string{"command", "measured by", "pairs", "s each", "said to differ", "wrong by, rms", "p95",
+		"hyperfine's rms", "its p95", "pinned one's rms", "its p95"}}
+	for _, w := range duelWorkloads(records) {
+		usual, err := pairsOf(records, hyperfineUsual+" "+w)
+		if err != nil {
+			return "", err
+		}
+		pinned, err := pairsOf(records, hyperfinePinned+" "+w)
+		if err != nil {
+			return "", err
+		}
+		row := func(name string, s sample) {
+			if n := len(s.effects); n > 0 {
+				t.add(w, name, fmt.Sprint(n), fmt.Sprintf("%.1f", s.seconds/float64(s.runs)), share(s.claims, n),
+					fmt.Sprintf("%.2f %%", s.rms()), fmt.Sprintf("%.2f %%", s.p95()),
+					against(usual, s, (*sample).rms), against(usual, s, (*sample).p95),
+					against(pinned, s, (*sample).rms), against(pinned, s, (*sample).p95))
+			}
+		}
+		var both sample
+		for _, system := range aaSystems {
+			var s sample
+			for _, r := range records {
+				if r.What == duelOf(system, w) {
+					chosen := func(c Comparison) bool { return c.counts() && c.Primary }
+					s.addRun(r, chosen)
+					both.addRun(r, chosen)
+				}
+			}
+			row("tare, "+system, s)
+		}
+		row("**tare, both**", both)
+		row("hyperfine", usual)
+		row("hyperfine, pinned", pinned)
+	}
+	return t.String(), nil
+}
+
+// against is how many times what is measured of s another's is.
+func against(other, s sample, of func(*sample) float64) string {
+	if len(other.effects) == 0 {
+		return "–"
+	}
+	return times(of(&other), of(&s))
+}
+
+// duelWorkloads are those of the duels, in the order in which they came.
+func duelWorkloads(records []Record) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, r := range records {
+		if name, ok := strings.CutPrefix(r.What, duelOf("native", "")); ok && !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func pairsOf(records []Record, what string) (sample, error) {
+	var s sample
+	for _, r := range records {
+		if r.What == what {
+			if err := s.addPair(r); err != nil {
+				return s, err
+			}
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+// A planted cost is so large only where its run shows what the planted work
+// costs.
+const largeCost = 50
+
+// powerResult is what became of the runs of one cell.
+type powerResult struct {
+	runs, found int
+	intervals   int       // runs with one
+	covered     int       // whose interval holds the true cost
+	halves      []float64 // half-widths in percent
+	errors      []float64 // estimate less the true cost, in percent
+}
+
+// power is what is known of the power under one state of the machine.
+type power struct {
+	// Of one more percent of work, what one trial costs more, in percent, by
+	// the medians of the runs with much more: all of them, and those of each
+	// amount.
+	scale   float64
+	byLarge map[float64][]float64
+	cells   map[cell]*powerResult
+}
+
+// powerOf computes what there is of a metric; medians are of the metric or
+// probe of that name.
+func powerOf(records []Record, load bool, chosen func(Comparison) bool, medians string) (*power, error) {
+	p := &power{byLarge: map[float64][]float64{}, cells: map[cell]*powerResult{}}
+	var scales []float64
+	var small []Record
+	for _, r := range records {
+		if r.Part != "power" || r.Load != load {
+			continue
+		}
+		c, err := parseCell(r.What)
+		if err != nil {
+			return nil, err
+		}
+		if c.percent < largeCost {
+			small = append(small, r)
+			continue
+		}
+		native := (r.Run.arm("native", cipherName).median(medians) + r.Run.arm("native-control", cipherName).median(medians)) / 2
+		if native > 0 {
+			scale := (r.Run.arm(planted, cipherName).median(medians)/native - 1) / (c.percent / 100)
+			scales = append(scales, scale)
+			p.byLarge[c.percent] = append(p.byLarge[c.percent], scale)
+		}
+	}
+	p.scale = mean(scales)
+	for _, r := range small {
+		c, err := parseCell(r.What)
+		if err != nil {
+			return nil, err
+		}
+		p.add(c, r, chosen)
+	}
+	return p, nil
+}
+
+func (p *power) add(c cell, r Record, chosen func(Comparison) bool) {
+	i := slices.IndexFunc(r.Run.Comparisons, func(x Comparison) bool { return x.Arm == planted && chosen(x) })
+	if i < 0 {
+		return
+	}
+	x := r.Run.Comparisons[i]
+	res := p.cells[c]
+	if res == nil {
+		res = &powerResult{}
+		p.cells[c] = res
+	}
+	res.runs++
+	if x.Verdict == "costs" {
+		res.found++
+	}
+	truth := 1 + c.percent/100*p.scale
+	if x.has() {
+		res.intervals++
+		res.halves = append(res.halves, halfPercent(x))
+		if x.Low <= truth && truth <= x.High {
+			res.covered++
+		}
+	}
+	if x.Ratio > 0 {
+		res.errors = append(res.errors, 100*(x.Ratio-truth))
+	}
+}
+
+// halfPercent is half of the width of an interval, in percent.
+func halfPercent(c Comparison) float64 {
+	return 100 * math.Expm1(math.Log(c.High/c.Low)/2)
+}
+
+func (p *power) percents() []float64 {
+	seen := map[float64]bool{}
+	for c := range p.cells {
+		seen[c.percent] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+func (p *power) budgets() []time.Duration {
+	seen := map[time.Duration]bool{}
+	for c := range p.cells {
+		seen[c.budget] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// sum is what became of all cells of a budget; 0: of every one.
+func (p *power) sum(budget time.Duration) powerResult {
+	var all powerResult
+	for _, c := range slices.SortedFunc(maps.Keys(p.cells), func(a, b cell) int {
+		return cmp.Or(cmp.Compare(a.budget, b.budget), cmp.Compare(a.percent, b.percent))
+	}) {
+		if r := p.cells[c]; budget == 0 || c.budget == budget {
+			all.runs += r.runs
+			all.found += r.found
+			all.intervals += r.intervals
+			all.covered += r.covered
+			all.halves = append(all.halves, r.halves...)
+			all.errors = append(all.errors, r.errors...)
+		}
+	}
+	return all
+}
+
+func isTime(c Comparison) bool    { return c.Primary && !c.Control }
+func isCPUTime(c Comparison) bool { return c.Metric == cpuTime && !c.Control }
+
+// powerTables are the tables of the power part under one state of the machine.
+func powerTables(records []Record, load bool) (string, error) {
+	var text string
+	for _, metric := range []struct {
+		name    string
+		chosen  func(Comparison) bool
+		medians string
+	}{{"Time", isTime, "time"}, {"CPU time", isCPUTime, "guest_cgroup_cpu"}} {
+		p, err := powerOf(records, load, metric.chosen, metric.medians)
+		if err != nil {
+			return "", err
+		}
+		if len(p.cells) == 0 {
+			continue
+		}
+		if text != "" {
+			text += "\n"
+		}
+		text += "**" + metric.name + "**\n\n" + p.truthText() + "\n" + p.foundTable() + "\n" + p.coverageTable()
+	}
+	return text, nil
+}
+
+// truthText says what one more percent of work costs, and how far that is known.
+func (p *power) truthText() string {
+	if math.IsNaN(p.scale) {
+		return "What the planted work costs was not measured, so nothing is said of coverage.\n"
+	}
+	text := fmt.Sprintf("1 %% more work costs %.3f %%", p.scale)
+	for i, percent := range slices.Sorted(maps.Keys(p.byLarge)) {
+		of := p.byLarge[percent]
+		sep := "; "
+		if i == 0 {
+			sep = ": "
+		}
+		text += fmt.Sprintf("%sby runs with %g %% more work %.3f", sep, percent, mean(of))
+		if len(of) > 1 {
+			text += fmt.Sprintf(" (%.3f … %.3f, %d runs)", slices.Min(of), slices.Max(of), len(of))
+		}
+	}
+	return text + ".\n"
+}
+
+// foundTable has a row for each cost and a column for each budget.
+func (p *power) foundTable() string {
+	t := table{head: []string{"planted", "true cost"}}
+	for _, b := range p.budgets() {
+		t.head = append(t.head, fmt.Sprintf("%g s", b.Seconds()))
+	}
+	for _, percent := range p.percents() {
+		truth := "–"
+		if !math.IsNaN(p.scale) {
+			truth = fmt.Sprintf("%.2f %%", percent*p.scale)
+		}
+		row := []string{fmt.Sprintf("%g %%", percent), truth}
+		for _, b := range p.budgets() {
+			r := p.cells[cell{percent, b}]
+			if r == nil {
+				row = append(row, "")
+				continue
+			}
+			text := fmt.Sprintf("%d of %d", r.found, r.runs)
+			if len(r.halves) > 0 {
+				text += fmt.Sprintf(" (±%.2f)", quantile(r.halves, 0.5))
+			}
+			row = append(row, text)
+		}
+		t.add(row...)
+	}
+	return t.String()
+}
+
+// coverageTable has a row for each budget.
+func (p *power) coverageTable() string {
+	if math.IsNaN(p.scale) {
+		return ""
+	}
+	t := table{head: []string{"budget", "intervals", "hold the true cost", "median half-width", "estimate less truth"}}
+	row := func(name string, r powerResult) {
+		t.add(name, fmt.Sprint(r.intervals), shareIn(r.covered, r.intervals), fmt.Sprintf("±%.2f %%", quantile(r.halves, 0.5)), fmt.Sprintf("%+.2f %%", mean(r.errors)))
+	}
+	for _, b := range p.budgets() {
+		row(fmt.Sprintf("%g s", b.Seconds()), p.sum(b))
+	}
+	row("**all**", p.sum(0))
+	return t.String()
+}

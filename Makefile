@@ -61,10 +61,16 @@ lint: $(AGENT) | $(GO) ## gofmt, vet, staticcheck, shell scripts, import rule
 	@$(GO) test ./internal/archtest
 
 .PHONY: bench
-bench: ## what tare itself costs
+bench: ## what tare itself costs, and in short how precise it is
 	@./scripts/setup test
 	@$(MAKE) --no-print-directory build
 	@./scripts/bench
+
+.PHONY: precision
+precision: ## how precise tare is: docs/precision.md, measured on this machine (root; seven hours, or FOR each part)
+	@./scripts/setup test
+	@$(MAKE) --no-print-directory build
+	@FOR=$(FOR) ./scripts/bench precision
 
 .PHONY: soak
 soak: build ## fifty guests of every system one after the other, two hundred at once (root; an hour)
@@ -84,4 +90,4 @@ clean: ## remove what was built here; images in /var/lib/tare stay
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.* ## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r t d; do printf '  make %-8s %s\n' "$$t" "$$d"; done
+	@sed -n 's/^\([a-z]*\):.* ## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r t d; do printf '  make %-9s %s\n' "$$t" "$$d"; done

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ func aaPart(set *flag.FlagSet) func(*session) error {
 			}
 			addRun := func(what, system string, arms int, workloads []workload, budget time.Duration) {
 				add(what, budget, func(what string) (Record, error) {
-					return s.measure(what, round, aaCampaign(system, s.cpu, arms, workloads, budget), 0)
+					return s.measure(what, round, aaCampaign(system, s.cpu, arms, s.sized(workloads), budget), 0)
 				})
 			}
 			addHyperfine := func(kind string) {
@@ -93,6 +94,23 @@ func parseWorkloads(list string) ([]workload, error) {
 		all = append(all, w)
 	}
 	return all, nil
+}
+
+// sized gives workloads that were calibrated before the sizes that they had, so
+// that all rounds do the same.
+func (s *session) sized(workloads []workload) []workload {
+	sized := slices.Clone(workloads)
+	for i, w := range sized {
+		for _, r := range s.records {
+			if w.size == 0 && r.Part == s.part && r.Run != nil {
+				sized[i].size = sizeOf(r, w.name)
+			}
+			if sized[i].size > 0 {
+				break
+			}
+		}
+	}
+	return sized
 }
 
 // aaCampaign compares a system with itself, in so many arms beside the baseline

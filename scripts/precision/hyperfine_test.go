@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,5 +79,19 @@ func TestCommandsOfHyperfine(t *testing.T) {
 	s := &session{part: "aa"}
 	if _, err := s.hyperfineLike("hyperfine openssl-enc", "openssl-enc", false); err == nil || !strings.Contains(err.Error(), "no duel") {
 		t.Errorf("hyperfine without a command: %v", err)
+	}
+}
+
+func TestSizesStay(t *testing.T) {
+	s := &session{part: "aa", records: []Record{
+		{Part: "agreement", Run: &Run{Sizes: []Size{{Workload: "sysbench-cpu", Size: 1}}}},
+		{Part: "aa", Pair: &Pair{}},
+		{Part: "aa", Run: &Run{Sizes: []Size{{Workload: "openssl-enc", Size: 45}}}},
+		{Part: "aa", Run: &Run{Sizes: []Size{{Workload: "sysbench-cpu", Size: 270}}}},
+		{Part: "aa", Run: &Run{Sizes: []Size{{Workload: "sysbench-cpu", Size: 150}}}},
+	}}
+	got := s.sized([]workload{{"openssl-enc", 40}, {"sysbench-cpu", 0}, {"dd-write", 0}})
+	if want := []workload{{"openssl-enc", 40}, {"sysbench-cpu", 270}, {"dd-write", 0}}; !slices.Equal(got, want) {
+		t.Errorf("%v, not %v", got, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 
 func summaryPart(set *flag.FlagSet) func(*session) error {
 	into := set.String("into", "", "`file` whose marked places are filled in, as docs/precision.md; absent: print")
-	plot := set.String("plot", "", "`file` for the curve of the power on the quiet machine, as SVG")
+	plot := set.String("plot", "", "`file` for the curve of the power on the quiet machine, as SVG; beside the page that is filled in")
 	again := set.Bool("again", false, "let tare analyse the run files anew, and keep what it says")
 	return func(s *session) error {
 		if *again {
@@ -32,6 +33,8 @@ func summaryPart(set *flag.FlagSet) func(*session) error {
 			if err := os.WriteFile(*plot, []byte(p.svg()), 0o644); err != nil {
 				return err
 			}
+			i := slices.IndexFunc(sections, func(sec section) bool { return sec.mark == "power" })
+			sections[i].text += fmt.Sprintf("\n![Share of runs that find a cost, by its size and the seconds spent](%s)\n", filepath.Base(*plot))
 		}
 		if *into == "" {
 			for _, sec := range sections {
@@ -168,6 +171,9 @@ func commands(records []Record) string {
 		var lines, files []string
 		for _, r := range records {
 			kind := r.Part + digits.ReplaceAllString(r.What, "")
+			if i := strings.LastIndexByte(kind, ' '); i > 0 { // before the workload
+				kind = kind[:i]
+			}
 			if r.Part != part || seen[kind] {
 				continue
 			}

@@ -97,7 +97,10 @@ func TestPlantedWorkIsChecked(t *testing.T) {
 	if _, err := precision(t, dir, args...); err != nil {
 		t.Fatal(err)
 	}
-	out, err := precision(t, dir, "summary")
+	out, err := precision(t, dir, "summary", "-plot", filepath.Join(dir, "curve.svg"))
+	if plot, err := os.ReadFile(filepath.Join(dir, "curve.svg")); err != nil || !strings.Contains(string(plot), "<polyline") || !strings.Contains(out, "](curve.svg)") {
+		t.Errorf("no curve: %v\n%s", err, plot)
+	}
 	if err != nil || !strings.Contains(out, "| 5 % | – | 1 of 1 (±1.94) |") || !strings.Contains(out, "budget: 30s") {
 		t.Errorf("%v\n%s", err, out)
 	}

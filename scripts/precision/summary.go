@@ -26,15 +26,9 @@ func summaryPart(set *flag.FlagSet) func(*session) error {
 			return err
 		}
 		if *plot != "" {
-			p, err := powerOf(s.records, false, isTime, "time")
-			if err != nil {
+			if err := draw(s.records, *plot, sections); err != nil {
 				return err
 			}
-			if err := os.WriteFile(*plot, []byte(p.svg()), 0o644); err != nil {
-				return err
-			}
-			i := slices.IndexFunc(sections, func(sec section) bool { return sec.mark == "power" })
-			sections[i].text += fmt.Sprintf("\n![Share of runs that find a cost, by its size and the seconds spent](%s)\n", filepath.Base(*plot))
 		}
 		if *into == "" {
 			for _, sec := range sections {
@@ -54,6 +48,17 @@ func summaryPart(set *flag.FlagSet) func(*session) error {
 		}
 		return os.WriteFile(*into, []byte(filled), 0o644)
 	}
+}
+
+// draw writes the curve of the power, and puts it into its section.
+func draw(records []Record, file string, sections []section) error {
+	p, err := powerOf(records, false, isTime, "time")
+	if err != nil || len(p.cells) == 0 {
+		return err
+	}
+	i := slices.IndexFunc(sections, func(s section) bool { return s.mark == "power" })
+	sections[i].text += fmt.Sprintf("\n![Share of runs that find a cost, by its size and the seconds spent](%s)\n", filepath.Base(file))
+	return os.WriteFile(file, []byte(p.svg()), 0o644)
 }
 
 // section is what is filled in at the mark of that name; its text is empty

@@ -120,8 +120,8 @@ func parseExport(text []byte) (*export, error) {
 	if err := json.Unmarshal(text, &e); err != nil {
 		return nil, fmt.Errorf("tare's export: %w", err)
 	}
-	if e.Format != 2 {
-		return nil, fmt.Errorf("tare's export is of version %d, and 2 is what is known here", e.Format)
+	if e.Format != 3 {
+		return nil, fmt.Errorf("tare's export is of version %d, and 3 is what is known here", e.Format)
 	}
 	if !e.Run.Complete {
 		return nil, fmt.Errorf("the run is not complete: %s", e.Run.Incomplete)

@@ -55,7 +55,7 @@ func TestExport(t *testing.T) {
 	if strings.Join(counted, " ") != "time cpu-time" || strings.Join(claimed, " ") != "time" || strings.Join(excluding, " ") != "time" {
 		t.Errorf("counted %q, claimed %q, without 0 %q", counted, claimed, excluding)
 	}
-	for _, bad := range []string{"", "{}", `{"tare_export":3,"run":{"complete":true}}`, `{"tare_export":2,"run":{"complete":false,"incomplete":"interrupted"}}`} {
+	for _, bad := range []string{"", "{}", `{"tare_export":2,"run":{"complete":true}}`, `{"tare_export":3,"run":{"complete":false,"incomplete":"interrupted"}}`} {
 		if _, err := parseExport([]byte(bad)); err == nil {
 			t.Errorf("accepted: %q", bad)
 		}

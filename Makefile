@@ -67,7 +67,7 @@ bench: ## what tare itself costs, and in short how precise it is
 	@./scripts/bench
 
 .PHONY: precision
-precision: ## how precise tare is: docs/precision.md, measured on this machine (root; seven hours, or FOR each part)
+precision: ## how precise tare is: docs/precision.md, measured on this machine (root; eight hours, or FOR each part)
 	@./scripts/setup test
 	@$(MAKE) --no-print-directory build
 	@FOR=$(FOR) ./scripts/bench precision

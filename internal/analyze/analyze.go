@@ -57,6 +57,7 @@ type analysis struct {
 	placebos    map[group]stats.Placebo
 	paired      map[metricIn]bool // there are A/A pairs
 	failures    map[[2]string]int // workload, arm -> count
+	result      *Result           // as far as it is made, for the findings
 	failed      map[lostTrial]bool
 }
 
@@ -86,8 +87,19 @@ func Analyze(in Input) (*Result, error) {
 	}
 	r := &Result{
 		Baseline: in.Baseline, Planned: in.Planned, Blocks: a.metrics.blocks, Alpha: in.Alpha, Delta: in.Delta,
-		NoiseFloors: []NoiseFloor{}, Arms: a.armResults(), Findings: a.findings(), Comparisons: []Comparison{},
+		NoiseFloors: []NoiseFloor{}, Arms: a.armResults(), Comparisons: []Comparison{},
 	}
+	if r.Tails, err = a.tails(); err != nil {
+		return nil, err
+	}
+	if r.Positions, err = a.positions(); err != nil {
+		return nil, err
+	}
+	if r.Thaws, err = a.thaws(); err != nil {
+		return nil, err
+	}
+	a.result = r
+	r.Findings = a.findings()
 	for _, c := range a.comparisons {
 		r.Comparisons = append(r.Comparisons, c.Comparison)
 	}

@@ -14,6 +14,7 @@ type estimate struct {
 	phi            float64
 
 	values, plain []float64 // of the units
+	course        []float64 // values in time order, for the question whether they are steady: see courseOf
 	scope         Scope
 	incarnations  int     // how many were seen
 	differP       float64 // p-value of "the incarnations share one mean"; 1 if untested
@@ -30,13 +31,10 @@ func estimateRows(rows []row, columns ...column) (estimate, error) {
 	units, scope := unitsOf(merged)
 	e.scope = scope
 	for _, u := range units {
-		var sum float64
-		for _, r := range u {
-			sum += r.v
-		}
-		e.values = append(e.values, sum/float64(len(u)))
+		e.values = append(e.values, meanOf(u))
 		e.plain = append(e.plain, mean(overheads(u)))
 	}
+	e.course = e.courseOf(units)
 	if len(groups) > 1 && len(groups) < len(rows) {
 		var d [][]float64
 		for _, g := range groups {
@@ -53,6 +51,32 @@ func estimateRows(rows []row, columns ...column) (estimate, error) {
 	}
 	e.coarse = coarse(units)
 	return e, nil
+}
+
+// courseOf is how the overhead went on: by blocks where there is one guest all
+// the time, else by incarnations. Blocks of several incarnations are none, as
+// what one draws lasts as long as it does, which would look like a change.
+func (e *estimate) courseOf(units [][]row) (v []float64) {
+	switch {
+	case e.incarnations == 1:
+		for _, u := range units {
+			for _, r := range u {
+				v = append(v, r.v)
+			}
+		}
+	case e.scope == ScopeGuests:
+		v = e.values
+	}
+	return v
+}
+
+// meanOf is the value of a unit.
+func meanOf(unit []row) float64 {
+	var sum float64
+	for _, r := range unit {
+		sum += r.v
+	}
+	return sum / float64(len(unit))
 }
 
 // interval fills in the intervals over the units, of which there must be two.

@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// fake builds an Input with known truth: 30 blocks of a workload "cpu" with a
-// metric of each direction, on a native arm, its control, and two guests.
+// fake builds an Input with known truth: a workload "cpu" with a metric of each
+// direction, on a native arm, its control, and three guests, which are made anew
+// every three blocks.
 type fake struct {
 	Input
 	obs   []Observation
@@ -50,7 +51,7 @@ func newFake(seed uint64, cv float64, blocks int) *fake {
 }
 
 func (f *fake) add(metric, arm, block int, v float64) {
-	f.obs = append(f.obs, Observation{Metric: int32(metric), Arm: int32(arm), Block: int32(block), Value: v})
+	f.obs = append(f.obs, Observation{Metric: int32(metric), Arm: int32(arm), Block: int32(block), Epoch: int32(block / 3), Value: v})
 }
 
 // probes adds a probe with one value a block for an arm.

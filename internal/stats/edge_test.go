@@ -89,6 +89,10 @@ func TestAlwaysFinite(t *testing.T) {
 		iv, err = MeanT(g, 0.05)
 		check("Huber", iv, err)
 	}
+	long := slices.Concat(huge, tiny, huge, []float64{-math.MaxFloat64})
+	if s, err := Steady(long); err != nil || math.IsNaN(s.P) || math.IsNaN(s.Rho) {
+		t.Errorf("steady: %+v, %v", s, err)
+	}
 	s, err := Summarize(huge)
 	if err != nil || math.IsInf(s.Spread, 0) || math.IsInf(s.SD, 0) || math.IsNaN(s.SD) {
 		t.Errorf("spread: %+v, %v", s, err)

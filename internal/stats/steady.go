@@ -46,11 +46,16 @@ func Steady(x []float64) (Steadiness, error) {
 	if err := finite(x, SteadyMin); err != nil {
 		return Steadiness{}, fmt.Errorf("steady state: %w", err)
 	}
-	s := Steadiness{N: len(x), Rho: neighbours(x)}
+	unit := make([]float64, len(x)) // of the largest, so that squares stay finite
+	largest := max(math.Abs(slices.Max(x)), math.Abs(slices.Min(x)), math.SmallestNonzeroFloat64)
+	for i, v := range x {
+		unit[i] = v / largest
+	}
+	s := Steadiness{N: len(x), Rho: neighbours(unit)}
 	white := make([]float64, len(x))
-	white[0] = x[0] - s.Rho*x[0] // as if the first had come after its like
+	white[0] = (1 - s.Rho) * unit[0] // as if the first had come after its like
 	for i := 1; i < len(x); i++ {
-		white[i] = x[i] - s.Rho*x[i-1]
+		white[i] = unit[i] - s.Rho*unit[i-1]
 	}
 	r := ranks(white)
 	s.Tau, s.TrendP = trend(r)

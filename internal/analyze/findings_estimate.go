@@ -1,0 +1,121 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tare-bench/tare/internal/stats"
+)
+
+// primaryFirst is the score of a finding whose comparisons differ in nothing else.
+func primaryFirst(c *comparison) float64 {
+	if c.Primary {
+		return 1
+	}
+	return 0
+}
+
+func findNoControl(a *analysis) (out []Finding) {
+	said := map[int]bool{}
+	for _, c := range a.comparisons {
+		if c.HasControl || c.Control || c.class == FamilyCPUTime || said[c.metric] {
+			continue
+		}
+		said[c.metric] = true
+		out = append(out, Finding{Workload: c.Workload, Metric: c.Metric, Score: primaryFirst(c),
+			Text: "there are no A/A pairs, so how much this host varies by itself is unknown and no cost or gain is claimed"})
+	}
+	return out
+}
+
+// findControlDiffers is about the host, so it bears on all arms of the metric.
+func findControlDiffers(a *analysis) (out []Finding) {
+	for _, c := range a.comparisons {
+		if c.Control && c.PHolm < findingAlpha {
+			out = append(out, Finding{Workload: c.Workload, Metric: c.Metric, Score: math.Abs(c.OverheadPercent),
+				Text: fmt.Sprintf("the control differs: %s and %s are the same thing and came out different by %s, "+
+					"adjusted p = %.2g; this host was not steady, or two of a kind are not alike", c.Arm, c.Baseline, a.interval(c), c.PHolm)})
+		}
+	}
+	return out
+}
+
+func findSpread(a *analysis) (out []Finding) {
+	for mi, m := range a.in.Metrics {
+		for ai, arm := range a.in.Arms {
+			if s := a.summary(mi, ai); s.Wide {
+				out = append(out, Finding{Workload: m.Workload, Metric: m.Name, Arm: arm.Name, Score: s.P95 / s.P5,
+					Text: fmt.Sprintf("values from %.4g to %.4g %s: the 95th percentile is %.3g times the 5th (limit %.3g), "+
+						"so the mean describes them badly; median %.4g, middle half %.4g … %.4g",
+						s.Min, s.Max, m.Unit, s.P95/s.P5, a.in.SpreadLimit, s.Median, s.P25, s.P75)})
+			}
+		}
+	}
+	return out
+}
+
+func findNotPositive(a *analysis) (out []Finding) {
+	for _, c := range a.comparisons {
+		if c.notPositive {
+			out = append(out, c.about("has values of 0 or less (minimum %.4g %s), so there is no ratio to estimate",
+				min(c.BaselineMin, c.ArmMin), c.Unit))
+		}
+	}
+	return out
+}
+
+func findNoVariation(a *analysis) (out []Finding) {
+	for _, c := range a.comparisons {
+		if c.Coarse && c.class != FamilyCPUTime {
+			out = append(out, c.about("the values of %d pairs vary less than the metric's own step, or not at all: it is coarser than its noise, or counts something fixed, and nothing is claimed", c.N))
+		}
+	}
+	return out
+}
+
+// findFewBoots is about a run that ended before its third round of boots.
+func findFewBoots(a *analysis) (out []Finding) {
+	for _, c := range a.comparisons {
+		if a.in.Boots && !c.Control && c.N > 0 && c.Incarnations < minIncarnations {
+			out = append(out, c.about("%d %s of boots of the host: nothing is claimed of fewer than %d", c.Incarnations, plural(c.Incarnations, "round"), minIncarnations))
+		}
+	}
+	return out
+}
+
+// findIncarnations tells of incarnations that differ. Where there are enough of
+// them the interval takes care of it, and it is only to know.
+func findIncarnations(a *analysis) (out []Finding) {
+	var of []*comparison
+	var p []float64
+	for _, c := range a.comparisons {
+		if !c.Control && c.tested {
+			of, p = append(of, c), append(p, c.est.differP)
+		}
+	}
+	adjusted, err := stats.Holm(p)
+	if err != nil {
+		return nil // p-values are within 0..1
+	}
+	for i, c := range of {
+		if adjusted[i] < findingAlpha {
+			over := fmt.Sprintf("the interval is over them and takes it into account (%d units)", c.Units)
+			if c.Scope == ScopeTheseGuests {
+				over = fmt.Sprintf("the interval is of these guests and too narrow for others; re-create the guests %d times at least", minIncarnations)
+			}
+			out = append(out, c.about("guests differ between incarnations (%d of them, F test, adjusted p = %.2g); %s", c.Incarnations, adjusted[i], over))
+		}
+	}
+	return out
+}
+
+func findFaster(a *analysis) (out []Finding) {
+	for _, c := range a.comparisons {
+		if !c.Control && c.Verdict == Gains {
+			f := c.about("%s is faster than %s: %s; ask first what was cached, and whether both did the same work", c.Arm, c.Baseline, a.interval(c))
+			f.Score = -c.OverheadPercent
+			out = append(out, f)
+		}
+	}
+	return out
+}

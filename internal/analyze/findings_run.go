@@ -1,0 +1,161 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/stats"
+)
+
+// steadied is a series that was tested for a steady state.
+type steadied struct {
+	c    *comparison
+	base bool // it is the baseline's own values; else the arm's overhead
+	s    stats.Steadiness
+}
+
+// findUnsteady tests the values of all baselines, which are the host's own, and
+// the overheads of all arms, from which what the host does is gone.
+func findUnsteady(a *analysis) (out []Finding) {
+	var tested []steadied
+	var p []float64
+	test := func(c *comparison, base bool, x []float64) {
+		if s, err := stats.Steady(x); err == nil { // else it is too short to tell
+			tested, p = append(tested, steadied{c, base, s}), append(p, s.P)
+		}
+	}
+	seen := map[metricOf]bool{}
+	for _, c := range a.comparisons {
+		if c.Control || c.N == 0 || c.class == FamilyCPUTime {
+			continue
+		}
+		if k := (metricOf{c.metric, c.base}); !seen[k] {
+			seen[k] = true
+			test(c, true, a.metrics.at(c.metric, c.base).blockMeans())
+		}
+		if c.Primary && c.Family != FamilyEmulated {
+			test(c, false, c.est.course)
+		}
+	}
+	adjusted, err := stats.Holm(p)
+	if err != nil {
+		return nil // p-values of Steady are within 0..1
+	}
+	for i, t := range tested {
+		if adjusted[i] < findingAlpha {
+			out = append(out, t.finding())
+		}
+	}
+	return out
+}
+
+// finding says what changed, and when.
+func (t steadied) finding() Finding {
+	s, c := t.s, t.c
+	what, unit, from, to := "the level", " "+c.Unit, s.Before, s.After
+	count, after := fmt.Sprintf("%d blocks", s.N), "; pairing by block takes out what all arms share"
+	f := Finding{Workload: c.Workload, Metric: c.Metric, Arm: c.Baseline, Score: math.Abs(math.Log(math.Abs(s.After / s.Before)))}
+	if !t.base {
+		what, unit, from, to = "the overhead of "+c.Arm, " %", percent(s.Before), percent(s.After)
+		count, after = fmt.Sprintf("%d %s", s.N, map[bool]string{true: "blocks", false: "guests"}[c.Incarnations == 1]), "; the other arms did not change with it, so its cost is a mean over both states"
+		f.Arm, f.Score = c.Arm, math.Abs(s.After-s.Before)
+	}
+	if math.IsNaN(f.Score) || math.IsInf(f.Score, 0) {
+		f.Score = 0
+	}
+	f.Text = fmt.Sprintf("no steady state: %s changed after %d of %s, from %.4g to %.4g%s (Pettitt, p = %.2g)", what, s.Change, count, from, to, unit, s.ChangeP)
+	if s.TrendP < s.ChangeP {
+		f.Text = fmt.Sprintf("no steady state: %s has a trend over %s (Mann-Kendall, tau = %+.2f, p = %.2g), from %.4g to %.4g%s around the %dth",
+			what, count, s.Tau, s.TrendP, from, to, unit, s.Change)
+	}
+	f.Text += after
+	return f
+}
+
+// findSlowTrials is about arms that stall more often than their baselines.
+func findSlowTrials(a *analysis) (out []Finding) {
+	for _, t := range a.result.Tails {
+		if !t.More {
+			continue
+		}
+		text := fmt.Sprintf("%d of %d trials (%.2g %%) took more than %.3g times the median of their guest, %.3g times in the middle; of %s and its control %d of %d (%.2g %%); "+
+			"the difference is %.2g … %.2g percentage points, adjusted p = %.2g",
+			t.Slow, t.N, 100*t.Share, t.Factor, t.Size, t.Baseline, t.BaselineSlow, t.BaselineN, 100*t.BaselineShare, 100*t.Low, 100*t.High, t.PHolm)
+		out = append(out, Finding{Workload: t.Workload, Metric: t.Metric, Arm: t.Arm, Text: text, Score: t.Difference * t.Size})
+	}
+	return out
+}
+
+// findPosition is about what is left of the order of trials in a group.
+func findPosition(a *analysis) (out []Finding) {
+	for _, p := range a.result.Positions {
+		if p.PHolm >= findingAlpha {
+			continue
+		}
+		f := Finding{Workload: p.Workload, Metric: p.Metric, Score: math.Abs(p.Percent), Text: fmt.Sprintf(
+			"the first trial of a group costs %+.3g %% (%.3g %% interval %+.3g … %+.3g %%) against the later ones, whichever arm makes it; it widens intervals and favors no arm",
+			p.Percent, 100*(1-a.in.Alpha), p.Low, p.High)}
+		if math.Abs(p.Percent) > 100*a.in.Delta {
+			f.Severity = Warning
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// findThaw says which arms pay for having been frozen, and warns where they do
+// not all pay alike: that difference is in the comparison, and no cost of work.
+func findThaw(a *analysis) []Finding {
+	var said []string
+	var worst float64
+	for _, t := range a.result.Thaws {
+		if t.Low > 0 || t.High < 0 {
+			said = append(said, fmt.Sprintf("%s %+.3g %% (%+.3g … %+.3g %%)", t.Arm, t.Percent, t.Low, t.High))
+			worst = max(worst, math.Abs(t.Percent))
+		}
+	}
+	if said == nil {
+		return nil
+	}
+	f := Finding{Score: worst, Text: "the first trial after a thaw costs more, or less, than one made right after it: " + strings.Join(said, ", ")}
+	var groups [][]float64
+	for ai := range a.in.Arms {
+		if d := a.thawed(ai); len(d) >= minUnits {
+			groups = append(groups, d)
+		}
+	}
+	p, err := stats.GroupsDiffer(stats.Huberize(groups))
+	switch {
+	case err == nil && p < findingAlpha:
+		f.Severity = Warning
+		f.Text += fmt.Sprintf("; arms differ in it (F test, p = %.2g), so that a part of what is compared is the thaw", p)
+	case len(groups) > 1:
+		f.Text += "; nothing shows that arms differ in it, and what they share costs none of them"
+	}
+	return []Finding{f}
+}
+
+// findFewGuests is about comparisons of so few guests that they hold for these.
+func findFewGuests(a *analysis) []Finding {
+	few, all, most := 0, 0, 0
+	for _, c := range a.comparisons {
+		if c.Control || !c.Primary || !c.tested || c.Family == FamilyEmulated || a.in.Boots {
+			continue
+		}
+		all++
+		if c.Scope == ScopeTheseGuests {
+			few++
+			most = max(most, c.Incarnations)
+		}
+	}
+	if few == 0 {
+		return nil
+	}
+	of := fmt.Sprintf("%d of %d comparisons rest", few, all)
+	if few == all {
+		of = "all comparisons rest"
+	}
+	return []Finding{{Text: fmt.Sprintf("%s on %d %s at most: intervals are over batches of blocks and hold for these guests; %d are wanted to speak of others",
+		of, most, plural(most, "start")+" of each guest", minIncarnations)}}
+}

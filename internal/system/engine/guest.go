@@ -29,7 +29,7 @@ type guest struct {
 	name   string
 	record []string
 	conn   net.Conn
-	exited chan struct{}
+	exited <-chan struct{}
 	log    *system.Tail
 	once   sync.Once
 	err    error
@@ -65,7 +65,7 @@ func (d *Driver) Create(ctx context.Context, s *system.Site) (system.Guest, erro
 	if err != nil {
 		return nil, err
 	}
-	g := &guest{engine: d, client: newClient(socket(dir)), site: s, name: "tare-" + s.ID, exited: make(chan struct{}), log: &system.Tail{}}
+	g := &guest{engine: d, client: newClient(socket(dir)), site: s, name: "tare-" + s.ID, log: &system.Tail{}}
 	if err := g.start(ctx); err != nil {
 		g.Close() // all of the log is there when it has ended
 		if text := strings.TrimSpace(g.log.String()); text != "" {
@@ -106,15 +106,16 @@ func (g *guest) start(ctx context.Context) error {
 	if err := g.client.call(ctx, "POST", "/containers/"+g.name+"/start", nil, nil); err != nil {
 		return err
 	}
-	go func() {
-		defer close(g.exited)
-		// The only end of it is the container's, or the engine's.
-		if err := g.client.call(context.Background(), "POST", "/containers/"+g.name+"/wait", nil, nil); err != nil && !gone(err) {
-			fmt.Fprintf(g.log, "waiting for the container's end: %v\n", err)
-		}
-	}()
 	var state struct{ State struct{ Pid int } }
 	if err := g.client.call(ctx, "GET", "/containers/"+g.name+"/json", nil, &state); err != nil {
+		return err
+	}
+	if state.State.Pid == 0 {
+		return fault.Guestf("the container has ended at once")
+	}
+	// The engine is not asked to wait for it: Podman's API waits by asking for
+	// the container's state without a pause, all the time that it runs.
+	if g.exited, err = system.WatchProcess(state.State.Pid); err != nil {
 		return err
 	}
 	if g.conn, err = l.Accept(ctx, g.exited); err != nil {

@@ -1,10 +1,15 @@
 package analyze
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/tare-bench/tare/internal/store"
 )
 
 // Limits of the findings about the host, in seconds unless said otherwise.
@@ -113,12 +118,38 @@ func findOtherLoad(a *analysis) (out []Finding) {
 		for _, workload := range a.workloads() {
 			if cpus, limit := a.otherLoad(workload, ai); cpus > limit {
 				out = append(out, Finding{Workload: workload, Text: fmt.Sprintf(
-					"while %s ran its trials, %.2g CPUs of the host were busy with something else than them, on average (limit %.3g)",
-					arm.Name, cpus, limit)})
+					"while %s ran its trials, %.2g CPUs of the host were busy with something else than them, on average (limit %.3g)%s",
+					arm.Name, cpus, limit, a.otherLoads())})
 			}
 		}
 	}
 	return out
+}
+
+// namedLoads bounds how many processes a finding names.
+const namedLoads = 3
+
+// otherLoads names who used most CPU time beside the guests of the run, by what
+// was journaled of its stretches of trials; "": nobody is known.
+func (a *analysis) otherLoads() string {
+	most := map[string]float64{} // CPUs
+	for _, e := range a.in.Events {
+		load, who, named := strings.Cut(e.Text, ": ")
+		number, _, _ := strings.Cut(load, " ")
+		if cpus, err := strconv.ParseFloat(number, 64); e.Kind == store.EventOtherLoad && named && err == nil {
+			most[who] = max(most[who], cpus)
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(most), func(x, y string) int {
+		return cmp.Or(cmp.Compare(most[y], most[x]), strings.Compare(x, y))
+	})
+	if len(names) == 0 {
+		return ""
+	}
+	for i, who := range names {
+		names[i] = fmt.Sprintf("%s kept up to %.2g CPUs busy", who, most[who])
+	}
+	return "; beside the run's guests, " + strings.Join(names[:min(len(names), namedLoads)], ", ")
 }
 
 // otherLoad is how many CPUs were busy, while a baseline ran, with neither its

@@ -291,6 +291,18 @@ func TestFindings(t *testing.T) {
 			"host-distress", Warning, "in 30 of 30 trials the host took long to start a process, 0.3 s at worst"},
 		{"other load", func(f *fake) { f.hostCPU(native, 2, 1); f.hostCPU(kvm, 2, 1) }, "other-load", Warning,
 			"while native ran its trials, 0.9 CPUs of the host were busy with something else"},
+		{"other load of known processes", func(f *fake) {
+			f.hostCPU(native, 2, 1)
+			f.hostCPU(kvm, 2, 1)
+			for _, text := range []string{
+				"0.12 CPUs: ksmd", "0.90 CPUs: cc (pid 5): of the host", "1.03 CPUs: podman (pid 175), a daemon of arm podman", "0.41 CPUs: the kernel's ksmd",
+				"0.13 CPUs: podman (pid 175), a daemon of arm podman", "nonsense", "many CPUs: nobody",
+			} {
+				f.Events = append(f.Events, Event{"other-load", text, "", ""})
+			}
+			f.Events = append(f.Events, Event{"ksm", "9.00 CPUs: another kind", "", ""})
+		}, "other-load", Warning, "(limit 0.25); beside the run's guests, podman (pid 175), a daemon of arm podman kept up to 1 CPUs busy, " +
+			"cc (pid 5): of the host kept up to 0.9 CPUs busy, the kernel's ksmd kept up to 0.41 CPUs busy"},
 		{"no other load", func(f *fake) { f.hostCPU(native, 1.2, 1); f.hostCPU(kvm, 1.2, 1) }, "", "", ""},
 		{"CPU outside the group", func(f *fake) { f.hostCPU(native, 1.2, 1); f.hostCPU(kvm, 1.8, 1) }, "hidden-cpu", Warning,
 			"0.6 s of CPU a trial were burnt on the host outside this guest's control group"},

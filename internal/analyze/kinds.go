@@ -110,7 +110,7 @@ var rules = []rule{
 		"run on a machine of your own, or at another hour; more blocks make the interval honest, not narrower"}, findSteal},
 	{Kind{"other-load", Warning,
 		"Other load: the host was busy with something else. Costs hold if it was there all the time, absolute figures do not.",
-		"stop what else runs (tare doctor names the processes that take most CPU), and run again"}, findOtherLoad},
+		"stop what is named, or what tare doctor names where nothing is, and run again"}, findOtherLoad},
 	{Kind{"host-distress", Warning,
 		"Host in distress: the machine itself was in trouble during trials. Measure again when it is not.",
 		"see the kernel's log (dmesg) for the cause: failing disks, too little memory, too much load; then run again"}, findDistress},

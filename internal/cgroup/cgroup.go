@@ -162,6 +162,17 @@ func (l Layout) New(name string, lim Limits) (*Group, error) {
 	return g, nil
 }
 
+// NewFreezer makes the group Prefix+name without limits, in version 2's hierarchy
+// alone: to freeze and to kill what is in it. The caller removes it.
+func (l Layout) NewFreezer(name string) (*Group, error) {
+	g := &Group{name: Prefix + name, layout: Layout{V2: l.V2}}
+	if err := g.create(Limits{}); err != nil {
+		g.Remove()
+		return nil, fault.Hostf("making control group %s: %w", g.name, err)
+	}
+	return g, nil
+}
+
 func (g *Group) create(lim Limits) error {
 	path := "/" + g.name
 	if len(g.layout.V1) > 0 {

@@ -167,6 +167,11 @@ func TestBusyHost(t *testing.T) {
 	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {system: runc, flavor: one}]\nblocks: 3\n"+
 		sized(map[string]int{"sysbench-cpu": 1500}), drivers{"native": native.Driver{}, "runc": runc.Driver{}}, real(t, "sysbench-cpu"))
 	expect(t, r, want{"other-load", "sysbench-cpu", ""}, want{"host-distress", "", ""})
+	for _, f := range r.Findings {
+		if f.ID == "other-load" && !strings.Contains(f.Text, "guests, sh (pid ") {
+			t.Errorf("who it was is not said: %s", f.Text)
+		}
+	}
 }
 
 // hogs starts a program for every CPU that takes it for some 0.3 s of each

@@ -14,8 +14,8 @@ func TestKSM(t *testing.T) {
 	root := fstest.MapFS{
 		run:                 file("1\n"),
 		sharing:             file("300\n"),
-		"host/proc/7/stat":  file("7 (ksmd) S 1 0 0 0 -1 4194560 0 0 0 0 900 0 0 0 25 5 1 0\n"),
-		"host/proc/36/stat": file("36 (ksmd) S 2 0 0 0 -1 2129984 0 0 0 0 0 250 0 0 25 5 1 0\n"),
+		"host/proc/7/stat":  file("7 (ksmd) S 1 0 0 0 -1 4194560 0 0 0 0 900 0 0 0 25 5 1 0 60\n"),
+		"host/proc/36/stat": file("36 (ksmd) S 2 0 0 0 -1 2129984 0 0 0 0 0 250 0 0 25 5 1 0 60\n"),
 		"host/proc/4/stat":  file("nonsense"),
 	}
 	r := &reader{fsys: root, proc: "/host/proc"}

@@ -3,7 +3,6 @@ package host
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -125,12 +124,6 @@ type snapshot struct {
 	interrupts map[int]int64
 }
 
-type procTime struct {
-	name    string
-	seconds float64 // user and system
-	kernel  bool    // a thread of the kernel
-}
-
 func takeSnapshot(r *reader, clock func() time.Duration) (snapshot, error) {
 	b, err := r.raw("/proc/stat")
 	if err != nil {
@@ -154,50 +147,6 @@ func takeSnapshot(r *reader, clock func() time.Duration) (snapshot, error) {
 		s.interrupts = perCPU(parseInterrupts(string(b)))
 	}
 	return s, nil
-}
-
-// processes are all that can be seen now, by their number.
-func (r *reader) processes() map[int]procTime {
-	all := map[int]procTime{}
-	for _, name := range r.names(r.proc) {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		if b, err := r.raw(r.proc + "/" + name + "/stat"); err == nil { // it may have ended
-			if p, err := parseProcStat(string(b)); err == nil {
-				all[pid] = p
-			}
-		}
-	}
-	return all
-}
-
-// parseProcStat reads /proc/pid/stat. The name may hold spaces and brackets.
-func parseProcStat(text string) (procTime, error) {
-	open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
-	if open < 0 || end < open {
-		return procTime{}, fmt.Errorf("no name")
-	}
-	const flags, utime, stime = 6, 11, 12 // counted from the state, which is column 3
-	const kthread = 0x200000              // PF_KTHREAD of linux/sched.h
-	f := strings.Fields(text[end+1:])
-	if len(f) <= stime {
-		return procTime{}, fmt.Errorf("%d columns", len(f))
-	}
-	u, err := strconv.ParseUint(f[utime], 10, 64)
-	if err != nil {
-		return procTime{}, err
-	}
-	s, err := strconv.ParseUint(f[stime], 10, 64)
-	if err != nil {
-		return procTime{}, err
-	}
-	bits, err := strconv.ParseUint(f[flags], 10, 64)
-	if err != nil {
-		return procTime{}, err
-	}
-	return procTime{name: text[open+1 : end], seconds: (float64(u) + float64(s)) / userHZ, kernel: bits&kthread != 0}, nil
 }
 
 func difference(a, b snapshot, self int) *Sample {

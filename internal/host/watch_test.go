@@ -34,9 +34,16 @@ func TestParseStat(t *testing.T) {
 }
 
 func TestParseProcStat(t *testing.T) {
-	p, err := parseProcStat("42 (a) (b c) S 1 42 42 0 -1 4194560 100 0 0 0 150 50 9 9 20 0 1 0 5 6 7")
-	if err != nil || p.name != "a) (b c" || p.seconds != 2 {
+	p, err := parseProcStat("42 (a) (b c) S 1 42 42 0 -1 4194560 100 0 0 0 150 50 9 11 20 0 1 0 5 6 7")
+	if want := (procTime{name: "a) (b c", seconds: 2, reaped: 0.2, parent: 1, start: 5}); err != nil || p != want {
 		t.Errorf("%+v, %v", p, err)
+	}
+	p, err = parseProcStat("2 (kworker/0:1-mm) I 2 0 0 0 -1 69238880 0 0 0 0 0 7 0 0 20 0 1 0 12 0 0")
+	if want := (procTime{name: "kworker/0:1-mm", seconds: 0.07, parent: 2, start: 12, kernel: true}); err != nil || p != want {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if _, err := parseProcStat("42 (a) S 1 42 42 0 -1 0 100 0 0 0 150 50 9 11 20 0 1 0"); err == nil {
+		t.Error("one without a start is accepted")
 	}
 }
 
@@ -46,8 +53,8 @@ func TestTakeSample(t *testing.T) {
 		root["proc/interrupts"] = &fstest.MapFile{Data: fmt.Appendf(nil, "      CPU0   CPU1\n  9: 7 %d PCI-MSI 5-edge nvme0q1\n 10: 0 %d GICv3 27 Level arch_timer\nLOC: %[2]d 0 Local timer\n", nvme, timer)}
 		root["proc/stat"] = &fstest.MapFile{Data: []byte(stat)}
 		root["proc/vmstat"] = &fstest.MapFile{Data: []byte(vmstat)}
-		root["run/host-proc/10/stat"] = &fstest.MapFile{Data: []byte("10 (tare) S 1 1 1 0 0 0 0 0 0 0 " + self + " 0 0 0")}
-		root["run/host-proc/20/stat"] = &fstest.MapFile{Data: []byte("20 (cc) R 1 1 1 0 0 0 0 0 0 0 " + other + " 0 0 0")}
+		root["run/host-proc/10/stat"] = &fstest.MapFile{Data: []byte("10 (tare) S 1 1 1 0 0 0 0 0 0 0 " + self + " 0 0 0 0 0 0 1")}
+		root["run/host-proc/20/stat"] = &fstest.MapFile{Data: []byte("20 (cc) R 1 1 1 0 0 0 0 0 0 0 " + other + " 0 0 0 0 0 0 1")}
 	}
 	set("cpu 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0\nprocs_running 1\n", "pswpin 5\npswpout 0\n", "0 0", "0 0", 100, 100)
 	now, waits := time.Duration(0), 0

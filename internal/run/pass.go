@@ -111,6 +111,7 @@ func (r *runner) pass(ctx context.Context, pass plan.Pass) (over bool, err error
 			if err := r.prepare(ctx, groups, func(st *station) int { return r.epochs[st.Of] }); err != nil {
 				return false, err
 			}
+			defer r.watchLoad()()
 		}
 		passes := r.expected(pass.Number)
 		if err := r.group(ctx, g, Event{Pass: pass.Number, Passes: passes, Left: r.left(passes, pass.Number, i, len(groups))}); err != nil {

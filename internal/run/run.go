@@ -98,6 +98,8 @@ type runner struct {
 
 	elapsed time.Duration // of earlier sessions
 	began   time.Time
+
+	loads map[string]float64 // CPUs by who used them beside the guests, as far as journaled
 }
 
 // Run runs the plan from where the store says that it is until its rule is

@@ -233,6 +233,12 @@ const (
 // EventKSM tells of a session's end what merging of equal pages saved and cost.
 const EventKSM = "ksm"
 
+// EventOtherLoad names one process that took CPU time while trials were made and
+// belongs to no guest: how many CPUs it kept busy and whose it is, as in
+// "1.03 CPUs: podman (pid 175), a daemon of arm podman". What comes before the
+// first ": " is a number and its unit.
+const EventOtherLoad = "other-load"
+
 // Events returns them in their order.
 func (r *Run) Events() ([]Event, error) {
 	return collect(r, `SELECT e.at_unix_ns, e.kind, e.text, coalesce(e.attempt, 0), coalesce(a.workload, ''), coalesce(arm.name, '')

@@ -10,13 +10,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/sandbox"
 )
 
 // Daemon is a server that the guests of a system share. It is tare's own, in the
 // sandbox: it is started for the first guest and ends with the last, or with
-// tare, and leaves the host's alone. It is in no guest's control group.
+// tare, and leaves the host's alone. It is in no guest's control group but in
+// one of its own, and frozen while all of its guests are.
 type Daemon struct {
 	// Start says how to start it. dir is private to it, in memory, and goes with it.
 	Start func(dir string) (Command, error)
@@ -25,7 +27,9 @@ type Daemon struct {
 
 	mu    sync.Mutex
 	users int
+	awake int // of the users
 	dir   string
+	group *cgroup.Group
 	p     *Process
 }
 
@@ -34,28 +38,101 @@ const (
 	daemonDown = 10 * time.Second
 )
 
-// Acquire starts the daemon unless it runs, and returns its directory. Every
-// Acquire without an error wants a Release.
-func (d *Daemon) Acquire(ctx context.Context) (dir string, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.users == 0 {
-		if err := d.start(ctx); err != nil {
-			return "", errors.Join(err, d.stop())
-		}
-	}
-	d.users++
-	return d.dir, nil
+// DaemonSuffix ends the name of a daemon's control group, which is else that of
+// the guest for which it was started.
+const DaemonSuffix = ".daemon"
+
+// Use is one guest's use of a daemon.
+type Use struct {
+	d                 *Daemon
+	resting, released bool
 }
 
-// Release ends the daemon with its last user, and returns when it has ended.
-func (d *Daemon) Release() error {
+// Acquire starts the daemon unless it runs, and thaws it. id is that of the site
+// that it is acquired for. The caller releases what it gets.
+func (d *Daemon) Acquire(ctx context.Context, id string) (*Use, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.users--; d.users > 0 {
+	var err error
+	switch {
+	case d.users == 0:
+		if err = d.start(ctx, id); err != nil {
+			return nil, errors.Join(err, d.stop())
+		}
+	case d.awake == 0:
+		err = d.group.Thaw()
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.users++
+	d.awake++
+	return &Use{d: d}, nil
+}
+
+// Dir is the daemon's directory.
+func (u *Use) Dir() string {
+	u.d.mu.Lock()
+	defer u.d.mu.Unlock()
+	return u.d.dir
+}
+
+// Rest says that the guest needs nothing of the daemon until Wake. The daemon
+// is frozen when none does.
+func (u *Use) Rest() error {
+	u.d.mu.Lock()
+	defer u.d.mu.Unlock()
+	if u.resting || u.released {
 		return nil
 	}
-	return d.stop()
+	if u.d.awake == 1 {
+		if err := u.d.group.Freeze(); err != nil {
+			return errors.Join(err, u.d.group.Thaw())
+		}
+	}
+	u.resting = true
+	u.d.awake--
+	return nil
+}
+
+// Wake returns when the daemon runs.
+func (u *Use) Wake() error {
+	u.d.mu.Lock()
+	defer u.d.mu.Unlock()
+	if !u.resting || u.released {
+		return nil
+	}
+	if u.d.awake == 0 {
+		if err := u.d.group.Thaw(); err != nil {
+			return err
+		}
+	}
+	u.resting = false
+	u.d.awake++
+	return nil
+}
+
+// Release ends the daemon with its last user, frozen or not, and returns when it
+// has ended. Later calls do nothing.
+func (u *Use) Release() error {
+	d := u.d
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if u.released {
+		return nil
+	}
+	u.released = true
+	if !u.resting {
+		d.awake--
+	}
+	d.users--
+	switch {
+	case d.users == 0:
+		return d.stop()
+	case d.awake == 0 && !u.resting:
+		return d.group.Freeze()
+	}
+	return nil
 }
 
 // CommandLine is how the daemon was started, for the record; nil when it does not run.
@@ -79,16 +156,23 @@ func (d *Daemon) Root() string {
 	return fmt.Sprintf("/proc/%d/root", d.p.cmd.Process.Pid)
 }
 
-func (d *Daemon) start(ctx context.Context) (err error) {
+func (d *Daemon) start(ctx context.Context, id string) (err error) {
 	if d.dir, err = os.MkdirTemp(sandbox.Dir(), "daemon-"); err != nil {
 		return fault.Hostf("%w", err)
+	}
+	layout, err := cgroup.Detect()
+	if err != nil {
+		return err
+	}
+	if d.group, err = layout.NewFreezer(id + DaemonSuffix); err != nil {
+		return err
 	}
 	c, err := d.Start(d.dir)
 	if err != nil {
 		return err
 	}
 	c.Dir = d.dir // some leave files where they are
-	if d.p, err = c.start(nil); err != nil {
+	if d.p, err = c.start(d.group.ProcsFiles()); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, daemonUp)
@@ -109,19 +193,24 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 }
 
 // stop asks the daemon to end, since what it has started ends with it only then.
+// What remains is killed, which needs no thawing.
 func (d *Daemon) stop() error {
-	var err error
-	if p := d.p; p != nil {
-		p.cmd.Process.Signal(unix.SIGTERM) // an error means that it has ended already
+	var errs []error
+	if d.p != nil {
+		errs = append(errs, d.group.Thaw())
+		d.p.cmd.Process.Signal(unix.SIGTERM) // an error means that it has ended already
 		select {
-		case <-p.Exited():
+		case <-d.p.Exited():
 		case <-time.After(daemonDown):
-			err = p.Kill()
+			errs = append(errs, d.p.Kill())
 		}
 	}
-	if d.dir != "" {
-		err = errors.Join(err, os.RemoveAll(d.dir))
+	if d.group != nil {
+		errs = append(errs, d.group.Remove())
 	}
-	d.p, d.dir = nil, ""
-	return err
+	if d.dir != "" {
+		errs = append(errs, os.RemoveAll(d.dir))
+	}
+	d.p, d.group, d.dir = nil, nil, ""
+	return errors.Join(errs...)
 }

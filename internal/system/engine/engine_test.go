@@ -19,3 +19,9 @@ func TestLoop(t *testing.T) {
 		t.Run(d.Name(), func(t *testing.T) { systemtest.Loop(t, d) })
 	}
 }
+
+func BenchmarkSystem(b *testing.B) {
+	for _, d := range []*Driver{Docker(), Podman()} {
+		b.Run(d.Name(), func(b *testing.B) { systemtest.Bench(b, d) })
+	}
+}

@@ -21,15 +21,17 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// guest is a container. Its group freezes it.
+// guest is a container. Its group freezes it, and its engine, which is asked for
+// nothing meanwhile, rests with it.
 type guest struct {
 	engine *Driver
+	use    *system.Use
 	client *client
 	site   *system.Site
 	name   string
 	record []string
 	conn   net.Conn
-	exited chan struct{}
+	exited <-chan struct{}
 	log    *system.Tail
 	once   sync.Once
 	err    error
@@ -61,11 +63,11 @@ type ulimit struct {
 }
 
 func (d *Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
-	dir, err := d.daemon.Acquire(ctx)
+	use, err := d.daemon.Acquire(ctx, s.ID)
 	if err != nil {
 		return nil, err
 	}
-	g := &guest{engine: d, client: newClient(socket(dir)), site: s, name: "tare-" + s.ID, exited: make(chan struct{}), log: &system.Tail{}}
+	g := &guest{engine: d, use: use, client: newClient(socket(use.Dir())), site: s, name: "tare-" + s.ID, log: &system.Tail{}}
 	if err := g.start(ctx); err != nil {
 		g.Close() // all of the log is there when it has ended
 		if text := strings.TrimSpace(g.log.String()); text != "" {
@@ -106,15 +108,16 @@ func (g *guest) start(ctx context.Context) error {
 	if err := g.client.call(ctx, "POST", "/containers/"+g.name+"/start", nil, nil); err != nil {
 		return err
 	}
-	go func() {
-		defer close(g.exited)
-		// The only end of it is the container's, or the engine's.
-		if err := g.client.call(context.Background(), "POST", "/containers/"+g.name+"/wait", nil, nil); err != nil && !gone(err) {
-			fmt.Fprintf(g.log, "waiting for the container's end: %v\n", err)
-		}
-	}()
 	var state struct{ State struct{ Pid int } }
 	if err := g.client.call(ctx, "GET", "/containers/"+g.name+"/json", nil, &state); err != nil {
+		return err
+	}
+	if state.State.Pid == 0 {
+		return fault.Guestf("the container has ended at once")
+	}
+	// The engine is not asked to wait for it: Podman's API waits by asking for
+	// the container's state without a pause, all the time that it runs.
+	if g.exited, err = system.WatchProcess(state.State.Pid); err != nil {
 		return err
 	}
 	if g.conn, err = l.Accept(ctx, g.exited); err != nil {
@@ -187,12 +190,24 @@ func skeleton(tree string) (*bytes.Buffer, []string, error) {
 	return &file, binds, w.Close()
 }
 
-func (g *guest) Conn() net.Conn               { return g.conn }
-func (g *guest) Freeze(context.Context) error { return g.site.Group.Freeze() }
-func (g *guest) Thaw(context.Context) error   { return g.site.Group.Thaw() }
-func (g *guest) Exited() <-chan struct{}      { return g.exited }
-func (g *guest) Log() string                  { return g.log.String() }
-func (g *guest) CommandLine() []string        { return g.record }
+func (g *guest) Conn() net.Conn          { return g.conn }
+func (g *guest) Exited() <-chan struct{} { return g.exited }
+func (g *guest) Log() string             { return g.log.String() }
+func (g *guest) CommandLine() []string   { return g.record }
+
+func (g *guest) Freeze(context.Context) error {
+	if err := g.site.Group.Freeze(); err != nil {
+		return err
+	}
+	return g.use.Rest()
+}
+
+func (g *guest) Thaw(context.Context) error {
+	if err := g.use.Wake(); err != nil {
+		return err
+	}
+	return g.site.Group.Thaw()
+}
 
 // closeTimeout bounds each request of a guest's end.
 const closeTimeout = 20 * time.Second
@@ -202,7 +217,7 @@ func (g *guest) Close() error {
 		if g.conn != nil {
 			g.conn.Close()
 		}
-		g.err = errors.Join(g.removed(), g.site.Group.Remove(), g.engine.daemon.Release())
+		g.err = errors.Join(g.removed(), g.site.Group.Remove(), g.use.Release())
 	})
 	return g.err
 }
@@ -212,6 +227,9 @@ func (g *guest) removed() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	g.site.Group.Thaw() // or its monitor could not see its end
+	if err := g.use.Wake(); err != nil {
+		return err
+	}
 	var said []byte
 	if g.client.call(ctx, "GET", "/containers/"+g.name+"/logs?stdout=1&stderr=1&tail=100", nil, &said) == nil {
 		fmt.Fprint(g.log, plain(said))

@@ -63,11 +63,12 @@ func somebodys(t *testing.T) func(system.Flavor) system.Flavor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, err := daemon.Acquire(t.Context())
+	use, err := daemon.Acquire(t.Context(), systemtest.Host(t).RunID+"-somebodys")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { daemon.Release() })
+	t.Cleanup(func() { use.Release() })
+	at := use.Dir()
 	c, err := connect(at, "lxc:///system")
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 // guest is a domain that tare has made.
 type guest struct {
 	driver    Driver
+	use       *system.Use
 	site      *system.Site
 	libvirt   *libvirt.Libvirt
 	domain    libvirt.Domain
@@ -33,12 +34,12 @@ type guest struct {
 }
 
 func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
-	dir, err := d.daemon.Acquire(ctx)
+	use, err := d.daemon.Acquire(ctx, s.ID)
 	if err != nil {
 		return nil, err
 	}
-	g := &guest{driver: d, site: s}
-	if err := g.start(ctx, dir); err != nil {
+	g := &guest{driver: d, use: use, site: s}
+	if err := g.start(ctx, use.Dir()); err != nil {
 		g.Close() // all of the log is there when it has ended
 		if g.log != "" {
 			err = fmt.Errorf("%w; it said last: %s", err, strings.TrimSpace(g.log))
@@ -141,8 +142,15 @@ func (g *guest) CommandLine() []string {
 
 // Freeze stops a machine's vCPUs, and with them its clocks. A container's group
 // is frozen by tare: libvirt's freezer is version 1's, and what that has frozen
-// cannot be killed.
+// cannot be killed. libvirtd, which is asked for nothing meanwhile, rests with it.
 func (g *guest) Freeze(context.Context) error {
+	if err := g.pause(); err != nil {
+		return err
+	}
+	return g.use.Rest()
+}
+
+func (g *guest) pause() error {
 	if g.driver.container() {
 		return g.site.Group.Freeze()
 	}
@@ -150,6 +158,9 @@ func (g *guest) Freeze(context.Context) error {
 }
 
 func (g *guest) Thaw(context.Context) error {
+	if err := g.use.Wake(); err != nil {
+		return err
+	}
 	if g.driver.container() {
 		return g.site.Group.Thaw()
 	}
@@ -189,18 +200,19 @@ func (g *guest) Close() error {
 			g.conn.Close()
 		}
 		g.site.Group.Thaw() // or its controller could not end
-		if g.libvirt != nil {
+		awake := g.use.Wake()
+		if g.libvirt != nil && awake == nil {
 			// It may have ended by itself. What this does not end, the removal
 			// of the group does.
 			bounded(func() error { return g.libvirt.DomainDestroy(g.domain) })
 			bounded(g.libvirt.Disconnect)
 		}
 		g.log = g.Log()
-		errs := []error{g.site.Group.Remove()}
+		errs := []error{awake, g.site.Group.Remove()}
 		if g.partition != nil {
 			errs = append(errs, g.partition())
 		}
-		g.err = errors.Join(append(errs, g.driver.daemon.Release())...)
+		g.err = errors.Join(append(errs, g.use.Release())...)
 	})
 	return g.err
 }

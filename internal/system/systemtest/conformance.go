@@ -62,6 +62,7 @@ func runOn(t *testing.T, d system.Driver, h *system.Host, output int64) {
 		t.Run("output", s.output)
 		t.Run("instant", s.instant)
 		t.Run("freeze", s.freeze)
+		t.Run("idle", s.idle)
 		t.Run("memory", func(t *testing.T) { s.memory(t, h) })
 		t.Run("cpus", s.cpus)
 		t.Run("second", func(t *testing.T) { s.second(t, h) })

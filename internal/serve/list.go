@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
 )
@@ -77,7 +78,11 @@ func (s *Server) summarize(ctx context.Context, f file) (sum summary) {
 	case errors.Is(err, context.DeadlineExceeded):
 		sum.Problem = fmt.Sprintf("it cannot be read within %v", maxReading)
 	case err != nil:
-		sum.Problem = clip(strings.ReplaceAll(err.Error(), s.path+string(filepath.Separator), ""))
+		text, _, _ := strings.Cut(err.Error(), "\n")
+		if remedy := fault.RemedyOf(err); remedy != "" {
+			text += "; " + remedy
+		}
+		sum.Problem = clip(strings.ReplaceAll(text, s.path+string(filepath.Separator), ""))
 	}
 	sum.Again = errors.Is(err, errBusy)
 	return sum

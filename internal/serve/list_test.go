@@ -175,6 +175,9 @@ func TestListOfHostileRuns(t *testing.T) {
 	change("many.tare", "INSERT INTO arm "+count(3000)+"SELECT n, 'arm' || n, 'lxc', '{}', 'solo', '', 0 FROM c; "+
 		"INSERT INTO metric "+count(1000)+"SELECT n, 'w' || n, 'time', 's', 'lower', 1, 0 FROM c")
 	change("long.tare", `UPDATE document SET body = CAST('{"cpu": {"model": "' || hex(zeroblob(1000000)) || '"}}' AS BLOB) WHERE name = 'environment'`)
+	whole, err := os.ReadFile(filepath.Join(dir, "long.tare"))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "short.tare"), whole[:len(whole)/2], 0o600))
 	change("text.tare", "UPDATE document SET body = CAST('no JSON' AS BLOB)")
 	must(t, makeRun(t, filepath.Join(dir, "whole.tare"), 2).EndSession(1, "blocks"))
 	_, get := listServer(t, dir)
@@ -182,7 +185,8 @@ func TestListOfHostileRuns(t *testing.T) {
 	if len(list) > 50_000 {
 		t.Errorf("the list has %d bytes", len(list))
 	}
-	for name, want := range map[string]string{"many.tare": "too many to be listed", "long.tare": "000 …", "text.tare": "problem", "whole.tare": "lxc: "} {
+	for name, want := range map[string]string{"many.tare": "too many to be listed", "long.tare": "000 …", "text.tare": "problem",
+		"short.tare": `<p class="problem">short.tare is cut short:`, "whole.tare": "lxc: "} {
 		if got := row(list, name); !strings.Contains(got, want) {
 			t.Errorf("%s does not say %q: %s", name, want, got)
 		}

@@ -20,8 +20,9 @@ func newServe(*options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve DIR",
 		Short: "Browse and compare a folder of runs, and watch one that goes on",
-		Long: `serve lets a browser on this machine read the runs in a folder: the page of each,
-comparisons, and one that goes on as it goes on. It writes nothing.
+		Long: `serve lets a browser on this machine read the runs in a folder: a list with each
+run's machine, answer and serious findings, the page of each, comparisons, and
+one that goes on as it goes on. It writes nothing.
 
 On an address that other machines reach, it asks for a token, which is drawn
 anew each time and printed. What it sends is not encrypted: let a tunnel or a

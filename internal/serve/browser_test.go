@@ -2,23 +2,33 @@ package serve
 
 import (
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tare-bench/tare/internal/report/page/pagetest"
+	"github.com/tare-bench/tare/internal/store"
 )
 
 // TestInBrowser opens every kind of page that is served, as readers do, and
 // asks axe-core and the browser what is wrong with it.
 func TestInBrowser(t *testing.T) {
 	dir := t.TempDir()
-	must(t, makeRun(t, filepath.Join(dir, "a.tare"), 3).EndSession(1, "blocks"))
-	must(t, makeRun(t, filepath.Join(dir, "b.tare"), 2).EndSession(1, "blocks"))
+	must(t, makeCostly(t, filepath.Join(dir, "a.tare")).EndSession(1, "blocks"))
+	failed := makeRun(t, filepath.Join(dir, "b.tare"), 2)
+	id, err := failed.Begin(store.Attempt{Session: 1, Block: 2, Workload: "sysbench-cpu", Arm: 1, Size: 1})
+	must(t, err)
+	must(t, failed.Finish(id, store.Outcome{Status: store.Failed, Error: "the guest crashed"}))
+	must(t, os.WriteFile(filepath.Join(dir, "damaged.tare"), []byte("no run"), 0o600))
 	server := func(dir string) string {
 		s, err := New(dir, Options{})
 		must(t, err)
 		t.Cleanup(func() { s.Close() })
+		files, err := s.files()
+		must(t, err)
+		s.summaries.look(t.Context(), files, time.Hour) // until all are read
 		h := httptest.NewServer(s.Handler())
 		t.Cleanup(h.Close)
 		return h.URL
@@ -50,5 +60,49 @@ func TestInBrowser(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestListFillsIn: the runs of a list that is open are filled in as runs are
+// read, and what is chosen in it stays so.
+func TestListFillsIn(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.tare", "b.tare"} {
+		must(t, makeRun(t, filepath.Join(dir, name), 2).EndSession(1, "blocks"))
+	}
+	s, err := New(dir, Options{})
+	must(t, err)
+	t.Cleanup(func() { s.Close() })
+	for range cap(s.work) {
+		s.work <- struct{}{}
+	}
+	h := httptest.NewServer(s.Handler())
+	t.Cleanup(h.Close)
+	ctx := pagetest.Browser(t)
+	var b pagetest.Trouble
+	b.Page = h.URL + "/"
+	must(t, b.Listen(ctx))
+	pagetest.Open(t, ctx, pagetest.Views[0], b.Page)
+	pagetest.Shot(t, ctx, "serve-list-reading")
+	if n := pagetest.Value[int](t, ctx, `document.querySelectorAll("[data-reading]").length`); n != 2 {
+		t.Fatalf("%d rows are being read", n)
+	}
+	pagetest.Value[bool](t, ctx, `document.querySelector("input[value='b.tare']").click(), true`)
+	for range cap(s.work) {
+		<-s.work
+	}
+	pagetest.Value[bool](t, ctx, `new Promise((done) => {
+		const look = () => document.querySelector("[data-reading]") ? setTimeout(look, 50) : done(true);
+		look();
+	})`)
+	text := pagetest.Value[string](t, ctx, `document.querySelector("main").innerText`)
+	if strings.Count(text, "lxc: ") != 2 || strings.Contains(text, "being read") {
+		t.Errorf("when all are read: %s", text)
+	}
+	if !pagetest.Value[bool](t, ctx, `document.querySelector("input[value='b.tare']").checked && !document.querySelector("input[value='a.tare']").checked`) {
+		t.Error("what was chosen is lost")
+	}
+	for _, text := range b.Take() {
+		t.Error(text)
 	}
 }

@@ -28,11 +28,14 @@ var listCSS string
 
 var pages = template.Must(template.New("list").Parse(listHTML))
 
-// policy is that of the pages that are made here: no script at all.
-var policy = func() string {
-	sum := sha256.Sum256([]byte(listCSS))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'self'"
-}()
+// policy is that of the pages that are made here: this style, and the list's
+// script, which asks this server for the list again.
+var policy = "default-src 'none'; style-src " + hash(listCSS) + "; script-src " + hash(listJS) + "; connect-src 'self'; base-uri 'none'; form-action 'self'"
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
 
 // cached is a page that was made of one version of a file.
 type cached struct {
@@ -42,45 +45,6 @@ type cached struct {
 
 // maxCached is how many pages are kept; each is less than 2 MB.
 const maxCached = 16
-
-// listed is a run in the list.
-type listed struct {
-	file
-	URL      string
-	Campaign string
-	State    string
-	Problem  string
-}
-
-func (s *Server) list(w http.ResponseWriter, r *http.Request) {
-	files, err := s.files()
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	var runs []listed
-	for _, f := range files {
-		l := listed{file: f, URL: "/run/" + url.PathEscape(f.Name)}
-		err := s.with(r, f.Name, func(_ file, run *store.Run) error {
-			ctx, err := report.ContextOf(run)
-			if err != nil {
-				return err
-			}
-			l.Campaign = ctx.Campaign
-			ending, complete := report.EndingOf(ctx)
-			l.State = "complete"
-			if !complete {
-				l.State = ending
-			}
-			return nil
-		})
-		if err != nil {
-			l.Problem = err.Error()
-		}
-		runs = append(runs, l)
-	}
-	s.show(w, http.StatusOK, "list", map[string]any{"Runs": runs, "Most": maxFiles})
-}
 
 // show answers with one of the pages that are made here.
 func (s *Server) show(w http.ResponseWriter, status int, name string, data map[string]any) {
@@ -110,7 +74,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if body = s.cached(f); body == nil {
-		err = s.with(r, name, func(f file, run *store.Run) error {
+		err = s.with(r.Context(), name, func(f file, run *store.Run) error {
 			body, err = s.page(f, run)
 			return err
 		})
@@ -173,7 +137,7 @@ type State struct {
 
 func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 	var st State
-	err := s.with(r, r.PathValue("name"), func(f file, run *store.Run) error {
+	err := s.with(r.Context(), r.PathValue("name"), func(f file, run *store.Run) error {
 		ctx, err := report.ContextOf(run)
 		if err != nil {
 			return err
@@ -223,7 +187,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	}
 	var runs []*compare.Run
 	for _, name := range names {
-		err := s.with(r, name, func(_ file, run *store.Run) error {
+		err := s.with(r.Context(), name, func(_ file, run *store.Run) error {
 			c, err := compare.Read(run)
 			runs = append(runs, c)
 			return err

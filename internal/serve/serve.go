@@ -9,6 +9,7 @@
 package serve
 
 import (
+	"context"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -50,6 +51,8 @@ type Server struct {
 
 	mu    sync.Mutex
 	pages map[string]cached
+
+	summaries summaries
 }
 
 // New opens a folder; Close it.
@@ -65,7 +68,9 @@ func New(dir string, o Options) (*Server, error) {
 		}
 		return nil, fault.Hostf("%w", err)
 	}
-	return &Server{dir: root, path: abs, o: o, work: make(chan struct{}, 2), pages: map[string]cached{}}, nil
+	s := &Server{dir: root, path: abs, o: o, work: make(chan struct{}, 2), pages: map[string]cached{}}
+	s.summaries.start(s.summarize)
+	return s, nil
 }
 
 func isDir(path string) bool {
@@ -73,8 +78,11 @@ func isDir(path string) bool {
 	return err == nil && st.IsDir()
 }
 
-// Close closes the folder.
-func (s *Server) Close() error { return s.dir.Close() }
+// Close ends what reads runs for the list, and closes the folder.
+func (s *Server) Close() error {
+	s.summaries.stop()
+	return s.dir.Close()
+}
 
 // HTTP returns a server with limits on whoever talks slowly, or much.
 func (s *Server) HTTP() *http.Server {
@@ -220,20 +228,28 @@ func (s *Server) find(name string) (file, error) {
 // errBusy is the answer while a run cannot be opened without writing to it.
 var errBusy = errors.New("this run is being written to; or its writer was killed, and tare show will put it right")
 
-// open opens a run to read it.
-func (s *Server) open(f file) (*store.Run, error) {
+// open opens a run to read it while ctx goes on.
+func (s *Server) open(ctx context.Context, f file) (*store.Run, error) {
 	// The journal of a transaction that goes on is gone in a moment.
 	for range 20 {
 		if _, err := s.dir.Lstat(f.Name + "-journal"); errors.Is(err, fs.ErrNotExist) {
-			return store.Open(filepath.Join(s.path, f.Name), false)
+			return store.OpenContext(ctx, filepath.Join(s.path, f.Name))
 		}
-		time.Sleep(25 * time.Millisecond)
+		select {
+		case <-time.After(25 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	return nil, errBusy
 }
 
+// maxReading is how long a run is read at most: a file can be made so that
+// reading it has no end.
+const maxReading = time.Minute
+
 // with opens a run for what do does, a few at a time.
-func (s *Server) with(r *http.Request, name string, do func(file, *store.Run) error) error {
+func (s *Server) with(ctx context.Context, name string, do func(file, *store.Run) error) error {
 	f, err := s.find(name)
 	if err != nil {
 		return err
@@ -241,10 +257,12 @@ func (s *Server) with(r *http.Request, name string, do func(file, *store.Run) er
 	select {
 	case s.work <- struct{}{}:
 		defer func() { <-s.work }()
-	case <-r.Context().Done():
-		return r.Context().Err()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	run, err := s.open(f)
+	ctx, cancel := context.WithTimeout(ctx, maxReading)
+	defer cancel()
+	run, err := s.open(ctx, f)
 	if err != nil {
 		return err
 	}

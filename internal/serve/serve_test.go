@@ -27,10 +27,16 @@ func must(t testing.TB, err error) {
 // makeRun writes a run of n blocks; it stays open, as by a tare at work.
 func makeRun(t testing.TB, path string, n int) *store.Run {
 	t.Helper()
+	return makeRunOf(t, path, n, `{"version": 1}`, func(block, arm int) float64 { return 1 + float64(block*arm)/100 })
+}
+
+// makeRunOf is makeRun on a machine of one's own, with values of one's own.
+func makeRunOf(t testing.TB, path string, n int, environment string, value func(block, arm int) float64) *store.Run {
+	t.Helper()
 	c, err := campaign.Parse("c.yaml", []byte("name: served\nseed: 1\narms: [native, lxc]\nworkloads: [sysbench-cpu]\nblocks: 3\n"),
 		campaign.Known{Systems: map[string]campaign.Limits{"native": {Usable: true}, "lxc": {Usable: true}}})
 	must(t, err)
-	r, err := store.Create(path, map[string][]byte{store.DocCampaign: c.Resolved(), store.DocEnvironment: []byte(`{"version": 1}`), store.DocUserland: []byte(`{}`)},
+	r, err := store.Create(path, map[string][]byte{store.DocCampaign: c.Resolved(), store.DocEnvironment: []byte(environment), store.DocUserland: []byte(`{}`)},
 		[]store.Arm{{Name: "native", System: "native", Scenario: "solo"}, {Name: "lxc", System: "lxc", Scenario: "solo"}, {Name: "native-control", System: "native", Scenario: "solo", ControlOf: "native"}},
 		[]store.Metric{{Workload: "sysbench-cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}})
 	must(t, err)
@@ -38,17 +44,17 @@ func makeRun(t testing.TB, path string, n int) *store.Run {
 	session, err := r.BeginSession("boot", "1")
 	must(t, err)
 	for b := range n {
-		addBlock(t, r, session, b)
+		addBlock(t, r, session, b, value)
 	}
 	return r
 }
 
-func addBlock(t testing.TB, r *store.Run, session int64, b int) {
+func addBlock(t testing.TB, r *store.Run, session int64, b int, value func(block, arm int) float64) {
 	t.Helper()
 	for arm := range 3 {
 		id, err := r.Begin(store.Attempt{Session: session, Block: b, Position: arm, Workload: "sysbench-cpu", Arm: arm, Size: 1})
 		must(t, err)
-		must(t, r.Finish(id, store.Outcome{Status: store.Done, Values: map[int]float64{0: 1 + float64(b*arm)/100},
+		must(t, r.Finish(id, store.Outcome{Status: store.Done, Values: map[int]float64{0: value(b, arm)},
 			Steps: []store.Step{{Name: "run", Argv: []string{"true"}, Result: &agent.Result{Stdout: []byte("said this")}}}}))
 	}
 }
@@ -77,8 +83,23 @@ func served(t *testing.T, o Options) (dir string, get func(target string, change
 	}
 }
 
+// settled is the list when all runs in it have been read, however long that takes.
+func settled(t *testing.T, get func(string, ...func(*http.Request)) *httptest.ResponseRecorder) string {
+	t.Helper()
+	for {
+		w := get("/")
+		if w.Code != http.StatusOK {
+			t.Fatalf("the list: %d %s", w.Code, w.Body)
+		}
+		if body := w.Body.String(); !strings.Contains(body, "data-reading>") {
+			return body
+		}
+	}
+}
+
 func TestPages(t *testing.T) {
 	_, get := served(t, Options{})
+	settled(t, get)
 	for target, wants := range map[string][]string{
 		"/":                              {`href="/run/a.tare"`, "served", "it was killed, or goes on", "complete"},
 		"/run/a.tare":                    {"What it costs", "said this", `<a href="/">tare</a>`},
@@ -124,7 +145,7 @@ func TestWatch(t *testing.T) {
 	r, err := store.Open(filepath.Join(dir, "b.tare"), true)
 	must(t, err)
 	defer r.Close()
-	addBlock(t, r, 1, 2)
+	addBlock(t, r, 1, 2, func(int, int) float64 { return 1 })
 	if s := state(); s.Version == before.Version || !strings.HasPrefix(s.Text, "9 trials in 3 blocks") {
 		t.Errorf("after another block: %+v", s)
 	}
@@ -206,9 +227,12 @@ func TestDamagedAndHostileFiles(t *testing.T) {
 	whole, err := os.ReadFile(filepath.Join(dir, "a.tare"))
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "damaged.tare"), append(bytes.Clone(whole[:4096]), bytes.Repeat([]byte{0xff}, len(whole)-4096)...), 0o600))
-	w := get("/")
-	if w.Code != http.StatusOK || strings.Contains(w.Body.String(), "<img") || !strings.Contains(w.Body.String(), "its run never began") {
-		t.Errorf("%d %s", w.Code, w.Body)
+	list := settled(t, get)
+	if strings.Contains(list, "<img") || !strings.Contains(list, "its run never began") || !strings.Contains(list, "damaged") {
+		t.Error(list)
+	}
+	if row(list, "a.tare") == "" || strings.Contains(row(list, "a.tare"), "problem") {
+		t.Errorf("a whole run beside damaged ones: %s", row(list, "a.tare"))
 	}
 	for _, name := range []string{"empty.tare", "damaged.tare"} {
 		if w := get("/run/" + name); w.Code != http.StatusUnprocessableEntity || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {

@@ -1,0 +1,226 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// row is what a list says of a run.
+func row(list, name string) string {
+	_, rest, ok := strings.Cut(list, `<article id="run-`+name+`"`)
+	if !ok {
+		return ""
+	}
+	text, _, _ := strings.Cut(rest, "</article>")
+	return text
+}
+
+// listServer serves a folder, and gets its list.
+func listServer(t *testing.T, dir string) (*Server, func(string, ...func(*http.Request)) *httptest.ResponseRecorder) {
+	t.Helper()
+	s, err := New(dir, Options{})
+	must(t, err)
+	t.Cleanup(func() { s.Close() })
+	h := s.Handler()
+	return s, func(target string, _ ...func(*http.Request)) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost"+target, nil))
+		return w
+	}
+}
+
+const environment = `{"version": 1, "cpu": {"model": "Some <CPU>", "threads": 8}, "kernel": {"release": "6.12-test"}, "virtualization": {"role": "bare-metal"}}`
+
+// makeCostly writes a run in which lxc takes a fifth more, and everything
+// wobbles by a percent.
+func makeCostly(t *testing.T, path string) *store.Run {
+	return makeRunOf(t, path, 20, environment, func(block, arm int) float64 {
+		return (1 + 0.2*float64(arm%2)) * (1 + 0.01*math.Sin(float64(7*block+3*arm)))
+	})
+}
+
+// TestList: a row says what was run, when, where, how it ended, and what it found.
+func TestList(t *testing.T) {
+	dir := t.TempDir()
+	r := makeCostly(t, filepath.Join(dir, "a.tare"))
+	sessions, err := r.Sessions()
+	must(t, err)
+	must(t, r.EndSession(1, "blocks"))
+	bad := makeRun(t, filepath.Join(dir, "b.tare"), 2)
+	id, err := bad.Begin(store.Attempt{Session: 1, Block: 2, Workload: "sysbench-cpu", Arm: 1, Size: 1})
+	must(t, err)
+	must(t, bad.Finish(id, store.Outcome{Status: store.Failed, Error: "the guest <crashed>"}))
+	makeRun(t, filepath.Join(dir, "c.tare"), 0)
+	_, get := listServer(t, dir)
+	list := settled(t, get)
+	for name, wants := range map[string][]string{
+		"a.tare": {"Campaign served, ", sessions[0].Began.Local().Format("2006-01-02 15:04"), ", complete<", "Some &lt;CPU&gt;, 8 CPUs, kernel 6.12-test, bare metal",
+			"<li>lxc: costs ", "no serious finding"},
+		"b.tare": {"Not complete</span>: it was killed, or goes on", "<li>lxc: ", `href="/run/b.tare#findings">1 serious finding</a>: `, "lxc on sysbench-cpu", "the guest &lt;crashed&gt;"},
+		"c.tare": {"Campaign served, ", "Not complete</span>"},
+	} {
+		for _, want := range wants {
+			if got := row(list, name); !strings.Contains(got, want) {
+				t.Errorf("%s does not have %q: %s", name, want, got)
+			}
+		}
+	}
+}
+
+// TestListIsQuick: while runs are being read the list says so, and after that
+// it does not read them again until they change.
+func TestListIsQuick(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.tare")
+	r := makeRun(t, path, 2)
+	must(t, r.EndSession(1, "blocks"))
+	must(t, r.Close())
+	s, get := listServer(t, dir)
+	s.summaries.share = 0
+	for range cap(s.work) { // whoever reads pages has all the places
+		s.work <- struct{}{}
+	}
+	list := get("/").Body.String()
+	if got := row(list, "a.tare"); !strings.Contains(got, "data-reading>") || !strings.Contains(got, "It is being read") || !strings.Contains(list, "1 of these runs") {
+		t.Errorf("a list that waits: %s", list)
+	}
+	for range cap(s.work) {
+		<-s.work
+	}
+	if got := row(settled(t, get), "a.tare"); !strings.Contains(got, "lxc: ") {
+		t.Errorf("a list that waited: %s", got)
+	}
+	// The same name, size and time: nobody looks into it.
+	st, err := os.Stat(path)
+	must(t, err)
+	must(t, os.WriteFile(path, bytes.Repeat([]byte("x"), int(st.Size())), 0o600))
+	must(t, os.Chtimes(path, st.ModTime(), st.ModTime()))
+	if got := row(get("/").Body.String(), "a.tare"); !strings.Contains(got, "lxc: ") {
+		t.Errorf("an unchanged file was read again: %s", got)
+	}
+	// A later time: what was known is shown until it is read again.
+	must(t, os.Chtimes(path, st.ModTime(), st.ModTime().Add(time.Second)))
+	for range cap(s.work) {
+		s.work <- struct{}{}
+	}
+	if got := row(get("/").Body.String(), "a.tare"); !strings.Contains(got, "lxc: ") || !strings.Contains(got, "is being read again") {
+		t.Errorf("a changed file: %s", got)
+	}
+	for range cap(s.work) {
+		<-s.work
+	}
+	if got := row(settled(t, get), "a.tare"); strings.Contains(got, "lxc: ") || !strings.Contains(got, "is not a run of tare") {
+		t.Errorf("a file that is no run any more: %s", got)
+	}
+	// What was read is not read again at once, however often it changes.
+	s.summaries.share = 1e6
+	for second := range 2 {
+		must(t, os.WriteFile(path, bytes.Repeat([]byte("x"), second), 0o600))
+		must(t, os.Chtimes(path, st.ModTime(), st.ModTime().Add(time.Duration(2+second)*time.Second)))
+		if got := row(settled(t, get), "a.tare"); !strings.Contains(got, "its run never began") {
+			t.Errorf("a file that changes all the time: %s", got)
+		}
+	}
+	must(t, os.Remove(path))
+	settled(t, get)
+	if len(s.summaries.of) != 0 {
+		t.Error("a file that has gone is remembered")
+	}
+}
+
+// TestListOfBusyRun: a run that cannot be opened now is tried again at the next look.
+func TestListOfBusyRun(t *testing.T) {
+	dir := t.TempDir()
+	must(t, makeRun(t, filepath.Join(dir, "a.tare"), 2).EndSession(1, "blocks"))
+	journal := filepath.Join(dir, "a.tare-journal")
+	must(t, os.WriteFile(journal, []byte("x"), 0o600))
+	_, get := listServer(t, dir)
+	if got := row(settled(t, get), "a.tare"); !strings.Contains(got, "is being written to") {
+		t.Errorf("with a journal: %s", got)
+	}
+	must(t, os.Remove(journal))
+	for !strings.Contains(row(settled(t, get), "a.tare"), "lxc: ") { // the first look may come before it is read again
+	}
+}
+
+// TestListOfHostileRuns: what a file holds ends neither the server nor the
+// list, nor does it fill either.
+func TestListOfHostileRuns(t *testing.T) {
+	dir := t.TempDir()
+	change := func(name, statements string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		must(t, makeRun(t, path, 2).Close())
+		db, err := sql.Open("sqlite", "file:"+path)
+		must(t, err)
+		_, err = db.Exec(statements)
+		must(t, err)
+		must(t, db.Close())
+	}
+	count := func(n int) string {
+		return fmt.Sprintf("WITH RECURSIVE c(n) AS (SELECT 10 UNION ALL SELECT n + 1 FROM c WHERE n < %d) ", n)
+	}
+	change("many.tare", "INSERT INTO arm "+count(3000)+"SELECT n, 'arm' || n, 'lxc', '{}', 'solo', '', 0 FROM c; "+
+		"INSERT INTO metric "+count(1000)+"SELECT n, 'w' || n, 'time', 's', 'lower', 1, 0 FROM c")
+	change("long.tare", `UPDATE document SET body = CAST('{"cpu": {"model": "' || hex(zeroblob(1000000)) || '"}}' AS BLOB) WHERE name = 'environment'`)
+	whole, err := os.ReadFile(filepath.Join(dir, "long.tare"))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "short.tare"), whole[:len(whole)/2], 0o600))
+	change("text.tare", "UPDATE document SET body = CAST('no JSON' AS BLOB)")
+	must(t, makeRun(t, filepath.Join(dir, "whole.tare"), 2).EndSession(1, "blocks"))
+	_, get := listServer(t, dir)
+	list := settled(t, get)
+	if len(list) > 50_000 {
+		t.Errorf("the list has %d bytes", len(list))
+	}
+	for name, want := range map[string]string{"many.tare": "too many to be listed", "long.tare": "000 …", "text.tare": "problem",
+		"short.tare": `<p class="problem">short.tare is cut short:`, "whole.tare": "lxc: "} {
+		if got := row(list, name); !strings.Contains(got, want) {
+			t.Errorf("%s does not say %q: %s", name, want, got)
+		}
+	}
+}
+
+// TestSummaries: reading that has no end ends with the server, and one that
+// fails badly with a word on it.
+func TestSummaries(t *testing.T) {
+	var s summaries
+	s.start(func(ctx context.Context, f file) summary {
+		<-ctx.Done()
+		return summary{Problem: ctx.Err().Error()}
+	})
+	files := []file{{Name: "a"}, {Name: "b"}}
+	list := s.look(t.Context(), files, time.Millisecond)
+	if len(list) != 2 || !list[0].Reading || !list[1].Reading {
+		t.Errorf("%+v", list)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	s.look(gone, files, time.Hour) // returns, as nobody waits any more
+	s.stop()
+	s.look(t.Context(), files, time.Millisecond)
+	if s.running {
+		t.Error("reading begins after the end")
+	}
+
+	server, _ := listServer(t, t.TempDir())
+	server.dir = nil // as good as any bug
+	if sum := server.summarize(t.Context(), file{Name: "a.tare"}); !strings.Contains(sum.Problem, "tare cannot read it") {
+		t.Errorf("%+v", sum)
+	}
+	var err error
+	server.dir, err = os.OpenRoot(server.path)
+	must(t, err)
+}

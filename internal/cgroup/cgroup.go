@@ -33,6 +33,12 @@ const Prefix = "tare-"
 // Period is the period of a CPU cap.
 const Period = 100 * time.Millisecond
 
+// weight is how many ordinary groups' share of a CPU a guest has where others
+// want the same CPU, and every guest the same: what else runs on the host makes
+// room for a trial, as it would go to an idle CPU if there was one. A larger
+// weight would starve the kernel's own threads that are bound to a CPU.
+const weight = 10
+
 // leaf is the subgroup that holds the processes that tare itself starts:
 // version 2 allows no processes in a group that has subgroups with controllers,
 // and runtimes make subgroups beside it.
@@ -176,7 +182,9 @@ func (l Layout) NewFreezer(name string) (*Group, error) {
 func (g *Group) create(lim Limits) error {
 	path := "/" + g.name
 	if len(g.layout.V1) > 0 {
-		v1, err := cgroup1.New(cgroup1.StaticPath(path), lim.oci(), cgroup1.WithHierarchy(g.layout.subsystems))
+		res, shares := lim.oci(), uint64(weight*1024)
+		res.CPU.Shares = &shares
+		v1, err := cgroup1.New(cgroup1.StaticPath(path), res, cgroup1.WithHierarchy(g.layout.subsystems))
 		if err != nil {
 			return err
 		}
@@ -185,7 +193,8 @@ func (g *Group) create(lim Limits) error {
 			return err
 		}
 	}
-	res := cgroup2.ToResources(lim.oci())
+	res, share := cgroup2.ToResources(lim.oci()), uint64(weight*100)
+	res.CPU.Weight = &share
 	if len(g.layout.v2On) == 0 || g.layout.Mode() != "v2" {
 		res = &cgroup2.Resources{} // the limits are version 1's to keep
 	}

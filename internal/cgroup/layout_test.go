@@ -117,7 +117,9 @@ func TestLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range g.dirs() {
-		for file, want := range map[string]string{"cpu.max": "50000 100000", "cpu.cfs_quota_us": "50000"} {
+		for file, want := range map[string]string{
+			"cpu.max": "50000 100000", "cpu.weight": "1000", "cpu.cfs_quota_us": "50000", "cpu.shares": "10240",
+		} {
 			if b, err := os.ReadFile(filepath.Join(dir, file)); err == nil && l.V2 != filepath.Dir(dir) == (len(l.V1) > 0) && strings.TrimSpace(string(b)) != want {
 				t.Errorf("%s/%s is %q, want %q", dir, file, b, want)
 			}

@@ -165,7 +165,7 @@ func (r *runner) execute(ctx context.Context, crew []*member, w *workload.Worklo
 	if err != nil {
 		return err
 	}
-	err = r.perform(ctx, membersOf(crew, working), w, size)
+	err = r.perform(ctx, membersOf(crew, working), len(crew) == 1, w, size)
 	if err == nil { // a guest that serves one that is no good any more still does
 		err = together(membersOf(crew, serving), func(m *member) error { return m.x.stopAll(ctx) })
 	}
@@ -198,8 +198,10 @@ func (r *runner) wake(ctx context.Context, m *member) (err error) {
 }
 
 // perform runs a workload in all workers. Their timed steps begin at one
-// instant, which is named to each on its own clock.
-func (r *runner) perform(ctx context.Context, workers []*member, w *workload.Workload, size int64) error {
+// instant, which is named to each on its own clock; those of a guest that is
+// alone begin at once: what idles until an instant wakes to a CPU that has gone
+// to sleep and to caches that others have used.
+func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *workload.Workload, size int64) error {
 	steps := w.Trial(size, ownAddress)
 	if workers[0].server != nil {
 		_, steps, _ = w.Sides(size, ownAddress)
@@ -238,12 +240,15 @@ func (r *runner) perform(ctx context.Context, workers []*member, w *workload.Wor
 	if err != nil {
 		return err
 	}
-	if each := min(realTime/time.Duration(len(workers)), realTimeMost); each >= realTimeLeast {
-		allowRealTime(workers, each)
-		defer allowRealTime(workers, 0)
+	var instant int64 // 0: at once
+	if !alone {
+		if each := min(realTime/time.Duration(len(workers)), realTimeMost); each >= realTimeLeast {
+			allowRealTime(workers, each)
+			defer allowRealTime(workers, 0)
+		}
+		instant = agent.Monotonic() + int64(lead)
 	}
-	instant := agent.Monotonic() + int64(lead)
-	stop, stopMemory := r.weighAtWork(workers, instant), watchMemory(workers)
+	stop, stopMemory := r.weighAtWork(workers, max(instant, agent.Monotonic())), watchMemory(workers)
 	err = together(workers, func(m *member) error { return r.timed(ctx, m, m.steps[first:last+1], instant) })
 	stop()
 	stopMemory()

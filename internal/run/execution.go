@@ -33,10 +33,11 @@ type execution struct {
 	late     error // why a server is not ready
 	over     bool  // a step failed, so no more are run
 	window   *probe.Window
-	memory   int64         // bytes that the guest held of the host's at work; 0: not read
-	left     int64         // bytes that the host had available at least; 0: not watched
-	skew     time.Duration // start as the host heard of it, less the instant agreed
-	barrier  time.Duration // start on the guest's own clock, less that instant on it
+	memory   int64 // bytes that the guest held of the host's at work; 0: not read
+	left     int64 // bytes that the host had available at least; 0: not watched
+	// Where an instant was agreed:
+	skew    time.Duration // start as the host heard of it, less the instant
+	barrier time.Duration // start on the guest's own clock, less that instant on it
 }
 
 // steps runs untimed steps in a guest.
@@ -58,18 +59,24 @@ func (r *runner) steps(ctx context.Context, m *member, steps []workload.Step) er
 }
 
 // timed runs the steps from the first timed one to the last; the first begins
-// at an instant of the host's clock.
+// at an instant of the host's clock, or at once if that is 0.
 func (r *runner) timed(ctx context.Context, m *member, steps []workload.Step, instant int64) error {
 	x := &m.x
 	if x.over {
 		return nil
 	}
-	res, err := r.step(ctx, m, steps[0], x.clock.GuestTime(instant))
+	var agreed int64
+	if instant != 0 {
+		agreed = x.clock.GuestTime(instant)
+	}
+	res, err := r.step(ctx, m, steps[0], agreed)
 	if err != nil {
 		return err
 	}
-	x.skew = time.Duration(res.HostStart - instant)
-	x.barrier = time.Duration(res.GuestStart - x.clock.GuestTime(instant))
+	if agreed != 0 {
+		x.skew = time.Duration(res.HostStart - instant)
+		x.barrier = time.Duration(res.GuestStart - agreed)
+	}
 	if err := r.steps(ctx, m, steps[1:]); err != nil {
 		return err
 	}
@@ -208,7 +215,9 @@ func (x *execution) guestsWord(w *workload.Workload, size int64, sameKernel bool
 	}
 	v[probe.Timed] = x.timed.Seconds()
 	v[probe.GuestCPU] = cpu.Seconds()
-	v[probe.StartSkew], v[probe.BarrierSkew] = x.skew.Seconds(), x.barrier.Seconds()
+	if x.barrier != 0 {
+		v[probe.StartSkew], v[probe.BarrierSkew] = x.skew.Seconds(), x.barrier.Seconds()
+	}
 	if sameKernel {
 		// One clock read at both ends: what differs is our own error.
 		v[probe.HostTimeError] = (x.timed - guest).Seconds()

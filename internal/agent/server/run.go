@@ -48,8 +48,30 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 		}
 		return send(done(0, 0))
 	}
-	defer cmd.close()
 	defer cmd.closeChildEnds()
+
+	// All that can be done before the start is: what the agent does afterwards
+	// takes the command's CPU from it, where the guest has only one.
+	ahead := newWindow(r.Window)
+	var counts [2]uint64
+	var output sync.WaitGroup
+	defer output.Wait()
+	defer cmd.close() // before the wait: ends the reading
+	for i, pipe := range []*os.File{cmd.stdout, cmd.stderr} {
+		output.Go(func() {
+			counts[i] = copyOutput(pipe, r.OutputLimit, func(data []byte) error {
+				if err := ahead.enter(ctx); err != nil {
+					return err
+				}
+				return send(&wire.RunEvent{Event: &wire.RunEvent_Output{Output: &wire.Output{Stderr: i == 1, Data: data}}})
+			})
+		})
+	}
+	go func() { // a command that does not read its input must not block us
+		cmd.stdin.Write(r.Stdin)
+		cmd.stdin.Close()
+	}()
+	runtime.Gosched() // they go first, until the pipes are full or empty
 
 	relax := func() {}
 	if r.StartAtNs != 0 {
@@ -68,7 +90,6 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 	runtime.Gosched()
 	relax() // before the fork: others wait for this CPU to start, too
 	pid, ended, err := s.procs.start(cmd.path, cmd.argv, cmd.attr)
-	cmd.closeChildEnds()
 	if err != nil {
 		now := clock(unix.CLOCK_MONOTONIC)
 		if err := send(exited(&wire.Exited{MonotonicNs: now, SpawnError: fmt.Sprintf("%s: %v", cmd.path, err)})); err != nil {
@@ -76,30 +97,8 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 		}
 		return send(done(0, 0))
 	}
-	ahead := newWindow(r.Window)
 	s.track(r.Id, running{pid, ahead})
 	defer s.untrack(r.Id)
-
-	go func() { // a command that does not read its input must not block us
-		cmd.stdin.Write(r.Stdin)
-		cmd.stdin.Close()
-	}()
-	var counts [2]uint64
-	var output sync.WaitGroup
-	defer output.Wait()
-	defer cmd.close() // before the wait: ends the reading
-	for i, pipe := range []*os.File{cmd.stdout, cmd.stderr} {
-		output.Add(1)
-		go func() {
-			defer output.Done()
-			counts[i] = copyOutput(pipe, r.OutputLimit, func(data []byte) error {
-				if err := ahead.enter(ctx); err != nil {
-					return err
-				}
-				return send(&wire.RunEvent{Event: &wire.RunEvent_Output{Output: &wire.Output{Stderr: i == 1, Data: data}}})
-			})
-		}()
-	}
 
 	var timeout <-chan time.Time
 	if r.TimeoutNs > 0 {
@@ -134,6 +133,7 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 		return err
 	}
 	unix.Kill(-pid, unix.SIGKILL) // what it left behind in its group
+	cmd.closeChildEnds()          // so that the output has an end
 	stop := time.AfterFunc(drainGrace, cmd.endOutput)
 	output.Wait()
 	stop.Stop()
@@ -265,7 +265,7 @@ type command struct {
 	argv                  []string
 	attr                  *syscall.ProcAttr
 	stdin, stdout, stderr *os.File // our ends
-	childEnds             []*os.File
+	childEnds             []int    // descriptors
 }
 
 func prepare(r *wire.RunRequest) (*command, error) {
@@ -286,17 +286,18 @@ func prepare(r *wire.RunRequest) (*command, error) {
 		c.path = "/proc/self/exe"
 		c.argv = limitedArgv(r.Rlimits, path, r.Argv)
 	}
-	pipe := func(childReads bool) (ours *os.File, err error) {
-		rd, wr, err := os.Pipe()
-		if err != nil {
+	pipe := func(childReads bool) (*os.File, error) {
+		var ends [2]int // to read from, to write to
+		if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 			return nil, err
 		}
+		ours, theirs := ends[0], ends[1]
 		if childReads {
-			c.childEnds = append(c.childEnds, rd)
-			return wr, nil
+			ours, theirs = theirs, ours
 		}
-		c.childEnds = append(c.childEnds, wr)
-		return rd, nil
+		c.childEnds = append(c.childEnds, theirs)
+		err := unix.SetNonblock(ours, true) // before the file is made of it, or nothing ends its reading
+		return os.NewFile(uintptr(ours), "pipe"), err
 	}
 	if c.stdin, err = pipe(true); err == nil {
 		if c.stdout, err = pipe(false); err == nil {
@@ -309,17 +310,19 @@ func prepare(r *wire.RunRequest) (*command, error) {
 		return nil, err
 	}
 	files := make([]uintptr, 0, 3)
-	for _, f := range c.childEnds {
-		files = append(files, f.Fd())
+	for _, fd := range c.childEnds {
+		files = append(files, uintptr(fd))
 	}
 	c.attr = &syscall.ProcAttr{Dir: r.Cwd, Env: r.Env, Files: files, Sys: &syscall.SysProcAttr{Setpgid: true}}
 	return c, nil
 }
 
+// closeChildEnds closes what the command has copies of.
 func (c *command) closeChildEnds() {
-	for _, f := range c.childEnds {
-		f.Close()
+	for _, fd := range c.childEnds {
+		unix.Close(fd)
 	}
+	c.childEnds = nil
 }
 
 // endOutput cuts off the output after what is in the pipes now.

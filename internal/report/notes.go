@@ -20,7 +20,7 @@ func (t *table) notes(k metricKey) {
 			if !alone {
 				text = "ranking in " + r.Scenario + ": "
 			}
-			t.note(text + RankingText(r))
+			t.note(text + RankingText(t.res, r))
 		}
 	}
 	for _, a := range t.res.Arms {

@@ -258,9 +258,9 @@ func (t *table) rows(rows []row) {
 			widths[j] = 0
 		}
 	}
-	leave := []int{6, 2, 5} // what is left out where the terminal is too narrow
+	leave := []int{6, 2, 5, 4} // what is left out where the terminal is too narrow
 	if t.ctx.AllMetrics {   // CPU time has a table of its own
-		leave = []int{5, 2, 6}
+		leave = []int{5, 2, 6, 4}
 	}
 	for _, least := range leave {
 		total := 0

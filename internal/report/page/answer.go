@@ -152,7 +152,7 @@ func isolatedOf(res *analyze.Result, emulated bool, of []analyze.Isolation) answ
 		for _, i := range open {
 			name := where(i)
 			if report.Known(i.Comparison) {
-				name += fmt.Sprintf(" (at most %s %%)", report.Percent(i.FartherPercent))
+				name += " (" + report.AtMost(i.Comparison) + ")"
 			}
 			names = append(names, name)
 		}

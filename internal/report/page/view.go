@@ -207,7 +207,7 @@ func (v *view) status(res *analyze.Result, ctx report.Context, d *data) {
 		blocks = fmt.Sprintf("%d of %d", res.Blocks, res.Planned)
 	}
 	trials := fmt.Sprintf("%d", d.trials)
-	for _, s := range []store.Status{store.Failed, store.Void, store.Interrupted} {
+	for _, s := range []store.Status{store.Failed, store.Void, store.Interrupted, store.Discarded, store.Repeat} {
 		if n := d.count[s]; n > 0 {
 			trials += fmt.Sprintf(", %d %s", n, s)
 		}
@@ -306,7 +306,7 @@ func cellOf(res *analyze.Result, c analyze.Comparison) cell {
 	case c.Verdict == analyze.None:
 		k.Overhead, k.Text = overhead, "none"
 	case report.Known(c):
-		k.Overhead, k.Text = "at most "+report.Percent(c.FartherPercent)+" %", "not resolved"
+		k.Overhead, k.Text = report.AtMost(c), "not resolved"
 	}
 	return k
 }

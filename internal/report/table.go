@@ -46,10 +46,7 @@ func (t *table) header() {
 		title += " · " + t.ctx.Path
 	}
 	t.line(t.bold(clean(title)))
-	blocks := fmt.Sprintf("%d %s", t.res.Blocks, plural(t.res.Blocks, "block"))
-	if t.res.Planned > 0 && t.res.Blocks != t.res.Planned {
-		blocks = fmt.Sprintf("%d of %d %s", t.res.Blocks, t.res.Planned, plural(t.res.Planned, "block"))
-	}
+	blocks := BlocksText(t.res)
 	if why := endings[t.ctx.Ended]; why != "" {
 		blocks += ": " + why
 	}

@@ -12,6 +12,27 @@ import (
 // The words and figures of the table, for what else shows a result: they must
 // not differ between the terminal and a page.
 
+// BlocksText says how many blocks there are: of each workload, where they differ.
+func BlocksText(res *analyze.Result) string {
+	of := map[string]int{} // blocks by workload
+	for _, c := range res.Comparisons {
+		if c.Primary && c.N > 0 {
+			of[c.Workload] = max(of[c.Workload], c.N)
+		}
+	}
+	least, most := res.Blocks, 0
+	for _, n := range of {
+		least, most = min(least, n), max(most, n)
+	}
+	switch {
+	case least < most:
+		return fmt.Sprintf("%d to %d blocks, by workload", least, most)
+	case res.Planned > 0 && res.Blocks != res.Planned:
+		return fmt.Sprintf("%d of %d %s", res.Blocks, res.Planned, plural(res.Planned, "block"))
+	}
+	return fmt.Sprintf("%d %s", res.Blocks, plural(res.Blocks, "block"))
+}
+
 // Verdict words what may be said of a comparison of res. What is not resolved
 // comes with what is known.
 func Verdict(res *analyze.Result, c analyze.Comparison) string {

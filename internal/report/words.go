@@ -194,8 +194,11 @@ func WideText(s analyze.SeriesSummary) string {
 
 // StallText says how much more often trials of an arm stall than its baseline's.
 func StallText(t analyze.Tail) string {
-	return fmt.Sprintf("stalls: %s takes more than %s times its median in %d of %d trials (%s %%), %s in %d of %d (%s %%); a slow one takes %s times the median",
-		t.Arm, digits(t.Factor, 2), t.Slow, t.N, digits(100*t.Share, 2), t.Baseline, t.BaselineSlow, t.BaselineN, digits(100*t.BaselineShare, 2), digits(t.Size, 2))
+	share := func(slow, n int, share float64) string {
+		return fmt.Sprintf("%d of %d trials (%s %%)", slow, n, digits(100*share, 2))
+	}
+	return fmt.Sprintf("stalls: %s is over %s times slower than its own median in %s, %s in %s; a slow trial is typically %s times slower",
+		t.Arm, digits(t.Factor, 3), share(t.Slow, t.N, t.Share), t.Baseline, share(t.BaselineSlow, t.BaselineN, t.BaselineShare), digits(t.Size, 2))
 }
 
 // RankingText words a ranking of res with its ties, and marks the arms whose

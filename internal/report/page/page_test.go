@@ -98,7 +98,7 @@ func TestCases(t *testing.T) {
 		"at most +7.6 % not resolved -2.9 … +7.6 %", "+4.2 % costs ° of these guests", "not resolved: too coarse", "did not finish", "one pair says nothing", "no control, at most +19.0 %",
 		"° of these guests: fewer than 4 were made", "33.20 ms median 23.10 ms, middle half 19.20 … 31.40 ms", "One trial alone differs by up to 12 % between native and its control, the same thing (24 pairs); in this run",
 		"Stalls", "lxc 12 of 180 (6.7 %) +3.0 … +10.8 points more 3.1× 71.20 ms (60.10 … 80.60)", "native 2 of 360 (0.56 %) 1.8× 24.20",
-		"A trial is slow beyond 1.5 times the median", "No two of the same kind were measured, so nothing is claimed.", "9 more like these", "First trial of a group, openssl-enc +5.2 % (+3.3 … +7.1 %)",
+		"A trial is slow where it is over 1.50 times slower than the median", "No two of the same kind were measured, so nothing is claimed.", "9 more like these", "First trial of a group, openssl-enc +5.2 % (+3.3 … +7.1 %)",
 		"First trial after a thaw, lxc +2.1 %", "1 more metric of openssl-enc", "dd-write 1. runc !; 2. native, lxc (tied)",
 	} {
 		if !strings.Contains(text, want) {

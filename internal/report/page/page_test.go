@@ -139,7 +139,7 @@ func TestCompany(t *testing.T) {
 	text := plain(render(t, synth{blocks: 12, company: true, bulk: true, ended: string(plan.ReasonBlocks)}, Options{}))
 	for _, want := range []string{
 		"How it isolates", "The same in company, each against its baseline there", "What systems cost in company",
-		"kvm Takes 2.2", "in fit-8; native takes 2.00 times as long there. Slower by less in 7 more", "qemu-tcg It is emulated: nothing is claimed of it", "kvm@fit-8 8 2.2", "density: of kvm, 2 fit at no more than 1.5× slower than alone; 8 do not (2.2", "native@noisy 1 + cpu, fork 1.5", "Each guest", "guests at once",
+		"kvm Takes 2.2", "in fit-8, where native takes 2.00 times as long; is slowed down by less in 7 more.", "qemu-tcg* Emulated: nothing is claimed.", "kvm@fit-8 8 2.2", "density: of kvm, 2 fit at no more than 1.5× slower than alone; 8 do not (2.2", "native@noisy 1 + cpu, fork 1.5", "Each guest", "guests at once",
 		"cap: quarter of native@mixed take 4.10× as long as small", "Slowdown of sysbench-cpu by the number of guests",
 		"By isolation: how much slower than alone", "dd-write in fit-8 1. ", "By memory: what an idle guest takes of the host 1. native, lxc (tied); 3. kvm; 4. qemu-tcg",
 		"host lost", "The host has no KSM.",

@@ -169,7 +169,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 		Level: fmt.Sprintf("%.4g %%", 100*(1-res.Alpha)), Delta: fmt.Sprintf("±%.3g %%", 100*res.Delta),
 		IsolationLegend: report.IsolationLegend,
 		TheseGuests:     report.TheseGuests,
-		Answers:         answers(res, d), Isolated: isolated(res, d), Rankings: rankingsOf(res, d),
+		Answers:         answers(res, d), Isolated: isolated(res), Rankings: rankingsOf(res, d),
 	}
 	v.status(res, ctx, d)
 	v.Overview, v.InCompany = matrixOf(res, o.Titles, false), matrixOf(res, o.Titles, true)

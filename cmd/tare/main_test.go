@@ -107,7 +107,6 @@ type export struct {
 		CILow                                                  float64 `json:"ci_low"`
 		CIHigh                                                 float64 `json:"ci_high"`
 		Overhead                                               float64 `json:"overhead_percent"`
-		Floor                                                  float64 `json:"noise_floor_percent"`
 		Control, Primary                                       bool
 		BaselineMin                                            float64 `json:"baseline_min"`
 	}

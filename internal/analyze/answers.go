@@ -27,7 +27,8 @@ type Answer struct {
 }
 
 // Claim is one comparison within an Answer: an overhead and its interval in
-// percent, and Ratio as in Comparison.
+// percent, and Ratio as in Comparison. Low and High are 0 where there is no
+// interval to be believed.
 type Claim struct {
 	Workload string  `json:"workload"`
 	Metric   string  `json:"metric"`
@@ -71,7 +72,7 @@ func (a *analysis) answers() []Answer {
 // take puts a comparison into one of the lists.
 func (ans *Answer) take(c *comparison) {
 	claim := Claim{Workload: c.Workload, Metric: c.Metric, Percent: c.OverheadPercent, Ratio: c.Ratio}
-	if c.CIHigh > 0 {
+	if c.CIHigh > 0 && !c.Coarse {
 		claim.Low, claim.High = percent(c.est.Low), percent(c.est.High)
 	}
 	switch c.Verdict {
@@ -83,10 +84,11 @@ func (ans *Answer) take(c *comparison) {
 		if !slices.Contains(ans.None, c.Workload) {
 			ans.None = append(ans.None, c.Workload)
 		}
+		ans.NoneAtMostPercent = max(ans.NoneAtMostPercent, math.Abs(c.FartherPercent))
 	default:
 		ans.Open = append(ans.Open, claim)
 	}
-	if c.Verdict == None || c.Verdict == NotResolved {
+	if c.Verdict == None || c.Verdict == NotResolved && !c.Coarse {
 		ans.AtMostPercent = max(ans.AtMostPercent, math.Abs(c.FartherPercent))
 	}
 	if ans.Scope != ScopeTheseGuests {

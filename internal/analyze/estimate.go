@@ -93,9 +93,10 @@ func (e *estimate) interval(p stats.Placebo, alpha float64) (err error) {
 // half is the half-width of the interval.
 func (e *estimate) half() float64 { return e.High/2 - e.Low/2 }
 
-// farther is the end of the interval that is farther from 0.
+// farther is the end of the interval that is farther from 0 in percent, not on
+// the logarithmic scale: of -40 … +55 % the upper one, which bounds both.
 func (e *estimate) farther() float64 {
-	if math.Abs(e.Low) > math.Abs(e.High) {
+	if math.Abs(percent(e.Low)) > math.Abs(percent(e.High)) {
 		return e.Low
 	}
 	return e.High

@@ -85,14 +85,14 @@ func notResolved(open []analyze.Claim, of int) string {
 	slices.SortStableFunc(open, func(x, y analyze.Claim) int { return -cmp.Compare(math.Abs(farther(x)), math.Abs(farther(y))) })
 	var parts []string
 	for _, c := range open[:min(len(open), maxNamed)] {
-		parts = append(parts, percent(farther(c))+" % on "+c.Workload)
+		parts = append(parts, bound(farther(c))+" on "+c.Workload)
 	}
 	if more := len(open) - maxNamed; more > 0 {
 		parts = append(parts, fmt.Sprintf("less on %d more", more))
 	}
 	switch {
 	case len(open) == 1:
-		return "not resolved on " + open[0].Workload + ": at most " + percent(farther(open[0])) + " %"
+		return "not resolved on " + open[0].Workload + ": at most " + bound(farther(open[0]))
 	case len(open) == of:
 		return fmt.Sprintf("not resolved on any of %d workloads: at most %s", of, and(parts))
 	}

@@ -18,7 +18,7 @@ func TestAnswerText(t *testing.T) {
 		"lxc: at most 0.82 % on a and b; costs 31.0 % (25.0 … 37.2) on c, 9.1 % (8.0 … 10.2) on d, 3.1 % (2.2 … 4.0) on stress-ng-exec and less on 2 more": {Workloads: 7, None: []string{"a", "b"}, NoneAtMostPercent: 0.82,
 			Costs: []analyze.Claim{claim("c", 31, 25, 37.2), claim("d", 9.1, 8, 10.2), execs, claim("e", 2, 1, 3), claim("f", 1, 0.5, 1.5)}},
 		"lxc: at most 1.9 % on a; gains 23.6 % (22.2 … 25.0) on b": {Workloads: 2, None: []string{"a"}, NoneAtMostPercent: 1.9, Gains: []analyze.Claim{claim("b", -23.6, -25, -22.2)}},
-		"lxc: at most 1.9 % on 4 of 7 workloads; not resolved on 3 of 7: at most -11.2 % on c, +7.6 % on dd-write and +4.0 % on d": {Workloads: 7, None: []string{"1", "2", "3", "4"}, NoneAtMostPercent: 1.9, AtMostPercent: 11.2,
+		"lxc: at most 1.9 % on 4 of 7 workloads; not resolved on 3 of 7: at most ±11.2 % on c, +7.6 % on dd-write and +4.0 % on d": {Workloads: 7, None: []string{"1", "2", "3", "4"}, NoneAtMostPercent: 1.9, AtMostPercent: 11.2,
 			Open: []analyze.Claim{writes, claim("c", -3, -11.2, 7), claim("d", 1, -2, 4)}},
 		"lxc: not resolved on any of 5 workloads: at most +7.6 % on dd-write, +5.0 % on b, +4.0 % on c and less on 2 more": {Workloads: 5, AtMostPercent: 7.6,
 			Open: []analyze.Claim{claim("a", 1, -1, 3), claim("b", 1, -1, 5), writes, claim("c", 1, -1, 4), claim("d", 1, -1, 2)}},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -82,7 +83,7 @@ func benchMetrics(all []store.Metric) (out []store.Metric) {
 		switch {
 		case !m.Probe:
 			out = append(out, m)
-		case m.Name == analyze.ProbeGuestCgroupCPU:
+		case m.Name == analyze.ProbeGuestCgroupCPU && !slices.ContainsFunc(all, func(o store.Metric) bool { return o.Workload == m.Workload && o.Name == analyze.CPUTime }):
 			out = append(out, store.Metric{Workload: m.Workload, Name: analyze.CPUTime, Unit: "cpu-sec/op", Better: "lower", Probe: true})
 		}
 	}

@@ -55,7 +55,7 @@ func TestVerdicts(t *testing.T) {
 		"dd-write, lxc: not resolved, at most +7.6 %; +5.1 %; false",
 		"dd-write, runc: gains 12.1 %; -3.3 %; false",
 		"stress-ng-exec, lxc: costs +3.1 %; ; false",
-		"stress-ng-exec, runc: not resolved, at most -6.1 %; ; false",
+		"stress-ng-exec, runc: not resolved, at most ±6.1 %; ; false",
 		"hackbench-pipe, lxc: not resolved: too coarse; ; false",
 		"hackbench-pipe, runc: did not finish; ; false",
 		"cyclictest, lxc: one pair says nothing; ; false",

@@ -52,7 +52,7 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 func TestExportToFullDisk(t *testing.T) {
 	r := makeRun(t, 12, "blocks")
 	for name, export := range exports(r, analyzed(t, r)) {
-		for _, room := range []int{0, 3000} {
+		for _, room := range []int{0, 1000} {
 			if err := export(&fullDisk{room}); !errors.Is(err, errFull) {
 				t.Errorf("%s with room for %d bytes: %v", name, room, err)
 			}
@@ -67,7 +67,7 @@ func TestJSONContract(t *testing.T) {
 	must(t, JSON(&b, r, analyzed(t, r)))
 	var doc map[string]any
 	must(t, json.Unmarshal([]byte(b.String()), &doc))
-	for _, member := range []string{"tare_export", "run", "comparisons", "arms", "noise_floors", "findings", "trials", "events"} {
+	for _, member := range []string{"tare_export", "run", "answers", "rankings", "comparisons", "arms", "trial_spread", "tails", "positions", "thaws", "findings", "trials", "events"} {
 		if doc[member] == nil {
 			t.Errorf("no %s", member)
 		}
@@ -79,20 +79,17 @@ func TestJSONContract(t *testing.T) {
 	if run["seed"] != 7.0 || run["complete"] != true || run["ended"] != "blocks" || run["environment"] == nil || run["systems"] == nil || run["userland"] == nil {
 		t.Errorf("run: %v", run)
 	}
-	// 12 blocks of 10 trials, and one made again.
-	if n := len(doc["trials"].([]any)); n != 121 {
+	// 12 blocks of 10 trials, 24 that were discarded, 6 that were repeated, and one made again.
+	if n := len(doc["trials"].([]any)); n != 151 {
 		t.Errorf("%d trials", n)
 	}
 	for _, c := range doc["comparisons"].([]any) {
 		c := c.(map[string]any)
-		if c["arm"] == "qemu-tcg" && c["workload"] == "dd-write" {
-			if c["arm_mean"] != nil || c["mean_withheld"] != true {
-				t.Errorf("the mean is not withheld: %v", c)
-			}
-			continue
+		if wide := c["arm"] == "qemu-tcg" && c["workload"] == "dd-write"; wide != (c["wide"] == true) {
+			t.Errorf("%v on %v: wide is %v", c["arm"], c["workload"], c["wide"])
 		}
 		for _, field := range []string{"workload", "metric", "unit", "better", "baseline", "arm", "n", "ratio", "ci_low", "ci_high", "overhead_percent",
-			"baseline_min", "baseline_mean", "baseline_max", "arm_min", "arm_mean", "arm_max", "spread", "noise_floor_percent", "control", "verdict"} {
+			"baseline_min", "baseline_mean", "baseline_max", "arm_min", "arm_mean", "arm_max", "spread", "has_control", "family", "scope", "units", "phi", "farther_percent", "mean_ratio", "equivalence_p_holm", "control", "verdict"} {
 			if c[field] == nil {
 				t.Errorf("%v against %v: no %s", c["arm"], c["baseline"], field)
 			}
@@ -110,7 +107,8 @@ func TestCSV(t *testing.T) {
 	for _, row := range rows[1:] {
 		count[row[11]+" "+row[13]]++
 	}
-	want := map[string]int{"done metric": 60*2 + 57, "done probe": 60*3 + 57*3, "failed ": 2, "void ": 1, "interrupted ": 1}
+	want := map[string]int{"done metric": 60*2 + 57, "done probe": 60*3 + 57*3, "failed ": 2, "void ": 1, "interrupted ": 1,
+		"discarded metric": 12*2 + 12, "discarded probe": 12*3 + 12*3, "repeat metric": 3*2 + 3, "repeat probe": 3*3 + 3*3}
 	for key, n := range want {
 		if count[key] != n {
 			t.Errorf("%d rows of %q, want %d", count[key], key, n)
@@ -156,6 +154,9 @@ func TestBenchstat(t *testing.T) {
 		for _, m := range a.Metrics {
 			n++
 			_, unit := benchunit.Tidy(1, benchUnit(m.Unit))
+			if m.Name == analyze.CPUTime {
+				unit = "cpu-sec/op"
+			}
 			k := series{map[string]string{"sysbench-cpu": "SysbenchCpu", "dd-write": "DdWrite"}[a.Workload], "/arm:" + a.Arm, "/metric:" + m.Name, unit}
 			s := benchmath.AssumeNothing.Summary(benchmath.NewSample(values[k], &benchmath.DefaultThresholds), 0.95)
 			if len(values[k]) != m.N || math.Abs(s.Center/m.Median-1) > 1e-12 {

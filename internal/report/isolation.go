@@ -8,7 +8,7 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
-// isolation writes how the arms of one metric bore company, and how true their
+// isolation writes how the arms of one metric fared in company, and how true their
 // CPU caps are; nothing where all of them are alone and without a cap.
 func (t *table) isolation(k metricKey) {
 	rows := [][]string{IsolationHeadings()}
@@ -20,7 +20,7 @@ func (t *table) isolation(k metricKey) {
 	if len(rows) > 1 {
 		t.line("")
 		t.grid(rows)
-		t.note(IsolationLegend)
+		t.inCompany = true
 	}
 	for _, text := range CompanyNotes(t.res, k.workload, k.metric) {
 		t.note(clean(text))
@@ -33,7 +33,7 @@ func IsolationHeadings() []string {
 }
 
 // IsolationLegend explains the headings.
-const IsolationLegend = "slowdown: against the same arm alone, which is not what it costs; beyond it: over that of the native baseline. " +
+const IsolationLegend = "slowdown: against the same arm alone, which is not what it costs, in brackets where it is not resolved; beyond it: over that of the native baseline. " +
 	"Jain: 1 when all guests got alike for their shares; unfair: largest slowdown over smallest; " +
 	"start ±: from the instant agreed, 99th percentile"
 
@@ -119,6 +119,9 @@ func IsolationCells(i analyze.Isolation) []string {
 		if i.Lost == i.Trials {
 			slowdown = "did not finish"
 		}
+	}
+	if i.Ratio > 0 && i.Verdict == analyze.NotResolved {
+		slowdown = "(" + slowdown + ")"
 	}
 	fraction := func(v float64) string {
 		if v == 0 {

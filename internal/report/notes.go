@@ -2,13 +2,15 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
-// notes writes what there is to know of a metric below its table.
-func (t *table) notes(k metricKey) {
+// notes writes what there is to know of a metric below its table, which has
+// these comparisons.
+func (t *table) notes(k metricKey, shown []analyze.Comparison) {
 	for _, r := range t.res.Rankings {
 		arms := 0
 		for _, p := range r.Places {
@@ -20,22 +22,34 @@ func (t *table) notes(k metricKey) {
 			if !alone {
 				text = "ranking in " + r.Scenario + ": "
 			}
-			t.note(text + RankingText(r))
+			t.note(text + RankingText(t.res, r))
 		}
 	}
 	for _, a := range t.res.Arms {
-		if s := a.Metric(k.metric); s != nil && s.Wide && a.Workload == k.workload && !t.isControl(a.Arm) {
+		if s := a.Metric(k.metric); s != nil && s.Wide && a.Workload == k.workload && inTable(shown, a.Arm) {
 			t.note("~ " + a.Arm + ": " + WideText(*s))
 		}
 	}
 	for _, tail := range t.res.Tails {
-		if tail.Workload == k.workload && tail.Metric == k.metric && tail.More {
+		if tail.Workload == k.workload && tail.Metric == k.metric && tail.More && inTable(shown, tail.Arm) {
 			t.note(StallText(tail))
 		}
 	}
-	for _, text := range NoiseTexts(t.res, k.workload, k.metric, nil) {
+	var scenarios []string
+	for _, a := range t.res.Arms {
+		if a.Workload == k.workload && inTable(shown, a.Arm) && !slices.Contains(scenarios, a.Scenario) {
+			scenarios = append(scenarios, a.Scenario)
+		}
+	}
+	for _, text := range NoiseTexts(t.res, k.workload, k.metric, scenarios) {
 		t.note(text)
 	}
+}
+
+// inTable reports whether an arm has a row in the table of these comparisons;
+// controls have none.
+func inTable(shown []analyze.Comparison, arm string) bool {
+	return slices.ContainsFunc(shown, func(c analyze.Comparison) bool { return c.Baseline == arm || c.Arm == arm && !c.Control })
 }
 
 // firstScenario is the one that the run's baseline is in.
@@ -49,11 +63,11 @@ func (t *table) firstScenario() string {
 }
 
 // device writes how much of what each arm wrote reached the device.
-func (t *table) device(workload string) {
+func (t *table) device(workload string, shown []analyze.Comparison) {
 	var parts []string
 	for _, a := range t.res.Arms {
 		wrote, reached := a.Probe(analyze.ProbeWorkloadBytes), a.Probe(analyze.ProbeDeviceBytes)
-		if a.Workload != workload || t.isControl(a.Arm) || wrote == nil || reached == nil || wrote.Mean <= 0 {
+		if a.Workload != workload || !inTable(shown, a.Arm) || wrote == nil || reached == nil || wrote.Mean <= 0 {
 			continue
 		}
 		sc := scaleFor("B", wrote.Mean)
@@ -90,24 +104,24 @@ func (t *table) probes(k metricKey) {
 
 // legend explains the marks, where there are any.
 func (t *table) legend() {
-	marks := []struct {
-		used bool
-		text string
-	}{
+	marks := []mark{
 		{t.emulated, "* emulated: its times say nothing about real hardware"},
 		{t.ofThese, "° " + TheseGuests},
 		{t.wide, "~ its values lie far apart: do not quote the mean alone"},
 		{t.doubted, "! a serious finding below is about this"},
+		{t.inCompany, "isolation: " + IsolationLegend},
 	}
-	first := true
-	for _, m := range marks {
-		if !m.used {
-			continue
-		}
-		if first {
+	marked := slices.DeleteFunc(marks, func(m mark) bool { return !m.used })
+	for i, m := range marked {
+		if i == 0 {
 			t.line("")
 		}
-		first = false
 		t.wrapped(nil, m.text, 0)
 	}
+}
+
+// mark is a sign in the tables, and what it means.
+type mark struct {
+	used bool
+	text string
 }

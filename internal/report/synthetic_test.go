@@ -31,6 +31,9 @@ blocks: 12
 delta: 2%
 `
 
+// guestBlocks is for how many blocks a guest lives.
+const guestBlocks = 2
+
 type metricOf struct {
 	store.Metric
 	native float64
@@ -97,25 +100,43 @@ func makeRun(t testing.TB, blocks int, ended string) *store.Run {
 	must(t, r.AddSize("sysbench-cpu", 3000, "events", nil))
 	must(t, r.AddSize("dd-write", 128, "MiB written in each pass", []any{map[string]any{"size": 128}}))
 	guests := map[string]int64{}
-	for _, a := range p.Arms {
-		guests[a.Name], err = r.AddGuest(session, ids[a.Name], 0, store.Seat{}, 1500*time.Millisecond, agent.Hello{Kernel: "Linux 6.1.0", CPUs: 1}, []string{"start", a.Name})
-		must(t, err)
-	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for b := range blocks {
+		for _, a := range p.Arms {
+			if b%guestBlocks == 0 {
+				guests[a.Name], err = r.AddGuest(session, ids[a.Name], b/guestBlocks, store.Seat{}, 1500*time.Millisecond, agent.Hello{Kernel: "Linux 6.1.0", CPUs: 1}, []string{"start", a.Name})
+				must(t, err)
+			}
+		}
 		drift := math.Exp(0.003 * random.NormFloat64())
-		for position, trial := range whole(p, b) {
+		for place, trial := range whole(p, b) {
+			position := place % len(p.Arms)
 			begin := func() int64 {
-				id, err := r.Begin(store.Attempt{Session: session, Guest: guests[trial.Arm], Block: b, Position: position, Workload: trial.Workload, Arm: ids[trial.Arm], Size: 128})
+				id, err := r.Begin(store.Attempt{Session: session, Guest: guests[trial.Arm], Block: b, Position: position, Workload: trial.Workload, Arm: ids[trial.Arm], Epoch: b / guestBlocks, Size: 128})
 				must(t, err)
 				return id
+			}
+			beside := func(status store.Status, slower float64) { // trials that are no results
+				id := begin()
+				o := store.Outcome{Status: status, Values: map[int]float64{}}
+				for i, m := range synthMetrics {
+					if m.Workload == trial.Workload {
+						o.Values[i] = m.native * slower
+					}
+				}
+				must(t, r.Finish(id, o))
+			}
+			if position == 0 {
+				position = -1
+				beside(store.Discarded, 2)
+				position = 0
 			}
 			id := begin()
 			if b == 3 && trial.Arm == "kvm" && trial.Workload == "dd-write" {
 				must(t, r.AddEvent(session, id, "kernel-hung-task", "INFO: task kworker blocked"))
 				continue // interrupted, as by a kill, and not made again
 			}
-			if b == 3 && position == 0 {
+			if b == 3 && place == 0 {
 				must(t, r.Finish(id, store.Outcome{Status: store.Void, Error: "the host slept"}))
 				id = begin()
 			}
@@ -130,6 +151,9 @@ func makeRun(t testing.TB, blocks int, ended string) *store.Run {
 				o = store.Outcome{Status: store.Failed, Error: "dd: \x1b[31mwriting\x1b[0m: Input/output error\nexit status 1", Log: "I/O error"}
 			}
 			must(t, r.Finish(id, o))
+			if b%4 == 0 && trial.Arm == "lxc" {
+				beside(store.Repeat, 0.5)
+			}
 		}
 	}
 	if ended != "" {

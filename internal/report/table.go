@@ -15,6 +15,7 @@ func Table(w io.Writer, res *analyze.Result, ctx Context) error {
 	t := &table{page: newPage(ctx.Width, ctx.Colour), res: res, ctx: ctx}
 	t.header()
 	t.answers()
+	t.isolates()
 	for _, m := range t.metrics() {
 		t.metric(m)
 	}
@@ -32,12 +33,13 @@ func Table(w io.Writer, res *analyze.Result, ctx Context) error {
 // table is a table that is being written.
 type table struct {
 	*page
-	res      *analyze.Result
-	ctx      Context
-	emulated bool // a row is marked *
-	doubted  bool // a row is marked !
-	ofThese  bool // a row is marked °
-	wide     bool // a row is marked ~
+	res       *analyze.Result
+	ctx       Context
+	emulated  bool // a row is marked *
+	doubted   bool // a row is marked !
+	ofThese   bool // a row is marked °
+	wide      bool // a row is marked ~
+	inCompany bool // there is a table of isolation
 }
 
 func (t *table) header() {
@@ -46,10 +48,7 @@ func (t *table) header() {
 		title += " · " + t.ctx.Path
 	}
 	t.line(t.bold(clean(title)))
-	blocks := fmt.Sprintf("%d %s", t.res.Blocks, plural(t.res.Blocks, "block"))
-	if t.res.Planned > 0 && t.res.Blocks != t.res.Planned {
-		blocks = fmt.Sprintf("%d of %d %s", t.res.Blocks, t.res.Planned, plural(t.res.Planned, "block"))
-	}
+	blocks := BlocksText(t.res)
 	if why := endings[t.ctx.Ended]; why != "" {
 		blocks += ": " + why
 	}
@@ -104,6 +103,23 @@ func (t *table) answers() {
 	}
 }
 
+// isolates says of each system in a sentence how its guests fared in company.
+func (t *table) isolates() {
+	all := IsolationAnswers(t.res)
+	if len(all) == 0 {
+		return
+	}
+	widest := 0
+	for _, a := range all {
+		widest = max(widest, width(a.Arm))
+	}
+	t.line("")
+	t.line("How each isolates, in company against itself alone:")
+	for _, a := range all {
+		t.hanging("  "+t.bold(pad(a.Arm, widest))+"  ", widest+4, a.Text)
+	}
+}
+
 // metricKey names one metric of one workload.
 type metricKey struct{ workload, metric string }
 
@@ -127,15 +143,8 @@ type row struct {
 
 // metric writes the table of one metric.
 func (t *table) metric(k metricKey) {
-	var all, claims []analyze.Comparison
-	for _, c := range t.res.Comparisons {
-		if c.Workload != k.workload || c.Metric != k.metric {
-			continue
-		}
-		if all = append(all, c); !c.Control {
-			claims = append(claims, c)
-		}
-	}
+	all := t.comparisons(k)
+	claims := slices.DeleteFunc(slices.Clone(all), func(c analyze.Comparison) bool { return c.Control })
 	first := all[0]
 	title := fmt.Sprintf("%s: %s, %s is better", k.workload, k.metric, first.Better)
 	for _, s := range t.ctx.Sizes {
@@ -169,12 +178,26 @@ func (t *table) metric(k metricKey) {
 		rows = append(rows, t.baseline(first.Baseline, k, sc))
 	}
 	t.rows(rows)
-	t.notes(k)
-	t.device(k.workload)
+	t.notes(k, all)
+	t.device(k.workload, all)
 	t.isolation(k)
 	if t.ctx.AllMetrics {
 		t.probes(k)
 	}
+}
+
+// comparisons are those that the table of a metric has. What arms cost in company
+// is left to AllMetrics where they were measured alone, too.
+func (t *table) comparisons(k metricKey) (all []analyze.Comparison) {
+	for _, c := range t.res.Comparisons {
+		if c.Workload == k.workload && c.Metric == k.metric {
+			all = append(all, c)
+		}
+	}
+	if alone := slices.DeleteFunc(slices.Clone(all), func(c analyze.Comparison) bool { return c.Baseline != t.res.Baseline }); len(alone) > 0 && !t.ctx.AllMetrics {
+		return alone
+	}
+	return all
 }
 
 // baseline describes the arm that others are compared with.
@@ -258,9 +281,9 @@ func (t *table) rows(rows []row) {
 			widths[j] = 0
 		}
 	}
-	leave := []int{6, 2, 5} // what is left out where the terminal is too narrow
-	if t.ctx.AllMetrics {   // CPU time has a table of its own
-		leave = []int{5, 2, 6}
+	leave := []int{6, 2, 5, 4} // what is left out where the terminal is too narrow
+	if t.ctx.AllMetrics {      // CPU time has a table of its own
+		leave = []int{5, 2, 6, 4}
 	}
 	for _, least := range leave {
 		total := 0
@@ -304,10 +327,6 @@ func (t *table) rows(rows []row) {
 func scenarioOf(arm string) string {
 	_, scenario, _ := strings.Cut(arm, "@")
 	return scenario
-}
-
-func (t *table) isControl(arm string) bool {
-	return slices.ContainsFunc(t.res.Comparisons, func(c analyze.Comparison) bool { return c.Control && c.Arm == arm })
 }
 
 func typical(s *analyze.SeriesSummary) float64 {

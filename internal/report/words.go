@@ -12,6 +12,27 @@ import (
 // The words and figures of the table, for what else shows a result: they must
 // not differ between the terminal and a page.
 
+// BlocksText says how many blocks there are: of each workload, where they differ.
+func BlocksText(res *analyze.Result) string {
+	of := map[string]int{} // blocks by workload
+	for _, c := range res.Comparisons {
+		if c.Primary && c.N > 0 {
+			of[c.Workload] = max(of[c.Workload], c.N)
+		}
+	}
+	least, most := res.Blocks, 0
+	for _, n := range of {
+		least, most = min(least, n), max(most, n)
+	}
+	switch {
+	case least < most:
+		return fmt.Sprintf("%d to %d blocks, by workload", least, most)
+	case res.Planned > 0 && res.Blocks != res.Planned:
+		return fmt.Sprintf("%d of %d %s", res.Blocks, res.Planned, plural(res.Planned, "block"))
+	}
+	return fmt.Sprintf("%d %s", res.Blocks, plural(res.Blocks, "block"))
+}
+
 // Verdict words what may be said of a comparison of res. What is not resolved
 // comes with what is known.
 func Verdict(res *analyze.Result, c analyze.Comparison) string {
@@ -35,9 +56,9 @@ func Verdict(res *analyze.Result, c analyze.Comparison) string {
 	case !Known(c):
 		return "not resolved at all"
 	case !c.HasControl:
-		return "no control, " + atMost(c)
+		return "no control, " + AtMost(c)
 	}
-	return "not resolved, " + atMost(c)
+	return "not resolved, " + AtMost(c)
 }
 
 // ShortVerdict is Verdict for a narrow column: an overhead where it is
@@ -53,7 +74,7 @@ func ShortVerdict(c analyze.Comparison) string {
 	case !Known(c):
 		return "not known"
 	}
-	return atMost(c)
+	return AtMost(c)
 }
 
 // CPUTime is the comparison of the same two arms by their CPU time; nil: there
@@ -75,8 +96,18 @@ func Known(c analyze.Comparison) bool {
 	return c.N > 1 && !c.Coarse && c.CILow > 0 && math.Abs(c.FartherPercent) <= mostPercent
 }
 
-// atMost words the end of the interval that is farther from 0.
-func atMost(c analyze.Comparison) string { return "at most " + percent(c.FartherPercent) + " %" }
+// AtMost words what a comparison that is known costs at most: the end of its
+// interval that is farther from 0.
+func AtMost(c analyze.Comparison) string { return "at most " + bound(c.FartherPercent) }
+
+// bound words the farther end of an interval as a bound of what lies in it. Where
+// that is the lower end, its size bounds both sides.
+func bound(farther float64) string {
+	if farther < 0 {
+		return "±" + size(farther) + " %"
+	}
+	return percent(farther) + " %"
+}
 
 // OfTheseGuests reports whether something is claimed that holds for the guests
 // that were measured, and may not hold for others of the same kind.
@@ -163,18 +194,34 @@ func WideText(s analyze.SeriesSummary) string {
 
 // StallText says how much more often trials of an arm stall than its baseline's.
 func StallText(t analyze.Tail) string {
-	return fmt.Sprintf("stalls: %s takes more than %s times its median in %d of %d trials (%s %%), %s in %d of %d (%s %%); a slow one takes %s times the median",
-		t.Arm, digits(t.Factor, 2), t.Slow, t.N, digits(100*t.Share, 2), t.Baseline, t.BaselineSlow, t.BaselineN, digits(100*t.BaselineShare, 2), digits(t.Size, 2))
+	share := func(slow, n int, share float64) string {
+		return fmt.Sprintf("%d of %d trials (%s %%)", slow, n, digits(100*share, 2))
+	}
+	return fmt.Sprintf("stalls: %s is over %s times slower than its own median in %s, %s in %s; a slow trial is typically %s times slower",
+		t.Arm, digits(t.Factor, 3), share(t.Slow, t.N, t.Share), t.Baseline, share(t.BaselineSlow, t.BaselineN, t.BaselineShare), digits(t.Size, 2))
 }
 
-// RankingText words a ranking, with ties: "1. native, runc (tied); 3. lxc".
-func RankingText(r analyze.Ranking) string {
-	places := make([]string, len(r.Places))
-	for i, p := range r.Places {
-		places[i] = fmt.Sprintf("%d. %s", p.Rank, strings.Join(p.Arms, ", "))
-		if len(p.Arms) > 1 {
-			places[i] += " (tied)"
+// RankingText words a ranking of res with its ties, and marks the arms whose
+// figure a serious finding is about: "1. native, runc (tied); 3. lxc !".
+func RankingText(res *analyze.Result, r analyze.Ranking) string {
+	doubted := func(arm string) bool {
+		return slices.ContainsFunc(res.Comparisons, func(c analyze.Comparison) bool {
+			return c.Workload == r.Workload && c.Metric == r.Metric && c.Arm == arm && len(Doubts(res, c)) > 0
+		})
+	}
+	var places []string
+	for _, p := range r.Places {
+		names := slices.Clone(p.Arms)
+		for i, arm := range names {
+			if doubted(arm) {
+				names[i] += " !"
+			}
 		}
+		text := fmt.Sprintf("%d. %s", p.Rank, strings.Join(names, ", "))
+		if len(names) > 1 {
+			text += " (tied)"
+		}
+		places = append(places, text)
 	}
 	return strings.Join(places, "; ")
 }

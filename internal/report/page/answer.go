@@ -1,10 +1,7 @@
 package page
 
 import (
-	"cmp"
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
@@ -81,98 +78,17 @@ func answerOf(res *analyze.Result, a analyze.Answer) answer {
 }
 
 // capital makes the first letter of a sentence a capital one.
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+func capital(text string) string {
+	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]
+}
 
-// isolated says of every system how its guests bore company: what of that is
-// resolved, the worst first. Costs are not spoken of.
-func isolated(res *analyze.Result, d *data) []answer {
-	var out []answer
-	for _, arm := range d.arms {
-		var of []analyze.Isolation
-		for _, i := range res.Isolation {
-			if i.Primary && i.Baseline == arm.Name {
-				of = append(of, i)
-			}
-		}
-		if len(of) > 0 {
-			out = append(out, isolatedOf(res, arm.Emulated, of))
-		}
+// isolated says of every system how its guests fared in company.
+func isolated(res *analyze.Result) (out []answer) {
+	classes := map[analyze.Verdict]string{analyze.Costs: "costs", analyze.None: "none", analyze.NotResolved: "open"}
+	for _, a := range report.IsolationAnswers(res) {
+		out = append(out, answer{Arm: a.Arm, Emulated: a.Emulated, Class: classes[a.Worst], Sentences: []string{capital(a.Text) + "."}})
 	}
 	return out
-}
-
-func isolatedOf(res *analyze.Result, emulated bool, of []analyze.Isolation) answer {
-	a := answer{Arm: of[0].Baseline, Class: "open"}
-	say := func(format string, args ...any) { a.Sentences = append(a.Sentences, fmt.Sprintf(format, args...)) }
-	if emulated {
-		say("It is emulated: nothing is claimed of it.")
-		return a
-	}
-	where := func(i analyze.Isolation) string { return i.Workload + " in " + i.Scenario }
-	var slower, open []analyze.Isolation
-	var unhurt []string
-	lost, trials := 0, 0
-	for _, i := range of {
-		lost, trials = lost+i.Lost, trials+i.Trials
-		switch doubted := len(report.Doubts(res, i.Comparison)) > 0; {
-		case i.N == 0 && i.Lost == i.Trials: // said below
-		case i.Verdict == analyze.Costs && !doubted:
-			slower = append(slower, i)
-		case i.Verdict == analyze.None && !doubted:
-			unhurt = append(unhurt, where(i))
-		default:
-			open = append(open, i)
-		}
-	}
-	if unhurt != nil {
-		a.Class = "none"
-		say("No slower than alone, within ±%.3g %%, on %s.", 100*res.Delta, someOr(unhurt, len(of)))
-	}
-	if slower != nil {
-		a.Class = "costs"
-		worst := slices.MaxFunc(slower, func(x, y analyze.Isolation) int { return cmp.Compare(x.Ratio, y.Ratio) })
-		text := fmt.Sprintf("Takes %s times as long as alone (%s … %s) on %s", report.Digits(worst.Ratio, 3), report.Digits(worst.CILow, 3), report.Digits(worst.CIHigh, 3), where(worst))
-		if worst.Native > 0 {
-			text += fmt.Sprintf("; %s takes %s times as long there", res.Baseline, report.Digits(worst.Native, 3))
-		}
-		if n := len(slower) - 1; n > 0 {
-			text += fmt.Sprintf(". Slower by less in %d more", n)
-		}
-		say("%s.", text)
-	}
-	if lost > 0 {
-		a.Class = "costs"
-		say("Of %d results in company %d are missing: guests did not finish.", trials, lost)
-	}
-	if open != nil {
-		slices.SortStableFunc(open, func(x, y analyze.Isolation) int {
-			return -cmp.Compare(math.Abs(x.FartherPercent), math.Abs(y.FartherPercent))
-		})
-		var names []string
-		for _, i := range open {
-			name := where(i)
-			if report.Known(i.Comparison) {
-				name += fmt.Sprintf(" (at most %s %%)", report.Percent(i.FartherPercent))
-			}
-			names = append(names, name)
-		}
-		if len(names) > maxOpen {
-			names = append(names[:maxOpen], fmt.Sprintf("less in %d more", len(open)-maxOpen))
-		}
-		say("Not resolved: %s.", joinAnd(names))
-	}
-	return a
-}
-
-// maxOpen is how many combinations of workload and company are named.
-const maxOpen = 3
-
-// someOr names a few of so many workloads in company, and counts more of them.
-func someOr(names []string, of int) string {
-	if len(names) > 4 {
-		return fmt.Sprintf("%d of %d combinations of workload and company", len(names), of)
-	}
-	return joinAnd(names)
 }
 
 // allOr names workloads, or says that it is all of them.

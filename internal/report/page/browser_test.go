@@ -26,6 +26,7 @@ func TestInBrowser(t *testing.T) {
 	} {
 		pages[name] = render(t, s, Options{})
 	}
+	pages["cases"] = renderCases(t)
 	if !testing.Short() {
 		pages["huge"] = hugePage(t)
 	}

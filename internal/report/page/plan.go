@@ -48,7 +48,7 @@ func planOf(r *store.Run, c *campaign.Campaign, ctx report.Context, d *data) (pl
 	if !c.Blocks.Fixed() {
 		blocks = fmt.Sprintf("%d to %d", c.Blocks.Min, c.Blocks.Max)
 	}
-	p.Rules = append(p.Rules, [2]string{"Blocks", blocks + "; each has every arm on every workload once, in an order drawn anew from the seed"})
+	p.Rules = append(p.Rules, [2]string{"Blocks", blocks + " of each workload; in a block its arms run it one right after the other, in an order drawn anew from the seed"})
 	if c.Precision > 0 {
 		p.Rules = append(p.Rules, [2]string{"Precision", fmt.Sprintf("± %.3g %%, looked at as the run goes on (Chow and Robbins): a workload ends when its interval is that narrow, never because something is significant", 100*c.Precision.Fraction())})
 	}
@@ -58,8 +58,11 @@ func planOf(r *store.Run, c *campaign.Campaign, ctx report.Context, d *data) (pl
 	for _, s := range ctx.Company {
 		p.Rules = append(p.Rules, [2]string{"Scenario " + s.Scenario, s.Who})
 	}
-	if c.RecreateEvery > 0 {
-		p.Rules = append(p.Rules, [2]string{"Guests", fmt.Sprintf("made anew every %d blocks", c.RecreateEvery)})
+	switch {
+	case c.RecreateEvery > 0:
+		p.Rules = append(p.Rules, [2]string{"Guests", fmt.Sprintf("made anew every %d passes through the workloads", c.RecreateEvery)})
+	case c.RecreateEvery == campaign.Auto:
+		p.Rules = append(p.Rules, [2]string{"Guests", "made anew as often as makes intervals narrowest for the time that it takes"})
 	}
 	return p, nil
 }

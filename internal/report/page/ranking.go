@@ -23,17 +23,17 @@ func (r rankings) Any() bool {
 func rankingsOf(res *analyze.Result, d *data) (v rankings) {
 	for _, r := range res.Rankings {
 		if r.Scenario == "" || r.Scenario == d.arms[0].Scenario {
-			v.Cost = append(v.Cost, rankingView{r.Workload, report.RankingText(r)})
+			v.Cost = append(v.Cost, rankingView{r.Workload, report.RankingText(res, r)})
 		} else {
-			v.Company = append(v.Company, rankingView{r.Workload + " in " + r.Scenario, report.RankingText(r)})
+			v.Company = append(v.Company, rankingView{r.Workload + " in " + r.Scenario, report.RankingText(res, r)})
 		}
 	}
 	for _, r := range analyze.RankIsolation(res.Isolation) {
-		v.Isolation = append(v.Isolation, rankingView{r.Workload + " in " + r.Scenario, report.RankingText(r)})
+		v.Isolation = append(v.Isolation, rankingView{r.Workload + " in " + r.Scenario, report.RankingText(res, r)})
 	}
 	r, unknown := analyze.RankMemory(res.Memory)
 	if len(r.Places) > 1 || len(r.Places) == 1 && len(r.Places[0].Arms) > 1 {
-		v.Memory, v.Unknown = report.RankingText(r), joinAnd(unknown)
+		v.Memory, v.Unknown = report.RankingText(res, r), joinAnd(unknown)
 	}
 	return v
 }

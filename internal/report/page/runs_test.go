@@ -47,6 +47,7 @@ type synth struct {
 	bulk    bool // write past the journal: much faster
 	lacking bool // some trials fail, some are interrupted
 	company bool // several guests at once, neighbours, and a mix
+	warm    bool // with trials that are no results: discarded, and repeated
 }
 
 // company is what a campaign of several at once has besides.
@@ -129,10 +130,12 @@ func (s synth) write(t testing.TB) *store.Run {
 	session, err := r.BeginSession("boot", "0.1"+s.says)
 	must(t, err)
 	must(t, r.AddSize("sysbench-cpu", 3000, "events"+s.says, nil))
-	for i, a := range arms {
-		id, err := r.AddGuest(session, i, 0, store.Seat{Flavor: a.Flavor}, 1500*time.Millisecond, agent.Hello{Kernel: s.says}, []string{"start", a.Name})
+	epochs := max(1, min(s.blocks/2, 6))
+	for n := range epochs * len(arms) {
+		i, a := n%len(arms), arms[n%len(arms)]
+		id, err := r.AddGuest(session, i, n/len(arms), store.Seat{Flavor: a.Flavor}, 1500*time.Millisecond, agent.Hello{Kernel: s.says}, []string{"start", a.Name})
 		must(t, err)
-		if s.company {
+		if s.company && n < len(arms) {
 			size := map[string]float64{"kvm": 180 << 20, "qemu-tcg": 210 << 20}[a.System] + 6<<20
 			for name, v := range map[string]float64{store.MemoryPSS: size, store.MemoryCharged: 1.2 * size, store.MemoryHost: 1.1 * size} {
 				must(t, r.AddGuestValue(id, name, "B", v))
@@ -149,8 +152,17 @@ func (s synth) write(t testing.TB) *store.Run {
 		for position, trial := range whole(p, b) {
 			arm := p.Arms[ids[trial.Arm]]
 			for member, m := range arm.Crew {
-				id, err := j.Begin(store.Attempt{Session: session, Guest: int64(ids[trial.Arm] + 1), Block: b, Position: position, Workload: trial.Workload, Arm: ids[trial.Arm], Size: 128,
-					Member: member, Stress: m.Stress})
+				epoch := b * epochs / s.blocks
+				attempt := store.Attempt{Session: session, Guest: int64(epoch*len(arms) + ids[trial.Arm] + 1), Block: b, Position: position, Workload: trial.Workload, Arm: ids[trial.Arm], Epoch: epoch, Size: 128,
+					Member: member, Stress: m.Stress}
+				if s.warm {
+					for _, status := range []store.Status{store.Discarded, store.Repeat} {
+						id, err := j.Begin(attempt)
+						must(t, err)
+						must(t, j.Finish(id, store.Outcome{Status: status, Values: map[int]float64{0: 1e3, 3: 1e3}}))
+					}
+				}
+				id, err := j.Begin(attempt)
 				must(t, err)
 				if s.lacking && b == s.blocks-1 && position == 3 {
 					must(t, r.AddEvent(session, id, "kernel-hung-task", "INFO: task blocked "+s.says))

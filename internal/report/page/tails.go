@@ -57,6 +57,6 @@ func (m *metricView) tails(res *analyze.Result, scenarios []string) {
 			}
 		}
 		m.Tails = append(m.Tails, row)
-		m.Stalls, m.SlowFactor = m.Stalls || t.More, report.Digits(t.Factor, 2)
+		m.Stalls, m.SlowFactor = m.Stalls || t.More, report.Digits(t.Factor, 3)
 	}
 }

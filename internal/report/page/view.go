@@ -169,7 +169,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 		Level: fmt.Sprintf("%.4g %%", 100*(1-res.Alpha)), Delta: fmt.Sprintf("±%.3g %%", 100*res.Delta),
 		IsolationLegend: report.IsolationLegend,
 		TheseGuests:     report.TheseGuests,
-		Answers:         answers(res, d), Isolated: isolated(res, d), Rankings: rankingsOf(res, d),
+		Answers:         answers(res, d), Isolated: isolated(res), Rankings: rankingsOf(res, d),
 	}
 	v.status(res, ctx, d)
 	v.Overview, v.InCompany = matrixOf(res, o.Titles, false), matrixOf(res, o.Titles, true)
@@ -202,17 +202,13 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 
 func (v *view) status(res *analyze.Result, ctx report.Context, d *data) {
 	ending, complete := report.EndingOf(ctx)
-	blocks := fmt.Sprint(res.Blocks)
-	if res.Planned > 0 {
-		blocks = fmt.Sprintf("%d of %d", res.Blocks, res.Planned)
-	}
 	trials := fmt.Sprintf("%d", d.trials)
-	for _, s := range []store.Status{store.Failed, store.Void, store.Interrupted} {
+	for _, s := range []store.Status{store.Failed, store.Void, store.Interrupted, store.Discarded, store.Repeat} {
 		if n := d.count[s]; n > 0 {
 			trials += fmt.Sprintf(", %d %s", n, s)
 		}
 	}
-	v.Status = [][2]string{{"Blocks", blocks}, {"Trials", trials}, {"Seed", fmt.Sprint(ctx.Seed)}, {"Host", ctx.Host}}
+	v.Status = [][2]string{{"Measured", report.BlocksText(res)}, {"Trials", trials}, {"Seed", fmt.Sprint(ctx.Seed)}, {"Host", ctx.Host}}
 	if len(d.sessions) > 0 {
 		v.Status = append(v.Status, [2]string{"Begun", d.sessions[0].Began.Format("2 January 2006, 15:04 MST")},
 			[2]string{"tare", d.sessions[0].Version})
@@ -306,7 +302,7 @@ func cellOf(res *analyze.Result, c analyze.Comparison) cell {
 	case c.Verdict == analyze.None:
 		k.Overhead, k.Text = overhead, "none"
 	case report.Known(c):
-		k.Overhead, k.Text = "at most "+report.Percent(c.FartherPercent)+" %", "not resolved"
+		k.Overhead, k.Text = report.AtMost(c), "not resolved"
 	}
 	return k
 }

@@ -33,7 +33,7 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 	}
 	for _, r := range res.Rankings {
 		if r.Workload == name && r.Metric == v.First.Name && (r.Scenario == "" || r.Scenario == d.arms[0].Scenario) {
-			v.Ranking = report.RankingText(r)
+			v.Ranking = report.RankingText(res, r)
 		}
 	}
 	v.Doubts = doubts(res, name)

@@ -27,6 +27,7 @@ func Cases() *analyze.Result {
 		},
 		Rankings: []analyze.Ranking{
 			{Workload: "openssl-enc", Metric: "time", Scenario: "solo", Places: []analyze.Place{{Rank: 1, Arms: []string{"native", "lxc"}}, {Rank: 3, Arms: []string{"runc"}}}},
+			{Workload: "dd-write", Metric: "cold-time", Scenario: "solo", Places: []analyze.Place{{Rank: 1, Arms: []string{"runc"}}, {Rank: 2, Arms: []string{"native", "lxc"}}}},
 			{Workload: "stress-ng-exec", Metric: "rate", Scenario: "solo", Places: []analyze.Place{{Rank: 1, Arms: []string{"runc", "native", "lxc"}}}},
 			{Workload: "openssl-enc", Metric: "time", Scenario: "noisy", Places: []analyze.Place{{Rank: 1, Arms: []string{"native@noisy"}}, {Rank: 2, Arms: []string{"lxc@noisy"}}}},
 		},

@@ -1,0 +1,120 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/analyze"
+)
+
+// IsolationAnswer is what a run says of one system's guests in company.
+type IsolationAnswer struct {
+	Arm      string // alone
+	Emulated bool
+	Worst    analyze.Verdict // of what is said
+	Text     string          // one sentence, without a full stop
+}
+
+// IsolationAnswers say of every system how its guests fared in company, by
+// primary metrics: what of that is resolved, the worst first. What a system
+// costs there is not spoken of.
+func IsolationAnswers(res *analyze.Result) (out []IsolationAnswer) {
+	var arms []string
+	of := map[string][]analyze.Isolation{}
+	for _, i := range res.Isolation {
+		if !i.Primary || i.Baseline == "" {
+			continue
+		}
+		if of[i.Baseline] == nil {
+			arms = append(arms, i.Baseline)
+		}
+		of[i.Baseline] = append(of[i.Baseline], i)
+	}
+	for _, arm := range arms {
+		out = append(out, isolationAnswer(res, arm, of[arm]))
+	}
+	slices.SortStableFunc(out, func(a, b IsolationAnswer) int {
+		return map[bool]int{true: 1}[a.Emulated] - map[bool]int{true: 1}[b.Emulated]
+	})
+	return out
+}
+
+func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) IsolationAnswer {
+	a := IsolationAnswer{Arm: clean(arm), Worst: analyze.NotResolved}
+	if of[0].Family == analyze.FamilyEmulated {
+		a.Emulated, a.Text = true, "emulated: nothing is claimed"
+		return a
+	}
+	where := func(i analyze.Isolation) string { return i.Workload + " in " + i.Scenario }
+	var slower, open []analyze.Isolation
+	var unhurt, unknown, parts []string
+	lost, trials := 0, 0
+	for _, i := range of {
+		lost, trials = lost+i.Lost, trials+i.Trials
+		switch doubted := len(Doubts(res, i.Comparison)) > 0; {
+		case i.N == 0 && i.Lost == i.Trials: // said below
+		case i.Verdict == analyze.Costs && !doubted:
+			slower = append(slower, i)
+		case i.Verdict == analyze.None && !doubted:
+			unhurt = append(unhurt, where(i))
+		case Known(i.Comparison):
+			open = append(open, i)
+		default:
+			unknown = append(unknown, where(i))
+		}
+	}
+	if slower != nil {
+		a.Worst = analyze.Costs
+		worst := slices.MaxFunc(slower, func(x, y analyze.Isolation) int { return cmp.Compare(x.Ratio, y.Ratio) })
+		text := fmt.Sprintf("takes %s times as long as alone (%s … %s) on %s", digits(worst.Ratio, 3), digits(worst.CILow, 3), digits(worst.CIHigh, 3), where(worst))
+		if worst.Native > 0 {
+			text += fmt.Sprintf(", where %s takes %s times as long", res.Baseline, digits(worst.Native, 3))
+		}
+		if n := len(slower) - 1; n > 0 {
+			text += fmt.Sprintf("; is slowed down by less in %d more", n)
+		}
+		parts = append(parts, text)
+	}
+	if lost > 0 {
+		a.Worst = analyze.Costs
+		parts = append(parts, fmt.Sprintf("%d of %d results are missing, as guests did not finish", lost, trials))
+	}
+	if unhurt != nil {
+		if a.Worst == analyze.NotResolved {
+			a.Worst = analyze.None
+		}
+		parts = append(parts, fmt.Sprintf("no slower than alone, within ±%.3g %%, on %s", 100*res.Delta, some(unhurt)))
+	}
+	if open != nil {
+		slices.SortStableFunc(open, func(x, y analyze.Isolation) int {
+			return -cmp.Compare(math.Abs(x.FartherPercent), math.Abs(y.FartherPercent))
+		})
+		var bounds []string
+		for _, i := range open[:min(len(open), maxNamed)] {
+			bounds = append(bounds, bound(i.FartherPercent)+" on "+where(i))
+		}
+		if n := len(open) - maxNamed; n > 0 {
+			bounds = append(bounds, fmt.Sprintf("less in %d more", n))
+		}
+		parts = append(parts, "not resolved: at most "+and(bounds))
+	}
+	switch {
+	case len(unknown) == len(of):
+		parts = append(parts, "nothing is known yet")
+	case unknown != nil:
+		parts = append(parts, "nothing is known yet of "+some(unknown))
+	}
+	a.Text = clean(strings.Join(parts, "; "))
+	return a
+}
+
+// some names a few, and counts more of them.
+func some(names []string) string {
+	if n := len(names) - maxNamed; n > 0 {
+		names = append(slices.Clone(names[:maxNamed]), fmt.Sprintf("%d more", n))
+	}
+	return and(names)
+}

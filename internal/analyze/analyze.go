@@ -1,15 +1,45 @@
 // Package analyze turns the observations of a run into estimates, verdicts and
 // findings. It is pure: the same input gives the same answer, whatever the
-// order in which observations come. The method (estimates, stopping, claims)
-// is package stats'; this package decides what is compared with what, which
-// values are independent, and what may be claimed.
+// order in which observations come. The formulas are package stats'; this
+// package decides what is compared with what, which values are independent, and
+// what may be claimed.
 //
-// Measured by the simulations in sim_test.go, where all arms are the same
-// thing (CV 5 %, 15 blocks, 6 comparisons and 2 controls a run): a false claim
-// in 0 of 1,000 runs, any Holm-adjusted p below 5 % in 4.3 % of the runs, and
-// "the control differs" in 1.4 %. That no claim comes through is the work of
-// the noise floor, which is the spread of single A/A pairs: a real effect must
-// exceed it too, however many blocks there are (see stats.NoiseFloor).
+// Units are incarnations of guests (of too few, batches of blocks, and then only
+// "of these guests"), their values Huber's locations of the pairs with the
+// baseline and with its control, and Student's t over them is widened by what
+// the controls show beyond chance. That interval decides alone, p-values adjusted
+// by Holm within a family; nothing is held back because single trials vary much.
+//
+// Measured by the simulations in sim_test.go: whole runs of 7 kinds of work, 2
+// arms, a baseline and its control, CV of a trial 5 %, all trials of a block
+// sharing a random walk of 2 %. Coverage and half-width of the 95 % intervals,
+// runs with any false claim among their 14 comparisons, and how many costs of 3
+// and of 5 % are claimed:
+//
+//	                                     blocks guests  covers  half   false   3 %   5 %
+//	Gaussian, guests differ by sd 1 %        50     10   95.4%  2.3 %   6.7 %  30 %  92 %
+//	  the same                              100     10   95.4%  1.7 %   3.8 %  74 %  98 %
+//	lognormal                                50     10   95.5%  2.0 %   3.3 %  48 %  98 %
+//	5 % of the trials take ×3                50     10   95.9%  2.7 %   3.3 %  19 %  80 %
+//	2 % ×2                                   50     10   95.7%  2.5 %   3.3 %  27 %  90 %
+//	1 % ×5                                   50     10   95.7%  2.4 %   5.0 %  29 %  93 %
+//	trials correlate by 0.4                  50     10   94.5%  3.1 %   7.1 %  14 %  52 %
+//	guests alike                             40      8   95.7%  2.4 %   5.4 %  27 %  90 %
+//	guests' sd 2 %                           40      8   95.1%  3.2 %   5.0 %  12 %  46 %
+//	  of all their work, 20 % of drift       40      8   95.1%  3.3 %   2.9 %  15 %  60 %
+//	3 blocks a guest, 5 % ×3                 24      8   95.4%  4.0 %   4.6 %   6 %  27 %
+//	4 guests                                 20      4   94.6%  4.5 %   9.6 %   4 %  13 %
+//	one guest                                50      1   95.9%  2.1 %   6.7 %  42 %  97 %
+//	  5 % ×3                                 50      1   96.0%  2.5 %   4.2 %  25 %  84 %
+//	one guest, guests' sd 1 %                50      1   91.0%  3.0 %  18.3 %  26 %  61 %
+//	2 guests, sd 1 % of all their work       50      2   91.9%  2.6 %  10.8 %  28 %  74 %
+//	one kind of work instead of 7            50     10   94.6%  3.7 %   5.4 %  58 %  87 %
+//
+// (240 runs each; over 1,500 runs the first row has 4.6 % of false runs, that of
+// one guest 4.1 %, that of 4 guests 6.7 %.) With 150 blocks of 30 guests, 73 % of
+// the arms that cost nothing are said to cost nothing within 2 %, and none of
+// those that cost 3 %. A finding that tests something is wrong in 1 to 2 % of the
+// runs, and stalls are claimed falsely in 0.1 %.
 package analyze
 
 import (

@@ -62,7 +62,9 @@ func Widths(in Input) ([]Width, error) {
 				w.SD = c.est.StdErr * math.Sqrt(float64(c.Units))
 			}
 		}
-		w.Reached = w.Reached && known
+		if !known {
+			w.Reached = w.Blocks >= minReachedBlocks
+		}
 		out = append(out, w)
 	}
 	return out, nil

@@ -359,8 +359,8 @@ func short(s string) string {
 	if s == "" {
 		return "unknown"
 	}
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:57]) + "…"
+	if r := []rune(s); len(r) > 100 {
+		return string(r[:99]) + "…"
 	}
 	return s
 }

@@ -148,6 +148,19 @@ func TestBoots(t *testing.T) {
 	}
 }
 
+// TestFewGuests: of too few incarnations, the luck of single ones is told.
+func TestFewGuests(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 5))
+	for lives, few := range map[int]bool{0: true, 20: true, 5: false} {
+		u := costing("a", 1.05)
+		u.lives = lives
+		a := compared(t, Alone(u.run(t, random), u.run(t, random))...).Against[0]
+		if a.FewGuests != few || strings.Contains(a.Reach(), "single guest") != few {
+			t.Errorf("guests that live %d blocks of 40: few is %v", lives, a.FewGuests)
+		}
+	}
+}
+
 // TestRunsAreAveraged: two runs a side say more than one.
 func TestRunsAreAveraged(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 5))
@@ -196,9 +209,9 @@ func TestSizes(t *testing.T) {
 			if o.Verdict != Same {
 				t.Errorf("%s of %d: the overhead is the same: %+v", c.workload, c.size, o)
 			}
-			near(t, "native's change for each unit of work", n.ChangePercent, 0, 1)
-			if (n.Per == "events") != (c.size != 100) {
-				t.Errorf("%s of %d: native is told per %q", c.workload, c.size, n.Per)
+			near(t, "native's change for the same work", n.ChangePercent, 0, 1)
+			if (n.Per == "100 events") != (c.size != 100) {
+				t.Errorf("%s of %d: native is told for %q", c.workload, c.size, n.Per)
 			}
 		}
 		if other := against.of(t, "openssl-enc", "lxc"); other.Verdict != Same {
@@ -216,7 +229,7 @@ func TestSizes(t *testing.T) {
 	n := compared(t, Alone(before, after)...).Against[0].of(t, "sysbench-cpu", "native")
 	near(t, "a rate's change", n.ChangePercent, 0, 1)
 	if n.Per != "" {
-		t.Errorf("a rate is told per %q", n.Per)
+		t.Errorf("a rate is told for %q", n.Per)
 	}
 }
 

@@ -19,6 +19,7 @@ type pairing struct {
 	alpha, delta  float64
 	all           bool
 	placebos      map[group]stats.Placebo
+	fewGuests     bool // in a run whose own interval was used
 }
 
 // group is the overheads that share a placebo: of one class of metrics under
@@ -67,6 +68,7 @@ func (p *pairing) against() (Against, error) {
 			a.Scope = System
 		}
 	}
+	a.FewGuests = p.fewGuests
 	return a, nil
 }
 
@@ -182,6 +184,7 @@ func (p *pairing) within(ch *Change, before, after []figure, placebo stats.Place
 			ch.Why = fmt.Sprintf("%s has too few blocks", f.run.Name)
 			return iv, 1, nil
 		}
+		p.fewGuests = p.fewGuests || f.Scope == analyze.ScopeTheseGuests
 		if !f.HasControl && !f.Control {
 			ch.Why = fmt.Sprintf("%s has no control, so nobody knows what no change looks like", f.run.Name)
 			return iv, 1, nil
@@ -316,14 +319,16 @@ func (p *pairing) baseline(c analyze.Comparison) (ch Change, ok bool, err error)
 	ch = start(c)
 	ch.Arm, ch.Family, ch.Scope = c.Baseline, familyBaseline, TheseRuns
 	perUnit, why := p.perUnit(c.Workload, c.Metric)
-	before, after := p.before.levels(c, perUnit), p.after.levels(c, perUnit)
+	size := p.size(c.Workload)
+	work := 0.0
+	if perUnit {
+		work, ch.Per = float64(size.Size), fmt.Sprintf("%d %s", size.Size, unitOf(size.Unit))
+	}
+	before, after := p.before.levels(c, work), p.after.levels(c, work)
 	if len(before) == 0 || len(after) == 0 {
 		return ch, false, nil
 	}
 	ch.Before, ch.After = typical(before), typical(after)
-	if perUnit {
-		ch.Per = unitOf(p.before.Runs[0].sizes[c.Workload].Unit)
-	}
 	if ch.Why = why; why != "" {
 		return ch, true, nil
 	}
@@ -350,9 +355,9 @@ func (p *pairing) baseline(c analyze.Comparison) (ch Change, ok bool, err error)
 	return ch, true, ch.set(iv, p.delta)
 }
 
-// levels are a baseline's medians, each run's, for a unit of work where that is
-// asked for.
-func (s Side) levels(c analyze.Comparison, perUnit bool) []figure {
+// levels are a baseline's medians, each run's; above 0, work is the size for
+// which they are told.
+func (s Side) levels(c analyze.Comparison, work float64) []figure {
 	var list []figure
 	for _, r := range s.Runs {
 		m := r.Result.Arm(c.Baseline, c.Workload).Metric(c.Metric)
@@ -360,8 +365,10 @@ func (s Side) levels(c analyze.Comparison, perUnit bool) []figure {
 			continue
 		}
 		v := math.Log(m.Median)
-		if perUnit {
-			v -= math.Log(float64(r.sizes[c.Workload].Size))
+		if size := float64(r.sizes[c.Workload].Size); work > 0 && size > 0 {
+			v += math.Log(work / size)
+		} else if work > 0 {
+			continue
 		}
 		list = append(list, figure{run: r, own: stats.Interval{Estimate: v}})
 	}

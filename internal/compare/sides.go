@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
@@ -29,7 +30,7 @@ func (p *pairing) perUnit(series, metric string) (yes bool, why string) {
 	if high == 0 || low == high {
 		return false, ""
 	}
-	sizes := fmt.Sprintf("trials are of %d and of %d %s", low, high, unitOf(p.before.Runs[0].sizes[series].Unit))
+	sizes := fmt.Sprintf("trials are of %d and of %d %s", low, high, unitOf(p.size(series).Unit))
 	if low <= 0 || float64(high) > sizeLimit*float64(low) {
 		return false, fmt.Sprintf("%s, more than %v times apart", sizes, sizeLimit)
 	}
@@ -42,6 +43,16 @@ func (p *pairing) perUnit(series, metric string) (yes bool, why string) {
 		return false, sizes + ", and " + why
 	}
 	return growth == workload.Proportional, ""
+}
+
+// size is that of the first run which has one.
+func (p *pairing) size(series string) store.Size {
+	for _, r := range p.runs() {
+		if s, ok := r.sizes[series]; ok {
+			return s
+		}
+	}
+	return store.Size{}
 }
 
 // unitOf is a unit of sizes without what it explains in brackets.

@@ -51,7 +51,7 @@ func (ch Change) figure(v float64) string {
 		factor, unit := report.ScaleFor(ch.Unit, max(ch.Before, ch.After))
 		text := strings.TrimSpace(report.Digits(v*factor, 4) + " " + unit)
 		if ch.Per != "" {
-			text += " per " + ch.Per
+			text += " for " + ch.Per
 		}
 		return text
 	}
@@ -109,12 +109,16 @@ func (c *Comparison) Summary(a Against) string {
 	if a.Scope == System {
 		subject = "the system changed"
 	}
-	var text string
-	if claimed == 0 {
-		text = "Nothing shows that " + subject + "."
-	} else {
-		text = fmt.Sprintf("%s in %d of %d %s", strings.ToUpper(subject[:1])+subject[1:], claimed, compared, plural(compared, "overhead", "overheads"))
-		text += fmt.Sprintf(": %d more, %d less than before.", n[Worse], n[Better])
+	text := "Nothing shows that " + subject + "."
+	if claimed > 0 {
+		var parts []string
+		if n[Worse] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s more than before", n[Worse], plural(n[Worse], "costs", "cost")))
+		}
+		if n[Better] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s less than before", n[Better], plural(n[Better], "costs", "cost")))
+		}
+		text = fmt.Sprintf("%s in %d of %d %s: %s.", strings.ToUpper(subject[:1])+subject[1:], claimed, compared, plural(compared, "overhead", "overheads"), strings.Join(parts, ", "))
 	}
 	if n[Same] > 0 {
 		text += fmt.Sprintf(" %d %s within ±%.4g %%.", n[Same], plural(n[Same], "is the same", "are the same"), 100*c.Delta)
@@ -137,27 +141,30 @@ func plural(n int, one, more string) string {
 
 // Reach says what the claims speak of, and what it takes to say more.
 func (a Against) Reach() string {
-	text := "Intervals are over boots of the host, so that what they show is the system and not one boot's luck."
+	text := "The intervals are over boots of the host, so this holds for the system and not for one boot of it."
 	if a.Scope == TheseRuns {
-		text = fmt.Sprintf("This is about these runs: others of the same systems may differ as much. Whether the system changed takes runs of %d boots of the host a side to say.", fewest)
+		text = fmt.Sprintf("This holds for these runs; other runs of the same systems may differ as much. To say that the system changed takes runs from %d boots of the host on each side.", fewest)
+	}
+	if a.FewGuests {
+		text += " In some of them guests were made so few times that the luck of a single guest may be what differs."
 	}
 	phi := 1.0
 	for _, ch := range a.Changes {
 		phi = max(phi, ch.Phi)
 	}
 	if phi >= 1.05 {
-		text += fmt.Sprintf(" The controls, which are the same thing as their baselines, changed too: intervals are up to %s times wider for it.", report.Digits(phi, 2))
+		text += fmt.Sprintf(" The A/A controls, which should not change at all, did: the intervals are up to %s times wider for that.", report.Digits(phi, 2))
 	}
 	return text
 }
 
 // Legend says how to read the table of overheads.
 func (c *Comparison) Legend() string {
-	return fmt.Sprintf("What each arm costs against the baseline of its own run. Above 0 %% it costs more than before; %.4g %% intervals.", 100*(1-c.Alpha))
+	return fmt.Sprintf("What each arm costs against the baseline of its own run, before and after. A change above 0 %% means that it costs more than before; %.4g %% intervals.", 100*(1-c.Alpha))
 }
 
 // BaselineLegend says how to read the table of baselines.
-const BaselineLegend = "The machine: the baseline's own figures, by the typical trial. Above 0 % is worse. They are judged from three runs a side on."
+var BaselineLegend = fmt.Sprintf("The machine itself: what the baseline took, by the median trial. A change above 0 %% is for the worse. With fewer than %d runs on a side it is shown and not judged.", fewest)
 
 // String words a difference.
 func (d Difference) String() string {
@@ -245,11 +252,13 @@ func align(b *strings.Builder, head Cells, cells []Cells) {
 	for _, c := range cells {
 		table = append(table, c.list())
 	}
-	widths := make([]int, len(table[0]))
-	for _, r := range table {
+	widths := make([]int, len(table[0])) // 0: the column is empty
+	for n, r := range table {
 		for i := range r {
 			r[i] = clean(r[i])
-			widths[i] = max(widths[i], utf8.RuneCountInString(r[i]))
+			if n > 0 && r[i] != "" {
+				widths[i] = max(widths[i], utf8.RuneCountInString(r[i]), utf8.RuneCountInString(table[0][i]))
+			}
 		}
 	}
 	last := ""

@@ -21,8 +21,8 @@ func TestWords(t *testing.T) {
 	}
 	for _, want := range []string{
 		"c.tare against a.tare\n\nNot the same on both sides:\n  kernel: 6.1 → 6.5\n\nNothing shows that these runs differ. 2 are the same within ±2 %.\n",
-		"These runs differ in 1 of 2 overheads: 1 more, 0 less than before. 1 is the same within ±2 %.\n",
-		"these runs differ: costs more", "This is about these runs", "The machine: ",
+		"These runs differ in 1 of 2 overheads: 1 costs more than before. 1 is the same within ±2 %.\n",
+		"these runs differ: costs more", "This holds for these runs", "The machine itself: ",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the text does not say %q:\n%s", want, text.String())
@@ -59,7 +59,7 @@ func TestToldFirst(t *testing.T) {
 		if sizes < 0 || figure < sizes {
 			t.Errorf("%s: the sizes are not told before the first figure:\n%s", name, text)
 		}
-		for _, want := range []string{"(3 runs)", "Nothing shows that the system changed", "Intervals are over boots of the host"} {
+		for _, want := range []string{"(3 runs)", "Nothing shows that the system changed", "The intervals are over boots of the host"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s does not say %q:\n%s", name, want, text)
 			}
@@ -72,7 +72,7 @@ func TestSummary(t *testing.T) {
 	a := Against{Scope: System, Changes: []Change{
 		{Verdict: NotResolved, FartherPercent: 3}, {Verdict: NotResolved, FartherPercent: -7.6}, {Verdict: NotCompared}, {Verdict: Better}, {Verdict: Same}, {Verdict: Same},
 	}}
-	want := "The system changed in 1 of 5 overheads: 0 more, 1 less than before. 2 are the same within ±2 %. 2 are not resolved: at most -7.6 %. 1 is not compared."
+	want := "The system changed in 1 of 5 overheads: 1 costs less than before. 2 are the same within ±2 %. 2 are not resolved: at most -7.6 %. 1 is not compared."
 	if got := c.Summary(a); got != want {
 		t.Errorf("%q\nwant %q", got, want)
 	}

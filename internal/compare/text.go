@@ -98,8 +98,12 @@ func (ch Change) more(overhead, baseline string) string {
 func (c *Comparison) Summary(a Against) string {
 	n := map[Verdict]int{}
 	farthest := 0.0
+	why := map[string]bool{} // figures are not compared
 	for _, ch := range a.Changes {
 		n[ch.Verdict]++
+		if ch.Verdict == NotCompared {
+			why[ch.Why] = true
+		}
 		if ch.Verdict == NotResolved && math.Abs(ch.FartherPercent) > math.Abs(farthest) {
 			farthest = ch.FartherPercent
 		}
@@ -110,6 +114,9 @@ func (c *Comparison) Summary(a Against) string {
 		subject = "the system changed"
 	}
 	text := "Nothing shows that " + subject + "."
+	if compared == 0 {
+		text = "No overhead could be compared."
+	}
 	if claimed > 0 {
 		var parts []string
 		if n[Worse] > 0 {
@@ -127,7 +134,13 @@ func (c *Comparison) Summary(a Against) string {
 		text += fmt.Sprintf(" %d %s not resolved: at most %s %%.", n[NotResolved], plural(n[NotResolved], "is", "are"), report.Percent(farthest))
 	}
 	if n[NotCompared] > 0 {
-		text += fmt.Sprintf(" %d %s not compared.", n[NotCompared], plural(n[NotCompared], "is", "are"))
+		text += fmt.Sprintf(" %d %s not compared", n[NotCompared], plural(n[NotCompared], "is", "are"))
+		if len(why) == 1 { // else each has its own in the table
+			for reason := range why {
+				text += ": " + reason
+			}
+		}
+		text += "."
 	}
 	return text
 }

@@ -70,10 +70,14 @@ func TestToldFirst(t *testing.T) {
 func TestSummary(t *testing.T) {
 	c := &Comparison{Delta: 0.02}
 	a := Against{Scope: System, Changes: []Change{
-		{Verdict: NotResolved, FartherPercent: 3}, {Verdict: NotResolved, FartherPercent: -7.6}, {Verdict: NotCompared}, {Verdict: Better}, {Verdict: Same}, {Verdict: Same},
+		{Verdict: NotResolved, FartherPercent: 3}, {Verdict: NotResolved, FartherPercent: -7.6}, {Verdict: NotCompared, Why: "too far apart"}, {Verdict: Better}, {Verdict: Same}, {Verdict: Same},
 	}}
-	want := "The system changed in 1 of 5 overheads: 1 costs less than before. 2 are the same within ±2 %. 2 are not resolved: at most -7.6 %. 1 is not compared."
+	want := "The system changed in 1 of 5 overheads: 1 costs less than before. 2 are the same within ±2 %. 2 are not resolved: at most -7.6 %. 1 is not compared: too far apart."
 	if got := c.Summary(a); got != want {
 		t.Errorf("%q\nwant %q", got, want)
+	}
+	a.Changes = []Change{{Verdict: NotCompared, Why: "a has too few blocks"}, {Verdict: NotCompared, Why: "a has too few blocks"}}
+	if got := c.Summary(a); got != "No overhead could be compared. 2 are not compared: a has too few blocks." {
+		t.Errorf("%q", got)
 	}
 }

@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,15 +23,20 @@ func newCompare(*options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare RUN RUN…",
 		Short: "Compare runs of one campaign, at two times or on two machines",
-		Long: `compare says what changed from the first run to each of the others: the
-baseline's own figures, and what each system costs against the baseline of its
-own run. Above 0 % is worse. A change is claimed only where it is significant
-among all that are compared (Holm) and outside of the noise of both runs.
+		Long: `compare says what changed from the first run to each of the others: what each
+system costs against the baseline of its own run. Above 0 % it costs more than
+before. What is not the same in both (the size of trials and of guests, kernel,
+machine, userland, versions) is told first.
+
+With one run a side it says whether these runs differ. Whether the system changed
+takes runs of three boots of the host a side: in the place of a run, give a folder,
+whose runs are all of one side.
 
 With --fail-above 5% the exit status is 6 where a change for the worse is claimed
 and estimated at more than 5 %. What is not resolved does not fail.`,
 		Example: `  tare compare monday.tare tuesday.tare
-  tare compare main.tare branch.tare --fail-above 5% --markdown`,
+  tare compare main.tare branch.tare --fail-above 5% --markdown
+  tare compare old-kernel/ new-kernel/`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			limit, err := failLimit(failAbove)
@@ -38,17 +46,15 @@ and estimated at more than 5 %. What is not resolved does not fail.`,
 			if markdown && asJSON {
 				return fault.Campaignf("--markdown and --json: choose one")
 			}
-			var runs []*compare.Run
+			var sides []compare.Side
 			for _, path := range args {
-				if err := readRun(path, func(s *store.Run) error {
-					r, err := compare.Read(s)
-					runs = append(runs, r)
-					return err
-				}); err != nil {
+				side, err := readSide(path)
+				if err != nil {
 					return err
 				}
+				sides = append(sides, side)
 			}
-			result, err := compare.Runs(runs, all)
+			result, err := compare.Sides(sides, all)
 			if err != nil {
 				return err
 			}
@@ -67,7 +73,7 @@ and estimated at more than 5 %. What is not resolved does not fail.`,
 			if worse := result.Above(limit); len(worse) > 0 {
 				for _, ch := range worse {
 					cells := ch.Cells(true)
-					fmt.Fprintf(cmd.ErrOrStderr(), "tare: %s: %s: %s worse (%s), more than %s\n", cells.Workload, cells.Figure, cells.Change, cells.Interval, failAbove)
+					fmt.Fprintf(cmd.ErrOrStderr(), "tare: %s on %s: %s (%s), more than %s worse\n", cells.Workload, cells.Figure, cells.Change, cells.Interval, failAbove)
 				}
 				return exitWorse
 			}
@@ -79,6 +85,48 @@ and estimated at more than 5 %. What is not resolved does not fail.`,
 	c.Flags().BoolVar(&markdown, "markdown", false, "as Markdown, for a pull request")
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return c
+}
+
+// readSide reads a run, or all runs of a folder.
+func readSide(path string) (compare.Side, error) {
+	side := compare.Side{Name: path}
+	files := []string{path}
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		if files, err = runsIn(path); err != nil {
+			return side, err
+		}
+	}
+	for _, f := range files {
+		if err := readRun(f, func(s *store.Run) error {
+			r, err := compare.Read(s)
+			if err == nil {
+				r.Name = f
+				side.Runs = append(side.Runs, r)
+			}
+			return err
+		}); err != nil {
+			return side, err
+		}
+	}
+	return side, nil
+}
+
+// runsIn returns the runs of a folder, by their names.
+func runsIn(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fault.Campaignf("%w", err)
+	}
+	var files []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".tare") && !e.IsDir() {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	if files == nil {
+		return nil, fault.Campaignf("%s: there is no run in this folder: no file that ends in .tare", dir)
+	}
+	return files, nil
 }
 
 func failLimit(text string) (float64, error) {

@@ -60,7 +60,11 @@ func resume(cmd *cobra.Command, o *options, path, booted string, destroy []strin
 	if err != nil {
 		return err
 	}
-	if err := t.needImage(cmd.Context(), o, recipe); err != nil {
+	key, err := imageKey(s)
+	if err != nil {
+		return err
+	}
+	if err := t.needImageOf(cmd.Context(), o, path, key, recipe); err != nil {
 		return err
 	}
 	lock, err := instance.Lock("resuming " + absolute(path) + " since " + time.Now().Format(time.DateTime))

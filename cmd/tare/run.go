@@ -34,6 +34,8 @@ type runFlags struct {
 	out       string
 	precision string
 	budget    time.Duration
+	like      string    // a run to take campaign, sizes and image from
+	likeness  *likeness // and what was read from it; nil: there is none
 	dryRun    bool
 	yes       bool
 	reboot    bool
@@ -44,23 +46,33 @@ type runFlags struct {
 func newRun(o *options) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
-		Use:   "run quick|FILE.yaml",
+		Use:   "run quick|FILE.yaml|--like RUN",
 		Short: "Measure: run a campaign, native and guests interleaved",
 		Long: `run runs a campaign: "quick", which tare brings along, or a file of your own
 (tare schema describes it). Everything measured goes to one run file, from which
 tare show and tare export compute their tables.
 
 Interrupt it with Ctrl-C: the current trial ends, the guests go, what is known so
-far is shown, and tare resume goes on from there. So it does after a crash.`,
+far is shown, and tare resume goes on from there. So it does after a crash.
+
+With --like it makes another run of the same kind, for tare compare: campaign,
+sizes of the trials and userland image are those of the run given.`,
 		Example: `  tare run quick
   tare run web.yaml --dry-run
-  tare run web.yaml --precision 2% --budget 1h --out web.tare`,
-		Args: cobra.ExactArgs(1),
+  tare run web.yaml --precision 2% --budget 1h --out web.tare
+  tare run --like monday.tare --out tuesday.tare`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.like != "" {
+				return cobra.MaximumNArgs(1)(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
 	}
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the random order (default: the campaign's, or a random one)")
 	c.Flags().StringVar(&f.out, "out", "", "run file to write (default NAME-DATE-TIME.tare)")
 	c.Flags().StringVar(&f.precision, "precision", "", `half-width of the intervals to reach, such as 2%`)
 	c.Flags().DurationVar(&f.budget, "budget", 0, "time after which no further block begins, such as 10m")
+	c.Flags().StringVar(&f.like, "like", "", "take campaign, sizes and image from this run, with another seed")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the plan and how long it will take, and do nothing")
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before a long run")
 	c.Flags().BoolVar(&f.reboot, "reboot", false, "reboot this machine, again and again, where the campaign has boots; needs --out")
@@ -69,17 +81,30 @@ far is shown, and tare resume goes on from there. So it does after a crash.`,
 		if f.reboot && f.out == "" {
 			return fault.Campaignf("--reboot needs --out, so that the run is found again")
 		}
-		return runCampaign(cmd, o, f, args[0])
+		return runCampaign(cmd, o, f, args)
 	}))
 	return c
 }
 
-func runCampaign(cmd *cobra.Command, o *options, f runFlags, name string) error {
-	text, file, err := campaignText(name)
+func runCampaign(cmd *cobra.Command, o *options, f runFlags, args []string) error {
+	if f.like == "" {
+		text, file, err := campaignText(args[0])
+		if err != nil {
+			return err
+		}
+		return runText(cmd, o, f, text, file)
+	}
+	like, err := readLikeness(f.like)
 	if err != nil {
 		return err
 	}
-	return runText(cmd, o, f, text, file)
+	if len(args) > 0 {
+		if err := like.same(args[0]); err != nil {
+			return err
+		}
+	}
+	f.likeness = like
+	return runText(cmd, o, f, like.resolved, "campaign of "+f.like)
 }
 
 // runText runs the campaign of that text; file is what errors call it. Flags
@@ -100,7 +125,12 @@ func runText(cmd *cobra.Command, o *options, f runFlags, text []byte, file strin
 		if err != nil {
 			return err
 		}
-		if err := t.needImage(ctx, o, recipe); err != nil {
+		if l := f.likeness; l != nil {
+			err = t.needImageOf(ctx, o, l.path, l.image, recipe)
+		} else {
+			err = t.needImage(ctx, o, recipe)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -139,6 +169,13 @@ func runText(cmd *cobra.Command, o *options, f runFlags, text []byte, file strin
 	if err != nil {
 		return err
 	}
+	yaml := text
+	if f.likeness != nil {
+		if err := f.likeness.check(workloads); err != nil {
+			return err
+		}
+		yaml = f.likeness.yaml
+	}
 	out := f.out
 	if out == "" {
 		out = c.Name + time.Now().Format("-20060102-150405") + ".tare"
@@ -153,12 +190,18 @@ func runText(cmd *cobra.Command, o *options, f runFlags, text []byte, file strin
 			status[a.System] = system.Unusable("it is asked when the host is booted as "+a.Boot, "")
 		}
 	}
-	s, err := createRun(out, text, c, p, t, env, systemEntries(t, status), workloads)
+	s, err := createRun(out, yaml, c, p, t, env, systemEntries(t, status), workloads)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	fmt.Fprintf(w, "campaign %s, seed %d, into %s\n", c.Name, c.Seed, out)
+	if f.likeness != nil {
+		if err := f.likeness.reuse(s, c); err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "campaign, sizes and image are those of %s\n", f.like)
+	}
 	return measure(cmd, t, s, c, p, workloads, env)
 }
 

@@ -407,7 +407,7 @@ func (a *analysis) fill(c *comparison, p stats.Placebo) error {
 	c.Ratio, c.CILow, c.CIHigh, c.P = iv.Estimate, iv.Low, iv.High, iv.P
 	c.MeanRatio, c.MeanLow, c.MeanHigh = means.Estimate, means.Low, means.High
 	c.OverheadPercent, c.FartherPercent = percent(c.est.Estimate), percent(c.est.farther())
-	c.DF, c.Phi, c.Coarse = c.est.DF, c.est.phi, c.est.coarse
+	c.StdErr, c.DF, c.Phi, c.Coarse = c.est.StdErr, c.est.DF, c.est.phi, c.est.coarse
 	var err error
 	if c.EquivalenceP, err = stats.EquivalenceP(c.est.Interval, a.in.Delta); err != nil {
 		return errorf("%w", err)

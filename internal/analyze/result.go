@@ -99,10 +99,11 @@ type Comparison struct {
 	// they are and so what the interval speaks of.
 	Units int   `json:"units"`
 	Scope Scope `json:"scope,omitempty"`
-	// DF are the degrees of freedom behind the interval, and Phi ≥ 1 how many
+	// StdErr is that of ln Ratio, with DF degrees of freedom, and Phi ≥ 1 how many
 	// times the placebo widened it.
-	DF  float64 `json:"df,omitzero"`
-	Phi float64 `json:"phi,omitzero"`
+	StdErr float64 `json:"std_err,omitzero"`
+	DF     float64 `json:"df,omitzero"`
+	Phi    float64 `json:"phi,omitzero"`
 	// Coarse: the metric's step is coarser than its noise; nothing is claimed.
 	Coarse bool `json:"coarse,omitempty"`
 	// OverIncarnations: the interval is over the means of the incarnations and

@@ -43,7 +43,7 @@ var rooms = []struct {
 		"a page shows what analyze found: it never imports system, nor run"},
 	{"report/reporttest", []string{"analyze"}, "reporttest has a result for tests of whatever shows one"},
 	{"report/page/pagetest", nil, "pagetest opens pages, and does not know what is on them"},
-	{"compare", []string{"analyze", "store", "stats", "campaign", "host", "report"}, "a comparison reads finished runs: it never imports system, nor run"},
+	{"compare", []string{"analyze", "store", "stats", "campaign", "host", "report", "workload"}, "a comparison reads finished runs: it never imports system, nor run"},
 	{"serve", []string{"analyze", "store", "compare", "report", "report/page", "campaign", "plan", "host"}, "a server reads runs and changes none: it never imports system, nor run"},
 
 	// What run stands on.

@@ -1,15 +1,50 @@
 // Package compare says what changed between runs of one campaign: at two
-// times, with two versions of something, or on two machines. Two things are
-// compared, apart: the baseline's own figure, which says whether the machine
-// is the same, and what each arm costs against the baseline of its own run,
-// which is what a change of hypervisor, kernel or setting shows in.
+// times, with two versions of something, or on two machines. What is compared
+// is what each arm costs against the baseline of its own run, so that a machine
+// that is slower on Tuesday changes nothing. The baselines' own figures are told
+// beside it: they say whether the machine is the same.
 //
-// The runs are independent samples, so changes are differences of means of
-// logarithms with Welch's interval. What is independent within a run is as in
-// package analyze: incarnations of guests from three on, blocks before that.
-// As there, a change is claimed only where its p-value, adjusted for all
-// claims of the comparison (Holm), is below alpha and the change is outside of
-// the noise floor of both runs.
+// # What may be claimed
+//
+// A run's estimate is package analyze's: Student's t over the locations of its
+// incarnations of guests. With one run a side, the difference of two such
+// estimates has Welch's interval over their units, widened by a placebo: by how
+// the contrasts of the controls, which are the same thing as their baselines,
+// changed between the runs (φ of stats.Placebo). Such an interval speaks of
+// these runs: "these runs differ". What a boot of the host draws, such as the
+// layout of memory, is the same for all that a run measures, and no placebo
+// shows it for an arm. "The system changed" is said with three boots a side or
+// more, when the independent values are those boots, and Student's t goes over
+// them. With three runs a side of fewer boots it goes over the runs, and speaks
+// of these. Two runs a side are averaged, with the intervals of one.
+//
+// Hypotheses are adjusted for their number (Holm) by the families of package
+// analyze. Sameness within ± delta is claimed by the two one-sided tests alone.
+//
+// # Measured
+//
+// By the simulations in sim_test.go: 7 workloads with 2 arms each, 40 blocks of
+// CV 3 %, and in the columns on the right one overhead of the 14 that is larger.
+// A false claim is any at all in a comparison, "the runs differ" or "the system
+// changed", where nothing but luck is another.
+//
+//	guests                            a side   false claims  coverage  finds 3 %  5 %
+//	8 incarnations, alike             1 run        .028        .966       .44     .93
+//	8 incarnations, sd 1 %            1 run        .014        .967       .27     .77
+//	8, sd 1 %, shared by workloads    1 run        .032        .966       .26     .70
+//	8 incarnations, sd 2 %            1 run        .024        .964       .10     .34
+//	8 incarnations, sd 1 %            2 runs       .017        .963       .63     .99
+//	1 incarnation, alike              1 run        .046        .962       .49     .95
+//	1 incarnation, sd 1 %             1 run        .084        .941       .10     .23
+//	1, sd 1 %, shared by workloads    1 run        .146        .886       .17     .37
+//	8, sd 1 %, and boots sd 1 %       1 run        .388        .822       .34     .66
+//	8, sd 1 %, and boots sd 1 %       3 boots      .010        .964       .04     .21
+//	8, sd 1 %, and boots sd 1 %       5 boots      .050        .949       .37     .86
+//	8, sd 1 %, and boots sd 0.3 %     3 boots      .010        .963       .17     .51
+//	8, sd 1 %, and boots sd 0.3 %     5 boots      .043        .956       .79     .98
+//
+// The luck of a single guest, and that of a boot, is the difference of these
+// runs that it claims, and the reason why it says no more of one run a side.
 package compare
 
 import (
@@ -19,7 +54,6 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/stats"
 )
 
@@ -29,189 +63,197 @@ type Verdict string
 const (
 	Worse       Verdict = "worse"
 	Better      Verdict = "better"
-	Same        Verdict = "same-within-delta" // no claim of a change, and the interval lies inside ± delta
-	NotResolved Verdict = "not-resolved"      // anything else; it is no evidence of sameness
+	Same        Verdict = "same-within-delta" // no claim of a change, and surely inside ± delta
+	NotResolved Verdict = "not-resolved"      // there is an interval, and nothing is claimed; no evidence of sameness
+	NotCompared Verdict = "not-compared"      // the figures are not of the same thing, or there is none
+	// Shown: a baseline's own figures, of too few runs to say anything of the machine.
+	Shown Verdict = "shown"
 )
 
-// Kind is what a change is of.
-type Kind string
+// Scope is what a claim speaks of.
+type Scope string
 
 const (
-	Native   Kind = "native"   // the baseline's own figure
-	Overhead Kind = "overhead" // what an arm costs against its baseline, of its run and in its company
+	TheseRuns Scope = "these-runs" // other runs of the same systems may differ as much
+	System    Scope = "system"     // the systems changed, or what they run on
 )
 
-// Change is one figure in two runs.
-type Change struct {
-	Run      string `json:"run"` // compared with the first one
-	Workload string `json:"workload"`
-	Metric   string `json:"metric"`
-	Unit     string `json:"unit"`
-	Better   string `json:"better"`
-	Primary  bool   `json:"primary"`
-	Kind     Kind   `json:"kind"`
-	Arm      string `json:"arm"`
+const (
+	// fewest is how many boots a side a claim of the system needs, and how many
+	// runs a side Student's t goes over.
+	fewest = 3
+	// minUnits is how many independent values a run must have for an interval.
+	minUnits = 3
+)
 
-	// Before and After are geometric means in Unit, or ratios to the baseline.
+// Side is one or several runs of the same thing.
+type Side struct {
+	Name string
+	Runs []*Run
+}
+
+// Alone makes a side of each run.
+func Alone(runs ...*Run) []Side {
+	var sides []Side
+	for _, r := range runs {
+		sides = append(sides, Side{r.Name, []*Run{r}})
+	}
+	return sides
+}
+
+// Change is one figure on two sides.
+type Change struct {
+	Workload string         `json:"workload"`
+	Metric   string         `json:"metric"`
+	Unit     string         `json:"unit"`
+	Better   string         `json:"better"`
+	Primary  bool           `json:"primary"`
+	Family   analyze.Family `json:"family"` // the hypotheses among which P is adjusted
+	Arm      string         `json:"arm"`    // of an overhead; of a baseline's own figure, the baseline
+
+	// Before and After are ratios to the baseline, above 1 costs more; or a
+	// baseline's typical value in Unit, where sizes differ for the work Per.
 	Before  float64 `json:"before,omitzero"`
 	After   float64 `json:"after,omitzero"`
-	NBefore int     `json:"n_before"` // independent values behind it
+	Per     string  `json:"per,omitempty"`
+	NBefore int     `json:"n_before"` // independent values behind the interval
 	NAfter  int     `json:"n_after"`
 
 	// Ratio above 1 always means "worse than before", whatever is better for
-	// the metric; with its interval. Absent (0) where there is none.
+	// the metric; with its interval, where there is one.
 	Ratio         float64 `json:"ratio,omitzero"`
 	CILow         float64 `json:"ci_low,omitzero"`
 	CIHigh        float64 `json:"ci_high,omitzero"`
 	ChangePercent float64 `json:"change_percent"` // 100*(Ratio-1)
-	P             float64 `json:"p_value"`
-	PHolm         float64 `json:"p_holm"`
-	NoisePercent  float64 `json:"noise_floor_percent,omitzero"` // the larger of both runs'
-	Verdict       Verdict `json:"verdict"`
-	Why           string  `json:"why,omitempty"` // nothing is claimed
-	ln            stats.Interval
-	claimable     bool
+	// FartherPercent is the end of the interval that is farther from 0: "at most +7.6 %".
+	FartherPercent   float64 `json:"farther_percent,omitzero"`
+	DF               float64 `json:"df,omitzero"`
+	Phi              float64 `json:"phi,omitzero"` // how many times the placebo widened the interval; ≥ 1
+	P                float64 `json:"p_value"`
+	PHolm            float64 `json:"p_holm"`
+	EquivalenceP     float64 `json:"equivalence_p"`
+	EquivalencePHolm float64 `json:"equivalence_p_holm"`
+	Scope            Scope   `json:"scope,omitempty"` // of what is claimed, or might have been
+	Verdict          Verdict `json:"verdict"`
+	Why              string  `json:"why,omitempty"` // nothing is claimed, or compared
+
+	ln        stats.Interval
+	claimable bool
 }
 
-// Comparison is what changed from the first run to each of the others.
-type Comparison struct {
-	First       string       `json:"first"`
-	Alpha       float64      `json:"alpha"`
-	Delta       float64      `json:"delta"`
-	Changes     []Change     `json:"changes"`
-	Differences []Difference `json:"differences"`
-}
-
-// Difference is something that is not the same in two runs, other than figures.
+// Difference is something that is not the same on two sides, other than figures.
 type Difference struct {
-	Run    string `json:"run"`
 	What   string `json:"what"`
 	Before string `json:"before"`
 	After  string `json:"after"`
+	Note   string `json:"note,omitempty"` // what follows from it
 }
 
-// Runs compares each run with the first. Without all, only the primary metric
+// Against is what changed from the first side to another one.
+type Against struct {
+	Name string   `json:"name"`
+	Runs []string `json:"runs"`
+	// Scope is what its claims speak of at most.
+	Scope Scope `json:"scope"`
+	// FewGuests: a run had fewer incarnations of guests than an interval over
+	// them takes, so the luck of single guests may be all that differs.
+	FewGuests   bool         `json:"few_guests,omitempty"`
+	Differences []Difference `json:"differences"` // to know before any figure
+	Changes     []Change     `json:"changes"`     // of what arms cost against their baseline
+	Baselines   []Change     `json:"baselines"`   // the baselines' own figures
+}
+
+// Comparison is what changed from the first side to each of the others.
+type Comparison struct {
+	First   string    `json:"first"`
+	Runs    []string  `json:"runs"` // of the first side
+	Alpha   float64   `json:"alpha"`
+	Delta   float64   `json:"delta"`
+	Against []Against `json:"against"`
+}
+
+// Sides compares each side with the first. Without all, only the primary metric
 // of each workload is looked at, as the table of a run does.
-func Runs(runs []*Run, all bool) (*Comparison, error) {
-	if len(runs) < 2 {
+func Sides(sides []Side, all bool) (*Comparison, error) {
+	if len(sides) < 2 {
 		return nil, fault.Campaignf("a comparison needs two runs")
 	}
-	c := &Comparison{First: runs[0].Name, Alpha: runs[0].Result.Alpha, Delta: runs[0].Result.Delta, Changes: []Change{}, Differences: []Difference{}}
-	for _, after := range runs[1:] {
-		if err := c.add(runs[0], after, all); err != nil {
+	first := sides[0]
+	c := &Comparison{First: first.Name, Runs: first.names(), Alpha: first.Runs[0].Result.Alpha, Delta: first.Runs[0].Result.Delta}
+	found := false
+	for _, after := range sides[1:] {
+		p := &pairing{before: first, after: after, alpha: c.Alpha, delta: c.Delta, all: all}
+		a, err := p.against()
+		if err != nil {
 			return nil, err
 		}
-		c.Differences = append(c.Differences, differences(runs[0], after)...)
+		found = found || len(a.Changes)+len(a.Baselines) > 0
+		c.Against = append(c.Against, a)
 	}
-	if len(c.Changes) == 0 {
-		return nil, fault.WithRemedy(fault.Campaignf("%s and the others have no workload and metric in common", runs[0].Name), "compare runs of one campaign")
+	if !found {
+		return nil, fault.WithRemedy(fault.Campaignf("%s and the others have no workload and metric in common", c.First), "compare runs of one campaign")
 	}
 	return c, c.judge()
 }
 
-func (c *Comparison) add(before, after *Run, all bool) error {
-	for _, m := range before.metrics {
-		i := slices.IndexFunc(after.metrics, func(n analyze.Metric) bool {
-			return n.Workload == m.Workload && n.Name == m.Name && n.Unit == m.Unit && n.Better == m.Better
-		})
-		if i < 0 || !all && !m.Primary {
-			continue
+// every returns all changes.
+func (c *Comparison) every() []*Change {
+	var list []*Change
+	for i := range c.Against {
+		a := &c.Against[i]
+		for j := range a.Changes {
+			list = append(list, &a.Changes[j])
 		}
-		base := Change{Run: after.Name, Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary, P: 1, PHolm: 1, Verdict: NotResolved}
-		for _, arm := range before.arms {
-			if before.controls[arm] || after.controls[arm] || arm != before.Result.Baseline && !slices.Contains(after.arms, arm) {
-				continue
-			}
-			ch := base
-			ch.Kind, ch.Arm = Overhead, arm
-			x, y := before.overhead(m, arm), after.overhead(m, arm)
-			if arm == before.of[arm].Baseline {
-				ch.Kind = Native
-				x, y = before.native(m, arm), after.native(m, after.of[arm].Baseline)
-				switch {
-				case before.Result.Baseline != after.Result.Baseline:
-					ch.Why = fmt.Sprintf("the baseline is another: %s", after.Result.Baseline)
-				case before.sizes[m.Workload] != after.sizes[m.Workload] && absolute(m.Unit):
-					ch.Why = fmt.Sprintf("trials are of another size: %d, then %d", before.sizes[m.Workload], after.sizes[m.Workload])
-				}
-			}
-			if err := c.change(&ch, before, after, x, y); err != nil {
-				return err
-			}
+		for j := range a.Baselines {
+			list = append(list, &a.Baselines[j])
 		}
 	}
-	return nil
+	return list
 }
 
-// absolute reports whether values of a unit grow with the work of a trial.
-func absolute(unit string) bool { return unit == "s" || unit == "ns" || unit == "B" }
-
-// change estimates ch from the independent logarithms of two runs, and adds it.
-func (c *Comparison) change(ch *Change, before, after *Run, x, y []float64) error {
-	ch.NBefore, ch.NAfter = len(x), len(y)
-	if len(x)+len(y) == 0 {
-		return nil // neither run has it
-	}
-	defer func() { c.Changes = append(c.Changes, *ch) }()
-	ch.Before, ch.After = geometric(x), geometric(y)
-	doubt := first(before.doubt(ch), after.doubt(ch))
-	floorBefore, floorAfter := before.floor(ch), after.floor(ch)
-	ch.NoisePercent = max(floorBefore, floorAfter)
-	switch {
-	case ch.Why != "":
-		return nil
-	case len(x) == 0 || len(y) == 0:
-		ch.Why = "no values in one of the runs"
-		return nil
-	case len(x) == 1 || len(y) == 1:
-		ch.Why = "one value says nothing"
-		return nil
-	case doubt != "":
-		ch.Why = doubt
-	case floorBefore == 0 || floorAfter == 0:
-		ch.Why = "noise unknown"
-	}
-	iv, err := stats.Welch(y, x, c.Alpha)
-	if err != nil {
-		return fmt.Errorf("compare: %s %s of %s: %w", ch.Workload, ch.Metric, ch.Arm, err)
-	}
-	// Logarithms of overheads are turned already: above 0 costs more.
-	if ch.Kind == Native && ch.Better == "higher" {
-		iv.Estimate, iv.Low, iv.High = -iv.Estimate, -iv.High, -iv.Low
-	}
-	ch.ln, ch.claimable = iv, ch.Why == ""
-	e := iv.Exp()
-	ch.Ratio, ch.CILow, ch.CIHigh, ch.P = e.Estimate, e.Low, e.High, iv.P
-	ch.ChangePercent = min(100*math.Expm1(iv.Estimate), math.MaxFloat64)
-	return nil
-}
-
-// judge sets the verdicts; all changes that can be claimed are one family.
+// judge adjusts the p-values within each family and sets the verdicts.
 func (c *Comparison) judge() error {
-	var p []float64
-	var family []*Change
-	for i := range c.Changes {
-		if ch := &c.Changes[i]; ch.claimable {
-			p, family = append(p, ch.P), append(family, ch)
+	families := map[analyze.Family][]*Change{}
+	for _, ch := range c.every() {
+		if ch.claimable {
+			families[ch.Family] = append(families[ch.Family], ch)
 		}
 	}
-	adjusted, err := stats.Holm(p)
+	for _, of := range families {
+		if err := adjust(of, func(ch *Change) (p, adjusted *float64) { return &ch.P, &ch.PHolm }); err != nil {
+			return err
+		}
+		if err := adjust(of, func(ch *Change) (p, adjusted *float64) { return &ch.EquivalenceP, &ch.EquivalencePHolm }); err != nil {
+			return err
+		}
+		for _, ch := range of {
+			switch {
+			case ch.PHolm < c.Alpha && ch.ln.Low > 0:
+				ch.Verdict = Worse
+			case ch.PHolm < c.Alpha && ch.ln.High < 0:
+				ch.Verdict = Better
+			case ch.EquivalencePHolm < c.Alpha && stats.Equivalent(ch.ln, c.Delta):
+				ch.Verdict = Same
+			}
+		}
+	}
+	return nil
+}
+
+// adjust corrects p-values of one family for their number.
+func adjust(of []*Change, fields func(*Change) (p, adjusted *float64)) error {
+	values := make([]float64, len(of))
+	for i, ch := range of {
+		p, _ := fields(ch)
+		values[i] = *p
+	}
+	adjusted, err := stats.Holm(values)
 	if err != nil {
 		return fmt.Errorf("compare: %w", err)
 	}
-	for i, ch := range family {
-		ch.PHolm = adjusted[i]
-		outside := math.Abs(ch.ln.Estimate) > math.Log1p(ch.NoisePercent/100)
-		switch {
-		case ch.PHolm < c.Alpha && outside && ch.ln.Low > 0:
-			ch.Verdict = Worse
-		case ch.PHolm < c.Alpha && outside && ch.ln.High < 0:
-			ch.Verdict = Better
-		case stats.Equivalent(ch.ln, c.Delta):
-			ch.Verdict = Same
-		case !outside:
-			ch.Why = fmt.Sprintf("less than the noise of %s %%", report.Digits(ch.NoisePercent, 2))
-		}
+	for i, ch := range of {
+		_, to := fields(ch)
+		*to = adjusted[i]
 	}
 	return nil
 }
@@ -220,30 +262,42 @@ func (c *Comparison) judge() error {
 // claimed, and whose estimate is above it.
 func (c *Comparison) Above(fraction float64) []Change {
 	var out []Change
-	for _, ch := range c.Changes {
+	for _, ch := range c.every() {
 		if ch.Verdict == Worse && ch.Ratio > 1+fraction {
-			out = append(out, ch)
+			out = append(out, *ch)
 		}
 	}
 	return out
 }
 
-func geometric(ln []float64) float64 {
-	if len(ln) == 0 {
-		return 0
+// set fills in what follows from an interval of the change's logarithm, above 0
+// for the worse.
+func (ch *Change) set(iv stats.Interval, delta float64) error {
+	ch.ln = iv
+	e := iv.Exp()
+	ch.Ratio, ch.CILow, ch.CIHigh, ch.P, ch.DF = e.Estimate, e.Low, e.High, iv.P, iv.DF
+	ch.ChangePercent = percent(iv.Estimate)
+	ch.FartherPercent = percent(iv.High)
+	if math.Abs(iv.Low) > math.Abs(iv.High) {
+		ch.FartherPercent = percent(iv.Low)
 	}
-	var sum float64
-	for _, v := range ln {
-		sum += v / float64(len(ln))
-	}
-	return min(math.Exp(sum), math.MaxFloat64)
+	var err error
+	ch.EquivalenceP, err = stats.EquivalenceP(iv, delta)
+	return err
 }
 
-func first(list ...string) string {
-	for _, s := range list {
-		if s != "" {
-			return s
-		}
+// percent turns a ln ratio into a change in percent; it is never infinite.
+func percent(ln float64) float64 { return min(100*math.Expm1(ln), math.MaxFloat64) }
+
+func (s Side) names() []string {
+	var names []string
+	for _, r := range s.Runs {
+		names = append(names, r.Name)
 	}
-	return ""
+	return names
+}
+
+// has reports whether any run of the side has an arm.
+func (s Side) has(arm string) bool {
+	return slices.ContainsFunc(s.Runs, func(r *Run) bool { _, ok := r.arms[arm]; return ok })
 }

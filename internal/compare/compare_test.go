@@ -1,10 +1,6 @@
 package compare
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,264 +8,341 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/store"
 )
 
-// sim is a run of known truth.
-type sim struct {
-	name     string
-	blocks   int
-	native   float64            // seconds, or the reciprocal
-	cost     map[string]float64 // by arm
-	cv       float64
-	better   string
-	guests   int32 // blocks that one guest lives; 0: all
-	emulated bool
-	alone    bool // no control
-	company  bool // and four at once, where all are slower
+// costing is a usual run in which lxc costs that many times as much.
+func costing(name string, lxc float64) truth {
+	u := usual(name)
+	u.cost = map[string]float64{"lxc": lxc}
+	return u
 }
 
-func (s sim) run(t testing.TB, random *rand.Rand) *Run {
+func near(t *testing.T, what string, got, want, by float64) {
 	t.Helper()
-	in := analyze.Input{Baseline: "native", Delta: 0.02, Controls: map[string]string{"native-control": "native"},
-		Arms:    []analyze.Arm{{Name: "native", System: "native"}, {Name: "kvm", System: "kvm", Emulated: s.emulated}, {Name: "native-control", System: "native"}},
-		Metrics: []analyze.Metric{{Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}}}
-	if s.better == "higher" {
-		in.Metrics[0] = analyze.Metric{Workload: "cpu", Name: "rate", Unit: "1/s", Better: "higher", Primary: true}
+	if !(math.Abs(got-want) <= by) {
+		t.Errorf("%s is %v, want %v ± %v", what, got, want, by)
 	}
-	if s.alone {
-		in.Controls, in.Arms = nil, in.Arms[:2]
-	}
-	if s.company {
-		in.Arms = append(in.Arms, analyze.Arm{Name: "native@four", System: "native", Scenario: "four", Baseline: "native@four"},
-			analyze.Arm{Name: "kvm@four", System: "kvm", Scenario: "four", Baseline: "native@four"},
-			analyze.Arm{Name: "native-control@four", System: "native", Scenario: "four", Baseline: "native@four"})
-		in.Controls["native-control@four"] = "native@four"
-	}
-	var all []analyze.Observation
-	for b := range int32(s.blocks) {
-		for i, a := range in.Arms {
-			cost := 1.0
-			if c, ok := s.cost[a.Name]; ok {
-				cost = c
-			}
-			v := s.native * cost * math.Exp(s.cv*random.NormFloat64())
-			if s.better == "higher" {
-				v = 1 / v
-			}
-			epoch := int32(0)
-			if s.guests > 0 {
-				epoch = b / s.guests
-			}
-			all = append(all, analyze.Observation{Metric: 0, Arm: int32(i), Block: b, Epoch: epoch*10 + int32(i), Value: v})
-		}
-	}
-	in.Observations = func(yield func(analyze.Observation, error) bool) {
-		for _, o := range all {
-			if !yield(o, nil) {
-				return
-			}
-		}
-	}
-	in.ProbeObservations = func(func(analyze.Observation, error) bool) {}
-	r, err := fromInput(s.name, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.facts = [][2]string{{"kernel", s.name}}
-	return r
-}
-
-func compared(t testing.TB, all bool, runs ...*Run) *Comparison {
-	t.Helper()
-	c, err := Runs(runs, all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-func find(t testing.TB, c *Comparison, kind Kind) Change {
-	t.Helper()
-	for _, ch := range c.Changes {
-		if ch.Kind == kind {
-			return ch
-		}
-	}
-	t.Fatalf("no change of kind %s", kind)
-	return Change{}
-}
-
-func usual(name string, kvm float64) sim {
-	return sim{name: name, blocks: 20, native: 0.25, cost: map[string]float64{"kvm": kvm}, cv: 0.005}
 }
 
 func TestChangeOfOverhead(t *testing.T) {
-	for _, better := range []string{"lower", "higher"} {
+	for _, higher := range []bool{false, true} {
 		random := rand.New(rand.NewPCG(1, 2))
-		a, b := usual("a", 1.09), usual("b", 1.20)
-		a.better, b.better = better, better
-		c := compared(t, false, a.run(t, random), b.run(t, random))
-		o := find(t, c, Overhead)
-		if o.Verdict != Worse || math.Abs(o.Ratio-1.20/1.09) > 0.01 || o.CILow > 1.20/1.09 || o.CIHigh < 1.20/1.09 {
-			t.Errorf("%s is better: %+v", better, o)
+		a, b := costing("a", 1.09), costing("b", 1.20)
+		a.higher, b.higher = higher, higher
+		before, after := a.run(t, random), b.run(t, random)
+		c := compared(t, Alone(before, after)...)
+		o := c.Against[0].of(t, "sysbench-cpu", "lxc")
+		if o.Verdict != Worse || o.Scope != TheseRuns || o.CILow > 1.20/1.09 || o.CIHigh < 1.20/1.09 || o.PHolm < o.P {
+			t.Errorf("higher is better: %v: %+v", higher, o)
 		}
-		if math.Abs(o.Before-1.09) > 0.01 || math.Abs(o.After-1.20) > 0.01 {
-			t.Errorf("%s is better: from %v to %v", better, o.Before, o.After)
+		near(t, "the ratio", o.Ratio, 1.20/1.09, 0.005)
+		near(t, "before", o.Before, 1.09, 0.005)
+		near(t, "after", o.After, 1.20, 0.005)
+		near(t, "the farther end", o.FartherPercent, 100*(o.CIHigh-1), 1e-9)
+		if o.NBefore != 8 || o.NAfter != 8 {
+			t.Errorf("%d and %d incarnations of 8", o.NBefore, o.NAfter)
 		}
-		if n := find(t, c, Native); n.Verdict == Worse || n.Verdict == Better {
-			t.Errorf("%s is better: the native figure did not change: %+v", better, n)
+		if same := c.Against[0].of(t, "sysbench-cpu", "runc"); same.Verdict != Same {
+			t.Errorf("runc costs the same in both: %+v", same)
 		}
 		if len(c.Above(0.05)) != 1 || len(c.Above(0.15)) != 0 {
 			t.Errorf("above 5 %%: %d, above 15 %%: %d", len(c.Above(0.05)), len(c.Above(0.15)))
 		}
-		back := find(t, compared(t, false, b.run(t, random), a.run(t, random)), Overhead)
-		if back.Verdict != Better || back.ChangePercent > 0 {
-			t.Errorf("the other way round: %+v", back)
+		back := compared(t, Alone(after, before)...)
+		if o := back.Against[0].of(t, "sysbench-cpu", "lxc"); o.Verdict != Better || o.ChangePercent > 0 || o.FartherPercent > o.ChangePercent {
+			t.Errorf("the other way round: %+v", o)
+		}
+		if len(back.Above(0)) != 0 {
+			t.Error("what is better is above the limit")
 		}
 	}
 }
 
-// TestChangeInCompany: what an arm costs in company is against the baseline in
-// the same company: its slowdown is another figure.
-func TestChangeInCompany(t *testing.T) {
-	random := rand.New(rand.NewPCG(9, 1))
-	with := func(name string, kvm, four float64) *Run {
-		s := usual(name, 1.09)
-		s.company = true
-		s.cost = map[string]float64{"kvm": 1.09, "native@four": four, "native-control@four": four, "kvm@four": four * kvm}
-		return s.run(t, random)
-	}
-	c := compared(t, false, with("a", 1.2, 2), with("b", 1.4, 3))
-	got := map[string]Change{}
-	for _, ch := range c.Changes {
-		got[ch.Arm] = ch
-	}
-	if k := got["kvm@four"]; k.Kind != Overhead || math.Abs(k.Before-1.2) > 0.02 || math.Abs(k.After-1.4) > 0.02 || k.Verdict != Worse || k.NoisePercent == 0 {
-		t.Errorf("kvm in company: %+v", k)
-	}
-	if n := got["native@four"]; n.Kind != Native || math.Abs(n.Ratio-1.5) > 0.02 || n.Verdict != Worse {
-		t.Errorf("native in company: %+v", n)
-	}
-	if len(c.Changes) != 4 {
-		t.Errorf("%d changes: %v", len(c.Changes), slices.Collect(maps.Keys(got)))
-	}
-}
-
-func TestChangeOfMachine(t *testing.T) {
-	for _, better := range []string{"lower", "higher"} {
+// TestMachine: a machine that is a third slower changes no overhead, and is told.
+func TestMachine(t *testing.T) {
+	for _, higher := range []bool{false, true} {
 		random := rand.New(rand.NewPCG(3, 4))
-		a, b := usual("a", 1.09), usual("b", 1.09)
-		b.native *= 1.3 // slower
-		a.better, b.better = better, better
-		c := compared(t, false, a.run(t, random), b.run(t, random))
-		if n := find(t, c, Native); n.Verdict != Worse || math.Abs(n.ChangePercent-30) > 2 {
-			t.Errorf("%s is better: %+v", better, n)
+		a, b := costing("a", 1.09), costing("b", 1.09)
+		a.higher, b.higher, b.machine = higher, higher, 1.3
+		one := compared(t, Alone(a.run(t, random), b.run(t, random))...)
+		if o := one.Against[0].of(t, "sysbench-cpu", "lxc"); o.Verdict != Same {
+			t.Errorf("the overhead is the same on both: %+v", o)
 		}
-		if o := find(t, c, Overhead); o.Verdict != Same {
-			t.Errorf("%s is better: the overhead is the same on both machines: %+v", better, o)
+		n := one.Against[0].of(t, "sysbench-cpu", "native")
+		near(t, "native's change", n.ChangePercent, 30, 1)
+		if n.Verdict != Shown || n.CILow != 0 || len(one.Above(0.05)) != 0 {
+			t.Errorf("of one run a side, native is shown and not judged: %+v", n)
 		}
+		three := compared(t, a.side(t, random, 3), b.side(t, random, 3))
+		if n := three.Against[0].of(t, "sysbench-cpu", "native"); n.Verdict != Worse || n.Scope != System || len(three.Above(0.05)) != 1 {
+			t.Errorf("of three boots a side, native is worse: %+v", n)
+		}
+	}
+}
+
+// TestInCompany: what an arm costs in company is against the baseline in the
+// same company: its slowdown is another figure.
+func TestInCompany(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 1))
+	with := func(name string, lxc, four float64) *Run {
+		u := costing(name, 1.09)
+		u.company = true
+		u.cost = map[string]float64{"lxc": 1.09, "native@four": four, "native-control@four": four, "runc@four": four, "lxc@four": four * lxc}
+		return u.run(t, random)
+	}
+	a := compared(t, Alone(with("a", 1.2, 2), with("b", 1.4, 3))...).Against[0]
+	o := a.of(t, "sysbench-cpu", "lxc@four")
+	near(t, "before", o.Before, 1.2, 0.02)
+	near(t, "after", o.After, 1.4, 0.02)
+	if o.Verdict != Worse || o.Family != analyze.FamilyCompany {
+		t.Errorf("lxc in company: %+v", o)
+	}
+	near(t, "native in company, its change", a.of(t, "sysbench-cpu", "native@four").ChangePercent, 50, 2)
+	if len(a.Changes) != 4 || len(a.Baselines) != 2 {
+		t.Errorf("%d changes and %d baselines", len(a.Changes), len(a.Baselines))
+	}
+}
+
+// TestBoots: that the system changed is said of three boots a side, whatever
+// the number of runs.
+func TestBoots(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 5))
+	side := func(lxc float64, boots ...string) Side {
+		s := Side{Name: "side"}
+		for _, b := range boots {
+			u := costing("run", lxc)
+			u.boots = strings.Fields(b)
+			s.Runs = append(s.Runs, u.run(t, random))
+		}
+		return s
+	}
+	for _, c := range []struct {
+		before, after []string
+		scope         Scope
+		n             int // of the second side
+	}{
+		{[]string{"1"}, []string{"2"}, TheseRuns, 8},
+		{[]string{"1", "2"}, []string{"3", "4"}, TheseRuns, 16},
+		{[]string{"1", "1", "1"}, []string{"2", "2", "2"}, TheseRuns, 3},
+		{[]string{"1", "2", "3"}, []string{"4", "4", "4", "5"}, TheseRuns, 4},
+		{[]string{"1", "2", "3"}, []string{"4", "5", "6"}, System, 3},
+		{[]string{"1", "2", "3"}, []string{"4", "4", "5", "6", "6"}, System, 3},
+		{[]string{"1", "2", "3"}, []string{"4 5", "5 6", "6", "7"}, TheseRuns, 4}, // runs that were resumed join boots
+		{[]string{"1", "2", "3"}, []string{"4"}, TheseRuns, 8},
+	} {
+		a := compared(t, side(1.05, c.before...), side(1.15, c.after...)).Against[0]
+		o := a.of(t, "sysbench-cpu", "lxc")
+		if o.Scope != c.scope || a.Scope != c.scope || o.NAfter != c.n || o.Verdict != Worse {
+			t.Errorf("boots %v against %v: %s of %d, %s", c.after, c.before, o.Scope, o.NAfter, o.Verdict)
+		}
+		if words := o.Cells(false).Verdict; strings.Contains(words, "changed") != (c.scope == System) {
+			t.Errorf("boots %v against %v: %q", c.after, c.before, words)
+		}
+	}
+	// Of a campaign with boots, the units of a run are boots already.
+	a, b := costing("a", 1.05), costing("b", 1.15)
+	a.rounds, b.rounds = true, true
+	if o := compared(t, Alone(a.run(t, random), b.run(t, random))...).Against[0].of(t, "sysbench-cpu", "lxc"); o.Scope != System || o.Verdict != Worse {
+		t.Errorf("rounds of boots: %+v", o)
+	}
+}
+
+// TestFewGuests: of too few incarnations, the luck of single ones is told.
+func TestFewGuests(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 5))
+	for lives, few := range map[int]bool{0: true, 20: true, 5: false} {
+		u := costing("a", 1.05)
+		u.lives = lives
+		a := compared(t, Alone(u.run(t, random), u.run(t, random))...).Against[0]
+		if a.FewGuests != few || strings.Contains(a.Reach(), "single guest") != few {
+			t.Errorf("guests that live %d blocks of 40: few is %v", lives, a.FewGuests)
+		}
+	}
+}
+
+// TestRunsAreAveraged: two runs a side say more than one.
+func TestRunsAreAveraged(t *testing.T) {
+	random := rand.New(rand.NewPCG(6, 5))
+	width := func(runs int) float64 {
+		u := many()
+		u.name = "a"
+		sum := 0.0
+		for range 20 {
+			for _, o := range compared(t, u.side(t, random, runs), u.side(t, random, runs)).Against[0].Changes {
+				sum += math.Log(o.CIHigh / o.CILow)
+			}
+		}
+		return sum
+	}
+	if ratio := width(1) / width(2); ratio < 1.2 || ratio > 1.8 {
+		t.Errorf("one run's interval is %.2f times as wide as that of two", ratio)
+	}
+}
+
+// TestSizes: trials of unlike sizes are compared for the same work, where that
+// can be; where it cannot, that workload alone is left out.
+func TestSizes(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 7))
+	of := func(name, workload string, size int64) *Run {
+		u := costing(name, 1.09)
+		u.workloads, u.size = []string{workload, "openssl-enc"}, map[string]int64{workload: size}
+		return u.run(t, random)
+	}
+	for _, c := range []struct {
+		workload string
+		size     int64
+		why      string
+	}{
+		{"sysbench-cpu", 100, ""}, {"sysbench-cpu", 105, ""}, {"sysbench-cpu", 160, ""},
+		{"sysbench-cpu", 170, "trials are of 100 and of 170 events, more than 1.6 times apart"},
+		{"kernel-build", 105, "some files of the kernel take much longer"},
+		{"of my own", 105, "not known of this workload"},
+	} {
+		against := compared(t, Alone(of("a", c.workload, 100), of("b", c.workload, c.size))...).Against[0]
+		o, n := against.of(t, c.workload, "lxc"), against.of(t, c.workload, "native")
+		if c.why != "" {
+			if o.Verdict != NotCompared || n.Verdict != NotCompared || !strings.Contains(o.Why, c.why) || o.CILow != 0 {
+				t.Errorf("%s of %d: %+v", c.workload, c.size, o)
+			}
+		} else {
+			if o.Verdict != Same {
+				t.Errorf("%s of %d: the overhead is the same: %+v", c.workload, c.size, o)
+			}
+			near(t, "native's change for the same work", n.ChangePercent, 0, 1)
+			if (n.Per == "100 events") != (c.size != 100) {
+				t.Errorf("%s of %d: native is told for %q", c.workload, c.size, n.Per)
+			}
+		}
+		if other := against.of(t, "openssl-enc", "lxc"); other.Verdict != Same {
+			t.Errorf("the other workload: %+v", other)
+		}
+		if told := len(against.Differences) > 0 && strings.HasPrefix(against.Differences[0].What, "trials of "+c.workload); told != (c.size != 100) {
+			t.Errorf("%s of %d: %v", c.workload, c.size, against.Differences)
+		}
+	}
+	// A rate is as it is whatever the size.
+	a, b := costing("a", 1.09), costing("b", 1.09)
+	a.higher, b.higher = true, true
+	before, after := a.run(t, random), b.run(t, random)
+	after.sizes["sysbench-cpu"] = store.Size{Workload: "sysbench-cpu", Size: 150, Unit: "events"}
+	n := compared(t, Alone(before, after)...).Against[0].of(t, "sysbench-cpu", "native")
+	near(t, "a rate's change", n.ChangePercent, 0, 1)
+	if n.Per != "" {
+		t.Errorf("a rate is told for %q", n.Per)
 	}
 }
 
 func TestNothingIsClaimed(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	other := func(change func(*sim)) *Run {
-		s := usual("b", 1.5)
-		change(&s)
-		return s.run(t, random)
+	other := func(change func(*truth)) *Run {
+		u := costing("b", 1.5)
+		change(&u)
+		return u.run(t, random)
 	}
-	a := usual("a", 1.09).run(t, random)
-	resized := other(func(s *sim) { s.native = 1 })
-	resized.sizes = map[string]int64{"cpu": 7}
+	elsewhere := other(func(*truth) {})
+	kvm := elsewhere.arms["native"]
+	kvm.System = "kvm"
+	elsewhere.arms["native"] = kvm
+	doubted := other(func(*truth) {})
+	k := key{"sysbench-cpu", "time", "lxc"}
+	c := doubted.comparisons[k]
+	c.Findings = append(c.Findings, "control-differs")
+	doubted.comparisons[k] = c
+	doubted.Result.Findings = append(doubted.Result.Findings, analyze.Finding{ID: "control-differs", Severity: analyze.Serious, Workload: "sysbench-cpu"})
+	missing := other(func(*truth) {})
+	delete(missing.comparisons, k)
+	a := costing("a", 1.09).run(t, random)
 	for why, c := range map[string]struct {
-		b    *Run
-		kind Kind
+		b       *Run
+		verdict Verdict
 	}{
-		"one value":       {other(func(s *sim) { s.blocks = 1 }), Overhead},
-		"emulated":        {other(func(s *sim) { s.emulated = true }), Overhead},
-		"noise unknown":   {other(func(s *sim) { s.alone = true }), Overhead},
-		"another size":    {resized, Native},
-		"too far apart":   {other(func(s *sim) { s.cv = 1 }), Overhead},
-		"no values in on": {other(func(s *sim) { s.blocks = 0 }), Native},
+		"b has too few blocks":         {other(func(u *truth) { u.blocks = 2 }), NotCompared},
+		"one side has no values":       {missing, NotCompared},
+		"b has no control":             {other(func(u *truth) { u.alone = true }), NotCompared},
+		"emulated":                     {other(func(u *truth) { u.emulated = true }), NotResolved},
+		"step is coarser":              {other(func(u *truth) { u.cv = 0 }), NotResolved},
+		"serious finding: control":     {doubted, NotResolved},
+		"the baseline is another syst": {elsewhere, NotCompared},
 	} {
-		got := find(t, compared(t, false, a, c.b), c.kind)
-		if got.Verdict != NotResolved || !strings.Contains(got.Why, why) {
+		got := compared(t, Alone(a, c.b)...).Against[0].Changes[0]
+		if got.Arm != "lxc" || got.Verdict != c.verdict || !strings.Contains(got.Why, why) {
 			t.Errorf("%s: %s, %q", why, got.Verdict, got.Why)
 		}
 	}
 }
 
-// TestSimFalseClaims: runs of the same thing must not differ.
-func TestSimFalseClaims(t *testing.T) {
-	random := rand.New(rand.NewPCG(7, 8))
-	const n = 400
-	claims, p := 0, 0
-	for range n {
-		a, b := usual("a", 1.09), usual("b", 1.09)
-		a.cv, b.cv = 0.03, 0.03
-		c := compared(t, false, a.run(t, random), b.run(t, random))
-		for _, ch := range c.Changes {
-			if ch.Verdict == Worse || ch.Verdict == Better {
-				claims++
+// TestOpenIsBounded: whatever is not resolved says how large it is at most.
+func TestOpenIsBounded(t *testing.T) {
+	random := rand.New(rand.NewPCG(8, 6))
+	open := 0
+	for range 20 {
+		u := many()
+		u.blocks, u.cv = 15, 0.05
+		a, b := u, u
+		a.name, b.name = "a", "b"
+		against := compared(t, Alone(a.run(t, random), b.run(t, random))...).Against[0]
+		for _, ch := range against.Changes {
+			if ch.Verdict != NotResolved {
+				continue
 			}
-			if ch.PHolm < c.Alpha {
-				p++
-				break
+			open++
+			words := ch.Cells(false).Verdict
+			if !strings.HasPrefix(words, "not resolved: at most ") || math.Abs(ch.FartherPercent) < math.Abs(ch.ChangePercent) || ch.FartherPercent < 100*(ch.CILow-1)-1e-9 {
+				t.Errorf("%q: %+v", words, ch)
 			}
 		}
 	}
-	if claims > 2 || p > n/10 {
-		t.Errorf("of %d comparisons of the same: %d claims, %d with an adjusted p below alpha", n, claims, p)
-	}
-}
-
-// TestIncarnations: where guests were made anew often enough, they are what is independent.
-func TestIncarnations(t *testing.T) {
-	random := rand.New(rand.NewPCG(9, 10))
-	s := usual("a", 1.09)
-	s.guests = 4
-	if o := find(t, compared(t, false, s.run(t, random), s.run(t, random)), Overhead); o.NBefore != 5 {
-		t.Errorf("%d independent values of 5 guests", o.NBefore)
+	if open < 100 {
+		t.Errorf("only %d were open", open)
 	}
 }
 
 func TestNothingInCommon(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
-	a, b := usual("a", 1), usual("b", 1)
-	b.better = "higher"
-	if _, err := Runs([]*Run{a.run(t, random), b.run(t, random)}, false); err == nil {
+	a, b := usual("a"), usual("b")
+	b.higher = true
+	if _, err := Sides(Alone(a.run(t, random), b.run(t, random)), false); err == nil {
 		t.Error("no error")
 	}
-	if _, err := Runs([]*Run{a.run(t, random)}, false); err == nil {
+	if _, err := Sides(Alone(a.run(t, random)), false); err == nil {
 		t.Error("one run: no error")
 	}
 }
 
-func TestWords(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	c := compared(t, false, usual("a.tare", 1.09).run(t, random), usual("b|<img>\n\x1b[31m.tare", 1.20).run(t, random), usual("c.tare", 1.09).run(t, random))
-	var text, markdown, js bytes.Buffer
-	for _, err := range []error{Text(&text, c, false), Markdown(&markdown, c, false), JSON(&js, c)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+// TestDifferences: what is not the same comes in the order of its weight.
+func TestDifferences(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 11))
+	before, after := usual("a").run(t, random), usual("b").run(t, random)
+	if d := compared(t, Alone(before, after)...).Against[0].Differences; d != nil {
+		t.Errorf("of equal runs: %v", d)
 	}
-	for _, want := range []string{"kvm against the baseline", "worse", "c.tare, against a.tare", "not the same: kernel: a.tare → c.tare"} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("the text does not say %q:\n%s", want, text.String())
-		}
+	arm := after.arms["lxc"]
+	arm.Size.VCPUs, arm.Size.CPUs = 2, "0-1"
+	after.arms["lxc"] = arm
+	after.sizes["sysbench-cpu"] = store.Size{Workload: "sysbench-cpu", Size: 105, Unit: "events (of some kind)"}
+	after.facts = []fact{{"kernel", "6.5"}, {"tare", "1"}, {"versions of lxc", "5.0"}}
+	after.plain = append(after.plain, "kvm")
+	before.packages = map[string]string{"fio": "3.33", "openssl": "3.0.11", "gone": "1"}
+	after.packages = map[string]string{"fio": "3.34", "openssl": "3.0.12", "new": "1"}
+	var got []string
+	for _, d := range compared(t, Alone(before, after)...).Against[0].Differences {
+		got = append(got, d.String())
 	}
-	if strings.Contains(text.String()+markdown.String(), "\x1b") || strings.Contains(markdown.String(), "<img") || strings.Contains(markdown.String(), "b|") {
-		t.Errorf("names are printed as they are:\n%s", markdown.String())
+	want := []string{
+		"trials of sysbench-cpu: 100 events → 105 events (compared for the same work)",
+		"guests of lxc: 1 vCPU, 512MiB of memory, 1GiB of ext4 on loop → 2 vCPUs, on CPUs 0-1, 512MiB of memory, 1GiB of ext4 on loop",
+		"arms: native, lxc, runc → native, lxc, runc, kvm",
+		"kernel: 6.1 → 6.5",
+		"versions of lxc: unknown → 5.0",
+		"packages of the image: fio 3.33 → fio 3.34 (and 1 more)",
 	}
-	if !strings.Contains(markdown.String(), "| cpu | kvm against the baseline | +") {
-		t.Errorf("the table is not there:\n%s", markdown.String())
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
 	}
-	var back Comparison
-	if err := json.Unmarshal(js.Bytes(), &back); err != nil || len(back.Changes) != len(c.Changes) {
-		t.Errorf("JSON: %v", err)
-	}
-	if fmt.Sprint(back.Changes[1].Verdict) != "worse" {
-		t.Errorf("JSON: %+v", back.Changes[1])
+	// Runs of one side that are not the same thing are told, too.
+	mixed := Side{Name: "mixed", Runs: []*Run{before, after}}
+	if d := compared(t, mixed, mixed).Against[0].Differences; !slices.Contains(d, Difference{"kernel", "6.1 and 6.5", "6.1 and 6.5", ""}) {
+		t.Errorf("of a mixed side: %v", d)
 	}
 }

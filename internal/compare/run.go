@@ -1,19 +1,20 @@
 package compare
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
-	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/workload"
 )
 
 // Run is what a comparison needs of a run. The file is not needed afterwards.
@@ -21,23 +22,22 @@ type Run struct {
 	Name   string // of its file
 	Result *analyze.Result
 
-	arms     []string
-	of       map[string]analyze.Arm // by name, each with its baseline
-	controls map[string]bool
-	metrics  []analyze.Metric
-	blocks   map[seriesKey]map[int32]*block
-	sizes    map[string]int64
-	facts    [][2]string
+	arms        map[string]analyze.Arm
+	plain       []string // names of the arms that are no controls, in their order
+	comparisons map[key]analyze.Comparison
+	workloads   map[string]*workload.Workload // by series; those that this tare does not know are not there
+	sizes       map[string]store.Size         // by series
+	boots       []string                      // ids of the boots of the host that it was made in
+	rounds      bool                          // the host was booted anew for each incarnation
+	facts       []fact
+	packages    map[string]string // of the userland, and their versions
 }
 
-type seriesKey struct{ workload, metric, arm string }
+// key is one comparison of a run.
+type key struct{ workload, metric, arm string }
 
-// block is the mean logarithm of the values of one block, and the guest that gave them.
-type block struct {
-	sum   float64
-	n     int
-	guest int32
-}
+// fact is something that may explain a change.
+type fact struct{ what, is string }
 
 // Read reads and analyzes a run.
 func Read(r *store.Run) (*Run, error) {
@@ -49,154 +49,67 @@ func Read(r *store.Run) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	c, err := analyze.CampaignOf(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, cw := range c.Workloads {
+		if w, err := workloadOf(cw); err == nil {
+			run.workloads[cw.Series()] = w
+		}
+	}
 	sizes, err := r.Sizes()
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range sizes {
-		run.sizes[s.Workload] = s.Size
+		run.sizes[s.Workload] = s
 	}
-	return run, run.readFacts(r)
+	return run, run.readFacts(r, c)
 }
 
-// fromInput analyzes the values of a run, and gathers them by block.
+// workloadOf is the workload of a campaign's entry; the error for one that this
+// tare does not know, or that the campaign defines itself, is of no interest.
+func workloadOf(cw campaign.Workload) (*workload.Workload, error) {
+	w, err := workload.Get(cw.Name)
+	if err != nil {
+		return nil, err
+	}
+	return w.With(cw.Series(), cw.Settings())
+}
+
+// fromInput analyzes the values of a run.
 func fromInput(name string, in analyze.Input) (*Run, error) {
-	run := &Run{Name: name, metrics: in.Metrics, controls: map[string]bool{}, of: map[string]analyze.Arm{},
-		blocks: map[seriesKey]map[int32]*block{}, sizes: map[string]int64{}}
+	run := &Run{Name: name, rounds: in.Boots, arms: map[string]analyze.Arm{}, comparisons: map[key]analyze.Comparison{},
+		workloads: map[string]*workload.Workload{}, sizes: map[string]store.Size{}}
 	var err error
 	if run.Result, err = analyze.Analyze(in); err != nil {
 		return nil, err
 	}
 	for _, a := range in.Arms {
-		run.arms = append(run.arms, a.Name)
-		if a.Baseline == "" {
-			a.Baseline = in.Baseline
+		run.arms[a.Name] = a
+		if _, control := in.Controls[a.Name]; !control {
+			run.plain = append(run.plain, a.Name)
 		}
-		run.of[a.Name] = a
 	}
-	for control := range in.Controls {
-		run.controls[control] = true
-	}
-	for o, err := range in.Observations {
-		if err != nil {
-			return nil, err
-		}
-		run.observe(in.Metrics[o.Metric], in.Arms[o.Arm].Name, o)
+	for _, c := range run.Result.Comparisons {
+		run.comparisons[key{c.Workload, c.Metric, c.Arm}] = c
 	}
 	return run, nil
 }
 
-func (r *Run) observe(m analyze.Metric, arm string, o analyze.Observation) {
-	if !(o.Value > 0) {
-		return // no ratio exists; analyze has a finding on it
-	}
-	k := seriesKey{m.Workload, m.Name, arm}
-	if r.blocks[k] == nil {
-		r.blocks[k] = map[int32]*block{}
-	}
-	b := r.blocks[k][o.Block]
-	if b == nil {
-		b = &block{guest: o.Epoch}
-		r.blocks[k][o.Block] = b
-	}
-	b.sum += math.Log(o.Value)
-	b.n++
-}
-
-// native returns the independent logarithms of a baseline's values.
-func (r *Run) native(m analyze.Metric, baseline string) []float64 {
-	s := r.blocks[seriesKey{m.Workload, m.Name, baseline}]
-	return independent(s, func(_ int32, b *block) (float64, [2]int32, bool) {
-		return b.sum / float64(b.n), [2]int32{b.guest}, true
-	})
-}
-
-// overhead returns the independent ln ratios of an arm to its baseline, which is
-// in the same company, paired by block; above 0 costs more.
-func (r *Run) overhead(m analyze.Metric, arm string) []float64 {
-	base := r.blocks[seriesKey{m.Workload, m.Name, r.of[arm].Baseline}]
-	return independent(r.blocks[seriesKey{m.Workload, m.Name, arm}], func(at int32, b *block) (float64, [2]int32, bool) {
-		of := base[at]
-		if of == nil {
-			return 0, [2]int32{}, false
-		}
-		d := b.sum/float64(b.n) - of.sum/float64(of.n)
-		if m.Better == "higher" {
-			d = -d
-		}
-		return d, [2]int32{of.guest, b.guest}, true
-	})
-}
-
-// minIncarnations is from how many on incarnations of guests, not blocks, are
-// the independent units; see package analyze.
-const minIncarnations = 3
-
-// independent returns the values of blocks or, where there are enough
-// incarnations, the means over them.
-func independent(s map[int32]*block, value func(at int32, b *block) (float64, [2]int32, bool)) []float64 {
-	var values []float64
-	var order [][2]int32
-	groups := map[[2]int32][]float64{}
-	for _, at := range slices.Sorted(maps.Keys(s)) {
-		v, guests, ok := value(at, s[at])
-		if !ok {
-			continue
-		}
-		values = append(values, v)
-		if groups[guests] == nil {
-			order = append(order, guests)
-		}
-		groups[guests] = append(groups[guests], v)
-	}
-	if len(order) < minIncarnations || len(order) == len(values) {
-		return values
-	}
-	means := make([]float64, len(order))
-	for i, g := range order {
-		for _, v := range groups[g] {
-			means[i] += v / float64(len(groups[g]))
-		}
-	}
-	return means
-}
-
-// floor is the noise floor of a figure, in the company of its arm, in percent; 0: unknown.
-func (r *Run) floor(ch *Change) float64 {
-	for _, f := range r.Result.NoiseFloors {
-		if f.Workload == ch.Workload && f.Metric == ch.Metric && f.Scenario == r.of[ch.Arm].Scenario {
-			return max(f.Percent, 1e-9)
-		}
-	}
-	return 0
-}
-
-// doubt says why a figure of this run cannot be used; "": it can.
-func (r *Run) doubt(ch *Change) string {
-	if r.of[ch.Arm].Emulated {
-		return "emulated: its times say nothing about real hardware"
-	}
-	for _, c := range r.Result.Comparisons {
-		if c.Workload != ch.Workload || c.Metric != ch.Metric || ch.Kind == Overhead && c.Arm != ch.Arm {
-			continue
-		}
-		if c.MeanWithheld && (ch.Kind == Overhead || c.BaselineMean == 0) {
-			return r.Name + ": values too far apart"
-		}
-		for _, f := range report.Doubts(r.Result, c) {
-			if ch.Kind == Overhead || f.Arm == "" || f.Arm == ch.Arm {
-				return r.Name + ": a serious finding, " + f.ID
-			}
-		}
-	}
-	return ""
-}
-
 // readFacts reads what may explain a change.
-func (r *Run) readFacts(s *store.Run) error {
+func (r *Run) readFacts(s *store.Run, c *campaign.Campaign) error {
 	var env host.Environment
-	var userland struct{ Key string }
-	for name, into := range map[string]any{store.DocEnvironment: &env, store.DocUserland: &userland} {
+	var userland struct {
+		Key      string
+		Packages map[string]string
+	}
+	var systems []struct {
+		Name     string
+		Versions map[string]string
+	}
+	for name, into := range map[string]any{store.DocEnvironment: &env, store.DocUserland: &userland, store.DocSystems: &systems} {
 		body, err := s.Document(name)
 		if err != nil && fault.KindOf(err) == fault.Campaign {
 			continue // it is not in the run
@@ -212,54 +125,82 @@ func (r *Run) readFacts(s *store.Run) error {
 	if err != nil {
 		return err
 	}
-	var versions, boots []string
+	var versions []string
 	for _, x := range sessions {
-		if !slices.Contains(versions, x.Version) {
-			versions = append(versions, x.Version)
-		}
-		if !slices.Contains(boots, x.BootID) {
-			boots = append(boots, x.BootID)
-		}
+		versions, r.boots = append(versions, x.Version), append(r.boots, x.BootID)
 	}
-	governors := ""
+	slices.Sort(versions)
+	slices.Sort(r.boots)
+	r.boots = slices.Compact(r.boots)
+	r.packages = userland.Packages
+	var governors []string
 	for _, p := range env.CPU.Policies {
-		governors += p.Governor + " "
+		governors = append(governors, p.Governor)
 	}
-	var mitigations []string
-	for k, v := range env.CPU.Mitigations {
-		mitigations = append(mitigations, k+": "+v)
+	memory := ""
+	if env.Memory.Total != nil {
+		memory = campaign.Bytes(*env.Memory.Total).String()
 	}
-	slices.Sort(mitigations)
-	r.facts = [][2]string{
-		{"machine", env.HostID}, {"boot", strings.Join(boots, ", ")}, {"CPU", env.CPU.Model}, {"CPUs", fmt.Sprint(env.CPU.Threads)}, {"microcode", env.CPU.Microcode},
-		{"governor", strings.TrimSpace(governors)}, {"kernel", env.Kernel.Release}, {"kernel's command line", env.Kernel.Cmdline},
-		{"mitigations", strings.Join(mitigations, "; ")}, {"clock source", env.Clock.Source}, {"system", env.OS.Pretty},
-		{"userland image", userland.Key}, {"tare", strings.Join(versions, ", ")}, {"baseline", r.Result.Baseline},
+	r.facts = []fact{
+		{"campaign", c.Name}, {"machine", env.HostID}, {"CPU", env.CPU.Model}, {"CPUs", number(env.CPU.Threads)}, {"memory", memory},
+		{"kernel", env.Kernel.Release}, {"kernel's command line", env.Kernel.Cmdline}, {"microcode", env.CPU.Microcode},
+		{"mitigations", pairs(env.CPU.Mitigations, ": ")}, {"governor", strings.Join(governors, " ")}, {"clock source", env.Clock.Source},
+		{"operating system", env.OS.Pretty}, {"userland image", userland.Key}, {"tare", strings.Join(slices.Compact(versions), ", ")},
+		{"baseline", r.Result.Baseline},
+	}
+	for _, sys := range systems {
+		if slices.ContainsFunc(c.Active(), func(a campaign.Arm) bool { return a.System == sys.Name }) {
+			r.facts = append(r.facts, fact{"versions of " + sys.Name, pairs(sys.Versions, " ")})
+		}
 	}
 	return nil
 }
 
-// differences lists what two runs do not have in common.
-func differences(before, after *Run) []Difference {
-	var out []Difference
-	add := func(what, b, a string) {
-		if a != b {
-			out = append(out, Difference{after.Name, what, b, a})
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// pairs writes a map in the order of its keys.
+func pairs(m map[string]string, between string) string {
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, k+between+m[k])
+	}
+	return strings.Join(list, "; ")
+}
+
+// fact is one of the run's; "": it is not known.
+func (r *Run) fact(what string) string {
+	for _, f := range r.facts {
+		if f.what == what {
+			return f.is
 		}
 	}
-	for i, f := range before.facts {
-		add(f[0], f[1], after.facts[i][1])
+	return ""
+}
+
+// flavor words what the guests of an arm were given; "": it is not known.
+func (r *Run) flavor(arm string) string {
+	f := r.arms[arm].Size
+	if f.VCPUs == 0 {
+		return ""
 	}
-	for _, m := range before.metrics {
-		if m.Primary {
-			if b, a := before.sizes[m.Workload], after.sizes[m.Workload]; b != 0 && a != 0 {
-				add("work of a trial of "+m.Workload, fmt.Sprint(b), fmt.Sprint(a))
-			}
-		}
+	words := []string{fmt.Sprintf("%d vCPUs", f.VCPUs)}
+	if f.VCPUs == 1 {
+		words[0] = "1 vCPU"
 	}
-	plain := func(r *Run) string {
-		return strings.Join(slices.DeleteFunc(slices.Clone(r.arms), func(a string) bool { return r.controls[a] }), ", ")
+	if f.CPUCap > 0 {
+		words = append(words, fmt.Sprintf("capped at %.4g CPUs", f.CPUCap))
 	}
-	add("arms", plain(before), plain(after))
-	return out
+	if f.CPUs != "" {
+		words = append(words, "on CPUs "+f.CPUs)
+	}
+	words = append(words, campaign.Bytes(f.MemoryBytes).String()+" of memory", campaign.Bytes(f.DiskBytes).String()+" of "+f.DiskFS+" on "+cmp.Or(f.Backing, "loop"))
+	if f.Network != "" && f.Network != "none" {
+		words = append(words, "network "+f.Network)
+	}
+	return strings.Join(words, ", ")
 }

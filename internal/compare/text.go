@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,8 +17,11 @@ type Cells struct {
 	Workload, Figure, Before, After, Change, Interval, Verdict string
 }
 
-// Head names the cells.
-var Head = Cells{"workload", "figure", "before", "after", "change", "interval", "verdict"}
+// Head and BaselineHead name the cells of overheads and of baselines.
+var (
+	Head         = Cells{"workload", "arm", "before", "after", "change", "interval", "verdict"}
+	BaselineHead = Cells{"workload", "baseline", "before", "after", "change", "interval", ""}
+)
 
 func (c Cells) list() []string {
 	return []string{c.Workload, c.Figure, c.Before, c.After, c.Change, c.Interval, c.Verdict}
@@ -25,159 +29,310 @@ func (c Cells) list() []string {
 
 // Cells words a change; all says that the metric must be named.
 func (ch Change) Cells(all bool) Cells {
-	c := Cells{Workload: ch.Workload, Figure: string(ch.Kind) + ": " + ch.Arm}
-	if ch.Kind == Overhead {
-		c.Figure = ch.Arm + " against the baseline"
-	}
+	c := Cells{Workload: ch.Workload, Figure: ch.Arm, Before: ch.figure(ch.Before), After: ch.figure(ch.After), Verdict: ch.words()}
 	if all || !ch.Primary {
 		c.Workload += " " + ch.Metric
 	}
-	factor, unit := report.ScaleFor(ch.Unit, max(ch.Before, ch.After))
-	figure := func(v float64) string {
-		switch {
-		case v == 0:
-			return ""
-		case ch.Kind == Overhead && v >= 2:
-			return report.Digits(v, 3) + "×"
-		case ch.Kind == Overhead:
-			return report.Percent(100*(v-1)) + " %"
-		}
-		return strings.TrimSpace(report.Digits(v*factor, 4) + " " + unit)
-	}
-	c.Before, c.After = figure(ch.Before), figure(ch.After)
 	if ch.Ratio > 0 {
 		c.Change = report.Percent(ch.ChangePercent) + " %"
+	}
+	if ch.CILow > 0 {
 		c.Interval = report.Percent(100*(ch.CILow-1)) + " … " + report.Percent(min(100*(ch.CIHigh-1), 99_999)) + " %"
-	}
-	switch ch.Verdict {
-	case Same:
-		c.Verdict = "the same"
-	case NotResolved:
-		c.Verdict = "not resolved"
-	default:
-		c.Verdict = string(ch.Verdict)
-	}
-	if ch.Why != "" {
-		c.Verdict += " (" + ch.Why + ")"
 	}
 	return c
 }
 
-// Runs returns the names of the runs that are compared with the first.
-func (c *Comparison) Runs() []string {
-	var names []string
-	for _, ch := range c.Changes {
-		if len(names) == 0 || names[len(names)-1] != ch.Run {
-			names = append(names, ch.Run)
-		}
+// figure words what one side says.
+func (ch Change) figure(v float64) string {
+	if v == 0 {
+		return ""
 	}
-	return names
+	if ch.Family == familyBaseline {
+		factor, unit := report.ScaleFor(ch.Unit, max(ch.Before, ch.After))
+		text := strings.TrimSpace(report.Digits(v*factor, 4) + " " + unit)
+		if ch.Per != "" {
+			text += " for " + ch.Per
+		}
+		return text
+	}
+	if v >= 2 {
+		return report.Digits(v, 3) + "×"
+	}
+	return report.Percent(100*(v-1)) + " %"
 }
 
-// Rows returns the changes of one run as cells, and those changes.
-func (c *Comparison) Rows(run string, all bool) (rows []Cells, of []Change) {
-	for _, ch := range c.Changes {
-		if ch.Run == run {
-			rows, of = append(rows, ch.Cells(all)), append(of, ch)
-		}
+// words says what may be said of a change.
+func (ch Change) words() string {
+	differ := "these runs differ: "
+	if ch.Scope == System {
+		differ = "the system changed: "
 	}
-	return rows, of
+	switch ch.Verdict {
+	case Worse:
+		return differ + ch.more("costs more", "worse")
+	case Better:
+		return differ + ch.more("costs less", "better")
+	case Same:
+		return "the same"
+	case NotCompared:
+		return "not compared: " + ch.Why
+	case Shown:
+		return ""
+	}
+	text := "not resolved: at most " + report.Percent(ch.FartherPercent) + " %"
+	if ch.Why != "" {
+		text += "; not claimed, as " + ch.Why
+	}
+	return text
 }
 
-// Count says in a sentence how many changes of a run came out how.
-func Count(of []Change) string {
+// more is the word for an overhead, or for a baseline's own figure.
+func (ch Change) more(overhead, baseline string) string {
+	if ch.Family == familyBaseline {
+		return baseline
+	}
+	return overhead
+}
+
+// Summary says in sentences what came of it.
+func (c *Comparison) Summary(a Against) string {
 	n := map[Verdict]int{}
-	for _, ch := range of {
+	farthest := 0.0
+	why := map[string]bool{} // figures are not compared
+	for _, ch := range a.Changes {
 		n[ch.Verdict]++
+		if ch.Verdict == NotCompared {
+			why[ch.Why] = true
+		}
+		if ch.Verdict == NotResolved && math.Abs(ch.FartherPercent) > math.Abs(farthest) {
+			farthest = ch.FartherPercent
+		}
 	}
-	return fmt.Sprintf("%d worse, %d better, %d the same, %d not resolved", n[Worse], n[Better], n[Same], n[NotResolved])
+	claimed, compared := n[Worse]+n[Better], len(a.Changes)-n[NotCompared]
+	subject := "these runs differ"
+	if a.Scope == System {
+		subject = "the system changed"
+	}
+	text := "Nothing shows that " + subject + "."
+	if compared == 0 {
+		text = "No overhead could be compared."
+	}
+	if claimed > 0 {
+		var parts []string
+		if n[Worse] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s more than before", n[Worse], plural(n[Worse], "costs", "cost")))
+		}
+		if n[Better] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s less than before", n[Better], plural(n[Better], "costs", "cost")))
+		}
+		text = fmt.Sprintf("%s in %d of %d %s: %s.", strings.ToUpper(subject[:1])+subject[1:], claimed, compared, plural(compared, "overhead", "overheads"), strings.Join(parts, ", "))
+	}
+	if n[Same] > 0 {
+		text += fmt.Sprintf(" %d %s within ±%.4g %%.", n[Same], plural(n[Same], "is the same", "are the same"), 100*c.Delta)
+	}
+	if n[NotResolved] > 0 {
+		text += fmt.Sprintf(" %d %s not resolved: at most %s %%.", n[NotResolved], plural(n[NotResolved], "is", "are"), report.Percent(farthest))
+	}
+	if n[NotCompared] > 0 {
+		text += fmt.Sprintf(" %d %s not compared", n[NotCompared], plural(n[NotCompared], "is", "are"))
+		if len(why) == 1 { // else each has its own in the table
+			for reason := range why {
+				text += ": " + reason
+			}
+		}
+		text += "."
+	}
+	return text
+}
+
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}
+
+// Reach says what the claims speak of, and what it takes to say more.
+func (a Against) Reach() string {
+	text := "The intervals are over boots of the host, so this holds for the system and not for one boot of it."
+	if a.Scope == TheseRuns {
+		text = fmt.Sprintf("This holds for these runs; other runs of the same systems may differ as much. To say that the system changed takes runs from %d boots of the host on each side.", fewest)
+	}
+	if a.FewGuests {
+		text += " In some of them guests were made so few times that the luck of a single guest may be what differs."
+	}
+	phi := 1.0
+	for _, ch := range a.Changes {
+		phi = max(phi, ch.Phi)
+	}
+	if phi >= 1.05 {
+		text += fmt.Sprintf(" The A/A controls, which should not change at all, did: the intervals are up to %s times wider for that.", report.Digits(phi, 2))
+	}
+	return text
+}
+
+// Legend says how to read the table of overheads.
+func (c *Comparison) Legend() string {
+	return fmt.Sprintf("What each arm costs against the baseline of its own run, before and after. A change above 0 %% means that it costs more than before; %.4g %% intervals.", 100*(1-c.Alpha))
+}
+
+// BaselineLegend says how to read the table of baselines.
+var BaselineLegend = fmt.Sprintf("The machine itself: what the baseline took, by the median trial. A change above 0 %% is for the worse. With fewer than %d runs on a side it is shown and not judged.", fewest)
+
+// String words a difference.
+func (d Difference) String() string {
+	text := fmt.Sprintf("%s: %s → %s", clean(d.What), short(d.Before), short(d.After))
+	if d.Note != "" {
+		text += " (" + clean(d.Note) + ")"
+	}
+	return text
+}
+
+// rows are changes as cells.
+func rows(changes []Change, all bool) []Cells {
+	var list []Cells
+	for _, ch := range changes {
+		list = append(list, ch.Cells(all))
+	}
+	return list
+}
+
+// title names the two sides.
+func (c *Comparison) title(a Against) string {
+	side := func(name string, runs []string) string {
+		if len(runs) > 1 {
+			return fmt.Sprintf("%s (%d runs)", clean(name), len(runs))
+		}
+		return clean(name)
+	}
+	return side(a.Name, a.Runs) + " against " + side(c.First, c.Runs)
 }
 
 // Text writes a comparison for a terminal.
 func Text(w io.Writer, c *Comparison, all bool) error {
 	var b strings.Builder
-	for _, run := range c.Runs() {
-		rows, of := c.Rows(run, all)
-		fmt.Fprintf(&b, "%s, against %s: %s\n", clean(run), clean(c.First), Count(of))
-		fmt.Fprintf(&b, "above 0 %% is worse; %.4g %% intervals\n\n", 100*(1-c.Alpha))
-		table := [][]string{Head.list()}
-		for _, r := range rows {
-			table = append(table, r.list())
+	for i, a := range c.Against {
+		if i > 0 {
+			b.WriteString("\n")
 		}
-		align(&b, table)
-		b.WriteString("\n")
-		for _, d := range c.Differences {
-			if d.Run == run {
-				fmt.Fprintf(&b, "  not the same: %s: %s → %s\n", clean(d.What), short(d.Before), short(d.After))
+		b.WriteString(c.title(a) + "\n\n")
+		if len(a.Differences) > 0 {
+			b.WriteString("Not the same on both sides:\n")
+			for _, d := range a.Differences {
+				b.WriteString("  " + d.String() + "\n")
 			}
+			b.WriteString("\n")
+		}
+		b.WriteString(wrap(c.Summary(a)) + "\n")
+		if len(a.Changes) > 0 {
+			b.WriteString(wrap(c.Legend()) + "\n\n")
+			align(&b, Head, rows(a.Changes, all))
+			b.WriteString("\n" + wrap(a.Reach()) + "\n")
+		}
+		if len(a.Baselines) > 0 {
+			b.WriteString("\n" + wrap(BaselineLegend) + "\n\n")
+			align(&b, BaselineHead, rows(a.Baselines, all))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+// wrap breaks text into lines for a terminal.
+func wrap(text string) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case column+1+n > 100:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
+}
+
 // align writes rows in columns; a workload is named where it changes.
-func align(b *strings.Builder, rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, r := range rows {
+func align(b *strings.Builder, head Cells, cells []Cells) {
+	table := [][]string{head.list()}
+	for _, c := range cells {
+		table = append(table, c.list())
+	}
+	widths := make([]int, len(table[0])) // 0: the column is empty
+	for n, r := range table {
 		for i := range r {
 			r[i] = clean(r[i])
-			widths[i] = max(widths[i], utf8.RuneCountInString(r[i]))
+			if n > 0 && r[i] != "" {
+				widths[i] = max(widths[i], utf8.RuneCountInString(r[i]), utf8.RuneCountInString(table[0][i]))
+			}
 		}
 	}
 	last := ""
-	for _, r := range rows {
+	for _, r := range table {
+		if r[0] == last {
+			r[0] = ""
+		} else {
+			last = r[0]
+		}
 		line := ""
 		for i, text := range r {
-			if i == 0 {
-				if text == last {
-					text = ""
-				} else {
-					last = text
-				}
+			if widths[i] > 0 {
+				line += "  " + text + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
 			}
-			line += "  " + text + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }
 
-// Markdown writes a comparison as the summary of a pull request: what changed
-// in a table, and the rest folded away.
+// Markdown writes a comparison as the summary of a pull request: what is
+// claimed in a table, and the rest folded away.
 func Markdown(w io.Writer, c *Comparison, all bool) error {
 	var b strings.Builder
-	for _, run := range c.Runs() {
-		rows, of := c.Rows(run, all)
-		fmt.Fprintf(&b, "### tare: %s against %s\n\n%s. Above 0 %% is worse; %.4g %% intervals.\n\n", md(run), md(c.First), Count(of), 100*(1-c.Alpha))
-		var claimed, rest []Cells
-		for i, ch := range of {
+	for _, a := range c.Against {
+		b.WriteString("### tare: " + md(c.title(a)) + "\n\n")
+		for _, d := range a.Differences {
+			b.WriteString("- not the same: " + md(d.String()) + "\n")
+		}
+		if len(a.Differences) > 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString(md(c.Summary(a)) + " " + md(a.Reach()) + "\n\n")
+		var claimed, rest []Change
+		for _, ch := range a.Changes {
 			if ch.Verdict == Worse || ch.Verdict == Better {
-				claimed = append(claimed, rows[i])
+				claimed = append(claimed, ch)
 			} else {
-				rest = append(rest, rows[i])
+				rest = append(rest, ch)
 			}
 		}
-		mdTable(&b, claimed)
+		if claimed != nil {
+			b.WriteString(md(c.Legend()) + "\n\n")
+			mdTable(&b, Head, rows(claimed, all))
+		}
 		if rest != nil {
 			b.WriteString("<details><summary>The same, or not resolved</summary>\n\n")
-			mdTable(&b, rest)
+			mdTable(&b, Head, rows(rest, all))
 			b.WriteString("</details>\n\n")
 		}
-		for _, d := range c.Differences {
-			if d.Run == run {
-				fmt.Fprintf(&b, "- not the same: %s: %s → %s\n", md(d.What), md(short(d.Before)), md(short(d.After)))
-			}
+		if len(a.Baselines) > 0 {
+			b.WriteString("<details><summary>The machine</summary>\n\n" + md(BaselineLegend) + "\n\n")
+			mdTable(&b, BaselineHead, rows(a.Baselines, all))
+			b.WriteString("</details>\n\n")
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func mdTable(b *strings.Builder, rows []Cells) {
-	if len(rows) == 0 {
-		return
-	}
-	for i, r := range append([]Cells{Head}, rows...) {
+func mdTable(b *strings.Builder, head Cells, cells []Cells) {
+	for i, r := range append([]Cells{head}, cells...) {
 		for _, text := range r.list() {
 			b.WriteString("| " + md(text) + " ")
 		}
@@ -226,8 +381,8 @@ func short(s string) string {
 	if s == "" {
 		return "unknown"
 	}
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:57]) + "…"
+	if r := []rune(s); len(r) > 100 {
+		return string(r[:99]) + "…"
 	}
 	return s
 }

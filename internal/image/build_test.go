@@ -262,12 +262,18 @@ func TestListAndPrune(t *testing.T) {
 	if list, err := List(cache); err != nil || len(list) != 2 || list[0].Manifest.Key == "" {
 		t.Fatalf("List: %v, %v", list, err)
 	}
+	if img, err := OpenKey(cache, old.Key()); err != nil || filepath.Base(img.Dir) != old.dirName() {
+		t.Errorf("by its key: %+v, %v", img, err)
+	}
 	gone, err := Prune(t.Context(), cache, r)
 	if err != nil || len(gone) != 1 || filepath.Base(gone[0]) != old.dirName() {
 		t.Errorf("Prune removed %v, %v", gone, err)
 	}
 	if _, err := OpenRecipe(cache, r); err != nil {
 		t.Errorf("Prune removed what it was to keep: %v", err)
+	}
+	if _, err := OpenKey(cache, old.Key()); !errors.Is(err, ErrNotBuilt) {
+		t.Errorf("what is gone, by its key: %v", err)
 	}
 }
 

@@ -94,6 +94,24 @@ func OpenRecipe(cacheDir string, r Recipe) (*Image, error) {
 	return open(dir, r.Key())
 }
 
+// OpenKey is Open for an image of whatever recipe, by its key.
+func OpenKey(cacheDir, key string) (*Image, error) {
+	cacheDir, err := filepath.Abs(cacheDir)
+	if err != nil {
+		return nil, fault.Hostf("image cache: %w", err)
+	}
+	list, err := List(cacheDir)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range list {
+		if c.Manifest.Key == key {
+			return open(c.Dir, key)
+		}
+	}
+	return nil, fault.WithRemedy(fault.Hostf("%w (looked for %.12s in %s)", ErrNotBuilt, key, cacheDir), "build it, as root")
+}
+
 func open(dir, key string) (*Image, error) {
 	img := &Image{
 		Dir: dir, Key: key,

@@ -197,29 +197,30 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	c, err := compare.Runs(runs, false)
+	c, err := compare.Sides(compare.Alone(runs...), false)
 	if err != nil {
 		fail(w, err)
 		return
 	}
 	type against struct {
-		Name, Count string
-		Rows        []change
-		Differences []compare.Difference
+		compare.Against
+		Summary, Reach string
+		Overheads      []change
+		Machine        []change
 	}
 	var list []against
-	for _, name := range c.Runs() {
-		cells, of := c.Rows(name, false)
-		a := against{Name: name, Count: compare.Count(of)}
-		for i := range cells {
-			a.Rows = append(a.Rows, change{cells[i], of[i].Verdict, cells[i].Verdict})
-		}
-		for _, d := range c.Differences {
-			if d.Run == name {
-				a.Differences = append(a.Differences, d)
-			}
-		}
-		list = append(list, a)
+	for _, a := range c.Against {
+		list = append(list, against{a, c.Summary(a), a.Reach(), changes(a.Changes), changes(a.Baselines)})
 	}
-	s.show(w, http.StatusOK, "compare", map[string]any{"First": c.First, "List": list, "Level": fmt.Sprintf("%.4g %%", 100*(1-c.Alpha))})
+	s.show(w, http.StatusOK, "compare", map[string]any{"First": c.First, "List": list, "Legend": c.Legend(), "BaselineLegend": compare.BaselineLegend})
+}
+
+// changes are the rows of a table.
+func changes(of []compare.Change) []change {
+	var rows []change
+	for _, ch := range of {
+		cells := ch.Cells(false)
+		rows = append(rows, change{cells, ch.Verdict, cells.Verdict})
+	}
+	return rows
 }

@@ -45,17 +45,25 @@ func NewPlacebo(placebos []Interval) Placebo {
 // Phi is how many times wider intervals become.
 func (p Placebo) Phi() float64 { return math.Sqrt(p.Phi2) }
 
-// MeanT is MeanT of the units' values with the placebo's variance in it:
-// mean ± t φ s/√G with φ⁴/(1/(G-1) + (φ²-1)²/W) degrees of freedom, which is
-// Satterthwaite's approximation for a variance in two parts.
+// MeanT is MeanT of the units' values, widened.
 func (p Placebo) MeanT(units []float64, alpha float64) (Interval, error) {
 	iv, err := MeanT(units, alpha)
-	if err != nil || p.Phi2 <= 1 || iv.Degenerate {
+	if err != nil {
 		return iv, err
+	}
+	return p.Widen(iv, alpha), nil
+}
+
+// Widen puts the placebo's variance into an interval with the standard error s
+// and ν degrees of freedom: mean ± t φ s with φ⁴/(1/ν + (φ²-1)²/W) of them, which
+// is Satterthwaite's approximation for a variance in two parts.
+func (p Placebo) Widen(iv Interval, alpha float64) Interval {
+	if p.Phi2 <= 1 || iv.Degenerate {
+		return iv
 	}
 	extra := p.Phi2 - 1
 	df := p.Phi2 / (1/(iv.DF*p.Phi2) + extra/p.Phi2*extra/float64(p.W))
-	return tInterval(iv.Estimate, p.Phi()*iv.StdErr, df, iv.N, alpha), nil
+	return tInterval(iv.Estimate, p.Phi()*iv.StdErr, df, iv.N, alpha)
 }
 
 // EquivalenceP is the p-value of "the ln ratio lies outside ±ln(1+delta)": the

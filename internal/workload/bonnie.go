@@ -52,6 +52,7 @@ func bonnie() *Workload {
 		MaxSize:    1 << 20,
 
 		DefaultSize: 1024, // the article's 1G
+		Uneven:      "tests by the character take some seconds whatever the size",
 		Sparse:      true,
 		DiskBytes:   func(size int64) int64 { return size<<20 + files(size)*bonnieFiles*512 + 32<<20 },
 		Steps: func(size int64) []Step {

@@ -58,6 +58,7 @@ func Custom(s Spec) (*Workload, error) {
 		Name: s.Name, Title: "defined by the campaign", Source: "the campaign's own command", Packages: s.Packages,
 		SizeUnit: cmp.Or(s.SizeUnit, "runs of the command"),
 		MinSize:  max(s.MinSize, 1), MaxSize: max(s.MaxSize, s.MinSize, 1), DefaultSize: max(s.MinSize, 1),
+		Uneven: "how the time of a command of one's own follows its size is not known",
 	}
 	if s.DiskBytes > 0 {
 		w.DiskBytes = func(int64) int64 { return s.DiskBytes }

@@ -87,10 +87,11 @@ func kernelBuildWith(set Settings) *Workload {
 		MinSize:     1,
 		MaxSize:     int64(len(objects)),
 		DefaultSize: 60,
+		Uneven:      "some files of the kernel take much longer than others",
 		DiskBytes:   func(size int64) int64 { return builds(size) * buildBytes },
 	}
 	if whole {
-		w.SizeUnit, w.DefaultSize, w.MaxSize = "whole kernels", 1, 100
+		w.SizeUnit, w.DefaultSize, w.MaxSize, w.Uneven = "whole kernels", 1, 100, ""
 	}
 	w.Steps = func(size int64) []Step {
 		prepare := "rm -rf " + buildDir + " && mkdir " + buildDir

@@ -139,6 +139,8 @@ type Workload struct {
 	// MinSize, MaxSize and DefaultSize bound the work of one trial, in SizeUnit.
 	// Calibration starts at MinSize and never passes MaxSize.
 	MinSize, MaxSize, DefaultSize int64
+	// Uneven says why time is not in proportion to the size; "": it is.
+	Uneven string
 	// DiskBytes returns the space that a trial of this size needs on the data volume; nil: none.
 	DiskBytes func(size int64) int64
 	// WrittenBytes returns what the timed steps of a trial of this size write

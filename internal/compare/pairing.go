@@ -1,0 +1,376 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/stats"
+)
+
+// familyBaseline is of the baselines' own figures.
+const familyBaseline analyze.Family = "baseline"
+
+// pairing is two sides on the way to what changed between them.
+type pairing struct {
+	before, after Side
+	alpha, delta  float64
+	all           bool
+	placebos      map[group]stats.Placebo
+	fewGuests     bool // in a run whose own interval was used
+}
+
+// group is the overheads that share a placebo: of one class of metrics under
+// one scenario, as in package analyze.
+type group struct {
+	scenario string
+	primary  bool
+	cpuTime  bool
+}
+
+// groupOf is the group of a comparison of r.
+func groupOf(r *Run, c analyze.Comparison) group {
+	return group{r.arms[c.Arm].Scenario, c.Primary, c.Metric == analyze.CPUTime}
+}
+
+// against compares the two sides.
+func (p *pairing) against() (Against, error) {
+	a := Against{Name: p.after.Name, Runs: p.after.names(), Scope: TheseRuns, Changes: []Change{}, Baselines: []Change{}}
+	a.Differences = p.differences()
+	if err := p.findPlacebos(); err != nil {
+		return a, err
+	}
+	done := map[key]bool{} // of baselines
+	for _, c := range p.before.Runs[0].Result.Comparisons {
+		if c.Control || !p.all && !c.Primary {
+			continue
+		}
+		if base := (key{c.Workload, c.Metric, c.Baseline}); !done[base] {
+			done[base] = true
+			ch, ok, err := p.baseline(c)
+			if err != nil {
+				return a, err
+			}
+			if ok {
+				a.Baselines = append(a.Baselines, ch)
+			}
+		}
+		ch, ok, err := p.overhead(c)
+		if err != nil {
+			return a, err
+		}
+		if ok {
+			a.Changes = append(a.Changes, ch)
+		}
+		if ch.Scope == System {
+			a.Scope = System
+		}
+	}
+	a.FewGuests = p.fewGuests
+	return a, nil
+}
+
+func start(c analyze.Comparison) Change {
+	return Change{Workload: c.Workload, Metric: c.Metric, Unit: c.Unit, Better: c.Better, Primary: c.Primary, Family: c.Family, Arm: c.Arm,
+		P: 1, PHolm: 1, EquivalenceP: 1, EquivalencePHolm: 1, Phi: 1, Verdict: NotCompared}
+}
+
+// overhead compares what an arm costs against the baselines of its runs; ok is
+// false where the other side does not have the arm or the metric at all.
+func (p *pairing) overhead(c analyze.Comparison) (ch Change, ok bool, err error) {
+	ch = start(c)
+	k := key{c.Workload, c.Metric, c.Arm}
+	before, after := p.before.figures(k), p.after.figures(k)
+	if !p.after.has(c.Arm) || !p.after.measures(c) {
+		return ch, false, nil
+	}
+	ch.Before, ch.After = typical(before), typical(after)
+	switch {
+	case len(before) == 0 || len(after) == 0:
+		ch.Why = "one side has no values"
+		return ch, true, nil
+	case p.baselineOf(p.before, c.Baseline) != p.baselineOf(p.after, after[0].Baseline):
+		ch.Why = fmt.Sprintf("the baseline is another system: %s, then %s", p.baselineOf(p.before, c.Baseline), p.baselineOf(p.after, after[0].Baseline))
+		return ch, true, nil
+	}
+	if _, ch.Why = p.perUnit(c.Workload, c.Metric); ch.Why != "" {
+		return ch, true, nil
+	}
+	iv, phi, err := p.estimate(&ch, before, after, p.placebo(groupOf(p.before.Runs[0], c)))
+	if err != nil || ch.Why != "" {
+		return ch, true, err
+	}
+	ch.Phi, ch.Verdict = phi, NotResolved
+	ch.Why = doubt(slices.Concat(before, after))
+	ch.claimable = ch.Why == ""
+	return ch, true, ch.set(iv, p.delta)
+}
+
+// baselineOf is the system that an arm of a side is of.
+func (p *pairing) baselineOf(s Side, arm string) string { return s.Runs[0].arms[arm].System }
+
+// measures reports whether any run of the side has the metric as c has it.
+func (s Side) measures(c analyze.Comparison) bool {
+	return slices.ContainsFunc(s.Runs, func(r *Run) bool {
+		return slices.ContainsFunc(r.Result.Comparisons, func(d analyze.Comparison) bool {
+			return d.Workload == c.Workload && d.Metric == c.Metric && d.Unit == c.Unit && d.Better == c.Better
+		})
+	})
+}
+
+// figure is what one run says of an overhead.
+type figure struct {
+	analyze.Comparison
+	run *Run
+	// own is the interval's parts without the run's placebo in them.
+	own stats.Interval
+}
+
+// figures returns those of the runs that have one.
+func (s Side) figures(k key) []figure {
+	var list []figure
+	for _, r := range s.Runs {
+		if c, ok := r.comparisons[k]; ok && c.Ratio > 0 {
+			f := figure{Comparison: c, run: r}
+			f.own = stats.Interval{Estimate: math.Log(c.Ratio), N: c.Units, DF: float64(c.Units - 1)}
+			if c.Phi > 0 {
+				f.own.StdErr = c.StdErr / c.Phi
+			}
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// typical is the geometric mean of what runs say; 0: they say nothing.
+func typical(of []figure) float64 {
+	if len(of) == 0 {
+		return 0
+	}
+	var sum float64
+	for _, f := range of {
+		sum += f.own.Estimate / float64(len(of))
+	}
+	return stats.Interval{Estimate: sum}.Exp().Estimate
+}
+
+// estimate finds the interval of a change and what it speaks of, or says in
+// ch.Why why there is none.
+func (p *pairing) estimate(ch *Change, before, after []figure, placebo stats.Placebo) (iv stats.Interval, phi float64, err error) {
+	ch.Scope = TheseRuns
+	x, y := byBoot(before), byBoot(after)
+	switch {
+	case len(x) >= fewest && len(y) >= fewest:
+		ch.Scope = System
+	case len(before) >= fewest && len(after) >= fewest:
+		x, y = estimates(before), estimates(after)
+	default:
+		if rounds(before) && rounds(after) {
+			ch.Scope = System
+		}
+		return p.within(ch, before, after, placebo)
+	}
+	ch.NBefore, ch.NAfter = len(x), len(y)
+	iv, err = stats.Welch(y, x, p.alpha)
+	return iv, 1, err
+}
+
+// within is the interval from what varies within the runs.
+func (p *pairing) within(ch *Change, before, after []figure, placebo stats.Placebo) (iv stats.Interval, phi float64, err error) {
+	for _, f := range slices.Concat(before, after) {
+		if f.Units < minUnits {
+			ch.Why = fmt.Sprintf("%s has too few blocks", f.run.Name)
+			return iv, 1, nil
+		}
+		p.fewGuests = p.fewGuests || f.Scope == analyze.ScopeTheseGuests
+		if !f.HasControl && !f.Control {
+			ch.Why = fmt.Sprintf("%s has no control, so nobody knows what no change looks like", f.run.Name)
+			return iv, 1, nil
+		}
+	}
+	var parts []stats.Interval
+	var weights []float64
+	add := func(of []figure, sign float64) (n int) {
+		for _, f := range of {
+			parts, weights = append(parts, f.own), append(weights, sign/float64(len(of)))
+			n += f.Units
+		}
+		return n
+	}
+	ch.NBefore, ch.NAfter = add(before, -1), add(after, 1)
+	if iv, err = stats.Contrast(parts, weights, p.alpha); err != nil {
+		return iv, 1, err
+	}
+	return placebo.Widen(iv, p.alpha), placebo.Phi(), nil
+}
+
+// byBoot returns the mean estimate of the runs of each boot of the host.
+func byBoot(of []figure) []float64 {
+	var groups [][]figure
+	for _, f := range of {
+		i := slices.IndexFunc(groups, func(g []figure) bool {
+			return slices.ContainsFunc(g, func(other figure) bool { return shares(other.run.boots, f.run.boots) })
+		})
+		if i < 0 {
+			groups = append(groups, nil)
+			i = len(groups) - 1
+		}
+		groups[i] = append(groups[i], f)
+	}
+	var means []float64
+	for _, g := range groups {
+		var sum float64
+		for _, v := range estimates(g) {
+			sum += v / float64(len(g))
+		}
+		means = append(means, sum)
+	}
+	return means
+}
+
+func estimates(of []figure) []float64 {
+	var values []float64
+	for _, f := range of {
+		values = append(values, f.own.Estimate)
+	}
+	return values
+}
+
+func shares(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+}
+
+// rounds reports whether the units of each of the runs are boots of the host.
+func rounds(of []figure) bool {
+	return !slices.ContainsFunc(of, func(f figure) bool { return !f.run.rounds || f.Scope != analyze.ScopeGuests })
+}
+
+// findPlacebos finds what the controls did: how their contrasts changed between
+// the sides, or within the runs where that is more. The first alone is of few
+// values, and claims twice as often what is only the luck of single guests.
+func (p *pairing) findPlacebos() error {
+	between, within := map[group][]stats.Interval{}, map[group][]stats.Interval{}
+	for _, c := range p.before.Runs[0].Result.Comparisons {
+		k := key{c.Workload, c.Metric, c.Arm}
+		before, after := p.before.figures(k), p.after.figures(k)
+		if !c.Control || len(before) == 0 || len(after) == 0 {
+			continue
+		}
+		if _, why := p.perUnit(c.Workload, c.Metric); why != "" {
+			continue
+		}
+		var ch Change
+		iv, _, err := p.within(&ch, before, after, noPlacebo)
+		if err != nil {
+			return err
+		}
+		if ch.Why != "" {
+			continue
+		}
+		g := groupOf(p.before.Runs[0], c)
+		between[g] = append(between[g], iv)
+		for _, f := range slices.Concat(before, after) {
+			within[g] = append(within[g], f.own)
+		}
+	}
+	p.placebos = map[group]stats.Placebo{}
+	for g, of := range between {
+		p.placebos[g] = stats.NewPlacebo(of)
+		if w := stats.NewPlacebo(within[g]); w.Phi2 > p.placebos[g].Phi2 {
+			p.placebos[g] = w
+		}
+	}
+	return nil
+}
+
+// placebo is a group's; without any, nothing is widened.
+func (p *pairing) placebo(g group) stats.Placebo {
+	if of, ok := p.placebos[g]; ok {
+		return of
+	}
+	return noPlacebo
+}
+
+// noPlacebo widens nothing.
+var noPlacebo = stats.Placebo{Phi2: 1}
+
+// doubt says why nothing may be claimed of what runs say; "": it may.
+func doubt(of []figure) string {
+	for _, f := range of {
+		if f.Family == analyze.FamilyEmulated {
+			return "emulated: its times say nothing about real hardware"
+		}
+		if f.Coarse {
+			return fmt.Sprintf("in %s the metric's step is coarser than its noise", f.run.Name)
+		}
+		for _, found := range report.Doubts(f.run.Result, f.Comparison) {
+			return fmt.Sprintf("%s has a serious finding: %s", f.run.Name, found.ID)
+		}
+	}
+	return ""
+}
+
+// baseline compares a baseline's own figures. One or two runs a side say nothing
+// of the machine, whose clock, heat and memory are other ones each time: there
+// is no placebo of that, so the figures are shown.
+func (p *pairing) baseline(c analyze.Comparison) (ch Change, ok bool, err error) {
+	ch = start(c)
+	ch.Arm, ch.Family, ch.Scope = c.Baseline, familyBaseline, TheseRuns
+	perUnit, why := p.perUnit(c.Workload, c.Metric)
+	size := p.size(c.Workload)
+	work := 0.0
+	if perUnit {
+		work, ch.Per = float64(size.Size), fmt.Sprintf("%d %s", size.Size, unitOf(size.Unit))
+	}
+	before, after := p.before.levels(c, work), p.after.levels(c, work)
+	if len(before) == 0 || len(after) == 0 {
+		return ch, false, nil
+	}
+	ch.Before, ch.After = typical(before), typical(after)
+	if ch.Why = why; why != "" {
+		return ch, true, nil
+	}
+	turn := 1.0
+	if c.Better == "higher" {
+		turn = -1
+	}
+	ch.Verdict = Shown
+	for _, list := range [][]figure{before, after} {
+		for i := range list {
+			list[i].own.Estimate *= turn
+		}
+	}
+	if len(before) < fewest || len(after) < fewest {
+		ln := math.Log(typical(after)) - math.Log(typical(before))
+		ch.Ratio, ch.ChangePercent = stats.Interval{Estimate: ln}.Exp().Estimate, percent(ln)
+		return ch, true, nil
+	}
+	iv, _, err := p.estimate(&ch, before, after, noPlacebo)
+	if err != nil {
+		return ch, true, err
+	}
+	ch.Verdict, ch.claimable = NotResolved, !iv.Degenerate
+	return ch, true, ch.set(iv, p.delta)
+}
+
+// levels are a baseline's medians, each run's; above 0, work is the size for
+// which they are told.
+func (s Side) levels(c analyze.Comparison, work float64) []figure {
+	var list []figure
+	for _, r := range s.Runs {
+		m := r.Result.Arm(c.Baseline, c.Workload).Metric(c.Metric)
+		if m == nil || !(m.Median > 0) {
+			continue
+		}
+		v := math.Log(m.Median)
+		if size := float64(r.sizes[c.Workload].Size); work > 0 && size > 0 {
+			v += math.Log(work / size)
+		} else if work > 0 {
+			continue
+		}
+		list = append(list, figure{run: r, own: stats.Interval{Estimate: v}})
+	}
+	return list
+}

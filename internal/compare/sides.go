@@ -1,0 +1,163 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// sizeLimit is how many times as large as another a trial may be for figures of
+// both to be compared: a step in the series of sizes that calibration chooses
+// from, and no more. Farther apart, what does not grow with the work, and what
+// fits into a cache, is another share of it.
+const sizeLimit = 1.6
+
+// perUnit says whether values of a metric have to be divided by the sizes of the
+// trials before they can be compared; or why they cannot be.
+func (p *pairing) perUnit(series, metric string) (yes bool, why string) {
+	var low, high int64 = math.MaxInt64, 0
+	for _, r := range p.runs() {
+		if s, ok := r.sizes[series]; ok {
+			low, high = min(low, s.Size), max(high, s.Size)
+		}
+	}
+	if high == 0 || low == high {
+		return false, ""
+	}
+	sizes := fmt.Sprintf("trials are of %d and of %d %s", low, high, unitOf(p.size(series).Unit))
+	if low <= 0 || float64(high) > sizeLimit*float64(low) {
+		return false, fmt.Sprintf("%s, more than %v times apart", sizes, sizeLimit)
+	}
+	w := p.before.Runs[0].workloads[series]
+	if w == nil {
+		return false, sizes + ", and whether the time is in proportion is not known of this workload"
+	}
+	growth, why := w.Growth(metric)
+	if growth == workload.Unlike {
+		return false, sizes + ", and " + why
+	}
+	return growth == workload.Proportional, ""
+}
+
+// size is that of the first run which has one.
+func (p *pairing) size(series string) store.Size {
+	for _, r := range p.runs() {
+		if s, ok := r.sizes[series]; ok {
+			return s
+		}
+	}
+	return store.Size{}
+}
+
+// unitOf is a unit of sizes without what it explains in brackets.
+func unitOf(unit string) string {
+	short, _, _ := strings.Cut(unit, " (")
+	return cmp.Or(short, "units of work")
+}
+
+func (p *pairing) runs() []*Run { return slices.Concat(p.before.Runs, p.after.Runs) }
+
+// differences lists what is not the same on both sides, what matters most first.
+func (p *pairing) differences() []Difference {
+	var out []Difference
+	add := func(what, note string, of func(*Run) string) {
+		before, after := p.before.all(of), p.after.all(of)
+		if len(before) > 1 || len(after) > 1 || before[0] != after[0] {
+			out = append(out, Difference{what, strings.Join(before, " and "), strings.Join(after, " and "), note})
+		}
+	}
+	first := p.before.Runs[0]
+	for _, series := range slices.Sorted(maps.Keys(first.sizes)) {
+		note := "compared for the same work"
+		if _, why := p.perUnit(series, p.primary(series)); why != "" {
+			note = "not compared"
+		}
+		add("trials of "+series, note, func(r *Run) string {
+			s, ok := r.sizes[series]
+			if !ok {
+				return "" // it had none yet
+			}
+			return fmt.Sprintf("%d %s", s.Size, unitOf(s.Unit))
+		})
+	}
+	for _, arm := range first.plain {
+		if p.after.has(arm) {
+			add("guests of "+arm, "", func(r *Run) string { return r.flavor(arm) })
+		}
+	}
+	add("arms", "", func(r *Run) string { return strings.Join(r.plain, ", ") })
+	for _, what := range p.facts() {
+		add(what, "", func(r *Run) string { return r.fact(what) })
+	}
+	if changed := p.packages(); changed != nil {
+		out = append(out, *changed)
+	}
+	return out
+}
+
+// primary is the name of a workload's primary metric.
+func (p *pairing) primary(series string) string {
+	for _, c := range p.before.Runs[0].Result.Comparisons {
+		if c.Workload == series && c.Primary {
+			return c.Metric
+		}
+	}
+	return ""
+}
+
+// facts are the names of those that any run has, in the order of the first.
+func (p *pairing) facts() []string {
+	var names []string
+	for _, r := range p.runs() {
+		for _, f := range r.facts {
+			if !slices.Contains(names, f.what) {
+				names = append(names, f.what)
+			}
+		}
+	}
+	return names
+}
+
+// all returns what the runs of a side say, each answer once.
+func (s Side) all(of func(*Run) string) []string {
+	var answers []string
+	for _, r := range s.Runs {
+		if a := of(r); !slices.Contains(answers, a) {
+			answers = append(answers, a)
+		}
+	}
+	return answers
+}
+
+// packages says which packages of the userland have other versions, where the
+// images are called the same: one was built later than the other.
+func (p *pairing) packages() *Difference {
+	before, after := p.before.Runs[0], p.after.Runs[0]
+	if before.fact("userland image") != after.fact("userland image") {
+		return nil
+	}
+	d := &Difference{What: "packages of the image"}
+	n := 0
+	for _, name := range slices.Sorted(maps.Keys(before.packages)) {
+		was, is := before.packages[name], after.packages[name]
+		if was == is || is == "" {
+			continue
+		}
+		if n++; n == 1 {
+			d.Before, d.After = name+" "+was, name+" "+is
+		}
+	}
+	switch {
+	case n == 0:
+		return nil
+	case n > 1:
+		d.Note = fmt.Sprintf("and %d more", n-1)
+	}
+	return d
+}

@@ -24,14 +24,15 @@ var rooms = []struct {
 	{"volume", nil, groundRule},
 	{"network", nil, groundRule},
 	{"instance", []string{"cgroup"}, groundRule},
-	{"host", []string{"xenctl"}, groundRule},
+	{"host", []string{"xenctl", "prompt"}, groundRule},
+	{"prompt", nil, groundRule},
 	{"xenctl", nil, groundRule},
 
 	// The flow, left to right.
 	{"campaign", []string{"nearest"}, "a campaign does not know how anything runs"},
 	{"plan", []string{"campaign", "stats"}, "a plan knows campaigns: seed in, schedule out"},
 	{"keeper", []string{"system", "agent", "instance", "sandbox", "terminal"}, "a keeper holds one guest that people use by hand; it knows nothing of campaigns and runs"},
-	{"run", []string{"plan", "campaign", "store", "system", "workload", "probe", "host", "agent", "image", "cgroup", "instance", "sandbox", "stats"},
+	{"run", []string{"plan", "campaign", "store", "system", "workload", "probe", "host", "agent", "image", "cgroup", "instance", "sandbox", "stats", "prompt"},
 		"run walks the plan; it does not know how a guest is made (system/...), nor what the numbers mean (analyze, report)"},
 	{"store", []string{"agent"}, "a store holds what happened, and does not know what analysis makes of it"},
 	{"stats", nil, "stats is arithmetic alone"},
@@ -67,7 +68,7 @@ var rooms = []struct {
 	{"agentbin", nil, "agentbin is a file"},
 	{"agent/wire", nil, "the wire is made from its .proto"},
 	{"agent/token", nil, agentRule},
-	{"agent/server", []string{"agent/wire"}, agentRule},
+	{"agent/server", []string{"agent/wire", "prompt"}, agentRule},
 	{"agent/vminit", []string{"agent/wire", "agent/server"}, agentRule},
 	{"agent", []string{"agent/wire"}, agentRule},
 
@@ -181,7 +182,7 @@ func TestOwners(t *testing.T) {
 // whatever it links runs in the guest that is measured.
 func TestAgentIsSmall(t *testing.T) {
 	may := []string{
-		module + "internal/agent/...", module + "internal/fault", module + "cmd/tare-agent",
+		module + "internal/agent/...", module + "internal/fault", module + "internal/prompt", module + "cmd/tare-agent",
 		"github.com/containerd/ttrpc", "github.com/containerd/log", "github.com/sirupsen/logrus",
 		"golang.org/x/sys/...", "google.golang.org/protobuf/...",
 		// The status codes of ttRPC; not the rest of gRPC.

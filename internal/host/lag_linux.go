@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"runtime"
 	"time"
+
+	"github.com/tare-bench/tare/internal/prompt"
 )
 
 // ForkPeriod is how often StartForks makes a process: that costs a millisecond
@@ -21,6 +23,7 @@ func StartLag(period time.Duration) *Lag {
 		// the goroutine. A kernel sleep is used, as the runtime's own timers
 		// would add up to a millisecond.
 		runtime.LockOSThread()
+		defer prompt.Apart()()
 		sharpenTimers()
 		l.loop(sleepUntil)
 	}()
@@ -36,9 +39,13 @@ func StartForks() (*Lag, error) {
 		return nil, err
 	}
 	l := newLag(ForkPeriod, monotonic)
-	go l.loop(func(due time.Duration) {
-		sleepUntil(due)
-		_ = exec.Command(path).Run() // that it fails takes its time as well
-	})
+	go func() {
+		runtime.LockOSThread() // never unlocked, as above
+		defer prompt.Apart()()
+		l.loop(func(due time.Duration) {
+			sleepUntil(due)
+			_ = exec.Command(path).Run() // that it fails takes its time as well
+		})
+	}()
 	return l, nil
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/plan"
+	"github.com/tare-bench/tare/internal/prompt"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
 )
@@ -249,7 +251,9 @@ func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *
 		instant = agent.Monotonic() + int64(lead)
 	}
 	stop, stopMemory := r.weighAtWork(workers, max(instant, agent.Monotonic())), watchMemory(workers)
+	relax := prompt.Begin(guestCPUs(workers))
 	err = together(workers, func(m *member) error { return r.timed(ctx, m, m.steps[first:last+1], instant) })
+	relax()
 	stop()
 	stopMemory()
 	if err != nil {
@@ -274,6 +278,17 @@ func allowRealTime(workers []*member, budget time.Duration) {
 			m.st.machine.AllowRealTime(budget)
 		}
 	}
+}
+
+// guestCPUs are the CPUs of the host that guests may use, as far as that is known.
+func guestCPUs(crew []*member) (all []int) {
+	for _, m := range crew {
+		cpus, err := host.ParseCPUList(m.st.machine.Site.Flavor.CPUs)
+		if err == nil {
+			all = append(all, cpus...)
+		}
+	}
+	return all
 }
 
 // closeWindows ends those that members left open which did not finish.

@@ -121,7 +121,7 @@ func TestLikeOther(t *testing.T) {
 	for text, ok := range map[string]bool{
 		likeYAML: true,
 		"seed: 7\n" + strings.TrimPrefix(likeYAML, "# sizes are calibrated, but for one\n"): true,
-		strings.Replace(likeYAML, "blocks: 2", "blocks: 3", 1):                               false,
+		strings.Replace(likeYAML, "blocks: 2", "blocks: 3", 1):                              false,
 	} {
 		err := l.same(write(t, dir, "given.yaml", text))
 		if (err == nil) != ok || !ok && (fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "is not the campaign of")) {

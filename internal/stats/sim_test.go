@@ -20,15 +20,6 @@ const cv = 0.05
 func gaussian(r *rand.Rand) float64  { return max(0.01, 1+cv*r.NormFloat64()) }
 func lognormal(r *rand.Rand) float64 { return math.Exp(cv * r.NormFloat64()) }
 
-// spiky is gaussian with 5 % of the trials taking three times as long.
-func spiky(r *rand.Rand) float64 {
-	v := gaussian(r)
-	if r.Float64() < 0.05 {
-		v *= 3
-	}
-	return v
-}
-
 // pareto has a shape of 2.1: a mean, hardly a variance.
 func pareto(r *rand.Rand) float64 {
 	return math.Pow(1-r.Float64(), -1/2.1)

@@ -262,7 +262,7 @@ func TestNothingIsClaimed(t *testing.T) {
 		"b has no control":             {other(func(u *truth) { u.alone = true }), NotCompared},
 		"emulated":                     {other(func(u *truth) { u.emulated = true }), NotResolved},
 		"step is coarser":              {other(func(u *truth) { u.cv = 0 }), NotResolved},
-		"serious finding: control":     {doubted, NotResolved},
+		"a serious finding in b: con":  {doubted, NotResolved},
 		"the baseline is another syst": {elsewhere, NotCompared},
 	} {
 		got := compared(t, Alone(a, c.b)...).Against[0].Changes[0]

@@ -306,7 +306,7 @@ func doubt(of []figure) string {
 			return fmt.Sprintf("in %s the metric's step is coarser than its noise", f.run.Name)
 		}
 		for _, found := range report.Doubts(f.run.Result, f.Comparison) {
-			return fmt.Sprintf("%s has a serious finding: %s", f.run.Name, found.ID)
+			return fmt.Sprintf("a serious finding in %s: %s", f.run.Name, found.ID)
 		}
 	}
 	return ""

@@ -81,7 +81,7 @@ func (ch Change) words() string {
 	}
 	text := "not resolved: at most " + report.Percent(ch.FartherPercent) + " %"
 	if ch.Why != "" {
-		text += "; not claimed, as " + ch.Why
+		text += "; " + ch.Why
 	}
 	return text
 }

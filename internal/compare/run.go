@@ -163,7 +163,7 @@ func independent(s map[int32]*block, value func(at int32, b *block) (float64, [2
 
 // floor is the noise floor of a figure, in the company of its arm, in percent; 0: unknown.
 func (r *Run) floor(ch *Change) float64 {
-	for _, f := range r.Result.NoiseFloors {
+	for _, f := range r.Result.TrialSpread {
 		if f.Workload == ch.Workload && f.Metric == ch.Metric && f.Scenario == r.of[ch.Arm].Scenario {
 			return max(f.Percent, 1e-9)
 		}
@@ -179,9 +179,6 @@ func (r *Run) doubt(ch *Change) string {
 	for _, c := range r.Result.Comparisons {
 		if c.Workload != ch.Workload || c.Metric != ch.Metric || ch.Kind == Overhead && c.Arm != ch.Arm {
 			continue
-		}
-		if c.MeanWithheld && (ch.Kind == Overhead || c.BaselineMean == 0) {
-			return r.Name + ": values too far apart"
 		}
 		for _, f := range report.Doubts(r.Result, c) {
 			if ch.Kind == Overhead || f.Arm == "" || f.Arm == ch.Arm {

@@ -12,13 +12,13 @@ import (
 func TestIsolationTable(t *testing.T) {
 	about := func(arm, base string, ratio float64) analyze.Comparison {
 		return analyze.Comparison{Workload: "cpu", Metric: "time", Unit: "s", Better: "lower", Primary: true, Arm: arm, Baseline: base,
-			N: 10, Ratio: ratio, CILow: ratio * 0.99, CIHigh: ratio * 1.01, Verdict: analyze.NotResolved, HasNoiseFloor: true, NoiseFloorPercent: 2}
+			N: 10, Ratio: ratio, CILow: ratio * 0.99, CIHigh: ratio * 1.01, Verdict: analyze.NotResolved, HasControl: true, FartherPercent: 100*ratio*1.01 - 100}
 	}
 	lost := about("runc@noisy", "runc", 0)
 	lost.N, lost.CILow, lost.CIHigh = 0, 0, 0
 	res := &analyze.Result{Baseline: "native", Blocks: 10, Alpha: 0.05, Delta: 0.02,
 		Comparisons: []analyze.Comparison{about("lxc", "native", 1.01), about("lxc@four", "native@four", 1.2)},
-		NoiseFloors: []analyze.NoiseFloor{{Workload: "cpu", Metric: "time", Scenario: "solo", Percent: 2, Pairs: 10}, {Workload: "cpu", Metric: "time", Scenario: "four", Percent: 5, Pairs: 10}},
+		TrialSpread: []analyze.TrialSpread{{Workload: "cpu", Metric: "time", Scenario: "solo", Percent: 2, Pairs: 10}, {Workload: "cpu", Metric: "time", Scenario: "four", Percent: 5, Pairs: 10}},
 		Isolation: []analyze.Isolation{
 			{Comparison: about("lxc@four", "lxc", 2.3), Scenario: "four", Guests: 4, Native: 2.01, Excess: 1.14, Jain: 0.9876, Unfairness: 1.5, Trials: 40, SkewP99: 0.0007},
 			{Comparison: lost, Scenario: "noisy", Guests: 1, Neighbours: []string{"cpu", "fork"}, Lost: 10, Trials: 10},

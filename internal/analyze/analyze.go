@@ -117,7 +117,7 @@ func Analyze(in Input) (*Result, error) {
 	}
 	r := &Result{
 		Baseline: in.Baseline, Planned: in.Planned, Blocks: a.metrics.blocks, Alpha: in.Alpha, Delta: in.Delta,
-		NoiseFloors: []NoiseFloor{}, Arms: a.armResults(), Comparisons: []Comparison{},
+		Arms: a.armResults(), Comparisons: []Comparison{},
 	}
 	if r.Tails, err = a.tails(); err != nil {
 		return nil, err

@@ -58,13 +58,17 @@ func (a *analysis) testable(c *comparison) bool {
 	return c.tested && c.Units >= minUnits && !c.Coarse && (!a.in.Boots || c.Scope == ScopeGuests)
 }
 
+// guarded reports whether A/A pairs say what the host shows beyond chance: there
+// are some of this metric, and enough of the class for an estimate.
+func (c *comparison) guarded() bool { return c.HasControl && c.est.placebos > 0 }
+
 // verdict says what may be claimed of c; see Verdict for the rules. A claim of
 // cost or gain goes before "none": it says more, also of a small effect.
 func (a *analysis) verdict(c *comparison) Verdict {
 	if !a.testable(c) {
 		return NotResolved
 	}
-	if !c.Control && c.HasControl && c.PHolm < a.in.Alpha {
+	if !c.Control && c.guarded() && c.PHolm < a.in.Alpha {
 		if c.est.Low > 0 {
 			return Costs
 		}

@@ -12,6 +12,7 @@ type estimate struct {
 	stats.Interval                // over the units' values, the placebo's variance in it
 	means          stats.Interval // the same over the units' means, in which each stall counts
 	phi            float64
+	placebos       int // that phi was estimated from
 
 	values, plain []float64 // of the units
 	course        []float64 // values in time order, for the question whether they are steady: see courseOf
@@ -81,7 +82,7 @@ func meanOf(unit []row) float64 {
 
 // interval fills in the intervals over the units, of which there must be two.
 func (e *estimate) interval(p stats.Placebo, alpha float64) (err error) {
-	e.phi = p.Phi()
+	e.phi, e.placebos = p.Phi(), p.W
 	if e.Interval, err = p.MeanT(e.values, alpha); err != nil {
 		return err
 	}

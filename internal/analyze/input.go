@@ -37,7 +37,7 @@ type Input struct {
 
 	Delta       float64 // what is too small to matter, relative; 0 means DefaultDelta
 	Alpha       float64 // of the whole report's claims; 0 means DefaultAlpha
-	SpreadLimit float64 // max/min above which a mean is withheld; 0 means DefaultSpreadLimit
+	SpreadLimit float64 // P95/P5 above which a mean is not quoted alone; 0 means DefaultSpreadLimit
 }
 
 // What an Input's zero values mean.

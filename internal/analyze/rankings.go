@@ -116,7 +116,7 @@ func (a *analysis) differ(metric, one, other int) (float64, error) {
 	if err := a.split(c); err != nil {
 		return 1, err
 	}
-	if err := a.widen(c); err != nil || !c.HasControl || !a.testable(c) {
+	if err := a.widen(c); err != nil || !c.guarded() || !a.testable(c) {
 		return 1, err
 	}
 	return c.P, nil

@@ -8,14 +8,14 @@ type Result struct {
 	Alpha       float64      `json:"alpha"`
 	Delta       float64      `json:"delta"`
 	Comparisons []Comparison `json:"comparisons"` // in the order of metrics, then arms
-	NoiseFloors []NoiseFloor `json:"noise_floors"`
 	// Answers has every arm of the first scenario but baseline and controls, in
 	// the order of arms; Rankings every metric and scenario with two arms to rank.
 	Answers  []Answer  `json:"answers"`
 	Rankings []Ranking `json:"rankings"`
 	// TrialSpread, by metric and scenario, decides nothing.
 	TrialSpread []TrialSpread `json:"trial_spread"`
-	// Tails has the primary metrics of every arm in every scenario.
+	// Tails has the primary metrics of every arm that is compared, but for emulated
+	// ones and mixes of flavors.
 	Tails     []Tail      `json:"tails"`
 	Positions []Position  `json:"positions"`
 	Thaws     []Thaw      `json:"thaws"`
@@ -34,8 +34,8 @@ type Result struct {
 type Verdict string
 
 const (
-	// Costs and Gains: there is a control, and p is below α after Holm's
-	// correction, so that the interval excludes 1.
+	// Costs and Gains: there is a control with 4 units or more, and p is below α
+	// after Holm's correction, so that the interval excludes 1.
 	Costs Verdict = "costs"
 	Gains Verdict = "gains"
 	// None: no claim of cost or gain, the interval lies inside ± delta, and so do
@@ -91,9 +91,9 @@ type Comparison struct {
 	BaselineControl string `json:"baseline_control,omitempty"`
 	HasControl      bool   `json:"has_control"`
 
-	N       int `json:"n"`       // blocks in which both have a value
-	Dropped int `json:"dropped"` // blocks in which only one of the two has
-	// Incarnations is how many different guests (of both arms) gave the pairs.
+	N       int `json:"n"`       // blocks in which the arm, and its baseline or the control, have a value
+	Dropped int `json:"dropped"` // blocks in which one of the two has one and the other failed
+	// Incarnations is how many groups of blocks share no guest of either arm.
 	Incarnations int `json:"incarnations"`
 	// Units are the independent values behind the interval, and Scope says what
 	// they are and so what the interval speaks of.
@@ -106,15 +106,13 @@ type Comparison struct {
 	Phi    float64 `json:"phi,omitzero"`
 	// Coarse: the metric's step is coarser than its noise; nothing is claimed.
 	Coarse bool `json:"coarse,omitempty"`
-	// OverIncarnations: the interval is over the means of the incarnations and
-	// holds for guests of this kind; else it is over blocks and holds for these.
-	OverIncarnations bool `json:"over_incarnations,omitempty"`
 
 	// Ratio is what the arm costs as a multiple of the baseline: above 1 always
 	// means "costs more". For better=lower it is arm/baseline, for
 	// better=higher baseline/arm (80 % of the throughput is a ratio of 1.25).
-	// It is a geometric mean, with its 1-alpha interval. Absent (0) without
-	// pairs; the interval is absent with one pair only.
+	// It is of the typical trial (Huber's location of the logarithms), with its
+	// 1-alpha interval. Absent (0) without pairs; the interval is absent with one
+	// unit only.
 	Ratio  float64 `json:"ratio,omitzero"`
 	CILow  float64 `json:"ci_low,omitzero"`
 	CIHigh float64 `json:"ci_high,omitzero"`
@@ -128,12 +126,8 @@ type Comparison struct {
 	MeanRatio float64 `json:"mean_ratio,omitzero"`
 	MeanLow   float64 `json:"mean_low,omitzero"`
 	MeanHigh  float64 `json:"mean_high,omitzero"`
-	// HodgesLehmann is the rank companion of Ratio, with its own interval.
-	HodgesLehmann     float64 `json:"hodges_lehmann,omitzero"`
-	HodgesLehmannLow  float64 `json:"hodges_lehmann_low,omitzero"`
-	HodgesLehmannHigh float64 `json:"hodges_lehmann_high,omitzero"`
 
-	// Of all values, in Unit. A mean is absent where it is withheld.
+	// Of all values, in Unit.
 	BaselineMin  float64 `json:"baseline_min"`
 	BaselineMean float64 `json:"baseline_mean,omitzero"`
 	BaselineMax  float64 `json:"baseline_max"`
@@ -147,16 +141,9 @@ type Comparison struct {
 	// Wide: the 95th percentile of a side is more than the limit times its 5th, so
 	// its mean is not to be quoted alone. The comparison stands as its interval says.
 	Wide bool `json:"wide,omitempty"`
-	// MeanWithheld: a spread is above the limit, so a mean describes nothing
-	// and no claim is made; the percentiles in Result.Arms do describe it.
-	MeanWithheld bool `json:"mean_withheld,omitempty"`
 
-	// NoiseFloorPercent is this workload and metric's, also in NoiseFloors.
-	// Absent without A/A pairs, and then nothing is claimed.
-	NoiseFloorPercent float64 `json:"noise_floor_percent,omitzero"`
-	HasNoiseFloor     bool    `json:"has_noise_floor"`
-	P                 float64 `json:"p_value"`
-	PHolm             float64 `json:"p_holm"` // among its family
+	P     float64 `json:"p_value"`
+	PHolm float64 `json:"p_holm"` // among its family
 	// EquivalenceP is the larger of both one-sided p-values of "beyond ± delta"
 	// (TOST), and EquivalencePHolm is adjusted among the same family.
 	EquivalenceP     float64 `json:"equivalence_p"`
@@ -164,17 +151,6 @@ type Comparison struct {
 	Verdict          Verdict `json:"verdict"`
 	// Findings are the ids of the findings that bear on this comparison.
 	Findings []string `json:"findings"`
-}
-
-// NoiseFloor is the 95th percentile (definition 7) of |ln R| over the A/A
-// pairs of one workload and metric under one scenario, in percent:
-// 100*(exp(q)-1).
-type NoiseFloor struct {
-	Workload string  `json:"workload"`
-	Metric   string  `json:"metric"`
-	Scenario string  `json:"scenario,omitempty"`
-	Percent  float64 `json:"percent"`
-	Pairs    int     `json:"pairs"`
 }
 
 // TrialSpread is the 95th percentile (definition 7) of the size of the ln ratio
@@ -237,21 +213,20 @@ func summaryOf(list []SeriesSummary, name string) *SeriesSummary {
 
 // SeriesSummary describes all values of one series, in Unit.
 type SeriesSummary struct {
-	Name         string  `json:"name"`
-	Unit         string  `json:"unit"`
-	N            int     `json:"n"`
-	Min          float64 `json:"min"`
-	Mean         float64 `json:"mean,omitzero"` // absent where withheld
-	Max          float64 `json:"max"`
-	SD           float64 `json:"sd"`
-	P5           float64 `json:"p5"`
-	P25          float64 `json:"p25"`
-	Median       float64 `json:"median"`
-	P75          float64 `json:"p75"`
-	P95          float64 `json:"p95"`
-	Spread       float64 `json:"spread,omitzero"` // max/min; of a mix, within the flavor that has most
-	Wide         bool    `json:"wide,omitempty"`  // P95/P5 is above the limit: do not quote Mean alone
-	MeanWithheld bool    `json:"mean_withheld,omitempty"`
+	Name   string  `json:"name"`
+	Unit   string  `json:"unit"`
+	N      int     `json:"n"`
+	Min    float64 `json:"min"`
+	Mean   float64 `json:"mean"`
+	Max    float64 `json:"max"`
+	SD     float64 `json:"sd"`
+	P5     float64 `json:"p5"`
+	P25    float64 `json:"p25"`
+	Median float64 `json:"median"`
+	P75    float64 `json:"p75"`
+	P95    float64 `json:"p95"`
+	Spread float64 `json:"spread,omitzero"` // max/min; of a mix, within the flavor that has most
+	Wide   bool    `json:"wide,omitempty"`  // P95/P5 is above the limit: do not quote Mean alone
 }
 
 // Severity says what a finding does to the numbers it is about.

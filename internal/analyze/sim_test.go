@@ -221,21 +221,24 @@ func TestSimRuns(t *testing.T) {
 		if c.workloads == 0 {
 			c.workloads = 7
 		}
-		r := c.simulate(t, runs)
-		t.Logf("%-45s n=%d G=%d: covers %.1f %%, ± %.2f %% (means ± %.2f %%), false %.1f %%, finds 3 %%: %.0f %%, 5 %%: %.0f %%; none: %.0f %% (false: %.1f %%)", c.name, c.blocks, c.guests,
-			100*r.covered, r.half, r.meanHalf, 100*r.falseRuns, 100*r.found3, 100*r.found5, 100*r.none0, 100*r.noneOfTwo)
-		if r.covered < c.bounds.covered-slack || r.covered > 0.985+slack {
-			t.Errorf("%s: intervals cover in %.3f, want %v..0.985", c.name, r.covered, c.bounds.covered)
-		}
-		if r.falseRuns > c.bounds.falseRuns+slack {
-			t.Errorf("%s: false claims in %.3f of the runs, want %v at most", c.name, r.falseRuns, c.bounds.falseRuns)
-		}
-		if r.found5 < c.bounds.found5-slack {
-			t.Errorf("%s: a cost of 5 %% is found in %.3f, want %v at least", c.name, r.found5, c.bounds.found5)
-		}
-		if r.noneOfTwo > 0.01+slack/10 {
-			t.Errorf("%s: a cost of 3 %% is called none within 2 %% in %.3f", c.name, r.noneOfTwo)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := c.simulate(t, runs)
+			t.Logf("n=%d G=%d: covers %.1f %%, ± %.2f %% (means ± %.2f %%), false %.1f %%, finds 3 %%: %.0f %%, 5 %%: %.0f %%; none: %.0f %% (false: %.1f %%)", c.blocks, c.guests,
+				100*r.covered, r.half, r.meanHalf, 100*r.falseRuns, 100*r.found3, 100*r.found5, 100*r.none0, 100*r.noneOfTwo)
+			if r.covered < c.bounds.covered-slack || r.covered > 0.985+slack {
+				t.Errorf("intervals cover in %.3f, want %v..0.985", r.covered, c.bounds.covered)
+			}
+			if r.falseRuns > c.bounds.falseRuns+slack {
+				t.Errorf("false claims in %.3f of the runs, want %v at most", r.falseRuns, c.bounds.falseRuns)
+			}
+			if r.found5 < c.bounds.found5-slack {
+				t.Errorf("a cost of 5 %% is found in %.3f, want %v at least", r.found5, c.bounds.found5)
+			}
+			if r.noneOfTwo > 0.01+slack/10 {
+				t.Errorf("a cost of 3 %% is called none within 2 %% in %.3f", r.noneOfTwo)
+			}
+		})
 	}
 }
 

@@ -166,7 +166,7 @@ func (a Against) Reach() string {
 		phi = max(phi, ch.Phi)
 	}
 	if phi >= 1.05 {
-		text += fmt.Sprintf(" The A/A controls, which should not change at all, did: the intervals are up to %s times wider for that.", report.Digits(phi, 2))
+		text += fmt.Sprintf(" The A/A controls vary by more than their own intervals allow, so the intervals here are up to %s times wider.", report.Digits(phi, 2))
 	}
 	return text
 }

@@ -4,21 +4,51 @@ package prompt
 
 import (
 	"os"
+	"runtime/debug"
 	"strconv"
 	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
-// resetOnFork is SCHED_FLAG_RESET_ON_FORK: what the process starts does not
-// inherit its priority.
-const resetOnFork = 1
+const (
+	// resetOnFork is SCHED_FLAG_RESET_ON_FORK: what the process starts does not
+	// inherit its priority.
+	resetOnFork = 1
+	// ample is how much memory the process may use until it collects garbage
+	// after all: what guests print is not of its making.
+	ample = 1 << 30
+)
+
+var state struct {
+	sync.Mutex
+	begun int // calls of Begin that have not ended
+	undo  func()
+	apart map[int]bool // by thread
+}
 
 // Begin gives all threads of this process real-time priority, and keeps them
-// off some CPUs, unless there are no others; end takes that back. What the
-// process starts meanwhile has the usual priority. Where real time is not
-// allowed nothing changes, and news is taken in as late as it is.
+// off some CPUs, unless there are no others; garbage is collected later. end
+// takes that back, or the last of several. What the process starts meanwhile
+// has the usual priority. Where real time is not allowed, news is taken in as
+// late as it is.
 func Begin(avoid []int) (end func()) {
+	state.Lock()
+	defer state.Unlock()
+	if state.begun++; state.begun == 1 {
+		state.undo = raise(avoid)
+	}
+	return sync.OnceFunc(func() {
+		state.Lock()
+		defer state.Unlock()
+		if state.begun--; state.begun == 0 {
+			state.undo()
+		}
+	})
+}
+
+func raise(avoid []int) (undo func()) {
+	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(ample)
 	var before, others unix.CPUSet
 	if len(avoid) > 0 && unix.SchedGetaffinity(0, &before) == nil {
 		others = before
@@ -27,6 +57,10 @@ func Begin(avoid []int) (end func()) {
 		}
 	}
 	moves := others.Count() > 0 && others != before
+	usual, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		usual = &unix.SchedAttr{Size: unix.SizeofSchedAttr} // SCHED_NORMAL
+	}
 	realTime := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1, Flags: resetOnFork}
 	eachThread(func(tid int) {
 		_ = unix.SchedSetAttr(tid, &realTime, 0)
@@ -35,51 +69,43 @@ func Begin(avoid []int) (end func()) {
 		}
 	})
 	return func() {
-		usual := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
-		if p, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil {
-			usual.Nice = int32(20 - p) // what the kernel calls a priority here is 20 less the nice value
-		}
 		eachThread(func(tid int) {
-			_ = unix.SchedSetAttr(tid, &usual, 0)
+			_ = unix.SchedSetAttr(tid, usual, 0)
 			if moves {
 				_ = unix.SchedSetaffinity(tid, &before)
 			}
 		})
+		debug.SetMemoryLimit(limit)
+		debug.SetGCPercent(percent)
 	}
-}
-
-var apart struct {
-	sync.Mutex
-	threads map[int]bool
 }
 
 // Apart leaves out the calling thread, which its goroutine has locked: it
 // measures what an ordinary thread suffers. end is called from there, too.
 func Apart() (end func()) {
 	tid := unix.Gettid()
-	apart.Lock()
-	defer apart.Unlock()
-	if apart.threads == nil {
-		apart.threads = map[int]bool{}
+	state.Lock()
+	defer state.Unlock()
+	if state.apart == nil {
+		state.apart = map[int]bool{}
 	}
-	apart.threads[tid] = true
+	state.apart[tid] = true
 	return func() {
-		apart.Lock()
-		defer apart.Unlock()
-		delete(apart.threads, tid)
+		state.Lock()
+		defer state.Unlock()
+		delete(state.apart, tid)
 	}
 }
 
+// eachThread is called with the state locked.
 func eachThread(do func(tid int)) {
-	apart.Lock()
-	defer apart.Unlock()
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil { // no /proc: at least this one
 		do(0)
 		return
 	}
 	for _, t := range threads {
-		if tid, err := strconv.Atoi(t.Name()); err == nil && !apart.threads[tid] {
+		if tid, err := strconv.Atoi(t.Name()); err == nil && !state.apart[tid] {
 			do(tid)
 		}
 	}

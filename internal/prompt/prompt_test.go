@@ -3,6 +3,7 @@ package prompt
 import (
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -48,7 +49,9 @@ func TestBegin(t *testing.T) {
 	other := <-ids
 
 	last := mine[len(mine)-1]
+	usual := debug.SetGCPercent(123)
 	end := Begin([]int{last})
+	inner := Begin(nil)
 	policy, cpus := self(t, me)
 	allowed := policy == unix.SCHED_FIFO
 	if !allowed {
@@ -68,6 +71,14 @@ func TestBegin(t *testing.T) {
 		t.Errorf("what was started meanwhile has policy %s", got)
 	}
 	end()
+	if p, _ := self(t, me); p != policy {
+		t.Errorf("after the first of two ends: policy %d, was %d", p, policy)
+	}
+	inner()
+	inner() // does nothing
+	if got := debug.SetGCPercent(usual); got != 123 {
+		t.Errorf("garbage is collected at %d %%, was at 123", got)
+	}
 	eachThread(func(tid int) {
 		if p, cpus := self(t, tid); p != unix.SCHED_NORMAL || cpus != all {
 			t.Errorf("thread %d is left with policy %d and %d CPUs", tid, p, cpus.Count())
@@ -82,7 +93,7 @@ func TestBegin(t *testing.T) {
 	}
 	end()
 
-	if len(apart.threads) != 0 {
-		t.Errorf("left out for ever: %v", apart.threads)
+	if len(state.apart) != 0 {
+		t.Errorf("left out for ever: %v", state.apart)
 	}
 }

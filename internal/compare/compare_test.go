@@ -75,7 +75,8 @@ func TestMachine(t *testing.T) {
 			t.Errorf("of one run a side, native is shown and not judged: %+v", n)
 		}
 		three := compared(t, a.side(t, random, 3), b.side(t, random, 3))
-		if n := three.Against[0].of(t, "sysbench-cpu", "native"); n.Verdict != Worse || n.Scope != System || len(three.Above(0.05)) != 1 {
+		n = three.Against[0].of(t, "sysbench-cpu", "native")
+		if n.Verdict != Worse || n.Scope != System || len(three.Above(0.05)) != 1 || n.Cells(false).Verdict != "the machine changed: worse" {
 			t.Errorf("of three boots a side, native is worse: %+v", n)
 		}
 	}

@@ -103,7 +103,9 @@ func (p *pairing) overhead(c analyze.Comparison) (ch Change, ok bool, err error)
 		return ch, true, err
 	}
 	ch.Phi, ch.Verdict = phi, NotResolved
-	ch.Why = doubt(slices.Concat(before, after))
+	if ch.Why = doubt(slices.Concat(before, after)); ch.Why == "" && iv.Degenerate {
+		ch.Why = "the runs of each side all say the same, to the last digit"
+	}
 	ch.claimable = ch.Why == ""
 	return ch, true, ch.set(iv, p.delta)
 }

@@ -63,15 +63,18 @@ func (ch Change) figure(v float64) string {
 
 // words says what may be said of a change.
 func (ch Change) words() string {
-	differ := "these runs differ: "
+	differ, worse, better := "these runs differ: ", "costs more", "costs less"
 	if ch.Scope == System {
 		differ = "the system changed: "
 	}
+	if ch.Family == familyBaseline {
+		differ, worse, better = strings.Replace(differ, "system", "machine", 1), "worse", "better"
+	}
 	switch ch.Verdict {
 	case Worse:
-		return differ + ch.more("costs more", "worse")
+		return differ + worse
 	case Better:
-		return differ + ch.more("costs less", "better")
+		return differ + better
 	case Same:
 		return "the same"
 	case NotCompared:
@@ -84,14 +87,6 @@ func (ch Change) words() string {
 		text += "; " + ch.Why
 	}
 	return text
-}
-
-// more is the word for an overhead, or for a baseline's own figure.
-func (ch Change) more(overhead, baseline string) string {
-	if ch.Family == familyBaseline {
-		return baseline
-	}
-	return overhead
 }
 
 // Summary says in sentences what came of it.

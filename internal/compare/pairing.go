@@ -87,12 +87,12 @@ func (p *pairing) overhead(c analyze.Comparison) (ch Change, ok bool, err error)
 		return ch, false, nil
 	}
 	ch.Before, ch.After = typical(before), typical(after)
-	switch {
-	case len(before) == 0 || len(after) == 0:
+	if len(before) == 0 || len(after) == 0 {
 		ch.Why = "one side has no values"
 		return ch, true, nil
-	case p.baselineOf(p.before, c.Baseline) != p.baselineOf(p.after, after[0].Baseline):
-		ch.Why = fmt.Sprintf("the baseline is another system: %s, then %s", p.baselineOf(p.before, c.Baseline), p.baselineOf(p.after, after[0].Baseline))
+	}
+	if was, is := before[0].against(), after[0].against(); was != is {
+		ch.Why = fmt.Sprintf("the baseline is another system: %s, then %s", was, is)
 		return ch, true, nil
 	}
 	if _, ch.Why = p.perUnit(c.Workload, c.Metric); ch.Why != "" {
@@ -110,9 +110,6 @@ func (p *pairing) overhead(c analyze.Comparison) (ch Change, ok bool, err error)
 	return ch, true, ch.set(iv, p.delta)
 }
 
-// baselineOf is the system that an arm of a side is of.
-func (p *pairing) baselineOf(s Side, arm string) string { return s.Runs[0].arms[arm].System }
-
 // measures reports whether any run of the side has the metric as c has it.
 func (s Side) measures(c analyze.Comparison) bool {
 	return slices.ContainsFunc(s.Runs, func(r *Run) bool {
@@ -129,6 +126,9 @@ type figure struct {
 	// own is the interval's parts without the run's placebo in them.
 	own stats.Interval
 }
+
+// against is the system of the baseline.
+func (f figure) against() string { return f.run.arms[f.Baseline].System }
 
 // figures returns those of the runs that have one.
 func (s Side) figures(k key) []figure {

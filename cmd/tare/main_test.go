@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -130,15 +131,18 @@ type export struct {
 		Idle        struct{ Min, Max float64 } `json:"idle_pss"`
 		After       struct{ Min, Max float64 } `json:"after_pss"`
 	}
-	Trials []struct {
-		Block         int
-		Workload, Arm string
-		Status        string
-		Metrics       map[string]float64
-		Probes        map[string]float64
-		Member        int
-		Stress, Error string
-	}
+	Trials []trialExport
+}
+
+// trialExport is a trial in an export.
+type trialExport struct {
+	Block         int
+	Workload, Arm string
+	Status        string
+	Metrics       map[string]float64
+	Probes        map[string]float64
+	Member        int
+	Stress, Error string
 }
 
 func exported(t *testing.T, run string) export {
@@ -151,6 +155,10 @@ func exported(t *testing.T, run string) export {
 	if err := json.Unmarshal([]byte(r.stdout), &e); err != nil {
 		t.Fatalf("export is not JSON: %v", err)
 	}
+	// Warm-ups and repeats are no results.
+	e.Trials = slices.DeleteFunc(e.Trials, func(trial trialExport) bool {
+		return trial.Status == "discarded" || trial.Status == "repeat"
+	})
 	return e
 }
 

@@ -76,7 +76,7 @@ boots: {linux: {}, xen: {}}
 flavors: {one: {vcpus: 1, memory: 512MiB, disk: 64MiB}}
 arms: [native, xen-dom0, xen-pv]
 workloads: [{name: compress, packages: [zstd], command: zstd --version}]
-blocks: 3
+blocks: 4
 recreate_every: 1
 `
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/tare-bench/tare/internal/stats"
 )
 
 // Limits of the findings that probes give.
@@ -270,24 +272,35 @@ func findCeiling(a *analysis) (out []Finding) {
 		if !ok || !ok2 {
 			continue
 		}
-		out = append(out, c.about("%s and %s both wrote %.4g MB/s, within %.2g %% in every block, and used %.2g and %.2g of a CPU: "+
+		out = append(out, c.about("%s and %s both wrote %.4g MB/s, mostly within %.2g %%, and used %.2g and %.2g of a CPU: "+
 			"they waited for a limit that both have, such as the device's, and what the system costs beside it does not show in time",
 			c.Arm, c.Baseline, written.mean()/arm.timed/1e6, 100*max(arm.spread, base.spread), arm.cpu, base.cpu))
 	}
 	return out
 }
 
-// pace is how an arm spent its trials: their mean time in seconds, its relative
-// standard deviation, and CPUs used.
+// pace is how an arm spent its trials: their median time in seconds, the relative
+// spread about it, and CPUs used. The spread is 1.4826 times the median absolute
+// deviation, which for Gaussian noise is the standard deviation, so that a trial
+// that something held up does not hide a limit.
 type pace struct{ timed, spread, cpu float64 }
 
 // waiting tells whether an arm's trials were steady and mostly idle.
 func (a *analysis) waiting(workload string, arm int) (p pace, ok bool) {
 	timed, cpu := common(a.probe(workload, ProbeTimed, arm), a.probe(workload, ProbeGuestCgroupCPU, arm))
-	if len(timed) < 3 || timed.mean() <= 0 {
+	values := timed.values()
+	middle, err := stats.Quantile(values, 0.5)
+	if len(timed) < 3 || err != nil || middle <= 0 {
 		return p, false
 	}
-	p = pace{timed.mean(), timed.stdErr() * math.Sqrt(float64(len(timed))) / timed.mean(), cpu.sum() / timed.sum()}
+	for i, v := range values {
+		values[i] = math.Abs(v - middle)
+	}
+	deviation, err := stats.Quantile(values, 0.5)
+	if err != nil {
+		return p, false
+	}
+	p = pace{middle, 1.4826 * deviation / middle, cpu.sum() / timed.sum()}
 	return p, p.spread < ceilingSteady && p.cpu < ceilingCPU
 }
 

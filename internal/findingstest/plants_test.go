@@ -124,10 +124,10 @@ func TestCeiling(t *testing.T) {
 	if systemtest.Host(t).Cgroups.V1["blkio"] == "" {
 		t.Skip("no block I/O controller of version 1 to hold the disks back with")
 	}
-	const bytes = 64 << 20
+	const bytes = 32 << 20
 	direct := timed("direct", "", fmt.Sprintf("dd if=/dev/zero of=data bs=1M count=%d oflag=direct", bytes>>20), "rm data")
 	direct.WrittenBytes = func(int64) int64 { return bytes }
-	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {name: other, system: native, flavor: one}]\nblocks: 3\n"+
+	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {name: other, system: native, flavor: one}]\nblocks: 7\n"+
 		sized(map[string]int{"direct": 1}), drivers{"native": slowDisk{native.Driver{}, t}}, direct)
 	expect(t, r, want{"ceiling", "direct", "other"})
 }

@@ -48,18 +48,6 @@ import (
 	"github.com/tare-bench/tare/internal/stats"
 )
 
-// comparison is a Comparison with what the rules and verdicts need of it.
-type comparison struct {
-	Comparison
-	metric, arm, base int    // indices
-	class             Family // of the metric: primary, CPU time or secondary
-	rows              []row
-	columns           []column // of the rows
-	est               estimate
-	tested            bool // est has an interval
-	notPositive       bool // a value ≤ 0: no ratio exists
-}
-
 // group is the comparisons that share a placebo: those of one class of metrics
 // under one scenario. Who has company varies more than who is alone.
 type group struct {
@@ -222,107 +210,11 @@ func (a *analysis) addCPUTime() {
 	}
 }
 
-// compare starts the comparison of an arm with another one by one metric.
-func (a *analysis) compare(metric, arm int, base string, control bool) *comparison {
-	m, of := a.in.Metrics[metric], a.in.Arms[arm]
-	c := &comparison{metric: metric, arm: arm, base: a.arms[base], class: a.class(metric)}
-	c.Comparison = Comparison{
-		Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
-		Baseline: base, Arm: of.Name, Control: control, P: 1, PHolm: 1, EquivalenceP: 1, EquivalencePHolm: 1, Phi: 1,
-		Verdict: NotResolved, Findings: []string{},
-	}
-	if !control && of.Alone != base {
-		c.BaselineControl = a.controlOf(base, metric)
-	}
-	c.Family = a.family(c)
-	a.join(c)
-	return c
-}
-
-// class is what kind of a metric it is.
-func (a *analysis) class(metric int) Family {
-	switch {
-	case metric >= a.cpuTime:
-		return FamilyCPUTime
-	case a.in.Metrics[metric].Primary:
-		return FamilyPrimary
-	}
-	return FamilySecondary
-}
-
-// family is where the comparison of an arm with its baseline belongs.
-func (a *analysis) family(c *comparison) Family {
-	switch arm := a.in.Arms[c.arm]; {
-	case c.Control:
-		return FamilyControl
-	case arm.Emulated || a.in.Arms[c.base].Emulated:
-		return FamilyEmulated
-	case arm.Scenario != a.first():
-		return FamilyCompany
-	}
-	return c.class
-}
-
-// first is the scenario that the run's baseline is in.
-func (a *analysis) first() string { return a.in.Arms[a.arms[a.in.Baseline]].Scenario }
-
-// controlOf is the first control of a baseline that has values of the metric,
-// none of which is without a logarithm.
-func (a *analysis) controlOf(base string, metric int) string {
-	for ai, arm := range a.in.Arms {
-		if s := a.metrics.at(metric, ai); a.in.Controls[arm.Name] == base && len(s) > 0 && s.positive() {
-			return arm.Name
-		}
-	}
-	return ""
-}
-
-// column is one side of a comparison. Of a mix of flavors against the same arm
-// alone only guests of its own flavor do what that does.
-func (a *analysis) column(metric, arm int, against string) column {
-	s := a.metrics.at(metric, arm)
-	if of := a.in.Arms[arm]; of.Alone == against && against != "" && !of.uniform() {
-		s = s.of(func(m int32) bool { return int(m) < len(of.Crew) && of.Crew[m].Flavor == of.Flavor })
-		return column{s.logMeans(), []series{s}}
-	}
-	return column{a.metrics.logs(metric, arm), []series{s}}
-}
-
-// join fills in the rows of a comparison.
-func (a *analysis) join(c *comparison) {
-	if !a.metrics.at(c.metric, c.base).positive() || !a.metrics.at(c.metric, c.arm).positive() {
-		c.notPositive = true
-		return
-	}
-	x, y, control := a.column(c.metric, c.arm, c.Baseline), a.column(c.metric, c.base, ""), column{}
-	if c.BaselineControl != "" {
-		control = a.column(c.metric, a.arms[c.BaselineControl], "")
-	}
-	c.columns = []column{x, y, control}
-	c.rows = rowsOf(x, y, control, c.Better)
-	c.N = len(c.rows)
-	c.Dropped = a.dropped(c, x, y)
-}
-
-// dropped counts the blocks that are left out as one side has a value and the
-// other failed. An arm that took no part is no such thing: costly ones are not
-// in every block.
-func (a *analysis) dropped(c *comparison, x, y column) (n int) {
-	for f := range a.failed {
-		if f.workload != c.Workload || slices.ContainsFunc(c.rows, func(r row) bool { return int(r.block) == f.block }) {
-			continue
-		}
-		if f.arm == c.Arm && y.logs.has(f.block) || f.arm == c.Baseline && x.logs.has(f.block) {
-			n++
-		}
-	}
-	return n
-}
-
 // estimateAll fills in the numbers of comparisons, the controls' first: they
 // are the placebo of the others.
 func (a *analysis) estimateAll(all []*comparison) error {
 	contrasts := map[group][]stats.Interval{}
+	workloads := map[group]map[string]bool{}
 	a.paired = map[metricIn]bool{}
 	for _, c := range all {
 		if err := a.split(c); err != nil {
@@ -334,12 +226,19 @@ func (a *analysis) estimateAll(all []*comparison) error {
 			}
 			g := a.groupOf(c.arm, c.class)
 			contrasts[g] = append(contrasts[g], c.est.Interval)
+			if workloads[g] == nil {
+				workloads[g] = map[string]bool{}
+			}
+			workloads[g][c.Workload] = true
 			a.paired[metricIn{c.metric, g.scenario}] = true
 		}
 	}
 	a.placebos = map[group]stats.Placebo{}
 	for g, of := range contrasts {
-		a.placebos[g] = stats.NewPlacebo(of)
+		p := stats.NewPlacebo(of)
+		// Metrics of one workload are of the same trials, and are one placebo together.
+		p.W = min(p.W, len(workloads[g]))
+		a.placebos[g] = p
 	}
 	for _, c := range all {
 		if c.Control {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -141,5 +142,30 @@ func TestNoCPUTime(t *testing.T) {
 	f.probes(ProbeGuestCgroupCPU, kvm, constant(1))
 	if r = analyze(t, f); len(r.Comparisons) != 8 {
 		t.Errorf("%d comparisons", len(r.Comparisons))
+	}
+}
+
+// Several metrics of one workload are of the same trials: one placebo.
+func TestPlacebosAreWorkloads(t *testing.T) {
+	f := newFake(3, 0.05, 30)
+	f.Metrics = append(f.Metrics, Metric{Workload: "cpu", Name: "again", Unit: "s", Better: "lower", Primary: true})
+	for _, o := range slices.Clone(f.obs) {
+		if o.Metric == 0 {
+			o.Metric = 2
+			f.obs = append(f.obs, o)
+		}
+	}
+	in := f.input()
+	a, err := read(&in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.estimateAll(a.all()); err != nil {
+		t.Fatal(err)
+	}
+	for class, want := range map[Family]int{FamilyPrimary: 1, FamilySecondary: 1} {
+		if got := a.placebos[group{"", class}].W; got != want {
+			t.Errorf("%s: %d placebos", class, got)
+		}
 	}
 }

@@ -273,6 +273,23 @@ func TestNothingIsClaimed(t *testing.T) {
 	}
 }
 
+// TestUnguarded: where the controls give no estimate of what no change looks
+// like, nothing is claimed, however large it is.
+func TestUnguarded(t *testing.T) {
+	random := rand.New(rand.NewPCG(8, 5))
+	a, b := costing("a", 1.05), costing("b", 2)
+	a.blocks, b.blocks = 3, 3
+	before, after := a.run(t, random), b.run(t, random)
+	k := key{"sysbench-cpu", "time", "native-control"}
+	c := after.comparisons[k]
+	c.StdErr *= 100 // so that all of the contrast's 2 degrees of freedom are of this side
+	after.comparisons[k] = c
+	o := compared(t, Alone(before, after)...).Against[0].of(t, "sysbench-cpu", "lxc")
+	if o.Verdict != NotResolved || !strings.Contains(o.Why, "the controls have too few blocks") || o.P > 0.01 {
+		t.Errorf("%+v", o)
+	}
+}
+
 // TestOpenIsBounded: whatever is not resolved says how large it is at most.
 func TestOpenIsBounded(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 6))

@@ -98,13 +98,25 @@ func (p *pairing) overhead(c analyze.Comparison) (ch Change, ok bool, err error)
 	if _, ch.Why = p.perUnit(c.Workload, c.Metric); ch.Why != "" {
 		return ch, true, nil
 	}
-	iv, phi, err := p.estimate(&ch, before, after, p.placebo(groupOf(p.before.Runs[0], c)))
-	if err != nil || ch.Why != "" {
+	iv, overRuns, err := p.estimate(&ch, before, after)
+	if err != nil {
 		return ch, true, err
 	}
-	ch.Phi, ch.Verdict = phi, NotResolved
-	if ch.Why = doubt(slices.Concat(before, after)); ch.Why == "" && iv.Degenerate {
+	guarded := true
+	if !overRuns {
+		if iv, err = p.within(&ch, before, after); err != nil || ch.Why != "" {
+			return ch, true, err
+		}
+		placebo := p.placebo(groupOf(p.before.Runs[0], c))
+		iv, ch.Phi, guarded = placebo.Widen(iv, p.alpha), placebo.Phi(), placebo.W > 0
+	}
+	ch.Verdict = NotResolved
+	switch ch.Why = doubt(slices.Concat(before, after)); {
+	case ch.Why != "":
+	case iv.Degenerate:
 		ch.Why = "the runs of each side all say the same, to the last digit"
+	case !guarded:
+		ch.Why = "the controls have too few blocks to show what no change looks like"
 	}
 	ch.claimable = ch.Why == ""
 	return ch, true, ch.set(iv, p.delta)
@@ -158,9 +170,9 @@ func typical(of []figure) float64 {
 	return stats.Interval{Estimate: sum}.Exp().Estimate
 }
 
-// estimate finds the interval of a change and what it speaks of, or says in
-// ch.Why why there is none.
-func (p *pairing) estimate(ch *Change, before, after []figure, placebo stats.Placebo) (iv stats.Interval, phi float64, err error) {
+// estimate finds what a change speaks of and, where there are enough runs, its
+// interval over boots or runs; else ok is false.
+func (p *pairing) estimate(ch *Change, before, after []figure) (iv stats.Interval, ok bool, err error) {
 	ch.Scope = TheseRuns
 	x, y := byBoot(before), byBoot(after)
 	switch {
@@ -172,24 +184,25 @@ func (p *pairing) estimate(ch *Change, before, after []figure, placebo stats.Pla
 		if rounds(before) && rounds(after) {
 			ch.Scope = System
 		}
-		return p.within(ch, before, after, placebo)
+		return iv, false, nil
 	}
 	ch.NBefore, ch.NAfter = len(x), len(y)
 	iv, err = stats.Welch(y, x, p.alpha)
-	return iv, 1, err
+	return iv, true, err
 }
 
-// within is the interval from what varies within the runs.
-func (p *pairing) within(ch *Change, before, after []figure, placebo stats.Placebo) (iv stats.Interval, phi float64, err error) {
+// within is the interval from what varies within the runs, without a placebo; or
+// it says in ch.Why why there is none.
+func (p *pairing) within(ch *Change, before, after []figure) (stats.Interval, error) {
 	for _, f := range slices.Concat(before, after) {
 		if f.Units < minUnits {
 			ch.Why = fmt.Sprintf("%s has too few blocks", f.run.Name)
-			return iv, 1, nil
+			return stats.Interval{}, nil
 		}
 		p.fewGuests = p.fewGuests || f.Scope == analyze.ScopeTheseGuests
 		if !f.HasControl && !f.Control {
-			ch.Why = fmt.Sprintf("%s has no control, so nobody knows what no change looks like", f.run.Name)
-			return iv, 1, nil
+			ch.Why = fmt.Sprintf("%s has no control to show what no change looks like", f.run.Name)
+			return stats.Interval{}, nil
 		}
 	}
 	var parts []stats.Interval
@@ -202,10 +215,7 @@ func (p *pairing) within(ch *Change, before, after []figure, placebo stats.Place
 		return n
 	}
 	ch.NBefore, ch.NAfter = add(before, -1), add(after, 1)
-	if iv, err = stats.Contrast(parts, weights, p.alpha); err != nil {
-		return iv, 1, err
-	}
-	return placebo.Widen(iv, p.alpha), placebo.Phi(), nil
+	return stats.Contrast(parts, weights, p.alpha)
 }
 
 // byBoot returns the mean estimate of the runs of each boot of the host.
@@ -264,7 +274,7 @@ func (p *pairing) findPlacebos() error {
 			continue
 		}
 		var ch Change
-		iv, _, err := p.within(&ch, before, after, noPlacebo)
+		iv, err := p.within(&ch, before, after)
 		if err != nil {
 			return err
 		}
@@ -292,11 +302,8 @@ func (p *pairing) placebo(g group) stats.Placebo {
 	if of, ok := p.placebos[g]; ok {
 		return of
 	}
-	return noPlacebo
+	return stats.NewPlacebo(nil)
 }
-
-// noPlacebo widens nothing.
-var noPlacebo = stats.Placebo{Phi2: 1}
 
 // doubt says why nothing may be claimed of what runs say; "": it may.
 func doubt(of []figure) string {
@@ -344,14 +351,14 @@ func (p *pairing) baseline(c analyze.Comparison) (ch Change, ok bool, err error)
 			list[i].own.Estimate *= turn
 		}
 	}
-	if len(before) < fewest || len(after) < fewest {
+	iv, ok, err := p.estimate(&ch, before, after)
+	if err != nil {
+		return ch, true, err
+	}
+	if !ok {
 		ln := math.Log(typical(after)) - math.Log(typical(before))
 		ch.Ratio, ch.ChangePercent = stats.Interval{Estimate: ln}.Exp().Estimate, percent(ln)
 		return ch, true, nil
-	}
-	iv, _, err := p.estimate(&ch, before, after, noPlacebo)
-	if err != nil {
-		return ch, true, err
 	}
 	ch.Verdict, ch.claimable = NotResolved, !iv.Degenerate
 	return ch, true, ch.set(iv, p.delta)

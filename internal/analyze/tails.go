@@ -179,7 +179,7 @@ func (a *analysis) tail(c *comparison, arm, base, control trials) (t Tail, alike
 		return t, false, err
 	}
 	t.Difference, t.Low, t.High, t.P, t.PHolm = d.Estimate, d.Low, d.High, d.P, d.P
-	if len(control.off) > 0 {
+	if len(control.off) > 0 && len(base.off) > 0 {
 		x, _ := base.slower(t.Factor)
 		y, _ := control.slower(t.Factor)
 		p, err := stats.FisherP(x, len(base.off), y, len(control.off))

@@ -32,6 +32,6 @@
 // All of the Anytime intervals from 10 to 200 blocks cover at once in 96.3 %
 // (Gaussian) and 95.9 % (lognormal); five naive looks at MeanT would have called
 // 15.6 % of A/A campaigns different. Steady promises 1 % of false alarms: it
-// gives 0.5 % on independent values and 1.5 % at most where neighbours correlate
-// by 0.4. QuantileInterval's of the 95th percentile of 150 values covers in 97 %.
+// gives 0.7 % at most on independent values and 1.5 % at most where neighbours correlate
+// by 0.4. QuantileInterval's of the 95th percentile of 150 values covers in 96 %.
 package stats

@@ -28,23 +28,24 @@
 // A false claim is any at all in a comparison, "the runs differ" or "the system
 // changed", where nothing but luck is another.
 //
-//	guests                            a side   false claims  coverage  finds 3 %  5 %
-//	8 incarnations, alike             1 run        .028        .966       .44     .93
-//	8 incarnations, sd 1 %            1 run        .014        .967       .27     .77
-//	8, sd 1 %, shared by workloads    1 run        .032        .966       .26     .70
-//	8 incarnations, sd 2 %            1 run        .024        .964       .10     .34
-//	8 incarnations, sd 1 %            2 runs       .017        .963       .63     .99
-//	1 incarnation, alike              1 run        .046        .962       .49     .95
-//	1 incarnation, sd 1 %             1 run        .084        .941       .10     .23
-//	1, sd 1 %, shared by workloads    1 run        .146        .886       .17     .37
-//	8, sd 1 %, and boots sd 1 %       1 run        .388        .822       .34     .66
-//	8, sd 1 %, and boots sd 1 %       3 boots      .010        .964       .04     .21
-//	8, sd 1 %, and boots sd 1 %       5 boots      .050        .949       .37     .86
-//	8, sd 1 %, and boots sd 0.3 %     3 boots      .010        .963       .17     .51
-//	8, sd 1 %, and boots sd 0.3 %     5 boots      .043        .956       .79     .98
+//	guests                            a side   false claims  coverage  finds 3 %   5 %
+//	8 incarnations, alike             1 run            .044      .964        .44   .93
+//	8 incarnations, sd 1 %            1 run            .014      .968        .27   .77
+//	8, sd 1 %, shared by workloads    1 run            .030      .963        .26   .70
+//	8 incarnations, sd 2 %            1 run            .020      .966        .10   .33
+//	8 incarnations, sd 1 %            2 runs           .033      .965        .63   .99
+//	1 incarnation, alike              1 run            .046      .961        .50   .96
+//	1 incarnation, sd 1 %             1 run            .088      .943        .08   .22
+//	1, sd 1 %, shared by workloads    1 run            .152      .885        .16   .37
+//	8, sd 1 %, and boots sd 1 %       1 run            .396      .818        .34   .68
+//	8, sd 1 %, and boots sd 1 %       3 boots          .020      .963        .04   .19
+//	8, sd 1 %, and boots sd 1 %       5 boots          .053      .950        .38   .86
+//	8, sd 1 %, and boots sd 0.3 %     3 boots          .010      .961        .18   .51
+//	8, sd 1 %, and boots sd 0.3 %     5 boots          .040      .953        .81   .98
 //
-// The luck of a single guest, and that of a boot, is the difference of these
-// runs that it claims, and the reason why it says no more of one run a side.
+// (500 comparisons of one run a side, 300 of more.) What is claimed of one run a
+// side may be the luck of single guests or of a boot, which is why it is said of
+// these runs alone.
 package compare
 
 import (

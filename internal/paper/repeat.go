@@ -312,7 +312,7 @@ func (r *Repeat) Campaign(s Stage, budget time.Duration) []byte {
 	}
 	line("trial_time: %s", repeatTrial)
 	line("blocks: {min: 2, max: 20}")
-	line("recreate_every: 0")
+	line("emulated_share: 100%%") // what is emulated here stands for what the article measured
 	line("budget: %ds", max(1, int(budget.Seconds())))
 	// A step that takes half of it is a result; a crowd that waits for several is not.
 	line("timeout: %ds", int(max(leastTimeout, budget/2).Seconds()))

@@ -155,9 +155,9 @@ func exported(t *testing.T, run string) export {
 	if err := json.Unmarshal([]byte(r.stdout), &e); err != nil {
 		t.Fatalf("export is not JSON: %v", err)
 	}
-	// Warm-ups and repeats are no results.
+	// Warm-ups, repeats, and what a busy host makes again are no results.
 	e.Trials = slices.DeleteFunc(e.Trials, func(trial trialExport) bool {
-		return trial.Status == "discarded" || trial.Status == "repeat"
+		return trial.Status == "discarded" || trial.Status == "repeat" || trial.Status == "void"
 	})
 	return e
 }

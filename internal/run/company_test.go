@@ -40,7 +40,7 @@ func (b *bench) membersOfArm(arm string) map[string]int {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		if trial.Arm == arm && trial.Status != store.Discarded && trial.Status != store.Repeat {
+		if trial.Arm == arm && trial.Status != store.Discarded && trial.Status != store.Repeat && trial.Status != store.Void {
 			n[fmt.Sprintf("%d%s %s", trial.Member, trial.Stress, trial.Status)]++
 			if trial.Stress != "" || trial.Status != store.Done {
 				continue

@@ -210,6 +210,7 @@ func (r *runner) spent() time.Duration { return r.elapsed + time.Since(r.began) 
 // trialWithRetries makes a trial again that failed by the host's fault.
 func (r *runner) trialWithRetries(ctx context.Context, t trial) error {
 	for try := 0; ; try++ {
+		t.try = try
 		err := r.trial(ctx, t)
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -218,6 +219,9 @@ func (r *runner) trialWithRetries(ctx context.Context, t trial) error {
 			return err
 		}
 		r.note("retry", fmt.Sprintf("block %d, %s on %s is made again: %v", t.Block+1, t.Workload, t.Arm, err))
+		if errors.Is(err, errLate) {
+			continue
+		}
 		for _, m := range r.Plan.Arms[r.arms[t.Arm]].Crew {
 			if err := r.stations[m.Seat].drop(); err != nil {
 				return err

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/plan"
+	"github.com/tare-bench/tare/internal/probe"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -17,6 +19,7 @@ type trial struct {
 	plan.ID
 	position int // in its group, from 0; of a warm-up -1
 	role     role
+	try      int // how often it was made before, by the host's fault
 }
 
 // role says what a trial is for.
@@ -76,6 +79,9 @@ func (r *runner) trial(ctx context.Context, t trial) error {
 		if err == nil && m.x.readings.Suspended {
 			err = fault.Hostf("the host was suspended meanwhile")
 		}
+		if err == nil && t.try < hostRetries {
+			err = m.x.heardLate()
+		}
 	}
 	outcomes := make([]store.Outcome, len(crew))
 	for i, m := range crew {
@@ -120,6 +126,26 @@ func (r *runner) trial(ctx context.Context, t trial) error {
 		r.Progress(Event{Kind: TrialDone, Trial: t.ID, Values: crew[0].x.metrics, Took: time.Since(begin)})
 	}
 	return r.tidy(crew)
+}
+
+// errLate marks a trial whose news the host took in late: the guest is as good as it was.
+var errLate = errors.New("the host was too busy")
+
+const (
+	lateGrain = 5 * time.Millisecond
+	lateShare = 0.1 // of the trial's time
+)
+
+// heardLate is an error where the host's time of a trial is far from the one
+// that the guest read on the same clock. A host that takes in the news of start
+// and end at once would call the slowest trial the fastest.
+func (x *execution) heardLate() error {
+	off, known := x.readings.Values[probe.HostTimeError]
+	took := x.timed.Seconds() - off
+	if !known || x.err != nil || math.Abs(off) < max(lateGrain.Seconds(), lateShare*took) {
+		return nil
+	}
+	return fault.Hostf("%w: it timed %.3g s of a trial that took %.3g s by the guest, on the same clock", errLate, x.timed.Seconds(), took)
 }
 
 func (r *runner) attempt(t trial, m *member) store.Attempt {

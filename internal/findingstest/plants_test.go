@@ -174,25 +174,22 @@ func TestBusyHost(t *testing.T) {
 	}
 }
 
-// hogs starts a program for every CPU that takes it for some 0.3 s of each
-// second, before all others, and counts, so that each turn ends by itself; stop
-// ends them. Their turns are children of a shell that goes on until then: what
-// a child of this process took counts as tare's own once it has ended.
+// hogs has programs take all CPUs at once, before all others, for 0.3 s of each
+// second; stop ends them. Their turns are children of a shell that goes on until
+// then: what a child of this process took counts as tare's own once it has ended.
+// timeout stands above what it ends, or it would wait for that.
 func hogs(t *testing.T) (stop func()) {
-	cpus, err := os.ReadFile("/proc/stat")
-	must(t, err)
-	var shells []*exec.Cmd
-	for range strings.Count(string(cpus), "\ncpu") {
-		shell := exec.CommandContext(t.Context(), "sh", "-c",
-			"while :; do chrt -f 1 sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; sleep 0.7; done")
-		shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		must(t, shell.Start())
-		shells = append(shells, shell)
-	}
+	shell := exec.CommandContext(t.Context(), "sh", "-c", `while :; do
+		for c in /sys/devices/system/cpu/cpu[0-9]*; do
+			taskset -c "${c##*cpu}" chrt -f 2 timeout --foreground 0.3 chrt -f 1 sh -c 'while :; do :; done' &
+		done
+		wait
+		sleep 0.7
+	done`)
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	must(t, shell.Start())
 	return func() {
-		for _, shell := range shells {
-			_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL)
-			_ = shell.Wait()
-		}
+		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL)
+		_ = shell.Wait()
 	}
 }

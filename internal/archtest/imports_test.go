@@ -54,7 +54,7 @@ var rooms = []struct {
 	{"probe", []string{"host", "cgroup", "xenctl"}, "a probe sees the host, and does not know which trial is good"},
 	{"system", []string{"agent", "cgroup", "image", "network", "sandbox", "volume"},
 		"a system does not know workloads and statistics"},
-	{"system/systemtest", []string{"system", "agent", "agentbin", "cgroup", "host", "image", "instance", "network", "probe", "sandbox", "volume"},
+	{"system/systemtest", []string{"system", "agent", "agentbin", "cgroup", "host", "image", "instance", "network", "probe", "prompt", "sandbox", "volume"},
 		"the conformance suite knows the contract, and no driver"},
 	{"system/fake", []string{"system", "agent", "agent/wire", "agent/server", "cgroup", "network"},
 		"the fake is a driver whose guest, with the agent, is in this process; it knows no other driver, nor workloads and statistics"},

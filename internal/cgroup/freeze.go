@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/tare-bench/tare/internal/fault"
 )
 
@@ -23,8 +25,10 @@ func (g *Group) freeze(doing, state string, want uint64) error {
 	if err := os.WriteFile(filepath.Join(dir, "cgroup.freeze"), []byte(state), 0); err != nil {
 		return fault.Hostf("%s control group %s: %w", doing, g.name, err)
 	}
-	wait := 50 * time.Microsecond
-	for end := time.Now().Add(freezeTimeout); ; time.Sleep(wait) {
+	wait := 20 * time.Microsecond
+	// It takes some tens of microseconds; a timer of Go's would wait a whole
+	// millisecond.
+	for end := time.Now().Add(freezeTimeout); ; sleep(wait) {
 		events, err := readPairs(filepath.Join(dir, "cgroup.events"))
 		if err != nil {
 			return fault.Hostf("%s control group %s: %w", doing, g.name, err)
@@ -37,4 +41,10 @@ func (g *Group) freeze(doing, state string, want uint64) error {
 		}
 		wait = min(2*wait, 5*time.Millisecond)
 	}
+}
+
+// sleep is the kernel's, to the microsecond.
+func sleep(d time.Duration) {
+	t := unix.NsecToTimespec(int64(d))
+	_ = unix.Nanosleep(&t, nil) // interrupted: so be it
 }

@@ -23,21 +23,24 @@ const (
 var state struct {
 	sync.Mutex
 	begun int // calls of Begin that have not ended
+	raise func()
 	undo  func()
 	apart map[int]bool // by thread
 }
 
 // Begin gives all threads of this process real-time priority, and keeps them
 // off some CPUs, unless there are no others; garbage is collected later. end
-// takes that back, or the last of several. What the process starts meanwhile
-// has the usual priority. Where real time is not allowed, news is taken in as
-// late as it is.
+// takes that back. What the process starts meanwhile has the usual priority,
+// its own threads, too: those get theirs when Begin is called again before the
+// end. The first call says which CPUs, the last end takes all back. Where real
+// time is not allowed, news is taken in as late as it is.
 func Begin(avoid []int) (end func()) {
 	state.Lock()
 	defer state.Unlock()
 	if state.begun++; state.begun == 1 {
-		state.undo = raise(avoid)
+		state.raise, state.undo = prepare(avoid)
 	}
+	state.raise()
 	return sync.OnceFunc(func() {
 		state.Lock()
 		defer state.Unlock()
@@ -47,7 +50,7 @@ func Begin(avoid []int) (end func()) {
 	})
 }
 
-func raise(avoid []int) (undo func()) {
+func prepare(avoid []int) (raise, undo func()) {
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(ample)
 	var before, others unix.CPUSet
 	if len(avoid) > 0 && unix.SchedGetaffinity(0, &before) == nil {
@@ -62,13 +65,15 @@ func raise(avoid []int) (undo func()) {
 		usual = &unix.SchedAttr{Size: unix.SizeofSchedAttr} // SCHED_NORMAL
 	}
 	realTime := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1, Flags: resetOnFork}
-	eachThread(func(tid int) {
-		_ = unix.SchedSetAttr(tid, &realTime, 0)
-		if moves {
-			_ = unix.SchedSetaffinity(tid, &others)
-		}
-	})
-	return func() {
+	raise = func() {
+		eachThread(func(tid int) {
+			_ = unix.SchedSetAttr(tid, &realTime, 0)
+			if moves {
+				_ = unix.SchedSetaffinity(tid, &others)
+			}
+		})
+	}
+	undo = func() {
 		eachThread(func(tid int) {
 			_ = unix.SchedSetAttr(tid, usual, 0)
 			if moves {
@@ -78,6 +83,7 @@ func raise(avoid []int) (undo func()) {
 		debug.SetMemoryLimit(limit)
 		debug.SetGCPercent(percent)
 	}
+	return raise, undo
 }
 
 // Apart leaves out the calling thread, which its goroutine has locked: it

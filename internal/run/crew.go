@@ -31,7 +31,10 @@ type member struct {
 }
 
 const (
-	clockExchanges = 8
+	// clockExchanges are as many as find one that nothing delayed.
+	// sameClockExchanges are enough where the guest's clock is the host's, and
+	// no instant is agreed on it.
+	clockExchanges, sameClockExchanges = 8, 2
 	// startLead is how far ahead of now the start of a trial is agreed, and
 	// memberLead how much further for each guest that has to hear of it.
 	startLead  = 5 * time.Millisecond
@@ -160,14 +163,15 @@ func inTurn(crew []*member, do func(*member) error) error {
 // again, but for a trial that is repeated. What each gave is in its member; an
 // error is the host's, or tare's.
 func (r *runner) execute(ctx context.Context, crew []*member, w *workload.Workload, size int64, role role) error {
-	if err := inTurn(crew, func(m *member) error { return r.wake(ctx, m) }); err != nil {
+	alone := len(crew) == 1
+	if err := inTurn(crew, func(m *member) error { return r.wake(ctx, m, alone) }); err != nil {
 		return err
 	}
 	stop, err := r.disturb(ctx, membersOf(crew, stressing), membersOf(crew, answering))
 	if err != nil {
 		return err
 	}
-	err = r.perform(ctx, membersOf(crew, working), len(crew) == 1, w, size)
+	err = r.perform(ctx, membersOf(crew, working), alone, w, size)
 	if err == nil { // a guest that serves one that is no good any more still does
 		err = together(membersOf(crew, serving), func(m *member) error { return m.x.stopAll(ctx) })
 	}
@@ -182,7 +186,7 @@ func (r *runner) execute(ctx context.Context, crew []*member, w *workload.Worklo
 }
 
 // wake thaws a guest, cleans it if it needs that, and reads its clock.
-func (r *runner) wake(ctx context.Context, m *member) (err error) {
+func (r *runner) wake(ctx context.Context, m *member, alone bool) (err error) {
 	g := m.st.machine
 	if err := g.Thaw(ctx); err != nil {
 		return err
@@ -195,7 +199,11 @@ func (r *runner) wake(ctx context.Context, m *member) (err error) {
 	}
 	quick, cancel := context.WithTimeout(ctx, quickTimeout)
 	defer cancel()
-	m.x.clock, err = g.Agent.Clock(quick, clockExchanges)
+	exchanges := clockExchanges
+	if alone && g.Driver.Capabilities().SameKernel {
+		exchanges = sameClockExchanges
+	}
+	m.x.clock, err = g.Agent.Clock(quick, exchanges)
 	return err
 }
 
@@ -251,7 +259,7 @@ func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *
 		instant = agent.Monotonic() + int64(lead)
 	}
 	stop, stopMemory := r.weighAtWork(workers, max(instant, agent.Monotonic())), watchMemory(workers)
-	relax := prompt.Begin(guestCPUs(workers))
+	relax := attend(workers) // as all of the trial does, with threads that are new since
 	err = together(workers, func(m *member) error { return r.timed(ctx, m, m.steps[first:last+1], instant) })
 	relax()
 	stop()
@@ -280,15 +288,20 @@ func allowRealTime(workers []*member, budget time.Duration) {
 	}
 }
 
-// guestCPUs are the CPUs of the host that guests may use, as far as that is known.
-func guestCPUs(crew []*member) (all []int) {
+// attend makes tare prompt for the time of a trial: it hears at once what
+// guests say, and does that on CPUs that they may not use, if there are any. What
+// it has to do between two trials does not wait for others' load either.
+func attend(crew []*member) (end func()) {
+	var theirs []int
 	for _, m := range crew {
-		cpus, err := host.ParseCPUList(m.st.machine.Site.Flavor.CPUs)
-		if err == nil {
-			all = append(all, cpus...)
+		if m.st.machine == nil { // it did not start
+			continue
+		}
+		if cpus, err := host.ParseCPUList(m.st.machine.Site.Flavor.CPUs); err == nil {
+			theirs = append(theirs, cpus...)
 		}
 	}
-	return all
+	return prompt.Begin(theirs)
 }
 
 // closeWindows ends those that members left open which did not finish.

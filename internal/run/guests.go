@@ -316,7 +316,9 @@ func (r *runner) findSize(ctx context.Context, w *workload.Workload) (int64, []c
 	size := w.MinSize
 	for range calibrationTries {
 		m := &member{Member: st.Member, st: st}
+		relax := attend([]*member{m})
 		err := r.execute(ctx, []*member{m}, w, size, counted)
+		relax()
 		if err = errors.Join(err, m.broken, m.x.err); err != nil {
 			return 0, tries, err
 		}

@@ -57,6 +57,8 @@ func (r *runner) trial(ctx context.Context, t trial) error {
 	if err != nil {
 		return err
 	}
+	relax := attend(crew)
+	defer relax()
 	w := r.Workloads[t.Workload]
 	attempts := make([]store.Attempt, len(crew))
 	for i, m := range crew {
@@ -90,6 +92,7 @@ func (r *runner) trial(ctx context.Context, t trial) error {
 	if e := r.Store.FinishAll(ids, outcomes); e != nil {
 		return storeErr(e)
 	}
+	relax()
 	for i, m := range crew {
 		if outcomes[i].Error == "" {
 			m.st.worked = true

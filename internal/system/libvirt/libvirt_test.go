@@ -25,6 +25,12 @@ func TestLoop(t *testing.T) {
 	t.Run("libvirt-qemu", func(t *testing.T) { systemtest.SoakLoop(t, QEMU()) })
 }
 
+func BenchmarkSystem(b *testing.B) {
+	b.Run("libvirt-lxc", func(b *testing.B) { systemtest.Bench(b, LXC()) })
+	b.Run("libvirt-qemu", func(b *testing.B) { systemtest.Bench(b, QEMU()) })
+	b.Run("libvirt-kvm", func(b *testing.B) { systemtest.Bench(b, KVM()) })
+}
+
 // TestXML: a description is well-formed whatever the paths are, and says what
 // the flavor says.
 func TestXML(t *testing.T) {

@@ -38,6 +38,12 @@ func TestLoopPV(t *testing.T)  { systemtest.Loop(t, PV()) }
 func TestLoopPVH(t *testing.T) { systemtest.Loop(t, PVH()) }
 func TestLoopHVM(t *testing.T) { systemtest.Loop(t, HVM()) }
 
+func BenchmarkSystem(b *testing.B) {
+	b.Run("pv", func(b *testing.B) { systemtest.Bench(b, PV()) })
+	b.Run("pvh", func(b *testing.B) { systemtest.Bench(b, PVH()) })
+	b.Run("hvm", func(b *testing.B) { systemtest.Bench(b, HVM()) })
+}
+
 func TestConfig(t *testing.T) {
 	s := &system.Site{
 		ID: "tabc-1", Volume: &volume.Volume{Device: "/dev/loop7", FS: "xfs"},

@@ -160,12 +160,13 @@ func (d slowDisk) Create(ctx context.Context, s *system.Site) (system.Guest, err
 	return d.Driver.Create(ctx, s)
 }
 
-// TestBusyHost: programs that compute beside the run, and now and then take
-// every CPU for so long that a person would notice.
+// TestBusyHost: programs compute beside the run all the time, and now and then
+// take every CPU for so long that a person would notice.
 func TestBusyHost(t *testing.T) {
 	defer hogs(t)()
+	// A trial is longer than it takes from one time to the end of the next.
 	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {system: runc, flavor: one}]\nblocks: 3\n"+
-		sized(map[string]int{"sysbench-cpu": 1500}), drivers{"native": native.Driver{}, "runc": runc.Driver{}}, real(t, "sysbench-cpu"))
+		sized(map[string]int{"sysbench-cpu": 6000}), drivers{"native": native.Driver{}, "runc": runc.Driver{}}, real(t, "sysbench-cpu"))
 	expect(t, r, want{"other-load", "sysbench-cpu", ""}, want{"host-distress", "", ""})
 	for _, f := range r.Findings {
 		if f.ID == "other-load" && !strings.Contains(f.Text, "guests, sh (pid ") {
@@ -174,18 +175,25 @@ func TestBusyHost(t *testing.T) {
 	}
 }
 
-// hogs has programs take all CPUs at once, before all others, for 0.3 s of each
-// second; stop ends them. Their turns are children of a shell that goes on until
-// then: what a child of this process took counts as tare's own once it has ended.
-// timeout stands above what it ends, or it would wait for that.
+// hogs has a program compute on each CPU, and all CPUs taken at once, before all
+// other programs, for 0.2 s of each second; stop ends them. All are children of a
+// shell that goes on until then: what a child of this process took counts as
+// tare's own once it has ended. timeout stands above what it ends, or it would
+// wait for that, and the shell above both, so that the CPUs are taken at once.
 func hogs(t *testing.T) (stop func()) {
-	shell := exec.CommandContext(t.Context(), "sh", "-c", `while :; do
+	shell := exec.CommandContext(t.Context(), "chrt", "-f", "3", "sh", "-c", `
 		for c in /sys/devices/system/cpu/cpu[0-9]*; do
-			taskset -c "${c##*cpu}" chrt -f 2 timeout --foreground 0.3 chrt -f 1 sh -c 'while :; do :; done' &
+			taskset -c "${c##*cpu}" chrt -o 0 sh -c 'while :; do :; done' &
 		done
-		wait
-		sleep 0.7
-	done`)
+		while :; do
+			bursts=
+			for c in /sys/devices/system/cpu/cpu[0-9]*; do
+				taskset -c "${c##*cpu}" chrt -f 2 timeout --foreground 0.2 chrt -f 1 sh -c 'while :; do :; done' &
+				bursts="$bursts $!"
+			done
+			wait $bursts
+			sleep 0.8
+		done`)
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	must(t, shell.Start())
 	return func() {

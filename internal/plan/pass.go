@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -62,8 +63,13 @@ func (s *State) Begin(pass Pass) {
 }
 
 const (
-	// mostCopies is in how many blocks of one pass a workload is at most.
-	mostCopies = 6
+	// budgetPasses is how many passes a budget has room for, so that there are
+	// guests enough, and longestPass what a pass takes at most, unless a block takes longer.
+	budgetPasses, longestPass = 2 * incarnations, time.Minute
+	// mostGroups bounds how many blocks a pass has.
+	mostGroups = 100
+	// fineHalf is from where on a narrower interval is worth less: ±1 %.
+	fineHalf = 0.01
 	// slowFrom is from how many times the baseline's time on an arm sits out blocks.
 	slowFrom = 4
 	// longTrial needs no warm-up: what a start costs is small against it.
@@ -86,8 +92,8 @@ const (
 const guestVariance = 25
 
 // NextPass returns the next pass, or why there is none. A pass has each
-// workload that still needs blocks, in random order; with a budget, those whose
-// intervals shrink most for the time are in it more than once.
+// workload that still needs blocks once, in random order; with a budget, those
+// whose intervals shrink most for the time.
 func (p *Plan) NextPass(s State) (Pass, Reason) {
 	var active []string
 	reason := ReasonBlocks
@@ -126,38 +132,57 @@ func (p *Plan) NextPass(s State) (Pass, Reason) {
 	return pass, ""
 }
 
-// order is the workloads of a pass in random order, those first in need several times.
+// order is the workloads of a pass in random order, as often as each is in it.
 func (p *Plan) order(s State, active []string) []string {
 	names := slices.Sorted(slices.Values(active))
-	if p.Rule.Budget > 0 {
-		names = p.copies(s, names)
+	if p.Rule.Budget > 0 && s.Pass > 0 {
+		names = p.worthMost(s, names)
 	}
 	shuffle(newDraw(p.Seed, "tare pass 1\x00", s.Pass), names)
 	return names
 }
 
-// copies repeats the workloads whose intervals shrink most for the time. The sum
-// of the half-widths k s/√n over a given time Σ n c is least where n is in
-// proportion to (s/c)^(2/3).
-func (p *Plan) copies(s State, names []string) []string {
-	weight := map[string]float64{}
-	least := math.Inf(1)
-	for _, w := range names {
-		cost := p.groupCost(s, w).Seconds()
-		if half := s.Width[w].Half; half > 0 && cost > 0 {
-			weight[w] = math.Pow(half*math.Sqrt(float64(s.Blocks[w]))/cost, 2.0/3)
-			least = min(least, weight[w])
+// worthMost fills a pass with the blocks that are worth most for their time:
+// those that a workload needs for its least number, then those that narrow an
+// interval most in proportion to its width.
+func (p *Plan) worthMost(s State, names []string) (all []string) {
+	blocks := maps.Clone(s.Blocks)
+	pass := min(p.Rule.Budget/budgetPasses, longestPass)
+	for left := pass; left > 0; {
+		best, most, took := "", 0.0, time.Duration(0)
+		for _, w := range names {
+			cost := max(p.groupCost(s, w), pass/mostGroups)
+			if worth := p.worth(s, w, blocks[w]) / cost.Seconds(); worth > most {
+				best, most, took = w, worth, cost
+			}
 		}
-	}
-	var all []string
-	for _, w := range names {
-		n := 1
-		if weight[w] > 0 {
-			n = min(int(math.Round(weight[w]/least)), mostCopies)
+		if best == "" {
+			break
 		}
-		all = append(all, slices.Repeat([]string{w}, n)...)
+		all = append(all, best)
+		blocks[best]++
+		left -= took
 	}
 	return all
+}
+
+// worth is what one more block is worth to a workload that has n: by how much
+// it lessens Σ ln(h + fineHalf) over the half-widths h ∝ 1/√n. So ±4 % rather
+// than ±5 % is worth as much as ±40 rather than ±50 %, and an interval that is
+// narrow already is worth less.
+func (p *Plan) worth(s State, workload string, n int) float64 {
+	switch {
+	case n >= p.Rule.Max:
+		return 0
+	case n < p.Rule.Min:
+		return math.MaxFloat32
+	}
+	wide := 1.0 // as long as nothing is known
+	if half := s.Width[workload].Half; half > 0 {
+		half *= math.Sqrt(float64(s.Blocks[workload]) / float64(n))
+		wide = half / (half + fineHalf)
+	}
+	return wide / float64(n)
 }
 
 // groupCost is the time of the counted trials of one block in which all arms
@@ -178,7 +203,7 @@ func (p *Plan) groupCost(s State, workload string) (sum time.Duration) {
 // Otherwise an arm whose trials take c times as long as the baseline's is in
 // every √c-th block, which for a given time makes its interval narrowest, and
 // emulated arms have their share of the time. Until it is known how long these
-// take, they make one trial.
+// take, they make one trial, alone.
 func (p *Plan) takesPart(s *State, workload string, block int, a Arm, unknown map[string]bool) bool {
 	if block%p.every(a) != 0 {
 		return false
@@ -190,11 +215,9 @@ func (p *Plan) takesPart(s *State, workload string, block int, a Arm, unknown ma
 		last, ran := s.Last[Cell{workload, a.Name}]
 		return !ran || block-last >= p.stride(*s, workload, a)
 	}
-	if a.Scenario != p.Scenarios[0].Name && !p.ranAlone(*s, a) {
-		return false
-	}
 	cost, known := p.guess(*s, workload, a)
-	if known && p.affords(*s, cost) || !known && !unknown[a.Name] {
+	alone := a.Scenario == p.Scenarios[0].Name
+	if known && p.affords(*s, cost) || !known && alone && !unknown[a.Name] {
 		s.Emulated += cost
 		unknown[a.Name] = true
 		return true
@@ -202,19 +225,14 @@ func (p *Plan) takesPart(s *State, workload string, block int, a Arm, unknown ma
 	return false
 }
 
-// ranAlone reports whether an arm has run every workload under the first scenario.
-func (p *Plan) ranAlone(s State, a Arm) bool {
-	return !slices.ContainsFunc(p.Workloads, func(w string) bool {
-		_, ran := s.Trial[Cell{w, campaign.ArmIn(a.Of, p.Scenarios[0].Name)}]
-		return !ran
-	})
-}
-
-// guess is how long a trial of an arm takes: what it took, or what those of
-// other workloads took on average.
+// guess is how long a trial of an arm takes: what it took; what it takes alone,
+// for each of its guests; or what those of other workloads took on average.
 func (p *Plan) guess(s State, workload string, a Arm) (d time.Duration, known bool) {
 	if d, known = s.Trial[Cell{workload, a.Name}]; known {
 		return d, true
+	}
+	if d, known = s.Trial[Cell{workload, campaign.ArmIn(a.Of, p.Scenarios[0].Name)}]; known {
+		return time.Duration(len(a.Crew)) * d, true
 	}
 	n := 0
 	for cell, took := range s.Trial {
@@ -300,7 +318,8 @@ func (p *Plan) life(s State, of string) int {
 	for _, a := range p.Arms {
 		if a.Of == of {
 			for _, w := range p.Workloads {
-				trials += s.Trial[Cell{w, a.Name}] / time.Duration(p.every(a))
+				blocks := float64(s.Blocks[w]) / float64(max(s.Pass, 1))
+				trials += times(blocks/float64(p.every(a)), s.Trial[Cell{w, a.Name}])
 			}
 		}
 	}

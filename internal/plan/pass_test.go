@@ -115,8 +115,8 @@ func TestOwnPrecision(t *testing.T) {
 	}
 }
 
-// TestBudgetGoesWhereItResolves: with a budget, wide intervals have more blocks
-// than narrow ones, and every workload has some.
+// TestBudgetGoesWhereItResolves: with a budget, workloads have about the same
+// time, those with narrow intervals less, and every one has its least number of blocks.
 func TestBudgetGoesWhereItResolves(t *testing.T) {
 	p := example(t, 1, "native, lxc", "narrow, wide, dear", "blocks: {min: 3, max: 10000}\nbudget: 100s")
 	w := world{start: quickStart, trial: func(workload, _ string) time.Duration {
@@ -132,8 +132,21 @@ func TestBudgetGoesWhereItResolves(t *testing.T) {
 		return Width{Half: 2 * sd / math.Sqrt(float64(max(blocks, 1)))}
 	}}
 	s, reason := w.walkThrough(t, p, nothing)
-	if reason != ReasonBudget || s.Blocks["wide"] < 2*s.Blocks["narrow"] || s.Blocks["dear"] < 20 || s.Blocks["dear"] > s.Blocks["narrow"] {
+	if reason != ReasonBudget || 4*s.Blocks["wide"] < 5*s.Blocks["narrow"] || s.Blocks["wide"] > 2*s.Blocks["narrow"] ||
+		s.Blocks["dear"] < 20 || s.Blocks["dear"] > s.Blocks["narrow"] {
 		t.Errorf("%v, %s", s.Blocks, reason)
+	}
+	if s.Pass < 2*incarnations || s.Pass > 3*incarnations {
+		t.Errorf("%d passes", s.Pass)
+	}
+	w.trial = func(workload, _ string) time.Duration {
+		if workload == "dear" {
+			return 9 * time.Second
+		}
+		return 100 * time.Millisecond
+	}
+	if s, _ := w.walkThrough(t, p, nothing); s.Blocks["dear"] < p.Rule.Min {
+		t.Errorf("fewer blocks than asked for, with time for them: %v", s.Blocks)
 	}
 }
 

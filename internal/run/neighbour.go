@@ -72,6 +72,7 @@ func (r *runner) begin(ctx context.Context, m *member, step workload.Step) error
 		Argv: step.Argv, Env: system.AgentEnv, Dir: m.st.machine.DataDir(), OutputLimit: int64(r.Campaign.OutputLimit), Timeout: r.Campaign.Timeout,
 	}
 	sv := startService(ctx, m.st.machine, step, cmd)
+	sv.grace = stressGrace
 	m.x.services = append(m.x.services, sv)
 	if err := sv.started(ctx); err != nil {
 		return err

@@ -14,8 +14,11 @@ import (
 )
 
 const (
-	// stopGrace is how long a server may take to end after SIGTERM, and after SIGKILL.
-	stopGrace = 30 * time.Second
+	// stopGrace is how long a server may take to end after SIGTERM, and after
+	// SIGKILL; stressGrace is how long what stresses a neighbour may after SIGTERM:
+	// it has nothing to save, and would make each trial longer.
+	stopGrace   = 30 * time.Second
+	stressGrace = 50 * time.Millisecond
 	// readyPause is what lies between two looks at whether a server is ready:
 	// at first, and at most.
 	readyPause    = 10 * time.Millisecond
@@ -26,6 +29,7 @@ const (
 type service struct {
 	step  workload.Step
 	agent *agent.Client
+	grace time.Duration // from SIGTERM to SIGKILL
 	id    chan uint64   // gets what Signal takes, when it has started
 	ended chan struct{} // closed when res and err are there
 	res   *agent.Result
@@ -34,7 +38,7 @@ type service struct {
 
 // startService starts a background step. The caller stops it, or drops the guest.
 func startService(ctx context.Context, m *system.Machine, step workload.Step, cmd agent.Command) *service {
-	s := &service{step: step, agent: m.Agent, id: make(chan uint64, 1), ended: make(chan struct{})}
+	s := &service{step: step, agent: m.Agent, grace: stopGrace, id: make(chan uint64, 1), ended: make(chan struct{})}
 	cmd.Timeout = 0 // it lives as long as the trial, whose other steps have limits
 	cmd.OnStart = func(id uint64) { s.id <- id }
 	go func() {
@@ -100,17 +104,20 @@ func (s *service) stop(ctx context.Context) (workload.StepResult, error) {
 		running = false
 	default:
 	}
-	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
+	for _, try := range []struct {
+		signal unix.Signal
+		wait   time.Duration
+	}{{unix.SIGTERM, s.grace}, {unix.SIGKILL, stopGrace}} {
 		select {
 		case id := <-s.id:
 			s.id <- id
-			_ = s.agent.Signal(ctx, id, sig) // it may have ended just now
+			_ = s.agent.Signal(ctx, id, try.signal) // it may have ended just now
 		case <-s.ended:
 		case <-time.After(stopGrace):
 		}
 		select {
 		case <-s.ended:
-		case <-time.After(stopGrace):
+		case <-time.After(try.wait):
 			continue
 		}
 		break

@@ -153,7 +153,7 @@ func (p *Plan) worthMost(s State, names []string) (all []string) {
 		for _, w := range names {
 			cost := max(p.groupCost(s, w), pass/mostGroups)
 			if worth := p.worth(s, w, blocks[w]) / cost.Seconds(); worth > most {
-				best, most, took = w, worth, cost
+				best, most, took = w, worth, cost+p.besideCost(s, w)
 			}
 		}
 		if best == "" {
@@ -191,6 +191,18 @@ func (p *Plan) groupCost(s State, workload string) (sum time.Duration) {
 	for _, a := range p.ArmsOf(workload) {
 		if a.Scenario == p.Scenarios[0].Name && !p.Emulated[a.System] {
 			sum += s.Trial[Cell{workload, a.Name}]
+		}
+	}
+	return sum
+}
+
+// besideCost is the time of what else belongs to a block on average: the
+// discarded and the repeated trial, and the other scenarios.
+func (p *Plan) besideCost(s State, workload string) time.Duration {
+	sum := times(1+1.0/repeatEvery, s.Trial[Cell{workload, p.baseline().Name}])
+	for _, a := range p.ArmsOf(workload) {
+		if a.Scenario != p.Scenarios[0].Name && !p.Emulated[a.System] {
+			sum += s.Trial[Cell{workload, a.Name}] / time.Duration(p.every(a))
 		}
 	}
 	return sum

@@ -114,6 +114,7 @@ func (p *Plan) NextPass(s State) (Pass, Reason) {
 	}
 	pass := Pass{Number: s.Pass, Recreate: p.recreate(s)}
 	next := map[string]int{}
+	s.Last = maps.Clone(s.Last)  // to have the blocks of this pass as well
 	unknown := map[string]bool{} // emulated arms that are tried for the first time
 	for _, w := range p.order(s, active) {
 		block := s.Blocks[w] + next[w]
@@ -125,6 +126,7 @@ func (p *Plan) NextPass(s State) (Pass, Reason) {
 		for _, a := range p.ArmsOf(w) {
 			if p.takesPart(&s, w, block, a, unknown) {
 				arms = append(arms, a.Name)
+				s.Last[Cell{w, a.Name}] = block
 			}
 		}
 		pass.Groups = append(pass.Groups, p.withExtras(s, p.group(w, block, arms)))
@@ -214,8 +216,8 @@ func (p *Plan) besideCost(s State, workload string) time.Duration {
 // A fixed number of blocks is what the campaign asks for of every arm.
 // Otherwise an arm whose trials take c times as long as the baseline's is in
 // every √c-th block, which for a given time makes its interval narrowest, and
-// emulated arms have their share of the time. Until it is known how long these
-// take, they make one trial, alone.
+// emulated arms have their share of the time, for one trial of each workload
+// first. Until it is known how long these take, they make one trial, alone.
 func (p *Plan) takesPart(s *State, workload string, block int, a Arm, unknown map[string]bool) bool {
 	if block%p.every(a) != 0 {
 		return false
@@ -223,37 +225,59 @@ func (p *Plan) takesPart(s *State, workload string, block int, a Arm, unknown ma
 	if p.Rule.Precision == 0 && p.Rule.Budget == 0 {
 		return true
 	}
+	last, ran := s.Last[Cell{workload, a.Name}]
 	if !p.Emulated[a.System] {
-		last, ran := s.Last[Cell{workload, a.Name}]
 		return !ran || block-last >= p.stride(*s, workload, a)
 	}
-	cost, known := p.guess(*s, workload, a)
 	alone := a.Scenario == p.Scenarios[0].Name
-	if known && p.affords(*s, cost) || !known && alone && !unknown[a.Name] {
-		s.Emulated += cost
+	cost, known := p.guess(*s, workload, a)
+	switch {
+	case !known:
+		if !alone || unknown[a.Name] {
+			return false
+		}
 		unknown[a.Name] = true
-		return true
+	case !p.affords(*s, cost) || (ran || !alone) && p.lacks(*s, a.Of):
+		return false
 	}
-	return false
+	s.Emulated += cost
+	return true
+}
+
+// lacks reports whether an emulated arm has the time for a trial alone of a
+// workload that it has not run.
+func (p *Plan) lacks(s State, of string) bool {
+	a := p.arm(campaign.ArmIn(of, p.Scenarios[0].Name))
+	return slices.ContainsFunc(p.Workloads, func(w string) bool {
+		_, ran := s.Last[Cell{w, a.Name}]
+		cost, _ := p.guess(s, w, a)
+		return !ran && p.Scenarios[0].Runs(p.programs[w]) && p.affords(s, cost)
+	})
 }
 
 // guess is how long a trial of an arm takes: what it took; what it takes alone,
-// for each of its guests; or what those of other workloads took on average.
+// for each of its guests; or as many times longer than the baseline's as with
+// other workloads.
 func (p *Plan) guess(s State, workload string, a Arm) (d time.Duration, known bool) {
 	if d, known = s.Trial[Cell{workload, a.Name}]; known {
 		return d, true
 	}
-	if d, known = s.Trial[Cell{workload, campaign.ArmIn(a.Of, p.Scenarios[0].Name)}]; known {
-		return time.Duration(len(a.Crew)) * d, true
+	alone := campaign.ArmIn(a.Of, p.Scenarios[0].Name)
+	if d, known = s.Trial[Cell{workload, alone}]; known {
+		return times(float64(len(a.Crew)), d), true
 	}
-	n := 0
-	for cell, took := range s.Trial {
-		if cell.Arm == a.Name {
-			d += took
-			n++
+	var own, base time.Duration
+	for _, w := range p.Workloads {
+		if d, ran := s.Trial[Cell{w, alone}]; ran {
+			own += d
+			base += s.Trial[Cell{w, p.baseline().Name}]
 		}
 	}
-	return d / time.Duration(max(n, 1)), n > 0
+	if own == 0 || base == 0 {
+		return 0, false
+	}
+	slower := float64(len(a.Crew)) * float64(own) / float64(base)
+	return times(slower, s.Trial[Cell{workload, p.baseline().Name}]), true
 }
 
 // affords reports whether emulated arms may take so much more time.

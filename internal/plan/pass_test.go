@@ -177,6 +177,34 @@ func TestEmulatedShare(t *testing.T) {
 	}
 }
 
+// TestEmulatedArmRunsEverything: with the time for it, an emulated arm runs each
+// workload once before it runs one again, and none beside neighbours before.
+func TestEmulatedArmRunsEverything(t *testing.T) {
+	p := example(t, 1, "native, lxc, qemu-tcg", "a, b, c, d", "blocks: {min: 3, max: 10000}\nbudget: 200s\nscenarios: [solo, {name: noisy, neighbours: [cpu], every: 4}]")
+	p.Emulated = map[string]bool{"qemu-tcg": true}
+	w := world{start: quickStart, width: wide, trial: func(workload, arm string) time.Duration {
+		native := map[string]time.Duration{"a": 100, "b": 100, "c": 100, "d": 500}[workload] * time.Millisecond
+		if strings.HasPrefix(arm, "qemu-tcg") {
+			return 13 * native
+		}
+		return native
+	}}
+	ran := map[string]int{}
+	s, _ := w.walkThrough(t, p, func(_ State, pass Pass) {
+		for _, g := range pass.Groups {
+			if slices.Contains(g.Arms, "qemu-tcg") {
+				ran[g.Workload]++
+			}
+			if slices.Contains(g.Arms, "qemu-tcg@noisy") && len(ran) < 4 {
+				t.Errorf("beside neighbours before %v", ran)
+			}
+		}
+	})
+	if len(ran) != 4 || s.Emulated > 21*time.Second {
+		t.Errorf("emulated: %v, in %v", ran, s.Emulated)
+	}
+}
+
 // TestSlowArm: an arm that takes 16 times as long is in every fourth block.
 func TestSlowArm(t *testing.T) {
 	p := example(t, 1, "native, uml", "a", "blocks: {min: 10, max: 41}\nprecision: 1%")

@@ -110,12 +110,12 @@ func TestEveryRule(t *testing.T) {
 		}},
 		{"memory-threads", Disturbs, "proactiveness 60", func(e *Environment, s *Sample) { e.Memory.VM = map[string]string{"compaction_proactiveness": "60"} }},
 		{"nohz-full", Disturbs, "on CPU 3, which guests use by default", func(e *Environment, s *Sample) { e.CPU.NohzFull = "1,3" }},
-		{"guest-interrupts", Note, "CPU 2, which guests use by default, took 250 interrupts of devices a second over 2.0 s, most from eth0-rx-1",
+		{"guest-interrupts", Note, "CPU 2, which guests use by default, took 250 device interrupts per second over 2.0 s, most from eth0-rx-1",
 			func(e *Environment, s *Sample) {
 				e.Housekeeping = &Housekeeping{IRQs: []IRQ{{40, "eth0-rx-0", "0-3", "0", 9e9}, {41, "eth0-rx-1", "0-3", "2", 2e9}}}
 				e.Kernel.Cmdline, s.Interrupts = "rcu_nocbs=all", []CPURate{{0, 9000}, {2, 250}, {3, 1}}
 			}},
-		{"guest-interrupts", Disturbs, "CPU 3, which guests use by default, took 2500 interrupts of devices a second on average since boot",
+		{"guest-interrupts", Disturbs, "CPU 3, which guests use by default, took 2500 device interrupts per second on average since boot",
 			func(e *Environment, s *Sample) {
 				e.Housekeeping = &Housekeeping{IRQs: []IRQ{{40, "nvme0q1", "2-3", "2-3", 5e9}, {41, "", "3", "3", 1e3}}}
 				e.Kernel.Cmdline = "rcu_nocbs=all"

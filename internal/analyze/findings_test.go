@@ -11,7 +11,7 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// capped gives native and kvm the same cap, which bites in so many of 200 periods.
+// capped gives native and kvm the same cap, and sets how many of 200 periods are throttled.
 func (f *fake) capped(kvmBitten, nativeBitten float64) {
 	for i := range f.Arms {
 		f.Arms[i].CapRatio = 0.25
@@ -22,7 +22,7 @@ func (f *fake) capped(kvmBitten, nativeBitten float64) {
 	}
 }
 
-// hostCPU says what the host spent in a trial of a second, and the guest's group of it.
+// hostCPU sets the CPU time of the host, and of the guest's control group, in a trial of one second.
 func (f *fake) hostCPU(arm int, host, group float64) {
 	f.probes(ProbeHostCPU, arm, func(b int) float64 { return host + 0.01*float64(b%2) })
 	f.probes(ProbeGuestCgroupCPU, arm, constant(group))
@@ -30,8 +30,8 @@ func (f *fake) hostCPU(arm int, host, group float64) {
 	f.probes(ProbeTimed, arm, constant(1))
 }
 
-// disk makes native and lxc write 100 MB in a time that varies between two
-// values, and use so much CPU for it.
+// disk makes native and lxc write 100 MB in a time that varies between two values, and sets their
+// CPU time.
 func (f *fake) disk(low, high, nativeCPU, lxcCPU float64) {
 	for arm, cpu := range map[int]float64{native: nativeCPU, lxc: lxcCPU} {
 		f.probes(ProbeWorkloadBytes, arm, constant(1e8))
@@ -40,8 +40,7 @@ func (f *fake) disk(low, high, nativeCPU, lxcCPU float64) {
 	}
 }
 
-// positions shuffles the arms of each block; the first one's trial takes so many
-// times as long.
+// positions shuffles the arms of each block, and multiplies the time of the first trial.
 func (f *fake) positions(first float64) {
 	r := rand.New(rand.NewPCG(5, 2))
 	order := make([][]int, f.Planned)
@@ -57,8 +56,8 @@ func (f *fake) positions(first float64) {
 	}
 }
 
-// repeats makes every third trial of native and kvm twice; the counted one takes
-// so many times as long as the one right after it.
+// repeats runs every third trial of native and kvm twice, and sets the ratio of the counted trial
+// to the one right after it.
 func (f *fake) repeats(native, kvm float64) {
 	r := rand.New(rand.NewPCG(6, 2))
 	for _, o := range slices.Clone(f.obs) {
@@ -71,7 +70,7 @@ func (f *fake) repeats(native, kvm float64) {
 	}
 }
 
-// besides are other findings that a cause has by its nature.
+// besides are other findings that a planted problem necessarily has.
 var besides = map[string][]string{
 	"dropped-pairs":       {"did-not-finish"},
 	"incarnations-differ": {"few-guests"},
@@ -81,8 +80,8 @@ var besides = map[string][]string{
 
 func constant(v float64) func(int) float64 { return func(int) float64 { return v } }
 
-// Each case makes one thing wrong with a run that gives no other findings than
-// "faster-than-baseline", and says what must be found.
+// Each case plants one problem in a run that has no other findings than "faster-than-baseline", and
+// names the expected finding.
 func TestFindings(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -346,8 +345,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// Where values are far apart the mean does not stand alone, and the comparison
-// is claimed or not by its interval.
+// If values are far apart the mean does not stand alone, and only the interval decides whether the
+// comparison is claimed.
 func TestWideIsClaimed(t *testing.T) {
 	f := newFake(12, 0.005, 30)
 	f.each(0, kvm, func(o *Observation) {

@@ -68,7 +68,7 @@ var rules = []rule{
 		"Thaw: a guest's first trial after a thaw differs from the next one.",
 		"make trials longer (trial_time), so that a thaw weighs less"}, findThaw},
 	{Kind{"spread", Warning,
-		"Values far apart: the mean describes them badly. Look at the distribution; do not quote a single figure.",
+		"Widely spread values: the mean describes them badly. Look at the distribution; do not quote a single figure.",
 		"look for two modes in the report's dots; make trials longer (trial_time) or the machine quieter; quote the percentiles"}, findSpread},
 	{Kind{"not-positive", Serious,
 		"Values of zero or less: they have no ratio. Check what the tool printed.",

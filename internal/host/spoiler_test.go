@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// quiet is a host on which nothing is wrong.
+// quiet is a host without noise sources.
 func quiet() (*Environment, *Sample) {
 	return &Environment{
 		UptimeS: new(1e6),
@@ -167,14 +167,14 @@ func TestEveryRule(t *testing.T) {
 	}
 }
 
-// defaultThreads is what kernels do with memory unless told otherwise.
+// defaultThreads sets the kernel's defaults for threads that work on memory.
 func defaultThreads(e *Environment) {
 	e.Memory.Khugepaged = map[string]string{"pages_to_scan": "4096", "scan_sleep_millisecs": "10000", "pages_collapsed": "5"}
 	e.Memory.VM = map[string]string{"compaction_proactiveness": "20"}
 	e.Memory.Threads = map[string]float64{"kcompactd": 1}
 }
 
-// TestStockKernel: what every distribution's kernel does is two notes, no alarm.
+// TestStockKernel: the defaults of every distribution's kernel give two notes and nothing worse.
 func TestStockKernel(t *testing.T) {
 	env, s := quiet()
 	defaultThreads(env)
@@ -217,7 +217,7 @@ func TestBalancing(t *testing.T) {
 	}
 }
 
-// TestGuestCPUs: what is said of CPUs is said of those that guests use.
+// TestGuestCPUs: noise sources on CPUs are about the CPUs that guests use.
 func TestGuestCPUs(t *testing.T) {
 	find := func(role Role, cpus, online string) (what, mend string) {
 		env, s := quiet()
@@ -253,7 +253,7 @@ func TestGuestCPUs(t *testing.T) {
 	}
 }
 
-// TestHousekeepingMoved: a host that was set up to keep off the CPUs of guests is not told to.
+// TestHousekeepingMoved: a host that keeps its work off the CPUs of guests has no noise source.
 func TestHousekeepingMoved(t *testing.T) {
 	for _, cmdline := range []string{"rcu_nocbs=2-3", "rcu_nocbs=all", "rcu_nocbs=0-3 quiet"} {
 		env, s := quiet()

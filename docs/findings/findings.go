@@ -1,6 +1,6 @@
-// Package findings holds the pages that explain the findings: what each means,
-// how it is found, how to mend its cause, and how it was proven to work. There
-// is one page for every kind that package analyze knows, named by its ID.
+// Package findings contains the pages that explain findings: what each means, how it is found, how to
+// fix its cause, and how it is tested. There is one page for every kind in package analyze, named by
+// its ID.
 package findings
 
 import (
@@ -12,7 +12,7 @@ import (
 //go:embed *.md
 var pages embed.FS
 
-// Page returns the page of a kind as Markdown; "" where there is none.
+// Page returns the page of a kind as Markdown; "" if there is none.
 func Page(id string) string {
 	b, err := pages.ReadFile(id + ".md")
 	if err != nil {
@@ -21,12 +21,12 @@ func Page(id string) string {
 	return string(b)
 }
 
-// URL is where the page of a kind can be read without tare.
+// URL is the address of the page of a kind.
 func URL(id string) string {
 	return "https://github.com/tare-bench/tare/blob/main/docs/findings/" + id + ".md"
 }
 
-// IDs lists the kinds that have a page; README.md is their index and no page.
+// IDs lists the kinds that have a page; README.md is the index, not a page.
 func IDs() []string {
 	names, _ := fs.Glob(pages, "*.md")
 	var ids []string

@@ -11,8 +11,8 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
-// TestPages: every kind of finding has a page, every page a kind, and each
-// page says all that a reader needs.
+// TestPages: every kind of finding has a page, every page has a kind, and each page has all
+// sections.
 func TestPages(t *testing.T) {
 	var known []string
 	for _, k := range analyze.Kinds() {
@@ -32,7 +32,7 @@ func TestPages(t *testing.T) {
 		if !strings.HasPrefix(lines[0], "# ") || !strings.HasPrefix(lines[2], fmt.Sprintf("`%s` · %s", k.ID, k.Severity)) {
 			t.Errorf("%s.md begins %q, want a title, and %q", k.ID, lines[:3], fmt.Sprintf("`%s` · %s", k.ID, k.Severity))
 		}
-		for _, chapter := range []string{"What it means", "How it is found", "How to mend it", "How this was proven"} {
+		for _, chapter := range []string{"What it means", "How it is found", "How to fix it", "How it is tested"} {
 			_, text, ok := strings.Cut(page, "\n## "+chapter+"\n")
 			text, _, _ = strings.Cut(text, "\n## ")
 			if !ok || len(strings.TrimSpace(text)) < 40 {
@@ -47,7 +47,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestIndex: README.md lists every kind in the order of reports, and no other.
+// TestIndex: README.md lists every kind, in the order of reports, and nothing else.
 func TestIndex(t *testing.T) {
 	var want []string
 	for _, k := range analyze.Kinds() {
@@ -65,7 +65,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestLinks: what a page names in backticks as another kind is one.
+// TestLinks: every link to another page has a target.
 func TestLinks(t *testing.T) {
 	for _, id := range append(findings.IDs(), "README") {
 		for _, m := range regexp.MustCompile(`\]\(([a-z-]+)\.md\)`).FindAllStringSubmatch(findings.Page(id), -1) {

@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// cleanCampaign is a campaign in which all is well and all arms are the same
-// thing: a native arm, its control, and a second native arm, with four kinds of
-// work. Noise is of the sizes that a quiet machine shows: blocks drift by 1 %,
-// trials scatter by 1 to 5 % of which one in a hundred is up to 30 % late, and
-// every probe has its own.
+// cleanCampaign is a campaign without problems whose arms are identical: a native arm, its control,
+// and a second native arm, with four workloads. The noise is that of a quiet machine: blocks drift
+// by 1 %, trials scatter by 1 to 5 %, one trial in a hundred is up to 30 % late, and every probe has
+// noise of its own.
 func cleanCampaign(seed uint64, blocks int) Input {
 	r := rand.New(rand.NewPCG(seed, 20))
 	flavor := Arm{System: "native", Flavor: "whole"}
@@ -68,8 +67,8 @@ func cleanCampaign(seed uint64, blocks int) Input {
 	return in
 }
 
-// TestCleanCampaigns: of twenty clean campaigns, at most one finding in all, and
-// as few of many more, so that it is no luck of these twenty.
+// TestCleanCampaigns: twenty clean campaigns have at most one finding together. Many more have as low
+// a rate, so this does not hold for these twenty by chance.
 func TestCleanCampaigns(t *testing.T) {
 	count := func(from, n uint64) (findings int, kinds map[string]int) {
 		kinds = map[string]int{}
@@ -99,8 +98,7 @@ func TestCleanCampaigns(t *testing.T) {
 	}
 }
 
-// TestUncleanCampaign: what spoils a clean campaign is found in it, so that the
-// test above is no test of nothing.
+// TestUncleanCampaign: problems planted in a clean campaign are found, so the test above can fail.
 func TestUncleanCampaign(t *testing.T) {
 	for name, spoil := range map[string]func(in *Input, probe string, o *Observation){
 		"guest-clock": func(_ *Input, p string, o *Observation) {

@@ -10,12 +10,12 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// findingAlpha is the chance that a clean run has a finding of one kind, for the
-// kinds that test a hypothesis: Holm over all that the kind looks at. A report
-// with a false alarm in every tenth run is one that people learn not to read.
+// findingAlpha is the probability that a clean run has a finding of one kind, for the kinds that
+// test a hypothesis (Holm-adjusted over all tests of the kind). Readers would learn to ignore a
+// report with a false alarm in every tenth run.
 const findingAlpha = 0.01
 
-// findings applies all rules, and notes at each comparison what bears on it.
+// findings applies all rules, and adds to each comparison the findings that concern it.
 func (a *analysis) findings() []Finding {
 	all := []Finding{}
 	for _, r := range rules {
@@ -45,7 +45,7 @@ func (f Finding) bearsOn(c Comparison) bool {
 		(f.Arm == "" || f.Arm == c.Arm || f.Arm == c.Baseline)
 }
 
-// about starts a finding on a comparison.
+// about starts a finding about a comparison.
 func (c *comparison) about(format string, args ...any) Finding {
 	return Finding{Workload: c.Workload, Metric: c.Metric, Arm: c.Arm, Text: fmt.Sprintf(format, args...)}
 }
@@ -66,13 +66,13 @@ func findEmulated(a *analysis) (out []Finding) {
 	return out
 }
 
-// Causes of failures: the kinds of events that a run journals for them.
+// Causes of failures: the kinds of events that a run records for them.
 const (
 	causeWrong         = store.EventWrongAnswer
 	causeContradiction = store.EventContradiction
 )
 
-// failuresBy makes a finding of every workload and arm with failures that match.
+// failuresBy makes a finding for every workload and arm with failures that match.
 func (a *analysis) failuresBy(match func(Failure) bool, severity Severity, what string) (out []Finding) {
 	type key struct{ workload, arm string }
 	counts := map[key]int{}
@@ -99,24 +99,24 @@ func (a *analysis) failuresBy(match func(Failure) bool, severity Severity, what 
 
 func findWrongAnswer(a *analysis) []Finding {
 	return a.failuresBy(func(f Failure) bool { return f.Cause == causeWrong }, Serious,
-		"ended well and had not done the work, or not rightly")
+		"exited normally but did not do the work, or did it wrong")
 }
 
-// findFailures is about those that no other rule explains.
+// findFailures reports failures that no other rule explains.
 func findFailures(a *analysis) []Finding {
 	by := func(guest bool) func(Failure) bool {
 		return func(f Failure) bool { return f.Cause == "" && (f.Fault == fault.Guest) == guest }
 	}
 	return slices.Concat(
-		a.failuresBy(by(true), Serious, "did not finish, by fault of the guest, which is a result of its own"),
-		a.failuresBy(by(false), Warning, "did not finish, by no fault of the guest"))
+		a.failuresBy(by(true), Serious, "did not finish because of the guest, which is a result in itself"),
+		a.failuresBy(by(false), Warning, "did not finish, through no fault of the guest"))
 }
 
 func findDropped(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
 		if c.Dropped > 0 {
 			out = append(out, c.about("%d of %d blocks were dropped because only one of %s and %s has a value there; "+
-				"if trials fail when they are slow, the rest flatters the arm that failed", c.Dropped, c.Dropped+c.N, c.Arm, c.Baseline))
+				"if slow trials are the ones that fail, the other blocks flatter the arm that failed", c.Dropped, c.Dropped+c.N, c.Arm, c.Baseline))
 		}
 	}
 	return out

@@ -7,7 +7,7 @@ import (
 	"github.com/tare-bench/tare/internal/stats"
 )
 
-// primaryFirst is the score of a finding whose comparisons differ in nothing else.
+// primaryFirst is a score that puts primary metrics first.
 func primaryFirst(c *comparison) float64 {
 	if c.Primary {
 		return 1
@@ -28,13 +28,13 @@ func findNoControl(a *analysis) (out []Finding) {
 	return out
 }
 
-// findControlDiffers is about the host, so it bears on all arms of the metric.
+// findControlDiffers reports on the host, so its findings concern all arms of the metric.
 func findControlDiffers(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
 		if c.Control && c.PHolm < findingAlpha {
 			out = append(out, Finding{Workload: c.Workload, Metric: c.Metric, Score: math.Abs(c.OverheadPercent),
-				Text: fmt.Sprintf("the control differs: %s and %s are the same thing and came out different by %s, "+
-					"adjusted p = %.2g; this host was not steady, or two of a kind are not alike", c.Arm, c.Baseline, a.interval(c), c.PHolm)})
+				Text: fmt.Sprintf("%s and %s are identical and yet differ by %s, "+
+					"adjusted p = %.2g; this host was not steady, or identical guests are not treated alike", c.Arm, c.Baseline, a.interval(c), c.PHolm)})
 		}
 	}
 	return out
@@ -67,24 +67,24 @@ func findNotPositive(a *analysis) (out []Finding) {
 func findNoVariation(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
 		if c.Coarse && c.class != FamilyCPUTime {
-			out = append(out, c.about("the values of %d pairs vary less than the metric's own step, or not at all: it is coarser than its noise, or counts something fixed, and nothing is claimed", c.N))
+			out = append(out, c.about("the values of %d pairs vary by less than the metric's own step, or not at all: the metric is coarser than its noise, or counts something fixed, so nothing is claimed", c.N))
 		}
 	}
 	return out
 }
 
-// findFewBoots is about a run that ended before its third round of boots.
+// findFewBoots reports a run that has fewer than minIncarnations rounds of boots.
 func findFewBoots(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
 		if a.in.Boots && !c.Control && c.N > 0 && c.Incarnations < minIncarnations {
-			out = append(out, c.about("%d %s of boots of the host: nothing is claimed of fewer than %d", c.Incarnations, plural(c.Incarnations, "round"), minIncarnations))
+			out = append(out, c.about("the run has %d %s of boots of the host; nothing is claimed from fewer than %d", c.Incarnations, plural(c.Incarnations, "round"), minIncarnations))
 		}
 	}
 	return out
 }
 
-// findIncarnations tells of incarnations that differ. Where there are enough of
-// them the interval takes care of it, and it is only to know.
+// findIncarnations reports guests of an arm that differ. With enough guests the interval accounts
+// for the difference, and the finding is only information.
 func findIncarnations(a *analysis) (out []Finding) {
 	var of []*comparison
 	var p []float64
@@ -99,11 +99,11 @@ func findIncarnations(a *analysis) (out []Finding) {
 	}
 	for i, c := range of {
 		if adjusted[i] < findingAlpha {
-			over := fmt.Sprintf("the interval is over them and takes it into account (%d units)", c.Units)
+			over := fmt.Sprintf("the interval is over guests and takes this into account (%d units)", c.Units)
 			if c.Scope == ScopeTheseGuests {
-				over = fmt.Sprintf("the interval is of these guests and too narrow for others; re-create the guests %d times at least", minIncarnations)
+				over = fmt.Sprintf("the interval holds for these guests only; an interval for other guests takes at least %d of them", minIncarnations)
 			}
-			out = append(out, c.about("guests differ between incarnations (%d of them, F test, adjusted p = %.2g); %s", c.Incarnations, adjusted[i], over))
+			out = append(out, c.about("its guests differ from each other (%d of them, F test, adjusted p = %.2g); %s", c.Incarnations, adjusted[i], over))
 		}
 	}
 	return out
@@ -112,7 +112,7 @@ func findIncarnations(a *analysis) (out []Finding) {
 func findFaster(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
 		if !c.Control && c.Verdict == Gains {
-			f := c.about("%s is faster than %s: %s; ask first what was cached, and whether both did the same work", c.Arm, c.Baseline, a.interval(c))
+			f := c.about("%s is faster than %s: %s; first ask what was cached, and whether both did the same work", c.Arm, c.Baseline, a.interval(c))
 			f.Score = -c.OverheadPercent
 			out = append(out, f)
 		}

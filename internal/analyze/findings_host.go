@@ -12,30 +12,29 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// Limits of the findings about the host, in seconds unless said otherwise.
+// Limits of the findings about the host, in seconds unless noted otherwise.
 const (
-	stealShare  = 0.02 // of the CPU time that the host wanted: to know
-	stealMuch   = 0.10 // may mislead
-	lagLimit    = 0.1  // that the host wakes a task too late
+	stealShare  = 0.02 // of the CPU time that the host wanted: info
+	stealMuch   = 0.10 // the same: warning
+	lagLimit    = 0.1  // by which the host wakes a task too late
 	forkLimit   = 0.25 // to start a process
-	othersLimit = 0.25 // CPUs that were busy for none of the run's guests
+	othersLimit = 0.25 // CPUs that were busy with something other than the run's guests
 	kernelEvent = "kernel-"
 )
 
-// lost are the kinds of the kernel's complaints after which figures of the
-// time are not to be used.
+// lost are the kinds of kernel messages that make figures of that time unusable.
 var lost = []string{"soft-lockup", "hard-lockup", "hung-task", "rcu-stall", "oops", "oom", "machine-check", "io-error", "fs-error"}
 
-// outOfMemory is the kernel's complaint of a guest at its own limit.
+// outOfMemory is the kind of kernel message about a guest at its own limit.
 const outOfMemory = kernelEvent + "oom-cgroup"
 
-// findDistress gathers what the kernel complained of by kind, and adds the
-// trials in which the host itself was slow.
+// findDistress groups the kernel's messages by kind, and adds the trials in which the host itself
+// was slow.
 func findDistress(a *analysis) (out []Finding) {
 	for _, group := range a.eventsByKind(func(kind string) bool {
 		return strings.HasPrefix(kind, kernelEvent) && kind != outOfMemory && kind != "kernel-log"
 	}) {
-		f := group.finding("complained of " + strings.TrimPrefix(group.kind, kernelEvent))
+		f := group.finding("reported " + strings.TrimPrefix(group.kind, kernelEvent))
 		if slices.Contains(lost, strings.TrimPrefix(group.kind, kernelEvent)) {
 			f.Severity = Serious
 		}
@@ -56,13 +55,13 @@ func findDistress(a *analysis) (out []Finding) {
 		}, probe)
 	}
 	slow(ProbeLagMax, lagLimit, "the host woke a waiting task too late")
-	slow(ProbeForkMax, forkLimit, "the host took long to start a process")
+	slow(ProbeForkMax, forkLimit, "the host was slow to start a process")
 	return out
 }
 
 func findOutOfMemory(a *analysis) (out []Finding) {
 	for _, group := range a.eventsByKind(func(kind string) bool { return kind == outOfMemory }) {
-		out = append(out, group.finding("ended processes at the memory limit of their control group"))
+		out = append(out, group.finding("killed processes at the memory limit of their control group"))
 	}
 	return out
 }
@@ -88,7 +87,7 @@ func (a *analysis) eventsByKind(want func(kind string) bool) (groups []eventGrou
 	return groups
 }
 
-// finding is about the one workload and arm of all events, where there is one.
+// finding names the workload and the arm if all events have the same.
 func (g eventGroup) finding(what string) Finding {
 	first := g.all[0]
 	f := Finding{Workload: first.Workload, Arm: first.Arm}
@@ -108,8 +107,8 @@ func (g eventGroup) finding(what string) Finding {
 	return f
 }
 
-// findOtherLoad looks at the baselines alone: what the host spends outside of a
-// guest's control group may be the cost of its system, but native has none.
+// findOtherLoad looks at baselines only: CPU time outside a guest's control group may be a cost of
+// its system, but native has no such cost.
 func findOtherLoad(a *analysis) (out []Finding) {
 	for ai, arm := range a.in.Arms {
 		if !a.isBaseline(arm) || !arm.alone() {
@@ -118,7 +117,7 @@ func findOtherLoad(a *analysis) (out []Finding) {
 		for _, workload := range a.workloads() {
 			if cpus, limit := a.otherLoad(workload, ai); cpus > limit {
 				out = append(out, Finding{Workload: workload, Text: fmt.Sprintf(
-					"while %s ran its trials, %.2g CPUs of the host were busy with something else than them, on average (limit %.3g)%s",
+					"during the trials of %s, %.2g CPUs of the host were busy with something else on average (limit %.3g)%s",
 					arm.Name, cpus, limit, a.otherLoads())})
 			}
 		}
@@ -129,8 +128,8 @@ func findOtherLoad(a *analysis) (out []Finding) {
 // namedLoads bounds how many processes a finding names.
 const namedLoads = 3
 
-// otherLoads names who used most CPU time beside the guests of the run, by what
-// was journaled of its stretches of trials; "": nobody is known.
+// otherLoads names the processes that used most CPU time besides the guests of the run, from the
+// events of the run; "" if there are none.
 func (a *analysis) otherLoads() string {
 	most := map[string]float64{} // CPUs
 	for _, e := range a.in.Events {
@@ -149,13 +148,13 @@ func (a *analysis) otherLoads() string {
 	for i, who := range names {
 		names[i] = fmt.Sprintf("%s kept up to %.2g CPUs busy", who, most[who])
 	}
-	return "; beside the run's guests, " + strings.Join(names[:min(len(names), namedLoads)], ", ")
+	return "; besides the run's guests, " + strings.Join(names[:min(len(names), namedLoads)], ", ")
 }
 
-// otherLoad is how many CPUs were busy, while a baseline ran, with neither its
-// guest nor tare, and the limit for that.
+// otherLoad is how many CPUs were busy during a baseline's trials with neither its guest nor tare,
+// and the limit for that.
 func (a *analysis) otherLoad(workload string, arm int) (cpus, limit float64) {
-	// Writing keeps threads of the kernel busy, which nobody else caused.
+	// Writing keeps kernel threads busy, which is no other load.
 	limit = othersLimit
 	if a.probe(workload, ProbeWorkloadBytes, arm).sum() > 0 {
 		limit += 1
@@ -167,15 +166,14 @@ func (a *analysis) otherLoad(workload string, arm int) (cpus, limit float64) {
 	return others.sum() / timed.sum(), limit
 }
 
-// outsideGroup is the CPU time, by block, that the host spent neither for the
-// guest's control group nor for tare.
+// outsideGroup is the host's CPU time, by block, outside the guest's control group and tare.
 func (a *analysis) outsideGroup(workload string, arm int) series {
 	return combine(func(v []float64) float64 { return v[0] - v[1] - v[2] },
 		a.probe(workload, ProbeHostCPU, arm), a.probe(workload, ProbeGuestCgroupCPU, arm), a.probe(workload, ProbeOwnCPU, arm))
 }
 
-// combine computes a value for each block that all of the series have; of a
-// block with several values their mean counts.
+// combine computes a value for each block that all series have. If a series has several values in
+// a block, their mean counts.
 func combine(f func(values []float64) float64, of ...series) series {
 	var out series
 	for block := range of[0].byBlock() {
@@ -198,7 +196,7 @@ func combine(f func(values []float64) float64, of ...series) series {
 	return out
 }
 
-// mean of a series that is not empty.
+// mean of a series, which must not be empty.
 func (s series) mean() float64 { return s.sum() / float64(len(s)) }
 
 // stdErr is the standard error of the mean.
@@ -215,7 +213,7 @@ func (s series) stdErr() float64 {
 	return math.Sqrt(ss / (n - 1) / n)
 }
 
-// findSteal holds what was stolen against all that the host wanted.
+// findSteal compares the stolen CPU time with all that the host wanted (stolen and busy).
 func findSteal(a *analysis) (out []Finding) {
 	a.eachProbe(func(workload string, arm Arm, p []series) {
 		stolen, busy := common(p[0], p[1])
@@ -224,7 +222,7 @@ func findSteal(a *analysis) (out []Finding) {
 			return
 		}
 		f := Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
-			"a hypervisor took %.3g s of CPU from the host a trial, %.3g s at worst (steal), which is %.2g %% of what the host wanted; it is shown, never subtracted",
+			"a hypervisor took %.3g s of CPU time from the host per trial, %.3g s at worst (steal), which is %.2g %% of what the host wanted; tare does not subtract it",
 			stolen.mean(), stolen.worst(), 100*share)}
 		if share > stealMuch {
 			f.Severity = Warning

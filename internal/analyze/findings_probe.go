@@ -9,27 +9,27 @@ import (
 	"github.com/tare-bench/tare/internal/stats"
 )
 
-// Limits of the findings that probes give.
+// Limits of the findings from probes.
 const (
-	cachedShare   = 0.05  // of the bytes written: what may be missing at the device
+	cachedShare   = 0.05  // of the bytes written, which may be missing at the device
 	hiddenFactor  = 1.25  // CPU of the cgroup over CPU that the guest accounts for
-	hiddenSeconds = 0.05  // and so much a trial at least, s
+	hiddenSeconds = 0.05  // and this much per trial at least, s
 	minCapPeriods = 100   // of a CPU cap in a trial
 	clockError    = 0.001 // s, assumed where no error was measured
 	clockTrials   = 2     // with a difference beyond its error, at least
-	clockPart     = 0.1   // and so many of all: a message that is late once is no clock
+	clockPart     = 0.1   // of all trials, at least: one late message does not mean a wrong clock
 	hiddenShare   = 0.25  // CPU outside of the cgroup, beyond the baseline's, over the cgroup's
-	hiddenErrors  = 3     // and so many standard errors
+	hiddenErrors  = 3     // and this many standard errors
 	throttledMore = 0.2   // of the periods, beyond the baseline's share
-	cpuSlack      = 0.05  // of wall time × CPUs: how far CPU time may pass it
-	cpuGrain      = 0.05  // s, and so far in any case: guests count it by ticks
+	cpuSlack      = 0.05  // of wall time × CPUs, by which CPU time may exceed it
+	cpuGrain      = 0.05  // s, allowed in addition: guests count CPU time in ticks
 	ceilingCPU    = 0.5   // of one CPU: an arm that uses less was waiting
-	ceilingSame   = 0.05  // how far apart, relative, arms are that wait for the same thing
-	ceilingSteady = 0.05  // standard deviation over mean of what a limit lets through
+	ceilingSame   = 0.05  // largest relative difference of arms that wait for the same limit
+	ceilingSteady = 0.05  // largest relative spread of trials that wait for a limit
 	mebi          = 1 << 20
 )
 
-// flushedSuffix is package workload's: the same metric with the flush included.
+// flushedSuffix is package workload's suffix of a metric that includes the flush.
 const flushedSuffix = "-flushed"
 
 // eachProbe calls f with the series of each named probe, for every arm and
@@ -67,14 +67,14 @@ func findCachedWrites(a *analysis) (out []Finding) {
 		said, reached := common(p[0], p[1])
 		reached = slices.Clone(reached)
 		for i := range min(len(said), len(reached)) {
-			// What an earlier trial left in the cache makes up for nothing.
+			// Data that an earlier trial left in the cache must not make up for missing data.
 			reached[i].value = min(reached[i].value, said[i].value)
 		}
 		share := 1 - reached.sum()/said.sum()
 		if said.sum() > 0 && share > cachedShare {
 			f := Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
 				"%.3g %% of what the workload wrote never reached the device in its trial: %.4g of %.4g MiB did, the flush included; "+
-					"it was cached, and the time is not the disk's", 100*share, reached.sum()/mebi, said.sum()/mebi)}
+					"the rest was cached, so the time is not the disk's", 100*share, reached.sum()/mebi, said.sum()/mebi)}
 			if arm.Size.MemoryBytes > int64(said.mean()) {
 				f.Text += fmt.Sprintf("; the %.4g MiB of a trial fit into the guest's memory of %.4g MiB", said.mean()/mebi, float64(arm.Size.MemoryBytes)/mebi)
 			}
@@ -87,7 +87,7 @@ func findCachedWrites(a *analysis) (out []Finding) {
 	return out
 }
 
-// withFlush says what costs become when the flush is counted.
+// withFlush says what the costs are if the flush counts.
 func (a *analysis) withFlush(workload, arm string) string {
 	var parts []string
 	for _, c := range a.comparisons {
@@ -103,7 +103,7 @@ func (a *analysis) withFlush(workload, arm string) string {
 	return strings.Join(parts, "; ")
 }
 
-// findClock holds each difference against the error of its own trial.
+// findClock compares each difference with the error of its own trial.
 func findClock(a *analysis) (out []Finding) {
 	a.eachProbe(func(workload string, arm Arm, p []series) {
 		diffs, errors := common(p[0], p[1])
@@ -122,8 +122,8 @@ func findClock(a *analysis) (out []Finding) {
 		}
 		if beyond >= clockTrials && float64(beyond) >= clockPart*float64(len(diffs)) {
 			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
-				"the guest's clock and the host's differ beyond the measured error (or 1 ms) in %d of %d trials, by %.3g s at worst and %+.3g s on average; "+
-					"only the host's times count", beyond, len(diffs), diffs.worst(), diffs.sum()/float64(len(diffs)))})
+				"the guest's clock and the host's differ by more than the measurement error (or 1 ms) in %d of %d trials: %.3g s at worst, %+.3g s on average; "+
+					"use only the host's times", beyond, len(diffs), diffs.worst(), diffs.sum()/float64(len(diffs)))})
 		}
 	}, ProbeClockDiff, ProbeClockError)
 	return out
@@ -136,7 +136,7 @@ func findHiddenCPU(a *analysis) (out []Finding) {
 		hidden := whole.sum() - own.sum()
 		if n > 0 && whole.sum() > hiddenFactor*own.sum() && hidden/n > hiddenSeconds {
 			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
-				"%.3g s of CPU a trial were burnt outside what the guest accounts for: its control group took %.3g s, the guest reports %.3g s",
+				"the guest does not account for %.3g s of CPU time per trial: its control group took %.3g s, the guest reports %.3g s",
 				hidden/n, whole.sum()/n, own.sum()/n)})
 		}
 	}, ProbeGuestCgroupCPU, ProbeGuestCPU)
@@ -147,9 +147,9 @@ func findHiddenCPU(a *analysis) (out []Finding) {
 		}
 		for _, workload := range a.workloads() {
 			if cpus, limit := a.otherLoad(workload, a.arms[base.Name]); cpus > limit {
-				continue // whose it was cannot be told
+				continue // the CPU time cannot be attributed
 			}
-			// What goes on beside all trials grows with their time.
+			// Background activity grows with the time of a trial.
 			more := combine(func(v []float64) float64 { return v[0] - v[1]*v[2]/v[3] },
 				a.outsideGroup(workload, ai), a.outsideGroup(workload, a.arms[base.Name]),
 				a.probe(workload, ProbeTimed, ai), a.probe(workload, ProbeTimed, a.arms[base.Name]))
@@ -158,10 +158,10 @@ func findHiddenCPU(a *analysis) (out []Finding) {
 				continue
 			}
 			text := fmt.Sprintf(
-				"%.3g s of CPU a trial were burnt on the host outside this guest's control group, beyond what %s makes the host spend there; the group itself took %.3g s",
+				"the host spent %.3g s of CPU time per trial outside this guest's control group, beyond what it spends there for %s; the group itself took %.3g s",
 				more.mean(), base.Name, group.mean())
 			if dom0 := a.probe(workload, ProbeDom0CPU, ai); len(dom0) > 0 {
-				text += fmt.Sprintf(", and Xen's dom0 beside it %.3g s", dom0.mean())
+				text += fmt.Sprintf(", and Xen's dom0 %.3g s", dom0.mean())
 			}
 			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: text})
 		}
@@ -181,16 +181,16 @@ func findFewCapPeriods(a *analysis) (out []Finding) {
 		}
 		if arm.CapRatio > 0 && few > 0 {
 			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
-				"%d of %d trials had less than %d periods of the CPU cap (%.0f at least): where a trial began within a period colours its time; make trials longer",
+				"%d of %d trials had fewer than %d periods of the CPU cap (the shortest %.0f): their time depends on where in a period they began; make trials longer",
 				few, len(p[0]), minCapPeriods, fewest)})
 		}
 	}, ProbeCapPeriods)
 	return out
 }
 
-// findThrottled says where a cap explains a part of the cost: where none was
-// asked for, where the baseline has another one, and where the same one bites
-// differently (a VMM's own threads may be under it, too).
+// findThrottled reports caps that explain part of a cost: a cap that the flavor does not have, a
+// cap other than the baseline's, and the same cap with a different effect (a VMM's own threads may
+// be under it, too).
 func findThrottled(a *analysis) (out []Finding) {
 	a.eachProbe(func(workload string, arm Arm, p []series) {
 		periods, bitten := common(p[1], p[0])
@@ -199,25 +199,25 @@ func findThrottled(a *analysis) (out []Finding) {
 		}
 		share := bitten.sum() / periods.sum()
 		f := Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
-			"the CPU cap bit in %.4g periods a trial on average, %.3g %% of them", bitten.mean(), 100*share)}
+			"the CPU cap stopped the guest in %.4g periods per trial on average, %.3g %% of them", bitten.mean(), 100*share)}
 		base, isBase := a.baselineArm(arm)
 		switch {
 		case !arm.uniform():
 			return // a mix of flavors, some with a cap
 		case arm.CapRatio == 0:
 			f.Severity = Warning
-			f.Text += ", and the flavor asks for none"
+			f.Text += ", but the flavor has no cap"
 		case isBase:
 			return
 		case base.CapRatio != arm.CapRatio:
-			f.Text += fmt.Sprintf("; %s has not the same cap, so what this arm costs is the cap's as well", base.Name)
+			f.Text += fmt.Sprintf("; %s does not have the same cap, so part of this arm's cost is the cap's", base.Name)
 		default:
 			bp, bb := common(a.probe(workload, ProbeCapPeriods, a.arms[base.Name]), a.probe(workload, ProbeThrottled, a.arms[base.Name]))
 			if bp.sum() <= 0 || share-bb.sum()/bp.sum() <= throttledMore {
 				return
 			}
 			f.Severity = Warning
-			f.Text += fmt.Sprintf(", that of %s only in %.3g %%: what else is under this system's cap uses it up, and that is a part of its cost",
+			f.Text += fmt.Sprintf(", but %s in only %.3g %%: other parts of this system are under its cap, too, which is part of its cost",
 				base.Name, 100*bb.sum()/bp.sum())
 		}
 		out = append(out, f)
@@ -225,7 +225,7 @@ func findThrottled(a *analysis) (out []Finding) {
 	return out
 }
 
-// findImpossible is about figures that cannot all be true.
+// findImpossible reports figures that cannot all be true.
 func findImpossible(a *analysis) (out []Finding) {
 	out = a.failuresBy(func(f Failure) bool { return f.Cause == causeContradiction }, Serious,
 		"gave figures that contradict each other")
@@ -243,7 +243,7 @@ func findImpossible(a *analysis) (out []Finding) {
 		}
 		if cpus > 0 && over > 0 {
 			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
-				"in %d of %d trials the guest reports more CPU time than there was: %.3g s, where its %d %s had %.3g s",
+				"in %d of %d trials the guest reports more CPU time than there was: %.3g s, but its %d %s had only %.3g s",
 				over, len(cpu), worst, arm.Size.VCPUs, plural(arm.Size.VCPUs, "CPU"), limit)})
 		}
 	}, ProbeGuestCPU, ProbeTimed)
@@ -251,15 +251,15 @@ func findImpossible(a *analysis) (out []Finding) {
 		own, group := common(p[0], p[1])
 		if n := float64(len(own)); n > 0 && own.sum() > hiddenFactor*group.sum()+n*cpuGrain {
 			out = append(out, Finding{Workload: workload, Arm: arm.Name, Severity: Warning, Text: fmt.Sprintf(
-				"the guest reports %.3g s of CPU a trial, and all that belongs to it took %.3g s: it counts time in which it did not run",
+				"the guest reports %.3g s of CPU time per trial, but its control group took only %.3g s: the guest counts time in which it did not run",
 				own.sum()/n, group.sum()/n)})
 		}
 	}, ProbeGuestCPU, ProbeGuestCgroupCPU)
 	return out
 }
 
-// findCeiling finds arms that are alike because both wait for the same thing:
-// then nothing is said of what the system costs.
+// findCeiling reports arms with equal times because both wait for the same limit: such times do
+// not show what the system costs.
 func findCeiling(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
 		written := a.probe(c.Workload, ProbeWorkloadBytes, c.arm)
@@ -273,19 +273,18 @@ func findCeiling(a *analysis) (out []Finding) {
 			continue
 		}
 		out = append(out, c.about("%s and %s both wrote %.4g MB/s, mostly within %.2g %%, and used %.2g and %.2g of a CPU: "+
-			"they waited for a limit that both have, such as the device's, and what the system costs beside it does not show in time",
+			"both waited for the same limit, such as the device's, so the time does not show what the system costs",
 			c.Arm, c.Baseline, written.mean()/arm.timed/1e6, 100*max(arm.spread, base.spread), arm.cpu, base.cpu))
 	}
 	return out
 }
 
-// pace is how an arm spent its trials: their median time in seconds, the relative
-// spread about it, and CPUs used. The spread is 1.4826 times the median absolute
-// deviation, which for Gaussian noise is the standard deviation, so that a trial
-// that something held up does not hide a limit.
+// pace describes an arm's trials: their median time in seconds, the relative spread about it, and
+// the CPUs used. The spread is 1.4826 times the median absolute deviation (the standard deviation
+// for Gaussian noise), so that a delayed trial does not hide a limit.
 type pace struct{ timed, spread, cpu float64 }
 
-// waiting tells whether an arm's trials were steady and mostly idle.
+// waiting reports whether an arm's trials were steady and mostly idle.
 func (a *analysis) waiting(workload string, arm int) (p pace, ok bool) {
 	timed, cpu := common(a.probe(workload, ProbeTimed, arm), a.probe(workload, ProbeGuestCgroupCPU, arm))
 	values := timed.values()
@@ -304,8 +303,8 @@ func (a *analysis) waiting(workload string, arm int) (p pace, ok bool) {
 	return p, p.spread < ceilingSteady && p.cpu < ceilingCPU
 }
 
-// baselineArm returns what an arm is compared with; self says that it is a
-// baseline, or a control of one.
+// baselineArm returns the arm that an arm is compared with; self: the arm is a baseline or the
+// control of one.
 func (a *analysis) baselineArm(arm Arm) (base Arm, self bool) {
 	name, control := a.in.baselineOf(arm)
 	if name == "" {
@@ -322,14 +321,13 @@ func (a *analysis) isBaseline(arm Arm) bool {
 	})
 }
 
-// company reports whether others do something while the arm's guest runs, beside
-// the one that serves it.
+// company reports whether guests other than the one that serves it run beside the arm's guest.
 func (arm Arm) company() bool { return len(arm.Crew) > 1 || len(arm.Neighbours) > 0 }
 
 // alone reports whether the arm's guest has the host for itself.
 func (arm Arm) alone() bool { return arm.Scenario == "" || arm.Scenario == "solo" }
 
-// workloads lists them in the order of the metrics.
+// workloads lists the workloads in the order of the metrics.
 func (a *analysis) workloads() (all []string) {
 	for _, m := range a.in.Metrics {
 		if !slices.Contains(all, m.Workload) {

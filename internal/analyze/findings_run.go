@@ -11,17 +11,17 @@ import (
 // steadied is a series that was tested for a steady state.
 type steadied struct {
 	c    *comparison
-	base bool // it is the baseline's own values; else the arm's overhead
+	base bool // the series is the baseline's values; otherwise the arm's overhead
 	s    stats.Steadiness
 }
 
-// findUnsteady tests the values of all baselines, which are the host's own, and
-// the overheads of all arms, from which what the host does is gone.
+// findUnsteady tests the values of all baselines, which show changes of the host, and the overheads
+// of all arms, which do not contain them.
 func findUnsteady(a *analysis) (out []Finding) {
 	var tested []steadied
 	var p []float64
 	test := func(c *comparison, base bool, x []float64) {
-		if s, err := stats.Steady(x); err == nil { // else it is too short to tell
+		if s, err := stats.Steady(x); err == nil { // otherwise the series is too short
 			tested, p = append(tested, steadied{c, base, s}), append(p, s.P)
 		}
 	}
@@ -54,32 +54,32 @@ func findUnsteady(a *analysis) (out []Finding) {
 func (t steadied) finding() Finding {
 	s, c := t.s, t.c
 	what, unit, from, to := "the level", " "+c.Unit, s.Before, s.After
-	count, after := fmt.Sprintf("%d blocks", s.N), "; pairing by block takes out what all arms share"
+	count, after := fmt.Sprintf("%d blocks", s.N), "; pairing by block removes what all arms share"
 	f := Finding{Workload: c.Workload, Metric: c.Metric, Arm: c.Baseline, Score: math.Abs(math.Log(math.Abs(s.After / s.Before)))}
 	if !t.base {
 		what, unit, from, to = "the overhead of "+c.Arm, " %", percent(s.Before), percent(s.After)
-		count, after = fmt.Sprintf("%d %s", s.N, map[bool]string{true: "blocks", false: "guests"}[c.Incarnations == 1]), "; the other arms did not change with it, so its cost is a mean over both states"
+		count, after = fmt.Sprintf("%d %s", s.N, map[bool]string{true: "blocks", false: "guests"}[c.Incarnations == 1]), "; the other arms did not change, so its cost is a mean over both states"
 		f.Arm, f.Score = c.Arm, math.Abs(s.After-s.Before)
 	}
 	if math.IsNaN(f.Score) || math.IsInf(f.Score, 0) {
 		f.Score = 0
 	}
-	f.Text = fmt.Sprintf("no steady state: %s changed after %d of %s, from %.4g to %.4g%s (Pettitt, p = %.2g)", what, s.Change, count, from, to, unit, s.ChangeP)
+	f.Text = fmt.Sprintf("%s changed after %d of %s, from %.4g to %.4g%s (Pettitt, p = %.2g)", what, s.Change, count, from, to, unit, s.ChangeP)
 	if s.TrendP < s.ChangeP {
-		f.Text = fmt.Sprintf("no steady state: %s has a trend over %s (Mann-Kendall, tau = %+.2f, p = %.2g), from %.4g to %.4g%s around the %dth",
+		f.Text = fmt.Sprintf("%s has a trend over %s (Mann-Kendall, tau = %+.2f, p = %.2g), from %.4g to %.4g%s around the %dth",
 			what, count, s.Tau, s.TrendP, from, to, unit, s.Change)
 	}
 	f.Text += after
 	return f
 }
 
-// findSlowTrials is about arms that stall more often than their baselines.
+// findSlowTrials reports arms that stall more often than their baselines.
 func findSlowTrials(a *analysis) (out []Finding) {
 	for _, t := range a.result.Tails {
 		if !t.More {
 			continue
 		}
-		text := fmt.Sprintf("%d of %d trials (%.2g %%) took more than %.3g times the median of their guest, %.3g times in the middle; of %s and its control %d of %d (%.2g %%); "+
+		text := fmt.Sprintf("%d of %d trials (%.2g %%) took more than %.3g times the median of their guest (half of these more than %.3g times); of %s and its control %d of %d (%.2g %%); "+
 			"the difference is %.2g … %.2g percentage points, adjusted p = %.2g",
 			t.Slow, t.N, 100*t.Share, t.Factor, t.Size, t.Baseline, t.BaselineSlow, t.BaselineN, 100*t.BaselineShare, 100*t.Low, 100*t.High, t.PHolm)
 		out = append(out, Finding{Workload: t.Workload, Metric: t.Metric, Arm: t.Arm, Text: text, Score: t.Difference * t.Size})
@@ -87,14 +87,14 @@ func findSlowTrials(a *analysis) (out []Finding) {
 	return out
 }
 
-// findPosition is about what is left of the order of trials in a group.
+// findPosition reports the remaining effect of the order of trials in a group.
 func findPosition(a *analysis) (out []Finding) {
 	for _, p := range a.result.Positions {
 		if p.PHolm >= findingAlpha {
 			continue
 		}
 		f := Finding{Workload: p.Workload, Metric: p.Metric, Score: math.Abs(p.Percent), Text: fmt.Sprintf(
-			"the first trial of a group costs %+.3g %% (%.3g %% interval %+.3g … %+.3g %%) against the later ones, whichever arm makes it; it widens intervals and favors no arm",
+			"the first trial of a group costs %+.3g %% (%.3g %% interval %+.3g … %+.3g %%) compared with the later ones, whichever arm runs it; this widens intervals but favors no arm",
 			p.Percent, 100*(1-a.in.Alpha), p.Low, p.High)}
 		if math.Abs(p.Percent) > 100*a.in.Delta {
 			f.Severity = Warning
@@ -104,8 +104,8 @@ func findPosition(a *analysis) (out []Finding) {
 	return out
 }
 
-// findThaw says which arms pay for having been frozen, and warns where they do
-// not all pay alike: that difference is in the comparison, and no cost of work.
+// findThaw names the arms with an effect of freezing, and warns if the effects differ: the
+// difference is in the comparison, and is not a cost of the work.
 func findThaw(a *analysis) []Finding {
 	var said []string
 	var worst float64
@@ -118,7 +118,7 @@ func findThaw(a *analysis) []Finding {
 	if said == nil {
 		return nil
 	}
-	f := Finding{Score: worst, Text: "the first trial after a thaw costs more, or less, than one made right after it: " + strings.Join(said, ", ")}
+	f := Finding{Score: worst, Text: "the first trial after a thaw costs more or less than a trial right after it: " + strings.Join(said, ", ")}
 	var groups [][]float64
 	for ai := range a.in.Arms {
 		if d := a.thawed(ai); len(d) >= minUnits {
@@ -129,14 +129,14 @@ func findThaw(a *analysis) []Finding {
 	switch {
 	case err == nil && p < findingAlpha:
 		f.Severity = Warning
-		f.Text += fmt.Sprintf("; arms differ in it (F test, p = %.2g), so that a part of what is compared is the thaw", p)
+		f.Text += fmt.Sprintf("; arms differ in this (F test, p = %.2g), so part of the difference between them is the thaw", p)
 	case len(groups) > 1:
-		f.Text += "; nothing shows that arms differ in it, and what they share costs none of them"
+		f.Text += "; nothing shows that arms differ in this, and an effect that they share cancels out"
 	}
 	return []Finding{f}
 }
 
-// findFewGuests is about comparisons of so few guests that they hold for these.
+// findFewGuests reports comparisons with so few guests that they hold for these guests only.
 func findFewGuests(a *analysis) []Finding {
 	few, all, most := 0, 0, 0
 	for _, c := range a.comparisons {
@@ -152,10 +152,10 @@ func findFewGuests(a *analysis) []Finding {
 	if few == 0 {
 		return nil
 	}
-	of := fmt.Sprintf("%d of %d comparisons rest", few, all)
+	of := fmt.Sprintf("%d of %d comparisons have", few, all)
 	if few == all {
-		of = "all comparisons rest"
+		of = "all comparisons have"
 	}
-	return []Finding{{Text: fmt.Sprintf("%s on %d %s at most: intervals are over batches of blocks and hold for these guests; %d are wanted to speak of others",
-		of, most, plural(most, "start")+" of each guest", minIncarnations)}}
+	return []Finding{{Text: fmt.Sprintf("%s at most %d %s: intervals are over batches of blocks and hold for these guests only; an interval for other guests takes at least %d of them",
+		of, most, plural(most, "guest")+" of each arm", minIncarnations)}}
 }

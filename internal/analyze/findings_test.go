@@ -11,7 +11,7 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// capped gives native and kvm the same cap, which bites in so many of 200 periods.
+// capped gives native and kvm the same cap, and sets how many of 200 periods are throttled.
 func (f *fake) capped(kvmBitten, nativeBitten float64) {
 	for i := range f.Arms {
 		f.Arms[i].CapRatio = 0.25
@@ -22,7 +22,7 @@ func (f *fake) capped(kvmBitten, nativeBitten float64) {
 	}
 }
 
-// hostCPU says what the host spent in a trial of a second, and the guest's group of it.
+// hostCPU sets the CPU time of the host, and of the guest's control group, in a trial of one second.
 func (f *fake) hostCPU(arm int, host, group float64) {
 	f.probes(ProbeHostCPU, arm, func(b int) float64 { return host + 0.01*float64(b%2) })
 	f.probes(ProbeGuestCgroupCPU, arm, constant(group))
@@ -30,8 +30,8 @@ func (f *fake) hostCPU(arm int, host, group float64) {
 	f.probes(ProbeTimed, arm, constant(1))
 }
 
-// disk makes native and lxc write 100 MB in a time that varies between two
-// values, and use so much CPU for it.
+// disk makes native and lxc write 100 MB in a time that varies between two values, and sets their
+// CPU time.
 func (f *fake) disk(low, high, nativeCPU, lxcCPU float64) {
 	for arm, cpu := range map[int]float64{native: nativeCPU, lxc: lxcCPU} {
 		f.probes(ProbeWorkloadBytes, arm, constant(1e8))
@@ -40,8 +40,7 @@ func (f *fake) disk(low, high, nativeCPU, lxcCPU float64) {
 	}
 }
 
-// positions shuffles the arms of each block; the first one's trial takes so many
-// times as long.
+// positions shuffles the arms of each block, and multiplies the time of the first trial.
 func (f *fake) positions(first float64) {
 	r := rand.New(rand.NewPCG(5, 2))
 	order := make([][]int, f.Planned)
@@ -57,8 +56,8 @@ func (f *fake) positions(first float64) {
 	}
 }
 
-// repeats makes every third trial of native and kvm twice; the counted one takes
-// so many times as long as the one right after it.
+// repeats runs every third trial of native and kvm twice, and sets the ratio of the counted trial
+// to the one right after it.
 func (f *fake) repeats(native, kvm float64) {
 	r := rand.New(rand.NewPCG(6, 2))
 	for _, o := range slices.Clone(f.obs) {
@@ -71,7 +70,7 @@ func (f *fake) repeats(native, kvm float64) {
 	}
 }
 
-// besides are other findings that a cause has by its nature.
+// besides are other findings that a planted problem necessarily has.
 var besides = map[string][]string{
 	"dropped-pairs":       {"did-not-finish"},
 	"incarnations-differ": {"few-guests"},
@@ -81,8 +80,8 @@ var besides = map[string][]string{
 
 func constant(v float64) func(int) float64 { return func(int) float64 { return v } }
 
-// Each case makes one thing wrong with a run that gives no other findings than
-// "faster-than-baseline", and says what must be found.
+// Each case plants one problem in a run that has no other findings than "faster-than-baseline", and
+// names the expected finding.
 func TestFindings(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -95,10 +94,10 @@ func TestFindings(t *testing.T) {
 		{"emulated", func(f *fake) { f.Arms[kvm].Emulated = true }, "emulated", Serious, "nothing about real hardware"},
 		{"guest crashed", func(f *fake) {
 			f.Failures = []Failure{{"cpu", "kvm", 7, 0, fault.Guest, "soft lockup", ""}, {"cpu", "kvm", 3, 0, fault.Guest, "panic", ""}}
-		}, "did-not-finish", Serious, "2 trials did not finish, by fault of the guest, which is a result of its own; the first, in block 4: panic"},
+		}, "did-not-finish", Serious, "2 trials did not finish because of the guest, which is a result in itself; the first, in block 4: panic"},
 		{"host failed", func(f *fake) {
 			f.Failures = []Failure{{"cpu", "kvm", 7, 0, fault.Host, "no space", ""}}
-		}, "did-not-finish", Warning, "1 trial did not finish, by no fault of the guest"},
+		}, "did-not-finish", Warning, "1 trial did not finish, through no fault of the guest"},
 		{"dropped", func(f *fake) {
 			f.drop(func(o Observation) bool { return o.Metric == 0 && o.Arm == kvm && o.Block < 3 })
 			for b := range 3 {
@@ -143,12 +142,12 @@ func TestFindings(t *testing.T) {
 			for _, arm := range []int{native, control, kvm, lxc, jail} {
 				f.each(0, arm, func(o *Observation) { o.Value = 2 })
 			}
-		}, "no-variation", Warning, "the values of 30 pairs vary less than the metric's own step"},
+		}, "no-variation", Warning, "the values of 30 pairs vary by less than the metric's own step"},
 		{"two different guests", func(f *fake) {
 			f.renew(15)
 			f.each(0, kvm, func(o *Observation) { o.Value *= 1 + 0.02*float64(o.Epoch) })
-		}, "incarnations-differ", Info, "the interval is of these guests"},
-		{"few guests", func(f *fake) { f.renew(10) }, "few-guests", Info, "all comparisons rest on 3 starts of each guest at most"},
+		}, "incarnations-differ", Info, "the interval holds for these guests only"},
+		{"few guests", func(f *fake) { f.renew(10) }, "few-guests", Info, "all comparisons have at most 3 guests of each arm"},
 		{"overhead of one guest changes", func(f *fake) {
 			f.renew(30)
 			f.each(0, kvm, func(o *Observation) {
@@ -171,17 +170,17 @@ func TestFindings(t *testing.T) {
 					o.Value *= 1.5
 				}
 			})
-		}, "slow-trials", Warning, "8 of 30 trials (27 %) took more than 1.25 times the median of their guest, 1.49 times in the middle; of native and its control 0 of 60"},
+		}, "slow-trials", Warning, "8 of 30 trials (27 %) took more than 1.25 times the median of their guest (half of these more than 1.49 times); of native and its control 0 of 60"},
 		{"first of a group", func(f *fake) { f.positions(1.015) }, "position", Info, "the first trial of a group costs +1.4 % (95 % interval"},
 		{"very first of a group", func(f *fake) { f.positions(1.04) }, "position", Warning, "the first trial of a group costs +3.89 % (95 % interval"},
 		{"order without effect", func(f *fake) { f.positions(1) }, "", "", ""},
-		{"thaws alike", func(f *fake) { f.repeats(1.01, 1.01) }, "thaw", Info, "nothing shows that arms differ in it"},
-		{"thaws apart", func(f *fake) { f.repeats(1, 1.03) }, "thaw", Warning, "arms differ in it (F test"},
+		{"thaws alike", func(f *fake) { f.repeats(1.01, 1.01) }, "thaw", Info, "nothing shows that arms differ in this"},
+		{"thaws apart", func(f *fake) { f.repeats(1, 1.03) }, "thaw", Warning, "arms differ in this (F test"},
 		{"thaws for nothing", func(f *fake) { f.repeats(1, 1) }, "", "", ""},
 		{"two boots", func(f *fake) {
 			f.Boots = true
 			f.renew(15)
-		}, "few-boots", Warning, "2 rounds of boots of the host: nothing is claimed of fewer than 4"},
+		}, "few-boots", Warning, "2 rounds of boots of the host; nothing is claimed from fewer than 4"},
 		{"six boots", func(f *fake) {
 			f.Boots = true
 			f.renew(5)
@@ -189,7 +188,7 @@ func TestFindings(t *testing.T) {
 		{"six different guests", func(f *fake) {
 			f.renew(5)
 			f.each(0, kvm, func(o *Observation) { o.Value *= 1 + 0.02*float64(o.Epoch%3) })
-		}, "incarnations-differ", Info, "the interval is over them"},
+		}, "incarnations-differ", Info, "the interval is over guests"},
 		{"six equal guests", func(f *fake) { f.renew(5) }, "", "", ""},
 		{"cached", func(f *fake) {
 			f.probes(ProbeWorkloadBytes, kvm, constant(1e9))
@@ -211,7 +210,7 @@ func TestFindings(t *testing.T) {
 		{"clock", func(f *fake) {
 			f.probes(ProbeClockDiff, kvm, func(b int) float64 { return -0.01 * float64(b%2) })
 			f.probes(ProbeClockError, kvm, constant(0.002))
-		}, "guest-clock", Serious, "in 15 of 30 trials, by 0.01 s at worst and -0.005 s on average"},
+		}, "guest-clock", Serious, "in 15 of 30 trials: 0.01 s at worst, -0.005 s on average"},
 		{"clock within its error", func(f *fake) {
 			f.probes(ProbeClockDiff, kvm, constant(0.01))
 			f.probes(ProbeClockError, kvm, constant(0.02))
@@ -229,22 +228,22 @@ func TestFindings(t *testing.T) {
 		{"cap periods", func(f *fake) {
 			f.Arms[kvm].CapRatio = 0.25
 			f.probes(ProbeCapPeriods, kvm, func(b int) float64 { return float64(95 + b) })
-		}, "few-cap-periods", Warning, "5 of 30 trials had less than 100 periods of the CPU cap (95 at least)"},
+		}, "few-cap-periods", Warning, "5 of 30 trials had fewer than 100 periods of the CPU cap (the shortest 95)"},
 		{"throttled by its cap alone", func(f *fake) {
 			f.Arms[kvm].CapRatio = 0.25
 			f.probes(ProbeThrottled, kvm, constant(150))
 			f.probes(ProbeCapPeriods, kvm, constant(200))
-		}, "throttled", Info, "in 150 periods a trial on average, 75 % of them; native has not the same cap"},
+		}, "throttled", Info, "in 150 periods per trial on average, 75 % of them; native does not have the same cap"},
 		{"throttled like native", func(f *fake) { f.capped(150, 140) }, "", "", ""},
-		{"throttled more than native", func(f *fake) { f.capped(150, 60) }, "throttled", Warning, "75 % of them, that of native only in 30 %"},
+		{"throttled more than native", func(f *fake) { f.capped(150, 60) }, "throttled", Warning, "75 % of them, but native in only 30 %"},
 		{"throttled without a cap", func(f *fake) {
 			f.probes(ProbeThrottled, kvm, constant(3))
 			f.probes(ProbeCapPeriods, kvm, constant(200))
-		}, "throttled", Warning, "the flavor asks for none"},
+		}, "throttled", Warning, "the flavor has no cap"},
 		{"some steal", func(f *fake) {
 			f.probes(ProbeSteal, kvm, func(b int) float64 { return 0.1 * float64(b%2) })
 			f.probes(ProbeHostCPU, kvm, constant(1))
-		}, "steal", Info, "took 0.05 s of CPU from the host a trial, 0.1 s at worst (steal), which is 4.8 %"},
+		}, "steal", Info, "took 0.05 s of CPU time from the host per trial, 0.1 s at worst (steal), which is 4.8 %"},
 		{"much steal", func(f *fake) {
 			f.probes(ProbeSteal, kvm, constant(0.5))
 			f.probes(ProbeHostCPU, kvm, constant(1))
@@ -255,7 +254,7 @@ func TestFindings(t *testing.T) {
 		}, "", "", ""},
 		{"wrong answer", func(f *fake) {
 			f.Failures = []Failure{{"cpu", "kvm", 7, 0, fault.Guest, "269 events instead of 270", causeWrong}}
-		}, "wrong-answer", Serious, "1 trial ended well and had not done the work, or not rightly; the first, in block 8: 269 events"},
+		}, "wrong-answer", Serious, "1 trial exited normally but did not do the work, or did it wrong; the first, in block 8: 269 events"},
 		{"contradiction", func(f *fake) {
 			f.Failures = []Failure{{"cpu", "kvm", 7, 0, fault.Guest, "rate × time is not the size", causeContradiction}}
 		}, "impossible-arithmetic", Serious, "1 trial gave figures that contradict each other; the first, in block 8: rate × time"},
@@ -264,11 +263,11 @@ func TestFindings(t *testing.T) {
 			f.probes(ProbeGuestCPU, kvm, func(b int) float64 { return 2 + float64(b%2) })
 			f.probes(ProbeTimed, kvm, constant(1))
 			f.Arms[native].Size.VCPUs = 2
-		}, "impossible-arithmetic", Serious, "in 15 of 30 trials the guest reports more CPU time than there was: 3 s, where its 2 CPUs had 2 s"},
+		}, "impossible-arithmetic", Serious, "in 15 of 30 trials the guest reports more CPU time than there was: 3 s, but its 2 CPUs had only 2 s"},
 		{"more CPU than its group", func(f *fake) {
 			f.probes(ProbeGuestCPU, kvm, constant(4))
 			f.probes(ProbeGuestCgroupCPU, kvm, constant(2.5))
-		}, "impossible-arithmetic", Warning, "reports 4 s of CPU a trial, and all that belongs to it took 2.5 s"},
+		}, "impossible-arithmetic", Warning, "reports 4 s of CPU time per trial, but its control group took only 2.5 s"},
 		{"unequal arms", func(f *fake) {
 			for i := range f.Arms {
 				f.Arms[i].Size = store.Flavor{Name: "s", VCPUs: 2, MemoryBytes: 1 << 30, CPUs: "2-3"}
@@ -278,7 +277,7 @@ func TestFindings(t *testing.T) {
 		{"soft lockups", func(f *fake) {
 			f.Events = []Event{{"kernel-soft-lockup", "BUG: soft lockup - CPU#0 stuck for 22s!", "cpu", "kvm"}, {"kernel-soft-lockup", "again", "cpu", "kvm"},
 				{"kernel-log", "lines lost", "", ""}, {"retry", "made again", "", ""}}
-		}, "host-distress", Serious, "complained of soft-lockup: 2 messages, the first during cpu on kvm: BUG: soft lockup"},
+		}, "host-distress", Serious, "reported soft-lockup: 2 messages, the first during cpu on kvm: BUG: soft lockup"},
 		{"host out of memory", func(f *fake) {
 			f.Events = []Event{{"kernel-oom", "Out of memory: Killed process 1", "", ""}}
 		}, "host-distress", Serious, "1 message, the first before or between trials: Out of memory"},
@@ -288,9 +287,9 @@ func TestFindings(t *testing.T) {
 		{"late wake-ups", func(f *fake) { f.probes(ProbeLagMax, kvm, func(b int) float64 { return 0.15 * float64(b%2) }) },
 			"host-distress", Warning, "in 15 of 30 trials the host woke a waiting task too late, 0.15 s at worst"},
 		{"slow forks", func(f *fake) { f.probes(ProbeForkMax, kvm, constant(0.3)) },
-			"host-distress", Warning, "in 30 of 30 trials the host took long to start a process, 0.3 s at worst"},
+			"host-distress", Warning, "in 30 of 30 trials the host was slow to start a process, 0.3 s at worst"},
 		{"other load", func(f *fake) { f.hostCPU(native, 2, 1); f.hostCPU(kvm, 2, 1) }, "other-load", Warning,
-			"while native ran its trials, 0.9 CPUs of the host were busy with something else"},
+			"during the trials of native, 0.9 CPUs of the host were busy with something else"},
 		{"other load of known processes", func(f *fake) {
 			f.hostCPU(native, 2, 1)
 			f.hostCPU(kvm, 2, 1)
@@ -301,16 +300,16 @@ func TestFindings(t *testing.T) {
 				f.Events = append(f.Events, Event{"other-load", text, "", ""})
 			}
 			f.Events = append(f.Events, Event{"ksm", "9.00 CPUs: another kind", "", ""})
-		}, "other-load", Warning, "(limit 0.25); beside the run's guests, podman (pid 175), a daemon of arm podman kept up to 1 CPUs busy, " +
+		}, "other-load", Warning, "(limit 0.25); besides the run's guests, podman (pid 175), a daemon of arm podman kept up to 1 CPUs busy, " +
 			"cc (pid 5): of the host kept up to 0.9 CPUs busy, the kernel's ksmd kept up to 0.41 CPUs busy"},
 		{"no other load", func(f *fake) { f.hostCPU(native, 1.2, 1); f.hostCPU(kvm, 1.2, 1) }, "", "", ""},
 		{"CPU outside the group", func(f *fake) { f.hostCPU(native, 1.2, 1); f.hostCPU(kvm, 1.8, 1) }, "hidden-cpu", Warning,
-			"0.6 s of CPU a trial were burnt on the host outside this guest's control group"},
+			"the host spent 0.6 s of CPU time per trial outside this guest's control group"},
 		{"dom0 works for a guest", func(f *fake) {
 			f.hostCPU(native, 1.2, 1)
 			f.hostCPU(kvm, 1.8, 1)
 			f.probes(ProbeDom0CPU, kvm, constant(0.7))
-		}, "hidden-cpu", Warning, "the group itself took 1 s, and Xen's dom0 beside it 0.7 s"},
+		}, "hidden-cpu", Warning, "the group itself took 1 s, and Xen's dom0 0.7 s"},
 		{"ceiling", func(f *fake) { f.disk(1, 1, 0.2, 0.3) }, "ceiling", Warning, "lxc and native both wrote 100 MB/s"},
 		{"no ceiling: one is busy", func(f *fake) { f.disk(1, 1, 0.2, 0.8) }, "", "", ""},
 		{"no ceiling: not steady", func(f *fake) { f.disk(1, 1.5, 0.2, 0.3) }, "", "", ""},
@@ -346,8 +345,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// Where values are far apart the mean does not stand alone, and the comparison
-// is claimed or not by its interval.
+// If values are far apart the mean does not stand alone, and only the interval decides whether the
+// comparison is claimed.
 func TestWideIsClaimed(t *testing.T) {
 	f := newFake(12, 0.005, 30)
 	f.each(0, kvm, func(o *Observation) {

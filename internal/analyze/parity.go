@@ -10,20 +10,20 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// Parity is in what an arm's guests are not like those of the others. Its
-// zero value says that they are.
+// Parity is how an arm's guests differ from those of the other arms. Its zero value means that they
+// do not.
 type Parity struct {
-	OwnUserland bool   // they run programs of their own, not the image's
+	OwnUserland bool   // they run their own programs, not the image's
 	Unfrozen    bool   // they are not frozen while others are measured
-	Size        string // what they have, where it is not what the flavor says; or ""
+	Size        string // what they have, if it is not what the flavor says; or ""
 }
 
-// readParity notes at each arm what the run's systems and guests say of it.
+// readParity records for each arm what the run's systems and guests report.
 func (in *Input) readParity(r *store.Run, arms []store.Arm) error {
 	body, err := r.Document(store.DocSystems)
 	if err != nil {
 		if fault.KindOf(err) == fault.Campaign {
-			return nil // a run without them
+			return nil // a run without this document
 		}
 		return err
 	}
@@ -35,7 +35,7 @@ func (in *Input) readParity(r *store.Run, arms []store.Arm) error {
 			Freeze      *string `json:"freeze"` // always there, "" when it cannot
 		}
 	}
-	// A document of another form has nothing to say here.
+	// Ignore a document of another form.
 	if err := json.Unmarshal(body, &systems); err != nil {
 		var form *json.UnmarshalTypeError
 		if errors.As(err, &form) {
@@ -72,7 +72,7 @@ func (in *Input) readParity(r *store.Run, arms []store.Arm) error {
 		}
 		for i := range in.Arms {
 			if in.Arms[i].Name == g.Arm {
-				in.Arms[i].Parity.Size = fmt.Sprintf("%d CPUs and %.4g MiB of memory, where the flavor says %d and %.4g MiB",
+				in.Arms[i].Parity.Size = fmt.Sprintf("%d CPUs and %.4g MiB of memory, but the flavor says %d and %.4g MiB",
 					cpus, memory/(1<<20), f.VCPUs, want/(1<<20))
 			}
 		}
@@ -80,7 +80,7 @@ func (in *Input) readParity(r *store.Run, arms []store.Arm) error {
 	return nil
 }
 
-// findUnequalArms is about what a campaign made unequal itself.
+// findUnequalArms reports arms that the campaign made unequal.
 func findUnequalArms(a *analysis) (out []Finding) {
 	for _, arm := range a.in.Arms {
 		base, self := a.baselineArm(arm)
@@ -102,7 +102,7 @@ func findUnequalArms(a *analysis) (out []Finding) {
 		differ(x.DiskFS != y.DiskFS, "%s against %s", x.DiskFS, y.DiskFS)
 		differ(x.Backing != y.Backing, "its data on %s against %s", x.Backing, y.Backing)
 		if parts != nil {
-			out = append(out, Finding{Arm: arm.Name, Text: fmt.Sprintf("is not of the size of %s: it has %s", base.Name, strings.Join(parts, ", "))})
+			out = append(out, Finding{Arm: arm.Name, Text: fmt.Sprintf("does not have the size of %s: it has %s", base.Name, strings.Join(parts, ", "))})
 		}
 	}
 	return out
@@ -120,7 +120,7 @@ func findOwnUserland(a *analysis) []Finding {
 		if !p.OwnUserland {
 			return ""
 		}
-		return "ran programs of its own, not those of the image that the other arms run: a difference may be one of versions and builds"
+		return "ran its own programs, not those of the image that the other arms run: a difference may come from versions and builds"
 	})
 }
 
@@ -138,11 +138,11 @@ func findUnfrozen(a *analysis) []Finding {
 		if !p.Unfrozen {
 			return ""
 		}
-		return "cannot be frozen: what else runs on that machine ran on while others were measured, and its own trials may have had company"
+		return "cannot be frozen: other programs on that machine kept running while other arms were measured, and may have run during its own trials"
 	})
 }
 
-// eachUnequal makes a finding of every arm of which say has something to say.
+// eachUnequal makes a finding for every arm for which say returns a text.
 func (a *analysis) eachUnequal(say func(Parity) string) (out []Finding) {
 	for _, arm := range a.in.Arms {
 		if text := say(arm.Parity); text != "" {

@@ -1,3 +1,3 @@
-// Package findingstest has no code, only tests: they plant the causes of
-// findings for real, in guests and on this host, and look for the findings.
+// Package findingstest has no code, only tests: they cause real problems, in guests and on this
+// host, and look for the findings.
 package findingstest

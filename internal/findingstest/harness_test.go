@@ -21,11 +21,11 @@ import (
 
 func TestMain(m *testing.M) { systemtest.Main(m) }
 
-// drivers by system, each as it is or with a cause planted in it.
+// drivers by system, each unchanged or with a planted problem.
 type drivers map[string]system.Driver
 
-// measure runs a campaign with real guests and analyzes it. It skips the test
-// where a system is not usable.
+// measure runs a campaign with real guests and analyzes it. It skips the test if a system is not
+// usable.
 func measure(t *testing.T, text string, of drivers, workloads ...*workload.Workload) *analyze.Result {
 	t.Helper()
 	host := systemtest.Host(t)
@@ -59,7 +59,7 @@ func measure(t *testing.T, text string, of drivers, workloads ...*workload.Workl
 	s, err := store.Create(filepath.Join(t.TempDir(), "planted.tare"), map[string][]byte{store.DocCampaign: c.Resolved()}, arms, metrics)
 	must(t, err)
 	defer s.Close()
-	// Guests' faults are results, and may be what is wanted.
+	// Guests' faults are results, and may be expected.
 	if _, err := run.Run(t.Context(), run.Config{Campaign: c, Plan: p, Store: s, Host: host, Drivers: of, Workloads: byName}); err != nil {
 		t.Fatal(err)
 	}
@@ -78,10 +78,10 @@ func measure(t *testing.T, text string, of drivers, workloads ...*workload.Workl
 	return r
 }
 
-// want is a finding that must be there: its id, workload and arm, "" for any.
+// want is an expected finding: its id, workload and arm, "" for any.
 type want struct{ id, workload, arm string }
 
-// expect checks that all of these are found, and of these kinds nothing else.
+// expect checks that these findings, and no others of their kinds, are found.
 func expect(t *testing.T, r *analyze.Result, all ...want) {
 	t.Helper()
 	for _, w := range all {
@@ -101,7 +101,7 @@ func (w want) is(f analyze.Finding) bool {
 	return w.id == f.ID && (w.workload == "" || w.workload == f.Workload) && (w.arm == "" || w.arm == f.Arm)
 }
 
-// timed is a workload of one shell command, with what comes before and after.
+// timed is a workload of one timed shell command, with commands before and after it.
 func timed(name, before, command, after string) *workload.Workload {
 	shell := func(line string) []string { return []string{"sh", "-c", line} }
 	steps := []workload.Step{{Name: "run", Argv: shell(command), Timed: true}}
@@ -130,7 +130,7 @@ func timed(name, before, command, after string) *workload.Workload {
 	}
 }
 
-// real is a workload that tare brings along.
+// real is one of tare's own workloads.
 func real(t *testing.T, name string) *workload.Workload {
 	t.Helper()
 	w, err := workload.Get(name)

@@ -18,8 +18,7 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// TestCachedWrites: two virtual machines write and flush; the flushes of one
-// never reach the disk.
+// TestCachedWrites: two virtual machines write and flush; the flushes of one never reach the disk.
 func TestCachedWrites(t *testing.T) {
 	r := measure(t, flavors+`
 arms:
@@ -31,7 +30,7 @@ blocks: 3
 	expect(t, r, want{"cached-writes", "dd-write", "cached"})
 	for _, f := range r.Findings {
 		if f.ID == "cached-writes" && (!strings.Contains(f.Text, "with the flush") || !strings.Contains(f.Text, "fit into the guest's memory")) {
-			t.Errorf("the flush or the memory is not spoken of: %s", f.Text)
+			t.Errorf("does not mention the flush or the memory: %s", f.Text)
 		}
 	}
 }
@@ -43,7 +42,7 @@ func TestClock(t *testing.T) {
 	const tick = `grep -q tare.agent /proc/cmdline && perl -e '
 		my $t = pack("L x4 q25", 0x4000, (0) x 25); substr($t, 88, 8) = pack("q", %d);
 		syscall(159, $t) >= 0 or die "adjtimex: $!\n"'`
-	// A loop of the shell: work that no clock ends.
+	// A shell loop: its work does not depend on a clock.
 	const work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"
 	steady := timed("steady", fmt.Sprintf(tick, 10000), work, "")
 	fast := timed("fast", fmt.Sprintf(tick, 11000), work, fmt.Sprintf(tick, 10000))
@@ -55,7 +54,7 @@ blocks: 3
 	expect(t, r, want{"guest-clock", "fast", "qemu-tcg"}, want{"guest-clock", "fast", "qemu-tcg-control"})
 }
 
-// TestCap: trials that are short beside a cap that the baseline does not have.
+// TestCap: short trials under a cap that the baseline does not have.
 func TestCap(t *testing.T) {
 	r := measure(t, flavors+`
 allow_unequal: true
@@ -78,8 +77,7 @@ blocks: 1
 		want{"did-not-finish", "greedy", "native-control"})
 }
 
-// TestWrongAnswer: every command ends well, and a megabyte less is written
-// than was asked for.
+// TestWrongAnswer: every command exits normally, but one megabyte less is written than requested.
 func TestWrongAnswer(t *testing.T) {
 	w := *real(t, "dd-write")
 	steps := w.Steps
@@ -94,16 +92,16 @@ func TestWrongAnswer(t *testing.T) {
 	}
 }
 
-// TestHiddenCPU: a helper outside of the guest computes for it, as VMMs have
-// them; the guest's own account knows nothing of it.
+// TestHiddenCPU: a helper outside the guest uses CPU time for it, like those of VMMs; the guest's own
+// accounting does not contain it.
 func TestHiddenCPU(t *testing.T) {
 	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {system: runc, flavor: one}]\nblocks: 3\n"+
 		sized(map[string]int{"sysbench-cpu": 800}), drivers{"native": native.Driver{}, "runc": helped{runc.Driver{}}}, real(t, "sysbench-cpu"))
 	expect(t, r, want{"hidden-cpu", "sysbench-cpu", "runc"})
 }
 
-// helped is a driver whose guests have a busy process beside them in their
-// control group, which ends with it.
+// helped is a driver that adds a busy process to the control group of each guest; the process ends
+// with the group.
 type helped struct{ system.Driver }
 
 func (d helped) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
@@ -119,7 +117,7 @@ func (d helped) Create(ctx context.Context, s *system.Site) (system.Guest, error
 	return d.Driver.Create(ctx, s)
 }
 
-// TestCeiling: the disks of all arms let through as much, and no more.
+// TestCeiling: the disks of all arms have the same bandwidth limit.
 func TestCeiling(t *testing.T) {
 	if systemtest.Host(t).Cgroups.V1["blkio"] == "" {
 		t.Skip("no block I/O controller of version 1 to hold the disks back with")
@@ -132,7 +130,7 @@ func TestCeiling(t *testing.T) {
 	expect(t, r, want{"ceiling", "direct", "other"})
 }
 
-// slowDisk is a driver whose guests' disks write 40 MB/s at most.
+// slowDisk is a driver that limits the guests' disks to 40 MB/s of writes.
 type slowDisk struct {
 	system.Driver
 	t *testing.T
@@ -143,8 +141,8 @@ func (d slowDisk) Create(ctx context.Context, s *system.Site) (system.Guest, err
 	if err != nil {
 		return nil, err
 	}
-	// Version 1's controller holds a device back for every process on the host,
-	// where the limit is that of the root group: this guest's device is its own.
+	// A limit in the root group of the version 1 controller throttles a device for every process on
+	// the host. No other guest uses this device.
 	file := filepath.Join(s.Group.Layout().V1["blkio"], "blkio.throttle.write_bps_device")
 	limit := func(rate int) error {
 		return os.WriteFile(file, fmt.Appendf(nil, "%s %d", strings.TrimSpace(string(number)), rate), 0)
@@ -170,7 +168,7 @@ func TestBusyHost(t *testing.T) {
 	expect(t, r, want{"other-load", "sysbench-cpu", ""}, want{"host-distress", "", ""})
 	for _, f := range r.Findings {
 		if f.ID == "other-load" && !strings.Contains(f.Text, "guests, sh (pid ") {
-			t.Errorf("who it was is not said: %s", f.Text)
+			t.Errorf("does not name the program: %s", f.Text)
 		}
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// AvailableMemory is how much memory the host could still give to processes
-// without swapping, in bytes: the kernel's own estimate, MemAvailable.
+// AvailableMemory returns how many bytes of memory the host can still give to processes without
+// swapping: the kernel's estimate, MemAvailable.
 func AvailableMemory() (int64, error) {
 	b, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// memoryThreads are the kernel's threads that scan, move or evict pages; the
-// number of a node or of a monitor at the end of a name is cut off.
+// memoryThreads are the kernel threads that scan, move or evict pages, without the number of a node
+// or monitor at the end of the name.
 var memoryThreads = []string{"kdamond", "khugepaged", "ksmd", "kcompactd"}
 
-// readBackground adds what moves, merges and evicts pages by itself.
+// readBackground adds the mechanisms that move, merge and evict pages in the background.
 func readBackground(r *reader, m *Memory, procs map[int]procTime) {
 	const mm = "/sys/kernel/mm"
 	settings := func(into *map[string]string, field, dir string, names ...string) {
@@ -68,7 +68,7 @@ const (
 	kdamonds = "/sys/kernel/mm/damon/admin/kdamonds"
 )
 
-// damonModules is what modules of the kernel that use DAMON do with pages.
+// damonModules lists the actions of the kernel modules that use DAMON.
 var damonModules = map[string][]string{
 	"damon_reclaim":      {"pageout"},
 	"damon_lru_sort":     {"lru_prio", "lru_deprio"},
@@ -78,9 +78,8 @@ var damonModules = map[string][]string{
 	"damon_sample_mtier": {"migrate_hot", "migrate_cold"},
 }
 
-// readDAMON finds monitors of both kinds: modules with a switch of their own,
-// and what was set up in sysfs, whose layout is in the kernel's
-// Documentation/admin-guide/mm/damon/usage.rst.
+// readDAMON finds both kinds of monitors: modules with their own switch, and monitors that were set
+// up in sysfs. Documentation/admin-guide/mm/damon/usage.rst of the kernel describes that layout.
 func readDAMON(r *reader) []DAMON {
 	const field = "memory.damon"
 	var out []DAMON
@@ -111,7 +110,7 @@ func readDAMON(r *reader) []DAMON {
 	return out
 }
 
-// numbered are the entries of a directory whose names are numbers.
+// numbered returns the entries of a directory with a number as name.
 func (r *reader) numbered(dir string) []string {
 	return slices.DeleteFunc(r.names(dir), func(name string) bool {
 		_, err := strconv.ParseUint(name, 10, 32)
@@ -119,7 +118,7 @@ func (r *reader) numbered(dir string) []string {
 	})
 }
 
-// addNew appends a word that is not in the list yet.
+// addNew appends a word unless it is empty or already in the list.
 func addNew(list []string, word string) []string {
 	if word == "" || slices.Contains(list, word) {
 		return list

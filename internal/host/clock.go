@@ -2,24 +2,24 @@ package host
 
 import "time"
 
-// Clocks is the host's clocks at one instant, recorded before and after each
-// trial. A step in between spoils what used the wall clock.
+// Clocks are the host's clocks at one instant, recorded before and after each trial. A step between
+// the two invalidates times by the wall clock.
 type Clocks struct {
 	Realtime  time.Duration `json:"realtime_ns"`  // since 1970
 	Monotonic time.Duration `json:"monotonic_ns"` // since boot, without suspend
 	Boottime  time.Duration `json:"boottime_ns"`  // since boot, with suspend
-	Error     time.Duration `json:"error_ns"`     // how far apart the clocks were read, at most
+	Error     time.Duration `json:"error_ns"`     // at most how far apart the clocks were read
 }
 
-// DefaultClockStep is the threshold above which a change of offset is a step.
-// Slewing cannot cause one, as it turns both clocks alike.
+// DefaultClockStep is the threshold above which a change of offset is a step. Slewing cannot cause
+// one, because it affects both clocks equally.
 const DefaultClockStep = time.Millisecond
 
-// ClockChange is what happened to the clocks between two readings.
+// ClockChange is the change of the clocks between two readings.
 type ClockChange struct {
 	Elapsed   time.Duration `json:"elapsed_ns"`   // by CLOCK_MONOTONIC
 	Step      time.Duration `json:"step_ns"`      // CLOCK_REALTIME was set forward (or back, if negative), suspend excluded
-	Suspended time.Duration `json:"suspended_ns"` // the host slept
+	Suspended time.Duration `json:"suspended_ns"` // the host was suspended
 	Error     time.Duration `json:"error_ns"`     // of Step and Suspended
 }
 
@@ -31,11 +31,11 @@ func (c Clocks) Since(earlier Clocks) ClockChange {
 		Error: c.Error + earlier.Error}
 }
 
-// Stepped says whether the wall clock was set, by more than threshold and more
-// than the reading's own error.
+// Stepped reports whether the wall clock was set by more than threshold and more than the error of
+// the readings.
 func (c ClockChange) Stepped(threshold time.Duration) bool {
 	return c.Step.Abs() > max(threshold, c.Error)
 }
 
-// WasSuspended says whether the host slept: the trial does not count.
+// WasSuspended reports whether the host was suspended, in which case the trial does not count.
 func (c ClockChange) WasSuspended() bool { return c.Suspended > max(DefaultClockStep, c.Error) }

@@ -9,8 +9,8 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// ReadClocks reads the clocks together: of a few tries the one whose reads
-// were closest in time. It takes microseconds.
+// ReadClocks reads the clocks together: it tries several times and returns the readings that were
+// closest in time. It takes microseconds.
 func ReadClocks() (Clocks, error) {
 	var best Clocks
 	for i := range 5 {
@@ -38,12 +38,12 @@ func ReadClocks() (Clocks, error) {
 func monotonic() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		panic(fmt.Sprintf("CLOCK_MONOTONIC: %v", err)) // no Linux lacks it
+		panic(fmt.Sprintf("CLOCK_MONOTONIC: %v", err)) // every Linux has it
 	}
 	return time.Duration(ts.Nano())
 }
 
-// sleepUntil sleeps to an instant of CLOCK_MONOTONIC.
+// sleepUntil sleeps until a time of CLOCK_MONOTONIC.
 func sleepUntil(t time.Duration) {
 	ts := unix.NsecToTimespec(int64(t))
 	for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &ts, nil) == unix.EINTR {
@@ -51,6 +51,5 @@ func sleepUntil(t time.Duration) {
 	}
 }
 
-// sharpenTimers takes from this thread the slack of 50 µs by which the kernel
-// may delay its timers.
+// sharpenTimers removes the slack of 50 µs by which the kernel may delay this thread's timers.
 func sharpenTimers() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }

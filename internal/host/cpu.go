@@ -11,8 +11,8 @@ import (
 
 const cpuDir = "/sys/devices/system/cpu"
 
-// parseCPUInfo reads /proc/cpuinfo into one map a CPU. A block that has no
-// "processor" line (the board's name on ARM) is left out.
+// parseCPUInfo reads /proc/cpuinfo into one map per CPU. It omits a block without a "processor" line
+// (the board's name on ARM).
 func parseCPUInfo(text string) []map[string]string {
 	var out []map[string]string
 	var cur map[string]string
@@ -48,14 +48,14 @@ func readCPU(r *reader, arch string) CPU {
 	c.Offline = r.optional("cpu.offline", cpuDir+"/offline")
 	c.Isolated = r.optional("cpu.isolated", cpuDir+"/isolated")
 	c.NohzFull = strings.TrimSuffix(strings.TrimPrefix(r.optional("cpu.nohz_full", cpuDir+"/nohz_full"), "("), ")")
-	if c.NohzFull == "null" { // what %*pbl prints of an absent mask
+	if c.NohzFull == "null" { // %*pbl prints this for an absent mask
 		c.NohzFull = ""
 	}
 	c.Allowed = statusField(r.text("cpu.allowed", "/proc/self/status"), "Cpus_allowed_list")
 	cpus, err := ParseCPUList(c.Online)
 	if err != nil || len(cpus) == 0 {
 		r.fail("cpu.threads", cpuDir+"/online", cmp.Or(err, errors.New("empty")))
-		for i := range info { // better than nothing: number as they come
+		for i := range info { // better than nothing: number them in this order
 			cpus = append(cpus, i)
 		}
 	}
@@ -75,7 +75,7 @@ func readCPU(r *reader, arch string) CPU {
 	return c
 }
 
-// identify fills in what /proc/cpuinfo says, on x86 or ARM.
+// identify fills in the fields from /proc/cpuinfo, on x86 or ARM.
 func identify(c *CPU, info []map[string]string) {
 	first := func(keys ...string) string {
 		for _, k := range keys {
@@ -144,7 +144,7 @@ func readTopology(r *reader, c *CPU, cpus []int) {
 		}
 	}
 	c.Sockets, c.Cores = len(packages), len(cores)
-	// Intel shows each kind of core as a PMU; others show a capacity of 0-1024.
+	// Intel lists each kind of core as a PMU; others give each core a capacity of 0-1024.
 	for _, kind := range []string{"core", "atom", "lowpower"} {
 		if list := r.optional("cpu.kinds", "/sys/devices/cpu_"+kind+"/cpus"); list != "" {
 			c.Kinds = append(c.Kinds, kind+": "+list)
@@ -173,7 +173,7 @@ func readCaches(r *reader, c *CPU, cpus []int) {
 			size, err2 := parseSize(r.optional("cpu.caches", d+"/size"))
 			kind := r.optional("cpu.caches", d+"/type")
 			if err != nil || err2 != nil {
-				continue // hypervisors show caches without a size
+				continue // some hypervisors show caches without a size
 			}
 			id := fmt.Sprint(level, kind, shared)
 			if seen[id] {

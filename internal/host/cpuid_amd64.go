@@ -7,8 +7,8 @@ import (
 
 func cpuid(leaf, sub uint32) (eax, ebx, ecx, edx uint32)
 
-// cpuidVendor returns the signature of the hypervisor that this CPU shows.
-// It is asked only when the CPU has the hypervisor bit.
+// cpuidVendor returns the hypervisor signature of this CPU. Call it only if the CPU has the
+// hypervisor bit.
 func cpuidVendor() (string, error) {
 	_, b, c, d := cpuid(0x40000000, 0)
 	var sig [12]byte

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// maxCPU bounds CPU numbers, so that a broken list cannot eat all memory.
+// maxCPU bounds CPU numbers, so that a broken list cannot use up all memory.
 const maxCPU = 1 << 16
 
-// ParseCPUList reads the kernel's notation of CPUs, "0-3,8", into ascending
-// numbers. The empty list is valid. Groups ("0-31:1/2") are not known.
+// ParseCPUList reads the kernel's notation of CPUs, "0-3,8", into ascending numbers. The empty list
+// is valid. Groups ("0-31:1/2") are not supported.
 func ParseCPUList(s string) ([]int, error) {
 	var out []int
 	s = strings.TrimSpace(s)
@@ -39,8 +39,8 @@ func ParseCPUList(s string) ([]int, error) {
 	return slices.Compact(out), nil
 }
 
-// parseCPUMask reads a mask of CPUs as the kernel prints it, words of 32 bits
-// in hexadecimal, "3,ffffffff", into ascending numbers.
+// parseCPUMask reads a CPU mask as the kernel prints it, hexadecimal words of 32 bits,
+// "3,ffffffff", into ascending numbers.
 func parseCPUMask(s string) ([]int, error) {
 	words := strings.Split(strings.TrimSpace(s), ",")
 	var out []int

@@ -10,18 +10,18 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// userHZ is the unit of /proc/stat and /proc/*/stat: 100 a second on every
-// Linux that Go runs on, whatever CONFIG_HZ is.
+// userHZ is the unit of /proc/stat and /proc/*/stat: 100 per second on every Linux that Go runs on,
+// regardless of CONFIG_HZ.
 const userHZ = 100
 
-// CPUTime is time that CPUs spent, in seconds, summed over CPUs. Its grain is
-// 10 ms, and kernels without full time accounting sample it at every tick.
+// CPUTime is the time of CPUs by state, in seconds, summed over CPUs. Its resolution is 10 ms, and
+// kernels without full time accounting sample it at every tick.
 type CPUTime struct {
 	User    float64 `json:"user"` // with Guest
 	Nice    float64 `json:"nice"` // with GuestNice
 	System  float64 `json:"system"`
 	Idle    float64 `json:"idle"`
-	IOWait  float64 `json:"iowait"` // idle with I/O outstanding; not reliable per CPU
+	IOWait  float64 `json:"iowait"` // idle with outstanding I/O; not reliable per CPU
 	IRQ     float64 `json:"irq"`
 	SoftIRQ float64 `json:"softirq"`
 	Steal   float64 `json:"steal"` // a hypervisor ran someone else
@@ -46,11 +46,11 @@ func CPUTimes() (CPUTime, error) {
 // Busy is the time in which the CPUs worked: neither idle nor stolen.
 func (t CPUTime) Busy() float64 { return t.User + t.Nice + t.System + t.IRQ + t.SoftIRQ }
 
-// Total is all time, which over an interval is the interval times the CPUs.
+// Total is the time of all states: over an interval, its length times the number of CPUs.
 func (t CPUTime) Total() float64 { return t.Busy() + t.Idle + t.IOWait + t.Steal }
 
-// Sub returns the time spent since earlier. No field is less than zero, though
-// the kernel's idle and iowait counters do at times run backwards.
+// Sub returns the time since earlier. No field is negative, although the kernel's idle and iowait
+// counters sometimes run backwards.
 func (t CPUTime) Sub(earlier CPUTime) CPUTime {
 	d := func(a, b float64) float64 { return max(0, a-b) }
 	return CPUTime{
@@ -61,11 +61,11 @@ func (t CPUTime) Sub(earlier CPUTime) CPUTime {
 	}
 }
 
-// stat is what tare reads of /proc/stat.
+// stat is the part of /proc/stat that tare reads.
 type stat struct {
 	total   CPUTime
 	perCPU  map[int]CPUTime // CPUs that are online
-	running int             // runnable threads at this instant; -1: not told
+	running int             // runnable threads at this instant; -1: not known
 }
 
 func parseStat(text string) (stat, error) {
@@ -73,7 +73,7 @@ func parseStat(text string) (stat, error) {
 	found := false
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "intr ") {
-			continue // long, and of no use here
+			continue // long, and not used
 		}
 		f := strings.Fields(line)
 		if len(f) < 2 {
@@ -107,9 +107,8 @@ func parseStat(text string) (stat, error) {
 	return st, nil
 }
 
-// parseCPUTime wants the eight columns up to steal, which every kernel since
-// 2.6.11 has: a missing one would read as zero. Guest time came later; columns
-// that come after it are not ours.
+// parseCPUTime needs the eight columns up to steal, which every kernel since 2.6.11 has: a missing
+// one would read as zero. Guest time came later; it ignores the columns after that.
 func parseCPUTime(f []string) (CPUTime, error) {
 	if len(f) < 8 {
 		return CPUTime{}, fmt.Errorf("%d columns, want 8 or more", len(f))

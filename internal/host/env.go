@@ -1,10 +1,9 @@
-// Package host tells what machine tare runs on, what there will spoil a
-// measurement and how to mend it, and what happened to the machine while a
-// trial ran: its CPU time, its kernel's cries of distress, its own wake-up
-// delay, and steps of its clock.
+// Package host describes the host: its hardware and configuration, its noise sources and their
+// remedies, and what happened on it during a trial: CPU time, kernel messages, wake-up delay and
+// clock steps.
 //
-// Reading never fails as a whole: what cannot be read is left out and named in
-// [Environment.Unreadable] with the reason, so that a zero is always a zero.
+// Reading never fails as a whole: a value that cannot be read is omitted and named in
+// [Environment.Unreadable] with the reason, so a zero is always a measured zero.
 package host
 
 import "time"
@@ -13,14 +12,14 @@ import "time"
 // are only ever added; a change of meaning raises it.
 const EnvironmentVersion = 1
 
-// Environment is everything about the host that is stored with a run. Pointers
-// are nil where the value is unknown. Sizes are bytes unless the name has a
-// unit; lists of CPUs are in the kernel's notation, "0-3,8".
+// Environment is everything about the host that is stored with a run. Pointers are nil if the value
+// is unknown. Sizes are in bytes unless the name has a unit; lists of CPUs are in the kernel's
+// notation, "0-3,8".
 type Environment struct {
 	Version int       `json:"version"`
 	Time    time.Time `json:"time"`
-	// HostID tells hosts apart without naming them: a keyed hash of the host
-	// name, the key being the machine's own id, so the name cannot be guessed.
+	// HostID distinguishes hosts without naming them: a hash of the host name, keyed with the
+	// machine's own id, so the name cannot be guessed.
 	HostID  string   `json:"host_id,omitempty"`
 	BootID  string   `json:"boot_id,omitempty"` // the same for all runs in one boot
 	UptimeS *float64 `json:"uptime_s,omitempty"`
@@ -35,21 +34,21 @@ type Environment struct {
 	Load    Load           `json:"load"`
 	Power   Power          `json:"power"`
 	Storage *Storage       `json:"storage,omitempty"` // nil: no path was asked for, or its mount was not found
-	// Housekeeping is nil where the kernel shows none of it, and in
-	// environments that were stored before there was such a field.
+	// Housekeeping is nil if the kernel does not show it, and in environments that were stored
+	// before this field existed.
 	Housekeeping *Housekeeping `json:"housekeeping,omitempty"`
 
 	Unreadable []Unreadable `json:"unreadable,omitempty"`
 }
 
-// Unreadable is something that could not be learned, and why.
+// Unreadable is a field that could not be read, and why.
 type Unreadable struct {
 	Field  string `json:"field"` // the JSON path in Environment: "cpu.turbo"
 	Source string `json:"source,omitempty"`
 	Reason string `json:"reason"`
 }
 
-// CPU is the processors and how they are governed.
+// CPU describes the processors and how their clock is controlled.
 type CPU struct {
 	Arch      string `json:"arch"` // as Go names it: amd64
 	Vendor    string `json:"vendor,omitempty"`
@@ -57,19 +56,19 @@ type CPU struct {
 	Family    string `json:"family,omitempty"`
 	ModelID   string `json:"model_id,omitempty"`
 	Stepping  string `json:"stepping,omitempty"`
-	Microcode string `json:"microcode,omitempty"` // all distinct values, by comma: more than one is a finding
+	Microcode string `json:"microcode,omitempty"` // all distinct values, separated by commas
 	Flags     string `json:"flags,omitempty"`     // of the first CPU, as the kernel prints them
 	Bugs      string `json:"bugs,omitempty"`
 
 	Online   string   `json:"online,omitempty"`
 	Offline  string   `json:"offline,omitempty"`
 	Allowed  string   `json:"allowed,omitempty"` // the CPUs that tare itself may use
-	Sockets  int      `json:"sockets,omitempty"` // of the CPUs that are online; so are Cores and Threads
+	Sockets  int      `json:"sockets,omitempty"` // of the CPUs that are online, like Cores and Threads
 	Cores    int      `json:"cores,omitempty"`
 	Threads  int      `json:"threads,omitempty"`
 	Siblings []string `json:"siblings,omitempty"` // CPUs that share a core, one list a core; only cores with more than one
 	Kinds    []string `json:"kinds,omitempty"`    // CPUs of each kind of core, where the kinds differ: "core: 0-7", "atom: 8-15"
-	Nodes    []Node   `json:"nodes,omitempty"`    // NUMA; empty: the kernel was built without
+	Nodes    []Node   `json:"nodes,omitempty"`    // NUMA; empty: the kernel was built without it
 	Caches   []Cache  `json:"caches,omitempty"`
 
 	Isolated string `json:"isolated,omitempty"`  // isolcpus=
@@ -90,7 +89,7 @@ type CPU struct {
 	Mitigations map[string]string `json:"mitigations,omitempty"`
 }
 
-// Policy is how the clock of some CPUs is governed.
+// Policy is how the clock of some CPUs is controlled.
 type Policy struct {
 	CPUs     string `json:"cpus"`
 	Driver   string `json:"driver,omitempty"`
@@ -98,7 +97,7 @@ type Policy struct {
 	EPP      string `json:"epp,omitempty"`     // energy performance preference
 	MinKHz   *int64 `json:"min_khz,omitempty"` // the limits in force
 	MaxKHz   *int64 `json:"max_khz,omitempty"`
-	TopKHz   *int64 `json:"top_khz,omitempty"` // what the CPU could do
+	TopKHz   *int64 `json:"top_khz,omitempty"` // the CPU's own maximum
 }
 
 // Node is one NUMA node.
@@ -118,25 +117,25 @@ type Cache struct {
 	SharedBy int    `json:"shared_by"` // CPUs that share each
 }
 
-// Role is where tare stands towards a hypervisor.
+// Role is the host's relation to a hypervisor.
 type Role string
 
 // The roles.
 const (
 	BareMetal   Role = "bare-metal"
 	InGuest     Role = "guest"    // in a virtual machine: every number holds for nested virtualization
-	XenDom0     Role = "xen-dom0" // under Xen, privileged: not native either
+	XenDom0     Role = "xen-dom0" // under Xen, privileged, and not native either
 	UnknownRole Role = "unknown"
 )
 
-// Virtualization is what the host can run, and what it runs under itself.
+// Virtualization is the host's support for virtualization, and what the host itself runs under.
 type Virtualization struct {
 	Extension string            `json:"extension,omitempty"` // vmx, svm; empty: the CPU shows none
-	KVMDevice bool              `json:"kvm_device"`          // /dev/kvm is there, which does not prove that it works
+	KVMDevice bool              `json:"kvm_device"`          // /dev/kvm exists, which does not prove that it works
 	KVM       map[string]string `json:"kvm,omitempty"`       // module parameters that change the cost: nested, ept, npt, …
 	Role      Role              `json:"role"`
 	Of        string            `json:"of,omitempty"`             // the hypervisor that tare runs under
-	Emulated  bool              `json:"emulated,omitempty"`       // the CPU is software: its timings say nothing about hardware
+	Emulated  bool              `json:"emulated,omitempty"`       // the CPU is emulated: its timings say nothing about hardware
 	CPUID     string            `json:"cpuid_vendor,omitempty"`   // CPUID leaf 0x40000000
 	Container string            `json:"container,omitempty"`      // the container that tare runs in
 	SysVendor string            `json:"dmi_vendor,omitempty"`     // DMI; no serial numbers
@@ -146,7 +145,7 @@ type Virtualization struct {
 	Hyper     map[string]string `json:"sys_hypervisor,omitempty"` // /sys/hypervisor and /proc/xen
 }
 
-// Memory is memory and everything that moves pages behind a workload's back.
+// Memory describes memory, and everything that moves pages while a workload runs.
 type Memory struct {
 	Total         *int64            `json:"total,omitempty"`
 	Available     *int64            `json:"available,omitempty"`
@@ -160,22 +159,22 @@ type Memory struct {
 	Khugepaged    map[string]string `json:"khugepaged,omitempty"` // its settings, and pages_collapsed since boot
 	KSM           *int64            `json:"ksm_run,omitempty"`    // 0 stopped, 1 merging, 2 unmerging
 	KSMSharing    *int64            `json:"ksm_pages_sharing,omitempty"`
-	KSMScan       map[string]string `json:"ksm_scan,omitempty"` // how fast it looks for equal pages
+	KSMScan       map[string]string `json:"ksm_scan,omitempty"` // how fast it looks for identical pages
 	Swaps         []Swap            `json:"swaps,omitempty"`
 	Zswap         string            `json:"zswap,omitempty"` // Y, N
 	DAMON         []DAMON           `json:"damon,omitempty"`
 	NUMADemotion  string            `json:"numa_demotion,omitempty"`       // true: idle pages go to slower memory
 	NUMAMigrated  *int64            `json:"numa_pages_migrated,omitempty"` // by automatic balancing since boot
 	VM            map[string]string `json:"vm,omitempty"`                  // sysctls vm.*
-	// Threads is how many seconds of CPU the kernel's threads that work on
-	// memory have used since boot: kdamond, khugepaged, ksmd, kcompactd. Those
-	// of one kind are summed; one that is missing does not run or cannot be seen.
+	// Threads is the CPU time in seconds since boot of the kernel threads that work on memory:
+	// kdamond, khugepaged, ksmd, kcompactd. Threads of one kind are summed; a missing one does not
+	// run or cannot be seen.
 	Threads map[string]float64 `json:"threads,omitempty"`
 }
 
-// Swap is one place that memory is swapped to.
+// Swap is one swap device or file.
 type Swap struct {
-	Device string `json:"device"` // of a swap file only "file": its path may name a user
+	Device string `json:"device"` // "file" for any swap file: its path may name a user
 	Size   int64  `json:"size"`
 	Used   int64  `json:"used"`
 }
@@ -185,19 +184,19 @@ type DAMON struct {
 	Name    string   `json:"name"` // a module, "damon_reclaim"; or as sysfs numbers it, "kdamonds/0"
 	On      bool     `json:"on"`
 	Targets []string `json:"targets,omitempty"` // paddr: all of the host's memory; vaddr: chosen processes
-	Actions []string `json:"actions,omitempty"` // what it does to the pages it picks: pageout, lru_prio; stat: nothing
+	Actions []string `json:"actions,omitempty"` // what it does with the pages it picks: pageout, lru_prio; stat: nothing
 }
 
-// Housekeeping is what the kernel does on its own account, and on which CPUs.
+// Housekeeping is the kernel's own background work, and on which CPUs it runs.
 type Housekeeping struct {
-	Workqueues string   `json:"workqueues,omitempty"`  // CPUs of the work that is tied to no CPU
+	Workqueues string   `json:"workqueues,omitempty"`  // CPUs of work that is not bound to a CPU
 	IRQDefault string   `json:"irq_default,omitempty"` // CPUs that an interrupt may go to when it is set up
 	IRQs       []IRQ    `json:"irqs,omitempty"`        // of devices, the busiest first, at most 32
 	Steering   []string `json:"steering,omitempty"`    // CPUs that received packets are passed on to (RPS): "eth0: 0-3"
-	IRQBalance bool     `json:"irqbalance,omitempty"`  // the daemon runs, and undoes what is set by hand
+	IRQBalance bool     `json:"irqbalance,omitempty"`  // the daemon runs, and undoes manual settings
 }
 
-// IRQ is an interrupt of a device that came at least once.
+// IRQ is a device interrupt that came at least once.
 type IRQ struct {
 	Number  int    `json:"irq"`
 	Device  string `json:"device,omitempty"`  // as its driver names it: "nvme0q3"
@@ -210,18 +209,18 @@ type IRQ struct {
 type Kernel struct {
 	Release string `json:"release,omitempty"`
 	Build   string `json:"build,omitempty"` // number, flavour and date of the build
-	// Cmdline is the boot parameters, without those for init (after "--").
+	// Cmdline is the boot parameters, without those of init (after "--").
 	Cmdline      string            `json:"cmdline,omitempty"`
 	ConfigSHA256 string            `json:"config_sha256,omitempty"`
 	ConfigFrom   string            `json:"config_from,omitempty"`
-	Config       map[string]string `json:"config,omitempty"` // the options that change timings
+	Config       map[string]string `json:"config,omitempty"` // the options that affect timings
 	LSM          string            `json:"lsm,omitempty"`
 	Tainted      *int64            `json:"tainted,omitempty"`
 	Sysctl       map[string]string `json:"sysctl,omitempty"` // kernel.sched_*, watchdogs, … as they are
 	SchedDebug   map[string]string `json:"sched_debug,omitempty"`
 }
 
-// Clock is how the host keeps time.
+// Clock describes the host's clock source.
 type Clock struct {
 	Source    string `json:"source,omitempty"`
 	Available string `json:"available,omitempty"`
@@ -245,10 +244,10 @@ const (
 type Cgroup struct {
 	Layout  Layout `json:"layout,omitempty"`
 	V2Mount string `json:"v2_mount,omitempty"`
-	// Controllers says where each controller is: a v1 mount point, or "v2".
-	// The v2 freezer, which is part of the core, is listed as "freezer".
+	// Controllers is where each controller is: a v1 mount point, or "v2". The v2 freezer, which is
+	// not a controller but part of the core, is listed as "freezer".
 	Controllers map[string]string `json:"controllers,omitempty"`
-	// Delegated is the root's cgroup.subtree_control: what children have.
+	// Delegated is the root's cgroup.subtree_control: the controllers of its children.
 	Delegated string `json:"delegated,omitempty"`
 }
 
@@ -278,13 +277,13 @@ type Pressure struct {
 	Full60 float64 `json:"full_avg60"`
 }
 
-// Power is where the current comes from.
+// Power describes the power supply.
 type Power struct {
-	OnBattery *bool  `json:"on_battery,omitempty"` // nil: the machine shows no mains adapter, so it is no laptop
+	OnBattery *bool  `json:"on_battery,omitempty"` // nil: the machine has no mains adapter, so it is not a laptop
 	Profile   string `json:"profile,omitempty"`    // platform profile of the firmware
 }
 
-// Storage is the file system and the block device under a path.
+// Storage is the file system and the block device of a path.
 type Storage struct {
 	Mount        string   `json:"mount"`
 	FSType       string   `json:"fs_type"`
@@ -294,7 +293,7 @@ type Storage struct {
 	Total        *int64   `json:"total,omitempty"`
 	Free         *int64   `json:"free,omitempty"` // for the user that tare runs as
 	Disk         string   `json:"disk,omitempty"` // whole device; empty: no block device
-	On           []string `json:"on,omitempty"`   // devices that a stacked one (dm, md, loop) lies on
+	On           []string `json:"on,omitempty"`   // devices under a stacked one (dm, md, loop)
 	Model        string   `json:"model,omitempty"`
 	Scheduler    string   `json:"scheduler,omitempty"` // the chosen one
 	Rotational   *bool    `json:"rotational,omitempty"`

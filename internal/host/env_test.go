@@ -32,7 +32,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// hosts are the synthetic ones, with a data path on each.
+// hosts are the synthetic hosts, each with a data path.
 var hosts = []struct {
 	name, path string
 	free       int64
@@ -99,7 +99,7 @@ func TestSpoilersGolden(t *testing.T) {
 	}
 }
 
-// An empty root must not panic, and must own up to everything it lacks.
+// An empty root must not panic, and must list everything that it lacks.
 func TestReadNothing(t *testing.T) {
 	env := Read(Options{Root: tree{}, Path: "/data"})
 	got := map[string]bool{}
@@ -157,7 +157,7 @@ func TestReadLive(t *testing.T) {
 	}
 }
 
-// A file left over in an image is no proof of a container.
+// A file that is left over in an image does not prove a container.
 func TestContainer(t *testing.T) {
 	root := loadTree(t, "server")
 	root.MapFS[".dockerenv"] = &fstest.MapFile{}

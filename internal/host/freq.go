@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// readFrequency reads what moves the clock of the CPUs: SMT, turbo, governors,
-// thermal throttling, idle states.
+// readFrequency reads what affects the speed of the CPUs: SMT, turbo, governors, thermal
+// throttling, idle states.
 func readFrequency(r *reader, c *CPU, cpus []int) {
 	if n := r.number("cpu.smt", cpuDir+"/smt/active"); n != nil {
 		c.SMT = new(*n != 0)
@@ -24,11 +24,11 @@ func readFrequency(r *reader, c *CPU, cpus []int) {
 	readPolicies(r, c, cpus)
 }
 
-// readTurbo asks the switches that Linux has for it, most specific first.
+// readTurbo reads Linux's switches for turbo, most specific first.
 func readTurbo(r *reader, c *CPU) {
 	for _, s := range []struct {
 		file string
-		on   int64 // what the file says when turbo is on
+		on   int64 // the content of the file if turbo is on
 	}{
 		{cpuDir + "/intel_pstate/no_turbo", 0},
 		{cpuDir + "/cpufreq/boost", 1},
@@ -41,7 +41,7 @@ func readTurbo(r *reader, c *CPU) {
 	r.fail("cpu.turbo", "", errors.New("neither intel_pstate/no_turbo nor cpufreq/boost tells"))
 }
 
-// readPolicies groups CPUs whose frequency is governed alike.
+// readPolicies groups CPUs with the same frequency settings.
 func readPolicies(r *reader, c *CPU, cpus []int) {
 	type key struct{ driver, governor, epp, lo, hi, top string }
 	members := map[key][]int{}
@@ -64,7 +64,7 @@ func readPolicies(r *reader, c *CPU, cpus []int) {
 	khz := func(s string) *int64 {
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {
-			return nil // the driver offers none, "<unsupported>"
+			return nil // the driver has none, "<unsupported>"
 		}
 		return &n
 	}

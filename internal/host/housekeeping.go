@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// maxIRQs bounds how many interrupts are stored: a server has one for each
-// queue of each device, and those that seldom come take nothing from anybody.
+// maxIRQs bounds how many interrupts are stored: a server has one for each queue of each device,
+// and rare ones cost nothing.
 const maxIRQs = 32
 
 func readHousekeeping(r *reader, procs map[int]procTime) *Housekeeping {
@@ -54,7 +54,7 @@ func readHousekeeping(r *reader, procs map[int]procTime) *Housekeeping {
 	return h
 }
 
-// readMask reads a file with a mask of CPUs as a list of them.
+// readMask reads a file with a CPU mask as a CPU list.
 func readMask(r *reader, field, p string) string {
 	s := r.optional(field, p)
 	if s == "" {
@@ -83,8 +83,8 @@ func (l irqLine) total() int64 {
 	return sum
 }
 
-// parseInterrupts reads /proc/interrupts. What no device raised is left out:
-// lines without a number, the timers of CPUs, and the events that Xen numbers.
+// parseInterrupts reads /proc/interrupts. It omits interrupts that no device raised: lines without
+// a number, CPU timers, and Xen's per-CPU events.
 func parseInterrupts(text string) []irqLine {
 	var cpus []int
 	var out []irqLine
@@ -122,7 +122,7 @@ func parseInterrupts(text string) []irqLine {
 	return out
 }
 
-// perCPU sums interrupts for each CPU.
+// perCPU sums interrupts by CPU.
 func perCPU(lines []irqLine) map[int]int64 {
 	sum := map[int]int64{}
 	for _, l := range lines {

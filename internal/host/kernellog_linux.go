@@ -10,9 +10,9 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// KernelLog watches the kernel's log from the moment it was opened. It has no
-// goroutine: it costs nothing while a trial runs, and reads what came
-// meanwhile when it is asked. Its methods may be called from any goroutine.
+// KernelLog reads the kernel's log from the moment it was opened. It has no goroutine, so it costs
+// nothing while a trial runs: Drain reads the messages since the last call. Its methods may be
+// called from any goroutine.
 type KernelLog struct {
 	mu   sync.Mutex
 	read func([]byte) (int, error) // one record, or EAGAIN
@@ -21,8 +21,8 @@ type KernelLog struct {
 	next uint64 // expected sequence number; 0: not known
 }
 
-// WatchKernelLog opens /dev/kmsg at its end. Its error is the host's, with a
-// remedy: a run can go on without, but must say so.
+// WatchKernelLog opens /dev/kmsg at its end. Its error is the host's and has a remedy: a run can go
+// on without the log, but must report that.
 func WatchKernelLog() (*KernelLog, error) {
 	const remedy = "run as root or with CAP_SYSLOG (sysctl kernel.dmesg_restrict); in a container pass /dev/kmsg through"
 	fd, err := unix.Open("/dev/kmsg", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -49,12 +49,12 @@ func newKernelLog(read func([]byte) (int, error), end func() error) *KernelLog {
 	return &KernelLog{read: read, end: end, buf: make([]byte, 16<<10)}
 }
 
-// maxDrain bounds one drain, so that a log in flood cannot hold it for ever;
-// the rest comes with the next.
+// maxDrain bounds one drain, so that a flood of messages cannot block it for ever; the next drain
+// reads the rest.
 const maxDrain = 20_000
 
-// Drain returns the distress that was logged since the last call or, the first
-// time, since the log was opened. It does not wait.
+// Drain returns the distress that was logged since the last call, or the first time since the log
+// was opened. It does not wait.
 func (k *KernelLog) Drain() (Distress, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -70,8 +70,8 @@ func (k *KernelLog) Drain() (Distress, error) {
 		case errors.Is(err, unix.EINTR):
 			continue
 		case errors.Is(err, unix.EPIPE):
-			// Overwritten. The next read is at the oldest record that is left,
-			// and its number tells how many are gone.
+			// Overwritten. The next read returns the oldest record that is left, and its number
+			// shows how many are lost.
 			if k.next == 0 {
 				d.Lost++
 			}
@@ -92,7 +92,7 @@ func (k *KernelLog) Drain() (Distress, error) {
 	return d, nil
 }
 
-// Close ends the watch; it may be called twice.
+// Close closes the log; it may be called twice.
 func (k *KernelLog) Close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// DistressKind says what the kernel complained of.
+// DistressKind is the kind of problem that the kernel reported.
 type DistressKind string
 
-// The kinds of distress. OOMCgroup is a guest at its own memory limit: that
-// is a result; OOM is the host out of memory.
+// The kinds of distress. OOMCgroup is a guest at its own memory limit, which is a result; OOM is
+// the host out of memory.
 const (
 	SoftLockup DistressKind = "soft-lockup"
 	HardLockup DistressKind = "hard-lockup"
@@ -30,14 +30,14 @@ const (
 	Oops       DistressKind = "oops"
 	Warning    DistressKind = "warning"
 	NetTimeout DistressKind = "net-timeout"
-	CPUHog     DistressKind = "cpu-hog" // a work item or an interrupt kept a CPU for long
+	CPUHog     DistressKind = "cpu-hog" // a work item or an interrupt occupied a CPU for long
 	SplitLock  DistressKind = "split-lock"
 	LogFlood   DistressKind = "log-flood" // the log itself could not keep up
 )
 
-// distressPatterns are tried in order; the first that matches names the kind.
-// A message matches if it contains one of the words and, where one is given,
-// the expression holds too: words alone are fast enough for a log in flood.
+// distressPatterns are tried in order; the first match decides the kind. A message matches if it
+// contains one of the words and also matches the expression, if there is one. The words come first
+// because they are fast enough for a flood of messages.
 var distressPatterns = []struct {
 	kind  DistressKind
 	words []string
@@ -67,27 +67,26 @@ var distressPatterns = []struct {
 	{NetTimeout, []string{"NETDEV WATCHDOG"}, nil},
 	{CPUHog, []string{"hogged CPU for", "perf: interrupt took too long", "nobody cared", "INFO: NMI handler"}, nil},
 	{SplitLock, []string{"split_lock trap", "bus_lock trap"}, nil},
-	// What loop devices and file systems that come and go in numbers have to say is no distress: tare's do.
+	// Many loop devices and file systems that come and go are not distress: tare's own do.
 	{"", []string{"set_capacity_and_notify: ", "EXT4-fs mount: ", "EXT4-fs unmount: "}, regexp.MustCompile(`callbacks suppressed`)},
 	{LogFlood, []string{"printk messages dropped", "callbacks suppressed"}, nil},
 }
 
-// maxText bounds the text of a message, in bytes: what shows distress says so
-// at once.
+// maxText bounds the text of a message, in bytes: a message about distress says so at its start.
 const maxText = 300
 
 // KernelMessage is one record of the kernel's log.
 type KernelMessage struct {
 	Seq   uint64        `json:"seq"`
-	Time  time.Duration `json:"time_ns"` // since boot, by the clock of the log, which is near CLOCK_MONOTONIC
+	Time  time.Duration `json:"time_ns"` // since boot, by the log's clock, which is close to CLOCK_MONOTONIC
 	Level int           `json:"level"`   // 0 emergency … 7 debug
 	Text  string        `json:"text"`
 	Kind  DistressKind  `json:"kind,omitempty"`
 
-	facility int // 0 is the kernel; anyone may write the others
+	facility int // 0 is the kernel; any process may write the others
 }
 
-// classify returns what a message complains of, or "".
+// classify returns the kind of distress that a message reports, or "".
 func classify(m KernelMessage) DistressKind {
 	if m.facility != 0 {
 		return ""
@@ -152,16 +151,16 @@ func unescapeHex(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// Distress is what the kernel's log said over a time.
+// Distress is what the kernel's log reported during some time.
 type Distress struct {
-	Lines  []KernelMessage      `json:"lines,omitempty"`  // the first that showed distress, oldest first
+	Lines  []KernelMessage      `json:"lines,omitempty"`  // the first messages about distress, oldest first
 	Counts map[DistressKind]int `json:"counts,omitempty"` // of all of them
-	// Lost is how many records the kernel overwrote before they were read, at
-	// least: if not 0, silence proves nothing.
+	// Lost is at least how many records the kernel overwrote before they were read: if it is not 0,
+	// a lack of messages proves nothing.
 	Lost uint64 `json:"lost,omitempty"`
 }
 
-// maxDistressLines bounds what one drain keeps; Counts go on.
+// maxDistressLines bounds the lines that one drain keeps; Counts includes the others.
 const maxDistressLines = 100
 
 func (d *Distress) add(m KernelMessage) {

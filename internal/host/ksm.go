@@ -9,18 +9,17 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// KSM is what kernel samepage merging does for this host, and what it costs.
+// KSM is how much memory kernel samepage merging saves on this host, and what it costs.
 type KSM struct {
-	// Saved is how many bytes more the host's processes would hold without it.
+	// Saved is how many more bytes the host's processes would use without KSM.
 	Saved int64
-	// CPU is the time that its thread used since the host booted, with the
-	// grain of the kernel's ticks; KnownCPU: such a thread can be seen from here.
+	// CPU is the CPU time of its thread since the host booted, with the resolution of the kernel's
+	// ticks; KnownCPU: the thread is visible from here.
 	CPU      time.Duration
 	KnownCPU bool
 }
 
-// ReadKSM returns nil where the host has no KSM, or has not switched it on.
-// proc is the host's own /proc.
+// ReadKSM returns nil if the host has no KSM or it is off. proc is the host's own /proc.
 func ReadKSM(proc string) (*KSM, error) {
 	return readKSM(&reader{fsys: os.DirFS("/"), proc: proc})
 }

@@ -7,26 +7,24 @@ import (
 	"time"
 )
 
-// DefaultLagPeriod is how often the lag probe wakes: often enough to see what
-// a person would feel, seldom enough to cost under 0.05 % of one CPU. A wake-up
-// cost 90 µs in a slow virtual machine, most of it the Go runtime's; hardware
-// does it in a fraction of that.
+// DefaultLagPeriod is how often the lag probe wakes: often enough to see stalls that a person would
+// notice, and rarely enough to cost less than 0.05 % of one CPU. A wake-up cost 90 µs in a slow
+// virtual machine, most of it in the Go runtime; hardware needs a fraction of that.
 const DefaultLagPeriod = 200 * time.Millisecond
 
-// LagStats is by how much the host kept the probe waiting during a window, in
-// seconds: how much too late it woke it, or how long it took to make a process
-// (see [StartForks]). It is what an ordinary task without special priority suffered;
-// some tens of µs are normal. A stall of d is seen for certain if d is over
-// the period, and with probability d/period if it is shorter.
+// LagStats is how long the host delayed the probe during a window, in seconds: how much too late
+// the probe woke, or how long it took to start a process (see [StartForks]). An ordinary task
+// without special priority has the same delay; some tens of µs are normal. The probe always sees a
+// stall that is longer than the period, and a shorter one of length d with probability d/period.
 type LagStats struct {
-	Samples int     `json:"samples"` // if 0 the rest means nothing: the window was shorter than the period
+	Samples int     `json:"samples"` // if 0, the other fields mean nothing: the window was shorter than the period
 	Period  float64 `json:"period_s"`
 	Mean    float64 `json:"mean_s"`
 	P99     float64 `json:"p99_s"` // nearest rank; with fewer than 100 samples it is the maximum
 	Max     float64 `json:"max_s"`
 }
 
-// Lag is a probe that sleeps and measures how long the host makes it wait.
+// Lag is a probe that sleeps and measures how late the host wakes it.
 type Lag struct {
 	period time.Duration
 	now    func() time.Duration
@@ -34,12 +32,12 @@ type Lag struct {
 	done   chan struct{}
 
 	mu      sync.Mutex
-	due     time.Duration // when the sleep under way ought to end; 0: none is
+	due     time.Duration // when the current sleep should end; 0: no sleep
 	windows map[*LagWindow]struct{}
 }
 
-// LagWindow is a time over which a probe's lag is gathered, usually a trial.
-// Windows may overlap. It keeps 8 bytes a sample.
+// LagWindow is a time over which a probe collects its lag, usually a trial. Windows may overlap. A
+// window keeps 8 bytes per sample.
 type LagWindow struct {
 	lag    *Lag
 	start  time.Duration
@@ -48,7 +46,7 @@ type LagWindow struct {
 	stats  LagStats
 }
 
-// Window begins to gather.
+// Window begins to collect.
 func (l *Lag) Window() *LagWindow {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +55,7 @@ func (l *Lag) Window() *LagWindow {
 	return w
 }
 
-// record notes that a sleep that was due at due ended at woke.
+// record adds a sleep that should have ended at due and ended at woke.
 func (l *Lag) record(due, woke time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,15 +65,15 @@ func (l *Lag) record(due, woke time.Duration) {
 	}
 }
 
-// add counts the part of a delay that fell into the window.
+// add counts the part of a delay that lies in the window.
 func (w *LagWindow) add(due, woke time.Duration) {
 	if woke > w.start {
 		w.late = append(w.late, max(0, woke-max(due, w.start)))
 	}
 }
 
-// End ends the window. A wake-up that is overdue at this moment counts with
-// the delay that it has by now. Further calls return the same.
+// End ends the window. A wake-up that is overdue now counts with its delay so far. Further calls
+// return the same.
 func (w *LagWindow) End() LagStats {
 	l := w.lag
 	l.mu.Lock()
@@ -127,8 +125,8 @@ func newLag(period time.Duration, now func() time.Duration) *Lag {
 		windows: map[*LagWindow]struct{}{}}
 }
 
-// loop waits and records until the probe is stopped: await gets the instant
-// from which on waiting is the host's fault.
+// loop waits and records until the probe is stopped. await gets the time after which any waiting is
+// the host's lag.
 func (l *Lag) loop(await func(due time.Duration)) {
 	defer close(l.done)
 	for {

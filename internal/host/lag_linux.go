@@ -8,8 +8,8 @@ import (
 	"github.com/tare-bench/tare/internal/prompt"
 )
 
-// ForkPeriod is how often StartForks makes a process: that costs a millisecond
-// or two, so 0.2 % of one CPU at most.
+// ForkPeriod is how often StartForks starts a process. That takes a millisecond or two, so at most
+// 0.2 % of one CPU.
 const ForkPeriod = time.Second
 
 // StartLag starts a probe; period 0 is [DefaultLagPeriod]. The caller stops it.
@@ -19,9 +19,8 @@ func StartLag(period time.Duration) *Lag {
 	}
 	l := newLag(period, monotonic)
 	go func() {
-		// Never unlocked: the thread, whose timer slack is changed, ends with
-		// the goroutine. A kernel sleep is used, as the runtime's own timers
-		// would add up to a millisecond.
+		// Never unlocked: the thread with its changed timer slack ends with the goroutine. The probe
+		// sleeps in the kernel because the runtime's timers would add up to a millisecond.
 		runtime.LockOSThread()
 		defer prompt.Apart()()
 		sharpenTimers()
@@ -30,9 +29,9 @@ func StartLag(period time.Duration) *Lag {
 	return l
 }
 
-// StartForks starts a probe that makes a process, the program true, and waits
-// for its end: what a person does who types a command. It includes the wake-up
-// before. The caller stops it. An error says that there is no such program.
+// StartForks starts a probe that starts a process (the program true) and waits for its end, like a
+// person who types a command. Its times include the wake-up before. The caller stops it. An error
+// means that there is no such program.
 func StartForks() (*Lag, error) {
 	path, err := exec.LookPath("true")
 	if err != nil {
@@ -44,7 +43,7 @@ func StartForks() (*Lag, error) {
 		defer prompt.Apart()()
 		l.loop(func(due time.Duration) {
 			sleepUntil(due)
-			_ = exec.Command(path).Run() // that it fails takes its time as well
+			_ = exec.Command(path).Run() // a failure takes its time as well
 		})
 	}()
 	return l, nil

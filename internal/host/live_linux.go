@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// liveCalls asks the kernel that runs tare.
+// liveCalls queries the kernel that runs tare.
 func liveCalls() *calls {
 	return &calls{
 		arch: runtime.GOARCH,

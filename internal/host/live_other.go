@@ -2,5 +2,5 @@
 
 package host
 
-// liveCalls serves systems on which tare only analyzes and reports.
+// liveCalls is for operating systems on which tare only analyzes and reports.
 func liveCalls() *calls { return foreignCalls() }

@@ -15,17 +15,17 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// procTime is what /proc/pid/stat says of a process, or a thread of the kernel.
+// procTime is what /proc/pid/stat reports about a process or a kernel thread.
 type procTime struct {
 	name    string
 	seconds float64 // user and system
-	reaped  float64 // the same of its children that have ended, and of theirs
+	reaped  float64 // the same of its descendants that have ended
 	parent  int
-	start   uint64 // tells it from another one of the same number
+	start   uint64 // distinguishes it from another process with the same number
 	kernel  bool
 }
 
-// processes are all that can be seen now, by their number.
+// processes returns all visible processes, by number.
 func (r *reader) processes() map[int]procTime {
 	all := map[int]procTime{}
 	for _, name := range r.names(r.proc) {
@@ -70,18 +70,18 @@ func parseProcStat(text string) (procTime, error) {
 	}, nil
 }
 
-// ProcessTimes is the CPU time of every process of the host, threads of its
-// kernel included, at one instant. To read it takes 10 to 50 µs a process.
+// ProcessTimes is the CPU time of every process of the host, kernel threads included, at one
+// instant. Reading it takes 10 to 50 µs per process.
 type ProcessTimes struct {
 	at    time.Duration
 	self  int
 	procs map[int]procTime
 }
 
-// ReadProcessTimes reads them. proc is where the host's own /proc is, as an
-// absolute path: a sandbox has another.
+// ReadProcessTimes reads the CPU times. proc is the absolute path of the host's own /proc: a sandbox
+// has another.
 func ReadProcessTimes(proc string) (ProcessTimes, error) {
-	self, err := os.Readlink(filepath.Join(proc, "self")) // not Getpid: that is the sandbox's number
+	self, err := os.Readlink(filepath.Join(proc, "self")) // not Getpid, which returns the number in the sandbox
 	if err != nil {
 		return ProcessTimes{}, fault.Hostf("CPU time of processes: %w", err)
 	}
@@ -94,16 +94,16 @@ func ReadProcessTimes(proc string) (ProcessTimes, error) {
 
 var programStart = time.Now()
 
-// ProcessUse is a process, or all threads of the kernel of one kind, and how
-// many CPUs it kept busy, with those of its children that have ended meanwhile.
+// ProcessUse is a process, or all kernel threads of one kind, and how many CPUs it kept busy,
+// including its children that have ended in the meantime.
 type ProcessUse struct {
-	PID  int    // on the host; 0 for the kernel's threads
+	PID  int    // on the host; 0 for kernel threads
 	Name string // the kernel's, at most 15 bytes
 	CPUs float64
 }
 
-// Since says who has used CPU time after an earlier reading, the most first.
-// This program is left out, and with it what it has started and waited for.
+// Since returns the processes that used CPU time after an earlier reading, largest first. It omits
+// this program, with the children that it has waited for.
 func (t ProcessTimes) Since(before ProcessTimes) []ProcessUse {
 	elapsed := (t.at - before.at).Seconds()
 	if elapsed <= 0 {
@@ -114,8 +114,8 @@ func (t ProcessTimes) Since(before ProcessTimes) []ProcessUse {
 		b, was := before.procs[pid]
 		return found && was && a.start == b.start
 	}
-	// What was used before by a process that has ended since is now among what
-	// its parent, or its parent's, has reaped.
+	// CPU time before the earlier reading of a process that has ended since is now in the reaped
+	// time of its parent, or of an older ancestor.
 	old := map[int]float64{}
 	for pid, p := range before.procs {
 		if same(pid) {
@@ -138,7 +138,7 @@ func (t ProcessTimes) Since(before ProcessTimes) []ProcessUse {
 		if same(pid) {
 			used, reaped = used-before.procs[pid].seconds, reaped-before.procs[pid].reaped-old[pid]
 		}
-		// A child that had lost its parent may bring more than can be of this time.
+		// An orphan may add more CPU time than can be from this interval.
 		cpus := max(used, 0)/elapsed + min(max(reaped, 0)/elapsed, float64(runtime.NumCPU()))
 		switch {
 		case cpus == 0 || own[pid]:
@@ -158,7 +158,7 @@ func (t ProcessTimes) Since(before ProcessTimes) []ProcessUse {
 	return all
 }
 
-// own is this program: in a sandbox that is three processes of one name.
+// own returns this program's processes: in a sandbox they are three with one name.
 func (t ProcessTimes) own() map[int]bool {
 	own := map[int]bool{}
 	for pid := t.self; t.procs[pid].name == t.procs[t.self].name && !own[pid]; pid = t.procs[pid].parent {
@@ -167,8 +167,8 @@ func (t ProcessTimes) own() map[int]bool {
 	return own
 }
 
-// ControlGroups are the paths of the control groups of one of the host's
-// processes, in any hierarchy; none when it has ended.
+// ControlGroups returns the control groups of one of the host's processes, in all hierarchies; none
+// if it has ended.
 func ControlGroups(proc string, pid int) []string {
 	b, _ := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "cgroup"))
 	var paths []string

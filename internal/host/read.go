@@ -17,23 +17,22 @@ import (
 
 // Options says what to read and from where.
 type Options struct {
-	// Root is the tree with /proc, /sys, /etc; nil is the real one. With
-	// another root nothing is asked of the kernel that runs tare.
+	// Root is the tree with /proc, /sys, /etc; nil is the real one. With another root, Read does
+	// not query the kernel that runs tare.
 	Root fs.FS
-	// Proc is where the host's own /proc is, as an absolute path: in a PID
-	// namespace /proc shows neither the host's processes nor the kernel's
-	// threads. Empty: /proc.
+	// Proc is the absolute path of the host's own /proc: in a PID namespace /proc shows neither the
+	// host's processes nor the kernel threads. Empty: /proc.
 	Proc string
-	// Path is a file or directory, usually where guests keep their data: the
-	// file system and the device under it are described. Empty: none.
+	// Path is a file or directory, usually where guests keep their data: Read describes its file
+	// system and device. Empty: none.
 	Path string
-	// NoHostID leaves out even the hash of the host's name.
+	// NoHostID omits even the hash of the host's name.
 	NoHostID bool
 
 	calls *calls // tests
 }
 
-// calls is what only the running kernel can answer.
+// calls are the queries that only the running kernel can answer.
 type calls struct {
 	arch       string
 	now        func() time.Time
@@ -45,7 +44,7 @@ type calls struct {
 
 var errNotLive = errors.New("only the running kernel can tell")
 
-// foreignCalls serves a root that is not this machine's.
+// foreignCalls is for a root that is not this machine's.
 func foreignCalls() *calls {
 	return &calls{
 		arch:       runtime.GOARCH,
@@ -57,8 +56,8 @@ func foreignCalls() *calls {
 	}
 }
 
-// Read describes the host. It needs no rights, takes some milliseconds, and
-// never fails: what it could not learn is in [Environment.Unreadable].
+// Read describes the host. It needs no privileges, takes some milliseconds, and never fails:
+// [Environment.Unreadable] lists what it could not read.
 func Read(o Options) *Environment {
 	c := o.calls
 	switch {
@@ -99,13 +98,13 @@ func Read(o Options) *Environment {
 	return env
 }
 
-// maxFile bounds what is read of any one file.
+// maxFile bounds how much of a file is read.
 const maxFile = 4 << 20
 
-// reader reads small files below a root and remembers what it could not read.
+// reader reads small files below a root and records what it could not read.
 type reader struct {
 	fsys    fs.FS
-	proc    string // where processes are
+	proc    string // the /proc with the processes
 	missing []Unreadable
 }
 
@@ -121,12 +120,12 @@ func (r *reader) raw(p string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
-// fail notes that field could not be learned.
+// fail records that a field could not be read.
 func (r *reader) fail(field, source string, err error) {
 	r.missing = append(r.missing, Unreadable{Field: field, Source: source, Reason: reason(err)})
 }
 
-// reason words an error alike for every kind of file system.
+// reason words an error in the same way for every kind of file system.
 func reason(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -141,7 +140,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// text returns a file's trimmed content, and notes it if that cannot be had.
+// text returns a file's trimmed content, or records that it cannot be read.
 func (r *reader) text(field, p string) string {
 	b, err := r.raw(p)
 	if err != nil {
@@ -151,8 +150,8 @@ func (r *reader) text(field, p string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// optional is text for a file that many hosts rightly do not have: that it is
-// not there is no failure, that it cannot be read is.
+// optional is text for a file that many hosts do not have: it is not a failure if the file is
+// missing, only if it cannot be read.
 func (r *reader) optional(field, p string) string {
 	b, err := r.raw(p)
 	if err != nil {
@@ -192,7 +191,7 @@ func (r *reader) parseInt(field, source, s string) *int64 {
 	return &n
 }
 
-// parseFloat takes only what JSON can hold.
+// parseFloat accepts only numbers that JSON can represent.
 func parseFloat(s string) (float64, error) {
 	x, err := strconv.ParseFloat(s, 64)
 	if err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
@@ -206,7 +205,7 @@ func (r *reader) exists(p string) bool {
 	return err == nil
 }
 
-// names returns the entries of a directory, sorted; none if it cannot be read.
+// names returns the sorted entries of a directory; none if it cannot be read.
 func (r *reader) names(dir string) []string {
 	entries, err := fs.ReadDir(r.fsys, rel(dir))
 	if err != nil {
@@ -229,7 +228,7 @@ func chosen(s string) string {
 	return s
 }
 
-// clip cuts s to at most n bytes, at a rune.
+// clip cuts s to at most n bytes, at a rune boundary.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// cpuRules: what makes the same work take different time on this CPU.
+// cpuRules: why the same work takes different times on this CPU.
 var cpuRules = []rule{
-	{"cpu-governor", "the clock follows the load, so an arm that sleeps more runs slower when it wakes", governor},
-	{"cpu-turbo", "the clock depends on heat and on how many cores are busy, so on what ran before", turbo},
-	{"cpu-frequency", "CPUs at different clocks make a trial depend on where it was scheduled", frequency},
-	{"cpu-throttled", "a CPU that grows too hot slows down, by an amount that depends on the trials before", throttled},
-	{"on-battery", "the firmware saves power, and ever more of it as the charge falls", onBattery},
+	{"cpu-governor", "the CPU clock follows the load, so an arm that sleeps more runs slower when it wakes", governor},
+	{"cpu-turbo", "the CPU clock depends on temperature and on how many cores are busy, and so on what ran before", turbo},
+	{"cpu-frequency", "CPUs run at different clock rates, so a trial depends on where it was scheduled", frequency},
+	{"cpu-throttled", "a CPU that gets too hot slows down, by an amount that depends on the previous trials", throttled},
+	{"on-battery", "the firmware saves power, the more so the lower the charge is", onBattery},
 	{"hybrid-cores", "a trial on a slow core is a different measurement from one on a fast core", hybrid},
-	{"smt", "two hyper-threads share one core, so neighbours on it slow each other by a third or more", smt},
-	{"numa", "memory on the other node is slower, and where a guest lands is chance", numa},
-	{"microcode", "CPUs with different microcode have different mitigations and so different costs", microcode},
-	{"cpu-isolated", "the scheduler spreads nothing over them: what is not pinned there stays away, and what is pinned to several stays on one", isolated},
-	{"cpu-affinity", "what tare starts inherits this, while guests started by a daemon do not", affinity},
-	{"mitigations", "their cost differs between native and guest, and guests may choose otherwise than the host", mitigations},
+	{"smt", "two hyper-threads share one core and slow each other down by a third or more", smt},
+	{"numa", "memory on another node is slower, and chance decides which node a guest gets", numa},
+	{"microcode", "CPUs with different microcode have different mitigations, and so different costs", microcode},
+	{"cpu-isolated", "the scheduler does not balance load over them: tasks that are not pinned there stay away, and a task that is pinned to several stays on one", isolated},
+	{"cpu-affinity", "processes that tare starts inherit this limit, but guests that a daemon starts do not", affinity},
+	{"mitigations", "their cost differs between native and guests, and a guest may use other mitigations than the host", mitigations},
 }
 
 func governor(v view) *Spoiler {
@@ -67,7 +67,7 @@ func frequency(v view) *Spoiler {
 	if !known || !known2 || len(v.CPU.Kinds) > 1 || hi <= lo*1.05 {
 		return nil
 	}
-	level, mend := Note, "expected of a governor that follows the load: see cpu-governor"
+	level, mend := Note, "normal for a governor that follows the load: see cpu-governor"
 	if governor(v) == nil {
 		level, mend = Disturbs, "the governor does not explain it: look for heat, power limits (turbostat) and firmware power profiles"
 	}
@@ -77,7 +77,7 @@ func frequency(v view) *Spoiler {
 func throttled(v view) *Spoiler {
 	if n, known := value(v.CPU.Throttled); known && n > 0 {
 		return found(Disturbs, "improve the cooling, turn turbo off, and watch whether the count grows during a run",
-			"a core was throttled for heat %d times since boot", n)
+			"a core was throttled because of heat %d times since boot", n)
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func onBattery(v view) *Spoiler {
 	if !is(v.Power.OnBattery, true) {
 		return nil
 	}
-	return found(Spoils, "plug it in", "runs on battery")
+	return found(Spoils, "plug it in", "the machine runs on battery")
 }
 
 func hybrid(v view) *Spoiler {
@@ -97,7 +97,7 @@ func hybrid(v view) *Spoiler {
 		len(v.CPU.Kinds), strings.Join(v.CPU.Kinds, "; "))
 }
 
-// smt is worse where both threads of a core are seen in use.
+// smt is worse if all threads of a core are in use.
 func smt(v view) *Spoiler {
 	if !is(v.CPU.SMT, true) || len(v.CPU.Siblings) == 0 {
 		return nil
@@ -173,14 +173,14 @@ func affinity(v view) *Spoiler {
 		cpuNames(missing), v.CPU.Online)
 }
 
-// isolated says whether a CPU is kept for what is pinned to it.
+// isolated reports whether only tasks that are pinned to a CPU run on it.
 func (v view) isolated(cpu int) bool {
 	list, _ := ParseCPUList(v.CPU.Isolated)
 	return slices.Contains(list, cpu)
 }
 
-// mitigationParams are boot parameters that, with one of the values, switch
-// off what kernels do by default.
+// mitigationParams are boot parameters that, with one of the values, switch off a default
+// mitigation.
 var mitigationParams = map[string][]string{
 	"mitigations": {"off"}, "nopti": {""}, "pti": {"off"}, "nospectre_v1": {""}, "nospectre_v2": {""},
 	"spectre_v2": {"off"}, "spec_store_bypass_disable": {"off"}, "l1tf": {"off"}, "mds": {"off"}, "tsx_async_abort": {"off"},
@@ -198,17 +198,17 @@ func mitigations(v view) *Spoiler {
 	var off []string
 	for f := range strings.FieldsSeq(v.Kernel.Cmdline) {
 		key, value, _ := strings.Cut(f, "=")
-		// "auto,no_guest_host" and the like leave out whole classes of attack.
+		// "auto,no_guest_host" and the like omit whole classes of attacks.
 		if slices.Contains(mitigationParams[key], value) || key == "mitigations" && strings.Contains(value, "no_") {
 			off = append(off, f)
 		}
 	}
 	switch {
 	case off != nil:
-		return found(Disturbs, "boot without it, as nearly all hosts do; or state it with the numbers",
+		return found(Disturbs, "boot without it, as nearly all hosts do, or state it with the numbers",
 			"booted with %s; vulnerable to %d: %s", strings.Join(off, " "), len(open), strings.Join(open, ", "))
 	case open != nil:
-		return found(Note, "update microcode and kernel if others are to compare; see that guests show the same",
+		return found(Note, "update microcode and kernel if others are to compare with your numbers; check that guests show the same",
 			"vulnerable to %d of %d: %s", len(open), len(v.CPU.Mitigations), strings.Join(open, ", "))
 	}
 	return nil

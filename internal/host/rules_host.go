@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// virtRules: what tare itself runs in.
+// virtRules: the environment that tare itself runs in.
 var virtRules = []rule{
-	{"in-guest", "every number holds for nested virtualization only, and neighbours on the real host are out of sight", inGuest},
-	{"xen-dom0", "the native baseline would run under Xen too, so its cost would not show", dom0},
-	{"in-container", "limits and file systems of the container apply to every arm, the native one included", inContainer},
-	{"no-hw-virt", "guests that need it do not start or are emulated; /dev/kvm alone proves nothing", noHardware},
+	{"in-guest", "every number holds for nested virtualization only, and load on the real host is not visible", inGuest},
+	{"xen-dom0", "the native baseline would run under Xen, too, so the cost of Xen would not show", dom0},
+	{"in-container", "the container's limits and file systems apply to every arm, native included", inContainer},
+	{"no-hw-virt", "guests that need hardware virtualization do not start, or are emulated; /dev/kvm alone does not prove that it works", noHardware},
 }
 
 func inGuest(v view) *Spoiler {
@@ -22,14 +22,14 @@ func inGuest(v view) *Spoiler {
 	if of == "" {
 		of = "an unknown hypervisor"
 	}
-	return found(Disturbs, "measure on bare metal, or state with every number that it is nested", "this host is itself a guest of %s", of)
+	return found(Disturbs, "measure on bare metal, or state with every number that virtualization was nested", "this host is itself a guest of %s", of)
 }
 
 func dom0(v view) *Spoiler {
 	if v.Virt.Role != XenDom0 {
 		return nil
 	}
-	return found(Disturbs, "measure native in a boot without Xen; the clock is Xen's here: xenpm set-scaling-governor performance",
+	return found(Disturbs, "measure native in a boot without Xen; here Xen controls the CPU clock: xenpm set-scaling-governor performance",
 		"this host is Xen's dom0 (Xen %s.%s%s)", v.Virt.Hyper["version"], v.Virt.Hyper["minor"], v.Virt.Hyper["extra"])
 }
 
@@ -37,7 +37,7 @@ func inContainer(v view) *Spoiler {
 	if v.Virt.Container == "" {
 		return nil
 	}
-	return found(Disturbs, "run tare on the host itself", "tare runs in a container of %s", v.Virt.Container)
+	return found(Disturbs, "run tare on the host itself", "tare runs in a container (%s)", v.Virt.Container)
 }
 
 func noHardware(v view) *Spoiler {
@@ -51,16 +51,16 @@ func noHardware(v view) *Spoiler {
 	return found(Note, "enable it in the firmware; in a guest, enable nesting on its host", "%s", what)
 }
 
-// kernelRules: the kernel's own doing.
+// kernelRules: noise from the kernel itself.
 var kernelRules = []rule{
-	{"clocksource", "reading such a clock is slow and a system call, so whatever reads it often measures the clock", clocksource},
+	{"clocksource", "reading this clock is slow and takes a system call, so a program that reads it often measures the clock", clocksource},
 	{"timer-resolution", "sleeps end at the next tick, so short waits are rounded up by milliseconds", timers},
 	{"nmi-watchdog", "it holds a performance counter and interrupts every CPU every few seconds", nmiWatchdog},
-	{"debug-kernel", "its checks cost more than what is to be measured, and guests do not have them", debugKernel},
-	{"kernel-tainted", "something went wrong since boot and may go on", tainted},
+	{"debug-kernel", "its checks cost more than the effects to be measured, and guests do not have them", debugKernel},
+	{"kernel-tainted", "something went wrong since boot, and may go wrong again", tainted},
 }
 
-// goodClocks are read without leaving user space, or are the best there is.
+// goodClocks are read without leaving user space, or are the best available.
 var goodClocks = []string{"tsc", "tsc-early", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "xen", "tod", "timebase",
 	"riscv_clocksource", "stick", "Loongson"}
 
@@ -109,7 +109,7 @@ func debugKernel(v view) *Spoiler {
 	return found(level, "boot the distribution's standard kernel", "the kernel was built with %s", strings.Join(on, ", "))
 }
 
-// taints that mean trouble, by bit.
+// taints that indicate a problem, by bit.
 var taints = []struct {
 	bit  int
 	name string
@@ -126,17 +126,17 @@ func tainted(v view) *Spoiler {
 	if names == nil {
 		return nil
 	}
-	return found(Disturbs, "read the kernel's log, and reboot", "the kernel is tainted by %s (%d)", strings.Join(names, ", "), n)
+	return found(Disturbs, "read the kernel's log, then reboot", "the kernel is tainted by %s (%d)", strings.Join(names, ", "), n)
 }
 
-// placeRules: where guests are put and kept, and what could not be learned.
+// placeRules: control groups and storage of guests, and what tare could not read.
 var placeRules = []rule{
 	{"cgroup-controllers", "without them guests cannot be capped, pinned, limited or frozen, so arms are not equal", controllersMissing},
 	{"cgroup-hybrid", "crun and libvirt's LXC driver refuse it, and v2 lacks the controllers that v1 holds", cgroupHybrid},
-	{"cgroup-v1", "no cgroup.kill and no pressure per guest; newer systems refuse it", cgroupV1},
+	{"cgroup-v1", "it has neither cgroup.kill nor pressure information per guest, and newer systems refuse it", cgroupV1},
 	{"disk-space", "a trial that runs out of space fails, and a nearly full file system is slow", diskSpace},
-	{"disk-not-local", "disk workloads would measure memory, or the network, or a layer between", diskKind},
-	{"unread", "what is not known cannot be ruled out", unread},
+	{"disk-not-local", "disk workloads would measure memory, the network or another layer instead of a disk", diskKind},
+	{"unread", "a noise source that tare cannot check cannot be ruled out", unread},
 }
 
 func controllersMissing(v view) *Spoiler {
@@ -193,14 +193,14 @@ func diskSpace(v view) *Spoiler {
 	case !known || !known2:
 		return nil
 	case free < need:
-		return found(Spoils, "free some, or put the data elsewhere", "%s free at %s, %s wanted", size(free), v.Storage.Mount, size(need))
+		return found(Spoils, "free some space, or put the data elsewhere", "%s free at %s, %s needed", size(free), v.Storage.Mount, size(need))
 	case free < total/20:
-		return found(Disturbs, "free some, or put the data elsewhere", "%s of %s free at %s", size(free), size(total), v.Storage.Mount)
+		return found(Disturbs, "free some space, or put the data elsewhere", "%s of %s free at %s", size(free), size(total), v.Storage.Mount)
 	}
 	return nil
 }
 
-// farFS are file systems that are no local disk, and what they measure instead.
+// farFS are file systems that are not on a local disk, and what a workload measures there instead.
 var farFS = map[string]string{"tmpfs": "memory", "ramfs": "memory", "nfs": "network", "nfs4": "network", "cifs": "network", "smb3": "network",
 	"ceph": "network", "glusterfs": "network", "9p": "another host's files", "virtiofs": "another host's files",
 	"overlay": "two layers", "ecryptfs": "encryption", "fuse": "a user-space file system"}
@@ -214,10 +214,10 @@ func diskKind(v view) *Spoiler {
 	if !far {
 		return nil
 	}
-	return found(Disturbs, "put the data on a local ext4 or xfs", "the data lies on %s at %s: %s", v.Storage.FSType, v.Storage.Mount, instead)
+	return found(Disturbs, "put the data on a local ext4 or xfs", "the data is on %s at %s (%s)", v.Storage.FSType, v.Storage.Mount, instead)
 }
 
-// unread lists what rules needed and could not have.
+// unread lists the fields that rules need and that could not be read.
 func unread(v view) *Spoiler {
 	judged := []string{"cpu.turbo", "cpu.smt", "cpu.policies", "cpu.mitigations", "clock.source", "memory", "memory.thp", "memory.ksm_run",
 		"memory.damon", "load", "cgroup", "kernel.tainted", "storage", "storage.free", "load.psi_memory", "load.psi_io", "housekeeping.irqs"}
@@ -230,5 +230,5 @@ func unread(v view) *Spoiler {
 	if names == nil {
 		return nil
 	}
-	return found(Note, "see the reasons in the stored environment (unreadable); some need root", "could not judge %s", strings.Join(names, ", "))
+	return found(Note, "see the reasons in the stored environment (unreadable); some files need root", "could not check %s", strings.Join(names, ", "))
 }

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// housekeepingRules: what else runs on the CPUs that guests use.
+// housekeepingRules: kernel work on the CPUs that guests use.
 var housekeepingRules = []rule{
 	{"nohz-full", "entering the kernel costs more there, and native processes and containers enter it more often than virtual machines", nohzFull},
-	{"guest-interrupts", "each takes time from the trial that runs there, and more from a virtual machine, which must exit for it", guestInterrupts},
+	{"guest-interrupts", "each interrupt takes time from the trial on that CPU, and more from a virtual machine, which must exit for it", guestInterrupts},
 	{"guest-housekeeping", "it takes a little time from every trial, and more from a virtual machine, which must exit each time", guestHousekeeping},
 }
 
-// guestCPUs is where guests run, and how surely. There are none where that
-// cannot be told: Xen's dom0 sees other CPUs than those of its guests.
+// guestCPUs returns the CPUs of guests, and says whether they are the campaign's or the default. It
+// returns none in Xen's dom0, which does not see the CPUs of its guests.
 func (v view) guestCPUs() (cpus []int, use string) {
 	if cpus, err := ParseCPUList(v.needs.CPUs); err == nil && len(cpus) > 0 {
 		return cpus, "which guests use"
@@ -27,7 +27,7 @@ func (v view) guestCPUs() (cpus []int, use string) {
 	return cpus, "which guests use by default"
 }
 
-// hostCPUs are those that guests leave to the host.
+// hostCPUs are the CPUs that guests leave to the host.
 func (v view) hostCPUs(guests []int) []int {
 	online, _ := ParseCPUList(v.CPU.Online)
 	return slices.DeleteFunc(online, func(n int) bool { return slices.Contains(guests, n) })
@@ -40,7 +40,7 @@ func cpuNames(cpus []int) string {
 	return "CPUs " + FormatCPUList(cpus)
 }
 
-// common is the CPUs of the list that are among these.
+// common returns the CPUs of the list that are in cpus.
 func common(list string, cpus []int) []int {
 	in, _ := ParseCPUList(list)
 	return slices.DeleteFunc(in, func(n int) bool { return !slices.Contains(cpus, n) })
@@ -56,9 +56,9 @@ func nohzFull(v view) *Spoiler {
 		"nohz_full stops the timer tick on %s, %s", cpuNames(in), use)
 }
 
-// guestInterrupts goes by the busiest CPU of those that guests use. One
-// interrupt costs some microseconds with what follows from it, so a thousand a
-// second are about half a percent of the CPU.
+// guestInterrupts looks at the CPU with most interrupts among those that guests use. An interrupt
+// and the work that follows it cost some microseconds, so 1000 per second take about 0.5 % of the
+// CPU.
 func guestInterrupts(v view) *Spoiler {
 	const few, many = 100, 1000
 	guests, use := v.guestCPUs()
@@ -77,12 +77,11 @@ func guestInterrupts(v view) *Spoiler {
 	if names := devices(v.frequent(v.interruptsOf([]int{cpu}))); names != "" {
 		from = ", most from " + names
 	}
-	return found(level, v.moveInterrupts(guests), "CPU %d, %s, took %.0f interrupts of devices a second %s%s", cpu, use, rate, when, from)
+	return found(level, v.moveInterrupts(guests), "CPU %d, %s, took %.0f device interrupts per second %s%s", cpu, use, rate, when, from)
 }
 
-// mostInterrupted finds the CPU that takes most interrupts of devices, by the
-// sample; where there is none by the mean since boot, as if each interrupt had
-// always gone where it goes now.
+// mostInterrupted finds the CPU with most device interrupts in the sample. Without a sample it takes
+// the mean since boot, as if each interrupt had always gone to its present CPUs.
 func (v view) mostInterrupted(among []int) (cpu int, perSecond float64, when string) {
 	rates := map[int]float64{}
 	for _, r := range v.sample.Interrupts {
@@ -106,7 +105,7 @@ func (v view) mostInterrupted(among []int) (cpu int, perSecond float64, when str
 	return cpu, perSecond, when
 }
 
-// interruptsOf are those that go to one of the CPUs, the busiest first.
+// interruptsOf returns the interrupts that go to one of the CPUs, most frequent first.
 func (v view) interruptsOf(cpus []int) []IRQ {
 	var out []IRQ
 	for _, q := range v.Housekeeping.IRQs {
@@ -117,7 +116,7 @@ func (v view) interruptsOf(cpus []int) []IRQ {
 	return out
 }
 
-// frequent leaves out interrupts that come less than once a second.
+// frequent omits interrupts that come less than once a second.
 func (v view) frequent(irqs []IRQ) []IRQ {
 	up, _ := value(v.UptimeS)
 	return slices.DeleteFunc(irqs, func(q IRQ) bool { return float64(q.Count) < up })
@@ -133,7 +132,7 @@ func devices(irqs []IRQ) string {
 	return some(names, ", ")
 }
 
-// moveInterrupts is how to keep interrupts off the CPUs of guests.
+// moveInterrupts is the remedy that keeps interrupts off the CPUs of guests.
 func (v view) moveInterrupts(guests []int) string {
 	host := v.hostCPUs(guests)
 	if len(host) == 0 {
@@ -148,13 +147,13 @@ func (v view) moveInterrupts(guests []int) string {
 		numbers = append(numbers, fmt.Sprint(q.Number))
 	}
 	return fmt.Sprintf("%sfor i in %s; do echo %s > /proc/irq/$i/smp_affinity_list; done; "+
-		"where the kernel refuses, the interrupt is managed: boot with isolcpus=managed_irq,%s",
+		"if the kernel refuses, the interrupt is managed: boot with isolcpus=managed_irq,%s",
 		first, strings.Join(numbers, " "), FormatCPUList(host), FormatCPUList(guests))
 }
 
-const leaveSome = "leave the host a CPU that no guest uses, by giving guests fewer in the campaign (cpus:)"
+const leaveSome = "leave the host a CPU that no guest uses: give guests fewer CPUs in the campaign (cpus:)"
 
-// guestHousekeeping is one note about what every kernel does by default.
+// guestHousekeeping is one note about the default housekeeping of every kernel.
 func guestHousekeeping(v view) *Spoiler {
 	h := v.Housekeeping
 	guests, use := v.guestCPUs()
@@ -186,7 +185,7 @@ func guestHousekeeping(v view) *Spoiler {
 	if what == nil {
 		return nil
 	}
-	// Nothing is to be done about the tick: stopping it makes system calls slower.
+	// There is no remedy for the tick: stopping it makes system calls slower.
 	if hz := v.Kernel.Config["CONFIG_HZ"]; ticks && hz != "" {
 		what = append(what, "the timer tick ("+hz+" a second)")
 	} else if ticks {
@@ -202,8 +201,8 @@ func guestHousekeeping(v view) *Spoiler {
 	return found(Note, mend, "the kernel's housekeeping also runs on %s, %s: %s", cpuNames(guests), use, strings.Join(what, ", "))
 }
 
-// rcuOffloaded says whether RCU's callbacks of these CPUs are left to threads
-// that may run elsewhere.
+// rcuOffloaded reports whether the RCU callbacks of these CPUs are left to threads that may run on
+// other CPUs.
 func (v view) rcuOffloaded(cpus []int) bool {
 	if v.Kernel.Config["CONFIG_RCU_NOCB_CPU_DEFAULT_ALL"] == "y" {
 		return true

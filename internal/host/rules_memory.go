@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// memoryRules: what moves pages behind a workload's back.
+// memoryRules: what moves pages while a workload runs.
 var memoryRules = []rule{
-	{"swap", "a page that must come back from disk costs a thousand times one that is there", swap},
-	{"memory-low", "guests are squeezed out of memory or into swap, and the page cache shrinks under disk trials", memoryLow},
-	{"memory-pressure", "reclaim takes CPU and stalls tasks at random", memoryPressure},
-	{"thp-always", "whether a guest or a process gets huge pages depends on fragmentation, so on what ran before", thp},
-	{"ksm", "merging takes CPU, and makes equal guests share pages that native processes do not", ksm},
+	{"swap", "getting a page back from disk takes a thousand times as long as using one in memory", swap},
+	{"memory-low", "guests run out of memory or are swapped out, and disk trials have less page cache", memoryLow},
+	{"memory-pressure", "reclaim takes CPU time and stalls tasks at random", memoryPressure},
+	{"thp-always", "whether a guest or a process gets huge pages depends on fragmentation, and so on what ran before", thp},
+	{"ksm", "merging takes CPU time, and identical guests share pages, which native processes do not", ksm},
 	{"damon", "it looks for idle pages to evict, move or reorder, and the pages of a frozen guest are idle", damon},
-	{"numa-balancing", "it unmaps pages to learn where they are used, and moves them, so one trial pays for faults that the next is spared", balancing},
-	{"compressed-swap", "compressing takes CPU from whatever runs, and pages of frozen guests are the first to be swapped out", compressedSwap},
-	{"memory-threads", "it moves pages of whatever is running, so a guest may be faster some minutes after its start than before", memoryDaemons},
+	{"numa-balancing", "it unmaps pages to find out where they are used, and moves them, so one trial pays for page faults that the next does not have", balancing},
+	{"compressed-swap", "compression takes CPU time from whatever runs, and pages of frozen guests are swapped out first", compressedSwap},
+	{"memory-threads", "it moves the pages of running guests, so a guest may become faster some minutes after its start", memoryDaemons},
 }
 
 func swap(v view) *Spoiler {
@@ -27,7 +27,7 @@ func swap(v view) *Spoiler {
 	total, _ := value(v.Memory.SwapTotal)
 	switch {
 	case in+out > 0:
-		return found(Spoils, "free memory, then swapoff -a", "swapping now: %.0f pages in and %.0f out a second", in, out)
+		return found(Spoils, "free memory, then swapoff -a", "swapping now: %.0f pages in and %.0f out per second", in, out)
 	case used > 0:
 		return found(Disturbs, "swapoff -a", "%s of %s swap are in use", size(used), size(total))
 	}
@@ -47,7 +47,7 @@ func memoryLow(v view) *Spoiler {
 	if have >= need {
 		return nil
 	}
-	return found(level, "stop what uses it, or make the flavors smaller", "%s of %s memory available, %s wanted", size(have), size(total), size(need))
+	return found(level, "stop what uses it, or make the flavors smaller", "%s of %s memory available, %s needed", size(have), size(total), size(need))
 }
 
 func memoryPressure(v view) *Spoiler {
@@ -83,7 +83,7 @@ func ksm(v view) *Spoiler {
 		sharing, pace, v.cpuTime("ksmd"))
 }
 
-// cpuTime says what threads of the kernel used, where that is known.
+// cpuTime says how much CPU time a kernel thread used, if known.
 func (v view) cpuTime(thread string) string {
 	s, known := v.Memory.Threads[thread]
 	if !known {
@@ -92,7 +92,7 @@ func (v view) cpuTime(thread string) string {
 	return fmt.Sprintf("; %.1f s of CPU since boot", s)
 }
 
-// damon is worst where pages leave the memory that they are in.
+// damon is worst if pages leave their place in memory.
 func damon(v view) *Spoiler {
 	leave := []string{"pageout", "cold", "migrate_hot", "migrate_cold"}
 	level := Note
@@ -117,7 +117,7 @@ func damon(v view) *Spoiler {
 		mend = append(mend, off)
 	}
 	if _, runs := v.Memory.Threads["kdamond"]; runs && what == nil {
-		level, what, mend = Disturbs, []string{"a kdamond thread whose purpose is not shown"}, []string{"damo stop; or see /sys/kernel/debug/damon"}
+		level, what, mend = Disturbs, []string{"a kdamond thread (its purpose is not shown)"}, []string{"damo stop; or see /sys/kernel/debug/damon"}
 	}
 	if what == nil {
 		return nil
@@ -145,7 +145,7 @@ func balancing(v view) *Spoiler {
 	return found(Disturbs, strings.Join(mend, "; "), "%s", strings.Join(what, "; "))
 }
 
-// compressedSwap is only a note: once pages are swapped, the rule for swap says so.
+// compressedSwap is only a note: the rule for swap reports swapped pages.
 func compressedSwap(v view) *Spoiler {
 	var what, mend []string
 	if on := v.Memory.Zswap; (on == "Y" || on == "1") && v.Memory.SwapTotal != nil && *v.Memory.SwapTotal > 0 {
@@ -160,11 +160,11 @@ func compressedSwap(v view) *Spoiler {
 	if what == nil {
 		return nil
 	}
-	return found(Note, strings.Join(mend, "; "), "pages that are swapped out stay in memory, compressed %s", strings.Join(what, " and "))
+	return found(Note, strings.Join(mend, "; "), "swapped-out pages stay in memory, compressed %s", strings.Join(what, " and "))
 }
 
-// memoryDaemons is one note about what nearly every kernel does, and more only
-// where somebody made it work harder than it does by default.
+// memoryDaemons is a note about what nearly every kernel does, and more than a note only if the
+// kernel is configured to do more of it than by default.
 func memoryDaemons(v view) *Spoiler {
 	const (
 		proactiveness = 20  // the kernel's default
@@ -198,7 +198,7 @@ func memoryDaemons(v view) *Spoiler {
 	}
 	advice := strings.Join(mend, "; ")
 	if level == Note {
-		advice = "leave it unless differences below one percent matter; then: " + advice
+		advice = "leave it, unless differences below 1 % matter; then: " + advice
 	}
 	return found(level, advice, "the kernel rearranges memory in the background: %s", strings.Join(what, ", "))
 }

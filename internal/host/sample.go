@@ -13,28 +13,28 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Sample is what the host did over a short interval while tare itself waited.
+// Sample is the host's activity over a short interval while tare itself waited.
 type Sample struct {
 	Seconds float64 `json:"seconds"`
 	CPUs    int     `json:"cpus"`
-	// Others is the CPU time that everything but tare used, in CPUs: 1.5 is
-	// one and a half of them busy all the while.
+	// Others is the CPU time of everything but tare, in CPUs: 1.5 means that one and a half CPUs
+	// were busy all the time.
 	Others float64 `json:"others"`
-	// Busy is the busy share of each CPU, 0 to 1, tare's own included.
+	// Busy is the busy share of each CPU, 0 to 1, including tare's.
 	Busy []CPUShare `json:"busy,omitempty"`
 	// Steal is the share of all CPU time that a hypervisor gave to others, 0 to 1.
 	Steal float64 `json:"steal"`
-	// IOWait is the share of all CPU time idle with I/O outstanding, 0 to 1.
+	// IOWait is the share of all CPU time that was idle with outstanding I/O, 0 to 1.
 	IOWait float64 `json:"iowait"`
-	// Runnable is the mean and RunnableMax the greatest number of runnable threads, less tare's own.
+	// Runnable is the mean number of runnable threads without tare's, and RunnableMax the largest.
 	Runnable    float64 `json:"runnable"`
 	RunnableMax int     `json:"runnable_max"`
-	// SwapIn and SwapOut are pages a second; nil where the kernel does not tell.
+	// SwapIn and SwapOut are pages per second; nil if the kernel does not report them.
 	SwapIn  *float64 `json:"swap_in,omitempty"`
 	SwapOut *float64 `json:"swap_out,omitempty"`
-	// Interrupts is how many interrupts of devices each CPU took a second.
+	// Interrupts is how many device interrupts each CPU took per second.
 	Interrupts []CPURate `json:"interrupts,omitempty"`
-	// Top is who used most CPU, at most five.
+	// Top is the processes that used most CPU time, at most five.
 	Top []ProcessShare `json:"top,omitempty"`
 }
 
@@ -44,7 +44,7 @@ type CPUShare struct {
 	Busy float64 `json:"busy"`
 }
 
-// CPURate is how often something came to a CPU.
+// CPURate is how often something happened on a CPU.
 type CPURate struct {
 	CPU       int     `json:"cpu"`
 	PerSecond float64 `json:"per_second"`
@@ -57,9 +57,9 @@ type ProcessShare struct {
 	CPUs float64 `json:"cpus"`
 }
 
-// TakeSample watches the host for d, which is best two seconds or more: the
-// grain of the counters is 10 ms. It returns early with an error if ctx ends.
-// proc is the host's own /proc, where all processes are seen.
+// TakeSample observes the host for d, which should be two seconds or more: the resolution of the
+// counters is 10 ms. It returns early with an error if ctx ends. proc is the host's own /proc, which
+// shows all processes.
 func TakeSample(ctx context.Context, d time.Duration, proc string) (*Sample, error) {
 	start := time.Now()
 	wait := func(d time.Duration) error {

@@ -6,55 +6,55 @@ import (
 	"strings"
 )
 
-// Severity says how much a spoiler matters.
+// Severity says how much a noise source matters.
 type Severity string
 
 // The severities, worst first.
 const (
 	Spoils   Severity = "spoils"   // numbers would be wrong, or trials fail
-	Disturbs Severity = "disturbs" // numbers would be noisier, or hold for less than they seem to
+	Disturbs Severity = "disturbs" // numbers would be noisier, or hold for fewer cases than they seem to
 	Note     Severity = "note"     // worth knowing when numbers are compared
 )
 
-// Spoiler is one thing on this host that will spoil a measurement.
+// Spoiler is one noise source on this host.
 type Spoiler struct {
 	ID       string   `json:"id"` // stable: "cpu-governor"
 	Severity Severity `json:"severity"`
 	What     string   `json:"what"` // the evidence, with its number
 	Why      string   `json:"why"`  // one line
-	Mend     string   `json:"mend"` // a command or advice; commands need root
+	Mend     string   `json:"mend"` // the remedy: a command or advice; commands need root
 }
 
-// Needs is what the campaign will ask of the host; zero fields take defaults.
+// Needs is what the campaign needs of the host; zero fields have defaults.
 type Needs struct {
 	DiskBytes   int64 // on the data path; default 5 GiB
 	MemoryBytes int64 // for all guests at once; default a tenth of all memory
-	// CPUs is the list of those that guests run on. The default is the last
-	// half of the host's, since guests get the last ones first.
+	// CPUs is the list of CPUs that guests run on. The default is the last half of the host's
+	// CPUs, because guests get the last ones first.
 	CPUs string
 }
 
-// view is what a rule looks at. The sample is never nil: where none was taken
-// it is all zero, and rules find nothing in it.
+// view is the input of a rule. The sample is never nil: if none was taken it is all zero, and
+// rules find nothing in it.
 type view struct {
 	*Environment
 	sample *Sample
 	needs  Needs
 }
 
-// rule finds one kind of spoiler; a nil result means that all is well or
-// cannot be told. The rule fills in Severity, What and Mend.
+// rule finds one noise source; a nil result means that there is none or that tare cannot tell. The
+// rule fills in Severity, What and Mend.
 type rule struct {
 	id   string
 	why  string
 	find func(v view) *Spoiler
 }
 
-// rules in the order in which spoilers of one severity are shown.
+// rules in the order in which noise sources of one severity are shown.
 var rules = slices.Concat(loadRules, cpuRules, virtRules, memoryRules, kernelRules, housekeepingRules, placeRules)
 
-// Spoilers judges the host, worst first. s is a sample taken while nothing of
-// tare's ran, or nil if none was.
+// Spoilers returns the host's noise sources, worst first. s is a sample taken while tare did
+// nothing else, or nil if none was taken.
 func Spoilers(env *Environment, s *Sample, needs Needs) []Spoiler {
 	if s == nil {
 		s = &Sample{}
@@ -79,7 +79,7 @@ func found(s Severity, mend, what string, args ...any) *Spoiler {
 	return &Spoiler{Severity: s, What: fmt.Sprintf(what, args...), Mend: mend}
 }
 
-// value returns what p points to, and whether it is known.
+// value returns the value that p points to, and whether it is known.
 func value[T any](p *T) (v T, known bool) {
 	if p == nil {
 		return v, false
@@ -87,10 +87,10 @@ func value[T any](p *T) (v T, known bool) {
 	return *p, true
 }
 
-// is says that p is known and is want.
+// is reports whether p is known and equal to want.
 func is[T comparable](p *T, want T) bool { return p != nil && *p == want }
 
-// size prints bytes for people.
+// size formats a number of bytes.
 func size(n int64) string {
 	const units = "KMGTPE"
 	if n < 1<<10 {
@@ -103,12 +103,12 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", x, units[i])
 }
 
-// loadRules: who else uses the machine now.
+// loadRules: other users of the machine now.
 var loadRules = []rule{
-	{"other-load", "other programs take CPU, cache and memory bandwidth from the trials, and not equally from each", otherLoad},
-	{"load-average", "the machine was busy a moment ago, and what ran may come back", loadAverage},
-	{"steal", "a hypervisor below runs others on these CPUs; the time is lost to whichever arm it hits", steal},
-	{"io-pressure", "tasks wait for a device that trials would share", ioPressure},
+	{"other-load", "other programs take CPU time, cache and memory bandwidth from the trials, from some more than from others", otherLoad},
+	{"load-average", "the machine was busy a moment ago, and the load may come back", loadAverage},
+	{"steal", "a hypervisor runs other guests on these CPUs, and any arm may lose the time", steal},
+	{"io-pressure", "trials would wait for the same device", ioPressure},
 	{"just-booted", "services are still starting, caches are cold, and periodic jobs run at once", justBooted},
 }
 
@@ -133,8 +133,8 @@ func otherLoad(v view) *Spoiler {
 	if len(top) > 0 {
 		who = "; most by " + strings.Join(top, ", ")
 	}
-	return found(level, "stop them, or move the measurement to a quiet time or machine",
-		"others keep %.2f of %d CPUs busy over %.1f s, %.1f threads runnable, at most %d%s",
+	return found(level, "stop them, or measure at a quiet time or on a quiet machine",
+		"other programs kept %.2f of %d CPUs busy over %.1f s, %.1f threads runnable, at most %d%s",
 		s.Others, s.CPUs, s.Seconds, s.Runnable, s.RunnableMax, who)
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// quiet is a host on which nothing is wrong.
+// quiet is a host without noise sources.
 func quiet() (*Environment, *Sample) {
 	return &Environment{
 		UptimeS: new(1e6),
@@ -110,12 +110,12 @@ func TestEveryRule(t *testing.T) {
 		}},
 		{"memory-threads", Disturbs, "proactiveness 60", func(e *Environment, s *Sample) { e.Memory.VM = map[string]string{"compaction_proactiveness": "60"} }},
 		{"nohz-full", Disturbs, "on CPU 3, which guests use by default", func(e *Environment, s *Sample) { e.CPU.NohzFull = "1,3" }},
-		{"guest-interrupts", Note, "CPU 2, which guests use by default, took 250 interrupts of devices a second over 2.0 s, most from eth0-rx-1",
+		{"guest-interrupts", Note, "CPU 2, which guests use by default, took 250 device interrupts per second over 2.0 s, most from eth0-rx-1",
 			func(e *Environment, s *Sample) {
 				e.Housekeeping = &Housekeeping{IRQs: []IRQ{{40, "eth0-rx-0", "0-3", "0", 9e9}, {41, "eth0-rx-1", "0-3", "2", 2e9}}}
 				e.Kernel.Cmdline, s.Interrupts = "rcu_nocbs=all", []CPURate{{0, 9000}, {2, 250}, {3, 1}}
 			}},
-		{"guest-interrupts", Disturbs, "CPU 3, which guests use by default, took 2500 interrupts of devices a second on average since boot",
+		{"guest-interrupts", Disturbs, "CPU 3, which guests use by default, took 2500 device interrupts per second on average since boot",
 			func(e *Environment, s *Sample) {
 				e.Housekeeping = &Housekeeping{IRQs: []IRQ{{40, "nvme0q1", "2-3", "2-3", 5e9}, {41, "", "3", "3", 1e3}}}
 				e.Kernel.Cmdline = "rcu_nocbs=all"
@@ -167,14 +167,14 @@ func TestEveryRule(t *testing.T) {
 	}
 }
 
-// defaultThreads is what kernels do with memory unless told otherwise.
+// defaultThreads sets the kernel's defaults for threads that work on memory.
 func defaultThreads(e *Environment) {
 	e.Memory.Khugepaged = map[string]string{"pages_to_scan": "4096", "scan_sleep_millisecs": "10000", "pages_collapsed": "5"}
 	e.Memory.VM = map[string]string{"compaction_proactiveness": "20"}
 	e.Memory.Threads = map[string]float64{"kcompactd": 1}
 }
 
-// TestStockKernel: what every distribution's kernel does is two notes, no alarm.
+// TestStockKernel: the defaults of every distribution's kernel give two notes and nothing worse.
 func TestStockKernel(t *testing.T) {
 	env, s := quiet()
 	defaultThreads(env)
@@ -217,7 +217,7 @@ func TestBalancing(t *testing.T) {
 	}
 }
 
-// TestGuestCPUs: what is said of CPUs is said of those that guests use.
+// TestGuestCPUs: noise sources on CPUs are about the CPUs that guests use.
 func TestGuestCPUs(t *testing.T) {
 	find := func(role Role, cpus, online string) (what, mend string) {
 		env, s := quiet()
@@ -253,7 +253,7 @@ func TestGuestCPUs(t *testing.T) {
 	}
 }
 
-// TestHousekeepingMoved: a host that was set up to keep off the CPUs of guests is not told to.
+// TestHousekeepingMoved: a host that keeps its work off the CPUs of guests has no noise source.
 func TestHousekeepingMoved(t *testing.T) {
 	for _, cmdline := range []string{"rcu_nocbs=2-3", "rcu_nocbs=all", "rcu_nocbs=0-3 quiet"} {
 		env, s := quiet()

@@ -19,7 +19,7 @@ type mount struct {
 	super   string
 }
 
-// parseMountinfo leaves out lines that it does not understand.
+// parseMountinfo ignores lines that it does not understand.
 func parseMountinfo(text string) []mount {
 	var out []mount
 	for line := range strings.Lines(text) {
@@ -37,7 +37,7 @@ func parseMountinfo(text string) []mount {
 	return out
 }
 
-// unescape undoes the octal escapes of mountinfo: "\040" is a space.
+// unescape decodes the octal escapes of mountinfo: "\040" is a space.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -56,8 +56,7 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// mountOf returns the mount that holds an absolute path; of several on one
-// mount point the last is on top.
+// mountOf returns the mount of an absolute path. If several share a mount point, the last is on top.
 func mountOf(mounts []mount, p string) *mount {
 	var best *mount
 	for i := range mounts {
@@ -113,8 +112,8 @@ func readStorage(r *reader, c *calls, p string) *Storage {
 	return s
 }
 
-// diskOf finds the whole device under a mount: by its number, or for file
-// systems with numbers of their own (btrfs) by the name of their source.
+// diskOf finds the whole device of a mount: by its number, or for file systems with numbers of
+// their own (btrfs) by the name of their source.
 func diskOf(r *reader, m *mount) string {
 	links := []string{"/sys/dev/block/" + m.device}
 	if strings.HasPrefix(m.source, "/dev/") {
@@ -134,7 +133,7 @@ func diskOf(r *reader, m *mount) string {
 	return ""
 }
 
-// controllers that cgroups have had; other options of a v1 mount are no controllers.
+// controllers are all cgroup controllers so far; other options of a v1 mount are not controllers.
 var controllers = []string{"cpu", "cpuacct", "cpuset", "memory", "blkio", "io", "devices", "freezer",
 	"net_cls", "net_prio", "perf_event", "hugetlb", "pids", "rdma", "misc"}
 

@@ -99,14 +99,14 @@ func readMemory(r *reader) Memory {
 	return m
 }
 
-// sysctls are the kernel settings that move timings, besides sched_*.
+// sysctls are the kernel settings that affect timings, besides sched_*.
 var sysctls = []string{
 	"kernel.numa_balancing", "kernel.timer_migration", "kernel.watchdog", "kernel.nmi_watchdog", "kernel.soft_watchdog",
 	"kernel.watchdog_thresh", "kernel.hung_task_timeout_secs", "kernel.perf_event_paranoid", "kernel.randomize_va_space",
 	"kernel.split_lock_mitigate", "net.core.default_qdisc", "net.ipv4.tcp_congestion_control", "net.core.bpf_jit_enable",
 }
 
-// configOptions are the build options of a kernel that move timings.
+// configOptions are the kernel build options that affect timings.
 var configOptions = []string{
 	"CONFIG_HZ", "CONFIG_PREEMPT_NONE", "CONFIG_PREEMPT_VOLUNTARY", "CONFIG_PREEMPT", "CONFIG_PREEMPT_RT",
 	"CONFIG_PREEMPT_DYNAMIC", "CONFIG_NO_HZ_FULL", "CONFIG_PARAVIRT", "CONFIG_PARAVIRT_TIME_ACCOUNTING",
@@ -146,7 +146,7 @@ func readKernel(r *reader) Kernel {
 	return k
 }
 
-// readConfig hashes the kernel's build configuration, wherever it is kept.
+// readConfig hashes the kernel's build configuration, from the first place that has it.
 func readConfig(r *reader, k *Kernel) {
 	const field = "kernel.config_sha256"
 	for _, p := range []string{"/proc/config.gz", "/boot/config-" + k.Release, "/lib/modules/" + k.Release + "/config"} {
@@ -239,7 +239,7 @@ func readLoad(r *reader) Load {
 	return l
 }
 
-// readPressure reads /proc/pressure, which some kernels lack or switch off.
+// readPressure reads /proc/pressure, which some kernels do not have or switch off.
 func readPressure(r *reader, field, name string) *Pressure {
 	text := r.text(field, "/proc/pressure/"+name)
 	var p Pressure

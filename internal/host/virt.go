@@ -23,8 +23,8 @@ var cpuidVendors = map[string]string{
 	"EVMMEVMMEVMM": "Intel KGT",
 }
 
-// dmiVendors names hypervisors by the start of the DMI vendor or product. It
-// decides only where the CPU itself does not tell.
+// dmiVendors names hypervisors by the start of the DMI vendor or product. It decides only if the
+// CPU itself does not show a hypervisor.
 var dmiVendors = []struct{ prefix, name string }{
 	{"QEMU", "QEMU"}, {"KVM", "KVM"}, {"Standard PC (", "QEMU"},
 	{"VMware", "VMware"}, {"innotek", "VirtualBox"}, {"VirtualBox", "VirtualBox"},
@@ -84,15 +84,14 @@ func readVirt(r *reader, c *calls, cpu CPU) Virtualization {
 	return v
 }
 
-// isEmulated knows QEMU's emulated CPU by its hypervisor leaf or, where another
-// hypervisor such as Xen is in between, by the name of its model.
+// isEmulated recognizes QEMU's emulated CPU by its hypervisor leaf or, if another hypervisor such as
+// Xen is in between, by the name of its model.
 func isEmulated(vendor, model string) bool {
 	return vendor == "TCGTCGTCGTCG" || strings.HasPrefix(model, "QEMU TCG CPU")
 }
 
-// judgeRole weighs the evidence. Where the CPU has a hypervisor bit (x86) its
-// absence means bare metal, unless the firmware names a hypervisor; elsewhere
-// the firmware's silence proves nothing.
+// judgeRole weighs the evidence. On CPUs that have a hypervisor bit (x86), a cleared bit means bare
+// metal, unless the firmware names a hypervisor. On others, firmware that names none proves nothing.
 func judgeRole(v Virtualization, bit, hasBit bool) (Role, string) {
 	of := cpuidVendors[v.CPUID]
 	if of == "" && v.Hyper["type"] == "xen" {
@@ -142,8 +141,8 @@ func readContainer(r *reader) string {
 	if s := r.optional("virtualization.container", "/run/systemd/container"); s != "" {
 		return s
 	}
-	// Images made for containers also boot as virtual machines, with these
-	// files left in them; but a container does not see the kernel's threads.
+	// Container images also boot as virtual machines, with these files left in them; but a container
+	// does not see the kernel threads.
 	if comm, err := r.raw(r.proc + "/2/comm"); err == nil && strings.TrimSpace(string(comm)) == "kthreadd" {
 		return ""
 	}

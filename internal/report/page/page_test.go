@@ -148,7 +148,7 @@ func TestCompany(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	if strings.Contains(text, "Values far apart") {
+	if strings.Contains(text, "Widely spread values") {
 		t.Error("that guests of different flavors differ is held against a mix")
 	}
 }

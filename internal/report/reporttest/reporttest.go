@@ -167,18 +167,18 @@ func Cases() *analyze.Result {
 	}
 	finding(analyze.Serious, "emulated", "", "qemu-tcg", "ran on an emulated machine: its timings say nothing about real hardware")
 	finding(analyze.Serious, "cached-writes", "dd-write", "runc", "98 % of what the workload wrote never reached the device in its trial: 28.38 of 1408 MiB did, the flush included")
-	finding(analyze.Warning, "did-not-finish", "hackbench-pipe", "runc", "3 trials did not finish, by fault of the guest, which is a result of its own; the first, in block 3: \x1b[31mno room")
+	finding(analyze.Warning, "did-not-finish", "hackbench-pipe", "runc", "3 trials did not finish because of the guest, which is a result in itself; the first, in block 3: \x1b[31mno room")
 	finding(analyze.Warning, "no-control", "cyclictest", "", "there are no A/A pairs, so how much this host varies by itself is unknown and no cost or gain is claimed")
 	finding(analyze.Warning, "spread", "dd-write", "lxc", "the 95th percentile is 5.93 times the 5th (limit 4)")
 	finding(analyze.Warning, "spread", "cyclictest", "lxc", "the 95th percentile is 4.41 times the 5th (limit 4)")
 	finding(analyze.Warning, "spread", "cyclictest", "runc", "the 95th percentile is 4.1 times the 5th (limit 4)")
-	finding(analyze.Warning, "faster-than-baseline", "dd-write", "runc", "runc is faster than native: -12.1 % (95 % interval -14 … -10.2 %, 24 pairs); ask first what was cached")
+	finding(analyze.Warning, "faster-than-baseline", "dd-write", "runc", "runc is faster than native: -12.1 % (95 % interval -14 … -10.2 %, 24 pairs); first ask what was cached")
 	for i := range 12 {
 		finding(analyze.Warning, "other-load", fmt.Sprintf("w%d", i), "", "0.9 CPUs were busy with something else")
 	}
-	finding(analyze.Warning, "hidden-cpu", "openssl-enc", "lxc", "0.0796 s of CPU a trial were burnt outside what the guest accounts for")
+	finding(analyze.Warning, "hidden-cpu", "openssl-enc", "lxc", "the guest does not account for 0.0796 s of CPU time per trial")
 	finding(analyze.Info, "steal", "", "", "2.1 % of the time of the host's CPUs was taken away")
-	finding(analyze.Info, "incarnations-differ", "openssl-enc", "lxc", "guests differ between incarnations (8 of them, F test, adjusted p = 0.002)")
+	finding(analyze.Info, "incarnations-differ", "openssl-enc", "lxc", "its guests differ from each other (8 of them, F test, adjusted p = 0.002)")
 	res.Findings = append(res.Findings, analyze.Finding{ID: "no-variation", Severity: analyze.Warning, Workload: "openssl-enc", Metric: "other", Arm: "lxc", Text: "of a metric that is not shown"})
 	return res
 }

@@ -259,11 +259,12 @@ func findImpossible(a *analysis) (out []Finding) {
 }
 
 // findCeiling reports arms with equal times because both wait for the same limit: such times do
-// not show what the system costs.
+// not show what the system costs. A guest that runs beside others also waits for them, and proves
+// no limit by that.
 func findCeiling(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
 		written := a.probe(c.Workload, ProbeWorkloadBytes, c.arm)
-		if !c.Primary || c.Control || c.N < 3 || written.sum() <= 0 ||
+		if !c.Primary || c.Control || c.N < 3 || written.sum() <= 0 || !a.in.Arms[c.arm].alone() ||
 			math.Abs(c.est.Estimate) > ceilingSame {
 			continue
 		}

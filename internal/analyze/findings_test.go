@@ -313,6 +313,12 @@ func TestFindings(t *testing.T) {
 		{"ceiling", func(f *fake) { f.disk(1, 1, 0.2, 0.3) }, "ceiling", Warning, "lxc and native both wrote 100 MB/s"},
 		{"no ceiling: one is busy", func(f *fake) { f.disk(1, 1, 0.2, 0.8) }, "", "", ""},
 		{"no ceiling: not steady", func(f *fake) { f.disk(1, 1.5, 0.2, 0.3) }, "", "", ""},
+		{"no ceiling: beside neighbours", func(f *fake) {
+			f.disk(1, 1, 0.2, 0.3)
+			for i := range f.Arms {
+				f.Arms[i].Scenario = "noisy"
+			}
+		}, "", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFake(11, 0.005, 30)

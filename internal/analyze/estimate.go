@@ -80,8 +80,15 @@ func meanOf(unit []row) float64 {
 	return sum / float64(len(unit))
 }
 
+// chancePlacebos is how many more placebos are taken to show nothing but chance
+// where units are guests, whose intervals hold without any.
+const chancePlacebos = 2
+
 // interval fills in the intervals over the units, of which there must be two.
 func (e *estimate) interval(p stats.Placebo, alpha float64) (err error) {
+	if e.scope == ScopeGuests {
+		p = p.Shrink(chancePlacebos)
+	}
 	e.phi, e.placebos = p.Phi(), p.W
 	if e.Interval, err = p.MeanT(e.values, alpha); err != nil {
 		return err

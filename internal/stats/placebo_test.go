@@ -24,6 +24,22 @@ func TestNewPlacebo(t *testing.T) {
 	}
 }
 
+func TestShrink(t *testing.T) {
+	for _, c := range []struct{ in, want Placebo }{
+		{Placebo{1, 0}, Placebo{1, 0}},
+		{Placebo{1, 3}, Placebo{1, 5}},
+		{Placebo{10, 1}, Placebo{4, 3}},
+		{Placebo{4, 6}, Placebo{26.0 / 8, 8}},
+	} {
+		if got := c.in.Shrink(2); math.Abs(got.Phi2-c.want.Phi2) > 1e-12 || got.W != c.want.W {
+			t.Errorf("%+v: %+v, want %+v", c.in, got, c.want)
+		}
+	}
+	if got := (Placebo{math.MaxFloat64, 1}).Shrink(2); math.IsInf(got.Phi2, 0) {
+		t.Errorf("enormous: %+v", got)
+	}
+}
+
 // By hand: units 1..5, s/√G = 0.7071, φ² = 4 of 6 placebos.
 func TestPlaceboMeanT(t *testing.T) {
 	p := Placebo{Phi2: 4, W: 6}

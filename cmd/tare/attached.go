@@ -38,7 +38,7 @@ func attached(cmd *cobra.Command, there runner, c agent.Command) (*agent.Result,
 	return there.Run(context.WithoutCancel(cmd.Context()), c)
 }
 
-// endedWith has this program end as a command elsewhere did.
+// endedWith makes this program end with the status of a command elsewhere.
 func endedWith(r *agent.Result) error {
 	if r.Signal != 0 {
 		return exitStatus(128 + int(r.Signal))

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestBadInput: what is wrong is said with its place and a documented status.
+// TestBadInput: wrong input is reported with its place and a documented exit status.
 func TestBadInput(t *testing.T) {
 	dir := t.TempDir()
 	campaign := func(name, text string) string { return write(t, dir, name, text) }
@@ -23,6 +23,11 @@ func TestBadInput(t *testing.T) {
 		live   bool
 	}{
 		{"unknown command", []string{"rnu"}, exitCampaign, []string{"unknown command"}, false},
+		{"unknown command, help after it", []string{"rnu", "--help"}, exitCampaign, []string{`unknown command "rnu"`, `"run"`}, false},
+		{"unknown command, help before it", []string{"--help", "rnu"}, exitCampaign, []string{`unknown command "rnu"`, `"run"`}, false},
+		{"unknown command, command help", []string{"help", "rnu"}, exitCampaign, []string{`unknown command "rnu"`, `"run"`}, false},
+		{"unknown subcommand, help after it", []string{"paper", "lst", "-h"}, exitCampaign, []string{`unknown command "lst"`, `"list"`}, false},
+		{"unknown subcommand, command help", []string{"help", "guest", "nope"}, exitCampaign, []string{`unknown command "nope"`, "tare guest --help"}, false},
 		{"unknown flag", []string{"show", "--nope"}, exitCampaign, []string{"--nope"}, false},
 		{"too few arguments", []string{"show"}, exitCampaign, []string{"arg"}, false},
 		{"no such campaign", []string{"run", "nope.yaml"}, exitCampaign, []string{"nope.yaml", "quick"}, true},
@@ -56,6 +61,18 @@ func TestBadInput(t *testing.T) {
 	// Refused runs leave no file.
 	if files, _ := filepath.Glob(filepath.Join(dir, "*-2*.tare")); len(files) > 0 {
 		t.Errorf("left behind: %v", files)
+	}
+}
+
+// TestHelp: every way to ask for the help of a known command prints it.
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{
+		{}, {"--help"}, {"help"}, {"-h"}, {"show", "--help"}, {"--help", "show"}, {"show", "some.tare", "--help"}, {"help", "show"},
+		{"guest"}, {"guest", "--help"}, {"help", "paper", "audit"}, {"paper", "audit", "some", "-h"},
+	} {
+		if r := tare(t, t.TempDir(), args...); r.status != exitOK || !strings.Contains(r.stdout, "Usage:") || r.stderr != "" {
+			t.Errorf("%q: status %d: %s%s", args, r.status, r.stdout, r.stderr)
+		}
 	}
 }
 
@@ -157,7 +174,7 @@ func TestParse(t *testing.T) {
 func TestDoctor(t *testing.T) {
 	live(t)
 	r := tare(t, t.TempDir(), "doctor")
-	for _, want := range []string{"native", "usable", "spoil"} {
+	for _, want := range []string{"native", "usable", "Noise sources"} {
 		if r.status != 0 || !strings.Contains(r.stdout, want) {
 			t.Errorf("status %d, no %q:\n%s%s", r.status, want, r.stdout, r.stderr)
 		}
@@ -187,6 +204,15 @@ func TestPaper(t *testing.T) {
 	if r.status != 0 || !strings.Contains(r.stdout, "xen-1/4") {
 		t.Errorf("show: status %d: %s%s", r.status, r.stdout, r.stderr)
 	}
+	if short := tare(t, dir, "paper", "show", "abc"); short.status != 0 || short.stdout != r.stdout {
+		t.Errorf("show by a prefix: status %d: %s%s", short.status, short.stdout, short.stderr)
+	}
+	if r := tare(t, dir, "paper", "audit", "latgrid"); r.status != 0 || !strings.HasPrefix(r.stdout, "latgrid-xen-veiktspeja: ") {
+		t.Errorf("audit by a prefix: status %d: %s%s", r.status, r.stdout, r.stderr)
+	}
+	if r := tare(t, dir, "paper", "show", "xen"); r.status != exitCampaign || !strings.Contains(r.stderr, "habr-truevds-xen-disk") {
+		t.Errorf("no prefix: status %d: %s%s", r.status, r.stdout, r.stderr)
+	}
 	r = tare(t, dir, "paper", "audit", "--json")
 	var findings []struct{ Article, Row, Kind string }
 	if err := json.Unmarshal([]byte(r.stdout), &findings); err != nil || len(findings) < 10 || r.status != 0 {
@@ -195,5 +221,10 @@ func TestPaper(t *testing.T) {
 	r = tare(t, dir, "paper", "audit", write(t, dir, "own.yaml", "document: {id: x, titel: y}\nsystems: [native]\nresults: []\n"))
 	if r.status != exitCampaign || !strings.Contains(r.stderr, "own.yaml:1:") || !strings.Contains(r.stderr, `"title"`) {
 		t.Errorf("a bad file: status %d: %s", r.status, r.stderr)
+	}
+	// A file goes before an article whose name begins as the file's.
+	write(t, dir, "habr", "document: {id: x, titel: y}\nsystems: [native]\nresults: []\n")
+	if r := tare(t, dir, "paper", "audit", "habr"); r.status != exitCampaign || !strings.Contains(r.stderr, "habr:1:") {
+		t.Errorf("a file named as a prefix: status %d: %s%s", r.status, r.stdout, r.stderr)
 	}
 }

@@ -23,17 +23,17 @@ func newCompare(*options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare RUN RUN…",
 		Short: "Compare runs of one campaign, at two times or on two machines",
-		Long: `compare says what changed from the first run to each of the others: what each
-system costs against the baseline of its own run. Above 0 % it costs more than
-before. What is not the same in both (the size of trials and of guests, kernel,
-machine, userland, versions) is told first.
+		Long: `compare reports what changed from the first run to each of the others: what each
+system costs against the baseline of its own run. A change above 0 % means that it
+costs more than before. Differences between the runs (sizes of trials and of guests,
+kernel, machine, userland, versions) are listed first.
 
-With one run a side it says whether these runs differ. Whether the system changed
-takes runs of three boots of the host a side: in the place of a run, give a folder,
-whose runs are all of one side.
+One run on each side can only show whether these runs differ. To find out whether
+the system changed, use runs from at least three boots of the host on each side:
+give a folder in place of a run; all of its runs form one side.
 
-With --fail-above 5% the exit status is 6 where a change for the worse is claimed
-and estimated at more than 5 %. What is not resolved does not fail.`,
+With --fail-above 5%, the exit status is 6 if a change for the worse is claimed and
+its estimate exceeds 5 %. A change that is not resolved does not fail.`,
 		Example: `  tare compare monday.tare tuesday.tare
   tare compare main.tare branch.tare --fail-above 5% --markdown
   tare compare old-kernel/ new-kernel/`,
@@ -80,14 +80,14 @@ and estimated at more than 5 %. What is not resolved does not fail.`,
 			return nil
 		},
 	}
-	c.Flags().StringVar(&failAbove, "fail-above", "", "exit with status 6 where something is worse by more, such as 5%")
-	c.Flags().BoolVar(&all, "all", false, "all metrics, not only the first of each workload")
-	c.Flags().BoolVar(&markdown, "markdown", false, "as Markdown, for a pull request")
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	c.Flags().StringVar(&failAbove, "fail-above", "", "exit with status 6 if anything got worse by more than this, such as 5%")
+	c.Flags().BoolVar(&all, "all", false, "show all metrics, not only the primary one of each workload")
+	c.Flags().BoolVar(&markdown, "markdown", false, "print Markdown, for a pull request")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-// readSide reads a run, or all runs of a folder.
+// readSide reads one run, or all runs of a folder.
 func readSide(path string) (compare.Side, error) {
 	side := compare.Side{Name: path}
 	files := []string{path}
@@ -111,7 +111,7 @@ func readSide(path string) (compare.Side, error) {
 	return side, nil
 }
 
-// runsIn returns the runs of a folder, by their names.
+// runsIn returns the run files of a folder, sorted by name.
 func runsIn(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -135,7 +135,7 @@ func failLimit(text string) (float64, error) {
 	}
 	p, err := campaign.ParsePercent(text)
 	if err != nil || p < 0 {
-		return 0, fault.Campaignf("--fail-above %q: want something like 5%%", text)
+		return 0, fault.Campaignf("--fail-above %q: must be a percentage such as 5%%", text)
 	}
 	return p.Fraction(), nil
 }

@@ -16,8 +16,8 @@ import (
 func newExplain(*options) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "explain [CODE]",
-		Short:   "Explain a finding: what it means, how it is found, how to mend it",
-		Example: "  tare explain                  all findings, a line each\n  tare explain cached-writes",
+		Short:   "Explain a finding: what it means, how it is found, how to fix it",
+		Example: "  tare explain                  all findings, one per line\n  tare explain cached-writes",
 		Args:    cobra.MaximumNArgs(1),
 	}
 	asJSON := jsonFlag(c)
@@ -45,11 +45,11 @@ func newExplain(*options) *cobra.Command {
 			_, err := fmt.Fprint(w, findings.Page(k.ID))
 			return err
 		}
-		err := fault.Campaignf("there is no finding %q", args[0])
+		err := fault.Campaignf("unknown finding %q", args[0])
 		if near := nearest.Nearest(args[0], ids); near != "" {
 			return fault.WithRemedy(err, "did you mean %q?", near)
 		}
-		return fault.WithRemedy(err, "they are: %s", strings.Join(ids, ", "))
+		return fault.WithRemedy(err, "the findings are: %s", strings.Join(ids, ", "))
 	}
 	return c
 }

@@ -19,10 +19,10 @@ import (
 func newGuest(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "guest",
-		Short: "Guests by hand: the same ones that runs measure, to look into",
-		Long: `guest makes single guests of any system, the way a run makes them, and leaves them
-up for as long as you like. They are awake while runs measure: freeze or remove
-them before.`,
+		Short: "Start and inspect single guests, created as runs create them",
+		Long: `guest creates single guests of any system in the same way as a run, and leaves them
+running until you remove them. A run does not freeze them while it measures: freeze
+or remove them first.`,
 		Example: `  tare guest start lxc --name web
   tare guest exec web -- sysbench cpu run
   tare guest console web
@@ -32,9 +32,9 @@ them before.`,
 	}
 	c.AddCommand(
 		newGuestStart(o), newGuestList(o), newGuestExec(o), newGuestConsole(o),
-		newGuestTurn(o, "freeze", "Stop a guest, the way runs do between trials", (*keeper.Client).Freeze),
-		newGuestTurn(o, "thaw", "Let a frozen guest go on", (*keeper.Client).Thaw),
-		newGuestTurn(o, "rm", "End guests and remove all of them", (*keeper.Client).Remove),
+		newGuestTurn(o, "freeze", "Freeze guests, as runs do between trials", (*keeper.Client).Freeze),
+		newGuestTurn(o, "thaw", "Thaw frozen guests", (*keeper.Client).Thaw),
+		newGuestTurn(o, "rm", "Stop guests and remove everything that belongs to them", (*keeper.Client).Remove),
 		newGuestClone(o), newGuestKeep(o),
 	)
 	for _, sub := range c.Commands() {
@@ -46,7 +46,7 @@ them before.`,
 func newGuestList(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "list",
-		Short:   "List the guests that are up",
+		Short:   "List the guests that tare guest start and clone created",
 		Example: "  tare guest list\n  tare guest list --json | jq '.[].address'",
 	}
 	asJSON := jsonFlag(c)
@@ -68,17 +68,17 @@ func newGuestList(o *options) *cobra.Command {
 	return c
 }
 
-// maxInput is what exec takes of standard input: a command gets it at once.
+// maxInput bounds the standard input of exec, which a command gets all at once.
 const maxInput = 2 << 20
 
 func newGuestExec(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "exec GUEST -- COMMAND…",
-		Short:   "Run a command in a guest, in its data volume; its exit status is tare's",
+		Short:   "Run a command in a guest's data volume, and exit with its status",
 		Example: "  tare guest exec web -- df -h .\n  tare guest exec -i web -- sh < script.sh",
 		Args:    cobra.MinimumNArgs(2),
 	}
-	input := c.Flags().BoolP("input", "i", false, "give the command what comes on standard input, up to 2 MiB")
+	input := c.Flags().BoolP("input", "i", false, "pass standard input to the command, up to 2 MiB")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		g, err := keeper.Find(args[0])
 		if err != nil {
@@ -90,7 +90,7 @@ func newGuestExec(o *options) *cobra.Command {
 				return fault.Hostf("standard input: %w", err)
 			}
 			if len(command.Stdin) > maxInput {
-				return fault.Campaignf("more than %d MiB on standard input", maxInput>>20)
+				return fault.Campaignf("standard input is larger than %d MiB", maxInput>>20)
 			}
 		}
 		r, err := attached(cmd, g, command)
@@ -98,7 +98,7 @@ func newGuestExec(o *options) *cobra.Command {
 			return err
 		}
 		if r.Truncated {
-			fmt.Fprintln(cmd.ErrOrStderr(), "tare: not all of the output was passed on")
+			fmt.Fprintln(cmd.ErrOrStderr(), "tare: the command's output was truncated")
 		}
 		return endedWith(r)
 	}
@@ -108,19 +108,19 @@ func newGuestExec(o *options) *cobra.Command {
 func newGuestConsole(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "console GUEST",
-		Short:   "A shell in a guest; or what its system printed, with --log",
+		Short:   "Open a shell in a guest, or show its log with --log",
 		Example: "  tare guest console web\n  tare guest console --log -f web",
 		Args:    cobra.ExactArgs(1),
 	}
-	log := c.Flags().Bool("log", false, "show the end of what the guest's runtime, VMM or console printed")
-	follow := c.Flags().BoolP("follow", "f", false, "with --log: go on showing it until Ctrl-C")
+	log := c.Flags().Bool("log", false, "show the end of the output of the guest's runtime, VMM or console")
+	follow := c.Flags().BoolP("follow", "f", false, "with --log: follow the log until Ctrl-C")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		g, err := keeper.Find(args[0])
 		if err != nil {
 			return err
 		}
 		if *follow && !*log {
-			return fault.Campaignf("-f goes with --log")
+			return fault.Campaignf("-f requires --log")
 		}
 		if !*log {
 			return g.Console(cmd.Context())
@@ -130,7 +130,7 @@ func newGuestConsole(o *options) *cobra.Command {
 	return c
 }
 
-// showLog prints a guest's log, and what comes to it.
+// showLog prints a guest's log and, with follow, what is appended to it.
 func showLog(cmd *cobra.Command, g *keeper.Client, follow bool) error {
 	for shown := ""; ; {
 		text, err := g.Log(cmd.Context())
@@ -141,7 +141,7 @@ func showLog(cmd *cobra.Command, g *keeper.Client, follow bool) error {
 			return err
 		}
 		more, goesOn := strings.CutPrefix(text, shown)
-		if !goesOn { // what was shown has been dropped at the beginning
+		if !goesOn { // the log has dropped its beginning
 			more = text
 		}
 		fmt.Fprint(cmd.OutOrStdout(), more)

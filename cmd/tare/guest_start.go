@@ -29,21 +29,21 @@ type guestFlags struct {
 }
 
 func (f *guestFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.name, "name", "", "name of the guest (default: the system's)")
-	c.Flags().StringArrayVar(&f.flavors, "flavor", nil, "what a campaign's flavor would say, such as vcpus=2,memory=1GiB,network=bridged")
+	c.Flags().StringVar(&f.name, "name", "", "name of the guest (default: the name of the system)")
+	c.Flags().StringArrayVar(&f.flavors, "flavor", nil, "keys of a campaign's flavor, such as vcpus=2,memory=1GiB,network=bridged")
 	c.Flags().StringArrayVar(&f.options, "option", nil, "an option of the system, such as cache=unsafe")
-	c.Flags().StringVar(&f.target, "target", "", "which machine, for systems that somebody else runs")
-	c.Flags().StringArrayVar(&f.destroy, "destroy", nil, "a block device of the flavor's that may lose what it holds")
+	c.Flags().StringVar(&f.target, "target", "", "the machine, for systems whose guests tare does not create")
+	c.Flags().StringArrayVar(&f.destroy, "destroy", nil, "a block device of the flavor whose contents may be destroyed")
 }
 
 func newGuestStart(o *options) *cobra.Command {
 	var f guestFlags
 	c := &cobra.Command{
 		Use:   "start SYSTEM",
-		Short: "Start a guest, and leave it up until tare guest rm",
-		Long: `start makes a guest as a run would: the one userland, limits, a fresh data volume,
-the system's own way to be frozen. A process of tare's, its keeper, stays and owns
-it; when that ends, however it ends, all of the guest goes.`,
+		Short: "Start a guest that runs until tare guest rm",
+		Long: `start creates a guest as a run does: the shared userland, limits, a fresh data
+volume, and the system's own way to freeze it. A tare process, the keeper, stays and
+owns the guest. When the keeper ends, for whatever reason, the whole guest is removed.`,
 		Example: "  tare guest start lxc --name web --flavor vcpus=1,memory=256MiB,cpu_cap=50%\n  tare guest start qemu-tcg --flavor backing=qcow2 --option cache=writeback",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -58,14 +58,14 @@ func newGuestClone(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "clone GUEST",
 		Short: "Start another guest of the same system and flavor, with a copy of its data",
-		Long: `clone copies a guest's data volume, and nothing else: not its memory, not its
-processes, not what is in /tmp. What its programs have written is brought to the
-disk first, and the guest is frozen from then until the clone is up.`,
+		Long: `clone copies a guest's data volume and nothing else: not its memory, its processes
+or its /tmp. First it flushes the guest's writes to the disk; from then on the guest
+is frozen until the clone is up.`,
 		Example: "  tare guest clone web --name web2",
 		Args:    cobra.ExactArgs(1),
 	}
-	c.Flags().StringVar(&name, "name", "", "name of the clone (default: the system's)")
-	c.Flags().StringArrayVar(&destroy, "destroy", nil, "a block device of the flavor's that may lose what it holds")
+	c.Flags().StringVar(&name, "name", "", "name of the clone (default: the name of the system)")
+	c.Flags().StringArrayVar(&destroy, "destroy", nil, "a block device of the flavor whose contents may be destroyed")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		from, err := keeper.Find(args[0])
 		if err != nil {
@@ -76,10 +76,10 @@ disk first, and the guest is frozen from then until the clone is up.`,
 	return c
 }
 
-// startGuest starts a keeper and returns when its guest is there.
+// startGuest starts a keeper and returns when its guest is up.
 func startGuest(cmd *cobra.Command, o *options, f guestFlags, args []string) error {
 	if os.Getuid() != 0 {
-		return fault.WithRemedy(fault.Hostf("making guests, mounts and control groups needs root"), "sudo tare guest …")
+		return fault.WithRemedy(fault.Hostf("creating guests, mounts and control groups needs root"), "sudo tare guest …")
 	}
 	if _, err := image.Open(imageDir(o)); errors.Is(err, image.ErrNotBuilt) {
 		if _, err := buildImage(cmd.Context(), o, image.Base()); err != nil {
@@ -106,7 +106,7 @@ func startGuest(cmd *cobra.Command, o *options, f guestFlags, args []string) err
 	}
 	k := exec.Command(self, argv...)
 	k.Stdout, k.Stderr = log, log
-	k.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it stays when the terminal goes
+	k.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives the terminal
 	if err := k.Start(); err != nil {
 		return fault.Hostf("%w", err)
 	}
@@ -115,7 +115,7 @@ func startGuest(cmd *cobra.Command, o *options, f guestFlags, args []string) err
 	return awaitGuest(cmd, o, k.Process, ended, log)
 }
 
-// awaitGuest waits until the guest of a keeper is there; log is what it says.
+// awaitGuest waits until the guest of a keeper is up; log is the keeper's output.
 func awaitGuest(cmd *cobra.Command, o *options, k *os.Process, ended chan error, log io.ReaderAt) error {
 	for {
 		select {
@@ -125,7 +125,7 @@ func awaitGuest(cmd *cobra.Command, o *options, k *os.Process, ended chan error,
 			if errors.As(err, &exit) && exit.Exited() {
 				return exitStatus(exit.ExitCode())
 			}
-			return fault.Hostf("the guest's keeper has gone: %v", err)
+			return fault.Hostf("the guest's keeper ended: %v", err)
 		case <-cmd.Context().Done():
 			_ = k.Signal(syscall.SIGTERM) // it ends the guest, too
 			<-ended
@@ -134,7 +134,7 @@ func awaitGuest(cmd *cobra.Command, o *options, k *os.Process, ended chan error,
 		}
 		for _, g := range keeper.List() {
 			if g.Keeper == k.Pid && g.State != keeper.Starting {
-				fmt.Fprintf(cmd.OutOrStdout(), "guest %s (%s) is up; tare guest exec, console, freeze, clone, rm\n", g.Name, g.System)
+				fmt.Fprintf(cmd.OutOrStdout(), "guest %s (%s) is up; use tare guest exec, console, freeze, clone, rm\n", g.Name, g.System)
 				return nil
 			}
 		}
@@ -144,9 +144,9 @@ func awaitGuest(cmd *cobra.Command, o *options, k *os.Process, ended chan error,
 // newGuestKeep is the keeper itself.
 func newGuestKeep(o *options) *cobra.Command {
 	var f guestFlags
-	c := &cobra.Command{Use: "keep SYSTEM", Short: "Own a guest (what start leaves running)", Args: cobra.ExactArgs(1), Hidden: true}
+	c := &cobra.Command{Use: "keep SYSTEM", Short: "Own a guest (the process that start leaves running)", Args: cobra.ExactArgs(1), Hidden: true}
 	f.add(c)
-	c.Flags().StringVar(&f.copyOf, "copy-of", "", "guest whose system, flavor and data this one has")
+	c.Flags().StringVar(&f.copyOf, "copy-of", "", "guest to copy the system, flavor and data from")
 	work := inSandbox(o, func(cmd *cobra.Command, args []string) error { return keepGuest(cmd, o, f, args[0]) })
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		keeper.Announce()
@@ -189,7 +189,7 @@ func keepGuest(cmd *cobra.Command, o *options, f guestFlags, name string) error 
 	return err
 }
 
-// flavorOf reads and checks what the flags ask for, as a campaign's reader would.
+// flavorOf reads the flags and checks them as the reader of campaigns would.
 func (t *testbed) flavorOf(ctx context.Context, f guestFlags, name string) (system.Flavor, error) {
 	one := campaign.One{System: name, Target: f.target}
 	for into, texts := range map[*[]campaign.Setting][]string{&one.Flavor: f.flavors, &one.Options: f.options} {
@@ -201,7 +201,7 @@ func (t *testbed) flavorOf(ctx context.Context, f guestFlags, name string) (syst
 			*into = append(*into, s...)
 		}
 	}
-	// What the host lacks is known of the networks and devices that are asked for.
+	// What the host lacks can be found out only for networks and devices that are known.
 	known := t.known(t.check(ctx, []string{name}), campaignHost(t.environment()))
 	draft, _, err := campaign.ParseOne(one, known)
 	if err != nil {

@@ -17,16 +17,16 @@ import (
 func newImage(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "image [WORKLOAD... | CAMPAIGN]",
-		Short: "Build the userland that every arm runs, unless it is in the cache",
-		Long: `image builds the userland ahead of a run: the one that every image is, or the
-variant with what these workloads, or those of a campaign, need besides. tare run
-builds what is missing by itself.
+		Short: "Build the userland image that every arm runs, unless it is cached",
+		Long: `image builds the userland image before a run: the base image, or a variant with
+what the given workloads, or those of a campaign, need in addition. tare run builds
+a missing image itself.
 
-The image is kept under what it is made of: the same workloads need it only once.`,
+Images are cached by what they are built from, so the same workloads need one build.`,
 		Example: "  tare image\n  tare image wordpress mediawiki\n  tare image web.yaml",
 		Args:    cobra.ArbitraryArgs,
 	}
-	nonFree := c.Flags().Bool("non-free", false, "let it have packages of Debian's contrib and non-free")
+	nonFree := c.Flags().Bool("non-free", false, "allow packages from Debian's contrib and non-free")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		recipe, err := recipeOfArgs(args, *nonFree)
 		if err != nil {
@@ -83,8 +83,8 @@ func recipeOf(c *campaign.Campaign) (image.Recipe, error) {
 		}
 		if w.NonFree && !c.Image.NonFree {
 			return image.Recipe{}, fault.WithRemedy(
-				fault.Campaignf("workload %s: its program (%s) is in Debian's non-free, whose licences restrict their use", w.Name, w.Source),
-				"if you may use it, say so: image: {non_free: true} in the campaign, or tare image --non-free")
+				fault.Campaignf("workload %s: its program (%s) is in Debian's non-free: its licence restricts its use", w.Name, w.Source),
+				"if the licence allows your use, set image: {non_free: true} in the campaign, or use tare image --non-free")
 		}
 		n := image.Needs{Packages: w.Packages}
 		if own != nil {
@@ -98,7 +98,7 @@ func recipeOf(c *campaign.Campaign) (image.Recipe, error) {
 	return image.Base().With(needs...)
 }
 
-// imageDir is where images are kept, without links: runc follows none to a root.
+// imageDir is where images are kept, without symbolic links: runc follows none to a root.
 func imageDir(o *options) string {
 	dir := filepath.Join(o.stateDir, "images")
 	if direct, err := filepath.EvalSymlinks(dir); err == nil {
@@ -107,7 +107,7 @@ func imageDir(o *options) string {
 	return dir
 }
 
-// buildImage builds a userland image, or finds it in the cache, telling what goes on.
+// buildImage builds a userland image, or finds it in the cache, and reports progress.
 func buildImage(ctx context.Context, o *options, recipe image.Recipe) (*image.Image, error) {
 	if err := os.MkdirAll(imageDir(o), 0o755); err != nil {
 		return nil, fault.Hostf("%w", err)
@@ -118,8 +118,8 @@ func buildImage(ctx context.Context, o *options, recipe image.Recipe) (*image.Im
 	})
 }
 
-// needImage has the testbed use the image of this recipe, and builds it if it
-// is not there.
+// needImage makes the testbed use the image of this recipe, and builds it if it
+// is missing.
 func (t *testbed) needImage(ctx context.Context, o *options, recipe image.Recipe) error {
 	if t.image != nil && t.image.Key == recipe.Key() {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/tare-bench/tare/internal/lab"
 )
 
-// labFlags are the size of a lab.
+// labFlags set the size of a lab.
 type labFlags struct {
 	cpus   int
 	memory string
@@ -26,17 +26,17 @@ type labFlags struct {
 
 func (f *labFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&f.cpus, "cpus", 2, "CPUs of the lab's machine")
-	c.Flags().StringVar(&f.memory, "memory", "", "memory of the lab's machine, such as 4GiB (default: by its kind)")
+	c.Flags().StringVar(&f.memory, "memory", "", "memory of the lab's machine, such as 4GiB (default: depends on the kind)")
 }
 
 func newLab(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
-		Short: "A whole host in emulation: real Xen and real KVM where there is no hypervisor",
-		Long: `lab boots a whole machine under QEMU, its CPU emulated in software, as Xen's
-dom0, as a Linux host with KVM, or as plain Linux, and runs tare in it as on any
-host. What it measures there is marked: emulated, not a measure of hardware. What
-it shows is that the systems work, freeze, are capped and are cleaned up.`,
+		Short: "Emulate a whole host: real Xen and real KVM where no hypervisor can run",
+		Long: `lab boots a whole machine under QEMU with a CPU emulated in software: as Xen's
+dom0, as a Linux host with KVM, or as plain Linux. tare runs in it as on any host.
+Results from a lab are marked as emulated: they do not measure hardware. They show
+that the systems work, freeze, keep to their CPU caps and are cleaned up.`,
 		Example: `  tare lab run xen-campaign.yaml --kind xen --out lab.tare
   tare lab up xen && tare lab shell && tare lab down`,
 		Args: cobra.NoArgs,
@@ -53,8 +53,8 @@ func newLabUp(o *options) *cobra.Command {
 	var f labFlags
 	c := &cobra.Command{
 		Use:     "up xen|kvm|linux [WORKLOAD... | CAMPAIGN]",
-		Short:   "Boot a lab, and leave it up until tare lab down",
-		Long:    "up boots a lab, whose guests have the userland that these workloads, or those of\na campaign, need.",
+		Short:   "Boot a lab that runs until tare lab down",
+		Long:    "up boots a lab. Its guests have the userland that the given workloads, or those of a\ncampaign, need.",
 		Example: "  tare lab up xen\n  tare lab up kvm web.yaml --memory 6GiB",
 		Args:    cobra.MinimumNArgs(1),
 	}
@@ -67,14 +67,13 @@ func newLabUp(o *options) *cobra.Command {
 		if err := l.Keep(); err != nil {
 			return errors.Join(err, l.Close())
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "the lab (%s) is up; tare lab shell, tare lab run, tare lab down\n", l.Kind())
+		fmt.Fprintf(cmd.OutOrStdout(), "the lab (%s) is up; use tare lab shell, tare lab run, tare lab down\n", l.Kind())
 		return nil
 	}
 	return c
 }
 
-// startLab boots a lab, building first what it is made of. userland is as for
-// tare image.
+// startLab builds what a lab consists of and boots it. userland is as for tare image.
 func startLab(cmd *cobra.Command, o *options, f labFlags, kind string, userland []string) (*lab.Lab, error) {
 	k, err := lab.ParseKind(kind)
 	if err != nil {
@@ -82,7 +81,7 @@ func startLab(cmd *cobra.Command, o *options, f labFlags, kind string, userland 
 	}
 	c := lab.Config{Kind: k, CPUs: f.cpus, MemoryBytes: k.DefaultMemory(), DiskBytes: 16 << 30, StateDir: o.stateDir}
 	if f.cpus < 1 {
-		return nil, fault.Campaignf("--cpus %d: want at least one", f.cpus)
+		return nil, fault.Campaignf("--cpus %d: must be at least 1", f.cpus)
 	}
 	if f.memory != "" {
 		m, err := campaign.ParseBytes(f.memory)
@@ -119,7 +118,7 @@ func startLab(cmd *cobra.Command, o *options, f labFlags, kind string, userland 
 func newLabDown(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:     "down",
-		Short:   "End the lab and remove all of it",
+		Short:   "Stop the lab and remove it",
 		Example: "  tare lab down",
 		RunE: func(*cobra.Command, []string) error {
 			l, err := lab.Find(o.stateDir)
@@ -139,15 +138,15 @@ func newLabRun(o *options) *cobra.Command {
 	var kind, out string
 	c := &cobra.Command{
 		Use:   "run CAMPAIGN [-- FLAGS OF TARE RUN]",
-		Short: "Run a campaign in the lab and bring its run file out",
-		Long: `run runs a campaign in the lab that is up or, where none is, in one of its own that
-it boots for this and ends afterwards. A campaign with boots has a lab for each, in
-turn, until it is done.`,
+		Short: "Run a campaign in the lab and copy its run file to this host",
+		Long: `run runs a campaign in the running lab. If none is running, --kind boots one for
+this run and removes it afterwards. For a campaign with boots, run boots one lab
+after the other, one for each boot, until the run is complete.`,
 		Example: "  tare lab run quick --kind kvm --out kvm.tare -- --budget 10m",
 		Args:    cobra.MinimumNArgs(1),
 	}
 	f.add(c)
-	c.Flags().StringVar(&kind, "kind", "", "what to boot where no lab is up: xen, kvm, linux")
+	c.Flags().StringVar(&kind, "kind", "", "kind of lab to boot if none is running: xen, kvm or linux")
 	c.Flags().StringVar(&out, "out", "", "run file to write (default NAME-lab-DATE-TIME.tare)")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		text, file, err := campaignText(args[0])
@@ -158,7 +157,7 @@ turn, until it is done.`,
 			out = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) + time.Now().Format("-lab-20060102-150405") + ".tare"
 		}
 		if _, err := os.Lstat(out); err == nil {
-			return fault.WithRemedy(fault.Campaignf("%s is there already", out), "choose another file: --out")
+			return fault.WithRemedy(fault.Campaignf("%s already exists", out), "choose another file: --out")
 		}
 		switch boot, err := firstBoot(file, text); {
 		case err != nil:
@@ -169,7 +168,7 @@ turn, until it is done.`,
 		l, err := lab.Find(o.stateDir)
 		switch {
 		case errors.Is(err, lab.ErrNone) && kind == "":
-			return fault.WithRemedy(err, "tare lab up xen|kvm|linux, or --kind to boot one for this run alone")
+			return fault.WithRemedy(err, "tare lab up xen|kvm|linux, or --kind to boot one for this run only")
 		case errors.Is(err, lab.ErrNone):
 			if l, err = startLab(cmd, o, f, kind, args[:1]); err != nil {
 				return err
@@ -178,16 +177,16 @@ turn, until it is done.`,
 		case err != nil:
 			return err
 		case kind != "" && kind != string(l.Kind()):
-			return fault.WithRemedy(fault.Campaignf("the lab that is up is %s, not %s", l.Kind(), kind), "tare lab down")
+			return fault.WithRemedy(fault.Campaignf("the running lab is %s, not %s", l.Kind(), kind), "tare lab down")
 		}
 		return runInLab(cmd, l, text, args[1:], out, false)
 	}
 	return c
 }
 
-// runInLab gives the lab this very program and the campaign, runs it there, and
-// takes the run file, complete or not. With resume it goes on with the run file
-// that is there.
+// runInLab copies this program and the campaign into the lab, runs the campaign
+// there, and copies the run file out, complete or not. With resume it continues
+// the existing run file.
 func runInLab(cmd *cobra.Command, l *lab.Lab, text []byte, flags []string, out string, resume bool) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -195,17 +194,17 @@ func runInLab(cmd *cobra.Command, l *lab.Lab, text []byte, flags []string, out s
 	}
 	share := l.ExchangeDir()
 	if err := copyFile(self, filepath.Join(share, "tare"), 0o755); err != nil {
-		return fault.Hostf("giving the lab its tare: %w", err)
+		return fault.Hostf("copying tare into the lab: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(share, "campaign.yaml"), text, 0o644); err != nil {
 		return fault.Hostf("%w", err)
 	}
-	// Not /run/tare, where tares note that they are alive.
+	// Not /run/tare, where running tare processes register.
 	const result, program = "run.tare", "/run/tare-program"
 	work := program + ` run ` + lab.Exchange + `/campaign.yaml --yes --out ` + result + ` "$@"`
 	if resume {
 		if err := copyFile(out, filepath.Join(share, result), 0o644); err != nil {
-			return fault.Hostf("giving the lab the run: %w", err)
+			return fault.Hostf("copying the run file into the lab: %w", err)
 		}
 		work = `mv ` + lab.Exchange + `/` + result + ` . && ` + program + ` resume ` + result
 	}
@@ -218,10 +217,10 @@ func runInLab(cmd *cobra.Command, l *lab.Lab, text []byte, flags []string, out s
 	}
 	switch err := copyFile(filepath.Join(share, result), out, 0o644); {
 	case err == nil:
-		fmt.Fprintf(cmd.OutOrStdout(), "\nthe run is in %s, marked as emulated: not a measure of hardware\n", out)
+		fmt.Fprintf(cmd.OutOrStdout(), "\nthe run is in %s, marked as emulated: its times say nothing about real hardware\n", out)
 		os.Remove(filepath.Join(share, result))
 	case !errors.Is(err, os.ErrNotExist):
-		return fault.Hostf("taking the run file out of the lab: %w", err)
+		return fault.Hostf("copying the run file out of the lab: %w", err)
 	}
 	return endedWith(r)
 }
@@ -240,7 +239,7 @@ func inLab(cmd *cobra.Command, l *lab.Lab, argv []string) (*agent.Result, error)
 	return r, nil
 }
 
-// copyFile writes a copy that is there as a whole or not at all.
+// copyFile writes a copy that exists completely or not at all.
 func copyFile(from, to string, mode os.FileMode) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -262,7 +261,7 @@ func copyFile(from, to string, mode os.FileMode) error {
 func newLabShell(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:     "shell [-- COMMAND …]",
-		Short:   "A shell in the lab, or one command",
+		Short:   "Open a shell in the lab, or run one command",
 		Example: "  tare lab shell\n  tare lab shell -- xl list",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

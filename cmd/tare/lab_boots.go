@@ -10,11 +10,11 @@ import (
 	"github.com/tare-bench/tare/internal/lab"
 )
 
-// labKinds are the labs that stand for the boots of a host.
+// labKinds are the labs that represent the boots of a host.
 var labKinds = map[string]lab.Kind{campaign.BootLinux: lab.Linux, campaign.BootXen: lab.Xen}
 
-// firstBoot is the boot of the host that a campaign begins in; "" where it has
-// no boots.
+// firstBoot is the boot of the host that a campaign begins in; "" if it has no
+// boots.
 func firstBoot(file string, text []byte) (string, error) {
 	c, err := campaign.Parse(file, text, knownAnywhere())
 	if err != nil || len(c.Boots) == 0 {
@@ -24,11 +24,11 @@ func firstBoot(file string, text []byte) (string, error) {
 	return a.Boot, nil
 }
 
-// runInBoots runs a campaign with boots: a lab stands for each, one after the
-// other, and the run file goes from one to the next as a disk would.
+// runInBoots runs a campaign with boots: a lab represents each boot, one after the
+// other, and the run file is copied from one to the next.
 func runInBoots(cmd *cobra.Command, o *options, f labFlags, boot, campaignName string, text []byte, flags []string, out string) error {
 	if l, err := lab.Find(o.stateDir); err == nil {
-		return fault.WithRemedy(fault.Campaignf("the campaign has boots, and a lab (%s) is up that cannot be booted anew", l.Kind()), "tare lab down")
+		return fault.WithRemedy(fault.Campaignf("the campaign has boots, but the running lab (%s) cannot be rebooted", l.Kind()), "tare lab down")
 	}
 	before := 0 // trials that were done
 	for resume := false; ; resume = true {
@@ -48,7 +48,7 @@ func runInBoots(cmd *cobra.Command, o *options, f labFlags, boot, campaignName s
 			return err
 		}
 		if done == before {
-			return fmt.Errorf("the lab (%s) did nothing for the run: this is a defect of tare", labKinds[boot])
+			return fmt.Errorf("the lab (%s) made no progress in the run: this is a defect in tare", labKinds[boot])
 		}
 		boot, before = next.Name, done
 	}

@@ -17,10 +17,10 @@ import (
 )
 
 // likeness is what a run takes from another one, so that the two can be
-// compared: campaign, sizes of the trials, and userland image.
+// compared: campaign, trial sizes and userland image.
 type likeness struct {
 	path     string
-	resolved []byte // the campaign with what flags and host made of it, and another seed
+	resolved []byte // the campaign as resolved by flags and host, with another seed
 	yaml     []byte // as it was written
 	image    string // the image's key
 	sizes    map[string]store.Size
@@ -64,8 +64,7 @@ func imageKey(s *store.Run) (string, error) {
 	return userland.Key, nil
 }
 
-// same refuses another campaign than the run's, which name stands for: it could
-// not be both.
+// same refuses the campaign that name stands for unless it is that of the run.
 func (l *likeness) same(name string) error {
 	text, file, err := campaignText(name)
 	if err != nil || bytes.Equal(text, l.yaml) {
@@ -83,23 +82,23 @@ func (l *likeness) same(name string) error {
 		}
 	}
 	return fault.WithRemedy(fault.Campaignf("%s is not the campaign of %s, and a run cannot be like both", name, l.path),
-		"tare run --like %s takes the campaign from there; or leave out --like", l.path)
+		"omit the campaign: tare run --like %s takes it from the run; or omit --like", l.path)
 }
 
-// check refuses sizes that mean something else in this tare.
+// check refuses sizes that mean something else in this version of tare.
 func (l *likeness) check(workloads map[string]*workload.Workload) error {
 	for name, s := range l.sizes {
 		w := workloads[name]
 		if w != nil && (w.SizeUnit != s.Unit || s.Size < w.MinSize || s.Size > w.MaxSize) {
-			return fault.WithRemedy(fault.Campaignf("trials of %s in %s are of %d %s, and this tare's are of %d to %d %s", name, l.path, s.Size, s.Unit, w.MinSize, w.MaxSize, w.SizeUnit),
-				"run the campaign anew, without --like")
+			return fault.WithRemedy(fault.Campaignf("trials of %s in %s have a size of %d %s, but this version of tare allows %d to %d %s", name, l.path, s.Size, s.Unit, w.MinSize, w.MaxSize, w.SizeUnit),
+				"run the campaign again, without --like")
 		}
 	}
 	return nil
 }
 
 // reuse writes the sizes into a new run, which then calibrates only what is
-// missing. What the campaign says itself stays its own.
+// missing. Sizes that the campaign itself sets are left alone.
 func (l *likeness) reuse(s *store.Run, c *campaign.Campaign) error {
 	for _, cw := range c.Workloads {
 		size, ok := l.sizes[cw.Series()]
@@ -114,17 +113,16 @@ func (l *likeness) reuse(s *store.Run, c *campaign.Campaign) error {
 	return nil
 }
 
-// needImageOf has the testbed use the image with a key that the run at path was
-// made with: that of the recipe, which can be built, or an older one that is
-// still in the cache.
+// needImageOf makes the testbed use the image with this key, which the run at path
+// used: that of the recipe, which can be built, or an older one that is still cached.
 func (t *testbed) needImageOf(ctx context.Context, o *options, path, key string, recipe image.Recipe) error {
 	if key == recipe.Key() {
 		return t.needImage(ctx, o, recipe)
 	}
 	img, err := image.OpenKey(imageDir(o), key)
 	if errors.Is(err, image.ErrNotBuilt) {
-		return fault.WithRemedy(fault.Hostf("the userland image of %s (%.12s) is not here, and this tare builds another one (%.12s) for the same campaign", path, key, recipe.Key()),
-			"copy its directory into %s from the machine that has it; or run the campaign anew", imageDir(o))
+		return fault.WithRemedy(fault.Hostf("the userland image of %s (%.12s) is not on this machine, and this version of tare builds a different one (%.12s) for the same campaign", path, key, recipe.Key()),
+			"copy its directory to %s from the machine that has it, or start the campaign afresh", imageDir(o))
 	}
 	if err != nil {
 		return err

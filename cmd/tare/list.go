@@ -47,7 +47,7 @@ func systemEntries(t *testbed, status map[string]system.Status) []systemEntry {
 func newSystems(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "systems",
-		Short:   "List the systems: usable here and how we know, or why not",
+		Short:   "List the systems: which are usable here and the evidence, or why not",
 		Example: "  tare systems\n  tare systems --json | jq '.[] | select(.usable) | .name'",
 	}
 	asJSON := jsonFlag(c)
@@ -70,7 +70,7 @@ func newSystems(o *options) *cobra.Command {
 func printSystems(w io.Writer, entries []systemEntry) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer tw.Flush()
-	fmt.Fprintln(tw, "  system\there\tverified on\thow we know, or why not")
+	fmt.Fprintln(tw, "  system\there\tverified on\tevidence, or why not")
 	for _, e := range entries {
 		if e.Usable {
 			fmt.Fprintf(tw, "  %s\tusable\t%s\t%s\n", e.Name, e.VerifiedOn, e.Proof)
@@ -96,7 +96,7 @@ const sampleTime = 2 * time.Second
 func newDoctor(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "doctor",
-		Short:   "What can be measured here, and what on this host will spoil it",
+		Short:   "Report what can be measured here, and the noise sources on this host",
 		Example: "  tare doctor",
 	}
 	asJSON := jsonFlag(c)
@@ -124,9 +124,9 @@ func newDoctor(o *options) *cobra.Command {
 		if t.image == nil {
 			fmt.Fprintln(w, "\nThe userland image is not built yet: tare image")
 		}
-		fmt.Fprintln(w, "\nWhat will spoil a measurement here:")
+		fmt.Fprintln(w, "\nNoise sources on this machine:")
 		if len(r.Spoilers) == 0 {
-			fmt.Fprintln(w, "  nothing that tare knows of")
+			fmt.Fprintln(w, "  none that tare can detect")
 		}
 		for _, s := range r.Spoilers {
 			fmt.Fprintf(w, "  %-8s  %s\n            %s\n", s.Severity, s.What, s.Why)
@@ -145,7 +145,7 @@ type workloadEntry struct {
 	Title      string            `json:"title"`
 	ArticleIDs []string          `json:"article_ids"`
 	Runs       string            `json:"runs"`     // "tool", "stand-in" or "needs your build"
-	Commands   string            `json:"commands"` // the timed ones at the default size, one a line
+	Commands   string            `json:"commands"` // the timed ones at the default size, one per line
 	Source     string            `json:"source"`
 	StandIn    string            `json:"stand_in,omitempty"`
 	SizeUnit   string            `json:"size_unit"`
@@ -195,7 +195,7 @@ func newWorkloads(*options) *cobra.Command {
 	return c
 }
 
-// commands are a workload's timed commands at its default size, one a line.
+// commands are a workload's timed commands at its default size, one per line.
 func commands(w *workload.Workload) string {
 	var lines []string
 	for _, s := range w.Steps(w.DefaultSize) {
@@ -213,9 +213,9 @@ func newParse(*options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "parse WORKLOAD|TOOL FILE",
 		Short: "Parse saved raw output of a workload's tool and print its metrics as JSON",
-		Long: `parse reads the output of a program that you ran yourself. Of a workload it
-prints the metrics, in tare's units; of a tool, all figures that it has, in the
-tool's own words and units. These tools are read:
+		Long: `parse reads the output of a program that you ran yourself. For a workload it
+prints the metrics in tare's units; for a tool, every figure in the output, with
+the tool's own names and units. Supported tools:
 
 ` + toolNames(),
 		Example: "  tare parse fio-randread saved.json\n  tare parse dd-write - < dd.txt\n  tare parse iozone iozone.txt",
@@ -242,7 +242,7 @@ tool's own words and units. These tools are read:
 			if len(b) > maxRawOutput {
 				return fault.Campaignf("%s is longer than %d MiB", args[1], maxRawOutput>>20)
 			}
-			if tool != nil { // it says all that a workload of the same name would, and more
+			if tool != nil { // it gives all that a workload of the same name does, and more
 				figures, err := tool.Read(string(b))
 				if err != nil {
 					return fault.Campaignf("%s: %w", args[1], err)
@@ -298,7 +298,7 @@ func newGC(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "gc",
 		Short:   "Remove what killed runs left on the host, and nothing else",
-		Long:    "gc removes the control groups, with what still runs in them, the Xen domains and\nthe files of tares that are no more. What a living tare uses, or somebody else, it does not touch.",
+		Long:    "gc removes the control groups (with the processes in them), the Xen domains and the\nfiles of tare processes that no longer exist. It does not touch anything that a\nrunning tare or anybody else uses.",
 		Example: "  tare gc --dry-run\n  tare gc",
 	}
 	dry := c.Flags().Bool("dry-run", false, "only list what would be removed")
@@ -333,7 +333,7 @@ func newSchema(*options) *cobra.Command {
 	return &cobra.Command{
 		Use:     "schema",
 		Short:   "Print the JSON schema of campaign files",
-		Example: "  tare schema > tare.schema.json   # and tell your editor",
+		Example: "  tare schema > tare.schema.json   # for your editor",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(campaign.Schema())
 			return err
@@ -342,7 +342,7 @@ func newSchema(*options) *cobra.Command {
 }
 
 func jsonFlag(c *cobra.Command) *bool {
-	return c.Flags().Bool("json", false, "print JSON, for programs")
+	return c.Flags().Bool("json", false, "print JSON")
 }
 
 func printJSON(w io.Writer, v any) error {

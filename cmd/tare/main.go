@@ -1,5 +1,5 @@
-// Command tare says what virtualization costs on this machine, and whether it
-// isolates.
+// Command tare measures what virtualization costs on this machine, and whether
+// it isolates.
 package main
 
 import (
@@ -26,35 +26,51 @@ var version = "unknown"
 // Exit statuses, as `tare --help` documents them.
 const (
 	exitOK         = 0
-	exitInternal   = 1 // a defect of tare
+	exitInternal   = 1 // a defect in tare
 	exitCampaign   = 2 // wrong flags, campaign or run file
-	exitHost       = 3 // the machine cannot do it: rights, tools, space
-	exitIncomplete = 4 // interrupted; what there is can be shown and resumed
-	exitFailed     = 5 // complete, but some trials have no result, by their guests' fault
+	exitHost       = 3 // the host cannot do it: permissions, tools, space
+	exitIncomplete = 4 // interrupted; the run can be shown and resumed
+	exitFailed     = 5 // complete, but some trials failed in their guests
 )
 
 const exitHelp = `Exit status:
-  0  all is well
-  1  a defect of tare
+  0  success
+  1  a defect in tare
   2  the command line, the campaign file or the run file is wrong
-  3  the host cannot do it: rights, tools, space, another tare at work
-  4  interrupted: what there is can be shown, and resumed
-  5  complete, but some trials have no result by the fault of their guests
-  6  a comparison found more for the worse than --fail-above allows
-  7  the run goes on in another boot of the host; tare resume does it there`
+  3  the host cannot do it: permissions, tools, space, or another tare is running
+  4  interrupted: the run can be shown, and resumed
+  5  complete, but some trials failed in their guests
+  6  a comparison found a change for the worse that exceeds --fail-above
+  7  the run continues in another boot of the host: run tare resume there`
 
-// errIncomplete ends a command whose run can be resumed; the reason is told already.
+// errIncomplete ends a command whose run can be resumed; the reason is already printed.
 var errIncomplete = errors.New("incomplete")
 
-// errFailedTrials ends a command whose run is complete with trials lacking.
+// errFailedTrials ends a command whose run is complete but lacks some trials.
 var errFailedTrials = errors.New("some trials failed")
 
 func main() {
 	sandbox.Intercept()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	err := newRoot().ExecuteContext(ctx)
-	os.Exit(exit(err))
+	os.Exit(exit(execute(ctx)))
+}
+
+// execute runs the command line. Help for an unknown command is an error: cobra
+// would print the help of its parent instead, and its help functions return no error.
+func execute(ctx context.Context) error {
+	root := newRoot()
+	var unknown error
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if unknown = unknownBelow(cmd, cmd.Flags().Args()); unknown == nil {
+			show(cmd, args)
+		}
+	})
+	if err := root.ExecuteContext(ctx); err != nil {
+		return err
+	}
+	return unknown
 }
 
 // exit prints err for the user and returns the exit status.
@@ -85,8 +101,8 @@ func exit(err error) int {
 	return exitInternal
 }
 
-// exitStatus is the status of the program inside the sandbox, which has told
-// what there was to tell.
+// exitStatus is the status of the program inside the sandbox, which has already
+// printed its errors.
 type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
@@ -102,11 +118,11 @@ func newRoot() *cobra.Command {
 		Use:   "tare",
 		Short: "What does virtualization cost on this machine, and does it isolate?",
 		Long: `tare runs the same real programs natively and inside guests of every system on
-this machine, interleaved, and says per workload what each system costs, with a
-confidence interval, and which of the numbers not to believe, and why.
+this machine, interleaved. For each workload it reports what each system costs,
+with a confidence interval, and which figures you should not trust, and why.
 
 ` + exitHelp,
-		Example: `  tare doctor                     what can be measured here, and what will spoil it
+		Example: `  tare doctor                     what can be measured here, and the noise sources
   tare run quick                  a first look, in about five minutes
   tare run web.yaml --precision 2%
   tare show quick-20060102-150405.tare`,
@@ -132,22 +148,43 @@ confidence interval, and which of the numbers not to believe, and why.
 	for _, c := range root.Commands() {
 		checkArgs(c)
 	}
+	root.InitDefaultHelpCmd()
+	if c, _, err := root.Find([]string{"help"}); err == nil {
+		show := c.Run
+		c.RunE = func(c *cobra.Command, args []string) error {
+			if err := unknownBelow(root, args); err != nil {
+				return err
+			}
+			show(c, args)
+			return nil
+		}
+	}
 	return root
 }
 
-func unknownCommand(root *cobra.Command, name string) error {
+func unknownCommand(parent *cobra.Command, name string) error {
 	var names []string
-	for _, c := range root.Commands() {
+	for _, c := range parent.Commands() {
 		names = append(names, c.Name())
 	}
 	err := fault.Campaignf("unknown command %q", name)
 	if near := nearest.Nearest(name, names); near != "" {
 		return fault.WithRemedy(err, "did you mean %q?", near)
 	}
-	return fault.WithRemedy(err, "tare --help lists them")
+	return fault.WithRemedy(err, "%s --help lists the commands", parent.CommandPath())
 }
 
-// checkArgs types wrong numbers of arguments as the user's errors.
+// unknownBelow returns the error for words after cmd that name an unknown
+// command; nil if they do not.
+func unknownBelow(cmd *cobra.Command, words []string) error {
+	found, rest, err := cmd.Find(words)
+	if err == nil && found.HasSubCommands() && len(rest) > 0 {
+		return unknownCommand(found, rest[0])
+	}
+	return err
+}
+
+// checkArgs turns a wrong number of arguments into an error of the user.
 func checkArgs(c *cobra.Command) {
 	check := c.Args
 	c.Args = func(cmd *cobra.Command, args []string) error {
@@ -168,15 +205,15 @@ func defaultStateDir() string {
 	return "/var/lib/tare"
 }
 
-// inSandbox makes a command run inside a sandbox; the process outside only
-// waits, and cleans up what the sandbox could not.
+// inSandbox makes a command run inside a sandbox. The process outside only
+// waits, and then cleans up what the sandbox could not.
 func inSandbox(o *options, work func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if sandbox.Inside() {
 			return work(cmd, args)
 		}
 		if os.Getuid() != 0 {
-			return fault.WithRemedy(fault.Hostf("making guests, mounts and control groups needs root"), "sudo tare %s", strings.Join(os.Args[1:], " "))
+			return fault.WithRemedy(fault.Hostf("creating guests, mounts and control groups needs root"), "sudo tare %s", strings.Join(os.Args[1:], " "))
 		}
 		dir := filepath.Join(o.stateDir, "private")
 		if err := os.MkdirAll(dir, 0o700); err != nil {

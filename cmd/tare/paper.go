@@ -18,11 +18,13 @@ import (
 func newPaper(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "paper",
-		Short: "Published comparisons: their figures, and which of them do not add up",
-		Long: `tare comes with the figures of five published comparisons of virtualization
-systems, word for word. docs/paper.md describes their files: write one for any
-other article, and audit that.`,
-		Example: "  tare paper list\n  tare paper run habr-truevds-xen-disk\n  tare paper show habr-truevds-xen-disk\n  tare paper audit\n  tare paper audit my-article.yaml",
+		Short: "Show, audit and repeat published comparisons",
+		Long: `tare includes the figures of five published comparisons of virtualization systems,
+exactly as printed. docs/paper.md describes the file format: write a file for any
+other article, and audit it.
+
+NAME is the name of an article or an unambiguous prefix of it.`,
+		Example: "  tare paper list\n  tare paper run habr-truevds-xen-disk\n  tare paper show habr\n  tare paper audit\n  tare paper audit my-article.yaml",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -38,7 +40,7 @@ other article, and audit that.`,
 	return c
 }
 
-// paperArgs says whose fault wrong arguments are, and where to read on.
+// paperArgs turns wrong arguments into errors of the user, and points to the help.
 func paperArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
@@ -66,7 +68,7 @@ type paperEntry struct {
 func newPaperList() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "list",
-		Short:   "List the articles that come with tare",
+		Short:   "List the articles that tare includes",
 		Example: "  tare paper list\n  tare paper list --json",
 		Args:    cobra.NoArgs,
 	}
@@ -110,12 +112,12 @@ func paperDate(date, note string) string {
 func newPaperShow() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "show NAME|FILE",
-		Short:   "Show an article's tables, with its figures as it printed them",
-		Example: "  tare paper show abclinuxu-xen-vs-kvm\n  tare paper show habr-truevds-xen-disk --json\n  tare paper show habr-truevds-xen-disk --run habr-files.tare,habr-bonnie.tare",
+		Short:   "Show an article's tables with the figures as printed",
+		Example: "  tare paper show abclinuxu-xen-vs-kvm\n  tare paper show habr --json\n  tare paper show habr --run habr-files.tare,habr-bonnie.tare",
 		Args:    cobra.ExactArgs(1),
 	}
 	var paths []string
-	c.Flags().StringSliceVar(&paths, "run", nil, "runs of tare paper run NAME: their figures beside the printed ones")
+	c.Flags().StringSliceVar(&paths, "run", nil, "run files of tare paper run NAME: show their figures beside the printed ones")
 	asJSON := jsonFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		a, err := openPaper(args[0])
@@ -165,30 +167,30 @@ func printPaper(w io.Writer, a *paper.Article) {
 		}
 	}
 	if len(a.Claims) > 0 {
-		fmt.Fprintln(w, "\nWhat the article says of them:")
+		fmt.Fprintln(w, "\nWhat the article claims:")
 	}
 	for _, c := range a.Claims {
 		fmt.Fprintf(w, "  - %s (%s)\n", c.Text, c.Where)
 	}
 	if len(a.Absent) > 0 {
-		fmt.Fprintf(w, "\nIn figures, without values: %s\n", strings.Join(a.Absent, "; "))
+		fmt.Fprintf(w, "\nWithout printed values: %s\n", strings.Join(a.Absent, "; "))
 	}
 }
 
 func newPaperAudit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit [NAME|FILE]",
-		Short: "Recompute what articles derived from their figures, and list what does not follow",
+		Short: "Recompute the derived figures of articles, and list those that are wrong",
 		Long: `audit recomputes every printed percentage and ratio of an article from its raw
-figures, and checks that rate × time is the size and latency × operations a
-second the depth of the queue. What cannot follow, however the raw figures were
-rounded, is listed as
+figures. It also checks that rate × time equals the size, and that latency ×
+operations per second equals the queue depth. It lists each figure that does not
+follow from the raw figures, however those were rounded, as
 
-  rounding      one unit off in the last printed place
-  arithmetic    what a common slip gives, which is told
+  rounding      off by one unit in the last printed digit
+  arithmetic    the result of a common mistake, which is named
   inconsistent  neither
 
-A slip of an article is a finding, not an error: the exit status is 0.`,
+A mistake in an article is a finding, not an error: the exit status is 0.`,
 		Example: "  tare paper audit\n  tare paper audit latgrid-xen-veiktspeja --json\n  tare paper audit my-article.yaml",
 		Args:    cobra.MaximumNArgs(1),
 	}
@@ -225,7 +227,7 @@ func printAudit(w io.Writer, r *paper.Report) {
 	fmt.Fprintf(w, "%s: %d agree; %d rounding, %d arithmetic, %d inconsistent", r.Article, r.Agree,
 		r.Count(paper.Rounding), r.Count(paper.Arithmetic), r.Count(paper.Inconsistent))
 	if n := len(r.Unchecked); n > 0 {
-		fmt.Fprintf(w, "; %d without raw figures to check them by", n)
+		fmt.Fprintf(w, "; %d without raw figures to check against", n)
 	}
 	fmt.Fprintln(w)
 	for _, f := range r.Findings {
@@ -238,14 +240,14 @@ func printAudit(w io.Writer, r *paper.Report) {
 	}
 }
 
-// maxPaper bounds an article's data file; paper.Parse says what is wrong with
-// one that is longer.
+// maxPaper bounds an article's data file; paper.Parse reports one that is longer.
 const maxPaper = 2 << 20
 
-// openPaper returns the article of that name, or reads its data file.
+// openPaper returns the article of that name, or reads the data file of that name,
+// or returns the article whose name begins so: in this order.
 func openPaper(name string) (*paper.Article, error) {
 	a, unknown := paper.Get(name)
-	if unknown == nil {
+	if unknown == nil && (a.Document.Name == name || !isFile(name)) {
 		return a, nil
 	}
 	f, err := os.Open(name)

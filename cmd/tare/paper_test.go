@@ -78,7 +78,7 @@ func TestPaperReasons(t *testing.T) {
 		t.Fatal(err)
 	}
 	runs := newPaperRuns(&paper.Repeat{Article: a})
-	runs.stages["cpu"], runs.ended["cpu"] = true, errors.New("no space left\nto mend: make some")
+	runs.stages["cpu"], runs.ended["cpu"] = true, errors.New("no space left\nto fix: make some")
 	runs.stages["disk"] = true
 	failed, silent := paper.Key{Stage: "disk", Metric: "failed"}, paper.Key{Stage: "disk", Series: "silent", Metric: "iops"}
 	runs.values[failed] = paper.Stats{Why: "its trials failed"}
@@ -86,11 +86,11 @@ func TestPaperReasons(t *testing.T) {
 	runs.add(paper.Key{Stage: "disk", Series: "silent", Metric: "time"}, 2, false)
 	for key, want := range map[paper.Key]string{
 		{Stage: "cpu", Metric: "there"}:             "",
-		{Stage: "cpu", Series: "x", Metric: "time"}: "its campaign ended before: no space left",
-		{Stage: "net"}:               "there is no run of the campaign platov-vmware-vs-colinux-net",
+		{Stage: "cpu", Series: "x", Metric: "time"}: "its campaign ended early: no space left",
+		{Stage: "net"}:               "no run of campaign platov-vmware-vs-colinux-net",
 		{Stage: "disk", Series: "x"}: "",
 		failed:                       "its trials failed",
-		silent:                       "the program gave no such figure; where too little work is the cause, a larger --scale helps",
+		silent:                       "the program did not report this figure; if the work was too little, a larger --scale helps",
 	} {
 		if got := runs.measured(key).Why; got != want {
 			t.Errorf("%+v: %q, want %q", key, got, want)
@@ -122,7 +122,7 @@ func TestPaperRun(t *testing.T) {
 	live(t)
 	dir := t.TempDir()
 	const name = "abclinuxu-xen-vs-kvm"
-	r := tare(t, dir, "paper", "run", name, "--table", "cpu.1", "--system", "lxc,runc", "--budget", "20s", "--out", "cpu.tare", "--json")
+	r := tare(t, dir, "paper", "run", "abclinuxu", "--table", "cpu.1", "--system", "lxc,runc", "--budget", "20s", "--out", "cpu.tare", "--json")
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
@@ -158,13 +158,13 @@ func TestPaperRun(t *testing.T) {
 			t.Errorf("shown again: %+v, was %+v", shown.Figures[i], run.Figures[i])
 		}
 	}
-	text := tare(t, dir, "paper", "show", name, "--run", "cpu.tare")
-	for _, want := range []string{"cpu.1", "47,639 s", "cost now", "tare paper show " + name + " --run cpu.tare", "there is no run of the campaign " + name + "-crowd"} {
+	text := tare(t, dir, "paper", "show", "abc", "--run", "cpu.tare")
+	for _, want := range []string{"cpu.1", "47,639 s", "cost now", "tare paper show " + name + " --run cpu.tare", "no run of campaign " + name + "-crowd"} {
 		if !strings.Contains(text.stdout, want) {
 			t.Errorf("no %q in\n%s%s", want, text.stdout, text.stderr)
 		}
 	}
-	if other := tare(t, dir, "paper", "show", "platov-vmware-vs-colinux", "--run", "cpu.tare"); other.status != exitCampaign || !strings.Contains(other.stderr, "no campaign of platov") {
+	if other := tare(t, dir, "paper", "show", "platov-vmware-vs-colinux", "--run", "cpu.tare"); other.status != exitCampaign || !strings.Contains(other.stderr, "not a campaign of platov") {
 		t.Errorf("another article's run: status %d: %s", other.status, other.stderr)
 	}
 	nothingLeft(t)

@@ -13,16 +13,16 @@ import (
 	"github.com/tare-bench/tare/internal/report"
 )
 
-// printNotes says which article it is, and what is not as in it.
+// printNotes prints which article it is, and how the repetition differs from it.
 func printNotes(w io.Writer, rep *paper.Repeat) {
 	d := rep.Article.Document
-	fmt.Fprintf(w, "%s\n%s, %s; measured again\n\nNot as in the article:\n", d.Title, d.Author, paperDate(d.Date, d.DateNote))
+	fmt.Fprintf(w, "%s\n%s, %s; measured again\n\nDifferences from the article:\n", d.Title, d.Author, paperDate(d.Date, d.DateNote))
 	for _, n := range rep.Notes {
 		fmt.Fprintf(w, "  - %s\n", n)
 	}
 }
 
-// printRepeat prints the article's tables with what this machine gave.
+// printRepeat prints the article's tables with the figures of this machine.
 func printRepeat(w io.Writer, runs *paperRuns) error {
 	rep := runs.rep
 	printNotes(w, rep)
@@ -41,13 +41,13 @@ func printRepeat(w io.Writer, runs *paperRuns) error {
 	if emulated {
 		fmt.Fprintln(w, "\n* emulated: its times say nothing about real hardware")
 	}
-	_, err := fmt.Fprintf(w, "\nThe runs, for tare show and tare report, and for these tables again:\n  tare paper show %s --run %s\n",
+	_, err := fmt.Fprintf(w, "\nTo print these tables again (tare show and tare report read the runs, too):\n  tare paper show %s --run %s\n",
 		rep.Article.Document.Name, strings.Join(runs.Paths, ","))
 	return err
 }
 
-// printRepeatTable prints one table: a line of the article takes one for each
-// of its systems. Reasons are numbered, and below it.
+// printRepeatTable prints one table: each line of the article becomes one line for
+// each of its systems. Reasons are numbered and follow the table.
 func printRepeatTable(w io.Writer, rep *paper.Repeat, t paper.RepeatTable) {
 	fmt.Fprintf(w, "\n%s\n", t.Name)
 	for _, h := range t.Heading {
@@ -71,7 +71,7 @@ func printRepeatTable(w io.Writer, rep *paper.Repeat, t paper.RepeatTable) {
 				cells[2] = strings.TrimSpace(cells[2] + " [" + strconv.Itoa(i+1) + "]")
 			}
 			fmt.Fprintln(tw, "  "+strings.Join(append(slices.Clone(labels), cells...), "\t"))
-			labels = make([]string, len(labels)) // said once
+			labels = make([]string, len(labels)) // printed once
 		}
 	}
 	printAligned(w, tw, &b)
@@ -80,8 +80,8 @@ func printRepeatTable(w io.Writer, rep *paper.Repeat, t paper.RepeatTable) {
 	}
 }
 
-// printAligned prints what was written to the table, which writes to b, with no
-// blanks at the ends of lines.
+// printAligned prints what was written to the table, which writes to b, without
+// trailing blanks.
 func printAligned(w io.Writer, table *tabwriter.Writer, b *strings.Builder) {
 	table.Flush()
 	for line := range strings.Lines(b.String()) {
@@ -110,7 +110,7 @@ func repeatCells(rep *paper.Repeat, c paper.Cell) []string {
 	return []string{system, c.Printed, here, by, then, now}
 }
 
-// costWords words what a system costs; "": it is not known.
+// costWords words what a system costs; "" if that is not known.
 func costWords(c *paper.Cost) string {
 	switch {
 	case c == nil:
@@ -130,9 +130,9 @@ func signedPercent(p float64) string {
 	return fmt.Sprintf("%+.1f %%", p)
 }
 
-// printExtras prints what repeats the article's figures that have no values.
+// printExtras prints the measurements that repeat figures without printed values.
 func printExtras(w io.Writer, extras []paperExtra) {
-	fmt.Fprintln(w, "\nIn the article's figures, without values; here:")
+	fmt.Fprintln(w, "\nMeasured here; the article shows these without values:")
 	var b strings.Builder
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "  article\tmeasured\t\there\tby\tcost now")

@@ -17,14 +17,14 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// paperRuns are the runs of a repetition, and what they gave.
+// paperRuns are the runs of a repetition, and their values.
 type paperRuns struct {
 	rep    *paper.Repeat
 	Paths  []string
 	values map[paper.Key]paper.Stats
-	stages map[string]bool  // those that there is a run of
-	ended  map[string]error // why a stage ended before its time
-	// done are the keys without their metric that any value is of.
+	stages map[string]bool  // those that have a run
+	ended  map[string]error // why a stage ended early
+	// done are the keys, without their metric, that have any value.
 	done map[paper.Key]bool
 }
 
@@ -32,7 +32,7 @@ func newPaperRuns(rep *paper.Repeat) *paperRuns {
 	return &paperRuns{rep: rep, values: map[paper.Key]paper.Stats{}, stages: map[string]bool{}, ended: map[string]error{}, done: map[paper.Key]bool{}}
 }
 
-// measured is what the runs gave for a key.
+// measured returns what the runs measured for a key.
 func (p *paperRuns) measured(k paper.Key) paper.Stats {
 	st := p.values[k]
 	if st.N > 0 {
@@ -41,17 +41,17 @@ func (p *paperRuns) measured(k paper.Key) paper.Stats {
 	k.Metric = ""
 	switch err := p.ended[k.Stage]; {
 	case p.done[k]:
-		st.Why = "the program gave no such figure; where too little work is the cause, a larger --scale helps"
+		st.Why = "the program did not report this figure; if the work was too little, a larger --scale helps"
 	case st.Why != "":
 	case err != nil:
-		st.Why = "its campaign ended before: " + firstLine(err.Error())
+		st.Why = "its campaign ended early: " + firstLine(err.Error())
 	case !p.stages[k.Stage]:
-		st.Why = "there is no run of the campaign " + p.rep.Article.Document.Name + "-" + k.Stage
+		st.Why = "no run of campaign " + p.rep.Article.Document.Name + "-" + k.Stage
 	}
 	return st
 }
 
-// read takes the values of a run: of each arm, and of the parts of a mix.
+// read reads the values of a run: those of each arm, and of the parts of a mix.
 func (p *paperRuns) read(path string) error {
 	return readRun(path, func(s *store.Run) error {
 		c, err := analyze.CampaignOf(s)
@@ -60,11 +60,11 @@ func (p *paperRuns) read(path string) error {
 		}
 		stage, ok := strings.CutPrefix(c.Name, p.rep.Article.Document.Name+"-")
 		if !ok || !slices.ContainsFunc(p.rep.Stages, func(s paper.Stage) bool { return s.Name == stage }) {
-			return fault.WithRemedy(fault.Campaignf("%s is a run of %s, which is no campaign of %s", path, c.Name, p.rep.Article.Document.Name),
-				"give runs that tare paper run %s made", p.rep.Article.Document.Name)
+			return fault.WithRemedy(fault.Campaignf("%s is a run of %s, which is not a campaign of %s", path, c.Name, p.rep.Article.Document.Name),
+				"give run files of tare paper run %s", p.rep.Article.Document.Name)
 		}
 		if p.stages[stage] {
-			return fault.Campaignf("%s: a second run of %s", path, c.Name)
+			return fault.Campaignf("%s is a second run of %s", path, c.Name)
 		}
 		in, err := analyze.FromRun(s)
 		if err != nil {
@@ -153,7 +153,7 @@ func (p *paperRuns) add(k paper.Key, v float64, emulated bool) {
 	p.done[k] = true
 }
 
-// openPaperRuns reads runs that were made before.
+// openPaperRuns reads existing run files.
 func openPaperRuns(a *paper.Article, paths []string) (*paperRuns, error) {
 	var m paper.Machine
 	var systems []string
@@ -199,7 +199,7 @@ func openPaperRuns(a *paper.Article, paths []string) (*paperRuns, error) {
 	return runs, nil
 }
 
-// paperExtra is what repeats a figure of the article that has no values.
+// paperExtra repeats a figure of the article that has no printed values.
 type paperExtra struct {
 	Article string   `json:"article_id"`
 	Series  string   `json:"series"`
@@ -220,7 +220,7 @@ func (p *paperRuns) extras() []paperExtra {
 		name := paper.SeriesName(e.Series)
 		w, err := workload.Get(name)
 		if err != nil {
-			continue // it could not have been run
+			continue // it cannot have been run
 		}
 		metric := w.Metrics[0]
 		for _, system := range p.rep.Systems() {
@@ -239,7 +239,7 @@ func (p *paperRuns) extras() []paperExtra {
 	return list
 }
 
-// paperResult is what --json prints of a repetition.
+// paperResult is what --json prints for a repetition.
 type paperResult struct {
 	Article  string       `json:"article"`
 	Baseline string       `json:"baseline"` // the article's system

@@ -31,26 +31,27 @@ func newPaperRun(o *options) *cobra.Command {
 	var f paperRunFlags
 	c := &cobra.Command{
 		Use:   "run NAME",
-		Short: "Measure an article again on this machine, and print its tables beside what it printed",
-		Long: `run measures what an article measured, scaled to this machine: with the systems
-that it compared where they are usable here, with their nearest relatives where
-they are not, and says so. It is one ordinary campaign or several, each with a
-run file of its own, which tare show and tare report read, too. Then come the
-article's tables: the figure as it printed it, this machine's, and what the
-system costs against the native one, then and now; or the reason why there is
-none. tare paper show NAME --run RUN prints them again.`,
+		Short: "Repeat an article's measurements here, and print both results side by side",
+		Long: `run measures what an article measured, scaled to this machine. It uses the systems
+that the article compared if they are usable here, otherwise the most similar ones,
+and lists these differences. The measurements are one or more ordinary campaigns,
+each with its own run file, which tare show and tare report can read, too.
+
+Then run prints the article's tables: the printed figure, the figure measured here,
+and what the system costs against the native one, then and now; or the reason why
+there is no figure. tare paper show NAME --run RUN prints these tables again.`,
 		Example: `  tare paper run habr-truevds-xen-disk --dry-run
   tare paper run abclinuxu-xen-vs-kvm --budget 15m
   tare paper run latgrid-xen-veiktspeja --system lxc,runc --table dd`,
 		Args: cobra.ExactArgs(1),
 	}
-	c.Flags().Float64Var(&f.repeat.Scale, "scale", 0, "share of the article's work that a trial does, such as 0.01 (default: as much as takes a fraction of a second)")
-	c.Flags().StringSliceVar(&f.repeat.Systems, "system", nil, "systems to compare with the native one, such as lxc,runc (default: the nearest to the article's)")
-	c.Flags().StringSliceVar(&f.repeat.Tables, "table", nil, "only these tables, by the beginnings of their names")
-	c.Flags().DurationVar(&f.budget, "budget", 12*time.Minute, "how long all of it may take; every campaign has one block at least")
-	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what is scaled and how long it takes, and do nothing")
-	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON, for programs")
-	c.Flags().StringVar(&f.out, "out", "", "run file to write; where there are several, each adds its campaign's name (default NAME-DATE-TIME)")
+	c.Flags().Float64Var(&f.repeat.Scale, "scale", 0, "share of the article's work that a trial does, such as 0.01 (default: what takes a fraction of a second)")
+	c.Flags().StringSliceVar(&f.repeat.Systems, "system", nil, "systems to compare with the native one, such as lxc,runc (default: those most similar to the article's)")
+	c.Flags().StringSliceVar(&f.repeat.Tables, "table", nil, "only the tables whose names have these prefixes")
+	c.Flags().DurationVar(&f.budget, "budget", 12*time.Minute, "time limit of all campaigns together; each measures at least one block")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the scaled campaigns and their expected duration, and exit")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
+	c.Flags().StringVar(&f.out, "out", "", "run file to write; with several campaigns, each appends its name (default NAME-DATE-TIME)")
 	c.RunE = inSandbox(o, func(cmd *cobra.Command, args []string) error { return runPaper(cmd, o, f, args[0]) })
 	return c
 }
@@ -91,9 +92,9 @@ func runPaper(cmd *cobra.Command, o *options, f paperRunFlags, name string) erro
 	return failed
 }
 
-// measurePaper makes one run after the other and reads each into runs. One that
-// cannot be completed does not keep the next from being made. The error is of
-// the first such, or errFailedTrials.
+// measurePaper makes one run after the other and reads each into runs. If one
+// cannot be completed, the next is made nevertheless. The error is that of the
+// first such run, or errFailedTrials.
 func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Repeat, runs *paperRuns) error {
 	base := strings.TrimSuffix(f.out, ".tare")
 	base = cmp.Or(base, rep.Article.Document.Name+time.Now().Format("-20060102-150405"))
@@ -124,7 +125,7 @@ func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Re
 	return failed
 }
 
-// share is the part of the time left that is for the first of the stages.
+// share is the part of the remaining time that the first of the stages gets.
 func share(left []paper.Stage, in time.Duration) time.Duration {
 	weights := 0.0
 	for _, s := range left {
@@ -133,8 +134,8 @@ func share(left []paper.Stage, in time.Duration) time.Duration {
 	return time.Duration(float64(in) * left[0].Weight / weights)
 }
 
-// quietly keeps what work prints to the standard output from it: the article's
-// tables are shown in its place.
+// quietly discards what work prints to the standard output: the article's tables
+// are shown instead.
 func quietly(cmd *cobra.Command, work func() error) error {
 	w := cmd.OutOrStdout()
 	cmd.SetOut(io.Discard)
@@ -142,7 +143,7 @@ func quietly(cmd *cobra.Command, work func() error) error {
 	return work()
 }
 
-// planPaper prints what a repetition would do, and how long it takes.
+// planPaper prints what a repetition would do, and how long it would take.
 func planPaper(cmd *cobra.Command, o *options, rep *paper.Repeat, budget time.Duration) error {
 	w := cmd.OutOrStdout()
 	printNotes(w, rep)
@@ -159,11 +160,11 @@ func planPaper(cmd *cobra.Command, o *options, rep *paper.Repeat, budget time.Du
 			return err
 		}
 	}
-	fmt.Fprintf(w, "\nAll of it: no block begins that would end after %v; time that one campaign leaves is the next one's.\n", budget)
+	fmt.Fprintf(w, "\nAll campaigns together: no block begins that would end after %v; time that one campaign leaves unused goes to the next.\n", budget)
 	return nil
 }
 
-// paperMachine says what there is here for an article to be repeated with.
+// paperMachine describes what this host offers for repeating an article.
 func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine, error) {
 	t, err := newTestbed(o)
 	if err != nil {
@@ -171,7 +172,7 @@ func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine,
 	}
 	defer t.Close()
 	m := machineOf(t.environment())
-	// Asked now, while the testbed is there.
+	// Checked now, while the testbed exists.
 	ask := append(paper.RepeatSystems(), also...)
 	status := t.check(cmd.Context(), ask)
 	why := map[string]string{}
@@ -179,9 +180,9 @@ func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine,
 		d, st := t.drivers[name], status[name]
 		switch {
 		case d == nil:
-			why[name] = "this tare has no such system"
+			why[name] = "this version of tare has no such system"
 		case d.Capabilities().Target != "":
-			why[name] = "its arms need a target, which only a campaign of your own can name"
+			why[name] = "its arms need a target, which only a campaign of your own can set"
 		case !st.Usable:
 			why[name] = strings.ReplaceAll(st.Reason, "\n", " ")
 		}
@@ -190,8 +191,8 @@ func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine,
 	return m, nil
 }
 
-// machineOf is what an environment says of the machine; which systems are
-// usable is left open.
+// machineOf describes the machine of an environment, except for which systems are
+// usable.
 func machineOf(env *host.Environment) paper.Machine {
 	return paper.Machine{CPUs: env.CPU.Threads, Memory: int64(campaignHost(env).Memory), Sizes: workloadSizes, Wired: wired}
 }
@@ -217,7 +218,7 @@ func workloadSizes(series string) (least, most int64, ok bool) {
 	return w.MinSize, w.MaxSize, true
 }
 
-// wired reports whether guests of that system can be on one network.
+// wired reports whether guests of that system can share a network.
 func wired(system string) bool {
 	d := driversByName()[system]
 	return d != nil && slices.Contains(d.Capabilities().Networks, network.Bridged)

@@ -38,7 +38,7 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// drivers are the systems that this tare knows, in the order to show them.
+// drivers are the systems that this version of tare knows, in display order.
 func drivers() []system.Driver {
 	return []system.Driver{native.Driver{}, native.Dom0(), xen.PV(), xen.PVH(), xen.HVM(), lxc.Driver{}, runc.Driver{}, crun.Driver{}, engine.Docker(), engine.Podman(), nspawn.Driver{}, gvisor.Systrap(), gvisor.Ptrace(), qemu.KVM(), qemu.TCG(), libvirt.LXC(), libvirt.KVM(), libvirt.QEMU(), libvirt.Existing{}, uml.Driver{}, ssh.Driver{}, vmware.VSphere{}, vmware.Workstation{}}
 }
@@ -51,7 +51,7 @@ func driversByName() map[string]system.Driver {
 	return all
 }
 
-// testbed is this host made ready for guests. The caller closes it.
+// testbed is this host prepared for guests. The caller closes it.
 type testbed struct {
 	host     *system.Host
 	image    *image.Image // nil while it is not built
@@ -69,7 +69,7 @@ func newTestbed(o *options) (*testbed, error) {
 		return nil, err
 	}
 	if err := collect(o.stateDir, layout); err != nil {
-		return nil, fault.Hostf("what a killed tare left cannot be removed: %w", err)
+		return nil, fault.Hostf("cannot remove what a killed tare left behind: %w", err)
 	}
 	t := &testbed{drivers: driversByName()}
 	if t.instance, err = instance.New(); err != nil {
@@ -104,12 +104,12 @@ func (t *testbed) use(img *image.Image) error {
 	return nil
 }
 
-// environment describes the host as it is outside of the sandbox.
+// environment describes the host outside of the sandbox.
 func (t *testbed) environment() *host.Environment {
 	return host.Read(host.Options{Path: t.host.StateDir, Proc: t.host.Proc})
 }
 
-// Close gives up what the testbed holds; its guests must be gone.
+// Close releases what the testbed holds; its guests must be gone.
 func (t *testbed) Close() {
 	os.Remove(filepath.Join(t.host.StateDir, "volumes", t.host.RunID)) // not there when no guest was made
 	if err := t.host.Network.Close(); err != nil {
@@ -119,7 +119,7 @@ func (t *testbed) Close() {
 }
 
 // check asks the drivers of these systems whether they are usable, all at once.
-// Some must boot a guest to know, so only those that matter are asked.
+// Some must boot a guest to find out, so it asks only those that matter.
 func (t *testbed) check(ctx context.Context, systems []string) map[string]system.Status {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -127,7 +127,7 @@ func (t *testbed) check(ctx context.Context, systems []string) map[string]system
 	for _, name := range systems {
 		d := t.drivers[name]
 		if d == nil {
-			continue // the campaign's reader will say so
+			continue // the reader of the campaign reports it
 		}
 		wg.Add(1)
 		go func() {
@@ -143,7 +143,7 @@ func (t *testbed) check(ctx context.Context, systems []string) map[string]system
 }
 
 // checkFor asks the systems of a campaign's arms that run in this boot of the
-// host; what the others say here means nothing.
+// host. The answers of the others would mean nothing here.
 func (t *testbed) checkFor(ctx context.Context, c *campaign.Campaign, boot string) map[string]system.Status {
 	if c == nil { // it could not be read
 		return nil
@@ -160,8 +160,8 @@ func (t *testbed) checkFor(ctx context.Context, c *campaign.Campaign, boot strin
 // systems are the names of all systems.
 func (t *testbed) systems() []string { return slices.Collect(maps.Keys(t.drivers)) }
 
-// lacks says which of the networks that a campaign asks for this host cannot
-// make, and on which of its devices no data volume may be, and why; c may be nil.
+// lacks says which networks of a campaign this host cannot create and which of its
+// devices cannot have a data volume, each with the reason; c may be nil.
 func (t *testbed) lacks(c *campaign.Campaign) map[string]string {
 	why := map[string]string{}
 	if c == nil {
@@ -180,16 +180,16 @@ func (t *testbed) lacks(c *campaign.Campaign) map[string]string {
 	return why
 }
 
-// machineMinMemory is the least that a machine with a kernel of its own boots with.
+// machineMinMemory is the least memory that a guest with its own kernel boots with.
 const machineMinMemory = 192 << 20
 
-// known tells the campaign reader what there is here.
+// known tells the reader of campaigns what is available here.
 func (t *testbed) known(status map[string]system.Status, host campaign.Host) campaign.Known {
 	k := campaign.Known{Systems: map[string]campaign.Limits{}, Workloads: knownWorkloads(), Host: host}
 	for name, d := range t.drivers {
 		caps := d.Capabilities()
 		st, asked := status[name]
-		if !asked { // the campaign does not name it, or has other faults that come first
+		if !asked { // the campaign does not name it, or has other errors that come first
 			st.Usable = true
 		}
 		l := campaign.Limits{
@@ -200,7 +200,7 @@ func (t *testbed) known(status map[string]system.Status, host campaign.Host) cam
 			Target:    caps.Target, MaxVCPUs: caps.MaxVCPUs,
 			Networks: without(caps.Networks, network.None), Backings: without(caps.DiskBackings, volume.Loop),
 		}
-		if caps.Remote { // what its machines' data is on is not the campaign's choice
+		if caps.Remote { // a campaign cannot choose where the data of its machines is
 			l.Backings = nil
 		}
 		if c, ok := d.(system.TargetChecker); ok {
@@ -221,7 +221,7 @@ func without(all []string, one string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == one })
 }
 
-// knownWorkloads tells the campaign reader what workloads there are.
+// knownWorkloads tells the reader of campaigns which workloads exist.
 func knownWorkloads() map[string]campaign.Sizes {
 	known := map[string]campaign.Sizes{}
 	for _, w := range workload.All() {
@@ -230,7 +230,7 @@ func knownWorkloads() map[string]campaign.Sizes {
 	return known
 }
 
-// sizes tells the campaign reader what bounds a workload.
+// sizes tells the reader of campaigns the bounds of a workload.
 func sizes(w *workload.Workload) campaign.Sizes {
 	s := campaign.Sizes{Unit: w.SizeUnit, Min: w.MinSize, Max: w.MaxSize, Disk: w.DiskBytes, Serves: w.Serve != nil, OwnBuild: w.OwnBuild}
 	for _, p := range w.Params {
@@ -246,16 +246,16 @@ func sizes(w *workload.Workload) campaign.Sizes {
 	return s
 }
 
-// knownAnywhere is what a tare knows on whatever host, where every system is usable.
+// knownAnywhere is what tare knows independently of the host: every system is usable.
 func knownAnywhere() campaign.Known {
 	return (&testbed{drivers: driversByName()}).known(nil, campaign.Host{})
 }
 
-// boots are the boots of the host that systems need, by what they call them.
+// boots maps the host boots that drivers ask for to those of campaigns.
 var boots = map[string]string{"xen-dom0": campaign.BootXen}
 
-// workloadOf is the workload that a campaign's entry stands for, and the user's
-// build that it runs; nil: none.
+// workloadOf is the workload of a campaign's entry, and the user's build that it
+// runs; nil: none.
 func workloadOf(cw campaign.Workload) (*workload.Workload, *image.OwnBuild, error) {
 	var w *workload.Workload
 	var err error
@@ -274,7 +274,7 @@ func workloadOf(cw campaign.Workload) (*workload.Workload, *image.OwnBuild, erro
 	return w.Built(own.GuestPath()), &own, nil
 }
 
-// specOf says in the words of package workload what a campaign defines.
+// specOf translates what a campaign defines into the terms of package workload.
 func specOf(cw campaign.Workload) workload.Spec {
 	own := cw.Own
 	s := workload.Spec{
@@ -312,7 +312,7 @@ func (t *testbed) workloads(c *campaign.Campaign) (map[string]*workload.Workload
 	return all, nil
 }
 
-// collect removes what dead tares left on this host.
+// collect removes what dead tare processes left on this host.
 func collect(stateDir string, layout cgroup.Layout) error {
 	found, err := leftovers(stateDir, layout)
 	if err != nil {
@@ -321,8 +321,8 @@ func collect(stateDir string, layout cgroup.Layout) error {
 	return instance.Remove(found)
 }
 
-// leftovers lists what dead tares have left, also in Xen, whose domains no
-// kernel of ours ends with us.
+// leftovers lists what dead tare processes left behind, including Xen domains,
+// which no kernel removes when their creator dies.
 func leftovers(stateDir string, layout cgroup.Layout) ([]instance.Leftover, error) {
 	names, err := xen.Names()
 	if err != nil {
@@ -336,7 +336,7 @@ func leftovers(stateDir string, layout cgroup.Layout) ([]instance.Leftover, erro
 	return instance.Leftovers(stateDir, layout, domains...), nil
 }
 
-// names returns the systems' names in the order to show them.
+// names returns the names of the systems in display order.
 func names(status map[string]system.Status) []string {
 	var ordered []string
 	for _, d := range drivers() {

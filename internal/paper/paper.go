@@ -156,19 +156,42 @@ var articles = sync.OnceValue(func() []*Article {
 // change them.
 func All() []*Article { return articles() }
 
-// Get returns the article of that name. The error is of the kind
-// fault.Campaign and names those that there are.
+// Get returns the article of that name, or the only one whose name begins with it.
+// The error is of the kind fault.Campaign and names the candidates.
 func Get(name string) (*Article, error) {
 	var names []string
 	for _, a := range All() {
-		if a.Document.Name == name {
-			return a, nil
-		}
 		names = append(names, a.Document.Name)
 	}
-	err := fault.Campaignf("no article is named %q; there are %s", name, strings.Join(names, ", "))
-	if near := nearest.Nearest(name, names); near != "" {
-		return nil, fault.WithRemedy(err, "did you mean %s?", near)
+	i, err := choose(name, names)
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	return All()[i], nil
+}
+
+// choose returns the index of the name that is word, or else of the only one that
+// begins with word.
+func choose(word string, names []string) (int, error) {
+	if i := slices.Index(names, word); i >= 0 {
+		return i, nil
+	}
+	found := -1
+	var candidates []string
+	for i, name := range names {
+		if word != "" && strings.HasPrefix(name, word) {
+			found, candidates = i, append(candidates, name)
+		}
+	}
+	switch {
+	case len(candidates) == 1:
+		return found, nil
+	case len(candidates) > 1:
+		return -1, fault.Campaignf("%q is ambiguous: it begins the names of the articles %s", word, strings.Join(candidates, ", "))
+	}
+	err := fault.Campaignf("no article is named %q; the articles are %s", word, strings.Join(names, ", "))
+	if near := nearest.Nearest(word, names); near != "" {
+		return -1, fault.WithRemedy(err, "did you mean %s?", near)
+	}
+	return -1, err
 }

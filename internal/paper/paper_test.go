@@ -64,6 +64,26 @@ func TestArticles(t *testing.T) {
 	if fault.KindOf(err) != fault.Campaign || !strings.Contains(fmt.Sprint(err), "did you mean latgrid-xen-veiktspeja") {
 		t.Error(err)
 	}
+	if a, err := Get("habr"); err != nil || a.Document.Name != "habr-truevds-xen-disk" {
+		t.Errorf("by a prefix: %v", err)
+	}
+}
+
+// TestChoose: a name may be cut short as long as one name alone begins so.
+func TestChoose(t *testing.T) {
+	names := []string{"xen", "xen-disk", "xen-net", "kvm"}
+	for word, want := range map[string]int{"xen": 0, "xen-d": 1, "xen-net": 2, "k": 3} {
+		if got, err := choose(word, names); got != want || err != nil {
+			t.Errorf("%q: %d, want %d: %v", word, got, want, err)
+		}
+	}
+	for word, says := range map[string]string{
+		"xe": "xen, xen-disk, xen-net", "xen-": "xen-disk, xen-net", "xen-dsik": "did you mean xen-disk", "": "the articles are xen, ", "XEN-D": "no article is named",
+	} {
+		if got, err := choose(word, names); got != -1 || fault.KindOf(err) != fault.Campaign || !strings.Contains(fmt.Sprint(err), says) {
+			t.Errorf("%q: %d, %v; want %q", word, got, err, says)
+		}
+	}
 }
 
 // TestResolutions: how exactly each figure was printed is read from the

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/experiment"
 )
 
 // The campaigns that the documentation shows are campaigns.
@@ -47,9 +48,9 @@ func TestShippedCampaigns(t *testing.T) {
 
 func checkCampaign(t *testing.T, file string, text []byte) {
 	t.Helper()
-	c, err := campaign.Parse(file, text, knownAnywhere())
+	c, err := campaign.Parse(file, text, experiment.KnownAnywhere())
 	if err == nil {
-		_, err = recipeOf(c)
+		_, err = experiment.RecipeOf(c)
 	}
 	if err != nil {
 		t.Error(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/image"
 	"github.com/tare-bench/tare/internal/keeper"
@@ -81,8 +82,8 @@ func startGuest(cmd *cobra.Command, o *options, f guestFlags, args []string) err
 	if os.Getuid() != 0 {
 		return fault.WithRemedy(fault.Hostf("creating guests, mounts and control groups needs root"), "sudo tare guest …")
 	}
-	if _, err := image.Open(imageDir(o)); errors.Is(err, image.ErrNotBuilt) {
-		if _, err := buildImage(cmd.Context(), o, image.Base()); err != nil {
+	if _, err := image.Open(experiment.ImageDir(o.stateDir)); errors.Is(err, image.ErrNotBuilt) {
+		if _, err := experiment.BuildImage(cmd.Context(), o.stateDir, image.Base(), logImage); err != nil {
 			return err
 		}
 	}
@@ -156,12 +157,12 @@ func newGuestKeep(o *options) *cobra.Command {
 }
 
 func keepGuest(cmd *cobra.Command, o *options, f guestFlags, name string) error {
-	t, err := newTestbed(o)
+	t, err := openTestbed(o)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	t.host.Destroy = f.destroy
+	t.Host.Destroy = f.destroy
 	s := keeper.Status{Name: f.name, System: name, CopyOf: f.copyOf}
 	release := func() {}
 	if f.copyOf != "" {
@@ -174,14 +175,14 @@ func keepGuest(cmd *cobra.Command, o *options, f guestFlags, name string) error 
 			return err
 		}
 		release = sync.OnceFunc(free)
-		s.Flavor, t.host.CopyData = held.Flavor, held.Data
-	} else if s.Flavor, err = t.flavorOf(cmd.Context(), f, name); err != nil {
+		s.Flavor, t.Host.CopyData = held.Flavor, held.Data
+	} else if s.Flavor, err = flavorOf(cmd.Context(), t, f, name); err != nil {
 		return err
 	}
 	defer release()
-	err = keeper.Keep(cmd.Context(), t.instance, s, func(ctx context.Context) (*system.Machine, error) {
+	err = keeper.Keep(cmd.Context(), t.Instance, s, func(ctx context.Context) (*system.Machine, error) {
 		defer release()
-		return system.Launch(ctx, t.drivers[name], t.host, "guest", s.Flavor)
+		return system.Launch(ctx, t.Drivers[name], t.Host, "guest", s.Flavor)
 	})
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -190,7 +191,7 @@ func keepGuest(cmd *cobra.Command, o *options, f guestFlags, name string) error 
 }
 
 // flavorOf reads the flags and checks them as the reader of campaigns would.
-func (t *testbed) flavorOf(ctx context.Context, f guestFlags, name string) (system.Flavor, error) {
+func flavorOf(ctx context.Context, t *experiment.Testbed, f guestFlags, name string) (system.Flavor, error) {
 	one := campaign.One{System: name, Target: f.target}
 	for into, texts := range map[*[]campaign.Setting][]string{&one.Flavor: f.flavors, &one.Options: f.options} {
 		for _, text := range texts {
@@ -202,12 +203,12 @@ func (t *testbed) flavorOf(ctx context.Context, f guestFlags, name string) (syst
 		}
 	}
 	// What the host lacks can be found out only for networks and devices that are known.
-	known := t.known(t.check(ctx, []string{name}), campaignHost(t.environment()))
+	known := t.Known(t.Check(ctx, []string{name}), experiment.HostOf(t.Environment()))
 	draft, _, err := campaign.ParseOne(one, known)
 	if err != nil {
 		return system.Flavor{}, err
 	}
-	known.Host.Lacks = t.lacks(&campaign.Campaign{Flavors: []campaign.Flavor{draft}})
+	known.Host.Lacks = t.Lacks(&campaign.Campaign{Flavors: []campaign.Flavor{draft}})
 	flavor, arm, err := campaign.ParseOne(one, known)
 	if err != nil {
 		return system.Flavor{}, err

@@ -14,6 +14,7 @@ import (
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/agentbin"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/lab"
 )
@@ -100,10 +101,10 @@ func startLab(cmd *cobra.Command, o *options, f labFlags, kind string, userland 
 	if err != nil {
 		return nil, err
 	}
-	if c.Userland, err = buildImage(cmd.Context(), o, recipe); err != nil {
+	if c.Userland, err = experiment.BuildImage(cmd.Context(), o.stateDir, recipe, logImage); err != nil {
 		return nil, err
 	}
-	if c.Host, err = buildImage(cmd.Context(), o, lab.Recipe()); err != nil {
+	if c.Host, err = experiment.BuildImage(cmd.Context(), o.stateDir, lab.Recipe(), logImage); err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "booting the lab (%s) …\n", k)
@@ -149,7 +150,7 @@ after the other, one for each boot, until the run is complete.`,
 	c.Flags().StringVar(&kind, "kind", "", "kind of lab to boot if none is running: xen, kvm or linux")
 	c.Flags().StringVar(&out, "out", "", "run file to write (default NAME-lab-DATE-TIME.tare)")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		text, file, err := campaignText(args[0])
+		text, file, err := experiment.Text(args[0])
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/lab"
 )
@@ -16,7 +17,7 @@ var labKinds = map[string]lab.Kind{campaign.BootLinux: lab.Linux, campaign.BootX
 // firstBoot is the boot of the host that a campaign begins in; "" if it has no
 // boots.
 func firstBoot(file string, text []byte) (string, error) {
-	c, err := campaign.Parse(file, text, knownAnywhere())
+	c, err := campaign.Parse(file, text, experiment.KnownAnywhere())
 	if err != nil || len(c.Boots) == 0 {
 		return "", err
 	}
@@ -43,7 +44,7 @@ func runInBoots(cmd *cobra.Command, o *options, f labFlags, boot, campaignName s
 		if err != exitOtherBoot {
 			return err
 		}
-		next, done, err := nextBoot(out)
+		next, done, err := experiment.NextBoot(out)
 		if err != nil || next.Name == "" {
 			return err
 		}

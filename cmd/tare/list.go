@@ -14,35 +14,14 @@ import (
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/instance"
 	"github.com/tare-bench/tare/internal/lab"
 	"github.com/tare-bench/tare/internal/report"
-	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
 )
-
-// systemEntry is an element of `tare systems --json`.
-type systemEntry struct {
-	Name         string              `json:"name"`
-	Usable       bool                `json:"usable"`
-	Reason       string              `json:"reason,omitempty"`
-	Remedy       string              `json:"remedy,omitempty"`
-	VerifiedOn   string              `json:"verified_on"`
-	Capabilities system.Capabilities `json:"capabilities"`
-	Proof        string              `json:"proof,omitempty"`
-	Versions     map[string]string   `json:"versions,omitempty"`
-}
-
-func systemEntries(t *testbed, status map[string]system.Status) []systemEntry {
-	entries := []systemEntry{}
-	for _, name := range names(status) {
-		st, caps := status[name], t.drivers[name].Capabilities()
-		entries = append(entries, systemEntry{name, st.Usable, st.Reason, st.Remedy, caps.VerifiedOn, caps, st.Proof, st.Versions})
-	}
-	return entries
-}
 
 func newSystems(o *options) *cobra.Command {
 	c := &cobra.Command{
@@ -52,12 +31,12 @@ func newSystems(o *options) *cobra.Command {
 	}
 	asJSON := jsonFlag(c)
 	c.RunE = inSandbox(o, func(cmd *cobra.Command, _ []string) error {
-		t, err := newTestbed(o)
+		t, err := openTestbed(o)
 		if err != nil {
 			return err
 		}
 		defer t.Close()
-		entries := systemEntries(t, t.check(cmd.Context(), t.systems()))
+		entries := t.Entries(t.Check(cmd.Context(), t.Systems()))
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), entries)
 		}
@@ -67,7 +46,7 @@ func newSystems(o *options) *cobra.Command {
 	return c
 }
 
-func printSystems(w io.Writer, entries []systemEntry) {
+func printSystems(w io.Writer, entries []experiment.System) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer tw.Flush()
 	fmt.Fprintln(tw, "  system\there\tverified on\tevidence, or why not")
@@ -85,9 +64,9 @@ func printSystems(w io.Writer, entries []systemEntry) {
 
 // doctorReport is what `tare doctor --json` prints.
 type doctorReport struct {
-	Systems     []systemEntry     `json:"systems"`
-	Spoilers    []host.Spoiler    `json:"spoilers"`
-	Environment *host.Environment `json:"environment"`
+	Systems     []experiment.System `json:"systems"`
+	Spoilers    []host.Spoiler      `json:"spoilers"`
+	Environment *host.Environment   `json:"environment"`
 }
 
 // sampleTime is how long doctor watches the host for other load.
@@ -101,19 +80,19 @@ func newDoctor(o *options) *cobra.Command {
 	}
 	asJSON := jsonFlag(c)
 	c.RunE = inSandbox(o, func(cmd *cobra.Command, _ []string) error {
-		t, err := newTestbed(o)
+		t, err := openTestbed(o)
 		if err != nil {
 			return err
 		}
 		defer t.Close()
-		sample, err := host.TakeSample(cmd.Context(), sampleTime, t.host.Proc)
+		sample, err := host.TakeSample(cmd.Context(), sampleTime, t.Host.Proc)
 		if err != nil {
 			return err
 		}
-		env := t.environment()
+		env := t.Environment()
 		r := doctorReport{
 			Spoilers: host.Spoilers(env, sample, host.Needs{}), Environment: env,
-			Systems: systemEntries(t, t.check(cmd.Context(), t.systems())),
+			Systems: t.Entries(t.Check(cmd.Context(), t.Systems())),
 		}
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), r)
@@ -121,7 +100,7 @@ func newDoctor(o *options) *cobra.Command {
 		w := cmd.OutOrStdout()
 		fmt.Fprintf(w, "Systems on this machine (%s, Linux %s):\n", strings.TrimSpace(env.CPU.Model), env.Kernel.Release)
 		printSystems(w, r.Systems)
-		if t.image == nil {
+		if t.Image == nil {
 			fmt.Fprintln(w, "\nThe userland image is not built yet: tare image")
 		}
 		fmt.Fprintln(w, "\nNoise sources on this machine:")
@@ -307,7 +286,7 @@ func newGC(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		found, err := leftovers(o.stateDir, layout)
+		found, err := experiment.Leftovers(o.stateDir, layout)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/nearest"
 	"github.com/tare-bench/tare/internal/sandbox"
@@ -225,7 +226,7 @@ func inSandbox(o *options, work func(cmd *cobra.Command, args []string) error) f
 		}
 		layout, e := cgroup.Detect()
 		if e == nil {
-			e = collect(o.stateDir, layout)
+			e = experiment.Collect(o.stateDir, layout)
 		}
 		if e != nil {
 			fmt.Fprintln(os.Stderr, "tare: cleaning up:", e)

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/paper"
 	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/system/all"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
@@ -27,13 +29,13 @@ func TestPaperCampaigns(t *testing.T) {
 // paperCampaigns checks them on a host that has all systems but Xen's, or
 // those that there are with it.
 func paperCampaigns(t *testing.T, xen bool) {
-	bed := &testbed{drivers: driversByName()}
+	bed := &experiment.Testbed{Drivers: all.ByName()}
 	status := map[string]system.Status{}
-	for name, d := range bed.drivers {
+	for name, d := range bed.Drivers {
 		usable := d.Capabilities().HostBoot == "xen-dom0" == xen || name == "lxc" || name == "uml"
 		status[name] = system.Status{Usable: usable, Reason: "another boot"}
 	}
-	known := bed.known(status, campaign.Host{CPUs: []int{0, 1}, Memory: 4 << 30})
+	known := bed.Known(status, campaign.Host{CPUs: []int{0, 1}, Memory: 4 << 30})
 	m := paper.Machine{CPUs: 2, Memory: 4 << 30, Sizes: workloadSizes, Wired: wired, Usable: func(name string) string {
 		if st, ok := status[name]; !ok || !st.Usable {
 			return "another boot"

@@ -11,10 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/paper"
+	"github.com/tare-bench/tare/internal/system/all"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
@@ -108,7 +110,8 @@ func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Re
 		budget := max(time.Second, share(rep.Stages[i:], time.Until(end)))
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s, campaign %d of %d: %s\n", rep.Article.Document.Name, i+1, len(rep.Stages), s.Name)
 		err := quietly(cmd, func() error {
-			return runText(cmd, o, runFlags{out: path, budget: budget, yes: true, generated: true}, rep.Campaign(s, budget), rep.CampaignName(s))
+			return runRequest(cmd, o, runFlags{out: path, budget: budget, yes: true, generated: true},
+				experiment.Request{Text: rep.Campaign(s, budget), File: rep.CampaignName(s)})
 		})
 		if e := runs.read(path); err == nil {
 			err = e
@@ -156,7 +159,7 @@ func planPaper(cmd *cobra.Command, o *options, rep *paper.Repeat, budget time.Du
 		for line := range strings.Lines(string(text)) {
 			fmt.Fprint(w, "  "+line)
 		}
-		if err := runText(cmd, o, runFlags{budget: part, dryRun: true, generated: true}, text, rep.CampaignName(s)); err != nil {
+		if err := runRequest(cmd, o, runFlags{budget: part, dryRun: true, generated: true}, experiment.Request{Text: text, File: rep.CampaignName(s)}); err != nil {
 			return err
 		}
 	}
@@ -166,18 +169,18 @@ func planPaper(cmd *cobra.Command, o *options, rep *paper.Repeat, budget time.Du
 
 // paperMachine describes what this host offers for repeating an article.
 func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine, error) {
-	t, err := newTestbed(o)
+	t, err := openTestbed(o)
 	if err != nil {
 		return paper.Machine{}, err
 	}
 	defer t.Close()
-	m := machineOf(t.environment())
+	m := machineOf(t.Environment())
 	// Checked now, while the testbed exists.
 	ask := append(paper.RepeatSystems(), also...)
-	status := t.check(cmd.Context(), ask)
+	status := t.Check(cmd.Context(), ask)
 	why := map[string]string{}
 	for _, name := range ask {
-		d, st := t.drivers[name], status[name]
+		d, st := t.Drivers[name], status[name]
 		switch {
 		case d == nil:
 			why[name] = "this version of tare has no such system"
@@ -194,7 +197,7 @@ func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine,
 // machineOf describes the machine of an environment, except for which systems are
 // usable.
 func machineOf(env *host.Environment) paper.Machine {
-	return paper.Machine{CPUs: env.CPU.Threads, Memory: int64(campaignHost(env).Memory), Sizes: workloadSizes, Wired: wired}
+	return paper.Machine{CPUs: env.CPU.Threads, Memory: int64(experiment.HostOf(env).Memory), Sizes: workloadSizes, Wired: wired}
 }
 
 // workloadSizes returns the bounds of a series' sizes, "name" or
@@ -220,6 +223,6 @@ func workloadSizes(series string) (least, most int64, ok bool) {
 
 // wired reports whether guests of that system can share a network.
 func wired(system string) bool {
-	d := driversByName()[system]
+	d := all.ByName()[system]
 	return d != nil && slices.Contains(d.Capabilities().Networks, network.Bridged)
 }

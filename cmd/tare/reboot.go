@@ -11,13 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/host"
-	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/sandbox"
-	"github.com/tare-bench/tare/internal/store"
 )
 
 // exitOtherBoot is the status of a run that goes on in another boot of the host.
@@ -119,33 +116,6 @@ func unitWord(w string) (string, error) {
 	return w, nil
 }
 
-// bootOf is how the host is booted.
-func bootOf(env *host.Environment) string {
-	if env.Virt.Role == host.XenDom0 {
-		return campaign.BootXen
-	}
-	return campaign.BootLinux
-}
-
-// nextBoot is the boot of the host that a run needs next, one without a name
-// when it needs none, and how many trials are done.
-func nextBoot(path string) (next campaign.Boot, done int, err error) {
-	err = readRun(path, func(s *store.Run) error {
-		c, err := analyze.CampaignOf(s)
-		if err != nil || len(c.Boots) == 0 {
-			return err
-		}
-		finished, err := s.Finished()
-		if err != nil {
-			return err
-		}
-		done = len(finished)
-		_, next, _ = plan.New(c).NextInBoots(func(id plan.ID) bool { return finished[store.TrialID(id)] })
-		return nil
-	})
-	return next, done, err
-}
-
 // thenReboot wraps a command that measures: where its run goes on in another
 // boot, the host is booted so. It works outside of the sandbox, when all that
 // was in there has gone.
@@ -160,7 +130,7 @@ func thenReboot(o *options, reboot *bool, path func(args []string) string, work 
 			return errors.Join(err, r.remove())
 		}
 		file := absolute(path(args))
-		b, _, e := nextBoot(file)
+		b, _, e := experiment.NextBoot(file)
 		if e != nil || b.Name == "" {
 			return errors.Join(err, e)
 		}

@@ -34,6 +34,10 @@ var rooms = []struct {
 	{"keeper", []string{"system", "agent", "instance", "sandbox", "terminal"}, "a keeper holds one guest that people use by hand; it knows nothing of campaigns and runs"},
 	{"run", []string{"plan", "campaign", "store", "system", "workload", "probe", "host", "agent", "image", "cgroup", "instance", "sandbox", "stats", "prompt"},
 		"run walks the plan; it does not know how a guest is made (system/...), nor what the numbers mean (analyze, report)"},
+	{"experiment", []string{"campaign", "plan", "run", "store", "analyze", "workload", "probe", "system", "system/all", "system/xen", "host", "image",
+		"agentbin", "cgroup", "instance", "network", "sandbox", "volume"},
+		"an experiment takes a campaign to a complete run; it shows nothing, so it never imports report"},
+	{"experiment/experimenttest", []string{"campaign", "store", "workload"}, "experimenttest writes run files for tests"},
 	{"store", []string{"agent"}, "a store holds what happened, and does not know what analysis makes of it"},
 	{"stats", nil, "stats is arithmetic alone"},
 	{"analyze", []string{"store", "stats", "campaign", "plan"}, "analyze reads a store: it never imports system, run, or what shows its results"},
@@ -61,6 +65,7 @@ var rooms = []struct {
 	{"system/oci", []string{"system"}, "a bundle is the same for every OCI runtime: it knows the contract alone"},
 	{"system/libvirt", []string{"system", "system/ssh", "cgroup", "network", "volume"},
 		"a driver knows the contract; into a domain that is there, libvirt's goes by SSH"},
+	{"system/all", []string{"system", "system/..."}, "the registry is a list of drivers"},
 	{"system/...", []string{"system", "system/oci", "agent", "agent/token", "cgroup", "network", "sandbox", "volume", "xenctl"},
 		"a driver knows the contract; drivers do not know each other, nor workloads and statistics"},
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/plan"
-	"github.com/tare-bench/tare/internal/probe"
 	"github.com/tare-bench/tare/internal/run"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
@@ -38,25 +38,12 @@ func measure(t *testing.T, text string, of drivers, workloads ...*workload.Workl
 	must(t, err)
 	p := plan.New(c)
 	byName := map[string]*workload.Workload{}
-	var metrics []store.Metric
 	for _, w := range workloads {
 		byName[w.Name] = w
-		for i, m := range w.Metrics {
-			metrics = append(metrics, store.Metric{Workload: w.Name, Name: m.Name, Unit: m.Unit, Better: string(m.Better), Primary: i == 0})
-		}
-		for _, u := range probe.Units {
-			metrics = append(metrics, store.Metric{Workload: w.Name, Name: u.Name, Unit: u.Unit, Probe: true})
-		}
 	}
-	var arms []store.Arm
-	for _, a := range p.Arms {
-		f, err := run.Flavor(a.Flavor)
-		must(t, err)
-		arm := store.Arm{Name: a.Name, System: a.System, Scenario: a.Scenario, Emulated: of[a.System].Capabilities().Emulated,
-			Flavor: run.StoredFlavor(a.Flavor.Name, f), ControlOf: a.Control}
-		arms = append(arms, arm)
-	}
-	s, err := store.Create(filepath.Join(t.TempDir(), "planted.tare"), map[string][]byte{store.DocCampaign: c.Resolved()}, arms, metrics)
+	arms, err := experiment.Arms(p, of, false)
+	must(t, err)
+	s, err := store.Create(filepath.Join(t.TempDir(), "planted.tare"), map[string][]byte{store.DocCampaign: c.Resolved()}, arms, experiment.Metrics(p, byName))
 	must(t, err)
 	defer s.Close()
 	// Guests' faults are results, and may be expected.

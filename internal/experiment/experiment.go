@@ -1,0 +1,353 @@
+// Package experiment takes a campaign from its text to a complete run: it
+// prepares this host, checks the campaign against it, plans, creates or resumes
+// the run file, and measures. It prints nothing and asks nobody.
+//
+//	t, err := experiment.Open(stateDir, log)         // the host, made ready
+//	e, err := t.Prepare(ctx, experiment.Request{…})  // the campaign, checked and planned
+//	err = e.Create(path)                             // the run file
+//	summary, err := e.Measure(ctx, version, progress)
+//
+// A run that was interrupted goes on with t.Resume in place of Prepare and Create.
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/instance"
+	"github.com/tare-bench/tare/internal/plan"
+	"github.com/tare-bench/tare/internal/run"
+	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// Experiment is a campaign on this host, and the run that it becomes.
+type Experiment struct {
+	Campaign *campaign.Campaign
+	Plan     *plan.Plan
+	Run      *store.Run // nil until it is created
+
+	bed       *Testbed
+	env       *host.Environment
+	yaml      []byte // the campaign as it was written
+	like      *Likeness
+	status    map[string]system.Status // by system
+	workloads map[string]*workload.Workload
+	lock      io.Closer
+}
+
+// Request says what to measure.
+type Request struct {
+	Text []byte // the campaign
+	File string // what errors call it
+	// Like is a run to take campaign, sizes and image from, in place of Text and
+	// File; nil: none.
+	Like *Likeness
+	// Change is called with the campaign once it is read, to change or to refuse
+	// it; nil: neither.
+	Change func(*campaign.Campaign) error
+	// PlanOnly leaves out what only measuring needs: no image is built.
+	PlanOnly bool
+}
+
+// Prepare reads a campaign, builds the image that it needs, checks it against this
+// host, and plans it. The caller closes the experiment.
+func (t *Testbed) Prepare(ctx context.Context, r Request) (*Experiment, error) {
+	text, yaml, file := r.Text, r.Text, r.File
+	if r.Like != nil {
+		text, yaml, file = r.Like.resolved, r.Like.yaml, "campaign of "+r.Like.path
+	}
+	// The campaign says which image and systems it needs, and can be checked only
+	// against them. Errors in the file are reported then.
+	draft, err := campaign.Parse(file, text, campaign.Known{Workloads: knownWorkloads(), Systems: t.Known(nil, campaign.Host{}).Systems})
+	if err == nil && !r.PlanOnly {
+		if err := t.needImageFor(ctx, draft, r.Like); err != nil {
+			return nil, err
+		}
+	}
+	env := t.Environment()
+	status := t.checkFor(ctx, draft, BootOf(env))
+	known := t.Known(status, HostOf(env))
+	known.Host.Lacks = t.Lacks(draft)
+	c, err := campaign.Parse(file, text, known)
+	if err != nil {
+		return nil, err
+	}
+	if r.Change != nil {
+		if err := r.Change(c); err != nil {
+			return nil, err
+		}
+	}
+	return &Experiment{Campaign: c, Plan: t.plan(c, env), bed: t, env: env, yaml: yaml, like: r.Like, status: status}, nil
+}
+
+// Create writes the run file with everything that describes the run. Only one
+// tare at a time measures on a host; this one does until the experiment is closed.
+func (e *Experiment) Create(path string) error {
+	var err error
+	if e.workloads, err = e.bed.workloads(e.Campaign); err != nil {
+		return err
+	}
+	if e.like != nil {
+		if err := e.like.check(e.workloads); err != nil {
+			return err
+		}
+	}
+	if err := e.takeHost(fmt.Sprintf("campaign %s into %s", e.Campaign.Name, absolute(path))); err != nil {
+		return err
+	}
+	for _, a := range e.Campaign.Active() {
+		if _, asked := e.status[a.System]; !asked {
+			e.status[a.System] = system.Unusable("it is asked when the host is booted as "+a.Boot, "")
+		}
+	}
+	docs := map[string][]byte{store.DocCampaignYAML: e.yaml, store.DocCampaign: e.Campaign.Resolved()}
+	described := map[string]any{store.DocEnvironment: e.env, store.DocSystems: e.bed.Entries(e.status), store.DocUserland: e.bed.Image.Manifest}
+	if len(e.Campaign.Boots) > 0 {
+		described[store.EnvironmentOf(BootOf(e.env))] = e.env
+	}
+	for name, v := range described {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		docs[name] = b
+	}
+	arms, err := Arms(e.Plan, e.bed.Drivers, e.env.Virt.Emulated)
+	if err != nil {
+		return err
+	}
+	if e.Run, err = store.Create(path, docs, arms, Metrics(e.Plan, e.workloads)); err != nil {
+		return err
+	}
+	if e.like != nil {
+		return e.like.reuse(e.Run, e.Campaign)
+	}
+	return nil
+}
+
+// Resume opens the run file at path and prepares its campaign as it was. booted is
+// the boot in which the host is meant to be; "": any. check may refuse the
+// campaign. The caller closes the experiment.
+func (t *Testbed) Resume(ctx context.Context, path, booted string, check func(*campaign.Campaign) error) (_ *Experiment, err error) {
+	e := &Experiment{bed: t}
+	defer func() {
+		if err != nil {
+			e.Close()
+		}
+	}()
+	if e.Run, err = store.Open(path, true); err != nil {
+		return nil, err
+	}
+	if e.Campaign, err = analyze.CampaignOf(e.Run); err != nil {
+		return nil, err
+	}
+	c := e.Campaign
+	if err := check(c); err != nil {
+		return nil, err
+	}
+	recipe, err := RecipeOf(c)
+	if err != nil {
+		return nil, err
+	}
+	key, err := imageKey(e.Run)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.needImageOf(ctx, path, key, recipe); err != nil {
+		return nil, err
+	}
+	if err := e.takeHost("resuming " + absolute(path)); err != nil {
+		return nil, err
+	}
+	e.env = t.Environment()
+	boot := BootOf(e.env)
+	if booted != "" && booted != boot {
+		return nil, fault.WithRemedy(fault.Hostf("this host was to come up as %s and came up as %s", booted, boot),
+			"see that the entry of GRUB's menu is right; boot it by hand, then tare resume %s", path)
+	}
+	if err := e.sameGround(); err != nil {
+		return nil, err
+	}
+	for what, why := range t.Lacks(c) {
+		return nil, fault.Hostf("the run cannot go on: %s: %s", what, why)
+	}
+	e.Plan = t.plan(c, e.env)
+	e.status = t.checkFor(ctx, c, boot)
+	for _, a := range e.Plan.InBoot(boot) {
+		st, known := e.status[a.System]
+		if !known {
+			return nil, fault.Campaignf("%s: arm %s is of system %q, which this tare does not know", path, a.Name, a.System)
+		}
+		if !st.Usable {
+			return nil, fault.WithRemedy(fault.Hostf("arm %s cannot go on: %s is no longer usable: %s", a.Name, a.System, st.Reason), "%s", st.Remedy)
+		}
+	}
+	e.workloads, err = t.workloads(c)
+	return e, err
+}
+
+// Measure makes the trials that the run lacks. version is tare's own, which the
+// run file records. The error is a *run.OtherBoot if the run goes on in another
+// boot of the host, and context.Canceled if it was interrupted; what was
+// measured is safe in any case.
+func (e *Experiment) Measure(ctx context.Context, version string, progress func(run.Event)) (run.Summary, error) {
+	return run.Run(ctx, run.Config{
+		Campaign: e.Campaign, Plan: e.Plan, Store: e.Run, Host: e.bed.Host, Drivers: e.bed.Drivers, Workloads: e.workloads,
+		BootID: e.env.BootID, Boot: BootOf(e.env), Version: version, Progress: progress,
+		Widths: func() (map[string]plan.Width, error) { return widths(e.Run) },
+	})
+}
+
+// Estimate guesses how long the campaign takes on this host.
+func (e *Experiment) Estimate() plan.Estimate {
+	c := costs
+	c.CPUs = e.env.CPU.Threads
+	return e.Plan.Estimate(c)
+}
+
+// Close closes the run file and lets other tare processes measure.
+func (e *Experiment) Close() {
+	if e.Run != nil {
+		e.Run.Close()
+	}
+	if e.lock != nil {
+		e.lock.Close()
+	}
+}
+
+// takeHost keeps other tare processes from measuring meanwhile; they are told what
+// this one does.
+func (e *Experiment) takeHost(what string) (err error) {
+	lock, err := instance.Lock(what + " since " + time.Now().Format(time.DateTime))
+	if err == nil {
+		e.lock = lock
+	}
+	return err
+}
+
+// sameGround refuses to mix measurements of different machines or userlands in one run.
+func (e *Experiment) sameGround() error {
+	s, now := e.Run, e.env
+	var env host.Environment
+	described := store.DocEnvironment
+	if len(e.Campaign.Boots) > 0 { // each has an environment of its own
+		described = store.EnvironmentOf(BootOf(now))
+		text, err := json.Marshal(now)
+		if err != nil {
+			return err
+		}
+		if err := s.Describe(described, text); err != nil {
+			return err
+		}
+	}
+	b, err := s.Document(described)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, &env); err != nil {
+		return fault.Campaignf("%s: %s: %w", s.Path(), described, err)
+	}
+	key, err := imageKey(s)
+	if err != nil {
+		return err
+	}
+	const remedy = "begin a new run; this one can be shown as it is"
+	switch {
+	case env.HostID != now.HostID:
+		return fault.WithRemedy(fault.Campaignf("%s was begun on another machine", s.Path()), remedy)
+	case env.Kernel.Release != now.Kernel.Release:
+		return fault.WithRemedy(fault.Campaignf("%s was begun under kernel %s, this is %s", s.Path(), env.Kernel.Release, now.Kernel.Release), remedy)
+	case key != e.bed.Image.Key:
+		return fault.WithRemedy(fault.Campaignf("%s was begun with another userland image", s.Path()), remedy)
+	}
+	return nil
+}
+
+// Text returns the campaign of that name, which tare includes, or in that file.
+func Text(name string) (text []byte, file string, err error) {
+	if slices.Contains(campaign.BuiltinNames(), name) {
+		text, err = campaign.Builtin(name)
+		return text, name, err
+	}
+	text, err = os.ReadFile(name)
+	if err != nil {
+		return nil, name, fault.WithRemedy(fault.Campaignf("%w", err), "give a campaign file, or one of the campaigns that tare brings along: %s", strings.Join(campaign.BuiltinNames(), ", "))
+	}
+	return text, name, nil
+}
+
+// NextBoot returns the boot of the host that the run at path needs next, one
+// without a name if it needs none, and how many trials are done.
+func NextBoot(path string) (next campaign.Boot, done int, err error) {
+	s, err := store.Open(path, false)
+	if err != nil {
+		return next, 0, err
+	}
+	defer s.Close()
+	c, err := analyze.CampaignOf(s)
+	if err != nil || len(c.Boots) == 0 {
+		return next, 0, err
+	}
+	finished, err := s.Finished()
+	if err != nil {
+		return next, 0, err
+	}
+	_, next, _ = plan.New(c).NextInBoots(func(id plan.ID) bool { return finished[store.TrialID(id)] })
+	return next, len(finished), nil
+}
+
+// costs are guesses for the expected duration; a run corrects them as it goes.
+var costs = plan.Costs{
+	Slowdown:  map[string]float64{"qemu-tcg": 15},
+	Overhead:  50 * time.Millisecond,
+	Create:    map[string]time.Duration{"qemu-tcg": 8 * time.Second, "kvm": 3 * time.Second},
+	Calibrate: 2 * time.Second,
+}
+
+// plan plans a campaign on this host.
+func (t *Testbed) plan(c *campaign.Campaign, env *host.Environment) *plan.Plan {
+	p := plan.New(c)
+	p.Emulated = map[string]bool{}
+	for name, d := range t.Drivers {
+		if d.Capabilities().Emulated && !env.Virt.Emulated { // else the baseline is emulated, too
+			p.Emulated[name] = true
+		}
+	}
+	return p
+}
+
+// widths are how wide the intervals of a run are by now, by workload.
+func widths(s *store.Run) (map[string]plan.Width, error) {
+	in, err := analyze.FromRun(s)
+	if err != nil {
+		return nil, err
+	}
+	all, err := analyze.Widths(in)
+	if err != nil {
+		return nil, err
+	}
+	byWorkload := map[string]plan.Width{}
+	for _, w := range all {
+		byWorkload[w.Workload] = plan.Width{Half: w.Half, Reached: w.Reached}
+	}
+	return byWorkload, nil
+}
+
+func absolute(path string) string {
+	a, _ := filepath.Abs(path)
+	return cmp.Or(a, path)
+}

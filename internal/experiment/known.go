@@ -1,0 +1,107 @@
+package experiment
+
+import (
+	"slices"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/system/all"
+	"github.com/tare-bench/tare/internal/volume"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// machineMinMemory is the least memory that a guest with its own kernel boots with.
+const machineMinMemory = 192 << 20
+
+// Known tells the reader of campaigns what is available here.
+func (t *Testbed) Known(status map[string]system.Status, here campaign.Host) campaign.Known {
+	k := campaign.Known{Systems: map[string]campaign.Limits{}, Workloads: knownWorkloads(), Host: here}
+	for name, d := range t.Drivers {
+		caps := d.Capabilities()
+		st, asked := status[name]
+		if !asked { // the campaign does not name it, or has other errors that come first
+			st.Usable = true
+		}
+		l := campaign.Limits{
+			Usable: st.Usable, Why: st.Reason, Remedy: st.Remedy,
+			Boot:   boots[caps.HostBoot],
+			CPUCap: caps.CPUCap != "", Pin: !caps.Remote, ReleasesMemory: caps.MemoryInGroup || caps.Remote,
+			OwnMemory: boots[caps.HostBoot] == campaign.BootXen && !caps.SameKernel,
+			Target:    caps.Target, MaxVCPUs: caps.MaxVCPUs,
+			Networks: without(caps.Networks, network.None), Backings: without(caps.DiskBackings, volume.Loop),
+		}
+		if caps.Remote { // a campaign cannot choose where the data of its machines is
+			l.Backings = nil
+		}
+		if c, ok := d.(system.TargetChecker); ok {
+			l.CheckTarget = c.CheckTarget
+		}
+		for _, o := range caps.Options {
+			l.Options = append(l.Options, campaign.Option{Name: o.Name, Values: o.Values})
+		}
+		if !l.ReleasesMemory {
+			l.MinMemory = machineMinMemory
+		}
+		k.Systems[name] = l
+	}
+	return k
+}
+
+func without(all []string, one string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == one })
+}
+
+// knownWorkloads tells the reader of campaigns which workloads exist.
+func knownWorkloads() map[string]campaign.Sizes {
+	known := map[string]campaign.Sizes{}
+	for _, w := range workload.All() {
+		known[w.Name] = sizes(w)
+	}
+	return known
+}
+
+// sizes tells the reader of campaigns the bounds of a workload.
+func sizes(w *workload.Workload) campaign.Sizes {
+	s := campaign.Sizes{Unit: w.SizeUnit, Min: w.MinSize, Max: w.MaxSize, Disk: w.DiskBytes, Serves: w.Serve != nil, OwnBuild: w.OwnBuild}
+	for _, p := range w.Params {
+		s.Params = append(s.Params, campaign.Option{Name: p.Name, Values: p.Values, Check: p.Check})
+	}
+	s.With = func(cw campaign.Workload) (campaign.Sizes, error) {
+		with, err := w.With(cw.Series(), cw.Settings())
+		if err != nil {
+			return campaign.Sizes{}, err
+		}
+		return campaign.Sizes{Unit: with.SizeUnit, Min: with.MinSize, Max: with.MaxSize, Disk: with.DiskBytes}, nil
+	}
+	return s
+}
+
+// KnownAnywhere is what tare knows independently of the host: every system is usable.
+func KnownAnywhere() campaign.Known {
+	return (&Testbed{Drivers: all.ByName()}).Known(nil, campaign.Host{})
+}
+
+// boots maps the host boots that drivers ask for to those of campaigns.
+var boots = map[string]string{"xen-dom0": campaign.BootXen}
+
+// HostOf tells the reader of campaigns what CPUs and memory this host has.
+func HostOf(env *host.Environment) campaign.Host {
+	var h campaign.Host
+	if cpus, err := host.ParseCPUList(env.CPU.Online); err == nil {
+		h.CPUs = cpus
+	}
+	if env.Memory.Total != nil {
+		h.Memory = campaign.Bytes(*env.Memory.Total)
+	}
+	return h
+}
+
+// BootOf returns the boot of campaigns in which the host is.
+func BootOf(env *host.Environment) string {
+	if env.Virt.Role == host.XenDom0 {
+		return campaign.BootXen
+	}
+	return campaign.BootLinux
+}

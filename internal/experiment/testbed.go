@@ -1,0 +1,158 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tare-bench/tare/internal/agentbin"
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/image"
+	"github.com/tare-bench/tare/internal/instance"
+	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/sandbox"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/system/all"
+	"github.com/tare-bench/tare/internal/volume"
+)
+
+// Testbed is this host prepared for guests.
+type Testbed struct {
+	Host     *system.Host
+	Image    *image.Image // nil while it is not built
+	Instance *instance.Instance
+	Drivers  map[string]system.Driver // by system
+	log      func(line string)
+}
+
+// Open prepares this host, with images and data volumes in stateDir. It must be
+// called inside a sandbox. If an image has to be built, log gets each line of
+// the progress. The caller closes the testbed.
+func Open(stateDir string, log func(line string)) (*Testbed, error) {
+	layout, err := cgroup.Detect()
+	if err != nil {
+		return nil, err
+	}
+	if err := layout.Check(); err != nil {
+		return nil, err
+	}
+	if err := Collect(stateDir, layout); err != nil {
+		return nil, fault.Hostf("cannot remove what a killed tare left behind: %w", err)
+	}
+	t := &Testbed{Drivers: all.ByName(), log: log}
+	if t.Instance, err = instance.New(); err != nil {
+		return nil, err
+	}
+	t.Host = &system.Host{RunID: t.Instance.ID, StateDir: stateDir, Dir: sandbox.Dir(), Proc: sandbox.HostProc(), Cgroups: layout, Network: network.NewBridge(t.Instance.ID)}
+	img, err := image.Open(ImageDir(stateDir))
+	if err != nil {
+		if errors.Is(err, image.ErrNotBuilt) {
+			return t, nil
+		}
+		t.Close()
+		return nil, err
+	}
+	if err := t.use(img); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Testbed) use(img *image.Image) error {
+	program, err := agentbin.Program()
+	if err != nil {
+		return err
+	}
+	u, err := system.NewUserland(img, program, t.Host.Dir)
+	if err != nil {
+		return err
+	}
+	t.Image, t.Host.Userland = img, u
+	return nil
+}
+
+// Environment describes the host outside of the sandbox.
+func (t *Testbed) Environment() *host.Environment {
+	return host.Read(host.Options{Path: t.Host.StateDir, Proc: t.Host.Proc})
+}
+
+// Close releases what the testbed holds; its guests must be gone.
+func (t *Testbed) Close() {
+	os.Remove(filepath.Join(t.Host.StateDir, "volumes", t.Host.RunID)) // not there when no guest was made
+	if err := t.Host.Network.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, "tare: cleaning up:", err)
+	}
+	t.Instance.Close()
+}
+
+// Check asks the drivers of these systems whether they are usable, all at once.
+// Some must boot a guest to find out, so it asks only those that matter.
+func (t *Testbed) Check(ctx context.Context, systems []string) map[string]system.Status {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	status := map[string]system.Status{}
+	for _, name := range systems {
+		d := t.Drivers[name]
+		if d == nil {
+			continue // the reader of the campaign reports it
+		}
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			st := d.Check(ctx, t.Host)
+			mu.Lock()
+			defer mu.Unlock()
+			status[name] = st
+		}()
+	}
+	wg.Wait()
+	return status
+}
+
+// checkFor asks the systems of a campaign's arms that run in this boot of the
+// host. The answers of the others would mean nothing here.
+func (t *Testbed) checkFor(ctx context.Context, c *campaign.Campaign, boot string) map[string]system.Status {
+	if c == nil { // it could not be read
+		return nil
+	}
+	var systems []string
+	for _, a := range c.InBoot(boot) {
+		if !slices.Contains(systems, a.System) {
+			systems = append(systems, a.System)
+		}
+	}
+	return t.Check(ctx, systems)
+}
+
+// Systems returns the names of all systems, in no order.
+func (t *Testbed) Systems() []string { return slices.Collect(maps.Keys(t.Drivers)) }
+
+// Lacks says which networks of a campaign this host cannot create and which of its
+// devices cannot have a data volume, each with the reason; c may be nil.
+func (t *Testbed) Lacks(c *campaign.Campaign) map[string]string {
+	why := map[string]string{}
+	if c == nil {
+		return why
+	}
+	for _, f := range c.Flavors {
+		if err := network.Check(t.Host.RunID, f.Network); err != nil {
+			why[f.Network] = strings.ReplaceAll(err.Error(), "\n  ", "; ")
+		}
+		for _, d := range f.Devices {
+			if err := volume.CheckDevice(d, t.Host.Destroy); err != nil {
+				why[d] = strings.ReplaceAll(err.Error(), "\n  ", "; ")
+			}
+		}
+	}
+	return why
+}

@@ -1,0 +1,68 @@
+package experiment
+
+import (
+	"fmt"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/image"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// workloadOf is the workload of a campaign's entry, and the user's build that it
+// runs; nil: none.
+func workloadOf(cw campaign.Workload) (*workload.Workload, *image.OwnBuild, error) {
+	var w *workload.Workload
+	var err error
+	if cw.Custom() {
+		w, err = workload.Custom(specOf(cw))
+	} else if w, err = workload.Get(cw.Name); err == nil {
+		w, err = w.With(cw.Series(), cw.Settings())
+	}
+	if err != nil || cw.Build == "" {
+		return w, nil, err
+	}
+	own, err := image.ReadOwnBuild(cw.Build)
+	if err != nil {
+		return nil, nil, fmt.Errorf("workload %s: %w", cw.Series(), err)
+	}
+	return w.Built(own.GuestPath()), &own, nil
+}
+
+// specOf translates what a campaign defines into the terms of package workload.
+func specOf(cw campaign.Workload) workload.Spec {
+	own := cw.Own
+	s := workload.Spec{
+		Name: cw.Series(), Params: cw.Settings(), Command: own.Command, Prepare: own.Prepare, Clean: own.Clean,
+		Server: own.Server, Ready: own.Ready, Packages: own.Packages, Expect: own.Expect, Refuse: own.Refuse,
+		SizeUnit: own.SizeUnit, MinSize: own.MinSize, MaxSize: own.MaxSize, DiskBytes: int64(own.Disk), Timeout: own.Timeout,
+	}
+	for _, f := range own.Files {
+		s.Files = append(s.Files, workload.SpecFile(f))
+	}
+	for _, m := range own.Metrics {
+		s.Metrics = append(s.Metrics, workload.SpecMetric{
+			Metric: workload.Metric{Name: m.Name, Unit: m.Unit, Better: workload.Better(m.Better), Clock: workload.GuestClock, About: m.About},
+			Regex:  m.Regex, JSON: m.JSON, CSV: m.CSV, Which: m.Which, Scale: m.Scale,
+		})
+	}
+	return s
+}
+
+// workloads returns those that a campaign uses, and checks that the image has
+// their tools.
+func (t *Testbed) workloads(c *campaign.Campaign) (map[string]*workload.Workload, error) {
+	all := map[string]*workload.Workload{}
+	for _, cw := range c.Workloads {
+		w, _, err := workloadOf(cw)
+		if err != nil {
+			return nil, err
+		}
+		if missing := t.Image.MissingTools(w.Tools); len(missing) > 0 {
+			return nil, fault.WithRemedy(fault.Hostf("workload %s: the userland image has no %v", w.Name, missing),
+				"remove %s and build it again: tare image %s", t.Image.Dir, w.Name)
+		}
+		all[w.Name] = w
+	}
+	return all, nil
+}

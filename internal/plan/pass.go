@@ -83,7 +83,7 @@ const (
 	// incarnations is the number of guests of each arm that a run aims at: from
 	// 8 on, an interval over guests is hardly wider than one over blocks.
 	// robustBlocks is the number of blocks that each guest should serve: the
-	// robust estimate of fewer than 4 values cannot withstand an outlier.
+	// location of fewer than 4 values cannot be robust against an outlier.
 	incarnations, robustBlocks = 8, 4
 	// startShare is the share of a run's time that re-creating guests may take.
 	startShare = 0.1

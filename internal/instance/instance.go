@@ -70,7 +70,7 @@ func Sockets() []string {
 	return found
 }
 
-// Close removes the instance's file and socket path and releases the lock.
+// Close removes the instance's file and releases the lock.
 func (i *Instance) Close() error {
 	return errors.Join(os.RemoveAll(i.file.Name()), i.file.Close())
 }

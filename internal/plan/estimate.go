@@ -154,7 +154,7 @@ func (p *Plan) extrapolate(s *State, w *walked, begin time.Duration, reached boo
 	s.Pass = all
 }
 
-// walkBoots simulates a plan with boots, whose number of blocks is fixed.
+// walkBoots simulates a plan with boots, which has a fixed number of blocks.
 func (p *Plan) walkBoots(costs Costs, w walked, spent time.Duration) walked {
 	s := NewState()
 	for b := range p.Rule.Max {

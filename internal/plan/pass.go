@@ -14,7 +14,7 @@ import (
 // each pass before it begins.
 type Pass struct {
 	Number int `json:"-"` // from 0
-	// Recreate lists the arms, without scenario, whose guests are re-created
+	// Recreate lists the arms, without scenario, that re-create their guests
 	// before the pass.
 	Recreate []string `json:"recreate,omitempty"`
 	Groups   []Group  `json:"groups"`
@@ -325,7 +325,7 @@ func (p *Plan) withExtras(s State, g Group) Group {
 	return g
 }
 
-// recreate returns the arms whose guests are due to be re-created.
+// recreate returns the arms that are due to re-create their guests.
 func (p *Plan) recreate(s State) (due []string) {
 	if s.Pass == 0 {
 		return nil // there are no guests yet

@@ -86,9 +86,9 @@ type Plan struct {
 	// campaign.Auto: NextPass decides.
 	RecreateEvery int
 	Rule          Rule
-	// Emulated is the set of emulated systems, whose times say nothing about
-	// hardware, on a host where the baseline is not emulated. EmulatedShare is
-	// the most that they may take of the run's time, from 0 to 1.
+	// Emulated is the set of emulated systems, if the baseline is not emulated:
+	// their times say nothing about hardware. EmulatedShare is the most that they
+	// may take of the run's time, from 0 to 1.
 	Emulated      map[string]bool
 	EmulatedShare float64
 
@@ -248,8 +248,8 @@ type ID struct {
 	Arm      string // name
 }
 
-// Group is one block of one workload: each arm that takes part runs it once,
-// right after each other. The analysis pairs trials within the block, which see
+// Group is one block of one workload: each arm that takes part runs it once, one
+// right after the other. The analysis pairs trials within the block, as they see
 // the same drift of the machine.
 type Group struct {
 	Workload string   `json:"workload"`
@@ -272,7 +272,7 @@ func (g Group) Trials() []ID {
 	return ids
 }
 
-// Remaining returns the group without the arms whose trials are done.
+// Remaining returns the group without the trials that are done.
 func (g Group) Remaining(done func(ID) bool) Group {
 	g.Arms = slices.DeleteFunc(slices.Clone(g.Arms), func(a string) bool { return done(ID{g.Block, g.Workload, a}) })
 	return g

@@ -87,7 +87,8 @@ func prepare(avoid []int) (raise, undo func()) {
 }
 
 // Apart exempts the calling thread, which its goroutine must have locked, from
-// Begin until end is called: it measures the delays of an ordinary thread.
+// Begin until the same thread calls end: it measures the delays of an ordinary
+// thread.
 func Apart() (end func()) {
 	tid := unix.Gettid()
 	state.Lock()

@@ -92,8 +92,8 @@ func (m *member) bear(err error) error {
 	return nil
 }
 
-// watched is the guest whose cost the trial measures. If the host runs the
-// client of a pair, that is the serving guest.
+// watched is the guest that the trial measures: the member's own, or the serving
+// guest of its pair if the host is the client.
 func (m *member) watched() *system.Machine {
 	if m.Host && m.server != nil {
 		return m.server.st.machine
@@ -135,7 +135,7 @@ func abandon(crew []*member, of *member) {
 	}
 }
 
-// together calls do for all members at once whose guests are not broken.
+// together calls do for all members at once, except broken ones.
 func together(crew []*member, do func(*member) error) error {
 	errs := make([]error, len(crew))
 	var all sync.WaitGroup
@@ -148,7 +148,7 @@ func together(crew []*member, do func(*member) error) error {
 	return errors.Join(errs...)
 }
 
-// inTurn calls do for all members whose guests are not broken, one after the other.
+// inTurn calls do for one member after the other, except broken ones.
 func inTurn(crew []*member, do func(*member) error) error {
 	for _, m := range crew {
 		if m.broken == nil {

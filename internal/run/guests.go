@@ -27,7 +27,7 @@ type station struct {
 	epoch   int
 	failed  int             // starts in a row that the guest failed
 	gaveUp  string          // why it is not started again
-	weighed map[string]bool // workloads whose memory use is known from any guest of the seat
+	weighed map[string]bool // workloads with a known memory use, from any guest of the seat
 	dirty   bool            // a trial left files on the data volume
 	worked  bool            // the guest has finished a trial
 }

@@ -29,7 +29,7 @@ func (r *runner) weigh(st *station, available int64) error {
 	switch {
 	case e == nil:
 		values[store.MemoryPSS], values[store.MemoryCharged] = m.PSS, m.Charged
-	case errors.Is(e, cgroup.ErrUnknown): // a remote machine, which the report of the arm says
+	case errors.Is(e, cgroup.ErrUnknown): // a remote machine; the report says so
 		delete(values, store.MemoryHost)
 	default:
 		err = errors.Join(err, e)
@@ -45,9 +45,9 @@ func (r *runner) weigh(st *station, available int64) error {
 	return nil
 }
 
-// weighLast records how much host memory the guests hold that have worked and
-// are about to end. Guests that return freed memory are thawed first and run for
-// their ReturnDelay. If the memory cannot be measured, that is only noted.
+// weighLast records how much host memory is held by those ending guests that have
+// worked. Guests that return freed memory are first thawed and run for their
+// ReturnDelay. If the memory cannot be measured, that is only noted.
 func (r *runner) weighLast(ctx context.Context, ending []*station) error {
 	var worked []*station
 	var delay time.Duration

@@ -12,7 +12,7 @@ import (
 
 // disturb starts the load of the neighbours, after the host's ends that answer
 // neighbours on the network. It returns when the load has run for settle. The
-// caller calls stop, also after an error.
+// caller calls stop to end it.
 func (r *runner) disturb(ctx context.Context, neighbours, answers []*member) (stop func() error, err error) {
 	err = inTurn(answers, func(m *member) error { return r.answer(ctx, m) })
 	if err == nil {

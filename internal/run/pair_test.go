@@ -19,7 +19,7 @@ import (
 var pairs = strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 2", 1),
 	"disk: 64MiB}", "disk: 64MiB, network: bridged}", 1) + "scenarios: [solo, {name: pair, pairs: 1}, {name: two, pairs: 2}]\n"
 
-// newPairs is a bench of pairs whose workload needs a server.
+// newPairs is a bench of pairs with a workload that needs a server.
 func newPairs(t *testing.T) *bench { return newPairsOf(t, pairs) }
 
 func newPairsOf(t *testing.T, text string) *bench {

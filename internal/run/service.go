@@ -39,7 +39,7 @@ type service struct {
 // startService starts a background step. The caller stops it or drops the guest.
 func startService(ctx context.Context, m *system.Machine, step workload.Step, cmd agent.Command) *service {
 	s := &service{step: step, agent: m.Agent, grace: stopGrace, id: make(chan uint64, 1), ended: make(chan struct{})}
-	cmd.Timeout = 0 // it runs as long as the trial, whose other steps have limits
+	cmd.Timeout = 0 // it runs as long as the trial; the other steps have limits
 	cmd.OnStart = func(id uint64) { s.id <- id }
 	go func() {
 		defer close(s.ended)

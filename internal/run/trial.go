@@ -131,7 +131,7 @@ func (r *runner) trial(ctx context.Context, t trial) error {
 	return r.tidy(crew)
 }
 
-// errLate marks a trial whose messages tare processed late. The guest can be
+// errLate marks a trial in which tare processed messages late. The guest can be
 // used again.
 var errLate = errors.New("the host was too busy")
 

@@ -30,7 +30,7 @@ const obsPage = 8192
 //
 // A run may have millions of values. Observations therefore reads attempts and
 // values separately and joins them itself, which is twice as fast as a join in
-// SQL, and bypasses database/sql, whose Scan takes longer than SQLite itself.
+// SQL, and bypasses database/sql: its Scan takes longer than SQLite itself.
 func (r *Run) Observations() iter.Seq2[Observation, error] {
 	return func(yield func(Observation, error) bool) {
 		var attempts []attemptRow

@@ -259,7 +259,7 @@ type Failure struct {
 	Attempt int64
 	Error   string
 	Member  int
-	Stress  string // not "": a neighbour or a server, whose failure is not the arm's
+	Stress  string // not "": a neighbour or a server; its failure is not the arm's
 	Guest   int64  // 0: it did not start
 }
 

@@ -20,8 +20,8 @@ import (
 const label = "tare-data"
 
 // CheckDevice returns an error unless tare may create a file system on a device. It
-// must be a block device that is not in use, and empty, unless it is in destroy,
-// the list of devices whose contents the user gives up.
+// must be a block device that is not in use, and empty unless it is in destroy, the
+// list of devices that the user allows tare to overwrite.
 func CheckDevice(device string, destroy []string) error {
 	st, err := os.Stat(device)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package volume creates the data volumes: a separate file system for every guest,
 // of the same type and size in every arm. The flavor chooses its backing: a loop
-// device, whose counters show how many bytes reached it, a file that a virtual
-// machine opens itself, or a block device of the user.
+// device with counters of the bytes that reached it, a file that a virtual machine
+// opens itself, or a block device of the user.
 //
 // Files and loop devices of tare disappear with their last user. A user's device
 // keeps what the last guest wrote to it.
@@ -36,9 +36,9 @@ type Spec struct {
 	Bytes   int64    // size of the file system; a user's device may be larger
 	FS      string   // ext4, ext2 or xfs
 	Devices []string // for Block: the user's devices, of which the first free one is used
-	Destroy []string // those of Devices whose contents may be destroyed
+	Destroy []string // those of Devices that may be overwritten
 	// Copy is the device or file of a volume with the same backing, size and file
-	// system, whose contents are copied; "": create a new file system. Nothing may
+	// system, to copy the contents from; "": create a new file system. Nothing may
 	// write to it during Create.
 	Copy string
 }

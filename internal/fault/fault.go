@@ -9,18 +9,18 @@ import (
 	"fmt"
 )
 
-// Kind says whose fault an error was.
+// Kind is whose fault an error was.
 type Kind int
 
 const (
-	// Internal is a defect in tare, or an error nobody typed.
+	// Internal is a defect in tare, or an error without a kind.
 	Internal Kind = iota
 	// Campaign is the user's input: the campaign file, a flag, a run file.
 	Campaign
 	// Host is the machine that tare runs on: missing tools, rights, space.
 	Host
-	// Guest is the measured system or what runs in it: a crash, a hang,
-	// nonsense on the wire. It is a result, not a reason to stop.
+	// Guest is the measured system or what runs in it: a crash, a hang, invalid
+	// messages. It is a result, not a reason to stop.
 	Guest
 )
 
@@ -36,7 +36,7 @@ func (k Kind) String() string {
 	return "internal"
 }
 
-// Error is an error with its fault and, where one is known, the remedy.
+// Error is an error with its kind and, if one is known, a remedy.
 type Error struct {
 	Kind   Kind
 	Err    error
@@ -52,22 +52,22 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Campaignf reports wrong input.
+// Campaignf returns an error of the kind Campaign: wrong input.
 func Campaignf(format string, args ...any) error {
 	return &Error{Kind: Campaign, Err: fmt.Errorf(format, args...)}
 }
 
-// Hostf reports something wrong with the host.
+// Hostf returns an error of the kind Host.
 func Hostf(format string, args ...any) error {
 	return &Error{Kind: Host, Err: fmt.Errorf(format, args...)}
 }
 
-// Guestf reports a failure of a guest or of what ran in it.
+// Guestf returns an error of the kind Guest: a guest, or what ran in it, failed.
 func Guestf(format string, args ...any) error {
 	return &Error{Kind: Guest, Err: fmt.Errorf(format, args...)}
 }
 
-// WithRemedy adds what to do about err; it keeps err's kind.
+// WithRemedy adds a remedy to err and keeps its kind; nil stays nil.
 func WithRemedy(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -75,7 +75,7 @@ func WithRemedy(err error, format string, args ...any) error {
 	return &Error{Kind: KindOf(err), Err: err, Remedy: fmt.Sprintf(format, args...)}
 }
 
-// KindOf returns the kind of the outermost typed error in err's chain.
+// KindOf returns the kind of the outermost *Error in err's chain, or Internal.
 func KindOf(err error) Kind {
 	var e *Error
 	if errors.As(err, &e) {

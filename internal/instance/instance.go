@@ -1,11 +1,11 @@
-// Package instance knows which tares are alive on this host, so that what dead
-// ones left can be told from what live ones use.
+// Package instance finds out which processes of tare are alive on this host, and
+// thereby which things on it are leftovers of dead ones.
 //
-// Every tare that makes guests holds a lock on a file of its own name; the
-// kernel releases it however that tare ends. The name is part of everything of
-// it that the host can see. These files are the host's, whatever the state
-// directories are: a tare with another one must neither take a live tare's
-// guests for a dead one's nor measure beside it.
+// Every process of tare that creates guests holds a lock on a file of its own
+// name. The kernel releases the lock however the process ends. The name is part of
+// the names of everything that it creates on the host. The files are in the same
+// place for all state directories, so that processes with different ones neither
+// remove each other's guests nor measure at the same time.
 package instance
 
 import (
@@ -23,20 +23,21 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// dir has the files that are held while a tare lives. It is in memory, and as
-// new after a boot as the control groups.
+// dir contains the locked files. It is on a tmpfs, so it is empty after a boot, as
+// the control groups are.
 var dir = "/run/tare"
 
-// names is the directory with a file for each tare.
+// names is the directory with one file for each instance.
 func names() string { return filepath.Join(dir, "live") }
 
-// Instance is one tare that makes guests.
+// Instance is one process of tare that creates guests.
 type Instance struct {
 	ID   string // a letter and hexadecimal digits
 	file *os.File
 }
 
-// New registers this tare. The caller closes it, with its guests gone.
+// New registers this process. The caller closes the instance after its guests have
+// ended.
 func New() (*Instance, error) {
 	if err := os.MkdirAll(names(), 0o755); err != nil {
 		return nil, fault.Hostf("%w", err)
@@ -56,24 +57,25 @@ func New() (*Instance, error) {
 	return i, nil
 }
 
-// Socket is where this tare may be talked to, if it listens there. What a dead
-// one leaves of it is among its leftovers.
+// Socket is the path for a socket of this instance, whether it listens or not. A
+// dead instance's socket is among its leftovers.
 func (i *Instance) Socket() string { return i.file.Name() + socketSuffix }
 
 const socketSuffix = ".sock"
 
-// Sockets are those of all tares that listen, or did so when they were killed.
+// Sockets returns the sockets of all instances that listen, or did so when they
+// were killed.
 func Sockets() []string {
 	found, _ := filepath.Glob(filepath.Join(names(), "r*"+socketSuffix))
 	return found
 }
 
-// Close gives the name up.
+// Close removes the instance's file and releases the lock.
 func (i *Instance) Close() error {
 	return errors.Join(os.RemoveAll(i.file.Name()), i.file.Close())
 }
 
-// alive reports whether the tare of this name holds its lock.
+// alive reports whether the instance of this name holds its lock.
 func alive(id string) bool {
 	f, err := os.Open(filepath.Join(names(), id))
 	if err != nil {
@@ -83,16 +85,17 @@ func alive(id string) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil
 }
 
-// Leftover is something on the host that a dead tare has left.
+// Leftover is something on the host that a dead instance has left.
 type Leftover struct {
-	What string `json:"what"` // "control group", "data volumes", "lock file", or as Foreign says
+	What string `json:"what"` // "control group", "data volumes", "lock file", or Foreign.What
 	Path string `json:"path"`
 
 	remove func() error
 }
 
-// Foreign is something that this host's kernel does not know, a machine of a
-// hypervisor, and that a tare may have made: its name begins with the tare's.
+// Foreign is something that an instance may have created and the host's kernel does
+// not know, such as a machine of a hypervisor. If an instance created it, its name
+// begins with that of the instance and "-".
 type Foreign struct {
 	What, Name string
 	Remove     func() error
@@ -100,8 +103,8 @@ type Foreign struct {
 
 func (l Leftover) String() string { return l.What + " " + l.Path }
 
-// Leftovers lists what dead tares have left on the host and below stateDir,
-// foreign things first: they hold others.
+// Leftovers lists what dead instances have left on the host and below stateDir.
+// Foreign things come first, since they use others.
 func Leftovers(stateDir string, layout cgroup.Layout, foreign ...Foreign) []Leftover {
 	var found []Leftover
 	dead := map[string]bool{}
@@ -132,7 +135,7 @@ func Leftovers(stateDir string, layout cgroup.Layout, foreign ...Foreign) []Left
 	return found
 }
 
-// ours reports whether a name has the form that New gives.
+// ours reports whether a name has the form of those from New.
 func ours(id string) bool {
 	if len(id) != 11 || id[0] != 'r' {
 		return false
@@ -141,7 +144,7 @@ func ours(id string) bool {
 	return err == nil
 }
 
-// Remove removes leftovers, killing what still runs in their control groups.
+// Remove removes leftovers and kills the processes in their control groups.
 func Remove(found []Leftover) error {
 	var errs []error
 	for _, l := range found {
@@ -152,9 +155,9 @@ func Remove(found []Leftover) error {
 	return errors.Join(errs...)
 }
 
-// Lock makes sure that one tare at a time measures on this host, since two
-// would measure each other. about says what the holder does, for the other's
-// message. The lock lasts until the file is closed or the process ends.
+// Lock ensures that only one process of tare at a time measures on this host, since
+// two would disturb each other. about says what this one does, for the error of the
+// others. The lock lasts until the caller closes the file or the process ends.
 func Lock(about string) (*os.File, error) {
 	f, err := openShared("lock")
 	if err != nil {
@@ -165,7 +168,7 @@ func Lock(about string) (*os.File, error) {
 		n, _ := f.Read(holder)
 		f.Close()
 		return nil, fault.WithRemedy(fault.Hostf("another tare measures on this host: %s", strings.TrimSpace(string(holder[:n]))),
-			"wait for it: two at once would measure each other")
+			"wait until it has finished: two at once would disturb each other")
 	}
 	err = f.Truncate(0)
 	if err == nil {
@@ -178,8 +181,9 @@ func Lock(about string) (*os.File, error) {
 	return f, nil
 }
 
-// LockGuestNames makes sure that two guests do not take one name at once. It
-// waits; the lock lasts until the file is closed or the process ends.
+// LockGuestNames ensures that two guests do not take the same name at once. It
+// waits for the lock, which lasts until the caller closes the file or the process
+// ends.
 func LockGuestNames() (*os.File, error) {
 	f, err := openShared("guest-names")
 	if err != nil {
@@ -192,7 +196,7 @@ func LockGuestNames() (*os.File, error) {
 	return f, nil
 }
 
-// openShared opens a file that all tares of this host lock.
+// openShared opens a file that all processes of tare on this host lock.
 func openShared(name string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fault.Hostf("%w", err)

@@ -8,7 +8,7 @@ import (
 	"github.com/tare-bench/tare/internal/cgroup"
 )
 
-// Of a hypervisor's machines, those of dead tares are removed, and nobody else's.
+// Only those machines of a hypervisor are removed that belong to dead instances.
 func TestForeign(t *testing.T) {
 	dir = t.TempDir()
 	living, err := New()
@@ -34,7 +34,7 @@ func TestForeign(t *testing.T) {
 			return nil
 		}})
 	}
-	// Another state directory than that which the living tare has.
+	// A state directory other than that of the living instance.
 	found := Leftovers(t.TempDir(), cgroup.Layout{}, machines...)
 	if len(found) != 2 || found[0].String() != "machine "+dead.ID+"-a" {
 		t.Errorf("found %v", found)
@@ -47,7 +47,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// One tare at a time measures on a host; the next hears who does.
+// The lock has one holder; others get an error that says what the holder does.
 func TestLock(t *testing.T) {
 	dir = t.TempDir()
 	f, err := Lock("campaign quick")

@@ -6,20 +6,21 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 )
 
-// A campaign with boots goes in rounds: in each, the host is booted in every
-// way once, in random order, and each boot runs the same RecreateEvery blocks
-// with the arms that belong to it. An incarnation of the guests (an epoch) is a
-// round. Block b of one boot is paired with block b of the other; as all pairs
-// of a round share two boots, the rounds are what an interval is over.
+// A campaign with boots runs in rounds. In each round the host boots once in
+// every way, in random order, and each boot runs the same RecreateEvery blocks
+// with the arms that belong to it. Guests are re-created every round: an epoch
+// is a round. Block b of one boot is paired with block b of the other. All pairs
+// of a round share two boots, so the units of an interval are rounds.
 
-// round returns the blocks [first, end) of a round; none after the last one.
+// round returns the blocks [first, end) of a round; they are empty after the
+// last round.
 func (p *Plan) round(n int) (first, end int) {
 	k := p.RecreateEvery
 	return min(n*k, p.Rule.Max), min((n+1)*k, p.Rule.Max)
 }
 
 // bootOrder is the order of the boots in a round. The first round begins with
-// the baseline's, since the amounts of work are calibrated there.
+// the baseline's boot, in which the sizes are calibrated.
 func (p *Plan) bootOrder(round int) []string {
 	names := make([]string, len(p.Boots))
 	for i, b := range p.Boots {
@@ -35,9 +36,9 @@ func (p *Plan) bootOrder(round int) []string {
 	return names
 }
 
-// NextInBoots returns the first block that has trials left, the boot of the
-// host that they need, and the groups of those trials, for a plan with boots.
-// It returns Rule.Max and no groups when all are done.
+// NextInBoots returns, for a plan with boots, the next block with trials to do,
+// the boot of the host that they need, and their groups. When all are done, it
+// returns Rule.Max and no groups.
 func (p *Plan) NextInBoots(done func(ID) bool) (block int, boot campaign.Boot, left []Group) {
 	for round := 0; ; round++ {
 		first, end := p.round(round)
@@ -55,7 +56,8 @@ func (p *Plan) NextInBoots(done func(ID) bool) (block int, boot campaign.Boot, l
 	}
 }
 
-// inBoot is the groups of a block, of the arms of one boot, that have trials left.
+// inBoot is the groups of a block for the arms of one boot, without the trials
+// that are done.
 func (p *Plan) inBoot(boot string, block int, done func(ID) bool) (left []Group) {
 	for _, g := range p.Whole(block, func(a Arm) bool { return a.Boot == boot }) {
 		if g = p.withExtras(NewState(), g).Remaining(done); len(g.Arms) > 0 {
@@ -65,8 +67,8 @@ func (p *Plan) inBoot(boot string, block int, done func(ID) bool) (left []Group)
 	return left
 }
 
-// Whole returns a block of every workload, in random order, with all arms for
-// which in holds that take part in that block.
+// Whole returns one block of every workload, in random order, with all arms that
+// take part in it and for which in returns true.
 func (p *Plan) Whole(block int, in func(Arm) bool) (groups []Group) {
 	names := slices.Sorted(slices.Values(p.Workloads))
 	shuffle(newDraw(p.Seed, "tare pass 1\x00", block), names)
@@ -88,8 +90,8 @@ func (p *Plan) Round(block int) int { return block / p.RecreateEvery }
 // Rounds is how many rounds of boots there are.
 func (p *Plan) Rounds() int { return p.Round(p.Rule.Max-1) + 1 }
 
-// InBoot returns the arms that run in that boot of the host; all of them in a
-// plan without boots.
+// InBoot returns the arms that run in that boot of the host; without boots, all
+// arms of the plan.
 func (p *Plan) InBoot(boot string) []Arm {
 	return slices.DeleteFunc(slices.Clone(p.Arms), func(a Arm) bool { return len(p.Boots) > 0 && a.Boot != boot })
 }

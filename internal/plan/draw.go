@@ -6,15 +6,15 @@ import (
 	"math/rand/v2"
 )
 
-// draw is a stream of random numbers: one of each block.
+// draw is a stream of random numbers. Each block has its own.
 //
-// Its numbers must be the same in every version of tare and of Go. The stream
-// of ChaCha8 is specified (C2SP chacha8rand); what math/rand/v2 makes of a
-// source (IntN, Shuffle) is not, so that is done here.
+// The numbers must be the same in every version of tare and of Go. The stream of
+// ChaCha8 is specified (C2SP chacha8rand). How math/rand/v2 uses a source (IntN,
+// Shuffle) is not, so draw has its own methods.
 type draw struct{ source *rand.ChaCha8 }
 
-// newDraw makes the stream of one thing, such as number n of the blocks. Each
-// has a key of its own, so that any can be drawn without those before it.
+// newDraw returns the stream for number n of a kind of thing, such as block n.
+// Each stream has its own key, so none depends on those before it.
 func newDraw(seed uint64, of string, n int) *draw {
 	text := binary.BigEndian.AppendUint64([]byte(of), seed)
 	text = binary.BigEndian.AppendUint64(text, uint64(n))
@@ -23,8 +23,8 @@ func newDraw(seed uint64, of string, n int) *draw {
 
 // below returns a number from 0 to n-1, every one equally likely.
 func (d *draw) below(n int) int {
-	// Numbers under 2^64 mod n are drawn again: of what is left, every
-	// remainder has the same share.
+	// Reject numbers below 2^64 mod n: among the rest, every remainder is
+	// equally frequent.
 	limit := -uint64(n) % uint64(n)
 	for {
 		if v := d.source.Uint64(); v >= limit {
@@ -33,7 +33,7 @@ func (d *draw) below(n int) int {
 	}
 }
 
-// shuffle puts items into random order (Fisher and Yates).
+// shuffle puts items into random order (Fisher–Yates).
 func shuffle[E any](d *draw, items []E) {
 	for i := len(items) - 1; i > 0; i-- {
 		j := d.below(i + 1)

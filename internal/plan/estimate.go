@@ -12,42 +12,43 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 )
 
-// Costs is what the caller guesses of how long things take.
+// Costs is the caller's guess of how long things take.
 type Costs struct {
-	// Slowdown is how many times longer than the baseline a trial takes, by
-	// system; 1 for systems that it lacks.
+	// Slowdown is, by system, the duration of a trial as a multiple of the
+	// baseline's. Missing systems count as 1.
 	Slowdown map[string]float64
-	// Overhead is what a trial takes besides its timed steps: thawing,
+	// Overhead is the time of a trial besides its timed steps: thawing,
 	// preparing, collecting, flushing, freezing.
 	Overhead time.Duration
-	// Create is how long making and booting one guest takes, by system.
+	// Create is, by system, how long it takes to create and boot one guest.
 	Create map[string]time.Duration
-	// Calibrate is how long finding the size of one workload takes.
+	// Calibrate is how long it takes to find the size of one workload.
 	Calibrate time.Duration
-	// CPUs that guests share, for scenarios in which they are too many; 0: not known.
+	// CPUs is the number of CPUs that guests share, for scenarios which
+	// oversubscribe them; 0: not known.
 	CPUs int
 }
 
 // Estimate is how long a run is expected to take.
 type Estimate struct {
-	Calibrate time.Duration // once
-	Create    time.Duration // all guests once
-	Pass      time.Duration // through the workloads, on average
-	// With a precision the number of blocks is not known beforehand: the first
-	// of these is what is needed where it is reached at once, the second where
-	// it never is.
+	Calibrate time.Duration // all workloads, once per run
+	Create    time.Duration // to create all guests once
+	Pass      time.Duration // mean of a pass through the workloads
+	// With a precision, the number of blocks is not known beforehand. The first
+	// of each two assumes that the precision is reached as early as possible,
+	// the second that it is never reached.
 	Passes, PassesMax int
 	Blocks, BlocksMax map[string]int // by workload
-	Trials, TrialsMax int            // the discarded ones included
+	Trials, TrialsMax int            // including discarded ones
 	Total, TotalMax   time.Duration
-	Share             map[string]float64 // of the time of all trials, by arm; of the longer run
+	Share             map[string]float64 // by arm, of the time of all trials; of the longer run
 }
 
-// mostWalked is how many passes an estimate walks through; from there it extrapolates.
+// mostWalked is after how many passes an estimate extrapolates.
 const mostWalked = 300
 
-// Estimate walks the plan with guessed costs. Trials of a fixed size are taken
-// to last as long as calibrated ones.
+// Estimate simulates the run with guessed costs. It assumes that trials of a
+// fixed size take as long as calibrated ones.
 func (p *Plan) Estimate(costs Costs) Estimate {
 	e := Estimate{Calibrate: times(float64(len(p.Workloads)), costs.Calibrate)}
 	least, most := p.walk(costs, e.Calibrate, true), p.walk(costs, e.Calibrate, false)
@@ -66,7 +67,7 @@ func (p *Plan) Estimate(costs Costs) Estimate {
 	return e
 }
 
-// walked is what a walk through the plan comes to.
+// walked is the result of a simulated run.
 type walked struct {
 	passes, trials int
 	blocks         map[string]int
@@ -74,8 +75,8 @@ type walked struct {
 	arms           map[string]time.Duration
 }
 
-// walk makes all passes on paper; reached says that a precision is reached as
-// soon as it may be.
+// walk simulates all passes. If reached is true, every workload reaches the
+// precision as early as possible.
 func (p *Plan) walk(costs Costs, spent time.Duration, reached bool) walked {
 	s := NewState()
 	w := walked{blocks: s.Blocks, arms: map[string]time.Duration{}}
@@ -135,7 +136,7 @@ func (p *Plan) walk(costs Costs, spent time.Duration, reached bool) walked {
 	return w
 }
 
-// extrapolate takes the passes that are left to be like those so far.
+// extrapolate assumes that the remaining passes are like those so far.
 func (p *Plan) extrapolate(s *State, w *walked, begin time.Duration, reached bool) {
 	all := p.Rule.Max
 	if reached && p.Rule.Precision > 0 {
@@ -153,7 +154,7 @@ func (p *Plan) extrapolate(s *State, w *walked, begin time.Duration, reached boo
 	s.Pass = all
 }
 
-// walkBoots is a walk through a plan with boots, whose blocks are fixed.
+// walkBoots simulates a plan with boots, which has a fixed number of blocks.
 func (p *Plan) walkBoots(costs Costs, w walked, spent time.Duration) walked {
 	s := NewState()
 	for b := range p.Rule.Max {
@@ -172,7 +173,7 @@ func (p *Plan) walkBoots(costs Costs, w walked, spent time.Duration) walked {
 	return w
 }
 
-// Size is how many trials a group has, with those that do not count.
+// Size is the number of trials of a group, including those that do not count.
 func (g Group) Size() int {
 	n := len(g.Arms)
 	if g.Warmup != "" {
@@ -184,7 +185,7 @@ func (g Group) Size() int {
 	return n
 }
 
-// cost guesses how long a group takes, and notes the time of each trial in s.
+// cost guesses how long a group takes, and stores the time of each trial in s.
 func (p *Plan) cost(costs Costs, s State, g Group) (sum time.Duration) {
 	trial := func(name string) time.Duration {
 		a := p.arm(name)
@@ -193,7 +194,7 @@ func (p *Plan) cost(costs Costs, s State, g Group) (sum time.Duration) {
 			slowdown = 1
 		}
 		d := plus(times(slowdown*a.crowding(costs.CPUs), p.TrialTime), times(float64(len(a.Crew)), costs.Overhead))
-		if a.MemoryLeft > 0 { // its guests are made for each trial, as others are ended for it
+		if a.MemoryLeft > 0 { // guests are created for each trial, as other arms' trials end them
 			for _, m := range a.Crew {
 				d = plus(d, costs.Create[systemOf(a, m)])
 			}
@@ -236,7 +237,7 @@ func systemOf(a Arm, m Member) string {
 	return a.System
 }
 
-// crowding is how much longer the crew takes because it shares the CPUs.
+// crowding is the factor by which the crew takes longer because it shares the CPUs.
 func (a Arm) crowding(cpus int) float64 {
 	var wanted float64
 	for _, m := range a.Crew {
@@ -252,8 +253,8 @@ func (a Arm) crowding(cpus int) float64 {
 	return wanted / float64(cpus)
 }
 
-// times multiplies, and stops at the longest duration there is: a campaign may
-// ask for more than that.
+// times multiplies, and returns the largest Duration on overflow: a campaign may
+// ask for more.
 func times(n float64, d time.Duration) time.Duration {
 	if product := n * float64(d); product < math.MaxInt64 {
 		return time.Duration(product)
@@ -261,7 +262,7 @@ func times(n float64, d time.Duration) time.Duration {
 	return math.MaxInt64
 }
 
-// plus adds, and stops where times does.
+// plus adds, and returns the largest Duration on overflow.
 func plus(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -269,7 +270,7 @@ func plus(a, b time.Duration) time.Duration {
 	return a + b
 }
 
-// Text describes the plan and how long it takes, for --dry-run.
+// Text describes the plan and its expected duration, for --dry-run.
 func (p *Plan) Text(e Estimate) string {
 	var b strings.Builder
 	row := func(label, format string, args ...any) {
@@ -319,18 +320,18 @@ func (p *Plan) Text(e Estimate) string {
 	fills := slices.ContainsFunc(p.Arms, func(a Arm) bool { return a.MemoryLeft > 0 })
 	switch {
 	case fills:
-		row("guests", "%screated for each trial: where memory_left is asked for, there are no others", guests)
+		row("guests", "%screated for each trial: memory_left is tested without other guests", guests)
 	case p.RecreateEvery == campaign.Auto:
-		row("guests", "%screated anew as often as is best for the precision; those that start slowly, more seldom", guests)
+		row("guests", "%sre-created as often as is best for the precision, those that start slowly less often", guests)
 	case p.RecreateEvery > 0:
-		row("guests", "%screated anew every %d passes", guests, p.RecreateEvery)
+		row("guests", "%sre-created every %d passes", guests, p.RecreateEvery)
 	default:
 		row("guests", "%screated once", guests)
 	}
 	row("expected", "%s: passes through the workloads %s, of %s each", spread(e.Total, e.TotalMax, rough),
 		spread(e.Passes, e.PassesMax, strconv.Itoa), rough(e.Pass))
 	if p.Rule.Precision > 0 || p.Rule.Budget > 0 {
-		var parts []string // by scenario, of which the first has its arms
+		var parts []string // the arms of the first scenario, then the other scenarios
 		shares := map[string]float64{}
 		for _, a := range p.Arms {
 			part := a.Name
@@ -353,7 +354,7 @@ func (p *Plan) Text(e Estimate) string {
 	return b.String()
 }
 
-// counts are the numbers of blocks of all workloads, sorted.
+// counts is the numbers of blocks of all workloads, sorted.
 func counts(blocks map[string]int) []int {
 	if len(blocks) == 0 {
 		return []int{0}
@@ -376,13 +377,13 @@ func (p *Plan) blocksText() string {
 	return text
 }
 
-// spread writes a range, or one value where both ends read the same.
+// spread writes a range, or one value if both ends have the same text.
 func spread[V any](low, high V, write func(V) string) string {
 	ends := slices.Compact([]string{write(low), write(high)})
 	return strings.Join(ends, " to ")
 }
 
-// rough writes a duration as people say it: to two figures or so.
+// rough writes a duration rounded to about two significant digits.
 func rough(d time.Duration) string {
 	switch {
 	case d >= 10*time.Minute:

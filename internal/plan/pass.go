@@ -10,45 +10,45 @@ import (
 	"github.com/tare-bench/tare/internal/stats"
 )
 
-// Pass goes through the workloads that need more blocks once. A run records each
-// pass before it begins.
+// Pass is one round through the workloads that need more blocks. A run records
+// each pass before it begins.
 type Pass struct {
 	Number int `json:"-"` // from 0
-	// Recreate names the arms, without their scenario, whose guests are created
-	// anew before the pass.
+	// Recreate lists the arms, without scenario, that re-create their guests
+	// before the pass.
 	Recreate []string `json:"recreate,omitempty"`
 	Groups   []Group  `json:"groups"`
 }
 
-// Cell is one arm running one workload.
+// Cell is one workload in one arm.
 type Cell struct{ Workload, Arm string }
 
 // State is what the next pass depends on: how long things took and how wide
-// the intervals are. Whether an effect is significant is not in it.
+// the intervals are. It does not contain whether an effect is significant.
 type State struct {
 	Pass     int                      // number of the next pass
 	Spent    time.Duration            // by the run so far
-	Emulated time.Duration            // of that, by arms of Plan.Emulated
-	Blocks   map[string]int           // begun, by workload
-	Last     map[Cell]int             // block in which the arm took part last; absent: none
-	Trial    map[Cell]time.Duration   // mean of a trial with all that belongs to it
-	Start    map[string]time.Duration // to create all guests of an arm (without its scenario)
-	Made     map[string]int           // pass before which the guests of an arm were created last
+	Emulated time.Duration            // the part of Spent by systems in Plan.Emulated
+	Blocks   map[string]int           // blocks begun, by workload
+	Last     map[Cell]int             // last block in which the arm took part; absent: none
+	Trial    map[Cell]time.Duration   // mean duration of a trial, overhead included
+	Start    map[string]time.Duration // to create all guests of an arm (without scenario)
+	Made     map[string]int           // pass before which an arm's guests were last created
 	Width    map[string]Width         // by workload
 }
 
-// Width is how wide the intervals of a workload's primary metric are.
+// Width is the width of the intervals of a workload's primary metric.
 type Width struct {
 	Half    float64 // largest half-width over arms, on the ln scale; 0: not known
-	Reached bool    // the precision asked for
+	Reached bool    // the workload has reached the campaign's precision
 }
 
-// NewState is the state of a run that has not begun.
+// NewState returns the state of a run that has not begun.
 func NewState() State {
 	return State{Blocks: map[string]int{}, Last: map[Cell]int{}, Trial: map[Cell]time.Duration{}, Start: map[string]time.Duration{}, Made: map[string]int{}, Width: map[string]Width{}}
 }
 
-// Begin notes that a pass is made.
+// Begin records in the state that a pass is made.
 func (s *State) Begin(pass Pass) {
 	s.Pass = pass.Number + 1
 	for _, of := range pass.Recreate {
@@ -63,37 +63,41 @@ func (s *State) Begin(pass Pass) {
 }
 
 const (
-	// budgetPasses is how many passes a budget has room for, so that there are
-	// guests enough, and longestPass what a pass takes at most, unless a block takes longer.
+	// budgetPasses is the number of passes into which a budget is divided, so
+	// that there are enough guests. longestPass bounds a pass, unless one block
+	// takes longer.
 	budgetPasses, longestPass = 2 * incarnations, time.Minute
-	// mostGroups bounds how many blocks a pass has.
+	// mostGroups bounds the number of blocks of a pass.
 	mostGroups = 100
-	// fineHalf is from where on a narrower interval is worth less: ±1 %.
+	// fineHalf is the half-width below which narrowing an interval is worth
+	// less: ±1 %.
 	fineHalf = 0.01
-	// slowFrom is from how many times the baseline's time on an arm sits out blocks.
+	// slowFrom: an arm whose trials take this many times as long as the
+	// baseline's skips blocks.
 	slowFrom = 4
-	// longTrial needs no warm-up: what a start costs is small against it.
+	// longTrial is the duration from which a trial needs no warm-up: the cost of
+	// a start is small against it.
 	longTrial = 5 * time.Second
-	// repeatEvery is in how many blocks one arm makes its trial twice.
+	// repeatEvery: in every block of so many, one arm makes its trial twice.
 	repeatEvery = 4
-	// incarnations is how many guests of an arm a run aims at: from 8 on an
-	// interval over guests is hardly wider than one over blocks. robustBlocks is
-	// how many blocks each should serve: the Hodges–Lehmann estimate of fewer
-	// than 4 values cannot set one aside.
+	// incarnations is the number of guests of each arm that a run aims at: from
+	// 8 on, an interval over guests is hardly wider than one over blocks.
+	// robustBlocks is the number of blocks that each guest should serve: the
+	// location of fewer than 4 values cannot be robust against an outlier.
 	incarnations, robustBlocks = 8, 4
-	// startShare is how much of a run's time creating guests so often may take.
+	// startShare is the share of a run's time that re-creating guests may take.
 	startShare = 0.1
 	// precisionBlocks is how many blocks a run with a precision is expected to need.
 	precisionBlocks = incarnations * robustBlocks
 )
 
-// guestVariance is how much more a trial varies than one guest does from the
-// next, squared: 5 % and 1 %, as seen of containers.
+// guestVariance is the variance between trials over the variance between guests:
+// (5 % / 1 %)², as observed with containers.
 const guestVariance = 25
 
-// NextPass returns the next pass, or why there is none. A pass has each
-// workload that still needs blocks once, in random order; with a budget, those
-// whose intervals shrink most for the time.
+// NextPass returns the next pass, or the reason why there is none. A pass has
+// one block of each workload that still needs blocks, in random order; with a
+// budget, it has the blocks that narrow intervals most for their time.
 func (p *Plan) NextPass(s State) (Pass, Reason) {
 	var active []string
 	reason := ReasonBlocks
@@ -114,8 +118,8 @@ func (p *Plan) NextPass(s State) (Pass, Reason) {
 	}
 	pass := Pass{Number: s.Pass, Recreate: p.recreate(s)}
 	next := map[string]int{}
-	s.Last = maps.Clone(s.Last)  // to have the blocks of this pass as well
-	unknown := map[string]bool{} // emulated arms that are tried for the first time
+	s.Last = maps.Clone(s.Last)  // this pass adds its own blocks
+	unknown := map[string]bool{} // emulated arms that run for the first time
 	for _, w := range p.order(s, active) {
 		block := s.Blocks[w] + next[w]
 		if block >= p.Rule.Max {
@@ -134,7 +138,8 @@ func (p *Plan) NextPass(s State) (Pass, Reason) {
 	return pass, ""
 }
 
-// order is the workloads of a pass in random order, as often as each is in it.
+// order is the workloads of a pass in random order, each as often as the pass
+// has blocks of it.
 func (p *Plan) order(s State, active []string) []string {
 	names := slices.Sorted(slices.Values(active))
 	if p.Rule.Budget > 0 && s.Pass > 0 {
@@ -145,7 +150,7 @@ func (p *Plan) order(s State, active []string) []string {
 }
 
 // worthMost fills a pass with the blocks that are worth most for their time:
-// those that a workload needs for its least number, then those that narrow an
+// first those that a workload needs to reach Rule.Min, then those that narrow an
 // interval most in proportion to its width.
 func (p *Plan) worthMost(s State, names []string) (all []string) {
 	blocks := maps.Clone(s.Blocks)
@@ -168,10 +173,10 @@ func (p *Plan) worthMost(s State, names []string) (all []string) {
 	return all
 }
 
-// worth is what one more block is worth to a workload that has n: by how much
-// it lessens Σ ln(h + fineHalf) over the half-widths h ∝ 1/√n. So ±4 % rather
-// than ±5 % is worth as much as ±40 rather than ±50 %, and an interval that is
-// narrow already is worth less.
+// worth is the value of one more block to a workload that has n of them: by how
+// much it lowers Σ ln(h + fineHalf) over the half-widths h ∝ 1/√n. Narrowing
+// ±5 % to ±4 % is worth about as much as narrowing ±50 % to ±40 %; narrowing an
+// interval near fineHalf or below is worth less.
 func (p *Plan) worth(s State, workload string, n int) float64 {
 	switch {
 	case n >= p.Rule.Max:
@@ -179,7 +184,7 @@ func (p *Plan) worth(s State, workload string, n int) float64 {
 	case n < p.Rule.Min:
 		return math.MaxFloat32
 	}
-	wide := 1.0 // as long as nothing is known
+	wide := 1.0 // while the half-width is not known
 	if half := s.Width[workload].Half; half > 0 {
 		half *= math.Sqrt(float64(s.Blocks[workload]) / float64(n))
 		wide = half / (half + fineHalf)
@@ -187,8 +192,8 @@ func (p *Plan) worth(s State, workload string, n int) float64 {
 	return wide / float64(n)
 }
 
-// groupCost is the time of the counted trials of one block in which all arms
-// of the first scenario take part that are not emulated.
+// groupCost is the time of the counted trials of one block for the arms of the
+// first scenario that are not emulated.
 func (p *Plan) groupCost(s State, workload string) (sum time.Duration) {
 	for _, a := range p.ArmsOf(workload) {
 		if a.Scenario == p.Scenarios[0].Name && !p.Emulated[a.System] {
@@ -198,8 +203,8 @@ func (p *Plan) groupCost(s State, workload string) (sum time.Duration) {
 	return sum
 }
 
-// besideCost is the time of what else belongs to a block on average: the
-// discarded and the repeated trial, and the other scenarios.
+// besideCost is the mean time of the rest of a block: the discarded and the
+// repeated trial, and the other scenarios.
 func (p *Plan) besideCost(s State, workload string) time.Duration {
 	sum := times(1+1.0/repeatEvery, s.Trial[Cell{workload, p.baseline().Name}])
 	for _, a := range p.ArmsOf(workload) {
@@ -210,14 +215,15 @@ func (p *Plan) besideCost(s State, workload string) time.Duration {
 	return sum
 }
 
-// takesPart reports whether an arm is in a block of a workload, and counts the
-// time of emulated ones.
+// takesPart reports whether an arm takes part in a block of a workload, and adds
+// the time of emulated arms to the state.
 //
-// A fixed number of blocks is what the campaign asks for of every arm.
-// Otherwise an arm whose trials take c times as long as the baseline's is in
-// every √c-th block, which for a given time makes its interval narrowest, and
-// emulated arms have their share of the time, for one trial of each workload
-// first. Until it is known how long these take, they make one trial, alone.
+// With a fixed number of blocks, every arm takes part in all of them. Otherwise,
+// an arm whose trials take c times as long as the baseline's takes part in every
+// √c-th block, which makes its interval narrowest for a given time. Emulated arms
+// take part while their share of the time lasts, first with one trial of each
+// workload in the first scenario. Until the duration of an emulated arm is known,
+// it makes only one trial.
 func (p *Plan) takesPart(s *State, workload string, block int, a Arm, unknown map[string]bool) bool {
 	if block%p.every(a) != 0 {
 		return false
@@ -244,8 +250,8 @@ func (p *Plan) takesPart(s *State, workload string, block int, a Arm, unknown ma
 	return true
 }
 
-// lacks reports whether an emulated arm has the time for a trial alone of a
-// workload that it has not run.
+// lacks reports whether an emulated arm can afford a trial, in the first scenario,
+// of a workload that it has not run yet.
 func (p *Plan) lacks(s State, of string) bool {
 	a := p.arm(campaign.ArmIn(of, p.Scenarios[0].Name))
 	return slices.ContainsFunc(p.Workloads, func(w string) bool {
@@ -255,9 +261,9 @@ func (p *Plan) lacks(s State, of string) bool {
 	})
 }
 
-// guess is how long a trial of an arm takes: what it took; what it takes alone,
-// for each of its guests; or as many times longer than the baseline's as with
-// other workloads.
+// guess is the expected duration of a trial of an arm: its mean so far; else the
+// arm's mean in the first scenario times the number of guests; else the baseline's
+// mean times the arm's slowdown in other workloads and the number of guests.
 func (p *Plan) guess(s State, workload string, a Arm) (d time.Duration, known bool) {
 	if d, known = s.Trial[Cell{workload, a.Name}]; known {
 		return d, true
@@ -280,12 +286,12 @@ func (p *Plan) guess(s State, workload string, a Arm) (d time.Duration, known bo
 	return times(slower, s.Trial[Cell{workload, p.baseline().Name}]), true
 }
 
-// affords reports whether emulated arms may take so much more time.
+// affords reports whether emulated arms may take that much more time.
 func (p *Plan) affords(s State, more time.Duration) bool {
 	return float64(s.Emulated+more) <= p.EmulatedShare*float64(max(p.Rule.Budget, s.Spent))
 }
 
-// stride is in how many blocks a slow arm takes part once.
+// stride is n if an arm, being slow, takes part in every n-th block.
 func (p *Plan) stride(s State, workload string, a Arm) int {
 	base := s.Trial[Cell{workload, campaign.ArmIn(p.baseline().Of, a.Scenario)}]
 	if base <= 0 {
@@ -297,7 +303,7 @@ func (p *Plan) stride(s State, workload string, a Arm) int {
 	return 1
 }
 
-// withExtras chooses who makes the discarded and the repeated trial of a group.
+// withExtras chooses the arms of the discarded and the repeated trial of a group.
 func (p *Plan) withExtras(s State, g Group) Group {
 	if s.Trial[Cell{g.Workload, p.baseline().Name}] > longTrial || p.TrialTime > longTrial || len(g.Arms) < 2 {
 		return g
@@ -319,12 +325,12 @@ func (p *Plan) withExtras(s State, g Group) Group {
 	return g
 }
 
-// recreate returns the arms whose guests have served long enough.
+// recreate returns the arms that are due to re-create their guests.
 func (p *Plan) recreate(s State) (due []string) {
 	if s.Pass == 0 {
-		return nil // there are none yet
+		return nil // there are no guests yet
 	}
-	// Units share no guest, so an arm's guests are created anew when the baseline's are.
+	// Units must share no guest, so arms re-create guests only when the baseline does.
 	base := p.baseline().Of
 	if life := p.life(s, base); life == 0 || s.Pass-s.Made[base] < life {
 		return nil
@@ -340,17 +346,17 @@ func (p *Plan) recreate(s State) (due []string) {
 	return due
 }
 
-// life is how many passes guests of an arm serve; 0: the whole run.
+// life is the number of passes that guests of an arm serve; 0: the whole run.
 //
-// Where the campaign leaves it open it is what costs least for the precision
-// [Kalibera & Jones, ISMM 2013], robustBlocks at least, and where guests start
-// fast no more than leaves room for as many incarnations as an interval over
-// guests wants.
+// If the campaign does not set it, it is the number that reaches a precision at
+// the lowest cost [Kalibera & Jones, ISMM 2013], but at least robustBlocks. If
+// guests start fast, it is small enough for the run to have incarnations guests
+// of each arm.
 func (p *Plan) life(s State, of string) int {
 	if p.RecreateEvery != campaign.Auto {
 		return p.RecreateEvery
 	}
-	var trials time.Duration // of the arm in a pass
+	var trials time.Duration // time of the arm's trials in a pass
 	for _, a := range p.Arms {
 		if a.Of == of {
 			for _, w := range p.Workloads {
@@ -373,7 +379,8 @@ func (p *Plan) life(s State, of string) int {
 	return best
 }
 
-// expected is how many passes the run is expected to have, and how long each takes.
+// expected is the expected number of passes of the run, and the mean duration of
+// one so far.
 func (p *Plan) expected(s State) (passes int, each time.Duration) {
 	if s.Pass > 0 {
 		each = s.Spent / time.Duration(s.Pass)

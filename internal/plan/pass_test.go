@@ -16,7 +16,7 @@ type world struct {
 	width func(workload string, blocks int) Width
 }
 
-// walkThrough makes all passes of a plan; look sees the state before each.
+// walkThrough makes all passes of a plan and calls look with the state before each.
 func (w world) walkThrough(t *testing.T, p *Plan, look func(State, Pass)) (State, Reason) {
 	t.Helper()
 	s := NewState()
@@ -68,7 +68,8 @@ func reachedAt(n int) func(string, int) Width {
 	return func(_ string, blocks int) Width { return Width{Half: 0.1, Reached: blocks >= n} }
 }
 
-// TestFixedBlocks: a fixed number of blocks is made of every workload by every arm.
+// TestFixedBlocks: with a fixed number of blocks, every arm makes that number of
+// every workload.
 func TestFixedBlocks(t *testing.T) {
 	p := example(t, 1, "native, lxc, qemu-tcg", "a, b", "blocks: 7")
 	p.Emulated = map[string]bool{"qemu-tcg": true}
@@ -99,7 +100,7 @@ func TestFixedBlocks(t *testing.T) {
 	}
 }
 
-// TestOwnPrecision: each workload goes on until its own precision is reached.
+// TestOwnPrecision: each workload continues until it reaches the precision itself.
 func TestOwnPrecision(t *testing.T) {
 	p := example(t, 1, "native, lxc", "a, b, c", "blocks: {min: 10, max: 60}\nprecision: 2%")
 	w := world{trial: alike, start: quickStart, width: func(workload string, blocks int) Width {
@@ -115,8 +116,8 @@ func TestOwnPrecision(t *testing.T) {
 	}
 }
 
-// TestBudgetGoesWhereItResolves: with a budget, workloads have about the same
-// time, those with narrow intervals less, and every one has its least number of blocks.
+// TestBudgetGoesWhereItResolves: with a budget, workloads get about the same
+// time, those with narrow intervals less, and each gets at least Min blocks.
 func TestBudgetGoesWhereItResolves(t *testing.T) {
 	p := example(t, 1, "native, lxc", "narrow, wide, dear", "blocks: {min: 3, max: 10000}\nbudget: 100s")
 	w := world{start: quickStart, trial: func(workload, _ string) time.Duration {
@@ -150,8 +151,8 @@ func TestBudgetGoesWhereItResolves(t *testing.T) {
 	}
 }
 
-// TestEmulatedShare: an emulated arm has its share of the time at most, and all
-// of it; where that is less than one trial takes, it makes one.
+// TestEmulatedShare: an emulated arm uses its share of the time, and no more
+// than that; if the share is too short for a trial, it makes one.
 func TestEmulatedShare(t *testing.T) {
 	trial := func(_, arm string) time.Duration {
 		if arm == "qemu-tcg" {
@@ -177,8 +178,8 @@ func TestEmulatedShare(t *testing.T) {
 	}
 }
 
-// TestEmulatedArmRunsEverything: with the time for it, an emulated arm runs each
-// workload once before it runs one again, and none beside neighbours before.
+// TestEmulatedArmRunsEverything: if its share of the time allows, an emulated arm
+// runs each workload once before it repeats one or runs beside neighbours.
 func TestEmulatedArmRunsEverything(t *testing.T) {
 	p := example(t, 1, "native, lxc, qemu-tcg", "a, b, c, d", "blocks: {min: 3, max: 10000}\nbudget: 200s\nscenarios: [solo, {name: noisy, neighbours: [cpu], every: 4}]")
 	p.Emulated = map[string]bool{"qemu-tcg": true}
@@ -205,7 +206,7 @@ func TestEmulatedArmRunsEverything(t *testing.T) {
 	}
 }
 
-// TestSlowArm: an arm that takes 16 times as long is in every fourth block.
+// TestSlowArm: an arm that takes 16 times as long takes part in every fourth block.
 func TestSlowArm(t *testing.T) {
 	p := example(t, 1, "native, uml", "a", "blocks: {min: 10, max: 41}\nprecision: 1%")
 	w := world{start: quickStart, width: wide, trial: func(_, arm string) time.Duration {
@@ -227,7 +228,7 @@ func TestSlowArm(t *testing.T) {
 	}
 }
 
-// TestEvery: a scenario takes part in its blocks and workloads alone.
+// TestEvery: a scenario takes part only in its own blocks and workloads.
 func TestEvery(t *testing.T) {
 	p := example(t, 1, "native, lxc", "a, b", "blocks: 12\nscenarios: [solo, {name: noisy, neighbours: [cpu], workloads: [b], every: 4}]")
 	got := map[string]int{}
@@ -245,9 +246,9 @@ func TestEvery(t *testing.T) {
 	}
 }
 
-// TestIncarnations: where guests start fast there are enough of them for an
-// interval over guests; those that start slowly live longer, and a whole number
-// of the baseline's lives.
+// TestIncarnations: if guests start fast, there are enough of them for an
+// interval over guests. Guests that start slowly serve longer, and are
+// re-created only when the baseline's are.
 func TestIncarnations(t *testing.T) {
 	p := example(t, 1, "native, lxc, kvm", "a, b", "blocks: {min: 3, max: 10000}\nbudget: 100s")
 	w := world{trial: alike, width: wide, start: func(of string) time.Duration {
@@ -285,7 +286,7 @@ func TestIncarnations(t *testing.T) {
 	})
 }
 
-// TestRemaining: what is done of a group is not made again, and the order stays.
+// TestRemaining: trials that are done are not repeated, and the order stays.
 func TestRemaining(t *testing.T) {
 	g := Group{Workload: "a", Block: 3, Arms: []string{"x", "y", "z"}}
 	left := g.Remaining(func(id ID) bool { return id == ID{3, "a", "y"} })

@@ -1,8 +1,8 @@
-// Package plan says in which order a campaign's trials run, where the next
-// second of measuring resolves most, and when there is enough. It is pure: a
-// seed and what happened so far in, the next pass out. Nothing is read or
-// written. A run keeps the passes that it began, so that a run which crashed goes
-// on with the very schedule that it had, whatever a later tare would plan.
+// Package plan decides the order of a campaign's trials, where measuring time
+// narrows the intervals most, and when a run has enough blocks. It is pure: from
+// a seed and the state of the run it computes the next pass, and reads or writes
+// nothing. A run records the passes that it begins, so that a resumed run keeps
+// its schedule even if a later tare would plan another.
 package plan
 
 import (
@@ -14,34 +14,34 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 )
 
-// Arm is one side of the comparison: an arm of the campaign, or the A/A
-// control, under one scenario.
+// Arm is an arm of the campaign, or the A/A control, in one scenario.
 type Arm struct {
-	Name string // "lxc", under a scenario other than solo "lxc@four"
-	// Of is the arm without its scenario: whose guests these are.
+	Name string // "lxc", or "lxc@four" in a scenario other than solo
+	// Of is the arm without its scenario. Arms with the same Of share guests.
 	Of       string
 	Scenario string
 	System   string
 	Flavor   campaign.Flavor
-	// Target and Options are the campaign's, for the system.
+	// Target and Options are settings of the campaign for the system.
 	Target  string
 	Options []campaign.Setting
 	Boot    string // of the host; "" in a plan without boots
-	// Baseline says that the other arms of the scenario are compared with this one.
+	// Baseline: the other arms of the scenario are compared with this one.
 	Baseline bool
-	// Control names the arm that this is the A/A control of: second, separate
-	// guests that are just like the baseline's. Their difference is noise. "":
-	// it is no control.
+	// Control is the arm of which this one is the A/A control: it has separate
+	// guests that are identical to the baseline's, so that any difference is
+	// noise. "": this arm is no control.
 	Control string
-	// Alone names the arm that says how this one does without company; "":
-	// it has none, or none is there.
+	// Alone is the arm with the same guests in a scenario without others at the
+	// same time, for comparison; "": the campaign has none, or this arm itself
+	// is alone.
 	Alone string
-	// MemoryLeft is how much memory the host must have left with the crew, which
-	// is then all guests that there are; 0: it is not asked.
+	// MemoryLeft is how much memory the host must have available with the crew
+	// running and no other guests, in bytes; 0: no limit.
 	MemoryLeft campaign.Bytes
-	// Crew is who takes part in a trial: first those that run the workload,
-	// then as many that serve them, if they are pairs, then the neighbours, and
-	// last who answers those that stress the network.
+	// Crew is the guests of a trial: first those that run the workload, then as
+	// many that serve them, if they are pairs, then the neighbours, and last the
+	// host's ends that answer neighbours on the network.
 	Crew []Member
 }
 
@@ -49,27 +49,27 @@ type Arm struct {
 type Member struct {
 	Seat
 	Flavor campaign.Flavor
-	Stress string // the resource that it stresses, Serving or Answering; "": it runs the workload
+	Stress string // the resource that it loads, Serving or Answering; "": it runs the workload
 }
 
-// What stands for a resource where a member stresses none.
+// Values of Member.Stress other than resources.
 const (
-	// Serving: it is the serving side of the workload that its partner runs.
+	// Serving: the member is the server of the workload that its partner runs.
 	Serving = "serving"
-	// Answering: it is the host's end for a neighbour that stresses the network.
+	// Answering: the member is the host's end for a neighbour on the network.
 	Answering = "answering"
 )
 
-// Seat is the place of one guest. The scenarios of an arm share its guests: its
-// first is the one that runs alone, and the first of four.
+// Seat is the role of one guest within a plan. The scenarios of an arm share its
+// guests: the first one runs alone in solo, and is the first of four.
 type Seat struct {
 	Of        string // arm, without the scenario
 	Flavor    string
 	Neighbour bool
-	// Partner says that it is an end of pairs that is unlike the arm's guests:
-	// of another flavor or, with Host, processes of the host.
+	// Partner: the guest is an end of pairs that differs from the arm's guests:
+	// it has another flavor or, with Host, consists of processes on the host.
 	Partner, Host bool
-	Slot          int // among those of this arm, flavor and role, from 0
+	Slot          int // number among the guests of this arm, flavor and role, from 0
 }
 
 // Plan is the schedule of one campaign.
@@ -77,18 +77,18 @@ type Plan struct {
 	Campaign  string // name
 	Seed      uint64
 	Arms      []Arm    // by scenario, each in the order of the campaign, the A/A control last
-	Workloads []string // their series, in the order of the campaign
+	Workloads []string // series of the workloads, in the order of the campaign
 	Skipped   []campaign.Arm
 	Scenarios []campaign.Scenario
-	Boots     []campaign.Boot // see Next; none: the host stays as it is
+	Boots     []campaign.Boot // see NextInBoots; none: the host is not rebooted
 	TrialTime time.Duration
-	// RecreateEvery is how many passes the guests live; 0: the whole run;
-	// campaign.Auto: as NextPass finds best.
+	// RecreateEvery is after how many passes guests are re-created; 0: never;
+	// campaign.Auto: NextPass decides.
 	RecreateEvery int
 	Rule          Rule
-	// Emulated names the systems whose times say nothing, on a host where the
-	// baseline's do. EmulatedShare is how much of the run's time they may take,
-	// from 0 to 1.
+	// Emulated is the set of emulated systems, if the baseline is not emulated:
+	// their times say nothing about hardware. EmulatedShare is the most that they
+	// may take of the run's time, from 0 to 1.
 	Emulated      map[string]bool
 	EmulatedShare float64
 
@@ -117,15 +117,15 @@ func New(c *campaign.Campaign) *Plan {
 	return p
 }
 
-// Arms expands the campaign: for each scenario its arms that are not left out,
-// and last the A/A control, which is named after the baseline.
+// Arms expands the campaign: for each scenario, its arms that are not left out
+// and then the A/A control, which is named after the baseline.
 func Arms(c *campaign.Campaign) []Arm {
 	var arms []Arm
 	for _, s := range c.Scenarios {
 		var control Arm
 		for _, a := range c.Active() {
 			if a.Target != "" && !s.Alone() {
-				continue // a machine of which there is one
+				continue // there is only one such machine
 			}
 			flavor, _ := c.Flavor(a.Flavor)
 			arm := Arm{
@@ -143,15 +143,15 @@ func Arms(c *campaign.Campaign) []Arm {
 				control.Crew, control.Alone = crew(c, control, s), aloneOf(c, control.Of, s)
 			}
 		}
-		if control.Name != "" { // else it is not a campaign that Parse made
+		if control.Name != "" { // empty only if the campaign is not from Parse
 			arms = append(arms, control)
 		}
 	}
 	return arms
 }
 
-// aloneOf is what an arm is called without the company that it has under a
-// scenario, if the campaign has that: in solo, or as the only pair.
+// aloneOf is the name of the arm in which the guests of an arm run without
+// others: in solo, or as the only pair; "" if the campaign has none.
 func aloneOf(c *campaign.Campaign, arm string, s campaign.Scenario) string {
 	for _, o := range c.Scenarios {
 		if s.Paired() && !s.OnePair() && o.OnePair() && s.SameEnds(o) || !s.Paired() && !s.Alone() && o.Alone() {
@@ -161,7 +161,7 @@ func aloneOf(c *campaign.Campaign, arm string, s campaign.Scenario) string {
 	return ""
 }
 
-// crew lists who takes part in a trial of an arm under a scenario.
+// crew lists the guests of a trial of an arm in a scenario.
 func crew(c *campaign.Campaign, a Arm, s campaign.Scenario) []Member {
 	parts := s.Mix
 	if len(parts) == 0 {
@@ -213,9 +213,9 @@ func crew(c *campaign.Campaign, a Arm, s campaign.Scenario) []Member {
 	return all
 }
 
-// controlName is <baseline>-control, or that with a number where an arm of the
-// campaign has the name already. Left-out arms keep their names, so that the
-// control's does not depend on what is usable.
+// controlName is <baseline>-control, with a number if an arm of the campaign has
+// that name. Arms that are left out count, so that the control's name does not
+// depend on which systems are usable.
 func controlName(c *campaign.Campaign) string {
 	name := c.Baseline + "-control"
 	for i := 2; ; i++ {
@@ -226,7 +226,7 @@ func controlName(c *campaign.Campaign) string {
 	}
 }
 
-// Guests returns the seats of all guests that the plan needs, each once.
+// Guests returns all guests of the plan, one for each seat.
 func (p *Plan) Guests() []Member {
 	var all []Member
 	seen := map[Seat]bool{}
@@ -243,23 +243,23 @@ func (p *Plan) Guests() []Member {
 
 // ID identifies a trial within a run.
 type ID struct {
-	Block    int // of its workload, from 0
+	Block    int // number of the workload's block, from 0
 	Workload string
 	Arm      string // name
 }
 
-// Group is one block of one workload: each arm that takes part runs it once,
-// one right after the other, so that the pairs which analysis forms within the
-// block see the same drift of the machine.
+// Group is one block of one workload: each arm that takes part runs it once, one
+// right after the other. The analysis pairs trials within the block, as they see
+// the same drift of the machine.
 type Group struct {
 	Workload string   `json:"workload"`
 	Block    int      `json:"block"` // of this workload, from 0
 	Arms     []string `json:"arms"`  // in the order of their trials
-	// Warmup is the arm whose trial begins the group and is discarded: the first
-	// trial of a workload is slower, whichever arm makes it. "": there is none.
+	// Warmup is the arm of the discarded first trial: the first trial of a
+	// workload is slower in any arm. "": there is none.
 	Warmup string `json:"warmup,omitempty"`
-	// Repeat is the arm whose trial is made twice without freezing its guest in
-	// between, which shows what a thaw costs the trial after it. "": none.
+	// Repeat is the arm that makes its trial twice without freezing the guest in
+	// between, which shows how much a thaw costs the next trial. "": none.
 	Repeat string `json:"repeat,omitempty"`
 }
 
@@ -272,13 +272,14 @@ func (g Group) Trials() []ID {
 	return ids
 }
 
-// Remaining returns the group with the arms whose trials are not done.
+// Remaining returns the group without the trials that are done.
 func (g Group) Remaining(done func(ID) bool) Group {
 	g.Arms = slices.DeleteFunc(slices.Clone(g.Arms), func(a string) bool { return done(ID{g.Block, g.Workload, a}) })
 	return g
 }
 
-// ArmsOf returns the arms that run a workload: those of the scenarios that have it.
+// ArmsOf returns the arms that run a workload, which are those of the scenarios
+// that include it.
 func (p *Plan) ArmsOf(series string) []Arm {
 	return slices.DeleteFunc(slices.Clone(p.Arms), func(a Arm) bool {
 		i := slices.IndexFunc(p.Scenarios, func(s campaign.Scenario) bool { return s.Name == a.Scenario })
@@ -286,7 +287,7 @@ func (p *Plan) ArmsOf(series string) []Arm {
 	})
 }
 
-// every is in how many of a workload's blocks the scenario of an arm takes part once.
+// every is n if the scenario of an arm takes part in every n-th block.
 func (p *Plan) every(a Arm) int {
 	for _, s := range p.Scenarios {
 		if s.Name == a.Scenario {
@@ -296,8 +297,8 @@ func (p *Plan) every(a Arm) int {
 	return 1
 }
 
-// group draws the order of one block: it follows from the seed, the workload,
-// the block and the names of the arms alone.
+// group draws the order of one block. It depends only on the seed, the workload,
+// the block and the names of the arms.
 func (p *Plan) group(series string, block int, arms []string) Group {
 	g := Group{Workload: series, Block: block, Arms: slices.Sorted(slices.Values(arms))}
 	shuffle(newDraw(p.Seed, "tare group 1\x00"+series+"\x00", block), g.Arms)

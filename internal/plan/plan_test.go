@@ -57,8 +57,8 @@ func TestArms(t *testing.T) {
 	}
 }
 
-// TestCrews: the scenarios of an arm share its guests, and its control has as
-// many of its own.
+// TestCrews: the scenarios of an arm share its guests; the control has as many
+// guests of its own.
 func TestCrews(t *testing.T) {
 	p := example(t, 1, "native, lxc", "x", `flavors: {whole: {}, quarter: {cpu_cap: 25%}}
 scenarios: [solo, {name: four, guests: 4}, {name: noisy, neighbours: [cpu, disk]}, {name: mixed, mix: [{flavor: quarter, guests: 2}, {flavor: whole}]}]`)
@@ -92,7 +92,7 @@ scenarios: [solo, {name: four, guests: 4}, {name: noisy, neighbours: [cpu, disk]
 	}
 }
 
-// TestPairs: a pair is two of an arm's guests, and company for pairs is more pairs.
+// TestPairs: a pair is two of an arm's guests; several pairs are compared with one.
 func TestPairs(t *testing.T) {
 	p := example(t, 1, "native, lxc", "x", `flavors: {whole: {network: bridged}}
 scenarios: [solo, {name: four, guests: 4}, {name: pair, pairs: 1}, {name: two, pairs: 2, neighbours: [cpu]}]`)
@@ -113,8 +113,8 @@ scenarios: [solo, {name: four, guests: 4}, {name: pair, pairs: 1}, {name: two, p
 	}
 }
 
-// TestEnds: an end of a pair that is unlike the arm's guests has a seat of its
-// own, and pairs are compared with one pair of the same kind.
+// TestEnds: an end of a pair that differs from the arm's guests has its own
+// seat, and several pairs are compared with one pair of the same kind.
 func TestEnds(t *testing.T) {
 	p := example(t, 1, "native, lxc", "{name: x, command: [x], server: [y]}", `flavors: {whole: {network: bridged}, quarter: {cpu_cap: 25%, network: bridged}}
 scenarios: [{name: pair, pairs: 1}, {name: out, pairs: 1, server: host}, {name: outs, pairs: 2, server: host}, {name: in, pairs: 1, client: host},
@@ -151,8 +151,8 @@ scenarios: [{name: pair, pairs: 1}, {name: out, pairs: 1, server: host}, {name: 
 	}
 }
 
-// TestAnswering: a neighbour that stresses the network has somebody on the host
-// to talk to, where it is on the bridge.
+// TestAnswering: each neighbour that loads the network has a host's end that
+// answers, if the arm's guests are on the bridge.
 func TestAnswering(t *testing.T) {
 	for network, want := range map[string]int{"bridged": 2, "nat": 2, "user": 0} {
 		p := example(t, 1, "native, lxc", "x", "flavors: {whole: {network: "+network+"}}\nscenarios: [solo, {name: noisy, neighbours: [network, cpu, network]}]")
@@ -202,14 +202,14 @@ func TestEveryArmOncePerWorkload(t *testing.T) {
 	}
 }
 
-// TestOrderUniform: chi-square tests that every order is equally likely. The
-// seeds are fixed, so a failure is a defect and not chance. The critical
-// values are those of p = 0.001.
+// TestOrderUniform tests with chi-square that all orders are equally likely. The
+// seeds are fixed, so a failure is a defect and not chance. The critical values
+// are those for p = 0.001.
 func TestOrderUniform(t *testing.T) {
 	const blocks = 12000
 	chi2 := func(counts map[string]int, cells int) float64 {
 		expected := float64(blocks) / float64(cells)
-		sum := float64(cells-len(counts)) * expected // of the empty cells
+		sum := float64(cells-len(counts)) * expected // the contribution of empty cells
 		for _, n := range counts {
 			sum += (float64(n) - expected) * (float64(n) - expected) / expected
 		}
@@ -222,7 +222,7 @@ func TestOrderUniform(t *testing.T) {
 			groups := p.Whole(b, everyone)
 			arms[strings.Join(groups[0].Arms, " ")]++
 			workloads[groups[0].Workload+groups[1].Workload+groups[2].Workload]++
-			// The order of the first arm of one workload and of the next.
+			// The first arms of two successive workloads.
 			pairs[groups[0].Arms[0]+" "+groups[1].Arms[0]]++
 		}
 		for _, c := range []struct {
@@ -254,7 +254,8 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
-// TestOrderIsOfNamesAlone: neither the order of the file nor other blocks matter.
+// TestOrderIsOfNamesAlone: the order depends neither on the order in the campaign
+// file nor on other blocks.
 func TestOrderIsOfNamesAlone(t *testing.T) {
 	p := example(t, 5, "native, lxc, kvm", "a, b, c", "")
 	q := example(t, 5, "kvm, native, lxc", "c, a, b", "blocks: 77")
@@ -265,9 +266,9 @@ func TestOrderIsOfNamesAlone(t *testing.T) {
 	}
 }
 
-// TestOrderIsStable holds the order between versions: runs with boots are
-// resumed by it. So -update leaves this golden file alone; a new order needs a
-// new name in newDraw and a record of that name in each run.
+// TestOrderIsStable keeps the order the same between versions, since resumed runs
+// with boots depend on it. Therefore -update does not write this golden file. A
+// new order needs a new name in newDraw, and that name recorded in each run.
 func TestOrderIsStable(t *testing.T) {
 	p := example(t, 1, "native, lxc, kvm", "openssl-enc, dd-write, sysbench-cpu", "")
 	var b strings.Builder
@@ -286,14 +287,14 @@ func TestOrderIsStable(t *testing.T) {
 	}
 }
 
-// TestBoots walks a plan with boots: every trial once, in rounds, the host
-// booted no more often than each boot once a round.
+// TestBoots walks a plan with boots: it makes every trial once, in rounds, and
+// boots the host in each way at most once a round.
 func TestBoots(t *testing.T) {
 	p := example(t, 7, "native, lxc, {system: xen-pv, boot: xen}", "x, y", "boots: {linux: {}, xen: {entry: Xen}}\nblocks: 7\nrecreate_every: 2")
 	done := map[ID]bool{}
 	isDone := func(id ID) bool { return done[id] }
 	var boots []string
-	rounds := map[string]int{} // boot, round → stretches
+	rounds := map[string]int{} // boot and round: number of separate periods
 	for n := 0; ; n++ {
 		b, boot, left := p.NextInBoots(isDone)
 		if len(left) == 0 {
@@ -314,7 +315,7 @@ func TestBoots(t *testing.T) {
 			}
 		}
 		g := left[n%len(left)]
-		done[g.Trials()[n%len(g.Arms)]] = true // crashes after every trial
+		done[g.Trials()[n%len(g.Arms)]] = true // as if it crashed after every trial
 	}
 	if want := 7 * 2 * 4; len(done) != want {
 		t.Errorf("%d trials of %d", len(done), want)

@@ -9,7 +9,7 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 )
 
-// quick is the built-in campaign where lxc and emulation are usable.
+// quick is the built-in campaign on a host where lxc and emulation are usable.
 func quick(t *testing.T) *Plan {
 	t.Helper()
 	text, err := campaign.Builtin("quick")
@@ -26,7 +26,7 @@ func quick(t *testing.T) *Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The sizes of quick change with what is found to be quick; the sums do not.
+	// The settings of quick may change; this test does not depend on them.
 	c.TrialTime, c.Budget = 250*time.Millisecond, 4*time.Minute
 	p := New(c)
 	p.Emulated = map[string]bool{"qemu-tcg": true}

@@ -1,7 +1,6 @@
 // Package probe measures from outside what a trial did to the host: the CPU
-// time of everything that belongs to the guest, that of the whole host, the
-// bytes that reached the data device, and how the host bore it. It does not
-// judge trials.
+// time of the whole guest and of the whole host, the bytes that reached the data
+// device, and signs that the host was overloaded. It does not judge trials.
 package probe
 
 import (
@@ -16,57 +15,57 @@ import (
 	"github.com/tare-bench/tare/internal/host"
 )
 
-// Names of the probes; each is one value a trial, over its timed steps.
+// Names of the probes. Each has one value per trial, over its timed steps.
 const (
 	GuestGroupCPU = "guest_cgroup_cpu" // s of CPU of the guest's whole cgroup: vCPUs, VMM, helpers
 	HostCPU       = "host_cpu"         // s of CPU of the whole host; under Xen, of all domains
-	Dom0CPU       = "dom0_cpu"         // s of CPU of Xen's privileged domain, which works for all others
+	Dom0CPU       = "dom0_cpu"         // s of CPU of Xen's privileged domain, which serves all others
 	DeviceBytes   = "device_bytes"     // bytes that reached the data device
-	Steal         = "steal"            // s that a hypervisor below took from the host
-	Throttled     = "nr_throttled"     // periods in which the CPU cap bit
-	CapPeriods    = "cap_periods"      // periods of the CPU cap that passed
-	LagMax        = "lag_max"          // s, the longest that the host woke tare too late
-	ForkMax       = "fork_max"         // s, the longest that it took to start a process on the host
-	OwnCPU        = "own_cpu"          // s of CPU that tare itself took
-	// The rest is the runner's to fill in: it takes the guest's word for them.
-	GuestMemory   = "guest_memory"    // B of the host's memory that the guest held half way; once for each guest
-	MemoryLeft    = "memory_left"     // B, the least that the host had available; where the campaign has a limit of it
-	Timed         = "timed"           // s, the timed steps on the host's clock
-	GuestCPU      = "guest_cpu"       // s of CPU as the guest's own rusage says
+	Steal         = "steal"            // s that an underlying hypervisor took from the host
+	Throttled     = "nr_throttled"     // periods in which the CPU cap throttled the guest
+	CapPeriods    = "cap_periods"      // periods of the CPU cap that elapsed
+	LagMax        = "lag_max"          // s, longest delay of a wake-up of tare by the host
+	ForkMax       = "fork_max"         // s, longest time to start a process on the host
+	OwnCPU        = "own_cpu"          // s of CPU that tare itself used
+	// Package run sets the rest, partly from what the guest reports.
+	GuestMemory   = "guest_memory"    // B of host memory that the guest held halfway; once per seat and workload
+	MemoryLeft    = "memory_left"     // B, least memory available on the host; if the scenario limits it
+	Timed         = "timed"           // s, the timed steps by the host's clock
+	GuestCPU      = "guest_cpu"       // s of CPU by the guest's own rusage
 	WorkloadBytes = "workload_bytes"  // bytes that the workload wrote
-	ClockDiff     = "clock_diff"      // s, guest's clock less host's over the trial
+	ClockDiff     = "clock_diff"      // s, trial by the guest's clock minus by the host's
 	ClockError    = "clock_error"     // s, ± of clock_diff
-	HostTimeError = "host_time_error" // s, host's time less the guest's where both read one clock
-	StartSkew     = "start_skew"      // s, start as the host heard of it less the instant agreed
-	BarrierSkew   = "barrier_skew"    // s, start on the guest's own clock less that instant on it
+	HostTimeError = "host_time_error" // s, host's duration minus the guest's by the same clock
+	StartSkew     = "start_skew"      // s, start reported to the host minus the agreed instant
+	BarrierSkew   = "barrier_skew"    // s, start by the guest's clock minus the instant on that clock
 )
 
-// Units of the probes, in the order to show them.
+// Units lists the probes with their units, in display order.
 var Units = []struct{ Name, Unit string }{
 	{Timed, "s"}, {GuestGroupCPU, "s"}, {GuestCPU, "s"}, {HostCPU, "s"}, {Dom0CPU, "s"}, {OwnCPU, "s"}, {DeviceBytes, "B"}, {WorkloadBytes, "B"},
 	{Steal, "s"}, {Throttled, "periods"}, {CapPeriods, "periods"}, {GuestMemory, "B"}, {MemoryLeft, "B"}, {LagMax, "s"}, {ForkMax, "s"},
 	{ClockDiff, "s"}, {ClockError, "s"}, {HostTimeError, "s"}, {StartSkew, "s"}, {BarrierSkew, "s"},
 }
 
-// Target is the guest that a window watches. What cgroup.ErrUnknown stands for
-// is left out of the readings.
+// Target is the guest that a window watches. If a method returns
+// cgroup.ErrUnknown, the readings lack its values.
 type Target interface {
 	// Usage reads the counters of its control group.
 	Usage() (cgroup.Usage, error)
-	// Written is how many bytes reached its data device so far.
+	// Written returns how many bytes have reached its data device so far.
 	Written() (int64, error)
 }
 
-// Watch is what watches the host during a whole run. The caller closes it.
+// Watch observes the host during a whole run. The caller closes it.
 type Watch struct {
 	lag   *host.Lag
-	forks *host.Lag // nil: the host cannot
+	forks *host.Lag // nil: not possible on this host
 	log   *host.KernelLog
-	// Missing says what cannot be watched on this host, one line each.
+	// Missing says what cannot be observed on this host, one line each.
 	Missing []string
 }
 
-// Start begins to watch.
+// Start begins to observe the host.
 func Start() *Watch {
 	w := &Watch{lag: host.StartLag(0)}
 	log, err := host.WatchKernelLog()
@@ -91,14 +90,13 @@ func (w *Watch) Close() {
 	}
 }
 
-// Notice is something that happened to the host and that a reader of the
-// numbers must know.
+// Notice is an event on the host that readers of the results must know.
 type Notice struct {
 	Kind string
 	Text string
 }
 
-// Drain returns what the kernel's log has complained of since the last call.
+// Drain returns the problems in the kernel's log since the last call.
 func (w *Watch) Drain() []Notice {
 	if w.log == nil {
 		return nil
@@ -117,22 +115,22 @@ func (w *Watch) Drain() []Notice {
 	return notices
 }
 
-// Window is the time over which a trial is watched.
+// Window is the part of a trial over which its target and the host are observed.
 type Window struct {
 	watch  *Watch
 	target Target
 	usage  cgroup.Usage
 	cpu    host.CPUTime
-	xen    map[int]time.Duration // CPU time by domain; nil where there is no Xen
+	xen    map[int]time.Duration // CPU time by domain; nil without Xen
 	bytes  int64
-	// cpuKnown and bytesKnown: the target could tell.
+	// cpuKnown and bytesKnown: the target can measure them.
 	cpuKnown, bytesKnown bool
 	lag, forks           *host.LagWindow
 	own                  time.Duration // CPU time of tare so far
 	clocks               host.Clocks
 }
 
-// Begin opens a window on a guest.
+// Begin opens a window on a guest. The caller ends it, also to discard it.
 func (w *Watch) Begin(target Target) (*Window, error) {
 	v := &Window{watch: w, target: target}
 	var err error
@@ -157,7 +155,7 @@ func (w *Watch) Begin(target Target) (*Window, error) {
 	return v, err
 }
 
-// known takes what cannot be measured for no error.
+// known reports whether v could be measured; cgroup.ErrUnknown is no error.
 func known[V any](v V, err error) (V, bool, error) {
 	if errors.Is(err, cgroup.ErrUnknown) {
 		return v, false, nil
@@ -165,7 +163,8 @@ func known[V any](v V, err error) (V, bool, error) {
 	return v, err == nil, err
 }
 
-// ownCPU is the CPU time that this process took so far, and those that it made.
+// ownCPU is the CPU time of this process so far, and of the child processes that
+// it has waited for.
 func ownCPU() time.Duration {
 	var sum time.Duration
 	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
@@ -177,15 +176,15 @@ func ownCPU() time.Duration {
 	return sum
 }
 
-// Readings are what a window saw.
+// Readings are the results of a window.
 type Readings struct {
 	Values  map[string]float64 // by probe
 	Notices []Notice
-	// Suspended: the host slept meanwhile, so the trial does not count.
+	// Suspended: the host was suspended, so the trial does not count.
 	Suspended bool
 }
 
-// End closes the window.
+// End closes the window and returns its readings.
 func (v *Window) End() (Readings, error) {
 	usage, cpuKnown, err := known(v.target.Usage())
 	if err != nil {
@@ -213,7 +212,7 @@ func (v *Window) End() (Readings, error) {
 		Steal:   spent.Steal,
 		OwnCPU:  (ownCPU() - v.own).Seconds(),
 	}}
-	if xen != nil { // what dom0 sees in /proc/stat is itself, and guests at work are its steal
+	if xen != nil { // dom0's /proc/stat shows only dom0, and counts the guests' work as steal
 		delete(r.Values, Steal)
 		all, dom0 := domainsSince(xen, v.xen)
 		r.Values[HostCPU], r.Values[Dom0CPU] = all.Seconds(), dom0.Seconds()
@@ -239,10 +238,10 @@ func (v *Window) End() (Readings, error) {
 	change := clocks.Since(v.clocks)
 	r.Suspended = change.WasSuspended()
 	if change.Stepped(host.DefaultClockStep) {
-		r.Notices = append(r.Notices, Notice{"clock-step", fmt.Sprintf("the host's wall clock was set by %v during a trial; durations are by its monotonic clock and not affected", change.Step)})
+		r.Notices = append(r.Notices, Notice{"clock-step", fmt.Sprintf("the host's wall clock was changed by %v during a trial; durations use its monotonic clock and are not affected", change.Step)})
 	}
 	if r.Suspended {
-		r.Notices = append(r.Notices, Notice{"suspend", fmt.Sprintf("the host slept for %v during a trial, which is made again", change.Suspended)})
+		r.Notices = append(r.Notices, Notice{"suspend", fmt.Sprintf("the host was suspended for %v during a trial, which is repeated", change.Suspended)})
 	}
 	r.Notices = append(r.Notices, v.watch.Drain()...)
 	return r, nil

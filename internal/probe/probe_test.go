@@ -7,7 +7,7 @@ import (
 	"github.com/tare-bench/tare/internal/cgroup"
 )
 
-// elsewhere is a guest that nothing on this host can measure.
+// elsewhere is a guest that this host cannot measure.
 type elsewhere struct{}
 
 func (elsewhere) Usage() (cgroup.Usage, error) { return cgroup.Usage{}, cgroup.ErrUnknown }

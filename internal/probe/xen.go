@@ -7,11 +7,11 @@ import (
 	"github.com/tare-bench/tare/internal/xenctl"
 )
 
-// isDom0 cannot change while this process runs.
+// isDom0 is constant while this process runs.
 var isDom0 = sync.OnceValue(xenctl.Dom0)
 
-// domainTimes is the CPU time of every domain of this host; nil where it is not
-// Xen's.
+// domainTimes is the CPU time of every domain by its id; nil if the host is not a
+// dom0 of Xen.
 func domainTimes() (map[int]time.Duration, error) {
 	if !isDom0() {
 		return nil, nil
@@ -27,11 +27,11 @@ func domainTimes() (map[int]time.Duration, error) {
 	return times, nil
 }
 
-// domainsSince is what all domains have used since earlier, and dom0 of that. A
-// domain that has ended meanwhile took with it what is known of it.
+// domainsSince is the CPU time of all domains since earlier, and the part of
+// dom0. Domains that ended meanwhile are missing: Xen no longer knows them.
 func domainsSince(now, earlier map[int]time.Duration) (all, dom0 time.Duration) {
 	for id, t := range now {
-		all += max(0, t-earlier[id]) // new ones are not in earlier
+		all += max(0, t-earlier[id]) // new domains are missing in earlier
 	}
 	return all, now[0] - earlier[0]
 }

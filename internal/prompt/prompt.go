@@ -1,5 +1,5 @@
-// Package prompt lets a process take in what it is told at once, while
-// something is measured and whatever else the machine does.
+// Package prompt makes this process react to messages without delay during a
+// measurement, whatever other load the machine has.
 package prompt
 
 import (
@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// resetOnFork is SCHED_FLAG_RESET_ON_FORK: what the process starts does not
-	// inherit its priority.
+	// resetOnFork is SCHED_FLAG_RESET_ON_FORK: child processes and new threads
+	// do not inherit the priority.
 	resetOnFork = 1
-	// ample is how much memory the process may use until it collects garbage
-	// after all: what guests print is not of its making.
+	// ample is the memory limit, in bytes, at which the process collects garbage
+	// even during a measurement: guests decide how much output it holds.
 	ample = 1 << 30
 )
 
@@ -25,15 +25,15 @@ var state struct {
 	begun int // calls of Begin that have not ended
 	raise func()
 	undo  func()
-	apart map[int]bool // by thread
+	apart map[int]bool // thread ids
 }
 
-// Begin gives all threads of this process real-time priority, and keeps them
-// off some CPUs, unless there are no others; garbage is collected later. end
-// takes that back. What the process starts meanwhile has the usual priority,
-// its own threads, too: those get theirs when Begin is called again before the
-// end. The first call says which CPUs, the last end takes all back. Where real
-// time is not allowed, news is taken in as late as it is.
+// Begin gives all threads of this process real-time priority, keeps them off the
+// CPUs in avoid, unless there are no others, and postpones garbage collection.
+// end undoes this. Calls nest: the first one sets the CPUs, and the last end
+// undoes everything. Child processes and threads that start later have normal
+// priority; a nested Begin raises such threads, too. If real-time priority is not
+// permitted, threads keep their own.
 func Begin(avoid []int) (end func()) {
 	state.Lock()
 	defer state.Unlock()
@@ -86,8 +86,9 @@ func prepare(avoid []int) (raise, undo func()) {
 	return raise, undo
 }
 
-// Apart leaves out the calling thread, which its goroutine has locked: it
-// measures what an ordinary thread suffers. end is called from there, too.
+// Apart exempts the calling thread, which its goroutine must have locked, from
+// Begin until the same thread calls end: it measures the delays of an ordinary
+// thread.
 func Apart() (end func()) {
 	tid := unix.Gettid()
 	state.Lock()
@@ -103,10 +104,11 @@ func Apart() (end func()) {
 	}
 }
 
-// eachThread is called with the state locked.
+// eachThread calls do for all threads that are not exempt. The caller has locked
+// the state.
 func eachThread(do func(tid int)) {
 	threads, err := os.ReadDir("/proc/self/task")
-	if err != nil { // no /proc: at least this one
+	if err != nil { // without /proc: at least this thread
 		do(0)
 		return
 	}

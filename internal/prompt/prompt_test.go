@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// self is what the scheduler has of a thread of this process.
+// self returns the policy and the CPUs of a thread of this process.
 func self(t *testing.T, tid int) (policy uint32, cpus unix.CPUSet) {
 	t.Helper()
 	attr, err := unix.SchedGetAttr(tid, 0)
@@ -67,7 +67,7 @@ func TestBegin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Fields(string(stat))[40]; got != "0" { // the name has no space
+	if got := strings.Fields(string(stat))[40]; got != "0" { // the process name contains no space
 		t.Errorf("what was started meanwhile has policy %s", got)
 	}
 	end()

@@ -9,16 +9,16 @@ import (
 	"github.com/tare-bench/tare/internal/plan"
 )
 
-// OtherBoot says that a run goes on in another boot of the host.
+// OtherBoot is the error of a run that continues in another boot of the host.
 type OtherBoot struct{ campaign.Boot }
 
 func (e *OtherBoot) Error() string {
-	return fmt.Sprintf("the run goes on when the host has been booted anew, as %s", e.Name)
+	return fmt.Sprintf("the run continues after the host is rebooted as %s", e.Name)
 }
 
-// rounds runs what there is to do in this boot of the host. It returns
-// *OtherBoot when what is left needs another one, be it of the same kind: a
-// boot belongs to one round.
+// rounds makes the trials that belong to this boot of the host. It returns
+// *OtherBoot if the remaining trials need another boot. That may be one of the
+// same kind, since a boot belongs to one round.
 func (r *runner) rounds(ctx context.Context) error {
 	mine, known, err := r.Store.EpochInBoot(r.BootID)
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *runner) rounds(ctx context.Context) error {
 			r.summary.Reason, r.summary.Complete = plan.ReasonBlocks, true
 			return nil
 		}
-		// The budget ends a run between rounds: half of one is of no use.
+		// The budget ends a run only between rounds: half a round is useless.
 		if b > 0 && b%r.Plan.RecreateEvery == 0 && r.untouched(b) && !r.Plan.Rule.Fits(r.spent(), 0) {
 			r.summary.Reason, r.summary.Complete = plan.ReasonBudget, true
 			return nil
@@ -55,7 +55,7 @@ func (r *runner) rounds(ctx context.Context) error {
 	}
 }
 
-// untouched reports whether no trial of the block was made, in whatever boot.
+// untouched reports whether no trial of the block has been made in any boot.
 func (r *runner) untouched(b int) bool {
 	for id := range r.finished {
 		if id.Block == b {

@@ -18,13 +18,13 @@ import (
 	"github.com/tare-bench/tare/internal/system/fake"
 )
 
-// company is a campaign of several at once: four, a neighbour, and two flavors.
+// company is a campaign with several guests at once: four, a neighbour, and two flavors.
 var company = strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 2", 1),
 	"flavors: {s: {vcpus: 1, memory: 256MiB, disk: 64MiB}}", `flavors: {s: {vcpus: 1, memory: 256MiB, disk: 64MiB}, t: {vcpus: 1, memory: 256MiB, disk: 64MiB}}
 scenarios: [solo, {name: four, guests: 4}, {name: noisy, neighbours: [cpu, disk]}, {name: mixed, mix: [{flavor: s, guests: 2}, {flavor: t}]}]`, 1)
 
-// neighbourly is how a guest does what it is told when a neighbour's stress
-// has no end.
+// neighbourly runs a guest's commands; the load of a neighbour runs until it is
+// stopped.
 func neighbourly(argv []string) fake.Behaviour {
 	if argv[0] == "stress-ng" {
 		return fake.Behaviour{Took: time.Hour}
@@ -45,7 +45,7 @@ func (b *bench) membersOfArm(arm string) map[string]int {
 			if trial.Stress != "" || trial.Status != store.Done {
 				continue
 			}
-			// Only a guest in company has an instant to start at.
+			// Only guests that run at the same time have an agreed start instant.
 			if _, agreed := trial.Probes[probe.BarrierSkew]; trial.Metrics["time"] <= 0 || agreed != strings.Contains(arm, "@") {
 				b.t.Errorf("%+v", trial)
 			}
@@ -83,7 +83,8 @@ func TestCompany(t *testing.T) {
 	}
 }
 
-// TestLostMember: one of four that dies is a result, and the others' results stay.
+// TestLostMember: if one of four guests dies, that is a result, and the results
+// of the others stay.
 func TestLostMember(t *testing.T) {
 	b := newBench(t, company)
 	b.native.Behave = neighbourly
@@ -111,7 +112,7 @@ func TestLostMember(t *testing.T) {
 	}
 }
 
-// TestNeighbourDies: that is told, and the trial counts.
+// TestNeighbourDies: the failure is recorded, and the trial counts.
 func TestNeighbourDies(t *testing.T) {
 	b := newBench(t, company)
 	b.native.Behave = neighbourly
@@ -131,7 +132,7 @@ func TestNeighbourDies(t *testing.T) {
 	}
 }
 
-// TestCompanyNoStart: a trial that lacks a guest is not made, and says so for all members.
+// TestCompanyNoStart: a trial that lacks a guest is skipped and fails for all members.
 func TestCompanyNoStart(t *testing.T) {
 	b := newBench(t, company)
 	b.native.Behave, b.other.Behave = neighbourly, neighbourly
@@ -154,7 +155,8 @@ func TestCompanyNoStart(t *testing.T) {
 	}
 }
 
-// TestCompanyInterrupted: also with several at once, every trial is done once in the end.
+// TestCompanyInterrupted: with several guests at once, too, every trial ends up
+// done exactly once.
 func TestCompanyInterrupted(t *testing.T) {
 	b := newBench(t, company)
 	b.native.Behave, b.other.Behave = neighbourly, neighbourly
@@ -177,9 +179,9 @@ func TestCompanyInterrupted(t *testing.T) {
 	}
 }
 
-// TestMemoryLimit: guests that leave the host less than it is to have are not
-// made, which is a result and no failure of the run; no others are there while
-// it is tried.
+// TestMemoryLimit: guests for which the host has too little memory are not
+// created, which is a result and not a failure of the run. No other arm's guests
+// exist during the test of the limit.
 func TestMemoryLimit(t *testing.T) {
 	b := newBench(t, strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 2", 1), "arms:",
 		"scenarios: [solo, {name: room, guests: [2, 3], memory_left: 1KiB}, {name: none, guests: 4, memory_left: 1000TiB}]\narms:", 1))
@@ -220,7 +222,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 	limits := 0
 	for _, e := range events {
-		if e.Kind == store.EventMemoryLimit && strings.Contains(e.Text, "not made") {
+		if e.Kind == store.EventMemoryLimit && strings.Contains(e.Text, "not created") {
 			limits++
 		}
 	}
@@ -230,8 +232,8 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestAnswering: what floods the network is answered by the host's end, which is
-// there before it.
+// TestAnswering: the host's end answers a neighbour that floods the network, and
+// starts before it.
 func TestAnswering(t *testing.T) {
 	b := newBench(t, strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 1", 1), "disk: 64MiB}", "disk: 64MiB, network: bridged}", 1)+
 		"scenarios: [solo, {name: noisy, neighbours: [network]}]\n")
@@ -255,7 +257,7 @@ func TestAnswering(t *testing.T) {
 	if len(order) != 6 {
 		t.Fatalf("%q", order)
 	}
-	for i := 0; i < len(order); i += 2 { // both are told the address at which it answers
+	for i := 0; i < len(order); i += 2 { // both get the address at which the host's end answers
 		if address, ok := strings.CutPrefix(order[i], "perl "); !ok || order[i+1] != "bash "+address {
 			t.Errorf("%q", order[i:i+2])
 		}

@@ -17,40 +17,41 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// member is one guest of the crew of a trial.
+// member is one guest of a trial. A crew is all guests of a trial.
 type member struct {
 	plan.Member
 	st     *station
 	number int             // in the crew, from 0
-	server *member         // of its pair; nil: its guest is its own partner
-	steps  []workload.Step // what it does in the trial
+	server *member         // the serving guest of its pair; nil: it serves itself
+	steps  []workload.Step // of its workload
 	x      execution
-	limit  campaign.Bytes // of memory that the host must have left; 0: none
-	weigh  bool           // read how much memory it takes at work
-	broken error          // why its guest is no good any more, by its own fault
+	limit  campaign.Bytes // memory that must stay available on the host; 0: no limit
+	weigh  bool           // measure how much memory it uses at work
+	broken error          // the guest's fault that makes it unusable
 }
 
 const (
-	// clockExchanges are as many as find one that nothing delayed.
-	// sameClockExchanges are enough where the guest's clock is the host's, and
-	// no instant is agreed on it.
+	// clockExchanges is enough to include one exchange without delay.
+	// sameClockExchanges is enough if guest and host share a clock and no start
+	// instant is agreed.
 	clockExchanges, sameClockExchanges = 8, 2
-	// startLead is how far ahead of now the start of a trial is agreed, and
-	// memberLead how much further for each guest that has to hear of it.
+	// startLead is the time from now to the agreed start of a trial; memberLead
+	// is added for each guest that must be told.
 	startLead  = 5 * time.Millisecond
 	memberLead = 10 * time.Millisecond
-	// realTime is how much of each second agents may have real-time priority,
-	// so that they start at the instant: all of a crew, and one of them at most
-	// and at least. With less, one may use it up, and would start all the later.
+	// realTime is how long in each second the agents of a crew may run at
+	// real-time priority, so that they start at the instant. realTimeMost and
+	// realTimeLeast bound the share of one agent: an agent that uses up a
+	// smaller share starts even later than without it.
 	realTime, realTimeMost, realTimeLeast = 800 * time.Millisecond, 100 * time.Millisecond, 10 * time.Millisecond
-	// settle is how long neighbours stress before the trial begins.
+	// settle is how long neighbours load the host before the trial begins.
 	settle = 300 * time.Millisecond
-	// quickTimeout bounds what is not a trial: reading clocks, cleaning up.
+	// quickTimeout bounds commands other than steps: reading clocks, cleaning up.
 	quickTimeout = time.Minute
 )
 
-// crew makes sure that all guests of an arm are there. A guest that does not
-// start leaves its member broken; an error is the host's.
+// crew creates the missing guests of an arm and returns all its members. If a
+// guest does not start, its member is broken. An error is the host's.
 func (r *runner) crew(ctx context.Context, arm string) ([]*member, error) {
 	var crew []*member
 	of := r.Plan.Arms[r.arms[arm]]
@@ -79,8 +80,8 @@ func (r *runner) crew(ctx context.Context, arm string) ([]*member, error) {
 	return crew, nil
 }
 
-// bear keeps an error that is the guest's own fault: the trial goes on without
-// it. Other errors are returned.
+// bear marks the member as broken if err is the guest's fault; the trial goes on
+// without it. It returns any other error.
 func (m *member) bear(err error) error {
 	if err == nil || fault.KindOf(err) != fault.Guest {
 		return err
@@ -91,8 +92,8 @@ func (m *member) bear(err error) error {
 	return nil
 }
 
-// watched is the guest whose cost a trial has: where the host runs the
-// workload, that which serves.
+// watched is the guest that the trial measures: the member's own, or the serving
+// guest of its pair if the host is the client.
 func (m *member) watched() *system.Machine {
 	if m.Host && m.server != nil {
 		return m.server.st.machine
@@ -114,8 +115,8 @@ func membersOf(crew []*member, do func(*member) bool) (some []*member) {
 	return some
 }
 
-// unmanned returns the first guest that did not start, so that the trial
-// cannot be made; nil: all are there.
+// unmanned returns the first guest that did not start, which prevents the trial;
+// nil: all guests started.
 func unmanned(crew []*member) *member {
 	for _, m := range crew {
 		if m.broken != nil {
@@ -125,16 +126,16 @@ func unmanned(crew []*member) *member {
 	return nil
 }
 
-// abandon fails all of a trial that was not made because of one guest.
+// abandon fails all members of a trial that one guest prevented.
 func abandon(crew []*member, of *member) {
 	for _, m := range crew {
 		if m.broken == nil {
-			m.x.err, m.x.cause = fault.Guestf("the trial was not made, as not all of its guests are there: %w", of.broken), of.x.cause
+			m.x.err, m.x.cause = fault.Guestf("the trial was skipped because one of its guests is missing: %w", of.broken), of.x.cause
 		}
 	}
 }
 
-// together does something with all members at once whose guests are good.
+// together calls do for all members at once, except broken ones.
 func together(crew []*member, do func(*member) error) error {
 	errs := make([]error, len(crew))
 	var all sync.WaitGroup
@@ -147,7 +148,7 @@ func together(crew []*member, do func(*member) error) error {
 	return errors.Join(errs...)
 }
 
-// inTurn does something with all members whose guests are good, one after the other.
+// inTurn calls do for one member after the other, except broken ones.
 func inTurn(crew []*member, do func(*member) error) error {
 	for _, m := range crew {
 		if m.broken == nil {
@@ -160,8 +161,8 @@ func inTurn(crew []*member, do func(*member) error) error {
 }
 
 // execute thaws the guests of a crew, runs a workload in them and freezes them
-// again, but for a trial that is repeated. What each gave is in its member; an
-// error is the host's, or tare's.
+// again, unless the trial is to be repeated. It stores each guest's outcome in
+// its member. An error is the host's or tare's.
 func (r *runner) execute(ctx context.Context, crew []*member, w *workload.Workload, size int64, role role) error {
 	alone := len(crew) == 1
 	if err := inTurn(crew, func(m *member) error { return r.wake(ctx, m, alone) }); err != nil {
@@ -172,7 +173,7 @@ func (r *runner) execute(ctx context.Context, crew []*member, w *workload.Worklo
 		return err
 	}
 	err = r.perform(ctx, membersOf(crew, working), alone, w, size)
-	if err == nil { // a guest that serves one that is no good any more still does
+	if err == nil { // the server of a broken client still runs
 		err = together(membersOf(crew, serving), func(m *member) error { return m.x.stopAll(ctx) })
 	}
 	if e := stop(); err == nil {
@@ -185,7 +186,7 @@ func (r *runner) execute(ctx context.Context, crew []*member, w *workload.Worklo
 	return inTurn(crew, func(m *member) error { return m.st.machine.Freeze(ctx) })
 }
 
-// wake thaws a guest, cleans it if it needs that, and reads its clock.
+// wake thaws a guest, cleans it if necessary, and reads its clock.
 func (r *runner) wake(ctx context.Context, m *member, alone bool) (err error) {
 	g := m.st.machine
 	if err := g.Thaw(ctx); err != nil {
@@ -207,10 +208,10 @@ func (r *runner) wake(ctx context.Context, m *member, alone bool) (err error) {
 	return err
 }
 
-// perform runs a workload in all workers. Their timed steps begin at one
-// instant, which is named to each on its own clock; those of a guest that is
-// alone begin at once: what idles until an instant wakes to a CPU that has gone
-// to sleep and to caches that others have used.
+// perform runs a workload in all workers. Their timed steps begin at one agreed
+// instant, which each guest gets in the time of its own clock. A guest that runs
+// alone begins at once: after an idle wait, its CPU would have to leave a sleep
+// state, and other processes would have used its caches.
 func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *workload.Workload, size int64) error {
 	steps := w.Trial(size, ownAddress)
 	if workers[0].server != nil {
@@ -259,7 +260,7 @@ func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *
 		instant = agent.Monotonic() + int64(lead)
 	}
 	stop, stopMemory := r.weighAtWork(workers, max(instant, agent.Monotonic())), watchMemory(workers)
-	relax := attend(workers) // as all of the trial does, with threads that are new since
+	relax := attend(workers) // once more, for the threads that are new since the trial began
 	err = together(workers, func(m *member) error { return r.timed(ctx, m, m.steps[first:last+1], instant) })
 	relax()
 	stop()
@@ -288,13 +289,13 @@ func allowRealTime(workers []*member, budget time.Duration) {
 	}
 }
 
-// attend makes tare prompt for the time of a trial: it hears at once what
-// guests say, and does that on CPUs that they may not use, if there are any. What
-// it has to do between two trials does not wait for others' load either.
+// attend gives tare's threads real-time priority until end is called, and keeps
+// them off the guests' CPUs if there are others. Messages of guests are then
+// processed without delay, and other load does not slow down tare's own work.
 func attend(crew []*member) (end func()) {
 	var theirs []int
 	for _, m := range crew {
-		if m.st.machine == nil { // it did not start
+		if m.st.machine == nil { // the guest did not start
 			continue
 		}
 		if cpus, err := host.ParseCPUList(m.st.machine.Site.Flavor.CPUs); err == nil {
@@ -304,11 +305,11 @@ func attend(crew []*member) (end func()) {
 	return prompt.Begin(theirs)
 }
 
-// closeWindows ends those that members left open which did not finish.
+// closeWindows ends the windows that unfinished members left open.
 func closeWindows(workers []*member) {
 	for _, m := range workers {
 		if m.x.window != nil {
-			_, _ = m.x.window.End() // what it saw belongs to no result
+			_, _ = m.x.window.End() // its readings belong to no result
 			m.x.window = nil
 		}
 	}

@@ -18,26 +18,26 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// execution is what one execution of a workload in one guest gave.
+// execution is the outcome of one execution of a workload in one guest.
 type execution struct {
 	steps    []store.Step
 	clock    agent.Clock
-	timed    time.Duration // sum of the timed steps on the host's clock
+	timed    time.Duration // total of the timed steps by the host's clock
 	metrics  map[string]float64
 	readings probe.Readings
 	err      error  // why the trial does not count: the work was not done
-	cause    string // kind of the event that says so, where every command ended well
+	cause    string // kind of the event to record for err; "": none
 
 	results  []workload.StepResult
 	services []*service
 	late     error // why a server is not ready
-	over     bool  // a step failed, so no more are run
+	over     bool  // a step failed, so the rest is skipped
 	window   *probe.Window
-	memory   int64 // bytes that the guest held of the host's at work; 0: not read
-	left     int64 // bytes that the host had available at least; 0: not watched
-	// Where an instant was agreed:
-	skew    time.Duration // start as the host heard of it, less the instant
-	barrier time.Duration // start on the guest's own clock, less that instant on it
+	memory   int64 // host memory held by the guest at work, in bytes; 0: not read
+	left     int64 // least host memory available, in bytes; 0: not watched
+	// If the trial has an agreed start instant:
+	skew    time.Duration // start reported to the host, minus the instant
+	barrier time.Duration // start by the guest's clock, minus the instant on that clock
 }
 
 // steps runs untimed steps in a guest.
@@ -58,8 +58,8 @@ func (r *runner) steps(ctx context.Context, m *member, steps []workload.Step) er
 	return nil
 }
 
-// timed runs the steps from the first timed one to the last; the first begins
-// at an instant of the host's clock, or at once if that is 0.
+// timed runs the steps from the first timed one to the last. The first begins
+// at instant on the host's clock, or at once if instant is 0.
 func (r *runner) timed(ctx context.Context, m *member, steps []workload.Step, instant int64) error {
 	x := &m.x
 	if x.over {
@@ -80,14 +80,15 @@ func (r *runner) timed(ctx context.Context, m *member, steps []workload.Step, in
 	if err := r.steps(ctx, m, steps[1:]); err != nil {
 		return err
 	}
-	r.probing.Lock() // windows share what watches the host
+	r.probing.Lock() // all windows share the probes of the host
 	defer r.probing.Unlock()
 	x.readings, err = x.window.End()
 	x.window = nil
 	return err
 }
 
-// step runs one step; one with a start waits for that instant of the guest's clock.
+// step runs one step. If start is not 0, the step waits for that instant of the
+// guest's clock.
 func (r *runner) step(ctx context.Context, m *member, s workload.Step, start int64) (*agent.Result, error) {
 	x, g := &m.x, m.st.machine
 	cmd := agent.Command{
@@ -113,7 +114,7 @@ func (r *runner) step(ctx context.Context, m *member, s workload.Step, start int
 	if res == nil {
 		return nil, err
 	}
-	if err != nil { // it could not be started
+	if err != nil { // the command could not be started
 		notStarted(res, err)
 	}
 	x.steps = append(x.steps, storeStep(s, res))
@@ -125,7 +126,7 @@ func (r *runner) step(ctx context.Context, m *member, s workload.Step, start int
 	return res, nil
 }
 
-// conclude stops a trial's servers and judges what it gave.
+// conclude stops the servers of a trial and evaluates its results.
 func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, size int64) error {
 	x, g := &m.x, m.st.machine
 	if err := x.stopAll(ctx); err != nil {
@@ -146,7 +147,7 @@ func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, 
 	}
 	x.guestsWord(w, size, g.Driver.Capabilities().SameKernel)
 	if m.Host || slices.ContainsFunc(m.steps, func(s workload.Step) bool { return s.Background }) {
-		delete(x.readings.Values, probe.GuestCPU) // the servers' is not in it, and it would look hidden
+		delete(x.readings.Values, probe.GuestCPU) // it lacks the servers' CPU time, which would look hidden
 	}
 	if g.Driver.Capabilities().Remote && x.readings.Values != nil {
 		return x.clockAgain(ctx, g)
@@ -154,9 +155,9 @@ func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, 
 	return nil
 }
 
-// clockAgain compares the clocks before and after a trial rather than what
-// they say of its steps: over a network, the reports of start and end come as
-// late as they like, and that is no fault of the guest's clock.
+// clockAgain sets the clock probes of a remote guest from the offsets before
+// and after the trial, not from the durations of the steps: over a network, the
+// reports of start and end may be late, which says nothing about the guest's clock.
 func (x *execution) clockAgain(ctx context.Context, m *system.Machine) error {
 	ctx, cancel := context.WithTimeout(ctx, quickTimeout)
 	defer cancel()
@@ -183,16 +184,17 @@ func timedRange(steps []workload.Step) (first, last int) {
 	return first, last
 }
 
-// clockGrain is the least that is held for the error of a guest's time: what
-// the agent does between reading its clock and telling the host.
+// clockGrain is added to the error of each step's duration by the guest's
+// clock: the time from when the agent reads its clock to when it tells the host.
 const clockGrain = time.Millisecond
 
-// clockShare of a trial is not held against a guest's clock either: the message
-// of the start competes with the command that it announces, that of the exit
-// with nothing, and on an emulated CPU that shows.
+// clockShare is the share of a trial's duration that is added to that error. The
+// message of the start competes for the CPU with the command that it announces;
+// the message of the exit competes with nothing. On an emulated CPU this shows.
 const clockShare = 0.002
 
-// guestsWord adds the probes that rest on what the guest says.
+// guestsWord adds the probes that rest on what the guest reports, and the other
+// readings of the trial.
 func (x *execution) guestsWord(w *workload.Workload, size int64, sameKernel bool) {
 	v := x.readings.Values
 	if v == nil {
@@ -219,12 +221,12 @@ func (x *execution) guestsWord(w *workload.Workload, size int64, sameKernel bool
 		v[probe.StartSkew], v[probe.BarrierSkew] = x.skew.Seconds(), x.barrier.Seconds()
 	}
 	if sameKernel {
-		// One clock read at both ends: what differs is our own error.
+		// Both ends read the same clock, so the difference is the host's error.
 		v[probe.HostTimeError] = (x.timed - guest).Seconds()
 	} else {
 		v[probe.ClockDiff] = (guest - x.timed).Seconds()
-		// Start and end of each timed step are each known within half a round
-		// trip, and as late as the host woke us.
+		// Start and end of each timed step are each known to within half a
+		// round trip, plus the host's delay in waking tare.
 		v[probe.ClockError] = float64(timed)*(x.clock.Delay+clockGrain).Seconds() + 2*v[probe.LagMax] + clockShare*x.timed.Seconds()
 	}
 	if w.WrittenBytes != nil {
@@ -232,10 +234,11 @@ func (x *execution) guestsWord(w *workload.Workload, size int64, sameKernel bool
 	}
 }
 
-// ownAddress is where a trial's servers listen when its guest is alone.
+// ownAddress is the address at which servers listen if client and server share
+// a guest.
 const ownAddress = "127.0.0.1"
 
-// notStarted makes what a shell would make of a command that cannot be started.
+// notStarted sets the result that a shell gives for a command that it cannot start.
 func notStarted(res *agent.Result, why error) {
 	res.ExitCode, res.Stderr = 127, []byte(why.Error())
 }
@@ -258,7 +261,7 @@ func stepResult(name string, r *agent.Result) workload.StepResult {
 	return s
 }
 
-// clean empties the data volume after a trial that failed half way.
+// clean empties the data volume after a trial that left files on it.
 func (r *runner) clean(ctx context.Context, m *system.Machine) error {
 	res, err := m.Agent.Run(ctx, agent.Command{
 		Argv: []string{"find", ".", "-mindepth", "1", "-maxdepth", "1", "-not", "-name", "lost+found", "-exec", "rm", "-rf", "{}", "+"},
@@ -273,8 +276,8 @@ func (r *runner) clean(ctx context.Context, m *system.Machine) error {
 	return nil
 }
 
-// dropCaches makes what was written be read from the device again: the caches
-// of the host and, where it has a cache of its own, of the guest.
+// dropCaches drops the page cache of the host, and of the guest if it has its
+// own, so that the next read goes to the device.
 func (r *runner) dropCaches(ctx context.Context, m *system.Machine) error {
 	if !m.Driver.Capabilities().HostMount {
 		res, err := m.Agent.Run(ctx, agent.Command{

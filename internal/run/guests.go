@@ -17,22 +17,22 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// station is the place of one guest.
+// station is the seat of one guest, with the guest that occupies it.
 type station struct {
 	plan.Member
-	arm     plan.Arm        // the first that it takes part in
+	arm     plan.Arm        // the first arm that it takes part in
 	number  int             // in the run, from 0
-	machine *system.Machine // nil: it has to be made
+	machine *system.Machine // nil: the guest must be created
 	id      int64           // of the guest in the store
 	epoch   int
-	failed  int             // starts in a row that failed by the guest's fault
-	gaveUp  string          // why no more are tried
-	weighed map[string]bool // workloads whose need of memory is known, of whatever incarnation
-	dirty   bool            // a trial failed half way and left its files
-	worked  bool            // a trial is done
+	failed  int             // starts in a row that the guest failed
+	gaveUp  string          // why it is not started again
+	weighed map[string]bool // workloads with a known memory use, from any guest of the seat
+	dirty   bool            // a trial left files on the data volume
+	worked  bool            // the guest has finished a trial
 }
 
-// name is what people call the guest.
+// name describes the guest in messages.
 func (st *station) name() string {
 	name := st.Of
 	if st.Seat.Flavor != st.arm.Flavor.Name {
@@ -40,13 +40,13 @@ func (st *station) name() string {
 	}
 	switch {
 	case st.Neighbour && st.Host:
-		name += ", the host's end for a neighbour"
+		name += ", host's end for a neighbour"
 	case st.Neighbour:
 		name += ", neighbour"
 	case st.Host:
-		name += ", the host's end"
+		name += ", host's end"
 	case st.Partner:
-		name += ", the other end"
+		name += ", other end"
 	}
 	if st.Slot > 0 {
 		name += fmt.Sprintf(", guest %d", st.Slot+1)
@@ -54,7 +54,7 @@ func (st *station) name() string {
 	return name
 }
 
-// stationsOf makes the place of every guest of a plan.
+// stationsOf returns a station for every guest of a plan.
 func stationsOf(p *plan.Plan) (bySeat map[plan.Seat]*station, inOrder []*station) {
 	bySeat = map[plan.Seat]*station{}
 	for _, a := range p.Arms {
@@ -69,13 +69,13 @@ func stationsOf(p *plan.Plan) (bySeat map[plan.Seat]*station, inOrder []*station
 	return bySeat, inOrder
 }
 
-// Flavor is what guests of a campaign's flavor get; where that leaves the CPU
-// set open, the host's last CPUs.
+// Flavor returns what guests of a campaign's flavor get. If the campaign does
+// not set the CPUs, they are the host's last ones.
 func Flavor(f campaign.Flavor) (system.Flavor, error) { return flavorOf(f, 0) }
 
-// flavorOf is the flavor of one of many guests. Where the campaign leaves the
-// CPUs open, each has CPUs of its own for as long as there are some: from the
-// last ones down, and where slots are below 0 from the first ones up.
+// flavorOf is the flavor of the guest in a slot. If the campaign does not set
+// the CPUs, each guest gets its own while there are enough: from the last CPU
+// down, or from the first one up if slot is below 0.
 func flavorOf(f campaign.Flavor, slot int) (system.Flavor, error) {
 	cpus := f.CPUSet.String()
 	if len(f.CPUSet) == 0 {
@@ -91,9 +91,9 @@ func flavorOf(f campaign.Flavor, slot int) (system.Flavor, error) {
 	}, nil
 }
 
-// flavor is what the guest at this place gets. A neighbour is put onto the
-// CPUs of the first guest, which it is there to disturb; the end of a pair that
-// is unlike the arm's guests away from these.
+// flavor is what the guest of this station gets. A neighbour gets the CPUs of
+// the first guest, which it is to disturb. An end of a pair that differs from
+// the arm's guests gets CPUs away from theirs.
 func (st *station) flavor() (system.Flavor, error) {
 	slot := st.Slot
 	switch {
@@ -113,7 +113,7 @@ func (st *station) flavor() (system.Flavor, error) {
 	return f, err
 }
 
-// system is what makes the guest at this place.
+// system is the name of the system that creates the guest of this station.
 func (st *station) system() string {
 	if st.Host {
 		return campaign.NativeSystem
@@ -121,11 +121,11 @@ func (st *station) system() string {
 	return st.arm.System
 }
 
-// maxStarts is how often a guest that does not start is tried in a row.
+// maxStarts is after how many failed starts in a row a station gives up.
 const maxStarts = 2
 
-// prepare makes sure that there are all guests of some groups, each of the
-// incarnation that epoch gives, and that every workload has its size.
+// prepare creates the missing guests of some groups, re-creates those which are
+// not of the epoch that epoch returns, and finds the size of every workload.
 func (r *runner) prepare(ctx context.Context, groups []plan.Group, epoch func(*station) int) error {
 	needed := map[plan.Seat]bool{}
 	for _, g := range groups {
@@ -152,7 +152,7 @@ func (r *runner) prepare(ctx context.Context, groups []plan.Group, epoch func(*s
 			st.epoch, st.failed, st.gaveUp = now, 0, ""
 		}
 		if r.Campaign.FillsMemory() || !needed[st.Seat] {
-			continue // each trial makes its own, or none needs it yet
+			continue // each trial creates its own guests, or no trial needs this one yet
 		}
 		if err := r.ensure(ctx, st); err != nil && fault.KindOf(err) != fault.Guest {
 			return err
@@ -161,9 +161,9 @@ func (r *runner) prepare(ctx context.Context, groups []plan.Group, epoch func(*s
 	return r.calibrate(ctx)
 }
 
-// ensure makes the station's guest if it has none. A guest that does not start
-// is an error of the kind fault.Guest, and after maxStarts it is not tried
-// again in this epoch.
+// ensure creates the station's guest if it has none. If the guest does not
+// start, the error is of the kind fault.Guest; after maxStarts of them, ensure
+// does not try again in this epoch.
 func (r *runner) ensure(ctx context.Context, st *station) error {
 	if st.machine != nil {
 		return nil
@@ -181,7 +181,7 @@ func (r *runner) ensure(ctx context.Context, st *station) error {
 		return err
 	}
 	name := fmt.Sprintf("%d-%d-%d", st.number, st.epoch, st.failed)
-	available, _ := host.AvailableMemory() // 0: weigh says why
+	available, _ := host.AvailableMemory() // on an error 0; weigh reports the error
 	begin := time.Now()
 	m, err := system.Launch(ctx, driver, r.Host, name, flavor)
 	if err != nil {
@@ -211,7 +211,7 @@ func (r *runner) ensure(ctx context.Context, st *station) error {
 	return err
 }
 
-// started notes how long it took to create a guest.
+// started tells the planner how long it took to create a guest.
 func (r *runner) started(st *station, d time.Duration) {
 	guests := 0
 	for _, other := range r.inOrder {
@@ -225,7 +225,7 @@ func (r *runner) started(st *station, d time.Duration) {
 	}
 }
 
-// StoredFlavor is a flavor of this name as a run file has it.
+// StoredFlavor returns f, under this name, in the form that run files hold.
 func StoredFlavor(name string, f system.Flavor) store.Flavor {
 	return store.Flavor{
 		Name: name, VCPUs: f.VCPUs, MemoryBytes: f.MemoryBytes, CPUCap: f.CPUCap, CPUs: f.CPUs,
@@ -254,7 +254,7 @@ func (r *runner) closeGuests() error {
 	return errors.Join(errs...)
 }
 
-// calibration is one try of a size.
+// calibration is one trial of a size.
 type calibration struct {
 	Size    int64   `json:"size"`
 	Seconds float64 `json:"seconds"`
@@ -262,12 +262,12 @@ type calibration struct {
 
 const (
 	calibrationTries  = 8
-	calibrationGrowth = 16   // a short try says little about a long one
-	calibrationEnough = 0.79 // a step less in the series of sizes is as near
+	calibrationGrowth = 16   // most per try: a short trial predicts a long one badly
+	calibrationEnough = 0.79 // of the trial time: the next size would be no nearer
 )
 
-// calibrate finds, on the baseline, the size at which a trial lasts as long as
-// the campaign asks for. Every arm then does that same amount of work.
+// calibrate finds the size at which a trial on the baseline takes as long as the
+// campaign asks. Every arm then does the same amount of work.
 func (r *runner) calibrate(ctx context.Context) error {
 	for _, cw := range r.Campaign.Workloads {
 		w := r.Workloads[cw.Series()]
@@ -290,14 +290,14 @@ func (r *runner) calibrate(ctx context.Context) error {
 	return nil
 }
 
-// calibrator is the place of the baseline's first guest.
+// calibrator is the station of the baseline's first guest.
 func (r *runner) calibrator() *station {
 	for _, a := range r.Plan.Arms {
 		if a.Of == r.Campaign.Baseline {
 			return r.stations[a.Crew[0].Seat]
 		}
 	}
-	panic("a plan without its baseline") // campaign.Parse makes none
+	panic("a plan without its baseline") // campaign.Parse refuses it
 }
 
 func (r *runner) findSize(ctx context.Context, w *workload.Workload) (int64, []calibration, error) {
@@ -306,7 +306,7 @@ func (r *runner) findSize(ctx context.Context, w *workload.Workload) (int64, []c
 		return 0, nil, err
 	}
 	largest := w.MaxSize
-	if w.DiskBytes != nil { // the volume keeps a tenth for the file system itself
+	if w.DiskBytes != nil { // a tenth of the volume is left to the file system itself
 		for largest > w.MinSize && w.DiskBytes(largest) > int64(st.Flavor.Disk)*9/10 {
 			largest = max(w.MinSize, largest*9/10)
 		}
@@ -330,16 +330,16 @@ func (r *runner) findSize(ctx context.Context, w *workload.Workload) (int64, []c
 		factor := min(float64(want)/float64(max(t.timed, time.Millisecond)), calibrationGrowth)
 		next := min(preferred(float64(size)*factor), largest)
 		if next <= size {
-			break // the nearest already
+			break // this size is the nearest
 		}
 		size = next
 	}
 	return size, tries, nil
 }
 
-// preferred rounds a size to the nearest of a series with five steps to the
-// power of ten (ISO 3), so that two calibrations on one machine mostly choose
-// the same: figures of unlike sizes compare only by the unit of work.
+// preferred rounds a size to the nearest preferred number of the series R5, five
+// steps to a power of ten (ISO 3). Two calibrations on one machine then usually
+// choose the same size; results of different sizes compare only per unit of work.
 func preferred(size float64) int64 {
 	if size < 10 {
 		return int64(max(size, 1))

@@ -14,20 +14,19 @@ import (
 )
 
 const (
-	// loadShare is how many CPUs a process must keep busy, on average over a
-	// stretch of trials, to be named in the run.
+	// loadShare is how many CPUs a process must use, on average over a pass, to
+	// be journaled.
 	loadShare = 0.1
-	// loadNames bounds how many are named for each stretch.
+	// loadNames bounds the number of processes per pass.
 	loadNames = 3
-	// loadGrowth is by how much a process that was named must have grown to be
-	// named again: a host that is always busy is not to fill the run's events.
+	// loadGrowth is the factor by which the use of a journaled process must grow
+	// to be journaled again, so that a busy host does not fill the run's events.
 	loadGrowth = 1.25
 )
 
-// watchLoad begins a stretch of trials. At its end, the function that it returns
-// journals which processes used CPU time in it beside the guests and tare. It
-// reads all of /proc at both ends, which takes longer than what comes between
-// two trials: a stretch is a pass.
+// watchLoad begins to watch a pass. At its end, the returned function journals
+// which processes other than guests and tare used CPU time. Both read all of
+// /proc, which takes too long to do between two trials.
 func (r *runner) watchLoad() (end func()) {
 	proc := cmp.Or(r.Host.Proc, "/proc")
 	before, err := host.ReadProcessTimes(proc)
@@ -42,13 +41,14 @@ func (r *runner) watchLoad() (end func()) {
 			return
 		}
 		for _, load := range r.otherLoads(after.Since(before), func(pid int) []string { return host.ControlGroups(proc, pid) }) {
-			// Where the file cannot be written, the next trial will say so.
+			// If the file cannot be written, the next trial reports the error.
 			_ = r.Store.AddEvent(r.session, 0, store.EventOtherLoad, load)
 		}
 	}
 }
 
-// otherLoads are the texts of the events for what was used, the most first.
+// otherLoads returns the texts of the events for the processes in used, in the
+// same order: highest use first.
 func (r *runner) otherLoads(used []host.ProcessUse, groups func(pid int) []string) (texts []string) {
 	for named, i := 0, 0; i < len(used) && used[i].CPUs >= loadShare && named < loadNames; i++ {
 		who := "the kernel's " + used[i].Name
@@ -72,8 +72,8 @@ func (r *runner) otherLoads(used []host.ProcessUse, groups func(pid int) []strin
 	return texts
 }
 
-// whose says by a process's control groups whose it is; a guest's is none that
-// disturbs, as its trials account for it.
+// whose tells from the control groups of a process what it belongs to. Processes
+// of guests do not disturb: their trials account for them.
 func (r *runner) whose(groups []string) (whose string, guest bool) {
 	whose = " of the host"
 	for _, group := range groups {
@@ -95,7 +95,8 @@ func (r *runner) whose(groups []string) (whose string, guest bool) {
 	return whose, false
 }
 
-// armOf names the arm of a guest's site, which begins with the station's number.
+// armOf names the arm of a guest's site; the site's name begins with the
+// station's number.
 func (r *runner) armOf(site string) string {
 	number, _, _ := strings.Cut(site, "-")
 	if n, err := strconv.Atoi(number); err == nil && n >= 0 && n < len(r.inOrder) {

@@ -23,7 +23,7 @@ func TestOtherLoads(t *testing.T) {
 		1: {"/", "/system.slice/cron.service"},
 		2: {"/", "/tare-r7-0-0-0/vmm"},
 		3: {"/tare-r7-1-0-0.daemon/vmm", "/"},
-		4: {"/tare-r7-1-2-0.daemon/vmm", "/tare-r7-1-0-0/libpod-conmon"}, // a monitor, where version 1 knows it for the guest's
+		4: {"/tare-r7-1-2-0.daemon/vmm", "/tare-r7-1-0-0/libpod-conmon"}, // a monitor that only its cgroup v1 path assigns to the guest
 		5: {"/tare-r77-1-0-0/vmm"},
 		6: {"/user.slice"},
 		7: {"/tare-r7-x.daemon"},
@@ -54,7 +54,7 @@ func TestOtherLoads(t *testing.T) {
 	}
 }
 
-// TestOtherLoadIsJournaled: what computes beside a run's trials is named in it.
+// TestOtherLoadIsJournaled: a run names the processes that used CPU time during its trials.
 func TestOtherLoadIsJournaled(t *testing.T) {
 	proc := t.TempDir()
 	process := func(pid int, name string, ticks int) {

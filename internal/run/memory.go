@@ -16,9 +16,9 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// weigh records what a guest that was just made, and did nothing yet, holds of
-// the host's memory. available is what the host had before. That it cannot be
-// measured costs no trial.
+// weigh records how much host memory a new guest holds before it does any work.
+// available is what the host had available before, in bytes; 0: unknown. If the
+// memory cannot be measured, that is noted, and no trial is lost.
 func (r *runner) weigh(st *station, available int64) error {
 	values := map[string]int64{}
 	left, err := host.AvailableMemory()
@@ -29,7 +29,7 @@ func (r *runner) weigh(st *station, available int64) error {
 	switch {
 	case e == nil:
 		values[store.MemoryPSS], values[store.MemoryCharged] = m.PSS, m.Charged
-	case errors.Is(e, cgroup.ErrUnknown): // the arm says so itself: it is somebody else's machine
+	case errors.Is(e, cgroup.ErrUnknown): // a remote machine; the report says so
 		delete(values, store.MemoryHost)
 	default:
 		err = errors.Join(err, e)
@@ -45,9 +45,9 @@ func (r *runner) weigh(st *station, available int64) error {
 	return nil
 }
 
-// weighLast records what guests that have worked hold of the host's memory, when
-// they had the time to give back what they freed. They are about to end: those
-// that need that time run on meanwhile. That it cannot be measured costs nothing else.
+// weighLast records how much host memory is held by those ending guests that have
+// worked. Guests that return freed memory are first thawed and run for their
+// ReturnDelay. If the memory cannot be measured, that is only noted.
 func (r *runner) weighLast(ctx context.Context, ending []*station) error {
 	var worked []*station
 	var delay time.Duration
@@ -85,8 +85,8 @@ func (r *runner) weighLast(ctx context.Context, ending []*station) error {
 	return nil
 }
 
-// watchKSM tells at the run's end what merging of equal pages saved and cost,
-// where the host does that.
+// watchKSM journals, when end is called, how much memory the merging of equal
+// pages saved and how much CPU time it cost, if the host uses KSM.
 func (r *runner) watchKSM() (end func()) {
 	before, err := host.ReadKSM(r.Host.Proc)
 	if before == nil || err != nil {
@@ -106,10 +106,9 @@ func (r *runner) watchKSM() (end func()) {
 	}
 }
 
-// weighAtWork reads, once for each workload, what a guest that works alone
-// holds of the host's memory, half a trial's time after the instant at which
-// it begins. Once, since reading it takes the host some milliseconds. The
-// caller stops it when the trial is over.
+// weighAtWork reads how much host memory a guest that runs alone holds at work,
+// half a trial time after instant. It does so once per workload, since the
+// reading takes some milliseconds. The caller calls stop when the trial is over.
 func (r *runner) weighAtWork(workers []*member, instant int64) (stop func()) {
 	if len(workers) != 1 || !workers[0].weigh {
 		return func() {}
@@ -121,7 +120,7 @@ func (r *runner) weighAtWork(workers []*member, instant int64) (stop func()) {
 		select {
 		case <-over:
 		case <-time.After(time.Duration(instant-agent.Monotonic()) + r.Campaign.TrialTime/2):
-			// Where it fails, the guest has ended, or a later trial will tell.
+			// If this fails, the guest has ended, or a later trial reads it.
 			if held, err := m.st.machine.Memory(); err == nil {
 				m.x.memory = held.PSS
 			}
@@ -133,11 +132,11 @@ func (r *runner) weighAtWork(workers []*member, instant int64) (stop func()) {
 	}
 }
 
-// memoryPause is what lies between two looks at how much memory is left.
+// memoryPause is the time between two readings of the available memory.
 const memoryPause = 50 * time.Millisecond
 
-// clear ends all guests but those of an arm, where it is asked how many of
-// these the host's memory has room for.
+// clear ends the guests of all other arms if the arm's scenario tests how many
+// guests fit into the host's memory.
 func (r *runner) clear(arm plan.Arm) error {
 	if arm.MemoryLeft == 0 {
 		return nil
@@ -155,8 +154,9 @@ func (r *runner) clear(arm plan.Arm) error {
 	return errors.Join(errs...)
 }
 
-// roomFor says, before a guest is made, that the host has no memory for it. It
-// is the guest's fault: that so many do not fit is a result.
+// roomFor returns an error if the host has too little memory available to create
+// the guest. The error counts as the guest's: it is a result that so many do not
+// fit.
 func (m *member) roomFor() error {
 	if m.limit == 0 || m.st.machine != nil {
 		return nil
@@ -169,12 +169,12 @@ func (m *member) roomFor() error {
 		return nil
 	}
 	m.x.cause = store.EventMemoryLimit
-	return fault.Guestf("%s was not made: the host has %s of memory available, and is to have %s left",
+	return fault.Guestf("%s was not created: the host has %s of memory available, and %s must stay available",
 		m.st.name(), campaign.Bytes(left>>20<<20), m.limit)
 }
 
-// watchMemory notes the least that the host has available from now on, where
-// there is a limit of it. The caller stops it when the trial is over.
+// watchMemory records the least memory that the host has available from now on,
+// if the scenario has a limit. The caller calls stop when the trial is over.
 func watchMemory(workers []*member) (stop func()) {
 	if workers[0].limit == 0 {
 		return func() {}

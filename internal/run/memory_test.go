@@ -11,7 +11,7 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// returning makes guests that give memory back, as of a balloon.
+// returning creates guests that return freed memory, as a balloon does.
 type returning struct{ system.Driver }
 
 type returner struct {
@@ -30,8 +30,8 @@ func (d returning) Create(ctx context.Context, s *system.Site) (system.Guest, er
 	return returner{g, g.(system.Meter), g.(system.MemoryMeter)}, nil
 }
 
-// TestWeighLast: every guest that worked is weighed before it ends, and one that
-// gives memory back runs before that.
+// TestWeighLast: the memory of every guest that worked is measured before it
+// ends; a guest that returns memory is thawed before that.
 func TestWeighLast(t *testing.T) {
 	b := newBench(t, yaml)
 	b.config.Drivers["other"] = returning{b.other}

@@ -10,15 +10,15 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// disturb starts what the neighbours do, and before it the host's ends that
-// answer those of them which stress the network. It returns when they have been
-// at it for a while. The caller stops them.
+// disturb starts the load of the neighbours, after the host's ends that answer
+// neighbours on the network. It returns when the load has run for settle. The
+// caller calls stop to end it.
 func (r *runner) disturb(ctx context.Context, neighbours, answers []*member) (stop func() error, err error) {
 	err = inTurn(answers, func(m *member) error { return r.answer(ctx, m) })
 	if err == nil {
 		talking := 0
 		err = inTurn(neighbours, func(m *member) error {
-			var other *member // who answers it
+			var other *member // the one that answers it
 			if m.Stress == workload.Network && talking < len(answers) {
 				other = answers[talking]
 				talking++
@@ -41,7 +41,7 @@ func (r *runner) disturb(ctx context.Context, neighbours, answers []*member) (st
 	}, err
 }
 
-// stress starts what a neighbour does; other answers it, if not nil.
+// stress starts the load of a neighbour; other answers it, if not nil.
 func (r *runner) stress(ctx context.Context, m, other *member) error {
 	n, err := workload.NeighbourOf(m.Stress)
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *runner) stress(ctx context.Context, m, other *member) error {
 	return r.begin(ctx, m, workload.Step{Name: "stress", Argv: n.Argv(room)})
 }
 
-// answer starts the host's end for a neighbour.
+// answer starts the host's end for a neighbour on the network.
 func (r *runner) answer(ctx context.Context, m *member) error {
 	at := m.st.machine.Address()
 	if !at.IsValid() {
@@ -66,7 +66,7 @@ func (r *runner) answer(ctx context.Context, m *member) error {
 	return r.begin(ctx, m, workload.Answer(at.String()))
 }
 
-// begin starts a step that goes on until it is stopped, and waits until it is ready.
+// begin starts a step that runs until it is stopped, and waits until it is ready.
 func (r *runner) begin(ctx context.Context, m *member, step workload.Step) error {
 	cmd := agent.Command{
 		Argv: step.Argv, Env: system.AgentEnv, Dir: m.st.machine.DataDir(), OutputLimit: int64(r.Campaign.OutputLimit), Timeout: r.Campaign.Timeout,
@@ -84,12 +84,12 @@ func (r *runner) begin(ctx context.Context, m *member, step workload.Step) error
 	return err
 }
 
-// calm stops what a member does besides the workload.
+// calm stops the load of a neighbour, or what answers it.
 func (r *runner) calm(ctx context.Context, m *member, what string) error {
 	err := m.x.stopAll(ctx)
 	if err == nil && len(m.x.results) > 0 && !m.x.results[0].Stopped {
 		last := m.x.results[0]
-		m.x.err = fault.Guestf("this neighbour did not %s to the end: exit status %d, signal %q: %s",
+		m.x.err = fault.Guestf("this neighbour did not %s until the end of the trial: exit status %d, signal %q: %s",
 			what, last.ExitCode, last.Signal, lastBytes(append(last.Stdout, last.Stderr...)))
 	}
 	return err

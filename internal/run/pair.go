@@ -7,13 +7,13 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// serve brings up the serving side of a pair in the other guest, and tells m
-// what to do with it. That it does not come up fails m's trial.
+// serve starts the serving side of a pair in the other guest and sets m.steps to
+// those of the client. If the server does not start, m's trial fails.
 func (r *runner) serve(ctx context.Context, m *member, w *workload.Workload, size int64) error {
 	s := m.server
 	at := s.st.machine.Address()
 	if !at.IsValid() {
-		return fault.Campaignf("guests of arm %s cannot be reached by others, so they are no pairs", s.Of)
+		return fault.Campaignf("guests of arm %s cannot be reached over the network, so they cannot form pairs", s.Of)
 	}
 	var before []workload.Step
 	before, m.steps, _ = w.Sides(size, at.String())
@@ -28,8 +28,8 @@ func (r *runner) serve(ctx context.Context, m *member, w *workload.Workload, siz
 	return nil
 }
 
-// retire ends the serving side of a pair. How its commands ended says, too,
-// whether the trial counts.
+// retire ends the serving side of a pair and adds its results to m's, as they
+// also decide whether the trial counts.
 func (r *runner) retire(ctx context.Context, m *member, w *workload.Workload, size int64) error {
 	s := m.server
 	if s.broken == nil {
@@ -47,7 +47,7 @@ func (r *runner) retire(ctx context.Context, m *member, w *workload.Workload, si
 	case s.broken != nil:
 		m.x.late, m.x.over = fault.Guestf("the guest that serves: %w", s.broken), true
 	case s.x.over:
-		s.x.err = fault.Guestf("it could not serve, and its partner's error says why")
+		s.x.err = fault.Guestf("it could not serve; see its partner's error")
 	}
 	return nil
 }

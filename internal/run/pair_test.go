@@ -15,11 +15,11 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// pairs is a campaign of guests two by two.
+// pairs is a campaign with pairs of guests.
 var pairs = strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 2", 1),
 	"disk: 64MiB}", "disk: 64MiB, network: bridged}", 1) + "scenarios: [solo, {name: pair, pairs: 1}, {name: two, pairs: 2}]\n"
 
-// newPairs is a bench of pairs whose workload is called against a server.
+// newPairs is a bench of pairs with a workload that needs a server.
 func newPairs(t *testing.T) *bench { return newPairsOf(t, pairs) }
 
 func newPairsOf(t *testing.T, text string) *bench {
@@ -57,7 +57,7 @@ func serves(argv []string) fake.Behaviour {
 	return good(argv)
 }
 
-// TestPairs: of every two guests one serves, where the other finds it.
+// TestPairs: one guest of each pair serves, and the other gets its address.
 func TestPairs(t *testing.T) {
 	b := newPairs(t)
 	var mu sync.Mutex
@@ -85,8 +85,8 @@ func TestPairs(t *testing.T) {
 		}
 	}
 	// Solo, one pair and two pairs, twice each; the guests have the addresses
-	// .1 to .4 in the order in which they were made.
-	extras := 0 // warm-ups and repeats, which are solo; what a busy host makes again
+	// .1 to .4 in the order of their creation.
+	extras := 0 // warm-ups and repeats, which are solo; trials repeated because of a busy host
 	for status, n := range b.statuses("other") {
 		if status == store.Discarded || status == store.Repeat || status == store.Void {
 			extras += n
@@ -105,8 +105,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestPairFails: whichever of the two fails, the trial does, and the next is
-// not spoiled by it.
+// TestPairFails: if either guest fails, the trial fails, and the next one is not
+// affected.
 func TestPairFails(t *testing.T) {
 	for _, tc := range []struct {
 		name, step string
@@ -148,8 +148,8 @@ func TestPairFails(t *testing.T) {
 	}
 }
 
-// TestHostsEnd: where an end of a pair is the host's, a native guest takes its
-// part, whichever it is.
+// TestHostsEnd: if the host is the client or the server of a pair, a native guest
+// takes that part.
 func TestHostsEnd(t *testing.T) {
 	b := newPairsOf(t, strings.Replace(pairs, "scenarios: [solo, {name: pair, pairs: 1}, {name: two, pairs: 2}]",
 		"scenarios: [{name: out, pairs: 1, server: host}, {name: in, pairs: 1, client: host}]", 1))
@@ -167,7 +167,7 @@ func TestHostsEnd(t *testing.T) {
 			}
 		}
 	}
-	// Of two blocks, in each of which it is served once, and serves once.
+	// In each of two blocks it is the client once and the server once.
 	if want := map[string]int{"serve": 2, "count": 2}; !maps.Equal(did, want) {
 		t.Errorf("%v, want %v", did, want)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/tare-bench/tare/internal/plan"
 )
 
-// passes makes what is left of the recorded passes, and then pass after pass
-// until the plan says that it is enough.
+// passes completes the recorded passes, then makes new ones until the plan has
+// no more.
 func (r *runner) passes(ctx context.Context) error {
 	recorded, err := r.readPasses()
 	if err != nil {
@@ -46,7 +46,8 @@ func (r *runner) passes(ctx context.Context) error {
 	}
 }
 
-// readPasses reads what earlier sessions began and returns what is to do of it.
+// readPasses reads the passes that earlier sessions began and returns all of
+// them; pass skips the trials that are done.
 func (r *runner) readPasses() (left []plan.Pass, err error) {
 	r.state, r.count, r.epochs = plan.NewState(), map[plan.Cell]int{}, map[string]int{}
 	bodies, err := r.Store.Passes()
@@ -62,7 +63,7 @@ func (r *runner) readPasses() (left []plan.Pass, err error) {
 		left = append(left, pass)
 	}
 	r.summary.Passes = len(left)
-	if len(bodies) > 0 { // what it has of guests is made when it is needed
+	if len(bodies) > 0 { // guests are created when a trial needs them
 		for _, a := range r.Plan.Arms {
 			r.state.Made[a.Of] = r.state.Pass - 1
 		}
@@ -70,7 +71,7 @@ func (r *runner) readPasses() (left []plan.Pass, err error) {
 	return left, r.readCosts()
 }
 
-// readCosts reads how long things took in earlier sessions.
+// readCosts reads how long trials took in earlier sessions.
 func (r *runner) readCosts() error {
 	spents, err := r.Store.Spents()
 	if err != nil {
@@ -86,7 +87,8 @@ func (r *runner) readCosts() error {
 	return nil
 }
 
-// pass makes the trials of a pass that are left; over says that the budget is up.
+// pass makes the remaining trials of a pass; over reports that the budget is
+// used up.
 func (r *runner) pass(ctx context.Context, pass plan.Pass) (over bool, err error) {
 	for _, of := range pass.Recreate {
 		r.epochs[of]++
@@ -102,7 +104,7 @@ func (r *runner) pass(ctx context.Context, pass plan.Pass) (over bool, err error
 	}
 	begin := time.Now()
 	for i, g := range groups {
-		// Every workload has one block, whatever the budget.
+		// Every workload gets one block, whatever the budget.
 		if g.Block > 0 && !r.Plan.Rule.Fits(r.spent(), r.groupTime(g)) {
 			r.summary.Reason, r.summary.Complete = plan.ReasonBudget, true
 			return true, nil
@@ -161,7 +163,8 @@ func (r *runner) groupTime(g plan.Group) (sum time.Duration) {
 	return sum
 }
 
-// took notes how long a trial took with all that belongs to it.
+// took adds the duration of a trial, overhead included, to the averages that
+// the planner uses.
 func (r *runner) took(id plan.ID, d time.Duration) {
 	cell := plan.Cell{Workload: id.Workload, Arm: id.Arm}
 	r.count[cell]++
@@ -171,8 +174,8 @@ func (r *runner) took(id plan.ID, d time.Duration) {
 	}
 }
 
-// look asks how wide intervals are, where that decides anything: after each
-// pass, and in long runs when they have grown by a twentieth.
+// look updates the widths of the intervals if the rule uses them: after each
+// pass, and in long runs whenever the number of passes has grown by 5 %.
 func (r *runner) look() error {
 	rule := r.Plan.Rule
 	if rule.Precision == 0 && rule.Budget == 0 || r.state.Pass < 2 || r.state.Pass-r.looked < max(1, r.state.Pass/20) {
@@ -186,7 +189,8 @@ func (r *runner) look() error {
 	return nil
 }
 
-// expected is how many passes the run is expected to have after so many; 0: not known.
+// expected estimates the total number of passes when done of them are made; 0:
+// not known.
 func (r *runner) expected(done int) int {
 	if r.Plan.Rule.Precision > 0 {
 		return 0
@@ -200,7 +204,7 @@ func (r *runner) expected(done int) int {
 	return r.Plan.Rule.Max
 }
 
-// passTime is how long a pass takes so far.
+// passTime is the mean duration of the passes so far.
 func (r *runner) passTime(done int) time.Duration {
 	if done == 0 {
 		return 0
@@ -208,7 +212,7 @@ func (r *runner) passTime(done int) time.Duration {
 	return r.spent() / time.Duration(done)
 }
 
-// left estimates the time to the run's end; 0: not known.
+// left estimates the time until the end of the run; 0: not known.
 func (r *runner) left(passes, pass, group, groups int) time.Duration {
 	if budget := r.Plan.Rule.Budget; budget > 0 {
 		return max(budget-r.spent(), 0)

@@ -11,8 +11,8 @@ import (
 	"github.com/tare-bench/tare/internal/system/fake"
 )
 
-// TestRemote: a machine that somebody else runs is not frozen, and late reports
-// of what it did are not held against its clock.
+// TestRemote: a remote machine is not frozen, and late reports of its steps do
+// not count as an error of its clock.
 func TestRemote(t *testing.T) {
 	b := newBench(t, yaml)
 	b.other.Change = func(c *system.Capabilities) { c.Remote, c.SameKernel, c.HostMount, c.Freeze = true, false, true, "" }

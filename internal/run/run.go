@@ -1,6 +1,7 @@
-// Package run walks a plan: it makes the guests, thaws one at a time, runs a
-// trial in it, freezes it again, and journals each trial before and after. It
-// does not know how a guest is made, nor what the numbers mean.
+// Package run executes a plan: it creates the guests, thaws those of one arm
+// at a time, runs a trial in them and freezes them again. It writes each trial
+// to the journal before and after. It does not know how a guest is created or
+// what the numbers mean.
 package run
 
 import (
@@ -19,62 +20,62 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// Config is what a run needs. Nothing of it is closed by the runner.
+// Config is what a run needs. Run closes none of it.
 type Config struct {
 	Campaign  *campaign.Campaign
 	Plan      *plan.Plan
 	Store     *store.Run
 	Host      *system.Host
 	Drivers   map[string]system.Driver      // by system
-	Workloads map[string]*workload.Workload // by series, which is their name
+	Workloads map[string]*workload.Workload // by series, which is the name of the workload
 	BootID    string
-	Boot      string // how the host is booted: campaign.BootLinux or BootXen
+	Boot      string // how the host was booted: campaign.BootLinux or BootXen
 	Version   string
-	// Widths returns by workload how wide intervals are, from what the store
-	// holds. Called only when a precision or a budget is asked for.
+	// Widths returns the width of the intervals of each workload, computed from
+	// the store. Run calls it only if the campaign sets a precision or a budget.
 	Widths func() (map[string]plan.Width, error)
-	// Progress is told what goes on; nil: nobody is.
+	// Progress receives the events of the run; nil: they are dropped.
 	Progress func(Event)
 }
 
-// Event is something that a watcher of the run wants to know. Fields that do
-// not belong to its kind are zero.
+// Event reports the progress of a run. Fields that do not belong to its kind
+// are zero.
 type Event struct {
 	Kind   EventKind
 	Text   string
 	Trial  plan.ID
-	Pass   int           // through the workloads, from 0
-	Passes int           // as many as are expected by now, 0: unknown
-	Values Values        // of a trial that is done
-	Took   time.Duration // a trial with all that belongs to it, or a pass
-	Left   time.Duration // until the run's end, as far as that is known
+	Pass   int           // number of the pass through the workloads, from 0
+	Passes int           // expected number of passes; 0: unknown
+	Values Values        // results of a trial that is done
+	Took   time.Duration // duration of a trial with its overhead, or of a pass
+	Left   time.Duration // estimated time until the end of the run; 0: unknown
 }
 
 // Values are a trial's metrics by name.
 type Values map[string]float64
 
-// EventKind says what happened.
+// EventKind is the kind of an Event.
 type EventKind int
 
 const (
 	Phase      EventKind = iota // Text: what is being prepared
-	Notice                      // Text: something that the reader must know
+	Notice                      // Text: something that the user must know
 	TrialBegin                  // Trial
 	TrialDone                   // Trial, Values
-	TrialLost                   // Trial, Text: why it has no result
+	TrialLost                   // Trial, Text: why the trial has no result
 	PassDone                    // Pass, Took
 )
 
-// Summary is how a run ended.
+// Summary describes how a run ended.
 type Summary struct {
-	Passes   int // through the workloads; with boots, blocks
+	Passes   int // passes through the workloads; with boots, blocks
 	Reason   plan.Reason
-	Failed   int // trials without a result, by guests' fault, in this session
+	Failed   int // trials of this session that guests failed
 	Complete bool
 }
 
-// hostRetries is how often a trial that failed by the host's fault is made
-// again before the run gives up.
+// hostRetries is how often the run repeats a trial that the host failed before
+// it gives up.
 const hostRetries = 2
 
 type runner struct {
@@ -86,26 +87,26 @@ type runner struct {
 	probes   map[string]map[string]int
 	sizes    map[string]int64
 	stations map[plan.Seat]*station
-	inOrder  []*station // the same, in the order to make them
+	inOrder  []*station // the same stations, in the order of their creation
 	probing  sync.Mutex
 	finished map[plan.ID]bool
 	state    plan.State
-	count    map[plan.Cell]int // trials behind state.Trial
-	looked   int               // passes when the widths were asked for last
-	epochs   map[string]int    // incarnation of the guests of each arm, without its scenario
-	awake    bool              // the guest of the last trial was not frozen, as it is to be repeated
+	count    map[plan.Cell]int // number of trials that state.Trial averages
+	looked   int               // number of passes at the last call of Widths
+	epochs   map[string]int    // by arm without scenario: how often its guests were re-created
+	awake    bool              // the guest of the last trial stays thawed, for the repetition
 	summary  Summary
 
 	elapsed time.Duration // of earlier sessions
 	began   time.Time
 
-	loads map[string]float64 // CPUs by who used them beside the guests, as far as journaled
+	loads map[string]float64 // journaled loads beside the guests: process to CPUs
 }
 
-// Run runs the plan from where the store says that it is until its rule is
-// met, ctx ends, the host fails, or what is left needs another boot of the host
-// (the error is then *OtherBoot). When it returns, no guest is left. An error
-// loses nothing: the run can be resumed.
+// Run continues the plan from the state in the store. It ends when the plan's
+// rule is met, ctx ends, the host fails, or the remaining trials need another
+// boot of the host (the error is then *OtherBoot). When it returns, no guest is
+// left. After any error, the run can be resumed without loss.
 func Run(ctx context.Context, c Config) (Summary, error) {
 	r := &runner{Config: c, began: time.Now()}
 	if r.Progress == nil {
@@ -151,7 +152,7 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	return r.summary, err
 }
 
-// open reads what earlier sessions have done.
+// open reads the results of earlier sessions and begins a new one.
 func (r *runner) open() error {
 	var err error
 	if r.elapsed, err = r.Store.Elapsed(); err != nil {
@@ -204,10 +205,10 @@ func (r *runner) open() error {
 
 func (r *runner) isDone(id plan.ID) bool { return r.finished[id] }
 
-// spent is the time that the run has taken over all sessions.
+// spent is the duration of the run over all its sessions.
 func (r *runner) spent() time.Duration { return r.elapsed + time.Since(r.began) }
 
-// trialWithRetries makes a trial again that failed by the host's fault.
+// trialWithRetries makes a trial, and repeats it if the host failed.
 func (r *runner) trialWithRetries(ctx context.Context, t trial) error {
 	for try := 0; ; try++ {
 		t.try = try
@@ -218,7 +219,7 @@ func (r *runner) trialWithRetries(ctx context.Context, t trial) error {
 		if fault.KindOf(err) != fault.Host || try == hostRetries || errors.Is(err, errStore) {
 			return err
 		}
-		r.note("retry", fmt.Sprintf("block %d, %s on %s is made again: %v", t.Block+1, t.Workload, t.Arm, err))
+		r.note("retry", fmt.Sprintf("block %d: %s on %s is repeated: %v", t.Block+1, t.Workload, t.Arm, err))
 		if errors.Is(err, errLate) {
 			continue
 		}
@@ -230,7 +231,7 @@ func (r *runner) trialWithRetries(ctx context.Context, t trial) error {
 	}
 }
 
-// errStore marks errors of the run file: making the trial again does not mend them.
+// errStore marks errors of the run file, which repeating the trial cannot fix.
 var errStore = errors.New("the run file")
 
 func storeErr(err error) error {
@@ -240,9 +241,9 @@ func storeErr(err error) error {
 	return fmt.Errorf("%w %w", errStore, err)
 }
 
-// note records something in the run and tells the watcher.
+// note records an event in the run file and reports it as a Notice.
 func (r *runner) note(kind, text string) {
 	r.Progress(Event{Kind: Notice, Text: text})
-	// Where the file cannot be written, the next trial will say so.
+	// If the file cannot be written, the next trial reports the error.
 	_ = r.Store.AddEvent(r.session, 0, kind, text)
 }

@@ -41,7 +41,7 @@ var count = &workload.Workload{
 	},
 }
 
-// good is how a guest does what it is told.
+// good is the behaviour of a guest without faults.
 func good(argv []string) fake.Behaviour {
 	b := fake.Behaviour{Took: time.Millisecond, Stdout: "ok"}
 	if argv[0] == "count" {
@@ -146,7 +146,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %v", arm, n)
 		}
 	}
-	// Two epochs of one guest each, and never two awake.
+	// Two epochs of one guest each, and never two guests thawed at once.
 	created := 0
 	awake := map[string]bool{}
 	for _, e := range b.other.Events() {
@@ -179,8 +179,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestTrouble: whatever a guest does, it is a result of that trial alone; the
-// run goes on with a new guest.
+// TestTrouble: a guest's failure affects only the result of that trial; the run
+// goes on with a new guest.
 func TestTrouble(t *testing.T) {
 	for name, trouble := range map[string]fake.Behaviour{
 		"dies":            {Trouble: fake.Dies},
@@ -246,8 +246,8 @@ func TestNoStart(t *testing.T) {
 	}
 }
 
-// TestHostFault: what the host does wrong is tried again, and then ends the
-// run, which can be resumed.
+// TestHostFault: after a fault of the host the trial is repeated; if the fault
+// persists, it ends the run, which can be resumed.
 func TestHostFault(t *testing.T) {
 	b := newBench(t, yaml)
 	broken := true
@@ -270,7 +270,7 @@ func TestHostFault(t *testing.T) {
 	}
 }
 
-// TestInterrupted cancels runs at random moments: in the end every trial is done once.
+// TestInterrupted cancels runs at random moments: every trial ends up done exactly once.
 func TestInterrupted(t *testing.T) {
 	b := newBench(t, yaml)
 	for n := 0; ; n++ {
@@ -297,7 +297,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestCalibration finds a size at which the baseline lasts as long as asked for.
+// TestCalibration: the size makes a trial of the baseline take the trial time.
 func TestCalibration(t *testing.T) {
 	b := newBench(t, strings.Replace(strings.Replace(yaml, "{name: count, size: 1}", "count", 1), "blocks: 4", "blocks: 1", 1))
 	if _, err := b.run(t.Context()); err != nil {
@@ -329,7 +329,7 @@ func TestPrecision(t *testing.T) {
 }
 
 // TestExtras: a warm-up begins each group, and some trials are made twice
-// without a freeze in between; neither is a result.
+// without a freeze in between; neither warm-ups nor repeats are results.
 func TestExtras(t *testing.T) {
 	b := newBench(t, yaml)
 	if s, err := b.run(t.Context()); err != nil || !s.Complete {
@@ -370,7 +370,7 @@ func TestExtras(t *testing.T) {
 	}
 }
 
-// TestPreferred: sizes near each other are the same, and none is far off.
+// TestPreferred: sizes near each other round to the same one, and none far away.
 func TestPreferred(t *testing.T) {
 	for size, want := range map[float64]int64{0.2: 1, 7: 7, 42: 40, 45: 40, 55: 63, 1000: 1000, 1300: 1600, 9000: 10000, 123456: 100000} {
 		if got := preferred(size); got != want {
@@ -379,8 +379,8 @@ func TestPreferred(t *testing.T) {
 	}
 }
 
-// TestBoots: a run stops where it needs another boot of the host, and goes on
-// there; no guest of the other boot's arms is made.
+// TestBoots: a run stops when it needs another boot of the host and continues in
+// that boot; a boot creates no guests of the other boot's arms.
 func TestBoots(t *testing.T) {
 	b := newBench(t, strings.NewReplacer("blocks: 4", "blocks: 8", "arms: [native, other]", "boots: {linux: {}, xen: {entry: Xen}}\narms: [native, {system: other, boot: xen}]").Replace(yaml))
 	b.config.Boot = campaign.BootLinux
@@ -440,11 +440,12 @@ func TestBoots(t *testing.T) {
 	}
 }
 
-// TestHeardLate: news that the host takes in late make no time.
+// TestHeardLate: a duration that is wrong because the host processed messages
+// late is refused.
 func TestHeardLate(t *testing.T) {
 	for _, c := range []struct {
 		timed time.Duration
-		off   float64 // s, host's time less the guest's
+		off   float64 // s, host's time minus the guest's
 		late  bool
 	}{
 		{100 * time.Millisecond, 0.0001, false}, {100 * time.Millisecond, -0.004, false}, {15 * time.Microsecond, -0.09, true},

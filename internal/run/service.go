@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// stopGrace is how long a server may take to end after SIGTERM, and after
-	// SIGKILL; stressGrace is how long what stresses a neighbour may after SIGTERM:
-	// it has nothing to save, and would make each trial longer.
+	// stopGrace is how long a server may take to end after SIGTERM, and again
+	// after SIGKILL. stressGrace is how long a neighbour's load may take after
+	// SIGTERM: it has nothing to save, and waiting prolongs every trial.
 	stopGrace   = 30 * time.Second
 	stressGrace = 50 * time.Millisecond
-	// readyPause is what lies between two looks at whether a server is ready:
-	// at first, and at most.
+	// readyPause is the first pause between two checks whether a server is
+	// ready, and readyPauseMax the longest.
 	readyPause    = 10 * time.Millisecond
 	readyPauseMax = 250 * time.Millisecond
 )
@@ -30,16 +30,16 @@ type service struct {
 	step  workload.Step
 	agent *agent.Client
 	grace time.Duration // from SIGTERM to SIGKILL
-	id    chan uint64   // gets what Signal takes, when it has started
-	ended chan struct{} // closed when res and err are there
+	id    chan uint64   // receives the id for agent.Client.Signal once it has started
+	ended chan struct{} // closed when res and err are set
 	res   *agent.Result
 	err   error
 }
 
-// startService starts a background step. The caller stops it, or drops the guest.
+// startService starts a background step. The caller stops it or drops the guest.
 func startService(ctx context.Context, m *system.Machine, step workload.Step, cmd agent.Command) *service {
 	s := &service{step: step, agent: m.Agent, grace: stopGrace, id: make(chan uint64, 1), ended: make(chan struct{})}
-	cmd.Timeout = 0 // it lives as long as the trial, whose other steps have limits
+	cmd.Timeout = 0 // it runs as long as the trial; the other steps have limits
 	cmd.OnStart = func(id uint64) { s.id <- id }
 	go func() {
 		defer close(s.ended)
@@ -48,8 +48,7 @@ func startService(ctx context.Context, m *system.Machine, step workload.Step, cm
 	return s
 }
 
-// started waits until the guest says that the server has been started, or has
-// ended already.
+// started waits until the guest reports that the server has started or ended.
 func (s *service) started(ctx context.Context) error {
 	select {
 	case id := <-s.id:
@@ -63,10 +62,10 @@ func (s *service) started(ctx context.Context) error {
 	return nil
 }
 
-// ready waits until the step's Ready command, run as probe, succeeds, for
-// probe.Timeout at most. late says that it did not; a server that ended
-// meanwhile is not late, its result tells. An error means that the guest is no
-// good any more.
+// ready waits until the step's Ready command, run as probe, succeeds, but at
+// most probe.Timeout. late is the error if it did not succeed. A server that
+// ended meanwhile is not late; its result shows why. err means that the guest is
+// broken.
 func (s *service) ready(ctx context.Context, probe agent.Command) (late, err error) {
 	limit := probe.Timeout
 	deadline := time.Now().Add(limit)
@@ -76,12 +75,12 @@ func (s *service) ready(ctx context.Context, probe agent.Command) (late, err err
 		switch {
 		case res == nil:
 			return nil, err
-		case err != nil: // it could not be started
+		case err != nil: // the Ready command could not be started
 			return err, nil
 		case res.ExitCode == 0 && res.Signal == 0 && !res.TimedOut:
 			return nil, nil
 		case time.Now().After(deadline):
-			return fault.Guestf("step %s: its server was not ready within %v: %q says %q", s.step.Name, limit, s.step.Ready[0],
+			return fault.Guestf("step %s: its server was not ready within %v: %q printed %q", s.step.Name, limit, s.step.Ready[0],
 				lastBytes(append(res.Stdout, res.Stderr...))), nil
 		}
 		select {
@@ -95,8 +94,8 @@ func (s *service) ready(ctx context.Context, probe agent.Command) (late, err err
 	return nil, nil
 }
 
-// stop ends the server and returns what it gave back. An error means that the
-// guest is no good any more.
+// stop ends the server and returns its result. An error means that the guest is
+// broken.
 func (s *service) stop(ctx context.Context) (workload.StepResult, error) {
 	running := true
 	select {
@@ -125,7 +124,7 @@ func (s *service) stop(ctx context.Context) (workload.StepResult, error) {
 	select {
 	case <-s.ended:
 	default:
-		return workload.StepResult{}, fault.Guestf("step %s: its server does not end when it is killed", s.step.Name)
+		return workload.StepResult{}, fault.Guestf("step %s: its server did not end after SIGKILL", s.step.Name)
 	}
 	if s.res == nil {
 		return workload.StepResult{}, s.err
@@ -138,8 +137,7 @@ func (s *service) stop(ctx context.Context) (workload.StepResult, error) {
 	return r, nil
 }
 
-// stopAll stops the servers that run, the last one first, and adds what they
-// gave back to the results.
+// stopAll stops the running servers, the last one first, and adds their results.
 func (x *execution) stopAll(ctx context.Context) error {
 	for _, s := range slices.Backward(x.services) {
 		r, err := s.stop(ctx)

@@ -11,7 +11,7 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// served is count with a server beside it.
+// served is count with a server as a background step.
 func served() *workload.Workload {
 	w := *count
 	w.Serve = func(int64) []workload.Step {
@@ -27,12 +27,12 @@ func TestService(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
 		server     fake.Behaviour
-		readyAfter int32  // looks that fail
+		readyAfter int32  // number of checks that fail
 		want       string // of the error; "": the trial counts
 	}{
 		{name: "good", server: fake.Behaviour{Took: time.Hour}, readyAfter: 2},
 		{name: "ends early", server: fake.Behaviour{ExitCode: 3, Stderr: "no such port"}, readyAfter: 1 << 20, want: "step server: exit status 3"},
-		{name: "never ready", server: fake.Behaviour{Took: time.Hour}, readyAfter: 1 << 20, want: `not ready within 1s: "ready" says "refused"`},
+		{name: "never ready", server: fake.Behaviour{Took: time.Hour}, readyAfter: 1 << 20, want: `not ready within 1s: "ready" printed "refused"`},
 		{name: "not there", server: fake.Behaviour{SpawnError: "not found"}, readyAfter: 1 << 20, want: "step server: exit status 127"},
 		{name: "dies with its guest", server: fake.Behaviour{Trouble: fake.Dies}, readyAfter: 1 << 20, want: "died"},
 	} {

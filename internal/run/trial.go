@@ -17,25 +17,25 @@ import (
 // trial is one execution of a workload in an arm's guests.
 type trial struct {
 	plan.ID
-	position int // in its group, from 0; of a warm-up -1
+	position int // in its group, from 0; -1: a warm-up
 	role     role
-	try      int // how often it was made before, by the host's fault
+	try      int // number of earlier attempts that the host failed
 }
 
-// role says what a trial is for.
+// role is the purpose of a trial.
 type role int
 
 const (
 	counted role = iota
-	// warmup begins a group, and is discarded.
+	// warmup begins a group and is discarded.
 	warmup
-	// beforeRepeat is counted, and its guest is not frozen: repeated follows.
+	// beforeRepeat counts; its guest stays thawed, and repeated follows.
 	beforeRepeat
-	// repeated is the same trial again, right after it.
+	// repeated is the same trial once more, right after beforeRepeat.
 	repeated
 )
 
-// status is what an attempt of that role is when all went well.
+// status is the status of a successful attempt in that role.
 func (r role) status() store.Status {
 	switch r {
 	case warmup:
@@ -46,11 +46,11 @@ func (r role) status() store.Status {
 	return store.Done
 }
 
-// counts reports whether the trial is one that the plan asks for.
+// counts reports whether the plan asks for the trial.
 func (r role) counts() bool { return r == counted || r == beforeRepeat }
 
-// trial makes one trial and journals it. Its error is the host's fault, or
-// tare's, or ctx has ended; that a guest failed is a result.
+// trial makes one trial and journals it. An error is the host's or tare's
+// fault, or that of ctx. The failure of a guest is a result, not an error.
 func (r *runner) trial(ctx context.Context, t trial) error {
 	begin := time.Now()
 	crew, err := r.crew(ctx, t.Arm)
@@ -75,11 +75,11 @@ func (r *runner) trial(ctx context.Context, t trial) error {
 	if missing != nil {
 		abandon(crew, missing)
 	} else if err = r.execute(ctx, crew, w, r.sizes[t.Workload], t.role); ctx.Err() != nil {
-		return ctx.Err() // without an outcome it counts as interrupted
+		return ctx.Err() // an attempt without an outcome counts as interrupted
 	}
 	for _, m := range crew {
 		if err == nil && m.x.readings.Suspended {
-			err = fault.Hostf("the host was suspended meanwhile")
+			err = fault.Hostf("the host was suspended during the trial")
 		}
 		if err == nil && t.try < hostRetries {
 			err = m.x.heardLate()
@@ -121,7 +121,7 @@ func (r *runner) trial(ctx context.Context, t trial) error {
 	}
 	r.finished[t.ID] = true
 	if why := failure(crew, outcomes); why != "" {
-		if missing == nil || missing.x.cause != store.EventMemoryLimit { // that not all fit is what the scenario is there to find
+		if missing == nil || missing.x.cause != store.EventMemoryLimit { // the scenario looks for this limit
 			r.summary.Failed++
 		}
 		r.Progress(Event{Kind: TrialLost, Trial: t.ID, Text: why})
@@ -131,24 +131,26 @@ func (r *runner) trial(ctx context.Context, t trial) error {
 	return r.tidy(crew)
 }
 
-// errLate marks a trial whose news the host took in late: the guest is as good as it was.
+// errLate marks a trial in which tare processed messages late. The guest can be
+// used again.
 var errLate = errors.New("the host was too busy")
 
 const (
 	lateGrain = 5 * time.Millisecond
-	lateShare = 0.1 // of the trial's time
+	lateShare = 0.1 // of the trial's duration
 )
 
-// heardLate is an error where the host's time of a trial is far from the one
-// that the guest read on the same clock. A host that takes in the news of start
-// and end at once would call the slowest trial the fastest.
+// heardLate returns an error if the host's duration of a trial differs from the
+// guest's, read on the same clock, by more than lateGrain and lateShare. If a
+// busy host processed the messages of start and end together, the slowest trial
+// would look like the fastest.
 func (x *execution) heardLate() error {
 	off, known := x.readings.Values[probe.HostTimeError]
 	took := x.timed.Seconds() - off
 	if !known || x.err != nil || math.Abs(off) < max(lateGrain.Seconds(), lateShare*took) {
 		return nil
 	}
-	return fault.Hostf("%w: it timed %.3g s of a trial that took %.3g s by the guest, on the same clock", errLate, x.timed.Seconds(), took)
+	return fault.Hostf("%w: it measured %.3g s for a trial that took %.3g s in the guest by the same clock", errLate, x.timed.Seconds(), took)
 }
 
 func (r *runner) attempt(t trial, m *member) store.Attempt {
@@ -162,13 +164,13 @@ func (r *runner) attempt(t trial, m *member) store.Attempt {
 	return a
 }
 
-// outcome is what a member's attempt in that role gave; wrong is what the host or tare did
-// wrong, which makes all that the trial gave void.
+// outcome is the outcome of a member's attempt in that role. wrong is an error
+// of the host or of tare, which makes the whole trial void.
 func (r *runner) outcome(m *member, workload string, role role, wrong error) store.Outcome {
 	o := store.Outcome{Status: role.status(), Values: map[int]float64{}, Clock: m.x.clock, Steps: m.x.steps}
 	add := func(ids map[string]int, values map[string]float64) {
 		for name, v := range values {
-			if id, ok := ids[name]; ok { // a run that an older tare began lacks some
+			if id, ok := ids[name]; ok { // a run begun by an older tare lacks some
 				o.Values[id] = v
 			}
 		}
@@ -183,7 +185,7 @@ func (r *runner) outcome(m *member, workload string, role role, wrong error) sto
 	case m.x.err != nil:
 		o.Status, o.Error = store.Failed, m.x.err.Error()
 	}
-	if o.Status == store.Failed && !role.counts() { // what fails will fail again where it counts
+	if o.Status == store.Failed && !role.counts() { // if the guest is at fault, a counted trial will fail too
 		o.Status = store.Discarded
 	}
 	if o.Error != "" && m.st.machine != nil {
@@ -192,7 +194,7 @@ func (r *runner) outcome(m *member, workload string, role role, wrong error) sto
 	return o
 }
 
-// failure says why the trial has not all of its results; "": it has.
+// failure returns why the trial lacks results; "": it has all of them.
 func failure(crew []*member, outcomes []store.Outcome) string {
 	why, failed := "", 0
 	for i, m := range crew {
@@ -208,8 +210,8 @@ func failure(crew []*member, outcomes []store.Outcome) string {
 	return why
 }
 
-// tidy ends guests that are no good any more, and notes which have to be
-// cleaned before they are used again.
+// tidy ends broken guests and marks those that must be cleaned before their
+// next use.
 func (r *runner) tidy(crew []*member) error {
 	var errs []error
 	for _, m := range crew {

@@ -5,15 +5,16 @@ import (
 	"math"
 )
 
-// AnytimeTarget is the target for AnytimeRho at which the sequence covers also
-// with an estimated s from n = 10 on: a nearer target narrows the first
-// intervals too much (target 30: 94.0 %, target 100: 95.9 % in TestSimAnytime).
+// AnytimeTarget is a target for AnytimeRho with which the sequence keeps its
+// coverage from n = 10 on even if s is estimated. A smaller target makes the
+// first intervals too narrow: in TestSimAnytime, target 30 covers in 94.0 %,
+// target 100 in 95.9 %.
 const AnytimeTarget = 100
 
-// AnytimeRho returns the ρ at which the sequence of Anytime is tightest after
-// about target values: sqrt((-2 ln α + ln(1 - 2 ln α))/target)
-// [Waudby-Smith et al., Ann. Stat. 2024, eq. 10]. It must be chosen before
-// looking at the data.
+// AnytimeRho returns the ρ for which the sequence of Anytime is tightest at about
+// target values: sqrt((-2 ln α + ln(1 - 2 ln α))/target)
+// [Waudby-Smith et al., Ann. Stat. 2024, eq. 10]. Choose it before looking at the
+// data.
 func AnytimeRho(target int, alpha float64) float64 {
 	a := -2 * math.Log(alpha)
 	return math.Sqrt((a + math.Log1p(a)) / float64(max(1, target)))
@@ -23,11 +24,12 @@ func AnytimeRho(target int, alpha float64) float64 {
 //
 //	mean ± s sqrt( 2(nρ²+1)/(n²ρ²) · ln( sqrt(nρ²+1)/α ) )
 //
-// [Robbins, Ann. Math. Stat. 1970; Waudby-Smith et al. 2024]: all intervals
-// from the first look on cover at once with probability 1-alpha, so it may be
-// watched while a run goes on. That is exact for a known σ; s stands for it, so
-// look from n = 10 on and take ρ from AnytimeTarget. It is wider than MeanT's and
-// is for the display, not for the claim; P is 1 where 0 lies inside, else alpha.
+// [Robbins, Ann. Math. Stat. 1970; Waudby-Smith et al. 2024]: with probability
+// 1-alpha, all intervals of the sequence cover simultaneously, so it can be
+// watched during a run. This is exact for a known σ. As s estimates it, use the
+// sequence from n = 10 on and take ρ from AnytimeTarget. The interval is wider
+// than MeanT's; it is for display, not for claims. P is 1 if 0 lies inside, else
+// alpha.
 func Anytime(d []float64, rho, alpha float64) (Interval, error) {
 	if err := finite(d, 2); err != nil {
 		return Interval{}, err
@@ -36,7 +38,8 @@ func Anytime(d []float64, rho, alpha float64) (Interval, error) {
 	return AnytimeFrom(m, math.Sqrt(v), len(d), rho, alpha)
 }
 
-// AnytimeFrom is Anytime of n values whose mean and standard deviation are known.
+// AnytimeFrom is Anytime for n values with the given sample mean and sample
+// standard deviation.
 func AnytimeFrom(mean, sd float64, n int, rho, alpha float64) (Interval, error) {
 	if err := checkAlpha(alpha); err != nil {
 		return Interval{}, err

@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// Contrast returns Σ w_i x_i of independent estimates, of which Estimate, StdErr
-// and DF are used, with the 1-alpha interval by Student's t: the standard error
-// is √Σ (w_i s_i)², with Welch–Satterthwaite degrees of freedom
-// (Σ u_i)² / Σ u_i²/ν_i, u_i = (w_i s_i)² [Satterthwaite, Biometrics 1946]. Of
-// two means with the weights 1 and -1 it is Welch's interval.
+// Contrast returns Σ w_i x_i of independent estimates with its 1-alpha interval by
+// Student's t. The standard error is √Σ (w_i s_i)², with Welch–Satterthwaite
+// degrees of freedom (Σ u_i)² / Σ u_i²/ν_i, u_i = (w_i s_i)²
+// [Satterthwaite, Biometrics 1946]. For two means with the weights 1 and -1 it is
+// Welch's interval. Contrast uses Estimate, StdErr, DF and N of the estimates.
 func Contrast(x []Interval, w []float64, alpha float64) (Interval, error) {
 	if err := checkAlpha(alpha); err != nil {
 		return Interval{}, err
@@ -34,7 +34,7 @@ func Contrast(x []Interval, w []float64, alpha float64) (Interval, error) {
 		df += iv.DF
 		n += iv.N
 	}
-	if scale > 0 { // shares of the largest, so that tiny variances do not underflow
+	if scale > 0 { // relative to the largest, so that tiny variances do not underflow
 		var squares float64
 		for i, iv := range x {
 			u := math.Pow(w[i]*iv.StdErr/scale, 2)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestContrastIsWelch: of two means it is Welch's interval, which has goldens.
+// TestContrastIsWelch: for two means the result is Welch's interval, which has
+// goldens.
 func TestContrastIsWelch(t *testing.T) {
 	x, y := []float64{3.1, 4.2, 3.9, 5.5}, []float64{1.2, 1.9, 1.4, 1.1, 1.6}
 	for _, scale := range []float64{1, 1e-120} {
@@ -43,7 +44,7 @@ func scaled(x []float64, by float64) []float64 {
 	return out
 }
 
-// TestContrastOfMeans: the mean of two estimates less a third; by hand.
+// TestContrastOfMeans: the mean of two estimates minus a third, computed by hand.
 func TestContrastOfMeans(t *testing.T) {
 	x := []Interval{{Estimate: 1, StdErr: 0.2, DF: 4}, {Estimate: 2, StdErr: 0.2, DF: 4}, {Estimate: 0.5, StdErr: 0.1, DF: 8}}
 	got, err := Contrast(x, []float64{0.5, 0.5, -1}, 0.05)

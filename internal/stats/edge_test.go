@@ -65,7 +65,7 @@ func TestZeroVariance(t *testing.T) {
 	}
 }
 
-// Nothing may ever be NaN or infinite: JSON has no word for it.
+// No result may be NaN or infinite, which JSON cannot represent.
 func TestAlwaysFinite(t *testing.T) {
 	huge := []float64{math.MaxFloat64, 1e-300, 1, math.SmallestNonzeroFloat64}
 	tiny := []float64{1e-300, math.MaxFloat64, 1e300, 1}

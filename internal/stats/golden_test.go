@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The wanted numbers are R's; testdata/golden.R is the code that gave them.
+// The expected numbers are from R; testdata/golden.R computes them.
 var (
 	gx    = []float64{12.1, 11.8, 12.5, 13.0, 12.2, 11.9, 12.7, 12.4}
 	gy    = []float64{11.0, 11.1, 11.4, 11.9, 10.8, 11.2, 11.3, 11.5}
@@ -104,7 +104,7 @@ func TestGoldenKendall(t *testing.T) {
 	near(t, "Mann-Kendall with ties", p, 0.00686379498544903, 1e-9)
 }
 
-// The worked examples of Kalibera & Jones and of libkalibera's documentation.
+// Examples from Kalibera & Jones and from the documentation of libkalibera.
 func TestKaliberaJones(t *testing.T) {
 	paper := []float64{9, 5, 8, 3, 10, 6, 7, 11, 1, 12, 2, 4}
 	lib := []float64{3, 4, 3, 1.2, 3.1, 3, 0.2, 1, 1.5, 1, 2, 3}

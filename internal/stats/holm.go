@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Holm returns p adjusted for the number of tests by Holm's step-down method
-// [Holm, Scand. J. Stat. 1979], as R's p.adjust(method="holm"): rejecting
-// where the result is < α keeps the chance of any false claim below α. The
-// order of p is kept. Values outside 0..1 are an error.
+// Holm returns the p-values adjusted for multiple tests by Holm's step-down method
+// [Holm, Scand. J. Stat. 1979], like R's p.adjust(method="holm"). Rejecting those
+// < α keeps the familywise error rate below α. The result is in the order of p.
+// Values outside 0..1 are an error.
 func Holm(p []float64) ([]float64, error) {
 	order := make([]int, len(p))
 	for i, v := range p {

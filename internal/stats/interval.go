@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Interval is an estimate with its two-sided confidence interval. The unit is
-// the input's; of logarithms, Exp turns it into one of ratios.
+// Interval is an estimate with its two-sided confidence interval, in the unit of
+// the input. If that is a logarithm, Exp turns the interval into one of ratios.
 type Interval struct {
 	Estimate  float64
 	Low, High float64
@@ -17,28 +17,28 @@ type Interval struct {
 	N         int     // values (or groups, or pairs) behind the estimate
 	// P is the two-sided p-value of "the true value is 0" (a ratio of 1).
 	P float64
-	// Degenerate says that all values were equal: the interval has no width,
-	// and P is the sign test's 2^(1-n) instead, or 1 when the estimate is 0.
-	// The measure is coarser than its noise, or there is none.
+	// Degenerate: all values were equal, so the interval has no width. P is that
+	// of the sign test, 2^(1-n), or 1 if the estimate is 0. The resolution of the
+	// measurement is coarser than its noise, or there is no noise.
 	Degenerate bool
 }
 
 // Exp turns an interval on the logarithmic scale into one of ratios. StdErr
-// stays logarithmic. Bounds beyond the range of float64 are cut to it.
+// stays logarithmic. Values beyond the range of float64 are clipped to it.
 func (iv Interval) Exp() Interval {
 	iv.Estimate = exp(iv.Estimate)
 	iv.Low, iv.High = exp(iv.Low), exp(iv.High)
 	return iv
 }
 
-// exp is never infinite, and never 0: a ratio is positive.
+// exp is math.Exp clipped to positive finite values, as a ratio is positive.
 func exp(v float64) float64 {
 	return max(math.SmallestNonzeroFloat64, capFinite(math.Exp(v)))
 }
 
 // MeanT returns the mean of d with Student's interval mean ± t_{n-1} s/√n at
-// level 1-alpha [Student, Biometrika 1908]. It needs two values; see
-// Interval.Degenerate for values without variance.
+// level 1-alpha [Student, Biometrika 1908]. It needs at least two values. For
+// values without variance, see Interval.Degenerate.
 func MeanT(d []float64, alpha float64) (Interval, error) {
 	if err := checkAlpha(alpha); err != nil {
 		return Interval{}, err
@@ -51,10 +51,10 @@ func MeanT(d []float64, alpha float64) (Interval, error) {
 	return tInterval(m, math.Sqrt(v/n), n-1, len(d), alpha), nil
 }
 
-// GroupsDiffer returns the p-value of the one-way analysis of variance F test
-// that all groups share one mean [Fisher 1925]. It needs two groups and more
-// values than groups. Without any variance within groups it is 1 when the
-// group means are equal too, and 0 when they differ.
+// GroupsDiffer returns the p-value of the F test of a one-way analysis of variance
+// for "all groups have the same mean" [Fisher 1925]. It needs at least two groups
+// and more values than groups. Without variance within groups, the result is 1 if
+// the group means are equal and 0 if they differ.
 func GroupsDiffer(groups [][]float64) (float64, error) {
 	var all []float64
 	for i, g := range groups {
@@ -86,8 +86,8 @@ func GroupsDiffer(groups [][]float64) (float64, error) {
 
 // Welch returns the difference of means x̄-ȳ of two independent samples with
 // Welch's interval (unequal variances, Welch–Satterthwaite degrees of freedom)
-// [Welch, Biometrika 1947]. Given logarithms, Exp of it is a ratio of
-// geometric means. It needs two values in each.
+// [Welch, Biometrika 1947]. For logarithms, Exp of it is a ratio of geometric
+// means. It needs at least two values in each sample.
 func Welch(x, y []float64, alpha float64) (Interval, error) {
 	if err := checkAlpha(alpha); err != nil {
 		return Interval{}, err
@@ -104,7 +104,7 @@ func Welch(x, y []float64, alpha float64) (Interval, error) {
 	a, b := vx/nx, vy/ny
 	df := nx + ny - 2
 	if a+b > 0 {
-		u := a / (a + b) // a share, so that tiny variances do not underflow
+		u := a / (a + b) // a ratio, so that tiny variances do not underflow
 		df = 1 / (u*u/(nx-1) + (1-u)*(1-u)/(ny-1))
 	}
 	return tInterval(mx-my, math.Sqrt(a+b), df, len(x)+len(y), alpha), nil
@@ -116,9 +116,9 @@ func Welch(x, y []float64, alpha float64) (Interval, error) {
 //	(x̄ȳ ± sqrt((x̄ȳ)² - (x̄²-hx²)(ȳ²-hy²))) / (ȳ²-hy²),  h = t_{n-1} s/√n
 //
 // in the form of Kalibera & Jones (TR 4-12, Univ. of Kent) after Fieller
-// (J. R. Stat. Soc. B 1954). The result is a ratio already: no Exp. P is
-// Welch's for equal means. Values must be positive, two in each sample; where
-// ȳ ≤ hy the interval is unbounded and the error is ErrUndefined.
+// (J. R. Stat. Soc. B 1954). The result is a ratio, so Exp must not be applied. P
+// is Welch's for equal means. Each sample needs at least two values, all positive.
+// If ȳ ≤ hy, the interval is unbounded and the error is ErrUndefined.
 func Fieller(x, y []float64, alpha float64) (Interval, error) {
 	if err := positive(x, 2); err != nil {
 		return Interval{}, err
@@ -137,7 +137,7 @@ func Fieller(x, y []float64, alpha float64) (Interval, error) {
 	if my <= hy {
 		return Interval{}, fmt.Errorf("%w: the denominator %v ± %v may be zero", ErrUndefined, my, hy)
 	}
-	// Divided by ȳ² throughout: a ratio of huge or tiny values keeps its digits.
+	// All terms are divided by ȳ², so that huge or tiny values keep their precision.
 	r, gx, gy := mx/my, hx/my, hy/my
 	root := math.Sqrt(max(0, r*r-(r*r-gx*gx)*(1-gy*gy)))
 	iv := Interval{
@@ -148,17 +148,17 @@ func Fieller(x, y []float64, alpha float64) (Interval, error) {
 	return iv, nil
 }
 
-// Equivalent reports whether a ln-ratio interval lies inside ±ln(1+delta):
-// the ratio is between 1/(1+delta) and 1+delta. Given the 95 % interval it is
-// the two one-sided tests of Schuirmann (J. Pharmacokinet. 1987) at 2.5 % each,
-// stricter than the usual 90 % interval. Only this, never a missing
-// significance, is evidence that there is no difference.
+// Equivalent reports whether an interval of a ln ratio lies inside ±ln(1+delta),
+// so that the ratio is between 1/(1+delta) and 1+delta. With the 95 % interval,
+// this is the pair of one-sided tests of Schuirmann (J. Pharmacokinet. 1987) at
+// 2.5 % each, which is stricter than the usual 90 % interval. Only equivalence is
+// evidence that there is no difference; a lack of significance is not.
 func Equivalent(ln Interval, delta float64) bool {
 	limit := math.Log1p(delta)
 	return ln.Low > -limit && ln.High < limit
 }
 
-// tInterval builds the interval est ± t_df se.
+// tInterval returns the interval est ± t_df se.
 func tInterval(est, se, df float64, n int, alpha float64) Interval {
 	iv := Interval{Estimate: est, Low: est, High: est, StdErr: se, DF: df, N: n, P: 1}
 	switch {

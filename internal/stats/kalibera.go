@@ -9,7 +9,7 @@ import (
 // is level 1, the innermost (iterations).
 type Variances struct {
 	S2 []float64 // S_i²: variance of the means of level i-1 within level i, biased for i > 1
-	T2 []float64 // T_i²: unbiased variance that level i itself adds; may be negative by chance
+	T2 []float64 // T_i²: unbiased variance that level i adds; may be negative by chance
 }
 
 // VarianceComponents splits the variance of a balanced nested experiment:
@@ -17,10 +17,10 @@ type Variances struct {
 //	T_1² = S_1²,  T_i² = S_i² - S_{i-1}²/r_{i-1}
 //
 // [Kalibera & Jones, ISMM 2013, as revised: the first printing subtracted
-// T_{i-1}²]. reps holds the repetitions from the outermost level to the
-// innermost, each ≥ 2 (the outermost may be 1 when only the lower levels are
-// wanted: its S² and T² are then 0), and data the values in row order, the
-// innermost level fastest. The unit is the data's squared.
+// T_{i-1}²]. reps is the number of repetitions of each level, from the outermost
+// to the innermost, each ≥ 2. The outermost may be 1; its S² and T² are then 0.
+// data is the values, with the innermost level varying fastest. The results are
+// in the square of the data's unit.
 func VarianceComponents(data []float64, reps []int) (Variances, error) {
 	size := 1
 	for i, r := range reps {
@@ -59,13 +59,13 @@ func VarianceComponents(data []float64, reps []int) (Variances, error) {
 	return out, nil
 }
 
-// OptimalReps returns the repetitions that give the narrowest interval for the
-// time spent: r_i = ceil( sqrt( (c_{i+1}/c_i) (T_i²/T_{i+1}²) ) ) for every
-// level but the outermost [Kalibera & Jones, ISMM 2013]. costs[i] > 0 is the
-// time of one repetition of level i+1 without the levels below, innermost first
-// like t2. A level that adds nothing (T_i² ≤ 0) needs one repetition. Where
-// the level above adds nothing, r_i has no bound and is 0: repeat as often as
-// the time allows.
+// OptimalReps returns the numbers of repetitions that give the narrowest interval
+// for the time spent: r_i = ceil( sqrt( (c_{i+1}/c_i) (T_i²/T_{i+1}²) ) ) for
+// every level but the outermost [Kalibera & Jones, ISMM 2013], innermost first.
+// costs[i] > 0 is the time of one repetition of level i+1 without the levels
+// below, and t2[i] the variance that it adds. A level that adds none (T_i² ≤ 0)
+// needs one repetition. If the level above adds none, r_i is unbounded and
+// returned as 0: repeat as often as time allows.
 func OptimalReps(costs, t2 []float64) ([]int, error) {
 	if len(costs) != len(t2) {
 		return nil, fmt.Errorf("%w: %d costs for %d levels", ErrLengths, len(costs), len(t2))

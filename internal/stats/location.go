@@ -6,28 +6,27 @@ import (
 )
 
 const (
-	// huberK is where Huber's ψ bends, in standard deviations: the usual 1.345,
-	// which costs 5 % of efficiency on Gaussian values.
+	// huberK is the tuning constant of Huber's ψ, in standard deviations: the
+	// usual 1.345, with an efficiency of 95 % for Gaussian values.
 	huberK = 1.345
-	// huberOwn is from how many values on a group has a centre of its own.
-	// Fewer cannot tell by themselves which of them is the odd one.
+	// huberOwn is the least number of values with which a group has its own
+	// centre. Among fewer, an outlier cannot be recognized reliably.
 	huberOwn = 8
-	// madSD turns a median absolute deviation into a standard deviation.
+	// madSD converts a median absolute deviation into a standard deviation.
 	madSD = 1.482602218505602
 )
 
-// Huberize returns d with what lies far out drawn in, so that the mean over all
-// values, or over any part of them, is Huber's M-estimate of location instead
-// of the plain mean [Huber, Ann. Math. Stat. 1964]. The values of a group share
-// a centre of their own, about which they are drawn in: that one group lies
-// apart is no outlier. Groups of fewer than 4 values share one.
-// The scale is that of all groups together, so that even a group of 4 has one
-// to go by.
+// Huberize returns the groups with outliers pulled in, so that the mean over all
+// values, or over a part of them, is Huber's M-estimate of location instead of
+// the plain mean [Huber, Ann. Math. Stat. 1964]. Each group has its own centre,
+// so that a group which differs from the others is not treated as an outlier.
+// Groups of fewer than huberOwn values share one centre. The scale is estimated
+// from all groups together, as a small group is too short for it.
 //
-// Each result is the centre plus the value's influence on it, ψ(d - centre) over
-// the share of values within the bend: the infinitesimal jackknife, of which a
-// mean and a standard error can be taken as if the values were Gaussian. Values
-// must be finite.
+// Each result is the centre plus the influence of the value on it: ψ(d - centre)
+// over the share of values within the linear part of ψ. These are the
+// pseudo-values of the infinitesimal jackknife, whose mean and standard error can
+// be computed as for Gaussian values. All values must be finite.
 func Huberize(groups [][]float64) [][]float64 {
 	all := slices.Concat(groups...)
 	if len(all) == 0 {
@@ -63,10 +62,10 @@ func Huberize(groups [][]float64) [][]float64 {
 	return out
 }
 
-// influence turns values into pseudo-values.
+// influence converts values into pseudo-values.
 type influence struct {
 	centre, bend float64
-	within       float64 // share of the values that lie within the bend
+	within       float64 // share of the values within bend of the centre
 }
 
 func newInfluence(d []float64, centre, bend float64) influence {
@@ -76,7 +75,7 @@ func newInfluence(d []float64, centre, bend float64) influence {
 			n++
 		}
 	}
-	// One value at least stands for the slope at the centre.
+	// Count at least one value, so that the slope at the centre is not 0.
 	return influence{centre, bend, max(1, n) / float64(len(d))}
 }
 
@@ -84,13 +83,13 @@ func (f influence) value(v float64) float64 {
 	return f.centre + max(-f.bend, min(f.bend, v-f.centre))/f.within
 }
 
-// scale is the standard deviation within groups, by the median of the absolute
-// deviations from the medians of groups; each median takes one of them with it.
-// Where more than half of those are 0 it is by the mean instead.
+// scale estimates the standard deviation within groups from the median of the
+// absolute deviations from the groups' medians. It omits one deviation per group,
+// as each median uses up one. If that median is 0, it uses the mean instead.
 func scale(groups [][]float64, all []float64) float64 {
 	of := groups
 	if slices.ContainsFunc(groups, func(g []float64) bool { return len(g) < huberOwn }) {
-		of = [][]float64{all} // includes that groups differ
+		of = [][]float64{all} // then includes the differences between groups
 	}
 	var dev []float64
 	for _, g := range of {
@@ -111,8 +110,8 @@ func scale(groups [][]float64, all []float64) float64 {
 	return math.Sqrt(math.Pi/2) * sum
 }
 
-// huber is the location at which Σ ψ(d - location) = 0, the one nearest to
-// start where there are several, by iterated weights.
+// huber returns the location at which Σ ψ(d - location) = 0, by iteratively
+// reweighted means from start; of several, one near start.
 func huber(d []float64, start, bend float64) float64 {
 	at := start
 	for range 100 {

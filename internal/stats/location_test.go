@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// chem are 24 determinations of copper in flour, of which R's MASS says
-// huber(chem) = 3.206724 with k = 1.5 [Venables & Ripley, Modern Applied
-// Statistics with S, 4th ed., p. 124].
+// chem is 24 determinations of copper in flour. With k = 1.5, R's MASS gives
+// huber(chem) = 3.206724 [Venables & Ripley, Modern Applied Statistics with S,
+// 4th ed., p. 124].
 var chem = []float64{2.9, 3.1, 3.4, 3.4, 3.7, 3.7, 2.8, 2.5, 2.4, 2.4, 2.7, 2.2,
 	5.28, 3.37, 3.03, 3.03, 28.95, 3.77, 3.4, 2.2, 3.5, 3.6, 3.7, 3.7}
 
@@ -30,8 +30,8 @@ func TestHuberizeMeans(t *testing.T) {
 	for i, g := range Huberize(groups) {
 		m, _ := meanVar(g)
 		if len(g) >= huberOwn {
-			// Groups that lie apart keep their places, and the outlier moves its
-			// own by a bend over the number of values, at most.
+			// Groups that differ keep their locations, and the outlier moves that of
+			// its group by at most the bend over the number of values.
 			if math.Abs(m-float64(i)) > 0.15 {
 				t.Errorf("group %d: mean %v", i, m)
 			}
@@ -42,7 +42,7 @@ func TestHuberizeMeans(t *testing.T) {
 	}
 }
 
-// Of groups too small to tell, an odd value is drawn to the centre of all.
+// In groups below huberOwn, an outlier is pulled towards the common centre.
 func TestHuberizeSmallGroups(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 50))
 	groups := make([][]float64, 10)
@@ -60,8 +60,8 @@ func TestHuberizeSmallGroups(t *testing.T) {
 	}
 }
 
-// Where nothing is far out, nothing changes; and shifting or scaling the values
-// shifts and scales the result.
+// Without outliers, nothing changes. Shifting or scaling the values shifts or
+// scales the result.
 func TestHuberizeEquivariant(t *testing.T) {
 	calm := [][]float64{{1, 1.1, 0.9, 1.05, 0.95, 1, 1.02, 0.98}, {1.1, 0.9, 1, 1, 1.05, 0.95, 1.01, 0.99}}
 	for i, g := range Huberize(calm) {
@@ -95,7 +95,7 @@ func TestHuberizeDegenerate(t *testing.T) {
 			}
 		}
 	}
-	// Most values equal: the scale is not 0, and the odd one does not rule.
+	// Most values are equal: the scale is not 0, and the outlier does not dominate.
 	h := Huberize([][]float64{{1, 1, 1, 1, 1, 1, 1, 1, 1, 5}})
 	if m, _ := meanVar(h[0]); m > 1.2 {
 		t.Errorf("nine of ten equal: mean %v", m)

@@ -7,25 +7,25 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Placebo is what comparisons of a thing with itself show beyond chance, and so
-// what is missing in the standard errors of all other comparisons made beside
-// them.
+// Placebo is the variance that comparisons of an arm with its A/A control show
+// beyond chance. The standard errors of all other comparisons of the same run lack
+// this variance.
 type Placebo struct {
-	Phi2 float64 // φ², by which variances are multiplied; ≥ 1
-	W    int     // placebos that it was estimated from; 0: none, and Phi2 is 1
+	Phi2 float64 // φ², the factor for variances; ≥ 1
+	W    int     // number of placebos in the estimate; 0: none, and Phi2 is 1
 }
 
-// minPlaceboDF is the fewest degrees of freedom with which the square of t has
-// a mean to correct for.
+// minPlaceboDF is the least number of degrees of freedom for which t² has a
+// finite mean.
 const minPlaceboDF = 3
 
 // NewPlacebo estimates
 //
 //	φ² = max(1, (1/W) Σ t_w² (ν_w-2)/ν_w)
 //
-// from the placebos' mean over standard error t_w = mean/StdErr with ν_w = DF:
-// t² has the mean ν/(ν-2) where there is nothing but chance. Placebos with
-// fewer than 3 degrees of freedom, and degenerate ones, are left out.
+// from the placebos' t_w = Estimate/StdErr with ν_w = DF: by chance alone, t² has
+// the mean ν/(ν-2). Placebos with fewer than 3 degrees of freedom, and degenerate
+// ones, are left out.
 func NewPlacebo(placebos []Interval) Placebo {
 	var sum float64
 	var w int
@@ -42,13 +42,13 @@ func NewPlacebo(placebos []Interval) Placebo {
 	return Placebo{Phi2: max(1, capFinite(sum/float64(w))), W: w}
 }
 
-// Shrink is the placebo that there would be if so many more had shown nothing
-// but chance: φ² of few placebos is mostly chance itself. That of one exceeds 4
-// in every twentieth run in which there is nothing to find, with hardly a degree
-// of freedom. With 10 units, one placebo and two more of this kind, intervals
-// are 38 % narrower on average and still cover in 96 %; where the placebo
-// variance is real and as large as the units' own, they cover in 89 % instead of
-// 91 %.
+// Shrink returns the placebo that results if so many more placebos had shown only
+// chance; W counts them, too. It shrinks φ² towards 1, because φ² of few placebos is
+// mostly chance itself: that of one exceeds 4 in every twentieth run without any
+// placebo variance, and leaves hardly a degree of freedom. With 10 units, one placebo
+// and Shrink(2), intervals are 38 % narrower on average and still cover in 96 %. If
+// the placebo variance is real and as large as that of the units, they cover in 89 %
+// instead of 91 %.
 func (p Placebo) Shrink(more int) Placebo {
 	if p.W == 0 {
 		return p
@@ -57,10 +57,10 @@ func (p Placebo) Shrink(more int) Placebo {
 	return Placebo{Phi2: p.Phi2*(w/(w+n)) + n/(w+n), W: p.W + more}
 }
 
-// Phi is how many times wider intervals become.
+// Phi is the factor φ by which standard errors grow.
 func (p Placebo) Phi() float64 { return math.Sqrt(p.Phi2) }
 
-// MeanT is MeanT of the units' values, widened.
+// MeanT is the interval of the function MeanT for the units' values, widened.
 func (p Placebo) MeanT(units []float64, alpha float64) (Interval, error) {
 	iv, err := MeanT(units, alpha)
 	if err != nil {
@@ -69,9 +69,9 @@ func (p Placebo) MeanT(units []float64, alpha float64) (Interval, error) {
 	return p.Widen(iv, alpha), nil
 }
 
-// Widen puts the placebo's variance into an interval with the standard error s
-// and ν degrees of freedom: mean ± t φ s with φ⁴/(1/ν + (φ²-1)²/W) of them, which
-// is Satterthwaite's approximation for a variance in two parts.
+// Widen adds the placebo's variance to an interval with the standard error s and
+// ν degrees of freedom. The result is mean ± t φ s with φ⁴/(1/ν + (φ²-1)²/W)
+// degrees of freedom: Satterthwaite's approximation for a variance of two parts.
 func (p Placebo) Widen(iv Interval, alpha float64) Interval {
 	if p.Phi2 <= 1 || iv.Degenerate {
 		return iv
@@ -82,9 +82,9 @@ func (p Placebo) Widen(iv Interval, alpha float64) Interval {
 }
 
 // EquivalenceP is the p-value of "the ln ratio lies outside ±ln(1+delta)": the
-// larger of the two one-sided ones [Schuirmann, J. Pharmacokinet. 1987]. Only
-// this, never a missing significance, is evidence that there is no difference.
-// It is 1 for a degenerate interval, whose standard error is unknown.
+// larger of the two one-sided p-values [Schuirmann, J. Pharmacokinet. 1987]. Only
+// equivalence is evidence that there is no difference; a lack of significance is
+// not. A degenerate interval has no known standard error, so its p-value is 1.
 func EquivalenceP(ln Interval, delta float64) (float64, error) {
 	if !(delta > 0) {
 		return 0, fmt.Errorf("%w: delta %v", ErrDomain, delta)

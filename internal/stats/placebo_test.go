@@ -40,7 +40,7 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-// By hand: units 1..5, s/√G = 0.7071, φ² = 4 of 6 placebos.
+// Computed by hand: units 1..5, s/√G = 0.7071, φ² = 4 from 6 placebos.
 func TestPlaceboMeanT(t *testing.T) {
 	p := Placebo{Phi2: 4, W: 6}
 	iv, err := p.MeanT([]float64{1, 2, 3, 4, 5}, 0.05)

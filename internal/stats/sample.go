@@ -7,32 +7,33 @@ import (
 	"slices"
 )
 
-// The reasons why an estimate does not exist. Errors of this package wrap one
+// Reasons why an estimate does not exist. Every error of this package wraps one
 // of them.
 var (
 	// ErrTooFew: the sample is smaller than the formula needs.
 	ErrTooFew = errors.New("too few values")
-	// ErrDomain: a value is NaN, infinite, or (where a logarithm or a ratio is
-	// taken) not positive; or a parameter is outside its range.
+	// ErrDomain: a value is NaN, infinite, or not positive although a logarithm
+	// or a ratio is taken of it; or a parameter is outside its range.
 	ErrDomain = errors.New("value outside the domain")
 	// ErrLengths: two samples that belong together differ in length.
 	ErrLengths = errors.New("samples differ in length")
 	// ErrUndefined: the values are valid, but the quantity does not exist for
-	// them, as a ratio whose denominator may be zero.
+	// them, such as a ratio whose denominator may be zero.
 	ErrUndefined = errors.New("undefined for these values")
 )
 
-// Summary is what articles print of a sample, in the sample's own unit.
+// Summary is the usual descriptive statistics of a sample, in the sample's unit.
 type Summary struct {
 	N              int
 	Min, Mean, Max float64
-	SD             float64 // sample standard deviation (n-1); 0 when N is 1
-	// Spread is Max/Min, without a unit; 0 when Min is not positive, because
-	// the ratio says nothing then.
+	SD             float64 // sample standard deviation (n-1); 0 if N is 1
+	// Spread is Max/Min, without unit; 0 if Min is not positive, as the ratio is
+	// then meaningless.
 	Spread float64
 }
 
-// Summarize describes x. It needs one finite value at least.
+// Summarize returns the summary of x, which must have at least one value, all
+// finite.
 func Summarize(x []float64) (Summary, error) {
 	if err := finite(x, 1); err != nil {
 		return Summary{}, err
@@ -48,7 +49,7 @@ func Summarize(x []float64) (Summary, error) {
 // Quantile returns the p-quantile of x (0 ≤ p ≤ 1) by definition 7 of Hyndman
 // & Fan (The American Statistician 50, 1996), R's default: linear
 // interpolation between the order statistics around 1 + (n-1)p.
-// It needs one finite value at least and leaves x as it is.
+// x must have at least one value, all finite; it is not modified.
 func Quantile(x []float64, p float64) (float64, error) {
 	if err := finite(x, 1); err != nil {
 		return 0, err
@@ -56,7 +57,7 @@ func Quantile(x []float64, p float64) (float64, error) {
 	return QuantileSorted(slices.Sorted(slices.Values(x)), p)
 }
 
-// QuantileSorted is Quantile of values that are sorted and finite already.
+// QuantileSorted is Quantile for values that are sorted and finite.
 func QuantileSorted(x []float64, p float64) (float64, error) {
 	if len(x) == 0 {
 		return 0, fmt.Errorf("%w: quantile of nothing", ErrTooFew)
@@ -74,7 +75,7 @@ func QuantileSorted(x []float64, p float64) (float64, error) {
 }
 
 // Jain returns the fairness index (Σx)²/(nΣx²) of the shares x ≥ 0 [Jain, Chiu
-// & Hawe, DEC-TR-301, 1984]: 1 when all are equal, 1/n when one has all.
+// & Hawe, DEC-TR-301, 1984]: 1 if all are equal, 1/n if one has everything.
 func Jain(x []float64) (float64, error) {
 	if err := finite(x, 1); err != nil {
 		return 0, err
@@ -92,8 +93,8 @@ func Jain(x []float64) (float64, error) {
 	return sum * sum / (float64(len(x)) * sq), nil
 }
 
-// meanVar returns the mean and the sample variance (n-1) by two passes. A
-// variance within the rounding error of the mean is zero.
+// meanVar returns the mean and the sample variance (n-1), computed in two passes.
+// A variance within the rounding error of the mean counts as zero.
 func meanVar(x []float64) (mean, variance float64) {
 	n := float64(len(x))
 	for _, v := range x {
@@ -118,7 +119,7 @@ func meanVar(x []float64) (mean, variance float64) {
 	return capFinite(mean + rest/n), variance
 }
 
-// finite fails unless x has n values at least and all are finite.
+// finite returns an error unless x has at least n values and all are finite.
 func finite(x []float64, n int) error {
 	if len(x) < n {
 		return fmt.Errorf("%w: %d, needs %d", ErrTooFew, len(x), n)
@@ -131,7 +132,7 @@ func finite(x []float64, n int) error {
 	return nil
 }
 
-// positive is finite, and all values > 0.
+// positive is finite, and also requires all values to be > 0.
 func positive(x []float64, n int) error {
 	if err := finite(x, n); err != nil {
 		return err
@@ -151,7 +152,7 @@ func checkAlpha(alpha float64) error {
 	return nil
 }
 
-// capFinite keeps a number that left the range of float64 inside it.
+// capFinite clips ±Inf to the range of float64.
 func capFinite(v float64) float64 {
 	return max(-math.MaxFloat64, min(math.MaxFloat64, v))
 }

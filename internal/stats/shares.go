@@ -7,18 +7,19 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// FisherP is the two-sided p-value of Fisher's exact test that k of n and j of m
-// come from one share [Fisher 1935]: the probability, margins given, of all
-// tables that are no more likely than this one, as R's fisher.test.
+// FisherP is the two-sided p-value of Fisher's exact test for "k of n and j of m
+// have the same underlying proportion" [Fisher 1935]: given the margins, the
+// probability of all tables that are no more likely than this one, as in R's
+// fisher.test.
 func FisherP(k, n, j, m int) (float64, error) {
 	if err := checkShares(k, n, j, m); err != nil {
 		return 0, err
 	}
 	both := k + j
-	log := func(i int) float64 { // of the probability of i in the first sample
+	log := func(i int) float64 { // log of the probability of i in the first sample
 		return lnChoose(n, i) + lnChoose(m, both-i) - lnChoose(n+m, both)
 	}
-	const slack = 1e-7 // as R: equally likely tables count whatever their rounding
+	const slack = 1e-7 // as in R: equally likely tables count despite rounding
 	limit := log(k) + slack
 	var p float64
 	for i := max(0, both-m); i <= min(n, both); i++ {
@@ -30,8 +31,8 @@ func FisherP(k, n, j, m int) (float64, error) {
 }
 
 // ShareDifference returns k/n - j/m with Newcombe's interval from the two Wilson
-// scores [Newcombe, Statistics in Medicine 17, 1998, method 10], which holds also
-// where the shares are near 0. Its p-value is Fisher's.
+// score intervals [Newcombe, Statistics in Medicine 17, 1998, method 10], which is
+// also valid for proportions near 0. Its p-value is FisherP.
 func ShareDifference(k, n, j, m int, alpha float64) (Interval, error) {
 	if err := checkAlpha(alpha); err != nil {
 		return Interval{}, err
@@ -48,7 +49,8 @@ func ShareDifference(k, n, j, m int, alpha float64) (Interval, error) {
 	}, nil
 }
 
-// wilson is the share k of n with the interval that inverts its score test.
+// wilson returns the proportion k/n with Wilson's interval, which inverts the
+// score test.
 func wilson(k, n int, alpha float64) (p, low, high float64) {
 	z := distuv.UnitNormal.Quantile(1 - alpha/2)
 	nf := float64(n)

@@ -12,8 +12,8 @@ func TestGoldenFisher(t *testing.T) {
 		k, n, j, m int
 		want       float64
 	}{
-		{3, 4, 1, 4, 0.4857142857142857},   // the lady tasting tea, as R's fisher.test has it
-		{8, 10, 1, 6, 0.03496503496503495}, // SciPy's documented example
+		{3, 4, 1, 4, 0.4857142857142857},   // the lady tasting tea, from R's fisher.test
+		{8, 10, 1, 6, 0.03496503496503495}, // example in SciPy's documentation
 		{0, 50, 0, 50, 1},
 		{5, 5, 0, 5, 2.0 / 252},
 	} {
@@ -28,7 +28,7 @@ func TestGoldenFisher(t *testing.T) {
 	}
 }
 
-// Newcombe's table II, method 10.
+// Expected values are from Newcombe's table II, method 10.
 func TestGoldenNewcombe(t *testing.T) {
 	for _, c := range []struct {
 		k, n, j, m int
@@ -58,7 +58,7 @@ func TestSharesRefused(t *testing.T) {
 	}
 }
 
-// The fewest values for which there is an interval, and how often it covers.
+// The least number of values for an interval, and how often the interval covers.
 func TestQuantileInterval(t *testing.T) {
 	for _, c := range []struct {
 		p    float64
@@ -75,7 +75,7 @@ func TestQuantileInterval(t *testing.T) {
 			t.Errorf("%v of %d: %v", c.p, c.need-1, err)
 		}
 	}
-	// By hand from the binomial distribution of 10 and 1/2: P(≤1) = 0.0107.
+	// Computed by hand from the binomial distribution B(10, 1/2): P(≤1) = 0.0107.
 	if iv, _ := QuantileInterval([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 0.5, 0.05); iv.Low != 2 || iv.High != 9 || iv.Estimate != 5.5 {
 		t.Errorf("median of ten: %+v", iv)
 	}

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// The simulations of this file are what doc.go's numbers come from:
+// The numbers in doc.go are from the simulations in this file:
 // go test -v -run Sim ./internal/stats
 
 const campaigns = 2000
 
-// noise returns one trial's factor around 1.
+// noise returns the noise of one trial, a factor around 1.
 type noise func(*rand.Rand) float64
 
 const cv = 0.05
@@ -20,14 +20,14 @@ const cv = 0.05
 func gaussian(r *rand.Rand) float64  { return max(0.01, 1+cv*r.NormFloat64()) }
 func lognormal(r *rand.Rand) float64 { return math.Exp(cv * r.NormFloat64()) }
 
-// pareto has a shape of 2.1: a mean, hardly a variance.
+// pareto has the shape 2.1: its variance is barely finite.
 func pareto(r *rand.Rand) float64 {
 	return math.Pow(1-r.Float64(), -1/2.1)
 }
 
 // campaign simulates n blocks of two arms whose true ratio is given, in random
-// order within a block, while the machine drifts: 20 % linearly over the run
-// and a random walk of 2 % a trial, which both arms share.
+// order within a block, on a machine that drifts: by 20 % linearly over the run,
+// plus a random walk with steps of 0.2 % after a trial and 2 % after a block.
 func campaign(r *rand.Rand, n int, ratio float64, f noise) (x, y []float64) {
 	x, y = make([]float64, n), make([]float64, n)
 	walk := 0.0
@@ -47,7 +47,7 @@ func campaign(r *rand.Rand, n int, ratio float64, f noise) (x, y []float64) {
 	return x, y
 }
 
-// share runs the campaigns and returns for how many of them ok held.
+// share simulates the campaigns and returns the share for which ok is true.
 func share(seed uint64, ok func(*rand.Rand) bool) float64 {
 	r := rand.New(rand.NewPCG(seed, 20))
 	var hits int
@@ -96,7 +96,8 @@ func TestSimAnytime(t *testing.T) {
 	}
 }
 
-// Looking at every interval of MeanT is what Anytime is there to prevent.
+// Anytime prevents the false claims that come from looking at every interval of
+// MeanT.
 func TestSimNaiveLooking(t *testing.T) {
 	got := share(40, func(r *rand.Rand) bool {
 		d := logRatios(campaign(r, 50, 1, lognormal))
@@ -124,7 +125,8 @@ func TestSteadyFalseAlarms(t *testing.T) {
 			within(t, []string{"unsteady, gaussian", "unsteady, Pareto"}[k], got, 0, 0.01)
 		}
 	}
-	// Noise that goes on: 1 % is promised, and 0.4 % is what 2,000 runs err by.
+	// Autocorrelated noise: the nominal rate is 1 %, and the simulation error of
+	// 2,000 runs is 0.4 % (2 sd).
 	for i, n := range []int{10, 15, 30, 50, 100, 200} {
 		for k, rho := range []float64{0.2, 0.4} {
 			got := share(uint64(90+10*k+i), func(r *rand.Rand) bool {

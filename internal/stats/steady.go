@@ -12,48 +12,47 @@ import (
 // Steadiness is evidence about whether a series has a steady state.
 type Steadiness struct {
 	N      int
-	Rho    float64 // correlation of neighbours, which was taken out: 0 … 0.9
+	Rho    float64 // lag-1 autocorrelation that was removed: 0 … 0.9
 	Tau    float64 // Kendall's tau with time: -1 always falling … 1 always rising
 	TrendP float64 // p-value of the Mann–Kendall trend test
 	// Change is the index of the first value after the most likely change
-	// point, and ChangeP the p-value of Pettitt's test for one.
+	// point, and ChangeP the p-value of Pettitt's test for a change point.
 	Change  int
 	ChangeP float64
 	// Before and After are the means around Change, in the series' unit.
 	Before, After float64
-	// P is min(1, 2·min(TrendP, ChangeP)): Bonferroni over the two tests, so
-	// that "P < α means no steady state" errs on at most a share α of steady
-	// series.
+	// P is min(1, 2·min(TrendP, ChangeP)), a Bonferroni correction for the two
+	// tests: "P < α means no steady state" has a false alarm rate of at most α.
 	P float64
 }
 
-// SteadyMin is the shortest series that Steady judges.
+// SteadyMin is the least number of values for Steady.
 const SteadyMin = 10
 
 // Steady tests a series in time order for a monotone trend [Mann,
 // Econometrica 1945; Kendall; variance corrected for ties, continuity
 // correction] and for one change point [Pettitt, Applied Statistics 1979: a
-// CUSUM of ranks, P ≈ 2 exp(-6K²/(n³+n²))]. Both use ranks only, so outliers
-// and heavy tails do not set them off, and need no permutations. It needs
+// CUSUM of ranks, P ≈ 2 exp(-6K²/(n³+n²))]. Both use only ranks, so outliers and
+// heavy tails do not cause false alarms, and need no permutations. It needs
 // SteadyMin values.
 //
-// A machine's noise goes on from one trial to the next, which both tests would
-// take for a change. The series is therefore whitened first: of each value, the
-// share ρ of the one before is taken off, where ρ is the correlation of
-// neighbours that is left when the trend or step that fits best is taken out
-// (else a real change would hide itself), corrected for its bias.
+// Noise of a machine is correlated between successive trials, which both tests
+// would take for a change. Steady therefore prewhitens the series: it subtracts
+// from each value ρ times the one before. ρ is the lag-1 autocorrelation of the
+// residuals from the best-fitting trend or step, without which a real change
+// would hide itself, corrected for bias.
 func Steady(x []float64) (Steadiness, error) {
 	if err := finite(x, SteadyMin); err != nil {
 		return Steadiness{}, fmt.Errorf("steady state: %w", err)
 	}
-	unit := make([]float64, len(x)) // of the largest, so that squares stay finite
+	unit := make([]float64, len(x)) // relative to the largest, so that squares stay finite
 	largest := max(math.Abs(slices.Max(x)), math.Abs(slices.Min(x)), math.SmallestNonzeroFloat64)
 	for i, v := range x {
 		unit[i] = v / largest
 	}
 	s := Steadiness{N: len(x), Rho: neighbours(unit)}
 	white := make([]float64, len(x))
-	white[0] = (1 - s.Rho) * unit[0] // as if the first had come after its like
+	white[0] = (1 - s.Rho) * unit[0] // as if an equal value came before the first
 	for i := 1; i < len(x); i++ {
 		white[i] = unit[i] - s.Rho*unit[i-1]
 	}
@@ -71,7 +70,8 @@ func Steady(x []float64) (Steadiness, error) {
 	return s, nil
 }
 
-// trend is Kendall's tau of ranks with time, and the p-value of Mann's test.
+// trend returns Kendall's tau of ranks with time and the p-value of the
+// Mann–Kendall test.
 func trend(r []float64) (tau, p float64) {
 	n := float64(len(r))
 	concordance := kendallS(r)
@@ -83,8 +83,8 @@ func trend(r []float64) (tau, p float64) {
 	return tau, p
 }
 
-// change is the first index after the change point of ranks that Pettitt's test
-// finds most likely, and its p-value.
+// change returns the first index after the most likely change point of ranks and
+// the p-value of Pettitt's test.
 func change(r []float64) (at int, p float64) {
 	n := float64(len(r))
 	var u, k float64
@@ -97,8 +97,8 @@ func change(r []float64) (at int, p float64) {
 	return at, min(1, 2*math.Exp(-6*k*k/(n*n*n+n*n)))
 }
 
-// neighbours estimates the correlation ρ of neighbours in a series, 0 to 0.9,
-// about the line or the step that fits it best.
+// neighbours estimates the lag-1 autocorrelation ρ of a series, from 0 to 0.9,
+// about the best-fitting line or step.
 func neighbours(x []float64) float64 {
 	rest := residuals(x)
 	var cross, squares float64
@@ -112,15 +112,15 @@ func neighbours(x []float64) float64 {
 		return 0
 	}
 	n := float64(len(x))
-	// About a fitted level an estimate falls short by (1+3ρ)/n [Marriott & Pope,
-	// Biometrika 1954], so that (n r + 1)/(n - 3) puts it right; about a line or a
-	// step that was chosen for its fit by more. What does is simulated: with 2 and
-	// 6 instead of 4 and 8, 2.2 % of steady series with ρ = 0.4 are found unsteady.
+	// About a fitted level, the estimate r is too low by (1+3ρ)/n [Marriott & Pope,
+	// Biometrika 1954], which (n r + 1)/(n - 3) corrects. About the better of a line
+	// and a step, the bias is larger. The constants 4 and 8 are from simulations:
+	// with 2 and 6, 2.2 % of steady series with ρ = 0.4 are found unsteady.
 	return max(0, min(0.9, (n*cross/squares+4)/(n-8)))
 }
 
-// residuals takes the least-squares line out of a series, or the step in it,
-// whichever leaves less.
+// residuals returns a series minus its least-squares line or step, whichever
+// leaves the smaller sum of squares.
 func residuals(x []float64) []float64 {
 	n := float64(len(x))
 	mean, _ := meanVar(x)
@@ -132,7 +132,7 @@ func residuals(x []float64) []float64 {
 		total += v - mean
 	}
 	slope /= along
-	at, best := 0, 0.0 // the step that explains most
+	at, best := 0, 0.0 // the step that explains the most variance
 	var before float64
 	for i := 1; i < len(x); i++ {
 		before += x[i-1] - mean
@@ -158,8 +158,8 @@ func residuals(x []float64) []float64 {
 	return out
 }
 
-// kendallS returns concordant less discordant pairs of (time, rank), counted
-// with a Fenwick tree in n log n.
+// kendallS returns the number of concordant minus discordant pairs of (time,
+// rank), counted with a Fenwick tree in O(n log n).
 func kendallS(r []float64) float64 {
 	size := 2*len(r) + 1 // mid-ranks are multiples of 1/2
 	tree := make([]int, size+1)
@@ -194,7 +194,7 @@ func tieTerm(r []float64) float64 {
 	return sum
 }
 
-// ranks returns the mid-ranks of x, from 1.
+// ranks returns the ranks of x, from 1; ties get their mid-rank.
 func ranks(x []float64) []float64 {
 	order := make([]int, len(x))
 	for i := range order {

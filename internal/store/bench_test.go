@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// BenchmarkJournal has the phases of journalling one trial on the disk that
-// TMPDIR is on: before it is made, and what it gave.
+// BenchmarkJournal measures both entries of a trial in the journal, before it and
+// after it, on the disk of TMPDIR.
 func BenchmarkJournal(b *testing.B) {
-	const values = 20 // metrics and probes, about
+	const values = 20 // roughly as many as metrics and probes
 	var metrics []Metric
 	for i := range values {
 		metrics = append(metrics, Metric{Workload: "cpu", Name: fmt.Sprint("metric", i), Unit: "s", Probe: i > 1})

@@ -16,7 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// wholeRun is the bytes of a run with some trials.
+// wholeRun returns the bytes of a run with n trials.
 func wholeRun(t testing.TB, n, printed int) []byte {
 	t.Helper()
 	r, path := create(t)
@@ -36,7 +36,7 @@ func write(t testing.TB, dir string, text []byte) string {
 	return path
 }
 
-// readAll reads everything that there is in a run, and how many trials.
+// readAll reads everything in a run and returns the number of trials.
 func readAll(path string) (n int, err error) {
 	r, err := Open(path, false)
 	if err != nil {
@@ -73,8 +73,8 @@ func readAll(path string) (n int, err error) {
 	return n, nil
 }
 
-// TestTruncated: whatever length a file is cut to, it is refused with a clear
-// word on what is wrong.
+// TestTruncated: a file that is cut to any length is refused, as the fault of the
+// input.
 func TestTruncated(t *testing.T) {
 	whole := wholeRun(t, 20, 3000)
 	dir := t.TempDir()
@@ -94,7 +94,7 @@ func TestTruncated(t *testing.T) {
 	if n, err := readAll(write(t, dir, whole)); n != 20 || err != nil {
 		t.Errorf("the whole file: %d trials, %v", n, err)
 	}
-	// A journal beside it that does not mend it.
+	// With a journal that does not repair it.
 	path := write(t, dir, whole[:len(whole)/2])
 	must(t, os.WriteFile(path+"-journal", []byte("not a journal"), 0o644))
 	if _, err := readAll(path); fault.KindOf(err) != fault.Campaign {
@@ -118,7 +118,7 @@ func TestNotARun(t *testing.T) {
 	must(t, db.Close())
 	foreign, err := os.ReadFile(other)
 	must(t, err)
-	// The header of a run, and another's tables.
+	// The header of a run with the tables of another database.
 	disguised := append([]byte(nil), foreign...)
 	binary.BigEndian.PutUint32(disguised[68:], applicationID)
 	binary.BigEndian.PutUint32(disguised[60:], Format)
@@ -150,7 +150,7 @@ func TestNotARun(t *testing.T) {
 	}
 }
 
-// TestDamaged: bytes that are wrong in the middle give an error or a run, in no case a panic.
+// TestDamaged: wrong bytes anywhere give an error or a run, but never a panic.
 func TestDamaged(t *testing.T) {
 	whole := wholeRun(t, 20, 300)
 	dir := t.TempDir()
@@ -165,7 +165,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestReadOnlyFile takes root's rights over files away for one thread.
+// TestReadOnlyFile: a file without write permission can be read but not
+// continued. As root, one thread gives up its rights over files for this.
 func TestReadOnlyFile(t *testing.T) {
 	dir := t.TempDir()
 	path := write(t, dir, wholeRun(t, 3, 1))
@@ -187,8 +188,8 @@ func TestReadOnlyFile(t *testing.T) {
 	}
 }
 
-// TestEndless: a file that was made to be read without end is read until the
-// context ends, wherever its endless table is.
+// TestEndless: reading a malicious file with an endless table ends with the
+// context, whichever table it is.
 func TestEndless(t *testing.T) {
 	whole := wholeRun(t, 3, 10)
 	for _, table := range []struct{ name, columns, values string }{

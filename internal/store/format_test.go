@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// older makes a file as tare wrote it in format 1: one trial that is done, one
-// that failed and one that was interrupted.
+// older creates a file of format 1 with three trials: one done, one failed and
+// one interrupted.
 func older(t *testing.T) string {
 	t.Helper()
 	schema, err := os.ReadFile("testdata/format-1.sql")
@@ -34,7 +34,8 @@ func older(t *testing.T) string {
 	return path
 }
 
-// TestOlderFormat: a run of format 1 is read as it is, and is not gone on with.
+// TestOlderFormat: a run of format 1 can be read, without changing the file, but
+// not continued.
 func TestOlderFormat(t *testing.T) {
 	path := older(t)
 	before, err := os.ReadFile(path)

@@ -9,12 +9,12 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// FuzzOpen: no bytes make reading a run panic.
+// FuzzOpen: reading a file of any bytes never panics.
 func FuzzOpen(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("SQLite format 3\x00"))
-	// Of a whole run only the start: FuzzMutated has the rest, and large inputs
-	// take the fuzzer's time.
+	// Only the start of a whole run: FuzzMutated covers the rest, and large
+	// inputs slow down the fuzzer.
 	f.Add(wholeRun(f, 2, 10)[:600])
 	path := filepath.Join(f.TempDir(), "fuzz.tare")
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -25,8 +25,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// FuzzMutated changes bytes of a whole run: each six bytes of input are a place
-// and what is written there, so that the fuzzer need not find out what a run is.
+// FuzzMutated changes bytes of a whole run, so that the fuzzer need not discover
+// the format: six bytes of input are an offset and two bytes to write there.
 func FuzzMutated(f *testing.F) {
 	whole := wholeRun(f, 6, 200)
 	f.Add([]byte{0, 0, 16, 0, 0xff, 0xff})

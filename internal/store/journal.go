@@ -10,7 +10,7 @@ import (
 	"github.com/tare-bench/tare/internal/agent"
 )
 
-// Arm is one side of the comparison.
+// Arm is an arm of the plan, in one scenario.
 type Arm struct {
 	Name      string `json:"name"`
 	System    string `json:"system"`
@@ -29,15 +29,15 @@ type Flavor struct {
 	CPUs        string  `json:"cpus"`    // host CPUs
 	DiskBytes   int64   `json:"disk_bytes"`
 	DiskFS      string  `json:"disk_fs"`
-	// "" of these two is what there was before there were any: loop, none.
+	// "": loop and none, the only ones before these fields existed.
 	Backing string `json:"backing,omitempty"`
 	Network string `json:"network,omitempty"`
-	// System is that of a guest which is not of its arm's: of the host's end of
-	// a pair.
+	// System is the system of a guest if it differs from its arm's, as for the
+	// host's end of a pair; else "".
 	System string `json:"system,omitempty"`
 }
 
-// Metric is a quantity that trials have values of.
+// Metric is a quantity of which trials have values: a metric or a probe.
 type Metric struct {
 	Workload string
 	Name     string
@@ -57,24 +57,24 @@ type Attempt struct {
 	Arm      int
 	Epoch    int
 	Size     int64
-	Member   int    // in the crew of the trial, from 0
-	Stress   string // the resource that this member stresses, or plan.Serving; "": it runs the workload
+	Member   int    // number of the guest in the trial, from 0
+	Stress   string // plan.Member.Stress; "": it runs the workload
 }
 
-// Seat says which of an arm's guests one is.
+// Seat tells the guests of an arm apart.
 type Seat struct {
 	Flavor    Flavor `json:"flavor"`
 	Slot      int    `json:"slot"`                // among the guests of this arm, flavor and role, from 0
-	Neighbour bool   `json:"neighbour,omitempty"` // it only ever disturbs others
+	Neighbour bool   `json:"neighbour,omitempty"` // it only disturbs others
 }
 
-// Names of guests' values, all in bytes, as they were when the guest had just
-// been made and did nothing yet; MemoryAfter is of its end.
+// Names of the values of guests, all in bytes. Those of an idle guest are read
+// when it has just been created; MemoryAfter is read before it ends.
 const (
-	MemoryPSS     = "memory_pss"     // proportional set size of all that belongs to it
-	MemoryCharged = "memory_charged" // what its control group is liable for, page cache included
-	MemoryHost    = "memory_host"    // what the host's available memory fell by while it was made
-	MemoryAfter   = "memory_after"   // MemoryPSS after its last trial, when it had given back what it gives back
+	MemoryPSS     = "memory_pss"     // proportional set size of all its processes
+	MemoryCharged = "memory_charged" // charged to its control group, page cache included
+	MemoryHost    = "memory_host"    // decrease of the host's available memory during creation
+	MemoryAfter   = "memory_after"   // MemoryPSS after its last trial, when it had returned freed memory
 )
 
 // Status is how an attempt ended.
@@ -82,18 +82,18 @@ type Status string
 
 const (
 	Done   Status = "done"
-	Failed Status = "failed" // by the guest's fault: a result
-	Void   Status = "void"   // by the host's fault: to be made again
-	// Discarded is a warm-up trial, which begins a group and counts for nothing.
+	Failed Status = "failed" // the guest's fault: a result
+	Void   Status = "void"   // the host's fault: the trial is repeated
+	// Discarded is a warm-up trial, which begins a group and does not count.
 	Discarded Status = "discarded"
-	// Repeat is a trial made right after the same one, without freezing its guest
-	// in between: it shows what a thaw costs, and nothing else.
+	// Repeat is a trial made once more right after itself, without freezing the
+	// guest in between. It only serves to show what a thaw costs.
 	Repeat Status = "repeat"
 	// Interrupted attempts have no outcome in the file.
 	Interrupted Status = "interrupted"
 )
 
-// Outcome is what an attempt gave.
+// Outcome is the result of an attempt.
 type Outcome struct {
 	Status Status
 	Error  string
@@ -111,7 +111,8 @@ type Step struct {
 	Result *agent.Result
 }
 
-// BeginSession records that tare works on the run from now on.
+// BeginSession records that tare begins to work on the run, and returns the id of
+// the session.
 func (r *Run) BeginSession(bootID, version string) (int64, error) {
 	res, err := r.db.Exec("INSERT INTO session (began_unix_ns, boot_id, version) VALUES (?, ?, ?)", unixNano(time.Now()), bootID, version)
 	if err != nil {
@@ -121,23 +122,24 @@ func (r *Run) BeginSession(bootID, version string) (int64, error) {
 	return id, r.explain(err)
 }
 
-// EnvironmentOf is the document with the environment of one boot of the host,
-// in a run that has boots.
+// EnvironmentOf is the name of the document with the environment of one boot of
+// the host, in a run with boots.
 func EnvironmentOf(boot string) string { return DocEnvironment + "-" + boot }
 
-// Describe adds a document that the run has not got yet.
+// Describe adds a document to the run, unless it has one of that name.
 func (r *Run) Describe(name string, body []byte) error {
 	_, err := r.db.Exec("INSERT OR IGNORE INTO document VALUES (?, ?)", name, body)
 	return r.explain(err)
 }
 
-// EndSession records why it stopped.
+// EndSession records that a session ended, and why.
 func (r *Run) EndSession(id int64, reason string) error {
 	_, err := r.db.Exec("INSERT INTO session_end VALUES (?, ?, ?)", id, unixNano(time.Now()), reason)
 	return r.explain(err)
 }
 
-// AddSize records the amount of work of a workload's trials.
+// AddSize records the size of a workload's trials, in unit, and how it was found;
+// calibration is stored as JSON.
 func (r *Run) AddSize(workload string, size int64, unit string, calibration any) error {
 	b, err := json.Marshal(calibration)
 	if err != nil {
@@ -147,7 +149,8 @@ func (r *Run) AddSize(workload string, size int64, unit string, calibration any)
 	return r.explain(err)
 }
 
-// AddGuest records a guest that was made and returns its id.
+// AddGuest records a guest that was created and returns its id; start is the time
+// until its agent answered.
 func (r *Run) AddGuest(session int64, arm, epoch int, seat Seat, start time.Duration, hello agent.Hello, commandLine []string) (int64, error) {
 	h, err1 := json.Marshal(hello)
 	c, err2 := json.Marshal(commandLine)
@@ -164,7 +167,8 @@ func (r *Run) AddGuest(session int64, arm, epoch int, seat Seat, start time.Dura
 	return id, r.explain(err)
 }
 
-// AddGuestValue records what was measured of a guest besides trials, once by name.
+// AddGuestValue records a measurement of a guest outside of trials, such as its
+// memory. A guest has one value of each name.
 func (r *Run) AddGuestValue(guest int64, name, unit string, value float64) error {
 	_, err := r.db.Exec("INSERT INTO guest_value VALUES (?, ?, ?, ?, ?)", guest, name, unit, value, unixNano(time.Now()))
 	return r.explain(err)
@@ -185,8 +189,8 @@ func (r *Run) Begin(a Attempt) (int64, error) {
 	return ids[0], nil
 }
 
-// BeginAll journals the attempts of all members of a trial before it is made;
-// all of them, or none. It returns their ids.
+// BeginAll journals the attempts of all members of a trial, in one transaction,
+// before the trial is made. It returns their ids.
 func (r *Run) BeginAll(attempts []Attempt) ([]int64, error) {
 	tx, err := r.db.Begin()
 	if err != nil {
@@ -207,12 +211,12 @@ func (r *Run) BeginAll(attempts []Attempt) ([]int64, error) {
 	return ids, r.explain(tx.Commit())
 }
 
-// Finish journals what an attempt gave; all of it, or nothing.
+// Finish journals the outcome of an attempt in one transaction.
 func (r *Run) Finish(attempt int64, o Outcome) error {
 	return r.FinishAll([]int64{attempt}, []Outcome{o})
 }
 
-// FinishAll journals what the attempts of a trial gave; all of it, or nothing.
+// FinishAll journals the outcomes of all attempts of a trial in one transaction.
 func (r *Run) FinishAll(attempts []int64, outcomes []Outcome) error {
 	tx, err := r.db.Begin()
 	if err != nil {
@@ -249,7 +253,7 @@ func finish(tx *sql.Tx, attempt int64, o Outcome) error {
 	if len(o.Values) == 0 {
 		return nil
 	}
-	// In one statement: making one of its text takes longer than running it.
+	// Use one statement: preparing it takes longer than executing it.
 	var rows []any
 	for metric, v := range o.Values {
 		rows = append(rows, attempt, metric, v)
@@ -265,7 +269,7 @@ func notNil(b []byte) []byte {
 	return b
 }
 
-// AddEvent records something that happened; attempt is 0 when no trial ran.
+// AddEvent records an event; attempt is 0 if no trial ran at the time.
 func (r *Run) AddEvent(session, attempt int64, kind, text string) error {
 	var a any
 	if attempt != 0 {

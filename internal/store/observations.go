@@ -10,26 +10,27 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Observation is one value of one trial that is done, or repeated.
+// Observation is one value of one attempt with the status Done or Repeat.
 type Observation struct {
 	Metric, Arm, Block int32
-	Guest              int32 // id of the guest that gave it
-	Epoch              int32 // incarnation in the plan
-	Member             int32 // in the crew of the trial
-	Position           int32 // in the group, or, before format 3, in the block
-	Repeat             bool  // the attempt is of status Repeat
+	Guest              int32 // id of the guest
+	Epoch              int32 // counts the re-creations of the arm's guests
+	Member             int32 // number of the guest in the trial
+	Position           int32 // in the group; before format 3, in the block
+	Repeat             bool  // the attempt has the status Repeat
 	Value              float64
 }
 
 // obsPage is how many attempts are read at once.
 const obsPage = 8192
 
-// Observations yields the values of all trials that are done, in the order in
-// which they were made. Other methods may be called meanwhile.
+// Observations yields the values of all attempts with the status Done or Repeat,
+// in the order of the trials. The caller may call other methods meanwhile. An
+// error ends the sequence.
 //
-// A run may have millions of values. Attempts and values are therefore read
-// apart and put together here, which is twice as fast as a join, and past
-// database/sql, whose Scan takes longer than SQLite itself.
+// A run may have millions of values. Observations therefore reads attempts and
+// values separately and joins them itself, which is twice as fast as a join in
+// SQL, and bypasses database/sql: its Scan takes longer than SQLite itself.
 func (r *Run) Observations() iter.Seq2[Observation, error] {
 	return func(yield func(Observation, error) bool) {
 		var attempts []attemptRow
@@ -55,14 +56,14 @@ func (r *Run) Observations() iter.Seq2[Observation, error] {
 	}
 }
 
-// attemptRow is what every value of an attempt shares.
+// attemptRow is the columns that all values of an attempt share.
 type attemptRow struct {
 	id                                         int64
 	arm, block, guest, epoch, member, position int32
 	repeat                                     bool
 }
 
-// attemptRows appends the next page of attempts that are done, after id last.
+// attemptRows appends the next page of done or repeated attempts, after id last.
 func (r *Run) attemptRows(to []attemptRow, last int64) ([]attemptRow, error) {
 	query := fmt.Sprintf(`SELECT a.id, a.arm, a.block, coalesce(a.guest, 0), a.epoch, %s, a.position, o.status = 'repeat' FROM attempt a JOIN outcome o ON o.attempt = a.id
 		WHERE a.id > %d AND o.status IN ('done', 'repeat') ORDER BY a.id LIMIT %d`, r.since(2, "a.member", "0"), last, obsPage)
@@ -75,7 +76,7 @@ func (r *Run) attemptRows(to []attemptRow, last int64) ([]attemptRow, error) {
 		member, ok5 := row[5].(int64)
 		position, ok6 := row[6].(int64)
 		repeat, ok7 := row[7].(int64)
-		ordered := id > last // else pages would never end
+		ordered := id > last // otherwise, pages might never end
 		last = id
 		to = append(to, attemptRow{id, int32(arm), int32(block), int32(guest), int32(epoch), int32(member), int32(position), repeat != 0})
 		return ordered && ok0 && ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && ok7
@@ -83,7 +84,7 @@ func (r *Run) attemptRows(to []attemptRow, last int64) ([]attemptRow, error) {
 	return to, err
 }
 
-// valuesOf appends the values of a page of attempts, which are in order.
+// valuesOf appends the values of a page of attempts, which are sorted by id.
 func (r *Run) valuesOf(to []Observation, attempts []attemptRow) ([]Observation, error) {
 	if len(attempts) == 0 {
 		return to, nil
@@ -98,7 +99,7 @@ func (r *Run) valuesOf(to []Observation, attempts []attemptRow) ([]Observation, 
 		for i < len(attempts) && attempts[i].id < id {
 			i++
 		}
-		if i < len(attempts) && attempts[i].id == id { // else the attempt is not done
+		if i < len(attempts) && attempts[i].id == id { // otherwise, the attempt is not done
 			a := attempts[i]
 			to = append(to, Observation{int32(metric), a.arm, a.block, a.guest, a.epoch, a.member, a.position, a.repeat, value})
 		}
@@ -107,8 +108,8 @@ func (r *Run) valuesOf(to []Observation, attempts []attemptRow) ([]Observation, 
 	return to, err
 }
 
-// scanFast calls each with every row of a query; it returns false where a row
-// is not as the schema has it.
+// scanFast calls each with every row of a query. each returns false if the row
+// does not match the schema.
 func (r *Run) scanFast(query string, each func(row []driver.Value) bool) error {
 	conn, err := r.db.Conn(r.ctx)
 	if err != nil {
@@ -133,7 +134,7 @@ func (r *Run) scanFast(query string, each func(row []driver.Value) bool) error {
 				return err
 			}
 			if !each(row) {
-				return fault.Campaignf("%s is damaged: a row is out of order, or a value not of its column's type", r.path)
+				return fault.Campaignf("%s is damaged: a row is out of order, or a value does not have its column's type", r.path)
 			}
 		}
 	}))

@@ -2,8 +2,8 @@ package store
 
 import "fmt"
 
-// Output returns the raw output of each step of an attempt, in their order, as
-// far as it was kept.
+// Output returns the raw output of each step of an attempt, in the order of the
+// steps, as far as the run kept it.
 func (r *Run) Output(attempt int64) (stdout, stderr [][]byte, err error) {
 	rows, err := r.db.QueryContext(r.ctx, "SELECT stdout, stderr FROM step WHERE attempt = ? ORDER BY position", attempt)
 	if err != nil {

@@ -19,7 +19,7 @@ type TrialID struct {
 	Arm      string
 }
 
-// Arms returns the arms in the order of the plan; their ids are their indices.
+// Arms returns the arms in the order of the plan; the index of an arm is its id.
 func (r *Run) Arms() ([]Arm, error) {
 	return collect(r, "SELECT name, system, flavor, scenario, control, emulated FROM arm ORDER BY id", func(rows *sql.Rows) (a Arm, err error) {
 		var flavor string
@@ -30,14 +30,14 @@ func (r *Run) Arms() ([]Arm, error) {
 	})
 }
 
-// Metrics returns the metrics and probes; their ids are their indices.
+// Metrics returns the metrics and probes; the index of a metric is its id.
 func (r *Run) Metrics() ([]Metric, error) {
 	return collect(r, "SELECT workload, name, unit, better, is_first, is_probe FROM metric ORDER BY id", func(rows *sql.Rows) (m Metric, err error) {
 		return m, rows.Scan(&m.Workload, &m.Name, &m.Unit, &m.Better, &m.Primary, &m.Probe)
 	})
 }
 
-// Size is the amount of work of a workload's trials.
+// Size is the amount of work in one trial of a workload.
 type Size struct {
 	Workload    string          `json:"workload"`
 	Size        int64           `json:"size"`
@@ -45,7 +45,7 @@ type Size struct {
 	Calibration json.RawMessage `json:"calibration"`
 }
 
-// Sizes returns what was calibrated or given so far.
+// Sizes returns the sizes that were calibrated or given so far.
 func (r *Run) Sizes() ([]Size, error) {
 	return collect(r, "SELECT workload, size, unit, calibration FROM size ORDER BY rowid", func(rows *sql.Rows) (s Size, err error) {
 		var c string
@@ -55,7 +55,8 @@ func (r *Run) Sizes() ([]Size, error) {
 	})
 }
 
-// Finished returns the trials that need not be made again.
+// Finished returns the trials that are done or failed, which a resumed run does
+// not repeat.
 func (r *Run) Finished() (map[TrialID]bool, error) {
 	rows, err := r.db.QueryContext(r.ctx, `SELECT a.block, a.workload, arm.name FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
 		WHERE o.status IN ('done', 'failed')`)
@@ -74,7 +75,8 @@ func (r *Run) Finished() (map[TrialID]bool, error) {
 	return done, r.explainRead(rows.Err())
 }
 
-// Passes returns the recorded passes in their order; their numbers are their indices.
+// Passes returns the recorded passes in order, as JSON; the index of a pass is
+// its number.
 func (r *Run) Passes() ([]json.RawMessage, error) {
 	if r.format < planned {
 		return nil, nil
@@ -86,15 +88,15 @@ func (r *Run) Passes() ([]json.RawMessage, error) {
 	})
 }
 
-// Spent is how long attempts of one arm and workload took, and how many there were.
+// Spent is the mean duration and the number of attempts of one arm and workload.
 type Spent struct {
 	Workload, Arm string
 	Mean          time.Duration
 	N             int
 }
 
-// Spents returns the times of all attempts with an outcome, the first member's
-// of each, from the journal before to the journal after.
+// Spents returns the durations of all trials with an outcome, by the attempt of
+// their first member: the time between its two entries in the journal.
 func (r *Run) Spents() ([]Spent, error) {
 	return collect(r, `SELECT a.workload, arm.name, avg(o.ended_unix_ns - a.began_unix_ns), count(*)
 		FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm WHERE `+r.since(2, "a.member", "0")+` = 0
@@ -106,16 +108,16 @@ func (r *Run) Spents() ([]Spent, error) {
 	})
 }
 
-// EpochInBoot returns the last incarnation in the plan of which a trial was
-// made in this boot of the host; ok is false when there is none.
+// EpochInBoot returns the last epoch of which a trial was made in this boot of
+// the host; ok is false if there is none.
 func (r *Run) EpochInBoot(bootID string) (epoch int, ok bool, err error) {
 	var last sql.NullInt64
 	err = r.db.QueryRowContext(r.ctx, "SELECT max(a.epoch) FROM attempt a JOIN session s ON s.id = a.session WHERE s.boot_id = ?", bootID).Scan(&last)
 	return int(last.Int64), last.Valid, r.explainRead(err)
 }
 
-// Elapsed is how long tare has worked on this run, over all sessions: of one
-// that was killed it counts what the journal shows.
+// Elapsed is how long tare has worked on this run, over all sessions. A session
+// that was killed counts until the last outcome in the journal.
 func (r *Run) Elapsed() (time.Duration, error) {
 	var ns sql.NullInt64
 	err := r.db.QueryRowContext(r.ctx, `SELECT sum(max(coalesce(e.ended_unix_ns, s.began_unix_ns),
@@ -124,17 +126,17 @@ func (r *Run) Elapsed() (time.Duration, error) {
 	return time.Duration(ns.Int64), r.explainRead(err)
 }
 
-// Session is one time that tare worked on the run.
+// Session is a period in which tare worked on the run without interruption.
 type Session struct {
 	ID      int64     `json:"id"`
 	Began   time.Time `json:"began"`
-	Ended   time.Time `json:"ended,omitzero"`   // zero: it was killed, or goes on
+	Ended   time.Time `json:"ended,omitzero"`   // zero: it was killed, or still runs
 	Reason  string    `json:"reason,omitempty"` // why it ended
 	BootID  string    `json:"boot_id"`          // of the host
 	Version string    `json:"version"`          // of tare
 }
 
-// Sessions returns them in their order.
+// Sessions returns the sessions of the run in order.
 func (r *Run) Sessions() ([]Session, error) {
 	return collect(r, `SELECT s.id, s.began_unix_ns, e.ended_unix_ns, coalesce(e.reason, ''), s.boot_id, s.version
 		FROM session s LEFT JOIN session_end e ON e.session = s.id ORDER BY s.id`, func(rows *sql.Rows) (s Session, err error) {
@@ -149,27 +151,27 @@ func (r *Run) Sessions() ([]Session, error) {
 	})
 }
 
-// Guest is a guest that was made.
+// Guest is a guest that was created.
 type Guest struct {
 	ID          int64       `json:"id"`
 	Arm         string      `json:"arm"`
-	Epoch       int         `json:"epoch"` // incarnation in the plan
+	Epoch       int         `json:"epoch"` // counts the re-creations of the arm's guests
 	Made        time.Time   `json:"made"`
 	StartNS     int64       `json:"start_ns"` // until its agent answered
-	Hello       agent.Hello `json:"hello"`    // what it says of itself
+	Hello       agent.Hello `json:"hello"`    // what its agent reported
 	CommandLine []string    `json:"command_line"`
 	Seat
-	// Values are what was measured of it besides trials, by name.
+	// Values are the measurements of the guest outside of trials, by name.
 	Values map[string]GuestValue `json:"values,omitempty"`
 }
 
-// GuestValue is something that was measured of a guest besides trials.
+// GuestValue is a measurement of a guest outside of trials.
 type GuestValue struct {
 	Unit  string  `json:"unit"`
 	Value float64 `json:"value"`
 }
 
-// Guests returns them in the order in which they were made.
+// Guests returns all guests in the order of their creation.
 func (r *Run) Guests() ([]Guest, error) {
 	guests, err := collect(r, `SELECT g.id, arm.name, arm.flavor, g.epoch, g.made_unix_ns, g.start_ns, g.hello, g.command_line, `+
 		r.since(2, "g.flavor, g.slot, g.neighbour", "'', 0, 0")+` FROM guest g JOIN arm ON arm.id = g.arm ORDER BY g.id`, func(rows *sql.Rows) (g Guest, err error) {
@@ -200,7 +202,7 @@ func (r *Run) Guests() ([]Guest, error) {
 		}
 		g := byID[id]
 		if g == nil {
-			return none, fault.Campaignf("%s is damaged: a value of guest %d, which is not there", r.path, id)
+			return none, fault.Campaignf("%s is damaged: it has a value of guest %d, which does not exist", r.path, id)
 		}
 		if g.Values == nil {
 			g.Values = map[string]GuestValue{}
@@ -211,35 +213,36 @@ func (r *Run) Guests() ([]Guest, error) {
 	return guests, err
 }
 
-// Event is something that happened to the host or a guest.
+// Event is an event on the host or in a guest that may affect the results.
 type Event struct {
 	At   time.Time `json:"at"`
 	Kind string    `json:"kind"`
 	Text string    `json:"text"`
-	// Attempt is the trial during which it happened; 0: none. Workload and Arm
-	// are that trial's.
+	// Attempt is the trial during which the event happened; 0: none. Workload
+	// and Arm are those of the trial.
 	Attempt  int64  `json:"attempt,omitempty"`
 	Workload string `json:"workload,omitempty"`
 	Arm      string `json:"arm,omitempty"`
 }
 
-// Kinds of events that say why a trial failed whose commands all ended well.
+// Kinds of events that say why a trial failed although all its commands succeeded.
 const (
-	EventWrongAnswer   = "wrong-answer"          // the work was not done, or not as it should be
-	EventMemoryLimit   = "memory-limit"          // the trial was not made: the host had no more than its campaign says to leave
-	EventContradiction = "impossible-arithmetic" // the figures of the tool contradict each other
+	EventWrongAnswer   = "wrong-answer"          // the work was not done, or done wrongly
+	EventMemoryLimit   = "memory-limit"          // skipped: too little memory would stay available
+	EventContradiction = "impossible-arithmetic" // the results of the tool contradict each other
 )
 
-// EventKSM tells of a session's end what merging of equal pages saved and cost.
+// EventKSM says, at the end of a session, how much memory the merging of equal
+// pages saved and what it cost.
 const EventKSM = "ksm"
 
-// EventOtherLoad names one process that took CPU time while trials were made and
-// belongs to no guest: how many CPUs it kept busy and whose it is, as in
-// "1.03 CPUs: podman (pid 175), a daemon of arm podman". What comes before the
+// EventOtherLoad names one process that belongs to no guest and used CPU time
+// during trials: how many CPUs it used and what it belongs to, as in
+// "1.03 CPUs: podman (pid 175), a daemon of arm podman". The text before the
 // first ": " is a number and its unit.
 const EventOtherLoad = "other-load"
 
-// Events returns them in their order.
+// Events returns all events in order.
 func (r *Run) Events() ([]Event, error) {
 	return collect(r, `SELECT e.at_unix_ns, e.kind, e.text, coalesce(e.attempt, 0), coalesce(a.workload, ''), coalesce(arm.name, '')
 		FROM event e LEFT JOIN attempt a ON a.id = e.attempt LEFT JOIN arm ON arm.id = a.arm ORDER BY e.id`, func(rows *sql.Rows) (e Event, err error) {
@@ -250,18 +253,17 @@ func (r *Run) Events() ([]Event, error) {
 	})
 }
 
-// Failure is a trial, or what one member was to do in it, that ended by the
-// guest's fault.
+// Failure is an attempt that a guest failed.
 type Failure struct {
 	TrialID
 	Attempt int64
 	Error   string
 	Member  int
-	Stress  string // not "": it was a neighbour or served another, which is no failure of the arm
+	Stress  string // not "": a neighbour or a server; its failure is not the arm's
 	Guest   int64  // 0: it did not start
 }
 
-// Failures returns them in their order.
+// Failures returns all attempts with the status Failed in order.
 func (r *Run) Failures() ([]Failure, error) {
 	return collect(r, `SELECT a.id, a.block, a.workload, arm.name, o.error, `+r.since(2, "a.member, a.stress", "0, ''")+`, coalesce(a.guest, 0)
 		FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
@@ -270,7 +272,7 @@ func (r *Run) Failures() ([]Failure, error) {
 	})
 }
 
-// Trial is an attempt with all that is known of it.
+// Trial is an attempt with its outcome, values and steps.
 type Trial struct {
 	Attempt  int64              `json:"attempt"`
 	Block    int                `json:"block"`
@@ -279,8 +281,8 @@ type Trial struct {
 	Arm      string             `json:"arm"`
 	Epoch    int                `json:"epoch"`
 	Guest    int64              `json:"guest"`
-	Member   int                `json:"member"`           // in the crew of the trial
-	Stress   string             `json:"stress,omitempty"` // resource that it stressed, as a neighbour, or "serving"
+	Member   int                `json:"member"`           // number of the guest in the trial
+	Stress   string             `json:"stress,omitempty"` // see Attempt.Stress
 	Size     int64              `json:"size"`
 	Began    time.Time          `json:"began"`
 	Status   Status             `json:"status"`
@@ -309,7 +311,8 @@ type TrialStep struct {
 	Rusage       agent.Usage `json:"rusage"`
 }
 
-// Trials yields every attempt in its order, interrupted ones included.
+// Trials yields every attempt in order, including interrupted ones. An error ends
+// the sequence.
 func (r *Run) Trials() iter.Seq2[*Trial, error] {
 	return func(yield func(*Trial, error) bool) {
 		fail := func(err error) { yield(nil, r.explainRead(err)) }
@@ -318,7 +321,7 @@ func (r *Run) Trials() iter.Seq2[*Trial, error] {
 			fail(err)
 			return
 		}
-		// Pages of attempts: the connection is one, so queries do not nest.
+		// Read attempts in pages: there is only one connection, so queries cannot nest.
 		for last := int64(0); ; {
 			trials, err := collect(r, fmt.Sprintf(`SELECT a.id, a.block, a.position, a.workload, arm.name, a.epoch, coalesce(a.guest, 0), a.size, a.began_unix_ns,
 				coalesce(o.status, 'interrupted'), coalesce(o.error, ''), coalesce(o.offset_ns, 0), coalesce(o.delay_ns, 0), %s
@@ -379,7 +382,7 @@ func (r *Run) fill(trials []*Trial, metrics []Metric) error {
 		}
 		t := byID[attempt]
 		if t == nil || metric < 0 || metric >= len(metrics) {
-			return fault.Campaignf("%s is damaged: a value of attempt %d and metric %d, which are not there", r.path, attempt, metric)
+			return fault.Campaignf("%s is damaged: it has a value of attempt %d and metric %d, which do not exist", r.path, attempt, metric)
 		}
 		if m := metrics[metric]; m.Probe {
 			t.Probes[m.Name] = v
@@ -412,7 +415,7 @@ func (r *Run) fill(trials []*Trial, metrics []Metric) error {
 		}
 		t := byID[attempt]
 		if t == nil {
-			return fault.Campaignf("%s is damaged: a step of attempt %d, which is not there", r.path, attempt)
+			return fault.Campaignf("%s is damaged: it has a step of attempt %d, which does not exist", r.path, attempt)
 		}
 		t.Steps = append(t.Steps, s)
 	}

@@ -1,15 +1,15 @@
--- A run of tare is one file of this form. Rows are only ever added.
--- Times named *_ns are nanoseconds; *_unix_ns count from 1970, others are a
--- CLOCK_MONOTONIC: the host's or the guest's, as the name says.
+-- A run of tare is one file with this schema. Rows are only ever added.
+-- Times named *_ns are in nanoseconds: *_unix_ns since 1970, others by
+-- CLOCK_MONOTONIC of the host or the guest, as the name says, or durations.
 
--- What was there before the first trial, as JSON or text: run, campaign
+-- What was known before the first trial, as JSON or text: campaign
 -- (resolved), campaign_yaml (as written), environment, systems, userland.
 CREATE TABLE document (
     name TEXT PRIMARY KEY,
     body BLOB NOT NULL
 ) STRICT;
 
--- Each time that tare worked on this run, first or resumed.
+-- Each session of tare on this run, the first one and resumed ones.
 CREATE TABLE session (
     id             INTEGER PRIMARY KEY,
     began_unix_ns  INTEGER NOT NULL,
@@ -30,7 +30,7 @@ CREATE TABLE arm (
     system   TEXT NOT NULL,
     flavor   TEXT NOT NULL,       -- JSON: name and sizes
     scenario TEXT NOT NULL,
-    control  TEXT NOT NULL,       -- name of the arm that it is the same as; '': not a control
+    control  TEXT NOT NULL,       -- name of the arm of which it is the A/A control; '': not a control
     emulated INTEGER NOT NULL
 ) STRICT;
 
@@ -41,7 +41,7 @@ CREATE TABLE metric (
     unit      TEXT NOT NULL,
     better    TEXT NOT NULL,       -- lower or higher; '' for a probe
     is_first  INTEGER NOT NULL,    -- the workload's primary metric
-    is_probe  INTEGER NOT NULL,    -- what the host saw, not what the workload reports
+    is_probe  INTEGER NOT NULL,    -- measured by the host, not reported by the workload
     UNIQUE (workload, name, is_probe)
 ) STRICT;
 
@@ -50,26 +50,26 @@ CREATE TABLE size (
     workload    TEXT PRIMARY KEY,
     size        INTEGER NOT NULL,
     unit        TEXT NOT NULL,
-    calibration TEXT NOT NULL -- JSON: what was tried; 'null': given by the campaign
+    calibration TEXT NOT NULL -- JSON: sizes that were tried; 'null': given by the campaign
 ) STRICT;
 
--- Every guest that was made.
+-- Every guest that was created.
 CREATE TABLE guest (
     id           INTEGER PRIMARY KEY,
     session      INTEGER NOT NULL REFERENCES session,
     arm          INTEGER NOT NULL REFERENCES arm, -- the first that it takes part in
-    epoch        INTEGER NOT NULL, -- incarnation in the plan
+    epoch        INTEGER NOT NULL, -- counts the re-creations of the arm's guests
     made_unix_ns INTEGER NOT NULL,
     start_ns     INTEGER NOT NULL, -- until its agent answered
-    hello        TEXT NOT NULL,    -- JSON: what it says of itself
+    hello        TEXT NOT NULL,    -- JSON: what its agent reported
     command_line TEXT NOT NULL,    -- JSON: of its runtime or VMM
     -- since format 2:
-    flavor       TEXT NOT NULL DEFAULT '', -- JSON: name and sizes, and the system where it is not the arm's; '': the arm's
+    flavor       TEXT NOT NULL DEFAULT '', -- JSON: name and sizes, and the system if it is not the arm's; '': the arm's
     slot         INTEGER NOT NULL DEFAULT 0, -- among the guests of this arm, flavor and role, from 0
-    neighbour    INTEGER NOT NULL DEFAULT 0  -- it only ever disturbs others
+    neighbour    INTEGER NOT NULL DEFAULT 0  -- it only disturbs others
 ) STRICT;
 
--- What the host measured of a guest besides trials, such as its idle memory.
+-- Measurements of a guest outside of trials, such as its memory when idle.
 -- Since format 2.
 CREATE TABLE guest_value (
     guest      INTEGER NOT NULL REFERENCES guest,
@@ -81,16 +81,15 @@ CREATE TABLE guest_value (
 ) STRICT, WITHOUT ROWID;
 
 -- The passes through the workloads, each written before it begins: which arms
--- run which block of which workload, in which order. What is not done of them is
--- what a resumed run makes first. A run with boots has none, since its order
--- follows from its seed. Since format 3.
+-- run which block of which workload, in which order. A resumed run first makes
+-- the trials of them that are not done. A run with boots has no passes, since
+-- its order follows from its seed. Since format 3.
 CREATE TABLE pass (
     number INTEGER PRIMARY KEY, -- from 0
     body   TEXT NOT NULL        -- JSON
 ) STRICT;
 
--- The journal: a row before every trial; where several guests take part, a row
--- for each …
+-- The journal: one row before every trial, for each guest that takes part …
 CREATE TABLE attempt (
     id            INTEGER PRIMARY KEY,
     session       INTEGER NOT NULL REFERENCES session,
@@ -104,23 +103,23 @@ CREATE TABLE attempt (
     began_unix_ns INTEGER NOT NULL,
     -- since format 2:
     member        INTEGER NOT NULL DEFAULT 0, -- in the crew, from 0
-    stress        TEXT NOT NULL DEFAULT ''    -- resource that this member stresses; '': it runs the workload
+    stress        TEXT NOT NULL DEFAULT ''    -- resource that this member loads, serving or answering; '': it runs the workload
 ) STRICT;
 
--- … and one after it, those of all members together. An attempt without an outcome was interrupted, and is
--- made again on resume.
+-- … and one after it, for all members in one transaction. An attempt without an outcome was interrupted; a
+-- resumed run makes the trial again.
 CREATE TABLE outcome (
     attempt       INTEGER PRIMARY KEY REFERENCES attempt,
-    status        TEXT NOT NULL, -- done; failed: the guest's fault, a result; void: the host's, made again;
+    status        TEXT NOT NULL, -- done; failed: the guest's fault, a result; void: the host's fault, repeated;
                                  -- since format 3: discarded: a warm-up; repeat: made right after the same trial, without a freeze in between
     error         TEXT NOT NULL, -- why not done
     ended_unix_ns INTEGER NOT NULL,
-    offset_ns     INTEGER NOT NULL, -- guest's CLOCK_MONOTONIC less the host's, before the trial
-    delay_ns      INTEGER NOT NULL, -- round trip of the exchange that gave it
+    offset_ns     INTEGER NOT NULL, -- guest's CLOCK_MONOTONIC minus the host's, before the trial
+    delay_ns      INTEGER NOT NULL, -- round trip of the exchange that it is from
     log           TEXT NOT NULL     -- end of the guest's log, when it failed
 ) STRICT;
 
--- The commands of a trial, raw.
+-- The commands of a trial, with their raw output.
 CREATE TABLE step (
     attempt             INTEGER NOT NULL REFERENCES attempt,
     position            INTEGER NOT NULL,
@@ -129,7 +128,7 @@ CREATE TABLE step (
     argv                TEXT NOT NULL, -- JSON
     stdout              BLOB NOT NULL,
     stderr              BLOB NOT NULL,
-    stdout_bytes        INTEGER NOT NULL, -- produced; more than is kept: it was cut
+    stdout_bytes        INTEGER NOT NULL, -- produced; if more than stored, the output was cut
     stderr_bytes        INTEGER NOT NULL,
     exit_code           INTEGER NOT NULL,
     signal              INTEGER NOT NULL, -- 0: it exited by itself
@@ -140,7 +139,7 @@ CREATE TABLE step (
     guest_end_ns        INTEGER NOT NULL,
     guest_start_unix_ns INTEGER NOT NULL,
     guest_end_unix_ns   INTEGER NOT NULL,
-    rusage              TEXT NOT NULL, -- JSON, as the guest says
+    rusage              TEXT NOT NULL, -- JSON, as reported by the guest
     PRIMARY KEY (attempt, position)
 ) STRICT, WITHOUT ROWID;
 
@@ -152,11 +151,11 @@ CREATE TABLE value (
     PRIMARY KEY (attempt, metric)
 ) STRICT, WITHOUT ROWID;
 
--- What else happened to the host, as it was noticed.
+-- Other events on the host, in the order in which tare noticed them.
 CREATE TABLE event (
     id      INTEGER PRIMARY KEY,
     session INTEGER NOT NULL REFERENCES session,
-    attempt INTEGER,        -- during which trial, if any
+    attempt INTEGER,        -- trial during which it happened, if any
     at_unix_ns INTEGER NOT NULL,
     kind    TEXT NOT NULL,
     text    TEXT NOT NULL

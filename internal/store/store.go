@@ -1,6 +1,6 @@
 // Package store keeps a run in one SQLite file: the campaign, the environment,
-// and every trial raw. Nothing in it is ever overwritten; analysis is computed
-// from it each time.
+// and the raw data of every trial. Nothing in it is ever overwritten. Analyses
+// are not stored, but computed from it each time.
 package store
 
 import (
@@ -24,12 +24,12 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Format is the version of the file's form. A tare reads files of its own
-// format and older ones.
+// Format is the version of the file format. tare reads files of its own format
+// and of older ones.
 //
-//	1  one guest a trial
-//	2  several: attempts have a member, guests a slot, and values of their own
-//	3  passes are kept, blocks are counted for each workload, and a group begins with a discarded trial
+//	1  one guest per trial
+//	2  several: attempts have a member, guests have a slot and values
+//	3  passes are stored, blocks are counted per workload, groups begin with a discarded trial
 const Format = 3
 
 // applicationID marks a SQLite file as a run of tare: "tare" in ASCII.
@@ -38,28 +38,29 @@ const applicationID = 0x74617265
 //go:embed schema.sql
 var schema string
 
-// Run is an open run file. Its methods may be called from one goroutine at a time.
+// Run is an open run file. Only one goroutine at a time may call its methods.
 type Run struct {
 	db     *sql.DB
 	path   string
 	format int             // of the file, as it is now
-	ctx    context.Context // bounds reading; never nil
+	ctx    context.Context // ends reading; never nil
 }
 
-// Documents that every run has.
+// Names of the documents that every run has.
 const (
 	DocCampaign     = "campaign"      // JSON, resolved
-	DocCampaignYAML = "campaign_yaml" // as it was written
+	DocCampaignYAML = "campaign_yaml" // the campaign file as written by the user
 	DocEnvironment  = "environment"   // JSON; of the boot in which the run began
 	DocSystems      = "systems"       // JSON: status of every system
 	DocUserland     = "userland"      // JSON: the image's manifest
 )
 
-// Create makes a new run file; it must not exist. The documents and tables
-// that describe the run are in it, or it is not there.
+// Create creates a new run file, which must not exist yet, with the documents,
+// arms and metrics that describe the run. After an error there is no file. The
+// caller closes the run.
 func Create(path string, docs map[string][]byte, arms []Arm, metrics []Metric) (_ *Run, err error) {
 	if _, err := os.Lstat(path); err == nil {
-		return nil, fault.WithRemedy(fault.Campaignf("%s exists already; a run is never overwritten", path), "choose another name with --out, or go on with it: tare resume %s", path)
+		return nil, fault.WithRemedy(fault.Campaignf("%s already exists, and runs are never overwritten", path), "choose another name with --out, or continue that run: tare resume %s", path)
 	}
 	r, err := open(path, "rwc")
 	if err != nil {
@@ -98,7 +99,7 @@ func Create(path string, docs map[string][]byte, arms []Arm, metrics []Metric) (
 			return nil, r.explain(err)
 		}
 	}
-	// Last: a file without them is not a run yet.
+	// These come last: without them, the file is not a run.
 	if _, err := tx.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, Format)); err != nil {
 		return nil, r.explain(err)
 	}
@@ -106,11 +107,11 @@ func Create(path string, docs map[string][]byte, arms []Arm, metrics []Metric) (
 	return r, r.explain(tx.Commit())
 }
 
-// planned is the format from which a run keeps its passes.
+// planned is the first format that stores passes.
 const planned = 3
 
-// since returns a column that files have from a format on, or what stands for
-// it in older ones.
+// since returns column if the file's format has it, that is, from format on, and
+// otherwise the expression that replaces it in older files.
 func (r *Run) since(format int, column, otherwise string) string {
 	if r.format >= format {
 		return column
@@ -118,15 +119,15 @@ func (r *Run) since(format int, column, otherwise string) string {
 	return otherwise
 }
 
-// Open opens a run to read it and, if write is set, to go on with it, which an
-// older tare's run cannot.
+// Open opens a run for reading and, if write is set, for continuing it. A run of
+// an older tare cannot be continued. The caller closes the run.
 func Open(path string, write bool) (*Run, error) {
 	return openRun(context.Background(), path, write)
 }
 
-// OpenContext opens a run to read it for as long as ctx goes on: whatever still
-// reads then ends with ctx's error. A file can be made so that reading it has
-// no end.
+// OpenContext opens a run for reading until ctx ends; any reading then returns
+// the error of ctx. This bounds the reading of malicious files, which may be
+// endless. The caller closes the run.
 func OpenContext(ctx context.Context, path string) (*Run, error) {
 	return openRun(ctx, path, false)
 }
@@ -138,18 +139,18 @@ func openRun(ctx context.Context, path string, write bool) (*Run, error) {
 	}
 	if write && format < planned {
 		return nil, fault.WithRemedy(fault.Campaignf("%s was begun by an older tare, which planned its trials in another way", path),
-			"this tare shows and compares it as it is; go on with that older tare, or begin anew: tare run --like %s", path)
+			"this tare can only show and compare it; continue it with the older tare, or start a new run: tare run --like %s", path)
 	}
 	if write {
-		// SQLite would silently take a file that it cannot write for one to read.
+		// SQLite would silently open a file read-only that it cannot write.
 		if err := unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS); err != nil {
-			return nil, fault.WithRemedy(fault.Hostf("%s cannot be written: %w", path, err), "go on with a copy of it, or as its owner")
+			return nil, fault.WithRemedy(fault.Hostf("%s cannot be written: %w", path, err), "use a copy of it, or run tare as its owner")
 		}
 	}
 	mode := "ro"
 	if _, err := os.Stat(path + "-journal"); write || err == nil {
-		// The journal of a writer that was killed is there to be rolled back,
-		// by whoever comes next.
+		// The journal of a killed writer must be rolled back, which needs write
+		// access.
 		mode = "rw"
 	}
 	r, err := open(path, mode)
@@ -157,7 +158,7 @@ func openRun(ctx context.Context, path string, write bool) (*Run, error) {
 		return nil, err
 	}
 	r.format, r.ctx = format, ctx
-	// What reads or writes first finds out whether it may.
+	// The first statement shows whether the file can be read or written.
 	first := "SELECT count(*) FROM document"
 	if write {
 		first = "BEGIN IMMEDIATE; " + first + "; ROLLBACK"
@@ -172,15 +173,15 @@ func openRun(ctx context.Context, path string, write bool) (*Run, error) {
 }
 
 func init() {
-	// The usual locks of SQLite are lost when anything in this process, such
-	// as checkHeader, closes the same file. Where the kernel does not have the
-	// better ones, the usual ones stay.
+	// POSIX locks, SQLite's default, are lost when anything in this process, such
+	// as checkHeader, closes the same file. If the kernel has no OFD locks, POSIX
+	// locks stay in use.
 	sqlite.OFDLocking(true)
 }
 
 func open(path, mode string) (*Run, error) {
-	// The rollback journal, not the write-ahead log: after every trial all of
-	// the run is in the one file.
+	// Use the rollback journal and not the write-ahead log, so that the whole run
+	// is in one file after every trial.
 	q := url.Values{"mode": {mode}, "_pragma": {"busy_timeout(5000)", "foreign_keys(1)", "synchronous(full)", "cache_size(-16384)"}}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+q.Encode())
 	if err != nil {
@@ -190,8 +191,8 @@ func open(path, mode string) (*Run, error) {
 	return &Run{db: db, path: path, ctx: context.Background()}, nil
 }
 
-// checkHeader returns the format of a run, or says what is wrong with a file
-// that is not a whole run of this format or an older one.
+// checkHeader returns the format of a run, or an error if the file is not a
+// complete run of this format or an older one.
 func checkHeader(path string) (format int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -223,21 +224,21 @@ func checkHeader(path string) (format int, err error) {
 	if page == 1 {
 		page = 65536
 	}
-	// A hot journal may still restore what a killed writer left half done.
+	// A hot journal may still restore the file after a writer was killed.
 	_, journal := os.Stat(path + "-journal")
 	if want := page * int64(binary.BigEndian.Uint32(h[28:])); st.Size() < want && journal != nil {
-		return 0, fault.WithRemedy(fault.Campaignf("%s is cut short: %d bytes of %d are there", path, st.Size(), want), "copy it again from where it is whole")
+		return 0, fault.WithRemedy(fault.Campaignf("%s is cut short: it has %d of %d bytes", path, st.Size(), want), "copy it again from the original")
 	}
 	return format, nil
 }
 
-// Path is the file's name as it was opened.
+// Path is the path under which the file was opened.
 func (r *Run) Path() string { return r.path }
 
 // Close closes the file.
 func (r *Run) Close() error { return r.explain(r.db.Close()) }
 
-// explain types SQLite's errors by whose fault they are.
+// explain gives SQLite's errors a fault.Kind, a message and a remedy.
 func (r *Run) explain(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -252,7 +253,7 @@ func (r *Run) explain(err error) error {
 	case sqlite3.SQLITE_IOERR:
 		return fault.WithRemedy(fault.Hostf("%s: %w; all trials before this one are safe", r.path, err), "see the kernel log for the device's error; then: tare resume %s", r.path)
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return fault.WithRemedy(fault.Campaignf("%s is damaged: %w", r.path, err), "copy it again from where it is whole; sqlite3's .recover saves what can be saved")
+		return fault.WithRemedy(fault.Campaignf("%s is damaged: %w", r.path, err), "copy it again from the original; sqlite3's .recover saves what can be saved")
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return fault.Hostf("%s: another program writes to it", r.path)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
@@ -261,14 +262,14 @@ func (r *Run) explain(err error) error {
 	return fmt.Errorf("%s: %w", r.path, err)
 }
 
-// explainRead is explain for what only reads: an error that has no better
-// explanation means that the file does not hold what it should.
+// explainRead is explain for methods that only read: an error of no other kind
+// means that the contents of the file are wrong.
 func (r *Run) explainRead(err error) error {
 	if err != nil && r.ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", r.path, r.ctx.Err())
 	}
 	if err = r.explain(err); err != nil && fault.KindOf(err) == fault.Internal {
-		return fault.WithRemedy(fault.Campaignf("this run is damaged: %w", err), "copy it again from where it is whole")
+		return fault.WithRemedy(fault.Campaignf("this run is damaged: %w", err), "copy it again from the original")
 	}
 	return err
 }
@@ -278,7 +279,7 @@ func (r *Run) Document(name string) ([]byte, error) {
 	var b []byte
 	err := r.db.QueryRowContext(r.ctx, "SELECT body FROM document WHERE name = ?", name).Scan(&b)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, fault.Campaignf("%s has no %s in it", r.path, name)
+		return nil, fault.Campaignf("%s does not contain %s", r.path, name)
 	}
 	return b, r.explainRead(err)
 }

@@ -35,7 +35,7 @@ var (
 	}
 )
 
-// create makes a run with one session, and one guest for each arm.
+// create creates a run with one session and one guest for each arm.
 func create(t testing.TB) (r *Run, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "run.tare")
@@ -64,7 +64,8 @@ func begin(t testing.TB, r *Run, block, arm int) int64 {
 	return id
 }
 
-// outcome is that of a trial with two steps that printed so many bytes.
+// outcome returns the outcome of a trial with two steps and that much output, in
+// bytes.
 func outcome(v float64, printed int) Outcome {
 	x := &agent.Result{Stdout: bytes.Repeat([]byte("x"), printed), StdoutBytes: uint64(printed), HostStart: 5, HostEnd: 9, Usage: agent.Usage{User: time.Second}}
 	return Outcome{Status: Done, Clock: agent.Clock{Offset: -3, Delay: 7}, Values: map[int]float64{0: v, 1: 1 / v, 2: 2 * v},
@@ -226,7 +227,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 	}
 }
 
-// TestCreateLeavesNothing: what cannot be made whole is not there.
+// TestCreateLeavesNothing: if Create fails, it leaves no file.
 func TestCreateLeavesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.tare")
 	if _, err := Create(path, nil, []Arm{{Name: "a"}, {Name: "a"}}, nil); err == nil {
@@ -244,9 +245,9 @@ func TestElapsed(t *testing.T) {
 	r, _ := create(t)
 	id := begin(t, r, 0, 0)
 	must(t, r.Finish(id, outcome(1, 1)))
-	// Times are the host's, so the test writes rows with its own: 30 s that
-	// ended well, 7 s until the last outcome before a kill, and one that was
-	// killed before anything happened.
+	// The store takes times from the clock, so the test inserts rows with its
+	// own: a session of 30 s, one killed with the last outcome after 7 s, and
+	// one killed before its first trial.
 	for _, q := range []string{
 		"INSERT INTO session VALUES (2, 100000000000, 'b', '1'), (3, 200000000000, 'b', '1'), (4, 300000000000, 'b', '1')",
 		"INSERT INTO session_end VALUES (2, 130000000000, 'x'), (1, (SELECT began_unix_ns FROM session WHERE id = 1) + 1000000000, 'y')",
@@ -263,7 +264,7 @@ func TestElapsed(t *testing.T) {
 	}
 }
 
-// TestPages: more trials than a page holds, and methods called in between.
+// TestPages reads more trials than fit on a page and calls other methods meanwhile.
 func TestPages(t *testing.T) {
 	r, _ := create(t)
 	const n = obsPage + 5
@@ -302,7 +303,8 @@ func TestPages(t *testing.T) {
 	must(t, r.AddEvent(1, 0, "still", "works"))
 }
 
-// TestPasses: what is discarded or repeated is no result, and passes are there as they were recorded.
+// TestPasses: discarded and repeated trials are no results, and passes are read
+// as they were recorded.
 func TestPasses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.tare")
 	r, err := Create(path, nil, testArms, testMetrics)

@@ -17,8 +17,8 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// fill makes trials until the run file cannot grow, and checks that every
-// trial before that is safe.
+// fill makes trials until the run file cannot grow, and checks that all trials
+// before that are stored.
 func fill(t *testing.T, r *Run) {
 	t.Helper()
 	var err error
@@ -43,8 +43,8 @@ func fill(t *testing.T, r *Run) {
 	}
 }
 
-// checkWhole counts the trials that are done; each attempt must be there with
-// all that Finish gave it, or with nothing.
+// checkWhole returns the number of done trials. Each attempt must have the whole
+// outcome that Finish recorded, or none of it.
 func checkWhole(t *testing.T, r *Run, printed int64) (done int) {
 	t.Helper()
 	for trial, err := range r.Trials() {
@@ -76,7 +76,7 @@ func TestDiskFull(t *testing.T) {
 	fill(t, r)
 }
 
-// TestDiskFullForReal: on a small file system, where the journal needs space too.
+// TestDiskFullForReal uses a small file system, where the journal needs space, too.
 func TestDiskFullForReal(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=600k"); err != nil {
@@ -89,7 +89,7 @@ func TestDiskFullForReal(t *testing.T) {
 	fill(t, r)
 }
 
-// TestTwoWriters: neither loses a trial.
+// TestTwoWriters: if two writers work on a file at once, neither loses a trial.
 func TestTwoWriters(t *testing.T) {
 	t.Parallel() // it waits for seconds
 	r, path := create(t)
@@ -128,7 +128,7 @@ func TestTwoWriters(t *testing.T) {
 	if done := checkWhole(t, r, 2000); done != writers*each {
 		t.Errorf("%d trials, want %d", done, writers*each)
 	}
-	// One that does not let go.
+	// A writer that does not release the lock.
 	_, err = r.db.Exec("BEGIN IMMEDIATE")
 	must(t, err)
 	if _, err := Open(path, true); fault.KindOf(err) != fault.Host || !strings.Contains(err.Error(), "another program") {
@@ -165,9 +165,9 @@ func writeForever(path string) error {
 	}
 }
 
-// TestKilledWriter kills a writer with no time to clean up, again and again on
-// the same file: every trial is wholly there or not at all, and what was
-// reported as finished before is never lost.
+// TestKilledWriter repeatedly kills a writer of the same file with SIGKILL: every
+// trial is stored whole or not at all, and none is lost that was reported as
+// finished.
 func TestKilledWriter(t *testing.T) {
 	r, path := create(t)
 	must(t, r.Close())
@@ -202,7 +202,7 @@ func TestKilledWriter(t *testing.T) {
 		r, err := Open(path, round%2 == 0)
 		must(t, err)
 		done := checkWhole(t, r, killedPrinted)
-		// All that began are finished but the last, which may be.
+		// All trials that began are finished, except perhaps the last.
 		if done < before+begun-1 {
 			t.Errorf("round %d: %d trials began after %d, and %d are there", round, begun, before, done)
 		}

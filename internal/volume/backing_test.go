@@ -52,7 +52,7 @@ func TestFiles(t *testing.T) {
 			nothingLeft(t, dir)
 		})
 	}
-	// What does not fit is refused, and leaves nothing.
+	// A volume that does not fit is refused and leaves nothing behind.
 	dir := t.TempDir()
 	if _, err := Create(t.Context(), Spec{Backing: QCOW2, Dir: dir, Bytes: 1 << 60, FS: "ext4"}); fault.KindOf(err) != fault.Host {
 		t.Errorf("an exbibyte: %v", err)
@@ -60,7 +60,7 @@ func TestFiles(t *testing.T) {
 	nothingLeft(t, dir)
 }
 
-// device makes a block device of 64 MiB that is nobody's.
+// device creates an unused, empty block device of 64 MiB.
 func device(t *testing.T) string {
 	t.Helper()
 	needRoot(t)
@@ -111,14 +111,14 @@ func TestBlock(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// What tare left there, it may have again.
+	// tare may reuse a device with its own file system.
 	if v, err = Create(t.Context(), spec); err != nil || v.Device != one {
 		t.Fatalf("the next guest has %+v, %v", v, err)
 	}
 	v.Close()
 }
 
-// TestSomebodysData: a device with data on it is named twice, or refused.
+// TestSomebodysData: a device with data is refused unless it is in Destroy, too.
 func TestSomebodysData(t *testing.T) {
 	d := device(t)
 	if err := CheckDevice(d, nil); err != nil {

@@ -15,26 +15,26 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// label is of every file system that tare makes, so that one of its own on a
-// device is nobody's data.
+// label is the label of every file system that tare creates. A device with such a
+// file system holds no data of the user.
 const label = "tare-data"
 
-// CheckDevice says whether tare may make a file system on a block device: it
-// must be one, unused and empty, or one that the user wants destroyed, who
-// names those in destroy.
+// CheckDevice returns an error unless tare may create a file system on a device. It
+// must be a block device that is not in use, and empty unless it is in destroy, the
+// list of devices that the user allows tare to overwrite.
 func CheckDevice(device string, destroy []string) error {
 	st, err := os.Stat(device)
 	if err != nil {
 		return fault.Campaignf("device %s: %w", device, err)
 	}
 	if st.Mode()&os.ModeDevice == 0 || st.Mode()&os.ModeCharDevice != 0 {
-		return fault.Campaignf("device %s is no block device", device)
+		return fault.Campaignf("device %s is not a block device", device)
 	}
-	// Nobody gets a device exclusively that is mounted, or part of something.
+	// A device that is mounted or part of another cannot be opened exclusively.
 	f, err := os.OpenFile(device, os.O_RDWR|unix.O_EXCL, 0)
 	if errors.Is(err, unix.EBUSY) {
 		return fault.WithRemedy(fault.Campaignf("device %s is in use: it is mounted, or swap, or part of a RAID or of a volume group", device),
-			"lsblk %s; then unmount it, or take another", device)
+			"run lsblk %s; then unmount it, or use another", device)
 	} else if err != nil {
 		return fault.Hostf("device %s: %w", device, err)
 	}
@@ -47,12 +47,13 @@ func CheckDevice(device string, destroy []string) error {
 		"if nobody needs that any more: --destroy %s", device)
 }
 
-// contents names what is on a device, "" for nothing and what tare made there.
+// contents describes what is on a device; "" if that is nothing or a file system of
+// tare.
 func contents(device string) (string, error) {
 	out, err := exec.Command("blkid", "--probe", "--output", "export", device).Output()
 	var exit *exec.ExitError
 	switch {
-	case errors.As(err, &exit) && exit.ExitCode() == 2: // nothing that it knows
+	case errors.As(err, &exit) && exit.ExitCode() == 2: // blkid found nothing
 		return "", nil
 	case errors.As(err, &exit) && exit.ExitCode() == 8:
 		return "several things at once", nil
@@ -79,11 +80,11 @@ func contents(device string) (string, error) {
 	return "", nil
 }
 
-// claimTimeout is how long newBlock waits for a device: the host's udev locks
-// one for a moment after somebody has written to it.
+// claimTimeout is how long newBlock waits for a device: udev locks it for a moment
+// after a write.
 const claimTimeout = 2 * time.Second
 
-// newBlock makes a volume on the first of the devices that no other guest has.
+// newBlock creates a volume on the first of the devices that no other guest uses.
 func newBlock(ctx context.Context, s Spec) (*Volume, error) {
 	for begin := time.Now(); ; {
 		for _, device := range s.Devices {
@@ -92,8 +93,8 @@ func newBlock(ctx context.Context, s Spec) (*Volume, error) {
 			}
 		}
 		if time.Since(begin) > claimTimeout {
-			return nil, fault.WithRemedy(fault.Campaignf("data volume: every one of the devices %s is another guest's", strings.Join(s.Devices, ", ")),
-				"name as many devices as guests are alive at once: one for each arm, and one for the A/A control")
+			return nil, fault.WithRemedy(fault.Campaignf("data volume: other guests use all of the devices %s", strings.Join(s.Devices, ", ")),
+				"list a device for each guest that exists at the same time: one for each arm, and one for the A/A control")
 		}
 		select {
 		case <-time.After(50 * time.Millisecond):
@@ -103,15 +104,15 @@ func newBlock(ctx context.Context, s Spec) (*Volume, error) {
 	}
 }
 
-// claim makes a volume on a device that may be used and is large enough; nil
-// when another guest has it.
+// claim creates a volume on a device, which must be usable and large enough. It
+// returns nil if another guest uses the device.
 func claim(device string, s Spec) (*Volume, error) {
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {
 		return nil, fault.Hostf("data volume: %w", err)
 	}
-	// A lock on the device is how its users know of each other; the kernel
-	// lets go of it with us.
+	// Users of a device exclude each other by a lock on it, which the kernel
+	// releases when this process ends.
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, f.Close()
 	}
@@ -123,8 +124,8 @@ func claim(device string, s Spec) (*Volume, error) {
 	return v, nil
 }
 
-// fit looks whether the device may be used and is large enough, and notes
-// what was written to it before.
+// fit checks that the device may be used and is large enough, and records how much
+// was written to it before.
 func (v *Volume) fit(f *os.File, s Spec) error {
 	if err := CheckDevice(v.Device, s.Destroy); err != nil {
 		return err
@@ -134,8 +135,8 @@ func (v *Volume) fit(f *os.File, s Spec) error {
 		return fault.Hostf("data volume: %s: %w", v.Device, err)
 	}
 	if size < s.Bytes {
-		return fault.WithRemedy(fault.Campaignf("data volume: %s has %d MiB, and the flavor's disk %d MiB", v.Device, size>>20, s.Bytes>>20),
-			"make the flavor's disk smaller, or take larger devices")
+		return fault.WithRemedy(fault.Campaignf("data volume: %s has %d MiB, but the flavor's disk needs %d MiB", v.Device, size>>20, s.Bytes>>20),
+			"make the flavor's disk smaller, or use larger devices")
 	}
 	v.before, err = v.sectors()
 	return err

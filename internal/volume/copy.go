@@ -12,7 +12,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// newCopyFile makes the empty file that a copy of another goes to.
+// newCopyFile creates the empty file for a copy of another.
 func newCopyFile(s Spec) (*Volume, error) {
 	if err := room(s); err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func newCopyFile(s Spec) (*Volume, error) {
 	return &Volume{Device: f.Name(), Format: "qcow2", Bytes: s.Bytes, close: func() error { return os.Remove(f.Name()) }}, nil
 }
 
-// copyFrom fills the volume with what is on another.
+// copyFrom copies the contents of another volume.
 func (v *Volume) copyFrom(ctx context.Context, from string) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -38,7 +38,7 @@ func (v *Volume) copyFrom(ctx context.Context, from string) error {
 	}
 	size := v.Bytes
 	if strings.HasPrefix(from, "/dev/") {
-		// A machine writes past the host's cache, where old blocks may lie.
+		// A machine bypasses the host's page cache, which may hold stale blocks.
 		err = unix.IoctlSetInt(int(in.Fd()), unix.BLKFLSBUF, 0)
 	} else if st, e := in.Stat(); e == nil {
 		size = st.Size()
@@ -55,7 +55,7 @@ func (v *Volume) copyFrom(ctx context.Context, from string) error {
 	return nil
 }
 
-// reader ends with its context.
+// reader fails when its context ends.
 type reader struct {
 	ctx context.Context
 	io.Reader

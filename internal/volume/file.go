@@ -12,7 +12,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// newRaw makes a volume that is a plain file, for machines that open files.
+// newRaw creates a volume that is a plain file, for machines that open files.
 func newRaw(s Spec) (*Volume, error) {
 	f, err := newFile(s)
 	if err != nil {
@@ -22,8 +22,8 @@ func newRaw(s Spec) (*Volume, error) {
 	return &Volume{Device: f.Name(), Format: "raw", Bytes: s.Bytes, close: func() error { return os.Remove(f.Name()) }}, nil
 }
 
-// newQCOW2 makes a volume in QEMU's own format, which grows as it is written.
-// Its file system is made in a plain file first, and taken over from there.
+// newQCOW2 creates a volume in QEMU's format, which grows as the guest writes. It
+// creates the file system in a plain file and converts that.
 func newQCOW2(ctx context.Context, s Spec) (*Volume, error) {
 	raw, err := os.CreateTemp(s.Dir, "volume-raw-*")
 	if err != nil {
@@ -34,7 +34,7 @@ func newQCOW2(ctx context.Context, s Spec) (*Volume, error) {
 	if err := room(s); err != nil {
 		return nil, err
 	}
-	if err := raw.Truncate(s.Bytes); err != nil { // with holes
+	if err := raw.Truncate(s.Bytes); err != nil { // a sparse file
 		return nil, fault.Hostf("data volume: %w", err)
 	}
 	plain := &Volume{Device: raw.Name(), Bytes: s.Bytes}
@@ -54,7 +54,8 @@ func newQCOW2(ctx context.Context, s Spec) (*Volume, error) {
 	return &Volume{Device: name, Format: "qcow2", FS: s.FS, Bytes: s.Bytes, close: func() error { return os.Remove(name) }}, nil
 }
 
-// room looks whether a file that will grow to the volume's size finds place.
+// room returns an error if there is no space for a file that grows to the volume's
+// size.
 func room(s Spec) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(s.Dir, &st); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// newLoop makes a volume on a loop device over a file without a name: it goes
-// with its last user, and so does the device.
+// newLoop creates a volume on a loop device over an unlinked file, so that both
+// disappear with their last user.
 func newLoop(s Spec) (*Volume, error) {
 	f, err := newFile(s)
 	if err != nil {
@@ -22,8 +22,8 @@ func newLoop(s Spec) (*Volume, error) {
 	return attach(f, s.Bytes, 0)
 }
 
-// ReadOnly makes a block device of a file that is used as it is, for systems that
-// take no files for disks. The caller closes it.
+// ReadOnly attaches a file to a read-only loop device, for systems that do not
+// accept files as disks. The caller closes it.
 func ReadOnly(file string) (*Volume, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -37,14 +37,14 @@ func ReadOnly(file string) (*Volume, error) {
 	return attach(f, st.Size(), unix.LO_FLAGS_READ_ONLY)
 }
 
-// newFile makes a file of the volume's size in its directory, which the caller
-// closes and removes.
+// newFile creates a file of the volume's size in its directory. The caller closes
+// and removes it.
 func newFile(s Spec) (*os.File, error) {
 	f, err := os.CreateTemp(s.Dir, "volume-*")
 	if err != nil {
 		return nil, fault.Hostf("data volume: %w", err)
 	}
-	// Allocated now, so that a full disk is an error here, not in a trial.
+	// Allocate it now, so that a full disk is an error here and not in a trial.
 	if err := unix.Fallocate(int(f.Fd()), 0, 0, s.Bytes); err != nil {
 		f.Close()
 		os.Remove(f.Name())
@@ -63,7 +63,7 @@ func attach(f *os.File, size int64, flags uint32) (*Volume, error) {
 		return nil, fault.WithRemedy(fault.Hostf("data volume: %w", err), "modprobe loop")
 	}
 	defer ctl.Close()
-	// Somebody else may take the free device between the two calls.
+	// Another process may take the free device between the two calls.
 	for range 64 {
 		n, err := unix.IoctlRetInt(int(ctl.Fd()), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
@@ -84,7 +84,7 @@ func attach(f *os.File, size int64, flags uint32) (*Volume, error) {
 			return unix.IoctlLoopConfigure(int(loop.Fd()), c)
 		}
 		err = config()
-		if errors.Is(err, unix.EINVAL) { // a file system without direct I/O
+		if errors.Is(err, unix.EINVAL) { // the file system lacks direct I/O
 			direct = false
 			err = config()
 		}
@@ -96,5 +96,5 @@ func attach(f *os.File, size int64, flags uint32) (*Volume, error) {
 			return nil, fault.Hostf("data volume: setting up %s: %w", dev, err)
 		}
 	}
-	return nil, fault.Hostf("data volume: every loop device is taken as soon as it is free")
+	return nil, fault.Hostf("data volume: other processes took every free loop device")
 }

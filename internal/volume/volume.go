@@ -1,11 +1,10 @@
-// Package volume makes the data volumes: one file system of its own for every
-// guest, of the same type and size in every arm. What is under it is the
-// flavor's choice: a loop device whose counters say how many bytes really
-// reached it, a file that a virtual machine opens itself, or a block device of
-// the user's.
+// Package volume creates the data volumes: a separate file system for every guest,
+// of the same type and size in every arm. The flavor chooses its backing: a loop
+// device with counters of the bytes that reached it, a file that a virtual machine
+// opens itself, or a block device of the user.
 //
-// What tare makes goes with its last user; a user's device is left with what
-// the last guest wrote on it.
+// Files and loop devices of tare disappear with their last user. A user's device
+// keeps what the last guest wrote to it.
 package volume
 
 import (
@@ -22,51 +21,51 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// What a volume is on.
+// Backings of volumes.
 const (
 	Loop  = "loop"  // a loop device over a file
 	Raw   = "raw"   // a plain file
-	QCOW2 = "qcow2" // a file of QEMU's format
-	Block = "block" // a block device of the user's
+	QCOW2 = "qcow2" // a file in QEMU's format
+	Block = "block" // a block device of the user
 )
 
-// Spec is a volume to make.
+// Spec describes a volume to create.
 type Spec struct {
 	Backing string   // "": Loop
-	Dir     string   // on the host's disk, for files
-	Bytes   int64    // of the file system; a user's device may be larger
+	Dir     string   // directory for files, on the host's disk
+	Bytes   int64    // size of the file system; a user's device may be larger
 	FS      string   // ext4, ext2 or xfs
-	Devices []string // of the user's, for Block: the first that is free is taken
-	Destroy []string // those of them that may hold something
-	// Copy is the device or file of a volume of the same backing, size and file
-	// system, whose contents this one begins with; "": a fresh file system.
-	// Nobody may write to it meanwhile.
+	Devices []string // for Block: the user's devices, of which the first free one is used
+	Destroy []string // those of Devices that may be overwritten
+	// Copy is the device or file of a volume with the same backing, size and file
+	// system, to copy the contents from; "": create a new file system. Nothing may
+	// write to it during Create.
 	Copy string
 }
 
-// Volume has a fresh file system.
+// Volume is a data volume. The caller of Create closes it.
 type Volume struct {
-	// Device is what a machine opens: /dev/loopN, a file, a user's device.
+	// Device is the path that a machine opens: /dev/loopN, a file, a user's device.
 	Device string
-	// Format is how what is at Device is to be read: raw or qcow2.
+	// Format is the image format of Device: raw or qcow2.
 	Format string
 	FS     string // ext4, ext2 or xfs
-	Bytes  int64
-	// Direct says that what reaches the device bypasses the host's page cache,
-	// so that it reached the host's file system or disk as well.
+	Bytes  int64  // size of the file system
+	// Direct: writes to the device bypass the host's page cache, so that they
+	// have reached the host's file system or disk as well.
 	Direct bool
 
 	close  func() error
-	before int64 // sectors that were written to a user's device before
+	before int64 // sectors written to a user's device before this volume
 }
 
-// ErrNotCounted is what Written returns of volumes that are files: nothing
-// counts how much of a file has reached the disk under it.
+// ErrNotCounted is the error of Written for volumes that are files: no counter
+// shows how much of a file has reached the disk.
 var ErrNotCounted = errors.New("a file's device has no counter of its own")
 
-const sectorBytes = 512 // of /sys/dev/block/*/stat, whatever the device has
+const sectorBytes = 512 // unit of /sys/dev/block/*/stat, whatever the device's sector size
 
-// Create makes a volume. The caller closes it, after everything that uses it.
+// Create creates a volume. The caller closes it after everything that uses it.
 func Create(ctx context.Context, s Spec) (v *Volume, err error) {
 	switch s.Backing {
 	case Loop, "":
@@ -75,7 +74,7 @@ func Create(ctx context.Context, s Spec) (v *Volume, err error) {
 		v, err = newRaw(s)
 	case QCOW2:
 		if s.Copy == "" {
-			return newQCOW2(ctx, s) // which cannot be formatted from here
+			return newQCOW2(ctx, s) // mkfs cannot write to it, so newQCOW2 formats it
 		}
 		v, err = newCopyFile(s)
 	case Block:
@@ -98,8 +97,8 @@ func Create(ctx context.Context, s Spec) (v *Volume, err error) {
 	return v, nil
 }
 
-// format makes a fresh file system. All its structures are written now: one
-// that initializes itself in the background would write during trials.
+// format creates the file system and writes all its structures at once: with lazy
+// initialization, the kernel would write them during trials.
 func (v *Volume) format(ctx context.Context, fs string) error {
 	blocks := strconv.FormatInt(v.Bytes>>10, 10) // a user's device may be larger
 	var argv []string
@@ -124,10 +123,10 @@ func (v *Volume) format(ctx context.Context, fs string) error {
 	return nil
 }
 
-// Mount mounts it at dir.
+// Mount mounts the volume at dir. The caller unmounts it.
 func (v *Volume) Mount(dir string) error {
 	options := ""
-	if v.FS == "xfs" { // of a copy it would be refused while the other is mounted
+	if v.FS == "xfs" { // the kernel refuses to mount a copy beside the original otherwise
 		options = "nouuid"
 	}
 	if err := unix.Mount(v.Device, dir, v.FS, 0, options); err != nil {
@@ -136,8 +135,8 @@ func (v *Volume) Mount(dir string) error {
 	return nil
 }
 
-// Written is how many bytes have been written to the volume since it was made,
-// or ErrNotCounted.
+// Written returns how many bytes have been written to the volume since it was
+// created, or ErrNotCounted.
 func (v *Volume) Written() (int64, error) {
 	if !strings.HasPrefix(v.Device, "/dev/") {
 		return 0, ErrNotCounted
@@ -146,13 +145,13 @@ func (v *Volume) Written() (int64, error) {
 	return (n - v.before) * sectorBytes, err
 }
 
-// sectors is how many have been written to the device since it is there.
+// sectors is how many sectors have been written to the device since it exists.
 func (v *Volume) sectors() (int64, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(v.Device, &st); err != nil {
 		return 0, fault.Hostf("data volume: %s: %w", v.Device, err)
 	}
-	// By its number: the kernel has other names for logical volumes than LVM.
+	// Use the device number: the kernel's names of logical volumes differ from LVM's.
 	file := fmt.Sprintf("/sys/dev/block/%d:%d/stat", unix.Major(st.Rdev), unix.Minor(st.Rdev))
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -170,9 +169,8 @@ func (v *Volume) sectors() (int64, error) {
 	return sectors, nil
 }
 
-// Close gives the volume up: a loop device detaches itself when the last mount
-// of it and the last program that has it open are gone, a file is removed. It
-// may be called twice.
+// Close releases the volume. A loop device detaches itself when it is no longer
+// mounted or open anywhere; a file is removed. Close may be called twice.
 func (v *Volume) Close() error {
 	if v.close == nil {
 		return nil

@@ -82,7 +82,7 @@ func TestVolume(t *testing.T) {
 				t.Errorf("%d bytes were written and synced, %d counted, %v", size, after-before, err)
 			}
 			for range 2 {
-				if err := v.Close(); err != nil { // while mounted
+				if err := v.Close(); err != nil { // it is still mounted
 					t.Error(err)
 				}
 			}

@@ -79,7 +79,7 @@ func TestParseServicesRefuse(t *testing.T) {
 		{"sysbench-oltp-rw", file("sysbench/oltp-article-cmd-0.4-syntax.txt"), "FATAL"},
 		{"sysbench-oltp-rw", file("sysbench/cpu.txt"), "transactions"},
 		{"iperf3", file("iperf3/error-refused-json.txt"), "Connection refused"},
-		{"iperf3", file("iperf3/tcp-json.txt")[:900], "not whole"},
+		{"iperf3", file("iperf3/tcp-json.txt")[:900], "cut off"},
 		{"iperf3", replaced("iperf3/tcp-text.txt", "3.63 Gbits/sec                  receiver", "9.63 Gbits/sec                  receiver"), "rate × time"},
 		{"nuttcp", replaced("nuttcp/tcp-fparse.txt", "rate_Mbps=5515", "rate_Mbps=7515"), "rate × time"},
 		{"nuttcp", file("nuttcp/tcp-1s.txt") + file("nuttcp/tcp-1s.txt"), "2 reports"},
@@ -110,7 +110,7 @@ func TestPageLength(t *testing.T) {
 }
 
 func TestCommitted(t *testing.T) {
-	for text, says := range map[string]string{"Com_commit\t50\n": "", "Com_commit\t49\n": "committed 49", "": "does not say"} {
+	for text, says := range map[string]string{"Com_commit\t50\n": "", "Com_commit\t49\n": "committed 49", "": "does not report"} {
 		err := committed(50, text)
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", text, err)

@@ -76,7 +76,7 @@ func TestSlips(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s: %s: %s", f.Row, f.Kind, f.Explanation))
 	}
 	want := []string{
-		"truncated | solo | kvm | mean: rounding: cut off instead of rounded",
+		"truncated | solo | kvm | mean: rounding: truncated instead of rounded",
 		"other base | solo | kvm | mean: arithmetic: percent of the other base: 100 × (51.0 − 41.0) / 51.0",
 		"swapped | solo | kvm | mean: arithmetic: base and value are swapped: 100 × (41.0 / 51.0 − 1)",
 		"sign | solo | kvm | mean: arithmetic: the sign is wrong",
@@ -89,10 +89,10 @@ func TestSlips(t *testing.T) {
 		"ratio | solo | kvm | inverted: arithmetic: the ratio is inverted: 41.0 / 51.0",
 		"ratio | solo | kvm | change: arithmetic: the change, not the ratio",
 		"ratio | solo | kvm | bound: inconsistent: ",
-		"rate | unit | kvm | single: arithmetic: the unit is MiB/s, 2^20 bytes, not 10^6; at 102.4 MB/s it takes 10.486 s, and the time is 10 s",
-		"rate | cached | kvm | single: inconsistent: at 541 MB/s it takes 1.9847 s, and the time is 10 s",
-		"spread | xen | xen | mean: inconsistent: at 105.0 MB/s it takes 9.5238 s, and the time is 10 s",
-		"queue | impossible | kvm | mean latency: inconsistent: 12.4 operations under way, not 8",
+		"rate | unit | kvm | single: arithmetic: the unit is MiB/s, 2^20 bytes, not 10^6; at 102.4 MB/s it takes 10.486 s, but the time is 10 s",
+		"rate | cached | kvm | single: inconsistent: at 541 MB/s it takes 1.9847 s, but the time is 10 s",
+		"spread | xen | xen | mean: inconsistent: at 105.0 MB/s it takes 9.5238 s, but the time is 10 s",
+		"queue | impossible | kvm | mean latency: inconsistent: 12.4 operations in flight instead of 8",
 		"claim: kvm loses up to 20 %: arithmetic: percent of the other base: 100 × (51.0 − 41.0) / 51.0",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -166,7 +166,7 @@ func TestRelatives(t *testing.T) {
 	}
 	r := repeat(t, platov, here("kvm"), RepeatOptions{})
 	notes := strings.Join(r.Notes, "\n")
-	for _, want := range []string{"coLinux is no more", "no kvm: there is none", "vmware_part"} {
+	for _, want := range []string{"coLinux is discontinued", "no kvm: there is none", "vmware_part"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes have no %q:\n%s", want, notes)
 		}
@@ -177,7 +177,7 @@ func TestRelatives(t *testing.T) {
 		o    RepeatOptions
 		want string
 	}{
-		{here("xen-pv", "xen-pvh", "kvm", "qemu-tcg"), RepeatOptions{}, "nothing like them"},
+		{here("xen-pv", "xen-pvh", "kvm", "qemu-tcg"), RepeatOptions{}, "similar ones"},
 		{here("lxc"), RepeatOptions{Systems: []string{"lxc"}}, "system lxc: there is none"},
 		{here(), RepeatOptions{Scale: 2}, "a scale of 2"},
 		{here(), RepeatOptions{Scale: math.NaN()}, "a scale of NaN"},
@@ -232,7 +232,7 @@ func TestCells(t *testing.T) {
 		"cpu.2 host mean s":                      "why the values are too far apart for a mean: 1 to 99",
 		"cpu.2 host max s":                       "here 99",
 		"cpu.2 kvm-1/1 mean s":                   "then +8.9 why its trials failed: out of memory",
-		"cpu.3 kvm-1/4 mean s":                   "then +11.6 why the budget was up before, or no trial of it ended well",
+		"cpu.3 kvm-1/4 mean s":                   "then +11.6 why the budget was used up before it, or none of its trials succeeded",
 		"cpu.4 kvm-1/1 mean, 1/1 tasks s":        "here 20 then +8.8 now +100.0",
 		"cpu.4 kvm-1/4 mean, 1/4 tasks s":        "here 60 then +8.7 now +50.0",
 		"cpu.4 kvm ratio mean(1/4)/mean(1/1) 1":  "here 3",

@@ -86,8 +86,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestResolutions: how exactly each figure was printed is read from the
-// article's own words, and not from YAML, which loses the zeros at the end.
+// TestResolutions: the resolution of each figure comes from the article's own words,
+// because YAML drops trailing zeros.
 func TestResolutions(t *testing.T) {
 	for _, c := range []struct {
 		words string
@@ -125,7 +125,7 @@ func TestResolutions(t *testing.T) {
 	}
 }
 
-// TestTables: every figure is in its article's tables, word for word.
+// TestTables: every figure is in its article's tables, as printed.
 func TestTables(t *testing.T) {
 	var b bytes.Buffer
 	for _, a := range All() {
@@ -170,7 +170,7 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
-// minimal is a file with nothing wrong; tests replace parts of it.
+// minimal is a valid file; tests replace parts of it.
 const minimal = `document:
   short_name: mine
   title: T
@@ -234,7 +234,8 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestDocumentedExample: the file in docs/paper.md is one, with the findings that it is said to have.
+// TestDocumentedExample: the file in docs/paper.md is valid and has the documented
+// findings.
 func TestDocumentedExample(t *testing.T) {
 	text, err := os.ReadFile("../../docs/paper.md")
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// here is a machine on which everything can be used but what is named.
+// here returns a machine on which all systems are usable except those named.
 func here(without ...string) Machine {
-	without = append(without, "xen-dom0") // it was not booted so
+	without = append(without, "xen-dom0") // not booted as dom0
 	return Machine{
 		CPUs: 8, Memory: 16 << 30,
 		Usable: func(system string) string {
@@ -40,13 +40,13 @@ func repeat(t *testing.T, name string, m Machine, o RepeatOptions) *Repeat {
 	return r
 }
 
-// answer gives every key values that tell it from others.
+// answer returns the same values for every key.
 func answer(Key) Stats {
 	return Stats{N: 3, Min: 1, Mean: 2, Max: 3, Cost: &Cost{Percent: 5, Verdict: "costs +5 %", Interval: "+4 … +6 %"}}
 }
 
-// TestEveryFigure: each of the printed figures is measured again, or there is a
-// reason why not. The golden says which, and what it is measured with.
+// TestEveryFigure: each of the printed figures is measured again, or there is a reason
+// why not. The golden has the reasons and the measurements.
 func TestEveryFigure(t *testing.T) {
 	var golden_ strings.Builder
 	figures, repeated := 0, 0
@@ -93,8 +93,7 @@ func short40(s string) string {
 	return s
 }
 
-// TestEveryRule: no rule is there that no figure uses, and every series of a
-// stage is used.
+// TestEveryRule: some figure uses every rule, and every series of a stage is used.
 func TestEveryRule(t *testing.T) {
 	for _, r := range repetitions() {
 		a, err := Get(r.article)
@@ -190,8 +189,8 @@ func TestRelatives(t *testing.T) {
 	}
 }
 
-// TestCells: what a system costs is the analysis's for a mean, and a quotient
-// for other statistics; and reasons win over figures.
+// TestCells: a system's cost comes from the analysis for a mean, and is a quotient for
+// other statistics. A reason takes precedence over a figure.
 func TestCells(t *testing.T) {
 	r := repeat(t, "abclinuxu-xen-vs-kvm", here("xen-pv", "xen-pvh"), RepeatOptions{Tables: []string{"cpu", "disk.2"}})
 	values := map[string]Stats{
@@ -264,8 +263,8 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestScale: sizes follow the scale within the workload's bounds, a scenario
-// the machine's CPUs, and memory what the largest scenario leaves.
+// TestScale: sizes depend on the scale within the workload's bounds, a scenario on the
+// machine's CPUs, and memory on the largest scenario.
 func TestScale(t *testing.T) {
 	small := here()
 	small.CPUs, small.Memory = 2, 2<<30

@@ -23,7 +23,7 @@ func picked(name string, m SpecMetric) SpecMetric {
 	return m
 }
 
-// answered is a trial whose command wrote this.
+// answered returns a trial in which the command wrote this output.
 func answered(w *Workload, size int64, stdout, stderr string) []StepResult {
 	rs := allWell(w, size, nil)
 	r := result(rs, "command")

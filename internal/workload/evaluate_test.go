@@ -88,7 +88,7 @@ func good(t *testing.T, name string) (w *Workload, size int64, rs []StepResult) 
 
 var update = flag.Bool("update", false, "record what the tools of this machine say in testdata/trials")
 
-// trialFile is a recorded trial of real tools, for tests of how it is judged.
+// trialFile is a recorded trial of real tools, for tests of Evaluate.
 type trialFile struct {
 	Size  int64        `json:"size"`
 	Steps []stepRecord `json:"steps"`
@@ -264,7 +264,7 @@ func TestEvaluateRefuses(t *testing.T) {
 	}
 }
 
-// Results that only a defect of tare can give are not the guest's fault.
+// Results that only a defect of tare can cause are not the guest's fault.
 func TestEvaluateDefects(t *testing.T) {
 	w, size, rs := good(t, "dd-write")
 	noTime := slices.Clone(rs)
@@ -386,7 +386,7 @@ func TestRealTools(t *testing.T) {
 			case "tar-create":
 				w, size = tarCreate(source()), 20
 			}
-			// Twice, since what a trial leaves must not spoil the next.
+			// Run it twice: the remains of one trial must not affect the next.
 			if (w.Name == "bonnie" || w.Name == "file-ops") && !*update {
 				t.Skip("takes many seconds, whatever its size: cmd/tare's TestServices runs it")
 			}
@@ -419,7 +419,7 @@ func TestRealTools(t *testing.T) {
 	})
 }
 
-// openToNobody lets other users into a temporary directory of a test.
+// openToNobody gives other users access to a test's temporary directory.
 func openToNobody(t *testing.T, dir string) {
 	for d := dir; d != os.TempDir() && d != filepath.Dir(d); d = filepath.Dir(d) {
 		if err := os.Chmod(d, 0o755); err != nil {
@@ -450,7 +450,7 @@ func runSteps(t *testing.T, dir string, steps []Step) []StepResult {
 	return rs
 }
 
-// fakeKernel makes pieces as the userland image has them, with hardly anything inside.
+// fakeKernel creates almost empty pieces with the layout of the userland image.
 func fakeKernel(t *testing.T) string {
 	src, work := t.TempDir(), t.TempDir()
 	manifest := "# piece, files and links, bytes\n"

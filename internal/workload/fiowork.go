@@ -18,7 +18,7 @@ const (
 type fioWork struct {
 	rw      string // --rw: "read", "write", "randread", "randwrite"
 	block   int64  // bytes of an operation
-	threads int64  // each with a file of its own
+	threads int64  // each with its own file
 	direct  bool   // bypasses the guest's page cache
 }
 

@@ -32,8 +32,8 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestTimesGrow: a workload's seconds are of the whole trial or of one
-// operation, and its wall-clock time is of the whole trial.
+// TestTimesGrow: a metric in seconds is the time of the whole trial or of one
+// operation; the wall-clock time is that of the whole trial.
 func TestTimesGrow(t *testing.T) {
 	for _, w := range All() {
 		for _, m := range w.Metrics {

@@ -33,7 +33,7 @@ func mustGet(t testing.TB, name string) *Workload {
 
 func near(got, want float64) bool { return math.Abs(got-want) <= 1e-9*math.Abs(want) }
 
-// checkMetrics compares values and holds every name against the workload's list.
+// checkMetrics compares values and checks every name against the workload's list.
 func checkMetrics(t *testing.T, w *Workload, got, want map[string]float64) {
 	t.Helper()
 	known := map[string]bool{}
@@ -62,7 +62,7 @@ func TestParseFixtures(t *testing.T) {
 		{"dd-write", "dd/write-1G-pass1.txt", map[string]float64{"cold-time": 2.727, "cold-time-guest": 2.72513, "cold-rate": 1048576000 / 2.72513}},
 		{"dd-write", "dd/write-3G-pass2.txt", map[string]float64{"cold-time": 2.407, "cold-time-guest": 2.08389, "cold-rate": 3145728000 / 2.08389}},
 		{"dd-write", "dd/write-1G-fdatasync.txt", map[string]float64{"cold-time": 0.937, "cold-time-guest": 0.734329, "cold-rate": 1048576000 / 0.734329}},
-		// The locale that this command line asks for was not installed.
+		// The locale in this command line was not installed.
 		{"dd-write", "dd/write-locale-cs.txt", map[string]float64{"cold-time-guest": 0.0447145, "cold-rate": 104857600 / 0.0447145}},
 		{"dd-write", "dd/two-passes.txt", map[string]float64{
 			"cold-time": 0.038, "cold-time-guest": 0.0365379, "cold-rate": 104857600 / 0.0365379,
@@ -111,7 +111,7 @@ func TestParseFixtures(t *testing.T) {
 	}
 }
 
-// What the parsers beneath Parse find in output of other command lines.
+// The results of the parsers behind Parse for the output of other command lines.
 func TestParseOtherFixtures(t *testing.T) {
 	t.Run("seven tasks", func(t *testing.T) {
 		got, err := wallTimes(string(fixture(t, "openssl/enc-7parallel.txt")))
@@ -200,7 +200,7 @@ func TestParseOwnCaptures(t *testing.T) {
 	}
 }
 
-// A warning before fio's JSON and the shell's time after it are no obstacle.
+// A warning may precede fio's JSON, and the shell's time may follow it.
 func TestParseMixedOutput(t *testing.T) {
 	out := "fio: this platform does not support process shared mutexes, forcing use of threads.\n" +
 		string(fixture(t, "fio/randread-2M-json.txt")) + "\nreal\t0m1.250s\nuser\t0m0.1s\nsys\t0m0.1s\n"
@@ -245,7 +245,7 @@ func TestFioDepth(t *testing.T) {
 	}
 }
 
-// A guest may write a lot of anything; an error must not repeat it all.
+// A guest may write a lot of output; an error must not repeat all of it.
 func TestErrorsAreShort(t *testing.T) {
 	for _, w := range All() {
 		for _, line := range []string{"real 1.0\n", "x\n", "x", "stress-ng: metrc: [1] exec 5 0.5 0.1 0.1 10.0 10.0\n", "error: x ", "1 byte copied, 1 s\n"} {
@@ -472,7 +472,7 @@ func FuzzParseOwnBuilds(f *testing.F) {
 	fuzzAll(f, "unixbench-file-copy", "tiobench", "nbench", "ttcp", "iozone", "lmbench", "lmbench-memory", "lmbench-pipe")
 }
 
-// fuzzAll gives what it makes up to the parsers of several workloads.
+// fuzzAll fuzzes the parsers of several workloads.
 func fuzzAll(f *testing.F, names ...string) {
 	f.Fuzz(func(t *testing.T, output []byte) {
 		for _, name := range names {
@@ -487,7 +487,7 @@ func FuzzParseSysbench(f *testing.F) {
 	fuzzAll(f, "sysbench-memory-read", "sysbench-memory-write", "sysbench-threads", "sysbench-mutex", "sysbench-fileio")
 }
 
-// FuzzEvaluate gives every workload steps that succeeded and wrote anything.
+// FuzzEvaluate passes steps that succeeded with arbitrary output to every workload.
 func FuzzEvaluate(f *testing.F) {
 	seed(f, "ab", "iperf3", "netpipe", "openssl", "dd", "tar", "stress-ng", "fio", "sysbench")
 	f.Add([]byte("copy 0: 1 pieces, 3 of 3 files, 5 of 5 bytes\n"))

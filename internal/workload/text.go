@@ -83,7 +83,7 @@ var (
 		`|\s*Exit status: (?:[1-9]\d*))$`)
 )
 
-// timedFailure returns an error if GNU time says that what it timed failed.
+// timedFailure returns an error if GNU time reports that its command failed.
 func timedFailure(text string) error {
 	if line := timeFailed.FindString(grep(text, "Command ", "Exit status")); line != "" {
 		return fault.Guestf("the command failed: %s", quote(line))

@@ -87,7 +87,8 @@ func TestWrongArguments(t *testing.T) {
 func TestPlantedWorkIsChecked(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"power", "-rounds", "1", "-truth", "0", "-cells", "5@30s"}
-	// The stand-in enciphers as much in the arm that should do more, unless it is told to be honest.
+	// The stand-in reports the same work for the arm that should do more, unless the file
+	// honest exists.
 	if _, err := precision(t, dir, args...); err == nil || !strings.Contains(err.Error(), "planted encrypted 47186000 bytes instead of 49545300") {
 		t.Errorf("work that was not done is accepted: %v", err)
 	}

@@ -191,7 +191,7 @@ func TestAgreementTables(t *testing.T) {
 	if text := agreementTables([]Record{quick(1, 40, 1)}, false); text != "" {
 		t.Errorf("a table of a single run:\n%s", text)
 	}
-	// The first two overlap just so, the third is far from both.
+	// The first two barely overlap; the third is far from both.
 	text := agreementTables([]Record{quick(1, 40, 1), quick(2, 40, 1.019), quick(3, 42, 1.05)}, false)
 	hasRows(t, text,
 		"3 runs of 15 s.",

@@ -22,10 +22,10 @@ const (
 // its table. Each also has a latency field.
 var bonnieMetrics = []struct{ name, field, unit, about string }{
 	{"write-char", "putc", "B/s", "writing the file one character at a time"},
-	{"write-block", "put_block", "B/s", "writing it in blocks"},
-	{"rewrite", "rewrite", "B/s", "reading and rewriting it"},
-	{"read-char", "getc", "B/s", "reading it one character at a time"},
-	{"read-block", "get_block", "B/s", "reading it in blocks"},
+	{"write-block", "put_block", "B/s", "writing the file in blocks"},
+	{"rewrite", "rewrite", "B/s", "reading and rewriting the file"},
+	{"read-char", "getc", "B/s", "reading the file one character at a time"},
+	{"read-block", "get_block", "B/s", "reading the file in blocks"},
 	{"seeks", "seeks", "1/s", "reads, and some writes, at random places by five processes"},
 	{"create", "seq_create", "1/s", "creating empty files in order"},
 	{"stat", "seq_stat", "1/s", "stat of the files in order"},

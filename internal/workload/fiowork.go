@@ -68,7 +68,7 @@ func (f fioWork) workload(w *Workload) *Workload {
 	w.ReadsBack, w.Steps = f.reads(), f.steps
 	w.Metrics = []Metric{
 		rateMetric("bandwidth", "B/s", "as fio prints it"),
-		rateMetric("iops", "1/s", "operations a second, as fio prints them"),
+		rateMetric("iops", "1/s", "operations per second, as fio prints them"),
 		{"latency", "ns", Lower, GuestClock, "mean completion latency, as fio prints it"},
 		wallMetric("the whole run of fio, including its start"),
 		guestTimeMetric("the run time that fio prints, in whole milliseconds"),

@@ -39,10 +39,10 @@ func TestTimesGrow(t *testing.T) {
 		for _, m := range w.Metrics {
 			g, _ := w.Growth(m.Name)
 			if m.Clock == HostClock && m.Unit == "s" && g != Proportional && w.Uneven == "" {
-				t.Errorf("%s %s is the host's time around the work, and does not grow with it", w.Name, m.Name)
+				t.Errorf("%s %s is the time of the work by the host's clock, but does not grow with it", w.Name, m.Name)
 			}
 			if m.Better == Higher && g == Proportional {
-				t.Errorf("%s %s is no rate", w.Name, m.Name)
+				t.Errorf("%s %s is not a rate", w.Name, m.Name)
 			}
 		}
 	}

@@ -140,7 +140,7 @@ func ioping() *Workload {
 		Tools:    []string{"ioping"},
 		Packages: []string{"ioping"},
 		Metrics: []Metric{
-			latencyMetric("latency", "mean of a request, as ioping prints it"),
+			latencyMetric("latency", "mean per request, as ioping prints it"),
 			latencyMetric("latency-max", "the longest request"),
 			rateMetric("iops", "1/s", "requests / the sum of their times"),
 			wallMetric("all requests, and writing the file that they read"),

@@ -119,7 +119,7 @@ func foundNumbers(t *testing.T, v any) []found {
 	default:
 		f, err := strconv.ParseFloat(fmt.Sprint(v), 64)
 		if err != nil {
-			t.Fatalf("%v (%T) is no number", v, v)
+			t.Fatalf("%v (%T) is not a number", v, v)
 		}
 		return []found{{f, 1e-9 * math.Abs(f)}}
 	}

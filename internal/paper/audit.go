@@ -13,14 +13,14 @@ import (
 type Finding struct {
 	Article string `json:"article"`
 	Row     string `json:"row"` // table, scenario, system and statistic, or a claim's words
-	// Printed and Recomputed are in Unit. Recomputed is what the printed raw
-	// numbers give; as they were rounded, it can be anything from Low to High.
+	// Printed and Recomputed are in Unit. Recomputed is the result from the printed raw
+	// numbers. Because they were rounded, the right result lies between Low and High.
 	Printed    float64 `json:"printed"`
 	Recomputed float64 `json:"recomputed"`
 	Kind       Kind    `json:"kind"`
 	Low        float64 `json:"recomputed_low"`
 	High       float64 `json:"recomputed_high"`
-	Unit       string  `json:"unit"` // "%", "1" of a ratio, or that of the row
+	Unit       string  `json:"unit"` // "%", "1" for a ratio, or that of the row
 	// Check is "change", "ratio", "rate × time = size" or "latency × IOPS = depth".
 	Check       string `json:"check"`
 	How         string `json:"how"`         // the calculation, with its numbers
@@ -32,17 +32,17 @@ type Finding struct {
 	decimals int
 }
 
-// Report is what an audit of one article found.
+// Report is the result of an audit of one article.
 type Report struct {
 	Article  string
-	Findings []Finding // in the order of the file
-	Agree    int       // checks that hold
-	// Unchecked are the lines of printed changes and ratios for which the file
-	// has no raw numbers.
+	Findings []Finding // in the file's order
+	Agree    int       // number of checks that agree
+	// Unchecked are the lines of printed changes and ratios without raw numbers in the
+	// file.
 	Unchecked []int
 }
 
-// Count is how many findings are of a kind.
+// Count returns the number of findings of a kind.
 func (r *Report) Count(k Kind) int {
 	n := 0
 	for _, f := range r.Findings {
@@ -57,18 +57,18 @@ func (r *Report) Count(k Kind) int {
 type audit struct {
 	*Article
 	report    *Report
-	workloads map[string]string // by short label and unit; "" where there are several
-	used      map[int]bool      // lines of rows that some check used, though they have no raw numbers
+	workloads map[string]string // by short label and unit; "": several
+	used      map[int]bool      // lines of rows that a check used although they have no raw numbers
 }
 
-// Audit recomputes what the article derived from its own figures: every
-// printed change and ratio, in results and in claims, and for every workload
-// whose amount of work is known, that rate × time is its size and that latency
-// × operations a second is the depth of its queue.
+// Audit recomputes what the article derived from its own figures: every printed change
+// and ratio, in results and in claims. If the amount of a workload's work is known, it
+// also checks that rate × time is the size, and that latency × operations per second is
+// the depth of the queue.
 //
-// Printed numbers are rounded, so each stands for an interval. A derived number
-// agrees when its interval and the one that the raw numbers give have a point
-// in common: nothing then shows that the article calculated wrongly.
+// Printed numbers are rounded, so each stands for an interval. A derived number agrees
+// if its interval overlaps the one from the raw numbers: then nothing shows that the
+// article calculated wrongly.
 func Audit(a *Article) *Report {
 	u := &audit{Article: a, report: &Report{Article: a.Document.Name, Findings: []Finding{}}, used: map[int]bool{}}
 	for i := range a.Results {
@@ -114,7 +114,7 @@ func (u *audit) add(r *Row, f *Figure, right interval, slips func() []slip, find
 
 func (u *audit) unchecked(line int) { u.report.Unchecked = append(u.report.Unchecked, line) }
 
-// label names a row by what tells it apart.
+// label names a row by the fields that distinguish it.
 func (u *audit) label(r *Row) string {
 	short := func(r *Row) string { return strings.Join([]string{r.Table, r.Scenario, r.System, r.Statistic}, " | ") }
 	if u.workloads == nil {
@@ -176,7 +176,7 @@ func (u *audit) ratio(r *Row) {
 	u.quotient(r, r.Ratio, of, to, times)
 }
 
-// indexed checks an index, which is a row's own value.
+// indexed checks an index, which is the row's own value.
 func (u *audit) indexed(r *Row) {
 	of, to := u.index(r)
 	n, ok := r.value()
@@ -204,7 +204,7 @@ func (u *audit) quotient(r *Row, f *Figure, of, to *side, times float64) {
 	u.add(r, f, right, func() []slip { return u.ratioSlips(f, of, to, q, times) }, Finding{Unit: "1", Check: "ratio", How: how})
 }
 
-// claim checks what a sentence of the article says of each row that it is about.
+// claim checks a sentence of the article for each row that it refers to.
 func (u *audit) claim(c *Claim) {
 	if c.Delta == nil && c.Ratio == nil {
 		return
@@ -241,8 +241,8 @@ func (u *audit) claim(c *Claim) {
 	}
 }
 
-// Values are the two values of a finding as texts with their unit, the
-// recomputed one with one place more than the printed one.
+// Values formats the two values of a finding with their unit. The recomputed one has
+// one decimal place more than the printed one.
 func (f *Finding) Values() (printed, recomputed string) {
 	unit := " " + f.Unit
 	if f.Unit == "1" {

@@ -11,20 +11,20 @@ import (
 	"testing"
 )
 
-// TestAuditGolden: what audit finds in the five articles. Every one of these
-// was looked up in the article's figures by hand:
+// TestAuditGolden: the findings in the five articles. Each was checked by hand against
+// the article's figures:
 //
 //   - abclinuxu, cpu.1: 50.674/47.639 is 1.06371, printed +6.3 %; the mean and
-//     the maximum beside it are cut off too, as are cpu.3's 8.758 and kernel.4's
-//     3.5638. Elsewhere the article rounds. So it does in its prose: 3.977 of 4
-//     is 0.575 % off, printed 0.5 %. disk.2's -86.7 % looks wrong next to its
-//     rates (1.73/12.94 gives -86.63), but the rates are rounded, and the times
-//     give -86.66: the audit lets it pass.
-//   - habr: (32.396-30.247)/32.396 is 6.63 %, the "just under 7 %"; of native's
-//     time it is 7.1 %.
+//     the maximum beside it are truncated too, and so are cpu.3's 8.758 and
+//     kernel.4's 3.5638. Elsewhere the article rounds. Its prose truncates once:
+//     3.977 of 4 is 0.575 % off, printed 0.5 %. disk.2's -86.7 % looks wrong next
+//     to its rates (1.73/12.94 gives -86.63), but the rates are rounded, and the
+//     times give -86.66, so it agrees.
+//   - habr: the printed "just under 7 %" is (32.396-30.247)/32.396, 6.63 %; against
+//     native's time it is 7.1 %.
 //   - latgrid: dd's own rate and time(1)'s time disagree by 1.3 % to 188 % in 8
-//     of 12 cells; the other 4 are within 1 %. Its prose has about 17 % where a
-//     guest of three has 14 %, and up to 20 % where the table beside it has 28 %.
+//     of 12 cells; the other 4 are within 1 %. Its prose says about 17 %, but one of
+//     three guests has 14 %; it says up to 20 %, but the table beside it has 28 %.
 //   - yunweiku: 22 % fewer operations at depth 1 are 28 % more latency, not 33 %.
 func TestAuditGolden(t *testing.T) {
 	var b strings.Builder
@@ -60,7 +60,7 @@ func TestFindingJSON(t *testing.T) {
 	}
 }
 
-// TestSlips plants one of each.
+// TestSlips plants one slip of each kind.
 func TestSlips(t *testing.T) {
 	text, err := os.ReadFile("testdata/slips.yaml")
 	if err != nil {
@@ -76,7 +76,7 @@ func TestSlips(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s: %s: %s", f.Row, f.Kind, f.Explanation))
 	}
 	want := []string{
-		"truncated | solo | kvm | mean: rounding: cut off instead of rounded",
+		"truncated | solo | kvm | mean: rounding: truncated instead of rounded",
 		"other base | solo | kvm | mean: arithmetic: percent of the other base: 100 × (51.0 − 41.0) / 51.0",
 		"swapped | solo | kvm | mean: arithmetic: base and value are swapped: 100 × (41.0 / 51.0 − 1)",
 		"sign | solo | kvm | mean: arithmetic: the sign is wrong",
@@ -89,10 +89,10 @@ func TestSlips(t *testing.T) {
 		"ratio | solo | kvm | inverted: arithmetic: the ratio is inverted: 41.0 / 51.0",
 		"ratio | solo | kvm | change: arithmetic: the change, not the ratio",
 		"ratio | solo | kvm | bound: inconsistent: ",
-		"rate | unit | kvm | single: arithmetic: the unit is MiB/s, 2^20 bytes, not 10^6; at 102.4 MB/s it takes 10.486 s, and the time is 10 s",
-		"rate | cached | kvm | single: inconsistent: at 541 MB/s it takes 1.9847 s, and the time is 10 s",
-		"spread | xen | xen | mean: inconsistent: at 105.0 MB/s it takes 9.5238 s, and the time is 10 s",
-		"queue | impossible | kvm | mean latency: inconsistent: 12.4 operations under way, not 8",
+		"rate | unit | kvm | single: arithmetic: the unit is MiB/s, 2^20 bytes, not 10^6; at 102.4 MB/s it takes 10.486 s, but the time is 10 s",
+		"rate | cached | kvm | single: inconsistent: at 541 MB/s it takes 1.9847 s, but the time is 10 s",
+		"spread | xen | xen | mean: inconsistent: at 105.0 MB/s it takes 9.5238 s, but the time is 10 s",
+		"queue | impossible | kvm | mean latency: inconsistent: 12.4 operations in flight instead of 8",
 		"claim: kvm loses up to 20 %: arithmetic: percent of the other base: 100 × (51.0 − 41.0) / 51.0",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
@@ -110,9 +110,9 @@ func entry(system, statistic, unit string, value float64, places int, derived st
 		system, statistic, printed, unit, printed, unit, derived)
 }
 
-// consistent makes an article whose author calculated with unrounded numbers
-// and printed each with any number of places. off is added to the change that
-// is printed, in units of its last place.
+// consistent returns an article that was calculated with unrounded numbers and prints
+// each with a random number of places. off is added to the printed change, in units of
+// its last place.
 func consistent(rng *rand.Rand, off float64) string {
 	places := rng.IntN(4)
 	host := math.Exp(rng.NormFloat64()*2 + 4)
@@ -129,8 +129,7 @@ func consistent(rng *rand.Rand, off float64) string {
 	return b.String()
 }
 
-// TestConsistentTables: however the numbers of a sound table were rounded, it
-// has no finding.
+// TestConsistentTables: a correct table has no finding, however its numbers were rounded.
 func TestConsistentTables(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	checked := 0
@@ -151,8 +150,8 @@ func TestConsistentTables(t *testing.T) {
 	}
 }
 
-// TestFindsWhatIsOff: where the raw figures are exact enough to tell, a change
-// that is 50 units off in its last place is found, and never called rounding.
+// TestFindsWhatIsOff: if the raw figures are exact enough, the audit finds a change that
+// is 50 units off in its last place, and never calls it rounding.
 func TestFindsWhatIsOff(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	found := 0

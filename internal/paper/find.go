@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// rows are those with a single value that an operand means. own is the result
-// that has the operand, or nil where a claim has it.
+// rows returns the rows with a single value that an operand selects. own is the
+// result that contains the operand; nil: a claim contains it.
 func (a *Article) rows(own *Row, o *Operand) []*Row {
 	want := *o
 	if own != nil {
@@ -42,9 +42,9 @@ func (a *Article) rows(own *Row, o *Operand) []*Row {
 	return found
 }
 
-// baseline is the row that r's printed change is against: the baseline's in
-// the same table, scenario and unit. Its workload may be worded differently,
-// and its statistic may be a single run, when there is only one such row.
+// baseline returns the row that r's printed change refers to: that of the baseline in
+// the same table, scenario and unit. If there is only one such row, its workload may
+// be worded differently, and its statistic may be a single run.
 func (a *Article) baseline(r *Row) *Row {
 	if r.To != nil || r.Baseline == "" {
 		return nil
@@ -72,20 +72,19 @@ func (a *Article) baseline(r *Row) *Row {
 	return nil
 }
 
-// single is the statistic of a figure that summarizes nothing.
+// single is the statistic of a figure from one run.
 const single = "single"
 
 var (
-	// "ratio mean(1/4)/mean(1/1)": of rows whose statistic begins with mean.
+	// "ratio mean(1/4)/mean(1/1)": of rows with a statistic that begins with mean.
 	ratioOfStatistics = regexp.MustCompile(`^ratio (\w+)\((.+?)\)\s*/\s*(\w+)\((.+?)\)$`)
-	// "ratio of data volume 1/4 : 1/1": of their means.
+	// "ratio of data volume 1/4 : 1/1": of the means of rows.
 	ratioOfMeans = regexp.MustCompile(`^ratio .*?(\S+) : (\S+)$`)
 	indexBase    = regexp.MustCompile(`\bbaseline ([0-9.]+[0-9])`)
 )
 
-// quotientOf says of which rows a printed ratio is, and by what it is
-// multiplied: what its of and to say, or else what its statistic says in words.
-// They are nil where neither does.
+// quotientOf returns the two sides of a printed ratio and its factor, from its of and
+// to or else from the words of its statistic. The sides are nil if neither tells.
 func (a *Article) quotientOf(r *Row) (of, to *side, times float64) {
 	if r.Of != nil && r.To != nil {
 		return a.side(r, r.Of), a.side(r, r.To), r.Times
@@ -102,8 +101,8 @@ func (a *Article) quotientOf(r *Row) (of, to *side, times float64) {
 	return nil, nil, 0
 }
 
-// index is a benchmark's index as a ratio: ten times the result over the
-// result of a reference machine, which the row's note has.
+// index returns the two sides of a benchmark's index, which is 10 × the result / the
+// result of a reference machine. The row's note contains the latter.
 func (a *Article) index(r *Row) (of, to *side) {
 	m := indexBase.FindStringSubmatch(r.Note)
 	if m == nil || !strings.HasPrefix(r.Statistic, "index") {
@@ -117,7 +116,7 @@ func (a *Article) index(r *Row) (of, to *side) {
 	return a.side(r, &Operand{Statistic: single}), &side{number: n}
 }
 
-// side is a number and, where it is not a constant, its row.
+// side is a number and its row; nil: a constant.
 type side struct {
 	number Number
 	row    *Row
@@ -138,8 +137,9 @@ func one(rows []*Row) *side {
 	return &side{n, rows[0]}
 }
 
-// worded finds the row of a statistic whose own name or whose system's ends in
-// what the ratio calls it: "mean" and "1/4" for "mean, 1/4 tasks" of "kvm-1/4".
+// worded finds the row that a ratio names by the words statistic and of. of must occur
+// in the row's statistic or end its system's name: "mean" and "1/4" select "mean,
+// 1/4 tasks" of "kvm-1/4".
 func (a *Article) worded(own *Row, statistic, of string) *side {
 	var found []*Row
 	for i := range a.Results {
@@ -155,14 +155,14 @@ func (a *Article) worded(own *Row, statistic, of string) *side {
 	return one(found)
 }
 
-// maxNeighbours is how many rows are tried as the one that somebody read by mistake.
+// maxNeighbours limits the rows that are tried as those read by mistake.
 const maxNeighbours = 12
 
 func distance(a, b *Row) int { return max(a.Line-b.Line, b.Line-a.Line) }
 
-// neighbours are the rows that somebody reading a table could mistake for r:
-// those in its table and unit of which exactly one of workload, scenario,
-// system and statistic is another.
+// neighbours returns the rows that a reader of the table could mistake for r: rows
+// with the same table and unit that differ in exactly one of workload, scenario,
+// system and statistic.
 func (a *Article) neighbours(r *Row) []*Row {
 	if r == nil {
 		return nil
@@ -183,7 +183,7 @@ func (a *Article) neighbours(r *Row) []*Row {
 			list = append(list, n)
 		}
 	}
-	// In a long table, the nearest lines: some line or other fits anything.
+	// In a long table, try only the nearest lines: some line would match any number.
 	slices.SortStableFunc(list, func(m, n *Row) int { return cmp.Compare(distance(m, r), distance(n, r)) })
 	return list[:min(len(list), maxNeighbours)]
 }

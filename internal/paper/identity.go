@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// clockSlack is how much longer a command may take by another clock than
-	// by its own, as a share: its start and end are in one of them only.
+	// clockSlack is how much longer a command may take by another clock than by its
+	// own, as a share: only one of them includes its start and end.
 	clockSlack = 0.01
-	// meanSlack is how far the mean of rates may be above the rate of the mean
-	// time where the article does not print how far the runs were apart.
+	// meanSlack is how far the mean of rates may exceed the rate of the mean time if
+	// the article does not print the minimum and maximum.
 	meanSlack = 0.1
-	// queueSlack is how far a queue may be from full on average, as a share.
+	// queueSlack is how much of a queue may be empty on average, as a share.
 	queueSlack = 0.05
 )
 
-// pair is the row of a time that belongs to the row of a rate, and the
-// reverse: the fastest run has the highest rate and the shortest time.
+// pair returns the statistic of the time that belongs to a rate, or the reverse: the
+// fastest run has the highest rate and the shortest time.
 func pair(statistic string) string {
 	first, rest, _ := strings.Cut(statistic, " ")
 	switch first {
@@ -30,7 +30,7 @@ func pair(statistic string) string {
 	return strings.TrimSpace(first + " " + rest)
 }
 
-// rate checks that a rate, multiplied by the time beside it, is the size.
+// rate checks that a rate × the time beside it is the size.
 func (u *audit) rate(r *Row) {
 	factors, ok := rateUnit(r.Unit)
 	rate, known := r.value()
@@ -47,7 +47,7 @@ func (u *audit) rate(r *Row) {
 			continue
 		}
 		if t != nil {
-			return // which of them belongs to it is not said
+			return // ambiguous: several times
 		}
 		t = c
 	}
@@ -62,12 +62,12 @@ func (u *audit) rate(r *Row) {
 	}
 	for _, factor := range factors[1:] {
 		if other, ok := u.rateOf(r, t, size, factor); ok && f.allows(other, 0) {
-			right = other // the unit has two meanings, and one of them is right
+			right = other // the unit has two meanings, and this one is right
 		}
 	}
 	bare, _ := splitUnit(r.Unit)
 	sec, _ := timeUnit(t.Unit)
-	explanation := fmt.Sprintf("at %s %s it takes %s s, and the time is %s s",
+	explanation := fmt.Sprintf("at %s %s it takes %s s, but the time is %s s",
 		rate.number(), bare, short(size/(rate.Value*factors[0])), short(time.Value*sec))
 	if twoClocks(r, t) {
 		explanation += ", by two clocks"
@@ -80,16 +80,16 @@ func (u *audit) rate(r *Row) {
 
 func short(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
 
-// twoClocks reports whether two rows are by different clocks: where both of
-// their units have a remark, and not the same ("MB/s (dd)" and "s (time)").
+// twoClocks reports whether two rows use different clocks: both units have a remark,
+// and the remarks differ ("MB/s (dd)" and "s (time)").
 func twoClocks(r, t *Row) bool {
 	_, a := splitUnit(r.Unit)
 	_, b := splitUnit(t.Unit)
 	return a != "" && b != "" && a != b
 }
 
-// rateOf is the rate at which size bytes are moved in the time of t, in units
-// of so many bytes a second.
+// rateOf returns the rate at which size bytes are moved in the time of t, in units of
+// factor bytes per second.
 func (u *audit) rateOf(r, t *Row, size, factor float64) (interval, bool) {
 	n, _ := t.value()
 	sec, _ := timeUnit(t.Unit)
@@ -107,9 +107,9 @@ func (u *audit) rateOf(r, t *Row, size, factor float64) (interval, bool) {
 	return v, ok
 }
 
-// meanOfRates is by how much the mean of the rates of some runs can be above
-// the rate of their mean time, which is what Jensen's inequality leaves open:
-// it is highest where every run is either the shortest or the longest.
+// meanOfRates returns the factor by which the mean of the runs' rates can exceed the
+// rate of their mean time (Jensen's inequality). It is largest if every run is either
+// the shortest or the longest.
 func (u *audit) meanOfRates(t *Row) float64 {
 	var ends []float64
 	for i := range u.Results {
@@ -127,7 +127,7 @@ func (u *audit) meanOfRates(t *Row) float64 {
 	return n.Value * (ends[0] + ends[1] - n.Value) / (ends[0] * ends[1])
 }
 
-// rateSlips are what explains a rate that does not belong to its time.
+// rateSlips are the possible explanations of a rate that does not fit its time.
 func (u *audit) rateSlips(f *Figure, r, t *Row, size, factor float64) []slip {
 	exact, ok := quotient(Number{Value: size / factor}, t.Values[0])
 	if !ok {
@@ -152,14 +152,14 @@ func (u *audit) rateSlips(f *Figure, r, t *Row, size, factor float64) []slip {
 	for _, n := range u.neighbours(t) {
 		if v, ok := quotient(Number{Value: size / factor}, n.Values[0]); ok && n.size() == size {
 			if v, ok := v.under(func(v float64) float64 { return v / sec }); ok {
-				list = append(list, slip{v, fmt.Sprintf("it is the rate of another time: %s (line %d)", u.label(n), n.Line)})
+				list = append(list, slip{v, fmt.Sprintf("the rate belongs to another time: %s (line %d)", u.label(n), n.Line)})
 			}
 		}
 	}
 	return list
 }
 
-// operations reports whether r is of operations a second.
+// operations reports whether r is a rate of operations.
 func (r *Row) operations() bool {
 	bare, _ := splitUnit(r.Unit)
 	return bare == "IOPS" || bare == "1/s" && strings.Contains(strings.ToLower(r.Statistic+" "+r.Table), "iops")
@@ -171,7 +171,7 @@ func (r *Row) latency() bool {
 	return ok && strings.Contains(strings.ToLower(r.Statistic), "latency")
 }
 
-// subject is a statistic without the quantity that it is of.
+// subject returns a statistic without its words for the quantity.
 func subject(statistic string) string {
 	words := strings.Fields(strings.ToLower(statistic))
 	kept := words[:0]
@@ -185,9 +185,9 @@ func subject(statistic string) string {
 	return strings.Join(kept, " ")
 }
 
-// little checks Little's law on a row of latencies: operations a second times
-// the time of each is how many are under way. Where the article prints only
-// changes, those of the two must cancel each other.
+// little checks Little's law on a row of latencies: operations per second × the time
+// of each is the number in flight. If the article prints only changes, the two changes
+// must cancel out.
 func (u *audit) little(r *Row) {
 	depth := r.depth()
 	if !r.latency() || depth == 0 {
@@ -218,7 +218,7 @@ func (u *audit) fullQueue(r *Row, latency, ops Number, depth float64) {
 	bare, _ := splitUnit(r.Unit)
 	u.add(r, &Figure{Number: latency, Text: latency.number()}, v, func() []slip { return nil }, Finding{
 		Unit: bare, Check: "latency × IOPS = depth", How: fmt.Sprintf("%s / %s per second", short(depth), ops.number()),
-		Explanation: fmt.Sprintf("%s operations under way, not %s", short(latency.Value*sec*ops.Value), short(depth)),
+		Explanation: fmt.Sprintf("%s operations in flight instead of %s", short(latency.Value*sec*ops.Value), short(depth)),
 	})
 }
 
@@ -234,7 +234,7 @@ func (u *audit) cancel(r, o *Row, depth float64) {
 		return
 	}
 	u.add(r, r.Delta, right, func() []slip { return nil }, Finding{
-		Unit: "%", Check: "latency × IOPS = depth", How: fmt.Sprintf("100 × (1 / (1 + (%s) / 100) − 1), from the operations a second", d.number()),
-		Explanation: fmt.Sprintf("at a queue depth of %s, latency and operations a second change inversely", short(depth)),
+		Unit: "%", Check: "latency × IOPS = depth", How: fmt.Sprintf("100 × (1 / (1 + (%s) / 100) − 1), from the operations per second", d.number()),
+		Explanation: fmt.Sprintf("at a queue depth of %s, latency and operations per second change inversely", short(depth)),
 	})
 }

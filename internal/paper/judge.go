@@ -7,34 +7,35 @@ import (
 	"strings"
 )
 
-// Kind says what is wrong with a printed number that does not follow from
-// the other printed ones.
+// Kind is the kind of error in a printed number that does not follow from the
+// other printed ones.
 type Kind string
 
 const (
 	// Rounding: one unit off in the last printed place.
 	Rounding Kind = "rounding"
-	// Arithmetic: the number is what a common slip gives.
+	// Arithmetic: the number is the result of a common mistake.
 	Arithmetic Kind = "arithmetic"
-	// Inconsistent: the number is neither right nor a slip that tare knows.
+	// Inconsistent: the number is neither right nor the result of a mistake that
+	// tare knows.
 	Inconsistent Kind = "inconsistent"
 )
 
-// slip is what a wrong calculation gives, and how it is wrong.
+// slip is the result of a wrong calculation, and what is wrong with it.
 type slip struct {
 	value interval
 	how   string
 }
 
-// judgement is what came of comparing a printed number with the right one.
+// judgement is the result of comparing a printed number with the right one.
 type judgement struct {
 	agrees bool
 	kind   Kind
 	why    string
 }
 
-// allows reports whether a number in r may be printed as f, or as one that is
-// off by so many units in its last place.
+// allows reports whether f may be the printed form of a number in r, possibly off
+// by units in its last place.
 func (f *Figure) allows(r interval, units float64) bool {
 	slack := 1e-9 * max(math.Abs(r.lo), math.Abs(r.hi), math.Abs(f.Value))
 	switch f.Bound {
@@ -47,8 +48,8 @@ func (f *Figure) allows(r interval, units float64) bool {
 	return r.lo <= f.Value+half && r.hi >= f.Value-half
 }
 
-// near reports whether a slip that gives r explains f. A bound is explained
-// only by what is just within it: almost anything is below 100.
+// near reports whether a slip with the result r explains f. A number explains a
+// bound only if it is just within it: almost anything is below 100.
 func (f *Figure) near(r interval) bool {
 	if f.Bound == "" {
 		return f.allows(r, 0)
@@ -56,8 +57,8 @@ func (f *Figure) near(r interval) bool {
 	return f.allows(r, 0) && math.Abs(r.mid-f.Value) <= f.Resolution
 }
 
-// judge compares a printed number with the right one. slips are asked for
-// only where they are needed, and the first that explains the number is told.
+// judge compares a printed number with the right one. It calls slips only if the
+// number is wrong, and reports the first slip that explains it.
 func judge(f *Figure, right interval, slips func() []slip) judgement {
 	if f.allows(right, 0) {
 		return judgement{agrees: true}
@@ -76,20 +77,20 @@ func judge(f *Figure, right interval, slips func() []slip) judgement {
 	return judgement{kind: Inconsistent}
 }
 
-// rounded says in which way a last place is off.
+// rounded says how the last place is wrong.
 func rounded(f *Figure, right interval) string {
 	units := right.mid / f.Resolution
 	switch printed := f.Value / f.Resolution; {
 	case same(math.Trunc(units), math.Round(printed)):
-		return "cut off instead of rounded"
+		return "truncated instead of rounded"
 	case same(math.Ceil(math.Abs(units)), math.Round(math.Abs(printed))) && units*printed > 0:
 		return "rounded up instead of to the nearest"
 	}
 	return "one unit off in the last place"
 }
 
-// misprint explains f as the right number with its decimal point or two of
-// its digits in the wrong place, or "".
+// misprint explains f as the right number with a misplaced decimal point or two
+// swapped digits; "": no explanation.
 func misprint(f *Figure, right interval) string {
 	if f.Bound != "" || significant(f) < 2 {
 		return ""
@@ -101,7 +102,7 @@ func misprint(f *Figure, right interval) string {
 		}
 	}
 	if right.hi-right.lo > 2*f.Resolution {
-		return "" // some swap or other would be right by chance
+		return "" // some swap would match by chance
 	}
 	text := []byte(strconv.FormatFloat(math.Abs(f.Value), 'f', f.decimals(), 64))
 	for i := range text[:len(text)-1] {
@@ -123,7 +124,7 @@ func misprint(f *Figure, right interval) string {
 	return ""
 }
 
-// decimals is how many places after the point n is printed with.
+// decimals returns the number of printed decimal places.
 func (n Number) decimals() int {
 	if n.Resolution <= 0 || n.Resolution >= 1 {
 		return 0
@@ -131,10 +132,10 @@ func (n Number) decimals() int {
 	return min(int(math.Round(-math.Log10(n.Resolution))), 12)
 }
 
-// number writes n as it was printed, but for separators.
+// number formats n as printed, without separators of thousands.
 func (n Number) number() string { return strconv.FormatFloat(n.Value, 'f', n.decimals(), 64) }
 
-// significant is how many digits a figure has that say something.
+// significant returns the number of significant digits.
 func significant(f *Figure) int {
 	return len(strings.TrimLeft(onlyDigits(f.number()), "0"))
 }

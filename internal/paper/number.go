@@ -8,28 +8,29 @@ import (
 	"strings"
 )
 
-// Number is a printed number. Whoever printed it rounded it, so that the number
-// behind it lies anywhere within half a Resolution on either side.
+// Number is a printed number. It was rounded, so the original number lies within
+// half a Resolution on either side.
 type Number struct {
 	Value      float64
 	Resolution float64 // one unit in the last printed place, in the unit of Value
 }
 
-// Figure is a printed derived number, or a bound on one ("more than 2").
+// Figure is a printed number that the article derived from others, or a bound on
+// one ("more than 2").
 type Figure struct {
 	Number
-	Bound string // "<" or ">": only that it is below or above Value; or ""
-	// Inverse says that the ratio was printed as 1:N; Value is N.
+	Bound string // "<" or ">": the number is below or above Value; or ""
+	// Inverse: the ratio was printed as 1:N; Value is N.
 	Inverse bool
 	Text    string // as in the file
 }
 
-// interval is where a number lies that is known from rounded ones, and the
-// number that the rounded ones give.
+// interval is the range of a number that was calculated from rounded ones; mid is
+// the number that the rounded ones give.
 type interval struct{ lo, mid, hi float64 }
 
-// interval is where the number behind n lies. Quantities are not negative, so
-// a 0 is from 0 up.
+// interval returns the range of the original number. Quantities are not negative,
+// so the range of 0 begins at 0.
 func (n Number) interval() interval {
 	lo := n.Value - n.Resolution/2
 	if n.Value >= 0 {
@@ -38,7 +39,7 @@ func (n Number) interval() interval {
 	return interval{lo, n.Value, n.Value + n.Resolution/2}
 }
 
-// quotient is a/b, or false where b can be 0 or either is negative.
+// quotient returns a/b, or false if b can be 0 or either is negative.
 func quotient(a, b Number) (interval, bool) {
 	x, y := a.interval(), b.interval()
 	if x.lo < 0 || x.mid < 0 || y.lo <= 0 {
@@ -48,7 +49,7 @@ func quotient(a, b Number) (interval, bool) {
 	return q, finite(q.lo, q.mid, q.hi)
 }
 
-// under is i under a monotonic function, or false where that is not finite.
+// under applies a monotonic function to i; false: the result is not finite.
 func (i interval) under(f func(float64) float64) (interval, bool) {
 	r := interval{f(i.lo), f(i.mid), f(i.hi)}
 	if r.lo > r.hi {
@@ -66,11 +67,10 @@ func finite(list ...float64) bool {
 	return true
 }
 
-// percent is the change that a ratio is.
+// percent converts a ratio to a change in percent.
 func percent(q float64) float64 { return 100 * (q - 1) }
 
-// plain is a decimal number as files have it. More digits than that are no
-// measurement.
+// plain is a decimal number in a file. No measurement has more digits.
 var plain = regexp.MustCompile(`^[-+]?[0-9]{1,15}(\.[0-9]{1,12})?$`)
 
 // parseNumber reads a decimal number; its resolution is that of its last digit.
@@ -86,7 +86,7 @@ func parseNumber(text string) (Number, bool) {
 	return Number{v, power10(-len(fraction))}, true
 }
 
-// power10 is exact in what ParseFloat makes of the same digits.
+// power10 returns exactly the value that ParseFloat gives for the same digits.
 func power10(n int) float64 {
 	v, _ := strconv.ParseFloat(fmt.Sprintf("1e%d", n), 64)
 	return v
@@ -125,16 +125,16 @@ func parseFigure(text string) (*Figure, bool) {
 }
 
 var (
-	// digits is a number in running text: 2572,35 or 13 675.59 or 1,234.5.
+	// digits matches a number in running text: 2572,35 or 13 675.59 or 1,234.5.
 	digits = regexp.MustCompile(`[0-9]+(?:[.,' \x{a0}\x{202f}][0-9]{3})*(?:[.,][0-9]+)?`)
-	// parts is the same without separators of thousands.
+	// parts matches the same without separators of thousands.
 	parts = regexp.MustCompile(`[0-9]+(?:[.,][0-9]+)?`)
 	share = regexp.MustCompile(`([0-9]+(?:[.,][0-9]+)?)[ \x{a0}\x{202f}]*%`)
 )
 
-// inText returns the resolution with which value stands in an article's own
-// words, which keep the zeros at a number's end: "3,10" for 3.1, "2 m 42,412 s"
-// for 162.412, "1197ms" for 1197000 (µs).
+// inText returns the resolution of value in an article's own words, which keep
+// trailing zeros: "3,10" for 3.1, "2 m 42,412 s" for 162.412, "1197ms" for 1197000
+// (µs).
 func inText(words string, value float64) (float64, bool) {
 	value = math.Abs(value)
 	var plainly []Number
@@ -153,7 +153,7 @@ func inText(words string, value float64) (float64, bool) {
 			return n.Resolution, true
 		}
 	}
-	for i := range plainly { // minutes and seconds, hours and minutes and seconds
+	for i := range plainly { // minutes and seconds; hours, minutes and seconds
 		sum := plainly[i].Value
 		for _, n := range plainly[i+1 : min(i+3, len(plainly))] {
 			if sum = sum*60 + n.Value; n.Value < 60 && same(sum, value) {
@@ -171,7 +171,7 @@ func inText(words string, value float64) (float64, bool) {
 	return 0, false
 }
 
-// parseThousands reads a number whose thousands are set apart.
+// parseThousands reads a number with separators of thousands.
 func parseThousands(s string) (Number, bool) {
 	whole, fraction := s, ""
 	if i := strings.LastIndexAny(s, ".,"); i >= 0 && strings.Count(s, s[i:i+1]) == 1 {
@@ -202,7 +202,7 @@ func percentInText(words string, value float64) (float64, bool) {
 	return 0, false
 }
 
-// same forgives what binary fractions lose of decimal ones.
+// same compares two numbers with a tolerance for binary fractions.
 func same(a, b float64) bool {
 	return math.Abs(a-b) <= 1e-11*max(math.Abs(a), math.Abs(b))
 }

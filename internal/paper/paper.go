@@ -1,9 +1,9 @@
-// Package paper holds published comparisons of virtualization systems as data,
-// lays out their tables, and checks their arithmetic: it recomputes what an
-// article derived, percentages and ratios, from the figures that it printed.
+// Package paper contains published comparisons of virtualization systems as data,
+// prints their tables, plans how to measure them again, and checks their arithmetic: it
+// recomputes the percentages and ratios that an article derived from its figures.
 //
-// docs/paper.md describes the files, so that anybody can write one for another
-// article. The package reads no files itself.
+// docs/paper.md describes the format of the files. The package itself reads only the
+// embedded files.
 package paper
 
 import (
@@ -18,34 +18,34 @@ import (
 	"github.com/tare-bench/tare/internal/nearest"
 )
 
-// Article is one published comparison: its figures, and what they describe.
+// Article is one published comparison.
 type Article struct {
 	Document Document
-	Systems  []string // what was compared, in the file's order
+	Systems  []string // the compared systems, in the file's order
 	Results  []Row
 	Claims   []Claim
-	// Absent names the article's figures and tables whose values it does not print.
+	// Absent names the article's diagrams and tables without printed values.
 	Absent []string
-	// Tree is the whole file as JSON-ready values, with the facts about the
-	// host, its software and the systems, which tare shows and does not interpret.
+	// Tree is the whole file as JSON-ready values, including the facts about the host,
+	// its software and the systems, which tare shows but does not interpret.
 	Tree map[string]any
 }
 
-// Document says where an article comes from.
+// Document describes where an article comes from.
 type Document struct {
 	Name      string // short, for the command line
 	Title     string
 	Author    string
 	Publisher string
 	Language  string // ISO 639-1
-	Date      string // YYYY, YYYY-MM or YYYY-MM-DD; "" where the article has none
-	DateNote  string // what is known of the date otherwise
+	Date      string // YYYY, YYYY-MM or YYYY-MM-DD; "": the article has none
+	DateNote  string // what else is known about the date
 	URL       string
-	// PublisherNote is what is known where there is no Publisher.
+	// PublisherNote is what is known if there is no Publisher.
 	PublisherNote string
 }
 
-// Year is the year of publication, 0 where the article has none.
+// Year returns the year of publication; 0: the article has none.
 func (d Document) Year() int {
 	year := 0
 	if len(d.Date) >= 4 {
@@ -56,7 +56,7 @@ func (d Document) Year() int {
 	return year
 }
 
-// Source is where the article was published, as far as it is known.
+// Source returns where the article was published, as far as known.
 func (d Document) Source() string {
 	list := slices.DeleteFunc([]string{cmp.Or(d.Publisher, d.PublisherNote), d.URL}, func(s string) bool { return s == "" })
 	return cmp.Or(strings.Join(list, ", "), "not known")
@@ -69,14 +69,14 @@ type Row struct {
 	Scenario  string
 	System    string
 	Statistic string // "single", "mean", "min" and others
-	// Values is empty where the article prints no absolute figure, and has the
-	// two ends where it prints a range. They are in Unit.
+	// Values are in Unit: none if the article prints no absolute figure, both ends if it
+	// prints a range.
 	Values  []Number
 	Unit    string
-	Better  string // "higher", "lower", or what the article wants
-	Printed string // word for word
+	Better  string // "higher", "lower", or other words
+	Printed string // as in the article
 	Note    string
-	Repeats int // 0 where the article does not say
+	Repeats int // 0: the article does not say
 
 	Delta    *Figure // the printed change against Baseline, in percent
 	Baseline string  // a system
@@ -84,13 +84,13 @@ type Row struct {
 	Of, To   *Operand
 	Times    float64 // 1 unless the file says otherwise
 
-	SizeBytes float64 // moved in the time of this workload; 0: not given
+	SizeBytes float64 // data moved in the workload's time; 0: not given
 	Depth     float64 // of the queue, in operations; 0: not given
 
 	Line int // of the file, from 1
 }
 
-// value is the row's single number, or false.
+// value returns the row's single number, or false.
 func (r *Row) value() (Number, bool) {
 	if len(r.Values) != 1 {
 		return Number{}, false
@@ -98,7 +98,7 @@ func (r *Row) value() (Number, bool) {
 	return r.Values[0], true
 }
 
-// figures are pointers to the article's figures.
+// figures returns pointers to the article's figures.
 func (a *Article) figures() []*Row {
 	rows := make([]*Row, len(a.Results))
 	for i := range a.Results {
@@ -110,20 +110,20 @@ func (a *Article) figures() []*Row {
 // Operand is one side of a ratio: rows of the article, or a number.
 type Operand struct {
 	Const *Number
-	// Of the row wanted. An empty field of a result's operand is that result's
-	// own, of a claim's operand it is any; Unit is any where it is empty. A
-	// system is also the beginning of its name: "xen" is "xen-dom0", too.
+	// Fields that select rows. An empty field has the value of the result that contains
+	// the operand; in a claim, it matches any value. An empty Unit always matches any. A
+	// system's name may be a prefix: "xen" also selects "xen-dom0".
 	Table, Workload, Scenario, System, Statistic, Unit string
 }
 
-// Claim is a sentence of the article about its figures. It is checked when it
-// has a figure and operands.
+// Claim is a sentence of the article about its figures. The audit checks it if it has a
+// figure and operands.
 type Claim struct {
 	Text  string
 	Where string // in the article
 	Delta *Figure
 	Ratio *Figure
-	Of    *Operand // every row that it matches is checked
+	Of    *Operand // the audit checks every row that it matches
 	To    *Operand
 	Line  int
 }
@@ -131,7 +131,7 @@ type Claim struct {
 //go:embed data/*.yaml
 var files embed.FS
 
-// articles reads the embedded files; that they are right is tested.
+// articles reads the embedded files. Tests check that they are valid.
 var articles = sync.OnceValue(func() []*Article {
 	entries, err := files.ReadDir("data")
 	if err != nil {
@@ -152,7 +152,7 @@ var articles = sync.OnceValue(func() []*Article {
 	return list
 })
 
-// All returns the articles that come with tare, by name. The caller must not
+// All returns the articles that come with tare, sorted by name. The caller must not
 // change them.
 func All() []*Article { return articles() }
 

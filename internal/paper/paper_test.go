@@ -86,8 +86,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestResolutions: how exactly each figure was printed is read from the
-// article's own words, and not from YAML, which loses the zeros at the end.
+// TestResolutions: the resolution of each figure comes from the article's own words,
+// because YAML drops trailing zeros.
 func TestResolutions(t *testing.T) {
 	for _, c := range []struct {
 		words string
@@ -125,7 +125,7 @@ func TestResolutions(t *testing.T) {
 	}
 }
 
-// TestTables: every figure is in its article's tables, word for word.
+// TestTables: every figure is in its article's tables, as printed.
 func TestTables(t *testing.T) {
 	var b bytes.Buffer
 	for _, a := range All() {
@@ -170,7 +170,7 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
-// minimal is a file with nothing wrong; tests replace parts of it.
+// minimal is a valid file; tests replace parts of it.
 const minimal = `document:
   short_name: mine
   title: T
@@ -188,33 +188,33 @@ func TestBadFiles(t *testing.T) {
 		{"table: t, workload: w, scenario: solo, system: kvm-1", "tabel: t, workload: w, scenario: solo, system: kvm-1", `f.yaml:9:4: a result has no key "tabel" (did you mean "table"?)`},
 		{"table: t, workload: w, scenario: solo, system: host", "workload: w, scenario: solo, system: host", "f.yaml:8:3: a result needs a table"},
 		{"  title: T\n", "", "f.yaml:2:3: a document needs a title"},
-		{"short_name: mine", "short_name: My Article", `f.yaml:2:15: a short name is lower case letters`},
-		{"title: T", "title: T\n  title: U", `f.yaml:4:3: key "title" is here twice, first in line 3`},
-		{"value: 10.0", "value: fast", `a value is a plain number, found "fast"`},
-		{"value: 10.0", "value: .inf", `a value is a plain number`},
-		{"value: 10.0", "value: 0x10", `a value is a plain number`},
+		{"short_name: mine", "short_name: My Article", `f.yaml:2:15: a short name must consist of lower-case letters`},
+		{"title: T", "title: T\n  title: U", `f.yaml:4:3: duplicate key "title", first in line 3`},
+		{"value: 10.0", "value: fast", `a value must be a plain number, found "fast"`},
+		{"value: 10.0", "value: .inf", `a value must be a plain number`},
+		{"value: 10.0", "value: 0x10", `a value must be a plain number`},
 		{"value: 10.0", "value: [1, 2, 3]", `found a list of 3`},
-		{"value: 10.0, ", "", "f.yaml:8:3: a result needs a value; null where the article prints none"},
-		{"printed_delta_pct: 20", "printed_delta_pct: about 20", `a printed change is a number of percent`},
-		{"printed_delta_pct: 20", "printed_ratio: '3:2'", `a printed ratio is a number, "1:5"`},
+		{"value: 10.0, ", "", "f.yaml:8:3: a result needs a value; use null if the article prints none"},
+		{"printed_delta_pct: 20", "printed_delta_pct: about 20", `a printed change must be a percentage`},
+		{"printed_delta_pct: 20", "printed_ratio: '3:2'", `a printed ratio must be a number, "1:5"`},
 		{", baseline: host", "", "a printed change needs a baseline"},
 		{"baseline: host", "baseline: hots", `systems has no "hots" (did you mean "host"?)`},
 		{"system: kvm-1", "system: kvn-1", `systems has no "kvn-1" (did you mean "kvm-1"?)`},
-		{"baseline: host", "of: {statistic: max}, to: {system: host}", "of: no row with a value is that"},
+		{"baseline: host", "of: {statistic: max}, to: {system: host}", "of: no row with a value matches"},
 		{"baseline: host", "of: {sytem: kvm-1}, to: 2", `of has no key "sytem" (did you mean "system"?)`},
-		{"baseline: host", "to: -2", `to is a number above 0`},
-		{"baseline: host", "baseline: host, resolution: 0", `resolution is a number above 0`},
+		{"baseline: host", "to: -2", `to must be a number above 0`},
+		{"baseline: host", "baseline: host, resolution: 0", `resolution must be a number above 0`},
 		{"systems:", "sistems:", `the file has no key "sistems" (did you mean "systems"?)`},
-		{"title: T", "title: &a T", "no anchors, aliases or tags"},
-		{"title: T", "title: !!str T", "no anchors, aliases or tags"},
+		{"title: T", "title: &a T", "must not contain anchors, aliases or tags"},
+		{"title: T", "title: !!str T", "must not contain anchors, aliases or tags"},
 		{"results:", "results: {", "not YAML"},
-		{"title: T", "title: T\n  date: yesterday", `a date is YYYY`},
+		{"title: T", "title: T\n  date: yesterday", `a date must be YYYY`},
 		{minimal, "", "f.yaml:1:1: the file is empty"},
-		{minimal, "- 1\n", "f.yaml:1:1: the file is a mapping of keys to values, found a list"},
+		{minimal, "- 1\n", "f.yaml:1:1: the file must be a mapping of keys to values, found a list"},
 		{minimal, "a: \xff\n", "f.yaml:1:1: the line is not UTF-8"},
-		{minimal, minimal + "---\na: b\n", "f.yaml:11:1: a data file holds one document"},
+		{minimal, minimal + "---\na: b\n", "f.yaml:11:1: a data file contains one document"},
 		{minimal, "a: " + strings.Repeat("[", 50), "too deep"},
-		{minimal, strings.Repeat("# x\n", 1<<19), "is no article"},
+		{minimal, strings.Repeat("# x\n", 1<<19), "the limit is"},
 	} {
 		text := strings.Replace(minimal, c.old, c.new, 1)
 		if c.old == "" {
@@ -234,7 +234,8 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestDocumentedExample: the file in docs/paper.md is one, with the findings that it is said to have.
+// TestDocumentedExample: the file in docs/paper.md is valid and has the documented
+// findings.
 func TestDocumentedExample(t *testing.T) {
 	text, err := os.ReadFile("../../docs/paper.md")
 	if err != nil {

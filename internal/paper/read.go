@@ -12,7 +12,7 @@ import (
 	"github.com/tare-bench/tare/internal/nearest"
 )
 
-// Keys of the file, by the mapping that they are in.
+// Keys of the file, by their mapping.
 var (
 	topKeys = []string{"document", "host", "software", "systems", "results", "claims", "figures_without_values", "vcpus_note", "note"}
 	docKeys = []string{"short_name", "title", "author", "publisher", "publisher_note", "language", "date", "date_note",
@@ -23,9 +23,8 @@ var (
 	operandKeys = []string{"table", "workload", "scenario", "system", "statistic", "unit"}
 )
 
-// Parse reads an article's data file. name is the file's name for messages.
-// The error is of the kind fault.Campaign and wraps Errors: what is wrong with
-// the file, with its places.
+// Parse reads an article's data file. name is the file's name for messages. An error
+// is of the kind fault.Campaign and wraps Errors.
 func Parse(name string, text []byte) (*Article, error) {
 	r := &reader{file: name}
 	a := &Article{}
@@ -64,10 +63,10 @@ func (r *reader) article(f *fields, a *Article) {
 			PublisherNote: d.text("publisher_note"),
 		}
 		if n := a.Document.Name; n != "" && !nameForm.MatchString(n) {
-			r.fail(d.values["short_name"], "a short name is lower case letters, digits, - and ., found %s", quote(n))
+			r.fail(d.values["short_name"], "a short name must consist of lower-case letters, digits, - and ., found %s", quote(n))
 		}
 		if !dateForm.MatchString(a.Document.Date) && a.Document.Date != "" {
-			r.fail(d.values["date"], "a date is YYYY, YYYY-MM or YYYY-MM-DD, found %s", quote(a.Document.Date))
+			r.fail(d.values["date"], "a date must be YYYY, YYYY-MM or YYYY-MM-DD, found %s", quote(a.Document.Date))
 		}
 	}
 	if s, ok := r.fields(f.values["systems"], "systems"); ok {
@@ -87,7 +86,7 @@ func (r *reader) article(f *fields, a *Article) {
 		if s, ok := scalar(n); ok {
 			a.Absent = append(a.Absent, s)
 		} else {
-			r.fail(n, "a figure without values is text, found %s", describe(n))
+			r.fail(n, "a figure without values must be text, found %s", describe(n))
 		}
 	}
 	if len(r.problems) == 0 {
@@ -108,7 +107,7 @@ func (r *reader) row(n ast.Node, systems []string) (Row, bool) {
 	}
 	row.Line, _ = place(n)
 	if _, ok := f.values["value"]; !ok {
-		r.fail(n, "a result needs a value; null where the article prints none")
+		r.fail(n, "a result needs a value; use null if the article prints none")
 	}
 	r.values(f, &row)
 	row.Delta, row.Ratio = f.figures(row.Printed)
@@ -118,7 +117,7 @@ func (r *reader) row(n ast.Node, systems []string) (Row, bool) {
 		r.system(f, "baseline", systems)
 	}
 	if row.Delta != nil && row.Baseline == "" && row.To == nil {
-		r.fail(f.at["printed_delta_pct"], "a printed change needs a baseline: the system that it is against")
+		r.fail(f.at["printed_delta_pct"], "a printed change needs a baseline: the system that it refers to")
 	}
 	return row, true
 }
@@ -131,7 +130,7 @@ func (r *reader) values(f *fields, row *Row) {
 	nodes := []ast.Node{f.values["value"]}
 	if s, ok := nodes[0].(*ast.SequenceNode); ok {
 		if nodes = s.Values; len(nodes) != 2 {
-			r.fail(s, "a value is a number, two for a range, or null; found a list of %d", len(nodes))
+			r.fail(s, "a value must be a number, two for a range, or null; found a list of %d", len(nodes))
 			return
 		}
 	}
@@ -140,7 +139,7 @@ func (r *reader) values(f *fields, row *Row) {
 		s, _ := scalar(n)
 		v, ok := parseNumber(s)
 		if !ok {
-			r.fail(n, "a value is a plain number, found %s", describe(n))
+			r.fail(n, "a value must be a plain number, found %s", describe(n))
 			return
 		}
 		if printed, ok := inText(row.Printed, v.Value); ok {
@@ -157,7 +156,7 @@ func (f *fields) figures(printed string) (delta, ratio *Figure) {
 		s, _ := scalar(f.values["printed_delta_pct"])
 		var ok bool
 		if delta, ok = parseFigure(s); !ok {
-			f.r.fail(f.values["printed_delta_pct"], "a printed change is a number of percent, or a bound such as \"<7\", found %s", describe(f.values["printed_delta_pct"]))
+			f.r.fail(f.values["printed_delta_pct"], "a printed change must be a percentage, or a bound such as \"<7\", found %s", describe(f.values["printed_delta_pct"]))
 			return nil, nil
 		}
 		if resolution, ok := percentInText(printed, delta.Value); ok {
@@ -168,17 +167,17 @@ func (f *fields) figures(printed string) (delta, ratio *Figure) {
 		s, _ := scalar(f.values["printed_ratio"])
 		var ok bool
 		if ratio, ok = parseRatio(s); !ok {
-			f.r.fail(f.values["printed_ratio"], "a printed ratio is a number, \"1:5\", \"5:1\", or a bound such as \">2\", found %s", describe(f.values["printed_ratio"]))
+			f.r.fail(f.values["printed_ratio"], "a printed ratio must be a number, \"1:5\", \"5:1\", or a bound such as \">2\", found %s", describe(f.values["printed_ratio"]))
 			return nil, nil
 		}
 		if resolution, ok := inText(printed, ratio.Value); ok && !ratio.Inverse {
-			ratio.Resolution = min(ratio.Resolution, resolution) // YAML has lost the zeros at its end
+			ratio.Resolution = min(ratio.Resolution, resolution) // YAML drops trailing zeros
 		}
 	}
 	return delta, ratio
 }
 
-// operand reads one side of a ratio, nil where it is not there.
+// operand reads one side of a ratio; nil: missing.
 func (f *fields) operand(key string) *Operand {
 	if !f.has(key) {
 		return nil
@@ -187,7 +186,7 @@ func (f *fields) operand(key string) *Operand {
 	if s, ok := scalar(n); ok {
 		c, ok := parseNumber(s)
 		if !ok || c.Value <= 0 {
-			f.r.fail(n, "%s is a number above 0, or a mapping that says which row; found %s", key, describe(n))
+			f.r.fail(n, "%s must be a number above 0, or a mapping that selects a row; found %s", key, describe(n))
 		}
 		c.Resolution = 0 // a constant, not a measurement
 		return &Operand{Const: &c}
@@ -202,8 +201,8 @@ func (f *fields) operand(key string) *Operand {
 	}
 }
 
-// system checks the name of one: as it is in systems, the beginning of some
-// ("xen" of "xen-1/1"), or a word for all of them.
+// system checks a system's name: a key of systems, a common prefix of several ("xen"
+// of "xen-1/1"), or one of words.
 func (r *reader) system(f *fields, key string, systems []string, words ...string) {
 	name := f.text(key)
 	first, _, _ := strings.Cut(name, " ")
@@ -217,7 +216,7 @@ func (r *reader) system(f *fields, key string, systems []string, words ...string
 	r.fail(f.values[key], "systems has no %s%s", quote(name), hint)
 }
 
-// within reports whether a system is the one named, or of the family named.
+// within reports whether a system has that name or belongs to the family of that name.
 func within(system, name string) bool {
 	rest, ok := strings.CutPrefix(system, name)
 	return ok && (rest == "" || name != "" && strings.ContainsRune("-_/.", rune(rest[0])))
@@ -234,7 +233,7 @@ func (r *reader) claim(n ast.Node) (Claim, bool) {
 	return c, true
 }
 
-// operands checks that what the file names as operands is there.
+// operands checks that the operands in the file select existing rows.
 func (r *reader) operands(f *fields, a *Article) {
 	check := func(n ast.Node, own *Row, key string, o *Operand) {
 		if o == nil || o.Const != nil {
@@ -242,9 +241,9 @@ func (r *reader) operands(f *fields, a *Article) {
 		}
 		switch found := a.rows(own, o); {
 		case len(found) == 0:
-			r.fail(n, "%s: no row with a value is that", key)
+			r.fail(n, "%s: no row with a value matches", key)
 		case len(found) > 1 && (own != nil || key == "to"):
-			r.fail(n, "%s: %d rows are that, in lines %d, %d; say more of the one", key, len(found), found[0].Line, found[1].Line)
+			r.fail(n, "%s: %d rows match, for example in lines %d and %d; add keys that select one", key, len(found), found[0].Line, found[1].Line)
 		}
 	}
 	for i, n := range f.list("results") {

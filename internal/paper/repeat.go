@@ -12,48 +12,48 @@ import (
 	"github.com/tare-bench/tare/internal/nearest"
 )
 
-// Machine is what the repetition of an article must know of where it is made.
+// Machine is what the repetition of an article needs to know about this machine.
 type Machine struct {
 	CPUs   int
 	Memory int64 // bytes, 0: not known
-	// Usable says why a system cannot be used here, in one line; "": it can.
+	// Usable returns why a system is not usable here, in one line; "": it is usable.
 	Usable func(system string) string
-	// Wired reports whether a system's guests can be on one network.
+	// Wired reports whether a system's guests can share a network.
 	Wired func(system string) bool
-	// Sizes returns the bounds of a series' sizes, false where there is no such
-	// workload or it has no such parameters.
+	// Sizes returns the bounds of a series' sizes; false: there is no such workload, or
+	// it has no such parameters.
 	Sizes func(series string) (least, most int64, ok bool)
 }
 
 // RepeatOptions change how an article is repeated.
 type RepeatOptions struct {
-	// Scale is the share of the article's work that a trial does, where the
-	// article says how much that was; 0: as much as takes repeatTrial.
+	// Scale is the share of the article's work that a trial does, if the article says
+	// how much that was; 0: a native trial takes repeatTrial.
 	Scale float64
-	// Systems are those to compare with the native one, instead of what would
-	// be chosen; nil: what is usable and nearest to the article's.
+	// Systems are the systems to compare with the native one; nil: the usable ones that
+	// are nearest to the article's.
 	Systems []string
-	// Tables are those to repeat, by the beginnings of their names; nil: all.
+	// Tables are the tables to repeat, by prefixes of their names; nil: all.
 	Tables []string
 }
 
-// Guest is what repeats one system of the article.
+// Guest is what takes the place of one system of the article.
 type Guest struct {
 	System string // of the article
 	As     string // of tare; "": nothing can
-	Part   string // the flavor that it is in a mix of several; "": the usual one
-	Why    string // why it is As and not the system itself, or why it is nothing
+	Part   string // its flavor in a mix; "": the usual one
+	Why    string // why As takes its place, or why nothing does
 }
 
-// Repeat is an article made ready to be measured again on one machine.
+// Repeat is the plan to measure an article again on one machine.
 type Repeat struct {
 	Article  *Article
-	Baseline string   // the article's system that the others are compared with
-	Base     string   // what they are compared with here: native, or Xen's dom0
+	Baseline string   // the article's baseline system
+	Base     string   // the baseline here: native, or Xen's dom0
 	Guests   []Guest  // one for each of the article's systems
-	Also     []string // systems of tare that repeat none of the article's
-	Stages   []Stage  // in the order to measure them
-	Notes    []string // what is not as in the article
+	Also     []string // systems that resemble none of the article's
+	Stages   []Stage  // in the order of measurement
+	Notes    []string // differences from the article
 
 	of      *repetition
 	options RepeatOptions
@@ -61,8 +61,8 @@ type Repeat struct {
 	lacking map[string]string // series that are not run, and why
 }
 
-// Stage is one campaign of a repetition: workloads, and the scenarios that all
-// of them run under.
+// Stage is one campaign of a repetition: workloads, and the scenarios in which all of
+// them run.
 type Stage struct {
 	Name   string  // "solo"
 	Weight float64 // its share of the time
@@ -72,16 +72,16 @@ type Stage struct {
 const (
 	wholeFlavor   = "whole"
 	quarterFlavor = "quarter"
-	// repeatTrial is how long a native trial takes where no scale is given.
+	// repeatTrial is the duration of a native trial without a scale.
 	repeatTrial = "300ms"
-	// leastTimeout is what a step of a trial may take however small the budget is.
+	// leastTimeout is the shortest timeout of a step, however small the budget is.
 	leastTimeout = 90 * time.Second
 	repeatDisk   = "2GiB"
 )
 
-// NewRepeat plans how an article that comes with tare is measured again. The
-// error is of the kind fault.Campaign: the article is not one of those, an
-// option is wrong, or nothing of it can be measured here.
+// NewRepeat plans how to measure an article that comes with tare again. An error is of
+// the kind fault.Campaign: the article is not one of those, an option is wrong, or
+// nothing can be measured here.
 func NewRepeat(a *Article, m Machine, o RepeatOptions) (*Repeat, error) {
 	rep := repetitionOf(a.Document.Name)
 	if rep == nil {
@@ -89,7 +89,7 @@ func NewRepeat(a *Article, m Machine, o RepeatOptions) (*Repeat, error) {
 			"write a campaign of your own with the workloads that tare workloads lists")
 	}
 	if o.Scale < 0 || math.IsNaN(o.Scale) || o.Scale > 1 {
-		return nil, fault.Campaignf("a scale of %v: want more than 0 and at most 1, the article's own size", o.Scale)
+		return nil, fault.Campaignf("a scale of %v: it must be above 0 and at most 1, the article's own size", o.Scale)
 	}
 	r := &Repeat{Article: a, Baseline: rep.baseline, Base: baseHere(m), of: rep, machine: m, options: o, lacking: map[string]string{}}
 	if err := r.checkTables(); err != nil {
@@ -109,8 +109,8 @@ func NewRepeat(a *Article, m Machine, o RepeatOptions) (*Repeat, error) {
 		}
 	}
 	if len(r.Systems()) < 2 {
-		return nil, fault.WithRemedy(fault.Campaignf("no system of %s can be used here, and nothing like them", a.Document.Name),
-			"see tare systems; name one that can with --system")
+		return nil, fault.WithRemedy(fault.Campaignf("neither the systems of %s nor similar ones are usable here", a.Document.Name),
+			"see tare systems; select usable ones with --system")
 	}
 	for _, s := range rep.stages {
 		if s = r.narrow(s); len(s.series) > 0 && len(r.arms(s)) > 1 {
@@ -121,8 +121,8 @@ func NewRepeat(a *Article, m Machine, o RepeatOptions) (*Repeat, error) {
 	return r, nil
 }
 
-// baseHere is the system with nothing between it and the machine but, on a host
-// that was booted as Xen's dom0, Xen.
+// baseHere returns the native system or, on a host that was booted as Xen's dom0, that
+// dom0.
 func baseHere(m Machine) string {
 	if m.Usable(nativeSystem) != "" && m.Usable(dom0System) == "" {
 		return dom0System
@@ -130,12 +130,12 @@ func baseHere(m Machine) string {
 	return nativeSystem
 }
 
-// checkTables reports a wanted table that the article does not have.
+// checkTables returns an error if a wanted table is not in the article.
 func (r *Repeat) checkTables() error {
 	all := distinct(r.Article.figures(), func(row *Row) string { return row.Table })
 	for _, wanted := range r.options.Tables {
 		if !slices.ContainsFunc(all, func(table string) bool { return strings.HasPrefix(table, wanted) }) {
-			err := fault.Campaignf("%s has no table %q; there are %s", r.Article.Document.Name, wanted, strings.Join(all, ", "))
+			err := fault.Campaignf("%s has no table %q, only %s", r.Article.Document.Name, wanted, strings.Join(all, ", "))
 			if near := nearest.Nearest(wanted, all); near != "" {
 				return fault.WithRemedy(err, "did you mean %s?", near)
 			}
@@ -151,8 +151,8 @@ func (r *Repeat) wanted(table string) bool {
 		slices.ContainsFunc(r.options.Tables, func(t string) bool { return strings.HasPrefix(table, t) })
 }
 
-// narrow leaves out of a stage what this tare does not have and what the
-// wanted tables do not need.
+// narrow removes from a stage the workloads that this tare does not have and
+// everything that the wanted tables do not need.
 func (r *Repeat) narrow(s stage) stage {
 	s.series, s.company = slices.Clone(s.series), slices.Clone(s.company)
 	if len(r.options.Tables) > 0 {
@@ -175,15 +175,15 @@ func (r *Repeat) narrow(s stage) stage {
 	return s
 }
 
-// choose finds what repeats a system on that machine; only, if not nil, are
-// the systems that may.
+// choose selects what takes the place of a system on that machine. only, if not nil,
+// are the permitted systems.
 func (rel relative) choose(m Machine, only []string) Guest {
 	g := Guest{System: rel.system, Part: rel.part}
 	may := func(system string) bool {
 		return only == nil || system == baseHere(m) || slices.Contains(only, system)
 	}
 	if !slices.ContainsFunc(rel.as, may) {
-		g.Why = "nothing like it is among the systems asked for"
+		g.Why = "none of the selected systems resembles it"
 		return g
 	}
 	var why []string
@@ -194,7 +194,7 @@ func (rel relative) choose(m Machine, only []string) Guest {
 			break
 		}
 		if missing == "" {
-			missing = "not asked for"
+			missing = "not selected"
 		}
 		why = append(why, "no "+system+": "+missing)
 	}
@@ -205,7 +205,7 @@ func (rel relative) choose(m Machine, only []string) Guest {
 	return g
 }
 
-// Systems are all that are measured, the base first.
+// Systems returns all measured systems, the base first.
 func (r *Repeat) Systems() []string {
 	list := []string{r.Base}
 	for _, g := range r.Guests {
@@ -216,28 +216,28 @@ func (r *Repeat) Systems() []string {
 	return append(list, r.Also...)
 }
 
-// arms are the systems that a stage is measured with.
+// arms returns the systems of a stage.
 func (r *Repeat) arms(s stage) []string {
 	return slices.DeleteFunc(r.Systems(), func(system string) bool { return s.wired && !r.machine.Wired(system) })
 }
 
-// guests is how many run at once in a scenario of several: the article kept a
-// CPU for the host where it had some to spare.
+// guests returns the number of guests of a parallel scenario. Like the article, it
+// leaves one CPU to the host if there are enough.
 func (m Machine) guests() int { return max(2, m.CPUs-1) }
 
-// pairs is how many of those are made of them.
+// pairs returns the number of pairs of a network scenario.
 func (m Machine) pairs() int { return max(1, m.guests()/2) }
 
-// wholes is how many of a mix have a whole CPU: of the article's 7 CPUs, 3. The
-// others are shared by quarters.
+// wholes returns how many guests of a mix have a whole CPU: in the article, 3 on 7
+// CPUs. Guests with a quarter of a CPU share the others.
 func (m Machine) wholes() int   { return max(1, m.guests()*3/7) }
 func (m Machine) quarters() int { return 4 * (m.guests() - m.wholes()) }
 
-// quarterPairs is how many pairs of quarters there are beside one of whole
-// ones: with it they leave a CPU of the guests' free, as the article's 8 on 7.
+// quarterPairs returns how many pairs with a quarter of a CPU run beside one pair with
+// whole CPUs. As in the article (8 pairs on 7 CPUs), one of the guests' CPUs stays free.
 func (m Machine) quarterPairs() int { return max(1, 2*(m.guests()-3)) }
 
-// company writes a scenario of several guests, scaled to the machine's CPUs.
+// company returns a scenario in YAML, scaled to the machine's CPUs.
 func (m Machine) company(name string) string {
 	n := m.guests()
 	switch name {
@@ -260,7 +260,7 @@ func (m Machine) company(name string) string {
 	return name
 }
 
-// memory is what each guest has: the most that fits with the largest scenario.
+// memory returns each guest's memory: as much as the largest scenario permits.
 func (m Machine) memory() int64 {
 	const least, most = 256 << 20, 512 << 20
 	if m.Memory == 0 {
@@ -270,10 +270,10 @@ func (m Machine) memory() int64 {
 	return max(least, min(most, fits>>26<<26))
 }
 
-// CampaignName is that of a stage's campaign.
+// CampaignName returns the name of a stage's campaign.
 func (r *Repeat) CampaignName(s Stage) string { return r.Article.Document.Name + "-" + s.Name }
 
-// Campaign writes the campaign file of a stage, for the ordinary run.
+// Campaign returns the campaign file of a stage.
 func (r *Repeat) Campaign(s Stage, budget time.Duration) []byte {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -312,14 +312,15 @@ func (r *Repeat) Campaign(s Stage, budget time.Duration) []byte {
 	}
 	line("trial_time: %s", repeatTrial)
 	line("blocks: {min: 2, max: 20}")
-	line("emulated_share: 100%%") // what is emulated here stands for what the article measured
+	line("emulated_share: 100%%") // emulated guests take the place of the article's systems
 	line("budget: %ds", max(1, int(budget.Seconds())))
-	// A step that takes half of it is a result; a crowd that waits for several is not.
+	// A step may take half of the budget. A longer timeout would let a crowded scenario
+	// wait for several such steps.
 	line("timeout: %ds", int(max(leastTimeout, budget/2).Seconds()))
 	return []byte(b.String())
 }
 
-// size is that of a trial; 0: it is calibrated.
+// size returns the size of a trial; 0: tare calibrates it.
 func (r *Repeat) size(s stage, series string) int64 {
 	article, ok := s.sizes[series]
 	scale := cmp.Or(r.options.Scale, s.scale)
@@ -330,7 +331,7 @@ func (r *Repeat) size(s stage, series string) int64 {
 	return max(least, min(most, int64(math.Round(float64(article)*scale))))
 }
 
-// workloads are the names of all that are run, so that all campaigns share an image.
+// workloads returns the names of all workloads, so that all campaigns share an image.
 func (r *Repeat) workloads() []string {
 	var names []string
 	for _, s := range r.Stages {
@@ -343,13 +344,13 @@ func (r *Repeat) workloads() []string {
 	return names
 }
 
-// SeriesName is a series without its parameters: "sysbench-oltp-rw".
+// SeriesName returns a series without its parameters: "sysbench-oltp-rw".
 func SeriesName(series string) string {
 	name, _, _ := strings.Cut(series, "[")
 	return name
 }
 
-// note says what differs from the article on this machine.
+// note lists the differences from the article on this machine.
 func (r *Repeat) note() {
 	add := func(format string, args ...any) {
 		if n := fmt.Sprintf(format, args...); !slices.Contains(r.Notes, n) {
@@ -357,7 +358,7 @@ func (r *Repeat) note() {
 		}
 	}
 	told := map[string]bool{}
-	for _, g := range r.Guests { // those with the same reason together
+	for _, g := range r.Guests { // systems with the same reason share a note
 		if g.Why == "" || told[g.As+g.Why] {
 			continue
 		}
@@ -370,21 +371,21 @@ func (r *Repeat) note() {
 		}
 		add("%s: %s here (%s)", strings.Join(systems, ", "), cmp.Or(g.As, "not measured"), g.Why)
 	}
-	add("every guest, native too, has one CPU, %d MiB of memory and an ext4 volume of %s, and runs the same Debian userland", r.machine.memory()>>20, repeatDisk)
+	add("every guest, including native, has one CPU, %d MiB of memory and an ext4 volume of %s, and runs the same Debian userland", r.machine.memory()>>20, repeatDisk)
 	for _, s := range r.Stages {
 		for _, c := range s.stage.company {
 			n := r.machine.guests()
 			switch c {
 			case "parallel":
-				add("7 in parallel: %d at once on this machine's %d CPUs", n, r.machine.CPUs)
+				add("7 in parallel: here %d, on this machine's %d CPUs", n, r.machine.CPUs)
 			case "pairs":
-				add("3 pairs over the network: %d", r.machine.pairs())
+				add("3 pairs over the network: here %d", r.machine.pairs())
 			case "unequal":
-				add("1 pair 1/1 and 8 pairs 1/4: one pair of guests of a whole CPU, and %d of a quarter of one", r.machine.quarterPairs())
+				add("1 pair 1/1 and 8 pairs 1/4: here 1 pair of guests with a whole CPU, and %d with a quarter of a CPU", r.machine.quarterPairs())
 			case "crowd":
-				add("28 in parallel: %d guests of a quarter of a CPU at once", 4*n)
+				add("28 in parallel: here %d guests with a quarter of a CPU", 4*n)
 			case "mixed":
-				add("16+3: %d guests of a quarter of a CPU, and %d of a whole one", r.machine.quarters(), r.machine.wholes())
+				add("16+3: here %d guests with a quarter of a CPU, and %d with a whole CPU", r.machine.quarters(), r.machine.wholes())
 			}
 		}
 	}
@@ -394,11 +395,11 @@ func (r *Repeat) note() {
 				add("trials of %s do %g of the article's work", strings.Join(s.stage.series, ", "), s.stage.scale)
 			}
 		}
-		add("trials of other sizes do as much work as takes a native one about %s: rates and costs compare with the printed ones, times do not", repeatTrial)
+		add("other trials do as much work as native does in about %s: you can compare rates and costs with the printed ones, but not times", repeatTrial)
 	} else {
-		add("a trial does %.4g of the article's work, where that is known and the workload can", r.options.Scale)
+		add("a trial does %.4g of the article's work, if the article states it and the workload permits that size", r.options.Scale)
 	}
-	if len(r.options.Tables) == 0 { // they are about some of them
+	if len(r.options.Tables) == 0 { // these notes concern only some tables
 		for _, note := range r.of.notes {
 			add("%s", note)
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// here is a machine on which everything can be used but what is named.
+// here returns a machine on which all systems are usable except those named.
 func here(without ...string) Machine {
-	without = append(without, "xen-dom0") // it was not booted so
+	without = append(without, "xen-dom0") // not booted as dom0
 	return Machine{
 		CPUs: 8, Memory: 16 << 30,
 		Usable: func(system string) string {
@@ -40,13 +40,13 @@ func repeat(t *testing.T, name string, m Machine, o RepeatOptions) *Repeat {
 	return r
 }
 
-// answer gives every key values that tell it from others.
+// answer returns the same values for every key.
 func answer(Key) Stats {
 	return Stats{N: 3, Min: 1, Mean: 2, Max: 3, Cost: &Cost{Percent: 5, Verdict: "costs +5 %", Interval: "+4 … +6 %"}}
 }
 
-// TestEveryFigure: each of the printed figures is measured again, or there is a
-// reason why not. The golden says which, and what it is measured with.
+// TestEveryFigure: each of the printed figures is measured again, or there is a reason
+// why not. The golden has the reasons and the measurements.
 func TestEveryFigure(t *testing.T) {
 	var golden_ strings.Builder
 	figures, repeated := 0, 0
@@ -93,8 +93,7 @@ func short40(s string) string {
 	return s
 }
 
-// TestEveryRule: no rule is there that no figure uses, and every series of a
-// stage is used.
+// TestEveryRule: some figure uses every rule, and every series of a stage is used.
 func TestEveryRule(t *testing.T) {
 	for _, r := range repetitions() {
 		a, err := Get(r.article)
@@ -166,7 +165,7 @@ func TestRelatives(t *testing.T) {
 	}
 	r := repeat(t, platov, here("kvm"), RepeatOptions{})
 	notes := strings.Join(r.Notes, "\n")
-	for _, want := range []string{"coLinux is no more", "no kvm: there is none", "vmware_part"} {
+	for _, want := range []string{"coLinux is discontinued", "no kvm: there is none", "vmware_part"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes have no %q:\n%s", want, notes)
 		}
@@ -177,7 +176,7 @@ func TestRelatives(t *testing.T) {
 		o    RepeatOptions
 		want string
 	}{
-		{here("xen-pv", "xen-pvh", "kvm", "qemu-tcg"), RepeatOptions{}, "nothing like them"},
+		{here("xen-pv", "xen-pvh", "kvm", "qemu-tcg"), RepeatOptions{}, "similar ones"},
 		{here("lxc"), RepeatOptions{Systems: []string{"lxc"}}, "system lxc: there is none"},
 		{here(), RepeatOptions{Scale: 2}, "a scale of 2"},
 		{here(), RepeatOptions{Scale: math.NaN()}, "a scale of NaN"},
@@ -190,8 +189,8 @@ func TestRelatives(t *testing.T) {
 	}
 }
 
-// TestCells: what a system costs is the analysis's for a mean, and a quotient
-// for other statistics; and reasons win over figures.
+// TestCells: a system's cost comes from the analysis for a mean, and is a quotient for
+// other statistics. A reason takes precedence over a figure.
 func TestCells(t *testing.T) {
 	r := repeat(t, "abclinuxu-xen-vs-kvm", here("xen-pv", "xen-pvh"), RepeatOptions{Tables: []string{"cpu", "disk.2"}})
 	values := map[string]Stats{
@@ -232,7 +231,7 @@ func TestCells(t *testing.T) {
 		"cpu.2 host mean s":                      "why the values are too far apart for a mean: 1 to 99",
 		"cpu.2 host max s":                       "here 99",
 		"cpu.2 kvm-1/1 mean s":                   "then +8.9 why its trials failed: out of memory",
-		"cpu.3 kvm-1/4 mean s":                   "then +11.6 why the budget was up before, or no trial of it ended well",
+		"cpu.3 kvm-1/4 mean s":                   "then +11.6 why the budget was used up before it, or none of its trials succeeded",
 		"cpu.4 kvm-1/1 mean, 1/1 tasks s":        "here 20 then +8.8 now +100.0",
 		"cpu.4 kvm-1/4 mean, 1/4 tasks s":        "here 60 then +8.7 now +50.0",
 		"cpu.4 kvm ratio mean(1/4)/mean(1/1) 1":  "here 3",
@@ -264,8 +263,8 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestScale: sizes follow the scale within the workload's bounds, a scenario
-// the machine's CPUs, and memory what the largest scenario leaves.
+// TestScale: sizes depend on the scale within the workload's bounds, a scenario on the
+// machine's CPUs, and memory on the largest scenario.
 func TestScale(t *testing.T) {
 	small := here()
 	small.CPUs, small.Memory = 2, 2<<30

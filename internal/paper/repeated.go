@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Key names one series of values that a repetition gave.
+// Key identifies one series of values of a repetition.
 type Key struct {
 	Stage  string // the name of the Stage
 	Series string // the workload, with its parameters
 	Metric string
 	System string // of tare
-	// Company is the scenario, "solo" where there is none; Part is the flavor of
-	// those meant in it, "" for all.
+	// Company is the scenario, "solo" if there is none. Part is the flavor of the
+	// guests in it, "" for all guests.
 	Company, Part string
 }
 
@@ -22,23 +22,23 @@ type Stats struct {
 	N              int
 	Min, Mean, Max float64
 	Emulated       bool
-	Why            string // why there are no values, where N is 0
-	// Withheld says that the values are too far apart for their mean to describe them.
+	Why            string // if N is 0: why there are no values
+	// Withheld: the values are too far apart for their mean to describe them.
 	Withheld bool
-	Cost     *Cost // against the native system in the same company; nil: not compared
+	Cost     *Cost // against the native system in the same scenario; nil: not compared
 }
 
-// Cost is what a system costs against the baseline, in percent: positive
-// always means worse, whichever way the metric counts.
+// Cost is a system's cost against the baseline, in percent. Positive always means
+// worse, whether lower or higher values of the metric are better.
 type Cost struct {
 	Percent float64 `json:"percent"`
-	// Verdict is what may be said of it, in words, and Interval where the true
-	// cost is; "" for a plain quotient of two figures.
+	// Verdict is the verdict in words, and Interval the interval of the true cost; ""
+	// for a plain quotient of two figures.
 	Verdict  string `json:"verdict,omitempty"`
 	Interval string `json:"interval_percent,omitempty"`
 }
 
-// Cell is one figure of the article beside what this machine gave.
+// Cell is one figure of the article beside this machine's result.
 type Cell struct {
 	Table     string `json:"table"`
 	Workload  string `json:"workload"`
@@ -46,19 +46,19 @@ type Cell struct {
 	Statistic string `json:"statistic"`
 	Unit      string `json:"unit"`
 	Better    string `json:"better"`
-	System    string `json:"system"`           // of the article; "" for one that only this machine has
-	Printed   string `json:"printed"`          // word for word
-	As        string `json:"as"`               // what repeats the system here
-	Series    string `json:"series,omitempty"` // what was measured
+	System    string `json:"system"`           // of the article; "": only this machine has it
+	Printed   string `json:"printed"`          // as in the article
+	As        string `json:"as"`               // the system that takes its place here
+	Series    string `json:"series,omitempty"` // the measured series
 	Metric    string `json:"metric,omitempty"`
-	// Here is this machine's figure in the article's unit; Why is the reason
-	// where there is none, or where it lacks something.
+	// Here is this machine's figure in the article's unit. If it or its cost is
+	// missing, Why is the reason.
 	Here     *float64 `json:"here"`
 	Why      string   `json:"why,omitempty"`
 	Emulated bool     `json:"emulated,omitempty"`
-	N        int      `json:"n,omitempty"` // values that it comes from
-	// Then and Now are what the system costs against the baseline, as the
-	// article has it and here. nil: not printed, not measured.
+	N        int      `json:"n,omitempty"` // number of values behind it
+	// Then and Now are the system's cost against the baseline in the article and here.
+	// nil: not printed or not measured.
 	Then *Cost `json:"cost_then"`
 	Now  *Cost `json:"cost_now"`
 }
@@ -66,18 +66,18 @@ type Cell struct {
 // RepeatTable is one table of the article, measured again.
 type RepeatTable struct {
 	Name    string
-	Heading []string // what holds for all of it, one a line
+	Heading []string // what all lines have in common, one entry per line
 	Lines   []RepeatLine
 }
 
-// RepeatLine has the figures of all systems in one respect.
+// RepeatLine is one line of a table: a figure of each system.
 type RepeatLine struct {
-	Labels []string // as many in every line of a table
+	Labels []string // the same number in every line of a table
 	Cells  []Cell
 }
 
-// Tables puts what was measured beside every figure of the article, in its
-// order, and the systems that only this machine has after those of each line.
+// Tables returns every figure of the article with the measured one beside it, in the
+// article's order. Systems that only this machine has come last on each line.
 func (r *Repeat) Tables(measured func(Key) Stats) []RepeatTable {
 	var tables []RepeatTable
 	for name, rows := range r.Article.byTable() {
@@ -112,19 +112,19 @@ func (r *Repeat) Tables(measured func(Key) Stats) []RepeatTable {
 	return tables
 }
 
-// sameGroup reports whether two figures are of one line of a table.
+// sameGroup reports whether two figures are on one line of a table.
 func sameGroup(a, b *Row) bool {
 	return a.Table == b.Table && a.Workload == b.Workload && a.Scenario == b.Scenario && a.Statistic == b.Statistic && a.Unit == b.Unit
 }
 
-// guest is what repeats that system of the article.
+// guest returns what takes the place of a system of the article.
 func (r *Repeat) guest(system string) Guest {
 	for _, g := range r.Guests {
 		if g.System == system {
 			return g
 		}
 	}
-	return Guest{System: system, Why: "the article names no single system here"}
+	return Guest{System: system, Why: "the article does not name a single system here"}
 }
 
 func (r *Repeat) cell(row *Row, g Guest, measured func(Key) Stats) Cell {
@@ -143,9 +143,9 @@ func (r *Repeat) cell(row *Row, g Guest, measured func(Key) Stats) Cell {
 	case r.lacking[f.series] != "":
 		c.Why = r.lacking[f.series]
 	case r.of.wired(f.stage) && !r.machine.Wired(g.As):
-		c.Why = g.As + " cannot be on a network with others yet"
+		c.Why = g.As + " does not support networks between guests yet"
 	case f.added && g.As == r.Base:
-		c.Why = "it is what the others are compared with"
+		c.Why = "it is the baseline"
 	}
 	if c.Why != "" {
 		c.As = ""
@@ -161,7 +161,7 @@ func (r *Repeat) cell(row *Row, g Guest, measured func(Key) Stats) Cell {
 	if g.As != r.Base && !f.whole {
 		c.Now = r.now(f, row, g, here, measured)
 	}
-	if f.change { // the article prints the change alone
+	if f.change { // the article prints only the change
 		if c.Now == nil {
 			c.Why = "no native value to compare with"
 		}
@@ -180,8 +180,8 @@ func (r *Repeat) cell(row *Row, g Guest, measured func(Key) Stats) Cell {
 	return c
 }
 
-// now is what a system costs here: as the analysis of the run has it, where
-// the figure is of all values, or the quotient of the two figures.
+// now returns a system's cost here: from the analysis of the run if the figure covers
+// all values, otherwise the quotient of the two figures.
 func (r *Repeat) now(f *figure, row *Row, g Guest, here valued, measured func(Key) Stats) *Cost {
 	if here.mean && here.stats.Cost != nil {
 		return here.stats.Cost
@@ -196,11 +196,11 @@ func (r *Repeat) now(f *figure, row *Row, g Guest, here valued, measured func(Ke
 type valued struct {
 	v     float64
 	stats Stats
-	mean  bool // of all that stats describe
+	mean  bool // v is the mean of all values in stats
 	why   string
 }
 
-// value is a figure in the metric's own unit.
+// value returns a figure in the metric's own unit.
 func (r *Repeat) value(f *figure, row *Row, g Guest, measured func(Key) Stats) valued {
 	key := Key{Stage: f.stage, Series: f.series, Metric: f.metric, System: g.As, Company: f.company}
 	if f.parts {
@@ -238,11 +238,11 @@ func (r *Repeat) value(f *figure, row *Row, g Guest, measured func(Key) Stats) v
 }
 
 func orNothing(why string) string {
-	return cmp.Or(why, "the budget was up before, or no trial of it ended well")
+	return cmp.Or(why, "the budget was used up before it, or none of its trials succeeded")
 }
 
-// then is what the article says that the system costs, or what follows from
-// its figures; nil where it does not say.
+// then returns the system's cost in the article, as printed or calculated from its
+// figures; nil: unknown.
 func (r *Repeat) then(row *Row) *Cost {
 	higher := row.Better == "higher"
 	if row.Delta != nil && row.Delta.Bound == "" {
@@ -260,8 +260,8 @@ func (r *Repeat) then(row *Row) *Cost {
 	return nil
 }
 
-// cost is how much worse v is than base, in percent of what base takes: 80 %
-// of the throughput costs 25 %. nil where it is no number.
+// cost returns how much worse v is than base, in percent of the time that base takes:
+// 80 % of the throughput is a cost of 25 %. nil: the result is not a number.
 func cost(v, base float64, higher bool) *Cost {
 	if higher {
 		v, base = base, v
@@ -276,15 +276,15 @@ func cost(v, base float64, higher bool) *Cost {
 	return &Cost{Percent: q}
 }
 
-// Extra is a series that repeats what the article shows in figures without
-// values, so that there is nothing printed to put beside it.
+// Extra is a series that repeats a diagram of the article without values, so there
+// is no printed figure beside it.
 type Extra struct {
 	Stage   string
 	Series  string
 	Article string // the id of the article's workload: "P2-nbench"
 }
 
-// Extras are those that are measured.
+// Extras returns the extras that are measured.
 func (r *Repeat) Extras() []Extra {
 	var list []Extra
 	for _, e := range r.of.extras {

@@ -10,32 +10,33 @@ const (
 	dom0System   = "xen-dom0"
 )
 
-// repetition says how an article is measured again.
+// repetition defines how to measure an article again.
 type repetition struct {
 	article   string
 	baseline  string // the article's system
 	relatives []relative
 	stages    []stage
-	figures   []figure // of a row, the first that fits
+	figures   []figure // the first that matches a row applies
 	extras    []Extra
-	notes     []string // what else is not as in the article
+	notes     []string // other differences from the article
 }
 
-// relative is what may repeat one of the article's systems, the best first.
+// relative lists the systems that may take the place of one of the article's, best
+// first.
 type relative struct {
 	system string
 	as     []string
-	part   string // the flavor that it is, in a mix
-	why    string // why it is nothing, or what differs
+	part   string // its flavor in a mix
+	why    string // the difference, or why there is no such system
 }
 
-// stage is a campaign: workloads, and the scenarios that all of them run under.
+// stage is a campaign: workloads, and the scenarios in which all of them run.
 type stage struct {
 	name    string
 	company []string
 	series  []string
-	// sizes are the article's, in the workload's unit, of which a trial does the
-	// share that the user asks for, or else scale; 0: its size is calibrated.
+	// sizes are the article's, in the workload's unit. A trial does the share of it
+	// that the user asks for, or else scale; 0: tare calibrates the size.
 	sizes map[string]int64
 	scale float64
 	heavy float64 // its share of the time, 0: by its number of trials
@@ -49,9 +50,8 @@ func (s stage) weight() float64 {
 	return float64(len(s.series) * len(s.company))
 }
 
-// figure says which measurement repeats some figures of the article. An empty
-// word fits any; table and unit fit what begins with them, the others what
-// they are part of.
+// figure defines the measurement that repeats some figures of the article. An empty
+// word matches any; table and unit match as prefixes, the others as substrings.
 type figure struct {
 	table, workload, scenario, statistic, unit string
 
@@ -59,12 +59,12 @@ type figure struct {
 
 	factor float64 // from the metric's unit to the article's
 	higher bool    // more is better
-	parts  bool    // of guests of different flavors, those of the row's
-	ratio  bool    // mean of the quarters over mean of the whole ones
-	whole  bool    // not to be compared with the baseline
-	change bool    // the article prints the change against the baseline alone
-	added  bool    // it is what there is more than natively
-	why    string  // why nothing repeats them
+	parts  bool    // in a mix of flavors, only guests of the row's flavor count
+	ratio  bool    // mean of the guests with a quarter CPU / mean of those with a whole CPU
+	whole  bool    // not compared with the baseline
+	change bool    // the article prints only the change against the baseline
+	added  bool    // the difference to native
+	why    string  // why no measurement repeats them
 }
 
 func (r *repetition) figure(row *Row) *figure {

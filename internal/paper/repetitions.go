@@ -1,8 +1,8 @@
 package paper
 
-// xenGuest and kvmGuest are the systems of today that are most like them.
+// xenGuest and kvmGuest are the current systems most similar to the articles' guests.
 var (
-	// base is native; on a host that was booted as Xen's dom0 there is none.
+	// base is native or, on a host that was booted as Xen's dom0, dom0.
 	base     = []string{nativeSystem, dom0System}
 	xenGuest = []string{"xen-pv", "xen-pvh", "kvm", "qemu-tcg"}
 	kvmGuest = []string{"kvm", "qemu-tcg"}
@@ -56,7 +56,7 @@ func repeatAbclinuxu() *repetition {
 		figure{table: "net.2", workload: "TCP_CRR", stage: "net", series: "tcp-crr", metric: "rate", company: "unequal", factor: 1, higher: true, parts: true},
 		figure{table: "net.2", workload: "TCP_STREAM", stage: "net", series: "iperf3", metric: "bandwidth", company: "unequal", factor: 1e-6, higher: true, parts: true},
 		figure{table: "iozone", scenario: "solo", stage: "files", series: "file-ops", metric: "io-time", company: "solo", factor: 1, change: true},
-		figure{table: "iozone", why: "the article does not say how many ran at once"})
+		figure{table: "iozone", why: "the article does not say how many guests ran in parallel"})
 	return r
 }
 
@@ -80,7 +80,7 @@ func repeatHabr() *repetition {
 		r.figures = append(r.figures, index, f)
 	}
 	r.figures = append(r.figures, figure{table: "bonnie++", statistic: "cpu",
-		why: "of bonnie++'s shares of CPU tare keeps none; the run has the CPU time of the guest and of the host"})
+		why: "tare does not record bonnie++'s CPU percentages; the run file has the CPU time of the guest and the host"})
 	for _, t := range []struct {
 		words, metric string
 		factor        float64
@@ -99,12 +99,12 @@ func repeatHabr() *repetition {
 		return figure{table: "cpio", statistic: statistic, stage: "files", series: "cpio-read", metric: metric, company: "solo", factor: 1}
 	}
 	r.figures = append(r.figures, cpio("real", "time"), cpio("user", "user"), cpio("sys", "system"),
-		figure{table: "cpio", statistic: "archive size", why: "another tree: that of Linux 6.1, of which a trial has a part"})
+		figure{table: "cpio", statistic: "archive size", why: "tare archives a different tree: part of Linux 6.1"})
 	return r
 }
 
 func repeatLatgrid() *repetition {
-	const dom0 = "a Xen host, booted as dom0, is a system of its own: see tare systems, and campaigns with boots"
+	const dom0 = "Xen's dom0 needs a host that was booted into it: see tare systems, and campaigns with boots"
 	r := &repetition{
 		article: "latgrid-xen-veiktspeja", baseline: nativeSystem,
 		relatives: []relative{
@@ -121,8 +121,8 @@ func repeatLatgrid() *repetition {
 			{name: "web", company: []string{"in"}, heavy: 8, sizes: map[string]int64{}, wired: true},
 			{name: "net", company: []string{"out"}, series: []string{"netpipe"}, heavy: 1, wired: true},
 		},
-		notes: []string{"the article's other machine, for ab and netpipe, is this host: it reaches the guest over a bridge, and not a cable",
-			"the article's guests had 256 MB to 3 GB of memory; here all have the same"},
+		notes: []string{"for ab and netpipe, this host takes the place of the article's second machine; it reaches the guest over a bridge instead of a cable",
+			"the article's guests had 256 MB to 3 GB of memory; here, all have the same amount"},
 	}
 	for size, words := range map[string]string{"dd-1gb": "1GB", "dd-3gb": "3GB"} {
 		for pass, metric := range map[string]string{"pass 1": "cold", "pass 2": "overwrite"} {
@@ -157,7 +157,7 @@ func repeatLatgrid() *repetition {
 	fastest.statistic, fastest.metric, fastest.factor, fastest.higher, fastest.added = "maximum throughput", "bandwidth", mebi, true, false
 	r.figures = append(r.figures, pipe, fastest,
 		figure{table: "netpipe", statistic: "against dom0", why: dom0},
-		figure{table: "netpipe", why: "said of all systems together, about their network cards"})
+		figure{table: "netpipe", why: "the article states this for all systems together, about their network cards"})
 	return r
 }
 
@@ -166,11 +166,11 @@ func repeatPlatov() *repetition {
 		article: "platov-vmware-vs-colinux", baseline: nativeSystem,
 		relatives: []relative{
 			{system: nativeSystem, as: base},
-			{system: "colinux_part", as: []string{"uml"}, why: "coLinux is no more; User-Mode Linux is a kernel as a process, too"},
-			{system: "colinux", as: []string{"uml"}, why: "coLinux is no more; User-Mode Linux is a kernel as a process, too"},
-			{system: "vmware_part", as: kvmGuest, why: "VMware Workstation is a product that needs a licence; QEMU is a hosted virtual machine, too"},
-			{system: "vmware-bridged", as: kvmGuest, why: "VMware Workstation is a product that needs a licence"},
-			{system: "colinux-nat", as: []string{"uml"}, why: "coLinux is no more"},
+			{system: "colinux_part", as: []string{"uml"}, why: "coLinux is discontinued; User-Mode Linux also runs a kernel as a process"},
+			{system: "colinux", as: []string{"uml"}, why: "coLinux is discontinued; User-Mode Linux also runs a kernel as a process"},
+			{system: "vmware_part", as: kvmGuest, why: "VMware Workstation is proprietary; QEMU is also a hosted hypervisor"},
+			{system: "vmware-bridged", as: kvmGuest, why: "VMware Workstation is proprietary"},
+			{system: "colinux-nat", as: []string{"uml"}, why: "coLinux is discontinued"},
 		},
 		stages: []stage{
 			{name: "cpu", company: []string{"solo"}, series: []string{"kernel-build", "cpu-kernels", "sysbench-memory-read[threads=1]",
@@ -179,13 +179,13 @@ func repeatPlatov() *repetition {
 				"tio-seqwrite[threads=1]", "tio-randwrite[threads=1]"}, heavy: 5},
 			{name: "net", company: []string{"out"}, series: []string{"nuttcp"}, heavy: 1, wired: true},
 		},
-		notes: []string{"nuttcp stands in for ttcp, and goes from the guest to this host over a bridge, and not to another machine over a cable"},
+		notes: []string{"nuttcp stands in for ttcp; it sends from the guest to this host over a bridge instead of to another machine over a cable"},
 		figures: []figure{
 			{table: "kernel", stage: "cpu", series: "kernel-build", metric: "time", company: "solo", factor: 1},
-			{table: "bogomips", why: "a constant of calibration that says nothing, as the article itself has it"},
+			{table: "bogomips", why: "a calibration constant without meaning, as the article itself says"},
 			{table: "ttcp", stage: "net", series: "nuttcp", metric: "bandwidth", company: "out", factor: 1e-6, higher: true},
-			{table: "bw_pipe", why: "a bound on a ratio of two systems; pipe-copy is below for each"},
-			{table: "bw_mem", why: "a bound on a spread; sysbench-memory-read with 1 and 10 threads is below"},
+			{table: "bw_pipe", why: "a bound on the ratio of two systems; see pipe-copy below for each system"},
+			{table: "bw_mem", why: "a bound on a spread; see sysbench-memory-read with 1 and 10 threads below"},
 		},
 		extras: []Extra{
 			{"cpu", "cpu-kernels", "P2-nbench"}, {"cpu", "sysbench-memory-read[threads=1]", "P3-bw_mem"}, {"cpu", "sysbench-memory-read[threads=10]", "P3-bw_mem"},
@@ -201,7 +201,7 @@ func repeatYunweiku() *repetition {
 	r := &repetition{
 		article: "yunweiku-xen-kvm-lxc", baseline: "dom0",
 		relatives: []relative{
-			{system: "domU-lvm", as: xenGuest, why: "its volume is a loop device, not LVM; the baseline here is the native system, not Xen's dom0"},
+			{system: "domU-lvm", as: xenGuest, why: "its volume is a loop device instead of LVM; the baseline here is the native system instead of Xen's dom0"},
 			{system: "lxc-32core", as: []string{"lxc"}}, {system: "kvm-8core", as: kvmGuest},
 		},
 		stages: []stage{
@@ -222,7 +222,7 @@ func repeatYunweiku() *repetition {
 	return r
 }
 
-// RepeatSystems are tare's systems that repetitions may use by themselves.
+// RepeatSystems returns the systems that repetitions may choose by default.
 func RepeatSystems() []string {
 	return []string{nativeSystem, dom0System, "xen-pv", "xen-pvh", "kvm", "qemu-tcg", "uml", "lxc"}
 }

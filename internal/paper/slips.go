@@ -2,8 +2,8 @@ package paper
 
 import "fmt"
 
-// formulas are the ways in which people get a change from the right two
-// numbers wrong. q is of/to.
+// formulas are common mistakes in calculating a change from the right two numbers.
+// q is of/to.
 func formulas(q interval, of, to Number) []slip {
 	var list []slip
 	add := func(how string, f func(q float64) float64) {
@@ -21,12 +21,12 @@ func formulas(q interval, of, to Number) []slip {
 	return list
 }
 
-// changeSlips are what explains a wrong change.
+// changeSlips are the possible explanations of a wrong change.
 func (u *audit) changeSlips(f *Figure, of, to *side, q interval) []slip {
 	return append(formulas(q, of.number, to.number), u.wrongRows(f, of, to, percent)...)
 }
 
-// ratioSlips are what explains a wrong ratio.
+// ratioSlips are the possible explanations of a wrong ratio.
 func (u *audit) ratioSlips(f *Figure, of, to *side, q interval, times float64) []slip {
 	var list []slip
 	add := func(how string, f func(q float64) float64) {
@@ -45,9 +45,9 @@ func (u *audit) ratioSlips(f *Figure, of, to *side, q interval, times float64) [
 	return append(list, u.wrongRows(f, of, to, func(q float64) float64 { return times * q })...)
 }
 
-// wrongRows are what comes of a neighbouring row in place of the right one, on
-// either side or on both. A single digit is explained by any table, so such a
-// figure gets none.
+// wrongRows are the results with a neighbouring row instead of the right one, on
+// one side or on both. A figure of a single digit gets none, because some row of any
+// table would match it.
 func (u *audit) wrongRows(f *Figure, of, to *side, scale func(q float64) float64) []slip {
 	if significant(f) < 2 || f.Bound != "" {
 		return nil
@@ -75,7 +75,7 @@ func (u *audit) wrongRows(f *Figure, of, to *side, scale func(q float64) float64
 		for _, b := range tos {
 			if a.row.Statistic == b.row.Statistic && a.row.Scenario == b.row.Scenario && a.row.Workload == b.row.Workload &&
 				a.row != to.row && b.row != of.row && a.row.System == of.row.System && b.row.System == to.row.System {
-				try(a, b, fmt.Sprintf("it is that of other rows: %s (line %d)", u.label(a.row), a.row.Line))
+				try(a, b, fmt.Sprintf("the number belongs to other rows: %s (line %d)", u.label(a.row), a.row.Line))
 			}
 		}
 	}

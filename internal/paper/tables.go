@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// Table is one table of an article, with its figures word for word.
+// Table is one table of an article, with its figures as printed.
 type Table struct {
 	Name string
-	// Heading says what holds for all of the table: its workloads, scenario,
-	// statistic, unit and what is better, one a line.
+	// Heading is what all of the table has in common: its workloads, scenario,
+	// statistic, unit and what is better, one per line.
 	Heading []string
 	Columns []string // systems
 	Lines   []TableLine
 	Notes   []string
 }
 
-// TableLine is what a table has on every system in one respect.
+// TableLine is one line of a table: a figure of each system.
 type TableLine struct {
-	Labels []string // as many in every line of a table
-	Cells  []string // as many as there are columns; "" where the article has none
+	Labels []string // the same number in every line of a table
+	Cells  []string // one per column; "": the article has no figure
 }
 
-// Tables lays the article's figures out as tables, in its order.
+// Tables returns the article's figures as tables, in the article's order.
 func (a *Article) Tables() []Table {
 	var tables []Table
 	for name, rows := range a.byTable() {
@@ -32,7 +32,7 @@ func (a *Article) Tables() []Table {
 	return tables
 }
 
-// byTable yields the article's tables with their figures, in its order.
+// byTable yields the article's tables with their figures, in the article's order.
 func (a *Article) byTable() iter.Seq2[string, []*Row] {
 	var names []string
 	rows := map[string][]*Row{}
@@ -63,8 +63,8 @@ func (a *Article) layOut(name string, rows []*Row) Table {
 	return t
 }
 
-// headings tells the words that tell rows of a table apart, which go to the
-// left of each, from those that hold for all, which go above.
+// headings separates the words that all rows of a table have in common, which go
+// above the table, from those that distinguish rows, which go to the left of each.
 func headings(rows []*Row) (heading []string, labels []func(*Row) string) {
 	workloads := distinct(rows, func(r *Row) string { return r.Workload })
 	scenarios := distinct(rows, func(r *Row) string { return r.Scenario })
@@ -77,7 +77,7 @@ func headings(rows []*Row) (heading []string, labels []func(*Row) string) {
 	}
 	scenario := func(r *Row) string { return r.Scenario }
 	if len(distinct(rows, func(r *Row) string { return r.Scenario + "\x00" + r.Workload })) == len(scenarios) {
-		heading = append(heading, workloads...) // the scenario says which
+		heading = append(heading, workloads...) // the scenario determines the workload
 	} else {
 		prefix, suffix := around(workloads)
 		if prefix+suffix != "" {
@@ -100,7 +100,7 @@ func headings(rows []*Row) (heading []string, labels []func(*Row) string) {
 	return heading, labels
 }
 
-// put enters a figure in its line, or in a new one.
+// put adds a figure to its line, or to a new one.
 func (t *Table) put(r *Row, labels []func(*Row) string) {
 	words := make([]string, len(labels))
 	for i, label := range labels {
@@ -115,8 +115,8 @@ func (t *Table) put(r *Row, labels []func(*Row) string) {
 	t.Lines[i].Cells[column] = r.Printed
 }
 
-// merge makes one line of those that the article prints as one: a time with
-// the rate in brackets behind it.
+// merge joins lines that the article prints as one: a time followed by the rate in
+// brackets.
 func (t *Table) merge() {
 	var lines []TableLine
 	for _, l := range t.Lines {
@@ -136,14 +136,14 @@ func (t *Table) merge() {
 	t.Lines = lines
 }
 
-// columns are the systems of some rows, in the article's order.
+// columns returns the systems of some rows, in the article's order.
 func (a *Article) columns(rows []*Row) []string {
 	systems := distinct(rows, func(r *Row) string { return r.System })
 	slices.SortStableFunc(systems, func(s, t string) int { return a.order(s) - a.order(t) })
 	return systems
 }
 
-// order is a system's place; families and "all" come last.
+// order returns a system's position; families and "all" come last.
 func (a *Article) order(system string) int {
 	if i := slices.Index(a.Systems, system); i >= 0 {
 		return i
@@ -163,7 +163,7 @@ func distinct(rows []*Row, of func(*Row) string) []string {
 	return list
 }
 
-// around is what all the texts begin and end with, in whole words.
+// around returns the common beginning and end of all texts, in whole words.
 func around(texts []string) (prefix, suffix string) {
 	first := texts[0]
 	n, m := len(first), len(first)

@@ -11,28 +11,28 @@ var seconds = map[string]float64{
 	"s": 1, "sec": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9, "min": 60, "h": 3600,
 }
 
-// bytesPer are the units of data, in bytes. Those that are 1000 for some and
-// 1024 for others have both.
+// bytesPer are the units of data, in bytes. Units with two common meanings, 1000 and
+// 1024, have both.
 var bytesPer = map[string][]float64{
 	"B": {1}, "kB": {1e3, 1 << 10}, "KB": {1e3, 1 << 10}, "K": {1 << 10, 1e3}, "KiB": {1 << 10},
 	"MB": {1e6}, "MiB": {1 << 20}, "GB": {1e9}, "GiB": {1 << 30},
 	"bit": {1. / 8}, "kbit": {1e3 / 8}, "Mbit": {1e6 / 8}, "Gbit": {1e9 / 8}, "10^6 bit": {1e6 / 8},
 }
 
-// unit is a unit without its remark, and the remark: "MB/s (dd)".
+// splitUnit separates a unit from its remark: "MB/s (dd)".
 func splitUnit(unit string) (bare, remark string) {
 	bare, remark, _ = strings.Cut(unit, "(")
 	return strings.TrimSpace(bare), strings.TrimSuffix(strings.TrimSpace(remark), ")")
 }
 
-// timeUnit is a unit of time in seconds, or false.
+// timeUnit returns a unit of time in seconds, or false.
 func timeUnit(unit string) (float64, bool) {
 	bare, _ := splitUnit(unit)
 	s, ok := seconds[bare]
 	return s, ok
 }
 
-// rateUnit is a unit of data per second in bytes per second, or false.
+// rateUnit returns a unit of data rates in bytes per second, or false.
 func rateUnit(unit string) ([]float64, bool) {
 	bare, _ := splitUnit(unit)
 	data, ok := strings.CutSuffix(bare, "/s")
@@ -56,8 +56,8 @@ var (
 	fioJobs  = regexp.MustCompile(`-numjobs[= ]([0-9]{1,6})\b`)
 )
 
-// size is how many bytes r's workload moves: what its file says, or a dd
-// command line in the words of the workload. 0: not known.
+// size returns how many bytes r's workload moves, from the file or from a dd command
+// line in the workload's words. 0: not known.
 func (r *Row) size() float64 {
 	if r.SizeBytes > 0 {
 		return r.SizeBytes
@@ -71,8 +71,8 @@ func (r *Row) size() float64 {
 	return bs * ddUnits[block[2]] * n
 }
 
-// depth is how many operations r's workload keeps under way: what its file
-// says, or a fio command line in the words of the workload. 0: not known.
+// depth returns how many operations r's workload keeps in flight, from the file or
+// from a fio command line in the workload's words. 0: not known.
 func (r *Row) depth() float64 {
 	if r.Depth > 0 {
 		return r.Depth

@@ -18,16 +18,16 @@ import (
 	"github.com/tare-bench/tare/internal/nearest"
 )
 
-// Bounds of what is read at all. An article of a thousand figures is far
-// within them, and a hostile file costs no more than a moment.
+// Limits of a file. An article with a thousand figures is far below them, and a
+// hostile file cannot cost more than a moment.
 const (
 	maxFile     = 1 << 20 // bytes
-	maxTokens   = 60_000  // of YAML; some of what its parser does is quadratic
+	maxTokens   = 60_000  // of YAML; its parser is partly quadratic
 	maxDepth    = 12      // of nesting
-	maxProblems = 20      // of one file are told apart
+	maxProblems = 20      // reported for one file
 )
 
-// Problem is one thing wrong with a file, and where.
+// Problem is one error in a file, and its place.
 type Problem struct {
 	File      string
 	Line, Col int // both from 1, the column in characters
@@ -36,7 +36,7 @@ type Problem struct {
 
 func (p Problem) String() string { return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Col, p.Msg) }
 
-// Errors is what is wrong with one file, at least one problem, in its order.
+// Errors are the errors in one file, at least one, in the file's order.
 type Errors []Problem
 
 func (e Errors) Error() string {
@@ -47,7 +47,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// reader reads one file, and collects its problems.
+// reader reads one file and collects its problems.
 type reader struct {
 	file     string
 	problems Errors
@@ -62,7 +62,7 @@ func (r *reader) fail(n ast.Node, format string, args ...any) {
 	r.failPos(line, col, format, args...)
 }
 
-// place is where a node begins.
+// place returns the start of a node.
 func place(n ast.Node) (line, col int) {
 	switch t := n.(type) {
 	case *ast.MappingNode:
@@ -88,7 +88,7 @@ func tokenPlace(t *token.Token) (line, col int) {
 func (r *reader) open(raw []byte) (root ast.Node) {
 	text := strings.ReplaceAll(strings.TrimPrefix(string(raw), "\ufeff"), "\r\n", "\n")
 	if len(text) > maxFile {
-		r.failPos(1, 1, "the file has %d bytes; more than %d is no article", len(text), maxFile)
+		r.failPos(1, 1, "the file has %d bytes; the limit is %d", len(text), maxFile)
 		return nil
 	}
 	for i, line := range strings.Split(text, "\n") {
@@ -97,7 +97,7 @@ func (r *reader) open(raw []byte) (root ast.Node) {
 			return nil
 		}
 		if at := strings.IndexFunc(line, func(c rune) bool { return unicode.IsControl(c) && c != '\t' }); at >= 0 {
-			r.failPos(i+1, utf8.RuneCountInString(line[:at])+1, "control characters do not belong in a data file")
+			r.failPos(i+1, utf8.RuneCountInString(line[:at])+1, "a data file must not contain control characters")
 			return nil
 		}
 	}
@@ -118,7 +118,7 @@ func (r *reader) open(raw []byte) (root ast.Node) {
 		}
 		if i >= maxTokens || depth > maxDepth {
 			line, col := tokenPlace(t)
-			r.failPos(line, col, "too long or too deep for an article")
+			r.failPos(line, col, "too long or nested too deeply for an article")
 			return nil
 		}
 	}
@@ -137,14 +137,14 @@ func (r *reader) open(raw []byte) (root ast.Node) {
 		switch {
 		case doc.Body == nil:
 		case root != nil:
-			r.fail(doc.Body, "a data file holds one document, and this is a second")
+			r.fail(doc.Body, "a data file contains one document; this is a second one")
 			return nil
 		default:
 			root = doc.Body
 		}
 	}
 	if root == nil {
-		r.failPos(1, 1, "the file is empty; the least is a document, systems and results")
+		r.failPos(1, 1, "the file is empty; it needs at least document, systems and results")
 	}
 	return root
 }
@@ -159,7 +159,7 @@ type fields struct {
 	at     map[string]ast.Node // the keys
 }
 
-// fields reads a mapping. With known keys, others are problems.
+// fields reads a mapping. If known keys are given, others are problems.
 func (r *reader) fields(n ast.Node, what string, known ...string) (*fields, bool) {
 	var entries []*ast.MappingValueNode
 	switch n := n.(type) {
@@ -168,19 +168,19 @@ func (r *reader) fields(n ast.Node, what string, known ...string) (*fields, bool
 	case *ast.MappingValueNode:
 		entries = []*ast.MappingValueNode{n}
 	default:
-		r.fail(n, "%s is a mapping of keys to values, found %s", what, describe(n))
+		r.fail(n, "%s must be a mapping of keys to values, found %s", what, describe(n))
 		return nil, false
 	}
 	f := &fields{r, n, what, nil, map[string]ast.Node{}, map[string]ast.Node{}}
 	for _, e := range entries {
 		key, ok := scalar(e.Key)
 		if !ok {
-			r.fail(e.Key, "a key is a plain word")
+			r.fail(e.Key, "a key must be a plain word")
 			continue
 		}
 		if first, ok := f.at[key]; ok {
 			line, _ := place(first)
-			r.fail(e.Key, "key %s is here twice, first in line %d", quote(key), line)
+			r.fail(e.Key, "duplicate key %s, first in line %d", quote(key), line)
 			continue
 		}
 		if len(known) > 0 && !slices.Contains(known, key) {
@@ -197,25 +197,25 @@ func (r *reader) fields(n ast.Node, what string, known ...string) (*fields, bool
 	return f, true
 }
 
-// has reports whether key is there with a value.
+// has reports whether key has a value.
 func (f *fields) has(key string) bool {
 	n, ok := f.values[key]
 	return ok && n.Type() != ast.NullType
 }
 
-// text is a plain value as it stands in the file, "" where it is not there.
+// text returns a plain value as written in the file; "": missing.
 func (f *fields) text(key string) string {
 	if !f.has(key) {
 		return ""
 	}
 	s, ok := scalar(f.values[key])
 	if !ok {
-		f.r.fail(f.values[key], "%s is text, found %s", key, describe(f.values[key]))
+		f.r.fail(f.values[key], "%s must be text, found %s", key, describe(f.values[key]))
 	}
 	return s
 }
 
-// required is text that must be there.
+// required returns text that must not be missing.
 func (f *fields) required(key string) string {
 	s := f.text(key)
 	if !f.has(key) || strings.TrimSpace(s) == "" {
@@ -224,7 +224,7 @@ func (f *fields) required(key string) string {
 	return s
 }
 
-// positive is a number above 0, or 0 where it is not there.
+// positive returns a number above 0, or 0 if it is missing.
 func (f *fields) positive(key string) float64 {
 	if !f.has(key) {
 		return 0
@@ -232,26 +232,26 @@ func (f *fields) positive(key string) float64 {
 	s, _ := scalar(f.values[key])
 	n, ok := parseNumber(s)
 	if !ok || n.Value <= 0 {
-		f.r.fail(f.values[key], "%s is a number above 0, found %s", key, describe(f.values[key]))
+		f.r.fail(f.values[key], "%s must be a number above 0, found %s", key, describe(f.values[key]))
 		return 0
 	}
 	return n.Value
 }
 
-// list is the elements at key.
+// list returns the elements at key.
 func (f *fields) list(key string) []ast.Node {
 	if !f.has(key) {
 		return nil
 	}
 	s, ok := f.values[key].(*ast.SequenceNode)
 	if !ok {
-		f.r.fail(f.values[key], "%s is a list, found %s", key, describe(f.values[key]))
+		f.r.fail(f.values[key], "%s must be a list, found %s", key, describe(f.values[key]))
 		return nil
 	}
 	return s.Values
 }
 
-// scalar is what a plain value says, as it stands in the file.
+// scalar returns a plain value as written in the file.
 func scalar(n ast.Node) (string, bool) {
 	switch t := n.(type) {
 	case *ast.StringNode:
@@ -264,10 +264,10 @@ func scalar(n ast.Node) (string, bool) {
 	return "", false
 }
 
-// tree is a node as JSON-ready values. Anchors, aliases and tags are refused.
+// tree returns a node as JSON-ready values. It refuses anchors, aliases and tags.
 func (r *reader) tree(n ast.Node, depth int) any {
 	if depth > maxDepth {
-		r.fail(n, "nested more than %d deep", maxDepth)
+		r.fail(n, "nested more than %d levels deep", maxDepth)
 		return nil
 	}
 	switch t := n.(type) {
@@ -277,7 +277,7 @@ func (r *reader) tree(n ast.Node, depth int) any {
 		return t.Value
 	case *ast.IntegerNode, *ast.FloatNode:
 		if s := t.GetToken().Value; json.Valid([]byte(s)) {
-			return json.Number(s) // with the zeros at its end
+			return json.Number(s) // keeps trailing zeros
 		}
 		return t.GetToken().Value
 	case *ast.SequenceNode:
@@ -297,7 +297,7 @@ func (r *reader) tree(n ast.Node, depth int) any {
 	}
 	s, ok := scalar(n)
 	if !ok {
-		r.fail(n, "data files have no anchors, aliases or tags")
+		r.fail(n, "a data file must not contain anchors, aliases or tags")
 	}
 	return s
 }
@@ -319,7 +319,7 @@ func describe(n ast.Node) string {
 
 func quote(s string) string { return fmt.Sprintf("%q", clip(s)) }
 
-// clip cuts a long word for a message.
+// clip shortens a long word for a message.
 func clip(s string) string {
 	if runes := []rune(s); len(runes) > 60 {
 		return string(runes[:57]) + "..."
@@ -327,7 +327,7 @@ func clip(s string) string {
 	return s
 }
 
-// printable makes one line of a message, with nothing that moves a cursor.
+// printable returns a message as one line without control characters.
 func printable(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '\n' || c == '\t' {

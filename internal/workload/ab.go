@@ -8,18 +8,18 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// page is what a web workload asks for.
+// page is a page that a web workload requests.
 type page struct {
 	path   string
-	marker string // text of the right page: an error page can be fast
-	varies bool   // its length varies by some bytes
-	grows  bool   // it is longer when more clients ask
+	marker string // text that only the right page has: an error page can be fast
+	varies bool   // its length varies by a few bytes
+	grows  bool   // it is longer with more clients
 }
 
-var clientsParam = Param{Name: "clients", Default: "1", Min: 1, Max: 1000, About: "requests that are under way at the same time"}
+var clientsParam = Param{Name: "clients", Default: "1", Min: 1, Max: 1000, About: "concurrent requests"}
 
-// abWorkload completes a workload that asks a web server, brought up by the
-// steps of serve, for a page. The size is the number of requests.
+// abWorkload completes a workload that requests a page from a web server, which the
+// steps of serve start. The size is the number of requests.
 func (w *Workload) abWorkload(set Settings, p page, disk int64, serve ...Step) *Workload {
 	clients := int64(set.Int("clients"))
 	url := "http://" + ServerAddress + ":" + strconv.Itoa(httpPort) + p.path
@@ -27,16 +27,16 @@ func (w *Workload) abWorkload(set Settings, p page, disk int64, serve ...Step) *
 	w.Packages = append(w.Packages, "apache2", "apache2-utils", "curl")
 	w.Metrics = []Metric{
 		wallMetric("all requests, and the start of ab"),
-		rateMetric("rate", "1/s", "requests a second, as ab prints it"),
-		latencyMetric("latency", "mean of a request, as ab prints it"),
-		guestTimeMetric("the time that ab says the requests took"),
+		rateMetric("rate", "1/s", "requests per second, as ab prints it"),
+		latencyMetric("latency", "mean per request, as ab prints it"),
+		guestTimeMetric("the time that ab prints for the requests"),
 	}
 	w.SizeUnit = "requests"
 	w.MinSize = max(w.MinSize, 2*clients)
 	w.MaxSize = 5_000_000
 	w.DefaultSize = max(w.DefaultSize, w.MinSize)
 	w.DiskBytes = func(size int64) int64 { return disk + 16<<20 + 256*size } // the log of requests
-	// The first requests have the server start processes and translate PHP.
+	// During the first requests, the server starts processes and compiles PHP.
 	warm := Step{Name: "warm", Argv: []string{"sh", "-c", `for i in 1 2 3 4 5 6 7 8; do curl -fsS -o /dev/null "$1" || exit; done`, "sh", url}}
 	w.Serve = func(int64) []Step {
 		return append(serve[:len(serve):len(serve)], warm, removed(dbDir+"*", webDir))
@@ -69,7 +69,7 @@ func (w *Workload) abWorkload(set Settings, p page, disk int64, serve ...Step) *
 		}
 		off := r.bytes/r.complete - length
 		if off < -16-length/50 || off > 16+length/50 && !p.grows {
-			return fault.Guestf("step ab: pages of %.0f bytes, where the right one has %.0f", r.bytes/r.complete, length)
+			return fault.Guestf("step ab: the pages have %.0f bytes, but the right one has %.0f", r.bytes/r.complete, length)
 		}
 		return nil
 	})
@@ -77,8 +77,8 @@ func (w *Workload) abWorkload(set Settings, p page, disk int64, serve ...Step) *
 
 var pageChecked = regexp.MustCompile(`^(\d{3}) (\d+)\n(\d+)\n$`)
 
-// pageLength reads what the check step wrote: status, length, and on how many
-// lines the page has its marker.
+// pageLength reads the output of the check step: status, length, and the number of
+// the page's lines with the marker.
 func pageLength(text string) (float64, error) {
 	m := pageChecked.FindStringSubmatch(text)
 	switch {
@@ -89,7 +89,7 @@ func pageLength(text string) (float64, error) {
 	case m[2] == "0":
 		return 0, fault.Guestf("the page is empty")
 	case m[3] == "0":
-		return 0, fault.Guestf("the page is not the right one: it has %s bytes, and not the text that it should have", m[2])
+		return 0, fault.Guestf("the page is not the right one: its %s bytes do not contain the expected text", m[2])
 	}
 	return number(m[2])
 }
@@ -117,9 +117,9 @@ func abStatus() *Workload {
 // tcpCRR stands in for netperf's test of the same name.
 func tcpCRR() *Workload {
 	w := &Workload{
-		Name: "tcp-crr", Title: "connect, request and response, one after the other", ArticleIDs: []string{"A5-net-crr"},
+		Name: "tcp-crr", Title: "connections with a request and a response each, one after the other", ArticleIDs: []string{"A5-net-crr"},
 		Source: "Apache (apache2) and ab (apache2-utils)", MinSize: 300, DefaultSize: 5000,
-		StandIn: "for netperf's TCP_CRR, which is not in Debian's main (see netperf-crr): ab without -k connects for every request too, but the messages are HTTP's instead of a byte, and Apache's work is in it",
+		StandIn: "for netperf's TCP_CRR, which is not in Debian's main (see netperf-crr): ab without -k also opens a connection for every request, but the messages are HTTP instead of one byte, and the figures include Apache's work",
 	}
 	return w.abWorkload(Settings{"clients": "1"}, page{path: "/robots.txt", marker: "tare"}, 0, apache(apacheEvent+`Alias /robots.txt /etc/hostname
 <Directory /etc>
@@ -156,18 +156,18 @@ func mediawiki() *Workload {
 	})
 }
 
-// phpPackages are what PHP pages with a database need.
+// phpPackages are the packages that PHP pages with a database need.
 func phpPackages() []string {
 	return []string{"libapache2-mod-php", "mariadb-client", "mariadb-server", "php-cli", "php-mbstring", "php-mysql", "php-xml"}
 }
 
-// abReport is what ab prints.
+// abReport is ab's report.
 type abReport struct {
 	complete float64
 	bytes    float64 // of pages, without headers
 	seconds  float64
 	rate     float64
-	latency  float64 // mean of a request, in seconds
+	latency  float64 // mean per request, in seconds
 }
 
 var (
@@ -176,7 +176,7 @@ var (
 	abSays   = regexp.MustCompile(`(?m)^(?:ab: .*|apr_.*|.*\(be patient\)\.*apr_.*|Test aborted.*|The timeout specified.*)$`)
 )
 
-// parseAB reads the report of one run of ab, in which every request got its page.
+// parseAB reads the report of one run of ab in which every request succeeded.
 func parseAB(text string) (abReport, error) {
 	var r abReport
 	if line := abSays.FindString(text); line != "" {
@@ -192,7 +192,7 @@ func parseAB(text string) (abReport, error) {
 			return r, err
 		}
 		if _, twice := found[m[1]]; twice {
-			return r, fault.Guestf("the output holds %s twice; give each run a file of its own", quote(m[1]))
+			return r, fault.Guestf("the output contains %s twice; save each run in its own file", quote(m[1]))
 		}
 		found[m[1]] = f
 	}
@@ -212,16 +212,16 @@ func parseAB(text string) (abReport, error) {
 
 func (r abReport) consistent(text string, found map[string]float64) error {
 	if n := found["Non-2xx responses"]; n > 0 {
-		return fault.Guestf("%.0f of %.0f requests were not answered with the page, but with a redirection or an error (status other than 2xx)", n, r.complete)
+		return fault.Guestf("%.0f of %.0f requests got a redirection or an error instead of the page (status other than 2xx)", n, r.complete)
 	}
 	if n := found["Write errors"]; n > 0 {
-		return fault.Guestf("ab could not write %.0f requests", n)
+		return fault.Guestf("ab could not send %.0f requests", n)
 	}
 	if r.complete == 0 || r.seconds == 0 || r.bytes == 0 {
-		return fault.Guestf("ab got nothing: %.0f requests, %.0f bytes of pages, %v s", r.complete, r.bytes, r.seconds)
+		return fault.Guestf("ab received nothing: %.0f requests, %.0f bytes of pages, %v s", r.complete, r.bytes, r.seconds)
 	}
 	if n := found["Failed requests"]; n > 0 {
-		// Without -l, ab calls a page of another length than the first a failure.
+		// Without -l, ab counts a page as failed if its length differs from the first one's.
 		m := abLength.FindStringSubmatch(text)
 		first, known := found["Document Length"]
 		if m == nil || m[1] != strconv.FormatFloat(n, 'f', -1, 64) || !known || math.Abs(r.bytes/r.complete-first) > 16+first/50 {
@@ -237,7 +237,7 @@ func (r abReport) consistent(text string, found map[string]float64) error {
 	return nil
 }
 
-// alsoChecking has every trial pass one more check, when all else is right.
+// alsoChecking adds a check of every trial that passes all others.
 func (w *Workload) alsoChecking(check func(size int64, by map[string]StepResult) error) *Workload {
 	evaluate := w.Evaluate
 	w.Evaluate = func(size int64, results []StepResult) (map[string]float64, error) {

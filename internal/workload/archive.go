@@ -7,11 +7,11 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// archiveTime prints what the shell's time prints, for a pipe as for a command.
+// archiveTime runs a pipeline or a command under the shell's time.
 const archiveTime = "set -o pipefail; time "
 
-// treeSteps are steps around a tree of kernel source at untarDir/0 and so on:
-// it is unpacked and on the disk before work, and removed after it.
+// treeSteps returns work with steps around it: before it, a kernel source tree is
+// unpacked to untarDir/0 and so on and flushed to disk; after it, the tree is removed.
 func treeSteps(source string, size int64, work ...Step) []Step {
 	script := func(text string) []string {
 		return []string{"bash", "-c", text, "tree", strconv.FormatInt(size, 10), source, strconv.Itoa(kernelPieces)}
@@ -26,7 +26,7 @@ func treeSteps(source string, size int64, work ...Step) []Step {
 	return append(steps, Step{Name: "clean", Argv: []string{"bash", "-c", "rm -rf " + untarDir + "* && sync -f ."}})
 }
 
-// treeWorkload is what workloads on such a tree are alike in.
+// treeWorkload returns what workloads on such a tree have in common.
 func treeWorkload() *Workload {
 	return &Workload{
 		Tools:       []string{"bash", "cat", "find", "gzip", "mkdir", "rm", "sync", "tar", "wc"},
@@ -38,21 +38,21 @@ func treeWorkload() *Workload {
 	}
 }
 
-// cpioRead archives a tree to nowhere, first with nothing of it cached.
+// cpioRead archives a tree to /dev/null, first with cold caches.
 func cpioRead(source string) *Workload {
 	cpio := []string{"bash", "-c", archiveTime + "(find " + untarDir + " | cpio -o >/dev/null)"}
 	w := treeWorkload()
 	w.Name = "cpio-read"
-	w.Title = "archive a tree of small files with cold caches, and again: reading small files"
+	w.Title = "archive a tree of small files with cold caches, then again: reading small files"
 	w.ArticleIDs = []string{"H3-cpio"}
 	w.Source = "find (findutils) and cpio (cpio), on the source of Debian's kernel"
 	w.Tools, w.Packages = append(w.Tools, "cpio"), append(w.Packages, "cpio")
 	w.Metrics = []Metric{
-		wallMetric("reading a tree that no cache has"),
-		{"user", "s", Lower, GuestClock, "CPU time of the programs in it, as the shell's time prints it"},
-		{"system", "s", Lower, GuestClock, "CPU time of the kernel in it, as the shell's time prints it"},
+		wallMetric("reading an uncached tree"),
+		{"user", "s", Lower, GuestClock, "user CPU time of that pass, as the shell's time prints it"},
+		{"system", "s", Lower, GuestClock, "system CPU time of that pass, as the shell's time prints it"},
 		guestTimeMetric("the time that the shell's time prints"),
-		{"warm-time", "s", Lower, HostClock, "reading it again, from the page cache where it fits"},
+		{"warm-time", "s", Lower, HostClock, "reading it again, from the page cache if it fits"},
 	}
 	w.ReadsBack = true
 	w.DiskBytes = func(size int64) int64 { return size*pieceBytes + bigPieces }
@@ -103,7 +103,7 @@ func tarCreate(source string) *Workload {
 	w.Title = "archive a tree of small files into one file"
 	w.Source = "tar (tar), on the source of Debian's kernel"
 	w.Metrics = []Metric{
-		wallMetric("archiving a tree that no cache has, without the flush of what was written"),
+		wallMetric("archiving an uncached tree, without the flush of the archive"),
 		{"time-flushed", "s", Lower, HostClock, "archiving it and flushing the archive"},
 	}
 	w.ReadsBack = true
@@ -127,14 +127,14 @@ func tarCreate(source string) *Workload {
 		}
 		listed := tarListed.FindStringSubmatch(string(by["list"].Stdout))
 		if listed == nil {
-			return nil, fault.Guestf("step list: no number of entries and of bytes%s", said(by["list"]))
+			return nil, fault.Guestf("step list: the numbers of entries and bytes are missing%s", said(by["list"]))
 		}
 		f, err := numbers(listed[1:]...)
 		if err != nil {
 			return nil, inStep("list", err)
 		}
 		if files := unpackedFiles(by["verify"]); f[0] != files || f[1] < bytes {
-			return nil, fault.Guestf("step list: the archive has %.0f files in %.0f bytes; of the tree are %.0f in %.0f", f[0], f[1], files, bytes)
+			return nil, fault.Guestf("step list: the archive has %.0f files in %.0f bytes, but the tree has %.0f in %.0f", f[0], f[1], files, bytes)
 		}
 		t := by["create"].Wall.Seconds()
 		return sane(map[string]float64{"time": t, "time-flushed": t + by["flush"].Wall.Seconds()})
@@ -148,7 +148,8 @@ var (
 	shellTimes = regexp.MustCompile(`(?m)^(real|user|sys)\s+(?:(\d+)m)?(\d+(?:\.\d+)?)s?\r?$`)
 )
 
-// cpioReport is what cpio and the shell's time say; times in seconds, 0: not said.
+// cpioReport has the figures of cpio and the shell's time. Times are in seconds; 0:
+// not printed.
 type cpioReport struct{ blocks, real, user, system float64 }
 
 func parseCpio(text string) (cpioReport, error) {
@@ -158,7 +159,7 @@ func parseCpio(text string) (cpioReport, error) {
 	}
 	m := cpioBlocks.FindAllStringSubmatch(grep(text, " block"), -1)
 	if len(m) != 1 {
-		return c, fault.Guestf("cpio says %d times how many blocks it archived, not once", len(m))
+		return c, fault.Guestf("the output contains %d reports of cpio instead of one", len(m))
 	}
 	var err error
 	if c.blocks, err = number(m[0][1]); err != nil {
@@ -172,7 +173,7 @@ func parseCpio(text string) (cpioReport, error) {
 		if err != nil {
 			return c, err
 		}
-		// 0.000 is anything below the shell's resolution.
+		// 0.000 means less than the shell's resolution.
 		*map[string]*float64{"real": &c.real, "user": &c.user, "sys": &c.system}[m[1]] = max(f[0]*60+f[1], 0.001)
 	}
 	return c, nil

@@ -7,16 +7,16 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// bogomips reads what the kernel says of its calibrated delay loop, which the
-// article printed and called useless. The timed work is reading /proc/cpuinfo.
+// bogomips reads the rate of the kernel's calibrated delay loop, which the article
+// printed and called useless. The timed work is reading /proc/cpuinfo.
 func bogomips() *Workload {
 	w := &Workload{
-		Name: "bogomips", Title: "BogoMIPS in /proc/cpuinfo, a constant of the kernel's: it says nothing of speed", ArticleIDs: []string{"P1-bogomips"},
+		Name: "bogomips", Title: "BogoMIPS in /proc/cpuinfo: a constant of the kernel, no measure of speed", ArticleIDs: []string{"P1-bogomips"},
 		Source: "the kernel's /proc/cpuinfo, read by grep (grep)",
 		Tools:  []string{"sh", "seq", "grep", "sort", "uniq"}, Packages: []string{"coreutils", "dash", "grep"},
 		Metrics: []Metric{
-			wallMetric("all readings of /proc/cpuinfo, each by a process"),
-			{Name: "bogomips", Unit: "1", Better: Higher, Clock: GuestClock, About: "of the first CPU, as the kernel calibrated it or took it from the CPU's frequency"},
+			wallMetric("all reads of /proc/cpuinfo, each by a new process"),
+			{Name: "bogomips", Unit: "1", Better: Higher, Clock: GuestClock, About: "BogoMIPS of the first CPU, calibrated or derived from the CPU's frequency"},
 		},
 		SizeUnit: "readings", MinSize: 20, MaxSize: 1_000_000, DefaultSize: 500,
 		Steps: func(size int64) []Step {
@@ -33,7 +33,7 @@ var bogomipsLine = regexp.MustCompile(`(?mi)^ *(\d+ )?bogomips\s*: *(\d+\.\d+) *
 func readBogomips(text string) (reading, error) {
 	lines := bogomipsLine.FindAllStringSubmatch(text, -1)
 	if len(lines) == 0 {
-		return reading{}, fault.Guestf("no BogoMIPS in the output: %s", quote(text))
+		return reading{}, fault.Guestf("the output contains no BogoMIPS: %s", quote(text))
 	}
 	var r reading
 	for _, m := range lines {

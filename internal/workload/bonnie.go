@@ -11,48 +11,48 @@ import (
 
 const (
 	bonnieDir = "tare-bonnie"
-	// bonnieRAM is what bonnie++ is told of the memory, in MiB: it refuses files
-	// of less than twice that. What a guest really has is its flavor's.
+	// bonnieRAM is the amount of memory that tare tells bonnie++, in MiB: bonnie++
+	// refuses files of less than twice that. The flavor sets the actual memory.
 	bonnieRAM = 32
 	// bonnieFiles is one unit of bonnie++'s -n.
 	bonnieFiles = 1024
 )
 
-// bonnieMetrics are the fields of bonnie++'s CSV that are metrics, in the order
-// of its table; those with a latency have the field of it, too.
+// bonnieMetrics are the fields of bonnie++'s CSV that are metrics, in the order of
+// its table. Each also has a latency field.
 var bonnieMetrics = []struct{ name, field, unit, about string }{
-	{"write-char", "putc", "B/s", "writing the file by the character"},
-	{"write-block", "put_block", "B/s", "writing it by the block"},
-	{"rewrite", "rewrite", "B/s", "reading and writing it again"},
-	{"read-char", "getc", "B/s", "reading it by the character"},
-	{"read-block", "get_block", "B/s", "reading it by the block"},
-	{"seeks", "seeks", "1/s", "reads, and some writes, in random places by five processes"},
-	{"create", "seq_create", "1/s", "making empty files, in order"},
-	{"stat", "seq_stat", "1/s", "stat of them, in order"},
-	{"delete", "seq_del", "1/s", "removing them, in order"},
-	{"create-random", "ran_create", "1/s", "making empty files, at random"},
-	{"stat-random", "ran_stat", "1/s", "stat of them, at random"},
-	{"delete-random", "ran_del", "1/s", "removing them, at random"},
+	{"write-char", "putc", "B/s", "writing the file one character at a time"},
+	{"write-block", "put_block", "B/s", "writing the file in blocks"},
+	{"rewrite", "rewrite", "B/s", "reading and rewriting the file"},
+	{"read-char", "getc", "B/s", "reading the file one character at a time"},
+	{"read-block", "get_block", "B/s", "reading the file in blocks"},
+	{"seeks", "seeks", "1/s", "reads, and some writes, at random places by five processes"},
+	{"create", "seq_create", "1/s", "creating empty files in order"},
+	{"stat", "seq_stat", "1/s", "stat of the files in order"},
+	{"delete", "seq_del", "1/s", "removing the files in order"},
+	{"create-random", "ran_create", "1/s", "creating empty files at random"},
+	{"stat-random", "ran_stat", "1/s", "stat of the files at random"},
+	{"delete-random", "ran_del", "1/s", "removing the files at random"},
 }
 
-// bonnie runs bonnie++ on a file of size MiB, and on so many empty files that
-// the article's size has its number of them within a factor of 16.
+// bonnie runs bonnie++ on a file of size MiB and on empty files. At the article's
+// size, their number is within a factor of 16 of the article's.
 func bonnie() *Workload {
 	files := func(size int64) int64 { return max(1, size/64) }
 	w := &Workload{
 		Name:       "bonnie",
-		Title:      "bonnie++: a large file by the character, by the block and in random places, and many empty files",
+		Title:      "bonnie++: a large file, by character, by block and at random places, and many empty files",
 		ArticleIDs: []string{"H2-bonnie", "P8-bonnie"},
 		Source:     "bonnie++ (bonnie++)",
 		Tools:      []string{"bash", "bonnie++", "id", "mkdir", "rm", "sync"},
 		Packages:   []string{"bash", "bonnie++", "coreutils"},
-		Metrics:    []Metric{wallMetric("all of bonnie++; tests by the character take some seconds whatever the size")},
+		Metrics:    []Metric{wallMetric("the whole run of bonnie++; tests by character take some seconds at any size")},
 		SizeUnit:   "MiB",
 		MinSize:    2 * bonnieRAM,
 		MaxSize:    1 << 20,
 
 		DefaultSize: 1024, // the article's 1G
-		Uneven:      "tests by the character take some seconds whatever the size",
+		Uneven:      "tests by character take some seconds at any size",
 		Sparse:      true,
 		DiskBytes:   func(size int64) int64 { return size<<20 + files(size)*bonnieFiles*512 + 32<<20 },
 		Steps: func(size int64) []Step {
@@ -67,11 +67,11 @@ exec bonnie++ -q -m tare -d "$1" -s "$2" -r "$3" -n "$4" $user`,
 		},
 	}
 	for _, m := range bonnieMetrics {
-		about := m.about + "; absent where it took under half a second, which bonnie++ does not measure"
+		about := m.about + "; absent if it took less than half a second, which bonnie++ does not report"
 		w.Metrics = append(w.Metrics, rateMetric(m.name, m.unit, about))
 	}
 	for _, m := range bonnieMetrics {
-		w.Metrics = append(w.Metrics, latencyMetric(m.name+"-latency", "the longest single wait in "+m.about))
+		w.Metrics = append(w.Metrics, latencyMetric(m.name+"-latency", "longest single operation of "+m.about))
 	}
 	return w.measuredBy("bonnie", func(text string) (reading, error) {
 		b, err := parseBonnie(text)
@@ -120,7 +120,7 @@ var (
 	bonnieSays = regexp.MustCompile(`(?m)^(?:You must use the "-u" switch.*|File size should be double RAM.*|usage:.*|Can't .*|Bonnie: .*)$`)
 )
 
-// parseBonnie finds the line of CSV, which bonnie++ writes with and without -q.
+// parseBonnie reads the CSV line, which bonnie++ prints with and without -q.
 func parseBonnie(text string) (bonnieRun, error) {
 	if line := bonnieSays.FindString(grep(text, "-u", "RAM", "usage:", "Can't", "Bonnie:")); line != "" {
 		return nil, fault.Guestf("bonnie++ failed: %s", quote(line))
@@ -130,7 +130,7 @@ func parseBonnie(text string) (bonnieRun, error) {
 		if err := refused("bonnie++", text); err != nil {
 			return nil, err
 		}
-		return nil, fault.Guestf("the output has %d lines of bonnie++ 2's CSV instead of one", len(lines))
+		return nil, fault.Guestf("the output contains %d CSV lines of bonnie++ 2 instead of one", len(lines))
 	}
 	words := strings.Split(strings.TrimSuffix(lines[0], "\r"), ",")
 	if len(words) != len(bonnieFields) {
@@ -143,18 +143,18 @@ func parseBonnie(text string) (bonnieRun, error) {
 	return b, nil
 }
 
-// mib is the size of the file.
+// mib returns the size of the file in MiB.
 func (b bonnieRun) mib() (float64, error) {
 	m := bonnieSize.FindStringSubmatch(b["file_size"])
 	if m == nil {
-		return 0, fault.Guestf("bonnie++ says no size of a file: %s", quote(b["file_size"]))
+		return 0, fault.Guestf("bonnie++ does not print the size of the file: %s", quote(b["file_size"]))
 	}
 	f, err := number(m[1])
 	return f * map[string]float64{"": 1, "M": 1, "G": 1 << 10, "T": 1 << 20}[m[2]], err
 }
 
-// test returns a test's rate as printed and its longest wait in seconds; 0
-// where bonnie++ did not run it, or where it took too short to be measured.
+// test returns a test's rate as printed, and its maximum latency in seconds. They
+// are 0 if bonnie++ did not run the test or if it was too short to measure.
 func (b bonnieRun) test(field string) (rate, latency float64, err error) {
 	if word := b[field]; word != "" && strings.Trim(word, "+") != "" {
 		if rate, err = number(word); err != nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// ErrContradiction is in the errors of figures that contradict each other,
-// such as a rate that is not the size over the time.
+// ErrContradiction is wrapped by errors about figures that contradict each other,
+// such as a rate that is not size / time.
 var ErrContradiction = errors.New("impossible arithmetic")
 
-// contradiction says which figures of a tool cannot all be true.
+// contradiction is the error for figures of a tool that cannot all be true.
 func contradiction(format string, args ...any) error {
 	return fault.Guestf("%w: %w", ErrContradiction, fmt.Errorf(format, args...))
 }
 
-// ran returns the results by the steps' names if every step of steps has one
-// and did what a command that succeeds does: it ended in time, by itself, with
-// exit status 0, and all of its output is there.
+// ran returns the results by the steps' names if every step has one and
+// succeeded: it ended in time, by itself, with exit status 0, and its output is
+// complete.
 func ran(steps []Step, results []StepResult) (map[string]StepResult, error) {
 	by := make(map[string]StepResult, len(results))
 	for _, r := range results {
@@ -50,23 +50,23 @@ func ran(steps []Step, results []StepResult) (map[string]StepResult, error) {
 func succeeded(r StepResult) error {
 	var what string
 	switch {
-	case r.Stopped: // whatever it made of that
+	case r.Stopped: // its exit status does not matter
 		return nil
 	case r.TimedOut:
-		what = fmt.Sprintf("did not finish in time, it was stopped after %v", r.Wall.Round(time.Millisecond))
+		what = fmt.Sprintf("did not finish in time and was stopped after %v", r.Wall.Round(time.Millisecond))
 	case r.Signal != "":
 		what = fmt.Sprintf("was killed by %s after %v", r.Signal, r.Wall.Round(time.Millisecond))
 	case r.ExitCode != 0:
 		what = fmt.Sprintf("failed with exit status %d after %v", r.ExitCode, r.Wall.Round(time.Millisecond))
 	case r.Truncated:
-		what = "wrote more output than is kept, so it cannot be checked"
+		what = "wrote more output than tare keeps, so the trial cannot be checked"
 	default:
 		return nil
 	}
 	return fault.Guestf("step %s %s%s", r.Name, what, said(r))
 }
 
-// said is the end of what a step wrote to stderr, for an error message.
+// said returns the end of a step's stderr, or of its stdout, for an error message.
 func said(r StepResult) string {
 	const keep = 3
 	out, where := r.Stderr, "stderr"
@@ -85,7 +85,7 @@ func said(r StepResult) string {
 		lines[i] = quote(lines[i])
 	}
 	if len(lines) == 1 && lines[0] == `""` {
-		return "; it wrote nothing to stderr"
+		return "; it wrote no output"
 	}
 	return "; " + where + ": " + strings.Join(lines, ", ")
 }

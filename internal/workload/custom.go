@@ -16,9 +16,9 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Spec is a workload that somebody else defines: a command and where the
-// figures are in its output. In all commands and files {size} stands for the
-// size, {NAME} for the parameters, and {server} for the server's address.
+// Spec is a workload that a campaign defines: a command, and the places of the
+// figures in its output. In all commands and files, {size} stands for the size,
+// {NAME} for a parameter, and {server} for the server's address.
 type Spec struct {
 	Name          string
 	Command       []string
@@ -28,28 +28,28 @@ type Spec struct {
 	Files         []SpecFile
 	Packages      []string
 	Params        map[string]string
-	Expect        string // regular expression; "": any output will do
-	Refuse        string // regular expression; "": none is refused
+	Expect        string // regular expression; "": any output is accepted
+	Refuse        string // regular expression; "": no output is refused
 	Metrics       []SpecMetric
 	SizeUnit      string
-	// MinSize and MaxSize bound the sizes; 0: there is one size only.
+	// MinSize and MaxSize bound the sizes; 0: there is only one size.
 	MinSize, MaxSize int64
 	DiskBytes        int64
 	Timeout          time.Duration // of each command; 0: the campaign's
 }
 
-// SpecFile is a file that is made before each trial.
+// SpecFile is a file that tare creates before each trial.
 type SpecFile struct{ Name, Text string }
 
-// SpecMetric is a metric and where its figure is, by exactly one of Regex, JSON
-// and CSV.
+// SpecMetric is a metric and the place of its figure, given by exactly one of
+// Regex, JSON and CSV.
 type SpecMetric struct {
 	Metric
-	Regex string  // its one group
-	JSON  string  // keys and indices with dots between, on stdout
-	CSV   string  // a column's name, or its number from 1 without a head, on stdout
-	Which string  // of several figures "first" or "last"; "": there must be one
-	Scale float64 // the figure times this is in the unit
+	Regex string  // its only group is the figure
+	JSON  string  // keys and indices separated by dots, on stdout
+	CSV   string  // a column's name, or its number from 1 without a header line, on stdout
+	Which string  // "first" or "last" of several figures; "": there must be exactly one
+	Scale float64 // converts the figure to the unit by multiplication; 0: 1
 }
 
 // Custom makes a workload of a spec. The error is of the kind fault.Campaign.
@@ -58,7 +58,7 @@ func Custom(s Spec) (*Workload, error) {
 		Name: s.Name, Title: "defined by the campaign", Source: "the campaign's own command", Packages: s.Packages,
 		SizeUnit: cmp.Or(s.SizeUnit, "runs of the command"),
 		MinSize:  max(s.MinSize, 1), MaxSize: max(s.MaxSize, s.MinSize, 1), DefaultSize: max(s.MinSize, 1),
-		Uneven: "how the time of a command of one's own follows its size is not known",
+		Uneven: "how a campaign's own command scales with its size is not known",
 	}
 	if s.DiskBytes > 0 {
 		w.DiskBytes = func(int64) int64 { return s.DiskBytes }
@@ -125,7 +125,7 @@ func (s Spec) steps(size int64) []Step {
 	return steps
 }
 
-// put puts size and parameters into a command.
+// put returns a command with the size and the parameters filled in.
 func (s Spec) put(argv []string, size int64) []string {
 	pairs := []string{"{size}", strconv.FormatInt(size, 10)}
 	for name, value := range s.Params {
@@ -139,15 +139,15 @@ func (s Spec) put(argv []string, size int64) []string {
 	return argv
 }
 
-// read finds the metrics in what the command wrote.
+// read finds the metrics in the command's output.
 func (s Spec) read(r StepResult, patterns map[string]*regexp.Regexp) (map[string]float64, error) {
 	text := r.output()
 	if s.Expect != "" && !patterns[s.Expect].MatchString(text) {
-		return nil, fault.Guestf("the output does not match %s, which it must%s", quote(s.Expect), said(r))
+		return nil, fault.Guestf("the output does not match the required pattern %s%s", quote(s.Expect), said(r))
 	}
 	if s.Refuse != "" {
 		if found := patterns[s.Refuse].FindString(text); patterns[s.Refuse].MatchString(text) {
-			return nil, fault.Guestf("the output matches %s, which it must not: %s", quote(s.Refuse), quote(found))
+			return nil, fault.Guestf("the output matches the forbidden pattern %s: %s", quote(s.Refuse), quote(found))
 		}
 	}
 	m := map[string]float64{}
@@ -174,7 +174,7 @@ func (s Spec) read(r StepResult, patterns map[string]*regexp.Regexp) (map[string
 	return m, nil
 }
 
-// one is the figure that counts, in the metric's unit.
+// one selects the figure that counts and converts it to the metric's unit.
 func (m SpecMetric) one(figures []string) (float64, error) {
 	n := len(figures)
 	if n == 0 || n > 1 && m.Which == "" {
@@ -191,8 +191,8 @@ func (m SpecMetric) one(figures []string) (float64, error) {
 	return f, err
 }
 
-// jsonFigure is the number at path in the first JSON value of the output, whose
-// text may begin with lines of something else.
+// jsonFigure returns the number at path in the first JSON value of the output.
+// Other lines may precede the JSON.
 func jsonFigure(output []byte, path string) ([]string, error) {
 	text := string(output)
 	at := strings.IndexAny(text, "{[")
@@ -203,7 +203,7 @@ func jsonFigure(output []byte, path string) ([]string, error) {
 	d := json.NewDecoder(strings.NewReader(text[at:]))
 	d.UseNumber()
 	if err := d.Decode(&v); err != nil {
-		return nil, fmt.Errorf("the output's JSON is not whole: %s", quote(err.Error()))
+		return nil, fmt.Errorf("the output's JSON is damaged or cut off: %s", quote(err.Error()))
 	}
 	for i, step := range strings.Split(path, ".") {
 		ok := false
@@ -225,11 +225,12 @@ func jsonFigure(output []byte, path string) ([]string, error) {
 	case string:
 		return []string{v}, nil
 	}
-	return nil, fmt.Errorf("what the output's JSON has at %s is no number", quote(path))
+	return nil, fmt.Errorf("the value at %s in the output's JSON is not a number", quote(path))
 }
 
-// csvFigures are the values of a column: of that number, or of that name in the
-// first line that has it, in the lines after it with as many columns.
+// csvFigures returns the values of a column. column is its number or its name. The
+// first line that contains the name is the header; the values are those of the
+// lines after it that have as many columns.
 func csvFigures(output []byte, column string) ([]string, error) {
 	r := csv.NewReader(strings.NewReader(string(output)))
 	r.FieldsPerRecord, r.LazyQuotes, r.TrimLeadingSpace = -1, true, true

@@ -23,7 +23,7 @@ func picked(name string, m SpecMetric) SpecMetric {
 	return m
 }
 
-// answered is a trial whose command wrote this.
+// answered returns a trial in which the command wrote this output.
 func answered(w *Workload, size int64, stdout, stderr string) []StepResult {
 	rs := allWell(w, size, nil)
 	r := result(rs, "command")
@@ -76,11 +76,11 @@ func TestCustomMetrics(t *testing.T) {
 		"no number":        {SpecMetric{Regex: `^(warming)`}, text, 0, "not a usable number"},
 		"json":             {SpecMetric{JSON: "runs.0.ops"}, doc, 7, ""},
 		"json text":        {SpecMetric{JSON: "runs.0.name"}, doc, 4.5, ""},
-		"json zero":        {SpecMetric{JSON: "runs.1.ops"}, doc, 0, "no run that did its work"},
+		"json zero":        {SpecMetric{JSON: "runs.1.ops"}, doc, 0, "a run that did its work"},
 		"json missing":     {SpecMetric{JSON: "runs.2.ops"}, doc, 0, `no "runs.2"`},
-		"json not whole":   {SpecMetric{JSON: "runs.0.ops"}, doc[:20], 0, "not whole"},
+		"json not whole":   {SpecMetric{JSON: "runs.0.ops"}, doc[:20], 0, "cut off"},
 		"no json":          {SpecMetric{JSON: "runs"}, text, 0, "no JSON"},
-		"json of a list":   {SpecMetric{JSON: "runs"}, doc, 0, "no number"},
+		"json of a list":   {SpecMetric{JSON: "runs"}, doc, 0, "not a number"},
 		"csv":              {SpecMetric{CSV: "rate", Which: "last"}, table, 300, ""},
 		"csv by number":    {SpecMetric{CSV: "3", Which: "last"}, table, 4, ""},
 		"csv two lines":    {SpecMetric{CSV: "p95"}, table, 0, "2 figures"},

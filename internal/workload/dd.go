@@ -13,32 +13,32 @@ const ddFile = "tare-dd.tmp"
 // ddPass is one run of dd over the whole file.
 type ddPass struct{ name, about string }
 
-// ddPasses is what runs of dd one after the other have in common.
+// ddPasses are consecutive runs of dd.
 type ddPasses []ddPass
 
-// metrics of each pass; flushed says that a flush follows each.
+// metrics returns those of all passes; flushed: a flush follows each pass.
 func (p ddPasses) metrics(flushed bool) []Metric {
 	var all []Metric
 	for _, pass := range p {
 		caveat := ""
 		if flushed {
-			caveat = ", as the article had it: what the guest has not flushed is not in it"
+			caveat = ", as in the article, without the flush"
 		}
 		all = append(all, Metric{pass.name + "-time", "s", Lower, HostClock, pass.about + caveat})
 		if flushed {
 			all = append(all, Metric{pass.name + "-time-flushed", "s", Lower, HostClock, pass.about + " and flushing it"})
 		}
-		all = append(all, Metric{pass.name + "-rate", "B/s", Higher, GuestClock, pass.about + ": bytes over the seconds that dd prints"})
+		all = append(all, Metric{pass.name + "-rate", "B/s", Higher, GuestClock, pass.about + ": bytes / the seconds that dd prints"})
 		if flushed {
-			all = append(all, Metric{pass.name + "-rate-flushed", "B/s", Higher, HostClock, pass.about + " and flushing it: bytes over the host's seconds"})
+			all = append(all, Metric{pass.name + "-rate-flushed", "B/s", Higher, HostClock, pass.about + " and flushing it: bytes / the seconds by the host's clock"})
 		}
 		all = append(all, Metric{pass.name + "-time-guest", "s", Lower, GuestClock, pass.about + ": the seconds that dd prints"})
 	}
 	return all
 }
 
-// evaluate reads the passes' reports, and the time of the flush where a pass
-// has a step for it.
+// evaluate reads the reports of the passes, and the time of the flush if a pass has
+// a step for it.
 func (p ddPasses) evaluate(steps func(int64) []Step, size int64, results []StepResult) (map[string]float64, error) {
 	by, err := ran(steps(size), results)
 	if err != nil {
@@ -64,8 +64,8 @@ func (p ddPasses) evaluate(steps func(int64) []Step, size int64, results []StepR
 	return sane(m)
 }
 
-// parse reads the report of one pass, which counts as the first, or of all of
-// them in their order.
+// parse reads the report of one pass, taken as the first one, or those of several
+// passes in order.
 func (p ddPasses) parse(output []byte) (map[string]float64, error) {
 	text := string(output)
 	if err := refused("dd", text); err != nil {
@@ -76,14 +76,14 @@ func (p ddPasses) parse(output []byte) (map[string]float64, error) {
 		return nil, err
 	}
 	if len(reports) == 0 || len(reports) > len(p) {
-		return nil, fault.Guestf("dd reports %d times how many bytes it copied; one pass or two were expected", len(reports))
+		return nil, fault.Guestf("the output contains %d reports of dd; expected one or two passes", len(reports))
 	}
 	walls, err := wallTimes(text)
 	if err != nil {
 		return nil, err
 	}
 	if len(walls) != 0 && len(walls) != len(reports) {
-		return nil, fault.Guestf("the output holds %d times of %d runs of dd", len(walls), len(reports))
+		return nil, fault.Guestf("the output contains %d times for %d runs of dd", len(walls), len(reports))
 	}
 	m := map[string]float64{}
 	for i, d := range reports {
@@ -101,7 +101,7 @@ const ddRemove = "rm -f " + ddFile + " && sync -f ."
 func ddWrite() *Workload {
 	passes := ddPasses{{"cold", "writing a new file"}, {"overwrite", "writing the same file again"}}
 	steps := func(size int64) []Step {
-		// The second pass truncates the file and writes it again, as in the article.
+		// As in the article, the second pass truncates the file and writes it again.
 		dd := []string{"dd", "if=/dev/zero", "of=" + ddFile, "bs=1048576", "count=" + strconv.FormatInt(size, 10)}
 		flush := []string{"sync", ddFile}
 		return []Step{
@@ -123,7 +123,7 @@ func ddWrite() *Workload {
 }
 
 func ddRead() *Workload {
-	passes := ddPasses{{"cold", "reading a file that no cache has"}, {"warm", "reading the same file again"}}
+	passes := ddPasses{{"cold", "reading an uncached file"}, {"warm", "reading the same file again"}}
 	w := passes.workload(func(size int64) []Step {
 		count := "count=" + strconv.FormatInt(size, 10)
 		read := []string{"dd", "if=" + ddFile, "of=/dev/null", "bs=1048576", count}
@@ -136,13 +136,13 @@ func ddRead() *Workload {
 		}
 	}, false)
 	w.Name = "dd-read"
-	w.Title = "read a large file twice: from the device, and from the page cache where it fits"
+	w.Title = "read a large file twice: from the device, then from the page cache if it fits"
 	w.SizeUnit = "MiB read in each pass"
 	w.ReadsBack = true
 	return w
 }
 
-// workload is what all of them are alike in.
+// workload returns what all dd workloads have in common.
 func (p ddPasses) workload(steps func(int64) []Step, flushed bool) *Workload {
 	return &Workload{
 		Source:      "dd and sync (coreutils)",
@@ -161,7 +161,7 @@ func (p ddPasses) workload(steps func(int64) []Step, flushed bool) *Workload {
 	}
 }
 
-// ddReport is the last line that dd writes.
+// ddReport is the last line of dd's output.
 type ddReport struct {
 	bytes, seconds float64
 	line           string
@@ -174,8 +174,8 @@ var (
 	ddUnit    = map[string]float64{"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15}
 )
 
-// parseDD returns every report of dd in the text. The rate that dd prints is
-// rounded, so it is only checked against bytes and seconds.
+// parseDD returns all reports of dd in the text. The printed rate is rounded, so it
+// is only checked against bytes and seconds.
 func parseDD(text string) ([]ddReport, error) {
 	var all []ddReport
 	for _, m := range ddLine.FindAllStringSubmatch(grep(text, " copied, "), -1) {
@@ -185,7 +185,7 @@ func parseDD(text string) ([]ddReport, error) {
 		}
 		d := ddReport{bytes: f[0], seconds: f[1], line: m[0]}
 		if d.bytes == 0 || d.seconds == 0 {
-			return nil, fault.Guestf("dd copied nothing, or in no time: %s", quote(d.line))
+			return nil, fault.Guestf("dd reports no data or no time: %s", quote(d.line))
 		}
 		if m[3] != "" {
 			printed, err := number(m[3])
@@ -208,15 +208,15 @@ func parseDD(text string) ([]ddReport, error) {
 	return all, nil
 }
 
-// ddOf returns the one report of dd in a step's stderr, if it says that dd
-// copied so many bytes.
+// ddOf returns the only report of dd in a step's stderr. It is an error if dd copied
+// another number of bytes.
 func ddOf(r StepResult, bytes int64) (ddReport, error) {
 	reports, err := parseDD(string(r.Stderr))
 	if err != nil {
 		return ddReport{}, inStep(r.Name, err)
 	}
 	if len(reports) != 1 {
-		return ddReport{}, fault.Guestf("step %s: dd reports %d times how many bytes it copied, not once%s", r.Name, len(reports), said(r))
+		return ddReport{}, fault.Guestf("step %s: %d reports of dd instead of one%s", r.Name, len(reports), said(r))
 	}
 	if d := reports[0]; d.bytes != float64(bytes) {
 		return ddReport{}, fault.Guestf("step %s: dd copied %.0f bytes instead of %d: %s", r.Name, d.bytes, bytes, quote(d.line))

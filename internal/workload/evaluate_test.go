@@ -88,7 +88,7 @@ func good(t *testing.T, name string) (w *Workload, size int64, rs []StepResult) 
 
 var update = flag.Bool("update", false, "record what the tools of this machine say in testdata/trials")
 
-// trialFile is a recorded trial of real tools, for tests of how it is judged.
+// trialFile is a recorded trial of real tools, for tests of Evaluate.
 type trialFile struct {
 	Size  int64        `json:"size"`
 	Steps []stepRecord `json:"steps"`
@@ -177,9 +177,9 @@ func TestEvaluateRefuses(t *testing.T) {
 		}, []string{"step encrypt failed with exit status 1 after 7ms", "enc: Use -help for summary."}},
 		{"killed", "openssl-enc", "encrypt", func(r *StepResult) { r.Signal = "SIGKILL" }, []string{"step encrypt was killed by SIGKILL after 1s"}},
 		{"timed out", "openssl-enc", "encrypt", func(r *StepResult) { r.TimedOut, r.Signal = true, "SIGKILL" }, []string{"step encrypt did not finish in time", "1s"}},
-		{"truncated", "openssl-enc", "encrypt", func(r *StepResult) { r.Truncated = true }, []string{"step encrypt wrote more output than is kept"}},
+		{"truncated", "openssl-enc", "encrypt", func(r *StepResult) { r.Truncated = true }, []string{"step encrypt wrote more output than tare keeps"}},
 		{"byte count", "openssl-enc", "encrypt", func(r *StepResult) { r.Stderr = ddOutput(31) }, []string{"step encrypt", "32505856 bytes instead of 33554432"}},
-		{"silent", "openssl-enc", "encrypt", func(r *StepResult) { r.Stderr = nil }, []string{"0 times"}},
+		{"silent", "openssl-enc", "encrypt", func(r *StepResult) { r.Stderr = nil }, []string{"0 reports of dd"}},
 		{"long stderr", "openssl-enc", "encrypt", func(r *StepResult) {
 			r.ExitCode, r.Stderr = 2, []byte(strings.Repeat("x\n", 100000)+"one\ntwo\nthree\n")
 		}, []string{`stderr: "one", "two", "three"`}},
@@ -212,12 +212,12 @@ func TestEvaluateRefuses(t *testing.T) {
 		}, []string{"step layout failed with exit status 1", "No space left on device"}},
 		{"short operations", "fio-randread", "run", func(r *StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte(`"short_ios" : 0`), []byte(`"short_ios" : 2`), 1)
-		}, []string{"2 were short"}},
+		}, []string{"2 of fio's operations were short"}},
 
-		{"a file not built", "kernel-build", "verify", func(r *StepResult) { r.Stdout = r.Stdout[6:] }, []string{"2 files of the kernel are there instead of 3"}},
+		{"a file not built", "kernel-build", "verify", func(r *StepResult) { r.Stdout = r.Stdout[6:] }, []string{"found 2 files of the kernel instead of 3"}},
 		{"fewer files", "cpio-read", "verify", func(r *StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte(" of "), []byte("0 of "), 1)
-		}, []string{"not as many files"}},
+		}, []string{"number of files differs"}},
 		{"empty archive", "cpio-read", "cold", func(r *StepResult) {
 			r.Stderr = []byte("1 block\n\nreal\t0m0.1s\nuser\t0m0.1s\nsys\t0m0.1s\n")
 		}, []string{"step cold: cpio archived 1 blocks"}},
@@ -231,7 +231,7 @@ func TestEvaluateRefuses(t *testing.T) {
 		}, []string{"32 MiB instead of 64"}},
 		{"redirected", "wordpress", "check", func(r *StepResult) { r.Stdout = []byte("301 0\n0\n") }, []string{"step check", "status 301"}},
 		{"another page", "mediawiki", "check", func(r *StepResult) { r.Stdout = []byte("200 16393\n0\n") }, []string{"step check", "not the right one"}},
-		{"shorter pages", "ab-static", "check", func(r *StepResult) { r.Stdout = []byte("200 20701\n1\n") }, []string{"pages of 10701 bytes"}},
+		{"shorter pages", "ab-static", "check", func(r *StepResult) { r.Stdout = []byte("200 20701\n1\n") }, []string{"pages have 10701 bytes"}},
 		{"other number", "ab-static", "ab", func(r *StepResult) { r.Stdout = fixture(t, "ab/index-c10-n5000.txt") }, []string{"5000 requests instead of 300"}},
 		{"not committed", "sysbench-oltp-rw", "verify", func(r *StepResult) { r.Stdout = []byte("Com_commit\t12\n") }, []string{"committed 12"}},
 		{"server ends", "wordpress", "mariadb", func(r *StepResult) { r.Signal = "SIGKILL" }, []string{"step mariadb was killed by SIGKILL"}},
@@ -264,7 +264,7 @@ func TestEvaluateRefuses(t *testing.T) {
 	}
 }
 
-// Results that only a defect of tare can give are not the guest's fault.
+// Results that only a defect of tare can cause are not the guest's fault.
 func TestEvaluateDefects(t *testing.T) {
 	w, size, rs := good(t, "dd-write")
 	noTime := slices.Clone(rs)
@@ -386,7 +386,7 @@ func TestRealTools(t *testing.T) {
 			case "tar-create":
 				w, size = tarCreate(source()), 20
 			}
-			// Twice, since what a trial leaves must not spoil the next.
+			// Run it twice: the remains of one trial must not affect the next.
 			if (w.Name == "bonnie" || w.Name == "file-ops") && !*update {
 				t.Skip("takes many seconds, whatever its size: cmd/tare's TestServices runs it")
 			}
@@ -419,7 +419,7 @@ func TestRealTools(t *testing.T) {
 	})
 }
 
-// openToNobody lets other users into a temporary directory of a test.
+// openToNobody gives other users access to a test's temporary directory.
 func openToNobody(t *testing.T, dir string) {
 	for d := dir; d != os.TempDir() && d != filepath.Dir(d); d = filepath.Dir(d) {
 		if err := os.Chmod(d, 0o755); err != nil {
@@ -450,7 +450,7 @@ func runSteps(t *testing.T, dir string, steps []Step) []StepResult {
 	return rs
 }
 
-// fakeKernel makes pieces as the userland image has them, with hardly anything inside.
+// fakeKernel creates almost empty pieces with the layout of the userland image.
 func fakeKernel(t *testing.T) string {
 	src, work := t.TempDir(), t.TempDir()
 	manifest := "# piece, files and links, bytes\n"

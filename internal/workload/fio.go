@@ -18,20 +18,20 @@ type fioRun struct {
 	read, write fioSide
 }
 
-// fioSide is one direction of it. Zero is what the output does not say.
+// fioSide is one direction of a run. Zero: the output does not say.
 type fioSide struct {
 	bytes, bw, iops, ops float64
 	short, dropped       float64
 	runtime              float64 // seconds
 	clat, lat            float64 // mean, seconds
-	rounded              float64 // how far bytes and bw may be off, a share of them
+	rounded              float64 // relative rounding error of bytes and bw
 }
 
 func (s fioSide) metrics() map[string]float64 {
 	return map[string]float64{"bandwidth": s.bw, "iops": s.iops, "latency": s.clat * 1e9, "time-guest": s.runtime}
 }
 
-// of returns the direction that a run of --rw=rw has.
+// of returns the only direction of a run with --rw=rw.
 func (r fioRun) of(rw string) (fioSide, error) {
 	if r.rw != "" && r.rw != rw {
 		return fioSide{}, fault.Guestf("fio ran with --rw=%s, not --rw=%s", r.rw, rw)
@@ -46,11 +46,11 @@ func (r fioRun) of(rw string) (fioSide, error) {
 	return s, s.consistent(r.depth)
 }
 
-// consistent checks that the figures are of one run: each rate times its time
-// is its amount, and latency times rate is not more than was in flight.
+// consistent checks that the figures are of one run: each rate × time is the
+// amount of work, and latency × rate does not exceed the operations in flight.
 func (s fioSide) consistent(depth float64) error {
 	if s.runtime == 0 || s.bw == 0 || s.iops == 0 || s.clat == 0 || s.lat == 0 {
-		return fault.Guestf("fio gives no bandwidth, operations, latency or run time: %+v", s)
+		return fault.Guestf("fio did not report all of bandwidth, operations, latency and run time: %+v", s)
 	}
 	const ms, slack = 0.001, 0.001 // fio rounds run times to milliseconds
 	if got := s.bw * s.runtime; math.Abs(got-s.bytes) > (slack+s.rounded)*s.bytes+s.bw*ms {
@@ -70,8 +70,8 @@ var (
 	fioError      = regexp.MustCompile(`(?m)^fio: .*(?:err=|error|No space left|unrecognized|failed).*$`)
 )
 
-// parseFio reads fio's JSON, its text for people (of fio 3) and its terse
-// lines (versions 3 to 5). Warnings may stand before and after.
+// parseFio reads fio's JSON, the text output of fio 3, and terse lines (versions
+// 3 to 5). Warnings may precede and follow them.
 func parseFio(output []byte) (fioRun, error) {
 	text := string(output)
 	if line := fioError.FindString(grep(text, "fio: ")); line != "" {
@@ -92,7 +92,7 @@ func parseFio(output []byte) (fioRun, error) {
 	if err := refused("fio", text); err != nil {
 		return fioRun{}, err
 	}
-	return fioRun{}, fault.WithRemedy(fault.Guestf("this is no output of fio 3: %s", quote(text)),
+	return fioRun{}, fault.WithRemedy(fault.Guestf("this is not output of fio 3: %s", quote(text)),
 		"run fio with --output-format=json")
 }
 
@@ -108,7 +108,7 @@ func parseFioJSON(text string) (fioRun, error) {
 	return runs[0], nil
 }
 
-// parseFioJobs reads fio's JSON: a run for each job or group.
+// parseFioJobs reads fio's JSON and returns a run for each job or group.
 func parseFioJobs(text string) ([]fioRun, error) {
 	type latency struct {
 		Mean float64 `json:"mean"`
@@ -166,7 +166,7 @@ func parseFioJobs(text string) ([]fioRun, error) {
 	return runs, nil
 }
 
-// fioDepth is how many operations can be in flight, 0 if that is not known.
+// fioDepth returns how many operations can be in flight; 0: not known.
 func fioDepth(engine, iodepth, jobs string) float64 {
 	n, err := number(jobs)
 	if err != nil {
@@ -197,8 +197,8 @@ var (
 	}
 )
 
-// parseFioText reads the text. Its rates are rounded, so they are taken from
-// bytes, operations and run time, and the printed ones are only checked.
+// parseFioText reads the text. The printed rates are rounded, so tare calculates
+// them from bytes, operations and run time, and only checks the printed ones.
 func parseFioText(text string) (fioRun, error) {
 	group := fioTextGroup.FindAllStringSubmatch(grep(text, "groupid="), -1)
 	if len(group) != 1 {
@@ -229,7 +229,7 @@ func parseFioText(text string) (fioRun, error) {
 		ms := f[3]
 		s := fioSide{runtime: ms / 1e3, bytes: f[2] * fioUnit[m[7]], rounded: ulp(m[6])}
 		if s.runtime == 0 || s.bytes == 0 {
-			return fioRun{}, fault.Guestf("fio did nothing, or in no time: %s", quote(m[0]))
+			return fioRun{}, fault.Guestf("fio reports no data or no time: %s", quote(m[0]))
 		}
 		dst, col := &run.read, 0
 		if m[1] == "write" {
@@ -264,7 +264,7 @@ func parseFioText(text string) (fioRun, error) {
 	return run, nil
 }
 
-// ulp is one unit in the last place of a printed number, as a share of it.
+// ulp returns one unit in the last place of a printed number, relative to it.
 func ulp(s string) float64 {
 	f, err := number(s)
 	if err != nil || f == 0 {
@@ -274,11 +274,11 @@ func ulp(s string) float64 {
 	return math.Pow10(-len(decimals)) / f
 }
 
-// parseFioTerse reads a line of --output-format=terse: five fields, then for
-// reading and for writing as many each, of which the first are KiB, KiB/s,
-// IOPS and milliseconds; then minimum, maximum, mean and deviation of the
-// submission and of the completion latency, 20 percentiles, and the same of
-// the whole latency, all in microseconds.
+// parseFioTerse reads a line of --output-format=terse: five fields, then one group
+// of fields for reading and one for writing. Each group begins with KiB, KiB/s,
+// IOPS and milliseconds. Then follow minimum, maximum, mean and deviation of the
+// submission latency and of the completion latency, 20 percentiles, and the same
+// four of the total latency, all in microseconds.
 func parseFioTerse(line string) (fioRun, error) {
 	fields := strings.Split(line, ";")
 	perSide := 41

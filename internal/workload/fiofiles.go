@@ -9,13 +9,13 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// copyFiles are UnixBench's three file copies: its buffer sizes, and how many
-// KiB each file has (its "maxblocks", which it counts in 1024 bytes).
+// copyFiles are UnixBench's three file copies: the buffer size, and the size of the
+// file in KiB (UnixBench's "maxblocks", in units of 1024 bytes).
 var copyFiles = map[string]int64{"256": 500, "1024": 2000, "4096": 8000}
 
-// fileCopy reads and writes a small file by the buffer, in the page cache.
+// fileCopy reads and writes a small file in the page cache, one buffer at a time.
 func fileCopy() *Workload {
-	return withParams([]Param{{Name: "buffer", Default: "1024", Values: []string{"256", "1024", "4096"}, About: "bytes of a read or a write"}}, fileCopyWith)
+	return withParams([]Param{{Name: "buffer", Default: "1024", Values: []string{"256", "1024", "4096"}, About: "bytes per read or write"}}, fileCopyWith)
 }
 
 func fileCopyWith(set Settings) *Workload {
@@ -24,16 +24,16 @@ func fileCopyWith(set Settings) *Workload {
 	bytes := copyFiles[set["buffer"]] << 10
 	w := &Workload{
 		Name:       "file-copy",
-		Title:      "read and write a small file in the page cache, a buffer at a time: system calls of files",
+		Title:      "read and write a small file in the page cache, one buffer at a time: file system calls",
 		ArticleIDs: []string{"H1-unixbench"},
 		Source:     "fio (fio)",
-		StandIn: "for UnixBench's File Copy: fio reads and writes one file, where UnixBench copies between two for 30 seconds; " +
-			"half of the operations write, and only those are counted, as there",
+		StandIn: "for UnixBench's File Copy: fio reads and writes one file, whereas UnixBench copies between two files for 30 seconds. " +
+			"Half of the operations are writes, and only these count, as in UnixBench",
 		Tools:    []string{"bash", "fio", "rm", "sync"},
 		Packages: []string{"bash", "coreutils", "fio"},
 		Metrics: []Metric{
-			rateMetric("bandwidth", "B/s", "bytes written a second, while as many are read"),
-			wallMetric("the whole run of fio, its start included"),
+			rateMetric("bandwidth", "B/s", "bytes written per second, while as many are read"),
+			wallMetric("the whole run of fio, including its start"),
 			guestTimeMetric("the run time that fio prints, in whole milliseconds"),
 		},
 		SizeUnit:    "times the file (half of it read, half written)",
@@ -62,7 +62,7 @@ func fileCopyWith(set Settings) *Workload {
 		}
 		r, s := run.read, run.write
 		if run.rw != "" && run.rw != "readwrite" && run.rw != "rw" || r.bytes == 0 || s.bytes == 0 {
-			return reading{}, fault.Guestf("fio ran with --rw=%s, and read %.0f and wrote %.0f bytes; that is not --rw=readwrite", run.rw, r.bytes, s.bytes)
+			return reading{}, fault.Guestf("fio ran with --rw=%s, read %.0f bytes and wrote %.0f; that is not --rw=readwrite", run.rw, r.bytes, s.bytes)
 		}
 		for _, side := range []fioSide{r, s} {
 			if err := side.consistent(run.depth); err != nil {
@@ -81,7 +81,7 @@ func fileCopyWith(set Settings) *Workload {
 	})
 }
 
-// fioTests are the tests of iozone that fio has too, by iozone's names.
+// fioTests are the tests of iozone that fio can repeat, by iozone's names.
 var fioTests = []struct{ name, rw, about string }{
 	{"write", "write", "writing a new file"},
 	{"rewrite", "write", "writing it again"},
@@ -91,11 +91,11 @@ var fioTests = []struct{ name, rw, about string }{
 	{"random-write", "randwrite", "writing it at random"},
 }
 
-// fioRecords are the record sizes in KiB: four of iozone's thirteen, since fio
-// takes 0.3 s to begin and end each of its jobs.
+// fioRecords are the record sizes in KiB: four of iozone's thirteen, because fio
+// takes 0.3 s to start and end each of its jobs.
 var fioRecords = []int64{4, 64, 1024, 16384}
 
-// fioFiles goes over a file with every test and every size of record.
+// fioFiles runs every test with every record size on a file.
 func fioFiles() *Workload {
 	const file = "tare-files.tmp"
 	w := &Workload{
@@ -103,20 +103,20 @@ func fioFiles() *Workload {
 		Title:      "write, read and seek in a file through the page cache, with records of 4 KiB, 64 KiB, 1 MiB and 16 MiB",
 		ArticleIDs: []string{"A7-iozone", "L3-iozone"},
 		Source:     "fio (fio)",
-		StandIn: "for iozone -a: six of its thirteen tests (no stride, backward, record rewrite, fread and fwrite) and four of its " +
-			"record sizes, by fio",
+		StandIn: "for iozone -a: six of its thirteen tests (no stride, backward, record rewrite, fread and fwrite) with four of its " +
+			"record sizes, run by fio",
 		Tools:    []string{"bash", "fio", "rm", "sync"},
 		Packages: []string{"bash", "coreutils", "fio"},
 		Metrics: []Metric{
-			latencyMetric("io-time", "all tests with all records, without what fio needs between them"),
-			wallMetric("all of fio, of which it spends some 0.3 s between two tests"),
+			latencyMetric("io-time", "all tests with all records, without fio's time between them"),
+			wallMetric("the whole run of fio, including about 0.3 s between two tests"),
 		},
 		SizeUnit: "MiB of the file",
 		MinSize:  16, MaxSize: 64 << 10, DefaultSize: 512,
 		DiskBytes: func(size int64) int64 { return size<<20 + 16<<20 },
 	}
 	for _, test := range fioTests {
-		w.Metrics = append(w.Metrics, rateMetric(test.name, "B/s", test.about+": bytes over time, all records together"))
+		w.Metrics = append(w.Metrics, rateMetric(test.name, "B/s", test.about+": bytes / time, all records together"))
 	}
 	job := func(test string, record int64) string { return fmt.Sprintf("%s-%dk", test, record) }
 	w.Steps = func(size int64) []Step {
@@ -140,7 +140,7 @@ func fioFiles() *Workload {
 	return w.measuredBy("files", func(text string) (reading, error) {
 		at := strings.Index("\n"+text, "\n{")
 		if at < 0 {
-			return reading{}, fault.WithRemedy(fault.Guestf("this is no JSON of fio: %s", quote(text)), "run fio with --output-format=json")
+			return reading{}, fault.WithRemedy(fault.Guestf("this is not fio's JSON: %s", quote(text)), "run fio with --output-format=json")
 		}
 		if line := fioError.FindString(grep(text, "fio: ")); line != "" {
 			return reading{}, fault.Guestf("fio failed: %s", quote(line))
@@ -159,16 +159,16 @@ func fioFiles() *Workload {
 			for _, record := range fioRecords {
 				r, ok := byName[job(test.name, record)]
 				if !ok {
-					return reading{}, fault.Guestf("fio has no job %s", job(test.name, record))
+					return reading{}, fault.Guestf("fio's output has no job %s", job(test.name, record))
 				}
 				s, err := r.of(test.rw)
 				if err != nil {
 					return reading{}, err
 				}
-				if bytes == 0 { // of the smallest record: the whole file
+				if bytes == 0 { // the smallest record comes first: the whole file
 					bytes = s.bytes
 				}
-				// fio leaves out what is no whole record.
+				// fio leaves out a partial record at the end.
 				if whole := bytes - math.Mod(bytes, float64(record<<10)); s.bytes != whole {
 					return reading{}, fault.Guestf("job %s moved %.0f bytes instead of %.0f", r.name, s.bytes, whole)
 				}

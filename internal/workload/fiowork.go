@@ -9,23 +9,23 @@ import (
 
 const (
 	fioFile = "tare-fio.tmp"
-	// fioMinFile keeps the operations of a small trial apart from each other.
+	// fioMinFile spreads the operations of a small trial over the file.
 	fioMinFile = 64 << 20
 )
 
-// fioWork is a pattern of reading or writing: a fixed number of operations,
-// each block at most once, in the same order in each trial.
+// fioWork is a pattern of reads or writes: a fixed number of operations, on each
+// block at most once, in the same order in each trial.
 type fioWork struct {
 	rw      string // --rw: "read", "write", "randread", "randwrite"
 	block   int64  // bytes of an operation
-	threads int64  // each with a file of its own
-	direct  bool   // past the guest's page cache
+	threads int64  // each with its own file
+	direct  bool   // bypasses the guest's page cache
 }
 
 func (f fioWork) reads() bool  { return f.rw == "read" || f.rw == "randread" }
 func (f fioWork) random() bool { return f.rw == "randread" || f.rw == "randwrite" }
 
-// file is the size of each thread's file.
+// file returns the size of each thread's file.
 func (f fioWork) file(size int64) int64 {
 	if f.random() {
 		return max(size*f.block, fioMinFile/f.threads)
@@ -61,21 +61,21 @@ func (f fioWork) steps(size int64) []Step {
 	return append(s, Step{Name: "clean", Argv: []string{"bash", "-c", remove + " && sync -f ."}})
 }
 
-// workload completes w: fio's figures of the one direction.
+// workload completes w with fio's figures of its only direction.
 func (f fioWork) workload(w *Workload) *Workload {
 	w.Source = "fio (fio)"
 	w.Tools, w.Packages = []string{"bash", "fio", "rm", "sync"}, []string{"bash", "coreutils", "fio"}
 	w.ReadsBack, w.Steps = f.reads(), f.steps
 	w.Metrics = []Metric{
 		rateMetric("bandwidth", "B/s", "as fio prints it"),
-		rateMetric("iops", "1/s", "operations a second, as fio prints them"),
+		rateMetric("iops", "1/s", "operations per second, as fio prints them"),
 		{"latency", "ns", Lower, GuestClock, "mean completion latency, as fio prints it"},
-		wallMetric("the whole run of fio, its start included"),
+		wallMetric("the whole run of fio, including its start"),
 		guestTimeMetric("the run time that fio prints, in whole milliseconds"),
 	}
 	if !f.reads() {
 		w.Metrics = slices.Insert(w.Metrics, 4,
-			Metric{"time-flushed", "s", Lower, HostClock, "the whole run of fio, and flushing the file"})
+			Metric{"time-flushed", "s", Lower, HostClock, "the whole run of fio, and the flush of the file"})
 		w.WrittenBytes = func(size int64) int64 { return size * f.block * f.threads }
 	}
 	w.SizeUnit = "operations of " + byteWords(f.block)
@@ -96,22 +96,22 @@ func (f fioWork) workload(w *Workload) *Workload {
 	})
 }
 
-// did checks that the work was a trial's of that size.
+// did checks that a trial of that size did its work.
 func (f fioWork) did(size int64, s fioSide) error {
 	if want := float64(size * f.threads); s.ops != want || s.bytes != want*float64(f.block) {
 		return fault.Guestf("fio did %.0f operations and %.0f bytes instead of %.0f and %.0f", s.ops, s.bytes, want, want*float64(f.block))
 	}
 	if s.short != 0 || s.dropped != 0 {
-		return fault.Guestf("of the operations %.0f were short and %.0f dropped", s.short, s.dropped)
+		return fault.Guestf("%.0f of fio's operations were short and %.0f were dropped", s.short, s.dropped)
 	}
-	// With one operation in flight and no cache, fio does little but wait for it.
+	// With one operation in flight and no cache, fio mostly waits for it.
 	if got := s.lat * s.iops; f.direct && got < 0.5*float64(f.threads) {
 		return contradiction("latency × IOPS is %.2f, far from the depth of %d: %v s × %.1f/s", got, f.threads, s.lat, s.iops)
 	}
 	return nil
 }
 
-// byteWords writes a number of bytes as fio and people do: "4k", "2M".
+// byteWords formats a number of bytes as fio does: "4k", "2M".
 func byteWords(n int64) string {
 	switch {
 	case n%(1<<20) == 0:
@@ -122,13 +122,13 @@ func byteWords(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// fioRandom reads or writes ("read", "write") 2 MiB blocks at random. The
-// article went over a whole volume of 50 GiB for 60 seconds; here a file in the
-// data volume stands for the volume, and the work is fixed instead of the time.
+// fioRandom reads or writes ("read", "write") 2 MiB blocks at random. The article
+// used a whole volume of 50 GiB for 60 seconds. Here, a file on the data volume
+// takes its place, and the work is fixed instead of the time.
 func fioRandom(op string) *Workload {
 	w := fioWork{rw: "rand" + op, block: 2 << 20, threads: 1, direct: true}.workload(&Workload{
 		Name:        "fio-rand" + op,
-		Title:       op + " 2 MiB blocks at random, past the guest's page cache",
+		Title:       op + " 2 MiB blocks at random, bypassing the guest's page cache",
 		ArticleIDs:  []string{map[string]string{"read": "C1-fio-randread", "write": "C2-fio-randwrite"}[op]},
 		MinSize:     32,
 		MaxSize:     25600, // the article's 50 GiB
@@ -138,22 +138,22 @@ func fioRandom(op string) *Workload {
 	return w
 }
 
-// tiobench is what tiobench does, by fio: one of its four tests. Each thread
-// has a file of its own; what is read comes from the device.
+// tiobench repeats one of tiobench's four tests with fio. Each thread has its own
+// file; reads come from the device.
 func tiobench(rw string) *Workload {
 	about := map[string]struct{ name, title, id string }{
-		"read":      {"seqread", "read files from their beginning, 4 KiB at a time", "P4-tio-seqread"},
+		"read":      {"seqread", "read files sequentially, 4 KiB at a time", "P4-tio-seqread"},
 		"randread":  {"randread", "read files at random, 4 KiB at a time", "P5-tio-randread"},
-		"write":     {"seqwrite", "write files from their beginning, 4 KiB at a time", "P6-tio-seqwrite"},
+		"write":     {"seqwrite", "write files sequentially, 4 KiB at a time", "P6-tio-seqwrite"},
 		"randwrite": {"randwrite", "write files at random, 4 KiB at a time", "P7-tio-randwrite"},
 	}[rw]
-	return withParams([]Param{{Name: "threads", Default: "1", Min: 1, Max: 256, About: "threads, each with a file of its own"}}, func(set Settings) *Workload {
+	return withParams([]Param{{Name: "threads", Default: "1", Min: 1, Max: 256, About: "threads, each with its own file"}}, func(set Settings) *Workload {
 		w := &Workload{
 			Name:       "tio-" + about.name,
 			Title:      about.title + ", through the page cache",
 			ArticleIDs: []string{about.id},
-			StandIn: "for tiobench: fio with its block size, threads and files; a size here is of each thread, where tiobench " +
-				"divides one between them, and what is read was dropped from the caches before, where tiobench reads what it just wrote",
+			StandIn: "for tiobench: fio with tiobench's block size, threads and files. The size here is that of each thread's file; " +
+				"tiobench divides one size among the threads. Here, the caches are dropped before reading; tiobench reads what it just wrote",
 			MinSize:     1024,
 			MaxSize:     4 << 20,
 			DefaultSize: 65536, // the article's 256 MB

@@ -2,22 +2,22 @@ package workload
 
 import "strings"
 
-// Growth says what another size of a trial does to the values of a metric, and
-// so whether figures of trials of unlike sizes can be set beside each other.
+// Growth says how the values of a metric depend on the size of the trial, and so
+// whether trials of different sizes can be compared.
 type Growth int
 
 const (
-	// Unlike: it makes another measurement of it.
+	// Unlike: a trial of another size is a different measurement.
 	Unlike Growth = iota
-	// Proportional: values grow with the size, and a value over the size is of
-	// one unit of work.
+	// Proportional: values grow with the size; value / size is the value of one
+	// unit of work.
 	Proportional
-	// PerUnit: values stay as they are, being rates or of one operation.
+	// PerUnit: values do not depend on the size: rates, or times of one operation.
 	PerUnit
 )
 
-// Growth says how a metric of w follows the size of the trial; cpu-time, which
-// every workload has, is one of them. Where it is Unlike, why says so.
+// Growth returns how a metric of w depends on the size of the trial; metric may also
+// be cpu-time, which every workload has. If it is Unlike, why is the reason.
 func (w *Workload) Growth(metric string) (g Growth, why string) {
 	if w.Uneven != "" {
 		return Unlike, w.Uneven
@@ -26,7 +26,7 @@ func (w *Workload) Growth(metric string) (g Growth, why string) {
 		switch {
 		case m.Name != metric:
 		case strings.HasSuffix(metric, "-max"):
-			return Unlike, "the longest of more is longer"
+			return Unlike, "the maximum of more operations tends to be larger"
 		case m.Better == Higher || !ofTheTrial(metric):
 			return PerUnit, ""
 		}
@@ -37,9 +37,9 @@ func (w *Workload) Growth(metric string) (g Growth, why string) {
 	return Unlike, "the workload has no such metric"
 }
 
-// ofTheTrial reports whether a metric of this name is a time that all work of a
-// trial takes together: the name ends in time, user or system, but for the
-// suffixes that say how it was read.
+// ofTheTrial reports whether a metric of this name is the time of all work of a
+// trial: its name, without GuestSuffix and FlushedSuffix, ends in time, user or
+// system.
 func ofTheTrial(metric string) bool {
 	name := strings.TrimSuffix(strings.TrimSuffix(metric, GuestSuffix), FlushedSuffix)
 	for _, end := range []string{"time", "user", "system"} {

@@ -32,17 +32,17 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestTimesGrow: a workload's seconds are of the whole trial or of one
-// operation, and its wall-clock time is of the whole trial.
+// TestTimesGrow: a metric in seconds is the time of the whole trial or of one
+// operation; the wall-clock time is that of the whole trial.
 func TestTimesGrow(t *testing.T) {
 	for _, w := range All() {
 		for _, m := range w.Metrics {
 			g, _ := w.Growth(m.Name)
 			if m.Clock == HostClock && m.Unit == "s" && g != Proportional && w.Uneven == "" {
-				t.Errorf("%s %s is the host's time around the work, and does not grow with it", w.Name, m.Name)
+				t.Errorf("%s %s is the time of the work by the host's clock, but does not grow with it", w.Name, m.Name)
 			}
 			if m.Better == Higher && g == Proportional {
-				t.Errorf("%s %s is no rate", w.Name, m.Name)
+				t.Errorf("%s %s is not a rate", w.Name, m.Name)
 			}
 		}
 	}

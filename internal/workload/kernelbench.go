@@ -8,22 +8,22 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// perfBench runs three of perf's benchmarks one after the other.
+// perfBench runs three of perf's benchmarks in sequence.
 func perfBench() *Workload {
 	w := &Workload{
 		Name:       "kernel-ops",
-		Title:      "system calls, two processes over a pipe, and copies in memory: what the kernel and the CPU take for them",
+		Title:      "system calls, messages between two processes over a pipe, and memory copies: kernel and CPU",
 		ArticleIDs: []string{"C3-lmbench"},
 		Source:     "perf bench (linux-perf)",
-		StandIn: "for lmbench's lat_syscall, lat_pipe and bw_mem: getppid() instead of its choice of calls, 4-byte tokens over " +
+		StandIn: "for lmbench's lat_syscall, lat_pipe and bw_mem: getppid() instead of lmbench's set of calls, 4-byte tokens over " +
 			"two pipes, and memcpy of 32 MB",
 		Tools:    []string{"perf"},
 		Packages: []string{"linux-perf"},
 		Metrics: []Metric{
 			latencyMetric("syscall", "one system call, getppid()"),
-			latencyMetric("pipe", "one token to the other process"),
+			latencyMetric("pipe", "sending one token to the other process"),
 			rateMetric("memcpy", "B/s", "with the C library's memcpy; perf's GB are 2^30 bytes"),
-			wallMetric("the three, and the starts of perf"),
+			wallMetric("all three, including the starts of perf"),
 		},
 		SizeUnit:    "thousand tokens, and as many times 50 thousand system calls and 32 MB copied",
 		MinSize:     5,
@@ -39,7 +39,7 @@ func perfBench() *Workload {
 			{Name: "memcpy", Timed: true, Argv: perf("mem", "memcpy", "--size", "32MB", "--nr_loops", n(1), "--function", "default")},
 		}
 	}
-	w.Sparse = true // saved output may be of one of them
+	w.Sparse = true // saved output may be of one benchmark only
 	w.Parse = parsing("time", func(text string) (map[string]float64, error) {
 		b, err := parsePerfBench(text)
 		return b.values(), err
@@ -71,17 +71,17 @@ func perfBench() *Workload {
 	return w
 }
 
-// perfReport is what one of perf's benchmarks prints.
+// perfReport is the report of one of perf's benchmarks.
 type perfReport struct {
 	name    string  // "sched/pipe"
 	done    float64 // operations, 0: not printed
 	seconds float64 // in total, 0: not printed
-	each    float64 // seconds of an operation, 0: not printed
+	each    float64 // seconds per operation, 0: not printed
 	rates   []float64
 	units   []string // of rates, as printed: "MB", "GB"
 }
 
-// values are its metrics.
+// values returns the report's metrics.
 func (p perfReport) values() map[string]float64 {
 	switch {
 	case p.name == "syscall/basic":
@@ -104,8 +104,8 @@ var (
 	perfComma = regexp.MustCompile(`,`)
 )
 
-// parsePerfBench reads the output of one benchmark in perf's own format, not in
-// the one for scripts, which does not say what it is of.
+// parsePerfBench reads the output of one benchmark in perf's default format. The
+// format for scripts does not name the benchmark.
 func parsePerfBench(text string) (perfReport, error) {
 	var p perfReport
 	if err := refused("perf", text); err != nil {
@@ -113,7 +113,7 @@ func parsePerfBench(text string) (perfReport, error) {
 	}
 	name := perfName.FindAllStringSubmatch(grep(text, "# Running"), -1)
 	if len(name) != 1 {
-		return p, fault.WithRemedy(fault.Guestf("the output says %d times which benchmark of perf it is of, not once", len(name)),
+		return p, fault.WithRemedy(fault.Guestf("the output names a perf benchmark %d times instead of once", len(name)),
 			"run perf bench without --format=simple, and one benchmark at a time")
 	}
 	p.name = name[0][1]
@@ -147,7 +147,7 @@ func parsePerfBench(text string) (perfReport, error) {
 	return p, nil
 }
 
-// cpuKernels are what kernelBench runs, by nbench's three kinds.
+// cpuKernels are the kernels of kernelBench, one for each of nbench's indices.
 var cpuKernels = []struct {
 	name, about string
 	args        []string
@@ -158,23 +158,23 @@ var cpuKernels = []struct {
 	{"float", "multiplying matrices of floating-point numbers", []string{"--cpu", "1", "--cpu-method", "matrixprod", "--cpu-ops"}, 6},
 }
 
-// kernelBench runs small kernels of arithmetic and sorting, as nbench did.
+// kernelBench runs small kernels of arithmetic and sorting, like nbench.
 func kernelBench() *Workload {
 	w := &Workload{
 		Name:       "cpu-kernels",
 		Title:      "sorting, integer and floating-point arithmetic",
 		ArticleIDs: []string{"P2-nbench"},
 		Source:     "stress-ng (stress-ng)",
-		StandIn: "for nbench: three of stress-ng's kernels for nbench's memory, integer and floating-point indices; there is " +
-			"no index against a K6-233, only rates to compare on one machine",
+		StandIn: "for nbench: three of stress-ng's kernels for nbench's memory, integer and floating-point indices. There is " +
+			"no index against a K6-233, only rates that compare on one machine",
 		Tools:    []string{"stress-ng"},
 		Packages: []string{"stress-ng"},
-		Metrics:  []Metric{wallMetric("the three, and the starts of stress-ng")},
+		Metrics:  []Metric{wallMetric("all three, including the starts of stress-ng")},
 		SizeUnit: "rounds (a sort, 60 of the integer and 6 of the floating-point kernel)",
 		MinSize:  2, MaxSize: 1_000_000, DefaultSize: 50,
 	}
 	for _, k := range cpuKernels {
-		w.Metrics = append(w.Metrics, rateMetric(k.name, "1/s", k.about+": rounds a second, as stress-ng has them"))
+		w.Metrics = append(w.Metrics, rateMetric(k.name, "1/s", k.about+": rounds per second, from stress-ng's rate"))
 	}
 	w.Steps = func(size int64) []Step {
 		var steps []Step
@@ -184,14 +184,14 @@ func kernelBench() *Workload {
 		}
 		return steps
 	}
-	w.Sparse = true // saved output may be of one of them
+	w.Sparse = true // saved output may be of one kernel only
 	w.Parse = parsing("time", func(text string) (map[string]float64, error) {
 		rows, err := parseStressNG(text)
 		if err != nil {
 			return nil, err
 		}
 		if len(rows) != 1 || rows[0].stressor != "qsort" {
-			return nil, fault.Guestf("only a trial says which kernel a run of stress-ng's cpu stressor was; sorting alone can be told: %s", quote(rows[0].line))
+			return nil, fault.Guestf("the output of stress-ng's cpu stressor does not name its kernel, so only that of qsort can be read: %s", quote(rows[0].line))
 		}
 		return map[string]float64{"memory": rows[0].rate}, nil
 	})

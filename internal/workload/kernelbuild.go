@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// kernelTiny is the source of Debian's kernel as far as a tiny configuration
-	// for this architecture needs it, and kernelReady a build of it that is
-	// configured and where nothing is compiled yet.
+	// kernelTiny is the part of the source of Debian's kernel that a tiny
+	// configuration for this architecture needs. kernelReady is a build directory
+	// that is configured, with nothing compiled yet.
 	kernelTiny  = "/opt/tare/kernel-tiny/src"
 	kernelReady = "/opt/tare/kernel-tiny/ready"
 
 	buildDir = "tare-build"
-	// buildBytes is what one build takes on the disk.
+	// buildBytes is the disk space of one build.
 	buildBytes = 96 << 20
 )
 
-// kernelTinySetup leaves 200 of the source's 1500 MB: all that kconfig reads,
-// and of the code what a tiny kernel may be made of.
+// kernelTinySetup keeps 200 of the source's 1500 MB: everything that kconfig reads,
+// and the code that a tiny kernel may contain.
 var kernelTinySetup = Setup{Name: "kernel-tiny", Script: `
 mkdir -p /opt/tare/kernel-tiny
 cd /opt/tare/kernel-tiny
@@ -47,17 +47,17 @@ make -s O=/opt/tare/kernel-tiny/ready tinyconfig
 make -s O=/opt/tare/kernel-tiny/ready prepare
 `}
 
-// kernelObjects are files that a tiny kernel has on any architecture, in the
-// order in which it is built.
+// kernelObjects are files that a tiny kernel contains on any architecture, in
+// build order.
 //
 //go:embed kernelobjects.txt
 var kernelObjects string
 
-// kernelBuild compiles files of the kernel one after the other, or all of it.
+// kernelBuild compiles single files of the kernel, or whole kernels.
 func kernelBuild() *Workload {
 	return withParams([]Param{
-		{Name: "target", Default: "objects", Values: []string{"objects", "vmlinux"}, About: "single files of it, or whole kernels of which a size counts the builds"},
-		{Name: "jobs", Default: "1", Min: 1, Max: 1024, About: "files that make compiles at once"},
+		{Name: "target", Default: "objects", Values: []string{"objects", "vmlinux"}, About: "single files of the kernel, or whole kernels; the size counts files or builds"},
+		{Name: "jobs", Default: "1", Min: 1, Max: 1024, About: "files that make compiles in parallel"},
 	}, kernelBuildWith)
 }
 
@@ -80,7 +80,7 @@ func kernelBuildWith(set Settings) *Workload {
 		Packages:   []string{"bash", "bc", "bison", "coreutils", "flex", "gcc", "libc6-dev", "linux-source-6.1", "make", "xz-utils"},
 		Setups:     []Setup{kernelTinySetup},
 		Metrics: []Metric{
-			wallMetric("compiling, as the articles had it: what the guest has not flushed is not in it"),
+			wallMetric("compiling, as in the articles, without the flush of the file system"),
 			{"time-flushed", "s", Lower, HostClock, "compiling and flushing the file system"},
 		},
 		SizeUnit:    "files of the kernel",
@@ -123,8 +123,8 @@ func kernelBuildWith(set Settings) *Workload {
 			return nil, err
 		}
 		if walls, err := wallTimes(text); err == nil && len(walls) == 0 {
-			return nil, fault.WithRemedy(fault.Guestf("make prints no figures, and the output has no line of time"),
-				"run the command under time and save what that prints")
+			return nil, fault.WithRemedy(fault.Guestf("make prints no figures, and the output contains no line of time"),
+				"run the command under time and save the output of both")
 		}
 		return map[string]float64{}, nil
 	})
@@ -134,7 +134,7 @@ func kernelBuildWith(set Settings) *Workload {
 			return nil, err
 		}
 		if n := len(builtLine.FindAllString(string(by["verify"].Stdout), -1)); int64(n) != size {
-			return nil, fault.Guestf("step verify: %d %s are there instead of %d%s", n, w.SizeUnit, size, said(by["verify"]))
+			return nil, fault.Guestf("step verify: found %d %s instead of %d%s", n, w.SizeUnit, size, said(by["verify"]))
 		}
 		t := by["compile"].Wall.Seconds()
 		return sane(map[string]float64{"time": t, "time-flushed": t + by["flush"].Wall.Seconds()})

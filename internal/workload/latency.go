@@ -9,10 +9,10 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// hackbench has groups of processes send each other messages ("pipe",
-// "socket").
+// hackbench runs groups of processes that send each other messages over "pipe" or
+// "socket".
 func hackbench(over string) *Workload {
-	const groups = 2 // of 20 senders and 20 receivers each
+	const groups = 2 // each with 20 senders and 20 receivers
 	args := []string{"hackbench", "--groups", strconv.Itoa(groups)}
 	if over == "pipe" {
 		args = append(args, "--pipe")
@@ -25,7 +25,7 @@ func hackbench(over string) *Workload {
 		Packages: []string{"rt-tests"},
 		Metrics: []Metric{
 			wallMetric("all messages, and the start of the processes"),
-			guestTimeMetric("the time that hackbench prints: of the messages alone"),
+			guestTimeMetric("the time that hackbench prints, for the messages alone"),
 		},
 		SizeUnit:    "messages of each sender",
 		MinSize:     50,
@@ -65,18 +65,18 @@ func parseHackbench(text string) (hackbenchReport, error) {
 	return h, err
 }
 
-// cyclictest asks to be woken every millisecond and notes how late it is.
+// cyclictest sleeps for a millisecond at a time and records how late it wakes up.
 func cyclictest() *Workload {
 	w := &Workload{
 		Name:     "cyclictest",
-		Title:    "how late a thread is woken that asked for it: timers and scheduler",
+		Title:    "delay of a thread's timed wake-ups: timers and scheduler",
 		Source:   "cyclictest (rt-tests)",
 		Tools:    []string{"cyclictest"},
 		Packages: []string{"rt-tests"},
 		Metrics: []Metric{
-			latencyMetric("latency-mean", "mean lateness, by the guest's clock alone"),
-			latencyMetric("latency-max", "the worst of all"),
-			wallMetric("the whole run; mostly waiting on purpose"),
+			latencyMetric("latency-mean", "mean delay, by the guest's clock alone"),
+			latencyMetric("latency-max", "the longest delay"),
+			wallMetric("the whole run, which is mostly sleep"),
 		},
 		SizeUnit:    "wake-ups (one each millisecond)",
 		MinSize:     200,
@@ -96,7 +96,7 @@ func cyclictest() *Workload {
 	})
 }
 
-// cyclictestReport is what cyclictest says of its thread, in microseconds.
+// cyclictestReport is cyclictest's report on its thread, in microseconds.
 type cyclictestReport struct{ cycles, min, mean, max float64 }
 
 var cyclictestLine = regexp.MustCompile(`(?m)^T: *\d+ \( *\d+\) P: *\d+ I: *\d+ C: *(\d+) Min: *(\d+) Act: *\d+ Avg: *(\d+) Max: *(\d+)\r?$`)
@@ -119,30 +119,30 @@ func parseCyclictest(text string) (cyclictestReport, error) {
 		}
 		t, one := doc.Threads["0"]
 		if !one || len(doc.Threads) != 1 || doc.Status != 0 {
-			return c, fault.Guestf("cyclictest's JSON is of %d threads and has return code %v; one thread that ended well was expected", len(doc.Threads), doc.Status)
+			return c, fault.Guestf("cyclictest's JSON has %d threads and return code %v; expected one thread and return code 0", len(doc.Threads), doc.Status)
 		}
 		c = cyclictestReport{t.Cycles, t.Min, t.Avg, t.Max}
 	} else if err := takeOnce("cyclictest", text, []pick{{cyclictestLine, "T:", []*float64{&c.cycles, &c.min, &c.mean, &c.max}}}); err != nil {
 		return c, err
 	}
 	if c.cycles == 0 || c.min > c.mean || c.mean > c.max {
-		return c, contradiction("%.0f wake-ups with minimum %v, mean %v and maximum %v µs cannot be", c.cycles, c.min, c.mean, c.max)
+		return c, contradiction("%.0f wake-ups cannot have minimum %v, mean %v and maximum %v µs", c.cycles, c.min, c.mean, c.max)
 	}
 	return c, nil
 }
 
-// ioping asks for one small read at a time: the latency of the disk.
+// ioping does one small read at a time: the latency of the disk.
 func ioping() *Workload {
 	w := &Workload{
 		Name:     "disk-latency",
-		Title:    "read 4 KiB at random, one at a time, past the page cache: latency of the disk",
+		Title:    "read 4 KiB blocks at random, one at a time, bypassing the page cache: latency of the disk",
 		Source:   "ioping (ioping)",
 		Tools:    []string{"ioping"},
 		Packages: []string{"ioping"},
 		Metrics: []Metric{
-			latencyMetric("latency", "mean of a request, as ioping prints it"),
-			latencyMetric("latency-max", "the longest of them"),
-			rateMetric("iops", "1/s", "requests a second of the time that they took"),
+			latencyMetric("latency", "mean per request, as ioping prints it"),
+			latencyMetric("latency-max", "the longest request"),
+			rateMetric("iops", "1/s", "requests / the sum of their times"),
 			wallMetric("all requests, and writing the file that they read"),
 		},
 		SizeUnit:    "requests (the first is not counted)",
@@ -164,7 +164,8 @@ func ioping() *Workload {
 	})
 }
 
-// iopingReport has times in seconds; requests counts the one that is not counted.
+// iopingReport has times in seconds. requests includes the first one, which ioping
+// leaves out of counted.
 type iopingReport struct{ requests, counted, min, mean, max, dev float64 }
 
 var (
@@ -174,7 +175,7 @@ var (
 	iopingUnit    = map[string]float64{"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "": 1, " k": 1e3, " M": 1e6, " G": 1e9}
 )
 
-// parseIoping reads the statistics at the end, or the JSON of -J.
+// parseIoping reads ioping's final statistics, or the JSON of -J.
 func parseIoping(text string) (iopingReport, error) {
 	var p iopingReport
 	if err := refused("ioping", text); err != nil {
@@ -194,7 +195,7 @@ func parseIoping(text string) (iopingReport, error) {
 	} {
 		m := want.line.FindAllStringSubmatch(grep(text, want.word), -1)
 		if len(m) != 1 {
-			return p, fault.Guestf("%d lines with %q instead of one: this is not the end of one run of ioping", len(m), want.word)
+			return p, fault.Guestf("%d lines with %q instead of one: this is not the complete output of one run of ioping", len(m), want.word)
 		}
 		for i, to := range want.to {
 			f, err := number(m[0][1+2*i])
@@ -240,7 +241,7 @@ func parseIopingJSON(text string) (iopingReport, error) {
 func (p iopingReport) consistent() error {
 	const rounding = 1.001
 	if p.counted == 0 || p.mean == 0 || p.min > p.mean*rounding || p.mean > p.max*rounding {
-		return contradiction("%.0f requests with minimum %v, mean %v and maximum %v s cannot be", p.counted, p.min, p.mean, p.max)
+		return contradiction("%.0f requests cannot have minimum %v, mean %v and maximum %v s", p.counted, p.min, p.mean, p.max)
 	}
 	return nil
 }

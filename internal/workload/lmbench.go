@@ -6,13 +6,13 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// lmbenchWorkload completes a workload of lmbench's programs: script is for the
-// shell, $1 the repetitions. Every repetition is 50 ms long. The programs are in
-// no directory where a shell looks.
+// lmbenchWorkload completes a workload of lmbench's programs. script is a shell
+// script, and its $1 is the number of repetitions, each 50 ms long. The programs are
+// not in a directory of the default PATH.
 func (w *Workload) lmbenchWorkload(script string, read func(figures map[string]float64) (reading, error), args ...string) *Workload {
 	w.Source, w.Packages, w.NonFree, w.Tools = "lmbench (lmbench)", []string{"lmbench"}, true, []string{"sh"}
 	w.SizeUnit, w.MinSize, w.MaxSize, w.DefaultSize = "repetitions, of which lmbench prints the median", 1, 10_000, 11
-	w.Metrics = append(w.Metrics, wallMetric("all of it: each program repeats until it has 50 ms"))
+	w.Metrics = append(w.Metrics, wallMetric("the whole run; each program repeats for at least 50 ms"))
 	w.Steps = func(size int64) []Step {
 		return []Step{{Name: "lmbench", Timed: true, Argv: append([]string{"sh", "-euc",
 			"PATH=$(echo /usr/lib/lmbench/bin/*-linux-gnu*):$PATH ENOUGH=50000 TIMING_O=0 LOOP_O=0\nexport PATH ENOUGH TIMING_O LOOP_O\n" + script,
@@ -26,7 +26,7 @@ func (w *Workload) lmbenchWorkload(script string, read func(figures map[string]f
 		by := map[string]float64{}
 		for _, f := range figures {
 			if _, twice := by[f.Metric]; twice {
-				return reading{}, fault.Guestf("the output has two figures of lmbench's %s", f.Metric)
+				return reading{}, fault.Guestf("the output contains two figures of lmbench's %s", f.Metric)
 			}
 			by[f.Metric] = f.Value
 		}
@@ -34,7 +34,7 @@ func (w *Workload) lmbenchWorkload(script string, read func(figures map[string]f
 	})
 }
 
-// lmbenchLatencies are lmbench's words for what lmbench measures here.
+// lmbenchLatencies are the metrics of lmbench, with the words of its output.
 var lmbenchLatencies = []struct {
 	name, words, about string
 	unit               float64 // in seconds
@@ -46,7 +46,7 @@ var lmbenchLatencies = []struct {
 	{"open-close", "Simple open/close", "open() and close() of a file", 1e-6},
 	{"signal", "Signal handler installation", "sigaction()", 1e-6},
 	{"fork", "Process fork+exit", "fork() and the child's exit()", 1e-6},
-	{"pipe", "Pipe latency", "a byte to another process over a pipe and back", 1e-6},
+	{"pipe", "Pipe latency", "sending a byte to another process and back over a pipe", 1e-6},
 	{"unix-socket", "AF_UNIX sock stream latency", "the same over a Unix socket", 1e-6},
 	{"integer-add", "integer add", "an addition", 1e-9},
 	{"integer-div", "integer div", "a division", 1e-9},
@@ -55,7 +55,7 @@ var lmbenchLatencies = []struct {
 
 func lmbench() *Workload {
 	w := &Workload{
-		Name: "lmbench", Title: "lmbench: what the kernel and the CPU take for system calls, processes, messages and arithmetic",
+		Name: "lmbench", Title: "lmbench: latency of system calls, processes, messages and arithmetic",
 		ArticleIDs: []string{"C3-lmbench"},
 	}
 	for _, l := range lmbenchLatencies {
@@ -73,7 +73,7 @@ lat_ops -W 1 -N "$1"`, func(figures map[string]float64) (reading, error) {
 		for _, l := range lmbenchLatencies {
 			v := figures[l.words]
 			if v == 0 {
-				return r, fault.Guestf("the output has no %q of lmbench's", l.words)
+				return r, fault.Guestf("the output contains no line %q of lmbench", l.words)
 			}
 			r.values[l.name] = v * l.unit
 		}
@@ -81,13 +81,13 @@ lat_ops -W 1 -N "$1"`, func(figures map[string]float64) (reading, error) {
 	})
 }
 
-// lmbenchBandwidth is one of lmbench's measures of a bandwidth.
+// lmbenchBandwidth completes one of lmbench's bandwidth measurements.
 func lmbenchBandwidth(w *Workload, words, script string, args ...string) *Workload {
-	w.Metrics = []Metric{rateMetric("bandwidth", "B/s", "as lmbench prints it; of all processes together")}
+	w.Metrics = []Metric{rateMetric("bandwidth", "B/s", "all processes together, as lmbench prints it")}
 	return w.lmbenchWorkload(script, func(figures map[string]float64) (reading, error) {
 		v := figures[words]
 		if v == 0 {
-			return reading{}, fault.Guestf("the output has no %s of lmbench's", words)
+			return reading{}, fault.Guestf("the output contains no %s of lmbench", words)
 		}
 		return reading{values: map[string]float64{"bandwidth": v * 1e6}}, nil
 	}, args...)
@@ -95,12 +95,12 @@ func lmbenchBandwidth(w *Workload, words, script string, args ...string) *Worklo
 
 func lmbenchMemory() *Workload {
 	params := []Param{
-		{Name: "operation", Default: "rd", Values: []string{"rd", "wr", "cp"}, About: "what is done: read, write or copy"},
-		{Name: "processes", Default: "1", Min: 1, Max: 1024, About: "processes that do it at once, each with 1 MB of its own"},
+		{Name: "operation", Default: "rd", Values: []string{"rd", "wr", "cp"}, About: "read, write or copy"},
+		{Name: "processes", Default: "1", Min: 1, Max: 1024, About: "concurrent processes, each with its own 1 MB"},
 	}
 	return withParams(params, func(set Settings) *Workload {
 		w := &Workload{
-			Name: "lmbench-memory", Title: "lmbench's bw_mem: 1 MB of memory, again and again, in one process or many",
+			Name: "lmbench-memory", Title: "lmbench's bw_mem: the same 1 MB of memory repeatedly, in one or more processes",
 			ArticleIDs: []string{"P3-bw_mem"},
 		}
 		return lmbenchBandwidth(w, "bandwidth", `bw_mem -P "$2" -W 1 -N "$1" 1024K "$3"`, set["processes"], set["operation"])
@@ -109,7 +109,7 @@ func lmbenchMemory() *Workload {
 
 func lmbenchPipe() *Workload {
 	w := &Workload{
-		Name: "lmbench-pipe", Title: "lmbench's bw_pipe: 32 MB to another process over a pipe, in blocks of 64 KiB",
+		Name: "lmbench-pipe", Title: "lmbench's bw_pipe: send 32 MB to another process over a pipe, in blocks of 64 KiB",
 		ArticleIDs: []string{"P10-bw_pipe"},
 	}
 	return lmbenchBandwidth(w, "pipe bandwidth", `bw_pipe -P 1 -W 1 -N "$1" -M 32768K`)

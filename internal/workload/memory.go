@@ -10,21 +10,21 @@ import (
 // mbwArray is the size of each of mbw's two arrays in MiB.
 const mbwArray = 32
 
-// mbw copies an array that no cache holds, in three ways.
+// mbw copies an array that exceeds the caches, in three ways.
 func mbw() *Workload {
 	w := &Workload{
 		Name:       "memory-copy",
 		Title:      "copy memory: bandwidth",
 		ArticleIDs: []string{"P3-bw_mem"},
 		Source:     "mbw (mbw)",
-		StandIn:    "for lmbench's bw_mem (cp): mbw copies 32 MiB in one process, where bw_mem copied 1 MB in each of 1, 10 and 50",
+		StandIn:    "for lmbench's bw_mem (cp): mbw copies 32 MiB in one process; bw_mem copied 1 MB in each of 1, 10 and 50 processes",
 		Tools:      []string{"mbw"},
 		Packages:   []string{"mbw"},
 		Metrics: []Metric{
 			rateMetric("memcpy", "B/s", "with the C library's memcpy"),
-			rateMetric("loop", "B/s", "with a loop over long integers: mbw's DUMB"),
-			rateMetric("blocks", "B/s", "with memcpy of 256 KiB at a time: mbw's MCBLOCK"),
-			wallMetric("all copies, and filling the arrays"),
+			rateMetric("loop", "B/s", "with a loop over long integers (mbw's DUMB)"),
+			rateMetric("blocks", "B/s", "with memcpy of 256 KiB at a time (mbw's MCBLOCK)"),
+			wallMetric("all copies, and initializing the arrays"),
 		},
 		SizeUnit:    "copies of 32 MiB in each way",
 		MinSize:     2,
@@ -45,8 +45,8 @@ func mbw() *Workload {
 	})
 }
 
-// mbwMethod is one of mbw's ways to copy: the mean rate in MiB/s as printed,
-// and how many runs it had.
+// mbwMethod is one of mbw's copy methods: the mean rate in MiB/s as printed, and the
+// number of runs.
 type mbwMethod struct{ rate, runs float64 }
 
 var mbwLine = regexp.MustCompile(`(?m)^(\d+|AVG)\tMethod: (MEMCPY|DUMB|MCBLOCK)\tElapsed: (\d+\.\d+)\tMiB: (\d+\.\d+)\tCopy: (\d+\.\d+) MiB/s\r?$`)
@@ -61,14 +61,14 @@ func parseMbw(text string) (map[string]mbwMethod, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Seconds are printed to 10 µs.
+		// Seconds have a resolution of 10 µs.
 		if seconds, mib, rate := f[0], f[1], f[2]; rate == 0 || abs(mib/rate-seconds) > 0.00001+0.001*seconds {
 			return nil, contradiction("rate × time is not the size: %s", quote(m[0]))
 		}
 		method := all[m[2]]
 		if m[1] == "AVG" {
 			if method.rate != 0 {
-				return nil, fault.Guestf("the output has two means of %s; give each run a file of its own", m[2])
+				return nil, fault.Guestf("the output contains two means of %s; save each run in its own file", m[2])
 			}
 			method.rate = f[2]
 		} else {
@@ -78,26 +78,26 @@ func parseMbw(text string) (map[string]mbwMethod, error) {
 	}
 	for _, name := range []string{"MEMCPY", "DUMB", "MCBLOCK"} {
 		if method := all[name]; method.rate == 0 || method.runs != all["MEMCPY"].runs {
-			return nil, fault.Guestf("mbw printed no mean of %s, or not of as many runs as the others: this is not the whole output of one run", name)
+			return nil, fault.Guestf("mbw printed no mean of %s, or another number of runs than for the other methods: this is not the complete output of one run", name)
 		}
 	}
 	return all, nil
 }
 
-// pipeCopy moves zeros through a pipe, 64 KiB at a time.
+// pipeCopy sends zeros through a pipe, 64 KiB at a time.
 func pipeCopy() *Workload {
 	w := &Workload{
 		Name:       "pipe-copy",
-		Title:      "move data through a pipe between two processes, 64 KiB at a time",
+		Title:      "send data from one process to another through a pipe, 64 KiB at a time",
 		ArticleIDs: []string{"P10-bw_pipe"},
 		Source:     "dd (coreutils), twice",
-		StandIn: "for lmbench's bw_pipe: dd | dd with its block size; the writer also reads its zeros from the kernel " +
-			"for each block, where bw_pipe wrote the same buffer again",
+		StandIn: "for lmbench's bw_pipe: dd | dd with the same block size. For each block, the writer also reads zeros from the kernel; " +
+			"bw_pipe wrote the same buffer repeatedly",
 		Tools:    []string{"bash", "dd"},
 		Packages: []string{"bash", "coreutils"},
 		Metrics: []Metric{
-			rateMetric("bandwidth", "B/s", "bytes over the seconds that the reading dd prints"),
-			wallMetric("both programs from start to end"),
+			rateMetric("bandwidth", "B/s", "bytes / the seconds that the reading dd prints"),
+			wallMetric("both programs, from start to end"),
 			guestTimeMetric("the seconds that the reading dd prints"),
 		},
 		SizeUnit:    "MiB",
@@ -118,7 +118,7 @@ dd if=/dev/zero bs=65536 count="$1" status=none | dd of=/dev/null bs=65536 iflag
 			return reading{}, err
 		}
 		if len(reports) != 1 {
-			return reading{}, fault.Guestf("dd reports %d times how many bytes came out of the pipe, not once", len(reports))
+			return reading{}, fault.Guestf("the output contains %d reports of dd instead of one", len(reports))
 		}
 		d := reports[0]
 		return reading{values: map[string]float64{"bandwidth": d.bytes / d.seconds, "time-guest": d.seconds}, did: d.bytes / (1 << 20)}, nil

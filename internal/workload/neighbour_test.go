@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestAnswer: the host's end sends back what it gets, and the neighbour's
-// packets go where it listens.
+// TestAnswer: the host's side sends back the packets that it receives, and the
+// neighbour sends packets to its port.
 func TestAnswer(t *testing.T) {
 	step := Answer("127.0.0.1")
 	c := exec.Command(step.Argv[0], step.Argv[1:]...)

@@ -9,26 +9,26 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// netperf is one of netperf's tests: TCP_CRR, whose size counts transactions,
-// or TCP_STREAM, whose size counts MiB.
+// netperf returns one of netperf's tests: TCP_CRR, with transactions as the unit of
+// its sizes, or TCP_STREAM, with MiB.
 func netperf(test, article string) *Workload {
 	w := &Workload{
 		Name: "netperf-" + strings.ToLower(test[strings.IndexByte(test, '_')+1:]), ArticleIDs: []string{article},
 		Source: "netperf " + test + " (netperf)", Packages: []string{"netperf"}, NonFree: true,
 		MaxSize: 1 << 30,
 	}
-	scale, unit, metric := int64(1), 1.0, rateMetric("rate", "1/s", "transactions a second, as netperf prints it")
+	scale, unit, metric := int64(1), 1.0, rateMetric("rate", "1/s", "transactions per second, as netperf prints it")
 	if test == "TCP_CRR" {
-		w.Title, w.SizeUnit, w.MinSize, w.DefaultSize = "connect, request of a byte and response of one, one after the other", "transactions", 500, 20_000
+		w.Title, w.SizeUnit, w.MinSize, w.DefaultSize = "connections with a request and a response of one byte each, one after the other", "transactions", 500, 20_000
 	} else {
 		w.Title, w.SizeUnit, w.MinSize, w.DefaultSize = "TCP throughput by netperf", "MiB sent", 128, 4096
 		w.MaxSize = 1 << 24
 		scale, unit, metric = 1<<20, 1e6, rateMetric("bandwidth", "bit/s", "as netperf prints it")
 	}
-	w.Metrics = []Metric{metric, wallMetric("all of it, and the start of netperf"), guestTimeMetric("the work over the rate that netperf prints")}
+	w.Metrics = []Metric{metric, wallMetric("the whole test, and the start of netperf"), guestTimeMetric("work / the rate that netperf prints")}
 	port := strconv.Itoa(netperfPort)
 	return w.netWorkload(netperfPort, []string{"netserver", "-D", "-4", "-L", ServerAddress, "-p", port}, func(size int64) []string {
-		// A negative length is an amount of work, not a time.
+		// A negative length is an amount of work instead of a time.
 		return []string{"netperf", "-4", "-H", ServerAddress, "-p", port, "-t", test, "-l", strconv.FormatInt(-size*scale, 10)}
 	}, func(text string) (reading, error) {
 		r, err := parseNetperf(text)
@@ -46,7 +46,7 @@ func netperf(test, article string) *Workload {
 					work *= 8 << 20
 				}
 				if math.Abs(r.rate*r.seconds-work) > 0.02*work+0.006*r.rate {
-					return fault.Guestf("rate × time is not the work: %v/s, %v s, %.0f asked for", r.rate, r.seconds, work)
+					return fault.Guestf("rate × time is not the work: %v/s, %v s, %.0f requested", r.rate, r.seconds, work)
 				}
 				return nil
 			},
@@ -55,8 +55,8 @@ func netperf(test, article string) *Workload {
 }
 
 type netperfReport struct {
-	test          string  // "": not said
-	seconds, rate float64 // transactions, or bits, a second; 0 s: not said, and the rate is in netperf's unit
+	test          string  // "": not printed
+	seconds, rate float64 // rate: 1/s or bit/s; without seconds (0), it is in netperf's unit
 }
 
 var (
@@ -68,8 +68,8 @@ var (
 	netperfTest   = regexp.MustCompile(`(?m)^(?:MIGRATED )?(TCP Connect/Request/Response|TCP STREAM|TCP MAERTS|OMNI Send) TEST from `)
 )
 
-// parseNetperf reads one report of netperf's TCP_CRR, TCP_STREAM or TCP_MAERTS,
-// or of an omni test in 10^6 bits a second.
+// parseNetperf reads one report of netperf's TCP_CRR, TCP_STREAM or TCP_MAERTS, or
+// of an omni test in 10^6 bits per second.
 func parseNetperf(text string) (netperfReport, error) {
 	var r netperfReport
 	if err := refused("netperf", text); err != nil {
@@ -81,7 +81,7 @@ func parseNetperf(text string) (netperfReport, error) {
 	if m := netperfBare.FindStringSubmatch(text); m != nil { // -P 0 -v 0
 		f, err := number(m[1])
 		if err == nil && f == 0 {
-			err = fault.Guestf("netperf did nothing")
+			err = fault.Guestf("netperf reports a result of 0")
 		}
 		return netperfReport{rate: f}, err
 	}
@@ -110,7 +110,7 @@ func parseNetperf(text string) (netperfReport, error) {
 	}
 	m := line.FindAllStringSubmatch(text, -1)
 	if len(m) != 1 {
-		return r, fault.Guestf("%d lines with results of netperf instead of one", len(m))
+		return r, fault.Guestf("%d lines with netperf results instead of one", len(m))
 	}
 	f, err := numbers(m[0][1:]...)
 	if err != nil {
@@ -118,7 +118,7 @@ func parseNetperf(text string) (netperfReport, error) {
 	}
 	r.seconds, r.rate = f[0], f[1]*unit
 	if r.seconds == 0 || r.rate == 0 {
-		return r, fault.Guestf("netperf did nothing, or in no time: %s", quote(m[0][0]))
+		return r, fault.Guestf("netperf reports no work or no time: %s", quote(m[0][0]))
 	}
 	return r, nil
 }

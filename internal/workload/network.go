@@ -10,16 +10,16 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Ports of the servers, below those that the kernel hands out by itself.
+// Ports of the servers, below the kernel's range of ephemeral ports.
 const (
 	iperfPort   = 25201
-	nuttcpPort  = 25000 // and the next, for data
+	nuttcpPort  = 25000 // and the next one, for data
 	netpipePort = 25002
 	netperfPort = 25865
 )
 
-// netWorkload completes a workload of two sides: a server, and a client whose
-// output has all the figures. Solo they talk over the guest's own loopback.
+// netWorkload completes a workload with a server and a client. All figures are in
+// the client's output. Alone, the guest uses its own loopback interface.
 func (w *Workload) netWorkload(port int, server []string, client func(size int64) []string, read func(text string) (reading, error)) *Workload {
 	w.Serve = func(int64) []Step {
 		return []Step{{Name: "server", Background: true, Argv: server, Ready: listening(port)}}
@@ -40,11 +40,11 @@ func iperf3() *Workload {
 		w := &Workload{
 			Name: "iperf3", Title: "TCP throughput by iperf3", ArticleIDs: []string{"A6-net-stream"},
 			Source: "iperf3 (iperf3)", Packages: []string{"iperf3"},
-			StandIn: "for netperf's TCP_STREAM, which is not in Debian's main (see netperf-stream): messages of 128 KiB, where netperf's are as large as the socket's buffer",
+			StandIn: "for netperf's TCP_STREAM, which is not in Debian's main (see netperf-stream): iperf3 sends messages of 128 KiB, netperf messages as large as the socket buffer",
 			Metrics: []Metric{
-				rateMetric("bandwidth", "bit/s", "what the receiver got, as iperf3 says"),
-				wallMetric("all of it, and the start of iperf3"),
-				guestTimeMetric("the time that the receiver says it took"),
+				rateMetric("bandwidth", "bit/s", "received data, as iperf3 prints it"),
+				wallMetric("the whole transfer, and the start of iperf3"),
+				guestTimeMetric("the receiver's time, as iperf3 prints it"),
 			},
 			SizeUnit: "MiB sent", MinSize: 512, MaxSize: 1 << 24, DefaultSize: 4096,
 		}
@@ -55,7 +55,7 @@ func iperf3() *Workload {
 			r, err := parseIperf3(text)
 			return reading{
 				values: map[string]float64{"bandwidth": r.rate, "time-guest": r.seconds},
-				// It ends when all is sent: the last of it may be on its way then.
+				// The test ends when everything is sent; the last data may still be in flight.
 				check: func(size int64) error { return r.moved(size<<20-iperfOnItsWay, size<<20+iperfOnItsWay) },
 			}, err
 		})
@@ -64,10 +64,10 @@ func iperf3() *Workload {
 
 type streamReport struct{ bytes, seconds, rate float64 } // rate in bit/s
 
-// iperfOnItsWay is what sockets hold at most when iperf3 counts.
+// iperfOnItsWay is the most data that sockets can hold when iperf3 counts.
 const iperfOnItsWay = 32 << 20
 
-// moved checks the bytes that arrived against what was to be sent.
+// moved checks that the number of received bytes is within bounds.
 func (r streamReport) moved(least, most int64) error {
 	if r.bytes < float64(least) || r.bytes > float64(most) {
 		return fault.Guestf("%.0f bytes arrived instead of %d to %d", r.bytes, least, most)
@@ -93,13 +93,13 @@ func parseIperf3(text string) (streamReport, error) {
 		} `json:"end"`
 	}
 	if err := json.NewDecoder(strings.NewReader(text[at:])).Decode(&doc); err != nil {
-		return streamReport{}, fault.Guestf("iperf3's JSON is not whole: %v", err)
+		return streamReport{}, fault.Guestf("iperf3's JSON is damaged or cut off: %v", err)
 	}
 	if doc.Error != "" {
 		return streamReport{}, fault.Guestf("iperf3 failed: %s", quote(doc.Error))
 	}
 	if doc.End.Received == nil {
-		return streamReport{}, fault.Guestf("iperf3 does not say what arrived")
+		return streamReport{}, fault.Guestf("iperf3's JSON does not contain what the receiver got")
 	}
 	r := streamReport{doc.End.Received.Bytes, doc.End.Received.Seconds, doc.End.Received.Rate}
 	return r, r.consistent("iperf3", 0.001, 0)
@@ -113,11 +113,11 @@ func parseIperf3Text(text string) (streamReport, error) {
 	}
 	all := iperf3Received.FindAllStringSubmatch(grep(text, "receiver"), -1)
 	if len(all) == 0 {
-		return streamReport{}, fault.WithRemedy(fault.Guestf("the output does not say what the receiver got"), "run iperf3 -c with -J")
+		return streamReport{}, fault.WithRemedy(fault.Guestf("the output does not contain what the receiver got"), "run iperf3 -c with -J")
 	}
-	m := all[len(all)-1] // of several streams the sum
+	m := all[len(all)-1] // with several streams, the sum
 	if len(all) > 1 && m[1] != "SUM" {
-		return streamReport{}, fault.Guestf("the output holds %d reports of iperf3; give each run a file of its own", len(all))
+		return streamReport{}, fault.Guestf("the output contains %d reports of iperf3; save each run in its own file", len(all))
 	}
 	f, err := numbers(m[2], m[3], m[5])
 	if err != nil {
@@ -127,16 +127,16 @@ func parseIperf3Text(text string) (streamReport, error) {
 	return r, r.consistent("iperf3", ulp(m[3])+ulp(m[5])+ulp(m[2]), 0.005)
 }
 
-// power is what a prefix of a unit stands for: K 1, M 2.
+// power returns the power of 1000 or 1024 of a unit's prefix: K 1, M 2.
 func power(prefix string) float64 {
 	return float64(strings.Index("KMGT", prefix)+1) * float64(len(prefix))
 }
 
-// consistent checks that rate × time is the size, within a share of it and
-// within the rounding of the time.
+// consistent checks that rate × time is the size, within a share of the size and
+// the rounding of the time.
 func (r streamReport) consistent(tool string, share, rounding float64) error {
 	if r.bytes <= 0 || r.seconds < 0 || r.rate <= 0 {
-		return fault.Guestf("%s moved nothing: %.0f bytes in %v s", tool, r.bytes, r.seconds)
+		return fault.Guestf("%s transferred nothing: %.0f bytes in %v s", tool, r.bytes, r.seconds)
 	}
 	if off := math.Abs(r.rate/8*r.seconds - r.bytes); off > share*r.bytes+rounding*r.rate/8 {
 		return fault.Guestf("rate × time is not the size: %v bit/s, %v s, %.0f bytes", r.rate, r.seconds, r.bytes)
@@ -146,13 +146,13 @@ func (r streamReport) consistent(tool string, share, rounding float64) error {
 
 func nuttcp() *Workload {
 	w := &Workload{
-		Name: "nuttcp", Title: "TCP throughput in writes of 8 KiB, as ttcp has it", ArticleIDs: []string{"P9-ttcp"},
+		Name: "nuttcp", Title: "TCP throughput with writes of 8 KiB, like ttcp's", ArticleIDs: []string{"P9-ttcp"},
 		Source: "nuttcp (nuttcp)", Packages: []string{"nuttcp"},
-		StandIn: "for ttcp 1.12, whose 8 KiB buffers it has too, but a trial sends more than ttcp's 16 MiB, which take 10 ms today; tare parse nuttcp reads ttcp's output too",
+		StandIn: "for ttcp 1.12, with the same buffers of 8 KiB. A trial sends more than ttcp's 16 MiB, which take 10 ms today. tare parse nuttcp also reads ttcp's output",
 		Metrics: []Metric{
-			rateMetric("bandwidth", "bit/s", "what the receiver got, as nuttcp says"),
-			wallMetric("all of it, and the start of nuttcp"),
-			guestTimeMetric("bytes over the rate that nuttcp prints"),
+			rateMetric("bandwidth", "bit/s", "received data, as nuttcp prints it"),
+			wallMetric("the whole transfer, and the start of nuttcp"),
+			guestTimeMetric("bytes / the rate that nuttcp prints"),
 		},
 		SizeUnit: "MiB sent", MinSize: 512, MaxSize: 1 << 24, DefaultSize: 4096,
 	}
@@ -162,7 +162,7 @@ func nuttcp() *Workload {
 	}, func(text string) (reading, error) {
 		r, err := parseNuttcp(text)
 		return reading{
-			// Its seconds have two decimals, and a short test takes none.
+			// Its seconds have two decimals, so those of a short test may be 0.00.
 			values: map[string]float64{"bandwidth": r.rate, "time-guest": r.bytes * 8 / r.rate},
 			check:  func(size int64) error { return r.moved(size<<20, size<<20) },
 		}, err
@@ -202,19 +202,20 @@ func parseNuttcp(text string) (streamReport, error) {
 
 func netpipe() *Workload {
 	w := &Workload{
-		Name: "netpipe", Title: "latency and throughput of TCP messages of 1 byte to 1 MiB", ArticleIDs: []string{"L1-netpipe"},
+		Name: "netpipe", Title: "latency and throughput of TCP messages from 1 byte to 1 MiB", ArticleIDs: []string{"L1-netpipe"},
 		Source: "NetPIPE (netpipe-tcp)", Packages: []string{"netpipe-tcp"},
 		Metrics: []Metric{
 			latencyMetric("latency", "half a round trip of one byte, as NetPIPE prints it"),
-			rateMetric("bandwidth", "bit/s", "of the fastest size, as NetPIPE prints it, in bits and not in units of 2^20"),
+			rateMetric("bandwidth", "bit/s", "of the fastest message size, as NetPIPE prints it, in bits instead of units of 2^20"),
 			wallMetric("all sizes, and the start of NetPIPE"),
 		},
 		SizeUnit: "round trips of each size", MinSize: 50, MaxSize: 1_000_000, DefaultSize: 1000,
 		DiskBytes: func(int64) int64 { return 1 << 20 },
 	}
 	port := strconv.Itoa(netpipePort)
-	// When the client has all, one end may be gone before the other has read the
-	// last word, which NPtcp calls an error (3). The client knows what matters.
+	// At the end, the client may close the connection before the server has read the
+	// last message. NPtcp then exits with 3, which is no failure: the client has all
+	// results.
 	server := []string{"sh", "-c", `NPtcp -P "$1" || [ $? = 3 ]`, "sh", port}
 	return w.netWorkload(netpipePort, server, func(size int64) []string {
 		return []string{"NPtcp", "-h", ServerAddress, "-P", port, "-u", "1048576", "-n", strconv.FormatInt(size, 10), "-o", "tare-np.out"}
@@ -226,16 +227,16 @@ func netpipe() *Workload {
 
 type netpipeReport struct {
 	latency, best float64 // seconds, bit/s
-	repeats       float64 // of each size, if the same for all; 0: not
+	repeats       float64 // of each size, if all sizes have the same number, otherwise 0
 }
 
 var (
-	// On the terminal, and in the file of -o, which has no number of round trips.
+	// The output on the terminal, and the file of -o, which has no number of round trips.
 	netpipeLine = regexp.MustCompile(`(?m)^ *\d+: +(\d+) bytes +(\d+) times --> +(\d+\.\d+) Mbps in +(\d+\.\d+) usec *$`)
 	netpipeRow  = regexp.MustCompile(`(?m)^ *(\d+)() (\d+\.\d+) +(\d+\.\d+) *$`)
 )
 
-// parseNetpipe reads what NetPIPE prints, or the file that it writes.
+// parseNetpipe reads NetPIPE's output, or the file that it writes.
 func parseNetpipe(text string) (netpipeReport, error) {
 	var r netpipeReport
 	if err := refused("NetPIPE", text); err != nil {
@@ -247,7 +248,7 @@ func parseNetpipe(text string) (netpipeReport, error) {
 		rows, unit = netpipeRow.FindAllStringSubmatch(text, -1), 1
 	}
 	if len(rows) < 2 {
-		return r, fault.Guestf("the output has not the sizes of a run of NetPIPE")
+		return r, fault.Guestf("the output does not contain the message sizes of a NetPIPE run")
 	}
 	for i, m := range rows {
 		f, err := numbers(m[1], "0"+m[2], m[3], m[4])
@@ -256,9 +257,9 @@ func parseNetpipe(text string) (netpipeReport, error) {
 		}
 		bytes, rate, seconds := f[0], f[2]*(1<<20), f[3]*unit
 		if bytes == 0 || rate == 0 || seconds == 0 {
-			return r, fault.Guestf("NetPIPE moved nothing, or in no time: %s", quote(m[0]))
+			return r, fault.Guestf("NetPIPE reports no data or no time: %s", quote(m[0]))
 		}
-		// Microseconds have two decimals, and the rates of the smallest sizes too.
+		// Microseconds and rates have two decimals.
 		if off := math.Abs(rate*seconds/8 - bytes); off > 0.01*bytes+(ulp(m[3])+ulp(m[4]))*bytes {
 			return r, fault.Guestf("rate × time is not the size: %s", quote(m[0]))
 		}

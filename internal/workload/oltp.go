@@ -7,15 +7,15 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// sbtestRows is how many rows the image's table has.
+// sbtestRows is the number of rows of the image's table.
 const sbtestRows = 1_000_000
 
-// sysbenchOLTP is sysbench's transactions of the kind "read_write" or
-// "read_only" on MariaDB, through its socket, as the article had it.
+// sysbenchOLTP runs sysbench's transactions of the kind "read_write" or "read_only"
+// on MariaDB through its socket, like the article.
 func sysbenchOLTP(kind, short, article string) *Workload {
 	params := []Param{threadsParam, {
 		Name: "rows", Default: strconv.Itoa(sbtestRows), Min: 1000, Max: sbtestRows,
-		About: "rows of the table that take part; the table always has a million",
+		About: "rows of the table that transactions use; the table always has a million",
 	}}
 	return withParams(params, func(set Settings) *Workload {
 		w := &Workload{
@@ -25,23 +25,23 @@ func sysbenchOLTP(kind, short, article string) *Workload {
 			Setups:     []Setup{sbtestSetup},
 			Metrics: []Metric{
 				wallMetric("all transactions, and the start of sysbench"),
-				rateMetric("rate", "1/s", "transactions a second, as sysbench prints it"),
-				latencyMetric("latency", "mean of a transaction, as sysbench prints it"),
-				latencyMetric("latency-p95", "95th percentile of the transactions, as sysbench prints it"),
+				rateMetric("rate", "1/s", "transactions per second, as sysbench prints it"),
+				latencyMetric("latency", "mean per transaction, as sysbench prints it"),
+				latencyMetric("latency-p95", "95th percentile per transaction, as sysbench prints it"),
 				guestTimeMetric("the total time that sysbench prints"),
 			},
 			SizeUnit:    "transactions",
 			MinSize:     max(50, 4*int64(set.Int("threads"))),
 			MaxSize:     100_000_000,
 			DefaultSize: 10_000,
-			// The table, and what transactions leave in it and in the undo log.
+			// The table, and what transactions add to it and to the undo log.
 			DiskBytes: func(size int64) int64 { return mariadbDisk + 280<<20 + 4096*size },
 		}
 		w.DefaultSize = max(w.DefaultSize, w.MinSize)
 		steps := func(size int64) []Step {
 			steps := mariadb(sbtestSetup)
 			return append(steps,
-				// Reads the whole table, as a database that has been up for long has.
+				// Load the whole table, as in a database that has been running for long.
 				Step{Name: "warm", Argv: mariadbClient("mariadb", "-N", "-e", "SELECT COUNT(*), SUM(LENGTH(c)) FROM sbtest.sbtest1")},
 				Step{Name: "oltp", Timed: true, Argv: sysbench("oltp_"+kind, "--db-driver=mysql", "--mysql-socket="+dbSocket, "--mysql-user=root",
 					"--table-size="+set["rows"], "--threads="+set["threads"], "--rand-seed=1", "--events="+strconv.FormatInt(size, 10), "run")},
@@ -50,7 +50,7 @@ func sysbenchOLTP(kind, short, article string) *Workload {
 		}
 		w.bySysbench("oltp", steps, func(r sysbenchReport) (reading, error) {
 			if r.p95 == 0 {
-				return reading{}, fault.Guestf("sysbench prints no 95th percentile")
+				return reading{}, fault.Guestf("sysbench's report has no 95th percentile")
 			}
 			return reading{
 				values: map[string]float64{"rate": r.rate, "latency": r.mean, "latency-p95": r.p95, "time-guest": r.seconds}, did: r.events,
@@ -67,14 +67,14 @@ func sysbenchOLTP(kind, short, article string) *Workload {
 
 var commits = regexp.MustCompile(`^Com_commit\s+(\d+)\s*$`)
 
-// committed checks the database's own count of transactions.
+// committed checks the database's own number of transactions.
 func committed(size int64, text string) error {
 	m := commits.FindStringSubmatch(text)
 	if m == nil {
-		return fault.Guestf("step verify: the database does not say how many transactions it committed: %s", quote(text))
+		return fault.Guestf("step verify: the database does not report its number of commits: %s", quote(text))
 	}
 	if n, err := strconv.ParseInt(m[1], 10, 64); err != nil || n < size {
-		return fault.Guestf("step verify: the database committed %s transactions, sysbench says %d", m[1], size)
+		return fault.Guestf("step verify: the database committed %s transactions, but sysbench reports %d", m[1], size)
 	}
 	return nil
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// encrypt is the article's command line as it was meant. As printed it has a
-// bare word after -salt, which openssl refuses within milliseconds. pipefail
-// makes bash report a failure of either program.
+// encrypt is the article's command line, corrected. As printed, it has a bare word
+// after -salt, at which openssl fails within milliseconds. With pipefail, bash
+// reports a failure of either program.
 const encrypt = `set -o pipefail
 dd if=/dev/zero bs=1048576 count="$1" |
 openssl enc -aes-256-cbc -salt -pbkdf2 -pass pass:opravduhloupeheslo >/dev/null`
@@ -29,8 +29,8 @@ func opensslEnc() *Workload {
 		Tools:      []string{"bash", "dd", "openssl"},
 		Packages:   []string{"bash", "coreutils", "openssl"},
 		Metrics: []Metric{
-			{Name: "time", Unit: "s", Better: Lower, Clock: HostClock, About: "from the start of the pipe to its end"},
-			{Name: "time-guest", Unit: "s", Better: Lower, Clock: GuestClock, About: "the time that dd says it took to feed openssl"},
+			{Name: "time", Unit: "s", Better: Lower, Clock: HostClock, About: "the whole pipeline, from start to end"},
+			{Name: "time-guest", Unit: "s", Better: Lower, Clock: GuestClock, About: "the time of dd, which feeds openssl, as dd prints it"},
 		},
 		SizeUnit:    "MiB encrypted",
 		MinSize:     32,
@@ -46,7 +46,7 @@ func opensslEnc() *Workload {
 				return nil, err
 			}
 			if len(reports) != 1 {
-				return nil, fault.Guestf("dd reports %d times how many bytes it fed to openssl, not once, so nothing says that the work was done", len(reports))
+				return nil, fault.Guestf("the output contains %d reports of dd instead of one, so nothing confirms that the work was done", len(reports))
 			}
 			return map[string]float64{"time-guest": reports[0].seconds}, nil
 		}),

@@ -9,11 +9,11 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// OwnBuildPath, anywhere in a step's command, stands for where guests have the
-// directory or the file that the user gives.
+// OwnBuildPath, anywhere in a step's command, stands for the path in the guest of
+// the directory or file that the user supplies.
 const OwnBuildPath = "{build}"
 
-// Built returns the workload with the path of the user's build put in.
+// Built returns the workload with OwnBuildPath replaced by path.
 func (w *Workload) Built(path string) *Workload {
 	built := *w
 	built.Steps = func(size int64) []Step { return replaced(w.Steps(size), OwnBuildPath, path) }
@@ -23,16 +23,16 @@ func (w *Workload) Built(path string) *Workload {
 	return &built
 }
 
-// unixbenchCopy is UnixBench's File Copy by its own program, pgms/fstime.
+// unixbenchCopy is UnixBench's File Copy, run by UnixBench's program pgms/fstime.
 func unixbenchCopy() *Workload {
-	buffer := Param{Name: "buffer", Default: "1024", Values: []string{"256", "1024", "4096"}, About: "bytes that are copied at a time; the file has 2000 times that"}
+	buffer := Param{Name: "buffer", Default: "1024", Values: []string{"256", "1024", "4096"}, About: "bytes per read or write; the file is 2000 times as large"}
 	return withParams([]Param{buffer}, func(set Settings) *Workload {
 		w := &Workload{
-			Name: "unixbench-file-copy", Title: "UnixBench's File Copy, by its own program: a small file, again and again, for a given time",
+			Name: "unixbench-file-copy", Title: "UnixBench's File Copy, run by its own program: copy a small file repeatedly for a given time",
 			ArticleIDs: []string{"H1-unixbench"}, OwnBuild: true,
-			Source: "fstime of UnixBench, built by yourself: build is its directory UnixBench, after make",
-			Metrics: []Metric{rateMetric("bandwidth", "B/s", "what was copied, counted once, as fstime prints it"),
-				wallMetric("all of fstime: it takes as long as it is told to")},
+			Source: "your build of UnixBench (fstime): build is the path of its directory UnixBench, after make",
+			Metrics: []Metric{rateMetric("bandwidth", "B/s", "copied data, counted once, as fstime prints it"),
+				wallMetric("the whole run of fstime, which lasts as long as requested")},
 			SizeUnit: "s of copying (UnixBench takes 30)", MinSize: 1, MaxSize: 3600, DefaultSize: 30,
 			DiskBytes: func(int64) int64 { return 32 << 20 },
 		}
@@ -47,8 +47,8 @@ func unixbenchCopy() *Workload {
 
 var fstimeCopied = regexp.MustCompile(`(?m)^Copy done: (\d+) in (\d+\.\d+), score (\d+)\r?$`)
 
-// readFstime reads what fstime -c says of its copying: units of 256 bytes,
-// seconds, and KiB a second.
+// readFstime reads the copy line of fstime -c: units of 256 bytes, seconds, and
+// KiB/s.
 func readFstime(text string) (reading, error) {
 	var n, seconds, score float64
 	err := takeOnce("fstime", text, []pick{{fstimeCopied, "Copy done", []*float64{&n, &seconds, &score}}})
@@ -56,7 +56,7 @@ func readFstime(text string) (reading, error) {
 		return reading{}, err
 	}
 	if rate := n / 4 / seconds; math.Abs(rate-score) > 0.01*score+1 {
-		return reading{}, fault.Guestf("fstime: %.0f units of 256 bytes in %g s are %.0f KiB/s, and it says %.0f: rate × time is not the size", n, seconds, rate, score)
+		return reading{}, fault.Guestf("fstime: rate × time is not the size: %.0f units of 256 bytes in %g s are %.0f KiB/s, but it prints %.0f", n, seconds, rate, score)
 	}
 	return reading{values: map[string]float64{"bandwidth": score * 1024}, check: func(size int64) error {
 		if seconds < float64(size) {
@@ -66,22 +66,22 @@ func readFstime(text string) (reading, error) {
 	}}, nil
 }
 
-// tiotest is tiobench's own program, with the four tests of tiobench.pl.
+// tiotest runs tiobench's own program, with the four tests of tiobench.pl.
 func tiotest() *Workload {
 	const operations = 4000
 	return withParams([]Param{threadsParam}, func(set Settings) *Workload {
 		threads := set.Int("threads")
 		metric := func(name, what string) Metric { return rateMetric(name, "B/s", what+", as tiotest prints it") }
 		w := &Workload{
-			Name: "tiobench", Title: "tiobench by its own program: threads that write and read files of their own, in order and at random",
+			Name: "tiobench", Title: "tiobench, run by its own program: threads that each write and read a file, sequentially and at random",
 			ArticleIDs: []string{"P4-tio-seqread", "P5-tio-randread", "P6-tio-seqwrite", "P7-tio-randwrite"}, OwnBuild: true,
-			Source:   "tiotest of tiobench, built by yourself: build is its directory, after make",
-			Metrics:  []Metric{metric("write", "in order"), metric("random-write", "4 KiB at random"), metric("read", "in order, what was just written"), metric("random-read", "4 KiB at random")},
+			Source:   "your build of tiobench (tiotest): build is the path of its directory, after make",
+			Metrics:  []Metric{metric("write", "sequential"), metric("random-write", "4 KiB at random"), metric("read", "sequential, right after writing"), metric("random-read", "4 KiB at random")},
 			SizeUnit: "MiB by each thread", MinSize: 16, MaxSize: 1 << 20, DefaultSize: 256,
 			DiskBytes: func(size int64) int64 { return int64(threads) * size << 20 },
-			Sparse:    true, // what took no time that tiotest could tell has no rate
+			Sparse:    true, // no rate for what was too fast for tiotest to time
 		}
-		w.Metrics = append(w.Metrics, wallMetric("all four, and the removal of the files"))
+		w.Metrics = append(w.Metrics, wallMetric("all four tests, and the removal of the files"))
 		w.Steps = func(size int64) []Step {
 			return []Step{{Name: "tiotest", Timed: true, Argv: []string{OwnBuildPath + "/tiotest", "-t", set["threads"], "-f", strconv.FormatInt(size, 10),
 				"-r", strconv.Itoa(max(1, operations/threads)), "-b", "4096", "-d", "."}}}
@@ -94,12 +94,12 @@ func tiotest() *Workload {
 			names := map[string]string{"Write": "write", "Random Write": "random-write", "Read": "read", "Random Read": "random-read"}
 			r := reading{values: map[string]float64{}}
 			for _, f := range figures {
-				if name := names[f.Metric]; name != "" && f.Value > 0 { // 0 where it took no time that tiotest could tell
+				if name := names[f.Metric]; name != "" && f.Value > 0 { // 0: too fast for tiotest to time
 					r.values[name] = f.Value * (1 << 20)
 				}
 			}
 			if r.values["write"] == 0 {
-				return reading{}, fault.Guestf("this is not the table of one run of tiotest: %s", quote(text))
+				return reading{}, fault.Guestf("this is not the table of one tiotest run: %s", quote(text))
 			}
 			r.check = func(size int64) error {
 				var did float64
@@ -116,15 +116,15 @@ func tiotest() *Workload {
 
 var tioWritten = regexp.MustCompile(`(?m)^\| Write +(\d+) MBs \|`)
 
-// nbench is BYTE's benchmark of CPU and memory, whole.
+// nbench runs all of BYTE's benchmark of CPU and memory.
 func nbench() *Workload {
 	index := func(name, about string) Metric { return rateMetric(name, "index", about+" against an AMD K6-233") }
 	w := &Workload{
-		Name: "nbench", Title: "nbench (BYTEmark): ten tests of CPU and memory; minutes, whatever the machine",
+		Name: "nbench", Title: "nbench (BYTEmark): ten tests of CPU and memory; takes minutes on any machine",
 		ArticleIDs: []string{"P2-nbench"}, OwnBuild: true,
-		Source: "nbench, built by yourself: build is its directory, with NNET.DAT",
+		Source: "your build of nbench: build is the path of its directory, with NNET.DAT",
 		Metrics: []Metric{index("memory", "string sort, bit field and assignment"), index("integer", "numeric sort, FP emulation, IDEA and Huffman"), index("float", "Fourier, neural net and LU decomposition"),
-			wallMetric("all of nbench: it repeats each test until it has a few seconds")},
+			wallMetric("the whole run of nbench, which repeats each test for a few seconds")},
 		SizeUnit: "runs of nbench", MinSize: 1, MaxSize: 1, DefaultSize: 1,
 		Tools: []string{"sh"},
 	}
@@ -146,23 +146,23 @@ func nbench() *Workload {
 			}
 		}
 		if indices != 5 {
-			return reading{}, fault.Guestf("nbench printed %d indices instead of 5: this is not the whole output of one run", indices)
+			return reading{}, fault.Guestf("nbench printed %d indices instead of 5: this is not the complete output of one run", indices)
 		}
 		return r, nil
 	})
 }
 
-// ttcp is the old measure of TCP by its own program.
+// ttcp runs ttcp itself.
 func ttcp() *Workload {
 	const port, buffer = 25001, 8192
 	w := &Workload{
-		Name: "ttcp", Title: "TCP throughput by ttcp: buffers of 8 KiB", ArticleIDs: []string{"P9-ttcp"}, OwnBuild: true,
-		Source:   "ttcp, built by yourself: build is its directory",
-		Metrics:  []Metric{rateMetric("bandwidth", "bit/s", "what was sent, as the sender prints it"), wallMetric("all of it, and the start of ttcp")},
+		Name: "ttcp", Title: "TCP throughput by ttcp with buffers of 8 KiB", ArticleIDs: []string{"P9-ttcp"}, OwnBuild: true,
+		Source:   "your build of ttcp: build is the path of its directory",
+		Metrics:  []Metric{rateMetric("bandwidth", "bit/s", "sent data, as the sender prints it"), wallMetric("the whole transfer, and the start of ttcp")},
 		SizeUnit: "buffers of 8 KiB", MinSize: 2048, MaxSize: 1 << 30, DefaultSize: 1 << 17,
 	}
 	number := strconv.Itoa(port)
-	// ttcp ends with its connection; a server must not, while the trial lasts.
+	// ttcp exits after one connection, but a server must run as long as the trial.
 	server := []string{"sh", "-c", "while :; do " + OwnBuildPath + "/ttcp -r -s -p " + number + " || sleep 0.1; done"}
 	return w.netWorkload(port, server, func(size int64) []string {
 		return []string{"sh", "-c", `exec "$0" -t -s -p "$1" -n "$2" "$3"`, OwnBuildPath + "/ttcp", number, strconv.FormatInt(size, 10), ServerAddress}

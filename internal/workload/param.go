@@ -10,33 +10,33 @@ import (
 	"github.com/tare-bench/tare/internal/nearest"
 )
 
-// Param is something that a campaign may set of a workload, such as its number
-// of threads. Several values of it are as many workloads.
+// Param is a parameter of a workload that a campaign may set, such as its number
+// of threads. Each of several values makes a workload of its own.
 type Param struct {
 	Name    string   `json:"name"`
 	Default string   `json:"default"`
-	Values  []string `json:"values,omitempty"` // the only ones; nil: whole numbers from Min to Max
+	Values  []string `json:"values,omitempty"` // the permitted ones; nil: integers from Min to Max
 	Min     int64    `json:"min,omitempty"`
 	Max     int64    `json:"max,omitempty"`
 	About   string   `json:"about"` // one line
 }
 
-// Check says why value is none that the parameter takes; the error is of the
-// kind fault.Campaign.
+// Check returns an error of the kind fault.Campaign if the parameter does not
+// accept value.
 func (p Param) Check(value string) error {
 	if p.Values != nil {
 		if slices.Contains(p.Values, value) {
 			return nil
 		}
-		return fault.Campaignf("%s wants one of %s, not %s", p.Name, strings.Join(p.Values, ", "), quote(value))
+		return fault.Campaignf("%s must be one of %s, not %s", p.Name, strings.Join(p.Values, ", "), quote(value))
 	}
 	if n, err := strconv.ParseInt(value, 10, 64); err != nil || n < p.Min || n > p.Max {
-		return fault.Campaignf("%s wants a whole number from %d to %d, not %s", p.Name, p.Min, p.Max, quote(value))
+		return fault.Campaignf("%s must be a whole number from %d to %d, not %s", p.Name, p.Min, p.Max, quote(value))
 	}
 	return nil
 }
 
-// Settings are the values of a workload's parameters by name, one for each.
+// Settings has a value for each of a workload's parameters, by name.
 type Settings map[string]string
 
 // Int is the value of a parameter that is a whole number.
@@ -48,8 +48,8 @@ func (s Settings) Int(name string) int {
 	return n
 }
 
-// withParams makes a workload that has parameters: build makes it for any
-// settings, and is called with the defaults first.
+// withParams returns a workload with parameters, at their defaults. build returns
+// the workload for any settings.
 func withParams(params []Param, build func(Settings) *Workload) *Workload {
 	defaults := Settings{}
 	for _, p := range params {
@@ -60,8 +60,8 @@ func withParams(params []Param, build func(Settings) *Workload) *Workload {
 	return w
 }
 
-// With returns the workload with some of its parameters set, the others at
-// their defaults. name is what it is called in results: "sysbench-cpu[threads=4]".
+// With returns the workload with some of its parameters set, and the others at
+// their defaults. name is its name in results: "sysbench-cpu[threads=4]".
 func (w *Workload) With(name string, set map[string]string) (*Workload, error) {
 	all := Settings{}
 	var names []string

@@ -23,7 +23,7 @@ func TestWith(t *testing.T) {
 		t.Errorf("%q", argv)
 	}
 	if !slices.Contains(w.Steps(1000)[0].Argv, "--threads=1") || w.Name != "sysbench-cpu" {
-		t.Error("the workload that it was made from is another one now")
+		t.Error("With changed the original workload")
 	}
 	for _, bad := range []struct{ name, value, want string }{
 		{"threads", "0", "whole number from 1"},
@@ -37,8 +37,8 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// TestMemoryThreads: sysbench divides its total between the threads and drops
-// what is left over, so the size is each thread's.
+// TestMemoryThreads: sysbench divides its total among the threads and drops the
+// remainder, so the size is per thread.
 func TestMemoryThreads(t *testing.T) {
 	w, err := mustGet(t, "sysbench-memory-read").With("m", map[string]string{"threads": "10"})
 	if err != nil {
@@ -49,7 +49,7 @@ func TestMemoryThreads(t *testing.T) {
 	}
 }
 
-// TestParams: what every workload says of its parameters holds.
+// TestParams: every workload accepts the parameter values that it declares.
 func TestParams(t *testing.T) {
 	for _, w := range All() {
 		for _, p := range w.Params {

@@ -33,7 +33,7 @@ func mustGet(t testing.TB, name string) *Workload {
 
 func near(got, want float64) bool { return math.Abs(got-want) <= 1e-9*math.Abs(want) }
 
-// checkMetrics compares values and holds every name against the workload's list.
+// checkMetrics compares values and checks every name against the workload's list.
 func checkMetrics(t *testing.T, w *Workload, got, want map[string]float64) {
 	t.Helper()
 	known := map[string]bool{}
@@ -62,7 +62,7 @@ func TestParseFixtures(t *testing.T) {
 		{"dd-write", "dd/write-1G-pass1.txt", map[string]float64{"cold-time": 2.727, "cold-time-guest": 2.72513, "cold-rate": 1048576000 / 2.72513}},
 		{"dd-write", "dd/write-3G-pass2.txt", map[string]float64{"cold-time": 2.407, "cold-time-guest": 2.08389, "cold-rate": 3145728000 / 2.08389}},
 		{"dd-write", "dd/write-1G-fdatasync.txt", map[string]float64{"cold-time": 0.937, "cold-time-guest": 0.734329, "cold-rate": 1048576000 / 0.734329}},
-		// The locale that this command line asks for was not installed.
+		// The locale in this command line was not installed.
 		{"dd-write", "dd/write-locale-cs.txt", map[string]float64{"cold-time-guest": 0.0447145, "cold-rate": 104857600 / 0.0447145}},
 		{"dd-write", "dd/two-passes.txt", map[string]float64{
 			"cold-time": 0.038, "cold-time-guest": 0.0365379, "cold-rate": 104857600 / 0.0365379,
@@ -111,7 +111,7 @@ func TestParseFixtures(t *testing.T) {
 	}
 }
 
-// What the parsers beneath Parse find in output of other command lines.
+// The results of the parsers behind Parse for the output of other command lines.
 func TestParseOtherFixtures(t *testing.T) {
 	t.Run("seven tasks", func(t *testing.T) {
 		got, err := wallTimes(string(fixture(t, "openssl/enc-7parallel.txt")))
@@ -200,7 +200,7 @@ func TestParseOwnCaptures(t *testing.T) {
 	}
 }
 
-// A warning before fio's JSON and the shell's time after it are no obstacle.
+// A warning may precede fio's JSON, and the shell's time may follow it.
 func TestParseMixedOutput(t *testing.T) {
 	out := "fio: this platform does not support process shared mutexes, forcing use of threads.\n" +
 		string(fixture(t, "fio/randread-2M-json.txt")) + "\nreal\t0m1.250s\nuser\t0m0.1s\nsys\t0m0.1s\n"
@@ -245,7 +245,7 @@ func TestFioDepth(t *testing.T) {
 	}
 }
 
-// A guest may write a lot of anything; an error must not repeat it all.
+// A guest may write a lot of output; an error must not repeat all of it.
 func TestErrorsAreShort(t *testing.T) {
 	for _, w := range All() {
 		for _, line := range []string{"real 1.0\n", "x\n", "x", "stress-ng: metrc: [1] exec 5 0.5 0.1 0.1 10.0 10.0\n", "error: x ", "1 byte copied, 1 s\n"} {
@@ -276,7 +276,7 @@ func TestParseRefuses(t *testing.T) {
 		says                   []string
 	}{
 		{"the article's line", "openssl-enc", file("openssl/enc-article-verbatim.txt"), []string{"openssl failed", "enc: Use -help for summary."}},
-		{"only a time", "openssl-enc", "real\t0m0.007s\n", []string{"nothing says that the work was done"}},
+		{"only a time", "openssl-enc", "real\t0m0.007s\n", []string{"nothing confirms that the work was done"}},
 		{"seven tasks", "openssl-enc", file("openssl/enc-7parallel.txt"), []string{"7 runs"}},
 		{"no openssl", "openssl-enc", "bash: openssl: command not found\n" + file("openssl/enc-5120M-pbkdf2.txt"), []string{"command not found"}},
 		{"non-zero exit", "openssl-enc", "Command exited with non-zero status 1\n" + file("openssl/enc-5120M-pbkdf2.txt"), []string{"non-zero status 1"}},
@@ -287,9 +287,9 @@ func TestParseRefuses(t *testing.T) {
 		{"named locale", "dd-write", "$ LC_ALL=lv_LV.UTF-8 dd if=/dev/zero\n" + strings.Split(file("dd/write-cs_CZ.txt"), "\nreal")[0], []string{"the locale lv_LV.UTF-8"}},
 		{"bash in Czech", "untar-kernel", "real\t0m0,102s\nuser\t0m0,002s\n", []string{"0m0,102s", "LC_ALL=C"}},
 		{"dd on a full disk", "dd-write", file("dd/error-full.txt"), []string{"No space left on device"}},
-		{"dd of nothing", "dd-write", "0 bytes copied, 8.8034e-05 s, 0.0 kB/s\n", []string{"copied nothing", "0 bytes copied"}},
+		{"dd of nothing", "dd-write", "0 bytes copied, 8.8034e-05 s, 0.0 kB/s\n", []string{"no data or no time", "0 bytes copied"}},
 		{"dd's rate is off", "dd-write", "1048576000 bytes (1.0 GB, 1000 MiB) copied, 2.72513 s, 585 MB/s\n", []string{"rate × time is not the size", "585 MB/s"}},
-		{"three passes", "dd-write", strings.Repeat("1 byte copied, 1 s, 0.0 kB/s\n", 3), []string{"3 times"}},
+		{"three passes", "dd-write", strings.Repeat("1 byte copied, 1 s, 0.0 kB/s\n", 3), []string{"3 reports of dd"}},
 		{"overflow", "dd-write", "1" + strings.Repeat("0", 400) + " bytes copied, 1 s, 1 B/s\n", []string{"not a usable number"}},
 
 		{"tar fails", "untar-kernel", file("tar/error-missing.txt"), []string{"tar", "Cannot open"}},
@@ -316,21 +316,21 @@ func TestParseRefuses(t *testing.T) {
 		{"bandwidth off", "fio-randread", replace(fio, "1203746439", "2203746439"), []string{"bandwidth × time is not the size"}},
 		{"IOPS off", "fio-randread", replace(fio, "573.991031", "273.991031"), []string{"IOPS × time"}},
 		{"latency off", "fio-randread", replace(fio, `"mean" : 1738719.328125`, `"mean" : 2738719.328125`), []string{"latency × IOPS"}},
-		{"no latency", "fio-randread", replace(fio, `"mean" : 1738502.298828`, `"mean" : 0`), []string{"no bandwidth, operations, latency"}},
+		{"no latency", "fio-randread", replace(fio, `"mean" : 1738502.298828`, `"mean" : 0`), []string{"all of bandwidth, operations, latency"}},
 		{"negative", "fio-randread", replace(replace(fio, `"runtime" : 892`, `"runtime" : -892`), "1203746439", "-1203746439"), []string{"-0.892"}},
 		{"text cut", "fio-randread", fioText[:strings.Index(fioText, "    clat (")], []string{"incomplete"}},
 		{"text bandwidth off", "fio-randread", replace(fioText, "BW=1282MiB/s", "BW=1482MiB/s"), []string{"bandwidth × time"}},
 		{"text IOPS off", "fio-randread", replace(fioText, "IOPS=640", "IOPS=840"), []string{"IOPS × time"}},
 		{"terse cut", "fio-randwrite", terse[:300], []string{"cut off"}},
 		{"terse error", "fio-randwrite", replace(terse, "mytest;0;0;", "mytest;0;28;"), []string{"28"}},
-		{"not fio", "fio-randread", "hello\n", []string{"no output of fio 3", "hello"}},
+		{"not fio", "fio-randread", "hello\n", []string{"not output of fio 3", "hello"}},
 
 		{"exec as root", "stress-ng-exec", file("stress-ng/error-exec-as-root.txt"), []string{"must not run as root"}},
 		{"temp path", "stress-ng-exec", file("stress-ng/error-temp-path.txt"), []string{"must be readable and writeable"}},
 		{"another stressor", "stress-ng-exec", file("stress-ng/pipe-text.txt"), []string{`stressors "pipe", not of exec`}},
 		{"another stressor, YAML", "stress-ng-exec", file("stress-ng/cpu-yaml.txt"), []string{`stressors "cpu", not of exec`}},
 		{"unsuccessful", "stress-ng-exec", replace(exec, "successful run", "unsuccessful run"), []string{"unsuccessful run"}},
-		{"cut before the end", "stress-ng-exec", exec[:strings.Index(exec, "successful run")], []string{"does not say that its run was successful"}},
+		{"cut before the end", "stress-ng-exec", exec[:strings.Index(exec, "successful run")], []string{"does not report a successful run"}},
 		{"rate off", "stress-ng-exec", replace(exec, "213.26", "313.26"), []string{"rate × time"}},
 		{"no metrics", "stress-ng-exec", "stress-ng: info:  [1] successful run completed in 0.5s\n", []string{"--metrics"}},
 
@@ -350,13 +350,13 @@ func TestParseRefuses(t *testing.T) {
 		{"make fails", "kernel-build", file("kernel-build/tinyconfig-fail.txt"), []string{"make failed", "Error 1"}},
 		{"bonnie as root", "bonnie", file("bonnie++/refused-root.txt"), []string{`use the \"-u\" switch`}},
 		{"bonnie's size", "bonnie", file("bonnie++/refused-size-lt-2xram.txt"), []string{"double RAM"}},
-		{"bonnie's table alone", "bonnie", file("bonnie++/bon_csv2txt.txt"), []string{"0 lines of bonnie++ 2's CSV"}},
+		{"bonnie's table alone", "bonnie", file("bonnie++/bon_csv2txt.txt"), []string{"0 CSV lines of bonnie++ 2"}},
 		{"bonnie cut", "bonnie", file("bonnie++/quiet-csv.txt")[:120], []string{"fields instead of 50"}},
 		{"hackbench cut", "hackbench-pipe", "Time: 0.216\n", []string{"Running in"}},
 		{"cyclictest's code", "cyclictest", replace(file("rt-tests/cyclictest.json"), `"return_code": 0`, `"return_code": 1`), []string{"return code 1"}},
-		{"cyclictest off", "cyclictest", replace(file("rt-tests/cyclictest.json"), `"max": 3910`, `"max": 39`), []string{"cannot be"}},
+		{"cyclictest off", "cyclictest", replace(file("rt-tests/cyclictest.json"), `"max": 3910`, `"max": 39`), []string{"cannot have"}},
 		{"ioping cut", "disk-latency", "4 KiB <<< . (ext4 /dev/vda): request=1 time=105.6 us (warmup)\n", []string{"requests completed"}},
-		{"ioping off", "disk-latency", replace(file("ioping/text.txt"), "34.2 us / 181.5", "34.2 ms / 181.5"), []string{"cannot be"}},
+		{"ioping off", "disk-latency", replace(file("ioping/text.txt"), "34.2 us / 181.5", "34.2 ms / 181.5"), []string{"cannot have"}},
 		{"mbw off", "memory-copy", replace(file("mbw/quiet.txt"), "2238.989", "2538.989"), []string{"rate × time"}},
 		{"mbw cut", "memory-copy", file("mbw/quiet.txt")[:300], []string{"no mean of DUMB"}},
 		{"perf for scripts", "kernel-ops", file("perf-bench/sched-pipe-simple.txt"), []string{"--format=simple"}},
@@ -472,7 +472,7 @@ func FuzzParseOwnBuilds(f *testing.F) {
 	fuzzAll(f, "unixbench-file-copy", "tiobench", "nbench", "ttcp", "iozone", "lmbench", "lmbench-memory", "lmbench-pipe")
 }
 
-// fuzzAll gives what it makes up to the parsers of several workloads.
+// fuzzAll fuzzes the parsers of several workloads.
 func fuzzAll(f *testing.F, names ...string) {
 	f.Fuzz(func(t *testing.T, output []byte) {
 		for _, name := range names {
@@ -487,7 +487,7 @@ func FuzzParseSysbench(f *testing.F) {
 	fuzzAll(f, "sysbench-memory-read", "sysbench-memory-write", "sysbench-threads", "sysbench-mutex", "sysbench-fileio")
 }
 
-// FuzzEvaluate gives every workload steps that succeeded and wrote anything.
+// FuzzEvaluate passes steps that succeeded with arbitrary output to every workload.
 func FuzzEvaluate(f *testing.F) {
 	seed(f, "ab", "iperf3", "netpipe", "openssl", "dd", "tar", "stress-ng", "fio", "sysbench")
 	f.Add([]byte("copy 0: 1 pieces, 3 of 3 files, 5 of 5 bytes\n"))

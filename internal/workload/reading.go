@@ -9,17 +9,17 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// reading is what the output of one run of a tool says.
+// reading has the figures from the output of one run of a tool.
 type reading struct {
 	values map[string]float64 // by the metrics' names, all by the guest's clock
-	did    float64            // the work, in the unit of the workload's sizes; 0: the tool does not say, or check knows
-	// check says what is wrong with a run that a trial of that size made, which
-	// a user's own run need not be held to; nil: nothing more.
+	did    float64            // the work in the unit of sizes; 0: not printed, or checked by check
+	// check returns what is wrong with the run as a trial of that size. It does not
+	// apply to output that a user saved. nil: no further checks.
 	check func(size int64) error
 }
 
-// parsing returns a Parse: what read finds in the text, and as the metric
-// named wall the time that time(1) or the shell's time added to it.
+// parsing returns a Parse: the values that read finds in the text and, as the
+// metric named wall, the time that time(1) or the shell's time printed.
 func parsing(wall string, read func(text string) (map[string]float64, error)) func(output []byte) (map[string]float64, error) {
 	return func(output []byte) (map[string]float64, error) {
 		text := string(output)
@@ -36,10 +36,10 @@ func parsing(wall string, read func(text string) (map[string]float64, error)) fu
 	}
 }
 
-// measuredBy completes a workload all of whose figures are in the output of one
-// step: Parse and Evaluate use read, the step's time is the metric "time", and
-// with that of a step named flush the metric "time-flushed". A trial whose
-// output says that less or more was done than its size is refused.
+// measuredBy completes a workload whose figures are all in the output of one
+// step. Parse and Evaluate use read. The step's time is the metric "time"; with
+// the time of a step named flush added, it is the metric "time-flushed". A trial
+// is refused if its output reports less or more work than its size.
 func (w *Workload) measuredBy(step string, read func(text string) (reading, error)) *Workload {
 	w.Parse = parsing("time", func(text string) (map[string]float64, error) {
 		r, err := read(text)
@@ -73,7 +73,7 @@ func (w *Workload) measuredBy(step string, read func(text string) (reading, erro
 	return w
 }
 
-// output is all that a step wrote.
+// output is everything that a step wrote.
 func (r StepResult) output() string { return string(r.Stdout) + "\n" + string(r.Stderr) }
 
 // wallMetric is the metric "time" of measuredBy.
@@ -81,7 +81,7 @@ func wallMetric(about string) Metric {
 	return Metric{Name: "time", Unit: "s", Better: Lower, Clock: HostClock, About: about}
 }
 
-// guestTimeMetric is the same time as the tool has it.
+// guestTimeMetric is the same time by the tool's own clock.
 func guestTimeMetric(about string) Metric {
 	return Metric{Name: "time" + GuestSuffix, Unit: "s", Better: Lower, Clock: GuestClock, About: about}
 }
@@ -96,20 +96,20 @@ func latencyMetric(name, about string) Metric {
 	return Metric{Name: name, Unit: "s", Better: Lower, Clock: GuestClock, About: about}
 }
 
-// pick is a line that the output of a tool must have once, and where the
-// numbers go that it holds.
+// pick is a line that must occur once in the output of a tool, and the
+// destinations of its numbers.
 type pick struct {
 	line *regexp.Regexp
-	word string // every such line has it
+	word string // occurs in every such line
 	to   []*float64
 }
 
-// takeOnce finds each of the lines and takes its numbers.
+// takeOnce finds each of the lines and reads its numbers.
 func takeOnce(tool, text string, picks []pick) error {
 	for _, p := range picks {
 		m := p.line.FindAllStringSubmatch(grep(text, p.word), -1)
 		if len(m) != 1 {
-			return fault.Guestf("%d lines with %q instead of one: this is not the whole output of one run of %s", len(m), p.word, tool)
+			return fault.Guestf("%d lines with %q instead of one: this is not the complete output of one run of %s", len(m), p.word, tool)
 		}
 		f, err := numbers(m[0][1:]...)
 		if err != nil {

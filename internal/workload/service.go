@@ -17,7 +17,7 @@ var (
 	mediawikiScript string
 )
 
-// services are the workloads that have servers.
+// services returns the workloads that have servers.
 func services() []*Workload {
 	return []*Workload{
 		sysbenchOLTP("read_write", "rw", "L8-oltp-rw"),
@@ -35,7 +35,7 @@ func services() []*Workload {
 	}
 }
 
-// The databases that images have, each in /opt/tare/NAME/db.
+// The databases in the images, each in /opt/tare/NAME/db.
 var (
 	sbtestSetup    = Setup{"sbtest", mariadbScript + sbtestScript}
 	wordpressSetup = Setup{"wordpress", mariadbScript + wordpressScript}
@@ -44,12 +44,13 @@ var (
 
 const (
 	dbDir    = "tare-db"
-	dbSocket = dbDir + ".sock" // setups know it as /data/tare-db.sock
+	dbSocket = dbDir + ".sock" // setups use it as /data/tare-db.sock
 	webDir   = "tare-web"
 )
 
-// mariadb are the steps that bring up MariaDB on a copy of a setup's database.
-// Every trial gets a fresh one: what a trial writes must not slow the next.
+// mariadb returns the steps that start MariaDB on a copy of a setup's database.
+// Every trial gets a fresh copy, because what one trial writes must not slow down
+// the next one.
 func mariadb(s Setup) []Step {
 	return []Step{
 		{Name: "database", Argv: []string{"sh", "-c", "rm -rf " + dbDir + "* && cp -a \"$1\" " + dbDir + " && sync -f .", "sh", "/opt/tare/" + s.Name + "/db"}},
@@ -60,33 +61,32 @@ func mariadb(s Setup) []Step {
 	}
 }
 
-// mariadbClient is a client's command line to the database of mariadb.
+// mariadbClient returns the command line of a client of that database.
 func mariadbClient(program string, args ...string) []string {
 	return append([]string{program, "--no-defaults", "--user=root", "--socket=" + dbSocket}, args...)
 }
 
-// mariadbDisk is what a database takes on the data volume besides its tables:
-// the log, the system's tables, and those of a start.
+// mariadbDisk is the space that a database needs on the data volume besides its
+// tables: the log, the system tables, and the files that a start creates.
 const mariadbDisk = 96 << 20
 
-// removed is the last step of a workload with servers.
+// removed returns the last step of a workload with servers.
 func removed(dirs ...string) Step {
 	return Step{Name: "clean", ServersEnded: true, Argv: []string{"sh", "-c", "rm -rf " + strings.Join(dirs, " ") + " && sync -f ."}}
 }
 
-// listening succeeds when somebody listens on a TCP port of this guest. It does
-// not connect: some servers serve once.
+// listening returns a command that succeeds when a process listens on a TCP port
+// of the guest. It does not connect, because some servers accept one connection only.
 func listening(port int) []string {
 	return []string{"grep", "-qsE", fmt.Sprintf(":%04X [0-9A-F]+:0000 0A", port), "/proc/net/tcp", "/proc/net/tcp6"}
 }
 
-// httpPort is where the web server listens, below the ports that the kernel
-// hands out by itself.
+// httpPort is the web server's port, below the kernel's range of ephemeral ports.
 const httpPort = 28080
 
-// apacheConfig is Debian's configuration of Apache as far as it matters here:
-// its numbers of processes and its log of requests. The kind of processes and
-// what is served are put in.
+// apacheConfig is the part of Debian's Apache configuration that matters here: the
+// timeouts, the modules and the request log. apacheEvent and apachePHP add the
+// processing model, its numbers of processes, and the content.
 const apacheConfig = `ServerRoot /usr/lib/apache2
 ServerName tare
 Listen ` + ServerAddress + `:28080
@@ -145,7 +145,7 @@ Alias /wp /usr/share/wordpress
 Alias /mediawiki /usr/share/mediawiki
 `
 
-// apache is the step of a web server with this configuration.
+// apache returns the step of a web server with this configuration.
 func apache(config string) Step {
 	const start = `rm -rf ` + webDir + ` && mkdir ` + webDir + ` && printf '%s' "$1" >` + webDir + `/conf &&
 TARE_DATA="$PWD/` + webDir + `" exec apache2 -f "$PWD/` + webDir + `/conf" -DFOREGROUND`

@@ -23,7 +23,7 @@ func TestParseServiceFixtures(t *testing.T) {
 		{"ab-status", "ab/status-c2-n500.txt", map[string]float64{"rate": 9942.73, "latency": 0.201e-3, "time-guest": 0.050}},
 		{"wordpress", "ab/wp-c1-n50.txt", map[string]float64{"rate": 16.54, "latency": 60.445e-3, "time-guest": 3.022}},
 		{"wordpress", "ab/wp-c10-n100.txt", map[string]float64{"rate": 20.03, "latency": 499.284e-3, "time-guest": 4.993}},
-		// Eleven pages of another length by a byte are no failures.
+		// Eleven pages that differ in length by one byte are not failures.
 		{"mediawiki", "ab/mediawiki-c1-n50.txt", map[string]float64{"rate": 8.40, "latency": 119.083e-3, "time-guest": 5.954}},
 		{"mediawiki", "ab/mediawiki-c10-n100-l.txt", map[string]float64{"rate": 17.61, "latency": 568.009e-3, "time-guest": 5.680}},
 		{"sysbench-oltp-ro", "sysbench/oltp_ro-4t.txt", map[string]float64{"rate": 1749.60, "latency": 2.28e-3, "latency-p95": 4.18e-3, "time-guest": 5.0043}},
@@ -74,12 +74,12 @@ func TestParseServicesRefuse(t *testing.T) {
 		{"ab-static", replaced("ab/index-c10-n5000.txt", "0.569 [ms]", "0.869 [ms]"), "latency × rate"},
 		{"ab-static", file("ab/index-c10-n5000.txt") + file("ab/index-c1-n5000.txt"), "twice"},
 		{"ab-static", "", "no \""},
-		// Pages of quite another length are not the same page.
+		// Pages of a very different length are not the same page.
 		{"mediawiki", replaced("ab/mediawiki-c1-n50.txt", "Document Length:        16430", "Document Length:        430"), "11 of 50 requests failed"},
 		{"sysbench-oltp-rw", file("sysbench/oltp-article-cmd-0.4-syntax.txt"), "FATAL"},
 		{"sysbench-oltp-rw", file("sysbench/cpu.txt"), "transactions"},
 		{"iperf3", file("iperf3/error-refused-json.txt"), "Connection refused"},
-		{"iperf3", file("iperf3/tcp-json.txt")[:900], "not whole"},
+		{"iperf3", file("iperf3/tcp-json.txt")[:900], "cut off"},
 		{"iperf3", replaced("iperf3/tcp-text.txt", "3.63 Gbits/sec                  receiver", "9.63 Gbits/sec                  receiver"), "rate × time"},
 		{"nuttcp", replaced("nuttcp/tcp-fparse.txt", "rate_Mbps=5515", "rate_Mbps=7515"), "rate × time"},
 		{"nuttcp", file("nuttcp/tcp-1s.txt") + file("nuttcp/tcp-1s.txt"), "2 reports"},
@@ -110,7 +110,7 @@ func TestPageLength(t *testing.T) {
 }
 
 func TestCommitted(t *testing.T) {
-	for text, says := range map[string]string{"Com_commit\t50\n": "", "Com_commit\t49\n": "committed 49", "": "does not say"} {
+	for text, says := range map[string]string{"Com_commit\t50\n": "", "Com_commit\t49\n": "committed 49", "": "does not report"} {
 		err := committed(50, text)
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", text, err)
@@ -118,8 +118,8 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
-// A trial has the serving side first and what it does without servers last,
-// and everybody knows where the servers are.
+// The steps of the serving side come first, its steps without servers come last, and
+// all steps have the servers' address.
 func TestTrial(t *testing.T) {
 	w := mustGet(t, "wordpress")
 	var names []string
@@ -143,7 +143,7 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// Setups of the same name are the same, and bash can read them.
+// Setups of the same name are identical, and bash can parse them.
 func TestSetups(t *testing.T) {
 	seen := map[string]string{}
 	for _, w := range All() {

@@ -9,8 +9,8 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// spawn runs its arguments as nobody if it is run as root: stress-ng skips its
-// exec stressor for root, and says with exit status 0 that all went well.
+// spawn runs its arguments as nobody if it runs as root: for root, stress-ng skips
+// its exec stressor and still exits with status 0.
 const spawn = `if [ "$(id -u)" = 0 ]; then
 	exec setpriv --reuid=65534 --regid=65534 --clear-groups -- "$@"
 fi
@@ -23,8 +23,8 @@ func stressExec() *Workload {
 		return []Step{
 			{Name: "prepare", Argv: []string{"bash", "-c", "rm -rf " + stressDir + " && mkdir -m 1777 " + stressDir}},
 			{Name: "exec", Timed: true, Argv: []string{"sh", "-c", spawn, "stress-ng-exec",
-				// One process after the other, all started in the same way.
-				// With more at a time than --exec-max 1 it overshoots the number of operations.
+				// One process after the other, all started in the same way. With more
+				// than --exec-max 1, stress-ng exceeds the requested number of operations.
 				"stress-ng", "--exec", "1", "--exec-ops", strconv.FormatInt(size, 10), "--exec-max", "1",
 				"--exec-method", "execve", "--exec-fork-method", "fork", "--exec-no-pthread",
 				"--no-rand-seed", "--temp-path", stressDir, "--metrics"}},
@@ -38,9 +38,9 @@ func stressExec() *Workload {
 		Tools:    []string{"bash", "id", "mkdir", "rm", "setpriv", "sh", "stress-ng"},
 		Packages: []string{"bash", "coreutils", "dash", "stress-ng", "util-linux"},
 		Metrics: []Metric{
-			{Name: "time", Unit: "s", Better: Lower, Clock: HostClock, About: "starting all processes, and stress-ng itself"},
-			{Name: "rate", Unit: "1/s", Better: Higher, Clock: GuestClock, About: "processes a second of real time, as stress-ng prints it"},
-			{Name: "time-guest", Unit: "s", Better: Lower, Clock: GuestClock, About: "processes over the rate that stress-ng prints"},
+			{Name: "time", Unit: "s", Better: Lower, Clock: HostClock, About: "starting all processes, and the start of stress-ng"},
+			{Name: "rate", Unit: "1/s", Better: Higher, Clock: GuestClock, About: "processes per second of real time, as stress-ng prints it"},
+			{Name: "time-guest", Unit: "s", Better: Lower, Clock: GuestClock, About: "processes / the rate that stress-ng prints"},
 		},
 		SizeUnit:    "processes",
 		MinSize:     10,
@@ -58,7 +58,7 @@ func stressExec() *Workload {
 	})
 }
 
-// stressRow is what stress-ng says of one stressor.
+// stressRow has stress-ng's figures of one stressor.
 type stressRow struct {
 	stressor        string
 	ops, real, rate float64
@@ -73,8 +73,8 @@ var (
 	stressBad  = regexp.MustCompile(`(?m)^stress-ng: (?:error|fail): .*$|^.*(?:unsuccessful run|must not run as root|aborting:|skipping the stressor).*$`)
 )
 
-// parseStressNG reads the metrics that stress-ng prints or writes as YAML. The
-// text must say that the run succeeded; YAML has no place for that.
+// parseStressNG reads the metrics that stress-ng prints, or writes as YAML. Printed
+// output must confirm that the run succeeded; YAML does not contain that.
 func parseStressNG(text string) ([]stressRow, error) {
 	if line := stressBad.FindString(grep(text, "stress-ng: ", "aborting:")); line != "" {
 		return nil, fault.Guestf("stress-ng failed: %s", quote(line))
@@ -89,7 +89,7 @@ func parseStressNG(text string) ([]stressRow, error) {
 		if row.ops == 0 || row.rate == 0 {
 			return fault.Guestf("stress-ng did nothing: %s", quote(line))
 		}
-		// Text has two decimals of either.
+		// In the text, both have two decimals.
 		if math.Abs(row.real*row.rate-row.ops) > 0.006*row.rate+0.006*row.real+0.001*row.ops {
 			return contradiction("rate × time is not the number of operations: %s", quote(line))
 		}
@@ -102,7 +102,7 @@ func parseStressNG(text string) ([]stressRow, error) {
 		}
 	}
 	if len(rows) > 0 && !stressDone.MatchString(grep(text, "successful")) {
-		return nil, fault.Guestf("stress-ng does not say that its run was successful")
+		return nil, fault.Guestf("stress-ng does not report a successful run")
 	}
 	if len(rows) == 0 {
 		for _, m := range stressYAML.FindAllStringSubmatch(grep(text, ":")+"\n", -1) {
@@ -119,12 +119,12 @@ func parseStressNG(text string) ([]stressRow, error) {
 		if err := refused("stress-ng", text); err != nil {
 			return nil, err
 		}
-		return nil, fault.WithRemedy(fault.Guestf("the output has no metrics of stress-ng"), "run stress-ng with --metrics")
+		return nil, fault.WithRemedy(fault.Guestf("the output contains no stress-ng metrics"), "run stress-ng with --metrics")
 	}
 	return rows, nil
 }
 
-// stressor returns the figures of that stressor, which must be the only one.
+// stressor returns the figures of a stressor, which must be the only one.
 func stressor(name, text string) (stressRow, error) {
 	rows, err := parseStressNG(text)
 	if err != nil {

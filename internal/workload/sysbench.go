@@ -8,13 +8,12 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// sysbench runs one of sysbench's own tests; its --events is the size but where
-// args say otherwise.
+// sysbench returns the command line of one of sysbench's tests, without a time limit.
 func sysbench(test string, args ...string) []string {
 	return append([]string{"sysbench", test, "--time=0"}, args...)
 }
 
-// threadsParam is how many threads a tool works with; one by default, as the
+// threadsParam is a tool's number of threads. The default is one, because the
 // smallest guests have one CPU.
 var threadsParam = Param{Name: "threads", Default: "1", Min: 1, Max: 1024, About: "threads that share the work"}
 
@@ -25,10 +24,10 @@ func sysbenchCPU() *Workload {
 func sysbenchCPUWith(set Settings) *Workload {
 	w := &Workload{
 		Name:  "sysbench-cpu",
-		Title: "find primes by division: integer CPU, no memory",
+		Title: "find primes by division: integer arithmetic without memory access",
 		Metrics: []Metric{
 			wallMetric("all events, and the start of sysbench"),
-			rateMetric("rate", "1/s", "events a second, as sysbench prints it"),
+			rateMetric("rate", "1/s", "events per second, as sysbench prints it"),
 			guestTimeMetric("the total time that sysbench prints"),
 		},
 		SizeUnit:    "events (each finds the primes up to 10000)",
@@ -55,9 +54,9 @@ func sysbenchMemory(op string) *Workload {
 func sysbenchMemoryWith(op string, set Settings) *Workload {
 	w := &Workload{
 		Name:       "sysbench-memory-" + op,
-		Title:      op + " memory, 1 MiB at a time, again and again: bandwidth of the caches",
+		Title:      op + " the same 1 MiB of memory repeatedly: bandwidth of the caches",
 		ArticleIDs: []string{"P3-bw_mem"},
-		StandIn:    "for lmbench's bw_mem (rd, wr): it too goes over 1 MB, but in threads of one process, not in processes, and in C loops of 8 bytes that no compiler unrolled; its cp has no counterpart here, see memory-copy",
+		StandIn:    "for lmbench's bw_mem (rd, wr): sysbench also covers 1 MB, but with threads of one process instead of processes, and in C loops of 8 bytes that are not unrolled; for cp, see memory-copy",
 		Metrics: []Metric{
 			rateMetric("bandwidth", "B/s", "as sysbench prints it, in bytes"),
 			wallMetric("all blocks, and the start of sysbench"),
@@ -89,7 +88,7 @@ func sysbenchThreads() *Workload {
 		Title: "four threads yield the CPU and wait for locks: the scheduler",
 		Metrics: []Metric{
 			wallMetric("all events, and the start of sysbench"),
-			latencyMetric("latency", "mean of an event, as sysbench prints it"),
+			latencyMetric("latency", "mean per event, as sysbench prints it"),
 			guestTimeMetric("the total time that sysbench prints"),
 		},
 		SizeUnit:    "events (each locks, yields and unlocks 1000 times)",
@@ -126,26 +125,26 @@ func sysbenchMutex() *Workload {
 			Argv: sysbench("mutex", "--threads=4", "--mutex-locks="+strconv.FormatInt(size, 10), "run"),
 		}}
 	}, func(r sysbenchReport) (reading, error) {
-		// Each thread is one event; how many locks those took, sysbench does not say.
+		// Each thread is one event; sysbench does not print the number of locks.
 		return reading{values: map[string]float64{"time-guest": r.seconds}}, nil
 	})
 }
 
-// sysbenchFileio reads and writes blocks of 16 KiB at random, three reads to
-// two writes, with an fsync for every hundred: what a database does.
+// sysbenchFileio reads and writes blocks of 16 KiB at random, three reads to two
+// writes, with an fsync after every hundred operations: the pattern of a database.
 func sysbenchFileio() *Workload {
 	files := func(size int64) []string {
 		return []string{"--file-num=4", "--file-total-size=" + strconv.FormatInt(fileioTotal(size), 10)}
 	}
 	w := &Workload{
 		Name:      "sysbench-fileio",
-		Title:     "read and write 16 KiB blocks at random with fsync between: files of a database",
+		Title:     "read and write 16 KiB blocks at random, with fsync: files of a database",
 		ReadsBack: true,
 		Metrics: []Metric{
 			wallMetric("all operations, the flush of the files and the start of sysbench"),
-			rateMetric("reads", "1/s", "reads a second, as sysbench prints them"),
-			rateMetric("writes", "1/s", "writes a second, as sysbench prints them"),
-			latencyMetric("latency", "mean of an operation, as sysbench prints it"),
+			rateMetric("reads", "1/s", "reads per second, as sysbench prints them"),
+			rateMetric("writes", "1/s", "writes per second, as sysbench prints them"),
+			latencyMetric("latency", "mean per operation, as sysbench prints it"),
 			guestTimeMetric("the total time that sysbench prints"),
 		},
 		SizeUnit:    "operations (reads of 16 KiB, writes and fsyncs)",
@@ -170,8 +169,8 @@ func sysbenchFileio() *Workload {
 	})
 }
 
-// fileioTotal is the size of the files: at least 64 MiB, and no more than the
-// operations can touch.
+// fileioTotal returns the size of the files: at least 64 MiB, at most 4 GiB, and
+// otherwise as much as the operations can touch.
 func fileioTotal(size int64) int64 { return max(64<<20, min(size*16<<10, 4<<30)) }
 
 // bySysbench completes a workload that is one test of sysbench.
@@ -191,10 +190,10 @@ func (w *Workload) bySysbench(test string, steps func(size int64) []Step, figure
 type sysbenchReport struct {
 	seconds, events      float64
 	mean, p95            float64 // latency of an event in seconds; p95 0: not printed
-	rate                 float64 // of events, or of transactions; 0: this test has none
+	rate                 float64 // of events or transactions; 0: the test has none
 	mib, mibRate         float64 // memory
 	operation            string  // memory: "read" or "write"
-	reads, writes, syncs float64 // fileio, a second
+	reads, writes, syncs float64 // fileio, per second
 }
 
 type sysbenchLine struct {
@@ -211,8 +210,7 @@ var (
 	sysbenchMean = sysbenchLine{"avg", regexp.MustCompile(`(?m)^ *avg: +(\d+\.\d+)$`),
 		func(r *sysbenchReport) []*float64 { return []*float64{&r.mean} }}
 
-	// What only one test prints, and all that it prints. The tests threads and
-	// mutex have nothing of their own.
+	// The lines that only one test prints. The tests threads and mutex have none.
 	sysbenchOwn = map[string][]sysbenchLine{
 		"cpu": {{"events per second", regexp.MustCompile(`(?m)^ *events per second: +(\d+\.\d+)$`),
 			func(r *sysbenchReport) []*float64 { return []*float64{&r.rate} }}},
@@ -234,8 +232,8 @@ var (
 	sysbenchP95 = regexp.MustCompile(`(?m)^ *95th percentile: +(\d+\.\d+)$`)
 )
 
-// sysbenchTest says whose report the text is: "cpu", "oltp", "memory",
-// "fileio", or "threads" for those that do not say.
+// sysbenchTest returns the test that printed the report: "cpu", "oltp", "memory",
+// "fileio", or "threads" for threads and mutex, whose reports do not tell.
 func sysbenchTest(text string) string {
 	for test, lines := range sysbenchOwn {
 		if lines[0].line.MatchString(grep(text, lines[0].what)) {
@@ -258,7 +256,7 @@ func parseSysbench(test, text string) (sysbenchReport, error) {
 	for _, want := range append([]sysbenchLine{sysbenchSeconds, sysbenchEvents, sysbenchMean}, own...) {
 		m := want.line.FindAllStringSubmatch(grep(text, want.what), -1)
 		if len(m) != 1 {
-			return r, fault.Guestf("%d lines with %q instead of one: this is not the whole output of one run of sysbench %s", len(m), want.what, test)
+			return r, fault.Guestf("%d lines with %q instead of one: this is not the complete output of one run of sysbench %s", len(m), want.what, test)
 		}
 		f, err := numbers(m[0][1:]...)
 		if err != nil {
@@ -296,8 +294,8 @@ func (r sysbenchReport) consistent(test string) error {
 		}
 		return nil
 	}
-	// sysbench takes the rate over a little more than the time it prints, and on
-	// a busy machine over some 0.1 s more.
+	// sysbench calculates the rate over slightly more than the time that it prints;
+	// on a busy machine, over about 0.1 s more.
 	const share, busy = 0.05, 0.2
 	if took := r.events / rate; math.Abs(took-r.seconds) > share*r.seconds+busy {
 		return contradiction("rate × time is not the number of events: %v/s, %vs, %.0f events", rate, r.seconds, r.events)

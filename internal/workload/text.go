@@ -9,7 +9,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// quote makes s, a line of somebody's output, fit for an error message.
+// quote returns s, a line of a tool's output, in a form fit for an error message.
 func quote(s string) string {
 	const limit = 200
 	s = strings.TrimSpace(s)
@@ -20,7 +20,7 @@ func quote(s string) string {
 	return strconv.Quote(string(r))
 }
 
-// grep returns the lines that hold any of the words. A guest may write a lot,
+// grep returns the lines that contain any of the words. A guest may write a lot,
 // and regular expressions are slow.
 func grep(text string, words ...string) string {
 	var b strings.Builder
@@ -35,7 +35,7 @@ func grep(text string, words ...string) string {
 	return b.String()
 }
 
-// number reads what a regular expression took for a plain decimal number.
+// number parses a word that a regular expression matched as a plain decimal number.
 func number(s string) (float64, error) {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || f < 0 {
@@ -57,20 +57,20 @@ func numbers(s ...string) ([]float64, error) {
 	return fs, nil
 }
 
-// sane passes metric values on when all of them can be figures of a real run.
+// sane returns m, or an error if a value cannot come from a real run.
 func sane(m map[string]float64) (map[string]float64, error) {
 	if len(m) == 0 {
 		return nil, fault.Guestf("the output has no figures")
 	}
 	for name, v := range m {
 		if math.IsNaN(v) || math.IsInf(v, 0) || v <= 0 {
-			return nil, fault.Guestf("%s is %v, which no run that did its work can give", name, v)
+			return nil, fault.Guestf("%s is %v, which a run that did its work cannot produce", name, v)
 		}
 	}
 	return m, nil
 }
 
-// complaints are what tools and shells write, in lower case, when they fail.
+// complaints are what tools and shells print when they fail, in lower case.
 var complaints = []string{
 	"error:", "error ", "fatal", "failed", "failure", "cannot", "can't", "no space left", "no such file",
 	"not found", "not permitted", "permission denied", "\nkilled", "\nterminated", "use -help",
@@ -83,7 +83,7 @@ var (
 		`|\s*Exit status: (?:[1-9]\d*))$`)
 )
 
-// timedFailure returns an error if GNU time says that what it timed failed.
+// timedFailure returns an error if GNU time reports that its command failed.
 func timedFailure(text string) error {
 	if line := timeFailed.FindString(grep(text, "Command ", "Exit status")); line != "" {
 		return fault.Guestf("the command failed: %s", quote(line))
@@ -91,8 +91,8 @@ func timedFailure(text string) error {
 	return nil
 }
 
-// refused returns an error if the text holds a complaint of the tool, of the
-// shell or of time(1): a tool that fails fast looks like a fast tool.
+// refused returns an error if the text contains a complaint of the tool, of the
+// shell or of time(1): a tool that fails early would look like a fast tool.
 func refused(tool, text string) error {
 	if err := timedFailure(text); err != nil {
 		return err
@@ -122,8 +122,8 @@ var (
 	localeNamed = regexp.MustCompile(`\b(?:LC_ALL|LC_NUMERIC|LC_MESSAGES|LANG)=['"]?([\w.@-]+)`)
 )
 
-// wallTimes returns the times that the text holds of time(1) or of a shell's
-// time, in seconds, in their order.
+// wallTimes returns the times printed by time(1) or a shell's time in the text,
+// in seconds, in their order.
 func wallTimes(text string) ([]float64, error) {
 	lines := grep(text, "real", "elapsed", "Elapsed")
 	if line := commaTime.FindString(lines); line != "" {
@@ -162,27 +162,27 @@ func clock(s string) (float64, error) {
 	return sum, nil
 }
 
-// oneWallTime adds the wall time to m, as name, when the text holds one.
+// oneWallTime adds the wall time to m, as name, if the text contains one.
 func oneWallTime(m map[string]float64, name, text string) error {
 	all, err := wallTimes(text)
 	switch {
 	case err != nil:
 		return err
 	case len(all) > 1:
-		return fault.Guestf("the output holds the times of %d runs (the first took %v s); give each run a file of its own", len(all), all[0])
+		return fault.Guestf("the output contains the times of %d runs (the first took %v s); save each run in its own file", len(all), all[0])
 	case len(all) == 1:
 		m[name] = all[0]
 	}
 	return nil
 }
 
-// foreignLocale says that line was not written under the locale C.
+// foreignLocale is the error for a line that was not written under the locale C.
 func foreignLocale(text, line string) error {
-	which := "a locale with other words or a decimal comma, such as cs_CZ or de_DE"
+	which := "a locale with translated words or a decimal comma, such as cs_CZ or de_DE"
 	if m := localeNamed.FindStringSubmatch(text); m != nil && m[1] != "C" && m[1] != "POSIX" {
 		which = "the locale " + m[1]
 	}
 	return fault.WithRemedy(
-		fault.Guestf("the tool ran under %s, so its figures are not read: %s", which, quote(line)),
+		fault.Guestf("the tool ran under %s, so tare cannot read its figures: %s", which, quote(line)),
 		"run it again with LC_ALL=C")
 }

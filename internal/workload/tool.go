@@ -17,17 +17,17 @@ type Figure struct {
 	Better Better  `json:"better,omitempty"` // "": neither
 }
 
-// Tool reads the output of a program, whatever its parameters were: all that
-// it says, with the program's words and units, where a workload has metrics of
-// its own. Tools that no workload runs are read, too.
+// Tool reads all figures in the output of a program, whatever its parameters were,
+// with the program's own words and units; a workload has its own metrics. There are
+// also tools that no workload runs.
 type Tool struct {
 	Name string
-	// Read finds the figures. Output of a run that failed, and output without
-	// figures, is an error. Unlike metrics, figures may be 0.
+	// Read finds the figures. The output of a failed run and output without figures
+	// are errors. Unlike metrics, figures may be 0.
 	Read func(text string) ([]Figure, error)
 }
 
-// Tools are all tools whose output is read, by name.
+// Tools returns all tools whose output tare reads, sorted by name.
 func Tools() []*Tool {
 	tools := []*Tool{
 		{"bonnie++", readBonnie}, {"cpio", readCpio}, {"dd", readDD}, {"fio", readFio}, {"hyperfine", readHyperfine},
@@ -52,10 +52,10 @@ func GetTool(name string) *Tool {
 	return nil
 }
 
-// seconds is a figure that is a time.
+// seconds returns a figure that is a time.
 func seconds(metric string, v float64) Figure { return Figure{metric, v, "s", Lower} }
 
-// withTimes adds what time(1) or the shell's time says.
+// withTimes adds the times that time(1) or the shell's time printed.
 func withTimes(figures []Figure, text string) ([]Figure, error) {
 	walls, err := wallTimes(text)
 	if err != nil {
@@ -70,7 +70,7 @@ func withTimes(figures []Figure, text string) ([]Figure, error) {
 	return figures, nil
 }
 
-// readTimes is for tools that print no figures of their own.
+// readTimes reads the output of tools that print no figures of their own.
 func readTimes(tool string) func(string) ([]Figure, error) {
 	return func(text string) ([]Figure, error) {
 		if line := makeFailed.FindString(grep(text, "***", "tar:", "sh:")); line != "" {
@@ -197,7 +197,7 @@ func readSysbench(text string) ([]Figure, error) {
 	}
 	if all := sysbenchJSON.FindAllStringSubmatch(grep(text, `"tps"`), -1); len(all) > 0 {
 		var figures []Figure
-		for _, m := range all { // the intervals', and that of all of them last
+		for _, m := range all { // one for each interval, then one for the whole run
 			v, err := number(m[1])
 			if err != nil {
 				return nil, err
@@ -304,7 +304,7 @@ func readHyperfine(text string) ([]Figure, error) {
 		}
 	}
 	if err := json.NewDecoder(strings.NewReader(text)).Decode(&doc); err != nil || len(doc.Results) == 0 {
-		return nil, fault.WithRemedy(fault.Guestf("this is no JSON of hyperfine: %s", quote(text)), "run hyperfine with --export-json")
+		return nil, fault.WithRemedy(fault.Guestf("this is not hyperfine's JSON: %s", quote(text)), "run hyperfine with --export-json")
 	}
 	var all []Figure
 	for _, r := range doc.Results {
@@ -369,7 +369,7 @@ func readIperf3(text string) ([]Figure, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fault.Guestf("iperf3's JSON has no figures at its end")
+		return nil, fault.Guestf("iperf3's JSON has no figures in its \"end\" section")
 	}
 	return all, nil
 }

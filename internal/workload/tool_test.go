@@ -15,8 +15,8 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// indexEntry is one value of testdata/index.yaml: what somebody who read a
-// tool's output by hand, or with an expression of his own, found in it.
+// indexEntry is one value of testdata/index.yaml: a figure that was found in a tool's
+// output by hand or with an independent regular expression.
 type indexEntry struct {
 	Tool    string `yaml:"tool"`
 	Fixture string `yaml:"fixture"`
@@ -63,8 +63,8 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// found is a number, and how far a figure may be from it: its last place, since
-// tools round as well as cut.
+// found is a number and the permitted deviation of a figure: one unit in its last
+// place, because some tools round and others truncate.
 type found struct{ value, within float64 }
 
 func anyFigure(figures []Figure, f found) bool {
@@ -82,9 +82,8 @@ var (
 	foundClock   = regexp.MustCompile(`^(\d+):([\d.]+)$`)
 )
 
-// foundNumbers returns the numbers in a value of the index: a word, a number,
-// a list, or a mapping of them. Words that are none, such as the name of a
-// test, are left out.
+// foundNumbers returns the numbers in a value of the index: a word, a number, a list,
+// or a mapping of them. It skips other words, such as the name of a test.
 func foundNumbers(t *testing.T, v any) []found {
 	switch v := v.(type) {
 	case []any:
@@ -120,7 +119,7 @@ func foundNumbers(t *testing.T, v any) []found {
 	default:
 		f, err := strconv.ParseFloat(fmt.Sprint(v), 64)
 		if err != nil {
-			t.Fatalf("%v (%T) is no number", v, v)
+			t.Fatalf("%v (%T) is not a number", v, v)
 		}
 		return []found{{f, 1e-9 * math.Abs(f)}}
 	}
@@ -148,7 +147,7 @@ func foundWord(word string) []found {
 	return []found{{60*minutes + f, math.Pow10(-len(decimals))}}
 }
 
-// TestToolFigures: which figure it is, where TestIndex only says that it is there.
+// TestToolFigures checks figures by name; TestIndex only checks that they are present.
 func TestToolFigures(t *testing.T) {
 	for _, tc := range []struct {
 		tool, file string
@@ -228,7 +227,7 @@ func TestToolsRefuse(t *testing.T) {
 	}
 }
 
-// FuzzTools gives every tool's reader what it makes up.
+// FuzzTools fuzzes every tool's reader.
 func FuzzTools(f *testing.F) {
 	files, err := filepath.Glob("testdata/*/*.txt")
 	if err != nil || len(files) < 100 {
@@ -258,7 +257,7 @@ func FuzzTools(f *testing.F) {
 	})
 }
 
-// unread are fixtures that a tool's reader must refuse, and what it says then.
+// unread are fixtures that a tool's reader must refuse, with words of the error.
 var unread = map[string]string{
 	"ab/error-c-gt-n.txt": "concurrency", "ab/error-refused.txt": "Connection refused",
 	"bonnie++/bon_csv2html.txt": "CSV", "hyperfine/sleep.txt": "--export-json", "bonnie++/bon_csv2txt.txt": "CSV", "bonnie++/refused-root.txt": "-u", "bonnie++/refused-size-lt-2xram.txt": "double RAM",
@@ -278,7 +277,7 @@ var unread = map[string]string{
 	"tar/error-missing.txt":                    "Child returned",
 }
 
-// TestEveryFixture: each real output gives figures, or the error that it is.
+// TestEveryFixture: each real output gives figures or the expected error.
 func TestEveryFixture(t *testing.T) {
 	files, err := filepath.Glob("testdata/*/*.txt")
 	if err != nil || len(files) < 150 {

@@ -15,8 +15,8 @@ var (
 	opensslCols  = regexp.MustCompile(`(?m)^type +((?:\d+ bytes *)+)$`)
 )
 
-// readOpenssl reads openssl speed, with and without -mr, and openssl enc fed by
-// dd and run under time.
+// readOpenssl reads the output of openssl speed, with and without -mr, and of
+// openssl enc, fed by dd and run under time.
 func readOpenssl(text string) ([]Figure, error) {
 	if err := refused("openssl", text); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func readOpenssl(text string) ([]Figure, error) {
 	sizes := opensslSizes.FindStringSubmatch(grep(text, "+H"))
 	for _, m := range opensslRate.FindAllStringSubmatch(grep(text, "+F"), -1) {
 		if sizes == nil {
-			return nil, fault.Guestf("openssl speed prints rates, and no sizes: %s", quote(m[0]))
+			return nil, fault.Guestf("openssl speed prints rates but no sizes: %s", quote(m[0]))
 		}
 		if err := add(quoteless(m[1]), strings.Split(sizes[1][1:], ":"), strings.Split(m[2], ":"), 1); err != nil {
 			return nil, err
@@ -67,7 +67,7 @@ var (
 	iozoneRow  = regexp.MustCompile(`(?m)^ {6,}\d+ +\d+ [ \d]+$`)
 	iozoneLast = regexp.MustCompile(`(?m)^iozone test complete\.$`)
 	iozoneSays = regexp.MustCompile(`(?m)^(?:Error .*|Can not .*|iozone: .*|.*No space left.*)$`)
-	// iozoneTests are its columns after size and record.
+	// iozoneTests are the columns of iozone's table after size and record.
 	iozoneTests = []string{"write", "rewrite", "read", "reread", "random read", "random write", "bkwd read", "record rewrite",
 		"stride read", "fwrite", "frewrite", "fread", "freread"}
 )
@@ -79,18 +79,18 @@ type iozoneCell struct {
 	rate         float64
 }
 
-// parseIozone reads the table. Its columns are of fixed width, and tests that
-// -i left out are blank; a number that does not fit pushes the others.
+// parseIozone reads the table. Its columns have a fixed width, and those of tests
+// that -i left out are blank. A number that is too wide shifts the others.
 func parseIozone(text string) ([]iozoneCell, error) {
 	if line := iozoneSays.FindString(text); line != "" {
 		return nil, fault.Guestf("iozone failed: %s", quote(line))
 	}
 	head := iozoneHead.FindString(text)
 	if head == "" {
-		return nil, fault.Guestf("the output has no table of iozone: %s", quote(text))
+		return nil, fault.Guestf("the output contains no iozone table: %s", quote(text))
 	}
 	if !iozoneLast.MatchString(text) {
-		return nil, fault.Guestf("iozone does not say that its test is complete")
+		return nil, fault.Guestf("iozone did not print \"iozone test complete\"")
 	}
 	ends := columnEnds(head)
 	var cells []iozoneCell
@@ -118,13 +118,13 @@ func parseIozone(text string) ([]iozoneCell, error) {
 				}
 				continue
 			}
-			if len(words) < len(iozoneTests)+2 { // some are blank: the nearest column that ends there
+			if len(words) < len(iozoneTests)+2 { // some are blank: take the column whose end is nearest
 				for column < len(ends)-1 && abs(float64(ends[column+1]-end)) <= abs(float64(ends[column]-end)) {
 					column++
 				}
 			}
 			if column >= len(iozoneTests)+2 || f == 0 {
-				return nil, fault.Guestf("iozone's row is not one of its table: %s", quote(line))
+				return nil, fault.Guestf("the row does not fit iozone's table: %s", quote(line))
 			}
 			of := cells[len(cells)-1]
 			if of.test != "" {
@@ -144,7 +144,7 @@ func parseIozone(text string) ([]iozoneCell, error) {
 	return cells, nil
 }
 
-// columnEnds says where the words of the table's head end.
+// columnEnds returns the ends of the words in the table's header line.
 func columnEnds(head string) []int {
 	var ends []int
 	for i := range head {
@@ -178,7 +178,7 @@ var (
 	tioHuman   = regexp.MustCompile(`^\| (Write|Random Write|Read|Random Read) +\d+ MBs \| +[\d.]+ s \| +([\d.]+) MB/s`)
 )
 
-// readTiobench reads tiobench.pl's tables, and tiotest's with and without -T.
+// readTiobench reads tiobench.pl's tables, and tiotest's output with and without -T.
 func readTiobench(text string) ([]Figure, error) {
 	if err := refused("tiobench", text); err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func readTiobench(text string) ([]Figure, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fault.Guestf("the output has no figures of tiobench: %s", quote(text))
+		return nil, fault.Guestf("the output contains no figures of tiobench: %s", quote(text))
 	}
 	return all, nil
 }

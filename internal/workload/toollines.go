@@ -14,8 +14,8 @@ var (
 	sysbenchJSON = regexp.MustCompile(`(?m)^ *"tps": (\d+\.\d+),$`)
 )
 
-// figureLine is a kind of line with figures. %1 … in a metric's name stands for
-// what the expression's group has, and the last group is the value.
+// figureLine is a kind of line with figures. %1, %2 and so on in a metric's name
+// stand for the expression's groups; the last group is the value.
 type figureLine struct {
 	line   *regexp.Regexp
 	metric string
@@ -27,13 +27,13 @@ func figures(line, metric, unit string, better Better) figureLine {
 	return figureLine{regexp.MustCompile("(?m)" + line), metric, unit, better}
 }
 
-// lineTool is a tool that prints its figures in lines of their own.
+// lineTool is a tool that prints each figure on a line of its own.
 type lineTool struct {
-	failed *regexp.Regexp // nil: what any tool says when it fails
+	failed *regexp.Regexp // lines of a failed run; nil: the complaints of any tool
 	lines  []figureLine
 }
 
-// toolLines are the tools whose figures can be had line by line.
+// toolLines are the tools whose figures can be read line by line.
 var toolLines = map[string]lineTool{
 	"ab": {regexp.MustCompile(`(?m)^(?:.*apr_.*|ab: .*|Test aborted.*)$`), []figureLine{
 		figures(`^Document Length: +(\d+) bytes`, "document length", "B", ""),
@@ -116,7 +116,7 @@ var toolLines = map[string]lineTool{
 	}},
 }
 
-// read finds all figures of all kinds of line.
+// read returns a function that finds all figures in all kinds of line.
 func (l lineTool) read(name string) func(text string) ([]Figure, error) {
 	return func(text string) ([]Figure, error) {
 		if l.failed == nil {
@@ -144,13 +144,13 @@ func (l lineTool) read(name string) func(text string) ([]Figure, error) {
 			}
 		}
 		if len(all) == 0 {
-			return nil, fault.Guestf("the output has no figures of %s: %s", name, quote(text))
+			return nil, fault.Guestf("the output contains no figures of %s: %s", name, quote(text))
 		}
 		return all, nil
 	}
 }
 
-// quoteless is a tool's word, fit to be part of a name.
+// quoteless returns a tool's word in a form fit to be part of a name.
 func quoteless(s string) string {
 	q := quote(s)
 	return strings.ToValidUTF8(q[1:len(q)-1], "?")
@@ -162,8 +162,8 @@ var (
 	lmbenchLat  = regexp.MustCompile(`(?m)^"stride=`)
 )
 
-// lmbenchPairs reads lines of two numbers: what they are depends on the head
-// above them, and bw_mem and bw_file_rd have none.
+// lmbenchPairs reads lines of two numbers. Their meaning depends on the header
+// line above them, which bw_mem and bw_file_rd do not print.
 func lmbenchPairs(text string) []Figure {
 	var all []Figure
 	for _, m := range lmbenchPair.FindAllStringSubmatch(text, -1) {

@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// kernelSource is where the userland image has a kernel source tree, cut
-	// into kernelPieces archives 000.tar.gz, 001.tar.gz, … and a MANIFEST with
-	// a line for each: its number, how many files and links tar makes of it,
-	// and how many bytes the files have.
+	// kernelSource is the userland image's directory with a kernel source tree. The
+	// tree is divided into kernelPieces archives 000.tar.gz, 001.tar.gz, … and a
+	// MANIFEST with a line for each: its number, the number of files and links in
+	// it, and the size of the files in bytes.
 	kernelSource = "/opt/tare/kernel"
 	kernelPieces = 256
-	// pieceBytes is what a piece takes on a file system: 1.4 GB of source in
-	// small files, by 256, and a margin. Single pieces with a huge file take
-	// more, which bigPieces allows for.
+	// pieceBytes is the space of a piece on a file system: 1.4 GB of source in small
+	// files, divided by 256, with a margin. bigPieces allows for the pieces with a
+	// huge file, which need more.
 	pieceBytes = 7 << 20
 	bigPieces  = 48 << 20
 
 	untarDir = "tare-untar"
 
-	// Piece i goes to directory i/256: every 256 pieces are a whole tree.
+	// Piece i goes to directory i/256, so every 256 pieces are a whole tree.
 	untarWarm = `set -e
 for ((i = 0; i < $1 && i < $3; i++)); do
 	printf -v name '%s/%03d.tar.gz' "$2" "$i"
@@ -52,7 +52,7 @@ for ((c = 0; c * $3 < $1; c++)); do
 done`
 )
 
-// untarKernel unpacks the kernel source that is in the directory source.
+// untarKernel unpacks the kernel source in the directory source.
 func untarKernel(source string) *Workload {
 	steps := func(size int64) []Step {
 		script := func(text string) []string {
@@ -75,8 +75,8 @@ func untarKernel(source string) *Workload {
 		Tools:      []string{"bash", "cat", "find", "gzip", "mkdir", "rm", "sync", "tar", "wc"},
 		Packages:   []string{"bash", "coreutils", "findutils", "gzip", "tar"},
 		Metrics: []Metric{
-			{Name: "time", Unit: "s", Better: Lower, Clock: HostClock, About: "unpacking, as the article had it: what the guest has not flushed is not in it"},
-			{Name: "time-flushed", Unit: "s", Better: Lower, Clock: HostClock, About: "unpacking and flushing the file system"},
+			{Name: "time", Unit: "s", Better: Lower, Clock: HostClock, About: "unpacking, as in the article, without the flush of the file system"},
+			{Name: "time-flushed", Unit: "s", Better: Lower, Clock: HostClock, About: "unpacking, and the flush of the file system"},
 		},
 		SizeUnit:    "256ths of a kernel source tree",
 		MinSize:     1,
@@ -88,13 +88,13 @@ func untarKernel(source string) *Workload {
 			if line := tarSays.FindString(grep(text, ": ")); line != "" {
 				return nil, fault.Guestf("tar failed: %s", quote(line))
 			}
-			// Not refused: the names that tar -v lists may say anything.
+			// Do not call refused: tar -v may list any names.
 			if err := timedFailure(text); err != nil {
 				return nil, err
 			}
 			if walls, err := wallTimes(text); err == nil && len(walls) == 0 {
-				return nil, fault.WithRemedy(fault.Guestf("tar prints no figures, and the output has no line of time"),
-					"run the command under time and save what that prints")
+				return nil, fault.WithRemedy(fault.Guestf("tar prints no figures, and the output contains no line of time"),
+					"run the command under time and save the output of both")
 			}
 			return map[string]float64{}, nil
 		}),
@@ -117,12 +117,12 @@ var (
 	untarFound = regexp.MustCompile(`(?m)^copy (\d+): (\d+) pieces, (\d+) of (\d+) files, (\d+) of (\d+) bytes$`)
 )
 
-// unpacked checks what the verify step found against the MANIFEST, and returns
-// how many bytes the files have.
+// unpacked checks the result of the verify step against the MANIFEST, and returns
+// the size of the files in bytes.
 func unpacked(size int64, verify StepResult) (bytes float64, err error) {
 	copies := untarFound.FindAllStringSubmatch(grep(string(verify.Stdout), "copy "), -1)
 	if want := (size + kernelPieces - 1) / kernelPieces; int64(len(copies)) != want {
-		return 0, fault.Guestf("step verify: counts of %d copies of the tree instead of %d%s", len(copies), want, said(verify))
+		return 0, fault.Guestf("step verify: found %d copies of the tree instead of %d%s", len(copies), want, said(verify))
 	}
 	for i, m := range copies {
 		f, err := numbers(m[1:]...)
@@ -132,18 +132,18 @@ func unpacked(size int64, verify StepResult) (bytes float64, err error) {
 		pieces := min(size-int64(i)*kernelPieces, kernelPieces)
 		switch {
 		case f[0] != float64(i) || f[1] != float64(pieces):
-			return 0, fault.Guestf("step verify: the MANIFEST knows not all of the %d pieces of copy %d: %s", pieces, i, quote(m[0]))
+			return 0, fault.Guestf("step verify: the MANIFEST does not list all %d pieces of copy %d: %s", pieces, i, quote(m[0]))
 		case f[2] != f[3] || f[3] == 0:
-			return 0, fault.Guestf("step verify: not as many files as in the archives: %s", quote(m[0]))
+			return 0, fault.Guestf("step verify: the number of files differs from the archives: %s", quote(m[0]))
 		case f[4] != f[5] || f[5] == 0:
-			return 0, fault.Guestf("step verify: not as many bytes as in the archives: %s", quote(m[0]))
+			return 0, fault.Guestf("step verify: the number of bytes differs from the archives: %s", quote(m[0]))
 		}
 		bytes += f[4]
 	}
 	return bytes, nil
 }
 
-// unpackedFiles is how many files and links an accepted verify step found.
+// unpackedFiles returns how many files and links an accepted verify step found.
 func unpackedFiles(verify StepResult) float64 {
 	sum := 0.0
 	for _, m := range untarFound.FindAllStringSubmatch(grep(string(verify.Stdout), "copy "), -1) {

@@ -1,12 +1,11 @@
-// Gotest runs go test, prints what go test prints, and counts.
+// Gotest runs go test, prints its output, and counts tests.
 //
 //	go run ./scripts/gotest [flags and packages of go test] [+ more of them]...
 //
-// It runs go test once for every group of arguments, one after the other.
-// At the end it says how many tests passed, failed and were skipped, and why
-// they were skipped. With TARE_LIVE set, a skip that skips.txt does not list is
-// a failure: on a machine that is set up for all tests, a test that did not run
-// proves nothing.
+// It runs go test once for every group of arguments, one after the other. At the end it
+// prints how many tests passed, failed and were skipped, and why they were skipped. With
+// TARE_LIVE set, a skip that skips.txt does not list is a failure, because on a machine
+// that is set up for all tests, every test must run.
 package main
 
 import (
@@ -62,8 +61,8 @@ func groups(args []string) iter.Seq[[]string] {
 	}
 }
 
-// run runs go test once. Tests that fail are counted; the error is of go test
-// itself, or its exit status where nothing was counted as failed.
+// run runs go test once and counts failed tests. The error is one of go test itself, or
+// its exit status if no test was counted as failed.
 func (c *counter) run(args []string) error {
 	cmd := exec.Command(cmp.Or(os.Getenv("GO"), "go"), append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = os.Stderr
@@ -91,17 +90,17 @@ func (c *counter) run(args []string) error {
 	return nil
 }
 
-// event is what go test -json prints; see go doc test2json.
+// event is one line of go test -json; see go doc test2json.
 type event struct {
 	Action, Package, Test, Output string
 }
 
 type key struct{ pkg, test string }
 
-// counter prints events as go test without -json would, and counts tests.
+// counter prints events like go test without -json, and counts tests.
 type counter struct {
 	w      io.Writer
-	output map[key][]string // of what has not ended yet
+	output map[key][]string // of tests and packages that have not ended yet
 	count  map[string]int   // by action
 	failed []key
 	skips  []string // "internal/image TestLive: reason"
@@ -142,8 +141,8 @@ func (c *counter) line(b []byte) {
 	}
 }
 
-// packageEnded prints the package's line, and where it failed also what was
-// said outside of tests and by tests that never ended, as with a panic.
+// packageEnded prints the package's line. If the package failed, it also prints output
+// from outside of tests and from tests that never ended, for example because of a panic.
 func (c *counter) packageEnded(e event) {
 	own := key{e.Package, ""}
 	for _, k := range slices.SortedFunc(maps.Keys(c.output), func(a, b key) int { return strings.Compare(a.test, b.test) }) {
@@ -161,7 +160,7 @@ func (c *counter) packageEnded(e event) {
 	delete(c.output, own)
 	if e.Action == "fail" {
 		if !slices.ContainsFunc(c.failed, func(k key) bool { return k.pkg == e.Package }) {
-			c.count["fail"]++ // it did not build, or TestMain gave up
+			c.count["fail"]++ // the build or TestMain failed
 			c.failed = append(c.failed, own)
 		}
 		io.WriteString(c.w, strings.Join(lines, ""))
@@ -176,7 +175,7 @@ func (c *counter) packageEnded(e event) {
 
 func (c *counter) print(k key) { io.WriteString(c.w, strings.Join(c.output[k], "")) }
 
-// logPrefix is what t.Skip puts before its message.
+// logPrefix matches the text that t.Skip puts before its message.
 var logPrefix = regexp.MustCompile(`^\s*\S+\.go:\d+: `)
 
 func describeSkip(k key, output []string) string {
@@ -189,7 +188,7 @@ func describeSkip(k key, output []string) string {
 	return strings.TrimPrefix(k.pkg, module) + " " + k.test + ": " + reason
 }
 
-// parseSkips reads regular expressions, one a line.
+// parseSkips reads regular expressions, one per line.
 func parseSkips(text string) []*regexp.Regexp {
 	var res []*regexp.Regexp
 	for line := range strings.Lines(text) {
@@ -200,13 +199,13 @@ func parseSkips(text string) []*regexp.Regexp {
 	return res
 }
 
-// close prints the sums, and reports whether all is well.
+// close prints the totals and reports whether everything succeeded.
 func (c *counter) close(strict bool, allowed []*regexp.Regexp) bool {
 	wrong := 0
 	for _, s := range c.skips {
 		mark := "skipped:"
 		if strict && !slices.ContainsFunc(allowed, func(re *regexp.Regexp) bool { return re.MatchString(s) }) {
-			mark, wrong = "SKIPPED, and should not be:", wrong+1
+			mark, wrong = "SKIPPED, but must run:", wrong+1
 		}
 		fmt.Fprintln(c.w, mark, s)
 	}
@@ -214,7 +213,7 @@ func (c *counter) close(strict bool, allowed []*regexp.Regexp) bool {
 		fmt.Fprintln(c.w, "failed:", strings.TrimPrefix(k.pkg, module), k.test)
 	}
 	if wrong > 0 {
-		fmt.Fprintln(c.w, "The skips that are right are listed in scripts/gotest/skips.txt.")
+		fmt.Fprintln(c.w, "scripts/gotest/skips.txt lists the permitted skips.")
 	}
 	fmt.Fprintf(c.w, "tests: %d passed, %d failed, %d skipped\n", c.count["pass"], c.count["fail"]+wrong, c.count["skip"]-wrong)
 	return c.count["fail"]+wrong == 0 && c.count["pass"] > 0

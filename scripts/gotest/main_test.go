@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// feed gives a counter the events of a script: "action package test output".
+// feed passes the events of a script to a counter: "action package test output".
 func feed(script string) (*counter, *strings.Builder) {
 	var w strings.Builder
 	c := newCounter(&w)
@@ -32,7 +32,7 @@ func TestCounter(t *testing.T) {
 			want:   []string{"ok  \tp\t0.1s", "tests: 1 passed, 0 failed, 0 skipped"},
 			not:    []string{"chatter", "PASS"},
 		},
-		"a failure speaks": {
+		"a failure prints its output": {
 			script: "output p TestA why\nfail p TestA -\noutput p - FAIL\tp\nfail p - -",
 			want:   []string{"why", "FAIL\tp", "failed: p TestA", "tests: 0 passed, 1 failed"},
 		},
@@ -40,25 +40,25 @@ func TestCounter(t *testing.T) {
 			script: "output p TestA panic: x\noutput p - FAIL\tp\nfail p - -",
 			want:   []string{"panic: x", "failed: p TestA", "1 failed"},
 		},
-		"a package that gives up has failed": {
+		"a package that exits early has failed": {
 			script: "pass p TestA -\noutput q - systemtest: no image\nfail q - -",
 			want:   []string{"systemtest: no image", "tests: 1 passed, 1 failed"},
 		},
-		"a listed skip is right": {
+		"a listed skip is permitted": {
 			script: "pass p TestA -\noutput p TestB x_test.go:3: cannot freeze\nskip p TestB -\npass p - -",
 			strict: true, ok: true,
 			want: []string{"skipped: p TestB: cannot freeze", "1 passed, 0 failed, 1 skipped"},
 		},
-		"another is not": {
+		"another skip is not": {
 			script: "pass p TestA -\noutput p TestB x_test.go:3: no lxc here\nskip p TestB -\npass p - -",
 			strict: true,
-			want:   []string{"SKIPPED, and should not be: p TestB: no lxc here", "1 passed, 1 failed, 0 skipped"},
+			want:   []string{"SKIPPED, but must run: p TestB: no lxc here", "1 passed, 1 failed, 0 skipped"},
 		},
-		"but harmless when not everything is asked for": {
+		"but it is without TARE_LIVE": {
 			script: "pass p TestA -\noutput p TestB x_test.go:3: no lxc here\nskip p TestB -\npass p - -",
 			ok:     true,
 		},
-		"no test at all is no success": {script: "output p - ok  \tp\npass p - -"},
+		"no tests at all are a failure": {script: "output p - ok  \tp\npass p - -"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// What the A/A part measures. A duel is one workload and one arm that is the
-// baseline again, in as much time as hyperfine has for the same command. A
-// crowd is several such arms and all workloads in one run.
+// The measurements of the A/A part. A duel is a run with one workload and one arm that
+// is identical to the baseline; hyperfine gets the same time for the same command. A
+// crowd is a run with several such arms and all workloads.
 const (
 	duel            = "duel"
 	crowd           = "crowd"
@@ -20,17 +20,17 @@ const (
 	hyperfinePinned = "hyperfine pinned"
 )
 
-// twins are the arms in a crowd that are the baseline again.
+// twins is the number of arms in a crowd that are identical to the baseline.
 const twins = 4
 
-// aaSystems are the systems that are compared with themselves.
+// aaSystems are the systems that the A/A part compares with themselves.
 var aaSystems = []string{"native", "lxc"}
 
 func aaPart(set *flag.FlagSet) func(*session) error {
-	rounds := set.Int("rounds", 40, "rounds: for each a duel of native and of lxc, hyperfine in both ways, and a crowd of each")
-	duelTime := set.Duration("duel", 15*time.Second, "budget of a duel, and the time that hyperfine has")
+	rounds := set.Int("rounds", 40, "`number` of rounds; each has a duel of native and of lxc, hyperfine in both modes, and a crowd of each system")
+	duelTime := set.Duration("duel", 15*time.Second, "budget of a duel, and the time for hyperfine")
 	crowdTime := set.Duration("crowd", 30*time.Second, "budget of a crowd; 0: none")
-	list := set.String("workloads", "openssl-enc:45,sysbench-cpu", "workloads, each with its size or calibrated; duels have them in turn")
+	list := set.String("workloads", "openssl-enc:45,sysbench-cpu", "workloads, each with a size or calibrated; duels take turns with them")
 	return func(s *session) error {
 		workloads, err := parseWorkloads(*list)
 		if err != nil {
@@ -66,12 +66,12 @@ func aaPart(set *flag.FlagSet) func(*session) error {
 	}
 }
 
-// startUp is what a run takes besides its budget.
+// startUp is the time that a run takes in addition to its budget.
 const startUp = 2 * time.Second
 
 func duelOf(system, workload string) string { return duel + " " + system + " " + workload }
 
-// workload is one of tare's, and its size; 0: calibrated.
+// workload is one of tare's workloads and its size; 0: calibrated.
 type workload struct {
 	name string
 	size int64
@@ -85,7 +85,7 @@ func parseWorkloads(list string) ([]workload, error) {
 		if sized {
 			var err error
 			if w.size, err = strconv.ParseInt(size, 10, 64); err != nil || w.size < 1 {
-				return nil, fmt.Errorf("workload %s: %q is no size", name, size)
+				return nil, fmt.Errorf("workload %s: %q is not a size", name, size)
 			}
 		}
 		if name == "" {
@@ -96,8 +96,8 @@ func parseWorkloads(list string) ([]workload, error) {
 	return all, nil
 }
 
-// sized gives workloads that were calibrated before the sizes that they had, so
-// that all rounds do the same.
+// sized returns the workloads with the sizes that an earlier round calibrated, so that
+// all rounds do the same work.
 func (s *session) sized(workloads []workload) []workload {
 	sized := slices.Clone(workloads)
 	for i, w := range sized {
@@ -113,8 +113,8 @@ func (s *session) sized(workloads []workload) []workload {
 	return sized
 }
 
-// aaCampaign compares a system with itself, in so many arms beside the baseline
-// and its control.
+// aaCampaign compares a system with itself, in arms in addition to the baseline and its
+// control.
 func aaCampaign(system string, cpu, arms int, workloads []workload, budget time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: aa\nflavors:\n  one: {vcpus: 1, memory: 512MiB, disk: 256MiB, cpuset: \"%d\"}\narms:\n  - {name: first, system: %s}\n", cpu, system)
@@ -133,24 +133,24 @@ func aaCampaign(system string, cpu, arms int, workloads []workload, budget time.
 	return b.String()
 }
 
-// hyperfineLike has hyperfine do what the last duel with the workload did, for
-// as long as that took.
+// hyperfineLike runs the command of the last duel with the workload under hyperfine, for
+// as long as that duel took.
 func (s *session) hyperfineLike(what, workload string, pinned bool) (Record, error) {
 	last := s.last(duelOf("native", workload))
 	if last == nil {
-		return Record{}, errors.New("there is no duel before it")
+		return Record{}, errors.New("no duel precedes it")
 	}
 	each := last.Run.arm("first", workload).median("time")
 	if before := s.last(what); before != nil {
 		each = before.Seconds / float64(len(before.Pair.First)+len(before.Pair.Second))
 	}
 	if each <= 0 {
-		return Record{}, fmt.Errorf("nothing says how long %s takes", workload)
+		return Record{}, fmt.Errorf("the duration of %s is not known", workload)
 	}
 	return s.hyperfine(last.Run, workload, time.Duration(last.Seconds*float64(time.Second)), each, pinned)
 }
 
-// last is the latest record of a measurement of this part under the same load.
+// last returns the latest record of a measurement of this part under the same load.
 func (s *session) last(what string) *Record {
 	for i := len(s.records) - 1; i >= 0; i-- {
 		if r := &s.records[i]; r.Part == s.part && r.What == what && r.Load == s.load {

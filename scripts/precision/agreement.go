@@ -9,7 +9,7 @@ import (
 
 func agreementPart(set *flag.FlagSet) func(*session) error {
 	rounds := set.Int("rounds", 10, "runs of the campaign")
-	campaign := set.String("campaign", "quick", "a campaign that tare brings along, or a `file`")
+	campaign := set.String("campaign", "quick", "a built-in campaign or a `file`")
 	budget := set.Duration("budget", 0, "budget of a run; 0: the campaign's own")
 	return func(s *session) error {
 		text := *campaign

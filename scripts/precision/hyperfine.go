@@ -16,7 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/stats"
 )
 
-// Pair is what hyperfine measured of one command that it was given twice.
+// Pair is hyperfine's result for one command that it ran as two.
 type Pair struct {
 	Workload string    `json:"workload"`
 	First    []float64 `json:"first"` // seconds of each run
@@ -34,14 +34,14 @@ func parsePair(text []byte) (*Pair, error) {
 		return nil, fmt.Errorf("hyperfine's export: %w", err)
 	}
 	if len(e.Results) != 2 || len(e.Results[0].Times) < 2 || len(e.Results[1].Times) < 2 {
-		return nil, errors.New("hyperfine's export has not two commands with two runs each")
+		return nil, errors.New("hyperfine's export does not contain two commands with at least two runs each")
 	}
 	return &Pair{First: e.Results[0].Times, Second: e.Results[1].Times}, nil
 }
 
-// effect is how much longer the second command took by the means, which is what
-// hyperfine prints, in percent; and whether Welch's 95 % interval of the
-// difference excludes 0.
+// effect returns the difference of the second command's mean, which hyperfine prints, in
+// percent of the first one's, and whether Welch's 95 % interval of the difference
+// excludes 0.
 func (p *Pair) effect() (percent float64, excludes bool, err error) {
 	d, err := stats.Welch(p.Second, p.First, 0.05)
 	if err != nil {
@@ -54,9 +54,9 @@ func (p *Pair) effect() (percent float64, excludes bool, err error) {
 	return 100 * d.Estimate / first.Mean, d.Low > 0 || d.High < 0, nil
 }
 
-// inRoot makes the userland of a run what the program behind it sees in root/,
-// with what tare's guests have mounted in it. It is in a mount namespace of its
-// own, so nothing of it stays.
+// inRoot runs a program with the userland of a run mounted at root/, with the same file
+// systems in it as in tare's guests. The mounts are in a separate mount namespace, so
+// they disappear with the program.
 const inRoot = `set -e
 mount --bind "$1" root
 mount -o remount,bind,ro root
@@ -66,13 +66,13 @@ mount -t tmpfs tmpfs root/tmp
 shift
 exec "$@"`
 
-// hyperfine has hyperfine compare a command of a run with itself, in the
-// userland of that run, in about the given time. The command is given twice,
-// and run as often as fits if one takes each seconds.
+// hyperfine compares a command of a run with itself, in the userland of that run, in
+// about the given time. hyperfine gets the command twice and runs it as often as fits if
+// one execution takes each seconds.
 func (s *session) hyperfine(run *Run, workload string, budget time.Duration, each float64, pinned bool) (Record, error) {
 	argv := run.Argv[workload]
 	if argv == nil {
-		return Record{}, fmt.Errorf("no run says what %s's command is", workload)
+		return Record{}, fmt.Errorf("the run does not contain the command of %s", workload)
 	}
 	tree, err := s.tree(run.Userland)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *session) hyperfine(run *Run, workload string, budget time.Duration, eac
 	}
 	cmd := exec.CommandContext(s.ctx, "sh", append([]string{"-c", inRoot, "sh", tree}, words...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-	cmd.Env = []string{"HOME=/tmp", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"} // as tare's agent has it
+	cmd.Env = []string{"HOME=/tmp", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"} // as in tare's agent
 	began := time.Now()
 	if _, err := s.finish(cmd); err != nil {
 		return Record{}, err
@@ -105,15 +105,15 @@ func (s *session) hyperfine(run *Run, workload string, budget time.Duration, eac
 	return r, err
 }
 
-// runsIn is how often each of two commands is run in the time: 2 times at least.
+// runsIn returns how often each of two commands runs in the time: at least twice.
 func runsIn(budget time.Duration, each float64) int {
 	return max(2, int(math.Round(budget.Seconds()/(2*each))))
 }
 
-// tree is the directory of the userland of that key.
+// tree returns the directory of the userland with that key.
 func (s *session) tree(key string) (string, error) {
 	if len(key) < 12 {
-		return "", errors.New("the run does not say which userland it had")
+		return "", errors.New("the run does not contain the key of its userland")
 	}
 	trees, err := filepath.Glob(filepath.Join(s.state, "images", "*-"+key[:12], "tree"))
 	if err != nil || len(trees) != 1 {

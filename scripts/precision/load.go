@@ -13,20 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// burnArgument is how the program starts itself to load the machine.
+// burnArgument is the argument with which the program starts itself to load the machine.
 const burnArgument = "load-every-cpu"
 
-// Bursts of load and pauses between them last from shortest to longest, equally
-// often of each order of magnitude, as the work of others does: half of each
-// CPU's time in the long run.
+// Bursts of load and the pauses between them last from shortest to longest, with a
+// log-uniform distribution, like other tenants' work. In the long run, they use half of
+// each CPU's time.
 const (
 	shortest = 20 * time.Millisecond
 	longest  = 5 * time.Second
 )
 
-// startLoad loads every CPU in random bursts until stop is called, or until
-// this process ends, however it does. An error of stop says that there was not
-// all of that load.
+// startLoad loads every CPU in random bursts until stop is called or this process ends
+// for any reason. An error of stop means that the load ended early.
 func startLoad() (stop func() error, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -70,16 +69,16 @@ func burn() {
 			}
 		}()
 	}
-	io.Copy(io.Discard, os.Stdin) // until whoever started this ends
+	io.Copy(io.Discard, os.Stdin) // until the parent process ends
 }
 
-// span is the length of a burst or a pause, of a number from 0 to 1.
+// span converts a number from 0 to 1 to the length of a burst or a pause.
 func span(u float64) time.Duration {
 	ratio := float64(longest) / float64(shortest)
 	return time.Duration(float64(shortest) * math.Pow(ratio, u))
 }
 
-// allowedCPUs are those that this process may run on.
+// allowedCPUs returns the CPUs on which this process may run.
 func allowedCPUs() []int {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -94,7 +93,7 @@ func allowedCPUs() []int {
 	return cpus
 }
 
-// lastCPU is where tare puts guests of one CPU.
+// lastCPU returns the CPU on which tare places guests with one CPU.
 func lastCPU() int {
 	cpus := allowedCPUs()
 	return cpus[len(cpus)-1]

@@ -1,14 +1,14 @@
-// Precision measures how precise tare is, by driving bin/tare and hyperfine on
-// this machine:
+// Precision measures the precision of tare: it runs bin/tare and hyperfine on this
+// machine.
 //
-//	precision aa         what is said of arms that are the same thing, beside hyperfine
-//	precision power      what is found of costs that are known, in how many seconds
+//	precision aa         false claims about identical arms, in comparison with hyperfine
+//	precision power      how often, and in how many seconds, tare finds a known cost
 //	precision agreement  whether runs of one campaign agree with each other
-//	precision summary    the tables of what has been measured, in Markdown
+//	precision summary    the results as tables in Markdown
 //
-// Results are kept as JSON lines in a directory, with the run files. A part
-// that was interrupted, or whose time was up, goes on when it is started again.
-// docs/precision.md says what is measured and how to read it.
+// Results are JSON lines in a directory that also has the run files. A part that was
+// interrupted, or that reached its time limit, continues when it is started again.
+// docs/precision.md describes the measurements and how to read the results.
 package main
 
 import (
@@ -24,8 +24,8 @@ import (
 	"time"
 )
 
-// part is one of the program's parts. Its flags are added to set; what it
-// returns does the work when they have been read.
+// part is one of the program's parts. It adds its flags to set and returns the function
+// to call after the flags have been parsed.
 type part func(set *flag.FlagSet) func(*session) error
 
 var parts = map[string]part{"aa": aaPart, "power": powerPart, "agreement": agreementPart, "summary": summaryPart}
@@ -47,7 +47,7 @@ func main() {
 
 func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if len(args) == 0 || parts[args[0]] == nil {
-		return errors.New("usage: precision aa|power|agreement|summary [flags]; -h after it lists them")
+		return errors.New("usage: precision aa|power|agreement|summary [flags]; add -h to list the flags")
 	}
 	set := flag.NewFlagSet("precision "+args[0], flag.ContinueOnError)
 	set.SetOutput(log)
@@ -55,17 +55,17 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	set.StringVar(&s.dir, "dir", "out/precision", "`directory` of results and run files")
 	set.StringVar(&s.tare, "tare", "bin/tare", "the tare to measure")
 	if s.part != "summary" {
-		set.StringVar(&s.state, "state", "/var/lib/tare", "tare's state `directory`, which has the userland")
-		set.IntVar(&s.cpu, "cpu", lastCPU(), "`CPU` of the guests, and of hyperfine where it is pinned")
-		set.DurationVar(&s.limit, "for", 0, "begin nothing that would take longer than this in all; 0: no limit")
-		set.BoolVar(&s.load, "load", false, "load every CPU of the machine in random bursts meanwhile")
+		set.StringVar(&s.state, "state", "/var/lib/tare", "tare's state `directory`, with the userland")
+		set.IntVar(&s.cpu, "cpu", lastCPU(), "`CPU` of the guests, and of pinned hyperfine")
+		set.DurationVar(&s.limit, "for", 0, "start no measurement that would exceed this total time; 0: no limit")
+		set.BoolVar(&s.load, "load", false, "load every CPU of the machine in random bursts during the measurements")
 	}
 	do := parts[s.part](set)
 	if err := set.Parse(args[1:]); err != nil {
 		return err
 	}
 	if set.NArg() > 0 {
-		return fmt.Errorf("%q is too much: flags are all that %s takes", set.Arg(0), s.part)
+		return fmt.Errorf("unexpected argument %q: %s accepts only flags", set.Arg(0), s.part)
 	}
 	if err := s.open(); err != nil {
 		return err
@@ -73,21 +73,21 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	return do(s)
 }
 
-// session is one start of the program.
+// session is one execution of the program.
 type session struct {
 	ctx         context.Context
 	part        string
-	dir         string // of the results; commands run in it
+	dir         string // directory of the results; commands run in it
 	tare, state string
 	cpu         int
 	load        bool
 	limit       time.Duration // 0: none
 	began       time.Time
 	out, log    io.Writer
-	records     []Record // all that are kept, of every part
+	records     []Record // all records of every part
 }
 
-// open makes the directory where there is none, and reads what it has.
+// open creates the directory if necessary, and reads its records.
 func (s *session) open() error {
 	var err error
 	for _, p := range []*string{&s.dir, &s.tare} {

@@ -14,8 +14,8 @@ const (
 	plotTop, plotBottom   float64 = 20, 50
 )
 
-// svg draws the share of runs that found a cost against the seconds that they
-// took, a line for each cost. The axis of the seconds is logarithmic.
+// svg plots the share of runs that found a cost against their budget, with a line for
+// each cost and a logarithmic axis of the budget.
 func (p *power) svg() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, plotHeight)

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// goals are the costs that are to be found in 9 of 10 runs of so many seconds.
-// They are measured first in each round.
+// goals are the costs that tare should find in 9 of 10 runs of that budget. Each round
+// measures them first.
 const goals = "5@30s,2@2m,1@5m"
 
 // curve are the other points of the curve.
 const curve = "10@15s,5@15s,3@15s,10@30s,3@30s,2@30s,5@1m,3@1m,2@1m,1@1m,3@2m,1@2m,2@5m"
 
 func powerPart(set *flag.FlagSet) func(*session) error {
-	rounds := set.Int("rounds", 10, "rounds: runs of each cell")
+	rounds := set.Int("rounds", 10, "`number` of runs of each cell")
 	list := set.String("cells", goals+","+curve, "costs in percent and budgets of a run")
-	truth := set.Duration("truth", time.Minute, "budget of the run in each round that shows what the planted work costs; 0: none")
+	truth := set.Duration("truth", time.Minute, "budget of each round's run that measures the cost of the planted work; 0: none")
 	return func(s *session) error {
 		cells, err := parseCells(*list)
 		if err != nil {
@@ -29,8 +29,8 @@ func powerPart(set *flag.FlagSet) func(*session) error {
 		for round := 1; round <= *rounds; round++ {
 			all := cells
 			if *truth > 0 {
-				// Twice the work, and half as much again, in turn: where the two say the
-				// same of one more percent, the cost is proportional to the work.
+				// Alternate between 100 % and 50 % more work. If both give the same cost per
+				// percent, the cost is proportional to the work.
 				percent := 100.0
 				if round%2 == 0 {
 					percent = 50
@@ -45,13 +45,13 @@ func powerPart(set *flag.FlagSet) func(*session) error {
 	}
 }
 
-// cell is a cost that is planted, and the time that there is to find it.
+// cell is a planted cost and the budget for finding it.
 type cell struct {
 	percent float64
 	budget  time.Duration
 }
 
-// String is the cell as in the flag, with its time in seconds: "5@30s".
+// String formats the cell as in the flag, with its budget in seconds: "5@30s".
 func (c cell) String() string { return fmt.Sprintf("%g@%gs", c.percent, c.budget.Seconds()) }
 
 func parseCell(text string) (cell, error) {
@@ -59,7 +59,7 @@ func parseCell(text string) (cell, error) {
 	p, err := strconv.ParseFloat(percent, 64)
 	d, err2 := time.ParseDuration(budget)
 	if err != nil || err2 != nil || !(p > 0 && p <= 1000) || d < time.Second {
-		return cell{}, fmt.Errorf("%q is no cost in percent @ a time, such as 5@30s", text)
+		return cell{}, fmt.Errorf("%q is not a cost in percent and a time, such as 5@30s", text)
 	}
 	return cell{p, d}, nil
 }
@@ -76,23 +76,24 @@ func parseCells(list string) ([]cell, error) {
 	return cells, nil
 }
 
-// planted is the arm that does more work, and cipherName the workload.
+// planted is the name of the arm that does more work, and cipherName that of the
+// workload.
 const (
 	planted    = "planted"
 	cipherName = "cipher"
 )
 
-// plainBytes is the work of a trial without the planted part: 45 MiB, but a
-// whole number of bytes for each tenth of a percent.
+// plainBytes is the work of a trial without the planted part: 45 MiB, adjusted so that
+// each tenth of a percent is a whole number of bytes.
 const plainBytes = 47_186_000
 
 func plantedBytes(percent float64) int64 {
 	return plainBytes + int64(plainBytes/100*percent+0.5)
 }
 
-// powerCampaign is a campaign whose one arm does more of the same work. How much
-// there is to do is found out before the timed part, once for each guest: the
-// arm's volume is larger, which matters to nothing else.
+// powerCampaign is a campaign in which one arm does more of the same work. Each guest
+// determines the amount once, before the timed part, from the size of its volume. That
+// arm's volume is larger, which has no other effect.
 func powerCampaign(c cell, cpu int) string {
 	return fmt.Sprintf(`name: power
 flavors:
@@ -121,8 +122,7 @@ budget: %[6]gs
 `, cpu, planted, cipherName, plantedBytes(c.percent), plainBytes, c.budget.Seconds())
 }
 
-// plant makes a run of a cell, and sees to it that each arm did its own amount
-// of work.
+// plant runs a cell and checks that each arm did its own amount of work.
 func (s *session) plant(c cell, round int) (Record, error) {
 	r, err := s.measure(c.String(), round, powerCampaign(c, s.cpu), 0)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *session) plant(c cell, round int) (Record, error) {
 			return r, err
 		}
 		if got := bytesDone(out); got != want {
-			return r, fmt.Errorf("%s: %s enciphered %d bytes, not %d", r.Run.File, arm, got, want)
+			return r, fmt.Errorf("%s: %s encrypted %d bytes instead of %d", r.Run.File, arm, got, want)
 		}
 	}
 	return r, nil
@@ -142,7 +142,7 @@ func (s *session) plant(c cell, round int) (Record, error) {
 
 var bytesPattern = regexp.MustCompile(`(?m)^(\d+) bytes`)
 
-// bytesDone is how many bytes dd says that it copied; 0 where it does not.
+// bytesDone returns how many bytes dd copied according to its output; 0: not printed.
 func bytesDone(output string) int64 {
 	m := bytesPattern.FindStringSubmatch(output)
 	if m == nil {

@@ -11,30 +11,30 @@ import (
 	"time"
 )
 
-// Record is one measurement that is kept: a run of tare, or one of hyperfine.
+// Record is one recorded measurement: a run of tare or of hyperfine.
 type Record struct {
 	Part  string    `json:"part"`
-	What  string    `json:"what"`  // which of the part's measurements it is
-	Round int       `json:"round"` // its how manieth repetition, from 1
-	Load  bool      `json:"load"`  // whether the machine was loaded on purpose
+	What  string    `json:"what"`  // the name of the measurement
+	Round int       `json:"round"` // number of the repetition, from 1
+	Load  bool      `json:"load"`  // with artificial load on the machine
 	Began time.Time `json:"began"`
-	// Seconds from the start of the program to its end, by our clock.
+	// Seconds from the start of the program to its end, by this program's clock.
 	Seconds float64 `json:"seconds"`
-	Command string  `json:"command"` // as typed in the directory of the results
-	Version string  `json:"version"` // of the program
+	Command string  `json:"command"` // run in the directory of the results
+	Version string  `json:"version"` // of tare or hyperfine
 
-	Campaign string `json:"campaign,omitempty"` // the file that tare ran
+	Campaign string `json:"campaign,omitempty"` // the text of the campaign file
 	Run      *Run   `json:"run,omitempty"`      // of tare
 	Pair     *Pair  `json:"pair,omitempty"`     // of hyperfine
 }
 
-// same reports whether r is the measurement that job wants.
+// same reports whether r is that measurement.
 func (r Record) same(part, what string, round int, load bool) bool {
 	return r.Part == part && r.What == what && r.Round == round && r.Load == load
 }
 
-// readRecords reads the lines of a file; none where there is no such file. A
-// last line that a kill cut short is removed from it.
+// readRecords reads the lines of a file. If there is no such file, there are none. It
+// removes an incomplete last line, which an abrupt end left, from the file.
 func readRecords(name string) ([]Record, error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,17 +79,17 @@ func (s *session) keep(r Record) error {
 	return f.Close()
 }
 
-// job is one measurement that a part wants.
+// job is one planned measurement of a part.
 type job struct {
 	what  string
 	round int
-	takes time.Duration // about
-	// do returns the record but for what work knows.
+	takes time.Duration // approximately
+	// do returns the record without the fields that work fills in.
 	do func() (Record, error)
 }
 
-// work does those jobs that are not done yet, in their order, until the
-// session's time is up. Each is kept before the next begins.
+// work does the remaining jobs in order until the session's time limit. It saves each
+// record before the next job begins.
 func (s *session) work(jobs []job) (err error) {
 	if s.load {
 		stop, failed := startLoad()
@@ -103,10 +103,10 @@ func (s *session) work(jobs []job) (err error) {
 			continue
 		}
 		if err := s.ctx.Err(); err != nil {
-			return errors.New("interrupted; start it again to go on")
+			return errors.New("interrupted; start it again to continue")
 		}
 		if s.limit > 0 && time.Since(s.began)+j.takes > s.limit {
-			fmt.Fprintf(s.log, "%s: the time is up after %d of %d measurements; start it again to go on\n", s.part, s.count(jobs), len(jobs))
+			fmt.Fprintf(s.log, "%s: stopped at the time limit after %d of %d measurements; start it again to continue\n", s.part, s.count(jobs), len(jobs))
 			return nil
 		}
 		fmt.Fprintf(s.log, "%s: %d of %d, %s\n", s.part, i+1, len(jobs), j.what)

@@ -31,13 +31,13 @@ func TestLinesSurviveAKill(t *testing.T) {
 		t.Errorf("%+v, %v", records, err)
 	}
 	if after, err := os.ReadFile(name); err != nil || string(after) != string(whole) {
-		t.Errorf("the torn line is still there: %q, %v", after, err)
+		t.Errorf("the incomplete line is still there: %q, %v", after, err)
 	}
 	if err := os.WriteFile(name, []byte("{}\nno JSON\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := readRecords(name); err == nil || !strings.Contains(err.Error(), "line 2") {
-		t.Errorf("a line that is no JSON: %v", err)
+		t.Errorf("a line that is not JSON: %v", err)
 	}
 }
 
@@ -70,6 +70,6 @@ func TestWorkGoesOn(t *testing.T) {
 	loaded := *s
 	loaded.load = true
 	if s.count(jobs("")) != 3 || loaded.count(jobs("")) != 0 {
-		t.Error("what was done on a quiet machine counts for a loaded one")
+		t.Error("a measurement on a quiet machine counts for a loaded one")
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/tare-bench/tare/internal/stats"
 )
 
-// sample collects what was said of pairs that are the same thing.
+// sample collects the results of pairs of identical arms.
 type sample struct {
 	effects  []float64 // in percent; the truth is 0
-	claims   int       // pairs that were said to differ
-	excludes int       // pairs whose interval does not hold 0
-	runs     int       // in which the pairs were
-	wrong    int       // runs that claim anything
+	claims   int       // pairs that were claimed to differ
+	excludes int       // pairs with an interval that excludes 0
+	runs     int       // runs with such pairs
+	wrong    int       // runs with any claim
 	seconds  float64   // of all runs
 }
 
@@ -38,7 +38,7 @@ func (s *sample) addRun(r Record, chosen func(Comparison) bool) {
 	}
 }
 
-// addPair adds what hyperfine measured. What it prints is its claim.
+// addPair adds a result of hyperfine. An interval that excludes 0 counts as a claim.
 func (s *sample) addPair(r Record) error {
 	percent, excludes, err := r.Pair.effect()
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *sample) addTime(r Record, wrong bool) {
 	}
 }
 
-// rms is the root of the mean square of the wrong effects, in percent.
+// rms returns the root mean square of the effects, which are all errors, in percent.
 func (s *sample) rms() float64 {
 	sum := 0.0
 	for _, e := range s.effects {
@@ -70,7 +70,7 @@ func (s *sample) rms() float64 {
 	return math.Sqrt(sum / float64(len(s.effects)))
 }
 
-// p95 is the 95th percentile of their sizes.
+// p95 returns the 95th percentile of the absolute effects.
 func (s *sample) p95() float64 {
 	sizes := make([]float64, len(s.effects))
 	for i, e := range s.effects {
@@ -79,7 +79,7 @@ func (s *sample) p95() float64 {
 	return quantile(sizes, 0.95)
 }
 
-// quantile is NaN where there are no values.
+// quantile returns NaN if there are no values.
 func quantile(x []float64, p float64) float64 {
 	q, err := stats.Quantile(x, p)
 	if err != nil {
@@ -96,7 +96,7 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// wilson is the 95 % interval of a share, k of n [Wilson, JASA 1927].
+// wilson returns the 95 % confidence interval of the share k of n [Wilson, JASA 1927].
 func wilson(k, n int) (low, high float64) {
 	const z = 1.959963984540054
 	p, m := float64(k)/float64(n), float64(n)
@@ -105,7 +105,7 @@ func wilson(k, n int) (low, high float64) {
 	return max(0, centre-half), min(1, centre+half)
 }
 
-// share is "3 of 500 (0.6 %)".
+// share formats a share: "3 of 500 (0.6 %)".
 func share(k, n int) string {
 	if n == 0 {
 		return "–"
@@ -113,7 +113,7 @@ func share(k, n int) string {
 	return fmt.Sprintf("%d of %d (%.1f %%)", k, n, 100*float64(k)/float64(n))
 }
 
-// shareIn is share with its interval.
+// shareIn formats a share with its interval.
 func shareIn(k, n int) string {
 	if n == 0 {
 		return "–"
@@ -122,7 +122,7 @@ func shareIn(k, n int) string {
 	return fmt.Sprintf("%d of %d (%.1f %%; %.1f … %.1f)", k, n, 100*float64(k)/float64(n), 100*low, 100*high)
 }
 
-// times is how many times a is b: "12×".
+// times formats the ratio of a to b: "12×".
 func times(a, b float64) string {
 	if !(a > 0 && b > 0) {
 		return "–"

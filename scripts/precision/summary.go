@@ -12,9 +12,9 @@ import (
 )
 
 func summaryPart(set *flag.FlagSet) func(*session) error {
-	into := set.String("into", "", "`file` whose marked places are filled in, as docs/precision.md; absent: print")
-	plot := set.String("plot", "", "`file` for the curve of the power on the quiet machine, as SVG; beside the page that is filled in")
-	again := set.Bool("again", false, "let tare analyse the run files anew, and keep what it says")
+	into := set.String("into", "", "`file` with marked places to fill in, such as docs/precision.md; absent: print")
+	plot := set.String("plot", "", "`file` for the SVG plot of the power on the quiet machine, in the same directory as -into")
+	again := set.Bool("again", false, "analyse the run files again with tare, and save the results")
 	return func(s *session) error {
 		if *again {
 			if err := s.reanalyse(); err != nil {
@@ -50,7 +50,7 @@ func summaryPart(set *flag.FlagSet) func(*session) error {
 	}
 }
 
-// draw writes the curve of the power, and puts it into its section.
+// draw writes the plot of the power and adds it to its section.
 func draw(records []Record, file string, sections []section) error {
 	p, err := powerOf(records, false, isTime, "time")
 	if err != nil || len(p.cells) == 0 {
@@ -61,15 +61,14 @@ func draw(records []Record, file string, sections []section) error {
 	return os.WriteFile(file, []byte(p.svg()), 0o644)
 }
 
-// section is what is filled in at the mark of that name; its text is empty
-// where nothing was measured.
+// section is the text for the mark of that name; "": nothing was measured.
 type section struct{ mark, title, text string }
 
 func summarize(records []Record) ([]section, error) {
 	sections := []section{
 		{"machine", "Machine", machine(records)},
-		{"aa", "The same thing, quiet machine", ""},
-		{"aa-loaded", "The same thing, loaded machine", ""},
+		{"aa", "Identical arms, quiet machine", ""},
+		{"aa-loaded", "Identical arms, loaded machine", ""},
 		{"power", "Known costs, quiet machine", ""},
 		{"power-loaded", "Known costs, loaded machine", ""},
 		{"agreement", "Agreement of runs", agreementTables(records, false)},
@@ -97,14 +96,14 @@ func fill(text string, sections []section) (string, error) {
 		before, rest, ok := strings.Cut(text, begin)
 		_, after, ok2 := strings.Cut(rest, end)
 		if !ok || !ok2 {
-			return "", fmt.Errorf("it has no place for %s, which %s and %s enclose", s.title, strings.TrimSpace(begin), end)
+			return "", fmt.Errorf("it has no place for %s between %s and %s", s.title, strings.TrimSpace(begin), end)
 		}
 		text = before + begin + "\n" + cmp.Or(s.text, "Not measured yet.\n") + "\n" + end + after
 	}
 	return text, nil
 }
 
-// reanalyse reads every run file again, and replaces the file of results.
+// reanalyse reads every run file again and replaces the file of results.
 func (s *session) reanalyse() error {
 	for i := range s.records {
 		if r := &s.records[i]; r.Run != nil {
@@ -126,7 +125,7 @@ func (s *session) reanalyse() error {
 	return nil
 }
 
-// machine says where, when and by which versions was measured.
+// machine returns the table of machines, dates and versions.
 func machine(records []Record) string {
 	if len(records) == 0 {
 		return ""
@@ -167,8 +166,8 @@ func appendNew(list []string, s string) []string {
 
 var digits = regexp.MustCompile(`[0-9.]+`)
 
-// commands are the first command line of each kind, and the first campaign of
-// each part.
+// commands returns the first command line of each kind and the first campaign of each
+// part.
 func commands(records []Record) string {
 	var b strings.Builder
 	seen := map[string]bool{}
@@ -198,7 +197,7 @@ func commands(records []Record) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// table is one of Markdown.
+// table is a Markdown table.
 type table struct {
 	head []string
 	rows [][]string

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// aaTables are the tables of the A/A part under one state of the machine.
+// aaTables returns the tables of the A/A part for the quiet or the loaded machine.
 func aaTables(records []Record, load bool) (string, error) {
 	records = pick(records, func(r Record) bool { return r.Part == "aa" && r.Load == load })
 	if len(records) == 0 {
@@ -18,9 +18,9 @@ func aaTables(records []Record, load bool) (string, error) {
 	return aaClaims(records) + "\n" + precision, nil
 }
 
-// aaClaims says how often tare claims that the same thing differs.
+// aaClaims returns the table of false claims about identical arms.
 func aaClaims(records []Record) string {
-	t := table{head: []string{"arms that are the same", "metric", "pairs", "claimed to differ", "interval without 0", "runs with any claim"}}
+	t := table{head: []string{"identical arms", "metric", "pairs", "claimed to differ", "interval excludes 0", "runs with any claim"}}
 	for _, metric := range []struct {
 		name   string
 		chosen func(Comparison) bool
@@ -51,10 +51,10 @@ func aaClaims(records []Record) string {
 	return t.String()
 }
 
-// aaPrecision sets tare beside hyperfine, for the same command in the same time.
+// aaPrecision compares tare with hyperfine for the same command and the same time.
 func aaPrecision(records []Record) (string, error) {
-	t := table{head: []string{"command", "measured by", "pairs", "s each", "said to differ", "wrong by, rms", "p95",
-		"hyperfine's rms", "its p95", "pinned one's rms", "its p95"}}
+	t := table{head: []string{"command", "measured by", "pairs", "s each", "claimed to differ", "error, rms", "p95",
+		"hyperfine's rms", "its p95", "pinned hyperfine's rms", "its p95"}}
 	for _, w := range duelWorkloads(records) {
 		usual, err := pairsOf(records, hyperfineUsual+" "+w)
 		if err != nil {
@@ -91,7 +91,7 @@ func aaPrecision(records []Record) (string, error) {
 	return t.String(), nil
 }
 
-// against is how many times what is measured of s another's is.
+// against returns the ratio of another sample's statistic to that of s.
 func against(other, s sample, of func(*sample) float64) string {
 	if len(other.effects) == 0 {
 		return "–"
@@ -99,7 +99,7 @@ func against(other, s sample, of func(*sample) float64) string {
 	return times(of(&other), of(&s))
 }
 
-// duelWorkloads are those of the duels, in the order in which they came.
+// duelWorkloads returns the workloads of the duels, in order of appearance.
 func duelWorkloads(records []Record) []string {
 	var names []string
 	seen := map[string]bool{}

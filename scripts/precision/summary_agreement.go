@@ -6,10 +6,11 @@ import (
 	"slices"
 )
 
-// cpuWorkloads are those of the campaign quick whose goal is ±2 %; of the others it is ±5 %.
+// cpuWorkloads are the workloads of the campaign quick with a goal of ±2 %; the others
+// have ±5 %.
 var cpuWorkloads = []string{"openssl-enc", "sysbench-cpu"}
 
-// agreementTables are the tables of the agreement part.
+// agreementTables returns the tables of the agreement part.
 func agreementTables(records []Record, load bool) string {
 	records = pick(records, func(r Record) bool { return r.Part == "agreement" && r.Load == load })
 	if len(records) < 2 {
@@ -22,11 +23,11 @@ func agreementTables(records []Record, load bool) string {
 	return fmt.Sprintf("%d runs of %.0f s.\n\n", len(records), seconds/float64(len(records))) + overlaps(records) + "\n" + halfWidths(records)
 }
 
-// subject is what intervals of several runs are about.
+// subject identifies what the intervals of several runs estimate.
 type subject struct{ workload, metric, arm string }
 
-// overlaps says how many pairs of intervals for the same thing, of two runs,
-// have nothing in common.
+// overlaps returns the table of pairs of intervals from two runs for the same subject
+// that do not overlap.
 func overlaps(records []Record) string {
 	kinds := []struct {
 		name   string
@@ -36,7 +37,7 @@ func overlaps(records []Record) string {
 		{"CPU time", func(r Record, c Comparison) bool { return isCPUTime(c) && !emulated(r, c) }},
 		{"emulated systems", func(r Record, c Comparison) bool { return c.counts() && emulated(r, c) }},
 	}
-	t := table{head: []string{"intervals of", "things", "pairs of intervals", "do not overlap", "pairs of unequal trial size"}}
+	t := table{head: []string{"intervals of", "comparisons", "pairs of intervals", "do not overlap", "pairs of unequal trial size"}}
 	for _, k := range kinds {
 		by := map[subject][]interval{}
 		for _, r := range records {
@@ -87,13 +88,14 @@ func emulated(r Record, c Comparison) bool {
 	return a != nil && a.Emulated
 }
 
-// halfWidths has a row for each workload: how wide the intervals are, by system.
+// halfWidths returns a table of the intervals' half-widths, with a row for each workload
+// and a column for each arm.
 func halfWidths(records []Record) string {
 	by := map[subject][]float64{}
 	workloads, arms := []string{}, map[string]bool{}
 	for _, r := range records {
 		for _, c := range r.Run.Comparisons {
-			// Only those who ran alone: an arm in company has another name.
+			// Only guests that ran alone: in other scenarios, an arm has another name.
 			if !isTime(c) || !c.has() || emulated(r, c) || c.Family == "company" {
 				continue
 			}

@@ -9,31 +9,30 @@ import (
 	"time"
 )
 
-// A planted cost is so large only where its run shows what the planted work
-// costs.
+// largeCost is the smallest planted cost of the runs that measure the cost of the
+// planted work.
 const largeCost = 50
 
-// powerResult is what became of the runs of one cell.
+// powerResult is the result of the runs of one cell.
 type powerResult struct {
 	runs, found int
-	intervals   int       // runs with one
-	covered     int       // whose interval holds the true cost
+	intervals   int       // runs with an interval
+	covered     int       // intervals that contain the true cost
 	halves      []float64 // half-widths in percent
-	errors      []float64 // estimate less the true cost, in percent
+	errors      []float64 // estimate − true cost, in percent
 }
 
-// power is what is known of the power under one state of the machine.
+// power is the power on the quiet or the loaded machine.
 type power struct {
-	// Of one more percent of work, what one trial costs more, in percent, by
-	// the medians of the runs with much more: all of them, and those of each
-	// amount.
+	// The cost of one percent more work, in percent, from the medians of the runs with
+	// much more work: the mean of all of them, and the values for each amount.
 	scale   float64
 	byLarge map[float64][]float64
 	cells   map[cell]*powerResult
 }
 
-// powerOf computes what there is of a metric; medians are of the metric or
-// probe of that name.
+// powerOf computes the power for a metric. medians is the name of the metric or probe
+// whose medians give the true cost.
 func powerOf(records []Record, load bool, chosen func(Comparison) bool, medians string) (*power, error) {
 	p := &power{byLarge: map[float64][]float64{}, cells: map[cell]*powerResult{}}
 	var scales []float64
@@ -96,7 +95,7 @@ func (p *power) add(c cell, r Record, chosen func(Comparison) bool) {
 	}
 }
 
-// halfPercent is half of the width of an interval, in percent.
+// halfPercent returns the half-width of an interval, in percent.
 func halfPercent(c Comparison) float64 {
 	return 100 * math.Expm1(math.Log(c.High/c.Low)/2)
 }
@@ -117,7 +116,7 @@ func (p *power) budgets() []time.Duration {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// sum is what became of all cells of a budget; 0: of every one.
+// sum returns the result of all cells with a budget; 0: of all cells.
 func (p *power) sum(budget time.Duration) powerResult {
 	var all powerResult
 	for _, c := range slices.SortedFunc(maps.Keys(p.cells), func(a, b cell) int {
@@ -138,7 +137,7 @@ func (p *power) sum(budget time.Duration) powerResult {
 func isTime(c Comparison) bool    { return c.Primary && !c.Control }
 func isCPUTime(c Comparison) bool { return c.Metric == cpuTime && !c.Control }
 
-// powerTables are the tables of the power part under one state of the machine.
+// powerTables returns the tables of the power part for the quiet or the loaded machine.
 func powerTables(records []Record, load bool) (string, error) {
 	var text string
 	for _, metric := range []struct {
@@ -161,10 +160,10 @@ func powerTables(records []Record, load bool) (string, error) {
 	return text, nil
 }
 
-// truthText says what one more percent of work costs, and how far that is known.
+// truthText states the cost of one percent more work and its uncertainty.
 func (p *power) truthText() string {
 	if math.IsNaN(p.scale) {
-		return "What the planted work costs was not measured, so nothing is said of coverage.\n"
+		return "The cost of the planted work was not measured, so the coverage is unknown.\n"
 	}
 	text := fmt.Sprintf("1 %% more work costs %.3f %%", p.scale)
 	for i, percent := range slices.Sorted(maps.Keys(p.byLarge)) {
@@ -173,7 +172,7 @@ func (p *power) truthText() string {
 		if i == 0 {
 			sep = ": "
 		}
-		text += fmt.Sprintf("%sby runs with %g %% more work %.3f", sep, percent, mean(of))
+		text += fmt.Sprintf("%sruns with %g %% more work give %.3f", sep, percent, mean(of))
 		if len(of) > 1 {
 			text += fmt.Sprintf(" (%.3f … %.3f, %d runs)", slices.Min(of), slices.Max(of), len(of))
 		}
@@ -181,7 +180,7 @@ func (p *power) truthText() string {
 	return text + ".\n"
 }
 
-// foundTable has a row for each cost and a column for each budget.
+// foundTable returns a table with a row for each cost and a column for each budget.
 func (p *power) foundTable() string {
 	t := table{head: []string{"planted", "true cost"}}
 	for _, b := range p.budgets() {
@@ -210,12 +209,12 @@ func (p *power) foundTable() string {
 	return t.String()
 }
 
-// coverageTable has a row for each budget.
+// coverageTable returns a table with a row for each budget.
 func (p *power) coverageTable() string {
 	if math.IsNaN(p.scale) {
 		return ""
 	}
-	t := table{head: []string{"budget", "intervals", "hold the true cost", "median half-width", "estimate less truth"}}
+	t := table{head: []string{"budget", "intervals", "contain the true cost", "median half-width", "estimate − true cost"}}
 	row := func(name string, r powerResult) {
 		t.add(name, fmt.Sprint(r.intervals), shareIn(r.covered, r.intervals), fmt.Sprintf("±%.2f %%", quantile(r.halves, 0.5)), fmt.Sprintf("%+.2f %%", mean(r.errors)))
 	}

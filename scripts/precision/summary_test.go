@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// runWith is a run of tare with these comparisons.
+// runWith returns a run of tare with these comparisons.
 func runWith(part, what string, round int, comparisons ...Comparison) Record {
 	return Record{Part: part, What: what, Round: round, Seconds: 15, Run: &Run{Comparisons: comparisons}}
 }
@@ -22,7 +22,7 @@ func timeOf(workload, arm string, ratio, half float64, verdict string) Compariso
 		Low: ratio * math.Exp(-half), High: ratio * math.Exp(half), Verdict: verdict}
 }
 
-// hasRows fails for each line that text has not.
+// hasRows reports an error for each line that text does not contain.
 func hasRows(t *testing.T, text string, rows ...string) {
 	t.Helper()
 	for _, row := range rows {
@@ -80,7 +80,7 @@ func TestAATables(t *testing.T) {
 		"| several of native | time | 2 | 0 of 2 (0.0 %; 0.0 … 65.8) | 1 of 2 (50.0 %; 9.5 … 90.5) | 0 of 1 (0.0 %) |",
 		"| **all** | time | 4 | 1 of 4 (25.0 %; 4.6 … 69.9) | 2 of 4 (50.0 %; 15.0 … 85.0) | 1 of 3 (33.3 %) |",
 		"| **all** | CPU time | 1 | 0 of 1 (0.0 %; 0.0 … 79.3) | 0 of 1 (0.0 %; 0.0 … 79.3) | 0 of 1 (0.0 %) |",
-		// Both are wrong by 0.3 %, so rms and p95 are 0.3: a twentieth of the one and half of the other.
+		// Both errors are 0.3 %, so rms and p95 are 0.3: a twentieth of hyperfine's, half of pinned hyperfine's.
 		"| openssl-enc | **tare, both** | 2 | 15.0 | 1 of 2 (50.0 %) | 0.30 % | 0.30 % | 20× | 20× | 2× | 2× |",
 		"| openssl-enc | hyperfine | 1 | 16.0 | 1 of 1 (100.0 %) | 6.00 % | 6.00 % | 1× | 1× | 0.1× | 0.1× |",
 		"| openssl-enc | hyperfine, pinned | 1 | 14.0 | 0 of 1 (0.0 %) | 0.60 % | 0.60 % | 10× | 10× | 1× | 1× |",
@@ -92,7 +92,7 @@ func TestAATables(t *testing.T) {
 	hasRows(t, loaded, "| **all** | time | 1 | 1 of 1 (100.0 %; 20.7 … 100.0) | 1 of 1 (100.0 %; 20.7 … 100.0) | 1 of 1 (100.0 %) |")
 }
 
-// plantedRun is a run whose estimate is off by the error of a fair interval.
+// plantedRun returns a run with an estimate that is off by z standard errors.
 func plantedRun(percent float64, budget time.Duration, truth, z float64) Record {
 	const se = 0.005
 	c := timeOf(cipherName, planted, (1+truth/100)*math.Exp(z*se), 1.96*se, "not-resolved")
@@ -133,16 +133,16 @@ func TestPowerTables(t *testing.T) {
 		t.Errorf("found %d and %d of %d", five.found, one.found, runs)
 	}
 	if all := p.sum(0); math.Abs(float64(all.covered)/(2*runs)-0.95) > 0.015 || all.intervals != 2*runs || math.Abs(mean(all.errors)) > 0.05 {
-		t.Errorf("%d of %d intervals hold the true cost, which is missed by %v", all.covered, all.intervals, mean(all.errors))
+		t.Errorf("%d of %d intervals contain the true cost; mean error %v", all.covered, all.intervals, mean(all.errors))
 	}
-	// Were the planted percentage taken for the true cost, half a percent would be missing.
+	// With the planted percentage as the true cost, the estimates would be half a percent low.
 	p.cells = map[cell]*powerResult{}
 	p.scale = 1
 	for _, r := range records[2:] {
 		p.add(cell{5, 30 * time.Second}, r, isTime)
 	}
 	if all := p.sum(0); float64(all.covered) > 0.9*float64(all.intervals) {
-		t.Errorf("%d of %d intervals hold a wrong cost", all.covered, all.intervals)
+		t.Errorf("%d of %d intervals contain a wrong cost", all.covered, all.intervals)
 	}
 
 	text, err := powerTables(records[:4], false)
@@ -150,7 +150,7 @@ func TestPowerTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	hasRows(t, text,
-		"1 % more work costs 0.900 %: by runs with 50 % more work 0.900; by runs with 100 % more work 0.900.",
+		"1 % more work costs 0.900 %: runs with 50 % more work give 0.900; runs with 100 % more work give 0.900.",
 		"| planted | true cost | 30 s |",
 		"| 5 % | 4.50 % | 1 of 1 (±0.98) |",
 	)
@@ -189,9 +189,9 @@ func TestAgreementTables(t *testing.T) {
 		return r
 	}
 	if text := agreementTables([]Record{quick(1, 40, 1)}, false); text != "" {
-		t.Errorf("one run agrees with itself:\n%s", text)
+		t.Errorf("a table of a single run:\n%s", text)
 	}
-	// The first two overlap just so, the third is far from both.
+	// The first two barely overlap; the third is far from both.
 	text := agreementTables([]Record{quick(1, 40, 1), quick(2, 40, 1.019), quick(3, 42, 1.05)}, false)
 	hasRows(t, text,
 		"3 runs of 15 s.",
@@ -215,7 +215,7 @@ func TestFill(t *testing.T) {
 		t.Errorf("filled twice: %v\n%s", err, again)
 	}
 	if _, err := fill("<!-- aa -->\n", sections); err == nil {
-		t.Error("a mark is missing, and nobody says so")
+		t.Error("no error for a missing mark")
 	}
 }
 

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// Run is what is kept of a run of tare; all of it is in the run file, too.
+// Run is the recorded part of a run of tare; all of it is also in the run file.
 type Run struct {
 	File        string       `json:"file"` // in the directory of the results
-	Host        string       `json:"host"` // tare's own line about the machine
+	Host        string       `json:"host"` // tare's line about the host
 	Userland    string       `json:"userland"`
 	Sizes       []Size       `json:"sizes"`
 	Comparisons []Comparison `json:"comparisons"`
@@ -34,8 +34,8 @@ type Size struct {
 	Unit     string `json:"unit"`
 }
 
-// Comparison is the part of an exported comparison that is looked at here;
-// docs/export.md has the meaning of its fields.
+// Comparison is the part of an exported comparison that this program uses.
+// docs/export.md describes the fields.
 type Comparison struct {
 	Workload string  `json:"workload"`
 	Metric   string  `json:"metric"`
@@ -53,7 +53,7 @@ type Comparison struct {
 	Verdict  string  `json:"verdict"`
 }
 
-// Arm is what one arm did on a workload.
+// Arm has the results of one arm on a workload.
 type Arm struct {
 	Arm      string   `json:"arm"`
 	Workload string   `json:"workload"`
@@ -73,23 +73,22 @@ type Series struct {
 	SD     float64 `json:"sd"`
 }
 
-// cpuTime is the metric that is claimed beside the primary one.
+// cpuTime is the metric that gets a verdict in addition to the primary one.
 const cpuTime = "cpu-time"
 
-// counts reports whether c is of a metric that claims are made of, of an arm
-// that is not the control.
+// counts reports whether c is of a metric that gets a verdict, and not of the control.
 func (c Comparison) counts() bool { return !c.Control && (c.Primary || c.Metric == cpuTime) }
 
 // has reports whether c has an interval.
 func (c Comparison) has() bool { return c.Low > 0 && c.High > 0 }
 
-// excludes reports whether the interval has no cost of 0 in it.
+// excludes reports whether the interval excludes a cost of 0.
 func (c Comparison) excludes() bool { return c.has() && (c.Low > 1 || c.High < 1) }
 
-// claimed reports whether tare says that the arm costs something, or gains.
+// claimed reports whether the verdict is costs or gains.
 func (c Comparison) claimed() bool { return c.Verdict == "costs" || c.Verdict == "gains" }
 
-// export is the part of tare's JSON export that is read.
+// export is the part of tare's JSON export that this program reads.
 type export struct {
 	Format int `json:"tare_export"`
 	Run    struct {
@@ -114,14 +113,14 @@ type export struct {
 	} `json:"trials"`
 }
 
-// parseExport reads an export of a run that came to its end.
+// parseExport reads the export of a complete run.
 func parseExport(text []byte) (*export, error) {
 	var e export
 	if err := json.Unmarshal(text, &e); err != nil {
 		return nil, fmt.Errorf("tare's export: %w", err)
 	}
 	if e.Format != 3 {
-		return nil, fmt.Errorf("tare's export is of version %d, and 3 is what is known here", e.Format)
+		return nil, fmt.Errorf("tare's export has version %d, but this program reads version 3", e.Format)
 	}
 	if !e.Run.Complete {
 		return nil, fmt.Errorf("the run is not complete: %s", e.Run.Incomplete)
@@ -149,7 +148,7 @@ func (e *export) argv() map[string][]string {
 	return m
 }
 
-// arm is what the arm did on the workload; nil where nothing is known.
+// arm returns the arm's results on the workload; nil: none.
 func (r *Run) arm(name, workload string) *Arm {
 	i := slices.IndexFunc(r.Arms, func(a Arm) bool { return a.Arm == name && a.Workload == workload })
 	if i < 0 {
@@ -158,7 +157,7 @@ func (r *Run) arm(name, workload string) *Arm {
 	return &r.Arms[i]
 }
 
-// median of one of the arm's metrics or probes; 0 where there is none.
+// median returns the median of one of the arm's metrics or probes; 0: none.
 func (a *Arm) median(name string) float64 {
 	if a == nil {
 		return 0
@@ -171,8 +170,8 @@ func (a *Arm) median(name string) float64 {
 	return 0
 }
 
-// measure runs a campaign: the name of one that tare brings along, or the text
-// of a file, which is kept under the job's name. A budget of 0 leaves the campaign its own.
+// measure runs a campaign: the name of a built-in one, or the text of a campaign file,
+// which is saved under the job's name. With a budget of 0, the campaign's applies.
 func (s *session) measure(what string, round int, campaign string, budget time.Duration) (Record, error) {
 	name := fmt.Sprintf("%s-%s-%03d", s.part, strings.NewReplacer(" ", "-", "%", "", ":", "-").Replace(what), round)
 	if s.load {
@@ -186,7 +185,7 @@ func (s *session) measure(what string, round int, campaign string, budget time.D
 		}
 	}
 	run := filepath.Join("runs", name+".tare")
-	// What an interrupted measurement left is no run to go on with.
+	// Do not continue the run of an interrupted measurement.
 	if err := os.RemoveAll(filepath.Join(s.dir, run)); err != nil {
 		return Record{}, err
 	}
@@ -205,7 +204,7 @@ func (s *session) measure(what string, round int, campaign string, budget time.D
 	return r, s.read(&r, run)
 }
 
-// read fills in what tare says of a run file.
+// read fills in what tare exports from a run file.
 func (s *session) read(r *Record, file string) error {
 	text, err := s.command(s.tare, "export", file, "--format", "json")
 	if err != nil {
@@ -233,7 +232,7 @@ func (s *session) read(r *Record, file string) error {
 
 var hostPattern = regexp.MustCompile(`(?m)^host {2,}(.*(?:\n {6,}\S.*)*)`)
 
-// hostLine is what tare show says about the machine.
+// hostLine returns the line about the host from the output of tare show.
 func hostLine(shown string) string {
 	m := hostPattern.FindStringSubmatch(shown)
 	if m == nil {
@@ -242,7 +241,7 @@ func hostLine(shown string) string {
 	return strings.Join(strings.Fields(m[1]), " ")
 }
 
-// outputOf is the raw output of the first trial that arm did.
+// outputOf returns the raw output of an arm's first trial.
 func (s *session) outputOf(file, arm string) (string, error) {
 	text, err := s.command(s.tare, "export", file, "--format", "json")
 	if err != nil {
@@ -261,8 +260,8 @@ func (s *session) outputOf(file, arm string) (string, error) {
 	return "", fmt.Errorf("%s has no trial of %s", file, arm)
 }
 
-// command runs a program in the directory of the results and returns its
-// standard output. It is interrupted as by Ctrl-C when the session is.
+// command runs a program in the directory of the results and returns its standard
+// output. If the session is interrupted, the program gets SIGINT.
 func (s *session) command(name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(s.ctx, name, args...)
 	return s.finish(cmd)
@@ -284,7 +283,7 @@ func (s *session) finish(cmd *exec.Cmd) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// tail is the last n lines of text.
+// tail returns the last n lines of text.
 func tail(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

@@ -85,7 +85,7 @@ func TestShellWords(t *testing.T) {
 	}
 }
 
-// TestCampaigns: tare accepts the campaigns that are made for it.
+// TestCampaigns: tare accepts the generated campaigns.
 func TestCampaigns(t *testing.T) {
 	for name, text := range map[string]string{
 		"aa":    aaCampaign("lxc", 1, 3, []workload{{"openssl-enc", 45}, {"sysbench-cpu", 0}}, 15*time.Second),

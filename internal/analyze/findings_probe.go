@@ -16,8 +16,8 @@ const (
 	hiddenSeconds = 0.05  // and this much per trial at least, s
 	minCapPeriods = 100   // of a CPU cap in a trial
 	clockError    = 0.001 // s, assumed where no error was measured
-	clockTrials   = 2     // with a difference beyond its error, at least
-	clockPart     = 0.1   // of all trials, at least: one late message does not mean a wrong clock
+	clockTrials   = 3     // with a difference beyond its error, at least
+	clockPart     = 0.25  // of all trials, at least: late messages do not mean a wrong clock
 	hiddenShare   = 0.25  // CPU outside of the cgroup, beyond the baseline's, over the cgroup's
 	hiddenErrors  = 3     // and this many standard errors
 	throttledMore = 0.2   // of the periods, beyond the baseline's share

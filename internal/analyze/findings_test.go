@@ -198,8 +198,8 @@ func TestFindings(t *testing.T) {
 			f.probes(ProbeWorkloadBytes, kvm, constant(1e9))
 			f.probes(ProbeDeviceBytes, kvm, func(b int) float64 { return 2e9 * float64(b%2) })
 		}, "cached-writes", Serious, "50 % of what the workload wrote never reached the device"},
-		{"one late message", func(f *fake) {
-			f.probes(ProbeClockDiff, kvm, func(b int) float64 { return 0.03 * float64(b/29) })
+		{"late messages", func(f *fake) {
+			f.probes(ProbeClockDiff, kvm, func(b int) float64 { return 0.03 * float64(b/24) })
 			f.probes(ProbeClockError, kvm, constant(0.002))
 		}, "", "", ""},
 		{"all written", func(f *fake) {

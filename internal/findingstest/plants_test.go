@@ -43,7 +43,7 @@ func TestClock(t *testing.T) {
 		my $t = pack("L x4 q25", 0x4000, (0) x 25); substr($t, 88, 8) = pack("q", %d);
 		syscall(159, $t) >= 0 or die "adjtimex: $!\n"'`
 	// A shell loop: its work does not depend on a clock.
-	const work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"
+	const work = "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done"
 	steady := timed("steady", fmt.Sprintf(tick, 10000), work, "")
 	fast := timed("fast", fmt.Sprintf(tick, 11000), work, fmt.Sprintf(tick, 10000))
 	r := measure(t, flavors+`

@@ -281,7 +281,7 @@ func TestHostileCalls(t *testing.T) {
 	if _, err := connect(t, answer()).Clock(ctx, 1); fault.KindOf(err) != fault.Guest {
 		t.Errorf("silence: %v", err)
 	}
-	// Any clock value is accepted without an overflow.
+	// Any clock value is accepted.
 	c := connect(t, answer(func(s uint32) []byte { return response(s, &wire.NowResponse{MonotonicNs: math.MinInt64}) }))
 	if k, err := c.Clock(t.Context(), 1); err != nil || k.Delay < 0 {
 		t.Errorf("%v, %v", k, err)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// AllowRealTime lets processes in the group and its subgroups run at real-time priority for this
-// time in each second on each CPU; 0 ends that. It has an effect only with version 1 on a kernel
+// AllowRealTime lets processes in the group and its subgroups run at real-time priority for up to
+// budget in each second on each CPU; 0 ends that. It has an effect only with version 1 on a kernel
 // with CONFIG_RT_GROUP_SCHED: there every group has a budget of real time, which is 0 for a new
 // group. All groups together have less than a second of it, and a group that has used up its budget
 // is stopped until the second is over. On other kernels, or if no budget is left, nothing changes:

@@ -2,8 +2,8 @@
 // what every guest gets regardless of its system: a control group with limits, a data volume, the
 // common userland, and the agent.
 //
-// A system is a package below this one that implements Driver. None of them know workloads or
-// statistics.
+// A system is a package below this one that implements Driver. Neither this package nor those
+// below it know workloads or statistics.
 package system
 
 import (
@@ -127,8 +127,9 @@ type Capabilities struct {
 	// InMemory: the guest is part of this process, for tests. Its site has neither a control
 	// group nor a data volume, and the guest is a Meter.
 	InMemory bool `json:"-"`
-	// Remote: the user runs the machine, and its size is fixed. Its site has neither a control
-	// group nor a data volume, and the guest is a Meter.
+	// Remote: the machine does not run under tare's control on this host, and may differ from
+	// the flavor in size. Its site has neither a control group nor a data volume, and the guest
+	// is a Meter.
 	Remote bool `json:"remote,omitempty"`
 	// OwnUserland: the guest runs its own programs, not the image's, so a difference from other
 	// arms may be due to the programs.

@@ -3,8 +3,8 @@
 //
 // tare starts the engine itself, in the sandbox, from the host's programs and with the engine's
 // defaults. It does not touch the host's daemon, and if tare is killed, no container is left in
-// it. The engine has no images: the container's root is an image of empty directories, over
-// which the userland's tree is mounted read-only, as in every other arm.
+// it. The engine does not hold the userland: the container's root is an image of empty
+// directories, over which the userland's tree is mounted read-only, as in every other arm.
 package engine
 
 import (

@@ -202,8 +202,8 @@ func (g *guest) Close() error {
 		g.site.Group.Thaw() // otherwise its controller could not end
 		awake := g.use.Wake()
 		if g.libvirt != nil && awake == nil {
-			// The domain may have ended by itself. Processes that this leaves, the removal of
-			// the group kills.
+			// The domain may have ended by itself. The removal of the group kills the processes
+			// that this leaves.
 			bounded(func() error { return g.libvirt.DomainDestroy(g.domain) })
 			bounded(g.libvirt.Disconnect)
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // Driver is the system "native", or "xen-dom0": the same on a host that was booted as Xen's
-// privileged domain, and so runs on the hypervisor itself.
+// privileged domain, which itself runs on the hypervisor.
 type Driver struct{ dom0 bool }
 
 // Dom0 is the system "xen-dom0".

@@ -57,8 +57,8 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 	}
 	p, err := s.Start(system.Command{
 		Argv: append(argv, "--", "/tare-agent", "fd:3"),
-		// nspawn must not lock the userland, which other guests use at the same time. The second
-		// variable is needed because nspawn finds no systemd in the userland to ask.
+		// nspawn must not lock the userland, which other guests use at the same time, nor choose
+		// a control group layout for the userland's systemd, since the userland has none.
 		Env:  []string{"SYSTEMD_NSPAWN_LOCK=0", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1"},
 		Hide: []string{"/run"}, // nspawn would leave directories there
 	})

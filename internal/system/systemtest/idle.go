@@ -63,8 +63,8 @@ func (s suite) idle(t *testing.T) {
 type spent map[string]time.Duration
 
 // spent reads the CPU time of every process in the sandbox except tare's own, which here are
-// this process and the sandbox's first. It adds that of the guest's control group which none of the
-// group's processes used: kernel threads that work for the guest.
+// this process and the sandbox's first. It adds the CPU time of the guest's control group that none
+// of the group's processes used: that of kernel threads which work for the guest.
 func (s suite) spent(t *testing.T) spent {
 	t.Helper()
 	all, in := spent{}, map[int]bool{}

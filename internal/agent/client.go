@@ -1,6 +1,6 @@
-// Package agent is the host's side of the small program in each guest that
-// runs commands. Guests are not trusted: whatever comes over the wire is
-// bounded and checked, and what is wrong with it is the guest's fault.
+// Package agent is the host's client for the agent, the small program in each guest that runs
+// commands. Guests are not trusted: everything that they send is bounded and checked, and an error
+// in it is the guest's fault.
 package agent
 
 import (
@@ -22,16 +22,15 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Protocol is the version of the wire that this client speaks.
+// Protocol is the version of the wire protocol that this client speaks.
 const Protocol = 2
 
 func init() {
-	// ttRPC logs every message that it did not expect, and a hostile guest
-	// sends as many as it likes.
+	// ttRPC logs every unexpected message, and a hostile guest can send any number of them.
 	logrus.SetOutput(io.Discard)
 }
 
-// Hello is what a guest says of itself.
+// Hello is a guest's description of itself.
 type Hello struct {
 	Kernel      string `json:"kernel"` // uname: sysname, release, version
 	Machine     string `json:"machine"`
@@ -42,11 +41,11 @@ type Hello struct {
 	DataFS      string `json:"data_fs,omitempty"`
 }
 
-// Client talks to the agent of one guest. Its methods may be called from
-// several goroutines, Run included.
+// Client talks to the agent of one guest. Its methods, including Run, may be called from several
+// goroutines.
 //
-// A guest that hangs or talks nonsense is hung up on, so that it costs the host
-// no more; later calls then fail.
+// The client hangs up on a guest that hangs or sends nonsense, so that the guest costs the host
+// nothing more; later calls then fail.
 type Client struct {
 	rpc    *ttrpc.Client
 	guard  *guard
@@ -54,8 +53,8 @@ type Client struct {
 	nextID atomic.Uint64
 }
 
-// Connect greets the agent at the other end of conn, which the client owns
-// from now on and closes when that fails.
+// Connect greets the agent at the other end of conn. The client owns conn from then on; if Connect
+// fails, it closes conn.
 func Connect(ctx context.Context, conn net.Conn) (*Client, Hello, error) {
 	g := newGuard(conn)
 	rpc := ttrpc.NewClient(g)
@@ -66,7 +65,7 @@ func Connect(ctx context.Context, conn net.Conn) (*Client, Hello, error) {
 	}
 	if err != nil {
 		c.Close()
-		return nil, Hello{}, fmt.Errorf("the agent does not answer as it should: %w", c.guestError(ctx, err))
+		return nil, Hello{}, fmt.Errorf("greeting the agent: %w", c.guestError(ctx, err))
 	}
 	return c, Hello{
 		Kernel: clip(h.Kernel), Machine: clip(h.Machine), Clocksource: clip(h.Clocksource), CPUs: int(h.Cpus),
@@ -74,8 +73,8 @@ func Connect(ctx context.Context, conn net.Conn) (*Client, Hello, error) {
 	}, nil
 }
 
-// clip makes text from a guest fit for a log: short, and with nothing in it
-// that a terminal would obey.
+// clip makes text from a guest safe for a log: it shortens the text and replaces characters that
+// would control a terminal.
 func clip(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -85,19 +84,19 @@ func clip(s string) string {
 	}, s[:min(len(s), 300)])
 }
 
-// Close hangs up; the agent then kills what it still runs.
+// Close hangs up; the agent then kills the commands that still run.
 func (c *Client) Close() error { return c.rpc.Close() }
 
 // Clock relates a guest's CLOCK_MONOTONIC to the host's.
 type Clock struct {
 	Offset time.Duration // guest's clock minus the host's
-	Delay  time.Duration // round trip of the best exchange; the offset is right within half of it
+	Delay  time.Duration // round trip of the best exchange; Offset is wrong by at most half of it
 }
 
-// GuestTime returns the guest's clock, in ns, at an instant of the host's.
+// GuestTime converts a time on the host's clock to the guest's clock, in ns.
 func (k Clock) GuestTime(host int64) int64 { return host + int64(k.Offset) }
 
-// callTimeout bounds a call that a guest answers without doing anything.
+// callTimeout bounds a call for which a guest has nothing to do but answer.
 const callTimeout = 30 * time.Second
 
 // Clock estimates the offset from the exchange with the least delay among n.
@@ -131,7 +130,7 @@ func clock(id int32) int64 {
 	return ts.Nano()
 }
 
-// Signal sends a signal to the process group of the command that runs under id.
+// Signal sends a signal to the process group of the command with this id.
 func (c *Client) Signal(ctx context.Context, id uint64, sig unix.Signal) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -141,7 +140,7 @@ func (c *Client) Signal(ctx context.Context, id uint64, sig unix.Signal) error {
 	return nil
 }
 
-// guestError types what went wrong on the wire during a call.
+// guestError turns an error of a call into one that says what went wrong and whose fault it is.
 func (c *Client) guestError(ctx context.Context, err error) error {
 	switch why := c.guard.reason(); {
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -156,6 +155,6 @@ func (c *Client) guestError(ctx context.Context, err error) error {
 	if errors.Is(err, ttrpc.ErrStreamFull) {
 		return fault.Guestf("nonsense from the guest: it sends more output ahead than it may")
 	}
-	// The text may be the guest's own.
+	// The text may be from the guest.
 	return fault.Guestf("the guest answers with an error or nonsense: %s", clip(err.Error()))
 }

@@ -63,10 +63,10 @@ func done(n uint64) *wire.RunEvent {
 	return &wire.RunEvent{Event: &wire.RunEvent_Done{Done: &wire.Done{StdoutBytes: n}}}
 }
 
-// guest is the other end of a client, written by hand.
+// guest is the other end of a client, controlled message by message.
 type guest struct{ net.Conn }
 
-// next reads one message of the host and returns its stream.
+// next reads one message from the host and returns its stream.
 func (g guest) next() (stream uint32, err error) {
 	var head [10]byte
 	if _, err := io.ReadFull(g, head[:]); err != nil {
@@ -76,7 +76,7 @@ func (g guest) next() (stream uint32, err error) {
 	return binary.BigEndian.Uint32(head[4:]), err
 }
 
-// connect returns a client whose guest greets, and then does as script says.
+// connect returns a client whose guest answers Hello and then follows script.
 func connect(t testing.TB, script func(g guest)) *Client {
 	t.Helper()
 	ours, theirs := net.Pipe()
@@ -98,7 +98,7 @@ func connect(t testing.TB, script func(g guest)) *Client {
 	return c
 }
 
-// answer is a script that answers one Run with these messages, then reads on.
+// answer returns a script which answers one Run with these messages, and then only reads.
 func answer(messages ...func(stream uint32) []byte) func(guest) {
 	return func(g guest) {
 		stream, err := g.next()
@@ -135,8 +135,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestHostileRun answers a command with all that a guest may not say. It is
-// the guest's fault every time, at once, and the client is of no more use.
+// TestHostileRun answers a command with everything that a guest must not send. Each time Run fails
+// immediately, it is the guest's fault, and the client is unusable afterwards.
 func TestHostileRun(t *testing.T) {
 	raw := func(b []byte) func(guest) { return answer(func(uint32) []byte { return b }) }
 	huge := &wire.RunEvent{Event: &wire.RunEvent_Exited{Exited: &wire.Exited{SpawnError: strings.Repeat("\x1b[2J", 10000)}}}
@@ -180,7 +180,7 @@ func TestHostileRun(t *testing.T) {
 			client := connect(t, c.script)
 			cmd := short()
 			if c.want != "hangs" {
-				cmd.Timeout = 20 * time.Second // what the guest does is to end it, not this
+				cmd.Timeout = 20 * time.Second // the guest's message must end it, not the timeout
 			}
 			r, err := client.Run(t.Context(), cmd)
 			if fault.KindOf(err) != fault.Guest || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 1500 || strings.Contains(err.Error(), "\x1b") {
@@ -190,8 +190,8 @@ func TestHostileRun(t *testing.T) {
 	}
 }
 
-// TestFloods has guests send without end; the client hangs up on them, during
-// a command and between commands, and keeps none of it.
+// TestFloods: guests send without end. The client hangs up, during a command and between commands,
+// and keeps nothing of what they sent.
 func TestFloods(t *testing.T) {
 	flood := func(message []byte) func(guest) {
 		return func(g guest) {
@@ -215,7 +215,7 @@ func TestFloods(t *testing.T) {
 	} {
 		c := connect(t, flood(message))
 		cmd := short()
-		cmd.Timeout = 20 * time.Second // the flood is to end it, not this
+		cmd.Timeout = 20 * time.Second // the flood must end it, not the timeout
 		if _, err := c.Run(t.Context(), cmd); fault.KindOf(err) != fault.Guest || strings.Contains(err.Error(), "hangs") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -239,7 +239,7 @@ func TestFloods(t *testing.T) {
 	}
 }
 
-// TestUnread has a guest that reads nothing: the host must not wait for it for ever.
+// TestUnread: a guest reads nothing, and the host must not wait for it forever.
 func TestUnread(t *testing.T) {
 	block := make(chan struct{})
 	defer close(block)
@@ -249,7 +249,7 @@ func TestUnread(t *testing.T) {
 	if _, err := c.Run(t.Context(), cmd); fault.KindOf(err) != fault.Guest || !strings.Contains(err.Error(), "does not read") {
 		t.Errorf("%v", err)
 	}
-	// A caller who gives up gets away at once.
+	// A caller that gives up returns without delay.
 	c = connect(t, func(guest) { <-block })
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
@@ -281,7 +281,7 @@ func TestHostileCalls(t *testing.T) {
 	if _, err := connect(t, answer()).Clock(ctx, 1); fault.KindOf(err) != fault.Guest {
 		t.Errorf("silence: %v", err)
 	}
-	// Whatever the clock says is a number.
+	// Any clock value is accepted.
 	c := connect(t, answer(func(s uint32) []byte { return response(s, &wire.NowResponse{MonotonicNs: math.MinInt64}) }))
 	if k, err := c.Clock(t.Context(), 1); err != nil || k.Delay < 0 {
 		t.Errorf("%v, %v", k, err)
@@ -307,8 +307,8 @@ func TestConnectRefuses(t *testing.T) {
 	}
 }
 
-// TestCallerLeaves cancels a command in the middle of its output: nothing is
-// called once Run has returned, and what was under way has ended.
+// TestCallerLeaves cancels a command in the middle of its output: no callback is running or called
+// once Run has returned.
 func TestCallerLeaves(t *testing.T) {
 	c := connect(t, func(g guest) {
 		run, _ := g.next()
@@ -323,7 +323,7 @@ func TestCallerLeaves(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := short()
 	cmd.Timeout, cmd.OutputLimit = 20*time.Second, 2*outputWindow
-	began, ended := 0, 0 // unguarded: the race detector looks, too
+	began, ended := 0, 0 // unguarded, so that the race detector checks it, too
 	cmd.OnOutput = func(bool, []byte) {
 		began++
 		cancel()
@@ -341,8 +341,8 @@ func TestCallerLeaves(t *testing.T) {
 	}
 }
 
-// TestNothingStays runs commands that end, hang and are cancelled, and counts
-// what is left of them.
+// TestNothingStays runs commands that end, hang and are cancelled, and counts the goroutines that
+// are left.
 func TestNothingStays(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 20 {

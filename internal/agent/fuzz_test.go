@@ -14,8 +14,8 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// FuzzClientWire feeds the client arbitrary bytes from a guest that has
-// greeted: its command ends, with a result or by the guest's fault.
+// FuzzClientWire feeds the client arbitrary bytes from a guest that has answered Hello: the command
+// must end, with a result or with an error that is the guest's fault.
 func FuzzClientWire(f *testing.F) {
 	good := bytes.Join([][]byte{event(3, started(5)), event(3, output("abc")), event(3, exited(9)), event(3, done(3)), end(3)}, nil)
 	f.Add(good)
@@ -53,7 +53,7 @@ func FuzzClientWire(f *testing.F) {
 	})
 }
 
-// FuzzTranscript feeds arbitrary events, as a row of messages with their lengths.
+// FuzzTranscript feeds arbitrary events, each preceded by its length.
 func FuzzTranscript(f *testing.F) {
 	row := func(list ...*wire.RunEvent) []byte {
 		var b []byte
@@ -90,7 +90,7 @@ func FuzzTranscript(f *testing.F) {
 	})
 }
 
-// check holds a command's outcome to what Run promises.
+// check checks a command's outcome against what Run promises.
 func check(t *testing.T, r *Result, err error, limit int) {
 	t.Helper()
 	switch {

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// sendTimeout is how long a guest may leave what it is sent unread; a
-	// capped emulated machine is slow.
+	// sendTimeout is how long a guest may take to read what the host sends; a capped, emulated
+	// machine is slow.
 	sendTimeout = 30 * time.Second
-	// idleBudget is how many bytes a guest may send unasked, and in answer to
-	// a call that streams nothing.
+	// idleBudget is how many bytes a guest may send unasked, and in answer to a call without a
+	// stream.
 	idleBudget = 64 << 10
-	// outputOverhead bounds the bytes on the wire for each byte of output: an
-	// agent that reads single bytes sends 17.
+	// outputOverhead bounds the bytes on the wire for each byte of output: an agent that reads
+	// single bytes sends 17.
 	outputOverhead = 32
 )
 
@@ -25,17 +25,16 @@ var (
 	errUnread = errors.New("it does not read what it is sent")
 )
 
-// guard hangs up on a guest that would stall or flood the host: ttRPC writes
-// without a time limit, and it reads and throws away what nobody waits for
-// without end.
+// guard hangs up on a guest that would stall or flood the host. ttRPC alone would write without a
+// time limit, and would read and discard unexpected messages without end.
 type guard struct {
 	net.Conn
 	sendTimeout time.Duration
 	budget      atomic.Int64 // bytes that the guest may still send
 
 	mu    sync.Mutex
-	calls int   // under way
-	why   error // it hung up
+	calls int   // in progress
+	why   error // why it hung up
 }
 
 func newGuard(conn net.Conn) *guard {
@@ -44,8 +43,8 @@ func newGuard(conn net.Conn) *guard {
 	return g
 }
 
-// begin raises the budget for a call that may be answered with n bytes; end
-// takes it back.
+// begin raises the budget by n bytes for the answer to a call; end takes that back when no call is
+// in progress any more.
 func (g *guard) begin(n int64) (end func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -75,7 +74,7 @@ func (g *guard) Write(p []byte) (int, error) {
 	return g.Conn.Write(p)
 }
 
-// hangUp closes the connection for good, and remembers the first reason.
+// hangUp closes the connection for good and keeps the first reason.
 func (g *guard) hangUp(why error) {
 	g.mu.Lock()
 	if g.why == nil {
@@ -85,7 +84,7 @@ func (g *guard) hangUp(why error) {
 	g.Conn.Close()
 }
 
-// reason is why the host hung up, or nil.
+// reason returns why the host hung up, or nil.
 func (g *guard) reason() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

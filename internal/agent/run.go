@@ -15,46 +15,44 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Rlimit is a resource limit of a command, as setrlimit(2) has it.
+// Rlimit is a resource limit of a command, as in setrlimit(2).
 type Rlimit struct {
 	Resource   int // unix.RLIMIT_*
 	Soft, Hard uint64
 }
 
-// Command is what to run in a guest.
+// Command is a command to run in a guest.
 type Command struct {
 	Argv    []string
 	Env     []string
 	Dir     string
 	Stdin   []byte
 	Rlimits []Rlimit
-	// StartAt is an instant of the guest's CLOCK_MONOTONIC in ns; 0 starts at once.
+	// StartAt is when to start, on the guest's CLOCK_MONOTONIC in ns; 0: immediately.
 	StartAt int64
-	// Timeout counts from the start; then the command's process group is
-	// killed. 0 means none.
+	// Timeout counts from the start; when it is over, the command's process group is killed.
+	// 0 means none.
 	Timeout time.Duration
-	// HangGrace is how long after Timeout the guest may still take to report
-	// the end before it is held for hung; 0 means 15 s.
+	// HangGrace is how long after Timeout the guest may still take to report the end before Run
+	// considers it hung; 0 means 15 s.
 	HangGrace time.Duration
-	// OutputLimit is how many bytes are kept of each of stdout and stderr.
+	// OutputLimit is how many bytes are kept of stdout and of stderr; 0 means 16 MiB.
 	OutputLimit int64
-	// OnStart, if not nil, is called when the guest says that the command
-	// starts, with the id that Signal takes. It must not block: the guest's
-	// output waits.
+	// OnStart, if not nil, is called when the guest reports that the command starts, with the id
+	// that Signal takes. It must not block, since the guest's output waits for it.
 	OnStart func(id uint64)
-	// OnOutput, if not nil, is called with each piece of output as it comes,
-	// which is kept for the Result all the same. The guest's output waits for
-	// it, and so does the end of Run: neither function is called after that.
+	// OnOutput, if not nil, is called with each piece of output as it arrives; the Result keeps
+	// it, too. The guest's output waits for it, and so does Run: neither function is called after
+	// Run has returned.
 	OnOutput func(stderr bool, data []byte)
 }
 
-// listener passes what happens to a command on to its caller until the caller
-// leaves.
+// listener calls the caller's functions until the caller leaves.
 type listener struct {
 	onStart  func(id uint64)
 	onOutput func(stderr bool, data []byte)
 
-	mu   sync.Mutex // held while one of them runs
+	mu   sync.Mutex // held during a call
 	gone bool
 }
 
@@ -74,17 +72,17 @@ func (l *listener) output(stderr bool, data []byte) {
 	}
 }
 
-// leave waits for what is being passed on.
+// leave waits for a call that is in progress, and prevents further ones.
 func (l *listener) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gone = true
 }
 
-// Result is how a command ended. All of it but the host's clock is the guest's word.
+// Result is how a command ended. All of it except the host's clock was reported by the guest.
 type Result struct {
 	Stdout, Stderr []byte
-	// StdoutBytes and StderrBytes count what was produced, kept or not.
+	// StdoutBytes and StderrBytes count the whole output, whether kept or not.
 	StdoutBytes, StderrBytes uint64
 	Truncated                bool
 	ExitCode                 int
@@ -92,8 +90,8 @@ type Result struct {
 	TimedOut                 bool
 	Usage                    Usage
 
-	// HostStart and HostEnd are the host's CLOCK_MONOTONIC, in ns, when the
-	// start and the exit were reported; the way there takes both equally long.
+	// HostStart and HostEnd are when the reports of start and exit arrived, on the host's
+	// CLOCK_MONOTONIC in ns. Both reports take equally long, so the difference is right.
 	HostStart, HostEnd int64
 	// GuestStart and GuestEnd are the guest's CLOCK_MONOTONIC in ns.
 	GuestStart, GuestEnd int64
@@ -114,33 +112,32 @@ type Usage struct {
 	InvoluntarySwitches int64         `json:"involuntary_switches"`
 }
 
-// HostWall is the time between the reports of start and exit on the host's clock.
+// HostWall is the time between the reports of start and exit, on the host's clock.
 func (r *Result) HostWall() time.Duration { return time.Duration(r.HostEnd - r.HostStart) }
 
-// GuestWall is the time between start and exit on the guest's own clock.
+// GuestWall is the time between start and exit, on the guest's own clock.
 func (r *Result) GuestWall() time.Duration { return time.Duration(r.GuestEnd - r.GuestStart) }
 
 const (
-	// defaultOutputLimit is what is kept of a stream when the caller sets nothing.
+	// defaultOutputLimit is how many bytes are kept of a stream if the caller sets no limit.
 	defaultOutputLimit = 16 << 20
 	defaultHangGrace   = 15 * time.Second
-	// killTimeout is how long a guest may take to kill a command that nobody
-	// waits for any more.
+	// killTimeout is how long a guest may take to kill a command that was cancelled.
 	killTimeout = time.Second
-	// outputWindow is how many messages of output the agent may send before the
-	// host has taken them in: fewer, with maxEvents, than the 64 that ttRPC
-	// keeps for a reader that is late. It gives up on a stream that has more.
+	// outputWindow is how many messages of output the agent may send before the host confirms
+	// them. Together with maxEvents it is below the 64 messages that ttRPC buffers for a slow
+	// reader; ttRPC gives up on a stream with more.
 	outputWindow = 32
-	// tookEvery is how many messages the host takes in before it tells so.
+	// tookEvery is the number of messages that the host confirms at once.
 	tookEvery = outputWindow / 2
-	// maxEvents bounds the messages of one command beyond those that carry output.
+	// maxEvents bounds the messages of one command that carry no output.
 	maxEvents = 8
 )
 
-// Run runs a command in the guest and returns when it has ended and all of its
-// output has come. A command that fails is a Result, not an error; an error
-// means that the guest did not do what an agent does, or that ctx ended. Then
-// nothing of the command is left running, or the client has hung up.
+// Run runs a command in the guest and returns when it has ended and all of its output has arrived.
+// A command that fails is a Result, not an error. An error means that the guest did not behave like
+// an agent or could not start the command, that the command and its input are too long, or that ctx
+// ended. After an error nothing of the command runs any more, or the client has hung up.
 func (c *Client) Run(ctx context.Context, cmd Command) (*Result, error) {
 	if cmd.OutputLimit <= 0 {
 		cmd.OutputLimit = defaultOutputLimit
@@ -157,7 +154,7 @@ func (c *Client) Run(ctx context.Context, cmd Command) (*Result, error) {
 		req.Rlimits = append(req.Rlimits, &wire.Rlimit{Resource: uint32(l.Resource), Soft: l.Soft, Hard: l.Hard})
 	}
 	if cmd.Timeout > 0 {
-		// A start in the future is at most a moment away; the grace covers it.
+		// A start in the future is at most a moment away, so HangGrace covers it.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, cmd.Timeout+cmd.HangGrace)
 		defer cancel()
@@ -179,13 +176,13 @@ func (c *Client) Run(ctx context.Context, cmd Command) (*Result, error) {
 	}
 }
 
-// receive has the command run and takes in what the guest says of it, until
-// the stream ends. When ctx ends, it goes on until the guest or the client
-// hangs up: what nobody takes in would stall the connection.
+// receive starts the command and reads the guest's messages about it until the stream ends. After
+// ctx has ended it continues until the guest or the client hangs up, since unread messages would
+// stall the connection.
 func (c *Client) receive(ctx context.Context, req *wire.RunRequest, t *transcript, caller *listener) error {
 	defer c.guard.begin(2*outputOverhead*min(t.limit, 1<<40) + idleBudget)()
-	// The stream must not inherit a deadline: ttRPC would hand it to the
-	// agent, and the agent's time limit is the command's.
+	// The stream must not inherit a deadline: ttRPC would pass it on to the agent, whose time
+	// limit is the command's.
 	stream, err := c.agent.Run(context.WithoutCancel(ctx), req)
 	if tooLong := (*ttrpc.OversizedMessageErr)(nil); errors.As(err, &tooLong) {
 		return fault.Campaignf("the command and its input are too long: %w", err)
@@ -218,8 +215,8 @@ func (c *Client) receive(ctx context.Context, req *wire.RunRequest, t *transcrip
 	return err
 }
 
-// acknowledge tells the agent, beside the reading, what was taken in. took is
-// called for each message of output and never blocks.
+// acknowledge confirms messages to the agent from a goroutine of its own. took must be called for
+// each message of output and never blocks; stop ends the goroutine.
 func (c *Client) acknowledge(ctx context.Context, id uint64) (took, stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	due := make(chan struct{}, outputWindow)
@@ -227,8 +224,7 @@ func (c *Client) acknowledge(ctx context.Context, id uint64) (took, stop func())
 		for {
 			select {
 			case <-due:
-				// A guest that has hung up or does not know the command any more
-				// shows in the stream.
+				// Ignore errors: the stream shows if the guest has hung up.
 				_, _ = c.agent.Took(ctx, &wire.TookRequest{Id: id, Messages: tookEvery})
 			case <-ctx.Done():
 				return
@@ -240,18 +236,18 @@ func (c *Client) acknowledge(ctx context.Context, id uint64) (took, stop func())
 		if n++; n%tookEvery == 0 {
 			select {
 			case due <- struct{}{}:
-			default: // it sent more than its window: let it wait
+			default: // the agent sent more than its window: let it wait
 			}
 		}
 	}, cancel
 }
 
-// abandon makes sure that a command nobody waits for any more does not disturb
-// what follows: it is killed, or the client hangs up, and the agent then kills it.
+// abandon prevents a command that nobody waits for from disturbing later ones: it kills the
+// command, or else hangs up, and then the agent kills it.
 func (c *Client) abandon(ctx context.Context, id uint64) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		killed := make(chan error, 1)
-		go func() { // a guest that does not read blocks it
+		go func() { // blocks if the guest does not read
 			_, err := c.agent.Signal(context.WithoutCancel(ctx), &wire.SignalRequest{Id: id, Signal: int32(unix.SIGKILL)})
 			killed <- err
 		}()
@@ -271,12 +267,12 @@ type transcript struct {
 	Result
 	limit           int64
 	started, exited bool
-	done            bool   // all of it is here
+	done            bool   // everything has arrived
 	failed          string // why the command could not be started
 	events          int
 }
 
-// add takes one event that came at the host's instant at.
+// add adds one event, which arrived when the host's clock was at.
 func (t *transcript) add(e *wire.RunEvent, at int64) error {
 	if t.done {
 		return fmt.Errorf("an event after the last")

@@ -1,5 +1,5 @@
-// Package agentbin holds the agent's program, which the build puts into
-// embedded/ before it builds tare, so that tare is one file.
+// Package agentbin embeds the agent's program into tare, so that tare is a single file. The build
+// writes the program to embedded/ before it builds tare.
 package agentbin
 
 import (

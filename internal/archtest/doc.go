@@ -1,3 +1,3 @@
-// Package archtest has no code, only tests: they keep the rules of
-// ARCHITECTURE.md that a compiler does not know.
+// Package archtest has no code, only tests. They check the rules of ARCHITECTURE.md that a compiler
+// does not.
 package archtest

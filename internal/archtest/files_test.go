@@ -17,12 +17,12 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// maxLines is where a file stops being one thing that a person can hold in mind.
+// maxLines is the maximum length of a file, so that a reader can keep it in mind.
 const maxLines = 500
 
-// source is a Go file that people write.
+// source is a Go file that was not generated.
 type source struct {
-	name string // from the top of the checkout
+	name string // relative to the top of the checkout
 	file *ast.File
 	fset *token.FileSet
 }
@@ -31,7 +31,7 @@ func (s source) at(p token.Pos) string {
 	return s.name + ":" + strings.TrimPrefix(s.fset.Position(p).String(), s.fset.Position(p).Filename+":")
 }
 
-// sources parses the Go files of all packages, but for tests and generated files.
+// sources parses the Go files of all packages, without tests and generated files.
 func sources(t *testing.T, within string) []source {
 	t.Helper()
 	var list []source
@@ -66,9 +66,9 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
-// TestExportedIsDocumented: functions, types, constants and variables that
-// another package can use say what they are. Methods may be explained by the
-// interface that they implement, and members of a group by the group.
+// TestExportedIsDocumented: exported functions, types, constants and variables have a doc comment.
+// Methods may be explained by the interface that they implement, and members of a group by the
+// group.
 func TestExportedIsDocumented(t *testing.T) {
 	for _, s := range sources(t, "internal") {
 		for _, d := range s.file.Decls {
@@ -103,8 +103,8 @@ func checkSpec(t *testing.T, s source, d *ast.GenDecl, spec ast.Spec) {
 	}
 }
 
-// TestNoClockNoChance: what these rooms answer depends on their input alone.
-// Randomness comes from the run's seed.
+// TestNoClockNoChance: results of these packages depend only on their input. Randomness comes from
+// the run's seed.
 func TestNoClockNoChance(t *testing.T) {
 	forbidden := map[string][]string{
 		"time":         {"Now", "Since", "Until", "Sleep", "After", "Tick", "NewTimer", "NewTicker", "Local"},
@@ -138,8 +138,8 @@ func TestNoClockNoChance(t *testing.T) {
 	}
 }
 
-// eachFile calls f with every file of the checkout that is not built, fetched
-// or of another tool.
+// eachFile calls f with every file of the checkout, without those that were built or fetched or
+// belong to another tool.
 func eachFile(t *testing.T, f func(name string, text []byte)) {
 	t.Helper()
 	top := root(t)
@@ -169,14 +169,14 @@ func eachFile(t *testing.T, f func(name string, text []byte)) {
 	}
 }
 
-// TestNoDevelopersPaths: a path of the machine that somebody works on is right nowhere else.
+// TestNoDevelopersPaths: no file contains a path of a developer's machine.
 func TestNoDevelopersPaths(t *testing.T) {
 	bad := []*regexp.Regexp{regexp.MustCompile(`/home/[a-z][a-z0-9_-]*/|/Users/[A-Za-z]`)}
-	if top := filepath.ToSlash(root(t)); strings.Count(top, "/") >= 2 { // not /src or the like, which texts may mention
+	if top := filepath.ToSlash(root(t)); strings.Count(top, "/") >= 2 { // short ones such as /src may occur in texts
 		bad = append(bad, regexp.MustCompile(regexp.QuoteMeta(top)+`\b`))
 	}
 	eachFile(t, func(name string, text []byte) {
-		// Fixtures are other machines' words, and this file has the patterns.
+		// Fixtures may contain paths of other machines, and this package contains the patterns.
 		if bytes.IndexByte(text, 0) >= 0 || strings.Contains(name, "testdata/") || strings.HasPrefix(name, "internal/archtest/") {
 			return
 		}
@@ -188,7 +188,7 @@ func TestNoDevelopersPaths(t *testing.T) {
 	})
 }
 
-// TestDataFilesParse: every YAML and JSON file outside of fixtures is one.
+// TestDataFilesParse: every YAML and JSON file is valid, except fixtures.
 func TestDataFilesParse(t *testing.T) {
 	eachFile(t, func(name string, text []byte) {
 		if strings.Contains(name, "testdata/") {

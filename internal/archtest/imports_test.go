@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// rooms says for every package of the module what it may import of the others.
-// A pattern ends in /... for a package and all beneath it. A package that no
-// line names fails the test: give it a place in the house first.
+// rooms lists for every package of the module which others it may import. A pattern that ends in
+// /... stands for a package and all below it. A package that no line names fails the test: give it
+// a place first.
 var rooms = []struct {
 	room string
 	may  []string
-	why  string // said when the rule is broken
+	why  string // printed if the rule is broken
 }{
-	// The ground that every room stands on.
+	// The basis of all rooms.
 	{"fault", nil, "fault is the ground: everything may import it, it imports nothing"},
 	{"nearest", nil, "nearest is the ground: everything may import it, it imports nothing"},
 	{"terminal", nil, groundRule},
@@ -28,7 +28,7 @@ var rooms = []struct {
 	{"prompt", nil, groundRule},
 	{"xenctl", nil, groundRule},
 
-	// The flow, left to right.
+	// The data flow, from left to right.
 	{"campaign", []string{"nearest"}, "a campaign does not know how anything runs"},
 	{"plan", []string{"campaign", "stats"}, "a plan knows campaigns: seed in, schedule out"},
 	{"keeper", []string{"system", "agent", "instance", "sandbox", "terminal"}, "a keeper holds one guest that people use by hand; it knows nothing of campaigns and runs"},
@@ -51,7 +51,7 @@ var rooms = []struct {
 	{"compare", []string{"analyze", "store", "stats", "campaign", "host", "report", "workload"}, "a comparison reads finished runs: it never imports system, nor run"},
 	{"serve", []string{"analyze", "store", "compare", "report", "report/page", "campaign", "plan", "host"}, "a server reads runs and changes none: it never imports system, nor run"},
 
-	// What run stands on.
+	// What run is based on.
 	{"image", nil, "an image does not know the systems that it serves"},
 	{"lab", []string{"image", "agent", "terminal"}, "a lab is a machine: it knows nothing of what runs in it"},
 	{"workload", []string{"nearest"}, "a workload does not know the system that it runs on"},
@@ -87,7 +87,7 @@ const (
 	agentRule  = "the agent runs commands: it knows nothing of what it measures, nor of the guest that it is in"
 )
 
-// mains are programs: what they put together is their own affair.
+// mains are programs, which may import anything.
 var mains = []string{"cmd/tare/...", "cmd/tare-agent", "scripts/..."}
 
 func TestImportRule(t *testing.T) {
@@ -117,8 +117,8 @@ func TestImportRule(t *testing.T) {
 	}
 }
 
-// TestTestImports keeps the tests of rooms apart where that is a promise, too:
-// a room whose tests need another room cannot be understood alone.
+// TestTestImports applies some rules to tests, too: a room whose tests need another room cannot be
+// understood alone.
 func TestTestImports(t *testing.T) {
 	for _, p := range modulePackages(t) {
 		for _, imp := range slices.Concat(p.TestImports, p.XTestImports) {
@@ -133,8 +133,8 @@ func TestTestImports(t *testing.T) {
 	}
 }
 
-// TestPurity: what a campaign, a plan, an estimate or a page says depends on
-// its input alone, so nothing in these rooms can look at the machine.
+// TestPurity: results of these packages depend only on their input, so none of them can access the
+// machine.
 func TestPurity(t *testing.T) {
 	pure := []string{"fault", "nearest", "paper", "campaign", "plan", "stats", "analyze", "workload"}
 	forbidden := []string{
@@ -153,7 +153,7 @@ func TestPurity(t *testing.T) {
 	}
 }
 
-// TestOwners: each of these is the business of one room, so that it can be replaced.
+// TestOwners: each of these dependencies belongs to one room, so that it can be replaced.
 func TestOwners(t *testing.T) {
 	owners := []struct {
 		imported []string
@@ -183,14 +183,14 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// TestAgentIsSmall: the agent is in every initramfs and every bind mount, and
-// whatever it links runs in the guest that is measured.
+// TestAgentIsSmall: the agent is in every initramfs and bind mount, and everything that it links
+// runs in the guest that is measured.
 func TestAgentIsSmall(t *testing.T) {
 	may := []string{
 		module + "internal/agent/...", module + "internal/fault", module + "internal/prompt", module + "cmd/tare-agent",
 		"github.com/containerd/ttrpc", "github.com/containerd/log", "github.com/sirupsen/logrus",
 		"golang.org/x/sys/...", "google.golang.org/protobuf/...",
-		// The status codes of ttRPC; not the rest of gRPC.
+		// ttRPC's status codes, but not the rest of gRPC.
 		"google.golang.org/grpc/codes", "google.golang.org/grpc/status", "google.golang.org/grpc/internal/...",
 		"google.golang.org/grpc/connectivity", "google.golang.org/grpc/grpclog/...", "google.golang.org/grpc/serviceconfig", "google.golang.org/grpc/attributes",
 		"google.golang.org/genproto/googleapis/rpc/...",
@@ -203,7 +203,7 @@ func TestAgentIsSmall(t *testing.T) {
 	}
 }
 
-// matches reports whether name is pattern, or beneath it where pattern ends in /...
+// matches reports whether name is pattern, or below it if pattern ends in /...
 func matches(pattern, name string) bool {
 	if base, ok := strings.CutSuffix(pattern, "/..."); ok {
 		return name == base || strings.HasPrefix(name, base+"/")

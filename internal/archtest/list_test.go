@@ -14,7 +14,7 @@ import (
 
 const module = "github.com/tare-bench/tare/"
 
-// listed is the part of go list -json that the tests look at.
+// listed is the part of the output of go list -json that the tests use.
 type listed struct {
 	ImportPath, Dir                    string
 	Standard                           bool
@@ -44,7 +44,7 @@ func root(t *testing.T) string {
 
 func goCommand(t *testing.T, args ...string) []byte {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", args...) // go test has put its own go first in PATH
+	cmd := exec.CommandContext(t.Context(), "go", args...) // go test puts its own go first in PATH
 	cmd.Dir = root(t)
 	out, err := cmd.Output()
 	var exit *exec.ExitError
@@ -76,7 +76,7 @@ var (
 	packages     []listed
 )
 
-// modulePackages are all packages of this module.
+// modulePackages returns all packages of this module.
 func modulePackages(t *testing.T) []listed {
 	t.Helper()
 	packagesOnce.Do(func() { packages = goList(t, "./...") })

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestNoReplace: a replace or exclude holds in this checkout only, and breaks
+// TestNoReplace: replace and exclude directives apply only in this checkout, and break
 // `go install …/cmd/tare@latest`.
 func TestNoReplace(t *testing.T) {
 	var mod struct{ Replace, Exclude []any }
@@ -21,8 +21,8 @@ func TestNoReplace(t *testing.T) {
 	}
 }
 
-// licences are those that what an Apache-2.0 program links may have, told by
-// words of their text.
+// licences are the licences allowed for code that an Apache-2.0 program links, recognized by parts
+// of their text.
 var licences = []struct {
 	name string
 	text *regexp.Regexp
@@ -34,10 +34,10 @@ var licences = []struct {
 	{"MPL-2.0", regexp.MustCompile(`Mozilla Public License,? Version 2\.0`)},
 }
 
-// copyleft is what no linked code may be under, whatever else its text says.
+// copyleft matches licences that no linked code may have, whatever else their text says.
 var copyleft = regexp.MustCompile(`GNU (LESSER |AFFERO )?GENERAL PUBLIC LICENSE`)
 
-// TestLicences looks at the licence of every module that a program of ours links.
+// TestLicences checks the licence of every module that one of the programs links.
 func TestLicences(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range goList(t, "-deps", "./cmd/...") {
@@ -50,7 +50,7 @@ func TestLicences(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s %s: %v", m.Path, m.Version, err)
 		} else if name == "" {
-			t.Errorf("%s %s: its licence is none of those that this test knows to be allowed", m.Path, m.Version)
+			t.Errorf("%s %s: its licence is not one of those that this test allows", m.Path, m.Version)
 		}
 	}
 	if len(seen) < 5 {
@@ -58,7 +58,7 @@ func TestLicences(t *testing.T) {
 	}
 }
 
-// licence names the licence in a module's directory, "" for one not allowed.
+// licence returns the name of the licence in a module's directory, "" if it is not allowed.
 func licence(dir string) (string, error) {
 	var text []byte
 	err := os.ErrNotExist

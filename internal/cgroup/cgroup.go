@@ -1,9 +1,9 @@
-// Package cgroup gives every guest one control group with its limits, in
-// whatever layout the host has: version 1, version 2, or both at once.
+// Package cgroup gives every guest a control group with its limits, in whatever layout the host
+// has: version 1, version 2, or both (hybrid).
 //
-// Freezing and killing always go through a version 2 hierarchy, which needs no
-// controller for them: unlike the old freezer, it lets a frozen process be
-// killed, so that no guest can outlive tare by being frozen.
+// Freezing and killing always use a version 2 hierarchy, which needs no controllers for that.
+// Unlike version 1's freezer it allows frozen processes to be killed, so a frozen guest cannot
+// outlive tare.
 package cgroup
 
 import (
@@ -26,42 +26,40 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Prefix begins the name of every group that tare makes, so that it never
-// touches one of somebody else.
+// Prefix begins the name of every group that tare makes, so that it never touches other groups.
 const Prefix = "tare-"
 
 // Period is the period of a CPU cap.
 const Period = 100 * time.Millisecond
 
-// weight is how many ordinary groups' share of a CPU a guest has where others
-// want the same CPU, and every guest the same: what else runs on the host makes
-// room for a trial, as it would go to an idle CPU if there was one. A larger
-// weight would starve the kernel's own threads that are bound to a CPU.
+// weight is a guest's share of a contended CPU as a multiple of an ordinary group's share; it is
+// the same for every guest. Other work on the host then makes room for a trial, as it would move to
+// an idle CPU if there were one. A larger weight would starve kernel threads that are bound to a
+// CPU.
 const weight = 10
 
-// leaf is the subgroup that holds the processes that tare itself starts:
-// version 2 allows no processes in a group that has subgroups with controllers,
-// and runtimes make subgroups beside it.
+// leaf is the subgroup for the processes that tare starts: version 2 allows no processes in a group
+// whose subgroups have controllers, and runtimes make subgroups beside leaf.
 const leaf = "vmm"
 
-// Limits of a group; zero values mean no limit.
+// Limits are the limits of a group; zero values mean no limit.
 type Limits struct {
 	CPUs        string  // list of CPUs as in cpuset.cpus, "0-1,3"
-	CPUCap      float64 // CPUs' worth of time that may be used: 0.25 is a quarter of one CPU
+	CPUCap      float64 // CPUs' worth of time: 0.25 is a quarter of one CPU
 	MemoryBytes int64
 }
 
-// needed are the controllers that guests' limits and probes need.
+// needed are the controllers that guests' limits and probes require.
 var needed = []string{"cpu", "cpuset", "memory"}
 
-// Layout is how the host has its control groups mounted.
+// Layout describes how the host's control group hierarchies are mounted.
 type Layout struct {
 	V1   map[string]string // controller → mount point
-	V2   string            // mount point of version 2, "" when there is none
-	v2On []string          // controllers that version 2 has
+	V2   string            // mount point of version 2, "" if there is none
+	v2On []string          // controllers of version 2
 }
 
-// Mode names the layout as distributions do: v1, v2 or hybrid.
+// Mode is the layout's usual name: v1, v2 or hybrid.
 func (l Layout) Mode() string {
 	switch {
 	case len(l.V1) == 0:
@@ -72,9 +70,9 @@ func (l Layout) Mode() string {
 	return "hybrid"
 }
 
-// Hybrid is version 2's mount point where version 1 has the controllers, to hide
-// from runtimes that refuse both at once. They need not know: what they start
-// stays in the group of version 2 that they are started in.
+// Hybrid returns the mount point of version 2 if the layout is hybrid, to hide it from runtimes
+// that refuse such a layout. They do not need it: their processes stay in the version 2 group that
+// they are started in.
 func (l Layout) Hybrid() []string {
 	if l.Mode() == "hybrid" {
 		return []string{l.V2}
@@ -123,7 +121,7 @@ func parseMountinfo(text string) Layout {
 	return l
 }
 
-// Missing lists the controllers that tare needs and this host does not offer.
+// Missing lists the controllers that tare needs and that this host does not offer.
 func (l Layout) Missing() []string {
 	var missing []string
 	for _, c := range needed {
@@ -137,7 +135,7 @@ func (l Layout) Missing() []string {
 	return missing
 }
 
-// Check returns why guests cannot be limited on this host, or nil.
+// Check returns an error if guests cannot be limited on this host.
 func (l Layout) Check() error {
 	if m := l.Missing(); len(m) > 0 {
 		return fault.WithRemedy(fault.Hostf("control groups (%s): missing %s", l.Mode(), strings.Join(m, ", ")),
@@ -146,8 +144,8 @@ func (l Layout) Check() error {
 	return nil
 }
 
-// Group is the control group of one guest. All that belongs to the guest is in
-// it or below it: its processes, the VMM's threads, helpers.
+// Group is the control group of one guest. It and its subgroups contain everything that belongs to
+// the guest: its processes, the VMM's threads, helpers.
 type Group struct {
 	name   string
 	layout Layout
@@ -155,7 +153,7 @@ type Group struct {
 	v2     *cgroup2.Manager
 }
 
-// New makes the group Prefix+name with its limits. The caller removes it.
+// New makes the group Prefix+name with its limits. The caller calls Remove.
 func (l Layout) New(name string, lim Limits) (*Group, error) {
 	if err := l.Check(); err != nil {
 		return nil, err
@@ -168,8 +166,8 @@ func (l Layout) New(name string, lim Limits) (*Group, error) {
 	return g, nil
 }
 
-// NewFreezer makes the group Prefix+name without limits, in version 2's hierarchy
-// alone: to freeze and to kill what is in it. The caller removes it.
+// NewFreezer makes the group Prefix+name without limits, only in the version 2 hierarchy, for
+// freezing and killing its processes. The caller calls Remove.
 func (l Layout) NewFreezer(name string) (*Group, error) {
 	g := &Group{name: Prefix + name, layout: Layout{V2: l.V2}}
 	if err := g.create(Limits{}); err != nil {
@@ -196,7 +194,7 @@ func (g *Group) create(lim Limits) error {
 	res, share := cgroup2.ToResources(lim.oci()), uint64(weight*100)
 	res.CPU.Weight = &share
 	if len(g.layout.v2On) == 0 || g.layout.Mode() != "v2" {
-		res = &cgroup2.Resources{} // the limits are version 1's to keep
+		res = &cgroup2.Resources{} // version 1 enforces the limits
 	}
 	v2, err := cgroup2.NewManager(g.layout.V2, path, res)
 	if err != nil {
@@ -206,7 +204,7 @@ func (g *Group) create(lim Limits) error {
 	return os.MkdirAll(filepath.Join(g.layout.V2, path, leaf), 0o755)
 }
 
-// subsystems are the version 1 controllers that a group joins.
+// subsystems are the version 1 controllers that a group uses.
 func (l Layout) subsystems() ([]cgroup1.Subsystem, error) {
 	var subs []cgroup1.Subsystem
 	for _, c := range []struct {
@@ -220,7 +218,7 @@ func (l Layout) subsystems() ([]cgroup1.Subsystem, error) {
 		{"pids", func(r string) cgroup1.Subsystem { return cgroup1.NewPids(r) }},
 	} {
 		if at := l.V1[c.name]; at != "" {
-			// cpu,cpuacct may be one mount with a symbolic link for each.
+			// cpu and cpuacct may be one mount with a symbolic link for each.
 			subs = append(subs, c.make(filepath.Dir(at)))
 		}
 	}
@@ -240,7 +238,7 @@ func (lim Limits) oci() *specs.LinuxResources {
 	return r
 }
 
-// Update changes the limits; zero values leave what is.
+// Update changes the limits; zero values leave a limit unchanged.
 func (g *Group) Update(lim Limits) error {
 	var err error
 	if g.v1 != nil {
@@ -254,8 +252,8 @@ func (g *Group) Update(lim Limits) error {
 	return nil
 }
 
-// Confine holds all of the group to these CPUs again: on version 1, runtimes
-// widen the set of the group that they are started in to make their own.
+// Confine restricts the group and its subgroups to these CPUs again: on version 1, runtimes widen
+// the CPU set of the group that they are started in when they make their own.
 func (g *Group) Confine(cpus string) error {
 	at := g.layout.V1["cpuset"]
 	if at == "" || cpus == "" {
@@ -268,25 +266,25 @@ func (g *Group) Confine(cpus string) error {
 		}
 		return err
 	})
-	slices.Reverse(dirs) // a group's set may not be narrower than those below it
+	slices.Reverse(dirs) // a group's set must include the sets of its subgroups
 	for _, dir := range dirs {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, "cpuset.cpus"), []byte(cpus), 0)
 		}
 	}
 	if err != nil {
-		return fault.Hostf("holding control group %s to CPUs %s: %w", g.name, cpus, err)
+		return fault.Hostf("restricting control group %s to CPUs %s: %w", g.name, cpus, err)
 	}
 	return nil
 }
 
-// Name is the group's path below every hierarchy's root, without a slash.
+// Name is the group's path below the root of every hierarchy, without the leading slash.
 func (g *Group) Name() string { return g.name }
 
-// Layout is that of the host that the group is on.
+// Layout is the layout that the group is part of.
 func (g *Group) Layout() Layout { return g.layout }
 
-// ProcsFiles are the files into which a process writes "0" to enter the group.
+// ProcsFiles returns the files into which a process writes "0" to enter the group.
 func (g *Group) ProcsFiles() []string {
 	var files []string
 	for _, dir := range g.dirs() {
@@ -295,9 +293,9 @@ func (g *Group) ProcsFiles() []string {
 	return files
 }
 
-// Add moves a process into the group, with all its threads, in those hierarchies
-// where it is not in or below it yet: one that a daemon has started elsewhere.
-// One that has ended is the guest's fault.
+// Add moves a process with all its threads into the group: one that a daemon has started elsewhere.
+// It skips hierarchies in which the process is already in the group or below. If the process has
+// ended, the error is the guest's fault.
 func (g *Group) Add(pid int) error {
 	failed := func(err error) error {
 		_, gone := os.Stat(fmt.Sprintf("/proc/%d", pid))
@@ -336,7 +334,7 @@ func (g *Group) Add(pid int) error {
 	return nil
 }
 
-// dirs are the group's directories, one in each hierarchy.
+// dirs returns the group's directories, one in each hierarchy.
 func (g *Group) dirs() []string {
 	dirs := []string{filepath.Join(g.layout.V2, g.name)}
 	for _, at := range g.layout.V1 {
@@ -348,9 +346,9 @@ func (g *Group) dirs() []string {
 	return dirs
 }
 
-// Processes lists the process ids in the group and below. Threads of the kernel
-// that work for a guest, such as KVM's, are not among them: from a sandbox they
-// are all of the id 0, which stands for the caller where a process is signalled.
+// Processes lists the IDs of the processes in the group and below. It omits kernel threads that
+// work for a guest, such as KVM's: a sandbox sees them with ID 0, which as a signal's target means
+// the caller.
 func (g *Group) Processes() ([]int, error) {
 	ids, err := g.v2.Procs(true)
 	var pids []int
@@ -362,14 +360,13 @@ func (g *Group) Processes() ([]int, error) {
 	return pids, err
 }
 
-// LastCPUs is the default CPU set for n vCPUs: the host's last CPUs, because
-// the first one serves most interrupts and tare itself.
+// LastCPUs returns the default CPU set for n vCPUs: the host's last CPUs, since the first one
+// serves most interrupts and tare itself.
 func LastCPUs(n int) (string, error) { return SpreadCPUs(n, 0) }
 
-// SpreadCPUs is the default CPU set of one of many guests of n vCPUs each,
-// counted from 0: CPUs of their own from the host's last ones down, and when
-// these are all taken, those from the last ones down again. Those counted from
-// -1 down have CPUs of their own from the host's first ones up.
+// SpreadCPUs returns the default CPU set of one of many guests with n vCPUs each. Guests 0, 1, 2, …
+// get distinct CPUs from the host's last one downwards; when all are taken, it starts again with
+// the last. Guests -1, -2, … get distinct CPUs from the host's first one upwards.
 func SpreadCPUs(n, guest int) (string, error) {
 	all := runtime.NumCPU()
 	if n < 1 || n > all {

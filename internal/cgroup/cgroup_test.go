@@ -21,7 +21,7 @@ func TestParseMountinfo(t *testing.T) {
 	}
 }
 
-// TestGroup makes a real group, freezes and kills a process in it, and leaves nothing.
+// TestGroup makes a real group, freezes and kills a process in it, and leaves nothing behind.
 func TestGroup(t *testing.T) {
 	l := layoutForTest(t)
 	g, err := l.New("test-group", Limits{CPUs: "0", CPUCap: 0.5, MemoryBytes: 64 << 20})
@@ -72,7 +72,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// layoutForTest skips the test where no groups can be made.
+// layoutForTest returns this host's layout, or skips the test if groups cannot be made.
 func layoutForTest(t *testing.T) Layout {
 	t.Helper()
 	if os.Getuid() != 0 {

@@ -10,14 +10,14 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// freezeTimeout is how long the kernel may take to stop every process; one in
-// the middle of a disk access takes as long as that.
+// freezeTimeout is how long the kernel may take to stop every process; a process stops only after a
+// disk access that is in progress.
 var freezeTimeout = 30 * time.Second
 
-// Freeze stops every process of the group and returns when they have stopped.
+// Freeze stops every process in the group and returns when they have stopped.
 func (g *Group) Freeze() error { return g.freeze("freezing", "1", 1) }
 
-// Thaw lets them go on.
+// Thaw resumes them.
 func (g *Group) Thaw() error { return g.freeze("thawing", "0", 0) }
 
 func (g *Group) freeze(doing, state string, want uint64) error {
@@ -26,8 +26,7 @@ func (g *Group) freeze(doing, state string, want uint64) error {
 		return fault.Hostf("%s control group %s: %w", doing, g.name, err)
 	}
 	wait := 20 * time.Microsecond
-	// It takes some tens of microseconds; a timer of Go's would wait a whole
-	// millisecond.
+	// Freezing takes some tens of microseconds; a Go timer would wait for a whole millisecond.
 	for end := time.Now().Add(freezeTimeout); ; sleep(wait) {
 		events, err := readPairs(filepath.Join(dir, "cgroup.events"))
 		if err != nil {
@@ -43,8 +42,8 @@ func (g *Group) freeze(doing, state string, want uint64) error {
 	}
 }
 
-// sleep is the kernel's, to the microsecond.
+// sleep uses the kernel's sleep, which is precise to a microsecond.
 func sleep(d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))
-	_ = unix.Nanosleep(&t, nil) // interrupted: so be it
+	_ = unix.Nanosleep(&t, nil) // an interrupted sleep does no harm
 }

@@ -30,7 +30,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// fakeGroup is a group whose files are plain ones.
+// fakeGroup is a group that consists of plain files.
 func fakeGroup(t *testing.T, v1 bool) *Group {
 	t.Helper()
 	l := Layout{V2: t.TempDir()}
@@ -96,7 +96,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// TestLimits changes the limits of a real group, and those of one below it.
+// TestLimits changes the limits of a real group and of its subgroup.
 func TestLimits(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root")

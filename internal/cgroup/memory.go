@@ -13,19 +13,17 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Memory is what a group holds of the host's memory, in bytes.
+// Memory is how much of the host's memory a group holds, in bytes.
 type Memory struct {
-	// PSS is the proportional set size of all processes in the group, the
-	// VMM's included, with what of it was swapped out: a page that several
-	// processes map counts for each with its share.
+	// PSS is the proportional set size of all processes in the group, including the VMM, plus
+	// what was swapped out: a page that several processes map counts for each in equal parts.
 	PSS int64
-	// Charged is what the memory controller holds the group liable for: its
-	// page cache and the kernel's own memory for it, too. A page that several
-	// groups use is charged to the first alone.
+	// Charged is the memory controller's charge to the group, which includes page cache and
+	// kernel memory. A page that several groups use is charged only to the first.
 	Charged int64
 }
 
-// Memory reads what the group holds. The group may be frozen.
+// Memory reads how much the group holds. The group may be frozen.
 func (g *Group) Memory() (Memory, error) {
 	var m Memory
 	fail := func(err error) (Memory, error) {
@@ -64,8 +62,8 @@ func (g *Group) Memory() (Memory, error) {
 	return m, nil
 }
 
-// eachGroup does something with a group's directory and all below it; those
-// that go meanwhile are left out.
+// eachGroup calls do for a group's directory and all below it, and ignores those that disappear
+// meanwhile.
 func eachGroup(dir string, do func(path string) error) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -78,8 +76,8 @@ func eachGroup(dir string, do func(path string) error) error {
 	})
 }
 
-// pssOf is the proportional set size of a process; 0 for one that has ended,
-// and for the kernel's threads.
+// pssOf returns the proportional set size of a process in bytes; 0 for a kernel thread or a process
+// that has ended.
 func pssOf(pid string) (int64, error) {
 	b, err := os.ReadFile(filepath.Join("/proc", pid, "smaps_rollup"))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
@@ -88,7 +86,7 @@ func pssOf(pid string) (int64, error) {
 	return rollup(string(b)), err
 }
 
-// rollup adds up a /proc/PID/smaps_rollup: Pss, and SwapPss where there is swap.
+// rollup adds up Pss and, if present, SwapPss of a /proc/PID/smaps_rollup.
 func rollup(text string) (bytes int64) {
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)

@@ -29,8 +29,8 @@ Locked:                0 kB
 	}
 }
 
-// TestMemory: this process is in both hierarchies, counts once, and has memory;
-// one that has ended has none.
+// TestMemory: this process is in both hierarchies, counts once, and has memory; a process that has
+// ended has none.
 func TestMemory(t *testing.T) {
 	g := fakeGroup(t, true)
 	g.layout.V1["memory"] = t.TempDir()

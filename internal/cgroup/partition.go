@@ -8,10 +8,9 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Partition makes the directory Prefix+name in every hierarchy, whatever its
-// controllers, for a daemon that wants to make groups below it and none above:
-// it may use all of the host. The caller removes it; so does what removes the
-// groups of a dead tare.
+// Partition makes the directory Prefix+name in every hierarchy, whatever its controllers, for a
+// daemon that makes its own groups below it. It has no limits. The caller calls remove; the removal
+// of a dead tare's groups removes it, too.
 func (l Layout) Partition(name string) (remove func() error, err error) {
 	var dirs []string
 	for _, at := range l.mounts() {
@@ -37,7 +36,7 @@ func (l Layout) Partition(name string) (remove func() error, err error) {
 	return remove, nil
 }
 
-// mounts are where the hierarchies are mounted, each once.
+// mounts returns the mount points of the hierarchies, each once.
 func (l Layout) mounts() []string {
 	var all []string
 	if l.V2 != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// TestAdd: a process that was started elsewhere is moved, below the group or out
-// of another one; what is in it stays where it is.
+// TestAdd: a process that was started elsewhere is moved into the group; one that is in the group
+// or below stays where it is.
 func TestAdd(t *testing.T) {
 	l := layoutForTest(t)
 	g, err := l.New("test-add", Limits{})

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestAllowRealTime: groups below share what the group has; kernels without
-// budgets have no such file, and get none.
+// TestAllowRealTime: subgroups share the group's budget; on a kernel without budgets there is no
+// such file, and none is created.
 func TestAllowRealTime(t *testing.T) {
 	g := fakeGroup(t, true)
 	dir := filepath.Join(g.layout.V1["cpu"], "tare-x")
@@ -31,7 +31,7 @@ func TestAllowRealTime(t *testing.T) {
 		}
 	}
 	g.AllowRealTime(0)
-	for _, sub := range []string{"", "payload/init"} { // what is written to a file of the kernel's takes the place of what it had
+	for _, sub := range []string{"", "payload/init"} { // unlike plain files, the kernel's are overwritten as a whole
 		if got, err := os.ReadFile(filepath.Join(dir, sub, "cpu.rt_runtime_us")); err != nil || got[0] != '0' {
 			t.Errorf("afterwards %q has %q, %v", sub, got, err)
 		}

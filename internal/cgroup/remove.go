@@ -13,17 +13,16 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// removeTimeout bounds the wait for killed processes to be gone.
+// removeTimeout bounds the wait until killed processes have ended.
 const removeTimeout = 10 * time.Second
 
-// Remove kills what is in the group and removes it from every hierarchy. It
-// may be called twice.
+// Remove kills all processes in the group and removes it from every hierarchy. It may be called
+// twice.
 func (g *Group) Remove() error {
 	return removeDirs(g.dirs())
 }
 
-// removeDirs removes a group's directory in each hierarchy with all below
-// them, killing what runs there.
+// removeDirs removes these directories and all groups below them, killing the processes there.
 func removeDirs(dirs []string) error {
 	var errs []error
 	for end := time.Now().Add(removeTimeout); ; time.Sleep(5 * time.Millisecond) {
@@ -43,7 +42,7 @@ func removeDirs(dirs []string) error {
 	}
 }
 
-// killAll kills everything in dir and below, frozen or not.
+// killAll kills all processes in dir and below, frozen or not.
 func killAll(dir string) {
 	if os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0) == nil {
 		return
@@ -64,7 +63,7 @@ func killAll(dir string) {
 	})
 }
 
-// removeTree removes cgroup directories depth first; the files in them go by themselves.
+// removeTree removes cgroup directories depth first; the kernel removes the files in them.
 func removeTree(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,8 +85,8 @@ func removeTree(dir string) error {
 	return nil
 }
 
-// Leftovers lists the directories of groups whose names begin with
-// Prefix+which, in every hierarchy.
+// Leftovers lists the directories in every hierarchy of the groups whose names begin with
+// Prefix+which.
 func (l Layout) Leftovers(which string) []string {
 	var found []string
 	for _, at := range l.mounts() {
@@ -98,5 +97,5 @@ func (l Layout) Leftovers(which string) []string {
 	return found
 }
 
-// RemoveLeftovers kills and removes the groups of these directories.
+// RemoveLeftovers removes the groups with these directories and kills their processes.
 func RemoveLeftovers(dirs []string) error { return removeDirs(dirs) }

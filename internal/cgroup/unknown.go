@@ -2,6 +2,6 @@ package cgroup
 
 import "errors"
 
-// ErrUnknown is returned in place of a usage that nothing on this host can
-// tell: of a machine that somebody else runs. It is not zero.
+// ErrUnknown is returned for a usage that cannot be measured on this host, such as that of a remote
+// machine. It does not mean zero.
 var ErrUnknown = errors.New("this host cannot measure it")

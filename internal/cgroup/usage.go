@@ -13,12 +13,12 @@ import (
 // Usage is what a group has used since it was made.
 type Usage struct {
 	CPU              time.Duration // CPU time of everything in the group, guest and VMM
-	Periods          uint64        // cap periods in which something wanted to run
-	ThrottledPeriods uint64        // of those, the ones in which the cap bit
+	Periods          uint64        // cap periods in which a process wanted to run
+	ThrottledPeriods uint64        // of those, periods in which the cap took effect
 	Throttled        time.Duration
 }
 
-// Usage reads the counters.
+// Usage reads the group's counters.
 func (g *Group) Usage() (Usage, error) {
 	var u Usage
 	stat, factor := filepath.Join(g.layout.V2, g.name, "cpu.stat"), time.Microsecond
@@ -32,7 +32,7 @@ func (g *Group) Usage() (Usage, error) {
 		u.Throttled = time.Duration(values["throttled_time"])
 	}
 	if at := g.layout.V1["cpuacct"]; at != "" && err == nil {
-		// A runtime may have moved processes to where only version 1 counts them.
+		// A runtime may have moved processes to groups that exist only in version 1.
 		var b []byte
 		if b, err = os.ReadFile(filepath.Join(at, g.name, "cpuacct.usage")); err == nil {
 			var ns uint64

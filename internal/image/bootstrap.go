@@ -15,14 +15,14 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// epoch is the time that tools are told a build happens at, so that two builds
-// of the same packages differ as little as possible: 2024-01-01.
+// epoch is the time of a build as tools see it (2024-01-01), so that two builds of the same
+// packages differ as little as possible.
 const epoch = "1704067200"
 
-// debsHook runs in the finished tree with apt still set up for it. It runs the
-// setups, fetches the kernel and its source without installing them, and has
-// the tree's own depmod index the modules. $1 is the tree; TARE_DEBS is where
-// the setups are and the results go; TARE_SOURCE may be empty.
+// debsHook runs when the tree is complete, with apt still configured for it. It runs the setups,
+// downloads the kernel and its source without installing them, and lets the tree's own depmod index
+// the modules. $1 is the tree; TARE_DEBS is the directory with the setups and for the results;
+// TARE_SOURCE may be empty.
 const debsHook = `set -eu
 for setup in "$TARE_DEBS"/setup-*; do
 	[ -e "$setup" ] || continue
@@ -43,8 +43,8 @@ mv "$1/tare-kernel" "$TARE_DEBS/kernel"
 echo "${image#linux-image-}" >"$TARE_DEBS/version"
 `
 
-// bootstrap makes the tree with mmdebstrap and leaves the kernel's packages in
-// debs. lock is held by mmdebstrap as long as it lives.
+// bootstrap makes the tree with mmdebstrap and leaves the kernel's packages in debs. mmdebstrap
+// holds lock as long as it runs.
 func bootstrap(ctx context.Context, log func(string), r Recipe, tree, debs string, lock *os.File) error {
 	if err := os.Mkdir(debs, 0o755); err != nil {
 		return fault.Hostf("building the image: %w", err)
@@ -95,8 +95,8 @@ func bootstrap(ctx context.Context, log func(string), r Recipe, tree, debs strin
 	return nil
 }
 
-// neutralize takes out of the tree what came from this host and makes the mount
-// points and files that every driver expects.
+// neutralize removes what came from this host from the tree, and creates the mount points and files
+// that every driver expects.
 func neutralize(tree string) error {
 	in := func(p string) string { return filepath.Join(tree, p) }
 	for _, dir := range []string{"etc/apt/sources.list.d", "var/lib/apt/lists", "var/cache/apt", "var/cache/debconf", "var/log"} {
@@ -142,8 +142,8 @@ func neutralize(tree string) error {
 	return os.Chmod(in(AgentPath), 0o755)
 }
 
-// hostAptConf returns the host's apt settings for reaching its mirrors: proxies,
-// time-outs, what to make of dates. They serve the build and are not kept.
+// hostAptConf returns the host's apt settings for access to its mirrors, such as proxies, time-outs
+// and the checks of dates. They are used for the build and not kept in the tree.
 func hostAptConf(ctx context.Context) []byte {
 	out, err := exec.CommandContext(ctx, "apt-config", "dump", "--no-empty").Output()
 	if err != nil {
@@ -162,10 +162,9 @@ func hostAptConf(ctx context.Context) []byte {
 	return []byte(strings.Join(keep, "\n") + "\n")
 }
 
-// hostSources returns one-line apt sources of the Debian archive for suite: the
-// host's own where it has them, so that its mirror is used. Without any it
-// returns none, and mmdebstrap takes Debian's. Other archives that the host uses
-// are left out: the image is to be the same everywhere.
+// hostSources returns the one-line apt sources of the Debian archive for suite that the host has
+// itself, so that the build uses the host's mirror. If there are none, it returns none, and
+// mmdebstrap uses Debian's. It omits other archives, so that the image is the same everywhere.
 func hostSources(etcApt, suite string) []string {
 	var found []string
 	files, _ := filepath.Glob(filepath.Join(etcApt, "sources.list.d", "*"))
@@ -185,8 +184,8 @@ func hostSources(etcApt, suite string) []string {
 	return nil
 }
 
-// keyring is where Debian's keys are on a Debian host, and on others with
-// debian-archive-keyring installed.
+// keyring is the path of Debian's keys on Debian, and on other hosts if debian-archive-keyring is
+// installed.
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 func sourceLine(options, uri, suite string) string {
@@ -201,8 +200,8 @@ func sourceLine(options, uri, suite string) string {
 	return fmt.Sprintf("deb %s%s %s main", options, uri, suite)
 }
 
-// isDebian tells the Debian archive and its mirrors from others by suite,
-// component and the end of the address.
+// isDebian recognizes the Debian archive and its mirrors by suite, component and the end of the
+// address.
 func isDebian(uri, entrySuite, suite string, components []string) bool {
 	if !slices.Contains([]string{suite, suite + "-updates", suite + "-security"}, entrySuite) || !slices.Contains(components, "main") {
 		return false
@@ -236,7 +235,7 @@ func listSources(file, suite string) []string {
 	return out
 }
 
-// keepOptions keeps the options that say how an archive is trusted.
+// keepOptions keeps the options that control how an archive is trusted.
 func keepOptions(options []string) string {
 	return strings.Join(slices.DeleteFunc(options, func(o string) bool {
 		name, _, _ := strings.Cut(o, "=")

@@ -24,21 +24,20 @@ const (
 
 // Tests replace these.
 var (
-	needBytes int64 = 4 << 30 // what a build takes at its widest, with slack
+	needBytes int64 = 4 << 30 // disk space for a build at its largest, with slack
 	geteuid         = os.Geteuid
 )
 
-// Options says where and what to build.
+// Options are where and what to build.
 type Options struct {
 	CacheDir string
 	Recipe   *Recipe           // nil: Base()
 	Log      func(line string) // progress and the tools' output; may be nil
 }
 
-// Build returns the recipe's image, building it first if the cache does not have
-// it. It needs root, a Debian mirror and some minutes. Two builds at once wait
-// for one another. A build that is cancelled or fails leaves nothing; what a
-// killed one left is removed by the next.
+// Build returns the recipe's image, and builds it first if the cache does not have it. A build
+// needs root, a Debian mirror and some minutes. Concurrent builds wait for each other. A build that
+// fails or is cancelled leaves nothing behind; the next build removes what a killed one has left.
 func Build(ctx context.Context, o Options) (*Image, error) {
 	r := Base()
 	if o.Recipe != nil {
@@ -70,7 +69,7 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 	}
 	defer lock.Close()
 
-	// Another build may have made it meanwhile.
+	// Another build may have made it in the meantime.
 	img, err := OpenRecipe(cache, r)
 	if err == nil {
 		return img, nil
@@ -90,7 +89,7 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 	}
 	temp, err := os.MkdirTemp(cache, tempPrefix)
 	if err == nil {
-		err = os.Chmod(temp, 0o755) // apt's downloads run as a user of their own
+		err = os.Chmod(temp, 0o755) // apt downloads as another user
 	}
 	if err != nil {
 		return nil, fault.Hostf("image cache: %w", err)
@@ -104,7 +103,7 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 	return OpenRecipe(cache, r)
 }
 
-// buildIn makes all of an image in dir.
+// buildIn builds a complete image in dir.
 func buildIn(ctx context.Context, dir string, r Recipe, log func(string), lock *os.File) error {
 	start := time.Now()
 	key := r.Key()
@@ -119,13 +118,13 @@ func buildIn(ctx context.Context, dir string, r Recipe, log func(string), lock *
 			return err
 		}
 	}
-	log("taking the kernel apart")
+	log("unpacking the kernel")
 	version, err := takeKernel(ctx, debs, filepath.Join(dir, "kernel"))
 	if err != nil {
 		return err
 	}
 	if r.Source != "" {
-		log(fmt.Sprintf("cutting the kernel source into %d pieces", r.Pieces))
+		log(fmt.Sprintf("splitting the kernel source into %d pieces", r.Pieces))
 		if err := splitSource(ctx, debs, r, filepath.Join(tree, SourcePath)); err != nil {
 			return err
 		}
@@ -171,7 +170,7 @@ func buildIn(ctx context.Context, dir string, r Recipe, log func(string), lock *
 	return nil
 }
 
-// splitSource cuts the archive in the source's package into the pieces.
+// splitSource splits the archive in the source package into the pieces.
 func splitSource(ctx context.Context, debs string, r Recipe, dir string) error {
 	found, err := filepath.Glob(filepath.Join(debs, r.Source+"_*.deb"))
 	if err != nil || len(found) != 1 {
@@ -192,7 +191,7 @@ func splitSource(ctx context.Context, debs string, r Recipe, dir string) error {
 	return err
 }
 
-// lockCache waits until no other build works in the cache.
+// lockCache waits until no other build works in the cache. The caller closes the result to unlock.
 func lockCache(ctx context.Context, cache string, log func(string)) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(cache, lockName), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -220,7 +219,7 @@ func lockCache(ctx context.Context, cache string, log func(string)) (*os.File, e
 	}
 }
 
-// removeLeftovers removes what killed builds left. Call it with the lock held.
+// removeLeftovers removes what killed builds have left. The caller must hold the lock.
 func removeLeftovers(cache string) error {
 	entries, err := os.ReadDir(cache)
 	if err != nil {
@@ -238,7 +237,7 @@ func removeLeftovers(cache string) error {
 
 func checkSpace(cache string, r Recipe) error {
 	needBytes := needBytes
-	if len(r.Setups) > 0 { // data of services, in the tree and on the disk
+	if len(r.Setups) > 0 { // their data is in the tree and on the disk
 		needBytes *= 2
 	}
 	var st syscall.Statfs_t
@@ -252,10 +251,10 @@ func checkSpace(cache string, r Recipe) error {
 	return nil
 }
 
-// Cached is an image directory that the cache has.
+// Cached is an image directory in the cache.
 type Cached struct {
 	Dir      string
-	Manifest Manifest // zero where the directory is damaged
+	Manifest Manifest // zero if the directory is damaged
 }
 
 // List returns the images in the cache, oldest first.
@@ -275,10 +274,9 @@ func List(cacheDir string) ([]Cached, error) {
 	return list, nil
 }
 
-// Prune removes every image but those of the recipes to keep, and what killed
-// builds left, and returns the directories removed. It waits for a build that
-// runs, and refuses an image that has something mounted in it; that no guest
-// uses one is for the caller to know.
+// Prune removes every image except those of the recipes in keep, and what killed builds have left.
+// It returns the removed directories. It waits for a running build, and returns an error for an
+// image in which something is mounted. The caller must ensure that no guest uses the images.
 func Prune(ctx context.Context, cacheDir string, keep ...Recipe) ([]string, error) {
 	if _, err := os.Stat(cacheDir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

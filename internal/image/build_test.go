@@ -14,7 +14,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// fakeMmdebstrap makes a tree and a kernel as the real one does with its hook.
+// fakeMmdebstrap makes a tree and a kernel as the real program does with its hook.
 const fakeMmdebstrap = `echo called >>"$FAKE/calls"
 echo "I: running apt-get update..." >&2
 mkdir -p "$TARE_DEBS/../tree"; cd "$TARE_DEBS/../tree"
@@ -31,7 +31,7 @@ echo 6.1.0-1-cloud-amd64 >version
 touch "${TARE_SOURCE}_6.1_all.deb"
 `
 
-// What mmdebstrap 1.3.5 prints without a network.
+// offlineMmdebstrap prints what mmdebstrap 1.3.5 prints without a network.
 const offlineMmdebstrap = `mkdir -p "$TARE_DEBS/../tree/half"
 cat >&2 <<'END'
 I: running apt-get update...
@@ -53,7 +53,7 @@ func testRecipe() Recipe {
 	return r
 }
 
-// fakeHost puts stand-ins for the tools on PATH and returns a cache directory.
+// fakeHost puts replacements of the tools on PATH and returns a cache directory and theirs.
 func fakeHost(t *testing.T, mmdebstrap string) (cache, dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -10,8 +10,8 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// makeDisk writes tree as an ext4 file system to path. It has no journal, since
-// it is only ever mounted read-only, by several guests at once.
+// makeDisk writes tree as an ext4 file system to path. The file system has no journal, since it is
+// only ever mounted read-only, by several guests at once.
 func makeDisk(ctx context.Context, log func(string), tree, path, key string) error {
 	blocks, inodes, err := treeSize(tree)
 	if err != nil {
@@ -22,7 +22,7 @@ func makeDisk(ctx context.Context, log func(string), tree, path, key string) err
 		return fault.Hostf("disk image: %w", err)
 	}
 	inodes += inodes/8 + 1024
-	// What the files take, an inode of 256 bytes each, and slack for tables.
+	// Add an inode of 256 bytes for each file, and slack for tables.
 	blocks += inodes/16 + blocks/16 + 16<<10
 	uuid := fmt.Sprintf("%s-%s-4%s-8%s-%s", key[:8], key[8:12], key[13:16], key[17:20], key[20:32])
 	return run(ctx, log, command{name: mke2fs, env: []string{"E2FSPROGS_FAKE_TIME=" + epoch, "SOURCE_DATE_EPOCH=" + epoch}, args: []string{
@@ -32,7 +32,7 @@ func makeDisk(ctx context.Context, log func(string), tree, path, key string) err
 	}})
 }
 
-// treeSize counts the blocks of 4 KiB and the inodes that a tree takes.
+// treeSize counts the blocks of 4 KiB and the inodes that a tree needs.
 func treeSize(tree string) (blocks, inodes int64, err error) {
 	err = filepath.WalkDir(tree, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -54,9 +54,8 @@ func treeSize(tree string) (blocks, inodes int64, err error) {
 	return blocks, inodes, err
 }
 
-// removeTree removes a directory of the cache. It never crosses into something
-// that is mounted in it: with unmount it takes the mounts off first, and
-// without, or if that fails, it refuses.
+// removeTree removes a directory of the cache, but never what is mounted in it: with unmount it
+// first unmounts everything; without, or if that fails, it returns an error.
 func removeTree(dir string, unmount bool) error {
 	if _, err := os.Lstat(dir); err != nil {
 		return nil

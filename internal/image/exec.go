@@ -17,7 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// tailLines is how much of a failed command's output its error shows.
+// tailLines is how many lines of a failed command's output its error contains.
 const tailLines = 15
 
 // command is a program to run as part of a build.
@@ -25,12 +25,12 @@ type command struct {
 	name string
 	args []string
 	env  []string   // added to the environment
-	keep []*os.File // open files that the command holds as long as it lives
+	keep []*os.File // open files that the command keeps open as long as it runs
 }
 
-// run runs c, sends its output line by line to log, and on failure returns an
-// error of the host with the output's end. Cancelling ctx stops the command and
-// its children; so does the death of this process.
+// run runs c and sends its output to log line by line. If it fails, the error is the host's fault
+// and contains the end of the output. Cancelling ctx stops the command and its children, and so
+// does the end of this process.
 func run(ctx context.Context, log func(string), c command) error {
 	runtime.LockOSThread() // the parent-death signal is tied to the thread
 	defer runtime.UnlockOSThread()
@@ -55,7 +55,7 @@ func run(ctx context.Context, log func(string), c command) error {
 	tail := make(chan []string, 1)
 	go func() { tail <- readLines(r, log) }()
 	err = cmd.Wait()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left running
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // children that it left running
 	last := <-tail
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -66,7 +66,7 @@ func run(ctx context.Context, log func(string), c command) error {
 	return nil
 }
 
-// readLines reads r to its end and returns the last lines.
+// readLines reads r to its end and returns its last lines.
 func readLines(r io.Reader, log func(string)) []string {
 	var tail []string
 	br := bufio.NewReader(r)
@@ -86,8 +86,8 @@ func readLines(r io.Reader, log func(string)) []string {
 
 const offline = "connect this machine to its Debian mirror (or set apt's proxy), or copy a finished image cache here from another machine"
 
-// causes are the ways builds fail for reasons outside of tare, as the tools
-// word them; the first that fits is the one reported.
+// causes are causes of failed builds outside tare, recognized by the tools' messages. The first
+// match is reported.
 var causes = []struct{ text, what, remedy string }{
 	{"No space left on device", "the disk is full", "free some space, or put the image cache on another disk"},
 	{"Could not resolve", "the package mirror's name cannot be resolved", offline},
@@ -100,10 +100,10 @@ var causes = []struct{ text, what, remedy string }{
 	{"NO_PUBKEY", "the package mirror's signature cannot be checked", "apt-get install debian-archive-keyring"},
 	{"Unable to locate package", "the package mirror lacks a package", "use a complete Debian mirror in apt's sources"},
 	{"Failed to fetch", "packages could not be downloaded", "see that apt-get update works on this machine, and try again"},
-	{"Operation not permitted", "root may not do here what a build needs", "run on the host itself, or in a container with CAP_SYS_ADMIN and CAP_MKNOD"},
+	{"Operation not permitted", "root lacks a permission here that the build needs", "run on the host itself, or in a container with CAP_SYS_ADMIN and CAP_MKNOD"},
 }
 
-// explain makes a failed command's error say what went wrong and how to mend it.
+// explain adds the cause and its fix to a failed command's error.
 func explain(err error, tail []string) error {
 	text := strings.Join(tail, "\n")
 	if errors.Is(err, syscall.ENOSPC) {
@@ -124,7 +124,7 @@ func quoteTail(tail []string) string {
 	return "\n  its last lines:\n    " + strings.Join(tail, "\n    ")
 }
 
-// needTools refuses a host that lacks what the build runs.
+// needTools returns an error if the host lacks programs that the build runs.
 func needTools() error {
 	var missing, packages []string
 	for _, t := range []struct{ tool, pkg string }{
@@ -141,7 +141,7 @@ func needTools() error {
 	return nil
 }
 
-// lookTool finds a program also where a user's PATH often does not look.
+// lookTool also finds programs in directories that are often not in a user's PATH.
 func lookTool(name string) (string, error) {
 	p, err := exec.LookPath(name)
 	if err == nil {
@@ -155,8 +155,8 @@ func lookTool(name string) (string, error) {
 	return "", err
 }
 
-// output is a command's standard output, to be read to its end and closed;
-// Close returns the command's failure.
+// output is a command's standard output. The caller reads it to its end and closes it; Close
+// returns the command's failure.
 type output struct {
 	io.Reader
 	cmd    *exec.Cmd
@@ -189,8 +189,8 @@ func (o *output) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close waits for the command. One whose output was not read to the end is
-// stopped, and that is no failure.
+// Close waits for the command. If the output was not read to its end, it stops the command, which
+// is not a failure.
 func (o *output) Close() error {
 	if o.closed {
 		return nil

@@ -1,12 +1,11 @@
-// Package image builds the one userland that every arm of a measurement runs:
-// a Debian tree with the workloads' tools, the same tree as a disk image, and a
-// kernel with an initramfs for guests that boot their own.
+// Package image builds the one userland that every arm runs: a Debian tree with the workloads'
+// tools, the same tree as a disk image, and a kernel with an initramfs for guests that boot their
+// own.
 //
-// An image is made once from a [Recipe] and kept in a cache directory under the
-// recipe's key. It is complete or absent: a build works in a directory of its
-// own beside it and renames that at the end. Nothing changes an image
-// afterwards, but for the initramfs files that [Image.Initramfs] adds; drivers
-// use the tree and the disk read-only, many at a time.
+// An image is built once from a [Recipe] and kept in a cache directory under the recipe's key. It
+// is either complete or absent: a build works in a temporary directory beside it, which it renames
+// at the end. Nothing changes an image afterwards, except for the initramfs files that
+// [Image.Initramfs] adds; drivers use the tree and the disk read-only, for many guests at a time.
 //
 //	CACHE/bookworm-base-0123456789ab/
 //	    manifest.json         recipe, package versions, sizes
@@ -36,22 +35,22 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// AgentPath is where the tree has an empty file for the agent's binary to be
-// bind-mounted over, and DataPath an empty directory for a data volume.
+// AgentPath is an empty file in the tree over which the agent's program is bind-mounted. DataPath
+// is an empty directory for the data volume.
 const (
 	AgentPath = "/tare-agent"
 	DataPath  = "/data"
-	// SourcePath is where the tree has the pieces of the kernel source.
+	// SourcePath is the directory in the tree that holds the pieces of the kernel source.
 	SourcePath = "/opt/tare/kernel"
 )
 
-// toolDirs is the PATH that commands in a guest are started with.
+// toolDirs is the PATH of commands in a guest.
 var toolDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 
-// ErrNotBuilt is in the chain of Open's error when the cache has no image.
+// ErrNotBuilt is in the chain of Open's error if the cache does not have the image.
 var ErrNotBuilt = errors.New("the image is not built yet")
 
-// Manifest is what the build recorded, in manifest.json.
+// Manifest is the build's record, in manifest.json.
 type Manifest struct {
 	Format        int               `json:"format"`
 	Key           string            `json:"key"`
@@ -66,19 +65,19 @@ type Manifest struct {
 
 // Image is a complete image in the cache. Its paths are absolute.
 type Image struct {
-	Dir           string // everything below is in it
+	Dir           string // contains everything below
 	Key           string
 	Tree          string // root file system directory; use it read-only
 	Disk          string // ext4 image; use it read-only
 	Kernel        string // vmlinuz
-	Vmlinux       string // uncompressed kernel, or "" where there is none
+	Vmlinux       string // uncompressed kernel, or "" if there is none
 	KernelVersion string // as uname -r prints it
-	Modules       string // directory of modules.dep
+	Modules       string // directory that contains modules.dep
 	Manifest      Manifest
 }
 
-// Open returns the image of the base recipe if the cache has it. It is cheap:
-// it looks at the files' presence and sizes, and does not read them.
+// Open returns the image of the base recipe if the cache has it. It is fast: it checks that files
+// exist and have the right size, and does not read them.
 func Open(cacheDir string) (*Image, error) { return OpenRecipe(cacheDir, Base()) }
 
 // OpenRecipe is Open for another recipe.
@@ -94,7 +93,7 @@ func OpenRecipe(cacheDir string, r Recipe) (*Image, error) {
 	return open(dir, r.Key())
 }
 
-// OpenKey is Open for an image of whatever recipe, by its key.
+// OpenKey is Open for the image with this key, whatever its recipe.
 func OpenKey(cacheDir, key string) (*Image, error) {
 	cacheDir, err := filepath.Abs(cacheDir)
 	if err != nil {
@@ -151,7 +150,7 @@ func readManifest(dir string) (Manifest, error) {
 	return m, nil
 }
 
-// check finds what is missing without reading whole files.
+// check checks that the image is complete, without reading whole files.
 func (i *Image) check() error {
 	m := i.Manifest
 	if m.Key != i.Key || m.Recipe.Key() != i.Key {
@@ -179,8 +178,8 @@ func (i *Image) check() error {
 	return nil
 }
 
-// diskSize is the size of a file or, in a machine that was given the disk as
-// such, of a block device.
+// diskSize returns the size of a file, or of a block device: a machine may get the disk image as a
+// disk.
 func diskSize(path string) (int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -190,8 +189,7 @@ func diskSize(path string) (int64, error) {
 	return f.Seek(0, io.SeekEnd)
 }
 
-// Verify checks that the image is complete and that its disk is, byte for byte,
-// the one that was built.
+// Verify checks that the image is complete and that its disk is byte for byte as it was built.
 func (i *Image) Verify() error {
 	if err := i.check(); err != nil {
 		return damaged(i.Dir, err)
@@ -206,8 +204,8 @@ func (i *Image) Verify() error {
 	return nil
 }
 
-// Packages returns the versions of the packages installed in the tree, as the
-// tree's own dpkg status has them.
+// Packages returns the versions of the packages installed in the tree, from the tree's own dpkg
+// status.
 func (i *Image) Packages() (map[string]string, error) { return readPackages(i.Tree) }
 
 func readPackages(tree string) (map[string]string, error) {
@@ -245,8 +243,8 @@ func readPackages(tree string) (map[string]string, error) {
 	return pkgs, sc.Err()
 }
 
-// MissingTools returns those of names that are not programs in the tree, in
-// the order given. A name with a slash is a path in the tree.
+// MissingTools returns those of names that are not programs in the tree, in the given order. A name
+// with a slash is a path in the tree.
 func (i *Image) MissingTools(names []string) []string {
 	var missing []string
 	for _, name := range names {
@@ -265,9 +263,9 @@ func (i *Image) MissingTools(names []string) []string {
 	return missing
 }
 
-// isProgram reports whether path, in the tree, is an executable file. It follows
-// symbolic links as a process in the tree would, so an absolute link such as
-// those of /etc/alternatives stays in the tree.
+// isProgram reports whether path is an executable file in the tree. It follows symbolic links as a
+// process in the tree would: an absolute link, such as those of /etc/alternatives, stays in the
+// tree.
 func isProgram(tree, path string) bool {
 	p := filepath.Join("/", path)
 	for range 16 {

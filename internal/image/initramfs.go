@@ -17,7 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// initramfsAge is how long an initramfs that nobody asked for is kept.
+// initramfsAge is how long an unused initramfs is kept.
 const initramfsAge = 7 * 24 * time.Hour
 
 // Initramfs is InitramfsWith the modules of [GuestModules] and extra.
@@ -25,14 +25,13 @@ func (i *Image) Initramfs(agent []byte, extra ...string) (string, error) {
 	return i.InitramfsWith(agent, slices.Concat(GuestModules, extra)...)
 }
 
-// InitramfsWith returns the path of an initramfs for the image's kernel: agent,
-// a static binary, as /init, and in /modules the kernel modules named with what
-// they depend on, as NNN-name.ko: init loads them in the order of their names.
-// It also has /dev with a console, and empty directories /proc, /sys, /run, /tmp
-// and /root to mount on.
+// InitramfsWith returns the path of an initramfs for the image's kernel. It contains the agent, a
+// static program, as /init, and in /modules the named kernel modules with their dependencies, as
+// NNN-name.ko: init loads them in the order of their names. It also contains /dev with a console,
+// and the empty directories /proc, /sys, /run, /tmp and /root as mount points.
 //
-// Files are kept beside the image by content, so that the same agent gets the
-// same file, and is safe to call at the same time.
+// Files are kept with the image under a name derived from their content, so that the same agent
+// gets the same file. Concurrent calls are safe.
 func (i *Image) InitramfsWith(agent []byte, modules ...string) (string, error) {
 	if len(agent) == 0 {
 		return "", errors.New("initramfs: the agent is empty")
@@ -100,7 +99,7 @@ func dropOld(dir string, t time.Time) {
 	}
 }
 
-// writeAtomic writes a file that is either absent or complete.
+// writeAtomic writes a file so that it is either absent or complete.
 func writeAtomic(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
@@ -134,9 +133,9 @@ type cpioEntry struct {
 	major, minor uint32 // of a device
 }
 
-// cpioWriter writes the "newc" format, which is what the kernel unpacks: see
-// its Documentation/driver-api/early-userspace/buffer-format.rst. Owners are
-// root and times are zero, so that equal contents make equal archives.
+// cpioWriter writes the "newc" format, which the kernel unpacks; see its
+// Documentation/driver-api/early-userspace/buffer-format.rst. Owners are root and times are zero,
+// so that equal contents make equal archives.
 type cpioWriter struct {
 	w   io.Writer
 	ino uint32

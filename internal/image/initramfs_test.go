@@ -45,7 +45,7 @@ kernel/b.ko: kernel/a.ko
 	}
 }
 
-// fakeImage is an image with nothing but modules.
+// fakeImage returns an image that contains only modules.
 func fakeImage(t *testing.T) *Image {
 	t.Helper()
 	img := &Image{Dir: t.TempDir(), KernelVersion: "6.1.0-1"}

@@ -11,8 +11,8 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// takeKernel moves the kernel that the bootstrap's hook unpacked in debs to dir
-// and returns its version.
+// takeKernel moves the kernel that the bootstrap's hook unpacked in debs to dir, and returns its
+// version.
 func takeKernel(ctx context.Context, debs, dir string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(debs, "version"))
 	if err != nil {
@@ -38,16 +38,16 @@ func takeKernel(ctx context.Context, debs, dir string) (string, error) {
 	return version, writeVmlinux(ctx, filepath.Join(dir, "vmlinuz"), filepath.Join(dir, "vmlinux"))
 }
 
-// GuestModules are what a guest needs to find its disks, its network and its
-// agent's channel on virtio or Xen, to mount an xfs data volume, and to give
-// memory back. Those that a kernel has built in are left out when loading.
+// GuestModules are the modules that a guest needs to find its disks, its network and its agent's
+// channel on virtio or Xen, to mount an xfs data volume, and to return memory. Those that are built
+// into a kernel are not loaded.
 var GuestModules = []string{
 	"virtio_pci", "virtio_blk", "virtio_console", "virtio_net", "virtio_rng", "virtio_balloon",
 	"xen_blkfront", "xen_netfront", "xfs",
 }
 
-// ModuleFiles returns the files of the named modules and of all that they
-// depend on, in the order in which they have to be loaded.
+// ModuleFiles returns the files of the named modules and their dependencies, in the order in which
+// they must be loaded.
 func (i *Image) ModuleFiles(names ...string) ([]string, error) {
 	files, err := moduleOrder(os.DirFS(i.Modules), names)
 	if err != nil {
@@ -116,7 +116,7 @@ func moduleOrder(dir fs.FS, names []string) ([]string, error) {
 	return order, nil
 }
 
-// moduleName is a module's name as the kernel prints it.
+// moduleName returns a module's name as the kernel prints it.
 func moduleName(file string) string {
 	name, _, _ := strings.Cut(filepath.Base(file), ".ko")
 	return strings.ReplaceAll(name, "-", "_")

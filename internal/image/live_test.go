@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLive builds the real image, or opens the one in the cache, and looks at it.
+// TestLive builds the real image, or opens the one in the cache, and checks it.
 func TestLive(t *testing.T) {
 	if os.Getenv("TARE_LIVE") != "1" {
 		t.Skip("set TARE_LIVE=1 to build the real image (root, a Debian mirror, some minutes)")

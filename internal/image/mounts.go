@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountsBelow returns the mount points in dir, those mounted last first.
+// mountsBelow returns the mount points in dir, last mounted first.
 func mountsBelow(dir string) ([]string, error) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err == nil {
@@ -37,13 +37,12 @@ func mountsBelow(dir string) ([]string, error) {
 	return mounts, nil
 }
 
-// detach takes a mount off, at once for those who look and later for those who
-// still use it.
+// detach unmounts point lazily: it disappears immediately, and is released when its last user ends.
 func detach(point string) error {
 	return unix.Unmount(point, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 }
 
-// syncFS writes out the file system that dir is on.
+// syncFS flushes the file system that dir is on.
 func syncFS(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

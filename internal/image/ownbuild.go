@@ -12,20 +12,19 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// An OwnBuild is a program that is in no package and that the user has built: a
-// directory on this host, or a single file. The image is kept under its
-// content, wherever that was.
+// An OwnBuild is a program that is in no package and that the user has built: a directory on this
+// host, or a single file. The image depends on its content, not on its path.
 type OwnBuild struct {
 	SHA256 string `json:"sha256"` // of names, modes and contents, in hex
 
-	path string // on this host; "" where the image is there already
+	path string // on this host; "" if the image exists already
 }
 
-// maxBuild bounds a build's size in bytes: somebody's whole home directory is none.
+// maxBuild is the maximum size of a build in bytes, to reject such as a whole home directory.
 const maxBuild = 2 << 30
 
-// ReadOwnBuild reads what the user has built at path, which must be absolute. The
-// error is of the kind fault.Campaign.
+// ReadOwnBuild reads the build at path, which must be absolute. Its errors are of the kind
+// fault.Campaign.
 func ReadOwnBuild(path string) (OwnBuild, error) {
 	if !filepath.IsAbs(path) {
 		return OwnBuild{}, fault.Campaignf("build %q: the path must be absolute", path)
@@ -61,11 +60,10 @@ func ReadOwnBuild(path string) (OwnBuild, error) {
 	return b, nil
 }
 
-// GuestPath is where guests have it.
+// GuestPath is the path of the build in guests.
 func (b OwnBuild) GuestPath() string { return "/opt/tare/build/" + b.SHA256[:12] }
 
-// walk calls visit for the build itself, as ".", and all below it, in one order
-// whenever it is called.
+// walk calls visit for the build itself, as ".", and for everything below it, in a fixed order.
 func (b OwnBuild) walk(visit func(name, at string, st fs.FileInfo) error) error {
 	root, err := filepath.EvalSymlinks(b.path)
 	if err != nil {
@@ -90,7 +88,7 @@ func (b OwnBuild) walk(visit func(name, at string, st fs.FileInfo) error) error 
 	})
 }
 
-// copyInto puts the build into a tree, where it belongs to root.
+// copyInto copies the build into a tree, where root owns it.
 func (b OwnBuild) copyInto(tree string) error {
 	to := filepath.Join(tree, b.GuestPath())
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {

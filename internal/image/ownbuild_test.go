@@ -10,7 +10,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// makeBuild makes a directory as make leaves it.
+// makeBuild makes a directory such as make leaves behind.
 func makeBuild(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "bench")
@@ -35,7 +35,7 @@ func readBuild(t *testing.T, path string) OwnBuild {
 	return b
 }
 
-// A build is known by what is in it, wherever it is.
+// TestOwnBuild: a build is identified by its content, wherever it is.
 func TestOwnBuild(t *testing.T) {
 	dir := makeBuild(t)
 	b := readBuild(t, dir)
@@ -58,7 +58,7 @@ func TestOwnBuild(t *testing.T) {
 	if !strings.HasPrefix(other.Name, "own") || other.Key() == Base().Key() {
 		t.Errorf("image %s, %s", other.Name, other.Key())
 	}
-	// It changes between the plan and the image.
+	// The build changes between the plan and the image.
 	for change, f := range map[string]func() error{
 		"content": func() error { return os.WriteFile(program, []byte("#!/bin/bash\n"), 0o755) },
 		"mode":    func() error { return os.Chmod(program, 0o700) },

@@ -7,42 +7,41 @@ import (
 	"runtime"
 )
 
-// formatVersion is the layout of an image directory and of what the build puts
-// into it beyond the recipe. Raise it with every change that old images lack.
+// formatVersion is the version of the layout of an image directory and of what the build adds to
+// the recipe. Increase it with every change that old images lack.
 const formatVersion = 1
 
-// A Recipe says what an image is made of. Two equal recipes have the same key
-// and share one image; [Recipe.With] makes variants of [Base] with more in them.
+// A Recipe defines the content of an image. Equal recipes have the same key and share one image;
+// [Recipe.With] makes variants of [Base] with more content.
 type Recipe struct {
-	// Name tells variants apart for people; it is part of the directory name.
+	// Name distinguishes variants for people; it is part of the directory's name.
 	Name string `json:"name"`
 	// Suite is the Debian release.
 	Suite string `json:"suite"`
-	// Arch is Debian's name of the architecture.
+	// Arch is Debian's name for the architecture.
 	Arch string `json:"arch"`
-	// Packages are installed in the tree, with what they depend on.
+	// Packages are installed in the tree, with their dependencies.
 	Packages []string `json:"packages"`
-	// Kernel is the package whose newest kernel the guests boot; it is taken
-	// apart beside the tree and never installed in it.
+	// Kernel is the package whose newest kernel the guests boot; it is unpacked beside the tree
+	// and never installed in it.
 	Kernel string `json:"kernel"`
-	// Source is the package of the kernel source that tar, gzip and build
-	// workloads unpack, "" for none, and Pieces the number of archives it is
-	// cut into.
+	// Source is the package of the kernel source that the tar, gzip and build workloads unpack,
+	// "" for none, and Pieces is the number of archives that it is split into.
 	Source string `json:"source"`
 	Pieces int    `json:"pieces"`
-	// Exclude and Include are dpkg path patterns: documentation and
-	// translations are left out, copyright files stay.
+	// Exclude and Include are dpkg path patterns: documentation and translations are omitted,
+	// copyright files are kept.
 	Exclude []string `json:"exclude"`
 	Include []string `json:"include"`
-	// NonFree takes packages from contrib and non-free too.
+	// NonFree also allows packages from contrib and non-free.
 	NonFree bool `json:"non_free,omitempty"`
-	// Setups are run when the packages are installed, in this order.
+	// Setups run after the packages are installed, in this order.
 	Setups []Setup `json:"setups,omitempty"`
 	// OwnBuilds are copied into the tree, at their GuestPath.
 	OwnBuilds []OwnBuild `json:"own_builds,omitempty"`
 }
 
-// Base is the recipe of the one userland that all workloads share.
+// Base is the recipe of the userland that all workloads share.
 func Base() Recipe {
 	arch := runtime.GOARCH // Debian and Go agree on amd64 and arm64
 	return Recipe{
@@ -52,9 +51,9 @@ func Base() Recipe {
 		Packages: []string{
 			// The workloads themselves.
 			"fio", "openssl", "stress-ng", "sysbench",
-			// What they and the articles' command lines are written with.
+			// Programs used by them and by the articles' command lines.
 			"bash", "coreutils", "gzip", "procps", "tar", "time", "util-linux", "xz-utils",
-			// Data volumes: made and mounted inside of guests.
+			// To create and mount data volumes inside guests.
 			"e2fsprogs", "kmod", "xfsprogs",
 			// Network workloads; without netbase, NPtcp and others fail on "tcp".
 			"iproute2", "netbase",
@@ -70,8 +69,7 @@ func Base() Recipe {
 	}
 }
 
-// Key identifies the image that the recipe makes: the SHA-256, in hex, of the
-// recipe and the format version.
+// Key identifies the recipe's image: the SHA-256, in hex, of the recipe and the format version.
 func (r Recipe) Key() string {
 	b, err := json.Marshal(struct {
 		Format int    `json:"format"`

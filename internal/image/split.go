@@ -15,10 +15,10 @@ import (
 	"sync"
 )
 
-// manifestHead explains the lines of the pieces' MANIFEST to its readers.
+// manifestHead is the first line of the pieces' MANIFEST; it explains the others.
 const manifestHead = "# piece, entries that tar creates (files and links; directories are not counted), bytes of the files unpacked\n"
 
-// piece is one part of a split archive: a tar that unpacks alone.
+// piece is one part of a split archive: a tar archive that can be unpacked alone.
 type piece struct {
 	n       int
 	entries int
@@ -28,13 +28,12 @@ type piece struct {
 
 func pieceName(n int) string { return fmt.Sprintf("%03d.tar.gz", n) }
 
-// splitTar cuts the tar archive that open returns into count archives of about
-// equal unpacked bytes, in the archive's own order, and writes them to dir with
-// a MANIFEST. It reads the archive twice, the first time for its size, and
-// keeps only a few pieces in memory.
+// splitTar splits the tar archive that open returns into count archives with about the same number
+// of unpacked bytes, in the archive's order, and writes them to dir with a MANIFEST. It reads the
+// archive twice, the first time for its size, and keeps only a few pieces in memory.
 //
-// The pieces have no entries for directories: tar makes those that the files
-// need. So the number of entries is the number of files that a piece creates.
+// The pieces have no entries for directories: tar creates those that the files need. Therefore the
+// number of entries is the number of files and links that a piece creates.
 func splitTar(ctx context.Context, open func() (io.ReadCloser, error), count int, dir string) error {
 	var total int64
 	err := eachEntry(ctx, open, func(h *tar.Header, _ io.Reader) error {
@@ -52,7 +51,7 @@ func splitTar(ctx context.Context, open func() (io.ReadCloser, error), count int
 	defer cancel(nil)
 	jobs := make(chan *piece)
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), 8) { // a piece in memory is some 20 MB
+	for range min(runtime.GOMAXPROCS(0), 8) { // a piece takes about 20 MB of memory
 		workers.Go(func() {
 			for p := range jobs {
 				if err := writePiece(p, dir); err != nil {
@@ -78,9 +77,9 @@ func splitTar(ctx context.Context, open func() (io.ReadCloser, error), count int
 	}
 	var seen, begin int64 // bytes before this entry, and before this piece
 	err = eachEntry(ctx, open, func(h *tar.Header, r io.Reader) error {
-		// A piece ends where it has its share of what was left when it began,
-		// counted to the middle of the next entry. A file larger than that is
-		// a piece alone, and the rest is shared by the others.
+		// A piece ends when it has its share of what was left at its start, counted to the middle
+		// of the next entry. A file larger than that is a piece by itself, and the others share the
+		// rest.
 		if left := count - len(lines); cur == nil || left > 1 && seen+h.Size/2-begin > (total-begin)/int64(left) && cur.bytes > 0 {
 			if err := finish(); err != nil {
 				return err
@@ -115,7 +114,7 @@ func splitTar(ctx context.Context, open func() (io.ReadCloser, error), count int
 	return os.WriteFile(filepath.Join(dir, "MANIFEST"), []byte(manifestHead+strings.Join(lines, "")), 0o644)
 }
 
-// eachEntry calls f for all that the archive has but directories.
+// eachEntry calls f for all entries of the archive except directories.
 func eachEntry(ctx context.Context, open func() (io.ReadCloser, error), f func(*tar.Header, io.Reader) error) error {
 	rc, err := open()
 	if err != nil {
@@ -148,8 +147,7 @@ func eachEntry(ctx context.Context, open func() (io.ReadCloser, error), f func(*
 	}
 }
 
-// plainHeader keeps what a source file needs, so that the pieces depend on
-// nothing else.
+// plainHeader keeps only what a source file needs, so that the pieces depend on nothing else.
 func plainHeader(h *tar.Header) *tar.Header {
 	return &tar.Header{
 		Typeflag: h.Typeflag, Name: h.Name, Linkname: h.Linkname,

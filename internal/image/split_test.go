@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// writeTar writes an archive as linux-source's: directories first, files of
-// uneven sizes, some of them empty, and links. It returns the names of its
-// files and links.
+// writeTar writes an archive such as linux-source's: directories first, files of different sizes,
+// some of them empty, and links. It returns the names of its files and links.
 func writeTar(t *testing.T, w io.Writer, files int) (names []string) {
 	t.Helper()
 	tw := tar.NewWriter(w)

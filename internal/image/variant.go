@@ -8,43 +8,42 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// A Setup makes something in the tree that packages alone do not bring, such as
-// the first data of a database.
+// A Setup adds something to the tree that packages alone do not provide, such as a database's
+// initial data.
 type Setup struct {
 	Name string `json:"name"`
-	// Script is run by bash, with -eu and pipefail, as root in the finished
-	// tree, without a network. It ends what it starts. The image is kept under
-	// the script's content: another script makes another image.
+	// Script is run by bash, with -eu and pipefail, as root in the finished tree, without a
+	// network. It must end what it starts. Its content is part of the image's key: another script
+	// makes another image.
 	Script string `json:"script"`
 }
 
-// Needs is what workloads want of the userland beyond what every image has.
+// Needs is what workloads need of the userland beyond what every image contains.
 type Needs struct {
 	Packages []string // Debian packages
-	Setups   []Setup  // two of the same name must be the same
-	// NonFree takes packages from Debian's contrib and non-free too. Their
-	// licences are not for everyone, so it is the user who asks for them.
+	Setups   []Setup  // two with the same name must be equal
+	// NonFree also allows packages from Debian's contrib and non-free. Not everybody can accept
+	// their licences, so the user must ask for them.
 	NonFree bool
 	// OwnBuilds are programs that are in no package.
 	OwnBuilds []OwnBuild
 }
 
-// essential are the packages that Debian calls so: every tree has them.
+// essential are Debian's essential packages, which every tree contains.
 var essential = []string{
 	"base-files", "base-passwd", "bash", "bsdutils", "coreutils", "dash", "debianutils", "diffutils", "dpkg",
 	"findutils", "grep", "gzip", "hostname", "init-system-helpers", "libc-bin", "login", "ncurses-base",
 	"ncurses-bin", "perl-base", "sed", "sysvinit-utils", "tar", "util-linux",
 }
 
-// Names of packages and setups; a package's may go to apt's command line.
+// Names of packages and setups. Package names are passed to apt on its command line.
 var (
 	packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`)
 	setupName   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 )
 
-// With returns the recipe of the variant of r that has all of these needs. It
-// is r itself when r meets them. The order in which they are given makes no
-// difference.
+// With returns the recipe of the variant of r that meets all of these needs, or r itself if it
+// meets them already. The order of the needs makes no difference.
 func (r Recipe) With(all ...Needs) (Recipe, error) {
 	var packages []string
 	setups := slices.Clone(r.Setups)
@@ -74,14 +73,14 @@ func (r Recipe) With(all ...Needs) (Recipe, error) {
 			case i < 0:
 				setups = append(setups, s)
 			case setups[i].Script != s.Script:
-				return r, fault.Campaignf("two setups of the image are called %q and differ", s.Name)
+				return r, fault.Campaignf("two setups of the image are both named %q but differ", s.Name)
 			}
 		}
 	}
 	slices.Sort(packages)
 	packages = slices.Compact(packages)
 	if len(packages) == 0 && len(setups) == len(r.Setups) && len(builds) == len(r.OwnBuilds) {
-		return r, nil // from non-free nothing would be taken
+		return r, nil // nothing would be taken from non-free
 	}
 	slices.SortFunc(setups, func(a, b Setup) int { return strings.Compare(a.Name, b.Name) })
 	r.Packages = append(slices.Clone(r.Packages), packages...)
@@ -91,7 +90,7 @@ func (r Recipe) With(all ...Needs) (Recipe, error) {
 	return r, nil
 }
 
-// variantName says in few words what a variant has more.
+// variantName describes in a few words what a variant has in addition.
 func variantName(packages []string, setups []Setup, builds []OwnBuild) string {
 	words := packages
 	if len(setups) > 0 {

@@ -21,7 +21,7 @@ func with(t *testing.T, r Recipe, needs ...Needs) Recipe {
 
 func TestWith(t *testing.T) {
 	base := Base()
-	// What every tree has makes no variant, nor do licences of nothing.
+	// What every tree contains makes no variant, and neither does NonFree without packages.
 	if v := with(t, base, Needs{Packages: []string{"fio", "dash", "findutils"}, NonFree: true}); v.Key() != base.Key() {
 		t.Errorf("%q is another image", v.Name)
 	}
@@ -63,8 +63,8 @@ func TestWithRefuses(t *testing.T) {
 	}
 }
 
-// The bootstrap is told of packages, components and setups, and runs the setups
-// before it ends.
+// TestVariantIsBootstrapped: the bootstrap gets the packages, components and setups, and runs the
+// setups before it ends.
 func TestVariantIsBootstrapped(t *testing.T) {
 	cache, dir := fakeHost(t, `echo "$@" >"$FAKE/args"; cat "$TARE_DEBS"/setup-* >"$FAKE/setups"; cp "$TARE_DEBS/hook" "$FAKE/hook"
 `+fakeMmdebstrap)

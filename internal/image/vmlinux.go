@@ -11,16 +11,16 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// What compressed kernels begin with.
+// Magic numbers of compressed and uncompressed kernels.
 const (
 	magicXZ  = "\xfd7zXZ\x00"
 	magicLZ4 = "\x02\x21\x4c\x18" // the "legacy" frame, the only one the kernel uses
 	magicELF = "\x7fELF"
 )
 
-// writeVmlinux unpacks the kernel in a bzImage, for hypervisors that boot an ELF
-// file, and for emulators, where the kernel's own unpacking takes seconds. It
-// writes nothing for a kernel of another form: vmlinux is a convenience.
+// writeVmlinux unpacks the kernel in a bzImage, for hypervisors that boot an ELF file, and for
+// emulators, in which the kernel's own unpacking takes seconds. It writes nothing for a kernel in
+// another format, since vmlinux is optional.
 func writeVmlinux(ctx context.Context, bzImage, vmlinux string) error {
 	b, err := os.ReadFile(bzImage)
 	if err != nil {
@@ -46,8 +46,8 @@ func writeVmlinux(ctx context.Context, bzImage, vmlinux string) error {
 	return nil
 }
 
-// bzPayload returns the compressed kernel in an x86 bzImage, or nil. The offsets
-// are those of the kernel's Documentation/x86/boot.rst, protocol 2.08.
+// bzPayload returns the compressed kernel in an x86 bzImage, or nil. The offsets are from the
+// kernel's Documentation/x86/boot.rst, protocol 2.08.
 func bzPayload(b []byte) []byte {
 	if len(b) < 0x250 || string(b[0x202:0x206]) != "HdrS" {
 		return nil
@@ -60,7 +60,7 @@ func bzPayload(b []byte) []byte {
 	return b[start:end]
 }
 
-// unxz unpacks one xz stream; the kernel's unpacked size follows it.
+// unxz unpacks one xz stream and ignores what follows it: the kernel's unpacked size.
 func unxz(ctx context.Context, b []byte) ([]byte, error) {
 	xz, err := pipe(ctx, bytes.NewReader(b), "xz", "-dc", "--single-stream")
 	if err != nil {
@@ -76,8 +76,8 @@ func unxz(ctx context.Context, b []byte) ([]byte, error) {
 
 var errLZ4 = errors.New("the LZ4 data is damaged")
 
-// unlz4 unpacks a legacy LZ4 frame that is followed by the unpacked size: blocks
-// of up to 8 MiB, each after its packed length, that do not refer to each other.
+// unlz4 unpacks a legacy LZ4 frame that is followed by the unpacked size: independent blocks of up
+// to 8 MiB, each preceded by its packed length.
 func unlz4(b []byte) ([]byte, error) {
 	if len(b) < len(magicLZ4)+4 {
 		return nil, errLZ4
@@ -102,9 +102,9 @@ func unlz4(b []byte) ([]byte, error) {
 	return out, nil
 }
 
-// unlz4Block appends what one block unpacks to. A block is a row of sequences:
-// a token with two lengths of 4 bits, literals, and a match as distance back and
-// length; the last has literals only.
+// unlz4Block unpacks one block and appends the result to out. A block is a series of sequences: a
+// token with two lengths of 4 bits, literals, and a match given by its distance back and its
+// length; the last sequence has only literals.
 func unlz4Block(out, b []byte) ([]byte, error) {
 	base := len(out)
 	length := func(nibble byte) (int, bool) {
@@ -136,7 +136,7 @@ func unlz4Block(out, b []byte) ([]byte, error) {
 		if n, ok = length(token & 15); !ok || back == 0 || back > len(out)-base {
 			return nil, errLZ4
 		}
-		for range n + 4 { // byte by byte: a match may overlap what it makes
+		for range n + 4 { // byte by byte, since a match may overlap its own output
 			out = append(out, out[len(out)-back])
 		}
 	}

@@ -62,8 +62,8 @@ func TestVmlinux(t *testing.T) {
 	}
 }
 
-// A small LZ4 frame made by hand: "abcabcabcabc!" as three literals, an
-// overlapping match of nine, and a last literal.
+// TestUnlz4 unpacks a small handmade LZ4 frame: "abcabcabcabc!" as three literals, an overlapping
+// match of nine bytes, and a last literal.
 func TestUnlz4(t *testing.T) {
 	good := "\x02\x21\x4c\x18" + "\x08\x00\x00\x00" + "\x35abc\x03\x00" + "\x10!" + "\x0d\x00\x00\x00"
 	if got, err := unlz4([]byte(good)); err != nil || string(got) != "abcabcabcabc!" {

@@ -22,14 +22,15 @@ import (
 
 // Client talks to the keeper of one guest.
 type Client struct {
-	Status // when it was found
+	Status // as of when List found the guest
 	http   http.Client
 }
 
-// statusTimeout bounds how long a keeper may take to say how its guest is.
+// statusTimeout bounds how long a keeper may take to report the status of its guest.
 const statusTimeout = 20 * time.Second
 
-// List returns the guests that are kept here, in the order of their start.
+// List returns the guests that are kept on this host, in the order of their start. It omits guests
+// whose keeper does not answer.
 func List() []*Client {
 	var all []*Client
 	for _, socket := range instance.Sockets() {
@@ -42,7 +43,7 @@ func List() []*Client {
 		ctx, cancel := context.WithTimeout(context.Background(), statusTimeout)
 		err := c.get(ctx, "status", func(body io.Reader) error { return json.NewDecoder(body).Decode(&c.Status) })
 		cancel()
-		if err == nil { // else its keeper is dead, or just ending
+		if err == nil { // otherwise the keeper is dead or about to end
 			all = append(all, c)
 		}
 	}
@@ -50,7 +51,7 @@ func List() []*Client {
 	return all
 }
 
-// Find returns the guest of this name.
+// Find returns the guest with this name.
 func Find(name string) (*Client, error) {
 	all := List()
 	for _, c := range all {
@@ -77,7 +78,7 @@ func (c *Client) post(ctx context.Context, path string) error {
 	return c.ask(ctx, "POST", path, nil, nil)
 }
 
-// ask makes a request and hands the answer to read, if that is not nil.
+// ask makes a request and passes the response to read, unless that is nil.
 func (c *Client) ask(ctx context.Context, method, path string, body []byte, read func(io.Reader) error) error {
 	req, err := http.NewRequestWithContext(ctx, method, "http://keeper/"+path, bytes.NewReader(body))
 	if err != nil {
@@ -104,11 +105,11 @@ func (c *Client) ask(ctx context.Context, method, path string, body []byte, read
 	return read(answer.Body)
 }
 
-// Freeze stops the guest, Thaw lets it go on.
+// Freeze freezes the guest; Thaw resumes it.
 func (c *Client) Freeze(ctx context.Context) error { return c.post(ctx, "freeze") }
 func (c *Client) Thaw(ctx context.Context) error   { return c.post(ctx, "thaw") }
 
-// Log is the end of what the guest's runtime, VMM or console printed.
+// Log is the end of the output of the guest's runtime, VMM or console.
 func (c *Client) Log(ctx context.Context) (string, error) {
 	var text []byte
 	err := c.get(ctx, "log", func(body io.Reader) (err error) {
@@ -118,8 +119,8 @@ func (c *Client) Log(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// Run runs a command in the guest, as agent.Client does, with its argv,
-// environment, directory, input and timeout; output comes by OnOutput alone.
+// Run runs a command in the guest as agent.Client does. Of cmd it uses the argv, environment,
+// directory, input, timeout and functions; output is passed only to OnOutput.
 func (c *Client) Run(ctx context.Context, cmd agent.Command) (*agent.Result, error) {
 	body, err := json.Marshal(request{cmd.Argv, cmd.Env, cmd.Dir, cmd.Stdin, cmd.Timeout})
 	if err != nil {
@@ -133,7 +134,7 @@ func (c *Client) Run(ctx context.Context, cmd agent.Command) (*agent.Result, err
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
-				return fault.Guestf("guest %s has gone: %w", c.Name, err)
+				return fault.Guestf("the connection to guest %s was lost: %w", c.Name, err)
 			}
 			switch {
 			case e.Failure != nil:
@@ -156,8 +157,8 @@ func (c *Client) Signal(ctx context.Context, id uint64, sig unix.Signal) error {
 	return c.post(ctx, "signal?"+url.Values{"id": {fmt.Sprint(id)}, "signal": {fmt.Sprint(int(sig))}}.Encode())
 }
 
-// Hold has the guest's data volume stand still, and the guest with it, until
-// release is called or this process ends. The status says where the data is.
+// Hold stops all changes to the guest's data volume, and freezes the guest, until release is called
+// or this process ends. The status says where the data is.
 func (c *Client) Hold(ctx context.Context) (s Status, release func(), err error) {
 	ctx, hangUp := context.WithCancel(ctx)
 	held := make(chan error, 1)
@@ -181,8 +182,7 @@ func (c *Client) Hold(ctx context.Context) (s Status, release func(), err error)
 	}, nil
 }
 
-// awaitRelease waits until the guest's keeper has noticed that nobody holds
-// the data volume any more.
+// awaitRelease waits until the keeper has noticed that the data volume is released.
 func (c *Client) awaitRelease() {
 	for range 250 {
 		var now Status
@@ -197,7 +197,7 @@ func (c *Client) awaitRelease() {
 // endTimeout bounds how long a keeper may take to end its guest.
 const endTimeout = 2 * time.Minute
 
-// Remove ends the guest and returns when it and its keeper are gone.
+// Remove ends the guest and returns when the guest and its keeper are gone.
 func (c *Client) Remove(ctx context.Context) error {
 	fd, err := unix.PidfdOpen(c.Keeper, 0)
 	if err != nil {

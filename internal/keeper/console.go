@@ -13,24 +13,24 @@ import (
 	"github.com/tare-bench/tare/internal/terminal"
 )
 
-// consoleScript runs a shell on a terminal of its own, which reads from a pipe
-// with the name $1: agents take no input while a command runs, so what is typed
-// comes by commands of its own. $2 and $3 are the terminal's size. Machines
-// have no terminals until somebody wants one.
+// consoleScript runs a shell on a new terminal. The shell reads from a named pipe, $1, since agents
+// take no input while a command runs: typed keys arrive by separate commands. $2 and $3 are the
+// terminal's rows and columns, $4 is its type. Machines have no terminals at first, so it mounts
+// devpts if necessary.
 const consoleScript = `
 [ -e /dev/pts/ptmx ] || { mkdir -p /dev/pts && mount -t devpts -o ptmxmode=666 devpts /dev/pts; }
 mkfifo -m 600 "$1" && trap 'rm -f "$1"' EXIT || exit
 export TERM="$4" ROWS="$2" COLS="$3" HOME=/root
 script -qfc 'stty rows $ROWS cols $COLS; exec bash -i' /dev/null <>"$1" 2>&1`
 
-// typeScript brings its input to the shell, for which it waits.
+// typeScript waits for the shell's pipe and writes its input there.
 const typeScript = `
 for i in $(seq 200); do if [ -p "$1" ]; then exec cat >"$1"; fi; sleep 0.05; done; exit 1`
 
 const endOfInput = "\x04"
 
-// Console connects this process's terminal, or its standard input and output,
-// to a shell in the guest, until that ends.
+// Console connects this process's terminal, or its standard input and output, to a shell in the
+// guest until the shell ends.
 func (c *Client) Console(ctx context.Context) error {
 	tty, err := terminal.Raw()
 	if err != nil {
@@ -50,12 +50,12 @@ func (c *Client) Console(ctx context.Context) error {
 		return err
 	}
 	if r.ExitCode == 127 {
-		return fault.Guestf("the guest has no program script, which makes a terminal")
+		return fault.Guestf("the guest lacks the program script, which makes a terminal")
 	}
 	return nil
 }
 
-// typed brings what comes on standard input to the shell that reads from pipe.
+// typed forwards standard input to the shell that reads from pipe.
 func (c *Client) typed(ctx context.Context, pipe string) {
 	send := func(data []byte) error {
 		_, err := c.Run(ctx, agent.Command{Argv: []string{"sh", "-c", typeScript, "sh", pipe}, Stdin: data, Env: system.AgentEnv, Dir: "/"})
@@ -67,8 +67,8 @@ func (c *Client) typed(ctx context.Context, pipe string) {
 			return
 		}
 		if err == io.EOF {
-			// A terminal drops it while a command begins or ends: until the
-			// shell has ended, and this with it.
+			// A terminal drops it while a command starts or ends, so repeat it until the shell has
+			// ended, which ends this, too.
 			for send([]byte(endOfInput)) == nil {
 				time.Sleep(time.Second)
 			}

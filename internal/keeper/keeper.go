@@ -1,8 +1,8 @@
-// Package keeper lets a guest outlive the command that started it: one tare
-// process, the keeper, owns the guest and does with it what other commands ask
-// for over a socket. The guest goes with its keeper, however that ends.
+// Package keeper lets a guest outlive the command that started it: one tare process, the keeper,
+// owns the guest and carries out requests that other commands make over a socket. The guest ends
+// with its keeper, for whatever reason that ends.
 //
-// What is said there is HTTP with JSON; see serve.go.
+// The protocol on the socket is HTTP with JSON; see serve.go.
 package keeper
 
 import (
@@ -31,28 +31,28 @@ const (
 	Ended    = "ended"        // by itself, or killed; its log can still be read
 )
 
-// Status is what a keeper says of its guest.
+// Status is a keeper's description of its guest.
 type Status struct {
 	Name        string        `json:"name"`
-	ID          string        `json:"id"` // of what the host can see of it
+	ID          string        `json:"id"` // part of the names of its traces on the host
 	System      string        `json:"system"`
 	State       string        `json:"state"`
 	Flavor      system.Flavor `json:"flavor"`
-	CopyOf      string        `json:"copy_of,omitempty"` // the guest whose data it began with
+	CopyOf      string        `json:"copy_of,omitempty"` // the guest whose data it started with
 	Started     time.Time     `json:"started"`
 	StartNS     int64         `json:"start_ns,omitempty"` // until its agent answered
 	Address     string        `json:"address,omitempty"`  // on its network
-	Data        string        `json:"data,omitempty"`     // what its data volume is on
+	Data        string        `json:"data,omitempty"`     // the device of its data volume
 	Hello       *agent.Hello  `json:"hello,omitempty"`
 	CommandLine []string      `json:"command_line,omitempty"`
-	Keeper      int           `json:"keeper"` // process to wait for
+	Keeper      int           `json:"keeper"` // the keeper's process ID outside the sandbox
 }
 
-// pidVar names the process outside of the sandbox to the keeper inside.
+// pidVar passes the ID of the process outside the sandbox to the keeper inside.
 const pidVar = "TARE_KEEPER"
 
-// Announce is called by the keeper, first outside of the sandbox, where the process
-// is that others can wait for.
+// Announce records this process's ID for Status. The keeper calls it first outside the sandbox,
+// since other processes can wait for that process.
 func Announce() {
 	if !sandbox.Inside() {
 		os.Setenv(pidVar, strconv.Itoa(os.Getpid()))
@@ -66,14 +66,14 @@ type Keeper struct {
 
 	mu      sync.Mutex
 	status  Status
-	machine *system.Machine // nil while it starts
+	machine *system.Machine // nil until it has started
 
-	gone chan struct{} // closed when nothing is left of the guest
-	err  error         // what went wrong with that; to be read then
+	gone chan struct{} // closed when the guest has been removed
+	err  error         // of the removal; read only after gone is closed
 }
 
-// Keep makes the guest that start makes, under a name that no other guest has,
-// and serves it until somebody removes it or ctx ends; then the guest is gone.
+// Keep creates a guest with start, under a unique name, and serves requests until one removes the
+// guest or ctx ends. It returns when the guest is gone.
 func Keep(ctx context.Context, i *instance.Instance, s Status, start func(context.Context) (*system.Machine, error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -88,13 +88,13 @@ func Keep(ctx context.Context, i *instance.Instance, s Status, start func(contex
 	err = k.keep(ctx, start)
 	k.err = err
 	close(k.gone)
-	// Whoever asked for the end hears how it went. The socket is removed.
+	// Let the client that asked for the removal get its answer. This also removes the socket.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	return errors.Join(err, server.Shutdown(last))
 }
 
-// shutdownTimeout bounds how long those may take to hang up who still talk.
+// shutdownTimeout bounds how long clients may take to finish.
 const shutdownTimeout = 5 * time.Second
 
 func (k *Keeper) keep(ctx context.Context, start func(context.Context) (*system.Machine, error)) error {
@@ -110,7 +110,7 @@ func (k *Keeper) keep(ctx context.Context, start func(context.Context) (*system.
 	return m.Close()
 }
 
-// has notes that the guest is there, and waits in the background for its end.
+// has records that the guest runs, and waits in the background for its end.
 func (k *Keeper) has(m *system.Machine) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -131,7 +131,7 @@ func (k *Keeper) has(m *system.Machine) {
 	}()
 }
 
-// expect returns the guest if it is in this state.
+// expect returns the guest if it is in this state, and otherwise an error. The caller holds k.mu.
 func (k *Keeper) expect(state string) (*system.Machine, error) {
 	if k.status.State == state {
 		return k.machine, nil
@@ -153,7 +153,7 @@ func (k *Keeper) running() (*system.Machine, error) {
 	return k.expect(Running)
 }
 
-// turn freezes or thaws the guest.
+// turn changes the guest's state with do, which freezes or thaws it.
 func (k *Keeper) turn(ctx context.Context, from, to string, do func(*system.Machine, context.Context) error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -179,19 +179,19 @@ func (k *Keeper) thaw(ctx context.Context) error {
 	return k.turn(ctx, Frozen, Running, (*system.Machine).Thaw)
 }
 
-// hold makes the data volume stand still until the release: what programs have
-// written is brought to it, and the guest frozen.
+// hold stops all changes to the data volume until release is called: it flushes what programs have
+// written and freezes the guest.
 func (k *Keeper) hold(ctx context.Context) (release func() error, err error) {
 	m, err := k.running()
 	if err != nil {
 		return nil, err
 	}
 	if m.Site.Volume == nil {
-		return nil, fault.Campaignf("guest %s has no data volume of tare's to copy", k.status.Name)
+		return nil, fault.Campaignf("guest %s has no data volume that tare could copy", k.status.Name)
 	}
 	r, err := m.Agent.Run(ctx, agent.Command{Argv: []string{"sync"}, Env: system.AgentEnv, Timeout: time.Minute})
 	if err != nil || r.ExitCode != 0 {
-		return nil, errors.Join(fault.Guestf("its data cannot be brought to the disk"), err)
+		return nil, errors.Join(fault.Guestf("its data cannot be flushed to the disk"), err)
 	}
 	if err := k.turn(ctx, Running, Copied, (*system.Machine).Freeze); err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// listen takes the guest's name, and listens.
+// listen chooses or checks the guest's name, and listens on its socket.
 func (k *Keeper) listen() (net.Listener, error) {
 	names, err := instance.LockGuestNames()
 	if err != nil {
@@ -43,7 +43,7 @@ func (k *Keeper) listen() (net.Listener, error) {
 	if err != nil {
 		return nil, fault.Hostf("%w", err)
 	}
-	// Who may write to it commands a process of root's.
+	// The socket controls a root process, so only root may open it.
 	if err := os.Chmod(k.instance.Socket(), 0o600); err != nil {
 		l.Close()
 		return nil, fault.Hostf("%w", err)
@@ -51,7 +51,7 @@ func (k *Keeper) listen() (net.Listener, error) {
 	return l, nil
 }
 
-// serve answers on l until the server is closed; requests end with ctx.
+// serve answers requests on l until the server is closed; requests end with ctx.
 func (k *Keeper) serve(ctx context.Context, l net.Listener) *http.Server {
 	mux := http.NewServeMux()
 	do := func(pattern string, f func(http.ResponseWriter, *http.Request) error) {
@@ -90,7 +90,7 @@ func (k *Keeper) serve(ctx context.Context, l net.Listener) *http.Server {
 	return s
 }
 
-// failure is an error on its way to another tare.
+// failure is an error in a form that can be sent to another tare process.
 type failure struct {
 	Kind    fault.Kind `json:"kind"`
 	Message string     `json:"message"` // with the remedy
@@ -102,19 +102,19 @@ func (f *failure) err() error { return &fault.Error{Kind: f.Kind, Err: errors.Ne
 
 func refuse(w http.ResponseWriter, err error) {
 	w.WriteHeader(http.StatusConflict)
-	_ = json.NewEncoder(w).Encode(failureOf(err)) // a client that has gone needs no answer
+	_ = json.NewEncoder(w).Encode(failureOf(err)) // a client that has hung up needs no answer
 }
 
 // request is a command to run.
 type request struct {
 	Argv    []string      `json:"argv"`
-	Env     []string      `json:"env,omitempty"` // nil: what all guests have
+	Env     []string      `json:"env,omitempty"` // nil: system.AgentEnv
 	Dir     string        `json:"dir,omitempty"` // "": the data volume
 	Stdin   []byte        `json:"stdin,omitempty"`
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
 }
 
-// event is what happens to a command, one a line.
+// event is an event of a running command; each is one line.
 type event struct {
 	Started *uint64       `json:"started,omitempty"` // its id, for signals
 	Stderr  bool          `json:"stderr,omitempty"`
@@ -123,11 +123,11 @@ type event struct {
 	Failure *failure      `json:"failure,omitempty"`
 }
 
-// outputLimit is what is passed on of each of stdout and stderr.
+// outputLimit is how many bytes are passed on of stdout and of stderr.
 const outputLimit = 256 << 20
 
-// run runs a command in the guest and streams what happens to it. A client that
-// hangs up kills it.
+// run runs a command in the guest and streams its events. If the client hangs up, the command is
+// killed.
 func (k *Keeper) run(w http.ResponseWriter, r *http.Request) error {
 	var q request
 	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
@@ -146,7 +146,8 @@ func (k *Keeper) run(w http.ResponseWriter, r *http.Request) error {
 	}
 	lines, flush := json.NewEncoder(w), http.NewResponseController(w)
 	tell := func(e event) {
-		// A client that has gone ends the request's context, and that the command.
+		// Ignore errors: a client that hangs up ends the request's context, which kills the
+		// command.
 		if lines.Encode(e) == nil {
 			_ = flush.Flush()
 		}
@@ -158,7 +159,7 @@ func (k *Keeper) run(w http.ResponseWriter, r *http.Request) error {
 		tell(event{Failure: failureOf(err)})
 		return nil
 	}
-	result.Stdout, result.Stderr = nil, nil // it came already
+	result.Stdout, result.Stderr = nil, nil // sent already
 	tell(event{Result: result})
 	return nil
 }
@@ -179,7 +180,7 @@ func (k *Keeper) signal(_ http.ResponseWriter, r *http.Request) error {
 	return m.Agent.Signal(r.Context(), id, unix.Signal(sig))
 }
 
-// lend has the data volume stand still for as long as the client stays.
+// lend holds the data volume until the client hangs up.
 func (k *Keeper) lend(w http.ResponseWriter, r *http.Request) error {
 	release, err := k.hold(r.Context())
 	if err != nil {

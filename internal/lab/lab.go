@@ -1,13 +1,11 @@
-// Package lab boots a whole machine under QEMU, its CPU emulated in software,
-// on which tare runs as on any other: as Xen's dom0, as a Linux host with KVM,
-// or as plain Linux. So every driver can be run against the real hypervisor on
-// a host that has none. The lab's times say nothing about hardware, and a tare in
-// it knows and says so.
+// Package lab boots a whole machine under QEMU, with the CPU emulated in software, on which tare
+// runs as on any other machine: as Xen's dom0, as a Linux host with KVM, or as plain Linux. Thus
+// every driver can run against the real hypervisor on a host that has none. Times in the lab say
+// nothing about hardware; tare detects that it runs in one and says so.
 //
-// The machine's first process is tare's agent. Over it, and a directory that both
-// sides see, programs get in and results out. A lab is one QEMU process and one
-// directory; nothing else of the host is touched. There is one lab at a time for
-// each state directory.
+// The machine's first process is tare's agent. Programs get in, and results out, through the agent
+// and through a directory that both sides see. A lab is one QEMU process and one directory, and
+// touches nothing else on the host. Each state directory can have one lab at a time.
 package lab
 
 import (
@@ -28,50 +26,50 @@ import (
 	"github.com/tare-bench/tare/internal/image"
 )
 
-// Exchange is the lab's name for the directory that both sides see.
+// Exchange is the path in the lab of the directory that both sides see.
 const Exchange = "/run/exchange"
 
 // Scratch is a directory on the lab's own disk.
 const Scratch = "/data"
 
 const (
-	bootTimeout  = 5 * time.Minute // from ten seconds on a quiet machine
+	bootTimeout  = 5 * time.Minute // takes ten seconds on an idle machine
 	setupTimeout = 3 * time.Minute
 )
 
 //go:embed setup.sh
 var setupScript string
 
-// Config says what lab to boot.
+// Config describes the lab to boot.
 type Config struct {
 	Kind        Kind
 	CPUs        int
 	MemoryBytes int64
-	DiskBytes   int64 // of the lab's own disk, which is sparse
+	DiskBytes   int64 // size of the lab's own disk, a sparse file
 	StateDir    string
-	Host        *image.Image // of Recipe
-	Userland    *image.Image // what guests run
+	Host        *image.Image // built from Recipe
+	Userland    *image.Image // the image that guests run
 	Agent       []byte
 }
 
-// Lab is a lab that is up.
+// Lab is a running lab.
 type Lab struct {
 	config Config
 	dir    string
 	pid    int
-	exited chan struct{} // closed when QEMU has ended; nil where it is not our child
+	exited chan struct{} // closed when QEMU has ended; nil if QEMU is not our child
 	lock   *os.File
 }
 
-// Start boots a lab and makes it ready. The caller closes it, or lets it stay
-// with Keep; when neither comes to pass, Sweep ends it.
+// Start boots a lab and sets it up. The caller either closes it or calls Keep; if it does neither,
+// Sweep ends the lab.
 func Start(ctx context.Context, c Config) (*Lab, error) {
 	l := &Lab{config: c, dir: dirOf(c.StateDir)}
 	if err := l.take(); err != nil {
 		return nil, err
 	}
 	if err := l.start(ctx); err != nil {
-		err = fmt.Errorf("the lab (%s) does not come up: %w%s", c.Kind, err, l.lastWords())
+		err = fmt.Errorf("the lab (%s) does not start: %w%s", c.Kind, err, l.lastWords())
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
@@ -90,7 +88,7 @@ func (l *Lab) start(ctx context.Context) error {
 	}
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	// QEMU holds the lock from now on, whoever else lets it go.
+	// QEMU holds the lock from now on, even if this process releases it.
 	cmd.ExtraFiles = []*os.File{l.lock}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -117,7 +115,7 @@ func (l *Lab) start(ctx context.Context) error {
 		return err
 	}
 	if out := strings.TrimSpace(string(r.Stdout)); r.ExitCode != 0 || !strings.HasSuffix(out, "ready") {
-		return fault.Hostf("setting it up ended with status %d: %s %s", r.ExitCode, out, strings.TrimSpace(string(r.Stderr)))
+		return fault.Hostf("its setup ended with status %d: %s %s", r.ExitCode, out, strings.TrimSpace(string(r.Stderr)))
 	}
 	return nil
 }
@@ -125,7 +123,7 @@ func (l *Lab) start(ctx context.Context) error {
 // Env is the environment of commands in a lab.
 var Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8"}
 
-// Run runs a command in the lab, in a session of its own.
+// Run runs a command in the lab, in a new session.
 func (l *Lab) Run(ctx context.Context, c agent.Command) (*agent.Result, error) {
 	client, err := l.Connect(ctx)
 	if err != nil {
@@ -138,9 +136,9 @@ func (l *Lab) Run(ctx context.Context, c agent.Command) (*agent.Result, error) {
 	return client.Run(ctx, c)
 }
 
-// Connect begins a session, which the caller closes. There can be one at a
-// time: others wait for its end. The lab notices only after a moment that an earlier
-// one has ended, and while it boots nobody answers.
+// Connect begins a session, which the caller closes. Only one session is possible at a time;
+// Connect waits for the end of another one, which the lab notices with a short delay, and for the
+// end of the boot.
 func (l *Lab) Connect(ctx context.Context) (*agent.Client, error) {
 	for {
 		client, err := l.tryConnect(ctx)
@@ -157,8 +155,8 @@ func (l *Lab) Connect(ctx context.Context) (*agent.Client, error) {
 	}
 }
 
-// greetTimeout is how long an agent may take to greet before the connection is
-// made anew, as what a session before left in it may have confused it.
+// greetTimeout is how long an agent may take to answer before Connect connects again: leftover
+// bytes of an earlier session may have confused it.
 const greetTimeout = 20 * time.Second
 
 func (l *Lab) tryConnect(ctx context.Context) (*agent.Client, error) {
@@ -172,13 +170,13 @@ func (l *Lab) tryConnect(ctx context.Context) (*agent.Client, error) {
 	return client, err
 }
 
-// Kind is what the lab has booted as.
+// Kind is the kind that the lab was booted as.
 func (l *Lab) Kind() Kind { return l.config.Kind }
 
-// ExchangeDir is this side's name for the directory that both sides see.
+// ExchangeDir is the path on the host of the directory that both sides see.
 func (l *Lab) ExchangeDir() string { return l.path(exchangeDir) }
 
-// Close ends the lab and removes all of it. Later calls do nothing.
+// Close ends the lab and removes its directory. Later calls do nothing.
 func (l *Lab) Close() error {
 	if l.dir == "" {
 		return nil
@@ -197,7 +195,7 @@ func (l *Lab) Close() error {
 	return nil
 }
 
-// lastWords are the ends of what QEMU and the machine printed.
+// lastWords returns the ends of QEMU's and the machine's output.
 func (l *Lab) lastWords() string {
 	var said strings.Builder
 	for _, file := range []string{qemuLog, consoleFile} {

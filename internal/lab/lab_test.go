@@ -45,7 +45,7 @@ func TestParseKind(t *testing.T) {
 	}
 }
 
-// sleeper stands in for QEMU: a process that is called like a lab's.
+// sleeper stands in for QEMU: a process with the name of a lab's.
 func sleeper(t *testing.T) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
@@ -60,8 +60,8 @@ func sleeper(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-// A lab is found while its lock is held; what a dead tare left of one is told
-// from a lab that is meant to stay.
+// TestState: a lab is found while its lock is held. What a dead tare has left of a lab is
+// distinguished from a lab that was kept.
 func TestState(t *testing.T) {
 	state := t.TempDir()
 	if _, err := Find(state); !errors.Is(err, ErrNone) {

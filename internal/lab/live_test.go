@@ -19,18 +19,17 @@ import (
 	"github.com/tare-bench/tare/internal/image"
 )
 
-// imagesDir is where the tests of systems have their images, too.
+// imagesDir is the image cache that the systems' tests use, too.
 const imagesDir = "/var/lib/tare/images"
 
-// suite is a test of a driver that has its hypervisor in a lab. Its program is
-// built here and run there.
+// suite is a test of a driver whose hypervisor runs in a lab. Its program is built here and run
+// there.
 type suite struct {
 	pkg, test string
 }
 
-// labs are the labs to boot and the suites to run in each, the most telling
-// first: what does not end within the budget, which counts from the boot, is
-// said to be skipped.
+// labs are the labs to boot and the suites to run in each, most important first. The budget counts
+// from the boot; tests that do not end within it are reported as skipped.
 var labs = []struct {
 	kind   Kind
 	budget time.Duration
@@ -70,15 +69,14 @@ func buildTest(t *testing.T, pkg string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), pkg+".test")
 	cmd := exec.CommandContext(t.Context(), cmp.Or(os.Getenv("GO"), "go"), "test", "-c", "-ldflags=-s -w", "-o", program, "../system/"+pkg)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // the lab has not this host's libraries
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // the lab does not have this host's libraries
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building the tests of %s: %v\n%s", pkg, err, out)
 	}
 	return program
 }
 
-// bootPatience is how long a boot may take here: ten times what it takes on a
-// quiet machine.
+// bootPatience is how long a boot may take here: ten times as long as on an idle machine.
 const bootPatience = 3 * time.Minute
 
 func start(t *testing.T, c Config) (*Lab, error) {
@@ -87,8 +85,8 @@ func start(t *testing.T, c Config) (*Lab, error) {
 	return Start(ctx, c)
 }
 
-// boot boots a lab that ends with the test. Emulation may hang once in a while,
-// so it gets a second try, and the log says so.
+// boot boots a lab that ends with the test. Emulation hangs occasionally, so a failed boot is tried
+// once more and logged.
 func boot(t *testing.T, kind Kind) *Lab {
 	t.Helper()
 	program, err := agentbin.Program()
@@ -124,7 +122,7 @@ func boot(t *testing.T, kind Kind) *Lab {
 	return l
 }
 
-// giveTo puts a program on the lab's own disk.
+// giveTo copies a program to the lab's own disk.
 func giveTo(t *testing.T, l *Lab, program string) {
 	t.Helper()
 	name := filepath.Base(program)
@@ -141,12 +139,12 @@ func giveTo(t *testing.T, l *Lab, program string) {
 	}
 }
 
-// slower is the reason of what is skipped for want of time.
+// slower is the reason for skipping what would take too long.
 const slower = "the emulation is too slow here"
 
-// run runs the suite in the lab and reports each of its cases as one of this
-// test. A case that fails gets a second try: a machine in emulation stalls for
-// seconds when this host is busy. What then passes is logged all the same.
+// run runs the suite in the lab and reports each of its cases as one of this test. If a case fails,
+// the suite is tried once more, since an emulated machine stalls for seconds when this host is
+// busy. The first failure is logged.
 func (s suite) run(t *testing.T, l *Lab, deadline time.Time) {
 	cases := s.try(t, l, deadline)
 	if slices.ContainsFunc(cases, func(c labCase) bool { return c.status == "FAIL" }) {
@@ -178,14 +176,14 @@ func (s suite) try(t *testing.T, l *Lab, deadline time.Time) []labCase {
 	if left < 20*time.Second {
 		t.Skipf("%s: no time is left for it", slower)
 	}
-	var pattern []string // anchored, as -test.run has it
+	var pattern []string // anchored, in the syntax of -test.run
 	for word := range strings.SplitSeq(s.test, "/") {
 		pattern = append(pattern, "^"+word+"$")
 	}
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), left+time.Minute)
 	defer cancel()
-	var stdout, stderr bytes.Buffer // what has come when the lab answers no more
+	var stdout, stderr bytes.Buffer // complete up to where the lab stopped answering
 	r, err := l.Run(ctx, agent.Command{
 		Argv: []string{Scratch + "/" + s.pkg + ".test", "-test.v=test2json", "-test.run", strings.Join(pattern, "/")},
 		Dir:  Scratch, Env: append([]string{"TARE_LIVE=1"}, Env...), Timeout: left,
@@ -215,7 +213,7 @@ func (s suite) try(t *testing.T, l *Lab, deadline time.Time) []labCase {
 
 // labCase is one test or subtest of a suite.
 type labCase struct {
-	name, status, output string // status as go test prints it; "": it has not ended
+	name, status, output string // status as printed by go test; "": it has not ended
 }
 
 var (
@@ -224,8 +222,8 @@ var (
 	logPlace = regexp.MustCompile(`^\s*\S+\.go:\d+: `)
 )
 
-// parseCases reads what a test program prints with -test.v=test2json, which
-// tells of every case as it ends, in the order in which cases begin.
+// parseCases parses the output of a test program with -test.v=test2json, which reports every case
+// when it ends, and returns the cases in the order in which they began.
 func parseCases(output string) []labCase {
 	var cases []labCase
 	find := func(name string) *labCase {
@@ -238,7 +236,7 @@ func parseCases(output string) []labCase {
 	}
 	now := ""
 	for line := range strings.Lines(output) {
-		line = strings.TrimPrefix(line, "\x16") // marks what is no output of the tests
+		line = strings.TrimPrefix(line, "\x16") // marks lines that are not output of the tests
 		if m := caseNow.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
 			now = m[1]
 			find(now)
@@ -251,7 +249,7 @@ func parseCases(output string) []labCase {
 	return cases
 }
 
-// reason is why a case was skipped: what it logged last.
+// reason returns why a case was skipped: the last line that it logged.
 func (c labCase) reason() string {
 	lines := strings.Split(strings.TrimSpace(c.output), "\n")
 	return logPlace.ReplaceAllString(lines[len(lines)-1], "")

@@ -22,7 +22,7 @@ const (
 // Kinds are all kinds of lab.
 var Kinds = []Kind{Xen, KVM, Linux}
 
-// ParseKind reads a kind as users write it.
+// ParseKind parses a kind's name.
 func ParseKind(name string) (Kind, error) {
 	for _, k := range Kinds {
 		if string(k) == name {
@@ -32,11 +32,11 @@ func ParseKind(name string) (Kind, error) {
 	return "", fault.Campaignf("lab %q: want xen, kvm or linux", name)
 }
 
-// Systems that a kind of lab is for are usable in it; others may be, too.
+// String returns the kind's name. Systems that a kind is for are usable in it, and perhaps others.
 func (k Kind) String() string { return string(k) }
 
-// DefaultMemory is what a lab of this kind gets unless told otherwise: room for
-// its host and two guests of half a gigabyte.
+// DefaultMemory is the default memory in bytes of a lab of this kind: enough for its host and two
+// guests of half a gigabyte.
 func (k Kind) DefaultMemory() int64 {
 	if k == Xen {
 		return 4 << 30
@@ -44,14 +44,14 @@ func (k Kind) DefaultMemory() int64 {
 	return 3 << 30
 }
 
-// dom0Memory is what Xen's privileged domain gets; the rest is for guests.
+// dom0Memory is the memory of Xen's privileged domain; the rest is for guests.
 const dom0Memory = "1280M"
 
-// modules are what the lab's host needs beyond virtio: they are loaded at boot,
-// those that the machine has no use for say so and stay out.
+// modules are the kernel modules that the lab's host needs. They are loaded at boot; those for
+// hardware that the machine does not have print an error and are skipped.
 func (k Kind) modules() []string {
 	m := []string{
-		// crc32c first: file systems ask for it and do not name it as a need.
+		// crc32c first: file systems need it, but do not list it as a dependency.
 		"crc32c_generic", "virtio_pci", "virtio_blk", "virtio_console", "virtio_net", "virtio_rng",
 		"ext4", "xfs", "9p", "9pnet_virtio", "loop", "overlay", "tun", "bridge", "veth", "nft_chain_nat", "nft_masq", "dm_mod", "dm_snapshot",
 	}
@@ -64,13 +64,13 @@ func (k Kind) modules() []string {
 	return m
 }
 
-// The machine's ports, as the other ends of sockets in the lab's directory.
+// The names of the machine's ports, and of their sockets in the lab's directory.
 const (
 	agentPort = "tare.lab"
 	shellPort = "tare.shell"
 )
 
-// kernelArgs is the command line of the lab's Linux.
+// kernelArgs returns the command line of the lab's Linux.
 func (k Kind) kernelArgs() string {
 	console := "ttyS0"
 	if k == Xen {
@@ -79,19 +79,18 @@ func (k Kind) kernelArgs() string {
 	return "console=" + console + " quiet panic=-1 mitigations=off tare.root=vda tare.data=vdb:ext4 tare.stay=1 tare.port=" + agentPort
 }
 
-// xenArgs is the command line of the hypervisor. Its dom0 has as many virtual
-// CPUs as there are, each on its own, so that the numbers of CPUs mean the same
-// in dom0 and in Xen.
+// xenArgs returns the command line of the hypervisor. dom0 has as many virtual CPUs as the machine
+// has CPUs, each pinned to one, so that CPU numbers mean the same in dom0 and in Xen.
 func xenArgs(cpus int) string {
 	return fmt.Sprintf("console=com1 com1=115200,8n1 sched=credit dom0_mem=%[1]s,max:%[1]s dom0_max_vcpus=%[2]d dom0_vcpus_pin", dom0Memory, cpus)
 }
 
 const program = "qemu-system-x86_64"
 
-// commandLine is the whole machine. Its CPU is everything that QEMU can
-// emulate less what does not work: under SMAP a dom0 faults as it boots; with
-// RDTSCP and PKU guests of the type PVH crash; with AVX, which XSAVE brings,
-// results computed in guests are silently wrong when the host is busy.
+// commandLine returns the command that runs the machine. The CPU has everything that QEMU can
+// emulate, except what does not work: with SMAP a dom0 faults during boot; with RDTSCP and PKU, PVH
+// guests crash; with AVX, which depends on XSAVE, results computed in guests are silently wrong
+// when the host is busy.
 func (l *Lab) commandLine(files machineFiles) []string {
 	c := l.config
 	cpu := "max,-smap"
@@ -129,5 +128,5 @@ func (l *Lab) commandLine(files machineFiles) []string {
 		"-initrd", quote(files.kernel)+" "+c.Kind.kernelArgs()+","+quote(files.initramfs))
 }
 
-// quote makes text a value in one of QEMU's lists.
+// quote makes text a value in one of QEMU's comma-separated lists.
 func quote(text string) string { return strings.ReplaceAll(text, ",", ",,") }

@@ -2,10 +2,9 @@ package lab
 
 import "github.com/tare-bench/tare/internal/image"
 
-// Recipe is what a lab's host is made of: what tare needs to run, the
-// hypervisors, and a kernel that can be Xen's dom0, which the guests' cloud
-// kernel cannot. The workloads' programs are not in it: they are in the userland
-// image, which the lab gets as a disk.
+// Recipe is the recipe of a lab's host: what tare needs to run, the hypervisors, and a kernel that
+// can be Xen's dom0, unlike the guests' cloud kernel. It does not contain the workloads' programs:
+// they are in the userland image, which the lab gets as a disk.
 func Recipe() image.Recipe {
 	r := image.Base()
 	r.Name = "lab"

@@ -13,8 +13,8 @@ import (
 	"github.com/tare-bench/tare/internal/terminal"
 )
 
-// shellScript runs a shell on a terminal of its own behind the machine's second
-// port. $1 is the port's name, $2 and $3 are the terminal's size.
+// shellScript runs a shell on a new terminal that is connected to the machine's second port. $1 is
+// the port's name, $2 and $3 are the terminal's rows and columns, and $4 is its type.
 const shellScript = `
 for name in /sys/class/virtio-ports/*/name; do
 	if [ "$(cat "$name")" = "$1" ]; then port=/dev/$(basename "$(dirname "$name")"); fi
@@ -22,8 +22,8 @@ done
 export TERM="$4" ROWS="$2" COLS="$3"
 exec script -qfc 'stty rows $ROWS cols $COLS; exec bash -i' /dev/null <>"$port" >&0 2>&1`
 
-// Shell connects this process's terminal, or its standard input and output, to
-// a shell in the lab, until that ends.
+// Shell connects this process's terminal, or its standard input and output, to a shell in the lab
+// until the shell ends.
 func (l *Lab) Shell(ctx context.Context) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", l.path(shellPort))
 	if err != nil {
@@ -45,14 +45,14 @@ func (l *Lab) Shell(ctx context.Context) error {
 		Argv: []string{"sh", "-c", shellScript, "sh", shellPort, tty.Rows, tty.Columns, tty.Kind},
 		Env:  append([]string{"PS1=lab:\\w# "}, Env...), Dir: "/root",
 	})
-	select { // what was said last
+	select { // the last output
 	case <-shown:
 	case <-time.After(200 * time.Millisecond):
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	if r != nil && len(r.Stderr) > 0 { // the shell itself says nothing here
+	if r != nil && len(r.Stderr) > 0 { // the shell's own output is not here
 		return fault.Hostf("the lab's shell: %s", r.Stderr)
 	}
 	return nil

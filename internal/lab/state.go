@@ -18,7 +18,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// What is in a lab's directory beside the sockets of its ports.
+// The files in a lab's directory, beside the sockets of its ports.
 const (
 	lockFile    = "lock" // held by QEMU, and by the tare that starts it
 	stateFile   = "state.json"
@@ -31,7 +31,7 @@ func dirOf(stateDir string) string { return filepath.Join(stateDir, "lab") }
 
 func (l *Lab) path(name string) string { return filepath.Join(l.dir, name) }
 
-// state is what other tares must know of a lab.
+// state is what other tare processes must know of a lab.
 type state struct {
 	Kind        Kind      `json:"kind"`
 	CPUs        int       `json:"cpus"`
@@ -39,11 +39,11 @@ type state struct {
 	PID         int       `json:"pid"` // of QEMU
 	Starter     int       `json:"starter"`
 	Started     time.Time `json:"started"`
-	// Kept: the lab is to stay when the tare that started it is gone.
+	// Kept: the lab must stay when the tare that started it has ended.
 	Kept bool `json:"kept"`
 }
 
-// take makes the lab's directory, which must not be another's.
+// take creates the lab's directory. It returns an error if a lab is up already.
 func (l *Lab) take() error {
 	if err := Sweep(l.config.StateDir); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (l *Lab) take() error {
 	return nil
 }
 
-// lockDir takes a lab's lock; held says that somebody else has it.
+// lockDir locks a lab's directory; held reports that another process holds the lock.
 func lockDir(dir string) (lock *os.File, held bool, err error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -91,7 +91,7 @@ func (l *Lab) save(kept bool) error {
 	return nil
 }
 
-// Keep lets the lab stay when this process ends.
+// Keep makes the lab stay when this process ends.
 func (l *Lab) Keep() error { return l.save(true) }
 
 func readState(dir string) (state, error) {
@@ -114,7 +114,7 @@ func describe(dir string) string {
 	return fmt.Sprintf("%s with %d CPUs and %d MiB, since %s", s.Kind, s.CPUs, s.MemoryBytes>>20, s.Started.Format(time.DateTime))
 }
 
-// ErrNone is in the chain of Find's error when no lab is up.
+// ErrNone is in the chain of Find's error if no lab is up.
 var ErrNone = errors.New("no lab is up")
 
 // Find returns the lab that is up. The caller need not close it.
@@ -139,8 +139,8 @@ func Find(stateDir string) (*Lab, error) {
 	return &Lab{config: Config{Kind: s.Kind, CPUs: s.CPUs, MemoryBytes: s.MemoryBytes, StateDir: stateDir}, dir: dir, pid: s.PID}, nil
 }
 
-// Abandoned says what a dead tare has left of a lab, "" for nothing: a
-// directory whose QEMU is gone, or a lab that nobody meant to keep.
+// Abandoned returns the directory of a lab that a dead tare has left behind, or "" if there is
+// none: its QEMU has ended, or it runs but was not kept.
 func Abandoned(stateDir string) string {
 	dir := dirOf(stateDir)
 	if _, err := os.Stat(dir); err != nil {
@@ -160,13 +160,13 @@ func Abandoned(stateDir string) string {
 	return ""
 }
 
-// Sweep ends and removes what Abandoned tells of.
+// Sweep ends and removes an abandoned lab, if there is one.
 func Sweep(stateDir string) error {
 	dir := Abandoned(stateDir)
 	if dir == "" {
 		return nil
 	}
-	s, _ := readState(dir) // without it there is no QEMU to end
+	s, _ := readState(dir) // without a state there is no QEMU to end
 	l := &Lab{dir: dir, pid: s.PID}
 	return l.Close()
 }
@@ -177,8 +177,8 @@ func (s state) running() bool {
 	return s.PID > 0 && err == nil && strings.Contains(string(b), "tare-lab")
 }
 
-// kill ends QEMU and returns when it is gone. All that it has written goes with
-// it, so there is nothing to shut down.
+// kill kills QEMU and returns when it has ended. Everything that the machine has written is removed
+// with it, so it need not be shut down.
 func (l *Lab) kill() error {
 	if l.exited != nil {
 		unix.Kill(l.pid, unix.SIGKILL)
@@ -203,13 +203,13 @@ func (l *Lab) kill() error {
 	return nil
 }
 
-// machineFiles are what the machine boots from and its disks.
+// machineFiles are the files that the machine boots from, and its disks.
 type machineFiles struct {
 	xen, kernel, initramfs string
 	root, data, userland   string
 }
 
-// prepare makes what the machine needs in the lab's directory.
+// prepare creates the machine's files in the lab's directory.
 func (l *Lab) prepare(ctx context.Context) (machineFiles, error) {
 	c := l.config
 	f := machineFiles{kernel: c.Host.Vmlinux, root: c.Host.Disk, userland: c.Userland.Disk, data: l.path("disk")}
@@ -240,11 +240,11 @@ func (l *Lab) prepare(ctx context.Context) (machineFiles, error) {
 	return f, nil
 }
 
-// unpackXen takes the hypervisor out of the tree of the lab's image.
+// unpackXen unpacks the hypervisor from the tree of the lab's image.
 func unpackXen(tree, to string) error {
 	found, err := filepath.Glob(filepath.Join(tree, "boot/xen-*.gz"))
 	if err != nil || len(found) != 1 {
-		return fmt.Errorf("%s/boot has %d of it", tree, len(found))
+		return fmt.Errorf("%s/boot contains %d hypervisors, want 1", tree, len(found))
 	}
 	in, err := os.Open(found[0])
 	if err != nil {

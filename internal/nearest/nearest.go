@@ -1,19 +1,17 @@
-// Package nearest finds the word that a misspelled one was probably meant to be.
+// Package nearest finds the word that was probably meant by a misspelled one.
 package nearest
 
 import "strings"
 
-// Nearest returns the member of among that is the fewest edits away from word,
-// or "" when none is near enough to be worth suggesting. Case is ignored. Of
-// equally near members the first wins.
+// Nearest returns the member of among with the fewest edits from word, or "" if none is near enough
+// to suggest. It ignores case. Of equally near members it returns the first.
 func Nearest(word string, among []string) string {
 	w := strings.ToLower(word)
 	best, bestDist := "", 0
 	for _, candidate := range among {
 		c := strings.ToLower(candidate)
 		d := distance(w, c)
-		// What shares a whole beginning was cut short rather than misspelled:
-		// "openssl" for "openssl-enc".
+		// A prefix was probably cut short rather than misspelled: "openssl" for "openssl-enc".
 		if len(w) >= 3 && strings.HasPrefix(c, w) {
 			d = min(d, 1)
 		}
@@ -27,7 +25,7 @@ func Nearest(word string, among []string) string {
 	return best
 }
 
-// limit is the largest distance at which b still looks like a for a reader.
+// limit is the largest distance at which a reader would still take a for b.
 func limit(a, b string) int {
 	return max(1, max(len(a), len(b))/3)
 }

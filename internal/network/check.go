@@ -2,8 +2,8 @@ package network
 
 import "errors"
 
-// Check makes a network of this mode with both kinds of ports, and leaves
-// nothing of it: the error says why this host cannot.
+// Check makes a network of this mode with both kinds of ports and removes it again. The error says
+// why this host does not support the mode.
 func Check(id, mode string) error {
 	if mode == None || mode == User {
 		return nil

@@ -1,11 +1,10 @@
-// Package network puts guests on a network: one bridge a run, and a port of it
-// for every guest, with an address that tare chooses.
+// Package network puts guests on a network: one bridge for each run, and a port on it for every
+// guest, with an address that tare chooses.
 //
-// The bridge is in a network namespace of its own that has no name: nothing of
-// it can be seen on the host or collide with anything there, and all of it goes
-// when the last process in it ends and tare gives it up, however tare ends.
-// Only a network with NAT has an interface on the host: one end of a cable,
-// which goes with the other end in the namespace.
+// The bridge is in an unnamed network namespace of its own. It is invisible on the host and cannot
+// collide with anything there. It disappears when the last process in it has ended and tare has
+// closed it or ended, for whatever reason. Only a network with NAT has an interface on the host:
+// one end of a veth pair, which disappears with the other end in the namespace.
 //
 //	guest ── eth0 ═ veth or tap ── bridge ──(NAT)── uplink ═ veth ── host
 //	         └ own namespace ┘     └──── the run's namespace ────┘
@@ -25,27 +24,27 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// The modes of a guest's network, as flavors name them.
+// The modes of a guest's network, as named in flavors.
 const (
-	None    = "none"    // loopback alone
-	Bridged = "bridged" // on the run's bridge, with the other guests and the host's end of it
-	NAT     = "nat"     // that, and masqueraded towards the host
-	User    = "user"    // QEMU's own stack: out by the host's sockets, in by nothing
+	None    = "none"    // loopback only
+	Bridged = "bridged" // on the run's bridge, with the other guests and the host
+	NAT     = "nat"     // the same, and masqueraded towards the host
+	User    = "user"    // QEMU's own stack: outgoing over the host's sockets, nothing incoming
 )
 
 const (
 	bridgeName = "tare0"
-	// GuestInterface is what a port's interface is called in a guest's namespace.
+	// GuestInterface is the name of a port's interface in a guest's namespace.
 	GuestInterface = "eth0"
 )
 
-// QEMU's own stack has the same addresses for every guest.
+// QEMU's own stack uses the same addresses for every guest.
 var (
 	UserAddress = netip.MustParsePrefix("10.0.2.15/24")
 	UserHost    = netip.MustParseAddr("10.0.2.2")
 )
 
-// Bridge is the network of one run. It is made with its first port.
+// Bridge is the network of one run. It is created with its first port.
 type Bridge struct {
 	id string
 
@@ -53,46 +52,44 @@ type Bridge struct {
 	space *space       // nil before the first port and after Close
 	link  netlink.Link // the bridge itself
 	net   netip.Prefix // of the guests; the bridge has the first address
-	taken map[int]bool // which of the addresses ports have, by their last byte
+	taken map[int]bool // addresses in use by ports, by their last byte
 	host  netip.Addr   // of the host's end of the uplink; invalid without NAT
 }
 
-// NewBridge returns the bridge of the run called id, which must be unique on
-// the host and at most eleven bytes long. Nothing is made yet. The caller
-// closes it when the guests are gone.
+// NewBridge returns the bridge of the run with this id, which must be unique on the host and at
+// most 11 bytes long. It creates nothing yet. The caller closes the bridge when the guests have
+// ended.
 func NewBridge(id string) *Bridge { return &Bridge{id: id, taken: map[int]bool{}} }
 
-// Port is a guest's place on the bridge. Its address is not in use by anyone
-// else until it is closed. One that is only an Address is nobody's, for tests.
+// Port is a guest's attachment to the bridge. No other port has its address until it is closed. In
+// tests, a port may be just an Address.
 type Port struct {
-	// Address is the guest's own, with the length of the network's prefix.
+	// Address is the guest's address, with the length of the network's prefix.
 	Address netip.Prefix
-	// Gateway is where the guest's default route leads; invalid: it has none.
+	// Gateway is the gateway of the guest's default route; invalid: the guest has none.
 	Gateway netip.Addr
-	// Host is where the guest finds the host: the bridge's own address or,
-	// with NAT, that of the host's end of the uplink. See Bridge.OnHost.
+	// Host is the address at which the guest reaches the host: the bridge's own address or, with
+	// NAT, that of the host's end of the uplink. See Bridge.OnHost.
 	Host netip.Addr
-	// MAC is the address of the guest's interface, where it is for the guest's
-	// machine to have one.
+	// MAC is the hardware address for the guest's interface, for VMMs that set one.
 	MAC net.HardwareAddr
-	// Namespace is the guest's own network namespace, as a path that a process
-	// of this sandbox can open; "" for a port that is none.
+	// Namespace is the path of the guest's network namespace, for processes in this sandbox; "" if
+	// the port is not a namespace.
 	Namespace string
-	// Tap is the interface that a machine is plugged into; "" for a port that
-	// is none. It is in the namespace TapNamespace, where the machine's
-	// process must be started.
+	// Tap is the tap device for a machine; "" if the port is not a tap device. It is in the
+	// namespace TapNamespace, in which the machine's process must be started.
 	Tap, TapNamespace string
 
-	bridge  *Bridge // nil: it is on none
+	bridge  *Bridge // nil: not on a bridge
 	space   *space  // the guest's, if it has one
 	number  int
-	plugged string // the interface that Plug took
+	plugged string // the interface given to Plug
 	once    sync.Once
 	err     error
 }
 
-// NamespacePort makes a port that is a network namespace with its end of a
-// cable in it, ready to be used: for guests that are processes of this host.
+// NamespacePort makes a port that is a network namespace containing a configured interface, for
+// guests that are processes of this host. The caller closes it.
 func (b *Bridge) NamespacePort(mode string) (*Port, error) {
 	return b.port(mode, func(p *Port) error {
 		var err error
@@ -114,9 +111,9 @@ func (b *Bridge) NamespacePort(mode string) (*Port, error) {
 	})
 }
 
-// Alone is the place of a guest on no network: a namespace where nothing but
-// loopback is. It is for guests that would have the host's network otherwise,
-// and each other's ports with it.
+// Alone makes a port for a guest without a network: a namespace which contains only loopback. It is
+// for guests that would otherwise use the host's network and collide on its ports. The caller
+// closes it.
 func Alone() (*Port, error) {
 	s, err := newSpace()
 	if err != nil {
@@ -125,15 +122,15 @@ func Alone() (*Port, error) {
 	return &Port{Namespace: s.path(), space: s}, nil
 }
 
-// TapPort makes a port that is a tap device, for guests that are machines: what
-// is plugged in has to give itself the port's addresses.
+// TapPort makes a port that is a tap device, for guests that are machines. The machine must
+// configure the port's address itself. The caller closes the port.
 func (b *Bridge) TapPort(mode string) (*Port, error) {
 	return b.port(mode, func(p *Port) error {
 		tap := &netlink.Tuntap{
 			LinkAttrs: netlink.LinkAttrs{Name: p.hostEnd()},
 			Mode:      netlink.TUNTAP_MODE_TAP, Flags: netlink.TUNTAP_DEFAULTS | netlink.TUNTAP_NO_PI | netlink.TUNTAP_VNET_HDR,
 		}
-		// A tap is made where the thread is that asks for it.
+		// A tap device is created in the namespace of the calling thread.
 		if err := b.space.do(func() error { return b.space.links.LinkAdd(tap) }); err != nil {
 			return fmt.Errorf("a tap device: %w", err)
 		}
@@ -145,15 +142,15 @@ func (b *Bridge) TapPort(mode string) (*Port, error) {
 	})
 }
 
-// EmptyPort makes a port that is an address alone, for guests whose interface
-// somebody else makes: it is plugged in when it is there.
+// EmptyPort makes a port that is only an address, for guests whose interface another program
+// creates; Plug attaches the interface when it exists. The caller closes the port.
 func (b *Bridge) EmptyPort(mode string) (*Port, error) {
 	return b.port(mode, func(*Port) error { return nil })
 }
 
-// Plug takes an interface of the host, which is down, onto the bridge. It keeps
-// its name, since it is the host's again when tare is killed, and it goes with
-// the guest: Close only waits for that.
+// Plug attaches an interface of the host, which must be down, to the bridge. The interface keeps
+// its name, since it returns to the host if tare is killed. It disappears with the guest; Close
+// only waits for that.
 func (p *Port) Plug(name string) error {
 	b := p.bridge
 	b.mu.Lock()
@@ -171,7 +168,7 @@ func (p *Port) plug(name string) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	p.plugged = name
-	if link, err = b.space.links.LinkByName(name); err != nil { // it may have another number there
+	if link, err = b.space.links.LinkByName(name); err != nil { // its index may differ there
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if err := b.space.links.LinkSetMaster(link, b.link); err != nil {
@@ -180,7 +177,7 @@ func (p *Port) plug(name string) error {
 	return b.space.links.LinkSetUp(link)
 }
 
-// hostEnd is the name of the port's interface on the bridge, if we made it.
+// hostEnd is the name of the port's interface on the bridge, if tare made it.
 func (p *Port) hostEnd() string { return fmt.Sprint("guest", p.number) }
 
 func (b *Bridge) port(mode string, plug func(*Port) error) (*Port, error) {
@@ -191,7 +188,7 @@ func (b *Bridge) port(mode string, plug func(*Port) error) (*Port, error) {
 	}
 	p := &Port{bridge: b, number: b.free()}
 	if p.number == 0 {
-		return nil, fault.Hostf("network: every address of %s is a guest's", b.net)
+		return nil, fault.Hostf("network: no address of %s is left for another guest", b.net)
 	}
 	p.Address = netip.PrefixFrom(address(b.net, p.number), b.net.Bits())
 	p.Host = address(b.net, 1)
@@ -208,7 +205,7 @@ func (b *Bridge) port(mode string, plug func(*Port) error) (*Port, error) {
 	return p, nil
 }
 
-// free is the last byte of an address that no port has, 0 when there is none.
+// free returns the last byte of an unused address, 0 when there is none.
 func (b *Bridge) free() int {
 	for n := 2; n < 255; n++ {
 		if !b.taken[n] {
@@ -218,19 +215,19 @@ func (b *Bridge) free() int {
 	return 0
 }
 
-// address is the n-th of a prefix of 24 bits.
+// address returns the n-th address of a prefix of 24 bits.
 func address(p netip.Prefix, n int) netip.Addr {
 	a := p.Masked().Addr().As4()
 	a[3] = byte(n)
 	return netip.AddrFrom4(a)
 }
 
-// ensure makes the bridge, and what the mode needs beside it, if it is not there.
+// ensure creates the bridge, and what the mode needs in addition, unless it exists.
 func (b *Bridge) ensure(mode string) error {
 	switch mode {
 	case Bridged, NAT:
 	default:
-		return fault.Campaignf("network %q: only %s and %s are a place on a bridge", mode, Bridged, NAT)
+		return fault.Campaignf("network %q: only %s and %s use a bridge", mode, Bridged, NAT)
 	}
 	if b.space == nil {
 		if err := b.make(); err != nil {
@@ -264,9 +261,9 @@ func (b *Bridge) make() (err error) {
 	return nil
 }
 
-// OnHost calls f where guests of this mode find the host: in the bridge's
-// namespace, or with NAT on the host itself. Sockets that f opens stay there,
-// and so do processes that it starts itself; goroutines do not.
+// OnHost calls f in the network namespace in which guests of this mode reach the host: the
+// bridge's, or with NAT the host's own. Sockets that f opens stay there, and so do processes that f
+// starts directly; goroutines do not.
 func (b *Bridge) OnHost(mode string, f func() error) error {
 	b.mu.Lock()
 	err := b.ensure(mode)
@@ -281,7 +278,7 @@ func (b *Bridge) OnHost(mode string, f func() error) error {
 	return s.do(f)
 }
 
-// Interfaces are the names of all interfaces of ports that are not closed.
+// Interfaces returns the names of the interfaces of all ports that are not closed.
 func (b *Bridge) Interfaces() ([]string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -301,8 +298,8 @@ func (b *Bridge) Interfaces() ([]string, error) {
 	return names, nil
 }
 
-// Close takes the port off the bridge and gives its address back. The guest
-// must have ended. Later calls do nothing.
+// Close detaches the port from the bridge and releases its address. The guest must have ended.
+// Later calls do nothing.
 func (p *Port) Close() error {
 	p.once.Do(func() {
 		if p.bridge == nil {
@@ -323,8 +320,8 @@ func (p *Port) close() error {
 	delete(b.taken, p.number)
 	var errs []error
 	if b.space != nil {
-		// A namespace goes a while after its last user, and its cable with
-		// it: the end on the bridge is taken away first.
+		// A namespace, and with it its end of the veth pair, disappears some time after its last
+		// user. Therefore remove the end on the bridge first.
 		if link, err := b.space.links.LinkByName(p.hostEnd()); err == nil {
 			if err := b.space.links.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
 				errs = append(errs, err)
@@ -340,8 +337,8 @@ func (p *Port) close() error {
 	return errors.Join(errs...)
 }
 
-// unplugTimeout is how long the interface of a guest that is gone may stay: its
-// maker takes it away a moment later.
+// unplugTimeout is how long the interface of a guest that has ended may continue to exist: the
+// program that created it removes it with a delay.
 const unplugTimeout = 10 * time.Second
 
 func (p *Port) awaitUnplugged() error {
@@ -353,13 +350,13 @@ func (p *Port) awaitUnplugged() error {
 		case err != nil:
 			return err
 		case time.Now().After(end):
-			return fmt.Errorf("%s is still there, and its guest is gone", p.plugged)
+			return fmt.Errorf("%s still exists after the end of its guest", p.plugged)
 		}
 	}
 }
 
-// Close gives the bridge up. Its ports must be closed. Later calls do nothing,
-// and a later port makes it anew.
+// Close removes the bridge. Its ports must be closed. Later calls do nothing, and a later port
+// creates the bridge again.
 func (b *Bridge) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -371,8 +368,8 @@ func (b *Bridge) Close() error {
 	return wrap(err)
 }
 
-// wrap says that an error is about the network, and the host's fault unless it
-// is known whose it is.
+// wrap marks an error as one of the network, and as the host's fault unless it already has another
+// kind.
 func wrap(err error) error {
 	if err == nil || fault.KindOf(err) != fault.Internal {
 		return err

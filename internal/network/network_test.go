@@ -20,7 +20,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// newBridge returns a bridge of a name of its own.
+// newBridge returns a bridge with a unique name.
 func newBridge(t *testing.T) *Bridge {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -52,7 +52,7 @@ func namespacePort(t *testing.T, b *Bridge, mode string) *Port {
 	return p
 }
 
-// exchange sends bytes from one place to an address at another and back, and
+// exchange sends bytes from the client's namespace to an address in the server's and back, and
 // returns the address that they came from.
 func exchange(t *testing.T, server func(func() error) error, at netip.Addr, client func(func() error) error) netip.Addr {
 	t.Helper()
@@ -92,12 +92,12 @@ func exchange(t *testing.T, server func(func() error) error, at netip.Addr, clie
 		t.Fatal(err)
 	}
 	if !bytes.Equal(sent, got) {
-		t.Error("other bytes came than were sent")
+		t.Error("the bytes received differ from those sent")
 	}
 	return <-from
 }
 
-// TestAlone: guests on no network may use the same port, and reach nobody.
+// TestAlone: guests without a network can use the same port and reach nothing.
 func TestAlone(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root")
@@ -118,7 +118,7 @@ func TestAlone(t *testing.T) {
 				return err
 			}
 			c.Close()
-			if c, err := net.Dial("udp4", "192.0.2.1:9"); err == nil { // finds a route and sends nothing
+			if c, err := net.Dial("udp4", "192.0.2.1:9"); err == nil { // looks up a route and sends nothing
 				c.Close()
 				return errors.New("there is a way out")
 			}
@@ -151,7 +151,7 @@ func TestBridged(t *testing.T) {
 		t.Errorf("on the host: %v", hosts)
 	}
 	err := one.space.do(func() error {
-		c, err := net.Dial("udp4", "192.0.2.1:9") // finds a route and sends nothing
+		c, err := net.Dial("udp4", "192.0.2.1:9") // looks up a route and sends nothing
 		if err == nil {
 			c.Close()
 			return errors.New("there is a way out")
@@ -174,10 +174,10 @@ func TestNAT(t *testing.T) {
 	if want := address(netip.PrefixFrom(b.host, 24), 2); from != want {
 		t.Errorf("it came from %v, not from the uplink %v", from, want)
 	}
-	exchange(t, plain.space.do, plain.Address.Addr(), p.space.do) // and is on the same bridge
+	exchange(t, plain.space.do, plain.Address.Addr(), p.space.do) // and it is on the same bridge
 }
 
-// TestTaps plugs taps in and out; addresses are used again.
+// TestTaps creates and closes taps; addresses are reused.
 func TestTaps(t *testing.T) {
 	b := newBridge(t)
 	seen := map[string]bool{}
@@ -201,7 +201,7 @@ func TestTaps(t *testing.T) {
 	}
 }
 
-// TestPlug takes an interface that somebody else has made, and takes away.
+// TestPlug attaches an interface that another program has created and later removes.
 func TestPlug(t *testing.T) {
 	b := newBridge(t)
 	p, err := b.EmptyPort(Bridged)
@@ -229,7 +229,7 @@ func TestPlug(t *testing.T) {
 	}
 	exchange(t, guest.do, p.Address.Addr(), func(f func() error) error { return b.OnHost(Bridged, f) })
 	gone := make(chan struct{})
-	go func() { // its maker takes it away a moment later
+	go func() { // the creator removes it with a delay
 		defer close(gone)
 		time.Sleep(50 * time.Millisecond)
 		link, err := guest.links.LinkByName(GuestInterface)
@@ -249,7 +249,7 @@ func TestPlug(t *testing.T) {
 	}
 }
 
-// TestFull has more guests than addresses.
+// TestFull: no address is left for a guest.
 func TestFull(t *testing.T) {
 	b := newBridge(t)
 	if err := b.OnHost(Bridged, func() error { return nil }); err != nil {

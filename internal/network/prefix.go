@@ -9,13 +9,13 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// pools are where networks are taken from: private ones, the least used first.
+// pools are the private networks that tare takes guests' networks from, least used ones first.
 var pools = []netip.Prefix{
 	netip.MustParsePrefix("10.213.0.0/16"), netip.MustParsePrefix("172.29.0.0/16"), netip.MustParsePrefix("192.168.0.0/16"),
 }
 
-// freePrefix returns a private network that nothing on this host uses or has a
-// route to, and that is none of these.
+// freePrefix returns a private network that this host has neither an address in nor a route to, and
+// that overlaps none of not.
 func freePrefix(not ...netip.Prefix) (netip.Prefix, error) {
 	used, err := routed()
 	if err != nil {
@@ -36,11 +36,11 @@ func choose(used []netip.Prefix) (netip.Prefix, error) {
 			}
 		}
 	}
-	return netip.Prefix{}, fault.Hostf("network: this host uses or has routes to all of %v, where guests' addresses are taken from", pools)
+	return netip.Prefix{}, fault.Hostf("network: this host uses or has routes to all of %v, from which tare takes guests' addresses", pools)
 }
 
-// routed lists the networks that this host has addresses in or routes to. The
-// default route leads everywhere and says nothing.
+// routed lists the networks that this host has addresses in or routes to, without the default
+// route.
 func routed() ([]netip.Prefix, error) {
 	var used []netip.Prefix
 	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)

@@ -16,7 +16,7 @@ import (
 // space is a network namespace.
 type space struct {
 	file  *os.File
-	links *netlink.Handle // talks to its kernel side
+	links *netlink.Handle // for netlink requests in the namespace
 }
 
 func (s *space) fd() int      { return int(s.file.Fd()) }
@@ -27,7 +27,7 @@ func (s *space) close() error {
 	return s.file.Close()
 }
 
-// newSpace makes a network namespace with its loopback interface up.
+// newSpace makes a network namespace and brings up its loopback interface. The caller closes it.
 func newSpace() (*space, error) {
 	var file *os.File
 	err := aside(func() (err error) {
@@ -56,8 +56,8 @@ func newSpace() (*space, error) {
 	return s, nil
 }
 
-// configure gives an interface its address and brings it up; gateway, if
-// valid, is where the default route leads.
+// configure gives an interface its address and brings it up; gateway, if valid, becomes the default
+// route.
 func (s *space) configure(name string, address netip.Prefix, gateway netip.Addr) error {
 	link, err := s.links.LinkByName(name)
 	if err != nil {
@@ -73,12 +73,12 @@ func (s *space) configure(name string, address netip.Prefix, gateway netip.Addr)
 		return nil
 	}
 	if err := s.links.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: gateway.AsSlice()}); err != nil {
-		return fmt.Errorf("%s: route by %s: %w", name, gateway, err)
+		return fmt.Errorf("%s: route over %s: %w", name, gateway, err)
 	}
 	return nil
 }
 
-// prefixOf is ipNet's way back, to the network that the address is in.
+// prefixOf is the reverse of ipNet; it returns the network that the address is in.
 func prefixOf(n *net.IPNet) (netip.Prefix, bool) {
 	if n == nil {
 		return netip.Prefix{}, false
@@ -102,8 +102,8 @@ func (s *space) do(f func() error) error {
 	})
 }
 
-// aside calls f, which may change the network namespace of its thread, and
-// brings the thread back. One that cannot be brought back is never used again.
+// aside calls f, which may change the network namespace of its thread, and then restores it. If
+// that fails, the thread is never used again.
 func aside(f func() error) error {
 	runtime.LockOSThread()
 	before, err := os.Open("/proc/thread-self/ns/net")

@@ -20,8 +20,8 @@ const uplinkName = "up"
 // hostInterface is the uplink's interface on the host.
 func (b *Bridge) hostInterface() string { return b.id + "-up" }
 
-// masquerade is the ruleset of the bridge's namespace: what guests send out by
-// the uplink goes out under its address.
+// masquerade is the ruleset of the bridge's namespace: guests' packets leave over the uplink with
+// its address as the source.
 const masquerade = `table ip tare {
 	chain out {
 		type nat hook postrouting priority srcnat
@@ -30,9 +30,9 @@ const masquerade = `table ip tare {
 }
 `
 
-// addUplink makes the bridge's namespace a router between the guests and the
-// host. On the host there is nothing of it but an interface with an address:
-// what guests send beyond the host goes as far as the host forwards it.
+// addUplink makes the bridge's namespace a router between the guests and the host. It adds nothing
+// to the host but an interface with an address: packets for destinations beyond the host depend on
+// the host's own forwarding.
 func (b *Bridge) addUplink() error {
 	net, err := freePrefix(b.net)
 	if err != nil {
@@ -50,7 +50,7 @@ func (b *Bridge) addUplink() error {
 		PeerName:  uplinkName, PeerNamespace: netlink.NsFd(b.space.fd()),
 	}
 	if err := here.LinkAdd(cable); err != nil {
-		return fmt.Errorf("an uplink: %w", err)
+		return fmt.Errorf("uplink: %w", err)
 	}
 	err = (&space{links: here}).configure(b.hostInterface(), netip.PrefixFrom(host, bits), netip.Addr{})
 	if err == nil {
@@ -84,11 +84,11 @@ func forward() error {
 	return nil
 }
 
-// removeUplink takes the host's end away, if it is there, and the other with it.
+// removeUplink removes the host's end of the uplink, if it exists, and thereby the other end.
 func (b *Bridge) removeUplink() error {
 	link, err := netlink.LinkByName(b.hostInterface())
 	if err != nil {
-		return nil // it is not there
+		return nil // it does not exist
 	}
 	if err := netlink.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
 		return err

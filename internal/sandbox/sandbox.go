@@ -1,16 +1,14 @@
-// Package sandbox makes sure that nothing outlives tare. Everything that
-// starts guests runs in a PID namespace and a mount namespace of its own: when
-// its first process ends, however it ends, the kernel kills every process that
-// was started below it and takes every mount with it; loop devices detach
-// themselves with their last user.
+// Package sandbox ensures that nothing outlives tare. Everything that starts guests runs in a new
+// PID namespace and a new mount namespace. When the namespace's first process ends, for whatever
+// reason, the kernel kills every process in it and removes every mount; loop devices detach with
+// their last user.
 //
 //	tare (outside, waits) ── tare (process 1, reaps orphans) ── tare (inside, does the work)
 //
-// Whichever of the three is killed takes the ones after it with it.
+// If one of the three is killed, those to the right of it end, too.
 //
-// What a namespace cannot clean up, the empty directories of control groups,
-// the parent process removes, and after a kill of both, the next run or
-// `tare gc`.
+// Namespaces do not clean up the empty directories of control groups. The outer process removes
+// them; if that is killed, too, the next run or `tare gc` does.
 package sandbox
 
 import (
@@ -31,16 +29,15 @@ import (
 )
 
 const (
-	// insideVar tells the re-executed program that it is inside; its value is
-	// the host's mount point of the private directory.
+	// insideVar tells the re-executed program that it is inside; its value is the path of the
+	// private directory.
 	insideVar = "TARE_INSIDE"
-	// enterArg is the first argument of the program as the stub that Enter describes.
+	// enterArg is the program's argv[0] when it runs as the stub that Enter describes.
 	enterArg = "tare-enter"
 )
 
-// Intercept must be the first call of main, and of TestMain where tests start
-// guests. It does not return when this process is the stub of Enter, or the
-// sandbox's first process.
+// Intercept must be the first call in main, and in TestMain if tests start guests. It does not
+// return if this process is the stub of Enter or the sandbox's first process.
 func Intercept() {
 	if len(os.Args) == 3 && os.Args[0] == enterArg {
 		err := enter(os.Args[2])
@@ -60,14 +57,13 @@ func Intercept() {
 // Inside reports whether this process runs in a sandbox.
 func Inside() bool { return Dir() != "" }
 
-// Dir is the directory, in memory and private to the sandbox, that this
-// process runs in; "" outside.
+// Dir is the sandbox's private directory, in memory; "" outside a sandbox.
 func Dir() string { return os.Getenv(insideVar) }
 
-// Run runs this program again, with the same arguments, inside a sandbox, and
-// returns its exit status. Interrupts go to the program inside, which decides
-// what to do about them; when this process is killed, the sandbox dies with it.
-// dir is an existing directory that the sandbox sees empty and in memory.
+// Run runs this program again, with the same arguments, inside a sandbox, and returns its exit
+// status. It forwards interrupts to the program inside, which decides what to do. If this process
+// is killed, the sandbox ends with it. dir is an existing directory; the sandbox sees an empty one
+// in memory in its place.
 func Run(dir string) (status int, err error) {
 	if os.Getuid() != 0 {
 		return 0, fault.WithRemedy(fault.Hostf("making guests, mounts and control groups needs root"), "sudo tare …")
@@ -84,22 +80,22 @@ func Run(dir string) (status int, err error) {
 		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS,
 		Pdeathsig:  unix.SIGKILL,
 	}
-	// The signal comes when the thread that forked ends, not the process.
+	// Pdeathsig is sent when the forking thread ends, not the process.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
 	defer signal.Stop(signals)
 	if err := cmd.Start(); err != nil {
-		return 0, fault.WithRemedy(fault.Hostf("starting in namespaces of its own: %w", err),
-			"tare needs CAP_SYS_ADMIN and PID and mount namespaces; inside a container, run that privileged")
+		return 0, fault.WithRemedy(fault.Hostf("starting tare in new namespaces: %w", err),
+			"tare needs CAP_SYS_ADMIN and PID and mount namespaces; inside a container, run the container privileged")
 	}
 	ended := make(chan struct{})
 	go func() {
 		for {
 			select {
 			case s := <-signals:
-				// From a terminal the sandbox has it too; twice is once there.
+				// A terminal sends its interrupt to the sandbox, too.
 				if s != os.Interrupt {
 					cmd.Process.Signal(s)
 				}
@@ -120,8 +116,8 @@ func Run(dir string) (status int, err error) {
 	return 0, err
 }
 
-// runInit is the sandbox's first process: it starts this program once more,
-// reaps what becomes its child, and ends when that program ends.
+// runInit is the sandbox's first process: it starts this program once more, reaps orphans, and ends
+// when that program ends.
 func runInit() (status int, err error) {
 	if err := prepare(Dir()); err != nil {
 		return 0, err
@@ -140,7 +136,7 @@ func runInit() (status int, err error) {
 	enterRootGroups()
 	go func() {
 		for s := range signals {
-			if s != os.Interrupt { // the terminal has told it already
+			if s != os.Interrupt { // the terminal has sent that already
 				syscall.Kill(pid, s.(syscall.Signal))
 			}
 		}
@@ -160,10 +156,10 @@ func runInit() (status int, err error) {
 	}
 }
 
-// enterRootGroups moves this process to the root of every control group
-// hierarchy, where the host's init is: runtimes, LXC among them, count the
-// paths of the groups that they make from where process 1 is. The work is done
-// elsewhere, so where this process is accounted does not matter.
+// enterRootGroups moves this process to the root of every control group hierarchy, like the host's
+// init. Runtimes such as LXC take the paths of the groups that they make relative to the group of
+// process 1. The work is done by another process, so it does not matter where this one is
+// accounted.
 func enterRootGroups() {
 	b, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -171,20 +167,20 @@ func enterRootGroups() {
 	}
 	for line := range strings.Lines(string(b)) {
 		if f := strings.Fields(line); len(f) > 2 && (f[2] == "cgroup" || f[2] == "cgroup2") {
-			// Not being allowed to is no harm where the runtime is not LXC.
+			// A failure does no harm unless the runtime is LXC.
 			os.WriteFile(filepath.Join(f[1], "cgroup.procs"), []byte("0"), 0)
 		}
 	}
 }
 
-// HostProc is where the host's own /proc is in a sandbox, which shows the
-// processes and the threads of the kernel that are outside.
+// HostProc is the path in a sandbox of the host's own /proc, which shows the processes and kernel
+// threads outside.
 func HostProc() string { return hostProc(Dir()) }
 
 func hostProc(dir string) string { return filepath.Join(dir, "host-proc") }
 
-// prepare takes the mounts private and mounts an in-memory file system over dir
-// and the sandbox's own /proc.
+// prepare makes all mounts private, and mounts an in-memory file system over dir and the sandbox's
+// own /proc.
 func prepare(dir string) error {
 	for _, m := range []struct {
 		source, target, fstype string
@@ -202,14 +198,14 @@ func prepare(dir string) error {
 			return fault.Hostf("mounting %s: %w", m.target, err)
 		}
 	}
-	// What is mounted below it later, daemons see that have some other directory hidden.
+	// Shared, so that a daemon with hidden directories still sees later mounts below dir.
 	if err := unix.Mount("", dir, "", unix.MS_SHARED, ""); err != nil {
 		return fault.Hostf("sharing %s: %w", dir, err)
 	}
 	return mountCgroup2(dir)
 }
 
-// mountCgroup2 gives the sandbox a version 2 hierarchy where the host has none mounted.
+// mountCgroup2 mounts a version 2 hierarchy in the sandbox if the host has none mounted.
 func mountCgroup2(dir string) error {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -228,22 +224,22 @@ func mountCgroup2(dir string) error {
 	return nil
 }
 
-// Enter is how a guest's process starts: before it becomes Path it joins the
-// guest's control groups, so that none of its children can escape them.
+// Enter describes how a guest's process starts: it joins the guest's control groups before it
+// executes Path, so that none of its children can escape them.
 type Enter struct {
-	CgroupProcs []string // cgroup.procs files to write itself into
-	Hide        []string // directories of which it sees an empty one in memory instead
-	PIDs        bool     // in a PID namespace of its own: what it started ends with it
+	CgroupProcs []string // cgroup.procs files of the groups to join
+	Hide        []string // directories to replace by empty ones in memory
+	PIDs        bool     // run in a new PID namespace: processes that it started end with it
 	Net         string   // path of a network namespace to enter, or ""
-	Root        string   // new root directory; "" keeps the old one
-	Dir         string   // working directory, in the new root
+	Root        string   // new root directory; "": unchanged
+	Dir         string   // working directory, inside Root
 	Path        string
 	Argv        []string
 	Env         []string
 }
 
-// Command returns the command that does it. The caller sets its files and
-// starts it from inside a sandbox.
+// Command returns the command that does this. The caller sets its files and starts it from inside a
+// sandbox.
 func (e Enter) Command() (*exec.Cmd, error) {
 	arg, err := json.Marshal(e)
 	if err != nil {
@@ -251,11 +247,11 @@ func (e Enter) Command() (*exec.Cmd, error) {
 	}
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{enterArg, "--", string(arg)}
-	// Ctrl-C in a terminal is for tare: a guest that ended of it too would be a
-	// guest that died.
+	// Its own process group, since Ctrl-C in a terminal is for tare: a guest that ended because of
+	// it would count as a guest that died.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if len(e.Hide) > 0 {
-		// Not by Unshareflags, with which Go makes every mount private.
+		// Not with Unshareflags, with which Go makes every mount private.
 		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWNS
 	}
 	if e.PIDs {
@@ -279,9 +275,9 @@ func enter(arg string) error {
 			return err
 		}
 	}
-	if len(e.Hide) > 0 { // what is mounted in it stays in it
+	if len(e.Hide) > 0 { // keeps its mounts in its own namespace
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
-			return fmt.Errorf("mounts of its own: %w", err)
+			return fmt.Errorf("separating its mounts: %w", err)
 		}
 	}
 	for _, dir := range e.Hide {
@@ -308,8 +304,7 @@ func enter(arg string) error {
 	return nil
 }
 
-// enterNetwork takes this thread, which is the one that becomes the guest's
-// process, into a network namespace.
+// enterNetwork moves this thread, which will execute the guest's process, into a network namespace.
 func enterNetwork(path string) error {
 	runtime.LockOSThread()
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -21,8 +21,8 @@ import (
 	"github.com/tare-bench/tare/internal/volume"
 )
 
-// The test program runs itself again as the program in a sandbox; these tell
-// it what to do there, and the mark of all that it makes.
+// The test program runs itself again in a sandbox. These variables give it its role there, and the
+// mark by which to recognize what it makes.
 const (
 	roleVar = "SANDBOX_TEST_ROLE"
 	markVar = "SANDBOX_TEST_MARK"
@@ -68,14 +68,14 @@ var roles = map[string]func(mark string) error{
 	"work":    work,
 }
 
-// alone looks around in a sandbox.
+// alone checks what it sees in a sandbox.
 func alone(string) error {
 	procs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil || len(procs) != 2 {
 		return fmt.Errorf("processes: %v, %v", procs, err)
 	}
 	files, err := os.ReadDir(Dir())
-	if err != nil || len(files) > 2 { // the host's /proc, and a version 2 hierarchy may be there
+	if err != nil || len(files) > 2 { // the host's /proc, and perhaps a version 2 hierarchy
 		return fmt.Errorf("the private directory: %v, %v", files, err)
 	}
 	if procs, err := filepath.Glob(HostProc() + "/[0-9]*"); err != nil || len(procs) < 4 {
@@ -98,8 +98,8 @@ func orphans(string) error {
 	return errors.New("orphans stay")
 }
 
-// work makes what guests are made of: a process, one in a frozen control
-// group, and a mounted volume. It ends only with the sandbox.
+// work makes what a guest consists of: a process, another one in a frozen control group, and a
+// mounted volume. It ends only with the sandbox.
 func work(mark string) error {
 	plain := exec.Command("sleep", "3600")
 	plain.Args[0] = mark
@@ -125,7 +125,7 @@ func work(mark string) error {
 	if err := cold.Start(); err != nil {
 		return err
 	}
-	for len(processes(mark)) < 2 { // until it has entered the group and become sleep
+	for len(processes(mark)) < 2 { // until it has entered the group and executed sleep
 		time.Sleep(time.Millisecond)
 	}
 	if err := g.Freeze(); err != nil {
@@ -146,7 +146,7 @@ func work(mark string) error {
 	select {}
 }
 
-// start runs this program in a sandbox in that role.
+// start runs this program in a sandbox in this role.
 func start(t *testing.T, role, mark string) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -192,8 +192,8 @@ func TestSignalReachesTheInside(t *testing.T) {
 	}
 }
 
-// TestKill kills each of the three processes; whatever was made in the sandbox
-// must go with it, but for the directories of control groups.
+// TestKill kills each of the three processes: everything that was made in the sandbox must
+// disappear, except the directories of control groups.
 func TestKill(t *testing.T) {
 	for depth, who := range []string{"outside", "process 1", "inside"} {
 		t.Run(who, func(t *testing.T) {
@@ -237,7 +237,7 @@ func privateDir(cmd *exec.Cmd) string {
 	return ""
 }
 
-// processes lists those whose name is mark.
+// processes lists the processes whose argv[0] is mark.
 func processes(mark string) (pids []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
@@ -248,7 +248,7 @@ func processes(mark string) (pids []string) {
 	return pids
 }
 
-// loops lists the loop devices over files in dir.
+// loops lists the loop devices on files in dir.
 func loops(dir string) (found []string) {
 	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	for _, f := range files {
@@ -282,7 +282,7 @@ func removeGroups(t *testing.T, mark string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if layout.V2 == "" { // the sandbox had one of its own
+	if layout.V2 == "" { // the sandbox had its own hierarchy
 		return
 	}
 	left := layout.Leftovers(mark)

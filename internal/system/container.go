@@ -8,9 +8,9 @@ import (
 	"github.com/tare-bench/tare/internal/volume"
 )
 
-// GroupGuest is a guest that is all processes of the host's kernel in the
-// site's control group, under one that StartProcess started: containers of any
-// kind. The group's freezer freezes it and killing the group ends it.
+// GroupGuest is a guest whose processes all run on the host's kernel in the site's control group:
+// a container of any kind. Its first process is one that StartProcess started. Freezing the group
+// freezes the guest, and killing the group ends it.
 type GroupGuest struct {
 	*Process
 	site  *Site
@@ -19,9 +19,8 @@ type GroupGuest struct {
 	err   error
 }
 
-// GroupCapabilities are those of systems whose guests are GroupGuests with the
-// data volume mounted by the host, and on a network in a namespace; capCovers
-// names what a CPU cap covers.
+// GroupCapabilities returns the capabilities of systems whose guests are GroupGuests: the host
+// mounts the data volume, and the network is a namespace. capCovers names what a CPU cap covers.
 func GroupCapabilities(capCovers string) Capabilities {
 	return Capabilities{
 		VerifiedOn:    Live,
@@ -39,8 +38,8 @@ func GroupCapabilities(capCovers string) Capabilities {
 	}
 }
 
-// NewGroupGuest returns the guest that p is; after, if not nil, removes what
-// the driver made beside the group, when everything in the group has ended.
+// NewGroupGuest returns the guest whose first process is p. Close calls after, unless it is nil,
+// when all processes in the group have ended; it removes what the driver created outside the group.
 func NewGroupGuest(s *Site, p *Process, after func() error) *GroupGuest {
 	return &GroupGuest{Process: p, site: s, after: after}
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/tare-bench/tare/internal/sandbox"
 )
 
-// Daemon is a server that the guests of a system share. It is tare's own, in the
-// sandbox: it is started for the first guest and ends with the last, or with
-// tare, and leaves the host's alone. It is in no guest's control group but in
-// one of its own, and frozen while all of its guests are.
+// Daemon is a server that the guests of a system share. tare runs its own in the sandbox and does
+// not touch the host's. It starts for the first guest and ends with the last, or with tare. It has
+// a control group of its own, which is frozen while all of its guests are.
 type Daemon struct {
-	// Start says how to start it. dir is private to it, in memory, and goes with it.
+	// Start returns the command that starts it. dir is a private directory in memory; it is
+	// removed when the daemon ends.
 	Start func(dir string) (Command, error)
-	// Ready returns nil when it answers.
+	// Ready returns nil when the daemon answers.
 	Ready func(ctx context.Context, dir string) error
 
 	mu    sync.Mutex
@@ -34,12 +34,12 @@ type Daemon struct {
 }
 
 const (
-	daemonUp   = 2 * time.Minute // libvirt's first start asks every QEMU what it can
+	daemonUp   = 2 * time.Minute // libvirt's first start queries the capabilities of every QEMU
 	daemonDown = 10 * time.Second
 )
 
-// DaemonSuffix ends the name of a daemon's control group, which is else that of
-// the guest for which it was started.
+// DaemonSuffix ends the name of a daemon's control group. The rest of the name is the ID of the
+// site for which the daemon was started.
 const DaemonSuffix = ".daemon"
 
 // Use is one guest's use of a daemon.
@@ -48,8 +48,8 @@ type Use struct {
 	resting, released bool
 }
 
-// Acquire starts the daemon unless it runs, and thaws it. id is that of the site
-// that it is acquired for. The caller releases what it gets.
+// Acquire starts the daemon unless it runs, and thaws it. id is the ID of the site that uses it.
+// The caller releases the result.
 func (d *Daemon) Acquire(ctx context.Context, id string) (*Use, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,15 +70,15 @@ func (d *Daemon) Acquire(ctx context.Context, id string) (*Use, error) {
 	return &Use{d: d}, nil
 }
 
-// Dir is the daemon's directory.
+// Dir returns the daemon's directory.
 func (u *Use) Dir() string {
 	u.d.mu.Lock()
 	defer u.d.mu.Unlock()
 	return u.d.dir
 }
 
-// Rest says that the guest needs nothing of the daemon until Wake. The daemon
-// is frozen when none does.
+// Rest declares that the guest does not need the daemon until Wake. The daemon is frozen when no
+// guest needs it.
 func (u *Use) Rest() error {
 	u.d.mu.Lock()
 	defer u.d.mu.Unlock()
@@ -95,7 +95,7 @@ func (u *Use) Rest() error {
 	return nil
 }
 
-// Wake returns when the daemon runs.
+// Wake thaws the daemon if necessary and returns when it runs.
 func (u *Use) Wake() error {
 	u.d.mu.Lock()
 	defer u.d.mu.Unlock()
@@ -112,8 +112,8 @@ func (u *Use) Wake() error {
 	return nil
 }
 
-// Release ends the daemon with its last user, frozen or not, and returns when it
-// has ended. Later calls do nothing.
+// Release gives the daemon up. With its last user, whether resting or not, the daemon ends, and
+// Release returns when it has ended. Later calls do nothing.
 func (u *Use) Release() error {
 	d := u.d
 	d.mu.Lock()
@@ -135,7 +135,7 @@ func (u *Use) Release() error {
 	return nil
 }
 
-// CommandLine is how the daemon was started, for the record; nil when it does not run.
+// CommandLine is the command that started the daemon, for the record; nil when it does not run.
 func (d *Daemon) CommandLine() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -145,8 +145,8 @@ func (d *Daemon) CommandLine() []string {
 	return d.p.CommandLine()
 }
 
-// Root is the daemon's root directory as it sees it, with what is hidden from it
-// hidden; "" when it does not run.
+// Root returns a path to the root directory as the daemon sees it, without the directories hidden
+// from it; "" when it does not run.
 func (d *Daemon) Root() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -171,7 +171,7 @@ func (d *Daemon) start(ctx context.Context, id string) (err error) {
 	if err != nil {
 		return err
 	}
-	c.Dir = d.dir // some leave files where they are
+	c.Dir = d.dir // some daemons write files to their working directory
 	if d.p, err = c.start(d.group.ProcsFiles()); err != nil {
 		return err
 	}
@@ -192,13 +192,13 @@ func (d *Daemon) start(ctx context.Context, id string) (err error) {
 	}
 }
 
-// stop asks the daemon to end, since what it has started ends with it only then.
-// What remains is killed, which needs no thawing.
+// stop terminates the daemon and waits, since only an orderly exit also ends what the daemon
+// started. It kills what remains, which works on frozen processes, too.
 func (d *Daemon) stop() error {
 	var errs []error
 	if d.p != nil {
 		errs = append(errs, d.group.Thaw())
-		d.p.cmd.Process.Signal(unix.SIGTERM) // an error means that it has ended already
+		d.p.cmd.Process.Signal(unix.SIGTERM) // an error means that it has already ended
 		select {
 		case <-d.p.Exited():
 		case <-time.After(daemonDown):

@@ -13,11 +13,11 @@ import (
 
 func TestMain(m *testing.M) { systemtest.Main(m) }
 
-// A daemon that leaves a process behind which ends by nothing but being killed.
+// A daemon that leaves behind a process which only SIGKILL ends.
 const server = `trap 'exit 0' TERM; (trap '' TERM; sleep 1000.375 & wait) & : >ready; while :; do sleep 0.01; done`
 
-// TestDaemon: a daemon is frozen while all of its guests rest, runs while any
-// does not, and ends, frozen or not, with the last.
+// TestDaemon: a daemon is frozen while all of its guests rest, runs while at least one does not,
+// and ends with the last one, frozen or not.
 func TestDaemon(t *testing.T) {
 	h := systemtest.Host(t)
 	d := &system.Daemon{
@@ -80,7 +80,7 @@ func TestDaemon(t *testing.T) {
 	}
 }
 
-// TestDaemonFails: nothing is left of one that does not come up.
+// TestDaemonFails: a daemon that fails to start leaves nothing behind.
 func TestDaemonFails(t *testing.T) {
 	h := systemtest.Host(t)
 	d := &system.Daemon{

@@ -20,28 +20,27 @@ import (
 	"github.com/tare-bench/tare/internal/volume"
 )
 
-// startTimeout is how long a guest may take until its agent answers. An
-// emulated machine boots in about ten seconds on a quiet host.
+// startTimeout is how long a guest may take until its agent answers. An emulated machine boots in
+// about ten seconds on an idle host.
 const startTimeout = 3 * time.Minute
 
-// Machine is a guest with all that was made for it.
+// Machine is a guest with everything that was created for it.
 type Machine struct {
 	Driver Driver
 	Site   *Site
 	Guest  Guest
 	Agent  *agent.Client
 	Hello  agent.Hello
-	// StartTime is how long it took until the agent answered.
+	// StartTime is the time from the start of Create until the agent answered.
 	StartTime time.Duration
 
 	frozen bool
 	closed bool
 }
 
-// Launch makes a guest of this flavor, with its control group and its data
-// volume, and waits for its agent. The CPU cap holds from then on: a capped
-// boot takes minutes on some systems and measures nothing. The caller closes
-// the machine.
+// Launch creates a guest of this flavor, with its control group and its data volume, and waits for
+// its agent. The CPU cap applies only from then on: a capped boot takes minutes on some systems
+// and measures nothing. The caller closes the machine.
 func Launch(ctx context.Context, d Driver, h *Host, name string, f Flavor) (*Machine, error) {
 	if h.Userland == nil && !d.Capabilities().InMemory {
 		return nil, fault.Hostf("the userland image is not built")
@@ -50,7 +49,7 @@ func Launch(ctx context.Context, d Driver, h *Host, name string, f Flavor) (*Mac
 	if err := m.start(ctx, h); err != nil {
 		m.Close()
 		log := ""
-		if m.Guest != nil { // closed, it has said all it will say
+		if m.Guest != nil { // closed above, so its log is complete
 			if log = strings.TrimSpace(m.Guest.Log()); log != "" {
 				log = "\nits log ends:\n" + lastLines(log, 15)
 			}
@@ -58,7 +57,7 @@ func Launch(ctx context.Context, d Driver, h *Host, name string, f Flavor) (*Mac
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		// %w keeps whose fault it was.
+		// %w keeps the kind of fault.
 		return nil, fmt.Errorf("starting %s guest %s: %w%s", d.Name(), name, err, log)
 	}
 	return m, nil
@@ -96,8 +95,8 @@ func (m *Machine) start(ctx context.Context, h *Host) (err error) {
 	return nil
 }
 
-// Cap holds the guest to so many CPUs' worth of time, by its own means or by
-// its control group; a guest with neither stays as it is.
+// Cap limits the guest to this many CPUs' worth of time, by the guest's own mechanism or by its
+// control group; it does nothing for a guest that has neither.
 func (m *Machine) Cap(ctx context.Context, cpus float64) error {
 	if c, ok := m.Guest.(Capper); ok {
 		return c.Cap(ctx, cpus)
@@ -108,7 +107,7 @@ func (m *Machine) Cap(ctx context.Context, cpus float64) error {
 	return m.Site.Group.Update(cgroup.Limits{CPUCap: cpus})
 }
 
-// prepare makes the site's control group and its data volume.
+// prepare creates the site's control group and data volume, and connects it to the network.
 func (s *Site) prepare(ctx context.Context, h *Host, caps Capabilities) (err error) {
 	lim := cgroup.Limits{CPUs: s.Flavor.CPUs}
 	if caps.MemoryInGroup {
@@ -123,7 +122,7 @@ func (s *Site) prepare(ctx context.Context, h *Host, caps Capabilities) (err err
 	}
 	f := s.Flavor
 	if f.Backing != "" && !slices.Contains(caps.DiskBackings, f.Backing) {
-		return fault.Campaignf("its data volume cannot be on %q", f.Backing)
+		return fault.Campaignf("it does not support a data volume on %q", f.Backing)
 	}
 	if s.Volume, err = volume.Create(ctx, volume.Spec{
 		Backing: f.Backing, Dir: volumes, Bytes: f.DiskBytes, FS: f.DiskFS, Devices: f.Devices, Destroy: h.Destroy, Copy: h.CopyData,
@@ -143,19 +142,18 @@ func (s *Site) prepare(ctx context.Context, h *Host, caps Capabilities) (err err
 	return s.connect(h, caps)
 }
 
-// connect gives the site its place on the run's network, if the flavor asks
-// for one.
+// connect gives the site its port on the run's network, if the flavor asks for one.
 func (s *Site) connect(h *Host, caps Capabilities) (err error) {
 	mode := s.Flavor.Network
 	switch {
 	case mode == "" || mode == network.None:
 		return nil
 	case !slices.Contains(caps.Networks, mode):
-		return fault.Campaignf("it has no network %q", mode)
-	case mode == network.User: // the machine has it in itself
+		return fault.Campaignf("it does not support the network %q", mode)
+	case mode == network.User: // the VMM provides it
 		return nil
 	case h.Network == nil:
-		return fault.Hostf("there is no network here")
+		return fault.Hostf("this run has no network")
 	case caps.Port == TapPort:
 		s.Port, err = h.Network.TapPort(mode)
 	case caps.Port == EmptyPort:
@@ -166,7 +164,7 @@ func (s *Site) connect(h *Host, caps Capabilities) (err error) {
 	return err
 }
 
-// greet connects to the agent, or finds out that the guest ended first.
+// greet connects to the agent. It returns early if the guest ends first.
 func (m *Machine) greet(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -188,8 +186,8 @@ func (m *Machine) greet(ctx context.Context) error {
 	return err
 }
 
-// Usage is the CPU time that the guest has cost the host: its own and that of
-// all that runs for it.
+// Usage returns the CPU time that the guest has cost the host: its own and that of every process
+// that runs on its behalf.
 func (m *Machine) Usage() (cgroup.Usage, error) {
 	if g, ok := m.Guest.(Meter); ok {
 		return g.Usage()
@@ -197,7 +195,7 @@ func (m *Machine) Usage() (cgroup.Usage, error) {
 	return m.Site.Group.Usage()
 }
 
-// Written is how many bytes have been written to the guest's data volume.
+// Written returns the number of bytes written to the guest's data volume so far.
 func (m *Machine) Written() (int64, error) {
 	if g, ok := m.Guest.(Meter); ok {
 		return g.Written()
@@ -209,7 +207,7 @@ func (m *Machine) Written() (int64, error) {
 	return n, err
 }
 
-// Memory is what the guest, and all that runs for it, holds of the host's memory.
+// Memory returns how much of the host's memory the guest and the processes that serve it hold.
 func (m *Machine) Memory() (cgroup.Memory, error) {
 	if g, ok := m.Guest.(MemoryMeter); ok {
 		return g.Memory()
@@ -220,14 +218,14 @@ func (m *Machine) Memory() (cgroup.Memory, error) {
 	return m.Site.Group.Memory()
 }
 
-// AllowRealTime lets the guest's agent wake at an instant; see cgroup.Group.
+// AllowRealTime lets the guest's agent wake at a precise time; see cgroup.Group.
 func (m *Machine) AllowRealTime(budget time.Duration) {
 	if m.Site.Group != nil {
 		m.Site.Group.AllowRealTime(budget)
 	}
 }
 
-// DataDir is the guest's name for its data volume.
+// DataDir is the path of the data volume in the guest.
 func (m *Machine) DataDir() string {
 	if g, ok := m.Guest.(Placed); ok {
 		return g.DataDir()
@@ -238,8 +236,8 @@ func (m *Machine) DataDir() string {
 	return "/data"
 }
 
-// Address is where other guests on the run's network, and the host's end of
-// it, reach the guest; invalid when nobody can.
+// Address is the address at which other guests on the run's network and the host reach the guest;
+// invalid when they cannot.
 func (m *Machine) Address() netip.Addr {
 	if m.Site.Port == nil {
 		return netip.Addr{}
@@ -247,8 +245,8 @@ func (m *Machine) Address() netip.Addr {
 	return m.Site.Port.Address.Addr()
 }
 
-// HostAddress is where the guest reaches the host (network.Bridge.OnHost says
-// where that is); invalid when it cannot.
+// HostAddress is the address at which the guest reaches the host (see network.Bridge.OnHost);
+// invalid when it cannot.
 func (m *Machine) HostAddress() netip.Addr {
 	switch {
 	case m.Site.Port != nil:
@@ -259,7 +257,7 @@ func (m *Machine) HostAddress() netip.Addr {
 	return netip.Addr{}
 }
 
-// Freeze freezes the guest, unless it is frozen or cannot be.
+// Freeze freezes the guest. It does nothing if the guest is frozen already or cannot be frozen.
 func (m *Machine) Freeze(ctx context.Context) error {
 	if m.frozen || m.Driver.Capabilities().Freeze == "" {
 		return nil
@@ -271,7 +269,7 @@ func (m *Machine) Freeze(ctx context.Context) error {
 	return nil
 }
 
-// Thaw lets a frozen guest go on.
+// Thaw resumes a frozen guest.
 func (m *Machine) Thaw(ctx context.Context) error {
 	if !m.frozen {
 		return nil
@@ -283,7 +281,7 @@ func (m *Machine) Thaw(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the guest and removes all that was made for it. Later calls do nothing.
+// Close ends the guest and removes everything that was created for it. Later calls do nothing.
 func (m *Machine) Close() error {
 	if m.closed {
 		return nil
@@ -320,8 +318,8 @@ func (m *Machine) Close() error {
 	return errors.Join(errs...)
 }
 
-// Unmount unmounts dir and waits while something that is on its way out still
-// uses it.
+// Unmount unmounts dir. It retries for two seconds while dir is busy, since a process that is
+// ending may still use it.
 func Unmount(dir string) error {
 	var err error
 	for range 200 {

@@ -9,15 +9,15 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Listener waits for an agent that comes to the host by itself, where no
-// descriptor can be handed down to it.
+// Listener accepts the connection of an agent that dials the host itself, for systems which cannot
+// pass a descriptor down to it.
 type Listener struct {
 	Path string // the socket, on the site
 	l    *net.UnixListener
 }
 
-// ListenAgent listens for the agent of the guest that will be made on the site.
-// The caller closes it when the agent has come.
+// ListenAgent listens for the agent of the guest that will be created on the site. The caller
+// closes the listener once the agent has connected.
 func (s *Site) ListenAgent() (*Listener, error) {
 	path := filepath.Join(s.Dir, "agent.sock")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -27,14 +27,14 @@ func (s *Site) ListenAgent() (*Listener, error) {
 	return &Listener{path, l}, nil
 }
 
-// Accept waits for the agent until ctx is done or the guest has ended.
+// Accept waits for the agent to connect until ctx is done or the guest has ended.
 func (l *Listener) Accept(ctx context.Context, exited <-chan struct{}) (net.Conn, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
 		select {
 		case <-exited:
-			cancel(fault.Guestf("it ended before its agent called"))
+			cancel(fault.Guestf("it ended before its agent connected"))
 		case <-ctx.Done():
 		}
 		l.l.SetDeadline(time.Unix(1, 0))

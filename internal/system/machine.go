@@ -6,8 +6,8 @@ import (
 	"github.com/tare-bench/tare/internal/network"
 )
 
-// NetworkParameter is the word of a machine's kernel command line by which the
-// agent gives an interface the site's address; "" when the site has none.
+// NetworkParameter is the word on a machine's kernel command line that tells the agent to give an
+// interface the site's address; "" when the site has none.
 func NetworkParameter(iface string, s *Site) string {
 	var address netip.Prefix
 	var gateway netip.Addr

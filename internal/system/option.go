@@ -7,15 +7,15 @@ import (
 	"github.com/tare-bench/tare/internal/cgroup"
 )
 
-// Option is something that an arm may set of its system, beside its flavor.
+// Option is a setting of a system, beside the flavor, that an arm may choose.
 type Option struct {
 	Name    string   `json:"name"`
 	About   string   `json:"about"`             // what it does, in a sentence
 	Values  []string `json:"values,omitempty"`  // the only ones allowed; nil: any
-	Default string   `json:"default,omitempty"` // what holds when it is not set
+	Default string   `json:"default,omitempty"` // the value when it is not set
 }
 
-// Setting is what a flavor sets an option to, or the option's default.
+// Setting returns the value that a flavor sets an option to, or else the option's default.
 func Setting(options []Option, f Flavor, name string) string {
 	if v, ok := f.Options[name]; ok {
 		return v
@@ -28,26 +28,23 @@ func Setting(options []Option, f Flavor, name string) string {
 	return ""
 }
 
-// TargetChecker is implemented by drivers that can tell a target that cannot
-// be from its text alone.
+// TargetChecker is implemented by drivers that can reject an impossible target from its text alone.
 type TargetChecker interface{ CheckTarget(target string) error }
 
-// Capper is implemented by guests that are held to a CPU cap by other means
-// than their control group. It is in CPUs' worth of time; 0 takes it away.
+// Capper is implemented by guests that enforce a CPU cap by other means than their control group.
+// Cap takes CPUs' worth of time; 0 removes the cap.
 type Capper interface {
 	Cap(ctx context.Context, cpus float64) error
 }
 
-// Returner is implemented by guests that give memory back to the host some time
-// after they freed it, in which they must run. ReturnDelay is that time; 0: this
-// one does not.
+// Returner is implemented by guests that return freed memory to the host with a delay, during
+// which they must run. ReturnDelay is that delay; 0: this guest does not return memory.
 type Returner interface{ ReturnDelay() time.Duration }
 
-// Placed is implemented by guests that have their data somewhere else than on
-// /data.
+// Placed is implemented by guests whose data is elsewhere than at /data.
 type Placed interface{ DataDir() string }
 
-// Unmetered is the Meter of guests that nothing on this host can measure.
+// Unmetered is the Meter of guests whose cost cannot be measured on this host.
 type Unmetered struct{}
 
 func (Unmetered) Usage() (cgroup.Usage, error) { return cgroup.Usage{}, cgroup.ErrUnknown }

@@ -12,8 +12,8 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Probe starts a guest without disks, for Check where only a try can tell, and
-// returns how long it took until its agent answered. Nothing is left of it.
+// Probe starts a guest without disks and returns the time until its agent answered. Check uses it
+// where only a trial start can tell. Probe leaves nothing behind.
 func Probe(ctx context.Context, d Driver, h *Host, limit time.Duration) (took time.Duration, err error) {
 	s := &Site{ID: h.RunID + "-probe-" + d.Name(), Userland: h.Userland, Flavor: Flavor{VCPUs: 1, MemoryBytes: 256 << 20}}
 	s.Dir = filepath.Join(h.Dir, s.ID)

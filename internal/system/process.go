@@ -17,11 +17,11 @@ import (
 	"github.com/tare-bench/tare/internal/sandbox"
 )
 
-// AgentFD is the descriptor under which a process started on a site finds its
-// end of the agent's stream.
+// AgentFD is the descriptor number of the agent's end of its stream, in a process started on a
+// site.
 const AgentFD = 3
 
-// AgentEnv is the environment of agents, and with it of workloads.
+// AgentEnv is the environment of agents, and therefore of workloads.
 var AgentEnv = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "HOME=/tmp"}
 
 // Process is a guest's first process on the host: the agent itself, a
@@ -36,23 +36,23 @@ type Process struct {
 
 // Command is a guest's first process on the host, before it starts.
 type Command struct {
-	Root  string     // directory to change root to, or ""
-	Hide  []string   // directories of the host that it must not see; it gets empty ones in memory
-	Dir   string     // working directory, in the root; "" keeps the old one, or is / in a new root
-	PIDs  bool       // in a PID namespace of its own: what it started ends with it
-	Net   string     // network namespace to enter, as a path, or ""
-	Argv  []string   // the program is looked up in PATH where there is no Root
-	Env   []string   // beside AgentEnv
+	Root  string     // new root directory, or ""
+	Hide  []string   // host directories that it must not see; it sees empty ones in memory instead
+	Dir   string     // working directory, inside Root; "": unchanged, or / in a new root
+	PIDs  bool       // run in a new PID namespace: processes that it started end with it
+	Net   string     // path of the network namespace to enter, or ""
+	Argv  []string   // without Root, the program is looked up in PATH
+	Env   []string   // in addition to AgentEnv
 	Files []*os.File // descriptors after AgentFD
 }
 
-// StartProcess is Start of argv with extra files, below root or "".
+// StartProcess is Start for argv with extra files; root is the new root directory, or "".
 func (s *Site) StartProcess(root string, argv []string, extra ...*os.File) (*Process, error) {
 	return s.Start(Command{Root: root, Argv: argv, Files: extra})
 }
 
-// Start starts a process in the site's control group, with the agent's stream
-// at AgentFD. What it prints goes to its log.
+// Start starts a process in the site's control group, with the agent's stream at AgentFD. Its log
+// keeps the end of its output.
 func (s *Site) Start(c Command) (*Process, error) {
 	conn, theirs, err := StreamPair()
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Site) Start(c Command) (*Process, error) {
 	return p, nil
 }
 
-// start starts the process in the control groups of these files.
+// start starts the process in the control groups with these cgroup.procs files.
 func (c Command) start(procs []string) (*Process, error) {
 	argv, path := c.Argv, c.Argv[0]
 	if c.Root == "" {
@@ -101,7 +101,8 @@ func (c Command) start(procs []string) (*Process, error) {
 	return p, nil
 }
 
-// StreamPair returns the two ends of a stream: one to talk over, one to give away.
+// StreamPair returns the two ends of a stream: a connection to keep and a file to pass on. The
+// caller closes both.
 func StreamPair() (net.Conn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -117,7 +118,7 @@ func StreamPair() (net.Conn, *os.File, error) {
 	return conn, theirs, nil
 }
 
-// Conn, Exited, Log and CommandLine are as in Guest.
+// Conn, Exited, Log and CommandLine are those of Guest.
 func (p *Process) Conn() net.Conn          { return p.conn }
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 func (p *Process) Log() string             { return p.log.String() }
@@ -128,7 +129,7 @@ func (p *Process) Kill() error {
 	if p.conn != nil { // a daemon has none
 		p.conn.Close()
 	}
-	p.cmd.Process.Kill() // an error means that it has ended already
+	p.cmd.Process.Kill() // an error means that it has already ended
 	select {
 	case <-p.exited:
 		return nil
@@ -137,10 +138,10 @@ func (p *Process) Kill() error {
 	}
 }
 
-// tailBytes bounds what is kept of a log; a guest may print gigabytes.
+// tailBytes bounds how much of a log is kept; a guest may print gigabytes.
 const tailBytes = 64 << 10
 
-// Tail is a writer that keeps the end of what is written.
+// Tail is a writer that keeps the end of its input.
 type Tail struct {
 	mu  sync.Mutex
 	buf []byte

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Stream makes a connection of anything that bytes go through both ways.
-// name is what to call the other end. Deadlines are not kept.
+// Stream makes a net.Conn of any two-way byte stream. name names the other end. Deadlines are
+// ignored.
 func Stream(rwc io.ReadWriteCloser, name string) net.Conn { return stream{rwc, addr(name)} }
 
 type stream struct {

@@ -1,9 +1,9 @@
-// Package system is the contract between tare and the systems that it
-// measures, and what every guest of every system gets alike: a control group
-// with its limits, a data volume, the one userland, and the agent.
+// Package system defines the contract between tare and the systems that it measures, and sets up
+// what every guest gets regardless of its system: a control group with limits, a data volume, the
+// common userland, and the agent.
 //
-// A system is a package below this one that implements Driver. Nothing here or
-// there knows workloads or statistics.
+// A system is a package below this one that implements Driver. Neither this package nor those
+// below it know workloads or statistics.
 package system
 
 import (
@@ -16,55 +16,53 @@ import (
 	"github.com/tare-bench/tare/internal/volume"
 )
 
-// Driver makes guests of one system.
+// Driver creates guests of one system.
 //
-// Its methods are called from inside a sandbox (see package sandbox), so a
-// driver need not fear that a kill of tare leaves its processes or mounts
-// behind; what lives elsewhere, in a daemon or on another host, it must name
-// so that a later run finds it.
+// Its methods are called inside a sandbox (see package sandbox), so processes and mounts that a
+// driver makes do not survive tare, even if tare is killed. A driver that makes something
+// elsewhere, in a daemon or on another host, must name it so that a later run finds it.
 type Driver interface {
-	// Name is how campaigns call the system: "lxc", "qemu-tcg".
+	// Name is the system's name in campaigns: "lxc", "qemu-tcg".
 	Name() string
-	// Check finds out whether a guest can be made here. It is called before
-	// every campaign, must be quick unless only a try can tell, and must leave
-	// nothing behind.
+	// Check finds out whether guests can be created here. It is called before every campaign,
+	// must be quick unless only a trial start can tell, and must leave nothing behind.
 	Check(ctx context.Context, h *Host) Status
-	// Capabilities are facts, the same on every host.
+	// Capabilities returns constants: they do not depend on the host.
 	Capabilities() Capabilities
-	// Create makes a guest on a site and returns when its agent's stream is
-	// there; the agent need not answer yet. The guest runs and is not capped.
-	// On error nothing is left behind but the site, which is the caller's.
+	// Create creates a guest on a site and returns when the agent's stream exists; the agent
+	// need not answer yet. The guest runs and has no CPU cap. On error Create leaves nothing
+	// behind but the site, which belongs to the caller.
 	Create(ctx context.Context, s *Site) (Guest, error)
 }
 
 // Guest is one running instance of a system.
 type Guest interface {
-	// Conn is the byte stream to the agent, the same one on every call. It
-	// breaks when the guest dies.
+	// Conn is the byte stream to the agent, the same on every call. It breaks when the guest
+	// dies.
 	Conn() net.Conn
-	// Freeze stops the guest so that it uses no CPU, Thaw lets it go on. They
-	// return when that is so. A guest is never frozen twice.
+	// Freeze stops the guest so that it uses no CPU, and Thaw resumes it. They return when that
+	// is done. A frozen guest is not frozen again.
 	Freeze(ctx context.Context) error
 	Thaw(ctx context.Context) error
-	// Exited is closed when the guest has ended, whatever the reason.
+	// Exited is closed when the guest has ended, for whatever reason.
 	Exited() <-chan struct{}
-	// Log is the end of what the guest's runtime, VMM or console printed.
+	// Log is the end of the output of the guest's runtime, VMM or console.
 	Log() string
-	// CommandLine is how the runtime or VMM was started, for the record.
+	// CommandLine is the command that started the runtime or VMM, for the record.
 	CommandLine() []string
-	// Close ends the guest, frozen or not, and returns when nothing is left of
-	// it but the site. Later calls do nothing and return nil.
+	// Close ends the guest, frozen or not, and returns when only the site is left of it. Later
+	// calls do nothing and return nil.
 	Close() error
 }
 
-// Meter is implemented by guests whose cost the site's control group and data
-// volume do not tell.
+// Meter is implemented by guests whose cost cannot be read from the site's control group and data
+// volume. Usage is CPU time; Written is in bytes. Both return cgroup.ErrUnknown if unmeasurable.
 type Meter interface {
 	Usage() (cgroup.Usage, error)
 	Written() (int64, error)
 }
 
-// MemoryMeter is a Meter that can also tell what its guest holds of the host's memory.
+// MemoryMeter is a Meter that also knows how much of the host's memory its guest holds.
 type MemoryMeter interface {
 	Memory() (cgroup.Memory, error)
 }
@@ -73,35 +71,35 @@ type MemoryMeter interface {
 type Status struct {
 	Usable bool   `json:"usable"`
 	Reason string `json:"reason,omitempty"` // why not, in one line
-	Remedy string `json:"remedy,omitempty"` // the command that mends it
-	Proof  string `json:"proof,omitempty"`  // how we know that it is usable
-	// Versions of the runtime or VMM by program.
+	Remedy string `json:"remedy,omitempty"` // the command that fixes it
+	Proof  string `json:"proof,omitempty"`  // evidence that it is usable
+	// Versions of the runtime or VMM, by program.
 	Versions map[string]string `json:"versions,omitempty"`
 }
 
-// Unusable is the status of a system that cannot be used for this reason.
+// Unusable returns the status of a system that cannot be used for this reason.
 func Unusable(reason, remedy string) Status { return Status{Reason: reason, Remedy: remedy} }
 
-// What a driver was verified on, before it came to this host.
+// How a driver was verified during development.
 const (
-	Live         = "live"               // the real system, with the conformance suite
-	Lab          = "emulated lab"       // the same on an emulated host
-	Simulator    = "vendor's simulator" // the product itself it has not met yet
-	NeedsProduct = "needs the product"  // a stand-in at most, made after the product's documentation
+	Live         = "live"               // on the real system, with the conformance suite
+	Lab          = "emulated lab"       // the same, on an emulated host
+	Simulator    = "vendor's simulator" // not yet on the product itself
+	NeedsProduct = "needs the product"  // at most on a stand-in written from the product's documentation
 )
 
-// Capabilities say what a system can do, as data.
+// Capabilities describe what a system can do, as data.
 type Capabilities struct {
 	// VerifiedOn is one of the constants above.
 	VerifiedOn string `json:"-"`
 	// SameKernel: the guest's processes run on the host's kernel and read its clocks.
 	SameKernel bool `json:"same_kernel"`
-	// HostMount: the host mounts the data volume's file system and keeps its
-	// cache, and the guest sees the directory; otherwise it gets a disk.
+	// HostMount: the host mounts the data volume's file system and caches it, and the guest sees
+	// the directory; otherwise the guest gets a disk.
 	HostMount bool `json:"host_mount"`
 	// Freeze names the mechanism, "" when guests cannot be frozen.
 	Freeze string `json:"freeze"`
-	// StopsClock: the guest's monotonic clock stands still while it is frozen.
+	// StopsClock: the guest's monotonic clock stops while it is frozen.
 	StopsClock bool `json:"stops_clock"`
 	// CPUCap names what a CPU cap covers, "" when guests cannot be capped.
 	CPUCap string `json:"cpu_cap"`
@@ -109,51 +107,52 @@ type Capabilities struct {
 	Memory string `json:"memory"`
 	// MemoryInGroup: the control group enforces the memory limit, not the VMM.
 	MemoryInGroup bool `json:"-"`
-	// OOMEndsGuest: asking for more memory ends the guest, not the process that asked.
+	// OOMEndsGuest: running out of memory ends the guest, not the process that asked for more.
 	OOMEndsGuest bool `json:"oom_ends_guest"`
-	// DiskBackings are those of package volume that its guests can have, and
-	// Disk says how the guest gets to it.
+	// DiskBackings are the backings of package volume that its guests support, and Disk says
+	// how the guest accesses its volume.
 	DiskBackings []string `json:"disk_backings"`
 	Disk         string   `json:"disk,omitempty"`
-	// Networks are the modes of package network that its guests can have.
+	// Networks are the modes of package network that its guests support.
 	Networks []string `json:"networks"`
-	// Port is how a guest gets to its network.
+	// Port is how a guest is attached to its network.
 	Port      PortKind `json:"-"`
 	NeedsRoot bool     `json:"needs_root"`
-	// MaxVCPUs is how many virtual CPUs a guest can have at most; 0: any number.
+	// MaxVCPUs is the maximum number of virtual CPUs of a guest; 0: no limit.
 	MaxVCPUs int `json:"max_vcpus,omitempty"`
-	// HostBoot is the boot mode that the host must be in: "linux", "xen-dom0".
+	// HostBoot is the required boot mode of the host: "linux", "xen-dom0".
 	HostBoot string `json:"host_boot"`
 	// Emulated: the CPU is emulated in software.
 	Emulated bool `json:"emulated"`
-	// InMemory: the guest is part of this process, for tests: its site has
-	// neither a control group nor a data volume, and the guest is a Meter.
+	// InMemory: the guest is part of this process, for tests. Its site has neither a control
+	// group nor a data volume, and the guest is a Meter.
 	InMemory bool `json:"-"`
-	// Remote: somebody else runs the machine, as large as it is. Its site has
-	// neither control group nor data volume, and the guest is a Meter.
+	// Remote: the machine does not run under tare's control on this host, and may differ from
+	// the flavor in size. Its site has neither a control group nor a data volume, and the guest
+	// is a Meter.
 	Remote bool `json:"remote,omitempty"`
-	// OwnUserland: the guest runs programs of its own, not the image's, so
-	// that a difference to other arms is one of the programs, too.
+	// OwnUserland: the guest runs its own programs, not the image's, so a difference from other
+	// arms may be due to the programs.
 	OwnUserland bool `json:"own_userland,omitempty"`
-	// Target says what an arm's target is; "": arms have none, else they must.
+	// Target describes what an arm's target is; if "", arms must not have one, otherwise they must.
 	Target  string   `json:"target,omitempty"`
 	Options []Option `json:"options,omitempty"`
 }
 
-// PortKind is a kind of place on the run's network, as package network makes them.
+// PortKind is a kind of attachment to the run's network; package network makes them.
 type PortKind int
 
 // The kinds of ports.
 const (
 	NamespacePort PortKind = iota // a network namespace that the guest's processes run in
 	TapPort                       // a tap device that the guest's VMM opens
-	EmptyPort                     // an address: the driver plugs the guest's interface in
+	EmptyPort                     // an address only: the driver attaches the guest's interface
 )
 
-// bare reports whether the site has neither control group nor data volume.
+// bare reports whether the site has neither a control group nor a data volume.
 func (c Capabilities) bare() bool { return c.InMemory || c.Remote }
 
-// Flavor is a guest's size, and what its arm asks of the driver.
+// Flavor is a guest's size, and what its arm requests from the driver.
 type Flavor struct {
 	VCPUs       int     `json:"vcpus"`
 	MemoryBytes int64   `json:"memory_bytes"`
@@ -161,12 +160,12 @@ type Flavor struct {
 	CPUs        string  `json:"cpus"`    // host CPUs that the guest may use, as in cpuset.cpus
 	DiskBytes   int64   `json:"disk_bytes"`
 	DiskFS      string  `json:"disk_fs"` // ext4, ext2 or xfs
-	// Backing is what the data volume is on, as package volume names it; "":
-	// loop. Devices are the user's for it: each guest takes one.
+	// Backing is where the data volume is stored, as named by package volume; "": loop. Devices
+	// are the user's block devices for it: each guest takes one.
 	Backing string   `json:"backing,omitempty"`
 	Devices []string `json:"devices,omitempty"`
 	Network string   `json:"network,omitempty"` // a mode of package network; "": none
-	// Target and Options are as the driver's Capabilities explain them.
+	// Target and Options are described by the driver's Capabilities.
 	Target  string            `json:"target,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
 }
@@ -176,28 +175,28 @@ type Userland struct {
 	Tree      string // root directory, used read-only
 	Disk      string // the same tree as an ext4 disk image
 	Kernel    string // kernel for virtual machines
-	Vmlinux   string // the same, uncompressed; "" where it could not be had
+	Vmlinux   string // the same, uncompressed; "" if it could not be obtained
 	Initramfs string // with the agent as /init
 	Agent     string // the agent's static program
 }
 
-// Host is the machine that guests run on, as drivers need to know it.
+// Host describes the machine that guests run on, as far as drivers need it.
 type Host struct {
-	RunID    string // names everything of this run that the host can see
+	RunID    string // part of the name of everything of this run that the host can see
 	StateDir string // on disk
 	Dir      string // private to the sandbox, in memory
 	Proc     string // where the host's own /proc is
 	Cgroups  cgroup.Layout
 	Userland *Userland       // nil while the image is not built
-	Network  *network.Bridge // of this run; nil: guests can have none
-	Destroy  []string        // the user's block devices whose contents nobody needs
-	CopyData string          // the data volume that those of guests are copies of; "": they are fresh
+	Network  *network.Bridge // of this run; nil: guests cannot have a network
+	Destroy  []string        // the user's block devices whose contents may be destroyed
+	CopyData string          // the data volume that guests get copies of; "": they get fresh ones
 }
 
-// Volumes is the directory of this run's data volumes.
+// Volumes is the directory that holds this run's data volumes.
 func (h *Host) Volumes() string { return filepath.Join(h.StateDir, "volumes", h.RunID) }
 
-// Site is what a guest is made on. The caller of Create owns all of it.
+// Site holds everything that a guest is created on. The caller of Create owns all of it.
 type Site struct {
 	ID       string // unique on this host, valid as a host or directory name
 	Dir      string // private directory, in memory

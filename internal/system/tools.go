@@ -5,11 +5,10 @@ import (
 	"path/filepath"
 )
 
-// ToolDir is where scripts install programs that distributions do not have, or
-// have too old.
+// ToolDir is where scripts install programs which distributions lack, or ship in too old a version.
 const ToolDir = "/var/lib/tare/tools"
 
-// FindTool returns the path of a program: the one in ToolDir or else in PATH.
+// FindTool returns the path of a program: in ToolDir, or else in PATH.
 func FindTool(name string) (string, error) {
 	if path, err := exec.LookPath(filepath.Join(ToolDir, name)); err == nil {
 		return path, nil

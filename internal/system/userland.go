@@ -8,8 +8,8 @@ import (
 	"github.com/tare-bench/tare/internal/image"
 )
 
-// NewUserland makes an image ready for guests; the agent's program goes into
-// dir, which must live as long as they.
+// NewUserland prepares an image for guests. It writes the agent's program to dir, which must
+// outlive the guests.
 func NewUserland(img *image.Image, agentProgram []byte, dir string) (*Userland, error) {
 	agent := filepath.Join(dir, "tare-agent")
 	if err := os.WriteFile(agent, agentProgram, 0o755); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// WatchProcess returns a channel that is closed when a process ends that need
-// not be our child.
+// WatchProcess returns a channel that is closed when a process ends. It need not be a child of
+// this process.
 func WatchProcess(pid int) (<-chan struct{}, error) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if errors.Is(err, unix.ESRCH) {

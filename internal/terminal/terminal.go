@@ -1,5 +1,4 @@
-// Package terminal hands this process's terminal, if it has one, to a shell
-// that runs elsewhere.
+// Package terminal connects this process's terminal, if it has one, to a shell elsewhere.
 package terminal
 
 import (
@@ -11,18 +10,18 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Terminal is what standard input is.
+// Terminal describes standard input.
 type Terminal struct {
 	Rows, Columns string
-	Kind          string // for the variable TERM
-	// Is says whether there is a terminal at all.
+	Kind          string // value for the variable TERM
+	// Is reports whether standard input is a terminal.
 	Is bool
 
 	old *term.State
 }
 
-// Raw passes keys on as they are typed, until Restore. Without a terminal it
-// does nothing, and the size is a guess.
+// Raw puts the terminal into raw mode, in which keys are passed on as they are typed, until
+// Restore. Without a terminal it does nothing, and the size is 24 by 80.
 func Raw() (*Terminal, error) {
 	t := &Terminal{Rows: "24", Columns: "80", Kind: os.Getenv("TERM")}
 	if t.Kind == "" {
@@ -43,9 +42,9 @@ func Raw() (*Terminal, error) {
 	return t, nil
 }
 
-// Restore makes the terminal what it was.
+// Restore restores the terminal's previous mode.
 func (t *Terminal) Restore() {
 	if t.old != nil {
-		_ = term.Restore(int(os.Stdin.Fd()), t.old) // it is gone, then
+		_ = term.Restore(int(os.Stdin.Fd()), t.old) // fails only if the terminal is gone
 	}
 }

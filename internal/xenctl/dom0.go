@@ -1,6 +1,6 @@
-// Package xenctl asks the Xen hypervisor and its store from the privileged
-// domain: who runs, how much CPU each has used, and what the store says. It
-// needs no library of Xen, only the kernel's devices below /dev/xen.
+// Package xenctl queries the Xen hypervisor and XenStore from the privileged domain: which domains
+// run, how much CPU time each has used, and what the store contains. It needs no Xen library, only
+// the kernel's devices below /dev/xen.
 package xenctl
 
 import (
@@ -19,8 +19,8 @@ func Dom0() bool {
 		IsDom0(read("/proc/xen/capabilities"), read("/sys/hypervisor/properties/features"))
 }
 
-// IsDom0 knows the privileged domain by what xenfs says or, where that is not
-// mounted, by the feature XENFEAT_dom0.
+// IsDom0 reports whether these are the capabilities (of xenfs) or the features of the privileged
+// domain. The feature XENFEAT_dom0 serves where xenfs is not mounted.
 func IsDom0(capabilities, features string) bool {
 	const xenfeatDom0 = 11
 	bits, err := strconv.ParseUint(features, 16, 64)

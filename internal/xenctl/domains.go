@@ -15,11 +15,11 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Domain is a machine that runs under Xen, dom0 among them.
+// Domain is a virtual machine under Xen, including dom0.
 type Domain struct {
 	ID  int
-	CPU time.Duration // that its virtual CPUs have used since it was made
-	// Paused by the toolstack; Dying: it is being taken apart.
+	CPU time.Duration // CPU time of its virtual CPUs since its creation
+	// Paused: by the toolstack. Dying: it is being destroyed.
 	Paused, Dying bool
 }
 
@@ -29,16 +29,15 @@ const (
 	sysctlDomainInfoList = 6
 	flagDying            = 1 << 0
 	flagPaused           = 1 << 3
-	// infoCPUTime is where a domain's CPU time is; it has been there since
-	// Xen 4.3, while what comes after it has grown.
+	// infoCPUTime is the offset of a domain's CPU time. It has been there since Xen 4.3; what
+	// follows it has grown.
 	infoCPUTime = 56
 )
 
-// The versions of the interface that are tried: each Xen speaks one alone.
+// The range of interface versions to try: each Xen supports only one.
 const oldestInterface, newestInterface = 0x0c, 0x20
 
-// Domains lists all domains. It is one hypercall each, and takes microseconds
-// on hardware.
+// Domains lists all domains. It makes one hypercall for each, which takes microseconds on hardware.
 func Domains() ([]Domain, error) {
 	c, err := shared()
 	if err != nil {
@@ -54,7 +53,7 @@ func Domains() ([]Domain, error) {
 	}
 }
 
-// ErrNoDomain is in the chain of DomainByID's error when there is none.
+// ErrNoDomain is in the chain of DomainByID's error if the domain does not exist.
 var ErrNoDomain = errors.New("there is no such domain")
 
 // DomainByID returns one domain.
@@ -78,15 +77,15 @@ type caller struct {
 	version uint32 // of the interface; 0: not known yet
 }
 
-// shared is the process's caller, made when it is first needed and never closed.
+// shared is the process's caller. It is created on first use and never closed.
 var shared = sync.OnceValues(func() (*caller, error) {
 	const remedy = "modprobe xen-privcmd"
 	f, err := os.OpenFile("/dev/xen/privcmd", os.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fault.WithRemedy(fault.Hostf("hypercalls: %w", err), remedy)
 	}
-	// Pages of this device stay where they are; others the kernel may move
-	// while the hypervisor writes to them.
+	// Pages of this device stay in place; the kernel may move others while the hypervisor writes to
+	// them.
 	buffers, err := os.OpenFile("/dev/xen/hypercall", os.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		f.Close()
@@ -101,10 +100,10 @@ var shared = sync.OnceValues(func() (*caller, error) {
 	return &caller{privcmd: f, page: page}, nil
 })
 
-// infoOffset is where in the page the hypervisor puts what it knows of a domain.
+// infoOffset is the offset in the page of the information that the hypervisor returns on a domain.
 const infoOffset = 1024
 
-// domainFrom returns the first domain whose number is at least first.
+// domainFrom returns the first domain whose ID is at least first.
 func (c *caller) domainFrom(first int) (d Domain, found bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,10 +134,10 @@ func (c *caller) domainFrom(first int) (d Domain, found bool, err error) {
 		d, found = parseDomain(c.page)
 		return d, found, nil
 	}
-	return d, false, fault.Hostf("asking Xen for its domains: it speaks no version of the interface from %#x to %#x", oldestInterface, newestInterface)
+	return d, false, fault.Hostf("asking Xen for its domains: it supports no version of the interface from %#x to %#x", oldestInterface, newestInterface)
 }
 
-// parseDomain reads the answer in the page.
+// parseDomain parses the result in the page.
 func parseDomain(page []byte) (d Domain, found bool) {
 	get := binary.LittleEndian
 	if get.Uint32(page[24:]) == 0 { // num_domains

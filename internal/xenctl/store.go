@@ -16,9 +16,8 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Store is a connection to XenStore, the tree in which domains and their
-// toolstack leave notes for each other. Its methods may be called from several
-// goroutines.
+// Store is a connection to XenStore, the tree through which domains and their toolstack exchange
+// information. Its methods may be called from several goroutines.
 type Store struct {
 	mu   sync.Mutex
 	conn io.ReadWriteCloser
@@ -50,7 +49,7 @@ const (
 	msgError     = 16
 )
 
-// maxPayload is the store's own limit for a message.
+// maxPayload is XenStore's own limit for a message, in bytes.
 const maxPayload = 4096
 
 // Read returns a node's value.
@@ -68,13 +67,13 @@ func (s *Store) List(path string) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00"), nil
 }
 
-// Write sets a node's value, making it and those above it where they are not there.
+// Write sets a node's value, and creates the node and its parents if necessary.
 func (s *Store) Write(path, value string) error {
 	_, err := s.call(msgWrite, path+"\x00"+value)
 	return err
 }
 
-// Remove removes a node with all beneath it; one that is not there is no error.
+// Remove removes a node with its descendants; it is no error if the node does not exist.
 func (s *Store) Remove(path string) error {
 	_, err := s.call(msgRemove, path+"\x00")
 	if errors.Is(err, ErrNotThere) {
@@ -83,13 +82,13 @@ func (s *Store) Remove(path string) error {
 	return err
 }
 
-// Grant makes a node one domain's own, which another may read.
+// Grant makes one domain the owner of a node and lets another read it.
 func (s *Store) Grant(path string, owner, reader int) error {
 	_, err := s.call(msgSetPerms, fmt.Sprintf("%s\x00n%d\x00r%d\x00", path, owner, reader))
 	return err
 }
 
-// DomainIDs maps the names of all domains to their numbers.
+// DomainIDs maps the names of all domains to their IDs.
 func (s *Store) DomainIDs() (map[string]int, error) {
 	ids, err := s.List("/local/domain")
 	if err != nil {

@@ -43,7 +43,7 @@ func TestParseDomain(t *testing.T) {
 	}
 }
 
-// scripted is a store that answers what it was told to.
+// scripted is a store with prepared answers.
 type scripted struct {
 	io.Reader
 	sent bytes.Buffer
@@ -52,7 +52,7 @@ type scripted struct {
 func (s *scripted) Write(b []byte) (int, error) { return s.sent.Write(b) }
 func (*scripted) Close() error                  { return nil }
 
-// answer is a message of the store.
+// answer returns a message from the store.
 func answer(kind, id uint32, body string) string {
 	var b bytes.Buffer
 	binary.Write(&b, binary.LittleEndian, [4]uint32{kind, id, 0, uint32(len(body))})
@@ -92,7 +92,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// FuzzStore: whatever answers come, a call ends, with an answer or an error.
+// FuzzStore: whatever the store answers, a call ends, with a result or an error.
 func FuzzStore(f *testing.F) {
 	f.Add([]byte(answer(msgDirectory, 1, "0\x001\x00") + answer(msgRead, 2, "x")))
 	f.Add([]byte(answer(msgError, 1, "ENOENT\x00")))

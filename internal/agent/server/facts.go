@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// readLine returns the first line of a small file, or "" when it can't be read:
-// a guest without /sys is still a guest.
+// readLine returns the first line of a small file, or "" if it cannot be read: a guest without /sys
+// must work, too.
 func readLine(path string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -42,8 +42,8 @@ func cpuModel() string {
 	return ""
 }
 
-// fsType returns the type of the file system that holds dir, the last mount
-// winning. DataDir must be a mount of its own.
+// fsType returns the type of the file system that holds dir; of several mounts on the same
+// directory, the last counts. DataDir must itself be a mount point.
 func fsType(dir string) string {
 	b, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {

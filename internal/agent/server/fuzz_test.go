@@ -15,7 +15,7 @@ import (
 	"github.com/tare-bench/tare/internal/agent/wire"
 )
 
-// frame is a message of ttRPC: type 1 is a request, 2 a response, 3 data.
+// frame returns a ttRPC message: type 1 is a request, 2 a response, 3 data.
 func frame(stream uint32, kind, flags byte, payload []byte) []byte {
 	b := binary.BigEndian.AppendUint32(nil, uint32(len(payload)))
 	b = binary.BigEndian.AppendUint32(b, stream)
@@ -36,15 +36,15 @@ func request(t testing.TB, method string, m proto.Message) []byte {
 
 func runRequest(t testing.TB, r *wire.RunRequest) []byte { return request(t, "Run", r) }
 
-// noProcesses starts nothing, whatever the fuzzer makes of a request.
+// noProcesses starts nothing, whatever request the fuzzer makes.
 type noProcesses struct{}
 
 func (noProcesses) start(string, []string, *syscall.ProcAttr) (int, <-chan exitStatus, error) {
 	return 0, nil, errors.New("not in a fuzz test")
 }
 
-// FuzzServerWire feeds the server arbitrary bytes from its host: it must end
-// when the host hangs up.
+// FuzzServerWire feeds the server arbitrary bytes from its host: the server must end when the host
+// hangs up.
 func FuzzServerWire(f *testing.F) {
 	run := runRequest(f, &wire.RunRequest{Id: 1, Argv: []string{"true"}, Env: []string{"A=b"}, Stdin: []byte("x"), TimeoutNs: 1,
 		Rlimits: []*wire.Rlimit{{Resource: 1, Soft: 2, Hard: 3}}})
@@ -69,9 +69,9 @@ func FuzzServerWire(f *testing.F) {
 	})
 }
 
-// beforeData is how much of b comes before its first data message. tare's host
-// sends none, and ttRPC 1.2.10 panics when one comes for a call that is no
-// stream; an agent must trust its host that much.
+// beforeData returns the length of b up to its first data message. tare's host sends none, and
+// ttRPC 1.2.10 panics on a data message for a call without a stream, so an agent must trust its
+// host in this.
 func beforeData(b []byte) int {
 	const header = 10
 	for at := 0; at+header <= len(b); {

@@ -12,14 +12,13 @@ import (
 
 const waitSlice = 50 * time.Millisecond
 
-// waitUntil sleeps until an instant of CLOCK_MONOTONIC, at real-time priority
-// where the guest may have it: of many guests that start at once, those that
-// wake first would otherwise keep the others from their CPU. It returns with
-// the goroutine on its thread and the priority kept, so that the report of the
-// start is prompt, too; relax gives up both.
+// waitUntil sleeps until instant on CLOCK_MONOTONIC (ns), at real-time priority if the guest may
+// have it: when many guests start at once, those that wake first would otherwise keep the others
+// from their CPU. It returns with the goroutine still on its thread and at that priority, so that
+// the start is reported without delay. The caller calls relax to give up both.
 func waitUntil(ctx context.Context, instant int64) (relax func(), err error) {
 	runtime.LockOSThread()
-	end := prompt.Begin(nil) // all threads: whichever writes to the host must not wait either
+	end := prompt.Begin(nil) // all threads, since the one that writes to the host must not wait either
 	relax = func() {
 		end()
 		runtime.UnlockOSThread()
@@ -33,8 +32,8 @@ func waitUntil(ctx context.Context, instant int64) (relax func(), err error) {
 			relax()
 			return nil, ctx.Err()
 		}
-		// Slices, since nothing else ends a sleep of the kernel's.
+		// In slices, to check ctx: nothing else ends a sleep in the kernel.
 		until := unix.NsecToTimespec(min(instant, clock(unix.CLOCK_MONOTONIC)+int64(waitSlice)))
-		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &until, nil) // interrupted: the loop goes on
+		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &until, nil) // interrupted: the loop continues
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// policyOf reads the scheduling policy from a stat file of /proc, field 41.
+// policyOf returns the scheduling policy from the text of a stat file in /proc (field 41).
 func policyOf(t *testing.T, stat string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(stat, ") ")
@@ -21,8 +21,8 @@ func policyOf(t *testing.T, stat string) string {
 	return fields[38]
 }
 
-// TestRealTimeEnds: a command that was started at an instant has the usual
-// priority, and so has the agent afterwards.
+// TestRealTimeEnds: a command that was started at a given time runs at normal priority, and so does
+// the agent afterwards.
 func TestRealTimeEnds(t *testing.T) {
 	h := serveHere(t)
 	r := sh("exec cat /proc/self/stat")

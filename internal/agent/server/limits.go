@@ -12,12 +12,12 @@ import (
 	"github.com/tare-bench/tare/internal/agent/wire"
 )
 
-// LimitedMode is the agent's first argument when it is to set limits on itself
-// and then become another program.
+// LimitedMode is the first argument that makes the agent set limits on itself and then execute
+// another program.
 const LimitedMode = "limited"
 
-// limitedArgv is the command line of LimitedMode: the limits as
-// resource:soft:hard joined by commas, the program's path, its argv.
+// limitedArgv returns the command line for LimitedMode: the limits as resource:soft:hard joined by
+// commas, the program's path, and its argv.
 func limitedArgv(limits []*wire.Rlimit, path string, argv []string) []string {
 	words := make([]string, len(limits))
 	for i, l := range limits {
@@ -26,8 +26,8 @@ func limitedArgv(limits []*wire.Rlimit, path string, argv []string) []string {
 	return append([]string{"tare-agent", LimitedMode, strings.Join(words, ","), path}, argv...)
 }
 
-// ExecLimited does what limitedArgv asked for; args is what follows
-// LimitedMode. It returns only on error.
+// ExecLimited does what limitedArgv asks for; args are the arguments after LimitedMode. It returns
+// only on error.
 func ExecLimited(args []string) error {
 	if len(args) < 3 {
 		return fmt.Errorf("%s: want limits, path and argv, got %q", LimitedMode, args)

@@ -11,12 +11,12 @@ import (
 	"github.com/tare-bench/tare/internal/agent/wire"
 )
 
-// starter forks and executes path. The channel gets the exit status once.
+// starter forks and executes path. The channel receives the exit status once.
 type starter interface {
 	start(path string, argv []string, attr *syscall.ProcAttr) (pid int, ended <-chan exitStatus, err error)
 }
 
-// ownChildren starts processes and waits for these only.
+// ownChildren starts processes and waits only for those.
 type ownChildren struct{}
 
 func (ownChildren) start(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan exitStatus, error) {
@@ -36,7 +36,7 @@ func (ownChildren) start(path string, argv []string, attr *syscall.ProcAttr) (in
 	return pid, ch, nil
 }
 
-// wait waits for the child pid, or for any if that is -1.
+// wait waits for the child pid, or for any child if pid is -1.
 func wait(pid int) (exitStatus, int, error) {
 	var ws syscall.WaitStatus
 	var ru syscall.Rusage
@@ -46,12 +46,12 @@ func wait(pid int) (exitStatus, int, error) {
 	}, pid, err
 }
 
-// reaper starts processes and waits for every child of the agent. The agent is
-// often process 1 of its guest, so orphans become its children too.
+// reaper starts processes and waits for every child of the agent. The agent is often process 1 of
+// its guest, so it also gets orphans.
 type reaper struct {
 	mu      sync.Mutex
 	waiting map[int]chan exitStatus
-	child   chan struct{} // tells the loop that there is a child again
+	child   chan struct{} // tells the loop that there is a new child
 }
 
 type exitStatus struct {
@@ -68,8 +68,8 @@ func startReaper() *reaper {
 }
 
 func (r *reaper) start(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan exitStatus, error) {
-	// The lock is held over the fork, so that the loop cannot see the exit of
-	// a child that nobody waits for yet.
+	// The lock is held during the fork, so that the loop cannot see the exit of a child which is
+	// not registered yet.
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	pid, err := syscall.ForkExec(path, argv, attr)
@@ -91,8 +91,7 @@ func (r *reaper) loop() {
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.ECHILD):
-			// An orphan may become our child without our knowing; the pause
-			// only bounds how long it stays a zombie.
+			// An orphan may become our child unnoticed; the pause bounds its time as a zombie.
 			select {
 			case <-r.child:
 			case <-time.After(10 * time.Second):

@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// drainGrace is how long output may still come after the command has
-	// exited, from children of its that outlive it, before it is cut off.
+	// drainGrace is how long children that outlive the command may still produce output before
+	// it is cut off.
 	drainGrace = 2 * time.Second
-	// pipeSize is what a pipe holds: so much may the command have left in it.
+	// pipeSize is the capacity of a pipe in bytes, the most that a command can leave in it.
 	pipeSize = 64 << 10
 )
 
-// Run starts a command at the instant asked for and streams what happens.
-// The time limit counts from the start.
+// Run starts a command at the requested time and streams its events. The time limit counts from the
+// start.
 func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent_RunServer) error {
 	if !s.begin() {
 		return context.Canceled
 	}
 	defer s.runs.Done()
-	// ttRPC's streams may be written by one goroutine at a time.
+	// Only one goroutine at a time may write to a ttRPC stream.
 	var sending sync.Mutex
 	send := func(e *wire.RunEvent) error {
 		sending.Lock()
@@ -50,13 +50,13 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 	}
 	defer cmd.closeChildEnds()
 
-	// All that can be done before the start is: what the agent does afterwards
-	// takes the command's CPU from it, where the guest has only one.
+	// Prepare as much as possible before the start: what the agent does later takes CPU time from
+	// the command if the guest has only one CPU.
 	ahead := newWindow(r.Window)
 	var counts [2]uint64
 	var output sync.WaitGroup
 	defer output.Wait()
-	defer cmd.close() // before the wait: ends the reading
+	defer cmd.close() // deferred last, so it runs before the wait and ends the reading
 	for i, pipe := range []*os.File{cmd.stdout, cmd.stderr} {
 		output.Go(func() {
 			counts[i] = copyOutput(pipe, r.OutputLimit, func(data []byte) error {
@@ -67,11 +67,11 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 			})
 		})
 	}
-	go func() { // a command that does not read its input must not block us
+	go func() { // a command that does not read its input must not block Run
 		cmd.stdin.Write(r.Stdin)
 		cmd.stdin.Close()
 	}()
-	runtime.Gosched() // they go first, until the pipes are full or empty
+	runtime.Gosched() // lets those goroutines run until the pipes are full or empty
 
 	relax := func() {}
 	if r.StartAtNs != 0 {
@@ -85,10 +85,10 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 	if err := send(&wire.RunEvent{Event: &wire.RunEvent_Started{Started: started}}); err != nil {
 		return err
 	}
-	// Another goroutine writes what is sent. It goes first, or on one CPU the
-	// host hears of the start only when the fork is done: late by milliseconds.
+	// Another goroutine writes to the connection. Let it run now: on a single CPU the report of the
+	// start would otherwise wait for the fork and be late by milliseconds.
 	runtime.Gosched()
-	relax() // before the fork: others wait for this CPU to start, too
+	relax() // before the fork, as others also wait for this CPU to start
 	pid, ended, err := s.procs.start(cmd.path, cmd.argv, cmd.attr)
 	if err != nil {
 		now := clock(unix.CLOCK_MONOTONIC)
@@ -127,20 +127,20 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 	} else {
 		ex.Code = int32(status.wait.ExitStatus())
 	}
-	// The exit is told at once: output that still waits in pipes must not
-	// count as the command's time.
+	// Report the exit immediately: reading output that is still in the pipes must not count as the
+	// command's time.
 	if err := send(exited(ex)); err != nil {
 		return err
 	}
-	unix.Kill(-pid, unix.SIGKILL) // what it left behind in its group
-	cmd.closeChildEnds()          // so that the output has an end
+	unix.Kill(-pid, unix.SIGKILL) // processes left in its group
+	cmd.closeChildEnds()          // so that the output reaches its end
 	stop := time.AfterFunc(drainGrace, cmd.endOutput)
 	output.Wait()
 	stop.Stop()
 	return send(done(counts[0], counts[1]))
 }
 
-// running is a command that runs.
+// running is a running command.
 type running struct {
 	pgid   int
 	window window
@@ -165,11 +165,11 @@ func (s *service) untrack(id uint64) {
 	delete(s.running, id)
 }
 
-// window holds back output that the host is not ready for; a token is a message
-// that may be sent. nil holds back nothing.
+// window holds output back until the host is ready for it; a token is a message that may be sent.
+// A nil window holds nothing back.
 type window chan struct{}
 
-// maxWindow bounds what a window costs.
+// maxWindow bounds the size of a window, in messages.
 const maxWindow = 1 << 10
 
 func newWindow(messages uint32) window {
@@ -181,7 +181,7 @@ func newWindow(messages uint32) window {
 	return w
 }
 
-// open lets that many more messages through, up to the size of the window.
+// open lets this many more messages through, up to the size of the window.
 func (w window) open(messages uint32) {
 	for range min(messages, uint32(cap(w))) {
 		select {
@@ -192,7 +192,7 @@ func (w window) open(messages uint32) {
 	}
 }
 
-// enter waits until a message may be sent, or the host has hung up.
+// enter waits until a message may be sent, and returns an error if the host hangs up.
 func (w window) enter(ctx context.Context) error {
 	if w == nil {
 		return nil
@@ -213,8 +213,8 @@ func done(stdout, stderr uint64) *wire.RunEvent {
 	return &wire.RunEvent{Event: &wire.RunEvent_Done{Done: &wire.Done{StdoutBytes: stdout, StderrBytes: stderr}}}
 }
 
-// copyOutput sends what comes from pipe, up to limit bytes; the rest is read
-// and counted only, so that the command does not block on a full pipe.
+// copyOutput sends up to limit bytes from pipe. It reads and counts the rest, so that the command
+// does not block on a full pipe.
 func copyOutput(pipe *os.File, limit int64, send func([]byte) error) (total uint64) {
 	buf := make([]byte, 32<<10)
 	broken := false
@@ -239,7 +239,7 @@ func copyOutput(pipe *os.File, limit int64, send func([]byte) error) (total uint
 	}
 }
 
-// readNow reads what is in the pipe, and is at its end when that is nothing.
+// readNow reads what is in the pipe without waiting, and returns io.EOF if it is empty.
 func readNow(pipe *os.File, buf []byte) (n int, err error) {
 	raw, err := pipe.SyscallConn()
 	if err != nil {
@@ -259,7 +259,7 @@ func readNow(pipe *os.File, buf []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
-// command is what is made ready before the start instant.
+// command is a command that is ready to start.
 type command struct {
 	path                  string
 	argv                  []string
@@ -276,18 +276,18 @@ func prepare(r *wire.RunRequest) (*command, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(r.Cwd); r.Cwd != "" && err != nil { // the fork would not say so
+	if _, err := os.Stat(r.Cwd); r.Cwd != "" && err != nil { // the fork's error would not say which path
 		return nil, fmt.Errorf("working directory: %w", err)
 	}
 	c := &command{path: path, argv: r.Argv}
 	if len(r.Rlimits) > 0 {
-		// Go can't set limits between fork and exec; the agent's own program
-		// sets them and then becomes the command.
+		// Go cannot set limits between fork and exec, so the agent's own program sets them and then
+		// executes the command.
 		c.path = "/proc/self/exe"
 		c.argv = limitedArgv(r.Rlimits, path, r.Argv)
 	}
 	pipe := func(childReads bool) (*os.File, error) {
-		var ends [2]int // to read from, to write to
+		var ends [2]int // read end, write end
 		if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 			return nil, err
 		}
@@ -296,7 +296,7 @@ func prepare(r *wire.RunRequest) (*command, error) {
 			ours, theirs = theirs, ours
 		}
 		c.childEnds = append(c.childEnds, theirs)
-		err := unix.SetNonblock(ours, true) // before the file is made of it, or nothing ends its reading
+		err := unix.SetNonblock(ours, true) // before NewFile, or its reads cannot be interrupted
 		return os.NewFile(uintptr(ours), "pipe"), err
 	}
 	if c.stdin, err = pipe(true); err == nil {
@@ -317,7 +317,7 @@ func prepare(r *wire.RunRequest) (*command, error) {
 	return c, nil
 }
 
-// closeChildEnds closes what the command has copies of.
+// closeChildEnds closes the ends of the pipes that the command has copies of.
 func (c *command) closeChildEnds() {
 	for _, fd := range c.childEnds {
 		unix.Close(fd)
@@ -325,7 +325,7 @@ func (c *command) closeChildEnds() {
 	c.childEnds = nil
 }
 
-// endOutput cuts off the output after what is in the pipes now.
+// endOutput ends the output after what is in the pipes now.
 func (c *command) endOutput() {
 	c.stdout.SetReadDeadline(time.Now())
 	c.stderr.SetReadDeadline(time.Now())
@@ -339,8 +339,8 @@ func (c *command) close() {
 	}
 }
 
-// lookPath finds the program in the PATH of the environment it will get. What
-// it refuses would fail later too, but as a failure of the program that sets limits.
+// lookPath finds the program in the PATH of the environment that it will get. It checks that the
+// program is executable, since otherwise LimitedMode would fail later and look like the command.
 func lookPath(name, cwd string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		at := name

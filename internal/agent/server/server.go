@@ -1,5 +1,5 @@
-// Package server is the agent's side of the wire: it runs commands in the
-// guest for the host. It knows nothing of what is measured.
+// Package server is the agent's side of the wire protocol: it runs commands in the guest for the
+// host. It knows nothing of what is measured.
 package server
 
 import (
@@ -16,22 +16,21 @@ import (
 	"github.com/tare-bench/tare/internal/agent/wire"
 )
 
-// Protocol is the version of the wire that this agent speaks.
+// Protocol is the version of the wire protocol that this agent speaks.
 const Protocol = 2
 
-// DataDir is where a guest's data volume is unless the driver says otherwise.
+// DataDir is the path of a guest's data volume unless the driver sets another.
 const DataDir = "/data"
 
-// Serve answers the host on conn until the host hangs up or ctx ends. It
-// closes conn, and returns when the commands that still ran have been killed.
-// Every child of this process is its own from then on. data is the directory
-// of the data volume.
+// Serve answers the host on conn until the host hangs up or ctx ends. It closes conn, and returns
+// when the commands that still ran have been killed. From the call on, it reaps every child of this
+// process. data is the directory of the data volume.
 func Serve(ctx context.Context, conn net.Conn, data string) error {
 	return serve(ctx, conn, startReaper(), data)
 }
 
-// ServeAmong is Serve in a process that has other children; those that
-// commands leave behind are not waited for.
+// ServeAmong is Serve for a process that has other children. It does not reap the processes that
+// commands leave behind.
 func ServeAmong(ctx context.Context, conn net.Conn) error {
 	return serve(ctx, conn, ownChildren{}, DataDir)
 }
@@ -43,8 +42,8 @@ func serve(ctx context.Context, conn net.Conn, procs starter, data string) error
 	return err
 }
 
-// Answer is Serve with any implementation of the agent, which tests may want.
-// Calls may still be under way when it returns; their contexts have ended.
+// Answer is Serve for any implementation of the agent, for tests. Calls may still be in progress
+// when it returns; their contexts have ended.
 func Answer(ctx context.Context, conn net.Conn, agent wire.AgentService) error {
 	srv, err := ttrpc.NewServer()
 	if err != nil {
@@ -61,7 +60,7 @@ func Answer(ctx context.Context, conn net.Conn, agent wire.AgentService) error {
 		case <-ctx.Done():
 		}
 		srv.Close()
-		conn.Close() // ends sending to a host that does not read
+		conn.Close() // ends writes to a host that does not read
 	}()
 	err = srv.Serve(ctx, l)
 	if errors.Is(err, ttrpc.ErrServerClosed) {
@@ -70,11 +69,11 @@ func Answer(ctx context.Context, conn net.Conn, agent wire.AgentService) error {
 	return err
 }
 
-// oneConn is a listener for the one connection there will ever be.
+// oneConn is a listener that accepts only the one given connection.
 type oneConn struct {
 	conn net.Conn
 	once sync.Once
-	done chan struct{} // closed when the connection is
+	done chan struct{} // closed with the connection
 	mu   sync.Mutex
 	gave bool
 }
@@ -103,7 +102,7 @@ type watchedConn struct {
 	l *oneConn
 }
 
-// Read also takes an error for the end that ttRPC would go on after.
+// Read also treats errors after which ttRPC would continue as the end of the connection.
 func (c *watchedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if err != nil {
@@ -127,7 +126,7 @@ type service struct {
 	finished bool
 }
 
-// begin says whether a command may still start; runs.Done is then due.
+// begin reports whether a command may still start; if so, the caller must call runs.Done.
 func (s *service) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +137,7 @@ func (s *service) begin() bool {
 	return true
 }
 
-// finish lets no command start any more and waits for those that run.
+// finish prevents further commands from starting and waits for those that run.
 func (s *service) finish() {
 	s.mu.Lock()
 	s.finished = true
@@ -176,7 +175,7 @@ func (s *service) Signal(_ context.Context, r *wire.SignalRequest) (*wire.Signal
 	return &wire.SignalResponse{}, unix.Kill(-run.pgid, unix.Signal(r.Signal))
 }
 
-// Took may come when the command has ended; then nobody waits for it any more.
+// Took may arrive after the command has ended; then it has no effect.
 func (s *service) Took(_ context.Context, r *wire.TookRequest) (*wire.TookResponse, error) {
 	if run, ok := s.find(r.Id); ok {
 		run.window.open(r.Messages)

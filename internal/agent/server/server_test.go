@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 type host struct {
 	wire.AgentClient
 	rpc    *ttrpc.Client
-	served chan error // gets what ServeAmong returned
+	served chan error // receives the result of ServeAmong
 }
 
 func serveHere(t *testing.T) *host {
@@ -70,13 +70,13 @@ func socketPair(t *testing.T) (net.Conn, net.Conn) {
 	return conns[0], conns[1]
 }
 
-// report is all that came of one command.
+// report is everything that one command's stream delivered.
 type report struct {
 	started        *wire.Started
 	exited         *wire.Exited
 	done           *wire.Done
 	stdout, stderr []byte
-	kinds          string // s, o, x, d in the order they came, o once for many
+	kinds          string // s, o, x, d in the order of arrival; repeated ones once
 }
 
 func (h *host) run(t testing.TB, r *wire.RunRequest) *report {
@@ -211,7 +211,7 @@ func TestInputEnvironmentAndLimits(t *testing.T) {
 	if want := dir + "\nb c\n" + string(r.Stdin) + "77\n"; string(p.stdout) != want {
 		t.Errorf("%d bytes, want %d; stderr %q", len(p.stdout), len(want), p.stderr)
 	}
-	// A command that does not read its input ends all the same.
+	// A command that does not read its input ends nevertheless.
 	r = sh("exit 7")
 	r.Stdin = make([]byte, 1<<20)
 	if p := h.run(t, r); p.exited.Code != 7 {
@@ -230,7 +230,7 @@ func TestTimeLimitKillsTheGroup(t *testing.T) {
 	gone(t, string(p.stdout))
 }
 
-// gone waits until the process whose number this is has ended.
+// gone waits until the process with this ID has ended.
 func gone(t *testing.T, pid string) {
 	t.Helper()
 	pid = strings.TrimSpace(pid)
@@ -246,7 +246,7 @@ func gone(t *testing.T, pid string) {
 
 func TestChildThatOutlivesTheCommand(t *testing.T) {
 	h := serveHere(t)
-	// In a session of its own it escapes the group's kill and holds the pipes.
+	// In its own session the child escapes the group's kill and keeps the pipes open.
 	p := h.run(t, sh("setsid sleep 30 & sleep 0.2; echo $!; exit 3"))
 	if p.exited.Code != 3 || p.done == nil {
 		t.Errorf("%s %v", p.kinds, p.exited)
@@ -255,7 +255,7 @@ func TestChildThatOutlivesTheCommand(t *testing.T) {
 		t.Errorf("the child's life counted as the command's: %v", time.Duration(wall))
 	}
 	h.run(t, sh("kill -9 "+strings.TrimSpace(string(p.stdout))))
-	// One in its group is killed with it.
+	// A child in its group is killed with it.
 	p = h.run(t, sh("sleep 1000 & echo $!"))
 	gone(t, string(p.stdout))
 }
@@ -269,8 +269,8 @@ func TestInstant(t *testing.T) {
 	}
 }
 
-// TestNothingLeaks runs many commands, in sequence and at once, and hangs up
-// while one runs and one waits for its instant.
+// TestNothingLeaks runs many commands, sequentially and in parallel, and hangs up while one runs
+// and another waits for its start time.
 func TestNothingLeaks(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)
 	h := serveHere(t)
@@ -334,7 +334,7 @@ func openFiles(t *testing.T) int {
 	return len(fds)
 }
 
-// TestHostThatDoesNotRead must not keep an agent whose time is over.
+// TestHostThatDoesNotRead: such a host must not keep an agent from ending.
 func TestHostThatDoesNotRead(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer ours.Close()
@@ -351,7 +351,7 @@ func TestHostThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// TestWindow: no more output comes ahead than the host has asked for.
+// TestWindow: the agent sends no more output ahead than the host has asked for.
 func TestWindow(t *testing.T) {
 	h := serveHere(t)
 	stream, err := h.AgentClient.Run(context.Background(), &wire.RunRequest{
@@ -397,12 +397,12 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// outputAhead is what the agent sends ahead of a host that reads nothing: 32
-// messages of 32 KiB.
+// outputAhead is how many bytes the agent sends ahead to a host that reads nothing: 32 messages of
+// 32 KiB.
 const outputAhead = 32 * 32 << 10
 
-// TestLateHost: a host that is kept from reading for longer than ttRPC has
-// patience still gets all of the output, also when the command ends meanwhile.
+// TestLateHost: a host that does not read for longer than ttRPC tolerates still gets all of the
+// output, even if the command ends in the meantime.
 func TestLateHost(t *testing.T) {
 	ours, theirs := socketPair(t)
 	served := make(chan error, 1)
@@ -411,7 +411,7 @@ func TestLateHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The last of it waits in the pipe, for longer than children may go on.
+	// The end of it stays in the pipe for longer than drainGrace.
 	const size = outputAhead + pipeSize
 	r, err := c.Run(t.Context(), agent.Command{
 		Argv: []string{"dd", "if=/dev/zero", "bs=32k", "count=" + strconv.Itoa(size>>15)}, OutputLimit: size,

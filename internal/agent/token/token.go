@@ -1,12 +1,12 @@
-// Package token lets the two ends of a stream over a network prove to each
-// other that they know one secret, without saying it: so that nobody else in
-// the network has commands run in a guest, or plays a guest.
+// Package token lets the two ends of a stream over a network prove to each other that they know a
+// secret, without revealing it. Nobody else on the network can then run commands in a guest or pose
+// as a guest.
 //
 //	agent → host: 32 random bytes
 //	host → agent: 32 random bytes, HMAC(token, "host", both)
 //	agent → host: HMAC(token, "agent", both)
 //
-// What follows is not encrypted.
+// The stream itself is not encrypted.
 package token
 
 import (
@@ -20,15 +20,15 @@ import (
 	"time"
 )
 
-// Size is the length of a token and of what is derived from it.
+// Size is the length in bytes of a token, a nonce and a proof.
 const Size = 32
 
-// ErrWrong says that the other end does not know the token.
+// ErrWrong means that the other end does not know the token.
 var ErrWrong = errors.New("the other end does not know the token")
 
 const (
 	shakeTimeout = 10 * time.Second
-	// maxTries is how many strangers an agent turns away before it gives up.
+	// maxTries is how many connections without the token an agent refuses before it gives up.
 	maxTries = 100
 )
 
@@ -50,7 +50,8 @@ func proof(token []byte, who string, nonces ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// Host is the host's side, over a new connection.
+// Host runs the host's side of the handshake on a new connection, which it does not close. It
+// returns ErrWrong if the agent does not know the token.
 func Host(conn net.Conn, token []byte) error {
 	conn.SetDeadline(time.Now().Add(shakeTimeout))
 	defer conn.SetDeadline(time.Time{})
@@ -63,7 +64,7 @@ func Host(conn net.Conn, token []byte) error {
 	}
 	answer := make([]byte, Size)
 	if _, err := io.ReadFull(conn, answer); err != nil {
-		return fmt.Errorf("%w, or holds that we do not: %w", ErrWrong, err)
+		return fmt.Errorf("%w, or rejects our proof: %w", ErrWrong, err)
 	}
 	if !hmac.Equal(answer, proof(token, "agent", theirs, ours)) {
 		return ErrWrong
@@ -71,7 +72,7 @@ func Host(conn net.Conn, token []byte) error {
 	return nil
 }
 
-// agent is the agent's side.
+// agent runs the agent's side.
 func agent(conn net.Conn, token []byte) error {
 	conn.SetDeadline(time.Now().Add(shakeTimeout))
 	defer conn.SetDeadline(time.Time{})
@@ -91,8 +92,8 @@ func agent(conn net.Conn, token []byte) error {
 	return err
 }
 
-// Accept waits on l, for patience at most, for the host that knows the token,
-// turns away everybody else, and closes l.
+// Accept waits on l for the host that knows the token, at most for patience. It refuses all other
+// connections, and closes l. The caller closes the connection.
 func Accept(l net.Listener, token []byte, patience time.Duration) (net.Conn, error) {
 	late := time.AfterFunc(patience, func() { l.Close() })
 	defer late.Stop()
@@ -101,7 +102,7 @@ func Accept(l net.Listener, token []byte, patience time.Duration) (net.Conn, err
 		conn net.Conn
 		err  error
 	}
-	// All at once, so that one who says nothing does not keep the host out.
+	// In parallel, so that a silent connection does not keep the host out.
 	good, tries := make(chan shaken), make(chan struct{}, maxTries)
 	done := make(chan struct{})
 	defer close(done)
@@ -125,7 +126,7 @@ func Accept(l net.Listener, token []byte, patience time.Duration) (net.Conn, err
 			case tries <- struct{}{}:
 			default:
 				conn.Close()
-				give(shaken{err: fmt.Errorf("%d strangers came, and no host", maxTries)})
+				give(shaken{err: fmt.Errorf("%d connections came without the token, and none from the host", maxTries)})
 				return
 			}
 			go func() {

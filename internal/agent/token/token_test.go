@@ -28,8 +28,8 @@ func dial(t *testing.T, l net.Listener) net.Conn {
 	return c
 }
 
-// TestAccept: one who says nothing, one with the wrong token and one who hangs
-// up at once do not keep the host out.
+// TestAccept: a silent connection, one with a wrong token and one that is closed immediately do not
+// keep the host out.
 func TestAccept(t *testing.T) {
 	l, secret := listen(t), New()
 	accepted := make(chan net.Conn, 1)
@@ -65,7 +65,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// TestImpostor: a guest that does not know the token is found out.
+// TestImpostor: Host detects a guest that does not know the token.
 func TestImpostor(t *testing.T) {
 	ours, theirs := net.Pipe()
 	go func() {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// ip is the userland's; there is no PATH yet to find it in.
+// ip is the userland's ip program, by its path since PATH is not set yet.
 const ip = "/bin/ip"
 
-// setUpNetwork brings the loopback interface up, which workloads take for
-// granted, and the one that the driver gave the machine, if any.
+// setUpNetwork brings up the loopback interface, which workloads expect, and the machine's network
+// interface, if it has one.
 func setUpNetwork(parameter string) error {
 	if parameter != "" {
 		iface, _, _ := strings.Cut(parameter, ",")
@@ -30,7 +30,7 @@ func setUpNetwork(parameter string) error {
 	return nil
 }
 
-// ipBatch is what ip has to do for a parameter INTERFACE,ADDRESS/BITS[,GATEWAY].
+// ipBatch returns the ip commands for a parameter INTERFACE,ADDRESS/BITS[,GATEWAY].
 func ipBatch(parameter string) (string, error) {
 	script := "link set lo up\n"
 	if parameter == "" {

@@ -10,15 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostPause is how long it takes at most until a host that comes is noticed.
+// hostPause is the interval between checks for a host.
 const hostPause = 50 * time.Millisecond
 
-// stay serves one host after the other over port, for a machine that outlives
-// those who talk to it. Each gets an agent of its own, a child of this process,
-// so that nothing of one session is left for the next but what a command has
-// put into the background.
+// stay serves one host after the other over port, for a machine that outlives its hosts. Each host
+// gets a new agent, a child of this process, so that a session leaves nothing for the next except
+// what a command has put into the background.
 func stay(port *os.File) error {
-	fd := port.Fd() // blocking from now on, as the children want it
+	fd := port.Fd() // sets it to blocking mode, as the children need it
 	for {
 		if hostIsThere(int(fd)) {
 			if err := session(fd); err != nil {
@@ -41,7 +40,7 @@ func hostIsThere(fd int) bool {
 func session(fd uintptr) error {
 	agent, err := syscall.ForkExec("/proc/self/exe", []string{"tare-agent", "stdio"}, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{fd, fd, 2}})
 	if err != nil {
-		return fmt.Errorf("an agent for the host that has come: %w", err)
+		return fmt.Errorf("starting an agent for the host: %w", err)
 	}
 	for {
 		pid, err := syscall.Wait4(-1, nil, 0, nil)
@@ -54,7 +53,7 @@ func session(fd uintptr) error {
 	}
 }
 
-// reap takes the orphans that have ended: process 1 gets them all.
+// reap reaps orphans that have ended; process 1 gets all of them.
 func reap() {
 	for {
 		if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); err != nil || pid <= 0 {

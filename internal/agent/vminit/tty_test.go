@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOpenTTY: every byte goes through both ways, as it is, and only once.
+// TestOpenTTY: every byte passes in both directions, unchanged and only once.
 func TestOpenTTY(t *testing.T) {
 	host, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {

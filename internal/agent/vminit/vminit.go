@@ -1,15 +1,13 @@
-// Package vminit is the agent as process 1 of a virtual machine: it loads the
-// drivers, mounts the userland and the data volume, and serves the host over a
-// virtio-serial port or a serial line. There is no other init, so that nothing
-// in the guest runs that tare did not start.
+// Package vminit is the agent as process 1 of a virtual machine: it loads the drivers, mounts the
+// userland and the data volume, and serves the host over a virtio-serial port or a serial line.
+// There is no other init, so everything that runs in the guest was started by tare.
 //
-// The kernel's command line tells it what the driver gave the machine:
+// The kernel's command line describes the machine's devices:
 //
 //	tare.root=vda tare.data=vdb:ext4 tare.port=tare.agent tare.net=eth0,10.213.0.2/24,10.213.0.1
 //
-// or tare.tty=ttyS0 instead of the port: see openTTY. The second address of the
-// network is the gateway's, and may lack. With tare.stay=1 the machine outlives
-// the one who talks to it: see stay.
+// or tare.tty=ttyS0 instead of the port; see openTTY. The second address of the network is that of
+// the gateway and is optional. With tare.stay=1 the machine outlives its host; see stay.
 package vminit
 
 import (
@@ -28,11 +26,10 @@ import (
 	"github.com/tare-bench/tare/internal/agent/server"
 )
 
-// deviceWait is how long a device that the driver promised may take to appear;
-// an emulated machine on a busy host is slow.
+// deviceWait is how long a device may take to appear; an emulated machine on a busy host is slow.
 const deviceWait = 60 * time.Second
 
-// Main sets the machine up, serves, and powers it off. It does not return.
+// Main sets the machine up, serves the host, and resets the machine. It does not return.
 func Main() {
 	err := setUpAndServe()
 	if err != nil {
@@ -50,7 +47,7 @@ func setUpAndServe() error {
 		{"sysfs", "/sys", "sysfs", 0, ""},
 		{"devtmpfs", "/dev", "devtmpfs", 0, ""},
 	} {
-		// What is mounted there already, the kernel has.
+		// EBUSY: the kernel has mounted it already.
 		if err := m.do(); err != nil && !errors.Is(err, unix.EBUSY) {
 			return err
 		}
@@ -63,7 +60,7 @@ func setUpAndServe() error {
 	if err := loadModules("/modules"); err != nil {
 		return err
 	}
-	if args["root"] != "" { // a probe of the hypervisor has none
+	if args["root"] != "" { // absent when tare probes the hypervisor
 		if err := mountRoot(args); err != nil {
 			return err
 		}
@@ -97,8 +94,8 @@ func parameters(cmdline string) map[string]string {
 	return args
 }
 
-// loadModules loads every module of dir in lexical order, which is the order
-// of their dependencies.
+// loadModules loads all modules in dir in lexical order, which must be the order of their
+// dependencies.
 func loadModules(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.ko"))
 	if err != nil {
@@ -112,7 +109,7 @@ func loadModules(dir string) error {
 		}
 		err = unix.FinitModule(int(f.Fd()), "", 0)
 		f.Close()
-		// A module may be built in, or its device absent.
+		// A module may be built into the kernel, or its device absent.
 		if err != nil && !errors.Is(err, unix.EEXIST) && !errors.Is(err, unix.ENODEV) {
 			fmt.Fprintf(os.Stderr, "tare-agent: init: module %s: %v\n", filepath.Base(name), err)
 		}
@@ -127,15 +124,15 @@ type mount struct {
 }
 
 func (m mount) do() error {
-	os.MkdirAll(m.target, 0o755) // fails on a read-only root, where it is there already
+	os.MkdirAll(m.target, 0o755) // fails on a read-only root, where it exists already
 	if err := unix.Mount(m.source, m.target, m.fstype, m.flags, m.data); err != nil {
 		return fmt.Errorf("mounting %s on %s: %w", m.source, m.target, err)
 	}
 	return nil
 }
 
-// mountRoot makes the shared userland, read-only, the root, with the same
-// writable places that every other arm has.
+// mountRoot makes the shared userland the root, read-only, with the same writable directories as in
+// every other arm.
 func mountRoot(args map[string]string) error {
 	const root = "/newroot"
 	if err := waitFor("/dev/" + args["root"]); err != nil {
@@ -156,7 +153,7 @@ func mountRoot(args map[string]string) error {
 	}
 	if data := args["data"]; data != "" {
 		dev, fs, _ := strings.Cut(data, ":")
-		// /dev has moved by now.
+		// /dev has been moved by now.
 		if err := waitFor(root + "/dev/" + dev); err != nil {
 			return err
 		}
@@ -192,8 +189,7 @@ func waitFor(path string) error {
 	}
 }
 
-// openPort opens the virtio-serial port of this name. A port can be opened
-// once only.
+// openPort opens the virtio-serial port with this name. Only one process can have a port open.
 func openPort(name string) (*portConn, error) {
 	for end := time.Now().Add(deviceWait); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		names, _ := filepath.Glob("/sys/class/virtio-ports/*/name")
@@ -212,9 +208,8 @@ func openPort(name string) (*portConn, error) {
 	return nil, fmt.Errorf("no virtio-serial port %q", name)
 }
 
-// openTTY opens the terminal of this name and makes it a plain stream of
-// bytes, then says so with a zero byte: until the host has read it, it must
-// send nothing, which would be echoed and edited like what people type.
+// openTTY opens the terminal with this name, puts it into raw mode, and then sends a zero byte. The
+// host must send nothing before it has read that byte, since the terminal would echo and edit it.
 func openTTY(name string) (*portConn, error) {
 	var f *os.File
 	for end := time.Now().Add(deviceWait); ; time.Sleep(5 * time.Millisecond) {
@@ -223,7 +218,7 @@ func openTTY(name string) (*portConn, error) {
 		if err == nil {
 			break
 		}
-		// A console of Xen has its file before it has its other end.
+		// The file of a Xen console exists before the console is connected.
 		if !errors.Is(err, unix.ENODEV) || time.Now().After(end) {
 			return nil, err
 		}
@@ -239,13 +234,13 @@ func openTTY(name string) (*portConn, error) {
 	return &portConn{f}, nil
 }
 
-// makeRaw switches off all that a terminal does to bytes.
+// makeRaw disables all processing by the terminal.
 func makeRaw(f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return err
 	}
-	ctl := raw.Control(func(fd uintptr) { // File.Fd would make it block
+	ctl := raw.Control(func(fd uintptr) { // File.Fd would set it to blocking mode
 		var t *unix.Termios
 		if t, err = unix.IoctlGetTermios(int(fd), unix.TCGETS); err != nil {
 			return
@@ -258,7 +253,7 @@ func makeRaw(f *os.File) error {
 	return errors.Join(ctl, err)
 }
 
-// portConn makes a connection of a character device.
+// portConn makes a net.Conn of a character device.
 type portConn struct{ *os.File }
 
 func (portConn) LocalAddr() net.Addr  { return portAddr{} }

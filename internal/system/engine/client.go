@@ -15,7 +15,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// version is of Docker's Engine API: Docker 19.03 has it, and Podman 3.
+// version is the version of Docker's Engine API that tare uses: Docker 19.03 and Podman 3 have it.
 const version = "/v1.40"
 
 // client talks to an engine.
@@ -23,18 +23,18 @@ type client struct{ http.Client }
 
 func newClient(socket string) *client {
 	return &client{http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true, // a connection is not left open behind a guest
+		DisableKeepAlives: true, // leave no connection open after a guest
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		},
 	}}}
 }
 
-// maxAnswer bounds what an engine may answer.
+// maxAnswer is the maximum size of a response in bytes; the rest is cut off.
 const maxAnswer = 1 << 20
 
-// call sends in as JSON, or as it is when it is a reader of a tar file, and reads
-// the answer into out: *[]byte as it is, anything else as JSON.
+// call sends in: a reader as a tar file, anything else as JSON. It stores the response in out: in
+// a *[]byte unchanged, in anything else decoded from JSON.
 func (c *client) call(ctx context.Context, method, path string, in, out any) error {
 	body, kind := io.Reader(http.NoBody), "application/json"
 	switch in := in.(type) {
@@ -71,13 +71,13 @@ func (c *client) call(ctx context.Context, method, path string, in, out any) err
 		*out = b
 	default:
 		if err := json.Unmarshal(b, out); err != nil {
-			return fault.Hostf("%s %s: an answer that is none: %w", method, path, err)
+			return fault.Hostf("%s %s: malformed response: %w", method, path, err)
 		}
 	}
 	return nil
 }
 
-// refusal is an answer that is no success.
+// refusal is a response whose status is not a success.
 type refusal struct {
 	status int
 	error
@@ -85,13 +85,13 @@ type refusal struct {
 
 func (r *refusal) Unwrap() error { return r.error }
 
-// gone reports whether an engine does not know what was asked of it.
+// gone reports whether the engine answered that the object does not exist.
 func gone(err error) bool {
 	var r *refusal
 	return errors.As(err, &r) && r.status == http.StatusNotFound
 }
 
-// message is what an engine says of an error.
+// message extracts the engine's error message from a response.
 func message(b []byte) string {
 	var m struct{ Message string }
 	if json.Unmarshal(b, &m) == nil && m.Message != "" {
@@ -100,9 +100,8 @@ func message(b []byte) string {
 	return strings.TrimSpace(string(b[:min(len(b), 500)]))
 }
 
-// plain is what a container printed, as an engine keeps it: in pieces, each
-// after eight bytes that tell the stream and the length. What is cut short is
-// kept as far as it goes.
+// plain decodes a container's output from the engine's log format: frames, each with a header of
+// eight bytes that gives the stream and the length. It keeps what there is of a truncated frame.
 func plain(b []byte) string {
 	var text strings.Builder
 	for len(b) > 8 && b[0] <= 2 {
@@ -113,12 +112,12 @@ func plain(b []byte) string {
 	return text.String()
 }
 
-// imageID is that of an imported image: the last sum in a stream of messages,
-// of which every engine has its own.
+// imageID finds the ID of an imported image: the last checksum in a stream of messages. Their
+// format depends on the engine.
 func imageID(b []byte) (string, error) {
 	all := sum.FindAll(b, -1)
 	if len(all) == 0 {
-		return "", fault.Hostf("the engine does not say which image it has imported: %s", message(b))
+		return "", fault.Hostf("the engine does not report the ID of the image that it imported: %s", message(b))
 	}
 	return string(all[len(all)-1]), nil
 }

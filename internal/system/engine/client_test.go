@@ -64,7 +64,7 @@ func FuzzPlain(f *testing.F) {
 	})
 }
 
-// TestClient: an engine's refusals keep what it says.
+// TestClient: an error from an engine keeps the engine's message.
 func TestClient(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "engine.sock")
 	l, err := net.Listen("unix", at)
@@ -101,7 +101,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestSkeleton: the image has the tree's shape and none of its content.
+// TestSkeleton: the image has the directories of the tree and none of its content.
 func TestSkeleton(t *testing.T) {
 	tree := t.TempDir()
 	for _, dir := range []string{"usr/bin", "etc", "proc", "data"} {

@@ -19,7 +19,7 @@ func Docker() *Driver {
 }
 
 func dockerd(dir string) (system.Command, error) {
-	// Not the host's configuration: the same on every host.
+	// An empty configuration instead of the host's, so that it is the same on every host.
 	config := filepath.Join(dir, "daemon.json")
 	if err := os.WriteFile(config, []byte("{}"), 0o644); err != nil {
 		return system.Command{}, fault.Hostf("%w", err)
@@ -28,17 +28,17 @@ func dockerd(dir string) (system.Command, error) {
 		Argv: []string{
 			"dockerd", "--config-file", config, "--host", "unix://" + socket(dir), "--pidfile", filepath.Join(dir, "pid"),
 			"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
-			// No guest has one of its networks, and the host's firewall is not its business.
+			// Guests use none of its networks, and it must not touch the host's firewall.
 			"--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
-			// systemd would know the containers by numbers of processes in tare's namespace.
+			// systemd would misread the containers' process IDs, which are of tare's namespace.
 			"--exec-opt", "native.cgroupdriver=cgroupfs",
 			"--log-level=warn",
 		},
-		Hide: []string{"/run"}, // where another may have its files, and this would leave some
+		Hide: []string{"/run"}, // another dockerd may have its files there, and this one would leave some
 	}, nil
 }
 
-// socket is where an engine listens.
+// socket is the path on which an engine listens.
 func socket(dir string) string { return filepath.Join(dir, "engine.sock") }
 
 func ping(ctx context.Context, dir string) error {

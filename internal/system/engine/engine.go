@@ -1,12 +1,10 @@
-// Package engine runs guests as containers of Docker and Podman. Both speak the
-// same protocol, Docker's Engine API, so that they differ in nothing but
-// themselves.
+// Package engine runs guests as containers of Docker and Podman. Both speak the same protocol,
+// Docker's Engine API, so that arms differ only in the engine.
 //
-// The engine is one of tare's own, in the sandbox, with the host's programs and
-// the engine's own defaults. The host's daemon, if there is one, is not touched,
-// and a kill of tare leaves no container in it. The engine has no userland: the
-// container's root is an image of empty directories, over which the one tree is
-// mounted read-only, as in every other arm.
+// tare starts the engine itself, in the sandbox, from the host's programs and with the engine's
+// defaults. It does not touch the host's daemon, and if tare is killed, no container is left in
+// it. The engine does not hold the userland: the container's root is an image of empty
+// directories, over which the userland's tree is mounted read-only, as in every other arm.
 package engine
 
 import (
@@ -31,7 +29,7 @@ func (d *Driver) Name() string { return d.name }
 
 func (d *Driver) Capabilities() system.Capabilities {
 	caps := system.GroupCapabilities(d.capCovers)
-	caps.Networks = []string{network.None} // an engine gives its containers networks of its own
+	caps.Networks = []string{network.None} // other networks would be the engine's own, not tare's
 	return caps
 }
 

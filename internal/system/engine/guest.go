@@ -21,8 +21,8 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// guest is a container. Its group freezes it, and its engine, which is asked for
-// nothing meanwhile, rests with it.
+// guest is a container. Its group freezes it. The engine, which has nothing to do meanwhile, rests
+// while the guest is frozen.
 type guest struct {
 	engine *Driver
 	use    *system.Use
@@ -37,7 +37,7 @@ type guest struct {
 	err    error
 }
 
-// container is how a guest is asked for, as far as the API's defaults do not fit.
+// container is the request for a container, where the API's defaults do not fit.
 type container struct {
 	Image      string
 	Entrypoint []string
@@ -69,9 +69,9 @@ func (d *Driver) Create(ctx context.Context, s *system.Site) (system.Guest, erro
 	}
 	g := &guest{engine: d, use: use, client: newClient(socket(use.Dir())), site: s, name: "tare-" + s.ID, log: &system.Tail{}}
 	if err := g.start(ctx); err != nil {
-		g.Close() // all of the log is there when it has ended
+		g.Close() // completes the log
 		if text := strings.TrimSpace(g.log.String()); text != "" {
-			err = fmt.Errorf("%w; it said last: %s", err, text)
+			err = fmt.Errorf("%w; its log ends: %s", err, text)
 		}
 		return nil, err
 	}
@@ -79,7 +79,8 @@ func (d *Driver) Create(ctx context.Context, s *system.Site) (system.Guest, erro
 }
 
 func (g *guest) start(ctx context.Context) error {
-	// Past the engine, which would carry every byte twice, on CPU time of its own.
+	// The agent's stream bypasses the engine, which would copy every byte twice and spend CPU
+	// time on it.
 	l, err := g.site.ListenAgent()
 	if err != nil {
 		return err
@@ -115,19 +116,19 @@ func (g *guest) start(ctx context.Context) error {
 	if state.State.Pid == 0 {
 		return fault.Guestf("the container has ended at once")
 	}
-	// The engine is not asked to wait for it: Podman's API waits by asking for
-	// the container's state without a pause, all the time that it runs.
+	// Do not let the engine wait for the container: Podman's API does so by polling its state in
+	// a busy loop.
 	if g.exited, err = system.WatchProcess(state.State.Pid); err != nil {
 		return err
 	}
 	if g.conn, err = l.Accept(ctx, g.exited); err != nil {
 		return err
 	}
-	// Runtimes to which version 2 was hidden have not put it there.
+	// A runtime that does not see the version 2 hierarchy has not added the container to it.
 	return g.site.Group.Add(state.State.Pid)
 }
 
-// agentSocket is where the agent finds its host, in a file system of the guest's own.
+// agentSocket is the path of the agent's socket in the guest, on a tmpfs of the guest's.
 const agentSocket = "/run/agent.sock"
 
 func (g *guest) container(binds []string) container {
@@ -142,7 +143,7 @@ func (g *guest) container(binds []string) container {
 			ShmSize: s.Flavor.MemoryBytes / 2,
 		},
 	}
-	// Podman would raise these beyond what this host may let it.
+	// Podman would raise these limits above what this host may allow.
 	for name, resource := range map[string]int{"nofile": unix.RLIMIT_NOFILE, "nproc": unix.RLIMIT_NPROC} {
 		var have unix.Rlimit
 		if unix.Getrlimit(resource, &have) == nil {
@@ -153,11 +154,11 @@ func (g *guest) container(binds []string) container {
 	return c
 }
 
-// own are the directories of the root that are not the tree's.
+// own are the root's directories that are not mounted from the tree.
 var own = []string{"data", "dev", "proc", "run", "sys", "tmp"}
 
-// skeleton is a root of the tree's directories, empty, as an engine imports it,
-// and the mounts that fill it.
+// skeleton returns a tar file of the tree's top level, with empty directories, for an engine to
+// import, and the bind mounts that fill the directories.
 func skeleton(tree string) (*bytes.Buffer, []string, error) {
 	entries, err := os.ReadDir(tree)
 	if err != nil {
@@ -209,7 +210,7 @@ func (g *guest) Thaw(context.Context) error {
 	return g.site.Group.Thaw()
 }
 
-// closeTimeout bounds each request of a guest's end.
+// closeTimeout bounds the removal of a container.
 const closeTimeout = 20 * time.Second
 
 func (g *guest) Close() error {
@@ -222,11 +223,11 @@ func (g *guest) Close() error {
 	return g.err
 }
 
-// removed asks the engine for what the container printed, and to remove it.
+// removed fetches the container's output for the log, then removes the container.
 func (g *guest) removed() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	g.site.Group.Thaw() // or its monitor could not see its end
+	g.site.Group.Thaw() // otherwise the container's monitor could not notice its end
 	if err := g.use.Wake(); err != nil {
 		return err
 	}
@@ -239,7 +240,7 @@ func (g *guest) removed() error {
 		if err == nil || gone(err) {
 			return nil
 		}
-		select { // one that is just ending may be neither killed nor removed
+		select { // a container that is just ending can neither be killed nor removed
 		case <-ctx.Done():
 			return err
 		case <-time.After(100 * time.Millisecond):

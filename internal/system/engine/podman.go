@@ -7,8 +7,8 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// Podman is the system "podman". It needs no daemon for its containers; its
-// service starts them as its command line does.
+// Podman is the system "podman". Its containers need no daemon; tare uses its API service, which
+// starts them in the same way as the command line does.
 func Podman() *Driver {
 	return &Driver{
 		name: "podman", pkg: "podman", programs: []string{"podman", "conmon"},
@@ -25,11 +25,11 @@ func podman(dir string) (system.Command, error) {
 	return system.Command{
 		Argv: []string{
 			"podman", "--root", filepath.Join(dir, "data"), "--runroot", filepath.Join(dir, "run"), "--tmpdir", filepath.Join(dir, "tmp"),
-			// Without systemd, and without a journal.
+			// Without systemd and its journal.
 			"--cgroup-manager=cgroupfs", "--events-backend=file", "--log-level=warn",
 			"system", "service", "--time=0", "unix://" + socket(dir),
 		},
-		// Its runtime is crun, as a rule.
+		// Its runtime is usually crun, which refuses a hybrid layout.
 		Hide: append(layout.Hybrid(), "/run"),
 	}, nil
 }

@@ -1,6 +1,5 @@
-// Package fake is a system in memory: the reference of the contract, and a
-// stand-in for guests in tests of everything that uses them. It needs no root
-// and no userland, and its guests do as they are told:
+// Package fake is a system in memory: the reference implementation of the contract, and a stand-in
+// for guests in tests. It needs neither root nor a userland, and its guests follow a script:
 //
 //	d := &fake.Driver{Behave: func(argv []string) fake.Behaviour {
 //		if argv[0] == "fio" {
@@ -34,36 +33,35 @@ type Trouble int
 const (
 	None     Trouble = iota
 	Dies             // it ends
-	Hangs            // it says nothing more
-	Nonsense         // it sends what no agent sends
+	Hangs            // it sends nothing more
+	Nonsense         // it sends something that no agent sends
 	Floods           // it sends output without end
 )
 
-// Behaviour is what a guest makes of one command.
+// Behaviour is a guest's reaction to one command.
 type Behaviour struct {
 	Took           time.Duration // by the host's clock, from start to end or trouble
-	GuestTook      time.Duration // what the guest's clock says; 0: the same
+	GuestTook      time.Duration // by the guest's clock; 0: the same
 	Stdout, Stderr string
 	ExitCode       int
-	CPU            time.Duration // cost, as Meter tells it; 0: Took
+	CPU            time.Duration // cost, as Meter reports it; 0: Took
 	Written        int64
-	SpawnError     string // not "": it cannot be started
+	SpawnError     string // not "": the command cannot be started
 	Trouble        Trouble
 }
 
-// ErrDiesBooting from Driver.OnCreate makes a guest that ends before its agent
-// has answered.
+// ErrDiesBooting, returned by Driver.OnCreate, makes a guest that ends before its agent answers.
 var ErrDiesBooting = errors.New("ends before its agent answers")
 
-// Driver makes guests in this process. Its fields are set before it is used.
+// Driver creates guests in this process. Its fields must be set before it is used.
 type Driver struct {
 	System string // name; "" is "fake"
-	// Behave scripts every command. It is called from several goroutines. If
-	// it is nil, guests run real commands on this host, in their site's directory.
+	// Behave scripts every command. It is called from several goroutines. If it is nil, guests
+	// run real commands on this host, in their site's directory.
 	Behave func(argv []string) Behaviour
-	// OnCreate, if not nil, is asked before the n-th guest is made, from 1 on.
+	// OnCreate, if not nil, is called before the n-th guest is created; n starts at 1.
 	OnCreate func(n int) error
-	// Unusable, if not "", is why Check says no.
+	// Unusable, if not "", makes Check fail with this reason.
 	Unusable string
 	// Change, if not nil, changes the capabilities.
 	Change func(*system.Capabilities)
@@ -76,7 +74,7 @@ type Driver struct {
 	live    []string
 }
 
-// Host is a host for guests of this driver.
+// Host returns a host for guests of this driver.
 func Host(t testing.TB) *system.Host {
 	return &system.Host{RunID: "fake", StateDir: t.TempDir(), Dir: t.TempDir()}
 }
@@ -154,16 +152,16 @@ func (d *Driver) Create(_ context.Context, s *system.Site) (system.Guest, error)
 	return g, nil
 }
 
-// Events are what was asked of the guests, in order: "create", "cannot create",
-// "run", "freeze", "thaw", "close", and "talked to while frozen", each with the
-// guest's site, and "run" with the words of the command.
+// Events returns the requests to the guests, in order: "create", "cannot create", "run", "freeze",
+// "thaw", "close", and "talked to while frozen". Each is followed by the guest's site, and "run"
+// also by the words of the command.
 func (d *Driver) Events() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.events)
 }
 
-// Live are the sites of the guests that are not closed.
+// Live returns the sites of the guests that are not closed.
 func (d *Driver) Live() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -97,7 +97,7 @@ func TestScript(t *testing.T) {
 	if _, err := run(t, m, "missing"); fault.KindOf(err) != fault.Guest || !strings.Contains(err.Error(), "not found") {
 		t.Errorf("%v", err)
 	}
-	// Cancelled, the command is killed and the guest stays.
+	// A cancelled command is killed, and the guest stays.
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err = m.Agent.Run(ctx, agent.Command{Argv: []string{"long"}, OnStart: func(uint64) { cancel() }})
 	if !errors.Is(err, context.Canceled) {

@@ -27,7 +27,7 @@ type guest struct {
 	cpu     time.Duration
 	written int64
 	clock   time.Duration // the guest's clock minus the host's
-	frozen  time.Time     // since when; zero: it is not
+	frozen  time.Time     // since when; zero: not frozen
 }
 
 var _ system.Meter = (*guest)(nil)
@@ -58,7 +58,7 @@ func (g *guest) freeze(what string, freeze bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if freeze != g.frozen.IsZero() {
-		return fmt.Errorf("%s of guest %s, which is so already", what, g.site.ID)
+		return fmt.Errorf("%s of guest %s, which is already in that state", what, g.site.ID)
 	}
 	if freeze {
 		g.frozen = time.Now()
@@ -73,7 +73,7 @@ func (g *guest) freeze(what string, freeze bool) error {
 	return nil
 }
 
-// Kill ends the guest as a crash does.
+// Kill ends the guest as a crash would.
 func (g *guest) Kill() error {
 	if g.stop == nil { // its agent never ran
 		g.once.Do(func() { close(g.exited) })
@@ -119,10 +119,10 @@ func (g *guest) Written() (int64, error) {
 	return g.written, nil
 }
 
-// gate is a connection through which nothing comes while it is shut.
+// gate is a connection that passes nothing while it is shut.
 type gate struct {
 	net.Conn
-	early func() // is told of what comes while it is shut
+	early func() // called when data arrives while it is shut
 
 	once   sync.Once
 	closed chan struct{}
@@ -143,8 +143,8 @@ func (c *gate) reopen() {
 	close(c.open)
 }
 
-// pass returns when the gate is open or the connection closed; it reports
-// whether it had to wait.
+// pass returns when the gate is open or the connection closed. It calls waiting first if it has to
+// wait.
 func (c *gate) pass(waiting func()) {
 	c.mu.Lock()
 	open := c.open

@@ -13,7 +13,7 @@ import (
 	"github.com/tare-bench/tare/internal/agent/wire"
 )
 
-// scripted is an agent that runs nothing and says what its driver's Behave told it.
+// scripted is an agent that runs nothing and reports what its driver's Behave returned.
 type scripted struct {
 	guest *guest
 
@@ -21,7 +21,7 @@ type scripted struct {
 	running map[uint64]chan int32 // request id → signals
 }
 
-// now is the guest's CLOCK_MONOTONIC.
+// now returns the guest's CLOCK_MONOTONIC in nanoseconds.
 func (s *scripted) now() int64 {
 	s.guest.mu.Lock()
 	defer s.guest.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *scripted) Signal(_ context.Context, r *wire.SignalRequest) (*wire.Signa
 	return &wire.SignalResponse{}, nil
 }
 
-// Took is not waited for: what a script prints is short.
+// Took does nothing: a script's output is short, so it needs no flow control.
 func (s *scripted) Took(context.Context, *wire.TookRequest) (*wire.TookResponse, error) {
 	return &wire.TookResponse{}, nil
 }
@@ -134,7 +134,7 @@ func (s *scripted) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agen
 	return s.end(stream, ex, &wire.Done{StdoutBytes: uint64(len(b.Stdout)), StderrBytes: uint64(len(b.Stderr))})
 }
 
-// trouble makes it; it returns nil when there is none.
+// trouble makes the trouble; it returns nil when there is none.
 func (s *scripted) trouble(ctx context.Context, what Trouble, stream wire.Agent_RunServer) error {
 	switch what {
 	case None:

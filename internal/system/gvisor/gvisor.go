@@ -1,5 +1,5 @@
-// Package gvisor runs guests in gVisor's sandbox: a kernel of its own, written
-// in Go, as a process of the host.
+// Package gvisor runs guests in gVisor's sandbox: a kernel written in Go that runs as a process of
+// the host.
 package gvisor
 
 import (
@@ -25,8 +25,8 @@ import (
 const (
 	program = "runsc"
 	remedy  = "scripts/install-runsc"
-	// id names the sandbox among those with the same state, of which it is the
-	// only one. It is short because it is in the path of a socket.
+	// id names the sandbox within its state directory, which holds no other. It is short because
+	// it is part of a socket's path.
 	id = "guest"
 )
 
@@ -35,10 +35,10 @@ type Driver struct {
 	name, platform string
 }
 
-// Systrap catches the guest's system calls by seccomp, as gVisor does by default.
+// Systrap intercepts the guest's system calls with seccomp. It is gVisor's default.
 func Systrap() Driver { return Driver{"gvisor", "systrap"} }
 
-// Ptrace catches them by ptrace, as gVisor did before it had systrap.
+// Ptrace intercepts them with ptrace, gVisor's default before systrap.
 func Ptrace() Driver { return Driver{"gvisor-ptrace", "ptrace"} }
 
 func (d Driver) Name() string { return d.name }
@@ -70,8 +70,8 @@ func (d Driver) Check(ctx context.Context, _ *system.Host) system.Status {
 		return system.Unusable(fmt.Sprintf("%s --version: %v", path, err), remedy)
 	}
 	first, _, _ := strings.Cut(string(out), "\n")
-	// It has the flag since 2023. Debian 12's is older, and lacks system calls
-	// that Debian's own programs make.
+	// runsc has the flag since 2023. Debian 12's runsc is older and lacks system calls that
+	// Debian's own programs make.
 	usage, _ := exec.CommandContext(ctx, path, "help", "run").Output()
 	if !strings.Contains(string(usage), "-pass-fd") {
 		return system.Unusable(fmt.Sprintf("%s (%s) is too old", path, first), remedy)
@@ -90,15 +90,15 @@ func (d Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) 
 	}
 	net := "none"
 	if s.Port != nil {
-		net = "sandbox" // gVisor's own stack takes over what is in the namespace
+		net = "sandbox" // gVisor's network stack takes over the interfaces in the namespace
 	}
 	runsc := []string{path, "--root", filepath.Join(s.Dir, "state")}
 	p, err := s.StartProcess("", append(slices.Clip(runsc),
 		"--platform", d.platform, "--network="+net,
-		// All of it stays in the group that it is started in, and sees as many
-		// CPUs as that may use.
+		// The whole sandbox stays in the group that it is started in, and sees as many CPUs as
+		// the group may use.
 		"--ignore-cgroups", "--cpu-num-from-quota=false",
-		// The userland is read-only as everywhere, not below a file in memory.
+		// The userland is read-only as in every arm, without a writable overlay in memory.
 		"--overlay2=none",
 		"run", "--pass-fd", "3:3", "--bundle", bundle, id))
 	if err != nil {
@@ -107,19 +107,18 @@ func (d Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) 
 	return &guest{GroupGuest: system.NewGroupGuest(s, p, nil), site: s, runsc: runsc}, nil
 }
 
-// guest is a group's guest that gVisor's kernel stops. The group's freezer must
-// not: it breaks off the calls by which systrap's processes wait for the
-// kernel, which takes a process for dead that it cannot answer.
+// guest is a GroupGuest that gVisor's kernel freezes. The group's freezer must not be used: it
+// interrupts the system calls in which systrap's processes wait for the kernel, and the kernel
+// then takes a process that does not answer for dead.
 type guest struct {
 	*system.GroupGuest
 	site   *system.Site
 	runsc  []string // with the options before the subcommand
-	kernel int      // gVisor's kernel, 0 until the guest is frozen
+	kernel int      // process ID of gVisor's kernel; 0 until the guest is first frozen
 }
 
-// Freeze stops gVisor's kernel, too, when it has paused the guest: with nothing
-// to do, systrap's looks at its own latencies every millisecond or two, which is
-// 3 % of a CPU.
+// Freeze pauses the guest and then also stops gVisor's kernel: even when idle, systrap's kernel
+// checks its own latencies every millisecond or two, which takes 3 % of a CPU.
 func (g *guest) Freeze(ctx context.Context) error {
 	if err := g.control(ctx, "pause"); err != nil {
 		return err
@@ -147,7 +146,7 @@ func (g *guest) signal(sig unix.Signal) error {
 	return nil
 }
 
-// findKernel finds gVisor's kernel by the name that runsc starts it under.
+// findKernel finds gVisor's kernel by the process name that runsc gives it.
 func (g *guest) findKernel() (pid int, err error) {
 	pids, err := g.site.Group.Processes()
 	if err != nil {
@@ -162,8 +161,8 @@ func (g *guest) findKernel() (pid int, err error) {
 	return 0, fault.Guestf("gVisor's kernel is not among the processes of the guest")
 }
 
-// controlTimeout bounds a pause, which waits until every thread of the guest
-// has stopped.
+// controlTimeout bounds a pause or resume. A pause waits until every thread of the guest has
+// stopped.
 const controlTimeout = 30 * time.Second
 
 func (g *guest) control(ctx context.Context, command string) error {

@@ -16,8 +16,8 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// state are the directories that libvirtd keeps its state in, fixed when it was
-// built. Its own of them are empty, in memory.
+// state are the directories in which libvirtd keeps its state; their paths are compiled in. tare's
+// libvirtd sees empty ones in memory.
 var state = []string{"/etc/libvirt", "/var/lib/libvirt", "/var/cache/libvirt", "/var/log/libvirt"}
 
 var daemon = &system.Daemon{Start: libvirtd, Ready: answers}
@@ -25,7 +25,8 @@ var daemon = &system.Daemon{Start: libvirtd, Ready: answers}
 // configuration is what differs from libvirt's defaults, by file.
 var configuration = map[string]string{
 	"libvirtd.conf": "unix_sock_dir = %q\nauth_unix_rw = \"none\"\nauth_unix_ro = \"none\"\nlog_outputs = \"3:stderr\"\n",
-	// The image must keep its owner; control groups are tare's; no second daemon for the console.
+	// The image must keep its owner, tare manages the control groups, and no second daemon is
+	// needed for the console.
 	"qemu.conf": "security_driver = \"none\"\nuser = \"root\"\ngroup = \"root\"\ndynamic_ownership = 0\nremember_owner = 0\nnamespaces = []\ncgroup_controllers = []\nstdio_handler = \"file\"\n",
 	"lxc.conf":  "security_driver = \"none\"\n",
 }
@@ -44,11 +45,10 @@ func libvirtd(dir string) (system.Command, error) {
 		}
 	}
 	return system.Command{
-		// Its drivers look for their files in the directory that is hidden.
+		// libvirt's drivers read their configuration from /etc/libvirt, which is hidden.
 		Argv: []string{"/bin/sh", "-c", `cp "$1"/*.conf /etc/libvirt && exec libvirtd --config /etc/libvirt/libvirtd.conf --pid-file "$1/pid"`, "sh", dir},
-		// Without /run there is no D-Bus over which systemd would be told of
-		// processes by their numbers in tare's namespace. The LXC driver refuses
-		// version 1 with version 2 beside it.
+		// Without /run there is no D-Bus, over which libvirtd would give systemd process IDs of
+		// tare's PID namespace. The LXC driver refuses a hybrid layout of control groups.
 		Hide: append(append(layout.Hybrid(), "/run"), state...),
 	}, nil
 }
@@ -56,7 +56,7 @@ func libvirtd(dir string) (system.Command, error) {
 // dialTimeout bounds a connection to libvirtd.
 const dialTimeout = 15 * time.Second
 
-// connect opens a connection of libvirt's QEMU or LXC driver in the daemon.
+// connect connects to libvirt's QEMU or LXC driver in the daemon. The caller disconnects.
 func connect(dir, uri string) (*libvirt.Libvirt, error) {
 	l := libvirt.NewWithDialer(dialers.NewLocal(dialers.WithSocket(filepath.Join(dir, "libvirt-sock")), dialers.WithLocalTimeout(dialTimeout)))
 	if err := l.ConnectToURI(libvirt.ConnectURI(uri)); err != nil {
@@ -65,7 +65,7 @@ func connect(dir, uri string) (*libvirt.Libvirt, error) {
 	return l, nil
 }
 
-// answers asks both drivers, as each of them comes up by itself.
+// answers checks both drivers, as they start independently of each other.
 func answers(_ context.Context, dir string) error {
 	var errs []error
 	for _, uri := range []string{"qemu:///system", "lxc:///system"} {
@@ -78,11 +78,11 @@ func answers(_ context.Context, dir string) error {
 	return errors.Join(errs...)
 }
 
-// callTimeout bounds what a libvirtd is asked; the library has no limit itself.
+// callTimeout bounds a call to libvirtd; the library itself has no limit.
 const callTimeout = time.Minute
 
-// bounded makes a call of libvirtd, whose errors are the guest's unless it is
-// not heard of in time.
+// bounded calls libvirtd. An error that libvirtd returns is the guest's fault; a timeout is the
+// host's.
 func bounded(call func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- call() }()
@@ -97,7 +97,7 @@ func bounded(call func() error) error {
 	}
 }
 
-// changed changes a domain's state, and looks whether it has.
+// changed changes a domain's state and checks that it has changed.
 func changed(l *libvirt.Libvirt, d libvirt.Domain, change func(libvirt.Domain) error, want libvirt.DomainState) error {
 	if err := change(d); err != nil {
 		return err

@@ -9,15 +9,15 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// domain is what the descriptions of domains are filled from.
+// domain is the data for the templates of domains.
 type domain struct {
 	*system.Site
 	Kind, Name, Socket, Log string
 	Env                     [][2]string
 }
 
-// machine is a domain of libvirt's QEMU driver: nothing in it but what is named
-// here, as with the systems kvm and qemu-tcg.
+// machine describes a domain of libvirt's QEMU driver. It has no default devices, as with the
+// systems kvm and qemu-tcg.
 var machine = describe(`<domain type='{{.Kind}}'>
   <name>{{.Name}}</name>
   <memory unit='b'>{{.Flavor.MemoryBytes}}</memory>
@@ -42,8 +42,8 @@ var machine = describe(`<domain type='{{.Kind}}'>
   <seclabel type='none'/>
 </domain>`)
 
-// container is a domain of libvirt's LXC driver. Its console would be a terminal
-// that must be read in time; what the agent prints goes to a file instead.
+// container describes a domain of libvirt's LXC driver. The agent's output goes to a file, since
+// the domain's console would be a terminal that must be read in time.
 var container = describe(`<domain type='lxc'>
   <name>{{.Name}}</name>
   <memory unit='b'>{{.Flavor.MemoryBytes}}</memory>
@@ -80,7 +80,7 @@ func escaped(s string) (string, error) {
 	return b.String(), err
 }
 
-// xml describes the domain of a guest on a site.
+// xml returns the description of the domain of a guest on a site.
 func (d Driver) xml(s *system.Site, socket string) (string, error) {
 	v := domain{Site: s, Kind: d.kind, Name: domainName(s), Socket: socket, Log: logFile(s)}
 	for _, kv := range system.AgentEnv {
@@ -96,7 +96,7 @@ func (d Driver) xml(s *system.Site, socket string) (string, error) {
 	return b.String(), err
 }
 
-// domainName tells whose the domain is.
+// domainName marks the domain as tare's.
 func domainName(s *system.Site) string { return "tare-" + s.ID }
 
 func logFile(s *system.Site) string { return filepath.Join(s.Dir, "log") }

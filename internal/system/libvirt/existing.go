@@ -19,12 +19,12 @@ import (
 	"github.com/tare-bench/tare/internal/system/ssh"
 )
 
-// Existing is the system "libvirt": a domain that is there, of whatever
-// hypervisor. libvirt starts and freezes it and says what it costs its host;
-// the agent gets into it by SSH, as no other way leads into all of them.
+// Existing is the system "libvirt": a domain of the user's, of any hypervisor. libvirt starts and
+// freezes the domain and reports what it costs the host. The agent gets into the domain over SSH,
+// the only way that works for all hypervisors.
 type Existing struct{}
 
-// Name is how campaigns call it.
+// Name is the system's name in campaigns.
 func (Existing) Name() string { return "libvirt" }
 
 const (
@@ -37,7 +37,7 @@ var existingOptions = append([]system.Option{
 	{Name: startOption, Values: []string{"no", "yes"}, Default: "no", About: "Start the domain if it is shut off, and shut it down again afterwards."},
 }, ssh.Driver{}.Capabilities().Options...)
 
-// Capabilities are those of machines; a container's clock goes on while it is frozen.
+// Capabilities are those of virtual machines; a container's clock continues while it is frozen.
 func (Existing) Capabilities() system.Capabilities {
 	return system.Capabilities{
 		VerifiedOn:   system.Live,
@@ -53,12 +53,12 @@ func (Existing) Capabilities() system.Capabilities {
 	}
 }
 
-// Check does not know the domains: an arm's target says which.
+// Check cannot check domains: each arm's target names its own.
 func (Existing) Check(context.Context, *system.Host) system.Status {
-	return system.Status{Usable: true, Proof: "needs nothing here; an arm says which domain: target: qemu:///system#NAME"}
+	return system.Status{Usable: true, Proof: "needs nothing here; an arm's target names the domain: target: qemu:///system#NAME"}
 }
 
-// CheckTarget refuses what is no target.
+// CheckTarget returns an error if text is not a valid target.
 func (Existing) CheckTarget(text string) error {
 	_, _, err := parseTarget(text)
 	return err
@@ -70,20 +70,20 @@ func parseTarget(text string) (uri *url.URL, name string, err error) {
 	}
 	uri, err = url.Parse(text)
 	if err != nil || uri.Scheme == "" || uri.Opaque != "" {
-		return fail("it is no address")
+		return fail("it is not an address")
 	}
 	if name = uri.Fragment; name == "" {
 		return fail("it names no domain")
 	}
 	if _, secret := uri.User.Password(); secret {
 		text = uri.Redacted()
-		return fail("a password must not stand in a file")
+		return fail("a password must not be in a file")
 	}
 	uri.Fragment, uri.RawFragment = "", ""
 	return uri, name, nil
 }
 
-// Create logs in to the domain, which it may have to start before.
+// Create starts the domain if necessary and allowed, and logs in to it.
 func (e Existing) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
 	uri, name, err := parseTarget(s.Flavor.Target)
 	if err != nil {
@@ -95,7 +95,7 @@ func (e Existing) Create(ctx context.Context, s *system.Site) (system.Guest, err
 	delete(inside.Flavor.Options, loginOption)
 	delete(inside.Flavor.Options, startOption)
 	if inside.Flavor.Target == "" {
-		return nil, fault.WithRemedy(fault.Campaignf("how to get into %s is not said", name), "options: {login: ssh://root@ADDRESS}")
+		return nil, fault.WithRemedy(fault.Campaignf("no login is given for domain %s", name), "options: {login: ssh://root@ADDRESS}")
 	}
 	g := &existing{uri: uri.String()}
 	err = bounded(func() (err error) {
@@ -119,19 +119,20 @@ func (e Existing) Create(ctx context.Context, s *system.Site) (system.Guest, err
 	return g, nil
 }
 
-// existing is a domain that runs, with an agent in it.
+// existing is a running domain with an agent in it.
 type existing struct {
-	system.Guest // the agent's, by SSH; nil while there is none
+	system.Guest // the agent's, over SSH; nil before the login
 	uri          string
 	libvirt      *libvirt.Libvirt
 	domain       libvirt.Domain
 	disks        []string
-	started      bool // by us
+	started      bool // by tare
 	once         sync.Once
 	err          error
 }
 
-// run sees to it that the domain runs.
+// run starts the domain if it is shut off and start is true. It returns an error if the domain
+// does not run otherwise.
 func (g *existing) run(start bool) error {
 	return bounded(func() error {
 		state, _, err := g.libvirt.DomainGetState(g.domain, 0)
@@ -148,8 +149,8 @@ func (g *existing) run(start bool) error {
 	})
 }
 
-// login starts an agent in the domain; one that was just started takes its time
-// to let us in.
+// login starts an agent in the domain. It retries if the domain was just started, since booting
+// takes time.
 func (g *existing) login(ctx context.Context, s *system.Site) (system.Guest, error) {
 	for {
 		in, err := ssh.Driver{}.Create(ctx, s)
@@ -164,7 +165,7 @@ func (g *existing) login(ctx context.Context, s *system.Site) (system.Guest, err
 	}
 }
 
-// readDisks asks for the domain's disks, to count what is written to them.
+// readDisks finds the domain's disks, for Written.
 func (g *existing) readDisks() error {
 	return bounded(func() error {
 		text, err := g.libvirt.DomainGetXMLDesc(g.domain, 0)
@@ -175,7 +176,7 @@ func (g *existing) readDisks() error {
 	})
 }
 
-// disks are the names of a domain's disks as the domain has them.
+// disks returns the target names of a domain's disks from its XML description.
 func disks(text string) ([]string, error) {
 	var d struct {
 		Disks []struct {
@@ -197,7 +198,7 @@ func disks(text string) ([]string, error) {
 	return names, nil
 }
 
-// Usage is the CPU time that the domain has cost its host, as libvirt counts it.
+// Usage is the CPU time that the domain has cost its host, as counted by libvirt.
 func (g *existing) Usage() (u cgroup.Usage, err error) {
 	err = bounded(func() error {
 		_, _, _, _, cpu, err := g.libvirt.DomainGetInfo(g.domain)
@@ -207,7 +208,7 @@ func (g *existing) Usage() (u cgroup.Usage, err error) {
 	return u, err
 }
 
-// Written is what the domain has written to all its disks.
+// Written is the number of bytes that the domain has written to all its disks.
 func (g *existing) Written() (sum int64, err error) {
 	if len(g.disks) == 0 {
 		return 0, cgroup.ErrUnknown
@@ -227,7 +228,7 @@ func (g *existing) Written() (sum int64, err error) {
 
 func (g *existing) DataDir() string { return g.Guest.(system.Placed).DataDir() }
 
-// Kill cuts the way in.
+// Kill cuts the SSH connection.
 func (g *existing) Kill() error { return g.Guest.(interface{ Kill() error }).Kill() }
 
 func (g *existing) CommandLine() []string {
@@ -246,15 +247,15 @@ func (g *existing) Thaw(context.Context) error {
 	})
 }
 
-// Close removes the agent, and shuts the domain down if it was started for us.
-// One that runs goes on, thawed.
+// Close removes the agent, and shuts the domain down if tare started it. Otherwise it leaves the
+// domain running, thawed.
 func (g *existing) Close() error {
 	g.once.Do(func() {
 		if g.libvirt == nil {
 			return
 		}
 		if g.Guest != nil {
-			bounded(func() error { return g.libvirt.DomainResume(g.domain) }) // an error means that it runs
+			bounded(func() error { return g.libvirt.DomainResume(g.domain) }) // an error means that it already runs
 			g.err = g.Guest.Close()
 		}
 		if g.started {
@@ -265,7 +266,7 @@ func (g *existing) Close() error {
 	return g.err
 }
 
-// shutdownTimeout is how long the domain's system may take to end.
+// shutdownTimeout is how long the domain's operating system may take to shut down.
 const shutdownTimeout = 2 * time.Minute
 
 func (g *existing) shutDown() error {
@@ -282,5 +283,5 @@ func (g *existing) shutDown() error {
 			return nil
 		}
 	}
-	return fault.Guestf("domain %s was started for this and does not shut down", g.domain.Name)
+	return fault.Guestf("domain %s, which tare started, does not shut down", g.domain.Name)
 }

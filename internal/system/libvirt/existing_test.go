@@ -20,8 +20,8 @@ import (
 	"github.com/tare-bench/tare/internal/system/systemtest"
 )
 
-// sshdDomain is a container that runs a real sshd over the host's own root: a
-// domain that somebody has, for all that the driver knows.
+// sshdDomain is a container that runs a real sshd over the host's own root. The driver treats it
+// as a domain of a user's.
 const sshdDomain = `<domain type='lxc'>
   <name>%s</name><memory unit='MiB'>512</memory><vcpu>1</vcpu>
   <os><type>exe</type><init>/bin/sh</init><initarg>-c</initarg>
@@ -29,7 +29,8 @@ const sshdDomain = `<domain type='lxc'>
   <devices><filesystem type='mount'><source dir='/'/><target dir='/'/></filesystem><console type='pty'/></devices>
 </domain>`
 
-// somebodys starts a libvirtd with that domain, and says how to get to it.
+// somebodys starts a libvirtd with that domain, and returns a function which adds the arm's target
+// and options for it to a flavor.
 func somebodys(t *testing.T) func(system.Flavor) system.Flavor {
 	t.Helper()
 	if st := LXC().Check(t.Context(), systemtest.Host(t)); !st.Usable {
@@ -97,8 +98,8 @@ func somebodys(t *testing.T) func(system.Flavor) system.Flavor {
 	}
 }
 
-// removeMachine removes the group in which libvirt puts domains that do not say
-// where, unless somebody else has one there.
+// removeMachine removes the default control group of libvirt's domains, unless somebody else has a
+// domain there.
 func removeMachine() {
 	dirs, _ := filepath.Glob("/sys/fs/cgroup/*/machine")
 	for _, dir := range append(dirs, "/sys/fs/cgroup/machine") {
@@ -106,8 +107,7 @@ func removeMachine() {
 	}
 }
 
-// intoDomain is the driver whose guests all go to that domain, which is a
-// container.
+// intoDomain is the driver whose guests are all in that domain, which is a container.
 type intoDomain struct {
 	Existing
 	flavor func(system.Flavor) system.Flavor

@@ -17,7 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// guest is a domain that tare has made.
+// guest is a domain that tare has created.
 type guest struct {
 	driver    Driver
 	use       *system.Use
@@ -27,7 +27,7 @@ type guest struct {
 	xml       string
 	conn      net.Conn
 	exited    <-chan struct{}
-	log       string // of a domain that has ended
+	log       string // saved by Close
 	partition func() error
 	once      sync.Once
 	err       error
@@ -40,9 +40,9 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 	}
 	g := &guest{driver: d, use: use, site: s}
 	if err := g.start(ctx, use.Dir()); err != nil {
-		g.Close() // all of the log is there when it has ended
+		g.Close() // completes the log
 		if g.log != "" {
-			err = fmt.Errorf("%w; it said last: %s", err, strings.TrimSpace(g.log))
+			err = fmt.Errorf("%w; its log ends: %s", err, strings.TrimSpace(g.log))
 		}
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (g *guest) start(ctx context.Context, dir string) (err error) {
 	if g.libvirt, err = connect(dir, d.uri); err != nil {
 		return err
 	}
-	flags := libvirt.DomainStartAutodestroy // with our connection
+	flags := libvirt.DomainStartAutodestroy // libvirt destroys the domain with our connection
 	if d.container() {
 		if g.partition, err = s.Group.Layout().Partition(s.ID + ".partition"); err != nil {
 			return err
@@ -101,8 +101,8 @@ func (g *guest) start(ctx context.Context, dir string) (err error) {
 	return err
 }
 
-// processes are those that the domain has on the host when it has just started;
-// with the first it ends.
+// processes returns the domain's processes on the host just after its start. The domain ends when
+// the first of them ends.
 func (g *guest) processes() ([]int, error) {
 	if !g.driver.container() {
 		file := filepath.Join(g.driver.daemon.Root(), "run/libvirt/qemu", domainName(g.site)+".pid")
@@ -140,9 +140,9 @@ func (g *guest) CommandLine() []string {
 	return append(g.driver.daemon.CommandLine(), "virsh", "-c", g.driver.uri, "create", g.xml)
 }
 
-// Freeze stops a machine's vCPUs, and with them its clocks. A container's group
-// is frozen by tare: libvirt's freezer is version 1's, and what that has frozen
-// cannot be killed. libvirtd, which is asked for nothing meanwhile, rests with it.
+// Freeze stops a machine's vCPUs, and with them its clocks. For a container, tare freezes the
+// control group: libvirt uses the freezer of version 1, which makes frozen processes unkillable.
+// libvirtd, which has nothing to do meanwhile, rests while the guest is frozen.
 func (g *guest) Freeze(context.Context) error {
 	if err := g.pause(); err != nil {
 		return err
@@ -167,12 +167,12 @@ func (g *guest) Thaw(context.Context) error {
 	return g.to(g.libvirt.DomainResume, libvirt.DomainRunning)
 }
 
-// to changes the domain's state, and looks whether it has.
+// to changes the domain's state and checks that it has changed.
 func (g *guest) to(change func(libvirt.Domain) error, want libvirt.DomainState) error {
 	return bounded(func() error { return changed(g.libvirt, g.domain, change, want) })
 }
 
-// logBytes is how much of a log is kept.
+// logBytes is how many bytes are kept of each log file.
 const logBytes = 16 << 10
 
 func (g *guest) Log() string {
@@ -199,11 +199,11 @@ func (g *guest) Close() error {
 		if g.conn != nil {
 			g.conn.Close()
 		}
-		g.site.Group.Thaw() // or its controller could not end
+		g.site.Group.Thaw() // otherwise its controller could not end
 		awake := g.use.Wake()
 		if g.libvirt != nil && awake == nil {
-			// It may have ended by itself. What this does not end, the removal
-			// of the group does.
+			// The domain may have ended by itself. The removal of the group kills the processes
+			// that this leaves.
 			bounded(func() error { return g.libvirt.DomainDestroy(g.domain) })
 			bounded(g.libvirt.Disconnect)
 		}

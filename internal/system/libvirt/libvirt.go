@@ -1,9 +1,8 @@
-// Package libvirt measures what libvirt runs: domains that tare makes of a
-// flavor with libvirt's QEMU and LXC drivers, and domains that are there.
+// Package libvirt measures domains of libvirt: domains that tare creates from a flavor with
+// libvirt's QEMU and LXC drivers, and existing domains.
 //
-// Those that it makes are in a libvirtd of tare's own, in the sandbox, with
-// directories that nobody else sees. The host's libvirtd does not know of them,
-// and a kill of tare leaves none behind.
+// For the domains that it creates, tare runs its own libvirtd in the sandbox, with private
+// directories. The host's libvirtd does not know of them, and if tare is killed, none are left.
 package libvirt
 
 import (
@@ -27,15 +26,15 @@ type Driver struct {
 	daemon          *system.Daemon
 }
 
-// QEMU makes machines whose CPU is emulated.
+// QEMU creates machines with an emulated CPU.
 func QEMU() Driver { return Driver{"libvirt-qemu", "qemu:///system", "qemu", system.Live, daemon} }
 
-// KVM makes machines whose code the CPU runs itself.
+// KVM creates machines whose code runs directly on the CPU.
 func KVM() Driver {
 	return Driver{"libvirt-kvm", "qemu:///system", "kvm", system.NeedsProduct, daemon}
 }
 
-// LXC makes containers. All three share a daemon.
+// LXC creates containers. All three systems share a daemon.
 func LXC() Driver { return Driver{"libvirt-lxc", "lxc:///system", "lxc", system.Live, daemon} }
 
 func (d Driver) Name() string { return d.name }
@@ -65,8 +64,8 @@ func (d Driver) Capabilities() system.Capabilities {
 
 const remedy = "apt-get install libvirt-daemon-system libvirt-daemon-driver-qemu libvirt-daemon-driver-lxc"
 
-// probeTimeout is how long a machine may take to reach its agent with KVM, after
-// libvirtd has come up.
+// probeTimeout is how long a machine with KVM may take until its agent answers, after libvirtd has
+// started.
 const probeTimeout = time.Minute
 
 func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
@@ -77,7 +76,7 @@ func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
 	version := strings.TrimSpace(string(out))
 	for _, dir := range state {
 		if _, err := os.Stat(dir); err != nil {
-			return system.Unusable(fmt.Sprintf("libvirtd is not installed as a whole: %v", err), remedy)
+			return system.Unusable(fmt.Sprintf("libvirtd is only partly installed: %v", err), remedy)
 		}
 	}
 	st := system.Status{Usable: true, Proof: version + ", to be started by tare for itself", Versions: map[string]string{"libvirtd": version}}
@@ -85,10 +84,10 @@ func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
 		return st
 	}
 	if _, err := os.Stat("/dev/kvm"); err != nil {
-		return system.Unusable(fmt.Sprintf("no KVM here: %v", err), "tare systems says of kvm how to get it")
+		return system.Unusable(fmt.Sprintf("no KVM here: %v", err), "see what tare systems says about kvm")
 	}
 	if h.Userland == nil {
-		return system.Unusable("/dev/kvm is there, but whether a guest boots with it is not known before the userland image is built", "tare image")
+		return system.Unusable("/dev/kvm is there, but tare cannot tell whether a guest boots with it until the userland image is built", "tare image")
 	}
 	took, err := system.Probe(ctx, d, h, probeTimeout)
 	if err != nil {

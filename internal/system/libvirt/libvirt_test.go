@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { systemtest.Main(m) }
 
 func TestConformance(t *testing.T) {
 	t.Run("libvirt-lxc", func(t *testing.T) { systemtest.Run(t, LXC()) })
-	// QEMU's machines have the whole suite in package qemu.
+	// Package qemu runs the whole suite on QEMU's machines.
 	t.Run("libvirt-qemu", func(t *testing.T) { systemtest.RunBriefly(t, QEMU()) })
 	t.Run("libvirt-kvm", func(t *testing.T) { systemtest.RunBriefly(t, KVM()) })
 }
@@ -31,8 +31,7 @@ func BenchmarkSystem(b *testing.B) {
 	b.Run("libvirt-kvm", func(b *testing.B) { systemtest.Bench(b, KVM()) })
 }
 
-// TestXML: a description is well-formed whatever the paths are, and says what
-// the flavor says.
+// TestXML: a description is well-formed whatever the paths are, and agrees with the flavor.
 func TestXML(t *testing.T) {
 	s := &system.Site{
 		ID: "r0123456789-a", Dir: "/a&b/'c'", DataDir: "/a&b/<data>",

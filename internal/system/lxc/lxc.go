@@ -36,8 +36,8 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 	if err := os.WriteFile(file, []byte(config(s)), 0o644); err != nil {
 		return nil, fault.Hostf("%w", err)
 	}
-	// In the foreground, so that the monitor is a child of ours and the
-	// agent's stream is inherited down to the container's first process.
+	// Runs in the foreground, so that the monitor is our child and the container's first
+	// process inherits the agent's stream.
 	p, err := s.StartProcess("", []string{
 		"lxc-start", "--foreground", "--lxcpath", s.Dir, "--name", "guest", "--rcfile", file,
 		"--logpriority", "WARN", "--logfile", "/dev/stderr",
@@ -50,7 +50,7 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 
 func config(s *system.Site) string {
 	g := s.Group.Name()
-	net := [][2]string{{"lxc.net.0.type", "empty"}, {"lxc.net.0.flags", "up"}} // loopback, which else is there and down
+	net := [][2]string{{"lxc.net.0.type", "empty"}, {"lxc.net.0.flags", "up"}} // brings loopback up, which would otherwise be down
 	if s.Port != nil {
 		net = [][2]string{{"lxc.namespace.share.net", s.Port.Namespace}}
 	}
@@ -59,12 +59,12 @@ func config(s *system.Site) string {
 		{"lxc.rootfs.path", "dir:" + s.Userland.Tree},
 		{"lxc.rootfs.options", "ro"},
 		{"lxc.init.cmd", "/tare-agent fd:3"},
-		// All of it inside the guest's group, so that its limits hold for all of it.
+		// Everything is inside the guest's group, so that its limits apply to all of it.
 		{"lxc.cgroup.dir.container", g + "/container"},
 		{"lxc.cgroup.dir.monitor", g + "/monitor"},
 		{"lxc.cgroup.dir.monitor.pivot", g + "/pivot"},
-		// On version 1 LXC widens the CPU sets of the groups above its own to
-		// those of the host, so the container's must be said again.
+		// With cgroup version 1, LXC widens the CPU sets of the groups above its own to those of
+		// the host, so the container's set must be repeated here.
 		{"lxc.cgroup.cpuset.cpus", s.Flavor.CPUs},
 		{"lxc.console.path", "none"},
 		{"lxc.tty.max", "0"},

@@ -12,8 +12,8 @@ import (
 	"github.com/tare-bench/tare/internal/volume"
 )
 
-// What makes and removes a volume group $2 on a file in $1. Nobody's udev has a
-// part in it, and nothing is noted below /etc, which may not be written.
+// Scripts which make and remove a volume group $2 on a file in $1. They bypass udev and record
+// nothing below /etc, which may be read-only.
 const (
 	makeGroup = `export DM_DISABLE_UDEV=1; truncate -s 400M "$1/pv"; pv=$(losetup -f --show "$1/pv")
 vgcreate -q -A n "$2" "$pv"
@@ -23,8 +23,8 @@ mkfs.ext4 -q -L photos "/dev/$2/photos"`
 losetup -d $(losetup -n -O NAME -j "$1/pv")`
 )
 
-// TestLogicalVolumes has a guest's data on a logical volume, but not on one
-// that holds a file system of somebody's.
+// TestLogicalVolumes: a guest's data volume can be on a logical volume, but not on one that holds
+// somebody's file system.
 func TestLogicalVolumes(t *testing.T) {
 	h, d := systemtest.Host(t), Dom0()
 	if st := d.Check(t.Context(), h); !st.Usable {

@@ -1,8 +1,7 @@
-// Package native runs workloads without virtualization: in the same userland
-// as every guest, by chroot, under the same control group limits and with the
-// same kind of data volume. It has no namespaces of its own but that of the
-// network, so that every system's guests are on the same: on the run's bridge,
-// or by themselves, where the servers of two of them may use the same port.
+// Package native runs workloads without virtualization: by chroot into the userland that every
+// guest uses, under the same control group limits and with the same kind of data volume. Its only
+// namespace is that of the network: native arms are on the run's bridge like all other guests, or
+// have no network, so that servers of two of them can use the same port.
 package native
 
 import (
@@ -18,8 +17,8 @@ import (
 	"github.com/tare-bench/tare/internal/xenctl"
 )
 
-// Driver is the system "native", or "xen-dom0": the same on a host that was
-// booted as Xen's privileged domain, where the hypervisor is beneath it, too.
+// Driver is the system "native", or "xen-dom0": the same on a host that was booted as Xen's
+// privileged domain, which itself runs on the hypervisor.
 type Driver struct{ dom0 bool }
 
 // Dom0 is the system "xen-dom0".
@@ -45,9 +44,9 @@ func (d Driver) Check(context.Context, *system.Host) system.Status {
 	case d.dom0 && !dom0:
 		return system.Unusable("this host was not booted as Xen's dom0", "install xen-system-amd64 and boot its entry; or, in emulation: tare lab up xen")
 	case dom0 && !d.dom0:
-		return system.Unusable("this host was booted as Xen's dom0: what runs on it is the system xen-dom0", "name xen-dom0 in the campaign, or boot without Xen")
+		return system.Unusable("this host was booted as Xen's dom0: here the system is xen-dom0, not native", "name xen-dom0 in the campaign, or boot without Xen")
 	}
-	if d.dom0 { // for what it costs
+	if d.dom0 { // Xen accounts the cost
 		if _, err := xenctl.Domains(); err != nil {
 			return system.Unusable(err.Error(), fault.RemedyOf(err))
 		}
@@ -75,15 +74,15 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 	return system.NewGroupGuest(s, p, r.unmount), nil
 }
 
-// root is the directory that a native arm runs in.
+// root is the root directory of a native arm.
 type root struct {
 	site   *system.Site
 	dir    string
-	mounts []string // in the order they were made
+	mounts []string // in the order of mounting
 }
 
-// mount puts the userland together as guests see it: read-only, with /tmp,
-// /run and /dev in memory and the data volume on /data.
+// mount assembles the userland as guests see it: read-only, with /tmp, /run and /dev in memory and
+// the data volume on /data.
 func (r *root) mount() error {
 	if err := os.Mkdir(r.dir, 0o755); err != nil {
 		return fault.Hostf("%w", err)
@@ -115,7 +114,7 @@ func (r *root) mount() error {
 	return r.devices()
 }
 
-// devices fills /dev with what programs take for granted.
+// devices creates the entries of /dev that programs expect.
 func (r *root) devices() error {
 	dev := filepath.Join(r.dir, "dev")
 	for name, minor := range map[string]uint32{"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9} {

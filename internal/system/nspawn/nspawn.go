@@ -1,5 +1,4 @@
-// Package nspawn runs guests as containers of systemd-nspawn, whether or not
-// systemd runs the host.
+// Package nspawn runs guests as systemd-nspawn containers. The host's init need not be systemd.
 package nspawn
 
 import (
@@ -25,7 +24,8 @@ func (Driver) Check(ctx context.Context, h *system.Host) system.Status {
 	if err != nil {
 		return system.Unusable(fmt.Sprintf("systemd-nspawn is not installed: %v", err), "apt-get install systemd-container")
 	}
-	// Where systemd finds no version 2 it would leave the guest's group.
+	// Without a version 2 hierarchy where systemd looks for it, nspawn would leave the guest's
+	// group.
 	if !strings.HasPrefix(h.Cgroups.V2, "/sys/fs/cgroup") {
 		return system.Unusable("systemd-nspawn needs control groups of version 2 below /sys/fs/cgroup",
 			"mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified")
@@ -40,11 +40,11 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 		net = "--network-namespace-path=" + s.Port.Namespace
 	}
 	argv := []string{
-		// Descriptors are for the container if they were given to this very process.
+		// nspawn passes descriptors to the container only if LISTEN_PID is its own process ID.
 		"/bin/sh", "-c", `LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"`, "sh",
 		"systemd-nspawn", "--quiet", "--settings=no",
-		// No systemd is asked for anything. nspawn moves itself and the
-		// container to groups below the one that it is started in.
+		// Do not contact systemd. nspawn moves itself and the container to groups below the one
+		// that it is started in.
 		"--register=no", "--keep-unit",
 		"--machine=" + s.ID, "--hostname=tare", "--console=pipe", "--kill-signal=SIGKILL",
 		"--directory=" + s.Userland.Tree, "--read-only",
@@ -57,10 +57,10 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 	}
 	p, err := s.Start(system.Command{
 		Argv: append(argv, "--", "/tare-agent", "fd:3"),
-		// It must not lock the userland, which others use at the same time, nor
-		// change its groups to those of the systemd that the userland has not.
+		// nspawn must not lock the userland, which other guests use at the same time, nor choose
+		// a control group layout for the userland's systemd, since the userland has none.
 		Env:  []string{"SYSTEMD_NSPAWN_LOCK=0", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1"},
-		Hide: []string{"/run"}, // where it would leave directories
+		Hide: []string{"/run"}, // nspawn would leave directories there
 	})
 	if err != nil {
 		return nil, err

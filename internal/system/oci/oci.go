@@ -1,5 +1,5 @@
-// Package oci makes the bundles that OCI runtimes start guests from: the same
-// for all of them, so that they differ in nothing but the runtime.
+// Package oci makes the bundles that OCI runtimes start guests from. All runtimes get the same
+// bundle, so that arms differ only in the runtime.
 package oci
 
 import (
@@ -31,8 +31,8 @@ func Bundle(s *system.Site, spec *specs.Spec) (string, error) {
 	return dir, nil
 }
 
-// Spec is the configuration of a guest on a site. Limits are not in it: the
-// group above the container has them.
+// Spec returns the configuration of a guest on a site. It contains no limits: they are set on the
+// group above the container.
 func Spec(s *system.Site) *specs.Spec {
 	tmpfs := func(at, mode string) specs.Mount {
 		return specs.Mount{Destination: at, Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=" + mode}}
@@ -78,8 +78,8 @@ func Spec(s *system.Site) *specs.Spec {
 	}
 }
 
-// capabilities are those that container engines give by default, as far as
-// tare has them to give.
+// capabilities returns the capabilities that container engines grant by default, without those
+// that tare does not have itself.
 func capabilities() []string {
 	var names []string
 	for _, c := range []struct {

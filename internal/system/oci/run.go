@@ -10,12 +10,12 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// Capabilities are those of a runtime that Run starts guests with.
+// Capabilities returns the capabilities of a runtime that Run starts guests with.
 func Capabilities() system.Capabilities {
 	return system.GroupCapabilities("every process of the container and the runtime")
 }
 
-// Check asks a runtime for its version; Debian's package has its name.
+// Check asks a runtime for its version. Debian's package must have the runtime's name.
 func Check(ctx context.Context, runtime string) system.Status {
 	out, err := exec.CommandContext(ctx, runtime, "--version").Output()
 	if err != nil {
@@ -25,15 +25,15 @@ func Check(ctx context.Context, runtime string) system.Status {
 	return system.Status{Usable: true, Proof: first, Versions: map[string]string{runtime: strings.TrimPrefix(first, runtime+" version ")}}
 }
 
-// Run starts a guest with a runtime that takes runc's command line. The runtime
-// does not see the directories to hide.
+// Run starts a guest with a runtime that has runc's command line. The runtime does not see the
+// directories in hide.
 func Run(s *system.Site, runtime string, hide ...string) (system.Guest, error) {
 	bundle, err := Bundle(s, Spec(s))
 	if err != nil {
 		return nil, err
 	}
-	// In the foreground, so that the runtime is a child of ours; its state is
-	// on the site and goes with it.
+	// Runs in the foreground, so that the runtime is our child. Its state is on the site and
+	// is removed with it.
 	p, err := s.Start(system.Command{Hide: hide, Argv: []string{
 		runtime, "--root", filepath.Join(s.Dir, "state"), "run", "--preserve-fds", "1", "--bundle", bundle, s.ID,
 	}})

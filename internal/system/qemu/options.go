@@ -32,10 +32,10 @@ var options = []system.Option{{
 
 const vhostDevice = "/dev/vhost-net"
 
-// dataDisk is the data volume as the machine's second disk.
+// dataDisk returns the arguments that attach the data volume as the machine's second disk.
 func dataDisk(s *system.Site) []string {
 	v := s.Volume
-	file := strings.ReplaceAll(v.Device, ",", ",,") // as QEMU wants commas that separate nothing
+	file := strings.ReplaceAll(v.Device, ",", ",,") // QEMU's escape for a literal comma
 	drive := fmt.Sprintf("if=none,id=data,format=%s,aio=threads,cache=%s,file=%s", v.Format, system.Setting(options, s.Flavor, "cache"), file)
 	if system.Setting(options, s.Flavor, "iothread") == "on" {
 		return []string{"-object", "iothread,id=io", "-drive", drive, "-device", "virtio-blk-pci,drive=data,iothread=io"}
@@ -43,7 +43,7 @@ func dataDisk(s *system.Site) []string {
 	return []string{"-drive", drive, "-device", "virtio-blk-pci,drive=data"}
 }
 
-// netdev is the machine's way to its network, "" when it has none.
+// netdev returns the machine's network backend, "" when it has none.
 func netdev(s *system.Site) string {
 	switch {
 	case s.Port != nil:

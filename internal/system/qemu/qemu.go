@@ -1,6 +1,6 @@
-// Package qemu runs guests as virtual machines of QEMU: with KVM, or with the
-// CPU emulated in software by TCG. They boot a kernel of their own with the
-// agent as their first process, over the same userland as every other arm.
+// Package qemu runs guests as QEMU virtual machines, either with KVM or with the CPU emulated in
+// software (TCG). They boot their own kernel with the agent as the first process, and use the same
+// userland as every other arm.
 package qemu
 
 import (
@@ -27,7 +27,7 @@ type Driver struct {
 	name, accel, cpu, verifiedOn string
 }
 
-// KVM runs the guest's code on the CPU itself.
+// KVM runs the guest's code directly on the CPU.
 func KVM() Driver { return Driver{"kvm", "kvm", "host", system.Lab} }
 
 // TCG emulates the CPU.
@@ -66,9 +66,8 @@ func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
 	return st
 }
 
-// probeTimeout is how long a machine may take to reach its agent with KVM,
-// which takes a second or two where it works, and half a minute where the CPU
-// is emulated.
+// probeTimeout is how long a machine with KVM may take until its agent answers. Where KVM works it
+// takes a second or two, or half a minute if this host's own CPU is emulated.
 func probeTimeout() time.Duration {
 	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil && strings.Contains(string(b), "QEMU TCG CPU") {
 		return 2 * time.Minute
@@ -76,8 +75,8 @@ func probeTimeout() time.Duration {
 	return 20 * time.Second
 }
 
-// proveKVM boots a machine: the device may be there, open and create vCPUs,
-// and still no kernel ever comes up under it.
+// proveKVM boots a machine: it happens that /dev/kvm exists, opens and creates vCPUs, but no
+// kernel boots on it.
 func (d Driver) proveKVM(ctx context.Context, h *system.Host, st *system.Status) {
 	fail := func(reason, remedy string) {
 		st.Usable, st.Reason, st.Remedy, st.Proof = false, reason, remedy, ""
@@ -89,7 +88,7 @@ func (d Driver) proveKVM(ctx context.Context, h *system.Host, st *system.Status)
 	}
 	f.Close()
 	if h.Userland == nil {
-		fail("/dev/kvm is there, but whether a guest boots with it is not known before the userland image is built", "tare image")
+		fail("/dev/kvm is there, but tare cannot tell whether a guest boots with it until the userland image is built", "tare image")
 		return
 	}
 	took, err := system.Probe(ctx, d, h, probeTimeout())
@@ -117,15 +116,15 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 		return nil, err
 	}
 	g := &guest{Process: p, site: s}
-	go func() { // a QEMU that ends at once hangs up by itself, one that is killed may not
+	go func() { // a QEMU that exits by itself closes the connection, but a killed one may not
 		<-p.Exited()
 		ours.Close()
 	}()
 	if g.qmp, _, err = newMonitor(ctx, ours); err != nil {
-		g.Close() // all of the log is there when it has ended
-		return nil, fault.Guestf("QEMU does not come up: %s (%w)", strings.TrimSpace(p.Log()), err)
+		g.Close() // completes the log
+		return nil, fault.Guestf("QEMU does not start: %s (%w)", strings.TrimSpace(p.Log()), err)
 	}
-	if system.Setting(options, s.Flavor, "balloon") == "half" { // the guest's driver will look as it starts
+	if system.Setting(options, s.Flavor, "balloon") == "half" { // the guest's driver applies it when it starts
 		if err := g.qmp.execute(ctx, "balloon", map[string]int64{"value": s.Flavor.MemoryBytes / 2}, nil); err != nil {
 			return nil, errors.Join(err, g.Close())
 		}
@@ -133,10 +132,10 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 	return g, nil
 }
 
-// qmpFD follows the agent's stream.
+// qmpFD is the descriptor after the agent's stream.
 const qmpFD = system.AgentFD + 1
 
-// commandLine is the whole machine: nothing in it but what is named here.
+// commandLine describes the whole machine: it has no default devices.
 func (d Driver) commandLine(s *system.Site) []string {
 	f := s.Flavor
 	kernelArgs := []string{"console=ttyS0", "quiet", "panic=-1", "tare.port=tare.agent"}
@@ -183,7 +182,7 @@ type guest struct {
 	err   error
 }
 
-// Freeze stops the vCPUs and with them the guest's clocks.
+// Freeze stops the vCPUs, and with them the guest's clocks.
 func (g *guest) Freeze(ctx context.Context) error { return g.run(ctx, "stop", false) }
 
 func (g *guest) Thaw(ctx context.Context) error { return g.run(ctx, "cont", true) }
@@ -205,8 +204,8 @@ func (g *guest) run(ctx context.Context, command string, running bool) error {
 	return nil
 }
 
-// ReturnDelay is how long after pages became free Linux has reported them all:
-// it begins after two seconds.
+// ReturnDelay is the time after which Linux has reported all pages that became free: it starts
+// reporting after two seconds.
 func (g *guest) ReturnDelay() time.Duration {
 	if system.Setting(options, g.site.Flavor, "balloon") == "reporting" {
 		return 3 * time.Second

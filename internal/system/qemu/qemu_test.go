@@ -30,8 +30,8 @@ func TestLoop(t *testing.T) {
 	t.Run("kvm", func(t *testing.T) { systemtest.SoakLoop(t, KVM()) })
 }
 
-// TestCache: with the default a flush in the guest brings the data to the
-// device; with "unsafe" the guest is told so and it is not there.
+// TestCache: with the default cache mode, data that the guest flushed is on the device; with
+// "unsafe" the flush succeeds, but the data is not there.
 func TestCache(t *testing.T) {
 	const bytes = 32 << 20
 	for _, c := range []struct {
@@ -65,8 +65,8 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestOwnFile: a machine with its disk in a file that it opens itself, on QEMU's
-// own network, over which it reaches the host.
+// TestOwnFile: QEMU opens the data disk's file itself, and the guest reaches the host through
+// QEMU's user network.
 func TestOwnFile(t *testing.T) {
 	f := systemtest.Flavor()
 	f.Backing, f.DiskFS, f.Network = volume.QCOW2, "ext2", network.User
@@ -100,8 +100,8 @@ func TestOwnFile(t *testing.T) {
 	}
 }
 
-// memoryWithin waits until what a guest holds of the host's memory is as it is
-// to be, and returns it.
+// memoryWithin waits until asItIsToBe accepts how much of the host's memory a guest holds, or
+// until patience is over, and returns the amount.
 func memoryWithin(t *testing.T, m *system.Machine, patience time.Duration, asItIsToBe func(pss int64) bool) int64 {
 	t.Helper()
 	for begin := time.Now(); ; time.Sleep(200 * time.Millisecond) {
@@ -115,7 +115,7 @@ func memoryWithin(t *testing.T, m *system.Machine, patience time.Duration, asItI
 	}
 }
 
-// TestBalloon: free memory goes back to the host, or never comes to the guest.
+// TestBalloon: free memory returns to the host, or the guest never gets it.
 func TestBalloon(t *testing.T) {
 	const allocated = 64 << 20
 	for balloon, returns := range map[string]bool{"off": false, "reporting": true} {
@@ -135,7 +135,7 @@ func TestBalloon(t *testing.T) {
 				}
 				ended <- err
 			}()
-			var most int64 // while dd has it all in its hands
+			var most int64 // while dd holds all of it
 			memoryWithin(t, m, time.Minute, func(pss int64) bool {
 				most = max(most, pss)
 				return len(ended) > 0
@@ -172,11 +172,11 @@ echo "it still has $kb kB"`
 	})
 }
 
-// TestMerging: where the host merges equal pages, guests hold less, but those
-// that may not be merged.
+// TestMerging: where the host merges equal pages, guests hold less memory, except those that opt
+// out.
 func TestMerging(t *testing.T) {
 	const ksm = "/sys/kernel/mm/ksm/"
-	for name, value := range map[string]string{"run": "1", "pages_to_scan": "4000"} { // at once, of the usual 100
+	for name, value := range map[string]string{"run": "1", "pages_to_scan": "4000"} { // per pass, usually 100
 		was, err := os.ReadFile(ksm + name)
 		if err == nil {
 			err = os.WriteFile(ksm+name, []byte(value), 0o644)

@@ -12,18 +12,18 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// qmpTimeout bounds one command; QEMU answers those that tare gives at once.
+// qmpTimeout bounds one command; QEMU answers the commands that tare sends without delay.
 const qmpTimeout = 30 * time.Second
 
-// monitor speaks the QEMU Machine Protocol, just as much of it as stopping and
-// continuing a machine and taking its memory away need. A QEMU that answers nonsense is the guest's fault.
+// monitor speaks the QEMU Machine Protocol, as far as it is needed to stop and resume a machine
+// and to set its balloon. A malformed answer from QEMU is the guest's fault.
 type monitor struct {
 	mu   sync.Mutex
 	conn net.Conn
 	in   *bufio.Scanner
 }
 
-// newMonitor greets QEMU on conn and owns it from then on.
+// newMonitor negotiates with QEMU on conn and returns QEMU's version, too. The caller closes conn.
 func newMonitor(ctx context.Context, conn net.Conn) (*monitor, string, error) {
 	m := &monitor{conn: conn, in: bufio.NewScanner(conn)}
 	m.deadline(ctx)
@@ -36,7 +36,7 @@ func newMonitor(ctx context.Context, conn net.Conn) (*monitor, string, error) {
 		}
 	}
 	if err := m.read(&greeting); err != nil || greeting.QMP == nil {
-		return nil, "", fault.Guestf("QEMU's monitor does not greet: %v", err)
+		return nil, "", fault.Guestf("QEMU's monitor sent no greeting: %v", err)
 	}
 	v := greeting.QMP.Version
 	version := fmt.Sprintf("%d.%d.%d %s", v.QEMU.Major, v.QEMU.Minor, v.QEMU.Micro, v.Package)
@@ -61,8 +61,8 @@ func (m *monitor) read(v any) error {
 	return json.Unmarshal(m.in.Bytes(), v)
 }
 
-// execute runs one command, with arguments if they are not nil, and stores what
-// it returns in result, if not nil.
+// execute runs one command, with arguments unless they are nil, and stores its return value in
+// result unless that is nil.
 func (m *monitor) execute(ctx context.Context, command string, arguments map[string]int64, result any) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 
 const greeting = `{"QMP": {"version": {"qemu": {"major": 7, "minor": 2, "micro": 1}, "package": "Debian"}, "capabilities": []}}`
 
-// speak returns a stream whose other end says the first line, and then one
-// more for each line that it reads.
+// speak returns a stream whose other end sends the first line, and then another one for each line
+// that it reads.
 func speak(t *testing.T, lines ...string) net.Conn {
 	ours, theirs := net.Pipe()
 	go func() {

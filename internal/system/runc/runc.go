@@ -1,4 +1,4 @@
-// Package runc runs guests as OCI containers, one bundle each.
+// Package runc runs guests as OCI containers with runc.
 package runc
 
 import (

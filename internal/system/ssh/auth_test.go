@@ -18,8 +18,8 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// door is a server in this process that lets in who knows the password, or has
-// the key, and has several host keys.
+// door starts a server in this process which accepts the password or the key, and has several host
+// keys. It returns the settings to log in with.
 func door(t *testing.T, password string, key ssh.PublicKey, hostKeys ...ssh.Signer) settings {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -106,7 +106,7 @@ func TestPassword(t *testing.T) {
 	}
 }
 
-// TestAgent: keys of the SSH agent, and one with a passphrase that only it has.
+// TestAgent: keys of the SSH agent, and a key file whose passphrase only the agent has.
 func TestAgent(t *testing.T) {
 	host, _ := signer(t)
 	mine, private := signer(t)
@@ -160,7 +160,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// TestHostKeyOfKnownType: a machine with several keys shows the one that is known.
+// TestHostKeyOfKnownType: a machine with several keys presents the one that is known.
 func TestHostKeyOfKnownType(t *testing.T) {
 	first, _ := signer(t)
 	private, err := rsa.GenerateKey(rand.Reader, 2048)

@@ -19,10 +19,9 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// guest is an agent on the machine, under a shell that makes its directory,
-// waits for the program to be copied there, starts it, and removes everything
-// when it has ended, whatever the reason: also when the connection is cut, or
-// tare was killed.
+// guest is an agent on the machine, under a shell which makes the agent's directory, waits until
+// the program has been copied there, and starts it. When the agent has ended, for whatever reason,
+// the shell removes everything: also when the connection is cut or tare is killed.
 type guest struct {
 	system.Unmetered
 	login   *loggedIn
@@ -37,17 +36,17 @@ type guest struct {
 	err     error
 }
 
-// machines are the names that uname gives to what tare's agent is built for.
+// machines maps the architectures that tare's agent is built for to uname's names.
 var machines = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
 
-const dirMark = "tare-dir:" // login scripts may print, too
+const dirMark = "tare-dir:" // marks the line, since login scripts may print, too
 
-// script is what the shell on the machine does.
+// script returns what the shell on the machine runs.
 func script(dir, id string) string {
 	return strings.Join([]string{
 		`d=$(mktemp -d ` + quote(dir+"/tare-"+id+".XXXXXX") + `) || exit 1`,
-		// An agent that was killed leaves its commands behind: they are in
-		// this session, but not in this shell's process group.
+		// A killed agent leaves its commands running: they are in this session, but not in this
+		// shell's process group.
 		`end() { read -r x </proc/$$/stat; set -- ${x##*) }; g=$3; s=$4; ` +
 			`for p in /proc/[0-9]*; do read -r x <$p/stat && set -- ${x##*) } && [ "$4" = "$s" ] && [ "$3" != "$g" ] && kill -9 ${p#/proc/}; done 2>/dev/null; ` +
 			`rm -rf "$d"; }`,
@@ -55,16 +54,16 @@ func script(dir, id string) string {
 		`trap 'exit 1' HUP INT TERM`,
 		`mkdir "$d/data" || exit 1`,
 		`echo "` + dirMark + `$d"`,
-		// The shell reads a line byte by byte: what follows is the agent's.
+		// The shell reads this line byte by byte, and leaves what follows to the agent.
 		`IFS= read -r go && [ "$go" = go ] || exit 1`,
 		`cd "$d/data" && "$d/tare-agent" stdio "$d/data"`,
 	}, "; ")
 }
 
-// quote makes one word of s for a shell.
+// quote quotes s as one word for a shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// shell is the command line that has a script run, whatever the login shell.
+// shell returns the command line that runs a script, whatever the login shell.
 func (l *loggedIn) shell(script string) string {
 	c := "sh -c " + quote(script)
 	if l.set.sudo {
@@ -73,7 +72,7 @@ func (l *loggedIn) shell(script string) string {
 	return c
 }
 
-// run runs a script and returns what it prints.
+// run runs a script and returns its output.
 func (l *loggedIn) run(ctx context.Context, script string, stdin io.Reader) (string, error) {
 	s, err := l.NewSession()
 	if err != nil {
@@ -118,7 +117,7 @@ func start(ctx context.Context, l *loggedIn, s *system.Site) (*guest, error) {
 	stop := context.AfterFunc(ctx, func() { session.Close() })
 	defer stop()
 	if err := g.place(ctx, s, stdin, stdout); err != nil {
-		stdin.Close() // the shell then removes what there is
+		stdin.Close() // makes the shell remove what is there
 		ended := make(chan struct{})
 		go func() { session.Wait(); close(ended) }()
 		select {
@@ -133,7 +132,7 @@ func start(ctx context.Context, l *loggedIn, s *system.Site) (*guest, error) {
 	return g, g.connect(stdin, stdout)
 }
 
-// place copies the program to where the shell waits for it, and has it started.
+// place copies the program to the shell's directory and tells the shell to start it.
 func (g *guest) place(ctx context.Context, s *system.Site, stdin io.Writer, stdout io.Reader) error {
 	for g.dir == "" {
 		line, err := readLine(stdout)
@@ -159,7 +158,7 @@ func (g *guest) place(ctx context.Context, s *system.Site, stdin io.Writer, stdo
 	return nil
 }
 
-// readLine reads a line, and nothing after it.
+// readLine reads a line and nothing beyond it.
 func readLine(r io.Reader) (string, error) {
 	var line []byte
 	for b := make([]byte, 1); len(line) < 4096; {
@@ -174,7 +173,7 @@ func readLine(r io.Reader) (string, error) {
 	return "", fmt.Errorf("a line without end")
 }
 
-// connect makes the session's pipes the agent's stream.
+// connect turns the session's pipes into the agent's stream.
 func (g *guest) connect(stdin io.WriteCloser, stdout io.Reader) error {
 	ours, file, err := system.StreamPair()
 	if err != nil {
@@ -189,12 +188,12 @@ func (g *guest) connect(stdin io.WriteCloser, stdout io.Reader) error {
 	g.conn, g.theirs = ours, theirs
 	go func() {
 		io.Copy(stdin, theirs)
-		stdin.Close() // we hung up: the agent ends
+		stdin.Close() // our end was closed: makes the agent end
 	}()
 	go func() {
 		io.Copy(theirs, stdout)
 		theirs.Close()
-		io.Copy(io.Discard, stdout) // or the end of the session would not come
+		io.Copy(io.Discard, stdout) // otherwise the session's Wait would not return
 	}()
 	go func() {
 		defer close(g.exited)
@@ -215,21 +214,21 @@ func (g *guest) CommandLine() []string {
 	return []string{"ssh", "-p", t.port, t.user + "@" + t.host, g.command}
 }
 
-// Freeze and Thaw are never called, as the driver says that it cannot.
+// Freeze and Thaw are never called, since the driver's capabilities exclude it.
 func (g *guest) Freeze(context.Context) error { return errFreeze }
 func (g *guest) Thaw(context.Context) error   { return errFreeze }
 
 var errFreeze = errors.New("ssh cannot freeze")
 
-// Kill cuts the connection, as a crash of the machine or of the network does.
+// Kill cuts the connection, as a crash of the machine or of the network would.
 func (g *guest) Kill() error { return g.login.conn.Close() }
 
-// closeTimeout is how long a machine may take to remove what it was given.
+// closeTimeout is how long a machine may take to remove the agent and its data.
 const closeTimeout = 15 * time.Second
 
-// Close hangs up and waits until the machine has removed the agent and its
-// data. A machine that cannot be reached any more removes them when it notices
-// that the connection is cut; that is not waited for.
+// Close ends the agent and waits until the machine has removed the agent and its data. A machine
+// which is no longer reachable removes them when it notices that the connection is cut; Close does
+// not wait for that.
 func (g *guest) Close() error {
 	g.once.Do(func() {
 		g.conn.Close()
@@ -242,10 +241,10 @@ func (g *guest) Close() error {
 		defer cancel()
 		defer g.login.Close()
 		_, err := g.login.run(ctx, removal(g.dir), nil)
-		if err != nil { // the connection was cut, or it cannot be removed
+		if err != nil { // the connection was cut, or the directory cannot be removed
 			again, e := login(ctx, g.login.set)
 			if e != nil {
-				fmt.Fprintf(g.log, "%s is left to remove %s by itself: %v\n", g.login.set.target, g.dir, e)
+				fmt.Fprintf(g.log, "%s has to remove %s by itself: %v\n", g.login.set.target, g.dir, e)
 				return
 			}
 			defer again.Close()
@@ -258,8 +257,8 @@ func (g *guest) Close() error {
 	return g.err
 }
 
-// removal waits for the shell to remove its directory. After three seconds it
-// kills the agent, and after three more it removes the directory itself.
+// removal waits until the shell has removed its directory. After three seconds it kills the agent,
+// and after three more it removes the directory itself.
 func removal(dir string) string {
 	d := quote(dir)
 	wait := `i=0; while [ -e ` + d + ` ] && [ $i -lt 30 ]; do i=$((i+1)); sleep 0.1; done; `

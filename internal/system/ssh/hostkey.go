@@ -15,16 +15,16 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// knownHosts checks the keys that machines show. What is not known is refused:
-// whoever answers gets a program to run, and its figures are believed.
+// knownHosts checks the host keys of machines and rejects unknown ones: the machine gets a program
+// to run, and tare trusts its results.
 type knownHosts struct {
 	lookup      ssh.HostKeyCallback
 	set         settings
-	file        string // where a key would be added
-	authorities bool   // there are certificate authorities
+	file        string // where the remedy adds a key
+	authorities bool   // the files name certificate authorities
 }
 
-// hostKeys reads the arm's file, or the user's and the system's.
+// hostKeys reads the arm's file, or else the user's and the system's.
 func hostKeys(set settings) (*knownHosts, error) {
 	files := []string{homePath("~/.ssh/known_hosts"), "/etc/ssh/ssh_known_hosts"}
 	if set.knownHosts != "" {
@@ -66,17 +66,17 @@ func (k *knownHosts) check(address string, remote net.Addr, key ssh.PublicKey) e
 	case !errors.As(err, &known):
 		return fault.Hostf("the host key of %s (%s): %w", name, shown, err)
 	case len(known.Want) == 0:
-		return fault.WithRemedy(fault.Hostf("the host key of %s is not known: it shows %s", name, shown),
+		return fault.WithRemedy(fault.Hostf("the host key of %s is not known: the machine presents %s", name, shown),
 			"compare that with ssh-keygen -lf /etc/ssh/ssh_host_%s_key.pub on the machine, then: ssh-keyscan -p %s -t %s %s >> %s",
 			keyWord(key), k.set.port, keyWord(key), k.set.host, k.file)
 	}
 	w := known.Want[0]
-	return fault.WithRemedy(fault.Hostf("the host key of %s is another one: it shows %s, and %s:%d has %s %s; the machine was installed anew, or another one answers in its place",
+	return fault.WithRemedy(fault.Hostf("the host key of %s has changed: the machine presents %s, but %s:%d has %s %s; the machine was reinstalled, or another one answers in its place",
 		name, shown, w.Filename, w.Line, w.Key.Type(), ssh.FingerprintSHA256(w.Key)),
 		"only if you know why: ssh-keygen -f %s -R '%s', and add the new key", w.Filename, name)
 }
 
-// keyWord is what ssh-keyscan and the names of files call a type of key.
+// keyWord returns the name of a key's type as ssh-keyscan and file names have it.
 func keyWord(key ssh.PublicKey) string {
 	switch t := strings.TrimPrefix(key.Type(), "ssh-"); {
 	case strings.HasPrefix(t, "ecdsa"):
@@ -86,13 +86,13 @@ func keyWord(key ssh.PublicKey) string {
 	}
 }
 
-// algorithms are those of the keys that are known of a machine, so that it
-// shows one of them and not another that it has; nil: any.
+// algorithms returns the algorithms of the keys that are known of a machine, so that the machine
+// presents one of those rather than another key that it has; nil: any.
 func (k *knownHosts) algorithms(address string) (list []string) {
 	if k.authorities {
 		return nil
 	}
-	// A key that nobody has makes the lookup tell which it wants.
+	// Looking up a key that nobody has returns the known ones.
 	nobody, err := ssh.NewPublicKey(ed25519.PublicKey(make([]byte, ed25519.PublicKeySize)))
 	if err != nil {
 		return nil

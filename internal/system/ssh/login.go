@@ -25,11 +25,11 @@ const (
 // loggedIn is a connection on which sessions can be opened.
 type loggedIn struct {
 	*ssh.Client
-	conn net.Conn // below it
+	conn net.Conn // the underlying connection
 	set  settings
 }
 
-// login connects, checks who is there, and proves who we are.
+// login connects, checks the machine's host key, and authenticates. The caller closes the result.
 func login(ctx context.Context, set settings) (*loggedIn, error) {
 	keys, err := hostKeys(set)
 	if err != nil {
@@ -40,13 +40,13 @@ func login(ctx context.Context, set settings) (*loggedIn, error) {
 		return nil, err
 	}
 	defer auth.close()
-	// The kernel finds out when the machine is gone; no process there wakes for it.
+	// The kernels exchange keepalives, so no process on the machine wakes up for them.
 	d := net.Dialer{Timeout: handshakeTimeout, KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: keepAliveTime, Interval: keepAliveTime / 3, Count: 3,
 	}}
 	conn, err := d.DialContext(ctx, "tcp", set.address())
 	if err != nil {
-		return nil, fault.Hostf("%s is not reached: %w", set.target, err)
+		return nil, fault.Hostf("cannot reach %s: %w", set.target, err)
 	}
 	conn.SetDeadline(time.Now().Add(handshakeTimeout))
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -62,25 +62,25 @@ func login(ctx context.Context, set settings) (*loggedIn, error) {
 	return &loggedIn{ssh.NewClient(c, chans, reqs), conn, set}, nil
 }
 
-// explain says what a failed handshake means.
+// explain turns the error of a failed handshake into one with a remedy.
 func explain(ctx context.Context, set settings, auth *authMethods, err error) error {
 	var known *fault.Error
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &known): // of the host key; the handshake's own words add nothing
+	case errors.As(err, &known): // of the host key; the handshake's text adds nothing
 		return known
 	case strings.Contains(err.Error(), "unable to authenticate"):
-		return fault.WithRemedy(fault.Hostf("%s does not let us in; tried: %s", set.target, strings.Join(auth.tried, "; ")),
+		return fault.WithRemedy(fault.Hostf("%s refuses the login; tried: %s", set.target, strings.Join(auth.tried, "; ")),
 			"ssh-copy-id -p %s %s@%s, or give the arm option key or password_env; under sudo, keep the SSH agent: sudo --preserve-env=SSH_AUTH_SOCK", set.port, set.user, set.host)
 	}
 	return fault.Hostf("%s: %w", set.target, err)
 }
 
-// authMethods are the ways to prove who we are.
+// authMethods are the methods to authenticate with.
 type authMethods struct {
 	methods []ssh.AuthMethod
-	tried   []string // what they are, for people
+	tried   []string // descriptions for the user
 	agent   net.Conn // nil: none
 }
 
@@ -94,8 +94,8 @@ func (a *authMethods) note(format string, args ...any) {
 	a.tried = append(a.tried, fmt.Sprintf(format, args...))
 }
 
-// authentication collects what the arm and the user have. A password is tried
-// only where the arm says so, and then nothing else.
+// authentication collects the credentials of the arm and the user. It uses a password only if the
+// arm names one, and then nothing else.
 func authentication(set settings) (*authMethods, error) {
 	a := &authMethods{}
 	if name := set.passwordEnv; name != "" {
@@ -156,7 +156,7 @@ func (a *authMethods) fromAgent() []ssh.Signer {
 	return signers
 }
 
-// fromHome returns the keys in the user's home.
+// fromHome returns the keys in the user's ~/.ssh.
 func (a *authMethods) fromHome() (signers []ssh.Signer) {
 	for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
 		path := homePath("~/.ssh/" + name)
@@ -186,7 +186,7 @@ func readKey(path string) (ssh.Signer, error) {
 	return s, nil
 }
 
-// ofFile returns the signer whose public key stands beside a private one.
+// ofFile returns the signer that matches the public key file beside a private one.
 func ofFile(signers []ssh.Signer, path string) []ssh.Signer {
 	b, err := os.ReadFile(path + ".pub")
 	if err != nil {
@@ -204,7 +204,7 @@ func ofFile(signers []ssh.Signer, path string) []ssh.Signer {
 	return nil
 }
 
-// homePath is path with ~/ as the user's home.
+// homePath expands a leading ~/ to the user's home.
 func homePath(path string) string {
 	rest, ok := strings.CutPrefix(path, "~/")
 	home, err := os.UserHomeDir()

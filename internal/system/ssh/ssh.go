@@ -1,8 +1,7 @@
-// Package ssh measures any machine that one can log in to: a guest of a system
-// that tare has no driver for, a cloud machine, another host. It copies the
-// agent there, talks to it over the session's standard input and output, and
-// removes it again. tare did not make the machine: it is as large as it is, has
-// programs of its own, is not frozen, and nobody counts from outside what it costs.
+// Package ssh measures any machine with an SSH login: a guest of a system for which tare has no
+// driver, a cloud machine, another host. It copies the agent there, talks to it over the session's
+// standard input and output, and removes it again. The machine is not tare's: its size is fixed, it
+// runs its own programs, it cannot be frozen, and its cost to the host cannot be measured.
 package ssh
 
 import (
@@ -42,12 +41,12 @@ func (Driver) Capabilities() system.Capabilities {
 	}
 }
 
-// Check does not know the machines: an arm's target says which.
+// Check cannot check machines: each arm's target names its own.
 func (Driver) Check(context.Context, *system.Host) system.Status {
-	return system.Status{Usable: true, Proof: "needs nothing here; an arm says which machine: target: ssh://USER@HOST"}
+	return system.Status{Usable: true, Proof: "needs nothing here; an arm's target names the machine: target: ssh://USER@HOST"}
 }
 
-// CheckTarget refuses what is no target.
+// CheckTarget returns an error if text is not a valid target.
 func (Driver) CheckTarget(text string) error {
 	_, err := parseTarget(text)
 	return err
@@ -64,18 +63,18 @@ func parseTarget(text string) (target, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "ssh" || u.Opaque != "" || u.Hostname() == "" {
-		return fail("it is no SSH address")
+		return fail("it is not an SSH address")
 	}
 	if _, secret := u.User.Password(); secret {
 		text = u.Redacted()
-		return fail("a password must not stand in a file; option password_env names the environment variable that holds it")
+		return fail("a password must not be in a file; option password_env names the environment variable that holds it")
 	}
 	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-		return fail("there is more than an address")
+		return fail("it contains more than an address")
 	}
 	t := target{u.User.Username(), u.Hostname(), u.Port()}
 	if strings.HasPrefix(t.host, "-") {
-		return fail("a host's name does not begin with -")
+		return fail("a host name does not begin with -")
 	}
 	if t.port == "" {
 		t.port = "22"
@@ -83,12 +82,12 @@ func parseTarget(text string) (target, error) {
 	return t, nil
 }
 
-// address is as dialers want it.
+// address is host and port, for dialing.
 func (t target) address() string { return net.JoinHostPort(t.host, t.port) }
 
 func (t target) String() string { return "ssh://" + t.user + "@" + t.address() }
 
-// settings are an arm's.
+// settings are an arm's target and options.
 type settings struct {
 	target
 	dir, key, passwordEnv, knownHosts string
@@ -104,7 +103,7 @@ func readSettings(f system.Flavor) (settings, error) {
 	if t.user == "" {
 		me, err := user.Current()
 		if err != nil {
-			return settings{}, fault.Hostf("who to log in as: %w", err)
+			return settings{}, fault.Hostf("the user to log in as: %w", err)
 		}
 		t.user = me.Username
 	}

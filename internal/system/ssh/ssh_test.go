@@ -46,7 +46,7 @@ func agentPID(t *testing.T, dir string) int {
 	return 0
 }
 
-// TestRemoved: however a guest ends, the machine has nothing of it afterwards.
+// TestRemoved: however a guest ends, it leaves nothing on the machine.
 func TestRemoved(t *testing.T) {
 	m := startSSHD(t)
 	for name, end := range map[string]func(*testing.T, *system.Machine){
@@ -85,7 +85,7 @@ func TestRemoved(t *testing.T) {
 	}
 }
 
-// TestAbandoned: nobody closes the guest, as when tare is killed.
+// TestAbandoned: the guest is never closed, as when tare is killed.
 func TestAbandoned(t *testing.T) {
 	m := startSSHD(t)
 	g := systemtest.Launch(t, driver{m: m}, "a", systemtest.Flavor())
@@ -109,7 +109,7 @@ func commandLines(with string) (pids []string) {
 	return pids
 }
 
-// TestRefusals: what keeps us out is said with the way out, and leaves nothing.
+// TestRefusals: a failed login says how to fix it and leaves nothing behind.
 func TestRefusals(t *testing.T) {
 	m := startSSHD(t)
 	in := func(name string) string { return filepath.Join(m.dir, name) }
@@ -127,12 +127,12 @@ func TestRefusals(t *testing.T) {
 		"unknown":   {"known_hosts", in("none"), "", fault.Host, []string{"is not known", "ssh-ed25519 SHA256:", "ssh-keyscan -p " + m.port + " -t ed25519 127.0.0.1 >> " + in("none")}},
 		"changed":   {"known_hosts", in("changed"), "", fault.Host, []string{"another one", in("changed") + ":1", "-R '" + address + "'"}},
 		"revoked":   {"known_hosts", in("revoked"), "", fault.Host, []string{"revoked"}},
-		"key":       {"key", in("another"), "", fault.Host, []string{"does not let us in", in("another"), "ssh-copy-id"}},
+		"key":       {"key", in("another"), "", fault.Host, []string{"refuses the login", in("another"), "ssh-copy-id"}},
 		"no key":    {"key", in("no-key"), "", fault.Campaign, []string{in("no-key")}},
 		"password":  {"password_env", "TARE_NO_SUCH_VARIABLE", "", fault.Campaign, []string{"TARE_NO_SUCH_VARIABLE"}},
 		"dir":       {"dir", in("nowhere"), "", fault.Host, []string{in("nowhere"), "mktemp"}},
 		"relative":  {"dir", "space", "", fault.Campaign, []string{"absolute"}},
-		"nobody":    {"", "", "ssh://127.0.0.1:1", fault.Host, []string{"not reached"}},
+		"nobody":    {"", "", "ssh://127.0.0.1:1", fault.Host, []string{"cannot reach"}},
 		"no target": {"", "", "127.0.0.1", fault.Campaign, []string{"ssh://USER@HOST"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,10 +180,10 @@ func TestTargets(t *testing.T) {
 		"ssh://root:secret@host":  "password",
 		"ssh://root@host/etc":     "more than an address",
 		"ssh://root@-oProxy=evil": "does not begin",
-		"root@host":               "no SSH address",
-		"http://host":             "no SSH address",
-		"ssh:host":                "no SSH address",
-		"":                        "no SSH address",
+		"root@host":               "not an SSH address",
+		"http://host":             "not an SSH address",
+		"ssh:host":                "not an SSH address",
+		"":                        "not an SSH address",
 	} {
 		got, err := parseTarget(text)
 		if strings.HasPrefix(want, "ssh://") {

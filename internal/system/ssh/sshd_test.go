@@ -21,14 +21,14 @@ import (
 	"github.com/tare-bench/tare/internal/system/systemtest"
 )
 
-// machine is a real sshd on loopback: this machine, logged in to.
+// machine is a real sshd on loopback; logging in to it leads to this machine.
 type machine struct {
 	dir    string // its files, and what guests make
 	port   string
 	flavor func(system.Flavor) system.Flavor
 }
 
-// newKey makes a key pair and returns the public half as a line.
+// newKey writes a new private key to path and returns its public key.
 func newKey(t *testing.T, path string) ssh.PublicKey {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -54,7 +54,7 @@ func write(t *testing.T, path string, text []byte) {
 	}
 }
 
-// startSSHD starts it; it ends with the test.
+// startSSHD starts an sshd, which ends with the test.
 func startSSHD(t *testing.T) *machine {
 	t.Helper()
 	systemtest.Host(t) // or skip
@@ -62,7 +62,7 @@ func startSSHD(t *testing.T) *machine {
 	if _, err := os.Stat(program); err != nil {
 		t.Skip("openssh-server is not installed")
 	}
-	if os.Mkdir("/run/sshd", 0o755) == nil { // it insists on it
+	if os.Mkdir("/run/sshd", 0o755) == nil { // sshd requires it
 		t.Cleanup(func() { os.Remove("/run/sshd") })
 	}
 	m := &machine{dir: t.TempDir()}
@@ -112,7 +112,7 @@ func startSSHD(t *testing.T) *machine {
 	return nil
 }
 
-// idle waits until sshd has forgotten who came, of which its command line tells.
+// idle waits until sshd's process title shows no pending connection.
 func idle(pid int) {
 	for range 100 {
 		if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.Contains(b, []byte(" 0 of ")) {
@@ -122,7 +122,7 @@ func idle(pid int) {
 	}
 }
 
-// space lists what guests have on the machine.
+// space lists the directories that guests have on the machine.
 func (m *machine) space(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(m.dir, "space"))
@@ -136,7 +136,7 @@ func (m *machine) space(t *testing.T) []string {
 	return names
 }
 
-// driver is the driver whose guests all go to one machine.
+// driver is the driver whose guests are all on one machine.
 type driver struct {
 	Driver
 	m *machine

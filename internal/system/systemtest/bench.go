@@ -14,9 +14,8 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// Bench measures what tare itself costs on a system: a trial whose command does
-// nothing, with the median of each of its phases, and tare's own CPU time while
-// a trial runs.
+// Bench measures tare's own cost on a system: the median of each phase of a trial whose command
+// does nothing, and tare's CPU time while a trial runs.
 func Bench(b *testing.B, d system.Driver) {
 	m := Launch(b, d, "bench", Flavor())
 	run := func(b *testing.B, argv ...string) *agent.Result {
@@ -58,7 +57,7 @@ func Bench(b *testing.B, d system.Driver) {
 	})
 }
 
-// ownCPU is the CPU time of this process so far.
+// ownCPU returns the CPU time of this process so far.
 func ownCPU(b *testing.B) time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -67,8 +66,8 @@ func ownCPU(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// emptyTrial goes through a trial as a run does, but for the journal, which
-// package store measures.
+// emptyTrial goes through a trial as a run does, except for the journal, which package store
+// measures.
 func emptyTrial(b *testing.B, m *system.Machine, watch *probe.Watch, p *phases, run func(*testing.B, ...string) *agent.Result) {
 	must := func(err error) {
 		if err != nil {
@@ -80,7 +79,7 @@ func emptyTrial(b *testing.B, m *system.Machine, watch *probe.Watch, p *phases, 
 		exchanges = 2
 	}
 	p.begin()
-	relax := prompt.Begin([]int{runtime.NumCPU() - 1}) // the one of Flavor
+	relax := prompt.Begin([]int{runtime.NumCPU() - 1}) // the CPU of Flavor
 	p.end("prompt")
 	must(m.Thaw(b.Context()))
 	p.end("thaw")
@@ -88,7 +87,7 @@ func emptyTrial(b *testing.B, m *system.Machine, watch *probe.Watch, p *phases, 
 	must(err)
 	p.end("clock")
 	run(b, "true")
-	p.end("step") // such as each that sets up or cleans up
+	p.end("step") // such as a step of the setup or cleanup
 	w, err := watch.Begin(m)
 	must(err)
 	p.end("probes-before")
@@ -96,7 +95,7 @@ func emptyTrial(b *testing.B, m *system.Machine, watch *probe.Watch, p *phases, 
 	p.add("start", time.Duration(r.HostStart-p.last))
 	p.add("timed", r.HostWall())
 	p.last = r.HostEnd
-	p.end("rest") // of the output, and of what the agent has to say
+	p.end("rest") // of the output and of the agent's report
 	_, err = w.End()
 	must(err)
 	p.end("probes-after")
@@ -106,16 +105,16 @@ func emptyTrial(b *testing.B, m *system.Machine, watch *probe.Watch, p *phases, 
 	p.end("relax")
 }
 
-// phases are the parts of trials, and how long each took.
+// phases are the phases of trials and their durations.
 type phases struct {
-	last  int64 // instant on the host's clock, ns
+	last  int64 // end of the last phase on the host's clock, ns
 	names []string
 	took  map[string][]float64 // ns
 }
 
 func (p *phases) begin() { p.last = agent.Monotonic() }
 
-// end ends the phase that began when the one before it did end.
+// end ends the phase that began when the previous one ended.
 func (p *phases) end(name string) {
 	now := agent.Monotonic()
 	p.add(name, time.Duration(now-p.last))

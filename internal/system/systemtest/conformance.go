@@ -20,12 +20,11 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// Run is the conformance suite. It skips what the driver says it cannot do.
+// Run is the conformance suite. It skips what the driver's capabilities exclude.
 func Run(t *testing.T, d system.Driver) { RunOn(t, d, Host(t)) }
 
-// RunBriefly is Run with a tenth of the output, for a system whose machines and
-// whose way to the agent are those of another that has the whole suite; with
-// TARE_SOAK set it is Run.
+// RunBriefly is Run with a tenth of the output. It is for a system whose guests and agent stream
+// work like those of another system that runs the whole suite. With TARE_SOAK set it is Run.
 func RunBriefly(t *testing.T, d system.Driver) {
 	size := int64(wholeOutput / 10)
 	if os.Getenv("TARE_SOAK") != "" {
@@ -34,14 +33,14 @@ func RunBriefly(t *testing.T, d system.Driver) {
 	runOn(t, d, Host(t), size)
 }
 
-// wholeOutput is how much a guest must be able to print.
+// wholeOutput is the amount of output in bytes that a guest must be able to print.
 const wholeOutput = 100 << 20
 
-// emulatedOutput is the same on a machine whose CPU is emulated, where a guest's
-// console may take 60 kB a second.
+// emulatedOutput replaces wholeOutput on a host with an emulated CPU, where a guest's console may
+// be as slow as 60 kB a second.
 const emulatedOutput = 1 << 20
 
-// RunOn is Run on a host of the caller's.
+// RunOn is Run on the caller's host.
 func RunOn(t *testing.T, d system.Driver, h *system.Host) { runOn(t, d, h, wholeOutput) }
 
 func runOn(t *testing.T, d system.Driver, h *system.Host, output int64) {
@@ -66,7 +65,7 @@ func runOn(t *testing.T, d system.Driver, h *system.Host, output int64) {
 		t.Run("memory", func(t *testing.T) { s.memory(t, h) })
 		t.Run("cpus", s.cpus)
 		t.Run("second", func(t *testing.T) { s.second(t, h) })
-		t.Run("cap", s.cap) // last: it stays capped
+		t.Run("cap", s.cap) // last: the guest stays capped
 	})
 	t.Run("killed", func(t *testing.T) { testKilled(t, d, h) })
 	if caps := d.Capabilities(); !caps.InMemory {
@@ -86,8 +85,8 @@ func runOn(t *testing.T, d system.Driver, h *system.Host, output int64) {
 type suite struct {
 	d    system.Driver
 	m    *system.Machine
-	dir  string        // the guest's name for its data volume
-	size int64         // of the output
+	dir  string        // the data volume's path in the guest
+	size int64         // of the output, in bytes
 	late time.Duration // how late a command may start
 }
 
@@ -138,8 +137,8 @@ func (s suite) start(t *testing.T) {
 	}
 }
 
-// knowsDataFS reports whether the guest names the data volume's file system
-// rightly. One with a kernel of its own and the host's mount cannot know.
+// knowsDataFS reports whether the guest names the data volume's file system correctly. A guest with
+// its own kernel on a directory that the host mounts cannot know it.
 func (s suite) knowsDataFS(name, want string) bool {
 	caps := s.d.Capabilities()
 	return name == want || caps.HostMount && !caps.SameKernel && name != ""
@@ -163,8 +162,8 @@ func (s suite) run(t *testing.T) {
 	}
 }
 
-// answer computes what is known: there are hypervisors under which a program
-// ends well with a wrong result.
+// answer computes something with a known result: under some hypervisors a program succeeds with a
+// wrong result.
 func (s suite) answer(t *testing.T) {
 	const size = 4 << 20
 	r := s.sh(t, fmt.Sprintf("for i in 1 2 3; do yes 0123456789abcde | head -c %d | sha256sum; done", size))
@@ -191,13 +190,13 @@ func (s suite) signal(t *testing.T) {
 		t.Errorf("killed by itself: %+v", r)
 	}
 	r := s.sh(t, "", func(c *agent.Command) {
-		c.Argv = []string{"sleep", "100"} // a shell catches the signal, and drops it if it comes before the sleep
+		c.Argv = []string{"sleep", "100"} // a shell drops the signal if it comes before the sleep
 		c.OnStart = func(id uint64) { go s.kill(t.Context(), id, unix.SIGINT) }
 	})
 	if r.Signal != unix.SIGINT {
 		t.Errorf("killed by us: %+v", r)
 	}
-	// A child that ignores its parent's end must not survive the time limit.
+	// A child that ignores the end of its parent must not survive the time limit.
 	r = s.sh(t, "sleep 100.25 & sleep 100.25", func(c *agent.Command) { c.Timeout = 300 * time.Millisecond })
 	if !r.TimedOut || r.Signal != unix.SIGKILL {
 		t.Errorf("past its time limit: %+v", r)
@@ -274,8 +273,8 @@ func (s suite) freeze(t *testing.T) {
 	s.sh(t, "true")
 }
 
-// atRest is the CPU time that the guest uses in so long. A kernel in user space
-// may have things to end first, on a busy host for a while.
+// atRest returns the CPU time that the guest uses during rest. It looks several times, since a
+// kernel in user space may have work to finish first, and on a busy host that takes a while.
 func (s suite) atRest(t *testing.T, rest time.Duration) (used time.Duration) {
 	t.Helper()
 	for range 4 {
@@ -288,14 +287,14 @@ func (s suite) atRest(t *testing.T, rest time.Duration) (used time.Duration) {
 	return used
 }
 
-// kill signals a command that was said to start, when it has.
+// kill signals a command whose start was announced, as soon as it has started.
 func (s suite) kill(ctx context.Context, id uint64, sig unix.Signal) {
 	for s.m.Agent.Signal(ctx, id, sig) != nil && ctx.Err() == nil {
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-// busy keeps the guest busy until the function is called that it returns.
+// busy keeps the guest busy until the returned function is called.
 func (s suite) busy(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx := timeout(t)
@@ -315,7 +314,7 @@ func (s suite) busy(t *testing.T) (stop func()) {
 	case err := <-ended:
 		t.Fatal(err)
 	}
-	time.Sleep(50 * time.Millisecond) // the start is told before the fork
+	time.Sleep(50 * time.Millisecond) // the agent announces the start before the fork
 	return func() {
 		t.Helper()
 		s.kill(ctx, id, unix.SIGKILL)
@@ -334,14 +333,14 @@ func (s suite) usage(t *testing.T) cgroup.Usage {
 	return u
 }
 
-// memory asks for more than the guest has. What dies of it is the command, or
-// the guest if it says so.
+// memory asks for more memory than the guest has. Then the command must die, or the guest if its
+// capabilities say so.
 func (s suite) memory(t *testing.T, h *system.Host) {
 	if caps := s.d.Capabilities(); !caps.MemoryInGroup || caps.InMemory {
 		t.Skip("a machine of its own has the memory that it has; start has looked")
 	}
 	half := s.m.Site.Flavor.MemoryBytes / 2
-	hold := "head -c %d /dev/zero | tail | wc -c" // tail holds what has no line end
+	hold := "head -c %d /dev/zero | tail | wc -c" // tail buffers input without a line end
 	if r := s.sh(t, fmt.Sprintf(hold, half)); strings.TrimSpace(string(r.Stdout)) != fmt.Sprint(half) {
 		t.Errorf("half of the memory could not be used: %s%s", r.Stdout, r.Stderr)
 	}
@@ -372,7 +371,7 @@ func (s suite) cap(t *testing.T) {
 	s.sh(t, "while :; do :; done", func(c *agent.Command) { c.Timeout = wall })
 	share := float64(s.usage(t).CPU-u0.CPU) / float64(time.Since(start))
 	if share > 0.30 || share < 0.03 {
-		// A cap is a ceiling: with other work on the host a guest gets less.
+		// A cap is an upper limit: on a busy host a guest gets less.
 		t.Errorf("a guest capped at a quarter of a CPU used %.2f", share)
 	}
 	if _, own := s.m.Guest.(system.Capper); !own && s.usage(t).ThrottledPeriods == u0.ThrottledPeriods {
@@ -380,7 +379,7 @@ func (s suite) cap(t *testing.T) {
 	}
 }
 
-// testKilled kills the guest with all that belongs to it while a command runs.
+// testKilled kills all processes of the guest while a command runs.
 func testKilled(t *testing.T, d system.Driver, h *system.Host) {
 	m := launch(t, d, h, "killed", Flavor())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -407,7 +406,7 @@ func testKilled(t *testing.T, d system.Driver, h *system.Host) {
 	select {
 	case <-m.Guest.Exited():
 	case <-time.After(30 * time.Second):
-		t.Error("the guest is dead and does not say so")
+		t.Error("the guest is dead, but Exited is not closed")
 	}
 	for range 2 {
 		if err := m.Close(); err != nil {
@@ -419,7 +418,7 @@ func testKilled(t *testing.T, d system.Driver, h *system.Host) {
 	}
 }
 
-// testImpossible asks for a data volume that cannot be; nothing may be left of the attempt.
+// testImpossible asks for an impossible data volume; the attempt must leave nothing behind.
 func testImpossible(t *testing.T, d system.Driver, h *system.Host) {
 	f := Flavor()
 	f.DiskBytes = 1 << 60

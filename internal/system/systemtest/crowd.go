@@ -13,15 +13,15 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// crowdMemory is how much of the host's memory tare itself may hold, its
-// processes outside of the sandbox included.
+// crowdMemory is how much of the host's memory tare itself may hold, in bytes, including its
+// processes outside the sandbox.
 const crowdMemory = 200 << 20
 
-// soakCrowd is how many guests have to fit into that.
+// soakCrowd is the number of guests that this must be enough for.
 const soakCrowd = 200
 
-// Crowd makes many guests at once, starts a command in all of them at one
-// instant, and closes them: eight, or two hundred with TARE_SOAK set.
+// Crowd creates many guests at once, starts a command in all of them at the same time, and closes
+// them: 8 guests, or 200 with TARE_SOAK set.
 func Crowd(t *testing.T, d system.Driver) {
 	h, n := Host(t), 8
 	if os.Getenv("TARE_SOAK") != "" {
@@ -96,8 +96,7 @@ func Crowd(t *testing.T, d system.Driver) {
 		resident += residentBytes(t, pid)
 	}
 	t.Logf("%d guests in %v; started %v (median) and %v (the last) after the instant; tare holds %d MiB", n, launched.Round(time.Millisecond), late[n/2], late[n-1], resident>>20)
-	// Eight guests beside the race detector and what earlier tests left to the
-	// garbage collector tell nothing of what a guest costs.
+	// With eight guests, the race detector and garbage of earlier tests hide what a guest costs.
 	if n == soakCrowd && resident > crowdMemory {
 		t.Errorf("tare holds %d MiB with %d guests", resident>>20, n)
 	}
@@ -107,8 +106,8 @@ func Crowd(t *testing.T, d system.Driver) {
 	}
 }
 
-// ourselves are this process and the sandbox's first; the one outside holds as
-// much as that, and cannot be seen from here.
+// ourselves are the processes of tare: this one, the first of the sandbox, and the one outside the
+// sandbox, which cannot be seen from here and is about as large as the sandbox's first.
 func ourselves() []string { return []string{"self", "1", "1"} }
 
 func residentBytes(t *testing.T, pid string) int64 {

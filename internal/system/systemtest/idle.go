@@ -17,24 +17,23 @@ import (
 	"github.com/tare-bench/tare/internal/cgroup"
 )
 
-// While a guest rests, all that belongs to its system together may use so much
-// of one CPU; it is looked at for idleWindow at a time.
+// While a guest is frozen, all processes of its system together may use idleShare of one CPU. The
+// share is measured over idleWindow, at most idleLooks times.
 const (
 	idleShare  = 0.005
 	idleWindow = 2 * time.Second
 	idleLooks  = 8
 )
 
-// idle looks at what a frozen guest and all that its system keeps running for
-// it, daemons included, take from the arms that are measured meanwhile. A guest
-// that cannot be frozen has nothing to do. It is CPU time that counts, so that
-// other work on the host does not matter, and the best of several looks: what
-// has just been asked for may still have to end.
+// idle measures how much CPU time a frozen guest and all that its system keeps running for it,
+// daemons included, take from the arms that are measured meanwhile. A guest that cannot be frozen
+// is idle instead. Other work on the host does not affect CPU time. The best of several
+// measurements counts, since earlier requests may still have to finish.
 func (s suite) idle(t *testing.T) {
 	if s.d.Capabilities().InMemory {
 		t.Skip("a guest in memory is this process")
 	}
-	s.sh(t, "true") // the agent's stream is in use
+	s.sh(t, "true") // so that the agent's stream has been used
 	if err := s.m.Freeze(timeout(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -60,12 +59,12 @@ func (s suite) idle(t *testing.T) {
 	t.Errorf("beside a frozen guest its system uses more than %.1f %% of a CPU:\n%s", 100*idleShare, strings.Join(shares, "\n"))
 }
 
-// spent is CPU time so far, by who has used it.
+// spent is CPU time so far, by process.
 type spent map[string]time.Duration
 
-// spent reads the CPU time of every process of the sandbox but tare's own, which
-// for this test are this process and the sandbox's first, and of the guest's
-// control group less that of its processes: threads of the kernel at work for it.
+// spent reads the CPU time of every process in the sandbox except tare's own, which here are
+// this process and the sandbox's first. It adds the CPU time of the guest's control group that none
+// of the group's processes used: that of kernel threads which work for the guest.
 func (s suite) spent(t *testing.T) spent {
 	t.Helper()
 	all, in := spent{}, map[int]bool{}
@@ -104,9 +103,9 @@ func (s suite) spent(t *testing.T) spent {
 	return all
 }
 
-// processTime is the CPU time of all threads of a process, dead ones included,
-// by the clock that the kernel keeps for each; see clock_getcpuclockid(3).
-// /proc has it too, but counts in steps of 10 ms.
+// processTime returns the CPU time of all threads of a process, including those that have ended,
+// from the clock that the kernel keeps for each process; see clock_getcpuclockid(3). /proc has it,
+// too, but in steps of 10 ms.
 func processTime(pid int) (time.Duration, error) {
 	const scheduler = 2
 	var ts unix.Timespec
@@ -114,7 +113,7 @@ func processTime(pid int) (time.Duration, error) {
 	return time.Duration(ts.Nano()), err
 }
 
-// since is what was spent after before by those that are there now.
+// since returns the CPU time since before of the processes that still exist.
 func (s spent) since(before spent) spent {
 	used := spent{}
 	for who, cpu := range s {
@@ -132,7 +131,7 @@ func (s spent) total() (sum time.Duration) {
 	return sum
 }
 
-// String names the largest first.
+// String lists the processes, largest first.
 func (s spent) String() string {
 	var text []string
 	for _, who := range slices.SortedFunc(maps.Keys(s), func(a, b string) int { return int(s[b] - s[a]) }) {

@@ -11,11 +11,11 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// leftovers is everything that a guest of this test process could leave
-// behind; other test processes make guests on the same host at the same time.
+// leftovers is everything that a guest of this test process could leave behind. Other test
+// processes make guests on the same host at the same time, and theirs are excluded.
 type leftovers map[string]bool
 
-// snapshot lists what is there now.
+// snapshot lists what exists now.
 func snapshot(t *testing.T, h *system.Host) leftovers {
 	t.Helper()
 	l := leftovers{}
@@ -23,7 +23,7 @@ func snapshot(t *testing.T, h *system.Host) leftovers {
 	for _, s := range sites {
 		l["site "+s] = true
 	}
-	if host == nil { // no sandbox, so no way to tell what is ours
+	if host == nil { // no sandbox, so our processes and mounts cannot be told from others
 		return l
 	}
 	mounts, err := os.ReadFile("/proc/self/mounts")
@@ -33,10 +33,10 @@ func snapshot(t *testing.T, h *system.Host) leftovers {
 	for line := range strings.Lines(string(mounts)) {
 		l["mount "+strings.TrimSpace(line)] = true
 	}
-	// In the sandbox there are no processes but ours.
+	// All processes in the sandbox are ours.
 	procs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, p := range procs {
-		// Not its command line: a server such as sshd rewrites that as it works.
+		// Not the command line: servers such as sshd rewrite theirs while they run.
 		name, _ := os.ReadFile(p + "/comm")
 		l["process "+filepath.Base(p)+" "+strings.TrimSpace(string(name))] = true
 	}
@@ -59,12 +59,12 @@ func snapshot(t *testing.T, h *system.Host) leftovers {
 		"loop device": "/sys/block/loop*/loop/backing_file",
 		"interface":   "/sys/class/net/*" + h.RunID + "*",
 		"volume":      filepath.Join(h.Volumes(), "*"),
-		// What LXC makes where it is not told; tare tells it.
+		// LXC's default groups; tare sets others.
 		"cgroup of a runtime": "/sys/fs/cgroup/*/lxc*",
 	} {
 		found, _ := filepath.Glob(pattern)
 		for _, f := range found {
-			if what == "loop device" { // the number may be somebody else's by now
+			if what == "loop device" { // another process may have the number by now
 				b, err := os.ReadFile(f)
 				if err != nil || !strings.Contains(string(b), h.RunID) {
 					continue
@@ -87,7 +87,7 @@ func (l leftovers) since(before leftovers) []string {
 	return fresh
 }
 
-// settle takes snapshots until nothing is new or the time is up.
+// settle takes snapshots until nothing is new or five seconds are over, and returns what is new.
 func settle(t *testing.T, h *system.Host, before leftovers) []string {
 	t.Helper()
 	var fresh []string

@@ -11,8 +11,8 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// SoakLoop is Loop with TARE_SOAK set and nothing otherwise, for machines that
-// take seconds to boot: five of them tell no more than the conformance suite.
+// SoakLoop is Loop if TARE_SOAK is set, and skips otherwise. It is for machines that boot slowly:
+// five of them find no more than the conformance suite does.
 func SoakLoop(t *testing.T, d system.Driver) {
 	if os.Getenv("TARE_SOAK") == "" {
 		t.Skip("TARE_SOAK is not set")
@@ -20,9 +20,8 @@ func SoakLoop(t *testing.T, d system.Driver) {
 	Loop(t, d)
 }
 
-// Loop makes, freezes, thaws and closes guests one after the other: five, or
-// fifty with TARE_SOAK set. Neither this process nor the host may be fuller
-// afterwards.
+// Loop creates, freezes, thaws and closes guests one after the other: 5, or 50 with TARE_SOAK set.
+// Afterwards neither this process nor the host may hold more than before.
 func Loop(t *testing.T, d system.Driver) {
 	h, rounds := Host(t), 5
 	if os.Getenv("TARE_SOAK") != "" {
@@ -31,7 +30,7 @@ func Loop(t *testing.T, d system.Driver) {
 	if st := d.Check(t.Context(), h); !st.Usable {
 		t.Skipf("%s: %s", d.Name(), st.Reason)
 	}
-	loopRound(t, d, h) // what is made once is made here
+	loopRound(t, d, h) // allocates what is allocated only once
 	before, w0 := snapshot(t, h), weigh()
 	for range rounds {
 		loopRound(t, d, h)
@@ -40,7 +39,7 @@ func Loop(t *testing.T, d system.Driver) {
 		t.Errorf("left behind: %s", line)
 	}
 	w1 := weigh()
-	for range 100 { // what is closed is gone a little later
+	for range 100 { // what is closed disappears with a delay
 		if w1.files <= w0.files && w1.goroutines <= w0.goroutines {
 			break
 		}

@@ -16,8 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// networked is the suite's flavor on the run's bridge, if the driver's guests
-// can be there.
+// networked returns the suite's flavor, on the run's bridge if the driver's guests support it.
 func networked(d system.Driver) system.Flavor {
 	f := Flavor()
 	if slices.Contains(d.Capabilities().Networks, network.Bridged) {
@@ -28,8 +27,8 @@ func networked(d system.Driver) system.Flavor {
 
 const (
 	tcpPort = 5001
-	// What each end sends is a pattern that the other end counts and compares;
-	// perl is in every Debian, and has sockets.
+	// Each end sends a pattern that the other end counts and compares. perl is in every Debian
+	// and has sockets.
 	tcpServer = `use IO::Socket::INET; $| = 1;
 my $l = IO::Socket::INET->new(LocalAddr => "0.0.0.0", LocalPort => %d, Listen => 1, ReuseAddr => 1) or die "listen: $!";
 print "listening\n"; my $c = $l->accept or die "accept: $!"; my ($n, $b) = (0);
@@ -43,10 +42,10 @@ while (length $got < $e) { sysread($c, $b, 65536) or die "read: $!"; $got .= $b 
 print $got eq $sent x ($n / 65536) ? "same" : "other", " bytes by ", $c->sockhost, "\n"`
 )
 
-// exchanged is how many bytes guests send each other and have back.
+// exchanged is the number of bytes that guests send each other and get back.
 func (s suite) exchanged() int { return int(min(4<<20, s.size/4)) }
 
-// network has the guest, another one and the host talk to each other.
+// network makes the guest, another guest and the host exchange data.
 func (s suite) network(t *testing.T, h *system.Host, other suite) {
 	if s.m.Site.Port == nil {
 		t.Skip("on no bridge")
@@ -58,21 +57,21 @@ func (s suite) network(t *testing.T, h *system.Host, other suite) {
 	served := other.serve(t)
 	s.fetch(t, b, a)
 	if got, want := served(), fmt.Sprintf("%d from %s\n", s.exchanged(), a); got != want {
-		t.Errorf("the other guest says %q, not %q", got, want)
+		t.Errorf("the other guest printed %q, not %q", got, want)
 	}
 	served = s.serve(t)
 	if err := h.Network.OnHost(network.Bridged, func() error { return echoed(a, s.exchanged()) }); err != nil {
 		t.Errorf("from the host: %v", err)
 	}
 	if got, want := served(), fmt.Sprintf("%d from %s\n", s.exchanged(), s.m.HostAddress()); got != want {
-		t.Errorf("the guest says %q, not %q", got, want)
+		t.Errorf("the guest printed %q, not %q", got, want)
 	}
 	listenOnHost(t, h, s.m.HostAddress(), s.exchanged())
 	s.fetch(t, s.m.HostAddress(), a)
 }
 
-// serve echoes one connection in the guest, once it listens; the function waits
-// for its end and returns what it says.
+// serve starts a server in the guest that echoes one connection, and returns when it listens. The
+// returned function waits for its end and returns its output.
 func (s suite) serve(t *testing.T) (said func() string) {
 	t.Helper()
 	out := make(chan string, 1)
@@ -89,17 +88,17 @@ func (s suite) serve(t *testing.T) (said func() string) {
 	return func() string { return <-out }
 }
 
-// fetch sends bytes to a server from the guest and has them back.
+// fetch sends bytes from the guest to a server and checks that they come back.
 func (s suite) fetch(t *testing.T, from, as netip.Addr) {
 	t.Helper()
 	script := fmt.Sprintf(tcpClient, from, tcpPort, s.exchanged())
 	r := s.sh(t, "", func(c *agent.Command) { c.Argv = []string{"perl", "-e", script} })
 	if got, want := string(r.Stdout), fmt.Sprintf("same bytes by %s\n", as); got != want {
-		t.Errorf("talking to %v, the guest says %q%q, not %q", from, got, r.Stderr, want)
+		t.Errorf("talking to %v, the guest printed %q%q, not %q", from, got, r.Stderr, want)
 	}
 }
 
-// echoed is fetch from where it is called.
+// echoed does the same from this process.
 func echoed(at netip.Addr, size int) error {
 	c, err := net.DialTimeout("tcp4", netip.AddrPortFrom(at, tcpPort).String(), 20*time.Second)
 	if err != nil {
@@ -113,7 +112,7 @@ func echoed(at netip.Addr, size int) error {
 		return err
 	}
 	if !bytes.Equal(sent, got) {
-		return fmt.Errorf("other bytes came than were sent")
+		return fmt.Errorf("the bytes received differ from those sent")
 	}
 	return nil
 }

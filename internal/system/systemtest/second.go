@@ -13,7 +13,7 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// cpus looks from the host whether every thread of the guest is held to its CPUs.
+// cpus checks on the host that every thread of the guest is pinned to the guest's CPUs.
 func (s suite) cpus(t *testing.T) {
 	if s.m.Site.Group == nil {
 		t.Skip("no control group")
@@ -39,8 +39,8 @@ func (s suite) cpus(t *testing.T) {
 	}
 }
 
-// second makes another guest beside the first, with the other file system, and
-// closes it while it is frozen.
+// second creates another guest beside the first, with another file system, and closes it while it
+// is frozen.
 func (s suite) second(t *testing.T, h *system.Host) {
 	f := networked(s.d)
 	f.DiskFS, f.DiskBytes = "xfs", 320<<20
@@ -84,8 +84,8 @@ func written(t *testing.T, m *system.Machine) int64 {
 	return n
 }
 
-// testLog gives the driver an agent and a kernel that cannot be: the error must
-// carry what the guest said last.
+// testLog gives the driver a broken agent and kernel: the error must contain the end of the guest's
+// log.
 func testLog(t *testing.T, d system.Driver, h *system.Host) {
 	agent := filepath.Join(h.Dir, "no-agent")
 	if err := os.WriteFile(agent, []byte("#!/bin/sh\necho no such luck >&2\nexit 1\n"), 0o755); err != nil {

@@ -22,16 +22,16 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// StateDir is where tare keeps the image and data volumes unless told otherwise.
+// StateDir is tare's default directory for the image and data volumes.
 const StateDir = "/var/lib/tare"
 
-// host is set by Main when the tests run inside a sandbox with all they need.
+// Main sets host if the tests can make guests, and otherwise skip to the reason why not.
 var (
 	host *system.Host
 	skip string
 )
 
-// Main runs a package's tests inside a sandbox.
+// Main runs a package's tests inside a sandbox, or without one if they cannot make guests.
 func Main(m *testing.M) {
 	sandbox.Intercept()
 	if os.Getuid() != 0 {
@@ -92,14 +92,14 @@ func newHost(dir string) (*system.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Not a number of this process or this moment: both are the same in
-	// sandboxes that start together.
+	// Not derived from the process ID or the time: both may be equal in sandboxes that start at
+	// the same time.
 	id := "t" + strings.ToLower(rand.Text()[:10])
 	return &system.Host{RunID: id, StateDir: StateDir, Dir: dir, Cgroups: layout, Userland: u, Network: network.NewBridge(id)}, nil
 }
 
-// Host returns the host that tests make guests on; it skips the test where
-// there can be none. With TARE_LIVE set, that is a failure instead.
+// Host returns the host for the tests' guests. It skips the test if guests are impossible here;
+// with TARE_LIVE set, Main fails instead.
 func Host(t testing.TB) *system.Host {
 	t.Helper()
 	if host == nil {
@@ -117,7 +117,7 @@ func Flavor() system.Flavor {
 	return system.Flavor{VCPUs: 1, MemoryBytes: 512 << 20, CPUs: cpus, DiskBytes: 128 << 20, DiskFS: "ext4"}
 }
 
-// Launch makes a guest and closes it when the test ends.
+// Launch creates a guest, and closes it when the test ends.
 func Launch(t testing.TB, d system.Driver, name string, f system.Flavor) *system.Machine {
 	t.Helper()
 	return launch(t, d, Host(t), name, f)
@@ -140,7 +140,7 @@ func launch(t testing.TB, d system.Driver, h *system.Host, name string, f system
 	return m
 }
 
-// timeout bounds one command of the suite, generously: emulation is slow.
+// timeout bounds one command of the suite, generously, since emulation is slow.
 func timeout(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)

@@ -1,5 +1,5 @@
-// Package uml runs guests as User-Mode Linux: a kernel that is a process of the
-// host, and runs the guest's programs as children that it traces.
+// Package uml runs guests as User-Mode Linux: a kernel that runs as a process of the host and
+// traces the guest's programs, which are its children.
 package uml
 
 import (
@@ -21,8 +21,8 @@ import (
 
 const (
 	program = "linux.uml"
-	// shim is a library that makes it run on CPUs with more state than it
-	// knows; see shim/ptrace.c. It is used where it is installed.
+	// shim is a library that makes UML run on CPUs with more register state than it supports;
+	// see shim/ptrace.c. tare uses it if it is installed.
 	shim = "uml-ptrace.so"
 )
 
@@ -53,12 +53,12 @@ func (Driver) Capabilities() system.Capabilities {
 	}
 }
 
-// probeTimeout is how long a guest may take to reach its agent, which takes a
-// second or two where it works.
+// probeTimeout is how long a guest may take until its agent answers. It takes a second or two
+// where UML works.
 const probeTimeout = 20 * time.Second
 
-// Check boots a guest: whether the kernel can trace its programs depends on
-// the CPU and on what this host lets a process do.
+// Check boots a guest: whether the kernel can trace its programs depends on the CPU and on what
+// this host allows a process to do.
 func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
 	path, err := system.FindTool(program)
 	if err != nil {
@@ -69,7 +69,7 @@ func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
 		return system.Unusable(fmt.Sprintf("%s --version: %v", path, err), "")
 	}
 	if h.Userland == nil {
-		return system.Unusable(path+" is there, but whether it boots is not known before the userland image is built", "tare image")
+		return system.Unusable(path+" is there, but tare cannot tell whether it boots until the userland image is built", "tare image")
 	}
 	took, err := system.Probe(ctx, d, h, probeTimeout)
 	if err != nil {
@@ -91,14 +91,14 @@ func (Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) 
 	if err != nil {
 		return nil, err
 	}
-	// Its memory is a file of the guest's; that must be where mmap can execute.
+	// The guest's memory is a file, which must be on a file system without noexec.
 	env := []string{"TMPDIR=" + s.Dir}
 	if lib, err := system.FindTool(shim); err == nil {
 		env = append(env, "LD_PRELOAD="+lib)
 	}
-	// The guest's programs are held back from the host's kernel by being
-	// traced. If their tracer were killed they would run on, as the host's
-	// processes: they must end with it, whoever kills it.
+	// Only tracing keeps the guest's programs away from the host's kernel. If their tracer were
+	// killed, they would continue as processes of the host. Therefore they must end with the
+	// tracer, however it ends.
 	c := system.Command{PIDs: true, Argv: argv, Env: env}
 	if s.Port != nil {
 		c.Net = s.Port.TapNamespace
@@ -112,35 +112,35 @@ func (Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) 
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		g.Close() // all of the log is there when it has ended
+		g.Close() // completes the log
 		return nil, failure(err, p.Log())
 	}
 	return g, nil
 }
 
-// failure is why a guest did not come up, as its log tells.
+// failure returns the reason why a guest did not boot, as far as its log gives it.
 func failure(err error, log string) error {
 	if strings.Contains(log, "set fp regs failed") {
-		return fault.WithRemedy(fault.Guestf("this CPU has more state than this User-Mode Linux knows: AMX"), "scripts/install-uml-shim")
+		return fault.WithRemedy(fault.Guestf("this User-Mode Linux does not support this CPU's AMX state"), "scripts/install-uml-shim")
 	}
 	var said []string
 	for line := range strings.Lines(log) {
-		// What is indented are the frames of a panic.
+		// Indented lines are the frames of a panic's stack trace.
 		if line = strings.TrimRight(line, "\r\n"); line != "" && line == strings.TrimLeft(line, " \t") {
 			said = append(said, line)
 		}
 	}
-	return fault.Guestf("it does not come up (%w); it said last: %s", err, strings.Join(said[max(0, len(said)-6):], "; "))
+	return fault.Guestf("it does not boot (%w); its log ends: %s", err, strings.Join(said[max(0, len(said)-6):], "; "))
 }
 
-// release is the version of the kernel.
+// release returns the version of the kernel.
 func release(ctx context.Context, path string) (string, error) {
 	out, err := exec.CommandContext(ctx, path, "--version").Output()
 	return strings.TrimSpace(string(out)), err
 }
 
-// ready waits for the zero byte by which the agent says that its end of the
-// serial line is a plain stream.
+// ready waits for the zero byte which the agent sends when its end of the serial line is in raw
+// mode.
 func ready(ctx context.Context, conn net.Conn) error {
 	stop := context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
 	b := []byte{0}
@@ -149,13 +149,12 @@ func ready(ctx context.Context, conn net.Conn) error {
 		return ctx.Err()
 	}
 	if err == nil && b[0] != 0 {
-		err = fmt.Errorf("the serial line says %q", b)
+		err = fmt.Errorf("the serial line sent %q", b)
 	}
 	return err
 }
 
-// bootDir makes the guest's first root directory: the agent as /init, and
-// where to mount.
+// bootDir makes the guest's first root directory: the agent as /init, and mount points.
 func bootDir(s *system.Site) (string, error) {
 	boot := filepath.Join(s.Dir, "boot")
 	for _, dir := range []string{"dev", "proc", "sys", "newroot"} {
@@ -169,35 +168,35 @@ func bootDir(s *system.Site) (string, error) {
 	return boot, nil
 }
 
-// commandLine is the whole machine and the kernel's command line, which are
-// one here.
+// commandLine returns the command that starts the machine. Its arguments are also the kernel's
+// command line.
 func commandLine(s *system.Site, boot string) ([]string, error) {
 	path, err := system.FindTool(program)
 	if err != nil {
 		return nil, fault.Hostf("%w", err)
 	}
 	argv := []string{
-		// Process 1 of its namespace must be another one: from the kernel's
-		// panic none but SIGABRT leads out, which process 1 does not feel.
+		// UML must not be process 1 of its PID namespace: when its kernel panics, it ends itself
+		// by SIGABRT, which process 1 ignores.
 		"unshare", "--kill-child",
-		// Where the host puts its heap at random, a random part of its memory
-		// goes to describing the gap before it.
+		// With address space randomization, a random share of the machine's memory would be
+		// used to describe the gap before the heap.
 		"setarch", "--addr-no-randomize",
 		path, "mem=" + strconv.FormatInt(s.Flavor.MemoryBytes>>20, 10) + "M",
-		"umid=uml", "uml_dir=" + s.Dir, // else it leaves ~/.uml
+		"umid=uml", "uml_dir=" + s.Dir, // otherwise it leaves ~/.uml behind
 		"con=null", "con0=null,fd:1", "ssl=null", fmt.Sprintf("ssl0=fd:%d", system.AgentFD),
-		// No other directory of the host can be mounted.
+		// hostfs: the guest can mount no other directory of the host.
 		"rootfstype=hostfs", "hostfs=" + boot, "ro", "init=/init",
 		"quiet", "noreboot", "panic=-1", "tare.tty=ttyS0",
 	}
 	if s.Volume != nil {
-		// d: a disk is a disk, whatever it begins with. s: every write is for
-		// good, as Linux 6.1 drops the guest's flushes.
+		// d: treat the file as a disk image, whatever its first bytes are. s: write
+		// synchronously, since Linux 6.1 drops the guest's flushes.
 		data := "ubd1sd="
 		if system.Setting(options, s.Flavor, "ubd") == "cached" {
 			data = "ubd1d="
 		}
-		// Shared ("c"): its lock on the whole file would keep QEMU from the same disk.
+		// c: shared, since a lock on the whole file would keep QEMU from using the same disk.
 		argv = append(argv, "ubd0rdc="+s.Userland.Disk, data+s.Volume.Device, "tare.root=ubda", "tare.data=ubdb:"+s.Volume.FS)
 	}
 	if s.Port != nil {

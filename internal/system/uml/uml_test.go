@@ -30,7 +30,7 @@ func TestLoop(t *testing.T) { systemtest.SoakLoop(t, Driver{}) }
 
 func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }
 
-// TestDiskIsShared: the userland's disk is there for the machines of other systems, too.
+// TestDiskIsShared: machines of other systems can use the userland's disk at the same time.
 func TestDiskIsShared(t *testing.T) {
 	m := systemtest.Launch(t, Driver{}, "shared", systemtest.Flavor())
 	f, err := os.OpenFile(m.Site.Userland.Disk, os.O_RDWR, 0)
@@ -38,7 +38,7 @@ func TestDiskIsShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	lock := unix.Flock_t{Type: unix.F_WRLCK} // which QEMU asks whether it could be had
+	lock := unix.Flock_t{Type: unix.F_WRLCK} // QEMU checks whether it could take this lock
 	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestDiskIsShared(t *testing.T) {
 	}
 }
 
-// TestKernelKilled kills the kernel alone: what it traced must not run on.
+// TestKernelKilled kills only the kernel: the processes that it traced must not continue.
 func TestKernelKilled(t *testing.T) {
 	m := systemtest.Launch(t, Driver{}, "kernel", systemtest.Flavor())
 	ended := make(chan error, 1)
@@ -89,7 +89,7 @@ func TestKernelKilled(t *testing.T) {
 	}
 }
 
-// tracer is the process that traces pid, or 0.
+// tracer returns the ID of the process that traces pid, or 0.
 func tracer(t *testing.T, pid int) int {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -107,7 +107,7 @@ func tracer(t *testing.T, pid int) int {
 func TestFailure(t *testing.T) {
 	log := "Linux version 6.1\r\n\r\nKernel panic - not syncing: No working init found.\r\nCall Trace:\r\n [<6069f509>] dump_stack+0x1a/0x1c\r\n"
 	err := failure(errors.New("EOF"), log)
-	want := "it does not come up (EOF); it said last: Linux version 6.1; Kernel panic - not syncing: No working init found.; Call Trace:"
+	want := "it does not boot (EOF); its log ends: Linux version 6.1; Kernel panic - not syncing: No working init found.; Call Trace:"
 	if fault.KindOf(err) != fault.Guest || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
@@ -117,8 +117,8 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestShim gives a traced process less state than the CPU has, as User-Mode
-// Linux does where there is AMX.
+// TestShim sets less register state of a traced process than the CPU has, as User-Mode Linux does
+// on CPUs with AMX.
 func TestShim(t *testing.T) {
 	cc, err := exec.LookPath("gcc")
 	if runtime.GOARCH != "amd64" {
@@ -138,7 +138,7 @@ func TestShim(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ preload, bytes, want string }{
-		{"", "65536", "set "}, // all there is
+		{"", "65536", "set "}, // all of it
 		{"", "576", "set: Bad address"},
 		{lib, "576", "set 576"},
 		{lib, "65536", "set "},
@@ -152,7 +152,7 @@ func TestShim(t *testing.T) {
 	}
 }
 
-// TestOwnFile: a data disk that is a plain file, which nothing on the host counts.
+// TestOwnFile: the data disk is a plain file, so the host cannot count what is written to it.
 func TestOwnFile(t *testing.T) {
 	f := systemtest.Flavor()
 	f.Backing = volume.Raw

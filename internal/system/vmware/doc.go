@@ -1,5 +1,4 @@
-// Package vmware runs guests as virtual machines of VMware: of ESXi, alone or
-// under vCenter, and of Workstation. The machines are the user's, with the
-// user's programs in them; tare clones and powers them, and VMware Tools in
-// the guest take the agent in.
+// Package vmware runs guests as VMware virtual machines: on ESXi, alone or under vCenter, and on
+// Workstation. The machines are the user's and run the user's programs. tare clones them, powers
+// them on and off, and starts the agent through VMware Tools in the guest.
 package vmware

@@ -16,26 +16,26 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// guestTools is what VMware Tools do in a guest for both products.
+// guestTools are the operations of VMware Tools in a guest, for both products.
 type guestTools interface {
-	// upload makes a file; it must not be there.
+	// upload creates a file, which must not exist.
 	upload(ctx context.Context, path string, content []byte) error
-	// start starts a program and does not wait; run waits for its end, and a
-	// status that is not 0 is an error.
+	// start starts a program without waiting for it. run waits for its end, and returns an error
+	// if its exit status is not 0.
 	start(ctx context.Context, program, arg string) error
 	run(ctx context.Context, program, arg string) error
-	// address waits until the guest has one.
+	// address waits until the guest has an IP address and returns it.
 	address(ctx context.Context) (string, error)
 }
 
-// place is where a guest's agent is, and listens.
+// place is where a guest's agent is installed and listens.
 type place struct {
 	tools guestTools
-	base  string // every path of ours in the guest begins with this
+	base  string // prefix of all of tare's paths in the guest
 	port  string
 }
 
-// The options that both products have.
+// guestOptions are the options of both products.
 var guestOptions = []system.Option{
 	{Name: "guest_user", Default: "root", About: "User of the guest to run the agent as; workloads that drop caches need root."},
 	{Name: "guest_password_env", Default: "TARE_VMWARE_GUEST_PASSWORD", About: "Name of the environment variable that holds that user's password."},
@@ -43,7 +43,7 @@ var guestOptions = []system.Option{
 	{Name: "port", Default: "7377", About: "TCP port on which the agent listens in the guest; its firewall must let this host in."},
 }
 
-// guestLogin is the user and the password of guest operations.
+// guestLogin returns the user and the password for guest operations.
 func guestLogin(options []system.Option, f system.Flavor) (user, password string, err error) {
 	name := system.Setting(options, f, "guest_password_env")
 	password, ok := os.LookupEnv(name)
@@ -61,8 +61,8 @@ func newPlace(tools guestTools, options []system.Option, s *system.Site) place {
 
 func (p place) dataDir() string { return p.base + ".d/data" }
 
-// script is what starts the agent. The shell stays, and removes everything
-// when the agent has ended.
+// script returns the script that starts the agent. The shell waits for the agent's end, and then
+// removes everything.
 func (p place) script() string {
 	lines := []string{
 		`b=` + quote(p.base), `d="$b.d"`,
@@ -73,7 +73,7 @@ func (p place) script() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// quote makes one word of s for a shell.
+// quote quotes s as one word for a shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 const (
@@ -81,9 +81,9 @@ const (
 	dialPause   = 100 * time.Millisecond
 )
 
-// startAgent copies the agent into a guest that runs, starts it, and connects
-// to it. Guest operations carry no stream, so it listens, and both ends prove
-// that they know a token that only this copy was given.
+// startAgent copies the agent into a running guest, starts it, and connects to it. Guest operations
+// offer no stream, so the agent listens on a port. Both ends prove that they know a token that was
+// made for this guest only.
 func (p place) startAgent(ctx context.Context, s *system.Site) (*conn, error) {
 	program, err := os.ReadFile(s.Userland.Agent)
 	if err != nil {
@@ -111,7 +111,7 @@ func (p place) startAgent(ctx context.Context, s *system.Site) (*conn, error) {
 func (p place) connect(ctx context.Context, address string, secret []byte) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	// No keepalive: a guest that is frozen does not answer, and lives.
+	// No keepalive: a frozen guest does not answer, but is alive.
 	d := net.Dialer{KeepAlive: -1}
 	for {
 		c, err := d.DialContext(ctx, "tcp", address)
@@ -131,7 +131,7 @@ func (p place) connect(ctx context.Context, address string, secret []byte) (*con
 	}
 }
 
-// removed waits until the guest has removed what it was given.
+// removed waits until the guest has removed the agent and its data.
 func (p place) removed(ctx context.Context) error {
 	waits := p.base + ".wait"
 	script := `i=0; while [ -e ` + quote(p.base+".d") + ` ] && [ $i -lt 100 ]; do i=$((i+1)); sleep 0.1; done; rm -rf ` +
@@ -142,7 +142,7 @@ func (p place) removed(ctx context.Context) error {
 	return p.tools.run(ctx, "/bin/sh", waits)
 }
 
-// conn tells when it is gone.
+// conn closes gone when the connection breaks or is closed.
 type conn struct {
 	net.Conn
 	once sync.Once

@@ -24,8 +24,8 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// VSphere is the system "vmware": machines of ESXi or vCenter. Who answers at
-// TARE_VMWARE_URL makes them; TARE_VMWARE_USER and TARE_VMWARE_PASSWORD log in.
+// VSphere is the system "vmware": machines of ESXi or vCenter. The server at TARE_VMWARE_URL runs
+// them; TARE_VMWARE_USER and TARE_VMWARE_PASSWORD are the login.
 type VSphere struct {
 	// tools replaces VMware Tools in tests: the simulator's machines have none.
 	tools func(vm *object.VirtualMachine, user, password string) guestTools
@@ -56,7 +56,7 @@ func (VSphere) Capabilities() system.Capabilities {
 
 func (VSphere) Check(ctx context.Context, _ *system.Host) system.Status {
 	if os.Getenv(urlVar) == "" {
-		return system.Unusable("needs the product, VMware ESXi or vCenter: "+urlVar+" does not say where it is",
+		return system.Unusable("needs the product, VMware ESXi or vCenter: "+urlVar+" is not set",
 			urlVar+"=https://HOST/sdk, TARE_VMWARE_USER and TARE_VMWARE_PASSWORD in the environment")
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
@@ -80,7 +80,7 @@ const (
 	loginTimeout  = 30 * time.Second
 )
 
-// client is a session.
+// client is a session with the server.
 type client struct {
 	*vim25.Client
 	session *session.Manager
@@ -89,16 +89,16 @@ type client struct {
 func (c *client) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), loginTimeout)
 	defer cancel()
-	c.session.Logout(ctx) // it ends by itself otherwise
+	c.session.Logout(ctx) // otherwise the session expires by itself
 	c.CloseIdleConnections()
 }
 
-// login opens a session. A certificate that no authority signed must be named
-// by its thumbprint: it is never just believed.
+// login opens a session, which the caller closes. A certificate that no authority signed is
+// accepted only if the user gives its thumbprint.
 func login(ctx context.Context) (*client, error) {
 	u, err := soap.ParseURL(os.Getenv(urlVar))
 	if err != nil || u == nil {
-		return nil, fault.Campaignf("%s is no address: want https://HOST/sdk", urlVar)
+		return nil, fault.Campaignf("%s is not an address: want https://HOST/sdk", urlVar)
 	}
 	sc := soap.NewClient(u, false)
 	sc.SetThumbprint(u.Host, os.Getenv(thumbprintVar))
@@ -109,12 +109,12 @@ func login(ctx context.Context) (*client, error) {
 	c := &client{vc, session.NewManager(vc)}
 	user := url.UserPassword(os.Getenv("TARE_VMWARE_USER"), os.Getenv("TARE_VMWARE_PASSWORD"))
 	if err := c.session.Login(ctx, user); err != nil {
-		return nil, fault.WithRemedy(fault.Hostf("%s does not let us in: %w", u.Host, err), "set TARE_VMWARE_USER and TARE_VMWARE_PASSWORD")
+		return nil, fault.WithRemedy(fault.Hostf("%s refuses the login: %w", u.Host, err), "set TARE_VMWARE_USER and TARE_VMWARE_PASSWORD")
 	}
 	return c, nil
 }
 
-// distrust says what to compare where a certificate is the reason.
+// distrust adds a remedy to the error if it is due to the server's certificate.
 func distrust(u *url.URL, err error) error {
 	if !soap.IsCertificateUntrusted(err) {
 		return fault.Hostf("%s: %w", u.Host, err)
@@ -123,7 +123,7 @@ func distrust(u *url.URL, err error) error {
 	if e := info.FromURL(u, &tls.Config{}); info.ThumbprintSHA1 == "" {
 		return fault.Hostf("%s: %w", u.Host, errors.Join(err, e))
 	}
-	return fault.WithRemedy(fault.Hostf("nobody vouches for the certificate of %s, with the thumbprint %s", u.Host, info.ThumbprintSHA1),
+	return fault.WithRemedy(fault.Hostf("the certificate of %s is not trusted; its thumbprint is %s", u.Host, info.ThumbprintSHA1),
 		"compare that on its console, then: %s=%s", thumbprintVar, info.ThumbprintSHA1)
 }
 
@@ -160,8 +160,8 @@ func (d VSphere) Create(ctx context.Context, s *system.Site) (_ system.Guest, er
 	return g, nil
 }
 
-// machine finds the arm's machine, or makes a clone of it, which may be there
-// also when there is an error.
+// machine finds the arm's machine, or makes a clone of it. The clone may exist even if machine
+// returns an error.
 func machine(ctx context.Context, c *client, s *system.Site) (vm *object.VirtualMachine, cloned bool, err error) {
 	finder := find.NewFinder(c.Client)
 	original, err := finder.VirtualMachine(ctx, s.Flavor.Target)
@@ -173,7 +173,7 @@ func machine(ctx context.Context, c *client, s *system.Site) (vm *object.Virtual
 		return nil, false, fault.Hostf("%s: %w", s.Flavor.Target, err)
 	}
 	if p.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOff {
-		return nil, false, fault.Campaignf("%s is %s; tare takes only a machine that is powered off", s.Flavor.Target, p.Runtime.PowerState)
+		return nil, false, fault.Campaignf("%s is %s; tare only uses a machine that is powered off", s.Flavor.Target, p.Runtime.PowerState)
 	}
 	if system.Setting(vsphereOptions, s.Flavor, "clone") == "no" {
 		if p.Config != nil && p.Config.Template {
@@ -225,7 +225,7 @@ func done(ctx context.Context, what string, start func(context.Context) (*object
 	return nil
 }
 
-// vsphereGuest is a machine that runs, with its agent.
+// vsphereGuest is a running machine with its agent.
 type vsphereGuest struct {
 	system.Unmetered
 	client *client
@@ -233,7 +233,7 @@ type vsphereGuest struct {
 	cloned bool
 	on     bool
 	frozen bool
-	limit  *types.ResourceAllocationInfo // the CPU limit from before Cap; nil: it was not called
+	limit  *types.ResourceAllocationInfo // the CPU limit before Cap; nil: Cap was not called
 	place  place
 	conn   *conn
 	log    *system.Tail
@@ -258,12 +258,12 @@ func (g *vsphereGuest) Freeze(ctx context.Context) error {
 }
 
 func (g *vsphereGuest) Thaw(ctx context.Context) error {
-	err := done(ctx, "waking it", g.vm.PowerOn)
+	err := done(ctx, "resuming it", g.vm.PowerOn)
 	g.frozen = g.frozen && err != nil
 	return err
 }
 
-// Cap sets the machine's CPU limit, which is in MHz of its host.
+// Cap sets the machine's CPU limit, which VMware gives in MHz of its host.
 func (g *vsphereGuest) Cap(ctx context.Context, cpus float64) error {
 	if g.limit == nil {
 		var p mo.VirtualMachine
@@ -283,24 +283,24 @@ func (g *vsphereGuest) Cap(ctx context.Context, cpus float64) error {
 		}
 		var p mo.HostSystem
 		if err := h.Properties(ctx, h.Reference(), []string{"summary.hardware"}, &p); err != nil || p.Summary.Hardware == nil {
-			return fault.Hostf("the speed of the machine's host: %w", errors.Join(err, errors.New("it does not tell")))
+			return fault.Hostf("the speed of the machine's host: %w", errors.Join(err, errors.New("the server does not report it")))
 		}
 		limit = int64(math.Round(cpus * float64(p.Summary.Hardware.CpuMhz)))
 	}
 	return reconfigure(ctx, g.vm, "setting its CPU limit", types.VirtualMachineConfigSpec{CpuAllocation: &types.ResourceAllocationInfo{Limit: &limit}})
 }
 
-// Kill powers the machine off at once.
+// Kill powers the machine off without a shutdown.
 func (g *vsphereGuest) Kill() error {
 	g.on = false
 	return done(context.Background(), "powering it off", g.vm.PowerOff)
 }
 
-// closeTimeout bounds all that Close asks of the server.
+// closeTimeout bounds all requests of Close together.
 const closeTimeout = 2 * time.Minute
 
-// Close powers the machine off and destroys a clone. A machine that is none
-// first removes what it was given, and gets back the CPU limit that it had.
+// Close powers the machine off and destroys a clone. A machine that is not a clone first removes
+// the agent and its data, and gets its previous CPU limit back.
 func (g *vsphereGuest) Close() error {
 	g.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
@@ -323,7 +323,7 @@ func (g *vsphereGuest) Close() error {
 				}
 			}
 			if g.limit != nil {
-				fail(reconfigure(ctx, g.vm, "giving it back its CPU limit", types.VirtualMachineConfigSpec{CpuAllocation: g.limit}))
+				fail(reconfigure(ctx, g.vm, "restoring its CPU limit", types.VirtualMachineConfigSpec{CpuAllocation: g.limit}))
 			}
 		}
 		state, err := g.vm.PowerState(ctx)

@@ -31,9 +31,9 @@ const (
 	inPlace  = "/DC0/vm/DC0_H0_VM1"
 )
 
-// vcsim is the simulator of vCenter in this process. Its machines have states
-// and no insides, so VMware Tools are stood in for by programs of this host that
-// stop, go on and end with their machine.
+// vcsim is the vCenter simulator in this process. Its machines have power states but run nothing,
+// so VMware Tools are replaced by programs on this host, which stop, continue and end with their
+// machine.
 type vcsim struct {
 	t     *testing.T
 	guest string // directory of the guests
@@ -42,7 +42,7 @@ type vcsim struct {
 
 func newVcsim(t *testing.T) *vcsim {
 	t.Helper()
-	log.SetOutput(io.Discard) // the server tells of every certificate that was looked at first
+	log.SetOutput(io.Discard) // the server logs every rejected certificate
 	t.Cleanup(func() { log.SetOutput(os.Stderr) })
 	m := simulator.VPX()
 	m.Autostart = false
@@ -61,10 +61,10 @@ func newVcsim(t *testing.T) *vcsim {
 	t.Setenv(urlVar, s.URL.String())
 	t.Setenv(thumbprintVar, "")
 
-	// The simulator's certificate is its own; what to do is said.
+	// The simulator's certificate is self-signed; the remedy says what to do.
 	st := VSphere{}.Check(t.Context(), nil)
 	_, thumbprint, ok := strings.Cut(st.Remedy, thumbprintVar+"=")
-	if st.Usable || !ok || !strings.Contains(st.Reason, "nobody vouches") {
+	if st.Usable || !ok || !strings.Contains(st.Reason, "is not trusted") {
 		t.Fatalf("%+v", st)
 	}
 	t.Setenv(thumbprintVar, thumbprint)
@@ -77,7 +77,7 @@ func newVcsim(t *testing.T) *vcsim {
 	return v
 }
 
-// tools are the stand-in's of one machine.
+// tools stand in for the VMware Tools of one machine.
 type tools struct {
 	sim *vcsim
 	vm  *object.VirtualMachine
@@ -92,7 +92,7 @@ func (v *vcsim) tools(vm *object.VirtualMachine, _, _ string) guestTools {
 	return t
 }
 
-// follow makes the programs do as their machine does.
+// follow makes the programs follow the power state of their machine.
 func (t *tools) follow() {
 	last := types.VirtualMachinePowerStatePoweredOn
 	for ; ; time.Sleep(20 * time.Millisecond) {
@@ -116,7 +116,7 @@ func (t *tools) follow() {
 	}
 }
 
-// signal reaches all in the sessions of the machine's programs.
+// signal signals all processes in the sessions of the machine's programs.
 func (t *tools) signal(sig syscall.Signal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -174,15 +174,15 @@ func (t *tools) run(_ context.Context, program, arg string) error {
 
 func (t *tools) address(context.Context) (string, error) { return "127.0.0.1", nil }
 
-// flavor is that of an arm on the simulator.
+// flavor adds the target and options of an arm on the simulator.
 func (v *vcsim) flavor(f system.Flavor, target, clone string) system.Flavor {
 	f.Target = target
 	f.Options = map[string]string{"dir": v.guest, "port": freePort(v.t), "clone": clone, "pool": "/DC0/host/DC0_H0/Resources"}
 	return f
 }
 
-// onVcsim makes all guests clones of one machine. Their programs read this
-// host's clock, which does not stop.
+// onVcsim is the driver whose guests are all clones of one machine. Their programs read this host's
+// clock, which does not stop.
 type onVcsim struct {
 	VSphere
 	v *vcsim
@@ -194,8 +194,7 @@ func (d onVcsim) Capabilities() system.Capabilities {
 	return c
 }
 
-// Create makes a machine, and returns from what freezes it only when the
-// stand-in has followed.
+// Create creates a machine whose Freeze returns only when the programs have stopped.
 func (d onVcsim) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
 	s.Flavor = d.v.flavor(s.Flavor, template, "yes")
 	g, err := VSphere{d.v.tools}.Create(ctx, s)
@@ -212,7 +211,7 @@ func (g slowly) Freeze(ctx context.Context) error {
 	return g.vsphereGuest.Freeze(ctx)
 }
 
-// machines lists what the simulator has, with their states.
+// machines lists the simulator's machines and their power states.
 func (v *vcsim) machines() map[string]types.VirtualMachinePowerState {
 	v.t.Helper()
 	all, err := find.NewFinder(v.own.Client).VirtualMachineList(v.t.Context(), "/DC0/vm/*")
@@ -247,7 +246,7 @@ func TestVSphere(t *testing.T) {
 	v.nothingLeft()
 }
 
-// TestVSphereClone looks at what the server was asked for.
+// TestVSphereClone checks what the server was asked for.
 func TestVSphereClone(t *testing.T) {
 	h := systemtest.Host(t)
 	v := newVcsim(t)
@@ -280,7 +279,7 @@ func TestVSphereClone(t *testing.T) {
 	v.nothingLeft()
 }
 
-// TestVSphereInPlace: a machine that is no clone is as it was afterwards.
+// TestVSphereInPlace: a machine that is not a clone is unchanged afterwards.
 func TestVSphereInPlace(t *testing.T) {
 	h := systemtest.Host(t)
 	v := newVcsim(t)
@@ -290,7 +289,7 @@ func TestVSphereInPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const limit = 1777 // MHz, of the user's
+	const limit = 1777 // MHz, set by the user
 	if err := reconfigure(t.Context(), vm, "a limit", types.VirtualMachineConfigSpec{CpuAllocation: &types.ResourceAllocationInfo{Limit: types.NewInt64(limit)}}); err != nil {
 		t.Fatal(err)
 	}

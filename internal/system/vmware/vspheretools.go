@@ -14,7 +14,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// vsphereTools are VMware Tools as the server's guest operations reach them.
+// vsphereTools are VMware Tools, reached through the server's guest operations.
 type vsphereTools struct {
 	vm   *object.VirtualMachine
 	auth *types.NamePasswordAuthentication
@@ -24,7 +24,7 @@ func newTools(vm *object.VirtualMachine, user, password string) guestTools {
 	return vsphereTools{vm, &types.NamePasswordAuthentication{Username: user, Password: password}}
 }
 
-// client waits until VMware Tools run, which is some time after the machine does.
+// client waits until VMware Tools run, some time after the machine has started.
 func (t vsphereTools) client(ctx context.Context) (*toolbox.Client, error) {
 	for {
 		running, err := t.vm.IsToolsRunning(ctx)
@@ -40,7 +40,7 @@ func (t vsphereTools) client(ctx context.Context) (*toolbox.Client, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fault.WithRemedy(fault.Guestf("VMware Tools do not come up in the guest"), "install open-vm-tools in it")
+			return nil, fault.WithRemedy(fault.Guestf("VMware Tools do not start in the guest"), "install open-vm-tools in it")
 		case <-time.After(time.Second):
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// Workstation is the system "vmware-workstation": machines of VMware
-// Workstation on this host, driven by its program vmrun.
+// Workstation is the system "vmware-workstation": machines of VMware Workstation on this host,
+// controlled with its program vmrun.
 type Workstation struct{}
 
 func (Workstation) Name() string { return "vmware-workstation" }
@@ -42,7 +42,7 @@ func (Workstation) Capabilities() system.Capabilities {
 	}
 }
 
-// CheckTarget refuses what is no .vmx file's path.
+// CheckTarget returns an error unless target is the absolute path of a .vmx file.
 func (Workstation) CheckTarget(target string) error {
 	if !filepath.IsAbs(target) || filepath.Ext(target) != ".vmx" {
 		return fault.Campaignf("target %q: want the absolute path of a .vmx file", target)
@@ -53,7 +53,7 @@ func (Workstation) CheckTarget(target string) error {
 func (Workstation) Check(ctx context.Context, _ *system.Host) system.Status {
 	path, err := exec.LookPath("vmrun")
 	if err != nil {
-		return system.Unusable("needs the product, VMware Workstation: its program vmrun is not here", "")
+		return system.Unusable("needs the product, VMware Workstation: its program vmrun is not installed", "")
 	}
 	out, err := vmrun(ctx, nil, "list")
 	if err != nil {
@@ -66,15 +66,15 @@ func (Workstation) Check(ctx context.Context, _ *system.Host) system.Status {
 // vmrunTimeout bounds commands that do not wait for the guest.
 const vmrunTimeout = 2 * time.Minute
 
-// vmrun runs a command of vmrun and returns what it prints. It tells errors on
-// standard output, as "Error: …", with status 255. auth are the guest's.
-// Passwords stand in its command line, as it takes them nowhere else.
+// vmrun runs a vmrun command and returns its output. vmrun reports errors on standard output, as
+// "Error: …", with exit status 255. auth are the options with the guest's user and password; they
+// are on the command line, since vmrun accepts them nowhere else.
 func vmrun(ctx context.Context, auth []string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, vmrunTimeout)
 	defer cancel()
 	argv := append(append([]string{"-T", "ws"}, auth...), args...)
 	cmd := exec.CommandContext(ctx, "vmrun", argv...)
-	cmd.WaitDelay = time.Second // the machine's process may hold its output
+	cmd.WaitDelay = time.Second // the machine's process may keep the output open
 	b, err := cmd.CombinedOutput()
 	out := strings.TrimSpace(string(b))
 	if errors.Is(err, exec.ErrWaitDelay) {
@@ -104,7 +104,7 @@ func (w Workstation) Create(ctx context.Context, s *system.Site) (system.Guest, 
 	m := &workstation{vmx: s.Flavor.Target, auth: []string{"-gu", user, "-gp", password}}
 	if running, err := m.running(ctx); err != nil || running {
 		if err == nil {
-			err = fault.Campaignf("%s runs already; tare takes only a machine that is powered off", m.vmx)
+			err = fault.Campaignf("%s is already running; tare only uses a machine that is powered off", m.vmx)
 		}
 		return nil, err
 	}
@@ -130,7 +130,7 @@ type workstation struct {
 	cloned bool
 }
 
-// running looks for the machine among those that run.
+// running reports whether the machine is in vmrun's list of running machines.
 func (m *workstation) running(ctx context.Context) (bool, error) {
 	out, err := vmrun(ctx, nil, "list")
 	if err != nil {
@@ -144,8 +144,8 @@ func (m *workstation) running(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// clone makes a clone in a directory of its own beside the machine's, under a
-// name that tells whose it is.
+// clone makes a clone in a new directory beside the machine's, under a name that marks it as
+// tare's.
 func (m *workstation) clone(ctx context.Context, how, id string) error {
 	dir := filepath.Join(filepath.Dir(filepath.Dir(m.vmx)), "tare-"+id)
 	to := filepath.Join(dir, "tare-"+id+".vmx")
@@ -183,7 +183,7 @@ func (m *workstation) upload(ctx context.Context, path string, content []byte) e
 	})
 }
 
-// retry waits for VMware Tools, which come up some time after the machine.
+// retry retries f until VMware Tools run, some time after the machine has started.
 func (m *workstation) retry(ctx context.Context, f func() error) error {
 	for {
 		err := f()
@@ -192,7 +192,7 @@ func (m *workstation) retry(ctx context.Context, f func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fault.WithRemedy(fault.Guestf("VMware Tools do not come up in the guest: %w", err), "install open-vm-tools in it")
+			return fault.WithRemedy(fault.Guestf("VMware Tools do not start in the guest: %w", err), "install open-vm-tools in it")
 		case <-time.After(time.Second):
 		}
 	}
@@ -212,7 +212,7 @@ func (m *workstation) address(ctx context.Context) (string, error) {
 	return vmrun(ctx, nil, "getGuestIPAddress", m.vmx, "-wait")
 }
 
-// workstationGuest is a machine that runs, with its agent.
+// workstationGuest is a running machine with its agent.
 type workstationGuest struct {
 	system.Unmetered
 	machine *workstation
@@ -245,15 +245,14 @@ func (g *workstationGuest) Thaw(ctx context.Context) error {
 	return err
 }
 
-// Kill powers the machine off at once.
+// Kill powers the machine off without a shutdown.
 func (g *workstationGuest) Kill() error {
 	_, err := vmrun(context.Background(), nil, "stop", g.machine.vmx, "hard")
 	return err
 }
 
-// Close powers the machine off. One that is not a clone first removes what it
-// was given; if it cannot, it is powered off all the same, and the error says
-// what is left in it.
+// Close powers the machine off. A machine that is not a clone first removes the agent and its data.
+// If it cannot, Close powers it off nevertheless, and the error says what is left in the machine.
 func (g *workstationGuest) Close() error {
 	g.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), vmrunTimeout)

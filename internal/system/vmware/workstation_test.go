@@ -15,8 +15,7 @@ import (
 
 func TestMain(m *testing.M) { systemtest.Main(m) }
 
-// product is what stands in for VMware Workstation; its machines' programs run
-// on this host.
+// product stands in for VMware Workstation; the programs of its machines run on this host.
 type product struct {
 	state, vmx, guest string
 }
@@ -61,8 +60,8 @@ func (p *product) flavor(t *testing.T, f system.Flavor, clone string) system.Fla
 	return f
 }
 
-// onProduct makes all guests clones of one machine. The programs of the
-// stand-in's machines read this host's clock, which does not stop.
+// onProduct is the driver whose guests are all clones of one machine. Their programs read this
+// host's clock, which does not stop.
 type onProduct struct {
 	Workstation
 	t *testing.T
@@ -80,7 +79,7 @@ func (d onProduct) Create(ctx context.Context, s *system.Site) (system.Guest, er
 	return d.Workstation.Create(ctx, s)
 }
 
-// nothingLeft looks for files in the guest, clones, and machines that run.
+// nothingLeft checks that no files in the guest, clones or running machines are left.
 func (p *product) nothingLeft(t *testing.T) {
 	t.Helper()
 	for _, pattern := range []string{p.guest + "/*", filepath.Dir(filepath.Dir(p.vmx)) + "/tare-*", p.state + "/on*"} {
@@ -95,7 +94,7 @@ func TestWorkstation(t *testing.T) {
 	systemtest.Run(t, onProduct{t: t, p: p})
 }
 
-// TestWorkstationInPlace: a machine that is no clone is as it was afterwards.
+// TestWorkstationInPlace: a machine that is not a clone is unchanged afterwards.
 func TestWorkstationInPlace(t *testing.T) {
 	p := standIn(t)
 	if err := os.WriteFile(filepath.Join(p.state, "tools-start"), nil, 0o644); err != nil {
@@ -110,7 +109,7 @@ func TestWorkstationInPlace(t *testing.T) {
 		if err == nil {
 			again.Close()
 		}
-		if fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "runs already") {
+		if fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "already running") {
 			t.Errorf("the machine is taken: %v", err)
 		}
 		if err := m.Freeze(t.Context()); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// config is the whole domain, in xl's format.
+// config returns the domain's complete configuration in xl's format.
 func (d Driver) config(s *system.Site, root string) string {
 	f := s.Flavor
 	kernelArgs := "console=hvc0 quiet panic=-1 tare.tty=hvc1"
@@ -16,8 +16,8 @@ func (d Driver) config(s *system.Site, root string) string {
 	if s.Volume != nil {
 		kernelArgs += " tare.root=" + rootName + " tare.data=" + dataName + ":" + s.Volume.FS
 		for _, d := range disksOf(s, root) {
-			// Xen's own script starts a hundred programs for a disk, one after
-			// another for all guests; attach does what is left of it here.
+			// Xen's own script starts about a hundred programs for each disk and runs for one
+			// guest at a time; attach does the part that is needed here.
 			disks = append(disks, fmt.Sprintf("format=raw,vdev=%s,access=%s,script=/bin/true,target=%s", d.name, d.access, d.device))
 		}
 	}
@@ -28,9 +28,9 @@ func (d Driver) config(s *system.Site, root string) string {
 	set := func(key, value string) { fmt.Fprintf(&text, "%s = %s\n", key, value) }
 	set("name", quote(s.ID))
 	set("type", quote(d.kind))
-	kernel := cmp.Or(s.Userland.Vmlinux, s.Userland.Kernel) // unpacked here once, rather than by each domain
+	kernel := cmp.Or(s.Userland.Vmlinux, s.Userland.Kernel) // unpacked once here, not by each domain
 	if d.kind == kindHVM {
-		kernel = s.Userland.Kernel // a device model takes no other
+		kernel = s.Userland.Kernel // a device model boots only this format
 	}
 	set("kernel", quote(kernel))
 	set("ramdisk", quote(s.Userland.Initramfs))
@@ -59,6 +59,6 @@ func (d Driver) config(s *system.Site, root string) string {
 	return text.String()
 }
 
-// quote makes text a string of xl's format, which knows no escapes; what tare
-// gives it has no quotes.
+// quote makes text a string in xl's format. The format has no escapes, so quotes are removed;
+// tare's values have none.
 func quote(text string) string { return `"` + strings.ReplaceAll(text, `"`, "") + `"` }

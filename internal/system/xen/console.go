@@ -16,27 +16,27 @@ import (
 	"github.com/tare-bench/tare/internal/xenctl"
 )
 
-// console is a second console of a guest, /dev/hvc1 in it, whose other end is
-// this process: the agent's stream. The first one, which xenconsoled serves,
-// lets a domain send 300 kB a second, and drops what is not read in time; toolstacks'
-// channels need a QEMU for each guest. Here nothing is lost and nobody is in
-// between: what is not taken out of the ring stays there, and the guest waits.
+// console is a guest's second console, /dev/hvc1 in the guest; its other end is this process. It
+// carries the agent's stream. The first console, which xenconsoled serves, is limited to 300 kB a
+// second and drops what is not read in time; a toolstack's channels need a QEMU for each guest.
+// Here nothing is lost and no other process is involved: data stays in the ring until it is read,
+// and the guest waits.
 type console struct {
 	store  *xenctl.Store
 	domain int
 
-	mu     sync.RWMutex // held for writing to take the page away
+	mu     sync.RWMutex // held for writing to unmap the page
 	page   []byte
 	ring   *ring
 	events *events
 
-	readable, writable chan struct{} // the guest has changed something
+	readable, writable chan struct{} // the guest has changed the ring
 	closed             chan struct{}
 	closing            sync.Once
 	failed             error // set before closed is; nil: closed by us
 }
 
-// States that the two ends of a device tell each other, from public/io/xenbus.h.
+// States of a device, by which its two ends connect; from public/io/xenbus.h.
 const (
 	stateInitialising = "1"
 	stateInitialised  = "3"
@@ -50,7 +50,8 @@ func (c *console) backend() string {
 	return fmt.Sprintf("/local/domain/0/backend/console/%d/1", c.domain)
 }
 
-// newConsole adds a console to a domain; connect waits for the guest to take it.
+// newConsole adds a console to a domain; connect waits until the guest uses it. The caller closes
+// it.
 func newConsole(store *xenctl.Store, domain int) (*console, error) {
 	c := &console{store: store, domain: domain, readable: make(chan struct{}, 1), writable: make(chan struct{}, 1), closed: make(chan struct{})}
 	front, back := c.frontend(), c.backend()
@@ -68,7 +69,7 @@ func newConsole(store *xenctl.Store, domain int) (*console, error) {
 		{front + "/backend", back, domain, 0},
 		{front + "/backend-id", "0", domain, 0},
 		{front + "/type", "tare", domain, 0},
-		// Last: the guest looks at the device when it has a state.
+		// Last: the guest probes the device when it has a state.
 		{front + "/state", stateInitialising, domain, 0},
 	} {
 		err := store.Write(n.path, n.value)
@@ -87,9 +88,9 @@ func (c *console) removeNodes() error {
 	return errors.Join(c.store.Remove(c.frontend()), c.store.Remove(fmt.Sprintf("/local/domain/0/backend/console/%d", c.domain)))
 }
 
-// connect waits until the guest's kernel has its end ready, and joins it.
+// connect waits until the guest's kernel has set up its end, and then connects ours.
 func (c *console) connect(ctx context.Context, ended <-chan struct{}) error {
-	gone := fault.Guestf("it ended before it had a console")
+	gone := fault.Guestf("it ended before its console was connected")
 	if err := poll(ctx, ended, gone, holds(c.store, c.frontend()+"/state", stateInitialised)); err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (c *console) connect(ctx context.Context, ended <-chan struct{}) error {
 	return c.store.Write(c.backend()+"/state", stateConnected)
 }
 
-// listen passes the guest's notifications on.
+// listen forwards the guest's notifications to Read and Write.
 func (c *console) listen() {
 	for {
 		wake(c.readable)
@@ -174,7 +175,7 @@ func (c *console) Write(p []byte) (int, error) {
 	return done, nil
 }
 
-// try moves bytes over the ring, and tells the guest if some moved.
+// try moves bytes through the ring, and notifies the guest if it moved any.
 func (c *console) try(move func() (int, error)) (int, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -204,8 +205,8 @@ func (c *console) hangUp(why error) {
 	})
 }
 
-// Close gives the page back, without which a dead domain stays around. The
-// store's notes of the console go with it.
+// Close unmaps the page, since Xen keeps a dead domain as long as it is mapped, and removes the
+// console's nodes from the store.
 func (c *console) Close() error {
 	c.hangUp(nil)
 	c.mu.Lock()
@@ -219,8 +220,8 @@ func (c *console) Close() error {
 	return c.removeNodes()
 }
 
-// conn is the console as the agent's stream. Closing it leaves the console,
-// which is the guest's to close, mapped.
+// conn returns the console as the agent's stream. Closing the stream leaves the page mapped; the
+// guest's Close unmaps it.
 func (c *console) conn() net.Conn { return system.Stream(hangUpCloser{c}, "xen console") }
 
 type hangUpCloser struct{ *console }

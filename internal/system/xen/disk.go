@@ -16,15 +16,15 @@ import (
 // vbd is a disk of a domain.
 type vbd struct {
 	name   string // in the guest
-	number int    // of the device, as Xen counts them: 202<<8 | disk<<4
+	number int    // Xen's device number: 202<<8 | disk<<4
 	access string // r or w
 	device string // block device of dom0
 }
 
 const rootName, dataName = "xvde", "xvdf"
 
-// disksOf are the fifth and the sixth disk: a device model emulates the first
-// four, as IDE's, beside Xen's own.
+// disksOf returns the domain's disks. They are its fifth and sixth, since a device model also
+// emulates the first four as IDE disks, in addition to Xen's own.
 func disksOf(s *system.Site, root string) []vbd {
 	if s.Volume == nil {
 		return nil
@@ -32,9 +32,9 @@ func disksOf(s *system.Site, root string) []vbd {
 	return []vbd{{rootName, 202<<8 | 4<<4, "r", root}, {dataName, 202<<8 | 5<<4, "w", s.Volume.Device}}
 }
 
-// attach tells dom0's kernel which devices a domain's disks are, as soon as xl
-// has announced the disks: the part of Xen's script for block devices that a
-// device which is nobody else's needs.
+// attach tells dom0's kernel which block devices a domain's disks are, as soon as xl has announced
+// the disks. It does what Xen's block script would do, without the check that no other domain uses
+// the device.
 func attach(ctx context.Context, store *xenctl.Store, domain int, disks []vbd, ended <-chan struct{}) error {
 	for _, d := range disks {
 		back := fmt.Sprintf("/local/domain/0/backend/vbd/%d/%d", domain, d.number)
@@ -55,10 +55,10 @@ func attach(ctx context.Context, store *xenctl.Store, domain int, disks []vbd, e
 	return nil
 }
 
-// rootDisk is the userland's disk as a block device, which blkback wants.
+// rootDisk is the userland's disk as a block device, as blkback requires.
 type rootDisk struct {
 	path string
-	loop *volume.Volume // nil where it is one already
+	loop *volume.Volume // nil if it is a block device already
 }
 
 func openDisk(s *system.Site) (rootDisk, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/xenctl"
 )
 
-// guest is a domain with the xl that watches over it.
+// guest is a domain together with the xl process that monitors it.
 type guest struct {
 	*system.Process
 	site    *system.Site
@@ -32,7 +32,7 @@ type guest struct {
 	err   error
 }
 
-// join finds the domain that xl makes and connects to its second console.
+// join finds the domain that xl creates and connects to its second console.
 func (g *guest) join(ctx context.Context) error {
 	var err error
 	if g.store, err = xenctl.OpenStore(); err != nil {
@@ -51,7 +51,7 @@ func (g *guest) join(ctx context.Context) error {
 		return err
 	}
 	g.stream = g.console.conn()
-	go func() { // the guest cannot say that it is gone
+	go func() { // a domain that is gone cannot signal it
 		<-g.Exited()
 		g.console.hangUp(errEnded)
 	}()
@@ -63,10 +63,10 @@ func (g *guest) join(ctx context.Context) error {
 
 var (
 	errEnded  = errors.New("the domain has ended")
-	errGaveUp = fault.Guestf("xl gave up making the domain")
+	errGaveUp = fault.Guestf("xl failed to create the domain")
 )
 
-// find looks whether xl has given the domain its name.
+// find reports whether xl has given the domain its name yet.
 func (g *guest) find() (found bool, err error) {
 	ids, err := g.store.DomainIDs()
 	if err == nil {
@@ -75,8 +75,7 @@ func (g *guest) find() (found bool, err error) {
 	return found, err
 }
 
-// greet waits for the zero byte by which the agent says that its end of the
-// console is a plain stream.
+// greet waits for the zero byte which the agent sends when its end of the console is in raw mode.
 func (g *guest) greet(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { g.console.hangUp(context.Cause(ctx)) })
 	defer stop()
@@ -85,22 +84,22 @@ func (g *guest) greet(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return fault.Guestf("it ended before its agent was there")
+		return fault.Guestf("it ended before its agent answered")
 	}
 	if b[0] != 0 {
-		return fault.Guestf("its second console says %q, where its agent should be", b)
+		return fault.Guestf("its second console sent %q instead of the agent's zero byte", b)
 	}
 	return nil
 }
 
 func (g *guest) Conn() net.Conn { return g.stream }
 
-// CommandLine is the domain's configuration, too: xl's arguments say nothing.
+// CommandLine includes the domain's configuration, since xl's arguments contain nothing of it.
 func (g *guest) CommandLine() []string {
 	return slices.Concat(g.Process.CommandLine(), strings.Split(strings.TrimSpace(g.config), "\n"))
 }
 
-// Freeze takes the domain's virtual CPUs off the scheduler; its clock goes on.
+// Freeze makes Xen stop scheduling the domain's virtual CPUs; its clock continues.
 func (g *guest) Freeze(ctx context.Context) error { return g.pause(ctx, "pause", true) }
 
 func (g *guest) Thaw(ctx context.Context) error { return g.pause(ctx, "unpause", false) }
@@ -111,13 +110,13 @@ func (g *guest) pause(ctx context.Context, command string, want bool) error {
 	}
 	d, err := xenctl.DomainByID(g.domain)
 	if err == nil && d.Paused != want {
-		err = fault.Guestf("after xl %s the domain's state is not that", command)
+		err = fault.Guestf("xl %s did not change the domain's state", command)
 	}
 	return err
 }
 
-// Cap limits the domain's virtual CPUs together; the rest of what it costs is
-// dom0's work, which no cap of a domain covers.
+// Cap limits the domain's virtual CPUs together. The rest of its cost is dom0's work, which a
+// domain's cap does not cover.
 func (g *guest) Cap(ctx context.Context, cpus float64) error {
 	info, err := xlInfo(ctx)
 	if err != nil {
@@ -130,9 +129,8 @@ func (g *guest) Cap(ctx context.Context, cpus float64) error {
 	return xl(ctx, command, "-d", strconv.Itoa(g.domain), "-c", fmt.Sprintf("%.0f", cpus*100))
 }
 
-// Usage is the CPU time of the domain, of xl, which watches over it, and of the
-// device model that some have. What the kernel of dom0 does for its disks and
-// network is not in it.
+// Usage is the CPU time of the domain, of the xl process that monitors it, and of its device model
+// if it has one. It excludes the work of dom0's kernel for the domain's disks and network.
 func (g *guest) Usage() (cgroup.Usage, error) {
 	d, err := xenctl.DomainByID(g.domain)
 	if err != nil {
@@ -144,7 +142,7 @@ func (g *guest) Usage() (cgroup.Usage, error) {
 
 func (g *guest) Written() (int64, error) { return g.site.Volume.Written() }
 
-// destroyTimeout is how long xl may take to take a domain apart.
+// destroyTimeout is how long destroying a domain may take.
 const destroyTimeout = time.Minute
 
 func (g *guest) Close() error {
@@ -155,7 +153,7 @@ func (g *guest) Close() error {
 				errs = append(errs, err)
 			}
 		}
-		// A domain whose page is mapped here could not go.
+		// A domain cannot disappear while its page is mapped here.
 		if g.console != nil {
 			add(g.console.Close())
 		}
@@ -171,7 +169,7 @@ func (g *guest) Close() error {
 	return g.err
 }
 
-// destroy ends the domain, if xl has made one, and waits until it is gone.
+// destroy ends the domain, if xl has created one, and waits until it is gone.
 func (g *guest) destroy() error {
 	ids, err := g.store.DomainIDs()
 	if err != nil {
@@ -181,7 +179,7 @@ func (g *guest) destroy() error {
 	if !ok {
 		return nil
 	}
-	stays := fault.Hostf("domain %d (%s) does not go: something still holds its memory", id, g.site.ID)
+	stays := fault.Hostf("domain %d (%s) does not disappear: something still holds its memory", id, g.site.ID)
 	ctx, cancel := context.WithTimeoutCause(context.Background(), destroyTimeout, stays)
 	defer cancel()
 	if err := destroy(ctx, g.site.ID); err != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/tare-bench/tare/internal/xenctl"
 )
 
-// deviceModels are where Debian and others keep the QEMU that emulates the
-// machine around a guest of the type HVM.
+// deviceModels are the paths of the QEMU that emulates the machine around an HVM guest, in Debian
+// and other distributions.
 var deviceModels = []string{
 	"/usr/libexec/xen-qemu-system-i386",
 	"/usr/lib/xen*/bin/qemu-system-i386", "/usr/lib64/xen*/bin/qemu-system-i386", "/usr/local/lib/xen*/bin/qemu-system-i386",
 }
 
-// deviceModel is the one of this host, "" for none.
+// deviceModel returns the path of this host's device model, "" if there is none.
 func deviceModel() string {
 	for _, pattern := range deviceModels {
 		if found, _ := filepath.Glob(pattern); len(found) > 0 {
@@ -27,11 +27,11 @@ func deviceModel() string {
 	return ""
 }
 
-// logDir is where xl has device models leave their logs for ever, unless it
-// sees another directory there.
+// logDir is where xl makes device models write logs, which nothing removes. A domain's xl
+// therefore sees another directory there.
 const logDir = "/var/log/xen"
 
-// hidden are the host's directories that a domain's xl must not see.
+// hidden returns the host's directories that a domain's xl must not see.
 func (d Driver) hidden() []string {
 	if _, err := os.Stat(logDir); err != nil || d.kind != kindHVM {
 		return nil
@@ -39,8 +39,8 @@ func (d Driver) hidden() []string {
 	return []string{logDir}
 }
 
-// hvmSettings are what xl has to know of a machine with emulated devices beyond
-// what it knows of others: as few of them as there can be.
+// hvmSettings returns the additional settings for a machine with emulated devices: as few devices
+// as possible.
 func hvmSettings() [][2]string {
 	return [][2]string{
 		{"device_model_version", quote("qemu-xen")},
@@ -49,12 +49,12 @@ func hvmSettings() [][2]string {
 	}
 }
 
-// noProcess is a number that no process has: it is beyond the kernel's limit.
+// noProcess is a process ID above the kernel's limit, so no process has it.
 const noProcess = "2147483647"
 
-// forgetDeviceModel keeps the toolstack from ending the process that has the
-// number of the domain's device model. Ours have died with the sandbox, and in
-// it they had numbers of their own.
+// forgetDeviceModel keeps the toolstack from killing the process whose ID the store gives as the
+// domain's device model. The device model died with the sandbox, and its ID was one of the
+// sandbox's PID namespace, so outside it belongs to another process.
 func forgetDeviceModel(store *xenctl.Store, domain int) error {
 	node := fmt.Sprintf("/local/domain/%d/image/device-model-pid", domain)
 	if there, err := holds(store, node, "")(); !there {
@@ -63,8 +63,8 @@ func forgetDeviceModel(store *xenctl.Store, domain int) error {
 	return store.Write(node, noProcess)
 }
 
-// Destroy ends the domain of this name, if there is one, that a tare which has
-// ended has left.
+// Destroy ends the domain with this name, if there is one. It is for domains that an earlier tare
+// left behind.
 func Destroy(ctx context.Context, name string) error {
 	store, err := xenctl.OpenStore()
 	if err != nil {

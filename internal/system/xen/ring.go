@@ -11,9 +11,9 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// ring is the page that a guest's console shares with its other end: two rings
-// of bytes, each with a count of what was put in and what was taken out. Both
-// counts run on and wrap around at 2³². From Xen's public/io/console.h.
+// ring is the page that a guest's console shares with its other end: two rings of bytes, each with
+// counters of the bytes put in (producer) and taken out (consumer). Both counters wrap around at
+// 2³². From Xen's public/io/console.h.
 type ring struct {
 	in  [1024]byte // to the guest
 	out [2048]byte // from the guest
@@ -21,8 +21,8 @@ type ring struct {
 	inCons, inProd, outCons, outProd uint32
 }
 
-// take copies what the guest has written to p and makes room for more. A guest
-// that claims to have written more than fits lies.
+// take copies what the guest has written to p and frees that space. It fails if the guest claims
+// to have written more than fits.
 func (r *ring) take(p []byte) (int, error) {
 	cons, prod := atomic.LoadUint32(&r.outCons), atomic.LoadUint32(&r.outProd)
 	ready := prod - cons
@@ -34,7 +34,8 @@ func (r *ring) take(p []byte) (int, error) {
 	return n, nil
 }
 
-// put copies as much of p as the guest has room for.
+// put copies as much of p as there is room for. It fails if the guest claims to have read more
+// than it was sent.
 func (r *ring) put(p []byte) (int, error) {
 	cons, prod := atomic.LoadUint32(&r.inCons), atomic.LoadUint32(&r.inProd)
 	used := prod - cons
@@ -64,16 +65,16 @@ const (
 	ioctlNotify          = 4<<16 | 'E'<<8 | 4
 )
 
-// mapRing maps the page that a domain has granted under this reference.
+// mapRing maps the page that a domain has granted with this reference.
 func mapRing(domain, reference uint32) (*ring, []byte, error) {
 	f, err := os.OpenFile("/dev/xen/gntdev", os.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fault.WithRemedy(fault.Hostf("%w", err), "modprobe xen-gntdev")
 	}
-	defer f.Close() // the mapping holds it
+	defer f.Close() // the mapping keeps it open
 	request := struct {
 		count, _          uint32
-		index             uint64 // what to map it by
+		index             uint64 // the offset for mmap
 		domain, reference uint32
 	}{count: 1, domain: domain, reference: reference}
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), ioctlMapGrant, uintptr(unsafe.Pointer(&request))); errno != 0 {
@@ -86,7 +87,7 @@ func mapRing(domain, reference uint32) (*ring, []byte, error) {
 	return (*ring)(unsafe.Pointer(&page[0])), page, nil
 }
 
-// events is an event channel: how two domains wake each other.
+// events is an event channel, by which two domains notify each other.
 type events struct {
 	file *os.File
 	port uint32
@@ -94,7 +95,7 @@ type events struct {
 
 // bindEvents binds to a domain's event channel.
 func bindEvents(domain, port uint32) (*events, error) {
-	// Not blocking, so that closing it ends a wait.
+	// Non-blocking, so that closing it ends a wait.
 	fd, err := unix.Open("/dev/xen/evtchn", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fault.WithRemedy(fault.Hostf("/dev/xen/evtchn: %w", err), "modprobe xen-evtchn")
@@ -108,7 +109,7 @@ func bindEvents(domain, port uint32) (*events, error) {
 	return &events{file: os.NewFile(uintptr(fd), "evtchn"), port: uint32(local)}, nil
 }
 
-// notify wakes the other side.
+// notify notifies the other side.
 func (e *events) notify() error {
 	raw, err := e.file.SyscallConn()
 	if err != nil {
@@ -124,13 +125,13 @@ func (e *events) notify() error {
 	return err
 }
 
-// wait returns when the other side has notified us, and takes note of it.
+// wait returns when the other side has notified us, and acknowledges the event.
 func (e *events) wait() error {
 	var port [4]byte
 	if _, err := e.file.Read(port[:]); err != nil {
 		return fmt.Errorf("waiting for the guest: %w", err)
 	}
-	// Written back, it may come again.
+	// Writing the port back unmasks it for the next event.
 	_, err := e.file.Write(port[:])
 	return err
 }

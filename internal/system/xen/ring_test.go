@@ -8,7 +8,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Counts that wrap around, and moves that end in the middle of the page, lose nothing.
+// TestRing: nothing is lost when counters wrap around or a move ends in the middle of the page.
 func TestRing(t *testing.T) {
 	const nearlyAround = 1<<32 - 100
 	r := &ring{inCons: nearlyAround, inProd: nearlyAround, outCons: nearlyAround, outProd: nearlyAround}
@@ -16,7 +16,7 @@ func TestRing(t *testing.T) {
 	for i := range sent {
 		sent[i] = byte(i * 7)
 	}
-	// The guest gives back what it gets.
+	// The guest echoes what it gets.
 	got, left := []byte(nil), sent
 	for len(got) < len(sent) {
 		n, err := r.put(left)
@@ -53,7 +53,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// FuzzRing: the guest owns the page, and can write anything to it at any time.
+// FuzzRing: the guest shares the page and can write anything to it at any time.
 func FuzzRing(f *testing.F) {
 	f.Add(uint32(0), uint32(0), uint32(0), uint32(3))
 	f.Add(uint32(5), uint32(1), uint32(9), uint32(1))
@@ -69,7 +69,8 @@ func FuzzRing(f *testing.F) {
 	})
 }
 
-// A guest that lies ends its stream, and Close can be called at any time.
+// TestConsoleOfALiar: a guest that reports impossible counters ends its stream, and Close can be
+// called at any time.
 func TestConsoleOfALiar(t *testing.T) {
 	c := &console{ring: &ring{outProd: 5000}, readable: make(chan struct{}, 1), writable: make(chan struct{}, 1), closed: make(chan struct{})}
 	if _, err := c.Read(make([]byte, 10)); err == nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/tare-bench/tare/internal/xenctl"
 )
 
-// pollInterval is how often it is looked whether what somebody else does is done.
+// pollInterval is the interval between checks whether another process has done something.
 const pollInterval = 20 * time.Millisecond
 
-// poll returns when done says so or fails, with gone when the guest has ended
-// first, and with the context's cause. A nil ended is a guest that does not.
+// poll waits until done returns true or an error. It returns that error, or gone if the guest ends
+// first, or the cause if ctx is done. With a nil ended, the guest does not end.
 func poll(ctx context.Context, ended <-chan struct{}, gone error, done func() (bool, error)) error {
 	for {
 		if ok, err := done(); ok || err != nil {
@@ -28,8 +28,8 @@ func poll(ctx context.Context, ended <-chan struct{}, gone error, done func() (b
 	}
 }
 
-// holds is for poll: whether a node of the store is there with this value, or
-// with any where that is "".
+// holds returns a function for poll: it reports whether a node of the store exists and has this
+// value; "" stands for any value.
 func holds(store *xenctl.Store, path, value string) func() (bool, error) {
 	return func() (bool, error) {
 		got, err := store.Read(path)

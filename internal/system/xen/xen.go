@@ -1,6 +1,6 @@
-// Package xen runs guests as domains of the Xen hypervisor, made with xl from
-// its privileged domain. They boot a kernel of their own with the agent as their
-// first process, over the same userland as every other arm.
+// Package xen runs guests as domains of the Xen hypervisor, created with xl from its privileged
+// domain. They boot their own kernel with the agent as the first process, and use the same userland
+// as every other arm.
 package xen
 
 import (
@@ -21,23 +21,23 @@ import (
 // Driver is the system "xen-pv", "xen-pvh" or "xen-hvm".
 type Driver struct {
 	name  string
-	kind  string // of domain, as xl names it
-	needs string // of the hypervisor's virt_caps
+	kind  string // type of the domain, in xl's terms
+	needs string // required entry in the hypervisor's virt_caps
 
-	verified string // on what, as in Capabilities
+	verified string // as in Capabilities.VerifiedOn
 }
 
 const kindHVM = "hvm"
 
-// PV guests know that they run under Xen and ask it for what a CPU cannot give.
+// PV guests are paravirtualized: they need no virtualization by the CPU, and ask Xen instead.
 func PV() Driver { return Driver{"xen-pv", "pv", "pv", system.Lab} }
 
-// PVH guests have the CPU's virtualization and Xen's devices, and no emulation.
+// PVH guests use the CPU's virtualization and Xen's devices, without emulated ones.
 func PVH() Driver { return Driver{"xen-pvh", "pvh", "hvm", system.Lab} }
 
-// HVM guests have the CPU's virtualization, a PC's firmware and chipset that a
-// QEMU emulates, and Xen's disks, network and console. In the lab that QEMU's
-// boot program loads the kernel too slowly for any patience.
+// HVM guests use the CPU's virtualization, a PC's firmware and chipset emulated by QEMU, and Xen's
+// disks, network and console. In the lab the firmware loads the kernel too slowly to boot in time,
+// so they are not verified there.
 func HVM() Driver { return Driver{"xen-hvm", kindHVM, "hvm", system.NeedsProduct} }
 
 func (d Driver) Name() string { return d.name }
@@ -68,7 +68,7 @@ func (d Driver) Check(ctx context.Context, _ *system.Host) system.Status {
 		return system.Unusable(fmt.Sprintf("this Xen has no %s guests here: its virt_caps are %s", d.kind, info["virt_caps"]), "switch on VT-x or AMD-V in the firmware")
 	}
 	if d.kind == kindHVM && deviceModel() == "" {
-		return system.Unusable("there is no device model: Xen's QEMU, which emulates a PC around a guest", "apt-get install qemu-system-xen")
+		return system.Unusable("no device model is installed: Xen's QEMU, which emulates a PC around a guest", "apt-get install qemu-system-xen")
 	}
 	if _, err := schedulerCommand(info["xen_scheduler"]); err != nil {
 		return system.Unusable(err.Error(), "boot Xen with sched=credit2 or sched=credit")
@@ -83,7 +83,7 @@ func (d Driver) Check(ctx context.Context, _ *system.Host) system.Status {
 	}
 }
 
-// Create makes a domain and joins its second console.
+// Create creates a domain and connects to its second console.
 func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
 	root, err := openDisk(s)
 	if err != nil {
@@ -95,8 +95,8 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 		root.close()
 		return nil, fault.Hostf("%w", err)
 	}
-	// In the foreground, xl takes care of the domain's end and then ends itself;
-	// what the guest's kernel says on its first console is its output.
+	// In the foreground, xl handles the domain's end and then exits. Its output is the guest's
+	// first console, to which the guest's kernel logs.
 	p, err := s.Start(system.Command{Hide: d.hidden(), Argv: []string{toolstack, "create", "-F", "-c", file}})
 	if err != nil {
 		root.close()
@@ -104,17 +104,17 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 	}
 	g := &guest{Process: p, site: s, config: config, root: root}
 	if err := g.join(ctx); err != nil {
-		g.Close() // all of the log is there when it has ended
+		g.Close() // completes the log
 		return nil, fmt.Errorf("%w%s", err, lastWords(p.Log()))
 	}
 	return g, nil
 }
 
-// lastWords is the end of a log in one line.
+// lastWords returns the end of a log in one line, for an error message.
 func lastWords(log string) string {
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(log, "\r", "")), "\n")
 	if lines = lines[max(0, len(lines)-14):]; lines[0] == "" {
 		return ""
 	}
-	return "; it said last: " + strings.Join(lines, "; ")
+	return "; its log ends: " + strings.Join(lines, "; ")
 }

@@ -15,12 +15,12 @@ import (
 
 func TestMain(m *testing.M) { systemtest.Main(m) }
 
-// These run in the lab, where package lab's live test takes them.
+// These run in the lab, started by package lab's live test.
 func TestConformancePV(t *testing.T)  { conform(t, PV()) }
 func TestConformancePVH(t *testing.T) { conform(t, PVH()) }
 func TestConformanceHVM(t *testing.T) { conform(t, HVM()) }
 
-// conform also looks for domains, which no process and no file tells of.
+// conform also looks for leftover domains, of which the host shows no process and no file.
 func conform(t *testing.T, d Driver) {
 	systemtest.Run(t, d)
 	names, err := Names()
@@ -81,7 +81,7 @@ on_crash = "destroy"
 	}
 }
 
-// A machine with a device model emulates as little as there can be.
+// TestHVMConfig: a machine with a device model has as few emulated devices as possible.
 func TestHVMConfig(t *testing.T) {
 	s := &system.Site{ID: "tabc-1", Userland: &system.Userland{Kernel: "/k", Vmlinux: "/v", Initramfs: "/i"}}
 	got := HVM().config(s, "")
@@ -109,7 +109,7 @@ func TestParseInfo(t *testing.T) {
 }
 
 func TestLastWords(t *testing.T) {
-	if got := lastWords("a\r\nb\r\n"); got != "; it said last: a; b" {
+	if got := lastWords("a\r\nb\r\n"); got != "; its log ends: a; b" {
 		t.Errorf("%q", got)
 	}
 	if got := lastWords(" \n"); got != "" {

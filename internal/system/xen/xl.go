@@ -11,7 +11,7 @@ import (
 	"github.com/tare-bench/tare/internal/xenctl"
 )
 
-// toolstack is the program that makes domains.
+// toolstack is the program that manages domains.
 const toolstack = "xl"
 
 // xl runs the toolstack.
@@ -26,7 +26,7 @@ func xl(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// xlInfo is what xl says of the hypervisor.
+// xlInfo returns xl's information about the hypervisor.
 func xlInfo(ctx context.Context) (map[string]string, error) {
 	out, err := exec.CommandContext(ctx, toolstack, "info").CombinedOutput()
 	if err != nil {
@@ -45,7 +45,7 @@ func parseInfo(text string) map[string]string {
 	return info
 }
 
-// schedulerCommand is the command of xl that caps domains of this scheduler.
+// schedulerCommand returns the xl command that caps domains under this scheduler.
 func schedulerCommand(scheduler string) (string, error) {
 	switch scheduler {
 	case "credit":
@@ -56,13 +56,13 @@ func schedulerCommand(scheduler string) (string, error) {
 	return "", fault.Hostf("Xen's scheduler is %q, which cannot cap a domain's CPU time", scheduler)
 }
 
-// destroy ends the domain of this name with all that it has, if there is one.
+// destroy ends the domain with this name and frees its resources, if there is one.
 func destroy(ctx context.Context, name string) error {
 	err := xl(ctx, "destroy", name)
 	if err == nil {
 		return nil
 	}
-	// It may have ended by itself meanwhile.
+	// The domain may have ended by itself in the meantime.
 	if exec.CommandContext(ctx, toolstack, "domid", name).Run() != nil && ctx.Err() == nil {
 		return nil
 	}

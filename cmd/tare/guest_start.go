@@ -83,7 +83,7 @@ func startGuest(cmd *cobra.Command, o *options, f guestFlags, args []string) err
 		return fault.WithRemedy(fault.Hostf("creating guests, mounts and control groups needs root"), "sudo tare guest …")
 	}
 	if _, err := image.Open(experiment.ImageDir(o.stateDir)); errors.Is(err, image.ErrNotBuilt) {
-		if _, err := experiment.BuildImage(cmd.Context(), o.stateDir, image.Base(), logImage); err != nil {
+		if _, err := experiment.BuildImage(cmd.Context(), o.stateDir, image.Base(), showStep); err != nil {
 			return err
 		}
 	}

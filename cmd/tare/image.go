@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +36,7 @@ Images are cached by what they are built from, so the same workloads need one bu
 		if os.Getuid() != 0 {
 			return fault.WithRemedy(fault.Hostf("building the userland image needs root"), "sudo tare image")
 		}
-		img, err := experiment.BuildImage(cmd.Context(), o.stateDir, recipe, logImage)
+		img, err := experiment.BuildImage(cmd.Context(), o.stateDir, recipe, showStep)
 		if err != nil {
 			return err
 		}
@@ -69,5 +70,15 @@ func isFile(name string) bool {
 	return err == nil && !st.IsDir()
 }
 
-// logImage shows a line of what building an image says.
-func logImage(line string) { fmt.Fprintln(os.Stderr, "image:", line) }
+// showStep shows a step of an image's build: on a terminal on one line, which the next
+// step, or whatever else is printed, replaces.
+func showStep(step string) {
+	switch {
+	case !isTerminal(os.Stderr) || os.Getenv("TERM") == "dumb":
+		fmt.Fprintln(os.Stderr, "image:", step)
+	case strings.HasPrefix(step, "built"):
+		fmt.Fprintln(os.Stderr, "\x1b[Kimage:", step)
+	default:
+		fmt.Fprint(os.Stderr, "\x1b[Kimage: ", step, " …\r")
+	}
+}

@@ -101,10 +101,10 @@ func startLab(cmd *cobra.Command, o *options, f labFlags, kind string, userland 
 	if err != nil {
 		return nil, err
 	}
-	if c.Userland, err = experiment.BuildImage(cmd.Context(), o.stateDir, recipe, logImage); err != nil {
+	if c.Userland, err = experiment.BuildImage(cmd.Context(), o.stateDir, recipe, showStep); err != nil {
 		return nil, err
 	}
-	if c.Host, err = experiment.BuildImage(cmd.Context(), o.stateDir, lab.Recipe(), logImage); err != nil {
+	if c.Host, err = experiment.BuildImage(cmd.Context(), o.stateDir, lab.Recipe(), showStep); err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "booting the lab (%s) …\n", k)

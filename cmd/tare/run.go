@@ -146,7 +146,7 @@ func runRequest(cmd *cobra.Command, o *options, f runFlags, r experiment.Request
 
 // openTestbed prepares this host. It must be called inside a sandbox.
 func openTestbed(o *options) (*experiment.Testbed, error) {
-	return experiment.Open(o.stateDir, logImage)
+	return experiment.Open(o.stateDir, showStep)
 }
 
 // apply puts the flags over the campaign.

@@ -2,7 +2,7 @@
 // prepares this host, checks the campaign against it, plans, creates or resumes
 // the run file, and measures. It prints nothing and asks nobody.
 //
-//	t, err := experiment.Open(stateDir, log)         // the host, made ready
+//	t, err := experiment.Open(stateDir, step)        // the host, made ready
 //	e, err := t.Prepare(ctx, experiment.Request{…})  // the campaign, checked and planned
 //	err = e.Create(path)                             // the run file
 //	summary, err := e.Measure(ctx, version, progress)

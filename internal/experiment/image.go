@@ -52,14 +52,14 @@ func ImageDir(stateDir string) string {
 	return dir
 }
 
-// BuildImage builds a userland image, or finds it in the cache. log gets each line
-// of the progress.
-func BuildImage(ctx context.Context, stateDir string, recipe image.Recipe, log func(line string)) (*image.Image, error) {
+// BuildImage builds a userland image, or finds it in the cache. step gets each step of
+// a build.
+func BuildImage(ctx context.Context, stateDir string, recipe image.Recipe, step func(string)) (*image.Image, error) {
 	dir := ImageDir(stateDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fault.Hostf("%w", err)
 	}
-	return image.Build(ctx, image.Options{CacheDir: dir, Recipe: &recipe, Log: log})
+	return image.Build(ctx, image.Options{CacheDir: dir, Recipe: &recipe, Step: step})
 }
 
 // needImageFor makes the testbed use the image of a campaign, or that of a run which
@@ -81,7 +81,7 @@ func (t *Testbed) needImage(ctx context.Context, recipe image.Recipe) error {
 	if t.Image != nil && t.Image.Key == recipe.Key() {
 		return nil
 	}
-	img, err := BuildImage(ctx, t.Host.StateDir, recipe, t.log)
+	img, err := BuildImage(ctx, t.Host.StateDir, recipe, t.step)
 	if err != nil {
 		return err
 	}

@@ -31,13 +31,13 @@ type Testbed struct {
 	Image    *image.Image // nil while it is not built
 	Instance *instance.Instance
 	Drivers  map[string]system.Driver // by system
-	log      func(line string)
+	step     func(string)
 }
 
 // Open prepares this host, with images and data volumes in stateDir. It must be
-// called inside a sandbox. If an image has to be built, log gets each line of
-// the progress. The caller closes the testbed.
-func Open(stateDir string, log func(line string)) (*Testbed, error) {
+// called inside a sandbox. If an image has to be built, step gets each
+// step. The caller closes the testbed.
+func Open(stateDir string, step func(string)) (*Testbed, error) {
 	layout, err := cgroup.Detect()
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func Open(stateDir string, log func(line string)) (*Testbed, error) {
 	if err := Collect(stateDir, layout); err != nil {
 		return nil, fault.Hostf("cannot remove what a killed tare left behind: %w", err)
 	}
-	t := &Testbed{Drivers: all.ByName(), log: log}
+	t := &Testbed{Drivers: all.ByName(), step: step}
 	if t.Instance, err = instance.New(); err != nil {
 		return nil, err
 	}

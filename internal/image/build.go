@@ -31,8 +31,8 @@ var (
 // Options are where and what to build.
 type Options struct {
 	CacheDir string
-	Recipe   *Recipe           // nil: Base()
-	Log      func(line string) // progress and the tools' output; may be nil
+	Recipe   *Recipe      // nil: Base()
+	Step     func(string) // gets each step of a build as it begins; may be nil
 }
 
 // Build returns the recipe's image, and builds it first if the cache does not have it. A build
@@ -43,9 +43,9 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 	if o.Recipe != nil {
 		r = *o.Recipe
 	}
-	log := o.Log
-	if log == nil {
-		log = func(string) {}
+	step := o.Step
+	if step == nil {
+		step = func(string) {}
 	}
 	if img, err := OpenRecipe(o.CacheDir, r); err == nil {
 		return img, nil
@@ -63,7 +63,7 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 	if err != nil {
 		return nil, fault.Hostf("image cache: %w", err)
 	}
-	lock, err := lockCache(ctx, cache, log)
+	lock, err := lockCache(ctx, cache, step)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 	}
 	dir := filepath.Join(cache, r.dirName())
 	if !errors.Is(err, ErrNotBuilt) {
-		log("building again: " + err.Error())
+		step("building again: " + err.Error())
 		if err := removeTree(dir, false); err != nil {
 			return nil, err
 		}
@@ -94,7 +94,15 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 	if err != nil {
 		return nil, fault.Hostf("image cache: %w", err)
 	}
-	if err := buildIn(ctx, temp, r, log, lock); err != nil {
+	log, err := os.Create(filepath.Join(cache, logName))
+	if err != nil {
+		return nil, errors.Join(fault.Hostf("image cache: %w", err), removeTree(temp, true))
+	}
+	defer log.Close()
+	if err := buildIn(ctx, temp, r, step, log, lock); err != nil {
+		if ctx.Err() == nil {
+			err = fmt.Errorf("%w\n  everything that the build printed is in %s", err, log.Name())
+		}
 		return nil, errors.Join(err, removeTree(temp, true))
 	}
 	if err := os.Rename(temp, dir); err != nil {
@@ -103,13 +111,21 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 	return OpenRecipe(cache, r)
 }
 
-// buildIn builds a complete image in dir.
-func buildIn(ctx context.Context, dir string, r Recipe, log func(string), lock *os.File) error {
+// logName is the file in the cache with what the last build printed.
+const logName = "build.log"
+
+// buildIn builds a complete image in dir. What its tools print goes to the log file.
+func buildIn(ctx context.Context, dir string, r Recipe, begin func(string), file io.Writer, lock *os.File) error {
+	log := func(line string) { fmt.Fprintln(file, line) }
+	step := func(text string) {
+		log("== " + text)
+		begin(text)
+	}
 	start := time.Now()
 	key := r.Key()
 	tree, debs, disk := filepath.Join(dir, "tree"), filepath.Join(dir, "debs"), filepath.Join(dir, "disk.ext4")
 
-	log("installing the packages")
+	step("installing the packages")
 	if err := bootstrap(ctx, log, r, tree, debs, lock); err != nil {
 		return err
 	}
@@ -118,13 +134,13 @@ func buildIn(ctx context.Context, dir string, r Recipe, log func(string), lock *
 			return err
 		}
 	}
-	log("unpacking the kernel")
+	step("unpacking the kernel")
 	version, err := takeKernel(ctx, debs, filepath.Join(dir, "kernel"))
 	if err != nil {
 		return err
 	}
 	if r.Source != "" {
-		log(fmt.Sprintf("splitting the kernel source into %d pieces", r.Pieces))
+		step(fmt.Sprintf("splitting the kernel source into %d pieces", r.Pieces))
 		if err := splitSource(ctx, debs, r, filepath.Join(tree, SourcePath)); err != nil {
 			return err
 		}
@@ -132,7 +148,7 @@ func buildIn(ctx context.Context, dir string, r Recipe, log func(string), lock *
 	if err := removeTree(debs, true); err != nil {
 		return err
 	}
-	log("writing the disk image")
+	step("writing the disk image")
 	if err := makeDisk(ctx, log, tree, disk, key); err != nil {
 		return err
 	}
@@ -166,7 +182,7 @@ func buildIn(ctx context.Context, dir string, r Recipe, log func(string), lock *
 	if _, err := open(dir, key); err != nil {
 		return err
 	}
-	log(fmt.Sprintf("built in %s", took.Round(time.Second)))
+	step(fmt.Sprintf("built in %s", took.Round(time.Second)))
 	return nil
 }
 
@@ -192,7 +208,7 @@ func splitSource(ctx context.Context, debs string, r Recipe, dir string) error {
 }
 
 // lockCache waits until no other build works in the cache. The caller closes the result to unlock.
-func lockCache(ctx context.Context, cache string, log func(string)) (*os.File, error) {
+func lockCache(ctx context.Context, cache string, step func(string)) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(cache, lockName), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fault.Hostf("image cache: %w", err)
@@ -207,7 +223,7 @@ func lockCache(ctx context.Context, cache string, log func(string)) (*os.File, e
 			return nil, fault.Hostf("image cache: lock %s: %w", f.Name(), err)
 		}
 		if !told {
-			log("waiting for another build in " + cache)
+			step("waiting for another build in " + cache)
 			told = true
 		}
 		select {

@@ -14,7 +14,7 @@ func TestLive(t *testing.T) {
 	if dir := os.Getenv("TARE_IMAGES"); dir != "" {
 		cache = dir
 	}
-	img, err := Build(t.Context(), Options{CacheDir: cache, Log: func(s string) { t.Log(s) }})
+	img, err := Build(t.Context(), Options{CacheDir: cache, Step: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestCap(t *testing.T) {
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
-	for _, want := range []string{"What each costs against native", "one trial alone differs", "lxc-quarter", "CPU time"} {
+	for _, want := range []string{"What each costs against native", "single trials of native and its identical control differ", "lxc-quarter", "CPU time"} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("the table has no %q:\n%s", want, r.stdout)
 		}
@@ -170,7 +170,7 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for begin := time.Now(); ; time.Sleep(100 * time.Millisecond) {
-		if e := tare(t, dir, "show", run); e.status == 0 && strings.Contains(e.stdout, "between native and its control") {
+		if e := tare(t, dir, "show", run); e.status == 0 && strings.Contains(e.stdout, "of native and its identical control") {
 			break
 		}
 		if time.Since(begin) > 3*time.Minute {

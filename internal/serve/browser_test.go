@@ -63,8 +63,8 @@ func TestInBrowser(t *testing.T) {
 	}
 }
 
-// TestListFillsIn: the runs of a list that is open are filled in as runs are
-// read, and what is chosen in it stays so.
+// TestListFillsIn: the rows of an open list are filled in as runs are read, and
+// selected runs stay selected.
 func TestListFillsIn(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.tare", "b.tare"} {

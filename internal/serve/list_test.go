@@ -17,7 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// row is what a list says of a run.
+// row is the row of a run in a list.
 func row(list, name string) string {
 	_, rest, ok := strings.Cut(list, `<article id="run-`+name+`"`)
 	if !ok {
@@ -51,7 +51,7 @@ func makeCostly(t *testing.T, path string) *store.Run {
 	})
 }
 
-// TestList: a row says what was run, when, where, how it ended, and what it found.
+// TestList: a row shows what was run, when, where, how it ended, and what it found.
 func TestList(t *testing.T) {
 	dir := t.TempDir()
 	r := makeCostly(t, filepath.Join(dir, "a.tare"))
@@ -68,7 +68,7 @@ func TestList(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"a.tare": {"Campaign served, ", sessions[0].Began.Local().Format("2006-01-02 15:04"), ", complete<", "Some &lt;CPU&gt;, 8 CPUs, kernel 6.12-test, bare metal",
 			"<li>lxc: costs ", "no serious finding"},
-		"b.tare": {"Not complete</span>: it was killed, or goes on", "<li>lxc: ", `href="/run/b.tare#findings">1 serious finding</a>: `, "lxc on sysbench-cpu", "the guest &lt;crashed&gt;"},
+		"b.tare": {"Not complete</span>: it was killed or is still running", "<li>lxc: ", `href="/run/b.tare#findings">1 serious finding</a>: `, "lxc on sysbench-cpu", "the guest &lt;crashed&gt;"},
 		"c.tare": {"Campaign served, ", "Not complete</span>"},
 	} {
 		for _, want := range wants {
@@ -89,7 +89,7 @@ func TestListIsQuick(t *testing.T) {
 	must(t, r.Close())
 	s, get := listServer(t, dir)
 	s.summaries.share = 0
-	for range cap(s.work) { // whoever reads pages has all the places
+	for range cap(s.work) { // readers of pages occupy all places
 		s.work <- struct{}{}
 	}
 	list := get("/").Body.String()
@@ -102,7 +102,7 @@ func TestListIsQuick(t *testing.T) {
 	if got := row(settled(t, get), "a.tare"); !strings.Contains(got, "lxc: ") {
 		t.Errorf("a list that waited: %s", got)
 	}
-	// The same name, size and time: nobody looks into it.
+	// The same name, size and time: it is not read.
 	st, err := os.Stat(path)
 	must(t, err)
 	must(t, os.WriteFile(path, bytes.Repeat([]byte("x"), int(st.Size())), 0o600))
@@ -155,8 +155,8 @@ func TestListOfBusyRun(t *testing.T) {
 	}
 }
 
-// TestListOfHostileRuns: what a file holds ends neither the server nor the
-// list, nor does it fill either.
+// TestListOfHostileRuns: no content of a file stops the server or breaks or floods
+// the list.
 func TestListOfHostileRuns(t *testing.T) {
 	dir := t.TempDir()
 	change := func(name, statements string) {
@@ -193,8 +193,8 @@ func TestListOfHostileRuns(t *testing.T) {
 	}
 }
 
-// TestSummaries: reading that has no end ends with the server, and one that
-// fails badly with a word on it.
+// TestSummaries: reading that never ends stops with the server, and a crash while
+// reading is reported.
 func TestSummaries(t *testing.T) {
 	var s summaries
 	s.start(func(ctx context.Context, f file) summary {

@@ -101,7 +101,7 @@ func TestPages(t *testing.T) {
 	_, get := served(t, Options{})
 	settled(t, get)
 	for target, wants := range map[string][]string{
-		"/":                              {`href="/run/a.tare"`, "served", "it was killed, or goes on", "complete"},
+		"/":                              {`href="/run/a.tare"`, "served", "it was killed or is still running", "complete"},
 		"/run/a.tare":                    {"What it costs", "said this", `<a href="/">tare</a>`},
 		"/run/b.tare":                    {`data-state="/state/b.tare"`, "connect-src"},
 		"/compare?run=a.tare&run=b.tare": {"Against a.tare", "<td>lxc</td>", "This holds for these runs"},
@@ -127,7 +127,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestWatch: what is added to a run shows in its state and its page.
+// TestWatch: an addition to a run shows in its state and its page.
 func TestWatch(t *testing.T) {
 	dir, get := served(t, Options{})
 	state := func() (s State) {
@@ -158,7 +158,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestNothingElse: no name leads to anything that is no run of this folder.
+// TestNothingElse: no name leads to anything but a run of this folder.
 func TestNothingElse(t *testing.T) {
 	dir, get := served(t, Options{})
 	outside := filepath.Join(filepath.Dir(dir), "outside.tare")
@@ -283,7 +283,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestTimeouts: whoever says nothing is not waited for.
+// TestTimeouts: the server does not wait for silent clients.
 func TestTimeouts(t *testing.T) {
 	s, err := New(t.TempDir(), Options{})
 	must(t, err)

@@ -149,7 +149,7 @@ func TestCompareSizes(t *testing.T) {
 	}
 }
 
-// TestShowTrial: any trial is printed by its number, with what it gave.
+// TestShowTrial: any trial is printed by its number, with its values.
 func TestShowTrial(t *testing.T) {
 	dir := t.TempDir()
 	storedRun(t, filepath.Join(dir, "a.tare"), 1, 1)

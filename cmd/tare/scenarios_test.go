@@ -47,7 +47,7 @@ func TestScenarios(t *testing.T) {
 		}
 	}
 	e := exported(t, filepath.Join(dir, "s.tare"))
-	failed := map[string]bool{} // arms of which a trial failed, as it may where memory is short
+	failed := map[string]bool{} // arms with a failed trial, which is allowed if memory is short
 	for _, trial := range e.Trials {
 		switch {
 		case trial.Status != "done":
@@ -87,8 +87,8 @@ func TestScenarios(t *testing.T) {
 	nothingLeft(t)
 }
 
-// TestRoom: guests are made for as long as the host has memory to leave, and
-// what broke is told.
+// TestRoom: guests are created as long as the host has the memory, and the limit that
+// broke is reported.
 func TestRoom(t *testing.T) {
 	live(t)
 	var info unix.Sysinfo_t

@@ -22,7 +22,7 @@ scenarios:
   - {name: both, mix: [{flavor: whole, pairs: 1}, {flavor: quarter, pairs: 8}], neighbours: [cpu]}
 `
 
-// TestEnds: pairs may be of what they like, and the canonical form has it.
+// TestEnds: pairs may have different ends, and the canonical form has them.
 func TestEnds(t *testing.T) {
 	c, err := Parse("ends.yaml", []byte(unequal), lab())
 	if err != nil {

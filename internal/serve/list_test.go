@@ -27,7 +27,7 @@ func row(list, name string) string {
 	return text
 }
 
-// listServer serves a folder, and gets its list.
+// listServer serves a folder; the function that it returns makes requests.
 func listServer(t *testing.T, dir string) (*Server, func(string, ...func(*http.Request)) *httptest.ResponseRecorder) {
 	t.Helper()
 	s, err := New(dir, Options{})
@@ -43,8 +43,8 @@ func listServer(t *testing.T, dir string) (*Server, func(string, ...func(*http.R
 
 const environment = `{"version": 1, "cpu": {"model": "Some <CPU>", "threads": 8}, "kernel": {"release": "6.12-test"}, "virtualization": {"role": "bare-metal"}}`
 
-// makeCostly writes a run in which lxc takes a fifth more, and everything
-// wobbles by a percent.
+// makeCostly writes a run in which lxc takes a fifth more time, and everything varies
+// by a percent.
 func makeCostly(t *testing.T, path string) *store.Run {
 	return makeRunOf(t, path, 20, environment, func(block, arm int) float64 {
 		return (1 + 0.2*float64(arm%2)) * (1 + 0.01*math.Sin(float64(7*block+3*arm)))
@@ -124,7 +124,7 @@ func TestListIsQuick(t *testing.T) {
 	if got := row(settled(t, get), "a.tare"); strings.Contains(got, "lxc: ") || !strings.Contains(got, "is not a run of tare") {
 		t.Errorf("a file that is no run any more: %s", got)
 	}
-	// What was read is not read again at once, however often it changes.
+	// A file that was read is not read again at once, however often it changes.
 	s.summaries.share = 1e6
 	for second := range 2 {
 		must(t, os.WriteFile(path, bytes.Repeat([]byte("x"), second), 0o600))

@@ -24,13 +24,13 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// makeRun writes a run of n blocks; it stays open, as by a tare at work.
+// makeRun writes a run of n blocks; it stays open, as if tare were measuring.
 func makeRun(t testing.TB, path string, n int) *store.Run {
 	t.Helper()
 	return makeRunOf(t, path, n, `{"version": 1}`, func(block, arm int) float64 { return 1 + float64(block*arm)/100 })
 }
 
-// makeRunOf is makeRun on a machine of one's own, with values of one's own.
+// makeRunOf is makeRun with a given machine and given values.
 func makeRunOf(t testing.TB, path string, n int, environment string, value func(block, arm int) float64) *store.Run {
 	t.Helper()
 	c, err := campaign.Parse("c.yaml", []byte("name: served\nseed: 1\narms: [native, lxc]\nworkloads: [sysbench-cpu]\nblocks: 3\n"),
@@ -59,7 +59,7 @@ func addBlock(t testing.TB, r *store.Run, session int64, b int, value func(block
 	}
 }
 
-// served is a server of a folder with two runs, and what it answers.
+// served is a folder with two runs, and a function that makes requests to its server.
 func served(t *testing.T, o Options) (dir string, get func(target string, change ...func(*http.Request)) *httptest.ResponseRecorder) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "runs")

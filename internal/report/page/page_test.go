@@ -22,7 +22,7 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// evil is what a guest may say to break out of wherever it is put.
+// evil is text from a guest that tries to break out of wherever it is inserted.
 const evil = `</title></script></style></pre>--><script>window.hacked=1</script><img src=x onerror="window.hacked=1">'"{{.}}` + "`${window.hacked=1}` \u202e"
 
 func render(t testing.TB, s synth, o Options) string {
@@ -59,7 +59,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// renderCases is the page of a result in which everything occurs.
+// renderCases is the page of a result with every kind of comparison.
 func renderCases(t testing.TB) string {
 	t.Helper()
 	res := reporttest.Cases()
@@ -185,8 +185,8 @@ func plain(page string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(page)), " ")
 }
 
-// TestSelfContained: the page asks for nothing, and its policy forbids it to.
-// Links to the pages on findings are followed only by who wants to.
+// TestSelfContained: the page loads nothing, and its policy forbids it to. Links to the
+// pages about findings are only followed on request.
 func TestSelfContained(t *testing.T) {
 	page := render(t, finished(), Options{})
 	link := regexp.MustCompile(`<a href="` + regexp.QuoteMeta(findings.URL("X")[:len(findings.URL("X"))-len("X.md")]) + `[a-z-]+\.md" rel="noreferrer">`)
@@ -225,7 +225,7 @@ func TestHostileStrings(t *testing.T) {
 	}
 }
 
-// unpacked is what a page holds compressed, where the pattern's group matches.
+// unpacked is the decompressed content of a page at the pattern's group.
 func unpacked(t *testing.T, page, pattern string) []byte {
 	t.Helper()
 	m := regexp.MustCompile(pattern).FindStringSubmatch(page)
@@ -251,7 +251,7 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// TestEveryTrial: the raw output of each trial is in the page, as text or packed.
+// TestEveryTrial: the raw output of each trial is on the page, as text or packed.
 func TestEveryTrial(t *testing.T) {
 	page := render(t, finished(), Options{})
 	text := unpacked(t, page, `data-trials="([^"]*)"`)
@@ -283,7 +283,7 @@ func TestEmptyAndInterrupted(t *testing.T) {
 	}
 }
 
-// TestHuge: 100,000 trials make a page that is no larger than others may be.
+// TestHuge: the page of 100,000 trials stays within the size limit.
 func TestHuge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 100,000 trials")
@@ -297,8 +297,8 @@ func TestHuge(t *testing.T) {
 	}
 }
 
-// hugePage is made once: it takes a while, with the race detector a long one,
-// and there fewer trials do.
+// hugePage is made once, because that takes a while; with the race detector, it takes
+// long and has fewer trials.
 func hugePage(t testing.TB) string {
 	once.Do(func() {
 		blocks := 10_000

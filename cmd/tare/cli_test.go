@@ -133,7 +133,7 @@ func TestWorkloadsJSON(t *testing.T) {
 	}
 }
 
-// articleWorkloads are the ids of all that the five articles measured with.
+// articleWorkloads are the ids of all workloads of the five articles.
 const articleWorkloads = `A1-cpu A2-untar A3-kernel A4-disk A5-net-crr A6-net-stream A7-iozone
 L1-netpipe L2-dd L3-iozone L4-ab-static L5-ab-status L6-ab-wordpress L7-ab-mediawiki L8-oltp-rw L9-oltp-ro
 H1-unixbench H2-bonnie H3-cpio C1-fio-randread C2-fio-randwrite C3-lmbench
@@ -222,7 +222,7 @@ func TestPaper(t *testing.T) {
 	if r.status != exitCampaign || !strings.Contains(r.stderr, "own.yaml:1:") || !strings.Contains(r.stderr, `"title"`) {
 		t.Errorf("a bad file: status %d: %s", r.status, r.stderr)
 	}
-	// A file goes before an article whose name begins as the file's.
+	// A file takes precedence over an article whose name only begins with its name.
 	write(t, dir, "habr", "document: {id: x, titel: y}\nsystems: [native]\nresults: []\n")
 	if r := tare(t, dir, "paper", "audit", "habr"); r.status != exitCampaign || !strings.Contains(r.stderr, "habr:1:") {
 		t.Errorf("a file named as a prefix: status %d: %s%s", r.status, r.stdout, r.stderr)

@@ -51,8 +51,8 @@ func storedRunOf(t *testing.T, path string, seed uint64, lxc float64, boot strin
 	must(r.EndSession(session, "blocks"))
 }
 
-// TestFailAbove: the exit status is for CI. It is 6 where a change for the
-// worse is claimed and larger than allowed, and only then.
+// TestFailAbove: the exit status is for CI. It is 6 if a change for the worse is
+// claimed and larger than allowed, and only then.
 func TestFailAbove(t *testing.T) {
 	dir := t.TempDir()
 	storedRun(t, filepath.Join(dir, "before.tare"), 1, 1)
@@ -83,8 +83,8 @@ func TestFailAbove(t *testing.T) {
 	}
 }
 
-// TestCompareSides: a folder is a side, and what is claimed goes by the boots of
-// the host that its runs were made in.
+// TestCompareSides: a folder is a side, and the claims depend on the boots of the
+// host that its runs come from.
 func TestCompareSides(t *testing.T) {
 	dir := t.TempDir()
 	for i, side := range []string{"old", "new", "same-boot", "empty"} {
@@ -129,8 +129,8 @@ func TestCompareSides(t *testing.T) {
 	}
 }
 
-// TestCompareSizes: two runs of one campaign whose calibrations chose other
-// sizes are compared for the same work, which is told before any figure.
+// TestCompareSizes: two runs of one campaign whose calibrations chose different
+// sizes are compared for the same work, which is reported before any figure.
 func TestCompareSizes(t *testing.T) {
 	dir := t.TempDir()
 	storedRunOf(t, filepath.Join(dir, "a.tare"), 1, 1, "1", 4200)
@@ -141,15 +141,15 @@ func TestCompareSizes(t *testing.T) {
 		t.Errorf("status %d:\n%s%s", r.status, r.stdout, r.stderr)
 	}
 	if sizes, figure := strings.Index(r.stdout, "trials of sysbench-cpu: 4200 events → 4000 events"), strings.Index(r.stdout, "%"); sizes < 0 || figure < sizes {
-		t.Errorf("the sizes are not told first:\n%s", r.stdout)
+		t.Errorf("the sizes do not come first:\n%s", r.stdout)
 	}
 	r = tare(t, dir, "compare", "a.tare", "far.tare", "--fail-above", "5%")
-	if r.status != exitOK || !strings.Contains(r.stdout, "not compared: trials are of 4200 and of 10000 events, more than 1.6 times apart") {
+	if r.status != exitOK || !strings.Contains(r.stdout, "not compared: the trial sizes are 4200 and 10000 events, more than 1.6 times apart") {
 		t.Errorf("status %d:\n%s%s", r.status, r.stdout, r.stderr)
 	}
 }
 
-// TestShowTrial: any trial is printed by its number, with what it gave.
+// TestShowTrial: any trial is printed by its number, with its values.
 func TestShowTrial(t *testing.T) {
 	dir := t.TempDir()
 	storedRun(t, filepath.Join(dir, "a.tare"), 1, 1)

@@ -18,8 +18,8 @@ workloads:
 blocks: 2
 `
 
-// TestDevices: data volumes on block devices of the user's. One with data on
-// it is refused until it is named again, and what is written is counted.
+// TestDevices: data volumes on the user's block devices. A device with data on it is
+// refused until it is named again, and written bytes are counted.
 func TestDevices(t *testing.T) {
 	live(t)
 	dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"github.com/tare-bench/tare/internal/experiment"
 )
 
-// The campaigns that the documentation shows are campaigns.
+// The campaigns in the documentation are valid.
 func TestDocumentedCampaigns(t *testing.T) {
 	for _, page := range []string{"../../docs/workloads.md", "../../docs/networks.md", "../../README.md"} {
 		text, err := os.ReadFile(page)
@@ -31,7 +31,7 @@ func TestDocumentedCampaigns(t *testing.T) {
 	}
 }
 
-// The campaigns that are files of their own are campaigns, options included.
+// The campaign files in campaigns/ are valid, including their options.
 func TestShippedCampaigns(t *testing.T) {
 	files, err := filepath.Glob("../../campaigns/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/tare-bench/tare/internal/keeper"
 )
 
-// guests are those that are up.
+// guests are the guests that are up.
 func guests(t *testing.T) map[string]keeper.Status {
 	t.Helper()
 	r := tare(t, t.TempDir(), "guest", "list", "--json")
@@ -27,8 +27,8 @@ func guests(t *testing.T) map[string]keeper.Status {
 	return byName
 }
 
-// TestGuest: guests by hand do what guests of runs do, outlive the command that
-// made them, and nothing of them outlives their keeper.
+// TestGuest: guests started by hand do what guests of runs do, outlive the command
+// that started them, and leave nothing behind when their keeper ends.
 func TestGuest(t *testing.T) {
 	live(t)
 	defer func() { // whatever went wrong
@@ -71,7 +71,7 @@ func TestGuest(t *testing.T) {
 		t.Errorf("console: %v\n%s", err, out)
 	}
 
-	// However a keeper ends, its guest goes.
+	// However a keeper ends, its guest is removed.
 	dead := guests(t)["native"].Keeper
 	kill9(dead)
 	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
@@ -92,7 +92,7 @@ func TestGuest(t *testing.T) {
 	nothingLeft(t)
 }
 
-// running says whether a process of the program under test is there.
+// running reports whether a process of the program under test exists.
 func running() bool {
 	procs, _ := filepath.Glob("/proc/[0-9]*/exe")
 	for _, p := range procs {
@@ -103,8 +103,8 @@ func running() bool {
 	return false
 }
 
-// TestGuestKilled kills the keepers of guests that are in engines and on
-// networks, in the middle of their work: nothing of them may be left.
+// TestGuestKilled kills the keepers of guests in engines and on networks in the
+// middle of their work: nothing of them may be left.
 func TestGuestKilled(t *testing.T) {
 	live(t)
 	for system, flavor := range map[string]string{

@@ -12,8 +12,8 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// TestRunLike: a run like another one has its campaign, sizes and image, and
-// another seed; and so has a third that is like the second.
+// TestRunLike: a run like another one has its campaign, sizes and image, but another
+// seed; so does a third one that is like the second.
 func TestRunLike(t *testing.T) {
 	live(t)
 	dir := t.TempDir()
@@ -92,7 +92,7 @@ func TestRunLike(t *testing.T) {
 	nothingLeft(t)
 }
 
-// TestRunLikeRefuses: what cannot be alike is said, and no run is begun.
+// TestRunLikeRefuses: what cannot be alike is reported, and no run is started.
 func TestRunLikeRefuses(t *testing.T) {
 	live(t)
 	dir := t.TempDir()
@@ -115,6 +115,6 @@ func TestRunLikeRefuses(t *testing.T) {
 		}
 	}
 	if files, _ := filepath.Glob(filepath.Join(dir, "*.tare")); len(files) != 1 {
-		t.Errorf("a run was begun: %v", files)
+		t.Errorf("a run was started: %v", files)
 	}
 }

@@ -27,8 +27,8 @@ blocks: 5
 allow_unequal: true
 `
 
-// TestCap: a quarter of a CPU makes CPU work take about four times as long, and
-// the control is no claim.
+// TestCap: a quarter of a CPU makes CPU work take about four times as long, and there
+// is no claim about the control.
 func TestCap(t *testing.T) {
 	live(t)
 	dir := t.TempDir()
@@ -37,7 +37,7 @@ func TestCap(t *testing.T) {
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
-	for _, want := range []string{"What each costs against native", "one trial alone differs", "lxc-quarter", "CPU time"} {
+	for _, want := range []string{"What each costs against native", "single trials of native and its identical control differ", "lxc-quarter", "CPU time"} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("the table has no %q:\n%s", want, r.stdout)
 		}
@@ -58,8 +58,8 @@ func TestCap(t *testing.T) {
 		if trial.Status != "done" || trial.Metrics["time"] <= 0 || trial.Probes["guest_cgroup_cpu"] <= 0 {
 			t.Errorf("trial %+v", trial)
 		}
-		// Native may share its CPU with other work on this host, so that it takes
-		// longer; but of the time that passes, the cap leaves a quarter at most.
+		// Native may share its CPU with other work on this host and take longer; but
+		// the cap allows at most a quarter of the elapsed time.
 		if share := trial.Probes["guest_cgroup_cpu"] / trial.Metrics["time"]; trial.Arm == "lxc-quarter" && share > 0.35 {
 			t.Errorf("capped at a quarter of a CPU, the guest used %.2f", share)
 		}
@@ -111,14 +111,14 @@ func TestKillResume(t *testing.T) {
 				n = kills
 			}
 		case <-time.After(time.Duration(50+random.IntN(2500)) * time.Millisecond):
-			// Outside, process 1 and inside; now and then something of a guest.
+			// The outer process, process 1 or the inner one; sometimes a guest's.
 			pids := descendants(cmd.Process.Pid)
 			victim := pids[random.IntN(min(len(pids), 3))]
 			kill9(victim)
 			<-ended
 			n++
 		}
-		// A kill before the file was there leaves nothing to resume.
+		// A kill before the file exists leaves nothing to resume.
 		if r := tare(t, dir, "show", run); r.status == 0 {
 			args = []string{"resume", run}
 		} else if !strings.Contains(r.stderr, "no such run") && !strings.Contains(r.stderr, "is empty") && !strings.Contains(r.stderr, "not a run of tare") {
@@ -154,8 +154,8 @@ func TestKillResume(t *testing.T) {
 	nothingLeft(t)
 }
 
-// TestInterrupt: Ctrl-C shows what is known, leaves a run that can be resumed
-// and nothing on the host; a second tare meanwhile is refused.
+// TestInterrupt: Ctrl-C shows the results so far, and leaves a run that can be resumed
+// but nothing on the host; meanwhile, a second tare is refused.
 func TestInterrupt(t *testing.T) {
 	live(t)
 	dir := t.TempDir()
@@ -170,7 +170,7 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for begin := time.Now(); ; time.Sleep(100 * time.Millisecond) {
-		if e := tare(t, dir, "show", run); e.status == 0 && strings.Contains(e.stdout, "between native and its control") {
+		if e := tare(t, dir, "show", run); e.status == 0 && strings.Contains(e.stdout, "of native and its identical control") {
 			break
 		}
 		if time.Since(begin) > 3*time.Minute {

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// live skips a test that needs guests where there can be none.
+// live skips a test that needs guests if there can be none.
 func live(t *testing.T) {
 	t.Helper()
 	why := ""
@@ -71,7 +71,7 @@ func tare(t *testing.T, dir string, args ...string) result {
 	return tareWithin(t, 9*time.Minute, dir, args...)
 }
 
-// tareWithin is tare with another limit than most need.
+// tareWithin is tare with another time limit.
 func tareWithin(t *testing.T, limit time.Duration, dir string, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -98,7 +98,7 @@ func write(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// export is what tests read of the JSON export.
+// export is the part of the JSON export that tests read.
 type export struct {
 	Version     int `json:"tare_export"`
 	Comparisons []struct {
@@ -155,7 +155,7 @@ func exported(t *testing.T, run string) export {
 	if err := json.Unmarshal([]byte(r.stdout), &e); err != nil {
 		t.Fatalf("export is not JSON: %v", err)
 	}
-	// Warm-ups, repeats, and what a busy host makes again are no results.
+	// Warm-ups, repeats, and void trials of a busy host are not results.
 	e.Trials = slices.DeleteFunc(e.Trials, func(trial trialExport) bool {
 		return trial.Status == "discarded" || trial.Status == "repeat" || trial.Status == "void"
 	})
@@ -206,10 +206,10 @@ func descendants(pid int) []int {
 
 func kill9(pid int) { syscall.Kill(pid, syscall.SIGKILL) }
 
-// asNobody runs the program without root's rights.
+// asNobody runs the program without root privileges.
 func asNobody(t *testing.T, args ...string) result {
 	t.Helper()
-	// The binary's directory is root's own.
+	// Only root can read the binary's directory.
 	dir, err := os.MkdirTemp("/tmp", "tare-nobody-*")
 	if err != nil {
 		t.Fatal(err)

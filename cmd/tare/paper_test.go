@@ -18,16 +18,16 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// TestPaperCampaigns: the campaigns of every article are such that this tare
-// can run them, and give the metrics that its figures are repeated with.
+// TestPaperCampaigns: this version of tare can run the campaigns of every article, and
+// they have the metrics that repeat its figures.
 func TestPaperCampaigns(t *testing.T) {
 	for _, boot := range []string{"linux", "xen"} {
 		t.Run(boot, func(t *testing.T) { paperCampaigns(t, boot == "xen") })
 	}
 }
 
-// paperCampaigns checks them on a host that has all systems but Xen's, or
-// those that there are with it.
+// paperCampaigns checks them on a host that has all systems except Xen's, or those
+// that exist with Xen.
 func paperCampaigns(t *testing.T, xen bool) {
 	bed := &experiment.Testbed{Drivers: all.ByName()}
 	status := map[string]system.Status{}
@@ -52,7 +52,7 @@ func paperCampaigns(t *testing.T, xen bool) {
 				text := rep.Campaign(s, time.Minute)
 				c, err := campaign.Parse(rep.CampaignName(s), text, known)
 				if err != nil {
-					// At the articles' own size not all fits on the volume of a small machine.
+					// At the articles' own size, not everything fits on a small machine's volume.
 					if o.Scale != 1 || !strings.Contains(err.Error(), "disk") {
 						t.Errorf("%+v: %v\n%s", o, err, text)
 					}
@@ -73,7 +73,7 @@ func paperCampaigns(t *testing.T, xen bool) {
 	}
 }
 
-// TestPaperReasons: a cell without a figure says what kept it from one.
+// TestPaperReasons: a cell without a figure says why.
 func TestPaperReasons(t *testing.T) {
 	a, err := paper.Get("platov-vmware-vs-colinux")
 	if err != nil {
@@ -118,7 +118,7 @@ func checkCell(t *testing.T, article string, c paper.Cell) {
 	}
 }
 
-// TestPaperRun repeats one table of an article with two kinds of containers, and reads
+// TestPaperRun repeats one table of an article with two container systems, and reads
 // its run again.
 func TestPaperRun(t *testing.T) {
 	live(t)
@@ -144,8 +144,8 @@ func TestPaperRun(t *testing.T) {
 			t.Errorf("neither a figure nor a reason: %+v", c)
 		}
 	}
-	// Minimum and maximum of three; a mean is withheld where a busy host spread
-	// the values. And those of KVM and Xen, like which nothing was asked for.
+	// Minimum and maximum of three; a mean is withheld if a busy host spread the values.
+	// The others are those of KVM and Xen, for which no similar system was requested.
 	if measured < 3*2 || len(run.Figures) != 3*5 {
 		t.Errorf("%d of %d figures:\n%s", measured, len(run.Figures), r.stdout)
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/tare-bench/tare/internal/paper"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestPaperGoldens makes the tables of every article again from runs that
-// `tare paper run` made of it, and the CSV of each run. The run files are
-// without the programs' output, the command lines and what tells machines
-// apart; their figures are those of a busy machine, and goldens of the report alone.
+// TestPaperGoldens makes the tables of every article from runs of `tare paper run`, and
+// the CSV of each run. The run files lack the programs' output, the command lines and
+// what identifies machines. Their figures come from a busy machine: they are goldens
+// of the report only.
 func TestPaperGoldens(t *testing.T) {
 	for _, a := range paper.All() {
 		name := a.Document.Name
@@ -45,7 +45,7 @@ func TestPaperGoldens(t *testing.T) {
 					pack(t, csv, r.stdout)
 				}
 				if r.stdout != string(unpack(t, csv)) {
-					t.Errorf("%s: the export is not that of %s; -update writes it anew", run, csv)
+					t.Errorf("%s: the export is not that of %s; -update rewrites it", run, csv)
 				}
 			}
 			r := tare(t, dir, "paper", "show", name, "--run", strings.Join(runs, ","))

@@ -14,22 +14,22 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// progress shows a run as it goes: on a terminal a few lines that are drawn
-// anew, elsewhere a line now and then and for each thing that happened.
+// progress shows the progress of a run: on a terminal a few lines that are redrawn,
+// elsewhere a line now and then and one for each event.
 type progress struct {
 	w        io.Writer
 	store    *store.Run
 	terminal bool
-	drawn    int // lines on the terminal that the next drawing replaces
+	drawn    int // lines on the terminal that the next draw replaces
 	width    int
 
 	status string
 	live   []string
-	told   time.Time // when a line about a pass was written last
-	begun  bool      // the first trial was made
+	told   time.Time // when the last line about a pass was written
+	begun  bool      // the first trial has begun
 }
 
-// tellEvery is what lies at least between two lines about passes.
+// tellEvery is the least time between two lines about passes.
 const tellEvery = 10 * time.Second
 
 func newProgress(w io.Writer, s *store.Run) *progress {
@@ -47,7 +47,7 @@ func (p *progress) event(e run.Event) {
 	switch e.Kind {
 	case run.Phase:
 		p.status = e.Text
-		if !p.terminal && !p.begun { // later ones only begin anew what was told once
+		if !p.terminal && !p.begun { // later phases repeat what was printed once
 			fmt.Fprintln(p.w, e.Text)
 		}
 	case run.Notice:
@@ -81,15 +81,15 @@ func left(d time.Duration) string {
 	return fmt.Sprintf(", at most %v left", d.Round(time.Second))
 }
 
-// intervals computes what the comparisons look like by now; these intervals
-// may be looked at as often as one likes.
+// intervals computes the comparisons so far. These intervals are valid however
+// often they are looked at.
 func (p *progress) intervals() {
 	if !p.terminal {
 		return
 	}
 	in, err := analyze.FromRun(p.store)
 	if err != nil {
-		return // the end of the run will tell
+		return // the end of the run will report it
 	}
 	live, err := analyze.Live(in)
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *progress) intervals() {
 	}
 }
 
-// percent writes a ratio as what it costs.
+// percent writes a ratio as a cost.
 func percent(ratio float64) string {
 	if ratio >= 3 {
 		return fmt.Sprintf("%.3g×", ratio)
@@ -132,7 +132,7 @@ func percent(ratio float64) string {
 	return fmt.Sprintf("%+.1f %%", 100*(ratio-1))
 }
 
-// say prints a line that stays.
+// say prints a line that is not redrawn.
 func (p *progress) say(line string) {
 	p.erase()
 	fmt.Fprintln(p.w, line)
@@ -157,7 +157,7 @@ func (p *progress) draw() {
 	p.drawn = len(lines)
 }
 
-// clip cuts a line to the terminal's width, since a wrapped one could not be erased.
+// clip cuts a line to the terminal's width, because a wrapped line cannot be erased.
 func clip(line string, width int) string {
 	runes := []rune(line)
 	if len(runes) <= width {

@@ -17,15 +17,15 @@ import (
 	"github.com/tare-bench/tare/internal/sandbox"
 )
 
-// exitOtherBoot is the status of a run that goes on in another boot of the host.
+// exitOtherBoot is the status of a run that continues in another boot of the host.
 const exitOtherBoot = exitStatus(7)
 
-// resumeUnit is what makes a run go on after a reboot.
+// resumeUnit is the systemd unit that continues a run after a reboot.
 const resumeUnit = "tare-resume.service"
 
-const unitText = `# Made by tare run --reboot; it removes this when the run is done.
+const unitText = `# Created by tare run --reboot, which removes it when the run is complete.
 [Unit]
-Description=tare goes on with %[2]s
+Description=tare resumes %[2]s
 After=multi-user.target
 
 [Service]
@@ -36,10 +36,10 @@ ExecStart=%[1]s --state %[3]s resume --reboot --booted %[4]s %[2]s
 WantedBy=multi-user.target
 `
 
-// rebooter boots the host into what a run needs next, and has it go on there.
+// rebooter boots the host into what a run needs next, and continues the run there.
 type rebooter struct {
 	units string // systemd's directory of units
-	// run runs a program of the host's.
+	// run runs a program of the host.
 	run func(name string, args ...string) error
 }
 
@@ -52,11 +52,11 @@ func hostRebooter() rebooter {
 	}}
 }
 
-// into has the host boot that way, once, and the run go on there.
+// into boots the host that way, once, and continues the run there.
 func (r rebooter) into(b campaign.Boot, o *options, path string) error {
 	if b.Entry == "" {
 		return fault.WithRemedy(fault.Campaignf("the campaign does not say which entry of GRUB's menu boots %s", b.Name),
-			"boots: {%s: {entry: \"…\"}}; or boot it by hand, then tare resume %s", b.Name, path)
+			"set boots: {%s: {entry: \"…\"}}; or boot it by hand, then tare resume %s", b.Name, path)
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -87,13 +87,13 @@ func (r rebooter) into(b campaign.Boot, o *options, path string) error {
 
 func (r rebooter) unit() string { return filepath.Join(r.units, resumeUnit) }
 
-// remove takes away what makes a run go on, if it is there.
+// remove removes what continues a run after a reboot, if it exists.
 func (r rebooter) remove() error {
 	_, err := os.Lstat(r.unit())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	_ = r.run("systemctl", "disable", "--quiet", resumeUnit) // what counts is that the files go
+	_ = r.run("systemctl", "disable", "--quiet", resumeUnit) // what matters is that the files are removed
 	link := filepath.Join(r.units, "multi-user.target.wants", resumeUnit)
 	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.Hostf("%w", err)
@@ -104,10 +104,10 @@ func (r rebooter) remove() error {
 	return nil
 }
 
-// unitWord writes a word as systemd's units have it.
+// unitWord quotes a word for a systemd unit.
 func unitWord(w string) (string, error) {
 	if strings.ContainsAny(w, "\n\r\"\\") {
-		return "", fault.Campaignf("%q cannot stand in a unit of systemd: rename it", w)
+		return "", fault.Campaignf("%q cannot be used in a systemd unit: rename it", w)
 	}
 	w = strings.NewReplacer("%", "%%", "$", "$$").Replace(w)
 	if strings.ContainsAny(w, " \t'") {
@@ -116,9 +116,9 @@ func unitWord(w string) (string, error) {
 	return w, nil
 }
 
-// thenReboot wraps a command that measures: where its run goes on in another
-// boot, the host is booted so. It works outside of the sandbox, when all that
-// was in there has gone.
+// thenReboot wraps a command that measures: if its run continues in another boot,
+// it boots the host into that. It works outside of the sandbox, after the sandbox
+// is gone.
 func thenReboot(o *options, reboot *bool, path func(args []string) string, work func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := work(cmd, args)
@@ -137,7 +137,7 @@ func thenReboot(o *options, reboot *bool, path func(args []string) string, work 
 		if e := r.into(b, o, file); e != nil {
 			return e
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "tare: rebooting into %s; the run goes on there\n", b.Name)
+		fmt.Fprintf(cmd.ErrOrStderr(), "tare: rebooting into %s; the run continues there\n", b.Name)
 		return err
 	}
 }

@@ -57,7 +57,7 @@ func TestRebooter(t *testing.T) {
 	}
 	fail = "grub-reboot"
 	if err := r.into(xen, &options{}, path); err == nil {
-		t.Error("grub-reboot failed and nobody says so")
+		t.Error("the failure of grub-reboot is not reported")
 	}
 	left, _ := filepath.Glob(filepath.Join(r.units, "*.service"))
 	if more, _ := filepath.Glob(filepath.Join(r.units, "*", "*.service")); len(left)+len(more) > 0 {

@@ -21,9 +21,9 @@ func newReport(*options) *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "report RUN",
-		Short: "Show a run as one HTML page, to read, to print and to send",
-		Long: `report writes what a run says as one HTML file that needs nothing else: no
-network and no other file. It has the answer in sentences, every system on every
+		Short: "Write a run as one HTML page, to read, print or send",
+		Long: `report writes a run as one self-contained HTML file: it loads nothing from the
+network or from other files. It has the answer in sentences, every system on every
 workload, each trial as a dot, the findings, the machine, the plan and the data.`,
 		Example: "  tare report quick-20060102-150405.tare\n  tare report web.tare -o report.html",
 		Args:    cobra.ExactArgs(1),
@@ -49,11 +49,11 @@ workload, each trial as a dot, the findings, the machine, the plan and the data.
 			})
 		},
 	}
-	c.Flags().StringVarP(&out, "output", "o", "", `file to write, "-" for standard output (default RUN.html, here)`)
+	c.Flags().StringVarP(&out, "output", "o", "", `file to write, "-" for standard output (default RUN.html in the current directory)`)
 	return c
 }
 
-// writePage writes the page of a run that is a file.
+// writePage writes the page of a run as a file.
 func writePage(w io.Writer, s *store.Run) error {
 	res, err := analyzeRun(s)
 	if err != nil {
@@ -65,8 +65,8 @@ func writePage(w io.Writer, s *store.Run) error {
 	})
 }
 
-// writeWhole makes a file appear only when all of it is written: whatever is
-// there already stays until then. Devices and pipes are written to.
+// writeWhole replaces a file only when all of the new one is written. It writes
+// directly to devices and pipes.
 func writeWhole(path string, write func(*os.File) error) (err error) {
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)

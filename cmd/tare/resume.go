@@ -14,14 +14,14 @@ func newResume(o *options) *cobra.Command {
 	var destroy []string
 	c := &cobra.Command{
 		Use:     "resume RUN",
-		Short:   "Go on with a run that was interrupted or killed",
+		Short:   "Resume a run that was interrupted or killed",
 		Example: "  tare resume quick-20060102-150405.tare",
 		Args:    cobra.ExactArgs(1),
 	}
-	c.Flags().BoolVar(&reboot, "reboot", false, "reboot this machine where the run needs another boot")
+	c.Flags().BoolVar(&reboot, "reboot", false, "reboot this machine when the run needs another boot")
 	addDestroy(c, &destroy)
-	c.Flags().StringVar(&booted, "booted", "", "the boot that this is meant to be")
-	if err := c.Flags().MarkHidden("booted"); err != nil { // it is for the unit that goes on after a reboot
+	c.Flags().StringVar(&booted, "booted", "", "the boot that the host should be in")
+	if err := c.Flags().MarkHidden("booted"); err != nil { // it is for the unit that continues a run after a reboot
 		panic(err)
 	}
 	c.RunE = thenReboot(o, &reboot, func(args []string) string { return args[0] }, inSandbox(o, func(cmd *cobra.Command, args []string) error {

@@ -32,23 +32,24 @@ type runFlags struct {
 	yes       bool
 	reboot    bool
 	destroy   []string
-	generated bool // the campaign is tare's own, and its warnings are nobody's to heed
+	generated bool // tare wrote the campaign itself, so its warnings help nobody
 }
 
 func newRun(o *options) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "run quick|FILE.yaml|--like RUN",
-		Short: "Measure: run a campaign, native and guests interleaved",
-		Long: `run runs a campaign: "quick", which tare brings along, or a file of your own
-(tare schema describes it). Everything measured goes to one run file, from which
-tare show and tare export compute their tables.
+		Short: "Run a campaign: measure native and guests, interleaved",
+		Long: `run runs a campaign: the built-in "quick", or a file of your own (tare schema
+describes the format). All measurements go to one run file, from which tare show,
+tare report and tare export compute their results.
 
-Interrupt it with Ctrl-C: the current trial ends, the guests go, what is known so
-far is shown, and tare resume goes on from there. So it does after a crash.
+Press Ctrl-C to interrupt a run: the current trial ends, the guests are removed, the
+results so far are shown, and tare resume continues the run. tare resume also works
+after a crash.
 
-With --like it makes another run of the same kind, for tare compare: campaign,
-sizes of the trials and userland image are those of the run given.`,
+With --like it makes another run of the same kind, for tare compare: campaign, trial
+sizes and userland image are those of the given run.`,
 		Example: `  tare run quick
   tare run web.yaml --dry-run
   tare run web.yaml --precision 2% --budget 1h --out web.tare
@@ -63,15 +64,15 @@ sizes of the trials and userland image are those of the run given.`,
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the random order (default: the campaign's, or a random one)")
 	c.Flags().StringVar(&f.out, "out", "", "run file to write (default NAME-DATE-TIME.tare)")
 	c.Flags().StringVar(&f.precision, "precision", "", `half-width of the intervals to reach, such as 2%`)
-	c.Flags().DurationVar(&f.budget, "budget", 0, "time after which no further block begins, such as 10m")
+	c.Flags().DurationVar(&f.budget, "budget", 0, "time limit, such as 10m: no block begins that would exceed it")
 	c.Flags().StringVar(&f.like, "like", "", "take campaign, sizes and image from this run, with another seed")
-	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the plan and how long it will take, and do nothing")
-	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before a long run")
-	c.Flags().BoolVar(&f.reboot, "reboot", false, "reboot this machine, again and again, where the campaign has boots; needs --out")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the plan and its expected duration, and exit")
+	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation before a long run")
+	c.Flags().BoolVar(&f.reboot, "reboot", false, "reboot this machine as often as the campaign's boots require; needs --out")
 	addDestroy(c, &f.destroy)
 	c.RunE = thenReboot(o, &f.reboot, func([]string) string { return f.out }, inSandbox(o, func(cmd *cobra.Command, args []string) error {
 		if f.reboot && f.out == "" {
-			return fault.Campaignf("--reboot needs --out, so that the run is found again")
+			return fault.Campaignf("--reboot needs --out, so that tare finds the run again")
 		}
 		return runCampaign(cmd, o, f, args)
 	}))
@@ -98,8 +99,8 @@ func runCampaign(cmd *cobra.Command, o *options, f runFlags, args []string) erro
 	return runRequest(cmd, o, f, experiment.Request{Like: like})
 }
 
-// runRequest measures what r asks for, with the flags over it. Flags that cmd does
-// not have are as if they were not given.
+// runRequest measures what r asks for; the flags override it. Flags that cmd does not
+// have count as not given.
 func runRequest(cmd *cobra.Command, o *options, f runFlags, r experiment.Request) error {
 	t, err := openTestbed(o)
 	if err != nil {
@@ -137,9 +138,9 @@ func runRequest(cmd *cobra.Command, o *options, f runFlags, r experiment.Request
 	if err := e.Create(out); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "campaign %s, seed %d, into %s\n", e.Campaign.Name, e.Campaign.Seed, out)
+	fmt.Fprintf(w, "campaign %s, seed %d, run file %s\n", e.Campaign.Name, e.Campaign.Seed, out)
 	if f.like != "" {
-		fmt.Fprintf(w, "campaign, sizes and image are those of %s\n", f.like)
+		fmt.Fprintf(w, "campaign, trial sizes and image are those of %s\n", f.like)
 	}
 	return measure(cmd, e)
 }
@@ -149,7 +150,7 @@ func openTestbed(o *options) (*experiment.Testbed, error) {
 	return experiment.Open(o.stateDir, showStep)
 }
 
-// apply puts the flags over the campaign.
+// apply lets the flags override the campaign.
 func (f runFlags) apply(cmd *cobra.Command, c *campaign.Campaign) error {
 	if cmd.Flags().Changed("seed") {
 		c.Seed = f.seed
@@ -166,27 +167,28 @@ func (f runFlags) apply(cmd *cobra.Command, c *campaign.Campaign) error {
 			return fault.Campaignf("--precision: %w", err)
 		}
 		if p <= 0 || p >= 100 {
-			return fault.Campaignf("--precision %s: want something like 2%%", f.precision)
+			return fault.Campaignf("--precision %s: must be above 0%% and below 100%%, such as 2%%", f.precision)
 		}
 		c.Precision = p
-		// Ten blocks at least tell when it is reached, and there must be room to grow.
+		// It takes ten blocks to tell whether it is reached, and room for more.
 		c.Blocks.Min = max(c.Blocks.Min, 10)
 		c.Blocks.Max = max(c.Blocks.Max, 100)
 	}
 	return nil
 }
 
-// longRun is the expected duration above which a terminal is asked first.
+// longRun is the expected duration above which tare asks for confirmation on a
+// terminal.
 const longRun = 30 * time.Minute
 
 func confirm(cmd *cobra.Command, yes bool, p *plan.Plan, e plan.Estimate) error {
 	if yes || e.Total < longRun || !isTerminal(os.Stdin) {
 		return nil
 	}
-	fmt.Fprint(cmd.OutOrStdout(), p.Text(e), "\nGo on? [y/N] ")
+	fmt.Fprint(cmd.OutOrStdout(), p.Text(e), "\nContinue? [y/N] ")
 	answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-		return fault.Campaignf("not begun")
+		return fault.Campaignf("not started")
 	}
 	return nil
 }
@@ -198,12 +200,12 @@ func absolute(path string) string {
 	return path
 }
 
-// measure makes the trials that a run lacks, and shows what is known then.
+// measure makes the trials that a run lacks, and shows the results.
 func measure(cmd *cobra.Command, e *experiment.Experiment) error {
 	view := newProgress(cmd.ErrOrStderr(), e.Run)
 	summary, err := e.Measure(cmd.Context(), version, view.event)
 	view.end()
-	// The run's own error comes last, where it is read.
+	// The run's own error comes last, where it is seen.
 	if e := showRun(cmd, e.Run, false); e != nil && err == nil {
 		err = e
 	}
@@ -214,10 +216,10 @@ func measure(cmd *cobra.Command, e *experiment.Experiment) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "\n%v: then tare resume %s\n", err, path)
 		return exitOtherBoot
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintf(cmd.ErrOrStderr(), "\ninterrupted in pass %d; to go on: tare resume %s\n", summary.Passes+1, path)
+		fmt.Fprintf(cmd.ErrOrStderr(), "\ninterrupted in pass %d; to continue: tare resume %s\n", summary.Passes+1, path)
 		return errIncomplete
 	case err != nil:
-		return fmt.Errorf("%w\n  what was measured is safe; to go on: tare resume %s", err, path)
+		return fmt.Errorf("%w\n  the measurements so far are saved; to continue: tare resume %s", err, path)
 	case summary.Failed > 0:
 		return errFailedTrials
 	}

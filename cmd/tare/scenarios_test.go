@@ -31,8 +31,8 @@ trial_time: 300ms
 blocks: 2
 `
 
-// TestScenarios runs one of each kind of company with real guests: each kind
-// has its figures, neighbours stress to the end, and what guests take is known.
+// TestScenarios runs one scenario of each kind with real guests: each kind has its
+// figures, neighbours stress to the end, and the memory of guests is known.
 func TestScenarios(t *testing.T) {
 	live(t)
 	dir := t.TempDir()
@@ -41,13 +41,13 @@ func TestScenarios(t *testing.T) {
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
-	for _, want := range []string{"cap: quarter of runc@mixed take", "density: of runc, ", "noisy-network", "host lost", "at work"} {
+	for _, want := range []string{"cap: flavor quarter of runc@mixed takes", "density: ", " guests of runc ", "noisy-network", "host lost", "at work"} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("the table has no %q:\n%s", want, r.stdout)
 		}
 	}
 	e := exported(t, filepath.Join(dir, "s.tare"))
-	failed := map[string]bool{} // arms of which a trial failed, as it may where memory is short
+	failed := map[string]bool{} // arms with a failed trial, which is allowed if memory is short
 	for _, trial := range e.Trials {
 		switch {
 		case trial.Status != "done":
@@ -87,8 +87,8 @@ func TestScenarios(t *testing.T) {
 	nothingLeft(t)
 }
 
-// TestRoom: guests are made for as long as the host has memory to leave, and
-// what broke is told.
+// TestRoom: guests are created as long as the host has the memory, and the limit that
+// broke is reported.
 func TestRoom(t *testing.T) {
 	live(t)
 	var info unix.Sysinfo_t
@@ -112,7 +112,7 @@ blocks: 1
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
-	for _, want := range []string{"of runc, 3 fit with 1.000 MiB", "with 2, memory breaks"} {
+	for _, want := range []string{"density: 3 guests of runc fit with 1.000 MiB", "; 2 do not: "} {
 		if !strings.Contains(strings.Join(strings.Fields(r.stdout), " "), want) {
 			t.Errorf("the table has no %q:\n%s", want, r.stdout)
 		}

@@ -19,20 +19,20 @@ func newServe(*options) *cobra.Command {
 	var listen string
 	c := &cobra.Command{
 		Use:   "serve DIR",
-		Short: "Browse and compare a folder of runs, and watch one that goes on",
-		Long: `serve lets a browser on this machine read the runs in a folder: a list with each
-run's machine, answer and serious findings, the page of each, comparisons, and
-one that goes on as it goes on. It writes nothing.
+		Short: "Serve a folder of runs to a browser, to read, compare and watch them",
+		Long: `serve lets a browser on this machine read the runs in a folder: a list with the
+machine, answer and serious findings of each run, the page of each run, comparisons,
+and a run in progress while it measures. It writes nothing.
 
-On an address that other machines reach, it asks for a token, which is drawn
-anew each time and printed. What it sends is not encrypted: let a tunnel or a
-proxy do that where others can listen.`,
+On an address that other machines can reach, it requires a token, which is new each
+time and printed at the start. The traffic is not encrypted: use a tunnel or a proxy
+where others can listen.`,
 		Example: "  tare serve .\n  tare serve /srv/runs --listen 0.0.0.0:8273",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			host, _, err := net.SplitHostPort(listen)
 			if err != nil {
-				return fault.Campaignf("--listen %q: want ADDRESS:PORT", listen)
+				return fault.Campaignf("--listen %q: must be ADDRESS:PORT", listen)
 			}
 			o := serve.Options{Titles: workloadTitles()}
 			if !serve.Loopback(host) {
@@ -48,9 +48,9 @@ proxy do that where others can listen.`,
 				return fault.Hostf("%w", err)
 			}
 			defer l.Close()
-			// A name may stand for another address than it seems to.
+			// A name may resolve to another address than it suggests.
 			if a, ok := l.Addr().(*net.TCPAddr); ok && o.Token == "" && !a.IP.IsLoopback() {
-				return fault.Campaignf("--listen %s: it is not a loopback address here", listen)
+				return fault.Campaignf("--listen %s: not a loopback address on this machine", listen)
 			}
 			address := "http://" + l.Addr().String() + "/"
 			if o.Token != "" {
@@ -60,11 +60,11 @@ proxy do that where others can listen.`,
 			return serveUntil(cmd.Context(), s.HTTP(), l)
 		},
 	}
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8273", "address and port; any but a loopback address asks for a token")
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8273", "address and port; any address but loopback requires a token")
 	return c
 }
 
-// serveUntil serves until ctx ends; requests have a moment to finish.
+// serveUntil serves until ctx ends, and then gives requests a moment to finish.
 func serveUntil(ctx context.Context, h *http.Server, l net.Listener) error {
 	failed := make(chan error, 1)
 	go func() { failed <- h.Serve(l) }()

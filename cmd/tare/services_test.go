@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// services are all workloads that need more of a guest than a program: servers,
-// data that the image's build makes, or many seconds. The image has Debian's
-// packages of main alone, so netperf is not among them.
+// services are all workloads that need more than a program in a guest: servers, data
+// that the image's build makes, or many seconds. The image has only packages from
+// Debian's main, so netperf is not among them.
 const services = `
 name: services
 seed: 3
@@ -42,7 +42,7 @@ workloads:
 blocks: 1
 `
 
-// pairsOf the same image: whose servers can be another guest's.
+// pairs has the workloads of the same image whose server can run in another guest.
 const pairs = `
 name: pairs
 seed: 4
@@ -61,14 +61,14 @@ image:
   also_for: [sysbench-oltp-rw, wordpress, mediawiki, kernel-build, bonnie]
 `
 
-// TestServices: what is served is really served, natively and in a container,
-// to the guest itself and to another.
+// TestServices: the servers really serve, natively and in a container, the guest
+// itself and another one.
 func TestServices(t *testing.T) {
 	live(t)
 	dir := t.TempDir()
 	campaigns := map[string]string{"services": services, "pairs": pairs}
 	for name, text := range campaigns {
-		// Where this is the first time, packages are fetched and databases made.
+		// The first time, packages are downloaded and databases created.
 		if r := tareWithin(t, 30*time.Minute, dir, "image", write(t, dir, name+".yaml", text)); r.status != 0 {
 			t.Fatalf("image: status %d\n%s", r.status, r.stderr)
 		}

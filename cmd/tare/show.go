@@ -19,7 +19,7 @@ func newShow(*options) *cobra.Command {
 	var trial int64
 	c := &cobra.Command{
 		Use:   "show RUN",
-		Short: "Show what a run says, as far as it has come",
+		Short: "Show the results of a run, complete or not",
 		Example: `  tare show quick-20060102-150405.tare
   tare show --all web.tare
   tare show web.tare --trial 17   one trial: its commands and their raw output`,
@@ -33,13 +33,13 @@ func newShow(*options) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "all metrics, probes and findings")
-	c.Flags().Int64Var(&trial, "trial", 0, "one trial as it was, by its number in the page and the exports")
+	c.Flags().BoolVar(&all, "all", false, "show all metrics, probes and findings")
+	c.Flags().Int64Var(&trial, "trial", 0, "show one trial with its raw output, by its number in the page and the exports")
 	c.MarkFlagsMutuallyExclusive("all", "trial")
 	return c
 }
 
-// readRun opens a run file to look at it, and closes it.
+// readRun opens a run file for reading, and closes it after look.
 func readRun(path string, look func(*store.Run) error) error {
 	s, err := store.Open(path, false)
 	if err != nil {
@@ -68,7 +68,7 @@ func showRun(cmd *cobra.Command, s *store.Run, all bool) error {
 	return report.Table(cmd.OutOrStdout(), res, ctx)
 }
 
-// showTrial prints one trial with all that its commands wrote.
+// showTrial prints one trial with the whole output of its commands.
 func showTrial(w io.Writer, s *store.Run, number int64) error {
 	last := int64(0)
 	for t, err := range s.Trials() {
@@ -112,11 +112,11 @@ func newExport(*options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, ok := exporters[format]
 			if !ok {
-				return fault.Campaignf("--format %q: want json, csv, parquet or benchfmt", format)
+				return fault.Campaignf("--format %q: must be json, csv, parquet or benchfmt", format)
 			}
 			if figures {
 				if write, ok = figureExporters[format]; !ok {
-					return fault.Campaignf("--figures is for csv and parquet; json has them, and benchfmt has no place for them")
+					return fault.Campaignf("--figures works with csv and parquet only: json always has them, and benchfmt cannot hold them")
 				}
 			}
 			return readRun(args[0], func(s *store.Run) error {
@@ -132,7 +132,7 @@ func newExport(*options) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&format, "format", "json", "json, csv, parquet or benchfmt")
-	c.Flags().BoolVar(&figures, "figures", false, "csv, parquet: what analysis derived, such as costs, slowdowns and fairness, instead of every trial's values")
+	c.Flags().BoolVar(&figures, "figures", false, "csv, parquet: export derived figures, such as costs, slowdowns and fairness, instead of the values of every trial")
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write (default: standard output)")
 	return c
 }
@@ -144,13 +144,13 @@ var exporters = map[string]func(io.Writer, *store.Run) error{
 	"benchfmt": report.Benchfmt,
 }
 
-// figureExporters are those with --figures.
+// figureExporters are the exporters with --figures.
 var figureExporters = map[string]func(io.Writer, *store.Run) error{
 	"csv":     analyzed(report.FiguresCSV),
 	"parquet": analyzed(report.FiguresParquet),
 }
 
-// analyzed makes an exporter of one that needs the analysis.
+// analyzed makes an exporter of a function that needs the analysis.
 func analyzed(write func(io.Writer, *store.Run, *analyze.Result) error) func(io.Writer, *store.Run) error {
 	return func(w io.Writer, s *store.Run) error {
 		res, err := analyzeRun(s)

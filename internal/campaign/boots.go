@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// Boots of a host: ways to boot one machine, of which it is in one at a time.
+// Boots of a host: ways to boot one machine, which is in one of them at a time.
 const (
-	BootLinux = "linux" // on the bare machine, or on whatever it is a guest of
+	BootLinux = "linux" // on bare metal, or as a guest of whatever hypervisor it runs on
 	BootXen   = "xen"   // as Xen's dom0
 )
 
 // Boot is a way to boot the host that the campaign needs.
 type Boot struct {
 	Name string // BootLinux or BootXen
-	// Entry is its entry in GRUB's menu, as grub-reboot takes it; "": tare
+	// Entry is its entry in GRUB's menu, in the form that grub-reboot takes; "": tare
 	// cannot boot into it by itself.
 	Entry string
 }
 
-// minRounds is how often each boot is made at least: boots are the outermost
-// level, and fewer of them make no interval.
+// minRounds is how often each boot is repeated at least: boots are the outermost
+// level, and fewer of them give no interval.
 const minRounds = 4
 
 var bootKeys = []key[Boot]{
-	field("entry", "Entry of GRUB's menu that boots it, as grub-reboot takes it. Absent: somebody else boots the host, then tare resume goes on.",
+	field("entry", "Entry of GRUB's menu that boots it, in the form that grub-reboot takes. Absent: boot the host by hand, then continue with tare resume.",
 		textKind, func(b *Boot) *string { return &b.Entry }),
 }
 
@@ -55,7 +55,7 @@ func (r *reader) checkBoots(c *Campaign, known Known) {
 		at := fmt.Sprintf("arms[%d]", i)
 		switch {
 		case len(c.Boots) == 0 && a.Boot != "":
-			r.fail(at+".boot", "arm %q names a boot, and the campaign has no boots", a.Name)
+			r.fail(at+".boot", "arm %q names a boot, but the campaign has no boots", a.Name)
 			return
 		case len(c.Boots) == 0:
 			continue
@@ -66,7 +66,7 @@ func (r *reader) checkBoots(c *Campaign, known Known) {
 			}
 		}
 		if _, ok := c.Boot(a.Boot); !ok {
-			r.fail(at, "arm %q needs the boot %q, which is none of the campaign's boots", a.Name, a.Boot)
+			r.fail(at, "arm %q needs boot %q, which is not one of the campaign's boots", a.Name, a.Boot)
 		}
 		used[a.Boot] = true
 	}
@@ -75,12 +75,12 @@ func (r *reader) checkBoots(c *Campaign, known Known) {
 	}
 	for _, b := range c.Boots {
 		if !used[b.Name] {
-			r.fail("boots."+b.Name, "no arm runs in the boot %q", b.Name)
+			r.fail("boots."+b.Name, "no arm runs in boot %q", b.Name)
 		}
 	}
 }
 
-// bootBlocks is how many blocks a boot lasts where the campaign does not say.
+// bootBlocks is how many blocks a boot lasts if the campaign does not say.
 const bootBlocks = 5
 
 // checkRounds checks that there are enough boots for an interval over them.
@@ -93,17 +93,17 @@ func (r *reader) checkRounds(c *Campaign) {
 	}
 	switch {
 	case c.Precision > 0 || !c.Blocks.Fixed():
-		r.fail("blocks", "blocks: with boots their number must be fixed: a precision counts blocks, and boots are what varies")
+		r.fail("blocks", "blocks: a campaign with boots needs a fixed number of blocks: a precision counts blocks, but the boots are what varies")
 	case c.RecreateEvery == 0:
-		r.fail("recreate_every", "recreate_every: with boots it is the number of blocks that each boot lasts, 1 at least")
+		r.fail("recreate_every", "recreate_every: in a campaign with boots it is the number of blocks in each boot, at least 1")
 	case (c.Blocks.Max+c.RecreateEvery-1)/c.RecreateEvery < minRounds:
-		r.fail("blocks", "blocks %d, with recreate_every %d, make %d rounds of boots; an interval over boots needs %d", c.Blocks.Max, c.RecreateEvery,
+		r.fail("blocks", "blocks %d with recreate_every %d make %d rounds of boots; an interval over boots needs at least %d", c.Blocks.Max, c.RecreateEvery,
 			(c.Blocks.Max+c.RecreateEvery-1)/c.RecreateEvery, minRounds)
 	}
 }
 
-// InBoot returns the arms that take part and run in that boot of the host; in
-// a campaign without boots those are all that take part.
+// InBoot returns the active arms that run in that boot of the host; in a campaign
+// without boots, all active arms.
 func (c *Campaign) InBoot(boot string) []Arm {
 	return slices.DeleteFunc(c.Active(), func(a Arm) bool { return len(c.Boots) > 0 && a.Boot != boot })
 }

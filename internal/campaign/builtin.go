@@ -10,7 +10,7 @@ import (
 //go:embed builtin/*.yaml
 var builtin embed.FS
 
-// BuiltinNames returns the names of the campaigns that tare brings along.
+// BuiltinNames returns the names of the built-in campaigns.
 func BuiltinNames() []string {
 	entries, err := builtin.ReadDir("builtin")
 	if err != nil {
@@ -23,7 +23,7 @@ func BuiltinNames() []string {
 	return names
 }
 
-// Builtin returns the text of a campaign that tare brings along.
+// Builtin returns the text of a built-in campaign.
 func Builtin(name string) ([]byte, error) {
 	text, err := builtin.ReadFile("builtin/" + name + ".yaml")
 	if err != nil {
@@ -31,7 +31,7 @@ func Builtin(name string) ([]byte, error) {
 		if word := near(name, BuiltinNames()); word != "" {
 			hint = " (did you mean \"" + word + "\"?)"
 		}
-		return nil, fault.Campaignf("no built-in campaign %s%s; there are: %s", quote(name), hint, strings.Join(BuiltinNames(), ", "))
+		return nil, fault.Campaignf("no built-in campaign %s%s; the built-in campaigns are: %s", quote(name), hint, strings.Join(BuiltinNames(), ", "))
 	}
 	return text, nil
 }

@@ -1,7 +1,7 @@
-// Package campaign reads campaign files: the YAML that says what to compare.
-// It is strict, and it reports everything that is wrong with a file at once,
-// with line and column. It knows nothing of how anything runs; what systems
-// and workloads there are, and what the host has, the caller tells it.
+// Package campaign reads campaign files: the YAML that says what to compare. It is
+// strict, and it reports everything that is wrong with a file at once, with line and
+// column. It does not know how anything runs; the caller tells it which systems and
+// workloads exist, and what the host has.
 package campaign
 
 import (
@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// NativeSystem is the name of the system that is no virtualization at all.
+// NativeSystem is the name of the system without any virtualization.
 const NativeSystem = "native"
 
-// Auto is what RecreateEvery is where the plan decides it.
+// Auto is the value of RecreateEvery if the plan decides it.
 const Auto = -1
 
 // Campaign is one campaign file with its defaults filled in.
 type Campaign struct {
 	Name  string
 	About string
-	// Seed is what the order of the trials is drawn from: the file's, or one
-	// chosen at random.
+	// Seed determines the random order of the trials: the file's, or one chosen at
+	// random.
 	Seed      uint64
 	Flavors   []Flavor // in the order of the file; the first is the default
-	Arms      []Arm    // in the order of the file, those left out included
+	Arms      []Arm    // in the order of the file, including those that are left out
 	Baseline  string   // the name of an arm that is not left out
 	Workloads []Workload
 	Image     Image
 	Scenarios []Scenario
-	// Boots are the ways in which the host is booted in turn; none: it stays
-	// as it is. A round is RecreateEvery blocks in each boot.
+	// Boots are the ways in which the host is booted in turn; none: it is not
+	// rebooted. A round is RecreateEvery blocks in each boot.
 	Boots []Boot
 
 	TrialTime time.Duration // how long a trial of the baseline should last
 	Blocks    Blocks
-	Precision Percent       // half-width of the interval asked for; 0: none asked for
+	Precision Percent       // requested half-width of the interval; 0: none
 	Budget    time.Duration // of the whole run; 0: none
 	Delta     Percent       // equivalence bound: less than this counts as no overhead
 	// RecreateEvery is how many passes through the workloads the guests live; 0:
@@ -45,8 +45,8 @@ type Campaign struct {
 	AllowUnequal  bool          // arms may differ in their resources
 	OutputLimit   Bytes         // of what one step may write to stdout and stderr
 
-	// Warnings are doubts that do not refuse the file. They are not part of
-	// the canonical form.
+	// Warnings are doubts that are not errors. They are not part of the canonical
+	// form.
 	Warnings []Problem
 }
 
@@ -59,15 +59,15 @@ type Flavor struct {
 	CPUSet CPUSet  // host CPUs that the guest runs on; nil: tare chooses
 	Disk   Bytes   // size of the data volume
 	FS     string  // its file system: ext4, ext2 or xfs
-	// Backing is what the volume is on: loop, raw, qcow2 or block. Devices are
-	// the block devices for it, of which each guest takes one.
+	// Backing is what the volume is stored on: loop, raw, qcow2 or block. Devices are
+	// the block devices for it; each guest takes one.
 	Backing string
 	Devices []string
-	// Network is what the guest is on: none, bridged, nat or user.
+	// Network is the network of the guest: none, bridged, nat or user.
 	Network string
 }
 
-// OnBridge reports whether guests are on the run's bridge, where others reach
+// OnBridge reports whether guests are on the run's bridge, where others can reach
 // them.
 func (f Flavor) OnBridge() bool { return f.Network == "bridged" || f.Network == "nat" }
 
@@ -76,10 +76,10 @@ type Arm struct {
 	Name     string
 	System   string
 	Flavor   string // name of one of the campaign's flavors
-	IfUsable bool   // left out, rather than refused, where the system is not usable
-	Skip     string // why the arm is left out; "": it is not
-	// Target says which machine of the system it is, where tare makes none:
-	// "ssh://root@host". Its form is the system's.
+	IfUsable bool   // left out instead of refused if the system is not usable
+	Skip     string // why the arm is left out; "" if it is not
+	// Target says which machine of the system it is, if tare does not create it:
+	// "ssh://root@host". The system defines its form.
 	Target  string
 	Options []Setting // of its system
 	Boot    string    // of the host, in a campaign that has boots
@@ -91,16 +91,16 @@ type Workload struct {
 	Name   string
 	Size   int64 // in the workload's own unit; 0: calibrated to TrialTime
 	Params []Setting
-	// Build is a directory or file on this host, in no package, that goes into
-	// the image: its absolute path, "" for none.
+	// Build is the absolute path of a directory or file on this host that goes into
+	// the image and is not in a package; "": none.
 	Build string
-	Own   Custom // where the file itself defines the workload
+	Own   Custom // if the file itself defines the workload
 
 	sweeps []sweep // as the file has them; none after Parse
 }
 
-// Series is what the workload is called in results, where it may be there with
-// several values of a parameter: "sysbench-cpu[threads=4]".
+// Series is the name of the workload in results, which may contain it with several
+// values of a parameter: "sysbench-cpu[threads=4]".
 func (w Workload) Series() string {
 	if len(w.Params) == 0 {
 		return w.Name
@@ -121,7 +121,7 @@ func (w Workload) Settings() map[string]string {
 	return set
 }
 
-// Image is what the campaign wants of the userland beyond what its workloads need.
+// Image is what the campaign needs in the userland besides what its workloads need.
 type Image struct {
 	NonFree  bool     // packages of Debian's contrib and non-free may be in it
 	Packages []string // more Debian packages
@@ -130,7 +130,7 @@ type Image struct {
 	AlsoFor []string
 }
 
-// Blocks bounds the number of blocks. Fixed numbers have Min and Max the same.
+// Blocks bounds the number of blocks. Min and Max are equal for a fixed number.
 type Blocks struct {
 	Min, Max int
 }
@@ -138,7 +138,7 @@ type Blocks struct {
 // Fixed reports whether the number of blocks is known beforehand.
 func (b Blocks) Fixed() bool { return b.Min == b.Max }
 
-// Active returns the arms that take part: those that are not left out.
+// Active returns the arms that are not left out.
 func (c *Campaign) Active() []Arm {
 	var active []Arm
 	for _, a := range c.Arms {
@@ -180,55 +180,55 @@ func (c *Campaign) Flavor(name string) (Flavor, bool) {
 	return Flavor{}, false
 }
 
-// Resolved returns the canonical form of c: JSON with every default filled in
-// and the seed and the left-out arms recorded. It is itself a campaign file,
-// so that FromResolved and any reader of campaign files can read it.
+// Resolved returns the canonical form of c: JSON with every default filled in, the
+// seed, and the arms that are left out. It is itself a campaign file, so FromResolved
+// and any reader of campaign files can read it.
 func (c *Campaign) Resolved() []byte {
 	return append(campaignKind.write(*c), '\n')
 }
 
-// FromResolved reads a canonical form back, as a resumed run does. Nothing is
-// checked against systems, workloads or a host, and nothing is left out anew.
+// FromResolved reads a canonical form, as a resumed run does. It checks nothing
+// against systems, workloads or a host, and leaves out no further arms.
 func FromResolved(text []byte) (*Campaign, error) {
 	return Parse("resolved campaign", text, Known{})
 }
 
-// Known is what the caller knows of the world that a campaign is checked
-// against. Its zero value knows nothing and checks only the file itself.
+// Known is what the caller knows and a campaign is checked against. With its zero
+// value, only the file itself is checked.
 type Known struct {
-	Systems   map[string]Limits // by system name; nil: any system will do
-	Workloads map[string]Sizes  // by workload name; nil: any workload will do
+	Systems   map[string]Limits // by system name; nil: any system is accepted
+	Workloads map[string]Sizes  // by workload name; nil: any workload is accepted
 	Host      Host
 	// NewSeed chooses the seed of a campaign that has none; nil: at random.
 	NewSeed func() uint64
 }
 
-// Limits is what a system can do, as far as it decides whether a campaign is
+// Limits is what a system supports, as far as that decides whether a campaign is
 // possible.
 type Limits struct {
 	Usable bool
 	Why    string // why it is not usable here; one line
-	Remedy string // how to mend that; one line, or ""
+	Remedy string // how to fix that; one line, or ""
 
 	// Boot is the boot of the host that it needs; "": BootLinux.
 	Boot   string
-	CPUCap bool // it can hold a guest to a CPU cap
-	Pin    bool // it can hold a guest to a set of host CPUs
-	// ReleasesMemory says that an idle guest gives its memory back to the
-	// host, as native processes and containers do and virtual machines do not.
+	CPUCap bool // it can enforce a CPU cap
+	Pin    bool // it can pin a guest to host CPUs
+	// ReleasesMemory says that an idle guest returns its memory to the host, as native
+	// processes and containers do and virtual machines do not.
 	ReleasesMemory bool
-	// OwnMemory says that a guest has memory which this host's kernel has not,
-	// as Xen's domains have beside dom0.
+	// OwnMemory says that the memory of a guest is not part of this host's memory, as
+	// with Xen's domains besides dom0.
 	OwnMemory bool
-	MinMemory Bytes // the least that a guest boots with; 0: no bound
+	MinMemory Bytes // the least memory that a guest boots with; 0: no bound
 	MaxVCPUs  int   // 0: no bound
-	// Networks are the networks that its guests can be on, beside none.
+	// Networks are the networks that its guests can have, besides none.
 	Networks []string
-	Backings []string // of data volumes, beside loop
+	Backings []string // of data volumes, besides loop
 
-	// Target says what an arm's target is; "": arms have none, else they must.
+	// Target describes the target that each arm must have; "": arms have no target.
 	Target      string
-	CheckTarget func(target string) error // nil: any will do
+	CheckTarget func(target string) error // nil: any is accepted
 	Options     []Option
 }
 
@@ -239,21 +239,21 @@ type Sizes struct {
 	// Disk returns the space on the data volume, in bytes, that a trial of
 	// this size needs; nil: none.
 	Disk func(size int64) int64
-	// Serves: the workload has a serving side, which can be another guest's.
+	// Serves: the workload has a server, which can run in another guest.
 	Serves bool
-	// OwnBuild: its program is in no package, so that the campaign must give a build.
+	// OwnBuild: no package has its program, so the campaign must give a build.
 	OwnBuild bool
-	// Params are what the workload may be set to.
+	// Params are the parameters of the workload.
 	Params []Option
-	// With returns the bounds where parameters are set; nil: they are the same.
+	// With returns the bounds with the workload's parameters; nil: they are the same.
 	With func(Workload) (Sizes, error)
 }
 
 // Host is what the host has.
 type Host struct {
 	CPUs   CPUSet // those that are online; nil: not known
-	Memory Bytes  // in all; 0: not known
-	// Lacks says of networks that the host cannot make, and of devices that it
-	// has not or that hold something, why that is and how to mend it, in a line each.
+	Memory Bytes  // total; 0: not known
+	// Lacks says why networks cannot be created on this host, and why devices are
+	// missing or hold data, and how to fix that, in a line each.
 	Lacks map[string]string
 }

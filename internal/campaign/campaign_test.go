@@ -16,9 +16,9 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// lab is what the tests know: two CPUs, 4 GiB, and systems of every sort.
+// lab is what the tests know: two CPUs, 4 GiB, and systems of every kind.
 func lab() Known {
 	container := Limits{Usable: true, CPUCap: true, Pin: true, ReleasesMemory: true, Networks: []string{"bridged", "nat"}, Backings: []string{"block"}}
 	return Known{
@@ -74,7 +74,7 @@ func golden(t *testing.T, path string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; -update writes it anew.\ngot:\n%s\nwant:\n%s", path, got, want)
+		t.Errorf("%s differs; -update rewrites it.\ngot:\n%s\nwant:\n%s", path, got, want)
 	}
 }
 
@@ -305,9 +305,9 @@ func TestSeedAtRandom(t *testing.T) {
 	}
 }
 
-// TestHugeFile: what no campaign looks like is refused in seconds, though some
-// of the YAML parser is quadratic. The bound leaves room for the race detector
-// on a busy machine.
+// TestHugeFile: files unlike any campaign are refused in seconds, although parts of the
+// YAML parser are quadratic. The bound leaves room for the race detector on a busy
+// machine.
 func TestHugeFile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads megabytes")
@@ -336,7 +336,7 @@ func TestHugeFile(t *testing.T) {
 	}
 }
 
-// TestScenarios: numbers are those of the machine, and the canonical form has them.
+// TestScenarios: numbers of guests depend on the machine, and the canonical form has them.
 func TestScenarios(t *testing.T) {
 	const text = `
 name: company

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// minPrecise is the fewest blocks with a precision: with fewer the estimate of
-// the spread is too poor to tell when it is reached.
+// minPrecise is the least number of blocks with a precision: with fewer, the
+// estimate of the spread is too poor to tell whether the precision is reached.
 const minPrecise = 10
 
-// Least sizes of file systems: what their mkfs accepts.
+// Smallest sizes of file systems that their mkfs accepts.
 var minDisk = map[string]Bytes{"ext4": 32 * MiB, "ext2": 32 * MiB, "xfs": 300 * MiB}
 
 // check fills in the defaults that depend on other keys and reports what is
-// impossible. It runs even when reading found problems, so that a user sees
-// them all; what was not read soundly is left alone.
+// impossible. It runs even if reading found problems, so that a user sees them all;
+// it ignores parts that could not be read.
 func (r *reader) check(c *Campaign, known Known) {
 	if !r.has("flavors") {
 		f := Flavor{Name: "default"}
@@ -64,7 +64,7 @@ func (r *reader) has(path string) bool {
 func (r *reader) checkFlavor(f Flavor, host Host) {
 	path := "flavors." + f.Name
 	if f.Memory < 16*MiB {
-		r.fail(path+".memory", "memory %s is too small for any guest; 16MiB is the least", f.Memory)
+		r.fail(path+".memory", "memory %s is too small for any guest; the minimum is 16MiB", f.Memory)
 	}
 	if host.Memory > 0 && f.Memory > host.Memory {
 		r.fail(path+".memory", "memory %s is more than the host's %s", f.Memory, host.Memory)
@@ -75,7 +75,7 @@ func (r *reader) checkFlavor(f Flavor, host Host) {
 	if r.has(path + ".cpu_cap") {
 		switch most := Percent(f.VCPUs * 100); {
 		case f.CPUCap < 1:
-			r.fail(path+".cpu_cap", "cpu_cap %s leaves the guest no CPU; Linux keeps to caps of 1%% and more", f.CPUCap)
+			r.fail(path+".cpu_cap", "cpu_cap %s leaves the guest no CPU; Linux enforces caps of 1%% and more", f.CPUCap)
 		case f.CPUCap > most:
 			r.fail(path+".cpu_cap", "cpu_cap %s is more than the %s of all its CPUs (vcpus %d)", f.CPUCap, most, f.VCPUs)
 		}
@@ -89,13 +89,13 @@ func (r *reader) checkFlavor(f Flavor, host Host) {
 	}
 	switch {
 	case f.CPUSet != nil && f.VCPUs > len(f.CPUSet):
-		r.fail(path+".vcpus", "vcpus %d are more than the CPUs of cpuset %s, which are %d", f.VCPUs, f.CPUSet, len(f.CPUSet))
+		r.fail(path+".vcpus", "vcpus %d is more than the CPUs of cpuset %s (%d)", f.VCPUs, f.CPUSet, len(f.CPUSet))
 	case f.CPUSet == nil && host.CPUs != nil && f.VCPUs > len(host.CPUs):
-		r.fail(path+".vcpus", "vcpus %d are more than the host's CPUs, which are %d", f.VCPUs, len(host.CPUs))
+		r.fail(path+".vcpus", "vcpus %d is more than the host's CPUs (%d)", f.VCPUs, len(host.CPUs))
 	}
 }
 
-// checkArm fills in and checks arm i, and leaves it out where it asks for that.
+// checkArm fills in and checks arm i, and leaves it out if it may be.
 func (r *reader) checkArm(c *Campaign, i int, systems map[string]Limits) {
 	path := fmt.Sprintf("arms[%d]", i)
 	a := &c.Arms[i]
@@ -110,7 +110,7 @@ func (r *reader) checkArm(c *Campaign, i int, systems map[string]Limits) {
 	}
 	for j, other := range c.Arms[:i] {
 		if other.Name == a.Name {
-			r.fail(path+".name", "arm %q is here twice, first in line %d; give one of them another name", a.Name, r.at(fmt.Sprintf("arms[%d]", j)).line)
+			r.fail(path+".name", "arm %q appears twice, first in line %d; give one of them another name", a.Name, r.at(fmt.Sprintf("arms[%d]", j)).line)
 		}
 	}
 	flavor, ok := c.Flavor(a.Flavor)
@@ -144,20 +144,20 @@ func (r *reader) checkArm(c *Campaign, i int, systems map[string]Limits) {
 func (r *reader) checkLimits(path string, a Arm, flavor Flavor, limits Limits) {
 	switch {
 	case flavor.CPUCap > 0 && !limits.CPUCap:
-		r.fail(path, "arm %q: %s cannot hold a guest to a CPU cap, and flavor %q has one of %s", a.Name, a.System, flavor.Name, flavor.CPUCap)
+		r.fail(path, "arm %q: %s cannot enforce a CPU cap, but flavor %q has one of %s", a.Name, a.System, flavor.Name, flavor.CPUCap)
 	case flavor.CPUSet != nil && !limits.Pin:
-		r.fail(path, "arm %q: %s cannot hold a guest to a set of CPUs, and flavor %q has cpuset %s", a.Name, a.System, flavor.Name, flavor.CPUSet)
+		r.fail(path, "arm %q: %s cannot pin a guest to CPUs, but flavor %q has cpuset %s", a.Name, a.System, flavor.Name, flavor.CPUSet)
 	}
 	if flavor.Memory < limits.MinMemory {
-		r.fail(path, "arm %q: %s needs %s of memory, and flavor %q has %s", a.Name, a.System, limits.MinMemory, flavor.Name, flavor.Memory)
+		r.fail(path, "arm %q: %s needs %s of memory, but flavor %q has %s", a.Name, a.System, limits.MinMemory, flavor.Name, flavor.Memory)
 	}
 	r.checkPlaces(path, a, flavor, limits)
 	if limits.MaxVCPUs > 0 && flavor.VCPUs > limits.MaxVCPUs {
-		r.fail(path, "arm %q: %s takes vcpus up to %d, and flavor %q has %d", a.Name, a.System, limits.MaxVCPUs, flavor.Name, flavor.VCPUs)
+		r.fail(path, "arm %q: %s supports vcpus up to %d, but flavor %q has %d", a.Name, a.System, limits.MaxVCPUs, flavor.Name, flavor.VCPUs)
 	}
 }
 
-// unusable leaves out an arm that may be, and refuses one that may not.
+// unusable leaves out an arm if it may be left out, and refuses it otherwise.
 func (r *reader) unusable(path string, a *Arm, limits Limits) {
 	why := limits.Why
 	if why == "" {
@@ -169,7 +169,7 @@ func (r *reader) unusable(path string, a *Arm, limits Limits) {
 		return
 	}
 	if limits.Remedy != "" {
-		why += "; to mend: " + limits.Remedy
+		why += "; to fix: " + limits.Remedy
 	}
 	r.fail(path, "arm %q: %s is not usable here: %s; or leave it out with if_usable: true", a.Name, a.System, why)
 }
@@ -210,7 +210,7 @@ func (r *reader) checkBaseline(c *Campaign) {
 		for i, a := range c.Arms {
 			names[i] = a.Name
 		}
-		r.failWord("baseline", c.Baseline, names, "the baseline %q is none of the arms", c.Baseline)
+		r.failWord("baseline", c.Baseline, names, "the baseline %q is not one of the arms", c.Baseline)
 		return
 	}
 	if a.Skip != "" {
@@ -218,7 +218,7 @@ func (r *reader) checkBaseline(c *Campaign) {
 	}
 }
 
-// checkEqual refuses arms that have other resources than the baseline.
+// checkEqual refuses arms with other resources than the baseline.
 func (r *reader) checkEqual(c *Campaign) {
 	base, ok := c.Arm(c.Baseline)
 	want, okFlavor := c.Flavor(base.Flavor)
@@ -231,7 +231,7 @@ func (r *reader) checkEqual(c *Campaign) {
 			continue
 		}
 		if diff := differences(f, want); len(diff) > 0 {
-			r.fail(fmt.Sprintf("arms[%d].flavor", i), "arm %q and the baseline %q have unequal resources: %s; a comparison on purpose says allow_unequal: true",
+			r.fail(fmt.Sprintf("arms[%d].flavor", i), "arm %q and the baseline %q have unequal resources: %s; if that is intended, set allow_unequal: true",
 				a.Name, base.Name, strings.Join(diff, ", "))
 		}
 	}
@@ -253,7 +253,7 @@ func differences(got, want Flavor) []string {
 	}
 	cpus := func(s CPUSet) string {
 		if s == nil {
-			return "of tare's choice"
+			return "tare's choice"
 		}
 		return s.String()
 	}
@@ -285,7 +285,7 @@ func (r *reader) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) {
 	}
 	for _, k := range customKeys {
 		if r.has(path + "." + k.name) {
-			r.fail(path+"."+k.name, "%s is for a workload of your own, and without a command %q is one of tare's", k.name, w.Name)
+			r.fail(path+"."+k.name, "%s is only for a workload of your own; without a command, %q is one of tare's", k.name, w.Name)
 		}
 	}
 	if workloads == nil {
@@ -301,10 +301,10 @@ func (r *reader) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) {
 		return
 	}
 	if sizes.OwnBuild && w.Build == "" {
-		r.fail(path, "the program of %s is in no package: build it, and say where it is with build: /…", w.Name)
+		r.fail(path, "no package has the program of %s: build it, and give its path with build: /…", w.Name)
 	}
 	if !sizes.OwnBuild && w.Build != "" {
-		r.fail(path+".build", "%s runs a program from a package, and no build of yours", w.Name)
+		r.fail(path+".build", "%s runs a program from a package, not a build of yours", w.Name)
 	}
 	if !r.checkParams(path, w, sizes) {
 		return
@@ -323,7 +323,7 @@ func (r *reader) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) {
 	}
 }
 
-// checkSize checks the amount of work against what the workload can do, and
+// checkSize checks the amount of work against the bounds of the workload, and
 // against the disks of the arms.
 func (r *reader) checkSize(c *Campaign, path string, w Workload, sizes Sizes) {
 	size := w.Size
@@ -331,10 +331,10 @@ func (r *reader) checkSize(c *Campaign, path string, w Workload, sizes Sizes) {
 	case size == 0:
 		size = sizes.Min
 	case size < sizes.Min:
-		r.fail(path+".size", "size %d of %s is under its least, %d (%s)", size, w.Series(), sizes.Min, sizes.Unit)
+		r.fail(path+".size", "size %d of %s is below its minimum, %d (%s)", size, w.Series(), sizes.Min, sizes.Unit)
 		return
 	case sizes.Max > 0 && size > sizes.Max:
-		r.fail(path+".size", "size %d of %s is over its most, %d (%s)", size, w.Series(), sizes.Max, sizes.Unit)
+		r.fail(path+".size", "size %d of %s is above its maximum, %d (%s)", size, w.Series(), sizes.Max, sizes.Unit)
 		return
 	}
 	if sizes.Disk == nil || !r.sound("arms", "flavors") {
@@ -343,13 +343,13 @@ func (r *reader) checkSize(c *Campaign, path string, w Workload, sizes Sizes) {
 	for _, a := range c.Active() {
 		f, ok := c.Flavor(a.Flavor)
 		if need := Bytes(sizes.Disk(size)); ok && need > f.Disk {
-			r.fail(path, "workload %s writes at least %s, and the disk of flavor %q has %s", w.Series(), need, f.Name, f.Disk)
+			r.fail(path, "workload %s writes at least %s, but the disk of flavor %q has %s", w.Series(), need, f.Name, f.Disk)
 			return
 		}
 	}
 }
 
-// expand makes of each entry its workloads, each of which is there once.
+// expand turns each entry into its workloads, and refuses repeated ones.
 func (r *reader) expand(entries []Workload) []Workload {
 	var all []Workload
 	first := map[string]int{} // entry by series
@@ -357,7 +357,7 @@ func (r *reader) expand(entries []Workload) []Workload {
 		for _, w := range entry.series() {
 			if j, twice := first[w.Series()]; twice && w.Name != "" {
 				path := fmt.Sprintf("workloads[%d]", i)
-				r.fail(path, "workload %q is here twice, first in line %d", w.Series(), r.at(fmt.Sprintf("workloads[%d]", j)).line)
+				r.fail(path, "workload %q appears twice, first in line %d", w.Series(), r.at(fmt.Sprintf("workloads[%d]", j)).line)
 				break
 			}
 			first[w.Series()] = i
@@ -379,10 +379,10 @@ func (r *reader) checkEffort(c *Campaign) {
 		}
 	}
 	if r.sound("trial_time") && (c.TrialTime < 10*time.Millisecond || c.TrialTime > time.Hour) {
-		r.fail("trial_time", "trial_time %s is out of bounds: 10ms to 1h", FormatDuration(c.TrialTime))
+		r.fail("trial_time", "trial_time %s is out of range: 10ms to 1h", FormatDuration(c.TrialTime))
 	}
 	if r.sound("timeout", "trial_time") && c.Timeout < 2*c.TrialTime {
-		r.fail("timeout", "timeout %s is under twice the trial_time of %s", FormatDuration(c.Timeout), FormatDuration(c.TrialTime))
+		r.fail("timeout", "timeout %s is less than twice the trial_time of %s", FormatDuration(c.Timeout), FormatDuration(c.TrialTime))
 	}
 	if r.sound("budget", "trial_time") && r.has("budget") && c.Budget < c.TrialTime {
 		r.fail("budget", "budget %s is less than one trial_time of %s", FormatDuration(c.Budget), FormatDuration(c.TrialTime))
@@ -390,7 +390,7 @@ func (r *reader) checkEffort(c *Campaign) {
 	r.checkShare("precision", c.Precision)
 	r.checkShare("delta", c.Delta)
 	if r.sound("output_limit") && (c.OutputLimit < KiB || c.OutputLimit > GiB) {
-		r.fail("output_limit", "output_limit %s is out of bounds: 1KiB to 1GiB", c.OutputLimit)
+		r.fail("output_limit", "output_limit %s is out of range: 1KiB to 1GiB", c.OutputLimit)
 	}
 	if !r.sound("blocks", "precision", "budget") {
 		return
@@ -399,22 +399,22 @@ func (r *reader) checkEffort(c *Campaign) {
 	case b.Min > b.Max:
 		r.fail("blocks", "blocks: min %d is more than max %d", b.Min, b.Max)
 	case r.has("precision") && b.Fixed():
-		r.fail("blocks", "blocks: a fixed number leaves a precision nothing to decide; write {min: %d, max: %d}", minPrecise, max(b.Max, 10*minPrecise))
+		r.fail("blocks", "blocks: a precision needs a range instead of a fixed number; write {min: %d, max: %d}", minPrecise, max(b.Max, 10*minPrecise))
 	case r.has("precision") && b.Min < minPrecise:
-		r.fail("blocks", "blocks: whether a precision is reached is asked after min blocks, which must be %d or more, not %d", minPrecise, b.Min)
+		r.fail("blocks", "blocks: a precision is checked after min blocks, which must be at least %d, not %d", minPrecise, b.Min)
 	case !b.Fixed() && !r.has("precision") && !r.has("budget"):
-		r.fail("blocks", "blocks: {min, max} needs a precision or a budget to decide between them")
+		r.fail("blocks", "blocks: {min, max} needs a precision or a budget that decides between them")
 	}
 }
 
-// checkShare checks a percentage that is a bound of a relative difference.
+// checkShare checks a percentage that bounds a relative difference.
 func (r *reader) checkShare(path string, p Percent) {
 	if r.has(path) && r.sound(path) && (p <= 0 || p > 50) {
-		r.fail(path, "%s %s is out of bounds: more than 0%% and up to 50%%", path, p)
+		r.fail(path, "%s %s is out of range: more than 0%% and up to 50%%", path, p)
 	}
 }
 
-// failWord reports an unknown word at path, with the nearest one known.
+// failWord reports an unknown word at path, with the nearest known one.
 func (r *reader) failWord(path, word string, known []string, format string, args ...any) {
 	r.fail(path, format, args...)
 	r.problems[len(r.problems)-1].Hint = near(word, known)

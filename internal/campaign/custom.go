@@ -11,24 +11,23 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Custom is what makes an entry of a file's workloads one of the file's own:
-// its command, and how its output is read. In all commands and files {size}
-// stands for the size of a trial, {NAME} for a parameter, {server} for the
-// address of the workload's server, and {build} for what Workload.Build is in
-// guests.
+// Custom defines a workload in the file itself: its command, and how its output is
+// read. In all commands and files, {size} stands for the size of a trial, {NAME} for
+// a parameter, {server} for the address of the workload's server, and {build} for the
+// path of Workload.Build in guests.
 type Custom struct {
 	Command       []string // nil: the workload is one of tare's
 	Prepare       []string // untimed, before the command; nil: nothing
 	Clean         []string // untimed, after it
 	Server, Ready []string // runs beside the command, which waits until Ready succeeds
-	Files         []File   // made in the data directory before all else
+	Files         []File   // created in the data directory before all else
 	Packages      []string
 	Expect        string // regular expression that the output must match; ""
 	Refuse        string // that it must not match; ""
 	Metrics       []Metric
 	SizeUnit      string
-	// MinSize and MaxSize bound the sizes; 0 where {size} stands nowhere: a
-	// trial is one run of the command.
+	// MinSize and MaxSize bound the sizes; 0 if {size} does not occur: then a trial is
+	// one run of the command.
 	MinSize, MaxSize int64
 	Disk             Bytes
 	Timeout          time.Duration // of each of its commands; 0: the campaign's
@@ -37,7 +36,7 @@ type Custom struct {
 // File is a small text file.
 type File struct{ Name, Text string }
 
-// Metric is one figure in the output of a command: where it is, by exactly one
+// Metric is one figure in the output of a command: where it is, given by exactly one
 // of Regex, JSON and CSV, and what it means.
 type Metric struct {
 	Name   string
@@ -45,13 +44,13 @@ type Metric struct {
 	Better string // "lower" or "higher"
 	About  string
 	Regex  string // its one group is the figure
-	JSON   string // the keys and indices that lead to it, with dots between
-	CSV    string // a column's name, or its number from 1 where there is no head
-	Which  string // of several figures: "first" or "last"; "": there must be one
+	JSON   string // the keys and indices that lead to it, separated by dots
+	CSV    string // a column's name, or its number from 1 if there is no header
+	Which  string // of several figures: "first" or "last"; "": there must be exactly one
 	Scale  float64
 }
 
-// Custom reports whether the workload is one of the file's own.
+// Custom reports whether the file itself defines the workload.
 func (w Workload) Custom() bool { return len(w.Own.Command) > 0 }
 
 const (
@@ -66,14 +65,14 @@ var (
 	argvKind = func() kind[[]string] {
 		word := scalar("a word", schema{"type": []string{"string", "integer", "number", "boolean"}}, noNUL,
 			func(s string) any { return s }, ast.StringType, ast.LiteralType, ast.IntegerType, ast.FloatType, ast.BoolType)
-		// A plain text is a line for the shell.
+		// Plain text is a line for the shell.
 		return shorthand(list("words", maxCommand, word), word, func(s string) []string { return []string{"sh", "-c", s} })
 	}()
 
 	regexKind = scalar("a regular expression", schema{"type": "string"},
 		func(s string) (string, error) {
 			if _, err := regexp.Compile(s); err != nil {
-				return "", fmt.Errorf("%s is none: %w", quote(s), err)
+				return "", fmt.Errorf("%s is not one: %w", quote(s), err)
 			}
 			return s, nil
 		},
@@ -92,7 +91,7 @@ var (
 	fileNameKind = scalar("the name of a file", schema{"type": "string", "pattern": filePattern},
 		func(s string) (string, error) {
 			if !isFileName(s) {
-				return "", fmt.Errorf("%s is not one: up to 100 letters, digits and any of _.-, and no directory", quote(s))
+				return "", fmt.Errorf("%s is not one: up to 100 letters, digits and any of _.-, without a directory", quote(s))
 			}
 			return s, nil
 		},
@@ -101,7 +100,7 @@ var (
 	fileTextKind = scalar("text", schema{"type": "string", "maxLength": maxFileText},
 		func(s string) (string, error) {
 			if len(s) > maxFileText {
-				return "", fmt.Errorf("this is longer than %d KiB", maxFileText>>10)
+				return "", fmt.Errorf("it is longer than %d KiB", maxFileText>>10)
 			}
 			return noNUL(s)
 		},
@@ -118,45 +117,45 @@ func noNUL(s string) (string, error) {
 var fileKeys = []key[File]{
 	need(field("name", "Name of the file in the data directory, where the commands run.",
 		fileNameKind, func(f *File) *string { return &f.Name })),
-	need(field("text", "What is in it; {size} and parameters are put in.",
+	need(field("text", "Content of the file; {size} and parameters are replaced by their values.",
 		fileTextKind, func(f *File) *string { return &f.Text })),
 }
 
 var metricKeys = []key[Metric]{
 	need(field("name", "Name of the metric.",
 		nameKind, func(m *Metric) *string { return &m.Name })),
-	need(field("unit", "Its unit: s, B/s, bit/s, 1/s and B are shown in fitting multiples, others as they are.",
+	need(field("unit", "Its unit: s, B/s, bit/s, 1/s and B are scaled for display, others are shown as they are.",
 		textKind, func(m *Metric) *string { return &m.Unit })),
-	need(field("better", "Which direction is good.",
+	need(field("better", "Which direction is better.",
 		oneOf("lower", "higher"), func(m *Metric) *string { return &m.Better })),
-	field("about", "What the figure means, in a line.",
+	field("about", "What the figure means, in one line.",
 		textKind, func(m *Metric) *string { return &m.About }),
-	field("regex", "Where the figure is: a regular expression (RE2) whose one group is the number; ^ and $ are ends of lines.",
+	field("regex", "Where the figure is: a regular expression (RE2) with exactly one group, which is the number; ^ and $ match at line ends.",
 		regexKind, func(m *Metric) *string { return &m.Regex }),
-	field("json", "Where the figure is in JSON on standard output: keys and indices with dots between, jobs.0.read.iops.",
+	field("json", "Where the figure is in JSON on standard output: keys and indices separated by dots, such as jobs.0.read.iops.",
 		textKind, func(m *Metric) *string { return &m.JSON }),
-	field("csv", "Where the figure is in comma-separated values on standard output: the column's name, or its number from 1 where there are no names.",
+	field("csv", "Where the figure is in comma-separated values on standard output: the column's name, or its number from 1 if there are no names.",
 		scalar("a column's name or number", schema{"type": []string{"string", "integer"}}, noNUL, func(s string) any { return s }, ast.StringType, ast.IntegerType),
 		func(m *Metric) *string { return &m.CSV }),
-	field("which", "Which of several figures counts. Absent: there must be exactly one.",
+	field("which", "Which one of several figures counts. Absent: there must be exactly one.",
 		oneOf("first", "last"), func(m *Metric) *string { return &m.Which }),
-	fieldOr("scale", "What the figure is multiplied with to be in the unit: 0.001 for milliseconds in a metric of s.",
+	fieldOr("scale", "Factor that converts the figure to the unit: 0.001 for milliseconds in a metric with unit s.",
 		factorKind, func(m *Metric) *float64 { return &m.Scale }, 1),
 }
 
-// customKeys are the keys of a workload of the file's own.
+// customKeys are the keys of a workload that the file itself defines.
 var customKeys = []key[Workload]{
-	field("command", "The command of a workload of your own, timed by the host's clock: a list of words, or a line for the shell. {size} stands for the size of a trial.",
+	field("command", "Command of a workload of your own, timed by the host's clock: a list of words, or a line for the shell. {size} stands for the size of a trial.",
 		argvKind, func(w *Workload) *[]string { return &w.Own.Command }),
 	field("prepare", "Command that runs before each trial, untimed.",
 		argvKind, func(w *Workload) *[]string { return &w.Own.Prepare }),
-	field("clean", "Command that runs after each trial, untimed, when the server has ended.",
+	field("clean", "Command that runs after each trial, untimed, after the server has stopped.",
 		argvKind, func(w *Workload) *[]string { return &w.Own.Clean }),
-	field("server", "Server that runs beside the command, in the foreground; {server} stands for its address.",
+	field("server", "Server that runs beside the command; it must stay in the foreground. {server} stands for its address.",
 		argvKind, func(w *Workload) *[]string { return &w.Own.Server }),
-	field("ready", "Command that succeeds when the server can be used.",
+	field("ready", "Command that succeeds when the server is ready.",
 		argvKind, func(w *Workload) *[]string { return &w.Own.Ready }),
-	field("files", "Small files that are made in the data directory before each trial.",
+	field("files", "Small files that are created in the data directory before each trial.",
 		list("files", 20, object("a file", fileKeys)), func(w *Workload) *[]File { return &w.Own.Files }),
 	field("packages", "Debian packages that the commands need.",
 		list("packages", 100, packageKind), func(w *Workload) *[]string { return &w.Own.Packages }),
@@ -164,30 +163,30 @@ var customKeys = []key[Workload]{
 		regexKind, func(w *Workload) *string { return &w.Own.Expect }),
 	field("refuse", "Regular expression that the command's output must not match.",
 		regexKind, func(w *Workload) *string { return &w.Own.Refuse }),
-	field("metrics", "Figures in the command's output, the first the primary one. time, by the host's clock, is there always.",
+	field("metrics", "Figures in the command's output; the first is the primary one. The metric time, by the host's clock, always exists.",
 		list("metrics", 50, object("a metric", metricKeys)), func(w *Workload) *[]Metric { return &w.Own.Metrics }),
 	field("size_unit", "What a size counts. Absent: units.",
 		textKind, func(w *Workload) *string { return &w.Own.SizeUnit }),
-	field("min_size", "The smallest size, where calibration begins. Absent: 1.",
+	field("min_size", "Smallest size, at which calibration begins. Absent: 1.",
 		whole[int64](1, 1<<60), func(w *Workload) *int64 { return &w.Own.MinSize }),
-	field("max_size", "The largest size. Absent: a million times the smallest.",
+	field("max_size", "Largest size. Absent: a million times the smallest.",
 		whole[int64](1, 1<<60), func(w *Workload) *int64 { return &w.Own.MaxSize }),
 	field("disk", "Space that a trial needs on the data volume.",
 		sizeKind, func(w *Workload) *Bytes { return &w.Own.Disk }),
-	field("timeout", "The longest that one of its commands may take. Absent: the campaign's timeout.",
+	field("timeout", "Time limit of each of its commands. Absent: the campaign's timeout.",
 		durationKind, func(w *Workload) *time.Duration { return &w.Own.Timeout }),
 }
 
-// checkCustom checks entry i, a workload of the file's own, and fills in its bounds.
+// checkCustom checks entry i, a workload that the file defines, and fills in its bounds.
 func (r *reader) checkCustom(c *Campaign, i int, workloads map[string]Sizes) {
 	path := fmt.Sprintf("workloads[%d]", i)
 	w := &c.Workloads[i]
 	own := &w.Own
 	if _, taken := workloads[w.Name]; taken {
-		r.fail(path+".name", "%q is a workload of tare's own; give yours another name", w.Name)
+		r.fail(path+".name", "%q is one of tare's workloads; give yours another name", w.Name)
 	}
 	if own.Ready != nil && own.Server == nil {
-		r.fail(path+".ready", "ready is for a server, and %q has none", w.Name)
+		r.fail(path+".ready", "ready is for a server, but %q has none", w.Name)
 	}
 	if w.mentions("size") {
 		r.boundSizes(path, own)
@@ -195,20 +194,20 @@ func (r *reader) checkCustom(c *Campaign, i int, workloads map[string]Sizes) {
 		w.Size = 0
 		for _, key := range []string{"size", "min_size", "max_size", "size_unit"} {
 			if r.has(path + "." + key) {
-				r.fail(path+"."+key, "%s says nothing, since no command or file of %q has {size} in it", key, w.Name)
+				r.fail(path+"."+key, "%s has no effect, because no command or file of %q contains {size}", key, w.Name)
 			}
 		}
 	}
 	if named := w.mentions("build"); w.Build != "" && !named {
-		r.fail(path+".build", "no command or file of %q has {build} in it", w.Name)
+		r.fail(path+".build", "no command or file of %q contains {build}", w.Name)
 	} else if w.Build == "" && named {
-		r.fail(path, "{build} stands for a build of yours: say where it is with build: /…")
+		r.fail(path, "{build} stands for a build of yours: give its path with build: /…")
 	}
 	for _, s := range w.sweeps {
 		if s.name == "size" || s.name == "server" || s.name == "build" {
-			r.fail(path+".params."+s.name, "{%s} has a meaning already; give the parameter another name", s.name)
+			r.fail(path+".params."+s.name, "{%s} already has a meaning; give the parameter another name", s.name)
 		} else if !w.mentions(s.name) {
-			r.fail(path+".params."+s.name, "no command or file of %q has {%s} in it", w.Name, s.name)
+			r.fail(path+".params."+s.name, "no command or file of %q contains {%s}", w.Name, s.name)
 		}
 	}
 	for j, m := range own.Metrics {
@@ -240,12 +239,12 @@ func (r *reader) boundSizes(path string, own *Custom) {
 	}
 }
 
-// mentions reports whether {word} stands in a command or a file of a workload.
+// mentions reports whether {word} occurs in a command or a file of a workload.
 func (w *Workload) mentions(word string) bool {
 	return slices.ContainsFunc(w.texts(), func(text string) bool { return strings.Contains(text, "{"+word+"}") })
 }
 
-// texts are all commands and files of a workload, in which {size} may stand.
+// texts are all commands and files of a workload, in which {size} may occur.
 func (w *Workload) texts() []string {
 	o := w.Own
 	texts := slices.Concat(o.Command, o.Prepare, o.Clean, o.Server, o.Ready)
@@ -260,7 +259,7 @@ func (r *reader) checkMetric(path string, m Metric, before []Metric) {
 		r.fail(path+".name", "time is the command's time by the host's clock; give the metric another name")
 	}
 	if slices.ContainsFunc(before, func(b Metric) bool { return b.Name == m.Name }) {
-		r.fail(path+".name", "metric %q is here twice", m.Name)
+		r.fail(path+".name", "metric %q appears twice", m.Name)
 	}
 	ways := 0
 	for _, way := range []string{m.Regex, m.JSON, m.CSV} {
@@ -269,14 +268,14 @@ func (r *reader) checkMetric(path string, m Metric, before []Metric) {
 		}
 	}
 	if ways != 1 {
-		r.fail(path, "metric %q needs exactly one of regex, json and csv, to say where its figure is", m.Name)
+		r.fail(path, "metric %q needs exactly one of regex, json and csv, to locate its figure", m.Name)
 	}
 	if m.Regex != "" {
 		if n := regexp.MustCompile(m.Regex).NumSubexp(); n != 1 {
-			r.fail(path+".regex", "the regular expression of metric %q has %d groups; one, in parentheses, is the figure: (?:…) groups without being one", m.Name, n)
+			r.fail(path+".regex", "the regular expression of metric %q has %d groups; it needs exactly one, the figure; (?:…) does not count as a group", m.Name, n)
 		}
 	}
 	if m.JSON != "" && m.Which != "" {
-		r.fail(path+".which", "json leads to one figure; which is for regex and csv")
+		r.fail(path+".which", "json selects one figure; which is for regex and csv")
 	}
 }

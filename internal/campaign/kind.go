@@ -14,9 +14,9 @@ import (
 // schema is a JSON schema, or a part of one.
 type schema map[string]any
 
-// kind is one kind of value in a campaign file. What the schema says of it,
-// how it is read and how it is written in the canonical form stand side by
-// side here, so that the three cannot drift apart.
+// kind is one kind of value in a campaign file. Its schema, how it is read and how it
+// is written in the canonical form are defined together, so that they cannot drift
+// apart.
 type kind[V any] struct {
 	schema schema
 	read   func(r *reader, at value) (V, bool) // false: a problem was reported
@@ -107,7 +107,7 @@ func object[T any](what string, keys []key[T]) kind[T] {
 			if !ok {
 				return t, false
 			}
-			var there []string // the keys, with misspelled ones as they were meant
+			var there []string // the keys, misspelled ones corrected
 			for _, p := range pairs {
 				i := slices.Index(names, p.key)
 				if i < 0 {
@@ -135,24 +135,24 @@ func object[T any](what string, keys []key[T]) kind[T] {
 	}
 }
 
-// list is a sequence of at least one and at most limit items.
+// list is a sequence of one to limit items.
 func list[V any](what string, limit int, item kind[V]) kind[[]V] {
 	return kind[[]V]{
 		schema: schema{"type": "array", "items": item.schema, "minItems": 1, "maxItems": limit},
 		read: func(r *reader, at value) ([]V, bool) {
 			sequence, ok := at.node.(*ast.SequenceNode)
 			if !ok {
-				r.failAt(at, "%s wants a list of %s, found %s", at.label(), what, describe(at.node))
+				r.failAt(at, "%s must be a list of %s, found %s", at.label(), what, describe(at.node))
 				return nil, false
 			}
 			if n := len(sequence.Values); n < 1 || n > limit {
-				r.failAt(at, "%s wants 1 to %d %s, found %d", at.label(), limit, what, n)
+				r.failAt(at, "%s must have 1 to %d %s, found %d", at.label(), limit, what, n)
 				return nil, false
 			}
 			var items []V
 			for i, n := range sequence.Values {
-				// An item that failed keeps its place, so that positions
-				// stay those of the file.
+				// An item that failed keeps its place, so that positions match
+				// those in the file.
 				v, _ := item.read(r, r.child(at, "["+strconv.Itoa(i)+"]", n))
 				items = append(items, v)
 			}
@@ -186,14 +186,14 @@ func named[V any](what string, limit int, item kind[V], name func(*V) *string) k
 				return nil, false
 			}
 			if len(pairs) < 1 || len(pairs) > limit {
-				r.failAt(at, "%s wants 1 to %d entries, found %d", at.label(), limit, len(pairs))
+				r.failAt(at, "%s must have 1 to %d entries, found %d", at.label(), limit, len(pairs))
 				return nil, false
 			}
 			var items []V
 			for _, p := range pairs {
 				child := r.child(at, p.key, p.value)
 				if !isName(p.key) {
-					r.failAt(value{p.keyNode, child.path}, "%s is not a name: %s", quote(p.key), nameRule)
+					r.failAt(value{p.keyNode, child.path}, "%s is not a valid name: %s", quote(p.key), nameRule)
 				}
 				v, _ := item.read(r, child)
 				*name(&v) = p.key
@@ -211,7 +211,7 @@ func named[V any](what string, limit int, item kind[V], name func(*V) *string) k
 	}
 }
 
-// shorthand lets a plain word or number stand for a mapping.
+// shorthand lets a plain word or number replace a mapping.
 func shorthand[V, S any](long kind[V], short kind[S], expand func(S) V) kind[V] {
 	return kind[V]{
 		schema: schema{"anyOf": []schema{short.schema, long.schema}},
@@ -226,18 +226,18 @@ func shorthand[V, S any](long kind[V], short kind[S], expand func(S) V) kind[V] 
 	}
 }
 
-// scalar is a plain value: of one of the node types, and as parse accepts it.
+// scalar is a plain value of one of the node types that parse accepts.
 func scalar[V any](want string, s schema, parse func(string) (V, error), format func(V) any, types ...ast.NodeType) kind[V] {
 	return kind[V]{
 		schema: s,
 		read: func(r *reader, at value) (v V, ok bool) {
 			if !slices.Contains(types, at.node.Type()) {
-				r.failAt(at, "%s wants %s, found %s", at.label(), want, describe(at.node))
+				r.failAt(at, "%s must be %s, found %s", at.label(), want, describe(at.node))
 				return v, false
 			}
 			v, err := parse(text(at.node))
 			if err != nil {
-				r.failAt(at, "%s wants %s, but %v", at.label(), want, err)
+				r.failAt(at, "%s must be %s: %v", at.label(), want, err)
 				return v, false
 			}
 			return v, true
@@ -246,18 +246,18 @@ func scalar[V any](want string, s schema, parse func(string) (V, error), format 
 	}
 }
 
-// oneOf is a word out of a fixed few.
+// oneOf is one of a few fixed words.
 func oneOf(words ...string) kind[string] {
 	return kind[string]{
 		schema: schema{"type": "string", "enum": words},
 		read: func(r *reader, at value) (string, bool) {
 			if at.node.Type() != ast.StringType {
-				r.failAt(at, "%s wants one of %s, found %s", at.label(), words, describe(at.node))
+				r.failAt(at, "%s must be one of %s, found %s", at.label(), words, describe(at.node))
 				return "", false
 			}
 			word := text(at.node)
 			if !slices.Contains(words, word) {
-				r.unknown(at, word, words, "%s wants one of %s, found %s", at.label(), words, quote(word))
+				r.unknown(at, word, words, "%s must be one of %s, found %s", at.label(), words, quote(word))
 				return "", false
 			}
 			return word, true
@@ -299,13 +299,13 @@ func (w *objectWriter) bytes() json.RawMessage {
 	return slices.Concat([]byte("{"), w.b.Bytes(), []byte("}"))
 }
 
-// encode writes v as JSON and leaves <, > and & as they are.
+// encode writes v as JSON and does not escape <, > and &.
 func encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(err) // only words, numbers and truth values come here
+		panic(err) // only words, numbers and booleans come here
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
 }

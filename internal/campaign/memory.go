@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// checkMemory adds up the guests, which are all alive at once: frozen while
-// others are measured. Of those that give back memory one must fit; that more
-// of them share it is what oversubscription means.
+// checkMemory adds up the guests, which all exist at the same time: they are frozen
+// while others are measured. Of those that release memory, one must fit; if more of
+// them share it, that is oversubscription.
 func (r *reader) checkMemory(c *Campaign, known Known) {
 	if known.Host.Memory == 0 || !r.sound("scenarios") || c.FillsMemory() {
 		return
@@ -15,13 +15,13 @@ func (r *reader) checkMemory(c *Campaign, known Known) {
 	c.inEachBoot(func(arms []Arm) { r.checkSum(c, arms, known) })
 }
 
-// FillsMemory reports whether a scenario tries how many guests the host's
-// memory has room for.
+// FillsMemory reports whether a scenario tests how many guests fit into the host's
+// memory.
 func (c *Campaign) FillsMemory() bool {
 	return slices.ContainsFunc(c.Scenarios, func(s Scenario) bool { return s.MemoryLeft > 0 })
 }
 
-// checkMemoryLeft checks a limit of memory.
+// checkMemoryLeft checks a memory limit.
 func (r *reader) checkMemoryLeft(c *Campaign, s Scenario, path string, known Known) {
 	at := path + ".memory_left"
 	switch {
@@ -29,22 +29,22 @@ func (r *reader) checkMemoryLeft(c *Campaign, s Scenario, path string, known Kno
 		return
 	case !r.checkFits(s, at):
 	case known.Host.Memory > 0 && s.MemoryLeft >= known.Host.Memory:
-		r.fail(at, "scenario %q: memory_left %s is all that the host has, %s", s.Name, s.MemoryLeft, known.Host.Memory)
+		r.fail(at, "scenario %q: memory_left %s leaves nothing of the host's %s for guests", s.Name, s.MemoryLeft, known.Host.Memory)
 	}
 	for _, a := range c.Active() {
 		if known.Systems[a.System].OwnMemory {
-			r.fail(at, "scenario %q: guests of arm %q have memory of their own beside this host's, of which memory_left says nothing; give it a slowdown", s.Name, a.Name)
+			r.fail(at, "scenario %q: the memory of arm %q's guests is not part of this host's memory, so memory_left does not apply; use slowdown", s.Name, a.Name)
 		}
 	}
 }
 
-// checkSum adds up the guests of arms that are alive at once.
+// checkSum adds up the guests of arms that exist at the same time.
 func (r *reader) checkSum(c *Campaign, arms []Arm, known Known) {
 	var held, largest, awake Bytes
 	for _, a := range arms {
 		f, _ := c.Flavor(a.Flavor)
 		if f.Memory > known.Host.Memory {
-			return // already reported with its flavor
+			return // already reported for its flavor
 		}
 		if known.Systems[a.System].OwnMemory {
 			continue
@@ -57,14 +57,14 @@ func (r *reader) checkSum(c *Campaign, arms []Arm, known Known) {
 	}
 	switch {
 	case held+largest > known.Host.Memory:
-		r.fail("arms", "the guests of all arms and of the A/A control are alive at once and need %s of memory; the host has %s", held+largest, known.Host.Memory)
+		r.fail("arms", "the guests of all arms and of the A/A control exist at the same time and need %s of memory; the host has %s", held+largest, known.Host.Memory)
 	case held+awake > known.Host.Memory:
-		r.warn("scenarios", "if all guests that run at once used all of their memory, %s, the host's %s would not do", held+awake, known.Host.Memory)
+		r.warn("scenarios", "if all guests that run at once used all of their memory, %s, the host's %s would not suffice", held+awake, known.Host.Memory)
 	}
 }
 
-// memory is what the guests of an arm need. Ends of pairs on the host hold
-// nothing while they are idle, and are few.
+// memory is what the guests of an arm need. Ends of pairs on the host are not
+// counted: they are few, and hold nothing while they are idle.
 func (c *Campaign) memory(a Arm) (most Bytes) {
 	guests, _ := c.guests(a)
 	for name, n := range guests {
@@ -74,12 +74,12 @@ func (c *Campaign) memory(a Arm) (most Bytes) {
 	return most
 }
 
-// guests is how many of an arm are alive at once, by flavor: those of the
-// largest scenario, since scenarios share them, and beside them those on the
-// host: ends of its pairs, and who answers neighbours.
+// guests is how many guests of an arm exist at the same time, by flavor: those of the
+// largest scenario, because scenarios share them; and how many native ones exist on
+// the host: ends of its pairs, and those that answer neighbours.
 func (c *Campaign) guests(a Arm) (most, onHost map[string]int) {
 	most, onHost = map[string]int{}, map[string]int{}
-	others := map[string]int{} // that serve guests of another flavor
+	others := map[string]int{} // those that serve guests of another flavor
 	neighbours, talking := 0, 0
 	for _, s := range c.Scenarios {
 		neighbours, talking = max(neighbours, len(s.Neighbours)), max(talking, s.Talking())
@@ -118,10 +118,10 @@ func (c *Campaign) guests(a Arm) (most, onHost map[string]int) {
 	return most, onHost
 }
 
-// inEachBoot calls f with the arms whose guests are alive at once, the
-// baseline's A/A control among them: all, or in a campaign with boots those of one.
+// inEachBoot calls f with the arms whose guests exist at the same time, including the
+// baseline's A/A control: all arms, or in a campaign with boots those of each boot.
 func (c *Campaign) inEachBoot(f func([]Arm)) {
-	boots := []string{""} // as it is
+	boots := []string{""} // the current one
 	if len(c.Boots) > 0 {
 		boots = nil
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Xen's domains do not live in dom0's memory.
+// The memory of Xen's domains is not part of dom0's.
 func TestOwnMemory(t *testing.T) {
 	text := []byte(`name: xen
 flavors: {one: {vcpus: 1, memory: 512MiB, disk: 64MiB}}

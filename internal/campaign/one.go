@@ -11,8 +11,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// One is a guest that somebody asks for on a command line, in words that a
-// campaign would use.
+// One is a guest requested on a command line, in the words of a campaign.
 type One struct {
 	System, Target  string
 	Flavor, Options []Setting
@@ -20,11 +19,11 @@ type One struct {
 
 var isNumber = regexp.MustCompile(`^[0-9]+$`).MatchString
 
-// ParseOne reads and checks a guest as the only one of a campaign. The error
-// is of the kind fault.Campaign.
+// ParseOne reads and checks a guest as if it were the only one of a campaign. The
+// error is of the kind fault.Campaign.
 func ParseOne(g One, known Known) (Flavor, Arm, error) {
 	quote := func(s string) string {
-		b, _ := json.Marshal(s) // which YAML reads as well; strings cannot fail
+		b, _ := json.Marshal(s) // YAML reads it, too; strings cannot fail
 		return string(b)
 	}
 	settings := func(all []Setting) string {
@@ -84,7 +83,7 @@ func ParseSettings(text string) ([]Setting, error) {
 		case !ok && len(all) > 0:
 			all[len(all)-1].Value += "," + part
 		default:
-			return nil, fault.Campaignf("%q: want key=value,key=value", text)
+			return nil, fault.Campaignf("%q: must be key=value,key=value", text)
 		}
 	}
 	return all, nil

@@ -26,8 +26,8 @@ func TestOne(t *testing.T) {
 	for want, g := range map[string]One{
 		`did you mean "vcpus"`:      {System: "lxc", Flavor: []Setting{{"vcpu", "2"}}},
 		`unknown system "lcx"`:      {System: "lcx"},
-		"wants a size":              {System: "lxc", Flavor: []Setting{{"memory", "much"}}},
-		"no network \"user\"":       {System: "lxc", Flavor: []Setting{{"network", "user"}}},
+		"must be a size":            {System: "lxc", Flavor: []Setting{{"memory", "much"}}},
+		"network \"user\"":          {System: "lxc", Flavor: []Setting{{"network", "user"}}},
 		"needs a target":            {System: "ssh"},
 		"there is no /dev/kvm":      {System: "kvm"},
 		"unknown key":               {System: "lxc", Flavor: []Setting{{"x: y}, z", "2"}}},

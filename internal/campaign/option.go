@@ -9,15 +9,16 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Setting is what an arm sets one option of its system to, or a campaign one
-// parameter of a workload.
+// Setting is the value of one option of an arm's system, or of one parameter of a
+// workload.
 type Setting struct{ Name, Value string }
 
-// Option is something that an arm may set of its system, or a campaign of a workload.
+// Option is an option of a system that an arm may set, or a parameter of a workload
+// that a campaign may set.
 type Option struct {
 	Name   string
 	Values []string // the only ones allowed; nil: any
-	// Check says why it is no value of the option; nil: Values decide.
+	// Check says why a value is not allowed; nil: Values decide.
 	Check func(value string) error
 }
 
@@ -41,11 +42,11 @@ var settingKind = func() kind[Setting] {
 	}
 }()
 
-// checkOptions checks an arm's target and options against what its system takes.
+// checkOptions checks an arm's target and options against those of its system.
 func (r *reader) checkOptions(path string, a *Arm, limits Limits) {
 	switch {
 	case limits.Target == "" && a.Target != "":
-		r.fail(path+".target", "arm %q: guests of %s are made here, so a target says nothing; leave it out", a.Name, a.System)
+		r.fail(path+".target", "arm %q: tare creates the guests of %s itself, so there is no target; remove it", a.Name, a.System)
 	case limits.Target != "" && a.Target == "":
 		r.fail(path, "arm %q: %s needs a target: %s", a.Name, a.System, limits.Target)
 	case a.Target != "" && limits.CheckTarget != nil:
@@ -69,7 +70,7 @@ func (r *reader) checkOptions(path string, a *Arm, limits Limits) {
 			continue
 		}
 		if values := limits.Options[i].Values; values != nil && !slices.Contains(values, s.Value) {
-			r.failWord(at, s.Value, values, "option %s of %s wants one of %s, found %s", s.Name, a.System, strings.Join(values, ", "), quote(s.Value))
+			r.failWord(at, s.Value, values, "option %s of %s must be one of %s, found %s", s.Name, a.System, strings.Join(values, ", "), quote(s.Value))
 		}
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// OnHost is what an end of a pair is on that is no guest of the arm's system
-// but processes of the host: in the userland that all guests have, and held to
-// a flavor's limits, as native guests are.
+// OnHost says that an end of a pair is not a guest of the arm's system but processes
+// of the host, in the userland of all guests and with the limits of a flavor, as
+// native guests are.
 const OnHost = "host"
 
-// End says what serves in the pairs of a scenario. Its zero value is a guest
-// like that which it serves.
+// End says what the server in the pairs of a scenario is. Its zero value is a guest
+// like the one that it serves.
 type End struct {
 	On     string // OnHost; "": a guest of the arm's system
 	Flavor string // "": that of the guest that it serves
@@ -27,28 +27,28 @@ var endKeys = []key[End]{
 
 var endKind = shorthand(object("an end of a pair", endKeys), hostKind, func(on string) End { return End{On: on} })
 
-// pairKeys are the keys of a scenario whose guests talk to each other.
+// pairKeys are the keys of a scenario in which guests communicate.
 var pairKeys = []key[Scenario]{
-	field("pairs", "Pairs of guests of the arm, instead of single ones: one of each serves, the other runs the workload against it over the network.",
+	field("pairs", "Number of pairs of the arm's guests, instead of single ones: one of each pair is the server, the other runs the workload against it over the network.",
 		whole[int](1, maxGuests/2), func(s *Scenario) *int { return &s.Pairs }),
-	field("server", "What serves in pairs, instead of a guest like that which it serves. host: processes of the host. {flavor: NAME}: a guest of another flavor.",
+	field("server", "Server in pairs. host: processes of the host. {flavor: NAME}: a guest of another flavor. Absent: a guest like the client.",
 		endKind, func(s *Scenario) *End { return &s.Server }),
-	field("client", "host: in pairs, processes of the host run the workload, against a guest of the arm, which serves.",
+	field("client", "host: in pairs, processes of the host run the workload against a guest of the arm, which is the server.",
 		hostKind, func(s *Scenario) *string { return &s.Client }),
 }
 
-// Paired reports whether guests take part two by two.
+// Paired reports whether guests take part in pairs.
 func (s Scenario) Paired() bool {
 	return s.Pairs > 0 || slices.ContainsFunc(s.Mix, func(p Part) bool { return p.Pairs > 0 })
 }
 
-// OnePair reports whether the scenario is to pairs what solo is to guests.
+// OnePair reports whether the scenario is for pairs what solo is for guests.
 func (s Scenario) OnePair() bool { return s.Pairs == 1 && len(s.Neighbours) == 0 }
 
 // SameEnds reports whether the pairs of both scenarios are of the same kind.
 func (s Scenario) SameEnds(o Scenario) bool { return s.Server == o.Server && s.Client == o.Client }
 
-// Text says who takes part, in a line.
+// Text says in a line which guests run at the same time.
 func (s Scenario) Text() string {
 	several := func(n int, what string) string {
 		if n != 1 {
@@ -79,7 +79,7 @@ func (s Scenario) Text() string {
 	case s.Client == OnHost:
 		text += "; the host runs the workload against the guest"
 	case s.Server.On == OnHost && s.Server.Flavor != "":
-		text += "; the host serves, held to " + s.Server.Flavor
+		text += "; the host serves, limited as " + s.Server.Flavor
 	case s.Server.On == OnHost:
 		text += "; the host serves"
 	case s.Server.Flavor != "":
@@ -89,24 +89,24 @@ func (s Scenario) Text() string {
 		text += fmt.Sprintf("; with %s of the host's memory left, and no other guests", s.MemoryLeft)
 	}
 	if len(s.Neighbours) > 0 {
-		text += "; beside " + strings.Join(s.Neighbours, ", ")
+		text += "; neighbours: " + strings.Join(s.Neighbours, ", ")
 	}
 	if len(s.Workloads) > 0 {
-		text += "; with " + strings.Join(s.Workloads, ", ")
+		text += "; only " + strings.Join(s.Workloads, ", ")
 	}
 	if s.Every > 1 {
-		text += fmt.Sprintf("; in one block of %d", s.Every)
+		text += fmt.Sprintf("; in one of %d blocks", s.Every)
 	}
 	return text
 }
 
-// checkPairs checks that both ends of pairs can be what they are to be and
-// reach each other, and that there is a serving side of every workload.
+// checkPairs checks that both ends of pairs are possible and can reach each other,
+// and that every workload has a server.
 func (r *reader) checkPairs(c *Campaign, s Scenario, path string, known Known) {
 	if !s.Paired() {
 		for _, k := range []string{"server", "client"} {
 			if r.has(path + "." + k) {
-				r.fail(path+"."+k, "scenario %q has no pairs, so it has no %s; give it pairs: 1", s.Name, k)
+				r.fail(path+"."+k, "scenario %q has no pairs, so it can have no %s; give it pairs: 1", s.Name, k)
 			}
 		}
 		return
@@ -116,13 +116,13 @@ func (r *reader) checkPairs(c *Campaign, s Scenario, path string, known Known) {
 		at = path + ".mix"
 	}
 	if s.Client == OnHost && s.Server != (End{}) {
-		r.fail(path+".client", "scenario %q: where the host runs the workload, a guest of the arm serves; leave server out", s.Name)
+		r.fail(path+".client", "scenario %q: if the host runs the workload, a guest of the arm is the server; remove server", s.Name)
 	}
 	r.checkServer(c, s, path+".server", known.Systems)
 	for _, a := range c.Active() {
 		for _, f := range c.pairFlavors(a, s) {
 			if a.Target == "" && !f.OnBridge() {
-				r.fail(at, "scenario %q: guests of arm %q cannot reach each other, as flavor %q has network %s; give it network: bridged", s.Name, a.Name, f.Name, f.Network)
+				r.fail(at, "scenario %q: guests of arm %q cannot reach each other, because flavor %q has network %s; give it network: bridged", s.Name, a.Name, f.Name, f.Network)
 			}
 		}
 	}
@@ -132,12 +132,12 @@ func (r *reader) checkPairs(c *Campaign, s Scenario, path string, known Known) {
 		}
 		sizes, ok := known.Workloads[w.Name]
 		if !w.Custom() && ok && !sizes.Serves || w.Custom() && w.Own.Server == nil {
-			r.fail(at, "scenario %q: workload %q has no server that another guest could use; compare it in a campaign without pairs", s.Name, w.Name)
+			r.fail(at, "scenario %q: workload %q has no server that another guest can use; compare it in a campaign without pairs", s.Name, w.Name)
 		}
 	}
 }
 
-// checkServer checks that what serves in pairs can have its flavor.
+// checkServer checks that the server in pairs can have its flavor.
 func (r *reader) checkServer(c *Campaign, s Scenario, path string, systems map[string]Limits) {
 	if s.Server.Flavor == "" {
 		return
@@ -160,7 +160,7 @@ func (r *reader) checkServer(c *Campaign, s Scenario, path string, systems map[s
 	}
 }
 
-// pairFlavors are those that an arm's pairs have, each once.
+// pairFlavors are the flavors of an arm's pairs, each once.
 func (c *Campaign) pairFlavors(a Arm, s Scenario) (all []Flavor) {
 	names := []string{s.Server.Flavor}
 	if len(s.Mix) == 0 {

@@ -22,7 +22,7 @@ scenarios:
   - {name: both, mix: [{flavor: whole, pairs: 1}, {flavor: quarter, pairs: 8}], neighbours: [cpu]}
 `
 
-// TestEnds: pairs may be of what they like, and the canonical form has it.
+// TestEnds: pairs may have different ends, and the canonical form has them.
 func TestEnds(t *testing.T) {
 	c, err := Parse("ends.yaml", []byte(unequal), lab())
 	if err != nil {
@@ -34,8 +34,8 @@ func TestEnds(t *testing.T) {
 		"out":   "1 pair; the host serves",
 		"in":    "2 pairs at once; the host runs the workload against the guest",
 		"small": "3 pairs at once; a guest of quarter serves",
-		"held":  "1 pair; the host serves, held to big",
-		"both":  "1 pair of whole and 8 pairs of quarter at once; beside cpu",
+		"held":  "1 pair; the host serves, limited as big",
+		"both":  "1 pair of whole and 8 pairs of quarter at once; neighbours: cpu",
 	}
 	for _, s := range c.Scenarios {
 		if s.Text() != texts[s.Name] || !s.Paired() || s.Alone() || s.OnePair() != (s.Pairs == 1) {
@@ -55,7 +55,7 @@ func TestEnds(t *testing.T) {
 		t.Errorf("on the host %v, want %v", onHost, want)
 	}
 	for text, s := range map[string]Scenario{
-		"1 guest; beside disk": {Neighbours: []string{"disk"}}, "4 guests at once": {Guests: 4},
+		"1 guest; neighbours: disk": {Neighbours: []string{"disk"}}, "4 guests at once": {Guests: 4},
 		"2 guests of a and 1 guest of b at once": {Mix: []Part{{Flavor: "a", Guests: 2}, {Flavor: "b", Guests: 1}}},
 	} {
 		if s.Text() != text {

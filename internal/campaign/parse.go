@@ -8,9 +8,9 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Parse reads a campaign file and checks it against what the caller knows.
-// name is the file's name for messages. The error is of the kind
-// fault.Campaign and wraps Errors: every problem in the file, with its place.
+// Parse reads a campaign file and checks it against what the caller knows. name is
+// the name of the file in messages. The error is of the kind fault.Campaign and wraps
+// Errors: every problem in the file, with its place.
 func Parse(name string, text []byte, known Known) (*Campaign, error) {
 	r := &reader{
 		file:    name,
@@ -28,7 +28,7 @@ func Parse(name string, text []byte, known Known) (*Campaign, error) {
 		return nil, &fault.Error{Kind: fault.Campaign, Err: Errors(tidy(r.problems))}
 	}
 	if !r.has("seed") {
-		c.Seed = uint64(rand.Uint32()) // short, for people to type again
+		c.Seed = uint64(rand.Uint32()) // short enough to type
 		if known.NewSeed != nil {
 			c.Seed = known.NewSeed() & maxSeed
 		}

@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// checkPlace checks where a flavor's guests are: on what network, and on what
-// their data is.
+// checkPlace checks the network and the data volume of a flavor's guests.
 func (r *reader) checkPlace(path string, f Flavor, host Host) {
 	if why, lacks := host.Lacks[f.Network]; lacks {
-		r.fail(path+".network", "network %s cannot be made on this host: %s", f.Network, why)
+		r.fail(path+".network", "network %s cannot be created on this host: %s", f.Network, why)
 	}
 	for i, d := range f.Devices {
 		at := path + ".device"
@@ -18,37 +17,38 @@ func (r *reader) checkPlace(path string, f Flavor, host Host) {
 			at = fmt.Sprintf("%s[%d]", at, i)
 		}
 		if slices.Contains(f.Devices[:i], d) {
-			r.fail(at, "device %s is here twice", d)
+			r.fail(at, "device %s appears twice", d)
 		} else if why, lacks := host.Lacks[d]; lacks {
 			r.fail(at, "%s", why)
 		}
 	}
 	switch {
 	case f.Backing == blockBacking && len(f.Devices) == 0:
-		r.fail(path+".backing", "backing block needs the key device: which devices tare may write on")
+		r.fail(path+".backing", "backing: block needs the key device: the devices that tare may write to")
 	case f.Backing != blockBacking && len(f.Devices) > 0:
-		r.fail(path+".device", "device is for backing: block, and the backing is %s", f.Backing)
+		r.fail(path+".device", "device is for backing: block, but the backing is %s", f.Backing)
 	}
 }
 
-// checkPlaces checks that guests of an arm can be where the flavor wants them.
+// checkPlaces checks that guests of an arm can have the network and backing of the
+// flavor.
 func (r *reader) checkPlaces(path string, a Arm, f Flavor, limits Limits) {
 	if f.Backing != loopBacking && !slices.Contains(limits.Backings, f.Backing) {
-		r.fail(path, "arm %q: %s cannot have its data volume on %q, and flavor %q asks for it; what it can have is %s",
+		r.fail(path, "arm %q: %s does not support backing %q, which flavor %q asks for; it supports %s",
 			a.Name, a.System, f.Backing, f.Name, strings.Join(append([]string{loopBacking}, limits.Backings...), ", "))
 	}
 	if f.Network != noNetwork && !slices.Contains(limits.Networks, f.Network) {
-		r.fail(path, "arm %q: %s has no network %q, and flavor %q asks for it; what it can be on is %s",
+		r.fail(path, "arm %q: %s does not support network %q, which flavor %q asks for; it supports %s",
 			a.Name, a.System, f.Network, f.Name, strings.Join(append([]string{noNetwork}, limits.Networks...), ", "))
 	}
 }
 
-// checkDevices looks whether there is a device for every guest.
+// checkDevices checks that there is a device for every guest.
 func (r *reader) checkDevices(c *Campaign) {
 	if !r.sound("scenarios") {
 		return
 	}
-	most := map[string]int{} // guests that are alive at once, by flavor
+	most := map[string]int{} // guests that exist at the same time, by flavor
 	c.inEachBoot(func(arms []Arm) {
 		alive := map[string]int{}
 		for _, a := range arms {
@@ -65,7 +65,7 @@ func (r *reader) checkDevices(c *Campaign) {
 	})
 	for _, f := range c.Flavors {
 		if n := most[f.Name]; f.Backing == blockBacking && len(f.Devices) > 0 && n > len(f.Devices) {
-			r.fail("flavors."+f.Name+".device", "flavor %q has too few devices: %d, for %d guests that are alive at once, the baseline's A/A control among them",
+			r.fail("flavors."+f.Name+".device", "flavor %q has too few devices: %d, for %d guests that exist at the same time, including the A/A control",
 				f.Name, len(f.Devices), n)
 		}
 	}

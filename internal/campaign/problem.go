@@ -15,8 +15,8 @@ type Problem struct {
 	Line   int    // from 1
 	Col    int    // in characters, from 1
 	Msg    string // one line
-	Hint   string // the right word, where one is near; or ""
-	Source string // the line of the file; or "" when it is not at hand
+	Hint   string // the right word, if one is near; or ""
+	Source string // the line of the file; or "" if it is not available
 }
 
 // String writes p as file:line:col: message, with the source line and a mark
@@ -35,8 +35,8 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// window cuts a long source line to what lies around column col, and returns
-// it fit for a terminal with the number of characters before the column.
+// window cuts a long source line to the part around column col, and returns it fit
+// for a terminal, with the number of characters before the column.
 func window(source string, col int) (string, int) {
 	const width = 110
 	line := []rune(source)
@@ -69,7 +69,7 @@ func printable(s string) string {
 	}, s)
 }
 
-// quote quotes a word of the file for a message, cut where it is long.
+// quote quotes a word of the file for a message, and cuts a long one.
 func quote(s string) string {
 	return strconv.Quote(shorten(s))
 }
@@ -92,11 +92,11 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// maxProblems is how many problems of one file are told apart.
+// maxProblems is how many problems of one file are listed.
 const maxProblems = 50
 
-// tidy puts problems into the order of the file, without repeats, and cuts
-// them to maxProblems.
+// tidy sorts problems by their place in the file, removes repeats, and cuts them to
+// maxProblems.
 func tidy(problems []Problem) []Problem {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))

@@ -42,8 +42,8 @@ type reader struct {
 	entries  int                         // of mappings read so far
 }
 
-// child is the value at a key ("name") or an index ("[3]") of v. Its position
-// is remembered for the checks that come after reading.
+// child is the value at a key ("name") or an index ("[3]") of v. Its position is kept
+// for the checks after reading.
 func (r *reader) child(v value, step string, n ast.Node) value {
 	path := join(v.path, step)
 	r.where[path] = r.pos(n)
@@ -64,8 +64,8 @@ type pair struct {
 	value   ast.Node
 }
 
-// pairs returns the entries of a mapping. Those merged in by << come after its
-// own, which win. A key that is there twice is reported.
+// pairs returns the entries of a mapping. Entries merged in by << come after its own,
+// which take precedence. A repeated key is reported.
 func (r *reader) pairs(at value, what string) ([]pair, bool) {
 	var entries []*ast.MappingValueNode
 	switch n := at.node.(type) {
@@ -74,13 +74,13 @@ func (r *reader) pairs(at value, what string) ([]pair, bool) {
 	case *ast.MappingValueNode:
 		entries = []*ast.MappingValueNode{n}
 	default:
-		r.failAt(at, "%s is a mapping of keys to values, found %s", what, describe(at.node))
+		r.failAt(at, "%s must be a mapping of keys to values, found %s", what, describe(at.node))
 		return nil, false
 	}
 	before := r.entries
 	if r.entries += 1 + len(entries); r.entries > maxEntries {
 		if before <= maxEntries {
-			r.failAt(at, "more than %d entries, those behind aliases counted each time", maxEntries)
+			r.failAt(at, "more than %d entries, counting each use of an alias", maxEntries)
 		}
 		return nil, false
 	}
@@ -93,12 +93,12 @@ func (r *reader) pairs(at value, what string) ([]pair, bool) {
 		}
 		keyNode := r.resolve(e.Key)
 		if !isScalar(keyNode) {
-			r.failAt(value{e.Key, at.path}, "a key is a plain word")
+			r.failAt(value{e.Key, at.path}, "a key must be a plain word")
 			continue
 		}
 		p := pair{text(keyNode), e.Key, e.Value}
 		if i := slices.IndexFunc(pairs, func(q pair) bool { return q.key == p.key }); i >= 0 {
-			r.failAt(value{e.Key, at.path}, "key %s is here twice, first in line %d", quote(p.key), r.pos(pairs[i].keyNode).line)
+			r.failAt(value{e.Key, at.path}, "key %s appears twice, first in line %d", quote(p.key), r.pos(pairs[i].keyNode).line)
 			continue
 		}
 		pairs = append(pairs, p)
@@ -109,7 +109,7 @@ func (r *reader) pairs(at value, what string) ([]pair, bool) {
 			sources = sequence.Values
 		}
 		for _, source := range sources {
-			more, ok := r.pairs(value{r.resolve(source), at.path}, "what << merges in")
+			more, ok := r.pairs(value{r.resolve(source), at.path}, "the value of <<")
 			if !ok {
 				return nil, false
 			}
@@ -129,7 +129,7 @@ func (r *reader) failAt(at value, format string, args ...any) {
 	r.failPos(r.pos(at.node), format, args...)
 }
 
-// unknown reports a word that is none of those known, with the nearest one.
+// unknown reports an unknown word, with the nearest known one.
 func (r *reader) unknown(at value, word string, known []string, format string, args ...any) {
 	r.failAt(at, format, args...)
 	r.problems[len(r.problems)-1].Hint = near(word, known)
@@ -146,12 +146,12 @@ func (r *reader) failPos(at position, format string, args ...any) {
 	r.problems = append(r.problems, r.problem(at, fmt.Sprintf(format, args...)))
 }
 
-// fail reports a problem with what was read at path.
+// fail reports a problem with the value at path.
 func (r *reader) fail(path, format string, args ...any) {
 	r.failPos(r.at(path), format, args...)
 }
 
-// warn reports a doubt about what was read at path.
+// warn reports a doubt about the value at path.
 func (r *reader) warn(path, format string, args ...any) {
 	r.warnings = append(r.warnings, r.problem(r.at(path), fmt.Sprintf(format, args...)))
 }
@@ -175,7 +175,8 @@ func (r *reader) at(path string) position {
 	return position{1, 1}
 }
 
-// sound reports whether all that was read at, below and above path was right.
+// sound reports whether everything at, below and above these paths was read without
+// problems.
 func (r *reader) sound(paths ...string) bool {
 	for _, path := range paths {
 		for _, failed := range r.failed {

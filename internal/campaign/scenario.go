@@ -13,7 +13,7 @@ import (
 // Solo is the name of the scenario in which one guest runs at a time.
 const Solo = "solo"
 
-// Resources are what a neighbour can stress.
+// Resources are the resources that a neighbour can stress.
 var Resources = []string{"cpu", "memory", "disk", "fork", network}
 
 // network is the resource that only guests on a network can stress.
@@ -21,51 +21,50 @@ const network = "network"
 
 const (
 	maxGuests   = 1000 // of one scenario
-	maxCounts   = 20   // numbers of guests that one entry has
+	maxCounts   = 20   // numbers of guests in one entry
 	maxSlowdown = 1000
 )
 
-// Scenario says who runs at the same time. All other guests are frozen.
+// Scenario says which guests run at the same time. All other guests are frozen.
 type Scenario struct {
 	Name string
-	// Guests is how many guests of an arm run the workload at once, each in a
-	// guest of its own; 0: one.
+	// Guests is how many guests of an arm run the workload at once; 0: one.
 	Guests int
-	// Neighbours are guests like the arm's that run beside it, on the same
-	// CPUs: each does nothing but stress one resource.
+	// Neighbours are guests like the arm's that run beside it, on the same CPUs: each
+	// only stresses one resource.
 	Neighbours []string
-	// Mix says who runs the workload at once, instead of guests of the arm's
+	// Mix are the guests that run the workload at once, instead of guests of the arm's
 	// flavor: guests of the arm's system in several flavors.
 	Mix []Part
-	// Slowdown is the limit that says how many guests fit: as many as are, at
-	// once, at most so many times slower than one alone; 0: none is asked for.
+	// Slowdown is the limit that decides how many guests fit: as many as are at most so
+	// many times slower at once than one alone; 0: no such limit.
 	Slowdown float64
-	// MemoryLeft is a limit, too: the memory that the host must have available
-	// while the guests are at work; 0: none is asked for.
+	// MemoryLeft is a limit, too: the memory that the host must have available while
+	// the guests are at work; 0: no such limit.
 	MemoryLeft Bytes
-	// Pairs is how many pairs of guests of an arm take part, instead of guests
-	// that each run all of the workload: one of each pair serves, and the other
-	// runs the workload against it over the network.
+	// Pairs is how many pairs of guests of an arm take part, instead of guests that
+	// each run the whole workload: one of each pair is the server, and the other runs
+	// the workload against it over the network.
 	Pairs int
-	// Server is what serves in pairs, and Client, where it is OnHost, what runs
-	// the workload; otherwise these are guests of the arm.
+	// Server is the server in pairs. Client is OnHost if the host runs the workload.
+	// Otherwise both are guests of the arm.
 	Server End
 	Client string
 
-	// Workloads are those that run under the scenario; none: all of them.
+	// Workloads are those that run in the scenario; none: all of them.
 	Workloads []string
-	// Every is in how many blocks of a workload the scenario takes part once; 0: in all.
+	// Every: the scenario takes part in one of so many blocks of a workload; 0: in all.
 	Every int
 
-	counts []count // as the file has Guests; nil after Parse
+	counts []count // Guests as in the file; nil after Parse
 }
 
-// Runs reports whether a workload of that name runs under the scenario.
+// Runs reports whether a workload of that name runs in the scenario.
 func (s Scenario) Runs(workload string) bool {
 	return len(s.Workloads) == 0 || slices.Contains(s.Workloads, workload)
 }
 
-// count is a number of guests, or times the guests that fill the host's CPUs.
+// count is a number of guests, or a multiple of those that fill the host's CPUs.
 type count struct{ guests, times int }
 
 // Part is the guests of one flavor in a mix, or pairs of them.
@@ -90,7 +89,7 @@ func (s Scenario) Talking() (n int) {
 	return n
 }
 
-// ArmIn is what an arm is called in results under a scenario: "lxc@four".
+// ArmIn is the name of an arm in the results of a scenario: "lxc@four".
 func ArmIn(arm, scenario string) string {
 	if scenario == Solo {
 		return arm
@@ -104,31 +103,31 @@ var scenarioKeys = append([]key[Scenario]{
 	need(field("name", "Name of the scenario. solo: one guest at a time, all others frozen.",
 		nameKind, func(s *Scenario) *string { return &s.Name })),
 	guestsKey,
-	field("neighbours", "Guests like the arm's that run beside it on its CPUs and do nothing but stress one resource each.",
+	field("neighbours", "Resources that neighbours stress: for each, a guest like the arm's runs beside it on the same CPUs and only stresses that resource.",
 		list("neighbours", 20, oneOf(Resources...)), func(s *Scenario) *[]string { return &s.Neighbours }),
-	field("mix", "Who runs the workload at once, instead of guests of the arm's flavor: guests of its system in several flavors.",
+	field("mix", "Guests of the arm's system in several flavors that run the workload at once, instead of guests of the arm's flavor.",
 		list("parts", 20, object("a part of a mix", partKeys)), func(s *Scenario) *[]Part { return &s.Mix }),
-	field("slowdown", "A limit: how many guests fit is how many are at most so many times slower than one alone. With several numbers of guests.",
+	field("slowdown", "Limit that decides how many guests fit: they are at most so many times slower than one alone. For several numbers of guests.",
 		slowdownKind, func(s *Scenario) *float64 { return &s.Slowdown }),
-	field("memory_left", "A limit: how many guests fit is how many leave the host so much memory available. With several numbers of guests. No guest is made beyond it, and all others are ended before such a trial.",
+	field("memory_left", "Limit that decides how many guests fit: they leave the host at least this much available memory. For several numbers of guests. tare creates no guest beyond it, and removes all other guests before such a trial.",
 		sizeKind, func(s *Scenario) *Bytes { return &s.MemoryLeft }),
-	field("workloads", "Names of the workloads that run under this scenario. Absent: all.",
+	field("workloads", "Names of the workloads that run in this scenario. Absent: all.",
 		list("workloads", 100, nameKind), func(s *Scenario) *[]string { return &s.Workloads }),
-	field("every", "The scenario takes part in one of so many blocks of a workload. Absent: in each.",
+	field("every", "The scenario takes part in one of this many blocks of a workload. Absent: in every block.",
 		whole[int](1, maxBlocks), func(s *Scenario) *int { return &s.Every }),
 }, pairKeys...)
 
 var partKeys = []key[Part]{
 	need(field("flavor", "Name of one of the flavors.", nameKind, func(p *Part) *string { return &p.Flavor })),
-	field("guests", "How many. Absent: one, or none where there are pairs.", whole[int](1, maxGuests), func(p *Part) *int { return &p.Guests }),
-	field("pairs", "How many pairs, instead of single guests: one of each serves, the other runs the workload against it over the network. All parts have pairs, or none.",
+	field("guests", "Number of guests. Absent: one, or none if there are pairs.", whole[int](1, maxGuests), func(p *Part) *int { return &p.Guests }),
+	field("pairs", "Number of pairs, instead of single guests: one of each pair is the server, the other runs the workload against it over the network. Either all parts have pairs, or none.",
 		whole[int](1, maxGuests/2), func(p *Part) *int { return &p.Pairs }),
 }
 
-// guestsKey is a number of guests, or "4x": four times those that fill the
-// host. Several of them make as many scenarios.
+// guestsKey is a number of guests, or "4x": four times as many as fill the CPUs. Each
+// of several numbers makes a scenario.
 var guestsKey = func() key[Scenario] {
-	number := scalar("a number of guests, or 4x: four times those that fill the CPUs",
+	number := scalar("a number of guests, or a multiple such as 4x of those that fill the CPUs",
 		schema{"anyOf": []schema{{"type": "integer", "minimum": 1, "maximum": maxGuests}, {"type": "string", "pattern": "^[0-9]{1,3}x$"}}},
 		func(s string) (c count, err error) {
 			digits, times := strings.CutSuffix(s, "x")
@@ -142,7 +141,7 @@ var guestsKey = func() key[Scenario] {
 			return count{guests: n}, nil
 		},
 		func(c count) any { return c.guests }, ast.IntegerType, ast.StringType)
-	k := field("guests", "How many guests of the arm run the workload at once, each in a guest of its own. 4x: four times as many as fill the CPUs, counted by the baseline's vcpus or cpu_cap. Several, [2, 4, 8], make as many scenarios: NAME-2 and so on.",
+	k := field("guests", "Number of guests of the arm that run the workload at once. 4x: four times as many as fill the CPUs, by the baseline's vcpus or cpu_cap. Each of several numbers, such as [2, 4, 8], makes a scenario: NAME-2 and so on.",
 		shorthand(list("numbers", maxCounts, number), number, func(c count) []count { return []count{c} }),
 		func(s *Scenario) *[]count { return &s.counts })
 	k.write = func(s *Scenario) json.RawMessage {
@@ -155,17 +154,17 @@ var guestsKey = func() key[Scenario] {
 }()
 
 // slowdownKind is a limit of a slowdown: two and a half is 2.5.
-var slowdownKind = scalar("how many times slower: a number above 1", schema{"type": "number", "exclusiveMinimum": 1, "maximum": maxSlowdown},
+var slowdownKind = scalar("a factor above 1", schema{"type": "number", "exclusiveMinimum": 1, "maximum": maxSlowdown},
 	func(s string) (float64, error) {
 		v, err := strconv.ParseFloat(s, 64)
 		if err != nil || !(v > 1 && v <= maxSlowdown) {
-			return 0, fmt.Errorf("%s is not one above 1 and up to %d", quote(s), maxSlowdown)
+			return 0, fmt.Errorf("%s is not above 1 and at most %d", quote(s), maxSlowdown)
 		}
 		return v, nil
 	},
 	func(v float64) any { return v }, ast.IntegerType, ast.FloatType)
 
-// checkScenarios fills in and checks who runs at the same time.
+// checkScenarios fills in and checks which guests run at the same time.
 func (r *reader) checkScenarios(c *Campaign, known Known) {
 	if !r.sound("scenarios") {
 		return
@@ -178,7 +177,7 @@ func (r *reader) checkScenarios(c *Campaign, known Known) {
 		r.checkScenario(c, entry, path, known)
 		for _, s := range r.numbers(c, entry, path, known.Host) {
 			if first, twice := lines[s.Name]; twice {
-				r.fail(path, "scenario %q is here twice, first in line %d", s.Name, r.at(first).line)
+				r.fail(path, "scenario %q appears twice, first in line %d", s.Name, r.at(first).line)
 			}
 			lines[s.Name] = path
 			all = append(all, s)
@@ -186,23 +185,23 @@ func (r *reader) checkScenarios(c *Campaign, known Known) {
 	}
 	c.Scenarios = all
 	if !slices.ContainsFunc(c.Scenarios, func(s Scenario) bool { return s.Name == Solo }) {
-		r.warn("scenarios", "solo is not among the scenarios, so nothing tells how guests did alone: there will be no figures of isolation")
+		r.warn("scenarios", "solo is not among the scenarios, so guests are not measured alone: there will be no isolation figures")
 	}
 	r.checkTargets(c)
 }
 
-// checkScenario checks what an entry of the file says by itself.
+// checkScenario checks an entry of the file by itself.
 func (r *reader) checkScenario(c *Campaign, s Scenario, path string, known Known) {
 	company := len(s.counts) > 1 || len(s.counts) == 1 && s.counts[0] != (count{guests: 1}) || !s.Alone()
 	switch {
 	case s.Name == Solo && company:
 		r.fail(path, "solo is one guest at a time; give this scenario another name")
 	case s.Name != Solo && !company:
-		r.fail(path, "scenario %q is what solo is: it needs guests, neighbours, a mix or pairs", s.Name)
+		r.fail(path, "scenario %q is the same as solo: it needs guests, neighbours, a mix or pairs", s.Name)
 	case len(s.counts) > 0 && len(s.Mix) > 0:
-		r.fail(path, "scenario %q: a mix says itself how many guests there are; leave guests out", s.Name)
+		r.fail(path, "scenario %q: a mix itself defines the number of guests; remove guests", s.Name)
 	case s.Pairs > 0 && (len(s.counts) > 0 || len(s.Mix) > 0):
-		r.fail(path, "scenario %q: pairs say themselves how many guests there are; leave guests and mix out", s.Name)
+		r.fail(path, "scenario %q: pairs themselves define the number of guests; remove guests and mix", s.Name)
 	case s.Slowdown > 0:
 		r.checkFits(s, path+".slowdown")
 	}
@@ -213,19 +212,19 @@ func (r *reader) checkScenario(c *Campaign, s Scenario, path string, known Known
 	if slices.Contains(s.Neighbours, network) {
 		for _, a := range c.Active() {
 			if f, ok := c.Flavor(a.Flavor); ok && a.Target == "" && (f.Network == "" || f.Network == noNetwork) {
-				r.fail(path+".neighbours", "scenario %q: a neighbour that stresses the network needs one, and flavor %q of arm %q has none; give it network: bridged", s.Name, f.Name, a.Name)
+				r.fail(path+".neighbours", "scenario %q: a neighbour that stresses the network needs one, but flavor %q of arm %q has none; give it network: bridged", s.Name, f.Name, a.Name)
 				return
 			}
 		}
 	}
 }
 
-// checkPart checks which workloads run under a scenario, and how often.
+// checkPart checks which workloads run in a scenario, and how often.
 func (r *reader) checkPart(c *Campaign, s Scenario, path string) {
 	if path == "scenarios[0]" {
 		for _, key := range []string{"workloads", "every"} {
 			if r.has(path + "." + key) {
-				r.fail(path+"."+key, "scenario %q is the first one: every workload runs under it, in each block", s.Name)
+				r.fail(path+"."+key, "scenario %q is the first one: every workload runs in it, in every block", s.Name)
 			}
 		}
 	}
@@ -235,14 +234,13 @@ func (r *reader) checkPart(c *Campaign, s Scenario, path string) {
 	}
 	for i, name := range s.Workloads {
 		if !slices.Contains(names, name) && r.sound("workloads") {
-			r.failWord(fmt.Sprintf("%s.workloads[%d]", path, i), name, names, "scenario %q: %q is none of the campaign's workloads", s.Name, name)
+			r.failWord(fmt.Sprintf("%s.workloads[%d]", path, i), name, names, "scenario %q: %q is not one of the campaign's workloads", s.Name, name)
 		}
 	}
 }
 
-// numbers makes the scenarios that an entry of the file stands for: one for
-// each number of guests, with "4x" turned into a number: so many times the
-// guests that fill the CPUs.
+// numbers returns the scenarios of an entry of the file: one for each number of
+// guests, with "4x" converted to a number.
 func (r *reader) numbers(c *Campaign, entry Scenario, path string, host Host) []Scenario {
 	counts := entry.counts
 	entry.counts = nil
@@ -256,15 +254,15 @@ func (r *reader) numbers(c *Campaign, entry Scenario, path string, host Host) []
 			s.Guests = c.fill(n.times, host)
 		}
 		if s.Guests > maxGuests {
-			r.fail(path+".guests", "that is %d guests; %d is the most", s.Guests, maxGuests)
+			r.fail(path+".guests", "that makes %d guests; the maximum is %d", s.Guests, maxGuests)
 		}
 		if len(counts) > 1 {
 			s.Name = fmt.Sprintf("%s-%d", entry.Name, s.Guests)
-			if s.Guests == 0 { // on a host of which nothing is known
+			if s.Guests == 0 { // on an unknown host
 				s.Name = fmt.Sprintf("%s-%dx", entry.Name, n.times)
 			}
 			if !isName(s.Name) {
-				r.fail(path+".name", "%q is too long for several numbers of guests", entry.Name)
+				r.fail(path+".name", "%q is too long for a scenario with several numbers of guests", entry.Name)
 			}
 		}
 		all = append(all, s)
@@ -272,8 +270,8 @@ func (r *reader) numbers(c *Campaign, entry Scenario, path string, host Host) []
 	return all
 }
 
-// fill is how many guests are so many times those that fill the CPUs; 0: that
-// is not known here, or something is wrong that was reported already.
+// fill is how many guests are so many times those that fill the CPUs; 0 if that is
+// not known here, or if something is wrong that was already reported.
 func (c *Campaign) fill(times int, host Host) int {
 	base, ok := c.Arm(c.Baseline)
 	f, okFlavor := c.Flavor(base.Flavor)
@@ -291,17 +289,17 @@ func (c *Campaign) fill(times int, host Host) int {
 	return max(1, int(float64(times*cpus)/each))
 }
 
-// checkFits checks that a limit is asked of numbers of guests alone; it reports
+// checkFits checks that a limit is used with numbers of guests only; it reports
 // whether that is so.
 func (r *reader) checkFits(s Scenario, path string) bool {
 	fits := len(s.counts) > 0 && len(s.Neighbours) == 0
 	if !fits {
-		r.fail(path, "scenario %q: how many guests fit is asked of numbers of guests without neighbours; give it guests: [2, 4, 8]", s.Name)
+		r.fail(path, "scenario %q: a limit needs numbers of guests and no neighbours; give it guests: [2, 4, 8]", s.Name)
 	}
 	return fits
 }
 
-// oneOfEach is the number of guests in the parts of a mix that have none.
+// oneOfEach gives one guest to the parts of a mix that have no number.
 func oneOfEach(mix []Part) {
 	for i := range mix {
 		if mix[i].Guests == 0 && mix[i].Pairs == 0 {
@@ -315,7 +313,7 @@ func (r *reader) checkMix(c *Campaign, s Scenario, path string, systems map[stri
 	names := c.flavorNames()
 	for i, part := range s.Mix {
 		if one := fmt.Sprintf("%s.mix[%d]", path, i); r.sound(one) && (part.Pairs > 0) != s.Paired() {
-			r.fail(one, "scenario %q: all parts of a mix are pairs, or none is", s.Name)
+			r.fail(one, "scenario %q: either all parts of a mix are pairs, or none", s.Name)
 		} else if part.Pairs > 0 && part.Guests > 0 {
 			r.fail(one, "scenario %q: a part of a mix has guests or pairs, not both", s.Name)
 		}
@@ -325,7 +323,7 @@ func (r *reader) checkMix(c *Campaign, s Scenario, path string, systems map[stri
 			r.failWord(at, part.Flavor, names, "unknown flavor %q; the file has %s", part.Flavor, strings.Join(names, ", "))
 		}
 		if slices.ContainsFunc(s.Mix[:i], func(p Part) bool { return p.Flavor == part.Flavor }) {
-			r.fail(at, "flavor %q is in the mix twice", part.Flavor)
+			r.fail(at, "flavor %q appears twice in the mix", part.Flavor)
 		}
 		for _, a := range c.Active() {
 			if limits, known := systems[a.System]; ok && known {
@@ -335,12 +333,12 @@ func (r *reader) checkMix(c *Campaign, s Scenario, path string, systems map[stri
 	}
 }
 
-// checkTargets says of arms whose machines are somebody else's that they have
-// no company: there is one machine.
+// checkTargets warns that arms whose machines tare does not create run alone only:
+// there is one machine.
 func (r *reader) checkTargets(c *Campaign) {
 	for i, a := range c.Arms {
 		if a.Target != "" && a.Skip == "" && slices.ContainsFunc(c.Scenarios, func(s Scenario) bool { return !s.Alone() }) {
-			r.warn(fmt.Sprintf("arms[%d]", i), "arm %q is one machine that tare does not make, so it takes part in solo alone", a.Name)
+			r.warn(fmt.Sprintf("arms[%d]", i), "arm %q is a single machine that tare does not create, so it takes part in solo only", a.Name)
 		}
 	}
 }

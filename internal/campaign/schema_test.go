@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// conforms validates v against as much of JSON schema as Schema uses; a
-// keyword that it does not know is a failure.
+// conforms validates v against the part of JSON schema that Schema uses; an unknown
+// keyword is a failure.
 func conforms(s map[string]any, v any, path string) error {
 	for keyword, want := range s {
 		ok := true
@@ -143,8 +143,8 @@ func TestSchemaGolden(t *testing.T) {
 	golden(t, "testdata/schema.json", Schema())
 }
 
-// TestSchemaAgrees: what the parser accepts the schema accepts, in the form of
-// a file and in the canonical form.
+// TestSchemaAgrees: the schema accepts what the parser accepts, as a file and in the
+// canonical form.
 func TestSchemaAgrees(t *testing.T) {
 	s := parsedSchema(t)
 	texts := map[string][]byte{"full": []byte(full)}
@@ -169,8 +169,8 @@ func TestSchemaAgrees(t *testing.T) {
 	}
 }
 
-// TestSchemaRefuses: what is wrong in form, and not only here and now, the
-// schema refuses too.
+// TestSchemaRefuses: the schema, too, refuses whatever has the wrong form, independent
+// of the host.
 func TestSchemaRefuses(t *testing.T) {
 	s := parsedSchema(t)
 	const rest = "\nworkloads: [x]\n"
@@ -200,7 +200,7 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// TestEveryKeyIsDescribed also proves that the tables hold no key twice.
+// TestEveryKeyIsDescribed also checks that the tables have no key twice.
 func TestEveryKeyIsDescribed(t *testing.T) {
 	var walk func(path string, s map[string]any)
 	count := 0

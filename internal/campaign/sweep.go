@@ -18,14 +18,14 @@ type sweep struct {
 
 const (
 	valuePattern = `^[A-Za-z0-9][A-Za-z0-9_.+-]{0,39}$` // it becomes part of a name
-	// maxSweep bounds how many workloads one entry of a file becomes.
+	// maxSweep bounds the number of workloads of one entry of a file.
 	maxSweep = 100
 )
 
 var isValue = regexp.MustCompile(valuePattern).MatchString
 
-// paramKey is the key of a workload's parameters: in a file each with one value
-// or several, in the canonical form with one.
+// paramKey is the key of a workload's parameters: in a file each has one or more
+// values, in the canonical form one.
 var paramKey = func() key[Workload] {
 	word := scalar("a word or a number", schema{"type": []string{"string", "integer", "number", "boolean"}},
 		func(s string) (string, error) {
@@ -45,7 +45,7 @@ var paramKey = func() key[Workload] {
 		write: func(s sweep) json.RawMessage { return word.write(s.values[0]) },
 	}
 	all := named("params", 20, one, func(s *sweep) *string { return &s.name })
-	k := field("params", "Parameters of the workload by name; tare workloads lists them. Several values, threads: [1, 4, 16], make as many workloads.",
+	k := field("params", "Parameters of the workload by name; tare workloads lists them. Each of several values, such as threads: [1, 4, 16], makes a workload.",
 		all, func(w *Workload) *[]sweep { return &w.sweeps })
 	k.write = func(w *Workload) json.RawMessage {
 		if len(w.Params) == 0 {
@@ -60,8 +60,8 @@ var paramKey = func() key[Workload] {
 	return k
 }()
 
-// series returns the workloads that an entry of a file stands for: one for
-// each combination of its parameters' values, the last parameter's first.
+// series returns the workloads of an entry of a file: one for each combination of its
+// parameters' values; the values of the last parameter change first.
 func (w Workload) series() []Workload {
 	sweeps := w.sweeps
 	w.sweeps = nil
@@ -82,7 +82,7 @@ func (w Workload) series() []Workload {
 	return all
 }
 
-// checkParams reports whether the parameters of w are such as the workload has.
+// checkParams reports whether the workload has the parameters of w.
 func (r *reader) checkParams(path string, w Workload, known Sizes) bool {
 	names := make([]string, len(known.Params))
 	for i, p := range known.Params {

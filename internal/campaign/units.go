@@ -22,9 +22,9 @@ const (
 	TiB Bytes = 1 << 40
 )
 
-// sizeUnits are the units that ParseBytes knows. A unit with an i is binary
-// (1024), one without is decimal (1000), as the standard has it; so 1G is
-// 1 000 000 000 bytes and 1GiB is 1 073 741 824.
+// sizeUnits are the units that ParseBytes knows. A unit with an i is binary (1024),
+// one without is decimal (1000), as in the standard: 1G is 1 000 000 000 bytes, and
+// 1GiB is 1 073 741 824.
 var sizeUnits = []struct {
 	name string
 	size Bytes
@@ -116,7 +116,7 @@ func (p Percent) String() string {
 // Fraction returns p as a share of one: 0.02 for 2 %.
 func (p Percent) Fraction() float64 { return float64(p) / 100 }
 
-// parseDuration reads a duration with its unit that is more than nothing.
+// parseDuration reads a positive duration with its unit.
 func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -126,13 +126,13 @@ func parseDuration(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("%s is not a duration", quote(text))
 	}
 	if d <= 0 {
-		return 0, fmt.Errorf("%s is not more than nothing", quote(text))
+		return 0, fmt.Errorf("%s is not positive", quote(text))
 	}
 	return d, nil
 }
 
-// FormatDuration writes d without the zero parts that time.Duration writes:
-// 5m, where it has 5m0s.
+// FormatDuration writes d without the zero parts that time.Duration writes: 5m
+// instead of 5m0s.
 func FormatDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -13,22 +13,22 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Bounds of what is read at all. They are far beyond any real campaign, and
-// keep a hostile or mistaken file from costing more than a moment.
+// Bounds of a file. They are far beyond any real campaign, and keep a hostile or
+// mistaken file from costing more than a moment.
 const (
 	maxFile    = 1 << 20 // bytes
 	maxLine    = 4096    // bytes
 	maxDepth   = 20      // of nesting
 	maxTokens  = 20_000  // of YAML; some of what its parser does is quadratic
-	maxEntries = 10_000  // of mappings, those behind aliases counted each time
+	maxEntries = 10_000  // of mappings, counting each use of an alias
 )
 
-// open checks text as text, parses it as YAML and returns the document's root.
-// A nil root means that problems were found.
+// open checks that raw is text, parses it as YAML and returns the document's root. A
+// nil root means that problems were found.
 func (r *reader) open(raw []byte) ast.Node {
 	text := strings.TrimPrefix(string(raw), "\ufeff")
 	if len(text) > maxFile {
-		r.failPos(position{1, 1}, "the file has %d bytes; more than %d is no campaign", len(text), maxFile)
+		r.failPos(position{1, 1}, "the file has %d bytes; the limit is %d", len(text), maxFile)
 		return nil
 	}
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -40,11 +40,11 @@ func (r *reader) open(raw []byte) ast.Node {
 			return nil
 		}
 		if at := strings.IndexFunc(line, forbidden); at >= 0 {
-			r.failPos(position{i + 1, utf8.RuneCountInString(line[:at]) + 1}, "control characters do not belong in a campaign file")
+			r.failPos(position{i + 1, utf8.RuneCountInString(line[:at]) + 1}, "control characters are not allowed in a campaign file")
 			return nil
 		}
 		if len(line) > maxLine {
-			r.failPos(position{i + 1, 1}, "the line has %d bytes; more than %d is too much", len(line), maxLine)
+			r.failPos(position{i + 1, 1}, "the line has %d bytes; the limit is %d", len(line), maxLine)
 			return nil
 		}
 	}
@@ -58,14 +58,14 @@ func (r *reader) open(raw []byte) ast.Node {
 		case doc.Body == nil:
 		case doc.Body.Type() == ast.DirectiveType:
 		case root != nil:
-			r.failPos(r.pos(doc.Body), "a campaign file holds one document, and this is a second")
+			r.failPos(r.pos(doc.Body), "a campaign file has only one document; this is a second one")
 			return nil
 		default:
 			root = doc.Body
 		}
 	}
 	if root == nil {
-		r.failPos(position{1, 1}, "the file is empty; the least is a name, arms and workloads")
+		r.failPos(position{1, 1}, "the file is empty; it needs at least a name, arms and workloads")
 		return nil
 	}
 	if !r.link(root, map[string]ast.Node{}, 0) {
@@ -84,7 +84,7 @@ func (r *reader) parse(text string) (file *ast.File) {
 	}()
 	tokens := lexer.Tokenize(text)
 	if len(tokens) > maxTokens {
-		r.failPos(tokenPos(tokens[maxTokens]), "the file has more than %d words and signs up to here, which is no campaign", maxTokens)
+		r.failPos(tokenPos(tokens[maxTokens]), "the file has more than %d YAML tokens up to here, which is the limit", maxTokens)
 		return nil
 	}
 	if !r.shallow(tokens) {
@@ -103,7 +103,7 @@ func forbidden(c rune) bool {
 	return c < ' ' && c != '\t' || c == 0x7f || c >= 0x80 && c < 0xa0 || c == 0xfeff || c == 0xfffe || c == 0xffff
 }
 
-// shallow refuses deep brackets before the parser, which is quadratic in them.
+// shallow refuses deep brackets before parsing, which is quadratic in their depth.
 func (r *reader) shallow(tokens token.Tokens) bool {
 	depth := 0
 	for _, t := range tokens {
@@ -121,7 +121,7 @@ func (r *reader) shallow(tokens token.Tokens) bool {
 	return true
 }
 
-// syntax reports an error of the YAML parser, which knows only the first.
+// syntax reports an error of the YAML parser, which finds only the first.
 func (r *reader) syntax(err error) {
 	var e yaml.Error
 	if !errors.As(err, &e) {
@@ -135,8 +135,7 @@ func (r *reader) syntax(err error) {
 	r.failPos(at, "not YAML: %s", printable(strings.ReplaceAll(e.GetMessage(), "\t", `\t`)))
 }
 
-// link finds what every alias stands for. It reports false when the file is
-// not fit to be read any further.
+// link resolves every alias. It returns false if the file cannot be read any further.
 func (r *reader) link(n ast.Node, anchors map[string]ast.Node, depth int) bool {
 	if depth > maxDepth {
 		r.failPos(r.pos(n), "nested more than %d deep", maxDepth)
@@ -157,7 +156,7 @@ func (r *reader) link(n ast.Node, anchors map[string]ast.Node, depth int) bool {
 		}
 		r.anchors[n] = target
 	case *ast.TagNode:
-		r.failPos(r.pos(n), "campaign files have no tags")
+		r.failPos(r.pos(n), "tags are not allowed in a campaign file")
 		return false
 	case *ast.MappingNode:
 		for _, v := range n.Values {
@@ -177,7 +176,7 @@ func (r *reader) link(n ast.Node, anchors map[string]ast.Node, depth int) bool {
 	return true
 }
 
-// resolve takes anchors and aliases off a node.
+// resolve removes anchors and aliases from a node.
 func (r *reader) resolve(n ast.Node) ast.Node {
 	for {
 		switch t := n.(type) {
@@ -222,7 +221,7 @@ func isScalar(n ast.Node) bool {
 	return ok
 }
 
-// text is what a plain value says, as it stands in the file.
+// text is a plain value as it is in the file.
 func text(n ast.Node) string {
 	switch t := n.(type) {
 	case *ast.StringNode:
@@ -233,7 +232,7 @@ func text(n ast.Node) string {
 	return n.GetToken().Value
 }
 
-// describe says in words what kind of thing a node is.
+// describe says what kind of value a node is.
 func describe(n ast.Node) string {
 	switch n.Type() {
 	case ast.NullType:

@@ -1,41 +1,41 @@
-// Package compare says what changed between runs of one campaign: at two
-// times, with two versions of something, or on two machines. What is compared
-// is what each arm costs against the baseline of its own run, so that a machine
-// that is slower on Tuesday changes nothing. The baselines' own figures are told
-// beside it: they say whether the machine is the same.
+// Package compare says what changed between runs of one campaign: at two times,
+// with two versions of something, or on two machines. It compares what each arm
+// costs against the baseline of its own run, so a machine that is slower on Tuesday
+// changes nothing. The baselines' own figures are listed separately: they show
+// whether the machine is the same.
 //
 // # What may be claimed
 //
-// A run's estimate is package analyze's: Student's t over the locations of its
-// incarnations of guests. With one run a side, the difference of two such
-// estimates has Welch's interval over their units, widened by a placebo: by how
-// the contrasts of the controls, which are the same thing as their baselines,
-// changed between the runs (φ of stats.Placebo). Such an interval speaks of
-// these runs: "these runs differ". What a boot of the host draws, such as the
-// layout of memory, is the same for all that a run measures, and no placebo
-// shows it for an arm. "The system changed" is said with three boots a side or
-// more, when the independent values are those boots, and Student's t goes over
-// them. With three runs a side of fewer boots it goes over the runs, and speaks
-// of these. Two runs a side are averaged, with the intervals of one.
+// A run's estimate comes from package analyze: Student's t over the locations of its
+// guests. With one run per side, the difference of two such estimates has Welch's
+// interval over their units, widened by the placebo inflation φ (stats.Placebo): by
+// how much the contrasts of the controls, which are identical to their baselines,
+// changed between the runs. Such an interval holds for these runs only: "these runs
+// differ". A boot of the host draws some properties, such as the layout of memory,
+// once for all that a run measures, and no placebo shows that for an arm. So "the
+// system changed" requires three boots per side or more: the boots are then the
+// independent values for Student's t. With three runs per side from fewer boots, it
+// goes over the runs, and the claim holds for these runs. Two runs per side are
+// averaged, with intervals as for one.
 //
-// Hypotheses are adjusted for their number (Holm) by the families of package
-// analyze. Sameness within ± delta is claimed by the two one-sided tests alone.
+// Hypotheses are adjusted for their number (Holm) within the families of package
+// analyze. Sameness within ± delta is claimed by two one-sided tests only.
 //
-// # Measured
+// # Measured properties
 //
-// By the simulations in sim_test.go: 7 workloads with 2 arms each, 40 blocks of
-// CV 3 %, and in the columns on the right one overhead of the 14 that is larger.
-// A false claim is any at all in a comparison, "the runs differ" or "the system
-// changed", where nothing but luck is another.
+// From the simulations in sim_test.go: 7 workloads with 2 arms each, 40 blocks of
+// CV 3 %; in the two columns on the right, one of the 14 overheads is larger. False
+// claims are the share of comparisons with any claim, "these runs differ" or "the
+// system changed", about an overhead that is truly the same on both sides.
 //
-//	guests                            a side   false claims  coverage  finds 3 %   5 %
-//	8 incarnations, alike             1 run            .044      .964        .44   .93
-//	8 incarnations, sd 1 %            1 run            .014      .968        .27   .77
+//	guests                            per side false claims  coverage  finds 3 %   5 %
+//	8 guests, alike                   1 run            .044      .964        .44   .93
+//	8 guests, sd 1 %                  1 run            .014      .968        .27   .77
 //	8, sd 1 %, shared by workloads    1 run            .030      .963        .26   .70
-//	8 incarnations, sd 2 %            1 run            .020      .966        .10   .33
-//	8 incarnations, sd 1 %            2 runs           .033      .965        .63   .99
-//	1 incarnation, alike              1 run            .046      .961        .50   .96
-//	1 incarnation, sd 1 %             1 run            .088      .943        .08   .22
+//	8 guests, sd 2 %                  1 run            .020      .966        .10   .33
+//	8 guests, sd 1 %                  2 runs           .033      .965        .63   .99
+//	1 guest, alike                    1 run            .046      .961        .50   .96
+//	1 guest, sd 1 %                   1 run            .088      .943        .08   .22
 //	1, sd 1 %, shared by workloads    1 run            .152      .885        .16   .37
 //	8, sd 1 %, and boots sd 1 %       1 run            .396      .818        .34   .68
 //	8, sd 1 %, and boots sd 1 %       3 boots          .020      .963        .04   .19
@@ -43,9 +43,9 @@
 //	8, sd 1 %, and boots sd 0.3 %     3 boots          .010      .961        .18   .51
 //	8, sd 1 %, and boots sd 0.3 %     5 boots          .040      .953        .81   .98
 //
-// (500 comparisons of one run a side, 300 of more.) What is claimed of one run a
-// side may be the luck of single guests or of a boot, which is why it is said of
-// these runs alone.
+// (500 comparisons with one run per side, 300 with more.) A claim from one run per
+// side may be due to single guests or to a boot, which is why it is limited to these
+// runs.
 package compare
 
 import (
@@ -58,20 +58,20 @@ import (
 	"github.com/tare-bench/tare/internal/stats"
 )
 
-// Verdict is what may be said of a change.
+// Verdict is what may be said about a change.
 type Verdict string
 
 const (
 	Worse       Verdict = "worse"
 	Better      Verdict = "better"
-	Same        Verdict = "same-within-delta" // no claim of a change, and surely inside ± delta
-	NotResolved Verdict = "not-resolved"      // there is an interval, and nothing is claimed; no evidence of sameness
-	NotCompared Verdict = "not-compared"      // the figures are not of the same thing, or there is none
-	// Shown: a baseline's own figures, of too few runs to say anything of the machine.
+	Same        Verdict = "same-within-delta" // no claim of a change, and shown to be within ± delta
+	NotResolved Verdict = "not-resolved"      // there is an interval, but no claim; not evidence of sameness
+	NotCompared Verdict = "not-compared"      // the figures are not comparable, or there are none
+	// Shown: a baseline's own figures, from too few runs to say anything about the machine.
 	Shown Verdict = "shown"
 )
 
-// Scope is what a claim speaks of.
+// Scope is what a claim holds for.
 type Scope string
 
 const (
@@ -80,14 +80,14 @@ const (
 )
 
 const (
-	// fewest is how many boots a side a claim of the system needs, and how many
-	// runs a side Student's t goes over.
+	// fewest is how many boots per side a claim about the system needs, and how many
+	// runs per side Student's t needs to go over runs.
 	fewest = 3
 	// minUnits is how many independent values a run must have for an interval.
 	minUnits = 3
 )
 
-// Side is one or several runs of the same thing.
+// Side is one or more runs of the same thing.
 type Side struct {
 	Name string
 	Runs []*Run
@@ -110,18 +110,18 @@ type Change struct {
 	Better   string         `json:"better"`
 	Primary  bool           `json:"primary"`
 	Family   analyze.Family `json:"family"` // the hypotheses among which P is adjusted
-	Arm      string         `json:"arm"`    // of an overhead; of a baseline's own figure, the baseline
+	Arm      string         `json:"arm"`    // the arm of an overhead; else the baseline
 
-	// Before and After are ratios to the baseline, above 1 costs more; or a
-	// baseline's typical value in Unit, where sizes differ for the work Per.
+	// Before and After are ratios to the baseline, where above 1 costs more; or a
+	// baseline's typical value in Unit, if sizes differ for the work Per.
 	Before  float64 `json:"before,omitzero"`
 	After   float64 `json:"after,omitzero"`
 	Per     string  `json:"per,omitempty"`
 	NBefore int     `json:"n_before"` // independent values behind the interval
 	NAfter  int     `json:"n_after"`
 
-	// Ratio above 1 always means "worse than before", whatever is better for
-	// the metric; with its interval, where there is one.
+	// Ratio above 1 always means "worse than before", whatever direction is better
+	// for the metric; with its interval, if there is one.
 	Ratio         float64 `json:"ratio,omitzero"`
 	CILow         float64 `json:"ci_low,omitzero"`
 	CIHigh        float64 `json:"ci_high,omitzero"`
@@ -129,37 +129,37 @@ type Change struct {
 	// FartherPercent is the end of the interval that is farther from 0: "at most +7.6 %".
 	FartherPercent   float64 `json:"farther_percent,omitzero"`
 	DF               float64 `json:"df,omitzero"`
-	Phi              float64 `json:"phi,omitzero"` // how many times the placebo widened the interval; ≥ 1
+	Phi              float64 `json:"phi,omitzero"` // placebo inflation: how many times wider it made the interval; ≥ 1
 	P                float64 `json:"p_value"`
 	PHolm            float64 `json:"p_holm"`
 	EquivalenceP     float64 `json:"equivalence_p"`
 	EquivalencePHolm float64 `json:"equivalence_p_holm"`
-	Scope            Scope   `json:"scope,omitempty"` // of what is claimed, or might have been
+	Scope            Scope   `json:"scope,omitempty"` // of the claim, or of one that might have been made
 	Verdict          Verdict `json:"verdict"`
-	Why              string  `json:"why,omitempty"` // nothing is claimed, or compared
+	Why              string  `json:"why,omitempty"` // why nothing is claimed, or compared
 
 	ln        stats.Interval
 	claimable bool
 }
 
-// Difference is something that is not the same on two sides, other than figures.
+// Difference is something other than a figure that is not the same on both sides.
 type Difference struct {
 	What   string `json:"what"`
 	Before string `json:"before"`
 	After  string `json:"after"`
-	Note   string `json:"note,omitempty"` // what follows from it
+	Note   string `json:"note,omitempty"` // its consequence
 }
 
 // Against is what changed from the first side to another one.
 type Against struct {
 	Name string   `json:"name"`
 	Runs []string `json:"runs"`
-	// Scope is what its claims speak of at most.
+	// Scope is the widest scope of its claims.
 	Scope Scope `json:"scope"`
-	// FewGuests: a run had fewer incarnations of guests than an interval over
-	// them takes, so the luck of single guests may be all that differs.
+	// FewGuests: a run created fewer guests than an interval over them needs, so the
+	// difference may be due to single guests.
 	FewGuests   bool         `json:"few_guests,omitempty"`
-	Differences []Difference `json:"differences"` // to know before any figure
+	Differences []Difference `json:"differences"` // to read before any figure
 	Changes     []Change     `json:"changes"`     // of what arms cost against their baseline
 	Baselines   []Change     `json:"baselines"`   // the baselines' own figures
 }
@@ -173,8 +173,8 @@ type Comparison struct {
 	Against []Against `json:"against"`
 }
 
-// Sides compares each side with the first. Without all, only the primary metric
-// of each workload is looked at, as the table of a run does.
+// Sides compares each side with the first. Without all, it compares only the primary
+// metric of each workload, as the table of a run does.
 func Sides(sides []Side, all bool) (*Comparison, error) {
 	if len(sides) < 2 {
 		return nil, fault.Campaignf("a comparison needs two runs")
@@ -259,8 +259,7 @@ func adjust(of []*Change, fields func(*Change) (p, adjusted *float64)) error {
 	return nil
 }
 
-// Above returns the changes for the worse of more than a fraction: what is
-// claimed, and whose estimate is above it.
+// Above returns the claimed changes for the worse whose estimate exceeds a fraction.
 func (c *Comparison) Above(fraction float64) []Change {
 	var out []Change
 	for _, ch := range c.every() {
@@ -271,8 +270,8 @@ func (c *Comparison) Above(fraction float64) []Change {
 	return out
 }
 
-// set fills in what follows from an interval of the change's logarithm, above 0
-// for the worse.
+// set fills in what follows from an interval of the logarithm of the change, where
+// above 0 is for the worse.
 func (ch *Change) set(iv stats.Interval, delta float64) error {
 	ch.ln = iv
 	e := iv.Exp()

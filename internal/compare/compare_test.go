@@ -41,7 +41,7 @@ func TestChangeOfOverhead(t *testing.T) {
 		near(t, "after", o.After, 1.20, 0.005)
 		near(t, "the farther end", o.FartherPercent, 100*(o.CIHigh-1), 1e-9)
 		if o.NBefore != 8 || o.NAfter != 8 {
-			t.Errorf("%d and %d incarnations of 8", o.NBefore, o.NAfter)
+			t.Errorf("%d and %d guests of 8", o.NBefore, o.NAfter)
 		}
 		if same := c.Against[0].of(t, "sysbench-cpu", "runc"); same.Verdict != Same {
 			t.Errorf("runc costs the same in both: %+v", same)
@@ -59,7 +59,7 @@ func TestChangeOfOverhead(t *testing.T) {
 	}
 }
 
-// TestMachine: a machine that is a third slower changes no overhead, and is told.
+// TestMachine: a machine that is a third slower changes no overhead, and is reported.
 func TestMachine(t *testing.T) {
 	for _, higher := range []bool{false, true} {
 		random := rand.New(rand.NewPCG(3, 4))
@@ -72,18 +72,18 @@ func TestMachine(t *testing.T) {
 		n := one.Against[0].of(t, "sysbench-cpu", "native")
 		near(t, "native's change", n.ChangePercent, 30, 1)
 		if n.Verdict != Shown || n.CILow != 0 || len(one.Above(0.05)) != 0 {
-			t.Errorf("of one run a side, native is shown and not judged: %+v", n)
+			t.Errorf("with one run per side, native is shown and not judged: %+v", n)
 		}
 		three := compared(t, a.side(t, random, 3), b.side(t, random, 3))
 		n = three.Against[0].of(t, "sysbench-cpu", "native")
 		if n.Verdict != Worse || n.Scope != System || len(three.Above(0.05)) != 1 || n.Cells(false).Verdict != "the machine changed: worse" {
-			t.Errorf("of three boots a side, native is worse: %+v", n)
+			t.Errorf("with three boots per side, native is worse: %+v", n)
 		}
 	}
 }
 
-// TestInCompany: what an arm costs in company is against the baseline in the
-// same company: its slowdown is another figure.
+// TestInCompany: what an arm costs beside other guests is against the baseline in
+// the same scenario; its slowdown is another figure.
 func TestInCompany(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 1))
 	with := func(name string, lxc, four float64) *Run {
@@ -97,16 +97,16 @@ func TestInCompany(t *testing.T) {
 	near(t, "before", o.Before, 1.2, 0.02)
 	near(t, "after", o.After, 1.4, 0.02)
 	if o.Verdict != Worse || o.Family != analyze.FamilyCompany {
-		t.Errorf("lxc in company: %+v", o)
+		t.Errorf("lxc beside others: %+v", o)
 	}
-	near(t, "native in company, its change", a.of(t, "sysbench-cpu", "native@four").ChangePercent, 50, 2)
+	near(t, "native beside others, its change", a.of(t, "sysbench-cpu", "native@four").ChangePercent, 50, 2)
 	if len(a.Changes) != 4 || len(a.Baselines) != 2 {
 		t.Errorf("%d changes and %d baselines", len(a.Changes), len(a.Baselines))
 	}
 }
 
-// TestBoots: that the system changed is said of three boots a side, whatever
-// the number of runs.
+// TestBoots: "the system changed" takes three boots per side, whatever the number of
+// runs.
 func TestBoots(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	side := func(lxc float64, boots ...string) Side {
@@ -129,7 +129,7 @@ func TestBoots(t *testing.T) {
 		{[]string{"1", "2", "3"}, []string{"4", "4", "4", "5"}, TheseRuns, 4},
 		{[]string{"1", "2", "3"}, []string{"4", "5", "6"}, System, 3},
 		{[]string{"1", "2", "3"}, []string{"4", "4", "5", "6", "6"}, System, 3},
-		{[]string{"1", "2", "3"}, []string{"4 5", "5 6", "6", "7"}, TheseRuns, 4}, // runs that were resumed join boots
+		{[]string{"1", "2", "3"}, []string{"4 5", "5 6", "6", "7"}, TheseRuns, 4}, // resumed runs join boots
 		{[]string{"1", "2", "3"}, []string{"4"}, TheseRuns, 8},
 	} {
 		a := compared(t, side(1.05, c.before...), side(1.15, c.after...)).Against[0]
@@ -141,7 +141,7 @@ func TestBoots(t *testing.T) {
 			t.Errorf("boots %v against %v: %q", c.after, c.before, words)
 		}
 	}
-	// Of a campaign with boots, the units of a run are boots already.
+	// In a campaign with boots, the units of a run are boots already.
 	a, b := costing("a", 1.05), costing("b", 1.15)
 	a.rounds, b.rounds = true, true
 	if o := compared(t, Alone(a.run(t, random), b.run(t, random))...).Against[0].of(t, "sysbench-cpu", "lxc"); o.Scope != System || o.Verdict != Worse {
@@ -149,7 +149,7 @@ func TestBoots(t *testing.T) {
 	}
 }
 
-// TestFewGuests: of too few incarnations, the luck of single ones is told.
+// TestFewGuests: with too few guests, the text says that single ones may decide.
 func TestFewGuests(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 5))
 	for lives, few := range map[int]bool{0: true, 20: true, 5: false} {
@@ -162,7 +162,7 @@ func TestFewGuests(t *testing.T) {
 	}
 }
 
-// TestRunsAreAveraged: two runs a side say more than one.
+// TestRunsAreAveraged: two runs per side resolve more than one.
 func TestRunsAreAveraged(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 5))
 	width := func(runs int) float64 {
@@ -181,8 +181,8 @@ func TestRunsAreAveraged(t *testing.T) {
 	}
 }
 
-// TestSizes: trials of unlike sizes are compared for the same work, where that
-// can be; where it cannot, that workload alone is left out.
+// TestSizes: trials of different sizes are compared for the same work if that is
+// possible; otherwise only that workload is left out.
 func TestSizes(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	of := func(name, workload string, size int64) *Run {
@@ -196,9 +196,9 @@ func TestSizes(t *testing.T) {
 		why      string
 	}{
 		{"sysbench-cpu", 100, ""}, {"sysbench-cpu", 105, ""}, {"sysbench-cpu", 160, ""},
-		{"sysbench-cpu", 170, "trials are of 100 and of 170 events, more than 1.6 times apart"},
+		{"sysbench-cpu", 170, "the trial sizes are 100 and 170 events, more than 1.6 times apart"},
 		{"kernel-build", 105, "some files of the kernel take much longer"},
-		{"of my own", 105, "not known of this workload"},
+		{"of my own", 105, "it is not known whether the time is proportional"},
 	} {
 		against := compared(t, Alone(of("a", c.workload, 100), of("b", c.workload, c.size))...).Against[0]
 		o, n := against.of(t, c.workload, "lxc"), against.of(t, c.workload, "native")
@@ -273,8 +273,8 @@ func TestNothingIsClaimed(t *testing.T) {
 	}
 }
 
-// TestUnguarded: where the controls give no estimate of what no change looks
-// like, nothing is claimed, however large it is.
+// TestUnguarded: if the controls give no estimate of how much varies without a
+// change, nothing is claimed, however large a change is.
 func TestUnguarded(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 5))
 	a, b := costing("a", 1.05), costing("b", 2)
@@ -290,7 +290,7 @@ func TestUnguarded(t *testing.T) {
 	}
 }
 
-// TestOpenIsBounded: whatever is not resolved says how large it is at most.
+// TestOpenIsBounded: whatever is not resolved comes with a bound.
 func TestOpenIsBounded(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 6))
 	open := 0
@@ -328,7 +328,7 @@ func TestNothingInCommon(t *testing.T) {
 	}
 }
 
-// TestDifferences: what is not the same comes in the order of its weight.
+// TestDifferences: differences come in the order of their importance.
 func TestDifferences(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 11))
 	before, after := usual("a").run(t, random), usual("b").run(t, random)
@@ -358,7 +358,7 @@ func TestDifferences(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}
-	// Runs of one side that are not the same thing are told, too.
+	// Differences between the runs of one side are reported, too.
 	mixed := Side{Name: "mixed", Runs: []*Run{before, after}}
 	if d := compared(t, mixed, mixed).Against[0].Differences; !slices.Contains(d, Difference{"kernel", "6.1 and 6.5", "6.1 and 6.5", ""}) {
 		t.Errorf("of a mixed side: %v", d)

@@ -10,8 +10,8 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// truth is what a fake run is drawn from: workloads of which a trial takes a
-// quarter of a second natively, on native, its control, lxc and runc.
+// truth has the true values of a fake run: workloads with trials of a quarter of a
+// second natively, on native, its control, lxc and runc.
 type truth struct {
 	name      string
 	workloads []string
@@ -128,7 +128,7 @@ func (u truth) run(t testing.TB, random *rand.Rand) *Run {
 	return r
 }
 
-// side draws so many runs of the same truth, each in a boot of its own.
+// side makes so many runs from the same truth, each in its own boot.
 func (u truth) side(t testing.TB, random *rand.Rand, runs int) Side {
 	t.Helper()
 	s := Side{Name: u.name + "/"}
@@ -149,7 +149,7 @@ func compared(t testing.TB, sides ...Side) *Comparison {
 	return c
 }
 
-// of finds what an arm's change on a workload came to.
+// of finds the change of an arm on a workload.
 func (a Against) of(t testing.TB, workload, arm string) Change {
 	t.Helper()
 	for _, list := range [][]Change{a.Changes, a.Baselines} {

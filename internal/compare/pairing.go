@@ -10,20 +10,20 @@ import (
 	"github.com/tare-bench/tare/internal/stats"
 )
 
-// familyBaseline is of the baselines' own figures.
+// familyBaseline is the family of the baselines' own figures.
 const familyBaseline analyze.Family = "baseline"
 
-// pairing is two sides on the way to what changed between them.
+// pairing is the comparison of two sides while it is computed.
 type pairing struct {
 	before, after Side
 	alpha, delta  float64
 	all           bool
 	placebos      map[group]stats.Placebo
-	fewGuests     bool // in a run whose own interval was used
+	fewGuests     bool // of a run whose own interval was used
 }
 
-// group is the overheads that share a placebo: of one class of metrics under
-// one scenario, as in package analyze.
+// group identifies the overheads that share a placebo: those of one class of metrics
+// in one scenario, as in package analyze.
 type group struct {
 	scenario string
 	primary  bool
@@ -77,8 +77,8 @@ func start(c analyze.Comparison) Change {
 		P: 1, PHolm: 1, EquivalenceP: 1, EquivalencePHolm: 1, Phi: 1, Verdict: NotCompared}
 }
 
-// overhead compares what an arm costs against the baselines of its runs; ok is
-// false where the other side does not have the arm or the metric at all.
+// overhead compares what an arm costs against the baselines of its runs; ok is false
+// if the other side does not have the arm or the metric.
 func (p *pairing) overhead(c analyze.Comparison) (ch Change, ok bool, err error) {
 	ch = start(c)
 	k := key{c.Workload, c.Metric, c.Arm}
@@ -114,15 +114,15 @@ func (p *pairing) overhead(c analyze.Comparison) (ch Change, ok bool, err error)
 	switch ch.Why = doubt(slices.Concat(before, after)); {
 	case ch.Why != "":
 	case iv.Degenerate:
-		ch.Why = "the runs of each side all say the same, to the last digit"
+		ch.Why = "the runs of each side agree to the last digit"
 	case !guarded:
-		ch.Why = "the controls have too few blocks to show what no change looks like"
+		ch.Why = "the controls have too few blocks to show how much varies without a change"
 	}
 	ch.claimable = ch.Why == ""
 	return ch, true, ch.set(iv, p.delta)
 }
 
-// measures reports whether any run of the side has the metric as c has it.
+// measures reports whether any run of the side has the metric of c.
 func (s Side) measures(c analyze.Comparison) bool {
 	return slices.ContainsFunc(s.Runs, func(r *Run) bool {
 		return slices.ContainsFunc(r.Result.Comparisons, func(d analyze.Comparison) bool {
@@ -131,18 +131,18 @@ func (s Side) measures(c analyze.Comparison) bool {
 	})
 }
 
-// figure is what one run says of an overhead.
+// figure is what one run found about an overhead.
 type figure struct {
 	analyze.Comparison
 	run *Run
-	// own is the interval's parts without the run's placebo in them.
+	// own holds the parts of the interval without the run's placebo inflation.
 	own stats.Interval
 }
 
 // against is the system of the baseline.
 func (f figure) against() string { return f.run.arms[f.Baseline].System }
 
-// figures returns those of the runs that have one.
+// figures returns the figures of the runs that have one.
 func (s Side) figures(k key) []figure {
 	var list []figure
 	for _, r := range s.Runs {
@@ -158,7 +158,7 @@ func (s Side) figures(k key) []figure {
 	return list
 }
 
-// typical is the geometric mean of what runs say; 0: they say nothing.
+// typical is the geometric mean of the runs' estimates; 0 if there are none.
 func typical(of []figure) float64 {
 	if len(of) == 0 {
 		return 0
@@ -170,8 +170,8 @@ func typical(of []figure) float64 {
 	return stats.Interval{Estimate: sum}.Exp().Estimate
 }
 
-// estimate finds what a change speaks of and, where there are enough runs, its
-// interval over boots or runs; else ok is false.
+// estimate finds the scope of a change and, if there are enough runs, its interval
+// over boots or runs; else ok is false.
 func (p *pairing) estimate(ch *Change, before, after []figure) (iv stats.Interval, ok bool, err error) {
 	ch.Scope = TheseRuns
 	x, y := byBoot(before), byBoot(after)
@@ -191,8 +191,8 @@ func (p *pairing) estimate(ch *Change, before, after []figure) (iv stats.Interva
 	return iv, true, err
 }
 
-// within is the interval from what varies within the runs, without a placebo; or
-// it says in ch.Why why there is none.
+// within is the interval from the variation within the runs, without placebo
+// inflation; or it says in ch.Why why there is none.
 func (p *pairing) within(ch *Change, before, after []figure) (stats.Interval, error) {
 	for _, f := range slices.Concat(before, after) {
 		if f.Units < minUnits {
@@ -201,7 +201,7 @@ func (p *pairing) within(ch *Change, before, after []figure) (stats.Interval, er
 		}
 		p.fewGuests = p.fewGuests || f.Scope == analyze.ScopeTheseGuests
 		if !f.HasControl && !f.Control {
-			ch.Why = fmt.Sprintf("%s has no control to show what no change looks like", f.run.Name)
+			ch.Why = fmt.Sprintf("%s has no control to show how much varies without a change", f.run.Name)
 			return stats.Interval{}, nil
 		}
 	}
@@ -259,9 +259,9 @@ func rounds(of []figure) bool {
 	return !slices.ContainsFunc(of, func(f figure) bool { return !f.run.rounds || f.Scope != analyze.ScopeGuests })
 }
 
-// findPlacebos finds what the controls did: how their contrasts changed between
-// the sides, or within the runs where that is more. The first alone is of few
-// values, and claims twice as often what is only the luck of single guests.
+// findPlacebos finds how much the contrasts of the controls changed between the
+// sides, or within the runs if that is more. The former alone has few values, and
+// leads to twice as many false claims that are due to single guests.
 func (p *pairing) findPlacebos() error {
 	between, within := map[group][]stats.Interval{}, map[group][]stats.Interval{}
 	for _, c := range p.before.Runs[0].Result.Comparisons {
@@ -297,7 +297,7 @@ func (p *pairing) findPlacebos() error {
 	return nil
 }
 
-// placebo is a group's; without any, nothing is widened.
+// placebo is that of a group; without any, nothing is widened.
 func (p *pairing) placebo(g group) stats.Placebo {
 	if of, ok := p.placebos[g]; ok {
 		return of
@@ -305,7 +305,7 @@ func (p *pairing) placebo(g group) stats.Placebo {
 	return stats.NewPlacebo(nil)
 }
 
-// doubt says why nothing may be claimed of what runs say; "": it may.
+// doubt says why nothing may be claimed from these figures; "" if it may.
 func doubt(of []figure) string {
 	for _, f := range of {
 		if f.Family == analyze.FamilyEmulated {
@@ -321,9 +321,9 @@ func doubt(of []figure) string {
 	return ""
 }
 
-// baseline compares a baseline's own figures. One or two runs a side say nothing
-// of the machine, whose clock, heat and memory are other ones each time: there
-// is no placebo of that, so the figures are shown.
+// baseline compares a baseline's own figures. One or two runs per side say nothing
+// about the machine, whose clock rate, temperature and memory layout change from run
+// to run. No placebo covers that, so the figures are only shown.
 func (p *pairing) baseline(c analyze.Comparison) (ch Change, ok bool, err error) {
 	ch = start(c)
 	ch.Arm, ch.Family, ch.Scope = c.Baseline, familyBaseline, TheseRuns
@@ -364,8 +364,8 @@ func (p *pairing) baseline(c analyze.Comparison) (ch Change, ok bool, err error)
 	return ch, true, ch.set(iv, p.delta)
 }
 
-// levels are a baseline's medians, each run's; above 0, work is the size for
-// which they are told.
+// levels are the medians of a baseline in each run; above 0, work is the size that
+// they are scaled to.
 func (s Side) levels(c analyze.Comparison, work float64) []figure {
 	var list []figure
 	for _, r := range s.Runs {

@@ -17,18 +17,18 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// Run is what a comparison needs of a run. The file is not needed afterwards.
+// Run is what a comparison needs from a run. The file is not needed afterwards.
 type Run struct {
 	Name   string // of its file
 	Result *analyze.Result
 
 	arms        map[string]analyze.Arm
-	plain       []string // names of the arms that are no controls, in their order
+	plain       []string // names of the arms that are not controls, in their order
 	comparisons map[key]analyze.Comparison
-	workloads   map[string]*workload.Workload // by series; those that this tare does not know are not there
+	workloads   map[string]*workload.Workload // by series; without those that this version of tare does not know
 	sizes       map[string]store.Size         // by series
-	boots       []string                      // ids of the boots of the host that it was made in
-	rounds      bool                          // the host was booted anew for each incarnation
+	boots       []string                      // ids of the host's boots during the run
+	rounds      bool                          // the host was rebooted for each new guest
 	facts       []fact
 	packages    map[string]string // of the userland, and their versions
 }
@@ -68,8 +68,8 @@ func Read(r *store.Run) (*Run, error) {
 	return run, run.readFacts(r, c)
 }
 
-// workloadOf is the workload of a campaign's entry; the error for one that this
-// tare does not know, or that the campaign defines itself, is of no interest.
+// workloadOf is the workload of a campaign's entry. It fails for one that this
+// version of tare does not know, or that the campaign defines itself.
 func workloadOf(cw campaign.Workload) (*workload.Workload, error) {
 	w, err := workload.Get(cw.Name)
 	if err != nil {
@@ -172,7 +172,7 @@ func pairs(m map[string]string, between string) string {
 	return strings.Join(list, "; ")
 }
 
-// fact is one of the run's; "": it is not known.
+// fact returns a fact of the run; "" if it is not known.
 func (r *Run) fact(what string) string {
 	for _, f := range r.facts {
 		if f.what == what {
@@ -182,7 +182,7 @@ func (r *Run) fact(what string) string {
 	return ""
 }
 
-// flavor words what the guests of an arm were given; "": it is not known.
+// flavor words the size of the guests of an arm; "" if it is not known.
 func (r *Run) flavor(arm string) string {
 	f := r.arms[arm].Size
 	if f.VCPUs == 0 {

@@ -12,14 +12,13 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// sizeLimit is how many times as large as another a trial may be for figures of
-// both to be compared: a step in the series of sizes that calibration chooses
-// from, and no more. Farther apart, what does not grow with the work, and what
-// fits into a cache, is another share of it.
+// sizeLimit is the largest ratio of trial sizes whose figures are compared: one step
+// in the series of sizes that calibration chooses from. Farther apart, the parts that
+// do not grow with the work, or that fit into a cache, have another share.
 const sizeLimit = 1.6
 
-// perUnit says whether values of a metric have to be divided by the sizes of the
-// trials before they can be compared; or why they cannot be.
+// perUnit says whether values of a metric must be divided by the trial sizes before
+// they can be compared; or why they cannot be compared.
 func (p *pairing) perUnit(series, metric string) (yes bool, why string) {
 	var low, high int64 = math.MaxInt64, 0
 	for _, r := range p.runs() {
@@ -30,13 +29,13 @@ func (p *pairing) perUnit(series, metric string) (yes bool, why string) {
 	if high == 0 || low == high {
 		return false, ""
 	}
-	sizes := fmt.Sprintf("trials are of %d and of %d %s", low, high, unitOf(p.size(series).Unit))
+	sizes := fmt.Sprintf("the trial sizes are %d and %d %s", low, high, unitOf(p.size(series).Unit))
 	if low <= 0 || float64(high) > sizeLimit*float64(low) {
 		return false, fmt.Sprintf("%s, more than %v times apart", sizes, sizeLimit)
 	}
 	w := p.before.Runs[0].workloads[series]
 	if w == nil {
-		return false, sizes + ", and whether the time is in proportion is not known of this workload"
+		return false, sizes + ", and it is not known whether the time is proportional for this workload"
 	}
 	growth, why := w.Growth(metric)
 	if growth == workload.Unlike {
@@ -45,7 +44,7 @@ func (p *pairing) perUnit(series, metric string) (yes bool, why string) {
 	return growth == workload.Proportional, ""
 }
 
-// size is that of the first run which has one.
+// size is the trial size of the first run that has one.
 func (p *pairing) size(series string) store.Size {
 	for _, r := range p.runs() {
 		if s, ok := r.sizes[series]; ok {
@@ -55,7 +54,7 @@ func (p *pairing) size(series string) store.Size {
 	return store.Size{}
 }
 
-// unitOf is a unit of sizes without what it explains in brackets.
+// unitOf is a unit of sizes without the explanation in brackets.
 func unitOf(unit string) string {
 	short, _, _ := strings.Cut(unit, " (")
 	return cmp.Or(short, "units of work")
@@ -63,7 +62,7 @@ func unitOf(unit string) string {
 
 func (p *pairing) runs() []*Run { return slices.Concat(p.before.Runs, p.after.Runs) }
 
-// differences lists what is not the same on both sides, what matters most first.
+// differences lists what is not the same on both sides, the most important first.
 func (p *pairing) differences() []Difference {
 	var out []Difference
 	add := func(what, note string, of func(*Run) string) {
@@ -81,7 +80,7 @@ func (p *pairing) differences() []Difference {
 		add("trials of "+series, note, func(r *Run) string {
 			s, ok := r.sizes[series]
 			if !ok {
-				return "" // it had none yet
+				return "" // it has none yet
 			}
 			return fmt.Sprintf("%d %s", s.Size, unitOf(s.Unit))
 		})
@@ -111,7 +110,7 @@ func (p *pairing) primary(series string) string {
 	return ""
 }
 
-// facts are the names of those that any run has, in the order of the first.
+// facts are the names of the facts that any run has, in the order of the first run.
 func (p *pairing) facts() []string {
 	var names []string
 	for _, r := range p.runs() {
@@ -124,7 +123,7 @@ func (p *pairing) facts() []string {
 	return names
 }
 
-// all returns what the runs of a side say, each answer once.
+// all returns the answers of the runs of a side, each once.
 func (s Side) all(of func(*Run) string) []string {
 	var answers []string
 	for _, r := range s.Runs {
@@ -135,8 +134,8 @@ func (s Side) all(of func(*Run) string) []string {
 	return answers
 }
 
-// packages says which packages of the userland have other versions, where the
-// images are called the same: one was built later than the other.
+// packages says which packages of the userland have other versions although the
+// images have the same key: one was built later than the other.
 func (p *pairing) packages() *Difference {
 	before, after := p.before.Runs[0], p.after.Runs[0]
 	if before.fact("userland image") != after.fact("userland image") {

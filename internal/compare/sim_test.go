@@ -13,15 +13,15 @@ func many() truth {
 	return truth{workloads: seven, blocks: 40, lives: 5, cv: 0.03, machine: 1, cost: map[string]float64{"lxc": 1.01, "runc": 1.04}}
 }
 
-// outcome is what became of simulated comparisons, as shares of them.
+// outcome is the outcome of simulated comparisons, as shares of them.
 type outcome struct {
 	falsely float64 // with a claim of what did not change
 	found   float64 // in which what changed was claimed, and rightly
 	covered float64 // of all intervals: the truth is in it
 }
 
-// simulate compares n pairs of sides. The machine is another one each time; on
-// the second side lxc costs that much more on one workload.
+// simulate compares n pairs of sides, on a different machine each time; on the
+// second side lxc costs that much more on one workload.
 func simulate(t *testing.T, seed uint64, n, runs int, of truth, more float64) (o outcome) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -59,9 +59,9 @@ func simulate(t *testing.T, seed uint64, n, runs int, of truth, more float64) (o
 	return o
 }
 
-// TestSimulations has the rows of the table in the package's comment, of fewer
-// comparisons each: false claims are bounded from above, and power from below,
-// so that a rule that claims nothing fails as well.
+// TestSimulations has the rows of the table in the package comment, with fewer
+// comparisons each: false claims are bounded from above, and power from below, so
+// that a rule that claims nothing fails as well.
 func TestSimulations(t *testing.T) {
 	for _, c := range []struct {
 		name                   string
@@ -70,11 +70,11 @@ func TestSimulations(t *testing.T) {
 		more                   float64
 		falsely, found, covers float64 // bounds: at most, at least, at least
 	}{
-		{"8 incarnations", 80, 1, func(*truth) {}, 0.05, 0.11, 0.8, 0.93},
-		{"8 incarnations, guests sd 1 %", 80, 1, func(u *truth) { u.guest = 0.01 }, 0.05, 0.11, 0.6, 0.93},
-		{"8 incarnations, sd 1 % for all workloads", 80, 1, func(u *truth) { u.shared = 0.01 }, 0.05, 0.11, 0.55, 0.93},
-		{"1 incarnation", 60, 1, func(u *truth) { u.lives = 0 }, 0.05, 0.11, 0.8, 0.93},
-		{"1 incarnation, guests sd 1 %", 60, 1, func(u *truth) { u.lives = 0; u.guest = 0.01 }, 0.05, 0.25, 0.05, 0.88},
+		{"8 guests", 80, 1, func(*truth) {}, 0.05, 0.11, 0.8, 0.93},
+		{"8 guests, sd 1 %", 80, 1, func(u *truth) { u.guest = 0.01 }, 0.05, 0.11, 0.6, 0.93},
+		{"8 guests, sd 1 % for all workloads", 80, 1, func(u *truth) { u.shared = 0.01 }, 0.05, 0.11, 0.55, 0.93},
+		{"1 guest", 60, 1, func(u *truth) { u.lives = 0 }, 0.05, 0.11, 0.8, 0.93},
+		{"1 guest, sd 1 %", 60, 1, func(u *truth) { u.lives = 0; u.guest = 0.01 }, 0.05, 0.25, 0.05, 0.88},
 		{"2 runs", 30, 2, func(u *truth) { u.guest = 0.01 }, 0.05, 0.15, 0.9, 0.93},
 		{"3 boots, sd 0.3 %", 25, 3, func(u *truth) { u.boot = 0.003 }, 0.08, 0.15, 0.7, 0.93},
 		{"5 boots, sd 0.3 %", 15, 5, func(u *truth) { u.boot = 0.003 }, 0.05, 0.2, 0.8, 0.9},

@@ -42,7 +42,7 @@ func (ch Change) Cells(all bool) Cells {
 	return c
 }
 
-// figure words what one side says.
+// figure words the value of one side.
 func (ch Change) figure(v float64) string {
 	if v == 0 {
 		return ""
@@ -61,7 +61,7 @@ func (ch Change) figure(v float64) string {
 	return report.Percent(100*(v-1)) + " %"
 }
 
-// words says what may be said of a change.
+// words words the verdict on a change.
 func (ch Change) words() string {
 	differ, worse, better := "these runs differ: ", "costs more", "costs less"
 	if ch.Scope == System {
@@ -89,11 +89,11 @@ func (ch Change) words() string {
 	return text
 }
 
-// Summary says in sentences what came of it.
+// Summary says in sentences what the comparison found.
 func (c *Comparison) Summary(a Against) string {
 	n := map[Verdict]int{}
 	farthest := 0.0
-	why := map[string]bool{} // figures are not compared
+	why := map[string]bool{} // why figures are not compared
 	for _, ch := range a.Changes {
 		n[ch.Verdict]++
 		if ch.Verdict == NotCompared {
@@ -130,7 +130,7 @@ func (c *Comparison) Summary(a Against) string {
 	}
 	if n[NotCompared] > 0 {
 		text += fmt.Sprintf(" %d %s not compared", n[NotCompared], plural(n[NotCompared], "is", "are"))
-		if len(why) == 1 { // else each has its own in the table
+		if len(why) == 1 { // else the table has the reasons
 			for reason := range why {
 				text += ": " + reason
 			}
@@ -147,21 +147,21 @@ func plural(n int, one, more string) string {
 	return more
 }
 
-// Reach says what the claims speak of, and what it takes to say more.
+// Reach says what the claims hold for, and what it takes to claim more.
 func (a Against) Reach() string {
-	text := "The intervals are over boots of the host, so this holds for the system and not for one boot of it."
+	text := "The intervals are over boots of the host, so this holds for the system, not only for single boots."
 	if a.Scope == TheseRuns {
-		text = fmt.Sprintf("This holds for these runs; other runs of the same systems may differ as much. To say that the system changed takes runs from %d boots of the host on each side.", fewest)
+		text = fmt.Sprintf("This holds for these runs only; other runs of the same systems may differ as much. To show that the system changed, compare runs from %d boots of the host on each side.", fewest)
 	}
 	if a.FewGuests {
-		text += " In some of them guests were made so few times that the luck of a single guest may be what differs."
+		text += " Some of the runs created so few guests that the difference may be due to a single guest."
 	}
 	phi := 1.0
 	for _, ch := range a.Changes {
 		phi = max(phi, ch.Phi)
 	}
 	if phi >= 1.05 {
-		text += fmt.Sprintf(" The A/A controls vary by more than their own intervals allow, so the intervals here are up to %s times wider.", report.Digits(phi, 2))
+		text += fmt.Sprintf(" The A/A controls vary more than their own intervals allow, so the intervals here are up to %s times wider.", report.Digits(phi, 2))
 	}
 	return text
 }
@@ -172,7 +172,7 @@ func (c *Comparison) Legend() string {
 }
 
 // BaselineLegend says how to read the table of baselines.
-var BaselineLegend = fmt.Sprintf("The machine itself: what the baseline took, by the median trial. A change above 0 %% is for the worse. With fewer than %d runs on a side it is shown and not judged.", fewest)
+var BaselineLegend = fmt.Sprintf("The machine itself: the median trial of the baseline. A change above 0 %% is for the worse. With fewer than %d runs on a side, changes are shown but not judged.", fewest)
 
 // String words a difference.
 func (d Difference) String() string {
@@ -254,7 +254,7 @@ func wrap(text string) string {
 	return b.String()
 }
 
-// align writes rows in columns; a workload is named where it changes.
+// align writes rows in columns; a workload is named only in its first row.
 func align(b *strings.Builder, head Cells, cells []Cells) {
 	table := [][]string{head.list()}
 	for _, c := range cells {
@@ -286,14 +286,14 @@ func align(b *strings.Builder, head Cells, cells []Cells) {
 	}
 }
 
-// Markdown writes a comparison as the summary of a pull request: what is
-// claimed in a table, and the rest folded away.
+// Markdown writes a comparison as a summary for a pull request: the claims in a
+// table, and the rest folded.
 func Markdown(w io.Writer, c *Comparison, all bool) error {
 	var b strings.Builder
 	for _, a := range c.Against {
 		b.WriteString("### tare: " + md(c.title(a)) + "\n\n")
 		for _, d := range a.Differences {
-			b.WriteString("- not the same: " + md(d.String()) + "\n")
+			b.WriteString("- differs: " + md(d.String()) + "\n")
 		}
 		if len(a.Differences) > 0 {
 			b.WriteString("\n")
@@ -339,7 +339,7 @@ func mdTable(b *strings.Builder, head Cells, cells []Cells) {
 	b.WriteString("\n")
 }
 
-// md is text that Markdown takes for nothing else.
+// md escapes text for Markdown.
 func md(s string) string {
 	var b strings.Builder
 	for _, r := range clean(s) {
@@ -357,7 +357,7 @@ func md(s string) string {
 	return b.String()
 }
 
-// clean takes out what could do more than be printed.
+// clean removes whatever does more than print.
 func clean(s string) string {
 	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		switch {
@@ -370,7 +370,7 @@ func clean(s string) string {
 	}, strings.ToValidUTF8(s, "?"))), " ")
 }
 
-// short cuts what nobody reads to its end.
+// short cuts long values.
 func short(s string) string {
 	s = clean(s)
 	if s == "" {

@@ -40,7 +40,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestToldFirst: what is not the same stands above all figures.
+// TestToldFirst: differences between the sides precede all figures.
 func TestToldFirst(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 2))
 	a, b := usual("a"), usual("b")
@@ -57,7 +57,7 @@ func TestToldFirst(t *testing.T) {
 		text := b.String()
 		sizes, figure := strings.Index(text, "100 events → 105 events"), strings.Index(text, "%")
 		if sizes < 0 || figure < sizes {
-			t.Errorf("%s: the sizes are not told before the first figure:\n%s", name, text)
+			t.Errorf("%s: the sizes do not precede the first figure:\n%s", name, text)
 		}
 		for _, want := range []string{"(3 runs)", "Nothing shows that the system changed", "The intervals are over boots of the host"} {
 			if !strings.Contains(text, want) {

@@ -7,7 +7,7 @@
 //	err = e.Create(path)                             // the run file
 //	summary, err := e.Measure(ctx, version, progress)
 //
-// A run that was interrupted goes on with t.Resume in place of Prepare and Create.
+// An interrupted run continues with t.Resume in place of Prepare and Create.
 package experiment
 
 import (
@@ -111,7 +111,7 @@ func (e *Experiment) Create(path string) error {
 	}
 	for _, a := range e.Campaign.Active() {
 		if _, asked := e.status[a.System]; !asked {
-			e.status[a.System] = system.Unusable("it is asked when the host is booted as "+a.Boot, "")
+			e.status[a.System] = system.Unusable("it is checked when the host is booted as "+a.Boot, "")
 		}
 	}
 	docs := map[string][]byte{store.DocCampaignYAML: e.yaml, store.DocCampaign: e.Campaign.Resolved()}
@@ -176,24 +176,24 @@ func (t *Testbed) Resume(ctx context.Context, path, booted string, check func(*c
 	e.env = t.Environment()
 	boot := BootOf(e.env)
 	if booted != "" && booted != boot {
-		return nil, fault.WithRemedy(fault.Hostf("this host was to come up as %s and came up as %s", booted, boot),
-			"see that the entry of GRUB's menu is right; boot it by hand, then tare resume %s", path)
+		return nil, fault.WithRemedy(fault.Hostf("this host should have booted as %s, but booted as %s", booted, boot),
+			"check the campaign's entry of GRUB's menu; boot it by hand, then tare resume %s", path)
 	}
 	if err := e.sameGround(); err != nil {
 		return nil, err
 	}
 	for what, why := range t.Lacks(c) {
-		return nil, fault.Hostf("the run cannot go on: %s: %s", what, why)
+		return nil, fault.Hostf("cannot resume the run: %s: %s", what, why)
 	}
 	e.Plan = t.plan(c, e.env)
 	e.status = t.checkFor(ctx, c, boot)
 	for _, a := range e.Plan.InBoot(boot) {
 		st, known := e.status[a.System]
 		if !known {
-			return nil, fault.Campaignf("%s: arm %s is of system %q, which this tare does not know", path, a.Name, a.System)
+			return nil, fault.Campaignf("%s: arm %s uses system %q, which this version of tare does not know", path, a.Name, a.System)
 		}
 		if !st.Usable {
-			return nil, fault.WithRemedy(fault.Hostf("arm %s cannot go on: %s is no longer usable: %s", a.Name, a.System, st.Reason), "%s", st.Remedy)
+			return nil, fault.WithRemedy(fault.Hostf("cannot resume arm %s: %s is no longer usable: %s", a.Name, a.System, st.Reason), "%s", st.Remedy)
 		}
 	}
 	e.workloads, err = t.workloads(c)
@@ -239,7 +239,7 @@ func (e *Experiment) takeHost(what string) (err error) {
 	return err
 }
 
-// sameGround refuses to mix measurements of different machines or userlands in one run.
+// sameGround refuses to mix different machines, kernels or userlands in one run.
 func (e *Experiment) sameGround() error {
 	s, now := e.Run, e.env
 	var env host.Environment
@@ -265,14 +265,14 @@ func (e *Experiment) sameGround() error {
 	if err != nil {
 		return err
 	}
-	const remedy = "begin a new run; this one can be shown as it is"
+	const remedy = "start a new run; this one can still be shown"
 	switch {
 	case env.HostID != now.HostID:
-		return fault.WithRemedy(fault.Campaignf("%s was begun on another machine", s.Path()), remedy)
+		return fault.WithRemedy(fault.Campaignf("%s was started on another machine", s.Path()), remedy)
 	case env.Kernel.Release != now.Kernel.Release:
-		return fault.WithRemedy(fault.Campaignf("%s was begun under kernel %s, this is %s", s.Path(), env.Kernel.Release, now.Kernel.Release), remedy)
+		return fault.WithRemedy(fault.Campaignf("%s was started under kernel %s; this host runs %s", s.Path(), env.Kernel.Release, now.Kernel.Release), remedy)
 	case key != e.bed.Image.Key:
-		return fault.WithRemedy(fault.Campaignf("%s was begun with another userland image", s.Path()), remedy)
+		return fault.WithRemedy(fault.Campaignf("%s was started with another userland image", s.Path()), remedy)
 	}
 	return nil
 }
@@ -285,7 +285,7 @@ func Text(name string) (text []byte, file string, err error) {
 	}
 	text, err = os.ReadFile(name)
 	if err != nil {
-		return nil, name, fault.WithRemedy(fault.Campaignf("%w", err), "give a campaign file, or one of the campaigns that tare brings along: %s", strings.Join(campaign.BuiltinNames(), ", "))
+		return nil, name, fault.WithRemedy(fault.Campaignf("%w", err), "give a campaign file, or a built-in campaign: %s", strings.Join(campaign.BuiltinNames(), ", "))
 	}
 	return text, name, nil
 }
@@ -310,7 +310,7 @@ func NextBoot(path string) (next campaign.Boot, done int, err error) {
 	return next, len(finished), nil
 }
 
-// costs are guesses for the expected duration; a run corrects them as it goes.
+// costs are guesses for the expected duration; a run corrects them as it measures.
 var costs = plan.Costs{
 	Slowdown:  map[string]float64{"qemu-tcg": 15},
 	Overhead:  50 * time.Millisecond,
@@ -330,7 +330,7 @@ func (t *Testbed) plan(c *campaign.Campaign, env *host.Environment) *plan.Plan {
 	return p
 }
 
-// widths are how wide the intervals of a run are by now, by workload.
+// widths returns how wide the intervals of a run are so far, by workload.
 func widths(s *store.Run) (map[string]plan.Width, error) {
 	in, err := analyze.FromRun(s)
 	if err != nil {

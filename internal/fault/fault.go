@@ -1,6 +1,6 @@
 // Package fault types errors by whose fault they were, because each calls for
 // something else: a guest's failure is a result of the measurement, a host's
-// failure is infrastructure to mend and retry, and a campaign's is refused
+// failure is infrastructure to fix and retry, and a campaign's is refused
 // before anything runs.
 package fault
 
@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 	if e.Remedy == "" {
 		return e.Err.Error()
 	}
-	return e.Err.Error() + "\n  to mend: " + e.Remedy
+	return e.Err.Error() + "\n  to fix: " + e.Remedy
 }
 
 func (e *Error) Unwrap() error { return e.Err }

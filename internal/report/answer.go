@@ -10,11 +10,11 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
-// maxNamed is how many workloads an answer names of those with the same result.
+// maxNamed is how many of the workloads with the same result an answer names.
 const maxNamed = 3
 
-// AnswerText says in one sentence, without a full stop, what a run found of an
-// arm: what it costs on which workloads, and what is known of the others.
+// AnswerText says in one sentence, without a full stop, what a run found about an
+// arm: what it costs on which workloads, and what is known about the others.
 func AnswerText(a analyze.Answer) string { return clean(a.Arm) + ": " + AnswerWords(a) }
 
 // AnswerWords is AnswerText without the name of the arm.
@@ -44,7 +44,7 @@ func AnswerWords(a analyze.Answer) string {
 		parts = append(parts, notResolved(open, a.Workloads))
 	}
 	if len(unknown) > 0 {
-		parts = append(parts, "nothing is known yet of "+nameOrCount(workloadsOf(unknown), a.Workloads))
+		parts = append(parts, "nothing is known yet about "+nameOrCount(workloadsOf(unknown), a.Workloads))
 	}
 	text := strings.Join(parts, "; ")
 	if a.Scope == analyze.ScopeTheseGuests && len(open)+len(unknown) < a.Workloads {
@@ -53,7 +53,7 @@ func AnswerWords(a analyze.Answer) string {
 	return clean(text)
 }
 
-// OrderedAnswers has those of emulated arms last, which say the least.
+// OrderedAnswers puts those of emulated arms last, because they say the least.
 func OrderedAnswers(all []analyze.Answer) []analyze.Answer {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(x, y analyze.Answer) int {
@@ -79,7 +79,7 @@ func claimed(claims []analyze.Claim) string {
 	return and(parts)
 }
 
-// notResolved says of workloads what each of them costs at most.
+// notResolved says what each of these workloads costs at most.
 func notResolved(open []analyze.Claim, of int) string {
 	open = slices.Clone(open)
 	slices.SortStableFunc(open, func(x, y analyze.Claim) int { return -cmp.Compare(math.Abs(farther(x)), math.Abs(farther(y))) })
@@ -107,10 +107,10 @@ func farther(c analyze.Claim) float64 {
 	return c.High
 }
 
-// mostPercent is where an overhead says nothing any more.
+// mostPercent is the overhead beyond which a bound says nothing.
 const mostPercent = 99_999
 
-// nameOrCount names a few of so many workloads, or counts them.
+// nameOrCount names one or two workloads, or counts more of them.
 func nameOrCount(names []string, of int) string {
 	switch n := len(names); {
 	case n == of && of > 1:
@@ -133,7 +133,7 @@ func workloadsOf(claims []analyze.Claim) []string {
 // size formats a percentage without its sign.
 func size(p float64) string { return strings.TrimLeft(percent(p), "+-") }
 
-// and joins words as a sentence does.
+// and joins words as in a sentence.
 func and(list []string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")

@@ -25,8 +25,8 @@ func TestAnswerText(t *testing.T) {
 		"lxc: not resolved on dd-write: at most +7.6 %":                                       {Workloads: 1, AtMostPercent: 7.6, Open: []analyze.Claim{writes}},
 		"lxc: costs 3.1 % (2.2 … 4.0) on stress-ng-exec (these guests only)":                  {Workloads: 1, Costs: []analyze.Claim{execs}, Scope: analyze.ScopeTheseGuests},
 		"lxc: not resolved on any of 2 workloads: at most +7.6 % on dd-write and +3.0 % on a": {Workloads: 2, Open: []analyze.Claim{writes, claim("a", 1, -1, 3)}, Scope: analyze.ScopeTheseGuests},
-		"lxc: nothing is known yet of any of 2 workloads":                                     {Workloads: 2, Open: []analyze.Claim{claim("a", 4, 0, 0), claim("b", 9, -100, 1e9)}},
-		"lxc: not resolved on dd-write: at most +7.6 %; nothing is known yet of a":            {Workloads: 2, Open: []analyze.Claim{claim("a", 4, 0, 0), writes}},
+		"lxc: nothing is known yet about any of 2 workloads":                                  {Workloads: 2, Open: []analyze.Claim{claim("a", 4, 0, 0), claim("b", 9, -100, 1e9)}},
+		"lxc: not resolved on dd-write: at most +7.6 %; nothing is known yet about a":         {Workloads: 2, Open: []analyze.Claim{claim("a", 4, 0, 0), writes}},
 		"lxc: emulated: its times say nothing about real hardware":                            {Workloads: 1, Emulated: true, Costs: []analyze.Claim{execs}},
 	} {
 		a.Arm = "lxc"

@@ -19,14 +19,14 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// Benchfmt writes the metrics of all trials that are done in Go's benchmark
-// format, one line a value, for benchstat:
+// Benchfmt writes the metrics of all completed trials in Go's benchmark format,
+// one line per value, for benchstat:
 //
 //	benchstat -col /arm run.bench
 //
 // A line is named after its workload, arm and metric:
-// BenchmarkSysbenchCpu/arm=lxc/metric=time. Of the probes it has the CPU time of
-// the guest's whole control group, which analysis compares as a metric, too.
+// BenchmarkSysbenchCpu/arm=lxc/metric=time. The only probe is the CPU time of the
+// guest's whole control group, which the analysis compares like a metric.
 func Benchfmt(w io.Writer, r *store.Run) error {
 	metrics, err := r.Metrics()
 	if err != nil {
@@ -90,7 +90,7 @@ func benchMetrics(all []store.Metric) (out []store.Metric) {
 	return out
 }
 
-// benchConfig says what the whole file has in common.
+// benchConfig returns what all lines of the file have in common.
 func benchConfig(r *store.Run, c *campaign.Campaign) ([]benchfmt.Config, error) {
 	arms, err := r.Arms()
 	if err != nil {
@@ -120,7 +120,7 @@ func benchConfig(r *store.Run, c *campaign.Campaign) ([]benchfmt.Config, error) 
 	return config, nil
 }
 
-// writeUnits says of each unit which direction is better, unless the metrics
+// writeUnits writes for each unit which direction is better, unless the metrics
 // with that unit disagree.
 func writeUnits(out *benchfmt.Writer, metrics []store.Metric) error {
 	better := map[string]string{}
@@ -187,7 +187,7 @@ func benchNames(metrics []store.Metric) map[string]string {
 	return names
 }
 
-// trailingNumber is what benchstat would take for the number of CPUs.
+// trailingNumber matches what benchstat would take for the number of CPUs.
 var trailingNumber = regexp.MustCompile(`-(\d+)$`)
 
 // benchWord makes s one word of a benchmark's name.

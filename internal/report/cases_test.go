@@ -12,7 +12,7 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// TestCases: each thing that may be said is worded as it is meant to be.
+// TestCases: every kind of result has the intended wording.
 func TestCases(t *testing.T) {
 	res := reporttest.Cases()
 	ctx := Context{Campaign: "cases", Path: "cases.tare", Seed: 7, Host: "Example CPU 3000, 2 CPUs", Sizes: []store.Size{{Workload: "openssl-enc", Size: 32, Unit: "MiB encrypted"}}, Width: 110}
@@ -33,8 +33,8 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// TestVerdicts: a comparison that is not resolved tells what is known
-// of it, the same in the table and on the page, and the narrow column agrees.
+// TestVerdicts: a comparison that is not resolved says what is known about it, with the
+// same words in the table and on the page, and the narrow column agrees.
 func TestVerdicts(t *testing.T) {
 	res := reporttest.Cases()
 	var got []string
@@ -58,7 +58,7 @@ func TestVerdicts(t *testing.T) {
 		"stress-ng-exec, runc: not resolved, at most ±6.1 %; ; false",
 		"hackbench-pipe, lxc: not resolved: too coarse; ; false",
 		"hackbench-pipe, runc: did not finish; ; false",
-		"cyclictest, lxc: one pair says nothing; ; false",
+		"cyclictest, lxc: not resolved: one pair; ; false",
 		"cyclictest, runc: no control, at most +19.0 %; ; false",
 	}
 	if !slices.Equal(got, want) {
@@ -70,7 +70,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestCauses: findings of one cause are one, the worst first, and tell where.
+// TestCauses: findings of one cause are grouped, the worst first, and say where.
 func TestCauses(t *testing.T) {
 	var got []string
 	for _, c := range Causes(reporttest.Cases().Findings) {

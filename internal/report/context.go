@@ -15,35 +15,35 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// Context is what a table shows beside the numbers, and how.
+// Context is what a table shows besides the numbers, and how.
 type Context struct {
 	Campaign string
 	Path     string // of the run file; "": not shown
 	Seed     uint64
 	Host     string // one line
-	Merging  string // what the host does about equal pages of guests, in a sentence
+	Merging  string // whether the host merges equal pages of guests, in a sentence
 	Sizes    []store.Size
 	LeftOut  []LeftOut
 	Company  []Company // scenarios other than solo
-	// MinBlocks is what the campaign asks for at least.
+	// MinBlocks is the least number of blocks that the campaign asks for.
 	MinBlocks int
-	// Ended is why the run has no more blocks; "" where it is incomplete.
+	// Ended is why the run has no more blocks; "" if it is incomplete.
 	Ended plan.Reason
-	// Incomplete says why the run ended before its time; "": it did not.
+	// Incomplete says why the run is incomplete; "" if it is complete.
 	Incomplete string
 
 	Width      int  // columns of the terminal; 0: 100
-	Colour     bool // the caller knows of NO_COLOR and of terminals
+	Colour     bool // the caller takes care of NO_COLOR and of terminals
 	AllMetrics bool // all metrics, probes and findings, not only the first metric of each workload
 }
 
 // LeftOut is a system of the campaign that did not take part.
 type LeftOut struct{ Arm, Why string }
 
-// Company is who takes part at once under a scenario.
+// Company says which guests run at the same time in a scenario.
 type Company struct{ Scenario, Who string }
 
-// ContextOf reads from a run what its table shows beside the numbers.
+// ContextOf reads from a run what its table shows besides the numbers.
 func ContextOf(r *store.Run) (Context, error) {
 	ctx := Context{Path: r.Path()}
 	c, err := analyze.CampaignOf(r)
@@ -86,12 +86,12 @@ func ContextOf(r *store.Run) (Context, error) {
 // ending tells from the last session why a run has no more blocks.
 func ending(sessions []store.Session) (ended plan.Reason, incomplete string) {
 	if len(sessions) == 0 {
-		return "", "it never began"
+		return "", "it never started"
 	}
 	last := sessions[len(sessions)-1]
 	switch reason := plan.Reason(last.Reason); {
 	case last.Ended.IsZero():
-		return "", "it was killed, or goes on"
+		return "", "it was killed or is still running"
 	case endings[reason] != "":
 		return reason, ""
 	case last.Reason == "":
@@ -103,9 +103,9 @@ func ending(sessions []store.Session) (ended plan.Reason, incomplete string) {
 // endings says why a run is complete.
 var endings = map[plan.Reason]string{
 	plan.ReasonBlocks:    "as many as the campaign asks for",
-	plan.ReasonPrecision: "as many as the precision asked for needs",
-	plan.ReasonMax:       "as many as the campaign allows; the precision asked for needs more",
-	plan.ReasonBudget:    "another would have passed the budget",
+	plan.ReasonPrecision: "enough for the requested precision",
+	plan.ReasonMax:       "as many as the campaign allows; the requested precision needs more",
+	plan.ReasonBudget:    "another would exceed the budget",
 }
 
 // HostLine describes a host in one line.

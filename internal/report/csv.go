@@ -16,8 +16,8 @@ var csvHeader = []string{
 }
 
 // CSV writes a row for every value of every trial: the metrics and the probes,
-// in the order in which the trials were made. A trial without values, because
-// it failed or was interrupted, has one row without kind, name, unit, direction and value.
+// in the order of the trials. A trial without values, because it failed or was
+// interrupted, has one row without kind, name, unit, direction and value.
 func CSV(w io.Writer, r *store.Run) error {
 	arms, err := r.Arms()
 	if err != nil {

@@ -37,7 +37,7 @@ func exports(r *store.Run, res *analyze.Result) map[string]func(io.Writer) error
 	}
 }
 
-// fullDisk takes some bytes, and then no more.
+// fullDisk accepts some bytes, and then no more.
 type fullDisk struct{ room int }
 
 var errFull = errors.New("no space left")
@@ -60,7 +60,7 @@ func TestExportToFullDisk(t *testing.T) {
 	}
 }
 
-// TestJSONContract: what other programs rely on is there.
+// TestJSONContract: the export has everything that other programs rely on.
 func TestJSONContract(t *testing.T) {
 	r := makeRun(t, 12, "blocks")
 	var b strings.Builder

@@ -11,8 +11,8 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// figureRow is one figure that analysis derived; docs/export.md describes the
-// columns. What a column with "optional" does not have is null.
+// figureRow is one figure that the analysis derived; docs/export.md describes the
+// columns. An empty value of an optional column is null.
 type figureRow struct {
 	Workload      string   `parquet:"workload,dict"`
 	Metric        string   `parquet:"metric,dict"`
@@ -34,7 +34,7 @@ var figureHeader = []string{
 	"workload", "metric", "arm", "system", "scenario", "flavor", "member", "against", "against_flavor", "name", "value", "ci_low", "ci_high", "text",
 }
 
-// FiguresCSV writes a row for every figure that analysis derived: costs, slow
+// FiguresCSV writes a row for every figure that the analysis derived: costs, slow
 // trials, ranks, slowdowns, fairness, the accuracy of caps, how many guests fit.
 func FiguresCSV(w io.Writer, r *store.Run, res *analyze.Result) error {
 	rows, err := figures(r, res)
@@ -82,7 +82,7 @@ func FiguresParquet(w io.Writer, r *store.Run, res *analyze.Result) error {
 	return out.Close()
 }
 
-// figures lists what analysis derived, in the order of its result.
+// figures lists what the analysis derived, in the order of its result.
 func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 	arms, err := r.Arms()
 	if err != nil {
@@ -158,8 +158,8 @@ func (l *figureList) known(row figureRow, name string, value, low, high float64)
 	l.rows = append(l.rows, row)
 }
 
-// tail adds how often the trials of an arm stall beside its baseline's, and
-// what the slowest of both take.
+// tail adds how often the trials of an arm and of its baseline stall, and how long
+// the slowest of both take.
 func (l *figureList) tail(row figureRow, t analyze.Tail) {
 	row.Against = t.Baseline
 	share := func(name string, value float64) { // 0 is a figure, too
@@ -183,7 +183,7 @@ func (l *figureList) tail(row figureRow, t analyze.Tail) {
 	}
 }
 
-// isolation adds the figures of an arm in company and of each of its guests.
+// isolation adds the figures of an arm beside other guests, and of each of its guests.
 func (l *figureList) isolation(row figureRow, i analyze.Isolation) {
 	alone, native := row, row
 	alone.Against, native.Against = i.Baseline, i.NativeArm

@@ -8,22 +8,22 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
-// maxCauses is how many causes are shown without AllMetrics: no more than fit a
-// screen beside a table.
+// maxCauses is how many causes are shown without AllMetrics: no more than fit on a
+// screen with a table.
 const maxCauses = 8
 
-// failed is the kind that goes before all others: what did not finish is a result.
+// failed is the kind that precedes all others: that a trial did not finish is a result.
 const failed = "did-not-finish"
 
 // Cause is the findings of one kind and severity, the worst of them first.
 type Cause struct {
-	Severity analyze.Severity // of these, which may not be the kind's
+	Severity analyze.Severity // of these findings; it may differ from the kind's
 	Kind     analyze.Kind
 	Findings []analyze.Finding
 }
 
-// Causes gathers findings by what caused them, the worst first: what did not
-// finish, and then by severity.
+// Causes groups findings by cause, the worst first: trials that did not finish, and
+// then by severity.
 func Causes(all []analyze.Finding) []Cause {
 	var out []Cause
 	for _, f := range all {
@@ -45,7 +45,7 @@ func (c Cause) rank() int {
 	return slices.Index([]analyze.Severity{analyze.Serious, analyze.Warning, analyze.Info}, c.Severity)
 }
 
-// Text says in one line what it is, where, and of the worst how bad.
+// Text says in one line what it is, where, and how bad the worst is.
 func (c Cause) Text() string {
 	lead := c.Kind.Headline
 	if end := strings.IndexAny(lead, ":."); end > 0 {
@@ -58,8 +58,8 @@ func (c Cause) Text() string {
 	return clean(text + c.Findings[0].Text)
 }
 
-// Where names the arm and workload of the worst, and counts the others; "": it
-// is about the whole run.
+// Where names the arm and workload of the worst, and counts the others; "" if it is
+// about the whole run.
 func (c Cause) Where() string {
 	var arms, workloads, pairs []string
 	add := func(list *[]string, name string) {
@@ -91,8 +91,8 @@ func (c Cause) Where() string {
 	}
 }
 
-// findings writes what not to believe: a line for each cause or, where all is
-// asked for, every finding and what to do about it.
+// findings writes what not to believe: a line for each cause or, with AllMetrics,
+// every finding and what to do about it.
 func (t *table) findings() {
 	if t.ctx.AllMetrics {
 		for _, c := range Causes(t.res.Findings) {
@@ -117,9 +117,9 @@ func (t *table) findings() {
 	if len(t.res.Findings) == 0 {
 		return
 	}
-	text := "What to do about them, and the figures: "
+	text := "Details and remedies: "
 	if left > 0 {
-		text = fmt.Sprintf("%d more %s left out. What to do about them, and the figures: ", left, map[bool]string{true: "finding is", false: "findings are"}[left == 1])
+		text = fmt.Sprintf("%d more %s not shown. Details and remedies: ", left, map[bool]string{true: "finding is", false: "findings are"}[left == 1])
 	}
 	t.hanging("", 0, text+"tare show --all "+or(clean(t.ctx.Path), "RUN"))
 }
@@ -163,7 +163,7 @@ func about(f analyze.Finding) string {
 	return strings.Join(about, ", ") + ": "
 }
 
-// shows reports whether a finding is about anything that the table has.
+// shows reports whether a finding is about anything in the table.
 func (t *table) shows(f analyze.Finding) bool {
 	return f.Metric == "" || slices.Contains(t.metrics(), metricKey{f.Workload, f.Metric})
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
-// IsolationAnswer is what a run says of one system's guests in company.
+// IsolationAnswer is what a run found about one system's guests beside others.
 type IsolationAnswer struct {
-	Arm      string // alone
+	Arm      string // without a scenario
 	Emulated bool
-	Worst    analyze.Verdict // of what is said
+	Worst    analyze.Verdict // of those in Text
 	Text     string          // one sentence, without a full stop
 }
 
-// IsolationAnswers say of every system how its guests fared in company, by
-// primary metrics: what of that is resolved, the worst first. What a system
-// costs there is not spoken of.
+// IsolationAnswers says for every system how other guests slow its guests down, by
+// primary metrics: what is resolved of that, the worst first. What a system costs
+// there is not included.
 func IsolationAnswers(res *analyze.Result) (out []IsolationAnswer) {
 	var arms []string
 	of := map[string][]analyze.Isolation{}
@@ -55,7 +55,7 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 	for _, i := range of {
 		lost, trials = lost+i.Lost, trials+i.Trials
 		switch doubted := len(Doubts(res, i.Comparison)) > 0; {
-		case i.N == 0 && i.Lost == i.Trials: // said below
+		case i.N == 0 && i.Lost == i.Trials: // counted below
 		case i.Verdict == analyze.Costs && !doubted:
 			slower = append(slower, i)
 		case i.Verdict == analyze.None && !doubted:
@@ -74,13 +74,13 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 			text += fmt.Sprintf(", where %s takes %s times as long", res.Baseline, digits(worst.Native, 3))
 		}
 		if n := len(slower) - 1; n > 0 {
-			text += fmt.Sprintf("; is slowed down by less in %d more", n)
+			text += fmt.Sprintf("; the slowdown is smaller in %d more %s", n, plural(n, "case"))
 		}
 		parts = append(parts, text)
 	}
 	if lost > 0 {
 		a.Worst = analyze.Costs
-		parts = append(parts, fmt.Sprintf("%d of %d results are missing, as guests did not finish", lost, trials))
+		parts = append(parts, fmt.Sprintf("%d of %d results are missing because guests did not finish", lost, trials))
 	}
 	if unhurt != nil {
 		if a.Worst == analyze.NotResolved {
@@ -105,13 +105,13 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 	case len(unknown) == len(of):
 		parts = append(parts, "nothing is known yet")
 	case unknown != nil:
-		parts = append(parts, "nothing is known yet of "+some(unknown))
+		parts = append(parts, "nothing is known yet about "+some(unknown))
 	}
 	a.Text = clean(strings.Join(parts, "; "))
 	return a
 }
 
-// some names a few, and counts more of them.
+// some names the first few, and counts the rest.
 func some(names []string) string {
 	if n := len(names) - maxNamed; n > 0 {
 		names = append(slices.Clone(names[:maxNamed]), fmt.Sprintf("%d more", n))

@@ -8,8 +8,8 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
-// isolation writes how the arms of one metric fared in company, and how true their
-// CPU caps are; nothing where all of them are alone and without a cap.
+// isolation writes how other guests slow down the arms of one metric, and how
+// accurate their CPU caps are; nothing if all of them are alone and without a cap.
 func (t *table) isolation(k metricKey) {
 	rows := [][]string{IsolationHeadings()}
 	for _, i := range t.res.Isolation {
@@ -33,11 +33,11 @@ func IsolationHeadings() []string {
 }
 
 // IsolationLegend explains the headings.
-const IsolationLegend = "slowdown: against the same arm alone, which is not what it costs, in brackets where it is not resolved; beyond it: over that of the native baseline. " +
-	"Jain: 1 when all guests got alike for their shares; unfair: largest slowdown over smallest; " +
-	"start ±: from the instant agreed, 99th percentile"
+const IsolationLegend = "slowdown: against the same arm alone, in brackets if not resolved; it is not the cost of the system; " +
+	"beyond it: the slowdown over that of the native baseline; Jain: fairness index, 1 if all guests got the same for their shares; " +
+	"unfair: largest slowdown over smallest; start ±: 99th percentile of the distance from the agreed start"
 
-// CompanyNotes say by a metric how many guests fit, and how true CPU caps are.
+// CompanyNotes says for a metric how many guests fit, and how accurate CPU caps are.
 func CompanyNotes(res *analyze.Result, workload, metric string) (notes []string) {
 	for _, d := range res.Density {
 		if d.Workload == workload && d.Metric == metric {
@@ -52,9 +52,9 @@ func CompanyNotes(res *analyze.Result, workload, metric string) (notes []string)
 	return notes
 }
 
-// capText says in a line how true a CPU cap is.
+// capText says in a line how accurate a CPU cap is.
 func capText(c analyze.CapAccuracy) string {
-	text := fmt.Sprintf("cap: %s of %s take %s× as long as %s", c.Flavor, c.Arm, digits(c.Ratio, 3), c.Reference)
+	text := fmt.Sprintf("cap: flavor %s of %s takes %s× as long as %s", c.Flavor, c.Arm, digits(c.Ratio, 3), c.Reference)
 	if c.Against != c.Arm {
 		text += " of " + c.Against
 	}
@@ -73,24 +73,24 @@ func densityText(d analyze.Density) string {
 	memory := func(v float64) string { return scaleFor("B", v).with(v) }
 	var limits []string
 	if d.Limit > 0 {
-		limits = append(limits, fmt.Sprintf("at no more than %s× slower than alone", digits(d.Limit, 2)))
+		limits = append(limits, fmt.Sprintf("with a slowdown of at most %s×", digits(d.Limit, 2)))
 	}
 	if d.MemoryLimit > 0 {
 		limits = append(limits, fmt.Sprintf("with %s of the host's memory left", memory(d.MemoryLimit)))
 	}
-	text := fmt.Sprintf("density: of %s, %d fit %s", d.Arm, d.Fits, strings.Join(limits, " and "))
+	text := fmt.Sprintf("density: %d guests of %s fit %s", d.Fits, d.Arm, strings.Join(limits, " and "))
 	if d.Fits == 1 {
-		text = fmt.Sprintf("density: of %s, none of the numbers tried is sure to fit %s", d.Arm, strings.Join(limits, " and "))
+		text = fmt.Sprintf("density: none of the tried numbers of guests of %s is sure to fit %s", d.Arm, strings.Join(limits, " and "))
 	}
 	switch {
 	case d.Broke == analyze.BrokeMemory && d.MemoryLeft > 0:
-		text += fmt.Sprintf("; with %d, memory breaks: %s were left", d.Breaks, memory(d.MemoryLeft))
+		text += fmt.Sprintf("; %d do not: only %s of memory was left", d.Breaks, memory(d.MemoryLeft))
 	case d.Broke == analyze.BrokeMemory:
-		text += fmt.Sprintf("; with %d, memory breaks: not all could be made", d.Breaks)
+		text += fmt.Sprintf("; %d do not: memory was too short to create all", d.Breaks)
 	case d.Broke == analyze.BrokeLost:
-		text += fmt.Sprintf("; of %d, not all finished", d.Breaks)
+		text += fmt.Sprintf("; %d do not: some did not finish", d.Breaks)
 	case d.Broke == analyze.BrokeSlowdown:
-		text += fmt.Sprintf("; %d do not (%s×)", d.Breaks, digits(d.Slowdown, 3))
+		text += fmt.Sprintf("; %d do not: %s×", d.Breaks, digits(d.Slowdown, 3))
 	case d.Fits < d.Tried[len(d.Tried)-1]:
 		text += "; more is not resolved"
 	default:
@@ -99,7 +99,7 @@ func densityText(d analyze.Density) string {
 	return text + "; tried: " + strings.Join(tried, ", ")
 }
 
-// IsolationCells are the figures of an arm in company, as the table has them.
+// IsolationCells are the figures of an arm beside other guests, as in the table.
 func IsolationCells(i analyze.Isolation) []string {
 	times := func(v float64) string {
 		if v == 0 {
@@ -144,8 +144,8 @@ func IsolationCells(i analyze.Isolation) []string {
 	return []string{clean(i.Arm), guests, slowdown, span(i.CILow, i.CIHigh), times(i.Native), times(i.Excess), fraction(i.Jain), times(i.Unfairness), lost, skew}
 }
 
-// grid writes rows of cells, aligned, the first as the heading; columns with
-// nothing in them are left out, and from the right those that do not fit.
+// grid writes aligned rows of cells, the first as the heading. It leaves out empty
+// columns, and from the right those that do not fit.
 func (t *table) grid(rows [][]string) {
 	var shown []int
 	widths := make([]int, len(rows[0]))

@@ -7,8 +7,8 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
-// TestIsolationTable: the table says who bore what beside native, who was
-// lost, and keeps slowdown and cost apart.
+// TestIsolationTable: the table has the slowdown of each arm beside native's and
+// the lost guests, and keeps slowdown and cost apart.
 func TestIsolationTable(t *testing.T) {
 	about := func(arm, base string, ratio float64) analyze.Comparison {
 		return analyze.Comparison{Workload: "cpu", Metric: "time", Unit: "s", Better: "lower", Primary: true, Arm: arm, Baseline: base,
@@ -31,7 +31,7 @@ func TestIsolationTable(t *testing.T) {
 	res.Isolation[0].Verdict = analyze.Costs
 	for _, width := range []int{60, 140} {
 		if text := tableOf(t, res, Context{Width: width}); strings.Contains(text, "native@four   ") || strings.Contains(text, "5.0 %") {
-			t.Errorf("what arms cost in company is in the table of what they cost alone:\n%s", text)
+			t.Errorf("costs beside other guests are in the table of costs alone:\n%s", text)
 		}
 	}
 	text := tableOf(t, res, Context{Campaign: "company", Width: 140, AllMetrics: true})
@@ -40,10 +40,10 @@ func TestIsolationTable(t *testing.T) {
 		"lxc@four 4 2.30× 2.28 … 2.32 2.01× 1.14× 0.988 1.50× 0.70 ms",
 		"runc@noisy 1 + cpu, fork did not finish 10 of 10",
 		"lxc takes 2.30 times as long as alone (2.28 … 2.32) on cpu in four, where native takes 2.01 times as long",
-		"runc 10 of 10 results are missing, as guests did not finish",
-		"cap: quarter of lxc-quarter take 3.98× as long as whole of lxc (3.90 … 4.10)",
+		"runc 10 of 10 results are missing because guests did not finish",
+		"cap: flavor quarter of lxc-quarter takes 3.98× as long as whole of lxc (3.90 … 4.10)",
 		"ideal for pure computing, with CPUs to spare: 4.00×",
-		"differs by up to 5.0 %",
+		"differ by up to 5.0 %",
 	} {
 		if !strings.Contains(flat, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -59,8 +59,8 @@ func TestIsolationTable(t *testing.T) {
 	}
 }
 
-// TestIsolationAnswers: of each system what is resolved, the worst first; what
-// is not, with what is known.
+// TestIsolationAnswers: for each system what is resolved, the worst first, then
+// what is not, with what is known.
 func TestIsolationAnswers(t *testing.T) {
 	of := func(arm, scenario string, ratio, far float64, verdict analyze.Verdict) analyze.Isolation {
 		return analyze.Isolation{Scenario: scenario, Trials: 10, Native: 1.5, Comparison: analyze.Comparison{Workload: "cpu", Metric: "time", Primary: true, Arm: arm + "@" + scenario, Baseline: arm, N: 10,
@@ -81,8 +81,8 @@ func TestIsolationAnswers(t *testing.T) {
 	}
 	want := []string{
 		"native, costs: takes 1.50 times as long as alone (1.48 … 1.52) on cpu in a",
-		"lxc, costs: takes 2.00 times as long as alone (1.98 … 2.02) on cpu in b, where native takes 1.50 times as long; is slowed down by less in 1 more; 10 of 40 results are missing, as guests did not finish; no slower than alone, within ±2 %, on cpu in c",
-		"kvm, not-resolved: not resolved: at most ±8.0 % on cpu in b, +5.0 % on cpu in c, +3.0 % on cpu in a and less in 1 more; nothing is known yet of cpu in e",
+		"lxc, costs: takes 2.00 times as long as alone (1.98 … 2.02) on cpu in b, where native takes 1.50 times as long; the slowdown is smaller in 1 more case; 10 of 40 results are missing because guests did not finish; no slower than alone, within ±2 %, on cpu in c",
+		"kvm, not-resolved: not resolved: at most ±8.0 % on cpu in b, +5.0 % on cpu in c, +3.0 % on cpu in a and less in 1 more; nothing is known yet about cpu in e",
 		"tcg, not-resolved: emulated: nothing is claimed",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -49,8 +49,8 @@ type userland struct {
 	Packages      map[string]string `json:"packages"`
 }
 
-// JSON writes everything that is known of a run but the raw output of its
-// commands. Trials are written as they are read, one a line.
+// JSON writes everything that is known about a run except for the raw output of its
+// commands. Trials are written as they are read, one per line.
 func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 	m, err := readMetadata(r, res)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// memory writes what guests cost the host besides time; nothing in a run of
-// before that was measured.
+// memory writes what guests cost the host besides time; nothing for an old run that
+// did not measure it.
 func (t *table) memory() {
 	if !Weighed(t.res) {
 		return
@@ -27,7 +27,7 @@ func (t *table) memory() {
 	t.note(MemoryLegend + t.ctx.Merging)
 }
 
-// Weighed reports whether any guest's need of memory is known.
+// Weighed reports whether the memory of any guest is known.
 func Weighed(res *analyze.Result) bool {
 	return slices.ContainsFunc(res.Memory, func(m analyze.Memory) bool { return m.Idle.N > 0 })
 }
@@ -38,14 +38,14 @@ func MemoryHeadings() []string {
 }
 
 // MemoryLegend explains the headings. What the host merges follows it.
-const MemoryLegend = "idle: proportional set size (PSS) of all that belongs to a guest before its first trial, its VMM included, " +
-	"from the least to the most where guests differ by a twentieth; " +
-	"at work: PSS half way through a trial's time, of the workload that needs most; " +
-	"after: PSS when all work was done, and what a guest gives back was given back; " +
-	"host lost: available memory, for each guest that was made; " +
-	"charged: the control group's account before the first trial, with page cache. "
+const MemoryLegend = "idle: proportional set size (PSS) of everything that belongs to a guest before its first trial, VMM included; " +
+	"a range if guests differ by more than 5 %; " +
+	"at work: PSS halfway through a trial, for the workload that needs most; " +
+	"after: PSS when all work is done and the guest has returned the memory that it frees; " +
+	"host lost: decrease of the host's available memory, per guest created; " +
+	"charged: what the control group is charged before the first trial, page cache included. "
 
-// MemoryCells are the figures of the guests of an arm, as the table has them.
+// MemoryCells are the figures of the guests of an arm, as in the table.
 func MemoryCells(m analyze.Memory) []string {
 	short := func(v float64, unit string) string {
 		sc := scaleFor(unit, math.Abs(v))
@@ -76,8 +76,8 @@ func MemoryCells(m analyze.Memory) []string {
 	return []string{clean(m.Arm), bytes(float64(m.Size)) + " " + clean(m.Flavor), fmt.Sprint(m.Guests), short(m.Start.Mean, "s"), idle, work, span(m.After), lost, span(m.Charged)}
 }
 
-// merging says what the host's merging of equal pages did, as sessions of a run
-// told it at their ends.
+// merging says what the host's merging of equal pages did, as recorded at the end
+// of each session of a run.
 func merging(e *host.Environment, events []store.Event) string {
 	var told []string
 	for _, e := range events {

@@ -8,8 +8,7 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
-// notes writes what there is to know of a metric below its table, which has
-// these comparisons.
+// notes writes the notes on a metric below its table, which has these comparisons.
 func (t *table) notes(k metricKey, shown []analyze.Comparison) {
 	for _, r := range t.res.Rankings {
 		arms := 0
@@ -62,7 +61,7 @@ func (t *table) firstScenario() string {
 	return ""
 }
 
-// device writes how much of what each arm wrote reached the device.
+// device writes how many of the bytes that each arm wrote reached the device.
 func (t *table) device(workload string, shown []analyze.Comparison) {
 	var parts []string
 	for _, a := range t.res.Arms {
@@ -74,7 +73,7 @@ func (t *table) device(workload string, shown []analyze.Comparison) {
 		parts = append(parts, fmt.Sprintf("%s %s of %s", a.Arm, digits(reached.Mean*sc.factor, 3), digits(wrote.Mean*sc.factor, 3)+" "+sc.unit))
 	}
 	if parts != nil {
-		t.note("reached the device, of what was written: " + strings.Join(parts, ", "))
+		t.note("reached the device, of the bytes written: " + strings.Join(parts, ", "))
 	}
 }
 
@@ -107,8 +106,8 @@ func (t *table) legend() {
 	marks := []mark{
 		{t.emulated, "* emulated: its times say nothing about real hardware"},
 		{t.ofThese, "° " + TheseGuests},
-		{t.wide, "~ its values lie far apart: do not quote the mean alone"},
-		{t.doubted, "! a serious finding below is about this"},
+		{t.wide, "~ widely spread values: do not quote the mean alone"},
+		{t.doubted, "! a serious finding below concerns this figure"},
 		{t.inCompany, "isolation: " + IsolationLegend},
 	}
 	marked := slices.DeleteFunc(marks, func(m mark) bool { return !m.used })

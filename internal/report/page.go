@@ -58,8 +58,8 @@ func (p *page) wrapped(style func(string) string, text string, n int) {
 	}
 }
 
-// wrap breaks text at spaces into lines of at most n columns; a longer word
-// stays whole, and so does a figure with its sign of percent.
+// wrap breaks text at spaces into lines of at most n columns. It does not break a
+// longer word, nor a figure with its percent sign.
 func wrap(text string, n int) []string {
 	var lines []string
 	line := ""
@@ -87,8 +87,8 @@ func cut(text string, n int) string {
 	return strings.TrimRight(string(line[:min(len(line), n-2)]), ",;:") + " …"
 }
 
-// width is the number of columns that s takes: all that tare prints is one
-// column a rune.
+// width is the number of columns that s takes: every rune that tare prints takes
+// one column.
 func width(s string) int { return utf8.RuneCountInString(s) }
 
 // pad fills s up with spaces to n columns, on its left where n is negative.
@@ -99,8 +99,8 @@ func pad(s string, n int) string {
 	return s + strings.Repeat(" ", max(n-width(s), 0))
 }
 
-// clean takes out what could do more than be printed: text of guests and of
-// campaign files may hold anything.
+// clean removes whatever does more than print: text from guests and campaign files
+// may contain anything.
 func clean(s string) string {
 	s = strings.ToValidUTF8(s, "?")
 	return strings.Join(strings.FieldsFunc(strings.Map(func(r rune) rune {

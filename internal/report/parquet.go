@@ -10,7 +10,7 @@ import (
 )
 
 // parquetRow is a value of a trial; the columns are those of CSV, and
-// docs/export.md describes them. What a column with "optional" does not have is null.
+// docs/export.md describes them. An empty value of an optional column is null.
 type parquetRow struct {
 	Attempt   int64     `parquet:"attempt,delta"`
 	Block     int32     `parquet:"block,delta"`
@@ -35,12 +35,12 @@ type parquetRow struct {
 	Stress    string    `parquet:"stress,dict,optional"`
 }
 
-// parquetBatch is how many rows are handed on at once.
+// parquetBatch is how many rows are written at once.
 const parquetBatch = 4096
 
 // Parquet writes the values of all trials in long format, the rows and columns
-// of CSV, for notebooks. The metadata has the campaign under tare.campaign, so
-// that the file says by itself what was measured.
+// of CSV, for notebooks. The metadata has the campaign under tare.campaign, so that
+// the file itself says what was measured.
 func Parquet(w io.Writer, r *store.Run) error {
 	arms, err := r.Arms()
 	if err != nil {
@@ -82,7 +82,7 @@ func Parquet(w io.Writer, r *store.Run) error {
 	return out.Close()
 }
 
-// appendTrial appends a row for each value of a trial, or one where it has none.
+// appendTrial appends a row for each value of a trial, or one row if it has none.
 func appendTrial(rows []parquetRow, t *store.Trial, arm store.Arm, metrics []store.Metric) []parquetRow {
 	row := parquetRow{
 		Attempt: t.Attempt, Block: int32(t.Block), Position: int32(t.Position), Workload: t.Workload, Arm: t.Arm,

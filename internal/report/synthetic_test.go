@@ -16,10 +16,10 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// synthetic makes a run of known truth by the store's own means: a CPU
-// workload that LXC runs for nothing, KVM at +9 % and emulation at 15 times; a
-// disk workload with throughputs, whose writes KVM caches and whose values
-// vary too much under emulation; and trials that fail.
+// synthetic is the campaign of a run with known true values, written with package
+// store: a CPU workload that costs nothing with LXC, 9 % with KVM and 15 times with
+// emulation; a disk workload with throughputs, whose writes KVM caches and whose
+// values vary too much under emulation; and trials that fail.
 const synthetic = `
 name: example
 seed: 7
@@ -31,7 +31,7 @@ blocks: 12
 delta: 2%
 `
 
-// guestBlocks is for how many blocks a guest lives.
+// guestBlocks is the number of blocks after which guests are re-created.
 const guestBlocks = 2
 
 type metricOf struct {

@@ -71,18 +71,18 @@ func (t *table) header() {
 		t.field(name, l.Arm+": "+l.Why)
 	}
 	if t.ctx.Ended == plan.ReasonBudget && t.res.Blocks < t.ctx.MinBlocks {
-		t.warn("TOO FEW", fmt.Sprintf("the campaign asks for %d blocks at least; the budget was up before", t.ctx.MinBlocks))
+		t.warn("TOO FEW", fmt.Sprintf("the campaign asks for at least %d blocks; the budget ran out first", t.ctx.MinBlocks))
 	}
 	if t.ctx.Incomplete != "" {
 		why := "this run is not finished: " + t.ctx.Incomplete
 		if t.ctx.Path != "" {
-			why += "; go on with: tare resume " + t.ctx.Path
+			why += "; to continue: tare resume " + t.ctx.Path
 		}
 		t.warn("INCOMPLETE", why)
 	}
 }
 
-// answers says of each arm in a sentence what was found, before all figures.
+// answers says for each arm in a sentence what was found, before all figures.
 func (t *table) answers() {
 	if len(t.res.Answers) == 0 {
 		return
@@ -103,7 +103,7 @@ func (t *table) answers() {
 	}
 }
 
-// isolates says of each system in a sentence how its guests fared in company.
+// isolates says for each system in a sentence how other guests slow its guests down.
 func (t *table) isolates() {
 	all := IsolationAnswers(t.res)
 	if len(all) == 0 {
@@ -114,7 +114,7 @@ func (t *table) isolates() {
 		widest = max(widest, width(a.Arm))
 	}
 	t.line("")
-	t.line("How each isolates, in company against itself alone:")
+	t.line("How each isolates, a guest beside others against one alone:")
 	for _, a := range all {
 		t.hanging("  "+t.bold(pad(a.Arm, widest))+"  ", widest+4, a.Text)
 	}
@@ -186,8 +186,8 @@ func (t *table) metric(k metricKey) {
 	}
 }
 
-// comparisons are those that the table of a metric has. What arms cost in company
-// is left to AllMetrics where they were measured alone, too.
+// comparisons are those in the table of a metric. Costs beside other guests are
+// shown with AllMetrics only, if the arms were measured alone, too.
 func (t *table) comparisons(k metricKey) (all []analyze.Comparison) {
 	for _, c := range t.res.Comparisons {
 		if c.Workload == k.workload && c.Metric == k.metric {
@@ -258,7 +258,7 @@ func (t *table) style(c analyze.Comparison) func(string) string {
 	return t.yellow
 }
 
-// scope is the mark of a claim that holds for the guests that were measured.
+// scope is the mark of a claim that holds only for the measured guests.
 func (t *table) scope(c analyze.Comparison) string {
 	if !OfTheseGuests(c) {
 		return ""

@@ -12,15 +12,15 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 var (
 	instant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	long    = regexp.MustCompile(`-?\d+\.\d{6,}(e[+-]\d+)?`)
 )
 
-// golden compares text with a file, but for the time of day and for digits
-// that differ between processors.
+// golden compares text with a file, except for the time of day and for digits that
+// differ between processors.
 func golden(t *testing.T, name, text string) {
 	t.Helper()
 	text = instant.ReplaceAllString(text, "2026-01-02T03:04:05Z")
@@ -77,8 +77,8 @@ func TestTableIncomplete(t *testing.T) {
 	golden(t, "table-empty.txt", tableOf(t, analyzed(t, empty), contextOf(t, empty)))
 }
 
-// TestTableFits: whatever the width, nothing is wider, and nothing that a
-// guest said reaches the terminal's own language.
+// TestTableFits: no line exceeds the width, and no text from a guest controls the
+// terminal.
 func TestTableFits(t *testing.T) {
 	r := makeRun(t, 6, "blocks")
 	res, ctx := analyzed(t, r), contextOf(t, r)

@@ -10,8 +10,7 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// TrialTitle says which trial it is, by its number first. Blocks and guests
-// count from one, as people do.
+// TrialTitle names a trial, its number first. Blocks and guests count from one.
 func TrialTitle(t *store.Trial) string {
 	title := fmt.Sprintf("trial %d: %s on %s, block %d", t.Attempt, clean(t.Workload), clean(t.Arm), t.Block+1)
 	if t.Member > 0 {
@@ -23,11 +22,10 @@ func TrialTitle(t *store.Trial) string {
 	return title
 }
 
-// Transcript is one trial as a person reads it: what it gave, its commands, how
-// they ended, and what they wrote. Control characters of guests are made
-// visible. Of each stream it has no more than most bytes, the first and the
-// last ones; 0: all. stdout and stderr are those of the steps, as store.Output
-// returns them.
+// Transcript is one trial for people to read: its values, its commands, how they
+// ended, and their output. Control characters of guests are made visible. Each
+// stream is cut to most bytes, the first and the last ones; 0: not cut. stdout and
+// stderr are those of the steps, as store.Output returns them.
 func Transcript(t *store.Trial, stdout, stderr [][]byte, most int) string {
 	var b strings.Builder
 	if t.Error != "" {
@@ -95,7 +93,7 @@ func CommandLine(argv []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// visible shows control characters as what they are called.
+// visible replaces control characters by their symbols.
 func visible(b []byte) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -112,6 +110,6 @@ func visible(b []byte) string {
 	}, strings.ToValidUTF8(string(b), "�"))
 }
 
-// Unseen reports whether r is a character that nobody sees, but that turns the
-// text after it around or ends it: what guests say may hold any.
+// Unseen reports whether r is invisible but changes the direction of the text after
+// it, or controls a terminal: text from guests may contain any.
 func Unseen(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// scale turns values of one unit into figures that people read, all with the
-// same unit, so that the rows of a column compare.
+// scale turns values of one unit into readable figures, all with the same unit, so
+// that the rows of a column compare.
 type scale struct {
 	factor float64 // a value times this is the figure
 	unit   string
@@ -45,7 +45,7 @@ func scaleFor(unit string, v float64) scale {
 	}
 	v = math.Abs(v) * in
 	for i, s := range steps {
-		// Paces turn to thousands late: 4321 /s reads better than 4.321 k/s.
+		// Rates switch to thousands late: 4321 /s reads better than 4.321 k/s.
 		least := 1.0
 		if unit == "1/s" && s.factor < 1 {
 			least = 100
@@ -69,8 +69,8 @@ func (s scale) with(v float64) string {
 	return strings.TrimRight(s.figure(v)+" "+s.unit, " ")
 }
 
-// digits formats v with n significant digits, and never fewer than its whole
-// part has; beyond 10^9 it uses an exponent.
+// digits formats v with n significant digits, or with as many as its integer part
+// has; beyond 10^9 it uses an exponent.
 func digits(v float64, n int) string {
 	if v == 0 {
 		return "0"
@@ -85,7 +85,7 @@ func digits(v float64, n int) string {
 	return strconv.FormatFloat(v, 'f', max(n-1-exp, 0), 64)
 }
 
-// percent formats a signed percentage without its sign: +9.1, -0.34, +1460.
+// percent formats a signed percentage without the percent sign: +9.1, -0.34, +1460.
 func percent(p float64) string {
 	s := digits(p, 3)
 	if math.Abs(p) < 1 {

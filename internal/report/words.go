@@ -9,10 +9,10 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
-// The words and figures of the table, for what else shows a result: they must
+// The words and figures of the table, for everything that shows a result: they must
 // not differ between the terminal and a page.
 
-// BlocksText says how many blocks there are: of each workload, where they differ.
+// BlocksText says how many blocks there are, as a range if workloads differ.
 func BlocksText(res *analyze.Result) string {
 	of := map[string]int{} // blocks by workload
 	for _, c := range res.Comparisons {
@@ -33,8 +33,8 @@ func BlocksText(res *analyze.Result) string {
 	return fmt.Sprintf("%d %s", res.Blocks, plural(res.Blocks, "block"))
 }
 
-// Verdict words what may be said of a comparison of res. What is not resolved
-// comes with what is known.
+// Verdict words what may be said about a comparison of res. If it is not resolved,
+// the words include what is known.
 func Verdict(res *analyze.Result, c analyze.Comparison) string {
 	switch {
 	case c.N == 0 && failures(res, c) > 0:
@@ -50,7 +50,7 @@ func Verdict(res *analyze.Result, c analyze.Comparison) string {
 	case c.Verdict == analyze.None:
 		return fmt.Sprintf("none (within ±%.3g %%)", 100*res.Delta)
 	case c.N == 1:
-		return "one pair says nothing"
+		return "not resolved: one pair"
 	case c.Coarse:
 		return "not resolved: too coarse"
 	case !Known(c):
@@ -61,8 +61,8 @@ func Verdict(res *analyze.Result, c analyze.Comparison) string {
 	return "not resolved, " + AtMost(c)
 }
 
-// ShortVerdict is Verdict for a narrow column: an overhead where it is
-// resolved, else what is known of it.
+// ShortVerdict is Verdict for a narrow column: the overhead if it is resolved, else
+// what is known about it.
 func ShortVerdict(c analyze.Comparison) string {
 	switch {
 	case c.Verdict == analyze.Costs && c.OverheadPercent >= 100:
@@ -77,8 +77,8 @@ func ShortVerdict(c analyze.Comparison) string {
 	return AtMost(c)
 }
 
-// CPUTime is the comparison of the same two arms by their CPU time; nil: there
-// is none, or c is it.
+// CPUTime is the comparison of the same two arms by their CPU time; nil if there is
+// none, or if c is that.
 func CPUTime(res *analyze.Result, c analyze.Comparison) *analyze.Comparison {
 	if c.Metric == analyze.CPUTime {
 		return nil
@@ -96,12 +96,12 @@ func Known(c analyze.Comparison) bool {
 	return c.N > 1 && !c.Coarse && c.CILow > 0 && math.Abs(c.FartherPercent) <= mostPercent
 }
 
-// AtMost words what a comparison that is known costs at most: the end of its
-// interval that is farther from 0.
+// AtMost words the most that a known comparison may cost: the end of its interval
+// that is farther from 0.
 func AtMost(c analyze.Comparison) string { return "at most " + bound(c.FartherPercent) }
 
-// bound words the farther end of an interval as a bound of what lies in it. Where
-// that is the lower end, its size bounds both sides.
+// bound words the farther end of an interval as a bound. If that is the lower end,
+// its size bounds both sides.
 func bound(farther float64) string {
 	if farther < 0 {
 		return "±" + size(farther) + " %"
@@ -109,17 +109,17 @@ func bound(farther float64) string {
 	return percent(farther) + " %"
 }
 
-// OfTheseGuests reports whether something is claimed that holds for the guests
-// that were measured, and may not hold for others of the same kind.
+// OfTheseGuests reports whether a claim holds for the measured guests, but may not
+// hold for others of the same kind.
 func OfTheseGuests(c analyze.Comparison) bool {
 	return c.Scope == analyze.ScopeTheseGuests && c.Verdict != analyze.NotResolved && !c.Control
 }
 
 // TheseGuests explains the mark of such claims.
-const TheseGuests = "of these guests: fewer than 4 were made of a kind, and another one may differ from them"
+const TheseGuests = "these guests only: fewer than 4 guests of an arm were created, and another one may differ"
 
-// Interval formats the interval of a comparison's overhead in percent; "": it
-// has none, or none to be believed.
+// Interval formats the interval of a comparison's overhead in percent; "" if it has
+// none, or none that can be trusted.
 func Interval(c analyze.Comparison) string {
 	if c.N < 2 || c.CILow == 0 || c.Coarse {
 		return ""
@@ -130,8 +130,8 @@ func Interval(c analyze.Comparison) string {
 	return percent(100*(c.CILow-1)) + " … more than +99999 %"
 }
 
-// Doubts returns the serious findings of res that bear on a comparison, but
-// for the emulation of an arm, which has a mark of its own.
+// Doubts returns the serious findings of res about a comparison, except for the
+// emulation of an arm, which has its own mark.
 func Doubts(res *analyze.Result, c analyze.Comparison) []analyze.Finding {
 	var out []analyze.Finding
 	for _, f := range res.Findings {
@@ -155,9 +155,9 @@ func failures(res *analyze.Result, c analyze.Comparison) int {
 	return 0
 }
 
-// NoiseTexts say by a metric how much one trial alone varies, and what that
-// did to the intervals: a sentence for each of these scenarios, nil for all. Where
-// no two of the same kind were measured, they say so.
+// NoiseTexts says for a metric how much single trials vary, and whether that widened
+// the intervals: a sentence for each of these scenarios; nil: of all. It says so if
+// there are no A/A pairs.
 func NoiseTexts(res *analyze.Result, workload, metric string, scenarios []string) (texts []string) {
 	for _, s := range res.TrialSpread {
 		if s.Workload != workload || s.Metric != metric || scenarios != nil && !slices.Contains(scenarios, s.Scenario) {
@@ -173,20 +173,20 @@ func NoiseTexts(res *analyze.Result, workload, metric string, scenarios []string
 				phi = max(phi, c.Phi)
 			}
 		}
-		text := fmt.Sprintf("one trial alone differs by up to %s %% between %s and its control, the same thing (%d %s)",
-			digits(s.Percent, 2), base, s.Pairs, plural(s.Pairs, "pair"))
+		text := fmt.Sprintf("single trials of %s and its identical control differ by up to %s %% (%d %s)",
+			base, digits(s.Percent, 2), s.Pairs, plural(s.Pairs, "pair"))
 		if phi >= 1.05 {
 			text += fmt.Sprintf("; in this run the two differ by more than chance explains, so intervals are %s times wider", digits(phi, 2))
 		}
 		texts = append(texts, text)
 	}
 	if texts == nil {
-		return []string{"no two of the same kind were measured, so nothing is claimed"}
+		return []string{"no A/A pairs, so no cost or gain is claimed"}
 	}
 	return texts
 }
 
-// WideText says what a mean hides where the values of a series lie far apart.
+// WideText says what the mean of widely spread values hides.
 func WideText(s analyze.SeriesSummary) string {
 	sc := scaleFor(s.Unit, s.Median)
 	return fmt.Sprintf("median %s, middle half %s … %s", sc.with(s.Median), sc.figure(s.P25), sc.with(s.P75))
@@ -201,8 +201,8 @@ func StallText(t analyze.Tail) string {
 		t.Arm, digits(t.Factor, 3), share(t.Slow, t.N, t.Share), t.Baseline, share(t.BaselineSlow, t.BaselineN, t.BaselineShare), digits(t.Size, 2))
 }
 
-// RankingText words a ranking of res with its ties, and marks the arms whose
-// figure a serious finding is about: "1. native, runc (tied); 3. lxc !".
+// RankingText words a ranking of res with its ties, and marks arms whose figure has
+// a serious finding: "1. native, runc (tied); 3. lxc !".
 func RankingText(res *analyze.Result, r analyze.Ranking) string {
 	doubted := func(arm string) bool {
 		return slices.ContainsFunc(res.Comparisons, func(c analyze.Comparison) bool {
@@ -226,21 +226,21 @@ func RankingText(res *analyze.Result, r analyze.Ranking) string {
 	return strings.Join(places, "; ")
 }
 
-// ScaleFor chooses the unit in which values around v are read best: a value
-// times factor is in that unit.
+// ScaleFor chooses the unit in which values around v read best: a value times factor
+// is in that unit.
 func ScaleFor(unit string, v float64) (factor float64, name string) {
 	s := scaleFor(unit, v)
 	return s.factor, s.unit
 }
 
-// Digits formats v with n significant digits, and never fewer than its whole part has.
+// Digits formats v with n significant digits, or with as many as its integer part has.
 func Digits(v float64, n int) string { return digits(v, n) }
 
-// Percent formats a signed percentage without its sign: +9.1, -0.34, +1460.
+// Percent formats a signed percentage without the percent sign: +9.1, -0.34, +1460.
 func Percent(p float64) string { return percent(p) }
 
-// EndingOf tells from the sessions of a run why it has no more blocks, in
-// words; complete is false where it ended before its time, or goes on.
+// EndingOf says in words why a run has no more blocks; complete is false if it
+// ended early or is still running.
 func EndingOf(ctx Context) (words string, complete bool) {
 	if ctx.Incomplete != "" {
 		return ctx.Incomplete, false

@@ -12,8 +12,8 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// TestInBrowser opens every kind of page that is served, as readers do, and
-// asks axe-core and the browser what is wrong with it.
+// TestInBrowser opens every kind of served page as readers do, and checks it with
+// axe-core and for errors in the browser.
 func TestInBrowser(t *testing.T) {
 	dir := t.TempDir()
 	must(t, makeCostly(t, filepath.Join(dir, "a.tare")).EndSession(1, "blocks"))
@@ -63,8 +63,8 @@ func TestInBrowser(t *testing.T) {
 	}
 }
 
-// TestListFillsIn: the runs of a list that is open are filled in as runs are
-// read, and what is chosen in it stays so.
+// TestListFillsIn: the rows of an open list are filled in as runs are read, and
+// selected runs stay selected.
 func TestListFillsIn(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.tare", "b.tare"} {

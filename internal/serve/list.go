@@ -18,19 +18,19 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// listJS shows summaries as they come in.
+// listJS shows summaries as they become available.
 //
 //go:embed list.js
 var listJS string
 
-// Limits on what a file can bring into the list, far above what runs have.
+// Limits on what a file can add to the list, far above what runs have.
 const (
-	maxText    = 300       // runes of anything it says
+	maxText    = 300       // runes of any text
 	maxAnswers = 64        // arms
-	maxSeries  = 1_000_000 // arms times metrics, which an analysis has room for
+	maxSeries  = 1_000_000 // arms times metrics that an analysis can hold
 )
 
-// shownAnswers is how many arms of a run are seen without unfolding the rest.
+// shownAnswers is how many arms of a run are visible without unfolding the rest.
 const shownAnswers = 4
 
 // patience is how long the list waits for runs that are being read.
@@ -65,8 +65,8 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	s.show(w, http.StatusOK, "list", map[string]any{"Runs": runs, "Reading": reading, "Most": maxFiles, "JS": template.JS(listJS)})
 }
 
-// summarize reads and analyzes a run for the list. Whatever a file holds, that
-// is the worst that it does: its row says what is wrong with it.
+// summarize reads and analyzes a run for the list. Whatever a file contains, at worst
+// its row says what is wrong with it.
 func (s *Server) summarize(ctx context.Context, f file) (sum summary) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -88,7 +88,7 @@ func (s *Server) summarize(ctx context.Context, f file) (sum summary) {
 	return sum
 }
 
-// read fills in what can be learned of a run, in steps: what is known before an
+// read fills in what is known about a run, step by step: what it filled in before an
 // error stays.
 func (sum *summary) read(run *store.Run) error {
 	ctx, err := report.ContextOf(run)
@@ -114,7 +114,7 @@ func (sum *summary) read(run *store.Run) error {
 		return err
 	}
 	if len(arms)*len(metrics) > maxSeries {
-		return fmt.Errorf("it has %d arms with %d metrics, too many to be listed", len(arms), len(metrics))
+		return fmt.Errorf("it has %d arms with %d metrics, which is too many to be listed", len(arms), len(metrics))
 	}
 	in, err := analyze.FromRun(run)
 	if err != nil {
@@ -142,7 +142,7 @@ func (sum *summary) read(run *store.Run) error {
 	return nil
 }
 
-// clip cuts what a file says to what fits a row.
+// clip cuts text from a file to what fits into a row.
 func clip(text string) string {
 	runes := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " "))
 	if len(runes) <= maxText {

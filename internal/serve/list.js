@@ -1,5 +1,5 @@
 "use strict";
-// Runs that are being read are replaced when there is more to say of them.
+// Rows of runs that are being read are replaced when there is more to show.
 const reading = () => document.querySelectorAll("[data-reading]");
 const look = async () => {
   let wait = 1000;
@@ -15,7 +15,7 @@ const look = async () => {
     const left = reading().length;
     document.getElementById("reading").textContent = left ? left + " of these runs are still being read." : "";
   } catch {
-    wait = 10000; // the server may have ended
+    wait = 10000; // the server may have stopped
   }
   if (reading().length) setTimeout(look, wait);
 };

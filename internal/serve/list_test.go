@@ -17,7 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// row is what a list says of a run.
+// row is the row of a run in a list.
 func row(list, name string) string {
 	_, rest, ok := strings.Cut(list, `<article id="run-`+name+`"`)
 	if !ok {
@@ -27,7 +27,7 @@ func row(list, name string) string {
 	return text
 }
 
-// listServer serves a folder, and gets its list.
+// listServer serves a folder; the function that it returns makes requests.
 func listServer(t *testing.T, dir string) (*Server, func(string, ...func(*http.Request)) *httptest.ResponseRecorder) {
 	t.Helper()
 	s, err := New(dir, Options{})
@@ -43,15 +43,15 @@ func listServer(t *testing.T, dir string) (*Server, func(string, ...func(*http.R
 
 const environment = `{"version": 1, "cpu": {"model": "Some <CPU>", "threads": 8}, "kernel": {"release": "6.12-test"}, "virtualization": {"role": "bare-metal"}}`
 
-// makeCostly writes a run in which lxc takes a fifth more, and everything
-// wobbles by a percent.
+// makeCostly writes a run in which lxc takes a fifth more time, and everything varies
+// by a percent.
 func makeCostly(t *testing.T, path string) *store.Run {
 	return makeRunOf(t, path, 20, environment, func(block, arm int) float64 {
 		return (1 + 0.2*float64(arm%2)) * (1 + 0.01*math.Sin(float64(7*block+3*arm)))
 	})
 }
 
-// TestList: a row says what was run, when, where, how it ended, and what it found.
+// TestList: a row shows what was run, when, where, how it ended, and what it found.
 func TestList(t *testing.T) {
 	dir := t.TempDir()
 	r := makeCostly(t, filepath.Join(dir, "a.tare"))
@@ -68,7 +68,7 @@ func TestList(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"a.tare": {"Campaign served, ", sessions[0].Began.Local().Format("2006-01-02 15:04"), ", complete<", "Some &lt;CPU&gt;, 8 CPUs, kernel 6.12-test, bare metal",
 			"<li>lxc: costs ", "no serious finding"},
-		"b.tare": {"Not complete</span>: it was killed, or goes on", "<li>lxc: ", `href="/run/b.tare#findings">1 serious finding</a>: `, "lxc on sysbench-cpu", "the guest &lt;crashed&gt;"},
+		"b.tare": {"Not complete</span>: it was killed or is still running", "<li>lxc: ", `href="/run/b.tare#findings">1 serious finding</a>: `, "lxc on sysbench-cpu", "the guest &lt;crashed&gt;"},
 		"c.tare": {"Campaign served, ", "Not complete</span>"},
 	} {
 		for _, want := range wants {
@@ -89,7 +89,7 @@ func TestListIsQuick(t *testing.T) {
 	must(t, r.Close())
 	s, get := listServer(t, dir)
 	s.summaries.share = 0
-	for range cap(s.work) { // whoever reads pages has all the places
+	for range cap(s.work) { // readers of pages occupy all places
 		s.work <- struct{}{}
 	}
 	list := get("/").Body.String()
@@ -102,7 +102,7 @@ func TestListIsQuick(t *testing.T) {
 	if got := row(settled(t, get), "a.tare"); !strings.Contains(got, "lxc: ") {
 		t.Errorf("a list that waited: %s", got)
 	}
-	// The same name, size and time: nobody looks into it.
+	// The same name, size and time: it is not read.
 	st, err := os.Stat(path)
 	must(t, err)
 	must(t, os.WriteFile(path, bytes.Repeat([]byte("x"), int(st.Size())), 0o600))
@@ -124,7 +124,7 @@ func TestListIsQuick(t *testing.T) {
 	if got := row(settled(t, get), "a.tare"); strings.Contains(got, "lxc: ") || !strings.Contains(got, "is not a run of tare") {
 		t.Errorf("a file that is no run any more: %s", got)
 	}
-	// What was read is not read again at once, however often it changes.
+	// A file that was read is not read again at once, however often it changes.
 	s.summaries.share = 1e6
 	for second := range 2 {
 		must(t, os.WriteFile(path, bytes.Repeat([]byte("x"), second), 0o600))
@@ -155,8 +155,8 @@ func TestListOfBusyRun(t *testing.T) {
 	}
 }
 
-// TestListOfHostileRuns: what a file holds ends neither the server nor the
-// list, nor does it fill either.
+// TestListOfHostileRuns: no content of a file stops the server or breaks or floods
+// the list.
 func TestListOfHostileRuns(t *testing.T) {
 	dir := t.TempDir()
 	change := func(name, statements string) {
@@ -193,8 +193,8 @@ func TestListOfHostileRuns(t *testing.T) {
 	}
 }
 
-// TestSummaries: reading that has no end ends with the server, and one that
-// fails badly with a word on it.
+// TestSummaries: reading that never ends stops with the server, and a crash while
+// reading is reported.
 func TestSummaries(t *testing.T) {
 	var s summaries
 	s.start(func(ctx context.Context, f file) summary {

@@ -28,8 +28,8 @@ var listCSS string
 
 var pages = template.Must(template.New("list").Parse(listHTML))
 
-// policy is that of the pages that are made here: this style, and the list's
-// script, which asks this server for the list again.
+// policy is that of the pages of this package: their style, and the list's script,
+// which fetches the list again from this server.
 var policy = "default-src 'none'; style-src " + hash(listCSS) + "; script-src " + hash(listJS) + "; connect-src 'self'; base-uri 'none'; form-action 'self'"
 
 func hash(text string) string {
@@ -37,7 +37,7 @@ func hash(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// cached is a page that was made of one version of a file.
+// cached is the page of one version of a file.
 type cached struct {
 	version string
 	body    []byte
@@ -46,7 +46,7 @@ type cached struct {
 // maxCached is how many pages are kept; each is less than 2 MB.
 const maxCached = 16
 
-// show answers with one of the pages that are made here.
+// show answers with one of the pages of this package.
 func (s *Server) show(w http.ResponseWriter, status int, name string, data map[string]any) {
 	data["CSS"] = template.CSS(listCSS)
 	var b bytes.Buffer
@@ -61,10 +61,10 @@ func (s *Server) show(w http.ResponseWriter, status int, name string, data map[s
 func write(w http.ResponseWriter, status int, html []byte) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	w.Write(html) // the reader may have gone
+	w.Write(html) // the reader may be gone
 }
 
-// run answers with the page of a run, made anew when the file has changed.
+// run answers with the page of a run, which it renews when the file has changed.
 func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	var body []byte
 	name := r.PathValue("name")
@@ -118,7 +118,7 @@ func (s *Server) page(f file, run *store.Run) ([]byte, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name := range s.pages { // any will do
+	for name := range s.pages { // in any order
 		if len(s.pages) < maxCached {
 			break
 		}
@@ -128,7 +128,7 @@ func (s *Server) page(f file, run *store.Run) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// State is how far a run is, for the page that watches it.
+// State is the progress of a run, for the page that watches it.
 type State struct {
 	Version string `json:"version"` // changes when there is more to see
 	Ended   bool   `json:"ended"`
@@ -163,7 +163,7 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(st) // the reader may have gone
+	json.NewEncoder(w).Encode(st) // the reader may be gone
 }
 
 // maxCompared is how many runs are compared at once.

@@ -1,11 +1,11 @@
-// Package serve lets a browser read a folder of runs: a list of them, the page
-// of each, also of one that goes on, and comparisons.
+// Package serve lets a browser read a folder of runs: a list of them, the page of
+// each, even while it is running, and comparisons.
 //
-// It only reads. A run is opened for reading, and never where a journal lies
-// beside it: that of a writer at work is gone a moment later, and that of a
-// writer that was killed would have to be rolled back, which is writing. Names
-// of runs are looked up in the folder, not put into paths, and whatever is no
-// regular file directly in it is not there.
+// It only reads. It opens a run for reading, and only if there is no journal beside
+// it: the journal of an active writer disappears within a moment, and that of a
+// killed writer would have to be rolled back, which is writing. It looks names of
+// runs up in the folder instead of building paths from them, and ignores everything
+// but regular files directly in the folder.
 package serve
 
 import (
@@ -30,9 +30,8 @@ import (
 
 // Options say how a folder is served.
 type Options struct {
-	// Token must be given by whoever reads, once, as ?token=…; "": only
-	// programs on this machine can, which the caller sees to by listening on
-	// a loopback address.
+	// Token must be given by readers, once, as ?token=…; "": only programs on this
+	// machine can read, which the caller ensures by listening on a loopback address.
 	Token string
 	// Titles says in one line what each workload does.
 	Titles map[string]string
@@ -64,7 +63,7 @@ func New(dir string, o Options) (*Server, error) {
 	root, err := os.OpenRoot(abs)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) || !isDir(abs) {
-			return nil, fault.WithRemedy(fault.Campaignf("%s is no directory", dir), "give the directory that the runs are in")
+			return nil, fault.WithRemedy(fault.Campaignf("%s is not a directory", dir), "give the directory with the runs")
 		}
 		return nil, fault.Hostf("%w", err)
 	}
@@ -78,13 +77,13 @@ func isDir(path string) bool {
 	return err == nil && st.IsDir()
 }
 
-// Close ends what reads runs for the list, and closes the folder.
+// Close stops reading runs for the list, and closes the folder.
 func (s *Server) Close() error {
 	s.summaries.stop()
 	return s.dir.Close()
 }
 
-// HTTP returns a server with limits on whoever talks slowly, or much.
+// HTTP returns a server with limits on slow and large requests.
 func (s *Server) HTTP() *http.Server {
 	return &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
@@ -102,7 +101,7 @@ func (s *Server) Handler() http.Handler {
 	return s.guard(mux)
 }
 
-// guard lets in who may read, and tells browsers what these pages may do.
+// guard admits only authorized readers, and tells browsers what the pages may do.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -112,8 +111,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		if s.o.Token == "" {
-			// A page from elsewhere can have its name resolve to this machine;
-			// what it then asks for, it asks of that name.
+			// The name of a foreign page can be made to resolve to this machine;
+			// its requests then carry that name.
 			if !loopbackHost(r.Host) {
 				http.Error(w, "this server answers only as localhost", http.StatusMisdirectedRequest)
 				return
@@ -125,11 +124,11 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// cookie keeps the token, so that it is not in the address of each page.
+// cookie holds the token, so that it is not in the address of each page.
 const cookie = "tare-token"
 
-// knows reports whether a request brings the token; one that brings it in its
-// address is sent on without it.
+// knows reports whether a request has the token; one with the token in its address
+// is redirected to the address without it.
 func (s *Server) knows(w http.ResponseWriter, r *http.Request) bool {
 	if c, err := r.Cookie(cookie); err == nil && s.same(c.Value) {
 		return true
@@ -210,7 +209,7 @@ func (s *Server) files() ([]file, error) {
 	return list[:min(len(list), maxFiles)], nil
 }
 
-// errNoRun is the answer to the name of what is no run of this folder.
+// errNoRun is the answer to a name that is not a run of this folder.
 var errNoRun = errors.New("there is no such run here")
 
 // find looks a name up in the folder.
@@ -226,11 +225,11 @@ func (s *Server) find(name string) (file, error) {
 }
 
 // errBusy is the answer while a run cannot be opened without writing to it.
-var errBusy = errors.New("this run is being written to; or its writer was killed, and tare show will put it right")
+var errBusy = errors.New("this run is being written to, or its writer was killed; tare show repairs it then")
 
-// open opens a run to read it while ctx goes on.
+// open opens a run to read it until ctx ends.
 func (s *Server) open(ctx context.Context, f file) (*store.Run, error) {
-	// The journal of a transaction that goes on is gone in a moment.
+	// The journal of an active transaction disappears within a moment.
 	for range 20 {
 		if _, err := s.dir.Lstat(f.Name + "-journal"); errors.Is(err, fs.ErrNotExist) {
 			return store.OpenContext(ctx, filepath.Join(s.path, f.Name))
@@ -244,11 +243,11 @@ func (s *Server) open(ctx context.Context, f file) (*store.Run, error) {
 	return nil, errBusy
 }
 
-// maxReading is how long a run is read at most: a file can be made so that
-// reading it has no end.
+// maxReading bounds the time to read a run: a file can be crafted so that reading it
+// never ends.
 const maxReading = time.Minute
 
-// with opens a run for what do does, a few at a time.
+// with opens a run and calls do with it, for a few runs at a time.
 func (s *Server) with(ctx context.Context, name string, do func(file, *store.Run) error) error {
 	f, err := s.find(name)
 	if err != nil {
@@ -270,8 +269,8 @@ func (s *Server) with(ctx context.Context, name string, do func(file, *store.Run
 	return do(f, run)
 }
 
-// fail answers with an error. What it says may hold words of files: it is
-// plain text, which no browser takes for anything else.
+// fail answers with an error. It may contain text from files, so it is sent as plain
+// text, which no browser interprets.
 func fail(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	switch {

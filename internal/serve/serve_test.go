@@ -24,13 +24,13 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// makeRun writes a run of n blocks; it stays open, as by a tare at work.
+// makeRun writes a run of n blocks; it stays open, as if tare were measuring.
 func makeRun(t testing.TB, path string, n int) *store.Run {
 	t.Helper()
 	return makeRunOf(t, path, n, `{"version": 1}`, func(block, arm int) float64 { return 1 + float64(block*arm)/100 })
 }
 
-// makeRunOf is makeRun on a machine of one's own, with values of one's own.
+// makeRunOf is makeRun with a given machine and given values.
 func makeRunOf(t testing.TB, path string, n int, environment string, value func(block, arm int) float64) *store.Run {
 	t.Helper()
 	c, err := campaign.Parse("c.yaml", []byte("name: served\nseed: 1\narms: [native, lxc]\nworkloads: [sysbench-cpu]\nblocks: 3\n"),
@@ -59,7 +59,7 @@ func addBlock(t testing.TB, r *store.Run, session int64, b int, value func(block
 	}
 }
 
-// served is a server of a folder with two runs, and what it answers.
+// served is a folder with two runs, and a function that makes requests to its server.
 func served(t *testing.T, o Options) (dir string, get func(target string, change ...func(*http.Request)) *httptest.ResponseRecorder) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "runs")
@@ -101,7 +101,7 @@ func TestPages(t *testing.T) {
 	_, get := served(t, Options{})
 	settled(t, get)
 	for target, wants := range map[string][]string{
-		"/":                              {`href="/run/a.tare"`, "served", "it was killed, or goes on", "complete"},
+		"/":                              {`href="/run/a.tare"`, "served", "it was killed or is still running", "complete"},
 		"/run/a.tare":                    {"What it costs", "said this", `<a href="/">tare</a>`},
 		"/run/b.tare":                    {`data-state="/state/b.tare"`, "connect-src"},
 		"/compare?run=a.tare&run=b.tare": {"Against a.tare", "<td>lxc</td>", "This holds for these runs"},
@@ -127,7 +127,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestWatch: what is added to a run shows in its state and its page.
+// TestWatch: an addition to a run shows in its state and its page.
 func TestWatch(t *testing.T) {
 	dir, get := served(t, Options{})
 	state := func() (s State) {
@@ -158,7 +158,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestNothingElse: no name leads to anything that is no run of this folder.
+// TestNothingElse: no name leads to anything but a run of this folder.
 func TestNothingElse(t *testing.T) {
 	dir, get := served(t, Options{})
 	outside := filepath.Join(filepath.Dir(dir), "outside.tare")
@@ -283,7 +283,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestTimeouts: whoever says nothing is not waited for.
+// TestTimeouts: the server does not wait for silent clients.
 func TestTimeouts(t *testing.T) {
 	s, err := New(t.TempDir(), Options{})
 	must(t, err)

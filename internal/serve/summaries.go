@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// summary is what the list says of a run.
+// summary is what the list shows of a run.
 type summary struct {
 	Campaign string
 	Began    time.Time // zero: not known
@@ -16,8 +16,8 @@ type summary struct {
 	Answers  []string
 	Serious  int    // findings
 	First    string // of these
-	Problem  string // why it cannot be read, or not analyzed
-	// Again: the next look may find more, though the file is the same.
+	Problem  string // why it cannot be read or analyzed
+	// Again: the next look may find more, although the file is the same.
 	Again bool
 }
 
@@ -33,14 +33,14 @@ func (k known) outdated(f file) bool {
 	return k.version != f.version() && !time.Now().Before(k.next)
 }
 
-// share is how many times as long as it took to read a file is waited until it
-// is read again. One that goes on changes all the time, and whoever measures on
-// this machine is not to be disturbed much.
+// share is how many times the reading time of a file must pass until it is read
+// again. A run in progress changes all the time, and reading must not disturb
+// measurements on this machine much.
 const share = 20
 
-// summaries keeps a summary of each file that is listed. What is missing is
-// read in the background, one file at a time, so that a run which somebody
-// opens does not wait for all of them.
+// summaries keeps a summary of each listed file. It reads missing ones in the
+// background, one file at a time, so that a run that somebody opens does not wait
+// for all of them.
 type summaries struct {
 	read   func(context.Context, file) summary
 	ctx    context.Context
@@ -67,7 +67,7 @@ func (s *summaries) stop() {
 	s.work.Wait()
 }
 
-// found is a file of the list with what is known of it.
+// found is a file of the list with what is known about it.
 type found struct {
 	file
 	summary
@@ -75,8 +75,8 @@ type found struct {
 	Reading bool // the summary is of an older version, or there is none yet
 }
 
-// look says what is known of these files, which are all that there are, and
-// has the rest read. It waits for that, but not longer than patience.
+// look returns what is known about these files, which are all files of the folder,
+// and starts reading the others. It waits for them, but not longer than patience.
 func (s *summaries) look(ctx context.Context, files []file, patience time.Duration) []found {
 	s.want(files)
 	timeout := time.NewTimer(patience)
@@ -96,7 +96,7 @@ func (s *summaries) look(ctx context.Context, files []file, patience time.Durati
 	}
 }
 
-// want forgets all other files, and queues those that are not known as they are.
+// want forgets all other files, and queues those whose summary is missing or outdated.
 func (s *summaries) want(files []file) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,8 +118,8 @@ func (s *summaries) want(files []file) {
 	}
 }
 
-// now says what is known at this moment, and whether any file is still being
-// read; more is closed when there is more to say.
+// now returns what is known at this moment, and whether any file is still being
+// read; more is closed when there is more to know.
 func (s *summaries) now(files []file) (list []found, reading bool, more <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +132,7 @@ func (s *summaries) now(files []file) (list []found, reading bool, more <-chan s
 	return list, reading, s.more
 }
 
-// readAll reads what is queued until nothing is.
+// readAll reads queued files until the queue is empty.
 func (s *summaries) readAll() {
 	for {
 		s.mu.Lock()
@@ -150,8 +150,8 @@ func (s *summaries) readAll() {
 		now := time.Now()
 
 		s.mu.Lock()
-		// The version is that of the list: what was read may be newer already,
-		// and then the next look reads it again.
+		// The version is that in the list: the file may be newer already, and then
+		// the next look reads it again.
 		s.of[f.Name] = known{f.version(), sum, now.Add(s.share * now.Sub(began))}
 		close(s.more)
 		s.more = make(chan struct{})

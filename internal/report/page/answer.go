@@ -8,16 +8,16 @@ import (
 	"github.com/tare-bench/tare/internal/report"
 )
 
-// answer is what the run says of one arm, in sentences.
+// answer is what the run found about one arm, in sentences.
 type answer struct {
 	Arm       string
 	Emulated  bool
-	Class     string // of the worst that is said: costs, gains, none, open
+	Class     string // of the worst result: costs, gains, none, open
 	Sentences []string
 }
 
-// answers says of every arm what it costs, emulated ones last; then what did not
-// finish, and where a serious finding stands against a figure.
+// answers says for every arm what it costs, emulated arms last; then what did not
+// finish, and which figures have a serious finding.
 func answers(res *analyze.Result, d *data) []answer {
 	var out []answer
 	said := map[string]bool{}
@@ -25,7 +25,7 @@ func answers(res *analyze.Result, d *data) []answer {
 		said[a.Arm] = true
 		out = append(out, answerOf(res, a))
 	}
-	for _, arm := range d.arms { // of which nothing was compared
+	for _, arm := range d.arms { // those with nothing to compare
 		if of := primaryOf(res, arm.Name); !said[arm.Name] && len(of) > 0 && of[0].Baseline == res.Baseline {
 			out = append(out, answerOf(res, analyze.Answer{Arm: arm.Name, Emulated: arm.Emulated}))
 		}
@@ -72,7 +72,7 @@ func answerOf(res *analyze.Result, a analyze.Answer) answer {
 		say("Did not finish " + allOr(failed, len(all)))
 	}
 	if doubted != nil {
-		say(fmt.Sprintf("A serious finding stands against %s on %s", map[bool]string{true: "the figure", false: "the figures"}[len(doubted) == 1], allOr(doubted, len(all))))
+		say(fmt.Sprintf("A serious finding concerns %s on %s", map[bool]string{true: "the figure", false: "the figures"}[len(doubted) == 1], allOr(doubted, len(all))))
 	}
 	return out
 }
@@ -82,7 +82,7 @@ func capital(text string) string {
 	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]
 }
 
-// isolated says of every system how its guests fared in company.
+// isolated says for every system how other guests slow its guests down.
 func isolated(res *analyze.Result) (out []answer) {
 	classes := map[analyze.Verdict]string{analyze.Costs: "costs", analyze.None: "none", analyze.NotResolved: "open"}
 	for _, a := range report.IsolationAnswers(res) {
@@ -91,7 +91,7 @@ func isolated(res *analyze.Result) (out []answer) {
 	return out
 }
 
-// allOr names workloads, or says that it is all of them.
+// allOr names workloads, or says that it means all of them.
 func allOr(names []string, of int) string {
 	if len(names) == of && of > 2 {
 		return fmt.Sprintf("all %d workloads", of)

@@ -101,8 +101,8 @@ func TestWithKeyboard(t *testing.T) {
 	}
 }
 
-// TestUnpack: every trial can be opened and filtered, and what guests said in
-// those that were packed is text, too.
+// TestUnpack: every trial can be opened and filtered, and text from guests in packed
+// trials is shown as text, too.
 func TestUnpack(t *testing.T) {
 	ctx := pagetest.Browser(t)
 	file := filepath.Join(t.TempDir(), "page.html")

@@ -10,7 +10,8 @@ import (
 	"github.com/tare-bench/tare/internal/report"
 )
 
-// companyView is how the arms of a workload bore company, by its first metric.
+// companyView is how other guests slow down the arms of a workload, by its first
+// metric.
 type companyView struct {
 	Headings []string
 	Rows     []companyRow
@@ -38,8 +39,8 @@ type guestRow struct {
 // maxGuestRows is how many single guests a workload shows.
 const maxGuestRows = 300
 
-// company makes the part of a chapter that is about isolation; nil where every
-// guest of a workload was alone, and none had a cap to compare.
+// company makes the part of a chapter about isolation; nil if every guest of a
+// workload was alone, and none had a cap to compare.
 func company(res *analyze.Result, id, workload, metric string) *companyView {
 	v := &companyView{Headings: report.IsolationHeadings()[1:]}
 	var curve []analyze.Isolation
@@ -84,7 +85,7 @@ type curve struct {
 	points []analyze.Isolation // more guests to the right
 }
 
-// curves gathers those of equal guests without neighbours that have a figure.
+// curves collects the scenarios of equal guests without neighbours that have a figure.
 func curves(all []analyze.Isolation) []curve {
 	var out []curve
 	for _, i := range all {
@@ -106,18 +107,18 @@ func curves(all []analyze.Isolation) []curve {
 }
 
 // scalingPlot draws the slowdown over the number of guests at once, both on
-// logarithmic scales; nothing where there are no two numbers beside one.
+// logarithmic scales; nothing if there are fewer than two numbers besides one.
 func scalingPlot(id, workload string, all []analyze.Isolation) template.HTML {
 	list := curves(all)
 	var counts []int
-	y := axis{low: math.Log(0.95), high: math.Log(1.25)} // turned around: more is higher
+	y := axis{low: math.Log(0.95), high: math.Log(1.25)} // upside down: more is higher
 	for _, c := range list {
 		for _, p := range c.points {
 			if !slices.Contains(counts, p.Guests) {
 				counts = append(counts, p.Guests)
 			}
 			y.low, y.high = min(y.low, math.Log(p.Ratio)), max(y.high, math.Log(p.Ratio))
-			if p.CILow > 0 { // an interval may be as wide as the numbers are; its ends may leave the plot
+			if p.CILow > 0 { // the ends of a very wide interval may leave the plot
 				y.low, y.high = min(y.low, math.Log(max(p.CILow, p.Ratio/2))), max(y.high, math.Log(min(p.CIHigh, 2*p.Ratio)))
 			}
 		}
@@ -171,10 +172,10 @@ func scalingPlot(id, workload string, all []analyze.Isolation) template.HTML {
 		s.text(chartWidth-right+13, at+4, "name", shorten(c.arm, 13))
 	}
 	return s.chart(id+"-n", top+height+40, "Slowdown of "+workload+" by the number of guests",
-		"A line for each system: how many times as long its guests take as one alone, over the number of guests at once, both on logarithmic scales. The table below has the same figures.")
+		"A line for each system: how many times as long its guests take as one alone, by the number of guests at once, both on logarithmic scales. The table below has the same figures.")
 }
 
-// labels keeps words that stand below each other apart.
+// labels keeps labels above each other apart.
 type labels struct {
 	top, bottom float64
 	taken       []float64

@@ -1,4 +1,4 @@
-// A run that goes on: ask how far it is, and show the page anew when there is more.
+// A run in progress: poll its state, and reload the page when there is more.
 const live = document.getElementById("live");
 let seen = null, failedPolls = 0;
 const poll = async () => {
@@ -9,13 +9,13 @@ const poll = async () => {
     failedPolls = 0;
     live.textContent = s.text;
     if (seen === null) seen = s.version;
-    // Whoever reads an opened part, or types, is not disturbed.
+    // A reader with an open section, or who types, is not disturbed.
     const busy = document.querySelector("details[open]") || document.activeElement === document.getElementById("filter");
     if (s.version !== seen && !busy) location.reload();
-    else if (s.version !== seen) live.textContent += " This page is older: close what is open, or load it again.";
+    else if (s.version !== seen) live.textContent += " This page is out of date: close the open sections, or reload it.";
     if (s.ended) return;
   } catch (e) {
-    if (++failedPolls > 2) live.textContent = "The server does not answer; what is shown here may be old.";
+    if (++failedPolls > 2) live.textContent = "The server does not answer; this page may be out of date.";
   }
   setTimeout(poll, Math.min(5000 * (1 + failedPolls), 60000));
 };

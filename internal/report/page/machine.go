@@ -10,7 +10,7 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// envView is the machine, and what there spoils a number.
+// envView is the machine and its noise sources.
 type envView struct {
 	Lint  []host.Spoiler
 	Facts [][2]string

@@ -13,7 +13,7 @@ type memoryView struct {
 	Working  [][]string // arm, workload, bytes
 }
 
-// memoryOf is nil for a run of before that was measured.
+// memoryOf is nil for an old run that did not measure memory.
 func memoryOf(res *analyze.Result, ctx report.Context) *memoryView {
 	if !report.Weighed(res) {
 		return nil

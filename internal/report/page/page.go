@@ -1,11 +1,10 @@
-// Package page shows a run as one HTML file that needs nothing else: no
-// network, no other file, and no script to be read. What the script adds is
-// sorting and filtering. Everything that guests and campaign files say goes
-// through html/template, and the page forbids by its own policy (CSP) whatever
-// is not in it.
+// Package page shows a run as one HTML file that needs nothing else: no network,
+// no other file, and no script for reading. The script adds sorting, filtering and
+// the packed trials. All text from guests and campaign files goes through
+// html/template, and the page's own policy (CSP) forbids whatever is not in it.
 //
-// Like package report it computes nothing; the numbers and what may be said of
-// them are package analyze's. The same run gives the same page.
+// Like package report it computes nothing; the numbers, and what may be said about
+// them, come from package analyze. The same run gives the same page.
 package page
 
 import (
@@ -38,29 +37,29 @@ var liveJS string
 
 var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{"tie": tie}).Parse(pageHTML))
 
-// tie keeps figures and what belongs to them in one line.
+// tie keeps figures and their percent signs on one line.
 func tie(words string) string {
 	return strings.ReplaceAll(words, " %", "\u00a0%")
 }
 
-// Options are what a page shows beside the run itself.
+// Options are what a page shows besides the run itself.
 type Options struct {
-	// Titles says in one line what each workload does; workloads that are not
-	// in it go by their names alone.
+	// Titles says in one line what each workload does; other workloads are shown
+	// by name only.
 	Titles map[string]string
 	// Output returns the raw output of an attempt's steps, as store.Run does;
 	// nil: the page has none.
 	Output func(attempt int64) (stdout, stderr [][]byte, err error)
-	// State is the address, on the server that serves the page, of the state
-	// of a run that goes on: the page polls it, and loads itself again when
-	// there is more. "": the page is a file.
+	// State is the address of the state of a run in progress, on the server that
+	// serves the page: the page polls it, and reloads itself when there is more.
+	// "": the page is a file.
 	State string
 	// Home is the address of the list of runs; "": there is none.
 	Home string
 }
 
-// Write writes the page of a run. It is read in three passes, and what is kept
-// of each trial is a few bytes.
+// Write writes the page of a run. It reads the run in three passes, and keeps only a
+// few bytes of each trial.
 func Write(w io.Writer, r *store.Run, res *analyze.Result, o Options) error {
 	ctx, err := report.ContextOf(r)
 	if err != nil {
@@ -80,7 +79,7 @@ func Write(w io.Writer, r *store.Run, res *analyze.Result, o Options) error {
 	}
 	v.CSS, v.JS = template.CSS(pageCSS), template.JS(script)
 	v.Policy = policy(pageCSS, script, o.State != "")
-	var b bytes.Buffer // so that a page is written whole, or not
+	var b bytes.Buffer // so that a page is written completely or not at all
 	if err := tmpl.Execute(&b, v); err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
@@ -88,7 +87,7 @@ func Write(w io.Writer, r *store.Run, res *analyze.Result, o Options) error {
 	return err
 }
 
-// seen replaces what nobody sees; see report.Unseen.
+// seen replaces invisible characters; see report.Unseen.
 func seen(r rune) rune {
 	if report.Unseen(r) && r != '\n' && r != '\t' {
 		return utf8.RuneError

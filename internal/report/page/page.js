@@ -1,5 +1,5 @@
 "use strict";
-// Tables sort by a button in each heading; the first heading brings back the order of the plan.
+// Each heading of a table has a button that sorts by its column.
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0], rows = [...body.rows];
   if (rows.length < 3) continue;
@@ -23,7 +23,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-// Trials are filtered by what their headings say.
+// Trials are filtered by the words in their headings.
 const filter = document.getElementById("filter");
 const sift = () => {
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean), trials = document.querySelectorAll("details.trial");
@@ -39,7 +39,7 @@ if (filter) {
   filter.parentElement.hidden = false;
   filter.addEventListener("input", sift);
 }
-// Most trials are in the page compressed, a line of JSON each: they are unpacked when asked for.
+// Most trials are in the page compressed, one line of JSON each: a button unpacks them.
 const packed = document.getElementById("packed");
 const unpack = async () => {
   const bytes = Uint8Array.from(atob(packed.dataset.trials), (c) => c.charCodeAt(0));
@@ -67,7 +67,7 @@ if (packed) {
   button.addEventListener("click", unpack);
   packed.append(button);
 }
-// Only what scrolls needs to be reached with the keyboard.
+// Only elements that scroll need to be reachable with the keyboard.
 const reach = () => {
   for (const e of document.querySelectorAll(".wide, pre")) {
     if (e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight) e.tabIndex = 0;

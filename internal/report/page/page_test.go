@@ -22,7 +22,7 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// evil is what a guest may say to break out of wherever it is put.
+// evil is text from a guest that tries to break out of wherever it is inserted.
 const evil = `</title></script></style></pre>--><script>window.hacked=1</script><img src=x onerror="window.hacked=1">'"{{.}}` + "`${window.hacked=1}` \u202e"
 
 func render(t testing.TB, s synth, o Options) string {
@@ -59,7 +59,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// renderCases is the page of a result in which everything occurs.
+// renderCases is the page of a result with every kind of comparison.
 func renderCases(t testing.TB) string {
 	t.Helper()
 	res := reporttest.Cases()
@@ -88,17 +88,17 @@ func renderCases(t testing.TB) string {
 	return b.String()
 }
 
-// TestCases: the page words everything that may be said, as the terminal does.
+// TestCases: the page uses the same words as the terminal for every kind of result.
 func TestCases(t *testing.T) {
 	text := plain(renderCases(t))
 	for _, want := range []string{
-		"lxc At most 1.2 % on openssl-enc; costs 3.1 % (2.2 … 4.0) on stress-ng-exec; not resolved on dd-write: at most +7.6 %; nothing is known yet of hackbench-pipe and cyclictest.",
-		"not resolved on stress-ng-exec: at most ±6.1 % (these guests only). Did not finish hackbench-pipe. A serious finding stands against the figure on dd-write.",
-		"openssl-enc 1. native, lxc (tied); 3. runc", "By isolation", "openssl-enc in noisy 1. native, lxc (tied)", "By cost in company", "openssl-enc in noisy 1. native@noisy; 2. lxc@noisy",
-		"at most +7.6 % not resolved -2.9 … +7.6 %", "+4.2 % costs ° of these guests", "not resolved: too coarse", "did not finish", "one pair says nothing", "no control, at most +19.0 %",
-		"° of these guests: fewer than 4 were made", "33.20 ms median 23.10 ms, middle half 19.20 … 31.40 ms", "One trial alone differs by up to 12 % between native and its control, the same thing (24 pairs); in this run",
+		"lxc At most 1.2 % on openssl-enc; costs 3.1 % (2.2 … 4.0) on stress-ng-exec; not resolved on dd-write: at most +7.6 %; nothing is known yet about hackbench-pipe and cyclictest.",
+		"not resolved on stress-ng-exec: at most ±6.1 % (these guests only). Did not finish hackbench-pipe. A serious finding concerns the figure on dd-write.",
+		"openssl-enc 1. native, lxc (tied); 3. runc", "By isolation", "openssl-enc in noisy 1. native, lxc (tied)", "By cost beside other guests", "openssl-enc in noisy 1. native@noisy; 2. lxc@noisy",
+		"at most +7.6 % not resolved -2.9 … +7.6 %", "+4.2 % costs ° these guests only", "not resolved: too coarse", "did not finish", "not resolved: one pair", "no control, at most +19.0 %",
+		"° these guests only: fewer than 4 guests of an arm were created", "33.20 ms median 23.10 ms, middle half 19.20 … 31.40 ms", "Single trials of native and its identical control differ by up to 12 % (24 pairs); in this run",
 		"Stalls", "lxc 12 of 180 (6.7 %) +3.0 … +10.8 points more 3.1× 71.20 ms (60.10 … 80.60)", "native 2 of 360 (0.56 %) 1.8× 24.20",
-		"A trial is slow where it is over 1.50 times slower than the median", "No two of the same kind were measured, so nothing is claimed.", "9 more like these", "First trial of a group, openssl-enc +5.2 % (+3.3 … +7.1 %)",
+		"A trial is slow if it is over 1.50 times slower than the median", "No A/A pairs, so no cost or gain is claimed.", "9 more like these", "First trial of a group, openssl-enc +5.2 % (+3.3 … +7.1 %)",
 		"First trial after a thaw, lxc +2.1 %", "1 more metric of openssl-enc", "dd-write 1. runc !; 2. native, lxc (tied)",
 	} {
 		if !strings.Contains(text, want) {
@@ -115,8 +115,8 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// TestNoResults: trials made to warm up, or to see what a thaw costs, are in the
-// raw table with their status, and nowhere else.
+// TestNoResults: warm-up trials, and those repeated to see what a thaw costs, are in
+// the raw table with their status, and nowhere else.
 func TestNoResults(t *testing.T) {
 	s := finished()
 	without := render(t, s, Options{})
@@ -134,14 +134,15 @@ func TestNoResults(t *testing.T) {
 	}
 }
 
-// TestCompany: the page says how the guests bore company, and ranks them.
+// TestCompany: the page says how other guests slow down each system's guests, and
+// ranks the systems.
 func TestCompany(t *testing.T) {
 	text := plain(render(t, synth{blocks: 12, company: true, bulk: true, ended: string(plan.ReasonBlocks)}, Options{}))
 	for _, want := range []string{
-		"How it isolates", "The same in company, each against its baseline there", "What systems cost in company",
-		"kvm Takes 2.2", "in fit-8, where native takes 2.00 times as long; is slowed down by less in 7 more.", "qemu-tcg* Emulated: nothing is claimed.", "kvm@fit-8 8 2.2", "density: of kvm, 2 fit at no more than 1.5× slower than alone; 8 do not (2.2", "native@noisy 1 + cpu, fork 1.5", "Each guest", "guests at once",
-		"cap: quarter of native@mixed take 4.10× as long as small", "Slowdown of sysbench-cpu by the number of guests",
-		"By isolation: how much slower than alone", "dd-write in fit-8 1. ", "By memory: what an idle guest takes of the host 1. native, lxc (tied); 3. kvm; 4. qemu-tcg",
+		"How it isolates", "The same beside other guests, each system against its baseline there", "What systems cost beside other guests",
+		"kvm Takes 2.2", "in fit-8, where native takes 2.00 times as long; the slowdown is smaller in 7 more cases.", "qemu-tcg* Emulated: nothing is claimed.", "kvm@fit-8 8 2.2", "density: 2 guests of kvm fit with a slowdown of at most 1.5×; 8 do not: 2.2", "native@noisy 1 + cpu, fork 1.5", "Each guest", "guests at once",
+		"cap: flavor quarter of native@mixed takes 4.10× as long as small", "Slowdown of sysbench-cpu by the number of guests",
+		"By isolation: how much slower than alone", "dd-write in fit-8 1. ", "By memory: what an idle guest takes from the host 1. native, lxc (tied); 3. kvm; 4. qemu-tcg",
 		"host lost", "The host has no KSM.",
 	} {
 		if !strings.Contains(text, want) {
@@ -153,7 +154,7 @@ func TestCompany(t *testing.T) {
 	}
 }
 
-// TestOverviewIsOfOne: what arms cost in company stands apart from what they cost alone.
+// TestOverviewIsOfOne: costs beside other guests are apart from costs alone.
 func TestOverviewIsOfOne(t *testing.T) {
 	res := analyzed(t, synth{blocks: 3, company: true, bulk: true}.write(t))
 	alone, company := matrixOf(res, nil, false), matrixOf(res, nil, true)
@@ -184,8 +185,8 @@ func plain(page string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(page)), " ")
 }
 
-// TestSelfContained: the page asks for nothing, and its policy forbids it to.
-// Links to the pages on findings are followed only by who wants to.
+// TestSelfContained: the page loads nothing, and its policy forbids it to. Links to the
+// pages about findings are only followed on request.
 func TestSelfContained(t *testing.T) {
 	page := render(t, finished(), Options{})
 	link := regexp.MustCompile(`<a href="` + regexp.QuoteMeta(findings.URL("X")[:len(findings.URL("X"))-len("X.md")]) + `[a-z-]+\.md" rel="noreferrer">`)
@@ -224,7 +225,7 @@ func TestHostileStrings(t *testing.T) {
 	}
 }
 
-// unpacked is what a page holds compressed, where the pattern's group matches.
+// unpacked is the decompressed content of a page at the pattern's group.
 func unpacked(t *testing.T, page, pattern string) []byte {
 	t.Helper()
 	m := regexp.MustCompile(pattern).FindStringSubmatch(page)
@@ -250,7 +251,7 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// TestEveryTrial: the raw output of each trial is in the page, as text or packed.
+// TestEveryTrial: the raw output of each trial is on the page, as text or packed.
 func TestEveryTrial(t *testing.T) {
 	page := render(t, finished(), Options{})
 	text := unpacked(t, page, `data-trials="([^"]*)"`)
@@ -261,7 +262,7 @@ func TestEveryTrial(t *testing.T) {
 			t.Errorf("trial %d is not there, or twice", n+1)
 		}
 	}
-	if !strings.Contains(plain(page), "The page’s script shows 110 more. Any is printed whole by tare show example.tare --trial NUMBER") {
+	if !strings.Contains(plain(page), "The page’s script shows 110 more. tare show example.tare --trial NUMBER prints any trial in full.") {
 		t.Error("the page does not say how to see the others")
 	}
 }
@@ -275,14 +276,14 @@ func TestEmptyAndInterrupted(t *testing.T) {
 	}
 	s := synth{blocks: 6, lacking: true}
 	text := plain(render(t, s, Options{}))
-	for _, want := range []string{"This run is not finished: it was killed, or goes on", "1 interrupted", "Input/output error", "INFO: task blocked"} {
+	for _, want := range []string{"This run is not finished: it was killed or is still running", "1 interrupted", "Input/output error", "INFO: task blocked"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("an interrupted run: %q is not said", want)
 		}
 	}
 }
 
-// TestHuge: 100,000 trials make a page that is no larger than others may be.
+// TestHuge: the page of 100,000 trials stays within the size limit.
 func TestHuge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 100,000 trials")
@@ -296,8 +297,8 @@ func TestHuge(t *testing.T) {
 	}
 }
 
-// hugePage is made once: it takes a while, with the race detector a long one,
-// and there fewer trials do.
+// hugePage is made once, because that takes a while; with the race detector, it takes
+// long and has fewer trials.
 func hugePage(t testing.TB) string {
 	once.Do(func() {
 		blocks := 10_000

@@ -9,7 +9,7 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// planView is what was to be done.
+// planView is the plan of the run.
 type planView struct {
 	YAML    string
 	Arms    []planArm
@@ -48,9 +48,9 @@ func planOf(r *store.Run, c *campaign.Campaign, ctx report.Context, d *data) (pl
 	if !c.Blocks.Fixed() {
 		blocks = fmt.Sprintf("%d to %d", c.Blocks.Min, c.Blocks.Max)
 	}
-	p.Rules = append(p.Rules, [2]string{"Blocks", blocks + " of each workload; in a block its arms run it one right after the other, in an order drawn anew from the seed"})
+	p.Rules = append(p.Rules, [2]string{"Blocks", blocks + " of each workload; in a block all arms run it one right after the other, in a new random order, drawn from the seed"})
 	if c.Precision > 0 {
-		p.Rules = append(p.Rules, [2]string{"Precision", fmt.Sprintf("± %.3g %%, looked at as the run goes on (Chow and Robbins): a workload ends when its interval is that narrow, never because something is significant", 100*c.Precision.Fraction())})
+		p.Rules = append(p.Rules, [2]string{"Precision", fmt.Sprintf("± %.3g %%, checked during the run (Chow and Robbins): a workload ends when its interval is that narrow, never because something is significant", 100*c.Precision.Fraction())})
 	}
 	if c.Budget > 0 {
 		p.Rules = append(p.Rules, [2]string{"Budget", c.Budget.String()})
@@ -60,9 +60,9 @@ func planOf(r *store.Run, c *campaign.Campaign, ctx report.Context, d *data) (pl
 	}
 	switch {
 	case c.RecreateEvery > 0:
-		p.Rules = append(p.Rules, [2]string{"Guests", fmt.Sprintf("made anew every %d passes through the workloads", c.RecreateEvery)})
+		p.Rules = append(p.Rules, [2]string{"Guests", fmt.Sprintf("re-created every %d passes through the workloads", c.RecreateEvery)})
 	case c.RecreateEvery == campaign.Auto:
-		p.Rules = append(p.Rules, [2]string{"Guests", "made anew as often as makes intervals narrowest for the time that it takes"})
+		p.Rules = append(p.Rules, [2]string{"Guests", "re-created as often as makes the intervals narrowest in the available time"})
 	}
 	return p, nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/tare-bench/tare/internal/stats"
 )
 
-// intervalPlot draws what each arm costs with its interval, and the host CPU
-// that it took beside it. delta is what is too small to matter.
+// intervalPlot draws what each arm costs with its interval, and the host CPU that it
+// took. delta is the difference that is too small to matter.
 func intervalPlot(id string, rows []armRow, m metricView, delta float64) template.HTML {
 	a := axis{low: math.Log1p(-0.02), high: math.Log1p(0.02), from: 8, to: chartWidth - 8}
 	see := func(ratio float64) {
@@ -21,13 +21,13 @@ func intervalPlot(id string, rows []armRow, m metricView, delta float64) templat
 		}
 	}
 	for _, r := range rows {
-		// An emulated arm would press all others together; it may leave the plot.
+		// An emulated arm would squeeze all others together; it may leave the plot.
 		if r.Emulated && slices.ContainsFunc(rows, func(r armRow) bool { return !r.Emulated && !r.Comparison.Control }) {
 			continue
 		}
 		if c := r.Comparison; c != nil {
 			see(c.Ratio)
-			// An interval may be as wide as the numbers are; its ends may leave the plot.
+			// The ends of a very wide interval may leave the plot.
 			see(max(c.CILow, c.Ratio/20))
 			if c.CIHigh > 0 {
 				see(min(c.CIHigh, c.Ratio*20))
@@ -79,24 +79,24 @@ func intervalPlot(id string, rows []armRow, m metricView, delta float64) templat
 		}
 		s.dot(a.x(math.Log(c.Ratio)), y, 4.5, "est "+r.Class, fmt.Sprintf("%s: %s %s", r.Name, r.Verdict, r.Interval))
 	}
-	desc := fmt.Sprintf("For each system a point for its overhead in %s, with its interval, and a hollow diamond for the host CPU it took, on a common scale. The table below has the same figures. The band is ±%.3g %%: what is too small to matter.", m.Name, 100*delta)
+	desc := fmt.Sprintf("For each system a point for its overhead in %s, with its interval, and a hollow diamond for its host CPU, on a common scale. The table below has the same figures. The band is ±%.3g %%: too small to matter.", m.Name, 100*delta)
 	return s.chart(id, bottom+2, "Overhead of each system on "+m.Workload, desc)
 }
 
-// mostDots is how many dots one page draws; beyond it, trials share marks.
+// mostDots is how many dots one page draws; beyond that, trials share marks.
 const mostDots = 5000
 
 // perStrip is how many trials of one arm are drawn one by one.
 func perStrip(strips int) int { return min(max(mostDots/max(strips, 1), 60), 400) }
 
-// dotPlot draws every trial of one workload in the order of the run: a strip
-// an arm, all with the same span of ratios around their own medians.
+// dotPlot draws every trial of one workload in the order of the run: one strip for
+// each arm, all with the same range of ratios around their own medians.
 func dotPlot(id string, strips []*strip, m metricView, limit int) (template.HTML, string) {
 	var s svg
 	const step, body = 66.0, 40.0
 	last := int32(1)
 	first := int32(math.MaxInt32)
-	half := 0.005 // ln: what the eye takes for no scatter at all
+	half := 0.005 // ln: no visible scatter
 	var halves []float64
 	for _, t := range strips {
 		for _, list := range [][]point{t.points, t.lost} {
@@ -108,7 +108,7 @@ func dotPlot(id string, strips []*strip, m metricView, limit int) (template.HTML
 			halves = append(halves, max(math.Log(hi/mid), math.Log(mid/lo)))
 		}
 	}
-	if len(halves) > 0 { // one arm that scatters wildly must not make lines of the others
+	if len(halves) > 0 { // one arm that scatters wildly must not flatten the others into lines
 		slices.Sort(halves)
 		half = max(half, min(halves[len(halves)-1], 4*halves[(len(halves)-1)/2]))
 	}
@@ -150,13 +150,13 @@ func dotPlot(id string, strips []*strip, m metricView, limit int) (template.HTML
 	}
 	note := ""
 	if binned > 0 {
-		note = fmt.Sprintf("Too many trials to draw each: a mark stands for up to %d in a row, the line from the least to the greatest, the dot at their median.", binned)
+		note = fmt.Sprintf("Too many trials to draw each: a mark represents up to %d successive trials, its line from minimum to maximum, its dot at the median.", binned)
 	}
-	desc := fmt.Sprintf("A strip for each system; each trial is a dot, from left to right in the order of the run, its height the value of %s against the system's own median. All strips span ±%s %%. The table of the distribution below has the figures.", m.Name, report.Digits(100*math.Expm1(half), 2))
+	desc := fmt.Sprintf("A strip for each system; each trial is a dot, from left to right in the order of the run. Its height is the value of %s relative to the system's own median. All strips span ±%s %%. The table of the distribution below has the figures.", m.Name, report.Digits(100*math.Expm1(half), 2))
 	return s.chart(id, step*float64(len(strips)), "Every trial of "+m.Workload+" in the order of the run", desc), note
 }
 
-// limits returns the least, median and greatest value, where all are positive.
+// limits returns the minimum, median and maximum, if all values are positive.
 func (t *strip) limits() (lo, mid, hi float64, ok bool) {
 	if len(t.points) == 0 {
 		return 0, 0, 0, false
@@ -170,7 +170,7 @@ func (t *strip) limits() (lo, mid, hi float64, ok bool) {
 	return v[0], mid, v[len(v)-1], err == nil && v[0] > 0
 }
 
-// bins draws the trials as n marks, and returns how many trials the fullest has.
+// bins draws the trials as n marks, and returns the largest number of trials in one.
 func (t *strip) bins(s *svg, n int, x func(int32) float64, place func(float64) (float64, string), m metricView) int {
 	per := (len(t.points) + n - 1) / n
 	for group := range slices.Chunk(t.points, per) {
@@ -192,7 +192,7 @@ func (t *strip) bins(s *svg, n int, x func(int32) float64, place func(float64) (
 // drawLost marks the trials without a value at the bottom of the strip.
 func (t *strip) drawLost(s *svg, y float64, x func(int32) float64, limit int) {
 	list := t.lost
-	if len(list) > limit { // every n-th shows when they happened
+	if len(list) > limit { // every n-th is enough to show when they happened
 		var some []point
 		for i := 0; i < len(list); i += (len(list) + limit - 1) / limit {
 			some = append(some, list[i])
@@ -204,8 +204,8 @@ func (t *strip) drawLost(s *svg, y float64, x func(int32) float64, limit int) {
 	}
 }
 
-// verdictClass is how a comparison is coloured: only where it is resolved, and
-// nothing serious stands against it.
+// verdictClass is how a comparison is coloured: only if it is resolved and has no
+// serious finding.
 func verdictClass(res *analyze.Result, c analyze.Comparison) string {
 	if len(report.Doubts(res, c)) > 0 || emulated(res, c) {
 		return "open"

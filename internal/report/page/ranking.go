@@ -5,11 +5,11 @@ import (
 	"github.com/tare-bench/tare/internal/report"
 )
 
-// rankingView is one order of systems, as far as the evidence goes.
+// rankingView is one order of systems, as far as the intervals allow.
 type rankingView struct{ Of, Places string }
 
-// rankings are the orders by cost alone and those in company, by isolation, and
-// by memory; each is empty where there are no two to order.
+// rankings are the orders by cost alone and beside other guests, by isolation, and
+// by memory; each is empty if there are no two to order.
 type rankings struct {
 	Cost, Isolation, Company []rankingView
 	Memory, Unknown          string

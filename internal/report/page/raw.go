@@ -15,7 +15,7 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// What raw output a page holds.
+// How much raw output a page holds.
 const (
 	maxStream      = 6 << 10   // bytes of each stream, its first and last ones
 	maxRaw         = 400 << 10 // bytes of those shown as text
@@ -23,7 +23,7 @@ const (
 	maxPackedCount = 2000      // of those others
 )
 
-// rawTrial is a trial as it was.
+// rawTrial is a trial with its raw output.
 type rawTrial struct {
 	Title   string       `json:"title"`
 	Text    string       `json:"text"`
@@ -31,9 +31,9 @@ type rawTrial struct {
 	Omitted bool         `json:"-"` // its output did not fit in the page
 }
 
-// raw fills in the trials that are shown one by one: as text those that failed,
-// and the first of each arm and workload; the others packed, as far as there is
-// room, for the script to unpack.
+// raw fills in the trials that are shown one by one: those that failed and the first
+// of each arm and workload as text; the others packed, as far as there is room, for
+// the script to unpack.
 func (v *view) raw(r *store.Run, d *data, output func(int64) (stdout, stderr [][]byte, err error)) error {
 	entry := func(t *store.Trial, with bool) (rt rawTrial, err error) {
 		var stdout, stderr [][]byte
@@ -93,7 +93,7 @@ func (v *view) raw(r *store.Run, d *data, output func(int64) (stdout, stderr [][
 	return nil
 }
 
-// download is the data of the run, in a link that needs no script.
+// download is the data of the run, as a link that needs no script.
 type download struct {
 	URL   template.URL
 	Name  string
@@ -103,12 +103,12 @@ type download struct {
 
 const (
 	maxDownload       = 700 << 10 // bytes, compressed
-	maxDownloadTrials = 30_000    // more would not fit: do not try
+	maxDownloadTrials = 30_000    // more cannot fit
 )
 
 var errFull = errors.New("the download is full")
 
-// limited is a buffer of so many bytes at most.
+// limited is a buffer of at most maxDownload bytes.
 type limited struct {
 	bytes.Buffer
 }
@@ -120,8 +120,8 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// downloadOf compresses the run's export or, where that is too much for a
-// page, what analysis made of it.
+// downloadOf compresses the run's export or, if that is too large for a page, the
+// results of the analysis.
 func downloadOf(r *store.Run, res *analyze.Result, trials int) (download, error) {
 	base := strings.TrimSuffix(filepath.Base(r.Path()), ".tare")
 	if trials <= maxDownloadTrials {

@@ -6,7 +6,7 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// point is a trial as a dot shows it.
+// point is what a dot shows of a trial.
 type point struct {
 	at    int32 // place in the order of the run
 	block int32
@@ -35,15 +35,15 @@ type data struct {
 
 	strips    map[key]*strip
 	count     map[store.Status]int
-	trials    int            // that had a value to give
-	attempts  int            // those, and what neighbours did
-	first     []*store.Trial // the first one that is done, of each arm and workload
-	failed    []*store.Trial // the first maxFailed that are not done
-	notShown  int            // more of those
+	trials    int            // those that measure something
+	attempts  int            // those, and the trials of neighbours
+	first     []*store.Trial // the first completed one of each arm and workload
+	failed    []*store.Trial // the first maxFailed that were not completed
+	notShown  int            // the rest of those
 	workloads []string       // in the order of the metrics
 }
 
-// maxFailed is how many trials that are not done the page tells of one by one.
+// maxFailed is how many trials that were not completed the page shows one by one.
 const maxFailed = 40
 
 func read(r *store.Run) (*data, error) {
@@ -91,7 +91,7 @@ func read(r *store.Run) (*data, error) {
 
 func (d *data) add(t *store.Trial, metric string) {
 	d.attempts++
-	if t.Stress != "" { // a neighbour is there to disturb, and has no value to give
+	if t.Stress != "" { // a neighbour only disturbs; it has no value
 		if t.Status == store.Failed {
 			d.fail(t)
 		}
@@ -119,8 +119,8 @@ func (d *data) add(t *store.Trial, metric string) {
 	}
 }
 
-// lacking are trials that should have given a value. Those made to warm up, and
-// those made again to see what a thaw costs, are no results of their own.
+// lacking are the states of trials that should have a value. Warm-up trials, and
+// those repeated to see what a thaw costs, are not results.
 var lacking = []store.Status{store.Done, store.Failed, store.Void, store.Interrupted}
 
 func (d *data) fail(t *store.Trial) {

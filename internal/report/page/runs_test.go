@@ -38,8 +38,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// synth is a run that is made up; what it says is put everywhere that a guest
-// or a campaign can say something.
+// synth is a synthetic run; its text is inserted wherever a guest or a campaign can
+// contribute text.
 type synth struct {
 	blocks  int
 	ended   string
@@ -50,7 +50,7 @@ type synth struct {
 	warm    bool // with trials that are no results: discarded, and repeated
 }
 
-// company is what a campaign of several at once has besides.
+// companyYAML is what a campaign with several guests at once has in addition.
 const companyYAML = `
 scenarios:
   - solo
@@ -66,8 +66,8 @@ func (s synth) yaml() string {
 	return strings.Replace(campaignYAML, "arms:", "  quarter: {vcpus: 1, memory: 512MiB, disk: 1GiB, cpu_cap: 25%}\narms:", 1) + companyYAML
 }
 
-// slower is what company makes of a figure: of the guest of this number on a
-// machine of four CPUs.
+// slower is the factor by which other guests slow down a guest with this number on a
+// machine with four CPUs.
 func slower(a plan.Arm, member int) float64 {
 	workers := 0
 	for _, m := range a.Crew {
@@ -197,7 +197,7 @@ func (s synth) write(t testing.TB) *store.Run {
 	return r
 }
 
-// journal is what writes trials.
+// journal writes trials.
 type journal interface {
 	Begin(store.Attempt) (int64, error)
 	Finish(int64, store.Outcome) error
@@ -245,7 +245,7 @@ func analyzed(t testing.TB, r *store.Run) *analyze.Result {
 	return res
 }
 
-// echo is raw output that says a thing.
+// echo is raw output that contains a text.
 func echo(says string) func(int64) (stdout, stderr [][]byte, err error) {
 	return func(attempt int64) (stdout, stderr [][]byte, err error) {
 		return [][]byte{fmt.Appendf(nil, "attempt %d\n\x1b[31m\x00\xff%s", attempt, says)}, [][]byte{[]byte(says)}, nil

@@ -12,8 +12,8 @@ import (
 // svg is a drawing of a fixed width; text in it is escaped in one place.
 type svg struct{ strings.Builder }
 
-// chartWidth is the width of every chart in its own units: at a width of 343
-// points, a phone's, letters of 12 are still 9.4 high.
+// chartWidth is the width of every chart in its own units: on a phone, 343 points
+// wide, letters of size 12 are still 9.4 high.
 const chartWidth = 440
 
 // text writes words; class says how they look.
@@ -29,7 +29,7 @@ func (s *svg) rect(x, y, w, h float64, class string) {
 	fmt.Fprintf(s, `<rect x="%s" y="%s" width="%s" height="%s" class="%s"/>`, num(x), num(y), num(max(w, 0)), num(h), class)
 }
 
-// dot is a circle whose title shows when the pointer rests on it.
+// dot is a circle. Its title shows when the pointer rests on it.
 func (s *svg) dot(x, y, r float64, class, title string) {
 	fmt.Fprintf(s, `<circle cx="%s" cy="%s" r="%s" class="%s"><title>%s</title></circle>`, num(x), num(y), num(r), class, html.EscapeString(title))
 }
@@ -39,7 +39,7 @@ func (s *svg) mark(x, y float64, path, class, title string) {
 	fmt.Fprintf(s, `<path d="M%s %s%s" class="%s"><title>%s</title></path>`, num(x), num(y), path, class, html.EscapeString(title))
 }
 
-// chart closes the drawing. Title and description are what a screen reader says.
+// chart closes the drawing. Title and description are for screen readers.
 func (s *svg) chart(id string, height float64, title, desc string) template.HTML {
 	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %[1]d %[2]s" role="img" aria-labelledby="%[3]s-t" aria-describedby="%[3]s-d"><title id="%[3]s-t">%[4]s</title><desc id="%[3]s-d">%[5]s</desc>%[6]s</svg>`,
 		chartWidth, num(height), id, html.EscapeString(title), html.EscapeString(desc), s.String()))

@@ -18,8 +18,8 @@ type tailRow struct {
 	Typical, Mean    string // overheads: of the typical trial, and with every stall in it
 }
 
-// tails fills in the rows of the arms of these scenarios, each baseline before
-// what is compared with it. A baseline stands for itself and its control.
+// tails fills in the rows of the arms of these scenarios, each baseline before the
+// arms that are compared with it. A baseline includes its control.
 func (m *metricView) tails(res *analyze.Result, scenarios []string) {
 	percentile := func(p *analyze.Percentile) string {
 		if p == nil {

@@ -28,11 +28,11 @@ type view struct {
 	Baseline                    string
 	Level                       string // of the intervals
 	IsolationLegend             string
-	TheseGuests                 string // what a claim of these guests is
+	TheseGuests                 string // explains the mark of claims about these guests
 	Delta                       string
 	Isolated                    []answer
 	Overview                    matrix
-	InCompany                   matrix // of what the arms cost in company
+	InCompany                   matrix // of what the arms cost beside other guests
 	Workloads                   []workloadView
 	Memory                      *memoryView
 	Findings                    []group
@@ -43,7 +43,7 @@ type view struct {
 	Plan                        planView
 	Env                         envView
 	Raw                         []rawTrial
-	RawMore                     int    // trials that are not in the page
+	RawMore                     int    // trials that are not on the page
 	Packed                      string // trials for the script, one a line of JSON, compressed, in base64
 	PackedCount                 int
 	Download                    download
@@ -89,7 +89,7 @@ type armRow struct {
 	Verdict, Interval       string
 	Class                   string
 	Doubt, OfThese          bool
-	Wide                    string // beside a mean that is not to be quoted alone
+	Wide                    string // shown with a mean that must not be quoted alone
 	CPUVerdict, CPUClass    string // of the CPU time of the guest's whole group
 	CPUOfThese              bool
 	Comparison              *analyze.Comparison
@@ -104,10 +104,10 @@ type metricView struct {
 	Workload, Name, Better string
 	Primary                bool
 	Unit                   string
-	Where                  string // " in company", or ""
+	Where                  string // " beside other guests", or ""
 	factor                 float64
 	Noise                  []string
-	OfThese                bool // a row is of these guests
+	OfThese                bool // a row is about these guests only
 	CPU                    bool // a row has a verdict on CPU time
 	Rows                   []armRow
 	Tails                  []tailRow
@@ -123,10 +123,10 @@ type workloadView struct {
 	ID, Name, Title, Size string
 	First                 metricView
 	Others                []metricView
-	InCompany             metricView // First, of the arms in company
+	InCompany             metricView // First, of the arms beside other guests
 	Intervals, Dots       template.HTML
 	CompanyIntervals      template.HTML
-	CompanyDots           template.HTML // of the arms in company
+	CompanyDots           template.HTML // of the arms beside other guests
 	DotsNote              string
 	Ranking               string
 	Doubts                []doubt
@@ -145,11 +145,11 @@ type group struct {
 	report.Cause
 	URL         string // of the page that explains the kind
 	First, Rest []analyze.Finding
-	More        int // that are not in the page
+	More        int // those that are not on the page
 }
 
-// maxItems is how many findings of one cause the page has, and maxFirst how many
-// of them are not folded away.
+// maxItems is how many findings of one cause the page has, and maxFirst how many of
+// them are not folded.
 const (
 	maxItems = 60
 	maxFirst = 3
@@ -221,7 +221,7 @@ func (v *view) status(res *analyze.Result, ctx report.Context, d *data) {
 	}
 	if ctx.Ended == "budget" || res.Blocks < ctx.MinBlocks {
 		if res.Blocks < ctx.MinBlocks {
-			v.Warnings = append(v.Warnings, fmt.Sprintf("Too few blocks: the campaign asks for %d at least.", ctx.MinBlocks))
+			v.Warnings = append(v.Warnings, fmt.Sprintf("Too few blocks: the campaign asks for at least %d.", ctx.MinBlocks))
 		}
 	}
 	if len(res.Comparisons) == 0 {
@@ -229,8 +229,8 @@ func (v *view) status(res *analyze.Result, ctx report.Context, d *data) {
 	}
 }
 
-// titleOf says what a workload does, with its parameters, where it has some:
-// "sysbench-cpu[threads=4]" is titled as sysbench-cpu is.
+// titleOf says what a workload does, with its parameters if it has any:
+// "sysbench-cpu[threads=4]" has the title of sysbench-cpu.
 func titleOf(titles map[string]string, series string) string {
 	name, params, some := strings.Cut(strings.TrimSuffix(series, "]"), "[")
 	if what, how, more := strings.Cut(titles[name], ":"); some && what != "" {
@@ -243,8 +243,8 @@ func titleOf(titles map[string]string, series string) string {
 	return titles[name]
 }
 
-// matrixOf is what arms cost by their primary metrics, controls left out:
-// either beside the run's baseline, or beside those of other scenarios.
+// matrixOf is what arms cost by their primary metrics, without controls: either
+// against the run's baseline, or against those of other scenarios.
 func matrixOf(res *analyze.Result, titles map[string]string, others bool) (m matrix) {
 	m.InCompany = others
 	for _, c := range res.Comparisons {
@@ -275,7 +275,8 @@ func matrixOf(res *analyze.Result, titles map[string]string, others bool) (m mat
 	return m
 }
 
-// idOf is the anchor of a workload's chapter: a number, as names may hold anything.
+// idOf is the anchor of a workload's chapter: a number, because names may contain
+// anything.
 func idOf(res *analyze.Result, workload string) string {
 	var seen []string
 	for _, a := range res.Arms {
@@ -296,7 +297,7 @@ func cellOf(res *analyze.Result, c analyze.Comparison) cell {
 	if c.OverheadPercent >= 1000 {
 		overhead = report.Digits(c.Ratio, 3) + "×"
 	}
-	switch { // the figure stands above: the word alone is left
+	switch { // the figure stands above, so only the word remains
 	case c.Verdict == analyze.Costs, c.Verdict == analyze.Gains:
 		k.Overhead, k.Text = overhead, string(c.Verdict)
 	case c.Verdict == analyze.None:
@@ -311,7 +312,7 @@ func armEmulated(res *analyze.Result, arm string) bool {
 	return slices.ContainsFunc(res.Arms, func(a analyze.ArmResult) bool { return a.Arm == arm && a.Emulated })
 }
 
-// groups gathers findings by cause, the worst first.
+// groups groups findings by cause, the worst first.
 func groups(all []analyze.Finding) (out []group) {
 	for _, c := range report.Causes(all) {
 		g := group{Cause: c, URL: findings.URL(c.Kind.ID)}
@@ -324,13 +325,13 @@ func groups(all []analyze.Finding) (out []group) {
 	return out
 }
 
-// effects are those of what comes before a trial, whichever arm makes it.
+// effects are those of what precedes a trial, independent of its arm.
 func effects(res *analyze.Result) (out [][2]string) {
 	figure := func(percent, low, high float64) string {
 		return fmt.Sprintf("%s %% (%s … %s %%)", report.Percent(percent), report.Percent(low), report.Percent(high))
 	}
 	for _, p := range res.Positions {
-		out = append(out, [2]string{"First trial of a group, " + p.Workload, figure(p.Percent, p.Low, p.High) + " against later ones"})
+		out = append(out, [2]string{"First trial of a group, " + p.Workload, figure(p.Percent, p.Low, p.High) + " against later trials"})
 	}
 	for _, t := range res.Thaws {
 		out = append(out, [2]string{"First trial after a thaw, " + t.Arm, fmt.Sprintf("%s against one right after it, %d pairs", figure(t.Percent, t.Low, t.High), t.N)})

@@ -8,7 +8,7 @@ import (
 	"github.com/tare-bench/tare/internal/report"
 )
 
-// workload makes the chapter of a workload; any is false where nothing is known.
+// workload makes the chapter of a workload; any is false if nothing is known.
 func workload(res *analyze.Result, d *data, name string, index int, title string) (v workloadView, any bool) {
 	v = workloadView{ID: fmt.Sprintf("w%d", index), Name: name, Title: title}
 	if s, ok := d.sizes[name]; ok {
@@ -23,7 +23,7 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 		case mv.Primary:
 			v.First, _ = metric(res, name, m.Name, func(baseline string) bool { return baseline == res.Baseline })
 			v.InCompany, _ = metric(res, name, m.Name, func(baseline string) bool { return baseline != res.Baseline })
-			v.InCompany.Where = " in company"
+			v.InCompany.Where = " beside other guests"
 		default:
 			v.Others = append(v.Others, mv)
 		}
@@ -66,8 +66,8 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 	return v, true
 }
 
-// doubts are the findings on a workload but for those that are only to know,
-// a line for each kind.
+// doubts are the findings on a workload except for those of severity info, a line
+// for each kind.
 func doubts(res *analyze.Result, workload string) []doubt {
 	var out []doubt
 	for _, f := range res.Findings {
@@ -97,8 +97,8 @@ func (m metricView) compared() (of []armRow) {
 	return of
 }
 
-// metric makes the table of one metric: the baselines that are asked for, their
-// arms, the controls.
+// metric makes the table of one metric: the selected baselines, their arms, the
+// controls.
 func metric(res *analyze.Result, workload, name string, baseline func(string) bool) (m metricView, ok bool) {
 	var of []analyze.Comparison
 	for _, c := range res.Comparisons {
@@ -139,7 +139,7 @@ func metric(res *analyze.Result, workload, name string, baseline func(string) bo
 		r.Comparison, r.Verdict, r.Interval = c, report.Verdict(res, *c), report.Interval(*c)
 		r.Class, r.Doubt, r.OfThese = verdictClass(res, *c), len(report.Doubts(res, *c)) > 0, report.OfTheseGuests(*c)
 		if c.Control {
-			r.Verdict, r.Class = "control: the same as "+c.Baseline, "open"
+			r.Verdict, r.Class = "control: identical to "+c.Baseline, "open"
 		} else if cpu := report.CPUTime(res, *c); cpu != nil {
 			r.CPUVerdict, r.CPUClass, r.CPUOfThese = report.ShortVerdict(*cpu), verdictClass(res, *cpu), report.OfTheseGuests(*cpu)
 			m.CPU = true
@@ -194,8 +194,8 @@ func (m metricView) row(res *analyze.Result, arm, baseline string) armRow {
 	return r
 }
 
-// hostCPU is the host's whole CPU time in a trial or, where that is unknown,
-// that of the guest's control group.
+// hostCPU is the host's total CPU time in a trial or, if that is unknown, that of
+// the guest's control group.
 func hostCPU(a *analyze.ArmResult) (*analyze.SeriesSummary, string) {
 	for _, name := range []string{analyze.ProbeHostCPU, analyze.ProbeGuestCgroupCPU} {
 		if s := a.Probe(name); s != nil {

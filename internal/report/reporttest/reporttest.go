@@ -1,4 +1,4 @@
-// Package reporttest has a result for the tests of whatever shows one.
+// Package reporttest has a result for tests of packages that show results.
 package reporttest
 
 import (
@@ -8,10 +8,10 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
-// Cases is a result in which everything occurs that a report words, written by
-// hand, as no single run has all of it: claims, of these guests only, none, not
-// resolved, too coarse, one pair, no control, did not finish, values far apart,
-// stalls, emulated, company, ties, and more findings than fit a screen.
+// Cases is a result with every kind of outcome that a report words, written by hand,
+// because no single run has all of them: claims, about these guests only, none, not
+// resolved, too coarse, one pair, no control, did not finish, widely spread values,
+// stalls, emulated, several guests, ties, and more findings than fit on a screen.
 func Cases() *analyze.Result {
 	res := &analyze.Result{
 		Baseline: "native", Blocks: 24, Planned: 24, Alpha: 0.05, Delta: 0.02,

@@ -28,7 +28,7 @@ import (
 //go:embed axe.min.js
 var axe string
 
-// Browser starts a headless Chromium, or skips where there is none.
+// Browser starts a headless Chromium, or skips the test if there is none.
 func Browser(t *testing.T) context.Context {
 	t.Helper()
 	path := ""
@@ -55,7 +55,7 @@ func Browser(t *testing.T) context.Context {
 	return ctx
 }
 
-// Trouble collects what pages asked for beside Page, and what they complained of.
+// Trouble collects requests of pages for anything but Page, and their errors.
 type Trouble struct {
 	sync.Mutex
 	Page string // its URL
@@ -95,7 +95,7 @@ func (b *Trouble) Take() []string {
 	return list
 }
 
-// Value is what an expression of JavaScript gives, a promise's result included.
+// Value is the value of a JavaScript expression, or the result of its promise.
 func Value[T any](t *testing.T, ctx context.Context, expression string) T {
 	t.Helper()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -103,8 +103,7 @@ func Value[T any](t *testing.T, ctx context.Context, expression string) T {
 	return v
 }
 
-// Shot takes a screenshot of a whole page, where they are
-// asked for: TARE_SHOTS names the directory.
+// Shot takes a screenshot of a whole page if TARE_SHOTS names a directory for them.
 func Shot(t *testing.T, ctx context.Context, name string) {
 	if dir := os.Getenv("TARE_SHOTS"); dir != "" {
 		png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
@@ -138,7 +137,7 @@ type View struct {
 	Scheme string // "light" or "dark"
 }
 
-// Views are those that every page must stand.
+// Views are the views that every page must support.
 var Views = []View{{"light", 1200, "light"}, {"dark", 1200, "dark"}, {"phone", 390, "light"}}
 
 // Open opens a page as that view.

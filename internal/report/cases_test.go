@@ -65,7 +65,7 @@ func TestVerdicts(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	wild := analyze.Comparison{N: 9, Units: 9, Ratio: 3, CILow: 0.0001, CIHigh: 1e9, FartherPercent: 1e11, HasControl: true, Verdict: analyze.NotResolved}
-	if got := Verdict(res, wild) + "; " + ShortVerdict(wild); got != "not resolved at all; not known" {
+	if got := Verdict(res, wild) + "; " + ShortVerdict(wild); got != "not resolved: interval too wide; not known" {
 		t.Errorf("of an interval that holds everything: %s", got)
 	}
 }

@@ -54,7 +54,7 @@ func Verdict(res *analyze.Result, c analyze.Comparison) string {
 	case c.Coarse:
 		return "not resolved: too coarse"
 	case !Known(c):
-		return "not resolved at all"
+		return "not resolved: interval too wide"
 	case !c.HasControl:
 		return "no control, " + AtMost(c)
 	}
@@ -91,9 +91,13 @@ func CPUTime(res *analyze.Result, c analyze.Comparison) *analyze.Comparison {
 	return nil
 }
 
+// widest is from how many times its lower end on the upper end of an interval tells
+// nothing: two pairs of an emulated arm make it "+320 … +17126 %".
+const widest = 10
+
 // Known reports whether a comparison has an interval that says anything.
 func Known(c analyze.Comparison) bool {
-	return c.N > 1 && !c.Coarse && c.CILow > 0 && math.Abs(c.FartherPercent) <= mostPercent
+	return c.N > 1 && !c.Coarse && c.CILow > 0 && c.CIHigh < widest*c.CILow && math.Abs(c.FartherPercent) <= mostPercent
 }
 
 // AtMost words the most that a known comparison may cost: the end of its interval

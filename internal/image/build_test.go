@@ -90,7 +90,7 @@ func visible(t *testing.T, cache string) []string {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Name() != lockName {
+		if e.Name() != lockName && e.Name() != logName {
 			names = append(names, e.Name())
 		}
 	}

@@ -112,7 +112,7 @@ func TestCustomChecks(t *testing.T) {
 	m, err = w.Evaluate(1, answered(w, 1, "done: no rows\n", ""))
 	checkRefused(t, m, err, []string{"does not match", "done: no rows"})
 	m, err = w.Evaluate(1, answered(w, 1, "done: 7 rows\n", "Warning: slow\n"))
-	checkRefused(t, m, err, []string{"must not", "Warning"})
+	checkRefused(t, m, err, []string{"forbidden", "Warning"})
 	rs := answered(w, 1, "done: 7 rows\n", "")
 	result(rs, "command").ExitCode = 1
 	m, err = w.Evaluate(1, rs)

@@ -190,7 +190,8 @@ func TestBuildFailures(t *testing.T) {
 			cache, _ := fakeHost(t, c.script)
 			r := testRecipe()
 			_, err := Build(t.Context(), Options{CacheDir: cache, Recipe: &r})
-			if fault.KindOf(err) != fault.Host || err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "mmdebstrap") {
+			if fault.KindOf(err) != fault.Host || err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "mmdebstrap") ||
+				!strings.Contains(err.Error(), filepath.Join(cache, logName)) {
 				t.Errorf("error %v", err)
 			}
 			if got := fault.RemedyOf(err); c.remedy != "" && !strings.Contains(got, c.remedy) {

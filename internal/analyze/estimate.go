@@ -86,10 +86,11 @@ const chancePlacebos = 2
 
 // interval fills in the intervals over the units, of which there must be two.
 func (e *estimate) interval(p stats.Placebo, alpha float64) (err error) {
+	e.placebos = p.W
 	if e.scope == ScopeGuests {
 		p = p.Shrink(chancePlacebos)
 	}
-	e.phi, e.placebos = p.Phi(), p.W
+	e.phi = p.Phi()
 	if e.Interval, err = p.MeanT(e.values, alpha); err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 // Package experiment takes a campaign from its text to a complete run: it
 // prepares this host, checks the campaign against it, plans, creates or resumes
-// the run file, and measures. It prints nothing and asks nobody.
+// the run file, and measures. It asks nobody, and prints only what it cannot clean up.
 //
 //	t, err := experiment.Open(stateDir, step)        // the host, made ready
 //	e, err := t.Prepare(ctx, experiment.Request{…})  // the campaign, checked and planned
@@ -11,10 +11,8 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -106,7 +104,7 @@ func (e *Experiment) Create(path string) error {
 			return err
 		}
 	}
-	if err := e.takeHost(fmt.Sprintf("campaign %s into %s", e.Campaign.Name, absolute(path))); err != nil {
+	if err := e.takeHost("campaign "+e.Campaign.Name+" into", path); err != nil {
 		return err
 	}
 	for _, a := range e.Campaign.Active() {
@@ -170,7 +168,7 @@ func (t *Testbed) Resume(ctx context.Context, path, booted string, check func(*c
 	if err := t.needImageOf(ctx, path, key, recipe); err != nil {
 		return nil, err
 	}
-	if err := e.takeHost("resuming " + absolute(path)); err != nil {
+	if err := e.takeHost("resuming", path); err != nil {
 		return nil, err
 	}
 	e.env = t.Environment()
@@ -179,7 +177,7 @@ func (t *Testbed) Resume(ctx context.Context, path, booted string, check func(*c
 		return nil, fault.WithRemedy(fault.Hostf("this host should have booted as %s, but booted as %s", booted, boot),
 			"check the campaign's entry of GRUB's menu; boot it by hand, then tare resume %s", path)
 	}
-	if err := e.sameGround(); err != nil {
+	if err := e.sameGround(key); err != nil {
 		return nil, err
 	}
 	for what, why := range t.Lacks(c) {
@@ -230,9 +228,13 @@ func (e *Experiment) Close() {
 }
 
 // takeHost keeps other tare processes from measuring meanwhile; they are told what
-// this one does.
-func (e *Experiment) takeHost(what string) (err error) {
-	lock, err := instance.Lock(what + " since " + time.Now().Format(time.DateTime))
+// this one does with which run file.
+func (e *Experiment) takeHost(doing, path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return fault.Hostf("%w", err)
+	}
+	lock, err := instance.Lock(doing + " " + path + " since " + time.Now().Format(time.DateTime))
 	if err == nil {
 		e.lock = lock
 	}
@@ -240,7 +242,8 @@ func (e *Experiment) takeHost(what string) (err error) {
 }
 
 // sameGround refuses to mix different machines, kernels or userlands in one run.
-func (e *Experiment) sameGround() error {
+// key is that of the image that the run was begun with.
+func (e *Experiment) sameGround(key string) error {
 	s, now := e.Run, e.env
 	var env host.Environment
 	described := store.DocEnvironment
@@ -260,10 +263,6 @@ func (e *Experiment) sameGround() error {
 	}
 	if err := json.Unmarshal(b, &env); err != nil {
 		return fault.Campaignf("%s: %s: %w", s.Path(), described, err)
-	}
-	key, err := imageKey(s)
-	if err != nil {
-		return err
 	}
 	const remedy = "start a new run; this one can still be shown"
 	switch {
@@ -345,9 +344,4 @@ func widths(s *store.Run) (map[string]plan.Width, error) {
 		byWorkload[w.Workload] = plan.Width{Half: w.Half, Reached: w.Reached}
 	}
 	return byWorkload, nil
-}
-
-func absolute(path string) string {
-	a, _ := filepath.Abs(path)
-	return cmp.Or(a, path)
 }

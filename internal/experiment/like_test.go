@@ -14,15 +14,22 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// TestLikeness: what a run takes from another one.
-func TestLikeness(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "monday.tare")
+// monday returns a run, and what another one takes from it.
+func monday(t *testing.T) (path string, l *Likeness) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "monday.tare")
 	experimenttest.Run(t, path, "0123", KnownAnywhere())
 	l, err := ReadLikeness(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return path, l
+}
+
+// TestLikeness: what a run takes from another one.
+func TestLikeness(t *testing.T) {
+	path, l := monday(t)
+	dir := filepath.Dir(path)
 	// Here every system is usable, and yet kvm stays out.
 	c, err := campaign.Parse("campaign of monday.tare", l.resolved, KnownAnywhere())
 	if err != nil {
@@ -62,13 +69,8 @@ func TestLikeness(t *testing.T) {
 
 // TestLikeOther: a run is like one campaign.
 func TestLikeOther(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "monday.tare")
-	experimenttest.Run(t, path, "0123", KnownAnywhere())
-	l, err := ReadLikeness(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, l := monday(t)
+	dir := filepath.Dir(path)
 	for text, ok := range map[string]bool{
 		experimenttest.YAML: true,
 		"seed: 7\n" + strings.TrimPrefix(experimenttest.YAML, "# sizes are calibrated, but for one\n"): true,

@@ -67,6 +67,7 @@ type simRun struct {
 	ar                        float64 // correlation of one trial of an arm with its next
 	lognormal                 bool    // trials are skewed
 	drift                     float64 // over the whole run, relative
+	unequal                   bool    // the first guest serves as many blocks as all others
 }
 
 // draw makes a run in which the two arms cost so much, relative.
@@ -97,6 +98,12 @@ func (s simRun) draw(seed uint64, costs [2]float64) Input {
 		for b := range s.blocks {
 			walk += 0.02*r.NormFloat64() + s.drift/float64(s.blocks)
 			guest := b * s.guests / s.blocks
+			if s.unequal {
+				guest = 0
+				if later := 2*b - s.blocks; later >= 0 {
+					guest = 1 + later*(s.guests-1)/s.blocks
+				}
+			}
 			for a := range 4 {
 				e := 0.05 * r.NormFloat64()
 				if s.lognormal {
@@ -210,6 +217,8 @@ func TestSimRuns(t *testing.T) {
 		{simRun{name: "8 guests, sd 2 %", blocks: 40, guests: 8, guestSD: 0.02}, bounds{0.93, 0.1, 0.35}},
 		{simRun{name: "8 guests, sd 2 % of all their work, drift", blocks: 40, guests: 8, guestSD: 0.02, shared: true, drift: 0.2}, bounds{0.93, 0.1, 0.35}},
 		{simRun{name: "8 guests of 3 blocks, 5 % x3", blocks: 24, guests: 8, guestSD: 0.01, slow: 0.05, times: 3}, bounds{0.93, 0.1, 0.12}},
+		{simRun{name: "10 guests, one of half the blocks", blocks: 50, guests: 10, guestSD: 0.01, unequal: true}, bounds{0.93, 0.1, 0.55}},
+		{simRun{name: "10 guests, one of half the blocks, sd 2 %", blocks: 50, guests: 10, guestSD: 0.02, unequal: true}, bounds{0.92, 0.12, 0.2}},
 		{simRun{name: "4 guests", blocks: 20, guests: 4, guestSD: 0.01}, bounds{0.92, 0.12, 0.04}},
 		{simRun{name: "one guest", blocks: 50, guests: 1}, bounds{0.93, 0.1, 0.9}},
 		{simRun{name: "one guest, 5 % x3", blocks: 50, guests: 1, slow: 0.05, times: 3}, bounds{0.93, 0.1, 0.7}},

@@ -103,17 +103,17 @@ func (p *Plan) walk(costs Costs, spent time.Duration, reached bool) walked {
 		if len(pass.Groups) == 0 {
 			break
 		}
-		for _, of := range pass.Recreate {
-			s.Spent = plus(s.Spent, starts[of])
-		}
-		over := false
+		over, start := false, s.StartTime(pass)
+		before := Group{}
 		for i, g := range pass.Groups {
+			g, before = g.After(before), g
 			cost := p.cost(costs, s, g)
-			if s.Pass > 0 && !p.Rule.Fits(s.Spent, cost) {
+			if s.Pass > 0 && !p.Rule.Fits(s.Spent, plus(start, cost)) {
 				pass.Groups, over = pass.Groups[:i], true
 				break
 			}
-			s.Spent = plus(s.Spent, cost)
+			s.Spent = plus(s.Spent, plus(start, cost))
+			start = 0
 			w.trials += g.Size()
 			for _, a := range g.Arms {
 				d := s.Trial[Cell{g.Workload, a}]

@@ -62,6 +62,14 @@ func (s *State) Begin(pass Pass) {
 	}
 }
 
+// StartTime is how long it takes to create the guests that a pass re-creates.
+func (s State) StartTime(pass Pass) (sum time.Duration) {
+	for _, of := range pass.Recreate {
+		sum = plus(sum, s.Start[of])
+	}
+	return sum
+}
+
 const (
 	// budgetPasses is the number of passes into which a budget is divided, so
 	// that there are enough guests. longestPass bounds a pass, unless one block
@@ -96,8 +104,9 @@ const (
 const guestVariance = 25
 
 // NextPass returns the next pass, or the reason why there is none. A pass has
-// one block of each workload that still needs blocks, in random order; with a
-// budget, it has the blocks that narrow intervals most for their time.
+// one block of each workload that still needs blocks, workloads in random order;
+// with a budget, it has the blocks that narrow intervals most for their time, those
+// of a workload one after the other.
 func (p *Plan) NextPass(s State) (Pass, Reason) {
 	var active []string
 	reason := ReasonBlocks
@@ -138,39 +147,47 @@ func (p *Plan) NextPass(s State) (Pass, Reason) {
 	return pass, ""
 }
 
-// order is the workloads of a pass in random order, each as often as the pass
-// has blocks of it.
-func (p *Plan) order(s State, active []string) []string {
+// order is the workloads of a pass in random order, each as often in a row as the
+// pass has blocks of it: only the first of them needs a warm-up.
+func (p *Plan) order(s State, active []string) (all []string) {
 	names := slices.Sorted(slices.Values(active))
+	blocks := map[string]int{}
 	if p.Rule.Budget > 0 && s.Pass > 0 {
-		names = p.worthMost(s, names)
+		blocks = p.worthMost(s, names)
+		names = slices.DeleteFunc(names, func(w string) bool { return blocks[w] == 0 })
 	}
 	shuffle(newDraw(p.Seed, "tare pass 1\x00", s.Pass), names)
-	return names
+	for _, w := range names {
+		all = append(all, slices.Repeat([]string{w}, max(1, blocks[w]))...)
+	}
+	return all
 }
 
-// worthMost fills a pass with the blocks that are worth most for their time:
-// first those that a workload needs to reach Rule.Min, then those that narrow an
-// interval most in proportion to its width.
-func (p *Plan) worthMost(s State, names []string) (all []string) {
-	blocks := maps.Clone(s.Blocks)
+// worthMost fills a pass with the blocks that are worth most for their time, and
+// returns how many of each workload: first those that a workload needs to reach
+// Rule.Min, then those that narrow an interval most in proportion to its width.
+func (p *Plan) worthMost(s State, names []string) map[string]int {
+	chosen := map[string]int{}
 	pass := min(p.Rule.Budget/budgetPasses, longestPass)
 	for left := pass; left > 0; {
-		best, most, took := "", 0.0, time.Duration(0)
+		best, most := "", 0.0
 		for _, w := range names {
 			cost := max(p.groupCost(s, w), pass/mostGroups)
-			if worth := p.worth(s, w, blocks[w]) / cost.Seconds(); worth > most {
-				best, most, took = w, worth, cost+p.besideCost(s, w)
+			if worth := p.worth(s, w, s.Blocks[w]+chosen[w]) / cost.Seconds(); worth > most {
+				best, most = w, worth
 			}
 		}
 		if best == "" {
 			break
 		}
-		all = append(all, best)
-		blocks[best]++
+		took := max(p.groupCost(s, best), pass/mostGroups) + p.besideCost(s, best)
+		if chosen[best] == 0 {
+			took += s.Trial[Cell{best, p.baseline().Name}] // the warm-up
+		}
+		chosen[best]++
 		left -= took
 	}
-	return all
+	return chosen
 }
 
 // worth is the value of one more block to a workload that has n of them: by how
@@ -203,10 +220,10 @@ func (p *Plan) groupCost(s State, workload string) (sum time.Duration) {
 	return sum
 }
 
-// besideCost is the mean time of the rest of a block: the discarded and the
+// besideCost is the mean time of the rest of a block but for its warm-up: the
 // repeated trial, and the other scenarios.
 func (p *Plan) besideCost(s State, workload string) time.Duration {
-	sum := times(1+1.0/repeatEvery, s.Trial[Cell{workload, p.baseline().Name}])
+	sum := times(1.0/repeatEvery, s.Trial[Cell{workload, p.baseline().Name}])
 	for _, a := range p.ArmsOf(workload) {
 		if a.Scenario != p.Scenarios[0].Name && !p.Emulated[a.System] {
 			sum += s.Trial[Cell{workload, a.Name}] / time.Duration(p.every(a))

@@ -256,7 +256,7 @@ type Group struct {
 	Block    int      `json:"block"` // of this workload, from 0
 	Arms     []string `json:"arms"`  // in the order of their trials
 	// Warmup is the arm of the discarded first trial: the first trial of a
-	// workload is slower in any arm. "": there is none.
+	// workload is slower in any arm. "": there is none. See After.
 	Warmup string `json:"warmup,omitempty"`
 	// Repeat is the arm that makes its trial twice without freezing the guest in
 	// between, which shows how much a thaw costs the next trial. "": none.
@@ -275,6 +275,15 @@ func (g Group) Trials() []ID {
 // Remaining returns the group without the trials that are done.
 func (g Group) Remaining(done func(ID) bool) Group {
 	g.Arms = slices.DeleteFunc(slices.Clone(g.Arms), func(a string) bool { return done(ID{g.Block, g.Workload, a}) })
+	return g
+}
+
+// After returns the group as it is made right after another one: without a warm-up
+// if that ran the same workload.
+func (g Group) After(before Group) Group {
+	if before.Workload == g.Workload {
+		g.Warmup = ""
+	}
 	return g
 }
 

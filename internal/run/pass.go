@@ -103,9 +103,15 @@ func (r *runner) pass(ctx context.Context, pass plan.Pass) (over bool, err error
 		return false, nil
 	}
 	begin := time.Now()
+	before := plan.Group{}
 	for i, g := range groups {
+		g, before = g.After(before), g
+		took := r.groupTime(g)
+		if i == 0 {
+			took += r.state.StartTime(pass)
+		}
 		// Every workload gets one block, whatever the budget.
-		if g.Block > 0 && !r.Plan.Rule.Fits(r.spent(), r.groupTime(g)) {
+		if g.Block > 0 && !r.Plan.Rule.Fits(r.spent(), took) {
 			r.summary.Reason, r.summary.Complete = plan.ReasonBudget, true
 			return true, nil
 		}

@@ -17,6 +17,9 @@ func TestErrors(t *testing.T) {
 		want error
 	}{
 		{"mean: Inf", call(MeanT([]float64{inf, 1}, 0.05)), ErrDomain},
+		{"weighted: lengths", call(WeightedT([]float64{1, 2}, []float64{1}, 0.05)), ErrLengths},
+		{"weighted: no weight", call(WeightedT([]float64{1, 2}, []float64{1, 0}, 0.05)), ErrDomain},
+		{"weighted: one value", call(WeightedT([]float64{1}, []float64{1}, 0.05)), ErrTooFew},
 		{"mean: alpha", call(MeanT(two, 0)), ErrDomain},
 		{"mean: alpha NaN", call(MeanT(two, nan)), ErrDomain},
 		{"groups differ: singles", call(GroupsDiffer([][]float64{{1}, {2}})), ErrTooFew},

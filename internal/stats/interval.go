@@ -51,6 +51,52 @@ func MeanT(d []float64, alpha float64) (Interval, error) {
 	return tInterval(m, math.Sqrt(v/n), n-1, len(d), alpha), nil
 }
 
+// WeightedT is MeanT for values whose weights differ, such as means of groups of
+// different sizes: Σwx with the variance Σ w²(x-Σwx)²/(1-w), where the weights add
+// up to 1, and Satterthwaite's degrees of freedom for it [Bell & McCaffrey, Survey
+// Methodology 2002: CR2 of a mean]. Both are exact if variances are proportional to
+// 1/w. If they are equal instead, the interval is wider than MeanT's, but it still
+// holds. Equal weights give MeanT. It needs at least two values, and a positive
+// weight for each.
+func WeightedT(x, weights []float64, alpha float64) (Interval, error) {
+	if err := checkAlpha(alpha); err != nil {
+		return Interval{}, err
+	}
+	if err := finite(x, 2); err != nil {
+		return Interval{}, err
+	}
+	if len(x) != len(weights) {
+		return Interval{}, fmt.Errorf("%w: %d values, %d weights", ErrLengths, len(x), len(weights))
+	}
+	if err := positive(weights, 2); err != nil {
+		return Interval{}, err
+	}
+	var total, mean float64
+	for _, w := range weights {
+		total += w
+	}
+	for i, w := range weights {
+		mean += w / total * x[i]
+	}
+	mean = capFinite(mean)
+	// ΣΣ M² for the matrix M with M_gg = w_g and, beside its diagonal, -u_g u_h,
+	// where u² = w²/(1-w): degrees of freedom are its inverse.
+	var variance, diagonal, beside, twice float64
+	for i, w := range weights {
+		w /= total
+		u2 := w * w / max(1-w, 1e-15)
+		variance += u2 * (x[i] - mean) * (x[i] - mean)
+		diagonal += w * w
+		beside += u2
+		twice += u2 * u2
+	}
+	if math.Sqrt(variance) <= 1e-13*math.Abs(mean) { // the rounding error of the mean
+		variance = 0
+	}
+	df := 1 / (diagonal + beside*beside - twice)
+	return tInterval(mean, math.Sqrt(capFinite(variance)), df, len(x), alpha), nil
+}
+
 // GroupsDiffer returns the p-value of the F test of a one-way analysis of variance
 // for "all groups have the same mean" [Fisher 1925]. It needs at least two groups
 // and more values than groups. Without variance within groups, the result is 1 if

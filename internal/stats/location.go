@@ -65,7 +65,7 @@ func Huberize(groups [][]float64) [][]float64 {
 // influence converts values into pseudo-values.
 type influence struct {
 	centre, bend float64
-	within       float64 // share of the values within bend of the centre
+	slope        float64 // mean of ψ', the share of the values within bend of the centre, corrected
 }
 
 func newInfluence(d []float64, centre, bend float64) influence {
@@ -75,12 +75,15 @@ func newInfluence(d []float64, centre, bend float64) influence {
 			n++
 		}
 	}
-	// Count at least one value, so that the slope at the centre is not 0.
-	return influence{centre, bend, max(1, n) / float64(len(d))}
+	// Count at least one value, so that the slope at the centre is not 0. The mean
+	// slope of few values is itself an estimate, which Huber's correction
+	// 1 + (1-slope)/(n slope) allows for [Huber, Robust Statistics, 1981, sec. 7.6].
+	slope := max(1, n) / float64(len(d))
+	return influence{centre, bend, slope / (1 + (1-slope)/(slope*float64(len(d))))}
 }
 
 func (f influence) value(v float64) float64 {
-	return f.centre + max(-f.bend, min(f.bend, v-f.centre))/f.within
+	return f.centre + max(-f.bend, min(f.bend, v-f.centre))/f.slope
 }
 
 // scale estimates the standard deviation within groups from the median of the

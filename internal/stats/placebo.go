@@ -60,15 +60,6 @@ func (p Placebo) Shrink(more int) Placebo {
 // Phi is the factor φ by which standard errors grow.
 func (p Placebo) Phi() float64 { return math.Sqrt(p.Phi2) }
 
-// MeanT is the interval of the function MeanT for the units' values, widened.
-func (p Placebo) MeanT(units []float64, alpha float64) (Interval, error) {
-	iv, err := MeanT(units, alpha)
-	if err != nil {
-		return iv, err
-	}
-	return p.Widen(iv, alpha), nil
-}
-
 // Widen adds the placebo's variance to an interval with the standard error s and
 // ν degrees of freedom. The result is mean ± t φ s with φ⁴/(1/ν + (φ²-1)²/W)
 // degrees of freedom: Satterthwaite's approximation for a variance of two parts.

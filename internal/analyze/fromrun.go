@@ -5,7 +5,6 @@ import (
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -16,6 +15,27 @@ func CampaignOf(r *store.Run) (*campaign.Campaign, error) {
 		return nil, err
 	}
 	return campaign.FromResolved(body)
+}
+
+// ArmsOf reads who takes part in a run of the campaign, as it was planned when the run
+// began; for a run file of a version that did not store it, as it is planned today.
+func ArmsOf(r *store.Run, c *campaign.Campaign) ([]campaign.PlannedArm, error) {
+	stored, err := r.HasDocument(store.DocArms)
+	if err != nil {
+		return nil, err
+	}
+	if !stored {
+		return c.Planned(), nil
+	}
+	body, err := r.Document(store.DocArms)
+	if err != nil {
+		return nil, err
+	}
+	arms, err := c.ReadPlanned(body)
+	if err != nil {
+		return nil, fault.Campaignf("%s is damaged: %s: %w", r.Path(), store.DocArms, err)
+	}
+	return arms, nil
 }
 
 // FromRun reads a run into an Input: its arms, the values of all trials that
@@ -42,8 +62,12 @@ func FromRun(r *store.Run) (Input, error) {
 		return Input{}, err
 	}
 	in.Baseline = campaign.ArmIn(c.Baseline, c.Scenarios[0].Name)
-	planned := map[string]plan.Arm{}
-	for _, a := range plan.Arms(c) {
+	planned := map[string]campaign.PlannedArm{}
+	who, err := ArmsOf(r, c)
+	if err != nil {
+		return Input{}, err
+	}
+	for _, a := range who {
 		planned[a.Name] = a
 	}
 	for _, a := range arms {
@@ -54,7 +78,7 @@ func FromRun(r *store.Run) (Input, error) {
 		if a.Scenario != "" && a.Scenario != c.Scenarios[0].Name {
 			arm.Baseline = campaign.ArmIn(c.Baseline, a.Scenario)
 		}
-		arm.readCompany(planned[a.Name])
+		arm.readGuestsOf(planned[a.Name])
 		for _, sc := range c.Scenarios {
 			if sc.Name == a.Scenario {
 				arm.SlowdownLimit, arm.MemoryLimit = sc.Slowdown, float64(sc.MemoryLeft)
@@ -80,30 +104,29 @@ func FromRun(r *store.Run) (Input, error) {
 	return in, nil
 }
 
-// readCompany notes who else takes part in the trials of an arm, as planned.
-func (a *Arm) readCompany(p plan.Arm) {
-	for _, m := range p.Crew {
-		if m.Stress == plan.Serving || m.Stress == plan.Answering {
-			continue // the other end
+// readGuestsOf notes which other guests take part in the trials of an arm.
+func (a *Arm) readGuestsOf(p campaign.PlannedArm) {
+	for _, g := range p.Guests {
+		if resource, ok := g.Role.Stresses(); ok {
+			a.Neighbours = append(a.Neighbours, resource)
 		}
-		if m.Stress != "" {
-			a.Neighbours = append(a.Neighbours, m.Stress)
+		if g.Role != campaign.Working {
 			continue
 		}
-		share := m.Flavor.CPUCap.Fraction()
+		share := g.Flavor.CPUCap.Fraction()
 		if share == 0 {
-			share = float64(m.Flavor.VCPUs)
+			share = float64(g.Flavor.VCPUs)
 		}
-		a.Crew = append(a.Crew, Member{m.Flavor.Name, share})
+		a.Crew = append(a.Crew, Member{g.Flavor.Name, share})
 	}
-	if len(p.Crew) < 2 {
+	if len(p.Guests) < 2 {
 		a.Crew = nil
 	}
 	a.Alone = p.Alone
 }
 
 // readGuests reads what was measured of the guests besides trials.
-func (in *Input) readGuests(r *store.Run, planned map[string]plan.Arm) error {
+func (in *Input) readGuests(r *store.Run, planned map[string]campaign.PlannedArm) error {
 	guests, err := r.Guests()
 	if err != nil {
 		return err

@@ -1,9 +1,6 @@
 package campaign
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // checkMemory adds up the guests, which all exist at the same time: they are frozen
 // while others are measured. Of those that release memory, one must fit; if more of
@@ -72,50 +69,6 @@ func (c *Campaign) memory(a Arm) (most Bytes) {
 		most += Bytes(n) * f.Memory
 	}
 	return most
-}
-
-// guests is how many guests of an arm exist at the same time, by flavor: those of the
-// largest scenario, because scenarios share them; and how many native ones exist on
-// the host: ends of its pairs, and those that answer neighbours.
-func (c *Campaign) guests(a Arm) (most, onHost map[string]int) {
-	most, onHost = map[string]int{}, map[string]int{}
-	others := map[string]int{} // those that serve guests of another flavor
-	neighbours, talking := 0, 0
-	for _, s := range c.Scenarios {
-		neighbours, talking = max(neighbours, len(s.Neighbours)), max(talking, s.Talking())
-		hosts, servers := map[string]int{}, map[string]int{}
-		parts := s.Mix
-		if len(parts) == 0 {
-			parts = []Part{{Flavor: a.Flavor, Guests: max(s.Guests, 1), Pairs: s.Pairs}}
-		}
-		for _, p := range parts {
-			n := max(p.Guests, p.Pairs)
-			switch server := cmp.Or(s.Server.Flavor, p.Flavor); {
-			case p.Pairs == 0:
-			case s.Server.On == OnHost || s.Client == OnHost:
-				hosts[server] += p.Pairs
-			case s.Server.Flavor != "":
-				servers[server] += p.Pairs
-			default:
-				n = 2 * p.Pairs
-			}
-			most[p.Flavor] = max(most[p.Flavor], n)
-		}
-		for f, n := range hosts {
-			onHost[f] = max(onHost[f], n)
-		}
-		for f, n := range servers {
-			others[f] = max(others[f], n)
-		}
-	}
-	for f, n := range others {
-		most[f] += n
-	}
-	most[a.Flavor] += neighbours
-	if f, _ := c.Flavor(a.Flavor); talking > 0 && f.OnBridge() {
-		onHost[a.Flavor] += talking
-	}
-	return most, onHost
 }
 
 // inEachBoot calls f with the arms whose guests exist at the same time, including the

@@ -89,7 +89,7 @@ func (t *Testbed) Prepare(ctx context.Context, r Request) (*Experiment, error) {
 			return nil, err
 		}
 	}
-	return &Experiment{Campaign: c, Plan: t.plan(c, env), bed: t, env: env, yaml: yaml, like: r.Like, status: status}, nil
+	return &Experiment{Campaign: c, Plan: t.plan(c, c.Planned(), env), bed: t, env: env, yaml: yaml, like: r.Like, status: status}, nil
 }
 
 // Create writes the run file with everything that describes the run. Only one
@@ -113,7 +113,7 @@ func (e *Experiment) Create(path string) error {
 		}
 	}
 	docs := map[string][]byte{store.DocCampaignYAML: e.yaml, store.DocCampaign: e.Campaign.Resolved()}
-	described := map[string]any{store.DocEnvironment: e.env, store.DocSystems: e.bed.Entries(e.status), store.DocUserland: e.bed.Image.Manifest}
+	described := map[string]any{store.DocArms: e.Plan.Arms, store.DocEnvironment: e.env, store.DocSystems: e.bed.Entries(e.status), store.DocUserland: e.bed.Image.Manifest}
 	if len(e.Campaign.Boots) > 0 {
 		described[store.EnvironmentOf(BootOf(e.env))] = e.env
 	}
@@ -183,7 +183,11 @@ func (t *Testbed) Resume(ctx context.Context, path, booted string, check func(*c
 	for what, why := range t.Lacks(c) {
 		return nil, fault.Hostf("cannot resume the run: %s: %s", what, why)
 	}
-	e.Plan = t.plan(c, e.env)
+	arms, err := analyze.ArmsOf(e.Run, c)
+	if err != nil {
+		return nil, err
+	}
+	e.Plan = t.plan(c, arms, e.env)
 	e.status = t.checkFor(ctx, c, boot)
 	for _, a := range e.Plan.InBoot(boot) {
 		st, known := e.status[a.System]
@@ -305,7 +309,11 @@ func NextBoot(path string) (next campaign.Boot, done int, err error) {
 	if err != nil {
 		return next, 0, err
 	}
-	_, next, _ = plan.New(c).NextInBoots(func(id plan.ID) bool { return finished[store.TrialID(id)] })
+	arms, err := analyze.ArmsOf(s, c)
+	if err != nil {
+		return next, 0, err
+	}
+	_, next, _ = plan.New(c, arms).NextInBoots(func(id plan.ID) bool { return finished[store.TrialID(id)] })
 	return next, len(finished), nil
 }
 
@@ -317,9 +325,9 @@ var costs = plan.Costs{
 	Calibrate: 2 * time.Second,
 }
 
-// plan plans a campaign on this host.
-func (t *Testbed) plan(c *campaign.Campaign, env *host.Environment) *plan.Plan {
-	p := plan.New(c)
+// plan plans a campaign with these arms on this host.
+func (t *Testbed) plan(c *campaign.Campaign, arms []campaign.PlannedArm, env *host.Environment) *plan.Plan {
+	p := plan.New(c, arms)
 	p.Emulated = map[string]bool{}
 	for name, d := range t.Drivers {
 		if d.Capabilities().Emulated && !env.Virt.Emulated { // else the baseline is emulated, too

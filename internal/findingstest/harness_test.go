@@ -36,7 +36,7 @@ func measure(t *testing.T, text string, of drivers, workloads ...*workload.Workl
 	}
 	c, err := campaign.Parse("planted.yaml", []byte("name: planted\nseed: 1\n"+text), campaign.Known{})
 	must(t, err)
-	p := plan.New(c)
+	p := plan.New(c, c.Planned())
 	byName := map[string]*workload.Workload{}
 	for _, w := range workloads {
 		byName[w.Name] = w

@@ -29,7 +29,7 @@ func (p *Plan) bootOrder(round int) []string {
 	slices.Sort(names)
 	shuffle(newDraw(p.Seed, "tare boots 1\x00", round), names)
 	if round == 0 {
-		base := p.Arms[slices.IndexFunc(p.Arms, func(a Arm) bool { return a.Baseline })].Boot
+		base := p.Arms[slices.IndexFunc(p.Arms, func(a campaign.PlannedArm) bool { return a.Baseline })].Boot
 		i := slices.Index(names, base)
 		names = slices.Concat(names[i:i+1], names[:i], names[i+1:])
 	}
@@ -59,7 +59,7 @@ func (p *Plan) NextInBoots(done func(ID) bool) (block int, boot campaign.Boot, l
 // inBoot is the groups of a block for the arms of one boot, without the trials
 // that are done.
 func (p *Plan) inBoot(boot string, block int, done func(ID) bool) (left []Group) {
-	for _, g := range p.Whole(block, func(a Arm) bool { return a.Boot == boot }) {
+	for _, g := range p.Whole(block, func(a campaign.PlannedArm) bool { return a.Boot == boot }) {
 		if g = p.withExtras(NewState(), g).Remaining(done); len(g.Arms) > 0 {
 			left = append(left, g)
 		}
@@ -69,7 +69,7 @@ func (p *Plan) inBoot(boot string, block int, done func(ID) bool) (left []Group)
 
 // Whole returns one block of every workload, in random order, with all arms that
 // take part in it and for which in returns true.
-func (p *Plan) Whole(block int, in func(Arm) bool) (groups []Group) {
+func (p *Plan) Whole(block int, in func(campaign.PlannedArm) bool) (groups []Group) {
 	names := slices.Sorted(slices.Values(p.Workloads))
 	shuffle(newDraw(p.Seed, "tare pass 1\x00", block), names)
 	for _, w := range names {
@@ -92,6 +92,6 @@ func (p *Plan) Rounds() int { return p.Round(p.Rule.Max-1) + 1 }
 
 // InBoot returns the arms that run in that boot of the host; without boots, all
 // arms of the plan.
-func (p *Plan) InBoot(boot string) []Arm {
-	return slices.DeleteFunc(slices.Clone(p.Arms), func(a Arm) bool { return len(p.Boots) > 0 && a.Boot != boot })
+func (p *Plan) InBoot(boot string) []campaign.PlannedArm {
+	return slices.DeleteFunc(slices.Clone(p.Arms), func(a campaign.PlannedArm) bool { return len(p.Boots) > 0 && a.Boot != boot })
 }

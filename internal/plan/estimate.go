@@ -193,9 +193,9 @@ func (p *Plan) cost(costs Costs, s State, g Group) (sum time.Duration) {
 		if !ok {
 			slowdown = 1
 		}
-		d := plus(times(slowdown*a.crowding(costs.CPUs), p.TrialTime), times(float64(len(a.Crew)), costs.Overhead))
+		d := plus(times(slowdown*crowding(a, costs.CPUs), p.TrialTime), times(float64(len(a.Guests)), costs.Overhead))
 		if a.MemoryLeft > 0 { // guests are created for each trial, as other arms' trials end them
-			for _, m := range a.Crew {
+			for _, m := range a.Guests {
 				d = plus(d, costs.Create[systemOf(a, m)])
 			}
 		}
@@ -217,11 +217,11 @@ func (p *Plan) cost(costs Costs, s State, g Group) (sum time.Duration) {
 // starts guesses how long it takes to create all guests of each arm.
 func (p *Plan) starts(costs Costs) map[string]time.Duration {
 	all := map[string]time.Duration{}
-	seen := map[Seat]bool{}
+	seen := map[campaign.GuestID]bool{}
 	for _, a := range p.Arms {
-		for _, m := range a.Crew {
-			if !seen[m.Seat] && a.MemoryLeft == 0 {
-				seen[m.Seat] = true
+		for _, m := range a.Guests {
+			if !seen[m.GuestID] && a.MemoryLeft == 0 {
+				seen[m.GuestID] = true
 				all[a.Of] = plus(all[a.Of], costs.Create[systemOf(a, m)])
 			}
 		}
@@ -230,17 +230,18 @@ func (p *Plan) starts(costs Costs) map[string]time.Duration {
 }
 
 // systemOf is the system of one guest of an arm.
-func systemOf(a Arm, m Member) string {
+func systemOf(a campaign.PlannedArm, m campaign.PlannedGuest) string {
 	if m.Host {
 		return campaign.NativeSystem
 	}
 	return a.System
 }
 
-// crowding is the factor by which the crew takes longer because it shares the CPUs.
-func (a Arm) crowding(cpus int) float64 {
+// crowding is the factor by which the guests of an arm take longer because they
+// share the CPUs.
+func crowding(a campaign.PlannedArm, cpus int) float64 {
 	var wanted float64
-	for _, m := range a.Crew {
+	for _, m := range a.Guests {
 		if m.Flavor.CPUCap > 0 {
 			wanted += m.Flavor.CPUCap.Fraction()
 		} else {
@@ -317,7 +318,7 @@ func (p *Plan) Text(e Estimate) string {
 	if n := len(p.Guests()); n != len(p.Arms) {
 		guests = fmt.Sprintf("%d, ", n)
 	}
-	fills := slices.ContainsFunc(p.Arms, func(a Arm) bool { return a.MemoryLeft > 0 })
+	fills := slices.ContainsFunc(p.Arms, func(a campaign.PlannedArm) bool { return a.MemoryLeft > 0 })
 	switch {
 	case fills:
 		row("guests", "%screated for each trial: memory_left is tested without other guests", guests)

@@ -241,7 +241,7 @@ func (p *Plan) besideCost(s State, workload string) time.Duration {
 // take part while their share of the time lasts, first with one trial of each
 // workload in the first scenario. Until the duration of an emulated arm is known,
 // it makes only one trial.
-func (p *Plan) takesPart(s *State, workload string, block int, a Arm, unknown map[string]bool) bool {
+func (p *Plan) takesPart(s *State, workload string, block int, a campaign.PlannedArm, unknown map[string]bool) bool {
 	if block%p.every(a) != 0 {
 		return false
 	}
@@ -281,13 +281,13 @@ func (p *Plan) lacks(s State, of string) bool {
 // guess is the expected duration of a trial of an arm: its mean so far; else the
 // arm's mean in the first scenario times the number of guests; else the baseline's
 // mean times the arm's slowdown in other workloads and the number of guests.
-func (p *Plan) guess(s State, workload string, a Arm) (d time.Duration, known bool) {
+func (p *Plan) guess(s State, workload string, a campaign.PlannedArm) (d time.Duration, known bool) {
 	if d, known = s.Trial[Cell{workload, a.Name}]; known {
 		return d, true
 	}
 	alone := campaign.ArmIn(a.Of, p.Scenarios[0].Name)
 	if d, known = s.Trial[Cell{workload, alone}]; known {
-		return times(float64(len(a.Crew)), d), true
+		return times(float64(len(a.Guests)), d), true
 	}
 	var own, base time.Duration
 	for _, w := range p.Workloads {
@@ -299,7 +299,7 @@ func (p *Plan) guess(s State, workload string, a Arm) (d time.Duration, known bo
 	if own == 0 || base == 0 {
 		return 0, false
 	}
-	slower := float64(len(a.Crew)) * float64(own) / float64(base)
+	slower := float64(len(a.Guests)) * float64(own) / float64(base)
 	return times(slower, s.Trial[Cell{workload, p.baseline().Name}]), true
 }
 
@@ -309,7 +309,7 @@ func (p *Plan) affords(s State, more time.Duration) bool {
 }
 
 // stride is n if an arm, being slow, takes part in every n-th block.
-func (p *Plan) stride(s State, workload string, a Arm) int {
+func (p *Plan) stride(s State, workload string, a campaign.PlannedArm) int {
 	base := s.Trial[Cell{workload, campaign.ArmIn(p.baseline().Of, a.Scenario)}]
 	if base <= 0 {
 		return 1
@@ -328,7 +328,7 @@ func (p *Plan) withExtras(s State, g Group) Group {
 	var quick []string
 	for _, name := range g.Arms {
 		a := p.arm(name)
-		if a.Scenario == p.Scenarios[0].Name && len(a.Crew) == 1 && !p.Emulated[a.System] && p.stride(s, g.Workload, a) == 1 {
+		if a.Scenario == p.Scenarios[0].Name && len(a.Guests) == 1 && !p.Emulated[a.System] && p.stride(s, g.Workload, a) == 1 {
 			quick = append(quick, name)
 		}
 	}

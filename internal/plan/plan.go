@@ -6,78 +6,18 @@
 package plan
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/tare-bench/tare/internal/campaign"
 )
 
-// Arm is an arm of the campaign, or the A/A control, in one scenario.
-type Arm struct {
-	Name string // "lxc", or "lxc@four" in a scenario other than solo
-	// Of is the arm without its scenario. Arms with the same Of share guests.
-	Of       string
-	Scenario string
-	System   string
-	Flavor   campaign.Flavor
-	// Target and Options are settings of the campaign for the system.
-	Target  string
-	Options []campaign.Setting
-	Boot    string // of the host; "" in a plan without boots
-	// Baseline: the other arms of the scenario are compared with this one.
-	Baseline bool
-	// Control is the arm of which this one is the A/A control: it has separate
-	// guests that are identical to the baseline's, so that any difference is
-	// noise. "": this arm is no control.
-	Control string
-	// Alone is the arm with the same guests in a scenario without others at the
-	// same time, for comparison; "": the campaign has none, or this arm itself
-	// is alone.
-	Alone string
-	// MemoryLeft is how much memory the host must have available with the crew
-	// running and no other guests, in bytes; 0: no limit.
-	MemoryLeft campaign.Bytes
-	// Crew is the guests of a trial: first those that run the workload, then as
-	// many that serve them, if they are pairs, then the neighbours, and last the
-	// host's ends that answer neighbours on the network.
-	Crew []Member
-}
-
-// Member is one guest of a crew.
-type Member struct {
-	Seat
-	Flavor campaign.Flavor
-	Stress string // the resource that it loads, Serving or Answering; "": it runs the workload
-}
-
-// Values of Member.Stress other than resources.
-const (
-	// Serving: the member is the server of the workload that its partner runs.
-	Serving = "serving"
-	// Answering: the member is the host's end for a neighbour on the network.
-	Answering = "answering"
-)
-
-// Seat is the role of one guest within a plan. The scenarios of an arm share its
-// guests: the first one runs alone in solo, and is the first of four.
-type Seat struct {
-	Of        string // arm, without the scenario
-	Flavor    string
-	Neighbour bool
-	// Partner: the guest is an end of pairs that differs from the arm's guests:
-	// it has another flavor or, with Host, consists of processes on the host.
-	Partner, Host bool
-	Slot          int // number among the guests of this arm, flavor and role, from 0
-}
-
 // Plan is the schedule of one campaign.
 type Plan struct {
 	Campaign  string // name
 	Seed      uint64
-	Arms      []Arm    // by scenario, each in the order of the campaign, the A/A control last
-	Workloads []string // series of the workloads, in the order of the campaign
+	Arms      []campaign.PlannedArm // by scenario, each in the order of the campaign, the A/A control last
+	Workloads []string              // series of the workloads, in the order of the campaign
 	Skipped   []campaign.Arm
 	Scenarios []campaign.Scenario
 	Boots     []campaign.Boot // see NextInBoots; none: the host is not rebooted
@@ -95,12 +35,13 @@ type Plan struct {
 	programs map[string]string // workload by series
 }
 
-// New plans a campaign.
-func New(c *campaign.Campaign) *Plan {
+// New plans a campaign with the arms that it is expanded to: those of
+// campaign.Planned, or those that a run was begun with.
+func New(c *campaign.Campaign, arms []campaign.PlannedArm) *Plan {
 	p := &Plan{
 		Campaign:      c.Name,
 		Seed:          c.Seed,
-		Arms:          Arms(c),
+		Arms:          arms,
 		Skipped:       c.Skipped(),
 		Scenarios:     c.Scenarios,
 		Boots:         c.Boots,
@@ -117,124 +58,15 @@ func New(c *campaign.Campaign) *Plan {
 	return p
 }
 
-// Arms expands the campaign: for each scenario, its arms that are not left out
-// and then the A/A control, which is named after the baseline.
-func Arms(c *campaign.Campaign) []Arm {
-	var arms []Arm
-	for _, s := range c.Scenarios {
-		var control Arm
-		for _, a := range c.Active() {
-			if a.Target != "" && !s.Alone() {
-				continue // there is only one such machine
-			}
-			flavor, _ := c.Flavor(a.Flavor)
-			arm := Arm{
-				Name: campaign.ArmIn(a.Name, s.Name), Of: a.Name, Scenario: s.Name, System: a.System, Flavor: flavor,
-				Target: a.Target, Options: a.Options, Boot: a.Boot, Baseline: a.Name == c.Baseline,
-				MemoryLeft: s.MemoryLeft,
-			}
-			arm.Crew = crew(c, arm, s)
-			arm.Alone = aloneOf(c, a.Name, s)
-			arms = append(arms, arm)
-			if arm.Baseline {
-				control = arm
-				control.Of = controlName(c)
-				control.Name, control.Baseline, control.Control = campaign.ArmIn(control.Of, s.Name), false, arm.Name
-				control.Crew, control.Alone = crew(c, control, s), aloneOf(c, control.Of, s)
-			}
-		}
-		if control.Name != "" { // empty only if the campaign is not from Parse
-			arms = append(arms, control)
-		}
-	}
-	return arms
-}
-
-// aloneOf is the name of the arm in which the guests of an arm run without
-// others: in solo, or as the only pair; "" if the campaign has none.
-func aloneOf(c *campaign.Campaign, arm string, s campaign.Scenario) string {
-	for _, o := range c.Scenarios {
-		if s.Paired() && !s.OnePair() && o.OnePair() && s.SameEnds(o) || !s.Paired() && !s.Alone() && o.Alone() {
-			return campaign.ArmIn(arm, o.Name)
-		}
-	}
-	return ""
-}
-
-// crew lists the guests of a trial of an arm in a scenario.
-func crew(c *campaign.Campaign, a Arm, s campaign.Scenario) []Member {
-	parts := s.Mix
-	if len(parts) == 0 {
-		parts = []campaign.Part{{Flavor: a.Flavor.Name, Guests: max(s.Guests, 1), Pairs: s.Pairs}}
-	}
-	seats := map[Seat]int{} // taken, by kind of seat
-	sit := func(kind Seat) Member {
-		kind.Of = a.Of
-		flavor, _ := c.Flavor(kind.Flavor)
-		slot := seats[kind]
-		seats[kind]++
-		kind.Slot = slot
-		return Member{Seat: kind, Flavor: flavor}
-	}
-	var all, serve []Member
-	for _, part := range parts {
-		kind := Seat{Flavor: part.Flavor}
-		client, server := kind, kind
-		switch {
-		case part.Pairs == 0:
-		case s.Client == campaign.OnHost:
-			client.Partner, client.Host = true, true
-		case s.Server != (campaign.End{}):
-			server.Partner, server.Host = true, s.Server.On == campaign.OnHost
-			server.Flavor = cmp.Or(s.Server.Flavor, part.Flavor)
-		}
-		for range max(part.Guests, part.Pairs) {
-			all = append(all, sit(client))
-		}
-		for range part.Pairs {
-			m := sit(server)
-			m.Stress = Serving
-			serve = append(serve, m)
-		}
-	}
-	all = append(all, serve...)
-	for _, resource := range s.Neighbours {
-		m := sit(Seat{Flavor: a.Flavor.Name, Neighbour: true})
-		m.Stress = resource
-		all = append(all, m)
-	}
-	if a.Flavor.OnBridge() {
-		for range s.Talking() {
-			m := sit(Seat{Flavor: a.Flavor.Name, Neighbour: true, Partner: true, Host: true})
-			m.Stress = Answering
-			all = append(all, m)
-		}
-	}
-	return all
-}
-
-// controlName is <baseline>-control, with a number if an arm of the campaign has
-// that name. Arms that are left out count, so that the control's name does not
-// depend on which systems are usable.
-func controlName(c *campaign.Campaign) string {
-	name := c.Baseline + "-control"
-	for i := 2; ; i++ {
-		if _, taken := c.Arm(name); !taken {
-			return name
-		}
-		name = fmt.Sprintf("%s-control-%d", c.Baseline, i)
-	}
-}
-
-// Guests returns all guests of the plan, one for each seat.
-func (p *Plan) Guests() []Member {
-	var all []Member
-	seen := map[Seat]bool{}
+// Guests returns all guests of the plan, each once.
+func (p *Plan) Guests() []campaign.PlannedGuest {
+	var all []campaign.PlannedGuest
+	seen := map[campaign.GuestID]bool{}
 	for _, a := range p.Arms {
-		for _, m := range a.Crew {
-			if !seen[m.Seat] {
-				seen[m.Seat] = true
-				all = append(all, m)
+		for _, g := range a.Guests {
+			if !seen[g.GuestID] {
+				seen[g.GuestID] = true
+				all = append(all, g)
 			}
 		}
 	}
@@ -289,15 +121,15 @@ func (g Group) After(before Group) Group {
 
 // ArmsOf returns the arms that run a workload, which are those of the scenarios
 // that include it.
-func (p *Plan) ArmsOf(series string) []Arm {
-	return slices.DeleteFunc(slices.Clone(p.Arms), func(a Arm) bool {
+func (p *Plan) ArmsOf(series string) []campaign.PlannedArm {
+	return slices.DeleteFunc(slices.Clone(p.Arms), func(a campaign.PlannedArm) bool {
 		i := slices.IndexFunc(p.Scenarios, func(s campaign.Scenario) bool { return s.Name == a.Scenario })
 		return i >= 0 && !p.Scenarios[i].Runs(p.programs[series])
 	})
 }
 
 // every is n if the scenario of an arm takes part in every n-th block.
-func (p *Plan) every(a Arm) int {
+func (p *Plan) every(a campaign.PlannedArm) int {
 	for _, s := range p.Scenarios {
 		if s.Name == a.Scenario {
 			return max(s.Every, 1)
@@ -315,12 +147,12 @@ func (p *Plan) group(series string, block int, arms []string) Group {
 }
 
 // arm returns the arm of that name.
-func (p *Plan) arm(name string) Arm {
-	i := slices.IndexFunc(p.Arms, func(a Arm) bool { return a.Name == name })
+func (p *Plan) arm(name string) campaign.PlannedArm {
+	i := slices.IndexFunc(p.Arms, func(a campaign.PlannedArm) bool { return a.Name == name })
 	return p.Arms[i]
 }
 
 // baseline returns the baseline of the first scenario.
-func (p *Plan) baseline() Arm {
-	return p.Arms[slices.IndexFunc(p.Arms, func(a Arm) bool { return a.Baseline })]
+func (p *Plan) baseline() campaign.PlannedArm {
+	return p.Arms[slices.IndexFunc(p.Arms, func(a campaign.PlannedArm) bool { return a.Baseline })]
 }

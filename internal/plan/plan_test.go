@@ -20,11 +20,11 @@ func example(t testing.TB, seed uint64, arms, workloads, more string) *Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(c)
+	return New(c, c.Planned())
 }
 
 func TestArms(t *testing.T) {
-	describe := func(arms []Arm) string {
+	describe := func(arms []campaign.PlannedArm) string {
 		var words []string
 		for _, a := range arms {
 			w := a.Name + "/" + a.System + "/" + a.Flavor.Name
@@ -52,14 +52,14 @@ func TestArms(t *testing.T) {
 			t.Errorf("%s: got  %s\nwant %s", test.arms, got, test.want)
 		}
 	}
-	if got := Arms(&campaign.Campaign{}); got != nil {
+	if got := (&campaign.Campaign{}).Planned(); got != nil {
 		t.Errorf("arms of nothing: %v", got)
 	}
 }
 
-// TestCrews: the scenarios of an arm share its guests; the control has as many
+// TestGuests: the scenarios of an arm share its guests; the control has as many
 // guests of its own.
-func TestCrews(t *testing.T) {
+func TestGuests(t *testing.T) {
 	p := example(t, 1, "native, lxc", "x", `flavors: {whole: {}, quarter: {cpu_cap: 25%}}
 scenarios: [solo, {name: four, guests: 4}, {name: noisy, neighbours: [cpu, disk]}, {name: mixed, mix: [{flavor: quarter, guests: 2}, {flavor: whole}]}]`)
 	want := map[string]string{
@@ -72,18 +72,18 @@ scenarios: [solo, {name: four, guests: 4}, {name: noisy, neighbours: [cpu, disk]
 		t.Errorf("%d arms, %d guests", len(p.Arms), len(p.Guests()))
 	}
 	for _, a := range p.Arms {
-		var seats []string
-		for _, m := range a.Crew {
-			seat := fmt.Sprintf("%s/%s/%d", m.Of, m.Seat.Flavor, m.Slot)
-			if m.Neighbour != (m.Stress != "") {
+		var guests []string
+		for _, m := range a.Guests {
+			guest := fmt.Sprintf("%s/%s/%d", m.Of, m.FlavorName, m.Slot)
+			if m.Neighbour != (m.Role != "") {
 				t.Errorf("%s: %+v", a.Name, m)
 			}
 			if m.Neighbour {
-				seat = m.Stress + ":" + seat
+				guest = string(m.Role) + ":" + guest
 			}
-			seats = append(seats, seat)
+			guests = append(guests, guest)
 		}
-		if got := strings.Join(seats, " "); want[a.Name] != "" && got != want[a.Name] {
+		if got := strings.Join(guests, " "); want[a.Name] != "" && got != want[a.Name] {
 			t.Errorf("%s: %s, want %s", a.Name, got, want[a.Name])
 		}
 		if a.Of == "native-control" && a.Control != campaign.ArmIn("native", a.Scenario) || a.Baseline != (a.Of == "native") {
@@ -101,8 +101,8 @@ scenarios: [solo, {name: four, guests: 4}, {name: pair, pairs: 1}, {name: two, p
 	}
 	for _, a := range p.Arms {
 		var does []string
-		for _, m := range a.Crew {
-			does = append(does, fmt.Sprint(m.Slot, m.Stress))
+		for _, m := range a.Guests {
+			does = append(does, fmt.Sprint(m.Slot, m.Role))
 		}
 		want := map[string][2]string{
 			"solo": {"0", ""}, "four": {"0 1 2 3", a.Of}, "pair": {"0 1serving", ""}, "two": {"0 1 2serving 3serving 0cpu", a.Of + "@pair"},
@@ -113,8 +113,8 @@ scenarios: [solo, {name: four, guests: 4}, {name: pair, pairs: 1}, {name: two, p
 	}
 }
 
-// TestEnds: an end of a pair that differs from the arm's guests has its own
-// seat, and several pairs are compared with one pair of the same kind.
+// TestEnds: an end of a pair that differs from the arm's guests is a guest
+// of its own, and several pairs are compared with one pair of the same kind.
 func TestEnds(t *testing.T) {
 	p := example(t, 1, "native, lxc", "{name: x, command: [x], server: [y]}", `flavors: {whole: {network: bridged}, quarter: {cpu_cap: 25%, network: bridged}}
 scenarios: [{name: pair, pairs: 1}, {name: out, pairs: 1, server: host}, {name: outs, pairs: 2, server: host}, {name: in, pairs: 1, client: host},
@@ -129,16 +129,16 @@ scenarios: [{name: pair, pairs: 1}, {name: out, pairs: 1, server: host}, {name: 
 	}
 	for _, a := range p.Arms {
 		var does []string
-		for _, m := range a.Crew {
-			what := fmt.Sprint(m.Seat.Flavor, m.Slot)
+		for _, m := range a.Guests {
+			what := fmt.Sprint(m.FlavorName, m.Slot)
 			switch {
 			case m.Host && m.Partner:
 				what = "host/" + what
 			case m.Partner:
 				what = "partner/" + what
 			}
-			if m.Stress != "" {
-				what += "-" + m.Stress
+			if m.Role != campaign.Working {
+				what += "-" + string(m.Role)
 			}
 			does = append(does, what)
 		}
@@ -158,8 +158,8 @@ func TestAnswering(t *testing.T) {
 		p := example(t, 1, "native, lxc", "x", "flavors: {whole: {network: "+network+"}}\nscenarios: [solo, {name: noisy, neighbours: [network, cpu, network]}]")
 		for _, a := range p.Arms {
 			answering := 0
-			for _, m := range a.Crew {
-				if m.Stress == Answering {
+			for _, m := range a.Guests {
+				if m.Role == campaign.Answering {
 					answering++
 					if !m.Host || !m.Neighbour {
 						t.Errorf("%+v", m)
@@ -174,7 +174,7 @@ func TestAnswering(t *testing.T) {
 }
 
 // everyone lets all arms take part.
-func everyone(Arm) bool { return true }
+func everyone(campaign.PlannedArm) bool { return true }
 
 func TestEveryArmOncePerWorkload(t *testing.T) {
 	p := example(t, 3, "native, lxc, runc, qemu-tcg", "a, b, c", "")

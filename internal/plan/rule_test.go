@@ -28,7 +28,7 @@ func quick(t *testing.T) *Plan {
 	}
 	// The settings of quick may change; this test does not depend on them.
 	c.TrialTime, c.Budget = 250*time.Millisecond, 4*time.Minute
-	p := New(c)
+	p := New(c, c.Planned())
 	p.Emulated = map[string]bool{"qemu-tcg": true}
 	return p
 }

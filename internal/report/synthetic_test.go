@@ -70,7 +70,7 @@ func makeRun(t testing.TB, blocks int, ended string) *store.Run {
 	c, err := campaign.Parse("example.yaml", []byte(synthetic), campaign.Known{Systems: map[string]campaign.Limits{
 		"native": usable, "lxc": usable, "kvm": usable, "qemu-tcg": usable, "xen-pv": {Why: "this kernel does not run under Xen"}}})
 	must(t, err)
-	p := plan.New(c)
+	p := plan.New(c, c.Planned())
 	var arms []store.Arm
 	ids := map[string]int{}
 	for i, a := range p.Arms {
@@ -194,7 +194,7 @@ func contextOf(t testing.TB, r *store.Run) Context {
 
 // whole is a block of all workloads with all arms.
 func whole(p *plan.Plan, block int) (ids []plan.ID) {
-	for _, g := range p.Whole(block, func(plan.Arm) bool { return true }) {
+	for _, g := range p.Whole(block, func(campaign.PlannedArm) bool { return true }) {
 		ids = append(ids, g.Trials()...)
 	}
 	return ids

@@ -42,7 +42,7 @@ func (r *runner) rounds(ctx context.Context) error {
 			return &OtherBoot{boot}
 		}
 		mine, known = round, true
-		if err := r.prepare(ctx, left, func(*station) int { return round }); err != nil {
+		if err := r.prepare(ctx, left, func(*guest) int { return round }); err != nil {
 			return err
 		}
 		begin := time.Now()

@@ -11,7 +11,6 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
-	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/prompt"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
@@ -19,8 +18,8 @@ import (
 
 // member is one guest of a trial. A crew is all guests of a trial.
 type member struct {
-	plan.Member
-	st     *station
+	campaign.PlannedGuest
+	st     *guest
 	number int             // in the crew, from 0
 	server *member         // the serving guest of its pair; nil: it serves itself
 	steps  []workload.Step // of its workload
@@ -58,8 +57,8 @@ func (r *runner) crew(ctx context.Context, arm string) ([]*member, error) {
 	if err := r.clear(of); err != nil {
 		return nil, err
 	}
-	for i, p := range of.Crew {
-		m := &member{Member: p, st: r.stations[p.Seat], number: i, limit: of.MemoryLeft}
+	for i, p := range of.Guests {
+		m := &member{PlannedGuest: p, st: r.guests[p.GuestID], number: i, limit: of.MemoryLeft}
 		err := m.roomFor()
 		if err == nil {
 			err = r.ensure(ctx, m.st)
@@ -68,7 +67,7 @@ func (r *runner) crew(ctx context.Context, arm string) ([]*member, error) {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			if err := m.bear(err); err != nil {
+			if err := m.tolerate(err); err != nil {
 				return nil, err
 			}
 		}
@@ -80,9 +79,9 @@ func (r *runner) crew(ctx context.Context, arm string) ([]*member, error) {
 	return crew, nil
 }
 
-// bear marks the member as broken if err is the guest's fault; the trial goes on
+// tolerate marks the member as broken if err is the guest's fault; the trial goes on
 // without it. It returns any other error.
-func (m *member) bear(err error) error {
+func (m *member) tolerate(err error) error {
 	if err == nil || fault.KindOf(err) != fault.Guest {
 		return err
 	}
@@ -101,9 +100,9 @@ func (m *member) watched() *system.Machine {
 	return m.st.machine
 }
 
-func working(m *member) bool   { return m.Stress == "" }
-func serving(m *member) bool   { return m.Stress == plan.Serving }
-func answering(m *member) bool { return m.Stress == plan.Answering }
+func working(m *member) bool   { return m.Role == campaign.Working }
+func serving(m *member) bool   { return m.Role == campaign.Serving }
+func answering(m *member) bool { return m.Role == campaign.Answering }
 func stressing(m *member) bool { return !working(m) && !serving(m) && !answering(m) }
 
 func membersOf(crew []*member, do func(*member) bool) (some []*member) {
@@ -115,9 +114,9 @@ func membersOf(crew []*member, do func(*member) bool) (some []*member) {
 	return some
 }
 
-// unmanned returns the first guest that did not start, which prevents the trial;
+// missing returns the first guest that did not start, which prevents the trial;
 // nil: all guests started.
-func unmanned(crew []*member) *member {
+func missing(crew []*member) *member {
 	for _, m := range crew {
 		if m.broken != nil {
 			return m
@@ -141,7 +140,7 @@ func together(crew []*member, do func(*member) error) error {
 	var all sync.WaitGroup
 	for i, m := range crew {
 		if m.broken == nil {
-			all.Go(func() { errs[i] = m.bear(do(m)) })
+			all.Go(func() { errs[i] = m.tolerate(do(m)) })
 		}
 	}
 	all.Wait()
@@ -152,7 +151,7 @@ func together(crew []*member, do func(*member) error) error {
 func inTurn(crew []*member, do func(*member) error) error {
 	for _, m := range crew {
 		if m.broken == nil {
-			if err := m.bear(do(m)); err != nil {
+			if err := m.tolerate(do(m)); err != nil {
 				return err
 			}
 		}

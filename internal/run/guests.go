@@ -17,26 +17,27 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// station is the seat of one guest, with the guest that occupies it.
-type station struct {
-	plan.Member
-	arm     plan.Arm        // the first arm that it takes part in
-	number  int             // in the run, from 0
-	machine *system.Machine // nil: the guest must be created
-	id      int64           // of the guest in the store
+// guest is a guest of the plan with the machine that is it at the moment; the machine
+// is replaced when the guest is re-created.
+type guest struct {
+	campaign.PlannedGuest
+	arm     campaign.PlannedArm // the first arm that it takes part in
+	number  int                 // in the run, from 0
+	machine *system.Machine     // nil: the guest must be created
+	id      int64               // of the guest in the store
 	epoch   int
 	failed  int             // starts in a row that the guest failed
 	gaveUp  string          // why it is not started again
-	weighed map[string]bool // workloads with a known memory use, from any guest of the seat
+	weighed map[string]bool // workloads with a known memory use, from any machine
 	dirty   bool            // a trial left files on the data volume
 	worked  bool            // the guest has finished a trial
 }
 
 // name describes the guest in messages.
-func (st *station) name() string {
+func (st *guest) name() string {
 	name := st.Of
-	if st.Seat.Flavor != st.arm.Flavor.Name {
-		name += " (" + st.Seat.Flavor + ")"
+	if st.FlavorName != st.arm.Flavor.Name {
+		name += " (" + st.FlavorName + ")"
 	}
 	switch {
 	case st.Neighbour && st.Host:
@@ -54,19 +55,19 @@ func (st *station) name() string {
 	return name
 }
 
-// stationsOf returns a station for every guest of a plan.
-func stationsOf(p *plan.Plan) (bySeat map[plan.Seat]*station, inOrder []*station) {
-	bySeat = map[plan.Seat]*station{}
+// guestsOf returns all guests of a plan.
+func guestsOf(p *plan.Plan) (byID map[campaign.GuestID]*guest, inOrder []*guest) {
+	byID = map[campaign.GuestID]*guest{}
 	for _, a := range p.Arms {
-		for _, m := range a.Crew {
-			if bySeat[m.Seat] == nil {
-				st := &station{Member: m, arm: a, number: len(inOrder), weighed: map[string]bool{}}
-				bySeat[m.Seat] = st
+		for _, m := range a.Guests {
+			if byID[m.GuestID] == nil {
+				st := &guest{PlannedGuest: m, arm: a, number: len(inOrder), weighed: map[string]bool{}}
+				byID[m.GuestID] = st
 				inOrder = append(inOrder, st)
 			}
 		}
 	}
-	return bySeat, inOrder
+	return byID, inOrder
 }
 
 // Flavor returns what guests of a campaign's flavor get. If the campaign does
@@ -91,10 +92,10 @@ func flavorOf(f campaign.Flavor, slot int) (system.Flavor, error) {
 	}, nil
 }
 
-// flavor is what the guest of this station gets. A neighbour gets the CPUs of
+// flavor is what the guest gets. A neighbour gets the CPUs of
 // the first guest, which it is to disturb. An end of a pair that differs from
 // the arm's guests gets CPUs away from theirs.
-func (st *station) flavor() (system.Flavor, error) {
+func (st *guest) flavor() (system.Flavor, error) {
 	slot := st.Slot
 	switch {
 	case st.Partner:
@@ -113,29 +114,29 @@ func (st *station) flavor() (system.Flavor, error) {
 	return f, err
 }
 
-// system is the name of the system that creates the guest of this station.
-func (st *station) system() string {
+// system is the name of the system that creates the guest.
+func (st *guest) system() string {
 	if st.Host {
 		return campaign.NativeSystem
 	}
 	return st.arm.System
 }
 
-// maxStarts is after how many failed starts in a row a station gives up.
+// maxStarts is after how many failed starts in a row a guest is given up.
 const maxStarts = 2
 
 // prepare creates the missing guests of some groups, re-creates those which are
 // not of the epoch that epoch returns, and finds the size of every workload.
-func (r *runner) prepare(ctx context.Context, groups []plan.Group, epoch func(*station) int) error {
-	needed := map[plan.Seat]bool{}
+func (r *runner) prepare(ctx context.Context, groups []plan.Group, epoch func(*guest) int) error {
+	needed := map[campaign.GuestID]bool{}
 	for _, g := range groups {
 		for _, arm := range g.Arms {
-			for _, m := range r.Plan.Arms[r.arms[arm]].Crew {
-				needed[m.Seat] = true
+			for _, m := range r.Plan.Arms[r.arms[arm]].Guests {
+				needed[m.GuestID] = true
 			}
 		}
 	}
-	var due []*station
+	var due []*guest
 	for _, st := range r.inOrder {
 		if st.machine != nil && st.epoch != epoch(st) {
 			due = append(due, st)
@@ -151,7 +152,7 @@ func (r *runner) prepare(ctx context.Context, groups []plan.Group, epoch func(*s
 			}
 			st.epoch, st.failed, st.gaveUp = now, 0, ""
 		}
-		if r.Campaign.FillsMemory() || !needed[st.Seat] {
+		if r.Campaign.FillsMemory() || !needed[st.GuestID] {
 			continue // each trial creates its own guests, or no trial needs this one yet
 		}
 		if err := r.ensure(ctx, st); err != nil && fault.KindOf(err) != fault.Guest {
@@ -161,10 +162,10 @@ func (r *runner) prepare(ctx context.Context, groups []plan.Group, epoch func(*s
 	return r.calibrate(ctx)
 }
 
-// ensure creates the station's guest if it has none. If the guest does not
+// ensure creates the guest's machine if it has none. If the guest does not
 // start, the error is of the kind fault.Guest; after maxStarts of them, ensure
 // does not try again in this epoch.
-func (r *runner) ensure(ctx context.Context, st *station) error {
+func (r *runner) ensure(ctx context.Context, st *guest) error {
 	if st.machine != nil {
 		return nil
 	}
@@ -195,7 +196,7 @@ func (r *runner) ensure(ctx context.Context, st *station) error {
 		return err
 	}
 	st.failed = 0
-	seat := store.Seat{Flavor: StoredFlavor(st.Seat.Flavor, flavor), Slot: st.Slot, Neighbour: st.Neighbour}
+	seat := store.Seat{Flavor: StoredFlavor(st.FlavorName, flavor), Slot: st.Slot, Neighbour: st.Neighbour}
 	if st.system() != st.arm.System {
 		seat.Flavor.System = st.system()
 	}
@@ -212,7 +213,7 @@ func (r *runner) ensure(ctx context.Context, st *station) error {
 }
 
 // started tells the planner how long it took to create a guest.
-func (r *runner) started(st *station, d time.Duration) {
+func (r *runner) started(st *guest, d time.Duration) {
 	guests := 0
 	for _, other := range r.inOrder {
 		if other.Of == st.Of {
@@ -234,7 +235,7 @@ func StoredFlavor(name string, f system.Flavor) store.Flavor {
 }
 
 // drop ends the guest, if there is one.
-func (st *station) drop() error {
+func (st *guest) drop() error {
 	if st.machine == nil {
 		return nil
 	}
@@ -290,11 +291,11 @@ func (r *runner) calibrate(ctx context.Context) error {
 	return nil
 }
 
-// calibrator is the station of the baseline's first guest.
-func (r *runner) calibrator() *station {
+// calibrator is the baseline's first guest.
+func (r *runner) calibrator() *guest {
 	for _, a := range r.Plan.Arms {
 		if a.Of == r.Campaign.Baseline {
-			return r.stations[a.Crew[0].Seat]
+			return r.guests[a.Guests[0].GuestID]
 		}
 	}
 	panic("a plan without its baseline") // campaign.Parse refuses it
@@ -315,7 +316,7 @@ func (r *runner) findSize(ctx context.Context, w *workload.Workload) (int64, []c
 	var tries []calibration
 	size := w.MinSize
 	for range calibrationTries {
-		m := &member{Member: st.Member, st: st}
+		m := &member{PlannedGuest: st.PlannedGuest, st: st}
 		relax := attend([]*member{m})
 		err := r.execute(ctx, []*member{m}, w, size, counted)
 		relax()

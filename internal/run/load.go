@@ -96,7 +96,7 @@ func (r *runner) whose(groups []string) (whose string, guest bool) {
 }
 
 // armOf names the arm of a guest's site; the site's name begins with the
-// station's number.
+// guest's number.
 func (r *runner) armOf(site string) string {
 	number, _, _ := strings.Cut(site, "-")
 	if n, err := strconv.Atoi(number); err == nil && n >= 0 && n < len(r.inOrder) {

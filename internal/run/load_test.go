@@ -10,15 +10,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/host"
-	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/fake"
 )
 
 func TestOtherLoads(t *testing.T) {
-	r := &runner{Config: Config{Host: &system.Host{RunID: "r7"}}, inOrder: []*station{{arm: plan.Arm{Name: "native"}}, {arm: plan.Arm{Name: "podman"}}}}
+	r := &runner{Config: Config{Host: &system.Host{RunID: "r7"}}, inOrder: []*guest{{arm: campaign.PlannedArm{Name: "native"}}, {arm: campaign.PlannedArm{Name: "podman"}}}}
 	groups := map[int][]string{
 		1: {"/", "/system.slice/cron.service"},
 		2: {"/", "/tare-r7-0-0-0/vmm"},

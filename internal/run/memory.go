@@ -11,7 +11,6 @@ import (
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
-	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
 )
@@ -19,7 +18,7 @@ import (
 // weigh records how much host memory a new guest holds before it does any work.
 // available is what the host had available before, in bytes; 0: unknown. If the
 // memory cannot be measured, that is noted, and no trial is lost.
-func (r *runner) weigh(st *station, available int64) error {
+func (r *runner) weigh(st *guest, available int64) error {
 	values := map[string]int64{}
 	left, err := host.AvailableMemory()
 	if err == nil && available > 0 {
@@ -48,8 +47,8 @@ func (r *runner) weigh(st *station, available int64) error {
 // weighLast records how much host memory is held by those ending guests that have
 // worked. Guests that return freed memory are first thawed and run for their
 // ReturnDelay. If the memory cannot be measured, that is only noted.
-func (r *runner) weighLast(ctx context.Context, ending []*station) error {
-	var worked []*station
+func (r *runner) weighLast(ctx context.Context, ending []*guest) error {
+	var worked []*guest
 	var delay time.Duration
 	for _, st := range ending {
 		if st.machine == nil || !st.worked {
@@ -137,17 +136,17 @@ const memoryPause = 50 * time.Millisecond
 
 // clear ends the guests of all other arms if the arm's scenario tests how many
 // guests fit into the host's memory.
-func (r *runner) clear(arm plan.Arm) error {
+func (r *runner) clear(arm campaign.PlannedArm) error {
 	if arm.MemoryLeft == 0 {
 		return nil
 	}
-	stays := map[plan.Seat]bool{}
-	for _, m := range arm.Crew {
-		stays[m.Seat] = true
+	stays := map[campaign.GuestID]bool{}
+	for _, m := range arm.Guests {
+		stays[m.GuestID] = true
 	}
 	var errs []error
 	for _, st := range r.inOrder {
-		if !stays[st.Seat] {
+		if !stays[st.GuestID] {
 			errs = append(errs, st.drop())
 		}
 	}

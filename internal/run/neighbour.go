@@ -19,7 +19,7 @@ func (r *runner) disturb(ctx context.Context, neighbours, answers []*member) (st
 		talking := 0
 		err = inTurn(neighbours, func(m *member) error {
 			var other *member // the one that answers it
-			if m.Stress == workload.Network && talking < len(answers) {
+			if m.Role == workload.Network && talking < len(answers) {
 				other = answers[talking]
 				talking++
 			}
@@ -43,7 +43,7 @@ func (r *runner) disturb(ctx context.Context, neighbours, answers []*member) (st
 
 // stress starts the load of a neighbour; other answers it, if not nil.
 func (r *runner) stress(ctx context.Context, m, other *member) error {
-	n, err := workload.NeighbourOf(m.Stress)
+	n, err := workload.NeighbourOf(string(m.Role))
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func (r *runner) serve(ctx context.Context, m *member, w *workload.Workload, siz
 	}
 	var before []workload.Step
 	before, m.steps, _ = w.Sides(size, at.String())
-	if err := s.bear(r.steps(ctx, s, before)); err != nil {
+	if err := s.tolerate(r.steps(ctx, s, before)); err != nil {
 		return err
 	}
 	m.x.late = s.x.late
@@ -38,7 +38,7 @@ func (r *runner) retire(ctx context.Context, m *member, w *workload.Workload, si
 		if err == nil {
 			err = s.x.stopAll(ctx)
 		}
-		if err := s.bear(err); err != nil {
+		if err := s.tolerate(err); err != nil {
 			return err
 		}
 	}

@@ -86,8 +86,8 @@ type runner struct {
 	metrics  map[string]map[string]int
 	probes   map[string]map[string]int
 	sizes    map[string]int64
-	stations map[plan.Seat]*station
-	inOrder  []*station // the same stations, in the order of their creation
+	guests   map[campaign.GuestID]*guest
+	inOrder  []*guest // the same guests, in the order of their creation
 	probing  sync.Mutex
 	finished map[plan.ID]bool
 	state    plan.State
@@ -112,7 +112,7 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	if r.Progress == nil {
 		r.Progress = func(Event) {}
 	}
-	r.stations, r.inOrder = stationsOf(c.Plan)
+	r.guests, r.inOrder = guestsOf(c.Plan)
 	if err := r.open(); err != nil {
 		return r.summary, err
 	}
@@ -223,8 +223,8 @@ func (r *runner) trialWithRetries(ctx context.Context, t trial) error {
 		if errors.Is(err, errLate) {
 			continue
 		}
-		for _, m := range r.Plan.Arms[r.arms[t.Arm]].Crew {
-			if err := r.stations[m.Seat].drop(); err != nil {
+		for _, m := range r.Plan.Arms[r.arms[t.Arm]].Guests {
+			if err := r.guests[m.GuestID].drop(); err != nil {
 				return err
 			}
 		}

@@ -83,7 +83,7 @@ func newBench(t *testing.T, text string) *bench {
 		t: t, path: filepath.Join(t.TempDir(), "test.tare"),
 		native: &fake.Driver{System: "native", Behave: good}, other: &fake.Driver{System: "other", Behave: good},
 	}
-	p := plan.New(c)
+	p := plan.New(c, c.Planned())
 	var arms []store.Arm
 	for _, a := range p.Arms {
 		arm := store.Arm{Name: a.Name, System: a.System}

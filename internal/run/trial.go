@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/probe"
@@ -71,7 +72,7 @@ func (r *runner) trial(ctx context.Context, t trial) error {
 	if len(crew) == 1 && crew[0].broken == nil {
 		crew[0].weigh = t.role == counted && !crew[0].st.weighed[w.Name]
 	}
-	missing := unmanned(crew)
+	missing := missing(crew)
 	if missing != nil {
 		abandon(crew, missing)
 	} else if err = r.execute(ctx, crew, w, r.sizes[t.Workload], t.role); ctx.Err() != nil {
@@ -156,7 +157,7 @@ func (x *execution) heardLate() error {
 func (r *runner) attempt(t trial, m *member) store.Attempt {
 	a := store.Attempt{
 		Session: r.session, Block: t.Block, Position: t.position, Workload: t.Workload,
-		Arm: r.arms[t.Arm], Epoch: m.st.epoch, Size: r.sizes[t.Workload], Member: m.number, Stress: m.Stress,
+		Arm: r.arms[t.Arm], Epoch: m.st.epoch, Size: r.sizes[t.Workload], Member: m.number, Stress: string(m.Role),
 	}
 	if m.st.machine != nil {
 		a.Guest = m.st.id
@@ -198,7 +199,7 @@ func (r *runner) outcome(m *member, workload string, role role, wrong error) sto
 func failure(crew []*member, outcomes []store.Outcome) string {
 	why, failed := "", 0
 	for i, m := range crew {
-		if m.Stress == "" && outcomes[i].Status == store.Failed {
+		if m.Role == campaign.Working && outcomes[i].Status == store.Failed {
 			if failed++; failed == 1 {
 				why = outcomes[i].Error
 			}
@@ -217,7 +218,7 @@ func (r *runner) tidy(crew []*member) error {
 	for _, m := range crew {
 		if m.broken != nil {
 			errs = append(errs, m.st.drop())
-		} else if m.x.err != nil || m.Stress != "" {
+		} else if m.x.err != nil || m.Role != campaign.Working {
 			m.st.dirty = true
 		}
 	}

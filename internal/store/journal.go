@@ -58,7 +58,7 @@ type Attempt struct {
 	Epoch    int
 	Size     int64
 	Member   int    // number of the guest in the trial, from 0
-	Stress   string // plan.Member.Stress; "": it runs the workload
+	Stress   string // campaign.PlannedGuest.Stress; "": it runs the workload
 }
 
 // Seat tells the guests of an arm apart.

@@ -49,6 +49,7 @@ type Run struct {
 // Names of the documents that every run has.
 const (
 	DocCampaign     = "campaign"      // JSON, resolved
+	DocArms         = "arms"          // JSON: the campaign's planned arms; runs of versions before have none
 	DocCampaignYAML = "campaign_yaml" // the campaign file as written by the user
 	DocEnvironment  = "environment"   // JSON; of the boot in which the run began
 	DocSystems      = "systems"       // JSON: status of every system
@@ -272,6 +273,12 @@ func (r *Run) explainRead(err error) error {
 		return fault.WithRemedy(fault.Campaignf("this run is damaged: %w", err), "copy it again from the original")
 	}
 	return err
+}
+
+// HasDocument reports whether the run has a document of that name.
+func (r *Run) HasDocument(name string) (has bool, err error) {
+	err = r.db.QueryRowContext(r.ctx, "SELECT EXISTS (SELECT 1 FROM document WHERE name = ?)", name).Scan(&has)
+	return has, r.explainRead(err)
 }
 
 // Document returns a document of the run.

@@ -68,21 +68,21 @@ func (s synth) yaml() string {
 
 // slower is the factor by which other guests slow down a guest with this number on a
 // machine with four CPUs.
-func slower(a plan.Arm, member int) float64 {
+func slower(a campaign.PlannedArm, member int) float64 {
 	workers := 0
-	for _, m := range a.Crew {
-		if m.Stress == "" {
+	for _, m := range a.Guests {
+		if m.Role == campaign.Working {
 			workers++
 		}
 	}
 	f := max(1, float64(workers)/4)
-	if len(a.Crew) > workers {
+	if len(a.Guests) > workers {
 		f *= 1.5
 	}
 	if a.System == "kvm" {
-		f *= 1 + 0.02*float64(len(a.Crew)-1)
+		f *= 1 + 0.02*float64(len(a.Guests)-1)
 	}
-	if a.Crew[member].Flavor.CPUCap > 0 {
+	if a.Guests[member].Flavor.CPUCap > 0 {
 		f *= 4.1
 	}
 	return f
@@ -100,7 +100,7 @@ func (s synth) write(t testing.TB) *store.Run {
 	c, err := campaign.Parse("example.yaml", []byte(s.yaml()), campaign.Known{Systems: map[string]campaign.Limits{
 		"native": usable, "lxc": usable, "kvm": usable, "qemu-tcg": usable, "xen-pv": {Why: "this kernel does not run under Xen " + s.says}}})
 	must(t, err)
-	p := plan.New(c)
+	p := plan.New(c, c.Planned())
 	var arms []store.Arm
 	ids := map[string]int{}
 	for i, a := range p.Arms {
@@ -151,10 +151,10 @@ func (s synth) write(t testing.TB) *store.Run {
 	for b := range s.blocks {
 		for position, trial := range whole(p, b) {
 			arm := p.Arms[ids[trial.Arm]]
-			for member, m := range arm.Crew {
+			for member, m := range arm.Guests {
 				epoch := b * epochs / s.blocks
 				attempt := store.Attempt{Session: session, Guest: int64(epoch*len(arms) + ids[trial.Arm] + 1), Block: b, Position: position, Workload: trial.Workload, Arm: ids[trial.Arm], Epoch: epoch, Size: 128,
-					Member: member, Stress: m.Stress}
+					Member: member, Stress: string(m.Role)}
 				if s.warm {
 					for _, status := range []store.Status{store.Discarded, store.Repeat} {
 						id, err := j.Begin(attempt)
@@ -180,7 +180,7 @@ func (s synth) write(t testing.TB) *store.Run {
 				}
 				o := store.Outcome{Status: store.Done, Values: map[int]float64{first: v, first + 1: 1000 / v, first + 2: v * 1.1},
 					Steps: []store.Step{{Name: "run" + s.says, Timed: true, Argv: []string{"tool", "--go", s.says}, Result: &agent.Result{Stdout: []byte("42 \x1b[31m\n" + s.says), StdoutBytes: 9, HostEnd: 1e9}}}}
-				if m.Stress != "" {
+				if string(m.Role) != "" {
 					o.Values = nil
 				}
 				if s.lacking && b%5 == 2 && arm.Of == "qemu-tcg" && trial.Workload == "dd-write" {
@@ -254,7 +254,7 @@ func echo(says string) func(int64) (stdout, stderr [][]byte, err error) {
 
 // whole is a block of all workloads with all arms.
 func whole(p *plan.Plan, block int) (ids []plan.ID) {
-	for _, g := range p.Whole(block, func(plan.Arm) bool { return true }) {
+	for _, g := range p.Whole(block, func(campaign.PlannedArm) bool { return true }) {
 		ids = append(ids, g.Trials()...)
 	}
 	return ids

@@ -18,20 +18,17 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// execution is the outcome of one execution of a workload in one guest.
+// execution is what came of one execution of a workload in one guest.
 type execution struct {
 	steps    []store.Step
 	clock    agent.Clock
 	timed    time.Duration // total of the timed steps by the host's clock
 	metrics  map[string]float64
 	readings probe.Readings
-	err      error  // why the trial does not count: the work was not done
-	cause    string // kind of the event to record for err; "": none
 
 	results  []workload.StepResult
 	services []*service
-	late     error // why a server is not ready
-	over     bool  // a step failed, so the rest is skipped
+	over     bool // a step failed, so the rest is skipped
 	window   *probe.Window
 	memory   int64 // host memory held by the guest at work, in bytes; 0: not read
 	left     int64 // least host memory available, in bytes; 0: not watched
@@ -107,7 +104,10 @@ func (r *runner) step(ctx context.Context, m *member, s workload.Step, start int
 		sv := startService(ctx, g, s, cmd)
 		x.services = append(x.services, sv)
 		late, err := sv.ready(ctx, cmd)
-		x.late, x.over = late, late != nil
+		if late != nil {
+			m.fail(late)
+			x.over = true
+		}
 		return nil, err
 	}
 	res, err := g.Agent.Run(ctx, cmd)
@@ -132,18 +132,19 @@ func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, 
 	if err := x.stopAll(ctx); err != nil {
 		return err
 	}
-	if x.err = x.late; x.late == nil {
-		x.metrics, x.err = w.Evaluate(size, x.results)
-	}
-	if x.err != nil && fault.KindOf(x.err) != fault.Guest {
-		return x.err
-	}
-	switch {
-	case x.err == nil || x.over:
-	case errors.Is(x.err, workload.ErrContradiction):
-		x.cause = store.EventContradiction
-	default:
-		x.cause = store.EventWrongAnswer
+	if m.end.err == nil {
+		metrics, err := w.Evaluate(size, x.results)
+		if err != nil && fault.KindOf(err) != fault.Guest {
+			return err
+		}
+		x.metrics, m.end.err = metrics, err
+		switch {
+		case err == nil || x.over:
+		case errors.Is(err, workload.ErrContradiction):
+			m.end.event = store.EventContradiction
+		default:
+			m.end.event = store.EventWrongAnswer
+		}
 	}
 	x.guestsWord(w, size, g.Driver.Capabilities().SameKernel)
 	if m.Host || slices.ContainsFunc(m.steps, func(s workload.Step) bool { return s.Background }) {

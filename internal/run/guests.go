@@ -320,7 +320,7 @@ func (r *runner) findSize(ctx context.Context, w *workload.Workload) (int64, []c
 		relax := attend([]*member{m})
 		err := r.execute(ctx, []*member{m}, w, size, counted)
 		relax()
-		if err = errors.Join(err, m.broken, m.x.err); err != nil {
+		if err = errors.Join(err, m.end.err); err != nil {
 			return 0, tries, err
 		}
 		t := m.x

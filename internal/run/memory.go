@@ -167,7 +167,7 @@ func (m *member) roomFor() error {
 	if left >= int64(m.limit) {
 		return nil
 	}
-	m.x.cause = store.EventMemoryLimit
+	m.end.event = store.EventMemoryLimit
 	return fault.Guestf("%s was not created: the host has %s of memory available, and %s must stay available",
 		m.st.name(), campaign.Bytes(left>>20<<20), m.limit)
 }

@@ -89,8 +89,8 @@ func (r *runner) calm(ctx context.Context, m *member, what string) error {
 	err := m.x.stopAll(ctx)
 	if err == nil && len(m.x.results) > 0 && !m.x.results[0].Stopped {
 		last := m.x.results[0]
-		m.x.err = fault.Guestf("this neighbour did not %s until the end of the trial: exit status %d, signal %q: %s",
-			what, last.ExitCode, last.Signal, lastBytes(append(last.Stdout, last.Stderr...)))
+		m.fail(fault.Guestf("this neighbour did not %s until the end of the trial: exit status %d, signal %q: %s",
+			what, last.ExitCode, last.Signal, lastBytes(append(last.Stdout, last.Stderr...))))
 	}
 	return err
 }

@@ -20,11 +20,13 @@ func (r *runner) serve(ctx context.Context, m *member, w *workload.Workload, siz
 	if err := s.tolerate(r.steps(ctx, s, before)); err != nil {
 		return err
 	}
-	m.x.late = s.x.late
-	if s.broken != nil {
-		m.x.late = fault.Guestf("the guest that serves: %w", s.broken)
+	switch {
+	case s.end.broken:
+		m.fail(fault.Guestf("the guest that serves: %w", s.end.err))
+	case s.end.err != nil:
+		m.fail(s.end.err)
 	}
-	m.x.over = s.broken != nil || s.x.over
+	m.x.over = s.end.broken || s.x.over
 	return nil
 }
 
@@ -32,7 +34,7 @@ func (r *runner) serve(ctx context.Context, m *member, w *workload.Workload, siz
 // also decide whether the trial counts.
 func (r *runner) retire(ctx context.Context, m *member, w *workload.Workload, size int64) error {
 	s := m.server
-	if s.broken == nil {
+	if !s.end.broken {
 		_, _, after := w.Sides(size, ownAddress)
 		err := r.steps(ctx, s, after)
 		if err == nil {
@@ -44,10 +46,11 @@ func (r *runner) retire(ctx context.Context, m *member, w *workload.Workload, si
 	}
 	m.x.results = append(m.x.results, s.x.results...)
 	switch {
-	case s.broken != nil:
-		m.x.late, m.x.over = fault.Guestf("the guest that serves: %w", s.broken), true
+	case s.end.broken:
+		m.fail(fault.Guestf("the guest that serves: %w", s.end.err))
+		m.x.over = true
 	case s.x.over:
-		s.x.err = fault.Guestf("it could not serve; see its partner's error")
+		s.end.err = fault.Guestf("it could not serve; see its partner's error")
 	}
 	return nil
 }

@@ -451,14 +451,14 @@ func TestHeardLate(t *testing.T) {
 		{100 * time.Millisecond, 0.0001, false}, {100 * time.Millisecond, -0.004, false}, {15 * time.Microsecond, -0.09, true},
 		{200 * time.Millisecond, 0.1, true}, {10 * time.Second, -0.1, false}, {2 * time.Millisecond, 0.001, false},
 	} {
-		x := execution{timed: c.timed}
-		x.readings.Values = map[string]float64{probe.HostTimeError: c.off}
-		if err := x.heardLate(); (err != nil) != c.late || err != nil && (fault.KindOf(err) != fault.Host || !errors.Is(err, errLate)) {
+		m := member{x: execution{timed: c.timed}}
+		m.x.readings.Values = map[string]float64{probe.HostTimeError: c.off}
+		if err := m.heardLate(); (err != nil) != c.late || err != nil && (fault.KindOf(err) != fault.Host || !errors.Is(err, errLate)) {
 			t.Errorf("%v, off by %v s: %v", c.timed, c.off, err)
 		}
 	}
-	x := execution{timed: time.Millisecond}
-	if err := x.heardLate(); err != nil {
+	m := member{x: execution{timed: time.Millisecond}}
+	if err := m.heardLate(); err != nil {
 		t.Errorf("nothing is known of the guest's clock: %v", err)
 	}
 }

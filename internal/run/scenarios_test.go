@@ -54,8 +54,8 @@ func (b *bench) membersOfArm(arm string) map[string]int {
 	return n
 }
 
-// TestCompany: every member of a crew has its own attempt, and scenarios share guests.
-func TestCompany(t *testing.T) {
+// TestScenarios: every guest of a trial has its own attempt, and scenarios share guests.
+func TestScenarios(t *testing.T) {
 	b := newBench(t, company)
 	b.native.Behave, b.other.Behave = neighbourly, neighbourly
 	s, err := b.run(t.Context())
@@ -132,8 +132,8 @@ func TestNeighbourDies(t *testing.T) {
 	}
 }
 
-// TestCompanyNoStart: a trial that lacks a guest is skipped and fails for all members.
-func TestCompanyNoStart(t *testing.T) {
+// TestOneDoesNotStart: a trial that lacks a guest is skipped and fails for all members.
+func TestOneDoesNotStart(t *testing.T) {
 	b := newBench(t, company)
 	b.native.Behave, b.other.Behave = neighbourly, neighbourly
 	b.other.OnCreate = func(n int) error {
@@ -155,9 +155,9 @@ func TestCompanyNoStart(t *testing.T) {
 	}
 }
 
-// TestCompanyInterrupted: with several guests at once, too, every trial ends up
+// TestScenarioInterrupted: with several guests at once, too, every trial ends up
 // done exactly once.
-func TestCompanyInterrupted(t *testing.T) {
+func TestScenarioInterrupted(t *testing.T) {
 	b := newBench(t, company)
 	b.native.Behave, b.other.Behave = neighbourly, neighbourly
 	for n := 0; ; n++ {

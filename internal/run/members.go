@@ -9,24 +9,23 @@ import (
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/campaign"
-	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/prompt"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// member is one guest of a trial. A crew is all guests of a trial.
+// member is one guest of a trial.
 type member struct {
 	campaign.PlannedGuest
 	st     *guest
-	number int             // in the crew, from 0
+	number int             // in the trial, from 0
 	server *member         // the serving guest of its pair; nil: it serves itself
 	steps  []workload.Step // of its workload
 	x      execution
 	limit  campaign.Bytes // memory that must stay available on the host; 0: no limit
 	weigh  bool           // measure how much memory it uses at work
-	broken error          // the guest's fault that makes it unusable
+	end    end
 }
 
 const (
@@ -38,7 +37,7 @@ const (
 	// is added for each guest that must be told.
 	startLead  = 5 * time.Millisecond
 	memberLead = 10 * time.Millisecond
-	// realTime is how long in each second the agents of a crew may run at
+	// realTime is how long in each second the agents of a trial's guests may run at
 	// real-time priority, so that they start at the instant. realTimeMost and
 	// realTimeLeast bound the share of one agent: an agent that uses up a
 	// smaller share starts even later than without it.
@@ -49,10 +48,10 @@ const (
 	quickTimeout = time.Minute
 )
 
-// crew creates the missing guests of an arm and returns all its members. If a
-// guest does not start, its member is broken. An error is the host's.
-func (r *runner) crew(ctx context.Context, arm string) ([]*member, error) {
-	var crew []*member
+// members creates the missing guests of an arm and returns all of them as members of
+// a trial. The part of one that does not start has ended. An error is the host's.
+func (r *runner) members(ctx context.Context, arm string) ([]*member, error) {
+	var all []*member
 	of := r.Plan.Arms[r.arms[arm]]
 	if err := r.clear(of); err != nil {
 		return nil, err
@@ -71,24 +70,12 @@ func (r *runner) crew(ctx context.Context, arm string) ([]*member, error) {
 				return nil, err
 			}
 		}
-		crew = append(crew, m)
+		all = append(all, m)
 	}
-	for i, s := range membersOf(crew, serving) {
-		crew[i].server = s
+	for i, s := range membersOf(all, serving) {
+		all[i].server = s
 	}
-	return crew, nil
-}
-
-// tolerate marks the member as broken if err is the guest's fault; the trial goes on
-// without it. It returns any other error.
-func (m *member) tolerate(err error) error {
-	if err == nil || fault.KindOf(err) != fault.Guest {
-		return err
-	}
-	if m.broken == nil {
-		m.broken = err
-	}
-	return nil
+	return all, nil
 }
 
 // watched is the guest that the trial measures: the member's own, or the serving
@@ -105,8 +92,8 @@ func serving(m *member) bool   { return m.Role == campaign.Serving }
 func answering(m *member) bool { return m.Role == campaign.Answering }
 func stressing(m *member) bool { return !working(m) && !serving(m) && !answering(m) }
 
-func membersOf(crew []*member, do func(*member) bool) (some []*member) {
-	for _, m := range crew {
+func membersOf(members []*member, do func(*member) bool) (some []*member) {
+	for _, m := range members {
 		if do(m) {
 			some = append(some, m)
 		}
@@ -114,32 +101,12 @@ func membersOf(crew []*member, do func(*member) bool) (some []*member) {
 	return some
 }
 
-// missing returns the first guest that did not start, which prevents the trial;
-// nil: all guests started.
-func missing(crew []*member) *member {
-	for _, m := range crew {
-		if m.broken != nil {
-			return m
-		}
-	}
-	return nil
-}
-
-// abandon fails all members of a trial that one guest prevented.
-func abandon(crew []*member, of *member) {
-	for _, m := range crew {
-		if m.broken == nil {
-			m.x.err, m.x.cause = fault.Guestf("the trial was skipped because one of its guests is missing: %w", of.broken), of.x.cause
-		}
-	}
-}
-
 // together calls do for all members at once, except broken ones.
-func together(crew []*member, do func(*member) error) error {
-	errs := make([]error, len(crew))
+func together(members []*member, do func(*member) error) error {
+	errs := make([]error, len(members))
 	var all sync.WaitGroup
-	for i, m := range crew {
-		if m.broken == nil {
+	for i, m := range members {
+		if !m.end.broken {
 			all.Go(func() { errs[i] = m.tolerate(do(m)) })
 		}
 	}
@@ -148,9 +115,9 @@ func together(crew []*member, do func(*member) error) error {
 }
 
 // inTurn calls do for one member after the other, except broken ones.
-func inTurn(crew []*member, do func(*member) error) error {
-	for _, m := range crew {
-		if m.broken == nil {
+func inTurn(members []*member, do func(*member) error) error {
+	for _, m := range members {
+		if !m.end.broken {
 			if err := m.tolerate(do(m)); err != nil {
 				return err
 			}
@@ -159,30 +126,30 @@ func inTurn(crew []*member, do func(*member) error) error {
 	return nil
 }
 
-// execute thaws the guests of a crew, runs a workload in them and freezes them
+// execute thaws the guests of a trial, runs a workload in them and freezes them
 // again, unless the trial is to be repeated. It stores each guest's outcome in
 // its member. An error is the host's or tare's.
-func (r *runner) execute(ctx context.Context, crew []*member, w *workload.Workload, size int64, role role) error {
-	alone := len(crew) == 1
-	if err := inTurn(crew, func(m *member) error { return r.wake(ctx, m, alone) }); err != nil {
+func (r *runner) execute(ctx context.Context, members []*member, w *workload.Workload, size int64, role role) error {
+	alone := len(members) == 1
+	if err := inTurn(members, func(m *member) error { return r.wake(ctx, m, alone) }); err != nil {
 		return err
 	}
-	stop, err := r.disturb(ctx, membersOf(crew, stressing), membersOf(crew, answering))
+	stop, err := r.disturb(ctx, membersOf(members, stressing), membersOf(members, answering))
 	if err != nil {
 		return err
 	}
-	err = r.perform(ctx, membersOf(crew, working), alone, w, size)
+	err = r.perform(ctx, membersOf(members, working), alone, w, size)
 	if err == nil { // the server of a broken client still runs
-		err = together(membersOf(crew, serving), func(m *member) error { return m.x.stopAll(ctx) })
+		err = together(membersOf(members, serving), func(m *member) error { return m.x.stopAll(ctx) })
 	}
 	if e := stop(); err == nil {
 		err = e
 	}
-	r.awake = err == nil && role == beforeRepeat && crew[0].x.err == nil && crew[0].broken == nil
+	r.awake = err == nil && role == beforeRepeat && members[0].end.err == nil
 	if err != nil || r.awake {
 		return err
 	}
-	return inTurn(crew, func(m *member) error { return m.st.machine.Freeze(ctx) })
+	return inTurn(members, func(m *member) error { return m.st.machine.Freeze(ctx) })
 }
 
 // wake thaws a guest, cleans it if necessary, and reads its clock.
@@ -291,9 +258,9 @@ func allowRealTime(workers []*member, budget time.Duration) {
 // attend gives tare's threads real-time priority until end is called, and keeps
 // them off the guests' CPUs if there are others. Messages of guests are then
 // processed without delay, and other load does not slow down tare's own work.
-func attend(crew []*member) (end func()) {
+func attend(members []*member) (end func()) {
 	var theirs []int
-	for _, m := range crew {
+	for _, m := range members {
 		if m.st.machine == nil { // the guest did not start
 			continue
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/experiment/experimenttest"
 	"github.com/tare-bench/tare/internal/store"
@@ -31,7 +31,7 @@ func TestRunLike(t *testing.T) {
 	}
 	read := func(name string) (m made) {
 		if err := readRun(filepath.Join(dir, name), func(s *store.Run) error {
-			c, err := analyze.CampaignOf(s)
+			c, err := dataset.CampaignOf(s)
 			if err != nil {
 				return err
 			}

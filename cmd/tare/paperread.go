@@ -9,6 +9,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/paper"
@@ -54,7 +55,7 @@ func (p *paperRuns) measured(k paper.Key) paper.Stats {
 // read reads the values of a run: those of each arm, and of the parts of a mix.
 func (p *paperRuns) read(path string) error {
 	return readRun(path, func(s *store.Run) error {
-		c, err := analyze.CampaignOf(s)
+		c, err := dataset.CampaignOf(s)
 		if err != nil {
 			return err
 		}
@@ -66,7 +67,7 @@ func (p *paperRuns) read(path string) error {
 		if p.stages[stage] {
 			return fault.Campaignf("%s is a second run of %s", path, c.Name)
 		}
-		in, err := analyze.FromRun(s)
+		in, err := dataset.Read(s)
 		if err != nil {
 			return err
 		}
@@ -80,7 +81,7 @@ func (p *paperRuns) read(path string) error {
 }
 
 // paperKey names the values of an arm.
-func paperKey(stage string, arm analyze.Arm, workload, metric string) paper.Key {
+func paperKey(stage string, arm dataset.Arm, workload, metric string) paper.Key {
 	k := paper.Key{Stage: stage, Series: workload, Metric: metric, System: arm.System, Company: arm.Scenario}
 	if k.Company == "" {
 		k.Company = campaign.Solo
@@ -88,8 +89,8 @@ func paperKey(stage string, arm analyze.Arm, workload, metric string) paper.Key 
 	return k
 }
 
-func (p *paperRuns) take(stage string, in analyze.Input, res *analyze.Result) error {
-	arms := map[string]analyze.Arm{}
+func (p *paperRuns) take(stage string, in dataset.Set, res *analyze.Result) error {
+	arms := map[string]dataset.Arm{}
 	for _, arm := range in.Arms {
 		if _, control := in.Controls[arm.Name]; !control {
 			arms[arm.Name] = arm
@@ -105,8 +106,8 @@ func (p *paperRuns) take(stage string, in analyze.Input, res *analyze.Result) er
 		}
 		k := paperKey(stage, arm, in.Metrics[o.Metric].Workload, in.Metrics[o.Metric].Name)
 		p.add(k, o.Value, arm.Emulated)
-		if int(o.Member) < len(arm.Crew) {
-			k.Part = arm.Crew[o.Member].Flavor
+		if int(o.Member) < len(arm.Members) {
+			k.Part = arm.Members[o.Member].Flavor
 			p.add(k, o.Value, arm.Emulated)
 		}
 	}
@@ -147,7 +148,7 @@ func (p *paperRuns) add(k paper.Key, v float64, emulated bool) {
 	st.Mean = (st.Mean*float64(st.N) + v) / float64(st.N+1)
 	st.N++
 	st.Min, st.Max = min(st.Min, v), max(st.Max, v)
-	st.Withheld = st.Max > analyze.DefaultSpreadLimit*st.Min
+	st.Withheld = st.Max > dataset.DefaultSpreadLimit*st.Min
 	p.values[k] = st
 	k.Metric = ""
 	p.done[k] = true

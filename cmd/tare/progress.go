@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/run"
 	"github.com/tare-bench/tare/internal/store"
 )
@@ -87,7 +88,7 @@ func (p *progress) intervals() {
 	if !p.terminal {
 		return
 	}
-	in, err := analyze.FromRun(p.store)
+	in, err := dataset.Read(p.store)
 	if err != nil {
 		return // the end of the run will report it
 	}

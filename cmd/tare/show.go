@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
@@ -92,7 +93,7 @@ func showTrial(w io.Writer, s *store.Run, number int64) error {
 }
 
 func analyzeRun(s *store.Run) (*analyze.Result, error) {
-	in, err := analyze.FromRun(s)
+	in, err := dataset.Read(s)
 	if err != nil {
 		return nil, err
 	}

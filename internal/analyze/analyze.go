@@ -45,6 +45,8 @@ package analyze
 import (
 	"slices"
 
+	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/stats"
 )
 
@@ -63,7 +65,7 @@ type metricIn struct {
 
 // analysis is an Input that was read, and what was made of it so far.
 type analysis struct {
-	in          *Input
+	in          *dataset.Set
 	arms        map[string]int
 	metrics     *table
 	probes      *table
@@ -87,7 +89,7 @@ type lostTrial struct {
 // Analyze reads in and returns what a report shows. Errors are the input's:
 // fault.Campaign for a baseline or control that is no arm, fault.Internal for
 // values that should never have been stored, and whatever Observations yields.
-func Analyze(in Input) (*Result, error) {
+func Analyze(in dataset.Set) (*Result, error) {
 	a, err := read(&in)
 	if err != nil {
 		return nil, err
@@ -151,8 +153,8 @@ func (a *analysis) scenarios() []string {
 }
 
 // read loads the observations and lists what is to be compared.
-func read(in *Input) (*analysis, error) {
-	arms, err := in.prepare()
+func read(in *dataset.Set) (*analysis, error) {
+	arms, err := in.Prepare()
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +172,7 @@ func read(in *Input) (*analysis, error) {
 	a.addCPUTime()
 	for mi, m := range in.Metrics {
 		for ai, arm := range in.Arms {
-			base, control := in.baselineOf(arm)
+			base, control := in.BaselineOf(arm)
 			ran := len(a.metrics.at(mi, ai)) > 0 || mi < a.cpuTime && a.failures[[2]string{m.Workload, arm.Name}] > 0
 			if ran && base != "" {
 				a.comparisons = append(a.comparisons, a.compare(mi, ai, base, control))
@@ -192,7 +194,7 @@ func read(in *Input) (*analysis, error) {
 func (a *analysis) addCPUTime() {
 	a.in.Metrics = slices.Clone(a.in.Metrics)
 	for pi, p := range a.in.Probes {
-		if p.Name != ProbeGuestCgroupCPU || slices.ContainsFunc(a.in.Metrics, func(m Metric) bool { return m.Workload == p.Workload && m.Name == CPUTime }) {
+		if p.Name != model.ProbeGuestGroupCPU || slices.ContainsFunc(a.in.Metrics, func(m dataset.Metric) bool { return m.Workload == p.Workload && m.Name == CPUTime }) {
 			continue
 		}
 		var of []series
@@ -204,7 +206,7 @@ func (a *analysis) addCPUTime() {
 			of = append(of, s)
 		}
 		if slices.ContainsFunc(of, func(s series) bool { return len(s) > 0 }) {
-			a.in.Metrics = append(a.in.Metrics, Metric{Workload: p.Workload, Name: CPUTime, Unit: "s", Better: "lower"})
+			a.in.Metrics = append(a.in.Metrics, dataset.Metric{Workload: p.Workload, Name: CPUTime, Unit: "s", Better: "lower"})
 			a.metrics.series = append(a.metrics.series, of...)
 		}
 	}

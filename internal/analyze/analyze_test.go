@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 func analyze(t *testing.T, f *fake) *Result {
@@ -69,7 +71,7 @@ func TestSmallEffectIsClaimed(t *testing.T) {
 		t.Errorf("beside a spread of %+v: %+v", r.TrialSpread[0], c)
 	}
 	f = newFake(2, 0.005, 30)
-	f.drop(func(o Observation) bool { return o.Arm == control })
+	f.drop(func(o dataset.Observation) bool { return o.Arm == control })
 	r = analyze(t, f)
 	if c := r.find("time", "kvm"); c.HasControl || c.Verdict != NotResolved || c.CILow < 1.05 {
 		t.Errorf("without a control: %+v", c)
@@ -81,7 +83,7 @@ func TestSmallEffectIsClaimed(t *testing.T) {
 
 func TestOrderOfObservationsDoesNotMatter(t *testing.T) {
 	f := newFake(3, 0.02, 20)
-	f.each(0, kvm, func(o *Observation) { o.Epoch = o.Block / 4 })
+	f.each(0, kvm, func(o *dataset.Observation) { o.Epoch = o.Block / 4 })
 	want := analyze(t, f)
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(f.obs), func(i, j int) { f.obs[i], f.obs[j] = f.obs[j], f.obs[i] })
 	if got := analyze(t, f); !reflect.DeepEqual(got, want) {
@@ -92,9 +94,9 @@ func TestOrderOfObservationsDoesNotMatter(t *testing.T) {
 func TestFewPairs(t *testing.T) {
 	for n, want := range map[int32]struct{ ratio, interval bool }{0: {false, false}, 1: {true, false}, 2: {true, true}} {
 		f := newFake(4, 0.01, 10)
-		f.drop(func(o Observation) bool { return o.Arm == kvm && o.Block >= n })
+		f.drop(func(o dataset.Observation) bool { return o.Arm == kvm && o.Block >= n })
 		for b := int(n); b < 10; b++ {
-			f.Failures = append(f.Failures, Failure{Workload: "cpu", Arm: "kvm", Block: b, Fault: fault.Guest, Text: "panic"})
+			f.Failures = append(f.Failures, dataset.Failure{Workload: "cpu", Arm: "kvm", Block: b, Fault: fault.Guest, Text: "panic"})
 		}
 		r := analyze(t, f)
 		c := r.find("time", "kvm")
@@ -149,25 +151,27 @@ func TestJSONNames(t *testing.T) {
 func TestRefused(t *testing.T) {
 	failing := errors.New("disk gone")
 	for name, c := range map[string]struct {
-		change func(*fake, *Input)
+		change func(*fake, *dataset.Set)
 		kind   fault.Kind
 	}{
-		"no baseline":        {func(_ *fake, in *Input) { in.Baseline = "x" }, fault.Campaign},
-		"unknown control":    {func(_ *fake, in *Input) { in.Controls = map[string]string{"x": "native"} }, fault.Campaign},
-		"control of nothing": {func(_ *fake, in *Input) { in.Controls = map[string]string{"kvm": "x"} }, fault.Campaign},
-		"control of itself":  {func(_ *fake, in *Input) { in.Controls = map[string]string{"kvm": "kvm"} }, fault.Campaign},
-		"arm twice":          {func(_ *fake, in *Input) { in.Arms[1].Name = "native" }, fault.Campaign},
-		"arm's baseline":     {func(_ *fake, in *Input) { in.Arms[2].Baseline = "x" }, fault.Campaign},
-		"better":             {func(_ *fake, in *Input) { in.Metrics[0].Better = "" }, fault.Campaign},
-		"alpha":              {func(_ *fake, in *Input) { in.Alpha = 1 }, fault.Campaign},
-		"delta":              {func(_ *fake, in *Input) { in.Delta = math.NaN() }, fault.Campaign},
-		"NaN":                {func(f *fake, _ *Input) { f.obs[3].Value = math.NaN() }, fault.Internal},
-		"infinity":           {func(f *fake, _ *Input) { f.obs[3].Value = math.Inf(-1) }, fault.Internal},
-		"metric index":       {func(f *fake, _ *Input) { f.obs[3].Metric = 2 }, fault.Internal},
-		"arm index":          {func(f *fake, _ *Input) { f.obs[3].Arm = -1 }, fault.Internal},
-		"block":              {func(f *fake, _ *Input) { f.obs[3].Block = -1 }, fault.Internal},
-		"store fails": {func(_ *fake, in *Input) {
-			in.Observations = func(yield func(Observation, error) bool) { yield(Observation{}, fault.Hostf("%w", failing)) }
+		"no baseline":        {func(_ *fake, in *dataset.Set) { in.Baseline = "x" }, fault.Campaign},
+		"unknown control":    {func(_ *fake, in *dataset.Set) { in.Controls = map[string]string{"x": "native"} }, fault.Campaign},
+		"control of nothing": {func(_ *fake, in *dataset.Set) { in.Controls = map[string]string{"kvm": "x"} }, fault.Campaign},
+		"control of itself":  {func(_ *fake, in *dataset.Set) { in.Controls = map[string]string{"kvm": "kvm"} }, fault.Campaign},
+		"arm twice":          {func(_ *fake, in *dataset.Set) { in.Arms[1].Name = "native" }, fault.Campaign},
+		"arm's baseline":     {func(_ *fake, in *dataset.Set) { in.Arms[2].Baseline = "x" }, fault.Campaign},
+		"better":             {func(_ *fake, in *dataset.Set) { in.Metrics[0].Better = "" }, fault.Campaign},
+		"alpha":              {func(_ *fake, in *dataset.Set) { in.Alpha = 1 }, fault.Campaign},
+		"delta":              {func(_ *fake, in *dataset.Set) { in.Delta = math.NaN() }, fault.Campaign},
+		"NaN":                {func(f *fake, _ *dataset.Set) { f.obs[3].Value = math.NaN() }, fault.Internal},
+		"infinity":           {func(f *fake, _ *dataset.Set) { f.obs[3].Value = math.Inf(-1) }, fault.Internal},
+		"metric index":       {func(f *fake, _ *dataset.Set) { f.obs[3].Metric = 2 }, fault.Internal},
+		"arm index":          {func(f *fake, _ *dataset.Set) { f.obs[3].Arm = -1 }, fault.Internal},
+		"block":              {func(f *fake, _ *dataset.Set) { f.obs[3].Block = -1 }, fault.Internal},
+		"store fails": {func(_ *fake, in *dataset.Set) {
+			in.Observations = func(yield func(dataset.Observation, error) bool) {
+				yield(dataset.Observation{}, fault.Hostf("%w", failing))
+			}
 		}, fault.Host},
 	} {
 		f := newFake(8, 0.01, 5)
@@ -185,7 +189,7 @@ func TestRefused(t *testing.T) {
 
 func TestLive(t *testing.T) {
 	f := newFake(9, 0.05, 40)
-	f.drop(func(o Observation) bool { return o.Arm == lxc && o.Block >= 5 })
+	f.drop(func(o dataset.Observation) bool { return o.Arm == lxc && o.Block >= 5 })
 	live, err := Live(f.input())
 	if err != nil || len(live) != 6 {
 		t.Fatalf("%d live estimates, %v; want 3 arms, 2 metrics", len(live), err)
@@ -215,8 +219,8 @@ func TestAnyValuesGiveJSON(t *testing.T) {
 				}
 			}
 		}
-		f.drop(func(Observation) bool { return r.IntN(6) == 0 })
-		for _, name := range []string{ProbeClockDiff, ProbeWorkloadBytes, ProbeDeviceBytes, ProbeThrottled, ProbeGuestCPU, ProbeGuestCgroupCPU, ProbeCapPeriods} {
+		f.drop(func(dataset.Observation) bool { return r.IntN(6) == 0 })
+		for _, name := range []string{model.ProbeClockDiff, model.ProbeWorkloadBytes, model.ProbeDeviceBytes, model.ProbeThrottled, model.ProbeGuestCPU, model.ProbeGuestGroupCPU, model.ProbeCapPeriods} {
 			f.probes(name, kvm, func(int) float64 { return extremes[r.IntN(len(extremes))] })
 		}
 		for _, c := range analyze(t, f).Comparisons {

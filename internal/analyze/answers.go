@@ -42,7 +42,7 @@ type Claim struct {
 func (a *analysis) answers() []Answer {
 	out := []Answer{}
 	for ai, arm := range a.in.Arms {
-		if base, control := a.in.baselineOf(arm); base == "" || control || arm.Scenario != a.first() {
+		if base, control := a.in.BaselineOf(arm); base == "" || control || arm.Scenario != a.first() {
 			continue
 		}
 		ans := Answer{Arm: arm.Name, System: arm.System, Emulated: arm.Emulated,

@@ -3,6 +3,8 @@ package analyze
 import (
 	"cmp"
 	"slices"
+
+	"github.com/tare-bench/tare/internal/dataset"
 )
 
 // CapAccuracy is how much longer guests of a system take under a CPU cap than
@@ -91,11 +93,11 @@ func (a *analysis) sides() [][]side {
 		if groups[at] == nil {
 			order = append(order, at)
 		}
-		crew := arm.Crew
-		if crew == nil {
-			crew = []Member{{arm.Flavor, arm.share()}}
+		members := arm.Members
+		if members == nil {
+			members = []dataset.Member{{Flavor: arm.Flavor, Share: arm.Share()}}
 		}
-		for _, m := range crew {
+		for _, m := range members {
 			s := side{i, m.Flavor, m.Share}
 			if m.Share > 0 && !slices.Contains(groups[at], s) {
 				groups[at] = append(groups[at], s)
@@ -111,19 +113,11 @@ func (a *analysis) sides() [][]side {
 	return all
 }
 
-// share is the CPUs' worth of time that a guest of the arm may use; 0: unknown.
-func (a Arm) share() float64 {
-	if a.Size.CPUCap > 0 {
-		return a.Size.CPUCap
-	}
-	return float64(a.Size.VCPUs)
-}
-
 // sideColumn is the metric's column of one side; empty where it has no logarithm.
 func (a *analysis) sideColumn(metric int, s side) column {
 	all := a.metrics.at(metric, s.arm)
-	if crew := a.in.Arms[s.arm].Crew; crew != nil {
-		all = all.of(func(m int32) bool { return int(m) < len(crew) && crew[m].Flavor == s.flavor })
+	if members := a.in.Arms[s.arm].Members; members != nil {
+		all = all.of(func(m int32) bool { return int(m) < len(members) && members[m].Flavor == s.flavor })
 	}
 	if !all.positive() {
 		return column{}

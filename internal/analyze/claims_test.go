@@ -7,26 +7,29 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // several is a run of arms with known costs by workload; each block has 3 blocks
 // a guest.
-func several(seed uint64, cv float64, blocks int, costs map[string][]float64, arms ...string) Input {
+func several(seed uint64, cv float64, blocks int, costs map[string][]float64, arms ...string) dataset.Set {
 	r := rand.New(rand.NewPCG(seed, 70))
-	in := Input{Baseline: "native", Controls: map[string]string{"control": "native"}}
+	in := dataset.Set{Baseline: "native", Controls: map[string]string{"control": "native"}}
 	for _, name := range append([]string{"native", "control"}, arms...) {
-		in.Arms = append(in.Arms, Arm{Name: name, System: name, Emulated: name == "tcg"})
+		in.Arms = append(in.Arms, dataset.Arm{Name: name, System: name, Emulated: name == "tcg"})
 	}
-	var obs []Observation
+	var obs []dataset.Observation
 	for w := range len(costs[arms[0]]) {
-		in.Metrics = append(in.Metrics, Metric{Workload: fmt.Sprint("w", w), Name: "time", Unit: "s", Better: "lower", Primary: true})
+		in.Metrics = append(in.Metrics, dataset.Metric{Workload: fmt.Sprint("w", w), Name: "time", Unit: "s", Better: "lower", Primary: true})
 		for b := range blocks {
 			for a, arm := range in.Arms {
 				cost := 1.0
 				if of := costs[arm.Name]; of != nil {
 					cost = of[w]
 				}
-				obs = append(obs, Observation{Metric: int32(w), Arm: int32(a), Block: int32(b), Epoch: int32(b / 3), Value: cost * math.Exp(cv*r.NormFloat64())})
+				obs = append(obs, dataset.Observation{Metric: int32(w), Arm: int32(a), Block: int32(b), Epoch: int32(b / 3), Value: cost * math.Exp(cv*r.NormFloat64())})
 			}
 		}
 	}
@@ -92,9 +95,9 @@ func TestRankings(t *testing.T) {
 // The families, and among which p-values are adjusted.
 func TestFamilies(t *testing.T) {
 	f := company(20, 0.005)
-	f.probes(ProbeGuestCgroupCPU, cNative, func(b int) float64 { return 1 + 0.001*float64(b%7) })
-	f.probes(ProbeGuestCgroupCPU, cControl, func(b int) float64 { return 1 + 0.001*float64(b%5) })
-	f.probes(ProbeGuestCgroupCPU, cLXC, func(b int) float64 { return 1.1 + 0.001*float64(b%3) })
+	f.probes(model.ProbeGuestGroupCPU, cNative, func(b int) float64 { return 1 + 0.001*float64(b%7) })
+	f.probes(model.ProbeGuestGroupCPU, cControl, func(b int) float64 { return 1 + 0.001*float64(b%5) })
+	f.probes(model.ProbeGuestGroupCPU, cLXC, func(b int) float64 { return 1.1 + 0.001*float64(b%3) })
 	r, err := Analyze(f.input())
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +132,7 @@ func TestFamilies(t *testing.T) {
 func TestNoCPUTime(t *testing.T) {
 	f := newFake(1, 0.01, 10)
 	for arm := range costs {
-		f.probes(ProbeGuestCgroupCPU, arm, func(b int) float64 { return float64(b % 2 * arm) })
+		f.probes(model.ProbeGuestGroupCPU, arm, func(b int) float64 { return float64(b % 2 * arm) })
 	}
 	r := analyze(t, f)
 	for _, c := range r.Comparisons {
@@ -139,7 +142,7 @@ func TestNoCPUTime(t *testing.T) {
 	}
 	f = newFake(1, 0.01, 10)
 	f.Metrics[1].Name = CPUTime
-	f.probes(ProbeGuestCgroupCPU, kvm, constant(1))
+	f.probes(model.ProbeGuestGroupCPU, kvm, constant(1))
 	if r = analyze(t, f); len(r.Comparisons) != 8 {
 		t.Errorf("%d comparisons", len(r.Comparisons))
 	}
@@ -148,7 +151,7 @@ func TestNoCPUTime(t *testing.T) {
 // Several metrics of one workload are of the same trials: one placebo.
 func TestPlacebosAreWorkloads(t *testing.T) {
 	f := newFake(3, 0.05, 30)
-	f.Metrics = append(f.Metrics, Metric{Workload: "cpu", Name: "again", Unit: "s", Better: "lower", Primary: true})
+	f.Metrics = append(f.Metrics, dataset.Metric{Workload: "cpu", Name: "again", Unit: "s", Better: "lower", Primary: true})
 	for _, o := range slices.Clone(f.obs) {
 		if o.Metric == 0 {
 			o.Metric = 2

@@ -5,23 +5,26 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // cleanCampaign is a campaign without problems whose arms are identical: a native arm, its control,
 // and a second native arm, with four workloads. The noise is that of a quiet machine: blocks drift
 // by 1 %, trials scatter by 1 to 5 %, one trial in a hundred is up to 30 % late, and every probe has
 // noise of its own.
-func cleanCampaign(seed uint64, blocks int) Input {
+func cleanCampaign(seed uint64, blocks int) dataset.Set {
 	r := rand.New(rand.NewPCG(seed, 20))
-	flavor := Arm{System: "native", Flavor: "whole"}
+	flavor := dataset.Arm{System: "native", Flavor: "whole"}
 	flavor.Size.VCPUs, flavor.Size.MemoryBytes = 1, 512<<20
-	in := Input{Baseline: "native", Controls: map[string]string{"native-control": "native"}, Planned: blocks}
+	in := dataset.Set{Baseline: "native", Controls: map[string]string{"native-control": "native"}, Planned: blocks}
 	for _, name := range []string{"native", "native-control", "twin"} {
 		a := flavor
 		a.Name = name
 		in.Arms = append(in.Arms, a)
 	}
-	var obs, probes []Observation
+	var obs, probes []dataset.Observation
 	for _, w := range []struct {
 		name          string
 		seconds, busy float64 // a trial's time, and its share on a CPU
@@ -32,18 +35,18 @@ func cleanCampaign(seed uint64, blocks int) Input {
 		{"write", 0.25, 0.80, 0.05, 200 << 20}, {"start", 1, 0.95, 0.02, 0},
 	} {
 		metric := int32(len(in.Metrics))
-		in.Metrics = append(in.Metrics, Metric{Workload: w.name, Name: "time", Unit: "s", Better: "lower", Primary: true},
-			Metric{Workload: w.name, Name: "rate", Unit: "1/s", Better: "higher"})
+		in.Metrics = append(in.Metrics, dataset.Metric{Workload: w.name, Name: "time", Unit: "s", Better: "lower", Primary: true},
+			dataset.Metric{Workload: w.name, Name: "rate", Unit: "1/s", Better: "higher"})
 		first := int32(len(in.Probes))
-		names := []string{ProbeTimed, ProbeGuestCgroupCPU, ProbeGuestCPU, ProbeHostCPU, ProbeOwnCPU, ProbeDeviceBytes, ProbeWorkloadBytes,
-			ProbeSteal, ProbeThrottled, ProbeCapPeriods, ProbeLagMax, ProbeForkMax, ProbeClockDiff, ProbeClockError, ProbeBarrierSkew}
+		names := []string{model.ProbeTimed, model.ProbeGuestGroupCPU, model.ProbeGuestCPU, model.ProbeHostCPU, model.ProbeOwnCPU, model.ProbeDeviceBytes, model.ProbeWorkloadBytes,
+			model.ProbeSteal, model.ProbeThrottled, model.ProbeCapPeriods, model.ProbeLagMax, model.ProbeForkMax, model.ProbeClockDiff, model.ProbeClockError, model.ProbeBarrierSkew}
 		for _, name := range names {
-			in.Probes = append(in.Probes, Probe{Workload: w.name, Name: name, Unit: "x"})
+			in.Probes = append(in.Probes, dataset.Probe{Workload: w.name, Name: name, Unit: "x"})
 		}
 		for b := range blocks {
 			drift := math.Exp(0.01 * r.NormFloat64())
 			for arm := range in.Arms {
-				at := Observation{Arm: int32(arm), Block: int32(b), Epoch: int32(b / 3)}
+				at := dataset.Observation{Arm: int32(arm), Block: int32(b), Epoch: int32(b / 3)}
 				took := w.seconds * drift * math.Exp(w.scatter*r.NormFloat64())
 				if r.IntN(100) == 0 {
 					took *= 1 + 0.3*r.Float64()
@@ -100,30 +103,30 @@ func TestCleanCampaigns(t *testing.T) {
 
 // TestUncleanCampaign: problems planted in a clean campaign are found, so the test above can fail.
 func TestUncleanCampaign(t *testing.T) {
-	for name, spoil := range map[string]func(in *Input, probe string, o *Observation){
-		"guest-clock": func(_ *Input, p string, o *Observation) {
-			if p == ProbeClockDiff {
+	for name, spoil := range map[string]func(in *dataset.Set, probe string, o *dataset.Observation){
+		"guest-clock": func(_ *dataset.Set, p string, o *dataset.Observation) {
+			if p == model.ProbeClockDiff {
 				o.Value += 0.05
 			}
 		},
-		"host-distress": func(_ *Input, p string, o *Observation) {
-			if p == ProbeLagMax {
+		"host-distress": func(_ *dataset.Set, p string, o *dataset.Observation) {
+			if p == model.ProbeLagMax {
 				o.Value += 1
 			}
 		},
-		"cached-writes": func(_ *Input, p string, o *Observation) {
-			if p == ProbeDeviceBytes {
+		"cached-writes": func(_ *dataset.Set, p string, o *dataset.Observation) {
+			if p == model.ProbeDeviceBytes {
 				o.Value /= 2
 			}
 		},
-		"hidden-cpu": func(_ *Input, p string, o *Observation) {
-			if p == ProbeGuestCPU {
+		"hidden-cpu": func(_ *dataset.Set, p string, o *dataset.Observation) {
+			if p == model.ProbeGuestCPU {
 				o.Value /= 3
 			}
 		},
 	} {
 		in := cleanCampaign(1, 15)
-		var probes []Observation
+		var probes []dataset.Observation
 		for o := range in.ProbeObservations {
 			if o.Arm == 2 {
 				spoil(&in, in.Probes[o.Metric].Name, &o)

@@ -73,8 +73,8 @@ func (a *analysis) controlOf(base string, metric int) string {
 // alone only guests of its own flavor do what that does.
 func (a *analysis) column(metric, arm int, against string) column {
 	s := a.metrics.at(metric, arm)
-	if of := a.in.Arms[arm]; of.Alone == against && against != "" && !of.uniform() {
-		s = s.of(func(m int32) bool { return int(m) < len(of.Crew) && of.Crew[m].Flavor == of.Flavor })
+	if of := a.in.Arms[arm]; of.Alone == against && against != "" && !of.Uniform() {
+		s = s.of(func(m int32) bool { return int(m) < len(of.Members) && of.Members[m].Flavor == of.Flavor })
 		return column{s.logMeans(), []series{s}}
 	}
 	return column{a.metrics.logs(metric, arm), []series{s}}

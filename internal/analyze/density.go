@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -50,7 +52,7 @@ func (a *analysis) density(all []Isolation) []Density {
 		workload, arm    string
 		slowdown, memory float64
 	}
-	arm := func(i Isolation) Arm { return a.in.Arms[a.arms[i.Arm]] }
+	arm := func(i Isolation) dataset.Arm { return a.in.Arms[a.arms[i.Arm]] }
 	asked := slices.DeleteFunc(slices.Clone(all), func(i Isolation) bool {
 		arm := arm(i)
 		return !i.Primary || arm.SlowdownLimit == 0 && arm.MemoryLimit == 0 || arm.Alone == ""
@@ -94,10 +96,10 @@ func (a *analysis) memoryLeft(i Isolation, limit float64) (left float64, short b
 	if limit == 0 {
 		return 0, false
 	}
-	if v := a.probe(i.Workload, ProbeMemoryLeft, a.arms[i.Arm]).values(); len(v) > 0 {
+	if v := a.probe(i.Workload, model.ProbeMemoryLeft, a.arms[i.Arm]).values(); len(v) > 0 {
 		left = slices.Min(v)
 	}
-	return left, left > 0 && left < limit || slices.ContainsFunc(a.in.Failures, func(f Failure) bool {
+	return left, left > 0 && left < limit || slices.ContainsFunc(a.in.Failures, func(f dataset.Failure) bool {
 		return f.Workload == i.Workload && f.Arm == i.Arm && f.Cause == store.EventMemoryLimit
 	})
 }

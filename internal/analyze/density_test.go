@@ -6,7 +6,9 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -14,26 +16,26 @@ import (
 // four fit within two times, sixteen do not, and of eight it is not said; a
 // lost guest is too many.
 func TestDensity(t *testing.T) {
-	in := Input{
-		Baseline: "native", Metrics: []Metric{{"cpu", "time", "s", "lower", true}},
-		Arms: []Arm{{Name: "native", System: "native", Scenario: "solo"}},
+	in := dataset.Set{
+		Baseline: "native", Metrics: []dataset.Metric{{Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}},
+		Arms: []dataset.Arm{{Name: "native", System: "native", Scenario: "solo"}},
 	}
 	values := map[string]float64{"native": 1}
 	for n, slower := range map[int]float64{2: 1.2, 4: 1.6, 8: 2, 16: 3.2} {
 		name := fmt.Sprintf("native@fit-%d", n)
-		in.Arms = append(in.Arms, Arm{Name: name, System: "native", Scenario: fmt.Sprintf("fit-%d", n), Baseline: name, Alone: "native",
-			Crew: make([]Member, n), SlowdownLimit: 2})
+		in.Arms = append(in.Arms, dataset.Arm{Name: name, System: "native", Scenario: fmt.Sprintf("fit-%d", n), Baseline: name, Alone: "native",
+			Members: make([]dataset.Member, n), SlowdownLimit: 2})
 		for i := range n {
-			in.Arms[len(in.Arms)-1].Crew[i] = Member{Share: 1}
+			in.Arms[len(in.Arms)-1].Members[i] = dataset.Member{Share: 1}
 		}
 		values[name] = slower
 	}
-	in.Observations = func(yield func(Observation, error) bool) {
+	in.Observations = func(yield func(dataset.Observation, error) bool) {
 		for ai, arm := range in.Arms {
 			for b := range 6 {
-				for m := range max(len(arm.Crew), 1) {
+				for m := range max(len(arm.Members), 1) {
 					noise := math.Exp(0.01 * math.Sin(float64(7*b+3*ai+b*b)))
-					if !yield(Observation{Arm: int32(ai), Block: int32(b), Member: int32(m), Value: values[arm.Name] * noise}, nil) {
+					if !yield(dataset.Observation{Arm: int32(ai), Block: int32(b), Member: int32(m), Value: values[arm.Name] * noise}, nil) {
 						return
 					}
 				}
@@ -52,7 +54,7 @@ func TestDensity(t *testing.T) {
 	if got.Slowdown = 3.2; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	in.Failures = []Failure{{Workload: "cpu", Arm: "native@fit-4", Member: 2, Fault: fault.Guest, Text: "killed"}}
+	in.Failures = []dataset.Failure{{Workload: "cpu", Arm: "native@fit-4", Member: 2, Fault: fault.Guest, Text: "killed"}}
 	res, err = Analyze(in)
 	if err != nil {
 		t.Fatal(err)
@@ -65,22 +67,22 @@ func TestDensity(t *testing.T) {
 	for i := range in.Arms[1:] {
 		in.Arms[i+1].SlowdownLimit, in.Arms[i+1].MemoryLimit = 0, 100
 	}
-	in.Probes = []Probe{{"cpu", ProbeMemoryLeft, "B"}}
-	in.ProbeObservations = func(yield func(Observation, error) bool) {
+	in.Probes = []dataset.Probe{{Workload: "cpu", Name: model.ProbeMemoryLeft, Unit: "B"}}
+	in.ProbeObservations = func(yield func(dataset.Observation, error) bool) {
 		for ai, arm := range in.Arms {
 			for b := range 6 {
-				if left := float64(170 - 10*len(arm.Crew) + b); len(arm.Crew) > 0 && !yield(Observation{Arm: int32(ai), Block: int32(b), Value: left}, nil) {
+				if left := float64(170 - 10*len(arm.Members) + b); len(arm.Members) > 0 && !yield(dataset.Observation{Arm: int32(ai), Block: int32(b), Value: left}, nil) {
 					return
 				}
 			}
 		}
 	}
 	for _, tc := range []struct {
-		failures []Failure
+		failures []dataset.Failure
 		want     Density
 	}{
 		{nil, Density{Workload: "cpu", Metric: "time", Arm: "native", MemoryLimit: 100, Tried: []int{2, 4, 8, 16}, Fits: 4, Breaks: 8, Broke: BrokeMemory, MemoryLeft: 90}},
-		{[]Failure{{Workload: "cpu", Arm: "native@fit-4", Fault: fault.Guest, Text: "not made", Cause: store.EventMemoryLimit}},
+		{[]dataset.Failure{{Workload: "cpu", Arm: "native@fit-4", Fault: fault.Guest, Text: "not made", Cause: store.EventMemoryLimit}},
 			Density{Workload: "cpu", Metric: "time", Arm: "native", MemoryLimit: 100, Tried: []int{2, 4, 8, 16}, Fits: 2, Breaks: 4, Broke: BrokeMemory, MemoryLeft: 130, Lost: 1}},
 	} {
 		in.Failures = tc.failures

@@ -23,13 +23,13 @@ func (a *analysis) summarize() {
 	for i, s := range a.metrics.series {
 		m := a.in.Metrics[i/len(a.in.Arms)]
 		sum := s.summarize(m.Name, m.Unit)
-		if arm := a.in.Arms[i%len(a.in.Arms)]; arm.uniform() {
+		if arm := a.in.Arms[i%len(a.in.Arms)]; arm.Uniform() {
 			sum.Wide = sum.wide(a.in.SpreadLimit)
 		} else {
 			// That guests of different flavors differ is what a mix is made for.
 			sum.Spread = 0
-			for _, m := range arm.Crew {
-				one := s.of(func(n int32) bool { return int(n) < len(arm.Crew) && arm.Crew[n].Flavor == m.Flavor }).summarize("", "")
+			for _, m := range arm.Members {
+				one := s.of(func(n int32) bool { return int(n) < len(arm.Members) && arm.Members[n].Flavor == m.Flavor }).summarize("", "")
 				sum.Spread, sum.Wide = max(sum.Spread, one.Spread), sum.Wide || one.wide(a.in.SpreadLimit)
 			}
 		}

@@ -5,15 +5,17 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/tare-bench/tare/internal/dataset"
 )
 
-// fake builds an Input with known truth: a workload "cpu" with a metric of each
+// fake builds a Set with known truth: a workload "cpu" with a metric of each
 // direction, on a native arm, its control, and three guests, which are made anew
 // every three blocks.
 type fake struct {
-	Input
-	obs   []Observation
-	probe []Observation
+	dataset.Set
+	obs   []dataset.Observation
+	probe []dataset.Observation
 }
 
 // Arms of a fake, and what they cost.
@@ -28,12 +30,12 @@ const (
 var costs = []float64{1, 1, 1.09, 1, 0.9}
 
 func newFake(seed uint64, cv float64, blocks int) *fake {
-	f := &fake{Input: Input{
+	f := &fake{Set: dataset.Set{
 		Baseline: "native",
 		Controls: map[string]string{"native-again": "native"},
-		Arms: []Arm{{Name: "native", System: "native"}, {Name: "native-again", System: "native"},
+		Arms: []dataset.Arm{{Name: "native", System: "native"}, {Name: "native-again", System: "native"},
 			{Name: "kvm", System: "kvm"}, {Name: "lxc", System: "lxc"}, {Name: "jail", System: "jail"}},
-		Metrics: []Metric{
+		Metrics: []dataset.Metric{
 			{Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true},
 			{Workload: "cpu", Name: "rate", Unit: "MB/s", Better: "higher"},
 		},
@@ -51,23 +53,23 @@ func newFake(seed uint64, cv float64, blocks int) *fake {
 }
 
 func (f *fake) add(metric, arm, block int, v float64) {
-	f.obs = append(f.obs, Observation{Metric: int32(metric), Arm: int32(arm), Block: int32(block), Epoch: int32(block / 3), Value: v})
+	f.obs = append(f.obs, dataset.Observation{Metric: int32(metric), Arm: int32(arm), Block: int32(block), Epoch: int32(block / 3), Value: v})
 }
 
 // probes adds a probe with one value a block for an arm.
 func (f *fake) probes(name string, arm int, value func(block int) float64) {
-	i := slices.IndexFunc(f.Probes, func(p Probe) bool { return p.Name == name })
+	i := slices.IndexFunc(f.Probes, func(p dataset.Probe) bool { return p.Name == name })
 	if i < 0 {
 		i = len(f.Probes)
-		f.Probes = append(f.Probes, Probe{Workload: "cpu", Name: name, Unit: "x"})
+		f.Probes = append(f.Probes, dataset.Probe{Workload: "cpu", Name: name, Unit: "x"})
 	}
 	for b := range f.Planned {
-		f.probe = append(f.probe, Observation{Metric: int32(i), Arm: int32(arm), Block: int32(b), Value: value(b)})
+		f.probe = append(f.probe, dataset.Observation{Metric: int32(i), Arm: int32(arm), Block: int32(b), Value: value(b)})
 	}
 }
 
 // each changes the observations of one metric and arm.
-func (f *fake) each(metric, arm int, change func(*Observation)) {
+func (f *fake) each(metric, arm int, change func(*dataset.Observation)) {
 	for i := range f.obs {
 		if o := &f.obs[i]; int(o.Metric) == metric && int(o.Arm) == arm {
 			change(o)
@@ -82,15 +84,15 @@ func (f *fake) renew(every int32) {
 	}
 }
 
-func (f *fake) drop(match func(Observation) bool) { f.obs = slices.DeleteFunc(f.obs, match) }
+func (f *fake) drop(match func(dataset.Observation) bool) { f.obs = slices.DeleteFunc(f.obs, match) }
 
-func (f *fake) input() Input {
+func (f *fake) input() dataset.Set {
 	f.Observations, f.ProbeObservations = stream(f.obs), stream(f.probe)
-	return f.Input
+	return f.Set
 }
 
-func stream(obs []Observation) iter.Seq2[Observation, error] {
-	return func(yield func(Observation, error) bool) {
+func stream(obs []dataset.Observation) iter.Seq2[dataset.Observation, error] {
+	return func(yield func(dataset.Observation, error) bool) {
 		for _, o := range obs {
 			if !yield(o, nil) {
 				return

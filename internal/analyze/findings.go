@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/store"
 )
@@ -73,10 +74,10 @@ const (
 )
 
 // failuresBy makes a finding for every workload and arm with failures that match.
-func (a *analysis) failuresBy(match func(Failure) bool, severity Severity, what string) (out []Finding) {
+func (a *analysis) failuresBy(match func(dataset.Failure) bool, severity Severity, what string) (out []Finding) {
 	type key struct{ workload, arm string }
 	counts := map[key]int{}
-	first := map[key]Failure{}
+	first := map[key]dataset.Failure{}
 	var order []key
 	for _, f := range a.in.Failures {
 		if !match(f) {
@@ -98,14 +99,14 @@ func (a *analysis) failuresBy(match func(Failure) bool, severity Severity, what 
 }
 
 func findWrongAnswer(a *analysis) []Finding {
-	return a.failuresBy(func(f Failure) bool { return f.Cause == causeWrong }, Serious,
+	return a.failuresBy(func(f dataset.Failure) bool { return f.Cause == causeWrong }, Serious,
 		"exited normally but did not do the work, or did it wrong")
 }
 
 // findFailures reports failures that no other rule explains.
 func findFailures(a *analysis) []Finding {
-	by := func(guest bool) func(Failure) bool {
-		return func(f Failure) bool { return f.Cause == "" && (f.Fault == fault.Guest) == guest }
+	by := func(guest bool) func(dataset.Failure) bool {
+		return func(f dataset.Failure) bool { return f.Cause == "" && (f.Fault == fault.Guest) == guest }
 	}
 	return slices.Concat(
 		a.failuresBy(by(true), Serious, "did not finish because of the guest, which is a result in itself"),

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -41,7 +43,7 @@ func findDistress(a *analysis) (out []Finding) {
 		out = append(out, f)
 	}
 	slow := func(probe string, limit float64, what string) {
-		a.eachProbe(func(workload string, arm Arm, p []series) {
+		a.eachProbe(func(workload string, arm dataset.Arm, p []series) {
 			n := 0
 			for _, x := range p[0] {
 				if x.value > limit {
@@ -54,8 +56,8 @@ func findDistress(a *analysis) (out []Finding) {
 			}
 		}, probe)
 	}
-	slow(ProbeLagMax, lagLimit, "the host woke a waiting task too late")
-	slow(ProbeForkMax, forkLimit, "the host was slow to start a process")
+	slow(model.ProbeLagMax, lagLimit, "the host woke a waiting task too late")
+	slow(model.ProbeForkMax, forkLimit, "the host was slow to start a process")
 	return out
 }
 
@@ -69,7 +71,7 @@ func findOutOfMemory(a *analysis) (out []Finding) {
 // eventGroup is the events of one kind.
 type eventGroup struct {
 	kind string
-	all  []Event
+	all  []dataset.Event
 }
 
 func (a *analysis) eventsByKind(want func(kind string) bool) (groups []eventGroup) {
@@ -111,7 +113,7 @@ func (g eventGroup) finding(what string) Finding {
 // its system, but native has no such cost.
 func findOtherLoad(a *analysis) (out []Finding) {
 	for ai, arm := range a.in.Arms {
-		if !a.isBaseline(arm) || !arm.alone() {
+		if !a.isBaseline(arm) || !arm.Solo() {
 			continue
 		}
 		for _, workload := range a.workloads() {
@@ -156,10 +158,10 @@ func (a *analysis) otherLoads() string {
 func (a *analysis) otherLoad(workload string, arm int) (cpus, limit float64) {
 	// Writing keeps kernel threads busy, which is no other load.
 	limit = othersLimit
-	if a.probe(workload, ProbeWorkloadBytes, arm).sum() > 0 {
+	if a.probe(workload, model.ProbeWorkloadBytes, arm).sum() > 0 {
 		limit += 1
 	}
-	others, timed := common(a.outsideGroup(workload, arm), a.probe(workload, ProbeTimed, arm))
+	others, timed := common(a.outsideGroup(workload, arm), a.probe(workload, model.ProbeTimed, arm))
 	if timed.sum() <= 0 {
 		return 0, limit
 	}
@@ -169,7 +171,7 @@ func (a *analysis) otherLoad(workload string, arm int) (cpus, limit float64) {
 // outsideGroup is the host's CPU time, by block, outside the guest's control group and tare.
 func (a *analysis) outsideGroup(workload string, arm int) series {
 	return combine(func(v []float64) float64 { return v[0] - v[1] - v[2] },
-		a.probe(workload, ProbeHostCPU, arm), a.probe(workload, ProbeGuestCgroupCPU, arm), a.probe(workload, ProbeOwnCPU, arm))
+		a.probe(workload, model.ProbeHostCPU, arm), a.probe(workload, model.ProbeGuestGroupCPU, arm), a.probe(workload, model.ProbeOwnCPU, arm))
 }
 
 // combine computes a value for each block that all series have. If a series has several values in
@@ -215,7 +217,7 @@ func (s series) stdErr() float64 {
 
 // findSteal compares the stolen CPU time with all that the host wanted (stolen and busy).
 func findSteal(a *analysis) (out []Finding) {
-	a.eachProbe(func(workload string, arm Arm, p []series) {
+	a.eachProbe(func(workload string, arm dataset.Arm, p []series) {
 		stolen, busy := common(p[0], p[1])
 		share := stolen.sum() / (stolen.sum() + busy.sum())
 		if !(share > stealShare) {
@@ -228,6 +230,6 @@ func findSteal(a *analysis) (out []Finding) {
 			f.Severity = Warning
 		}
 		out = append(out, f)
-	}, ProbeSteal, ProbeHostCPU)
+	}, model.ProbeSteal, model.ProbeHostCPU)
 	return out
 }

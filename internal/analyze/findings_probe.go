@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/stats"
 )
 
@@ -34,7 +36,7 @@ const flushedSuffix = "-flushed"
 
 // eachProbe calls f with the series of each named probe, for every arm and
 // workload that has values of the first.
-func (a *analysis) eachProbe(f func(workload string, arm Arm, probes []series), names ...string) {
+func (a *analysis) eachProbe(f func(workload string, arm dataset.Arm, probes []series), names ...string) {
 	for pi, first := range a.in.Probes {
 		if first.Name != names[0] {
 			continue
@@ -63,7 +65,7 @@ func (a *analysis) probe(workload, name string, arm int) series {
 }
 
 func findCachedWrites(a *analysis) (out []Finding) {
-	a.eachProbe(func(workload string, arm Arm, p []series) {
+	a.eachProbe(func(workload string, arm dataset.Arm, p []series) {
 		said, reached := common(p[0], p[1])
 		reached = slices.Clone(reached)
 		for i := range min(len(said), len(reached)) {
@@ -83,7 +85,7 @@ func findCachedWrites(a *analysis) (out []Finding) {
 			}
 			out = append(out, f)
 		}
-	}, ProbeWorkloadBytes, ProbeDeviceBytes)
+	}, model.ProbeWorkloadBytes, model.ProbeDeviceBytes)
 	return out
 }
 
@@ -105,7 +107,7 @@ func (a *analysis) withFlush(workload, arm string) string {
 
 // findClock compares each difference with the error of its own trial.
 func findClock(a *analysis) (out []Finding) {
-	a.eachProbe(func(workload string, arm Arm, p []series) {
+	a.eachProbe(func(workload string, arm dataset.Arm, p []series) {
 		diffs, errors := common(p[0], p[1])
 		if len(diffs) != len(errors) || len(diffs) == 0 {
 			diffs, errors = p[0], nil
@@ -125,12 +127,12 @@ func findClock(a *analysis) (out []Finding) {
 				"the guest's clock and the host's differ by more than the measurement error (or 1 ms) in %d of %d trials: %.3g s at worst, %+.3g s on average; "+
 					"use only the host's times", beyond, len(diffs), diffs.worst(), diffs.sum()/float64(len(diffs)))})
 		}
-	}, ProbeClockDiff, ProbeClockError)
+	}, model.ProbeClockDiff, model.ProbeClockError)
 	return out
 }
 
 func findHiddenCPU(a *analysis) (out []Finding) {
-	a.eachProbe(func(workload string, arm Arm, p []series) {
+	a.eachProbe(func(workload string, arm dataset.Arm, p []series) {
 		whole, own := common(p[0], p[1])
 		n := float64(len(whole))
 		hidden := whole.sum() - own.sum()
@@ -139,10 +141,10 @@ func findHiddenCPU(a *analysis) (out []Finding) {
 				"the guest does not account for %.3g s of CPU time per trial: its control group took %.3g s, the guest reports %.3g s",
 				hidden/n, whole.sum()/n, own.sum()/n)})
 		}
-	}, ProbeGuestCgroupCPU, ProbeGuestCPU)
+	}, model.ProbeGuestGroupCPU, model.ProbeGuestCPU)
 	for ai, arm := range a.in.Arms {
 		base, isBase := a.baselineArm(arm)
-		if isBase || !arm.alone() || !base.alone() {
+		if isBase || !arm.Solo() || !base.Solo() {
 			continue
 		}
 		for _, workload := range a.workloads() {
@@ -152,15 +154,15 @@ func findHiddenCPU(a *analysis) (out []Finding) {
 			// Background activity grows with the time of a trial.
 			more := combine(func(v []float64) float64 { return v[0] - v[1]*v[2]/v[3] },
 				a.outsideGroup(workload, ai), a.outsideGroup(workload, a.arms[base.Name]),
-				a.probe(workload, ProbeTimed, ai), a.probe(workload, ProbeTimed, a.arms[base.Name]))
-			group := a.probe(workload, ProbeGuestCgroupCPU, ai)
+				a.probe(workload, model.ProbeTimed, ai), a.probe(workload, model.ProbeTimed, a.arms[base.Name]))
+			group := a.probe(workload, model.ProbeGuestGroupCPU, ai)
 			if len(more) == 0 || more.mean() < max(hiddenSeconds, hiddenShare*group.mean(), hiddenErrors*more.stdErr()) {
 				continue
 			}
 			text := fmt.Sprintf(
 				"the host spent %.3g s of CPU time per trial outside this guest's control group, beyond what it spends there for %s; the group itself took %.3g s",
 				more.mean(), base.Name, group.mean())
-			if dom0 := a.probe(workload, ProbeDom0CPU, ai); len(dom0) > 0 {
+			if dom0 := a.probe(workload, model.ProbeDom0CPU, ai); len(dom0) > 0 {
 				text += fmt.Sprintf(", and Xen's dom0 %.3g s", dom0.mean())
 			}
 			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: text})
@@ -170,7 +172,7 @@ func findHiddenCPU(a *analysis) (out []Finding) {
 }
 
 func findFewCapPeriods(a *analysis) (out []Finding) {
-	a.eachProbe(func(workload string, arm Arm, p []series) {
+	a.eachProbe(func(workload string, arm dataset.Arm, p []series) {
 		var few int
 		fewest := p[0][0].value
 		for _, x := range p[0] {
@@ -184,7 +186,7 @@ func findFewCapPeriods(a *analysis) (out []Finding) {
 				"%d of %d trials had fewer than %d periods of the CPU cap (the shortest %.0f): their time depends on where in a period they began; make trials longer",
 				few, len(p[0]), minCapPeriods, fewest)})
 		}
-	}, ProbeCapPeriods)
+	}, model.ProbeCapPeriods)
 	return out
 }
 
@@ -192,7 +194,7 @@ func findFewCapPeriods(a *analysis) (out []Finding) {
 // cap other than the baseline's, and the same cap with a different effect (a VMM's own threads may
 // be under it, too).
 func findThrottled(a *analysis) (out []Finding) {
-	a.eachProbe(func(workload string, arm Arm, p []series) {
+	a.eachProbe(func(workload string, arm dataset.Arm, p []series) {
 		periods, bitten := common(p[1], p[0])
 		if bitten.sum() <= 0 || periods.sum() <= 0 {
 			return
@@ -202,7 +204,7 @@ func findThrottled(a *analysis) (out []Finding) {
 			"the CPU cap stopped the guest in %.4g periods per trial on average, %.3g %% of them", bitten.mean(), 100*share)}
 		base, isBase := a.baselineArm(arm)
 		switch {
-		case !arm.uniform():
+		case !arm.Uniform():
 			return // a mix of flavors, some with a cap
 		case arm.CapRatio == 0:
 			f.Severity = Warning
@@ -212,7 +214,7 @@ func findThrottled(a *analysis) (out []Finding) {
 		case base.CapRatio != arm.CapRatio:
 			f.Text += fmt.Sprintf("; %s does not have the same cap, so part of this arm's cost is the cap's", base.Name)
 		default:
-			bp, bb := common(a.probe(workload, ProbeCapPeriods, a.arms[base.Name]), a.probe(workload, ProbeThrottled, a.arms[base.Name]))
+			bp, bb := common(a.probe(workload, model.ProbeCapPeriods, a.arms[base.Name]), a.probe(workload, model.ProbeThrottled, a.arms[base.Name]))
 			if bp.sum() <= 0 || share-bb.sum()/bp.sum() <= throttledMore {
 				return
 			}
@@ -221,15 +223,15 @@ func findThrottled(a *analysis) (out []Finding) {
 				base.Name, 100*bb.sum()/bp.sum())
 		}
 		out = append(out, f)
-	}, ProbeThrottled, ProbeCapPeriods)
+	}, model.ProbeThrottled, model.ProbeCapPeriods)
 	return out
 }
 
 // findImpossible reports figures that cannot all be true.
 func findImpossible(a *analysis) (out []Finding) {
-	out = a.failuresBy(func(f Failure) bool { return f.Cause == causeContradiction }, Serious,
+	out = a.failuresBy(func(f dataset.Failure) bool { return f.Cause == causeContradiction }, Serious,
 		"gave figures that contradict each other")
-	a.eachProbe(func(workload string, arm Arm, p []series) {
+	a.eachProbe(func(workload string, arm dataset.Arm, p []series) {
 		over, worst, limit := 0, 0.0, 0.0
 		cpus := float64(arm.Size.VCPUs)
 		cpu, timed := common(p[0], p[1])
@@ -246,15 +248,15 @@ func findImpossible(a *analysis) (out []Finding) {
 				"in %d of %d trials the guest reports more CPU time than there was: %.3g s, but its %d %s had only %.3g s",
 				over, len(cpu), worst, arm.Size.VCPUs, plural(arm.Size.VCPUs, "CPU"), limit)})
 		}
-	}, ProbeGuestCPU, ProbeTimed)
-	a.eachProbe(func(workload string, arm Arm, p []series) {
+	}, model.ProbeGuestCPU, model.ProbeTimed)
+	a.eachProbe(func(workload string, arm dataset.Arm, p []series) {
 		own, group := common(p[0], p[1])
 		if n := float64(len(own)); n > 0 && own.sum() > hiddenFactor*group.sum()+n*cpuGrain {
 			out = append(out, Finding{Workload: workload, Arm: arm.Name, Severity: Warning, Text: fmt.Sprintf(
 				"the guest reports %.3g s of CPU time per trial, but its control group took only %.3g s: the guest counts time in which it did not run",
 				own.sum()/n, group.sum()/n)})
 		}
-	}, ProbeGuestCPU, ProbeGuestCgroupCPU)
+	}, model.ProbeGuestCPU, model.ProbeGuestGroupCPU)
 	return out
 }
 
@@ -263,8 +265,8 @@ func findImpossible(a *analysis) (out []Finding) {
 // no limit by that.
 func findCeiling(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
-		written := a.probe(c.Workload, ProbeWorkloadBytes, c.arm)
-		if !c.Primary || c.Control || c.N < 3 || written.sum() <= 0 || !a.in.Arms[c.arm].alone() ||
+		written := a.probe(c.Workload, model.ProbeWorkloadBytes, c.arm)
+		if !c.Primary || c.Control || c.N < 3 || written.sum() <= 0 || !a.in.Arms[c.arm].Solo() ||
 			math.Abs(c.est.Estimate) > ceilingSame {
 			continue
 		}
@@ -287,7 +289,7 @@ type pace struct{ timed, spread, cpu float64 }
 
 // waiting reports whether an arm's trials were steady and mostly idle.
 func (a *analysis) waiting(workload string, arm int) (p pace, ok bool) {
-	timed, cpu := common(a.probe(workload, ProbeTimed, arm), a.probe(workload, ProbeGuestCgroupCPU, arm))
+	timed, cpu := common(a.probe(workload, model.ProbeTimed, arm), a.probe(workload, model.ProbeGuestGroupCPU, arm))
 	values := timed.values()
 	middle, err := stats.Quantile(values, 0.5)
 	if len(timed) < 3 || err != nil || middle <= 0 {
@@ -306,8 +308,8 @@ func (a *analysis) waiting(workload string, arm int) (p pace, ok bool) {
 
 // baselineArm returns the arm that an arm is compared with; self: the arm is a baseline or the
 // control of one.
-func (a *analysis) baselineArm(arm Arm) (base Arm, self bool) {
-	name, control := a.in.baselineOf(arm)
+func (a *analysis) baselineArm(arm dataset.Arm) (base dataset.Arm, self bool) {
+	name, control := a.in.BaselineOf(arm)
 	if name == "" {
 		return arm, true
 	}
@@ -315,18 +317,12 @@ func (a *analysis) baselineArm(arm Arm) (base Arm, self bool) {
 }
 
 // isBaseline reports whether any arm is compared with this one.
-func (a *analysis) isBaseline(arm Arm) bool {
-	return slices.ContainsFunc(a.in.Arms, func(other Arm) bool {
-		name, _ := a.in.baselineOf(other)
+func (a *analysis) isBaseline(arm dataset.Arm) bool {
+	return slices.ContainsFunc(a.in.Arms, func(other dataset.Arm) bool {
+		name, _ := a.in.BaselineOf(other)
 		return name == arm.Name
 	})
 }
-
-// company reports whether guests other than the one that serves it run beside the arm's guest.
-func (arm Arm) company() bool { return len(arm.Crew) > 1 || len(arm.Neighbours) > 0 }
-
-// alone reports whether the arm's guest has the host for itself.
-func (arm Arm) alone() bool { return arm.Scenario == "" || arm.Scenario == "solo" }
 
 // workloads lists the workloads in the order of the metrics.
 func (a *analysis) workloads() (all []string) {

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -17,26 +19,26 @@ func (f *fake) capped(kvmBitten, nativeBitten float64) {
 		f.Arms[i].CapRatio = 0.25
 	}
 	for arm, bitten := range map[int]float64{native: nativeBitten, kvm: kvmBitten} {
-		f.probes(ProbeThrottled, arm, constant(bitten))
-		f.probes(ProbeCapPeriods, arm, constant(200))
+		f.probes(model.ProbeThrottled, arm, constant(bitten))
+		f.probes(model.ProbeCapPeriods, arm, constant(200))
 	}
 }
 
 // hostCPU sets the CPU time of the host, and of the guest's control group, in a trial of one second.
 func (f *fake) hostCPU(arm int, host, group float64) {
-	f.probes(ProbeHostCPU, arm, func(b int) float64 { return host + 0.01*float64(b%2) })
-	f.probes(ProbeGuestCgroupCPU, arm, constant(group))
-	f.probes(ProbeOwnCPU, arm, constant(0.1))
-	f.probes(ProbeTimed, arm, constant(1))
+	f.probes(model.ProbeHostCPU, arm, func(b int) float64 { return host + 0.01*float64(b%2) })
+	f.probes(model.ProbeGuestGroupCPU, arm, constant(group))
+	f.probes(model.ProbeOwnCPU, arm, constant(0.1))
+	f.probes(model.ProbeTimed, arm, constant(1))
 }
 
 // disk makes native and lxc write 100 MB in a time that varies between two values, and sets their
 // CPU time.
 func (f *fake) disk(low, high, nativeCPU, lxcCPU float64) {
 	for arm, cpu := range map[int]float64{native: nativeCPU, lxc: lxcCPU} {
-		f.probes(ProbeWorkloadBytes, arm, constant(1e8))
-		f.probes(ProbeTimed, arm, func(b int) float64 { return low + (high-low)*float64(b%2) })
-		f.probes(ProbeGuestCgroupCPU, arm, constant(cpu))
+		f.probes(model.ProbeWorkloadBytes, arm, constant(1e8))
+		f.probes(model.ProbeTimed, arm, func(b int) float64 { return low + (high-low)*float64(b%2) })
+		f.probes(model.ProbeGuestGroupCPU, arm, constant(cpu))
 	}
 }
 
@@ -93,26 +95,26 @@ func TestFindings(t *testing.T) {
 		{"nothing wrong", func(*fake) {}, "", "", ""},
 		{"emulated", func(f *fake) { f.Arms[kvm].Emulated = true }, "emulated", Serious, "nothing about real hardware"},
 		{"guest crashed", func(f *fake) {
-			f.Failures = []Failure{{"cpu", "kvm", 7, 0, fault.Guest, "soft lockup", ""}, {"cpu", "kvm", 3, 0, fault.Guest, "panic", ""}}
+			f.Failures = []dataset.Failure{{Workload: "cpu", Arm: "kvm", Block: 7, Member: 0, Fault: fault.Guest, Text: "soft lockup", Cause: ""}, {Workload: "cpu", Arm: "kvm", Block: 3, Member: 0, Fault: fault.Guest, Text: "panic", Cause: ""}}
 		}, "did-not-finish", Serious, "2 trials did not finish because of the guest, which is a result in itself; the first, in block 4: panic"},
 		{"host failed", func(f *fake) {
-			f.Failures = []Failure{{"cpu", "kvm", 7, 0, fault.Host, "no space", ""}}
+			f.Failures = []dataset.Failure{{Workload: "cpu", Arm: "kvm", Block: 7, Member: 0, Fault: fault.Host, Text: "no space", Cause: ""}}
 		}, "did-not-finish", Warning, "1 trial did not finish, through no fault of the guest"},
 		{"dropped", func(f *fake) {
-			f.drop(func(o Observation) bool { return o.Metric == 0 && o.Arm == kvm && o.Block < 3 })
+			f.drop(func(o dataset.Observation) bool { return o.Metric == 0 && o.Arm == kvm && o.Block < 3 })
 			for b := range 3 {
-				f.Failures = append(f.Failures, Failure{"cpu", "kvm", b, 0, fault.Guest, "panic", ""})
+				f.Failures = append(f.Failures, dataset.Failure{Workload: "cpu", Arm: "kvm", Block: b, Member: 0, Fault: fault.Guest, Text: "panic", Cause: ""})
 			}
 		}, "dropped-pairs", Warning, "3 of 30 blocks were dropped"},
 		{"no control", func(f *fake) {
-			f.drop(func(o Observation) bool { return o.Metric == 0 && o.Arm == control })
+			f.drop(func(o dataset.Observation) bool { return o.Metric == 0 && o.Arm == control })
 		}, "no-control", Warning, "no cost or gain is claimed"},
 		{"control differs", func(f *fake) {
-			f.each(0, control, func(o *Observation) { o.Value *= 1.02 })
+			f.each(0, control, func(o *dataset.Observation) { o.Value *= 1.02 })
 		}, "control-differs", Serious, "this host was not steady"},
 		{"step", func(f *fake) {
 			for arm := range costs {
-				f.each(0, arm, func(o *Observation) {
+				f.each(0, arm, func(o *dataset.Observation) {
 					if o.Block >= 18 {
 						o.Value *= 1.2
 					}
@@ -121,18 +123,18 @@ func TestFindings(t *testing.T) {
 		}, "no-steady-state", Warning, "the level changed after 18 of 30 blocks"},
 		{"trend", func(f *fake) {
 			for arm := range costs {
-				f.each(0, arm, func(o *Observation) { o.Value *= 1 + float64(o.Block)/50 })
+				f.each(0, arm, func(o *dataset.Observation) { o.Value *= 1 + float64(o.Block)/50 })
 			}
 		}, "no-steady-state", Warning, "the level has a trend over 30 blocks (Mann-Kendall"},
 		{"spread", func(f *fake) {
-			f.each(0, kvm, func(o *Observation) {
+			f.each(0, kvm, func(o *dataset.Observation) {
 				if o.Block%4 == 1 {
 					o.Value *= 50
 				}
 			})
 		}, "spread", Warning, "so the mean describes them badly"},
 		{"zero", func(f *fake) {
-			f.each(0, kvm, func(o *Observation) {
+			f.each(0, kvm, func(o *dataset.Observation) {
 				if o.Block == 4 {
 					o.Value = 0
 				}
@@ -140,17 +142,17 @@ func TestFindings(t *testing.T) {
 		}, "not-positive", Serious, "no ratio to estimate"},
 		{"no variation", func(f *fake) {
 			for _, arm := range []int{native, control, kvm, lxc, jail} {
-				f.each(0, arm, func(o *Observation) { o.Value = 2 })
+				f.each(0, arm, func(o *dataset.Observation) { o.Value = 2 })
 			}
 		}, "no-variation", Warning, "the values of 30 pairs vary by less than the metric's own step"},
 		{"two different guests", func(f *fake) {
 			f.renew(15)
-			f.each(0, kvm, func(o *Observation) { o.Value *= 1 + 0.02*float64(o.Epoch) })
+			f.each(0, kvm, func(o *dataset.Observation) { o.Value *= 1 + 0.02*float64(o.Epoch) })
 		}, "incarnations-differ", Info, "the interval holds for these guests only"},
 		{"few guests", func(f *fake) { f.renew(10) }, "few-guests", Info, "all comparisons have at most 3 guests of each arm"},
 		{"overhead of one guest changes", func(f *fake) {
 			f.renew(30)
-			f.each(0, kvm, func(o *Observation) {
+			f.each(0, kvm, func(o *dataset.Observation) {
 				if o.Block >= 15 {
 					o.Value *= 1.1
 				}
@@ -158,14 +160,14 @@ func TestFindings(t *testing.T) {
 		}, "no-steady-state", Warning, "the overhead of kvm changed after 15 of 30 blocks"},
 		{"overhead of guests changes", func(f *fake) {
 			f.renew(1)
-			f.each(0, kvm, func(o *Observation) {
+			f.each(0, kvm, func(o *dataset.Observation) {
 				if o.Block >= 15 {
 					o.Value *= 1.1
 				}
 			})
 		}, "no-steady-state", Warning, "the overhead of kvm changed after 15 of 30 guests"},
 		{"slow trials", func(f *fake) {
-			f.each(0, kvm, func(o *Observation) {
+			f.each(0, kvm, func(o *dataset.Observation) {
 				if o.Block%4 == 1 {
 					o.Value *= 1.5
 				}
@@ -187,86 +189,86 @@ func TestFindings(t *testing.T) {
 		}, "", "", ""},
 		{"six different guests", func(f *fake) {
 			f.renew(5)
-			f.each(0, kvm, func(o *Observation) { o.Value *= 1 + 0.02*float64(o.Epoch%3) })
+			f.each(0, kvm, func(o *dataset.Observation) { o.Value *= 1 + 0.02*float64(o.Epoch%3) })
 		}, "incarnations-differ", Info, "the interval is over guests"},
 		{"six equal guests", func(f *fake) { f.renew(5) }, "", "", ""},
 		{"cached", func(f *fake) {
-			f.probes(ProbeWorkloadBytes, kvm, constant(1e9))
-			f.probes(ProbeDeviceBytes, kvm, constant(4e8))
+			f.probes(model.ProbeWorkloadBytes, kvm, constant(1e9))
+			f.probes(model.ProbeDeviceBytes, kvm, constant(4e8))
 		}, "cached-writes", Serious, "60 % of what the workload wrote never reached the device"},
 		{"cached, and written in the next trial", func(f *fake) {
-			f.probes(ProbeWorkloadBytes, kvm, constant(1e9))
-			f.probes(ProbeDeviceBytes, kvm, func(b int) float64 { return 2e9 * float64(b%2) })
+			f.probes(model.ProbeWorkloadBytes, kvm, constant(1e9))
+			f.probes(model.ProbeDeviceBytes, kvm, func(b int) float64 { return 2e9 * float64(b%2) })
 		}, "cached-writes", Serious, "50 % of what the workload wrote never reached the device"},
 		{"late messages", func(f *fake) {
-			f.probes(ProbeClockDiff, kvm, func(b int) float64 { return 0.03 * float64(b/24) })
-			f.probes(ProbeClockError, kvm, constant(0.002))
+			f.probes(model.ProbeClockDiff, kvm, func(b int) float64 { return 0.03 * float64(b/24) })
+			f.probes(model.ProbeClockError, kvm, constant(0.002))
 		}, "", "", ""},
 		{"all written", func(f *fake) {
-			f.probes(ProbeWorkloadBytes, kvm, constant(1e9))
-			f.probes(ProbeDeviceBytes, kvm, constant(1.01e9))
+			f.probes(model.ProbeWorkloadBytes, kvm, constant(1e9))
+			f.probes(model.ProbeDeviceBytes, kvm, constant(1.01e9))
 		}, "", "", ""},
-		{"bytes at the device not known", func(f *fake) { f.probes(ProbeWorkloadBytes, kvm, constant(1e9)) }, "", "", ""},
+		{"bytes at the device not known", func(f *fake) { f.probes(model.ProbeWorkloadBytes, kvm, constant(1e9)) }, "", "", ""},
 		{"clock", func(f *fake) {
-			f.probes(ProbeClockDiff, kvm, func(b int) float64 { return -0.01 * float64(b%2) })
-			f.probes(ProbeClockError, kvm, constant(0.002))
+			f.probes(model.ProbeClockDiff, kvm, func(b int) float64 { return -0.01 * float64(b%2) })
+			f.probes(model.ProbeClockError, kvm, constant(0.002))
 		}, "guest-clock", Serious, "in 15 of 30 trials: 0.01 s at worst, -0.005 s on average"},
 		{"clock within its error", func(f *fake) {
-			f.probes(ProbeClockDiff, kvm, constant(0.01))
-			f.probes(ProbeClockError, kvm, constant(0.02))
+			f.probes(model.ProbeClockDiff, kvm, constant(0.01))
+			f.probes(model.ProbeClockError, kvm, constant(0.02))
 		}, "", "", ""},
-		{"clock without an error", func(f *fake) { f.probes(ProbeClockDiff, kvm, constant(0.01)) },
+		{"clock without an error", func(f *fake) { f.probes(model.ProbeClockDiff, kvm, constant(0.01)) },
 			"guest-clock", Serious, "in 30 of 30 trials"},
 		{"hidden CPU", func(f *fake) {
-			f.probes(ProbeGuestCgroupCPU, kvm, constant(3.02))
-			f.probes(ProbeGuestCPU, kvm, constant(0.17))
+			f.probes(model.ProbeGuestGroupCPU, kvm, constant(3.02))
+			f.probes(model.ProbeGuestCPU, kvm, constant(0.17))
 		}, "hidden-cpu", Warning, "its control group took 3.02 s, the guest reports 0.17 s"},
 		{"CPU accounted for", func(f *fake) {
-			f.probes(ProbeGuestCgroupCPU, kvm, constant(3.1))
-			f.probes(ProbeGuestCPU, kvm, constant(3.0))
+			f.probes(model.ProbeGuestGroupCPU, kvm, constant(3.1))
+			f.probes(model.ProbeGuestCPU, kvm, constant(3.0))
 		}, "", "", ""},
 		{"cap periods", func(f *fake) {
 			f.Arms[kvm].CapRatio = 0.25
-			f.probes(ProbeCapPeriods, kvm, func(b int) float64 { return float64(95 + b) })
+			f.probes(model.ProbeCapPeriods, kvm, func(b int) float64 { return float64(95 + b) })
 		}, "few-cap-periods", Warning, "5 of 30 trials had fewer than 100 periods of the CPU cap (the shortest 95)"},
 		{"throttled by its cap alone", func(f *fake) {
 			f.Arms[kvm].CapRatio = 0.25
-			f.probes(ProbeThrottled, kvm, constant(150))
-			f.probes(ProbeCapPeriods, kvm, constant(200))
+			f.probes(model.ProbeThrottled, kvm, constant(150))
+			f.probes(model.ProbeCapPeriods, kvm, constant(200))
 		}, "throttled", Info, "in 150 periods per trial on average, 75 % of them; native does not have the same cap"},
 		{"throttled like native", func(f *fake) { f.capped(150, 140) }, "", "", ""},
 		{"throttled more than native", func(f *fake) { f.capped(150, 60) }, "throttled", Warning, "75 % of them, but native in only 30 %"},
 		{"throttled without a cap", func(f *fake) {
-			f.probes(ProbeThrottled, kvm, constant(3))
-			f.probes(ProbeCapPeriods, kvm, constant(200))
+			f.probes(model.ProbeThrottled, kvm, constant(3))
+			f.probes(model.ProbeCapPeriods, kvm, constant(200))
 		}, "throttled", Warning, "the flavor has no cap"},
 		{"some steal", func(f *fake) {
-			f.probes(ProbeSteal, kvm, func(b int) float64 { return 0.1 * float64(b%2) })
-			f.probes(ProbeHostCPU, kvm, constant(1))
+			f.probes(model.ProbeSteal, kvm, func(b int) float64 { return 0.1 * float64(b%2) })
+			f.probes(model.ProbeHostCPU, kvm, constant(1))
 		}, "steal", Info, "took 0.05 s of CPU time from the host per trial, 0.1 s at worst (steal), which is 4.8 %"},
 		{"much steal", func(f *fake) {
-			f.probes(ProbeSteal, kvm, constant(0.5))
-			f.probes(ProbeHostCPU, kvm, constant(1))
+			f.probes(model.ProbeSteal, kvm, constant(0.5))
+			f.probes(model.ProbeHostCPU, kvm, constant(1))
 		}, "steal", Warning, "which is 33 %"},
 		{"a trace of steal", func(f *fake) {
-			f.probes(ProbeSteal, kvm, constant(0.01))
-			f.probes(ProbeHostCPU, kvm, constant(1))
+			f.probes(model.ProbeSteal, kvm, constant(0.01))
+			f.probes(model.ProbeHostCPU, kvm, constant(1))
 		}, "", "", ""},
 		{"wrong answer", func(f *fake) {
-			f.Failures = []Failure{{"cpu", "kvm", 7, 0, fault.Guest, "269 events instead of 270", causeWrong}}
+			f.Failures = []dataset.Failure{{Workload: "cpu", Arm: "kvm", Block: 7, Member: 0, Fault: fault.Guest, Text: "269 events instead of 270", Cause: causeWrong}}
 		}, "wrong-answer", Serious, "1 trial exited normally but did not do the work, or did it wrong; the first, in block 8: 269 events"},
 		{"contradiction", func(f *fake) {
-			f.Failures = []Failure{{"cpu", "kvm", 7, 0, fault.Guest, "rate × time is not the size", causeContradiction}}
+			f.Failures = []dataset.Failure{{Workload: "cpu", Arm: "kvm", Block: 7, Member: 0, Fault: fault.Guest, Text: "rate × time is not the size", Cause: causeContradiction}}
 		}, "impossible-arithmetic", Serious, "1 trial gave figures that contradict each other; the first, in block 8: rate × time"},
 		{"more CPU than time", func(f *fake) {
 			f.Arms[kvm].Size.VCPUs = 2
-			f.probes(ProbeGuestCPU, kvm, func(b int) float64 { return 2 + float64(b%2) })
-			f.probes(ProbeTimed, kvm, constant(1))
+			f.probes(model.ProbeGuestCPU, kvm, func(b int) float64 { return 2 + float64(b%2) })
+			f.probes(model.ProbeTimed, kvm, constant(1))
 			f.Arms[native].Size.VCPUs = 2
 		}, "impossible-arithmetic", Serious, "in 15 of 30 trials the guest reports more CPU time than there was: 3 s, but its 2 CPUs had only 2 s"},
 		{"more CPU than its group", func(f *fake) {
-			f.probes(ProbeGuestCPU, kvm, constant(4))
-			f.probes(ProbeGuestCgroupCPU, kvm, constant(2.5))
+			f.probes(model.ProbeGuestCPU, kvm, constant(4))
+			f.probes(model.ProbeGuestGroupCPU, kvm, constant(2.5))
 		}, "impossible-arithmetic", Warning, "reports 4 s of CPU time per trial, but its control group took only 2.5 s"},
 		{"unequal arms", func(f *fake) {
 			for i := range f.Arms {
@@ -275,18 +277,18 @@ func TestFindings(t *testing.T) {
 			f.Arms[kvm].Size = store.Flavor{Name: "t", VCPUs: 1, MemoryBytes: 1 << 29, CPUCap: 0.25, CPUs: "2-3"}
 		}, "unequal-arms", Warning, "it has 1 CPUs against 2, 512 MiB of memory against 1024, a cap of 0.25 CPUs against none"},
 		{"soft lockups", func(f *fake) {
-			f.Events = []Event{{"kernel-soft-lockup", "BUG: soft lockup - CPU#0 stuck for 22s!", "cpu", "kvm"}, {"kernel-soft-lockup", "again", "cpu", "kvm"},
-				{"kernel-log", "lines lost", "", ""}, {"retry", "made again", "", ""}}
+			f.Events = []dataset.Event{{Kind: "kernel-soft-lockup", Text: "BUG: soft lockup - CPU#0 stuck for 22s!", Workload: "cpu", Arm: "kvm"}, {Kind: "kernel-soft-lockup", Text: "again", Workload: "cpu", Arm: "kvm"},
+				{Kind: "kernel-log", Text: "lines lost", Workload: "", Arm: ""}, {Kind: "retry", Text: "made again", Workload: "", Arm: ""}}
 		}, "host-distress", Serious, "reported soft-lockup: 2 messages, the first during cpu on kvm: BUG: soft lockup"},
 		{"host out of memory", func(f *fake) {
-			f.Events = []Event{{"kernel-oom", "Out of memory: Killed process 1", "", ""}}
+			f.Events = []dataset.Event{{Kind: "kernel-oom", Text: "Out of memory: Killed process 1", Workload: "", Arm: ""}}
 		}, "host-distress", Serious, "1 message, the first before or between trials: Out of memory"},
 		{"guest out of memory", func(f *fake) {
-			f.Events = []Event{{"kernel-oom-cgroup", "Memory cgroup out of memory: Killed process 1", "cpu", "kvm"}}
+			f.Events = []dataset.Event{{Kind: "kernel-oom-cgroup", Text: "Memory cgroup out of memory: Killed process 1", Workload: "cpu", Arm: "kvm"}}
 		}, "out-of-memory", Warning, "at the memory limit of their control group: 1 message"},
-		{"late wake-ups", func(f *fake) { f.probes(ProbeLagMax, kvm, func(b int) float64 { return 0.15 * float64(b%2) }) },
+		{"late wake-ups", func(f *fake) { f.probes(model.ProbeLagMax, kvm, func(b int) float64 { return 0.15 * float64(b%2) }) },
 			"host-distress", Warning, "in 15 of 30 trials the host woke a waiting task too late, 0.15 s at worst"},
-		{"slow forks", func(f *fake) { f.probes(ProbeForkMax, kvm, constant(0.3)) },
+		{"slow forks", func(f *fake) { f.probes(model.ProbeForkMax, kvm, constant(0.3)) },
 			"host-distress", Warning, "in 30 of 30 trials the host was slow to start a process, 0.3 s at worst"},
 		{"other load", func(f *fake) { f.hostCPU(native, 2, 1); f.hostCPU(kvm, 2, 1) }, "other-load", Warning,
 			"during the trials of native, 0.9 CPUs of the host were busy with something else"},
@@ -297,9 +299,9 @@ func TestFindings(t *testing.T) {
 				"0.12 CPUs: ksmd", "0.90 CPUs: cc (pid 5): of the host", "1.03 CPUs: podman (pid 175), a daemon of arm podman", "0.41 CPUs: the kernel's ksmd",
 				"0.13 CPUs: podman (pid 175), a daemon of arm podman", "nonsense", "many CPUs: nobody",
 			} {
-				f.Events = append(f.Events, Event{"other-load", text, "", ""})
+				f.Events = append(f.Events, dataset.Event{Kind: "other-load", Text: text, Workload: "", Arm: ""})
 			}
-			f.Events = append(f.Events, Event{"ksm", "9.00 CPUs: another kind", "", ""})
+			f.Events = append(f.Events, dataset.Event{Kind: "ksm", Text: "9.00 CPUs: another kind", Workload: "", Arm: ""})
 		}, "other-load", Warning, "(limit 0.25); besides the run's guests, podman (pid 175), a daemon of arm podman kept up to 1 CPUs busy, " +
 			"cc (pid 5): of the host kept up to 0.9 CPUs busy, the kernel's ksmd kept up to 0.41 CPUs busy"},
 		{"no other load", func(f *fake) { f.hostCPU(native, 1.2, 1); f.hostCPU(kvm, 1.2, 1) }, "", "", ""},
@@ -308,7 +310,7 @@ func TestFindings(t *testing.T) {
 		{"dom0 works for a guest", func(f *fake) {
 			f.hostCPU(native, 1.2, 1)
 			f.hostCPU(kvm, 1.8, 1)
-			f.probes(ProbeDom0CPU, kvm, constant(0.7))
+			f.probes(model.ProbeDom0CPU, kvm, constant(0.7))
 		}, "hidden-cpu", Warning, "the group itself took 1 s, and Xen's dom0 0.7 s"},
 		{"ceiling", func(f *fake) { f.disk(1, 1, 0.2, 0.3) }, "ceiling", Warning, "lxc and native both wrote 100 MB/s"},
 		{"no ceiling: one is busy", func(f *fake) { f.disk(1, 1, 0.2, 0.8) }, "", "", ""},
@@ -355,7 +357,7 @@ func TestFindings(t *testing.T) {
 // comparison is claimed.
 func TestWideIsClaimed(t *testing.T) {
 	f := newFake(12, 0.005, 30)
-	f.each(0, kvm, func(o *Observation) {
+	f.each(0, kvm, func(o *dataset.Observation) {
 		if o.Block%10 == 0 {
 			o.Value *= 50
 		}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/stats"
 )
 
@@ -62,11 +64,6 @@ type MemberResult struct {
 	Slowdown float64 `json:"slowdown,omitzero"` // against the arm alone; geometric mean over blocks
 }
 
-// uniform reports whether all guests of the arm are of its flavor.
-func (a Arm) uniform() bool {
-	return !slices.ContainsFunc(a.Crew, func(m Member) bool { return m.Flavor != a.Flavor })
-}
-
 // isolation describes every arm in company, controls left out.
 func (a *analysis) isolation() ([]Isolation, error) {
 	var out []Isolation
@@ -74,14 +71,14 @@ func (a *analysis) isolation() ([]Isolation, error) {
 		for ai, arm := range a.in.Arms {
 			_, control := a.in.Controls[arm.Name]
 			lost := a.failures[[2]string{m.Workload, arm.Name}]
-			if control || !arm.company() || len(a.metrics.at(mi, ai))+lost == 0 {
+			if control || !arm.Shared() || len(a.metrics.at(mi, ai))+lost == 0 {
 				continue
 			}
 			iso := Isolation{
 				Comparison: Comparison{Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
 					Arm: arm.Name, P: 1, PHolm: 1, EquivalenceP: 1, EquivalencePHolm: 1, Phi: 1,
 					Family: FamilyIsolation, Verdict: NotResolved, Findings: []string{}},
-				Scenario: arm.Scenario, Guests: max(len(arm.Crew), 1), Neighbours: arm.Neighbours,
+				Scenario: arm.Scenario, Guests: max(len(arm.Members), 1), Neighbours: arm.Neighbours,
 				Lost: lost, Trials: lost + len(a.metrics.at(mi, ai)),
 			}
 			own := a.isolationOf(mi, ai)
@@ -110,8 +107,8 @@ func (a *analysis) isolationOf(metric, arm int) *comparison {
 }
 
 // besideNative puts the same ratio of the baseline beside an arm's.
-func (a *analysis) besideNative(iso *Isolation, metric int, arm Arm, own *comparison) error {
-	base, _ := a.in.baselineOf(arm)
+func (a *analysis) besideNative(iso *Isolation, metric int, arm dataset.Arm, own *comparison) error {
+	base, _ := a.in.BaselineOf(arm)
 	if base == "" || own == nil {
 		return nil
 	}
@@ -153,16 +150,16 @@ func (a *analysis) excess(iso *Isolation, metric int, own, native *comparison) e
 // fairness fills in what each guest got, and how evenly.
 func (a *analysis) fairness(iso *Isolation, metric, ai int) {
 	arm, all := a.in.Arms[ai], a.metrics.at(metric, ai)
-	crew := arm.Crew
-	if len(crew) == 0 {
-		crew = []Member{{Flavor: arm.Flavor, Share: 1}}
+	members := arm.Members
+	if len(members) == 0 {
+		members = []dataset.Member{{Flavor: arm.Flavor, Share: 1}}
 	}
-	iso.Members = make([]MemberResult, len(crew))
-	for i, m := range crew {
+	iso.Members = make([]MemberResult, len(members))
+	for i, m := range members {
 		iso.Members[i] = MemberResult{Member: i, Flavor: m.Flavor}
 	}
 	for _, f := range a.in.Failures {
-		if f.Arm == arm.Name && f.Workload == iso.Workload && f.Member < len(crew) {
+		if f.Arm == arm.Name && f.Workload == iso.Workload && f.Member < len(members) {
 			iso.Members[f.Member].Lost++
 		}
 	}
@@ -179,19 +176,19 @@ func (a *analysis) fairness(iso *Isolation, metric, ai int) {
 	if iso.Better == "higher" {
 		turn = -1
 	}
-	slow := make([]float64, len(crew))
-	slowN := make([]int, len(crew))
+	slow := make([]float64, len(members))
+	slowN := make([]int, len(members))
 	var jain, unfair []float64
 	for block := range all.byBlock() {
-		x := make([]float64, len(crew)) // of those that did not finish 0
+		x := make([]float64, len(members)) // of those that did not finish 0
 		var finished []float64
 		for _, p := range block {
 			m := p.member
-			if int(m) >= len(crew) {
+			if int(m) >= len(members) {
 				continue
 			}
 			iso.Members[m].N++
-			speed := math.Exp(-turn*math.Log(p.value)) / crew[m].Share
+			speed := math.Exp(-turn*math.Log(p.value)) / members[m].Share
 			x[m] = speed
 			finished = append(finished, speed)
 			if was, ok := alone[p.block]; ok {
@@ -199,14 +196,14 @@ func (a *analysis) fairness(iso *Isolation, metric, ai int) {
 				slowN[m]++
 			}
 		}
-		if len(crew) > 1 && len(finished) > 0 {
+		if len(members) > 1 && len(finished) > 0 {
 			if index, err := stats.Jain(x); err == nil { // else nobody finished
 				jain = append(jain, index)
 			}
 			unfair = append(unfair, slices.Max(finished)/slices.Min(finished))
 		}
 	}
-	for i := range crew {
+	for i := range members {
 		if slowN[i] > 0 {
 			iso.Members[i].Slowdown = math.Exp(slow[i] / float64(slowN[i]))
 		}
@@ -229,7 +226,7 @@ func mean(v []float64) (m float64) {
 
 // skew fills in how far apart the guests started.
 func (a *analysis) skew(iso *Isolation, arm int) {
-	v := a.probe(iso.Workload, ProbeBarrierSkew, arm).values()
+	v := a.probe(iso.Workload, model.ProbeBarrierSkew, arm).values()
 	for i := range v {
 		v[i] = math.Abs(v[i])
 	}

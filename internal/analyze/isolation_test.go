@@ -6,7 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // Arms of a company: native, its control and lxc, alone and four at once.
@@ -19,27 +21,27 @@ const (
 	cLXCFour
 )
 
-// company makes an Input of known truth: natively four take twice the time
+// company makes a Set of known truth: natively four take twice the time
 // each; under lxc, which costs 3 % alone, 2.2 times, the last guest 10 % more
 // than the others.
 func company(blocks int, cv float64) *fake {
-	four := []Member{{"f", 1}, {"f", 1}, {"f", 1}, {"f", 1}}
-	f := &fake{Input: Input{
+	four := []dataset.Member{{Flavor: "f", Share: 1}, {Flavor: "f", Share: 1}, {Flavor: "f", Share: 1}, {Flavor: "f", Share: 1}}
+	f := &fake{Set: dataset.Set{
 		Baseline: "native",
 		Controls: map[string]string{"native-control": "native", "native-control@four": "native@four"},
-		Arms: []Arm{
+		Arms: []dataset.Arm{
 			{Name: "native", System: "native", Flavor: "f", Scenario: "solo"},
 			{Name: "native-control", System: "native", Flavor: "f", Scenario: "solo"},
 			{Name: "lxc", System: "lxc", Flavor: "f", Scenario: "solo"},
-			{Name: "native@four", System: "native", Flavor: "f", Scenario: "four", Baseline: "native@four", Alone: "native", Crew: four},
-			{Name: "native-control@four", System: "native", Flavor: "f", Scenario: "four", Baseline: "native@four", Crew: four},
-			{Name: "lxc@four", System: "lxc", Flavor: "f", Scenario: "four", Baseline: "native@four", Alone: "lxc", Crew: four},
+			{Name: "native@four", System: "native", Flavor: "f", Scenario: "four", Baseline: "native@four", Alone: "native", Members: four},
+			{Name: "native-control@four", System: "native", Flavor: "f", Scenario: "four", Baseline: "native@four", Members: four},
+			{Name: "lxc@four", System: "lxc", Flavor: "f", Scenario: "four", Baseline: "native@four", Alone: "lxc", Members: four},
 		},
-		Metrics: []Metric{
+		Metrics: []dataset.Metric{
 			{Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true},
 			{Workload: "cpu", Name: "rate", Unit: "1/s", Better: "higher"},
 		},
-		Probes:  []Probe{{Workload: "cpu", Name: ProbeBarrierSkew, Unit: "s"}},
+		Probes:  []dataset.Probe{{Workload: "cpu", Name: model.ProbeBarrierSkew, Unit: "s"}},
 		Planned: blocks,
 	}}
 	r := rand.New(rand.NewPCG(5, 6))
@@ -47,8 +49,8 @@ func company(blocks int, cv float64) *fake {
 		drift := math.Exp(0.01 * r.NormFloat64())
 		add := func(arm, member int, times float64) {
 			t := 10 * times * drift * math.Exp(cv*r.NormFloat64())
-			f.obs = append(f.obs, Observation{Metric: 0, Arm: int32(arm), Block: int32(b), Member: int32(member), Value: t},
-				Observation{Metric: 1, Arm: int32(arm), Block: int32(b), Member: int32(member), Value: 1000 / t})
+			f.obs = append(f.obs, dataset.Observation{Metric: 0, Arm: int32(arm), Block: int32(b), Member: int32(member), Value: t},
+				dataset.Observation{Metric: 1, Arm: int32(arm), Block: int32(b), Member: int32(member), Value: 1000 / t})
 		}
 		add(cNative, 0, 1)
 		add(cControl, 0, 1)
@@ -57,7 +59,7 @@ func company(blocks int, cv float64) *fake {
 			add(cNativeFour, m, 2)
 			add(cControlFour, m, 2)
 			add(cLXCFour, m, 1.03*2.2*map[bool]float64{false: 1, true: 1.1}[m == 3])
-			f.probe = append(f.probe, Observation{Arm: cLXCFour, Block: int32(b), Member: int32(m), Value: float64(m-1) * 1e-4})
+			f.probe = append(f.probe, dataset.Observation{Arm: cLXCFour, Block: int32(b), Member: int32(m), Value: float64(m-1) * 1e-4})
 		}
 	}
 	return f
@@ -127,9 +129,9 @@ func TestIsolation(t *testing.T) {
 // TestLostMembers: who did not finish got nothing, and that is in the index.
 func TestLostMembers(t *testing.T) {
 	f := company(10, 0)
-	f.drop(func(o Observation) bool { return o.Arm == cLXCFour && o.Member == 0 })
+	f.drop(func(o dataset.Observation) bool { return o.Arm == cLXCFour && o.Member == 0 })
 	for b := range 10 {
-		f.Failures = append(f.Failures, Failure{Workload: "cpu", Arm: "lxc@four", Block: b, Member: 0, Fault: fault.Guest, Text: "killed"})
+		f.Failures = append(f.Failures, dataset.Failure{Workload: "cpu", Arm: "lxc@four", Block: b, Member: 0, Fault: fault.Guest, Text: "killed"})
 	}
 	r, err := Analyze(f.input())
 	if err != nil {
@@ -144,7 +146,7 @@ func TestLostMembers(t *testing.T) {
 		t.Errorf("%+v", lxc)
 	}
 	// All lost: there is no figure, and no nonsense.
-	f.drop(func(o Observation) bool { return o.Arm == cLXCFour })
+	f.drop(func(o dataset.Observation) bool { return o.Arm == cLXCFour })
 	if r, err = Analyze(f.input()); err != nil {
 		t.Fatal(err)
 	}
@@ -156,22 +158,22 @@ func TestLostMembers(t *testing.T) {
 // TestCapAccuracy: a quarter of a CPU takes 4.1 times as long as a whole one,
 // in a mix and between arms.
 func TestCapAccuracy(t *testing.T) {
-	mix := []Member{{"quarter", 0.25}, {"quarter", 0.25}, {"whole", 1}}
-	f := &fake{Input: Input{
+	mix := []dataset.Member{{Flavor: "quarter", Share: 0.25}, {Flavor: "quarter", Share: 0.25}, {Flavor: "whole", Share: 1}}
+	f := &fake{Set: dataset.Set{
 		Baseline: "native", Controls: map[string]string{},
-		Arms: []Arm{
-			{Name: "native", System: "native", Flavor: "whole", Scenario: "mixed", Crew: mix},
+		Arms: []dataset.Arm{
+			{Name: "native", System: "native", Flavor: "whole", Scenario: "mixed", Members: mix},
 			{Name: "lxc", System: "lxc", Flavor: "whole", Scenario: "solo", Baseline: "lxc"},
 			{Name: "lxc-quarter", System: "lxc", Flavor: "quarter", Scenario: "solo", Baseline: "lxc"},
 		},
-		Metrics: []Metric{{Workload: "cpu", Name: "rate", Unit: "1/s", Better: "higher", Primary: true}},
+		Metrics: []dataset.Metric{{Workload: "cpu", Name: "rate", Unit: "1/s", Better: "higher", Primary: true}},
 	}}
 	f.Arms[1].Size.VCPUs, f.Arms[2].Size.VCPUs, f.Arms[2].Size.CPUCap = 1, 1, 0.25
 	for b := range 6 {
 		for i, v := range []float64{1 / 4.1, 1 / 4.1, 1} {
-			f.obs = append(f.obs, Observation{Block: int32(b), Member: int32(i), Value: v * (1 + 0.001*float64(b))})
+			f.obs = append(f.obs, dataset.Observation{Block: int32(b), Member: int32(i), Value: v * (1 + 0.001*float64(b))})
 		}
-		f.obs = append(f.obs, Observation{Arm: 1, Block: int32(b), Value: 1}, Observation{Arm: 2, Block: int32(b), Value: 1 / 3.9})
+		f.obs = append(f.obs, dataset.Observation{Arm: 1, Block: int32(b), Value: 1}, dataset.Observation{Arm: 2, Block: int32(b), Value: 1 / 3.9})
 	}
 	r, err := Analyze(f.input())
 	if err != nil || len(r.CapAccuracy) != 2 {

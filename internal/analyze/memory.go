@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/stats"
 	"github.com/tare-bench/tare/internal/store"
 )
@@ -60,7 +62,7 @@ func rangeOf(v []float64) Range {
 func (a *analysis) memory() []Memory {
 	type kind struct{ arm, flavor string }
 	var out []Memory
-	for k, guests := range grouped(a.in.Guests, func(g Guest) kind { return kind{g.Arm, g.Flavor.Name} }) {
+	for k, guests := range grouped(a.in.Guests, func(g dataset.Guest) kind { return kind{g.Arm, g.Flavor.Name} }) {
 		m := Memory{Arm: k.arm, System: guests[0].System, Flavor: k.flavor, Size: guests[0].Flavor.MemoryBytes, Guests: len(guests)}
 		var start []float64
 		values := map[string][]float64{}
@@ -88,7 +90,7 @@ func (a *analysis) working(arm, flavor string) (out []WorkingMemory) {
 		return nil
 	}
 	for pi, p := range a.in.Probes {
-		if s := a.probes.at(pi, ai); p.Name == ProbeGuestMemory && len(s) > 0 {
+		if s := a.probes.at(pi, ai); p.Name == model.ProbeGuestMemory && len(s) > 0 {
 			out = append(out, WorkingMemory{p.Workload, rangeOf(s.values())})
 		}
 	}

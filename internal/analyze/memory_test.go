@@ -4,28 +4,30 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
 
 // TestMemory: guests of one arm and flavor are one row; what the host lost is
 // over their number; who cannot be measured has only a time.
 func TestMemory(t *testing.T) {
-	guest := func(arm, flavor string, start, pss, host float64) Guest {
-		g := Guest{Arm: arm, System: arm, Flavor: store.Flavor{Name: flavor, MemoryBytes: 100}, Start: start}
+	guest := func(arm, flavor string, start, pss, host float64) dataset.Guest {
+		g := dataset.Guest{Arm: arm, System: arm, Flavor: store.Flavor{Name: flavor, MemoryBytes: 100}, Start: start}
 		if pss > 0 {
 			g.Values = map[string]float64{store.MemoryPSS: pss, store.MemoryCharged: 2 * pss, store.MemoryHost: host, store.MemoryAfter: pss + 1}
 		}
 		return g
 	}
-	in := Input{
+	in := dataset.Set{
 		Baseline: "native",
-		Arms:     []Arm{{Name: "native", System: "native", Flavor: "s"}, {Name: "kvm", System: "kvm", Flavor: "s"}},
-		Metrics:  []Metric{{"cpu", "time", "s", "lower", true}},
-		Guests: []Guest{guest("native", "s", 1, 10, 30), guest("kvm", "s", 4, 50, -20), guest("native", "s", 3, 14, 10),
+		Arms:     []dataset.Arm{{Name: "native", System: "native", Flavor: "s"}, {Name: "kvm", System: "kvm", Flavor: "s"}},
+		Metrics:  []dataset.Metric{{Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}},
+		Guests: []dataset.Guest{guest("native", "s", 1, 10, 30), guest("kvm", "s", 4, 50, -20), guest("native", "s", 3, 14, 10),
 			guest("kvm", "quarter", 5, 60, 61), guest("ssh", "s", 0.5, 0, 0)},
-		Probes: []Probe{{"cpu", ProbeGuestMemory, "B"}},
-		ProbeObservations: func(yield func(Observation, error) bool) {
-			_ = yield(Observation{Arm: 1, Value: 70}, nil) && yield(Observation{Arm: 1, Block: 1, Value: 80}, nil)
+		Probes: []dataset.Probe{{Workload: "cpu", Name: model.ProbeGuestMemory, Unit: "B"}},
+		ProbeObservations: func(yield func(dataset.Observation, error) bool) {
+			_ = yield(dataset.Observation{Arm: 1, Value: 70}, nil) && yield(dataset.Observation{Arm: 1, Block: 1, Value: 80}, nil)
 		},
 	}
 	res, err := Analyze(in)

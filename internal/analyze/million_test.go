@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -37,7 +39,7 @@ func bulkRun(t testing.TB, arms, workloads, blocks int) string {
 	for w := range workloads {
 		name := fmt.Sprintf("w%d", w)
 		m = append(m, store.Metric{Workload: name, Name: "time", Unit: "s", Better: "lower", Primary: true})
-		for _, p := range []string{ProbeGuestCgroupCPU, ProbeGuestCPU, ProbeHostCPU} {
+		for _, p := range []string{model.ProbeGuestGroupCPU, model.ProbeGuestCPU, model.ProbeHostCPU} {
 			m = append(m, store.Metric{Workload: name, Name: p, Unit: "s", Probe: true})
 		}
 	}
@@ -83,7 +85,7 @@ func BenchmarkMillionTrials(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		in, err := FromRun(r)
+		in, err := dataset.Read(r)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -121,4 +123,31 @@ func peakMB(t testing.TB) float64 {
 		t.Fatal(err)
 	}
 	return kb / 1024
+}
+
+// TestFromBulk: chunks of more than one series, whole and in order.
+func TestFromBulk(t *testing.T) {
+	const blocks = 1<<12 + 100 // more than one chunk
+	r, err := store.Open(bulkRun(t, 3, 1, blocks), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	in, err := dataset.Read(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for o := range in.Observations {
+		if int(o.Block) != n%blocks || int(o.Arm) != n/blocks {
+			t.Fatalf("observation %d: %+v", n, o)
+		}
+		n++
+	}
+	for range in.ProbeObservations {
+		n++
+	}
+	if n != 4*3*blocks {
+		t.Errorf("%d values, want %d", n, 4*3*blocks)
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -50,7 +51,7 @@ func TestParity(t *testing.T) {
 	}
 }
 
-func parityRun(t *testing.T, docs map[string][]byte, hello agent.Hello) Input {
+func parityRun(t *testing.T, docs map[string][]byte, hello agent.Hello) dataset.Set {
 	t.Helper()
 	c, err := campaign.Parse("x.yaml", []byte("name: x\narms: [native, ssh]\nworkloads: [cpu]\n"), campaign.Known{})
 	if err != nil {
@@ -71,7 +72,7 @@ func parityRun(t *testing.T, docs map[string][]byte, hello agent.Hello) Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := FromRun(r)
+	in, err := dataset.Read(r)
 	if err != nil {
 		t.Fatal(err)
 	}

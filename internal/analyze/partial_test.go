@@ -3,6 +3,8 @@ package analyze
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/tare-bench/tare/internal/dataset"
 )
 
 // TestAnyPart: a run that was killed anywhere, or that lost any trials, is
@@ -11,7 +13,7 @@ func TestAnyPart(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	for seed := range uint64(40) {
 		in := newFake(seed, 0.05, 6).input()
-		var all []Observation
+		var all []dataset.Observation
 		for o, err := range in.Observations {
 			if err != nil {
 				t.Fatal(err)

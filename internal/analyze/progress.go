@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/stats"
 )
 
@@ -24,7 +25,7 @@ type LiveEstimate struct {
 // probability 1-alpha for each comparison. It is over blocks (how guest
 // incarnations differ is left to Analyze) and for display only: claims, and
 // the decision to stop, are not to be made from it.
-func Live(in Input) ([]LiveEstimate, error) {
+func Live(in dataset.Set) ([]LiveEstimate, error) {
 	a, err := read(&in)
 	if err != nil {
 		return nil, err

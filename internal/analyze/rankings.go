@@ -109,7 +109,7 @@ func (a *analysis) apart(metric int, all []ranked) ([]bool, error) {
 // differ is the p-value of two arms of a scenario being alike, by the rules of
 // a comparison; 1 where those would let nothing be claimed.
 func (a *analysis) differ(metric, one, other int) (float64, error) {
-	if base, _ := a.in.baselineOf(a.in.Arms[other]); base == "" {
+	if base, _ := a.in.BaselineOf(a.in.Arms[other]); base == "" {
 		one, other = other, one // the baseline has a control to be pooled with
 	}
 	c := a.compare(metric, other, a.in.Arms[one].Name, false)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/stats"
 )
@@ -46,7 +47,7 @@ func (t *table) logs(metric, arm int) series {
 
 // load reads observations into a table. The order in which they come does not
 // matter: each series is sorted.
-func load(obs iter.Seq2[Observation, error], metrics, arms int) (*table, error) {
+func load(obs iter.Seq2[dataset.Observation, error], metrics, arms int) (*table, error) {
 	t := &table{arms: arms, series: make([]series, metrics*arms), repeats: make([]series, metrics*arms)}
 	if obs == nil {
 		return t, nil

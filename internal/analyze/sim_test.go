@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/tare-bench/tare/internal/dataset"
 )
 
 func within(t *testing.T, name string, got, low, high float64) {
@@ -71,11 +73,11 @@ type simRun struct {
 }
 
 // draw makes a run in which the two arms cost so much, relative.
-func (s simRun) draw(seed uint64, costs [2]float64) Input {
+func (s simRun) draw(seed uint64, costs [2]float64) dataset.Set {
 	r := rand.New(rand.NewPCG(seed, 40))
-	in := Input{Baseline: "native", Controls: map[string]string{"control": "native"}}
+	in := dataset.Set{Baseline: "native", Controls: map[string]string{"control": "native"}}
 	for _, name := range []string{"native", "control", "one", "other"} {
-		in.Arms = append(in.Arms, Arm{Name: name, System: name})
+		in.Arms = append(in.Arms, dataset.Arm{Name: name, System: name})
 	}
 	var luck [4][]float64
 	renew := func() {
@@ -87,9 +89,9 @@ func (s simRun) draw(seed uint64, costs [2]float64) Input {
 		}
 	}
 	renew()
-	var obs []Observation
+	var obs []dataset.Observation
 	for w := range s.workloads {
-		in.Metrics = append(in.Metrics, Metric{Workload: fmt.Sprint("w", w), Name: "time", Unit: "s", Better: "lower", Primary: true})
+		in.Metrics = append(in.Metrics, dataset.Metric{Workload: fmt.Sprint("w", w), Name: "time", Unit: "s", Better: "lower", Primary: true})
 		if !s.shared {
 			renew()
 		}
@@ -119,7 +121,7 @@ func (s simRun) draw(seed uint64, costs [2]float64) Input {
 				if a > 1 {
 					e += math.Log1p(costs[a-2])
 				}
-				obs = append(obs, Observation{Metric: int32(w), Arm: int32(a), Block: int32(b), Epoch: int32(guest), Value: math.Exp(walk + luck[a][guest] + e)})
+				obs = append(obs, dataset.Observation{Metric: int32(w), Arm: int32(a), Block: int32(b), Epoch: int32(guest), Value: math.Exp(walk + luck[a][guest] + e)})
 			}
 		}
 	}

@@ -129,7 +129,7 @@ func (a *analysis) tails() ([]Tail, error) {
 		return of[k]
 	}
 	for _, c := range a.comparisons {
-		if c.Control || c.class != FamilyPrimary || c.Family == FamilyEmulated || c.N == 0 || !a.in.Arms[c.arm].uniform() {
+		if c.Control || c.class != FamilyPrimary || c.Family == FamilyEmulated || c.N == 0 || !a.in.Arms[c.arm].Uniform() {
 			continue
 		}
 		arm, base, control := read(c.metric, c.Arm), read(c.metric, c.Baseline), trials{}

@@ -5,17 +5,19 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/tare-bench/tare/internal/dataset"
 )
 
 // stalling makes a run of one guest in which the arms' trials are that often
 // three times as slow.
-func stalling(seed uint64, blocks int, share map[string]float64, better string) Input {
+func stalling(seed uint64, blocks int, share map[string]float64, better string) dataset.Set {
 	r := rand.New(rand.NewPCG(seed, 80))
-	in := Input{Baseline: "native", Controls: map[string]string{"control": "native"},
-		Metrics: []Metric{{Workload: "cpu", Name: "m", Unit: "x", Better: better, Primary: true}}}
-	var obs []Observation
+	in := dataset.Set{Baseline: "native", Controls: map[string]string{"control": "native"},
+		Metrics: []dataset.Metric{{Workload: "cpu", Name: "m", Unit: "x", Better: better, Primary: true}}}
+	var obs []dataset.Observation
 	for _, name := range []string{"native", "control", "kvm"} {
-		in.Arms = append(in.Arms, Arm{Name: name})
+		in.Arms = append(in.Arms, dataset.Arm{Name: name})
 		for b := range blocks {
 			ln := 0.05 * r.NormFloat64()
 			if r.Float64() < share[name] {
@@ -24,7 +26,7 @@ func stalling(seed uint64, blocks int, share map[string]float64, better string) 
 			if better == "higher" {
 				ln = -ln
 			}
-			obs = append(obs, Observation{Arm: int32(len(in.Arms) - 1), Block: int32(b), Epoch: int32(b / 5), Value: math.Exp(ln)})
+			obs = append(obs, dataset.Observation{Arm: int32(len(in.Arms) - 1), Block: int32(b), Epoch: int32(b / 5), Value: math.Exp(ln)})
 		}
 	}
 	in.Observations = stream(obs)

@@ -1,6 +1,10 @@
 package analyze
 
-import "math"
+import (
+	"math"
+
+	"github.com/tare-bench/tare/internal/dataset"
+)
 
 // What a run must have for its precision to count as reached: an estimate of
 // the standard deviation that is not too small by chance.
@@ -30,7 +34,7 @@ type Width struct {
 // Ann. Math. Stat. 1965], which looks at widths alone and never at effects.
 // Comparisons whose metric is coarser than its noise, and those of arms without
 // any pair, are left out: more blocks make nothing of them.
-func Widths(in Input) ([]Width, error) {
+func Widths(in dataset.Set) ([]Width, error) {
 	a, err := read(&in)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package analyze
 import (
 	"math"
 	"testing"
+
+	"github.com/tare-bench/tare/internal/dataset"
 )
 
 func TestWidths(t *testing.T) {
@@ -47,15 +49,15 @@ func TestWidthsOfSome(t *testing.T) {
 	f := newFake(5, 0.005, 30)
 	f.renew(30)
 	f.Precision = 0.05
-	f.drop(func(o Observation) bool { return o.Arm == jail })
+	f.drop(func(o dataset.Observation) bool { return o.Arm == jail })
 	all, err := Widths(f.input())
 	if err != nil || !all[0].Reached {
 		t.Errorf("%+v, %v", all, err)
 	}
-	f.each(0, kvm, func(o *Observation) { o.Value = 3 })
-	f.each(0, native, func(o *Observation) { o.Value = 3 })
-	f.each(0, control, func(o *Observation) { o.Value = 3 })
-	f.each(0, lxc, func(o *Observation) { o.Value = 3 })
+	f.each(0, kvm, func(o *dataset.Observation) { o.Value = 3 })
+	f.each(0, native, func(o *dataset.Observation) { o.Value = 3 })
+	f.each(0, control, func(o *dataset.Observation) { o.Value = 3 })
+	f.each(0, lxc, func(o *dataset.Observation) { o.Value = 3 })
 	if all, err = Widths(f.input()); err != nil || !all[0].Reached || all[0].Half != 0 {
 		t.Errorf("nothing varies: %+v, %v", all, err)
 	}
@@ -74,7 +76,7 @@ func TestSimStopping(t *testing.T) {
 		in.Precision = 0.03
 		all := in.Observations
 		for n := int32(15); ; n += 5 {
-			in.Observations = func(yield func(Observation, error) bool) {
+			in.Observations = func(yield func(dataset.Observation, error) bool) {
 				for o, err := range all {
 					if o.Block < n && !yield(o, err) {
 						return

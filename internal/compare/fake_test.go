@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/workload"
 )
@@ -37,15 +37,15 @@ func usual(name string) truth {
 	return truth{name: name, workloads: []string{"sysbench-cpu"}, blocks: 40, lives: 5, cv: 0.005, machine: 1, boots: []string{name}}
 }
 
-func (u truth) input(random *rand.Rand) analyze.Input {
-	in := analyze.Input{Baseline: "native", Delta: 0.02, Boots: u.rounds, Controls: map[string]string{"native-control": "native"}, Arms: []analyze.Arm{
+func (u truth) input(random *rand.Rand) dataset.Set {
+	in := dataset.Set{Baseline: "native", Delta: 0.02, Boots: u.rounds, Controls: map[string]string{"native-control": "native"}, Arms: []dataset.Arm{
 		{Name: "native", System: "native"}, {Name: "native-control", System: "native"}, {Name: "lxc", System: "lxc", Emulated: u.emulated}, {Name: "runc", System: "runc"}}}
 	if u.alone {
 		in.Controls = nil
 	}
 	if u.company {
 		for _, a := range in.Arms[:4] {
-			in.Arms = append(in.Arms, analyze.Arm{Name: a.Name + "@four", System: a.System, Scenario: "four", Baseline: "native@four"})
+			in.Arms = append(in.Arms, dataset.Arm{Name: a.Name + "@four", System: a.System, Scenario: "four", Baseline: "native@four"})
 		}
 		in.Controls["native-control@four"] = "native@four"
 	}
@@ -57,11 +57,11 @@ func (u truth) input(random *rand.Rand) analyze.Input {
 		lives = u.blocks
 	}
 	shared := map[[2]int]float64{}
-	var all []analyze.Observation
+	var all []dataset.Observation
 	for w, name := range u.workloads {
-		m := analyze.Metric{Workload: name, Name: "time", Unit: "s", Better: "lower", Primary: true}
+		m := dataset.Metric{Workload: name, Name: "time", Unit: "s", Better: "lower", Primary: true}
 		if u.higher {
-			m = analyze.Metric{Workload: name, Name: "rate", Unit: "1/s", Better: "higher", Primary: true}
+			m = dataset.Metric{Workload: name, Name: "rate", Unit: "1/s", Better: "higher", Primary: true}
 		}
 		in.Metrics = append(in.Metrics, m)
 		size := 1.0
@@ -92,18 +92,18 @@ func (u truth) input(random *rand.Rand) analyze.Input {
 				if u.higher {
 					v = 1 / v
 				}
-				all = append(all, analyze.Observation{Metric: int32(w), Arm: int32(i), Block: int32(b), Epoch: int32(100*(b/lives) + i), Value: v})
+				all = append(all, dataset.Observation{Metric: int32(w), Arm: int32(i), Block: int32(b), Epoch: int32(100*(b/lives) + i), Value: v})
 			}
 		}
 	}
-	in.Observations = func(yield func(analyze.Observation, error) bool) {
+	in.Observations = func(yield func(dataset.Observation, error) bool) {
 		for _, o := range all {
 			if !yield(o, nil) {
 				return
 			}
 		}
 	}
-	in.ProbeObservations = func(func(analyze.Observation, error) bool) {}
+	in.ProbeObservations = func(func(dataset.Observation, error) bool) {}
 	return in
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/store"
@@ -22,7 +23,7 @@ type Run struct {
 	Name   string // of its file
 	Result *analyze.Result
 
-	arms        map[string]analyze.Arm
+	arms        map[string]dataset.Arm
 	plain       []string // names of the arms that are not controls, in their order
 	comparisons map[key]analyze.Comparison
 	workloads   map[string]*workload.Workload // by series; without those that this version of tare does not know
@@ -41,7 +42,7 @@ type fact struct{ what, is string }
 
 // Read reads and analyzes a run.
 func Read(r *store.Run) (*Run, error) {
-	in, err := analyze.FromRun(r)
+	in, err := dataset.Read(r)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func Read(r *store.Run) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := analyze.CampaignOf(r)
+	c, err := dataset.CampaignOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +80,8 @@ func workloadOf(cw campaign.Workload) (*workload.Workload, error) {
 }
 
 // fromInput analyzes the values of a run.
-func fromInput(name string, in analyze.Input) (*Run, error) {
-	run := &Run{Name: name, rounds: in.Boots, arms: map[string]analyze.Arm{}, comparisons: map[key]analyze.Comparison{},
+func fromInput(name string, in dataset.Set) (*Run, error) {
+	run := &Run{Name: name, rounds: in.Boots, arms: map[string]dataset.Arm{}, comparisons: map[key]analyze.Comparison{},
 		workloads: map[string]*workload.Workload{}, sizes: map[string]store.Size{}}
 	var err error
 	if run.Result, err = analyze.Analyze(in); err != nil {

@@ -22,9 +22,11 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/instance"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/run"
 	"github.com/tare-bench/tare/internal/store"
@@ -150,7 +152,7 @@ func (t *Testbed) Resume(ctx context.Context, path, booted string, check func(*c
 	if e.Run, err = store.Open(path, true); err != nil {
 		return nil, err
 	}
-	if e.Campaign, err = analyze.CampaignOf(e.Run); err != nil {
+	if e.Campaign, err = dataset.CampaignOf(e.Run); err != nil {
 		return nil, err
 	}
 	c := e.Campaign
@@ -183,7 +185,7 @@ func (t *Testbed) Resume(ctx context.Context, path, booted string, check func(*c
 	for what, why := range t.Lacks(c) {
 		return nil, fault.Hostf("cannot resume the run: %s: %s", what, why)
 	}
-	arms, err := analyze.ArmsOf(e.Run, c)
+	arms, err := dataset.ArmsOf(e.Run, c)
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +303,7 @@ func NextBoot(path string) (next campaign.Boot, done int, err error) {
 		return next, 0, err
 	}
 	defer s.Close()
-	c, err := analyze.CampaignOf(s)
+	c, err := dataset.CampaignOf(s)
 	if err != nil || len(c.Boots) == 0 {
 		return next, 0, err
 	}
@@ -309,11 +311,11 @@ func NextBoot(path string) (next campaign.Boot, done int, err error) {
 	if err != nil {
 		return next, 0, err
 	}
-	arms, err := analyze.ArmsOf(s, c)
+	arms, err := dataset.ArmsOf(s, c)
 	if err != nil {
 		return next, 0, err
 	}
-	_, next, _ = plan.New(c, arms).NextInBoots(func(id plan.ID) bool { return finished[store.TrialID(id)] })
+	_, next, _ = plan.New(c, arms).NextInBoots(func(id model.TrialID) bool { return finished[id] })
 	return next, len(finished), nil
 }
 
@@ -339,7 +341,7 @@ func (t *Testbed) plan(c *campaign.Campaign, arms []campaign.PlannedArm, env *ho
 
 // widths returns how wide the intervals of a run are so far, by workload.
 func widths(s *store.Run) (map[string]plan.Width, error) {
-	in, err := analyze.FromRun(s)
+	in, err := dataset.Read(s)
 	if err != nil {
 		return nil, err
 	}

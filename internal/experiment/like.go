@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 
-	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/workload"
@@ -30,7 +30,7 @@ func ReadLikeness(path string) (*Likeness, error) {
 		return nil, err
 	}
 	defer s.Close()
-	c, err := analyze.CampaignOf(s)
+	c, err := dataset.CampaignOf(s)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/plan"
@@ -50,7 +51,7 @@ func measure(t *testing.T, text string, of drivers, workloads ...*workload.Workl
 	if _, err := run.Run(t.Context(), run.Config{Campaign: c, Plan: p, Store: s, Host: host, Drivers: of, Workloads: byName}); err != nil {
 		t.Fatal(err)
 	}
-	in, err := analyze.FromRun(s)
+	in, err := dataset.Read(s)
 	must(t, err)
 	r, err := analyze.Analyze(in)
 	must(t, err)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // A campaign with boots runs in rounds. In each round the host boots once in
@@ -39,7 +40,7 @@ func (p *Plan) bootOrder(round int) []string {
 // NextInBoots returns, for a plan with boots, the next block with trials to do,
 // the boot of the host that they need, and their groups. When all are done, it
 // returns Rule.Max and no groups.
-func (p *Plan) NextInBoots(done func(ID) bool) (block int, boot campaign.Boot, left []Group) {
+func (p *Plan) NextInBoots(done func(model.TrialID) bool) (block int, boot campaign.Boot, left []Group) {
 	for round := 0; ; round++ {
 		first, end := p.round(round)
 		if first == end {
@@ -58,7 +59,7 @@ func (p *Plan) NextInBoots(done func(ID) bool) (block int, boot campaign.Boot, l
 
 // inBoot is the groups of a block for the arms of one boot, without the trials
 // that are done.
-func (p *Plan) inBoot(boot string, block int, done func(ID) bool) (left []Group) {
+func (p *Plan) inBoot(boot string, block int, done func(model.TrialID) bool) (left []Group) {
 	for _, g := range p.Whole(block, func(a campaign.PlannedArm) bool { return a.Boot == boot }) {
 		if g = p.withExtras(NewState(), g).Remaining(done); len(g.Arms) > 0 {
 			left = append(left, g)

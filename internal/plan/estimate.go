@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // Costs is the caller's guess of how long things take.
@@ -159,7 +160,7 @@ func (p *Plan) walkBoots(costs Costs, w walked, spent time.Duration) walked {
 	s := NewState()
 	for b := range p.Rule.Max {
 		for _, boot := range p.Boots {
-			for _, g := range p.inBoot(boot.Name, b, func(ID) bool { return false }) {
+			for _, g := range p.inBoot(boot.Name, b, func(model.TrialID) bool { return false }) {
 				spent = plus(spent, p.cost(costs, s, g))
 				w.trials += g.Size()
 				w.blocks[g.Workload] = b + 1

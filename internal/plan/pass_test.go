@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // world is how long things take in a simulated run.
@@ -79,7 +81,7 @@ func TestFixedBlocks(t *testing.T) {
 		}
 		return 100 * time.Millisecond
 	}, start: quickStart}
-	seen := map[ID]int{}
+	seen := map[model.TrialID]int{}
 	s, reason := slow.walkThrough(t, p, func(_ State, pass Pass) {
 		for _, g := range pass.Groups {
 			for _, id := range g.Trials() {
@@ -289,7 +291,7 @@ func TestIncarnations(t *testing.T) {
 // TestRemaining: trials that are done are not repeated, and the order stays.
 func TestRemaining(t *testing.T) {
 	g := Group{Workload: "a", Block: 3, Arms: []string{"x", "y", "z"}}
-	left := g.Remaining(func(id ID) bool { return id == ID{3, "a", "y"} })
+	left := g.Remaining(func(id model.TrialID) bool { return id == model.TrialID{Block: 3, Workload: "a", Arm: "y"} })
 	if fmt.Sprint(left.Arms) != "[x z]" || fmt.Sprint(g.Arms) != "[x y z]" {
 		t.Errorf("left %v of %v", left.Arms, g.Arms)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // Plan is the schedule of one campaign.
@@ -73,13 +74,6 @@ func (p *Plan) Guests() []campaign.PlannedGuest {
 	return all
 }
 
-// ID identifies a trial within a run.
-type ID struct {
-	Block    int // number of the workload's block, from 0
-	Workload string
-	Arm      string // name
-}
-
 // Group is one block of one workload: each arm that takes part runs it once, one
 // right after the other. The analysis pairs trials within the block, as they see
 // the same drift of the machine.
@@ -96,17 +90,17 @@ type Group struct {
 }
 
 // Trials returns the IDs of the group's counted trials, in their order.
-func (g Group) Trials() []ID {
-	ids := make([]ID, len(g.Arms))
+func (g Group) Trials() []model.TrialID {
+	ids := make([]model.TrialID, len(g.Arms))
 	for i, a := range g.Arms {
-		ids[i] = ID{g.Block, g.Workload, a}
+		ids[i] = model.TrialID{Block: g.Block, Workload: g.Workload, Arm: a}
 	}
 	return ids
 }
 
 // Remaining returns the group without the trials that are done.
-func (g Group) Remaining(done func(ID) bool) Group {
-	g.Arms = slices.DeleteFunc(slices.Clone(g.Arms), func(a string) bool { return done(ID{g.Block, g.Workload, a}) })
+func (g Group) Remaining(done func(model.TrialID) bool) Group {
+	g.Arms = slices.DeleteFunc(slices.Clone(g.Arms), func(a string) bool { return done(model.TrialID{Block: g.Block, Workload: g.Workload, Arm: a}) })
 	return g
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -180,7 +181,7 @@ func TestEveryArmOncePerWorkload(t *testing.T) {
 	p := example(t, 3, "native, lxc, runc, qemu-tcg", "a, b, c", "")
 	for b := range 200 {
 		groups := p.Whole(b, everyone)
-		seen := map[ID]bool{}
+		seen := map[model.TrialID]bool{}
 		for _, g := range groups {
 			for _, id := range g.Trials() {
 				if id.Block != b || id.Workload != g.Workload || seen[id] {
@@ -191,7 +192,7 @@ func TestEveryArmOncePerWorkload(t *testing.T) {
 		}
 		for _, w := range p.Workloads {
 			for _, a := range p.Arms {
-				if !seen[ID{b, w, a.Name}] {
+				if !seen[model.TrialID{Block: b, Workload: w, Arm: a.Name}] {
 					t.Fatalf("block %d lacks %s on %s", b, w, a.Name)
 				}
 			}
@@ -291,8 +292,8 @@ func TestOrderIsStable(t *testing.T) {
 // boots the host in each way at most once a round.
 func TestBoots(t *testing.T) {
 	p := example(t, 7, "native, lxc, {system: xen-pv, boot: xen}", "x, y", "boots: {linux: {}, xen: {entry: Xen}}\nblocks: 7\nrecreate_every: 2")
-	done := map[ID]bool{}
-	isDone := func(id ID) bool { return done[id] }
+	done := map[model.TrialID]bool{}
+	isDone := func(id model.TrialID) bool { return done[id] }
 	var boots []string
 	rounds := map[string]int{} // boot and round: number of separate periods
 	for n := 0; ; n++ {

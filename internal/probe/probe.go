@@ -13,38 +13,14 @@ import (
 
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/host"
-)
-
-// Names of the probes. Each has one value per trial, over its timed steps.
-const (
-	GuestGroupCPU = "guest_cgroup_cpu" // s of CPU of the guest's whole cgroup: vCPUs, VMM, helpers
-	HostCPU       = "host_cpu"         // s of CPU of the whole host; under Xen, of all domains
-	Dom0CPU       = "dom0_cpu"         // s of CPU of Xen's privileged domain, which serves all others
-	DeviceBytes   = "device_bytes"     // bytes that reached the data device
-	Steal         = "steal"            // s that an underlying hypervisor took from the host
-	Throttled     = "nr_throttled"     // periods in which the CPU cap throttled the guest
-	CapPeriods    = "cap_periods"      // periods of the CPU cap that elapsed
-	LagMax        = "lag_max"          // s, longest delay of a wake-up of tare by the host
-	ForkMax       = "fork_max"         // s, longest time to start a process on the host
-	OwnCPU        = "own_cpu"          // s of CPU that tare itself used
-	// Package run sets the rest, partly from what the guest reports.
-	GuestMemory   = "guest_memory"    // B of host memory that the guest held halfway; once per seat and workload
-	MemoryLeft    = "memory_left"     // B, least memory available on the host; if the scenario limits it
-	Timed         = "timed"           // s, the timed steps by the host's clock
-	GuestCPU      = "guest_cpu"       // s of CPU by the guest's own rusage
-	WorkloadBytes = "workload_bytes"  // bytes that the workload wrote
-	ClockDiff     = "clock_diff"      // s, trial by the guest's clock minus by the host's
-	ClockError    = "clock_error"     // s, ± of clock_diff
-	HostTimeError = "host_time_error" // s, host's duration minus the guest's by the same clock
-	StartSkew     = "start_skew"      // s, start reported to the host minus the agreed instant
-	BarrierSkew   = "barrier_skew"    // s, start by the guest's clock minus the instant on that clock
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // Units lists the probes with their units, in display order.
 var Units = []struct{ Name, Unit string }{
-	{Timed, "s"}, {GuestGroupCPU, "s"}, {GuestCPU, "s"}, {HostCPU, "s"}, {Dom0CPU, "s"}, {OwnCPU, "s"}, {DeviceBytes, "B"}, {WorkloadBytes, "B"},
-	{Steal, "s"}, {Throttled, "periods"}, {CapPeriods, "periods"}, {GuestMemory, "B"}, {MemoryLeft, "B"}, {LagMax, "s"}, {ForkMax, "s"},
-	{ClockDiff, "s"}, {ClockError, "s"}, {HostTimeError, "s"}, {StartSkew, "s"}, {BarrierSkew, "s"},
+	{model.ProbeTimed, "s"}, {model.ProbeGuestGroupCPU, "s"}, {model.ProbeGuestCPU, "s"}, {model.ProbeHostCPU, "s"}, {model.ProbeDom0CPU, "s"}, {model.ProbeOwnCPU, "s"}, {model.ProbeDeviceBytes, "B"}, {model.ProbeWorkloadBytes, "B"},
+	{model.ProbeSteal, "s"}, {model.ProbeThrottled, "periods"}, {model.ProbeCapPeriods, "periods"}, {model.ProbeGuestMemory, "B"}, {model.ProbeMemoryLeft, "B"}, {model.ProbeLagMax, "s"}, {model.ProbeForkMax, "s"},
+	{model.ProbeClockDiff, "s"}, {model.ProbeClockError, "s"}, {model.ProbeHostTimeError, "s"}, {model.ProbeStartSkew, "s"}, {model.ProbeBarrierSkew, "s"},
 }
 
 // Target is the guest that a window watches. If a method returns
@@ -208,31 +184,31 @@ func (v *Window) End() (Readings, error) {
 	}
 	spent := cpu.Sub(v.cpu)
 	r := Readings{Values: map[string]float64{
-		HostCPU: spent.Busy(),
-		Steal:   spent.Steal,
-		OwnCPU:  (ownCPU() - v.own).Seconds(),
+		model.ProbeHostCPU: spent.Busy(),
+		model.ProbeSteal:   spent.Steal,
+		model.ProbeOwnCPU:  (ownCPU() - v.own).Seconds(),
 	}}
 	if xen != nil { // dom0's /proc/stat shows only dom0, and counts the guests' work as steal
-		delete(r.Values, Steal)
+		delete(r.Values, model.ProbeSteal)
 		all, dom0 := domainsSince(xen, v.xen)
-		r.Values[HostCPU], r.Values[Dom0CPU] = all.Seconds(), dom0.Seconds()
+		r.Values[model.ProbeHostCPU], r.Values[model.ProbeDom0CPU] = all.Seconds(), dom0.Seconds()
 	}
 	if cpuKnown && v.cpuKnown {
-		r.Values[GuestGroupCPU] = (usage.CPU - v.usage.CPU).Seconds()
+		r.Values[model.ProbeGuestGroupCPU] = (usage.CPU - v.usage.CPU).Seconds()
 	}
 	if bytesKnown && v.bytesKnown {
-		r.Values[DeviceBytes] = float64(bytes - v.bytes)
+		r.Values[model.ProbeDeviceBytes] = float64(bytes - v.bytes)
 	}
 	if usage.Periods > 0 {
-		r.Values[CapPeriods] = float64(usage.Periods - v.usage.Periods)
-		r.Values[Throttled] = float64(usage.ThrottledPeriods - v.usage.ThrottledPeriods)
+		r.Values[model.ProbeCapPeriods] = float64(usage.Periods - v.usage.Periods)
+		r.Values[model.ProbeThrottled] = float64(usage.ThrottledPeriods - v.usage.ThrottledPeriods)
 	}
 	if lag := v.lag.End(); lag.Samples > 0 {
-		r.Values[LagMax] = lag.Max
+		r.Values[model.ProbeLagMax] = lag.Max
 	}
 	if v.forks != nil {
 		if forks := v.forks.End(); forks.Samples > 0 {
-			r.Values[ForkMax] = forks.Max
+			r.Values[model.ProbeForkMax] = forks.Max
 		}
 	}
 	change := clocks.Since(v.clocks)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // elsewhere is a guest that this host cannot measure.
@@ -33,13 +34,13 @@ func TestUnknownIsNotZero(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{GuestGroupCPU, DeviceBytes} {
+		for _, name := range []string{model.ProbeGuestGroupCPU, model.ProbeDeviceBytes} {
 			if v, there := r.Values[name]; there != c.there || v != 0 {
 				t.Errorf("%T: %s is %v, there %v", c.target, name, v, there)
 			}
 		}
-		if _, there := r.Values[HostCPU]; !there {
-			t.Errorf("%T: no %s", c.target, HostCPU)
+		if _, there := r.Values[model.ProbeHostCPU]; !there {
+			t.Errorf("%T: no %s", c.target, model.ProbeHostCPU)
 		}
 	}
 }

@@ -15,7 +15,9 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -32,7 +34,7 @@ func Benchfmt(w io.Writer, r *store.Run) error {
 	if err != nil {
 		return err
 	}
-	c, err := analyze.CampaignOf(r)
+	c, err := dataset.CampaignOf(r)
 	if err != nil {
 		return err
 	}
@@ -59,7 +61,7 @@ func Benchfmt(w io.Writer, r *store.Run) error {
 			for _, m := range metrics {
 				v, ok := t.Metrics[m.Name]
 				if m.Name == analyze.CPUTime && m.Probe {
-					v = t.Probes[analyze.ProbeGuestCgroupCPU]
+					v = t.Probes[model.ProbeGuestGroupCPU]
 					ok = v > 0
 				}
 				if m.Workload != t.Workload || !ok {
@@ -83,7 +85,7 @@ func benchMetrics(all []store.Metric) (out []store.Metric) {
 		switch {
 		case !m.Probe:
 			out = append(out, m)
-		case m.Name == analyze.ProbeGuestCgroupCPU && !slices.ContainsFunc(all, func(o store.Metric) bool { return o.Workload == m.Workload && o.Name == analyze.CPUTime }):
+		case m.Name == model.ProbeGuestGroupCPU && !slices.ContainsFunc(all, func(o store.Metric) bool { return o.Workload == m.Workload && o.Name == analyze.CPUTime }):
 			out = append(out, store.Metric{Workload: m.Workload, Name: analyze.CPUTime, Unit: "cpu-sec/op", Better: "lower", Probe: true})
 		}
 	}

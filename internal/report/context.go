@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
@@ -46,7 +46,7 @@ type Company struct{ Scenario, Who string }
 // ContextOf reads from a run what its table shows besides the numbers.
 func ContextOf(r *store.Run) (Context, error) {
 	ctx := Context{Path: r.Path()}
-	c, err := analyze.CampaignOf(r)
+	c, err := dataset.CampaignOf(r)
 	if err != nil {
 		return ctx, err
 	}

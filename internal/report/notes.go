@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // notes writes the notes on a metric below its table, which has these comparisons.
@@ -65,7 +66,7 @@ func (t *table) firstScenario() string {
 func (t *table) device(workload string, shown []analyze.Comparison) {
 	var parts []string
 	for _, a := range t.res.Arms {
-		wrote, reached := a.Probe(analyze.ProbeWorkloadBytes), a.Probe(analyze.ProbeDeviceBytes)
+		wrote, reached := a.Probe(model.ProbeWorkloadBytes), a.Probe(model.ProbeDeviceBytes)
 		if a.Workload != workload || !inTable(shown, a.Arm) || wrote == nil || reached == nil || wrote.Mean <= 0 {
 			continue
 		}

@@ -11,7 +11,9 @@ import (
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
 )
@@ -177,7 +179,7 @@ func (m metricOf) draw(arm string, drift float64, random *rand.Rand) float64 {
 
 func analyzed(t testing.TB, r *store.Run) *analyze.Result {
 	t.Helper()
-	in, err := analyze.FromRun(r)
+	in, err := dataset.Read(r)
 	must(t, err)
 	res, err := analyze.Analyze(in)
 	must(t, err)
@@ -193,7 +195,7 @@ func contextOf(t testing.TB, r *store.Run) Context {
 }
 
 // whole is a block of all workloads with all arms.
-func whole(p *plan.Plan, block int) (ids []plan.ID) {
+func whole(p *plan.Plan, block int) (ids []model.TrialID) {
 	for _, g := range p.Whole(block, func(campaign.PlannedArm) bool { return true }) {
 		ids = append(ids, g.Trials()...)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
 )
 
@@ -229,7 +230,7 @@ func (t *table) row(arm string, k metricKey, sc scale) row {
 		}
 		r.limits = sc.figure(s.Min) + " … " + sc.figure(s.Max)
 	}
-	if cpu := a.Probe(analyze.ProbeHostCPU); cpu != nil {
+	if cpu := a.Probe(model.ProbeHostCPU); cpu != nil {
 		r.host = digits(cpu.Mean, 3) + " s"
 	}
 	return r

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/probe"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
@@ -148,7 +149,7 @@ func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, 
 	}
 	x.guestsWord(w, size, g.Driver.Capabilities().SameKernel)
 	if m.Host || slices.ContainsFunc(m.steps, func(s workload.Step) bool { return s.Background }) {
-		delete(x.readings.Values, probe.GuestCPU) // it lacks the servers' CPU time, which would look hidden
+		delete(x.readings.Values, model.ProbeGuestCPU) // it lacks the servers' CPU time, which would look hidden
 	}
 	if g.Driver.Capabilities().Remote && x.readings.Values != nil {
 		return x.clockAgain(ctx, g)
@@ -166,8 +167,8 @@ func (x *execution) clockAgain(ctx context.Context, m *system.Machine) error {
 	if err != nil {
 		return err
 	}
-	x.readings.Values[probe.ClockDiff] = (after.Offset - x.clock.Offset).Seconds()
-	x.readings.Values[probe.ClockError] = ((x.clock.Delay + after.Delay) / 2).Seconds()
+	x.readings.Values[model.ProbeClockDiff] = (after.Offset - x.clock.Offset).Seconds()
+	x.readings.Values[model.ProbeClockError] = ((x.clock.Delay + after.Delay) / 2).Seconds()
 	return nil
 }
 
@@ -211,27 +212,27 @@ func (x *execution) guestsWord(w *workload.Workload, size int64, sameKernel bool
 		}
 	}
 	if x.memory > 0 {
-		v[probe.GuestMemory] = float64(x.memory)
+		v[model.ProbeGuestMemory] = float64(x.memory)
 	}
 	if x.left > 0 {
-		v[probe.MemoryLeft] = float64(x.left)
+		v[model.ProbeMemoryLeft] = float64(x.left)
 	}
-	v[probe.Timed] = x.timed.Seconds()
-	v[probe.GuestCPU] = cpu.Seconds()
+	v[model.ProbeTimed] = x.timed.Seconds()
+	v[model.ProbeGuestCPU] = cpu.Seconds()
 	if x.barrier != 0 {
-		v[probe.StartSkew], v[probe.BarrierSkew] = x.skew.Seconds(), x.barrier.Seconds()
+		v[model.ProbeStartSkew], v[model.ProbeBarrierSkew] = x.skew.Seconds(), x.barrier.Seconds()
 	}
 	if sameKernel {
 		// Both ends read the same clock, so the difference is the host's error.
-		v[probe.HostTimeError] = (x.timed - guest).Seconds()
+		v[model.ProbeHostTimeError] = (x.timed - guest).Seconds()
 	} else {
-		v[probe.ClockDiff] = (guest - x.timed).Seconds()
+		v[model.ProbeClockDiff] = (guest - x.timed).Seconds()
 		// Start and end of each timed step are each known to within half a
 		// round trip, plus the host's delay in waking tare.
-		v[probe.ClockError] = float64(timed)*(x.clock.Delay+clockGrain).Seconds() + 2*v[probe.LagMax] + clockShare*x.timed.Seconds()
+		v[model.ProbeClockError] = float64(timed)*(x.clock.Delay+clockGrain).Seconds() + 2*v[model.ProbeLagMax] + clockShare*x.timed.Seconds()
 	}
 	if w.WrittenBytes != nil {
-		v[probe.WorkloadBytes] = float64(w.WrittenBytes(size))
+		v[model.ProbeWorkloadBytes] = float64(w.WrittenBytes(size))
 	}
 }
 

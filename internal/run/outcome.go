@@ -9,7 +9,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/probe"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -142,7 +142,7 @@ const (
 // busy host processed the messages of start and end together, the slowest trial
 // would look like the fastest.
 func (m *member) heardLate() error {
-	off, known := m.x.readings.Values[probe.HostTimeError]
+	off, known := m.x.readings.Values[model.ProbeHostTimeError]
 	took := m.x.timed.Seconds() - off
 	if !known || m.end.err != nil || math.Abs(off) < max(lateGrain.Seconds(), lateShare*took) {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
 )
 
@@ -134,7 +135,7 @@ func (r *runner) pass(ctx context.Context, pass plan.Pass) (over bool, err error
 // group makes the trials of one block of one workload.
 func (r *runner) group(ctx context.Context, g plan.Group, at Event) error {
 	if g.Warmup != "" {
-		if err := r.trialWithRetries(ctx, trial{ID: plan.ID{Block: g.Block, Workload: g.Workload, Arm: g.Warmup}, role: warmup, position: -1}); err != nil {
+		if err := r.trialWithRetries(ctx, trial{TrialID: model.TrialID{Block: g.Block, Workload: g.Workload, Arm: g.Warmup}, role: warmup, position: -1}); err != nil {
 			return err
 		}
 	}
@@ -144,7 +145,7 @@ func (r *runner) group(ctx context.Context, g plan.Group, at Event) error {
 		}
 		at.Kind, at.Trial = TrialBegin, id
 		r.Progress(at)
-		t := trial{ID: id, position: i}
+		t := trial{TrialID: id, position: i}
 		if id.Arm == g.Repeat {
 			t.role = beforeRepeat
 		}
@@ -171,7 +172,7 @@ func (r *runner) groupTime(g plan.Group) (sum time.Duration) {
 
 // took adds the duration of a trial, overhead included, to the averages that
 // the planner uses.
-func (r *runner) took(id plan.ID, d time.Duration) {
+func (r *runner) took(id model.TrialID, d time.Duration) {
 	cell := plan.Cell{Workload: id.Workload, Arm: id.Arm}
 	r.count[cell]++
 	r.state.Trial[cell] += (d - r.state.Trial[cell]) / time.Duration(r.count[cell])

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tare-bench/tare/internal/probe"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/fake"
 )
@@ -38,8 +38,8 @@ func TestRemote(t *testing.T) {
 			continue
 		}
 		seen++
-		diff, there := trial.Probes[probe.ClockDiff]
-		if e := trial.Probes[probe.ClockError]; !there || math.Abs(diff) > 0.1 || e <= 0 || e > 0.1 {
+		diff, there := trial.Probes[model.ProbeClockDiff]
+		if e := trial.Probes[model.ProbeClockError]; !there || math.Abs(diff) > 0.1 || e <= 0 || e > 0.1 {
 			t.Errorf("the clocks differ by %v ± %v s, there %v", diff, e, there)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/probe"
 	"github.com/tare-bench/tare/internal/store"
@@ -43,7 +44,7 @@ type Config struct {
 type Event struct {
 	Kind   EventKind
 	Text   string
-	Trial  plan.ID
+	Trial  model.TrialID
 	Pass   int           // number of the pass through the workloads, from 0
 	Passes int           // expected number of passes; 0: unknown
 	Values Values        // results of a trial that is done
@@ -89,7 +90,7 @@ type runner struct {
 	guests   map[campaign.GuestID]*guest
 	inOrder  []*guest // the same guests, in the order of their creation
 	probing  sync.Mutex
-	finished map[plan.ID]bool
+	finished map[model.TrialID]bool
 	state    plan.State
 	count    map[plan.Cell]int // number of trials that state.Trial averages
 	looked   int               // number of passes at the last call of Widths
@@ -165,9 +166,9 @@ func (r *runner) open() error {
 	if err != nil {
 		return err
 	}
-	r.finished = map[plan.ID]bool{}
+	r.finished = map[model.TrialID]bool{}
 	for id := range finished {
-		r.finished[plan.ID(id)] = true
+		r.finished[id] = true
 	}
 	sizes, err := r.Store.Sizes()
 	if err != nil {
@@ -203,7 +204,7 @@ func (r *runner) open() error {
 	return nil
 }
 
-func (r *runner) isDone(id plan.ID) bool { return r.finished[id] }
+func (r *runner) isDone(id model.TrialID) bool { return r.finished[id] }
 
 // spent is the duration of the run over all its sessions.
 func (r *runner) spent() time.Duration { return r.elapsed + time.Since(r.began) }

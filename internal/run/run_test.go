@@ -13,7 +13,9 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/probe"
 	"github.com/tare-bench/tare/internal/store"
@@ -173,7 +175,7 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if trial.Metrics["time"] <= 0 || trial.Probes[probe.GuestGroupCPU] <= 0 || len(trial.Steps) != 2 {
+		if trial.Metrics["time"] <= 0 || trial.Probes[model.ProbeGuestGroupCPU] <= 0 || len(trial.Steps) != 2 {
 			t.Errorf("trial %+v", trial)
 		}
 	}
@@ -425,7 +427,7 @@ func TestBoots(t *testing.T) {
 	if boots[0] != campaign.BootLinux || len(boots) != 8 {
 		t.Errorf("boots %v", boots)
 	}
-	in, err := analyze.FromRun(b.config.Store)
+	in, err := dataset.Read(b.config.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -452,7 +454,7 @@ func TestHeardLate(t *testing.T) {
 		{200 * time.Millisecond, 0.1, true}, {10 * time.Second, -0.1, false}, {2 * time.Millisecond, 0.001, false},
 	} {
 		m := member{x: execution{timed: c.timed}}
-		m.x.readings.Values = map[string]float64{probe.HostTimeError: c.off}
+		m.x.readings.Values = map[string]float64{model.ProbeHostTimeError: c.off}
 		if err := m.heardLate(); (err != nil) != c.late || err != nil && (fault.KindOf(err) != fault.Host || !errors.Is(err, errLate)) {
 			t.Errorf("%v, off by %v s: %v", c.timed, c.off, err)
 		}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tare-bench/tare/internal/probe"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system/fake"
 )
@@ -46,7 +46,7 @@ func (b *bench) membersOfArm(arm string) map[string]int {
 				continue
 			}
 			// Only guests that run at the same time have an agreed start instant.
-			if _, agreed := trial.Probes[probe.BarrierSkew]; trial.Metrics["time"] <= 0 || agreed != strings.Contains(arm, "@") {
+			if _, agreed := trial.Probes[model.ProbeBarrierSkew]; trial.Metrics["time"] <= 0 || agreed != strings.Contains(arm, "@") {
 				b.t.Errorf("%+v", trial)
 			}
 		}
@@ -212,7 +212,7 @@ func TestMemoryLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(trial.Arm, "@room") != (trial.Probes[probe.MemoryLeft] > 1<<20) {
+		if strings.Contains(trial.Arm, "@room") != (trial.Probes[model.ProbeMemoryLeft] > 1<<20) {
 			t.Errorf("%s: %v", trial.Arm, trial.Probes)
 		}
 	}

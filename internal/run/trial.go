@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/tare-bench/tare/internal/plan"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
 
 // trial is one execution of a workload in an arm's guests.
 type trial struct {
-	plan.ID
+	model.TrialID
 	position int // in its group, from 0; -1: a warm-up
 	role     role
 	try      int // number of earlier attempts that the host failed
@@ -85,18 +85,18 @@ func (r *runner) trial(ctx context.Context, t trial) error {
 	if err != nil {
 		return err
 	}
-	r.took(t.ID, time.Since(begin))
+	r.took(t.TrialID, time.Since(begin))
 	if !t.role.counts() {
 		return r.tidy(members)
 	}
-	r.finished[t.ID] = true
+	r.finished[t.TrialID] = true
 	if why := lost(members); why != "" {
 		if missing == nil || missing.end.event != store.EventMemoryLimit { // the scenario looks for this limit
 			r.summary.Failed++
 		}
-		r.Progress(Event{Kind: TrialLost, Trial: t.ID, Text: why})
+		r.Progress(Event{Kind: TrialLost, Trial: t.TrialID, Text: why})
 	} else {
-		r.Progress(Event{Kind: TrialDone, Trial: t.ID, Values: members[0].x.metrics, Took: time.Since(begin)})
+		r.Progress(Event{Kind: TrialDone, Trial: t.TrialID, Values: members[0].x.metrics, Took: time.Since(begin)})
 	}
 	return r.tidy(members)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
@@ -116,7 +117,7 @@ func (sum *summary) read(run *store.Run) error {
 	if len(arms)*len(metrics) > maxSeries {
 		return fmt.Errorf("it has %d arms with %d metrics, which is too many to be listed", len(arms), len(metrics))
 	}
-	in, err := analyze.FromRun(run)
+	in, err := dataset.Read(run)
 	if err != nil {
 		return err
 	}

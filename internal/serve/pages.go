@@ -15,6 +15,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/compare"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/report/page"
 	"github.com/tare-bench/tare/internal/store"
@@ -96,7 +97,7 @@ func (s *Server) cached(f file) []byte {
 }
 
 func (s *Server) page(f file, run *store.Run) ([]byte, error) {
-	in, err := analyze.FromRun(run)
+	in, err := dataset.Read(run)
 	if err != nil {
 		return nil, err
 	}

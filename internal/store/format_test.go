@@ -3,11 +3,12 @@ package store
 import (
 	"database/sql"
 	"fmt"
-	"github.com/tare-bench/tare/internal/fault"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tare-bench/tare/internal/fault"
 )
 
 // older creates a file of format 1 with three trials: one done, one failed and

@@ -10,14 +10,8 @@ import (
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 )
-
-// TrialID identifies a trial of the plan.
-type TrialID struct {
-	Block    int
-	Workload string
-	Arm      string
-}
 
 // Arms returns the arms in the order of the plan; the index of an arm is its id.
 func (r *Run) Arms() ([]Arm, error) {
@@ -57,16 +51,16 @@ func (r *Run) Sizes() ([]Size, error) {
 
 // Finished returns the trials that are done or failed, which a resumed run does
 // not repeat.
-func (r *Run) Finished() (map[TrialID]bool, error) {
+func (r *Run) Finished() (map[model.TrialID]bool, error) {
 	rows, err := r.db.QueryContext(r.ctx, `SELECT a.block, a.workload, arm.name FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
 		WHERE o.status IN ('done', 'failed')`)
 	if err != nil {
 		return nil, r.explainRead(err)
 	}
 	defer rows.Close()
-	done := map[TrialID]bool{}
+	done := map[model.TrialID]bool{}
 	for rows.Next() {
-		var id TrialID
+		var id model.TrialID
 		if err := rows.Scan(&id.Block, &id.Workload, &id.Arm); err != nil {
 			return nil, r.explainRead(err)
 		}
@@ -255,7 +249,7 @@ func (r *Run) Events() ([]Event, error) {
 
 // Failure is an attempt that a guest failed.
 type Failure struct {
-	TrialID
+	model.TrialID
 	Attempt int64
 	Error   string
 	Member  int

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 func must(t testing.TB, err error) {
@@ -147,12 +148,12 @@ func TestReopen(t *testing.T) {
 		}
 		finished, err := r.Finished()
 		must(t, err)
-		if want := map[TrialID]bool{{0, "cpu", "native"}: true, {0, "cpu", "kvm"}: true, {1, "cpu", "kvm"}: true}; !reflect.DeepEqual(finished, want) {
+		if want := map[model.TrialID]bool{{Workload: "cpu", Arm: "native"}: true, {Workload: "cpu", Arm: "kvm"}: true, {Block: 1, Workload: "cpu", Arm: "kvm"}: true}; !reflect.DeepEqual(finished, want) {
 			t.Errorf("finished %v", finished)
 		}
 		failures, err := r.Failures()
 		must(t, err)
-		if want := []Failure{{TrialID: TrialID{0, "cpu", "kvm"}, Attempt: failures[0].Attempt, Error: "crashed", Guest: 2}, {TrialID: TrialID{1, "cpu", "kvm"}, Attempt: failures[1].Attempt, Error: "does not start"}}; !reflect.DeepEqual(failures, want) {
+		if want := []Failure{{TrialID: model.TrialID{Block: 0, Workload: "cpu", Arm: "kvm"}, Attempt: failures[0].Attempt, Error: "crashed", Guest: 2}, {TrialID: model.TrialID{Block: 1, Workload: "cpu", Arm: "kvm"}, Attempt: failures[1].Attempt, Error: "does not start"}}; !reflect.DeepEqual(failures, want) {
 			t.Errorf("failures %v", failures)
 		}
 		if got, want := observations(t, r), []Observation{{Metric: 0, Guest: 1, Value: 2}, {Metric: 1, Guest: 1, Value: 0.5}, {Metric: 2, Guest: 1, Value: 4}}; !reflect.DeepEqual(got, want) {

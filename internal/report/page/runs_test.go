@@ -14,7 +14,9 @@ import (
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
 )
@@ -238,7 +240,7 @@ func (b *bulk) Finish(id int64, o store.Outcome) error {
 
 func analyzed(t testing.TB, r *store.Run) *analyze.Result {
 	t.Helper()
-	in, err := analyze.FromRun(r)
+	in, err := dataset.Read(r)
 	must(t, err)
 	res, err := analyze.Analyze(in)
 	must(t, err)
@@ -253,7 +255,7 @@ func echo(says string) func(int64) (stdout, stderr [][]byte, err error) {
 }
 
 // whole is a block of all workloads with all arms.
-func whole(p *plan.Plan, block int) (ids []plan.ID) {
+func whole(p *plan.Plan, block int) (ids []model.TrialID) {
 	for _, g := range p.Whole(block, func(campaign.PlannedArm) bool { return true }) {
 		ids = append(ids, g.Trials()...)
 	}

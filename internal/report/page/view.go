@@ -9,6 +9,7 @@ import (
 
 	"github.com/tare-bench/tare/docs/findings"
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
 )
@@ -159,7 +160,7 @@ const (
 const maxEvents = 200
 
 func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o Options) (*view, error) {
-	c, err := analyze.CampaignOf(r)
+	c, err := dataset.CampaignOf(r)
 	if err != nil {
 		return nil, err
 	}

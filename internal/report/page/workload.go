@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/report"
 )
 
@@ -188,7 +189,7 @@ func (m metricView) row(res *analyze.Result, arm, baseline string) armRow {
 			r.CPUTimes = report.Digits(r.CPURatio, 3) + "×"
 		}
 	}
-	if g := a.Probe(analyze.ProbeGuestCPU); g != nil {
+	if g := a.Probe(model.ProbeGuestCPU); g != nil {
 		r.GuestCPU = report.Digits(g.Mean, 3) + " s"
 	}
 	return r
@@ -197,7 +198,7 @@ func (m metricView) row(res *analyze.Result, arm, baseline string) armRow {
 // hostCPU is the host's total CPU time in a trial or, if that is unknown, that of
 // the guest's control group.
 func hostCPU(a *analyze.ArmResult) (*analyze.SeriesSummary, string) {
-	for _, name := range []string{analyze.ProbeHostCPU, analyze.ProbeGuestCgroupCPU} {
+	for _, name := range []string{model.ProbeHostCPU, model.ProbeGuestGroupCPU} {
 		if s := a.Probe(name); s != nil {
 			return s, name
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // Cases is a result with every kind of outcome that a report words, written by hand,
@@ -49,7 +50,7 @@ func Cases() *analyze.Result {
 	}
 	arm := func(name, workload string, wide bool, failed int, metrics ...analyze.SeriesSummary) {
 		a := analyze.ArmResult{Arm: name, Workload: workload, System: name, Flavor: "small", Scenario: "solo", Emulated: name == "qemu-tcg", Failures: failed, Metrics: metrics,
-			Probes: []analyze.SeriesSummary{{Name: analyze.ProbeHostCPU, Unit: "s", N: 24, Min: 0.1, Mean: 0.119, Max: 0.13, Median: 0.118}}}
+			Probes: []analyze.SeriesSummary{{Name: model.ProbeHostCPU, Unit: "s", N: 24, Min: 0.1, Mean: 0.119, Max: 0.13, Median: 0.118}}}
 		if i := strings.IndexByte(name, '@'); i > 0 {
 			a.System, a.Scenario = name[:i], name[i+1:]
 		}

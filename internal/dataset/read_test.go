@@ -1,6 +1,7 @@
-package analyze
+package dataset
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -12,9 +13,9 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// TestFromRun: metrics and probes, which share one row of numbers in the
+// TestRead: metrics and probes, which share one row of numbers in the
 // store, come out each in its own, and only trials that are done count.
-func TestFromRun(t *testing.T) {
+func TestRead(t *testing.T) {
 	for _, test := range []struct {
 		blocks, precision string
 		planned           int
@@ -40,7 +41,7 @@ func TestFromRun(t *testing.T) {
 		if want := []Probe{{"cpu", "host_cpu", "s"}, {"disk", "host_cpu", "s"}}; !reflect.DeepEqual(in.Probes, want) {
 			t.Errorf("probes %+v", in.Probes)
 		}
-		if want := []Failure{{"disk", "kvm", 1, 0, fault.Guest, "crashed", causeWrong}}; !reflect.DeepEqual(in.Failures, want) {
+		if want := []Failure{{"disk", "kvm", 1, 0, fault.Guest, "crashed", store.EventWrongAnswer}}; !reflect.DeepEqual(in.Failures, want) {
 			t.Errorf("failures %+v", in.Failures)
 		}
 		if want := []Event{{"kernel-oom", "Out of memory", "disk", "kvm"}}; !reflect.DeepEqual(in.Events, want) {
@@ -61,15 +62,12 @@ func TestFromRun(t *testing.T) {
 				t.Errorf("probe observations %v", probes)
 			}
 		}
-		if _, err := Analyze(in); err != nil {
-			t.Error(err)
-		}
 	}
 }
 
 // fromRun makes a run of a campaign with two trials that are done and one of
 // each other kind, and reads it.
-func fromRun(t *testing.T, text string) Input {
+func fromRun(t *testing.T, text string) Set {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -110,34 +108,43 @@ func fromRun(t *testing.T, text string) Input {
 			must(r.AddEvent(session, id, "kernel-oom", "Out of memory"))
 		}
 	}
-	in, err := FromRun(r)
+	in, err := Read(r)
 	must(err)
 	return in
 }
 
-// TestFromBulk: chunks of more than one series, whole and in order.
-func TestFromBulk(t *testing.T) {
-	const blocks = chunkLen + 100
-	r, err := store.Open(bulkRun(t, 3, 1, blocks), false)
+// A run says itself who took part, whatever this version of tare would plan; a run
+// file of a version that did not store it is read as planned today.
+func TestArmsOf(t *testing.T) {
+	c, err := campaign.Parse("x.yaml", []byte("name: x\narms: [native, kvm]\nworkloads: [cpu]\n"), campaign.Known{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	in, err := FromRun(r)
+	arms := c.Planned()
+	arms[1].Guests = append(arms[1].Guests, campaign.PlannedGuest{GuestID: arms[1].Guests[0].GuestID, Flavor: arms[1].Flavor, Role: "disk"})
+	text, err := json.Marshal(arms)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := 0
-	for o := range in.Observations {
-		if int(o.Block) != n%blocks || int(o.Arm) != n/blocks {
-			t.Fatalf("observation %d: %+v", n, o)
+	for name, docs := range map[string]map[string][]byte{
+		"stored": {store.DocArms: text}, "older": {}, "damaged": {store.DocArms: []byte("{")},
+	} {
+		docs[store.DocCampaign] = c.Resolved()
+		r, err := store.Create(filepath.Join(t.TempDir(), "x.tare"), docs, []store.Arm{{Name: "native"}}, nil)
+		if err != nil {
+			t.Fatal(err)
 		}
-		n++
-	}
-	for range in.ProbeObservations {
-		n++
-	}
-	if n != 4*3*blocks {
-		t.Errorf("%d values, want %d", n, 4*3*blocks)
+		got, err := ArmsOf(r, c)
+		r.Close()
+		switch {
+		case name == "damaged":
+			if fault.KindOf(err) != fault.Campaign {
+				t.Errorf("damaged: %v", err)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case name == "stored" && !reflect.DeepEqual(got, arms) || name == "older" && !reflect.DeepEqual(got, c.Planned()):
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }

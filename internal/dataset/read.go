@@ -1,6 +1,11 @@
-package analyze
+// Package dataset reads a run once, for all that look at it: the analysis, comparisons
+// of runs and the page. It knows what was measured, not what may be claimed of it.
+package dataset
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/tare-bench/tare/internal/campaign"
@@ -38,16 +43,16 @@ func ArmsOf(r *store.Run, c *campaign.Campaign) ([]campaign.PlannedArm, error) {
 	return arms, nil
 }
 
-// FromRun reads a run into an Input: its arms, the values of all trials that
+// Read reads a run into a Set: its arms, the values of all trials that
 // are done, the failures, and what its campaign says of precision and of what
 // is too small to matter. The store is not needed afterwards. Both series of
 // observations can be read any number of times.
-func FromRun(r *store.Run) (Input, error) {
+func Read(r *store.Run) (Set, error) {
 	c, err := CampaignOf(r)
 	if err != nil {
-		return Input{}, err
+		return Set{}, err
 	}
-	in := Input{
+	in := Set{
 		Baseline:  c.Baseline,
 		Controls:  map[string]string{},
 		Delta:     c.Delta.Fraction(),
@@ -59,13 +64,13 @@ func FromRun(r *store.Run) (Input, error) {
 	}
 	arms, err := r.Arms()
 	if err != nil {
-		return Input{}, err
+		return Set{}, err
 	}
 	in.Baseline = campaign.ArmIn(c.Baseline, c.Scenarios[0].Name)
 	planned := map[string]campaign.PlannedArm{}
 	who, err := ArmsOf(r, c)
 	if err != nil {
-		return Input{}, err
+		return Set{}, err
 	}
 	for _, a := range who {
 		planned[a.Name] = a
@@ -90,16 +95,16 @@ func FromRun(r *store.Run) (Input, error) {
 		}
 	}
 	if err := in.readParity(r, arms); err != nil {
-		return Input{}, err
+		return Set{}, err
 	}
 	if err := in.readGuests(r, planned); err != nil {
-		return Input{}, err
+		return Set{}, err
 	}
 	if err := in.readTrouble(r); err != nil {
-		return Input{}, err
+		return Set{}, err
 	}
 	if err := in.readValues(r); err != nil {
-		return Input{}, err
+		return Set{}, err
 	}
 	return in, nil
 }
@@ -117,16 +122,16 @@ func (a *Arm) readGuestsOf(p campaign.PlannedArm) {
 		if share == 0 {
 			share = float64(g.Flavor.VCPUs)
 		}
-		a.Crew = append(a.Crew, Member{g.Flavor.Name, share})
+		a.Members = append(a.Members, Member{g.Flavor.Name, share})
 	}
 	if len(p.Guests) < 2 {
-		a.Crew = nil
+		a.Members = nil
 	}
 	a.Alone = p.Alone
 }
 
 // readGuests reads what was measured of the guests besides trials.
-func (in *Input) readGuests(r *store.Run, planned map[string]campaign.PlannedArm) error {
+func (in *Set) readGuests(r *store.Run, planned map[string]campaign.PlannedArm) error {
 	guests, err := r.Guests()
 	if err != nil {
 		return err
@@ -146,7 +151,7 @@ func (in *Input) readGuests(r *store.Run, planned map[string]campaign.PlannedArm
 }
 
 // readTrouble reads the failures and what happened to host and guests.
-func (in *Input) readTrouble(r *store.Run) error {
+func (in *Set) readTrouble(r *store.Run) error {
 	events, err := r.Events()
 	if err != nil {
 		return err
@@ -181,8 +186,8 @@ func capRatio(f store.Flavor) float64 {
 }
 
 // readValues reads metrics, probes and all their values. The store numbers
-// metrics and probes in one row, an Input each in a row of their own.
-func (in *Input) readValues(r *store.Run) error {
+// metrics and probes in one row, a Set each in a row of their own.
+func (in *Set) readValues(r *store.Run) error {
 	all, err := r.Metrics()
 	if err != nil {
 		return err
@@ -237,45 +242,64 @@ func (in *Input) readValues(r *store.Run) error {
 	return nil
 }
 
-// seriesList holds the points of each metric and arm, 24 bytes a value, in
-// chunks, so that it grows without copying: a run may have many millions.
-type seriesList struct {
-	arms   int
-	chunks [][]series
-}
-
-const chunkLen = 1 << 12 // points
-
-func newSeriesList(metrics, arms int) *seriesList {
-	return &seriesList{arms, make([][]series, metrics*arms)}
-}
-
-func (l *seriesList) add(metric, arm int, p point) {
-	c := &l.chunks[metric*l.arms+arm]
-	last := len(*c) - 1
-	if last < 0 || len((*c)[last]) == chunkLen {
-		room := chunkLen
-		if last < 0 {
-			room = 16 // most runs are small
+// readParity records for each arm what the run's systems and guests report.
+func (in *Set) readParity(r *store.Run, arms []store.Arm) error {
+	body, err := r.Document(store.DocSystems)
+	if err != nil {
+		if fault.KindOf(err) == fault.Campaign {
+			return nil // a run without this document
 		}
-		*c = append(*c, make(series, 0, room))
-		last++
+		return err
 	}
-	(*c)[last] = append((*c)[last], p)
-}
-
-// all yields the points series by series, as repeats or not.
-func (l *seriesList) all(repeat bool) iter.Seq2[Observation, error] {
-	return func(yield func(Observation, error) bool) {
-		for i, chunks := range l.chunks {
-			metric, arm := int32(i/l.arms), int32(i%l.arms)
-			for _, chunk := range chunks {
-				for _, p := range chunk {
-					if !yield(Observation{Metric: metric, Arm: arm, Block: p.block, Epoch: p.epoch, Member: p.member, Position: p.position, Repeat: repeat, Value: p.value}, nil) {
-						return
-					}
-				}
+	var systems []struct {
+		Name         string
+		Capabilities *struct {
+			Remote      bool    `json:"remote"`
+			OwnUserland bool    `json:"own_userland"`
+			Freeze      *string `json:"freeze"` // always there, "" when it cannot
+		}
+	}
+	// Ignore a document of another form.
+	if err := json.Unmarshal(body, &systems); err != nil {
+		var form *json.UnmarshalTypeError
+		if errors.As(err, &form) {
+			return nil
+		}
+		return fault.Campaignf("%s is damaged: %s: %w", r.Path(), store.DocSystems, err)
+	}
+	remote := map[string]store.Flavor{} // by arm
+	for i := range in.Arms {
+		for _, s := range systems {
+			if s.Name != in.Arms[i].System || s.Capabilities == nil {
+				continue
+			}
+			c := s.Capabilities
+			in.Arms[i].Parity = Parity{OwnUserland: c.OwnUserland, Unfrozen: c.Freeze != nil && *c.Freeze == ""}
+			if c.Remote {
+				remote[in.Arms[i].Name] = arms[i].Flavor
 			}
 		}
 	}
+	if len(remote) == 0 {
+		return nil
+	}
+	guests, err := r.Guests()
+	if err != nil {
+		return err
+	}
+	for _, g := range guests {
+		f, ok := remote[g.Arm]
+		cpus, memory := g.Hello.CPUs, float64(g.Hello.MemoryBytes)
+		want := float64(f.MemoryBytes)
+		if !ok || cpus == f.VCPUs && memory > 0.75*want && memory < 1.1*want {
+			continue
+		}
+		for i := range in.Arms {
+			if in.Arms[i].Name == g.Arm {
+				in.Arms[i].Parity.Size = fmt.Sprintf("%d CPUs and %.4g MiB of memory, but the flavor says %d and %.4g MiB",
+					cpus, memory/(1<<20), f.VCPUs, want/(1<<20))
+			}
+		}
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package analyze
+package dataset
 
 import (
 	"iter"
@@ -9,8 +9,8 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// Input is everything that an analysis looks at. It is read once.
-type Input struct {
+// Set is everything that is read of a run to analyze it.
+type Set struct {
 	Baseline string            // name of the arm that the others are compared with
 	Controls map[string]string // control arm -> the arm that it is the same thing as (A/A)
 	Arms     []Arm
@@ -40,7 +40,7 @@ type Input struct {
 	SpreadLimit float64 // P95/P5 above which a mean is not quoted alone; 0 means DefaultSpreadLimit
 }
 
-// What an Input's zero values mean.
+// What a Set's zero values mean.
 const (
 	DefaultDelta       = 0.02
 	DefaultAlpha       = 0.05
@@ -53,13 +53,13 @@ type Arm struct {
 	System   string
 	Flavor   string
 	Scenario string
-	// Baseline replaces Input.Baseline for this arm: the one of its scenario.
+	// Baseline replaces Set.Baseline for this arm: the one of its scenario.
 	Baseline string
-	// Alone is the same arm without company, for its isolation; "": there is none.
+	// Alone is the same arm with no other guests, for its isolation; "": there is none.
 	Alone string
-	// Crew are the guests that run the workload at once, by their number in the
+	// Members are the guests that run the workload at once, by their number in the
 	// trial; nil: one. Neighbours are the resources that others stress meanwhile.
-	Crew       []Member
+	Members    []Member
 	Neighbours []string
 	// SlowdownLimit says how many guests fit; 0: it is not asked.
 	SlowdownLimit float64
@@ -70,15 +70,31 @@ type Arm struct {
 	Parity        Parity
 }
 
+// Share is how many CPUs' worth of time a guest of the arm may use: its cap, or its
+// vCPUs.
+func (a Arm) Share() float64 {
+	if a.Size.CPUCap > 0 {
+		return a.Size.CPUCap
+	}
+	return float64(a.Size.VCPUs)
+}
+
+// Uniform reports whether all guests that run the workload have the arm's flavor.
+func (a Arm) Uniform() bool {
+	return !slices.ContainsFunc(a.Members, func(m Member) bool { return m.Flavor != a.Flavor })
+}
+
+// Shared reports whether other guests run at the same time.
+func (a Arm) Shared() bool { return len(a.Members) > 1 || len(a.Neighbours) > 0 }
+
+// Solo reports whether the arm's guest has the host for itself.
+func (a Arm) Solo() bool { return a.Scenario == "" || a.Scenario == "solo" }
+
 // Member is one of several guests that run the workload at once.
 type Member struct {
 	Flavor string
 	Share  float64 // CPUs' worth of time that it may use: its cap, or its vCPUs
 }
-
-// CPUTime is the metric that every workload has beside its own: the seconds of
-// CPU that the whole control group of the guest took, from ProbeGuestCgroupCPU.
-const CPUTime = "cpu-time"
 
 // Metric is one quantity of one workload.
 type Metric struct {
@@ -92,11 +108,11 @@ type Metric struct {
 // Observation is one value of one trial. A parallel scenario may give several
 // for one arm and block: they are averaged (geometrically) before pairing.
 type Observation struct {
-	Metric int32 // index into Input.Metrics, or Input.Probes
-	Arm    int32 // index into Input.Arms
+	Metric int32 // index into Set.Metrics, or Set.Probes
+	Arm    int32 // index into Set.Arms
 	Block  int32 // from 0
 	Epoch  int32 // which incarnation of the guest gave it
-	Member int32 // index into the arm's Crew; 0 where there is none
+	Member int32 // index into the arm's Members; 0 where there is none
 	// Position is the trial's place within its group (block and workload), from 0.
 	Position int32
 	// Repeat: the trial was made once more right after the arm's own of the same
@@ -113,28 +129,6 @@ type Probe struct {
 	Unit     string
 }
 
-// The probes that findings are made of; each is one value per trial.
-const (
-	ProbeGuestCgroupCPU = "guest_cgroup_cpu" // s of CPU of the guest's whole cgroup: vCPUs, VMM, helpers
-	ProbeGuestCPU       = "guest_cpu"        // s of CPU as the guest's own rusage says
-	ProbeHostCPU        = "host_cpu"         // s of CPU of the whole host
-	ProbeDom0CPU        = "dom0_cpu"         // s of CPU of Xen's dom0, where the host is one
-	ProbeDeviceBytes    = "device_bytes"     // bytes that reached the data device, the flush included
-	ProbeWorkloadBytes  = "workload_bytes"   // bytes that the workload says it wrote
-	ProbeSteal          = "steal"            // s that a hypervisor took from the host
-	ProbeOwnCPU         = "own_cpu"          // s of CPU that tare itself took
-	ProbeTimed          = "timed"            // s, the timed steps on the host's clock
-	ProbeLagMax         = "lag_max"          // s, the longest that the host woke tare too late
-	ProbeForkMax        = "fork_max"         // s, the longest that it took to start a process on the host
-	ProbeThrottled      = "nr_throttled"     // periods in which the cap bit
-	ProbeCapPeriods     = "cap_periods"      // periods of the CPU cap
-	ProbeClockDiff      = "clock_diff"       // s, guest's clock less host's over the trial
-	ProbeBarrierSkew    = "barrier_skew"     // s, start on the guest's clock less the instant that was agreed on it
-	ProbeGuestMemory    = "guest_memory"     // B of the host's memory that the guest held half way
-	ProbeMemoryLeft     = "memory_left"      // B, the least that the host had available
-	ProbeClockError     = "clock_error"      // s, ± of clock_diff; without it clockError is assumed
-)
-
 // Guest is one that was made.
 type Guest struct {
 	Arm    string // without its scenario
@@ -149,7 +143,7 @@ type Failure struct {
 	Workload string
 	Arm      string
 	Block    int
-	Member   int // index into the arm's Crew
+	Member   int // index into the arm's Members
 	Fault    fault.Kind
 	Text     string
 	Cause    string // kind of the event that tells more, or ""
@@ -161,8 +155,8 @@ type Event struct {
 	Kind, Text, Workload, Arm string
 }
 
-// prepare checks in, fills in defaults, and indexes the arms.
-func (in *Input) prepare() (map[string]int, error) {
+// Prepare checks the set, fills in its defaults, and indexes its arms by name.
+func (in *Set) Prepare() (map[string]int, error) {
 	arms := make(map[string]int, len(in.Arms))
 	for i, a := range in.Arms {
 		if _, twice := arms[a.Name]; twice || a.Name == "" {
@@ -223,8 +217,9 @@ func setDefault(v *float64, def float64) {
 	}
 }
 
-// baselineOf returns which arm an arm is compared with; "" for a baseline.
-func (in *Input) baselineOf(a Arm) (name string, control bool) {
+// BaselineOf returns which arm an arm is compared with, "" for a baseline, and whether
+// the arm is its control.
+func (in *Set) BaselineOf(a Arm) (name string, control bool) {
 	if same, ok := in.Controls[a.Name]; ok {
 		return same, true
 	}
@@ -236,4 +231,12 @@ func (in *Input) baselineOf(a Arm) (name string, control bool) {
 		name = ""
 	}
 	return name, false
+}
+
+// Parity is how an arm's guests differ from those of the other arms. Its zero value means that they
+// do not.
+type Parity struct {
+	OwnUserland bool   // they run their own programs, not the image's
+	Unfrozen    bool   // they are not frozen while others are measured
+	Size        string // what they have, if it is not what the flavor says; or ""
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tare-bench/tare/internal/model"
 )
 
 const cpuDir = "/sys/devices/system/cpu"
@@ -52,7 +54,7 @@ func readCPU(r *reader, arch string) CPU {
 		c.NohzFull = ""
 	}
 	c.Allowed = statusField(r.text("cpu.allowed", "/proc/self/status"), "Cpus_allowed_list")
-	cpus, err := ParseCPUList(c.Online)
+	cpus, err := model.ParseCPUList(c.Online)
 	if err != nil || len(cpus) == 0 {
 		r.fail("cpu.threads", cpuDir+"/online", cmp.Or(err, errors.New("empty")))
 		for i := range info { // better than nothing: number them in this order
@@ -121,9 +123,9 @@ func statusField(text, key string) string {
 
 func cpuFile(cpu int, name string) string { return fmt.Sprintf("%s/cpu%d/%s", cpuDir, cpu, name) }
 
-func readTopology(r *reader, c *CPU, cpus []int) {
+func readTopology(r *reader, c *CPU, cpus model.CPUList) {
 	packages, cores := map[string]bool{}, map[string]bool{}
-	byCapacity := map[string][]int{}
+	byCapacity := map[string]model.CPUList{}
 	for _, cpu := range cpus {
 		pkg, err := r.raw(cpuFile(cpu, "topology/physical_package_id"))
 		sib, err2 := r.raw(cpuFile(cpu, "topology/thread_siblings_list"))
@@ -152,13 +154,13 @@ func readTopology(r *reader, c *CPU, cpus []int) {
 	}
 	if len(c.Kinds) == 0 && len(byCapacity) > 1 {
 		for capacity, list := range byCapacity {
-			c.Kinds = append(c.Kinds, "capacity "+capacity+": "+FormatCPUList(list))
+			c.Kinds = append(c.Kinds, "capacity "+capacity+": "+list.String())
 		}
 		slices.Sort(c.Kinds)
 	}
 }
 
-func readCaches(r *reader, c *CPU, cpus []int) {
+func readCaches(r *reader, c *CPU, cpus model.CPUList) {
 	seen := map[string]bool{}
 	index := map[Cache]int{}
 	for _, cpu := range cpus {
@@ -180,7 +182,7 @@ func readCaches(r *reader, c *CPU, cpus []int) {
 				continue
 			}
 			seen[id] = true
-			by, _ := ParseCPUList(shared)
+			by, _ := model.ParseCPUList(shared)
 			key := Cache{Level: level, Type: kind, Size: size, SharedBy: len(by)}
 			if i, ok := index[key]; ok {
 				c.Caches[i].Count++
@@ -222,7 +224,7 @@ func parseSize(s string) (int64, error) {
 func readNodes(r *reader) []Node {
 	const dir = "/sys/devices/system/node"
 	online := r.optional("cpu.nodes", dir+"/online")
-	ids, err := ParseCPUList(online)
+	ids, err := model.ParseCPUList(online)
 	if err != nil {
 		r.fail("cpu.nodes", dir+"/online", err)
 		return nil

@@ -3,11 +3,13 @@ package host
 import (
 	"errors"
 	"strconv"
+
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // readFrequency reads what affects the speed of the CPUs: SMT, turbo, governors, thermal
 // throttling, idle states.
-func readFrequency(r *reader, c *CPU, cpus []int) {
+func readFrequency(r *reader, c *CPU, cpus model.CPUList) {
 	if n := r.number("cpu.smt", cpuDir+"/smt/active"); n != nil {
 		c.SMT = new(*n != 0)
 	}
@@ -42,9 +44,9 @@ func readTurbo(r *reader, c *CPU) {
 }
 
 // readPolicies groups CPUs with the same frequency settings.
-func readPolicies(r *reader, c *CPU, cpus []int) {
+func readPolicies(r *reader, c *CPU, cpus model.CPUList) {
 	type key struct{ driver, governor, epp, lo, hi, top string }
-	members := map[key][]int{}
+	members := map[key]model.CPUList{}
 	var order []key
 	for _, cpu := range cpus {
 		if !r.exists(cpuFile(cpu, "cpufreq")) {
@@ -69,7 +71,7 @@ func readPolicies(r *reader, c *CPU, cpus []int) {
 		return &n
 	}
 	for _, k := range order {
-		c.Policies = append(c.Policies, Policy{CPUs: FormatCPUList(members[k]), Driver: k.driver, Governor: k.governor,
+		c.Policies = append(c.Policies, Policy{CPUs: members[k].String(), Driver: k.driver, Governor: k.governor,
 			EPP: k.epp, MinKHz: khz(k.lo), MaxKHz: khz(k.hi), TopKHz: khz(k.top)})
 	}
 }

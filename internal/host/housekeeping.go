@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // maxIRQs bounds how many interrupts are stored: a server has one for each queue of each device,
@@ -36,16 +38,16 @@ func readHousekeeping(r *reader, procs map[int]procTime) *Housekeeping {
 	}
 	const net = "/sys/class/net"
 	for _, name := range r.names(net) {
-		var to []int
+		var to model.CPUList
 		for _, queue := range r.names(net + "/" + name + "/queues") {
 			if strings.HasPrefix(queue, "rx-") {
-				cpus, _ := ParseCPUList(readMask(r, field+".steering", net+"/"+name+"/queues/"+queue+"/rps_cpus"))
+				cpus, _ := model.ParseCPUList(readMask(r, field+".steering", net+"/"+name+"/queues/"+queue+"/rps_cpus"))
 				to = append(to, cpus...)
 			}
 		}
 		if len(to) > 0 {
 			slices.Sort(to)
-			h.Steering = append(h.Steering, name+": "+FormatCPUList(slices.Compact(to)))
+			h.Steering = append(h.Steering, name+": "+slices.Compact(to).String())
 		}
 	}
 	for _, p := range procs {
@@ -60,11 +62,11 @@ func readMask(r *reader, field, p string) string {
 	if s == "" {
 		return ""
 	}
-	cpus, err := parseCPUMask(s)
+	cpus, err := model.ParseCPUMask(s)
 	if err != nil {
 		r.fail(field, p, err)
 	}
-	return FormatCPUList(cpus)
+	return cpus.String()
 }
 
 // irqLine is a line of /proc/interrupts.

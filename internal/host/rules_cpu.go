@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // cpuRules: why the same work takes different times on this CPU.
@@ -24,10 +26,10 @@ var cpuRules = []rule{
 }
 
 func governor(v view) *Spoiler {
-	bad := map[string][]int{} // CPUs by governor and driver
+	bad := map[string]model.CPUList{} // CPUs by governor and driver
 	for _, p := range v.CPU.Policies {
 		if p.Governor != "" && p.Governor != "performance" {
-			cpus, _ := ParseCPUList(p.CPUs)
+			cpus, _ := model.ParseCPUList(p.CPUs)
 			key := p.Governor + " of " + p.Driver
 			bad[key] = append(bad[key], cpus...)
 		}
@@ -35,7 +37,7 @@ func governor(v view) *Spoiler {
 	var list []string
 	for _, key := range slices.Sorted(maps.Keys(bad)) {
 		slices.Sort(bad[key])
-		list = append(list, fmt.Sprintf("%s on CPUs %s", key, FormatCPUList(bad[key])))
+		list = append(list, fmt.Sprintf("%s on CPUs %s", key, bad[key]))
 	}
 	if list == nil {
 		return nil
@@ -109,7 +111,7 @@ func smt(v view) *Spoiler {
 	}
 	shared := 0
 	for _, list := range v.CPU.Siblings {
-		cpus, _ := ParseCPUList(list)
+		cpus, _ := model.ParseCPUList(list)
 		if len(cpus) > 1 && !slices.ContainsFunc(cpus, func(n int) bool { return busy[n] < inUse }) {
 			shared++
 		}
@@ -160,23 +162,19 @@ func affinity(v view) *Spoiler {
 	if v.CPU.Allowed == "" || v.CPU.Online == "" {
 		return nil
 	}
-	allowed, err := ParseCPUList(v.CPU.Allowed)
-	online, err2 := ParseCPUList(v.CPU.Online)
+	allowed, err := model.ParseCPUList(v.CPU.Allowed)
+	online, err2 := model.ParseCPUList(v.CPU.Online)
 	if err != nil || err2 != nil {
 		return nil
 	}
-	missing := slices.DeleteFunc(online, func(n int) bool { return slices.Contains(allowed, n) || v.isolated(n) })
+	// Only tasks that are pinned to an isolated CPU run on it.
+	isolated, _ := model.ParseCPUList(v.CPU.Isolated)
+	missing := online.Without(allowed).Without(isolated)
 	if len(missing) == 0 {
 		return nil
 	}
 	return found(Disturbs, "start tare without taskset and outside a restricted cpuset", "tare may not use %s of %s",
 		cpuNames(missing), v.CPU.Online)
-}
-
-// isolated reports whether only tasks that are pinned to a CPU run on it.
-func (v view) isolated(cpu int) bool {
-	list, _ := ParseCPUList(v.CPU.Isolated)
-	return slices.Contains(list, cpu)
 }
 
 // mitigationParams are boot parameters that, with one of the values, switch off a default

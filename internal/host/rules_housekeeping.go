@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // housekeepingRules: kernel work on the CPUs that guests use.
@@ -15,11 +17,11 @@ var housekeepingRules = []rule{
 
 // guestCPUs returns the CPUs of guests, and says whether they are the campaign's or the default. It
 // returns none in Xen's dom0, which does not see the CPUs of its guests.
-func (v view) guestCPUs() (cpus []int, use string) {
-	if cpus, err := ParseCPUList(v.needs.CPUs); err == nil && len(cpus) > 0 {
+func (v view) guestCPUs() (cpus model.CPUList, use string) {
+	if cpus, err := model.ParseCPUList(v.needs.CPUs); err == nil && len(cpus) > 0 {
 		return cpus, "which guests use"
 	}
-	online, err := ParseCPUList(v.CPU.Online)
+	online, err := model.ParseCPUList(v.CPU.Online)
 	if err != nil || len(online) == 0 || v.Virt.Role == XenDom0 {
 		return nil, ""
 	}
@@ -28,22 +30,22 @@ func (v view) guestCPUs() (cpus []int, use string) {
 }
 
 // hostCPUs are the CPUs that guests leave to the host.
-func (v view) hostCPUs(guests []int) []int {
-	online, _ := ParseCPUList(v.CPU.Online)
-	return slices.DeleteFunc(online, func(n int) bool { return slices.Contains(guests, n) })
+func (v view) hostCPUs(guests model.CPUList) model.CPUList {
+	online, _ := model.ParseCPUList(v.CPU.Online)
+	return online.Without(guests)
 }
 
-func cpuNames(cpus []int) string {
+func cpuNames(cpus model.CPUList) string {
 	if len(cpus) == 1 {
-		return "CPU " + FormatCPUList(cpus)
+		return "CPU " + cpus.String()
 	}
-	return "CPUs " + FormatCPUList(cpus)
+	return "CPUs " + cpus.String()
 }
 
 // common returns the CPUs of the list that are in cpus.
-func common(list string, cpus []int) []int {
-	in, _ := ParseCPUList(list)
-	return slices.DeleteFunc(in, func(n int) bool { return !slices.Contains(cpus, n) })
+func common(list string, cpus model.CPUList) model.CPUList {
+	in, _ := model.ParseCPUList(list)
+	return in.Common(cpus)
 }
 
 func nohzFull(v view) *Spoiler {
@@ -74,7 +76,7 @@ func guestInterrupts(v view) *Spoiler {
 		level = Disturbs
 	}
 	from := ""
-	if names := devices(v.frequent(v.interruptsOf([]int{cpu}))); names != "" {
+	if names := devices(v.frequent(v.interruptsOf(model.CPUList{cpu}))); names != "" {
 		from = ", most from " + names
 	}
 	return found(level, v.moveInterrupts(guests), "CPU %d, %s, took %.0f device interrupts per second %s%s", cpu, use, rate, when, from)
@@ -82,7 +84,7 @@ func guestInterrupts(v view) *Spoiler {
 
 // mostInterrupted finds the CPU with most device interrupts in the sample. Without a sample it takes
 // the mean since boot, as if each interrupt had always gone to its present CPUs.
-func (v view) mostInterrupted(among []int) (cpu int, perSecond float64, when string) {
+func (v view) mostInterrupted(among model.CPUList) (cpu int, perSecond float64, when string) {
 	rates := map[int]float64{}
 	for _, r := range v.sample.Interrupts {
 		rates[r.CPU] = r.PerSecond
@@ -91,7 +93,7 @@ func (v view) mostInterrupted(among []int) (cpu int, perSecond float64, when str
 	if up, known := value(v.UptimeS); len(rates) == 0 && known && up > 0 {
 		when = "on average since boot"
 		for _, q := range v.Housekeeping.IRQs {
-			to, _ := ParseCPUList(q.CPUs)
+			to, _ := model.ParseCPUList(q.CPUs)
 			for _, n := range to {
 				rates[n] += float64(q.Count) / up / float64(len(to))
 			}
@@ -106,7 +108,7 @@ func (v view) mostInterrupted(among []int) (cpu int, perSecond float64, when str
 }
 
 // interruptsOf returns the interrupts that go to one of the CPUs, most frequent first.
-func (v view) interruptsOf(cpus []int) []IRQ {
+func (v view) interruptsOf(cpus model.CPUList) []IRQ {
 	var out []IRQ
 	for _, q := range v.Housekeeping.IRQs {
 		if len(common(q.CPUs, cpus)) > 0 {
@@ -133,7 +135,7 @@ func devices(irqs []IRQ) string {
 }
 
 // moveInterrupts is the remedy that keeps interrupts off the CPUs of guests.
-func (v view) moveInterrupts(guests []int) string {
+func (v view) moveInterrupts(guests model.CPUList) string {
 	host := v.hostCPUs(guests)
 	if len(host) == 0 {
 		return leaveSome
@@ -148,7 +150,7 @@ func (v view) moveInterrupts(guests []int) string {
 	}
 	return fmt.Sprintf("%sfor i in %s; do echo %s > /proc/irq/$i/smp_affinity_list; done; "+
 		"if the kernel refuses, the interrupt is managed: boot with isolcpus=managed_irq,%s",
-		first, strings.Join(numbers, " "), FormatCPUList(host), FormatCPUList(guests))
+		first, strings.Join(numbers, " "), host, guests)
 }
 
 const leaveSome = "leave the host a CPU that no guest uses: give guests fewer CPUs in the campaign (cpus:)"
@@ -164,14 +166,14 @@ func guestHousekeeping(v view) *Spoiler {
 	var what, boot, set []string
 	ticks := len(common(v.CPU.NohzFull, guests)) < len(guests)
 	if ticks && !v.rcuOffloaded(guests) { // nohz_full implies rcu_nocbs
-		what, boot = append(what, "RCU callbacks"), append(boot, "rcu_nocbs="+FormatCPUList(guests))
+		what, boot = append(what, "RCU callbacks"), append(boot, "rcu_nocbs="+guests.String())
 	}
 	if names := devices(v.frequent(v.interruptsOf(guests))); names != "" && guestInterrupts(v) == nil {
-		what, boot = append(what, "interrupts of "+names), append(boot, "irqaffinity="+FormatCPUList(host))
+		what, boot = append(what, "interrupts of "+names), append(boot, "irqaffinity="+host.String())
 	}
 	if len(common(h.Workqueues, guests)) > 0 {
 		what = append(what, "unbound workqueues")
-		set = append(set, "echo "+formatCPUMask(host)+" > /sys/devices/virtual/workqueue/cpumask")
+		set = append(set, "echo "+host.Mask()+" > /sys/devices/virtual/workqueue/cpumask")
 	}
 	if v.Kernel.Sysctl["kernel.timer_migration"] == "1" {
 		what, set = append(what, "timers that migrate from idle CPUs"), append(set, "sysctl -w kernel.timer_migration=0")
@@ -203,7 +205,7 @@ func guestHousekeeping(v view) *Spoiler {
 
 // rcuOffloaded reports whether the RCU callbacks of these CPUs are left to threads that may run on
 // other CPUs.
-func (v view) rcuOffloaded(cpus []int) bool {
+func (v view) rcuOffloaded(cpus model.CPUList) bool {
 	if v.Kernel.Config["CONFIG_RCU_NOCB_CPU_DEFAULT_ALL"] == "y" {
 		return true
 	}

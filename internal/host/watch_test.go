@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -149,33 +148,5 @@ func TestClockChange(t *testing.T) {
 	coarse := ClockChange{Step: 5 * ms, Error: 10 * ms}
 	if coarse.Stepped(DefaultClockStep) {
 		t.Error("a step within the reading's error is no evidence")
-	}
-}
-
-func TestCPUList(t *testing.T) {
-	for in, want := range map[string]string{"": "", "0": "0", "0-3,8": "0-3,8", "8,0-1,1-3\n": "0-3,8", "1,3,5": "1,3,5"} {
-		got, err := ParseCPUList(in)
-		if err != nil || FormatCPUList(got) != want {
-			t.Errorf("%q: %v, %v", in, got, err)
-		}
-	}
-	for in, want := range map[string]string{"0": "", "3": "0-1", "d\n": "0,2-3", "ff000000,00000001": "0,56-63", "1,00000000": "32"} {
-		got, err := parseCPUMask(in)
-		if err != nil || FormatCPUList(got) != want {
-			t.Errorf("mask %q: %v, %v", in, got, err)
-		}
-		if again := formatCPUMask(got); len(got) > 0 && again != strings.TrimSpace(in) {
-			t.Errorf("mask %q became %q", in, again)
-		}
-	}
-	for _, bad := range []string{"", "x", "1ffffffff", "-1", "1,", strings.Repeat("0,", 3000) + "1"} {
-		if got, err := parseCPUMask(bad); err == nil {
-			t.Errorf("mask %q: %v", bad, got)
-		}
-	}
-	for _, bad := range []string{"a", "3-1", "-1", "1-", "0-999999999", ",", "0-31:1/2"} {
-		if got, err := ParseCPUList(bad); err == nil {
-			t.Errorf("%q: %v", bad, got)
-		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/probe"
 	"github.com/tare-bench/tare/internal/store"
@@ -383,7 +384,7 @@ func TestPreferred(t *testing.T) {
 // that boot; a boot creates no guests of the other boot's arms.
 func TestBoots(t *testing.T) {
 	b := newBench(t, strings.NewReplacer("blocks: 4", "blocks: 8", "arms: [native, other]", "boots: {linux: {}, xen: {entry: Xen}}\narms: [native, {system: other, boot: xen}]").Replace(yaml))
-	b.config.Boot = campaign.BootLinux
+	b.config.Boot = model.BootLinux
 	var boots []string
 	for {
 		boots = append(boots, b.config.Boot)
@@ -394,7 +395,7 @@ func TestBoots(t *testing.T) {
 		native, other := len(b.native.Events()), len(b.other.Events())
 		s, err := b.run(t.Context())
 		idle := b.other.Events()[other:]
-		if b.config.Boot == campaign.BootXen {
+		if b.config.Boot == model.BootXen {
 			idle = b.native.Events()[native:]
 		}
 		if len(idle) > 0 {
@@ -422,7 +423,7 @@ func TestBoots(t *testing.T) {
 			t.Errorf("%s: %v", arm, n)
 		}
 	}
-	if boots[0] != campaign.BootLinux || len(boots) != 8 {
+	if boots[0] != model.BootLinux || len(boots) != 8 {
 		t.Errorf("boots %v", boots)
 	}
 	in, err := analyze.FromRun(b.config.Store)

@@ -77,14 +77,3 @@ func FuzzSwaps(f *testing.F) {
 		}
 	})
 }
-
-func FuzzMountinfo(f *testing.F) {
-	f.Add("99 28 7:3 / /media/my\\040disk rw,relatime shared:1 - ext4 /dev/loop3 rw\n")
-	f.Fuzz(func(t *testing.T, s string) {
-		for _, m := range parseMountinfo(s) {
-			if m.fsType == "" {
-				t.Errorf("%+v", m)
-			}
-		}
-	})
-}

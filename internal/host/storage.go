@@ -1,68 +1,37 @@
 package host
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/moby/sys/mountinfo"
 )
 
-// mount is one line of /proc/self/mountinfo.
-type mount struct {
-	device  string // major:minor
-	point   string
-	options string
-	fsType  string
-	source  string
-	super   string
-}
-
-// parseMountinfo ignores lines that it does not understand.
-func parseMountinfo(text string) []mount {
-	var out []mount
-	for line := range strings.Lines(text) {
-		left, right, ok := strings.Cut(line, " - ")
-		l, f := strings.Fields(left), strings.Fields(right)
-		if !ok || len(l) < 6 || len(f) < 2 {
-			continue
-		}
-		m := mount{device: l[2], point: unescape(l[4]), options: l[5], fsType: f[0], source: unescape(f[1])}
-		if len(f) > 2 {
-			m.super = f[2]
-		}
-		out = append(out, m)
+// mounts returns the mounts of this process, or records that they cannot be read.
+func (r *reader) mounts(field string) []*mountinfo.Info {
+	const file = "/proc/self/mountinfo"
+	b, err := r.raw(file)
+	var mounts []*mountinfo.Info
+	if err == nil {
+		mounts, err = parseMounts(bytes.NewReader(b))
 	}
-	return out
-}
-
-// unescape decodes the octal escapes of mountinfo: "\040" is a space.
-func unescape(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
+	if err != nil {
+		r.fail(field, file, err)
 	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
+	return mounts
 }
 
 // mountOf returns the mount of an absolute path. If several share a mount point, the last is on top.
-func mountOf(mounts []mount, p string) *mount {
-	var best *mount
-	for i := range mounts {
-		m := &mounts[i]
-		inside := m.point == "/" || p == m.point || strings.HasPrefix(p, m.point+"/")
-		if inside && (best == nil || len(m.point) >= len(best.point)) {
+func mountOf(mounts []*mountinfo.Info, p string) *mountinfo.Info {
+	var best *mountinfo.Info
+	for _, m := range mounts {
+		inside := m.Mountpoint == "/" || p == m.Mountpoint || strings.HasPrefix(p, m.Mountpoint+"/")
+		if inside && (best == nil || len(m.Mountpoint) >= len(best.Mountpoint)) {
 			best = m
 		}
 	}
@@ -75,20 +44,21 @@ func readStorage(r *reader, c *calls, p string) *Storage {
 		r.fail("storage", "", errors.New("the data path cannot be resolved: "+reason(err)))
 		return nil
 	}
-	m := mountOf(parseMountinfo(r.text("storage", "/proc/self/mountinfo")), abs)
+	mounts := r.mounts("storage")
+	m := mountOf(mounts, abs)
 	if m == nil {
 		r.fail("storage", "/proc/self/mountinfo", errors.New("no mount holds the data path"))
 		return nil
 	}
-	s := &Storage{Mount: m.point, FSType: m.fsType, Options: m.options, SuperOptions: m.super, Source: m.source}
+	s := &Storage{Mount: m.Mountpoint, FSType: m.FSType, Options: m.Options, SuperOptions: m.VFSOptions, Source: m.Source}
 	if total, free, err := c.space(abs); err != nil {
 		r.fail("storage.free", "statfs", err)
 	} else {
 		s.Total, s.Free = &total, &free
 	}
 	if s.Disk = diskOf(r, m); s.Disk == "" {
-		if strings.HasPrefix(m.source, "/dev/") {
-			r.fail("storage.disk", m.source, errors.New("not found in /sys/block"))
+		if strings.HasPrefix(m.Source, "/dev/") {
+			r.fail("storage.disk", m.Source, errors.New("not found in /sys/block"))
 		}
 		return s
 	}
@@ -96,8 +66,8 @@ func readStorage(r *reader, c *calls, p string) *Storage {
 	s.On = r.names(dir + "/slaves")
 	if f := r.optional("storage.on", dir+"/loop/backing_file"); f != "" {
 		s.On = []string{"a file"}
-		if below := mountOf(parseMountinfo(r.optional("storage.on", "/proc/self/mountinfo")), f); below != nil {
-			s.On = []string{"a file on " + below.fsType + " at " + below.point}
+		if below := mountOf(mounts, f); below != nil {
+			s.On = []string{"a file on " + below.FSType + " at " + below.Mountpoint}
 		}
 	}
 	s.Model = r.optional("storage.model", dir+"/device/model")
@@ -114,10 +84,10 @@ func readStorage(r *reader, c *calls, p string) *Storage {
 
 // diskOf finds the whole device of a mount: by its number, or for file systems with numbers of
 // their own (btrfs) by the name of their source.
-func diskOf(r *reader, m *mount) string {
-	links := []string{"/sys/dev/block/" + m.device}
-	if strings.HasPrefix(m.source, "/dev/") {
-		links = append(links, "/sys/class/block/"+path.Base(m.source))
+func diskOf(r *reader, m *mountinfo.Info) string {
+	links := []string{fmt.Sprintf("/sys/dev/block/%d:%d", m.Major, m.Minor)}
+	if strings.HasPrefix(m.Source, "/dev/") {
+		links = append(links, "/sys/class/block/"+path.Base(m.Source))
 	}
 	for _, link := range links {
 		target, err := fs.ReadLink(r.fsys, rel(link))
@@ -139,23 +109,23 @@ var controllers = []string{"cpu", "cpuacct", "cpuset", "memory", "blkio", "io", 
 
 func readCgroup(r *reader) Cgroup {
 	g := Cgroup{Layout: CgroupNone}
-	text := r.text("cgroup", "/proc/self/mountinfo")
-	if text == "" {
+	mounts := r.mounts("cgroup")
+	if mounts == nil {
 		return Cgroup{}
 	}
 	v1 := false
-	for _, m := range parseMountinfo(text) {
-		switch m.fsType {
+	for _, m := range mounts {
+		switch m.FSType {
 		case "cgroup":
 			v1 = true
-			for opt := range strings.SplitSeq(m.super, ",") {
+			for opt := range strings.SplitSeq(m.VFSOptions, ",") {
 				if slices.Contains(controllers, opt) && g.Controllers[opt] == "" {
-					put(&g.Controllers, opt, m.point)
+					put(&g.Controllers, opt, m.Mountpoint)
 				}
 			}
 		case "cgroup2":
 			if g.V2Mount == "" {
-				g.V2Mount = m.point
+				g.V2Mount = m.Mountpoint
 			}
 		}
 	}

@@ -66,9 +66,9 @@ func readCPU(r *reader, arch string) CPU {
 	readCaches(r, &c, cpus)
 	c.Nodes = readNodes(r)
 	readFrequency(r, &c, cpus)
-	if dir := cpuDir + "/vulnerabilities"; r.exists(dir) {
+	if dir := cpuDir + "/vulnerabilities"; r.Exists(dir) {
 		c.Mitigations = map[string]string{}
-		for _, name := range r.names(dir) {
+		for _, name := range r.Names(dir) {
 			c.Mitigations[name] = r.text("cpu.mitigations."+name, dir+"/"+name)
 		}
 	} else {
@@ -127,8 +127,8 @@ func readTopology(r *reader, c *CPU, cpus model.CPUList) {
 	packages, cores := map[string]bool{}, map[string]bool{}
 	byCapacity := map[string]model.CPUList{}
 	for _, cpu := range cpus {
-		pkg, err := r.raw(cpuFile(cpu, "topology/physical_package_id"))
-		sib, err2 := r.raw(cpuFile(cpu, "topology/thread_siblings_list"))
+		pkg, err := r.ReadFile(cpuFile(cpu, "topology/physical_package_id"))
+		sib, err2 := r.ReadFile(cpuFile(cpu, "topology/thread_siblings_list"))
 		if err := errors.Join(err, err2); err != nil {
 			r.fail("cpu.cores", cpuFile(cpu, "topology"), err)
 			return
@@ -165,7 +165,7 @@ func readCaches(r *reader, c *CPU, cpus model.CPUList) {
 	index := map[Cache]int{}
 	for _, cpu := range cpus {
 		dir := cpuFile(cpu, "cache")
-		for _, name := range r.names(dir) {
+		for _, name := range r.Names(dir) {
 			if !strings.HasPrefix(name, "index") {
 				continue
 			}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ import (
 // mounts returns the mounts of this process, or records that they cannot be read.
 func (r *reader) mounts(field string) []*mountinfo.Info {
 	const file = "/proc/self/mountinfo"
-	b, err := r.raw(file)
+	b, err := r.ReadFile(file)
 	var mounts []*mountinfo.Info
 	if err == nil {
 		mounts, err = parseMounts(bytes.NewReader(b))
@@ -63,7 +62,7 @@ func readStorage(r *reader, c *calls, p string) *Storage {
 		return s
 	}
 	dir := "/sys/block/" + s.Disk
-	s.On = r.names(dir + "/slaves")
+	s.On = r.Names(dir + "/slaves")
 	if f := r.optional("storage.on", dir+"/loop/backing_file"); f != "" {
 		s.On = []string{"a file"}
 		if below := mountOf(mounts, f); below != nil {
@@ -90,7 +89,7 @@ func diskOf(r *reader, m *mountinfo.Info) string {
 		links = append(links, "/sys/class/block/"+path.Base(m.Source))
 	}
 	for _, link := range links {
-		target, err := fs.ReadLink(r.fsys, rel(link))
+		target, err := r.ReadLink(link)
 		if err != nil {
 			continue
 		}
@@ -101,56 +100,4 @@ func diskOf(r *reader, m *mountinfo.Info) string {
 		}
 	}
 	return ""
-}
-
-// controllers are all cgroup controllers so far; other options of a v1 mount are not controllers.
-var controllers = []string{"cpu", "cpuacct", "cpuset", "memory", "blkio", "io", "devices", "freezer",
-	"net_cls", "net_prio", "perf_event", "hugetlb", "pids", "rdma", "misc"}
-
-func readCgroup(r *reader) Cgroup {
-	g := Cgroup{Layout: CgroupNone}
-	mounts := r.mounts("cgroup")
-	if mounts == nil {
-		return Cgroup{}
-	}
-	v1 := false
-	for _, m := range mounts {
-		switch m.FSType {
-		case "cgroup":
-			v1 = true
-			for opt := range strings.SplitSeq(m.VFSOptions, ",") {
-				if slices.Contains(controllers, opt) && g.Controllers[opt] == "" {
-					put(&g.Controllers, opt, m.Mountpoint)
-				}
-			}
-		case "cgroup2":
-			if g.V2Mount == "" {
-				g.V2Mount = m.Mountpoint
-			}
-		}
-	}
-	switch {
-	case v1 && g.V2Mount != "":
-		g.Layout = CgroupHybrid
-	case v1:
-		g.Layout = CgroupV1
-	case g.V2Mount != "":
-		g.Layout = CgroupV2
-	}
-	if g.V2Mount == "" {
-		return g
-	}
-	for name := range strings.FieldsSeq(r.text("cgroup.controllers", g.V2Mount+"/cgroup.controllers")) {
-		if g.Controllers[name] == "" {
-			put(&g.Controllers, name, "v2")
-		}
-	}
-	g.Delegated = r.text("cgroup.delegated", g.V2Mount+"/cgroup.subtree_control")
-	// The root itself has no such file, except where a namespace makes it one.
-	for _, child := range append([]string{"."}, r.names(g.V2Mount)...) {
-		if g.Controllers["freezer"] == "" && r.exists(path.Join(g.V2Mount, child, "cgroup.freeze")) {
-			put(&g.Controllers, "freezer", "v2")
-		}
-	}
-	return g
 }

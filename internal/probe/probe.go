@@ -6,13 +6,13 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/cgroup"
-	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/host/procfs"
+	"github.com/tare-bench/tare/internal/host/watch"
 )
 
 // Names of the probes. Each has one value per trial, over its timed steps.
@@ -58,22 +58,22 @@ type Target interface {
 
 // Watch observes the host during a whole run. The caller closes it.
 type Watch struct {
-	lag   *host.Lag
-	forks *host.Lag // nil: not possible on this host
-	log   *host.KernelLog
+	lag   *watch.Lag
+	forks *watch.Lag // nil: not possible on this host
+	log   *watch.KernelLog
 	// Missing says what cannot be observed on this host, one line each.
 	Missing []string
 }
 
 // Start begins to observe the host.
 func Start() *Watch {
-	w := &Watch{lag: host.StartLag(0)}
-	log, err := host.WatchKernelLog()
+	w := &Watch{lag: watch.StartLag(0)}
+	log, err := watch.WatchKernelLog()
 	if err != nil {
 		w.Missing = append(w.Missing, fmt.Sprintf("the kernel log: %v", err))
 	}
 	w.log = log
-	if w.forks, err = host.StartForks(); err != nil {
+	if w.forks, err = watch.StartForks(); err != nil {
 		w.Missing = append(w.Missing, fmt.Sprintf("how long the host takes to start a process: %v", err))
 	}
 	return w
@@ -106,8 +106,8 @@ func (w *Watch) Drain() []Notice {
 		return []Notice{{"kernel-log", fmt.Sprintf("cannot be read: %v", err)}}
 	}
 	var notices []Notice
-	for _, line := range d.Lines {
-		notices = append(notices, Notice{"kernel-" + string(line.Kind), strings.ToValidUTF8(line.Text, "?")})
+	for _, m := range d.Messages {
+		notices = append(notices, Notice{"kernel-" + string(m.Kind), m.Text})
 	}
 	if d.Lost > 0 {
 		notices = append(notices, Notice{"kernel-log", fmt.Sprintf("%d messages were overwritten before they were read", d.Lost)})
@@ -120,21 +120,21 @@ type Window struct {
 	watch  *Watch
 	target Target
 	usage  cgroup.Usage
-	cpu    host.CPUTime
+	cpu    procfs.CPUTime
 	xen    map[int]time.Duration // CPU time by domain; nil without Xen
 	bytes  int64
 	// cpuKnown and bytesKnown: the target can measure them.
 	cpuKnown, bytesKnown bool
-	lag, forks           *host.LagWindow
+	lag, forks           *watch.LagWindow
 	own                  time.Duration // CPU time of tare so far
-	clocks               host.Clocks
+	clocks               watch.Clocks
 }
 
 // Begin opens a window on a guest. The caller ends it, also to discard it.
 func (w *Watch) Begin(target Target) (*Window, error) {
 	v := &Window{watch: w, target: target}
 	var err error
-	if v.clocks, err = host.ReadClocks(); err != nil {
+	if v.clocks, err = watch.ReadClocks(); err != nil {
 		return nil, err
 	}
 	v.lag = w.lag.Window()
@@ -145,7 +145,7 @@ func (w *Watch) Begin(target Target) (*Window, error) {
 	if v.bytes, v.bytesKnown, err = known(target.Written()); err != nil {
 		return nil, err
 	}
-	if v.cpu, err = host.CPUTimes(); err != nil {
+	if v.cpu, err = hostCPU(); err != nil {
 		return nil, err
 	}
 	if v.xen, err = domainTimes(); err != nil {
@@ -153,6 +153,12 @@ func (w *Watch) Begin(target Target) (*Window, error) {
 	}
 	v.usage, v.cpuKnown, err = known(target.Usage())
 	return v, err
+}
+
+// hostCPU is the time that all CPUs of the host spent since boot.
+func hostCPU() (procfs.CPUTime, error) {
+	st, err := procfs.Host("").Stat()
+	return st.Total, err
 }
 
 // known reports whether v could be measured; cgroup.ErrUnknown is no error.
@@ -190,7 +196,7 @@ func (v *Window) End() (Readings, error) {
 	if err != nil {
 		return Readings{}, err
 	}
-	cpu, err := host.CPUTimes()
+	cpu, err := hostCPU()
 	if err != nil {
 		return Readings{}, err
 	}
@@ -202,7 +208,7 @@ func (v *Window) End() (Readings, error) {
 	if err != nil {
 		return Readings{}, err
 	}
-	clocks, err := host.ReadClocks()
+	clocks, err := watch.ReadClocks()
 	if err != nil {
 		return Readings{}, err
 	}
@@ -227,17 +233,17 @@ func (v *Window) End() (Readings, error) {
 		r.Values[CapPeriods] = float64(usage.Periods - v.usage.Periods)
 		r.Values[Throttled] = float64(usage.ThrottledPeriods - v.usage.ThrottledPeriods)
 	}
-	if lag := v.lag.End(); lag.Samples > 0 {
-		r.Values[LagMax] = lag.Max
+	if longest, ok := v.lag.End(); ok {
+		r.Values[LagMax] = longest.Seconds()
 	}
 	if v.forks != nil {
-		if forks := v.forks.End(); forks.Samples > 0 {
-			r.Values[ForkMax] = forks.Max
+		if longest, ok := v.forks.End(); ok {
+			r.Values[ForkMax] = longest.Seconds()
 		}
 	}
 	change := clocks.Since(v.clocks)
 	r.Suspended = change.WasSuspended()
-	if change.Stepped(host.DefaultClockStep) {
+	if change.Stepped(watch.DefaultClockStep) {
 		r.Notices = append(r.Notices, Notice{"clock-step", fmt.Sprintf("the host's wall clock was changed by %v during a trial; durations use its monotonic clock and are not affected", change.Step)})
 	}
 	if r.Suspended {

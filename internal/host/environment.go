@@ -67,7 +67,7 @@ type CPU struct {
 	Cores    int      `json:"cores,omitempty"`
 	Threads  int      `json:"threads,omitempty"`
 	Siblings []string `json:"siblings,omitempty"` // CPUs that share a core, one list a core; only cores with more than one
-	Kinds    []string `json:"kinds,omitempty"`    // CPUs of each kind of core, where the kinds differ: "core: 0-7", "atom: 8-15"
+	Kinds    []string `json:"kinds,omitempty"`    // CPUs of each kind, where kinds differ: "core: 0-7", "atom: 8-15"
 	Nodes    []Node   `json:"nodes,omitempty"`    // NUMA; empty: the kernel was built without it
 	Caches   []Cache  `json:"caches,omitempty"`
 
@@ -132,10 +132,10 @@ const (
 type Virtualization struct {
 	Extension string            `json:"extension,omitempty"` // vmx, svm; empty: the CPU shows none
 	KVMDevice bool              `json:"kvm_device"`          // /dev/kvm exists, which does not prove that it works
-	KVM       map[string]string `json:"kvm,omitempty"`       // module parameters that change the cost: nested, ept, npt, …
+	KVM       map[string]string `json:"kvm,omitempty"`       // module parameters that change the cost: nested, ept, …
 	Role      Role              `json:"role"`
 	Of        string            `json:"of,omitempty"`             // the hypervisor that tare runs under
-	Emulated  bool              `json:"emulated,omitempty"`       // the CPU is emulated: its timings say nothing about hardware
+	Emulated  bool              `json:"emulated,omitempty"`       // its timings say nothing about hardware
 	CPUID     string            `json:"cpuid_vendor,omitempty"`   // CPUID leaf 0x40000000
 	Container string            `json:"container,omitempty"`      // the container that tare runs in
 	SysVendor string            `json:"dmi_vendor,omitempty"`     // DMI; no serial numbers

@@ -61,7 +61,8 @@ func readPolicies(r *reader, c *CPU, cpus model.CPUList) {
 		members[k] = append(members[k], cpu)
 	}
 	if len(order) == 0 {
-		r.fail("cpu.policies", cpuDir+"/cpu*/cpufreq", errors.New("no CPU has one: the firmware or a hypervisor governs the frequency"))
+		r.fail("cpu.policies", cpuDir+"/cpu*/cpufreq",
+			errors.New("no CPU has one: the firmware or a hypervisor governs the frequency"))
 	}
 	khz := func(s string) *int64 {
 		n, err := strconv.ParseInt(s, 10, 64)

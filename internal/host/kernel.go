@@ -46,7 +46,8 @@ func readKernel(r *reader) Kernel {
 		}
 	}
 	const sched = "/sys/kernel/debug/sched"
-	for _, name := range []string{"base_slice_ns", "min_granularity_ns", "wakeup_granularity_ns", "latency_ns", "migration_cost_ns", "preempt", "features"} {
+	for _, name := range []string{"base_slice_ns", "min_granularity_ns", "wakeup_granularity_ns", "latency_ns",
+		"migration_cost_ns", "preempt", "features"} {
 		if s := r.optional("kernel.sched_debug", sched+"/"+name); s != "" {
 			put(&k.SchedDebug, name, s)
 		}

@@ -34,8 +34,8 @@ func readMemory(r *reader, procs map[int]procfs.Process) Memory {
 	m.KSM = r.number("memory.ksm_run", mm+"/ksm/run")
 	m.KSMSharing = r.optionalNumber("memory.ksm_pages_sharing", mm+"/ksm/pages_sharing")
 	m.Zswap = r.optional("memory.zswap", "/sys/module/zswap/parameters/enabled")
-	for _, name := range []string{"swappiness", "overcommit_memory", "dirty_ratio", "dirty_background_ratio", "zone_reclaim_mode",
-		"compaction_proactiveness"} {
+	for _, name := range []string{"swappiness", "overcommit_memory", "dirty_ratio", "dirty_background_ratio",
+		"zone_reclaim_mode", "compaction_proactiveness"} {
 		if s := r.optional("memory.vm", "/proc/sys/vm/"+name); s != "" {
 			put(&m.VM, name, s)
 		}
@@ -60,7 +60,8 @@ func readBackground(r *reader, m *Memory, procs map[int]procfs.Process) {
 	}
 	settings(&m.Khugepaged, "memory.khugepaged", mm+"/transparent_hugepage/khugepaged",
 		"defrag", "pages_to_scan", "scan_sleep_millisecs", "pages_collapsed")
-	settings(&m.KSMScan, "memory.ksm_scan", mm+"/ksm", "pages_to_scan", "sleep_millisecs", "advisor_mode", "merge_across_nodes")
+	settings(&m.KSMScan, "memory.ksm_scan", mm+"/ksm", "pages_to_scan", "sleep_millisecs", "advisor_mode",
+		"merge_across_nodes")
 	m.NUMADemotion = r.optional("memory.numa_demotion", mm+"/numa/demotion_enabled")
 	for line := range strings.Lines(r.optional("memory.numa_pages_migrated", "/proc/vmstat")) {
 		if n, ok := strings.CutPrefix(strings.TrimSpace(line), "numa_pages_migrated "); ok {

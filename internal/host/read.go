@@ -28,8 +28,6 @@ type Options struct {
 	// Path is a file or directory, usually where guests keep their data: Read describes its file
 	// system and device. Empty: none.
 	Path string
-	// NoHostID omits even the hash of the host's name.
-	NoHostID bool
 
 	calls *calls // tests
 }
@@ -76,9 +74,7 @@ func Read(o Options) *Environment {
 	r := &reader{FS: procfs.FS{Root: root, Proc: cmp.Or(o.Proc, "/proc")}}
 	env := &Environment{Version: EnvironmentVersion, Time: c.now().UTC()}
 	env.BootID = r.text("boot_id", "/proc/sys/kernel/random/boot_id")
-	if !o.NoHostID {
-		env.HostID = readHostID(r)
-	}
+	env.HostID = readHostID(r)
 	env.UptimeS = readUptime(r)
 	env.CPU = readCPU(r, c.arch)
 	env.Virt = readVirt(r, c, env.CPU)

@@ -17,7 +17,8 @@ func TestCPUList(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{
-		"a", "3-1", "-1", "1-", ",", "0--2", "1,,2", "8192", "0-99999", "0-999999999", "0-31:1/2", strings.Repeat("0-8191,", 100) + "0",
+		"a", "3-1", "-1", "1-", ",", "0--2", "1,,2", "8192", "0-99999", "0-999999999", "0-31:1/2", strings.Repeat("0-8191,",
+			100) + "0",
 	} {
 		if got, err := ParseCPUList(bad); err == nil {
 			t.Errorf("%q: %v", bad, got)
@@ -26,7 +27,8 @@ func TestCPUList(t *testing.T) {
 }
 
 func TestCPUMask(t *testing.T) {
-	for in, want := range map[string]string{"0": "", "3": "0-1", "d\n": "0,2-3", "ff000000,00000001": "0,56-63", "1,00000000": "32"} {
+	for in, want := range map[string]string{"0": "", "3": "0-1", "d\n": "0,2-3", "ff000000,00000001": "0,56-63",
+		"1,00000000": "32"} {
 		got, err := ParseCPUMask(in)
 		if err != nil || got.String() != want {
 			t.Errorf("mask %q: %v, %v", in, got, err)

@@ -42,8 +42,9 @@ const (
 
 // Units lists the probes with their units, in display order.
 var Units = []struct{ Name, Unit string }{
-	{Timed, "s"}, {GuestGroupCPU, "s"}, {GuestCPU, "s"}, {HostCPU, "s"}, {Dom0CPU, "s"}, {OwnCPU, "s"}, {DeviceBytes, "B"}, {WorkloadBytes, "B"},
-	{Steal, "s"}, {Throttled, "periods"}, {CapPeriods, "periods"}, {GuestMemory, "B"}, {MemoryLeft, "B"}, {LagMax, "s"}, {ForkMax, "s"},
+	{Timed, "s"}, {GuestGroupCPU, "s"}, {GuestCPU, "s"}, {HostCPU, "s"}, {Dom0CPU, "s"}, {OwnCPU, "s"},
+	{DeviceBytes, "B"}, {WorkloadBytes, "B"}, {Steal, "s"}, {Throttled, "periods"}, {CapPeriods, "periods"},
+	{GuestMemory, "B"}, {MemoryLeft, "B"}, {LagMax, "s"}, {ForkMax, "s"},
 	{ClockDiff, "s"}, {ClockError, "s"}, {HostTimeError, "s"}, {StartSkew, "s"}, {BarrierSkew, "s"},
 }
 
@@ -110,7 +111,8 @@ func (w *Watch) Drain() []Notice {
 		notices = append(notices, Notice{"kernel-" + string(m.Kind), m.Text})
 	}
 	if d.Lost > 0 {
-		notices = append(notices, Notice{"kernel-log", fmt.Sprintf("%d messages were overwritten before they were read", d.Lost)})
+		notices = append(notices, Notice{"kernel-log",
+			fmt.Sprintf("%d messages were overwritten before they were read", d.Lost)})
 	}
 	return notices
 }
@@ -244,10 +246,13 @@ func (v *Window) End() (Readings, error) {
 	change := clocks.Since(v.clocks)
 	r.Suspended = change.WasSuspended()
 	if change.Stepped(watch.DefaultClockStep) {
-		r.Notices = append(r.Notices, Notice{"clock-step", fmt.Sprintf("the host's wall clock was changed by %v during a trial; durations use its monotonic clock and are not affected", change.Step)})
+		r.Notices = append(r.Notices, Notice{"clock-step",
+			fmt.Sprintf("the host's wall clock was changed by %v during a trial; durations use its monotonic clock and are "+
+				"not affected", change.Step)})
 	}
 	if r.Suspended {
-		r.Notices = append(r.Notices, Notice{"suspend", fmt.Sprintf("the host was suspended for %v during a trial, which is repeated", change.Suspended)})
+		r.Notices = append(r.Notices, Notice{"suspend",
+			fmt.Sprintf("the host was suspended for %v during a trial, which is repeated", change.Suspended)})
 	}
 	r.Notices = append(r.Notices, v.watch.Drain()...)
 	return r, nil

@@ -11,18 +11,21 @@ import (
 
 // cpuRules: why the same work takes different times on this CPU.
 var cpuRules = []rule{
-	{"cpu-governor", "the CPU clock follows the load, so an arm that sleeps more runs slower when it wakes", governor},
-	{"cpu-turbo", "the CPU clock depends on temperature and on how many cores are busy, and so on what ran before", turbo},
-	{"cpu-frequency", "CPUs run at different clock rates, so a trial depends on where it was scheduled", frequency},
-	{"cpu-throttled", "a CPU that gets too hot slows down, by an amount that depends on the previous trials", throttled},
-	{"on-battery", "the firmware saves power, the more so the lower the charge is", onBattery},
-	{"hybrid-cores", "a trial on a slow core is a different measurement from one on a fast core", hybrid},
-	{"smt", "two hyper-threads share one core and slow each other down by a third or more", smt},
-	{"numa", "memory on another node is slower, and chance decides which node a guest gets", numa},
-	{"microcode", "CPUs with different microcode have different mitigations, and so different costs", microcode},
-	{"cpu-isolated", "the scheduler does not balance load over them: tasks that are not pinned there stay away, and a task that is pinned to several stays on one", isolated},
-	{"cpu-affinity", "processes that tare starts inherit this limit, but guests that a daemon starts do not", affinity},
-	{"mitigations", "their cost differs between native and guests, and a guest may use other mitigations than the host", mitigations},
+	{"cpu-governor", governor, "the CPU clock follows the load, so an arm that sleeps more runs slower when it wakes"},
+	{"cpu-turbo", turbo, "the CPU clock depends on temperature and on how many cores are busy, and so on what ran before"},
+	{"cpu-frequency", frequency, "CPUs run at different clock rates, so a trial depends on where it was scheduled"},
+	{"cpu-throttled", throttled, "a CPU that gets too hot slows down, by an amount that depends on the previous trials"},
+	{"on-battery", onBattery, "the firmware saves power, the more so the lower the charge is"},
+	{"hybrid-cores", hybrid, "a trial on a slow core is a different measurement from one on a fast core"},
+	{"smt", smt, "two hyper-threads share one core and slow each other down by a third or more"},
+	{"numa", numa, "memory on another node is slower, and chance decides which node a guest gets"},
+	{"microcode", microcode, "CPUs with different microcode have different mitigations, and so different costs"},
+	{"cpu-isolated", isolated,
+		"the scheduler does not balance load over them: tasks that are not pinned there stay away, and a task that is " +
+			"pinned to several stays on one"},
+	{"cpu-affinity", affinity, "processes that tare starts inherit this limit, but guests that a daemon starts do not"},
+	{"mitigations", mitigations,
+		"their cost differs between native and guests, and a guest may use other mitigations than the host"},
 }
 
 func governor(v view) *NoiseSource {
@@ -71,7 +74,8 @@ func frequency(v view) *NoiseSource {
 	}
 	level, remedy := Note, "normal for a governor that follows the load: see cpu-governor"
 	if governor(v) == nil {
-		level, remedy = Disturbs, "the governor does not explain it: look for heat, power limits (turbostat) and firmware power profiles"
+		level = Disturbs
+		remedy = "the governor does not explain it: look for heat, power limits (turbostat) and firmware power profiles"
 	}
 	return found(level, remedy, "CPUs run at %.0f to %.0f MHz", lo, hi)
 }
@@ -137,7 +141,8 @@ func numa(v view) *NoiseSource {
 	for _, n := range v.CPU.Nodes {
 		nodes = append(nodes, fmt.Sprintf("node %d: CPUs %s", n.ID, n.CPUs))
 	}
-	return found(Disturbs, "pin every arm to the CPUs and the memory of one node", "%d NUMA nodes (%s)", len(nodes), some(nodes, ", "))
+	return found(Disturbs, "pin every arm to the CPUs and the memory of one node", "%d NUMA nodes (%s)", len(nodes),
+		some(nodes, ", "))
 }
 
 func microcode(v view) *NoiseSource {
@@ -151,7 +156,8 @@ func isolated(v view) *NoiseSource {
 	if v.CPU.Isolated == "" {
 		return nil
 	}
-	return found(Disturbs, "boot without isolcpus=, or pin all arms to isolated CPUs and give each guest one vCPU", "CPUs %s of %s are isolated", v.CPU.Isolated, v.CPU.Online)
+	return found(Disturbs, "boot without isolcpus=, or pin all arms to isolated CPUs and give each guest one vCPU",
+		"CPUs %s of %s are isolated", v.CPU.Isolated, v.CPU.Online)
 }
 
 func affinity(v view) *NoiseSource {
@@ -177,9 +183,10 @@ func affinity(v view) *NoiseSource {
 // mitigation.
 var mitigationParams = map[string][]string{
 	"mitigations": {"off"}, "nopti": {""}, "pti": {"off"}, "nospectre_v1": {""}, "nospectre_v2": {""},
-	"spectre_v2": {"off"}, "spec_store_bypass_disable": {"off"}, "l1tf": {"off"}, "mds": {"off"}, "tsx_async_abort": {"off"},
-	"mmio_stale_data": {"off"}, "retbleed": {"off"}, "srbds": {"off"}, "spec_rstack_overflow": {"off"}, "gather_data_sampling": {"off"},
-	"spectre_bhi": {"off"}, "vmscape": {"off"}, "kvm-intel.vmentry_l1d_flush": {"never"}, "kvm.nx_huge_pages": {"off", "never", "0"},
+	"spectre_v2": {"off"}, "spec_store_bypass_disable": {"off"}, "l1tf": {"off"}, "mds": {"off"},
+	"tsx_async_abort": {"off"}, "mmio_stale_data": {"off"}, "retbleed": {"off"}, "srbds": {"off"},
+	"spec_rstack_overflow": {"off"}, "gather_data_sampling": {"off"}, "spectre_bhi": {"off"}, "vmscape": {"off"},
+	"kvm-intel.vmentry_l1d_flush": {"never"}, "kvm.nx_huge_pages": {"off", "never", "0"},
 }
 
 func mitigations(v view) *NoiseSource {
@@ -202,7 +209,8 @@ func mitigations(v view) *NoiseSource {
 		return found(Disturbs, "boot without it, as nearly all hosts do, or state it with the numbers",
 			"booted with %s; vulnerable to %d: %s", strings.Join(off, " "), len(open), strings.Join(open, ", "))
 	case open != nil:
-		return found(Note, "update microcode and kernel if others are to compare with your numbers; check that guests show the same",
+		return found(Note,
+			"update microcode and kernel if others are to compare with your numbers; check that guests show the same",
 			"vulnerable to %d of %d: %s", len(open), len(v.CPU.Mitigations), strings.Join(open, ", "))
 	}
 	return nil

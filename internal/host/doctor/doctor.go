@@ -51,8 +51,8 @@ type view struct {
 // rule fills in Severity, What and Remedy.
 type rule struct {
 	id   string
-	why  string
 	find func(v view) *NoiseSource
+	why  string
 }
 
 // rules in the order in which noise sources of one severity are shown.

@@ -12,9 +12,13 @@ import (
 
 // housekeepingRules: kernel work on the CPUs that guests use.
 var housekeepingRules = []rule{
-	{"nohz-full", "entering the kernel costs more there, and native processes and containers enter it more often than virtual machines", nohzFull},
-	{"guest-interrupts", "each interrupt takes time from the trial on that CPU, and more from a virtual machine, which must exit for it", guestInterrupts},
-	{"guest-housekeeping", "it takes a little time from every trial, and more from a virtual machine, which must exit each time", guestHousekeeping},
+	{"nohz-full", nohzFull,
+		"entering the kernel costs more there, and native processes and containers enter it more often than virtual " +
+			"machines"},
+	{"guest-interrupts", guestInterrupts,
+		"each interrupt takes time from the trial on that CPU, and more from a virtual machine, which must exit for it"},
+	{"guest-housekeeping", guestHousekeeping,
+		"it takes a little time from every trial, and more from a virtual machine, which must exit each time"},
 }
 
 // guestCPUs returns the CPUs of guests, and says whether they are the campaign's or the default. It
@@ -81,7 +85,8 @@ func guestInterrupts(v view) *NoiseSource {
 	if names := devices(v.frequent(v.interruptsOf(model.CPUList{cpu}))); names != "" {
 		from = ", most from " + names
 	}
-	return found(level, v.moveInterrupts(guests), "CPU %d, %s, took %.0f device interrupts per second %s%s", cpu, use, rate, when, from)
+	return found(level, v.moveInterrupts(guests), "CPU %d, %s, took %.0f device interrupts per second %s%s", cpu, use,
+		rate, when, from)
 }
 
 // mostInterrupted finds the CPU with most device interrupts in the sample. Without a sample it takes
@@ -200,7 +205,8 @@ func guestHousekeeping(v view) *NoiseSource {
 		}
 		remedy = "leave it if the numbers are to hold for stock hosts; otherwise: " + strings.Join(set, "; ")
 	}
-	return found(Note, remedy, "the kernel's housekeeping also runs on %s, %s: %s", cpuNames(guests), use, strings.Join(what, ", "))
+	return found(Note, remedy, "the kernel's housekeeping also runs on %s, %s: %s", cpuNames(guests), use,
+		strings.Join(what, ", "))
 }
 
 // rcuOffloaded reports whether the RCU callbacks of these CPUs are left to threads that may run on

@@ -7,16 +7,17 @@ import (
 
 // kernelRules: noise from the kernel itself.
 var kernelRules = []rule{
-	{"clocksource", "reading this clock is slow and takes a system call, so a program that reads it often measures the clock", clocksource},
-	{"timer-resolution", "sleeps end at the next tick, so short waits are rounded up by milliseconds", timers},
-	{"nmi-watchdog", "it holds a performance counter and interrupts every CPU every few seconds", nmiWatchdog},
-	{"debug-kernel", "its checks cost more than the effects to be measured, and guests do not have them", debugKernel},
-	{"kernel-tainted", "something went wrong since boot, and may go wrong again", tainted},
+	{"clocksource", clocksource,
+		"reading this clock is slow and takes a system call, so a program that reads it often measures the clock"},
+	{"timer-resolution", timers, "sleeps end at the next tick, so short waits are rounded up by milliseconds"},
+	{"nmi-watchdog", nmiWatchdog, "it holds a performance counter and interrupts every CPU every few seconds"},
+	{"debug-kernel", debugKernel, "its checks cost more than the effects to be measured, and guests do not have them"},
+	{"kernel-tainted", tainted, "something went wrong since boot, and may go wrong again"},
 }
 
 // goodClocks are read without leaving user space, or are the best available.
-var goodClocks = []string{"tsc", "tsc-early", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "xen", "tod", "timebase",
-	"riscv_clocksource", "stick", "Loongson"}
+var goodClocks = []string{"tsc", "tsc-early", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "xen",
+	"tod", "timebase", "riscv_clocksource", "stick", "Loongson"}
 
 func clocksource(v view) *NoiseSource {
 	if v.Clock.Source == "" || slices.Contains(goodClocks, v.Clock.Source) {
@@ -49,7 +50,10 @@ func debugKernel(v view) *NoiseSource {
 	for _, option := range []struct {
 		name   string
 		always bool // it costs even when nothing switches it on
-	}{{"CONFIG_KASAN", true}, {"CONFIG_KCSAN", true}, {"CONFIG_PROVE_LOCKING", true}, {"CONFIG_DEBUG_PAGEALLOC", false}, {"CONFIG_KMEMLEAK", false}} {
+	}{
+		{"CONFIG_KASAN", true}, {"CONFIG_KCSAN", true}, {"CONFIG_PROVE_LOCKING", true},
+		{"CONFIG_DEBUG_PAGEALLOC", false}, {"CONFIG_KMEMLEAK", false},
+	} {
 		if v.Kernel.Config[option.name] == "y" {
 			on = append(on, option.name)
 			if option.always {
@@ -80,5 +84,6 @@ func tainted(v view) *NoiseSource {
 	if names == nil {
 		return nil
 	}
-	return found(Disturbs, "read the kernel's log, then reboot", "the kernel is tainted by %s (%d)", strings.Join(names, ", "), n)
+	return found(Disturbs, "read the kernel's log, then reboot", "the kernel is tainted by %s (%d)",
+		strings.Join(names, ", "), n)
 }

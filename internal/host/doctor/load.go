@@ -7,11 +7,12 @@ import (
 
 // loadRules: other users of the machine now.
 var loadRules = []rule{
-	{"other-load", "other programs take CPU time, cache and memory bandwidth from the trials, from some more than from others", otherLoad},
-	{"load-average", "the machine was busy a moment ago, and the load may come back", loadAverage},
-	{"steal", "a hypervisor runs other guests on these CPUs, and any arm may lose the time", steal},
-	{"io-pressure", "trials would wait for the same device", ioPressure},
-	{"just-booted", "services are still starting, caches are cold, and periodic jobs run at once", justBooted},
+	{"other-load", otherLoad,
+		"other programs take CPU time, cache and memory bandwidth from the trials, from some more than from others"},
+	{"load-average", loadAverage, "the machine was busy a moment ago, and the load may come back"},
+	{"steal", steal, "a hypervisor runs other guests on these CPUs, and any arm may lose the time"},
+	{"io-pressure", ioPressure, "trials would wait for the same device"},
+	{"just-booted", justBooted, "services are still starting, caches are cold, and periodic jobs run at once"},
 }
 
 func otherLoad(v view) *NoiseSource {
@@ -53,9 +54,11 @@ func steal(v view) *NoiseSource {
 	share := v.sample.Steal
 	switch {
 	case share >= 0.01:
-		return found(Spoils, "use a host with dedicated CPUs", "%.1f %% of CPU time was stolen over %.1f s", share*100, v.sample.Seconds)
+		return found(Spoils, "use a host with dedicated CPUs", "%.1f %% of CPU time was stolen over %.1f s", share*100,
+			v.sample.Seconds)
 	case share > 0:
-		return found(Disturbs, "use a host with dedicated CPUs", "%.2f %% of CPU time was stolen over %.1f s", share*100, v.sample.Seconds)
+		return found(Disturbs, "use a host with dedicated CPUs", "%.2f %% of CPU time was stolen over %.1f s", share*100,
+			v.sample.Seconds)
 	}
 	return nil
 }
@@ -65,7 +68,8 @@ func ioPressure(v view) *NoiseSource {
 	if p == nil || p.Some10 < 1 && v.sample.IOWait < 0.02 {
 		return nil
 	}
-	return found(Disturbs, "find the writer: iotop -o", "tasks waited for I/O %.1f %% of the last 10 s (PSI); %.1f %% iowait in the sample",
+	return found(Disturbs, "find the writer: iotop -o",
+		"tasks waited for I/O %.1f %% of the last 10 s (PSI); %.1f %% iowait in the sample",
 		p.Some10, v.sample.IOWait*100)
 }
 

@@ -9,15 +9,20 @@ import (
 
 // memoryRules: what moves pages while a workload runs.
 var memoryRules = []rule{
-	{"swap", "getting a page back from disk takes a thousand times as long as using one in memory", swap},
-	{"memory-low", "guests run out of memory or are swapped out, and disk trials have less page cache", memoryLow},
-	{"memory-pressure", "reclaim takes CPU time and stalls tasks at random", memoryPressure},
-	{"thp-always", "whether a guest or a process gets huge pages depends on fragmentation, and so on what ran before", thp},
-	{"ksm", "merging takes CPU time, and identical guests share pages, which native processes do not", ksm},
-	{"damon", "it looks for idle pages to evict, move or reorder, and the pages of a frozen guest are idle", damon},
-	{"numa-balancing", "it unmaps pages to find out where they are used, and moves them, so one trial pays for page faults that the next does not have", balancing},
-	{"compressed-swap", "compression takes CPU time from whatever runs, and pages of frozen guests are swapped out first", compressedSwap},
-	{"memory-threads", "it moves the pages of running guests, so a guest may become faster some minutes after its start", memoryDaemons},
+	{"swap", swap, "getting a page back from disk takes a thousand times as long as using one in memory"},
+	{"memory-low", memoryLow, "guests run out of memory or are swapped out, and disk trials have less page cache"},
+	{"memory-pressure", memoryPressure, "reclaim takes CPU time and stalls tasks at random"},
+	{"thp-always", thp,
+		"whether a guest or a process gets huge pages depends on fragmentation, and so on what ran before"},
+	{"ksm", ksm, "merging takes CPU time, and identical guests share pages, which native processes do not"},
+	{"damon", damon, "it looks for idle pages to evict, move or reorder, and the pages of a frozen guest are idle"},
+	{"numa-balancing", balancing,
+		"it unmaps pages to find out where they are used, and moves them, so one trial pays for page faults that the " +
+			"next does not have"},
+	{"compressed-swap", compressedSwap,
+		"compression takes CPU time from whatever runs, and pages of frozen guests are swapped out first"},
+	{"memory-threads", memoryDaemons,
+		"it moves the pages of running guests, so a guest may become faster some minutes after its start"},
 }
 
 func swap(v view) *NoiseSource {
@@ -47,7 +52,8 @@ func memoryLow(v view) *NoiseSource {
 	if have >= need {
 		return nil
 	}
-	return found(level, "stop what uses it, or make the flavors smaller", "%s of %s memory available, %s needed", size(have), size(total), size(need))
+	return found(level, "stop what uses it, or make the flavors smaller", "%s of %s memory available, %s needed",
+		size(have), size(total), size(need))
 }
 
 func memoryPressure(v view) *NoiseSource {
@@ -59,14 +65,16 @@ func memoryPressure(v view) *NoiseSource {
 	if p.Some10 >= 10 {
 		level = Spoils
 	}
-	return found(level, "free memory", "tasks waited for memory %.1f %% of the last 10 s, %.1f %% of the last minute (PSI)", p.Some10, p.Some60)
+	return found(level, "free memory",
+		"tasks waited for memory %.1f %% of the last 10 s, %.1f %% of the last minute (PSI)", p.Some10, p.Some60)
 }
 
 func thp(v view) *NoiseSource {
 	if v.Memory.THP != "always" {
 		return nil
 	}
-	return found(Disturbs, "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, or back guests with reserved huge pages",
+	return found(Disturbs,
+		"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, or back guests with reserved huge pages",
 		"transparent huge pages: always")
 }
 
@@ -117,7 +125,8 @@ func damon(v view) *NoiseSource {
 		remedy = append(remedy, off)
 	}
 	if _, runs := v.Memory.Threads["kdamond"]; runs && what == nil {
-		level, what, remedy = Disturbs, []string{"a kdamond thread (its purpose is not shown)"}, []string{"damo stop; or see /sys/kernel/debug/damon"}
+		level, what = Disturbs, []string{"a kdamond thread (its purpose is not shown)"}
+		remedy = []string{"damo stop; or see /sys/kernel/debug/damon"}
 	}
 	if what == nil {
 		return nil
@@ -160,7 +169,8 @@ func compressedSwap(v view) *NoiseSource {
 	if what == nil {
 		return nil
 	}
-	return found(Note, strings.Join(remedy, "; "), "swapped-out pages stay in memory, compressed %s", strings.Join(what, " and "))
+	return found(Note, strings.Join(remedy, "; "), "swapped-out pages stay in memory, compressed %s",
+		strings.Join(what, " and "))
 }
 
 // memoryDaemons is a note about what nearly every kernel does, and more than a note only if the
@@ -180,7 +190,8 @@ func memoryDaemons(v view) *NoiseSource {
 		if n := v.Memory.Khugepaged["pages_collapsed"]; n != "" {
 			made = "; " + n + " huge pages made"
 		}
-		what = append(what, fmt.Sprintf("khugepaged (scans %d pages every %g s%s%s)", pages, float64(ms)/1000, made, v.cpuTime("khugepaged")))
+		what = append(what, fmt.Sprintf("khugepaged (scans %d pages every %g s%s%s)", pages, float64(ms)/1000,
+			made, v.cpuTime("khugepaged")))
 		remedy = append(remedy, "echo 3600000 > "+sleep)
 		if pages*1000 > 10*scanned*ms {
 			level = Disturbs

@@ -10,12 +10,13 @@ import (
 
 // placeRules: control groups and storage of guests, and what tare could not read.
 var placeRules = []rule{
-	{"cgroup-controllers", "without them guests cannot be capped, pinned, limited or frozen, so arms are not equal", controllersMissing},
-	{"cgroup-hybrid", "crun and libvirt's LXC driver refuse it, and v2 lacks the controllers that v1 holds", cgroupHybrid},
-	{"cgroup-v1", "it has neither cgroup.kill nor pressure information per guest, and newer systems refuse it", cgroupV1},
-	{"disk-space", "a trial that runs out of space fails, and a nearly full file system is slow", diskSpace},
-	{"disk-not-local", "disk workloads would measure memory, the network or another layer instead of a disk", diskKind},
-	{"unread", "a noise source that tare cannot check cannot be ruled out", unread},
+	{"cgroup-controllers", controllersMissing,
+		"without them guests cannot be capped, pinned, limited or frozen, so arms are not equal"},
+	{"cgroup-hybrid", cgroupHybrid, "crun and libvirt's LXC driver refuse it, and v2 lacks the controllers that v1 holds"},
+	{"cgroup-v1", cgroupV1, "it has neither cgroup.kill nor pressure information per guest, and newer systems refuse it"},
+	{"disk-space", diskSpace, "a trial that runs out of space fails, and a nearly full file system is slow"},
+	{"disk-not-local", diskKind, "disk workloads would measure memory, the network or another layer instead of a disk"},
+	{"unread", unread, "a noise source that tare cannot check cannot be ruled out"},
 }
 
 func controllersMissing(v view) *NoiseSource {
@@ -38,7 +39,8 @@ func controllersMissing(v view) *NoiseSource {
 	case v.Cgroup.Layout == host.CgroupV2:
 		remedy = "needs Linux 5.2 or newer with these controllers, and tare outside a restricted cgroup namespace"
 	case v.Cgroup.Layout != host.CgroupNone:
-		remedy = fmt.Sprintf("for each: mkdir /sys/fs/cgroup/X && mount -t cgroup -o X none /sys/fs/cgroup/X (%s)", strings.Join(missing, ", "))
+		remedy = fmt.Sprintf("for each: mkdir /sys/fs/cgroup/X && mount -t cgroup -o X none /sys/fs/cgroup/X (%s)",
+			strings.Join(missing, ", "))
 	}
 	return found(Spoils, remedy, "cgroup layout %s lacks %s", v.Cgroup.Layout, strings.Join(missing, ", "))
 }
@@ -47,7 +49,8 @@ func cgroupHybrid(v view) *NoiseSource {
 	if v.Cgroup.Layout != host.CgroupHybrid {
 		return nil
 	}
-	return found(Note, "boot with systemd.unified_cgroup_hierarchy=1; or run such systems in a mount namespace without "+v.Cgroup.V2Mount,
+	return found(Note,
+		"boot with systemd.unified_cgroup_hierarchy=1; or run such systems in a mount namespace without "+v.Cgroup.V2Mount,
 		"cgroups are hybrid: v1 controllers, and v2 at %s", v.Cgroup.V2Mount)
 }
 
@@ -72,17 +75,22 @@ func diskSpace(v view) *NoiseSource {
 	case !known || !known2:
 		return nil
 	case free < need:
-		return found(Spoils, "free some space, or put the data elsewhere", "%s free at %s, %s needed", size(free), v.Storage.Mount, size(need))
+		return found(Spoils, "free some space, or put the data elsewhere", "%s free at %s, %s needed", size(free),
+			v.Storage.Mount, size(need))
 	case free < total/20:
-		return found(Disturbs, "free some space, or put the data elsewhere", "%s of %s free at %s", size(free), size(total), v.Storage.Mount)
+		return found(Disturbs, "free some space, or put the data elsewhere", "%s of %s free at %s", size(free), size(total),
+			v.Storage.Mount)
 	}
 	return nil
 }
 
 // farFS are file systems that are not on a local disk, and what a workload measures there instead.
-var farFS = map[string]string{"tmpfs": "memory", "ramfs": "memory", "nfs": "network", "nfs4": "network", "cifs": "network", "smb3": "network",
-	"ceph": "network", "glusterfs": "network", "9p": "another host's files", "virtiofs": "another host's files",
-	"overlay": "two layers", "ecryptfs": "encryption", "fuse": "a user-space file system"}
+var farFS = map[string]string{
+	"tmpfs": "memory", "ramfs": "memory",
+	"nfs": "network", "nfs4": "network", "cifs": "network", "smb3": "network", "ceph": "network", "glusterfs": "network",
+	"9p": "another host's files", "virtiofs": "another host's files",
+	"overlay": "two layers", "ecryptfs": "encryption", "fuse": "a user-space file system",
+}
 
 func diskKind(v view) *NoiseSource {
 	if v.Storage == nil {
@@ -93,13 +101,17 @@ func diskKind(v view) *NoiseSource {
 	if !far {
 		return nil
 	}
-	return found(Disturbs, "put the data on a local ext4 or xfs", "the data is on %s at %s (%s)", v.Storage.FSType, v.Storage.Mount, instead)
+	return found(Disturbs, "put the data on a local ext4 or xfs", "the data is on %s at %s (%s)", v.Storage.FSType,
+		v.Storage.Mount, instead)
 }
 
 // unread lists the fields that rules need and that could not be read.
 func unread(v view) *NoiseSource {
-	judged := []string{"cpu.turbo", "cpu.smt", "cpu.policies", "cpu.mitigations", "clock.source", "memory", "memory.thp", "memory.ksm_run",
-		"memory.damon", "load", "cgroup", "kernel.tainted", "storage", "storage.free", "load.psi_memory", "load.psi_io", "housekeeping.irqs"}
+	judged := []string{
+		"cpu.turbo", "cpu.smt", "cpu.policies", "cpu.mitigations", "clock.source", "memory", "memory.thp", "memory.ksm_run",
+		"memory.damon", "load", "load.psi_memory", "load.psi_io", "cgroup", "kernel.tainted", "storage", "storage.free",
+		"housekeeping.irqs",
+	}
 	var names []string
 	for _, u := range v.Unreadable {
 		if slices.Contains(judged, u.Field) && !slices.Contains(names, u.Field) {
@@ -109,5 +121,6 @@ func unread(v view) *NoiseSource {
 	if names == nil {
 		return nil
 	}
-	return found(Note, "see the reasons in the stored environment (unreadable); some files need root", "could not check %s", strings.Join(names, ", "))
+	return found(Note, "see the reasons in the stored environment (unreadable); some files need root",
+		"could not check %s", strings.Join(names, ", "))
 }

@@ -6,7 +6,8 @@ import (
 )
 
 func TestParseStat(t *testing.T) {
-	st, err := parseStat("cpu  100 1 20 3000 40 5 6 7 8 9 77\ncpu0 50 0 10 1500 20 2 3 4 0 0\ncpu7 1 2 3 4 5 6 7 8\nintr 1 2 3\nprocs_running 3\n")
+	st, err := parseStat("cpu  100 1 20 3000 40 5 6 7 8 9 77\ncpu0 50 0 10 1500 20 2 3 4 0 0\ncpu7 1 2 3 4 5 6 7 8\n" +
+		"intr 1 2 3\nprocs_running 3\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,7 +18,8 @@ func TestParseStat(t *testing.T) {
 	if b := st.Total.Busy(); math.Abs(b-1.32) > 1e-9 {
 		t.Errorf("busy %v: guest time must not count twice", b)
 	}
-	for _, bad := range []string{"", "cpu0 1 2 3 4 5 6 7 8", "cpu 1 2 3 4", "cpu 1 2 3 4 5 6 7 x", "cpu 1 2 3 4 5 6 7 -8"} {
+	for _, bad := range []string{"", "cpu0 1 2 3 4 5 6 7 8", "cpu 1 2 3 4", "cpu 1 2 3 4 5 6 7 x",
+		"cpu 1 2 3 4 5 6 7 -8"} {
 		if _, err := parseStat(bad); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}
@@ -33,7 +35,8 @@ func TestParseProcess(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	p, err = parseProcess("2 (kworker/0:1-mm) I 2 0 0 0 -1 69238880 0 0 0 0 0 7 0 0 20 0 1 0 12 0 0")
-	if want := (Process{Name: "kworker/0:1-mm", Seconds: 0.07, Parent: 2, Start: 12, Kernel: true}); err != nil || p != want {
+	want := Process{Name: "kworker/0:1-mm", Seconds: 0.07, Parent: 2, Start: 12, Kernel: true}
+	if err != nil || p != want {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if _, err := parseProcess("42 (a) S 1 42 42 0 -1 0 100 0 0 0 150 50 9 11 20 0 1 0"); err == nil {

@@ -44,13 +44,16 @@ var distressPatterns = []struct {
 }{
 	{SoftLockup, []string{"soft lockup - CPU"}, nil},
 	{HardLockup, []string{"hard LOCKUP", "Hard LOCKUP"}, nil},
-	{HungTask, []string{"blocked for more than", "blocked on a"}, regexp.MustCompile(`blocked (for more than \d+ seconds|on an? .* likely)`)},
+	{HungTask, []string{"blocked for more than", "blocked on a"},
+		regexp.MustCompile(`blocked (for more than \d+ seconds|on an? .* likely)`)},
 	{RCUStall, []string{"detected stall", "detected expedited stall", "self-detected stall", "kthread starved"}, nil},
 	{OOMCgroup, []string{"Memory cgroup out of memory", "oom-kill:constraint=CONSTRAINT_MEMCG"}, nil},
 	{OOM, []string{"Out of memory: ", "Out of memory and no killable", "oom-kill:constraint=CONSTRAINT_"}, nil},
 	{AllocFail, []string{"page allocation failure", "page allocation stalls", "SLUB: Unable to allocate"}, nil},
-	{FSError, []string{"EXT2-fs error", "EXT3-fs error", "EXT4-fs error", "Remounting filesystem read-only", "BTRFS error", "BTRFS critical", "forced readonly"}, nil},
-	{FSError, []string{"EXT4-fs (", "XFS (", "JBD2: ", "F2FS-fs"}, regexp.MustCompile(`[Cc]orrupt|\b[Ee]rror\b|[Ss]hut(ting)? ?down`)},
+	{FSError, []string{"EXT2-fs error", "EXT3-fs error", "EXT4-fs error", "Remounting filesystem read-only",
+		"BTRFS error", "BTRFS critical", "forced readonly"}, nil},
+	{FSError, []string{"EXT4-fs (", "XFS (", "JBD2: ", "F2FS-fs"},
+		regexp.MustCompile(`[Cc]orrupt|\b[Ee]rror\b|[Ss]hut(ting)? ?down`)},
 	{IOError, []string{"I/O error", "critical medium error", "critical target error", "critical space allocation error",
 		"lost async page write", "exception Emask", "failed command: ", "hard resetting link"}, nil},
 	{IOError, []string{"nvme"}, regexp.MustCompile(`timeout|controller is down|resetting controller`)},
@@ -67,7 +70,8 @@ var distressPatterns = []struct {
 	{CPUHog, []string{"hogged CPU for", "perf: interrupt took too long", "nobody cared", "INFO: NMI handler"}, nil},
 	{SplitLock, []string{"split_lock trap", "bus_lock trap"}, nil},
 	// Many loop devices and file systems that come and go are not distress: tare's own do.
-	{"", []string{"set_capacity_and_notify: ", "EXT4-fs mount: ", "EXT4-fs unmount: "}, regexp.MustCompile(`callbacks suppressed`)},
+	{"", []string{"set_capacity_and_notify: ", "EXT4-fs mount: ", "EXT4-fs unmount: "},
+		regexp.MustCompile(`callbacks suppressed`)},
 	{LogFlood, []string{"printk messages dropped", "callbacks suppressed"}, nil},
 }
 

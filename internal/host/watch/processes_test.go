@@ -60,7 +60,8 @@ func TestSince(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %d %.2f", u.Name, u.PID, u.CPUs))
 	}
 	// init has what daemon and first used before, 9060 s, and half a second of them.
-	want := []string{"ksmd 0 1.00", "make 11 0.70", "second 15 0.40", "kworker 0 0.30", "new 16 0.20", "sh 99 0.10", "init 1 0.05"}
+	want := []string{"ksmd 0 1.00", "make 11 0.70", "second 15 0.40", "kworker 0 0.30", "new 16 0.20", "sh 99 0.10",
+		"init 1 0.05"}
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {

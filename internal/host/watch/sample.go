@@ -53,7 +53,8 @@ func TakeSample(ctx context.Context, d time.Duration, proc string) (*Sample, err
 }
 
 // takeSample reads the counters at both ends, and the run queue in between.
-func takeSample(files procfs.FS, d time.Duration, clock func() time.Duration, wait func(time.Duration) error) (*Sample, error) {
+func takeSample(files procfs.FS, d time.Duration, clock func() time.Duration,
+	wait func(time.Duration) error) (*Sample, error) {
 	self, err := files.Self()
 	if err != nil {
 		return nil, err

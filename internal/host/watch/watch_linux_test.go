@@ -28,9 +28,11 @@ func fakeKmsg(script ...any) *KernelLog {
 }
 
 func TestKernelLogDrain(t *testing.T) {
-	k := fakeKmsg("6,10,1,-;fine", "3,11,2,-;I/O error, dev sda", unix.EINTR, unix.EPIPE, "4,20,3,-;watchdog: BUG: soft lockup - CPU#0 stuck for 22s!")
+	k := fakeKmsg("6,10,1,-;fine", "3,11,2,-;I/O error, dev sda", unix.EINTR, unix.EPIPE,
+		"4,20,3,-;watchdog: BUG: soft lockup - CPU#0 stuck for 22s!")
 	d, err := k.Drain()
-	if err != nil || d.Lost != 8 || len(d.Messages) != 2 || d.Messages[0].Kind != IOError || d.Messages[1].Kind != SoftLockup {
+	if err != nil || d.Lost != 8 || len(d.Messages) != 2 ||
+		d.Messages[0].Kind != IOError || d.Messages[1].Kind != SoftLockup {
 		t.Errorf("%+v, %v", d, err)
 	}
 	if d, err := k.Drain(); err != nil || d.Messages != nil || d.Lost != 0 {

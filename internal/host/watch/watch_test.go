@@ -15,27 +15,33 @@ import (
 func TestTakeSample(t *testing.T) {
 	root := fstest.MapFS{"run/host-proc/self": {Mode: fs.ModeSymlink, Data: []byte("10")}}
 	set := func(stat, vmstat, self, other string, nvme, timer int) {
-		root["proc/interrupts"] = &fstest.MapFile{Data: fmt.Appendf(nil, "      CPU0   CPU1\n  9: 7 %d PCI-MSI 5-edge nvme0q1\n 10: 0 %d GICv3 27 Level arch_timer\nLOC: %[2]d 0 Local timer\n", nvme, timer)}
+		root["proc/interrupts"] = &fstest.MapFile{Data: fmt.Appendf(nil, "      CPU0   CPU1\n"+
+			"  9: 7 %d PCI-MSI 5-edge nvme0q1\n 10: 0 %d GICv3 27 Level arch_timer\nLOC: %[2]d 0 Local timer\n", nvme, timer)}
 		root["proc/stat"] = &fstest.MapFile{Data: []byte(stat)}
 		root["proc/vmstat"] = &fstest.MapFile{Data: []byte(vmstat)}
-		root["run/host-proc/10/stat"] = &fstest.MapFile{Data: []byte("10 (tare) S 1 1 1 0 0 0 0 0 0 0 " + self + " 0 0 0 0 0 0 1")}
-		root["run/host-proc/20/stat"] = &fstest.MapFile{Data: []byte("20 (cc) R 1 1 1 0 0 0 0 0 0 0 " + other + " 0 0 0 0 0 0 1")}
+		const before, after = " 1 1 1 0 0 0 0 0 0 0 ", " 0 0 0 0 0 0 1"
+		root["run/host-proc/10/stat"] = &fstest.MapFile{Data: []byte("10 (tare) S" + before + self + after)}
+		root["run/host-proc/20/stat"] = &fstest.MapFile{Data: []byte("20 (cc) R" + before + other + after)}
 	}
-	set("cpu 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0\nprocs_running 1\n", "pswpin 5\npswpout 0\n", "0 0", "0 0", 100, 100)
+	set("cpu 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0\nprocs_running 1\n", "pswpin 5\npswpout 0\n",
+		"0 0", "0 0", 100, 100)
 	now, waits := time.Duration(0), 0
 	wait := func(d time.Duration) error {
 		now += d
 		if waits++; waits == 10 {
-			set("cpu 150 0 50 180 0 0 0 20\ncpu0 150 0 50 0 0 0 0 0\ncpu1 0 0 0 180 0 0 0 20\nprocs_running 3\n", "pswpin 9\npswpout 0\n", "20 10", "120 30", 350, 9000)
+			set("cpu 150 0 50 180 0 0 0 20\ncpu0 150 0 50 0 0 0 0 0\ncpu1 0 0 0 180 0 0 0 20\nprocs_running 3\n",
+				"pswpin 9\npswpout 0\n", "20 10", "120 30", 350, 9000)
 		}
 		return nil
 	}
-	s, err := takeSample(procfs.FS{Root: root, Proc: "/run/host-proc"}, 2*time.Second, func() time.Duration { return now }, wait)
+	files := procfs.FS{Root: root, Proc: "/run/host-proc"}
+	s, err := takeSample(files, 2*time.Second, func() time.Duration { return now }, wait)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s.Seconds != 2 || s.CPUs != 2 || s.Others != 0.85 || s.Steal != 0.05 || s.RunnableMax != 2 || s.Runnable != 1.1 ||
-		*s.SwapIn != 2 || *s.SwapOut != 0 || len(s.Busy) != 2 || s.Busy[0] != 1 || len(s.Top) != 1 || s.Top[0] != (ProcessUse{20, "cc", 0.75}) {
+		*s.SwapIn != 2 || *s.SwapOut != 0 || len(s.Busy) != 2 || s.Busy[0] != 1 ||
+		len(s.Top) != 1 || s.Top[0] != (ProcessUse{20, "cc", 0.75}) {
 		t.Errorf("%+v", s)
 	}
 	if want := map[int]float64{0: 0, 1: 125}; !maps.Equal(s.Interrupts, want) {
@@ -83,7 +89,8 @@ func TestLagWindow(t *testing.T) {
 }
 
 func TestClockChange(t *testing.T) {
-	a := Clocks{Realtime: 1_000_000 * time.Second, Monotonic: 10 * time.Second, Boottime: 12 * time.Second, Error: time.Microsecond}
+	a := Clocks{Realtime: 1_000_000 * time.Second, Monotonic: 10 * time.Second, Boottime: 12 * time.Second,
+		Error: time.Microsecond}
 	shift := func(real, mono, boot time.Duration) ClockChange {
 		return Clocks{a.Realtime + real, a.Monotonic + mono, a.Boottime + boot, time.Microsecond}.Since(a)
 	}

@@ -99,7 +99,7 @@ func hybrid(v view) *NoiseSource {
 	if len(v.CPU.Kinds) < 2 {
 		return nil
 	}
-	return found(Spoils, "pin every arm to CPUs of one kind in the campaign (cpus:)", "cores of %d kinds: %s",
+	return found(Spoils, "pin every arm to CPUs of one kind in the campaign (cpuset:)", "cores of %d kinds: %s",
 		len(v.CPU.Kinds), strings.Join(v.CPU.Kinds, "; "))
 }
 

@@ -60,7 +60,7 @@ func nohzFull(v view) *NoiseSource {
 	if len(in) == 0 {
 		return nil
 	}
-	return found(Disturbs, "boot without nohz_full=, or give guests other CPUs in the campaign (cpus:)",
+	return found(Disturbs, "boot without nohz_full=, or give guests other CPUs in the campaign (cpuset:)",
 		"nohz_full stops the timer tick on %s, %s", cpuNames(in), use)
 }
 
@@ -158,7 +158,7 @@ func (v view) moveInterrupts(guests model.CPUList) string {
 		first, strings.Join(numbers, " "), left, guests)
 }
 
-const leaveSome = "leave the host a CPU that no guest uses: give guests fewer CPUs in the campaign (cpus:)"
+const leaveSome = "leave the host a CPU that no guest uses: give guests fewer CPUs in the campaign (cpuset:)"
 
 // guestHousekeeping is one note about the default housekeeping of every kernel.
 func guestHousekeeping(v view) *NoiseSource {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/host/procfs"
 	"github.com/tare-bench/tare/internal/model"
 )
 
@@ -233,12 +234,8 @@ func readNodes(r *reader) []Node {
 	for _, id := range ids {
 		d := fmt.Sprintf("%s/node%d", dir, id)
 		n := Node{ID: id, CPUs: r.text("cpu.nodes", d+"/cpulist"), Distance: r.optional("cpu.nodes", d+"/distance")}
-		for line := range strings.Lines(r.text("cpu.nodes", d+"/meminfo")) {
-			if f := strings.Fields(line); len(f) >= 4 && f[2] == "MemTotal:" {
-				if kb, err := strconv.ParseInt(f[3], 10, 64); err == nil {
-					n.Memory = new(kb << 10)
-				}
-			}
+		if total, ok := procfs.Sizes(r.text("cpu.nodes", d+"/meminfo"))[fmt.Sprintf("Node %d MemTotal", id)]; ok {
+			n.Memory = &total
 		}
 		out = append(out, n)
 	}

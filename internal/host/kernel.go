@@ -35,22 +35,16 @@ func readKernel(r *reader) Kernel {
 	k.Tainted = r.number("kernel.tainted", "/proc/sys/kernel/tainted")
 	for _, name := range r.Names("/proc/sys/kernel") {
 		if strings.HasPrefix(name, "sched_") {
-			if s := r.optional("kernel.sysctl", "/proc/sys/kernel/"+name); s != "" {
-				put(&k.Sysctl, "kernel."+name, s)
-			}
+			r.setting(&k.Sysctl, "kernel.sysctl", "kernel."+name, "/proc/sys/kernel/"+name)
 		}
 	}
 	for _, name := range sysctls {
-		if s := r.optional("kernel.sysctl", "/proc/sys/"+strings.ReplaceAll(name, ".", "/")); s != "" {
-			put(&k.Sysctl, name, s)
-		}
+		r.setting(&k.Sysctl, "kernel.sysctl", name, "/proc/sys/"+strings.ReplaceAll(name, ".", "/"))
 	}
 	const sched = "/sys/kernel/debug/sched"
 	for _, name := range []string{"base_slice_ns", "min_granularity_ns", "wakeup_granularity_ns", "latency_ns",
 		"migration_cost_ns", "preempt", "features"} {
-		if s := r.optional("kernel.sched_debug", sched+"/"+name); s != "" {
-			put(&k.SchedDebug, name, s)
-		}
+		r.setting(&k.SchedDebug, "kernel.sched_debug", name, sched+"/"+name)
 	}
 	if k.SchedDebug == nil {
 		r.fail("kernel.sched_debug", sched, errors.New("not there, or not to be read without root"))

@@ -36,9 +36,7 @@ func readMemory(r *reader, procs map[int]procfs.Process) Memory {
 	m.Zswap = r.optional("memory.zswap", "/sys/module/zswap/parameters/enabled")
 	for _, name := range []string{"swappiness", "overcommit_memory", "dirty_ratio", "dirty_background_ratio",
 		"zone_reclaim_mode", "compaction_proactiveness"} {
-		if s := r.optional("memory.vm", "/proc/sys/vm/"+name); s != "" {
-			put(&m.VM, name, s)
-		}
+		r.setting(&m.VM, "memory.vm", name, "/proc/sys/vm/"+name)
 	}
 	readBackground(r, &m, procs)
 	return m
@@ -51,22 +49,15 @@ var memoryThreads = []string{"kdamond", "khugepaged", "ksmd", "kcompactd"}
 // readBackground adds the mechanisms that move, merge and evict pages in the background.
 func readBackground(r *reader, m *Memory, procs map[int]procfs.Process) {
 	const mm = "/sys/kernel/mm"
-	settings := func(into *map[string]string, field, dir string, names ...string) {
-		for _, name := range names {
-			if s := r.optional(field, dir+"/"+name); s != "" {
-				put(into, name, chosen(s))
-			}
-		}
+	for _, name := range []string{"defrag", "pages_to_scan", "scan_sleep_millisecs", "pages_collapsed"} {
+		r.setting(&m.Khugepaged, "memory.khugepaged", name, mm+"/transparent_hugepage/khugepaged/"+name)
 	}
-	settings(&m.Khugepaged, "memory.khugepaged", mm+"/transparent_hugepage/khugepaged",
-		"defrag", "pages_to_scan", "scan_sleep_millisecs", "pages_collapsed")
-	settings(&m.KSMScan, "memory.ksm_scan", mm+"/ksm", "pages_to_scan", "sleep_millisecs", "advisor_mode",
-		"merge_across_nodes")
+	for _, name := range []string{"pages_to_scan", "sleep_millisecs", "advisor_mode", "merge_across_nodes"} {
+		r.setting(&m.KSMScan, "memory.ksm_scan", name, mm+"/ksm/"+name)
+	}
 	m.NUMADemotion = r.optional("memory.numa_demotion", mm+"/numa/demotion_enabled")
-	for line := range strings.Lines(r.optional("memory.numa_pages_migrated", "/proc/vmstat")) {
-		if n, ok := strings.CutPrefix(strings.TrimSpace(line), "numa_pages_migrated "); ok {
-			m.NUMAMigrated = r.parseInt("memory.numa_pages_migrated", "/proc/vmstat", n)
-		}
+	if n, ok := procfs.Counters(r.optional("memory.numa_pages_migrated", "/proc/vmstat"))["numa_pages_migrated"]; ok {
+		m.NUMAMigrated = &n
 	}
 	m.Swaps = parseSwaps(r.optional("memory.swaps", "/proc/swaps"))
 	m.DAMON = readDAMON(r)

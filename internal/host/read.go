@@ -163,6 +163,14 @@ func (r *reader) optionalNumber(field, p string) *int64 {
 	return r.parseInt(field, p, s)
 }
 
+// setting stores a file's content in a map that may still be nil, unless the file is missing; of
+// several options, it stores the chosen one.
+func (r *reader) setting(into *map[string]string, field, key, p string) {
+	if s := r.optional(field, p); s != "" {
+		put(into, key, chosen(s))
+	}
+}
+
 func (r *reader) parseInt(field, source, s string) *int64 {
 	n, err := strconv.ParseInt(s, 0, 64)
 	if err != nil {

@@ -49,9 +49,7 @@ func readVirt(r *reader, c *calls, cpu CPU) Virtualization {
 		"kvm_amd/nested", "kvm_amd/npt", "kvm_amd/avic", "kvm_amd/vgif",
 	} {
 		module, name, _ := strings.Cut(f, "/")
-		if s := r.optional("virtualization.kvm", "/sys/module/"+module+"/parameters/"+name); s != "" {
-			put(&v.KVM, module+"."+name, s)
-		}
+		r.setting(&v.KVM, "virtualization.kvm", module+"."+name, "/sys/module/"+module+"/parameters/"+name)
 	}
 	const dmi = "/sys/class/dmi/id"
 	v.SysVendor = r.optional("virtualization.dmi_vendor", dmi+"/sys_vendor")

@@ -84,3 +84,15 @@ func Sizes(text string) map[string]int64 {
 	}
 	return sizes
 }
+
+// Counters reads the format of /proc/vmstat, "key 123". It ignores lines in another format.
+func Counters(text string) map[string]int64 {
+	counters := map[string]int64{}
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			counters[key] = n
+		}
+	}
+	return counters
+}

@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"maps"
 	"math"
 	"testing"
 )
@@ -41,6 +42,18 @@ func TestParseProcess(t *testing.T) {
 	}
 	if _, err := parseProcess("42 (a) S 1 42 42 0 -1 0 100 0 0 0 150 50 9 11 20 0 1 0"); err == nil {
 		t.Error("one without a start is accepted")
+	}
+}
+
+func TestSizesAndCounters(t *testing.T) {
+	got := Sizes("MemTotal:  16 kB\nHugePages_Total:   3\nNode 0 MemFree: 2 kB\nrubbish\nbad: x kB\nless: -1 kB\n")
+	want := map[string]int64{"MemTotal": 16 << 10, "HugePages_Total": 3, "Node 0 MemFree": 2 << 10}
+	if !maps.Equal(got, want) {
+		t.Errorf("sizes %v, want %v", got, want)
+	}
+	got = Counters("pswpin 5\nrubbish\npswpout x\nnuma_pages_migrated 7\n")
+	if want := map[string]int64{"pswpin": 5, "numa_pages_migrated": 7}; !maps.Equal(got, want) {
+		t.Errorf("counters %v, want %v", got, want)
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tare-bench/tare/internal/host/procfs"
@@ -93,25 +91,19 @@ func takeSample(files procfs.FS, d time.Duration, clock func() time.Duration,
 type snapshot struct {
 	at         time.Duration
 	stat       procfs.Stat
-	swap       map[string]int64
+	vm         map[string]int64 // of /proc/vmstat
 	procs      map[int]procfs.Process
 	interrupts map[int]int64 // of devices, by CPU
 }
 
 func takeSnapshot(files procfs.FS, clock func() time.Duration) (snapshot, error) {
-	s := snapshot{at: clock(), swap: map[string]int64{}, interrupts: map[int]int64{}}
+	s := snapshot{at: clock(), interrupts: map[int]int64{}}
 	var err error
 	if s.stat, err = files.Stat(); err != nil {
 		return snapshot{}, err
 	}
 	if b, err := files.ReadFile("/proc/vmstat"); err == nil {
-		for line := range strings.Lines(string(b)) {
-			if key, v, ok := strings.Cut(strings.TrimSpace(line), " "); ok && strings.HasPrefix(key, "pswp") {
-				if n, err := strconv.ParseInt(v, 10, 64); err == nil {
-					s.swap[key] = n
-				}
-			}
-		}
+		s.vm = procfs.Counters(string(b))
 	}
 	s.procs = files.Processes()
 	if b, err := files.ReadFile("/proc/interrupts"); err == nil {
@@ -159,8 +151,8 @@ func difference(a, b snapshot, self int) *Sample {
 	s.Top = s.Top[:min(len(s.Top), 5)]
 	s.Others = max(0, t.Busy()-own) / s.Seconds
 	rate := func(key string) *float64 {
-		before, ok := a.swap[key]
-		after, ok2 := b.swap[key]
+		before, ok := a.vm[key]
+		after, ok2 := b.vm[key]
 		if !ok || !ok2 {
 			return nil
 		}

@@ -1,3 +1,6 @@
+// Package watch observes what happens on the host while tare measures: how late the host wakes tare,
+// what the kernel's log reports, whether a clock was changed, which processes use the CPUs, and how
+// much memory is left. It does not judge what it sees.
 package watch
 
 import (

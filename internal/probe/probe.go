@@ -69,7 +69,7 @@ type Watch struct {
 // Start begins to observe the host.
 func Start() *Watch {
 	w := &Watch{lag: watch.StartLag(0)}
-	log, err := watch.WatchKernelLog()
+	log, err := watch.OpenKernelLog()
 	if err != nil {
 		w.Missing = append(w.Missing, fmt.Sprintf("the kernel log: %v", err))
 	}
@@ -245,7 +245,7 @@ func (v *Window) End() (Readings, error) {
 	}
 	change := clocks.Since(v.clocks)
 	r.Suspended = change.WasSuspended()
-	if change.Stepped(watch.DefaultClockStep) {
+	if change.Stepped() {
 		r.Notices = append(r.Notices, Notice{"clock-step",
 			fmt.Sprintf("the host's wall clock was changed by %v during a trial; durations use its monotonic clock and are "+
 				"not affected", change.Step)})

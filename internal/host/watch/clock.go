@@ -11,9 +11,9 @@ type Clocks struct {
 	Error     time.Duration // at most how far apart the clocks were read
 }
 
-// DefaultClockStep is the threshold above which a change of offset is a step. Slewing cannot cause
-// one, because it affects both clocks equally.
-const DefaultClockStep = time.Millisecond
+// clockStep is the threshold above which a change of offset is a step. Slewing cannot cause one,
+// because it affects both clocks equally.
+const clockStep = time.Millisecond
 
 // ClockChange is the change of the clocks between two readings.
 type ClockChange struct {
@@ -29,11 +29,9 @@ func (c Clocks) Since(earlier Clocks) ClockChange {
 	return ClockChange{Step: step, Suspended: suspended, Error: c.Error + earlier.Error}
 }
 
-// Stepped reports whether the wall clock was set by more than threshold and more than the error of
-// the readings.
-func (c ClockChange) Stepped(threshold time.Duration) bool {
-	return c.Step.Abs() > max(threshold, c.Error)
-}
+// Stepped reports whether the wall clock was set by more than a millisecond and more than the error
+// of the readings.
+func (c ClockChange) Stepped() bool { return c.Step.Abs() > max(clockStep, c.Error) }
 
 // WasSuspended reports whether the host was suspended, in which case the trial does not count.
-func (c ClockChange) WasSuspended() bool { return c.Suspended > max(DefaultClockStep, c.Error) }
+func (c ClockChange) WasSuspended() bool { return c.Suspended > max(clockStep, c.Error) }

@@ -20,9 +20,9 @@ type KernelLog struct {
 	next uint64 // expected sequence number; 0: not known
 }
 
-// WatchKernelLog opens /dev/kmsg at its end. Its error is the host's and has a remedy: a run can go
+// OpenKernelLog opens /dev/kmsg at its end. Its error is the host's and has a remedy: a run can go
 // on without the log, but must report that.
-func WatchKernelLog() (*KernelLog, error) {
+func OpenKernelLog() (*KernelLog, error) {
 	const remedy = "run as root or with CAP_SYSLOG (sysctl kernel.dmesg_restrict); in a container pass /dev/kmsg through"
 	fd, err := unix.Open("/dev/kmsg", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

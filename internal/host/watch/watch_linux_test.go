@@ -66,7 +66,7 @@ func TestKernelLogIsBounded(t *testing.T) {
 }
 
 func TestKernelLogLive(t *testing.T) {
-	k, err := WatchKernelLog()
+	k, err := OpenKernelLog()
 	if err != nil {
 		if fault.RemedyOf(err) == "" {
 			t.Errorf("no remedy: %v", err)

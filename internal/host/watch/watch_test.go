@@ -106,12 +106,12 @@ func TestClockChange(t *testing.T) {
 		{"below the threshold", shift(5*s+ms/2, 5*s, 5*s), false, false},
 		{"suspend", shift(9*s, 5*s, 9*s), false, true},
 	} {
-		if c.change.Stepped(DefaultClockStep) != c.stepped || c.change.WasSuspended() != c.suspended {
+		if c.change.Stepped() != c.stepped || c.change.WasSuspended() != c.suspended {
 			t.Errorf("%s: %+v", c.name, c.change)
 		}
 	}
 	coarse := ClockChange{Step: 5 * ms, Error: 10 * ms}
-	if coarse.Stepped(DefaultClockStep) {
+	if coarse.Stepped() {
 		t.Error("a step within the reading's error is no evidence")
 	}
 }

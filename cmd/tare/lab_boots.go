@@ -9,10 +9,11 @@ import (
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/lab"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // labKinds are the labs that represent the boots of a host.
-var labKinds = map[string]lab.Kind{campaign.BootLinux: lab.Linux, campaign.BootXen: lab.Xen}
+var labKinds = map[string]lab.Kind{model.BootLinux: lab.Linux, model.BootXen: lab.Xen}
 
 // firstBoot is the boot of the host that a campaign begins in; "" if it has no
 // boots.

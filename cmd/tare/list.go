@@ -17,6 +17,8 @@ import (
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/host/doctor"
+	"github.com/tare-bench/tare/internal/host/watch"
 	"github.com/tare-bench/tare/internal/instance"
 	"github.com/tare-bench/tare/internal/lab"
 	"github.com/tare-bench/tare/internal/report"
@@ -64,9 +66,9 @@ func printSystems(w io.Writer, entries []experiment.System) {
 
 // doctorReport is what `tare doctor --json` prints.
 type doctorReport struct {
-	Systems     []experiment.System `json:"systems"`
-	Spoilers    []host.Spoiler      `json:"spoilers"`
-	Environment *host.Environment   `json:"environment"`
+	Systems     []experiment.System  `json:"systems"`
+	Noise       []doctor.NoiseSource `json:"spoilers"`
+	Environment *host.Environment    `json:"environment"`
 }
 
 // sampleTime is how long doctor watches the host for other load.
@@ -85,13 +87,13 @@ func newDoctor(o *options) *cobra.Command {
 			return err
 		}
 		defer t.Close()
-		sample, err := host.TakeSample(cmd.Context(), sampleTime, t.Host.Proc)
+		sample, err := watch.TakeSample(cmd.Context(), sampleTime, t.Host.Proc)
 		if err != nil {
 			return err
 		}
 		env := t.Environment()
 		r := doctorReport{
-			Spoilers: host.Spoilers(env, sample, host.Needs{}), Environment: env,
+			Noise: doctor.NoiseSources(env, sample, doctor.Needs{}), Environment: env,
 			Systems: t.Entries(t.Check(cmd.Context(), t.Systems())),
 		}
 		if *asJSON {
@@ -104,13 +106,13 @@ func newDoctor(o *options) *cobra.Command {
 			fmt.Fprintln(w, "\nThe userland image is not built yet: tare image")
 		}
 		fmt.Fprintln(w, "\nNoise sources on this machine:")
-		if len(r.Spoilers) == 0 {
+		if len(r.Noise) == 0 {
 			fmt.Fprintln(w, "  none that tare can detect")
 		}
-		for _, s := range r.Spoilers {
+		for _, s := range r.Noise {
 			fmt.Fprintf(w, "  %-8s  %s\n            %s\n", s.Severity, s.What, s.Why)
-			if s.Mend != "" {
-				fmt.Fprintf(w, "            to fix: %s\n", s.Mend)
+			if s.Remedy != "" {
+				fmt.Fprintf(w, "            to fix: %s\n", s.Remedy)
 			}
 		}
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
-	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/paper"
 	"github.com/tare-bench/tare/internal/system/all"
 	"github.com/tare-bench/tare/internal/workload"
@@ -224,5 +224,5 @@ func workloadSizes(series string) (least, most int64, ok bool) {
 // wired reports whether guests of that system can share a network.
 func wired(system string) bool {
 	d := all.ByName()[system]
-	return d != nil && slices.Contains(d.Capabilities().Networks, network.Bridged)
+	return d != nil && slices.Contains(d.Capabilities().Networks, model.NetworkBridged)
 }

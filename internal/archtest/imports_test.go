@@ -25,7 +25,10 @@ var rooms = []struct {
 	{"volume", nil, groundRule},
 	{"network", nil, groundRule},
 	{"instance", []string{"cgroup"}, groundRule},
-	{"host", []string{"xenctl", "prompt"}, groundRule},
+	{"host", []string{"host/procfs", "xenctl"}, "host says what the machine is: it watches nothing, and judges nothing"},
+	{"host/procfs", nil, groundRule},
+	{"host/watch", []string{"host/procfs", "prompt"}, "a watcher sees what happens on the host, and does not know the trial"},
+	{"host/doctor", []string{"host", "host/watch"}, "doctor judges what host and watch have read; it reads nothing itself"},
 	{"prompt", nil, groundRule},
 	{"xenctl", nil, groundRule},
 
@@ -33,7 +36,7 @@ var rooms = []struct {
 	{"campaign", []string{"nearest"}, "a campaign does not know how anything runs"},
 	{"plan", []string{"campaign", "stats"}, "a plan knows campaigns: seed in, schedule out"},
 	{"keeper", []string{"system", "agent", "instance", "sandbox", "terminal"}, "a keeper holds one guest that people use by hand; it knows nothing of campaigns and runs"},
-	{"run", []string{"plan", "campaign", "store", "system", "workload", "probe", "host", "agent", "image", "cgroup", "instance", "sandbox", "stats", "prompt"},
+	{"run", []string{"plan", "campaign", "store", "system", "workload", "probe", "host/watch", "agent", "image", "cgroup", "instance", "sandbox", "stats", "prompt"},
 		"run walks the plan; it does not know how a guest is made (system/...), nor what the numbers mean (analyze, report)"},
 	{"experiment", []string{"campaign", "plan", "run", "store", "dataset", "analyze", "workload", "probe", "system", "system/all", "system/xen", "host", "image",
 		"agentbin", "cgroup", "instance", "network", "sandbox", "volume"},
@@ -46,7 +49,7 @@ var rooms = []struct {
 	{"paper", []string{"nearest", "stats"}, "paper holds published figures and recomputes them; it knows nothing of runs"},
 	{"report", []string{"analyze", "dataset", "store", "stats", "plan", "campaign", "host", "nearest", "paper"}, "report shows what analyze found: it never imports system, nor run"},
 
-	{"report/page", []string{"analyze", "dataset", "store", "stats", "plan", "campaign", "host", "nearest", "paper", "report"},
+	{"report/page", []string{"analyze", "dataset", "store", "stats", "plan", "campaign", "host", "host/doctor", "nearest", "paper", "report"},
 		"a page shows what analyze found: it never imports system, nor run"},
 	{"report/reporttest", []string{"analyze"}, "reporttest has a result for tests of whatever shows one"},
 	{"report/page/pagetest", nil, "pagetest opens pages, and does not know what is on them"},
@@ -57,7 +60,7 @@ var rooms = []struct {
 	{"image", nil, "an image does not know the systems that it serves"},
 	{"lab", []string{"image", "agent", "terminal"}, "a lab is a machine: it knows nothing of what runs in it"},
 	{"workload", []string{"nearest"}, "a workload does not know the system that it runs on"},
-	{"probe", []string{"host", "cgroup", "xenctl"}, "a probe sees the host, and does not know which trial is good"},
+	{"probe", []string{"host/procfs", "host/watch", "cgroup", "xenctl"}, "a probe sees the host, and does not know which trial is good"},
 	{"system", []string{"agent", "cgroup", "image", "network", "sandbox", "volume"},
 		"a system does not know workloads and statistics"},
 	{"system/systemtest", []string{"system", "agent", "agentbin", "cgroup", "host", "image", "instance", "network", "probe", "prompt", "sandbox", "volume"},
@@ -138,7 +141,7 @@ func TestTestImports(t *testing.T) {
 // TestPurity: results of these packages depend only on their input, so none of them can access the
 // machine.
 func TestPurity(t *testing.T) {
-	pure := []string{"fault", "nearest", "paper", "campaign", "plan", "stats", "analyze", "workload"}
+	pure := []string{"fault", "nearest", "model", "paper", "campaign", "plan", "stats", "analyze", "workload"}
 	forbidden := []string{
 		"os", "os/...", "net", "net/http", "syscall", "database/sql", "io/ioutil", "crypto/rand", "log", "log/slog",
 		"golang.org/x/sys/...", "runtime/debug", "unsafe", "plugin",
@@ -170,6 +173,8 @@ func TestOwners(t *testing.T) {
 		{[]string{"golang.org/x/perf/..."}, []string{"internal/report", "internal/analyze"}},
 		{[]string{"golang.org/x/crypto/..."}, []string{"internal/system/ssh"}},
 		{[]string{"github.com/vishvananda/..."}, []string{"internal/network"}},
+		{[]string{"github.com/pierrec/..."}, []string{"internal/image"}},
+		{[]string{"github.com/moby/..."}, []string{"internal/cgroup", "internal/host/...", "internal/image"}},
 		{[]string{"github.com/digitalocean/..."}, []string{"internal/system/libvirt"}},
 		{[]string{"github.com/vmware/..."}, []string{"internal/system/vmware"}},
 		{[]string{"C"}, nil}, // tare is one static file

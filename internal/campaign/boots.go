@@ -3,17 +3,13 @@ package campaign
 import (
 	"fmt"
 	"slices"
-)
 
-// Boots of a host: ways to boot one machine, which is in one of them at a time.
-const (
-	BootLinux = "linux" // on bare metal, or as a guest of whatever hypervisor it runs on
-	BootXen   = "xen"   // as Xen's dom0
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // Boot is a way to boot the host that the campaign needs.
 type Boot struct {
-	Name string // BootLinux or BootXen
+	Name string // model.BootLinux or model.BootXen
 	// Entry is its entry in GRUB's menu, in the form that grub-reboot takes; "": tare
 	// cannot boot into it by itself.
 	Entry string
@@ -44,8 +40,9 @@ func (r *reader) checkBoots(c *Campaign, known Known) {
 		return
 	}
 	for _, b := range c.Boots {
-		if b.Name != BootLinux && b.Name != BootXen {
-			r.failWord("boots."+b.Name, b.Name, []string{BootLinux, BootXen}, "unknown boot %q; the boots are %s and %s", b.Name, BootLinux, BootXen)
+		if b.Name != model.BootLinux && b.Name != model.BootXen {
+			r.failWord("boots."+b.Name, b.Name, []string{model.BootLinux, model.BootXen},
+				"unknown boot %q; the boots are %s and %s", b.Name, model.BootLinux, model.BootXen)
 			return
 		}
 	}
@@ -60,7 +57,7 @@ func (r *reader) checkBoots(c *Campaign, known Known) {
 		case len(c.Boots) == 0:
 			continue
 		case a.Boot == "":
-			a.Boot = BootLinux
+			a.Boot = model.BootLinux
 			if b := known.Systems[a.System].Boot; b != "" {
 				a.Boot = b
 			}

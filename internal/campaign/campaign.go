@@ -7,6 +7,8 @@ package campaign
 import (
 	"strings"
 	"time"
+
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // NativeSystem is the name of the system without any virtualization.
@@ -55,10 +57,10 @@ type Flavor struct {
 	Name   string
 	VCPUs  int
 	Memory Bytes
-	CPUCap Percent // of one CPU: 25 is a quarter of a CPU; 0: no cap
-	CPUSet CPUSet  // host CPUs that the guest runs on; nil: tare chooses
-	Disk   Bytes   // size of the data volume
-	FS     string  // its file system: ext4, ext2 or xfs
+	CPUCap Percent       // of one CPU: 25 is a quarter of a CPU; 0: no cap
+	CPUSet model.CPUList // host CPUs that the guest runs on; nil: tare chooses
+	Disk   Bytes         // size of the data volume
+	FS     string        // its file system: ext4, ext2 or xfs
 	// Backing is what the volume is stored on: loop, raw, qcow2 or block. Devices are
 	// the block devices for it; each guest takes one.
 	Backing string
@@ -69,7 +71,9 @@ type Flavor struct {
 
 // OnBridge reports whether guests are on the run's bridge, where others can reach
 // them.
-func (f Flavor) OnBridge() bool { return f.Network == "bridged" || f.Network == "nat" }
+func (f Flavor) OnBridge() bool {
+	return f.Network == model.NetworkBridged || f.Network == model.NetworkNAT
+}
 
 // Arm is one side of the comparison: a system and a flavor.
 type Arm struct {
@@ -210,7 +214,7 @@ type Limits struct {
 	Why    string // why it is not usable here; one line
 	Remedy string // how to fix that; one line, or ""
 
-	// Boot is the boot of the host that it needs; "": BootLinux.
+	// Boot is the boot of the host that it needs; "": model.BootLinux.
 	Boot   string
 	CPUCap bool // it can enforce a CPU cap
 	Pin    bool // it can pin a guest to host CPUs
@@ -251,8 +255,8 @@ type Sizes struct {
 
 // Host is what the host has.
 type Host struct {
-	CPUs   CPUSet // those that are online; nil: not known
-	Memory Bytes  // total; 0: not known
+	CPUs   model.CPUList // those that are online; nil: not known
+	Memory Bytes         // total; 0: not known
 	// Lacks says why networks cannot be created on this host, and why devices are
 	// missing or hold data, and how to fix that, in a line each.
 	Lacks map[string]string

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -47,7 +48,7 @@ func lab() Known {
 			"dd-write":     {Unit: "MiB written", Min: 1, Max: 1 << 20, Disk: func(size int64) int64 { return size << 20 }},
 			"untar-kernel": {Unit: "files", Min: 1, Disk: func(int64) int64 { return 150 << 20 }},
 		},
-		Host: Host{CPUs: FirstCPUs(2), Memory: 4 * GiB, Lacks: map[string]string{
+		Host: Host{CPUs: model.FirstCPUs(2), Memory: 4 * GiB, Lacks: map[string]string{
 			"nat": "its kernel has no NAT", "/dev/vdz": "device /dev/vdz holds ext4 named photos; if nobody needs that any more: --destroy /dev/vdz",
 		}},
 		NewSeed: func() uint64 { return 42 },
@@ -168,7 +169,7 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	small := Flavor{
-		Name: "small", VCPUs: 1, Memory: 512 * MiB, CPUCap: 100, CPUSet: CPUSet{0}, Disk: 1_500_000_000, FS: "xfs",
+		Name: "small", VCPUs: 1, Memory: 512 * MiB, CPUCap: 100, CPUSet: model.CPUList{0}, Disk: 1_500_000_000, FS: "xfs",
 		Backing: "loop", Network: "bridged",
 	}
 	spare := Flavor{Name: "spare", VCPUs: 1, Memory: 512 * MiB, Disk: GiB, FS: "ext4", Backing: "loop", Network: "none"}

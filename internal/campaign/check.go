@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // minPrecise is the least number of blocks with a precision: with fewer, the
@@ -251,7 +253,7 @@ func differences(got, want Flavor) []string {
 		}
 		return p.String()
 	}
-	cpus := func(s CPUSet) string {
+	cpus := func(s model.CPUList) string {
 		if s == nil {
 			return "tare's choice"
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // The keys of a campaign file. The parser, the canonical form and the schema are all
@@ -19,10 +21,6 @@ const (
 	// As Debian's policy defines it.
 	packagePattern = "^[a-z0-9][a-z0-9+.-]+$"
 	nameRule       = "up to 40 letters, digits, - and _, the first a letter or a digit"
-
-	noNetwork    = "none"
-	loopBacking  = "loop"
-	blockBacking = "block"
 
 	maxBlocks = 100_000
 	maxSeed   = 1<<53 - 1 // the largest integer that every JSON reader keeps exactly
@@ -97,29 +95,37 @@ var (
 
 	cpusetKind = scalar(`a list of CPUs such as "0-1,3"`,
 		schema{"type": []string{"string", "integer"}},
-		ParseCPUSet, func(s CPUSet) any { return s.String() },
+		func(s string) (model.CPUList, error) {
+			if strings.TrimSpace(s) == "" {
+				return nil, fmt.Errorf("%s is not a list of CPUs", quote(s))
+			}
+			return model.ParseCPUList(s)
+		},
+		func(l model.CPUList) any { return l.String() },
 		ast.StringType, ast.IntegerType)
 )
 
 var flavorKeys = []key[Flavor]{
 	fieldOr("vcpus", "Virtual CPUs of the guest; natively, the CPUs that it may use.",
-		whole[int](1, maxCPU+1), func(f *Flavor) *int { return &f.VCPUs }, 1),
+		whole[int](1, model.MaxCPUs), func(f *Flavor) *int { return &f.VCPUs }, 1),
 	fieldOr("memory", "Memory of the guest, with its unit.",
 		sizeKind, func(f *Flavor) *Bytes { return &f.Memory }, 512*MiB),
 	field("cpu_cap", "CPU time limit of the guest, in percent of one CPU: 25% is a quarter of a CPU. Absent: no cap.",
 		percentKind, func(f *Flavor) *Percent { return &f.CPUCap }),
 	field("cpuset", "Host CPUs that the guest is pinned to, in Linux's list format. Absent: tare chooses.",
-		cpusetKind, func(f *Flavor) *CPUSet { return &f.CPUSet }),
+		cpusetKind, func(f *Flavor) *model.CPUList { return &f.CPUSet }),
 	fieldOr("disk", "Size of the data volume. ext4 needs 32MiB, xfs 300MiB.",
 		sizeKind, func(f *Flavor) *Bytes { return &f.Disk }, GiB),
 	fieldOr("fs", "File system of the data volume.",
 		oneOf("ext4", "xfs", "ext2"), func(f *Flavor) *string { return &f.FS }, "ext4"),
 	fieldOr("backing", "What the data volume is stored on. loop: a loop device, the same for every system. raw, qcow2: a file that the VMM opens itself. block: a block device of yours.",
-		oneOf(loopBacking, "raw", "qcow2", blockBacking), func(f *Flavor) *string { return &f.Backing }, loopBacking),
+		oneOf(model.BackingLoop, model.BackingRaw, model.BackingQCOW2, model.BackingBlock),
+		func(f *Flavor) *string { return &f.Backing }, model.BackingLoop),
 	field("device", "With backing: block, the whole devices for the data volumes, one for each guest that exists at the same time. Their contents are lost; devices that hold data must be named again with tare run --destroy.",
 		shorthand(list("devices", 1000, deviceKind), deviceKind, func(d string) []string { return []string{d} }), func(f *Flavor) *[]string { return &f.Devices }),
 	fieldOr("network", "Network of the guest. bridged: a bridge with the run's other guests and the host. nat: the same, with masquerading to the host's network. user: QEMU's user-mode stack. none: no network; natively, the host's network.",
-		oneOf(noNetwork, "bridged", "nat", "user"), func(f *Flavor) *string { return &f.Network }, noNetwork),
+		oneOf(model.NetworkNone, model.NetworkBridged, model.NetworkNAT, model.NetworkUser),
+		func(f *Flavor) *string { return &f.Network }, model.NetworkNone),
 }
 
 var armKeys = []key[Arm]{
@@ -134,7 +140,7 @@ var armKeys = []key[Arm]{
 	field("options", "Options of the system by name; tare systems --json lists them.",
 		named("options", 50, settingKind, func(s *Setting) *string { return &s.Name }), func(a *Arm) *[]Setting { return &a.Options }),
 	field("boot", "Boot of the host in which the arm runs, in a campaign with boots. Absent: xen for systems that need it, otherwise linux.",
-		oneOf(BootLinux, BootXen), func(a *Arm) *string { return &a.Boot }),
+		oneOf(model.BootLinux, model.BootXen), func(a *Arm) *string { return &a.Boot }),
 	field("if_usable", "If the system is not usable, leave the arm out with a note instead of refusing the campaign.",
 		boolKind, func(a *Arm) *bool { return &a.IfUsable }),
 	field("skip", "Why this arm is left out. tare records here why arms were not usable.",

@@ -28,6 +28,7 @@ func TestOne(t *testing.T) {
 		`unknown system "lcx"`:      {System: "lcx"},
 		"must be a size":            {System: "lxc", Flavor: []Setting{{"memory", "much"}}},
 		"network \"user\"":          {System: "lxc", Flavor: []Setting{{"network", "user"}}},
+		`"" is not a list of CPUs`:  {System: "lxc", Flavor: []Setting{{"cpuset", `""`}}},
 		"needs a target":            {System: "ssh"},
 		"there is no /dev/kvm":      {System: "kvm"},
 		"unknown key":               {System: "lxc", Flavor: []Setting{{"x: y}, z", "2"}}},

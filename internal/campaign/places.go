@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // checkPlace checks the network and the data volume of a flavor's guests.
@@ -23,9 +25,9 @@ func (r *reader) checkPlace(path string, f Flavor, host Host) {
 		}
 	}
 	switch {
-	case f.Backing == blockBacking && len(f.Devices) == 0:
+	case f.Backing == model.BackingBlock && len(f.Devices) == 0:
 		r.fail(path+".backing", "backing: block needs the key device: the devices that tare may write to")
-	case f.Backing != blockBacking && len(f.Devices) > 0:
+	case f.Backing != model.BackingBlock && len(f.Devices) > 0:
 		r.fail(path+".device", "device is for backing: block, but the backing is %s", f.Backing)
 	}
 }
@@ -33,13 +35,13 @@ func (r *reader) checkPlace(path string, f Flavor, host Host) {
 // checkPlaces checks that guests of an arm can have the network and backing of the
 // flavor.
 func (r *reader) checkPlaces(path string, a Arm, f Flavor, limits Limits) {
-	if f.Backing != loopBacking && !slices.Contains(limits.Backings, f.Backing) {
+	if f.Backing != model.BackingLoop && !slices.Contains(limits.Backings, f.Backing) {
 		r.fail(path, "arm %q: %s does not support backing %q, which flavor %q asks for; it supports %s",
-			a.Name, a.System, f.Backing, f.Name, strings.Join(append([]string{loopBacking}, limits.Backings...), ", "))
+			a.Name, a.System, f.Backing, f.Name, strings.Join(append([]string{model.BackingLoop}, limits.Backings...), ", "))
 	}
-	if f.Network != noNetwork && !slices.Contains(limits.Networks, f.Network) {
+	if f.Network != model.NetworkNone && !slices.Contains(limits.Networks, f.Network) {
 		r.fail(path, "arm %q: %s does not support network %q, which flavor %q asks for; it supports %s",
-			a.Name, a.System, f.Network, f.Name, strings.Join(append([]string{noNetwork}, limits.Networks...), ", "))
+			a.Name, a.System, f.Network, f.Name, strings.Join(append([]string{model.NetworkNone}, limits.Networks...), ", "))
 	}
 }
 
@@ -64,7 +66,7 @@ func (r *reader) checkDevices(c *Campaign) {
 		}
 	})
 	for _, f := range c.Flavors {
-		if n := most[f.Name]; f.Backing == blockBacking && len(f.Devices) > 0 && n > len(f.Devices) {
+		if n := most[f.Name]; f.Backing == model.BackingBlock && len(f.Devices) > 0 && n > len(f.Devices) {
 			r.fail("flavors."+f.Name+".device", "flavor %q has too few devices: %d, for %d guests that exist at the same time, including the A/A control",
 				f.Name, len(f.Devices), n)
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // Solo is the name of the scenario in which one guest runs at a time.
@@ -211,7 +213,7 @@ func (r *reader) checkScenario(c *Campaign, s Scenario, path string, known Known
 	r.checkPairs(c, s, path, known)
 	if slices.Contains(s.Neighbours, network) {
 		for _, a := range c.Active() {
-			if f, ok := c.Flavor(a.Flavor); ok && a.Target == "" && (f.Network == "" || f.Network == noNetwork) {
+			if f, ok := c.Flavor(a.Flavor); ok && a.Target == "" && (f.Network == "" || f.Network == model.NetworkNone) {
 				r.fail(path+".neighbours", "scenario %q: a neighbour that stresses the network needs one, but flavor %q of arm %q has none; give it network: bridged", s.Name, f.Name, a.Name)
 				return
 			}

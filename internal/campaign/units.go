@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -142,77 +141,4 @@ func FormatDuration(d time.Duration) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
-}
-
-// CPUSet is a set of CPU numbers, in rising order and without repeats.
-type CPUSet []int
-
-// maxCPU is the highest CPU number that a set may hold; Linux stops at 8192 CPUs.
-const maxCPU = 8191
-
-// ParseCPUSet reads a list of CPUs as Linux writes it, such as 0-1,3.
-func ParseCPUSet(text string) (CPUSet, error) {
-	var set CPUSet
-	if len(text) > 4096 {
-		return nil, errors.New("the list of CPUs is too long")
-	}
-	for part := range strings.SplitSeq(text, ",") {
-		from, to, ranged := strings.Cut(strings.TrimSpace(part), "-")
-		if !ranged {
-			to = from
-		}
-		first, err1 := strconv.ParseUint(from, 10, 16)
-		last, err2 := strconv.ParseUint(to, 10, 16)
-		if err1 != nil || err2 != nil || first > last || last > maxCPU {
-			return nil, fmt.Errorf("%s is not a list of CPUs", quote(text))
-		}
-		for cpu := first; cpu <= last; cpu++ {
-			set = append(set, int(cpu))
-		}
-		if len(set) > 8*maxCPU {
-			return nil, errors.New("the list of CPUs is too long")
-		}
-	}
-	slices.Sort(set)
-	return slices.Compact(set), nil
-}
-
-// FirstCPUs returns the set of the CPUs 0 to n-1.
-func FirstCPUs(n int) CPUSet {
-	set := make(CPUSet, n)
-	for i := range set {
-		set[i] = i
-	}
-	return set
-}
-
-// String writes s as Linux does: 0-1,3.
-func (s CPUSet) String() string {
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		j := i
-		for j+1 < len(s) && s[j+1] == s[j]+1 {
-			j++
-		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.Itoa(s[i]))
-		if j > i {
-			b.WriteString("-" + strconv.Itoa(s[j]))
-		}
-		i = j + 1
-	}
-	return b.String()
-}
-
-// Without returns the CPUs of s that are not in other.
-func (s CPUSet) Without(other CPUSet) CPUSet {
-	var rest CPUSet
-	for _, cpu := range s {
-		if _, found := slices.BinarySearch(other, cpu); !found {
-			rest = append(rest, cpu)
-		}
-	}
-	return rest
 }

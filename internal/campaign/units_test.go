@@ -2,7 +2,6 @@ package campaign
 
 import (
 	"math"
-	"slices"
 	"testing"
 	"time"
 )
@@ -53,29 +52,6 @@ func TestParsePercent(t *testing.T) {
 	}
 	if got := Percent(25).Fraction(); got != 0.25 {
 		t.Errorf("fraction %v", got)
-	}
-}
-
-func TestParseCPUSet(t *testing.T) {
-	for text, want := range map[string]struct {
-		set  CPUSet
-		text string
-	}{
-		"0": {CPUSet{0}, "0"}, "0-1,3": {CPUSet{0, 1, 3}, "0-1,3"}, "3,1,0": {CPUSet{0, 1, 3}, "0-1,3"},
-		"0-2,1-4": {CPUSet{0, 1, 2, 3, 4}, "0-4"}, "5, 7": {CPUSet{5, 7}, "5,7"}, "8191": {CPUSet{8191}, "8191"},
-	} {
-		got, err := ParseCPUSet(text)
-		if err != nil || !slices.Equal(got, want.set) || got.String() != want.text {
-			t.Errorf("%s: %v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", ",", "-1", "1-", "3-1", "a", "0-99999", "0--2", "1,,2", "8192"} {
-		if got, err := ParseCPUSet(text); err == nil {
-			t.Errorf("%q is read as %v", text, got)
-		}
-	}
-	if got := (CPUSet{0, 1, 2, 5}).Without(FirstCPUs(2)); !slices.Equal(got, CPUSet{2, 5}) {
-		t.Errorf("without: %v", got)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/containerd/cgroups/v3/cgroup1"
 	"github.com/containerd/cgroups/v3/cgroup2"
+	"github.com/moby/sys/mountinfo"
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
@@ -82,11 +83,11 @@ func (l Layout) Hybrid() []string {
 
 // Detect reads the layout of this mount namespace.
 func Detect() (Layout, error) {
-	b, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
 	if err != nil {
 		return Layout{}, fault.Hostf("control groups: %w", err)
 	}
-	l := parseMountinfo(string(b))
+	l := layoutOf(mounts)
 	if l.V2 != "" {
 		b, err := os.ReadFile(filepath.Join(l.V2, "cgroup.controllers"))
 		if err != nil {
@@ -97,23 +98,19 @@ func Detect() (Layout, error) {
 	return l, nil
 }
 
-func parseMountinfo(text string) Layout {
+// layoutOf returns the layout without the controllers of version 2.
+func layoutOf(mounts []*mountinfo.Info) Layout {
 	l := Layout{V1: map[string]string{}}
-	for line := range strings.Lines(text) {
-		before, after, ok := strings.Cut(line, " - ")
-		mount, super := strings.Fields(before), strings.Fields(after)
-		if !ok || len(mount) < 5 || len(super) < 3 {
-			continue
-		}
-		switch super[0] {
+	for _, m := range mounts {
+		switch m.FSType {
 		case "cgroup2":
 			if l.V2 == "" {
-				l.V2 = mount[4]
+				l.V2 = m.Mountpoint
 			}
 		case "cgroup":
-			for _, option := range strings.Split(super[2], ",") {
+			for option := range strings.SplitSeq(m.VFSOptions, ",") {
 				if _, known := l.V1[option]; !known && option != "rw" && option != "ro" {
-					l.V1[option] = mount[4]
+					l.V1[option] = m.Mountpoint
 				}
 			}
 		}

@@ -3,18 +3,25 @@ package cgroup
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/moby/sys/mountinfo"
 )
 
-func TestParseMountinfo(t *testing.T) {
+func TestLayoutOf(t *testing.T) {
 	for _, c := range []struct{ name, text, mode, v2, cpu string }{
 		{"v2", "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n", "v2", "/sys/fs/cgroup", ""},
 		{"hybrid", "31 23 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n" +
 			"32 23 0:27 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n", "hybrid", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu,cpuacct"},
-		{"v1", "32 23 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\nrubbish\n", "v1", "", "/sys/fs/cgroup/cpu"},
+		{"v1", "32 23 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n", "v1", "", "/sys/fs/cgroup/cpu"},
 	} {
-		l := parseMountinfo(c.text)
+		mounts, err := mountinfo.GetMountsFromReader(strings.NewReader(c.text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := layoutOf(mounts)
 		if l.Mode() != c.mode || l.V2 != c.v2 || l.V1["cpu"] != c.cpu {
 			t.Errorf("%s: got mode %s, v2 %q, cpu %q", c.name, l.Mode(), l.V2, l.V1["cpu"])
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/workload"
 )
@@ -199,8 +200,9 @@ func (r *Run) flavor(arm string) string {
 	if f.CPUs != "" {
 		words = append(words, "on CPUs "+f.CPUs)
 	}
-	words = append(words, campaign.Bytes(f.MemoryBytes).String()+" of memory", campaign.Bytes(f.DiskBytes).String()+" of "+f.DiskFS+" on "+cmp.Or(f.Backing, "loop"))
-	if f.Network != "" && f.Network != "none" {
+	words = append(words, campaign.Bytes(f.MemoryBytes).String()+" of memory",
+		campaign.Bytes(f.DiskBytes).String()+" of "+f.DiskFS+" on "+cmp.Or(f.Backing, model.BackingLoop))
+	if f.Network != "" && f.Network != model.NetworkNone {
 		words = append(words, "network "+f.Network)
 	}
 	return strings.Join(words, ", ")

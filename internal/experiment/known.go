@@ -5,10 +5,9 @@ import (
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/host"
-	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/all"
-	"github.com/tare-bench/tare/internal/volume"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
@@ -28,9 +27,9 @@ func (t *Testbed) Known(status map[string]system.Status, here campaign.Host) cam
 			Usable: st.Usable, Why: st.Reason, Remedy: st.Remedy,
 			Boot:   boots[caps.HostBoot],
 			CPUCap: caps.CPUCap != "", Pin: !caps.Remote, ReleasesMemory: caps.MemoryInGroup || caps.Remote,
-			OwnMemory: boots[caps.HostBoot] == campaign.BootXen && !caps.SameKernel,
+			OwnMemory: boots[caps.HostBoot] == model.BootXen && !caps.SameKernel,
 			Target:    caps.Target, MaxVCPUs: caps.MaxVCPUs,
-			Networks: without(caps.Networks, network.None), Backings: without(caps.DiskBackings, volume.Loop),
+			Networks: without(caps.Networks, model.NetworkNone), Backings: without(caps.DiskBackings, model.BackingLoop),
 		}
 		if caps.Remote { // a campaign cannot choose where the data of its machines is
 			l.Backings = nil
@@ -84,12 +83,12 @@ func KnownAnywhere() campaign.Known {
 }
 
 // boots maps the host boots that drivers ask for to those of campaigns.
-var boots = map[string]string{"xen-dom0": campaign.BootXen}
+var boots = map[string]string{"xen-dom0": model.BootXen}
 
 // HostOf tells the reader of campaigns what CPUs and memory this host has.
 func HostOf(env *host.Environment) campaign.Host {
 	var h campaign.Host
-	if cpus, err := host.ParseCPUList(env.CPU.Online); err == nil {
+	if cpus, err := model.ParseCPUList(env.CPU.Online); err == nil {
 		h.CPUs = cpus
 	}
 	if env.Memory.Total != nil {
@@ -101,7 +100,7 @@ func HostOf(env *host.Environment) campaign.Host {
 // BootOf returns the boot of campaigns in which the host is.
 func BootOf(env *host.Environment) string {
 	if env.Virt.Role == host.XenDom0 {
-		return campaign.BootXen
+		return model.BootXen
 	}
-	return campaign.BootLinux
+	return model.BootLinux
 }

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tare-bench/tare/internal/host/procfs"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 const cpuDir = "/sys/devices/system/cpu"
@@ -52,7 +55,7 @@ func readCPU(r *reader, arch string) CPU {
 		c.NohzFull = ""
 	}
 	c.Allowed = statusField(r.text("cpu.allowed", "/proc/self/status"), "Cpus_allowed_list")
-	cpus, err := ParseCPUList(c.Online)
+	cpus, err := model.ParseCPUList(c.Online)
 	if err != nil || len(cpus) == 0 {
 		r.fail("cpu.threads", cpuDir+"/online", cmp.Or(err, errors.New("empty")))
 		for i := range info { // better than nothing: number them in this order
@@ -64,9 +67,9 @@ func readCPU(r *reader, arch string) CPU {
 	readCaches(r, &c, cpus)
 	c.Nodes = readNodes(r)
 	readFrequency(r, &c, cpus)
-	if dir := cpuDir + "/vulnerabilities"; r.exists(dir) {
+	if dir := cpuDir + "/vulnerabilities"; r.Exists(dir) {
 		c.Mitigations = map[string]string{}
-		for _, name := range r.names(dir) {
+		for _, name := range r.Names(dir) {
 			c.Mitigations[name] = r.text("cpu.mitigations."+name, dir+"/"+name)
 		}
 	} else {
@@ -121,12 +124,12 @@ func statusField(text, key string) string {
 
 func cpuFile(cpu int, name string) string { return fmt.Sprintf("%s/cpu%d/%s", cpuDir, cpu, name) }
 
-func readTopology(r *reader, c *CPU, cpus []int) {
+func readTopology(r *reader, c *CPU, cpus model.CPUList) {
 	packages, cores := map[string]bool{}, map[string]bool{}
-	byCapacity := map[string][]int{}
+	byCapacity := map[string]model.CPUList{}
 	for _, cpu := range cpus {
-		pkg, err := r.raw(cpuFile(cpu, "topology/physical_package_id"))
-		sib, err2 := r.raw(cpuFile(cpu, "topology/thread_siblings_list"))
+		pkg, err := r.ReadFile(cpuFile(cpu, "topology/physical_package_id"))
+		sib, err2 := r.ReadFile(cpuFile(cpu, "topology/thread_siblings_list"))
 		if err := errors.Join(err, err2); err != nil {
 			r.fail("cpu.cores", cpuFile(cpu, "topology"), err)
 			return
@@ -152,18 +155,18 @@ func readTopology(r *reader, c *CPU, cpus []int) {
 	}
 	if len(c.Kinds) == 0 && len(byCapacity) > 1 {
 		for capacity, list := range byCapacity {
-			c.Kinds = append(c.Kinds, "capacity "+capacity+": "+FormatCPUList(list))
+			c.Kinds = append(c.Kinds, "capacity "+capacity+": "+list.String())
 		}
 		slices.Sort(c.Kinds)
 	}
 }
 
-func readCaches(r *reader, c *CPU, cpus []int) {
+func readCaches(r *reader, c *CPU, cpus model.CPUList) {
 	seen := map[string]bool{}
 	index := map[Cache]int{}
 	for _, cpu := range cpus {
 		dir := cpuFile(cpu, "cache")
-		for _, name := range r.names(dir) {
+		for _, name := range r.Names(dir) {
 			if !strings.HasPrefix(name, "index") {
 				continue
 			}
@@ -180,7 +183,7 @@ func readCaches(r *reader, c *CPU, cpus []int) {
 				continue
 			}
 			seen[id] = true
-			by, _ := ParseCPUList(shared)
+			by, _ := model.ParseCPUList(shared)
 			key := Cache{Level: level, Type: kind, Size: size, SharedBy: len(by)}
 			if i, ok := index[key]; ok {
 				c.Caches[i].Count++
@@ -222,7 +225,7 @@ func parseSize(s string) (int64, error) {
 func readNodes(r *reader) []Node {
 	const dir = "/sys/devices/system/node"
 	online := r.optional("cpu.nodes", dir+"/online")
-	ids, err := ParseCPUList(online)
+	ids, err := model.ParseCPUList(online)
 	if err != nil {
 		r.fail("cpu.nodes", dir+"/online", err)
 		return nil
@@ -231,12 +234,8 @@ func readNodes(r *reader) []Node {
 	for _, id := range ids {
 		d := fmt.Sprintf("%s/node%d", dir, id)
 		n := Node{ID: id, CPUs: r.text("cpu.nodes", d+"/cpulist"), Distance: r.optional("cpu.nodes", d+"/distance")}
-		for line := range strings.Lines(r.text("cpu.nodes", d+"/meminfo")) {
-			if f := strings.Fields(line); len(f) >= 4 && f[2] == "MemTotal:" {
-				if kb, err := strconv.ParseInt(f[3], 10, 64); err == nil {
-					n.Memory = new(kb << 10)
-				}
-			}
+		if total, ok := procfs.Sizes(r.text("cpu.nodes", d+"/meminfo"))[fmt.Sprintf("Node %d MemTotal", id)]; ok {
+			n.Memory = &total
 		}
 		out = append(out, n)
 	}

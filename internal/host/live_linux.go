@@ -1,12 +1,19 @@
 package host
 
 import (
+	"io"
 	"path/filepath"
 	"runtime"
 	"time"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 )
+
+// parseMounts reads the format of /proc/self/mountinfo.
+func parseMounts(text io.Reader) ([]*mountinfo.Info, error) {
+	return mountinfo.GetMountsFromReader(text, nil)
+}
 
 // liveCalls queries the kernel that runs tare.
 func liveCalls() *calls {

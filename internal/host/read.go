@@ -3,7 +3,7 @@ package host
 import (
 	"cmp"
 	"errors"
-	"io"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tare-bench/tare/internal/host/procfs"
 )
 
 // Options says what to read and from where.
@@ -26,8 +28,6 @@ type Options struct {
 	// Path is a file or directory, usually where guests keep their data: Read describes its file
 	// system and device. Empty: none.
 	Path string
-	// NoHostID omits even the hash of the host's name.
-	NoHostID bool
 
 	calls *calls // tests
 }
@@ -71,18 +71,15 @@ func Read(o Options) *Environment {
 	if root == nil {
 		root = os.DirFS("/")
 	}
-	r := &reader{fsys: root, proc: cmp.Or(o.Proc, "/proc")}
+	r := &reader{FS: procfs.FS{Root: root, Proc: cmp.Or(o.Proc, "/proc")}}
 	env := &Environment{Version: EnvironmentVersion, Time: c.now().UTC()}
 	env.BootID = r.text("boot_id", "/proc/sys/kernel/random/boot_id")
-	if !o.NoHostID {
-		env.HostID = readHostID(r)
-	}
+	env.HostID = readHostID(r)
 	env.UptimeS = readUptime(r)
 	env.CPU = readCPU(r, c.arch)
 	env.Virt = readVirt(r, c, env.CPU)
-	procs := r.processes()
-	env.Memory = readMemory(r)
-	readBackground(r, &env.Memory, procs)
+	procs := r.Processes()
+	env.Memory = readMemory(r, procs)
 	env.Housekeeping = readHousekeeping(r, procs)
 	env.Kernel = readKernel(r)
 	env.Clock = readClock(r, c)
@@ -98,26 +95,10 @@ func Read(o Options) *Environment {
 	return env
 }
 
-// maxFile bounds how much of a file is read.
-const maxFile = 4 << 20
-
-// reader reads small files below a root and records what it could not read.
+// reader reads small files and records what it could not read.
 type reader struct {
-	fsys    fs.FS
-	proc    string // the /proc with the processes
+	procfs.FS
 	missing []Unreadable
-}
-
-func rel(p string) string { return strings.TrimPrefix(p, "/") }
-
-// raw returns a file's bytes.
-func (r *reader) raw(p string) ([]byte, error) {
-	f, err := r.fsys.Open(rel(p))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
 // fail records that a field could not be read.
@@ -142,7 +123,7 @@ func reason(err error) string {
 
 // text returns a file's trimmed content, or records that it cannot be read.
 func (r *reader) text(field, p string) string {
-	b, err := r.raw(p)
+	b, err := r.ReadFile(p)
 	if err != nil {
 		r.fail(field, p, err)
 		return ""
@@ -153,7 +134,7 @@ func (r *reader) text(field, p string) string {
 // optional is text for a file that many hosts do not have: it is not a failure if the file is
 // missing, only if it cannot be read.
 func (r *reader) optional(field, p string) string {
-	b, err := r.raw(p)
+	b, err := r.ReadFile(p)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			r.fail(field, p, err)
@@ -182,10 +163,18 @@ func (r *reader) optionalNumber(field, p string) *int64 {
 	return r.parseInt(field, p, s)
 }
 
+// setting stores a file's content in a map that may still be nil, unless the file is missing; of
+// several options, it stores the chosen one.
+func (r *reader) setting(into *map[string]string, field, key, p string) {
+	if s := r.optional(field, p); s != "" {
+		put(into, key, chosen(s))
+	}
+}
+
 func (r *reader) parseInt(field, source, s string) *int64 {
 	n, err := strconv.ParseInt(s, 0, 64)
 	if err != nil {
-		r.fail(field, source, errors.New("not a number: "+strconv.Quote(clip(s, 40))))
+		r.fail(field, source, fmt.Errorf("not a number: %.40q", s))
 		return nil
 	}
 	return &n
@@ -200,24 +189,6 @@ func parseFloat(s string) (float64, error) {
 	return x, err
 }
 
-func (r *reader) exists(p string) bool {
-	_, err := fs.Stat(r.fsys, rel(p))
-	return err == nil
-}
-
-// names returns the sorted entries of a directory; none if it cannot be read.
-func (r *reader) names(dir string) []string {
-	entries, err := fs.ReadDir(r.fsys, rel(dir))
-	if err != nil {
-		return nil
-	}
-	out := make([]string, len(entries))
-	for i, e := range entries {
-		out[i] = e.Name()
-	}
-	return out
-}
-
 // chosen returns the bracketed word of "always [madvise] never", or all of s.
 func chosen(s string) string {
 	if _, rest, ok := strings.Cut(s, "["); ok {
@@ -228,10 +199,10 @@ func chosen(s string) string {
 	return s
 }
 
-// clip cuts s to at most n bytes, at a rune boundary.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
+// put sets a key of a map that may still be nil.
+func put(m *map[string]string, key, value string) {
+	if *m == nil {
+		*m = map[string]string{}
 	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
+	(*m)[key] = value
 }

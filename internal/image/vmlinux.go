@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+
+	"github.com/pierrec/lz4/v4"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
@@ -74,71 +77,18 @@ func unxz(ctx context.Context, b []byte) ([]byte, error) {
 	return out, xz.Close()
 }
 
-var errLZ4 = errors.New("the LZ4 data is damaged")
-
-// unlz4 unpacks a legacy LZ4 frame that is followed by the unpacked size: independent blocks of up
-// to 8 MiB, each preceded by its packed length.
+// unlz4 unpacks a legacy LZ4 frame that is followed by the unpacked size, which it checks.
 func unlz4(b []byte) ([]byte, error) {
 	if len(b) < len(magicLZ4)+4 {
-		return nil, errLZ4
+		return nil, errors.New("the LZ4 data is too short")
 	}
-	size := int(binary.LittleEndian.Uint32(b[len(b)-4:]))
-	b = b[len(magicLZ4) : len(b)-4]
-	out := make([]byte, 0, min(size, 8*len(b)))
-	for len(b) >= 4 {
-		n := int(binary.LittleEndian.Uint32(b))
-		if b = b[4:]; n > len(b) {
-			return nil, errLZ4
-		}
-		var err error
-		if out, err = unlz4Block(out, b[:n]); err != nil {
-			return nil, err
-		}
-		b = b[n:]
+	frame, size := b[:len(b)-4], int64(binary.LittleEndian.Uint32(b[len(b)-4:]))
+	out, err := io.ReadAll(io.LimitReader(lz4.NewReader(bytes.NewReader(frame)), size+1))
+	if err != nil {
+		return nil, err
 	}
-	if len(out) != size {
-		return nil, errLZ4
-	}
-	return out, nil
-}
-
-// unlz4Block unpacks one block and appends the result to out. A block is a series of sequences: a
-// token with two lengths of 4 bits, literals, and a match given by its distance back and its
-// length; the last sequence has only literals.
-func unlz4Block(out, b []byte) ([]byte, error) {
-	base := len(out)
-	length := func(nibble byte) (int, bool) {
-		n := int(nibble)
-		for more := nibble == 15; more; {
-			if len(b) == 0 {
-				return 0, false
-			}
-			n, more, b = n+int(b[0]), b[0] == 255, b[1:]
-		}
-		return n, true
-	}
-	for len(b) > 0 {
-		token := b[0]
-		b = b[1:]
-		n, ok := length(token >> 4)
-		if !ok || n > len(b) {
-			return nil, errLZ4
-		}
-		out, b = append(out, b[:n]...), b[n:]
-		if len(b) == 0 {
-			return out, nil
-		}
-		if len(b) < 2 {
-			return nil, errLZ4
-		}
-		back := int(binary.LittleEndian.Uint16(b))
-		b = b[2:]
-		if n, ok = length(token & 15); !ok || back == 0 || back > len(out)-base {
-			return nil, errLZ4
-		}
-		for range n + 4 { // byte by byte, since a match may overlap its own output
-			out = append(out, out[len(out)-back])
-		}
+	if int64(len(out)) != size {
+		return nil, fmt.Errorf("the LZ4 data does not have the %d bytes that it should have", size)
 	}
 	return out, nil
 }

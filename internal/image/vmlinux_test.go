@@ -76,11 +76,13 @@ func TestUnlz4(t *testing.T) {
 	}
 }
 
+// FuzzUnlz4: damaged data is an error, and what is unpacked has the size that is written after it.
 func FuzzUnlz4(f *testing.F) {
-	f.Add([]byte("\x35abc\x03\x00\x10!"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if out, err := unlz4Block(nil, b); err == nil && len(out) > 255*len(b)+19 {
-			t.Errorf("%d bytes from %d", len(out), len(b))
+	f.Add([]byte("\x08\x00\x00\x00\x35abc\x03\x00\x10!"), uint16(13))
+	f.Fuzz(func(t *testing.T, blocks []byte, size uint16) {
+		frame := binary.LittleEndian.AppendUint32(append([]byte(magicLZ4), blocks...), uint32(size))
+		if out, err := unlz4(frame); err == nil && len(out) != int(size) {
+			t.Errorf("%d bytes instead of %d", len(out), size)
 		}
 	})
 }

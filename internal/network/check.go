@@ -1,11 +1,15 @@
 package network
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/tare-bench/tare/internal/model"
+)
 
 // Check makes a network of this mode with both kinds of ports and removes it again. The error says
 // why this host does not support the mode.
 func Check(id, mode string) error {
-	if mode == None || mode == User {
+	if mode == model.NetworkNone || mode == model.NetworkUser {
 		return nil
 	}
 	b := NewBridge(id)

@@ -22,14 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
-)
-
-// The modes of a guest's network, as named in flavors.
-const (
-	None    = "none"    // loopback only
-	Bridged = "bridged" // on the run's bridge, with the other guests and the host
-	NAT     = "nat"     // the same, and masqueraded towards the host
-	User    = "user"    // QEMU's own stack: outgoing over the host's sockets, nothing incoming
+	"github.com/tare-bench/tare/internal/model"
 )
 
 const (
@@ -192,7 +185,7 @@ func (b *Bridge) port(mode string, plug func(*Port) error) (*Port, error) {
 	}
 	p.Address = netip.PrefixFrom(address(b.net, p.number), b.net.Bits())
 	p.Host = address(b.net, 1)
-	if mode == NAT {
+	if mode == model.NetworkNAT {
 		p.Gateway, p.Host = p.Host, b.host
 	}
 	a := p.Address.Addr().As4()
@@ -225,16 +218,16 @@ func address(p netip.Prefix, n int) netip.Addr {
 // ensure creates the bridge, and what the mode needs in addition, unless it exists.
 func (b *Bridge) ensure(mode string) error {
 	switch mode {
-	case Bridged, NAT:
+	case model.NetworkBridged, model.NetworkNAT:
 	default:
-		return fault.Campaignf("network %q: only %s and %s use a bridge", mode, Bridged, NAT)
+		return fault.Campaignf("network %q: only %s and %s use a bridge", mode, model.NetworkBridged, model.NetworkNAT)
 	}
 	if b.space == nil {
 		if err := b.make(); err != nil {
 			return err
 		}
 	}
-	if mode == NAT && !b.host.IsValid() {
+	if mode == model.NetworkNAT && !b.host.IsValid() {
 		return b.addUplink()
 	}
 	return nil
@@ -272,7 +265,7 @@ func (b *Bridge) OnHost(mode string, f func() error) error {
 	if err != nil {
 		return wrap(err)
 	}
-	if mode == NAT {
+	if mode == model.NetworkNAT {
 		return f()
 	}
 	return s.do(f)

@@ -18,6 +18,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // newBridge returns a bridge with a unique name.
@@ -137,11 +138,11 @@ func TestAlone(t *testing.T) {
 
 func TestBridged(t *testing.T) {
 	b := newBridge(t)
-	one, two := namespacePort(t, b, Bridged), namespacePort(t, b, Bridged)
+	one, two := namespacePort(t, b, model.NetworkBridged), namespacePort(t, b, model.NetworkBridged)
 	if one.Address == two.Address || one.Gateway.IsValid() {
 		t.Errorf("ports %+v and %+v", one, two)
 	}
-	host := func(f func() error) error { return b.OnHost(Bridged, f) }
+	host := func(f func() error) error { return b.OnHost(model.NetworkBridged, f) }
 	if from := exchange(t, two.space.do, two.Address.Addr(), one.space.do); from != one.Address.Addr() {
 		t.Errorf("%v came as %v", one.Address, from)
 	}
@@ -165,11 +166,11 @@ func TestBridged(t *testing.T) {
 
 func TestNAT(t *testing.T) {
 	b := newBridge(t)
-	if err := Check(b.id, NAT); err != nil {
+	if err := Check(b.id, model.NetworkNAT); err != nil {
 		t.Skipf("this host has no NAT: %v", err)
 	}
-	plain, p := namespacePort(t, b, Bridged), namespacePort(t, b, NAT)
-	host := func(f func() error) error { return b.OnHost(NAT, f) }
+	plain, p := namespacePort(t, b, model.NetworkBridged), namespacePort(t, b, model.NetworkNAT)
+	host := func(f func() error) error { return b.OnHost(model.NetworkNAT, f) }
 	from := exchange(t, host, p.Host, p.space.do)
 	if want := address(netip.PrefixFrom(b.host, 24), 2); from != want {
 		t.Errorf("it came from %v, not from the uplink %v", from, want)
@@ -182,7 +183,7 @@ func TestTaps(t *testing.T) {
 	b := newBridge(t)
 	seen := map[string]bool{}
 	for range 3 {
-		p, err := b.TapPort(Bridged)
+		p, err := b.TapPort(model.NetworkBridged)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +205,7 @@ func TestTaps(t *testing.T) {
 // TestPlug attaches an interface that another program has created and later removes.
 func TestPlug(t *testing.T) {
 	b := newBridge(t)
-	p, err := b.EmptyPort(Bridged)
+	p, err := b.EmptyPort(model.NetworkBridged)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +228,7 @@ func TestPlug(t *testing.T) {
 	if names, err := b.Interfaces(); err != nil || !slices.Equal(names, []string{name}) {
 		t.Errorf("interfaces %v, %v", names, err)
 	}
-	exchange(t, guest.do, p.Address.Addr(), func(f func() error) error { return b.OnHost(Bridged, f) })
+	exchange(t, guest.do, p.Address.Addr(), func(f func() error) error { return b.OnHost(model.NetworkBridged, f) })
 	gone := make(chan struct{})
 	go func() { // the creator removes it with a delay
 		defer close(gone)
@@ -252,13 +253,13 @@ func TestPlug(t *testing.T) {
 // TestFull: no address is left for a guest.
 func TestFull(t *testing.T) {
 	b := newBridge(t)
-	if err := b.OnHost(Bridged, func() error { return nil }); err != nil {
+	if err := b.OnHost(model.NetworkBridged, func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	for n := 2; n < 255; n++ {
 		b.taken[n] = true
 	}
-	if _, err := b.TapPort(Bridged); fault.KindOf(err) != fault.Host {
+	if _, err := b.TapPort(model.NetworkBridged); fault.KindOf(err) != fault.Host {
 		t.Errorf("a guest too many: %v", err)
 	}
 	if _, err := b.TapPort("wireless"); fault.KindOf(err) != fault.Campaign {
@@ -268,7 +269,7 @@ func TestFull(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	b := newBridge(t)
-	for _, mode := range []string{None, User, Bridged} {
+	for _, mode := range []string{model.NetworkNone, model.NetworkUser, model.NetworkBridged} {
 		if err := Check(b.id, mode); err != nil {
 			t.Errorf("%s: %v", mode, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // uplinkName is the uplink's interface in the bridge's namespace.
@@ -79,7 +80,7 @@ func forward() error {
 		return fault.WithRemedy(fault.Hostf("network: NAT needs nft: %w", err), "apt-get install nftables")
 	case err != nil:
 		return fault.WithRemedy(fault.Hostf("network: NAT: nft: %w: %s", err, strings.TrimSpace(string(out))),
-			"a kernel with nftables and NAT: modprobe nft_masq; or network: %s", Bridged)
+			"a kernel with nftables and NAT: modprobe nft_masq; or network: %s", model.NetworkBridged)
 	}
 	return nil
 }

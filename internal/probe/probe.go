@@ -6,20 +6,21 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/cgroup"
-	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/host/procfs"
+	"github.com/tare-bench/tare/internal/host/watch"
 	"github.com/tare-bench/tare/internal/model"
 )
 
 // Units lists the probes with their units, in display order.
 var Units = []struct{ Name, Unit string }{
-	{model.ProbeTimed, "s"}, {model.ProbeGuestGroupCPU, "s"}, {model.ProbeGuestCPU, "s"}, {model.ProbeHostCPU, "s"}, {model.ProbeDom0CPU, "s"}, {model.ProbeOwnCPU, "s"}, {model.ProbeDeviceBytes, "B"}, {model.ProbeWorkloadBytes, "B"},
-	{model.ProbeSteal, "s"}, {model.ProbeThrottled, "periods"}, {model.ProbeCapPeriods, "periods"}, {model.ProbeGuestMemory, "B"}, {model.ProbeMemoryLeft, "B"}, {model.ProbeLagMax, "s"}, {model.ProbeForkMax, "s"},
+	{model.ProbeTimed, "s"}, {model.ProbeGuestGroupCPU, "s"}, {model.ProbeGuestCPU, "s"}, {model.ProbeHostCPU, "s"}, {model.ProbeDom0CPU, "s"}, {model.ProbeOwnCPU, "s"},
+	{model.ProbeDeviceBytes, "B"}, {model.ProbeWorkloadBytes, "B"}, {model.ProbeSteal, "s"}, {model.ProbeThrottled, "periods"}, {model.ProbeCapPeriods, "periods"},
+	{model.ProbeGuestMemory, "B"}, {model.ProbeMemoryLeft, "B"}, {model.ProbeLagMax, "s"}, {model.ProbeForkMax, "s"},
 	{model.ProbeClockDiff, "s"}, {model.ProbeClockError, "s"}, {model.ProbeHostTimeError, "s"}, {model.ProbeStartSkew, "s"}, {model.ProbeBarrierSkew, "s"},
 }
 
@@ -34,22 +35,22 @@ type Target interface {
 
 // Watch observes the host during a whole run. The caller closes it.
 type Watch struct {
-	lag   *host.Lag
-	forks *host.Lag // nil: not possible on this host
-	log   *host.KernelLog
+	lag   *watch.Lag
+	forks *watch.Lag // nil: not possible on this host
+	log   *watch.KernelLog
 	// Missing says what cannot be observed on this host, one line each.
 	Missing []string
 }
 
 // Start begins to observe the host.
 func Start() *Watch {
-	w := &Watch{lag: host.StartLag(0)}
-	log, err := host.WatchKernelLog()
+	w := &Watch{lag: watch.StartLag(0)}
+	log, err := watch.OpenKernelLog()
 	if err != nil {
 		w.Missing = append(w.Missing, fmt.Sprintf("the kernel log: %v", err))
 	}
 	w.log = log
-	if w.forks, err = host.StartForks(); err != nil {
+	if w.forks, err = watch.StartForks(); err != nil {
 		w.Missing = append(w.Missing, fmt.Sprintf("how long the host takes to start a process: %v", err))
 	}
 	return w
@@ -82,11 +83,12 @@ func (w *Watch) Drain() []Notice {
 		return []Notice{{"kernel-log", fmt.Sprintf("cannot be read: %v", err)}}
 	}
 	var notices []Notice
-	for _, line := range d.Lines {
-		notices = append(notices, Notice{"kernel-" + string(line.Kind), strings.ToValidUTF8(line.Text, "?")})
+	for _, m := range d.Messages {
+		notices = append(notices, Notice{"kernel-" + string(m.Kind), m.Text})
 	}
 	if d.Lost > 0 {
-		notices = append(notices, Notice{"kernel-log", fmt.Sprintf("%d messages were overwritten before they were read", d.Lost)})
+		notices = append(notices, Notice{"kernel-log",
+			fmt.Sprintf("%d messages were overwritten before they were read", d.Lost)})
 	}
 	return notices
 }
@@ -96,21 +98,21 @@ type Window struct {
 	watch  *Watch
 	target Target
 	usage  cgroup.Usage
-	cpu    host.CPUTime
+	cpu    procfs.CPUTime
 	xen    map[int]time.Duration // CPU time by domain; nil without Xen
 	bytes  int64
 	// cpuKnown and bytesKnown: the target can measure them.
 	cpuKnown, bytesKnown bool
-	lag, forks           *host.LagWindow
+	lag, forks           *watch.LagWindow
 	own                  time.Duration // CPU time of tare so far
-	clocks               host.Clocks
+	clocks               watch.Clocks
 }
 
 // Begin opens a window on a guest. The caller ends it, also to discard it.
 func (w *Watch) Begin(target Target) (*Window, error) {
 	v := &Window{watch: w, target: target}
 	var err error
-	if v.clocks, err = host.ReadClocks(); err != nil {
+	if v.clocks, err = watch.ReadClocks(); err != nil {
 		return nil, err
 	}
 	v.lag = w.lag.Window()
@@ -121,7 +123,7 @@ func (w *Watch) Begin(target Target) (*Window, error) {
 	if v.bytes, v.bytesKnown, err = known(target.Written()); err != nil {
 		return nil, err
 	}
-	if v.cpu, err = host.CPUTimes(); err != nil {
+	if v.cpu, err = hostCPU(); err != nil {
 		return nil, err
 	}
 	if v.xen, err = domainTimes(); err != nil {
@@ -129,6 +131,12 @@ func (w *Watch) Begin(target Target) (*Window, error) {
 	}
 	v.usage, v.cpuKnown, err = known(target.Usage())
 	return v, err
+}
+
+// hostCPU is the time that all CPUs of the host spent since boot.
+func hostCPU() (procfs.CPUTime, error) {
+	st, err := procfs.Host("").Stat()
+	return st.Total, err
 }
 
 // known reports whether v could be measured; cgroup.ErrUnknown is no error.
@@ -166,7 +174,7 @@ func (v *Window) End() (Readings, error) {
 	if err != nil {
 		return Readings{}, err
 	}
-	cpu, err := host.CPUTimes()
+	cpu, err := hostCPU()
 	if err != nil {
 		return Readings{}, err
 	}
@@ -178,7 +186,7 @@ func (v *Window) End() (Readings, error) {
 	if err != nil {
 		return Readings{}, err
 	}
-	clocks, err := host.ReadClocks()
+	clocks, err := watch.ReadClocks()
 	if err != nil {
 		return Readings{}, err
 	}
@@ -203,21 +211,24 @@ func (v *Window) End() (Readings, error) {
 		r.Values[model.ProbeCapPeriods] = float64(usage.Periods - v.usage.Periods)
 		r.Values[model.ProbeThrottled] = float64(usage.ThrottledPeriods - v.usage.ThrottledPeriods)
 	}
-	if lag := v.lag.End(); lag.Samples > 0 {
-		r.Values[model.ProbeLagMax] = lag.Max
+	if longest, ok := v.lag.End(); ok {
+		r.Values[model.ProbeLagMax] = longest.Seconds()
 	}
 	if v.forks != nil {
-		if forks := v.forks.End(); forks.Samples > 0 {
-			r.Values[model.ProbeForkMax] = forks.Max
+		if longest, ok := v.forks.End(); ok {
+			r.Values[model.ProbeForkMax] = longest.Seconds()
 		}
 	}
 	change := clocks.Since(v.clocks)
 	r.Suspended = change.WasSuspended()
-	if change.Stepped(host.DefaultClockStep) {
-		r.Notices = append(r.Notices, Notice{"clock-step", fmt.Sprintf("the host's wall clock was changed by %v during a trial; durations use its monotonic clock and are not affected", change.Step)})
+	if change.Stepped() {
+		r.Notices = append(r.Notices, Notice{"clock-step",
+			fmt.Sprintf("the host's wall clock was changed by %v during a trial; durations use its monotonic clock and are "+
+				"not affected", change.Step)})
 	}
 	if r.Suspended {
-		r.Notices = append(r.Notices, Notice{"suspend", fmt.Sprintf("the host was suspended for %v during a trial, which is repeated", change.Suspended)})
+		r.Notices = append(r.Notices, Notice{"suspend",
+			fmt.Sprintf("the host was suspended for %v during a trial, which is repeated", change.Suspended)})
 	}
 	r.Notices = append(r.Notices, v.watch.Drain()...)
 	return r, nil

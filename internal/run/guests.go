@@ -10,7 +10,7 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/host/watch"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
@@ -182,7 +182,7 @@ func (r *runner) ensure(ctx context.Context, st *guest) error {
 		return err
 	}
 	name := fmt.Sprintf("%d-%d-%d", st.number, st.epoch, st.failed)
-	available, _ := host.AvailableMemory() // on an error 0; weigh reports the error
+	available, _ := watch.AvailableMemory() // on an error 0; weigh reports the error
 	begin := time.Now()
 	m, err := system.Launch(ctx, driver, r.Host, name, flavor)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/cgroup"
-	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/host/watch"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
 )
@@ -29,18 +29,18 @@ const (
 // /proc, which takes too long to do between two trials.
 func (r *runner) watchLoad() (end func()) {
 	proc := cmp.Or(r.Host.Proc, "/proc")
-	before, err := host.ReadProcessTimes(proc)
+	before, err := watch.ReadProcessTimes(proc)
 	if err != nil {
 		r.note("missing", err.Error())
 		return func() {}
 	}
 	return func() {
-		after, err := host.ReadProcessTimes(proc)
+		after, err := watch.ReadProcessTimes(proc)
 		if err != nil {
 			r.note("missing", err.Error())
 			return
 		}
-		for _, load := range r.otherLoads(after.Since(before), func(pid int) []string { return host.ControlGroups(proc, pid) }) {
+		for _, load := range r.otherLoads(after.Since(before), func(pid int) []string { return watch.ControlGroups(proc, pid) }) {
 			// If the file cannot be written, the next trial reports the error.
 			_ = r.Store.AddEvent(r.session, 0, store.EventOtherLoad, load)
 		}
@@ -49,7 +49,7 @@ func (r *runner) watchLoad() (end func()) {
 
 // otherLoads returns the texts of the events for the processes in used, in the
 // same order: highest use first.
-func (r *runner) otherLoads(used []host.ProcessUse, groups func(pid int) []string) (texts []string) {
+func (r *runner) otherLoads(used []watch.ProcessUse, groups func(pid int) []string) (texts []string) {
 	for named, i := 0, 0; i < len(used) && used[i].CPUs >= loadShare && named < loadNames; i++ {
 		who := "the kernel's " + used[i].Name
 		if pid := used[i].PID; pid > 0 {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/campaign"
-	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/host/watch"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/fake"
@@ -28,20 +28,20 @@ func TestOtherLoads(t *testing.T) {
 		6: {"/user.slice"},
 		7: {"/tare-r7-x.daemon"},
 	}
-	uses := func(of ...any) (used []host.ProcessUse) {
+	uses := func(of ...any) (used []watch.ProcessUse) {
 		for i := 0; i < len(of); i += 2 {
-			used = append(used, host.ProcessUse{PID: of[i].(int), Name: "p\xff" + strconv.Itoa(of[i].(int)), CPUs: of[i+1].(float64)})
+			used = append(used, watch.ProcessUse{PID: of[i].(int), Name: "p\xff" + strconv.Itoa(of[i].(int)), CPUs: of[i+1].(float64)})
 		}
 		return used
 	}
 	for _, c := range []struct {
 		name string
-		used []host.ProcessUse
+		used []watch.ProcessUse
 		want []string
 	}{
-		{"a service and the kernel", append(uses(2, 1.0, 1, 0.5), host.ProcessUse{Name: "ksmd", CPUs: 0.25}),
+		{"a service and the kernel", append(uses(2, 1.0, 1, 0.5), watch.ProcessUse{Name: "ksmd", CPUs: 0.25}),
 			[]string{"0.50 CPUs: p?1 (pid 1) of cron.service", "0.25 CPUs: the kernel's ksmd"}},
-		{"as before", append(uses(2, 1.0, 1, 0.6), host.ProcessUse{Name: "ksmd", CPUs: 0.2}), nil},
+		{"as before", append(uses(2, 1.0, 1, 0.6), watch.ProcessUse{Name: "ksmd", CPUs: 0.2}), nil},
 		{"more than before", uses(1, 0.7), []string{"0.70 CPUs: p?1 (pid 1) of cron.service"}},
 		{"a daemon", uses(4, 1.5, 3, 1.03), []string{"1.03 CPUs: p?3 (pid 3), a daemon of arm podman"}},
 		{"at most three, and not the little ones", uses(5, 0.9, 6, 0.8, 7, 0.7, 1, 3.0), []string{

@@ -10,7 +10,7 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/host/watch"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
 )
@@ -20,7 +20,7 @@ import (
 // memory cannot be measured, that is noted, and no trial is lost.
 func (r *runner) weigh(st *guest, available int64) error {
 	values := map[string]int64{}
-	left, err := host.AvailableMemory()
+	left, err := watch.AvailableMemory()
 	if err == nil && available > 0 {
 		values[store.MemoryHost] = available - left
 	}
@@ -87,13 +87,13 @@ func (r *runner) weighLast(ctx context.Context, ending []*guest) error {
 // watchKSM journals, when end is called, how much memory the merging of equal
 // pages saved and how much CPU time it cost, if the host uses KSM.
 func (r *runner) watchKSM() (end func()) {
-	before, err := host.ReadKSM(r.Host.Proc)
+	before, err := watch.ReadKSM(r.Host.Proc)
 	if before == nil || err != nil {
 		return func() {}
 	}
 	began := time.Now()
 	return func() {
-		after, err := host.ReadKSM(r.Host.Proc)
+		after, err := watch.ReadKSM(r.Host.Proc)
 		if after == nil || err != nil {
 			return
 		}
@@ -160,7 +160,7 @@ func (m *member) roomFor() error {
 	if m.limit == 0 || m.st.machine != nil {
 		return nil
 	}
-	left, err := host.AvailableMemory()
+	left, err := watch.AvailableMemory()
 	if err != nil {
 		return fault.Hostf("whether there is memory for another guest: %w", err)
 	}
@@ -182,7 +182,7 @@ func watchMemory(workers []*member) (stop func()) {
 	go func() {
 		defer close(done)
 		for {
-			if left, err := host.AvailableMemory(); err == nil {
+			if left, err := watch.AvailableMemory(); err == nil {
 				for _, m := range workers {
 					if m.x.left == 0 || left < m.x.left {
 						m.x.left = left

@@ -30,7 +30,7 @@ type Config struct {
 	Drivers   map[string]system.Driver      // by system
 	Workloads map[string]*workload.Workload // by series, which is the name of the workload
 	BootID    string
-	Boot      string // how the host was booted: campaign.BootLinux or BootXen
+	Boot      string // how the host was booted: model.BootLinux or model.BootXen
 	Version   string
 	// Widths returns the width of the intervals of each workload, computed from
 	// the store. Run calls it only if the campaign sets a precision or a budget.

@@ -385,7 +385,7 @@ func TestPreferred(t *testing.T) {
 // that boot; a boot creates no guests of the other boot's arms.
 func TestBoots(t *testing.T) {
 	b := newBench(t, strings.NewReplacer("blocks: 4", "blocks: 8", "arms: [native, other]", "boots: {linux: {}, xen: {entry: Xen}}\narms: [native, {system: other, boot: xen}]").Replace(yaml))
-	b.config.Boot = campaign.BootLinux
+	b.config.Boot = model.BootLinux
 	var boots []string
 	for {
 		boots = append(boots, b.config.Boot)
@@ -396,7 +396,7 @@ func TestBoots(t *testing.T) {
 		native, other := len(b.native.Events()), len(b.other.Events())
 		s, err := b.run(t.Context())
 		idle := b.other.Events()[other:]
-		if b.config.Boot == campaign.BootXen {
+		if b.config.Boot == model.BootXen {
 			idle = b.native.Events()[native:]
 		}
 		if len(idle) > 0 {
@@ -424,7 +424,7 @@ func TestBoots(t *testing.T) {
 			t.Errorf("%s: %v", arm, n)
 		}
 	}
-	if boots[0] != campaign.BootLinux || len(boots) != 8 {
+	if boots[0] != model.BootLinux || len(boots) != 8 {
 		t.Errorf("boots %v", boots)
 	}
 	in, err := dataset.Read(b.config.Store)

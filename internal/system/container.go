@@ -4,8 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/tare-bench/tare/internal/network"
-	"github.com/tare-bench/tare/internal/volume"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // GroupGuest is a guest whose processes all run on the host's kernel in the site's control group:
@@ -30,9 +29,9 @@ func GroupCapabilities(capCovers string) Capabilities {
 		CPUCap:        capCovers,
 		Memory:        "control group: processes and page cache",
 		MemoryInGroup: true,
-		DiskBackings:  []string{volume.Loop, volume.Block},
+		DiskBackings:  []string{model.BackingLoop, model.BackingBlock},
 		Disk:          "mounted by the host",
-		Networks:      []string{network.None, network.Bridged, network.NAT},
+		Networks:      []string{model.NetworkNone, model.NetworkBridged, model.NetworkNAT},
 		NeedsRoot:     true,
 		HostBoot:      "linux",
 	}

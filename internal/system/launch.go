@@ -16,6 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/volume"
 )
@@ -146,11 +147,11 @@ func (s *Site) prepare(ctx context.Context, h *Host, caps Capabilities) (err err
 func (s *Site) connect(h *Host, caps Capabilities) (err error) {
 	mode := s.Flavor.Network
 	switch {
-	case mode == "" || mode == network.None:
+	case mode == "" || mode == model.NetworkNone:
 		return nil
 	case !slices.Contains(caps.Networks, mode):
 		return fault.Campaignf("it does not support the network %q", mode)
-	case mode == network.User: // the VMM provides it
+	case mode == model.NetworkUser: // the VMM provides it
 		return nil
 	case h.Network == nil:
 		return fault.Hostf("this run has no network")
@@ -251,7 +252,7 @@ func (m *Machine) HostAddress() netip.Addr {
 	switch {
 	case m.Site.Port != nil:
 		return m.Site.Port.Host
-	case m.Site.Flavor.Network == network.User:
+	case m.Site.Flavor.Network == model.NetworkUser:
 		return network.UserHost
 	}
 	return netip.Addr{}

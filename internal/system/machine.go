@@ -3,6 +3,7 @@ package system
 import (
 	"net/netip"
 
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/network"
 )
 
@@ -14,7 +15,7 @@ func NetworkParameter(iface string, s *Site) string {
 	switch {
 	case s.Port != nil:
 		address, gateway = s.Port.Address, s.Port.Gateway
-	case s.Flavor.Network == network.User:
+	case s.Flavor.Network == model.NetworkUser:
 		address, gateway = network.UserAddress, network.UserHost
 	default:
 		return ""

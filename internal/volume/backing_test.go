@@ -11,11 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 func TestFiles(t *testing.T) {
 	needRoot(t)
-	for backing, magic := range map[string]string{Raw: "", QCOW2: "QFI\xfb"} {
+	for backing, magic := range map[string]string{model.BackingRaw: "", model.BackingQCOW2: "QFI\xfb"} {
 		t.Run(backing, func(t *testing.T) {
 			dir := t.TempDir()
 			v, err := Create(t.Context(), Spec{Backing: backing, Dir: dir, Bytes: 64 << 20, FS: "ext4"})
@@ -33,7 +34,7 @@ func TestFiles(t *testing.T) {
 			if err != nil || magic != "" && string(head) != magic {
 				t.Errorf("begins with %q, %v", head, err)
 			}
-			if backing == Raw {
+			if backing == model.BackingRaw {
 				if out, err := exec.Command("e2fsck", "-fn", v.Device).CombinedOutput(); err != nil {
 					t.Errorf("%v: %s", err, out)
 				}
@@ -54,7 +55,8 @@ func TestFiles(t *testing.T) {
 	}
 	// A volume that does not fit is refused and leaves nothing behind.
 	dir := t.TempDir()
-	if _, err := Create(t.Context(), Spec{Backing: QCOW2, Dir: dir, Bytes: 1 << 60, FS: "ext4"}); fault.KindOf(err) != fault.Host {
+	tooLarge := Spec{Backing: model.BackingQCOW2, Dir: dir, Bytes: 1 << 60, FS: "ext4"}
+	if _, err := Create(t.Context(), tooLarge); fault.KindOf(err) != fault.Host {
 		t.Errorf("an exbibyte: %v", err)
 	}
 	nothingLeft(t, dir)
@@ -74,7 +76,7 @@ func device(t *testing.T) string {
 
 func TestBlock(t *testing.T) {
 	one, two := device(t), device(t)
-	spec := Spec{Backing: Block, Bytes: 48 << 20, FS: "ext4", Devices: []string{one, two}}
+	spec := Spec{Backing: model.BackingBlock, Bytes: 48 << 20, FS: "ext4", Devices: []string{one, two}}
 	v, err := Create(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +130,7 @@ func TestSomebodysData(t *testing.T) {
 		if out, err := exec.Command(mkfs[0], mkfs[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v: %s", mkfs, err, out)
 		}
-		spec := Spec{Backing: Block, Bytes: 48 << 20, FS: "ext4", Devices: []string{d}}
+		spec := Spec{Backing: model.BackingBlock, Bytes: 48 << 20, FS: "ext4", Devices: []string{d}}
 		if _, err := Create(t.Context(), spec); fault.KindOf(err) != fault.Campaign || !strings.Contains(fault.RemedyOf(err), "--destroy "+d) {
 			t.Errorf("%s: %v", mkfs[0], err)
 		}
@@ -142,7 +144,7 @@ func TestSomebodysData(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	spec := Spec{Backing: Block, Bytes: 65 << 20, FS: "ext4", Devices: []string{d}}
+	spec := Spec{Backing: model.BackingBlock, Bytes: 65 << 20, FS: "ext4", Devices: []string{d}}
 	if _, err := Create(t.Context(), spec); fault.KindOf(err) != fault.Campaign {
 		t.Errorf("a device that is too small: %v", err)
 	}

@@ -19,23 +19,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
-)
-
-// Backings of volumes.
-const (
-	Loop  = "loop"  // a loop device over a file
-	Raw   = "raw"   // a plain file
-	QCOW2 = "qcow2" // a file in QEMU's format
-	Block = "block" // a block device of the user
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // Spec describes a volume to create.
 type Spec struct {
-	Backing string   // "": Loop
+	Backing string   // "": model.BackingLoop
 	Dir     string   // directory for files, on the host's disk
 	Bytes   int64    // size of the file system; a user's device may be larger
 	FS      string   // ext4, ext2 or xfs
-	Devices []string // for Block: the user's devices, of which the first free one is used
+	Devices []string // for model.BackingBlock: the user's devices, of which the first free one is used
 	Destroy []string // those of Devices that may be overwritten
 	// Copy is the device or file of a volume with the same backing, size and file
 	// system, to copy the contents from; "": create a new file system. Nothing may
@@ -68,19 +61,20 @@ const sectorBytes = 512 // unit of /sys/dev/block/*/stat, whatever the device's 
 // Create creates a volume. The caller closes it after everything that uses it.
 func Create(ctx context.Context, s Spec) (v *Volume, err error) {
 	switch s.Backing {
-	case Loop, "":
+	case model.BackingLoop, "":
 		v, err = newLoop(s)
-	case Raw:
+	case model.BackingRaw:
 		v, err = newRaw(s)
-	case QCOW2:
+	case model.BackingQCOW2:
 		if s.Copy == "" {
 			return newQCOW2(ctx, s) // mkfs cannot write to it, so newQCOW2 formats it
 		}
 		v, err = newCopyFile(s)
-	case Block:
+	case model.BackingBlock:
 		v, err = newBlock(ctx, s)
 	default:
-		err = fault.Campaignf("data volume: %q: want %s, %s, %s or %s", s.Backing, Loop, Raw, QCOW2, Block)
+		err = fault.Campaignf("data volume: %q: want %s, %s, %s or %s", s.Backing,
+			model.BackingLoop, model.BackingRaw, model.BackingQCOW2, model.BackingBlock)
 	}
 	if err != nil {
 		return nil, err

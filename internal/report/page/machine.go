@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/host/doctor"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
 )
 
 // envView is the machine and its noise sources.
 type envView struct {
-	Lint  []host.Spoiler
+	Noise []doctor.NoiseSource
 	Facts [][2]string
 	JSON  string
 }
@@ -32,7 +33,7 @@ func envOf(r *store.Run, arms []store.Arm) (envView, error) {
 			cpus = append(cpus, a.Flavor.CPUs)
 		}
 	}
-	v := envView{Lint: host.Spoilers(&e, nil, host.Needs{CPUs: strings.Join(cpus, ",")})}
+	v := envView{Noise: doctor.NoiseSources(&e, nil, doctor.Needs{CPUs: strings.Join(cpus, ",")})}
 	add := func(name, text string) {
 		if text != "" {
 			v.Facts = append(v.Facts, [2]string{name, text})

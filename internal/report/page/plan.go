@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
 )
@@ -87,10 +88,10 @@ func flavorText(f store.Flavor) string {
 	if f.CPUs != "" {
 		parts = append(parts, "on CPU "+f.CPUs)
 	}
-	if f.Backing != "" && f.Backing != "loop" {
+	if f.Backing != "" && f.Backing != model.BackingLoop {
 		parts = append(parts, "data on "+f.Backing)
 	}
-	if f.Network != "" && f.Network != "none" {
+	if f.Network != "" && f.Network != model.NetworkNone {
 		parts = append(parts, "network "+f.Network)
 	}
 	return strings.Join(parts, ", ")

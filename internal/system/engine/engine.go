@@ -13,7 +13,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 )
 
@@ -29,7 +29,7 @@ func (d *Driver) Name() string { return d.name }
 
 func (d *Driver) Capabilities() system.Capabilities {
 	caps := system.GroupCapabilities(d.capCovers)
-	caps.Networks = []string{network.None} // other networks would be the engine's own, not tare's
+	caps.Networks = []string{model.NetworkNone} // other networks would be the engine's own, not tare's
 	return caps
 }
 

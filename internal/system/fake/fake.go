@@ -23,6 +23,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/agent/server"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
 )
@@ -126,7 +127,7 @@ func (d *Driver) Create(_ context.Context, s *system.Site) (system.Guest, error)
 		ours.Close()
 		return nil, fault.Hostf("%w", pairErr)
 	}
-	if s.Flavor.Network == network.Bridged {
+	if s.Flavor.Network == model.NetworkBridged {
 		s.Port = &network.Port{Address: netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}), 24)}
 	}
 	g := newGuest(d, s, ours, theirs)

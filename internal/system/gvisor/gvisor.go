@@ -16,10 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/oci"
-	"github.com/tare-bench/tare/internal/volume"
 )
 
 const (
@@ -52,9 +51,9 @@ func (d Driver) Capabilities() system.Capabilities {
 		Memory:        "control group: the sandbox's processes, the guest's memory and the host's page cache",
 		MemoryInGroup: true,
 		OOMEndsGuest:  true,
-		DiskBackings:  []string{volume.Loop, volume.Block},
+		DiskBackings:  []string{model.BackingLoop, model.BackingBlock},
 		Disk:          "mounted by the host; through its page cache even with O_DIRECT",
-		Networks:      []string{network.None, network.Bridged, network.NAT},
+		Networks:      []string{model.NetworkNone, model.NetworkBridged, model.NetworkNAT},
 		NeedsRoot:     true,
 		HostBoot:      "linux",
 	}

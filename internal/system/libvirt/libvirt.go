@@ -14,9 +14,8 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
-	"github.com/tare-bench/tare/internal/volume"
 )
 
 // Driver is one of the systems "libvirt-qemu", "libvirt-kvm" and "libvirt-lxc".
@@ -44,7 +43,7 @@ func (d Driver) container() bool { return d.kind == "lxc" }
 func (d Driver) Capabilities() system.Capabilities {
 	if d.container() {
 		caps := system.GroupCapabilities("every process of the container and its controller")
-		caps.Networks = []string{network.None}
+		caps.Networks = []string{model.NetworkNone}
 		return caps
 	}
 	return system.Capabilities{
@@ -53,9 +52,9 @@ func (d Driver) Capabilities() system.Capabilities {
 		StopsClock:   true,
 		CPUCap:       "every thread of QEMU: vCPUs, main loop, I/O",
 		Memory:       "the machine's RAM; QEMU's own memory comes on top",
-		DiskBackings: []string{volume.Loop, volume.Block},
+		DiskBackings: []string{model.BackingLoop, model.BackingBlock},
 		Disk:         "virtio-blk, cache=none",
-		Networks:     []string{network.None},
+		Networks:     []string{model.NetworkNone},
 		NeedsRoot:    true,
 		HostBoot:     "linux",
 		Emulated:     d.kind == "qemu",

@@ -7,9 +7,9 @@ import (
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/systemtest"
-	"github.com/tare-bench/tare/internal/volume"
 )
 
 // Scripts which make and remove a volume group $2 on a file in $1. They bypass udev and record
@@ -41,7 +41,7 @@ func TestLogicalVolumes(t *testing.T) {
 
 	f := systemtest.Flavor()
 	photos := "/dev/" + group + "/photos"
-	f.Backing, f.Devices = volume.Block, []string{photos}
+	f.Backing, f.Devices = model.BackingBlock, []string{photos}
 	m, err := system.Launch(t.Context(), d, h, "photos", f)
 	if err == nil {
 		m.Close()

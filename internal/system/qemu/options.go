@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
 )
@@ -55,7 +56,7 @@ func netdev(s *system.Site) string {
 			}
 		}
 		return "tap,id=net,script=no,downscript=no,ifname=" + s.Port.Tap + ",vhost=" + vhost
-	case s.Flavor.Network == network.User:
+	case s.Flavor.Network == model.NetworkUser:
 		return fmt.Sprintf("user,id=net,net=%s,host=%s,dhcpstart=%s", network.UserAddress.Masked(), network.UserHost, network.UserAddress.Addr())
 	}
 	return ""

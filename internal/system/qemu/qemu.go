@@ -15,9 +15,8 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
-	"github.com/tare-bench/tare/internal/volume"
 )
 
 const program = "qemu-system-x86_64"
@@ -42,9 +41,9 @@ func (d Driver) Capabilities() system.Capabilities {
 		StopsClock:   true,
 		CPUCap:       "every thread of QEMU: vCPUs, main loop, I/O",
 		Memory:       "the machine's RAM; QEMU's own memory comes on top",
-		DiskBackings: []string{volume.Loop, volume.Raw, volume.QCOW2, volume.Block},
+		DiskBackings: []string{model.BackingLoop, model.BackingRaw, model.BackingQCOW2, model.BackingBlock},
 		Disk:         "virtio-blk",
-		Networks:     []string{network.None, network.Bridged, network.NAT, network.User},
+		Networks:     []string{model.NetworkNone, model.NetworkBridged, model.NetworkNAT, model.NetworkUser},
 		Port:         system.TapPort,
 		NeedsRoot:    true,
 		HostBoot:     "linux",

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/cgroup"
-	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/systemtest"
 	"github.com/tare-bench/tare/internal/volume"
@@ -69,7 +69,7 @@ func TestCache(t *testing.T) {
 // QEMU's user network.
 func TestOwnFile(t *testing.T) {
 	f := systemtest.Flavor()
-	f.Backing, f.DiskFS, f.Network = volume.QCOW2, "ext2", network.User
+	f.Backing, f.DiskFS, f.Network = model.BackingQCOW2, "ext2", model.NetworkUser
 	f.Options = map[string]string{"cache": "writeback", "iothread": "on"}
 	m := systemtest.Launch(t, TCG(), "file", f)
 	if m.Hello.DataFS != "ext2" {

@@ -12,15 +12,15 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/agent"
-	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 )
 
 // networked returns the suite's flavor, on the run's bridge if the driver's guests support it.
 func networked(d system.Driver) system.Flavor {
 	f := Flavor()
-	if slices.Contains(d.Capabilities().Networks, network.Bridged) {
-		f.Network = network.Bridged
+	if slices.Contains(d.Capabilities().Networks, model.NetworkBridged) {
+		f.Network = model.NetworkBridged
 	}
 	return f
 }
@@ -60,7 +60,7 @@ func (s suite) network(t *testing.T, h *system.Host, other suite) {
 		t.Errorf("the other guest printed %q, not %q", got, want)
 	}
 	served = s.serve(t)
-	if err := h.Network.OnHost(network.Bridged, func() error { return echoed(a, s.exchanged()) }); err != nil {
+	if err := h.Network.OnHost(model.NetworkBridged, func() error { return echoed(a, s.exchanged()) }); err != nil {
 		t.Errorf("from the host: %v", err)
 	}
 	if got, want := served(), fmt.Sprintf("%d from %s\n", s.exchanged(), s.m.HostAddress()); got != want {
@@ -120,7 +120,7 @@ func echoed(at netip.Addr, size int) error {
 // listenOnHost echoes one connection at the host's end of the bridge.
 func listenOnHost(t *testing.T, h *system.Host, at netip.Addr, size int) {
 	t.Helper()
-	err := h.Network.OnHost(network.Bridged, func() error {
+	err := h.Network.OnHost(model.NetworkBridged, func() error {
 		l, err := net.Listen("tcp4", netip.AddrPortFrom(at, tcpPort).String())
 		if err != nil {
 			return err

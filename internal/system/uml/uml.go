@@ -14,9 +14,8 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
-	"github.com/tare-bench/tare/internal/volume"
 )
 
 const (
@@ -42,9 +41,9 @@ func (Driver) Capabilities() system.Capabilities {
 		Freeze:       "cgroup freezer",
 		CPUCap:       "every process: the kernel, its I/O helper, the guest's programs",
 		Memory:       "the machine's RAM, a file in memory; the kernel's own processes come on top",
-		DiskBackings: []string{volume.Loop, volume.Raw, volume.Block},
+		DiskBackings: []string{model.BackingLoop, model.BackingRaw, model.BackingBlock},
 		Disk:         "ubd, through the host's page cache",
-		Networks:     []string{network.None, network.Bridged, network.NAT},
+		Networks:     []string{model.NetworkNone, model.NetworkBridged, model.NetworkNAT},
 		Port:         system.TapPort,
 		NeedsRoot:    true,
 		MaxVCPUs:     1,

@@ -17,9 +17,9 @@ import (
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/systemtest"
-	"github.com/tare-bench/tare/internal/volume"
 )
 
 func TestMain(m *testing.M) { systemtest.Main(m) }
@@ -155,7 +155,7 @@ func TestShim(t *testing.T) {
 // TestOwnFile: the data disk is a plain file, so the host cannot count what is written to it.
 func TestOwnFile(t *testing.T) {
 	f := systemtest.Flavor()
-	f.Backing = volume.Raw
+	f.Backing = model.BackingRaw
 	m := systemtest.Launch(t, Driver{}, "file", f)
 	r, err := m.Agent.Run(t.Context(), agent.Command{
 		Argv: []string{"sh", "-c", "echo hello >a && sync a && cat a"}, Env: system.AgentEnv, Dir: m.DataDir(),

@@ -12,9 +12,8 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
-	"github.com/tare-bench/tare/internal/volume"
 	"github.com/tare-bench/tare/internal/xenctl"
 )
 
@@ -48,8 +47,8 @@ func (d Driver) Capabilities() system.Capabilities {
 		Freeze:       "xl pause",
 		CPUCap:       "virtual CPUs (Xen's scheduler); what dom0 does for the guest is not capped",
 		Memory:       "the domain's memory",
-		DiskBackings: []string{volume.Loop, volume.Block},
-		Networks:     []string{network.None, network.Bridged, network.NAT},
+		DiskBackings: []string{model.BackingLoop, model.BackingBlock},
+		Networks:     []string{model.NetworkNone, model.NetworkBridged, model.NetworkNAT},
 		Port:         system.EmptyPort,
 		NeedsRoot:    true,
 		HostBoot:     "xen-dom0",

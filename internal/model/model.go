@@ -1,0 +1,27 @@
+// Package model has the words that several rooms share, as types and constants: lists of CPUs, and
+// the names of networks, backings and boots. It does nothing on the machine, and imports no other
+// room.
+package model
+
+// Networks of guests, as flavors name them.
+const (
+	NetworkNone    = "none"    // loopback only
+	NetworkBridged = "bridged" // on the run's bridge, with the other guests and the host
+	NetworkNAT     = "nat"     // the same, and masqueraded towards the host
+	NetworkUser    = "user"    // QEMU's own stack: outgoing over the host's sockets, nothing incoming
+)
+
+// Backings of data volumes, as flavors name them.
+const (
+	BackingLoop  = "loop"  // a loop device over a file
+	BackingRaw   = "raw"   // a plain file
+	BackingQCOW2 = "qcow2" // a file in QEMU's format
+	BackingBlock = "block" // a block device of the user
+)
+
+// Boots of a host, as campaigns name them: ways to boot one machine, which is in one of them at a
+// time.
+const (
+	BootLinux = "linux" // on bare metal, or as a guest of whatever hypervisor it runs on
+	BootXen   = "xen"   // as Xen's dom0
+)

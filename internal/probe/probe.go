@@ -73,6 +73,13 @@ type Notice struct {
 	Text string
 }
 
+// kernelNotice begins the kind of a notice from the kernel's log.
+const kernelNotice = "kernel-"
+
+// KernelOOMCgroup is the kind of a notice that the kernel killed processes at the memory
+// limit of a control group.
+const KernelOOMCgroup = kernelNotice + string(watch.OOMCgroup)
+
 // Drain returns the problems in the kernel's log since the last call.
 func (w *Watch) Drain() []Notice {
 	if w.log == nil {
@@ -84,7 +91,7 @@ func (w *Watch) Drain() []Notice {
 	}
 	var notices []Notice
 	for _, m := range d.Messages {
-		notices = append(notices, Notice{"kernel-" + string(m.Kind), m.Text})
+		notices = append(notices, Notice{kernelNotice + string(m.Kind), m.Text})
 	}
 	if d.Lost > 0 {
 		notices = append(notices, Notice{"kernel-log",

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/host/watch"
+	"github.com/tare-bench/tare/internal/probe"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
 )
@@ -93,6 +95,23 @@ func (r *runner) whose(groups []string) (whose string, guest bool) {
 		}
 	}
 	return whose, false
+}
+
+// memoryGroup finds the control group whose limit made the kernel kill processes, in
+// the first of its two messages about that.
+var memoryGroup = regexp.MustCompile(`\boom_memcg=([^,\s]+)`)
+
+// elsewhere reports whether a notice says that processes which are no guest's of this
+// run were killed at the memory limit of their control group.
+func (r *runner) elsewhere(n probe.Notice) bool {
+	if n.Kind != probe.KernelOOMCgroup {
+		return false
+	}
+	if m := memoryGroup.FindStringSubmatch(n.Text); m != nil {
+		_, guest := r.whose(m[1:])
+		r.killedElsewhere = !guest // the message that follows names no group
+	}
+	return r.killedElsewhere
 }
 
 // armOf names the arm of a guest's site; the site's name begins with the

@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/host/watch"
+	"github.com/tare-bench/tare/internal/probe"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/fake"
@@ -92,5 +94,31 @@ func TestOtherLoadIsJournaled(t *testing.T) {
 	}
 	if len(loads) != 1 || !strings.HasSuffix(loads[0], " CPUs: cc (pid 20) of the host") {
 		t.Errorf("named: %q", loads)
+	}
+}
+
+// Processes killed at the memory limit of somebody else's control group say nothing
+// about a trial.
+func TestElsewhere(t *testing.T) {
+	r := &runner{Config: Config{Host: &system.Host{RunID: "r7"}}}
+	killed := "Memory cgroup out of memory: Killed process 5 (tail)"
+	limit := func(group string) string {
+		return "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=" + group + ",task_memcg=/x,task=tail,pid=5,uid=0"
+	}
+	for _, step := range []struct {
+		kind, text string
+		elsewhere  bool
+	}{
+		{probe.KernelOOMCgroup, killed, false}, // an old kernel, which names no group
+		{probe.KernelOOMCgroup, limit("/system.slice/database.service"), true},
+		{probe.KernelOOMCgroup, killed, true},
+		{"kernel-oom", "Out of memory: Killed process 6", false},
+		{probe.KernelOOMCgroup, limit("/" + cgroup.Prefix + "r8-0-lxc"), true},
+		{probe.KernelOOMCgroup, limit("/" + cgroup.Prefix + "r7-0-lxc/container"), false},
+		{probe.KernelOOMCgroup, killed, false},
+	} {
+		if got := r.elsewhere(probe.Notice{Kind: step.kind, Text: step.text}); got != step.elsewhere {
+			t.Errorf("%s: %v", step.text, got)
+		}
 	}
 }

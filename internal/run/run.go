@@ -101,7 +101,8 @@ type runner struct {
 	elapsed time.Duration // of earlier sessions
 	began   time.Time
 
-	loads map[string]float64 // journaled loads beside the guests: process to CPUs
+	loads           map[string]float64 // journaled loads beside the guests: process to CPUs
+	killedElsewhere bool               // the kernel's last message about a memory limit was not about a guest
 }
 
 // Run continues the plan from the state in the store. It ends when the plan's

@@ -116,6 +116,9 @@ func (r *runner) record(ids []int64, members []*member, outcomes []store.Outcome
 			}
 		}
 		for _, n := range m.x.readings.Notices {
+			if r.elsewhere(n) {
+				continue
+			}
 			if err := r.Store.AddEvent(r.session, ids[i], n.Kind, n.Text); err != nil {
 				return err
 			}

@@ -7,6 +7,8 @@ package campaign
 import (
 	"strings"
 	"time"
+
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 // NativeSystem is the name of the system without any virtualization.
@@ -47,7 +49,7 @@ type Campaign struct {
 
 	// Warnings are doubts that are not errors. They are not part of the canonical
 	// form.
-	Warnings []Problem
+	Warnings []strict.Problem
 }
 
 // Flavor is the size of a guest.
@@ -184,7 +186,7 @@ func (c *Campaign) Flavor(name string) (Flavor, bool) {
 // seed, and the arms that are left out. It is itself a campaign file, so FromResolved
 // and any reader of campaign files can read it.
 func (c *Campaign) Resolved() []byte {
-	return append(campaignKind.write(*c), '\n')
+	return append(campaignKind.Write(*c, true), '\n')
 }
 
 // FromResolved reads a canonical form, as a resumed run does. It checks nothing

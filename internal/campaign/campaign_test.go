@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -96,7 +97,7 @@ func TestBad(t *testing.T) {
 			if fault.KindOf(err) != fault.Campaign {
 				t.Errorf("kind %v", fault.KindOf(err))
 			}
-			var all Errors
+			var all strict.Errors
 			if !errors.As(err, &all) || len(all) == 0 {
 				t.Fatalf("no problems in %v", err)
 			}
@@ -302,37 +303,6 @@ func TestSeedAtRandom(t *testing.T) {
 	}
 	if len(seeds) < 9 {
 		t.Errorf("ten campaigns have %d seeds", len(seeds))
-	}
-}
-
-// TestHugeFile: files unlike any campaign are refused in seconds, although parts of the
-// YAML parser are quadratic. The bound leaves room for the race detector on a busy
-// machine.
-func TestHugeFile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads megabytes")
-	}
-	for name, text := range map[string]string{
-		"over the limit": strings.Repeat("# filler\n", maxFile/8),
-		"many keys":      strings.Repeat("key: 1\n", maxFile/8),
-		"many entries":   "name: a\nflavors:\n" + strings.Repeat("  a: {b: c}\n", maxFile/16),
-		"many arms":      "name: a\narms:\n" + strings.Repeat("- {a: b}\n", maxFile/16),
-		"dashes":         strings.Repeat(strings.Repeat("- ", 2000)+"\n", 100),
-		"brackets":       strings.Repeat(strings.Repeat("[", 2000)+"\n", 100),
-	} {
-		t.Run(name, func(t *testing.T) {
-			start := time.Now()
-			_, err := Parse("huge.yaml", []byte(text), lab())
-			if fault.KindOf(err) != fault.Campaign {
-				t.Errorf("%v", err)
-			}
-			if d := time.Since(start); d > time.Minute {
-				t.Errorf("took %v", d)
-			}
-			if len(err.Error()) > 100_000 {
-				t.Errorf("a message of %d bytes", len(err.Error()))
-			}
-		})
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 // sweep is a parameter of a workload with the values that a file gives it.
@@ -26,28 +26,28 @@ var isValue = regexp.MustCompile(valuePattern).MatchString
 
 // paramKey is the key of a workload's parameters: in a file each has one or more
 // values, in the canonical form one.
-var paramKey = func() key[Workload] {
-	word := scalar("a word or a number", schema{"type": []string{"string", "integer", "number", "boolean"}},
+var paramKey = func() strict.Key[Workload] {
+	word := strict.Scalar("a word or a number", strict.Schema{"type": []string{"string", "integer", "number", "boolean"}},
 		func(s string) (string, error) {
 			if !isValue(s) {
-				return "", fmt.Errorf("%s is not one: up to 40 letters, digits and any of _.+-", quote(s))
+				return "", fmt.Errorf("%s is not one: up to 40 letters, digits and any of _.+-", strict.Quote(s))
 			}
 			return s, nil
 		},
-		func(s string) any { return s }, ast.StringType, ast.IntegerType, ast.FloatType, ast.BoolType)
-	values := shorthand(list("values", maxSweep, word), word, func(s string) []string { return []string{s} })
-	one := kind[sweep]{
-		schema: values.schema,
-		read: func(r *reader, at value) (sweep, bool) {
-			v, ok := values.read(r, at)
+		func(s string) any { return s }, strict.Text, strict.Integer, strict.Float, strict.Bool)
+	values := strict.Shorthand(strict.List("values", maxSweep, word), word, func(s string) []string { return []string{s} })
+	one := strict.Kind[sweep]{
+		Schema: values.Schema,
+		Read: func(r *strict.Reader, at strict.Node) (sweep, bool) {
+			v, ok := values.Read(r, at)
 			return sweep{values: v}, ok
 		},
-		write: func(s sweep) json.RawMessage { return word.write(s.values[0]) },
+		Write: func(s sweep, full bool) json.RawMessage { return word.Write(s.values[0], full) },
 	}
-	all := named("params", 20, one, func(s *sweep) *string { return &s.name })
-	k := field("params", "Parameters of the workload by name; tare workloads lists them. Each of several values, such as threads: [1, 4, 16], makes a workload.",
+	all := strict.Named("params", 20, one, func(s *sweep) *string { return &s.name })
+	k := strict.Field("params", "Parameters of the workload by name; tare workloads lists them. Each of several values, such as threads: [1, 4, 16], makes a workload.",
 		all, func(w *Workload) *[]sweep { return &w.sweeps })
-	k.write = func(w *Workload) json.RawMessage {
+	k.Write = func(w *Workload, full bool) json.RawMessage {
 		if len(w.Params) == 0 {
 			return nil
 		}
@@ -55,7 +55,7 @@ var paramKey = func() key[Workload] {
 		for i, p := range w.Params {
 			set[i] = sweep{p.Name, []string{p.Value}}
 		}
-		return all.write(set)
+		return all.Write(set, full)
 	}
 	return k
 }()
@@ -83,7 +83,7 @@ func (w Workload) series() []Workload {
 }
 
 // checkParams reports whether the workload has the parameters of w.
-func (r *reader) checkParams(path string, w Workload, known Sizes) bool {
+func (r *checker) checkParams(path string, w Workload, known Sizes) bool {
 	names := make([]string, len(known.Params))
 	for i, p := range known.Params {
 		names[i] = p.Name
@@ -98,7 +98,7 @@ func (r *reader) checkParams(path string, w Workload, known Sizes) bool {
 			if len(names) > 0 {
 				have = "it has " + strings.Join(names, ", ")
 			}
-			r.failWord(at, s.name, names, "%s has no parameter %s; %s", w.Name, quote(s.name), have)
+			r.FailWord(at, s.name, names, "%s has no parameter %s; %s", w.Name, strict.Quote(s.name), have)
 			continue
 		}
 		for j, v := range s.values {
@@ -106,7 +106,7 @@ func (r *reader) checkParams(path string, w Workload, known Sizes) bool {
 			if check := known.Params[i].Check; check != nil {
 				if err := check(v); err != nil {
 					good = false
-					r.fail(where, "%s: %v", w.Name, err)
+					r.Fail(where, "%s: %v", w.Name, err)
 				}
 			}
 		}

@@ -27,10 +27,15 @@ func (a *analysis) summarize() {
 			sum.Wide = sum.wide(a.in.SpreadLimit)
 		} else {
 			// That guests of different flavors differ is what a mix is made for.
-			sum.Spread = 0
-			for _, m := range arm.Crew {
-				one := s.of(func(n int32) bool { return int(n) < len(arm.Crew) && arm.Crew[n].Flavor == m.Flavor }).summarize("", "")
-				sum.Spread, sum.Wide = max(sum.Spread, one.Spread), sum.Wide || one.wide(a.in.SpreadLimit)
+			sum.Spread, sum.Parts = 0, map[string]SeriesSummary{}
+			for _, crew := range arm.Crew {
+				if _, done := sum.Parts[crew.Flavor]; done {
+					continue
+				}
+				one := s.of(func(n int32) bool { return int(n) < len(arm.Crew) && arm.Crew[n].Flavor == crew.Flavor }).summarize(m.Name, m.Unit)
+				one.Wide = one.wide(a.in.SpreadLimit)
+				sum.Parts[crew.Flavor] = one
+				sum.Spread, sum.Wide = max(sum.Spread, one.Spread), sum.Wide || one.Wide
 			}
 		}
 		a.summaries[i] = sum

@@ -189,6 +189,24 @@ func (c *Campaign) Resolved() []byte {
 	return append(campaignKind.Write(*c, true), '\n')
 }
 
+// New returns a campaign with all defaults, which File can write when it has at least a
+// name, arms and workloads.
+func New() *Campaign {
+	c := strict.Default(campaignKeys)
+	return &c
+}
+
+// NewFlavor returns a flavor with all defaults.
+func NewFlavor(name string) Flavor {
+	f := strict.Default(flavorKeys)
+	f.Name = name
+	return f
+}
+
+// File returns c as a campaign file for people: YAML without what is a default, and
+// without a seed of 0.
+func (c *Campaign) File() []byte { return strict.YAML(campaignKind.Write(*c, false)) }
+
 // FromResolved reads a canonical form, as a resumed run does. It checks nothing
 // against systems, workloads or a host, and leaves out no further arms.
 func FromResolved(text []byte) (*Campaign, error) {

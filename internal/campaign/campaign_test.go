@@ -292,6 +292,29 @@ func TestGood(t *testing.T) {
 	}
 }
 
+// TestFile: a campaign that is written for people is read again as it was.
+func TestFile(t *testing.T) {
+	c, err := Parse("full.yaml", []byte(full), lab())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := c.File()
+	again, err := Parse("again.yaml", text, lab())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	c.Warnings, again.Warnings = nil, nil
+	if !reflect.DeepEqual(c, again) {
+		t.Errorf("got  %+v\nwant %+v\n%s", again, c, text)
+	}
+	c = New()
+	c.Name, c.Arms, c.Workloads = "least", []Arm{{System: "native"}}, []Workload{{Name: "openssl-enc"}}
+	const want = "name: least\narms:\n  - {system: native}\nworkloads:\n  - {name: openssl-enc}\n"
+	if got := string(c.File()); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestSeedAtRandom(t *testing.T) {
 	seeds := map[uint64]bool{}
 	for range 10 {

@@ -24,9 +24,7 @@ type checker struct{ *strict.Reader }
 // it ignores parts that could not be read.
 func (r *checker) check(c *Campaign, known Known) {
 	if !r.Has("flavors") {
-		f := strict.Default(flavorKeys)
-		f.Name = "default"
-		c.Flavors = []Flavor{f}
+		c.Flavors = []Flavor{NewFlavor("default")}
 	}
 	for _, f := range c.Flavors {
 		if r.Sound("flavors." + f.Name) {

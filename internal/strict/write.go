@@ -48,13 +48,13 @@ func EncodeIndent(v any) []byte {
 	return b.Bytes()
 }
 
-// YAML writes JSON as a YAML file for people: a line for each key, and for each item of what is in it.
+// YAML writes JSON as a YAML file for people: a line for each key, and for each mapping that is in it.
 func YAML(object json.RawMessage) []byte {
 	var b bytes.Buffer
 	for key, value := range members(object) {
 		b.WriteString(key + ":")
 		switch items := slices.Collect(elements(value)); {
-		case value[0] == '{':
+		case value[0] == '{' && bytes.Contains(value, []byte(":{")):
 			b.WriteByte('\n')
 			for key, value := range members(value) {
 				b.WriteString("  " + key + ": " + flow(value) + "\n")

@@ -70,21 +70,21 @@ func runPaper(cmd *cobra.Command, o *options, f paperRunFlags, name string) erro
 	if err != nil {
 		return err
 	}
-	rep, err := paper.NewRepeat(a, m, f.repeat)
+	rep, err := paper.Repeat(a, m, f.repeat)
 	if err != nil {
 		return err
 	}
 	if f.dryRun {
 		return planPaper(cmd, o, rep, f.budget)
 	}
-	runs := newPaperRuns(rep)
+	runs := paper.NewResults(rep)
 	failed := measurePaper(cmd, o, f, rep, runs)
 	if failed != nil && len(runs.Paths) == 0 {
 		return failed
 	}
 	w := cmd.OutOrStdout()
 	if f.asJSON {
-		err = printJSON(w, runs.json())
+		err = printJSON(w, runs.JSON())
 	} else {
 		err = printRepeat(w, runs)
 	}
@@ -97,7 +97,7 @@ func runPaper(cmd *cobra.Command, o *options, f paperRunFlags, name string) erro
 // measurePaper makes one run after the other and reads each into runs. If one
 // cannot be completed, the next is made nevertheless. The error is that of the
 // first such run, or errFailedTrials.
-func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Repeat, runs *paperRuns) error {
+func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Repetition, runs *paper.Results) error {
 	base := strings.TrimSuffix(f.out, ".tare")
 	base = cmp.Or(base, rep.Article.Document.Name+time.Now().Format("-20060102-150405"))
 	end := time.Now().Add(f.budget)
@@ -113,11 +113,11 @@ func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Re
 			return runRequest(cmd, o, runFlags{out: path, budget: budget, yes: true, generated: true},
 				experiment.Request{Text: rep.Campaign(s, budget), File: rep.CampaignName(s)})
 		})
-		if e := runs.read(path); err == nil {
+		if e := addPaperRun(runs, path); err == nil {
 			err = e
 		}
 		if err != nil && !errors.Is(err, errFailedTrials) {
-			runs.ended[s.Name] = err
+			runs.Ended(s, err)
 			fmt.Fprintf(cmd.ErrOrStderr(), "tare: %v\n", err)
 		}
 		failed = cmp.Or(failed, err)
@@ -147,7 +147,7 @@ func quietly(cmd *cobra.Command, work func() error) error {
 }
 
 // planPaper prints what a repetition would do, and how long it would take.
-func planPaper(cmd *cobra.Command, o *options, rep *paper.Repeat, budget time.Duration) error {
+func planPaper(cmd *cobra.Command, o *options, rep *paper.Repetition, budget time.Duration) error {
 	w := cmd.OutOrStdout()
 	printNotes(w, rep)
 	left := budget

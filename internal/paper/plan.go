@@ -6,24 +6,11 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/nearest"
 )
-
-// Machine is what the repetition of an article needs to know about this machine.
-type Machine struct {
-	CPUs   int
-	Memory int64 // bytes, 0: not known
-	// Usable returns why a system is not usable here, in one line; "": it is usable.
-	Usable func(system string) string
-	// Wired reports whether a system's guests can share a network.
-	Wired func(system string) bool
-	// Sizes returns the bounds of a series' sizes; false: there is no such workload, or
-	// it has no such parameters.
-	Sizes func(series string) (least, most int64, ok bool)
-}
 
 // RepeatOptions change how an article is repeated.
 type RepeatOptions struct {
@@ -45,8 +32,8 @@ type Guest struct {
 	Why    string // why As takes its place, or why nothing does
 }
 
-// Repeat is the plan to measure an article again on one machine.
-type Repeat struct {
+// Repetition is the plan to measure an article again on one machine.
+type Repetition struct {
 	Article  *Article
 	Baseline string   // the article's baseline system
 	Base     string   // the baseline here: native, or Xen's dom0
@@ -55,7 +42,6 @@ type Repeat struct {
 	Stages   []Stage  // in the order of measurement
 	Notes    []string // differences from the article
 
-	of      *repetition
 	options RepeatOptions
 	machine Machine
 	lacking map[string]string // series that are not run, and why
@@ -69,29 +55,19 @@ type Stage struct {
 	stage  stage
 }
 
-const (
-	wholeFlavor   = "whole"
-	quarterFlavor = "quarter"
-	// repeatTrial is the duration of a native trial without a scale.
-	repeatTrial = "300ms"
-	// leastTimeout is the shortest timeout of a step, however small the budget is.
-	leastTimeout = 90 * time.Second
-	repeatDisk   = "2GiB"
-)
-
-// NewRepeat plans how to measure an article that comes with tare again. An error is of
+// Repeat plans how to measure an article that comes with tare again. An error is of
 // the kind fault.Campaign: the article is not one of those, an option is wrong, or
 // nothing can be measured here.
-func NewRepeat(a *Article, m Machine, o RepeatOptions) (*Repeat, error) {
-	rep := repetitionOf(a.Document.Name)
-	if rep == nil {
+func Repeat(a *Article, m Machine, o RepeatOptions) (*Repetition, error) {
+	rec := &a.recipe
+	if len(rec.figures) == 0 {
 		return nil, fault.WithRemedy(fault.Campaignf("tare does not know how to repeat %s", a.Document.Name),
 			"write a campaign of your own with the workloads that tare workloads lists")
 	}
 	if o.Scale < 0 || math.IsNaN(o.Scale) || o.Scale > 1 {
 		return nil, fault.Campaignf("a scale of %v: it must be above 0 and at most 1, the article's own size", o.Scale)
 	}
-	r := &Repeat{Article: a, Baseline: rep.baseline, Base: baseHere(m), of: rep, machine: m, options: o, lacking: map[string]string{}}
+	r := &Repetition{Article: a, Baseline: rec.baseline, Base: baseHere(m), machine: m, options: o, lacking: map[string]string{}}
 	if err := r.checkTables(); err != nil {
 		return nil, err
 	}
@@ -100,7 +76,7 @@ func NewRepeat(a *Article, m Machine, o RepeatOptions) (*Repeat, error) {
 			return nil, fault.Campaignf("system %s: %s", system, why)
 		}
 	}
-	for _, relative := range rep.relatives {
+	for _, relative := range rec.relatives {
 		r.Guests = append(r.Guests, relative.choose(m, o.Systems))
 	}
 	for _, system := range o.Systems {
@@ -112,8 +88,8 @@ func NewRepeat(a *Article, m Machine, o RepeatOptions) (*Repeat, error) {
 		return nil, fault.WithRemedy(fault.Campaignf("neither the systems of %s nor similar ones are usable here", a.Document.Name),
 			"see tare systems; select usable ones with --system")
 	}
-	for _, s := range rep.stages {
-		if s = r.narrow(s); len(s.series) > 0 && len(r.arms(s)) > 1 {
+	for _, s := range rec.stages {
+		if s = r.narrow(s); len(s.work) > 0 && len(r.arms(s)) > 1 {
 			r.Stages = append(r.Stages, Stage{s.name, s.weight(), s})
 		}
 	}
@@ -124,14 +100,14 @@ func NewRepeat(a *Article, m Machine, o RepeatOptions) (*Repeat, error) {
 // baseHere returns the native system or, on a host that was booted as Xen's dom0, that
 // dom0.
 func baseHere(m Machine) string {
-	if m.Usable(nativeSystem) != "" && m.Usable(dom0System) == "" {
+	if m.Usable(campaign.NativeSystem) != "" && m.Usable(dom0System) == "" {
 		return dom0System
 	}
-	return nativeSystem
+	return campaign.NativeSystem
 }
 
 // checkTables returns an error if a wanted table is not in the article.
-func (r *Repeat) checkTables() error {
+func (r *Repetition) checkTables() error {
 	all := distinct(r.Article.figures(), func(row *Row) string { return row.Table })
 	for _, wanted := range r.options.Tables {
 		if !slices.ContainsFunc(all, func(table string) bool { return strings.HasPrefix(table, wanted) }) {
@@ -146,29 +122,29 @@ func (r *Repeat) checkTables() error {
 }
 
 // wanted reports whether a table is to be repeated.
-func (r *Repeat) wanted(table string) bool {
+func (r *Repetition) wanted(table string) bool {
 	return len(r.options.Tables) == 0 ||
 		slices.ContainsFunc(r.options.Tables, func(t string) bool { return strings.HasPrefix(table, t) })
 }
 
 // narrow removes from a stage the workloads that this tare does not have and
 // everything that the wanted tables do not need.
-func (r *Repeat) narrow(s stage) stage {
-	s.series, s.company = slices.Clone(s.series), slices.Clone(s.company)
+func (r *Repetition) narrow(s stage) stage {
+	s.work, s.company = slices.Clone(s.work), slices.Clone(s.company)
 	if len(r.options.Tables) > 0 {
 		series, company := map[string]bool{}, map[string]bool{}
 		for _, row := range r.Article.figures() {
-			if f := r.of.figure(row); r.wanted(row.Table) && f != nil && f.stage == s.name {
+			if f := r.Article.recipe.figure(row); r.wanted(row.Table) && f != nil && f.stage == s.name {
 				series[f.series], company[f.company] = true, true
 			}
 		}
-		s.series = slices.DeleteFunc(s.series, func(name string) bool { return !series[name] })
+		s.work = slices.DeleteFunc(s.work, func(w work) bool { return !series[w.series] })
 		s.company = slices.DeleteFunc(s.company, func(name string) bool { return !company[name] })
 	}
-	s.series = slices.DeleteFunc(s.series, func(series string) bool {
-		_, _, ok := r.machine.Sizes(series)
+	s.work = slices.DeleteFunc(s.work, func(w work) bool {
+		_, _, ok := r.machine.Sizes(w.series)
 		if !ok {
-			r.lacking[series] = "this tare has no workload " + series
+			r.lacking[w.series] = "this tare has no workload " + w.series
 		}
 		return !ok
 	})
@@ -206,7 +182,7 @@ func (rel relative) choose(m Machine, only []string) Guest {
 }
 
 // Systems returns all measured systems, the base first.
-func (r *Repeat) Systems() []string {
+func (r *Repetition) Systems() []string {
 	list := []string{r.Base}
 	for _, g := range r.Guests {
 		if g.As != "" && !slices.Contains(list, g.As) {
@@ -217,141 +193,12 @@ func (r *Repeat) Systems() []string {
 }
 
 // arms returns the systems of a stage.
-func (r *Repeat) arms(s stage) []string {
-	return slices.DeleteFunc(r.Systems(), func(system string) bool { return s.wired && !r.machine.Wired(system) })
-}
-
-// guests returns the number of guests of a parallel scenario. Like the article, it
-// leaves one CPU to the host if there are enough.
-func (m Machine) guests() int { return max(2, m.CPUs-1) }
-
-// pairs returns the number of pairs of a network scenario.
-func (m Machine) pairs() int { return max(1, m.guests()/2) }
-
-// wholes returns how many guests of a mix have a whole CPU: in the article, 3 on 7
-// CPUs. Guests with a quarter of a CPU share the others.
-func (m Machine) wholes() int   { return max(1, m.guests()*3/7) }
-func (m Machine) quarters() int { return 4 * (m.guests() - m.wholes()) }
-
-// quarterPairs returns how many pairs with a quarter of a CPU run beside one pair with
-// whole CPUs. As in the article (8 pairs on 7 CPUs), one of the guests' CPUs stays free.
-func (m Machine) quarterPairs() int { return max(1, 2*(m.guests()-3)) }
-
-// company returns a scenario in YAML, scaled to the machine's CPUs.
-func (m Machine) company(name string) string {
-	n := m.guests()
-	switch name {
-	case "out":
-		return "{name: out, pairs: 1, server: host}"
-	case "in":
-		return "{name: in, pairs: 1, client: host}"
-	case "unequal":
-		return fmt.Sprintf("{name: unequal, mix: [{flavor: %s, pairs: 1}, {flavor: %s, pairs: %d}]}", wholeFlavor, quarterFlavor, m.quarterPairs())
-	case "pairs":
-		return fmt.Sprintf("{name: pairs, pairs: %d}", m.pairs())
-	case "parallel":
-		return fmt.Sprintf("{name: parallel, guests: %d}", n)
-	case "crowd":
-		return fmt.Sprintf("{name: crowd, mix: [{flavor: %s, guests: %d}]}", quarterFlavor, 4*n)
-	case "mixed":
-		return fmt.Sprintf("{name: mixed, mix: [{flavor: %s, guests: %d}, {flavor: %s, guests: %d}]}",
-			quarterFlavor, m.quarters(), wholeFlavor, m.wholes())
-	}
-	return name
-}
-
-// memory returns each guest's memory: as much as the largest scenario permits.
-func (m Machine) memory() int64 {
-	const least, most = 256 << 20, 512 << 20
-	if m.Memory == 0 {
-		return least
-	}
-	fits := m.Memory / 2 / int64(4*m.guests()+2)
-	return max(least, min(most, fits>>26<<26))
-}
-
-// CampaignName returns the name of a stage's campaign.
-func (r *Repeat) CampaignName(s Stage) string { return r.Article.Document.Name + "-" + s.Name }
-
-// Campaign returns the campaign file of a stage.
-func (r *Repeat) Campaign(s Stage, budget time.Duration) []byte {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("name: %s", r.CampaignName(s))
-	line("about: %q", "tare paper run: "+r.Article.Document.Title)
-	size := fmt.Sprintf("vcpus: 1, memory: %dMiB, disk: %s, fs: ext4", r.machine.memory()>>20, repeatDisk)
-	arms := r.arms(s.stage)
-	if s.stage.wired {
-		size += ", network: bridged"
-	}
-	line("flavors:\n  %s: {%s}", wholeFlavor, size)
-	if slices.ContainsFunc(s.stage.company, func(c string) bool { return c == "crowd" || c == "mixed" || c == "unequal" }) {
-		line("  %s: {%s, cpu_cap: 25%%}", quarterFlavor, size)
-		line("allow_unequal: true")
-	}
-	line("arms: [%s]", strings.Join(arms, ", "))
-	line("baseline: %s", r.Base)
-	line("workloads:")
-	for _, series := range s.stage.series {
-		entry := "{name: " + SeriesName(series)
-		if _, params, ok := strings.Cut(series, "["); ok {
-			entry += ", params: {" + strings.ReplaceAll(strings.TrimSuffix(params, "]"), "=", ": ") + "}"
-		}
-		if size := r.size(s.stage, series); size > 0 {
-			entry += fmt.Sprintf(", size: %d", size)
-		}
-		line("  - %s}", entry)
-	}
-	company := make([]string, len(s.stage.company))
-	for i, c := range s.stage.company {
-		company[i] = r.machine.company(c)
-	}
-	line("scenarios: [%s]", strings.Join(company, ", "))
-	if names := r.workloads(); len(names) > 0 {
-		line("image: {also_for: [%s]} # one image for all campaigns of the article", strings.Join(names, ", "))
-	}
-	line("trial_time: %s", repeatTrial)
-	line("blocks: {min: 2, max: 20}")
-	line("emulated_share: 100%%") // emulated guests take the place of the article's systems
-	line("budget: %ds", max(1, int(budget.Seconds())))
-	// A step may take half of the budget. A longer timeout would let a crowded scenario
-	// wait for several such steps.
-	line("timeout: %ds", int(max(leastTimeout, budget/2).Seconds()))
-	return []byte(b.String())
-}
-
-// size returns the size of a trial; 0: tare calibrates it.
-func (r *Repeat) size(s stage, series string) int64 {
-	article, ok := s.sizes[series]
-	scale := cmp.Or(r.options.Scale, s.scale)
-	if !ok || scale == 0 {
-		return 0
-	}
-	least, most, _ := r.machine.Sizes(series)
-	return max(least, min(most, int64(math.Round(float64(article)*scale))))
-}
-
-// workloads returns the names of all workloads, so that all campaigns share an image.
-func (r *Repeat) workloads() []string {
-	var names []string
-	for _, s := range r.Stages {
-		for _, series := range s.stage.series {
-			if name := SeriesName(series); !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
-// SeriesName returns a series without its parameters: "sysbench-oltp-rw".
-func SeriesName(series string) string {
-	name, _, _ := strings.Cut(series, "[")
-	return name
+func (r *Repetition) arms(s stage) []string {
+	return slices.DeleteFunc(r.Systems(), func(system string) bool { return s.wired() && !r.machine.Wired(system) })
 }
 
 // note lists the differences from the article on this machine.
-func (r *Repeat) note() {
+func (r *Repetition) note() {
 	add := func(format string, args ...any) {
 		if n := fmt.Sprintf(format, args...); !slices.Contains(r.Notes, n) {
 			r.Notes = append(r.Notes, n)
@@ -373,26 +220,16 @@ func (r *Repeat) note() {
 	}
 	add("every guest, including native, has one CPU, %d MiB of memory and an ext4 volume of %s, and runs the same Debian userland", r.machine.memory()>>20, repeatDisk)
 	for _, s := range r.Stages {
-		for _, c := range s.stage.company {
-			n := r.machine.guests()
-			switch c {
-			case "parallel":
-				add("7 in parallel: here %d, on this machine's %d CPUs", n, r.machine.CPUs)
-			case "pairs":
-				add("3 pairs over the network: here %d", r.machine.pairs())
-			case "unequal":
-				add("1 pair 1/1 and 8 pairs 1/4: here 1 pair of guests with a whole CPU, and %d with a quarter of a CPU", r.machine.quarterPairs())
-			case "crowd":
-				add("28 in parallel: here %d guests with a quarter of a CPU", 4*n)
-			case "mixed":
-				add("16+3: here %d guests with a quarter of a CPU, and %d with a whole CPU", r.machine.quarters(), r.machine.wholes())
+		for _, name := range s.stage.company {
+			if c := companyOf(name); c.note != nil {
+				add("%s", c.note(r.machine))
 			}
 		}
 	}
 	if r.options.Scale == 0 {
 		for _, s := range r.Stages {
 			if s.stage.scale > 0 {
-				add("trials of %s do %g of the article's work", strings.Join(s.stage.series, ", "), s.stage.scale)
+				add("trials of %s do %g of the article's work", strings.Join(s.stage.series(), ", "), s.stage.scale)
 			}
 		}
 		add("other trials do as much work as native does in about %s: you can compare rates and costs with the printed ones, but not times", repeatTrial)
@@ -400,8 +237,23 @@ func (r *Repeat) note() {
 		add("a trial does %.4g of the article's work, if the article states it and the workload permits that size", r.options.Scale)
 	}
 	if len(r.options.Tables) == 0 { // these notes concern only some tables
-		for _, note := range r.of.notes {
+		for _, note := range r.Article.recipe.notes {
 			add("%s", note)
 		}
 	}
+}
+
+// RepeatSystems returns the systems that repetitions may choose by default.
+func RepeatSystems() []string {
+	list := []string{campaign.NativeSystem, dom0System}
+	for _, a := range All() {
+		for _, r := range a.recipe.relatives {
+			for _, system := range r.as {
+				if !slices.Contains(list, system) {
+					list = append(list, system)
+				}
+			}
+		}
+	}
+	return list
 }

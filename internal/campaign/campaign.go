@@ -263,8 +263,9 @@ type Sizes struct {
 	Serves bool
 	// OwnBuild: no package has its program, so the campaign must give a build.
 	OwnBuild bool
-	// Params are the parameters of the workload.
-	Params []Option
+	// CheckParam says why the workload has no such parameter, or does not accept that value;
+	// nil: any is accepted.
+	CheckParam func(name, value string) error
 	// With returns the bounds with the workload's parameters; nil: they are the same.
 	With func(Workload) (Sizes, error)
 }

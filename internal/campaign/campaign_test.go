@@ -41,8 +41,8 @@ func lab() Known {
 			},
 		},
 		Workloads: map[string]Sizes{
-			"openssl-enc":    {Unit: "MiB encrypted", Min: 1, Max: 1 << 20},
-			"sysbench-cpu":   {Unit: "events", Min: 10, Max: 1 << 30, Params: []Option{{Name: "threads", Check: smallNumber}}},
+			"openssl-enc":    {Unit: "MiB encrypted", Min: 1, Max: 1 << 20, CheckParam: noParams},
+			"sysbench-cpu":   {Unit: "events", Min: 10, Max: 1 << 30, CheckParam: threads},
 			"stress-ng-exec": {}, "fio-randwrite": {}, "tiobench": {OwnBuild: true},
 			"fio-randread": {Unit: "reads", Min: 1, Max: 1 << 20},
 			"dd-write":     {Unit: "MiB written", Min: 1, Max: 1 << 20, Disk: func(size int64) int64 { return size << 20 }},
@@ -55,12 +55,19 @@ func lab() Known {
 	}
 }
 
-func smallNumber(s string) error {
-	if n, err := strconv.Atoi(s); err != nil || n < 1 || n > 64 {
-		return fmt.Errorf("%s is no number from 1 to 64", s)
+// threads is the only parameter of a workload.
+func threads(name, value string) error {
+	if name != "threads" {
+		return fmt.Errorf("sysbench-cpu has no parameter %q", name)
+	}
+	if n, err := strconv.Atoi(value); err != nil || n < 1 || n > 64 {
+		return fmt.Errorf("sysbench-cpu: %s is no number from 1 to 64", value)
 	}
 	return nil
 }
+
+// noParams is of a workload without parameters.
+func noParams(name, _ string) error { return fmt.Errorf("openssl-enc has no parameter %q", name) }
 
 func golden(t *testing.T, path string, got []byte) {
 	t.Helper()

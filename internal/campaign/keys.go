@@ -104,7 +104,7 @@ var flavorKeys = []strict.Key[Flavor]{
 		strict.OneOf(loopBacking, "raw", "qcow2", blockBacking), func(f *Flavor) *string { return &f.Backing }, loopBacking),
 	strict.Field("device", "With backing: block, the whole devices for the data volumes, one for each guest that exists at the same time. Their contents are lost; devices that hold data must be named again with tare run --destroy.",
 		strict.Shorthand(strict.List("devices", 1000, deviceKind), deviceKind, func(d string) []string { return []string{d} }), func(f *Flavor) *[]string { return &f.Devices }),
-	strict.FieldOr("network", "Network of the guest. bridged: a bridge with the run's other guests and the host. nat: the same, with masquerading to the host's network. user: QEMU's user-mode stack. none: no network; natively, the host's network.",
+	strict.FieldOr("network", "Network of the guest. bridged: a bridge with the run's other guests and the host. nat: the same, with masquerading to the host's network. user: QEMU's user-mode stack. none: loopback only.",
 		strict.OneOf(noNetwork, "bridged", "nat", "user"), func(f *Flavor) *string { return &f.Network }, noNetwork),
 }
 

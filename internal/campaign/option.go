@@ -13,13 +13,10 @@ import (
 // workload.
 type Setting struct{ Name, Value string }
 
-// Option is an option of a system that an arm may set, or a parameter of a workload
-// that a campaign may set.
+// Option is an option of a system that an arm may set.
 type Option struct {
 	Name   string
 	Values []string // the only ones allowed; nil: any
-	// Check says why a value is not allowed; nil: Values decide.
-	Check func(value string) error
 }
 
 // settingKind reads the value of an option; its name is the key before it.

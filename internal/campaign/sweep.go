@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/tare-bench/tare/internal/strict"
 )
@@ -84,29 +83,15 @@ func (w Workload) series() []Workload {
 
 // checkParams reports whether the workload has the parameters of w.
 func (r *checker) checkParams(path string, w Workload, known Sizes) bool {
-	names := make([]string, len(known.Params))
-	for i, p := range known.Params {
-		names[i] = p.Name
-	}
 	good := true
 	for _, s := range w.sweeps {
-		at := path + ".params." + s.name
-		i := slices.Index(names, s.name)
-		if i < 0 {
-			good = false
-			have := "it has none"
-			if len(names) > 0 {
-				have = "it has " + strings.Join(names, ", ")
-			}
-			r.FailWord(at, s.name, names, "%s has no parameter %s; %s", w.Name, strict.Quote(s.name), have)
-			continue
-		}
-		for j, v := range s.values {
-			where := fmt.Sprintf("%s[%d]", at, j) // or at, when it is a plain value
-			if check := known.Params[i].Check; check != nil {
-				if err := check(v); err != nil {
-					good = false
-					r.Fail(where, "%s: %v", w.Name, err)
+		said := ""
+		for i, v := range s.values {
+			if err := known.CheckParam(s.name, v); err != nil {
+				good = false
+				if msg := err.Error(); msg != said { // an unknown name is reported once
+					said = msg
+					r.Fail(fmt.Sprintf("%s.params.%s[%d]", path, s.name, i), "%s", msg) // or at the name, for a plain value
 				}
 			}
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/paper"
 	"github.com/tare-bench/tare/internal/system/all"
-	"github.com/tare-bench/tare/internal/workload"
 )
 
 // paperRunFlags are the flags of `tare paper run`.
@@ -197,28 +196,7 @@ func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine,
 // machineOf describes the machine of an environment, except for which systems are
 // usable.
 func machineOf(env *host.Environment) paper.Machine {
-	return paper.Machine{CPUs: env.CPU.Threads, Memory: int64(experiment.HostOf(env).Memory), Sizes: workloadSizes, Wired: wired}
-}
-
-// workloadSizes returns the bounds of a series' sizes, "name" or
-// "name[param=value]"; false: there is no such workload.
-func workloadSizes(series string) (least, most int64, ok bool) {
-	name, params, _ := strings.Cut(strings.TrimSuffix(series, "]"), "[")
-	set := map[string]string{}
-	if params != "" {
-		for _, p := range strings.Split(params, ",") {
-			key, value, _ := strings.Cut(p, "=")
-			set[key] = value
-		}
-	}
-	w, err := workload.Get(name)
-	if err == nil {
-		w, err = w.With(series, set)
-	}
-	if err != nil {
-		return 0, 0, false
-	}
-	return w.MinSize, w.MaxSize, true
+	return paper.Machine{CPUs: env.CPU.Threads, Memory: int64(experiment.HostOf(env).Memory), Wired: wired}
 }
 
 // wired reports whether guests of that system can share a network.

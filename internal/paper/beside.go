@@ -141,8 +141,6 @@ func (r *Repetition) cell(row *Row, g Guest, measured func(Key) Stats) Cell {
 		c.Why = f.why
 	case g.As == "":
 		c.Why = g.Why
-	case r.lacking[f.series] != "":
-		c.Why = r.lacking[f.series]
 	case r.Article.recipe.stage(f.stage).wired() && !r.machine.Wired(g.As):
 		c.Why = g.As + " does not support networks between guests yet"
 	case f.shows == showsAdded && g.As == r.Base:

@@ -165,7 +165,7 @@ results:
 `
 
 // recipeRest is what a repetition has besides its baseline.
-const recipeRest = `systems: [{system: host, as: [native]}], campaigns: [{name: solo, scenarios: [solo], workloads: [w]}], figures: [{campaign: solo, by: w, metric: time}]`
+const recipeRest = `systems: [{system: host, as: [native]}], campaigns: [{name: solo, scenarios: [solo], workloads: [file-ops]}], figures: [{campaign: solo, by: file-ops, metric: io-time}]`
 
 func TestBadFiles(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
@@ -193,10 +193,12 @@ func TestBadFiles(t *testing.T) {
 		{"title: T", "title: !!str T", "tags are not allowed"},
 		{"results:", "results: {", "not YAML"},
 		{"results:", "repetition: {baseline: hots, " + recipeRest + "}\nresults:", `systems has no "hots" (did you mean "host"?)`},
-		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "by: w", "by: v", 1) + "}\nresults:", `campaign solo has no workload "v"`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "by: file-ops", "by: v", 1) + "}\nresults:", `campaign solo has no workload "v"`},
 		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "campaign: solo", "campaign: sole", 1) + "}\nresults:", `no campaign is named "sole"`},
-		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "metric: time", "in: crowd", 1) + "}\nresults:", `needs campaign, by and metric`},
-		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "metric: time", "metric: time, in: crowd", 1) + "}\nresults:", `campaign solo has no scenario crowd`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "metric: io-time", "in: crowd", 1) + "}\nresults:", `needs campaign, by and metric`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "metric: io-time", "metric: io-time, in: crowd", 1) + "}\nresults:", `campaign solo has no scenario crowd`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "metric: io-time", "metric: io", 1) + "}\nresults:", `file-ops has no metric "io"`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "[file-ops]", "[fiel-ops]", 1) + "}\nresults:", `fiel-ops`},
 		{"results:", "repetition: {baseline: host, " + recipeRest + "}\nresults:", ""},
 		{"title: T", "title: T\n  date: yesterday", `date must be YYYY`},
 		{minimal, "", "f.yaml:1:1: the file is empty"},

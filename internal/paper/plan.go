@@ -44,7 +44,6 @@ type Repetition struct {
 
 	options RepeatOptions
 	machine Machine
-	lacking map[string]string // series that are not run, and why
 }
 
 // Stage is one campaign of a repetition: workloads, and the scenarios in which all of
@@ -67,7 +66,7 @@ func Repeat(a *Article, m Machine, o RepeatOptions) (*Repetition, error) {
 	if o.Scale < 0 || math.IsNaN(o.Scale) || o.Scale > 1 {
 		return nil, fault.Campaignf("a scale of %v: it must be above 0 and at most 1, the article's own size", o.Scale)
 	}
-	r := &Repetition{Article: a, Baseline: rec.baseline, Base: baseHere(m), machine: m, options: o, lacking: map[string]string{}}
+	r := &Repetition{Article: a, Baseline: rec.baseline, Base: baseHere(m), machine: m, options: o}
 	if err := r.checkTables(); err != nil {
 		return nil, err
 	}
@@ -127,8 +126,7 @@ func (r *Repetition) wanted(table string) bool {
 		slices.ContainsFunc(r.options.Tables, func(t string) bool { return strings.HasPrefix(table, t) })
 }
 
-// narrow removes from a stage the workloads that this tare does not have and
-// everything that the wanted tables do not need.
+// narrow removes from a stage everything that the wanted tables do not need.
 func (r *Repetition) narrow(s stage) stage {
 	s.work, s.company = slices.Clone(s.work), slices.Clone(s.company)
 	if len(r.options.Tables) > 0 {
@@ -141,13 +139,6 @@ func (r *Repetition) narrow(s stage) stage {
 		s.work = slices.DeleteFunc(s.work, func(w work) bool { return !series[w.series] })
 		s.company = slices.DeleteFunc(s.company, func(name string) bool { return !company[name] })
 	}
-	s.work = slices.DeleteFunc(s.work, func(w work) bool {
-		_, _, ok := r.machine.Sizes(w.series)
-		if !ok {
-			r.lacking[w.series] = "this tare has no workload " + w.series
-		}
-		return !ok
-	})
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/strict"
+	"github.com/tare-bench/tare/internal/workload"
 )
 
 const dom0System = "xen-dom0"
@@ -42,8 +43,35 @@ type stage struct {
 
 // work is a workload of tare, with the article's size in its unit; 0: not known.
 type work struct {
-	series string
-	size   int64
+	series   string // "sysbench-oltp-rw[threads=4]"
+	size     int64
+	workload *workload.Workload // with those parameters
+}
+
+// SeriesName returns a series without its parameters: "sysbench-oltp-rw".
+func SeriesName(series string) string {
+	name, _, _ := strings.Cut(series, "[")
+	return name
+}
+
+// params returns the parameters of a series.
+func params(series string) (set []campaign.Setting) {
+	_, list, _ := strings.Cut(strings.TrimSuffix(series, "]"), "[")
+	for p := range strings.SplitSeq(list, ",") {
+		if name, value, ok := strings.Cut(p, "="); ok {
+			set = append(set, campaign.Setting{Name: name, Value: value})
+		}
+	}
+	return set
+}
+
+// find sets the workload of w, or returns why tare has none.
+func (w *work) find() error {
+	found, err := workload.Get(SeriesName(w.series))
+	if err == nil {
+		w.workload, err = found.With(w.series, campaign.Workload{Params: params(w.series)}.Settings())
+	}
+	return err
 }
 
 func (s stage) weight() float64 {
@@ -67,8 +95,14 @@ func (s stage) series() []string {
 	return names
 }
 
-func (s stage) has(series string) bool {
-	return slices.Contains(s.series(), series)
+// workload returns the workload of that name and parameters; nil: the stage does not run it.
+func (s stage) workload(series string) *workload.Workload {
+	for _, w := range s.work {
+		if w.series == series {
+			return w.workload
+		}
+	}
+	return nil
 }
 
 // What a figure shows, if it is not a value of all guests.
@@ -122,10 +156,17 @@ func (r *recipe) stage(name string) stage {
 
 var seriesWord = strict.Scalar("a workload", nil, nonBlank, nil, strict.Text)
 
-var workKind = strict.Shorthand(strict.Object("a workload", []strict.Key[work]{
+var workKind = strict.Then(strict.Shorthand(strict.Object("a workload", []strict.Key[work]{
 	strict.Required(strict.Field("name", "", seriesWord, func(w *work) *string { return &w.series })),
 	strict.Field("size", "", strict.Whole[int64](1, 1<<60), func(w *work) *int64 { return &w.size }),
-}), seriesWord, func(series string) work { return work{series: series} })
+}), seriesWord, func(series string) work { return work{series: series} }), func(r *strict.Reader, at strict.Node, w *work) {
+	if w.series == "" {
+		return // already reported
+	}
+	if err := w.find(); err != nil {
+		r.FailAt(at, "%v", err)
+	}
+})
 
 var recipeKind = strict.Object("a repetition", []strict.Key[recipe]{
 	needs("baseline", func(r *recipe) *string { return &r.baseline }),
@@ -173,25 +214,34 @@ func checkRecipe(r *strict.Reader, rec *recipe, systems []string) {
 	for i, relative := range rec.relatives {
 		checkSystem(r, index("repetition.systems", i)+".system", relative.system, systems)
 	}
-	measured := func(path, campaign, series string) bool {
+	measured := func(path, campaign, series string) *workload.Workload {
 		s := rec.stage(campaign)
+		w := s.workload(series)
 		switch {
 		case s.name == "":
 			r.Fail(path+".campaign", "no campaign is named %s", strict.Quote(campaign))
-		case !s.has(series):
+		case w == nil:
 			r.Fail(path+".by", "campaign %s has no workload %s", campaign, strict.Quote(series))
-		default:
-			return true
 		}
-		return false
+		return w
 	}
 	for i, f := range rec.figures {
 		path := index("repetition.figures", i)
-		switch {
-		case f.why != "":
-		case f.metric == "":
+		if f.why != "" {
+			continue
+		}
+		if f.metric == "" {
 			r.Fail(path, "a figure needs campaign, by and metric, or else why nothing repeats it")
-		case measured(path, f.stage, f.series) && !slices.Contains(rec.stage(f.stage).company, f.company):
+			continue
+		}
+		w := measured(path, f.stage, f.series)
+		if w == nil {
+			continue
+		}
+		if !slices.ContainsFunc(w.Metrics, func(m workload.Metric) bool { return m.Name == f.metric }) {
+			r.Fail(path+".metric", "%s has no metric %s", f.series, strict.Quote(f.metric))
+		}
+		if !slices.Contains(rec.stage(f.stage).company, f.company) {
 			r.Fail(path+".in", "campaign %s has no scenario %s", f.stage, f.company)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/report"
-	"github.com/tare-bench/tare/internal/workload"
 )
 
 // Results are what the runs of a repetition measured.
@@ -161,8 +160,12 @@ func (p *Results) Extras() []ExtraResult {
 	list := []ExtraResult{}
 	rep := p.Repetition
 	for _, e := range rep.Article.recipe.extras {
-		w, err := workload.Get(SeriesName(e.Series))
-		if err != nil || !slices.ContainsFunc(rep.Stages, func(s Stage) bool { return s.Name == e.Stage && s.stage.has(e.Series) }) {
+		i := slices.IndexFunc(rep.Stages, func(s Stage) bool { return s.Name == e.Stage })
+		if i < 0 {
+			continue
+		}
+		w := rep.Stages[i].stage.workload(e.Series)
+		if w == nil {
 			continue // it was not run
 		}
 		metric := w.Metrics[0]

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tare-bench/tare/internal/campaign"
@@ -20,9 +19,6 @@ type Machine struct {
 	Usable func(system string) string
 	// Wired reports whether a system's guests can share a network.
 	Wired func(system string) bool
-	// Sizes returns the bounds of a series' sizes; false: there is no such workload, or
-	// it has no such parameters.
-	Sizes func(series string) (least, most int64, ok bool)
 }
 
 // guests returns the number of guests of a parallel scenario. Like the article, it
@@ -183,8 +179,7 @@ func (r *Repetition) size(s stage, w work) int64 {
 	if w.size == 0 || scale == 0 {
 		return 0
 	}
-	least, most, _ := r.machine.Sizes(w.series)
-	return max(least, min(most, int64(math.Round(float64(w.size)*scale))))
+	return max(w.workload.MinSize, min(w.workload.MaxSize, int64(math.Round(float64(w.size)*scale))))
 }
 
 // workloads returns the names of all workloads.
@@ -198,23 +193,4 @@ func (r *Repetition) workloads() []string {
 		}
 	}
 	return names
-}
-
-// SeriesName returns a series without its parameters: "sysbench-oltp-rw".
-func SeriesName(series string) string {
-	name, _, _ := strings.Cut(series, "[")
-	return name
-}
-
-// params returns the parameters of a series.
-func params(series string) (set []campaign.Setting) {
-	_, list, _ := strings.Cut(strings.TrimSuffix(series, "]"), "[")
-	if list == "" {
-		return nil
-	}
-	for _, p := range strings.Split(list, ",") {
-		name, value, _ := strings.Cut(p, "=")
-		set = append(set, campaign.Setting{Name: name, Value: value})
-	}
-	return set
 }

@@ -60,7 +60,7 @@ func window(source string, col int) (string, int) {
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\t':
+		case r == '\t' || r == '\n':
 			return ' '
 		case !unicode.IsPrint(r):
 			return unicode.ReplacementChar

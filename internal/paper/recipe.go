@@ -168,40 +168,48 @@ var workKind = strict.Then(strict.Shorthand(strict.Object("a workload", []strict
 	}
 })
 
+var relativeKind = strict.Object("a system", []strict.Key[relative]{
+	needs("system", func(r *relative) *string { return &r.system }),
+	strict.Required(strict.Field("as", "", strict.List("systems", 20, strict.Name), func(r *relative) *[]string { return &r.as })),
+	strict.Field("flavor", "", strict.OneOf(wholeFlavor, quarterFlavor), func(r *relative) *string { return &r.part }),
+	may("why", func(r *relative) *string { return &r.why }),
+})
+
+var stageKind = strict.Object("a campaign", []strict.Key[stage]{
+	needs("name", func(s *stage) *string { return &s.name }),
+	strict.Required(strict.Field("scenarios", "", strict.List("scenarios", 20, companyKind), func(s *stage) *[]string { return &s.company })),
+	strict.Required(strict.Field("workloads", "", strict.List("workloads", 100, workKind), func(s *stage) *[]work { return &s.work })),
+	strict.Field("scale", "", positive, func(s *stage) *float64 { return &s.scale }),
+	strict.Field("weight", "", positive, func(s *stage) *float64 { return &s.heavy }),
+})
+
+var ruleKind = strict.Object("a figure", []strict.Key[figure]{
+	may("table", func(f *figure) *string { return &f.table }),
+	may("workload", func(f *figure) *string { return &f.workload }),
+	may("scenario", func(f *figure) *string { return &f.scenario }),
+	may("statistic", func(f *figure) *string { return &f.statistic }),
+	may("unit", func(f *figure) *string { return &f.unit }),
+	may("campaign", func(f *figure) *string { return &f.stage }),
+	may("by", func(f *figure) *string { return &f.series }),
+	may("metric", func(f *figure) *string { return &f.metric }),
+	strict.FieldOr("in", "", companyKind, func(f *figure) *string { return &f.company }, campaign.Solo),
+	strict.FieldOr("per", "", positive, func(f *figure) *float64 { return &f.per }, 1),
+	strict.Field("shows", "", strict.OneOf(showsPart, showsRatio, showsChange, showsAdded), func(f *figure) *string { return &f.shows }),
+	may("why", func(f *figure) *string { return &f.why }),
+})
+
+var extraKind = strict.Object("an extra", []strict.Key[Extra]{
+	needs("campaign", func(e *Extra) *string { return &e.Stage }),
+	needs("by", func(e *Extra) *string { return &e.Series }),
+	needs("of", func(e *Extra) *string { return &e.Article }),
+})
+
 var recipeKind = strict.Object("a repetition", []strict.Key[recipe]{
 	needs("baseline", func(r *recipe) *string { return &r.baseline }),
-	strict.Required(strict.Field("systems", "", strict.List("systems", 100, strict.Object("a system", []strict.Key[relative]{
-		needs("system", func(r *relative) *string { return &r.system }),
-		strict.Required(strict.Field("as", "", strict.List("systems", 20, strict.Name), func(r *relative) *[]string { return &r.as })),
-		strict.Field("flavor", "", strict.OneOf(wholeFlavor, quarterFlavor), func(r *relative) *string { return &r.part }),
-		may("why", func(r *relative) *string { return &r.why }),
-	})), func(r *recipe) *[]relative { return &r.relatives })),
-	strict.Required(strict.Field("campaigns", "", strict.List("campaigns", 20, strict.Object("a campaign", []strict.Key[stage]{
-		needs("name", func(s *stage) *string { return &s.name }),
-		strict.Required(strict.Field("scenarios", "", strict.List("scenarios", 20, companyKind), func(s *stage) *[]string { return &s.company })),
-		strict.Required(strict.Field("workloads", "", strict.List("workloads", 100, workKind), func(s *stage) *[]work { return &s.work })),
-		strict.Field("scale", "", positive, func(s *stage) *float64 { return &s.scale }),
-		strict.Field("weight", "", positive, func(s *stage) *float64 { return &s.heavy }),
-	})), func(r *recipe) *[]stage { return &r.stages })),
-	strict.Required(strict.Field("figures", "", strict.List("figures", 1000, strict.Object("a figure", []strict.Key[figure]{
-		may("table", func(f *figure) *string { return &f.table }),
-		may("workload", func(f *figure) *string { return &f.workload }),
-		may("scenario", func(f *figure) *string { return &f.scenario }),
-		may("statistic", func(f *figure) *string { return &f.statistic }),
-		may("unit", func(f *figure) *string { return &f.unit }),
-		may("campaign", func(f *figure) *string { return &f.stage }),
-		may("by", func(f *figure) *string { return &f.series }),
-		may("metric", func(f *figure) *string { return &f.metric }),
-		strict.FieldOr("in", "", companyKind, func(f *figure) *string { return &f.company }, campaign.Solo),
-		strict.FieldOr("per", "", positive, func(f *figure) *float64 { return &f.per }, 1),
-		strict.Field("shows", "", strict.OneOf(showsPart, showsRatio, showsChange, showsAdded), func(f *figure) *string { return &f.shows }),
-		may("why", func(f *figure) *string { return &f.why }),
-	})), func(r *recipe) *[]figure { return &r.figures })),
-	strict.Field("extras", "", strict.List("extras", 100, strict.Object("an extra", []strict.Key[Extra]{
-		needs("campaign", func(e *Extra) *string { return &e.Stage }),
-		needs("by", func(e *Extra) *string { return &e.Series }),
-		needs("of", func(e *Extra) *string { return &e.Article }),
-	})), func(r *recipe) *[]Extra { return &r.extras }),
+	strict.Required(strict.Field("systems", "", strict.List("systems", 100, relativeKind), func(r *recipe) *[]relative { return &r.relatives })),
+	strict.Required(strict.Field("campaigns", "", strict.List("campaigns", 20, stageKind), func(r *recipe) *[]stage { return &r.stages })),
+	strict.Required(strict.Field("figures", "", strict.List("figures", 1000, ruleKind), func(r *recipe) *[]figure { return &r.figures })),
+	strict.Field("extras", "", strict.List("extras", 100, extraKind), func(r *recipe) *[]Extra { return &r.extras }),
 	strict.Field("notes", "", strict.List("notes", 100, words), func(r *recipe) *[]string { return &r.notes }),
 })
 

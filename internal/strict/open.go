@@ -35,8 +35,8 @@ func (r *Reader) open(raw []byte) ast.Node {
 	r.lines = strings.Split(text, "\n")
 	for i, line := range r.lines {
 		if !utf8.ValidString(line) {
-			valid := strings.ToValidUTF8(line, "\x00")
-			r.failPos(position{i + 1, utf8.RuneCountInString(valid[:strings.IndexByte(valid, 0)]) + 1}, "the file is not UTF-8 text")
+			valid, _, _ := strings.Cut(strings.ToValidUTF8(line, "\x00"), "\x00")
+			r.failPos(position{i + 1, utf8.RuneCountInString(valid) + 1}, "the file is not UTF-8 text")
 			return nil
 		}
 		if at := strings.IndexFunc(line, forbidden); at >= 0 {
@@ -80,7 +80,8 @@ func (r *Reader) parse(text string) (file *ast.File) {
 	}()
 	tokens := lexer.Tokenize(text)
 	if len(tokens) > maxTokens {
-		r.failPos(tokenPos(tokens[maxTokens]), "the file has more than %d YAML tokens up to here, which is the limit", maxTokens)
+		at := tokenPos(tokens[maxTokens])
+		r.failPos(at, "the file has more than %d YAML tokens up to here, which is the limit", maxTokens)
 		return nil
 	}
 	if !r.shallow(tokens) {

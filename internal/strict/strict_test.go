@@ -21,7 +21,8 @@ type thing struct {
 var thingKind = Object("a thing", []Key[thing]{
 	Required(Field("name", "Its name.", Name, func(t *thing) *string { return &t.Name })),
 	FieldOr("count", "How many.", Whole[int](1, 9), func(t *thing) *int { return &t.Count }, 3),
-	Field("words", "Words.", OrNull(List("words", 5, OneOf("one", "true", "25%", "a b", "7"))), func(t *thing) *[]string { return &t.Words }),
+	Field("words", "Words.", OrNull(List("words", 5, OneOf("one", "true", "25%", "a b", "7"))),
+		func(t *thing) *[]string { return &t.Words }),
 	Field("any", "Anything.", Any, func(t *thing) *any { return &t.Any }),
 })
 
@@ -87,7 +88,8 @@ func TestProblems(t *testing.T) {
 	} {
 		_, r, _ := Read("f.yaml", []byte(text), thingKind)
 		var all Errors
-		if err := r.Err(); !errors.As(err, &all) || fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), want) {
+		err := r.Err()
+		if !errors.As(err, &all) || fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

@@ -130,7 +130,7 @@ func newPaperShow() *cobra.Command {
 				return err
 			}
 			if *asJSON {
-				return printJSON(cmd.OutOrStdout(), runs.json())
+				return printJSON(cmd.OutOrStdout(), runs.JSON())
 			}
 			return printRepeat(cmd.OutOrStdout(), runs)
 		}

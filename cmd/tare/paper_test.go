@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -36,7 +35,7 @@ func paperCampaigns(t *testing.T, xen bool) {
 		status[name] = system.Status{Usable: usable, Reason: "another boot"}
 	}
 	known := bed.Known(status, campaign.Host{CPUs: []int{0, 1}, Memory: 4 << 30})
-	m := paper.Machine{CPUs: 2, Memory: 4 << 30, Sizes: workloadSizes, Wired: wired, Usable: func(name string) string {
+	m := paper.Machine{CPUs: 2, Memory: 4 << 30, Wired: wired, Usable: func(name string) string {
 		if st, ok := status[name]; !ok || !st.Usable {
 			return "another boot"
 		}
@@ -44,7 +43,7 @@ func paperCampaigns(t *testing.T, xen bool) {
 	}}
 	for _, a := range paper.All() {
 		for _, o := range []paper.RepeatOptions{{}, {Scale: 1}, {Scale: 1e-6}, {Systems: []string{"lxc", "uml"}}} {
-			rep, err := paper.NewRepeat(a, m, o)
+			rep, err := paper.Repeat(a, m, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,33 +68,6 @@ func paperCampaigns(t *testing.T, xen bool) {
 					}
 				}
 			}
-		}
-	}
-}
-
-// TestPaperReasons: a cell without a figure says why.
-func TestPaperReasons(t *testing.T) {
-	a, err := paper.Get("platov-vmware-vs-colinux")
-	if err != nil {
-		t.Fatal(err)
-	}
-	runs := newPaperRuns(&paper.Repeat{Article: a})
-	runs.stages["cpu"], runs.ended["cpu"] = true, errors.New("no space left\nto fix: make some")
-	runs.stages["disk"] = true
-	failed, silent := paper.Key{Stage: "disk", Metric: "failed"}, paper.Key{Stage: "disk", Series: "silent", Metric: "iops"}
-	runs.values[failed] = paper.Stats{Why: "its trials failed"}
-	runs.add(paper.Key{Stage: "cpu", Metric: "there"}, 2, false)
-	runs.add(paper.Key{Stage: "disk", Series: "silent", Metric: "time"}, 2, false)
-	for key, want := range map[paper.Key]string{
-		{Stage: "cpu", Metric: "there"}:             "",
-		{Stage: "cpu", Series: "x", Metric: "time"}: "its campaign ended early: no space left",
-		{Stage: "net"}:               "no run of campaign platov-vmware-vs-colinux-net",
-		{Stage: "disk", Series: "x"}: "",
-		failed:                       "its trials failed",
-		silent:                       "the program did not report this figure; if the work was too little, a larger --scale helps",
-	} {
-		if got := runs.measured(key).Why; got != want {
-			t.Errorf("%+v: %q, want %q", key, got, want)
 		}
 	}
 }
@@ -128,7 +100,7 @@ func TestPaperRun(t *testing.T) {
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
-	var run paperResult
+	var run paper.ResultsJSON
 	if err := json.Unmarshal([]byte(r.stdout), &run); err != nil {
 		t.Fatalf("%v:\n%s", err, r.stdout)
 	}
@@ -150,7 +122,7 @@ func TestPaperRun(t *testing.T) {
 		t.Errorf("%d of %d figures:\n%s", measured, len(run.Figures), r.stdout)
 	}
 	again := tare(t, dir, "paper", "show", name, "--run", filepath.Join(dir, "cpu.tare"), "--json")
-	var shown paperResult
+	var shown paper.ResultsJSON
 	if err := json.Unmarshal([]byte(again.stdout), &shown); err != nil {
 		t.Fatalf("%v:\n%s%s", err, again.stdout, again.stderr)
 	}

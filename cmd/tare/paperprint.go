@@ -14,7 +14,7 @@ import (
 )
 
 // printNotes prints which article it is, and how the repetition differs from it.
-func printNotes(w io.Writer, rep *paper.Repeat) {
+func printNotes(w io.Writer, rep *paper.Repetition) {
 	d := rep.Article.Document
 	fmt.Fprintf(w, "%s\n%s, %s; measured again\n\nDifferences from the article:\n", d.Title, d.Author, paperDate(d.Date, d.DateNote))
 	for _, n := range rep.Notes {
@@ -23,21 +23,21 @@ func printNotes(w io.Writer, rep *paper.Repeat) {
 }
 
 // printRepeat prints the article's tables with the figures of this machine.
-func printRepeat(w io.Writer, runs *paperRuns) error {
-	rep := runs.rep
+func printRepeat(w io.Writer, runs *paper.Results) error {
+	rep := runs.Repetition
 	printNotes(w, rep)
 	emulated := false
-	for _, t := range rep.Tables(runs.measured) {
+	for _, t := range runs.Tables() {
 		printRepeatTable(w, rep, t)
 		emulated = emulated || slices.ContainsFunc(t.Lines, func(l paper.RepeatLine) bool {
 			return slices.ContainsFunc(l.Cells, func(c paper.Cell) bool { return c.Emulated })
 		})
 	}
-	extras := runs.extras()
+	extras := runs.Extras()
 	if len(extras) > 0 {
 		printExtras(w, extras)
 	}
-	emulated = emulated || slices.ContainsFunc(extras, func(e paperExtra) bool { return e.Emulated })
+	emulated = emulated || slices.ContainsFunc(extras, func(e paper.ExtraResult) bool { return e.Emulated })
 	if emulated {
 		fmt.Fprintln(w, "\n* emulated: its times say nothing about real hardware")
 	}
@@ -48,7 +48,7 @@ func printRepeat(w io.Writer, runs *paperRuns) error {
 
 // printRepeatTable prints one table: each line of the article becomes one line for
 // each of its systems. Reasons are numbered and follow the table.
-func printRepeatTable(w io.Writer, rep *paper.Repeat, t paper.RepeatTable) {
+func printRepeatTable(w io.Writer, rep *paper.Repetition, t paper.RepeatTable) {
 	fmt.Fprintf(w, "\n%s\n", t.Name)
 	for _, h := range t.Heading {
 		fmt.Fprintf(w, "  %s\n", h)
@@ -90,7 +90,7 @@ func printAligned(w io.Writer, table *tabwriter.Writer, b *strings.Builder) {
 }
 
 // repeatCells are system, printed, here, by, cost then, cost now.
-func repeatCells(rep *paper.Repeat, c paper.Cell) []string {
+func repeatCells(rep *paper.Repetition, c paper.Cell) []string {
 	by := c.As
 	if c.Emulated {
 		by += "*"
@@ -131,7 +131,7 @@ func signedPercent(p float64) string {
 }
 
 // printExtras prints the measurements that repeat figures without printed values.
-func printExtras(w io.Writer, extras []paperExtra) {
+func printExtras(w io.Writer, extras []paper.ExtraResult) {
 	fmt.Fprintln(w, "\nMeasured here; the article shows these without values:")
 	var b strings.Builder
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

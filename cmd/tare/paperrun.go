@@ -17,7 +17,6 @@ import (
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/paper"
 	"github.com/tare-bench/tare/internal/system/all"
-	"github.com/tare-bench/tare/internal/workload"
 )
 
 // paperRunFlags are the flags of `tare paper run`.
@@ -70,21 +69,21 @@ func runPaper(cmd *cobra.Command, o *options, f paperRunFlags, name string) erro
 	if err != nil {
 		return err
 	}
-	rep, err := paper.NewRepeat(a, m, f.repeat)
+	rep, err := paper.Repeat(a, m, f.repeat)
 	if err != nil {
 		return err
 	}
 	if f.dryRun {
 		return planPaper(cmd, o, rep, f.budget)
 	}
-	runs := newPaperRuns(rep)
+	runs := paper.NewResults(rep)
 	failed := measurePaper(cmd, o, f, rep, runs)
 	if failed != nil && len(runs.Paths) == 0 {
 		return failed
 	}
 	w := cmd.OutOrStdout()
 	if f.asJSON {
-		err = printJSON(w, runs.json())
+		err = printJSON(w, runs.JSON())
 	} else {
 		err = printRepeat(w, runs)
 	}
@@ -97,7 +96,7 @@ func runPaper(cmd *cobra.Command, o *options, f paperRunFlags, name string) erro
 // measurePaper makes one run after the other and reads each into runs. If one
 // cannot be completed, the next is made nevertheless. The error is that of the
 // first such run, or errFailedTrials.
-func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Repeat, runs *paperRuns) error {
+func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Repetition, runs *paper.Results) error {
 	base := strings.TrimSuffix(f.out, ".tare")
 	base = cmp.Or(base, rep.Article.Document.Name+time.Now().Format("-20060102-150405"))
 	end := time.Now().Add(f.budget)
@@ -113,11 +112,11 @@ func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Re
 			return runRequest(cmd, o, runFlags{out: path, budget: budget, yes: true, generated: true},
 				experiment.Request{Text: rep.Campaign(s, budget), File: rep.CampaignName(s)})
 		})
-		if e := runs.read(path); err == nil {
+		if e := addPaperRun(runs, path); err == nil {
 			err = e
 		}
 		if err != nil && !errors.Is(err, errFailedTrials) {
-			runs.ended[s.Name] = err
+			runs.Ended(s, err)
 			fmt.Fprintf(cmd.ErrOrStderr(), "tare: %v\n", err)
 		}
 		failed = cmp.Or(failed, err)
@@ -147,7 +146,7 @@ func quietly(cmd *cobra.Command, work func() error) error {
 }
 
 // planPaper prints what a repetition would do, and how long it would take.
-func planPaper(cmd *cobra.Command, o *options, rep *paper.Repeat, budget time.Duration) error {
+func planPaper(cmd *cobra.Command, o *options, rep *paper.Repetition, budget time.Duration) error {
 	w := cmd.OutOrStdout()
 	printNotes(w, rep)
 	left := budget
@@ -197,28 +196,7 @@ func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine,
 // machineOf describes the machine of an environment, except for which systems are
 // usable.
 func machineOf(env *host.Environment) paper.Machine {
-	return paper.Machine{CPUs: env.CPU.Threads, Memory: int64(experiment.HostOf(env).Memory), Sizes: workloadSizes, Wired: wired}
-}
-
-// workloadSizes returns the bounds of a series' sizes, "name" or
-// "name[param=value]"; false: there is no such workload.
-func workloadSizes(series string) (least, most int64, ok bool) {
-	name, params, _ := strings.Cut(strings.TrimSuffix(series, "]"), "[")
-	set := map[string]string{}
-	if params != "" {
-		for _, p := range strings.Split(params, ",") {
-			key, value, _ := strings.Cut(p, "=")
-			set[key] = value
-		}
-	}
-	w, err := workload.Get(name)
-	if err == nil {
-		w, err = w.With(series, set)
-	}
-	if err != nil {
-		return 0, 0, false
-	}
-	return w.MinSize, w.MaxSize, true
+	return paper.Machine{CPUs: env.CPU.Threads, Memory: int64(experiment.HostOf(env).Memory), Wired: wired}
 }
 
 // wired reports whether guests of that system can share a network.

@@ -27,10 +27,15 @@ func (a *analysis) summarize() {
 			sum.Wide = sum.wide(a.in.SpreadLimit)
 		} else {
 			// That guests of different flavors differ is what a mix is made for.
-			sum.Spread = 0
-			for _, m := range arm.Members {
-				one := s.of(func(n int32) bool { return int(n) < len(arm.Members) && arm.Members[n].Flavor == m.Flavor }).summarize("", "")
-				sum.Spread, sum.Wide = max(sum.Spread, one.Spread), sum.Wide || one.wide(a.in.SpreadLimit)
+			sum.Spread, sum.Parts = 0, map[string]SeriesSummary{}
+			for _, member := range arm.Members {
+				if _, done := sum.Parts[member.Flavor]; done {
+					continue
+				}
+				one := s.of(func(n int32) bool { return int(n) < len(arm.Members) && arm.Members[n].Flavor == member.Flavor }).summarize(m.Name, m.Unit)
+				one.Wide = one.wide(a.in.SpreadLimit)
+				sum.Parts[member.Flavor] = one
+				sum.Spread, sum.Wide = max(sum.Spread, one.Spread), sum.Wide || one.Wide
 			}
 		}
 		a.summaries[i] = sum

@@ -227,6 +227,8 @@ type SeriesSummary struct {
 	P95    float64 `json:"p95"`
 	Spread float64 `json:"spread,omitzero"` // max/min; of a mix, within the flavor that has most
 	Wide   bool    `json:"wide,omitempty"`  // P95/P5 is above the limit: do not quote Mean alone
+	// Parts describes the guests of each flavor of a mix; nil: it is no mix.
+	Parts map[string]SeriesSummary `json:"-"`
 }
 
 // Severity says what a finding does to the numbers it is about.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 // Boot is a way to boot the host that the campaign needs.
@@ -19,8 +20,8 @@ type Boot struct {
 // level, and fewer of them give no interval.
 const minRounds = 4
 
-var bootKeys = []key[Boot]{
-	field("entry", "Entry of GRUB's menu that boots it, in the form that grub-reboot takes. Absent: boot the host by hand, then continue with tare resume.",
+var bootKeys = []strict.Key[Boot]{
+	strict.Field("entry", "Entry of GRUB's menu that boots it, in the form that grub-reboot takes. Absent: boot the host by hand, then continue with tare resume.",
 		textKind, func(b *Boot) *string { return &b.Entry }),
 }
 
@@ -35,14 +36,13 @@ func (c *Campaign) Boot(name string) (Boot, bool) {
 }
 
 // checkBoots fills in which boot each arm belongs to.
-func (r *reader) checkBoots(c *Campaign, known Known) {
-	if !r.sound("boots", "arms") {
+func (r *checker) checkBoots(c *Campaign, known Known) {
+	if !r.Sound("boots", "arms") {
 		return
 	}
 	for _, b := range c.Boots {
 		if b.Name != model.BootLinux && b.Name != model.BootXen {
-			r.failWord("boots."+b.Name, b.Name, []string{model.BootLinux, model.BootXen},
-				"unknown boot %q; the boots are %s and %s", b.Name, model.BootLinux, model.BootXen)
+			r.FailWord("boots."+b.Name, b.Name, []string{model.BootLinux, model.BootXen}, "unknown boot %q; the boots are %s and %s", b.Name, model.BootLinux, model.BootXen)
 			return
 		}
 	}
@@ -52,7 +52,7 @@ func (r *reader) checkBoots(c *Campaign, known Known) {
 		at := fmt.Sprintf("arms[%d]", i)
 		switch {
 		case len(c.Boots) == 0 && a.Boot != "":
-			r.fail(at+".boot", "arm %q names a boot, but the campaign has no boots", a.Name)
+			r.Fail(at+".boot", "arm %q names a boot, but the campaign has no boots", a.Name)
 			return
 		case len(c.Boots) == 0:
 			continue
@@ -63,7 +63,7 @@ func (r *reader) checkBoots(c *Campaign, known Known) {
 			}
 		}
 		if _, ok := c.Boot(a.Boot); !ok {
-			r.fail(at, "arm %q needs boot %q, which is not one of the campaign's boots", a.Name, a.Boot)
+			r.Fail(at, "arm %q needs boot %q, which is not one of the campaign's boots", a.Name, a.Boot)
 		}
 		used[a.Boot] = true
 	}
@@ -72,7 +72,7 @@ func (r *reader) checkBoots(c *Campaign, known Known) {
 	}
 	for _, b := range c.Boots {
 		if !used[b.Name] {
-			r.fail("boots."+b.Name, "no arm runs in boot %q", b.Name)
+			r.Fail("boots."+b.Name, "no arm runs in boot %q", b.Name)
 		}
 	}
 }
@@ -81,8 +81,8 @@ func (r *reader) checkBoots(c *Campaign, known Known) {
 const bootBlocks = 5
 
 // checkRounds checks that there are enough boots for an interval over them.
-func (r *reader) checkRounds(c *Campaign) {
-	if len(c.Boots) == 0 || !r.sound("boots", "arms", "blocks", "recreate_every", "precision") {
+func (r *checker) checkRounds(c *Campaign) {
+	if len(c.Boots) == 0 || !r.Sound("boots", "arms", "blocks", "recreate_every", "precision") {
 		return
 	}
 	if c.RecreateEvery == Auto {
@@ -90,11 +90,11 @@ func (r *reader) checkRounds(c *Campaign) {
 	}
 	switch {
 	case c.Precision > 0 || !c.Blocks.Fixed():
-		r.fail("blocks", "blocks: a campaign with boots needs a fixed number of blocks: a precision counts blocks, but the boots are what varies")
+		r.Fail("blocks", "blocks: a campaign with boots needs a fixed number of blocks: a precision counts blocks, but the boots are what varies")
 	case c.RecreateEvery == 0:
-		r.fail("recreate_every", "recreate_every: in a campaign with boots it is the number of blocks in each boot, at least 1")
+		r.Fail("recreate_every", "recreate_every: in a campaign with boots it is the number of blocks in each boot, at least 1")
 	case (c.Blocks.Max+c.RecreateEvery-1)/c.RecreateEvery < minRounds:
-		r.fail("blocks", "blocks %d with recreate_every %d make %d rounds of boots; an interval over boots needs at least %d", c.Blocks.Max, c.RecreateEvery,
+		r.Fail("blocks", "blocks %d with recreate_every %d make %d rounds of boots; an interval over boots needs at least %d", c.Blocks.Max, c.RecreateEvery,
 			(c.Blocks.Max+c.RecreateEvery-1)/c.RecreateEvery, minRounds)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 //go:embed builtin/*.yaml
@@ -28,10 +29,10 @@ func Builtin(name string) ([]byte, error) {
 	text, err := builtin.ReadFile("builtin/" + name + ".yaml")
 	if err != nil {
 		hint := ""
-		if word := near(name, BuiltinNames()); word != "" {
+		if word := strict.Near(name, BuiltinNames()); word != "" {
 			hint = " (did you mean \"" + word + "\"?)"
 		}
-		return nil, fault.Campaignf("no built-in campaign %s%s; the built-in campaigns are: %s", quote(name), hint, strings.Join(BuiltinNames(), ", "))
+		return nil, fault.Campaignf("no built-in campaign %s%s; the built-in campaigns are: %s", strict.Quote(name), hint, strings.Join(BuiltinNames(), ", "))
 	}
 	return text, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 // NativeSystem is the name of the system without any virtualization.
@@ -49,7 +50,7 @@ type Campaign struct {
 
 	// Warnings are doubts that are not errors. They are not part of the canonical
 	// form.
-	Warnings []Problem
+	Warnings []strict.Problem
 }
 
 // Flavor is the size of a guest.
@@ -188,8 +189,26 @@ func (c *Campaign) Flavor(name string) (Flavor, bool) {
 // seed, and the arms that are left out. It is itself a campaign file, so FromResolved
 // and any reader of campaign files can read it.
 func (c *Campaign) Resolved() []byte {
-	return append(campaignKind.write(*c), '\n')
+	return append(campaignKind.Write(*c, true), '\n')
 }
+
+// New returns a campaign with all defaults, which File can write when it has at least a
+// name, arms and workloads.
+func New() *Campaign {
+	c := strict.Default(campaignKeys)
+	return &c
+}
+
+// NewFlavor returns a flavor with all defaults.
+func NewFlavor(name string) Flavor {
+	f := strict.Default(flavorKeys)
+	f.Name = name
+	return f
+}
+
+// File returns c as a campaign file for people: YAML without what is a default, and
+// without a seed of 0.
+func (c *Campaign) File() []byte { return strict.YAML(campaignKind.Write(*c, false)) }
 
 // FromResolved reads a canonical form, as a resumed run does. It checks nothing
 // against systems, workloads or a host, and leaves out no further arms.
@@ -247,8 +266,9 @@ type Sizes struct {
 	Serves bool
 	// OwnBuild: no package has its program, so the campaign must give a build.
 	OwnBuild bool
-	// Params are the parameters of the workload.
-	Params []Option
+	// CheckParam says why the workload has no such parameter, or does not accept that value;
+	// nil: any is accepted.
+	CheckParam func(name, value string) error
 	// With returns the bounds with the workload's parameters; nil: they are the same.
 	With func(Workload) (Sizes, error)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 // minPrecise is the least number of blocks with a precision: with fewer, the
@@ -16,19 +17,18 @@ const minPrecise = 10
 // Smallest sizes of file systems that their mkfs accepts.
 var minDisk = map[string]Bytes{"ext4": 32 * MiB, "ext2": 32 * MiB, "xfs": 300 * MiB}
 
+// checker checks a campaign that was read.
+type checker struct{ *strict.Reader }
+
 // check fills in the defaults that depend on other keys and reports what is
 // impossible. It runs even if reading found problems, so that a user sees them all;
 // it ignores parts that could not be read.
-func (r *reader) check(c *Campaign, known Known) {
-	if !r.has("flavors") {
-		f := Flavor{Name: "default"}
-		for _, k := range flavorKeys {
-			k.preset(&f)
-		}
-		c.Flavors = []Flavor{f}
+func (r *checker) check(c *Campaign, known Known) {
+	if !r.Has("flavors") {
+		c.Flavors = []Flavor{NewFlavor("default")}
 	}
 	for _, f := range c.Flavors {
-		if r.sound("flavors." + f.Name) {
+		if r.Sound("flavors." + f.Name) {
 			r.checkFlavor(f, known.Host)
 		}
 	}
@@ -39,7 +39,7 @@ func (r *reader) check(c *Campaign, known Known) {
 	r.checkBaseline(c)
 	r.checkBoots(c, known)
 	r.checkScenarios(c, known)
-	if r.sound("arms", "flavors", "baseline") {
+	if r.Sound("arms", "flavors", "baseline") {
 		r.checkEqual(c)
 		r.checkMemory(c, known)
 		r.checkDevices(c)
@@ -49,7 +49,7 @@ func (r *reader) check(c *Campaign, known Known) {
 	}
 	for i, name := range c.Image.AlsoFor {
 		if _, ok := known.Workloads[name]; !ok && known.Workloads != nil {
-			r.failWord(fmt.Sprintf("image.also_for[%d]", i), name, sortedKeys(known.Workloads), "unknown workload %q", name)
+			r.FailWord(fmt.Sprintf("image.also_for[%d]", i), name, sortedKeys(known.Workloads), "unknown workload %q", name)
 		}
 	}
 	c.Workloads = r.expand(c.Workloads)
@@ -57,51 +57,45 @@ func (r *reader) check(c *Campaign, known Known) {
 	r.checkRounds(c)
 }
 
-// has reports whether the file has something at path.
-func (r *reader) has(path string) bool {
-	_, ok := r.where[path]
-	return ok
-}
-
-func (r *reader) checkFlavor(f Flavor, host Host) {
+func (r *checker) checkFlavor(f Flavor, host Host) {
 	path := "flavors." + f.Name
 	if f.Memory < 16*MiB {
-		r.fail(path+".memory", "memory %s is too small for any guest; the minimum is 16MiB", f.Memory)
+		r.Fail(path+".memory", "memory %s is too small for any guest; the minimum is 16MiB", f.Memory)
 	}
 	if host.Memory > 0 && f.Memory > host.Memory {
-		r.fail(path+".memory", "memory %s is more than the host's %s", f.Memory, host.Memory)
+		r.Fail(path+".memory", "memory %s is more than the host's %s", f.Memory, host.Memory)
 	}
 	if least := minDisk[f.FS]; f.Disk < least {
-		r.fail(path+".disk", "disk %s is too small for %s, which needs %s", f.Disk, f.FS, least)
+		r.Fail(path+".disk", "disk %s is too small for %s, which needs %s", f.Disk, f.FS, least)
 	}
-	if r.has(path + ".cpu_cap") {
+	if r.Has(path + ".cpu_cap") {
 		switch most := Percent(f.VCPUs * 100); {
 		case f.CPUCap < 1:
-			r.fail(path+".cpu_cap", "cpu_cap %s leaves the guest no CPU; Linux enforces caps of 1%% and more", f.CPUCap)
+			r.Fail(path+".cpu_cap", "cpu_cap %s leaves the guest no CPU; Linux enforces caps of 1%% and more", f.CPUCap)
 		case f.CPUCap > most:
-			r.fail(path+".cpu_cap", "cpu_cap %s is more than the %s of all its CPUs (vcpus %d)", f.CPUCap, most, f.VCPUs)
+			r.Fail(path+".cpu_cap", "cpu_cap %s is more than the %s of all its CPUs (vcpus %d)", f.CPUCap, most, f.VCPUs)
 		}
 	}
 	r.checkPlace(path, f, host)
 	if host.CPUs != nil {
 		if beyond := f.CPUSet.Without(host.CPUs); beyond != nil {
-			r.fail(path+".cpuset", "cpuset %s: the host has no CPU %s; it has %s", f.CPUSet, beyond, host.CPUs)
+			r.Fail(path+".cpuset", "cpuset %s: the host has no CPU %s; it has %s", f.CPUSet, beyond, host.CPUs)
 			return
 		}
 	}
 	switch {
 	case f.CPUSet != nil && f.VCPUs > len(f.CPUSet):
-		r.fail(path+".vcpus", "vcpus %d is more than the CPUs of cpuset %s (%d)", f.VCPUs, f.CPUSet, len(f.CPUSet))
+		r.Fail(path+".vcpus", "vcpus %d is more than the CPUs of cpuset %s (%d)", f.VCPUs, f.CPUSet, len(f.CPUSet))
 	case f.CPUSet == nil && host.CPUs != nil && f.VCPUs > len(host.CPUs):
-		r.fail(path+".vcpus", "vcpus %d is more than the host's CPUs (%d)", f.VCPUs, len(host.CPUs))
+		r.Fail(path+".vcpus", "vcpus %d is more than the host's CPUs (%d)", f.VCPUs, len(host.CPUs))
 	}
 }
 
 // checkArm fills in and checks arm i, and leaves it out if it may be.
-func (r *reader) checkArm(c *Campaign, i int, systems map[string]Limits) {
+func (r *checker) checkArm(c *Campaign, i int, systems map[string]Limits) {
 	path := fmt.Sprintf("arms[%d]", i)
 	a := &c.Arms[i]
-	if !r.sound(path) || a.System == "" {
+	if !r.Sound(path) || a.System == "" {
 		return
 	}
 	if a.Name == "" {
@@ -112,13 +106,13 @@ func (r *reader) checkArm(c *Campaign, i int, systems map[string]Limits) {
 	}
 	for j, other := range c.Arms[:i] {
 		if other.Name == a.Name {
-			r.fail(path+".name", "arm %q appears twice, first in line %d; give one of them another name", a.Name, r.at(fmt.Sprintf("arms[%d]", j)).line)
+			r.Fail(path+".name", "arm %q appears twice, first in line %d; give one of them another name", a.Name, r.Line(fmt.Sprintf("arms[%d]", j)))
 		}
 	}
 	flavor, ok := c.Flavor(a.Flavor)
-	if !ok && r.has(path+".flavor") && r.sound("flavors") {
+	if !ok && r.Has(path+".flavor") && r.Sound("flavors") {
 		names := c.flavorNames()
-		r.failWord(path+".flavor", a.Flavor, names, "unknown flavor %q; the file has %s", a.Flavor, strings.Join(names, ", "))
+		r.FailWord(path+".flavor", a.Flavor, names, "unknown flavor %q; the file has %s", a.Flavor, strings.Join(names, ", "))
 	}
 	if systems == nil {
 		return
@@ -126,58 +120,58 @@ func (r *reader) checkArm(c *Campaign, i int, systems map[string]Limits) {
 	limits, known := systems[a.System]
 	if !known {
 		at := path
-		if r.has(path + ".system") {
+		if r.Has(path + ".system") {
 			at += ".system"
 		}
-		r.failWord(at, a.System, sortedKeys(systems), "unknown system %q", a.System)
+		r.FailWord(at, a.System, sortedKeys(systems), "unknown system %q", a.System)
 		return
 	}
 	r.checkOptions(path, a, limits)
 	if a.Skip == "" && !limits.Usable {
 		r.unusable(path, a, limits)
 	}
-	if a.Skip != "" || !ok || !r.sound("flavors."+flavor.Name) {
+	if a.Skip != "" || !ok || !r.Sound("flavors."+flavor.Name) {
 		return
 	}
 	r.checkLimits(path, *a, flavor, limits)
 }
 
 // checkLimits checks that guests of an arm can have a flavor.
-func (r *reader) checkLimits(path string, a Arm, flavor Flavor, limits Limits) {
+func (r *checker) checkLimits(path string, a Arm, flavor Flavor, limits Limits) {
 	switch {
 	case flavor.CPUCap > 0 && !limits.CPUCap:
-		r.fail(path, "arm %q: %s cannot enforce a CPU cap, but flavor %q has one of %s", a.Name, a.System, flavor.Name, flavor.CPUCap)
+		r.Fail(path, "arm %q: %s cannot enforce a CPU cap, but flavor %q has one of %s", a.Name, a.System, flavor.Name, flavor.CPUCap)
 	case flavor.CPUSet != nil && !limits.Pin:
-		r.fail(path, "arm %q: %s cannot pin a guest to CPUs, but flavor %q has cpuset %s", a.Name, a.System, flavor.Name, flavor.CPUSet)
+		r.Fail(path, "arm %q: %s cannot pin a guest to CPUs, but flavor %q has cpuset %s", a.Name, a.System, flavor.Name, flavor.CPUSet)
 	}
 	if flavor.Memory < limits.MinMemory {
-		r.fail(path, "arm %q: %s needs %s of memory, but flavor %q has %s", a.Name, a.System, limits.MinMemory, flavor.Name, flavor.Memory)
+		r.Fail(path, "arm %q: %s needs %s of memory, but flavor %q has %s", a.Name, a.System, limits.MinMemory, flavor.Name, flavor.Memory)
 	}
 	r.checkPlaces(path, a, flavor, limits)
 	if limits.MaxVCPUs > 0 && flavor.VCPUs > limits.MaxVCPUs {
-		r.fail(path, "arm %q: %s supports vcpus up to %d, but flavor %q has %d", a.Name, a.System, limits.MaxVCPUs, flavor.Name, flavor.VCPUs)
+		r.Fail(path, "arm %q: %s supports vcpus up to %d, but flavor %q has %d", a.Name, a.System, limits.MaxVCPUs, flavor.Name, flavor.VCPUs)
 	}
 }
 
 // unusable leaves out an arm if it may be left out, and refuses it otherwise.
-func (r *reader) unusable(path string, a *Arm, limits Limits) {
+func (r *checker) unusable(path string, a *Arm, limits Limits) {
 	why := limits.Why
 	if why == "" {
 		why = "its check failed"
 	}
 	if a.IfUsable {
 		a.Skip = why
-		r.warn(path, "arm %q is left out: %s is not usable here: %s", a.Name, a.System, why)
+		r.Warn(path, "arm %q is left out: %s is not usable here: %s", a.Name, a.System, why)
 		return
 	}
 	if limits.Remedy != "" {
 		why += "; to fix: " + limits.Remedy
 	}
-	r.fail(path, "arm %q: %s is not usable here: %s; or leave it out with if_usable: true", a.Name, a.System, why)
+	r.Fail(path, "arm %q: %s is not usable here: %s; or leave it out with if_usable: true", a.Name, a.System, why)
 }
 
-func (r *reader) checkUnused(c *Campaign) {
-	if !r.has("flavors") || !r.sound("flavors", "arms") {
+func (r *checker) checkUnused(c *Campaign) {
+	if !r.Has("flavors") || !r.Sound("flavors", "arms") {
 		return
 	}
 	for _, f := range c.Flavors {
@@ -185,21 +179,21 @@ func (r *reader) checkUnused(c *Campaign) {
 			return s.Server.Flavor == f.Name || slices.ContainsFunc(s.Mix, func(p Part) bool { return p.Flavor == f.Name })
 		})
 		if !mixed && !slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.Flavor == f.Name }) {
-			r.warn("flavors."+f.Name, "flavor %q is not used by any arm", f.Name)
+			r.Warn("flavors."+f.Name, "flavor %q is not used by any arm", f.Name)
 		}
 	}
 }
 
-func (r *reader) checkBaseline(c *Campaign) {
-	if !r.sound("arms", "baseline") || len(c.Arms) == 0 {
+func (r *checker) checkBaseline(c *Campaign) {
+	if !r.Sound("arms", "baseline") || len(c.Arms) == 0 {
 		return
 	}
 	active := c.Active()
 	if len(active) == 0 {
-		r.fail("arms", "every arm is left out, so nothing remains to measure: %s", c.Arms[0].Skip)
+		r.Fail("arms", "every arm is left out, so nothing remains to measure: %s", c.Arms[0].Skip)
 		return
 	}
-	if !r.has("baseline") {
+	if !r.Has("baseline") {
 		c.Baseline = active[0].Name
 		if i := slices.IndexFunc(active, func(a Arm) bool { return a.System == NativeSystem }); i >= 0 {
 			c.Baseline = active[i].Name
@@ -212,16 +206,16 @@ func (r *reader) checkBaseline(c *Campaign) {
 		for i, a := range c.Arms {
 			names[i] = a.Name
 		}
-		r.failWord("baseline", c.Baseline, names, "the baseline %q is not one of the arms", c.Baseline)
+		r.FailWord("baseline", c.Baseline, names, "the baseline %q is not one of the arms", c.Baseline)
 		return
 	}
 	if a.Skip != "" {
-		r.fail("baseline", "the baseline %q is left out: %s", c.Baseline, a.Skip)
+		r.Fail("baseline", "the baseline %q is left out: %s", c.Baseline, a.Skip)
 	}
 }
 
 // checkEqual refuses arms with other resources than the baseline.
-func (r *reader) checkEqual(c *Campaign) {
+func (r *checker) checkEqual(c *Campaign) {
 	base, ok := c.Arm(c.Baseline)
 	want, okFlavor := c.Flavor(base.Flavor)
 	if !ok || !okFlavor || c.AllowUnequal {
@@ -233,7 +227,7 @@ func (r *reader) checkEqual(c *Campaign) {
 			continue
 		}
 		if diff := differences(f, want); len(diff) > 0 {
-			r.fail(fmt.Sprintf("arms[%d].flavor", i), "arm %q and the baseline %q have unequal resources: %s; if that is intended, set allow_unequal: true",
+			r.Fail(fmt.Sprintf("arms[%d].flavor", i), "arm %q and the baseline %q have unequal resources: %s; if that is intended, set allow_unequal: true",
 				a.Name, base.Name, strings.Join(diff, ", "))
 		}
 	}
@@ -270,15 +264,15 @@ func differences(got, want Flavor) []string {
 	return diff
 }
 
-func (r *reader) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) {
+func (r *checker) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) {
 	path := fmt.Sprintf("workloads[%d]", i)
 	w := c.Workloads[i]
-	if !r.sound(path) || w.Name == "" {
+	if !r.Sound(path) || w.Name == "" {
 		return
 	}
 	series := w.series()
 	if len(series) > maxSweep {
-		r.fail(path+".params", "the parameters of %s make more than %d workloads", w.Name, maxSweep)
+		r.Fail(path+".params", "the parameters of %s make more than %d workloads", w.Name, maxSweep)
 		return
 	}
 	if w.Custom() {
@@ -286,8 +280,8 @@ func (r *reader) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) {
 		return
 	}
 	for _, k := range customKeys {
-		if r.has(path + "." + k.name) {
-			r.fail(path+"."+k.name, "%s is only for a workload of your own; without a command, %q is one of tare's", k.name, w.Name)
+		if r.Has(path + "." + k.Name) {
+			r.Fail(path+"."+k.Name, "%s is only for a workload of your own; without a command, %q is one of tare's", k.Name, w.Name)
 		}
 	}
 	if workloads == nil {
@@ -296,26 +290,26 @@ func (r *reader) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) {
 	sizes, ok := workloads[w.Name]
 	if !ok {
 		at := path
-		if r.has(path + ".name") {
+		if r.Has(path + ".name") {
 			at += ".name"
 		}
-		r.failWord(at, w.Name, sortedKeys(workloads), "unknown workload %q", w.Name)
+		r.FailWord(at, w.Name, sortedKeys(workloads), "unknown workload %q", w.Name)
 		return
 	}
 	if sizes.OwnBuild && w.Build == "" {
-		r.fail(path, "no package has the program of %s: build it, and give its path with build: /…", w.Name)
+		r.Fail(path, "no package has the program of %s: build it, and give its path with build: /…", w.Name)
 	}
 	if !sizes.OwnBuild && w.Build != "" {
-		r.fail(path+".build", "%s runs a program from a package, not a build of yours", w.Name)
+		r.Fail(path+".build", "%s runs a program from a package, not a build of yours", w.Name)
 	}
-	if !r.checkParams(path, w, sizes) {
+	if sizes.CheckParam != nil && !r.checkParams(path, w, sizes) {
 		return
 	}
 	for _, one := range series {
 		if sizes.With != nil && len(one.Params) > 0 {
 			with, err := sizes.With(one)
 			if err != nil {
-				r.fail(path, "%v", err)
+				r.Fail(path, "%v", err)
 				return
 			}
 			r.checkSize(c, path, one, with)
@@ -327,39 +321,39 @@ func (r *reader) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) {
 
 // checkSize checks the amount of work against the bounds of the workload, and
 // against the disks of the arms.
-func (r *reader) checkSize(c *Campaign, path string, w Workload, sizes Sizes) {
+func (r *checker) checkSize(c *Campaign, path string, w Workload, sizes Sizes) {
 	size := w.Size
 	switch {
 	case size == 0:
 		size = sizes.Min
 	case size < sizes.Min:
-		r.fail(path+".size", "size %d of %s is below its minimum, %d (%s)", size, w.Series(), sizes.Min, sizes.Unit)
+		r.Fail(path+".size", "size %d of %s is below its minimum, %d (%s)", size, w.Series(), sizes.Min, sizes.Unit)
 		return
 	case sizes.Max > 0 && size > sizes.Max:
-		r.fail(path+".size", "size %d of %s is above its maximum, %d (%s)", size, w.Series(), sizes.Max, sizes.Unit)
+		r.Fail(path+".size", "size %d of %s is above its maximum, %d (%s)", size, w.Series(), sizes.Max, sizes.Unit)
 		return
 	}
-	if sizes.Disk == nil || !r.sound("arms", "flavors") {
+	if sizes.Disk == nil || !r.Sound("arms", "flavors") {
 		return
 	}
 	for _, a := range c.Active() {
 		f, ok := c.Flavor(a.Flavor)
 		if need := Bytes(sizes.Disk(size)); ok && need > f.Disk {
-			r.fail(path, "workload %s writes at least %s, but the disk of flavor %q has %s", w.Series(), need, f.Name, f.Disk)
+			r.Fail(path, "workload %s writes at least %s, but the disk of flavor %q has %s", w.Series(), need, f.Name, f.Disk)
 			return
 		}
 	}
 }
 
 // expand turns each entry into its workloads, and refuses repeated ones.
-func (r *reader) expand(entries []Workload) []Workload {
+func (r *checker) expand(entries []Workload) []Workload {
 	var all []Workload
 	first := map[string]int{} // entry by series
 	for i, entry := range entries {
 		for _, w := range entry.series() {
 			if j, twice := first[w.Series()]; twice && w.Name != "" {
 				path := fmt.Sprintf("workloads[%d]", i)
-				r.fail(path, "workload %q appears twice, first in line %d", w.Series(), r.at(fmt.Sprintf("workloads[%d]", j)).line)
+				r.Fail(path, "workload %q appears twice, first in line %d", w.Series(), r.Line(fmt.Sprintf("workloads[%d]", j)))
 				break
 			}
 			first[w.Series()] = i
@@ -370,56 +364,50 @@ func (r *reader) expand(entries []Workload) []Workload {
 }
 
 // checkEffort fills in and checks how long to measure.
-func (r *reader) checkEffort(c *Campaign) {
-	if !r.has("timeout") {
+func (r *checker) checkEffort(c *Campaign) {
+	if !r.Has("timeout") {
 		c.Timeout = max(5*time.Minute, 100*c.TrialTime)
 	}
-	if !r.has("blocks") {
+	if !r.Has("blocks") {
 		c.Blocks = Blocks{10, 10}
 		if c.Precision > 0 {
 			c.Blocks = Blocks{minPrecise, 100}
 		}
 	}
-	if r.sound("trial_time") && (c.TrialTime < 10*time.Millisecond || c.TrialTime > time.Hour) {
-		r.fail("trial_time", "trial_time %s is out of range: 10ms to 1h", FormatDuration(c.TrialTime))
+	if r.Sound("trial_time") && (c.TrialTime < 10*time.Millisecond || c.TrialTime > time.Hour) {
+		r.Fail("trial_time", "trial_time %s is out of range: 10ms to 1h", FormatDuration(c.TrialTime))
 	}
-	if r.sound("timeout", "trial_time") && c.Timeout < 2*c.TrialTime {
-		r.fail("timeout", "timeout %s is less than twice the trial_time of %s", FormatDuration(c.Timeout), FormatDuration(c.TrialTime))
+	if r.Sound("timeout", "trial_time") && c.Timeout < 2*c.TrialTime {
+		r.Fail("timeout", "timeout %s is less than twice the trial_time of %s", FormatDuration(c.Timeout), FormatDuration(c.TrialTime))
 	}
-	if r.sound("budget", "trial_time") && r.has("budget") && c.Budget < c.TrialTime {
-		r.fail("budget", "budget %s is less than one trial_time of %s", FormatDuration(c.Budget), FormatDuration(c.TrialTime))
+	if r.Sound("budget", "trial_time") && r.Has("budget") && c.Budget < c.TrialTime {
+		r.Fail("budget", "budget %s is less than one trial_time of %s", FormatDuration(c.Budget), FormatDuration(c.TrialTime))
 	}
 	r.checkShare("precision", c.Precision)
 	r.checkShare("delta", c.Delta)
-	if r.sound("output_limit") && (c.OutputLimit < KiB || c.OutputLimit > GiB) {
-		r.fail("output_limit", "output_limit %s is out of range: 1KiB to 1GiB", c.OutputLimit)
+	if r.Sound("output_limit") && (c.OutputLimit < KiB || c.OutputLimit > GiB) {
+		r.Fail("output_limit", "output_limit %s is out of range: 1KiB to 1GiB", c.OutputLimit)
 	}
-	if !r.sound("blocks", "precision", "budget") {
+	if !r.Sound("blocks", "precision", "budget") {
 		return
 	}
 	switch b := c.Blocks; {
 	case b.Min > b.Max:
-		r.fail("blocks", "blocks: min %d is more than max %d", b.Min, b.Max)
-	case r.has("precision") && b.Fixed():
-		r.fail("blocks", "blocks: a precision needs a range instead of a fixed number; write {min: %d, max: %d}", minPrecise, max(b.Max, 10*minPrecise))
-	case r.has("precision") && b.Min < minPrecise:
-		r.fail("blocks", "blocks: a precision is checked after min blocks, which must be at least %d, not %d", minPrecise, b.Min)
-	case !b.Fixed() && !r.has("precision") && !r.has("budget"):
-		r.fail("blocks", "blocks: {min, max} needs a precision or a budget that decides between them")
+		r.Fail("blocks", "blocks: min %d is more than max %d", b.Min, b.Max)
+	case r.Has("precision") && b.Fixed():
+		r.Fail("blocks", "blocks: a precision needs a range instead of a fixed number; write {min: %d, max: %d}", minPrecise, max(b.Max, 10*minPrecise))
+	case r.Has("precision") && b.Min < minPrecise:
+		r.Fail("blocks", "blocks: a precision is checked after min blocks, which must be at least %d, not %d", minPrecise, b.Min)
+	case !b.Fixed() && !r.Has("precision") && !r.Has("budget"):
+		r.Fail("blocks", "blocks: {min, max} needs a precision or a budget that decides between them")
 	}
 }
 
 // checkShare checks a percentage that bounds a relative difference.
-func (r *reader) checkShare(path string, p Percent) {
-	if r.has(path) && r.sound(path) && (p <= 0 || p > 50) {
-		r.fail(path, "%s %s is out of range: more than 0%% and up to 50%%", path, p)
+func (r *checker) checkShare(path string, p Percent) {
+	if r.Has(path) && r.Sound(path) && (p <= 0 || p > 50) {
+		r.Fail(path, "%s %s is out of range: more than 0%% and up to 50%%", path, p)
 	}
-}
-
-// failWord reports an unknown word at path, with the nearest known one.
-func (r *reader) failWord(path, word string, known []string, format string, args ...any) {
-	r.fail(path, format, args...)
-	r.problems[len(r.problems)-1].Hint = near(word, known)
 }
 
 func sortedKeys[V any](m map[string]V) []string {

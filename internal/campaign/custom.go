@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 // Custom defines a workload in the file itself: its command, and how its output is
@@ -62,49 +62,49 @@ const (
 var isFileName = regexp.MustCompile(filePattern).MatchString
 
 var (
-	argvKind = func() kind[[]string] {
-		word := scalar("a word", schema{"type": []string{"string", "integer", "number", "boolean"}}, noNUL,
-			func(s string) any { return s }, ast.StringType, ast.LiteralType, ast.IntegerType, ast.FloatType, ast.BoolType)
+	argvKind = func() strict.Kind[[]string] {
+		word := strict.Scalar("a word", strict.Schema{"type": []string{"string", "integer", "number", "boolean"}}, noNUL,
+			func(s string) any { return s }, strict.Text, strict.Block, strict.Integer, strict.Float, strict.Bool)
 		// Plain text is a line for the shell.
-		return shorthand(list("words", maxCommand, word), word, func(s string) []string { return []string{"sh", "-c", s} })
+		return strict.Shorthand(strict.List("words", maxCommand, word), word, func(s string) []string { return []string{"sh", "-c", s} })
 	}()
 
-	regexKind = scalar("a regular expression", schema{"type": "string"},
+	regexKind = strict.Scalar("a regular expression", strict.Schema{"type": "string"},
 		func(s string) (string, error) {
 			if _, err := regexp.Compile(s); err != nil {
-				return "", fmt.Errorf("%s is not one: %w", quote(s), err)
+				return "", fmt.Errorf("%s is not one: %w", strict.Quote(s), err)
 			}
 			return s, nil
 		},
-		func(s string) any { return s }, ast.StringType, ast.LiteralType)
+		func(s string) any { return s }, strict.Text, strict.Block)
 
-	factorKind = scalar("a positive number", schema{"type": "number", "exclusiveMinimum": 0},
+	factorKind = strict.Scalar("a positive number", strict.Schema{"type": "number", "exclusiveMinimum": 0},
 		func(s string) (float64, error) {
 			f, err := strconv.ParseFloat(s, 64)
 			if err != nil || !(f > 0 && f < 1e300) {
-				return 0, fmt.Errorf("%s is not one", quote(s))
+				return 0, fmt.Errorf("%s is not one", strict.Quote(s))
 			}
 			return f, nil
 		},
-		func(f float64) any { return f }, ast.IntegerType, ast.FloatType)
+		func(f float64) any { return f }, strict.Integer, strict.Float)
 
-	fileNameKind = scalar("the name of a file", schema{"type": "string", "pattern": filePattern},
+	fileNameKind = strict.Scalar("the name of a file", strict.Schema{"type": "string", "pattern": filePattern},
 		func(s string) (string, error) {
 			if !isFileName(s) {
-				return "", fmt.Errorf("%s is not one: up to 100 letters, digits and any of _.-, without a directory", quote(s))
+				return "", fmt.Errorf("%s is not one: up to 100 letters, digits and any of _.-, without a directory", strict.Quote(s))
 			}
 			return s, nil
 		},
-		func(s string) any { return s }, ast.StringType)
+		func(s string) any { return s }, strict.Text)
 
-	fileTextKind = scalar("text", schema{"type": "string", "maxLength": maxFileText},
+	fileTextKind = strict.Scalar("text", strict.Schema{"type": "string", "maxLength": maxFileText},
 		func(s string) (string, error) {
 			if len(s) > maxFileText {
 				return "", fmt.Errorf("it is longer than %d KiB", maxFileText>>10)
 			}
 			return noNUL(s)
 		},
-		func(s string) any { return s }, ast.StringType, ast.LiteralType)
+		func(s string) any { return s }, strict.Text, strict.Block)
 )
 
 func noNUL(s string) (string, error) {
@@ -114,100 +114,100 @@ func noNUL(s string) (string, error) {
 	return s, nil
 }
 
-var fileKeys = []key[File]{
-	need(field("name", "Name of the file in the data directory, where the commands run.",
+var fileKeys = []strict.Key[File]{
+	strict.Required(strict.Field("name", "Name of the file in the data directory, where the commands run.",
 		fileNameKind, func(f *File) *string { return &f.Name })),
-	need(field("text", "Content of the file; {size} and parameters are replaced by their values.",
+	strict.Required(strict.Field("text", "Content of the file; {size} and parameters are replaced by their values.",
 		fileTextKind, func(f *File) *string { return &f.Text })),
 }
 
-var metricKeys = []key[Metric]{
-	need(field("name", "Name of the metric.",
-		nameKind, func(m *Metric) *string { return &m.Name })),
-	need(field("unit", "Its unit: s, B/s, bit/s, 1/s and B are scaled for display, others are shown as they are.",
+var metricKeys = []strict.Key[Metric]{
+	strict.Required(strict.Field("name", "Name of the metric.",
+		strict.Name, func(m *Metric) *string { return &m.Name })),
+	strict.Required(strict.Field("unit", "Its unit: s, B/s, bit/s, 1/s and B are scaled for display, others are shown as they are.",
 		textKind, func(m *Metric) *string { return &m.Unit })),
-	need(field("better", "Which direction is better.",
-		oneOf("lower", "higher"), func(m *Metric) *string { return &m.Better })),
-	field("about", "What the figure means, in one line.",
+	strict.Required(strict.Field("better", "Which direction is better.",
+		strict.OneOf("lower", "higher"), func(m *Metric) *string { return &m.Better })),
+	strict.Field("about", "What the figure means, in one line.",
 		textKind, func(m *Metric) *string { return &m.About }),
-	field("regex", "Where the figure is: a regular expression (RE2) with exactly one group, which is the number; ^ and $ match at line ends.",
+	strict.Field("regex", "Where the figure is: a regular expression (RE2) with exactly one group, which is the number; ^ and $ match at line ends.",
 		regexKind, func(m *Metric) *string { return &m.Regex }),
-	field("json", "Where the figure is in JSON on standard output: keys and indices separated by dots, such as jobs.0.read.iops.",
+	strict.Field("json", "Where the figure is in JSON on standard output: keys and indices separated by dots, such as jobs.0.read.iops.",
 		textKind, func(m *Metric) *string { return &m.JSON }),
-	field("csv", "Where the figure is in comma-separated values on standard output: the column's name, or its number from 1 if there are no names.",
-		scalar("a column's name or number", schema{"type": []string{"string", "integer"}}, noNUL, func(s string) any { return s }, ast.StringType, ast.IntegerType),
+	strict.Field("csv", "Where the figure is in comma-separated values on standard output: the column's name, or its number from 1 if there are no names.",
+		strict.Scalar("a column's name or number", strict.Schema{"type": []string{"string", "integer"}}, noNUL, func(s string) any { return s }, strict.Text, strict.Integer),
 		func(m *Metric) *string { return &m.CSV }),
-	field("which", "Which one of several figures counts. Absent: there must be exactly one.",
-		oneOf("first", "last"), func(m *Metric) *string { return &m.Which }),
-	fieldOr("scale", "Factor that converts the figure to the unit: 0.001 for milliseconds in a metric with unit s.",
+	strict.Field("which", "Which one of several figures counts. Absent: there must be exactly one.",
+		strict.OneOf("first", "last"), func(m *Metric) *string { return &m.Which }),
+	strict.FieldOr("scale", "Factor that converts the figure to the unit: 0.001 for milliseconds in a metric with unit s.",
 		factorKind, func(m *Metric) *float64 { return &m.Scale }, 1),
 }
 
 // customKeys are the keys of a workload that the file itself defines.
-var customKeys = []key[Workload]{
-	field("command", "Command of a workload of your own, timed by the host's clock: a list of words, or a line for the shell. {size} stands for the size of a trial.",
+var customKeys = []strict.Key[Workload]{
+	strict.Field("command", "Command of a workload of your own, timed by the host's clock: a list of words, or a line for the shell. {size} stands for the size of a trial.",
 		argvKind, func(w *Workload) *[]string { return &w.Own.Command }),
-	field("prepare", "Command that runs before each trial, untimed.",
+	strict.Field("prepare", "Command that runs before each trial, untimed.",
 		argvKind, func(w *Workload) *[]string { return &w.Own.Prepare }),
-	field("clean", "Command that runs after each trial, untimed, after the server has stopped.",
+	strict.Field("clean", "Command that runs after each trial, untimed, after the server has stopped.",
 		argvKind, func(w *Workload) *[]string { return &w.Own.Clean }),
-	field("server", "Server that runs beside the command; it must stay in the foreground. {server} stands for its address.",
+	strict.Field("server", "Server that runs beside the command; it must stay in the foreground. {server} stands for its address.",
 		argvKind, func(w *Workload) *[]string { return &w.Own.Server }),
-	field("ready", "Command that succeeds when the server is ready.",
+	strict.Field("ready", "Command that succeeds when the server is ready.",
 		argvKind, func(w *Workload) *[]string { return &w.Own.Ready }),
-	field("files", "Small files that are created in the data directory before each trial.",
-		list("files", 20, object("a file", fileKeys)), func(w *Workload) *[]File { return &w.Own.Files }),
-	field("packages", "Debian packages that the commands need.",
-		list("packages", 100, packageKind), func(w *Workload) *[]string { return &w.Own.Packages }),
-	field("expect", "Regular expression that the command's output must match for the trial to count: proof that the work was done.",
+	strict.Field("files", "Small files that are created in the data directory before each trial.",
+		strict.List("files", 20, strict.Object("a file", fileKeys)), func(w *Workload) *[]File { return &w.Own.Files }),
+	strict.Field("packages", "Debian packages that the commands need.",
+		strict.List("packages", 100, packageKind), func(w *Workload) *[]string { return &w.Own.Packages }),
+	strict.Field("expect", "Regular expression that the command's output must match for the trial to count: proof that the work was done.",
 		regexKind, func(w *Workload) *string { return &w.Own.Expect }),
-	field("refuse", "Regular expression that the command's output must not match.",
+	strict.Field("refuse", "Regular expression that the command's output must not match.",
 		regexKind, func(w *Workload) *string { return &w.Own.Refuse }),
-	field("metrics", "Figures in the command's output; the first is the primary one. The metric time, by the host's clock, always exists.",
-		list("metrics", 50, object("a metric", metricKeys)), func(w *Workload) *[]Metric { return &w.Own.Metrics }),
-	field("size_unit", "What a size counts. Absent: units.",
+	strict.Field("metrics", "Figures in the command's output; the first is the primary one. The metric time, by the host's clock, always exists.",
+		strict.List("metrics", 50, strict.Object("a metric", metricKeys)), func(w *Workload) *[]Metric { return &w.Own.Metrics }),
+	strict.Field("size_unit", "What a size counts. Absent: units.",
 		textKind, func(w *Workload) *string { return &w.Own.SizeUnit }),
-	field("min_size", "Smallest size, at which calibration begins. Absent: 1.",
-		whole[int64](1, 1<<60), func(w *Workload) *int64 { return &w.Own.MinSize }),
-	field("max_size", "Largest size. Absent: a million times the smallest.",
-		whole[int64](1, 1<<60), func(w *Workload) *int64 { return &w.Own.MaxSize }),
-	field("disk", "Space that a trial needs on the data volume.",
+	strict.Field("min_size", "Smallest size, at which calibration begins. Absent: 1.",
+		strict.Whole[int64](1, 1<<60), func(w *Workload) *int64 { return &w.Own.MinSize }),
+	strict.Field("max_size", "Largest size. Absent: a million times the smallest.",
+		strict.Whole[int64](1, 1<<60), func(w *Workload) *int64 { return &w.Own.MaxSize }),
+	strict.Field("disk", "Space that a trial needs on the data volume.",
 		sizeKind, func(w *Workload) *Bytes { return &w.Own.Disk }),
-	field("timeout", "Time limit of each of its commands. Absent: the campaign's timeout.",
+	strict.Field("timeout", "Time limit of each of its commands. Absent: the campaign's timeout.",
 		durationKind, func(w *Workload) *time.Duration { return &w.Own.Timeout }),
 }
 
 // checkCustom checks entry i, a workload that the file defines, and fills in its bounds.
-func (r *reader) checkCustom(c *Campaign, i int, workloads map[string]Sizes) {
+func (r *checker) checkCustom(c *Campaign, i int, workloads map[string]Sizes) {
 	path := fmt.Sprintf("workloads[%d]", i)
 	w := &c.Workloads[i]
 	own := &w.Own
 	if _, taken := workloads[w.Name]; taken {
-		r.fail(path+".name", "%q is one of tare's workloads; give yours another name", w.Name)
+		r.Fail(path+".name", "%q is one of tare's workloads; give yours another name", w.Name)
 	}
 	if own.Ready != nil && own.Server == nil {
-		r.fail(path+".ready", "ready is for a server, but %q has none", w.Name)
+		r.Fail(path+".ready", "ready is for a server, but %q has none", w.Name)
 	}
 	if w.mentions("size") {
 		r.boundSizes(path, own)
 	} else {
 		w.Size = 0
 		for _, key := range []string{"size", "min_size", "max_size", "size_unit"} {
-			if r.has(path + "." + key) {
-				r.fail(path+"."+key, "%s has no effect, because no command or file of %q contains {size}", key, w.Name)
+			if r.Has(path + "." + key) {
+				r.Fail(path+"."+key, "%s has no effect, because no command or file of %q contains {size}", key, w.Name)
 			}
 		}
 	}
 	if named := w.mentions("build"); w.Build != "" && !named {
-		r.fail(path+".build", "no command or file of %q contains {build}", w.Name)
+		r.Fail(path+".build", "no command or file of %q contains {build}", w.Name)
 	} else if w.Build == "" && named {
-		r.fail(path, "{build} stands for a build of yours: give its path with build: /…")
+		r.Fail(path, "{build} stands for a build of yours: give its path with build: /…")
 	}
 	for _, s := range w.sweeps {
 		if s.name == "size" || s.name == "server" || s.name == "build" {
-			r.fail(path+".params."+s.name, "{%s} already has a meaning; give the parameter another name", s.name)
+			r.Fail(path+".params."+s.name, "{%s} already has a meaning; give the parameter another name", s.name)
 		} else if !w.mentions(s.name) {
-			r.fail(path+".params."+s.name, "no command or file of %q contains {%s}", w.Name, s.name)
+			r.Fail(path+".params."+s.name, "no command or file of %q contains {%s}", w.Name, s.name)
 		}
 	}
 	for j, m := range own.Metrics {
@@ -221,7 +221,7 @@ func (r *reader) checkCustom(c *Campaign, i int, workloads map[string]Sizes) {
 }
 
 // boundSizes fills in and checks the bounds of a workload that has sizes.
-func (r *reader) boundSizes(path string, own *Custom) {
+func (r *checker) boundSizes(path string, own *Custom) {
 	if own.SizeUnit == "" {
 		own.SizeUnit = "units"
 	}
@@ -235,7 +235,7 @@ func (r *reader) boundSizes(path string, own *Custom) {
 		}
 	}
 	if own.MaxSize < own.MinSize {
-		r.fail(path+".max_size", "max_size %d is less than min_size %d", own.MaxSize, own.MinSize)
+		r.Fail(path+".max_size", "max_size %d is less than min_size %d", own.MaxSize, own.MinSize)
 	}
 }
 
@@ -254,12 +254,12 @@ func (w *Workload) texts() []string {
 	return texts
 }
 
-func (r *reader) checkMetric(path string, m Metric, before []Metric) {
+func (r *checker) checkMetric(path string, m Metric, before []Metric) {
 	if m.Name == "time" {
-		r.fail(path+".name", "time is the command's time by the host's clock; give the metric another name")
+		r.Fail(path+".name", "time is the command's time by the host's clock; give the metric another name")
 	}
 	if slices.ContainsFunc(before, func(b Metric) bool { return b.Name == m.Name }) {
-		r.fail(path+".name", "metric %q appears twice", m.Name)
+		r.Fail(path+".name", "metric %q appears twice", m.Name)
 	}
 	ways := 0
 	for _, way := range []string{m.Regex, m.JSON, m.CSV} {
@@ -268,14 +268,14 @@ func (r *reader) checkMetric(path string, m Metric, before []Metric) {
 		}
 	}
 	if ways != 1 {
-		r.fail(path, "metric %q needs exactly one of regex, json and csv, to locate its figure", m.Name)
+		r.Fail(path, "metric %q needs exactly one of regex, json and csv, to locate its figure", m.Name)
 	}
 	if m.Regex != "" {
 		if n := regexp.MustCompile(m.Regex).NumSubexp(); n != 1 {
-			r.fail(path+".regex", "the regular expression of metric %q has %d groups; it needs exactly one, the figure; (?:…) does not count as a group", m.Name, n)
+			r.Fail(path+".regex", "the regular expression of metric %q has %d groups; it needs exactly one, the figure; (?:…) does not count as a group", m.Name, n)
 		}
 	}
 	if m.JSON != "" && m.Which != "" {
-		r.fail(path+".which", "json selects one figure; which is for regex and csv")
+		r.Fail(path+".which", "json selects one figure; which is for regex and csv")
 	}
 }

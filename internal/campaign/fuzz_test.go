@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 func FuzzParse(f *testing.F) {
@@ -32,7 +33,7 @@ func FuzzParse(f *testing.F) {
 				checkResolved(t, c)
 				continue
 			}
-			var all Errors
+			var all strict.Errors
 			if fault.KindOf(err) != fault.Campaign || !errors.As(err, &all) || len(all) == 0 {
 				t.Fatalf("an error of the wrong kind: %v", err)
 			}

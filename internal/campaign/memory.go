@@ -5,8 +5,8 @@ import "slices"
 // checkMemory adds up the guests, which all exist at the same time: they are frozen
 // while others are measured. Of those that release memory, one must fit; if more of
 // them share it, that is oversubscription.
-func (r *reader) checkMemory(c *Campaign, known Known) {
-	if known.Host.Memory == 0 || !r.sound("scenarios") || c.FillsMemory() {
+func (r *checker) checkMemory(c *Campaign, known Known) {
+	if known.Host.Memory == 0 || !r.Sound("scenarios") || c.FillsMemory() {
 		return
 	}
 	c.inEachBoot(func(arms []Arm) { r.checkSum(c, arms, known) })
@@ -19,24 +19,24 @@ func (c *Campaign) FillsMemory() bool {
 }
 
 // checkMemoryLeft checks a memory limit.
-func (r *reader) checkMemoryLeft(c *Campaign, s Scenario, path string, known Known) {
+func (r *checker) checkMemoryLeft(c *Campaign, s Scenario, path string, known Known) {
 	at := path + ".memory_left"
 	switch {
 	case s.MemoryLeft == 0:
 		return
 	case !r.checkFits(s, at):
 	case known.Host.Memory > 0 && s.MemoryLeft >= known.Host.Memory:
-		r.fail(at, "scenario %q: memory_left %s leaves nothing of the host's %s for guests", s.Name, s.MemoryLeft, known.Host.Memory)
+		r.Fail(at, "scenario %q: memory_left %s leaves nothing of the host's %s for guests", s.Name, s.MemoryLeft, known.Host.Memory)
 	}
 	for _, a := range c.Active() {
 		if known.Systems[a.System].OwnMemory {
-			r.fail(at, "scenario %q: the memory of arm %q's guests is not part of this host's memory, so memory_left does not apply; use slowdown", s.Name, a.Name)
+			r.Fail(at, "scenario %q: the memory of arm %q's guests is not part of this host's memory, so memory_left does not apply; use slowdown", s.Name, a.Name)
 		}
 	}
 }
 
 // checkSum adds up the guests of arms that exist at the same time.
-func (r *reader) checkSum(c *Campaign, arms []Arm, known Known) {
+func (r *checker) checkSum(c *Campaign, arms []Arm, known Known) {
 	var held, largest, awake Bytes
 	for _, a := range arms {
 		f, _ := c.Flavor(a.Flavor)
@@ -54,9 +54,9 @@ func (r *reader) checkSum(c *Campaign, arms []Arm, known Known) {
 	}
 	switch {
 	case held+largest > known.Host.Memory:
-		r.fail("arms", "the guests of all arms and of the A/A control exist at the same time and need %s of memory; the host has %s", held+largest, known.Host.Memory)
+		r.Fail("arms", "the guests of all arms and of the A/A control exist at the same time and need %s of memory; the host has %s", held+largest, known.Host.Memory)
 	case held+awake > known.Host.Memory:
-		r.warn("scenarios", "if all guests that run at once used all of their memory, %s, the host's %s would not suffice", held+awake, known.Host.Memory)
+		r.Warn("scenarios", "if all guests that run at once used all of their memory, %s, the host's %s would not suffice", held+awake, known.Host.Memory)
 	}
 }
 

@@ -2,13 +2,13 @@ package campaign
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 // One is a guest requested on a command line, in the words of a campaign.
@@ -46,22 +46,18 @@ func ParseOne(g One, known Known) (Flavor, Arm, error) {
 	}
 	text := fmt.Sprintf("name: guest\nflavors: {guest: %s}\narms: [{%s}]\nworkloads: [none]\n", settings(g.Flavor), arm)
 
-	r := &reader{file: "guest", where: map[string]position{}, anchors: map[*ast.AliasNode]ast.Node{}}
-	var c Campaign
-	if root := r.open([]byte(text)); root != nil {
-		if got, ok := campaignKind.read(r, value{root, ""}); ok {
-			c = got
-		}
-	}
-	if len(r.problems) == 0 {
+	c, reader, _ := strict.Read("guest", []byte(text), campaignKind)
+	r := &checker{reader}
+	if r.Err() == nil {
 		r.checkFlavor(c.Flavors[0], known.Host)
 		r.checkArm(&c, 0, known.Systems)
 	}
-	if len(r.problems) == 0 {
+	var all strict.Errors
+	if !errors.As(r.Err(), &all) {
 		return c.Flavors[0], c.Arms[0], nil
 	}
 	var said []string
-	for _, p := range tidy(r.problems) {
+	for _, p := range all {
 		msg := p.Msg
 		if p.Hint != "" {
 			msg += fmt.Sprintf(" (did you mean %q?)", p.Hint)

@@ -6,52 +6,49 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 // Setting is the value of one option of an arm's system, or of one parameter of a
 // workload.
 type Setting struct{ Name, Value string }
 
-// Option is an option of a system that an arm may set, or a parameter of a workload
-// that a campaign may set.
+// Option is an option of a system that an arm may set.
 type Option struct {
 	Name   string
 	Values []string // the only ones allowed; nil: any
-	// Check says why a value is not allowed; nil: Values decide.
-	Check func(value string) error
 }
 
 // settingKind reads the value of an option; its name is the key before it.
-var settingKind = func() kind[Setting] {
-	word := scalar("a word or a number", schema{"type": []string{"string", "integer", "number", "boolean"}},
+var settingKind = func() strict.Kind[Setting] {
+	word := strict.Scalar("a word or a number", strict.Schema{"type": []string{"string", "integer", "number", "boolean"}},
 		func(s string) (string, error) {
 			if strings.ContainsAny(s, "\n\x00") {
 				return "", fmt.Errorf("it has more than one line")
 			}
 			return s, nil
 		},
-		func(s string) any { return s }, ast.StringType, ast.IntegerType, ast.FloatType, ast.BoolType)
-	return kind[Setting]{
-		schema: word.schema,
-		read: func(r *reader, at value) (Setting, bool) {
-			v, ok := word.read(r, at)
+		func(s string) any { return s }, strict.Text, strict.Integer, strict.Float, strict.Bool)
+	return strict.Kind[Setting]{
+		Schema: word.Schema,
+		Read: func(r *strict.Reader, at strict.Node) (Setting, bool) {
+			v, ok := word.Read(r, at)
 			return Setting{Value: v}, ok
 		},
-		write: func(s Setting) json.RawMessage { return word.write(s.Value) },
+		Write: func(s Setting, full bool) json.RawMessage { return word.Write(s.Value, full) },
 	}
 }()
 
 // checkOptions checks an arm's target and options against those of its system.
-func (r *reader) checkOptions(path string, a *Arm, limits Limits) {
+func (r *checker) checkOptions(path string, a *Arm, limits Limits) {
 	switch {
 	case limits.Target == "" && a.Target != "":
-		r.fail(path+".target", "arm %q: tare creates the guests of %s itself, so there is no target; remove it", a.Name, a.System)
+		r.Fail(path+".target", "arm %q: tare creates the guests of %s itself, so there is no target; remove it", a.Name, a.System)
 	case limits.Target != "" && a.Target == "":
-		r.fail(path, "arm %q: %s needs a target: %s", a.Name, a.System, limits.Target)
+		r.Fail(path, "arm %q: %s needs a target: %s", a.Name, a.System, limits.Target)
 	case a.Target != "" && limits.CheckTarget != nil:
 		if err := limits.CheckTarget(a.Target); err != nil {
-			r.fail(path+".target", "arm %q: %v", a.Name, err)
+			r.Fail(path+".target", "arm %q: %v", a.Name, err)
 		}
 	}
 	names := make([]string, len(limits.Options))
@@ -66,11 +63,11 @@ func (r *reader) checkOptions(path string, a *Arm, limits Limits) {
 			if len(names) > 0 {
 				have = "it has " + strings.Join(names, ", ")
 			}
-			r.failWord(at, s.Name, names, "%s has no option %s; %s", a.System, quote(s.Name), have)
+			r.FailWord(at, s.Name, names, "%s has no option %s; %s", a.System, strict.Quote(s.Name), have)
 			continue
 		}
 		if values := limits.Options[i].Values; values != nil && !slices.Contains(values, s.Value) {
-			r.failWord(at, s.Value, values, "option %s of %s must be one of %s, found %s", s.Name, a.System, strings.Join(values, ", "), quote(s.Value))
+			r.FailWord(at, s.Value, values, "option %s of %s must be one of %s, found %s", s.Name, a.System, strings.Join(values, ", "), strict.Quote(s.Value))
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 // OnHost says that an end of a pair is not a guest of the arm's system but processes
@@ -18,22 +20,22 @@ type End struct {
 	Flavor string // "": that of the guest that it serves
 }
 
-var hostKind = oneOf(OnHost)
+var hostKind = strict.OneOf(OnHost)
 
-var endKeys = []key[End]{
-	field("on", "host: processes of the host. Absent: a guest of the arm's system.", hostKind, func(e *End) *string { return &e.On }),
-	field("flavor", "Name of one of the flavors. Absent: that of the guest that it serves.", nameKind, func(e *End) *string { return &e.Flavor }),
+var endKeys = []strict.Key[End]{
+	strict.Field("on", "host: processes of the host. Absent: a guest of the arm's system.", hostKind, func(e *End) *string { return &e.On }),
+	strict.Field("flavor", "Name of one of the flavors. Absent: that of the guest that it serves.", strict.Name, func(e *End) *string { return &e.Flavor }),
 }
 
-var endKind = shorthand(object("an end of a pair", endKeys), hostKind, func(on string) End { return End{On: on} })
+var endKind = strict.Shorthand(strict.Object("an end of a pair", endKeys), hostKind, func(on string) End { return End{On: on} })
 
 // pairKeys are the keys of a scenario in which guests communicate.
-var pairKeys = []key[Scenario]{
-	field("pairs", "Number of pairs of the arm's guests, instead of single ones: one of each pair is the server, the other runs the workload against it over the network.",
-		whole[int](1, maxGuests/2), func(s *Scenario) *int { return &s.Pairs }),
-	field("server", "Server in pairs. host: processes of the host. {flavor: NAME}: a guest of another flavor. Absent: a guest like the client.",
+var pairKeys = []strict.Key[Scenario]{
+	strict.Field("pairs", "Number of pairs of the arm's guests, instead of single ones: one of each pair is the server, the other runs the workload against it over the network.",
+		strict.Whole[int](1, maxGuests/2), func(s *Scenario) *int { return &s.Pairs }),
+	strict.Field("server", "Server in pairs. host: processes of the host. {flavor: NAME}: a guest of another flavor. Absent: a guest like the client.",
 		endKind, func(s *Scenario) *End { return &s.Server }),
-	field("client", "host: in pairs, processes of the host run the workload against a guest of the arm, which is the server.",
+	strict.Field("client", "host: in pairs, processes of the host run the workload against a guest of the arm, which is the server.",
 		hostKind, func(s *Scenario) *string { return &s.Client }),
 }
 
@@ -102,11 +104,11 @@ func (s Scenario) Text() string {
 
 // checkPairs checks that both ends of pairs are possible and can reach each other,
 // and that every workload has a server.
-func (r *reader) checkPairs(c *Campaign, s Scenario, path string, known Known) {
+func (r *checker) checkPairs(c *Campaign, s Scenario, path string, known Known) {
 	if !s.Paired() {
 		for _, k := range []string{"server", "client"} {
-			if r.has(path + "." + k) {
-				r.fail(path+"."+k, "scenario %q has no pairs, so it can have no %s; give it pairs: 1", s.Name, k)
+			if r.Has(path + "." + k) {
+				r.Fail(path+"."+k, "scenario %q has no pairs, so it can have no %s; give it pairs: 1", s.Name, k)
 			}
 		}
 		return
@@ -116,13 +118,13 @@ func (r *reader) checkPairs(c *Campaign, s Scenario, path string, known Known) {
 		at = path + ".mix"
 	}
 	if s.Client == OnHost && s.Server != (End{}) {
-		r.fail(path+".client", "scenario %q: if the host runs the workload, a guest of the arm is the server; remove server", s.Name)
+		r.Fail(path+".client", "scenario %q: if the host runs the workload, a guest of the arm is the server; remove server", s.Name)
 	}
 	r.checkServer(c, s, path+".server", known.Systems)
 	for _, a := range c.Active() {
 		for _, f := range c.pairFlavors(a, s) {
 			if a.Target == "" && !f.OnBridge() {
-				r.fail(at, "scenario %q: guests of arm %q cannot reach each other, because flavor %q has network %s; give it network: bridged", s.Name, a.Name, f.Name, f.Network)
+				r.Fail(at, "scenario %q: guests of arm %q cannot reach each other, because flavor %q has network %s; give it network: bridged", s.Name, a.Name, f.Name, f.Network)
 			}
 		}
 	}
@@ -132,21 +134,21 @@ func (r *reader) checkPairs(c *Campaign, s Scenario, path string, known Known) {
 		}
 		sizes, ok := known.Workloads[w.Name]
 		if !w.Custom() && ok && !sizes.Serves || w.Custom() && w.Own.Server == nil {
-			r.fail(at, "scenario %q: workload %q has no server that another guest can use; compare it in a campaign without pairs", s.Name, w.Name)
+			r.Fail(at, "scenario %q: workload %q has no server that another guest can use; compare it in a campaign without pairs", s.Name, w.Name)
 		}
 	}
 }
 
 // checkServer checks that the server in pairs can have its flavor.
-func (r *reader) checkServer(c *Campaign, s Scenario, path string, systems map[string]Limits) {
+func (r *checker) checkServer(c *Campaign, s Scenario, path string, systems map[string]Limits) {
 	if s.Server.Flavor == "" {
 		return
 	}
 	f, ok := c.Flavor(s.Server.Flavor)
 	if !ok {
-		if r.sound("flavors") {
+		if r.Sound("flavors") {
 			names := c.flavorNames()
-			r.failWord(path+".flavor", s.Server.Flavor, names, "unknown flavor %q; the file has %s", s.Server.Flavor, strings.Join(names, ", "))
+			r.FailWord(path+".flavor", s.Server.Flavor, names, "unknown flavor %q; the file has %s", s.Server.Flavor, strings.Join(names, ", "))
 		}
 		return
 	}

@@ -3,36 +3,26 @@ package campaign
 import (
 	"math/rand/v2"
 
-	"github.com/goccy/go-yaml/ast"
-
-	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 // Parse reads a campaign file and checks it against what the caller knows. name is
 // the name of the file in messages. The error is of the kind fault.Campaign and wraps
-// Errors: every problem in the file, with its place.
+// strict.Errors: every problem in the file, with its place.
 func Parse(name string, text []byte, known Known) (*Campaign, error) {
-	r := &reader{
-		file:    name,
-		where:   map[string]position{},
-		anchors: map[*ast.AliasNode]ast.Node{},
+	c, r, ok := strict.Read(name, text, campaignKind)
+	if ok {
+		(&checker{r}).check(&c, known)
 	}
-	var c Campaign
-	if root := r.open(text); root != nil {
-		if got, ok := campaignKind.read(r, value{root, ""}); ok {
-			c = got
-			r.check(&c, known)
-		}
+	if err := r.Err(); err != nil {
+		return nil, err
 	}
-	if len(r.problems) > 0 {
-		return nil, &fault.Error{Kind: fault.Campaign, Err: Errors(tidy(r.problems))}
-	}
-	if !r.has("seed") {
+	if !r.Has("seed") {
 		c.Seed = uint64(rand.Uint32()) // short enough to type
 		if known.NewSeed != nil {
 			c.Seed = known.NewSeed() & maxSeed
 		}
 	}
-	c.Warnings = tidy(r.warnings)
+	c.Warnings = r.Warnings()
 	return &c, nil
 }

@@ -9,45 +9,45 @@ import (
 )
 
 // checkPlace checks the network and the data volume of a flavor's guests.
-func (r *reader) checkPlace(path string, f Flavor, host Host) {
+func (r *checker) checkPlace(path string, f Flavor, host Host) {
 	if why, lacks := host.Lacks[f.Network]; lacks {
-		r.fail(path+".network", "network %s cannot be created on this host: %s", f.Network, why)
+		r.Fail(path+".network", "network %s cannot be created on this host: %s", f.Network, why)
 	}
 	for i, d := range f.Devices {
 		at := path + ".device"
-		if r.has(at + "[0]") {
+		if r.Has(at + "[0]") {
 			at = fmt.Sprintf("%s[%d]", at, i)
 		}
 		if slices.Contains(f.Devices[:i], d) {
-			r.fail(at, "device %s appears twice", d)
+			r.Fail(at, "device %s appears twice", d)
 		} else if why, lacks := host.Lacks[d]; lacks {
-			r.fail(at, "%s", why)
+			r.Fail(at, "%s", why)
 		}
 	}
 	switch {
 	case f.Backing == model.BackingBlock && len(f.Devices) == 0:
-		r.fail(path+".backing", "backing: block needs the key device: the devices that tare may write to")
+		r.Fail(path+".backing", "backing: block needs the key device: the devices that tare may write to")
 	case f.Backing != model.BackingBlock && len(f.Devices) > 0:
-		r.fail(path+".device", "device is for backing: block, but the backing is %s", f.Backing)
+		r.Fail(path+".device", "device is for backing: block, but the backing is %s", f.Backing)
 	}
 }
 
 // checkPlaces checks that guests of an arm can have the network and backing of the
 // flavor.
-func (r *reader) checkPlaces(path string, a Arm, f Flavor, limits Limits) {
+func (r *checker) checkPlaces(path string, a Arm, f Flavor, limits Limits) {
 	if f.Backing != model.BackingLoop && !slices.Contains(limits.Backings, f.Backing) {
-		r.fail(path, "arm %q: %s does not support backing %q, which flavor %q asks for; it supports %s",
+		r.Fail(path, "arm %q: %s does not support backing %q, which flavor %q asks for; it supports %s",
 			a.Name, a.System, f.Backing, f.Name, strings.Join(append([]string{model.BackingLoop}, limits.Backings...), ", "))
 	}
 	if f.Network != model.NetworkNone && !slices.Contains(limits.Networks, f.Network) {
-		r.fail(path, "arm %q: %s does not support network %q, which flavor %q asks for; it supports %s",
+		r.Fail(path, "arm %q: %s does not support network %q, which flavor %q asks for; it supports %s",
 			a.Name, a.System, f.Network, f.Name, strings.Join(append([]string{model.NetworkNone}, limits.Networks...), ", "))
 	}
 }
 
 // checkDevices checks that there is a device for every guest.
-func (r *reader) checkDevices(c *Campaign) {
-	if !r.sound("scenarios") {
+func (r *checker) checkDevices(c *Campaign) {
+	if !r.Sound("scenarios") {
 		return
 	}
 	most := map[string]int{} // guests that exist at the same time, by flavor
@@ -67,7 +67,7 @@ func (r *reader) checkDevices(c *Campaign) {
 	})
 	for _, f := range c.Flavors {
 		if n := most[f.Name]; f.Backing == model.BackingBlock && len(f.Devices) > 0 && n > len(f.Devices) {
-			r.fail("flavors."+f.Name+".device", "flavor %q has too few devices: %d, for %d guests that exist at the same time, including the A/A control",
+			r.Fail("flavors."+f.Name+".device", "flavor %q has too few devices: %d, for %d guests that exist at the same time, including the A/A control",
 				f.Name, len(f.Devices), n)
 		}
 	}

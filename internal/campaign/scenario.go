@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 // Solo is the name of the scenario in which one guest runs at a time.
@@ -99,76 +98,76 @@ func ArmIn(arm, scenario string) string {
 	return arm + "@" + scenario
 }
 
-var soloKind = oneOf(Solo)
+var soloKind = strict.OneOf(Solo)
 
-var scenarioKeys = append([]key[Scenario]{
-	need(field("name", "Name of the scenario. solo: one guest at a time, all others frozen.",
-		nameKind, func(s *Scenario) *string { return &s.Name })),
+var scenarioKeys = append([]strict.Key[Scenario]{
+	strict.Required(strict.Field("name", "Name of the scenario. solo: one guest at a time, all others frozen.",
+		strict.Name, func(s *Scenario) *string { return &s.Name })),
 	guestsKey,
-	field("neighbours", "Resources that neighbours stress: for each, a guest like the arm's runs beside it on the same CPUs and only stresses that resource.",
-		list("neighbours", 20, oneOf(Resources...)), func(s *Scenario) *[]string { return &s.Neighbours }),
-	field("mix", "Guests of the arm's system in several flavors that run the workload at once, instead of guests of the arm's flavor.",
-		list("parts", 20, object("a part of a mix", partKeys)), func(s *Scenario) *[]Part { return &s.Mix }),
-	field("slowdown", "Limit that decides how many guests fit: they are at most so many times slower than one alone. For several numbers of guests.",
+	strict.Field("neighbours", "Resources that neighbours stress: for each, a guest like the arm's runs beside it on the same CPUs and only stresses that resource.",
+		strict.List("neighbours", 20, strict.OneOf(Resources...)), func(s *Scenario) *[]string { return &s.Neighbours }),
+	strict.Field("mix", "Guests of the arm's system in several flavors that run the workload at once, instead of guests of the arm's flavor.",
+		strict.List("parts", 20, strict.Object("a part of a mix", partKeys)), func(s *Scenario) *[]Part { return &s.Mix }),
+	strict.Field("slowdown", "Limit that decides how many guests fit: they are at most so many times slower than one alone. For several numbers of guests.",
 		slowdownKind, func(s *Scenario) *float64 { return &s.Slowdown }),
-	field("memory_left", "Limit that decides how many guests fit: they leave the host at least this much available memory. For several numbers of guests. tare creates no guest beyond it, and removes all other guests before such a trial.",
+	strict.Field("memory_left", "Limit that decides how many guests fit: they leave the host at least this much available memory. For several numbers of guests. tare creates no guest beyond it, and removes all other guests before such a trial.",
 		sizeKind, func(s *Scenario) *Bytes { return &s.MemoryLeft }),
-	field("workloads", "Names of the workloads that run in this scenario. Absent: all.",
-		list("workloads", 100, nameKind), func(s *Scenario) *[]string { return &s.Workloads }),
-	field("every", "The scenario takes part in one of this many blocks of a workload. Absent: in every block.",
-		whole[int](1, maxBlocks), func(s *Scenario) *int { return &s.Every }),
+	strict.Field("workloads", "Names of the workloads that run in this scenario. Absent: all.",
+		strict.List("workloads", 100, strict.Name), func(s *Scenario) *[]string { return &s.Workloads }),
+	strict.Field("every", "The scenario takes part in one of this many blocks of a workload. Absent: in every block.",
+		strict.Whole[int](1, maxBlocks), func(s *Scenario) *int { return &s.Every }),
 }, pairKeys...)
 
-var partKeys = []key[Part]{
-	need(field("flavor", "Name of one of the flavors.", nameKind, func(p *Part) *string { return &p.Flavor })),
-	field("guests", "Number of guests. Absent: one, or none if there are pairs.", whole[int](1, maxGuests), func(p *Part) *int { return &p.Guests }),
-	field("pairs", "Number of pairs, instead of single guests: one of each pair is the server, the other runs the workload against it over the network. Either all parts have pairs, or none.",
-		whole[int](1, maxGuests/2), func(p *Part) *int { return &p.Pairs }),
+var partKeys = []strict.Key[Part]{
+	strict.Required(strict.Field("flavor", "Name of one of the flavors.", strict.Name, func(p *Part) *string { return &p.Flavor })),
+	strict.Field("guests", "Number of guests. Absent: one, or none if there are pairs.", strict.Whole[int](1, maxGuests), func(p *Part) *int { return &p.Guests }),
+	strict.Field("pairs", "Number of pairs, instead of single guests: one of each pair is the server, the other runs the workload against it over the network. Either all parts have pairs, or none.",
+		strict.Whole[int](1, maxGuests/2), func(p *Part) *int { return &p.Pairs }),
 }
 
 // guestsKey is a number of guests, or "4x": four times as many as fill the CPUs. Each
 // of several numbers makes a scenario.
-var guestsKey = func() key[Scenario] {
-	number := scalar("a number of guests, or a multiple such as 4x of those that fill the CPUs",
-		schema{"anyOf": []schema{{"type": "integer", "minimum": 1, "maximum": maxGuests}, {"type": "string", "pattern": "^[0-9]{1,3}x$"}}},
+var guestsKey = func() strict.Key[Scenario] {
+	number := strict.Scalar("a number of guests, or a multiple such as 4x of those that fill the CPUs",
+		strict.Schema{"anyOf": []strict.Schema{{"type": "integer", "minimum": 1, "maximum": maxGuests}, {"type": "string", "pattern": "^[0-9]{1,3}x$"}}},
 		func(s string) (c count, err error) {
 			digits, times := strings.CutSuffix(s, "x")
 			n, err := strconv.Atoi(digits)
 			if err != nil || n < 1 || n > maxGuests {
-				return c, fmt.Errorf("%s is not one from 1 to %d", quote(s), maxGuests)
+				return c, fmt.Errorf("%s is not one from 1 to %d", strict.Quote(s), maxGuests)
 			}
 			if times {
 				return count{times: n}, nil
 			}
 			return count{guests: n}, nil
 		},
-		func(c count) any { return c.guests }, ast.IntegerType, ast.StringType)
-	k := field("guests", "Number of guests of the arm that run the workload at once. 4x: four times as many as fill the CPUs, by the baseline's vcpus or cpu_cap. Each of several numbers, such as [2, 4, 8], makes a scenario: NAME-2 and so on.",
-		shorthand(list("numbers", maxCounts, number), number, func(c count) []count { return []count{c} }),
+		func(c count) any { return c.guests }, strict.Integer, strict.Text)
+	k := strict.Field("guests", "Number of guests of the arm that run the workload at once. 4x: four times as many as fill the CPUs, by the baseline's vcpus or cpu_cap. Each of several numbers, such as [2, 4, 8], makes a scenario: NAME-2 and so on.",
+		strict.Shorthand(strict.List("numbers", maxCounts, number), number, func(c count) []count { return []count{c} }),
 		func(s *Scenario) *[]count { return &s.counts })
-	k.write = func(s *Scenario) json.RawMessage {
+	k.Write = func(s *Scenario, full bool) json.RawMessage {
 		if s.Guests == 0 {
 			return nil
 		}
-		return number.write(count{guests: s.Guests})
+		return number.Write(count{guests: s.Guests}, full)
 	}
 	return k
 }()
 
 // slowdownKind is a limit of a slowdown: two and a half is 2.5.
-var slowdownKind = scalar("a factor above 1", schema{"type": "number", "exclusiveMinimum": 1, "maximum": maxSlowdown},
+var slowdownKind = strict.Scalar("a factor above 1", strict.Schema{"type": "number", "exclusiveMinimum": 1, "maximum": maxSlowdown},
 	func(s string) (float64, error) {
 		v, err := strconv.ParseFloat(s, 64)
 		if err != nil || !(v > 1 && v <= maxSlowdown) {
-			return 0, fmt.Errorf("%s is not above 1 and at most %d", quote(s), maxSlowdown)
+			return 0, fmt.Errorf("%s is not above 1 and at most %d", strict.Quote(s), maxSlowdown)
 		}
 		return v, nil
 	},
-	func(v float64) any { return v }, ast.IntegerType, ast.FloatType)
+	func(v float64) any { return v }, strict.Integer, strict.Float)
 
 // checkScenarios fills in and checks which guests run at the same time.
-func (r *reader) checkScenarios(c *Campaign, known Known) {
-	if !r.sound("scenarios") {
+func (r *checker) checkScenarios(c *Campaign, known Known) {
+	if !r.Sound("scenarios") {
 		return
 	}
 	var all []Scenario
@@ -179,7 +178,7 @@ func (r *reader) checkScenarios(c *Campaign, known Known) {
 		r.checkScenario(c, entry, path, known)
 		for _, s := range r.numbers(c, entry, path, known.Host) {
 			if first, twice := lines[s.Name]; twice {
-				r.fail(path, "scenario %q appears twice, first in line %d", s.Name, r.at(first).line)
+				r.Fail(path, "scenario %q appears twice, first in line %d", s.Name, r.Line(first))
 			}
 			lines[s.Name] = path
 			all = append(all, s)
@@ -187,23 +186,23 @@ func (r *reader) checkScenarios(c *Campaign, known Known) {
 	}
 	c.Scenarios = all
 	if !slices.ContainsFunc(c.Scenarios, func(s Scenario) bool { return s.Name == Solo }) {
-		r.warn("scenarios", "solo is not among the scenarios, so guests are not measured alone: there will be no isolation figures")
+		r.Warn("scenarios", "solo is not among the scenarios, so guests are not measured alone: there will be no isolation figures")
 	}
 	r.checkTargets(c)
 }
 
 // checkScenario checks an entry of the file by itself.
-func (r *reader) checkScenario(c *Campaign, s Scenario, path string, known Known) {
+func (r *checker) checkScenario(c *Campaign, s Scenario, path string, known Known) {
 	company := len(s.counts) > 1 || len(s.counts) == 1 && s.counts[0] != (count{guests: 1}) || !s.Alone()
 	switch {
 	case s.Name == Solo && company:
-		r.fail(path, "solo is one guest at a time; give this scenario another name")
+		r.Fail(path, "solo is one guest at a time; give this scenario another name")
 	case s.Name != Solo && !company:
-		r.fail(path, "scenario %q is the same as solo: it needs guests, neighbours, a mix or pairs", s.Name)
+		r.Fail(path, "scenario %q is the same as solo: it needs guests, neighbours, a mix or pairs", s.Name)
 	case len(s.counts) > 0 && len(s.Mix) > 0:
-		r.fail(path, "scenario %q: a mix itself defines the number of guests; remove guests", s.Name)
+		r.Fail(path, "scenario %q: a mix itself defines the number of guests; remove guests", s.Name)
 	case s.Pairs > 0 && (len(s.counts) > 0 || len(s.Mix) > 0):
-		r.fail(path, "scenario %q: pairs themselves define the number of guests; remove guests and mix", s.Name)
+		r.Fail(path, "scenario %q: pairs themselves define the number of guests; remove guests and mix", s.Name)
 	case s.Slowdown > 0:
 		r.checkFits(s, path+".slowdown")
 	}
@@ -214,7 +213,7 @@ func (r *reader) checkScenario(c *Campaign, s Scenario, path string, known Known
 	if slices.Contains(s.Neighbours, network) {
 		for _, a := range c.Active() {
 			if f, ok := c.Flavor(a.Flavor); ok && a.Target == "" && (f.Network == "" || f.Network == model.NetworkNone) {
-				r.fail(path+".neighbours", "scenario %q: a neighbour that stresses the network needs one, but flavor %q of arm %q has none; give it network: bridged", s.Name, f.Name, a.Name)
+				r.Fail(path+".neighbours", "scenario %q: a neighbour that stresses the network needs one, but flavor %q of arm %q has none; give it network: bridged", s.Name, f.Name, a.Name)
 				return
 			}
 		}
@@ -222,11 +221,11 @@ func (r *reader) checkScenario(c *Campaign, s Scenario, path string, known Known
 }
 
 // checkPart checks which workloads run in a scenario, and how often.
-func (r *reader) checkPart(c *Campaign, s Scenario, path string) {
+func (r *checker) checkPart(c *Campaign, s Scenario, path string) {
 	if path == "scenarios[0]" {
 		for _, key := range []string{"workloads", "every"} {
-			if r.has(path + "." + key) {
-				r.fail(path+"."+key, "scenario %q is the first one: every workload runs in it, in every block", s.Name)
+			if r.Has(path + "." + key) {
+				r.Fail(path+"."+key, "scenario %q is the first one: every workload runs in it, in every block", s.Name)
 			}
 		}
 	}
@@ -235,15 +234,15 @@ func (r *reader) checkPart(c *Campaign, s Scenario, path string) {
 		names[i] = w.Name
 	}
 	for i, name := range s.Workloads {
-		if !slices.Contains(names, name) && r.sound("workloads") {
-			r.failWord(fmt.Sprintf("%s.workloads[%d]", path, i), name, names, "scenario %q: %q is not one of the campaign's workloads", s.Name, name)
+		if !slices.Contains(names, name) && r.Sound("workloads") {
+			r.FailWord(fmt.Sprintf("%s.workloads[%d]", path, i), name, names, "scenario %q: %q is not one of the campaign's workloads", s.Name, name)
 		}
 	}
 }
 
 // numbers returns the scenarios of an entry of the file: one for each number of
 // guests, with "4x" converted to a number.
-func (r *reader) numbers(c *Campaign, entry Scenario, path string, host Host) []Scenario {
+func (r *checker) numbers(c *Campaign, entry Scenario, path string, host Host) []Scenario {
 	counts := entry.counts
 	entry.counts = nil
 	if len(counts) == 0 {
@@ -256,15 +255,15 @@ func (r *reader) numbers(c *Campaign, entry Scenario, path string, host Host) []
 			s.Guests = c.fill(n.times, host)
 		}
 		if s.Guests > maxGuests {
-			r.fail(path+".guests", "that makes %d guests; the maximum is %d", s.Guests, maxGuests)
+			r.Fail(path+".guests", "that makes %d guests; the maximum is %d", s.Guests, maxGuests)
 		}
 		if len(counts) > 1 {
 			s.Name = fmt.Sprintf("%s-%d", entry.Name, s.Guests)
 			if s.Guests == 0 { // on an unknown host
 				s.Name = fmt.Sprintf("%s-%dx", entry.Name, n.times)
 			}
-			if !isName(s.Name) {
-				r.fail(path+".name", "%q is too long for a scenario with several numbers of guests", entry.Name)
+			if !strict.IsName(s.Name) {
+				r.Fail(path+".name", "%q is too long for a scenario with several numbers of guests", entry.Name)
 			}
 		}
 		all = append(all, s)
@@ -293,10 +292,10 @@ func (c *Campaign) fill(times int, host Host) int {
 
 // checkFits checks that a limit is used with numbers of guests only; it reports
 // whether that is so.
-func (r *reader) checkFits(s Scenario, path string) bool {
+func (r *checker) checkFits(s Scenario, path string) bool {
 	fits := len(s.counts) > 0 && len(s.Neighbours) == 0
 	if !fits {
-		r.fail(path, "scenario %q: a limit needs numbers of guests and no neighbours; give it guests: [2, 4, 8]", s.Name)
+		r.Fail(path, "scenario %q: a limit needs numbers of guests and no neighbours; give it guests: [2, 4, 8]", s.Name)
 	}
 	return fits
 }
@@ -311,21 +310,21 @@ func oneOfEach(mix []Part) {
 }
 
 // checkMix checks that every arm can have the flavors of a mix.
-func (r *reader) checkMix(c *Campaign, s Scenario, path string, systems map[string]Limits) {
+func (r *checker) checkMix(c *Campaign, s Scenario, path string, systems map[string]Limits) {
 	names := c.flavorNames()
 	for i, part := range s.Mix {
-		if one := fmt.Sprintf("%s.mix[%d]", path, i); r.sound(one) && (part.Pairs > 0) != s.Paired() {
-			r.fail(one, "scenario %q: either all parts of a mix are pairs, or none", s.Name)
+		if one := fmt.Sprintf("%s.mix[%d]", path, i); r.Sound(one) && (part.Pairs > 0) != s.Paired() {
+			r.Fail(one, "scenario %q: either all parts of a mix are pairs, or none", s.Name)
 		} else if part.Pairs > 0 && part.Guests > 0 {
-			r.fail(one, "scenario %q: a part of a mix has guests or pairs, not both", s.Name)
+			r.Fail(one, "scenario %q: a part of a mix has guests or pairs, not both", s.Name)
 		}
 		at := fmt.Sprintf("%s.mix[%d].flavor", path, i)
 		flavor, ok := c.Flavor(part.Flavor)
-		if !ok && r.sound("flavors") {
-			r.failWord(at, part.Flavor, names, "unknown flavor %q; the file has %s", part.Flavor, strings.Join(names, ", "))
+		if !ok && r.Sound("flavors") {
+			r.FailWord(at, part.Flavor, names, "unknown flavor %q; the file has %s", part.Flavor, strings.Join(names, ", "))
 		}
 		if slices.ContainsFunc(s.Mix[:i], func(p Part) bool { return p.Flavor == part.Flavor }) {
-			r.fail(at, "flavor %q appears twice in the mix", part.Flavor)
+			r.Fail(at, "flavor %q appears twice in the mix", part.Flavor)
 		}
 		for _, a := range c.Active() {
 			if limits, known := systems[a.System]; ok && known {
@@ -337,10 +336,10 @@ func (r *reader) checkMix(c *Campaign, s Scenario, path string, systems map[stri
 
 // checkTargets warns that arms whose machines tare does not create run alone only:
 // there is one machine.
-func (r *reader) checkTargets(c *Campaign) {
+func (r *checker) checkTargets(c *Campaign) {
 	for i, a := range c.Arms {
 		if a.Target != "" && a.Skip == "" && slices.ContainsFunc(c.Scenarios, func(s Scenario) bool { return !s.Alone() }) {
-			r.warn(fmt.Sprintf("arms[%d]", i), "arm %q is a single machine that tare does not create, so it takes part in solo only", a.Name)
+			r.Warn(fmt.Sprintf("arms[%d]", i), "arm %q is a single machine that tare does not create, so it takes part in solo only", a.Name)
 		}
 	}
 }

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
-	"github.com/goccy/go-yaml/ast"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 // sweep is a parameter of a workload with the values that a file gives it.
@@ -26,28 +25,28 @@ var isValue = regexp.MustCompile(valuePattern).MatchString
 
 // paramKey is the key of a workload's parameters: in a file each has one or more
 // values, in the canonical form one.
-var paramKey = func() key[Workload] {
-	word := scalar("a word or a number", schema{"type": []string{"string", "integer", "number", "boolean"}},
+var paramKey = func() strict.Key[Workload] {
+	word := strict.Scalar("a word or a number", strict.Schema{"type": []string{"string", "integer", "number", "boolean"}},
 		func(s string) (string, error) {
 			if !isValue(s) {
-				return "", fmt.Errorf("%s is not one: up to 40 letters, digits and any of _.+-", quote(s))
+				return "", fmt.Errorf("%s is not one: up to 40 letters, digits and any of _.+-", strict.Quote(s))
 			}
 			return s, nil
 		},
-		func(s string) any { return s }, ast.StringType, ast.IntegerType, ast.FloatType, ast.BoolType)
-	values := shorthand(list("values", maxSweep, word), word, func(s string) []string { return []string{s} })
-	one := kind[sweep]{
-		schema: values.schema,
-		read: func(r *reader, at value) (sweep, bool) {
-			v, ok := values.read(r, at)
+		func(s string) any { return s }, strict.Text, strict.Integer, strict.Float, strict.Bool)
+	values := strict.Shorthand(strict.List("values", maxSweep, word), word, func(s string) []string { return []string{s} })
+	one := strict.Kind[sweep]{
+		Schema: values.Schema,
+		Read: func(r *strict.Reader, at strict.Node) (sweep, bool) {
+			v, ok := values.Read(r, at)
 			return sweep{values: v}, ok
 		},
-		write: func(s sweep) json.RawMessage { return word.write(s.values[0]) },
+		Write: func(s sweep, full bool) json.RawMessage { return word.Write(s.values[0], full) },
 	}
-	all := named("params", 20, one, func(s *sweep) *string { return &s.name })
-	k := field("params", "Parameters of the workload by name; tare workloads lists them. Each of several values, such as threads: [1, 4, 16], makes a workload.",
+	all := strict.Named("params", 20, one, func(s *sweep) *string { return &s.name })
+	k := strict.Field("params", "Parameters of the workload by name; tare workloads lists them. Each of several values, such as threads: [1, 4, 16], makes a workload.",
 		all, func(w *Workload) *[]sweep { return &w.sweeps })
-	k.write = func(w *Workload) json.RawMessage {
+	k.Write = func(w *Workload, full bool) json.RawMessage {
 		if len(w.Params) == 0 {
 			return nil
 		}
@@ -55,7 +54,7 @@ var paramKey = func() key[Workload] {
 		for i, p := range w.Params {
 			set[i] = sweep{p.Name, []string{p.Value}}
 		}
-		return all.write(set)
+		return all.Write(set, full)
 	}
 	return k
 }()
@@ -83,30 +82,16 @@ func (w Workload) series() []Workload {
 }
 
 // checkParams reports whether the workload has the parameters of w.
-func (r *reader) checkParams(path string, w Workload, known Sizes) bool {
-	names := make([]string, len(known.Params))
-	for i, p := range known.Params {
-		names[i] = p.Name
-	}
+func (r *checker) checkParams(path string, w Workload, known Sizes) bool {
 	good := true
 	for _, s := range w.sweeps {
-		at := path + ".params." + s.name
-		i := slices.Index(names, s.name)
-		if i < 0 {
-			good = false
-			have := "it has none"
-			if len(names) > 0 {
-				have = "it has " + strings.Join(names, ", ")
-			}
-			r.failWord(at, s.name, names, "%s has no parameter %s; %s", w.Name, quote(s.name), have)
-			continue
-		}
-		for j, v := range s.values {
-			where := fmt.Sprintf("%s[%d]", at, j) // or at, when it is a plain value
-			if check := known.Params[i].Check; check != nil {
-				if err := check(v); err != nil {
-					good = false
-					r.fail(where, "%s: %v", w.Name, err)
+		said := ""
+		for i, v := range s.values {
+			if err := known.CheckParam(s.name, v); err != nil {
+				good = false
+				if msg := err.Error(); msg != said { // an unknown name is reported once
+					said = msg
+					r.Fail(fmt.Sprintf("%s.params.%s[%d]", path, s.name, i), "%s", msg) // or at the name, for a plain value
 				}
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 // Bytes is a size in bytes.
@@ -42,10 +44,10 @@ func ParseBytes(text string) (Bytes, error) {
 	unit := strings.TrimSpace(text[len(digits):])
 	number, err := decimal(digits)
 	if err != nil {
-		return 0, fmt.Errorf("%s is not a size", quote(text))
+		return 0, fmt.Errorf("%s is not a size", strict.Quote(text))
 	}
 	if unit == "" {
-		return 0, fmt.Errorf("%s has no unit: %sMiB is binary, %sMB decimal, %sB plain bytes", quote(text), digits, digits, digits)
+		return 0, fmt.Errorf("%s has no unit: %sMiB is binary, %sMB decimal, %sB plain bytes", strict.Quote(text), digits, digits, digits)
 	}
 	for _, u := range sizeUnits {
 		if u.name != unit {
@@ -53,14 +55,14 @@ func ParseBytes(text string) (Bytes, error) {
 		}
 		number.Mul(number, new(big.Rat).SetInt64(int64(u.size)))
 		if !number.IsInt() {
-			return 0, fmt.Errorf("%s is not a whole number of bytes", quote(text))
+			return 0, fmt.Errorf("%s is not a whole number of bytes", strict.Quote(text))
 		}
 		if !number.Num().IsInt64() {
-			return 0, fmt.Errorf("%s is more than %s", quote(text), Bytes(math.MaxInt64/int64(TiB))*TiB)
+			return 0, fmt.Errorf("%s is more than %s", strict.Quote(text), Bytes(math.MaxInt64/int64(TiB))*TiB)
 		}
 		return Bytes(number.Num().Int64()), nil
 	}
-	return 0, fmt.Errorf("%s has an unknown unit %s", quote(text), quote(unit))
+	return 0, fmt.Errorf("%s has an unknown unit %s", strict.Quote(text), strict.Quote(unit))
 }
 
 // String writes b in the largest unit that leaves a whole number; ParseBytes
@@ -99,10 +101,10 @@ func ParsePercent(text string) (Percent, error) {
 	digits = strings.TrimSpace(digits)
 	number, err := decimal(digits)
 	if err != nil {
-		return 0, fmt.Errorf("%s is not a percentage", quote(text))
+		return 0, fmt.Errorf("%s is not a percentage", strict.Quote(text))
 	}
 	if !signed {
-		return 0, fmt.Errorf("%s has no percent sign", quote(text))
+		return 0, fmt.Errorf("%s has no percent sign", strict.Quote(text))
 	}
 	value, _ := number.Float64()
 	return Percent(value), nil
@@ -120,12 +122,12 @@ func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		if _, bad := decimal(text); bad == nil {
-			return 0, fmt.Errorf("%s has no unit: write %ss for seconds", quote(text), text)
+			return 0, fmt.Errorf("%s has no unit: write %ss for seconds", strict.Quote(text), text)
 		}
-		return 0, fmt.Errorf("%s is not a duration", quote(text))
+		return 0, fmt.Errorf("%s is not a duration", strict.Quote(text))
 	}
 	if d <= 0 {
-		return 0, fmt.Errorf("%s is not positive", quote(text))
+		return 0, fmt.Errorf("%s is not positive", strict.Quote(text))
 	}
 	return d, nil
 }

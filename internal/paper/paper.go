@@ -1,6 +1,7 @@
-// Package paper contains published comparisons of virtualization systems as data,
-// prints their tables, plans how to measure them again, and checks their arithmetic: it
-// recomputes the percentages and ratios that an article derived from its figures.
+// Package paper contains published comparisons of virtualization systems as data, makes
+// their tables, and checks their arithmetic: it recomputes the percentages and ratios that
+// an article derived from its figures. It plans campaigns that measure them again, and
+// shows their results beside the printed figures.
 //
 // docs/paper.md describes the format of the files. The package itself reads only the
 // embedded files.
@@ -29,6 +30,8 @@ type Article struct {
 	// Tree is the whole file as JSON-ready values, including the facts about the host,
 	// its software and the systems, which tare shows but does not interpret.
 	Tree map[string]any
+
+	recipe recipe // no figures: tare does not know how to repeat the article
 }
 
 // Document describes where an article comes from.
@@ -88,6 +91,8 @@ type Row struct {
 	Depth     float64 // of the queue, in operations; 0: not given
 
 	Line int // of the file, from 1
+
+	resolution float64 // as the file says; 0: it does not
 }
 
 // value returns the row's single number, or false.
@@ -126,6 +131,8 @@ type Claim struct {
 	Of    *Operand // the audit checks every row that it matches
 	To    *Operand
 	Line  int
+
+	printed string
 }
 
 //go:embed data/*.yaml

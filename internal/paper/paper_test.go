@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -151,25 +152,6 @@ func TestTables(t *testing.T) {
 	golden(t, "tables.txt", b.Bytes())
 }
 
-func TestWorkloads(t *testing.T) {
-	seen := map[string]bool{}
-	for _, w := range Workloads() {
-		if seen[w.ID] || !strings.HasPrefix(w.ID, w.Doc) {
-			t.Error("id", w.ID)
-		}
-		seen[w.ID] = true
-		if _, err := Get(w.Article); err != nil {
-			t.Errorf("%s: %v", w.ID, err)
-		}
-		if w.Tool == "" || w.Metric == "" || len(w.Scenarios) == 0 || len(w.Stats) == 0 {
-			t.Errorf("%s lacks something: %+v", w.ID, w)
-		}
-	}
-	if len(seen) != 33 {
-		t.Errorf("%d workloads", len(seen))
-	}
-}
-
 // minimal is a valid file; tests replace parts of it.
 const minimal = `document:
   short_name: mine
@@ -182,38 +164,48 @@ results:
 - {table: t, workload: w, scenario: solo, system: kvm-1, statistic: mean, value: 12.0, unit: s, better: lower, printed: 12.0 s (+20 %), printed_delta_pct: 20, baseline: host}
 `
 
+// recipeRest is what a repetition has besides its baseline.
+const recipeRest = `systems: [{system: host, as: [native]}], campaigns: [{name: solo, scenarios: [solo], workloads: [file-ops]}], figures: [{campaign: solo, by: file-ops, metric: io-time}]`
+
 func TestBadFiles(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"", "", ""},
-		{"table: t, workload: w, scenario: solo, system: kvm-1", "tabel: t, workload: w, scenario: solo, system: kvm-1", `f.yaml:9:4: a result has no key "tabel" (did you mean "table"?)`},
-		{"table: t, workload: w, scenario: solo, system: host", "workload: w, scenario: solo, system: host", "f.yaml:8:3: a result needs a table"},
-		{"  title: T\n", "", "f.yaml:2:3: a document needs a title"},
-		{"short_name: mine", "short_name: My Article", `f.yaml:2:15: a short name must consist of lower-case letters`},
-		{"title: T", "title: T\n  title: U", `f.yaml:4:3: duplicate key "title", first in line 3`},
-		{"value: 10.0", "value: fast", `a value must be a plain number, found "fast"`},
-		{"value: 10.0", "value: .inf", `a value must be a plain number`},
-		{"value: 10.0", "value: 0x10", `a value must be a plain number`},
-		{"value: 10.0", "value: [1, 2, 3]", `found a list of 3`},
-		{"value: 10.0, ", "", "f.yaml:8:3: a result needs a value; use null if the article prints none"},
-		{"printed_delta_pct: 20", "printed_delta_pct: about 20", `a printed change must be a percentage`},
-		{"printed_delta_pct: 20", "printed_ratio: '3:2'", `a printed ratio must be a number, "1:5"`},
+		{"table: t, workload: w, scenario: solo, system: kvm-1", "tabel: t, workload: w, scenario: solo, system: kvm-1", `f.yaml:9:4: unknown key "tabel" in a result (did you mean "table"?)`},
+		{"table: t, workload: w, scenario: solo, system: host", "workload: w, scenario: solo, system: host", `f.yaml:8:3: a result needs the key "table"`},
+		{"  title: T\n", "", `f.yaml:2:3: a document needs the key "title"`},
+		{"short_name: mine", "short_name: My Article", `f.yaml:2:15: short_name must be a name of lower-case letters`},
+		{"title: T", "title: T\n  title: U", `f.yaml:4:3: key "title" appears twice, first in line 3`},
+		{"value: 10.0", "value: fast", `value must be a plain number: "fast" is not one`},
+		{"value: 10.0", "value: .inf", `value must be a plain number`},
+		{"value: 10.0", "value: 0x10", `value must be a plain number`},
+		{"value: 10.0", "value: [1, 2, 3]", `value must have 1 to 2 numbers, found 3`},
+		{"value: 10.0, ", "", `f.yaml:8:3: a result needs the key "value"`},
+		{"printed_delta_pct: 20", "printed_delta_pct: about 20", `printed_delta_pct must be a percentage`},
+		{"printed_delta_pct: 20", "printed_ratio: '3:2'", `printed_ratio must be a number, "1:5"`},
 		{", baseline: host", "", "a printed change needs a baseline"},
 		{"baseline: host", "baseline: hots", `systems has no "hots" (did you mean "host"?)`},
 		{"system: kvm-1", "system: kvn-1", `systems has no "kvn-1" (did you mean "kvm-1"?)`},
 		{"baseline: host", "of: {statistic: max}, to: {system: host}", "of: no row with a value matches"},
-		{"baseline: host", "of: {sytem: kvm-1}, to: 2", `of has no key "sytem" (did you mean "system"?)`},
+		{"baseline: host", "of: {sytem: kvm-1}, to: 2", `unknown key "sytem" in an operand (did you mean "system"?)`},
 		{"baseline: host", "to: -2", `to must be a number above 0`},
 		{"baseline: host", "baseline: host, resolution: 0", `resolution must be a number above 0`},
-		{"systems:", "sistems:", `the file has no key "sistems" (did you mean "systems"?)`},
-		{"title: T", "title: &a T", "must not contain anchors, aliases or tags"},
-		{"title: T", "title: !!str T", "must not contain anchors, aliases or tags"},
+		{"systems:", "sistems:", `unknown key "sistems" in an article (did you mean "systems"?)`},
+		{"title: T", "title: !!str T", "tags are not allowed"},
 		{"results:", "results: {", "not YAML"},
-		{"title: T", "title: T\n  date: yesterday", `a date must be YYYY`},
+		{"results:", "repetition: {baseline: hots, " + recipeRest + "}\nresults:", `systems has no "hots" (did you mean "host"?)`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "by: file-ops", "by: v", 1) + "}\nresults:", `campaign solo has no workload "v"`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "campaign: solo", "campaign: sole", 1) + "}\nresults:", `no campaign is named "sole"`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "metric: io-time", "in: crowd", 1) + "}\nresults:", `needs campaign, by and metric`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "metric: io-time", "metric: io-time, in: crowd", 1) + "}\nresults:", `campaign solo has no scenario crowd`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "metric: io-time", "metric: io", 1) + "}\nresults:", `file-ops has no metric "io"`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "[file-ops]", "[fiel-ops]", 1) + "}\nresults:", `fiel-ops`},
+		{"results:", "repetition: {baseline: host, " + recipeRest + "}\nresults:", ""},
+		{"title: T", "title: T\n  date: yesterday", `date must be YYYY`},
 		{minimal, "", "f.yaml:1:1: the file is empty"},
-		{minimal, "- 1\n", "f.yaml:1:1: the file must be a mapping of keys to values, found a list"},
-		{minimal, "a: \xff\n", "f.yaml:1:1: the line is not UTF-8"},
-		{minimal, minimal + "---\na: b\n", "f.yaml:11:1: a data file contains one document"},
-		{minimal, "a: " + strings.Repeat("[", 50), "too deep"},
+		{minimal, "- 1\n", "f.yaml:1:1: an article must be a mapping of keys to values, found a list"},
+		{minimal, "a: \xff\n", "f.yaml:1:4: the file is not UTF-8"},
+		{minimal, minimal + "---\na: b\n", "f.yaml:11:1: a second document"},
+		{minimal, "a: " + strings.Repeat("[", 50), "nested more than"},
 		{minimal, strings.Repeat("# x\n", 1<<19), "the limit is"},
 	} {
 		text := strings.Replace(minimal, c.old, c.new, 1)
@@ -227,7 +219,7 @@ func TestBadFiles(t *testing.T) {
 			}
 			continue
 		}
-		var all Errors
+		var all strict.Errors
 		if fault.KindOf(err) != fault.Campaign || !errors.As(err, &all) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "f.yaml:") {
 			t.Errorf("%q → %q: %v, not %q", c.old, c.new, err, c.want)
 		}
@@ -272,7 +264,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		a, err := Parse("fuzz.yaml", text)
 		if err != nil {
-			var all Errors
+			var all strict.Errors
 			if fault.KindOf(err) != fault.Campaign || !errors.As(err, &all) || len(all) == 0 {
 				t.Fatalf("an error of the wrong kind: %v", err)
 			}

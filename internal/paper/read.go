@@ -2,218 +2,262 @@ package paper
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
-	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/nearest"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
-// Keys of the file, by their mapping.
+// The keys of an article's file.
+
 var (
-	topKeys = []string{"document", "host", "software", "systems", "results", "claims", "figures_without_values", "vcpus_note", "note"}
-	docKeys = []string{"short_name", "title", "author", "publisher", "publisher_note", "language", "date", "date_note",
-		"url", "url_note", "original_url", "page_saved", "seed"}
-	rowKeys = []string{"table", "workload", "scenario", "system", "statistic", "value", "unit", "better", "printed", "note", "repeats",
-		"printed_delta_pct", "baseline", "printed_ratio", "of", "to", "times", "resolution", "size_bytes", "depth"}
-	claimKeys   = []string{"claim", "where", "note", "printed", "printed_delta_pct", "printed_ratio", "of", "to"}
-	operandKeys = []string{"table", "workload", "scenario", "system", "statistic", "unit"}
-)
+	words = strict.Scalar("text", nil, func(s string) (string, error) { return s, nil }, nil,
+		strict.Text, strict.Block, strict.Integer, strict.Float, strict.Bool)
+	someWords = strict.Scalar("text", nil, nonBlank, nil, strict.Text, strict.Block, strict.Integer, strict.Float, strict.Bool)
 
-// Parse reads an article's data file. name is the file's name for messages. An error
-// is of the kind fault.Campaign and wraps Errors.
-func Parse(name string, text []byte) (*Article, error) {
-	r := &reader{file: name}
-	a := &Article{}
-	if root := r.open(text); root != nil {
-		if f, ok := r.fields(root, "the file", topKeys...); ok {
-			if tree, ok := r.tree(root, 0).(map[string]any); ok && len(r.problems) == 0 {
-				a.Tree = tree
-				r.article(f, a)
+	positive = strict.Scalar("a number above 0", nil,
+		func(s string) (float64, error) {
+			n, ok := parseNumber(s)
+			return n.Value, wrong(s, ok && n.Value > 0)
+		},
+		func(v float64) any { return v }, strict.Integer, strict.Float)
+
+	numberKind = strict.Scalar("a plain number", nil,
+		func(s string) (Number, error) {
+			n, ok := parseNumber(s)
+			return n, wrong(s, ok)
+		}, nil, strict.Integer, strict.Float, strict.Text)
+
+	// valuesKind is a number, or two for a range.
+	valuesKind = strict.Then(strict.Shorthand(strict.List("numbers", 2, numberKind), numberKind, func(n Number) []Number { return []Number{n} }),
+		func(r *strict.Reader, at strict.Node, v *[]Number) {
+			if r.Has(at.Path()+"[0]") && len(*v) != 2 {
+				r.FailAt(at, "a value must be a number, two for a range, or null; found a list of %d", len(*v))
 			}
-		}
-	}
-	if len(r.problems) == 0 {
-		return a, nil
-	}
-	slices.SortStableFunc(r.problems, func(p, q Problem) int { return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col)) })
-	problems := slices.Compact(r.problems)
-	return nil, &fault.Error{Kind: fault.Campaign, Err: problems[:min(len(problems), maxProblems)]}
-}
+		})
 
-var (
-	nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
-	dateForm = regexp.MustCompile(`^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?$`)
+	changeKind = figureKind(`a percentage, or a bound such as "<7"`, parseFigure)
+	ratioKind  = figureKind(`a number, "1:5", "5:1", or a bound such as ">2"`, parseRatio)
 )
 
-func (r *reader) article(f *fields, a *Article) {
-	for _, key := range []string{"document", "systems", "results"} {
-		if !f.has(key) {
-			r.fail(f.node, "the file needs a mapping or list named %s", key)
-			return
-		}
-	}
-	if d, ok := r.fields(f.values["document"], "a document", docKeys...); ok {
-		a.Document = Document{
-			Name: d.required("short_name"), Title: d.required("title"), Author: d.text("author"), Publisher: d.text("publisher"),
-			Language: d.text("language"), Date: d.text("date"), DateNote: d.text("date_note"), URL: d.text("url"),
-			PublisherNote: d.text("publisher_note"),
-		}
-		if n := a.Document.Name; n != "" && !nameForm.MatchString(n) {
-			r.fail(d.values["short_name"], "a short name must consist of lower-case letters, digits, - and ., found %s", quote(n))
-		}
-		if !dateForm.MatchString(a.Document.Date) && a.Document.Date != "" {
-			r.fail(d.values["date"], "a date must be YYYY, YYYY-MM or YYYY-MM-DD, found %s", quote(a.Document.Date))
-		}
-	}
-	if s, ok := r.fields(f.values["systems"], "systems"); ok {
-		a.Systems = s.keys
-	}
-	for _, n := range f.list("results") {
-		if row, ok := r.row(n, a.Systems); ok {
-			a.Results = append(a.Results, row)
-		}
-	}
-	for _, n := range f.list("claims") {
-		if c, ok := r.claim(n); ok {
-			a.Claims = append(a.Claims, c)
-		}
-	}
-	for _, n := range f.list("figures_without_values") {
-		if s, ok := scalar(n); ok {
-			a.Absent = append(a.Absent, s)
-		} else {
-			r.fail(n, "a figure without values must be text, found %s", describe(n))
-		}
-	}
-	if len(r.problems) == 0 {
-		r.operands(f, a)
-	}
+func figureKind(want string, parse func(string) (*Figure, bool)) strict.Kind[*Figure] {
+	return strict.OrNull(strict.Scalar(want, nil, func(s string) (*Figure, error) {
+		f, ok := parse(s)
+		return f, wrong(s, ok)
+	}, nil, strict.Text, strict.Integer, strict.Float))
 }
 
-func (r *reader) row(n ast.Node, systems []string) (Row, bool) {
-	f, ok := r.fields(n, "a result", rowKeys...)
-	if !ok {
-		return Row{}, false
+// wrong is the error of a word that is not what it must be.
+func wrong(s string, right bool) error {
+	if right {
+		return nil
 	}
-	row := Row{
-		Table: f.required("table"), Workload: f.required("workload"), Scenario: f.required("scenario"), System: f.required("system"),
-		Statistic: f.required("statistic"), Unit: f.required("unit"), Better: f.text("better"), Printed: f.required("printed"),
-		Note: f.text("note"), Baseline: f.text("baseline"), Repeats: int(min(f.positive("repeats"), 1e9)),
-		SizeBytes: f.positive("size_bytes"), Depth: f.positive("depth"), Times: cmp.Or(f.positive("times"), 1),
-	}
-	row.Line, _ = place(n)
-	if _, ok := f.values["value"]; !ok {
-		r.fail(n, "a result needs a value; use null if the article prints none")
-	}
-	r.values(f, &row)
-	row.Delta, row.Ratio = f.figures(row.Printed)
-	row.Of, row.To = f.operand("of"), f.operand("to")
-	r.system(f, "system", systems, "all", "each")
-	if row.Baseline != "" {
-		r.system(f, "baseline", systems)
-	}
-	if row.Delta != nil && row.Baseline == "" && row.To == nil {
-		r.fail(f.at["printed_delta_pct"], "a printed change needs a baseline: the system that it refers to")
-	}
-	return row, true
+	return fmt.Errorf("%s is not one", strict.Quote(s))
 }
 
-// values reads a number, a range of two, or nothing.
-func (r *reader) values(f *fields, row *Row) {
-	if !f.has("value") {
-		return
+func nonBlank(s string) (string, error) {
+	if strings.TrimSpace(s) == "" {
+		return "", errors.New("it is blank")
 	}
-	nodes := []ast.Node{f.values["value"]}
-	if s, ok := nodes[0].(*ast.SequenceNode); ok {
-		if nodes = s.Values; len(nodes) != 2 {
-			r.fail(s, "a value must be a number, two for a range, or null; found a list of %d", len(nodes))
-			return
-		}
-	}
-	resolution := f.positive("resolution")
-	for _, n := range nodes {
-		s, _ := scalar(n)
-		v, ok := parseNumber(s)
-		if !ok {
-			r.fail(n, "a value must be a plain number, found %s", describe(n))
-			return
-		}
+	return s, nil
+}
+
+// matching is text of a certain form.
+func matching(want string, form *regexp.Regexp) strict.Kind[string] {
+	return strict.Scalar(want, nil, func(s string) (string, error) { return s, wrong(s, form.MatchString(s)) }, nil,
+		strict.Text, strict.Integer)
+}
+
+// needs is a key with text that is not blank.
+func needs[T any](name string, at func(*T) *string) strict.Key[T] {
+	return strict.Required(strict.Field(name, "", someWords, at))
+}
+
+// may is a key with text that may be missing.
+func may[T any](name string, at func(*T) *string) strict.Key[T] {
+	return strict.Field(name, "", strict.OrNull(words), at)
+}
+
+// fact is a key that tare shows but does not interpret.
+func fact[T any](name string) strict.Key[T] {
+	return strict.Field(name, "", strict.Any, func(*T) *any { return new(any) })
+}
+
+var documentKind = strict.Object("a document", []strict.Key[Document]{
+	strict.Required(strict.Field("short_name", "",
+		matching("a name of lower-case letters, digits, - and .", regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)),
+		func(d *Document) *string { return &d.Name })),
+	needs("title", func(d *Document) *string { return &d.Title }),
+	may("author", func(d *Document) *string { return &d.Author }),
+	may("publisher", func(d *Document) *string { return &d.Publisher }),
+	may("publisher_note", func(d *Document) *string { return &d.PublisherNote }),
+	may("language", func(d *Document) *string { return &d.Language }),
+	strict.Field("date", "",
+		strict.OrNull(matching("YYYY, YYYY-MM or YYYY-MM-DD", regexp.MustCompile(`^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?$`))),
+		func(d *Document) *string { return &d.Date }),
+	may("date_note", func(d *Document) *string { return &d.DateNote }),
+	may("url", func(d *Document) *string { return &d.URL }),
+	fact[Document]("url_note"), fact[Document]("original_url"), fact[Document]("page_saved"), fact[Document]("seed"),
+})
+
+// operandKind is a number, or words that select rows.
+var operandKind = strict.Shorthand(strict.Object("an operand", []strict.Key[Operand]{
+	may("table", func(o *Operand) *string { return &o.Table }),
+	may("workload", func(o *Operand) *string { return &o.Workload }),
+	may("scenario", func(o *Operand) *string { return &o.Scenario }),
+	may("system", func(o *Operand) *string { return &o.System }),
+	may("statistic", func(o *Operand) *string { return &o.Statistic }),
+	may("unit", func(o *Operand) *string { return &o.Unit }),
+}), positive, func(v float64) Operand { return Operand{Const: &Number{Value: v}} })
+
+// operand is a key with one side of a ratio; its absence leaves nil.
+func operand[T any](name string, at func(*T) **Operand) strict.Key[T] {
+	return strict.Field(name, "", strict.OrNull(strict.Kind[*Operand]{Read: func(r *strict.Reader, n strict.Node) (*Operand, bool) {
+		o, ok := operandKind.Read(r, n)
+		return &o, ok
+	}}), at)
+}
+
+var rowKind = strict.Then(strict.Object("a result", []strict.Key[Row]{
+	needs("table", func(r *Row) *string { return &r.Table }),
+	needs("workload", func(r *Row) *string { return &r.Workload }),
+	needs("scenario", func(r *Row) *string { return &r.Scenario }),
+	needs("system", func(r *Row) *string { return &r.System }),
+	needs("statistic", func(r *Row) *string { return &r.Statistic }),
+	strict.Required(strict.Field("value", "", strict.OrNull(valuesKind), func(r *Row) *[]Number { return &r.Values })),
+	needs("unit", func(r *Row) *string { return &r.Unit }),
+	may("better", func(r *Row) *string { return &r.Better }),
+	needs("printed", func(r *Row) *string { return &r.Printed }),
+	may("note", func(r *Row) *string { return &r.Note }),
+	strict.Field("repeats", "", strict.OrNull(strict.Whole[int](1, 1e9)), func(r *Row) *int { return &r.Repeats }),
+	strict.Field("printed_delta_pct", "", changeKind, func(r *Row) **Figure { return &r.Delta }),
+	may("baseline", func(r *Row) *string { return &r.Baseline }),
+	strict.Field("printed_ratio", "", ratioKind, func(r *Row) **Figure { return &r.Ratio }),
+	operand("of", func(r *Row) **Operand { return &r.Of }),
+	operand("to", func(r *Row) **Operand { return &r.To }),
+	strict.FieldOr("times", "", positive, func(r *Row) *float64 { return &r.Times }, 1),
+	strict.Field("resolution", "", strict.OrNull(positive), func(r *Row) *float64 { return &r.resolution }),
+	strict.Field("size_bytes", "", strict.OrNull(positive), func(r *Row) *float64 { return &r.SizeBytes }),
+	strict.Field("depth", "", strict.OrNull(positive), func(r *Row) *float64 { return &r.Depth }),
+}), func(r *strict.Reader, at strict.Node, row *Row) {
+	row.Line = r.Line(at.Path())
+	for i := range row.Values {
+		v := &row.Values[i]
 		if printed, ok := inText(row.Printed, v.Value); ok {
 			v.Resolution = printed
 		}
-		v.Resolution = cmp.Or(resolution, v.Resolution)
-		row.Values = append(row.Values, v)
+		v.Resolution = cmp.Or(row.resolution, v.Resolution)
+	}
+	resolve(row.Printed, row.Delta, row.Ratio)
+	if row.Delta != nil && row.Baseline == "" && row.To == nil {
+		r.Fail(at.Path()+".printed_delta_pct", "a printed change needs a baseline: the system that it refers to")
+	}
+})
+
+// resolve takes the resolutions of a change and a ratio from the article's own words,
+// if they are there: YAML drops trailing zeros.
+func resolve(printed string, change, ratio *Figure) {
+	if change != nil {
+		if resolution, ok := percentInText(printed, change.Value); ok {
+			change.Resolution = resolution
+		}
+	}
+	if ratio != nil && !ratio.Inverse {
+		if resolution, ok := inText(printed, ratio.Value); ok {
+			ratio.Resolution = min(ratio.Resolution, resolution)
+		}
 	}
 }
 
-// figures reads the printed change and the printed ratio.
-func (f *fields) figures(printed string) (delta, ratio *Figure) {
-	if f.has("printed_delta_pct") {
-		s, _ := scalar(f.values["printed_delta_pct"])
-		var ok bool
-		if delta, ok = parseFigure(s); !ok {
-			f.r.fail(f.values["printed_delta_pct"], "a printed change must be a percentage, or a bound such as \"<7\", found %s", describe(f.values["printed_delta_pct"]))
-			return nil, nil
+var claimKind = strict.Then(strict.Object("a claim", []strict.Key[Claim]{
+	needs("claim", func(c *Claim) *string { return &c.Text }),
+	may("where", func(c *Claim) *string { return &c.Where }),
+	fact[Claim]("note"),
+	may("printed", func(c *Claim) *string { return &c.printed }),
+	strict.Field("printed_delta_pct", "", changeKind, func(c *Claim) **Figure { return &c.Delta }),
+	strict.Field("printed_ratio", "", ratioKind, func(c *Claim) **Figure { return &c.Ratio }),
+	operand("of", func(c *Claim) **Operand { return &c.Of }),
+	operand("to", func(c *Claim) **Operand { return &c.To }),
+}), func(r *strict.Reader, at strict.Node, c *Claim) {
+	c.Line = r.Line(at.Path())
+	resolve(c.printed, c.Delta, c.Ratio)
+})
+
+const maxRows = 10_000
+
+var articleKind = strict.Object("an article", []strict.Key[Article]{
+	strict.Required(strict.Field("document", "", documentKind, func(a *Article) *Document { return &a.Document })),
+	fact[Article]("host"), fact[Article]("software"),
+	strict.Required(strict.Field("systems", "", strict.Keys("systems"), func(a *Article) *[]string { return &a.Systems })),
+	strict.Required(strict.Field("results", "", strict.List("results", maxRows, rowKind), func(a *Article) *[]Row { return &a.Results })),
+	strict.Field("claims", "", strict.OrNull(strict.List("claims", maxRows, claimKind)), func(a *Article) *[]Claim { return &a.Claims }),
+	strict.Field("figures_without_values", "", strict.OrNull(strict.List("figures", maxRows, words)), func(a *Article) *[]string { return &a.Absent }),
+	fact[Article]("vcpus_note"), fact[Article]("note"),
+	strict.Field("repetition", "", recipeKind, func(a *Article) *recipe { return &a.recipe }),
+})
+
+// fileKind is an article with the whole of its file as a tree.
+var fileKind = strict.Kind[Article]{
+	Schema: articleKind.Schema,
+	Read: func(r *strict.Reader, at strict.Node) (Article, bool) {
+		a, ok := articleKind.Read(r, at)
+		if tree, _ := strict.Any.Read(r, at); ok {
+			a.Tree, ok = tree.(map[string]any)
+			delete(a.Tree, "repetition") // it is not of the article
 		}
-		if resolution, ok := percentInText(printed, delta.Value); ok {
-			delta.Resolution = resolution
-		}
-	}
-	if f.has("printed_ratio") {
-		s, _ := scalar(f.values["printed_ratio"])
-		var ok bool
-		if ratio, ok = parseRatio(s); !ok {
-			f.r.fail(f.values["printed_ratio"], "a printed ratio must be a number, \"1:5\", \"5:1\", or a bound such as \">2\", found %s", describe(f.values["printed_ratio"]))
-			return nil, nil
-		}
-		if resolution, ok := inText(printed, ratio.Value); ok && !ratio.Inverse {
-			ratio.Resolution = min(ratio.Resolution, resolution) // YAML drops trailing zeros
-		}
-	}
-	return delta, ratio
+		return a, ok
+	},
 }
 
-// operand reads one side of a ratio; nil: missing.
-func (f *fields) operand(key string) *Operand {
-	if !f.has(key) {
-		return nil
+// Parse reads an article's data file. name is the file's name for messages. An error
+// is of the kind fault.Campaign and wraps strict.Errors.
+func Parse(name string, text []byte) (*Article, error) {
+	a, r, ok := strict.Read(name, text, fileKind)
+	if ok && r.Sound() {
+		check(r, &a)
 	}
-	n := f.values[key]
-	if s, ok := scalar(n); ok {
-		c, ok := parseNumber(s)
-		if !ok || c.Value <= 0 {
-			f.r.fail(n, "%s must be a number above 0, or a mapping that selects a row; found %s", key, describe(n))
-		}
-		c.Resolution = 0 // a constant, not a measurement
-		return &Operand{Const: &c}
+	if err := r.Err(); err != nil {
+		return nil, err
 	}
-	g, ok := f.r.fields(n, key, operandKeys...)
-	if !ok {
-		return nil
-	}
-	return &Operand{
-		Table: g.text("table"), Workload: g.text("workload"), Scenario: g.text("scenario"),
-		System: g.text("system"), Statistic: g.text("statistic"), Unit: g.text("unit"),
-	}
+	return &a, nil
 }
 
-// system checks a system's name: a key of systems, a common prefix of several ("xen"
-// of "xen-1/1"), or one of words.
-func (r *reader) system(f *fields, key string, systems []string, words ...string) {
-	name := f.text(key)
+func index(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
+
+// check checks what refers to other parts of the file.
+func check(r *strict.Reader, a *Article) {
+	for i := range a.Results {
+		row, path := &a.Results[i], index("results", i)
+		checkSystem(r, path+".system", row.System, a.Systems, "all", "each")
+		if row.Baseline != "" {
+			checkSystem(r, path+".baseline", row.Baseline, a.Systems)
+		}
+	}
+	if r.Sound() {
+		for i := range a.Results {
+			row, path := &a.Results[i], index("results", i)
+			a.checkOperand(r, path+".of", row, row.Of)
+			a.checkOperand(r, path+".to", row, row.To)
+		}
+		for i, c := range a.Claims {
+			path := index("claims", i)
+			a.checkOperand(r, path+".of", nil, c.Of)
+			a.checkOperand(r, path+".to", nil, c.To)
+		}
+	}
+	checkRecipe(r, &a.recipe, a.Systems)
+}
+
+// checkSystem checks a system's name: a key of systems, a common prefix of several
+// ("xen" of "xen-1/1"), or one of some words.
+func checkSystem(r *strict.Reader, path, name string, systems []string, or ...string) {
 	first, _, _ := strings.Cut(name, " ")
-	if name == "" || slices.Contains(words, first) || slices.ContainsFunc(systems, func(s string) bool { return within(s, name) }) {
-		return
+	if !slices.Contains(or, first) && !slices.ContainsFunc(systems, func(s string) bool { return within(s, name) }) {
+		r.FailWord(path, name, systems, "systems has no %s", strict.Quote(name))
 	}
-	hint := ""
-	if near := nearest.Nearest(clip(name), systems); near != "" {
-		hint = " (did you mean \"" + near + "\"?)"
-	}
-	r.fail(f.values[key], "systems has no %s%s", quote(name), hint)
 }
 
 // within reports whether a system has that name or belongs to the family of that name.
@@ -222,36 +266,16 @@ func within(system, name string) bool {
 	return ok && (rest == "" || name != "" && strings.ContainsRune("-_/.", rune(rest[0])))
 }
 
-func (r *reader) claim(n ast.Node) (Claim, bool) {
-	f, ok := r.fields(n, "a claim", claimKeys...)
-	if !ok {
-		return Claim{}, false
+// checkOperand checks that an operand selects rows that exist: one row, except of a claim.
+func (a *Article) checkOperand(r *strict.Reader, path string, own *Row, o *Operand) {
+	if o == nil || o.Const != nil {
+		return
 	}
-	c := Claim{Text: f.required("claim"), Where: f.text("where"), Of: f.operand("of"), To: f.operand("to")}
-	c.Delta, c.Ratio = f.figures(f.text("printed"))
-	c.Line, _ = place(n)
-	return c, true
-}
-
-// operands checks that the operands in the file select existing rows.
-func (r *reader) operands(f *fields, a *Article) {
-	check := func(n ast.Node, own *Row, key string, o *Operand) {
-		if o == nil || o.Const != nil {
-			return
-		}
-		switch found := a.rows(own, o); {
-		case len(found) == 0:
-			r.fail(n, "%s: no row with a value matches", key)
-		case len(found) > 1 && (own != nil || key == "to"):
-			r.fail(n, "%s: %d rows match, for example in lines %d and %d; add keys that select one", key, len(found), found[0].Line, found[1].Line)
-		}
-	}
-	for i, n := range f.list("results") {
-		check(n, &a.Results[i], "of", a.Results[i].Of)
-		check(n, &a.Results[i], "to", a.Results[i].To)
-	}
-	for i, n := range f.list("claims") {
-		check(n, nil, "of", a.Claims[i].Of)
-		check(n, nil, "to", a.Claims[i].To)
+	key := path[strings.LastIndexByte(path, '.')+1:]
+	switch found := a.rows(own, o); {
+	case len(found) == 0:
+		r.Fail(path, "%s: no row with a value matches", key)
+	case len(found) > 1 && (own != nil || key == "to"):
+		r.Fail(path, "%s: %d rows match, for example in lines %d and %d; add keys that select one", key, len(found), found[0].Line, found[1].Line)
 	}
 }

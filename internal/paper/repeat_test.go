@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -8,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 )
 
@@ -23,17 +27,16 @@ func here(without ...string) Machine {
 			return ""
 		},
 		Wired: func(system string) bool { return !strings.HasPrefix(system, "xen") },
-		Sizes: func(string) (int64, int64, bool) { return 1, 1 << 20, true },
 	}
 }
 
-func repeat(t *testing.T, name string, m Machine, o RepeatOptions) *Repeat {
+func repeat(t *testing.T, name string, m Machine, o RepeatOptions) *Repetition {
 	t.Helper()
 	a, err := Get(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewRepeat(a, m, o)
+	r, err := Repeat(a, m, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,13 +63,10 @@ func TestEveryFigure(t *testing.T) {
 					what := "- " + c.Why
 					if c.Series != "" {
 						repeated++
-						f := r.of.figure(&Row{Table: c.Table, Workload: c.Workload, Scenario: c.Scenario, Statistic: c.Statistic, Unit: c.Unit})
-						what = fmt.Sprintf("%s %s %s by %s in %s, times %.6g", c.Series, c.Metric, f.company, c.As, f.stage, f.factor)
-						if (c.Here == nil) == (c.Now == nil || !f.change) {
+						f := r.Article.recipe.figure(&Row{Table: c.Table, Workload: c.Workload, Scenario: c.Scenario, Statistic: c.Statistic, Unit: c.Unit})
+						what = fmt.Sprintf("%s %s %s by %s in %s, times %.6g", c.Series, c.Metric, f.company, c.As, f.stage, 1/f.per)
+						if (c.Here == nil) == (c.Now == nil || f.shows != showsChange) {
 							t.Errorf("%s %q of %s: here %v, now %v, why %q", c.Table, c.Statistic, c.System, c.Here, c.Now, c.Why)
-						}
-						if higher := c.Better == "higher"; (higher || c.Better == "lower") && higher != f.higher && !f.change {
-							t.Errorf("%s %q of %s: better is %s", c.Table, c.Statistic, c.System, c.Better)
 						}
 						if c.System == r.Baseline && c.Now != nil {
 							t.Errorf("%s: the baseline costs %v", c.Table, c.Now)
@@ -95,11 +95,8 @@ func short40(s string) string {
 
 // TestEveryRule: some figure uses every rule, and every series of a stage is used.
 func TestEveryRule(t *testing.T) {
-	for _, r := range repetitions() {
-		a, err := Get(r.article)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, a := range All() {
+		r, name := &a.recipe, a.Document.Name
 		used, series := map[*figure]bool{}, map[string]bool{}
 		for _, row := range a.figures() {
 			if f := r.figure(row); f != nil {
@@ -109,29 +106,24 @@ func TestEveryRule(t *testing.T) {
 		}
 		for i := range r.figures {
 			if f := &r.figures[i]; !used[f] {
-				t.Errorf("%s: no figure for %+v", r.article, *f)
+				t.Errorf("%s: no figure for %+v", name, *f)
 			}
 		}
 		for _, e := range r.extras {
 			series[e.Stage+"/"+e.Series] = true
 		}
 		for _, s := range r.stages {
-			for _, name := range s.series {
-				if !series[s.name+"/"+name] {
-					t.Errorf("%s: nothing needs %s of %s", r.article, name, s.name)
+			for _, w := range s.work {
+				if !series[s.name+"/"+w.series] {
+					t.Errorf("%s: nothing needs %s of %s", name, w.series, s.name)
 				}
-				delete(series, s.name+"/"+name)
 			}
-		}
-		delete(series, "/") // figures with a reason
-		if len(series) > 0 {
-			t.Errorf("%s: no stage has %v", r.article, series)
 		}
 	}
 }
 
 func TestRelatives(t *testing.T) {
-	as := func(r *Repeat) string {
+	as := func(r *Repetition) string {
 		var list []string
 		for _, g := range r.Guests {
 			list = append(list, g.System+"="+g.As)
@@ -182,7 +174,7 @@ func TestRelatives(t *testing.T) {
 		{here(), RepeatOptions{Scale: math.NaN()}, "a scale of NaN"},
 		{here(), RepeatOptions{Tables: []string{"bonie++"}}, "did you mean bonnie++?"},
 	} {
-		_, err := NewRepeat(a, c.m, c.o)
+		_, err := Repeat(a, c.m, c.o)
 		if fault.KindOf(err) != fault.Campaign || !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
 		}
@@ -202,8 +194,8 @@ func TestCells(t *testing.T) {
 		"kvm mixed whole":       {N: 3, Mean: 20},
 		"native parallel":       {N: 2, Min: 1, Mean: 50, Max: 99, Withheld: true},
 		"kvm parallel":          {Why: "its trials failed: out of memory"},
-		"native dd parallel":    {N: 2, Min: 1 << 20, Mean: 2 << 20, Max: 3 << 20},
-		"kvm dd parallel":       {N: 2, Min: 1 << 19, Mean: 1 << 20, Max: 3 << 20},
+		"native dd parallel":    {Higher: true, N: 2, Min: 1 << 20, Mean: 2 << 20, Max: 3 << 20},
+		"kvm dd parallel":       {Higher: true, N: 2, Min: 1 << 19, Mean: 1 << 20, Max: 3 << 20},
 		"native ddtime solo":    {},
 		"kvm crowd not reached": {},
 	}
@@ -273,9 +265,9 @@ func TestScale(t *testing.T) {
 		o    RepeatOptions
 		want []string
 	}{
-		{here(), RepeatOptions{}, []string{"{name: openssl-enc}", "{name: parallel, guests: 7}", "memory: 256MiB", "budget: 90s", "timeout: 90s"}},
+		{here(), RepeatOptions{}, []string{"{name: openssl-enc}", "{name: parallel, guests: 7}", "memory: 256MiB", "budget: 1m30s", "timeout: 1m30s"}},
 		{here(), RepeatOptions{Scale: 0.1}, []string{"{name: openssl-enc, size: 512}"}},
-		{small, RepeatOptions{Scale: 1e-9}, []string{"{name: openssl-enc, size: 1}", "guests: 2}", "memory: 256MiB"}},
+		{small, RepeatOptions{Scale: 1e-9}, []string{"{name: openssl-enc, size: 32}", "guests: 2}", "memory: 256MiB"}},
 	} {
 		r := repeat(t, "abclinuxu-xen-vs-kvm", c.m, c.o)
 		text := string(r.Campaign(r.Stages[0], 90*time.Second))
@@ -290,10 +282,54 @@ func TestScale(t *testing.T) {
 	if text := string(r.Campaign(r.Stages[0], time.Minute)); len(r.Stages) != 1 || strings.Contains(text, "parallel") || strings.Contains(text, "untar") {
 		t.Errorf("for one table:\n%s", text)
 	}
-	lacks := here()
-	lacks.Sizes = func(name string) (int64, int64, bool) { return 1, 1 << 20, name != "untar-kernel" }
-	r = repeat(t, "abclinuxu-xen-vs-kvm", lacks, RepeatOptions{Tables: []string{"untar", "cpu.1"}})
-	if why := r.Tables(answer)[1].Lines[0].Cells[0].Why; why != "this tare has no workload untar-kernel" {
-		t.Error(why)
+}
+
+// TestReasons: a series without a figure says why. What counts is what the analysis says of an arm; a
+// control's values do not.
+func TestReasons(t *testing.T) {
+	a, err := Get("platov-vmware-vs-colinux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewResults(&Repetition{Article: a, Stages: []Stage{{Name: "cpu"}, {Name: "disk"}, {Name: "net"}}})
+	p.Ended(Stage{Name: "cpu"}, errors.New("no space left\nto fix: make some"))
+	add := func(stage string, in dataset.Set, arms ...analyze.ArmResult) error {
+		return p.Add(stage+".tare", &campaign.Campaign{Name: a.Document.Name + "-" + stage}, in, &analyze.Result{Arms: arms})
+	}
+	if err := add("cpu", dataset.Set{}, analyze.ArmResult{Workload: "x", Metrics: []analyze.SeriesSummary{{Name: "there", N: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	in := dataset.Set{
+		Controls: map[string]string{"control": "native"},
+		Metrics:  []dataset.Metric{{Workload: "y", Name: "time"}, {Workload: "silent", Name: "time", Better: "higher"}},
+		Failures: []dataset.Failure{{Workload: "y", Arm: "a", Text: "out of memory\nmore"}},
+	}
+	parts := map[string]analyze.SeriesSummary{"whole": {Name: "time", N: 1, Mean: 7}, "quarter": {Name: "time"}}
+	err = add("disk", in, analyze.ArmResult{Arm: "a", Workload: "y", Failures: 1},
+		analyze.ArmResult{Arm: "a", Workload: "silent", Metrics: []analyze.SeriesSummary{{Name: "time", N: 2, Parts: parts}}},
+		analyze.ArmResult{Arm: "control", Workload: "y", Metrics: []analyze.SeriesSummary{{Name: "time", N: 2}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[Key]string{
+		{Stage: "cpu", Series: "x", Metric: "there", Company: "solo"}: "",
+		{Stage: "cpu", Series: "y", Metric: "time", Company: "solo"}:  "its campaign ended early: no space left",
+		{Stage: "net"}: "no run of campaign platov-vmware-vs-colinux-net",
+		{Stage: "disk", Series: "x", Company: "solo"}:                      "",
+		{Stage: "disk", Series: "y", Metric: "time", Company: "solo"}:      "its trials failed: out of memory",
+		{Stage: "disk", Series: "silent", Metric: "iops", Company: "solo"}: "the program did not report this figure; if the work was too little, a larger --scale helps",
+	} {
+		if got := p.measured(key).Why; got != want {
+			t.Errorf("%+v: %q, want %q", key, got, want)
+		}
+	}
+	if st := p.measured(Key{Stage: "disk", Series: "silent", Metric: "time", Company: "solo", Part: "whole"}); st.Mean != 7 || !st.Higher {
+		t.Errorf("a part: %+v", st)
+	}
+	if err := add("disk", in); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "second run") {
+		t.Error(err)
+	}
+	if err := add("other", in); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "not a campaign of platov") {
+		t.Error(err)
 	}
 }

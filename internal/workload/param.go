@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -36,6 +37,26 @@ func (p Param) Check(value string) error {
 	return nil
 }
 
+// CheckParam returns an error of the kind fault.Campaign if the workload has no parameter of
+// that name, or if the parameter does not accept value.
+func (w *Workload) CheckParam(name, value string) error {
+	var names []string
+	for _, p := range w.Params {
+		if p.Name == name {
+			if err := p.Check(value); err != nil {
+				return fault.Campaignf("%s: %w", w.Name, err)
+			}
+			return nil
+		}
+		names = append(names, p.Name)
+	}
+	hint := ""
+	if near := nearest.Nearest(name, names); near != "" {
+		hint = fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return fault.Campaignf("%s has no parameter %s; it has %s%s", w.Name, quote(name), cmp.Or(strings.Join(names, ", "), "none"), hint)
+}
+
 // Settings has a value for each of a workload's parameters, by name.
 type Settings map[string]string
 
@@ -64,24 +85,15 @@ func withParams(params []Param, build func(Settings) *Workload) *Workload {
 // their defaults. name is its name in results: "sysbench-cpu[threads=4]".
 func (w *Workload) With(name string, set map[string]string) (*Workload, error) {
 	all := Settings{}
-	var names []string
 	for _, p := range w.Params {
 		value, ok := set[p.Name]
 		if !ok {
 			value = p.Default
 		}
-		if err := p.Check(value); err != nil {
-			return nil, err
-		}
 		all[p.Name] = value
-		names = append(names, p.Name)
 	}
-	for given := range set {
-		if !slices.Contains(names, given) {
-			err := fault.Campaignf("%s has no parameter %s", w.Name, quote(given))
-			if n := nearest.Nearest(given, names); n != "" {
-				return nil, fault.WithRemedy(err, "did you mean %q?", n)
-			}
+	for given, value := range set {
+		if err := w.CheckParam(given, value); err != nil {
 			return nil, err
 		}
 	}

@@ -21,6 +21,7 @@ type Key struct {
 type Stats struct {
 	N              int
 	Min, Mean, Max float64
+	Higher         bool // higher values are better
 	Emulated       bool
 	Why            string // if N is 0: why there are no values
 	// Withheld: the values are too far apart for their mean to describe them.
@@ -78,7 +79,7 @@ type RepeatLine struct {
 
 // Tables returns every figure of the article with the measured one beside it, in the
 // article's order. Systems that only this machine has come last on each line.
-func (r *Repeat) Tables(measured func(Key) Stats) []RepeatTable {
+func (r *Repetition) Tables(measured func(Key) Stats) []RepeatTable {
 	var tables []RepeatTable
 	for name, rows := range r.Article.byTable() {
 		if !r.wanted(name) {
@@ -118,7 +119,7 @@ func sameGroup(a, b *Row) bool {
 }
 
 // guest returns what takes the place of a system of the article.
-func (r *Repeat) guest(system string) Guest {
+func (r *Repetition) guest(system string) Guest {
 	for _, g := range r.Guests {
 		if g.System == system {
 			return g
@@ -127,12 +128,12 @@ func (r *Repeat) guest(system string) Guest {
 	return Guest{System: system, Why: "the article does not name a single system here"}
 }
 
-func (r *Repeat) cell(row *Row, g Guest, measured func(Key) Stats) Cell {
+func (r *Repetition) cell(row *Row, g Guest, measured func(Key) Stats) Cell {
 	c := Cell{
 		Table: row.Table, Workload: row.Workload, Scenario: row.Scenario, Statistic: row.Statistic,
 		Unit: row.Unit, Better: row.Better, System: row.System, Printed: row.Printed, As: g.As, Then: r.then(row),
 	}
-	f := r.of.figure(row)
+	f := r.Article.recipe.figure(row)
 	switch {
 	case f == nil:
 		c.Why = "tare does not repeat this figure"
@@ -140,11 +141,9 @@ func (r *Repeat) cell(row *Row, g Guest, measured func(Key) Stats) Cell {
 		c.Why = f.why
 	case g.As == "":
 		c.Why = g.Why
-	case r.lacking[f.series] != "":
-		c.Why = r.lacking[f.series]
-	case r.of.wired(f.stage) && !r.machine.Wired(g.As):
+	case r.Article.recipe.stage(f.stage).wired() && !r.machine.Wired(g.As):
 		c.Why = g.As + " does not support networks between guests yet"
-	case f.added && g.As == r.Base:
+	case f.shows == showsAdded && g.As == r.Base:
 		c.Why = "it is the baseline"
 	}
 	if c.Why != "" {
@@ -158,16 +157,16 @@ func (r *Repeat) cell(row *Row, g Guest, measured func(Key) Stats) Cell {
 		c.Why = here.why
 		return c
 	}
-	if g.As != r.Base && !f.whole {
+	if g.As != r.Base && f.compared(row) {
 		c.Now = r.now(f, row, g, here, measured)
 	}
-	if f.change { // the article prints only the change
+	if f.shows == showsChange {
 		if c.Now == nil {
 			c.Why = "no native value to compare with"
 		}
 		return c
 	}
-	if f.added {
+	if f.shows == showsAdded {
 		base := r.value(f, row, Guest{As: r.Base}, measured)
 		if c.Now = nil; base.why != "" {
 			c.Why = base.why
@@ -175,14 +174,14 @@ func (r *Repeat) cell(row *Row, g Guest, measured func(Key) Stats) Cell {
 		}
 		here.v -= base.v
 	}
-	v := here.v * f.factor
+	v := here.v / f.per
 	c.Here = &v
 	return c
 }
 
 // now returns a system's cost here: from the analysis of the run if the figure covers
 // all values, otherwise the quotient of the two figures.
-func (r *Repeat) now(f *figure, row *Row, g Guest, here valued, measured func(Key) Stats) *Cost {
+func (r *Repetition) now(f *figure, row *Row, g Guest, here valued, measured func(Key) Stats) *Cost {
 	if here.mean && here.stats.Cost != nil {
 		return here.stats.Cost
 	}
@@ -190,7 +189,7 @@ func (r *Repeat) now(f *figure, row *Row, g Guest, here valued, measured func(Ke
 	if base.why != "" || base.v <= 0 || here.v <= 0 {
 		return nil
 	}
-	return cost(here.v, base.v, f.higher)
+	return cost(here.v, base.v, here.stats.Higher)
 }
 
 type valued struct {
@@ -201,15 +200,15 @@ type valued struct {
 }
 
 // value returns a figure in the metric's own unit.
-func (r *Repeat) value(f *figure, row *Row, g Guest, measured func(Key) Stats) valued {
+func (r *Repetition) value(f *figure, row *Row, g Guest, measured func(Key) Stats) valued {
 	key := Key{Stage: f.stage, Series: f.series, Metric: f.metric, System: g.As, Company: f.company}
-	if f.parts {
+	if f.shows == showsPart {
 		key.Part = cmp.Or(g.Part, wholeFlavor)
 		if strings.Contains(row.Statistic, "1/4") {
 			key.Part = quarterFlavor
 		}
 	}
-	if f.ratio { // of the parts of a mix
+	if f.shows == showsRatio {
 		key.Part = quarterFlavor
 		slow := measured(key)
 		key.Part = wholeFlavor
@@ -228,13 +227,13 @@ func (r *Repeat) value(f *figure, row *Row, g Guest, measured func(Key) Stats) v
 		return valued{v: s.Min, stats: s}
 	case statistic == "max":
 		return valued{v: s.Max, stats: s}
-	case strings.HasPrefix(statistic, "half-range"):
+	case strings.HasPrefix(statistic, halfRange):
 		return valued{v: (s.Max - s.Min) / 2, stats: s}
 	}
 	if s.Withheld {
-		return valued{stats: s, why: "the values are too far apart for a mean: " + short(s.Min*f.factor) + " to " + short(s.Max*f.factor)}
+		return valued{stats: s, why: "the values are too far apart for a mean: " + short(s.Min/f.per) + " to " + short(s.Max/f.per)}
 	}
-	return valued{v: s.Mean, stats: s, mean: !f.parts}
+	return valued{v: s.Mean, stats: s, mean: f.shows != showsPart}
 }
 
 func orNothing(why string) string {
@@ -243,7 +242,7 @@ func orNothing(why string) string {
 
 // then returns the system's cost in the article, as printed or calculated from its
 // figures; nil: unknown.
-func (r *Repeat) then(row *Row) *Cost {
+func (r *Repetition) then(row *Row) *Cost {
 	higher := row.Better == "higher"
 	if row.Delta != nil && row.Delta.Bound == "" {
 		return cost(1+row.Delta.Value/100, 1, higher)
@@ -274,23 +273,4 @@ func cost(v, base float64, higher bool) *Cost {
 		return nil
 	}
 	return &Cost{Percent: q}
-}
-
-// Extra is a series that repeats a diagram of the article without values, so there
-// is no printed figure beside it.
-type Extra struct {
-	Stage   string
-	Series  string
-	Article string // the id of the article's workload: "P2-nbench"
-}
-
-// Extras returns the extras that are measured.
-func (r *Repeat) Extras() []Extra {
-	var list []Extra
-	for _, e := range r.of.extras {
-		if slices.ContainsFunc(r.Stages, func(s Stage) bool { return s.Name == e.Stage && slices.Contains(s.stage.series, e.Series) }) {
-			list = append(list, e)
-		}
-	}
-	return list
 }

@@ -1,4 +1,4 @@
-package campaign
+package strict
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// Problem is one thing wrong with a campaign file, and where.
+// Problem is one thing that is wrong with a file, and where.
 type Problem struct {
 	File   string
 	Line   int    // from 1
@@ -60,7 +60,7 @@ func window(source string, col int) (string, int) {
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\t':
+		case r == '\t' || r == '\n':
 			return ' '
 		case !unicode.IsPrint(r):
 			return unicode.ReplacementChar
@@ -69,19 +69,20 @@ func printable(s string) string {
 	}, s)
 }
 
-// quote quotes a word of the file for a message, and cuts a long one.
-func quote(s string) string {
-	return strconv.Quote(shorten(s))
+// Quote quotes a word of the file for a message, and cuts a long one.
+func Quote(s string) string {
+	return strconv.Quote(Shorten(s))
 }
 
-func shorten(s string) string {
+// Shorten cuts a long word for a message.
+func Shorten(s string) string {
 	if runes := []rune(s); len(runes) > 60 {
 		return string(runes[:57]) + "..."
 	}
 	return s
 }
 
-// Errors is everything that is wrong with one campaign file, in its order.
+// Errors is everything that is wrong with one file, in its order.
 type Errors []Problem
 
 func (e Errors) Error() string {

@@ -1,4 +1,4 @@
-package campaign
+package strict
 
 import (
 	"errors"
@@ -13,19 +13,19 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Bounds of a file. They are far beyond any real campaign, and keep a hostile or
-// mistaken file from costing more than a moment.
+// Bounds of a file. They are far beyond any real one, and keep a hostile or mistaken file from costing more than
+// a moment.
 const (
 	maxFile    = 1 << 20 // bytes
 	maxLine    = 4096    // bytes
 	maxDepth   = 20      // of nesting
-	maxTokens  = 20_000  // of YAML; some of what its parser does is quadratic
-	maxEntries = 10_000  // of mappings, counting each use of an alias
+	maxTokens  = 30_000  // of YAML; some of what its parser does is quadratic
+	maxEntries = 30_000  // of mappings and lists, counting each use of an alias
 )
 
-// open checks that raw is text, parses it as YAML and returns the document's root. A
-// nil root means that problems were found.
-func (r *reader) open(raw []byte) ast.Node {
+// open checks that raw is text, parses it as YAML and returns the document's root; nil: problems were found, or
+// the file is empty.
+func (r *Reader) open(raw []byte) ast.Node {
 	text := strings.TrimPrefix(string(raw), "\ufeff")
 	if len(text) > maxFile {
 		r.failPos(position{1, 1}, "the file has %d bytes; the limit is %d", len(text), maxFile)
@@ -35,12 +35,12 @@ func (r *reader) open(raw []byte) ast.Node {
 	r.lines = strings.Split(text, "\n")
 	for i, line := range r.lines {
 		if !utf8.ValidString(line) {
-			valid := strings.ToValidUTF8(line, "\x00")
-			r.failPos(position{i + 1, utf8.RuneCountInString(valid[:strings.IndexByte(valid, 0)]) + 1}, "the file is not UTF-8 text")
+			valid, _, _ := strings.Cut(strings.ToValidUTF8(line, "\x00"), "\x00")
+			r.failPos(position{i + 1, utf8.RuneCountInString(valid) + 1}, "the file is not UTF-8 text")
 			return nil
 		}
 		if at := strings.IndexFunc(line, forbidden); at >= 0 {
-			r.failPos(position{i + 1, utf8.RuneCountInString(line[:at]) + 1}, "control characters are not allowed in a campaign file")
+			r.failPos(position{i + 1, utf8.RuneCountInString(line[:at]) + 1}, "control characters are not allowed")
 			return nil
 		}
 		if len(line) > maxLine {
@@ -58,24 +58,20 @@ func (r *reader) open(raw []byte) ast.Node {
 		case doc.Body == nil:
 		case doc.Body.Type() == ast.DirectiveType:
 		case root != nil:
-			r.failPos(r.pos(doc.Body), "a campaign file has only one document; this is a second one")
+			r.failPos(r.pos(doc.Body), "a second document; a file has only one")
 			return nil
 		default:
 			root = doc.Body
 		}
 	}
-	if root == nil {
-		r.failPos(position{1, 1}, "the file is empty; it needs at least a name, arms and workloads")
-		return nil
-	}
-	if !r.link(root, map[string]ast.Node{}, 0) {
+	if root == nil || !r.link(root, map[string]ast.Node{}, 0) {
 		return nil
 	}
 	return r.resolve(root)
 }
 
 // parse runs the YAML parser, and reports its errors and its crashes.
-func (r *reader) parse(text string) (file *ast.File) {
+func (r *Reader) parse(text string) (file *ast.File) {
 	defer func() {
 		if crash := recover(); crash != nil {
 			r.failPos(position{1, 1}, "not YAML: %s", printable(fmt.Sprint(crash)))
@@ -84,7 +80,8 @@ func (r *reader) parse(text string) (file *ast.File) {
 	}()
 	tokens := lexer.Tokenize(text)
 	if len(tokens) > maxTokens {
-		r.failPos(tokenPos(tokens[maxTokens]), "the file has more than %d YAML tokens up to here, which is the limit", maxTokens)
+		at := tokenPos(tokens[maxTokens])
+		r.failPos(at, "the file has more than %d YAML tokens up to here, which is the limit", maxTokens)
 		return nil
 	}
 	if !r.shallow(tokens) {
@@ -104,7 +101,7 @@ func forbidden(c rune) bool {
 }
 
 // shallow refuses deep brackets before parsing, which is quadratic in their depth.
-func (r *reader) shallow(tokens token.Tokens) bool {
+func (r *Reader) shallow(tokens token.Tokens) bool {
 	depth := 0
 	for _, t := range tokens {
 		switch t.Type {
@@ -122,7 +119,7 @@ func (r *reader) shallow(tokens token.Tokens) bool {
 }
 
 // syntax reports an error of the YAML parser, which finds only the first.
-func (r *reader) syntax(err error) {
+func (r *Reader) syntax(err error) {
 	var e yaml.Error
 	if !errors.As(err, &e) {
 		r.failPos(position{1, 1}, "not YAML: %s", printable(err.Error()))
@@ -136,7 +133,7 @@ func (r *reader) syntax(err error) {
 }
 
 // link resolves every alias. It returns false if the file cannot be read any further.
-func (r *reader) link(n ast.Node, anchors map[string]ast.Node, depth int) bool {
+func (r *Reader) link(n ast.Node, anchors map[string]ast.Node, depth int) bool {
 	if depth > maxDepth {
 		r.failPos(r.pos(n), "nested more than %d deep", maxDepth)
 		return false
@@ -151,12 +148,12 @@ func (r *reader) link(n ast.Node, anchors map[string]ast.Node, depth int) bool {
 		name := n.Value.GetToken().Value
 		target, ok := anchors[name]
 		if !ok {
-			r.failPos(r.pos(n), "*%s has no anchor &%s above it", shorten(name), shorten(name))
+			r.failPos(r.pos(n), "*%s has no anchor &%s above it", Shorten(name), Shorten(name))
 			return false
 		}
 		r.anchors[n] = target
 	case *ast.TagNode:
-		r.failPos(r.pos(n), "tags are not allowed in a campaign file")
+		r.failPos(r.pos(n), "tags are not allowed")
 		return false
 	case *ast.MappingNode:
 		for _, v := range n.Values {
@@ -177,7 +174,7 @@ func (r *reader) link(n ast.Node, anchors map[string]ast.Node, depth int) bool {
 }
 
 // resolve removes anchors and aliases from a node.
-func (r *reader) resolve(n ast.Node) ast.Node {
+func (r *Reader) resolve(n ast.Node) ast.Node {
 	for {
 		switch t := n.(type) {
 		case *ast.AnchorNode:
@@ -191,7 +188,7 @@ func (r *reader) resolve(n ast.Node) ast.Node {
 }
 
 // pos is the place of a node's first token.
-func (r *reader) pos(n ast.Node) position {
+func (r *Reader) pos(n ast.Node) position {
 	switch t := n.(type) {
 	case *ast.MappingNode:
 		if !t.IsFlowStyle && len(t.Values) > 0 {
@@ -238,9 +235,9 @@ func describe(n ast.Node) string {
 	case ast.NullType:
 		return "nothing"
 	case ast.BoolType, ast.IntegerType, ast.FloatType:
-		return shorten(text(n))
+		return Shorten(text(n))
 	case ast.StringType:
-		return "the text " + quote(text(n))
+		return "the text " + Quote(text(n))
 	case ast.LiteralType:
 		return "a block of text"
 	case ast.MappingType, ast.MappingValueType:

@@ -1,0 +1,259 @@
+package paper
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/strict"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+const dom0System = "xen-dom0"
+
+// recipe says how to measure an article again: the section repetition of its file.
+type recipe struct {
+	baseline  string // the article's system
+	relatives []relative
+	stages    []stage
+	figures   []figure // the first that matches a row applies
+	extras    []Extra
+	notes     []string // other differences from the article
+}
+
+// relative lists the systems that may take the place of one of the article's, best
+// first.
+type relative struct {
+	system string
+	as     []string
+	part   string // its flavor in a mix
+	why    string // the difference, or why there is no such system
+}
+
+// stage is a campaign: workloads, and the scenarios in which all of them run.
+type stage struct {
+	name    string
+	company []string
+	work    []work
+	// scale is the share of the article's sizes that a trial does if the user asks for no
+	// other; 0: tare calibrates sizes.
+	scale float64
+	heavy float64 // its share of the time; 0: by its number of trials
+}
+
+// work is a workload of tare, with the article's size in its unit; 0: not known.
+type work struct {
+	series   string // "sysbench-oltp-rw[threads=4]"
+	size     int64
+	workload *workload.Workload // with those parameters
+}
+
+// SeriesName returns a series without its parameters: "sysbench-oltp-rw".
+func SeriesName(series string) string {
+	name, _, _ := strings.Cut(series, "[")
+	return name
+}
+
+// params returns the parameters of a series.
+func params(series string) (set []campaign.Setting) {
+	_, list, _ := strings.Cut(strings.TrimSuffix(series, "]"), "[")
+	for p := range strings.SplitSeq(list, ",") {
+		if name, value, ok := strings.Cut(p, "="); ok {
+			set = append(set, campaign.Setting{Name: name, Value: value})
+		}
+	}
+	return set
+}
+
+// find sets the workload of w, or returns why tare has none.
+func (w *work) find() error {
+	found, err := workload.Get(SeriesName(w.series))
+	if err == nil {
+		w.workload, err = found.With(w.series, campaign.Workload{Params: params(w.series)}.Settings())
+	}
+	return err
+}
+
+func (s stage) weight() float64 {
+	if s.heavy > 0 {
+		return s.heavy
+	}
+	return float64(len(s.work) * len(s.company))
+}
+
+// wired reports whether the guests of a stage are on a network.
+func (s stage) wired() bool {
+	return slices.ContainsFunc(s.company, func(name string) bool { return companyOf(name).wired })
+}
+
+// series returns the names of the workloads, with their parameters.
+func (s stage) series() []string {
+	names := make([]string, len(s.work))
+	for i, w := range s.work {
+		names[i] = w.series
+	}
+	return names
+}
+
+// workload returns the workload of that name and parameters; nil: the stage does not run it.
+func (s stage) workload(series string) *workload.Workload {
+	for _, w := range s.work {
+		if w.series == series {
+			return w.workload
+		}
+	}
+	return nil
+}
+
+// What a figure shows, if it is not a value of all guests.
+const (
+	showsPart   = "part"   // of a mix of flavors: only guests of the row's flavor count
+	showsRatio  = "ratio"  // mean of the guests with a quarter of a CPU / mean of those with a whole one
+	showsChange = "change" // only the change against the baseline, no value
+	showsAdded  = "added"  // the difference to native
+)
+
+// figure defines the measurement that repeats some figures of the article. An empty
+// word matches any; table and unit match as prefixes, the others as substrings.
+type figure struct {
+	table, workload, scenario, statistic, unit string
+
+	stage, series, metric, company string
+
+	per   float64 // one of the article's unit in the metric's unit
+	shows string
+	why   string // why no measurement repeats them
+}
+
+// compared reports whether a figure's cost against the baseline means anything.
+func (f *figure) compared(row *Row) bool {
+	return f.shows != showsRatio && !strings.HasPrefix(row.Statistic, halfRange)
+}
+
+// halfRange is the beginning of a statistic: half of maximum - minimum.
+const halfRange = "half-range"
+
+func (r *recipe) figure(row *Row) *figure {
+	for i := range r.figures {
+		f := &r.figures[i]
+		if strings.HasPrefix(row.Table, f.table) && strings.Contains(row.Workload, f.workload) && strings.Contains(row.Scenario, f.scenario) &&
+			strings.Contains(row.Statistic, f.statistic) && strings.HasPrefix(row.Unit, f.unit) {
+			return f
+		}
+	}
+	return nil
+}
+
+// stage returns the stage of that name, an empty one if there is none.
+func (r *recipe) stage(name string) stage {
+	for _, s := range r.stages {
+		if s.name == name {
+			return s
+		}
+	}
+	return stage{}
+}
+
+var seriesWord = strict.Scalar("a workload", nil, nonBlank, nil, strict.Text)
+
+var workKind = strict.Then(strict.Shorthand(strict.Object("a workload", []strict.Key[work]{
+	strict.Required(strict.Field("name", "", seriesWord, func(w *work) *string { return &w.series })),
+	strict.Field("size", "", strict.Whole[int64](1, 1<<60), func(w *work) *int64 { return &w.size }),
+}), seriesWord, func(series string) work { return work{series: series} }), func(r *strict.Reader, at strict.Node, w *work) {
+	if w.series == "" {
+		return // already reported
+	}
+	if err := w.find(); err != nil {
+		r.FailAt(at, "%v", err)
+	}
+})
+
+var relativeKind = strict.Object("a system", []strict.Key[relative]{
+	needs("system", func(r *relative) *string { return &r.system }),
+	strict.Required(strict.Field("as", "", strict.List("systems", 20, strict.Name), func(r *relative) *[]string { return &r.as })),
+	strict.Field("flavor", "", strict.OneOf(wholeFlavor, quarterFlavor), func(r *relative) *string { return &r.part }),
+	may("why", func(r *relative) *string { return &r.why }),
+})
+
+var stageKind = strict.Object("a campaign", []strict.Key[stage]{
+	needs("name", func(s *stage) *string { return &s.name }),
+	strict.Required(strict.Field("scenarios", "", strict.List("scenarios", 20, companyKind), func(s *stage) *[]string { return &s.company })),
+	strict.Required(strict.Field("workloads", "", strict.List("workloads", 100, workKind), func(s *stage) *[]work { return &s.work })),
+	strict.Field("scale", "", positive, func(s *stage) *float64 { return &s.scale }),
+	strict.Field("weight", "", positive, func(s *stage) *float64 { return &s.heavy }),
+})
+
+var ruleKind = strict.Object("a figure", []strict.Key[figure]{
+	may("table", func(f *figure) *string { return &f.table }),
+	may("workload", func(f *figure) *string { return &f.workload }),
+	may("scenario", func(f *figure) *string { return &f.scenario }),
+	may("statistic", func(f *figure) *string { return &f.statistic }),
+	may("unit", func(f *figure) *string { return &f.unit }),
+	may("campaign", func(f *figure) *string { return &f.stage }),
+	may("by", func(f *figure) *string { return &f.series }),
+	may("metric", func(f *figure) *string { return &f.metric }),
+	strict.FieldOr("in", "", companyKind, func(f *figure) *string { return &f.company }, campaign.Solo),
+	strict.FieldOr("per", "", positive, func(f *figure) *float64 { return &f.per }, 1),
+	strict.Field("shows", "", strict.OneOf(showsPart, showsRatio, showsChange, showsAdded), func(f *figure) *string { return &f.shows }),
+	may("why", func(f *figure) *string { return &f.why }),
+})
+
+var extraKind = strict.Object("an extra", []strict.Key[Extra]{
+	needs("campaign", func(e *Extra) *string { return &e.Stage }),
+	needs("by", func(e *Extra) *string { return &e.Series }),
+	needs("of", func(e *Extra) *string { return &e.Article }),
+})
+
+var recipeKind = strict.Object("a repetition", []strict.Key[recipe]{
+	needs("baseline", func(r *recipe) *string { return &r.baseline }),
+	strict.Required(strict.Field("systems", "", strict.List("systems", 100, relativeKind), func(r *recipe) *[]relative { return &r.relatives })),
+	strict.Required(strict.Field("campaigns", "", strict.List("campaigns", 20, stageKind), func(r *recipe) *[]stage { return &r.stages })),
+	strict.Required(strict.Field("figures", "", strict.List("figures", 1000, ruleKind), func(r *recipe) *[]figure { return &r.figures })),
+	strict.Field("extras", "", strict.List("extras", 100, extraKind), func(r *recipe) *[]Extra { return &r.extras }),
+	strict.Field("notes", "", strict.List("notes", 100, words), func(r *recipe) *[]string { return &r.notes }),
+})
+
+// checkRecipe checks that a recipe is about the article's systems, and that every
+// measurement is one of a campaign.
+func checkRecipe(r *strict.Reader, rec *recipe, systems []string) {
+	if len(rec.figures) > 0 {
+		checkSystem(r, "repetition.baseline", rec.baseline, systems)
+	}
+	for i, relative := range rec.relatives {
+		checkSystem(r, index("repetition.systems", i)+".system", relative.system, systems)
+	}
+	measured := func(path, campaign, series string) *workload.Workload {
+		s := rec.stage(campaign)
+		w := s.workload(series)
+		switch {
+		case s.name == "":
+			r.Fail(path+".campaign", "no campaign is named %s", strict.Quote(campaign))
+		case w == nil:
+			r.Fail(path+".by", "campaign %s has no workload %s", campaign, strict.Quote(series))
+		}
+		return w
+	}
+	for i, f := range rec.figures {
+		path := index("repetition.figures", i)
+		if f.why != "" {
+			continue
+		}
+		if f.metric == "" {
+			r.Fail(path, "a figure needs campaign, by and metric, or else why nothing repeats it")
+			continue
+		}
+		w := measured(path, f.stage, f.series)
+		if w == nil {
+			continue
+		}
+		if !slices.ContainsFunc(w.Metrics, func(m workload.Metric) bool { return m.Name == f.metric }) {
+			r.Fail(path+".metric", "%s has no metric %s", f.series, strict.Quote(f.metric))
+		}
+		if !slices.Contains(rec.stage(f.stage).company, f.company) {
+			r.Fail(path+".in", "campaign %s has no scenario %s", f.stage, f.company)
+		}
+	}
+	for i, e := range rec.extras {
+		measured(index("repetition.extras", i), e.Stage, e.Series)
+	}
+}

@@ -1,0 +1,196 @@
+package paper
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/strict"
+)
+
+// Machine is what the repetition of an article needs to know about this machine.
+type Machine struct {
+	CPUs   int
+	Memory int64 // bytes, 0: not known
+	// Usable returns why a system is not usable here, in one line; "": it is usable.
+	Usable func(system string) string
+	// Wired reports whether a system's guests can share a network.
+	Wired func(system string) bool
+}
+
+// guests returns the number of guests of a parallel scenario. Like the article, it
+// leaves one CPU to the host if there are enough.
+func (m Machine) guests() int { return max(2, m.CPUs-1) }
+
+// pairs returns the number of pairs of a network scenario.
+func (m Machine) pairs() int { return max(1, m.guests()/2) }
+
+// wholes returns how many guests of a mix have a whole CPU: in the article, 3 on 7
+// CPUs. Guests with a quarter of a CPU share the others.
+func (m Machine) wholes() int   { return max(1, m.guests()*3/7) }
+func (m Machine) quarters() int { return 4 * (m.guests() - m.wholes()) }
+
+// quarterPairs returns how many pairs with a quarter of a CPU run beside one pair with
+// whole CPUs. As in the article (8 pairs on 7 CPUs), one of the guests' CPUs stays free.
+func (m Machine) quarterPairs() int { return max(1, 2*(m.guests()-3)) }
+
+// memory returns each guest's memory: as much as the largest scenario permits.
+func (m Machine) memory() int64 {
+	const least, most = 256 << 20, 512 << 20
+	if m.Memory == 0 {
+		return least
+	}
+	fits := m.Memory / 2 / int64(4*m.guests()+2)
+	return max(least, min(most, fits>>26<<26))
+}
+
+const (
+	wholeFlavor   = "whole"
+	quarterFlavor = "quarter"
+)
+
+// company is a scenario of articles, which is scaled to a machine's CPUs.
+type company struct {
+	name  string
+	wired bool // its guests are on a network
+	mixed bool // some of its guests have a quarter of a CPU
+	on    func(m Machine) campaign.Scenario
+	note  func(m Machine) string // how it differs from the article; nil: not at all
+}
+
+var companies = []company{
+	{name: campaign.Solo, on: func(Machine) campaign.Scenario { return campaign.Scenario{} }},
+	{
+		name: "parallel",
+		on:   func(m Machine) campaign.Scenario { return campaign.Scenario{Guests: m.guests()} },
+		note: func(m Machine) string {
+			return fmt.Sprintf("7 in parallel: here %d, on this machine's %d CPUs", m.guests(), m.CPUs)
+		},
+	},
+	{
+		name: "crowd", mixed: true,
+		on: func(m Machine) campaign.Scenario {
+			return campaign.Scenario{Mix: []campaign.Part{{Flavor: quarterFlavor, Guests: 4 * m.guests()}}}
+		},
+		note: func(m Machine) string {
+			return fmt.Sprintf("28 in parallel: here %d guests with a quarter of a CPU", 4*m.guests())
+		},
+	},
+	{
+		name: "mixed", mixed: true,
+		on: func(m Machine) campaign.Scenario {
+			return campaign.Scenario{Mix: []campaign.Part{{Flavor: quarterFlavor, Guests: m.quarters()}, {Flavor: wholeFlavor, Guests: m.wholes()}}}
+		},
+		note: func(m Machine) string {
+			return fmt.Sprintf("16+3: here %d guests with a quarter of a CPU, and %d with a whole CPU", m.quarters(), m.wholes())
+		},
+	},
+	{
+		name: "pairs", wired: true,
+		on:   func(m Machine) campaign.Scenario { return campaign.Scenario{Pairs: m.pairs()} },
+		note: func(m Machine) string { return fmt.Sprintf("3 pairs over the network: here %d", m.pairs()) },
+	},
+	{
+		name: "unequal", wired: true, mixed: true,
+		on: func(m Machine) campaign.Scenario {
+			return campaign.Scenario{Mix: []campaign.Part{{Flavor: wholeFlavor, Pairs: 1}, {Flavor: quarterFlavor, Pairs: m.quarterPairs()}}}
+		},
+		note: func(m Machine) string {
+			return fmt.Sprintf("1 pair 1/1 and 8 pairs 1/4: here 1 pair of guests with a whole CPU, and %d with a quarter of a CPU", m.quarterPairs())
+		},
+	},
+	// One guest, and this host in place of another machine.
+	{name: "out", wired: true, on: func(Machine) campaign.Scenario {
+		return campaign.Scenario{Pairs: 1, Server: campaign.End{On: campaign.OnHost}}
+	}},
+	{name: "in", wired: true, on: func(Machine) campaign.Scenario {
+		return campaign.Scenario{Pairs: 1, Client: campaign.OnHost}
+	}},
+}
+
+// companyOf returns the scenario of that name, which is one of companies.
+func companyOf(name string) company {
+	return companies[slices.IndexFunc(companies, func(c company) bool { return c.name == name })]
+}
+
+var companyKind = func() strict.Kind[string] {
+	var names []string
+	for _, c := range companies {
+		names = append(names, c.name)
+	}
+	return strict.OneOf(names...)
+}()
+
+const (
+	repeatTrial = 300 * time.Millisecond // of a native guest, without a scale
+	repeatDisk  = 2 * campaign.GiB
+	// leastTimeout is the shortest timeout of a step, however small the budget is.
+	leastTimeout = 90 * time.Second
+)
+
+// CampaignName returns the name of a stage's campaign.
+func (r *Repetition) CampaignName(s Stage) string { return r.Article.Document.Name + "-" + s.Name }
+
+// Campaign returns the campaign file of a stage.
+func (r *Repetition) Campaign(s Stage, budget time.Duration) []byte {
+	c := campaign.New()
+	c.Name, c.About = r.CampaignName(s), "tare paper run: "+r.Article.Document.Title
+	whole := campaign.NewFlavor(wholeFlavor)
+	whole.Memory, whole.Disk = campaign.Bytes(r.machine.memory()), repeatDisk
+	if s.stage.wired() {
+		whole.Network = "bridged"
+	}
+	c.Flavors = []campaign.Flavor{whole}
+	if slices.ContainsFunc(s.stage.company, func(name string) bool { return companyOf(name).mixed }) {
+		quarter := whole
+		quarter.Name, quarter.CPUCap = quarterFlavor, 25
+		c.Flavors, c.AllowUnequal = append(c.Flavors, quarter), true
+	}
+	for _, system := range r.arms(s.stage) {
+		c.Arms = append(c.Arms, campaign.Arm{System: system})
+	}
+	c.Baseline = r.Base
+	for _, w := range s.stage.work {
+		c.Workloads = append(c.Workloads, campaign.Workload{Name: SeriesName(w.series), Params: params(w.series), Size: r.size(s.stage, w)})
+	}
+	c.Scenarios = nil
+	for _, name := range s.stage.company {
+		scenario := companyOf(name).on(r.machine)
+		scenario.Name = name
+		c.Scenarios = append(c.Scenarios, scenario)
+	}
+	c.Image.AlsoFor = r.workloads() // one image for all campaigns of the article
+	c.TrialTime = repeatTrial
+	c.Blocks = campaign.Blocks{Min: 2, Max: 20}
+	c.EmulatedShare = 100 // emulated guests take the place of the article's systems
+	c.Budget = max(time.Second, budget.Truncate(time.Second))
+	// A step may take half of the budget. A longer timeout would let a crowded scenario
+	// wait for several such steps.
+	c.Timeout = max(leastTimeout, (budget / 2).Truncate(time.Second))
+	return c.File()
+}
+
+// size returns the size of a trial; 0: tare calibrates it.
+func (r *Repetition) size(s stage, w work) int64 {
+	scale := cmp.Or(r.options.Scale, s.scale)
+	if w.size == 0 || scale == 0 {
+		return 0
+	}
+	return max(w.workload.MinSize, min(w.workload.MaxSize, int64(math.Round(float64(w.size)*scale))))
+}
+
+// workloads returns the names of all workloads.
+func (r *Repetition) workloads() []string {
+	var names []string
+	for _, s := range r.Stages {
+		for _, w := range s.stage.work {
+			if name := SeriesName(w.series); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}

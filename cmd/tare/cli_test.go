@@ -158,7 +158,7 @@ func TestSystemsJSON(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	r := tare(t, t.TempDir(), "parse", "sysbench-cpu", absolute("../../internal/workload/testdata/sysbench/cpu.txt"))
+	r := tare(t, t.TempDir(), "parse", "sysbench-cpu", absolute("../../internal/workload/tool/testdata/sysbench/cpu.txt"))
 	var p struct {
 		Workload string
 		Metrics  []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/tare-bench/tare/internal/paper"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
-	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/builtin"
 )
 
 // paperRuns are the runs of a repetition, and their values.
@@ -218,7 +218,7 @@ func (p *paperRuns) extras() []paperExtra {
 	list := []paperExtra{}
 	for _, e := range p.rep.Extras() {
 		name := paper.SeriesName(e.Series)
-		w, err := workload.Get(name)
+		w, err := builtin.Get(name)
 		if err != nil {
 			continue // it cannot have been run
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/paper"
 	"github.com/tare-bench/tare/internal/system/all"
-	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/builtin"
 )
 
 // paperRunFlags are the flags of `tare paper run`.
@@ -211,7 +211,7 @@ func workloadSizes(series string) (least, most int64, ok bool) {
 			set[key] = value
 		}
 	}
-	w, err := workload.Get(name)
+	w, err := builtin.Get(name)
 	if err == nil {
 		w, err = w.With(series, set)
 	}

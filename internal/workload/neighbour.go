@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/workload/tool"
 )
 
 // Network is the resource whose neighbours exchange packets with the host.
@@ -78,5 +79,5 @@ func NeighbourOf(resource string) (Neighbour, error) {
 			return n, nil
 		}
 	}
-	return Neighbour{}, fault.Campaignf("tare has no neighbour that loads %s", quote(resource))
+	return Neighbour{}, fault.Campaignf("tare has no neighbour that loads %s", tool.Quote(resource))
 }

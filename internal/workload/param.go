@@ -8,6 +8,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/nearest"
+	"github.com/tare-bench/tare/internal/workload/tool"
 )
 
 // Param is a parameter of a workload that a campaign may set, such as its number
@@ -28,10 +29,10 @@ func (p Param) Check(value string) error {
 		if slices.Contains(p.Values, value) {
 			return nil
 		}
-		return fault.Campaignf("%s must be one of %s, not %s", p.Name, strings.Join(p.Values, ", "), quote(value))
+		return fault.Campaignf("%s must be one of %s, not %s", p.Name, strings.Join(p.Values, ", "), tool.Quote(value))
 	}
 	if n, err := strconv.ParseInt(value, 10, 64); err != nil || n < p.Min || n > p.Max {
-		return fault.Campaignf("%s must be a whole number from %d to %d, not %s", p.Name, p.Min, p.Max, quote(value))
+		return fault.Campaignf("%s must be a whole number from %d to %d, not %s", p.Name, p.Min, p.Max, tool.Quote(value))
 	}
 	return nil
 }
@@ -48,9 +49,9 @@ func (s Settings) Int(name string) int {
 	return n
 }
 
-// withParams returns a workload with parameters, at their defaults. build returns
-// the workload for any settings.
-func withParams(params []Param, build func(Settings) *Workload) *Workload {
+// WithParams returns a workload with parameters, at their defaults. build returns
+// the workload for any settings that the parameters accept.
+func WithParams(params []Param, build func(Settings) *Workload) *Workload {
 	defaults := Settings{}
 	for _, p := range params {
 		defaults[p.Name] = p.Default
@@ -78,7 +79,7 @@ func (w *Workload) With(name string, set map[string]string) (*Workload, error) {
 	}
 	for given := range set {
 		if !slices.Contains(names, given) {
-			err := fault.Campaignf("%s has no parameter %s", w.Name, quote(given))
+			err := fault.Campaignf("%s has no parameter %s", w.Name, tool.Quote(given))
 			if n := nearest.Nearest(given, names); n != "" {
 				return nil, fault.WithRemedy(err, "did you mean %q?", n)
 			}

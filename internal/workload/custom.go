@@ -110,7 +110,8 @@ func (s Spec) steps(size int64) []Step {
 	var steps []Step
 	for i, f := range s.Files {
 		steps = append(steps, Step{
-			Name: fmt.Sprintf("file-%d", i+1), Argv: []string{"sh", "-c", `printf '%s' "$2" >"$1"`, "sh", f.Name, s.put([]string{f.Text}, size)[0]},
+			Name: fmt.Sprintf("file-%d", i+1), Argv: []string{"sh", "-c", `printf '%s' "$2" >"$1"`, "sh", f.Name,
+				s.put([]string{f.Text}, size)[0]},
 		})
 	}
 	if s.Prepare != nil {

@@ -111,7 +111,8 @@ func (by Measurement) of(w *Workload, size int64, at StepResult, values func(*to
 
 // ParsedBy returns a Parse: the values in a tool's report and, as the metric "time", the time that
 // time(1) or the shell's time printed. values nil: only the time.
-func ParsedBy(name string, values func(r *tool.Report) (map[string]float64, error)) func(output []byte) (map[string]float64, error) {
+func ParsedBy(name string, values func(r *tool.Report) (map[string]float64,
+	error)) func(output []byte) (map[string]float64, error) {
 	return func(output []byte) (map[string]float64, error) {
 		r, err := tool.Read(name, string(output))
 		if err != nil {

@@ -57,7 +57,8 @@ var kernelObjects string
 // kernelBuild compiles single files of the kernel, or whole kernels.
 func kernelBuild() *workload.Workload {
 	return workload.WithParams([]workload.Param{
-		{Name: "target", Default: "objects", Values: []string{"objects", "vmlinux"}, About: "single files of the kernel, or whole kernels; the size counts files or builds"},
+		{Name: "target", Default: "objects", Values: []string{"objects", "vmlinux"},
+			About: "single files of the kernel, or whole kernels; the size counts files or builds"},
 		{Name: "jobs", Default: "1", Min: 1, Max: 1024, About: "files that make compiles in parallel"},
 	}, kernelBuildWith)
 }
@@ -78,11 +79,13 @@ func kernelBuildWith(set workload.Settings) *workload.Workload {
 		ArticleIDs: []string{"A3-kernel", "P11-kernel"},
 		Source:     "make and gcc (gcc, make), on the source of Debian's kernel 6.1, tinyconfig",
 		Programs:   []string{"bash", "cp", "gcc", "make", "mkdir", "rm", "sync", kernelTiny + "/scripts/checksyscalls.sh"},
-		Packages:   []string{"bash", "bc", "bison", "coreutils", "flex", "gcc", "libc6-dev", "linux-source-6.1", "make", "xz-utils"},
-		Setups:     []workload.Setup{kernelTinySetup},
+		Packages: []string{"bash", "bc", "bison", "coreutils", "flex", "gcc", "libc6-dev", "linux-source-6.1", "make",
+			"xz-utils"},
+		Setups: []workload.Setup{kernelTinySetup},
 		Metrics: []workload.Metric{
 			workload.Time("compiling, as in the articles, without the flush of the file system"),
-			{Name: "time-flushed", Unit: "s", Better: workload.Lower, Clock: workload.HostClock, About: "compiling and flushing the file system"},
+			{Name: "time-flushed", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
+				About: "compiling and flushing the file system"},
 		},
 		SizeUnit:    "files of the kernel",
 		MinSize:     1,

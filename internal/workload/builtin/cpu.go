@@ -44,7 +44,8 @@ func opensslEnc() *workload.Workload {
 
 // threadsParam is a tool's number of threads. The default is one, because the
 // smallest guests have one CPU.
-var threadsParam = workload.Param{Name: "threads", Default: "1", Min: 1, Max: 1024, About: "threads that share the work"}
+var threadsParam = workload.Param{Name: "threads", Default: "1", Min: 1, Max: 1024,
+	About: "threads that share the work"}
 
 // sysbench completes a workload that is one test of sysbench. The step with the report has the test's
 // name. reading has what differs from that.
@@ -93,7 +94,8 @@ func sysbenchCPU() *workload.Workload {
 			Steps: func(size int64) []workload.Step {
 				return []workload.Step{{
 					Name: "cpu", Timed: true,
-					Argv: []string{"sysbench", "cpu", "--threads=" + set["threads"], "--events=" + strconv.FormatInt(size, 10), "--time=0", "run"},
+					Argv: []string{"sysbench", "cpu", "--threads=" + set["threads"], "--events=" + strconv.FormatInt(size, 10),
+						"--time=0", "run"},
 				}}
 			},
 		}
@@ -108,8 +110,10 @@ var cpuKernels = []struct {
 	ops         int64 // for a size of 1
 }{
 	{"memory", "sorting an array of integers", []string{"--qsort", "1", "--qsort-size", "65536", "--qsort-ops"}, 1},
-	{"integer", "adding, multiplying and shifting integers of 64 bits", []string{"--cpu", "1", "--cpu-method", "int64", "--cpu-ops"}, 60},
-	{"float", "multiplying matrices of floating-point numbers", []string{"--cpu", "1", "--cpu-method", "matrixprod", "--cpu-ops"}, 6},
+	{"integer", "adding, multiplying and shifting integers of 64 bits",
+		[]string{"--cpu", "1", "--cpu-method", "int64", "--cpu-ops"}, 60},
+	{"float", "multiplying matrices of floating-point numbers",
+		[]string{"--cpu", "1", "--cpu-method", "matrixprod", "--cpu-ops"}, 6},
 }
 
 // kernelBench runs small kernels of arithmetic and sorting, like nbench.
@@ -134,7 +138,8 @@ func kernelBench() *workload.Workload {
 	w.Steps = func(size int64) []workload.Step {
 		var steps []workload.Step
 		for _, k := range cpuKernels {
-			argv := slices.Concat([]string{"stress-ng"}, k.args, []string{strconv.FormatInt(size*k.ops, 10), "--no-rand-seed", "--metrics"})
+			argv := slices.Concat([]string{"stress-ng"}, k.args,
+				[]string{strconv.FormatInt(size*k.ops, 10), "--no-rand-seed", "--metrics"})
 			steps = append(steps, workload.Step{Name: k.name, Timed: true, Argv: argv})
 		}
 		return steps
@@ -161,7 +166,8 @@ func kernelBench() *workload.Workload {
 				return nil, workload.InStep(k.name, err)
 			}
 			if ops := r.Value(stressor + " bogo ops"); ops < float64(size*k.ops) {
-				return nil, fault.Guestf("step %s: stress-ng did %.0f operations of %s instead of %d", k.name, ops, stressor, size*k.ops)
+				return nil, fault.Guestf("step %s: stress-ng did %.0f operations of %s instead of %d", k.name, ops, stressor,
+					size*k.ops)
 			}
 			m[k.name] = r.Value(stressor+" bogo ops per real second") / float64(k.ops)
 			m["time"] += by[k.name].Wall.Seconds()
@@ -217,9 +223,10 @@ func nbench() *workload.Workload {
 // printed and called useless. The timed work is reading /proc/cpuinfo.
 func bogomips() *workload.Workload {
 	w := &workload.Workload{
-		Name: "bogomips", Title: "BogoMIPS in /proc/cpuinfo: a constant of the kernel, no measure of speed", ArticleIDs: []string{"P1-bogomips"},
-		Source:   "the kernel's /proc/cpuinfo, read by grep (grep)",
-		Programs: []string{"sh", "seq", "grep", "sort", "uniq"}, Packages: []string{"coreutils", "dash", "grep"},
+		Name: "bogomips", Title: "BogoMIPS in /proc/cpuinfo: a constant of the kernel, no measure of speed",
+		ArticleIDs: []string{"P1-bogomips"},
+		Source:     "the kernel's /proc/cpuinfo, read by grep (grep)",
+		Programs:   []string{"sh", "seq", "grep", "sort", "uniq"}, Packages: []string{"coreutils", "dash", "grep"},
 		Metrics: []workload.Metric{
 			workload.Time("all reads of /proc/cpuinfo, each by a new process"),
 			workload.Rate("bogomips", "1", "", "BogoMIPS of the first CPU, calibrated or derived from the CPU's frequency"),
@@ -227,7 +234,8 @@ func bogomips() *workload.Workload {
 		SizeUnit: "readings", MinSize: 20, MaxSize: 1_000_000, DefaultSize: 500,
 		Steps: func(size int64) []workload.Step {
 			const read = `for i in $(seq "$1"); do grep -im1 '^bogomips' /proc/cpuinfo || exit; done | sort | uniq -c`
-			return []workload.Step{{Name: "read", Timed: true, Argv: []string{"sh", "-c", read, "sh", strconv.FormatInt(size, 10)}}}
+			return []workload.Step{{Name: "read", Timed: true,
+				Argv: []string{"sh", "-c", read, "sh", strconv.FormatInt(size, 10)}}}
 		},
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "read", Tool: "cpuinfo", Did: "readings",

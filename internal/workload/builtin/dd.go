@@ -24,22 +24,28 @@ func (p ddPasses) metrics(flushed bool) []workload.Metric {
 		if flushed {
 			caveat = ", as in the article, without the flush"
 		}
-		all = append(all, workload.Metric{Name: pass.name + "-time", Unit: "s", Better: workload.Lower, Clock: workload.HostClock, About: pass.about + caveat})
+		all = append(all, workload.Metric{Name: pass.name + "-time", Unit: "s", Better: workload.Lower,
+			Clock: workload.HostClock, About: pass.about + caveat})
 		if flushed {
-			all = append(all, workload.Metric{Name: pass.name + "-time-flushed", Unit: "s", Better: workload.Lower, Clock: workload.HostClock, About: pass.about + " and flushing it"})
+			all = append(all, workload.Metric{Name: pass.name + "-time-flushed", Unit: "s", Better: workload.Lower,
+				Clock: workload.HostClock, About: pass.about + " and flushing it"})
 		}
-		all = append(all, workload.Metric{Name: pass.name + "-rate", Unit: "B/s", Better: workload.Higher, Clock: workload.GuestClock, About: pass.about + ": bytes / the seconds that dd prints"})
+		all = append(all, workload.Metric{Name: pass.name + "-rate", Unit: "B/s", Better: workload.Higher,
+			Clock: workload.GuestClock, About: pass.about + ": bytes / the seconds that dd prints"})
 		if flushed {
-			all = append(all, workload.Metric{Name: pass.name + "-rate-flushed", Unit: "B/s", Better: workload.Higher, Clock: workload.HostClock, About: pass.about + " and flushing it: bytes / the seconds by the host's clock"})
+			all = append(all, workload.Metric{Name: pass.name + "-rate-flushed", Unit: "B/s", Better: workload.Higher,
+				Clock: workload.HostClock, About: pass.about + " and flushing it: bytes / the seconds by the host's clock"})
 		}
-		all = append(all, workload.Metric{Name: pass.name + "-time-guest", Unit: "s", Better: workload.Lower, Clock: workload.GuestClock, About: pass.about + ": the seconds that dd prints"})
+		all = append(all, workload.Metric{Name: pass.name + "-time-guest", Unit: "s", Better: workload.Lower,
+			Clock: workload.GuestClock, About: pass.about + ": the seconds that dd prints"})
 	}
 	return all
 }
 
 // evaluate reads the reports of the passes, and the time of the flush if a pass has
 // a step for it.
-func (p ddPasses) evaluate(steps func(int64) []workload.Step, size int64, results []workload.StepResult) (map[string]float64, error) {
+func (p ddPasses) evaluate(steps func(int64) []workload.Step, size int64,
+	results []workload.StepResult) (map[string]float64, error) {
 	by, err := workload.Ran(steps(size), results)
 	if err != nil {
 		return nil, err

@@ -138,13 +138,15 @@ exec bonnie++ -q -m tare -d "$1" -s "$2" -r "$3" -n "$4" $user`,
 		w.Metrics = append(w.Metrics, workload.Rate(m.name, m.unit, m.field, about))
 	}
 	for _, m := range bonnieMetrics {
-		w.Metrics = append(w.Metrics, workload.Latency(m.name+"-latency", m.field+"_latency", "longest single operation of "+m.about))
+		w.Metrics = append(w.Metrics, workload.Latency(m.name+"-latency", m.field+"_latency",
+			"longest single operation of "+m.about))
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "bonnie", Tool: "bonnie++", Did: "file_size", Per: 1 << 20})
 }
 
 // iozoneTests are iozone's tests, by its names.
-var iozoneTests = []string{"write", "rewrite", "read", "reread", "random read", "random write", "bkwd read", "record rewrite",
+var iozoneTests = []string{"write", "rewrite", "read", "reread", "random read", "random write", "bkwd read",
+	"record rewrite",
 	"stride read", "fwrite", "frewrite", "fread", "freread"}
 
 // iozone runs all of iozone's tests on one file, with each record size.
@@ -223,8 +225,10 @@ func unixbenchCopy() *workload.Workload {
 			SizeUnit: "s of copying (UnixBench takes 30)", MinSize: 1, MaxSize: 3600, DefaultSize: 30,
 			DiskBytes: func(int64) int64 { return 32 << 20 },
 			Steps: func(size int64) []workload.Step {
-				return []workload.Step{{Name: "copy", Timed: true, Timeout: time.Duration(size)*time.Second + 5*time.Minute, Argv: []string{
-					workload.OwnBuildPath + "/pgms/fstime", "-c", "-t", strconv.FormatInt(size, 10), "-d", ".", "-b", set["buffer"], "-m", blocks}}}
+				return []workload.Step{{Name: "copy", Timed: true, Timeout: time.Duration(size)*time.Second + 5*time.Minute,
+					Argv: []string{
+						workload.OwnBuildPath + "/pgms/fstime", "-c", "-t", strconv.FormatInt(size, 10), "-d", ".", "-b", set["buffer"],
+						"-m", blocks}}}
 			},
 		}
 		return w.MeasuredBy(workload.Measurement{Step: "copy", Tool: "unixbench",
@@ -257,11 +261,13 @@ func tiotest() *workload.Workload {
 			DiskBytes: func(size int64) int64 { return int64(threads) * size << 20 },
 			Sparse:    true, // no rate for what was too fast for tiotest to time
 			Steps: func(size int64) []workload.Step {
-				return []workload.Step{{Name: "tiotest", Timed: true, Argv: []string{workload.OwnBuildPath + "/tiotest", "-t", set["threads"],
-					"-f", strconv.FormatInt(size, 10), "-r", strconv.Itoa(max(1, operations/threads)), "-b", "4096", "-d", "."}}}
+				return []workload.Step{{Name: "tiotest", Timed: true,
+					Argv: []string{workload.OwnBuildPath + "/tiotest", "-t", set["threads"],
+						"-f", strconv.FormatInt(size, 10), "-r", strconv.Itoa(max(1, operations/threads)), "-b", "4096", "-d", "."}}}
 			},
 		}
-		return w.MeasuredBy(workload.Measurement{Step: "tiotest", Tool: "tiobench", Did: "Write: size", Per: float64(threads << 20),
+		return w.MeasuredBy(workload.Measurement{Step: "tiotest", Tool: "tiobench", Did: "Write: size",
+			Per: float64(threads << 20),
 			Accept: func(r *tool.Report) error {
 				if r.Value("Write") == 0 {
 					return fault.Guestf("this is not the table of one tiotest run: it has no rate of the test Write")

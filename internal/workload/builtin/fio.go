@@ -79,7 +79,8 @@ func (f fioWork) workload(w *workload.Workload) *workload.Workload {
 	}
 	if !f.reads() {
 		w.Metrics = slices.Insert(w.Metrics, 4,
-			workload.Metric{Name: "time-flushed", Unit: "s", Better: workload.Lower, Clock: workload.HostClock, About: "the whole run of fio, and the flush of the file"})
+			workload.Metric{Name: "time-flushed", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
+				About: "the whole run of fio, and the flush of the file"})
 		w.WrittenBytes = func(size int64) int64 { return size * f.block * f.threads }
 	}
 	w.SizeUnit = "operations of " + byteWords(f.block)
@@ -125,7 +126,8 @@ func (f fioWork) did(size int64, r *tool.Report) error {
 	figure := func(name string) float64 { return r.Value(direction(f.rw) + " " + name) }
 	ops, bytes, want := figure("operations"), figure("size"), float64(size*f.threads)
 	if ops != want || bytes != want*float64(f.block) {
-		return fault.Guestf("fio did %.0f operations and %.0f bytes instead of %.0f and %.0f", ops, bytes, want, want*float64(f.block))
+		return fault.Guestf("fio did %.0f operations and %.0f bytes instead of %.0f and %.0f", ops, bytes, want,
+			want*float64(f.block))
 	}
 	if short, dropped := figure("short operations"), figure("dropped operations"); short != 0 || dropped != 0 {
 		return fault.Guestf("%.0f of fio's operations were short and %.0f were dropped", short, dropped)
@@ -133,7 +135,8 @@ func (f fioWork) did(size int64, r *tool.Report) error {
 	// With one operation in flight and no cache, fio mostly waits for it.
 	latency, iops := figure("mean latency")/1e9, figure("IOPS")
 	if got := latency * iops; f.direct && got < 0.5*float64(f.threads) {
-		return tool.Contradiction("latency × IOPS is %.2f, far from the depth of %d: %v s × %.1f/s", got, f.threads, latency, iops)
+		return tool.Contradiction("latency × IOPS is %.2f, far from the depth of %d: %v s × %.1f/s", got, f.threads, latency,
+			iops)
 	}
 	return nil
 }
@@ -174,7 +177,8 @@ func tiobench(rw string) *workload.Workload {
 		"write":     {"seqwrite", "write files sequentially, 4 KiB at a time", "P6-tio-seqwrite"},
 		"randwrite": {"randwrite", "write files at random, 4 KiB at a time", "P7-tio-randwrite"},
 	}[rw]
-	return workload.WithParams([]workload.Param{{Name: "threads", Default: "1", Min: 1, Max: 256, About: "threads, each with its own file"}}, func(set workload.Settings) *workload.Workload {
+	return workload.WithParams([]workload.Param{{Name: "threads", Default: "1", Min: 1, Max: 256,
+		About: "threads, each with its own file"}}, func(set workload.Settings) *workload.Workload {
 		w := &workload.Workload{
 			Name:       "tio-" + about.name,
 			Title:      about.title + ", through the page cache",

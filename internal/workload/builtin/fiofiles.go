@@ -16,7 +16,8 @@ var copyFiles = map[string]int64{"256": 500, "1024": 2000, "4096": 8000}
 
 // fileCopy reads and writes a small file in the page cache, one buffer at a time.
 func fileCopy() *workload.Workload {
-	return workload.WithParams([]workload.Param{{Name: "buffer", Default: "1024", Values: []string{"256", "1024", "4096"}, About: "bytes per read or write"}}, fileCopyWith)
+	return workload.WithParams([]workload.Param{{Name: "buffer", Default: "1024", Values: []string{"256", "1024", "4096"},
+		About: "bytes per read or write"}}, fileCopyWith)
 }
 
 func fileCopyWith(set workload.Settings) *workload.Workload {
@@ -60,7 +61,8 @@ func fileCopyWith(set workload.Settings) *workload.Workload {
 		Accept: func(r *tool.Report) error {
 			read, written := r.Value("read size"), r.Value("write size")
 			if rw := r.Words["rw"]; rw != "" && rw != "readwrite" && rw != "rw" || read == 0 || written == 0 {
-				return fault.Guestf("fio ran with --rw=%s, read %.0f bytes and wrote %.0f; that is not --rw=readwrite", rw, read, written)
+				return fault.Guestf("fio ran with --rw=%s, read %.0f bytes and wrote %.0f; that is not --rw=readwrite", rw, read,
+					written)
 			}
 			return nil
 		},

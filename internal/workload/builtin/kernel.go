@@ -25,7 +25,8 @@ func stressExec() *workload.Workload {
 		Packages: []string{"bash", "coreutils", "dash", "stress-ng", "util-linux"},
 		Metrics: []workload.Metric{
 			workload.Time("starting all processes, and the start of stress-ng"),
-			workload.Rate("rate", "1/s", "exec bogo ops per real second", "processes per second of real time, as stress-ng prints it"),
+			workload.Rate("rate", "1/s", "exec bogo ops per real second",
+				"processes per second of real time, as stress-ng prints it"),
 			workload.GuestTime("", "processes / the rate that stress-ng prints"),
 		},
 		SizeUnit:    "processes",
@@ -119,7 +120,8 @@ func hackbench(over string) *workload.Workload {
 		MaxSize:     10_000_000,
 		DefaultSize: 2000,
 		Steps: func(size int64) []workload.Step {
-			return []workload.Step{{Name: "hackbench", Timed: true, Argv: append(args[:len(args):len(args)], "--loops", strconv.FormatInt(size, 10))}}
+			return []workload.Step{{Name: "hackbench", Timed: true,
+				Argv: append(args[:len(args):len(args)], "--loops", strconv.FormatInt(size, 10))}}
 		},
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "hackbench", Tool: "rt-tests", Did: "messages of each sender"})
@@ -144,7 +146,8 @@ func cyclictest() *workload.Workload {
 		DefaultSize: 3000,
 		Steps: func(size int64) []workload.Step {
 			return []workload.Step{{Name: "cyclictest", Timed: true,
-				Argv: []string{"cyclictest", "--quiet", "--threads=1", "--interval=1000", "--loops=" + strconv.FormatInt(size, 10)}}}
+				Argv: []string{"cyclictest", "--quiet", "--threads=1", "--interval=1000", "--loops=" +
+					strconv.FormatInt(size, 10)}}}
 		},
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "cyclictest", Tool: "rt-tests", Did: "wake-ups"})
@@ -190,7 +193,8 @@ func perfBench() *workload.Workload {
 		return []workload.Step{
 			{Name: "syscall", Timed: true, Argv: perf("syscall", "basic", "--loop", n(50_000))},
 			{Name: "pipe", Timed: true, Argv: perf("sched", "pipe", "--loop", n(1000))},
-			{Name: "memcpy", Timed: true, Argv: perf("mem", "memcpy", "--size", "32MB", "--nr_loops", n(1), "--function", "default")},
+			{Name: "memcpy", Timed: true, Argv: perf("mem", "memcpy", "--size", "32MB", "--nr_loops", n(1), "--function",
+				"default")},
 		}
 	}
 	// The output of mem memcpy has a figure for each function; the C library's comes first.

@@ -67,7 +67,8 @@ func mbw() *workload.Workload {
 		MaxSize:     1_000_000,
 		DefaultSize: 50,
 		Steps: func(size int64) []workload.Step {
-			return []workload.Step{{Name: "mbw", Timed: true, Argv: []string{"mbw", "-q", "-n", strconv.FormatInt(size, 10), strconv.Itoa(array)}}}
+			return []workload.Step{{Name: "mbw", Timed: true,
+				Argv: []string{"mbw", "-q", "-n", strconv.FormatInt(size, 10), strconv.Itoa(array)}}}
 		},
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "mbw", Tool: "mbw", Did: "runs of each method"})

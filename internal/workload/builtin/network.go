@@ -20,7 +20,8 @@ const (
 
 // netWorkload completes a workload with a server and a client. All figures are in
 // the client's output. Alone, the guest uses its own loopback interface.
-func netWorkload(w *workload.Workload, port int, server []string, client func(size int64) []string, by workload.Measurement) *workload.Workload {
+func netWorkload(w *workload.Workload, port int, server []string, client func(size int64) []string,
+	by workload.Measurement) *workload.Workload {
 	w.Serve = func(int64) []workload.Step {
 		return []workload.Step{{Name: "server", Background: true, Argv: server, Ready: listening(port)}}
 	}
@@ -45,7 +46,8 @@ func arrived(r *tool.Report, figure string, least, most int64) error {
 }
 
 func iperf3() *workload.Workload {
-	streams := workload.Param{Name: "streams", Default: "1", Min: 1, Max: 128, About: "TCP connections that share the work"}
+	streams := workload.Param{Name: "streams", Default: "1", Min: 1, Max: 128,
+		About: "TCP connections that share the work"}
 	return workload.WithParams([]workload.Param{streams}, func(set workload.Settings) *workload.Workload {
 		w := &workload.Workload{
 			Name: "iperf3", Title: "TCP throughput by iperf3", ArticleIDs: []string{"A6-net-stream"},
@@ -59,13 +61,15 @@ func iperf3() *workload.Workload {
 			SizeUnit: "MiB sent", MinSize: 512, MaxSize: 1 << 24, DefaultSize: 4096,
 		}
 		port := strconv.Itoa(iperfPort)
-		return netWorkload(w, iperfPort, []string{"iperf3", "-s", "-B", workload.ServerAddress, "-p", port}, func(size int64) []string {
-			return []string{"iperf3", "-c", workload.ServerAddress, "-p", port, "-J", "-P", set["streams"], "-n", strconv.FormatInt(size<<20, 10)}
-		}, workload.Measurement{Tool: "iperf3", Check: func(size int64, r *tool.Report) error {
-			// The test ends when everything is sent; the last data, at most what sockets can hold, may still be in flight.
-			const onItsWay = 32 << 20
-			return arrived(r, "received", size<<20-onItsWay, size<<20+onItsWay)
-		}})
+		return netWorkload(w, iperfPort, []string{"iperf3", "-s", "-B", workload.ServerAddress, "-p", port},
+			func(size int64) []string {
+				return []string{"iperf3", "-c", workload.ServerAddress, "-p", port, "-J", "-P", set["streams"], "-n",
+					strconv.FormatInt(size<<20, 10)}
+			}, workload.Measurement{Tool: "iperf3", Check: func(size int64, r *tool.Report) error {
+				// The test ends when everything is sent; the last data, at most what sockets can hold, may still be in flight.
+				const onItsWay = 32 << 20
+				return arrived(r, "received", size<<20-onItsWay, size<<20+onItsWay)
+			}})
 	})
 }
 
@@ -83,7 +87,8 @@ func nuttcp() *workload.Workload {
 	}
 	port, data := strconv.Itoa(nuttcpPort), strconv.Itoa(nuttcpPort+1)
 	return netWorkload(w, nuttcpPort, []string{"nuttcp", "-S", "--nofork", "-P", port}, func(size int64) []string {
-		return []string{"nuttcp", "-t", "-fparse", "-P", port, "-p", data, "-l", "8192", "-n", strconv.FormatInt(size<<7, 10), workload.ServerAddress}
+		return []string{"nuttcp", "-t", "-fparse", "-P", port, "-p", data, "-l", "8192", "-n",
+			strconv.FormatInt(size<<7, 10), workload.ServerAddress}
 	}, workload.Measurement{Tool: "nuttcp",
 		Values: func(r *tool.Report) (map[string]float64, error) {
 			size, err := r.One("transferred")
@@ -99,8 +104,9 @@ func nuttcp() *workload.Workload {
 
 func netpipe() *workload.Workload {
 	w := &workload.Workload{
-		Name: "netpipe", Title: "latency and throughput of TCP messages from 1 byte to 1 MiB", ArticleIDs: []string{"L1-netpipe"},
-		Source: "NetPIPE (netpipe-tcp)", Packages: []string{"netpipe-tcp"},
+		Name: "netpipe", Title: "latency and throughput of TCP messages from 1 byte to 1 MiB",
+		ArticleIDs: []string{"L1-netpipe"},
+		Source:     "NetPIPE (netpipe-tcp)", Packages: []string{"netpipe-tcp"},
 		Metrics: []workload.Metric{
 			workload.Latency("latency", "", "half a round trip of one byte, as NetPIPE prints it"),
 			workload.Rate("bandwidth", "bit/s", "", "of the fastest message size, as NetPIPE prints it, in bits instead of units of 2^20"),
@@ -115,7 +121,8 @@ func netpipe() *workload.Workload {
 	// results.
 	server := []string{"sh", "-c", `NPtcp -P "$1" || [ $? = 3 ]`, "sh", port}
 	return netWorkload(w, netpipePort, server, func(size int64) []string {
-		return []string{"NPtcp", "-h", workload.ServerAddress, "-P", port, "-u", "1048576", "-n", strconv.FormatInt(size, 10), "-o", "tare-np.out"}
+		return []string{"NPtcp", "-h", workload.ServerAddress, "-P", port, "-u", "1048576", "-n",
+			strconv.FormatInt(size, 10), "-o", "tare-np.out"}
 	}, workload.Measurement{Tool: "netpipe",
 		Values: func(r *tool.Report) (map[string]float64, error) {
 			m := map[string]float64{}
@@ -150,7 +157,8 @@ func netperf(test, article string) *workload.Workload {
 	figure, unit, scale, perWork := "transactions", "1/s", int64(1), 1.0
 	metric := workload.Rate("rate", unit, "", "transactions per second, as netperf prints it")
 	if test == "TCP_CRR" {
-		w.Title, w.SizeUnit = "connections with a request and a response of one byte each, one after the other", "transactions"
+		w.Title, w.SizeUnit = "connections with a request and a response of one byte each, one after the other",
+			"transactions"
 		w.MinSize, w.DefaultSize = 500, 20_000
 	} else {
 		w.Title, w.SizeUnit, w.MinSize, w.MaxSize, w.DefaultSize = "TCP throughput by netperf", "MiB sent", 128, 1<<24, 4096
@@ -160,38 +168,41 @@ func netperf(test, article string) *workload.Workload {
 	w.Metrics = []workload.Metric{metric, workload.Time("the whole test, and the start of netperf"),
 		workload.GuestTime("", "work / the rate that netperf prints")}
 	port := strconv.Itoa(netperfPort)
-	return netWorkload(w, netperfPort, []string{"netserver", "-D", "-4", "-L", workload.ServerAddress, "-p", port}, func(size int64) []string {
-		// A negative length is an amount of work instead of a time.
-		return []string{"netperf", "-4", "-H", workload.ServerAddress, "-p", port, "-t", test, "-l", strconv.FormatInt(-size*scale, 10)}
-	}, workload.Measurement{Tool: "netperf",
-		Accept: func(r *tool.Report) error {
-			if is := r.Words["test"]; is != "" && is != test {
-				return fault.Guestf("this is a report of netperf's %s, not of %s", is, test)
-			}
-			return nil
-		},
-		Values: func(r *tool.Report) (map[string]float64, error) {
-			if r.Words["test"] == "" { // -P 0 -v 0 prints the rate alone, in netperf's unit
-				bare, err := r.One("result")
-				if bare.Unit = "1/s"; test == "TCP_STREAM" {
-					bare.Unit = "10^6 bit/s"
+	return netWorkload(w, netperfPort, []string{"netserver", "-D", "-4", "-L", workload.ServerAddress, "-p", port},
+		func(size int64) []string {
+			// A negative length is an amount of work instead of a time.
+			return []string{"netperf", "-4", "-H", workload.ServerAddress, "-p", port, "-t", test, "-l",
+				strconv.FormatInt(-size*scale, 10)}
+		}, workload.Measurement{Tool: "netperf",
+			Accept: func(r *tool.Report) error {
+				if is := r.Words["test"]; is != "" && is != test {
+					return fault.Guestf("this is a report of netperf's %s, not of %s", is, test)
 				}
-				return map[string]float64{metric.Name: bare.In(unit)}, err
-			}
-			rate, err := r.One(figure)
-			if err != nil {
-				return nil, err
-			}
-			seconds, err := r.One("time")
-			return map[string]float64{metric.Name: rate.In(unit), "time-guest": seconds.Value}, err
-		},
-		Check: func(size int64, r *tool.Report) error {
-			rate, seconds, work := r.All(figure), r.Value("time"), float64(size)*perWork
-			if len(rate) == 0 || math.Abs(rate[0].In(unit)*seconds-work) > 0.02*work+0.006*rate[0].In(unit) {
-				return fault.Guestf("rate × time is not the work: %v %s, %v s, %.0f requested", r.Value(figure), unit, seconds, work)
-			}
-			return nil
-		}})
+				return nil
+			},
+			Values: func(r *tool.Report) (map[string]float64, error) {
+				if r.Words["test"] == "" { // -P 0 -v 0 prints the rate alone, in netperf's unit
+					bare, err := r.One("result")
+					if bare.Unit = "1/s"; test == "TCP_STREAM" {
+						bare.Unit = "10^6 bit/s"
+					}
+					return map[string]float64{metric.Name: bare.In(unit)}, err
+				}
+				rate, err := r.One(figure)
+				if err != nil {
+					return nil, err
+				}
+				seconds, err := r.One("time")
+				return map[string]float64{metric.Name: rate.In(unit), "time-guest": seconds.Value}, err
+			},
+			Check: func(size int64, r *tool.Report) error {
+				rate, seconds, work := r.All(figure), r.Value("time"), float64(size)*perWork
+				if len(rate) == 0 || math.Abs(rate[0].In(unit)*seconds-work) > 0.02*work+0.006*rate[0].In(unit) {
+					return fault.Guestf("rate × time is not the work: %v %s, %v s, %.0f requested", r.Value(figure), unit, seconds,
+						work)
+				}
+				return nil
+			}})
 }
 
 // ttcp runs ttcp itself.
@@ -208,7 +219,8 @@ func ttcp() *workload.Workload {
 	}
 	number := strconv.Itoa(port)
 	// ttcp exits after one connection, but a server must run as long as the trial.
-	server := []string{"sh", "-c", "while :; do " + workload.OwnBuildPath + "/ttcp -r -s -p " + number + " || sleep 0.1; done"}
+	server := []string{"sh", "-c", "while :; do " + workload.OwnBuildPath + "/ttcp -r -s -p " + number +
+		" || sleep 0.1; done"}
 	return netWorkload(w, port, server, func(size int64) []string {
 		return []string{"sh", "-c", `exec "$0" -t -s -p "$1" -n "$2" "$3"`, workload.OwnBuildPath + "/ttcp", number,
 			strconv.FormatInt(size, 10), workload.ServerAddress}

@@ -21,15 +21,17 @@ func sysbenchOLTP(kind, short, article string) *workload.Workload {
 	}}
 	return workload.WithParams(params, func(set workload.Settings) *workload.Workload {
 		w := &workload.Workload{
-			Name:       "sysbench-oltp-" + short,
-			Title:      "transactions on MariaDB: " + map[string]string{"read_write": "reads and writes", "read_only": "reads"}[kind],
+			Name: "sysbench-oltp-" + short,
+			Title: "transactions on MariaDB: " + map[string]string{"read_write": "reads and writes",
+				"read_only": "reads"}[kind],
 			ArticleIDs: []string{article},
 			Setups:     []workload.Setup{sbtestSetup},
 			Metrics: []workload.Metric{
 				workload.Time("all transactions, and the start of sysbench"),
 				workload.Rate("rate", "1/s", "transactions", "transactions per second, as sysbench prints it"),
 				workload.Latency("latency", "mean latency", "mean per transaction, as sysbench prints it"),
-				workload.Latency("latency-p95", "95th percentile latency", "95th percentile per transaction, as sysbench prints it"),
+				workload.Latency("latency-p95", "95th percentile latency",
+					"95th percentile per transaction, as sysbench prints it"),
 				sysbenchTime(),
 			},
 			SizeUnit:    "transactions",
@@ -44,9 +46,12 @@ func sysbenchOLTP(kind, short, article string) *workload.Workload {
 			steps := mariadb(sbtestSetup)
 			return append(steps,
 				// Load the whole table, as in a database that has been running for long.
-				workload.Step{Name: "warm", Argv: mariadbClient("mariadb", "-N", "-e", "SELECT COUNT(*), SUM(LENGTH(c)) FROM sbtest.sbtest1")},
-				workload.Step{Name: "oltp", Timed: true, Argv: sysbenchLine("oltp_"+kind, "--db-driver=mysql", "--mysql-socket="+dbSocket, "--mysql-user=root",
-					"--table-size="+set["rows"], "--threads="+set["threads"], "--rand-seed=1", "--events="+strconv.FormatInt(size, 10), "run")},
+				workload.Step{Name: "warm", Argv: mariadbClient("mariadb", "-N", "-e",
+					"SELECT COUNT(*), SUM(LENGTH(c)) FROM sbtest.sbtest1")},
+				workload.Step{Name: "oltp", Timed: true, Argv: sysbenchLine("oltp_"+kind, "--db-driver=mysql",
+					"--mysql-socket="+dbSocket, "--mysql-user=root",
+					"--table-size="+set["rows"], "--threads="+set["threads"], "--rand-seed=1",
+					"--events="+strconv.FormatInt(size, 10), "run")},
 				workload.Step{Name: "verify", Argv: mariadbClient("mariadb", "-N", "-e", "SHOW GLOBAL STATUS LIKE 'Com_commit'")},
 				removed(dbDir+"*"))
 		}

@@ -77,8 +77,10 @@ func untarKernel(source string) *workload.Workload {
 		Programs:   []string{"bash", "cat", "find", "gzip", "mkdir", "rm", "sync", "tar", "wc"},
 		Packages:   []string{"bash", "coreutils", "findutils", "gzip", "tar"},
 		Metrics: []workload.Metric{
-			{Name: "time", Unit: "s", Better: workload.Lower, Clock: workload.HostClock, About: "unpacking, as in the article, without the flush of the file system"},
-			{Name: "time-flushed", Unit: "s", Better: workload.Lower, Clock: workload.HostClock, About: "unpacking, and the flush of the file system"},
+			{Name: "time", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
+				About: "unpacking, as in the article, without the flush of the file system"},
+			{Name: "time-flushed", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
+				About: "unpacking, and the flush of the file system"},
 		},
 		SizeUnit:    "256ths of a kernel source tree",
 		MinSize:     1,
@@ -120,7 +122,8 @@ func unpacked(size int64, verify workload.StepResult) (bytes float64, err error)
 		pieces := min(size-int64(i)*kernelPieces, kernelPieces)
 		switch {
 		case f[0] != float64(i) || f[1] != float64(pieces):
-			return 0, fault.Guestf("step verify: the MANIFEST does not list all %d pieces of copy %d: %s", pieces, i, tool.Quote(m[0]))
+			return 0, fault.Guestf("step verify: the MANIFEST does not list all %d pieces of copy %d: %s", pieces, i,
+				tool.Quote(m[0]))
 		case f[2] != f[3] || f[3] == 0:
 			return 0, fault.Guestf("step verify: the number of files differs from the archives: %s", tool.Quote(m[0]))
 		case f[4] != f[5] || f[5] == 0:
@@ -158,7 +161,8 @@ func treeSteps(source string, size int64, work ...workload.Step) []workload.Step
 		{Name: "sync", Argv: []string{"sync", "-f", "."}},
 	}
 	steps = append(steps, work...)
-	return append(steps, workload.Step{Name: "clean", Argv: []string{"bash", "-c", "rm -rf " + untarDir + "* && sync -f ."}})
+	return append(steps, workload.Step{Name: "clean",
+		Argv: []string{"bash", "-c", "rm -rf " + untarDir + "* && sync -f ."}})
 }
 
 // treeWorkload returns what workloads on such a tree have in common.
@@ -184,10 +188,13 @@ func cpioRead(source string) *workload.Workload {
 	w.Programs, w.Packages = append(w.Programs, "cpio"), append(w.Packages, "cpio")
 	w.Metrics = []workload.Metric{
 		workload.Time("reading an uncached tree"),
-		{Name: "user", Unit: "s", Better: workload.Lower, Clock: workload.GuestClock, About: "user CPU time of that pass, as the shell's time prints it"},
-		{Name: "system", Unit: "s", Better: workload.Lower, Clock: workload.GuestClock, About: "system CPU time of that pass, as the shell's time prints it"},
+		{Name: "user", Unit: "s", Better: workload.Lower, Clock: workload.GuestClock,
+			About: "user CPU time of that pass, as the shell's time prints it"},
+		{Name: "system", Unit: "s", Better: workload.Lower, Clock: workload.GuestClock,
+			About: "system CPU time of that pass, as the shell's time prints it"},
 		workload.GuestTime("", "the time that the shell's time prints"),
-		{Name: "warm-time", Unit: "s", Better: workload.Lower, Clock: workload.HostClock, About: "reading it again, from the page cache if it fits"},
+		{Name: "warm-time", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
+			About: "reading it again, from the page cache if it fits"},
 	}
 	w.ReadsBack = true
 	w.DiskBytes = func(size int64) int64 { return size*pieceBytes + bigPieces }
@@ -215,7 +222,8 @@ func cpioRead(source string) *workload.Workload {
 				return nil, workload.InStep(step, err)
 			}
 			if blocks := r.All("archive blocks")[0]; blocks.In("B") < bytes {
-				return nil, fault.Guestf("step %s: cpio archived %.0f blocks of 512 bytes, but the files have %.0f bytes", step, blocks.Value, bytes)
+				return nil, fault.Guestf("step %s: cpio archived %.0f blocks of 512 bytes, but the files have %.0f bytes", step,
+					blocks.Value, bytes)
 			}
 			if step == "cold" {
 				m["user"], m["system"], m["time-guest"] = r.Value("user"), r.Value("sys"), r.Value("real")
@@ -235,7 +243,8 @@ func tarCreate(source string) *workload.Workload {
 	w.Source = "tar (tar), on the source of Debian's kernel"
 	w.Metrics = []workload.Metric{
 		workload.Time("archiving an uncached tree, without the flush of the archive"),
-		{Name: "time-flushed", Unit: "s", Better: workload.Lower, Clock: workload.HostClock, About: "archiving it and flushing the archive"},
+		{Name: "time-flushed", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
+			About: "archiving it and flushing the archive"},
 	}
 	w.ReadsBack = true
 	w.DiskBytes = func(size int64) int64 { return 2 * (size*pieceBytes + bigPieces) }
@@ -243,7 +252,8 @@ func tarCreate(source string) *workload.Workload {
 		return treeSteps(source, size,
 			workload.Step{Name: "create", Argv: []string{"tar", "cf", file, untarDir}, Timed: true, DropCaches: true},
 			workload.Step{Name: "flush", Argv: []string{"sync", file}, Timed: true},
-			workload.Step{Name: "list", Argv: []string{"bash", "-c", "set -o pipefail; tar tf " + file + " | { grep -vc '/$' || true; }; wc -c <" + file}})
+			workload.Step{Name: "list", Argv: []string{"bash", "-c", "set -o pipefail; tar tf " + file +
+				" | { grep -vc '/$' || true; }; wc -c <" + file}})
 	}
 	w.Programs = append(w.Programs, "grep")
 	w.Parse = workload.ParsedBy("tar", nil)
@@ -265,7 +275,8 @@ func tarCreate(source string) *workload.Workload {
 			return nil, workload.InStep("list", err)
 		}
 		if files := unpackedFiles(by["verify"]); f[0] != files || f[1] < bytes {
-			return nil, fault.Guestf("step list: the archive has %.0f files in %.0f bytes, but the tree has %.0f in %.0f", f[0], f[1], files, bytes)
+			return nil, fault.Guestf("step list: the archive has %.0f files in %.0f bytes, but the tree has %.0f in %.0f", f[0],
+				f[1], files, bytes)
 		}
 		t := by["create"].Wall.Seconds()
 		return workload.Sane(map[string]float64{"time": t, "time-flushed": t + by["flush"].Wall.Seconds()})

@@ -41,7 +41,8 @@ func parseBonnie(text string) (bonnieRun, error) {
 	}
 	words := strings.Split(strings.TrimSuffix(lines[0], "\r"), ",")
 	if len(words) != len(bonnieFields) {
-		return nil, fault.Guestf("bonnie++'s line has %d fields instead of %d: %s", len(words), len(bonnieFields), Quote(lines[0]))
+		return nil, fault.Guestf("bonnie++'s line has %d fields instead of %d: %s", len(words), len(bonnieFields),
+			Quote(lines[0]))
 	}
 	b := bonnieRun{}
 	for i, name := range bonnieFields {

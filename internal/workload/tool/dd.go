@@ -1,10 +1,8 @@
 package tool
 
 import (
-	"cmp"
 	"math"
 	"regexp"
-	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
@@ -43,7 +41,8 @@ func parseDD(text string) ([]ddReport, error) {
 			unit := ddUnit[m[5]]
 			rate, last := d.bytes/d.seconds, math.Pow10(-len(m[4]))
 			if off := math.Abs(printed*unit - rate); off > last*unit+1e-4*rate {
-				return nil, Contradiction("rate × time is not the size: %.0f bytes in %v s are %.4g B/s: %s", d.bytes, d.seconds, rate, Quote(d.line))
+				return nil, Contradiction("rate × time is not the size: %.0f bytes in %v s are %.4g B/s: %s", d.bytes, d.seconds,
+					rate, Quote(d.line))
 			}
 		}
 		all = append(all, d)
@@ -72,59 +71,4 @@ func readDD(text string, r *Report) error {
 		r.add("rate", d.bytes/d.seconds, "B/s", Higher)
 	}
 	return withTimes(r, text)
-}
-
-var (
-	cpioBlocks = line(" block", `^(\d+) blocks?\r?$`)
-	shellTimes = line("", `^(real|user|sys)\s+(?:(\d+)m)?(\d+(?:\.\d+)?)s?\r?$`)
-)
-
-// readCpio reads the report of cpio and the times that the shell's time printed.
-func readCpio(text string, r *Report) error {
-	if err := refused("cpio", text); err != nil {
-		return err
-	}
-	var blocks float64
-	if err := takeOnce("cpio", text, pick{cpioBlocks, []*float64{&blocks}}); err != nil {
-		return err
-	}
-	if blocks == 0 {
-		return fault.Guestf("cpio archived nothing")
-	}
-	r.add("archive blocks", blocks, "512 B", "")
-	times := map[string]float64{}
-	for _, m := range shellTimes.all(Grep(text, "real", "user", "sys")) {
-		f, err := Numbers("0"+m[2], m[3])
-		if err != nil {
-			return err
-		}
-		times[m[1]] = max(f[0]*60+f[1], 0.001) // 0.000 means less than the shell's resolution
-	}
-	for _, name := range []string{"real", "user", "sys"} {
-		if times[name] > 0 {
-			r.seconds(name, times[name])
-		}
-	}
-	return nil
-}
-
-var bogomipsLine = line("", `(?i)^ *(\d+ )?bogomips\s*: *(\d+\.\d+) *$`)
-
-// readCPUInfo reads /proc/cpuinfo, or lines of it with their number: the BogoMIPS of each line, and
-// the number of all "readings".
-func readCPUInfo(text string, r *Report) error {
-	readings := 0.0
-	for _, m := range bogomipsLine.all(text) {
-		f, err := Numbers(m[2], cmp.Or(strings.TrimSpace(m[1]), "1"))
-		if err != nil {
-			return err
-		}
-		r.add("bogomips", f[0], "1", "")
-		readings += f[1]
-	}
-	if readings == 0 {
-		return fault.Guestf("the output contains no BogoMIPS: %s", Quote(text))
-	}
-	r.add("readings", readings, "1", "")
-	return nil
 }

@@ -114,7 +114,8 @@ func parseFio(text string) ([]fioRun, error) {
 	} else if fioTextGroup.find(text) != "" {
 		run, err = parseFioText(text)
 	} else if err = refused("fio", text); err == nil {
-		err = fault.WithRemedy(fault.Guestf("this is not output of fio 3: %s", Quote(text)), "run fio with --output-format=json")
+		err = fault.WithRemedy(fault.Guestf("this is not output of fio 3: %s", Quote(text)),
+			"run fio with --output-format=json")
 	}
 	return []fioRun{run}, err
 }
@@ -312,7 +313,8 @@ func parseFioTerse(line string) (fioRun, error) {
 		if err != nil {
 			return fioRun{}, err
 		}
-		*dst = fioSide{bytes: f[0] * 1024, bw: f[1] * 1024, iops: f[2], runtime: f[3] / 1e3, clat: f[4] / 1e6, lat: f[5] / 1e6,
+		*dst = fioSide{bytes: f[0] * 1024, bw: f[1] * 1024, iops: f[2], runtime: f[3] / 1e3, clat: f[4] / 1e6,
+			lat:     f[5] / 1e6,
 			rounded: 1 / max(f[1], 1)}
 	}
 	return run, nil

@@ -67,35 +67,36 @@ func lines(t lineTool) func(text string, r *Report) error {
 	}
 }
 
-var abLines = lineTool{regexp.MustCompile(`(?m)^(?:.*apr_.*|ab: .*|Test aborted.*|The timeout specified.*)$`), []figureLine{
-	figures(`^Document Length: +(\d+) bytes`, "document length", "B", ""),
-	figures(`^Concurrency Level: +(\d+)`, "concurrency", "1", ""),
-	figures(`^Time taken for tests: +([\d.]+) seconds`, "time", "s", Lower),
-	figures(`^Complete requests: +(\d+)`, "complete", "1", ""),
-	figures(`^Failed requests: +(\d+)`, "failed", "1", Lower),
-	figures(`^Non-2xx responses: +(\d+)`, "non-2xx", "1", Lower),
-	figures(`^Requests per second: +([\d.]+)`, "requests", "1/s", Higher),
-	figures(`^Time per request: +([\d.]+) \[ms\] \(mean\)`, "time per request", "ms", Lower),
-	figures(`^ +\(Connect: (\d+), Receive: `, "failed to connect", "1", Lower),
-	figures(`^ +\(Connect: \d+, Receive: (\d+), `, "failed to receive", "1", Lower),
-	figures(`, Length: (\d+), Exceptions: `, "failed by length", "1", Lower),
-	figures(`, Exceptions: (\d+)\)`, "failed by exception", "1", Lower),
-	figures(`^Write errors: +(\d+)`, "write errors", "1", Lower),
-	figures(`^Total transferred: +(\d+) bytes`, "transferred", "B", ""),
-	figures(`^HTML transferred: +(\d+) bytes`, "transferred pages", "B", ""),
-	figures(`^Transfer rate: +([\d.]+) \[Kbytes/sec\] received`, "transfer rate", "KB/s", Higher),
-	figures(`^ +(\d+)% +(\d+)(?: \(longest request\))?$`, "percentile %1", "ms", Lower),
-}, func(r *Report) error {
-	complete, seconds, rate := r.Value("complete"), r.Value("time"), r.Value("requests")
-	if did := rate * seconds; math.Abs(did-complete) > 0.01*complete+1 && math.Abs(did-complete) > 0.0006*rate {
-		return Contradiction("rate × time is not the number of requests: %v/s, %v s, %.0f requests", rate, seconds, complete)
-	}
-	latency, clients := r.Value("time per request")/1e3, r.Value("concurrency")
-	if math.Abs(latency*rate-clients) > 0.01*clients+1e-6*rate {
-		return Contradiction("latency × rate is not the number of clients: %v s, %v/s, %v clients", latency, rate, clients)
-	}
-	return nil
-}}
+var abLines = lineTool{regexp.MustCompile(`(?m)^(?:.*apr_.*|ab: .*|Test aborted.*|The timeout specified.*)$`),
+	[]figureLine{
+		figures(`^Document Length: +(\d+) bytes`, "document length", "B", ""),
+		figures(`^Concurrency Level: +(\d+)`, "concurrency", "1", ""),
+		figures(`^Time taken for tests: +([\d.]+) seconds`, "time", "s", Lower),
+		figures(`^Complete requests: +(\d+)`, "complete", "1", ""),
+		figures(`^Failed requests: +(\d+)`, "failed", "1", Lower),
+		figures(`^Non-2xx responses: +(\d+)`, "non-2xx", "1", Lower),
+		figures(`^Requests per second: +([\d.]+)`, "requests", "1/s", Higher),
+		figures(`^Time per request: +([\d.]+) \[ms\] \(mean\)`, "time per request", "ms", Lower),
+		figures(`^ +\(Connect: (\d+), Receive: `, "failed to connect", "1", Lower),
+		figures(`^ +\(Connect: \d+, Receive: (\d+), `, "failed to receive", "1", Lower),
+		figures(`, Length: (\d+), Exceptions: `, "failed by length", "1", Lower),
+		figures(`, Exceptions: (\d+)\)`, "failed by exception", "1", Lower),
+		figures(`^Write errors: +(\d+)`, "write errors", "1", Lower),
+		figures(`^Total transferred: +(\d+) bytes`, "transferred", "B", ""),
+		figures(`^HTML transferred: +(\d+) bytes`, "transferred pages", "B", ""),
+		figures(`^Transfer rate: +([\d.]+) \[Kbytes/sec\] received`, "transfer rate", "KB/s", Higher),
+		figures(`^ +(\d+)% +(\d+)(?: \(longest request\))?$`, "percentile %1", "ms", Lower),
+	}, func(r *Report) error {
+		complete, seconds, rate := r.Value("complete"), r.Value("time"), r.Value("requests")
+		if did := rate * seconds; math.Abs(did-complete) > 0.01*complete+1 && math.Abs(did-complete) > 0.0006*rate {
+			return Contradiction("rate × time is not the number of requests: %v/s, %v s, %.0f requests", rate, seconds, complete)
+		}
+		latency, clients := r.Value("time per request")/1e3, r.Value("concurrency")
+		if math.Abs(latency*rate-clients) > 0.01*clients+1e-6*rate {
+			return Contradiction("latency × rate is not the number of clients: %v s, %v/s, %v clients", latency, rate, clients)
+		}
+		return nil
+	}}
 
 var dbenchLines = lineTool{failed: regexp.MustCompile(`(?m)^.*(?:Can't open|Failed to|No such file|No space left|clients failed).*$`),
 	lines: []figureLine{
@@ -143,16 +144,17 @@ var (
 // readLmbench also reads lines of two numbers. Their meaning depends on the header line above them,
 // which bw_mem and bw_file_rd do not print.
 func readLmbench(text string, r *Report) error {
+	ctx, lat := lmbenchCtx.MatchString(text), lmbenchLat.MatchString(text)
 	for _, m := range lmbenchPair.FindAllStringSubmatch(text, -1) {
 		f, err := Numbers(m[1:]...)
 		if err != nil {
 			continue
 		}
 		switch {
-		case lmbenchCtx.MatchString(text):
+		case ctx:
 			r.add("context switch of "+m[1]+" processes", f[1], "us", Lower)
 			r.add("processes", f[0], "1", "")
-		case lmbenchLat.MatchString(text):
+		case lat:
 			r.add("load of "+m[1]+" MB", f[1], "ns", Lower)
 		default:
 			r.add("size", f[0], "MB", "")

@@ -56,7 +56,8 @@ func readStressNG(text string, r *Report) error {
 			for _, kv := range stressKey.FindAllStringSubmatch(m[2], -1) {
 				key[kv[1]] = kv[2]
 			}
-			if err := add(m[1], m[0], key["bogo-ops"], key["wall-clock-time"], key["bogo-ops-per-second-real-time"]); err != nil {
+			if err := add(m[1], m[0], key["bogo-ops"], key["wall-clock-time"],
+				key["bogo-ops-per-second-real-time"]); err != nil {
 				return err
 			}
 		}

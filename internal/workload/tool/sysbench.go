@@ -24,13 +24,16 @@ var sysbenchTests = []struct {
 	own  []sysbenchLine
 }{
 	{"cpu", []sysbenchLine{
-		{line("events per second", `^ *events per second: +(\d+\.\d+)$`), []sysbenchFigure{{"events per second", "1/s", Higher}}},
+		{line("events per second", `^ *events per second: +(\d+\.\d+)$`),
+			[]sysbenchFigure{{"events per second", "1/s", Higher}}},
 	}},
 	{"oltp", []sysbenchLine{
-		{line("transactions", `^ *transactions: +\d+ +\((\d+\.\d+) per sec\.\)$`), []sysbenchFigure{{"transactions", "1/s", Higher}}},
+		{line("transactions", `^ *transactions: +\d+ +\((\d+\.\d+) per sec\.\)$`),
+			[]sysbenchFigure{{"transactions", "1/s", Higher}}},
 	}},
 	{"memory", []sysbenchLine{
-		{line("Total operations", `^Total operations: \d+ \( *(\d+\.\d+) per second\)$`), []sysbenchFigure{{"events per second", "1/s", Higher}}},
+		{line("Total operations", `^Total operations: \d+ \( *(\d+\.\d+) per second\)$`),
+			[]sysbenchFigure{{"events per second", "1/s", Higher}}},
 		{line("transferred", `^(\d+\.\d+) MiB transferred \((\d+\.\d+) MiB/sec\)$`),
 			[]sysbenchFigure{{"transferred", "MiB", ""}, {"bandwidth", "MiB/s", Higher}}},
 	}},
@@ -78,7 +81,8 @@ func readSysbench(text string, r *Report) error {
 		r.say("operation", m[1])
 	}
 	var seconds, events, mean float64
-	err := takeOnce("sysbench "+test.name, text, pick{sysbenchSeconds, []*float64{&seconds}}, pick{sysbenchEvents, []*float64{&events}},
+	err := takeOnce("sysbench "+test.name, text, pick{sysbenchSeconds, []*float64{&seconds}},
+		pick{sysbenchEvents, []*float64{&events}},
 		pick{sysbenchMean, []*float64{&mean}})
 	if err != nil {
 		return err

@@ -160,6 +160,9 @@ func foreignLocale(text, line string) error {
 		"run it again with LC_ALL=C")
 }
 
+// jsonAt returns where a JSON object begins at the start of a line, or -1.
+func jsonAt(text string) int { return strings.Index("\n"+text, "\n{") }
+
 // pattern is a kind of line of a tool's output.
 type pattern struct {
 	word string // occurs in every such line; "": no word does

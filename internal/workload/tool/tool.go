@@ -128,7 +128,8 @@ func (r *Report) One(name string) (Figure, error) {
 	case n == 1:
 		return first, nil
 	case n > 1:
-		return Figure{}, fault.Guestf("the output of %s has %d figures %s instead of one; save each run in its own file", r.Tool, n, Quote(name))
+		return Figure{}, fault.Guestf("the output of %s has %d figures %s instead of one; save each run in its own file",
+			r.Tool, n, Quote(name))
 	case r.lines[name] != "":
 		return Figure{}, fault.Guestf("the output of %s has no line %s", r.Tool, Quote(r.lines[name]))
 	}
@@ -152,13 +153,16 @@ type Tool struct {
 
 // tools are all tools, in order of their names.
 var tools = []Tool{
-	{"ab", lines(abLines)}, {"bonnie++", readBonnie}, {"cpio", readCpio}, {"cpuinfo", readCPUInfo}, {"dbench", lines(dbenchLines)},
+	{"ab", lines(abLines)}, {"bonnie++", readBonnie}, {"cpio", readCpio}, {"cpuinfo", readCPUInfo},
+	{"dbench", lines(dbenchLines)},
 	{"dd", readDD}, {"fio", readFio}, {"hyperfine", readHyperfine}, {"ioping", readIoping}, {"iozone", readIozone},
-	{"iperf2", lines(iperf2Lines)}, {"iperf3", readIperf3}, {"kernel-build", readTimes("make", makeFailed)}, {"lmbench", readLmbench},
+	{"iperf2", lines(iperf2Lines)}, {"iperf3", readIperf3}, {"kernel-build", readTimes("make", makeFailed)},
+	{"lmbench", readLmbench},
 	{"mbw", readMbw}, {"nbench", lines(nbenchLines)}, {"netperf", readNetperf}, {"netpipe", lines(netpipeLines)},
 	{"nuttcp", lines(nuttcpLines)}, {"openssl", readOpenssl}, {"perf-bench", readPerfBench}, {"qperf", lines(qperfLines)},
 	{"rt-tests", readRTTests}, {"sockperf", lines(sockperfLines)}, {"stress-ng", readStressNG}, {"sysbench", readSysbench},
-	{"tar", readTimes("tar", tarFailed)}, {"tcpbench", lines(tcpbenchLines)}, {"tiobench", readTiobench}, {"ttcp", lines(ttcpLines)},
+	{"tar", readTimes("tar", tarFailed)}, {"tcpbench", lines(tcpbenchLines)}, {"tiobench", readTiobench},
+	{"ttcp", lines(ttcpLines)},
 	{"unixbench", lines(unixbenchLines)}, {"wrk", lines(wrkLines)},
 }
 
@@ -250,7 +254,8 @@ func readTimes(tool string, failed *pattern) func(string, *Report) error {
 		if err := withTimes(r, text); err != nil || len(r.Figures) > 0 {
 			return err
 		}
-		return fault.WithRemedy(fault.Guestf("%s prints no figures, and the output contains no line of time: %s", tool, Quote(text)),
+		return fault.WithRemedy(fault.Guestf("%s prints no figures, and the output contains no line of time: %s", tool,
+			Quote(text)),
 			"run the command under time and save the output of both")
 	}
 }

@@ -22,7 +22,8 @@ var clientsParam = workload.Param{Name: "clients", Default: "1", Min: 1, Max: 10
 
 // abWorkload completes a workload that requests a page from a web server, which the
 // steps of serve start. The size is the number of requests.
-func abWorkload(w *workload.Workload, set workload.Settings, p page, disk int64, serve ...workload.Step) *workload.Workload {
+func abWorkload(w *workload.Workload, set workload.Settings, p page, disk int64,
+	serve ...workload.Step) *workload.Workload {
 	clients := int64(set.Int("clients"))
 	url := "http://" + workload.ServerAddress + ":" + strconv.Itoa(httpPort) + p.path
 	w.Programs = append(w.Programs, "ab", "apache2", "curl", "grep", "sh", "sync")
@@ -39,7 +40,8 @@ func abWorkload(w *workload.Workload, set workload.Settings, p page, disk int64,
 	w.DefaultSize = max(w.DefaultSize, w.MinSize)
 	w.DiskBytes = func(size int64) int64 { return disk + 16<<20 + 256*size } // the log of requests
 	// During the first requests, the server starts processes and compiles PHP.
-	warm := workload.Step{Name: "warm", Argv: []string{"sh", "-c", `for i in 1 2 3 4 5 6 7 8; do curl -fsS -o /dev/null "$1" || exit; done`, "sh", url}}
+	warm := workload.Step{Name: "warm", Argv: []string{"sh", "-c",
+		`for i in 1 2 3 4 5 6 7 8; do curl -fsS -o /dev/null "$1" || exit; done`, "sh", url}}
 	w.Serve = func(int64) []workload.Step {
 		return append(serve[:len(serve):len(serve)], warm, removed(dbDir+"*", webDir))
 	}
@@ -91,7 +93,8 @@ func abServed(r *tool.Report) error {
 	}
 	// Without -l, ab counts a page as failed if its length differs from the first one's.
 	first := r.Value("document length")
-	if failed > 0 && (r.Value("failed by length") != failed || len(r.All("document length")) == 0 || math.Abs(bytes/n-first) > 16+first/50) {
+	if failed > 0 && (r.Value("failed by length") != failed || len(r.All("document length")) == 0 ||
+		math.Abs(bytes/n-first) > 16+first/50) {
 		return fault.Guestf("%.0f of %.0f requests failed", failed, n)
 	}
 	return nil
@@ -129,18 +132,21 @@ func abStatic() *workload.Workload {
 func abStatus() *workload.Workload {
 	return workload.WithParams([]workload.Param{clientsParam}, func(set workload.Settings) *workload.Workload {
 		w := &workload.Workload{
-			Name: "ab-status", Title: "Apache serves its status page, generated each time, to ab", ArticleIDs: []string{"L5-ab-status"},
-			Source: "Apache (apache2) and ab (apache2-utils)", MinSize: 300, DefaultSize: 5000,
+			Name: "ab-status", Title: "Apache serves its status page, generated each time, to ab",
+			ArticleIDs: []string{"L5-ab-status"},
+			Source:     "Apache (apache2) and ab (apache2-utils)", MinSize: 300, DefaultSize: 5000,
 		}
-		return abWorkload(w, set, page{path: "/server-status", marker: "Apache Server Status", varies: true, grows: true}, 0, apache(apacheEvent))
+		return abWorkload(w, set, page{path: "/server-status", marker: "Apache Server Status", varies: true, grows: true}, 0,
+			apache(apacheEvent))
 	})
 }
 
 // tcpCRR stands in for netperf's test of the same name.
 func tcpCRR() *workload.Workload {
 	w := &workload.Workload{
-		Name: "tcp-crr", Title: "connections with a request and a response each, one after the other", ArticleIDs: []string{"A5-net-crr"},
-		Source: "Apache (apache2) and ab (apache2-utils)", MinSize: 300, DefaultSize: 5000,
+		Name: "tcp-crr", Title: "connections with a request and a response each, one after the other",
+		ArticleIDs: []string{"A5-net-crr"},
+		Source:     "Apache (apache2) and ab (apache2-utils)", MinSize: 300, DefaultSize: 5000,
 		StandIn: "for netperf's TCP_CRR, which is not in Debian's main (see netperf-crr): ab without -k also opens a connection for every request, but the messages are HTTP instead of one byte, and the figures include Apache's work",
 	}
 	return abWorkload(w, workload.Settings{"clients": "1"}, page{path: "/robots.txt", marker: "tare"}, 0, apache(apacheEvent+`Alias /robots.txt /etc/hostname
@@ -174,17 +180,20 @@ func mediawiki() *workload.Workload {
 			Setups:   []workload.Setup{mediawikiSetup}, MinSize: 10, DefaultSize: 500,
 		}
 		serve := append(mariadb(mediawikiSetup), apache(apachePHP))
-		return abWorkload(w, set, page{path: "/mediawiki/index.php/Main_Page", marker: "MediaWiki has been installed", varies: true}, mariadbDisk, serve...)
+		return abWorkload(w, set, page{path: "/mediawiki/index.php/Main_Page", marker: "MediaWiki has been installed",
+			varies: true}, mariadbDisk, serve...)
 	})
 }
 
 // phpPackages are the packages that PHP pages with a database need.
 func phpPackages() []string {
-	return []string{"libapache2-mod-php", "mariadb-client", "mariadb-server", "php-cli", "php-mbstring", "php-mysql", "php-xml"}
+	return []string{"libapache2-mod-php", "mariadb-client", "mariadb-server", "php-cli", "php-mbstring", "php-mysql",
+		"php-xml"}
 }
 
 // alsoChecking adds a check of every trial that passes all others.
-func alsoChecking(w *workload.Workload, check func(size int64, by map[string]workload.StepResult) error) *workload.Workload {
+func alsoChecking(w *workload.Workload, check func(size int64,
+	by map[string]workload.StepResult) error) *workload.Workload {
 	evaluate := w.Evaluate
 	w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {
 		m, err := evaluate(size, results)

@@ -29,7 +29,8 @@ func readPerfBench(text string, r *Report) error {
 	}
 	r.say("benchmark", name[0][1])
 	var done, seconds, each float64 // 0: not printed
-	for _, want := range []pick{{perfDone, []*float64{&done}}, {perfTotal, []*float64{&seconds}}, {perfEach, []*float64{&each}}} {
+	for _, want := range []pick{{perfDone, []*float64{&done}}, {perfTotal, []*float64{&seconds}},
+		{perfEach, []*float64{&each}}} {
 		if m := want.line.first(text); m != nil {
 			f, err := Number(strings.ReplaceAll(m[1], ",", ""))
 			if err != nil {

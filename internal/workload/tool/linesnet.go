@@ -8,12 +8,13 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-var iperf2Lines = lineTool{failed: regexp.MustCompile(`(?m)^.*(?:connect failed|WARNING|unable to).*$`), lines: []figureLine{
-	figures(`^(?:[^,\n]+,){7}(\d+),\d+$`, "bytes", "B", ""),
-	figures(`^(?:[^,\n]+,){8}(\d+)$`, "throughput", "bit/s", Higher),
-	figures(`([\d.]+) Gbits/sec$`, "throughput", "Gbit/s", Higher),
-	figures(`([\d.]+) Mbits/sec$`, "throughput", "Mbit/s", Higher),
-}}
+var iperf2Lines = lineTool{failed: regexp.MustCompile(`(?m)^.*(?:connect failed|WARNING|unable to).*$`),
+	lines: []figureLine{
+		figures(`^(?:[^,\n]+,){7}(\d+),\d+$`, "bytes", "B", ""),
+		figures(`^(?:[^,\n]+,){8}(\d+)$`, "throughput", "bit/s", Higher),
+		figures(`([\d.]+) Gbits/sec$`, "throughput", "Gbit/s", Higher),
+		figures(`([\d.]+) Mbits/sec$`, "throughput", "Mbit/s", Higher),
+	}}
 
 // streamed checks that rate × time is the size in the report of one transfer. Times have two
 // decimals.
@@ -108,7 +109,8 @@ var (
 	netperfUnit  = line("THROUGHPUT_UNITS", `^THROUGHPUT_UNITS=(\S+)$`)
 	netperfTest  = line("TEST from", `^(?:MIGRATED )?(TCP Connect/Request/Response|TCP STREAM|TCP MAERTS|OMNI Send) TEST from `)
 	netperfTests = map[string]string{
-		"TCP Connect/Request/Response": "TCP_CRR", "TCP STREAM": "TCP_STREAM", "TCP MAERTS": "TCP_MAERTS", "OMNI Send": "TCP_STREAM",
+		"TCP Connect/Request/Response": "TCP_CRR", "TCP STREAM": "TCP_STREAM", "TCP MAERTS": "TCP_MAERTS",
+		"OMNI Send": "TCP_STREAM",
 	}
 )
 
@@ -123,11 +125,14 @@ func readNetperf(text string, r *Report) error {
 	if m := netperfTest.first(text); m != nil {
 		r.say("test", netperfTests[m[1]])
 	}
-	for i, f := range r.Figures {
-		if m := netperfUnit.first(text); f.Unit == "THROUGHPUT_UNITS" && m != nil {
-			r.Figures[i].Unit = quoteless(m[1])
-			if m[1] == "10^6bits/s" {
-				r.Figures[i].Unit = "10^6 bit/s"
+	if m := netperfUnit.first(text); m != nil {
+		unit := quoteless(m[1])
+		if unit == "10^6bits/s" {
+			unit = "10^6 bit/s"
+		}
+		for i, f := range r.Figures {
+			if f.Unit == "THROUGHPUT_UNITS" {
+				r.Figures[i].Unit = unit
 			}
 		}
 	}
@@ -150,6 +155,7 @@ var sockperfLines = lineTool{lines: []figureLine{
 
 var tcpbenchLines = lineTool{lines: []figureLine{figures(`Avg Mbps: +([\d.]+)`, "throughput", "10^6 bit/s", Higher)}}
 
-var wrkLines = lineTool{failed: regexp.MustCompile(`(?m)^(?:unable to .*|  Socket errors:.*|  Non-2xx.*)$`), lines: []figureLine{
-	figures(`^Requests/sec: +([\d.]+)$`, "requests", "1/s", Higher),
-}}
+var wrkLines = lineTool{failed: regexp.MustCompile(`(?m)^(?:unable to .*|  Socket errors:.*|  Non-2xx.*)$`),
+	lines: []figureLine{
+		figures(`^Requests/sec: +([\d.]+)$`, "requests", "1/s", Higher),
+	}}

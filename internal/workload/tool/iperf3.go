@@ -3,43 +3,10 @@ package tool
 import (
 	"encoding/json"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
-
-// jsonAt returns where a JSON object begins at the start of a line, or -1.
-func jsonAt(text string) int { return strings.Index("\n"+text, "\n{") }
-
-// readHyperfine reads the JSON of --export-json.
-func readHyperfine(text string, r *Report) error {
-	var doc struct {
-		Results []struct {
-			Command                        string
-			Mean, Stddev, Median, Min, Max float64
-			ExitCodes                      []int `json:"exit_codes"`
-		}
-	}
-	if err := json.NewDecoder(strings.NewReader(text)).Decode(&doc); err != nil || len(doc.Results) == 0 {
-		return fault.WithRemedy(fault.Guestf("this is not hyperfine's JSON: %s", Quote(text)), "run hyperfine with --export-json")
-	}
-	for _, run := range doc.Results {
-		if slices.ContainsFunc(run.ExitCodes, func(c int) bool { return c != 0 }) {
-			return fault.Guestf("hyperfine ran a command that failed: %s", Quote(run.Command))
-		}
-		name := ""
-		if len(doc.Results) > 1 {
-			name = run.Command + ": "
-		}
-		r.seconds(name+"mean", run.Mean)
-		r.seconds(name+"standard deviation", run.Stddev)
-		r.seconds(name+"median", run.Median)
-		r.seconds(name+"min", run.Min)
-		r.seconds(name+"max", run.Max)
-	}
-	return nil
-}
 
 // readIperf3 reads the JSON of a TCP or UDP test, or its text.
 func readIperf3(text string, r *Report) error {
@@ -82,7 +49,8 @@ func readIperf3(text string, r *Report) error {
 	add("throughput", end.Sum.Bits, "bit/s", Higher)
 	add("jitter", end.Sum.Jitter, "ms", Lower)
 	add("lost", end.Sum.Lost, "%", Lower)
-	for _, name := range []string{"host_total", "host_user", "host_system", "remote_total", "remote_user", "remote_system"} {
+	for _, name := range []string{"host_total", "host_user", "host_system", "remote_total", "remote_user",
+		"remote_system"} {
 		add("CPU "+name, end.CPU[name], "%", Lower)
 	}
 	add("received", end.Received.Bytes, "B", "")

@@ -196,14 +196,18 @@ func newParse(*options) *cobra.Command {
 		Short: "Parse saved raw output of a workload's tool and print its metrics as JSON",
 		Long: `parse reads the output of a program that you ran yourself. For a workload it
 prints the metrics in tare's units; for a tool, every figure in the output, with
-the tool's own names and units. Supported tools:
+the tool's own names and units. Some names are those of a tool and of a workload;
+they mean the tool unless you say --workload. Supported tools:
 
 ` + toolNames(),
-		Example: "  tare parse fio-randread saved.json\n  tare parse dd-write - < dd.txt\n  tare parse iozone iozone.txt",
-		Args:    cobra.ExactArgs(2),
+		Example: "  tare parse fio-randread saved.json\n  tare parse dd-write - < dd.txt\n" +
+			"  tare parse iozone iozone.txt\n  tare parse --workload iozone iozone.txt",
+		Args: cobra.ExactArgs(2),
 	}
+	asWorkload := c.Flags().Bool("workload", false, "take the name for that of a workload, even if there is a tool of that name")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		t, isTool := tool.Get(args[0])
+		isTool = isTool && !*asWorkload
 		w, err := builtin.Get(args[0])
 		if err != nil && !isTool {
 			return err
@@ -213,7 +217,7 @@ the tool's own names and units. Supported tools:
 			return err
 		}
 		var result any
-		if isTool { // it gives all that a workload of the same name does, and more
+		if isTool {
 			result, err = parsedByTool(t, b)
 		} else {
 			result, err = parsed(w, b)

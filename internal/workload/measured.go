@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"maps"
 	"math"
 	"strings"
 
@@ -15,8 +14,8 @@ type Measurement struct {
 	Step string // the timed step with the output
 	Tool string // the name of its reader, see tool.Get
 
-	// Did is the figure that counts the work of the trial, and Per the s, B or pieces of it in one unit
-	// of sizes; 0: 1. A trial is refused if it did less or more work than its size. "": no such figure.
+	// Did is the figure that counts the work of the trial, and Per is how many bytes or pieces of it are
+	// one unit of sizes; 0: 1. A trial is refused if it did less or more work than its size. "": no such figure.
 	Did string
 	Per float64
 
@@ -32,40 +31,20 @@ type Measurement struct {
 // MeasuredBy completes a workload whose figures are all in the output of one step. The step's time is
 // the metric "time"; with the time of a step named flush added, it is the metric "time-flushed".
 func (w *Workload) MeasuredBy(by Measurement) *Workload {
-	values := func(r *tool.Report) (map[string]float64, error) {
-		if by.Accept != nil {
-			if err := by.Accept(r); err != nil {
-				return nil, err
-			}
-		}
-		m := map[string]float64{}
-		for _, metric := range w.Metrics {
-			if metric.Figure == "" || w.Sparse && r.Value(metric.Figure) == 0 {
-				continue
-			}
-			f, err := r.One(metric.Figure)
-			if err != nil {
-				return nil, err
-			}
-			m[metric.Name] = f.In(metric.Unit)
-		}
-		if by.Values != nil {
-			more, err := by.Values(r)
-			if err != nil {
-				return nil, err
-			}
-			maps.Copy(m, more)
-		}
-		return m, nil
-	}
-	w.Parse = ParsedBy(by.Tool, values)
+	w.Parse = timed(func(text string) (map[string]float64, error) {
+		_, m, err := by.read(w, text)
+		return m, err
+	})
 	w.Evaluate = func(size int64, results []StepResult) (map[string]float64, error) {
 		done, err := Ran(w.Trial(size, ""), results)
 		if err != nil {
 			return nil, err
 		}
 		at := done[by.Step]
-		m, err := by.of(w, size, at, values)
+		r, m, err := by.read(w, at.Output())
+		if err == nil {
+			err = by.check(w, size, r)
+		}
 		if err != nil {
 			return nil, InStep(by.Step, err)
 		}
@@ -78,59 +57,85 @@ func (w *Workload) MeasuredBy(by Measurement) *Workload {
 	return w
 }
 
-// of reads the output of a trial's step.
-func (by Measurement) of(w *Workload, size int64, at StepResult, values func(*tool.Report) (map[string]float64, error),
-) (map[string]float64, error) {
-	r, err := tool.Read(by.Tool, at.Output())
-	if err != nil {
-		return nil, err
+// read returns the tool's report in a text, and the metrics by the guest's clock.
+func (by Measurement) read(w *Workload, text string) (*tool.Report, map[string]float64, error) {
+	var wanted []string
+	for _, metric := range w.Metrics {
+		if metric.Figure != "" {
+			wanted = append(wanted, metric.Figure)
+		}
 	}
-	m, err := values(r)
-	if err != nil {
-		return nil, err
+	r, err := tool.Read(by.Tool, text, wanted...)
+	if err == nil && by.Accept != nil {
+		err = by.Accept(r)
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	m := map[string]float64{}
+	if by.Values != nil {
+		if m, err = by.Values(r); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, metric := range w.Metrics {
+		if metric.Figure == "" || w.Sparse && r.Value(metric.Figure) == 0 {
+			continue
+		}
+		f, err := r.One(metric.Figure)
+		if err != nil {
+			return nil, nil, err
+		}
+		m[metric.Name] = f.In(metric.Unit)
+	}
+	return r, m, nil
+}
+
+// check returns what is wrong with a report as that of a trial of this size.
+func (by Measurement) check(w *Workload, size int64, r *tool.Report) error {
 	if by.Did != "" {
 		f, err := r.One(by.Did)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		did := f.In("1")
-		if by.Per != 0 {
-			did /= by.Per
-		}
-		if math.Abs(did-float64(size)) > 1e-9*float64(size) {
+		if did := f.In("1") / max(by.Per, 1); math.Abs(did-float64(size)) > 1e-9*float64(size) {
 			unit, _, _ := strings.Cut(w.SizeUnit, " (")
-			return nil, fault.Guestf("%.10g %s instead of %d", did, unit, size)
+			return fault.Guestf("%.10g %s instead of %d", did, unit, size)
 		}
 	}
 	if by.Check != nil {
-		err = by.Check(size, r)
+		return by.Check(size, r)
 	}
-	return m, err
+	return nil
 }
 
 // ParsedBy returns a Parse: the values in a tool's report and, as the metric "time", the time that
 // time(1) or the shell's time printed. values nil: only the time.
 func ParsedBy(name string, values func(r *tool.Report) (map[string]float64,
 	error)) func(output []byte) (map[string]float64, error) {
+	return timed(func(text string) (map[string]float64, error) {
+		r, err := tool.Read(name, text)
+		if err != nil || values == nil {
+			return map[string]float64{}, err
+		}
+		return values(r)
+	})
+}
+
+// timed adds the time that time(1) or the shell's time printed, as the metric "time".
+func timed(read func(text string) (map[string]float64, error)) func(output []byte) (map[string]float64, error) {
 	return func(output []byte) (map[string]float64, error) {
-		r, err := tool.Read(name, string(output))
+		m, err := read(string(output))
 		if err != nil {
 			return nil, err
-		}
-		m := map[string]float64{}
-		if values != nil {
-			if m, err = values(r); err != nil {
-				return nil, err
-			}
 		}
 		walls, err := tool.WallTimes(string(output))
 		switch {
 		case err != nil:
 			return nil, err
 		case len(walls) > 1:
-			return nil, fault.Guestf("the output contains the times of %d runs (the first took %v s); save each run in its own file",
-				len(walls), walls[0])
+			return nil, fault.Guestf("the output contains the times of %d runs (the first took %v s); "+
+				"save each run in its own file", len(walls), walls[0])
 		case len(walls) == 1:
 			m["time"] = walls[0]
 		}

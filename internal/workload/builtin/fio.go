@@ -118,6 +118,18 @@ func fioRan(r *tool.Report, job, rw string) error {
 	if (read != 0) != (direction(rw) == "read") || (written != 0) != (direction(rw) == "write") {
 		return fault.Guestf("fio read %.0f and wrote %.0f bytes; that is not --rw=%s", read, written, rw)
 	}
+	return fioComplete(r, job+direction(rw)+" ")
+}
+
+// fioComplete returns an error if fio did not print everything about a direction of a job. It can leave
+// out latencies.
+func fioComplete(r *tool.Report, side string) error {
+	for _, name := range []string{"bandwidth", "IOPS", "mean completion latency", "mean latency", "run time"} {
+		if r.Value(side+name) == 0 {
+			return fault.Guestf("fio did not report all of bandwidth, operations, latency and run time: there is no %s",
+				side+name)
+		}
+	}
 	return nil
 }
 

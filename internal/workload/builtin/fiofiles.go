@@ -64,7 +64,10 @@ func fileCopyWith(set workload.Settings) *workload.Workload {
 				return fault.Guestf("fio ran with --rw=%s, read %.0f bytes and wrote %.0f; that is not --rw=readwrite", rw, read,
 					written)
 			}
-			return nil
+			if err := fioComplete(r, "read "); err != nil {
+				return err
+			}
+			return fioComplete(r, "write ")
 		},
 		Check: func(size int64, r *tool.Report) error {
 			if ops, want := r.Value("read operations")+r.Value("write operations"), size*bytes/buffer; ops != float64(want) {

@@ -74,7 +74,7 @@ func TestParseServicesRefuse(t *testing.T) {
 		{"ab-static", replaced("ab/index-c10-n5000.txt", "17586.19", "27586.19"), "rate × time"},
 		{"ab-static", replaced("ab/index-c10-n5000.txt", "0.569 [ms]", "0.869 [ms]"), "latency × rate"},
 		{"ab-static", file("ab/index-c10-n5000.txt") + file("ab/index-c1-n5000.txt"), `2 figures "complete"`},
-		{"ab-static", "", "no figures of ab"},
+		{"ab-static", "", `no line "Requests per second:"`},
 		// Pages of a very different length are not the same page.
 		{"mediawiki", replaced("ab/mediawiki-c1-n50.txt", "Document Length:        16430", "Document Length:        430"), "11 of 50 requests failed"},
 		{"sysbench-oltp-rw", file("sysbench/oltp-article-cmd-0.4-syntax.txt"), "FATAL"},
@@ -83,7 +83,7 @@ func TestParseServicesRefuse(t *testing.T) {
 		{"iperf3", file("iperf3/tcp-json.txt")[:900], "cut off"},
 		{"iperf3", replaced("iperf3/tcp-text.txt", "3.63 Gbits/sec                  receiver", "9.63 Gbits/sec                  receiver"), "rate × time"},
 		{"nuttcp", replaced("nuttcp/tcp-fparse.txt", "rate_Mbps=5515", "rate_Mbps=7515"), "rate × time"},
-		{"nuttcp", file("nuttcp/tcp-1s.txt") + file("nuttcp/tcp-1s.txt"), `2 figures "throughput"`},
+		{"nuttcp", file("nuttcp/tcp-1s.txt") + file("nuttcp/tcp-1s.txt"), `2 figures "transferred"`},
 		{"netpipe", file("netpipe/error-noserver.txt"), "Cannot Connect"},
 		{"netpipe", replaced("netpipe/np-loopback-64k.txt", "14704.55 Mbps", "24704.55 Mbps"), "rate × time"},
 		{"netperf-crr", file("netperf/error-noserver.txt"), "netserver listening"},

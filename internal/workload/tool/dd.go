@@ -63,8 +63,9 @@ func readDD(text string, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.expect("seconds", "bytes copied")
-	r.expect("bytes", "bytes copied")
+	for _, figure := range []string{"bytes", "seconds", "rate"} {
+		r.expect(figure, "bytes copied")
+	}
 	for _, d := range reports {
 		r.add("bytes", d.bytes, "B", "")
 		r.seconds("seconds", d.seconds)

@@ -25,7 +25,7 @@ func streamed(rate, size, time string) func(r *Report) error {
 		}
 		perSecond, bytes, seconds := r.All(rate)[0].In("B/s"), r.All(size)[0].In("B"), r.Value(time)
 		if off := math.Abs(perSecond*seconds - bytes); off > 0.001*bytes+0.006*perSecond {
-			return Contradiction("rate × time is not the size: %v bit/s, %v s, %.0f bytes", perSecond*8, seconds, bytes)
+			return fault.Guestf("rate × time is not the size: %v bit/s, %v s, %.0f bytes", perSecond*8, seconds, bytes)
 		}
 		return nil
 	}
@@ -62,30 +62,31 @@ var netpipeLines = lineTool{regexp.MustCompile(`(?m)^(?:Client: Cannot.*|NetPIPE
 	figures(`^ +(\d+) [\d.]+ +[\d.]+ *$`, "message", "B", ""),
 	figures(`^ *\d+: +(\d+) bytes +(\d+) times -->`, "round trips of %1 bytes", "1", ""),
 }, func(r *Report) error {
-	times := map[string]Figure{}
+	var times []Figure // in the order of the rates
 	for _, f := range r.Figures {
-		if size, ok := strings.CutPrefix(f.Name, "time of "); ok {
-			times[size] = f
+		if strings.HasPrefix(f.Name, "time of ") {
+			times = append(times, f)
 		}
 	}
 	for _, rate := range r.Figures {
 		size, ok := strings.CutPrefix(rate.Name, "throughput of ")
-		if !ok {
+		if !ok || len(times) == 0 {
 			continue
 		}
+		time := times[0]
+		times = times[1:]
 		word, _, _ := strings.Cut(size, " ")
 		bytes, err := Number(word)
 		if err != nil {
 			return err
 		}
-		time := times[size]
 		if bytes == 0 || rate.Value == 0 || time.Value == 0 {
 			return fault.Guestf("NetPIPE reports no data or no time for messages of %s", size)
 		}
 		// Microseconds and rates have at least two decimals.
 		rounding := 0.01/rate.Value + 1e-8/time.In("s")
 		if off := math.Abs(rate.In("B/s")*time.In("s") - bytes); off > (0.01+rounding)*bytes {
-			return Contradiction("rate × time is not the size of messages of %s: %v × 2^20 bit/s, %v %s",
+			return fault.Guestf("rate × time is not the size of messages of %s: %v × 2^20 bit/s, %v %s",
 				size, rate.Value, time.Value, time.Unit)
 		}
 	}

@@ -50,6 +50,7 @@ func readOpenssl(text string, r *Report) error {
 			}
 		}
 	}
+	r.expect("bytes", "bytes copied")
 	r.expect("dd's time", "bytes copied")
 	reports, err := parseDD(text)
 	if err != nil {

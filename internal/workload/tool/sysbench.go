@@ -80,8 +80,12 @@ func readSysbench(text string, r *Report) error {
 	if m := sysbenchOp.first(text); m != nil {
 		r.say("operation", m[1])
 	}
+	by := "sysbench"
+	if test.own != nil {
+		by += " " + test.name
+	}
 	var seconds, events, mean float64
-	err := takeOnce("sysbench "+test.name, text, pick{sysbenchSeconds, []*float64{&seconds}},
+	err := takeOnce(by, text, pick{sysbenchSeconds, []*float64{&seconds}},
 		pick{sysbenchEvents, []*float64{&events}},
 		pick{sysbenchMean, []*float64{&mean}})
 	if err != nil {
@@ -98,7 +102,7 @@ func readSysbench(text string, r *Report) error {
 		for i := range values {
 			to[i] = &values[i]
 		}
-		if err := takeOnce("sysbench "+test.name, text, pick{own.line, to}); err != nil {
+		if err := takeOnce(by, text, pick{own.line, to}); err != nil {
 			return err
 		}
 		for i, f := range own.figures {

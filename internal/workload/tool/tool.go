@@ -6,6 +6,7 @@ package tool
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -181,23 +182,33 @@ func Get(name string) (t Tool, ok bool) {
 
 // Read finds what the output of a tool says, stdout and stderr together in any order. The output of
 // a failed run, output without figures, and figures that contradict each other are errors, all of
-// the kind fault.Guest. text is not trusted.
-func Read(tool, text string) (*Report, error) {
+// the kind fault.Guest. wanted are the figures that the caller needs; the error for output without
+// figures names the first. text is not trusted.
+func Read(tool, text string, wanted ...string) (*Report, error) {
 	t, ok := Get(tool)
 	if !ok {
 		return nil, fmt.Errorf("there is no tool %q", tool)
 	}
-	return t.Read(text)
+	return t.Read(text, wanted...)
 }
 
 // Read is the same for one tool.
-func (t Tool) Read(text string) (*Report, error) {
+func (t Tool) Read(text string, wanted ...string) (*Report, error) {
 	r := &Report{Tool: t.Name}
 	if err := t.read(text, r); err != nil {
 		return nil, err
 	}
 	if len(r.Figures) == 0 {
+		if len(wanted) > 0 {
+			_, err := r.One(wanted[0])
+			return nil, err
+		}
 		return nil, fault.Guestf("the output contains no figures of %s: %s", t.Name, Quote(text))
+	}
+	for _, f := range r.Figures {
+		if math.IsNaN(f.Value) || math.IsInf(f.Value, 0) || f.Value < 0 {
+			return nil, fault.Guestf("the output of %s has the figure %s with the value %v", t.Name, Quote(f.Name), f.Value)
+		}
 	}
 	return r, nil
 }

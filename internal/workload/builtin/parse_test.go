@@ -249,7 +249,7 @@ func TestParseRefuses(t *testing.T) {
 		{"another test", "sysbench-cpu", file("sysbench/threads.txt"), []string{"threads or mutex, not of sysbench cpu"}},
 		{"database", "sysbench-cpu", file("sysbench/oltp_ro-4t.txt"), []string{"sysbench oltp, not of sysbench cpu"}},
 		{"cut", "sysbench-cpu", cpu[:strings.Index(cpu, "General")], []string{"total time"}},
-		{"twice", "sysbench-cpu", cpu + cpu, []string{"2 lines"}},
+		{"twice", "sysbench-cpu", cpu + cpu, []string{`2 figures "total time"`}},
 		{"no events", "sysbench-cpu", replace(cpu, "events:              8691", "events:              0"), []string{"did nothing"}},
 		{"the other direction", "sysbench-memory-read", file("sysbench/memory.txt"), []string{`did the operation "write", not read`}},
 		{"cpu for threads", "sysbench-threads", cpu, []string{"a report of sysbench cpu, not of sysbench threads"}},

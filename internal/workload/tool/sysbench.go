@@ -2,133 +2,84 @@ package tool
 
 import (
 	"math"
+	"slices"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// sysbenchLine is a line with one or two figures.
-type sysbenchLine struct {
-	line    *pattern
-	figures []sysbenchFigure
-}
-
-type sysbenchFigure struct {
-	name, unit string
-	better     Better
-}
-
-// sysbenchTests are the tests with lines that no other test prints. The reports of threads and mutex
-// have none, and do not tell which of the two it was.
-var sysbenchTests = []struct {
-	name string
-	own  []sysbenchLine
-}{
-	{"cpu", []sysbenchLine{
-		{line("events per second", `^ *events per second: +(\d+\.\d+)$`),
-			[]sysbenchFigure{{"events per second", "1/s", Higher}}},
-	}},
-	{"oltp", []sysbenchLine{
-		{line("transactions", `^ *transactions: +\d+ +\((\d+\.\d+) per sec\.\)$`),
-			[]sysbenchFigure{{"transactions", "1/s", Higher}}},
-	}},
-	{"memory", []sysbenchLine{
-		{line("Total operations", `^Total operations: \d+ \( *(\d+\.\d+) per second\)$`),
-			[]sysbenchFigure{{"events per second", "1/s", Higher}}},
-		{line("transferred", `^(\d+\.\d+) MiB transferred \((\d+\.\d+) MiB/sec\)$`),
-			[]sysbenchFigure{{"transferred", "MiB", ""}, {"bandwidth", "MiB/s", Higher}}},
-	}},
-	{"fileio", []sysbenchLine{
-		{line("reads/s", `^ *reads/s: +(\d+\.\d+)$`), []sysbenchFigure{{"reads", "1/s", Higher}}},
-		{line("writes/s", `^ *writes/s: +(\d+\.\d+)$`), []sysbenchFigure{{"writes", "1/s", Higher}}},
-		{line("fsyncs/s", `^ *fsyncs/s: +(\d+\.\d+)$`), []sysbenchFigure{{"fsyncs", "1/s", Higher}}},
-	}},
-	{"threads or mutex", nil},
-}
-
 var (
-	sysbenchSeconds = line("total time", `^ *total time: +(\d+\.\d+)s$`)
-	sysbenchEvents  = line("total number of events", `^ *total number of events: +(\d+)$`)
-	sysbenchMean    = line("avg", `^ *avg: +(\d+\.\d+)$`)
-	sysbenchP95     = line("95th percentile", `^ *95th percentile: +(\d+\.\d+)$`)
-	sysbenchOp      = line("operation", `^  operation: (\w+)$`)
-	sysbenchJSON    = line(`"tps"`, `^ *"tps": (\d+\.\d+),$`)
+	sysbenchLines = lines(lineTool{lines: []figureLine{
+		figures(`^ *total time: +(\d+\.\d+)s$`, "total time", "s", Lower),
+		figures(`^ *total number of events: +(\d+)$`, "events", "1", ""),
+		figures(`^ *events per second: +(\d+\.\d+)$`, "events per second", "1/s", Higher),
+		figures(`^Total operations: \d+ \( *(\d+\.\d+) per second\)$`, "events per second", "1/s", Higher),
+		figures(`^ *transactions: +\d+ +\((\d+\.\d+) per sec\.\)$`, "transactions", "1/s", Higher),
+		figures(`^(\d+\.\d+) MiB transferred \(`, "transferred", "MiB", ""),
+		figures(`^\d+\.\d+ MiB transferred \((\d+\.\d+) MiB/sec\)$`, "bandwidth", "MiB/s", Higher),
+		figures(`^ *reads/s: +(\d+\.\d+)$`, "reads", "1/s", Higher),
+		figures(`^ *writes/s: +(\d+\.\d+)$`, "writes", "1/s", Higher),
+		figures(`^ *fsyncs/s: +(\d+\.\d+)$`, "fsyncs", "1/s", Higher),
+		figures(`^ *avg: +(\d+\.\d+)$`, "mean latency", "ms", Lower),
+		figures(`^ *95th percentile: +(\d+\.\d+)$`, "95th percentile latency", "ms", Lower),
+	}})
+	// sysbenchTests are the tests with figures that others lack. The first one of each tells it from the
+	// tests after it.
+	sysbenchTests = []struct {
+		name    string
+		figures []string
+	}{
+		{"memory", []string{"transferred", "bandwidth", "events per second"}},
+		{"fileio", []string{"reads", "writes", "fsyncs"}},
+		{"oltp", []string{"transactions"}},
+		{"cpu", []string{"events per second"}},
+	}
+	sysbenchOp   = line("operation", `^  operation: (\w+)$`)
+	sysbenchJSON = line(`"tps"`, `^ *"tps": (\d+\.\d+),$`)
 )
 
 // readSysbench reads the report that sysbench 1.0 prints at the end of a test. It says the "test",
-// and the "operation" of the memory test.
+// which is "threads or mutex" for the two whose reports do not tell them apart, and the "operation" of
+// the memory test. It leaves out figures that are 0.
 func readSysbench(text string, r *Report) error {
-	if err := refused("sysbench", text); err != nil {
+	if err := sysbenchLines(text, r); err != nil {
 		return err
 	}
-	for _, m := range sysbenchJSON.all(text) { // one for each interval, then one for the whole run
-		v, err := Number(m[1])
-		if err != nil {
-			return err
+	if all := sysbenchJSON.all(text); len(all) > 0 { // one for each interval, then one for the whole run
+		r.Figures = nil
+		for _, m := range all {
+			v, err := Number(m[1])
+			if err != nil {
+				return err
+			}
+			r.add("transactions", v, "1/s", Higher)
 		}
-		r.add("transactions", v, "1/s", Higher)
-	}
-	if len(r.Figures) > 0 {
 		return nil
 	}
-	test := sysbenchTests[0]
-	for _, test = range sysbenchTests {
-		if test.own != nil && test.own[0].line.find(text) != "" {
+	test, wanted := "threads or mutex", []string{"total time", "events", "mean latency"}
+	for _, t := range sysbenchTests {
+		if len(r.All(t.figures[0])) > 0 {
+			test, wanted = t.name, append(wanted, t.figures...)
 			break
 		}
 	}
-	r.say("test", test.name)
+	r.say("test", test)
 	if m := sysbenchOp.first(text); m != nil {
 		r.say("operation", m[1])
 	}
-	by := "sysbench"
-	if test.own != nil {
-		by += " " + test.name
-	}
-	var seconds, events, mean float64
-	err := takeOnce(by, text, pick{sysbenchSeconds, []*float64{&seconds}},
-		pick{sysbenchEvents, []*float64{&events}},
-		pick{sysbenchMean, []*float64{&mean}})
-	if err != nil {
-		return err
-	}
-	if seconds == 0 || events == 0 {
-		return fault.Guestf("sysbench did nothing: %v s, %.0f events", seconds, events)
-	}
-	r.seconds("total time", seconds)
-	r.add("events", events, "1", "")
-	for _, own := range test.own {
-		values := make([]float64, len(own.figures))
-		to := make([]*float64, len(own.figures))
-		for i := range values {
-			to[i] = &values[i]
-		}
-		if err := takeOnce(by, text, pick{own.line, to}); err != nil {
-			return err
-		}
-		for i, f := range own.figures {
-			if values[i] != 0 {
-				r.add(f.name, values[i], f.unit, f.better)
-			}
+	for _, figure := range wanted {
+		if _, err := r.One(figure); err != nil {
+			return fault.Guestf("this is not the complete output of one run of sysbench: %w", err)
 		}
 	}
-	if mean != 0 {
-		r.add("mean latency", mean, "ms", Lower)
-	}
-	r.expect("95th percentile latency", "95th percentile:")
-	if m := sysbenchP95.first(text); m != nil {
-		p95, err := Number(m[1])
-		if err != nil {
-			return err
-		}
-		if p95 != 0 {
-			r.add("95th percentile latency", p95, "ms", Lower)
-		}
-	}
-	return sysbenchConsistent(test.name, r)
+	r.Figures = slices.DeleteFunc(r.Figures, func(f Figure) bool { return f.Value == 0 })
+	return sysbenchConsistent(test, r)
 }
 
 func sysbenchConsistent(test string, r *Report) error {
 	seconds, events := r.Value("total time"), r.Value("events")
+	if seconds == 0 || events == 0 {
+		return fault.Guestf("sysbench did nothing: %v s, %.0f events", seconds, events)
+	}
 	rate := r.Value("events per second") + r.Value("transactions") + r.Value("reads") + r.Value("writes") + r.Value("fsyncs")
 	if rate == 0 {
 		if test != "threads or mutex" {

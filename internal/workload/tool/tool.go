@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -168,7 +169,7 @@ var tools = []Tool{
 }
 
 // All returns all tools, in order of their names.
-func All() []Tool { return tools }
+func All() []Tool { return slices.Clone(tools) }
 
 // Get returns the tool of that name.
 func Get(name string) (t Tool, ok bool) {

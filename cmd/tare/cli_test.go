@@ -40,6 +40,7 @@ func TestBadInput(t *testing.T) {
 		{"cut short", []string{"show", short}, exitCampaign, []string{"short.tare"}, false},
 		{"no format", []string{"export", short, "--format", "xml"}, exitCampaign, []string{"xml", "benchfmt"}, false},
 		{"no such workload", []string{"parse", "sysbench-cpus", short}, exitCampaign, []string{`"sysbench-cpu"`}, false},
+		{"a tool is no workload", []string{"parse", "--workload", "qperf", short}, exitCampaign, []string{`no workload "qperf"`}, false},
 		{"nonsense to parse", []string{"parse", "sysbench-cpu", short}, exitCampaign, []string{"short.tare"}, false},
 		{"precision of nothing", []string{"run", campaign("ok.yaml", good), "--precision", "much"}, exitCampaign, []string{"--precision", "much"}, true},
 	} {
@@ -158,7 +159,7 @@ func TestSystemsJSON(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	r := tare(t, t.TempDir(), "parse", "sysbench-cpu", absolute("../../internal/workload/testdata/sysbench/cpu.txt"))
+	r := tare(t, t.TempDir(), "parse", "sysbench-cpu", absolute("../../internal/workload/tool/testdata/sysbench/cpu.txt"))
 	var p struct {
 		Workload string
 		Metrics  []struct {
@@ -168,6 +169,19 @@ func TestParse(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil || len(p.Metrics) == 0 || p.Metrics[0].Value <= 0 {
 		t.Errorf("%v: %s%s", err, r.stdout, r.stderr)
+	}
+	// A name that is both a tool's and a workload's.
+	saved := absolute("../../internal/workload/tool/testdata/iperf3/tcp-json.txt")
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"parse", "iperf3", saved}, `"retransmits"`},
+		{[]string{"parse", "--workload", "iperf3", saved}, `"workload": "iperf3"`},
+	} {
+		if r := tare(t, t.TempDir(), c.args...); r.status != 0 || !strings.Contains(r.stdout, c.says) {
+			t.Errorf("%q: no %s: %s%s", c.args, c.says, r.stdout, r.stderr)
+		}
 	}
 }
 

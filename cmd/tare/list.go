@@ -23,6 +23,8 @@ import (
 	"github.com/tare-bench/tare/internal/lab"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/builtin"
+	"github.com/tare-bench/tare/internal/workload/tool"
 )
 
 func newSystems(o *options) *cobra.Command {
@@ -143,7 +145,7 @@ func newWorkloads(*options) *cobra.Command {
 	asJSON := jsonFlag(c)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		entries := []workloadEntry{}
-		for _, w := range workload.All() {
+		for _, w := range builtin.All() {
 			entries = append(entries, workloadEntry{w.Name, w.Title, append([]string{}, w.ArticleIDs...), w.Runs(), commands(w), w.Source, w.StandIn, w.SizeUnit, w.Params, w.Metrics})
 		}
 		if *asJSON {
@@ -191,61 +193,70 @@ func commands(w *workload.Workload) string {
 const maxRawOutput = 64 << 20
 
 func newParse(*options) *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "parse WORKLOAD|TOOL FILE",
 		Short: "Parse saved raw output of a workload's tool and print its metrics as JSON",
 		Long: `parse reads the output of a program that you ran yourself. For a workload it
 prints the metrics in tare's units; for a tool, every figure in the output, with
-the tool's own names and units. Supported tools:
+the tool's own names and units. Some names are those of a tool and of a workload;
+they mean the tool unless you say --workload. Supported tools:
 
 ` + toolNames(),
-		Example: "  tare parse fio-randread saved.json\n  tare parse dd-write - < dd.txt\n  tare parse iozone iozone.txt",
-		Args:    cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			tool := workload.GetTool(args[0])
-			w, err := workload.Get(args[0])
-			if err != nil && tool == nil {
-				return err
-			}
-			in := cmd.InOrStdin()
-			if args[1] != "-" {
-				f, err := os.Open(args[1])
-				if err != nil {
-					return fault.Campaignf("%w", err)
-				}
-				defer f.Close()
-				in = f
-			}
-			b, err := io.ReadAll(io.LimitReader(in, maxRawOutput+1))
-			if err != nil {
-				return fault.Campaignf("%s: %w", args[1], err)
-			}
-			if len(b) > maxRawOutput {
-				return fault.Campaignf("%s is longer than %d MiB", args[1], maxRawOutput>>20)
-			}
-			if tool != nil { // it gives all that a workload of the same name does, and more
-				figures, err := tool.Read(string(b))
-				if err != nil {
-					return fault.Campaignf("%s: %w", args[1], err)
-				}
-				return printJSON(cmd.OutOrStdout(), struct {
-					Tool    string            `json:"tool"`
-					Metrics []workload.Figure `json:"metrics"`
-				}{tool.Name, figures})
-			}
-			values, err := w.Parse(b)
-			if err != nil {
-				return fault.Campaignf("%s: %w", args[1], err)
-			}
-			return printJSON(cmd.OutOrStdout(), parsed(w, values))
-		},
+		Example: "  tare parse fio-randread saved.json\n  tare parse dd-write - < dd.txt\n" +
+			"  tare parse iozone iozone.txt\n  tare parse --workload iozone iozone.txt",
+		Args: cobra.ExactArgs(2),
 	}
+	asWorkload := c.Flags().Bool("workload", false, "take the name for that of a workload, even if there is a tool of that name")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		t, isTool := tool.Get(args[0])
+		isTool = isTool && !*asWorkload
+		w, err := builtin.Get(args[0])
+		if err != nil && !isTool {
+			return err
+		}
+		b, err := rawOutput(cmd.InOrStdin(), args[1])
+		if err != nil {
+			return err
+		}
+		var result any
+		if isTool {
+			result, err = parsedByTool(t, b)
+		} else {
+			result, err = parsed(w, b)
+		}
+		if err != nil {
+			return fault.Campaignf("%s: %w", args[1], err)
+		}
+		return printJSON(cmd.OutOrStdout(), result)
+	}
+	return c
+}
+
+// rawOutput reads a file with output that a user saved; "-": stdin.
+func rawOutput(stdin io.Reader, name string) ([]byte, error) {
+	in := stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, fault.Campaignf("%w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	b, err := io.ReadAll(io.LimitReader(in, maxRawOutput+1))
+	if err != nil {
+		return nil, fault.Campaignf("%s: %w", name, err)
+	}
+	if len(b) > maxRawOutput {
+		return nil, fault.Campaignf("%s is longer than %d MiB", name, maxRawOutput>>20)
+	}
+	return b, nil
 }
 
 // toolNames are the tools that parse reads, for its help.
 func toolNames() string {
 	var b strings.Builder
-	for i, t := range workload.Tools() {
+	for i, t := range tool.All() {
 		if i > 0 {
 			b.WriteString(map[bool]string{true: ",\n", false: ", "}[i%10 == 0])
 		}
@@ -254,25 +265,34 @@ func toolNames() string {
 	return b.String() + "."
 }
 
-// parsedValue is an element of what `tare parse` prints.
-type parsedValue struct {
-	Metric string          `json:"metric"`
-	Value  float64         `json:"value"`
-	Unit   string          `json:"unit"`
-	Better workload.Better `json:"better"`
+// parsedByTool is what `tare parse` prints for a tool.
+func parsedByTool(t tool.Tool, output []byte) (any, error) {
+	r, err := t.Read(string(output))
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		Tool    string        `json:"tool"`
+		Metrics []tool.Figure `json:"metrics"`
+	}{r.Tool, r.Figures}, nil
 }
 
-func parsed(w *workload.Workload, values map[string]float64) any {
-	list := []parsedValue{}
+// parsed is what it prints for a workload.
+func parsed(w *workload.Workload, output []byte) (any, error) {
+	values, err := w.Parse(output)
+	if err != nil {
+		return nil, err
+	}
+	list := []tool.Figure{}
 	for _, m := range w.Metrics {
 		if v, ok := values[m.Name]; ok {
-			list = append(list, parsedValue{m.Name, v, m.Unit, m.Better})
+			list = append(list, tool.Figure{Name: m.Name, Value: v, Unit: m.Unit, Better: m.Better})
 		}
 	}
 	return struct {
 		Workload string        `json:"workload"`
-		Metrics  []parsedValue `json:"metrics"`
-	}{w.Name, list}
+		Metrics  []tool.Figure `json:"metrics"`
+	}{w.Name, list}, nil
 }
 
 func newGC(o *options) *cobra.Command {

@@ -15,6 +15,7 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/all"
 	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/builtin"
 )
 
 // TestPaperCampaigns: this version of tare can run the campaigns of every article, and
@@ -82,7 +83,7 @@ func checkCell(t *testing.T, article string, c paper.Cell) {
 		return
 	}
 	name, _, _ := strings.Cut(c.Series, "[")
-	w, err := workload.Get(name)
+	w, err := builtin.Get(name)
 	if err != nil || !slices.ContainsFunc(w.Metrics, func(m workload.Metric) bool {
 		return m.Name == c.Metric && (c.Here == nil || c.Better == string(m.Better) || c.Better != "higher" && c.Better != "lower")
 	}) {

@@ -14,7 +14,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/report/page"
 	"github.com/tare-bench/tare/internal/store"
-	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/builtin"
 )
 
 func newReport(*options) *cobra.Command {
@@ -103,7 +103,7 @@ func writeWhole(path string, write func(*os.File) error) (err error) {
 // workloadTitles says in one line what each workload does.
 func workloadTitles() map[string]string {
 	titles := map[string]string{}
-	for _, w := range workload.All() {
+	for _, w := range builtin.All() {
 		titles[w.Name] = w.Title
 	}
 	return titles

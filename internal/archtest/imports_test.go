@@ -39,15 +39,15 @@ var rooms = []struct {
 	{"keeper", []string{"system", "agent", "instance", "sandbox", "terminal"}, "a keeper holds one guest that people use by hand; it knows nothing of campaigns and runs"},
 	{"run", []string{"plan", "campaign", "store", "system", "workload", "probe", "host/watch", "agent", "image", "cgroup", "instance", "sandbox", "stats", "prompt"},
 		"run walks the plan; it does not know how a guest is made (system/...), nor what the numbers mean (analyze, report)"},
-	{"experiment", []string{"campaign", "plan", "run", "store", "dataset", "analyze", "workload", "probe", "system", "system/all", "system/xen", "host", "image",
+	{"experiment", []string{"campaign", "plan", "run", "store", "dataset", "analyze", "workload", "workload/builtin", "probe", "system", "system/all", "system/xen", "host", "image",
 		"agentbin", "cgroup", "instance", "network", "sandbox", "volume"},
 		"an experiment takes a campaign to a complete run; it shows nothing, so it never imports report"},
-	{"experiment/experimenttest", []string{"campaign", "store", "workload"}, "experimenttest writes run files for tests"},
+	{"experiment/experimenttest", []string{"campaign", "store", "workload/builtin"}, "experimenttest writes run files for tests"},
 	{"store", []string{"agent"}, "a store holds what happened, and does not know what analysis makes of it"},
 	{"stats", nil, "stats is arithmetic alone"},
 	{"dataset", []string{"store", "campaign"}, "a data set is what was measured; it does not know what is claimed of it"},
 	{"analyze", []string{"dataset", "store", "stats"}, "analyze reads a data set: it never imports system, run, or what shows its results"},
-	{"paper", []string{"strict", "nearest", "campaign", "workload", "dataset", "analyze", "report"},
+	{"paper", []string{"strict", "nearest", "campaign", "workload", "workload/builtin", "dataset", "analyze", "report"},
 		"paper holds published figures, and shows what analyze found beside them: it makes no runs and opens none"},
 	{"report", []string{"analyze", "dataset", "store", "stats", "plan", "campaign", "host", "nearest"}, "report shows what analyze found: it never imports system, nor run"},
 
@@ -55,13 +55,15 @@ var rooms = []struct {
 		"a page shows what analyze found: it never imports system, nor run"},
 	{"report/reporttest", []string{"analyze"}, "reporttest has a result for tests of whatever shows one"},
 	{"report/page/pagetest", nil, "pagetest opens pages, and does not know what is on them"},
-	{"compare", []string{"analyze", "dataset", "store", "stats", "campaign", "host", "report", "workload"}, "a comparison reads finished runs: it never imports system, nor run"},
+	{"compare", []string{"analyze", "dataset", "store", "stats", "campaign", "host", "report", "workload", "workload/builtin"}, "a comparison reads finished runs: it never imports system, nor run"},
 	{"serve", []string{"analyze", "dataset", "store", "compare", "report", "report/page", "campaign", "plan", "host"}, "a server reads runs and changes none: it never imports system, nor run"},
 
 	// What run is based on.
 	{"image", nil, "an image does not know the systems that it serves"},
 	{"lab", []string{"image", "agent", "terminal"}, "a lab is a machine: it knows nothing of what runs in it"},
-	{"workload", []string{"nearest"}, "a workload does not know the system that it runs on"},
+	{"workload", []string{"nearest", "workload/tool"}, "a workload does not know the system that it runs on"},
+	{"workload/tool", nil, "a reader of a tool's output knows no workload"},
+	{"workload/builtin", []string{"nearest", "workload", "workload/tool"}, "a workload does not know the system that it runs on"},
 	{"probe", []string{"host/procfs", "host/watch", "cgroup", "xenctl"}, "a probe sees the host, and does not know which trial is good"},
 	{"system", []string{"agent", "cgroup", "image", "network", "sandbox", "volume"},
 		"a system does not know workloads and statistics"},
@@ -131,9 +133,9 @@ func TestTestImports(t *testing.T) {
 		for _, imp := range slices.Concat(p.TestImports, p.XTestImports) {
 			imported, _ := strings.CutPrefix(imp, module+"internal/")
 			switch room := strings.TrimPrefix(p.short(), "internal/"); {
-			case matches("system/...", imported) && slices.Contains([]string{"campaign", "plan", "stats", "analyze", "report", "workload", "store"}, room):
+			case matches("system/...", imported) && slices.Contains([]string{"campaign", "plan", "stats", "analyze", "report", "workload", "workload/builtin", "store"}, room):
 				t.Errorf("the tests of %s import internal/%s: they must run where no guest can", p.short(), imported)
-			case imported == "workload" && matches("system/...", room):
+			case matches("workload/...", imported) && matches("system/...", room):
 				t.Errorf("the tests of %s import internal/workload: a system is tested with the conformance suite", p.short())
 			}
 		}
@@ -143,7 +145,7 @@ func TestTestImports(t *testing.T) {
 // TestPurity: results of these packages depend only on their input, so none of them can access the
 // machine.
 func TestPurity(t *testing.T) {
-	pure := []string{"fault", "nearest", "model", "strict", "paper", "campaign", "plan", "stats", "analyze", "workload"}
+	pure := []string{"fault", "nearest", "model", "strict", "paper", "campaign", "plan", "stats", "analyze", "workload", "workload/tool", "workload/builtin"}
 	forbidden := []string{
 		"os", "os/...", "net", "net/http", "syscall", "database/sql", "io/ioutil", "crypto/rand", "log", "log/slog",
 		"golang.org/x/sys/...", "runtime/debug", "unsafe", "plugin",

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/store"
-	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/builtin"
 )
 
 // truth has the true values of a fake run: workloads with trials of a quarter of a
@@ -120,7 +120,7 @@ func (u truth) run(t testing.TB, random *rand.Rand) *Run {
 			size = u.size[name]
 		}
 		r.sizes[name] = store.Size{Workload: name, Size: size, Unit: "events (of some kind)"}
-		if w, err := workload.Get(name); err == nil {
+		if w, err := builtin.Get(name); err == nil {
 			r.workloads[name] = w
 		}
 	}

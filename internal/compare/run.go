@@ -17,6 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/builtin"
 )
 
 // Run is what a comparison needs from a run. The file is not needed afterwards.
@@ -73,7 +74,7 @@ func Read(r *store.Run) (*Run, error) {
 // workloadOf is the workload of a campaign's entry. It fails for one that this
 // version of tare does not know, or that the campaign defines itself.
 func workloadOf(cw campaign.Workload) (*workload.Workload, error) {
-	w, err := workload.Get(cw.Name)
+	w, err := builtin.Get(cw.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/all"
 	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/builtin"
 )
 
 // machineMinMemory is the least memory that a guest with its own kernel boots with.
@@ -55,7 +56,7 @@ func without(all []string, one string) []string {
 // knownWorkloads tells the reader of campaigns which workloads exist.
 func knownWorkloads() map[string]campaign.Sizes {
 	known := map[string]campaign.Sizes{}
-	for _, w := range workload.All() {
+	for _, w := range builtin.All() {
 		known[w.Name] = sizes(w)
 	}
 	return known

@@ -12,6 +12,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/builtin"
 )
 
 // monday returns a run, and what another one takes from it.
@@ -95,7 +96,7 @@ func TestLikeOther(t *testing.T) {
 
 // TestLikeSizes: a size that means something else is refused.
 func TestLikeSizes(t *testing.T) {
-	w, err := workload.Get("sysbench-cpu")
+	w, err := builtin.Get("sysbench-cpu")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/image"
 	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/builtin"
 )
 
 // workloadOf is the workload of a campaign's entry, and the user's build that it
@@ -16,7 +17,7 @@ func workloadOf(cw campaign.Workload) (*workload.Workload, *image.OwnBuild, erro
 	var err error
 	if cw.Custom() {
 		w, err = workload.Custom(specOf(cw))
-	} else if w, err = workload.Get(cw.Name); err == nil {
+	} else if w, err = builtin.Get(cw.Name); err == nil {
 		w, err = w.With(cw.Series(), cw.Settings())
 	}
 	if err != nil || cw.Build == "" {
@@ -58,7 +59,7 @@ func (t *Testbed) workloads(c *campaign.Campaign) (map[string]*workload.Workload
 		if err != nil {
 			return nil, err
 		}
-		if missing := t.Image.MissingTools(w.Tools); len(missing) > 0 {
+		if missing := t.Image.MissingTools(w.Programs); len(missing) > 0 {
 			return nil, fault.WithRemedy(fault.Hostf("workload %s: the userland image has no %v", w.Name, missing),
 				"remove %s and build it again: tare image %s", t.Image.Dir, w.Name)
 		}

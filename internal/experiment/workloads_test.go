@@ -9,7 +9,7 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/image"
-	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/builtin"
 )
 
 // TestMissingTool: an image without a workload's program is refused before
@@ -26,11 +26,11 @@ func TestMissingTool(t *testing.T) {
 	if err == nil || fault.KindOf(err) != fault.Host || !strings.Contains(err.Error(), "no [sysbench") {
 		t.Errorf("%v", err)
 	}
-	w, err := workload.Get("sysbench-cpu")
+	w, err := builtin.Get("sysbench-cpu")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tool := range w.Tools {
+	for _, tool := range w.Programs {
 		if err := os.WriteFile(filepath.Join(bin, tool), nil, 0o755); err != nil {
 			t.Fatal(err)
 		}

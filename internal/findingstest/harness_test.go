@@ -18,6 +18,7 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/systemtest"
 	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/builtin"
 )
 
 func TestMain(m *testing.M) { systemtest.Main(m) }
@@ -121,7 +122,7 @@ func timed(name, before, command, after string) *workload.Workload {
 // real is one of tare's own workloads.
 func real(t *testing.T, name string) *workload.Workload {
 	t.Helper()
-	w, err := workload.Get(name)
+	w, err := builtin.Get(name)
 	must(t, err)
 	return w
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/strict"
 	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/builtin"
 )
 
 const dom0System = "xen-dom0"
@@ -67,7 +68,7 @@ func params(series string) (set []campaign.Setting) {
 
 // find sets the workload of w, or returns why tare has none.
 func (w *work) find() error {
-	found, err := workload.Get(SeriesName(w.series))
+	found, err := builtin.Get(SeriesName(w.series))
 	if err == nil {
 		w.workload, err = found.With(w.series, campaign.Workload{Params: params(w.series)}.Settings())
 	}

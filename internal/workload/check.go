@@ -1,27 +1,22 @@
 package workload
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/workload/tool"
 )
 
 // ErrContradiction is wrapped by errors about figures that contradict each other,
 // such as a rate that is not size / time.
-var ErrContradiction = errors.New("impossible arithmetic")
+var ErrContradiction = tool.ErrContradiction
 
-// contradiction is the error for figures of a tool that cannot all be true.
-func contradiction(format string, args ...any) error {
-	return fault.Guestf("%w: %w", ErrContradiction, fmt.Errorf(format, args...))
-}
-
-// ran returns the results by the steps' names if every step has one and
+// Ran returns the results by the steps' names if every step has one and
 // succeeded: it ended in time, by itself, with exit status 0, and its output is
 // complete.
-func ran(steps []Step, results []StepResult) (map[string]StepResult, error) {
+func Ran(steps []Step, results []StepResult) (map[string]StepResult, error) {
 	by := make(map[string]StepResult, len(results))
 	for _, r := range results {
 		if err := succeeded(r); err != nil {
@@ -63,11 +58,11 @@ func succeeded(r StepResult) error {
 	default:
 		return nil
 	}
-	return fault.Guestf("step %s %s%s", r.Name, what, said(r))
+	return fault.Guestf("step %s %s%s", r.Name, what, r.Said())
 }
 
-// said returns the end of a step's stderr, or of its stdout, for an error message.
-func said(r StepResult) string {
+// Said returns the end of a step's stderr, or of its stdout, for an error message.
+func (r StepResult) Said() string {
 	const keep = 3
 	out, where := r.Stderr, "stderr"
 	if len(strings.TrimSpace(string(out))) == 0 {
@@ -82,7 +77,7 @@ func said(r StepResult) string {
 		lines = lines[len(lines)-keep:]
 	}
 	for i := range lines {
-		lines[i] = quote(lines[i])
+		lines[i] = tool.Quote(lines[i])
 	}
 	if len(lines) == 1 && lines[0] == `""` {
 		return "; it wrote no output"
@@ -90,7 +85,10 @@ func said(r StepResult) string {
 	return "; " + where + ": " + strings.Join(lines, ", ")
 }
 
-// inStep adds the step's name to an error of its parser.
-func inStep(name string, err error) error {
+// InStep adds the step's name to an error of its parser.
+func InStep(name string, err error) error {
 	return fault.Guestf("step %s: %w", name, err)
 }
+
+// Output is everything that a step wrote.
+func (r StepResult) Output() string { return string(r.Stdout) + "\n" + string(r.Stderr) }

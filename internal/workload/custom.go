@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/workload/tool"
 )
 
 // Spec is a workload that a campaign defines: a command, and the places of the
@@ -74,7 +75,7 @@ func Custom(s Spec) (*Workload, error) {
 	for _, m := range s.Metrics {
 		w.Metrics = append(w.Metrics, m.Metric)
 	}
-	w.Metrics = append(w.Metrics, wallMetric("the command, from its start to its end"))
+	w.Metrics = append(w.Metrics, Time("the command, from its start to its end"))
 	if s.Server != nil {
 		w.Serve = func(size int64) []Step {
 			return []Step{{Name: "server", Background: true, Argv: s.put(s.Server, size), Ready: s.put(s.Ready, size)}}
@@ -82,16 +83,16 @@ func Custom(s Spec) (*Workload, error) {
 	}
 	w.Steps = s.steps
 	w.Evaluate = func(size int64, results []StepResult) (map[string]float64, error) {
-		by, err := ran(w.Trial(size, ""), results)
+		by, err := Ran(w.Trial(size, ""), results)
 		if err != nil {
 			return nil, err
 		}
 		m, err := s.read(by["command"], patterns)
 		if err != nil {
-			return nil, inStep("command", err)
+			return nil, InStep("command", err)
 		}
 		m["time"] = by["command"].Wall.Seconds()
-		return sane(m)
+		return Sane(m)
 	}
 	return w, nil
 }
@@ -109,7 +110,8 @@ func (s Spec) steps(size int64) []Step {
 	var steps []Step
 	for i, f := range s.Files {
 		steps = append(steps, Step{
-			Name: fmt.Sprintf("file-%d", i+1), Argv: []string{"sh", "-c", `printf '%s' "$2" >"$1"`, "sh", f.Name, s.put([]string{f.Text}, size)[0]},
+			Name: fmt.Sprintf("file-%d", i+1), Argv: []string{"sh", "-c", `printf '%s' "$2" >"$1"`, "sh", f.Name,
+				s.put([]string{f.Text}, size)[0]},
 		})
 	}
 	if s.Prepare != nil {
@@ -141,13 +143,13 @@ func (s Spec) put(argv []string, size int64) []string {
 
 // read finds the metrics in the command's output.
 func (s Spec) read(r StepResult, patterns map[string]*regexp.Regexp) (map[string]float64, error) {
-	text := r.output()
+	text := r.Output()
 	if s.Expect != "" && !patterns[s.Expect].MatchString(text) {
-		return nil, fault.Guestf("the output does not match the required pattern %s%s", quote(s.Expect), said(r))
+		return nil, fault.Guestf("the output does not match the required pattern %s%s", tool.Quote(s.Expect), r.Said())
 	}
 	if s.Refuse != "" {
 		if found := patterns[s.Refuse].FindString(text); patterns[s.Refuse].MatchString(text) {
-			return nil, fault.Guestf("the output matches the forbidden pattern %s: %s", quote(s.Refuse), quote(found))
+			return nil, fault.Guestf("the output matches the forbidden pattern %s: %s", tool.Quote(s.Refuse), tool.Quote(found))
 		}
 	}
 	m := map[string]float64{}
@@ -184,7 +186,7 @@ func (m SpecMetric) one(figures []string) (float64, error) {
 	if m.Which == "last" {
 		figure = figures[n-1]
 	}
-	f, err := number(strings.TrimSpace(figure))
+	f, err := tool.Number(strings.TrimSpace(figure))
 	if m.Scale != 0 {
 		f *= m.Scale
 	}
@@ -203,7 +205,7 @@ func jsonFigure(output []byte, path string) ([]string, error) {
 	d := json.NewDecoder(strings.NewReader(text[at:]))
 	d.UseNumber()
 	if err := d.Decode(&v); err != nil {
-		return nil, fmt.Errorf("the output's JSON is damaged or cut off: %s", quote(err.Error()))
+		return nil, fmt.Errorf("the output's JSON is damaged or cut off: %s", tool.Quote(err.Error()))
 	}
 	for i, step := range strings.Split(path, ".") {
 		ok := false
@@ -216,7 +218,7 @@ func jsonFigure(output []byte, path string) ([]string, error) {
 			}
 		}
 		if !ok {
-			return nil, fmt.Errorf("the output's JSON has no %s", quote(strings.Join(strings.Split(path, ".")[:i+1], ".")))
+			return nil, fmt.Errorf("the output's JSON has no %s", tool.Quote(strings.Join(strings.Split(path, ".")[:i+1], ".")))
 		}
 	}
 	switch v := v.(type) {
@@ -225,7 +227,7 @@ func jsonFigure(output []byte, path string) ([]string, error) {
 	case string:
 		return []string{v}, nil
 	}
-	return nil, fmt.Errorf("the value at %s in the output's JSON is not a number", quote(path))
+	return nil, fmt.Errorf("the value at %s in the output's JSON is not a number", tool.Quote(path))
 }
 
 // csvFigures returns the values of a column. column is its number or its name. The
@@ -243,11 +245,11 @@ func csvFigures(output []byte, column string) ([]string, error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			if named && width == 0 {
-				return nil, fmt.Errorf("the output has no column %s", quote(column))
+				return nil, fmt.Errorf("the output has no column %s", tool.Quote(column))
 			}
 			return figures, nil
 		case err != nil:
-			return nil, fmt.Errorf("the output is not comma-separated values: %s", quote(err.Error()))
+			return nil, fmt.Errorf("the output is not comma-separated values: %s", tool.Quote(err.Error()))
 		case named && width == 0:
 			if at = slices.IndexFunc(fields, func(f string) bool { return strings.TrimSpace(f) == column }); at >= 0 {
 				width = len(fields)

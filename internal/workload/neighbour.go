@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/workload/tool"
 )
 
 // Network is the resource whose neighbours exchange packets with the host.
@@ -54,7 +55,8 @@ func Neighbours() []Neighbour {
 			return stress("--cpu", strconv.Itoa(4*r.CPUs), "--cpu-method", "int64")
 		}},
 		{"memory", "allocates memory and keeps it until there is none left, then starts again", func(r Room) []string {
-			return stress("--vm", "2", "--vm-bytes", strconv.FormatInt(r.Memory*6/10>>10, 10)+"k", "--vm-keep", "--vm-method", "write64")
+			return stress("--vm", "2", "--vm-bytes", strconv.FormatInt(r.Memory*6/10>>10, 10)+"k", "--vm-keep", "--vm-method",
+				"write64")
 		}},
 		{"disk", "four processes write and sync files on its data volume", func(Room) []string {
 			return stress("--hdd", "4", "--hdd-bytes", "16m", "--hdd-opts", "fsync,wr-seq")
@@ -64,10 +66,11 @@ func Neighbours() []Neighbour {
 		}},
 		// If no process listens, the host answers a few of the packets with an ICMP
 		// error. Each error ends the dd, and the loop starts it again.
-		{Network, "sends the host packets of 1,400 bytes as fast as it can, and reads those that the host returns", func(r Room) []string {
-			return []string{"bash", "-c", `while :; do exec 3<>"/dev/udp/$0/$1" && { cat <&3 >/dev/null & dd if=/dev/zero bs=1400 >&3; kill $!; wait; } 2>/dev/null; done`,
-				r.Host, strconv.Itoa(answerPort)}
-		}},
+		{Network, "sends the host packets of 1,400 bytes as fast as it can, and reads those that the host returns",
+			func(r Room) []string {
+				return []string{"bash", "-c", `while :; do exec 3<>"/dev/udp/$0/$1" && { cat <&3 >/dev/null & dd if=/dev/zero bs=1400 >&3; kill $!; wait; } 2>/dev/null; done`,
+					r.Host, strconv.Itoa(answerPort)}
+			}},
 	}
 }
 
@@ -78,5 +81,5 @@ func NeighbourOf(resource string) (Neighbour, error) {
 			return n, nil
 		}
 	}
-	return Neighbour{}, fault.Campaignf("tare has no neighbour that loads %s", quote(resource))
+	return Neighbour{}, fault.Campaignf("tare has no neighbour that loads %s", tool.Quote(resource))
 }

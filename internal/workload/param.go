@@ -9,6 +9,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/nearest"
+	"github.com/tare-bench/tare/internal/workload/tool"
 )
 
 // Param is a parameter of a workload that a campaign may set, such as its number
@@ -29,10 +30,10 @@ func (p Param) Check(value string) error {
 		if slices.Contains(p.Values, value) {
 			return nil
 		}
-		return fault.Campaignf("%s must be one of %s, not %s", p.Name, strings.Join(p.Values, ", "), quote(value))
+		return fault.Campaignf("%s must be one of %s, not %s", p.Name, strings.Join(p.Values, ", "), tool.Quote(value))
 	}
 	if n, err := strconv.ParseInt(value, 10, 64); err != nil || n < p.Min || n > p.Max {
-		return fault.Campaignf("%s must be a whole number from %d to %d, not %s", p.Name, p.Min, p.Max, quote(value))
+		return fault.Campaignf("%s must be a whole number from %d to %d, not %s", p.Name, p.Min, p.Max, tool.Quote(value))
 	}
 	return nil
 }
@@ -54,7 +55,7 @@ func (w *Workload) CheckParam(name, value string) error {
 	if near := nearest.Nearest(name, names); near != "" {
 		hint = fmt.Sprintf(" (did you mean %q?)", near)
 	}
-	return fault.Campaignf("%s has no parameter %s; it has %s%s", w.Name, quote(name), cmp.Or(strings.Join(names, ", "), "none"), hint)
+	return fault.Campaignf("%s has no parameter %s; it has %s%s", w.Name, tool.Quote(name), cmp.Or(strings.Join(names, ", "), "none"), hint)
 }
 
 // Settings has a value for each of a workload's parameters, by name.
@@ -69,9 +70,9 @@ func (s Settings) Int(name string) int {
 	return n
 }
 
-// withParams returns a workload with parameters, at their defaults. build returns
-// the workload for any settings.
-func withParams(params []Param, build func(Settings) *Workload) *Workload {
+// WithParams returns a workload with parameters, at their defaults. build returns
+// the workload for any settings that the parameters accept.
+func WithParams(params []Param, build func(Settings) *Workload) *Workload {
 	defaults := Settings{}
 	for _, p := range params {
 		defaults[p.Name] = p.Default

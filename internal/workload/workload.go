@@ -1,6 +1,7 @@
-// Package workload defines the real programs that tare runs: their command
-// lines, the tools they need, the parsers of their output, and the checks that
-// they did the requested work. It does not depend on systems.
+// Package workload says what a workload is: a real program with its command lines, the programs that
+// the image needs for it, its metrics and parameters, and the checks that a trial did the requested
+// work. Package builtin below it has tare's own workloads; Custom makes one that a campaign defines.
+// Package tool reads the output of the programs. None of them depends on systems.
 package workload
 
 import (
@@ -8,16 +9,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/nearest"
+	"github.com/tare-bench/tare/internal/workload/tool"
 )
 
 // Better says which direction of a metric is good.
-type Better string
+type Better = tool.Better
 
+// The directions of metrics.
 const (
-	Lower  Better = "lower"
-	Higher Better = "higher"
+	Lower  = tool.Lower
+	Higher = tool.Higher
 )
 
 // Clock says which clock a metric was measured with.
@@ -47,6 +48,9 @@ type Metric struct {
 	Better Better `json:"better"`
 	Clock  Clock  `json:"clock"`
 	About  string `json:"about,omitempty"` // the meaning of the figure, in one line
+	// Figure is the name of the figure of the tool that the metric is, in whatever unit the tool prints
+	// it; "": a time by the host's clock, or calculated.
+	Figure string `json:"-"`
 }
 
 // Step is one command of a trial, run in the guest in /data. The steps of a
@@ -122,8 +126,8 @@ type Workload struct {
 	Source     string   // the program and the Debian package that it comes from
 	StandIn    string   // not "": the unavailable tool that this one replaces, and the differences
 	OwnBuild   bool     // no package has the program: the user must supply a build, see Built
-	Tools      []string // programs that the userland image must have
-	Packages   []string // Debian packages that contain the Tools
+	Programs   []string // that the userland image must have
+	Packages   []string // Debian packages that contain the Programs
 	NonFree    bool     // some Packages are in Debian's contrib or non-free: used only on request
 	Setups     []Setup  // what the image needs besides the packages
 	Metrics    []Metric // the first is the primary one
@@ -197,52 +201,6 @@ func (w *Workload) Sides(size int64, address string) (before, measured, after []
 	return At(before, address), At(w.Steps(size), address), At(after, address)
 }
 
-// All returns every built-in workload, in display order.
-func All() []*Workload {
-	return append([]*Workload{
-		opensslEnc(),
-		ddWrite(),
-		ddRead(),
-		untarKernel(kernelSource),
-		cpioRead(kernelSource),
-		tarCreate(kernelSource),
-		kernelBuild(),
-		stressExec(),
-		fioRandom("read"),
-		fioRandom("write"),
-		tiobench("read"),
-		tiobench("randread"),
-		tiobench("write"),
-		tiobench("randwrite"),
-		fileCopy(),
-		fioFiles(),
-		bonnie(),
-		ioping(),
-		sysbenchCPU(),
-		sysbenchMemory("read"),
-		sysbenchMemory("write"),
-		mbw(),
-		pipeCopy(),
-		sysbenchThreads(),
-		sysbenchMutex(),
-		sysbenchFileio(),
-		hackbench("pipe"),
-		hackbench("socket"),
-		cyclictest(),
-		perfBench(),
-		kernelBench(),
-		bogomips(),
-		iozone(),
-		lmbench(),
-		lmbenchMemory(),
-		lmbenchPipe(),
-		unixbenchCopy(),
-		tiotest(),
-		nbench(),
-		ttcp(),
-	}, services()...)
-}
-
 // Runs says in a few words what w runs: the tool that the articles used, a
 // stand-in for it, or a build of it that the user must supply.
 func (w *Workload) Runs() string {
@@ -255,19 +213,16 @@ func (w *Workload) Runs() string {
 	return "tool"
 }
 
-// Get returns the workload of that name; the error for an unknown one suggests
-// the nearest name.
-func Get(name string) (*Workload, error) {
-	var names []string
-	for _, w := range All() {
-		if w.Name == name {
-			return w, nil
-		}
-		names = append(names, w.Name)
+// OwnBuildPath, anywhere in a step's command, stands for the path in the guest of
+// the directory or file that the user supplies.
+const OwnBuildPath = "{build}"
+
+// Built returns the workload with OwnBuildPath replaced by path.
+func (w *Workload) Built(path string) *Workload {
+	built := *w
+	built.Steps = func(size int64) []Step { return replaced(w.Steps(size), OwnBuildPath, path) }
+	if w.Serve != nil {
+		built.Serve = func(size int64) []Step { return replaced(w.Serve(size), OwnBuildPath, path) }
 	}
-	err := fault.Campaignf("there is no workload %q", name)
-	if n := nearest.Nearest(name, names); n != "" {
-		return nil, fault.WithRemedy(err, "did you mean %q?", n)
-	}
-	return nil, fault.WithRemedy(err, "choose one of %s", strings.Join(names, ", "))
+	return &built
 }

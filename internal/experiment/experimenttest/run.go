@@ -7,7 +7,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/store"
-	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/builtin"
 )
 
 // YAML is a campaign whose sizes are calibrated, but for one.
@@ -53,7 +53,7 @@ func Run(t *testing.T, path, image string, known campaign.Known) {
 
 func unit(t *testing.T, workloadName string) string {
 	t.Helper()
-	w, err := workload.Get(workloadName)
+	w, err := builtin.Get(workloadName)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,209 @@
+package builtin
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/tool"
+)
+
+const (
+	fioFile = "tare-fio.tmp"
+	// fioMinFile spreads the operations of a small trial over the file.
+	fioMinFile = 64 << 20
+)
+
+// fioWork is a pattern of reads or writes: a fixed number of operations, on each
+// block at most once, in the same order in each trial.
+type fioWork struct {
+	rw      string // --rw: "read", "write", "randread", "randwrite"
+	block   int64  // bytes of an operation
+	threads int64  // each with its own file
+	direct  bool   // bypasses the guest's page cache
+}
+
+func (f fioWork) reads() bool  { return direction(f.rw) == "read" }
+func (f fioWork) random() bool { return f.rw == "randread" || f.rw == "randwrite" }
+
+// file returns the size of each thread's file.
+func (f fioWork) file(size int64) int64 {
+	if f.random() {
+		return max(size*f.block, fioMinFile/f.threads)
+	}
+	return size * f.block
+}
+
+func (f fioWork) steps(size int64) []workload.Step {
+	files := []string{"--filename=" + fioFile}
+	if f.threads > 1 {
+		files = []string{"--directory=.", "--filename_format=" + fioFile + ".$jobnum"}
+	}
+	fio := func(args ...string) []string {
+		base := append([]string{"fio", "--name=tare"}, files...)
+		base = append(base, "--size="+strconv.FormatInt(f.file(size), 10), "--bs="+byteWords(f.block),
+			"--direct="+map[bool]string{true: "1", false: "0"}[f.direct], "--ioengine=sync", "--iodepth=1", "--thread",
+			"--numjobs="+strconv.FormatInt(f.threads, 10), "--group_reporting", "--output-format=json")
+		return append(base, args...)
+	}
+	remove := "rm -f " + fioFile + "*"
+	s := []workload.Step{{Name: "prepare", Argv: []string{"bash", "-c", remove}}}
+	if f.reads() || f.random() {
+		s = append(s, workload.Step{Name: "layout", Argv: fio("--rw=write", "--end_fsync=1")})
+	}
+	run := []string{"--rw=" + f.rw, "--io_size=" + strconv.FormatInt(size*f.block, 10)}
+	if f.random() {
+		run = append(run, "--randrepeat=1")
+	}
+	s = append(s, workload.Step{Name: "run", Argv: fio(run...), Timed: true, DropCaches: f.reads()})
+	if !f.reads() {
+		s = append(s, workload.Step{Name: "flush", Argv: []string{"sync", "-f", "."}, Timed: true})
+	}
+	return append(s, workload.Step{Name: "clean", Argv: []string{"bash", "-c", remove + " && sync -f ."}})
+}
+
+// workload completes w with fio's figures of its only direction.
+func (f fioWork) workload(w *workload.Workload) *workload.Workload {
+	w.Source = "fio (fio)"
+	w.Programs, w.Packages = []string{"bash", "fio", "rm", "sync"}, []string{"bash", "coreutils", "fio"}
+	w.ReadsBack, w.Steps = f.reads(), f.steps
+	side := direction(f.rw) + " "
+	w.Metrics = []workload.Metric{
+		workload.Rate("bandwidth", "B/s", side+"bandwidth", "as fio prints it"),
+		workload.Rate("iops", "1/s", side+"IOPS", "operations per second, as fio prints them"),
+		{Name: "latency", Unit: "ns", Better: workload.Lower, Clock: workload.GuestClock,
+			Figure: side + "mean completion latency", About: "mean completion latency, as fio prints it"},
+		workload.Time("the whole run of fio, including its start"),
+		workload.GuestTime(side+"run time", "the run time that fio prints, in whole milliseconds"),
+	}
+	if !f.reads() {
+		w.Metrics = slices.Insert(w.Metrics, 4,
+			workload.Metric{Name: "time-flushed", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
+				About: "the whole run of fio, and the flush of the file"})
+		w.WrittenBytes = func(size int64) int64 { return size * f.block * f.threads }
+	}
+	w.SizeUnit = "operations of " + byteWords(f.block)
+	if f.threads > 1 {
+		w.SizeUnit += " by each thread"
+	}
+	w.DiskBytes = func(size int64) int64 { return f.threads*f.file(size) + 16<<20 }
+	return w.MeasuredBy(workload.Measurement{Step: "run", Tool: "fio",
+		Accept: func(r *tool.Report) error { return fioRan(r, "", f.rw) },
+		Check:  f.did})
+}
+
+// direction is the word for the operations of --rw in the names of fio's figures.
+func direction(rw string) string {
+	if rw == "write" || rw == "randwrite" {
+		return "write"
+	}
+	return "read"
+}
+
+// fioRan returns an error if a report is not of jobs with --rw=rw alone. job begins the names of a job's
+// figures, if there are several jobs.
+func fioRan(r *tool.Report, job, rw string) error {
+	if job == "" && r.Words["jobs"] != "1" {
+		return fault.Guestf("the output is of %s jobs instead of one or one group", r.Words["jobs"])
+	}
+	did, known := r.Words[job+"rw"]
+	if !known {
+		return fault.Guestf("fio's output has no job %s", job)
+	}
+	if did != "" && did != rw {
+		return fault.Guestf("fio ran with --rw=%s, not --rw=%s", did, rw)
+	}
+	read, written := r.Value(job+"read size"), r.Value(job+"write size")
+	if (read != 0) != (direction(rw) == "read") || (written != 0) != (direction(rw) == "write") {
+		return fault.Guestf("fio read %.0f and wrote %.0f bytes; that is not --rw=%s", read, written, rw)
+	}
+	return fioComplete(r, job+direction(rw)+" ")
+}
+
+// fioComplete returns an error if fio did not print everything about a direction of a job. It can leave
+// out latencies.
+func fioComplete(r *tool.Report, side string) error {
+	for _, name := range []string{"bandwidth", "IOPS", "mean completion latency", "mean latency", "run time"} {
+		if r.Value(side+name) == 0 {
+			return fault.Guestf("fio did not report all of bandwidth, operations, latency and run time: there is no %s",
+				side+name)
+		}
+	}
+	return nil
+}
+
+// did checks that a trial of that size did its work.
+func (f fioWork) did(size int64, r *tool.Report) error {
+	figure := func(name string) float64 { return r.Value(direction(f.rw) + " " + name) }
+	ops, bytes, want := figure("operations"), figure("size"), float64(size*f.threads)
+	if ops != want || bytes != want*float64(f.block) {
+		return fault.Guestf("fio did %.0f operations and %.0f bytes instead of %.0f and %.0f", ops, bytes, want,
+			want*float64(f.block))
+	}
+	if short, dropped := figure("short operations"), figure("dropped operations"); short != 0 || dropped != 0 {
+		return fault.Guestf("%.0f of fio's operations were short and %.0f were dropped", short, dropped)
+	}
+	// With one operation in flight and no cache, fio mostly waits for it.
+	latency, iops := figure("mean latency")/1e9, figure("IOPS")
+	if got := latency * iops; f.direct && got < 0.5*float64(f.threads) {
+		return tool.Contradiction("latency × IOPS is %.2f, far from the depth of %d: %v s × %.1f/s", got, f.threads, latency,
+			iops)
+	}
+	return nil
+}
+
+// byteWords formats a number of bytes as fio does: "4k", "2M".
+func byteWords(n int64) string {
+	switch {
+	case n%(1<<20) == 0:
+		return strconv.FormatInt(n>>20, 10) + "M"
+	case n%(1<<10) == 0:
+		return strconv.FormatInt(n>>10, 10) + "k"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// fioRandom reads or writes ("read", "write") 2 MiB blocks at random. The article
+// used a whole volume of 50 GiB for 60 seconds. Here, a file on the data volume
+// takes its place, and the work is fixed instead of the time.
+func fioRandom(op string) *workload.Workload {
+	w := fioWork{rw: "rand" + op, block: 2 << 20, threads: 1, direct: true}.workload(&workload.Workload{
+		Name:        "fio-rand" + op,
+		Title:       op + " 2 MiB blocks at random, bypassing the guest's page cache",
+		ArticleIDs:  []string{map[string]string{"read": "C1-fio-randread", "write": "C2-fio-randwrite"}[op]},
+		MinSize:     32,
+		MaxSize:     25600, // the article's 50 GiB
+		DefaultSize: 512,
+	})
+	w.SizeUnit = "operations of 2 MiB"
+	return w
+}
+
+// tiobench repeats one of tiobench's four tests with fio. Each thread has its own
+// file; reads come from the device.
+func tiobench(rw string) *workload.Workload {
+	about := map[string]struct{ name, title, id string }{
+		"read":      {"seqread", "read files sequentially, 4 KiB at a time", "P4-tio-seqread"},
+		"randread":  {"randread", "read files at random, 4 KiB at a time", "P5-tio-randread"},
+		"write":     {"seqwrite", "write files sequentially, 4 KiB at a time", "P6-tio-seqwrite"},
+		"randwrite": {"randwrite", "write files at random, 4 KiB at a time", "P7-tio-randwrite"},
+	}[rw]
+	return workload.WithParams([]workload.Param{{Name: "threads", Default: "1", Min: 1, Max: 256,
+		About: "threads, each with its own file"}}, func(set workload.Settings) *workload.Workload {
+		w := &workload.Workload{
+			Name:       "tio-" + about.name,
+			Title:      about.title + ", through the page cache",
+			ArticleIDs: []string{about.id},
+			StandIn: "for tiobench: fio with tiobench's block size, threads and files. The size here is that of each thread's file; " +
+				"tiobench divides one size among the threads. Here, the caches are dropped before reading; tiobench reads what it just wrote",
+			MinSize:     1024,
+			MaxSize:     4 << 20,
+			DefaultSize: 65536, // the article's 256 MB
+		}
+		if rw == "randread" || rw == "randwrite" {
+			w.MinSize, w.DefaultSize = 500, 4000
+		}
+		return fioWork{rw: rw, block: 4 << 10, threads: int64(set.Int("threads"))}.workload(w)
+	})
+}

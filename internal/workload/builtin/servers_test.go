@@ -1,0 +1,179 @@
+package builtin
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+func TestParseServiceFixtures(t *testing.T) {
+	const kib8 = 8 * 1024
+	for _, tc := range []struct {
+		workload, file string
+		want           map[string]float64
+	}{
+		{"ab-static", "ab/index-c1-n5000.txt", map[string]float64{"rate": 12454.39, "latency": 0.080e-3, "time-guest": 0.401}},
+		{"ab-static", "ab/index-c10-n5000.txt", map[string]float64{"rate": 17586.19, "latency": 0.569e-3, "time-guest": 0.284}},
+		{"ab-static", "ab/index-c10-n5000-csv-gnuplot.txt", map[string]float64{"rate": 15894.51, "latency": 0.629e-3, "time-guest": 0.315}},
+		{"ab-static", "ab/index-c50-n5000.txt", map[string]float64{"rate": 17906.83, "latency": 2.792e-3, "time-guest": 0.279}},
+		{"ab-static", "ab/index-keepalive-c10.txt", map[string]float64{"rate": 23841.31, "latency": 0.419e-3, "time-guest": 0.210}},
+		{"ab-status", "ab/status-c2-n500.txt", map[string]float64{"rate": 9942.73, "latency": 0.201e-3, "time-guest": 0.050}},
+		{"wordpress", "ab/wp-c1-n50.txt", map[string]float64{"rate": 16.54, "latency": 60.445e-3, "time-guest": 3.022}},
+		{"wordpress", "ab/wp-c10-n100.txt", map[string]float64{"rate": 20.03, "latency": 499.284e-3, "time-guest": 4.993}},
+		// Eleven pages that differ in length by one byte are not failures.
+		{"mediawiki", "ab/mediawiki-c1-n50.txt", map[string]float64{"rate": 8.40, "latency": 119.083e-3, "time-guest": 5.954}},
+		{"mediawiki", "ab/mediawiki-c10-n100-l.txt", map[string]float64{"rate": 17.61, "latency": 568.009e-3, "time-guest": 5.680}},
+		{"sysbench-oltp-ro", "sysbench/oltp_ro-4t.txt", map[string]float64{"rate": 1749.60, "latency": 2.28e-3, "latency-p95": 4.18e-3, "time-guest": 5.0043}},
+		{"sysbench-oltp-rw", "sysbench/oltp_rw-16t.txt", map[string]float64{"rate": 917.43, "latency": 17.38e-3, "latency-p95": 30.26e-3, "time-guest": 5.0138}},
+		{"iperf3", "iperf3/tcp-json.txt", map[string]float64{"bandwidth": 3552149429.8549933, "time-guest": 3.002131}},
+		{"iperf3", "iperf3/tcp-text.txt", map[string]float64{"bandwidth": 3.63e9, "time-guest": 3.01}},
+		{"iperf3", "iperf3/udp-json.txt", map[string]float64{"bandwidth": 99780036.82318074, "time-guest": 3.000284}},
+		{"nuttcp", "nuttcp/tcp-1s.txt", map[string]float64{"bandwidth": 3457.9530e6, "time-guest": 1237.9968 * (1 << 20) * 8 / 3457.9530e6}},
+		{"nuttcp", "nuttcp/tcp-fparse.txt", map[string]float64{"bandwidth": 5515.4253e6, "time-guest": 1972.4968 * (1 << 20) * 8 / 5515.4253e6}},
+		{"nuttcp", "ttcp/transmit-defaults.txt", map[string]float64{"bandwidth": 1363855.82 * kib8, "time-guest": 16777216 / (1363855.82 * 1024)}},
+		{"nuttcp", "ttcp/transmit-n20000-fm.txt", map[string]float64{"bandwidth": 7988.65e6, "time-guest": 163840000 * 8 / 7988.65e6}},
+		{"netpipe", "netpipe/np-loopback-64k.txt", map[string]float64{"latency": 10.51e-6, "bandwidth": 51799.67 * (1 << 20)}},
+		{"netpipe", "netpipe/np-loopback-64k.out", map[string]float64{"latency": 10.51e-6, "bandwidth": 51799.666179 * (1 << 20)}},
+		{"netperf-crr", "netperf/tcp_crr.txt", map[string]float64{"rate": 7902.06, "time-guest": 3}},
+		{"netperf-crr", "netperf/tcp_crr-P0-v0.txt", map[string]float64{"rate": 11734.94}},
+		{"netperf-stream", "netperf/tcp_stream.txt", map[string]float64{"bandwidth": 6837.03e6, "time-guest": 3.02}},
+		{"netperf-stream", "netperf/tcp_stream-omni-k.txt", map[string]float64{"bandwidth": 8622.82e6, "time-guest": 3}},
+		{"netperf-stream", "netperf/tcp_stream-confidence.txt", map[string]float64{"bandwidth": 7382.92e6, "time-guest": 1.01}},
+	} {
+		t.Run(tc.workload+"/"+tc.file, func(t *testing.T) {
+			w := mustGet(t, tc.workload)
+			got, err := w.Parse(fixture(t, tc.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkMetrics(t, w, got, tc.want)
+		})
+	}
+}
+
+func TestParseServicesRefuse(t *testing.T) {
+	replaced := func(file, old, with string) string {
+		t.Helper()
+		text := string(fixture(t, file))
+		if !strings.Contains(text, old) {
+			t.Fatalf("no %q in %s", old, file)
+		}
+		return strings.Replace(text, old, with, 1)
+	}
+	file := func(name string) string { return string(fixture(t, name)) }
+	for _, tc := range []struct{ workload, text, says string }{
+		{"wordpress", file("ab/wp-article-url-c1-n100-301.txt"), "redirection or an error"},
+		{"wordpress", file("ab/wp-notheme-200-empty-c1-n50.txt"), "0 bytes of pages"},
+		{"ab-static", file("ab/error-refused.txt"), "Connection refused"},
+		{"ab-static", file("ab/error-c-gt-n.txt"), "Cannot use concurrency"},
+		{"ab-static", replaced("ab/index-c10-n5000.txt", "Failed requests:        0", "Failed requests:        3"), "3 of 5000 requests failed"},
+		{"ab-static", replaced("ab/index-c10-n5000.txt", "17586.19", "27586.19"), "rate × time"},
+		{"ab-static", replaced("ab/index-c10-n5000.txt", "0.569 [ms]", "0.869 [ms]"), "latency × rate"},
+		{"ab-static", file("ab/index-c10-n5000.txt") + file("ab/index-c1-n5000.txt"), `2 figures "complete"`},
+		{"ab-static", "", `no line "Requests per second:"`},
+		// Pages of a very different length are not the same page.
+		{"mediawiki", replaced("ab/mediawiki-c1-n50.txt", "Document Length:        16430", "Document Length:        430"), "11 of 50 requests failed"},
+		{"sysbench-oltp-rw", file("sysbench/oltp-article-cmd-0.4-syntax.txt"), "FATAL"},
+		{"sysbench-oltp-rw", file("sysbench/cpu.txt"), "not of sysbench oltp"},
+		{"iperf3", file("iperf3/error-refused-json.txt"), "Connection refused"},
+		{"iperf3", file("iperf3/tcp-json.txt")[:900], "cut off"},
+		{"iperf3", replaced("iperf3/tcp-text.txt", "3.63 Gbits/sec                  receiver", "9.63 Gbits/sec                  receiver"), "rate × time"},
+		{"nuttcp", replaced("nuttcp/tcp-fparse.txt", "rate_Mbps=5515", "rate_Mbps=7515"), "rate × time"},
+		{"nuttcp", file("nuttcp/tcp-1s.txt") + file("nuttcp/tcp-1s.txt"), `2 figures "transferred"`},
+		{"netpipe", file("netpipe/error-noserver.txt"), "Cannot Connect"},
+		{"netpipe", replaced("netpipe/np-loopback-64k.txt", "14704.55 Mbps", "24704.55 Mbps"), "rate × time"},
+		{"netperf-crr", file("netperf/error-noserver.txt"), "netserver listening"},
+		{"netperf-crr", file("netperf/tcp_stream.txt"), "TCP_STREAM, not of TCP_CRR"},
+	} {
+		m, err := mustGet(t, tc.workload).Parse([]byte(tc.text))
+		checkRefused(t, m, err, []string{tc.says})
+	}
+}
+
+func TestPageLength(t *testing.T) {
+	for text, says := range map[string]string{
+		"200 51929\n1\n": "", "301 0\n0\n": "status 301", "200 0\n0\n": "empty", "200 300\n0\n": "not the right one", "": "could not be checked",
+		"000 0\n": "could not be checked",
+	} {
+		n, err := pageLength(text)
+		if says == "" {
+			if err != nil || n != 51929 {
+				t.Errorf("%q: %v, %v", text, n, err)
+			}
+		} else if err == nil || fault.KindOf(err) != fault.Guest || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestCommitted(t *testing.T) {
+	for text, says := range map[string]string{"Com_commit\t50\n": "", "Com_commit\t49\n": "committed 49", "": "does not report"} {
+		err := committed(50, text)
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// The steps of the serving side come first, its steps without servers come last, and
+// all steps have the servers' address.
+func TestTrial(t *testing.T) {
+	w := mustGet(t, "wordpress")
+	var names []string
+	for _, s := range w.Trial(10, "192.0.2.7") {
+		names = append(names, s.Name)
+		for _, word := range slices.Concat(s.Argv, s.Ready) {
+			if strings.Contains(word, workload.ServerAddress) {
+				t.Errorf("step %s: no address in %q", s.Name, word)
+			}
+		}
+	}
+	if want := []string{"database", "mariadb", "apache", "warm", "check", "ab", "clean"}; !slices.Equal(names, want) {
+		t.Errorf("steps %v", names)
+	}
+	ab := w.Trial(10, "192.0.2.7")[5].Argv
+	if ab[len(ab)-1] != "http://192.0.2.7:28080/wp/" {
+		t.Errorf("%q", ab)
+	}
+	if !strings.Contains(w.Steps(10)[1].Argv[len(ab)-1], workload.ServerAddress) {
+		t.Error("a trial changes the workload")
+	}
+}
+
+// Setups of the same name are identical, and bash can parse them.
+func TestSetups(t *testing.T) {
+	seen := map[string]string{}
+	for _, w := range All() {
+		for _, s := range w.Setups {
+			if script, ok := seen[s.Name]; ok && script != s.Script {
+				t.Errorf("%s: another setup %s", w.Name, s.Name)
+			}
+			seen[s.Name] = s.Script
+		}
+	}
+	if len(seen) == 0 {
+		t.Error("no setups")
+	}
+	for name, script := range seen {
+		if out, err := exec.Command("bash", "-n", "-c", script).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+}
+
+func FuzzParseServices(f *testing.F) {
+	seed(f, "ab", "iperf3", "nuttcp", "ttcp", "netpipe", "netperf")
+	f.Fuzz(func(t *testing.T, output []byte) {
+		for _, name := range []string{"wordpress", "iperf3", "nuttcp", "netpipe", "netperf-crr", "netperf-stream", "sysbench-oltp-rw"} {
+			m, err := mustGet(t, name).Parse(output)
+			checkFuzzed(t, m, err)
+		}
+		if n, err := pageLength(string(output)); err == nil && n <= 0 {
+			t.Errorf("a page of %v bytes", n)
+		}
+	})
+}

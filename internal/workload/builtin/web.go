@@ -1,0 +1,213 @@
+package builtin
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/tool"
+)
+
+// page is a page that a web workload requests.
+type page struct {
+	path   string
+	marker string // text that only the right page has: an error page can be fast
+	varies bool   // its length varies by a few bytes
+	grows  bool   // it is longer with more clients
+}
+
+var clientsParam = workload.Param{Name: "clients", Default: "1", Min: 1, Max: 1000, About: "concurrent requests"}
+
+// abWorkload completes a workload that requests a page from a web server, which the
+// steps of serve start. The size is the number of requests.
+func abWorkload(w *workload.Workload, set workload.Settings, p page, disk int64,
+	serve ...workload.Step) *workload.Workload {
+	clients := int64(set.Int("clients"))
+	url := "http://" + workload.ServerAddress + ":" + strconv.Itoa(httpPort) + p.path
+	w.Programs = append(w.Programs, "ab", "apache2", "curl", "grep", "sh", "sync")
+	w.Packages = append(w.Packages, "apache2", "apache2-utils", "curl")
+	w.Metrics = []workload.Metric{
+		workload.Time("all requests, and the start of ab"),
+		workload.Rate("rate", "1/s", "requests", "requests per second, as ab prints it"),
+		workload.Latency("latency", "time per request", "mean per request, as ab prints it"),
+		workload.GuestTime("time", "the time that ab prints for the requests"),
+	}
+	w.SizeUnit = "requests"
+	w.MinSize = max(w.MinSize, 2*clients)
+	w.MaxSize = 5_000_000
+	w.DefaultSize = max(w.DefaultSize, w.MinSize)
+	w.DiskBytes = func(size int64) int64 { return disk + 16<<20 + 256*size } // the log of requests
+	// During the first requests, the server starts processes and compiles PHP.
+	warm := workload.Step{Name: "warm", Argv: []string{"sh", "-c",
+		`for i in 1 2 3 4 5 6 7 8; do curl -fsS -o /dev/null "$1" || exit; done`, "sh", url}}
+	w.Serve = func(int64) []workload.Step {
+		return append(serve[:len(serve):len(serve)], warm, removed(dbDir+"*", webDir))
+	}
+	w.Steps = func(size int64) []workload.Step {
+		ab := []string{"ab", "-q", "-c", set["clients"], "-n", strconv.FormatInt(size, 10)}
+		if p.varies {
+			ab = append(ab, "-l")
+		}
+		return []workload.Step{
+			{Name: "check", Argv: []string{"sh", "-c",
+				`page=$(mktemp) && curl -sS -m 60 -o "$page" -w '%{http_code} %{size_download}\n' "$1" && grep -cF "$2" "$page"; rm "$page"`, "sh", url, p.marker}},
+			{Name: "ab", Timed: true, Argv: append(ab, url)},
+		}
+	}
+	w.MeasuredBy(workload.Measurement{Step: "ab", Tool: "ab", Did: "complete", Accept: abServed})
+	return alsoChecking(w, func(_ int64, by map[string]workload.StepResult) error {
+		length, err := pageLength(string(by["check"].Stdout))
+		if err != nil {
+			return workload.InStep("check", err)
+		}
+		r, err := tool.Read("ab", by["ab"].Output())
+		if err != nil {
+			return workload.InStep("ab", err)
+		}
+		got := r.Value("transferred pages") / r.Value("complete")
+		if off := got - length; off < -16-length/50 || off > 16+length/50 && !p.grows {
+			return fault.Guestf("step ab: the pages have %.0f bytes, but the right one has %.0f", got, length)
+		}
+		return nil
+	})
+}
+
+// abServed returns an error if ab did not get a page for every request.
+func abServed(r *tool.Report) error {
+	complete, err := r.One("complete")
+	if err != nil {
+		return err
+	}
+	n := complete.Value
+	if other := r.Value("non-2xx"); other > 0 {
+		return fault.Guestf("%.0f of %.0f requests got a redirection or an error instead of the page (status other than 2xx)", other, n)
+	}
+	if unsent := r.Value("write errors"); unsent > 0 {
+		return fault.Guestf("ab could not send %.0f requests", unsent)
+	}
+	bytes, seconds, failed := r.Value("transferred pages"), r.Value("time"), r.Value("failed")
+	if n == 0 || seconds == 0 || bytes == 0 {
+		return fault.Guestf("ab received nothing: %.0f requests, %.0f bytes of pages, %v s", n, bytes, seconds)
+	}
+	// Without -l, ab counts a page as failed if its length differs from the first one's.
+	first := r.Value("document length")
+	if failed > 0 && (r.Value("failed by length") != failed || len(r.All("document length")) == 0 ||
+		math.Abs(bytes/n-first) > 16+first/50) {
+		return fault.Guestf("%.0f of %.0f requests failed", failed, n)
+	}
+	return nil
+}
+
+var pageChecked = regexp.MustCompile(`^(\d{3}) (\d+)\n(\d+)\n$`)
+
+// pageLength reads the output of the check step: status, length, and the number of
+// the page's lines with the marker.
+func pageLength(text string) (float64, error) {
+	m := pageChecked.FindStringSubmatch(text)
+	switch {
+	case m == nil:
+		return 0, fault.Guestf("the page could not be checked: %s", tool.Quote(text))
+	case m[1] != "200":
+		return 0, fault.Guestf("the server answers with status %s, not 200", m[1])
+	case m[2] == "0":
+		return 0, fault.Guestf("the page is empty")
+	case m[3] == "0":
+		return 0, fault.Guestf("the page is not the right one: its %s bytes do not contain the expected text", m[2])
+	}
+	return tool.Number(m[2])
+}
+
+func abStatic() *workload.Workload {
+	return workload.WithParams([]workload.Param{clientsParam}, func(set workload.Settings) *workload.Workload {
+		w := &workload.Workload{
+			Name: "ab-static", Title: "Apache serves a static page to ab", ArticleIDs: []string{"L4-ab-static"},
+			Source: "Apache (apache2) and ab (apache2-utils)", MinSize: 300, DefaultSize: 5000,
+		}
+		return abWorkload(w, set, page{path: "/index.html", marker: "Apache2 Debian Default Page"}, 0, apache(apacheEvent))
+	})
+}
+
+func abStatus() *workload.Workload {
+	return workload.WithParams([]workload.Param{clientsParam}, func(set workload.Settings) *workload.Workload {
+		w := &workload.Workload{
+			Name: "ab-status", Title: "Apache serves its status page, generated each time, to ab",
+			ArticleIDs: []string{"L5-ab-status"},
+			Source:     "Apache (apache2) and ab (apache2-utils)", MinSize: 300, DefaultSize: 5000,
+		}
+		return abWorkload(w, set, page{path: "/server-status", marker: "Apache Server Status", varies: true, grows: true}, 0,
+			apache(apacheEvent))
+	})
+}
+
+// tcpCRR stands in for netperf's test of the same name.
+func tcpCRR() *workload.Workload {
+	w := &workload.Workload{
+		Name: "tcp-crr", Title: "connections with a request and a response each, one after the other",
+		ArticleIDs: []string{"A5-net-crr"},
+		Source:     "Apache (apache2) and ab (apache2-utils)", MinSize: 300, DefaultSize: 5000,
+		StandIn: "for netperf's TCP_CRR, which is not in Debian's main (see netperf-crr): ab without -k also opens a connection for every request, but the messages are HTTP instead of one byte, and the figures include Apache's work",
+	}
+	return abWorkload(w, workload.Settings{"clients": "1"}, page{path: "/robots.txt", marker: "tare"}, 0, apache(apacheEvent+`Alias /robots.txt /etc/hostname
+<Directory /etc>
+	Require all granted
+</Directory>
+`))
+}
+
+func wordpress() *workload.Workload {
+	return workload.WithParams([]workload.Param{clientsParam}, func(set workload.Settings) *workload.Workload {
+		w := &workload.Workload{
+			Name: "wordpress", Title: "WordPress serves its front page to ab", ArticleIDs: []string{"L6-ab-wordpress"},
+			Source:   "WordPress (wordpress) on PHP, Apache and MariaDB, with ab (apache2-utils)",
+			Programs: []string{"mariadbd", "mariadb-admin", "php"},
+			Packages: append(phpPackages(), "wordpress", "wordpress-theme-twentytwentythree"),
+			Setups:   []workload.Setup{wordpressSetup}, MinSize: 10, DefaultSize: 500,
+		}
+		serve := append(mariadb(wordpressSetup), apache(apachePHP))
+		return abWorkload(w, set, page{path: "/wp/", marker: "Hello world!", varies: true}, mariadbDisk, serve...)
+	})
+}
+
+func mediawiki() *workload.Workload {
+	return workload.WithParams([]workload.Param{clientsParam}, func(set workload.Settings) *workload.Workload {
+		w := &workload.Workload{
+			Name: "mediawiki", Title: "MediaWiki serves its main page to ab", ArticleIDs: []string{"L7-ab-mediawiki"},
+			Source:   "MediaWiki (mediawiki) on PHP, Apache and MariaDB, with ab (apache2-utils)",
+			Programs: []string{"mariadbd", "mariadb-admin", "php"},
+			Packages: append(phpPackages(), "mediawiki"),
+			Setups:   []workload.Setup{mediawikiSetup}, MinSize: 10, DefaultSize: 500,
+		}
+		serve := append(mariadb(mediawikiSetup), apache(apachePHP))
+		return abWorkload(w, set, page{path: "/mediawiki/index.php/Main_Page", marker: "MediaWiki has been installed",
+			varies: true}, mariadbDisk, serve...)
+	})
+}
+
+// phpPackages are the packages that PHP pages with a database need.
+func phpPackages() []string {
+	return []string{"libapache2-mod-php", "mariadb-client", "mariadb-server", "php-cli", "php-mbstring", "php-mysql",
+		"php-xml"}
+}
+
+// alsoChecking adds a check of every trial that passes all others.
+func alsoChecking(w *workload.Workload, check func(size int64,
+	by map[string]workload.StepResult) error) *workload.Workload {
+	evaluate := w.Evaluate
+	w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {
+		m, err := evaluate(size, results)
+		if err != nil {
+			return nil, err
+		}
+		by := map[string]workload.StepResult{}
+		for _, r := range results {
+			by[r.Name] = r
+		}
+		if err := check(size, by); err != nil {
+			return nil, err
+		}
+		return m, nil
+	}
+	return w
+}

@@ -1,0 +1,104 @@
+package tool
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// bonnieFields are the columns of bonnie++'s CSV, format 1.98.
+var bonnieFields = strings.Fields(`format_version bonnie_version name concurrency seed file_size io_chunk_size
+	seek_chunk_size seek_procs putc putc_cpu put_block put_block_cpu rewrite rewrite_cpu getc getc_cpu get_block
+	get_block_cpu seeks seeks_cpu num_files max_size min_size num_dirs file_chunk_size seq_create seq_create_cpu
+	seq_stat seq_stat_cpu seq_del seq_del_cpu ran_create ran_create_cpu ran_stat ran_stat_cpu ran_del ran_del_cpu
+	putc_latency put_block_latency rewrite_latency getc_latency get_block_latency seeks_latency seq_create_latency
+	seq_stat_latency seq_del_latency ran_create_latency ran_stat_latency ran_del_latency`)
+
+// bonnieRun is a line of bonnie++'s CSV, by the fields' names.
+type bonnieRun map[string]string
+
+var (
+	bonnieLine = regexp.MustCompile(`(?m)^(1\.9[78]),2\.\d+[a-z]*,.*$`)
+	bonnieWait = regexp.MustCompile(`^(\d+)(us|ms|s)$`)
+	bonnieSize = regexp.MustCompile(`^\d+(M|G|T|)$`)
+	bonnieSays = regexp.MustCompile(`(?m)^(?:You must use the "-u" switch.*|File size should be double RAM.*|usage:.*|Can't .*|Bonnie: .*)$`)
+)
+
+// parseBonnie reads the CSV line, which bonnie++ prints with and without -q.
+func parseBonnie(text string) (bonnieRun, error) {
+	if line := bonnieSays.FindString(Grep(text, "-u", "RAM", "usage:", "Can't", "Bonnie:")); line != "" {
+		return nil, fault.Guestf("bonnie++ failed: %s", Quote(line))
+	}
+	lines := bonnieLine.FindAllString(Grep(text, "1.9"), -1)
+	if len(lines) != 1 {
+		if err := refused("bonnie++", text); err != nil {
+			return nil, err
+		}
+		return nil, fault.Guestf("the output contains %d CSV lines of bonnie++ 2 instead of one", len(lines))
+	}
+	words := strings.Split(strings.TrimSuffix(lines[0], "\r"), ",")
+	if len(words) != len(bonnieFields) {
+		return nil, fault.Guestf("bonnie++'s line has %d fields instead of %d: %s", len(words), len(bonnieFields),
+			Quote(lines[0]))
+	}
+	b := bonnieRun{}
+	for i, name := range bonnieFields {
+		b[name] = words[i]
+	}
+	return b, nil
+}
+
+// bonnieSettings are fields that are no figures.
+var bonnieSettings = strings.Fields("format_version bonnie_version name io_chunk_size file_chunk_size")
+
+// readBonnie leaves out what bonnie++ did not run, and what was too short to measure.
+func readBonnie(text string, r *Report) error {
+	b, err := parseBonnie(text)
+	if err != nil {
+		return err
+	}
+	for _, name := range bonnieFields {
+		word := b[name]
+		if strings.Trim(word, "+") == "" || slices.Contains(bonnieSettings, name) {
+			continue
+		}
+		if strings.HasSuffix(name, "_latency") {
+			m := bonnieWait.FindStringSubmatch(word)
+			if m == nil {
+				return fault.Guestf("%s: no latency in %s", name, Quote(word))
+			}
+			v, err := Number(m[1])
+			if err != nil {
+				return err
+			}
+			if v > 0 {
+				r.add(name, v*units[m[2]]/units["us"], "us", Lower)
+			}
+			continue
+		}
+		v, err := Number(strings.TrimRight(word, "MGT"))
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		switch {
+		case name == "file_size":
+			m := bonnieSize.FindStringSubmatch(word)
+			if m == nil {
+				return fault.Guestf("bonnie++ does not print the size of the file: %s", Quote(word))
+			}
+			r.addAs(map[string]float64{"": 1 << 20, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}[m[1]], name, v, "", "")
+		case strings.HasSuffix(name, "_cpu"):
+			r.add(name, v, "%CP", Lower)
+		case strings.HasPrefix(name, "seq_") || strings.HasPrefix(name, "ran_") || name == "seeks":
+			r.add(name, v, "1/s", Higher)
+		case slices.Contains([]string{"putc", "put_block", "rewrite", "getc", "get_block"}, name):
+			r.add(name, v, "K/s", Higher)
+		default:
+			r.add(name, v, "", "")
+		}
+	}
+	return nil
+}

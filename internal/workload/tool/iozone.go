@@ -1,0 +1,118 @@
+package tool
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+var (
+	iozoneHead = regexp.MustCompile(`(?m)^ +kB +reclen +write.*$`)
+	iozoneRow  = regexp.MustCompile(`(?m)^ {6,}\d+ +\d+ [ \d]+$`)
+	iozoneLast = regexp.MustCompile(`(?m)^iozone test complete\.$`)
+	iozoneSays = regexp.MustCompile(`(?m)^(?:Error .*|Can not .*|iozone: .*|.*No space left.*)$`)
+	// iozoneTests are the columns of iozone's table after size and record.
+	iozoneTests = []string{"write", "rewrite", "read", "reread", "random read", "random write", "bkwd read",
+		"record rewrite",
+		"stride read", "fwrite", "frewrite", "fread", "freread"}
+)
+
+// iozoneCell is a rate in kB/s (1024 bytes) of one test.
+type iozoneCell struct {
+	test         string
+	size, record float64 // kB
+	rate         float64
+}
+
+// parseIozone reads the table. Its columns have a fixed width, and those of tests
+// that -i left out are blank. A number that is too wide shifts the others.
+func parseIozone(text string) ([]iozoneCell, error) {
+	if line := iozoneSays.FindString(text); line != "" {
+		return nil, fault.Guestf("iozone failed: %s", Quote(line))
+	}
+	head := iozoneHead.FindString(text)
+	if head == "" {
+		return nil, fault.Guestf("the output contains no iozone table: %s", Quote(text))
+	}
+	if !iozoneLast.MatchString(text) {
+		return nil, fault.Guestf("iozone did not print \"iozone test complete\"")
+	}
+	ends := columnEnds(head)
+	var cells []iozoneCell
+	for _, line := range iozoneRow.FindAllString(text, -1) {
+		words := strings.Fields(line)
+		if len(words) > len(iozoneTests)+2 {
+			return nil, fault.Guestf("iozone's row has %d numbers: %s", len(words), Quote(line))
+		}
+		at := -1
+		column := 0
+		for i, w := range words {
+			f, err := Number(w)
+			if err != nil {
+				return nil, err
+			}
+			end := at + 1 + strings.Index(line[at+1:], w) + len(w)
+			at = end
+			switch i {
+			case 0, 1:
+				column = 2
+				if i == 0 {
+					cells = append(cells, iozoneCell{size: f})
+				} else {
+					cells[len(cells)-1].record = f
+				}
+				continue
+			}
+			if len(words) < len(iozoneTests)+2 { // some are blank: take the column whose end is nearest
+				for column < len(ends)-1 && distance(ends[column+1], end) <= distance(ends[column], end) {
+					column++
+				}
+			}
+			if column >= len(iozoneTests)+2 || f == 0 {
+				return nil, fault.Guestf("the row does not fit iozone's table: %s", Quote(line))
+			}
+			of := cells[len(cells)-1]
+			if of.test != "" {
+				of = iozoneCell{size: of.size, record: of.record}
+				cells = append(cells, of)
+			}
+			cells[len(cells)-1].test, cells[len(cells)-1].rate = iozoneTests[column-2], f
+			column++
+		}
+		if cells[len(cells)-1].test == "" {
+			return nil, fault.Guestf("iozone's row has no figures: %s", Quote(line))
+		}
+	}
+	if len(cells) == 0 {
+		return nil, fault.Guestf("iozone's table is empty")
+	}
+	return cells, nil
+}
+
+func distance(a, b int) int { return max(a-b, b-a) }
+
+// columnEnds returns the ends of the words in the table's header line.
+func columnEnds(head string) []int {
+	var ends []int
+	for i := range head {
+		if head[i] != ' ' && (i+1 == len(head) || head[i+1] == ' ') {
+			ends = append(ends, i+1)
+		}
+	}
+	return ends
+}
+
+// readIozone names figures like "random read, 65536 kB by 4 kB": the test, the size of the file and of
+// its records.
+func readIozone(text string, r *Report) error {
+	cells, err := parseIozone(text)
+	if err != nil {
+		return err
+	}
+	for _, c := range cells {
+		r.add(fmt.Sprintf("%s, %.0f kB by %.0f kB", c.test, c.size, c.record), c.rate, "kB/s", Higher)
+	}
+	return withTimes(r, text)
+}

@@ -1,0 +1,189 @@
+package tool
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// Quote returns s, a line of a tool's output, in a form fit for an error message.
+func Quote(s string) string {
+	const limit = 200
+	s = strings.TrimSpace(s)
+	r := []rune(strings.ToValidUTF8(s[:min(len(s), 4*limit+4)], "?"))
+	if len(r) > limit {
+		r = append(r[:limit], '…')
+	}
+	return strconv.Quote(string(r))
+}
+
+// Grep returns the lines that contain any of the words. A guest may write a lot,
+// and regular expressions are slow.
+func Grep(text string, words ...string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		for _, w := range words {
+			if strings.Contains(line, w) {
+				b.WriteString(line)
+				break
+			}
+		}
+	}
+	return b.String()
+}
+
+// Number parses a word that a regular expression matched as a plain decimal number.
+func Number(s string) (float64, error) {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || f < 0 {
+		return 0, fault.Guestf("%s is not a usable number", Quote(s))
+	}
+	return f, nil
+}
+
+// Numbers parses several of them.
+func Numbers(s ...string) ([]float64, error) {
+	fs := make([]float64, len(s))
+	for i := range s {
+		f, err := Number(s[i])
+		if err != nil {
+			return nil, err
+		}
+		fs[i] = f
+	}
+	return fs, nil
+}
+
+// complaints are what tools and shells print when they fail, in lower case.
+var complaints = []string{
+	"error:", "error ", "fatal", "failed", "failure", "cannot", "can't", "no space left", "no such file",
+	"not found", "not permitted", "permission denied", "\nkilled", "\nterminated", "use -help",
+	"must not run as root", "unrecognized", "unrecognised", "invalid ", "unknown option", "extra arguments",
+	"out of memory",
+}
+
+var (
+	timeFailed = regexp.MustCompile(`(?m)^(?:Command (?:exited with non-zero status|terminated by signal|stopped by signal).*` +
+		`|\s*Exit status: (?:[1-9]\d*))$`)
+)
+
+// timedFailure returns an error if GNU time reports that its command failed.
+func timedFailure(text string) error {
+	if line := timeFailed.FindString(Grep(text, "Command ", "Exit status")); line != "" {
+		return fault.Guestf("the command failed: %s", Quote(line))
+	}
+	return nil
+}
+
+// refused returns an error if the text contains a complaint of the tool, of the
+// shell or of time(1): a tool that fails early would look like a fast tool.
+func refused(tool, text string) error {
+	if err := timedFailure(text); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "Command being timed:") {
+			continue
+		}
+		lower := "\n" + strings.ToLower(line)
+		for _, c := range complaints {
+			if strings.Contains(lower, c) {
+				return fault.Guestf("%s failed: %s", tool, Quote(line))
+			}
+		}
+	}
+	return nil
+}
+
+var (
+	// In order: bash's and POSIX's "real", GNU time -v, GNU time's default,
+	// and GNU time -f "elapsed %e".
+	wallTime = regexp.MustCompile(`(?m)^real\s+(?:(\d+)m)?(\d+(?:\.\d+)?)s?\r?$` +
+		`|Elapsed \(wall clock\) time[^\n]*?: ([\d:.]+)\r?$` +
+		`|\s([\d:.]+)elapsed\s` +
+		`|\belapsed (\d+(?:\.\d+)?)\b`)
+	commaTime   = regexp.MustCompile(`(?m)^real\s+(?:\d+m)?\d+,\d+s?\r?$|\s[\d:]+,\d+elapsed\s`)
+	localeNamed = regexp.MustCompile(`\b(?:LC_ALL|LC_NUMERIC|LC_MESSAGES|LANG)=['"]?([\w.@-]+)`)
+)
+
+// WallTimes returns the times printed by time(1) or a shell's time in the text,
+// in seconds, in their order.
+func WallTimes(text string) ([]float64, error) {
+	lines := Grep(text, "real", "elapsed", "Elapsed")
+	if line := commaTime.FindString(lines); line != "" {
+		return nil, foreignLocale(text, line)
+	}
+	var all []float64
+	for _, m := range wallTime.FindAllStringSubmatch(lines, -1) {
+		var s float64
+		var err error
+		switch {
+		case m[2] != "":
+			s, err = clock(strings.TrimPrefix(m[1]+":"+m[2], ":"))
+		case m[5] != "":
+			s, err = clock(m[5])
+		default:
+			s, err = clock(m[3] + m[4])
+		}
+		if err != nil {
+			return nil, fault.Guestf("no time in %s", Quote(m[0]))
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// clock reads "9.3", "0:00.99" and "1:02:03" as seconds.
+func clock(s string) (float64, error) {
+	var sum float64
+	for _, part := range strings.Split(s, ":") {
+		f, err := Number(part)
+		if err != nil {
+			return 0, err
+		}
+		sum = sum*60 + f
+	}
+	return sum, nil
+}
+
+// foreignLocale is the error for a line that was not written under the locale C.
+func foreignLocale(text, line string) error {
+	which := "a locale with translated words or a decimal comma, such as cs_CZ or de_DE"
+	if m := localeNamed.FindStringSubmatch(text); m != nil && m[1] != "C" && m[1] != "POSIX" {
+		which = "the locale " + m[1]
+	}
+	return fault.WithRemedy(
+		fault.Guestf("the tool ran under %s, so tare cannot read its figures: %s", which, Quote(line)),
+		"run it again with LC_ALL=C")
+}
+
+// jsonAt returns where a JSON object begins at the start of a line, or -1.
+func jsonAt(text string) int { return strings.Index("\n"+text, "\n{") }
+
+// pattern is a kind of line of a tool's output.
+type pattern struct {
+	word string // occurs in every such line; "": no word does
+	re   *regexp.Regexp
+}
+
+// line returns the pattern of lines that contain word. The expression is multi-line.
+func line(word, expr string) *pattern { return &pattern{word, regexp.MustCompile("(?m)" + expr)} }
+
+func (p *pattern) in(text string) string {
+	if p.word == "" {
+		return text
+	}
+	return Grep(text, p.word)
+}
+
+// all returns the submatches of all such lines.
+func (p *pattern) all(text string) [][]string { return p.re.FindAllStringSubmatch(p.in(text), -1) }
+
+// first returns those of the first one, or nil.
+func (p *pattern) first(text string) []string { return p.re.FindStringSubmatch(p.in(text)) }
+
+// find returns the first such line, or "".
+func (p *pattern) find(text string) string { return p.re.FindString(p.in(text)) }

@@ -1,0 +1,408 @@
+package tool
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+func fixture(t testing.TB, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// indexEntry is one value of testdata/index.yaml: a figure that was found in a tool's
+// output by hand or with an independent regular expression.
+type indexEntry struct {
+	Tool    string `yaml:"tool"`
+	Fixture string `yaml:"fixture"`
+	Metric  string `yaml:"metric"`
+	Found   any    `yaml:"found"`
+}
+
+// TestIndex: every value of the index is among the figures of its fixture.
+func TestIndex(t *testing.T) {
+	var index []indexEntry
+	if err := yaml.Unmarshal([]byte(fixture(t, "index.yaml")), &index); err != nil {
+		t.Fatal(err)
+	}
+	if len(index) < 60 {
+		t.Fatalf("only %d entries", len(index))
+	}
+	for _, e := range index {
+		t.Run(e.Fixture+"/"+e.Metric, func(t *testing.T) {
+			r, err := Read(e.Tool, fixture(t, e.Fixture))
+			if e.Metric == "error" {
+				if err == nil || !strings.Contains(err.Error(), e.Found.(string)) {
+					t.Errorf("the error is %v, not %v", err, e.Found)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			values := foundNumbers(t, e.Found)
+			if len(values) == 0 {
+				t.Fatalf("no numbers in %v", e.Found)
+			}
+			for _, v := range values {
+				if !anyFigure(r.Figures, v) {
+					t.Errorf("no figure is %v: %v", v, r.Figures)
+				}
+			}
+		})
+	}
+}
+
+// found is a number and the permitted deviation of a figure: one unit in its last
+// place, because some tools round and others truncate.
+type found struct{ value, within float64 }
+
+func anyFigure(figures []Figure, f found) bool {
+	for _, fig := range figures {
+		if math.Abs(fig.Value-f.value) <= f.within*1.0001+1e-12*math.Abs(f.value) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	foundNumber  = regexp.MustCompile(`^(\d+(?:\.\d+)?)(?:MiB/s|us|ms|M| us| GB/sec)?$`)
+	foundMinutes = regexp.MustCompile(`^(\d+)m([\d.]+)s$`)
+	foundClock   = regexp.MustCompile(`^(\d+):([\d.]+)$`)
+)
+
+// foundNumbers returns the numbers in a value of the index: a word, a number, a list,
+// or a mapping of them. It skips other words, such as the name of a test.
+func foundNumbers(t *testing.T, v any) []found {
+	switch v := v.(type) {
+	case []any:
+		var all []found
+		for _, e := range v {
+			all = append(all, foundNumbers(t, e)...)
+		}
+		return all
+	case map[string]any:
+		var all []found
+		for name, e := range v {
+			switch name {
+			case "format_version", "bonnie_version", "name":
+			default:
+				all = append(all, foundNumbers(t, e)...)
+			}
+		}
+		return all
+	case string:
+		var all []found
+		for _, word := range strings.FieldsFunc(strings.ReplaceAll(v, " / ", ","), func(r rune) bool { return r == ',' }) {
+			all = append(all, foundWord(word)...)
+		}
+		if len(all) == 0 && !strings.ContainsAny(v, "abcdefghijklmnopqrstuvwxyz") { // "64       4  1780008 …", "1062400973.91:1217622345.76:…"
+			words := strings.FieldsFunc(v, func(r rune) bool { return r == ' ' || r == ':' })
+			for i, word := range words {
+				if f := foundWord(word); f != nil && (i > 1 || strings.Contains(v, ":")) {
+					all = append(all, f...)
+				}
+			}
+		}
+		return all
+	default:
+		f, err := strconv.ParseFloat(fmt.Sprint(v), 64)
+		if err != nil {
+			t.Fatalf("%v (%T) is not a number", v, v)
+		}
+		return []found{{f, 1e-9 * math.Abs(f)}}
+	}
+}
+
+func foundWord(word string) []found {
+	word = strings.TrimSpace(word)
+	minutes, last := 0.0, ""
+	if m := foundMinutes.FindStringSubmatch(word); m != nil {
+		minutes, _ = strconv.ParseFloat(m[1], 64)
+		last = m[2]
+	} else if m := foundClock.FindStringSubmatch(word); m != nil {
+		minutes, _ = strconv.ParseFloat(m[1], 64)
+		last = m[2]
+	} else if m := foundNumber.FindStringSubmatch(word); m != nil {
+		last = m[1]
+	} else {
+		return nil
+	}
+	f, err := strconv.ParseFloat(last, 64)
+	if err != nil {
+		return nil
+	}
+	_, decimals, _ := strings.Cut(last, ".")
+	return []found{{60*minutes + f, math.Pow10(-len(decimals))}}
+}
+
+// TestToolFigures checks figures by name; TestIndex only checks that they are present.
+func TestToolFigures(t *testing.T) {
+	for _, tc := range []struct {
+		tool, file, name string
+		value            float64
+		unit             string
+		better           Better
+	}{
+		{"bonnie++", "bonnie++/quiet-csv.txt", "put_block", 585650, "K/s", Higher},
+		{"bonnie++", "bonnie++/quiet-csv.txt", "ran_del_latency", 29463, "us", Lower},
+		{"iozone", "iozone/auto-64k-4m.txt", "freread, 64 kB by 4 kB", 10402178, "kB/s", Higher},
+		{"iozone", "iozone/auto-64k-4m.txt", "bkwd read, 64 kB by 4 kB", 2467108, "kB/s", Higher},
+		{"iozone", "iozone/single-512M-4k-fsync.txt", "random write, 524288 kB by 4 kB", 379526, "kB/s", Higher},
+		{"iozone", "iozone/auto-timed-16M.txt", "wall time", 3.39, "s", Lower},
+		{"lmbench", "lmbench/lat_ctx-s0.txt", "context switch of 16 processes", 43.22, "us", Lower},
+		{"lmbench", "lmbench/lat_proc-fork.txt", "Process fork+exit", 3545.1695, "us", Lower},
+		{"lmbench", "lmbench/lat_ops.txt", "int64 div", 18.14, "ns", Lower},
+		{"lmbench", "lmbench/lat_mem_rd.txt", "load of 4.00000 MB", 7.965, "ns", Lower},
+		{"lmbench", "lmbench/lat_syscall-open.txt", "Simple open/close", 2.8916, "us", Lower},
+		{"lmbench", "lmbench/bw_mem-P10-1024K-rd.txt", "bandwidth", 43100.82, "MB/s", Higher},
+		{"tiobench", "tiobench/tiobench-pl-8t.txt", "Random Writes, 8 threads", 327.5, "MiB/s", Higher},
+		{"tiobench", "tiobench/tiotest-4t.txt", "Random Read", 937.763, "MB/s", Higher},
+		{"unixbench", "unixbench/run-filecopy-i1.txt", "File Copy 256 bufsize 500 maxblocks: index", 1534.4, "index", Higher},
+		{"nbench", "nbench/default.txt", "BITFIELD", 9.1649e8, "1/s", Higher},
+		{"netperf", "netperf/tcp_crr.txt", "transactions", 7902.06, "1/s", Higher},
+		{"netperf", "netperf/tcp_stream.txt", "throughput", 6837.03, "10^6 bit/s", Higher},
+		{"sysbench", "sysbench/oltp_rw-16t.txt", "transactions", 917.43, "1/s", Higher},
+		{"sysbench", "sysbench/memory.txt", "bandwidth", 32582.14, "MiB/s", Higher},
+		{"openssl", "openssl/speed-human.txt", "AES-256-CBC of 16384 bytes", 1203677870, "B/s of CPU time", Higher},
+		{"openssl", "openssl/speed-multi.txt", "AES-256-CBC of 16384 bytes", 814055424, "B/s of CPU time", Higher},
+		{"perf-bench", "perf-bench/sched-messaging.txt", "total time", 0.676, "s", Lower},
+		{"ab", "ab/wp-article-url-c1-n100-301.txt", "non-2xx", 100, "1", Lower},
+	} {
+		t.Run(tc.file, func(t *testing.T) {
+			r, err := Read(tc.tool, fixture(t, tc.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range r.All(tc.name) {
+				if f.Unit == tc.unit && f.Better == tc.better && math.Abs(f.Value-tc.value) <= 1e-9*tc.value {
+					return
+				}
+			}
+			t.Errorf("no %+v in %+v", tc, r.Figures)
+		})
+	}
+}
+
+func TestToolsRefuse(t *testing.T) {
+	for _, tc := range []struct{ tool, file, says string }{
+		{"ab", "ab/error-refused.txt", "apr_"},
+		{"ab", "ab/error-c-gt-n.txt", "ab: Cannot use concurrency level"},
+		{"bonnie++", "bonnie++/refused-root.txt", "-u"},
+		{"dd", "dd/error-full.txt", "No space left"},
+		{"fio", "fio/error-enospc-json.txt", "No space left"},
+		{"iperf3", "iperf3/error-refused-json.txt", "Connection refused"},
+		{"kernel-build", "kernel-build/tinyconfig-fail.txt", "Error 1"},
+		{"netperf", "netperf/error-noserver.txt", "netserver"},
+		{"netpipe", "netpipe/error-noserver.txt", "Cannot Connect"},
+		{"openssl", "openssl/enc-article-verbatim.txt", "Use -help"},
+		{"stress-ng", "stress-ng/error-exec-as-root.txt", "must not run as root"},
+		{"sysbench", "sysbench/oltp-article-cmd-0.4-syntax.txt", "FATAL"},
+	} {
+		t.Run(tc.file, func(t *testing.T) {
+			r, err := Read(tc.tool, fixture(t, tc.file))
+			if err == nil || r != nil || fault.KindOf(err) != fault.Guest || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%v, %v; want %q", r, err, tc.says)
+			}
+		})
+	}
+	for _, tool := range All() {
+		for _, text := range []string{"", "hello\n", strings.Repeat("x 1\n", 1000)} {
+			if r, err := tool.Read(text); err == nil || fault.KindOf(err) != fault.Guest || len(err.Error()) > 2000 {
+				t.Errorf("%s reads %q: %v, %v", tool.Name, text[:min(len(text), 8)], r, err)
+			}
+		}
+	}
+	if _, ok := Get("none"); ok {
+		t.Error("a tool none")
+	}
+	if !slices.IsSortedFunc(tools, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Error("the tools are not in order")
+	}
+}
+
+// FuzzTools fuzzes every tool's reader.
+func FuzzTools(f *testing.F) {
+	files, err := filepath.Glob("testdata/*/*.txt")
+	if err != nil || len(files) < 100 {
+		f.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if len(b) < 8<<10 {
+			f.Add(b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, output []byte) {
+		for _, tool := range All() {
+			r, err := tool.Read(string(output))
+			if (err == nil) != (r != nil) || r != nil && len(r.Figures) == 0 {
+				t.Errorf("%s: %v, %v", tool.Name, r, err)
+			}
+			if r == nil {
+				continue
+			}
+			for _, fig := range r.Figures {
+				if math.IsNaN(fig.Value) || math.IsInf(fig.Value, 0) || fig.Value < 0 || fig.Name == "" {
+					t.Errorf("%s: %+v", tool.Name, fig)
+				}
+			}
+		}
+	})
+}
+
+// unread are fixtures that a tool's reader must refuse, with words of the error.
+var unread = map[string]string{
+	"ab/error-c-gt-n.txt": "concurrency", "ab/error-refused.txt": "Connection refused",
+	"bonnie++/bon_csv2html.txt": "CSV", "hyperfine/sleep.txt": "--export-json", "bonnie++/bon_csv2txt.txt": "CSV", "bonnie++/refused-root.txt": "-u", "bonnie++/refused-size-lt-2xram.txt": "double RAM",
+	"dd/error-full.txt": "No space left", "dd/write-cs_CZ.txt": "LC_ALL=C", "dd/write-de_DE.txt": "LC_ALL=C",
+	"fio/error-enospc-json.txt": "No space left", "fio/error-enospc-layout.txt": "No space left", "fio/error-enospc-text.txt": "No space left",
+	"fio/error-option.txt": "unrecognized option", "iperf3/error-refused-json.txt": "Connection refused",
+	"kernel-build/tinyconfig-fail.txt": "Error 1", "netperf/error-noserver.txt": "netserver", "netpipe/error-noserver.txt": "Cannot Connect",
+	"openssl/enc-article-verbatim.txt":         "Use -help",
+	"perf-bench/mem-memset-simple.txt":         "--format=simple",
+	"perf-bench/sched-pipe-simple.txt":         "--format=simple",
+	"stress-ng/error-exec-as-root.txt":         "as root",
+	"stress-ng/error-temp-path.txt":            "temp-path",
+	"sysbench/error-option.txt":                "--bogus",
+	"sysbench/fileio-prepare.txt":              "total time",
+	"sysbench/oltp-prepare.txt":                "total time",
+	"sysbench/oltp-article-cmd-0.4-syntax.txt": "FATAL",
+	"tar/error-missing.txt":                    "Cannot open",
+}
+
+// TestEveryFixture: each real output gives figures or the expected error.
+func TestEveryFixture(t *testing.T) {
+	files, err := filepath.Glob("testdata/*/*.txt")
+	if err != nil || len(files) < 150 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	refused := 0
+	for _, path := range files {
+		name := strings.TrimPrefix(path, "testdata/")
+		figures, err := Read(filepath.Dir(name), fixture(t, name))
+		says, bad := unread[name]
+		switch {
+		case bad && (err == nil || !strings.Contains(fmt.Sprint(err, fault.RemedyOf(err)), says)):
+			t.Errorf("%s: %v, %v; it should say %q", name, figures, err, says)
+		case !bad && err != nil:
+			t.Errorf("%s: %v, %v", name, figures, err)
+		case bad:
+			refused++
+		}
+	}
+	if refused != len(unread) {
+		t.Errorf("%d of %d were refused", refused, len(unread))
+	}
+}
+
+// TestOtherFixtures checks what figures by name do not show.
+func TestOtherFixtures(t *testing.T) {
+	walls, err := WallTimes(fixture(t, "openssl/enc-7parallel.txt"))
+	if want := []float64{1.54, 2.02, 2.15, 2.42, 2.61, 2.70, 2.72}; err != nil || !slices.Equal(walls, want) {
+		t.Errorf("%v, %v, want %v", walls, err, want)
+	}
+	for file, want := range map[string]struct {
+		rw string
+		bw float64
+	}{
+		"tiobench-seqread-1t-json":   {"read", 0},
+		"tiobench-seqread-2t-json":   {"read", 0},
+		"tiobench-seqread-4t-json":   {"read", 0},
+		"tiobench-seqread-8t-json":   {"read", 860370051},
+		"tiobench-randread-1t-json":  {"randread", 0},
+		"tiobench-randread-4t-json":  {"randread", 0},
+		"tiobench-seqwrite-1t-json":  {"write", 0},
+		"tiobench-seqwrite-4t-json":  {"write", 0},
+		"tiobench-randwrite-1t-json": {"randwrite", 0},
+		"tiobench-randwrite-4t-json": {"randwrite", 0},
+		"error-badfile":              {"read", 149796571}, // fio made the missing directory
+	} {
+		r, err := Read("fio", fixture(t, "fio/"+file+".txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Words["rw"] != want.rw || r.Words["jobs"] != "1" || want.bw != 0 && r.Value("read bandwidth") != want.bw {
+			t.Errorf("%s: %+v", file, r)
+		}
+	}
+	for file, want := range map[string]string{"cpu-yaml": "cpu", "classes-text": "pipe, fork, memcpy"} {
+		if r, err := Read("stress-ng", fixture(t, "stress-ng/"+file+".txt")); err != nil || r.Words["stressors"] != want {
+			t.Errorf("%s: %+v, %v", file, r, err)
+		}
+	}
+}
+
+// TestOne: a figure counts if the output has exactly one; a second unit is no second figure.
+func TestOne(t *testing.T) {
+	r, err := Read("ab", fixture(t, "ab/index-c10-n5000.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, err := r.One("time per request"); err != nil || f.Value != 0.569 || math.Abs(f.In("s")-0.569e-3) > 1e-12 || f.In("parsec") != 0 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	r.add("a", 1, "B/s", Higher)
+	r.add("a", 8, "bit/s", Higher)
+	if f, err := r.One("a"); err != nil || f.Unit != "B/s" || f.In("bit/s") != 8 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	r.add("a", 2, "B/s", Higher)
+	for name, says := range map[string]string{
+		"a": `ab has 2 figures "a"`, "b": `ab has no figure "b"`, "non-2xx": `ab has no line "Non-2xx responses:"`,
+	} {
+		if f, err := r.One(name); fault.KindOf(err) != fault.Guest || !strings.Contains(err.Error(), says) {
+			t.Errorf("%+v, %v; want %s", f, err, says)
+		}
+	}
+}
+
+func TestWallTimes(t *testing.T) {
+	for text, want := range map[string]float64{
+		"real\t0m9.384s\nuser\t0m4.561s\n":  9.384,
+		"real\t1m2s\r\n":                    62,
+		"real 12.34\nuser 0.00\nsys 0.00\n": 12.34,
+		"0.48user 0.14system 1:02.99elapsed 63%CPU (0avgtext+0avgdata 6252maxr)":    62.99,
+		"\tElapsed (wall clock) time (h:mm:ss or m:ss): 0:00.99\n":                  0.99,
+		"\tElapsed (wall clock) time (h:mm:ss or m:ss): 1:02:03\n\tAverage shared:": 3723,
+		"task 2 elapsed 1.54 user 0.47 sys 0.27\n":                                  1.54,
+	} {
+		got, err := WallTimes(text)
+		if err != nil || len(got) != 1 || math.Abs(got[0]-want) > 1e-9*want {
+			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestFioDepth(t *testing.T) {
+	for _, tc := range []struct {
+		engine, iodepth, jobs string
+		want                  float64
+	}{
+		{"sync", "32", "1", 1}, {"psync", "1", "8", 8}, {"libaio", "32", "4", 128},
+		{"libaio", "x", "4", 0}, {"sync", "1", "", 0},
+	} {
+		if got := fioDepth(tc.engine, tc.iodepth, tc.jobs); got != tc.want {
+			t.Errorf("%+v: %v", tc, got)
+		}
+	}
+}

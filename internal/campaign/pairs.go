@@ -91,7 +91,7 @@ func (s Scenario) Text() string {
 		text += fmt.Sprintf("; with %s of the host's memory left, and no other guests", s.MemoryLeft)
 	}
 	if len(s.Neighbours) > 0 {
-		text += "; neighbours: " + strings.Join(s.Neighbours, ", ")
+		text += "; neighbours" + map[bool]string{true: " on other CPUs"}[s.Apart] + ": " + strings.Join(s.Neighbours, ", ")
 	}
 	if len(s.Workloads) > 0 {
 		text += "; only " + strings.Join(s.Workloads, ", ")

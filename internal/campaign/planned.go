@@ -55,6 +55,7 @@ type GuestID struct {
 	Of         string `json:"of"` // arm, without the scenario
 	FlavorName string `json:"flavor"`
 	Neighbour  bool   `json:"neighbour,omitempty"`
+	Apart      bool   `json:"apart,omitempty"` // a neighbour with other CPUs than the guest
 	// Partner: the guest is an end of pairs that differs from the arm's guests:
 	// it has another flavor or, with Host, consists of processes on the host.
 	Partner bool `json:"partner,omitempty"`
@@ -203,7 +204,7 @@ func (c *Campaign) guestsIn(arm, flavor string, s Scenario) []PlannedGuest {
 	}
 	all = append(all, serve...)
 	for _, resource := range s.Neighbours {
-		all = append(all, guest(GuestID{FlavorName: flavor, Neighbour: true}, Role(resource)))
+		all = append(all, guest(GuestID{FlavorName: flavor, Neighbour: true, Apart: s.Apart}, Role(resource)))
 	}
 	if f, _ := c.Flavor(flavor); f.OnBridge() {
 		for range s.Talking() {

@@ -31,9 +31,10 @@ type Scenario struct {
 	Name string
 	// Guests is how many guests of an arm run the workload at once; 0: one.
 	Guests int
-	// Neighbours are guests like the arm's that run beside it, on the same CPUs: each
-	// only stresses one resource.
+	// Neighbours are guests like the arm's that run beside it: each only stresses one
+	// resource. Apart: they have other CPUs than it.
 	Neighbours []string
+	Apart      bool
 	// Mix are the guests that run the workload at once, instead of guests of the arm's
 	// flavor: guests of the arm's system in several flavors.
 	Mix []Part
@@ -104,8 +105,10 @@ var scenarioKeys = append([]strict.Key[Scenario]{
 	strict.Required(strict.Field("name", "Name of the scenario. solo: one guest at a time, all others frozen.",
 		strict.Name, func(s *Scenario) *string { return &s.Name })),
 	guestsKey,
-	strict.Field("neighbours", "Resources that neighbours stress: for each, a guest like the arm's runs beside it on the same CPUs and only stresses that resource.",
+	strict.Field("neighbours", "Resources that neighbours stress: for each, a guest like the arm's runs beside it and only stresses that resource, on the same CPUs unless apart is set.",
 		strict.List("neighbours", 20, strict.OneOf(Resources...)), func(s *Scenario) *[]string { return &s.Neighbours }),
+	strict.Field("apart", "The neighbours run on other CPUs than the guest: they share memory, devices and the rest of the host with it, but no CPU time.",
+		boolKind, func(s *Scenario) *bool { return &s.Apart }),
 	strict.Field("mix", "Guests of the arm's system in several flavors that run the workload at once, instead of guests of the arm's flavor.",
 		strict.List("parts", 20, strict.Object("a part of a mix", partKeys)), func(s *Scenario) *[]Part { return &s.Mix }),
 	strict.Field("slowdown", "Limit that decides how many guests fit: they are at most so many times slower than one alone. For several numbers of guests.",
@@ -210,12 +213,36 @@ func (r *checker) checkScenario(c *Campaign, s Scenario, path string, known Know
 	r.checkMemoryLeft(c, s, path, known)
 	r.checkMix(c, s, path, known.Systems)
 	r.checkPairs(c, s, path, known)
+	r.checkApart(c, s, path, known)
 	if slices.Contains(s.Neighbours, network) {
 		for _, a := range c.Active() {
 			if f, ok := c.Flavor(a.Flavor); ok && a.Target == "" && (f.Network == "" || f.Network == model.NetworkNone) {
 				r.Fail(path+".neighbours", "scenario %q: a neighbour that stresses the network needs one, but flavor %q of arm %q has none; give it network: bridged", s.Name, f.Name, a.Name)
 				return
 			}
+		}
+	}
+}
+
+// checkApart checks that neighbours can have CPUs of their own.
+func (r *checker) checkApart(c *Campaign, s Scenario, path string, known Known) {
+	if !s.Apart {
+		return
+	}
+	if len(s.Neighbours) == 0 {
+		r.Fail(path+".apart", "scenario %q: apart is about neighbours, but the scenario has none", s.Name)
+		return
+	}
+	for _, a := range c.Active() {
+		f, ok := c.Flavor(a.Flavor)
+		switch cpus := len(known.Host.CPUs); {
+		case !ok:
+		case len(f.CPUSet) > 0:
+			r.Fail(path+".apart", "scenario %q: flavor %q of arm %q has a cpuset, which neighbours share; remove it, or apart", s.Name, f.Name, a.Name)
+			return
+		case cpus > 0 && 2*f.VCPUs > cpus:
+			r.Warn(path+".apart", "scenario %q: the host has %d CPUs, too few for guests of flavor %q and neighbours with CPUs of their own: they share some", s.Name, cpus, f.Name)
+			return
 		}
 	}
 }

@@ -92,13 +92,13 @@ func flavorOf(f campaign.Flavor, slot int) (system.Flavor, error) {
 	}, nil
 }
 
-// flavor is what the guest gets. A neighbour gets the CPUs of
-// the first guest, which it is to disturb. An end of a pair that differs from
-// the arm's guests gets CPUs away from theirs.
+// flavor is what the guest gets. A neighbour gets the CPUs of the first guest, which it is
+// to disturb; one that is apart, and an end of a pair that differs from the arm's guests,
+// gets CPUs away from theirs.
 func (st *guest) flavor() (system.Flavor, error) {
 	slot := st.Slot
 	switch {
-	case st.Partner:
+	case st.Partner, st.Apart:
 		slot = -1 - slot
 	case st.Neighbour:
 		slot = 0

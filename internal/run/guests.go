@@ -42,6 +42,8 @@ func (st *guest) name() string {
 	switch {
 	case st.Neighbour && st.Host:
 		name += ", host's end for a neighbour"
+	case st.Apart:
+		name += ", neighbour on another CPU"
 	case st.Neighbour:
 		name += ", neighbour"
 	case st.Host:

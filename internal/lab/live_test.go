@@ -36,7 +36,10 @@ var labs = []struct {
 	budget time.Duration
 	suites []suite
 }{
-	{Xen, 9 * time.Minute, []suite{{"native", "TestLogicalVolumes"}, {"xen", "TestConformancePV"}, {"native", "TestConformanceDom0"}, {"xen", "TestConformancePVH"}}},
+	{Xen, 9 * time.Minute, []suite{
+		{"native", "TestLogicalVolumes"}, {"xen", "TestConformancePV"},
+		{"native", "TestConformanceDom0"}, {"xen", "TestConformancePVH"},
+	}},
 	{KVM, 5 * time.Minute, []suite{{"qemu", "TestConformance/kvm"}}},
 }
 

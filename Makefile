@@ -55,10 +55,9 @@ test: ## install what is missing and run every test there is (root)
 	@$(MAKE) --no-print-directory build
 	@./scripts/test
 
-.PHONY: lint
-lint: $(AGENT) | $(GO) ## gofmt, vet, staticcheck, shell scripts, import rule
-	@./scripts/lint
-	@$(GO) test ./internal/archtest
+.PHONY: check
+check: $(AGENT) | $(GO) ## what needs no guest and two minutes at most: run it before a commit
+	@./scripts/check
 
 .PHONY: bench
 bench: ## what tare itself costs, and in short how precise it is

@@ -22,7 +22,7 @@ arms:
   - {system: native, flavor: one}
   - {name: lxc-quarter, system: lxc, flavor: quarter}
 workloads: [sysbench-cpu]
-trial_time: 1s
+trial_time: 500ms
 blocks: 5
 allow_unequal: true
 `

@@ -53,7 +53,7 @@ func TestGroup(t *testing.T) {
 		return u
 	}
 	for start := time.Now(); usage().ThrottledPeriods == 0; time.Sleep(10 * time.Millisecond) {
-		if time.Since(start) > 20*time.Second {
+		if time.Since(start) > time.Minute {
 			t.Fatalf("the cap never bit: %+v", usage())
 		}
 	}

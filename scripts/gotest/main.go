@@ -1,11 +1,12 @@
 // Gotest runs go test, prints its output, and counts tests.
 //
-//	go run ./scripts/gotest [flags and packages of go test] [+ more of them]...
+//	go run ./scripts/gotest ARGUMENTS [+ ARGUMENTS]... [/ ARGUMENTS [+ ARGUMENTS]...]...
 //
-// It runs go test once for every group of arguments, one after the other. At the end it
-// prints how many tests passed, failed and were skipped, and why they were skipped. With
-// TARE_LIVE set, a skip that skips.txt does not list is a failure, because on a machine
-// that is set up for all tests, every test must run.
+// It runs go test once for every group of arguments: those separated by / at the same time, those
+// separated by + one after the other. At the end it prints the slowest packages and tests, how many
+// tests passed, failed and were skipped, and why they were skipped. With TARE_LIVE set, a skip that
+// skips.txt does not list is a failure, because on a machine that is set up for all tests, every
+// test must run.
 package main
 
 import (
@@ -16,13 +17,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed skips.txt
@@ -32,89 +33,96 @@ const module = "github.com/tare-bench/tare/"
 
 func main() {
 	c := newCounter(os.Stdout)
-	ok := true
-	for args := range groups(os.Args[1:]) {
-		if err := c.run(args); err != nil {
-			fmt.Fprintln(os.Stderr, "gotest:", err)
-			ok = false
-		}
+	var lanes sync.WaitGroup
+	for _, lane := range split(os.Args[1:], "/") {
+		lanes.Go(func() {
+			for _, args := range split(lane, "+") {
+				c.run(args)
+			}
+		})
 	}
-	if !c.close(os.Getenv("TARE_LIVE") != "", parseSkips(skipsText)) || !ok {
+	lanes.Wait()
+	if !c.close(os.Getenv("TARE_LIVE") != "", parseSkips(skipsText)) {
 		os.Exit(1)
 	}
 }
 
-// groups splits arguments at every "+".
-func groups(args []string) iter.Seq[[]string] {
-	return func(yield func([]string) bool) {
-		for {
-			i := slices.Index(args, "+")
-			if i < 0 {
-				yield(args)
-				return
-			}
-			if !yield(args[:i]) {
-				return
-			}
-			args = args[i+1:]
+// split splits arguments at every separator.
+func split(args []string, separator string) (parts [][]string) {
+	for {
+		i := slices.Index(args, separator)
+		if i < 0 {
+			return append(parts, args)
 		}
+		parts, args = append(parts, args[:i]), args[i+1:]
 	}
 }
 
-// run runs go test once and counts failed tests. The error is one of go test itself, or
-// its exit status if no test was counted as failed.
-func (c *counter) run(args []string) error {
+// run runs go test once. If it fails without a failed test, that counts as one.
+func (c *counter) run(args []string) {
 	cmd := exec.Command(cmp.Or(os.Getenv("GO"), "go"), append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = os.Stderr
+	failed := false
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
+	if err == nil {
+		err = cmd.Start()
 	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	failed := c.count["fail"]
-	r := bufio.NewReader(out)
-	for {
-		line, err := r.ReadBytes('\n')
-		if len(line) > 0 {
-			c.line(bytes.TrimSuffix(line, []byte("\n")))
+	if err == nil {
+		lines := bufio.NewReader(out)
+		for {
+			line, err := lines.ReadBytes('\n')
+			if len(line) > 0 && c.line(bytes.TrimSuffix(line, []byte("\n"))) == "fail" {
+				failed = true
+			}
+			if err != nil {
+				break
+			}
 		}
-		if err != nil {
-			break
-		}
+		err = cmd.Wait()
 	}
-	if err := cmd.Wait(); err != nil && c.count["fail"] == failed {
-		return fmt.Errorf("go test: %w", err)
+	if err != nil && !failed {
+		c.lock.Lock()
+		defer c.lock.Unlock()
+		c.count["fail"]++
+		fmt.Fprintln(c.w, "gotest: go test:", err)
 	}
-	return nil
 }
 
 // event is one line of go test -json; see go doc test2json.
 type event struct {
 	Action, Package, Test, Output string
+	Elapsed                       float64 // in seconds
 }
 
 type key struct{ pkg, test string }
 
+func (k key) String() string {
+	return strings.TrimSpace(strings.TrimPrefix(k.pkg, module) + " " + k.test)
+}
+
 // counter prints events like go test without -json, and counts tests.
 type counter struct {
+	lock   sync.Mutex // of all that follows
 	w      io.Writer
 	output map[key][]string // of tests and packages that have not ended yet
 	count  map[string]int   // by action
 	failed []key
-	skips  []string // "internal/image TestLive: reason"
+	skips  []string        // "internal/image TestLive: reason"
+	took   map[key]float64 // seconds of ended tests, without those of their subtests, and of packages
 }
 
 func newCounter(w io.Writer) *counter {
-	return &counter{w: w, output: map[key][]string{}, count: map[string]int{}}
+	return &counter{w: w, output: map[key][]string{}, count: map[string]int{}, took: map[key]float64{}}
 }
 
-func (c *counter) line(b []byte) {
+// line counts an event, and returns its action.
+func (c *counter) line(b []byte) (action string) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
 	var e event
 	if json.Unmarshal(b, &e) != nil {
 		fmt.Fprintf(c.w, "%s\n", b)
-		return
+		return ""
 	}
 	k := key{e.Package, e.Test}
 	switch e.Action {
@@ -125,9 +133,13 @@ func (c *counter) line(b []byte) {
 			c.output[k] = append(c.output[k], e.Output)
 		}
 	case "pass", "fail", "skip":
+		c.took[k] += e.Elapsed
+		if i := strings.LastIndex(e.Test, "/"); i > 0 {
+			c.took[key{e.Package, e.Test[:i]}] -= e.Elapsed
+		}
 		if e.Test == "" {
 			c.packageEnded(e)
-			return
+			break
 		}
 		c.count[e.Action]++
 		switch e.Action {
@@ -139,13 +151,15 @@ func (c *counter) line(b []byte) {
 		}
 		delete(c.output, k)
 	}
+	return e.Action
 }
 
 // packageEnded prints the package's line. If the package failed, it also prints output
 // from outside of tests and from tests that never ended, for example because of a panic.
 func (c *counter) packageEnded(e event) {
 	own := key{e.Package, ""}
-	for _, k := range slices.SortedFunc(maps.Keys(c.output), func(a, b key) int { return strings.Compare(a.test, b.test) }) {
+	byName := func(a, b key) int { return strings.Compare(a.test, b.test) }
+	for _, k := range slices.SortedFunc(maps.Keys(c.output), byName) {
 		if k.pkg != e.Package || k == own {
 			continue
 		}
@@ -185,7 +199,19 @@ func describeSkip(k key, output []string) string {
 			reason = strings.TrimSpace(logPrefix.ReplaceAllString(l, ""))
 		}
 	}
-	return strings.TrimPrefix(k.pkg, module) + " " + k.test + ": " + reason
+	return k.String() + ": " + reason
+}
+
+// slowest prints the packages or the tests that took longest, those with a time of a second or more.
+func (c *counter) slowest(what string, of func(key) bool) {
+	keys := slices.SortedFunc(maps.Keys(c.took), func(a, b key) int { return cmp.Compare(c.took[b], c.took[a]) })
+	keys = slices.DeleteFunc(keys, func(k key) bool { return !of(k) || c.took[k] < 1 })
+	for i, k := range keys[:min(len(keys), 10)] {
+		if i == 0 {
+			fmt.Fprintf(c.w, "slowest %s:\n", what)
+		}
+		fmt.Fprintf(c.w, "%8.1f s  %s\n", c.took[k], k)
+	}
 }
 
 // parseSkips reads regular expressions, one per line.
@@ -201,6 +227,8 @@ func parseSkips(text string) []*regexp.Regexp {
 
 // close prints the totals and reports whether everything succeeded.
 func (c *counter) close(strict bool, allowed []*regexp.Regexp) bool {
+	c.slowest("packages", func(k key) bool { return k.test == "" })
+	c.slowest("tests, each without its subtests", func(k key) bool { return k.test != "" })
 	wrong := 0
 	for _, s := range c.skips {
 		mark := "skipped:"
@@ -210,11 +238,12 @@ func (c *counter) close(strict bool, allowed []*regexp.Regexp) bool {
 		fmt.Fprintln(c.w, mark, s)
 	}
 	for _, k := range c.failed {
-		fmt.Fprintln(c.w, "failed:", strings.TrimPrefix(k.pkg, module), k.test)
+		fmt.Fprintln(c.w, "failed:", k)
 	}
 	if wrong > 0 {
 		fmt.Fprintln(c.w, "scripts/gotest/skips.txt lists the permitted skips.")
 	}
-	fmt.Fprintf(c.w, "tests: %d passed, %d failed, %d skipped\n", c.count["pass"], c.count["fail"]+wrong, c.count["skip"]-wrong)
-	return c.count["fail"]+wrong == 0 && c.count["pass"] > 0
+	passed, failed, skipped := c.count["pass"], c.count["fail"]+wrong, c.count["skip"]-wrong
+	fmt.Fprintf(c.w, "tests: %d passed, %d failed, %d skipped\n", passed, failed, skipped)
+	return failed == 0 && passed > 0
 }

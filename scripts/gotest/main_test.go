@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -13,7 +12,8 @@ func feed(script string) (*counter, *strings.Builder) {
 	c := newCounter(&w)
 	for l := range strings.Lines(strings.TrimSpace(script)) {
 		f := strings.SplitN(strings.TrimSpace(l), " ", 4)
-		c.line(fmt.Appendf(nil, `{"Action":%q,"Package":%q,"Test":%q,"Output":%q}`, f[0], f[1], strings.Trim(f[2], "-"), f[3]+"\n"))
+		const event = `{"Action":%q,"Package":%q,"Test":%q,"Output":%q}`
+		c.line(fmt.Appendf(nil, event, f[0], f[1], strings.Trim(f[2], "-"), f[3]+"\n"))
 	}
 	return c, &w
 }
@@ -80,10 +80,32 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-func TestGroups(t *testing.T) {
-	got := fmt.Sprint(slices.Collect(groups([]string{"-p", "2", "./a", "+", "./b"})))
-	if got != "[[-p 2 ./a] [./b]]" {
+func TestSplit(t *testing.T) {
+	got := fmt.Sprint(split([]string{"-p", "2", "./a", "+", "./b"}, "+"), split([]string{"./a"}, "/"))
+	if got != "[[-p 2 ./a] [./b]] [[./a]]" {
 		t.Error(got)
+	}
+}
+
+func TestSlowest(t *testing.T) {
+	var w strings.Builder
+	c := newCounter(&w)
+	tests := map[string]float64{"TestA/b/c": 4, "TestA/b": 6, "TestA": 9.5, "TestB": 2.25, "TestC": 0.9, "": 20}
+	for test, seconds := range tests {
+		c.line(fmt.Appendf(nil, `{"Action":"pass","Package":"p","Test":%q,"Elapsed":%g}`, test, seconds))
+	}
+	c.close(false, nil)
+	const want = `slowest packages:
+    20.0 s  p
+slowest tests, each without its subtests:
+     4.0 s  p TestA/b/c
+     3.5 s  p TestA
+     2.2 s  p TestB
+     2.0 s  p TestA/b
+tests: 5 passed, 0 failed, 0 skipped
+`
+	if w.String() != want {
+		t.Errorf("got\n%swant\n%s", w.String(), want)
 	}
 }
 

@@ -54,10 +54,11 @@ const unpack = async () => {
     details.append(summary, pre);
     packed.before(details);
   }
-  const first = [...document.querySelectorAll("details.trial")].at(-packed.dataset.count);
+  const trials = [...document.querySelectorAll("details.trial")].slice(-packed.dataset.count);
   packed.remove();
-  first.firstChild.focus();
   sift();
+  // What the filter hides would lose the focus.
+  (trials.find((d) => !d.hidden)?.firstChild ?? filter).focus();
 };
 if (packed) {
   const button = document.createElement("button");

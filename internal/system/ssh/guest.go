@@ -226,6 +226,9 @@ func (g *guest) Kill() error { return g.login.conn.Close() }
 // closeTimeout is how long a machine may take to remove the agent and its data.
 const closeTimeout = 15 * time.Second
 
+// endTimeout is how long an agent may take to end. A test with one that hangs shortens it.
+var endTimeout = closeTimeout
+
 // Close ends the agent and waits until the machine has removed the agent and its data. A machine
 // which is no longer reachable removes them when it notices that the connection is cut; Close does
 // not wait for that.
@@ -235,7 +238,7 @@ func (g *guest) Close() error {
 		defer g.theirs.Close()
 		select {
 		case <-g.exited:
-		case <-time.After(closeTimeout):
+		case <-time.After(endTimeout):
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()

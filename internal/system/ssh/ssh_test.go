@@ -52,8 +52,12 @@ func TestRemoved(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *system.Machine){
 		"closed":       func(*testing.T, *system.Machine) {},
 		"agent killed": func(t *testing.T, g *system.Machine) { unix.Kill(agentPID(t, g.Guest.(*guest).dir), unix.SIGKILL) },
-		"agent hangs":  func(t *testing.T, g *system.Machine) { unix.Kill(agentPID(t, g.Guest.(*guest).dir), unix.SIGSTOP) },
-		"cut":          func(_ *testing.T, g *system.Machine) { g.Guest.(*guest).Kill() },
+		"agent hangs": func(t *testing.T, g *system.Machine) {
+			unix.Kill(agentPID(t, g.Guest.(*guest).dir), unix.SIGSTOP)
+			endTimeout = time.Second
+			t.Cleanup(func() { endTimeout = closeTimeout })
+		},
+		"cut": func(_ *testing.T, g *system.Machine) { g.Guest.(*guest).Kill() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := systemtest.Launch(t, driver{m: m}, "a", systemtest.Flavor())

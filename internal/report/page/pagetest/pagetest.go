@@ -50,7 +50,7 @@ func Browser(t *testing.T) context.Context {
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
 	must(t, chromedp.Do(ctx, chromedp.Navigate("about:blank"))) // starts it
-	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 30*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -44,13 +44,14 @@ const emulatedOutput = 1 << 20
 func RunOn(t *testing.T, d system.Driver, h *system.Host) { runOn(t, d, h, wholeOutput) }
 
 func runOn(t *testing.T, d system.Driver, h *system.Host, output int64) {
-	if machine.Read(machine.Options{}).Virt.Emulated {
+	emulated := machine.Read(machine.Options{}).Virt.Emulated
+	if emulated {
 		output = min(output, emulatedOutput)
 		t.Logf("this host is emulated: guests print %d MiB, not %d, and send each other less", output>>20, wholeOutput>>20)
 	}
 	before := snapshot(t, h)
 	t.Run("guest", func(t *testing.T) {
-		s := suite{d: d, m: launch(t, d, h, "conform", networked(d)), size: output}
+		s := suite{d: d, m: launch(t, d, h, "conform", networked(d)), size: output, emulated: emulated}
 		s.dir = s.m.DataDir()
 		t.Run("start", s.start)
 		t.Run("run", s.run)
@@ -86,6 +87,8 @@ type suite struct {
 	m    *system.Machine
 	dir  string // the data volume's path in the guest
 	size int64  // of the output, in bytes
+
+	emulated bool // the host is
 }
 
 // sh runs a shell command in the guest.
@@ -368,18 +371,27 @@ func (s suite) cap(t *testing.T) {
 	if s.d.Capabilities().CPUCap == "" || s.m.Site.Group == nil {
 		t.Skip("cannot cap")
 	}
+	spin := func() (share float64, throttled uint64) {
+		before, start := s.usage(t), time.Now()
+		s.sh(t, "while :; do :; done", func(c *agent.Command) { c.Timeout = 2 * time.Second })
+		after := s.usage(t)
+		return float64(after.CPU-before.CPU) / float64(time.Since(start)), after.ThrottledPeriods - before.ThrottledPeriods
+	}
+	most := 0.30
+	if s.emulated {
+		// The scheduler of an emulated host looks at caps late if the machine below it is busy.
+		free, _ := spin()
+		most = 0.75 * free
+	}
 	if err := s.m.Cap(timeout(t), 0.25); err != nil {
 		t.Fatal(err)
 	}
-	const wall = 2 * time.Second
-	u0, start := s.usage(t), time.Now()
-	s.sh(t, "while :; do :; done", func(c *agent.Command) { c.Timeout = wall })
-	share := float64(s.usage(t).CPU-u0.CPU) / float64(time.Since(start))
-	if share > 0.30 || share < 0.03 {
+	share, throttled := spin()
+	if share > most || share < 0.03 {
 		// A cap is an upper limit: on a busy host a guest gets less.
-		t.Errorf("a guest capped at a quarter of a CPU used %.2f", share)
+		t.Errorf("a guest capped at a quarter of a CPU used %.2f, expected %.2f at most", share, most)
 	}
-	if _, own := s.m.Guest.(system.Capper); !own && s.usage(t).ThrottledPeriods == u0.ThrottledPeriods {
+	if _, own := s.m.Guest.(system.Capper); !own && throttled == 0 {
 		t.Error("no throttled period was counted")
 	}
 }

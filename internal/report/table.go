@@ -268,53 +268,69 @@ func (t *table) scope(c analyze.Comparison) string {
 	return " °"
 }
 
+// column is a column of the table of a metric.
+type column struct {
+	text  func(row) string
+	right bool                          // aligned to the right
+	style func(row) func(string) string // nil: none
+	// drop says when the column is left out because the terminal is too narrow: the one
+	// with 1 first, 0 never. dropAll is the same with all metrics, where CPU time has a
+	// table of its own.
+	drop, dropAll int
+}
+
+// columns are those of the table of a metric, from left to right. One without any
+// value is left out.
+var columns = []column{
+	{text: func(r row) string { return r.name }},
+	{text: func(r row) string { return r.mean }, right: true},
+	{text: func(r row) string { return r.limits }, drop: 2, dropAll: 2},
+	{text: func(r row) string { return r.result }, style: func(r row) func(string) string { return r.style }},
+	{text: func(r row) string { return r.interval }, drop: 4, dropAll: 4},
+	{text: func(r row) string { return r.cpu }, style: func(r row) func(string) string { return r.cpuStyle }, drop: 3, dropAll: 1},
+	{text: func(r row) string { return r.host }, right: true, drop: 1, dropAll: 3},
+}
+
 // rows writes the rows of one table, aligned; the first is the heading.
 func (t *table) rows(rows []row) {
-	cells := func(r row) [7]string { return [7]string{r.name, r.mean, r.limits, r.result, r.interval, r.cpu, r.host} }
-	var widths [7]int
-	for _, r := range rows {
-		for i, c := range cells(r) {
-			widths[i] = max(widths[i], width(c))
+	widths := make([]int, len(columns))
+	for j, c := range columns {
+		if slices.ContainsFunc(rows[1:], func(r row) bool { return c.text(r) != "" }) {
+			for _, r := range rows {
+				widths[j] = max(widths[j], width(c.text(r)))
+			}
 		}
 	}
-	for _, j := range []int{5, 6} {
-		if !slices.ContainsFunc(rows[1:], func(r row) bool { return cells(r)[j] != "" }) {
-			widths[j] = 0
-		}
-	}
-	leave := []int{6, 2, 5, 4} // what is left out where the terminal is too narrow
-	if t.ctx.AllMetrics {      // CPU time has a table of its own
-		leave = []int{5, 2, 6, 4}
-	}
-	for _, least := range leave {
+	for next := 1; next < len(columns); next++ {
 		total := 0
 		for _, n := range widths {
 			if n > 0 {
 				total += n + 2
 			}
 		}
-		if total > t.columns {
-			widths[least] = 0
+		if total <= t.columns {
+			break
+		}
+		for j, c := range columns {
+			if t.ctx.AllMetrics && c.dropAll == next || !t.ctx.AllMetrics && c.drop == next {
+				widths[j] = 0
+			}
 		}
 	}
 	for i, r := range rows {
 		line := " "
-		for j, c := range cells(r) {
+		for j, c := range columns {
 			if widths[j] == 0 {
 				continue
 			}
-			if j == 1 || j == 6 {
-				c = pad(c, -widths[j])
-			} else {
-				c = pad(c, widths[j])
+			text := pad(c.text(r), widths[j])
+			if c.right {
+				text = pad(c.text(r), -widths[j])
 			}
-			if j == 3 && r.style != nil {
-				c = r.style(c)
+			if c.style != nil && c.style(r) != nil {
+				text = c.style(r)(text)
 			}
-			if j == 5 && r.cpuStyle != nil {
-				c = r.cpuStyle(c)
-			}
-			line += " " + c + " "
+			line += " " + text + " "
 		}
 		line = strings.TrimRight(line, " ")
 		if i == 0 {

@@ -36,7 +36,7 @@ var labs = []struct {
 	budget time.Duration
 	suites []suite
 }{
-	{Xen, 9 * time.Minute, []suite{
+	{Xen, 14 * time.Minute, []suite{
 		{"native", "TestLogicalVolumes"}, {"xen", "TestConformancePV"},
 		{"native", "TestConformanceDom0"}, {"xen", "TestConformancePVH"},
 	}},

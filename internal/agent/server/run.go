@@ -53,6 +53,8 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 	// Prepare as much as possible before the start: what the agent does later takes CPU time from
 	// the command if the guest has only one CPU.
 	ahead := newWindow(r.Window)
+	s.track(r.Id, running{window: ahead}) // the host may take output before start returns
+	defer s.untrack(r.Id)
 	var counts [2]uint64
 	var output sync.WaitGroup
 	defer output.Wait()
@@ -98,7 +100,6 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 		return send(done(0, 0))
 	}
 	s.track(r.Id, running{pid, ahead})
-	defer s.untrack(r.Id)
 
 	var timeout <-chan time.Time
 	if r.TimeoutNs > 0 {
@@ -142,7 +143,7 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 
 // running is a running command.
 type running struct {
-	pgid   int
+	pgid   int // 0: it has not started
 	window window
 }
 

@@ -169,7 +169,7 @@ func (s *service) Now(context.Context, *wire.NowRequest) (*wire.NowResponse, err
 
 func (s *service) Signal(_ context.Context, r *wire.SignalRequest) (*wire.SignalResponse, error) {
 	run, ok := s.find(r.Id)
-	if !ok {
+	if !ok || run.pgid == 0 {
 		return nil, os.ErrProcessDone
 	}
 	return &wire.SignalResponse{}, unix.Kill(-run.pgid, unix.Signal(r.Signal))

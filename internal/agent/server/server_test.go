@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,12 +39,14 @@ type host struct {
 	served chan error // receives the result of ServeAmong
 }
 
-func serveHere(t *testing.T) *host {
+func serveHere(t *testing.T) *host { return serveWith(t, ownChildren{}) }
+
+func serveWith(t *testing.T, procs starter) *host {
 	t.Helper()
 	ours, theirs := socketPair(t)
 	h := &host{rpc: ttrpc.NewClient(ours), served: make(chan error, 1)}
 	h.AgentClient = wire.NewAgentClient(h.rpc)
-	go func() { h.served <- ServeAmong(context.Background(), theirs) }()
+	go func() { h.served <- serve(context.Background(), theirs, procs, DataDir) }()
 	t.Cleanup(h.hangUp)
 	return h
 }
@@ -352,8 +355,20 @@ func TestHostThatDoesNotRead(t *testing.T) {
 }
 
 // TestWindow: the agent sends no more output ahead than the host has asked for.
-func TestWindow(t *testing.T) {
-	h := serveHere(t)
+func TestWindow(t *testing.T) { testWindow(t, serveHere(t)) }
+
+// TestWindowEarly: the host may take output before the agent has noted that the command runs.
+func TestWindowEarly(t *testing.T) { testWindow(t, serveWith(t, lateStarter{})) }
+
+// lateStarter returns from start long after the command has begun to print.
+type lateStarter struct{ ownChildren }
+
+func (l lateStarter) start(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan exitStatus, error) {
+	defer time.Sleep(300 * time.Millisecond)
+	return l.ownChildren.start(path, argv, attr)
+}
+
+func testWindow(t *testing.T, h *host) {
 	stream, err := h.AgentClient.Run(context.Background(), &wire.RunRequest{
 		Id: 7, Argv: []string{"head", "-c", "1000000", "/dev/zero"}, OutputLimit: 1 << 20, Window: 2,
 	})

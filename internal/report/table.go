@@ -287,7 +287,8 @@ var columns = []column{
 	{text: func(r row) string { return r.limits }, drop: 2, dropAll: 2},
 	{text: func(r row) string { return r.result }, style: func(r row) func(string) string { return r.style }},
 	{text: func(r row) string { return r.interval }, drop: 4, dropAll: 4},
-	{text: func(r row) string { return r.cpu }, style: func(r row) func(string) string { return r.cpuStyle }, drop: 3, dropAll: 1},
+	{text: func(r row) string { return r.cpu }, style: func(r row) func(string) string { return r.cpuStyle },
+		drop: 3, dropAll: 1},
 	{text: func(r row) string { return r.host }, right: true, drop: 1, dropAll: 3},
 }
 

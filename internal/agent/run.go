@@ -122,8 +122,9 @@ const (
 	// defaultOutputLimit is how many bytes are kept of a stream if the caller sets no limit.
 	defaultOutputLimit = 16 << 20
 	defaultHangGrace   = 15 * time.Second
-	// killTimeout is how long a guest may take to kill a command that was cancelled.
-	killTimeout = time.Second
+	// killTimeout is how long a guest may take to kill a command that was cancelled; a guest on a
+	// busy host is slow, and hanging up on it would make it useless.
+	killTimeout = 5 * time.Second
 	// outputWindow is how many messages of output the agent may send before the host confirms
 	// them. Together with maxEvents it is below the 64 messages that ttRPC buffers for a slow
 	// reader; ttRPC gives up on a stream with more.

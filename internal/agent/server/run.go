@@ -53,8 +53,10 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 	// Prepare as much as possible before the start: what the agent does later takes CPU time from
 	// the command if the guest has only one CPU.
 	ahead := newWindow(r.Window)
-	s.track(r.Id, running{window: ahead}) // the host may take output before start returns
+	run := &running{window: ahead, decided: make(chan struct{})}
+	s.track(r.Id, run) // the host may take output, and send signals, before start returns
 	defer s.untrack(r.Id)
+	defer run.decide(0)
 	var counts [2]uint64
 	var output sync.WaitGroup
 	defer output.Wait()
@@ -99,7 +101,7 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 		}
 		return send(done(0, 0))
 	}
-	s.track(r.Id, running{pid, ahead})
+	run.decide(pid)
 
 	var timeout <-chan time.Time
 	if r.TimeoutNs > 0 {
@@ -141,19 +143,30 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 	return send(done(counts[0], counts[1]))
 }
 
-// running is a running command.
+// running is a command from its request to its end.
 type running struct {
-	pgid   int // 0: it has not started
-	window window
+	window  window
+	once    sync.Once
+	decided chan struct{} // closed when it is known whether the command has started
+	pgid    int           // 0: it did not start; to be read when decided is closed
 }
 
-func (s *service) track(id uint64, r running) {
+// decide notes that the command has started as this process group; 0: that it never will. Only the
+// first call counts.
+func (r *running) decide(pgid int) {
+	r.once.Do(func() {
+		r.pgid = pgid
+		close(r.decided)
+	})
+}
+
+func (s *service) track(id uint64, r *running) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running[id] = r
 }
 
-func (s *service) find(id uint64) (r running, ok bool) {
+func (s *service) find(id uint64) (r *running, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, ok = s.running[id]

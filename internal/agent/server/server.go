@@ -36,7 +36,7 @@ func ServeAmong(ctx context.Context, conn net.Conn) error {
 }
 
 func serve(ctx context.Context, conn net.Conn, procs starter, data string) error {
-	s := &service{procs: procs, data: data, running: map[uint64]running{}}
+	s := &service{procs: procs, data: data, running: map[uint64]*running{}}
 	err := Answer(ctx, conn, s)
 	s.finish()
 	return err
@@ -122,7 +122,7 @@ type service struct {
 	runs  sync.WaitGroup
 
 	mu       sync.Mutex
-	running  map[uint64]running // by request id
+	running  map[uint64]*running // by request id
 	finished bool
 }
 
@@ -167,9 +167,18 @@ func (s *service) Now(context.Context, *wire.NowRequest) (*wire.NowResponse, err
 	return &wire.NowResponse{MonotonicNs: clock(unix.CLOCK_MONOTONIC), RealtimeNs: clock(unix.CLOCK_REALTIME)}, nil
 }
 
-func (s *service) Signal(_ context.Context, r *wire.SignalRequest) (*wire.SignalResponse, error) {
+// Signal may arrive before the command has started; then it waits for that.
+func (s *service) Signal(ctx context.Context, r *wire.SignalRequest) (*wire.SignalResponse, error) {
 	run, ok := s.find(r.Id)
-	if !ok || run.pgid == 0 {
+	if !ok {
+		return nil, os.ErrProcessDone
+	}
+	select {
+	case <-run.decided:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if run.pgid == 0 {
 		return nil, os.ErrProcessDone
 	}
 	return &wire.SignalResponse{}, unix.Kill(-run.pgid, unix.Signal(r.Signal))

@@ -360,6 +360,34 @@ func TestWindow(t *testing.T) { testWindow(t, serveHere(t)) }
 // TestWindowEarly: the host may take output before the agent has noted that the command runs.
 func TestWindowEarly(t *testing.T) { testWindow(t, serveWith(t, lateStarter{})) }
 
+// TestSignalEarly: the host may send a signal before the agent has noted that the command runs.
+func TestSignalEarly(t *testing.T) {
+	h := serveWith(t, lateStarter{})
+	stream, err := h.AgentClient.Run(context.Background(), &wire.RunRequest{
+		Id: 7, Argv: []string{"sh", "-c", "echo begun; exec sleep 1000"}, OutputLimit: 100,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		e, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.GetOutput() != nil {
+			if _, err := h.Signal(t.Context(), &wire.SignalRequest{Id: 7, Signal: int32(unix.SIGTERM)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if x := e.GetExited(); x != nil {
+			if x.Signal != int32(unix.SIGTERM) {
+				t.Errorf("ended with %v", x)
+			}
+			return
+		}
+	}
+}
+
 // lateStarter returns from start long after the command has begun to print.
 type lateStarter struct{ ownChildren }
 

@@ -153,7 +153,7 @@ func TestCeiling(t *testing.T) {
 	if systemtest.Host(t).Cgroups.V1["blkio"] == "" {
 		t.Skip("no block I/O controller of version 1 to hold the disks back with")
 	}
-	const bytes = 24 << 20
+	const bytes = 12 << 20
 	direct := timed("direct", "", fmt.Sprintf("dd if=/dev/zero of=data bs=1M count=%d oflag=direct", bytes>>20), "rm data")
 	direct.WrittenBytes = func(int64) int64 { return bytes }
 	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {name: other, system: native, flavor: one}]\nblocks: 5\n"+

@@ -119,7 +119,7 @@ func findOtherLoad(a *analysis) (out []Finding) {
 		for _, workload := range a.workloads() {
 			if cpus, limit := a.otherLoad(workload, ai); cpus > limit {
 				out = append(out, Finding{Workload: workload, Text: fmt.Sprintf(
-					"during the trials of %s, %.2g CPUs of the host were busy with something else on average (limit %.3g)%s",
+					"during the trials of %s, %.2f CPUs of the host were busy with something else on average (limit %.3g)%s",
 					arm.Name, cpus, limit, a.otherLoads())})
 			}
 		}
@@ -148,7 +148,7 @@ func (a *analysis) otherLoads() string {
 		return ""
 	}
 	for i, who := range names {
-		names[i] = fmt.Sprintf("%s kept up to %.2g CPUs busy", who, most[who])
+		names[i] = fmt.Sprintf("%s kept up to %.2f CPUs busy", who, most[who])
 	}
 	return "; besides the run's guests, " + strings.Join(names[:min(len(names), namedLoads)], ", ")
 }

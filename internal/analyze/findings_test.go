@@ -291,7 +291,7 @@ func TestFindings(t *testing.T) {
 		{"slow forks", func(f *fake) { f.probes(model.ProbeForkMax, kvm, constant(0.3)) },
 			"host-distress", Warning, "in 30 of 30 trials the host was slow to start a process, 0.3 s at worst"},
 		{"other load", func(f *fake) { f.hostCPU(native, 2, 1); f.hostCPU(kvm, 2, 1) }, "other-load", Warning,
-			"during the trials of native, 0.9 CPUs of the host were busy with something else"},
+			"during the trials of native, 0.90 CPUs of the host were busy with something else"},
 		{"other load of known processes", func(f *fake) {
 			f.hostCPU(native, 2, 1)
 			f.hostCPU(kvm, 2, 1)
@@ -302,8 +302,8 @@ func TestFindings(t *testing.T) {
 				f.Events = append(f.Events, dataset.Event{Kind: "other-load", Text: text, Workload: "", Arm: ""})
 			}
 			f.Events = append(f.Events, dataset.Event{Kind: "ksm", Text: "9.00 CPUs: another kind", Workload: "", Arm: ""})
-		}, "other-load", Warning, "(limit 0.25); besides the run's guests, podman (pid 175), a daemon of arm podman kept up to 1 CPUs busy, " +
-			"cc (pid 5): of the host kept up to 0.9 CPUs busy, the kernel's ksmd kept up to 0.41 CPUs busy"},
+		}, "other-load", Warning, "(limit 0.25); besides the run's guests, podman (pid 175), a daemon of arm podman kept up to 1.03 CPUs busy, " +
+			"cc (pid 5): of the host kept up to 0.90 CPUs busy, the kernel's ksmd kept up to 0.41 CPUs busy"},
 		{"no other load", func(f *fake) { f.hostCPU(native, 1.2, 1); f.hostCPU(kvm, 1.2, 1) }, "", "", ""},
 		{"CPU outside the group", func(f *fake) { f.hostCPU(native, 1.2, 1); f.hostCPU(kvm, 1.8, 1) }, "hidden-cpu", Warning,
 			"the host spent 0.6 s of CPU time per trial outside this guest's control group"},

@@ -131,7 +131,8 @@ func TestInlineExamples(t *testing.T) {
 				found++
 				root := newRoot()
 				words := strings.Fields(m[1])
-				cmd, _, err := root.Find(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.HasPrefix(w, "-") }))
+				isFlag := func(w string) bool { return strings.HasPrefix(w, "-") }
+				cmd, _, err := root.Find(slices.DeleteFunc(slices.Clone(words), isFlag))
 				if err == nil && cmd == root {
 					err = errors.New("there is no such command")
 				}

@@ -60,7 +60,7 @@ func newGuestList(o *options) *cobra.Command {
 		}
 		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 		for _, g := range guests {
-			size := fmt.Sprintf("%d vCPU, %d MiB", g.Flavor.VCPUs, g.Flavor.MemoryBytes>>20)
+			size := fmt.Sprintf("%d vCPU, %d MiB", g.Request.VCPUs, g.Request.MemoryBytes>>20)
 			fmt.Fprintln(w, strings.Join([]string{g.Name, g.System, g.State, "since " + g.Started.Format(time.DateTime), size, g.Address}, "\t"))
 		}
 		return w.Flush()

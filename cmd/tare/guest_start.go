@@ -18,6 +18,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/image"
 	"github.com/tare-bench/tare/internal/keeper"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/run"
 	"github.com/tare-bench/tare/internal/system"
 )
@@ -175,14 +176,14 @@ func keepGuest(cmd *cobra.Command, o *options, f guestFlags, name string) error 
 			return err
 		}
 		release = sync.OnceFunc(free)
-		s.Flavor, t.Host.CopyData = held.Flavor, held.Data
-	} else if s.Flavor, err = flavorOf(cmd.Context(), t, f, name); err != nil {
+		s.Request, t.Host.CopyData = held.Request, held.Data
+	} else if s.Request, err = requestOf(cmd.Context(), t, f, name); err != nil {
 		return err
 	}
 	defer release()
 	err = keeper.Keep(cmd.Context(), t.Instance, s, func(ctx context.Context) (*system.Machine, error) {
 		defer release()
-		return system.Launch(ctx, t.Drivers[name], t.Host, "guest", s.Flavor)
+		return system.Launch(ctx, t.Drivers[name], t.Host, "guest", s.Request)
 	})
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -190,14 +191,14 @@ func keepGuest(cmd *cobra.Command, o *options, f guestFlags, name string) error 
 	return err
 }
 
-// flavorOf reads the flags and checks them as the reader of campaigns would.
-func flavorOf(ctx context.Context, t *experiment.Testbed, f guestFlags, name string) (system.Flavor, error) {
+// requestOf reads the flags and checks them as the reader of campaigns would.
+func requestOf(ctx context.Context, t *experiment.Testbed, f guestFlags, name string) (system.Request, error) {
 	one := campaign.One{System: name, Target: f.target}
 	for into, texts := range map[*[]campaign.Setting][]string{&one.Flavor: f.flavors, &one.Options: f.options} {
 		for _, text := range texts {
 			s, err := campaign.ParseSettings(text)
 			if err != nil {
-				return system.Flavor{}, err
+				return system.Request{}, err
 			}
 			*into = append(*into, s...)
 		}
@@ -206,17 +207,14 @@ func flavorOf(ctx context.Context, t *experiment.Testbed, f guestFlags, name str
 	known := t.Known(t.Check(ctx, []string{name}), experiment.HostOf(t.Environment()))
 	draft, _, err := campaign.ParseOne(one, known)
 	if err != nil {
-		return system.Flavor{}, err
+		return system.Request{}, err
 	}
-	known.Host.Lacks = t.Lacks(&campaign.Campaign{Flavors: []campaign.Flavor{draft}})
+	known.Host.Lacks = t.Lacks(&campaign.Campaign{Flavors: []model.Flavor{draft}})
 	flavor, arm, err := campaign.ParseOne(one, known)
 	if err != nil {
-		return system.Flavor{}, err
+		return system.Request{}, err
 	}
-	made, err := run.Flavor(flavor)
-	made.Target, made.Options = arm.Target, map[string]string{}
-	for _, s := range arm.Options {
-		made.Options[s.Name] = s.Value
-	}
-	return made, err
+	flavor.Name = ""
+	flavor, err = run.WithCPUs(flavor, 0)
+	return system.Request{Flavor: flavor, Target: arm.Target, Options: campaign.Values(arm.Options)}, err
 }

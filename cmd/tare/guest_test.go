@@ -61,7 +61,9 @@ func TestGuest(t *testing.T) {
 	do(0, "treasure", "exec", "copy", "--", "cat", "f")
 	do(0, "", "exec", "copy", "--", "rm", "f")
 	do(0, "treasure", "exec", "web", "--", "cat", "f")
-	if g := guests(t); g["copy"].CopyOf != "web" || g["copy"].Flavor.MemoryBytes != g["web"].Flavor.MemoryBytes || g["web"].State != keeper.Running {
+	g := guests(t)
+	if c, web := g["copy"], g["web"]; c.CopyOf != "web" || c.Request.MemoryBytes != web.Request.MemoryBytes ||
+		web.State != keeper.Running {
 		t.Errorf("%+v", g)
 	}
 

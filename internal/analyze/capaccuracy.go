@@ -95,7 +95,7 @@ func (a *analysis) sides() [][]side {
 		}
 		members := arm.Members
 		if members == nil {
-			members = []dataset.Member{{Flavor: arm.Flavor, Share: arm.Share()}}
+			members = []dataset.Member{{Flavor: arm.Flavor, Share: arm.Size.Share()}}
 		}
 		for _, m := range members {
 			s := side{i, m.Flavor, m.Share}

@@ -10,7 +10,6 @@ import (
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
-	"github.com/tare-bench/tare/internal/store"
 )
 
 // capped gives native and kvm the same cap, and sets how many of 200 periods are throttled.
@@ -272,9 +271,9 @@ func TestFindings(t *testing.T) {
 		}, "impossible-arithmetic", Warning, "reports 4 s of CPU time per trial, but its control group took only 2.5 s"},
 		{"unequal arms", func(f *fake) {
 			for i := range f.Arms {
-				f.Arms[i].Size = store.Flavor{Name: "s", VCPUs: 2, MemoryBytes: 1 << 30, CPUs: "2-3"}
+				f.Arms[i].Size = model.Flavor{Name: "s", VCPUs: 2, MemoryBytes: 1 << 30, CPUs: model.CPUList{2, 3}}
 			}
-			f.Arms[kvm].Size = store.Flavor{Name: "t", VCPUs: 1, MemoryBytes: 1 << 29, CPUCap: 0.25, CPUs: "2-3"}
+			f.Arms[kvm].Size = model.Flavor{Name: "t", VCPUs: 1, MemoryBytes: 1 << 29, CPUCap: 0.25, CPUs: model.CPUList{2, 3}}
 		}, "unequal-arms", Warning, "it has 1 CPUs against 2, 512 MiB of memory against 1024, a cap of 0.25 CPUs against none"},
 		{"soft lockups", func(f *fake) {
 			f.Events = []dataset.Event{{Kind: "kernel-soft-lockup", Text: "BUG: soft lockup - CPU#0 stuck for 22s!", Workload: "cpu", Arm: "kvm"}, {Kind: "kernel-soft-lockup", Text: "again", Workload: "cpu", Arm: "kvm"},

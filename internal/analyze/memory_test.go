@@ -13,7 +13,7 @@ import (
 // over their number; who cannot be measured has only a time.
 func TestMemory(t *testing.T) {
 	guest := func(arm, flavor string, start, pss, host float64) dataset.Guest {
-		g := dataset.Guest{Arm: arm, System: arm, Flavor: store.Flavor{Name: flavor, MemoryBytes: 100}, Start: start}
+		g := dataset.Guest{Arm: arm, System: arm, Flavor: model.Flavor{Name: flavor, MemoryBytes: 100}, Start: start}
 		if pss > 0 {
 			g.Values = map[string]float64{store.MemoryPSS: pss, store.MemoryCharged: 2 * pss, store.MemoryHost: host, store.MemoryAfter: pss + 1}
 		}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/dataset"
-	"github.com/tare-bench/tare/internal/store"
 )
 
 // findUnequalArms reports arms that the campaign made unequal.
@@ -13,7 +12,7 @@ func findUnequalArms(a *analysis) (out []Finding) {
 	for _, arm := range a.in.Arms {
 		base, self := a.baselineArm(arm)
 		x, y := arm.Size, base.Size
-		if self || x == (store.Flavor{}) {
+		if self || x.VCPUs == 0 {
 			continue
 		}
 		var parts []string
@@ -25,7 +24,7 @@ func findUnequalArms(a *analysis) (out []Finding) {
 		differ(x.VCPUs != y.VCPUs, "%d CPUs against %d", x.VCPUs, y.VCPUs)
 		differ(x.MemoryBytes != y.MemoryBytes, "%.4g MiB of memory against %.4g", float64(x.MemoryBytes)/mebi, float64(y.MemoryBytes)/mebi)
 		differ(x.CPUCap != y.CPUCap, "a cap of %s against %s", capText(x.CPUCap), capText(y.CPUCap))
-		differ(x.CPUs != y.CPUs, "host CPUs %s against %s", x.CPUs, y.CPUs)
+		differ(x.CPUs.String() != y.CPUs.String(), "host CPUs %s against %s", x.CPUs, y.CPUs)
 		differ(x.DiskBytes != y.DiskBytes, "a disk of %.4g MiB against %.4g", float64(x.DiskBytes)/mebi, float64(y.DiskBytes)/mebi)
 		differ(x.DiskFS != y.DiskFS, "%s against %s", x.DiskFS, y.DiskFS)
 		differ(x.Backing != y.Backing, "its data on %s against %s", x.Backing, y.Backing)

@@ -9,6 +9,7 @@ import (
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -58,7 +59,7 @@ func parityRun(t *testing.T, docs map[string][]byte, hello agent.Hello) dataset.
 		t.Fatal(err)
 	}
 	docs[store.DocCampaign] = c.Resolved()
-	f := store.Flavor{Name: "default", VCPUs: 1, MemoryBytes: 512 << 20}
+	f := model.Flavor{Name: "default", VCPUs: 1, MemoryBytes: 512 << 20}
 	r, err := store.Create(filepath.Join(t.TempDir(), "x.tare"), docs, []store.Arm{{Name: "native", System: "native", Flavor: f}, {Name: "ssh", System: "ssh", Flavor: f}},
 		[]store.Metric{{Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}})
 	if err != nil {

@@ -25,9 +25,9 @@ type Campaign struct {
 	// Seed determines the random order of the trials: the file's, or one chosen at
 	// random.
 	Seed      uint64
-	Flavors   []Flavor // in the order of the file; the first is the default
-	Arms      []Arm    // in the order of the file, including those that are left out
-	Baseline  string   // the name of an arm that is not left out
+	Flavors   []model.Flavor // in the order of the file; the first is the default
+	Arms      []Arm          // in the order of the file, including those that are left out
+	Baseline  string         // the name of an arm that is not left out
 	Workloads []Workload
 	Image     Image
 	Scenarios []Scenario
@@ -51,29 +51,6 @@ type Campaign struct {
 	// Warnings are doubts that are not errors. They are not part of the canonical
 	// form.
 	Warnings []strict.Problem
-}
-
-// Flavor is the size of a guest.
-type Flavor struct {
-	Name   string
-	VCPUs  int
-	Memory Bytes
-	CPUCap Percent       // of one CPU: 25 is a quarter of a CPU; 0: no cap
-	CPUSet model.CPUList // host CPUs that the guest runs on; nil: tare chooses
-	Disk   Bytes         // size of the data volume
-	FS     string        // its file system: ext4, ext2 or xfs
-	// Backing is what the volume is stored on: loop, raw, qcow2 or block. Devices are
-	// the block devices for it; each guest takes one.
-	Backing string
-	Devices []string
-	// Network is the network of the guest: none, bridged, nat or user.
-	Network string
-}
-
-// OnBridge reports whether guests are on the run's bridge, where others can reach
-// them.
-func (f Flavor) OnBridge() bool {
-	return f.Network == model.NetworkBridged || f.Network == model.NetworkNAT
 }
 
 // Arm is one side of the comparison: a system and a flavor.
@@ -118,13 +95,7 @@ func (w Workload) Series() string {
 }
 
 // Settings are the workload's parameters by name.
-func (w Workload) Settings() map[string]string {
-	set := map[string]string{}
-	for _, p := range w.Params {
-		set[p.Name] = p.Value
-	}
-	return set
-}
+func (w Workload) Settings() map[string]string { return Values(w.Params) }
 
 // Image is what the campaign needs in the userland besides what its workloads need.
 type Image struct {
@@ -176,13 +147,13 @@ func (c *Campaign) Arm(name string) (Arm, bool) {
 }
 
 // Flavor returns the flavor of that name.
-func (c *Campaign) Flavor(name string) (Flavor, bool) {
+func (c *Campaign) Flavor(name string) (model.Flavor, bool) {
 	for _, f := range c.Flavors {
 		if f.Name == name {
 			return f, true
 		}
 	}
-	return Flavor{}, false
+	return model.Flavor{}, false
 }
 
 // Resolved returns the canonical form of c: JSON with every default filled in, the
@@ -200,7 +171,7 @@ func New() *Campaign {
 }
 
 // NewFlavor returns a flavor with all defaults.
-func NewFlavor(name string) Flavor {
+func NewFlavor(name string) model.Flavor {
 	f := strict.Default(flavorKeys)
 	f.Name = name
 	return f

@@ -176,13 +176,13 @@ func TestFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	small := Flavor{
-		Name: "small", VCPUs: 1, Memory: 512 * MiB, CPUCap: 100, CPUSet: model.CPUList{0}, Disk: 1_500_000_000, FS: "xfs",
-		Backing: "loop", Network: "bridged",
+	small := model.Flavor{
+		Name: "small", VCPUs: 1, MemoryBytes: 512 << 20, CPUCap: 1, CPUs: model.CPUList{0},
+		DiskBytes: 1_500_000_000, DiskFS: "xfs", Backing: "loop", Network: "bridged",
 	}
-	spare := Flavor{Name: "spare", VCPUs: 1, Memory: 512 * MiB, Disk: GiB, FS: "ext4", Backing: "loop", Network: "none"}
+	spare := NewFlavor("spare")
 	quarter := small
-	quarter.Name, quarter.CPUCap = "quarter", 25
+	quarter.Name, quarter.CPUCap = "quarter", 0.25
 	mine := func(threads string) Workload {
 		return Workload{Name: "mine", Params: []Setting{{"threads", threads}}, Own: Custom{
 			Command: []string{"bench", "-n", "{size}", "{threads}", "7"}, Prepare: []string{"sh", "-c", "mkdir x; cd x"}, Clean: []string{"rm", "x"},
@@ -197,7 +197,7 @@ func TestFull(t *testing.T) {
 	}
 	want := &Campaign{
 		Name: "everything", About: "Two lines,\n\"quoted\" <and> é.\n", Seed: 7,
-		Flavors: []Flavor{small, quarter, spare},
+		Flavors: []model.Flavor{small, quarter, spare},
 		Arms: []Arm{
 			{Name: "native", System: "native", Flavor: "small"},
 			{Name: "lxc", System: "lxc", Flavor: "small"},
@@ -262,7 +262,10 @@ func TestDefaults(t *testing.T) {
 	}
 	want := &Campaign{
 		Name: "least", Seed: 42,
-		Flavors:  []Flavor{{Name: "default", VCPUs: 1, Memory: 512 * MiB, Disk: GiB, FS: "ext4", Backing: "loop", Network: "none"}},
+		Flavors: []model.Flavor{{
+			Name: "default", VCPUs: 1, MemoryBytes: 512 << 20, DiskBytes: 1 << 30, DiskFS: "ext4", Backing: "loop",
+			Network: "none",
+		}},
 		Arms:     []Arm{{Name: "lxc", System: "lxc", Flavor: "default"}, {Name: "native", System: "native", Flavor: "default"}},
 		Baseline: "native", Workloads: []Workload{{Name: "openssl-enc"}}, Scenarios: []Scenario{{Name: Solo}},
 		TrialTime: time.Second, Blocks: Blocks{10, 10}, Delta: 2, RecreateEvery: Auto, EmulatedShare: 10,

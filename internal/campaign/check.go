@@ -25,7 +25,7 @@ type checker struct{ *strict.Reader }
 // it ignores parts that could not be read.
 func (r *checker) check(c *Campaign, known Known) {
 	if !r.Has("flavors") {
-		c.Flavors = []Flavor{NewFlavor("default")}
+		c.Flavors = []model.Flavor{NewFlavor("default")}
 	}
 	for _, f := range c.Flavors {
 		if r.Sound("flavors." + f.Name) {
@@ -57,36 +57,39 @@ func (r *checker) check(c *Campaign, known Known) {
 	r.checkRounds(c)
 }
 
-func (r *checker) checkFlavor(f Flavor, host Host) {
+func (r *checker) checkFlavor(f model.Flavor, host Host) {
 	path := "flavors." + f.Name
-	if f.Memory < 16*MiB {
-		r.Fail(path+".memory", "memory %s is too small for any guest; the minimum is 16MiB", f.Memory)
+	memory, disk := Bytes(f.MemoryBytes), Bytes(f.DiskBytes)
+	if memory < 16*MiB {
+		r.Fail(path+".memory", "memory %s is too small for any guest; the minimum is 16MiB", memory)
 	}
-	if host.Memory > 0 && f.Memory > host.Memory {
-		r.Fail(path+".memory", "memory %s is more than the host's %s", f.Memory, host.Memory)
+	if host.Memory > 0 && memory > host.Memory {
+		r.Fail(path+".memory", "memory %s is more than the host's %s", memory, host.Memory)
 	}
-	if least := minDisk[f.FS]; f.Disk < least {
-		r.Fail(path+".disk", "disk %s is too small for %s, which needs %s", f.Disk, f.FS, least)
+	if least := minDisk[f.DiskFS]; disk < least {
+		r.Fail(path+".disk", "disk %s is too small for %s, which needs %s", disk, f.DiskFS, least)
 	}
 	if r.Has(path + ".cpu_cap") {
-		switch most := Percent(f.VCPUs * 100); {
-		case f.CPUCap < 1:
-			r.Fail(path+".cpu_cap", "cpu_cap %s leaves the guest no CPU; Linux enforces caps of 1%% and more", f.CPUCap)
+		switch most := float64(f.VCPUs); {
+		case f.CPUCap < 0.01:
+			r.Fail(path+".cpu_cap", "cpu_cap %s leaves the guest no CPU; Linux enforces caps of 1%% and more",
+				capText(f.CPUCap))
 		case f.CPUCap > most:
-			r.Fail(path+".cpu_cap", "cpu_cap %s is more than the %s of all its CPUs (vcpus %d)", f.CPUCap, most, f.VCPUs)
+			r.Fail(path+".cpu_cap", "cpu_cap %s is more than the %s of all its CPUs (vcpus %d)",
+				capText(f.CPUCap), capText(most), f.VCPUs)
 		}
 	}
 	r.checkPlace(path, f, host)
 	if host.CPUs != nil {
-		if beyond := f.CPUSet.Without(host.CPUs); beyond != nil {
-			r.Fail(path+".cpuset", "cpuset %s: the host has no CPU %s; it has %s", f.CPUSet, beyond, host.CPUs)
+		if beyond := f.CPUs.Without(host.CPUs); beyond != nil {
+			r.Fail(path+".cpuset", "cpuset %s: the host has no CPU %s; it has %s", f.CPUs, beyond, host.CPUs)
 			return
 		}
 	}
 	switch {
-	case f.CPUSet != nil && f.VCPUs > len(f.CPUSet):
-		r.Fail(path+".vcpus", "vcpus %d is more than the CPUs of cpuset %s (%d)", f.VCPUs, f.CPUSet, len(f.CPUSet))
-	case f.CPUSet == nil && host.CPUs != nil && f.VCPUs > len(host.CPUs):
+	case f.CPUs != nil && f.VCPUs > len(f.CPUs):
+		r.Fail(path+".vcpus", "vcpus %d is more than the CPUs of cpuset %s (%d)", f.VCPUs, f.CPUs, len(f.CPUs))
+	case f.CPUs == nil && host.CPUs != nil && f.VCPUs > len(host.CPUs):
 		r.Fail(path+".vcpus", "vcpus %d is more than the host's CPUs (%d)", f.VCPUs, len(host.CPUs))
 	}
 }
@@ -137,15 +140,17 @@ func (r *checker) checkArm(c *Campaign, i int, systems map[string]Limits) {
 }
 
 // checkLimits checks that guests of an arm can have a flavor.
-func (r *checker) checkLimits(path string, a Arm, flavor Flavor, limits Limits) {
+func (r *checker) checkLimits(path string, a Arm, flavor model.Flavor, limits Limits) {
 	switch {
 	case flavor.CPUCap > 0 && !limits.CPUCap:
-		r.Fail(path, "arm %q: %s cannot enforce a CPU cap, but flavor %q has one of %s", a.Name, a.System, flavor.Name, flavor.CPUCap)
-	case flavor.CPUSet != nil && !limits.Pin:
-		r.Fail(path, "arm %q: %s cannot pin a guest to CPUs, but flavor %q has cpuset %s", a.Name, a.System, flavor.Name, flavor.CPUSet)
+		r.Fail(path, "arm %q: %s cannot enforce a CPU cap, but flavor %q has one of %s",
+			a.Name, a.System, flavor.Name, capText(flavor.CPUCap))
+	case flavor.CPUs != nil && !limits.Pin:
+		r.Fail(path, "arm %q: %s cannot pin a guest to CPUs, but flavor %q has cpuset %s",
+			a.Name, a.System, flavor.Name, flavor.CPUs)
 	}
-	if flavor.Memory < limits.MinMemory {
-		r.Fail(path, "arm %q: %s needs %s of memory, but flavor %q has %s", a.Name, a.System, limits.MinMemory, flavor.Name, flavor.Memory)
+	if memory := Bytes(flavor.MemoryBytes); memory < limits.MinMemory {
+		r.Fail(path, "arm %q: %s needs %s of memory, but flavor %q has %s", a.Name, a.System, limits.MinMemory, flavor.Name, memory)
 	}
 	r.checkPlaces(path, a, flavor, limits)
 	if limits.MaxVCPUs > 0 && flavor.VCPUs > limits.MaxVCPUs {
@@ -234,18 +239,18 @@ func (r *checker) checkEqual(c *Campaign) {
 }
 
 // differences says in which resources got differs from want.
-func differences(got, want Flavor) []string {
+func differences(got, want model.Flavor) []string {
 	var diff []string
 	differ := func(resource, a, b string) {
 		if a != b {
 			diff = append(diff, fmt.Sprintf("%s %s against %s", resource, a, b))
 		}
 	}
-	limit := func(p Percent) string {
-		if p == 0 {
+	limit := func(cpus float64) string {
+		if cpus == 0 {
 			return "none"
 		}
-		return p.String()
+		return capText(cpus)
 	}
 	cpus := func(s model.CPUList) string {
 		if s == nil {
@@ -254,11 +259,11 @@ func differences(got, want Flavor) []string {
 		return s.String()
 	}
 	differ("vcpus", fmt.Sprint(got.VCPUs), fmt.Sprint(want.VCPUs))
-	differ("memory", got.Memory.String(), want.Memory.String())
+	differ("memory", Bytes(got.MemoryBytes).String(), Bytes(want.MemoryBytes).String())
 	differ("cpu_cap", limit(got.CPUCap), limit(want.CPUCap))
-	differ("cpuset", cpus(got.CPUSet), cpus(want.CPUSet))
-	differ("disk", got.Disk.String(), want.Disk.String())
-	differ("fs", got.FS, want.FS)
+	differ("cpuset", cpus(got.CPUs), cpus(want.CPUs))
+	differ("disk", Bytes(got.DiskBytes).String(), Bytes(want.DiskBytes).String())
+	differ("fs", got.DiskFS, want.DiskFS)
 	differ("backing", got.Backing, want.Backing)
 	differ("network", got.Network, want.Network)
 	return diff
@@ -338,8 +343,9 @@ func (r *checker) checkSize(c *Campaign, path string, w Workload, sizes Sizes) {
 	}
 	for _, a := range c.Active() {
 		f, ok := c.Flavor(a.Flavor)
-		if need := Bytes(sizes.Disk(size)); ok && need > f.Disk {
-			r.Fail(path, "workload %s writes at least %s, but the disk of flavor %q has %s", w.Series(), need, f.Name, f.Disk)
+		if need := sizes.Disk(size); ok && need > f.DiskBytes {
+			r.Fail(path, "workload %s writes at least %s, but the disk of flavor %q has %s",
+				w.Series(), Bytes(need), f.Name, Bytes(f.DiskBytes))
 			return
 		}
 	}

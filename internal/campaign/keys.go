@@ -55,6 +55,11 @@ var (
 		ParsePercent, func(p Percent) any { return p.String() },
 		strict.Text, strict.Integer, strict.Float)
 
+	// capKind is a percentage of one CPU in files, and CPUs' worth of time in a Flavor.
+	capKind = strict.Scalar("a percentage such as 2%", percentKind.Schema,
+		parseCap, func(cpus float64) any { return capText(cpus) },
+		strict.Text, strict.Integer, strict.Float)
+
 	durationKind = strict.Scalar("a duration such as 250ms, 1s or 10m",
 		strict.Schema{"type": "string", "pattern": `^\+?([0-9]*\.?[0-9]*(ns|us|µs|μs|ms|s|m|h))+$`},
 		parseDuration, func(d time.Duration) any { return FormatDuration(d) },
@@ -89,25 +94,28 @@ var (
 		strict.Text, strict.Integer)
 )
 
-var flavorKeys = []strict.Key[Flavor]{
+var flavorKeys = []strict.Key[model.Flavor]{
 	strict.FieldOr("vcpus", "Virtual CPUs of the guest; natively, the CPUs that it may use.",
-		strict.Whole[int](1, model.MaxCPUs), func(f *Flavor) *int { return &f.VCPUs }, 1),
+		strict.Whole[int](1, model.MaxCPUs), func(f *model.Flavor) *int { return &f.VCPUs }, 1),
 	strict.FieldOr("memory", "Memory of the guest, with its unit.",
-		sizeKind, func(f *Flavor) *Bytes { return &f.Memory }, 512*MiB),
+		sizeKind, func(f *model.Flavor) *Bytes { return (*Bytes)(&f.MemoryBytes) }, 512*MiB),
 	strict.Field("cpu_cap", "CPU time limit of the guest, in percent of one CPU: 25% is a quarter of a CPU. Absent: no cap.",
-		percentKind, func(f *Flavor) *Percent { return &f.CPUCap }),
+		capKind, func(f *model.Flavor) *float64 { return &f.CPUCap }),
 	strict.Field("cpuset", "Host CPUs that the guest is pinned to, in Linux's list format. Absent: tare chooses.",
-		cpusetKind, func(f *Flavor) *model.CPUList { return &f.CPUSet }),
+		cpusetKind, func(f *model.Flavor) *model.CPUList { return &f.CPUs }),
 	strict.FieldOr("disk", "Size of the data volume. ext4 needs 32MiB, xfs 300MiB.",
-		sizeKind, func(f *Flavor) *Bytes { return &f.Disk }, GiB),
+		sizeKind, func(f *model.Flavor) *Bytes { return (*Bytes)(&f.DiskBytes) }, GiB),
 	strict.FieldOr("fs", "File system of the data volume.",
-		strict.OneOf("ext4", "xfs", "ext2"), func(f *Flavor) *string { return &f.FS }, "ext4"),
+		strict.OneOf("ext4", "xfs", "ext2"), func(f *model.Flavor) *string { return &f.DiskFS }, "ext4"),
 	strict.FieldOr("backing", "What the data volume is stored on. loop: a loop device, the same for every system. raw, qcow2: a file that the VMM opens itself. block: a block device of yours.",
-		strict.OneOf(model.BackingLoop, model.BackingRaw, model.BackingQCOW2, model.BackingBlock), func(f *Flavor) *string { return &f.Backing }, model.BackingLoop),
+		strict.OneOf(model.BackingLoop, model.BackingRaw, model.BackingQCOW2, model.BackingBlock),
+		func(f *model.Flavor) *string { return &f.Backing }, model.BackingLoop),
 	strict.Field("device", "With backing: block, the whole devices for the data volumes, one for each guest that exists at the same time. Their contents are lost; devices that hold data must be named again with tare run --destroy.",
-		strict.Shorthand(strict.List("devices", 1000, deviceKind), deviceKind, func(d string) []string { return []string{d} }), func(f *Flavor) *[]string { return &f.Devices }),
+		strict.Shorthand(strict.List("devices", 1000, deviceKind), deviceKind, func(d string) []string { return []string{d} }),
+		func(f *model.Flavor) *[]string { return &f.Devices }),
 	strict.FieldOr("network", "Network of the guest. bridged: a bridge with the run's other guests and the host. nat: the same, with masquerading to the host's network. user: QEMU's user-mode stack. none: loopback only.",
-		strict.OneOf(model.NetworkNone, model.NetworkBridged, model.NetworkNAT, model.NetworkUser), func(f *Flavor) *string { return &f.Network }, model.NetworkNone),
+		strict.OneOf(model.NetworkNone, model.NetworkBridged, model.NetworkNAT, model.NetworkUser),
+		func(f *model.Flavor) *string { return &f.Network }, model.NetworkNone),
 }
 
 var armKeys = []strict.Key[Arm]{
@@ -200,7 +208,8 @@ var campaignKeys = []strict.Key[Campaign]{
 		textKind, func(c *Campaign) *string { return &c.About }),
 	seedKey,
 	strict.Field("flavors", "Sizes of guests by name; the first is the default for arms. Absent: one flavor with all defaults.",
-		strict.Named("flavors", 100, flavorKind, func(f *Flavor) *string { return &f.Name }), func(c *Campaign) *[]Flavor { return &c.Flavors }),
+		strict.Named("flavors", 100, flavorKind, func(f *model.Flavor) *string { return &f.Name }),
+		func(c *Campaign) *[]model.Flavor { return &c.Flavors }),
 	strict.Required(strict.Field("arms", "What to compare: systems, each with a flavor. A plain word is a system in the default flavor.",
 		strict.List("arms", 100, armKind), func(c *Campaign) *[]Arm { return &c.Arms })),
 	strict.Field("baseline", "Name of the arm that all others are compared with. Absent: the first native arm, otherwise the first arm.",

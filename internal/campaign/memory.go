@@ -40,14 +40,14 @@ func (r *checker) checkSum(c *Campaign, arms []Arm, known Known) {
 	var held, largest, awake Bytes
 	for _, a := range arms {
 		f, _ := c.Flavor(a.Flavor)
-		if f.Memory > known.Host.Memory {
+		if Bytes(f.MemoryBytes) > known.Host.Memory {
 			return // already reported for its flavor
 		}
 		if known.Systems[a.System].OwnMemory {
 			continue
 		}
 		if need := c.memory(a); known.Systems[a.System].ReleasesMemory {
-			largest, awake = max(largest, f.Memory), max(awake, need)
+			largest, awake = max(largest, Bytes(f.MemoryBytes)), max(awake, need)
 		} else {
 			held += need
 		}
@@ -66,7 +66,7 @@ func (c *Campaign) memory(a Arm) (most Bytes) {
 	guests, _ := c.guests(a)
 	for name, n := range guests {
 		f, _ := c.Flavor(name)
-		most += Bytes(n) * f.Memory
+		most += Bytes(int64(n) * f.MemoryBytes)
 	}
 	return most
 }

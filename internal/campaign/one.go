@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/strict"
 )
 
@@ -21,7 +22,7 @@ var isNumber = regexp.MustCompile(`^[0-9]+$`).MatchString
 
 // ParseOne reads and checks a guest as if it were the only one of a campaign. The
 // error is of the kind fault.Campaign.
-func ParseOne(g One, known Known) (Flavor, Arm, error) {
+func ParseOne(g One, known Known) (model.Flavor, Arm, error) {
 	quote := func(s string) string {
 		b, _ := json.Marshal(s) // YAML reads it, too; strings cannot fail
 		return string(b)
@@ -64,7 +65,7 @@ func ParseOne(g One, known Known) (Flavor, Arm, error) {
 		}
 		said = append(said, msg)
 	}
-	return Flavor{}, Arm{}, fault.Campaignf("%s", strings.Join(said, "\n"))
+	return model.Flavor{}, Arm{}, fault.Campaignf("%s", strings.Join(said, "\n"))
 }
 
 // ParseSettings reads "key=value,key=value"; a part without "=" belongs to the

@@ -16,7 +16,8 @@ func TestOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.VCPUs != 2 || f.Memory != GiB || f.CPUSet.String() != "0-1" || f.CPUCap != 50 || f.FS != "ext4" || a.System != "lxc" {
+	if f.VCPUs != 2 || Bytes(f.MemoryBytes) != GiB || f.CPUs.String() != "0-1" || f.CPUCap != 0.5 ||
+		f.DiskFS != "ext4" || a.System != "lxc" {
 		t.Errorf("%+v of %+v", f, a)
 	}
 	_, a, err = ParseOne(One{System: "ssh", Target: "ssh://a@b", Options: []Setting{{"port", "22"}, {"key", "a, b}: c"}}}, lab())

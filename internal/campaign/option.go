@@ -13,6 +13,15 @@ import (
 // workload.
 type Setting struct{ Name, Value string }
 
+// Values returns settings by name.
+func Values(all []Setting) map[string]string {
+	set := map[string]string{}
+	for _, s := range all {
+		set[s.Name] = s.Value
+	}
+	return set
+}
+
 // Option is an option of a system that an arm may set.
 type Option struct {
 	Name   string

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/strict"
 )
 
@@ -163,7 +164,7 @@ func (r *checker) checkServer(c *Campaign, s Scenario, path string, systems map[
 }
 
 // pairFlavors are the flavors of an arm's pairs, each once.
-func (c *Campaign) pairFlavors(a Arm, s Scenario) (all []Flavor) {
+func (c *Campaign) pairFlavors(a Arm, s Scenario) (all []model.Flavor) {
 	names := []string{s.Server.Flavor}
 	if len(s.Mix) == 0 {
 		names = append(names, a.Flavor)

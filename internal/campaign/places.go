@@ -9,7 +9,7 @@ import (
 )
 
 // checkPlace checks the network and the data volume of a flavor's guests.
-func (r *checker) checkPlace(path string, f Flavor, host Host) {
+func (r *checker) checkPlace(path string, f model.Flavor, host Host) {
 	if why, lacks := host.Lacks[f.Network]; lacks {
 		r.Fail(path+".network", "network %s cannot be created on this host: %s", f.Network, why)
 	}
@@ -34,7 +34,7 @@ func (r *checker) checkPlace(path string, f Flavor, host Host) {
 
 // checkPlaces checks that guests of an arm can have the network and backing of the
 // flavor.
-func (r *checker) checkPlaces(path string, a Arm, f Flavor, limits Limits) {
+func (r *checker) checkPlaces(path string, a Arm, f model.Flavor, limits Limits) {
 	if f.Backing != model.BackingLoop && !slices.Contains(limits.Backings, f.Backing) {
 		r.Fail(path, "arm %q: %s does not support backing %q, which flavor %q asks for; it supports %s",
 			a.Name, a.System, f.Backing, f.Name, strings.Join(append([]string{model.BackingLoop}, limits.Backings...), ", "))

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // PlannedArm is an arm of the campaign, or the A/A control, in one scenario, with
@@ -31,8 +33,8 @@ type PlannedArm struct {
 
 	// The rest is what the campaign says of the arm and the scenario.
 
-	System string `json:"-"`
-	Flavor Flavor `json:"-"`
+	System string       `json:"-"`
+	Flavor model.Flavor `json:"-"`
 	// Target and Options are settings of the campaign for the system.
 	Target  string    `json:"-"`
 	Options []Setting `json:"-"`
@@ -45,8 +47,8 @@ type PlannedArm struct {
 // PlannedGuest is a guest in the trials of an arm.
 type PlannedGuest struct {
 	GuestID
-	Flavor Flavor `json:"-"`
-	Role   Role   `json:"role,omitempty"`
+	Flavor model.Flavor `json:"-"`
+	Role   Role         `json:"role,omitempty"`
 }
 
 // GuestID identifies a guest of a campaign. The scenarios of an arm share its

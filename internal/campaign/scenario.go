@@ -237,7 +237,7 @@ func (r *checker) checkApart(c *Campaign, s Scenario, path string, known Known) 
 		f, ok := c.Flavor(a.Flavor)
 		switch cpus := len(known.Host.CPUs); {
 		case !ok:
-		case len(f.CPUSet) > 0:
+		case len(f.CPUs) > 0:
 			r.Fail(path+".apart", "scenario %q: flavor %q of arm %q has a cpuset, which neighbours share; remove it, or apart", s.Name, f.Name, a.Name)
 			return
 		case cpus > 0 && 2*f.VCPUs > cpus:
@@ -303,18 +303,14 @@ func (r *checker) numbers(c *Campaign, entry Scenario, path string, host Host) [
 func (c *Campaign) fill(times int, host Host) int {
 	base, ok := c.Arm(c.Baseline)
 	f, okFlavor := c.Flavor(base.Flavor)
-	cpus := len(f.CPUSet)
+	cpus := len(f.CPUs)
 	if cpus == 0 {
 		cpus = len(host.CPUs)
 	}
 	if !ok || !okFlavor || cpus == 0 {
 		return 0
 	}
-	each := float64(f.VCPUs)
-	if f.CPUCap > 0 {
-		each = f.CPUCap.Fraction()
-	}
-	return max(1, int(float64(times*cpus)/each))
+	return max(1, int(float64(times*cpus)/f.Share()))
 }
 
 // checkFits checks that a limit is used with numbers of guests only; it reports

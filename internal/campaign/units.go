@@ -97,17 +97,42 @@ type Percent float64
 
 // ParsePercent reads a percentage with its sign, such as 2% or 0.5%.
 func ParsePercent(text string) (Percent, error) {
-	digits, signed := strings.CutSuffix(text, "%")
-	digits = strings.TrimSpace(digits)
-	number, err := decimal(digits)
+	number, err := percentage(text)
 	if err != nil {
-		return 0, fmt.Errorf("%s is not a percentage", strict.Quote(text))
-	}
-	if !signed {
-		return 0, fmt.Errorf("%s has no percent sign", strict.Quote(text))
+		return 0, err
 	}
 	value, _ := number.Float64()
 	return Percent(value), nil
+}
+
+// percentage reads a percentage with its sign, exactly.
+func percentage(text string) (*big.Rat, error) {
+	digits, signed := strings.CutSuffix(text, "%")
+	number, err := decimal(strings.TrimSpace(digits))
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a percentage", strict.Quote(text))
+	}
+	if !signed {
+		return nil, fmt.Errorf("%s has no percent sign", strict.Quote(text))
+	}
+	return number, nil
+}
+
+// parseCap reads a CPU cap in percent of one CPU, and returns it in CPUs' worth of time.
+func parseCap(text string) (float64, error) {
+	number, err := percentage(text)
+	if err != nil {
+		return 0, err
+	}
+	cpus, _ := number.Quo(number, big.NewRat(100, 1)).Float64()
+	return cpus, nil
+}
+
+// capText writes a CPU cap in percent of one CPU, exactly; parseCap reads it back.
+func capText(cpus float64) string {
+	number, _ := new(big.Rat).SetString(strconv.FormatFloat(cpus, 'f', -1, 64))
+	text := number.Mul(number, big.NewRat(100, 1)).FloatString(20)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + "%"
 }
 
 func (p Percent) String() string {

@@ -55,6 +55,24 @@ func TestParsePercent(t *testing.T) {
 	}
 }
 
+// A cap is in percent in a file and in CPUs elsewhere; neither direction adds a rounding error.
+func TestCap(t *testing.T) {
+	for text, want := range map[string]float64{
+		"25%": 0.25, "7%": 0.07, "100%": 1, "12.5%": 0.125, "33.33%": 0.3333, "14.000001%": 0.14000001, "900%": 9, "0%": 0,
+	} {
+		got, err := parseCap(text)
+		if err != nil || got != want {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+		if back := capText(got); back != text {
+			t.Errorf("%v, from %s, is written %s", got, text, back)
+		}
+	}
+	if got, err := parseCap("2"); err == nil {
+		t.Errorf("without a sign: %v", got)
+	}
+}
+
 func TestFormatDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		5 * time.Minute: "5m", 90 * time.Minute: "1h30m", 24 * time.Hour: "24h", 90 * time.Second: "1m30s",

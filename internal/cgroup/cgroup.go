@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // Prefix begins the name of every group that tare makes, so that it never touches other groups.
@@ -359,20 +359,20 @@ func (g *Group) Processes() ([]int, error) {
 
 // LastCPUs returns the default CPU set for n vCPUs: the host's last CPUs, since the first one
 // serves most interrupts and tare itself.
-func LastCPUs(n int) (string, error) { return SpreadCPUs(n, 0) }
+func LastCPUs(n int) (model.CPUList, error) { return SpreadCPUs(n, 0) }
 
 // SpreadCPUs returns the default CPU set of one of many guests with n vCPUs each. Guests 0, 1, 2, …
 // get distinct CPUs from the host's last one downwards; when all are taken, it starts again with
 // the last. Guests -1, -2, … get distinct CPUs from the host's first one upwards.
-func SpreadCPUs(n, guest int) (string, error) {
+func SpreadCPUs(n, guest int) (model.CPUList, error) {
 	all := runtime.NumCPU()
 	if n < 1 || n > all {
-		return "", fmt.Errorf("%d vCPUs want %d CPUs, the host has %d", n, n, all)
+		return nil, fmt.Errorf("%d vCPUs want %d CPUs, the host has %d", n, n, all)
 	}
 	places := all / n
-	last := all - 1 - n*((guest%places+places)%places)
-	if n == 1 {
-		return strconv.Itoa(last), nil
+	cpus := model.FirstCPUs(n)
+	for i := range cpus {
+		cpus[i] += all - n - n*((guest%places+places)%places)
 	}
-	return fmt.Sprintf("%d-%d", last-n+1, last), nil
+	return cpus, nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -336,7 +337,7 @@ func TestDifferences(t *testing.T) {
 		t.Errorf("of equal runs: %v", d)
 	}
 	arm := after.arms["lxc"]
-	arm.Size.VCPUs, arm.Size.CPUs = 2, "0-1"
+	arm.Size.VCPUs, arm.Size.CPUs = 2, model.CPUList{0, 1}
 	after.arms["lxc"] = arm
 	after.sizes["sysbench-cpu"] = store.Size{Workload: "sysbench-cpu", Size: 105, Unit: "events (of some kind)"}
 	after.facts = []fact{{"kernel", "6.5"}, {"tare", "1"}, {"versions of lxc", "5.0"}}

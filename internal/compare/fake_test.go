@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/workload/builtin"
 )
@@ -50,7 +51,7 @@ func (u truth) input(random *rand.Rand) dataset.Set {
 		in.Controls["native-control@four"] = "native@four"
 	}
 	for i := range in.Arms {
-		in.Arms[i].Size = store.Flavor{Name: "small", VCPUs: 1, MemoryBytes: 512 << 20, DiskBytes: 1 << 30, DiskFS: "ext4"}
+		in.Arms[i].Size = model.Flavor{Name: "small", VCPUs: 1, MemoryBytes: 512 << 20, DiskBytes: 1 << 30, DiskFS: "ext4"}
 	}
 	lives := u.lives
 	if lives == 0 {

@@ -198,8 +198,8 @@ func (r *Run) flavor(arm string) string {
 	if f.CPUCap > 0 {
 		words = append(words, fmt.Sprintf("capped at %.4g CPUs", f.CPUCap))
 	}
-	if f.CPUs != "" {
-		words = append(words, "on CPUs "+f.CPUs)
+	if len(f.CPUs) > 0 {
+		words = append(words, "on CPUs "+f.CPUs.String())
 	}
 	words = append(words, campaign.Bytes(f.MemoryBytes).String()+" of memory",
 		campaign.Bytes(f.DiskBytes).String()+" of "+f.DiskFS+" on "+cmp.Or(f.Backing, model.BackingLoop))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -118,11 +119,7 @@ func (a *Arm) readGuestsOf(p campaign.PlannedArm) {
 		if g.Role != campaign.Working {
 			continue
 		}
-		share := g.Flavor.CPUCap.Fraction()
-		if share == 0 {
-			share = float64(g.Flavor.VCPUs)
-		}
-		a.Members = append(a.Members, Member{g.Flavor.Name, share})
+		a.Members = append(a.Members, Member{g.Flavor.Name, g.Flavor.Share()})
 	}
 	if len(p.Guests) < 2 {
 		a.Members = nil
@@ -141,7 +138,10 @@ func (in *Set) readGuests(r *store.Run, planned map[string]campaign.PlannedArm) 
 		if !ok || arm.Control != "" || g.Flavor.System != "" {
 			continue // also the host's end of a pair
 		}
-		guest := Guest{Arm: arm.Of, System: arm.System, Flavor: g.Flavor, Start: float64(g.StartNS) / 1e9, Values: map[string]float64{}}
+		guest := Guest{
+			Arm: arm.Of, System: arm.System, Flavor: g.Flavor.Flavor, Start: float64(g.StartNS) / 1e9,
+			Values: map[string]float64{},
+		}
 		for name, v := range g.Values {
 			guest.Values[name] = v.Value
 		}
@@ -178,7 +178,7 @@ func (in *Set) readTrouble(r *store.Run) error {
 }
 
 // capRatio is the CPU cap as a share of the vCPUs; 0: no cap.
-func capRatio(f store.Flavor) float64 {
+func capRatio(f model.Flavor) float64 {
 	if f.CPUCap <= 0 || f.VCPUs <= 0 {
 		return 0
 	}
@@ -267,7 +267,7 @@ func (in *Set) readParity(r *store.Run, arms []store.Arm) error {
 		}
 		return fault.Campaignf("%s is damaged: %s: %w", r.Path(), store.DocSystems, err)
 	}
-	remote := map[string]store.Flavor{} // by arm
+	remote := map[string]model.Flavor{} // by arm
 	for i := range in.Arms {
 		for _, s := range systems {
 			if s.Name != in.Arms[i].System || s.Capabilities == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -30,7 +31,7 @@ func TestRead(t *testing.T) {
 			in.Delta != 0.05 || in.Precision != test.half || in.Planned != test.planned {
 			t.Errorf("%+v", in)
 		}
-		size := store.Flavor{Name: "f", VCPUs: 2, CPUCap: 0.5}
+		size := model.Flavor{Name: "f", VCPUs: 2, CPUCap: 0.5}
 		if want := []Arm{{Name: "native", System: "native", Flavor: "f", Size: size, CapRatio: 0.25}, {Name: "kvm", System: "kvm", Flavor: "f", Size: size, CapRatio: 0.25, Emulated: true},
 			{Name: "native-control", System: "native", Flavor: "f", Size: size, CapRatio: 0.25}}; !reflect.DeepEqual(in.Arms, want) {
 			t.Errorf("arms %+v", in.Arms)
@@ -77,7 +78,7 @@ func fromRun(t *testing.T, text string) Set {
 	}
 	c, err := campaign.Parse("x.yaml", []byte(text), campaign.Known{})
 	must(err)
-	f := store.Flavor{Name: "f", VCPUs: 2, CPUCap: 0.5}
+	f := model.Flavor{Name: "f", VCPUs: 2, CPUCap: 0.5}
 	r, err := store.Create(filepath.Join(t.TempDir(), "x.tare"), map[string][]byte{store.DocCampaign: c.Resolved()},
 		[]store.Arm{{Name: "native", System: "native", Flavor: f}, {Name: "kvm", System: "kvm", Flavor: f, Emulated: true}, {Name: "native-control", System: "native", Flavor: f, ControlOf: "native"}},
 		[]store.Metric{{Workload: "cpu", Name: "host_cpu", Unit: "s", Probe: true}, {Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true},

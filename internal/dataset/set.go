@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // Set is everything that is read of a run to analyze it.
@@ -66,17 +66,8 @@ type Arm struct {
 	MemoryLimit   float64      // B that the host must have left, which says how many fit; 0: it is not asked
 	Emulated      bool         // timings of an emulated machine say nothing about real hardware
 	CapRatio      float64      // CPU cap as a share of the vCPUs; 0: no cap
-	Size          store.Flavor // what its guests were given; zero: not known
+	Size          model.Flavor // what its guests were given; zero: not known
 	Parity        Parity
-}
-
-// Share is how many CPUs' worth of time a guest of the arm may use: its cap, or its
-// vCPUs.
-func (a Arm) Share() float64 {
-	if a.Size.CPUCap > 0 {
-		return a.Size.CPUCap
-	}
-	return float64(a.Size.VCPUs)
 }
 
 // Uniform reports whether all guests that run the workload have the arm's flavor.
@@ -133,7 +124,7 @@ type Probe struct {
 type Guest struct {
 	Arm    string // without its scenario
 	System string
-	Flavor store.Flavor
+	Flavor model.Flavor
 	Start  float64            // s until its agent answered
 	Values map[string]float64 // what was measured of it besides trials: store.Memory…
 }

@@ -38,13 +38,13 @@ func (t *Testbed) Entries(status map[string]system.Status) []System {
 // this host is an emulated machine, and all arms with it.
 func Arms(p *plan.Plan, drivers map[string]system.Driver, hostEmulated bool) (arms []store.Arm, err error) {
 	for _, a := range p.Arms {
-		f, err := run.Flavor(a.Flavor)
+		f, err := run.WithCPUs(a.Flavor, 0)
 		if err != nil {
 			return nil, err
 		}
 		arms = append(arms, store.Arm{
 			Name: a.Name, System: a.System, Scenario: a.Scenario, Emulated: hostEmulated || drivers[a.System].Capabilities().Emulated,
-			Flavor: run.StoredFlavor(a.Flavor.Name, f), ControlOf: a.Control,
+			Flavor: f, ControlOf: a.Control,
 		})
 	}
 	return arms, nil

@@ -33,19 +33,19 @@ const (
 
 // Status is a keeper's description of its guest.
 type Status struct {
-	Name        string        `json:"name"`
-	ID          string        `json:"id"` // part of the names of its traces on the host
-	System      string        `json:"system"`
-	State       string        `json:"state"`
-	Flavor      system.Flavor `json:"flavor"`
-	CopyOf      string        `json:"copy_of,omitempty"` // the guest whose data it started with
-	Started     time.Time     `json:"started"`
-	StartNS     int64         `json:"start_ns,omitempty"` // until its agent answered
-	Address     string        `json:"address,omitempty"`  // on its network
-	Data        string        `json:"data,omitempty"`     // the device of its data volume
-	Hello       *agent.Hello  `json:"hello,omitempty"`
-	CommandLine []string      `json:"command_line,omitempty"`
-	Keeper      int           `json:"keeper"` // the keeper's process ID outside the sandbox
+	Name        string         `json:"name"`
+	ID          string         `json:"id"` // part of the names of its traces on the host
+	System      string         `json:"system"`
+	State       string         `json:"state"`
+	Request     system.Request `json:"flavor"`
+	CopyOf      string         `json:"copy_of,omitempty"` // the guest whose data it started with
+	Started     time.Time      `json:"started"`
+	StartNS     int64          `json:"start_ns,omitempty"` // until its agent answered
+	Address     string         `json:"address,omitempty"`  // on its network
+	Data        string         `json:"data,omitempty"`     // the device of its data volume
+	Hello       *agent.Hello   `json:"hello,omitempty"`
+	CommandLine []string       `json:"command_line,omitempty"`
+	Keeper      int            `json:"keeper"` // the keeper's process ID outside the sandbox
 }
 
 // pidVar passes the ID of the process outside the sandbox to the keeper inside.

@@ -18,6 +18,7 @@ import (
 	"github.com/tare-bench/tare/internal/agent/server"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/instance"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/fake"
 	"github.com/tare-bench/tare/internal/volume"
@@ -90,7 +91,8 @@ func keepFake(name, kind string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
 	defer stop()
 	return Keep(ctx, i, Status{Name: name, System: "fake"}, func(ctx context.Context) (*system.Machine, error) {
-		m, err := system.Launch(ctx, d, &system.Host{RunID: i.ID, StateDir: dir, Dir: dir}, "guest", system.Flavor{VCPUs: 1})
+		h := &system.Host{RunID: i.ID, StateDir: dir, Dir: dir}
+		m, err := system.Launch(ctx, d, h, "guest", system.Request{Flavor: model.Flavor{VCPUs: 1}})
 		if err == nil && kind == "with data" {
 			m.Site.Volume = &volume.Volume{Device: "/dev/some"}
 		}

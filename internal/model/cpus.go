@@ -98,6 +98,15 @@ func (l CPUList) String() string {
 	return b.String()
 }
 
+// MarshalText writes what String does.
+func (l CPUList) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText reads what ParseCPUList does.
+func (l *CPUList) UnmarshalText(text []byte) (err error) {
+	*l, err = ParseCPUList(string(text))
+	return err
+}
+
 // Mask writes l in the notation that ParseCPUMask reads, without leading zeros.
 func (l CPUList) Mask() string {
 	words := []uint32{0}

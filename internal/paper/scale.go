@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/strict"
 )
 
@@ -139,14 +140,14 @@ func (r *Repetition) Campaign(s Stage, budget time.Duration) []byte {
 	c := campaign.New()
 	c.Name, c.About = r.CampaignName(s), "tare paper run: "+r.Article.Document.Title
 	whole := campaign.NewFlavor(wholeFlavor)
-	whole.Memory, whole.Disk = campaign.Bytes(r.machine.memory()), repeatDisk
+	whole.MemoryBytes, whole.DiskBytes = r.machine.memory(), int64(repeatDisk)
 	if s.stage.wired() {
 		whole.Network = "bridged"
 	}
-	c.Flavors = []campaign.Flavor{whole}
+	c.Flavors = []model.Flavor{whole}
 	if slices.ContainsFunc(s.stage.company, func(name string) bool { return companyOf(name).mixed }) {
 		quarter := whole
-		quarter.Name, quarter.CPUCap = quarterFlavor, 25
+		quarter.Name, quarter.CPUCap = quarterFlavor, 0.25
 		c.Flavors, c.AllowUnequal = append(c.Flavors, quarter), true
 	}
 	for _, system := range r.arms(s.stage) {

@@ -243,11 +243,7 @@ func systemOf(a campaign.PlannedArm, m campaign.PlannedGuest) string {
 func crowding(a campaign.PlannedArm, cpus int) float64 {
 	var wanted float64
 	for _, m := range a.Guests {
-		if m.Flavor.CPUCap > 0 {
-			wanted += m.Flavor.CPUCap.Fraction()
-		} else {
-			wanted += float64(m.Flavor.VCPUs)
-		}
+		wanted += m.Flavor.Share()
 	}
 	if cpus == 0 || wanted <= float64(cpus) {
 		return 1

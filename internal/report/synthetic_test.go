@@ -78,8 +78,8 @@ func makeRun(t testing.TB, blocks int, ended string) *store.Run {
 	for i, a := range p.Arms {
 		ids[a.Name] = i
 		arm := store.Arm{Name: a.Name, System: a.System, Scenario: "solo", Emulated: a.System == "qemu-tcg",
-			Flavor: store.Flavor{Name: a.Flavor.Name, VCPUs: a.Flavor.VCPUs, MemoryBytes: int64(a.Flavor.Memory), CPUCap: a.Flavor.CPUCap.Fraction(), DiskBytes: int64(a.Flavor.Disk), DiskFS: a.Flavor.FS}}
-		arm.ControlOf = a.Control
+			Flavor: a.Flavor, ControlOf: a.Control}
+		arm.Flavor.Backing, arm.Flavor.Network = "", "" // as in an old run file
 		arms = append(arms, arm)
 	}
 	var metrics []store.Metric

@@ -11,6 +11,7 @@ import (
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host/watch"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
@@ -72,32 +73,24 @@ func guestsOf(p *plan.Plan) (byID map[campaign.GuestID]*guest, inOrder []*guest)
 	return byID, inOrder
 }
 
-// Flavor returns what guests of a campaign's flavor get. If the campaign does
-// not set the CPUs, they are the host's last ones.
-func Flavor(f campaign.Flavor) (system.Flavor, error) { return flavorOf(f, 0) }
-
-// flavorOf is the flavor of the guest in a slot. If the campaign does not set
-// the CPUs, each guest gets its own while there are enough: from the last CPU
-// down, or from the first one up if slot is below 0.
-func flavorOf(f campaign.Flavor, slot int) (system.Flavor, error) {
-	cpus := f.CPUSet.String()
-	if len(f.CPUSet) == 0 {
-		var err error
-		if cpus, err = cgroup.SpreadCPUs(f.VCPUs, slot); err != nil {
-			return system.Flavor{}, fault.Campaignf("flavor %s: %w", f.Name, err)
-		}
+// WithCPUs returns the flavor of the guest in a slot. If the campaign does not set the CPUs, each
+// guest gets its own while there are enough: from the host's last CPU down, or from the first one
+// up if slot is below 0.
+func WithCPUs(f model.Flavor, slot int) (model.Flavor, error) {
+	if f.CPUs != nil {
+		return f, nil
 	}
-	return system.Flavor{
-		VCPUs: f.VCPUs, MemoryBytes: int64(f.Memory), CPUCap: f.CPUCap.Fraction(), CPUs: cpus,
-		DiskBytes: int64(f.Disk), DiskFS: f.FS, Network: f.Network,
-		Backing: f.Backing, Devices: f.Devices,
-	}, nil
+	var err error
+	if f.CPUs, err = cgroup.SpreadCPUs(f.VCPUs, slot); err != nil {
+		return f, fault.Campaignf("flavor %s: %w", f.Name, err)
+	}
+	return f, nil
 }
 
-// flavor is what the guest gets. A neighbour gets the CPUs of the first guest, which it is
+// request is what the guest's driver is asked for. A neighbour gets the CPUs of the first guest, which it is
 // to disturb; one that is apart, and an end of a pair that differs from the arm's guests,
 // gets CPUs away from theirs.
-func (st *guest) flavor() (system.Flavor, error) {
+func (st *guest) request() (system.Request, error) {
 	slot := st.Slot
 	switch {
 	case st.Partner, st.Apart:
@@ -105,15 +98,11 @@ func (st *guest) flavor() (system.Flavor, error) {
 	case st.Neighbour:
 		slot = 0
 	}
-	f, err := flavorOf(st.Flavor, slot)
+	f, err := WithCPUs(st.Flavor, slot)
 	if st.Host {
-		return f, err
+		return system.Request{Flavor: f}, err
 	}
-	f.Target, f.Options = st.arm.Target, map[string]string{}
-	for _, o := range st.arm.Options {
-		f.Options[o.Name] = o.Value
-	}
-	return f, err
+	return system.Request{Flavor: f, Target: st.arm.Target, Options: campaign.Values(st.arm.Options)}, err
 }
 
 // system is the name of the system that creates the guest.
@@ -179,14 +168,14 @@ func (r *runner) ensure(ctx context.Context, st *guest) error {
 	if driver == nil {
 		return fault.Campaignf("arm %s: there is no system %q", st.Of, st.system())
 	}
-	flavor, err := st.flavor()
+	ask, err := st.request()
 	if err != nil {
 		return err
 	}
 	name := fmt.Sprintf("%d-%d-%d", st.number, st.epoch, st.failed)
 	available, _ := watch.AvailableMemory() // on an error 0; weigh reports the error
 	begin := time.Now()
-	m, err := system.Launch(ctx, driver, r.Host, name, flavor)
+	m, err := system.Launch(ctx, driver, r.Host, name, ask)
 	if err != nil {
 		if fault.KindOf(err) == fault.Guest && ctx.Err() == nil {
 			st.failed++
@@ -198,7 +187,7 @@ func (r *runner) ensure(ctx context.Context, st *guest) error {
 		return err
 	}
 	st.failed = 0
-	seat := store.Seat{Flavor: StoredFlavor(st.FlavorName, flavor), Slot: st.Slot, Neighbour: st.Neighbour}
+	seat := store.Seat{Flavor: store.GuestFlavor{Flavor: ask.Flavor}, Slot: st.Slot, Neighbour: st.Neighbour}
 	if st.system() != st.arm.System {
 		seat.Flavor.System = st.system()
 	}
@@ -225,14 +214,6 @@ func (r *runner) started(st *guest, d time.Duration) {
 	r.state.Start[st.Of] = time.Duration(guests) * d
 	if r.Plan.Emulated[st.system()] {
 		r.state.Emulated += d
-	}
-}
-
-// StoredFlavor returns f, under this name, in the form that run files hold.
-func StoredFlavor(name string, f system.Flavor) store.Flavor {
-	return store.Flavor{
-		Name: name, VCPUs: f.VCPUs, MemoryBytes: f.MemoryBytes, CPUCap: f.CPUCap, CPUs: f.CPUs,
-		DiskBytes: f.DiskBytes, DiskFS: f.DiskFS, Backing: f.Backing, Network: f.Network,
 	}
 }
 
@@ -310,7 +291,7 @@ func (r *runner) findSize(ctx context.Context, w *workload.Workload) (int64, []c
 	}
 	largest := w.MaxSize
 	if w.DiskBytes != nil { // a tenth of the volume is left to the file system itself
-		for largest > w.MinSize && w.DiskBytes(largest) > int64(st.Flavor.Disk)*9/10 {
+		for largest > w.MinSize && w.DiskBytes(largest) > st.Flavor.DiskBytes*9/10 {
 			largest = max(w.MinSize, largest*9/10)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/campaign"
-	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/prompt"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
@@ -264,9 +263,7 @@ func attend(members []*member) (end func()) {
 		if m.st.machine == nil { // the guest did not start
 			continue
 		}
-		if cpus, err := model.ParseCPUList(m.st.machine.Site.Flavor.CPUs); err == nil {
-			theirs = append(theirs, cpus...)
-		}
+		theirs = append(theirs, m.st.machine.Site.Flavor.CPUs...)
 	}
 	return prompt.Begin(theirs)
 }

@@ -47,7 +47,7 @@ func (r *runner) stress(ctx context.Context, m, other *member) error {
 	if err != nil {
 		return err
 	}
-	room := workload.Room{CPUs: m.Flavor.VCPUs, Memory: int64(m.Flavor.Memory)}
+	room := workload.Room{CPUs: m.Flavor.VCPUs, Memory: m.Flavor.MemoryBytes}
 	if host := m.st.machine.HostAddress(); host.IsValid() {
 		room.Host = host.String()
 	}

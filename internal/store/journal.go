@@ -8,33 +8,17 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // Arm is an arm of the plan, in one scenario.
 type Arm struct {
-	Name      string `json:"name"`
-	System    string `json:"system"`
-	Flavor    Flavor `json:"flavor"`
-	Scenario  string `json:"scenario"`
-	ControlOf string `json:"control_of,omitempty"` // "": not a control
-	Emulated  bool   `json:"emulated,omitempty"`
-}
-
-// Flavor is the size of an arm's guests.
-type Flavor struct {
-	Name        string  `json:"name"`
-	VCPUs       int     `json:"vcpus"`
-	MemoryBytes int64   `json:"memory_bytes"`
-	CPUCap      float64 `json:"cpu_cap"` // CPUs' worth of time; 0: no cap
-	CPUs        string  `json:"cpus"`    // host CPUs
-	DiskBytes   int64   `json:"disk_bytes"`
-	DiskFS      string  `json:"disk_fs"`
-	// "": loop and none, the only ones before these fields existed.
-	Backing string `json:"backing,omitempty"`
-	Network string `json:"network,omitempty"`
-	// System is the system of a guest if it differs from its arm's, as for the
-	// host's end of a pair; else "".
-	System string `json:"system,omitempty"`
+	Name      string       `json:"name"`
+	System    string       `json:"system"`
+	Flavor    model.Flavor `json:"flavor"`
+	Scenario  string       `json:"scenario"`
+	ControlOf string       `json:"control_of,omitempty"` // "": not a control
+	Emulated  bool         `json:"emulated,omitempty"`
 }
 
 // Metric is a quantity of which trials have values: a metric or a probe.
@@ -61,11 +45,18 @@ type Attempt struct {
 	Stress   string // campaign.PlannedGuest.Stress; "": it runs the workload
 }
 
+// GuestFlavor is the flavor of a guest, which may have another system than its arm.
+type GuestFlavor struct {
+	model.Flavor
+	// System is that of the guest if it differs from its arm's, as for the host's end of a pair; else "".
+	System string `json:"system,omitempty"`
+}
+
 // Seat tells the guests of an arm apart.
 type Seat struct {
-	Flavor    Flavor `json:"flavor"`
-	Slot      int    `json:"slot"`                // among the guests of this arm, flavor and role, from 0
-	Neighbour bool   `json:"neighbour,omitempty"` // it only disturbs others
+	Flavor    GuestFlavor `json:"flavor"`
+	Slot      int         `json:"slot"`                // among the guests of this arm, flavor and role, from 0
+	Neighbour bool        `json:"neighbour,omitempty"` // it only disturbs others
 }
 
 // Names of the values of guests, all in bytes. Those of an idle guest are read

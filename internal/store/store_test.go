@@ -25,7 +25,9 @@ func must(t testing.TB, err error) {
 
 var (
 	testArms = []Arm{
-		{Name: "native", System: "native", Flavor: Flavor{Name: "small", VCPUs: 2, MemoryBytes: 1 << 30, CPUCap: 0.5, CPUs: "0-1", DiskFS: "ext4"}, Scenario: "solo"},
+		{Name: "native", System: "native", Scenario: "solo", Flavor: model.Flavor{
+			Name: "small", VCPUs: 2, MemoryBytes: 1 << 30, CPUCap: 0.5, CPUs: model.CPUList{0, 1}, DiskFS: "ext4",
+		}},
 		{Name: "kvm", System: "kvm", Scenario: "solo", Emulated: true},
 		{Name: "native-control", System: "native", Scenario: "solo", ControlOf: "native"},
 	}

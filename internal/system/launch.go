@@ -39,14 +39,14 @@ type Machine struct {
 	closed bool
 }
 
-// Launch creates a guest of this flavor, with its control group and its data volume, and waits for
+// Launch creates the guest that ask describes, with its control group and its data volume, and waits for
 // its agent. The CPU cap applies only from then on: a capped boot takes minutes on some systems
 // and measures nothing. The caller closes the machine.
-func Launch(ctx context.Context, d Driver, h *Host, name string, f Flavor) (*Machine, error) {
+func Launch(ctx context.Context, d Driver, h *Host, name string, ask Request) (*Machine, error) {
 	if h.Userland == nil && !d.Capabilities().InMemory {
 		return nil, fault.Hostf("the userland image is not built")
 	}
-	m := &Machine{Driver: d, Site: &Site{ID: h.RunID + "-" + name, Userland: h.Userland, Flavor: f}}
+	m := &Machine{Driver: d, Site: &Site{ID: h.RunID + "-" + name, Userland: h.Userland, Request: ask}}
 	if err := m.start(ctx, h); err != nil {
 		m.Close()
 		log := ""
@@ -86,7 +86,7 @@ func (m *Machine) start(ctx context.Context, h *Host) (err error) {
 	}
 	m.StartTime = time.Since(begin)
 	if s.Group != nil {
-		if err := s.Group.Confine(f.CPUs); err != nil {
+		if err := s.Group.Confine(f.CPUs.String()); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func (m *Machine) Cap(ctx context.Context, cpus float64) error {
 
 // prepare creates the site's control group and data volume, and connects it to the network.
 func (s *Site) prepare(ctx context.Context, h *Host, caps Capabilities) (err error) {
-	lim := cgroup.Limits{CPUs: s.Flavor.CPUs}
+	lim := cgroup.Limits{CPUs: s.Flavor.CPUs.String()}
 	if caps.MemoryInGroup {
 		lim.MemoryBytes = s.Flavor.MemoryBytes
 	}

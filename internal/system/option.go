@@ -15,9 +15,9 @@ type Option struct {
 	Default string   `json:"default,omitempty"` // the value when it is not set
 }
 
-// Setting returns the value that a flavor sets an option to, or else the option's default.
-func Setting(options []Option, f Flavor, name string) string {
-	if v, ok := f.Options[name]; ok {
+// Setting returns the value that r sets an option to, or else the option's default.
+func (r Request) Setting(options []Option, name string) string {
+	if v, ok := r.Options[name]; ok {
 		return v
 	}
 	for _, o := range options {

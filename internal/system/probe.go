@@ -10,12 +10,14 @@ import (
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // Probe starts a guest without disks and returns the time until its agent answered. Check uses it
 // where only a trial start can tell. Probe leaves nothing behind.
 func Probe(ctx context.Context, d Driver, h *Host, limit time.Duration) (took time.Duration, err error) {
-	s := &Site{ID: h.RunID + "-probe-" + d.Name(), Userland: h.Userland, Flavor: Flavor{VCPUs: 1, MemoryBytes: 256 << 20}}
+	s := &Site{ID: h.RunID + "-probe-" + d.Name(), Userland: h.Userland}
+	s.Flavor = model.Flavor{VCPUs: 1, MemoryBytes: 256 << 20}
 	s.Dir = filepath.Join(h.Dir, s.ID)
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return 0, fault.Hostf("%w", err)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/volume"
 )
@@ -152,20 +153,10 @@ const (
 // bare reports whether the site has neither a control group nor a data volume.
 func (c Capabilities) bare() bool { return c.InMemory || c.Remote }
 
-// Flavor is a guest's size, and what its arm requests from the driver.
-type Flavor struct {
-	VCPUs       int     `json:"vcpus"`
-	MemoryBytes int64   `json:"memory_bytes"`
-	CPUCap      float64 `json:"cpu_cap"` // CPUs' worth of time, 0: no cap
-	CPUs        string  `json:"cpus"`    // host CPUs that the guest may use, as in cpuset.cpus
-	DiskBytes   int64   `json:"disk_bytes"`
-	DiskFS      string  `json:"disk_fs"` // ext4, ext2 or xfs
-	// Backing is where the data volume is stored, as named by package volume; "": loop. Devices
-	// are the user's block devices for it: each guest takes one.
-	Backing string   `json:"backing,omitempty"`
-	Devices []string `json:"devices,omitempty"`
-	Network string   `json:"network,omitempty"` // a mode of package network; "": none
-	// Target and Options are described by the driver's Capabilities.
+// Request is what an arm asks of its driver: a guest of this size and, as the driver's Capabilities
+// describe them, on that target with these options.
+type Request struct {
+	model.Flavor
 	Target  string            `json:"target,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
 }
@@ -201,9 +192,9 @@ type Site struct {
 	ID       string // unique on this host, valid as a host or directory name
 	Dir      string // private directory, in memory
 	Userland *Userland
-	Flavor   Flavor
-	Group    *cgroup.Group  // for every process that belongs to the guest; nil in memory
-	Volume   *volume.Volume // nil in memory
-	DataDir  string         // where the volume is mounted, when the host mounts it
-	Port     *network.Port  // on the run's network; nil: the flavor has none, or the driver makes it
+	Request
+	Group   *cgroup.Group  // for every process that belongs to the guest; nil in memory
+	Volume  *volume.Volume // nil in memory
+	DataDir string         // where the volume is mounted, when the host mounts it
+	Port    *network.Port  // on the run's network; nil: the flavor has none, or the driver makes it
 }

@@ -105,11 +105,12 @@ func TestCampaigns(t *testing.T) {
 			less, _ := c.Flavor("less")
 			more, _ := c.Flavor("more")
 			const boundary = 400000000 // in the script
-			if !c.AllowUnequal || less.Disk >= boundary || more.Disk <= boundary {
-				t.Errorf("the script cannot tell %v from %v", less.Disk, more.Disk)
+			if !c.AllowUnequal || less.DiskBytes >= boundary || more.DiskBytes <= boundary {
+				t.Errorf("the script cannot tell %v from %v", less.DiskBytes, more.DiskBytes)
 			}
-			more.Disk, more.Name = less.Disk, less.Name
-			if !strings.Contains(text, "47186000") || !strings.Contains(text, "49545300") || more.Memory != less.Memory || more.VCPUs != less.VCPUs {
+			more.DiskBytes, more.Name = less.DiskBytes, less.Name
+			if !strings.Contains(text, "47186000") || !strings.Contains(text, "49545300") ||
+				more.MemoryBytes != less.MemoryBytes || more.VCPUs != less.VCPUs {
 				t.Errorf("work and sizes:\n%s", text)
 			}
 		}

@@ -29,8 +29,8 @@ func envOf(r *store.Run, arms []store.Arm) (envView, error) {
 	}
 	var cpus []string
 	for _, a := range arms {
-		if a.Flavor.CPUs != "" {
-			cpus = append(cpus, a.Flavor.CPUs)
+		if len(a.Flavor.CPUs) > 0 {
+			cpus = append(cpus, a.Flavor.CPUs.String())
 		}
 	}
 	v := envView{Noise: doctor.NoiseSources(&e, nil, doctor.Needs{CPUs: strings.Join(cpus, ",")})}

@@ -68,7 +68,7 @@ func planOf(r *store.Run, c *campaign.Campaign, ctx report.Context, d *data) (pl
 	return p, nil
 }
 
-func flavorText(f store.Flavor) string {
+func flavorText(f model.Flavor) string {
 	var parts []string
 	if f.VCPUs > 0 {
 		parts = append(parts, fmt.Sprintf("%d vCPU", f.VCPUs))
@@ -85,8 +85,8 @@ func flavorText(f store.Flavor) string {
 	if f.CPUCap > 0 {
 		parts = append(parts, fmt.Sprintf("capped at %.3g CPU", f.CPUCap))
 	}
-	if f.CPUs != "" {
-		parts = append(parts, "on CPU "+f.CPUs)
+	if len(f.CPUs) > 0 {
+		parts = append(parts, "on CPU "+f.CPUs.String())
 	}
 	if f.Backing != "" && f.Backing != model.BackingLoop {
 		parts = append(parts, "data on "+f.Backing)

@@ -108,7 +108,7 @@ func (s synth) write(t testing.TB) *store.Run {
 	for i, a := range p.Arms {
 		ids[a.Name] = i
 		arm := store.Arm{Name: a.Name, System: a.System, Scenario: a.Scenario, Emulated: a.System == "qemu-tcg",
-			Flavor: store.Flavor{Name: a.Flavor.Name + s.says, VCPUs: 1, MemoryBytes: 512 << 20, DiskBytes: 1 << 30}}
+			Flavor: model.Flavor{Name: a.Flavor.Name + s.says, VCPUs: 1, MemoryBytes: 512 << 20, DiskBytes: 1 << 30}}
 		arm.ControlOf = a.Control
 		arms = append(arms, arm)
 	}
@@ -135,7 +135,9 @@ func (s synth) write(t testing.TB) *store.Run {
 	epochs := max(1, min(s.blocks/2, 6))
 	for n := range epochs * len(arms) {
 		i, a := n%len(arms), arms[n%len(arms)]
-		id, err := r.AddGuest(session, i, n/len(arms), store.Seat{Flavor: a.Flavor}, 1500*time.Millisecond, agent.Hello{Kernel: s.says}, []string{"start", a.Name})
+		seat := store.Seat{Flavor: store.GuestFlavor{Flavor: a.Flavor}}
+		hello, command := agent.Hello{Kernel: s.says}, []string{"start", a.Name}
+		id, err := r.AddGuest(session, i, n/len(arms), seat, 1500*time.Millisecond, hello, command)
 		must(t, err)
 		if s.company && n < len(arms) {
 			size := map[string]float64{"kvm": 180 << 20, "qemu-tcg": 210 << 20}[a.System] + 6<<20

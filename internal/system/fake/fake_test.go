@@ -16,6 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/agent/server"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/systemtest"
 )
@@ -47,7 +48,8 @@ func TestConformance(t *testing.T) {
 
 func launch(t *testing.T, d *Driver) *system.Machine {
 	t.Helper()
-	m, err := system.Launch(t.Context(), d, Host(t), "a", system.Flavor{VCPUs: 2, MemoryBytes: 1 << 30, CPUCap: 0.5})
+	f := model.Flavor{VCPUs: 2, MemoryBytes: 1 << 30, CPUCap: 0.5}
+	m, err := system.Launch(t.Context(), d, Host(t), "a", system.Request{Flavor: f})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,12 +184,12 @@ func TestStarts(t *testing.T) {
 	}}
 	h := Host(t)
 	for _, want := range []fault.Kind{fault.Host, fault.Guest} {
-		_, err := system.Launch(t.Context(), d, h, "a", system.Flavor{})
+		_, err := system.Launch(t.Context(), d, h, "a", system.Request{})
 		if fault.KindOf(err) != want {
 			t.Errorf("want the %v's fault: %v", want, err)
 		}
 	}
-	m, err := system.Launch(t.Context(), d, h, "a", system.Flavor{})
+	m, err := system.Launch(t.Context(), d, h, "a", system.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}

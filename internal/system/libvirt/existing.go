@@ -85,16 +85,16 @@ func parseTarget(text string) (uri *url.URL, name string, err error) {
 
 // Create starts the domain if necessary and allowed, and logs in to it.
 func (e Existing) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
-	uri, name, err := parseTarget(s.Flavor.Target)
+	uri, name, err := parseTarget(s.Target)
 	if err != nil {
 		return nil, err
 	}
 	inside := *s
-	inside.Flavor.Target = system.Setting(existingOptions, s.Flavor, loginOption)
-	inside.Flavor.Options = maps.Clone(s.Flavor.Options)
-	delete(inside.Flavor.Options, loginOption)
-	delete(inside.Flavor.Options, startOption)
-	if inside.Flavor.Target == "" {
+	inside.Target = s.Setting(existingOptions, loginOption)
+	inside.Options = maps.Clone(s.Options)
+	delete(inside.Options, loginOption)
+	delete(inside.Options, startOption)
+	if inside.Target == "" {
 		return nil, fault.WithRemedy(fault.Campaignf("no login is given for domain %s", name), "options: {login: ssh://root@ADDRESS}")
 	}
 	g := &existing{uri: uri.String()}
@@ -105,7 +105,7 @@ func (e Existing) Create(ctx context.Context, s *system.Site) (system.Guest, err
 		return err
 	})
 	if err == nil {
-		err = g.run(system.Setting(existingOptions, s.Flavor, startOption) == "yes")
+		err = g.run(s.Setting(existingOptions, startOption) == "yes")
 	}
 	if err == nil {
 		g.Guest, err = g.login(ctx, &inside)

@@ -30,8 +30,8 @@ const sshdDomain = `<domain type='lxc'>
 </domain>`
 
 // somebodys starts a libvirtd with that domain, and returns a function which adds the arm's target
-// and options for it to a flavor.
-func somebodys(t *testing.T) func(system.Flavor) system.Flavor {
+// and options for it to a request.
+func somebodys(t *testing.T) func(system.Request) system.Request {
 	t.Helper()
 	if st := LXC().Check(t.Context(), systemtest.Host(t)); !st.Usable {
 		t.Skip(st.Reason)
@@ -91,7 +91,7 @@ func somebodys(t *testing.T) func(system.Flavor) system.Flavor {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	return func(f system.Flavor) system.Flavor {
+	return func(f system.Request) system.Request {
 		f.Target = "lxc+unix:///system?socket=" + filepath.Join(at, "libvirt-sock") + "#" + name
 		f.Options = map[string]string{"login": "ssh://root@127.0.0.1:" + port, "key": in("user"), "known_hosts": in("known"), "dir": in("space")}
 		return f
@@ -110,7 +110,7 @@ func removeMachine() {
 // intoDomain is the driver whose guests are all in that domain, which is a container.
 type intoDomain struct {
 	Existing
-	flavor func(system.Flavor) system.Flavor
+	request func(system.Request) system.Request
 }
 
 func (d intoDomain) Capabilities() system.Capabilities {
@@ -120,24 +120,24 @@ func (d intoDomain) Capabilities() system.Capabilities {
 }
 
 func (d intoDomain) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
-	s.Flavor = d.flavor(s.Flavor)
+	s.Request = d.request(s.Request)
 	return d.Existing.Create(ctx, s)
 }
 
 func TestExisting(t *testing.T) {
-	flavor := somebodys(t)
-	systemtest.RunBriefly(t, intoDomain{flavor: flavor})
+	request := somebodys(t)
+	systemtest.RunBriefly(t, intoDomain{request: request})
 	t.Run("refused", func(t *testing.T) {
 		for name, change := range map[string]struct {
-			f    func(*system.Flavor)
+			f    func(*system.Request)
 			kind fault.Kind
 			want string
 		}{
-			"no such domain": {func(f *system.Flavor) { f.Target += "x" }, fault.Guest, "No domain with matching name"},
-			"no login":       {func(f *system.Flavor) { delete(f.Options, "login") }, fault.Campaign, "options: {login:"},
-			"no libvirtd":    {func(f *system.Flavor) { f.Target = "qemu+unix:///system?socket=/no/such#x" }, fault.Guest, "/no/such"},
+			"no such domain": {func(f *system.Request) { f.Target += "x" }, fault.Guest, "No domain with matching name"},
+			"no login":       {func(f *system.Request) { delete(f.Options, "login") }, fault.Campaign, "options: {login:"},
+			"no libvirtd":    {func(f *system.Request) { f.Target = "qemu+unix:///system?socket=/no/such#x" }, fault.Guest, "/no/such"},
 		} {
-			f := flavor(systemtest.Flavor())
+			f := request(systemtest.Request())
 			change.f(&f)
 			m, err := system.Launch(t.Context(), Existing{}, systemtest.Host(t), "refused", f)
 			if err == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/systemtest"
 	"github.com/tare-bench/tare/internal/volume"
@@ -36,7 +37,7 @@ func TestXML(t *testing.T) {
 	s := &system.Site{
 		ID: "r0123456789-a", Dir: "/a&b/'c'", DataDir: "/a&b/<data>",
 		Userland: &system.Userland{Tree: "/tree\"", Disk: "/disk", Kernel: "/kernel", Initramfs: "/initramfs", Agent: "/agent"},
-		Flavor:   system.Flavor{VCPUs: 3, MemoryBytes: 512 << 20},
+		Request:  system.Request{Flavor: model.Flavor{VCPUs: 3, MemoryBytes: 512 << 20}},
 		Volume:   &volume.Volume{Device: "/dev/loop7", FS: "xfs"},
 	}
 	for _, d := range []Driver{LXC(), QEMU(), KVM()} {

@@ -65,7 +65,7 @@ func config(s *system.Site) string {
 		{"lxc.cgroup.dir.monitor.pivot", g + "/pivot"},
 		// With cgroup version 1, LXC widens the CPU sets of the groups above its own to those of
 		// the host, so the container's set must be repeated here.
-		{"lxc.cgroup.cpuset.cpus", s.Flavor.CPUs},
+		{"lxc.cgroup.cpuset.cpus", s.Flavor.CPUs.String()},
 		{"lxc.console.path", "none"},
 		{"lxc.tty.max", "0"},
 		{"lxc.pty.max", "16"},

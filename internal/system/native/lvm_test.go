@@ -39,7 +39,7 @@ func TestLogicalVolumes(t *testing.T) {
 	t.Cleanup(func() { sh(removeGroup) })
 	sh(makeGroup)
 
-	f := systemtest.Flavor()
+	f := systemtest.Request()
 	photos := "/dev/" + group + "/photos"
 	f.Backing, f.Devices = model.BackingBlock, []string{photos}
 	m, err := system.Launch(t.Context(), d, h, "photos", f)

@@ -37,8 +37,9 @@ const vhostDevice = "/dev/vhost-net"
 func dataDisk(s *system.Site) []string {
 	v := s.Volume
 	file := strings.ReplaceAll(v.Device, ",", ",,") // QEMU's escape for a literal comma
-	drive := fmt.Sprintf("if=none,id=data,format=%s,aio=threads,cache=%s,file=%s", v.Format, system.Setting(options, s.Flavor, "cache"), file)
-	if system.Setting(options, s.Flavor, "iothread") == "on" {
+	drive := fmt.Sprintf("if=none,id=data,format=%s,aio=threads,cache=%s,file=%s",
+		v.Format, s.Setting(options, "cache"), file)
+	if s.Setting(options, "iothread") == "on" {
 		return []string{"-object", "iothread,id=io", "-drive", drive, "-device", "virtio-blk-pci,drive=data,iothread=io"}
 	}
 	return []string{"-drive", drive, "-device", "virtio-blk-pci,drive=data"}
@@ -48,7 +49,7 @@ func dataDisk(s *system.Site) []string {
 func netdev(s *system.Site) string {
 	switch {
 	case s.Port != nil:
-		vhost := system.Setting(options, s.Flavor, "vhost")
+		vhost := s.Setting(options, "vhost")
 		if vhost == "auto" {
 			vhost = "off"
 			if _, err := os.Stat(vhostDevice); err == nil {

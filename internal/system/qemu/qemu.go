@@ -123,7 +123,7 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 		g.Close() // completes the log
 		return nil, fault.Guestf("QEMU does not start: %s (%w)", strings.TrimSpace(p.Log()), err)
 	}
-	if system.Setting(options, s.Flavor, "balloon") == "half" { // the guest's driver applies it when it starts
+	if s.Setting(options, "balloon") == "half" { // the guest's driver applies it when it starts
 		if err := g.qmp.execute(ctx, "balloon", map[string]int64{"value": s.Flavor.MemoryBytes / 2}, nil); err != nil {
 			return nil, errors.Join(err, g.Close())
 		}
@@ -140,7 +140,7 @@ func (d Driver) commandLine(s *system.Site) []string {
 	kernelArgs := []string{"console=ttyS0", "quiet", "panic=-1", "tare.port=tare.agent"}
 	args := []string{
 		program, "-name", s.ID, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-		"-machine", "pc,accel=" + d.accel + ",mem-merge=" + system.Setting(options, f, "merge"), "-cpu", d.cpu,
+		"-machine", "pc,accel=" + d.accel + ",mem-merge=" + s.Setting(options, "merge"), "-cpu", d.cpu,
 		"-smp", strconv.Itoa(f.VCPUs), "-m", strconv.FormatInt(f.MemoryBytes>>20, 10) + "M",
 		"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
 		"-chardev", fmt.Sprintf("socket,id=qmp,fd=%d", qmpFD), "-mon", "chardev=qmp,mode=control",
@@ -153,10 +153,10 @@ func (d Driver) commandLine(s *system.Site) []string {
 		args = append(args, dataDisk(s)...)
 		kernelArgs = append(kernelArgs, "tare.root=vda", "tare.data=vdb:"+s.Volume.FS)
 	}
-	if system.Setting(options, f, "hugepages") == "on" {
+	if s.Setting(options, "hugepages") == "on" {
 		args = append(args, "-object", fmt.Sprintf("memory-backend-memfd,id=ram,size=%dM,hugetlb=on,prealloc=on", f.MemoryBytes>>20), "-machine", "memory-backend=ram")
 	}
-	switch system.Setting(options, f, "balloon") {
+	switch s.Setting(options, "balloon") {
 	case "reporting":
 		args = append(args, "-device", "virtio-balloon-pci,free-page-reporting=on")
 	case "half":
@@ -206,7 +206,7 @@ func (g *guest) run(ctx context.Context, command string, running bool) error {
 // ReturnDelay is the time after which Linux has reported all pages that became free: it starts
 // reporting after two seconds.
 func (g *guest) ReturnDelay() time.Duration {
-	if system.Setting(options, g.site.Flavor, "balloon") == "reporting" {
+	if g.site.Setting(options, "balloon") == "reporting" {
 		return 3 * time.Second
 	}
 	return 0

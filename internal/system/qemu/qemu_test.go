@@ -39,7 +39,7 @@ func TestCache(t *testing.T) {
 		arrives bool
 	}{{"", true}, {"unsafe", false}} {
 		t.Run("cache="+c.cache, func(t *testing.T) {
-			f := systemtest.Flavor()
+			f := systemtest.Request()
 			if c.cache != "" {
 				f.Options = map[string]string{"cache": c.cache}
 			}
@@ -68,7 +68,7 @@ func TestCache(t *testing.T) {
 // TestOwnFile: QEMU opens the data disk's file itself, and the guest reaches the host through
 // QEMU's user network.
 func TestOwnFile(t *testing.T) {
-	f := systemtest.Flavor()
+	f := systemtest.Request()
 	f.Backing, f.DiskFS, f.Network = model.BackingQCOW2, "ext2", model.NetworkUser
 	f.Options = map[string]string{"cache": "writeback", "iothread": "on"}
 	m := systemtest.Launch(t, TCG(), "file", f)
@@ -120,7 +120,7 @@ func TestBalloon(t *testing.T) {
 	const allocated = 64 << 20
 	for balloon, returns := range map[string]bool{"off": false, "reporting": true} {
 		t.Run(balloon, func(t *testing.T) {
-			f := systemtest.Flavor()
+			f := systemtest.Request()
 			f.Options = map[string]string{"balloon": balloon}
 			m := systemtest.Launch(t, TCG(), "balloon-"+balloon, f)
 			if delay := m.Guest.(system.Returner).ReturnDelay(); delay > 0 != returns {
@@ -154,7 +154,7 @@ func TestBalloon(t *testing.T) {
 		})
 	}
 	t.Run("half", func(t *testing.T) {
-		f := systemtest.Flavor()
+		f := systemtest.Request()
 		f.Options = map[string]string{"balloon": "half"}
 		m := systemtest.Launch(t, TCG(), "balloon-half", f)
 		const script = `for i in $(seq 600); do
@@ -191,7 +191,7 @@ func TestMerging(t *testing.T) {
 		})
 	}
 	launch := func(name, merge string) *system.Machine {
-		f := systemtest.Flavor()
+		f := systemtest.Request()
 		f.Options = map[string]string{"merge": merge}
 		return systemtest.Launch(t, TCG(), name, f)
 	}
@@ -212,7 +212,8 @@ func TestMerging(t *testing.T) {
 
 func TestCommandLine(t *testing.T) {
 	s := &system.Site{ID: "x", Userland: &system.Userland{}, Volume: &volume.Volume{Device: "/dev/a,b", Format: "raw", FS: "xfs"}}
-	s.Flavor = system.Flavor{VCPUs: 1, MemoryBytes: 256 << 20, Options: map[string]string{"hugepages": "on", "cache": "directsync"}}
+	s.Flavor = model.Flavor{VCPUs: 1, MemoryBytes: 256 << 20}
+	s.Options = map[string]string{"hugepages": "on", "cache": "directsync"}
 	line := KVM().commandLine(s)
 	for _, want := range []string{
 		"memory-backend-memfd,id=ram,size=256M,hugetlb=on,prealloc=on",

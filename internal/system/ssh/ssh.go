@@ -94,9 +94,9 @@ type settings struct {
 	sudo                              bool
 }
 
-func readSettings(f system.Flavor) (settings, error) {
-	get := func(name string) string { return system.Setting(options, f, name) }
-	t, err := parseTarget(f.Target)
+func readSettings(ask system.Request) (settings, error) {
+	get := func(name string) string { return ask.Setting(options, name) }
+	t, err := parseTarget(ask.Target)
 	if err != nil {
 		return settings{}, err
 	}
@@ -115,7 +115,7 @@ func readSettings(f system.Flavor) (settings, error) {
 }
 
 func (Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
-	set, err := readSettings(s.Flavor)
+	set, err := readSettings(s.Request)
 	if err != nil {
 		return nil, err
 	}

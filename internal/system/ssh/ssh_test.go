@@ -60,7 +60,7 @@ func TestRemoved(t *testing.T) {
 		"cut": func(_ *testing.T, g *system.Machine) { g.Guest.(*guest).Kill() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := systemtest.Launch(t, driver{m: m}, "a", systemtest.Flavor())
+			g := systemtest.Launch(t, driver{m: m}, "a", systemtest.Request())
 			if got := m.space(t); len(got) != 1 || !strings.HasPrefix(got[0], "tare-") {
 				t.Errorf("on the machine: %q", got)
 			}
@@ -92,7 +92,7 @@ func TestRemoved(t *testing.T) {
 // TestAbandoned: the guest is never closed, as when tare is killed.
 func TestAbandoned(t *testing.T) {
 	m := startSSHD(t)
-	g := systemtest.Launch(t, driver{m: m}, "a", systemtest.Flavor())
+	g := systemtest.Launch(t, driver{m: m}, "a", systemtest.Request())
 	g.Guest.(*guest).Kill()
 	for range 100 {
 		if m.space(t) == nil {
@@ -140,7 +140,7 @@ func TestRefusals(t *testing.T) {
 		"no target": {"", "", "127.0.0.1", fault.Campaign, []string{"ssh://USER@HOST"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := m.flavor(systemtest.Flavor())
+			f := m.request(systemtest.Request())
 			if c.target != "" {
 				f.Target = c.target
 			}

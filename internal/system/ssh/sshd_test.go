@@ -23,9 +23,9 @@ import (
 
 // machine is a real sshd on loopback; logging in to it leads to this machine.
 type machine struct {
-	dir    string // its files, and what guests make
-	port   string
-	flavor func(system.Flavor) system.Flavor
+	dir     string // its files, and what guests make
+	port    string
+	request func(system.Request) system.Request
 }
 
 // newKey writes a new private key to path and returns its public key.
@@ -82,7 +82,7 @@ func startSSHD(t *testing.T) *machine {
 	}
 	write(t, in("config"), fmt.Appendf(nil, "ListenAddress 127.0.0.1:%s\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n",
 		m.port, in("host"), in("authorized")))
-	m.flavor = func(f system.Flavor) system.Flavor {
+	m.request = func(f system.Request) system.Request {
 		f.Target = "ssh://root@127.0.0.1:" + m.port
 		f.Options = map[string]string{"key": in("user"), "known_hosts": in("known"), "dir": in("space")}
 		return f
@@ -143,6 +143,6 @@ type driver struct {
 }
 
 func (d driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
-	s.Flavor = d.m.flavor(s.Flavor)
+	s.Request = d.m.request(s.Request)
 	return d.Driver.Create(ctx, s)
 }

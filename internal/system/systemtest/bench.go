@@ -17,7 +17,7 @@ import (
 // Bench measures tare's own cost on a system: the median of each phase of a trial whose command
 // does nothing, and tare's CPU time while a trial runs.
 func Bench(b *testing.B, d system.Driver) {
-	m := Launch(b, d, "bench", Flavor())
+	m := Launch(b, d, "bench", Request())
 	run := func(b *testing.B, argv ...string) *agent.Result {
 		b.Helper()
 		r, err := m.Agent.Run(b.Context(), agent.Command{Argv: argv, Env: system.AgentEnv, Dir: m.DataDir(), Timeout: time.Minute})

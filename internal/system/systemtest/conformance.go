@@ -354,7 +354,7 @@ func (s suite) memory(t *testing.T, h *system.Host) {
 	}
 	more := 3 * half
 	if s.d.Capabilities().OOMEndsGuest {
-		m := launch(t, s.d, h, "memory", Flavor())
+		m := launch(t, s.d, h, "memory", Request())
 		_, err := m.Agent.Run(timeout(t), agent.Command{Argv: []string{"sh", "-c", fmt.Sprintf(hold, more)}, Env: system.AgentEnv})
 		if err == nil || fault.KindOf(err) != fault.Guest {
 			t.Errorf("a guest out of memory gave: %v", err)
@@ -398,7 +398,7 @@ func (s suite) cap(t *testing.T) {
 
 // testKilled kills all processes of the guest while a command runs.
 func testKilled(t *testing.T, d system.Driver, h *system.Host) {
-	m := launch(t, d, h, "killed", Flavor())
+	m := launch(t, d, h, "killed", Request())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := m.Agent.Run(ctx, agent.Command{Argv: []string{"sleep", "1000"}, Env: system.AgentEnv, OnStart: func(uint64) {
@@ -437,7 +437,7 @@ func testKilled(t *testing.T, d system.Driver, h *system.Host) {
 
 // testImpossible asks for an impossible data volume; the attempt must leave nothing behind.
 func testImpossible(t *testing.T, d system.Driver, h *system.Host) {
-	f := Flavor()
+	f := Request()
 	f.DiskBytes = 1 << 60
 	m, err := system.Launch(t.Context(), d, h, "impossible", f)
 	if err == nil {

@@ -49,7 +49,7 @@ func Crowd(t *testing.T, d system.Driver) {
 		}
 		wg.Wait()
 	}
-	f := Flavor()
+	f := Request()
 	f.MemoryBytes, f.DiskBytes = 64<<20, 16<<20
 	each("launching", 4, func(i int) (err error) {
 		guests[i], err = system.Launch(t.Context(), d, h, fmt.Sprint("crowd", i), f)

@@ -54,7 +54,7 @@ func Loop(t *testing.T, d system.Driver) {
 
 func loopRound(t *testing.T, d system.Driver, h *system.Host) {
 	t.Helper()
-	m, err := system.Launch(t.Context(), d, h, "loop", Flavor())
+	m, err := system.Launch(t.Context(), d, h, "loop", Request())
 	if err != nil {
 		t.Fatal(err)
 	}

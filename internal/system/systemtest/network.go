@@ -17,8 +17,8 @@ import (
 )
 
 // networked returns the suite's flavor, on the run's bridge if the driver's guests support it.
-func networked(d system.Driver) system.Flavor {
-	f := Flavor()
+func networked(d system.Driver) system.Request {
+	f := Request()
 	if slices.Contains(d.Capabilities().Networks, model.NetworkBridged) {
 		f.Network = model.NetworkBridged
 	}

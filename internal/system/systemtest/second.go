@@ -31,7 +31,7 @@ func (s suite) cpus(t *testing.T) {
 			}
 			_, after, _ := strings.Cut(string(b), "Cpus_allowed_list:")
 			allowed, _, _ := strings.Cut(strings.TrimSpace(after), "\n")
-			if allowed != s.m.Site.Flavor.CPUs {
+			if allowed != s.m.Site.Flavor.CPUs.String() {
 				name, _, _ := strings.Cut(string(b), "\n")
 				t.Errorf("%s %s may run on CPUs %s, not only on %s", file, name, allowed, s.m.Site.Flavor.CPUs)
 			}
@@ -98,7 +98,7 @@ func testLog(t *testing.T, d system.Driver, h *system.Host) {
 	if st := d.Check(t.Context(), h); !st.Usable {
 		t.Skipf("%s: %s", d.Name(), st.Reason)
 	}
-	m, err := system.Launch(t.Context(), d, &broken, "log", Flavor())
+	m, err := system.Launch(t.Context(), d, &broken, "log", Request())
 	if err == nil {
 		m.Close()
 		t.Fatal("a guest without an agent")

@@ -17,6 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/agentbin"
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/image"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/sandbox"
 	"github.com/tare-bench/tare/internal/system"
@@ -108,27 +109,29 @@ func Host(t testing.TB) *system.Host {
 	return host
 }
 
-// Flavor is the size of the suite's guests.
-func Flavor() system.Flavor {
+// Request asks for a guest of the suite's size.
+func Request() system.Request {
 	cpus, err := cgroup.LastCPUs(1)
 	if err != nil {
 		panic(err)
 	}
-	return system.Flavor{VCPUs: 1, MemoryBytes: 512 << 20, CPUs: cpus, DiskBytes: 128 << 20, DiskFS: "ext4"}
+	return system.Request{Flavor: model.Flavor{
+		VCPUs: 1, MemoryBytes: 512 << 20, CPUs: cpus, DiskBytes: 128 << 20, DiskFS: "ext4",
+	}}
 }
 
 // Launch creates a guest, and closes it when the test ends.
-func Launch(t testing.TB, d system.Driver, name string, f system.Flavor) *system.Machine {
+func Launch(t testing.TB, d system.Driver, name string, ask system.Request) *system.Machine {
 	t.Helper()
-	return launch(t, d, Host(t), name, f)
+	return launch(t, d, Host(t), name, ask)
 }
 
-func launch(t testing.TB, d system.Driver, h *system.Host, name string, f system.Flavor) *system.Machine {
+func launch(t testing.TB, d system.Driver, h *system.Host, name string, ask system.Request) *system.Machine {
 	t.Helper()
 	if st := d.Check(t.Context(), h); !st.Usable {
 		t.Skipf("%s: %s", d.Name(), st.Reason)
 	}
-	m, err := system.Launch(t.Context(), d, h, name, f)
+	m, err := system.Launch(t.Context(), d, h, name, ask)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -192,7 +192,7 @@ func commandLine(s *system.Site, boot string) ([]string, error) {
 		// d: treat the file as a disk image, whatever its first bytes are. s: write
 		// synchronously, since Linux 6.1 drops the guest's flushes.
 		data := "ubd1sd="
-		if system.Setting(options, s.Flavor, "ubd") == "cached" {
+		if s.Setting(options, "ubd") == "cached" {
 			data = "ubd1d="
 		}
 		// c: shared, since a lock on the whole file would keep QEMU from using the same disk.

@@ -32,7 +32,7 @@ func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }
 
 // TestDiskIsShared: machines of other systems can use the userland's disk at the same time.
 func TestDiskIsShared(t *testing.T) {
-	m := systemtest.Launch(t, Driver{}, "shared", systemtest.Flavor())
+	m := systemtest.Launch(t, Driver{}, "shared", systemtest.Request())
 	f, err := os.OpenFile(m.Site.Userland.Disk, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestDiskIsShared(t *testing.T) {
 
 // TestKernelKilled kills only the kernel: the processes that it traced must not continue.
 func TestKernelKilled(t *testing.T) {
-	m := systemtest.Launch(t, Driver{}, "kernel", systemtest.Flavor())
+	m := systemtest.Launch(t, Driver{}, "kernel", systemtest.Request())
 	ended := make(chan error, 1)
 	go func() {
 		_, err := m.Agent.Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", "while :; do :; done"}, Env: system.AgentEnv})
@@ -156,7 +156,7 @@ func TestShim(t *testing.T) {
 
 // TestOwnFile: the data disk is a plain file, so the host cannot count what is written to it.
 func TestOwnFile(t *testing.T) {
-	f := systemtest.Flavor()
+	f := systemtest.Request()
 	f.Backing = model.BackingRaw
 	m := systemtest.Launch(t, Driver{}, "file", f)
 	r, err := m.Agent.Run(t.Context(), agent.Command{

@@ -44,19 +44,19 @@ var guestOptions = []system.Option{
 }
 
 // guestLogin returns the user and the password for guest operations.
-func guestLogin(options []system.Option, f system.Flavor) (user, password string, err error) {
-	name := system.Setting(options, f, "guest_password_env")
+func guestLogin(options []system.Option, ask system.Request) (user, password string, err error) {
+	name := ask.Setting(options, "guest_password_env")
 	password, ok := os.LookupEnv(name)
 	if !ok {
 		return "", "", fault.WithRemedy(fault.Campaignf("the guest's password: there is no environment variable %s", name),
 			"set it, or name another with the option guest_password_env")
 	}
-	return system.Setting(options, f, "guest_user"), password, nil
+	return ask.Setting(options, "guest_user"), password, nil
 }
 
 func newPlace(tools guestTools, options []system.Option, s *system.Site) place {
-	dir := strings.TrimSuffix(system.Setting(options, s.Flavor, "dir"), "/")
-	return place{tools, dir + "/tare-" + s.ID, system.Setting(options, s.Flavor, "port")}
+	dir := strings.TrimSuffix(s.Setting(options, "dir"), "/")
+	return place{tools, dir + "/tare-" + s.ID, s.Setting(options, "port")}
 }
 
 func (p place) dataDir() string { return p.base + ".d/data" }

@@ -128,7 +128,7 @@ func distrust(u *url.URL, err error) error {
 }
 
 func (d VSphere) Create(ctx context.Context, s *system.Site) (_ system.Guest, err error) {
-	user, password, err := guestLogin(vsphereOptions, s.Flavor)
+	user, password, err := guestLogin(vsphereOptions, s.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -164,25 +164,25 @@ func (d VSphere) Create(ctx context.Context, s *system.Site) (_ system.Guest, er
 // returns an error.
 func machine(ctx context.Context, c *client, s *system.Site) (vm *object.VirtualMachine, cloned bool, err error) {
 	finder := find.NewFinder(c.Client)
-	original, err := finder.VirtualMachine(ctx, s.Flavor.Target)
+	original, err := finder.VirtualMachine(ctx, s.Target)
 	if err != nil {
-		return nil, false, fault.Campaignf("target %s: %w", s.Flavor.Target, err)
+		return nil, false, fault.Campaignf("target %s: %w", s.Target, err)
 	}
 	var p mo.VirtualMachine
 	if err := original.Properties(ctx, original.Reference(), []string{"config.template", "runtime.powerState", "parent", "resourcePool"}, &p); err != nil {
-		return nil, false, fault.Hostf("%s: %w", s.Flavor.Target, err)
+		return nil, false, fault.Hostf("%s: %w", s.Target, err)
 	}
 	if p.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOff {
-		return nil, false, fault.Campaignf("%s is %s; tare only uses a machine that is powered off", s.Flavor.Target, p.Runtime.PowerState)
+		return nil, false, fault.Campaignf("%s is %s; tare only uses a machine that is powered off", s.Target, p.Runtime.PowerState)
 	}
-	if system.Setting(vsphereOptions, s.Flavor, "clone") == "no" {
+	if s.Setting(vsphereOptions, "clone") == "no" {
 		if p.Config != nil && p.Config.Template {
-			return nil, false, fault.Campaignf("%s is a template: it cannot run itself; leave out clone: no", s.Flavor.Target)
+			return nil, false, fault.Campaignf("%s is a template: it cannot run itself; leave out clone: no", s.Target)
 		}
 		return original, false, nil
 	}
 	pool := p.ResourcePool // a template has none
-	if path := system.Setting(vsphereOptions, s.Flavor, "pool"); path != "" || pool == nil {
+	if path := s.Setting(vsphereOptions, "pool"); path != "" || pool == nil {
 		rp, err := finder.ResourcePoolOrDefault(ctx, path)
 		if err != nil {
 			return nil, false, fault.Campaignf("option pool of vmware: %w", err)
@@ -191,17 +191,17 @@ func machine(ctx context.Context, c *client, s *system.Site) (vm *object.Virtual
 		pool = &ref
 	}
 	if p.Parent == nil {
-		return nil, false, fault.Hostf("%s is in no folder", s.Flavor.Target)
+		return nil, false, fault.Hostf("%s is in no folder", s.Target)
 	}
 	spec := types.VirtualMachineCloneSpec{Location: types.VirtualMachineRelocateSpec{Pool: pool}}
 	name := "tare-" + s.ID
 	task, err := original.Clone(ctx, object.NewFolder(c.Client, *p.Parent), name, spec)
 	if err != nil {
-		return nil, false, fault.Hostf("cloning %s: %w", s.Flavor.Target, err)
+		return nil, false, fault.Hostf("cloning %s: %w", s.Target, err)
 	}
 	info, err := task.WaitForResult(ctx)
 	if err != nil {
-		return nil, false, fault.Hostf("cloning %s into %s: %w", s.Flavor.Target, name, err)
+		return nil, false, fault.Hostf("cloning %s into %s: %w", s.Target, name, err)
 	}
 	vm = object.NewVirtualMachine(c.Client, info.Result.(types.ManagedObjectReference))
 	return vm, true, reconfigure(ctx, vm, "giving it the flavor's size", types.VirtualMachineConfigSpec{

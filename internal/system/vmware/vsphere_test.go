@@ -174,8 +174,8 @@ func (t *tools) run(_ context.Context, program, arg string) error {
 
 func (t *tools) address(context.Context) (string, error) { return "127.0.0.1", nil }
 
-// flavor adds the target and options of an arm on the simulator.
-func (v *vcsim) flavor(f system.Flavor, target, clone string) system.Flavor {
+// request adds the target and options of an arm on the simulator.
+func (v *vcsim) request(f system.Request, target, clone string) system.Request {
 	f.Target = target
 	f.Options = map[string]string{"dir": v.guest, "port": freePort(v.t), "clone": clone, "pool": "/DC0/host/DC0_H0/Resources"}
 	return f
@@ -196,7 +196,7 @@ func (d onVcsim) Capabilities() system.Capabilities {
 
 // Create creates a machine whose Freeze returns only when the programs have stopped.
 func (d onVcsim) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
-	s.Flavor = d.v.flavor(s.Flavor, template, "yes")
+	s.Request = d.v.request(s.Request, template, "yes")
 	g, err := VSphere{d.v.tools}.Create(ctx, s)
 	if err != nil {
 		return nil, err
@@ -250,7 +250,7 @@ func TestVSphere(t *testing.T) {
 func TestVSphereClone(t *testing.T) {
 	h := systemtest.Host(t)
 	v := newVcsim(t)
-	f := v.flavor(systemtest.Flavor(), template, "yes")
+	f := v.request(systemtest.Request(), template, "yes")
 	f.VCPUs, f.MemoryBytes, f.CPUCap = 3, 768<<20, 0.25
 	m, err := system.Launch(t.Context(), VSphere{v.tools}, h, "a", f)
 	if err != nil {
@@ -283,7 +283,7 @@ func TestVSphereClone(t *testing.T) {
 func TestVSphereInPlace(t *testing.T) {
 	h := systemtest.Host(t)
 	v := newVcsim(t)
-	f := v.flavor(systemtest.Flavor(), inPlace, "no")
+	f := v.request(systemtest.Request(), inPlace, "no")
 	f.CPUCap = 0.25
 	vm, err := find.NewFinder(v.own.Client).VirtualMachine(t.Context(), inPlace)
 	if err != nil {
@@ -345,7 +345,7 @@ func TestVSphereRefusals(t *testing.T) {
 		"password": {template, "yes", "guest_password_env", "TARE_NO_SUCH", "TARE_NO_SUCH"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := v.flavor(systemtest.Flavor(), c.target, c.clone)
+			f := v.request(systemtest.Request(), c.target, c.clone)
 			f.Options[c.option] = c.value
 			m, err := system.Launch(t.Context(), VSphere{v.tools}, h, "a", f)
 			if err == nil {
@@ -358,7 +358,7 @@ func TestVSphereRefusals(t *testing.T) {
 		})
 	}
 	v.nothingLeft()
-	m, err := system.Launch(t.Context(), VSphere{v.tools}, h, "a", v.flavor(systemtest.Flavor(), inPlace, "yes"))
+	m, err := system.Launch(t.Context(), VSphere{v.tools}, h, "a", v.request(systemtest.Request(), inPlace, "yes"))
 	if err != nil {
 		t.Fatalf("a clone of a template: %v", err)
 	}

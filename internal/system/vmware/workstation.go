@@ -91,24 +91,24 @@ func vmrun(ctx context.Context, auth []string, args ...string) (string, error) {
 }
 
 func (w Workstation) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
-	if err := w.CheckTarget(s.Flavor.Target); err != nil {
+	if err := w.CheckTarget(s.Target); err != nil {
 		return nil, err
 	}
-	user, password, err := guestLogin(workstationOptions, s.Flavor)
+	user, password, err := guestLogin(workstationOptions, s.Request)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(s.Flavor.Target); err != nil {
+	if _, err := os.Stat(s.Target); err != nil {
 		return nil, fault.Campaignf("%w", err)
 	}
-	m := &workstation{vmx: s.Flavor.Target, auth: []string{"-gu", user, "-gp", password}}
+	m := &workstation{vmx: s.Target, auth: []string{"-gu", user, "-gp", password}}
 	if running, err := m.running(ctx); err != nil || running {
 		if err == nil {
 			err = fault.Campaignf("%s is already running; tare only uses a machine that is powered off", m.vmx)
 		}
 		return nil, err
 	}
-	if how := system.Setting(workstationOptions, s.Flavor, "clone"); how != "no" {
+	if how := s.Setting(workstationOptions, "clone"); how != "no" {
 		if err := m.clone(ctx, how, s.ID); err != nil {
 			return nil, err
 		}

@@ -54,7 +54,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-func (p *product) flavor(t *testing.T, f system.Flavor, clone string) system.Flavor {
+func (p *product) request(t *testing.T, f system.Request, clone string) system.Request {
 	f.Target = p.vmx
 	f.Options = map[string]string{"dir": p.guest, "port": freePort(t), "clone": clone}
 	return f
@@ -75,7 +75,7 @@ func (d onProduct) Capabilities() system.Capabilities {
 }
 
 func (d onProduct) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
-	s.Flavor = d.p.flavor(d.t, s.Flavor, "linked")
+	s.Request = d.p.request(d.t, s.Request, "linked")
 	return d.Workstation.Create(ctx, s)
 }
 
@@ -101,11 +101,11 @@ func TestWorkstationInPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		m, err := system.Launch(t.Context(), Workstation{}, systemtest.Host(t), "a", p.flavor(t, systemtest.Flavor(), "no"))
+		m, err := system.Launch(t.Context(), Workstation{}, systemtest.Host(t), "a", p.request(t, systemtest.Request(), "no"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := system.Launch(t.Context(), Workstation{}, systemtest.Host(t), "b", p.flavor(t, systemtest.Flavor(), "no"))
+		again, err := system.Launch(t.Context(), Workstation{}, systemtest.Host(t), "b", p.request(t, systemtest.Request(), "no"))
 		if err == nil {
 			again.Close()
 		}
@@ -128,18 +128,18 @@ func TestWorkstationInPlace(t *testing.T) {
 func TestWorkstationRefusals(t *testing.T) {
 	p := standIn(t)
 	for name, c := range map[string]struct {
-		change func(*system.Flavor)
+		change func(*system.Request)
 		kind   fault.Kind
 		want   string
 	}{
-		"target":   {func(f *system.Flavor) { f.Target = "debian" }, fault.Campaign, "absolute path of a .vmx"},
-		"none":     {func(f *system.Flavor) { f.Target = "/no/such.vmx" }, fault.Campaign, "no such file"},
-		"password": {func(f *system.Flavor) { f.Options["guest_password_env"] = "TARE_NO_SUCH" }, fault.Campaign, "TARE_NO_SUCH"},
-		"user":     {func(f *system.Flavor) { f.Options["guest_user"] = "nobody" }, fault.Host, "Invalid user name or password"},
-		"dir":      {func(f *system.Flavor) { f.Options["dir"] = "/no/such/dir" }, fault.Host, "CopyFileFromHostToGuest"},
+		"target":   {func(f *system.Request) { f.Target = "debian" }, fault.Campaign, "absolute path of a .vmx"},
+		"none":     {func(f *system.Request) { f.Target = "/no/such.vmx" }, fault.Campaign, "no such file"},
+		"password": {func(f *system.Request) { f.Options["guest_password_env"] = "TARE_NO_SUCH" }, fault.Campaign, "TARE_NO_SUCH"},
+		"user":     {func(f *system.Request) { f.Options["guest_user"] = "nobody" }, fault.Host, "Invalid user name or password"},
+		"dir":      {func(f *system.Request) { f.Options["dir"] = "/no/such/dir" }, fault.Host, "CopyFileFromHostToGuest"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := p.flavor(t, systemtest.Flavor(), "full")
+			f := p.request(t, systemtest.Request(), "full")
 			c.change(&f)
 			m, err := system.Launch(t.Context(), Workstation{}, systemtest.Host(t), "a", f)
 			if err == nil {

@@ -38,8 +38,8 @@ func (d Driver) config(s *system.Site, root string) string {
 	set("memory", fmt.Sprint(f.MemoryBytes>>20))
 	set("maxmem", fmt.Sprint(f.MemoryBytes>>20))
 	set("vcpus", fmt.Sprint(f.VCPUs))
-	if f.CPUs != "" {
-		set("cpus", quote(f.CPUs))
+	if len(f.CPUs) > 0 {
+		set("cpus", quote(f.CPUs.String()))
 	}
 	for i, disk := range disks {
 		disks[i] = quote(disk)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/systemtest"
@@ -48,7 +49,7 @@ func TestConfig(t *testing.T) {
 	s := &system.Site{
 		ID: "tabc-1", Volume: &volume.Volume{Device: "/dev/loop7", FS: "xfs"},
 		Userland: &system.Userland{Kernel: "/k/vmlinuz", Vmlinux: "/k/vmlinux", Initramfs: "/i"},
-		Flavor:   system.Flavor{VCPUs: 2, MemoryBytes: 512 << 20, CPUs: "1,3"},
+		Request:  system.Request{Flavor: model.Flavor{VCPUs: 2, MemoryBytes: 512 << 20, CPUs: model.CPUList{1, 3}}},
 	}
 	const want = `name = "tabc-1"
 type = "pvh"

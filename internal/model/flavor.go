@@ -1,0 +1,32 @@
+package model
+
+// Flavor is the size of a guest: in a campaign as the file asks for it, in a run as guests of it were made.
+// Run files hold it as JSON.
+type Flavor struct {
+	Name        string  `json:"name"` // in the campaign; "" for a guest made by hand
+	VCPUs       int     `json:"vcpus"`
+	MemoryBytes int64   `json:"memory_bytes"`
+	CPUCap      float64 `json:"cpu_cap"` // CPUs' worth of time: 0.25 is a quarter of one CPU; 0: no cap
+	CPUs        CPUList `json:"cpus"`    // of the host, which the guest may use; in a campaign, nil: tare chooses
+	DiskBytes   int64   `json:"disk_bytes"`
+	DiskFS      string  `json:"disk_fs"` // of the data volume: ext4, ext2 or xfs
+	// Backing is what the data volume is stored on, and Network the guest's network: the constants above.
+	// "", as in run files older than these members, is BackingLoop and NetworkNone.
+	Backing string `json:"backing,omitempty"`
+	Network string `json:"network,omitempty"`
+	// Devices are, for BackingBlock, the user's block devices, of which each guest takes one.
+	Devices []string `json:"devices,omitempty"`
+}
+
+// Share returns how many CPUs' worth of time a guest may use: its cap, or its vCPUs.
+func (f Flavor) Share() float64 {
+	if f.CPUCap > 0 {
+		return f.CPUCap
+	}
+	return float64(f.VCPUs)
+}
+
+// OnBridge reports whether guests are on the run's bridge, where others can reach them.
+func (f Flavor) OnBridge() bool {
+	return f.Network == NetworkBridged || f.Network == NetworkNAT
+}

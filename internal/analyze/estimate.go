@@ -86,16 +86,12 @@ func meanOf(unit []row) float64 {
 // where units are guests, whose intervals hold without any.
 const chancePlacebos = 2
 
-// trialVariance is the variance of single trials over that of guests which weights
-// assume: (5 % / 1 %)², as observed with containers.
-const trialVariance = 25
-
 // weightOf is the weight of a unit's value, the inverse of its expected variance: of
 // units with a few blocks, each block counts the same; of units with hundreds, each
 // unit.
 func weightOf(unit []row) float64 {
 	n := float64(len(unit))
-	return n / (1 + n/trialVariance)
+	return n / (1 + n/stats.TrialVariance)
 }
 
 // interval fills in the intervals over the units, of which there must be two.

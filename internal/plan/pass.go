@@ -99,10 +99,6 @@ const (
 	precisionBlocks = incarnations * robustBlocks
 )
 
-// guestVariance is the variance between trials over the variance between guests:
-// (5 % / 1 %)², as observed with containers.
-const guestVariance = 25
-
 // NextPass returns the next pass, or the reason why there is none. A pass has
 // one block of each workload that still needs blocks, workloads in random order;
 // with a budget, it has the blocks that narrow intervals most for their time, those
@@ -170,22 +166,21 @@ func (p *Plan) worthMost(s State, names []string) map[string]int {
 	chosen := map[string]int{}
 	pass := min(p.Rule.Budget/budgetPasses, longestPass)
 	for left := pass; left > 0; {
-		best, most := "", 0.0
+		best, most, took := "", 0.0, time.Duration(0)
 		for _, w := range names {
 			cost := max(p.groupCost(s, w), pass/mostGroups)
 			if worth := p.worth(s, w, s.Blocks[w]+chosen[w]) / cost.Seconds(); worth > most {
-				best, most = w, worth
+				best, most, took = w, worth, cost
 			}
 		}
 		if best == "" {
 			break
 		}
-		took := max(p.groupCost(s, best), pass/mostGroups) + p.besideCost(s, best)
+		left -= took + p.besideCost(s, best)
 		if chosen[best] == 0 {
-			took += s.Trial[Cell{best, p.baseline().Name}] // the warm-up
+			left -= s.Trial[Cell{best, p.baseline().Name}] // the warm-up
 		}
 		chosen[best]++
-		left -= took
 	}
 	return chosen
 }
@@ -385,7 +380,7 @@ func (p *Plan) life(s State, of string) int {
 	start := s.Start[of]
 	best := robustBlocks
 	if trials > 0 && start > 0 {
-		if reps, err := stats.OptimalReps([]float64{trials.Seconds(), start.Seconds()}, []float64{guestVariance, 1}); err == nil {
+		if reps, err := stats.OptimalReps([]float64{trials.Seconds(), start.Seconds()}, []float64{stats.TrialVariance, 1}); err == nil {
 			best = max(best, reps[0])
 		}
 	}

@@ -194,7 +194,7 @@ func keepGuest(cmd *cobra.Command, o *options, f guestFlags, name string) error 
 // requestOf reads the flags and checks them as the reader of campaigns would.
 func requestOf(ctx context.Context, t *experiment.Testbed, f guestFlags, name string) (system.Request, error) {
 	one := campaign.One{System: name, Target: f.target}
-	for into, texts := range map[*[]campaign.Setting][]string{&one.Flavor: f.flavors, &one.Options: f.options} {
+	for into, texts := range map[*[]model.Setting][]string{&one.Flavor: f.flavors, &one.Options: f.options} {
 		for _, text := range texts {
 			s, err := campaign.ParseSettings(text)
 			if err != nil {
@@ -216,5 +216,5 @@ func requestOf(ctx context.Context, t *experiment.Testbed, f guestFlags, name st
 	}
 	flavor.Name = ""
 	flavor, err = run.WithCPUs(flavor, 0)
-	return system.Request{Flavor: flavor, Target: arm.Target, Options: campaign.Values(arm.Options)}, err
+	return system.Request{Flavor: flavor, Target: arm.Target, Options: model.Values(arm.Options)}, err
 }

@@ -142,7 +142,8 @@ type trialExport struct {
 	Metrics       map[string]float64
 	Probes        map[string]float64
 	Member        int
-	Stress, Error string
+	Error         string
+	Role          string `json:"stress"`
 }
 
 func exported(t *testing.T, run string) export {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/experiment"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/paper"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/all"
@@ -82,8 +83,7 @@ func checkCell(t *testing.T, article string, c paper.Cell) {
 		}
 		return
 	}
-	name, _, _ := strings.Cut(c.Series, "[")
-	w, err := builtin.Get(name)
+	w, err := builtin.Get(model.ParseSeries(c.Series).Workload)
 	if err != nil || !slices.ContainsFunc(w.Metrics, func(m workload.Metric) bool {
 		return m.Name == c.Metric && (c.Here == nil || c.Better == string(m.Better) || c.Better != "higher" && c.Better != "lower")
 	}) {

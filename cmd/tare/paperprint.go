@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/paper"
 	"github.com/tare-bench/tare/internal/report"
 )
@@ -153,7 +154,7 @@ func printExtras(w io.Writer, extras []paper.ExtraResult) {
 			by += "*"
 		}
 		fmt.Fprintf(tw, "  %s\t%s\t%s %s\t%s\t%s\n", labels, e.Metric, here, unit, by, costWords(e.Now))
-		name := paper.SeriesName(e.Series)
+		name := model.ParseSeries(e.Series).Workload
 		if s := name + " is a stand-in " + e.StandIn; e.StandIn != "" && !slices.Contains(standIns, s) {
 			standIns = append(standIns, s)
 		}

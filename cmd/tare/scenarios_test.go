@@ -52,11 +52,11 @@ func TestScenarios(t *testing.T) {
 		switch {
 		case trial.Status != "done":
 			failed[trial.Arm] = true
-			t.Logf("block %d: %s, guest %d (%s): %s", trial.Block, trial.Arm, trial.Member, trial.Stress, trial.Error)
+			t.Logf("block %d: %s, guest %d (%s): %s", trial.Block, trial.Arm, trial.Member, trial.Role, trial.Error)
 			if trial.Arm != "runc@noisy-memory" && trial.Arm != "native@noisy-memory" && trial.Arm != "native-control@noisy-memory" {
 				t.Errorf("%s is not done", trial.Arm)
 			}
-		case trial.Stress == "" && (trial.Metrics["time"] <= 0 || (trial.Probes["barrier_skew"] != 0) != strings.Contains(trial.Arm, "@")):
+		case trial.Role == "" && (trial.Metrics["time"] <= 0 || (trial.Probes["barrier_skew"] != 0) != strings.Contains(trial.Arm, "@")):
 			t.Errorf("%+v", trial)
 		}
 	}

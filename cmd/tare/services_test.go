@@ -81,10 +81,10 @@ func TestServices(t *testing.T) {
 		}
 		done := map[string]int{}
 		for _, trial := range exported(t, run).Trials {
-			if trial.Status != "done" || trial.Stress == "" && trial.Metrics["time"] <= 0 {
+			if trial.Status != "done" || trial.Role == "" && trial.Metrics["time"] <= 0 {
 				t.Errorf("%s on %s: %s %s %v", trial.Workload, trial.Arm, trial.Status, trial.Error, trial.Metrics)
 			}
-			done[trial.Workload+" "+trial.Stress]++
+			done[trial.Workload+" "+trial.Role]++
 		}
 		for what, n := range done {
 			if want := map[string]int{"services": 3, "pairs": 15}[name]; n != want {

@@ -5,7 +5,6 @@
 package campaign
 
 import (
-	"strings"
 	"time"
 
 	"github.com/tare-bench/tare/internal/model"
@@ -63,8 +62,8 @@ type Arm struct {
 	// Target says which machine of the system it is, if tare does not create it:
 	// "ssh://root@host". The system defines its form.
 	Target  string
-	Options []Setting // of its system
-	Boot    string    // of the host, in a campaign that has boots
+	Options []model.Setting // of its system
+	Boot    string          // of the host, in a campaign that has boots
 }
 
 // Workload is one workload that every arm runs. In a file, a parameter may have
@@ -72,7 +71,7 @@ type Arm struct {
 type Workload struct {
 	Name   string
 	Size   int64 // in the workload's own unit; 0: calibrated to TrialTime
-	Params []Setting
+	Params []model.Setting
 	// Build is the absolute path of a directory or file on this host that goes into
 	// the image and is not in a package; "": none.
 	Build string
@@ -83,19 +82,10 @@ type Workload struct {
 
 // Series is the name of the workload in results, which may contain it with several
 // values of a parameter: "sysbench-cpu[threads=4]".
-func (w Workload) Series() string {
-	if len(w.Params) == 0 {
-		return w.Name
-	}
-	parts := make([]string, len(w.Params))
-	for i, p := range w.Params {
-		parts[i] = p.Name + "=" + p.Value
-	}
-	return w.Name + "[" + strings.Join(parts, ",") + "]"
-}
+func (w Workload) Series() string { return model.Series{Workload: w.Name, Params: w.Params}.String() }
 
 // Settings are the workload's parameters by name.
-func (w Workload) Settings() map[string]string { return Values(w.Params) }
+func (w Workload) Settings() map[string]string { return model.Values(w.Params) }
 
 // Image is what the campaign needs in the userland besides what its workloads need.
 type Image struct {

@@ -184,7 +184,7 @@ func TestFull(t *testing.T) {
 	quarter := small
 	quarter.Name, quarter.CPUCap = "quarter", 0.25
 	mine := func(threads string) Workload {
-		return Workload{Name: "mine", Params: []Setting{{"threads", threads}}, Own: Custom{
+		return Workload{Name: "mine", Params: []model.Setting{{Name: "threads", Value: threads}}, Own: Custom{
 			Command: []string{"bench", "-n", "{size}", "{threads}", "7"}, Prepare: []string{"sh", "-c", "mkdir x; cd x"}, Clean: []string{"rm", "x"},
 			Server: []string{"serve", "{server}"}, Ready: []string{"ping"}, Files: []File{{"job.ini", "a={size}\n"}}, Packages: []string{"bench"},
 			Expect: "^done$", Refuse: "(?i)error", SizeUnit: "units", MinSize: 5, MaxSize: 5_000_000, Disk: 16 * MiB, Timeout: 10 * time.Second,
@@ -206,19 +206,19 @@ func TestFull(t *testing.T) {
 			{Name: "runc", System: "runc", Flavor: "small", Skip: "not today"},
 			{
 				Name: "cloud", System: "ssh", Flavor: "small", Skip: "off", Target: "ssh://root@192.0.2.1",
-				Options: []Setting{{"sudo", "true"}, {"port", "22"}, {"key", "a b"}},
+				Options: []model.Setting{{Name: "sudo", Value: "true"}, {Name: "port", Value: "22"}, {Name: "key", Value: "a b"}},
 			},
 		},
 		Baseline: "native",
 		Workloads: []Workload{
 			{Name: "openssl-enc"}, {Name: "sysbench-cpu", Size: 20000},
-			{Name: "sysbench-cpu", Size: 30000, Params: []Setting{{"threads", "1"}}},
-			{Name: "sysbench-cpu", Size: 30000, Params: []Setting{{"threads", "4"}}},
+			{Name: "sysbench-cpu", Size: 30000, Params: []model.Setting{{Name: "threads", Value: "1"}}},
+			{Name: "sysbench-cpu", Size: 30000, Params: []model.Setting{{Name: "threads", Value: "4"}}},
 			mine("1"), mine("2"),
 			{Name: "once", Own: Custom{Command: []string{"sh", "-c", "./bench >out"}}},
 		},
 		Image:     Image{NonFree: true, Packages: []string{"jq", "g++"}, AlsoFor: []string{"openssl-enc"}},
-		Scenarios: []Scenario{{Name: Solo}},
+		Scenarios: []Scenario{{Name: model.Solo}},
 		TrialTime: 500 * time.Millisecond, Blocks: Blocks{10, 40}, Precision: 2.5,
 		Budget: 90 * time.Minute, Delta: 3, RecreateEvery: 0, EmulatedShare: 10, Timeout: 90 * time.Second,
 		AllowUnequal: true, OutputLimit: MiB,
@@ -267,7 +267,7 @@ func TestDefaults(t *testing.T) {
 			Network: "none",
 		}},
 		Arms:     []Arm{{Name: "lxc", System: "lxc", Flavor: "default"}, {Name: "native", System: "native", Flavor: "default"}},
-		Baseline: "native", Workloads: []Workload{{Name: "openssl-enc"}}, Scenarios: []Scenario{{Name: Solo}},
+		Baseline: "native", Workloads: []Workload{{Name: "openssl-enc"}}, Scenarios: []Scenario{{Name: model.Solo}},
 		TrialTime: time.Second, Blocks: Blocks{10, 10}, Delta: 2, RecreateEvery: Auto, EmulatedShare: 10,
 		Timeout: 5 * time.Minute, OutputLimit: 16 * MiB,
 	}

@@ -15,7 +15,7 @@ import (
 // One is a guest requested on a command line, in the words of a campaign.
 type One struct {
 	System, Target  string
-	Flavor, Options []Setting
+	Flavor, Options []model.Setting
 }
 
 var isNumber = regexp.MustCompile(`^[0-9]+$`).MatchString
@@ -27,7 +27,7 @@ func ParseOne(g One, known Known) (model.Flavor, Arm, error) {
 		b, _ := json.Marshal(s) // YAML reads it, too; strings cannot fail
 		return string(b)
 	}
-	settings := func(all []Setting) string {
+	settings := func(all []model.Setting) string {
 		var b strings.Builder
 		for _, s := range all {
 			v := s.Value
@@ -70,13 +70,13 @@ func ParseOne(g One, known Known) (model.Flavor, Arm, error) {
 
 // ParseSettings reads "key=value,key=value"; a part without "=" belongs to the
 // value before it.
-func ParseSettings(text string) ([]Setting, error) {
-	var all []Setting
+func ParseSettings(text string) ([]model.Setting, error) {
+	var all []model.Setting
 	for part := range strings.SplitSeq(text, ",") {
 		k, v, ok := strings.Cut(part, "=")
 		switch {
 		case ok && k != "":
-			all = append(all, Setting{strings.TrimSpace(k), v})
+			all = append(all, model.Setting{Name: strings.TrimSpace(k), Value: v})
 		case !ok && len(all) > 0:
 			all[len(all)-1].Value += "," + part
 		default:

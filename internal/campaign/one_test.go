@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 func TestOne(t *testing.T) {
@@ -20,20 +21,20 @@ func TestOne(t *testing.T) {
 		f.DiskFS != "ext4" || a.System != "lxc" {
 		t.Errorf("%+v of %+v", f, a)
 	}
-	_, a, err = ParseOne(One{System: "ssh", Target: "ssh://a@b", Options: []Setting{{"port", "22"}, {"key", "a, b}: c"}}}, lab())
+	_, a, err = ParseOne(One{System: "ssh", Target: "ssh://a@b", Options: []model.Setting{{Name: "port", Value: "22"}, {Name: "key", Value: "a, b}: c"}}}, lab())
 	if err != nil || a.Target != "ssh://a@b" || len(a.Options) != 2 || a.Options[1].Value != "a, b}: c" {
 		t.Errorf("%+v, %v", a, err)
 	}
 	for want, g := range map[string]One{
-		`did you mean "vcpus"`:      {System: "lxc", Flavor: []Setting{{"vcpu", "2"}}},
+		`did you mean "vcpus"`:      {System: "lxc", Flavor: []model.Setting{{Name: "vcpu", Value: "2"}}},
 		`unknown system "lcx"`:      {System: "lcx"},
-		"must be a size":            {System: "lxc", Flavor: []Setting{{"memory", "much"}}},
-		"network \"user\"":          {System: "lxc", Flavor: []Setting{{"network", "user"}}},
-		`"" is not a list of CPUs`:  {System: "lxc", Flavor: []Setting{{"cpuset", `""`}}},
+		"must be a size":            {System: "lxc", Flavor: []model.Setting{{Name: "memory", Value: "much"}}},
+		"network \"user\"":          {System: "lxc", Flavor: []model.Setting{{Name: "network", Value: "user"}}},
+		`"" is not a list of CPUs`:  {System: "lxc", Flavor: []model.Setting{{Name: "cpuset", Value: `""`}}},
 		"needs a target":            {System: "ssh"},
 		"there is no /dev/kvm":      {System: "kvm"},
-		"unknown key":               {System: "lxc", Flavor: []Setting{{"x: y}, z", "2"}}},
-		"more than the host's CPUs": {System: "lxc", Flavor: []Setting{{"vcpus", "64"}}},
+		"unknown key":               {System: "lxc", Flavor: []model.Setting{{Name: "x: y}, z", Value: "2"}}},
+		"more than the host's CPUs": {System: "lxc", Flavor: []model.Setting{{Name: "vcpus", Value: "64"}}},
 	} {
 		if _, _, err := ParseOne(g, lab()); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", g, err, want)

@@ -6,21 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/strict"
 )
-
-// Setting is the value of one option of an arm's system, or of one parameter of a
-// workload.
-type Setting struct{ Name, Value string }
-
-// Values returns settings by name.
-func Values(all []Setting) map[string]string {
-	set := map[string]string{}
-	for _, s := range all {
-		set[s.Name] = s.Value
-	}
-	return set
-}
 
 // Option is an option of a system that an arm may set.
 type Option struct {
@@ -29,7 +17,7 @@ type Option struct {
 }
 
 // settingKind reads the value of an option; its name is the key before it.
-var settingKind = func() strict.Kind[Setting] {
+var settingKind = func() strict.Kind[model.Setting] {
 	word := strict.Scalar("a word or a number", strict.Schema{"type": []string{"string", "integer", "number", "boolean"}},
 		func(s string) (string, error) {
 			if strings.ContainsAny(s, "\n\x00") {
@@ -38,13 +26,13 @@ var settingKind = func() strict.Kind[Setting] {
 			return s, nil
 		},
 		func(s string) any { return s }, strict.Text, strict.Integer, strict.Float, strict.Bool)
-	return strict.Kind[Setting]{
+	return strict.Kind[model.Setting]{
 		Schema: word.Schema,
-		Read: func(r *strict.Reader, at strict.Node) (Setting, bool) {
+		Read: func(r *strict.Reader, at strict.Node) (model.Setting, bool) {
 			v, ok := word.Read(r, at)
-			return Setting{Value: v}, ok
+			return model.Setting{Value: v}, ok
 		},
-		Write: func(s Setting, full bool) json.RawMessage { return word.Write(s.Value, full) },
+		Write: func(s model.Setting, full bool) json.RawMessage { return word.Write(s.Value, full) },
 	}
 }()
 

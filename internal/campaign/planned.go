@@ -36,9 +36,9 @@ type PlannedArm struct {
 	System string       `json:"-"`
 	Flavor model.Flavor `json:"-"`
 	// Target and Options are settings of the campaign for the system.
-	Target  string    `json:"-"`
-	Options []Setting `json:"-"`
-	Boot    string    `json:"-"` // of the host; "" in a campaign without boots
+	Target  string          `json:"-"`
+	Options []model.Setting `json:"-"`
+	Boot    string          `json:"-"` // of the host; "" in a campaign without boots
 	// MemoryLeft is how much memory the host must have available with these
 	// guests running and no others, in bytes; 0: no limit.
 	MemoryLeft Bytes `json:"-"`
@@ -95,7 +95,7 @@ func (c *Campaign) Planned() []PlannedArm {
 				continue // there is only one such machine
 			}
 			arm := PlannedArm{
-				Name: ArmIn(a.Name, s.Name), Of: a.Name, Scenario: s.Name, Baseline: a.Name == c.Baseline,
+				Name: model.ArmName{Of: a.Name, Scenario: s.Name}.String(), Of: a.Name, Scenario: s.Name, Baseline: a.Name == c.Baseline,
 				Alone: c.alone(a.Name, s), Guests: c.guestsIn(a.Name, a.Flavor, s),
 			}
 			c.describe(&arm, a, s)
@@ -103,7 +103,7 @@ func (c *Campaign) Planned() []PlannedArm {
 			if arm.Baseline {
 				control = arm
 				control.Of = c.controlName()
-				control.Name, control.Baseline, control.Control = ArmIn(control.Of, s.Name), false, arm.Name
+				control.Name, control.Baseline, control.Control = model.ArmName{Of: control.Of, Scenario: s.Name}.String(), false, arm.Name
 				control.Alone, control.Guests = c.alone(control.Of, s), c.guestsIn(control.Of, a.Flavor, s)
 			}
 		}
@@ -164,7 +164,7 @@ func (c *Campaign) describe(arm *PlannedArm, a Arm, s Scenario) {
 func (c *Campaign) alone(arm string, s Scenario) string {
 	for _, o := range c.Scenarios {
 		if s.Paired() && !s.OnePair() && o.OnePair() && s.SameEnds(o) || !s.Paired() && !s.Alone() && o.Alone() {
-			return ArmIn(arm, o.Name)
+			return model.ArmName{Of: arm, Scenario: o.Name}.String()
 		}
 	}
 	return ""

@@ -11,9 +11,6 @@ import (
 	"github.com/tare-bench/tare/internal/strict"
 )
 
-// Solo is the name of the scenario in which one guest runs at a time.
-const Solo = "solo"
-
 // Resources are the resources that a neighbour can stress.
 var Resources = []string{"cpu", "memory", "disk", "fork", network}
 
@@ -91,15 +88,7 @@ func (s Scenario) Talking() (n int) {
 	return n
 }
 
-// ArmIn is the name of an arm in the results of a scenario: "lxc@four".
-func ArmIn(arm, scenario string) string {
-	if scenario == Solo {
-		return arm
-	}
-	return arm + "@" + scenario
-}
-
-var soloKind = strict.OneOf(Solo)
+var soloKind = strict.OneOf(model.Solo)
 
 var scenarioKeys = append([]strict.Key[Scenario]{
 	strict.Required(strict.Field("name", "Name of the scenario. solo: one guest at a time, all others frozen.",
@@ -188,7 +177,7 @@ func (r *checker) checkScenarios(c *Campaign, known Known) {
 		}
 	}
 	c.Scenarios = all
-	if !slices.ContainsFunc(c.Scenarios, func(s Scenario) bool { return s.Name == Solo }) {
+	if !slices.ContainsFunc(c.Scenarios, func(s Scenario) bool { return s.Name == model.Solo }) {
 		r.Warn("scenarios", "solo is not among the scenarios, so guests are not measured alone: there will be no isolation figures")
 	}
 	r.checkTargets(c)
@@ -198,9 +187,9 @@ func (r *checker) checkScenarios(c *Campaign, known Known) {
 func (r *checker) checkScenario(c *Campaign, s Scenario, path string, known Known) {
 	company := len(s.counts) > 1 || len(s.counts) == 1 && s.counts[0] != (count{guests: 1}) || !s.Alone()
 	switch {
-	case s.Name == Solo && company:
+	case s.Name == model.Solo && company:
 		r.Fail(path, "solo is one guest at a time; give this scenario another name")
-	case s.Name != Solo && !company:
+	case s.Name != model.Solo && !company:
 		r.Fail(path, "scenario %q is the same as solo: it needs guests, neighbours, a mix or pairs", s.Name)
 	case len(s.counts) > 0 && len(s.Mix) > 0:
 		r.Fail(path, "scenario %q: a mix itself defines the number of guests; remove guests", s.Name)

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/strict"
 )
 
@@ -70,7 +71,7 @@ func (w Workload) series() []Workload {
 		for _, w := range all {
 			for _, v := range s.values {
 				with := w
-				with.Params = append(slices.Clone(w.Params), Setting{s.name, v})
+				with.Params = append(slices.Clone(w.Params), model.Setting{Name: s.name, Value: v})
 				longer = append(longer, with)
 			}
 		}

@@ -1,5 +1,6 @@
-// Package dataset reads a run once, for all that look at it: the analysis, comparisons
-// of runs and the page. It knows what was measured, not what may be claimed of it.
+// Package dataset reads a run for the analysis, and for comparisons of runs. It knows
+// what was measured, not what may be claimed of it. What is shown of single trials, such
+// as their order and output, is not in a Set: pages and exports read that from the store.
 package dataset
 
 import (
@@ -54,7 +55,7 @@ func Read(r *store.Run) (Set, error) {
 		return Set{}, err
 	}
 	in := Set{
-		Baseline:  c.Baseline,
+		Baseline:  model.ArmName{Of: c.Baseline, Scenario: c.Scenarios[0].Name}.String(),
 		Controls:  map[string]string{},
 		Delta:     c.Delta.Fraction(),
 		Precision: c.Precision.Fraction(),
@@ -67,7 +68,6 @@ func Read(r *store.Run) (Set, error) {
 	if err != nil {
 		return Set{}, err
 	}
-	in.Baseline = campaign.ArmIn(c.Baseline, c.Scenarios[0].Name)
 	planned := map[string]campaign.PlannedArm{}
 	who, err := ArmsOf(r, c)
 	if err != nil {
@@ -82,7 +82,7 @@ func Read(r *store.Run) (Set, error) {
 			Emulated: a.Emulated, CapRatio: capRatio(a.Flavor), Size: a.Flavor,
 		}
 		if a.Scenario != "" && a.Scenario != c.Scenarios[0].Name {
-			arm.Baseline = campaign.ArmIn(c.Baseline, a.Scenario)
+			arm.Baseline = model.ArmName{Of: c.Baseline, Scenario: a.Scenario}.String()
 		}
 		arm.readGuestsOf(planned[a.Name])
 		for _, sc := range c.Scenarios {
@@ -169,7 +169,7 @@ func (in *Set) readTrouble(r *store.Run) error {
 		return err
 	}
 	for _, f := range failures { // the store calls only the guest's faults failures
-		if f.Stress != "" {
+		if f.Role != "" {
 			continue // a neighbour is there to disturb, and no side of a comparison
 		}
 		in.Failures = append(in.Failures, Failure{Workload: f.Workload, Arm: f.Arm, Block: f.Block, Member: f.Member, Fault: fault.Guest, Text: f.Error, Cause: causes[f.Attempt]})

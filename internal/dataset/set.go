@@ -27,12 +27,12 @@ type Set struct {
 	Events   []Event
 	Planned  int // blocks that the plan holds; 0 when unknown
 
-	// Precision is the half-width asked for, relative (0.02 is ± 2 %): what Widths
-	// measures by. Above 0 the number of blocks came of it.
+	// Precision is the half-width asked for, relative (0.02 is ± 2 %), which decided the
+	// number of blocks; 0: the campaign asks for none.
 	Precision float64
 
-	// Boots says that the host was booted anew for each incarnation: nothing
-	// is claimed of fewer than minIncarnations boots.
+	// Boots says that the host was booted anew for each incarnation of a guest, so that
+	// boots, not guests, are independent.
 	Boots bool
 
 	Delta       float64 // what is too small to matter, relative; 0 means DefaultDelta
@@ -79,7 +79,7 @@ func (a Arm) Uniform() bool {
 func (a Arm) Shared() bool { return len(a.Members) > 1 || len(a.Neighbours) > 0 }
 
 // Solo reports whether the arm's guest has the host for itself.
-func (a Arm) Solo() bool { return a.Scenario == "" || a.Scenario == "solo" }
+func (a Arm) Solo() bool { return a.Scenario == "" || a.Scenario == model.Solo }
 
 // Member is one of several guests that run the workload at once.
 type Member struct {
@@ -107,16 +107,16 @@ type Observation struct {
 	// Position is the trial's place within its group (block and workload), from 0.
 	Position int32
 	// Repeat: the trial was made once more right after the arm's own of the same
-	// block, without freezing in between. It counts for Thaws only.
+	// block, without freezing in between. It only shows what a thaw costs.
 	Repeat bool
 	Value  float64
 }
 
 // Probe is a named series of what the host (or the agent) saw during the
-// trials of one workload. Names other than Probe… are summarized only.
+// trials of one workload.
 type Probe struct {
 	Workload string
-	Name     string
+	Name     string // one of model's, or that of a probe of another version of tare
 	Unit     string
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/strict"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/builtin"
@@ -49,28 +49,12 @@ type work struct {
 	workload *workload.Workload // with those parameters
 }
 
-// SeriesName returns a series without its parameters: "sysbench-oltp-rw".
-func SeriesName(series string) string {
-	name, _, _ := strings.Cut(series, "[")
-	return name
-}
-
-// params returns the parameters of a series.
-func params(series string) (set []campaign.Setting) {
-	_, list, _ := strings.Cut(strings.TrimSuffix(series, "]"), "[")
-	for p := range strings.SplitSeq(list, ",") {
-		if name, value, ok := strings.Cut(p, "="); ok {
-			set = append(set, campaign.Setting{Name: name, Value: value})
-		}
-	}
-	return set
-}
-
 // find sets the workload of w, or returns why tare has none.
 func (w *work) find() error {
-	found, err := builtin.Get(SeriesName(w.series))
+	series := model.ParseSeries(w.series)
+	found, err := builtin.Get(series.Workload)
 	if err == nil {
-		w.workload, err = found.With(w.series, campaign.Workload{Params: params(w.series)}.Settings())
+		w.workload, err = found.With(w.series, model.Values(series.Params))
 	}
 	return err
 }
@@ -193,7 +177,7 @@ var ruleKind = strict.Object("a figure", []strict.Key[figure]{
 	may("campaign", func(f *figure) *string { return &f.stage }),
 	may("by", func(f *figure) *string { return &f.series }),
 	may("metric", func(f *figure) *string { return &f.metric }),
-	strict.FieldOr("in", "", companyKind, func(f *figure) *string { return &f.company }, campaign.Solo),
+	strict.FieldOr("in", "", companyKind, func(f *figure) *string { return &f.company }, model.Solo),
 	strict.FieldOr("per", "", positive, func(f *figure) *float64 { return &f.per }, 1),
 	strict.Field("shows", "", strict.OneOf(showsPart, showsRatio, showsChange, showsAdded), func(f *figure) *string { return &f.shows }),
 	may("why", func(f *figure) *string { return &f.why }),

@@ -9,6 +9,7 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/report"
 )
 
@@ -58,7 +59,7 @@ func (p *Results) take(stage string, in dataset.Set, res *analyze.Result) {
 	key := func(a *analyze.ArmResult, metric, part string) Key {
 		company := a.Scenario
 		if company == "" {
-			company = campaign.Solo
+			company = model.Solo
 		}
 		return Key{Stage: stage, Series: a.Workload, Metric: metric, System: a.System, Company: company, Part: part}
 	}
@@ -171,7 +172,7 @@ func (p *Results) Extras() []ExtraResult {
 		}
 		metric := w.Metrics[0]
 		for _, system := range rep.Systems() {
-			st := p.measured(Key{Stage: e.Stage, Series: e.Series, Metric: metric.Name, System: system, Company: campaign.Solo})
+			st := p.measured(Key{Stage: e.Stage, Series: e.Series, Metric: metric.Name, System: system, Company: model.Solo})
 			x := ExtraResult{Article: e.Article, Series: e.Series, Metric: metric.Name, Unit: metric.Unit, StandIn: w.StandIn,
 				System: system, Why: st.Why, Emulated: st.Emulated, Now: st.Cost}
 			switch {

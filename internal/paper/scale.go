@@ -63,7 +63,7 @@ type company struct {
 }
 
 var companies = []company{
-	{name: campaign.Solo, on: func(Machine) campaign.Scenario { return campaign.Scenario{} }},
+	{name: model.Solo, on: func(Machine) campaign.Scenario { return campaign.Scenario{} }},
 	{
 		name: "parallel",
 		on:   func(m Machine) campaign.Scenario { return campaign.Scenario{Guests: m.guests()} },
@@ -155,7 +155,10 @@ func (r *Repetition) Campaign(s Stage, budget time.Duration) []byte {
 	}
 	c.Baseline = r.Base
 	for _, w := range s.stage.work {
-		c.Workloads = append(c.Workloads, campaign.Workload{Name: SeriesName(w.series), Params: params(w.series), Size: r.size(s.stage, w)})
+		series := model.ParseSeries(w.series)
+		c.Workloads = append(c.Workloads, campaign.Workload{
+			Name: series.Workload, Params: series.Params, Size: r.size(s.stage, w),
+		})
 	}
 	c.Scenarios = nil
 	for _, name := range s.stage.company {
@@ -188,7 +191,7 @@ func (r *Repetition) workloads() []string {
 	var names []string
 	for _, s := range r.Stages {
 		for _, w := range s.stage.work {
-			if name := SeriesName(w.series); !slices.Contains(names, name) {
+			if name := model.ParseSeries(w.series).Workload; !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

@@ -294,7 +294,7 @@ func (p *Plan) Text(e Estimate) string {
 		row("left out", "%s: %s", a.Name, a.Skip)
 	}
 	for _, s := range p.Scenarios {
-		if s.Name != campaign.Solo {
+		if s.Name != model.Solo {
 			row("scenario", "%s: %s", s.Name, s.Text())
 		}
 	}

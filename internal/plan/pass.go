@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/stats"
 )
 
@@ -265,7 +266,7 @@ func (p *Plan) takesPart(s *State, workload string, block int, a campaign.Planne
 // lacks reports whether an emulated arm can afford a trial, in the first scenario,
 // of a workload that it has not run yet.
 func (p *Plan) lacks(s State, of string) bool {
-	a := p.arm(campaign.ArmIn(of, p.Scenarios[0].Name))
+	a := p.arm(model.ArmName{Of: of, Scenario: p.Scenarios[0].Name}.String())
 	return slices.ContainsFunc(p.Workloads, func(w string) bool {
 		_, ran := s.Last[Cell{w, a.Name}]
 		cost, _ := p.guess(s, w, a)
@@ -280,7 +281,7 @@ func (p *Plan) guess(s State, workload string, a campaign.PlannedArm) (d time.Du
 	if d, known = s.Trial[Cell{workload, a.Name}]; known {
 		return d, true
 	}
-	alone := campaign.ArmIn(a.Of, p.Scenarios[0].Name)
+	alone := model.ArmName{Of: a.Of, Scenario: p.Scenarios[0].Name}.String()
 	if d, known = s.Trial[Cell{workload, alone}]; known {
 		return times(float64(len(a.Guests)), d), true
 	}
@@ -305,7 +306,7 @@ func (p *Plan) affords(s State, more time.Duration) bool {
 
 // stride is n if an arm, being slow, takes part in every n-th block.
 func (p *Plan) stride(s State, workload string, a campaign.PlannedArm) int {
-	base := s.Trial[Cell{workload, campaign.ArmIn(p.baseline().Of, a.Scenario)}]
+	base := s.Trial[Cell{workload, model.ArmName{Of: p.baseline().Of, Scenario: a.Scenario}.String()}]
 	if base <= 0 {
 		return 1
 	}

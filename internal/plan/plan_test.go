@@ -87,7 +87,7 @@ scenarios: [solo, {name: four, guests: 4}, {name: noisy, neighbours: [cpu, disk]
 		if got := strings.Join(guests, " "); want[a.Name] != "" && got != want[a.Name] {
 			t.Errorf("%s: %s, want %s", a.Name, got, want[a.Name])
 		}
-		if a.Of == "native-control" && a.Control != campaign.ArmIn("native", a.Scenario) || a.Baseline != (a.Of == "native") {
+		if a.Of == "native-control" && a.Control != (model.ArmName{Of: "native", Scenario: a.Scenario}).String() || a.Baseline != (a.Of == "native") {
 			t.Errorf("%+v", a)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
 )
@@ -55,7 +55,7 @@ func ContextOf(r *store.Run) (Context, error) {
 		ctx.LeftOut = append(ctx.LeftOut, LeftOut{a.Name, a.Skip})
 	}
 	for _, s := range c.Scenarios {
-		if s.Name != campaign.Solo {
+		if s.Name != model.Solo {
 			ctx.Company = append(ctx.Company, Company{s.Name, s.Text()})
 		}
 	}

@@ -57,12 +57,12 @@ func CSV(w io.Writer, r *store.Run) error {
 				continue
 			}
 			written = true
-			if err := out.Write(append(row, kind, m.Name, m.Unit, m.Better, number(v), arm.Scenario, member, t.Stress)); err != nil {
+			if err := out.Write(append(row, kind, m.Name, m.Unit, m.Better, number(v), arm.Scenario, member, t.Role)); err != nil {
 				return err
 			}
 		}
 		if !written {
-			if err := out.Write(append(row, "", "", "", "", "", arm.Scenario, member, t.Stress)); err != nil {
+			if err := out.Write(append(row, "", "", "", "", "", arm.Scenario, member, t.Role)); err != nil {
 				return err
 			}
 		}

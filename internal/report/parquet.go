@@ -32,7 +32,7 @@ type parquetRow struct {
 	Value     *float64  `parquet:"value,optional"`
 	Scenario  string    `parquet:"scenario,dict"`
 	Member    int32     `parquet:"member,dict"`
-	Stress    string    `parquet:"stress,dict,optional"`
+	Role      string    `parquet:"stress,dict,optional"`
 }
 
 // parquetBatch is how many rows are written at once.
@@ -87,7 +87,7 @@ func appendTrial(rows []parquetRow, t *store.Trial, arm store.Arm, metrics []sto
 	row := parquetRow{
 		Attempt: t.Attempt, Block: int32(t.Block), Position: int32(t.Position), Workload: t.Workload, Arm: t.Arm,
 		System: arm.System, ControlOf: arm.ControlOf, Epoch: int32(t.Epoch), Guest: t.Guest, Size: t.Size, Began: t.Began,
-		Status: string(t.Status), Error: t.Error, Scenario: arm.Scenario, Member: int32(t.Member), Stress: t.Stress,
+		Status: string(t.Status), Error: t.Error, Scenario: arm.Scenario, Member: int32(t.Member), Role: t.Role,
 	}
 	n := len(rows)
 	for _, m := range metrics {

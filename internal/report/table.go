@@ -170,7 +170,7 @@ func (t *table) metric(k metricKey) {
 		if cpu := CPUTime(t.res, c); cpu != nil {
 			r.cpu, r.cpuStyle = ShortVerdict(*cpu)+t.scope(*cpu), t.style(*cpu)
 		}
-		if c.Baseline != t.res.Baseline && scenarioOf(c.Baseline) != scenarioOf(c.Arm) {
+		if c.Baseline != t.res.Baseline && model.ParseArmName(c.Baseline).Scenario != model.ParseArmName(c.Arm).Scenario {
 			r.name = strings.Replace(r.name, c.Arm, c.Arm+" against "+c.Baseline, 1)
 		}
 		rows = append(rows, r)
@@ -339,12 +339,6 @@ func (t *table) rows(rows []row) {
 		}
 		t.line(line)
 	}
-}
-
-// scenarioOf is the scenario in the name of an arm; "" for solo.
-func scenarioOf(arm string) string {
-	_, scenario, _ := strings.Cut(arm, "@")
-	return scenario
 }
 
 func typical(s *analyze.SeriesSummary) float64 {

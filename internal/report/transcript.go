@@ -16,8 +16,8 @@ func TrialTitle(t *store.Trial) string {
 	if t.Member > 0 {
 		title += fmt.Sprintf(", guest %d", t.Member+1)
 	}
-	if t.Stress != "" {
-		title += ", neighbour: " + clean(t.Stress)
+	if t.Role != "" {
+		title += ", neighbour: " + clean(t.Role)
 	}
 	return title
 }

@@ -102,7 +102,7 @@ func (st *guest) request() (system.Request, error) {
 	if st.Host {
 		return system.Request{Flavor: f}, err
 	}
-	return system.Request{Flavor: f, Target: st.arm.Target, Options: campaign.Values(st.arm.Options)}, err
+	return system.Request{Flavor: f, Target: st.arm.Target, Options: model.Values(st.arm.Options)}, err
 }
 
 // system is the name of the system that creates the guest.

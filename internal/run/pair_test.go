@@ -140,7 +140,7 @@ func TestPairFails(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if trial.Arm == "other@pair" && trial.Stress == "" && trial.Error != "" && !strings.Contains(trial.Error, tc.says) {
+				if trial.Arm == "other@pair" && trial.Role == "" && trial.Error != "" && !strings.Contains(trial.Error, tc.says) {
 					t.Errorf("error %q, want %q", trial.Error, tc.says)
 				}
 			}

@@ -41,8 +41,8 @@ func (b *bench) membersOfArm(arm string) map[string]int {
 			b.t.Fatal(err)
 		}
 		if trial.Arm == arm && trial.Status != store.Discarded && trial.Status != store.Repeat && trial.Status != store.Void {
-			n[fmt.Sprintf("%d%s %s", trial.Member, trial.Stress, trial.Status)]++
-			if trial.Stress != "" || trial.Status != store.Done {
+			n[fmt.Sprintf("%d%s %s", trial.Member, trial.Role, trial.Status)]++
+			if trial.Role != "" || trial.Status != store.Done {
 				continue
 			}
 			// Only guests that run at the same time have an agreed start instant.

@@ -131,7 +131,7 @@ func (r *runner) record(ids []int64, members []*member, outcomes []store.Outcome
 func (r *runner) attempt(t trial, m *member) store.Attempt {
 	a := store.Attempt{
 		Session: r.session, Block: t.Block, Position: t.position, Workload: t.Workload,
-		Arm: r.arms[t.Arm], Epoch: m.st.epoch, Size: r.sizes[t.Workload], Member: m.number, Stress: string(m.Role),
+		Arm: r.arms[t.Arm], Epoch: m.st.epoch, Size: r.sizes[t.Workload], Member: m.number, Role: string(m.Role),
 	}
 	if m.st.machine != nil {
 		a.Guest = m.st.id

@@ -42,7 +42,7 @@ type Attempt struct {
 	Epoch    int
 	Size     int64
 	Member   int    // number of the guest in the trial, from 0
-	Stress   string // campaign.PlannedGuest.Stress; "": it runs the workload
+	Role     string // campaign.PlannedGuest.Role; "": it runs the workload
 }
 
 // GuestFlavor is the flavor of a guest, which may have another system than its arm.
@@ -191,7 +191,7 @@ func (r *Run) BeginAll(attempts []Attempt) ([]int64, error) {
 	ids := make([]int64, len(attempts))
 	for i, a := range attempts {
 		res, err := tx.Exec("INSERT INTO attempt (session, guest, block, position, workload, arm, epoch, size, began_unix_ns, member, stress) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			a.Session, sql.NullInt64{Int64: a.Guest, Valid: a.Guest != 0}, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, unixNano(time.Now()), a.Member, a.Stress)
+			a.Session, sql.NullInt64{Int64: a.Guest, Valid: a.Guest != 0}, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, unixNano(time.Now()), a.Member, a.Role)
 		if err == nil {
 			ids[i], err = res.LastInsertId()
 		}

@@ -253,7 +253,7 @@ type Failure struct {
 	Attempt int64
 	Error   string
 	Member  int
-	Stress  string // not "": a neighbour or a server; its failure is not the arm's
+	Role    string // not "": a neighbour or a server; its failure is not the arm's
 	Guest   int64  // 0: it did not start
 }
 
@@ -262,7 +262,7 @@ func (r *Run) Failures() ([]Failure, error) {
 	return collect(r, `SELECT a.id, a.block, a.workload, arm.name, o.error, `+r.since(2, "a.member, a.stress", "0, ''")+`, coalesce(a.guest, 0)
 		FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
 		WHERE o.status = 'failed' ORDER BY a.id`, func(rows *sql.Rows) (f Failure, err error) {
-		return f, rows.Scan(&f.Attempt, &f.Block, &f.Workload, &f.Arm, &f.Error, &f.Member, &f.Stress, &f.Guest)
+		return f, rows.Scan(&f.Attempt, &f.Block, &f.Workload, &f.Arm, &f.Error, &f.Member, &f.Role, &f.Guest)
 	})
 }
 
@@ -276,7 +276,7 @@ type Trial struct {
 	Epoch    int                `json:"epoch"`
 	Guest    int64              `json:"guest"`
 	Member   int                `json:"member"`           // number of the guest in the trial
-	Stress   string             `json:"stress,omitempty"` // see Attempt.Stress
+	Role     string             `json:"stress,omitempty"` // see Attempt.Role
 	Size     int64              `json:"size"`
 	Began    time.Time          `json:"began"`
 	Status   Status             `json:"status"`
@@ -324,7 +324,7 @@ func (r *Run) Trials() iter.Seq2[*Trial, error] {
 					t := &Trial{Metrics: map[string]float64{}, Probes: map[string]float64{}, Steps: []TrialStep{}}
 					var began int64
 					err := rows.Scan(&t.Attempt, &t.Block, &t.Position, &t.Workload, &t.Arm, &t.Epoch, &t.Guest, &t.Size, &began,
-						&t.Status, &t.Error, &t.OffsetNS, &t.DelayNS, &t.Member, &t.Stress)
+						&t.Status, &t.Error, &t.OffsetNS, &t.DelayNS, &t.Member, &t.Role)
 					t.Began = time.Unix(0, began).UTC()
 					return t, err
 				})

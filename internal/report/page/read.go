@@ -91,7 +91,7 @@ func read(r *store.Run) (*data, error) {
 
 func (d *data) add(t *store.Trial, metric string) {
 	d.attempts++
-	if t.Stress != "" { // a neighbour only disturbs; it has no value
+	if t.Role != "" { // a neighbour only disturbs; it has no value
 		if t.Status == store.Failed {
 			d.fail(t)
 		}

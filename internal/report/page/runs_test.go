@@ -158,7 +158,7 @@ func (s synth) write(t testing.TB) *store.Run {
 			for member, m := range arm.Guests {
 				epoch := b * epochs / s.blocks
 				attempt := store.Attempt{Session: session, Guest: int64(epoch*len(arms) + ids[trial.Arm] + 1), Block: b, Position: position, Workload: trial.Workload, Arm: ids[trial.Arm], Epoch: epoch, Size: 128,
-					Member: member, Stress: string(m.Role)}
+					Member: member, Role: string(m.Role)}
 				if s.warm {
 					for _, status := range []store.Status{store.Discarded, store.Repeat} {
 						id, err := j.Begin(attempt)
@@ -226,7 +226,7 @@ func bulkJournal(t testing.TB, path string) (journal, func()) {
 
 func (b *bulk) Begin(a store.Attempt) (int64, error) {
 	b.last++
-	_, err := b.tx.Exec("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", b.last, a.Session, a.Guest, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, b.last*1e9, a.Member, a.Stress)
+	_, err := b.tx.Exec("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", b.last, a.Session, a.Guest, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, b.last*1e9, a.Member, a.Role)
 	return b.last, err
 }
 

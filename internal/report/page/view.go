@@ -10,6 +10,7 @@ import (
 	"github.com/tare-bench/tare/docs/findings"
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
 )
@@ -232,16 +233,16 @@ func (v *view) status(res *analyze.Result, ctx report.Context, d *data) {
 
 // titleOf says what a workload does, with its parameters if it has any:
 // "sysbench-cpu[threads=4]" has the title of sysbench-cpu.
-func titleOf(titles map[string]string, series string) string {
-	name, params, some := strings.Cut(strings.TrimSuffix(series, "]"), "[")
-	if what, how, more := strings.Cut(titles[name], ":"); some && what != "" {
-		what += " (" + params + ")"
+func titleOf(titles map[string]string, name string) string {
+	series := model.ParseSeries(name)
+	if what, how, more := strings.Cut(titles[series.Workload], ":"); series.Params != nil && what != "" {
+		what += " (" + series.Settings() + ")"
 		if more {
 			what += ":" + how
 		}
 		return what
 	}
-	return titles[name]
+	return titles[series.Workload]
 }
 
 // matrixOf is what arms cost by their primary metrics, without controls: either

@@ -51,9 +51,8 @@ func Cases() *analyze.Result {
 	arm := func(name, workload string, wide bool, failed int, metrics ...analyze.SeriesSummary) {
 		a := analyze.ArmResult{Arm: name, Workload: workload, System: name, Flavor: "small", Scenario: "solo", Emulated: name == "qemu-tcg", Failures: failed, Metrics: metrics,
 			Probes: []analyze.SeriesSummary{{Name: model.ProbeHostCPU, Unit: "s", N: 24, Min: 0.1, Mean: 0.119, Max: 0.13, Median: 0.118}}}
-		if i := strings.IndexByte(name, '@'); i > 0 {
-			a.System, a.Scenario = name[:i], name[i+1:]
-		}
+		in := model.ParseArmName(name)
+		a.System, a.Scenario = in.Of, in.Scenario
 		a.Metrics[0].Wide = wide
 		res.Arms = append(res.Arms, a)
 	}
@@ -80,9 +79,7 @@ func Cases() *analyze.Result {
 	}
 	c := func(workload, metric, name string, percent, low, high float64, verdict analyze.Verdict, more ...func(*analyze.Comparison)) {
 		base, control := "native", strings.HasPrefix(name, "native-control")
-		if _, scenario, in := strings.Cut(name, "@"); in {
-			base += "@" + scenario
-		}
+		base = model.ArmName{Of: base, Scenario: model.ParseArmName(name).Scenario}.String()
 		of := analyze.Comparison{Workload: workload, Metric: metric, Unit: res.Arm(base, workload).Metric(metric).Unit, Better: "lower", Primary: metric != analyze.CPUTime, Baseline: base, Arm: name, Control: control,
 			Family: analyze.FamilyPrimary, BaselineControl: strings.Replace(base, "native", "native-control", 1), HasControl: true, N: 24, Incarnations: 8, Units: 8, Scope: analyze.ScopeGuests, DF: 7, Phi: 1.3,
 			Ratio: 1 + percent/100, CILow: 1 + low/100, CIHigh: 1 + high/100, OverheadPercent: percent, FartherPercent: high, MeanRatio: 1.01 + percent/100, MeanLow: 0.99 + low/100, MeanHigh: 1.04 + high/100,

@@ -1,0 +1,85 @@
+package model
+
+import "strings"
+
+// Solo is the name of the scenario in which one guest runs at a time.
+const Solo = "solo"
+
+// ArmName is the name of an arm in results: the arm of the campaign, and the scenario that it is in.
+type ArmName struct {
+	Of       string // the arm without its scenario
+	Scenario string
+}
+
+// String writes "lxc", or "lxc@four" in a scenario other than Solo.
+func (n ArmName) String() string {
+	if n.Scenario == Solo {
+		return n.Of
+	}
+	return n.Of + "@" + n.Scenario
+}
+
+// ParseArmName reads what String writes.
+func ParseArmName(text string) ArmName {
+	of, scenario, ok := strings.Cut(text, "@")
+	if !ok {
+		scenario = Solo
+	}
+	return ArmName{of, scenario}
+}
+
+// Setting is the value of one option of an arm's system, or of one parameter of a workload.
+type Setting struct{ Name, Value string }
+
+// Values returns settings by name.
+func Values(all []Setting) map[string]string {
+	set := map[string]string{}
+	for _, s := range all {
+		set[s.Name] = s.Value
+	}
+	return set
+}
+
+// Series is the name of a workload in results, which may have it several times with different values of
+// its parameters.
+type Series struct {
+	Workload string
+	Params   []Setting
+}
+
+// String writes "sysbench-cpu", or "sysbench-cpu[threads=4,time=1]" with parameters.
+func (s Series) String() string {
+	if len(s.Params) == 0 {
+		return s.Workload
+	}
+	return s.Workload + "[" + s.Settings() + "]"
+}
+
+// Settings writes the parameters alone: "threads=4,time=1".
+func (s Series) Settings() string {
+	parts := make([]string, len(s.Params))
+	for i, p := range s.Params {
+		parts[i] = p.Name + "=" + p.Value
+	}
+	return strings.Join(parts, ",")
+}
+
+// ParseSeries reads what String writes. Text after a comma that is no name with a value belongs to the
+// value before.
+func ParseSeries(text string) Series {
+	workload, list, some := strings.Cut(strings.TrimSuffix(text, "]"), "[")
+	s := Series{Workload: workload}
+	if !some {
+		return s
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		name, value, ok := strings.Cut(part, "=")
+		switch last := len(s.Params) - 1; {
+		case ok:
+			s.Params = append(s.Params, Setting{name, value})
+		case last >= 0:
+			s.Params[last].Value += "," + part
+		}
+	}
+	return s
+}

@@ -1,0 +1,30 @@
+package model
+
+import (
+	"reflect"
+	"testing"
+)
+
+func TestArmName(t *testing.T) {
+	for text, want := range map[string]ArmName{
+		"lxc": {"lxc", Solo}, "lxc@four": {"lxc", "four"}, "native-control@noisy": {"native-control", "noisy"},
+	} {
+		if got := ParseArmName(text); got != want || got.String() != text {
+			t.Errorf("%s is read as %+v and written %s", text, got, got)
+		}
+	}
+}
+
+func TestSeries(t *testing.T) {
+	for text, want := range map[string]Series{
+		"cpu":                     {"cpu", nil},
+		"cpu[threads=4]":          {"cpu", []Setting{{"threads", "4"}}},
+		"fio[mode=a,b,bs=4k]":     {"fio", []Setting{{"mode", "a,b"}, {"bs", "4k"}}},
+		"web[path=/?a=b,c=]":      {"web", []Setting{{"path", "/?a=b"}, {"c", ""}}},
+		"mine[list=[1],threads=]": {"mine", []Setting{{"list", "[1]"}, {"threads", ""}}},
+	} {
+		if got := ParseSeries(text); !reflect.DeepEqual(got, want) || got.String() != text {
+			t.Errorf("%s is read as %+v and written %s", text, got, got)
+		}
+	}
+}

@@ -77,12 +77,18 @@ type bench struct {
 
 func newBench(t *testing.T, text string) *bench {
 	t.Helper()
+	return newBenchIn(t, t.TempDir(), text)
+}
+
+// newBenchIn is newBench with its file in this directory.
+func newBenchIn(t *testing.T, dir, text string) *bench {
+	t.Helper()
 	c, err := campaign.Parse("test.yaml", []byte(text), campaign.Known{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := &bench{
-		t: t, path: filepath.Join(t.TempDir(), "test.tare"),
+		t: t, path: filepath.Join(dir, "test.tare"),
 		native: &fake.Driver{System: "native", Behave: good}, other: &fake.Driver{System: "other", Behave: good},
 	}
 	p := plan.New(c, c.Planned())

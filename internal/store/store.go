@@ -134,6 +134,9 @@ func OpenContext(ctx context.Context, path string) (*Run, error) {
 }
 
 func openRun(ctx context.Context, path string, write bool) (*Run, error) {
+	if hasJournal(path) {
+		rollBack(path) // where it fails, what follows says why
+	}
 	format, err := checkHeader(path)
 	if err != nil {
 		return nil, err
@@ -149,7 +152,7 @@ func openRun(ctx context.Context, path string, write bool) (*Run, error) {
 		}
 	}
 	mode := "ro"
-	if _, err := os.Stat(path + "-journal"); write || err == nil {
+	if write || hasJournal(path) {
 		// The journal of a killed writer must be rolled back, which needs write
 		// access.
 		mode = "rw"
@@ -182,14 +185,32 @@ func init() {
 
 func open(path, mode string) (*Run, error) {
 	// Use the rollback journal and not the write-ahead log, so that the whole run
-	// is in one file after every trial.
-	q := url.Values{"mode": {mode}, "_pragma": {"busy_timeout(5000)", "foreign_keys(1)", "synchronous(full)", "cache_size(-16384)"}}
+	// is in one file after every trial. "extra" syncs the directory after the journal
+	// is removed: with "full", a power loss could bring the journal back, and it would
+	// undo a trial that was reported as done.
+	q := url.Values{"mode": {mode}, "_pragma": {"busy_timeout(5000)", "foreign_keys(1)", "synchronous(extra)", "cache_size(-16384)"}}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+q.Encode())
 	if err != nil {
 		return nil, fault.Hostf("%s: %w", path, err)
 	}
 	db.SetMaxOpenConns(1)
 	return &Run{db: db, path: path, ctx: context.Background()}, nil
+}
+
+// hasJournal reports whether a writer of the file has not finished, or was killed.
+func hasJournal(path string) bool {
+	_, err := os.Stat(path + "-journal")
+	return err == nil
+}
+
+// rollBack lets SQLite undo what a killed writer left half done. A power loss may
+// have damaged even the header, so this cannot wait until the file is known to be a
+// run.
+func rollBack(path string) {
+	if r, err := open(path, "rw"); err == nil {
+		r.db.Exec("SELECT count(*) FROM sqlite_schema")
+		r.db.Close()
+	}
 }
 
 // checkHeader returns the format of a run, or an error if the file is not a
@@ -226,8 +247,7 @@ func checkHeader(path string) (format int, err error) {
 		page = 65536
 	}
 	// A hot journal may still restore the file after a writer was killed.
-	_, journal := os.Stat(path + "-journal")
-	if want := page * int64(binary.BigEndian.Uint32(h[28:])); st.Size() < want && journal != nil {
+	if want := page * int64(binary.BigEndian.Uint32(h[28:])); st.Size() < want && !hasJournal(path) {
 		return 0, fault.WithRemedy(fault.Campaignf("%s is cut short: it has %d of %d bytes", path, st.Size(), want), "copy it again from the original")
 	}
 	return format, nil

@@ -308,10 +308,7 @@ func newGC(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		found, err := experiment.Leftovers(o.stateDir, layout)
-		if err != nil {
-			return err
-		}
+		found, unsure := experiment.Leftovers(o.stateDir, layout)
 		for _, l := range found {
 			fmt.Fprintln(cmd.OutOrStdout(), l)
 		}
@@ -320,12 +317,12 @@ func newGC(o *options) *cobra.Command {
 			fmt.Fprintln(cmd.OutOrStdout(), "lab", abandoned)
 		}
 		if *dry || len(found) == 0 && abandoned == "" {
-			return nil
+			return unsure
 		}
 		if os.Getuid() != 0 {
 			return fault.WithRemedy(fault.Hostf("removing control groups needs root"), "sudo tare gc")
 		}
-		return errors.Join(instance.Remove(found), lab.Sweep(o.stateDir))
+		return errors.Join(unsure, instance.Remove(found), lab.Sweep(o.stateDir))
 	}
 	return c
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/tare-bench/tare/internal/fault"
 )
 
@@ -99,3 +101,27 @@ func (l Layout) Leftovers(which string) []string {
 
 // RemoveLeftovers removes the groups with these directories and kills their processes.
 func RemoveLeftovers(dirs []string) error { return removeDirs(dirs) }
+
+// Empty reports whether there are certainly no processes in the group with this directory, nor
+// below.
+func Empty(dir string) bool {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
+		if err == nil && len(b) > 0 {
+			err = errors.New("it has processes")
+		}
+		return err
+	}) == nil
+}
+
+// RemoveEmpty removes the group with this directory and those below, unless a process has entered
+// one: then it is in use after all.
+func RemoveEmpty(dir string) error {
+	if err := removeTree(dir); err != nil && !errors.Is(err, unix.EBUSY) {
+		return fault.Hostf("removing control groups: %w", err)
+	}
+	return nil
+}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/instance"
@@ -11,15 +12,22 @@ import (
 // Collect removes what dead tare processes left on this host.
 func Collect(stateDir string, layout cgroup.Layout) error {
 	found, err := Leftovers(stateDir, layout)
-	if err != nil {
-		return err
-	}
-	return instance.Remove(found)
+	return errors.Join(err, instance.Remove(found))
 }
 
 // Leftovers lists what dead tare processes left behind, including Xen domains,
-// which no kernel removes when their creator dies.
+// which no kernel removes when their creator dies. It returns an error as well if
+// it cannot find out whether the owner of something is dead.
 func Leftovers(stateDir string, layout cgroup.Layout) ([]instance.Leftover, error) {
+	domains, err := domains()
+	if err != nil {
+		return nil, err
+	}
+	return instance.Leftovers(stateDir, layout, domains...)
+}
+
+// domains lists the Xen domains on this host, whoever created them.
+func domains() ([]instance.Foreign, error) {
 	names, err := xen.Names()
 	if err != nil {
 		return nil, err
@@ -29,5 +37,5 @@ func Leftovers(stateDir string, layout cgroup.Layout) ([]instance.Leftover, erro
 		remove := func() error { return xen.Destroy(context.Background(), name) }
 		domains = append(domains, instance.Foreign{What: "Xen domain", Name: name, Remove: remove})
 	}
-	return instance.Leftovers(stateDir, layout, domains...), nil
+	return domains, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -52,6 +51,10 @@ func Open(stateDir string, step func(string)) (*Testbed, error) {
 	if t.Instance, err = instance.New(); err != nil {
 		return nil, err
 	}
+	if err := t.Instance.Hold(stateDir); err != nil {
+		t.Instance.Close()
+		return nil, err
+	}
 	t.Host = &system.Host{RunID: t.Instance.ID, StateDir: stateDir, Dir: sandbox.Dir(), Proc: sandbox.HostProc(), Cgroups: layout, Network: network.NewBridge(t.Instance.ID)}
 	img, err := image.Open(ImageDir(stateDir))
 	if err != nil {
@@ -88,9 +91,14 @@ func (t *Testbed) Environment() *host.Environment {
 
 // Close releases what the testbed holds; its guests must be gone.
 func (t *Testbed) Close() {
-	os.Remove(filepath.Join(t.Host.StateDir, "volumes", t.Host.RunID)) // not there when no guest was made
 	if err := t.Host.Network.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, "tare: cleaning up:", err)
+	}
+	os.Remove(t.Host.Volumes()) // fails if a volume is left
+	domains, err := domains()
+	if left := t.Instance.Things(t.Host.StateDir, t.Host.Cgroups, domains...); err != nil || len(left) > 0 {
+		t.Instance.Abandon()
+		return
 	}
 	t.Instance.Close()
 }

@@ -6,6 +6,10 @@
 // the names of everything that it creates on the host. The files are in the same
 // place for all state directories, so that processes with different ones neither
 // remove each other's guests nor measure at the same time.
+//
+// Only a lock that nobody holds proves that an instance is dead. A file that cannot
+// be opened proves nothing, and nor does one that is not there: the instance may run
+// in a container with a /run of its own.
 package instance
 
 import (
@@ -19,7 +23,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
 )
 
@@ -30,36 +33,108 @@ var dir = "/run/tare"
 // names is the directory with one file for each instance.
 func names() string { return filepath.Join(dir, "live") }
 
+// makeDir creates a directory that only its owner may use.
+func makeDir(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	// An older tare made it accessible to all.
+	if err := os.Chmod(path, 0o700); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	return nil
+}
+
+// lock locks an open file. It returns unix.EWOULDBLOCK if somebody else holds the
+// lock, unless wait is set.
+func lock(f *os.File, wait bool) error {
+	how := unix.LOCK_EX
+	if !wait {
+		how |= unix.LOCK_NB
+	}
+	for {
+		if err := unix.Flock(int(f.Fd()), how); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
 // Instance is one process of tare that creates guests.
 type Instance struct {
-	ID   string // a letter and hexadecimal digits
-	file *os.File
+	ID   string     // a letter and hexadecimal digits
+	held []*os.File // locks
 }
 
 // New registers this process. The caller closes the instance after its guests have
 // ended.
 func New() (*Instance, error) {
-	if err := os.MkdirAll(names(), 0o755); err != nil {
-		return nil, fault.Hostf("%w", err)
+	if err := errors.Join(makeDir(dir), makeDir(names())); err != nil {
+		return nil, err
 	}
 	var b [5]byte
 	rand.Read(b[:])
 	i := &Instance{ID: "r" + hex.EncodeToString(b[:])}
-	f, err := os.OpenFile(filepath.Join(names(), i.ID), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+	// The file gets its name after its lock, so that nobody ever finds it without.
+	fd, err := unix.Open(names(), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return nil, fault.Hostf("%w", err)
+		return nil, fault.Hostf("%s: creating a file: %w", names(), err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	f := os.NewFile(uintptr(fd), i.path())
+	if err = lock(f, false); err == nil {
+		err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, i.path(), unix.AT_SYMLINK_FOLLOW)
+	}
+	if err != nil {
 		f.Close()
-		return nil, fault.Hostf("%s: %w", f.Name(), err)
+		return nil, fault.Hostf("%s: %w", i.path(), err)
 	}
-	i.file = f
+	i.held = append(i.held, f)
 	return i, nil
 }
 
+func (i *Instance) path() string { return filepath.Join(names(), i.ID) }
+
+// Hold creates the directory of this instance's data volumes below a state
+// directory and locks it. The lock proves that the instance is alive to those who
+// see the state directory but another /run.
+func (i *Instance) Hold(stateDir string) error {
+	volumes := filepath.Join(stateDir, volumesDir)
+	if err := makeDir(volumes); err != nil {
+		return err
+	}
+	for {
+		// It also gets its name after its lock.
+		temp, err := os.MkdirTemp(volumes, newPrefix)
+		if err != nil {
+			return fault.Hostf("%w", err)
+		}
+		f, err := os.Open(temp)
+		if err == nil {
+			if err = lock(f, false); err == nil {
+				err = os.Rename(temp, filepath.Join(volumes, i.ID))
+			}
+			if err == nil {
+				i.held = append(i.held, f)
+				return nil
+			}
+			f.Close()
+		}
+		// Another tare took it for a leftover before it was locked.
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.EWOULDBLOCK) {
+			continue
+		}
+		os.Remove(temp)
+		return fault.Hostf("%w", err)
+	}
+}
+
+const (
+	volumesDir = "volumes" // in a state directory, as system.Host has it
+	newPrefix  = ".new-"   // of a directory that has no lock yet
+)
+
 // Socket is the path for a socket of this instance, whether it listens or not. A
 // dead instance's socket is among its leftovers.
-func (i *Instance) Socket() string { return i.file.Name() + socketSuffix }
+func (i *Instance) Socket() string { return i.path() + socketSuffix }
 
 const socketSuffix = ".sock"
 
@@ -70,88 +145,20 @@ func Sockets() []string {
 	return found
 }
 
-// Close removes the instance's file and releases the lock.
+// Close removes the instance's file and releases its locks. If things of the
+// instance are left, use Abandon: without the file, nobody knows that their owner
+// is dead.
 func (i *Instance) Close() error {
-	return errors.Join(os.RemoveAll(i.file.Name()), i.file.Close())
+	return errors.Join(os.RemoveAll(i.path()), i.Abandon())
 }
 
-// alive reports whether the instance of this name holds its lock.
-func alive(id string) bool {
-	f, err := os.Open(filepath.Join(names(), id))
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil
-}
-
-// Leftover is something on the host that a dead instance has left.
-type Leftover struct {
-	What string `json:"what"` // "control group", "data volumes", "lock file", or Foreign.What
-	Path string `json:"path"`
-
-	remove func() error
-}
-
-// Foreign is something that an instance may have created and the host's kernel does
-// not know, such as a machine of a hypervisor. If an instance created it, its name
-// begins with that of the instance and "-".
-type Foreign struct {
-	What, Name string
-	Remove     func() error
-}
-
-func (l Leftover) String() string { return l.What + " " + l.Path }
-
-// Leftovers lists what dead instances have left on the host and below stateDir.
-// Foreign things come first, since they use others.
-func Leftovers(stateDir string, layout cgroup.Layout, foreign ...Foreign) []Leftover {
-	var found []Leftover
-	dead := map[string]bool{}
-	add := func(what, path, id string, remove func() error) {
-		known, seen := dead[id]
-		if !seen {
-			known = ours(id) && !alive(id)
-			dead[id] = known
-		}
-		if known {
-			found = append(found, Leftover{what, path, remove})
-		}
-	}
-	for _, f := range foreign {
-		id, _, _ := strings.Cut(f.Name, "-")
-		add(f.What, f.Name, id, f.Remove)
-	}
-	for _, dir := range layout.Leftovers("") {
-		id, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), cgroup.Prefix), "-")
-		add("control group", dir, id, func() error { return cgroup.RemoveLeftovers([]string{dir}) })
-	}
-	for what, in := range map[string]string{"data volumes": filepath.Join(stateDir, "volumes"), "lock file": names()} {
-		paths, _ := filepath.Glob(filepath.Join(in, "*"))
-		for _, p := range paths {
-			add(what, p, strings.TrimSuffix(filepath.Base(p), socketSuffix), func() error { return os.RemoveAll(p) })
-		}
-	}
-	return found
-}
-
-// ours reports whether a name has the form of those from New.
-func ours(id string) bool {
-	if len(id) != 11 || id[0] != 'r' {
-		return false
-	}
-	_, err := hex.DecodeString(id[1:])
-	return err == nil
-}
-
-// Remove removes leftovers and kills the processes in their control groups.
-func Remove(found []Leftover) error {
+// Abandon releases the instance's locks, so that its things become leftovers.
+func (i *Instance) Abandon() error {
 	var errs []error
-	for _, l := range found {
-		if err := l.remove(); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", l, err))
-		}
+	for _, f := range i.held {
+		errs = append(errs, f.Close())
 	}
+	i.held = nil
 	return errors.Join(errs...)
 }
 
@@ -163,12 +170,15 @@ func Lock(about string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := lock(f, false); errors.Is(err, unix.EWOULDBLOCK) {
 		holder := make([]byte, 300)
 		n, _ := f.Read(holder)
 		f.Close()
 		return nil, fault.WithRemedy(fault.Hostf("another tare measures on this host: %s", strings.TrimSpace(string(holder[:n]))),
 			"wait until it has finished: two at once would disturb each other")
+	} else if err != nil {
+		f.Close()
+		return nil, fault.Hostf("%s: %w", f.Name(), err)
 	}
 	err = f.Truncate(0)
 	if err == nil {
@@ -189,19 +199,20 @@ func LockGuestNames() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+	if err := lock(f, true); err != nil {
 		f.Close()
 		return nil, fault.Hostf("%s: %w", f.Name(), err)
 	}
 	return f, nil
 }
 
-// openShared opens a file that all processes of tare on this host lock.
+// openShared opens a file that all processes of tare on this host lock. It is never
+// removed, so its lock needs no name.
 func openShared(name string) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fault.Hostf("%w", err)
+	if err := makeDir(dir); err != nil {
+		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fault.Hostf("%w", err)
 	}

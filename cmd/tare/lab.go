@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -197,14 +199,18 @@ func runInLab(cmd *cobra.Command, l *lab.Lab, text []byte, flags []string, out s
 	if err := copyFile(self, filepath.Join(share, "tare"), 0o755); err != nil {
 		return fault.Hostf("copying tare into the lab: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(share, "campaign.yaml"), text, 0o644); err != nil {
-		return fault.Hostf("%w", err)
+	if err := place(bytes.NewReader(text), filepath.Join(share, "campaign.yaml"), 0o644); err != nil {
+		return fault.Hostf("copying the campaign into the lab: %w", err)
 	}
 	// Not /run/tare, where running tare processes register.
 	const result, program = "run.tare", "/run/tare-program"
 	work := program + ` run ` + lab.Exchange + `/campaign.yaml --yes --out ` + result + ` "$@"`
 	if resume {
-		if err := copyFile(out, filepath.Join(share, result), 0o644); err != nil {
+		run, err := filepath.EvalSymlinks(out)
+		if err == nil {
+			err = copyFile(run, filepath.Join(share, result), 0o644)
+		}
+		if err != nil {
 			return fault.Hostf("copying the run file into the lab: %w", err)
 		}
 		work = `mv ` + lab.Exchange + `/` + result + ` . && ` + program + ` resume ` + result
@@ -240,13 +246,22 @@ func inLab(cmd *cobra.Command, l *lab.Lab, argv []string) (*agent.Result, error)
 	return r, nil
 }
 
-// copyFile writes a copy that exists completely or not at all.
+// copyFile writes a copy that exists completely or not at all. What it copies is a plain file: the
+// lab must not make it wait, or read anything else on the host.
 func copyFile(from, to string, mode os.FileMode) error {
-	in, err := os.Open(from)
+	in, err := os.OpenFile(from, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	if st, err := in.Stat(); err != nil || !st.Mode().IsRegular() {
+		return errors.Join(err, fmt.Errorf("%s is not a plain file", from))
+	}
+	return place(in, to, mode)
+}
+
+// place writes a file that exists completely or not at all, in the place of whatever has its name.
+func place(in io.Reader, to string, mode os.FileMode) error {
 	out, err := os.CreateTemp(filepath.Dir(to), ".tare-*")
 	if err != nil {
 		return err

@@ -143,3 +143,52 @@ func TestState(t *testing.T) {
 		t.Errorf("after the sweep: %v", err)
 	}
 }
+
+// TestLockOfRemovedDirectory: a lock on the directory of a lab that has just been removed is none.
+func TestLockOfRemovedDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "lab")
+	for range 200 {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		first, held, err := lockDir(dir)
+		if err != nil || held {
+			t.Fatal(held, err)
+		}
+		go func() { // as Close does it
+			os.RemoveAll(dir)
+			first.Close()
+		}()
+		for {
+			second, held, err := lockDir(dir)
+			if errors.Is(err, os.ErrNotExist) {
+				break // as it should: the caller creates the directory again
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if held {
+				continue
+			}
+			_, err = os.Stat(filepath.Join(dir, lockFile))
+			second.Close()
+			if err != nil {
+				t.Fatal("the lock is on a file that is not there")
+			}
+			break
+		}
+	}
+}
+
+// TestClosed: others can neither connect to a lab's sockets nor see its files.
+func TestClosed(t *testing.T) {
+	l := &Lab{config: Config{StateDir: t.TempDir()}}
+	l.dir = dirOf(l.config.StateDir)
+	if err := l.take(); err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if st, err := os.Stat(l.dir); err != nil || st.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", st.Mode(), err)
+	}
+}

@@ -58,6 +58,7 @@ func TestConformance(t *testing.T) {
 			}
 			deadline := time.Now().Add(l.budget)
 			machine := boot(t, l.kind)
+			t.Run("share", func(t *testing.T) { testShare(t, machine) })
 			for _, program := range programs {
 				giveTo(t, machine, program)
 			}
@@ -124,6 +125,29 @@ func boot(t *testing.T, kind Kind) *Lab {
 	})
 	t.Logf("booted in %v", time.Since(begin).Round(time.Second))
 	return l
+}
+
+// testShare: whatever the lab creates in the shared directory is a plain file on the host.
+func testShare(t *testing.T, l *Lab) {
+	script := `cd ` + Exchange + ` && ln -s /etc/hostname link && mkfifo pipe && mknod device c 1 3 &&
+		echo "exit 0" >program && chmod 4755 program && test -L link && test -p pipe && ./program`
+	r, err := l.Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", script}})
+	if err != nil || r.ExitCode != 0 {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	for _, name := range []string{"link", "pipe", "device", "program"} {
+		file := filepath.Join(l.ExchangeDir(), name)
+		st, err := os.Lstat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := st.Mode(); !mode.IsRegular() || mode&0o111 != 0 || mode&os.ModeSetuid != 0 {
+			t.Errorf("%s is %v on the host", name, mode)
+		}
+		if err := os.Remove(file); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // giveTo copies a program to the lab's own disk.

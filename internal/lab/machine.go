@@ -114,11 +114,13 @@ func (l *Lab) commandLine(files machineFiles) []string {
 		args = append(args, "-drive", fmt.Sprintf("if=none,id=disk%d,format=raw,%s,file=%s", i, d.options, quote(d.file)),
 			"-device", fmt.Sprintf("virtio-blk-pci,drive=disk%d", i))
 	}
+	// With mapped attributes, links, devices and set-user-ID files that the lab creates are plain files
+	// on the host, which nothing here follows or executes.
 	for tag, share := range map[string]string{
 		"exchange": "path=" + quote(l.path(exchangeDir)),
 		"userland": "readonly=on,path=" + quote(filepath.Dir(files.userland)),
 	} {
-		args = append(args, "-fsdev", "local,security_model=none,id="+tag+","+share, "-device", "virtio-9p-pci,fsdev="+tag+",mount_tag="+tag)
+		args = append(args, "-fsdev", "local,security_model=mapped-xattr,id="+tag+","+share, "-device", "virtio-9p-pci,fsdev="+tag+",mount_tag="+tag)
 	}
 	if c.Kind != Xen {
 		return append(args, "-kernel", files.kernel, "-initrd", quote(files.initramfs), "-append", c.Kind.kernelArgs())

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,29 +49,48 @@ func (l *Lab) take() error {
 	if err := Sweep(l.config.StateDir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(l.path(exchangeDir), 0o755); err != nil {
-		return fault.Hostf("%w", err)
+	for {
+		// Nobody else may connect to its sockets or change its files.
+		if err := os.MkdirAll(l.dir, 0o700); err != nil {
+			return fault.Hostf("%w", err)
+		}
+		lock, held, err := lockDir(l.dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // somebody sweeps it
+			continue
+		case err != nil:
+			return err
+		case held:
+			return fault.WithRemedy(fault.Hostf("a lab is up already: %s", describe(l.dir)), "tare lab down")
+		}
+		l.lock = lock
+		if err := os.MkdirAll(l.path(exchangeDir), 0o700); err != nil {
+			return fault.Hostf("%w", err)
+		}
+		return nil
 	}
-	lock, held, err := lockDir(l.dir)
-	if err != nil {
-		return err
-	}
-	if held {
-		return fault.WithRemedy(fault.Hostf("a lab is up already: %s", describe(l.dir)), "tare lab down")
-	}
-	l.lock = lock
-	return nil
 }
 
-// lockDir locks a lab's directory; held reports that another process holds the lock.
+// lockDir locks a lab's directory; held reports that another process holds the lock. The error is
+// fs.ErrNotExist if the directory is not there, or is no longer.
 func lockDir(dir string) (lock *os.File, held bool, err error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, false, fault.Hostf("%w", err)
 	}
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
-		return f, false, nil
+		// Its last holder may have removed the directory before it released the lock.
+		var ours, there os.FileInfo
+		if ours, err = f.Stat(); err == nil {
+			there, err = os.Lstat(f.Name())
+		}
+		if err == nil && !os.SameFile(ours, there) {
+			err = fs.ErrNotExist
+		}
+		if err == nil {
+			return f, false, nil
+		}
 	}
 	f.Close()
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -85,7 +105,7 @@ func (l *Lab) save(kept bool) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(l.path(stateFile), b, 0o644); err != nil {
+	if err := os.WriteFile(l.path(stateFile), b, 0o600); err != nil {
 		return fault.Hostf("%w", err)
 	}
 	return nil
@@ -142,33 +162,44 @@ func Find(stateDir string) (*Lab, error) {
 // Abandoned returns the directory of a lab that a dead tare has left behind, or "" if there is
 // none: its QEMU has ended, or it runs but was not kept.
 func Abandoned(stateDir string) string {
+	l := abandoned(stateDir)
+	if l == nil {
+		return ""
+	}
+	if l.lock != nil {
+		l.lock.Close()
+	}
+	return l.dir
+}
+
+// abandoned returns the lab that Abandoned is about, or nil. If its QEMU has ended, it is locked, so
+// that nobody starts another in its directory. A directory that cannot be locked or read is not
+// abandoned.
+func abandoned(stateDir string) *Lab {
 	dir := dirOf(stateDir)
 	if _, err := os.Stat(dir); err != nil {
-		return ""
+		return nil
 	}
 	lock, held, err := lockDir(dir)
 	if err != nil {
-		return ""
+		return nil
 	}
+	s, err := readState(dir)
 	if !held {
-		lock.Close()
-		return dir
+		return &Lab{dir: dir, pid: s.PID, lock: lock}
 	}
-	if s, err := readState(dir); err == nil && !s.Kept && s.running() && unix.Kill(s.Starter, 0) != nil {
-		return dir
+	if err == nil && !s.Kept && s.running() && errors.Is(unix.Kill(s.Starter, 0), unix.ESRCH) {
+		return &Lab{dir: dir, pid: s.PID}
 	}
-	return ""
+	return nil
 }
 
 // Sweep ends and removes an abandoned lab, if there is one.
 func Sweep(stateDir string) error {
-	dir := Abandoned(stateDir)
-	if dir == "" {
-		return nil
+	if l := abandoned(stateDir); l != nil {
+		return l.Close()
 	}
-	s, _ := readState(dir) // without a state there is no QEMU to end
-	l := &Lab{dir: dir, pid: s.PID}
-	return l.Close()
+	return nil
 }
 
 // running reports whether the process is still the lab's QEMU.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -48,7 +49,7 @@ its estimate exceeds 5 %. A change that is not resolved does not fail.`,
 			}
 			var sides []compare.Side
 			for _, path := range args {
-				side, err := readSide(path)
+				side, err := readSide(cmd.Context(), path)
 				if err != nil {
 					return err
 				}
@@ -88,7 +89,7 @@ its estimate exceeds 5 %. A change that is not resolved does not fail.`,
 }
 
 // readSide reads one run, or all runs of a folder.
-func readSide(path string) (compare.Side, error) {
+func readSide(ctx context.Context, path string) (compare.Side, error) {
 	side := compare.Side{Name: path}
 	files := []string{path}
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
@@ -97,7 +98,7 @@ func readSide(path string) (compare.Side, error) {
 		}
 	}
 	for _, f := range files {
-		if err := readRun(f, func(s *store.Run) error {
+		if err := readRun(ctx, f, func(s *store.Run) error {
 			r, err := compare.Read(s)
 			if err == nil {
 				r.Name = f

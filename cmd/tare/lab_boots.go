@@ -45,7 +45,7 @@ func runInBoots(cmd *cobra.Command, o *options, f labFlags, boot, campaignName s
 		if err != exitOtherBoot {
 			return err
 		}
-		next, done, err := experiment.NextBoot(out)
+		next, done, err := experiment.NextBoot(cmd.Context(), out)
 		if err != nil || next.Name == "" {
 			return err
 		}

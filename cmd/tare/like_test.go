@@ -30,7 +30,7 @@ func TestRunLike(t *testing.T) {
 		seed                                uint64
 	}
 	read := func(name string) (m made) {
-		if err := readRun(filepath.Join(dir, name), func(s *store.Run) error {
+		if err := readRun(t.Context(), filepath.Join(dir, name), func(s *store.Run) error {
 			c, err := dataset.CampaignOf(s)
 			if err != nil {
 				return err

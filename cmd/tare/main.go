@@ -53,7 +53,8 @@ var errFailedTrials = errors.New("some trials failed")
 func main() {
 	sandbox.Intercept()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
+	// The first signal asks tare to end in an orderly way, the second one ends it.
+	context.AfterFunc(ctx, stop)
 	os.Exit(exit(execute(ctx)))
 }
 

@@ -125,7 +125,7 @@ func newPaperShow() *cobra.Command {
 			return err
 		}
 		if len(paths) > 0 {
-			runs, err := openPaperRuns(a, paths)
+			runs, err := openPaperRuns(cmd.Context(), a, paths)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 
@@ -13,8 +14,8 @@ import (
 )
 
 // addPaperRun analyzes a run and adds it to the results of a repetition.
-func addPaperRun(results *paper.Results, path string) error {
-	return readRun(path, func(s *store.Run) error {
+func addPaperRun(ctx context.Context, results *paper.Results, path string) error {
+	return readRun(ctx, path, func(s *store.Run) error {
 		c, err := dataset.CampaignOf(s)
 		if err != nil {
 			return err
@@ -32,11 +33,11 @@ func addPaperRun(results *paper.Results, path string) error {
 }
 
 // openPaperRuns reads existing run files.
-func openPaperRuns(a *paper.Article, paths []string) (*paper.Results, error) {
+func openPaperRuns(ctx context.Context, a *paper.Article, paths []string) (*paper.Results, error) {
 	var m paper.Machine
 	var systems []string
 	for _, path := range paths {
-		err := readRun(path, func(s *store.Run) error {
+		err := readRun(ctx, path, func(s *store.Run) error {
 			body, err := s.Document(store.DocEnvironment)
 			if err != nil {
 				return err
@@ -70,7 +71,7 @@ func openPaperRuns(a *paper.Article, paths []string) (*paper.Results, error) {
 	}
 	runs := paper.NewResults(rep)
 	for _, path := range paths {
-		if err := addPaperRun(runs, path); err != nil {
+		if err := addPaperRun(ctx, runs, path); err != nil {
 			return nil, err
 		}
 	}

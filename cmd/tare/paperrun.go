@@ -112,7 +112,7 @@ func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Re
 			return runRequest(cmd, o, runFlags{out: path, budget: budget, yes: true, generated: true},
 				experiment.Request{Text: rep.Campaign(s, budget), File: rep.CampaignName(s)})
 		})
-		if e := addPaperRun(runs, path); err == nil {
+		if e := addPaperRun(cmd.Context(), runs, path); err == nil {
 			err = e
 		}
 		if err != nil && !errors.Is(err, errFailedTrials) {

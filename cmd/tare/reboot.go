@@ -130,7 +130,7 @@ func thenReboot(o *options, reboot *bool, path func(args []string) string, work 
 			return errors.Join(err, r.remove())
 		}
 		file := absolute(path(args))
-		b, _, e := experiment.NextBoot(file)
+		b, _, e := experiment.NextBoot(cmd.Context(), file)
 		if e != nil || b.Name == "" {
 			return errors.Join(err, e)
 		}

@@ -31,7 +31,7 @@ workload, each trial as a dot, the findings, the machine, the plan and the data.
 			if out == "" {
 				out = strings.TrimSuffix(filepath.Base(args[0]), ".tare") + ".html"
 			}
-			return readRun(args[0], func(s *store.Run) error {
+			return readRun(cmd.Context(), args[0], func(s *store.Run) error {
 				if out == "-" {
 					return writePage(cmd.OutOrStdout(), s)
 				}

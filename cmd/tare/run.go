@@ -87,7 +87,7 @@ func runCampaign(cmd *cobra.Command, o *options, f runFlags, args []string) erro
 		}
 		return runRequest(cmd, o, f, experiment.Request{Text: text, File: file})
 	}
-	like, err := experiment.ReadLikeness(f.like)
+	like, err := experiment.ReadLikeness(cmd.Context(), f.like)
 	if err != nil {
 		return err
 	}

@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +17,7 @@ import (
 
 func newServe(*options) *cobra.Command {
 	var listen string
+	var names []string
 	c := &cobra.Command{
 		Use:   "serve DIR",
 		Short: "Serve a folder of runs to a browser, to read, compare and watch them",
@@ -24,9 +25,9 @@ func newServe(*options) *cobra.Command {
 machine, answer and serious findings of each run, the page of each run, comparisons,
 and a run in progress while it measures. It writes nothing.
 
-On an address that other machines can reach, it requires a token, which is new each
-time and printed at the start. The traffic is not encrypted: use a tunnel or a proxy
-where others can listen.`,
+Readers need the token, which is new each time and part of the address that serve
+prints: other users of this machine can connect to the server, too. The traffic is not
+encrypted: use a tunnel or a proxy where others can listen.`,
 		Example: "  tare serve .\n  tare serve /srv/runs --listen 0.0.0.0:8273",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -34,11 +35,10 @@ where others can listen.`,
 			if err != nil {
 				return fault.Campaignf("--listen %q: must be ADDRESS:PORT", listen)
 			}
-			o := serve.Options{Titles: workloadTitles()}
-			if !serve.Loopback(host) {
-				o.Token = rand.Text()
+			if own, err := os.Hostname(); err == nil {
+				names = append(names, own)
 			}
-			s, err := serve.New(args[0], o)
+			s, err := serve.New(args[0], serve.Options{Titles: workloadTitles(), Names: append(names, host)})
 			if err != nil {
 				return err
 			}
@@ -48,19 +48,12 @@ where others can listen.`,
 				return fault.Hostf("%w", err)
 			}
 			defer l.Close()
-			// A name may resolve to another address than it suggests.
-			if a, ok := l.Addr().(*net.TCPAddr); ok && o.Token == "" && !a.IP.IsLoopback() {
-				return fault.Campaignf("--listen %s: not a loopback address on this machine", listen)
-			}
-			address := "http://" + l.Addr().String() + "/"
-			if o.Token != "" {
-				address += "?token=" + o.Token
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), "serving", args[0], "at", address)
+			fmt.Fprintf(cmd.OutOrStdout(), "serving %s at http://%s/?token=%s\n", args[0], l.Addr(), s.Token())
 			return serveUntil(cmd.Context(), s.HTTP(), l)
 		},
 	}
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8273", "address and port; any address but loopback requires a token")
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8273", "address and port")
+	c.Flags().StringSliceVar(&names, "name", nil, "name under which browsers reach the server, as behind a proxy")
 	return c
 }
 

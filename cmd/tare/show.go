@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -26,7 +27,7 @@ func newShow(*options) *cobra.Command {
   tare show web.tare --trial 17   one trial: its commands and their raw output`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return readRun(args[0], func(s *store.Run) error {
+			return readRun(cmd.Context(), args[0], func(s *store.Run) error {
 				if cmd.Flags().Changed("trial") {
 					return showTrial(cmd.OutOrStdout(), s, trial)
 				}
@@ -40,9 +41,9 @@ func newShow(*options) *cobra.Command {
 	return c
 }
 
-// readRun opens a run file for reading, and closes it after look.
-func readRun(path string, look func(*store.Run) error) error {
-	s, err := store.Open(path, false)
+// readRun opens a run file for reading until ctx ends, and closes it after look.
+func readRun(ctx context.Context, path string, look func(*store.Run) error) error {
+	s, err := store.Open(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func newExport(*options) *cobra.Command {
 					return fault.Campaignf("--figures works with csv and parquet only: json always has them, and benchfmt cannot hold them")
 				}
 			}
-			return readRun(args[0], func(s *store.Run) error {
+			return readRun(cmd.Context(), args[0], func(s *store.Run) error {
 				if out == "" {
 					return write(cmd.OutOrStdout(), s)
 				}

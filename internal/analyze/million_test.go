@@ -81,7 +81,7 @@ func BenchmarkMillionTrials(b *testing.B) {
 	b.ReportAllocs()
 	cpu := cpuSeconds(b)
 	for b.Loop() {
-		r, err := store.Open(path, false)
+		r, err := store.Open(b.Context(), path)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func peakMB(t testing.TB) float64 {
 // TestFromBulk: chunks of more than one series, whole and in order.
 func TestFromBulk(t *testing.T) {
 	const blocks = 1<<12 + 100 // more than one chunk
-	r, err := store.Open(bulkRun(t, 3, 1, blocks), false)
+	r, err := store.Open(t.Context(), bulkRun(t, 3, 1, blocks))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,7 @@ var rooms = []struct {
 	{"experiment/experimenttest", []string{"campaign", "store", "workload/builtin"}, "experimenttest writes run files for tests"},
 	{"store", []string{"agent"}, "a store holds what happened, and does not know what analysis makes of it"},
 	{"store/crash", nil, "crash is a disk for tests; it knows SQLite and nothing of runs"},
+	{"store/storetest", nil, "storetest makes hostile run files of given ones; it knows their tables alone"},
 	{"stats", nil, "stats is arithmetic alone"},
 	{"dataset", []string{"store", "campaign"}, "a data set is what was measured; it does not know what is claimed of it"},
 	{"analyze", []string{"dataset", "store", "stats"}, "analyze reads a data set: it never imports system, run, or what shows its results"},

@@ -45,6 +45,11 @@ func ArmsOf(r *store.Run, c *campaign.Campaign) ([]campaign.PlannedArm, error) {
 	return arms, nil
 }
 
+// maxSeries is how many series of values are analyzed, that is, arms times metrics and
+// probes. Large campaigns have ten thousands. An analysis needs memory for each series,
+// also for those without values, of which a small file may have any number.
+const maxSeries = 1_000_000
+
 // Read reads a run into a Set: its arms, the values of all trials that
 // are done, the failures, and what its campaign says of precision and of what
 // is too small to matter. The store is not needed afterwards. Both series of
@@ -67,6 +72,14 @@ func Read(r *store.Run) (Set, error) {
 	arms, err := r.Arms()
 	if err != nil {
 		return Set{}, err
+	}
+	metrics, err := r.Metrics()
+	if err != nil {
+		return Set{}, err
+	}
+	if n := len(arms) * len(metrics); n > maxSeries {
+		return Set{}, fault.Campaignf("%s cannot be analyzed: it has %d arms with %d metrics and probes; "+
+			"tare takes up to %d series of values", r.Path(), len(arms), len(metrics), maxSeries)
 	}
 	planned := map[string]campaign.PlannedArm{}
 	who, err := ArmsOf(r, c)
@@ -104,7 +117,7 @@ func Read(r *store.Run) (Set, error) {
 	if err := in.readTrouble(r); err != nil {
 		return Set{}, err
 	}
-	if err := in.readValues(r); err != nil {
+	if err := in.readValues(r, metrics); err != nil {
 		return Set{}, err
 	}
 	return in, nil
@@ -187,11 +200,7 @@ func capRatio(f model.Flavor) float64 {
 
 // readValues reads metrics, probes and all their values. The store numbers
 // metrics and probes in one row, a Set each in a row of their own.
-func (in *Set) readValues(r *store.Run) error {
-	all, err := r.Metrics()
-	if err != nil {
-		return err
-	}
+func (in *Set) readValues(r *store.Run, all []store.Metric) error {
 	index := make([]int32, len(all)) // by id in the store
 	for id, m := range all {
 		if m.Probe {

@@ -149,7 +149,7 @@ func (t *Testbed) Resume(ctx context.Context, path, booted string, check func(*c
 			e.Close()
 		}
 	}()
-	if e.Run, err = store.Open(path, true); err != nil {
+	if e.Run, err = store.Continue(ctx, path); err != nil {
 		return nil, err
 	}
 	if e.Campaign, err = dataset.CampaignOf(e.Run); err != nil {
@@ -297,8 +297,8 @@ func Text(name string) (text []byte, file string, err error) {
 
 // NextBoot returns the boot of the host that the run at path needs next, one
 // without a name if it needs none, and how many trials are done.
-func NextBoot(path string) (next campaign.Boot, done int, err error) {
-	s, err := store.Open(path, false)
+func NextBoot(ctx context.Context, path string) (next campaign.Boot, done int, err error) {
+	s, err := store.Open(ctx, path)
 	if err != nil {
 		return next, 0, err
 	}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"context"
 	"math/rand/v2"
 	"path/filepath"
 
@@ -23,9 +24,9 @@ type Likeness struct {
 }
 
 // ReadLikeness reads it from a run file.
-func ReadLikeness(path string) (*Likeness, error) {
+func ReadLikeness(ctx context.Context, path string) (*Likeness, error) {
 	l := &Likeness{path: path, sizes: map[string]store.Size{}}
-	s, err := store.Open(path, false)
+	s, err := store.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func doneTrials(t *testing.T, s *store.Run) map[string]bool {
 // before are among them.
 func resume(t *testing.T, b *bench, path string, before int) error {
 	t.Helper()
-	s, err := store.Open(path, true)
+	s, err := store.Continue(t.Context(), path)
 	if err != nil {
 		return err
 	}

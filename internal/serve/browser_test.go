@@ -29,7 +29,7 @@ func TestInBrowser(t *testing.T) {
 		files, err := s.files()
 		must(t, err)
 		s.summaries.look(t.Context(), files, time.Hour) // until all are read
-		h := httptest.NewServer(s.Handler())
+		h := httptest.NewServer(signedIn(s))
 		t.Cleanup(h.Close)
 		return h.URL
 	}
@@ -76,7 +76,7 @@ func TestListFillsIn(t *testing.T) {
 	for range cap(s.work) {
 		s.work <- struct{}{}
 	}
-	h := httptest.NewServer(s.Handler())
+	h := httptest.NewServer(signedIn(s))
 	t.Cleanup(h.Close)
 	ctx := pagetest.Browser(t)
 	var b pagetest.Trouble

@@ -26,9 +26,8 @@ var listJS string
 
 // Limits on what a file can add to the list, far above what runs have.
 const (
-	maxText    = 300       // runes of any text
-	maxAnswers = 64        // arms
-	maxSeries  = 1_000_000 // arms times metrics that an analysis can hold
+	maxText    = 300 // runes of any text
+	maxAnswers = 64  // arms
 )
 
 // shownAnswers is how many arms of a run are visible without unfolding the rest.
@@ -85,7 +84,6 @@ func (s *Server) summarize(ctx context.Context, f file) (sum summary) {
 		}
 		sum.Problem = clip(strings.ReplaceAll(text, s.path+string(filepath.Separator), ""))
 	}
-	sum.Again = errors.Is(err, errBusy)
 	return sum
 }
 
@@ -105,17 +103,6 @@ func (sum *summary) read(run *store.Run) error {
 	}
 	if len(sessions) > 0 {
 		sum.Began = sessions[0].Began
-	}
-	arms, err := run.Arms()
-	if err != nil {
-		return err
-	}
-	metrics, err := run.Metrics()
-	if err != nil {
-		return err
-	}
-	if len(arms)*len(metrics) > maxSeries {
-		return fmt.Errorf("it has %d arms with %d metrics, which is too many to be listed", len(arms), len(metrics))
 	}
 	in, err := dataset.Read(run)
 	if err != nil {

@@ -1,15 +1,14 @@
 // Package serve lets a browser read a folder of runs: a list of them, the page of
 // each, even while it is running, and comparisons.
 //
-// It only reads. It opens a run for reading, and only if there is no journal beside
-// it: the journal of an active writer disappears within a moment, and that of a
-// killed writer would have to be rolled back, which is writing. It looks names of
-// runs up in the folder instead of building paths from them, and ignores everything
-// but regular files directly in the folder.
+// It only reads, and writes nothing into the folder. It looks names of runs up in the
+// folder instead of building paths from them, and ignores everything but regular
+// files directly in it.
 package serve
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,12 +30,15 @@ import (
 
 // Options say how a folder is served.
 type Options struct {
-	// Token must be given by readers, once, as ?token=…; "": only programs on this
-	// machine can read, which the caller ensures by listening on a loopback address.
-	Token string
+	// Names are those under which readers may address the server, besides localhost
+	// and its addresses.
+	Names []string
 	// Titles says in one line what each workload does.
 	Titles map[string]string
 }
+
+// readers is how many runs are read at once.
+const readers = 2
 
 // suffix is that of run files.
 const suffix = ".tare"
@@ -45,6 +48,9 @@ type Server struct {
 	dir  *os.Root
 	path string
 	o    Options
+	// token must be given by readers, once, as ?token=…. On the loopback address, too:
+	// every user and every program of this machine can connect to it.
+	token string
 	// work bounds how many runs are analyzed at once: each may take seconds.
 	work chan struct{}
 
@@ -67,7 +73,8 @@ func New(dir string, o Options) (*Server, error) {
 		}
 		return nil, fault.Hostf("%w", err)
 	}
-	s := &Server{dir: root, path: abs, o: o, work: make(chan struct{}, 2), pages: map[string]cached{}}
+	s := &Server{dir: root, path: abs, o: o, token: rand.Text(), pages: map[string]cached{}}
+	s.work = make(chan struct{}, readers)
 	s.summaries.start(s.summarize)
 	return s, nil
 }
@@ -76,6 +83,9 @@ func isDir(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && st.IsDir()
 }
+
+// Token is what readers must give. It is new for each server.
+func (s *Server) Token() string { return s.token }
 
 // Close stops reading runs for the list, and closes the folder.
 func (s *Server) Close() error {
@@ -110,31 +120,61 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		if s.o.Token == "" {
-			// The name of a foreign page can be made to resolve to this machine;
-			// its requests then carry that name.
-			if !loopbackHost(r.Host) {
-				http.Error(w, "this server answers only as localhost", http.StatusMisdirectedRequest)
-				return
-			}
-		} else if !s.knows(w, r) {
-			return
+		switch {
+		case !s.answersAs(r.Host):
+			const why = "this server does not answer under this name; use its address, or tare serve --name"
+			http.Error(w, why, http.StatusMisdirectedRequest)
+		case foreign(r):
+			http.Error(w, "this server does not answer the scripts of other sites", http.StatusForbidden)
+		case s.knows(w, r):
+			next.ServeHTTP(w, r)
 		}
-		next.ServeHTTP(w, r)
 	})
 }
 
-// cookie holds the token, so that it is not in the address of each page.
-const cookie = "tare-token"
+// answersAs reports whether a request may name the server so. A foreign page can make
+// its own name resolve to this machine, but not an address or localhost.
+func (s *Server) answersAs(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return true
+	}
+	host = strings.TrimSuffix(host, ".")
+	return strings.EqualFold(host, "localhost") || slices.ContainsFunc(s.o.Names, func(name string) bool {
+		return name != "" && strings.EqualFold(name, host)
+	})
+}
+
+// foreign reports whether a request comes from a page of another site, except for a
+// link that somebody follows.
+func foreign(r *http.Request) bool {
+	if origin := r.Header.Get("Origin"); origin != "" {
+		u, err := url.Parse(origin)
+		return err != nil || u.Host != r.Host
+	}
+	return r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate"
+}
+
+// cookieOf is the name of the cookie that holds the token, so that the token is not in
+// the address of each page. Servers on other ports of this machine share its cookies,
+// so each has a name of its own.
+func cookieOf(r *http.Request) string {
+	_, port, _ := net.SplitHostPort(r.Host)
+	return "tare-token-" + port
+}
 
 // knows reports whether a request has the token; one with the token in its address
 // is redirected to the address without it.
 func (s *Server) knows(w http.ResponseWriter, r *http.Request) bool {
-	if c, err := r.Cookie(cookie); err == nil && s.same(c.Value) {
+	if c, err := r.Cookie(cookieOf(r)); err == nil && s.same(c.Value) {
 		return true
 	}
 	if s.same(r.URL.Query().Get("token")) {
-		http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.o.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		http.SetCookie(w, &http.Cookie{
+			Name: cookieOf(r), Value: s.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		})
 		u := *r.URL
 		q := u.Query()
 		q.Del("token")
@@ -148,23 +188,7 @@ func (s *Server) knows(w http.ResponseWriter, r *http.Request) bool {
 }
 
 func (s *Server) same(token string) bool {
-	return subtle.ConstantTimeCompare([]byte(token), []byte(s.o.Token)) == 1
-}
-
-func loopbackHost(host string) bool {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	return Loopback(strings.Trim(host, "[]"))
-}
-
-// Loopback reports whether a name or address is this machine's own.
-func Loopback(host string) bool {
-	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
-		return true
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.Unmap().IsLoopback()
+	return subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
 }
 
 // file is a run in the folder.
@@ -224,25 +248,6 @@ func (s *Server) find(name string) (file, error) {
 	return file{name, st.Size(), st.ModTime()}, nil
 }
 
-// errBusy is the answer while a run cannot be opened without writing to it.
-var errBusy = errors.New("this run is being written to, or its writer was killed; tare show repairs it then")
-
-// open opens a run to read it until ctx ends.
-func (s *Server) open(ctx context.Context, f file) (*store.Run, error) {
-	// The journal of an active transaction disappears within a moment.
-	for range 20 {
-		if _, err := s.dir.Lstat(f.Name + "-journal"); errors.Is(err, fs.ErrNotExist) {
-			return store.OpenContext(ctx, filepath.Join(s.path, f.Name))
-		}
-		select {
-		case <-time.After(25 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	return nil, errBusy
-}
-
 // maxReading bounds the time to read a run: a file can be crafted so that reading it
 // never ends.
 const maxReading = time.Minute
@@ -261,7 +266,7 @@ func (s *Server) with(ctx context.Context, name string, do func(file, *store.Run
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxReading)
 	defer cancel()
-	run, err := s.open(ctx, f)
+	run, err := store.Open(ctx, filepath.Join(s.path, f.Name))
 	if err != nil {
 		return err
 	}
@@ -276,9 +281,6 @@ func fail(w http.ResponseWriter, err error) {
 	switch {
 	case errors.Is(err, errNoRun):
 		status = http.StatusNotFound
-	case errors.Is(err, errBusy):
-		w.Header().Set("Retry-After", "1")
-		status = http.StatusServiceUnavailable
 	case fault.KindOf(err) == fault.Campaign:
 		status = http.StatusUnprocessableEntity
 	}

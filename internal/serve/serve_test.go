@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/store/storetest"
 )
 
 func must(t testing.TB, err error) {
@@ -59,6 +61,15 @@ func addBlock(t testing.TB, r *store.Run, session int64, b int, value func(block
 	}
 }
 
+// signedIn makes each request one of a reader who gave the token.
+func signedIn(s *Server) http.Handler {
+	h := s.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.AddCookie(&http.Cookie{Name: cookieOf(r), Value: s.Token()})
+		h.ServeHTTP(w, r)
+	})
+}
+
 // served is a folder with two runs, and a function that makes requests to its server.
 func served(t *testing.T, o Options) (dir string, get func(target string, change ...func(*http.Request)) *httptest.ResponseRecorder) {
 	t.Helper()
@@ -69,7 +80,7 @@ func served(t *testing.T, o Options) (dir string, get func(target string, change
 	s, err := New(dir, o)
 	must(t, err)
 	t.Cleanup(func() { s.Close() })
-	h := s.Handler()
+	h := signedIn(s)
 	return dir, func(target string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("GET", "http://localhost/", nil)
 		path, query, _ := strings.Cut(target, "?")
@@ -142,7 +153,7 @@ func TestWatch(t *testing.T) {
 		t.Error("another version of the same")
 	}
 	old := get("/run/b.tare").Body.String()
-	r, err := store.Open(filepath.Join(dir, "b.tare"), true)
+	r, err := store.Continue(t.Context(), filepath.Join(dir, "b.tare"))
 	must(t, err)
 	defer r.Close()
 	addBlock(t, r, 1, 2, func(int, int) float64 { return 1 })
@@ -210,14 +221,6 @@ func TestOnlyReads(t *testing.T) {
 	if contents() != before {
 		t.Error("a file changed")
 	}
-	// The journal of a killed writer would have to be rolled back.
-	must(t, os.WriteFile(filepath.Join(dir, "a.tare-journal"), []byte("left behind"), 0o600))
-	if w := get("/state/a.tare"); w.Code != http.StatusServiceUnavailable {
-		t.Errorf("with a journal beside it: %d", w.Code)
-	}
-	if body, err := os.ReadFile(filepath.Join(dir, "a.tare-journal")); err != nil || string(body) != "left behind" {
-		t.Error("the journal changed")
-	}
 }
 
 func TestDamagedAndHostileFiles(t *testing.T) {
@@ -242,22 +245,37 @@ func TestDamagedAndHostileFiles(t *testing.T) {
 }
 
 func TestToken(t *testing.T) {
-	_, get := served(t, Options{Token: "sesame"})
-	for _, target := range []string{"/", "/run/a.tare", "/state/a.tare", "/?token=", "/?token=sesam", "/?token=sesame1", "/nothing"} {
+	dir, _ := served(t, Options{})
+	s, err := New(dir, Options{})
+	must(t, err)
+	defer s.Close()
+	get := func(target string, cookies ...*http.Cookie) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("GET", "http://localhost:8273/", nil)
+		r.URL.Path, r.URL.RawQuery, _ = strings.Cut(target, "?")
+		for _, c := range cookies {
+			r.AddCookie(c)
+		}
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, r)
+		return w
+	}
+	token := s.Token()
+	if len(token) < 20 {
+		t.Fatalf("token %q", token)
+	}
+	for _, target := range []string{"/", "/run/a.tare", "/state/a.tare", "/?token=", "/?token=" + token[1:], "/?token=" + token + "1", "/nothing"} {
 		if w := get(target); w.Code != http.StatusUnauthorized || strings.Contains(w.Body.String(), "a.tare") {
 			t.Errorf("%s without the token: %d", target, w.Code)
 		}
 	}
-	with := func(value string) func(*http.Request) {
-		return func(r *http.Request) {
-			r.Host = "host.example"
-			r.AddCookie(&http.Cookie{Name: cookie, Value: value})
-		}
-	}
-	if w := get("/", with("wrong")); w.Code != http.StatusUnauthorized {
+	if w := get("/", &http.Cookie{Name: "tare-token-8273", Value: "wrong"}); w.Code != http.StatusUnauthorized {
 		t.Errorf("a wrong cookie: %d", w.Code)
 	}
-	w := get("//evil.example/run/a.tare?token=sesame&x=1")
+	// The cookie of another server on this machine.
+	if w := get("/", &http.Cookie{Name: "tare-token-8274", Value: token}); w.Code != http.StatusUnauthorized {
+		t.Errorf("the cookie of another port: %d", w.Code)
+	}
+	w := get("//evil.example/run/a.tare?token=" + token + "&x=1")
 	if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || to != "/evil.example/run/a.tare?x=1" {
 		t.Errorf("%d, sent to %q", w.Code, to)
 	}
@@ -265,21 +283,75 @@ func TestToken(t *testing.T) {
 	if len(c) != 1 || !c[0].HttpOnly || c[0].SameSite != http.SameSiteStrictMode {
 		t.Fatalf("cookies %v", c)
 	}
-	if w := get("/run/a.tare", with(c[0].Value)); w.Code != http.StatusOK {
+	if w := get("/run/a.tare", c...); w.Code != http.StatusOK {
 		t.Errorf("with the cookie: %d", w.Code)
 	}
 }
 
-// TestNames: without a token, only as this machine's own name.
+// TestNames: a page that makes its own name resolve to this server gets nothing.
 func TestNames(t *testing.T) {
-	_, get := served(t, Options{})
+	_, get := served(t, Options{Names: []string{"bench.example", ""}})
 	for host, ok := range map[string]bool{
-		"localhost": true, "localhost:8273": true, "127.0.0.1:80": true, "[::1]:80": true, "127.8.9.10": true, "LOCALHOST.": true,
-		"evil.example": false, "localhost.evil.example": false, "10.0.0.1": false, "": false, "127.0.0.1.evil.example": false, "0.0.0.0": false,
+		"localhost": true, "localhost:8273": true, "127.0.0.1:80": true, "[::1]:80": true, "10.0.0.1": true, "LOCALHOST.": true,
+		"bench.example:8273": true, "evil.example": false, "localhost.evil.example": false, "": false, "127.0.0.1.evil.example": false,
+		"evil.bench.example": false,
 	} {
 		if w := get("/", func(r *http.Request) { r.Host = host }); (w.Code == http.StatusOK) != ok {
 			t.Errorf("as %q: %d", host, w.Code)
 		}
+	}
+	for _, from := range []struct {
+		header, value, mode string
+		ok                  bool
+	}{
+		{"Origin", "http://localhost", "cors", true},
+		{"Origin", "http://localhost:8080", "cors", false},
+		{"Origin", "http://evil.example", "cors", false},
+		{"Origin", "null", "cors", false},
+		{"Sec-Fetch-Site", "same-origin", "cors", true},
+		{"Sec-Fetch-Site", "cross-site", "no-cors", false},
+		{"Sec-Fetch-Site", "cross-site", "navigate", true}, // a link in a mail
+	} {
+		w := get("/state/a.tare", func(r *http.Request) {
+			r.Header.Set("Sec-Fetch-Mode", from.mode)
+			r.Header.Set(from.header, from.value)
+		})
+		if (w.Code == http.StatusOK) != from.ok {
+			t.Errorf("%+v: %d", from, w.Code)
+		}
+	}
+}
+
+// TestAbandoned: a request that its reader abandons ends its query, even of a file
+// that would be read for ever; others are served meanwhile and afterwards.
+func TestAbandoned(t *testing.T) {
+	dir, _ := served(t, Options{})
+	whole, err := os.ReadFile(filepath.Join(dir, "a.tare"))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "evil.tare"), storetest.EndlessSchema(t, whole), 0o600))
+	s, err := New(dir, Options{})
+	must(t, err)
+	defer s.Close()
+	get := func(ctx context.Context, target string) int {
+		w := httptest.NewRecorder()
+		signedIn(s).ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "http://localhost"+target, nil))
+		return w.Code
+	}
+	for range 2 * readers {
+		ctx, abandon := context.WithCancel(t.Context())
+		ended := make(chan int)
+		go func() { ended <- get(ctx, "/run/evil.tare") }()
+		for len(s.work) == 0 { // until it is read
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(10 * time.Millisecond) // into the query, most times
+		abandon()
+		if status := <-ended; status == http.StatusOK {
+			t.Error("an endless file is shown")
+		}
+	}
+	if status := get(t.Context(), "/run/a.tare"); status != http.StatusOK {
+		t.Errorf("another run: %d", status)
 	}
 }
 
@@ -296,6 +368,7 @@ func TestTimeouts(t *testing.T) {
 	}
 	if w := httptest.NewRecorder(); true {
 		r := httptest.NewRequest("GET", "http://localhost/", nil)
+		r.AddCookie(&http.Cookie{Name: cookieOf(r), Value: s.Token()})
 		h.Handler.ServeHTTP(w, r)
 		if !strings.Contains(w.Body.String(), "There is no run in this folder") {
 			t.Errorf("an empty folder: %s", w.Body)

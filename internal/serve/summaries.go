@@ -17,8 +17,6 @@ type summary struct {
 	Serious  int    // findings
 	First    string // of these
 	Problem  string // why it cannot be read or analyzed
-	// Again: the next look may find more, although the file is the same.
-	Again bool
 }
 
 // known is the summary of one version of a file.
@@ -107,7 +105,7 @@ func (s *summaries) want(files []file) {
 		if ok {
 			of[f.Name] = k
 		}
-		if (k.outdated(f) || k.summary.Again) && f != s.at {
+		if k.outdated(f) && f != s.at {
 			s.queue = append(s.queue, f)
 		}
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,7 +40,7 @@ func measure(dir string, made func(created bool, done int)) (err error) {
 	path := filepath.Join(dir, "run.tare")
 	var r *Run
 	if _, e := os.Stat(path); e == nil {
-		r, err = Open(path, true)
+		r, err = Continue(context.Background(), path)
 	} else {
 		r, err = Create(path, map[string][]byte{DocCampaign: []byte("{}")}, testArms, testMetrics)
 	}
@@ -87,7 +88,7 @@ func measure(dir string, made func(created bool, done int)) (err error) {
 func checkResumes(t *testing.T, dir string, p promise) error {
 	t.Helper()
 	path := filepath.Join(dir, "run.tare")
-	r, err := Open(path, true)
+	r, err := Continue(t.Context(), path)
 	if err != nil {
 		if p.created || fault.KindOf(err) != fault.Campaign {
 			return fmt.Errorf("after Create returned (%v): %w", p.created, err)
@@ -102,7 +103,7 @@ func checkResumes(t *testing.T, dir string, p promise) error {
 	if err := measure(dir, func(bool, int) {}); err != nil {
 		return fmt.Errorf("continued: %w", err)
 	}
-	r, err = Open(path, false)
+	r, err = Open(t.Context(), path)
 	must(t, err)
 	defer r.Close()
 	times := map[int]int{}

@@ -4,14 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
-	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
@@ -36,9 +34,12 @@ func write(t testing.TB, dir string, text []byte) string {
 	return path
 }
 
+// openers are the ways to open a run.
+var openers = []func(context.Context, string) (*Run, error){Open, Continue}
+
 // readAll reads everything in a run and returns the number of trials.
 func readAll(path string) (n int, err error) {
-	r, err := Open(path, false)
+	r, err := Open(context.Background(), path)
 	if err != nil {
 		return 0, err
 	}
@@ -80,8 +81,8 @@ func TestTruncated(t *testing.T) {
 	dir := t.TempDir()
 	for n := 0; n <= len(whole); n += 997 {
 		path := write(t, dir, whole[:n])
-		for _, forWriting := range []bool{false, true} {
-			r, err := Open(path, forWriting)
+		for _, open := range openers {
+			r, err := open(t.Context(), path)
 			if err == nil {
 				r.Close()
 				t.Fatalf("%d of %d bytes: opened", n, len(whole))
@@ -132,20 +133,20 @@ func TestNotARun(t *testing.T) {
 		{"text", []byte("name: quick\n"), "not a run of tare"},
 		{"long text", []byte(strings.Repeat("name: quick\n", 100)), "not a run of tare"},
 		{"other SQLite file", foreign, "not a run of tare"},
-		{"disguised", disguised, "no such table"},
+		{"disguised", disguised, `its table "x" is not one that tare creates`},
 		{"newer", change(60, Format+1), "format 4; this tare reads up to 3"},
 	} {
-		for _, forWriting := range []bool{false, true} {
-			_, err := Open(write(t, dir, test.text), forWriting)
+		for _, open := range openers {
+			_, err := open(t.Context(), write(t, dir, test.text))
 			if err == nil || !strings.Contains(err.Error(), test.want) || fault.KindOf(err) != fault.Campaign {
 				t.Errorf("%s: %v (%v)", test.name, err, fault.KindOf(err))
 			}
 		}
 	}
-	if _, err := Open(filepath.Join(dir, "nowhere.tare"), true); fault.KindOf(err) != fault.Campaign {
+	if _, err := Continue(t.Context(), filepath.Join(dir, "nowhere.tare")); fault.KindOf(err) != fault.Campaign {
 		t.Errorf("no file: %v", err)
 	}
-	if _, err := Open(dir, false); err == nil {
+	if _, err := Open(t.Context(), dir); err == nil {
 		t.Error("a directory was opened")
 	}
 }
@@ -183,43 +184,7 @@ func TestReadOnlyFile(t *testing.T) {
 	if n, err := readAll(path); n != 3 || err != nil {
 		t.Errorf("to read: %d trials, %v", n, err)
 	}
-	if _, err := Open(path, true); fault.KindOf(err) != fault.Host {
+	if _, err := Continue(t.Context(), path); fault.KindOf(err) != fault.Host {
 		t.Errorf("to write: %v", err)
-	}
-}
-
-// TestEndless: reading a malicious file with an endless table ends with the
-// context, whichever table it is.
-func TestEndless(t *testing.T) {
-	whole := wholeRun(t, 3, 10)
-	for _, table := range []struct{ name, columns, values string }{
-		{"document", "name, body", "n, x'00'"},
-		{"event", "id, session, attempt, at_unix_ns, kind, text", "n, 1, NULL, n, 'ksm', ''"},
-		{"value", "attempt, metric, value", "1, 0, 1.5"},
-	} {
-		path := write(t, t.TempDir(), whole)
-		db, err := sql.Open("sqlite", "file:"+path)
-		must(t, err)
-		_, err = db.Exec("DROP TABLE " + table.name + "; CREATE VIEW " + table.name + "(" + table.columns + ") AS " +
-			"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT " + table.values + " FROM c")
-		must(t, err)
-		must(t, db.Close())
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		err = nil
-		r, err := OpenContext(ctx, path)
-		if err == nil {
-			if _, err = r.Events(); err == nil {
-				for _, err = range r.Observations() {
-					if err != nil {
-						break
-					}
-				}
-			}
-			must(t, r.Close())
-		}
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("an endless table of %ss: %v", table.name, err)
-		}
-		cancel()
 	}
 }

@@ -15,7 +15,7 @@ import (
 // one interrupted.
 func older(t *testing.T) string {
 	t.Helper()
-	schema, err := os.ReadFile("testdata/format-1.sql")
+	schema, err := os.ReadFile("format-1.sql")
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "old.tare")
 	db, err := sql.Open("sqlite", path)
@@ -43,7 +43,7 @@ func TestOlderFormat(t *testing.T) {
 	must(t, err)
 	check := func() *Run {
 		t.Helper()
-		r, err := Open(path, false)
+		r, err := Open(t.Context(), path)
 		must(t, err)
 		t.Cleanup(func() { r.Close() })
 		all := trials(t, r)
@@ -73,7 +73,7 @@ func TestOlderFormat(t *testing.T) {
 	if string(after) != string(before) {
 		t.Error("reading changed the file")
 	}
-	if _, err := Open(path, true); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "older tare") {
+	if _, err := Continue(t.Context(), path); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "older tare") {
 		t.Errorf("going on with it: %v", err)
 	}
 }

@@ -6,18 +6,12 @@ package store
 import (
 	"context"
 	"database/sql"
-	_ "embed"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"net/url"
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
 	sqlite "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -34,9 +28,6 @@ const Format = 3
 
 // applicationID marks a SQLite file as a run of tare: "tare" in ASCII.
 const applicationID = 0x74617265
-
-//go:embed schema.sql
-var schema string
 
 // Run is an open run file. Only one goroutine at a time may call its methods.
 type Run struct {
@@ -73,6 +64,9 @@ func Create(path string, docs map[string][]byte, arms []Arm, metrics []Metric) (
 			os.Remove(path)
 		}
 	}()
+	if err := r.prepareToWrite(); err != nil {
+		return nil, err
+	}
 	tx, err := r.db.Begin()
 	if err != nil {
 		return nil, r.explain(err)
@@ -105,7 +99,10 @@ func Create(path string, docs map[string][]byte, arms []Arm, metrics []Metric) (
 		return nil, r.explain(err)
 	}
 	r.format = Format
-	return r, r.explain(tx.Commit())
+	if err := tx.Commit(); err != nil {
+		return nil, r.explain(err)
+	}
+	return r, nil
 }
 
 // planned is the first format that stores passes.
@@ -118,139 +115,6 @@ func (r *Run) since(format int, column, otherwise string) string {
 		return column
 	}
 	return otherwise
-}
-
-// Open opens a run for reading and, if write is set, for continuing it. A run of
-// an older tare cannot be continued. The caller closes the run.
-func Open(path string, write bool) (*Run, error) {
-	return openRun(context.Background(), path, write)
-}
-
-// OpenContext opens a run for reading until ctx ends; any reading then returns
-// the error of ctx. This bounds the reading of malicious files, which may be
-// endless. The caller closes the run.
-func OpenContext(ctx context.Context, path string) (*Run, error) {
-	return openRun(ctx, path, false)
-}
-
-func openRun(ctx context.Context, path string, write bool) (*Run, error) {
-	if hasJournal(path) {
-		rollBack(path) // where it fails, what follows says why
-	}
-	format, err := checkHeader(path)
-	if err != nil {
-		return nil, err
-	}
-	if write && format < planned {
-		return nil, fault.WithRemedy(fault.Campaignf("%s was begun by an older tare, which planned its trials in another way", path),
-			"this tare can only show and compare it; continue it with the older tare, or start a new run: tare run --like %s", path)
-	}
-	if write {
-		// SQLite would silently open a file read-only that it cannot write.
-		if err := unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS); err != nil {
-			return nil, fault.WithRemedy(fault.Hostf("%s cannot be written: %w", path, err), "use a copy of it, or run tare as its owner")
-		}
-	}
-	mode := "ro"
-	if write || hasJournal(path) {
-		// The journal of a killed writer must be rolled back, which needs write
-		// access.
-		mode = "rw"
-	}
-	r, err := open(path, mode)
-	if err != nil {
-		return nil, err
-	}
-	r.format, r.ctx = format, ctx
-	// The first statement shows whether the file can be read or written.
-	first := "SELECT count(*) FROM document"
-	if write {
-		first = "BEGIN IMMEDIATE; " + first + "; ROLLBACK"
-	} else {
-		first += "; PRAGMA query_only = 1"
-	}
-	if _, err := r.db.ExecContext(ctx, first); err != nil {
-		r.db.Close()
-		return nil, r.explainRead(err)
-	}
-	return r, nil
-}
-
-func init() {
-	// POSIX locks, SQLite's default, are lost when anything in this process, such
-	// as checkHeader, closes the same file. If the kernel has no OFD locks, POSIX
-	// locks stay in use.
-	sqlite.OFDLocking(true)
-}
-
-func open(path, mode string) (*Run, error) {
-	// Use the rollback journal and not the write-ahead log, so that the whole run
-	// is in one file after every trial. "extra" syncs the directory after the journal
-	// is removed: with "full", a power loss could bring the journal back, and it would
-	// undo a trial that was reported as done.
-	q := url.Values{"mode": {mode}, "_pragma": {"busy_timeout(5000)", "foreign_keys(1)", "synchronous(extra)", "cache_size(-16384)"}}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+q.Encode())
-	if err != nil {
-		return nil, fault.Hostf("%s: %w", path, err)
-	}
-	db.SetMaxOpenConns(1)
-	return &Run{db: db, path: path, ctx: context.Background()}, nil
-}
-
-// hasJournal reports whether a writer of the file has not finished, or was killed.
-func hasJournal(path string) bool {
-	_, err := os.Stat(path + "-journal")
-	return err == nil
-}
-
-// rollBack lets SQLite undo what a killed writer left half done. A power loss may
-// have damaged even the header, so this cannot wait until the file is known to be a
-// run.
-func rollBack(path string) {
-	if r, err := open(path, "rw"); err == nil {
-		r.db.Exec("SELECT count(*) FROM sqlite_schema")
-		r.db.Close()
-	}
-}
-
-// checkHeader returns the format of a run, or an error if the file is not a
-// complete run of this format or an older one.
-func checkHeader(path string) (format int, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return 0, fault.Campaignf("%s: there is no such run", path)
-		}
-		return 0, fault.Hostf("%w", err)
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return 0, fault.Hostf("%w", err)
-	}
-	var h [100]byte // the header of SQLite's file format
-	if _, err := io.ReadFull(f, h[:]); err != nil || string(h[:16]) != "SQLite format 3\x00" {
-		if st.Size() == 0 {
-			return 0, fault.Campaignf("%s is empty: its run never began", path)
-		}
-		return 0, fault.Campaignf("%s is not a run of tare", path)
-	}
-	if id := binary.BigEndian.Uint32(h[68:]); id != applicationID {
-		return 0, fault.Campaignf("%s is a SQLite file, but not a run of tare", path)
-	}
-	format = int(binary.BigEndian.Uint32(h[60:]))
-	if format > Format {
-		return 0, fault.WithRemedy(fault.Campaignf("%s is of format %d; this tare reads up to %d", path, format, Format), "use a newer tare")
-	}
-	page := int64(binary.BigEndian.Uint16(h[16:]))
-	if page == 1 {
-		page = 65536
-	}
-	// A hot journal may still restore the file after a writer was killed.
-	if want := page * int64(binary.BigEndian.Uint32(h[28:])); st.Size() < want && !hasJournal(path) {
-		return 0, fault.WithRemedy(fault.Campaignf("%s is cut short: it has %d of %d bytes", path, st.Size(), want), "copy it again from the original")
-	}
-	return format, nil
 }
 
 // Path is the path under which the file was opened.
@@ -274,7 +138,7 @@ func (r *Run) explain(err error) error {
 	case sqlite3.SQLITE_IOERR:
 		return fault.WithRemedy(fault.Hostf("%s: %w; all trials before this one are safe", r.path, err), "see the kernel log for the device's error; then: tare resume %s", r.path)
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return fault.WithRemedy(fault.Campaignf("%s is damaged: %w", r.path, err), "copy it again from the original; sqlite3's .recover saves what can be saved")
+		return fault.WithRemedy(fault.Campaignf("%s is damaged: %w", r.path, err), remedyDamaged)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return fault.Hostf("%s: another program writes to it", r.path)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
@@ -301,12 +165,21 @@ func (r *Run) HasDocument(name string) (has bool, err error) {
 	return has, r.explainRead(err)
 }
 
+// maxDocument bounds what has to be parsed; documents have ten thousands of bytes.
+const maxDocument = 16 << 20
+
 // Document returns a document of the run.
 func (r *Run) Document(name string) ([]byte, error) {
+	const query = `SELECT length(body), CASE WHEN length(body) <= ?1 THEN body ELSE x'' END
+		FROM document WHERE name = ?2`
 	var b []byte
-	err := r.db.QueryRowContext(r.ctx, "SELECT body FROM document WHERE name = ?", name).Scan(&b)
+	var length int64
+	err := r.db.QueryRowContext(r.ctx, query, maxDocument, name).Scan(&length, &b)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fault.Campaignf("%s does not contain %s", r.path, name)
+	}
+	if length > maxDocument {
+		return nil, fault.Campaignf("%s: %s has %d bytes; tare reads up to %d", r.path, name, length, maxDocument)
 	}
 	return b, r.explainRead(err)
 }

@@ -127,8 +127,8 @@ func TestReopen(t *testing.T) {
 	must(t, r.EndSession(1, "blocks"))
 	must(t, r.Close())
 
-	for _, write := range []bool{false, true} {
-		r, err := Open(path, write)
+	for _, open := range openers {
+		r, err := open(t.Context(), path)
 		must(t, err)
 		if body, err := r.Document(DocCampaign); err != nil || string(body) != `{"name":"x"}` {
 			t.Errorf("document %q, %v", body, err)
@@ -222,7 +222,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 	if !bytes.Equal(before, after) {
 		t.Error("the file is another")
 	}
-	ro, err := Open(path, false)
+	ro, err := Open(t.Context(), path)
 	must(t, err)
 	defer ro.Close()
 	if _, err := ro.BeginSession("", ""); err == nil {
@@ -327,7 +327,7 @@ func TestPasses(t *testing.T) {
 		must(t, r.Finish(id, Outcome{Status: status, Values: map[int]float64{0: float64(i)}}))
 	}
 	must(t, r.Close())
-	r, err = Open(path, true)
+	r, err = Continue(t.Context(), path)
 	must(t, err)
 	defer r.Close()
 	passes, err := r.Passes()

@@ -3,6 +3,7 @@ package store
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -34,7 +35,7 @@ func fill(t *testing.T, r *Run) {
 	}
 	path := r.Path()
 	must(t, r.Close())
-	r, err = Open(path, false)
+	r, err = Open(t.Context(), path)
 	must(t, err)
 	defer r.Close()
 	done := checkWhole(t, r, 5000)
@@ -99,7 +100,7 @@ func TestTwoWriters(t *testing.T) {
 	errs := make(chan error, writers)
 	for range writers {
 		wg.Go(func() {
-			r, err := Open(path, true)
+			r, err := Continue(t.Context(), path)
 			if err != nil {
 				errs <- err
 				return
@@ -122,7 +123,7 @@ func TestTwoWriters(t *testing.T) {
 	for err := range errs {
 		t.Error(err)
 	}
-	r, err := Open(path, true)
+	r, err := Continue(t.Context(), path)
 	must(t, err)
 	defer r.Close()
 	if done := checkWhole(t, r, 2000); done != writers*each {
@@ -131,7 +132,7 @@ func TestTwoWriters(t *testing.T) {
 	// A writer that does not release the lock.
 	_, err = r.db.Exec("BEGIN IMMEDIATE")
 	must(t, err)
-	if _, err := Open(path, true); fault.KindOf(err) != fault.Host || !strings.Contains(err.Error(), "another program") {
+	if _, err := Continue(t.Context(), path); fault.KindOf(err) != fault.Host || !strings.Contains(err.Error(), "another program") {
 		t.Errorf("while another writes: %v", err)
 	}
 }
@@ -149,7 +150,7 @@ func TestMain(m *testing.M) {
 const killedPrinted = 100_000
 
 func writeForever(path string) error {
-	r, err := Open(path, true)
+	r, err := Continue(context.Background(), path)
 	if err != nil {
 		return err
 	}
@@ -199,7 +200,7 @@ func TestKilledWriter(t *testing.T) {
 		if st, err := os.Stat(path + "-journal"); err == nil && st.Size() > 0 {
 			journals++
 		}
-		r, err := Open(path, round%2 == 0)
+		r, err := openers[round%2](t.Context(), path)
 		must(t, err)
 		done := checkWhole(t, r, killedPrinted)
 		// All trials that began are finished, except perhaps the last.

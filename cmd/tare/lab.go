@@ -213,7 +213,7 @@ func runInLab(cmd *cobra.Command, l *lab.Lab, text []byte, flags []string, out s
 		if err != nil {
 			return fault.Hostf("copying the run file into the lab: %w", err)
 		}
-		work = `mv ` + lab.Exchange + `/` + result + ` . && ` + program + ` resume ` + result
+		work = `mv ` + lab.Exchange + `/` + result + ` . && ` + program + ` resume --trust ` + result
 	}
 	script := `rm -f ` + lab.Scratch + `/` + result + `; cd ` + lab.Scratch + ` && cp ` + lab.Exchange + `/tare ` + program + ` &&
 		` + work + `; status=$?

@@ -233,3 +233,14 @@ func findSteal(a *analysis) (out []Finding) {
 	}, model.ProbeSteal, model.ProbeHostCPU)
 	return out
 }
+
+// findChanged reports once what had changed when the run was resumed, however often it was.
+func findChanged(a *analysis) (out []Finding) {
+	for _, e := range a.in.Events {
+		f := Finding{Text: "when the run was resumed, this had changed: " + e.Text}
+		if e.Kind == store.EventChanged && !slices.ContainsFunc(out, func(o Finding) bool { return o.Text == f.Text }) {
+			out = append(out, f)
+		}
+	}
+	return out
+}

@@ -125,6 +125,10 @@ func TestFindings(t *testing.T) {
 				f.each(0, arm, func(o *dataset.Observation) { o.Value *= 1 + float64(o.Block)/50 })
 			}
 		}, "no-steady-state", Warning, "the level has a trend over 30 blocks (Mann-Kendall"},
+		{"resumed on a changed machine", func(f *fake) {
+			change := dataset.Event{Kind: "changed-midway", Text: `microcode: "0x1" before, "0x2" now`}
+			f.Events = []dataset.Event{change, change} // resumed twice
+		}, "changed-midway", Warning, `had changed: microcode: "0x1" before, "0x2" now`},
 		{"spread", func(f *fake) {
 			f.each(0, kvm, func(o *dataset.Observation) {
 				if o.Block%4 == 1 {

@@ -46,6 +46,7 @@ type Experiment struct {
 	like      *Likeness
 	status    map[string]system.Status // by system
 	workloads map[string]*workload.Workload
+	changed   []string // since the run began, if it is resumed
 	lock      io.Closer
 }
 
@@ -126,6 +127,11 @@ func (e *Experiment) Create(path string) error {
 		}
 		docs[name] = b
 	}
+	mark, err := seal(e.bed.Host.StateDir, func(name string) ([]byte, error) { return docs[name], nil })
+	if err != nil {
+		return err
+	}
+	docs[store.DocSeal] = mark
 	arms, err := Arms(e.Plan, e.bed.Drivers, e.env.Virt.Emulated)
 	if err != nil {
 		return err
@@ -139,10 +145,22 @@ func (e *Experiment) Create(path string) error {
 	return nil
 }
 
-// Resume opens the run file at path and prepares its campaign as it was. booted is
-// the boot in which the host is meant to be; "": any. check may refuse the
-// campaign. The caller closes the experiment.
-func (t *Testbed) Resume(ctx context.Context, path, booted string, check func(*campaign.Campaign) error) (_ *Experiment, err error) {
+// Resumption says which run to continue.
+type Resumption struct {
+	Path string
+	// Booted is the boot in which the host is meant to be; "": any.
+	Booted string
+	// Trust continues also a run that this tare did not make.
+	Trust   bool
+	Version string // of this tare
+	// Check may refuse the campaign.
+	Check func(*campaign.Campaign) error
+}
+
+// Resume opens a run file and prepares its campaign as it was. The caller closes the
+// experiment.
+func (t *Testbed) Resume(ctx context.Context, r Resumption) (_ *Experiment, err error) {
+	path, booted := r.Path, r.Booted
 	e := &Experiment{bed: t}
 	defer func() {
 		if err != nil {
@@ -156,7 +174,12 @@ func (t *Testbed) Resume(ctx context.Context, path, booted string, check func(*c
 		return nil, err
 	}
 	c := e.Campaign
-	if err := check(c); err != nil {
+	if !r.Trust {
+		if err := checkSeal(t.Host.StateDir, e.Run, "tare resume --trust "+path); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.Check(c); err != nil {
 		return nil, err
 	}
 	recipe, err := RecipeOf(c)
@@ -179,9 +202,6 @@ func (t *Testbed) Resume(ctx context.Context, path, booted string, check func(*c
 		return nil, fault.WithRemedy(fault.Hostf("this host should have booted as %s, but booted as %s", booted, boot),
 			"check the campaign's entry of GRUB's menu; boot it by hand, then tare resume %s", path)
 	}
-	if err := e.sameGround(key); err != nil {
-		return nil, err
-	}
 	for what, why := range t.Lacks(c) {
 		return nil, fault.Hostf("cannot resume the run: %s: %s", what, why)
 	}
@@ -191,6 +211,9 @@ func (t *Testbed) Resume(ctx context.Context, path, booted string, check func(*c
 	}
 	e.Plan = t.plan(c, arms, e.env)
 	e.status = t.checkFor(ctx, c, boot)
+	if err := e.sameGround(r.Version); err != nil {
+		return nil, err
+	}
 	for _, a := range e.Plan.InBoot(boot) {
 		st, known := e.status[a.System]
 		if !known {
@@ -211,7 +234,7 @@ func (t *Testbed) Resume(ctx context.Context, path, booted string, check func(*c
 func (e *Experiment) Measure(ctx context.Context, version string, progress func(run.Event)) (run.Summary, error) {
 	return run.Run(ctx, run.Config{
 		Campaign: e.Campaign, Plan: e.Plan, Store: e.Run, Host: e.bed.Host, Drivers: e.bed.Drivers, Workloads: e.workloads,
-		BootID: e.env.BootID, Boot: BootOf(e.env), Version: version, Progress: progress,
+		BootID: e.env.BootID, Boot: BootOf(e.env), Version: version, Changed: e.changed, Progress: progress,
 		Widths: func() (map[string]plan.Width, error) { return widths(e.Run) },
 	})
 }
@@ -245,41 +268,6 @@ func (e *Experiment) takeHost(doing, path string) error {
 		e.lock = lock
 	}
 	return err
-}
-
-// sameGround refuses to mix different machines, kernels or userlands in one run.
-// key is that of the image that the run was begun with.
-func (e *Experiment) sameGround(key string) error {
-	s, now := e.Run, e.env
-	var env host.Environment
-	described := store.DocEnvironment
-	if len(e.Campaign.Boots) > 0 { // each has an environment of its own
-		described = store.EnvironmentOf(BootOf(now))
-		text, err := json.Marshal(now)
-		if err != nil {
-			return err
-		}
-		if err := s.Describe(described, text); err != nil {
-			return err
-		}
-	}
-	b, err := s.Document(described)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(b, &env); err != nil {
-		return fault.Campaignf("%s: %s: %w", s.Path(), described, err)
-	}
-	const remedy = "start a new run; this one can still be shown"
-	switch {
-	case env.HostID != now.HostID:
-		return fault.WithRemedy(fault.Campaignf("%s was started on another machine", s.Path()), remedy)
-	case env.Kernel.Release != now.Kernel.Release:
-		return fault.WithRemedy(fault.Campaignf("%s was started under kernel %s; this host runs %s", s.Path(), env.Kernel.Release, now.Kernel.Release), remedy)
-	case key != e.bed.Image.Key:
-		return fault.WithRemedy(fault.Campaignf("%s was started with another userland image", s.Path()), remedy)
-	}
-	return nil
 }
 
 // Text returns the campaign of that name, which tare includes, or in that file.

@@ -23,14 +23,20 @@ type Likeness struct {
 	sizes    map[string]store.Size
 }
 
-// ReadLikeness reads it from a run file.
-func ReadLikeness(ctx context.Context, path string) (*Likeness, error) {
+// ReadLikeness reads it from a run file, which must have been made with this state
+// directory unless the user trusts it.
+func ReadLikeness(ctx context.Context, path, stateDir string, trust bool) (*Likeness, error) {
 	l := &Likeness{path: path, sizes: map[string]store.Size{}}
 	s, err := store.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
+	if !trust {
+		if err := checkSeal(stateDir, s, "tare run --trust --like "+path); err != nil {
+			return nil, err
+		}
+	}
 	c, err := dataset.CampaignOf(s)
 	if err != nil {
 		return nil, err

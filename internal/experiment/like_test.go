@@ -20,7 +20,7 @@ func monday(t *testing.T) (path string, l *Likeness) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "monday.tare")
 	experimenttest.Run(t, path, "0123", KnownAnywhere())
-	l, err := ReadLikeness(t.Context(), path)
+	l, err := ReadLikeness(t.Context(), path, t.TempDir(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestLikeness(t *testing.T) {
 	if c.Precision != 2 || c.Blocks.Max != 50 {
 		t.Errorf("what flags set is lost: %v, %+v", c.Precision, c.Blocks)
 	}
-	again, err := ReadLikeness(t.Context(), path)
+	again, err := ReadLikeness(t.Context(), path, t.TempDir(), true)
 	if err != nil {
 		t.Fatal(err)
 	}

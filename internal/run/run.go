@@ -32,6 +32,8 @@ type Config struct {
 	BootID    string
 	Boot      string // how the host was booted: model.BootLinux or model.BootXen
 	Version   string
+	// Changed is what has changed since the run began and may affect its results.
+	Changed []string
 	// Widths returns the width of the intervals of each workload, computed from
 	// the store. Run calls it only if the campaign sets a precision or a budget.
 	Widths func() (map[string]plan.Width, error)
@@ -162,6 +164,11 @@ func (r *runner) open() error {
 	}
 	if r.session, err = r.Store.BeginSession(r.BootID, r.Version); err != nil {
 		return err
+	}
+	for _, change := range r.Changed {
+		if err := r.Store.AddEvent(r.session, 0, store.EventChanged, change); err != nil {
+			return err
+		}
 	}
 	finished, err := r.Store.Finished()
 	if err != nil {

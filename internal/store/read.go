@@ -226,6 +226,10 @@ const (
 	EventContradiction = "impossible-arithmetic" // the results of the tool contradict each other
 )
 
+// EventChanged says what had changed when the run was resumed, as in
+// "microcode: "0x1" before, "0x2" now".
+const EventChanged = "changed-midway"
+
 // EventKSM says, at the end of a session, how much memory the merging of equal
 // pages saved and what it cost.
 const EventKSM = "ksm"

@@ -45,6 +45,7 @@ const (
 	DocEnvironment  = "environment"   // JSON; of the boot in which the run began
 	DocSystems      = "systems"       // JSON: status of every system
 	DocUserland     = "userland"      // JSON: the image's manifest
+	DocSeal         = "seal"          // what authenticates the others; runs of versions before have none
 )
 
 // Create creates a new run file, which must not exist yet, with the documents,

@@ -48,10 +48,14 @@ type Limits struct {
 	CPUs        string  // list of CPUs as in cpuset.cpus, "0-1,3"
 	CPUCap      float64 // CPUs' worth of time: 0.25 is a quarter of one CPU
 	MemoryBytes int64
+	Processes   int64 // processes and threads
+	// OwnDevices denies access to all devices but those that belong to nobody, such as /dev/null
+	// and terminals. It cannot be changed later.
+	OwnDevices bool
 }
 
 // needed are the controllers that guests' limits and probes require.
-var needed = []string{"cpu", "cpuset", "memory"}
+var needed = []string{"cpu", "cpuset", "memory", "pids"}
 
 // Layout describes how the host's control group hierarchies are mounted.
 type Layout struct {
@@ -193,6 +197,9 @@ func (g *Group) create(lim Limits) error {
 	if len(g.layout.v2On) == 0 || g.layout.Mode() != "v2" {
 		res = &cgroup2.Resources{} // version 1 enforces the limits
 	}
+	if g.layout.V1["devices"] == "" { // version 2 has no controller for devices, but BPF programs
+		res.Devices = lim.devices()
+	}
 	v2, err := cgroup2.NewManager(g.layout.V2, path, res)
 	if err != nil {
 		return err
@@ -213,6 +220,7 @@ func (l Layout) subsystems() ([]cgroup1.Subsystem, error) {
 		{"cpuacct", func(r string) cgroup1.Subsystem { return cgroup1.NewCpuacct(r) }},
 		{"memory", func(r string) cgroup1.Subsystem { return cgroup1.NewMemory(r) }},
 		{"pids", func(r string) cgroup1.Subsystem { return cgroup1.NewPids(r) }},
+		{"devices", func(r string) cgroup1.Subsystem { return cgroup1.NewDevices(r) }},
 	} {
 		if at := l.V1[c.name]; at != "" {
 			// cpu and cpuacct may be one mount with a symbolic link for each.
@@ -232,7 +240,37 @@ func (lim Limits) oci() *specs.LinuxResources {
 	if lim.MemoryBytes > 0 {
 		r.Memory = &specs.LinuxMemory{Limit: &lim.MemoryBytes}
 	}
+	if lim.Processes > 0 {
+		r.Pids = &specs.LinuxPids{Limit: &lim.Processes}
+	}
+	r.Devices = lim.devices()
 	return r
+}
+
+// devices returns the rules of OwnDevices in order. They include everything that container runtimes
+// allow by default: a runtime cannot allow its containers what the group above them denies.
+func (lim Limits) devices() []specs.LinuxDeviceCgroup {
+	if !lim.OwnDevices {
+		return nil
+	}
+	rule := func(allow bool, kind string, major, minor int64, access string) specs.LinuxDeviceCgroup {
+		return specs.LinuxDeviceCgroup{Allow: allow, Type: kind, Major: &major, Minor: &minor, Access: access}
+	}
+	const any = -1
+	rules := []specs.LinuxDeviceCgroup{
+		rule(false, "a", any, any, "rwm"),
+		rule(true, "c", any, any, "m"), // a node that nobody may open does no harm
+		rule(true, "b", any, any, "m"),
+		rule(true, "c", 136, any, "rwm"), // /dev/pts
+	}
+	for _, d := range [][2]int64{
+		{1, 3}, {1, 5}, {1, 7}, {1, 8}, {1, 9}, // null, zero, full, random, urandom
+		{5, 0}, {5, 1}, {5, 2}, // tty, console, ptmx
+		{10, 200}, {10, 229}, // net/tun, fuse
+	} {
+		rules = append(rules, rule(true, "c", d[0], d[1], "rwm"))
+	}
+	return rules
 }
 
 // Update changes the limits; zero values leave a limit unchanged.

@@ -16,10 +16,11 @@ func TestMissing(t *testing.T) {
 		layout Layout
 		want   []string
 	}{
-		{Layout{V2: "/c", v2On: []string{"cpu", "cpuset", "memory", "io"}}, nil},
-		{Layout{V2: "/c", v2On: []string{"cpu", "cpuset"}}, []string{"memory"}},
-		{Layout{V2: "/u", V1: map[string]string{"cpu": "/1", "cpuset": "/2", "memory": "/3"}}, nil},
-		{Layout{V1: map[string]string{"cpu": "/1", "memory": "/3"}}, []string{"cpuset", "version 2 hierarchy"}},
+		{Layout{V2: "/c", v2On: []string{"cpu", "cpuset", "memory", "pids"}}, nil},
+		{Layout{V2: "/c", v2On: []string{"cpu", "cpuset"}}, []string{"memory", "pids"}},
+		{Layout{V2: "/u", V1: map[string]string{"cpu": "/1", "cpuset": "/2", "memory": "/3", "pids": "/4"}}, nil},
+		{Layout{V1: map[string]string{"cpu": "/1", "memory": "/3", "pids": "/4"}},
+			[]string{"cpuset", "version 2 hierarchy"}},
 	} {
 		if got := c.layout.Missing(); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: missing %q, want %q", c.layout, got, c.want)

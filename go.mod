@@ -9,6 +9,8 @@ require (
 	github.com/containerd/ttrpc v1.2.10
 	github.com/digitalocean/go-libvirt v0.0.0-20250512231903-57024326652b
 	github.com/goccy/go-yaml v1.19.2
+	github.com/moby/profiles/seccomp v0.2.4
+	github.com/moby/sys/capability v0.4.0
 	github.com/moby/sys/mountinfo v0.7.3
 	github.com/opencontainers/runtime-spec v1.3.0
 	github.com/parquet-go/parquet-go v0.32.0

@@ -180,7 +180,10 @@ func TestOwners(t *testing.T) {
 		{[]string{"golang.org/x/crypto/..."}, []string{"internal/system/ssh"}},
 		{[]string{"github.com/vishvananda/..."}, []string{"internal/network"}},
 		{[]string{"github.com/pierrec/..."}, []string{"internal/image"}},
-		{[]string{"github.com/moby/..."}, []string{"internal/cgroup", "internal/host/...", "internal/image"}},
+		{[]string{"github.com/moby/sys/mountinfo/..."},
+			[]string{"internal/cgroup", "internal/host/...", "internal/image"}},
+		{[]string{"github.com/moby/sys/capability/..."}, []string{"internal/sandbox", "internal/system/..."}},
+		{[]string{"github.com/moby/profiles/..."}, []string{"internal/system/oci"}},
 		{[]string{"github.com/digitalocean/..."}, []string{"internal/system/libvirt"}},
 		{[]string{"github.com/vmware/..."}, []string{"internal/system/vmware"}},
 		{[]string{"C"}, nil}, // tare is one static file

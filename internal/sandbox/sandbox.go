@@ -23,6 +23,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/moby/sys/capability"
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -233,9 +234,11 @@ type Enter struct {
 	Net         string   // path of a network namespace to enter, or ""
 	Root        string   // new root directory; "": unchanged
 	Dir         string   // working directory, inside Root
-	Path        string
-	Argv        []string
-	Env         []string
+	// Drop are capabilities that the process and its children can never have.
+	Drop []capability.Cap
+	Path string
+	Argv []string
+	Env  []string
 }
 
 // Command returns the command that does this. The caller sets its files and starts it from inside a
@@ -297,6 +300,11 @@ func enter(arg string) error {
 		if err := os.Chdir(e.Dir); err != nil {
 			return err
 		}
+	}
+	// The limit is one of the thread that executes the program.
+	runtime.LockOSThread()
+	if err := capability.DropBound(e.Drop...); err != nil {
+		return fmt.Errorf("dropping capabilities: %w", err)
 	}
 	if err := unix.Exec(e.Path, e.Argv, e.Env); err != nil {
 		return fmt.Errorf("%s: %w", e.Path, err)

@@ -13,3 +13,5 @@ func TestConformance(t *testing.T) { systemtest.Run(t, Driver{}) }
 func TestLoop(t *testing.T) { systemtest.Loop(t, Driver{}) }
 
 func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }
+
+func TestConfined(t *testing.T) { systemtest.Confined(t, Driver{}, systemtest.Flavor()) }

@@ -14,6 +14,12 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+func TestConfined(t *testing.T) {
+	for _, d := range []*Driver{Docker(), Podman()} {
+		t.Run(d.Name(), func(t *testing.T) { systemtest.Confined(t, d, systemtest.Flavor()) })
+	}
+}
+
 func TestLoop(t *testing.T) {
 	for _, d := range []*Driver{Docker(), Podman()} {
 		t.Run(d.Name(), func(t *testing.T) { systemtest.Loop(t, d) })

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/moby/sys/capability"
+
 	"github.com/tare-bench/tare/internal/system"
 )
 
@@ -14,6 +16,7 @@ type domain struct {
 	*system.Site
 	Kind, Name, Socket, Log string
 	Env                     [][2]string
+	Grant                   []capability.Cap
 }
 
 // machine describes a domain of libvirt's QEMU driver. It has no default devices, as with the
@@ -42,8 +45,10 @@ var machine = describe(`<domain type='{{.Kind}}'>
   <seclabel type='none'/>
 </domain>`)
 
-// container describes a domain of libvirt's LXC driver. The agent's output goes to a file, since
-// the domain's console would be a terminal that must be read in time.
+// container describes a domain of libvirt's LXC driver. libvirt mounts the host's control groups of
+// version 1 writable in every container, so that it could leave its own: they are hidden. The
+// agent's output goes to a file, since the domain's console would be a terminal that must be read in
+// time.
 var container = describe(`<domain type='lxc'>
   <name>{{.Name}}</name>
   <memory unit='b'>{{.Flavor.MemoryBytes}}</memory>
@@ -56,12 +61,16 @@ var container = describe(`<domain type='lxc'>
     <initarg>exec &gt;/run/agent.log 2&gt;&amp;1; chmod 1777 /tmp /dev/shm; exec /tare-agent unix:/run/agent.sock</initarg>{{range .Env}}
     <initenv name='{{index . 0}}'>{{index . 1 | xml}}</initenv>{{end}}
   </os>
-  <features><privnet/></features>
+  <features>
+    <privnet/>
+    <capabilities policy='deny'>{{range .Grant}}<{{.}} state='on'/>{{end}}</capabilities>
+  </features>
   <devices>
     <filesystem type='mount'><source dir='{{.Userland.Tree | xml}}'/><target dir='/'/><readonly/></filesystem>
     <filesystem type='ram'><source usage='{{.Flavor.MemoryBytes}}' units='bytes'/><target dir='/tmp'/></filesystem>
     <filesystem type='ram'><source usage='{{.Flavor.MemoryBytes}}' units='bytes'/><target dir='/run'/></filesystem>
     <filesystem type='ram'><source usage='{{.Flavor.MemoryBytes}}' units='bytes'/><target dir='/dev/shm'/></filesystem>
+    <filesystem type='ram'><source usage='65536' units='bytes'/><target dir='/sys/fs/cgroup'/></filesystem>
     <filesystem type='mount'><source dir='{{.DataDir | xml}}'/><target dir='/data'/></filesystem>
     <filesystem type='mount'><source dir='{{.Userland.Agent | xml}}'/><target dir='/tare-agent'/><readonly/></filesystem>
     <filesystem type='mount'><source dir='{{.Socket | xml}}'/><target dir='/run/agent.sock'/></filesystem>
@@ -88,11 +97,15 @@ func (d Driver) xml(s *system.Site, socket string) (string, error) {
 		v.Env = append(v.Env, [2]string{name, value})
 	}
 	form := machine
+	var err error
 	if d.container() {
 		form = container
+		if v.Grant, err = system.HarmlessCapabilities(); err != nil {
+			return "", err
+		}
 	}
 	var b strings.Builder
-	err := form.Execute(&b, v)
+	err = form.Execute(&b, v)
 	return b.String(), err
 }
 

@@ -21,6 +21,8 @@ func TestConformance(t *testing.T) {
 	t.Run("libvirt-kvm", func(t *testing.T) { systemtest.RunBriefly(t, KVM()) })
 }
 
+func TestConfined(t *testing.T) { systemtest.Confined(t, LXC(), systemtest.Flavor()) }
+
 func TestLoop(t *testing.T) {
 	t.Run("libvirt-lxc", func(t *testing.T) { systemtest.Loop(t, LXC()) })
 	t.Run("libvirt-qemu", func(t *testing.T) { systemtest.SoakLoop(t, QEMU()) })

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -27,13 +28,20 @@ func (Driver) Check(ctx context.Context, _ *system.Host) system.Status {
 	if err != nil {
 		return system.Unusable(fmt.Sprintf("the LXC tools are not installed: %v", err), "apt-get install lxc")
 	}
+	if _, err := os.Stat(seccompProfile); err != nil {
+		return system.Unusable(fmt.Sprintf("LXC's seccomp profile: %v", err), "apt-get install lxc liblxc-common")
+	}
 	version := strings.TrimSpace(string(out))
 	return system.Status{Usable: true, Proof: "lxc-start " + version, Versions: map[string]string{"lxc": version}}
 }
 
 func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
+	text, err := config(s)
+	if err != nil {
+		return nil, err
+	}
 	file := filepath.Join(s.Dir, "config")
-	if err := os.WriteFile(file, []byte(config(s)), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return nil, fault.Hostf("%w", err)
 	}
 	// Runs in the foreground, so that the monitor is our child and the container's first
@@ -48,7 +56,45 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 	return system.NewGroupGuest(s, p, nil), nil
 }
 
-func config(s *system.Site) string {
+const (
+	// seccompProfile denies the system calls with which root could load modules, start another
+	// kernel and open files by their handles. Debian's default for all containers.
+	seccompProfile = "/usr/share/lxc/config/common.seccomp"
+	// appArmorProfile forbids mounting, among other things. Debian's package loads it when the host
+	// boots. LXC's "generated" would be loaded for each container, and stay if LXC was killed.
+	appArmorProfile = "lxc-container-default-cgns"
+)
+
+// confinement returns the configuration of what a container may do. Debian's default drops the
+// capabilities mac_admin, mac_override, sys_module, sys_rawio and sys_time; none of them is kept
+// here. Debian's rules for devices are those of the site's group.
+func confinement() ([][2]string, error) {
+	keep, err := system.HarmlessCapabilities()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, c := range keep {
+		names = append(names, c.String())
+	}
+	apparmor := "unconfined"
+	loaded, _ := os.ReadFile("/sys/kernel/security/apparmor/profiles") // not there without AppArmor
+	if strings.Contains(string(loaded), appArmorProfile+" ") {
+		apparmor = appArmorProfile
+	}
+	return [][2]string{
+		{"lxc.cap.keep", strings.Join(names, " ")},
+		{"lxc.mount.auto", "proc:mixed sys:mixed"},
+		{"lxc.apparmor.profile", apparmor},
+		{"lxc.seccomp.profile", seccompProfile},
+	}, nil
+}
+
+func config(s *system.Site) (string, error) {
+	confined, err := confinement()
+	if err != nil {
+		return "", err
+	}
 	g := s.Group.Name()
 	net := [][2]string{{"lxc.net.0.type", "empty"}, {"lxc.net.0.flags", "up"}} // brings loopback up, which would otherwise be down
 	if s.Port != nil {
@@ -69,16 +115,14 @@ func config(s *system.Site) string {
 		{"lxc.console.path", "none"},
 		{"lxc.tty.max", "0"},
 		{"lxc.pty.max", "16"},
-		{"lxc.apparmor.profile", "unconfined"},
 		{"lxc.autodev", "1"},
-		{"lxc.mount.auto", "proc:rw sys:ro"},
 		{"lxc.mount.entry", "tmpfs tmp tmpfs nosuid,nodev,mode=1777 0 0"},
 		{"lxc.mount.entry", "tmpfs run tmpfs nosuid,nodev,mode=755 0 0"},
 		{"lxc.mount.entry", "tmpfs dev/shm tmpfs nosuid,nodev,mode=1777,create=dir 0 0"},
 		{"lxc.mount.entry", s.DataDir + " data none bind 0 0"},
 		{"lxc.mount.entry", s.Userland.Agent + " tare-agent none bind,ro 0 0"},
 	}
-	lines = append(lines, net...)
+	lines = slices.Concat(lines, net, confined)
 	for _, kv := range system.AgentEnv {
 		lines = append(lines, [2]string{"lxc.environment", kv})
 	}
@@ -86,5 +130,5 @@ func config(s *system.Site) string {
 	for _, l := range lines {
 		fmt.Fprintf(&b, "%s = %s\n", l[0], l[1])
 	}
-	return b.String()
+	return b.String(), nil
 }

@@ -61,12 +61,18 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 			return nil, err
 		}
 	}
+	harmful, err := system.HarmfulCapabilities()
+	if err != nil {
+		return nil, err
+	}
 	r := &root{site: s, dir: filepath.Join(s.Dir, "root")}
 	if err := r.mount(); err != nil {
 		r.unmount()
 		return nil, err
 	}
-	p, err := s.Start(system.Command{Root: r.dir, Net: s.Port.Namespace, Argv: []string{"/tare-agent", "fd:3"}})
+	p, err := s.Start(system.Command{
+		Root: r.dir, Net: s.Port.Namespace, Drop: harmful, Argv: []string{"/tare-agent", "fd:3"},
+	})
 	if err != nil {
 		r.unmount()
 		return nil, err
@@ -88,30 +94,52 @@ func (r *root) mount() error {
 		return fault.Hostf("%w", err)
 	}
 	u := r.site.Userland
-	for _, m := range []struct {
-		source, target, fstype string
-		flags                  uintptr
-		data                   string
-	}{
-		{u.Tree, "", "", unix.MS_BIND, ""},
-		{"", "", "", unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY, ""},
-		{u.Agent, "tare-agent", "", unix.MS_BIND, ""},
-		{"proc", "proc", "proc", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC, ""},
-		{"sysfs", "sys", "sysfs", unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC, ""},
+	const inert = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	mounts := []mount{
+		{u.Tree, "", "", unix.MS_BIND | unix.MS_RDONLY, ""},
+		{u.Agent, "tare-agent", "", unix.MS_BIND | unix.MS_RDONLY, ""},
+		{"proc", "proc", "proc", inert, ""},
+		{"sysfs", "sys", "sysfs", unix.MS_RDONLY | inert, ""},
 		{"tmpfs", "tmp", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV, "mode=1777"},
 		{"tmpfs", "run", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV, "mode=755"},
 		{"tmpfs", "dev", "tmpfs", unix.MS_NOSUID, "mode=755"},
 		{r.site.DataDir, "data", "", unix.MS_BIND, ""},
-	} {
-		target := filepath.Join(r.dir, m.target)
-		if err := unix.Mount(m.source, target, m.fstype, m.flags, m.data); err != nil {
-			return fault.Hostf("mounting %s: %w", target, err)
+	}
+	for _, path := range system.ReadOnlyProc {
+		if _, err := os.Stat(path); err == nil {
+			source := filepath.Join(r.dir, path)
+			mounts = append(mounts, mount{source, path, "", unix.MS_BIND | unix.MS_RDONLY | inert, ""})
 		}
-		if m.flags&unix.MS_REMOUNT == 0 {
-			r.mounts = append(r.mounts, target)
+	}
+	for _, m := range mounts {
+		if err := r.add(m); err != nil {
+			return err
 		}
 	}
 	return r.devices()
+}
+
+type mount struct {
+	source, target, fstype string
+	flags                  uintptr
+	data                   string
+}
+
+func (r *root) add(m mount) error {
+	target := filepath.Join(r.dir, m.target)
+	if err := unix.Mount(m.source, target, m.fstype, m.flags, m.data); err != nil {
+		return fault.Hostf("mounting %s: %w", target, err)
+	}
+	r.mounts = append(r.mounts, target)
+	const readOnlyBind = unix.MS_BIND | unix.MS_RDONLY
+	if m.flags&readOnlyBind != readOnlyBind {
+		return nil
+	}
+	// A new bind mount ignores all other flags.
+	if err := unix.Mount("", target, "", m.flags|unix.MS_REMOUNT, ""); err != nil {
+		return fault.Hostf("making %s read-only: %w", target, err)
+	}
+	return nil
 }
 
 // devices creates the entries of /dev that programs expect.

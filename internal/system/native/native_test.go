@@ -15,3 +15,5 @@ func TestConformanceDom0(t *testing.T) { systemtest.Run(t, Dom0()) }
 func TestLoop(t *testing.T) { systemtest.Loop(t, Driver{}) }
 
 func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }
+
+func TestConfined(t *testing.T) { systemtest.Confined(t, Driver{}, systemtest.Flavor()) }

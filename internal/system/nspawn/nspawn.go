@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/sandbox"
 	"github.com/tare-bench/tare/internal/system"
 )
 
@@ -34,7 +35,22 @@ func (Driver) Check(ctx context.Context, h *system.Host) system.Status {
 	return system.Status{Usable: true, Proof: "systemd-nspawn of " + first, Versions: map[string]string{"systemd": strings.TrimPrefix(first, "systemd ")}}
 }
 
+// hidden are directories of the host that nspawn does not see. In /run it would leave directories.
+//
+// nspawn keeps the host's mounts in the container's mount namespace, below those of the container.
+// The kernel lets root in a user namespace, which every guest can make, mount its own writable /proc
+// and /sys if an instance is there of which nothing is hidden.
+var hidden = []string{"/run", sandbox.HostProc(), "/proc/bus", "/sys/bus"}
+
 func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
+	harmful, err := system.HarmfulCapabilities()
+	if err != nil {
+		return nil, err
+	}
+	var drop []string
+	for _, c := range harmful {
+		drop = append(drop, "CAP_"+strings.ToUpper(c.String()))
+	}
 	net := "--private-network"
 	if s.Port != nil {
 		net = "--network-namespace-path=" + s.Port.Namespace
@@ -50,6 +66,8 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 		"--directory=" + s.Userland.Tree, "--read-only",
 		"--resolv-conf=off", "--timezone=off", "--link-journal=no",
 		net,
+		// nspawn's other defaults apply: its filter of system calls, and the rest of its capabilities.
+		"--drop-capability=" + strings.Join(drop, ","),
 		"--bind=" + s.DataDir + ":/data", "--bind-ro=" + s.Userland.Agent + ":/tare-agent",
 	}
 	for _, kv := range system.AgentEnv {
@@ -60,7 +78,7 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 		// nspawn must not lock the userland, which other guests use at the same time, nor choose
 		// a control group layout for the userland's systemd, since the userland has none.
 		Env:  []string{"SYSTEMD_NSPAWN_LOCK=0", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1"},
-		Hide: []string{"/run"}, // nspawn would leave directories there
+		Hide: hidden,
 	})
 	if err != nil {
 		return nil, err

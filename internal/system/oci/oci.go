@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
+	"github.com/moby/profiles/seccomp"
+	"github.com/moby/sys/capability"
 	"github.com/opencontainers/runtime-spec/specs-go"
-	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/system"
@@ -31,29 +34,33 @@ func Bundle(s *system.Site, spec *specs.Spec) (string, error) {
 	return dir, nil
 }
 
-// Spec returns the configuration of a guest on a site. It contains no limits: they are set on the
-// group above the container.
-func Spec(s *system.Site) *specs.Spec {
+// Spec returns the configuration of a guest on a site, confined as Docker confines its containers by
+// default. It contains no limits: they are set on the group above the container.
+func Spec(s *system.Site) (*specs.Spec, error) {
 	tmpfs := func(at, mode string) specs.Mount {
 		return specs.Mount{Destination: at, Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=" + mode}}
 	}
 	bind := func(from, at string, options ...string) specs.Mount {
 		return specs.Mount{Destination: at, Type: "bind", Source: from, Options: append([]string{"bind"}, options...)}
 	}
-	all := capabilities()
+	granted, err := capabilities()
+	if err != nil {
+		return nil, err
+	}
 	net := specs.LinuxNamespace{Type: specs.NetworkNamespace} // a new one, with nothing in it
 	if s.Port != nil {
 		net.Path = s.Port.Namespace
 	}
-	return &specs.Spec{
+	spec := &specs.Spec{
 		Version: "1.0.2",
 		Process: &specs.Process{
 			Args: []string{"/tare-agent", "fd:3"},
 			Env:  system.AgentEnv,
 			Cwd:  "/",
 			Capabilities: &specs.LinuxCapabilities{
-				Bounding: all, Effective: all, Permitted: all,
+				Bounding: granted, Effective: granted, Permitted: granted,
 			},
+			NoNewPrivileges: true,
 		},
 		Root:     &specs.Root{Path: s.Userland.Tree, Readonly: true},
 		Hostname: "tare",
@@ -74,27 +81,40 @@ func Spec(s *system.Site) *specs.Spec {
 				{Type: specs.PIDNamespace}, {Type: specs.MountNamespace}, {Type: specs.IPCNamespace},
 				{Type: specs.UTSNamespace}, net,
 			},
+			MaskedPaths: []string{
+				"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys",
+				"/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats",
+				"/sys/devices/virtual/powercap", "/sys/firmware",
+			},
+			ReadonlyPaths: system.ReadOnlyProc,
 		},
 	}
+	// The profile's rules depend on the capabilities.
+	if spec.Linux.Seccomp, err = seccomp.GetDefaultProfile(spec); err != nil {
+		return nil, fault.Hostf("Docker's seccomp profile: %w", err)
+	}
+	return spec, nil
 }
 
-// capabilities returns the capabilities that container engines grant by default, without those
-// that tare does not have itself.
-func capabilities() []string {
+// dockers are the capabilities that Docker grants by default.
+var dockers = []capability.Cap{
+	capability.CAP_CHOWN, capability.CAP_DAC_OVERRIDE, capability.CAP_FSETID, capability.CAP_FOWNER,
+	capability.CAP_MKNOD, capability.CAP_NET_RAW, capability.CAP_SETGID, capability.CAP_SETUID,
+	capability.CAP_SETFCAP, capability.CAP_SETPCAP, capability.CAP_NET_BIND_SERVICE,
+	capability.CAP_SYS_CHROOT, capability.CAP_KILL, capability.CAP_AUDIT_WRITE,
+}
+
+// capabilities returns the names of those that a guest gets.
+func capabilities() ([]string, error) {
+	possible, err := system.HarmlessCapabilities()
+	if err != nil {
+		return nil, err
+	}
 	var names []string
-	for _, c := range []struct {
-		name   string
-		number uintptr
-	}{
-		{"CAP_CHOWN", unix.CAP_CHOWN}, {"CAP_DAC_OVERRIDE", unix.CAP_DAC_OVERRIDE}, {"CAP_FOWNER", unix.CAP_FOWNER},
-		{"CAP_FSETID", unix.CAP_FSETID}, {"CAP_KILL", unix.CAP_KILL}, {"CAP_SETGID", unix.CAP_SETGID},
-		{"CAP_SETUID", unix.CAP_SETUID}, {"CAP_SETPCAP", unix.CAP_SETPCAP}, {"CAP_NET_RAW", unix.CAP_NET_RAW},
-		{"CAP_NET_BIND_SERVICE", unix.CAP_NET_BIND_SERVICE}, {"CAP_SYS_CHROOT", unix.CAP_SYS_CHROOT},
-		{"CAP_MKNOD", unix.CAP_MKNOD}, {"CAP_AUDIT_WRITE", unix.CAP_AUDIT_WRITE}, {"CAP_SETFCAP", unix.CAP_SETFCAP},
-	} {
-		if have, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c.number, 0, 0, 0); err == nil && have == 1 {
-			names = append(names, c.name)
+	for _, c := range possible {
+		if slices.Contains(dockers, c) {
+			names = append(names, "CAP_"+strings.ToUpper(c.String()))
 		}
 	}
-	return names
+	return names, nil
 }

@@ -28,7 +28,11 @@ func Check(ctx context.Context, runtime string) system.Status {
 // Run starts a guest with a runtime that has runc's command line. The runtime does not see the
 // directories in hide.
 func Run(s *system.Site, runtime string, hide ...string) (system.Guest, error) {
-	bundle, err := Bundle(s, Spec(s))
+	spec, err := Spec(s)
+	if err != nil {
+		return nil, err
+	}
+	bundle, err := Bundle(s, spec)
 	if err != nil {
 		return nil, err
 	}

@@ -232,6 +232,7 @@ type Enter struct {
 	Hide        []string // directories to replace by empty ones in memory
 	PIDs        bool     // run in a new PID namespace: processes that it started end with it
 	Net         string   // path of a network namespace to enter, or ""
+	Jail        *Jail    // where it is confined; nil: nowhere. Not with Hide, PIDs or Root
 	Root        string   // new root directory; "": unchanged
 	Dir         string   // working directory, inside Root
 	// Drop are capabilities that the process and its children can never have.
@@ -260,6 +261,9 @@ func (e Enter) Command() (*exec.Cmd, error) {
 	if e.PIDs {
 		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWPID
 	}
+	if e.Jail != nil {
+		cmd.SysProcAttr.Cloneflags |= e.Jail.cloneflags(e.Net)
+	}
 	return cmd, nil
 }
 
@@ -276,6 +280,12 @@ func enter(arg string) error {
 	if e.Net != "" {
 		if err := enterNetwork(e.Net); err != nil {
 			return err
+		}
+	}
+	if e.Jail != nil {
+		runtime.LockOSThread()
+		if err := e.Jail.enter(); err != nil {
+			return fmt.Errorf("confining it: %w", err)
 		}
 	}
 	if len(e.Hide) > 0 { // keeps its mounts in its own namespace

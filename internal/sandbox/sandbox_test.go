@@ -64,6 +64,7 @@ var roles = map[string]func(mark string) error{
 		return nil
 	},
 	"alone":   alone,
+	"jail":    jailed,
 	"orphans": orphans,
 	"work":    work,
 }

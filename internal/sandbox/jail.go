@@ -1,0 +1,186 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Jail confines a process that serves a guest and could be taken over by it, such as a VMM. It runs as a user without
+// privileges and sees, besides the host's programs and libraries, only the files and devices listed here, at their own
+// paths. It has its own process IDs, its own IPC and, if Enter names no other, a network without any interface.
+type Jail struct {
+	User    uint32   // user and group; no process or file of the host should belong to them
+	Read    []string // files and directories to read
+	Write   []string // files to read and write; they are given to User
+	Devices []string // devices to read and write; there are new nodes for them, which belong to User
+}
+
+// programs are the host's directories of programs and libraries, and what the dynamic linker needs.
+var programs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache", "/etc/alternatives"}
+
+// cloneflags are the namespaces that the process is created in.
+func (j *Jail) cloneflags(net string) uintptr {
+	flags := uintptr(unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS)
+	if net == "" {
+		flags |= unix.CLONE_NEWNET
+	}
+	return flags
+}
+
+// enter moves the calling process, which must be the first of its namespaces, into the jail. The caller must have
+// locked its thread, and only that thread may execute the program.
+func (j *Jail) enter() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("separating its mounts: %w", err)
+	}
+	root := filepath.Join(Dir(), "jail")
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return err
+	}
+	if err := unix.Mount("jail", root, "tmpfs", unix.MS_NOSUID, "mode=755"); err != nil {
+		return err
+	}
+	if err := j.furnish(root); err != nil {
+		return err
+	}
+	if err := os.Chdir(root); err != nil {
+		return err
+	}
+	// With the old root over the new one, unmounting the old leaves the new (pivot_root(2)).
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return fmt.Errorf("pivot_root: %w", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("unmounting the host's files: %w", err)
+	}
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	return j.become()
+}
+
+// furnish makes the files of the jail in the directory root.
+func (j *Jail) furnish(root string) error {
+	for dir, mode := range map[string]os.FileMode{"dev": 0o755, "proc": 0o755, "tmp": 0o777 | os.ModeSticky} {
+		if err := os.Mkdir(filepath.Join(root, dir), mode); err != nil {
+			return err
+		}
+		if err := os.Chmod(filepath.Join(root, dir), mode); err != nil { // despite the umask
+			return err
+		}
+	}
+	const quiet = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	if err := unix.Mount("proc", filepath.Join(root, "proc"), "proc", quiet, ""); err != nil {
+		return fmt.Errorf("mounting /proc: %w", err)
+	}
+	for _, path := range programs {
+		target, err := os.Readlink(path)
+		switch {
+		case err == nil:
+			err = os.Symlink(target, filepath.Join(root, path))
+		case exists(path):
+			err = bind(path, root, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV)
+		default:
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, path := range j.Read {
+		if exists(filepath.Join(root, path)) { // among the programs
+			continue
+		}
+		if err := bind(path, root, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV); err != nil {
+			return err
+		}
+	}
+	for _, path := range j.Write {
+		if err := os.Chown(path, int(j.User), int(j.User)); err != nil {
+			return err
+		}
+		if err := bind(path, root, quiet); err != nil {
+			return err
+		}
+	}
+	for _, path := range append([]string{"/dev/null", "/dev/zero", "/dev/urandom"}, j.Devices...) {
+		if err := j.node(path, root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// node makes the device node in the jail that a path of the host leads to.
+func (j *Jail) node(path, root string) error {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	at := filepath.Join(root, path)
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mknod(at, st.Mode&unix.S_IFMT|0o600, int(st.Rdev)); err != nil {
+		return fmt.Errorf("%s: making a device node: %w", path, err)
+	}
+	return os.Chown(at, int(j.User), int(j.User))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// bind makes a file or directory of the host appear below root at its own path.
+func bind(path, root string, flags uintptr) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	at := filepath.Join(root, path)
+	dir := at
+	if !st.IsDir() {
+		dir = filepath.Dir(at)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		f, err := os.Create(at)
+		if err != nil {
+			return err
+		}
+		f.Close()
+	}
+	if err := unix.Mount(path, at, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mounting %s: %w", path, err)
+	}
+	// Only a second call applies the flags.
+	if err := unix.Mount("", at, "", unix.MS_BIND|unix.MS_REMOUNT|flags, ""); err != nil {
+		return fmt.Errorf("mounting %s: %w", path, err)
+	}
+	return nil
+}
+
+// become gives up root. No program that the process executes gets privileges again.
+func (j *Jail) become() error {
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return err
+	}
+	// Package syscall's functions change all threads.
+	if err := syscall.Setgroups(nil); err != nil {
+		return err
+	}
+	if err := syscall.Setresgid(int(j.User), int(j.User), int(j.User)); err != nil {
+		return err
+	}
+	if err := syscall.Setresuid(int(j.User), int(j.User), int(j.User)); err != nil {
+		return err
+	}
+	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/store/storetest"
 )
@@ -46,7 +47,7 @@ func fullRun(t *testing.T, path string) {
 	var arms []store.Arm
 	for _, a := range c.Planned() {
 		arms = append(arms, store.Arm{Name: a.Name, System: a.System, Scenario: a.Scenario, ControlOf: a.Control,
-			Flavor: store.Flavor{Name: a.Flavor.Name, VCPUs: 1, MemoryBytes: 1 << 28, CPUs: "1", DiskBytes: 1 << 28, DiskFS: "ext4"}})
+			Flavor: model.Flavor{Name: a.Flavor.Name, VCPUs: 1, MemoryBytes: 1 << 28, CPUs: "1", DiskBytes: 1 << 28, DiskFS: "ext4"}})
 	}
 	docs := map[string][]byte{
 		store.DocCampaign: c.Resolved(), store.DocCampaignYAML: []byte(yaml), store.DocArms: planned, store.DocUserland: []byte(`{"key": "0123"}`),

@@ -55,7 +55,7 @@ func Open(stateDir string, step func(string)) (*Testbed, error) {
 		t.Instance.Close()
 		return nil, err
 	}
-	t.Host = &system.Host{RunID: t.Instance.ID, StateDir: stateDir, Dir: sandbox.Dir(), Proc: sandbox.HostProc(), Cgroups: layout, Network: network.NewBridge(t.Instance.ID)}
+	t.Host = &system.Host{RunID: t.Instance.ID, StateDir: stateDir, Dir: sandbox.Dir(), Proc: sandbox.HostProc(), Cgroups: layout, Network: network.NewBridge()}
 	img, err := image.Open(ImageDir(stateDir))
 	if err != nil {
 		if errors.Is(err, image.ErrNotBuilt) {
@@ -153,7 +153,7 @@ func (t *Testbed) Lacks(c *campaign.Campaign) map[string]string {
 		return why
 	}
 	for _, f := range c.Flavors {
-		if err := network.Check(t.Host.RunID, f.Network); err != nil {
+		if err := network.Check(f.Network); err != nil {
 			why[f.Network] = strings.ReplaceAll(err.Error(), "\n  ", "; ")
 		}
 		for _, d := range f.Devices {

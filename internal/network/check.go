@@ -8,13 +8,22 @@ import (
 
 // Check makes a network of this mode with both kinds of ports and removes it again. The error says
 // why this host does not support the mode.
-func Check(id, mode string) error {
-	if mode == model.NetworkNone || mode == model.NetworkUser {
+func Check(mode string) error {
+	if mode == model.NetworkNone {
 		return nil
 	}
-	b := NewBridge(id)
+	b := NewBridge()
 	var errs []error
-	for _, plug := range []func(string) (*Port, error){b.NamespacePort, b.TapPort} {
+	if mode == model.NetworkUser {
+		p, err := b.UserPort()
+		if err != nil {
+			return errors.Join(err, b.Close())
+		}
+		return errors.Join(p.Close(), b.Close())
+	}
+	for _, plug := range []func(string) (*Port, error){
+		b.NamespacePort, func(mode string) (*Port, error) { return b.TapPort(mode, 0) },
+	} {
 		p, err := plug(mode)
 		if err != nil {
 			errs = append(errs, err)

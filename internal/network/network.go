@@ -3,11 +3,11 @@
 //
 // The bridge is in an unnamed network namespace of its own. It is invisible on the host and cannot
 // collide with anything there. It disappears when the last process in it has ended and tare has
-// closed it or ended, for whatever reason. Only a network with NAT has an interface on the host:
-// one end of a veth pair, which disappears with the other end in the namespace.
+// closed it or ended, for whatever reason. With NAT, what guests take for the world outside is
+// another such namespace. No guest can send a packet to the host's own network.
 //
-//	guest ── eth0 ═ veth or tap ── bridge ──(NAT)── uplink ═ veth ── host
-//	         └ own namespace ┘     └──── the run's namespace ────┘
+//	guest ── eth0 ═ veth or tap ── bridge ──(NAT)── uplink ═ veth ── eth0
+//	         └ own namespace ┘     └──── the run's namespace ────┘   └ outside ┘
 package network
 
 import (
@@ -31,7 +31,8 @@ const (
 	GuestInterface = "eth0"
 )
 
-// QEMU's own stack uses the same addresses for every guest.
+// QEMU's own stack uses the same addresses for every guest. UserHost leads to the loopback address of the namespace
+// that QEMU runs in.
 var (
 	UserAddress = netip.MustParsePrefix("10.0.2.15/24")
 	UserHost    = netip.MustParseAddr("10.0.2.2")
@@ -39,20 +40,18 @@ var (
 
 // Bridge is the network of one run. It is created with its first port.
 type Bridge struct {
-	id string
-
-	mu    sync.Mutex
-	space *space       // nil before the first port and after Close
-	link  netlink.Link // the bridge itself
-	net   netip.Prefix // of the guests; the bridge has the first address
-	taken map[int]bool // addresses in use by ports, by their last byte
-	host  netip.Addr   // of the host's end of the uplink; invalid without NAT
+	mu      sync.Mutex
+	space   *space       // nil before the first port and after Close
+	link    netlink.Link // the bridge itself
+	net     netip.Prefix // of the guests; the bridge has the first address
+	taken   map[int]bool // addresses in use by ports, by their last byte
+	outside *space       // beyond the uplink; nil without NAT
+	host    netip.Addr   // the host's, outside; invalid without NAT
 }
 
-// NewBridge returns the bridge of the run with this id, which must be unique on the host and at
-// most 11 bytes long. It creates nothing yet. The caller closes the bridge when the guests have
-// ended.
-func NewBridge(id string) *Bridge { return &Bridge{id: id, taken: map[int]bool{}} }
+// NewBridge returns the bridge of a run. It creates nothing yet. The caller closes the bridge when
+// the guests have ended.
+func NewBridge() *Bridge { return &Bridge{taken: map[int]bool{}} }
 
 // Port is a guest's attachment to the bridge. No other port has its address until it is closed. In
 // tests, a port may be just an Address.
@@ -61,17 +60,18 @@ type Port struct {
 	Address netip.Prefix
 	// Gateway is the gateway of the guest's default route; invalid: the guest has none.
 	Gateway netip.Addr
-	// Host is the address at which the guest reaches the host: the bridge's own address or, with
-	// NAT, that of the host's end of the uplink. See Bridge.OnHost.
+	// Host is the address at which the guest reaches the host: the bridge's own address, with NAT
+	// that of the outer end of the uplink, or UserHost. See Bridge.OnHost.
 	Host netip.Addr
 	// MAC is the hardware address for the guest's interface, for VMMs that set one.
 	MAC net.HardwareAddr
 	// Namespace is the path of the guest's network namespace, for processes in this sandbox; "" if
 	// the port is not a namespace.
 	Namespace string
-	// Tap is the tap device for a machine; "" if the port is not a tap device. It is in the
-	// namespace TapNamespace, in which the machine's process must be started.
-	Tap, TapNamespace string
+	// Tap is the tap device for a machine; "" if the port is not a tap device.
+	Tap string
+	// VMMNamespace is the path of the namespace in which the machine's process must be started.
+	VMMNamespace string
 
 	bridge  *Bridge // nil: not on a bridge
 	space   *space  // the guest's, if it has one
@@ -115,13 +115,13 @@ func Alone() (*Port, error) {
 	return &Port{Namespace: s.path(), space: s}, nil
 }
 
-// TapPort makes a port that is a tap device, for guests that are machines. The machine must
-// configure the port's address itself. The caller closes the port.
-func (b *Bridge) TapPort(mode string) (*Port, error) {
+// TapPort makes a port that is a tap device, for guests that are machines. The user and group owner may open
+// it. The machine must configure the port's address itself. The caller closes the port.
+func (b *Bridge) TapPort(mode string, owner uint32) (*Port, error) {
 	return b.port(mode, func(p *Port) error {
 		tap := &netlink.Tuntap{
 			LinkAttrs: netlink.LinkAttrs{Name: p.hostEnd()},
-			Mode:      netlink.TUNTAP_MODE_TAP, Flags: netlink.TUNTAP_DEFAULTS | netlink.TUNTAP_NO_PI | netlink.TUNTAP_VNET_HDR,
+			Mode:      netlink.TUNTAP_MODE_TAP, Owner: owner, Group: owner, Flags: netlink.TUNTAP_DEFAULTS | netlink.TUNTAP_NO_PI | netlink.TUNTAP_VNET_HDR,
 		}
 		// A tap device is created in the namespace of the calling thread.
 		if err := b.space.do(func() error { return b.space.links.LinkAdd(tap) }); err != nil {
@@ -130,9 +130,21 @@ func (b *Bridge) TapPort(mode string) (*Port, error) {
 		if err := b.space.links.LinkSetMaster(tap, b.link); err != nil {
 			return err
 		}
-		p.Tap, p.TapNamespace = p.hostEnd(), b.space.path()
+		p.Tap, p.VMMNamespace = p.hostEnd(), b.space.path()
 		return b.space.links.LinkSetUp(tap)
 	})
+}
+
+// UserPort makes a port for a machine whose VMM has a network stack of its own: only the namespace
+// in which the VMM must be started, so that its sockets reach the run's network and not the host's.
+// The guest has no address that others could reach. The caller closes the port.
+func (b *Bridge) UserPort() (*Port, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.ensure(model.NetworkUser); err != nil {
+		return nil, wrap(err)
+	}
+	return &Port{Host: UserHost, VMMNamespace: b.space.path()}, nil
 }
 
 // EmptyPort makes a port that is only an address, for guests whose interface another program
@@ -218,9 +230,9 @@ func address(p netip.Prefix, n int) netip.Addr {
 // ensure creates the bridge, and what the mode needs in addition, unless it exists.
 func (b *Bridge) ensure(mode string) error {
 	switch mode {
-	case model.NetworkBridged, model.NetworkNAT:
+	case model.NetworkBridged, model.NetworkNAT, model.NetworkUser:
 	default:
-		return fault.Campaignf("network %q: only %s and %s use a bridge", mode, model.NetworkBridged, model.NetworkNAT)
+		return fault.Campaignf("network %q: want %s, %s or %s", mode, model.NetworkBridged, model.NetworkNAT, model.NetworkUser)
 	}
 	if b.space == nil {
 		if err := b.make(); err != nil {
@@ -255,18 +267,18 @@ func (b *Bridge) make() (err error) {
 }
 
 // OnHost calls f in the network namespace in which guests of this mode reach the host: the
-// bridge's, or with NAT the host's own. Sockets that f opens stay there, and so do processes that f
-// starts directly; goroutines do not.
+// bridge's, or with NAT the one outside. Nothing there is reachable from the host's own network.
+// Sockets that f opens stay there, and so do processes that f starts directly; goroutines do not.
 func (b *Bridge) OnHost(mode string, f func() error) error {
 	b.mu.Lock()
 	err := b.ensure(mode)
 	s := b.space
+	if mode == model.NetworkNAT {
+		s = b.outside
+	}
 	b.mu.Unlock()
 	if err != nil {
 		return wrap(err)
-	}
-	if mode == model.NetworkNAT {
-		return f()
 	}
 	return s.do(f)
 }
@@ -356,8 +368,11 @@ func (b *Bridge) Close() error {
 	if b.space == nil {
 		return nil
 	}
-	err := errors.Join(b.removeUplink(), b.space.close())
-	b.space, b.link, b.host = nil, nil, netip.Addr{}
+	err := b.space.close()
+	if b.outside != nil {
+		err = errors.Join(err, b.outside.close())
+	}
+	b.space, b.outside, b.link, b.host = nil, nil, nil, netip.Addr{}
 	return wrap(err)
 }
 

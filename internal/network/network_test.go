@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,19 +20,16 @@ import (
 	"github.com/tare-bench/tare/internal/model"
 )
 
-// newBridge returns a bridge with a unique name.
+// newBridge returns a bridge, and closes it when the test ends.
 func newBridge(t *testing.T) *Bridge {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("needs root")
 	}
-	b := NewBridge("t" + strings.ToLower(rand.Text()[:10]))
+	b := NewBridge()
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)
-		}
-		if left, _ := filepath.Glob("/sys/class/net/" + b.id + "*"); left != nil {
-			t.Errorf("left on the host: %v", left)
 		}
 	})
 	return b
@@ -148,9 +144,6 @@ func TestBridged(t *testing.T) {
 	}
 	exchange(t, host, one.Host, one.space.do)
 	exchange(t, two.space.do, two.Address.Addr(), host)
-	if hosts, _ := filepath.Glob("/sys/class/net/*" + b.id + "*"); hosts != nil {
-		t.Errorf("on the host: %v", hosts)
-	}
 	err := one.space.do(func() error {
 		c, err := net.Dial("udp4", "192.0.2.1:9") // looks up a route and sends nothing
 		if err == nil {
@@ -166,7 +159,7 @@ func TestBridged(t *testing.T) {
 
 func TestNAT(t *testing.T) {
 	b := newBridge(t)
-	if err := Check(b.id, model.NetworkNAT); err != nil {
+	if err := Check(model.NetworkNAT); err != nil {
 		t.Skipf("this host has no NAT: %v", err)
 	}
 	plain, p := namespacePort(t, b, model.NetworkBridged), namespacePort(t, b, model.NetworkNAT)
@@ -178,12 +171,58 @@ func TestNAT(t *testing.T) {
 	exchange(t, plain.space.do, plain.Address.Addr(), p.space.do) // and it is on the same bridge
 }
 
+// TestHostUnreachable: what listens on the host, on whatever address, cannot be reached from any network.
+func TestHostUnreachable(t *testing.T) {
+	b := newBridge(t)
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := []string{"127.0.0.1"}
+	for _, a := range addresses {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() {
+			targets = append(targets, p.Addr().String())
+		}
+	}
+	for _, mode := range []string{model.NetworkBridged, model.NetworkNAT, model.NetworkUser} {
+		if err := Check(mode); err != nil {
+			t.Logf("this host has no network %q: %v", mode, err)
+			continue
+		}
+		// User-mode stacks connect from where OnHost calls its function.
+		from, targets := func(f func() error) error { return b.OnHost(mode, f) }, targets
+		if mode != model.NetworkUser {
+			p := namespacePort(t, b, mode)
+			from, targets = p.space.do, append(slices.Clone(targets), p.Host.String())
+		}
+		err := from(func() error {
+			for _, target := range targets {
+				// The timeout bounds the test: a connection that is dropped is not made, either.
+				if c, err := net.DialTimeout("tcp4", net.JoinHostPort(target, port), time.Second); err == nil {
+					c.Close()
+					t.Errorf("%s: the host is reached at %s", mode, target)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestTaps creates and closes taps; addresses are reused.
 func TestTaps(t *testing.T) {
 	b := newBridge(t)
 	seen := map[string]bool{}
 	for range 3 {
-		p, err := b.TapPort(model.NetworkBridged)
+		p, err := b.TapPort(model.NetworkBridged, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +248,8 @@ func TestPlug(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Plug(b.id + "-no"); fault.KindOf(err) != fault.Host {
+	id := "t" + strings.ToLower(rand.Text()[:10])
+	if err := p.Plug(id + "-no"); fault.KindOf(err) != fault.Host {
 		t.Errorf("an interface that is not there: %v", err)
 	}
 	guest, err := newSpace()
@@ -217,7 +257,7 @@ func TestPlug(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer guest.close()
-	name := b.id + "-v"
+	name := id + "-v"
 	cable := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: GuestInterface, PeerNamespace: netlink.NsFd(guest.fd())}
 	if err := netlink.LinkAdd(cable); err != nil {
 		t.Fatal(err)
@@ -259,22 +299,22 @@ func TestFull(t *testing.T) {
 	for n := 2; n < 255; n++ {
 		b.taken[n] = true
 	}
-	if _, err := b.TapPort(model.NetworkBridged); fault.KindOf(err) != fault.Host {
+	if _, err := b.TapPort(model.NetworkBridged, 0); fault.KindOf(err) != fault.Host {
 		t.Errorf("a guest too many: %v", err)
 	}
-	if _, err := b.TapPort("wireless"); fault.KindOf(err) != fault.Campaign {
+	if _, err := b.TapPort("wireless", 0); fault.KindOf(err) != fault.Campaign {
 		t.Errorf("a mode that there is not: %v", err)
 	}
 }
 
 func TestCheck(t *testing.T) {
-	b := newBridge(t)
+	newBridge(t) // skips the test without root
 	for _, mode := range []string{model.NetworkNone, model.NetworkUser, model.NetworkBridged} {
-		if err := Check(b.id, mode); err != nil {
+		if err := Check(mode); err != nil {
 			t.Errorf("%s: %v", mode, err)
 		}
 	}
-	if err := Check(b.id, "wireless"); err == nil {
+	if err := Check("wireless"); err == nil {
 		t.Error("a mode that there is not")
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
@@ -17,9 +16,6 @@ import (
 
 // uplinkName is the uplink's interface in the bridge's namespace.
 const uplinkName = "up"
-
-// hostInterface is the uplink's interface on the host.
-func (b *Bridge) hostInterface() string { return b.id + "-up" }
 
 // masquerade is the ruleset of the bridge's namespace: guests' packets leave over the uplink with
 // its address as the source.
@@ -31,9 +27,9 @@ const masquerade = `table ip tare {
 }
 `
 
-// addUplink makes the bridge's namespace a router between the guests and the host. It adds nothing
-// to the host but an interface with an address: packets for destinations beyond the host depend on
-// the host's own forwarding.
+// addUplink makes the bridge's namespace a router between the guests and what they take for the
+// world outside: another namespace, where only the host's end of the run listens. The route goes no
+// farther, since guests are not trusted.
 func (b *Bridge) addUplink() error {
 	net, err := freePrefix(b.net)
 	if err != nil {
@@ -41,19 +37,20 @@ func (b *Bridge) addUplink() error {
 	}
 	host, ours := address(net, 1), address(net, 2)
 	bits := 30
-	here, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	outside, err := newSpace()
 	if err != nil {
 		return err
 	}
-	defer here.Close()
-	cable := &netlink.Veth{
-		LinkAttrs: netlink.LinkAttrs{Name: b.hostInterface()},
-		PeerName:  uplinkName, PeerNamespace: netlink.NsFd(b.space.fd()),
+	err = b.space.links.LinkAdd(&netlink.Veth{
+		LinkAttrs: netlink.LinkAttrs{Name: uplinkName},
+		PeerName:  GuestInterface, PeerNamespace: netlink.NsFd(outside.fd()),
+	})
+	if err != nil {
+		err = fmt.Errorf("uplink: %w", err)
 	}
-	if err := here.LinkAdd(cable); err != nil {
-		return fmt.Errorf("uplink: %w", err)
+	if err == nil {
+		err = outside.configure(GuestInterface, netip.PrefixFrom(host, bits), netip.Addr{})
 	}
-	err = (&space{links: here}).configure(b.hostInterface(), netip.PrefixFrom(host, bits), netip.Addr{})
 	if err == nil {
 		err = b.space.configure(uplinkName, netip.PrefixFrom(ours, bits), host)
 	}
@@ -61,9 +58,9 @@ func (b *Bridge) addUplink() error {
 		err = b.space.do(forward)
 	}
 	if err != nil {
-		return errors.Join(err, b.removeUplink())
+		return errors.Join(err, b.removeUplink(), outside.close())
 	}
-	b.host = host
+	b.outside, b.host = outside, host
 	return nil
 }
 
@@ -85,14 +82,11 @@ func forward() error {
 	return nil
 }
 
-// removeUplink removes the host's end of the uplink, if it exists, and thereby the other end.
+// removeUplink removes the uplink, if it exists, so that another attempt can make it.
 func (b *Bridge) removeUplink() error {
-	link, err := netlink.LinkByName(b.hostInterface())
+	link, err := b.space.links.LinkByName(uplinkName)
 	if err != nil {
 		return nil // it does not exist
 	}
-	if err := netlink.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
-		return err
-	}
-	return nil
+	return b.space.links.LinkDel(link)
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
-	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/volume"
 )
 
@@ -46,7 +45,7 @@ func Launch(ctx context.Context, d Driver, h *Host, name string, ask Request) (*
 	if h.Userland == nil && !d.Capabilities().InMemory {
 		return nil, fault.Hostf("the userland image is not built")
 	}
-	m := &Machine{Driver: d, Site: &Site{ID: h.RunID + "-" + name, Userland: h.Userland, Request: ask}}
+	m := &Machine{Driver: d, Site: &Site{ID: h.RunID + "-" + name, User: newUser(), Userland: h.Userland, Request: ask}}
 	if err := m.start(ctx, h); err != nil {
 		m.Close()
 		log := ""
@@ -151,12 +150,12 @@ func (s *Site) connect(h *Host, caps Capabilities) (err error) {
 		return nil
 	case !slices.Contains(caps.Networks, mode):
 		return fault.Campaignf("it does not support the network %q", mode)
-	case mode == model.NetworkUser: // the VMM provides it
-		return nil
 	case h.Network == nil:
 		return fault.Hostf("this run has no network")
+	case mode == model.NetworkUser: // the VMM provides it
+		s.Port, err = h.Network.UserPort()
 	case caps.Port == TapPort:
-		s.Port, err = h.Network.TapPort(mode)
+		s.Port, err = h.Network.TapPort(mode, s.User)
 	case caps.Port == EmptyPort:
 		s.Port, err = h.Network.EmptyPort(mode)
 	default:
@@ -249,13 +248,10 @@ func (m *Machine) Address() netip.Addr {
 // HostAddress is the address at which the guest reaches the host (see network.Bridge.OnHost);
 // invalid when it cannot.
 func (m *Machine) HostAddress() netip.Addr {
-	switch {
-	case m.Site.Port != nil:
-		return m.Site.Port.Host
-	case m.Site.Flavor.Network == model.NetworkUser:
-		return network.UserHost
+	if m.Site.Port == nil {
+		return netip.Addr{}
 	}
-	return netip.Addr{}
+	return m.Site.Port.Host
 }
 
 // Freeze freezes the guest. It does nothing if the guest is frozen already or cannot be frozen.

@@ -13,10 +13,10 @@ func NetworkParameter(iface string, s *Site) string {
 	var address netip.Prefix
 	var gateway netip.Addr
 	switch {
-	case s.Port != nil:
-		address, gateway = s.Port.Address, s.Port.Gateway
 	case s.Flavor.Network == model.NetworkUser:
 		address, gateway = network.UserAddress, network.UserHost
+	case s.Port != nil:
+		address, gateway = s.Port.Address, s.Port.Gateway
 	default:
 		return ""
 	}

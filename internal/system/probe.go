@@ -16,7 +16,7 @@ import (
 // Probe starts a guest without disks and returns the time until its agent answered. Check uses it
 // where only a trial start can tell. Probe leaves nothing behind.
 func Probe(ctx context.Context, d Driver, h *Host, limit time.Duration) (took time.Duration, err error) {
-	s := &Site{ID: h.RunID + "-probe-" + d.Name(), Userland: h.Userland}
+	s := &Site{ID: h.RunID + "-probe-" + d.Name(), User: newUser(), Userland: h.Userland}
 	s.Flavor = model.Flavor{VCPUs: 1, MemoryBytes: 256 << 20}
 	s.Dir = filepath.Join(h.Dir, s.ID)
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {

@@ -37,11 +37,12 @@ type Process struct {
 
 // Command is a guest's first process on the host, before it starts.
 type Command struct {
-	Root string   // new root directory, or ""
-	Hide []string // host directories that it must not see; it sees empty ones in memory instead
-	Dir  string   // working directory, inside Root; "": unchanged, or / in a new root
-	PIDs bool     // run in a new PID namespace: processes that it started end with it
-	Net  string   // path of the network namespace to enter, or ""
+	Root string        // new root directory, or ""
+	Hide []string      // host directories that it must not see; it sees empty ones in memory instead
+	Dir  string        // working directory, inside Root; "": unchanged, or / in a new root
+	PIDs bool          // run in a new PID namespace: processes that it started end with it
+	Net  string        // path of the network namespace to enter, or ""
+	Jail *sandbox.Jail // where it is confined; nil: nowhere
 	// Drop are capabilities that the process and its children can never have.
 	Drop  []capability.Cap
 	Argv  []string   // without Root, the program is looked up in PATH
@@ -82,7 +83,7 @@ func (c Command) start(procs []string) (*Process, error) {
 		}
 	}
 	cmd, err := sandbox.Enter{
-		CgroupProcs: procs, Hide: c.Hide, PIDs: c.PIDs, Net: c.Net, Root: c.Root, Dir: c.Dir, Drop: c.Drop,
+		CgroupProcs: procs, Hide: c.Hide, PIDs: c.PIDs, Net: c.Net, Jail: c.Jail, Root: c.Root, Dir: c.Dir, Drop: c.Drop,
 		Path: path, Argv: argv, Env: slices.Concat(AgentEnv, c.Env),
 	}.Command()
 	if err != nil {

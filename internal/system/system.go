@@ -168,7 +168,9 @@ type Userland struct {
 	Kernel    string // kernel for virtual machines
 	Vmlinux   string // the same, uncompressed; "" if it could not be obtained
 	Initramfs string // with the agent as /init
-	Agent     string // the agent's static program
+	// BareInitramfs is the same without modules, for kernels other than Kernel.
+	BareInitramfs string
+	Agent         string // the agent's static program
 }
 
 // Host describes the machine that guests run on, as far as drivers need it.
@@ -190,6 +192,7 @@ func (h *Host) Volumes() string { return filepath.Join(h.StateDir, "volumes", h.
 // Site holds everything that a guest is created on. The caller of Create owns all of it.
 type Site struct {
 	ID       string // unique on this host, valid as a host or directory name
+	User     uint32 // user and group without privileges, for a process that the guest could take over
 	Dir      string // private directory, in memory
 	Userland *Userland
 	Request

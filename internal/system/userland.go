@@ -19,5 +19,12 @@ func NewUserland(img *image.Image, agentProgram []byte, dir string) (*Userland, 
 	if err != nil {
 		return nil, err
 	}
-	return &Userland{Tree: img.Tree, Disk: img.Disk, Kernel: img.Kernel, Vmlinux: img.Vmlinux, Initramfs: initramfs, Agent: agent}, nil
+	bare, err := img.InitramfsWith(agentProgram)
+	if err != nil {
+		return nil, err
+	}
+	return &Userland{
+		Tree: img.Tree, Disk: img.Disk, Kernel: img.Kernel, Vmlinux: img.Vmlinux, Agent: agent,
+		Initramfs: initramfs, BareInitramfs: bare,
+	}, nil
 }

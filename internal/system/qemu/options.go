@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
 )
@@ -48,17 +47,25 @@ func dataDisk(s *system.Site) []string {
 // netdev returns the machine's network backend, "" when it has none.
 func netdev(s *system.Site) string {
 	switch {
-	case s.Port != nil:
-		vhost := s.Setting(options, "vhost")
-		if vhost == "auto" {
-			vhost = "off"
-			if _, err := os.Stat(vhostDevice); err == nil {
-				vhost = "on"
-			}
+	case s.Port == nil:
+		return ""
+	case s.Port.Tap != "":
+		moves := "off"
+		if vhost(s) {
+			moves = "on"
 		}
-		return "tap,id=net,script=no,downscript=no,ifname=" + s.Port.Tap + ",vhost=" + vhost
-	case s.Flavor.Network == model.NetworkUser:
+		return "tap,id=net,script=no,downscript=no,ifname=" + s.Port.Tap + ",vhost=" + moves
+	default: // QEMU's own stack
 		return fmt.Sprintf("user,id=net,net=%s,host=%s,dhcpstart=%s", network.UserAddress.Masked(), network.UserHost, network.UserAddress.Addr())
 	}
-	return ""
+}
+
+// vhost reports whether the host's kernel moves the packets of the machine.
+func vhost(s *system.Site) bool {
+	setting := s.Setting(options, "vhost")
+	if setting != "auto" {
+		return setting == "on"
+	}
+	_, err := os.Stat(vhostDevice)
+	return err == nil
 }

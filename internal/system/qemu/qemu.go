@@ -16,6 +16,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/sandbox"
 	"github.com/tare-bench/tare/internal/system"
 )
 
@@ -105,9 +106,9 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 		return nil, err
 	}
 	defer theirs.Close()
-	c := system.Command{Argv: d.commandLine(s), Files: []*os.File{theirs}}
+	c := system.Command{Jail: d.jail(s), Argv: d.commandLine(s), Files: []*os.File{theirs}}
 	if s.Port != nil {
-		c.Net = s.Port.TapNamespace
+		c.Net = s.Port.VMMNamespace
 	}
 	p, err := s.Start(c)
 	if err != nil {
@@ -131,6 +132,21 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 	return g, nil
 }
 
+// jail returns what QEMU gets of the host.
+func (d Driver) jail(s *system.Site) *sandbox.Jail {
+	var devices []string
+	if d.accel == "kvm" {
+		devices = append(devices, "/dev/kvm")
+	}
+	if s.Port != nil && s.Port.Tap != "" {
+		devices = append(devices, "/dev/net/tun")
+		if vhost(s) {
+			devices = append(devices, vhostDevice)
+		}
+	}
+	return s.Jail([]string{s.Userland.Kernel, s.Userland.Initramfs}, devices)
+}
+
 // qmpFD is the descriptor after the agent's stream.
 const qmpFD = system.AgentFD + 1
 
@@ -140,6 +156,8 @@ func (d Driver) commandLine(s *system.Site) []string {
 	kernelArgs := []string{"console=ttyS0", "quiet", "panic=-1", "tare.port=tare.agent"}
 	args := []string{
 		program, "-name", s.ID, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+		// A guest that takes QEMU over can make only the system calls that a machine needs.
+		"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
 		"-machine", "pc,accel=" + d.accel + ",mem-merge=" + s.Setting(options, "merge"), "-cpu", d.cpu,
 		"-smp", strconv.Itoa(f.VCPUs), "-m", strconv.FormatInt(f.MemoryBytes>>20, 10) + "M",
 		"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
@@ -164,7 +182,7 @@ func (d Driver) commandLine(s *system.Site) []string {
 	}
 	if net := netdev(s); net != "" {
 		mac := ""
-		if s.Port != nil {
+		if s.Port.Tap != "" {
 			mac = ",mac=" + s.Port.MAC.String()
 		}
 		args = append(args, "-netdev", net, "-device", "virtio-net-pci,netdev=net"+mac)

@@ -78,7 +78,11 @@ func TestOwnFile(t *testing.T) {
 	if n, err := m.Written(); !errors.Is(err, cgroup.ErrUnknown) {
 		t.Errorf("%d bytes reached a device, %v", n, err)
 	}
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	var l net.Listener
+	err := systemtest.Host(t).Network.OnHost(model.NetworkUser, func() (err error) {
+		l, err = net.Listen("tcp4", "127.0.0.1:0")
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

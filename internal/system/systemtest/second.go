@@ -93,7 +93,7 @@ func testLog(t *testing.T, d system.Driver, h *system.Host) {
 	}
 	defer os.Remove(agent)
 	u, broken := *h.Userland, *h
-	u.Agent, u.Kernel, u.Vmlinux = agent, os.DevNull, os.DevNull
+	u.Agent, u.Kernel, u.Vmlinux, u.BareInitramfs = agent, agent, agent, agent
 	broken.Userland = &u
 	if st := d.Check(t.Context(), h); !st.Usable {
 		t.Skipf("%s: %s", d.Name(), st.Reason)

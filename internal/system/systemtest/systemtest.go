@@ -96,7 +96,7 @@ func newHost(dir string) (*system.Host, error) {
 	// Not derived from the process ID or the time: both may be equal in sandboxes that start at
 	// the same time.
 	id := "t" + strings.ToLower(rand.Text()[:10])
-	return &system.Host{RunID: id, StateDir: StateDir, Dir: dir, Cgroups: layout, Userland: u, Network: network.NewBridge(id)}, nil
+	return &system.Host{RunID: id, StateDir: StateDir, Dir: dir, Cgroups: layout, Userland: u, Network: network.NewBridge()}, nil
 }
 
 // Host returns the host for the tests' guests. It skips the test if guests are impossible here;

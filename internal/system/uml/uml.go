@@ -6,9 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -82,25 +80,24 @@ func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
 }
 
 func (Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
-	boot, err := bootDir(s)
-	if err != nil {
-		return nil, err
-	}
-	argv, err := commandLine(s, boot)
+	argv, err := commandLine(s)
 	if err != nil {
 		return nil, err
 	}
 	// The guest's memory is a file, which must be on a file system without noexec.
-	env := []string{"TMPDIR=" + s.Dir}
+	env, read, devices := []string{"TMPDIR=" + tmp}, []string{s.Userland.BareInitramfs, argv[kernelArg]}, []string{}
 	if lib, err := system.FindTool(shim); err == nil {
-		env = append(env, "LD_PRELOAD="+lib)
+		env, read = append(env, "LD_PRELOAD="+lib), append(read, lib)
+	}
+	if s.Port != nil {
+		devices = append(devices, "/dev/net/tun")
 	}
 	// Only tracing keeps the guest's programs away from the host's kernel. If their tracer were
 	// killed, they would continue as processes of the host. Therefore they must end with the
 	// tracer, however it ends.
-	c := system.Command{PIDs: true, Argv: argv, Env: env}
+	c := system.Command{Jail: s.Jail(read, devices), Argv: argv, Env: env}
 	if s.Port != nil {
-		c.Net = s.Port.TapNamespace
+		c.Net = s.Port.VMMNamespace
 	}
 	p, err := s.Start(c)
 	if err != nil {
@@ -153,23 +150,15 @@ func ready(ctx context.Context, conn net.Conn) error {
 	return err
 }
 
-// bootDir makes the guest's first root directory: the agent as /init, and mount points.
-func bootDir(s *system.Site) (string, error) {
-	boot := filepath.Join(s.Dir, "boot")
-	for _, dir := range []string{"dev", "proc", "sys", "newroot"} {
-		if err := os.MkdirAll(filepath.Join(boot, dir), 0o755); err != nil {
-			return "", fault.Hostf("%w", err)
-		}
-	}
-	if err := os.Link(s.Userland.Agent, filepath.Join(boot, "init")); err != nil {
-		return "", fault.Hostf("%w", err)
-	}
-	return boot, nil
-}
+// tmp is a directory in the machine's jail, in memory.
+const tmp = "/tmp"
+
+// kernelArg is the index of the kernel in the command line.
+const kernelArg = 4
 
 // commandLine returns the command that starts the machine. Its arguments are also the kernel's
 // command line.
-func commandLine(s *system.Site, boot string) ([]string, error) {
+func commandLine(s *system.Site) ([]string, error) {
 	path, err := system.FindTool(program)
 	if err != nil {
 		return nil, fault.Hostf("%w", err)
@@ -182,10 +171,11 @@ func commandLine(s *system.Site, boot string) ([]string, error) {
 		// used to describe the gap before the heap.
 		"setarch", "--addr-no-randomize",
 		path, "mem=" + strconv.FormatInt(s.Flavor.MemoryBytes>>20, 10) + "M",
-		"umid=uml", "uml_dir=" + s.Dir, // otherwise it leaves ~/.uml behind
+		"umid=uml", "uml_dir=" + tmp, // otherwise it leaves ~/.uml behind
 		"con=null", "con0=null,fd:1", "ssl=null", fmt.Sprintf("ssl0=fd:%d", system.AgentFD),
-		// hostfs: the guest can mount no other directory of the host.
-		"rootfstype=hostfs", "hostfs=" + boot, "ro", "init=/init",
+		// The guest could mount directories of the host as "hostfs", also those above the one given here. It is
+		// in a jail, where no directory has anything of the host's but programs.
+		"hostfs=/nonexistent", "initrd=" + s.Userland.BareInitramfs,
 		"quiet", "noreboot", "panic=-1", "tare.tty=ttyS0",
 	}
 	if s.Volume != nil {

@@ -72,6 +72,9 @@ func Open(stateDir string, step func(string)) (*Testbed, error) {
 }
 
 func (t *Testbed) use(img *image.Image) error {
+	if err := img.Unchanged(); err != nil { // a guest of an earlier run may have poisoned it
+		return err
+	}
 	program, err := agentbin.Program()
 	if err != nil {
 		return err

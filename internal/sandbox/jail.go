@@ -14,7 +14,7 @@ import (
 // paths. It has its own process IDs, its own IPC and, if Enter names no other, a network without any interface.
 type Jail struct {
 	User    uint32   // user and group; no process or file of the host should belong to them
-	Read    []string // files and directories to read
+	Read    []string // files, directories and devices to read
 	Write   []string // files to read and write; they are given to User
 	Devices []string // devices to read and write; there are new nodes for them, which belong to User
 }
@@ -92,10 +92,15 @@ func (j *Jail) furnish(root string) error {
 		}
 	}
 	for _, path := range j.Read {
-		if exists(filepath.Join(root, path)) { // among the programs
-			continue
+		st, err := os.Stat(path)
+		switch {
+		case err != nil:
+		case st.Mode()&os.ModeDevice != 0:
+			err = j.node(path, root, 0o400)
+		case !exists(filepath.Join(root, path)): // not among the programs
+			err = bind(path, root, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV)
 		}
-		if err := bind(path, root, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -108,15 +113,15 @@ func (j *Jail) furnish(root string) error {
 		}
 	}
 	for _, path := range append([]string{"/dev/null", "/dev/zero", "/dev/urandom"}, j.Devices...) {
-		if err := j.node(path, root); err != nil {
+		if err := j.node(path, root, 0o600); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// node makes the device node in the jail that a path of the host leads to.
-func (j *Jail) node(path, root string) error {
+// node makes the device node in the jail that a path of the host leads to, with this mode.
+func (j *Jail) node(path, root string, mode uint32) error {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -125,7 +130,7 @@ func (j *Jail) node(path, root string) error {
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 		return err
 	}
-	if err := unix.Mknod(at, st.Mode&unix.S_IFMT|0o600, int(st.Rdev)); err != nil {
+	if err := unix.Mknod(at, st.Mode&unix.S_IFMT|mode, int(st.Rdev)); err != nil {
 		return fmt.Errorf("%s: making a device node: %w", path, err)
 	}
 	return os.Chown(at, int(j.User), int(j.User))

@@ -36,7 +36,7 @@ type Command struct {
 	// HangGrace is how long after Timeout the guest may still take to report the end before Run
 	// considers it hung; 0 means 15 s.
 	HangGrace time.Duration
-	// OutputLimit is how many bytes are kept of stdout and of stderr; 0 means 16 MiB.
+	// OutputLimit is how many bytes are kept of stdout and of stderr; 0 means 1 MiB.
 	OutputLimit int64
 	// OnStart, if not nil, is called when the guest reports that the command starts, with the id
 	// that Signal takes. It must not block, since the guest's output waits for it.
@@ -119,8 +119,9 @@ func (r *Result) HostWall() time.Duration { return time.Duration(r.HostEnd - r.H
 func (r *Result) GuestWall() time.Duration { return time.Duration(r.GuestEnd - r.GuestStart) }
 
 const (
-	// defaultOutputLimit is how many bytes are kept of a stream if the caller sets no limit.
-	defaultOutputLimit = 16 << 20
+	// defaultOutputLimit is how many bytes are kept of a stream if the caller sets no limit. Many
+	// guests may send that much at the same time.
+	defaultOutputLimit = 1 << 20
 	defaultHangGrace   = 15 * time.Second
 	// killTimeout is how long a guest may take to kill a command that was cancelled; a guest on a
 	// busy host is slow, and hanging up on it would make it useless.

@@ -176,7 +176,7 @@ func buildIn(ctx context.Context, dir string, r Recipe, begin func(string), file
 	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), append(m, '\n'), 0o644); err != nil {
 		return fault.Hostf("image: %w", err)
 	}
-	if err := seal(dir); err != nil {
+	if err := recordSums(dir); err != nil {
 		return err
 	}
 	if err := syncFS(dir); err != nil { // before the rename makes it valid

@@ -12,6 +12,7 @@
 //	    tree/                 the root file system
 //	    tree/opt/tare/kernel  the kernel source in pieces, see MANIFEST there
 //	    disk.ext4             the same tree as an ext4 file system, no journal
+//	    sums                  SHA-256, owner, mode and times of all of this, see Unchanged
 //	    kernel/vmlinuz        Debian's cloud kernel
 //	    kernel/vmlinux        the same, uncompressed, where it could be had
 //	    kernel/modules/       its modules, with modules.dep

@@ -31,6 +31,7 @@ type execution struct {
 	services []*service
 	over     bool // a step failed, so the rest is skipped
 	window   *probe.Window
+	room     int64 // how much more output tare may hold, in bytes
 	memory   int64 // host memory held by the guest at work, in bytes; 0: not read
 	left     int64 // least host memory available, in bytes; 0: not watched
 	// If the trial has an agreed start instant:
@@ -91,7 +92,7 @@ func (r *runner) step(ctx context.Context, m *member, s workload.Step, start int
 	x, g := &m.x, m.st.machine
 	cmd := agent.Command{
 		Argv: s.Argv, Env: system.AgentEnv, Dir: g.DataDir(), Timeout: r.Campaign.Timeout,
-		OutputLimit: int64(r.Campaign.OutputLimit), StartAt: start,
+		OutputLimit: x.outputLimit(r.Campaign.OutputLimit), StartAt: start,
 	}
 	if s.Timeout > 0 {
 		cmd.Timeout = s.Timeout
@@ -102,6 +103,8 @@ func (r *runner) step(ctx context.Context, m *member, s workload.Step, start int
 		}
 	}
 	if s.Background {
+		cmd.OutputLimit /= 2 // it writes while other steps do
+		x.held(2 * cmd.OutputLimit)
 		sv := startService(ctx, g, s, cmd)
 		x.services = append(x.services, sv)
 		late, err := sv.ready(ctx, cmd)
@@ -118,6 +121,7 @@ func (r *runner) step(ctx context.Context, m *member, s workload.Step, start int
 	if err != nil { // the command could not be started
 		notStarted(res, err)
 	}
+	x.held(int64(len(res.Stdout) + len(res.Stderr)))
 	x.steps = append(x.steps, storeStep(s, res))
 	x.results = append(x.results, stepResult(s.Name, res))
 	if s.Timed {

@@ -57,6 +57,7 @@ func (r *runner) members(ctx context.Context, arm string) ([]*member, error) {
 	}
 	for i, p := range of.Guests {
 		m := &member{PlannedGuest: p, st: r.guests[p.GuestID], number: i, limit: of.MemoryLeft}
+		m.x.room = share(len(of.Guests), r.Campaign.OutputLimit)
 		err := m.roomFor()
 		if err == nil {
 			err = r.ensure(ctx, m.st)

@@ -69,8 +69,10 @@ func (r *runner) answer(ctx context.Context, m *member) error {
 // begin starts a step that runs until it is stopped, and waits until it is ready.
 func (r *runner) begin(ctx context.Context, m *member, step workload.Step) error {
 	cmd := agent.Command{
-		Argv: step.Argv, Env: system.AgentEnv, Dir: m.st.machine.DataDir(), OutputLimit: int64(r.Campaign.OutputLimit), Timeout: r.Campaign.Timeout,
+		Argv: step.Argv, Env: system.AgentEnv, Dir: m.st.machine.DataDir(), OutputLimit: m.x.outputLimit(r.Campaign.OutputLimit),
+		Timeout: r.Campaign.Timeout,
 	}
+	m.x.held(2 * cmd.OutputLimit)
 	sv := startService(ctx, m.st.machine, step, cmd)
 	sv.grace = stressGrace
 	m.x.services = append(m.x.services, sv)

@@ -69,7 +69,7 @@ func (s *service) started(ctx context.Context) error {
 func (s *service) ready(ctx context.Context, probe agent.Command) (late, err error) {
 	limit := probe.Timeout
 	deadline := time.Now().Add(limit)
-	probe.Argv, probe.Timeout = s.step.Ready, quickTimeout
+	probe.Argv, probe.Timeout, probe.OutputLimit = s.step.Ready, quickTimeout, leastOutput
 	for pause := readyPause; len(probe.Argv) > 0; pause = min(2*pause, readyPauseMax) {
 		res, err := s.agent.Run(ctx, probe)
 		switch {

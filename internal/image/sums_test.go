@@ -28,7 +28,7 @@ func TestUnchanged(t *testing.T) {
 		must(os.WriteFile(at(f), []byte("program"), 0o755))
 	}
 	must(os.Symlink("tar", at("tree/usr/bin/link\t\"")))
-	must(img.Unchanged()) // seals it
+	must(img.Unchanged()) // records the sums
 	must(img.Unchanged())
 
 	forged := func(path, text string) { // same size and mtime
@@ -66,14 +66,14 @@ func TestUnchanged(t *testing.T) {
 	}
 	// A copy has other times. Its files are read once.
 	must(os.Chtimes(at("tree/usr/bin/fio"), time.Now(), time.Unix(1, 0)))
-	before, err := os.ReadFile(at(sealName))
+	before, err := os.ReadFile(at(sumsName))
 	must(err)
 	must(img.Unchanged())
-	if after, err := os.ReadFile(at(sealName)); err != nil || string(after) == string(before) {
-		t.Errorf("the seal has the old times, %v", err)
+	if after, err := os.ReadFile(at(sumsName)); err != nil || string(after) == string(before) {
+		t.Errorf("the sums have the old times, %v", err)
 	}
-	must(os.WriteFile(at(sealName), []byte("nonsense\n"), 0o644))
-	if err := img.Unchanged(); err == nil || !strings.Contains(err.Error(), "not a line of a seal") {
-		t.Errorf("a damaged seal: %v", err)
+	must(os.WriteFile(at(sumsName), []byte("nonsense\n"), 0o644))
+	if err := img.Unchanged(); err == nil || !strings.Contains(err.Error(), "not a line of sums") {
+		t.Errorf("damaged sums: %v", err)
 	}
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// sealName is the file of an image with a line for each of its files: the SHA-256 of the content, and what the file
+// sumsName is the file of an image with a line for each of its files: the SHA-256 of the content, and what the file
 // system says of it.
-const sealName = "seal"
+const sumsName = "sums"
 
-// sealed are the parts of an image that guests use. Directories of the tree are listed for their owner and mode; that
+// parts are what guests use of an image. Directories of the tree are listed for their owner and mode; that
 // something is new in one shows by its own line.
-var sealed = []string{"tree", "disk.ext4", "kernel"}
+var parts = []string{"tree", "disk.ext4", "kernel"}
 
-// entry is a line of the seal.
+// entry is a line of that file.
 type entry struct {
 	sum    string // SHA-256 of a regular file in hex, or the target of a link
 	access string // type and mode, owner, group, device number
@@ -33,19 +33,19 @@ type entry struct {
 }
 
 // Unchanged returns an error that names the changed files unless the tree, the disk and the kernel are as they were
-// built. It reads only files whose size or times differ from those in the seal, so it takes a fraction of a second. A
+// built. It reads only files whose size or times differ from those on record, so it takes a fraction of a second. A
 // file cannot be changed without a new ctime, which only somebody who sets the host's clock can choose.
 //
-// The first call for an image without a seal, built by an older tare, seals it as it is. A tree that is a read-only
-// file system needs no seal.
+// The first call for an image without a record, built by an older tare, records it as it is. A tree that is a read-only
+// file system needs none.
 func (i *Image) Unchanged() error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(i.Tree, &st); err == nil && st.Flags&unix.ST_RDONLY != 0 {
 		return nil
 	}
-	was, err := readSeal(i.Dir)
+	was, err := readSums(i.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return seal(i.Dir)
+		return recordSums(i.Dir)
 	}
 	if err != nil {
 		return damaged(i.Dir, err)
@@ -58,14 +58,14 @@ func (i *Image) Unchanged() error {
 		return nil
 	}
 	// Only times differ, as after the image was copied.
-	return writeSeal(i.Dir, is)
+	return writeSums(i.Dir, is)
 }
 
-// compare returns an error for changed files, and the new seal if only times have changed.
+// compare returns an error for changed files, and new sums if only times have changed.
 func (i *Image) compare(was map[string]entry) (map[string]entry, error) {
 	var changed []string
 	is, touched := map[string]entry{}, false
-	err := walkSealed(i.Dir, func(path string, e entry) error {
+	err := walkParts(i.Dir, func(path string, e entry) error {
 		before, there := was[path]
 		switch {
 		case !there:
@@ -111,23 +111,23 @@ func (i *Image) compare(was map[string]entry) (map[string]entry, error) {
 	return is, nil
 }
 
-// seal writes the seal of the image in dir.
-func seal(dir string) error {
+// recordSums writes the sums of the image in dir.
+func recordSums(dir string) error {
 	is := map[string]entry{}
-	err := walkSealed(dir, func(path string, e entry) (err error) {
+	err := walkParts(dir, func(path string, e entry) (err error) {
 		e.sum, err = contentSum(filepath.Join(dir, path))
 		is[path] = e
 		return err
 	})
 	if err != nil {
-		return fault.Hostf("sealing the image: %w", err)
+		return fault.Hostf("checksums of the image: %w", err)
 	}
-	return writeSeal(dir, is)
+	return writeSums(dir, is)
 }
 
-// walkSealed calls f for each file of the image in dir, with its path there and an entry without the sum.
-func walkSealed(dir string, f func(path string, e entry) error) error {
-	for _, part := range sealed {
+// walkParts calls f for each file of the image in dir, with its path there and an entry without the sum.
+func walkParts(dir string, f func(path string, e entry) error) error {
+	for _, part := range parts {
 		err := filepath.WalkDir(filepath.Join(dir, part), func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err
@@ -167,19 +167,19 @@ func contentSum(path string) (string, error) {
 	return "", nil
 }
 
-func writeSeal(dir string, is map[string]entry) error {
+func writeSums(dir string, is map[string]entry) error {
 	var b bytes.Buffer
 	for path, e := range is {
 		fmt.Fprintf(&b, "%q\t%s\t%s\t%q\n", e.sum, e.access, e.change, path)
 	}
-	if err := writeAtomic(filepath.Join(dir, sealName), b.Bytes()); err != nil {
-		return fault.Hostf("sealing the image: %w", err)
+	if err := writeAtomic(filepath.Join(dir, sumsName), b.Bytes()); err != nil {
+		return fault.Hostf("checksums of the image: %w", err)
 	}
 	return nil
 }
 
-func readSeal(dir string) (map[string]entry, error) {
-	f, err := os.Open(filepath.Join(dir, sealName))
+func readSums(dir string) (map[string]entry, error) {
+	f, err := os.Open(filepath.Join(dir, sumsName))
 	if err != nil {
 		return nil, err
 	}
@@ -189,15 +189,15 @@ func readSeal(dir string) (map[string]entry, error) {
 	for lines.Scan() {
 		words := strings.Split(lines.Text(), "\t")
 		if len(words) != 4 {
-			return nil, fmt.Errorf("%s: %q is not a line of a seal", sealName, lines.Text())
+			return nil, fmt.Errorf("%s: %q is not a line of sums", sumsName, lines.Text())
 		}
 		sum, err := strconv.Unquote(words[0])
 		if err != nil {
-			return nil, fmt.Errorf("%s: %q: %w", sealName, words[0], err)
+			return nil, fmt.Errorf("%s: %q: %w", sumsName, words[0], err)
 		}
 		path, err := strconv.Unquote(words[3])
 		if err != nil {
-			return nil, fmt.Errorf("%s: %q: %w", sealName, words[3], err)
+			return nil, fmt.Errorf("%s: %q: %w", sumsName, words[3], err)
 		}
 		was[path] = entry{sum: sum, access: words[1], change: words[2]}
 	}

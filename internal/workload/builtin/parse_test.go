@@ -199,7 +199,7 @@ func TestParseRefuses(t *testing.T) {
 		{"dd on a full disk", "dd-write", file("dd/error-full.txt"), []string{"No space left on device"}},
 		{"dd of nothing", "dd-write", "0 bytes copied, 8.8034e-05 s, 0.0 kB/s\n", []string{"no data or no time", "0 bytes copied"}},
 		{"dd's rate is off", "dd-write", "1048576000 bytes (1.0 GB, 1000 MiB) copied, 2.72513 s, 585 MB/s\n", []string{"rate × time is not the size", "585 MB/s"}},
-		{"three passes", "dd-write", strings.Repeat("1 byte copied, 1 s, 0.0 kB/s\n", 3), []string{"3 reports of dd"}},
+		{"three passes", "dd-write", strings.Repeat("1 byte copied, 1.5 s, 0.0 kB/s\n", 3), []string{"3 reports of dd"}},
 		{"overflow", "dd-write", "1" + strings.Repeat("0", 400) + " bytes copied, 1 s, 1 B/s\n", []string{"not a usable number"}},
 
 		{"tar fails", "untar-kernel", file("tar/error-missing.txt"), []string{"tar", "Cannot open"}},

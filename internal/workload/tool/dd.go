@@ -3,6 +3,8 @@ package tool
 import (
 	"math"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
@@ -40,7 +42,7 @@ func parseDD(text string) ([]ddReport, error) {
 			}
 			unit := ddUnit[m[5]]
 			rate, last := d.bytes/d.seconds, math.Pow10(-len(m[4]))
-			if off := math.Abs(printed*unit - rate); off > last*unit+1e-4*rate {
+			if off := math.Abs(printed*unit - rate); off > last*unit+(1e-4+0.6*ulp(m[2]))*rate {
 				return nil, Contradiction("rate × time is not the size: %.0f bytes in %v s are %.4g B/s: %s", d.bytes, d.seconds,
 					rate, Quote(d.line))
 			}
@@ -55,21 +57,60 @@ func parseDD(text string) ([]ddReport, error) {
 	return all, nil
 }
 
-func readDD(text string, r *Report) error {
-	if err := refused("dd", text); err != nil {
-		return err
-	}
+// ddRecords are the lines above a report, which dd prints for each run.
+var ddRecords = []figureLine{
+	row(`^(\d+)\+(\d+) records in$`, column{"records in", "1", ""}, column{"partial records in", "1", ""}),
+	row(`^(\d+)\+(\d+) records out$`, column{"records out", "1", ""}, column{"partial records out", "1", ""}),
+	row(`^(\d+) truncated records?$`, column{"truncated records", "1", Lower}),
+}
+
+// withDD adds the reports of dd, under these names, and the counts of records. With status=progress, dd
+// has also printed reports while it ran.
+func withDD(r *Report, text, bytes, seconds, rate string) error {
 	reports, err := parseDD(text)
 	if err != nil {
+		return err
+	}
+	lines := Grep(text, "records", "copied")
+	in, out := len(ddRecords[0].line.FindAllString(lines, -1)), len(ddRecords[1].line.FindAllString(lines, -1))
+	ends := ddEnd.FindAllString(lines, -1)
+	ends = slices.DeleteFunc(ends, func(end string) bool { return !ddLine.MatchString(end) })
+	if in != out || in > len(ends) {
+		return fault.Guestf("the output has %d, %d and %d lines \"records in\", \"records out\" and \"bytes copied\" of dd: "+
+			"it is cut off, or dd ran with status=noxfer", in, out, len(ends))
+	}
+	for _, d := range reports {
+		if in == 0 && ddWhole.MatchString(d.line) {
+			return fault.Guestf("dd was not finished when it printed this: %s", Quote(d.line))
+		}
+		progress := ""
+		if in > 0 && !slices.ContainsFunc(ends, func(end string) bool { return strings.Contains(end, d.line) }) {
+			progress = "progress: "
+		}
+		r.add(progress+bytes, d.bytes, "B", "")
+		r.seconds(progress+seconds, d.seconds)
+		if rate != "" {
+			r.add(progress+rate, d.bytes/d.seconds, "B/s", Higher)
+		}
+	}
+	return addFigures(r, lines, ddRecords)
+}
+
+// ddWhole is a report of status=progress, which has whole seconds.
+var ddWhole = regexp.MustCompile(` copied, \d+ s`)
+
+// ddEnd is a report at the end of a run.
+var ddEnd = regexp.MustCompile(`(?m)^\d+\+\d+ records out\n(?:\d+ truncated records?\n)?\d+ bytes?.* copied, .*$`)
+
+func readDD(text string, r *Report) error {
+	if err := refused("dd", text); err != nil {
 		return err
 	}
 	for _, figure := range []string{"bytes", "seconds", "rate"} {
 		r.expect(figure, "bytes copied")
 	}
-	for _, d := range reports {
-		r.add("bytes", d.bytes, "B", "")
-		r.seconds("seconds", d.seconds)
-		r.add("rate", d.bytes/d.seconds, "B/s", Higher)
+	if err := withDD(r, text, "bytes", "seconds", "rate"); err != nil {
+		return err
 	}
 	return withTimes(r, text)
 }

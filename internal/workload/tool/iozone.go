@@ -29,15 +29,9 @@ type iozoneCell struct {
 // parseIozone reads the table. Its columns have a fixed width, and those of tests
 // that -i left out are blank. A number that is too wide shifts the others.
 func parseIozone(text string) ([]iozoneCell, error) {
-	if line := iozoneSays.FindString(text); line != "" {
-		return nil, fault.Guestf("iozone failed: %s", Quote(line))
-	}
 	head := iozoneHead.FindString(text)
 	if head == "" {
 		return nil, fault.Guestf("the output contains no iozone table: %s", Quote(text))
-	}
-	if !iozoneLast.MatchString(text) {
-		return nil, fault.Guestf("iozone did not print \"iozone test complete\"")
 	}
 	ends := columnEnds(head)
 	var cells []iozoneCell
@@ -70,7 +64,7 @@ func parseIozone(text string) ([]iozoneCell, error) {
 					column++
 				}
 			}
-			if column >= len(iozoneTests)+2 || f == 0 {
+			if column >= len(iozoneTests)+2 {
 				return nil, fault.Guestf("the row does not fit iozone's table: %s", Quote(line))
 			}
 			of := cells[len(cells)-1]
@@ -104,15 +98,38 @@ func columnEnds(head string) []int {
 	return ends
 }
 
-// readIozone names figures like "random read, 65536 kB by 4 kB": the test, the size of the file and of
-// its records.
+// readIozone reads the table, in which it names figures like "random read, 65536 kB by 4 kB" (the test, the
+// size of the file and of its records), or the report of the throughput mode. What -R prints for Excel
+// repeats them.
 func readIozone(text string, r *Report) error {
+	if line := iozoneSays.FindString(text); line != "" {
+		return fault.Guestf("iozone failed: %s", Quote(line))
+	}
+	throughput := strings.Contains(text, "\tChildren see throughput for ")
+	if !throughput && iozoneHead.FindString(text) == "" {
+		return fault.Guestf("the output contains no iozone table: %s", Quote(text))
+	}
+	if runs, ends := strings.Count(text, "\tCommand line used: "), len(iozoneLast.FindAllString(text, -1)); ends == 0 || ends < runs {
+		return fault.Guestf("iozone did not print \"iozone test complete\"")
+	}
+	if throughput {
+		return readIozoneThroughput(text, r)
+	}
 	cells, err := parseIozone(text)
 	if err != nil {
 		return err
 	}
-	for _, c := range cells {
-		r.add(fmt.Sprintf("%s, %.0f kB by %.0f kB", c.test, c.size, c.record), c.rate, "kB/s", Higher)
+	unit, better := "kB/s", Higher
+	if strings.Contains(text, "\tOPS Mode.") {
+		unit = "1/s"
+	} else if strings.Contains(text, "\tMicroseconds/op Mode.") {
+		unit, better = "us/op", Lower
 	}
-	return withTimes(r, text)
+	for _, c := range cells {
+		if c.rate == 0 && better == Higher {
+			return fault.Guestf("iozone did nothing: %s of %.0f kB by %.0f kB is 0", c.test, c.size, c.record)
+		}
+		r.add(fmt.Sprintf("%s, %.0f kB by %.0f kB", c.test, c.size, c.record), c.rate, unit, better)
+	}
+	return nil
 }

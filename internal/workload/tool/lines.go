@@ -9,22 +9,39 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// figureLine is a kind of line with figures. %1, %2 and so on in a figure's name stand for the
-// expression's groups; the last group is the value.
+// figureLine is a kind of line with figures: each group of the expression is a column.
 type figureLine struct {
-	line   *regexp.Regexp
-	words  string // with which such a line begins; "": not the same in all of them
-	name   string
-	unit   string
-	better Better
+	line    *regexp.Regexp
+	words   string // with which such a line begins; "": not the same in all of them
+	columns []column
 }
 
+// column is a figure in a line. %1, %2 and so on in its name stand for the groups of the expression. A
+// group without a name is only there for that. A figure that a line leaves out is no figure.
+type column struct {
+	name, unit string
+	better     Better
+}
+
+// label is a column that is no figure.
+var label = column{}
+
+// figures returns the lines whose last group is a figure and whose other groups are part of its name.
 func figures(line, name, unit string, better Better) figureLine {
+	re := regexp.MustCompile("(?m)" + line)
+	columns := append(make([]column, re.NumSubexp()-1), column{name, unit, better})
 	words := strings.TrimLeft(strings.TrimPrefix(line, "^"), " *+")
 	if i := strings.IndexAny(words, `([\+*{|`); i >= 0 {
 		words = words[:i]
 	}
-	return figureLine{regexp.MustCompile("(?m)" + line), strings.TrimSpace(words), name, unit, better}
+	return figureLine{re, strings.TrimSpace(words), columns}
+}
+
+// row returns the lines with a figure, or a label, for each group.
+func row(line string, columns ...column) figureLine {
+	of := figures(line, "", "", "")
+	of.columns = columns
+	return of
 }
 
 // lineTool is a tool that prints each figure on a line of its own.
@@ -46,25 +63,44 @@ func lines(t lineTool) func(text string, r *Report) error {
 		} else if err := timedFailure(text); err != nil {
 			return err
 		}
-		for _, want := range t.lines {
-			r.expect(want.name, want.words)
-			for _, m := range want.line.FindAllStringSubmatch(text, -1) {
-				v, err := Number(m[len(m)-1])
-				if err != nil {
-					return err
-				}
-				name := want.name
-				for i, group := range m[1:] {
-					name = strings.ReplaceAll(name, "%"+strconv.Itoa(i+1), quoteless(group))
-				}
-				r.add(name, v, want.unit, want.better)
-			}
+		if err := addFigures(r, text, t.lines); err != nil {
+			return err
 		}
 		if t.check != nil {
 			return t.check(r)
 		}
 		return nil
 	}
+}
+
+// addFigures finds all figures in all kinds of line.
+func addFigures(r *Report, text string, kinds []figureLine) error {
+	for _, kind := range kinds {
+		for _, c := range kind.columns {
+			r.expect(c.name, kind.words)
+		}
+		for _, m := range kind.line.FindAllStringSubmatch(text, -1) {
+			for i, c := range kind.columns {
+				if c == label || m[i+1] == "" {
+					continue
+				}
+				v, err := Number(m[i+1])
+				if err != nil {
+					return err
+				}
+				r.add(groups(c.name, m), v, c.unit, c.better)
+			}
+		}
+	}
+	return nil
+}
+
+// groups returns a name with the groups of a match in place of %1, %2 and so on.
+func groups(name string, m []string) string {
+	for i := len(m) - 1; i > 0 && strings.Contains(name, "%"); i-- {
+		name = strings.ReplaceAll(name, "%"+strconv.Itoa(i), quoteless(m[i]))
+	}
+	return name
 }
 
 var abLines = lineTool{regexp.MustCompile(`(?m)^(?:.*apr_.*|ab: .*|Test aborted.*|The timeout specified.*)$`),

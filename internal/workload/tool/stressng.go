@@ -1,66 +1,75 @@
 package tool
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/goccy/go-yaml"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
 
 var (
-	stressLine = line("stress-ng: ", `^stress-ng: (?:metrc|info): *\[\d+\] ([a-z][\w-]*) +(\d+) +(\d+\.\d+) +\d+\.\d+ +\d+\.\d+ +(\d+\.\d+) +\d+\.\d+.*$`)
-	stressYAML = regexp.MustCompile(`(?m)^ +- stressor: (\S+)\n((?: +[\w-]+: .*\n)+)`)
-	stressKey  = regexp.MustCompile(`(?m)^ +([\w-]+): (\d+(?:\.\d+)?)$`)
-	stressDone = regexp.MustCompile(`(?m)^stress-ng: info: *\[\d+\] successful run completed`)
-	stressBad  = regexp.MustCompile(`(?m)^stress-ng: (?:error|fail): .*$|^.*(?:unsuccessful run|must not run as root|aborting:|skipping the stressor).*$`)
+	// stressLog is what precedes a line, depending on --timestamp and --log-brief.
+	stressLog  = regexp.MustCompile(`(?m)^stress-ng: (?:[\d:.]+ )?(metrc|info|warn|debug): *\[\d+\] `)
+	stressHead = regexp.MustCompile(`(?m)^stressor +bogo ops .*$`)
+	stressRow  = regexp.MustCompile(`(?m)^([a-z][\w-]*) +(\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+)(?: +(\d+\.\d+) +(\d+))?$`)
+	stressDone = regexp.MustCompile(`(?m)^successful run completed in (\d+\.\d+)s?.*$`)
+	stressBad  = regexp.MustCompile(`(?m)^stress-ng: (?:[\d:.]+ )?(?:error|fail): .*$|^.*(?:unsuccessful run|must not run as root|aborting:|skipping the stressor).*$`)
+	// stressOf is the line above the figures of --perf and --tz.
+	stressOf   = regexp.MustCompile(`^([a-z][\w-]*):$`)
+	stressPerf = regexp.MustCompile(`^ +(\d+) (\S.*?) {2,}(\d+\.\d+) ([KMGTPEB ]?)/sec *(?:\(.*\))?$`)
+	stressHeat = regexp.MustCompile(`^ +(\S+) +(\d+\.\d+) C \((\d+\.\d+) K\)$`)
 )
+
+// stressOther are lines of --metrics, --times and of the end.
+var stressOther = []figureLine{
+	row(`^([a-z][\w-]*) +(\d+\.\d+) (\S.*?) \((?:geometr?ic|harmonic) mean of (\d+) instances?\)$`, label, column{"%1: %3", "as printed", ""},
+		label, column{"%1: %3, instances", "1", ""}),
+	figures(`^for a (\d+\.\d+)s run time:$`, "run time", "s", ""),
+	figures(`^ +(\d+\.\d+)s available CPU time$`, "available CPU time", "s", ""),
+	row(`^ +(\d+\.\d+)s (user|system|total) time +\( *(\d+\.\d+)%\)$`, column{"%2 time", "s", ""}, label, column{"%2 time, share", "%", ""}),
+	row(`^load average: (\d+\.\d+) (\d+\.\d+) (\d+\.\d+)$`, column{"load average of 1 minute", "1", ""},
+		column{"load average of 5 minutes", "1", ""}, column{"load average of 15 minutes", "1", ""}),
+	figures(`^(skipped|passed|failed|metrics untrustworthy): (\d+)`, "stressors %1", "1", ""),
+	figures(`^successful run completed in (\d+\.\d+)s?`, "completed in", "s", Lower),
+}
+
+// stressScale are the units of --perf.
+var stressScale = map[string]float64{"": 1, " ": 1, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+
+// stressKeys are the columns of the table, and the keys of the YAML with the same figures.
+var stressKeys = []struct{ key, name, unit string }{
+	{"bogo-ops", "bogo ops", "1"}, {"wall-clock-time", "real time", "s"}, {"user-time", "usr time", "s"}, {"system-time", "sys time", "s"},
+	{"bogo-ops-per-second-real-time", "bogo ops per real second", "1/s"},
+	{"bogo-ops-per-second-usr-sys-time", "bogo ops per CPU second", "1/s"},
+	{"cpu-usage-per-instance", "CPU used per instance", "%"}, {"max-rss", "RSS max", "KiB"},
+}
 
 // readStressNG reads the metrics that stress-ng prints, or writes as YAML. Printed output must confirm
 // that the run succeeded; YAML does not contain that. It says the names of the "stressors".
 func readStressNG(text string, r *Report) error {
-	if line := stressBad.FindString(Grep(text, "stress-ng: ", "aborting:")); line != "" {
+	if line := stressBad.FindString(Grep(text, "stress-ng: ", "aborting:", "unsuccessful", "as root", "skipping")); line != "" {
 		return fault.Guestf("stress-ng failed: %s", Quote(line))
 	}
+	text = stressLog.ReplaceAllString(text, "")
 	var names []string
-	add := func(name, line, ops, real, rate string) error {
-		f, err := Numbers(ops, real, rate)
-		if err != nil {
-			return err
+	var err error
+	runs := len(stressHead.FindAllString(text, -1))
+	if runs == 0 {
+		names, err = readStressYAML(text, r)
+	} else {
+		if done := len(stressDone.FindAllString(text, -1)); done < runs {
+			return fault.Guestf("stress-ng does not report a successful run")
 		}
-		ran, seconds, perSecond := f[0], f[1], f[2]
-		if ran == 0 || perSecond == 0 {
-			return fault.Guestf("stress-ng did nothing: %s", Quote(line))
-		}
-		// In the text, both have two decimals.
-		if math.Abs(seconds*perSecond-ran) > 0.006*perSecond+0.006*seconds+0.001*ran {
-			return Contradiction("rate × time is not the number of operations: %s", Quote(line))
-		}
-		names = append(names, name)
-		r.add(name+" bogo ops", ran, "1", "")
-		r.seconds(name+" real time", seconds)
-		r.add(name+" bogo ops per real second", perSecond, "1/s", Higher)
-		return nil
+		names, err = readStressTable(text, r)
 	}
-	for _, m := range stressLine.all(text) {
-		if err := add(m[1], m[0], m[2], m[3], m[4]); err != nil {
-			return err
-		}
-	}
-	if len(names) > 0 && !stressDone.MatchString(Grep(text, "successful")) {
-		return fault.Guestf("stress-ng does not report a successful run")
-	}
-	if len(names) == 0 {
-		for _, m := range stressYAML.FindAllStringSubmatch(Grep(text, ":")+"\n", -1) {
-			key := map[string]string{}
-			for _, kv := range stressKey.FindAllStringSubmatch(m[2], -1) {
-				key[kv[1]] = kv[2]
-			}
-			if err := add(m[1], m[0], key["bogo-ops"], key["wall-clock-time"],
-				key["bogo-ops-per-second-real-time"]); err != nil {
-				return err
-			}
-		}
+	if err != nil {
+		return err
 	}
 	if len(names) == 0 {
 		if err := refused("stress-ng", text); err != nil {
@@ -69,5 +78,157 @@ func readStressNG(text string, r *Report) error {
 		return fault.WithRemedy(fault.Guestf("the output contains no stress-ng metrics"), "run stress-ng with --metrics")
 	}
 	r.say("stressors", strings.Join(names, ", "))
+	return nil
+}
+
+// addStressor adds the figures of a stressor, in the order of stressKeys; some versions print fewer.
+func addStressor(r *Report, name, line string, f []float64) error {
+	ran, seconds, perSecond := f[0], f[1], f[4]
+	if ran == 0 || perSecond == 0 {
+		return fault.Guestf("stress-ng did nothing: %s", Quote(line))
+	}
+	// In the text, both have two decimals.
+	if math.Abs(seconds*perSecond-ran) > 0.006*perSecond+0.006*seconds+0.001*ran {
+		return Contradiction("rate × time is not the number of operations: %s", Quote(line))
+	}
+	for i, v := range f {
+		better := Lower
+		switch stressKeys[i].unit {
+		case "1/s":
+			better = Higher
+		case "1", "%":
+			better = ""
+		}
+		r.add(name+" "+stressKeys[i].name, v, stressKeys[i].unit, better)
+	}
+	return nil
+}
+
+func readStressTable(text string, r *Report) (names []string, err error) {
+	of := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if m := stressRow.FindStringSubmatch(line); m != nil {
+			words := m[2:]
+			if m[8] == "" {
+				words = m[2:8]
+			}
+			f, err := Numbers(words...)
+			if err == nil {
+				err = addStressor(r, m[1], line, f)
+			}
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, m[1])
+		} else if m := stressOf.FindStringSubmatch(line); m != nil {
+			of = m[1] + ": "
+		} else if m := stressPerf.FindStringSubmatch(line); m != nil {
+			f, err := Numbers(m[1], m[3])
+			if err != nil {
+				return nil, err
+			}
+			r.add(of+quoteless(m[2]), f[0], "1", "")
+			r.add(of+quoteless(m[2])+", rate", f[1]*stressScale[m[4]], "1/s", "")
+		} else if m := stressHeat.FindStringSubmatch(line); m != nil {
+			f, err := Numbers(m[2], m[3])
+			if err != nil {
+				return nil, err
+			}
+			r.add(of+quoteless(m[1]), f[0], "°C", Lower)
+			r.add(of+quoteless(m[1]), f[1], "K", Lower)
+		}
+	}
+	return names, addFigures(r, text, stressOther)
+}
+
+// readStressYAML reads the file of --yaml, which ends in "...".
+func readStressYAML(text string, r *Report) (names []string, err error) {
+	at := strings.Index("\n"+text, "\n---\n")
+	if at < 0 {
+		return nil, nil
+	}
+	text, end, ok := strings.Cut(text[at:], "\n...\n")
+	if !ok || strings.Contains(end, "\n---\n") || strings.HasPrefix(end, "---\n") {
+		return nil, fault.Guestf("the output is not one complete YAML file of stress-ng, from \"---\" to \"...\"")
+	}
+	var doc map[string]any
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		return nil, fault.Guestf("stress-ng's YAML is damaged: %w", err)
+	}
+	metrics, _ := doc["metrics"].([]any)
+	for _, item := range metrics {
+		of, ok := item.(map[string]any)
+		if !ok {
+			return nil, fault.Guestf("stress-ng's YAML is damaged: its metrics have %s", Quote(fmt.Sprint(item)))
+		}
+		name := quoteless(fmt.Sprint(of["stressor"]))
+		delete(of, "stressor")
+		var f []float64
+		for _, k := range stressKeys {
+			v, err := Number(fmt.Sprint(of[k.key]))
+			if _, known := of[k.key]; !known && len(f) >= 6 {
+				break // older versions print fewer
+			}
+			if err != nil {
+				return nil, fault.Guestf("stress-ng's YAML has no %s of the stressor %s", k.key, name)
+			}
+			delete(of, k.key)
+			f = append(f, v)
+		}
+		if err := addStressor(r, name, name, f); err != nil {
+			return nil, err
+		}
+		if err := addKeys(r, name+" ", of); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	for _, section := range slices.Sorted(maps.Keys(doc)) {
+		switch of := doc[section].(type) {
+		case map[string]any: // times
+			if section == "system-info" {
+				continue
+			}
+			err = addKeys(r, "", of)
+		case []any: // perfstats
+			if section != "metrics" {
+				err = addStressSection(r, section, of)
+			}
+		default:
+			err = damaged("stress-ng's YAML", section)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// addStressSection adds the figures of a list of stressors, other than their metrics.
+func addStressSection(r *Report, section string, list []any) error {
+	for _, item := range list {
+		of, ok := item.(map[string]any)
+		if !ok {
+			return damaged("stress-ng's YAML", section)
+		}
+		prefix := quoteless(fmt.Sprint(of["stressor"])) + ": "
+		delete(of, "stressor")
+		if err := addKeys(r, prefix, of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addKeys adds the numbers of a mapping, whose keys have their unit in their names.
+func addKeys(r *Report, prefix string, of map[string]any) error {
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		v, err := Number(fmt.Sprint(of[key]))
+		if err != nil {
+			return fmt.Errorf("%s: %w", quoteless(key), err)
+		}
+		r.add(prefix+quoteless(key), v, "as printed", "")
+	}
 	return nil
 }

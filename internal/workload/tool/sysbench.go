@@ -1,61 +1,119 @@
 package tool
 
 import (
+	"encoding/json"
+	"fmt"
 	"math"
-	"slices"
+	"regexp"
+	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
 
+// sysbenchKinds are the lines of sysbench's report, of versions 0.4 to 1.1, and of what it prints each
+// --report-interval.
+var sysbenchKinds = []figureLine{
+	figures(`^ *(?:total time|time elapsed): +(\d+\.\d+)s$`, "total time", "s", Lower),
+	figures(`^ *total number of events: +(\d+)$`, "events", "1", ""),
+	figures(`^ *events per second: +(\d+\.\d+)$`, "events per second", "1/s", Higher),
+	figures(`^ *events/s \(eps\): +(\d+\.\d+)$`, "events/s", "1/s", Higher),
+	row(`^(?:Total operations|Operations performed): (\d+) \( *(\d+\.\d+) (?:per second|ops/sec)\)$`,
+		column{"operations", "1", ""}, column{"events per second", "1/s", Higher}),
+	row(`^ *transactions: +(\d+) +\((\d+\.\d+) per sec\.\)$`, column{"transactions made", "1", ""}, column{"transactions", "1/s", Higher}),
+	row(`^ *(queries|ignored errors|reconnects|deadlocks|read/write requests|other operations): +(\d+) +\((\d+\.\d+) per sec\.\)$`,
+		label, column{"%1 made", "1", ""}, column{"%1", "1/s", ""}),
+	figures(`^ {8}(read|write|other|total): +(\d+)$`, "queries: %1", "1", ""),
+	row(`^(\d+\.\d+) Mi?B transferred \((\d+\.\d+) Mi?B/sec\)$`, column{"transferred", "MiB", ""}, column{"bandwidth", "MiB/s", Higher}),
+	figures(`^ *reads/s: +(\d+\.\d+)$`, "reads", "1/s", Higher),
+	figures(`^ *writes/s: +(\d+\.\d+)$`, "writes", "1/s", Higher),
+	figures(`^ *fsyncs/s: +(\d+\.\d+)$`, "fsyncs", "1/s", Higher),
+	row(`^ *(read|write|fsync): +IOPS=(\d+\.\d+)(?: (\d+\.\d+) MiB/s \((\d+\.\d+) MB/s\))?$`, label, column{"%1s", "1/s", Higher},
+		column{"%1 throughput", "MiB/s", Higher}, column{"%1 throughput, MB/s", "MB/s", Higher}),
+	figures(`^ *read, MiB/s: +(\d+\.\d+)$`, "read throughput", "MiB/s", Higher),
+	figures(`^ *written, MiB/s: +(\d+\.\d+)$`, "write throughput", "MiB/s", Higher),
+	row(`^Operations performed: +(\d+) [Rr]eads?, (\d+) [Ww]rites?, (\d+) Other = (\d+) Total$`, column{"read operations", "1", ""},
+		column{"write operations", "1", ""}, column{"other operations", "1", ""}, column{"operations", "1", ""}),
+	figures(`^ *(\d+\.\d+) Requests/sec executed$`, "requests", "1/s", Higher),
+	figures(`^ *total time taken by event execution: +(\d+\.\d+)$`, "sum of latencies", "s", Lower),
+	figures(`^ *min: +(\d+\.\d+)(?:ms)?$`, "min latency", "ms", Lower),
+	figures(`^ *avg: +(\d+\.\d+)(?:ms)?$`, "mean latency", "ms", Lower),
+	figures(`^ *max: +(\d+\.\d+)(?:ms)?$`, "max latency", "ms", Lower),
+	figures(`^ *(?:approx\. +)?(\d+)(?:th)? percentile: +(\d+\.\d+)(?:ms)?$`, "%1th percentile latency", "ms", Lower),
+	figures(`^ *sum: +(\d+\.\d+)$`, "sum of latencies", "ms", Lower),
+	row(`^ *events \(avg/stddev\): +(\d+\.\d+)/(\d+\.\d+)$`, column{"events of a thread", "1", ""},
+		column{"events of a thread, deviation", "1", Lower}),
+	row(`^ *execution time \(avg/stddev\): +(\d+\.\d+)/(\d+\.\d+)$`, column{"execution time of a thread", "s", ""},
+		column{"execution time of a thread, deviation", "s", Lower}),
+	figures(`^ *(\d+\.\d+) \|\** +(\d+)$`, "latencies of %1 ms", "1", ""),
+	row(`^\[ (\d+)s \] thds: (\d+) eps: (\d+\.\d+) lat \(ms,(\d+)%\): (\d+\.\d+)$`, label, column{"at %1 s: threads", "1", ""},
+		column{"at %1 s: events per second", "1/s", Higher}, label, column{"at %1 s: %4th percentile latency", "ms", Lower}),
+	row(`^\[ (\d+)s \] thds: (\d+) tps: (\d+\.\d+) qps: (\d+\.\d+) \(r/w/o: (\d+\.\d+)/(\d+\.\d+)/(\d+\.\d+)\) lat \(ms,(\d+)%\): `+
+		`(\d+\.\d+) err/s:? (\d+\.\d+) reconn/s: (\d+\.\d+)$`,
+		label, column{"at %1 s: threads", "1", ""}, column{"at %1 s: transactions", "1/s", Higher}, column{"at %1 s: queries", "1/s", Higher},
+		column{"at %1 s: queries: read", "1/s", ""}, column{"at %1 s: queries: write", "1/s", ""}, column{"at %1 s: queries: other", "1/s", ""},
+		label, column{"at %1 s: %8th percentile latency", "ms", Lower}, column{"at %1 s: errors", "1/s", Lower},
+		column{"at %1 s: reconnects", "1/s", Lower}),
+	figures(`^\[ (\d+)s \] (\d+\.\d+) MiB/sec$`, "at %1 s: bandwidth", "MiB/s", Higher),
+	row(`^\[ (\d+)s \] reads: (\d+\.\d+) MiB/s writes: (\d+\.\d+) MiB/s fsyncs: (\d+\.\d+)/s latency \(ms,(\d+)%\): (\d+\.\d+)$`,
+		label, column{"at %1 s: read throughput", "MiB/s", Higher}, column{"at %1 s: write throughput", "MiB/s", Higher},
+		column{"at %1 s: fsyncs", "1/s", Higher}, label, column{"at %1 s: %5th percentile latency", "ms", Lower}),
+	row(`^\[ (\d+)s \] queue length: (\d+),? concurrency: (\d+)$`, label, column{"at %1 s: queue length", "1", Lower},
+		column{"at %1 s: concurrency", "1", ""}),
+	row(`^DEBUG: +thread # *(\d+): min: (\d+\.\d+)s +avg: (\d+\.\d+)s +max: (\d+\.\d+)s +events: (\d+)$`, label,
+		column{"thread %1: min latency", "s", Lower}, column{"thread %1: mean latency", "s", Lower},
+		column{"thread %1: max latency", "s", Lower}, column{"thread %1: events", "1", ""}),
+	figures(`^DEBUG: +total time taken by event execution: (\d+\.\d+)s$`, "execution time of one thread", "s", ""),
+}
+
+// sysbenchTests are the tests with figures that others lack. The first one of each tells it from the
+// tests after it.
+var sysbenchTests = []struct {
+	name    string
+	figures []string
+}{
+	{"memory", []string{"operations", "events per second"}},
+	{"fileio", []string{"reads", "writes", "fsyncs"}},
+	{"oltp", []string{"transactions"}},
+	{"cpu", []string{"events per second"}},
+}
+
 var (
-	sysbenchLines = lines(lineTool{lines: []figureLine{
-		figures(`^ *total time: +(\d+\.\d+)s$`, "total time", "s", Lower),
-		figures(`^ *total number of events: +(\d+)$`, "events", "1", ""),
-		figures(`^ *events per second: +(\d+\.\d+)$`, "events per second", "1/s", Higher),
-		figures(`^Total operations: \d+ \( *(\d+\.\d+) per second\)$`, "events per second", "1/s", Higher),
-		figures(`^ *transactions: +\d+ +\((\d+\.\d+) per sec\.\)$`, "transactions", "1/s", Higher),
-		figures(`^(\d+\.\d+) MiB transferred \(`, "transferred", "MiB", ""),
-		figures(`^\d+\.\d+ MiB transferred \((\d+\.\d+) MiB/sec\)$`, "bandwidth", "MiB/s", Higher),
-		figures(`^ *reads/s: +(\d+\.\d+)$`, "reads", "1/s", Higher),
-		figures(`^ *writes/s: +(\d+\.\d+)$`, "writes", "1/s", Higher),
-		figures(`^ *fsyncs/s: +(\d+\.\d+)$`, "fsyncs", "1/s", Higher),
-		figures(`^ *avg: +(\d+\.\d+)$`, "mean latency", "ms", Lower),
-		figures(`^ *95th percentile: +(\d+\.\d+)$`, "95th percentile latency", "ms", Lower),
-	}})
-	// sysbenchTests are the tests with figures that others lack. The first one of each tells it from the
-	// tests after it.
-	sysbenchTests = []struct {
-		name    string
-		figures []string
-	}{
-		{"memory", []string{"transferred", "bandwidth", "events per second"}},
-		{"fileio", []string{"reads", "writes", "fsyncs"}},
-		{"oltp", []string{"transactions"}},
-		{"cpu", []string{"events per second"}},
-	}
-	sysbenchOp   = line("operation", `^  operation: (\w+)$`)
-	sysbenchJSON = line(`"tps"`, `^ *"tps": (\d+\.\d+),$`)
+	sysbenchLines      = lines(lineTool{lines: sysbenchKinds})
+	sysbenchOp         = line("operation", `^  operation: (\w+)$`)
+	sysbenchInterval   = line("[ ", `^\[ \d+s \].*$`)
+	sysbenchCheckpoint = regexp.MustCompile(`(?m)^\[ (\d+)s \] Checkpoint report:\n(?s:.*?)\n *execution time \(avg/stddev\):.*\n`)
 )
 
-// readSysbench reads the report that sysbench 1.0 prints at the end of a test. It says the "test",
-// which is "threads or mutex" for the two whose reports do not tell them apart, and the "operation" of
-// the memory test. It leaves out figures that are 0.
+// readSysbench reads the report that sysbench prints at the end of a test, and what it prints before. It says
+// the "test", which is "threads or mutex" for the two whose reports do not tell them apart, and the
+// "operation" of the memory test.
 func readSysbench(text string, r *Report) error {
+	if err := refused(r.Tool, text); err != nil {
+		return err
+	}
+	for _, m := range sysbenchCheckpoint.FindAllStringSubmatch(text, -1) {
+		var at Report
+		if err := addFigures(&at, m[0], sysbenchKinds); err != nil {
+			return err
+		}
+		for _, f := range at.Figures {
+			r.add("checkpoint at "+m[1]+" s: "+f.Name, f.Value, f.Unit, f.Better)
+		}
+	}
+	text = sysbenchCheckpoint.ReplaceAllString(text, "")
+	for _, m := range sysbenchInterval.all(text) {
+		if !sysbenchReads(m[0]) {
+			return damaged("sysbench", m[0])
+		}
+	}
+	if strings.Contains(text, `"tps":`) {
+		return readSysbenchJSON(text, r)
+	}
 	if err := sysbenchLines(text, r); err != nil {
 		return err
 	}
-	if all := sysbenchJSON.all(text); len(all) > 0 { // one for each interval, then one for the whole run
-		r.Figures = nil
-		for _, m := range all {
-			v, err := Number(m[1])
-			if err != nil {
-				return err
-			}
-			r.add("transactions", v, "1/s", Higher)
-		}
-		return nil
-	}
-	test, wanted := "threads or mutex", []string{"total time", "events", "mean latency"}
+	test, wanted := "threads or mutex", []string{"total time", "events", "min latency", "mean latency", "max latency",
+		"execution time of a thread"}
 	for _, t := range sysbenchTests {
 		if len(r.All(t.figures[0])) > 0 {
 			test, wanted = t.name, append(wanted, t.figures...)
@@ -71,8 +129,63 @@ func readSysbench(text string, r *Report) error {
 			return fault.Guestf("this is not the complete output of one run of sysbench: %w", err)
 		}
 	}
-	r.Figures = slices.DeleteFunc(r.Figures, func(f Figure) bool { return f.Value == 0 })
+	if debug := r.All("execution time of one thread"); strings.Contains(text, "\nDebug mode enabled.\n") &&
+		!strings.Contains(text, fmt.Sprintf("\nNumber of threads: %d\n", len(debug))) {
+		return fault.Guestf("the output of sysbench has the statistics of %d threads only: it is cut off", len(debug))
+	}
 	return sysbenchConsistent(test, r)
+}
+
+// sysbenchReads reports whether a line is of a known kind.
+func sysbenchReads(line string) bool {
+	for _, kind := range sysbenchKinds {
+		if kind.line.MatchString(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// readSysbenchJSON reads what sysbench's hook report_json prints: a report for each interval, and one of the
+// whole run, which has no threads.
+func readSysbenchJSON(text string, r *Report) error {
+	whole := 0
+	for rest := "\n" + text; ; {
+		at := strings.Index(rest, "\n[\n")
+		if at < 0 {
+			break
+		}
+		rest = rest[at+1:]
+		var list []struct {
+			Time, Threads, TPS, Latency, Errors, Reconnects float64
+			QPS                                             struct{ Total, Reads, Writes, Other float64 }
+		}
+		if err := json.NewDecoder(strings.NewReader(rest)).Decode(&list); err != nil {
+			return fault.Guestf("sysbench's JSON is damaged or cut off: %w", err)
+		}
+		for _, of := range list {
+			prefix := ""
+			if of.Threads > 0 {
+				prefix = "at " + number(of.Time) + " s: "
+				r.add(prefix+"threads", of.Threads, "1", "")
+			} else {
+				whole++
+				r.seconds("total time", of.Time)
+			}
+			r.add(prefix+"transactions", of.TPS, "1/s", Higher)
+			r.add(prefix+"queries", of.QPS.Total, "1/s", Higher)
+			r.add(prefix+"queries: read", of.QPS.Reads, "1/s", "")
+			r.add(prefix+"queries: write", of.QPS.Writes, "1/s", "")
+			r.add(prefix+"queries: other", of.QPS.Other, "1/s", "")
+			r.add(prefix+"latency percentile", of.Latency, "ms", Lower)
+			r.add(prefix+"errors", of.Errors, "1/s", Lower)
+			r.add(prefix+"reconnects", of.Reconnects, "1/s", Lower)
+		}
+	}
+	if whole != 1 {
+		return fault.Guestf("the output has %d JSON reports of a whole run of sysbench instead of one", whole)
+	}
+	return nil
 }
 
 func sysbenchConsistent(test string, r *Report) error {
@@ -90,6 +203,9 @@ func sysbenchConsistent(test string, r *Report) error {
 	// sysbench calculates the rate over slightly more than the time that it prints;
 	// on a busy machine, over about 0.1 s more.
 	const share, busy = 0.05, 0.2
+	if len(r.Figures) > 0 && strings.HasPrefix(r.Figures[0].Name, "checkpoint") {
+		return nil // events are those since the last checkpoint, and the time is that of the whole run
+	}
 	if took := events / rate; math.Abs(took-seconds) > share*seconds+busy {
 		return Contradiction("rate × time is not the number of events: %v/s, %vs, %.0f events", rate, seconds, events)
 	}

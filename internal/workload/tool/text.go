@@ -20,6 +20,22 @@ func Quote(s string) string {
 	return strconv.Quote(string(r))
 }
 
+// paint is what a tool writes to a terminal besides text: colours, and the deletion of a line.
+var paint = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+
+// plain returns the text of saved output without what belongs to a terminal or a file format: ends of
+// lines from Windows, lines that were overwritten, colours, a byte order mark.
+func plain(text string) string {
+	text = strings.TrimPrefix(text, "\ufeff")
+	if strings.Contains(text, "\x1b") {
+		text = paint.ReplaceAllString(text, "")
+	}
+	if strings.Contains(text, "\r") {
+		text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	}
+	return text
+}
+
 // Grep returns the lines that contain any of the words. A guest may write a lot,
 // and regular expressions are slow.
 func Grep(text string, words ...string) string {
@@ -56,6 +72,9 @@ func Numbers(s ...string) ([]float64, error) {
 	}
 	return fs, nil
 }
+
+// number returns a value in its shortest form, fit for a figure's name.
+func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // complaints are what tools and shells print when they fail, in lower case.
 var complaints = []string{
@@ -105,7 +124,7 @@ var (
 		`|Elapsed \(wall clock\) time[^\n]*?: ([\d:.]+)\r?$` +
 		`|\s([\d:.]+)elapsed\s` +
 		`|\belapsed (\d+(?:\.\d+)?)\b`)
-	commaTime   = regexp.MustCompile(`(?m)^real\s+(?:\d+m)?\d+,\d+s?\r?$|\s[\d:]+,\d+elapsed\s`)
+	commaTime   = regexp.MustCompile(`(?m)^real\s+(?:\d+m)?\d+,\d+s?\r?$|\s[\d:]+,\d+elapsed\s|\belapsed \d+,\d+`)
 	localeNamed = regexp.MustCompile(`\b(?:LC_ALL|LC_NUMERIC|LC_MESSAGES|LANG)=['"]?([\w.@-]+)`)
 )
 
@@ -159,9 +178,6 @@ func foreignLocale(text, line string) error {
 		fault.Guestf("the tool ran under %s, so tare cannot read its figures: %s", which, Quote(line)),
 		"run it again with LC_ALL=C")
 }
-
-// jsonAt returns where a JSON object begins at the start of a line, or -1.
-func jsonAt(text string) int { return strings.Index("\n"+text, "\n{") }
 
 // pattern is a kind of line of a tool's output.
 type pattern struct {

@@ -196,6 +196,7 @@ func Read(tool, text string, wanted ...string) (*Report, error) {
 // Read is the same for one tool.
 func (t Tool) Read(text string, wanted ...string) (*Report, error) {
 	r := &Report{Tool: t.Name}
+	text = plain(text)
 	if err := t.read(text, r); err != nil {
 		return nil, err
 	}
@@ -205,6 +206,11 @@ func (t Tool) Read(text string, wanted ...string) (*Report, error) {
 			return nil, err
 		}
 		return nil, fault.Guestf("the output contains no figures of %s: %s", t.Name, Quote(text))
+	}
+	if len(r.All("wall time")) == 0 && len(r.All("real")) == 0 {
+		if err := withTimes(r, text); err != nil {
+			return nil, err
+		}
 	}
 	for _, f := range r.Figures {
 		if math.IsNaN(f.Value) || math.IsInf(f.Value, 0) || f.Value < 0 {
@@ -237,15 +243,6 @@ func takeOnce(tool, text string, picks ...pick) error {
 		}
 	}
 	return nil
-}
-
-// withTimes adds the times that time(1) or the shell's time printed.
-func withTimes(r *Report, text string) error {
-	walls, err := WallTimes(text)
-	for _, w := range walls {
-		r.seconds("wall time", w)
-	}
-	return err
 }
 
 var (

@@ -274,7 +274,7 @@ func FuzzTools(f *testing.F) {
 var unread = map[string]string{
 	"ab/error-c-gt-n.txt": "concurrency", "ab/error-refused.txt": "Connection refused",
 	"bonnie++/bon_csv2html.txt": "CSV", "hyperfine/sleep.txt": "--export-json", "bonnie++/bon_csv2txt.txt": "CSV", "bonnie++/refused-root.txt": "-u", "bonnie++/refused-size-lt-2xram.txt": "double RAM",
-	"dd/error-full.txt": "No space left", "dd/write-cs_CZ.txt": "LC_ALL=C", "dd/write-de_DE.txt": "LC_ALL=C",
+	"dd/noxfer.txt": "status=noxfer", "dd/error-full.txt": "No space left", "dd/write-cs_CZ.txt": "LC_ALL=C", "dd/write-de_DE.txt": "LC_ALL=C",
 	"fio/error-enospc-json.txt": "No space left", "fio/error-enospc-layout.txt": "No space left", "fio/error-enospc-text.txt": "No space left",
 	"fio/error-option.txt": "unrecognized option", "iperf3/error-refused-json.txt": "Connection refused",
 	"kernel-build/tinyconfig-fail.txt": "Error 1", "netperf/error-noserver.txt": "netserver", "netpipe/error-noserver.txt": "Cannot Connect",

@@ -1,0 +1,256 @@
+package tool
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write testdata/figures")
+
+// outputs are the names of all fixtures that have figures, such as dd/noxfer.txt.
+func outputs(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*/*.txt")
+	if err != nil || len(files) < 150 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	var names []string
+	for _, path := range files {
+		if name := strings.TrimPrefix(path, "testdata/"); unread[name] == "" && filepath.Dir(name) != "figures" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// TestAllFigures: testdata/figures lists each output with the command line and all figures.
+func TestAllFigures(t *testing.T) {
+	index := map[string]*strings.Builder{}
+	for _, name := range outputs(t) {
+		tool := filepath.Dir(name)
+		if index[tool] == nil {
+			index[tool] = &strings.Builder{}
+		}
+		b := index[tool]
+		command, _, _ := strings.Cut(fixture(t, strings.TrimSuffix(name, ".txt")+".cmd"), "\n")
+		fmt.Fprintf(b, "## %s: %s\n", filepath.Base(name), command)
+		r, err := Read(tool, fixture(t, name))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, word := range slices.Sorted(maps.Keys(r.Words)) {
+			fmt.Fprintf(b, "%s is %q\n", word, r.Words[word])
+		}
+		for _, f := range r.Figures {
+			fmt.Fprintf(b, "%s\t%s\t%s\t%s\n", strconv.FormatFloat(f.Value, 'g', 12, 64), f.Unit, f.Better, f.Name)
+		}
+	}
+	for tool, b := range index {
+		path := filepath.Join("testdata", "figures", tool+".tsv")
+		if *update {
+			if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(want) != b.String() {
+			t.Errorf("the figures of %s differ from %s; write it with -update and review the change", tool, path)
+		}
+	}
+}
+
+// notFigures are the parts of each tool's output whose numbers are no figures: settings, versions, dates,
+// numbers of rows. They are all that a reader may leave out.
+var notFigures = map[string][]string{
+	"*":  {`^\$ .*$`, `\b\d+m\b`, `^\tCommand being timed: .*$`, `^\tExit status: 0$`},
+	"dd": {`\(.*\) copied`, `, [\d.]+ [kMGT]?B/s$`}, // rounded; the reader calculates it
+	"openssl": {`^(?:version|built on|options|compiler|CPUINFO):.*$`, `(?:\(.*\) copied|, [\d.]+ [kMGT]?B/s$)`, `^task \d`,
+		`^(?:Got: )?\+[FR]\d*:(?:\d+:)?`, `-pbkdf2`, `for 1s`, `^Forked child \d+$`, `in 1000s of`},
+	"fio": {`"(?:fio version|timestamp\w*|time|job_start|groupid|eta|rw|bs|size|iodepth|numjobs|direct|io_size|\w*runtime_?|name|jobname|filename|percentile_list)" : .*$`,
+		`^.*\(g=\d+\): rw=.*$`, `^fio-3.*$`, `^Starting \d.*$`, `\(groupid=.*$`, `^Run status group \d+`, `\([\d.]+[kMG]?B(?:/s)?(?:-[\d.]+[kMG]?B/s)?\)`,
+		`BW=[\d.]+[KMGT]?i?B/s`, `IOPS=[\d.]+k?`, `; 0 zone resets`, `^[345];fio-[\d.]+;[^;]*;\d+;`, `[\d.]+%=0;`, `^Jobs: .*$`, `Laying out IO file.*$`},
+	"iozone": {`^\tIozone: (?s:.*?)\tRun began:.*$`, `^\t\s*(?:Version|Compiled|Build).*$`, `^\tCommand line used:.*$`,
+		`^\t(?:Time Resolution|Processor cache|File stride|Using m\w+imum|File size set|Record Size|CPU utilization Resolution) .*$`,
+		`^\t(?:Min|Max) process.*$`, `^\t(?:Throughput test with|Each process writes).*$`, `^ *"\d+"( *"\d+")*`, `^"Record size.*$`},
+	"sysbench": {`^sysbench .*$`, `^(?:Number of threads|Prime numbers limit|Block size|Report|Debug|Target).*$`, `^\d+ files, .*$`, `^.*total file size$`,
+		`^  (?:block size|total size):.*$`, `Periodic FSYNC.*$`, `^Read/Write ratio.*$`, `^Extra file.*$`, `^Running.*$`,
+		`^DEBUG: Worker.*$`, `\(ms,\d+%\)`},
+	"stress-ng": {`defaulting to a .*$`, `^stress-ng: (?:[\d:.]+ )?\w+: *\[\d+\] `, `^setting to a .*$`, `^dispatching hogs:.*$`, `^.*(?:CPU cache size|stream: ).*$`,
+		`^.*debug: (?s:.*?)$`, `(?s)^system-info:.*?\n\n`, `^(?:invoked|system|RAM|temporary|\d processors|cache allocate|process|cpu:).*$`,
+		`^.*\[\d+\] \(instance \d\)$`, `^(?:\d stressors? started|stress-ng 0\..*)$`},
+}
+
+var anyNumber = regexp.MustCompile(`\d+(?:\.\d+)?(?:e[-+]?\d+)?`)
+
+// scales are what a reader may multiply a printed number by, such as for k and Mi.
+var scales = []float64{1, 1e3, 1e6, 1e9, 1e12, 1 << 10, 1 << 20, 1 << 30, 1 << 40, 1e-3, 1e-6, 1e-9}
+
+// TestNoNumberIsDropped: each number in an output is a figure, or part of a figure's name, or notFigures
+// says that it is none. This does not depend on how a reader finds figures.
+func TestNoNumberIsDropped(t *testing.T) {
+	for _, name := range outputs(t) {
+		tool := filepath.Dir(name)
+		text := plain(fixture(t, name))
+		if notFigures[tool] == nil || repeats[name] {
+			continue
+		}
+		for _, expr := range slices.Concat(notFigures["*"], notFigures[tool]) {
+			text = regexp.MustCompile("(?m)"+expr).ReplaceAllString(text, "")
+		}
+		r, err := Read(tool, fixture(t, name))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		known := map[string]bool{}
+		for _, f := range r.Figures {
+			for _, word := range anyNumber.FindAllString(f.Name, -1) {
+				known[word] = true
+			}
+		}
+		for _, w := range r.Words {
+			known[w] = true
+		}
+		missing := 0
+		for line := range strings.Lines(text) {
+			for _, word := range anyNumber.FindAllString(line, -1) {
+				if known[word] || isFigure(r.Figures, word) {
+					continue
+				}
+				if missing++; missing <= 5 {
+					t.Errorf("%s: %s in %q is no figure", name, word, strings.TrimSpace(line))
+				}
+			}
+		}
+	}
+}
+
+func isFigure(figures []Figure, word string) bool {
+	v, err := strconv.ParseFloat(word, 64)
+	if err != nil {
+		return false
+	}
+	mantissa, _, _ := strings.Cut(word, "e")
+	_, decimals, _ := strings.Cut(mantissa, ".")
+	within := math.Pow10(-len(decimals)) * 1.0001
+	for _, f := range figures {
+		for _, scale := range scales {
+			if off := math.Abs(f.Value - v*scale); off <= 1e-9*math.Abs(f.Value) || decimals != "" && off < within*scale/2 {
+				return true
+			}
+		}
+		if whole := f.Value - 60*math.Floor(f.Value/60); f.Unit == "s" && math.Abs(whole-v) < within { // 1m2.3s
+			return true
+		}
+	}
+	return false
+}
+
+// figuresText is a form of figures that tests can compare, without those of time(1), which is another
+// program: the output before its first line is complete. So are the texts of fio before its statistics of disks,
+// which are not on all systems.
+func figuresText(r *Report) string {
+	var b strings.Builder
+	for _, f := range r.Figures {
+		if f.Name == "wall time" || f.Name == "real" || strings.HasPrefix(f.Name, "disk ") {
+			break
+		}
+		fmt.Fprintf(&b, "%v %s %s\n", f.Value, f.Unit, f.Name)
+	}
+	return b.String()
+}
+
+// repeats are outputs that print the same figures twice, once rounded.
+var repeats = map[string]bool{"fio/normal-json.txt": true}
+
+// openEnded are outputs that nothing ends, so that a part of the lines is a complete output, too.
+var openEnded = map[string]bool{
+	"dd/two-passes.txt": true, "dd/three-runs.txt": true, "openssl/enc-7parallel.txt": true, "fio/terse-jobs2.txt": true,
+	"fio/normal-rate.txt": true,
+}
+
+// TestDamagedOutput: a reader finds the same figures in output with other line ends and colours, and with a
+// warning in it, or refuses it. It never finds a part.
+func TestDamagedOutput(t *testing.T) {
+	for _, name := range outputs(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if notFigures[filepath.Dir(name)] == nil {
+				t.Skip("not yet")
+			}
+			tool, text := filepath.Dir(name), fixture(t, name)
+			whole, err := Read(tool, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := figuresText(whole)
+			same := func(what, changed string, must bool) bool {
+				r, err := Read(tool, changed)
+				if err != nil && !must || err == nil && figuresText(r) == want {
+					return true
+				}
+				if err != nil {
+					t.Errorf("%s: %v", what, err)
+					return false
+				}
+				t.Errorf("%s: %d figures instead of %d", what, len(r.Figures), len(whole.Figures))
+				return false
+			}
+			lines := strings.SplitAfter(text, "\n")
+			same("CRLF", strings.ReplaceAll(text, "\n", "\r\n"), true)
+			same("colours", "\x1b[1;32m"+strings.ReplaceAll(text, "\n", "\x1b[0m\n\x1b[1;32m")+"\x1b[0m", true)
+			same("comma", regexp.MustCompile(`(\d)\.(\d)`).ReplaceAllString(text, "$1,$2"), false)
+			step := max(1, len(lines)/25) // long outputs repeat themselves
+			for i := 0; i < len(lines); i += step {
+				if !same(fmt.Sprintf("a warning before line %d", i+1), strings.Join(lines[:i], "")+"Warning: the clock of this host is slow\n"+
+					strings.Join(lines[i:], ""), false) {
+					break
+				}
+			}
+			if r, err := Read(tool, strings.TrimRight(text, "\n")+"\n"+text); err == nil && !twice(r, whole) {
+				t.Errorf("two runs: %d figures instead of %d or an error", len(r.Figures), 2*len(whole.Figures))
+			}
+			if openEnded[name] || openEnded[tool] {
+				return
+			}
+			for i := 1; i < len(lines); i += step {
+				if !same(fmt.Sprintf("cut before line %d: %q", i+1, lines[i]), strings.Join(lines[:i], ""), false) {
+					break
+				}
+				if !same(fmt.Sprintf("cut in line %d: %q", i+1, lines[i]), strings.Join(lines[:i], "")+lines[i][:len(lines[i])/2], false) {
+					break
+				}
+			}
+		})
+	}
+}
+
+// twice reports whether r has each figure of one at least twice.
+func twice(r, one *Report) bool {
+	n := map[string]int{}
+	for _, f := range r.Figures {
+		n[fmt.Sprint(f.Value, f.Unit)]++
+	}
+	for _, f := range one.Figures {
+		n[fmt.Sprint(f.Value, f.Unit)] -= 2
+	}
+	for _, left := range n {
+		if left < 0 {
+			return false
+		}
+	}
+	return true
+}

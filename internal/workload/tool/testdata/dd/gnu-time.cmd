@@ -1,0 +1,1 @@
+/usr/bin/time dd if=d.tmp of=/dev/null bs=64k

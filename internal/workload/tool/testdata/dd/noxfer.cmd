@@ -1,0 +1,1 @@
+dd if=/dev/zero of=/dev/null bs=1M count=10 status=noxfer

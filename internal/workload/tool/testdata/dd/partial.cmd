@@ -1,0 +1,1 @@
+head -c 1500000 /dev/zero | dd of=/dev/null bs=1M

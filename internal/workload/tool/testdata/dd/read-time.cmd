@@ -1,0 +1,1 @@
+time dd if=d.tmp of=/dev/null bs=4k

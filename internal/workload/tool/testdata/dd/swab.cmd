@@ -1,0 +1,1 @@
+printf 'abc' | dd conv=block cbs=2 of=/dev/null

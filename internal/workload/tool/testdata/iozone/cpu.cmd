@@ -1,0 +1,1 @@
+iozone -+u -s 8m -r 64k -i 0 -i 1 -f iozone.tmp

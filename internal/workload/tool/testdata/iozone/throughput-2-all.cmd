@@ -1,0 +1,1 @@
+iozone -t 2 -s 4m -r 64k

@@ -1,0 +1,1 @@
+iozone -C -O -t 2 -s 4m -r 64k -i 0 -i 1

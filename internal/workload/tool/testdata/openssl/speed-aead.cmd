@@ -1,0 +1,1 @@
+openssl speed -elapsed -seconds 1 -aead -evp aes-128-gcm

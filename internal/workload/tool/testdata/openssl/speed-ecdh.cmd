@@ -1,0 +1,1 @@
+openssl speed -seconds 1 ecdhp256 ecdhx25519

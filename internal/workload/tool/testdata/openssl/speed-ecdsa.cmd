@@ -1,0 +1,1 @@
+openssl speed -seconds 1 ecdsap256 ecdsap384

@@ -1,0 +1,1 @@
+openssl speed -elapsed -seconds 1 rsa2048 rsa4096

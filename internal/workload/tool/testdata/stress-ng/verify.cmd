@@ -1,0 +1,1 @@
+stress-ng --qsort 1 -t 1 --metrics --verify

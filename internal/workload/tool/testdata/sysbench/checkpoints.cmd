@@ -1,0 +1,1 @@
+sysbench cpu --time=3 --report-checkpoints=1,2 run

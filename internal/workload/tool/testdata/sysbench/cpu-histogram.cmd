@@ -1,0 +1,1 @@
+sysbench cpu --time=2 --histogram --percentile=50 run

@@ -1,0 +1,1 @@
+sysbench cpu --time=1 --percentile=0 run

@@ -1,0 +1,1 @@
+sysbench fileio --file-num=4 --file-total-size=32M --file-test-mode=rndrd --time=1 run

@@ -1,0 +1,1 @@
+sysbench threads --threads=4 --time=2 --report-interval=1 run

@@ -3,35 +3,54 @@ package tool
 import (
 	"encoding/json"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// readIperf3 reads the JSON of a TCP or UDP test, or its text.
+// iperf3Sum is a sum or a stream in iperf3's JSON. What a test does not have is nil.
+type iperf3Sum struct {
+	Bytes       *float64 `json:"bytes"`
+	Seconds     *float64 `json:"seconds"`
+	Bits        *float64 `json:"bits_per_second"`
+	Retransmits *float64 `json:"retransmits"`
+	Lost        *float64 `json:"lost_percent"`
+	Jitter      *float64 `json:"jitter_ms"`
+}
+
+// readIperf3 reads the JSON of a TCP or UDP test, or its text, of the client or the server.
 func readIperf3(text string, r *Report) error {
-	at := jsonAt(text)
-	if at < 0 {
+	objects, _, err := jsonObjects("iperf3", text)
+	if err != nil {
+		return err
+	}
+	if len(objects) == 0 {
 		return readIperf3Text(text, r)
 	}
-	type sum struct {
-		Bytes       *float64 `json:"bytes"`
-		Seconds     *float64 `json:"seconds"`
-		Bits        *float64 `json:"bits_per_second"`
-		Retransmits *float64 `json:"retransmits"`
-		Lost        *float64 `json:"lost_percent"`
-		Jitter      *float64 `json:"jitter_ms"`
+	for _, object := range objects {
+		if err := readIperf3JSON(object, r); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func readIperf3JSON(text string, r *Report) error {
 	var doc struct {
 		Error string
 		End   struct {
-			Sent     sum                 `json:"sum_sent"`
-			Received sum                 `json:"sum_received"`
-			Sum      sum                 `json:"sum"`
-			CPU      map[string]*float64 `json:"cpu_utilization_percent"`
+			Sent        iperf3Sum           `json:"sum_sent"`
+			Received    iperf3Sum           `json:"sum_received"`
+			SentBack    iperf3Sum           `json:"sum_sent_bidir_reverse"`
+			ReceiveBack iperf3Sum           `json:"sum_received_bidir_reverse"`
+			Sum         iperf3Sum           `json:"sum"`
+			SumBack     iperf3Sum           `json:"sum_bidir_reverse"`
+			CPU         map[string]*float64 `json:"cpu_utilization_percent"`
 		}
 	}
-	if err := json.NewDecoder(strings.NewReader(text[at:])).Decode(&doc); err != nil {
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
 		return fault.Guestf("iperf3's JSON is damaged or cut off: %w", err)
 	}
 	if doc.Error != "" {
@@ -42,48 +61,257 @@ func readIperf3(text string, r *Report) error {
 			r.add(name, *v, unit, better)
 		}
 	}
-	end := doc.End
-	add("sent throughput", end.Sent.Bits, "bit/s", Higher)
-	add("received throughput", end.Received.Bits, "bit/s", Higher)
-	add("retransmits", end.Sent.Retransmits, "1", Lower)
-	add("throughput", end.Sum.Bits, "bit/s", Higher)
-	add("jitter", end.Sum.Jitter, "ms", Lower)
-	add("lost", end.Sum.Lost, "%", Lower)
+	before, end := len(r.Figures), doc.End
+	for _, way := range []struct {
+		name                string
+		sent, received, sum iperf3Sum
+	}{{"", end.Sent, end.Received, end.Sum}, {"reverse: ", end.SentBack, end.ReceiveBack, end.SumBack}} {
+		add(way.name+"sent throughput", way.sent.Bits, "bit/s", Higher)
+		add(way.name+"received throughput", way.received.Bits, "bit/s", Higher)
+		add(way.name+"retransmits", way.sent.Retransmits, "1", Lower)
+		add(way.name+"throughput", way.sum.Bits, "bit/s", Higher)
+		add(way.name+"jitter", way.sum.Jitter, "ms", Lower)
+		add(way.name+"lost", way.sum.Lost, "%", Lower)
+		add(way.name+"received", way.received.Bytes, "B", "")
+		add(way.name+"receiver's time", way.received.Seconds, "s", Lower)
+		if err := iperf3Consistent(way.received); err != nil {
+			return err
+		}
+	}
 	for _, name := range []string{"host_total", "host_user", "host_system", "remote_total", "remote_user",
 		"remote_system"} {
+		if v := end.CPU[name]; v != nil && *v < 0 { // the difference of two rounded times
+			*v = 0
+		}
 		add("CPU "+name, end.CPU[name], "%", Lower)
 	}
-	add("received", end.Received.Bytes, "B", "")
-	add("receiver's time", end.Received.Seconds, "s", Lower)
-	if len(r.Figures) == 0 {
+	if len(r.Figures) == before {
 		return fault.Guestf("iperf3's JSON has no figures in its \"end\" section")
 	}
-	return iperf3Consistent(r, 0.001, 0)
+	tree, err := jsonTree(text)
+	if err != nil {
+		return fault.Guestf("iperf3's JSON is damaged or cut off: %w", err)
+	}
+	if of, ok := tree["end"].(map[string]any); ok {
+		delete(of, "cpu_utilization_percent")
+		if err := addTree(r, "end", of, iperf3Unit); err != nil {
+			return err
+		}
+	}
+	return addTree(r, "interval", tree["intervals"], iperf3Unit)
 }
 
-var iperf3Received = line("receiver",
-	`^\[(SUM| *\d+)\] +0\.00-(\d+\.\d+) +sec +(\d+(?:\.\d+)?) ([KMGT]?)Bytes +(\d+(?:\.\d+)?) ([KMGT]?)bits/sec +receiver *\r?$`)
+// iperf3Unit returns the unit of a number in iperf3's JSON, by the keys that lead to it.
+func iperf3Unit(name string) (string, bool) {
+	words := strings.Fields(name)
+	switch words[len(words)-1] {
+	case "socket":
+		return "", false
+	case "start", "end", "seconds":
+		return "s", true
+	case "bytes", "snd_cwnd", "max_snd_cwnd", "snd_wnd", "max_snd_wnd", "pmtu":
+		return "B", true
+	case "bits_per_second":
+		return "bit/s", true
+	case "jitter_ms":
+		return "ms", true
+	case "lost_percent":
+		return "%", true
+	case "rtt", "rttvar", "max_rtt", "min_rtt", "mean_rtt":
+		return "us", true
+	}
+	return "1", true
+}
 
+// The lines of iperf3's text. They may begin with a time stamp or a title.
+var (
+	iperf3Row = regexp.MustCompile(`^(?:.*? )?\[(SUM| *\d+)\](?:\[([TR]X-[CS])\])? +(\d+\.\d+)-(\d+\.\d+) +sec +(\d+(?:\.\d+)?) ([KMGT]?)Bytes +` +
+		`(\d+(?:\.\d+)?) ([KMGT]?)(bits|Bytes)/sec(.*)$`)
+	// What follows the rate: retransmits and the congestion window, or datagrams, jitter and losses.
+	iperf3TCP  = regexp.MustCompile(`^(?: +(\d+)(?: +(\d+(?:\.\d+)?) ([KMGT]?)Bytes)?)? *$`)
+	iperf3UDP  = regexp.MustCompile(`^ +(\d+\.\d+) ms +(-?\d+)/(-?\d+) +\((-?[\d.e+-]+|-?nan)%\) *$`)
+	iperf3CPU  = regexp.MustCompile(`(?m)CPU Utilization: local/(\w+) (-?\d+\.\d+)% \((-?\d+\.\d+)%u/(-?\d+\.\d+)%s\), remote/(\w+) (-?\d+\.\d+)% \((-?\d+\.\d+)%u/(-?\d+\.\d+)%s\)`)
+	iperf3Any  = regexp.MustCompile(`^(?:.*? )?\[(?:SUM| *\d+)\](?:\[[TR]X-[CS]\])? +\d+[.,]\d`)
+	iperf3Head = regexp.MustCompile(`\[ ID\]`)
+)
+
+// iperf3Text reads the text line by line.
+type iperf3Text struct {
+	r        *Report
+	datagram bool // the lines that follow are of UDP
+	streams  int
+	done     map[string]int // lines of the whole test, by stream and end
+	both     bool           // the test is bidirectional
+}
+
+// readIperf3Text reads what iperf3 prints on the terminal. The figures of the whole test are those of the
+// sum, if there are several streams.
 func readIperf3Text(text string, r *Report) error {
 	if err := refused("iperf3", text); err != nil {
 		return err
 	}
-	all := iperf3Received.all(text)
-	if len(all) == 0 {
+	text, server, _ := strings.Cut(text, "\nServer output:\n")
+	t := iperf3Text{r: r, done: map[string]int{}}
+	t.streams = len(iperf3Connected.FindAllString(text, -1))
+	for line := range strings.Lines(text) {
+		if err := t.line(strings.TrimRight(line, "\n"), ""); err != nil {
+			return err
+		}
+	}
+	client := strings.Contains(text, "Connecting to host ")
+	if t.done["receiver"] == 0 || client && t.done["sender"] != t.done["receiver"] {
 		return fault.WithRemedy(fault.Guestf("the output does not contain what the receiver got"), "run iperf3 -c with -J")
 	}
-	m := all[len(all)-1] // with several streams, the sum
-	if len(all) > 1 && m[1] != "SUM" {
-		return fault.Guestf("the output contains %d reports of iperf3; save each run in its own file", len(all))
+	if client && !strings.Contains(text+server, "iperf Done.") {
+		return fault.Guestf("iperf3 did not print \"iperf Done.\": the output is cut off")
 	}
-	f, err := Numbers(m[2], m[3], m[5])
+	if sums := map[bool]int{true: 2, false: 1}[t.both]; t.streams > sums && t.done["SUM"] < sums {
+		return fault.Guestf("iperf3 had %d streams, but the output has no line [SUM] of the receiver: it is cut off, or of several runs; "+
+			"save each run in its own file", t.streams)
+	}
+	if want := t.streams + t.done["SUM"]; t.streams > 0 && t.done["receiver"] != want {
+		return fault.Guestf("iperf3 had %d streams, but the output has %d results of receivers: it is cut off, or of several runs; "+
+			"save each run in its own file", t.streams, t.done["receiver"]-t.done["SUM"])
+	}
+	for line := range strings.Lines(server) {
+		if err := t.line(strings.TrimRight(line, "\n"), "server: "); err != nil {
+			return err
+		}
+	}
+	for _, m := range iperf3CPU.FindAllStringSubmatch(text, -1) {
+		for i, name := range []string{"local", "local user", "local system", "remote", "remote user", "remote system"} {
+			word := m[2+i]
+			if i > 2 {
+				word = m[3+i]
+			}
+			v, err := strconv.ParseFloat(word, 64)
+			if err != nil {
+				return damaged("iperf3", m[0])
+			}
+			r.add("CPU "+name, max(v, 0), "%", Lower)
+		}
+	}
+	return nil
+}
+
+var iperf3Connected = regexp.MustCompile(`(?m)\[ *\d+\] local .* connected to `)
+
+func (t *iperf3Text) line(line, who string) error {
+	if iperf3Head.MatchString(line) {
+		t.datagram = strings.Contains(line, "Datagrams")
+		return nil
+	}
+	m := iperf3Row.FindStringSubmatch(line)
+	if m == nil {
+		if iperf3Any.MatchString(line) {
+			return damaged("iperf3", line)
+		}
+		return nil
+	}
+	f, err := Numbers(m[3], m[4], m[5], m[7])
 	if err != nil {
 		return err
 	}
-	r.add("received throughput", f[2]*math.Pow(1000, power(m[6])), "bit/s", Higher)
-	r.add("received", f[1]*math.Pow(1024, power(m[4])), "B", "")
-	r.seconds("receiver's time", f[0])
-	return iperf3Consistent(r, ulp(m[3])+ulp(m[5])+ulp(m[2]), 0.005)
+	rest := strings.TrimRight(m[10], " ")
+	rest, omitted := strings.CutSuffix(rest, "(omitted)")
+	end := ""
+	for _, side := range []string{"sender", "receiver"} {
+		if bare, ok := strings.CutSuffix(rest, side); ok {
+			rest, end = bare, side
+		}
+	}
+	stream := strings.TrimSpace(m[1])
+	bytes, seconds := f[2]*math.Pow(1024, power(m[6])), f[1]-f[0]
+	rate, unit, bits := f[3]*math.Pow(1000, power(m[8])), "bit/s", 1.
+	if m[9] == "Bytes" {
+		rate, unit, bits = f[3]*math.Pow(1024, power(m[8])), "B/s", 8.
+	}
+	// The size, the rate and the two times are rounded.
+	if off := math.Abs(rate*bits/8*seconds - bytes); bytes > 0 && rate > 0 &&
+		off > (ulp(m[5])+ulp(m[7]))*bytes+0.011*rate*bits/8+0.06*1024 {
+		return Contradiction("rate × time is not the size: %s", Quote(line))
+	}
+	prefix := who
+	if m[2] != "" {
+		t.both = true
+		prefix += map[string]string{"TX-C": "", "RX-S": "", "RX-C": "reverse: ", "TX-S": "reverse: "}[m[2]]
+	}
+	whole := t.streams <= 1 || stream == "SUM" || m[2] != "" && t.streams == 2
+	switch {
+	case end != "":
+		t.count(who, end, stream)
+		if !whole {
+			prefix += "stream " + stream + ": "
+		}
+	case omitted:
+		prefix += "omitted, " + m[3] + "-" + m[4] + " s, " + stream + ": "
+	default:
+		prefix += m[3] + "-" + m[4] + " s, " + stream + ": "
+	}
+	name, size, took := "throughput", "transferred", "time"
+	if end != "" {
+		name, size, took = map[string]string{"sender": "sent throughput", "receiver": "received throughput"}[end],
+			map[string]string{"sender": "sent", "receiver": "received"}[end], end+"'s time"
+	}
+	t.r.add(prefix+name, rate, unit, Higher)
+	t.r.add(prefix+size, bytes, "B", "")
+	if end != "" {
+		t.r.seconds(prefix+took, seconds)
+		end += "'s "
+	}
+	return t.rest(line, prefix, end, rest)
+}
+
+// count counts the results of the whole test.
+func (t *iperf3Text) count(who, end, stream string) {
+	if who != "" {
+		return
+	}
+	t.done[end]++
+	if stream == "SUM" && end == "receiver" {
+		t.done["SUM"]++
+	}
+}
+
+// rest reads what follows the rate of a line.
+func (t *iperf3Text) rest(line, prefix, end, rest string) error {
+	if m := iperf3UDP.FindStringSubmatch(rest); m != nil {
+		words := []string{m[1], m[2], m[3]}
+		for i, of := range []column{{"jitter", "ms", Lower}, {"lost datagrams", "1", Lower}, {"datagrams", "1", ""}} {
+			v, err := strconv.ParseFloat(words[i], 64)
+			if err != nil {
+				return damaged("iperf3", line)
+			}
+			t.r.add(prefix+end+of.name, max(v, 0), of.unit, of.better) // less than 0 lost: some arrived twice
+		}
+		if v, err := strconv.ParseFloat(m[4], 64); err == nil && !math.IsNaN(v) {
+			t.r.add(prefix+end+"lost", max(v, 0), "%", Lower)
+		}
+		return nil
+	}
+	m := iperf3TCP.FindStringSubmatch(rest)
+	if m == nil {
+		return damaged("iperf3", line)
+	}
+	if m[1] != "" {
+		v, err := Number(m[1])
+		if err != nil {
+			return err
+		}
+		if t.datagram {
+			t.r.add(prefix+"datagrams", v, "1", "")
+		} else {
+			t.r.add(prefix+"retransmits", v, "1", Lower)
+		}
+	}
+	if m[2] != "" {
+		v, err := Number(m[2])
+		if err != nil {
+			return err
+		}
+		t.r.add(prefix+"congestion window", v*math.Pow(1024, power(m[3])), "B", "")
+	}
+	return nil
 }
 
 // power returns the power of 1000 or 1024 of a unit's prefix: K 1, M 2.
@@ -91,15 +319,13 @@ func power(prefix string) float64 {
 	return float64(strings.Index("KMGT", prefix)+1) * float64(len(prefix))
 }
 
-// iperf3Consistent checks that rate × time is the size, within a share of the size and the rounding
-// of the time.
-func iperf3Consistent(r *Report, share, rounding float64) error {
-	bytes, seconds, rate := r.Value("received"), r.Value("receiver's time"), r.Value("received throughput")
-	if bytes == 0 || rate == 0 { // not printed, or nothing arrived
+// iperf3Consistent checks that rate × time is the size in a sum of JSON.
+func iperf3Consistent(s iperf3Sum) error {
+	if s.Bytes == nil || s.Bits == nil || s.Seconds == nil || *s.Bytes == 0 || *s.Bits == 0 { // not printed, or nothing arrived
 		return nil
 	}
-	if off := math.Abs(rate/8*seconds - bytes); off > share*bytes+rounding*rate/8 {
-		return fault.Guestf("rate × time is not the size: %v bit/s, %v s, %.0f bytes", rate, seconds, bytes)
+	if off := math.Abs(*s.Bits/8**s.Seconds - *s.Bytes); off > 0.001**s.Bytes {
+		return Contradiction("rate × time is not the size: %v bit/s, %v s, %.0f bytes", *s.Bits, *s.Seconds, *s.Bytes)
 	}
 	return nil
 }

@@ -8,14 +8,6 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-var iperf2Lines = lineTool{failed: regexp.MustCompile(`(?m)^.*(?:connect failed|WARNING|unable to).*$`),
-	lines: []figureLine{
-		figures(`^(?:[^,\n]+,){7}(\d+),\d+$`, "bytes", "B", ""),
-		figures(`^(?:[^,\n]+,){8}(\d+)$`, "throughput", "bit/s", Higher),
-		figures(`([\d.]+) Gbits/sec$`, "throughput", "Gbit/s", Higher),
-		figures(`([\d.]+) Mbits/sec$`, "throughput", "Mbit/s", Higher),
-	}}
-
 // streamed checks that rate × time is the size in the report of one transfer. Times have two
 // decimals.
 func streamed(rate, size, time string) func(r *Report) error {
@@ -92,53 +84,6 @@ var netpipeLines = lineTool{regexp.MustCompile(`(?m)^(?:Client: Cannot.*|NetPIPE
 	}
 	return nil
 }}
-
-var (
-	netperfLines = lines(lineTool{
-		failed: regexp.MustCompile(`(?m)^(?:establish.control.*|send_.*|recv_.*|netperf: .*|catcher: .*|shutdown_control.*|.*[Uu]sage: netperf.*)$`),
-		lines: []figureLine{
-			figures(`^\d+ +\d+ +\d+ +\d+ +[\d.]+ +([\d.]+) *$`, "transactions", "1/s", Higher),
-			figures(`^ *\d+ +\d+ +\d+ +[\d.]+ +([\d.]+) *$`, "throughput", "10^6 bit/s", Higher),
-			figures(`^([\d.]+)$`, "result", "1/s or 10^6 bit/s", Higher),
-			figures(`^THROUGHPUT=([\d.]+)$`, "throughput", "THROUGHPUT_UNITS", Higher),
-			figures(`^MEAN_LATENCY=([\d.]+)$`, "mean latency", "us", Lower),
-			figures(`Throughput +: ([\d.]+)%$`, "confidence interval not reached, is", "%", Lower),
-			figures(`^\d+ +\d+ +\d+ +\d+ +([\d.]+) +[\d.]+ *$`, "time", "s", Lower),
-			figures(`^ *\d+ +\d+ +\d+ +([\d.]+) +[\d.]+ *$`, "time", "s", Lower),
-			figures(`^ELAPSED_TIME=([\d.]+)$`, "time", "s", Lower),
-		}})
-	netperfUnit  = line("THROUGHPUT_UNITS", `^THROUGHPUT_UNITS=(\S+)$`)
-	netperfTest  = line("TEST from", `^(?:MIGRATED )?(TCP Connect/Request/Response|TCP STREAM|TCP MAERTS|OMNI Send) TEST from `)
-	netperfTests = map[string]string{
-		"TCP Connect/Request/Response": "TCP_CRR", "TCP STREAM": "TCP_STREAM", "TCP MAERTS": "TCP_MAERTS",
-		"OMNI Send": "TCP_STREAM",
-	}
-)
-
-// readNetperf reads reports of netperf with a table or with keys. It says the "test" of the first.
-func readNetperf(text string, r *Report) error {
-	if err := refused("netperf", text); err != nil {
-		return err
-	}
-	if err := netperfLines(text, r); err != nil {
-		return err
-	}
-	if m := netperfTest.first(text); m != nil {
-		r.say("test", netperfTests[m[1]])
-	}
-	if m := netperfUnit.first(text); m != nil {
-		unit := quoteless(m[1])
-		if unit == "10^6bits/s" {
-			unit = "10^6 bit/s"
-		}
-		for i, f := range r.Figures {
-			if f.Unit == "THROUGHPUT_UNITS" {
-				r.Figures[i].Unit = unit
-			}
-		}
-	}
-	return nil
-}
 
 var qperfLines = lineTool{lines: []figureLine{
 	figures(`^ +(\w+) += +([\d.]+) [KMGT]?B/sec`, "%1", "as printed", Higher),

@@ -77,6 +77,13 @@ func TestAllFigures(t *testing.T) {
 var notFigures = map[string][]string{
 	"*":  {`^\$ .*$`, `\b\d+m\b`, `^\tCommand being timed: .*$`, `^\tExit status: 0$`},
 	"dd": {`\(.*\) copied`, `, [\d.]+ [kMGT]?B/s$`}, // rounded; the reader calculates it
+	"iperf2": {`^\[ *\*?\d+\] local .*$`, `^(?:Client connecting|Server listening|TCP window|UDP buffer|Sending|Write buffer|Read buffer|TOS set).*$`,
+		`^\d{14},127.0.0.1,\d+,127.0.0.1,\d+,\d+,[\d.]+-[\d.]+,`, `^\[SUM-\d\]`, `\d+/0\(0\) pkts`, `\d+\.\d+-\d+\.\d+ sec`, `\(tot/err\) = \d/\d$`, `^\[ +\*?\d+\]`},
+	"iperf3": {`^\t?Server listening.*$`, `^.*\[ *\d+\] local .*$`, `^.*(?:Connecting to host|Accepted connection|Reverse mode).*$`, `^iperf 3.*$`, `^Linux .*$`,
+		`^Control connection MSS.*$`, `^Time: .*$`, `^ *Cookie: .*$`, `^ *TCP MSS.*$`, `^Starting Test.*$`, `^.*Target Bitrate.*$`, `^Setting UDP.*$`,
+		`^\w{3} \w{3} \d+ [\d:]+ \d{4} `, `(?s)"start":\s*\{.*?\n\t\},`, `"socket":\s*\d+`, `\[(?: *\d+)\]`, `test #\d`},
+	"netperf": {`^.* TEST from .*$`, `10\^6bits/s(?:ec)?`, `=-\S+$`, `,-[\d.]+`, `0xf+e?`, `"netperf .*"`, `, ?[\w-]{36},`, `[\d.]+\.0\.0\.\d|0\.0\.0\.0`, `  -1\.00\d?`,
+		`=netperf.*$`, `=[\w-]{36}$`, `^\w+,\w+,\w+.*\D9\dth.*$|Socket Type,.*$|Throughput,Throughput Units.*$`},
 	"openssl": {`^(?:version|built on|options|compiler|CPUINFO):.*$`, `(?:\(.*\) copied|, [\d.]+ [kMGT]?B/s$)`, `^task \d`,
 		`^(?:Got: )?\+[FR]\d*:(?:\d+:)?`, `-pbkdf2`, `for 1s`, `^Forked child \d+$`, `in 1000s of`},
 	"fio": {`"(?:fio version|timestamp\w*|time|job_start|groupid|eta|rw|bs|size|iodepth|numjobs|direct|io_size|\w*runtime_?|name|jobname|filename|percentile_list)" : .*$`,
@@ -179,7 +186,9 @@ var repeats = map[string]bool{"fio/normal-json.txt": true}
 // openEnded are outputs that nothing ends, so that a part of the lines is a complete output, too.
 var openEnded = map[string]bool{
 	"dd/two-passes.txt": true, "dd/three-runs.txt": true, "openssl/enc-7parallel.txt": true, "fio/terse-jobs2.txt": true,
-	"fio/normal-rate.txt": true,
+	"fio/normal-rate.txt": true, "iperf2/tcp-csv.txt": true, "iperf2/tcp-P2-csv.txt": true, "iperf2/tcp-interval-csv.txt": true,
+	"iperf2/tcp-dual-P2.txt": true, "netperf/omni-k.txt": true, "netperf/tcp_rr-v2.txt": true, "netperf/tcp_stream-v2.txt": true, "netperf/omni-k-rr.txt": true, "netperf/tcp_stream-omni-k.txt": true,
+	"iperf2/tcp-interval.txt": true, "iperf2/server-tcp.txt": true, "iperf2/tcp-enhanced-interval.txt": true,
 }
 
 // TestDamagedOutput: a reader finds the same figures in output with other line ends and colours, and with a

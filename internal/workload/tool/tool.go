@@ -158,7 +158,7 @@ var tools = []Tool{
 	{"ab", lines(abLines)}, {"bonnie++", readBonnie}, {"cpio", readCpio}, {"cpuinfo", readCPUInfo},
 	{"dbench", lines(dbenchLines)},
 	{"dd", readDD}, {"fio", readFio}, {"hyperfine", readHyperfine}, {"ioping", readIoping}, {"iozone", readIozone},
-	{"iperf2", lines(iperf2Lines)}, {"iperf3", readIperf3}, {"kernel-build", readTimes("make", makeFailed)},
+	{"iperf2", readIperf2}, {"iperf3", readIperf3}, {"kernel-build", readTimes("make", makeFailed)},
 	{"lmbench", readLmbench},
 	{"mbw", readMbw}, {"nbench", lines(nbenchLines)}, {"netperf", readNetperf}, {"netpipe", lines(netpipeLines)},
 	{"nuttcp", lines(nuttcpLines)}, {"openssl", readOpenssl}, {"perf-bench", readPerfBench}, {"qperf", lines(qperfLines)},

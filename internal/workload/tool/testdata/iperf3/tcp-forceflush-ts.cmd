@@ -1,0 +1,1 @@
+iperf3 -c 127.0.0.1 -p 5777 -t 1 --timestamps

@@ -1,0 +1,1 @@
+iperf3 -c 127.0.0.1 -p 5777 -u -b 20M -t 1 --bidir -J

@@ -1,0 +1,1 @@
+netperf -p 23865 -H 127.0.0.1 -t omni -l 1 -j -- -k all

@@ -1,0 +1,1 @@
+netperf -p 23865 -H 127.0.0.1 -t TCP_RR -v 2 -l 1

@@ -182,9 +182,10 @@ func newPaperAudit() *cobra.Command {
 		Use:   "audit [NAME|FILE]",
 		Short: "Recompute the derived figures of articles, and list those that are wrong",
 		Long: `audit recomputes every printed percentage and ratio of an article from its raw
-figures. It also checks that rate × time equals the size, and that latency ×
-operations per second equals the queue depth. It lists each figure that does not
-follow from the raw figures, however those were rounded, as
+figures, every claim about them that the file has as data, means, sums and rankings,
+and the units beside the figures. It also checks that rate × time equals the size,
+and that latency × operations per second equals the queue depth. It lists each
+figure that does not follow from the raw figures, however those were rounded, as
 
   rounding      off by one unit in the last printed digit
   arithmetic    the result of a common mistake, which is named
@@ -237,6 +238,9 @@ func printAudit(w io.Writer, r *paper.Report) {
 		if f.Explanation != "" {
 			fmt.Fprintf(w, "                %s\n", f.Explanation)
 		}
+	}
+	for _, n := range r.Unchecked {
+		fmt.Fprintf(w, "  not checked   %s (line %d)\n                %s\n", n.Row, n.Line, n.Why)
 	}
 }
 

@@ -21,15 +21,18 @@ type Finding struct {
 	Low        float64 `json:"recomputed_low"`
 	High       float64 `json:"recomputed_high"`
 	Unit       string  `json:"unit"` // "%", "1" for a ratio, or that of the row
-	// Check is "change", "ratio", "rate × time = size" or "latency × IOPS = depth".
+	// Check is "change", "ratio", "value", "ranking", "label" or another of docs/paper.md.
 	Check       string `json:"check"`
 	How         string `json:"how"`         // the calculation, with its numbers
 	Explanation string `json:"explanation"` // what may have happened
 	PrintedText string `json:"printed_text"`
-	Workload    string `json:"workload,omitempty"`
-	Line        int    `json:"line"` // of the data file
+	// RecomputedText is the right ranking or label, where a number cannot show it.
+	RecomputedText string `json:"recomputed_text,omitempty"`
+	Workload       string `json:"workload,omitempty"`
+	Line           int    `json:"line"` // of the data file
 
 	decimals int
+	uses     []int // lines of the rows whose numbers the check compared
 }
 
 // Report is the result of an audit of one article.
@@ -37,9 +40,16 @@ type Report struct {
 	Article  string
 	Findings []Finding // in the file's order
 	Agree    int       // number of checks that agree
-	// Unchecked are the lines of printed changes and ratios without raw numbers in the
-	// file.
-	Unchecked []int
+	// Unchecked are printed changes, ratios and claims that nothing in the file confirms or
+	// contradicts.
+	Unchecked []Unchecked
+}
+
+// Unchecked is a derived number that the audit could not check.
+type Unchecked struct {
+	Line int    // of the data file
+	Row  string // as in Finding
+	Why  string // what was looked for in vain
 }
 
 // Count returns the number of findings of a kind.
@@ -84,13 +94,36 @@ func Audit(a *Article) *Report {
 		}
 		u.rate(r)
 		u.little(r)
+		u.blocks(r)
+		u.spread(r)
+		u.derived(r)
+		u.transcribed(r)
+		u.unitOfLine(r)
 	}
 	for i := range a.Claims {
 		u.claim(&a.Claims[i])
 	}
-	u.report.Unchecked = slices.DeleteFunc(u.report.Unchecked, func(line int) bool { return u.used[line] })
+	u.labels()
+	u.report.Unchecked = slices.DeleteFunc(u.report.Unchecked, func(n Unchecked) bool { return u.used[n.Line] })
 	slices.SortStableFunc(u.report.Findings, func(f, g Finding) int { return cmp.Compare(f.Line, g.Line) })
 	return u.report
+}
+
+// lines are the lines of the rows of some sides.
+func lines(sides ...*side) []int {
+	var list []int
+	for _, s := range sides {
+		if s == nil {
+			continue
+		}
+		for _, r := range s.rows {
+			list = append(list, r.Line)
+		}
+		if s.row != nil {
+			list = append(list, s.row.Line)
+		}
+	}
+	return list
 }
 
 // add judges a printed number and reports it unless it agrees.
@@ -108,11 +141,14 @@ func (u *audit) add(r *Row, f *Figure, right interval, slips func() []slip, find
 	if r != nil {
 		finding.Row, finding.Line = u.label(r), r.Line
 		finding.Workload = r.Workload
+		finding.uses = append(finding.uses, r.Line)
 	}
 	u.report.Findings = append(u.report.Findings, finding)
 }
 
-func (u *audit) unchecked(line int) { u.report.Unchecked = append(u.report.Unchecked, line) }
+func (u *audit) unchecked(line int, row, why string) {
+	u.report.Unchecked = append(u.report.Unchecked, Unchecked{line, row, why})
+}
 
 // label names a row by the fields that distinguish it.
 func (u *audit) label(r *Row) string {
@@ -138,7 +174,7 @@ func (u *audit) label(r *Row) string {
 // change checks a printed percentage.
 func (u *audit) change(r *Row) {
 	own, ok := r.value()
-	of := &side{own, r}
+	of := &side{number: own, row: r}
 	if r.Of != nil && r.Ratio == nil {
 		of = u.side(r, r.Of)
 	} else if !ok {
@@ -149,28 +185,44 @@ func (u *audit) change(r *Row) {
 		to = u.side(r, r.To)
 	} else if b := u.baseline(r); b != nil {
 		n, _ := b.value()
-		to = &side{n, b}
+		to = &side{number: n, row: b}
 	}
-	if of == nil || to == nil {
-		u.unchecked(r.Line)
+	switch {
+	case of == nil && !ok:
+		u.unchecked(r.Line, u.label(r), "the article prints the change without the figure")
+		return
+	case of == nil || to == nil:
+		u.unchecked(r.Line, u.label(r), u.missing(r, u.baselineOperand(r)))
 		return
 	}
 	q, ok := quotient(of.number, to.number)
 	right, ok2 := q.under(percent)
 	if !ok || !ok2 {
-		u.unchecked(r.Line)
+		u.unchecked(r.Line, u.label(r), notPositive(of, to))
 		return
 	}
 	u.add(r, r.Delta, right, func() []slip { return u.changeSlips(r.Delta, of, to, q) }, Finding{
-		Unit: "%", Check: "change", How: fmt.Sprintf("100 × (%s / %s − 1)", of.number.number(), to.number.number()),
+		Unit: "%", Check: "change", How: fmt.Sprintf("100 × (%s / %s − 1)", of.number.number(), to.number.number()), uses: lines(of, to),
 	})
+}
+
+// baselineOperand selects the row that r's printed change refers to.
+func (u *audit) baselineOperand(r *Row) *Operand {
+	if r.To != nil {
+		return r.To
+	}
+	return &Operand{System: r.Baseline, Unit: r.Unit}
+}
+
+func notPositive(of, to *side) string {
+	return fmt.Sprintf("%s / %s is not a ratio of two positive numbers", of.number.number(), to.number.number())
 }
 
 // ratio checks a printed ratio.
 func (u *audit) ratio(r *Row) {
 	of, to, times := u.quotientOf(r)
 	if of == nil || to == nil {
-		u.unchecked(r.Line)
+		u.unchecked(r.Line, u.label(r), "neither the keys of and to nor the statistic name two rows with a value, whose ratio it is")
 		return
 	}
 	u.quotient(r, r.Ratio, of, to, times)
@@ -181,7 +233,7 @@ func (u *audit) indexed(r *Row) {
 	of, to := u.index(r)
 	n, ok := r.value()
 	if of == nil || to == nil || !ok {
-		u.unchecked(r.Line)
+		u.unchecked(r.Line, u.label(r), `an index needs a row with the result (statistic single), and its note the baseline: "baseline 3960.0"`)
 		return
 	}
 	u.quotient(r, &Figure{Number: n, Text: n.number()}, of, to, 10)
@@ -194,56 +246,22 @@ func (u *audit) quotient(r *Row, f *Figure, of, to *side, times float64) {
 	q, ok := quotient(of.number, to.number)
 	right, ok2 := q.under(func(q float64) float64 { return times * q })
 	if !ok || !ok2 {
-		u.unchecked(r.Line)
+		u.unchecked(r.Line, u.label(r), notPositive(of, to))
 		return
 	}
 	how := of.number.number() + " / " + to.number.number()
 	if times != 1 {
 		how += " × " + strconv.FormatFloat(times, 'f', -1, 64)
 	}
-	u.add(r, f, right, func() []slip { return u.ratioSlips(f, of, to, q, times) }, Finding{Unit: "1", Check: "ratio", How: how})
-}
-
-// claim checks a sentence of the article for each row that it refers to.
-func (u *audit) claim(c *Claim) {
-	if c.Delta == nil && c.Ratio == nil {
-		return
-	}
-	if c.Of == nil || c.To == nil {
-		u.unchecked(c.Line)
-		return
-	}
-	to := u.side(nil, c.To)
-	for _, r := range u.rows(nil, c.Of) {
-		n, _ := r.value()
-		f, name, unit := c.Delta, "change", "%"
-		how := fmt.Sprintf("100 × (%s / %s − 1), of %s", n.number(), to.number.number(), u.label(r))
-		scale := percent
-		if f == nil {
-			f, name, unit, how = c.Ratio, "ratio", "1", fmt.Sprintf("%s / %s, of %s", n.number(), to.number.number(), u.label(r))
-			scale = func(q float64) float64 { return q }
-		}
-		q, ok := quotient(n, to.number)
-		right, ok2 := q.under(scale)
-		if f.Inverse {
-			right, ok2 = q.under(func(q float64) float64 { return 1 / q })
-		}
-		if !ok || !ok2 {
-			u.unchecked(c.Line)
-			continue
-		}
-		u.add(nil, f, right, func() []slip {
-			if name == "change" {
-				return formulas(q, n, to.number)
-			}
-			return nil
-		}, Finding{Row: "claim: " + c.Text, Line: c.Line, Unit: unit, Check: name, How: how})
-	}
+	u.add(r, f, right, func() []slip { return u.ratioSlips(f, of, to, q, times) }, Finding{Unit: "1", Check: "ratio", How: how, uses: lines(of, to)})
 }
 
 // Values formats the two values of a finding with their unit. The recomputed one has
 // one decimal place more than the printed one.
 func (f *Finding) Values() (printed, recomputed string) {
+	if f.RecomputedText != "" {
+		return f.PrintedText, f.RecomputedText
+	}
 	unit := " " + f.Unit
 	if f.Unit == "1" {
 		unit = ""
@@ -258,7 +276,7 @@ func (f *Finding) Values() (printed, recomputed string) {
 		return sign(strconv.FormatFloat(v, 'f', places, 64), v) + unit
 	}
 	printed = write(f.Printed, f.decimals)
-	if strings.ContainsAny(f.PrintedText, "<>:") {
+	if strings.ContainsAny(f.PrintedText, "<>:~") || strings.Contains(f.PrintedText, "..") {
 		printed = f.PrintedText + unit
 	}
 	return printed, write(f.Recomputed, f.decimals+1)

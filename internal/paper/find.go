@@ -2,44 +2,104 @@ package paper
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// rows returns the rows with a single value that an operand selects. own is the
-// result that contains the operand; nil: a claim contains it.
-func (a *Article) rows(own *Row, o *Operand) []*Row {
-	want := *o
-	if own != nil {
-		for _, f := range []struct{ field, own *string }{
-			{&want.Table, &own.Table}, {&want.Workload, &own.Workload}, {&want.Scenario, &own.Scenario},
-			{&want.System, &own.System}, {&want.Statistic, &own.Statistic},
-		} {
-			if *f.field == "" {
-				*f.field = *f.own
-			}
+// key is one of the words by which an operand selects rows.
+type key struct {
+	name string
+	want func(o *Operand) *string
+	have func(r *Row) string
+}
+
+var keys = []key{
+	{"table", func(o *Operand) *string { return &o.Table }, func(r *Row) string { return r.Table }},
+	{"workload", func(o *Operand) *string { return &o.Workload }, func(r *Row) string { return r.Workload }},
+	{"scenario", func(o *Operand) *string { return &o.Scenario }, func(r *Row) string { return r.Scenario }},
+	{"system", func(o *Operand) *string { return &o.System }, func(r *Row) string { return r.System }},
+	{"statistic", func(o *Operand) *string { return &o.Statistic }, func(r *Row) string { return r.Statistic }},
+	{"unit", func(o *Operand) *string { return &o.Unit }, func(r *Row) string { return r.Unit }},
+}
+
+// fits reports whether r has the word that o asks for. Several systems are separated
+// by commas.
+func (k key) fits(o *Operand, r *Row) bool {
+	want, have := *k.want(o), k.have(r)
+	if k.name != "system" || want == "" {
+		return want == "" || want == have
+	}
+	for name := range strings.SplitSeq(want, ",") {
+		if within(have, strings.TrimSpace(name)) {
+			return true
 		}
 	}
-	fits := func(want, have string) bool { return want == "" || want == have }
-	var found, exact []*Row
-	for i := range a.Results {
-		r := &a.Results[i]
-		if _, ok := r.value(); !ok || r == own || !fits(want.Table, r.Table) || !fits(want.Workload, r.Workload) ||
-			!fits(want.Scenario, r.Scenario) || !fits(want.Statistic, r.Statistic) || !fits(want.Unit, r.Unit) {
-			continue
+	return false
+}
+
+// filled returns o with the words of its own row for those that it leaves out, except
+// the unit and what it ranges over.
+func (o *Operand) filled(own *Row) Operand {
+	want := *o
+	if own == nil {
+		return want
+	}
+	for _, k := range keys {
+		if word := k.want(&want); *word == "" && k.name != "unit" && !slices.Contains(o.Over, k.name) {
+			*word = k.have(own)
 		}
-		if r.System == want.System {
-			exact = append(exact, r)
-		}
-		if want.System == "" || within(r.System, want.System) {
+	}
+	return want
+}
+
+// rows returns the rows with a single value that an operand selects. own is the
+// result that contains the operand, or to which a claim compares others; nil: none.
+func (a *Article) rows(own *Row, o *Operand) []*Row {
+	var found []*Row
+	for _, r := range a.matching(own, o, "") {
+		if _, ok := r.value(); ok {
 			found = append(found, r)
 		}
 	}
-	if len(exact) > 0 {
+	if exact := slices.DeleteFunc(slices.Clone(found), func(r *Row) bool { return r.System != o.filled(own).System }); len(exact) > 0 {
 		return exact
 	}
 	return found
+}
+
+// matching returns the rows that an operand selects, with or without values. It ignores
+// the key named but, if there is one.
+func (a *Article) matching(own *Row, o *Operand, but string) []*Row {
+	want := o.filled(own)
+	var found []*Row
+	for _, r := range a.figures() {
+		if r != own && !slices.ContainsFunc(keys, func(k key) bool { return k.name != but && !k.fits(&want, r) }) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// missing says which row an operand looks for in vain, and which key keeps it from one.
+func (a *Article) missing(own *Row, o *Operand) string {
+	want := o.filled(own)
+	var words []string
+	for _, k := range keys {
+		if word := *k.want(&want); word != "" {
+			words = append(words, fmt.Sprintf("%s %q", k.name, word))
+		}
+	}
+	text := "no row with a value has " + strings.Join(words, ", ")
+	for _, k := range keys {
+		near := slices.DeleteFunc(a.matching(own, o, k.name), func(r *Row) bool { return len(r.Values) != 1 })
+		if len(near) > 0 && *k.want(&want) != "" {
+			text += fmt.Sprintf("; with another %s: %q (line %d)", k.name, k.have(near[0]), near[0].Line)
+			break
+		}
+	}
+	return text
 }
 
 // baseline returns the row that r's printed change refers to: that of the baseline in
@@ -116,17 +176,22 @@ func (a *Article) index(r *Row) (of, to *side) {
 	return a.side(r, &Operand{Statistic: single}), &side{number: n}
 }
 
-// side is a number and its row; nil: a constant.
+// side is a number and its row, or the rows that it combines; a constant has neither.
 type side struct {
 	number Number
 	row    *Row
+	rows   []*Row
 }
 
 func (a *Article) side(own *Row, o *Operand) *side {
 	if o.Const != nil {
 		return &side{number: *o.Const}
 	}
-	return one(a.rows(own, o))
+	found := a.rows(own, o)
+	if o.Take != "" && len(found) > 0 {
+		return combine(o.Take, found)
+	}
+	return one(found)
 }
 
 func one(rows []*Row) *side {
@@ -134,7 +199,7 @@ func one(rows []*Row) *side {
 		return nil
 	}
 	n, _ := rows[0].value()
-	return &side{n, rows[0]}
+	return &side{number: n, row: rows[0]}
 }
 
 // worded finds the row that a ratio names by the words statistic and of. of must occur

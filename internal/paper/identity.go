@@ -74,7 +74,7 @@ func (u *audit) rate(r *Row) {
 	}
 	u.add(r, f, right, func() []slip { return u.rateSlips(f, r, t, size, factors[0]) }, Finding{
 		Unit: bare, Check: "rate × time = size", Explanation: explanation,
-		How: fmt.Sprintf("%s B / %s s", strconv.FormatFloat(size, 'f', -1, 64), short(time.Value*sec)),
+		How: fmt.Sprintf("%s B / %s s", strconv.FormatFloat(size, 'f', -1, 64), short(time.Value*sec)), uses: []int{t.Line},
 	})
 }
 
@@ -177,7 +177,7 @@ func subject(statistic string) string {
 	kept := words[:0]
 	for _, w := range words {
 		switch w {
-		case "iops", "latency", "mean", "single", "average":
+		case "iops", "latency", "throughput", "bandwidth", "mean", "single", "average":
 		default:
 			kept = append(kept, w)
 		}
@@ -199,16 +199,18 @@ func (u *audit) little(r *Row) {
 			subject(o.Statistic) != subject(r.Statistic) || o.depth() != depth {
 			continue
 		}
-		ops, known := o.value()
-		if latency, ok := r.value(); known && ok {
-			u.fullQueue(r, latency, ops, depth)
+		_, known := o.value()
+		if _, ok := r.value(); known && ok {
+			u.fullQueue(r, o, depth)
 		} else if r.Delta != nil && o.Delta != nil && r.Delta.Bound == "" && o.Delta.Bound == "" && r.Baseline == o.Baseline && r.To == nil && o.To == nil {
 			u.cancel(r, o, depth)
 		}
 	}
 }
 
-func (u *audit) fullQueue(r *Row, latency, ops Number, depth float64) {
+func (u *audit) fullQueue(r, o *Row, depth float64) {
+	latency, _ := r.value()
+	ops, _ := o.value()
 	sec, _ := timeUnit(r.Unit)
 	v, ok := quotient(Number{Value: depth / sec}, ops)
 	if !ok {
@@ -217,7 +219,7 @@ func (u *audit) fullQueue(r *Row, latency, ops Number, depth float64) {
 	v.lo *= 1 - queueSlack
 	bare, _ := splitUnit(r.Unit)
 	u.add(r, &Figure{Number: latency, Text: latency.number()}, v, func() []slip { return nil }, Finding{
-		Unit: bare, Check: "latency × IOPS = depth", How: fmt.Sprintf("%s / %s per second", short(depth), ops.number()),
+		Unit: bare, Check: "latency × IOPS = depth", How: fmt.Sprintf("%s / %s per second", short(depth), ops.number()), uses: []int{o.Line},
 		Explanation: fmt.Sprintf("%s operations in flight instead of %s", short(latency.Value*sec*ops.Value), short(depth)),
 	})
 }
@@ -234,7 +236,7 @@ func (u *audit) cancel(r, o *Row, depth float64) {
 		return
 	}
 	u.add(r, r.Delta, right, func() []slip { return nil }, Finding{
-		Unit: "%", Check: "latency × IOPS = depth", How: fmt.Sprintf("100 × (1 / (1 + (%s) / 100) − 1), from the operations per second", d.number()),
+		Unit: "%", Check: "latency × IOPS = depth", How: fmt.Sprintf("100 × (1 / (1 + (%s) / 100) − 1), from the operations per second", d.number()), uses: []int{o.Line},
 		Explanation: fmt.Sprintf("at a queue depth of %s, latency and operations per second change inversely", short(depth)),
 	})
 }

@@ -34,27 +34,44 @@ type judgement struct {
 	why    string
 }
 
+// roughly is how far a number may be from an "about" one, as a share; half a unit of the
+// printed number's last place is always allowed.
+const roughly = 0.1
+
 // allows reports whether f may be the printed form of a number in r, possibly off
 // by units in its last place.
 func (f *Figure) allows(r interval, units float64) bool {
 	slack := 1e-9 * max(math.Abs(r.lo), math.Abs(r.hi), math.Abs(f.Value))
-	switch f.Bound {
-	case "<":
-		return r.lo < f.Value+slack
-	case ">":
-		return r.hi > f.Value-slack
-	}
+	low, high := f.Number, f.Number
 	half := (0.5+units)*f.Resolution + slack
-	return r.lo <= f.Value+half && r.hi >= f.Value-half
+	switch f.Bound {
+	case "<", "<=":
+		return r.lo < f.Value+slack
+	case ">", ">=":
+		return r.hi > f.Value-slack
+	case "~":
+		half = max(half, roughly*math.Abs(f.Value))
+	case "..":
+		high = f.High
+	}
+	return r.lo <= high.Value+half && r.hi >= low.Value-half
 }
 
-// near reports whether a slip with the result r explains f. A number explains a
-// bound only if it is just within it: almost anything is below 100.
+// near reports whether a slip with the result r explains f. A number explains a bound
+// only if it is just within it, and a bound of 0 or 1 not at all: almost anything is
+// below 100, and every small number is near 0. It explains an "about" number only as
+// exactly as any other.
 func (f *Figure) near(r interval) bool {
-	if f.Bound == "" {
+	switch f.Bound {
+	case "":
 		return f.allows(r, 0)
+	case "~":
+		exact := Figure{Number: f.Number}
+		return exact.allows(r, 0)
+	case "..":
+		return false
 	}
-	return f.allows(r, 0) && math.Abs(r.mid-f.Value) <= f.Resolution
+	return math.Abs(f.Value) > f.Resolution && f.allows(r, 0) && math.Abs(r.mid-f.Value) <= f.Resolution
 }
 
 // judge compares a printed number with the right one. It calls slips only if the

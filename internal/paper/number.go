@@ -15,11 +15,14 @@ type Number struct {
 	Resolution float64 // one unit in the last printed place, in the unit of Value
 }
 
-// Figure is a printed number that the article derived from others, or a bound on
-// one ("more than 2").
+// Figure is a printed number that the article derived from others, or what it says
+// about one: a bound ("more than 2"), a range ("6 to 8") or a rough number ("about 10").
 type Figure struct {
 	Number
-	Bound string // "<" or ">": the number is below or above Value; or ""
+	// Bound is "<" or ">" (the number is below or above Value), "<=" or ">=", "~" (about
+	// Value), ".." (from Value to High), or "".
+	Bound string
+	High  Number // the upper end of a range
 	// Inverse: the ratio was printed as 1:N; Value is N.
 	Inverse bool
 	Text    string // as in the file
@@ -92,7 +95,7 @@ func power10(n int) float64 {
 	return v
 }
 
-// parseRatio reads a printed ratio: 3.98, 1:5, 5:1, >2 or <0.5.
+// parseRatio reads a printed ratio: 3.98, 1:5, 5:1, or what parseFigure reads.
 func parseRatio(text string) (*Figure, bool) {
 	f, number := Figure{Text: text}, text
 	if a, b, ok := strings.Cut(text, ":"); ok {
@@ -113,15 +116,27 @@ func parseRatio(text string) (*Figure, bool) {
 	return g, ok && g.Value >= 0
 }
 
-// parseFigure reads a printed change: 9.1, -4.7, <7 or >-20.
+// bounds are the signs that may precede a number, longer ones first.
+var bounds = []string{"<=", ">=", "<", ">", "~"}
+
+// parseFigure reads a printed number: 9.1, -4.7, <7, >-20, >=50, ~10 or 6..8.
 func parseFigure(text string) (*Figure, bool) {
 	f, number := Figure{Text: text}, text
-	if strings.HasPrefix(text, "<") || strings.HasPrefix(text, ">") {
-		f.Bound, number = text[:1], strings.TrimSpace(text[1:])
+	if low, high, ok := strings.Cut(text, ".."); ok {
+		f.Bound, number = "..", strings.TrimSpace(low)
+		if f.High, ok = parseNumber(strings.TrimSpace(high)); !ok {
+			return nil, false
+		}
+	}
+	for _, bound := range bounds {
+		if rest, ok := strings.CutPrefix(text, bound); ok {
+			f.Bound, number = bound, strings.TrimSpace(rest)
+			break
+		}
 	}
 	n, ok := parseNumber(number)
 	f.Number = n
-	return &f, ok
+	return &f, ok && (f.Bound != ".." || n.Value < f.High.Value)
 }
 
 var (

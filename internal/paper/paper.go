@@ -25,6 +25,8 @@ type Article struct {
 	Systems  []string // the compared systems, in the file's order
 	Results  []Row
 	Claims   []Claim
+	// Units are the units of the article that tare does not know.
+	Units []string
 	// Absent names the article's diagrams and tables without printed values.
 	Absent []string
 	// Tree is the whole file as JSON-ready values, including the facts about the host,
@@ -86,6 +88,9 @@ type Row struct {
 	Ratio    *Figure // the printed ratio Of/To, multiplied by Times
 	Of, To   *Operand
 	Times    float64 // 1 unless the file says otherwise
+	// From are the rows that the row's own value combines: their mean, their sum. nil: the
+	// value is raw.
+	From *Operand
 
 	SizeBytes float64 // data moved in the workload's time; 0: not given
 	Depth     float64 // of the queue, in operations; 0: not given
@@ -119,21 +124,36 @@ type Operand struct {
 	// the operand; in a claim, it matches any value. An empty Unit always matches any. A
 	// system's name may be a prefix: "xen" also selects "xen-dom0".
 	Table, Workload, Scenario, System, Statistic, Unit string
+	// Take combines all rows that the operand selects: "mean", "median", "geomean", "sum",
+	// "min" or "max". "": the operand selects one row.
+	Take string
+	// Over are the keys that may have any value in the rows that Take combines.
+	Over []string
 }
 
 // Claim is a sentence of the article about its figures. The audit checks it if it has a
-// figure and operands.
+// figure or a ranking, and operands.
 type Claim struct {
 	Text  string
 	Where string // in the article
+	Value *Figure
+	Unit  string // of Value
 	Delta *Figure
 	Ratio *Figure
 	Of    *Operand // the audit checks every row that it matches
-	To    *Operand
+	To    *Operand // a key that it leaves out has the value of the checked row
+	// Ranking are systems, the best first, in every line of a table that Of matches.
+	Ranking []string
+	// Holds is the number of rows for which the claim holds, and of how many it says so;
+	// nil: it says so of all rows.
+	Holds *Share
 	Line  int
 
 	printed string
 }
+
+// Share is a number of rows, and of how many: "3 of 4".
+type Share struct{ Count, Of int }
 
 //go:embed data/*.yaml
 var files embed.FS

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/strict"
@@ -39,8 +40,20 @@ var (
 			}
 		})
 
-	changeKind = figureKind(`a percentage, or a bound such as "<7"`, parseFigure)
-	ratioKind  = figureKind(`a number, "1:5", "5:1", or a bound such as ">2"`, parseRatio)
+	changeKind = figureKind(`a percentage, or a bound such as "<7", "~20" or "6..8"`, parseFigure)
+	valueKind  = figureKind(`a number, or a bound such as ">=50", "~20" or "6..8"`, parseFigure)
+	ratioKind  = figureKind(`a number, "1:5", "5:1", or a bound such as ">2" or "~10"`, parseRatio)
+
+	shareKind = strict.OrNull(strict.Scalar(`a share of rows, such as "3 of 4"`, nil, func(s string) (*Share, error) {
+		var v Share
+		m := shareForm.FindStringSubmatch(s)
+		if m != nil {
+			v.Count, _ = strconv.Atoi(m[1])
+			v.Of, _ = strconv.Atoi(m[2])
+		}
+		return &v, wrong(s, m != nil && v.Count <= v.Of && v.Of > 0)
+	}, nil, strict.Text))
+	shareForm = regexp.MustCompile(`^([0-9]{1,4}) of ([0-9]{1,4})$`)
 )
 
 func figureKind(want string, parse func(string) (*Figure, bool)) strict.Kind[*Figure] {
@@ -111,6 +124,9 @@ var operandKind = strict.Shorthand(strict.Object("an operand", []strict.Key[Oper
 	may("system", func(o *Operand) *string { return &o.System }),
 	may("statistic", func(o *Operand) *string { return &o.Statistic }),
 	may("unit", func(o *Operand) *string { return &o.Unit }),
+	strict.Field("take", "", strict.OrNull(strict.OneOf("mean", "median", "geomean", "sum", "min", "max")), func(o *Operand) *string { return &o.Take }),
+	strict.Field("over", "", strict.OrNull(strict.List("keys", 6, strict.OneOf("table", "workload", "scenario", "system", "statistic", "unit"))),
+		func(o *Operand) *[]string { return &o.Over }),
 }), positive, func(v float64) Operand { return Operand{Const: &Number{Value: v}} })
 
 // operand is a key with one side of a ratio; its absence leaves nil.
@@ -138,12 +154,16 @@ var rowKind = strict.Then(strict.Object("a result", []strict.Key[Row]{
 	strict.Field("printed_ratio", "", ratioKind, func(r *Row) **Figure { return &r.Ratio }),
 	operand("of", func(r *Row) **Operand { return &r.Of }),
 	operand("to", func(r *Row) **Operand { return &r.To }),
+	operand("from", func(r *Row) **Operand { return &r.From }),
 	strict.FieldOr("times", "", positive, func(r *Row) *float64 { return &r.Times }, 1),
 	strict.Field("resolution", "", strict.OrNull(positive), func(r *Row) *float64 { return &r.resolution }),
 	strict.Field("size_bytes", "", strict.OrNull(positive), func(r *Row) *float64 { return &r.SizeBytes }),
 	strict.Field("depth", "", strict.OrNull(positive), func(r *Row) *float64 { return &r.Depth }),
 }), func(r *strict.Reader, at strict.Node, row *Row) {
 	row.Line = r.Line(at.Path())
+	if row.From != nil && (row.From.Take == "" || len(row.Values) != 1) {
+		r.Fail(at.Path()+".from", `from needs a single value, and the key "take": how that combines the other rows, such as mean or sum`)
+	}
 	for i := range row.Values {
 		v := &row.Values[i]
 		if printed, ok := inText(row.Printed, v.Value); ok {
@@ -179,11 +199,31 @@ var claimKind = strict.Then(strict.Object("a claim", []strict.Key[Claim]{
 	may("printed", func(c *Claim) *string { return &c.printed }),
 	strict.Field("printed_delta_pct", "", changeKind, func(c *Claim) **Figure { return &c.Delta }),
 	strict.Field("printed_ratio", "", ratioKind, func(c *Claim) **Figure { return &c.Ratio }),
+	strict.Field("printed_value", "", valueKind, func(c *Claim) **Figure { return &c.Value }),
+	may("unit", func(c *Claim) *string { return &c.Unit }),
+	strict.Field("ranking", "", strict.OrNull(strict.List("systems", 100, someWords)), func(c *Claim) *[]string { return &c.Ranking }),
+	strict.Field("holds_for", "", shareKind, func(c *Claim) **Share { return &c.Holds }),
 	operand("of", func(c *Claim) **Operand { return &c.Of }),
 	operand("to", func(c *Claim) **Operand { return &c.To }),
 }), func(r *strict.Reader, at strict.Node, c *Claim) {
 	c.Line = r.Line(at.Path())
 	resolve(c.printed, c.Delta, c.Ratio)
+	kinds := 0
+	for _, has := range []bool{c.Value != nil, c.Delta != nil, c.Ratio != nil, len(c.Ranking) > 0} {
+		if has {
+			kinds++
+		}
+	}
+	switch {
+	case kinds > 1:
+		r.FailAt(at, "a claim has one of printed_value, printed_delta_pct, printed_ratio and ranking; write another claim for the other")
+	case (c.Value != nil) != (c.Unit != ""):
+		r.FailAt(at, "printed_value and unit belong together")
+	case len(c.Ranking) == 1:
+		r.Fail(at.Path()+".ranking", "a ranking needs two systems or more")
+	case len(c.Ranking) > 0 && c.Of == nil:
+		r.FailAt(at, "a ranking needs the key of: the rows whose systems it ranks")
+	}
 })
 
 const maxRows = 10_000
@@ -195,6 +235,7 @@ var articleKind = strict.Object("an article", []strict.Key[Article]{
 	strict.Required(strict.Field("results", "", strict.List("results", maxRows, rowKind), func(a *Article) *[]Row { return &a.Results })),
 	strict.Field("claims", "", strict.OrNull(strict.List("claims", maxRows, claimKind)), func(a *Article) *[]Claim { return &a.Claims }),
 	strict.Field("figures_without_values", "", strict.OrNull(strict.List("figures", maxRows, words)), func(a *Article) *[]string { return &a.Absent }),
+	strict.Field("units", "", strict.OrNull(strict.List("units", maxRows, someWords)), func(a *Article) *[]string { return &a.Units }),
 	fact[Article]("vcpus_note"), fact[Article]("note"),
 	strict.Field("repetition", "", recipeKind, func(a *Article) *recipe { return &a.recipe }),
 })
@@ -232,8 +273,18 @@ func check(r *strict.Reader, a *Article) {
 	for i := range a.Results {
 		row, path := &a.Results[i], index("results", i)
 		checkSystem(r, path+".system", row.System, a.Systems, "all", "each")
+		a.checkUnit(r, path+".unit", row.Unit)
 		if row.Baseline != "" {
 			checkSystem(r, path+".baseline", row.Baseline, a.Systems)
+		}
+	}
+	for i, c := range a.Claims {
+		path := index("claims", i)
+		if c.Unit != "" {
+			a.checkUnit(r, path+".unit", c.Unit)
+		}
+		for _, system := range c.Ranking {
+			checkSystem(r, path+".ranking", system, a.Systems)
 		}
 	}
 	if r.Sound() {
@@ -241,14 +292,22 @@ func check(r *strict.Reader, a *Article) {
 			row, path := &a.Results[i], index("results", i)
 			a.checkOperand(r, path+".of", row, row.Of)
 			a.checkOperand(r, path+".to", row, row.To)
+			a.checkOperand(r, path+".from", row, row.From)
 		}
-		for i, c := range a.Claims {
-			path := index("claims", i)
-			a.checkOperand(r, path+".of", nil, c.Of)
-			a.checkOperand(r, path+".to", nil, c.To)
+		for i := range a.Claims {
+			a.checkClaim(r, index("claims", i), &a.Claims[i])
 		}
 	}
 	checkRecipe(r, &a.recipe, a.Systems)
+}
+
+// checkUnit checks that a unit is one that tare or the file knows: a figure of an unknown
+// unit would escape the audit.
+func (a *Article) checkUnit(r *strict.Reader, path, unit string) {
+	if _, ok := a.measure(unit); !ok {
+		bare, _ := splitUnit(unit)
+		r.FailWord(path, bare, knownUnits(), "the unit %s is not known; if it is right, list it below the key units", strict.Quote(bare))
+	}
 }
 
 // checkSystem checks a system's name: a key of systems, a common prefix of several
@@ -266,7 +325,8 @@ func within(system, name string) bool {
 	return ok && (rest == "" || name != "" && strings.ContainsRune("-_/.", rune(rest[0])))
 }
 
-// checkOperand checks that an operand selects rows that exist: one row, except of a claim.
+// checkOperand checks that the operand of a result selects one row, or rows that it
+// combines.
 func (a *Article) checkOperand(r *strict.Reader, path string, own *Row, o *Operand) {
 	if o == nil || o.Const != nil {
 		return
@@ -274,8 +334,32 @@ func (a *Article) checkOperand(r *strict.Reader, path string, own *Row, o *Opera
 	key := path[strings.LastIndexByte(path, '.')+1:]
 	switch found := a.rows(own, o); {
 	case len(found) == 0:
-		r.Fail(path, "%s: no row with a value matches", key)
-	case len(found) > 1 && (own != nil || key == "to"):
+		r.Fail(path, "%s: %s", key, a.missing(own, o))
+	case len(found) > 1 && o.Take == "":
 		r.Fail(path, "%s: %d rows match, for example in lines %d and %d; add keys that select one", key, len(found), found[0].Line, found[1].Line)
+	}
+}
+
+// checkClaim checks that of selects rows, and to one row for each of them.
+func (a *Article) checkClaim(r *strict.Reader, path string, c *Claim) {
+	if c.Of == nil {
+		return
+	}
+	if c.Of.Const == nil && len(c.Ranking) == 0 && len(a.rows(nil, c.Of)) == 0 {
+		r.Fail(path+".of", "of: %s", a.missing(nil, c.Of))
+		return
+	}
+	if c.To == nil || c.To.Const != nil {
+		return
+	}
+	for _, s := range a.claimed(c) {
+		switch found := a.against(s.row, c.To); {
+		case len(found) == 0:
+			r.Fail(path+".to", "to: %s", a.missing(s.row, c.To))
+			return
+		case len(found) > 1 && c.To.Take == "":
+			r.Fail(path+".to", "to: %d rows match, for example in lines %d and %d; add keys that select one", len(found), found[0].Line, found[1].Line)
+			return
+		}
 	}
 }

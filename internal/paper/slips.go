@@ -3,8 +3,9 @@ package paper
 import "fmt"
 
 // formulas are common mistakes in calculating a change from the right two numbers.
-// q is of/to.
-func formulas(q interval, of, to Number) []slip {
+// q is of/to. No formula explains a wrong bound below 1 % as a fraction, because any
+// small change would fit.
+func formulas(f *Figure, q interval, of, to Number) []slip {
 	var list []slip
 	add := func(how string, f func(q float64) float64) {
 		if v, ok := q.under(f); ok {
@@ -17,13 +18,15 @@ func formulas(q interval, of, to Number) []slip {
 	add(fmt.Sprintf("base and value are swapped: 100 × (%s / %s − 1)", b, a), func(q float64) float64 { return percent(1 / q) })
 	add(fmt.Sprintf("the ratio in percent, not the change: 100 × %s / %s", a, b), func(q float64) float64 { return 100 * q })
 	add(fmt.Sprintf("the inverse ratio in percent: 100 × %s / %s", b, a), func(q float64) float64 { return 100 / q })
-	add("the change as a fraction, not in percent", func(q float64) float64 { return q - 1 })
+	if f.Bound == "" && significant(f) > 1 {
+		add("the change as a fraction, not in percent", func(q float64) float64 { return q - 1 })
+	}
 	return list
 }
 
 // changeSlips are the possible explanations of a wrong change.
 func (u *audit) changeSlips(f *Figure, of, to *side, q interval) []slip {
-	return append(formulas(q, of.number, to.number), u.wrongRows(f, of, to, percent)...)
+	return append(formulas(f, q, of.number, to.number), u.wrongRows(f, of, to, percent)...)
 }
 
 // ratioSlips are the possible explanations of a wrong ratio.
@@ -86,7 +89,7 @@ func sides(rows []*Row) []*side {
 	list := make([]*side, len(rows))
 	for i, r := range rows {
 		n, _ := r.value()
-		list[i] = &side{n, r}
+		list[i] = &side{number: n, row: r}
 	}
 	return list
 }

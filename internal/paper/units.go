@@ -2,6 +2,7 @@ package paper
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,8 +15,9 @@ var seconds = map[string]float64{
 // bytesPer are the units of data, in bytes. Units with two common meanings, 1000 and
 // 1024, have both.
 var bytesPer = map[string][]float64{
-	"B": {1}, "kB": {1e3, 1 << 10}, "KB": {1e3, 1 << 10}, "K": {1 << 10, 1e3}, "KiB": {1 << 10},
+	"B": {1}, "bytes": {1}, "kB": {1e3, 1 << 10}, "KB": {1e3, 1 << 10}, "K": {1 << 10, 1e3}, "KiB": {1 << 10},
 	"MB": {1e6}, "MiB": {1 << 20}, "GB": {1e9}, "GiB": {1 << 30},
+	"Mb": {1e6 / 8}, "Gb": {1e9 / 8}, "TB": {1e12}, "TiB": {1 << 40},
 	"bit": {1. / 8}, "kbit": {1e3 / 8}, "Mbit": {1e6 / 8}, "Gbit": {1e9 / 8}, "10^6 bit": {1e6 / 8},
 }
 
@@ -43,6 +45,80 @@ func rateUnit(unit string) ([]float64, bool) {
 	return factors, ok
 }
 
+// counted are the other units that tare knows. They convert to nothing else.
+var counted = []string{
+	"1", "%", "%CP", "index", "score", "points", "IOPS", "1/s", "operations/s", "ops/s", "requests/s", "transactions/s", "queries/s", "events/s",
+	"files/s", "pages/s", "packets/s", "seeks/s", "MFLOPS", "GFLOPS", "BogoMIPS", "cycles", "W",
+}
+
+// measure is what a unit measures, and how much of it one unit is. Units with two common
+// meanings have two factors.
+type measure struct {
+	dimension string // "s", "B", "B/s", or the unit itself
+	factors   []float64
+}
+
+var (
+	powerOfTen = regexp.MustCompile(`^10\^([0-9]{1,2}) (.+)$`)
+	blockUnit  = regexp.MustCompile(`^([0-9]{1,7})-byte blocks$`)
+)
+
+// measureOf returns what a unit means, with or without a remark; false: tare does not
+// know the unit.
+func measureOf(unit string) (measure, bool) {
+	bare, _ := splitUnit(unit)
+	if m := blockUnit.FindStringSubmatch(bare); m != nil {
+		n, _ := strconv.ParseFloat(m[1], 64)
+		return measure{"B", []float64{n}}, true
+	}
+	if s, ok := seconds[bare]; ok {
+		return measure{"s", []float64{s}}, true
+	}
+	if data, ok := bytesPer[bare]; ok {
+		return measure{"B", data}, true
+	}
+	if rate, ok := rateUnit(bare); ok {
+		return measure{"B/s", rate}, true
+	}
+	if m := powerOfTen.FindStringSubmatch(bare); m != nil {
+		of, ok := measureOf(m[2])
+		places, _ := strconv.Atoi(m[1])
+		scaled := make([]float64, len(of.factors))
+		for i, factor := range of.factors {
+			scaled[i] = factor * power10(places)
+		}
+		return measure{of.dimension, scaled}, ok
+	}
+	return measure{bare, []float64{1}}, slices.Contains(counted, bare)
+}
+
+// measure is measureOf with the units that the article declares.
+func (a *Article) measure(unit string) (measure, bool) {
+	bare, _ := splitUnit(unit)
+	of := bare
+	if m := powerOfTen.FindStringSubmatch(bare); m != nil {
+		of = m[2]
+	}
+	if slices.Contains(a.Units, of) {
+		m, _ := measureOf(bare)
+		return m, true
+	}
+	return measureOf(bare)
+}
+
+// knownUnits are the names of all units that tare knows, for messages.
+func knownUnits() []string {
+	list := slices.Clone(counted)
+	for unit := range seconds {
+		list = append(list, unit)
+	}
+	for unit := range bytesPer {
+		list = append(list, unit, unit+"/s")
+	}
+	slices.Sort(list)
+	return list
+}
+
 // ddUnits are the suffixes of dd's numbers.
 var ddUnits = map[string]float64{
 	"": 1, "c": 1, "w": 2, "b": 512, "k": 1 << 10, "K": 1 << 10, "kB": 1e3, "KB": 1e3, "KiB": 1 << 10,
@@ -53,6 +129,7 @@ var (
 	ddBlock  = regexp.MustCompile(`\bdd\b.*\bbs=([0-9]{1,12})([A-Za-z]{0,3})\b`)
 	ddCount  = regexp.MustCompile(`\bdd\b.*\bcount=([0-9]{1,12})\b`)
 	fioDepth = regexp.MustCompile(`\bfio\b.*-iodepth[= ]([0-9]{1,6})\b`)
+	fioBlock = regexp.MustCompile(`\bfio\b.*-(?:bs|blocksize)[= ]([0-9]{1,12})([A-Za-z]{0,3})\b`)
 	fioJobs  = regexp.MustCompile(`-numjobs[= ]([0-9]{1,6})\b`)
 )
 
@@ -69,6 +146,17 @@ func (r *Row) size() float64 {
 	bs, _ := strconv.ParseFloat(block[1], 64)
 	n, _ := strconv.ParseFloat(count[1], 64)
 	return bs * ddUnits[block[2]] * n
+}
+
+// blockSize returns the size of one operation in bytes, from a fio command line in the
+// workload's words, whose units are powers of 1024. 0: not known.
+func (r *Row) blockSize() float64 {
+	m := fioBlock.FindStringSubmatch(r.Workload)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.ParseFloat(m[1], 64)
+	return n * ddUnits[strings.ToUpper(strings.TrimRight(m[2], "iB"))]
 }
 
 // depth returns how many operations r's workload keeps in flight, from the file or

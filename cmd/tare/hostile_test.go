@@ -47,7 +47,7 @@ func fullRun(t *testing.T, path string) {
 	var arms []store.Arm
 	for _, a := range c.Planned() {
 		arms = append(arms, store.Arm{Name: a.Name, System: a.System, Scenario: a.Scenario, ControlOf: a.Control,
-			Flavor: model.Flavor{Name: a.Flavor.Name, VCPUs: 1, MemoryBytes: 1 << 28, CPUs: "1", DiskBytes: 1 << 28, DiskFS: "ext4"}})
+			Flavor: model.Flavor{Name: a.Flavor.Name, VCPUs: 1, MemoryBytes: 1 << 28, CPUs: model.CPUList{1}, DiskBytes: 1 << 28, DiskFS: "ext4"}})
 	}
 	docs := map[string][]byte{
 		store.DocCampaign: c.Resolved(), store.DocCampaignYAML: []byte(yaml), store.DocArms: planned, store.DocUserland: []byte(`{"key": "0123"}`),
@@ -71,7 +71,7 @@ func fullRun(t *testing.T, path string) {
 	for b := range 8 {
 		for w, name := range []string{"sysbench-cpu", "own"} {
 			for arm, a := range arms {
-				guest, err := r.AddGuest(session, arm, b, store.Seat{Flavor: a.Flavor}, time.Second, agent.Hello{Kernel: "Linux 6.12", CPUs: 1}, []string{"lxc-start", "-n", "x"})
+				guest, err := r.AddGuest(session, arm, b, store.Seat{Flavor: store.GuestFlavor{Flavor: a.Flavor}}, time.Second, agent.Hello{Kernel: "Linux 6.12", CPUs: 1}, []string{"lxc-start", "-n", "x"})
 				must(err)
 				must(r.AddGuestValue(guest, store.MemoryPSS, "B", 1e6))
 				id, err := r.Begin(store.Attempt{Session: session, Guest: guest, Block: b, Position: arm, Workload: name, Arm: arm, Size: 1})

@@ -9,15 +9,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 )
 
 // Confined is the test of a system whose guests run on the host's kernel: as root in a guest, it
 // tries to reach the host's disk, the userland that other guests run at the same time, and the
 // host's kernel. Whatever the flavor says, it must not succeed.
-func Confined(t *testing.T, d system.Driver, f model.Flavor) {
-	m := Launch(t, d, "confined", system.Request{Flavor: f})
+func Confined(t *testing.T, d system.Driver, ask system.Request) {
+	m := Launch(t, d, "confined", ask)
 	s := suite{d: d, m: m, dir: m.DataDir()}
 	for _, e := range escapes(t, m.Site.Volume.Device) {
 		t.Run(e.name, func(t *testing.T) {

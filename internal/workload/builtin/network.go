@@ -198,8 +198,8 @@ func netperf(test, article string) *workload.Workload {
 			Check: func(size int64, r *tool.Report) error {
 				rate, seconds, work := r.All(figure), r.Value("time"), float64(size)*perWork
 				if len(rate) == 0 || math.Abs(rate[0].In(unit)*seconds-work) > 0.02*work+0.006*rate[0].In(unit) {
-					return fault.Guestf("rate × time is not the work: %v %s, %v s, %.0f requested", r.Value(figure), unit, seconds,
-						work)
+					return fault.Guestf("netperf did not do the work of %.0f: its result is %v %s in %v s",
+						work, r.Value(figure), unit, seconds)
 				}
 				return nil
 			}})

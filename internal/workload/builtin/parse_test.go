@@ -306,6 +306,9 @@ func checkRefused(t *testing.T, got map[string]float64, err error, says []string
 	if !errors.As(err, &typed) {
 		t.Errorf("untyped: %v", err)
 	}
+	if strings.Contains(err.Error(), "×") && !errors.Is(err, workload.ErrContradiction) {
+		t.Errorf("not reported as impossible arithmetic: %v", err)
+	}
 }
 
 func seed(f *testing.F, dirs ...string) {

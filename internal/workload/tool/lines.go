@@ -125,11 +125,11 @@ var abLines = lineTool{regexp.MustCompile(`(?m)^(?:.*apr_.*|ab: .*|Test aborted.
 	}, func(r *Report) error {
 		complete, seconds, rate := r.Value("complete"), r.Value("time"), r.Value("requests")
 		if did := rate * seconds; math.Abs(did-complete) > 0.01*complete+1 && math.Abs(did-complete) > 0.0006*rate {
-			return fault.Guestf("rate × time is not the number of requests: %v/s, %v s, %.0f requests", rate, seconds, complete)
+			return Contradiction("rate × time is not the number of requests: %v/s, %v s, %.0f requests", rate, seconds, complete)
 		}
 		latency, clients := r.Value("time per request")/1e3, r.Value("concurrency")
 		if math.Abs(latency*rate-clients) > 0.01*clients+1e-6*rate {
-			return fault.Guestf("latency × rate is not the number of clients: %v s, %v/s, %v clients", latency, rate, clients)
+			return Contradiction("latency × rate is not the number of clients: %v s, %v/s, %v clients", latency, rate, clients)
 		}
 		return nil
 	}}
@@ -159,7 +159,7 @@ var unixbenchLines = lineTool{regexp.MustCompile(`(?m)^(?:.*\*\*\* (?:Error|No r
 	for _, test := range []string{"Write", "Read", "Copy"} {
 		done, seconds, score := r.Value(test+": done"), r.Value(test+": time"), r.Value(test+": score")
 		if math.Abs(done/4-score*seconds) > (0.01*score+1)*seconds {
-			return fault.Guestf("fstime: rate × time is not the size: %.0f units of 256 bytes in %g s are not %.0f KiB/s",
+			return Contradiction("fstime: rate × time is not the size: %.0f units of 256 bytes in %g s are not %.0f KiB/s",
 				done, seconds, score)
 		}
 	}

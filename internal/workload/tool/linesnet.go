@@ -17,7 +17,7 @@ func streamed(rate, size, time string) func(r *Report) error {
 		}
 		perSecond, bytes, seconds := r.All(rate)[0].In("B/s"), r.All(size)[0].In("B"), r.Value(time)
 		if off := math.Abs(perSecond*seconds - bytes); off > 0.001*bytes+0.006*perSecond {
-			return fault.Guestf("rate × time is not the size: %v bit/s, %v s, %.0f bytes", perSecond*8, seconds, bytes)
+			return Contradiction("rate × time is not the size: %v bit/s, %v s, %.0f bytes", perSecond*8, seconds, bytes)
 		}
 		return nil
 	}
@@ -78,7 +78,7 @@ var netpipeLines = lineTool{regexp.MustCompile(`(?m)^(?:Client: Cannot.*|NetPIPE
 		// Microseconds and rates have at least two decimals.
 		rounding := 0.01/rate.Value + 1e-8/time.In("s")
 		if off := math.Abs(rate.In("B/s")*time.In("s") - bytes); off > (0.01+rounding)*bytes {
-			return fault.Guestf("rate × time is not the size of messages of %s: %v × 2^20 bit/s, %v %s",
+			return Contradiction("rate × time is not the size of messages of %s: %v × 2^20 bit/s, %v %s",
 				size, rate.Value, time.Value, time.Unit)
 		}
 	}

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -390,6 +391,18 @@ func TestWallTimes(t *testing.T) {
 		if err != nil || len(got) != 1 || math.Abs(got[0]-want) > 1e-9*want {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
 		}
+	}
+}
+
+// fstime's figures that cannot all be true are a contradiction.
+func TestFstimeContradiction(t *testing.T) {
+	const output = "Write done: 4000 in 2.0000, score 500\n"
+	if _, err := Read("unixbench", output); err != nil {
+		t.Errorf("refused: %v", err)
+	}
+	_, err := Read("unixbench", strings.Replace(output, "500", "900", 1))
+	if !errors.Is(err, ErrContradiction) || fault.KindOf(err) != fault.Guest {
+		t.Errorf("%v", err)
 	}
 }
 

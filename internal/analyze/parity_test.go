@@ -68,7 +68,7 @@ func parityRun(t *testing.T, docs map[string][]byte, hello agent.Hello) dataset.
 	defer r.Close()
 	session, err := r.BeginSession("b", "1")
 	if err == nil {
-		_, err = r.AddGuest(session, 1, 0, store.Seat{}, 0, hello, nil)
+		_, err = r.AddGuest(session, 1, 0, store.GuestID{}, 0, hello, nil)
 	}
 	if err != nil {
 		t.Fatal(err)

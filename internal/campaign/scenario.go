@@ -12,10 +12,7 @@ import (
 )
 
 // Resources are the resources that a neighbour can stress.
-var Resources = []string{"cpu", "memory", "disk", "fork", network}
-
-// network is the resource that only guests on a network can stress.
-const network = "network"
+var Resources = []string{"cpu", "memory", "disk", "fork", model.ResourceNetwork}
 
 const (
 	maxGuests   = 1000 // of one scenario
@@ -81,7 +78,7 @@ func (s Scenario) Alone() bool {
 // Talking is how many of the neighbours stress the network.
 func (s Scenario) Talking() (n int) {
 	for _, resource := range s.Neighbours {
-		if resource == network {
+		if resource == model.ResourceNetwork {
 			n++
 		}
 	}
@@ -203,7 +200,7 @@ func (r *checker) checkScenario(c *Campaign, s Scenario, path string, known Know
 	r.checkMix(c, s, path, known.Systems)
 	r.checkPairs(c, s, path, known)
 	r.checkApart(c, s, path, known)
-	if slices.Contains(s.Neighbours, network) {
+	if slices.Contains(s.Neighbours, model.ResourceNetwork) {
 		for _, a := range c.Active() {
 			if f, ok := c.Flavor(a.Flavor); ok && a.Target == "" && (f.Network == "" || f.Network == model.NetworkNone) {
 				r.Fail(path+".neighbours", "scenario %q: a neighbour that stresses the network needs one, but flavor %q of arm %q has none; give it network: bridged", s.Name, f.Name, a.Name)

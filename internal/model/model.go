@@ -11,6 +11,10 @@ const (
 	NetworkUser    = "user"    // QEMU's own stack: outgoing over the host's sockets, nothing incoming
 )
 
+// ResourceNetwork is the resource whose neighbours exchange packets with the host, for which their
+// guests need a network.
+const ResourceNetwork = "network"
+
 // Backings of data volumes, as flavors name them.
 const (
 	BackingLoop  = "loop"  // a loop device over a file

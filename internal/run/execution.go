@@ -46,7 +46,7 @@ func (r *runner) steps(ctx context.Context, m *member, steps []workload.Step) er
 			return nil
 		}
 		if s.DropCaches {
-			if err := r.dropCaches(ctx, m.st.machine); err != nil {
+			if err := r.dropCaches(ctx, m.guest.machine); err != nil {
 				return err
 			}
 		}
@@ -89,9 +89,9 @@ func (r *runner) timed(ctx context.Context, m *member, steps []workload.Step, in
 // step runs one step. If start is not 0, the step waits for that instant of the
 // guest's clock.
 func (r *runner) step(ctx context.Context, m *member, s workload.Step, start int64) (*agent.Result, error) {
-	x, g := &m.x, m.st.machine
+	x, machine := &m.x, m.guest.machine
 	cmd := agent.Command{
-		Argv: s.Argv, Env: system.AgentEnv, Dir: g.DataDir(), Timeout: r.Campaign.Timeout,
+		Argv: s.Argv, Env: system.AgentEnv, Dir: machine.DataDir(), Timeout: r.Campaign.Timeout,
 		OutputLimit: x.outputLimit(r.Campaign.OutputLimit), StartAt: start,
 	}
 	if s.Timeout > 0 {
@@ -105,7 +105,7 @@ func (r *runner) step(ctx context.Context, m *member, s workload.Step, start int
 	if s.Background {
 		cmd.OutputLimit /= 2 // it writes while other steps do
 		x.held(2 * cmd.OutputLimit)
-		sv := startService(ctx, g, s, cmd)
+		sv := startService(ctx, machine, s, cmd)
 		x.services = append(x.services, sv)
 		late, err := sv.ready(ctx, cmd)
 		if late != nil {
@@ -114,7 +114,7 @@ func (r *runner) step(ctx context.Context, m *member, s workload.Step, start int
 		}
 		return nil, err
 	}
-	res, err := g.Agent.Run(ctx, cmd)
+	res, err := machine.Agent.Run(ctx, cmd)
 	if res == nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (r *runner) step(ctx context.Context, m *member, s workload.Step, start int
 
 // conclude stops the servers of a trial and evaluates its results.
 func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, size int64) error {
-	x, g := &m.x, m.st.machine
+	x, machine := &m.x, m.guest.machine
 	if err := x.stopAll(ctx); err != nil {
 		return err
 	}
@@ -151,12 +151,12 @@ func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, 
 			m.end.event = store.EventWrongAnswer
 		}
 	}
-	x.guestsWord(w, size, g.Driver.Capabilities().SameKernel)
+	x.guestsWord(w, size, machine.Driver.Capabilities().SameKernel)
 	if m.Host || slices.ContainsFunc(m.steps, func(s workload.Step) bool { return s.Background }) {
 		delete(x.readings.Values, model.ProbeGuestCPU) // it lacks the servers' CPU time, which would look hidden
 	}
-	if g.Driver.Capabilities().Remote && x.readings.Values != nil {
-		return x.clockAgain(ctx, g)
+	if machine.Driver.Capabilities().Remote && x.readings.Values != nil {
+		return x.clockAgain(ctx, machine)
 	}
 	return nil
 }

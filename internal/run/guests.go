@@ -35,25 +35,25 @@ type guest struct {
 }
 
 // name describes the guest in messages.
-func (st *guest) name() string {
-	name := st.Of
-	if st.FlavorName != st.arm.Flavor.Name {
-		name += " (" + st.FlavorName + ")"
+func (g *guest) name() string {
+	name := g.Of
+	if g.FlavorName != g.arm.Flavor.Name {
+		name += " (" + g.FlavorName + ")"
 	}
 	switch {
-	case st.Neighbour && st.Host:
+	case g.Neighbour && g.Host:
 		name += ", host's end for a neighbour"
-	case st.Apart:
+	case g.Apart:
 		name += ", neighbour on another CPU"
-	case st.Neighbour:
+	case g.Neighbour:
 		name += ", neighbour"
-	case st.Host:
+	case g.Host:
 		name += ", host's end"
-	case st.Partner:
+	case g.Partner:
 		name += ", other end"
 	}
-	if st.Slot > 0 {
-		name += fmt.Sprintf(", guest %d", st.Slot+1)
+	if g.Slot > 0 {
+		name += fmt.Sprintf(", guest %d", g.Slot+1)
 	}
 	return name
 }
@@ -64,9 +64,9 @@ func guestsOf(p *plan.Plan) (byID map[campaign.GuestID]*guest, inOrder []*guest)
 	for _, a := range p.Arms {
 		for _, m := range a.Guests {
 			if byID[m.GuestID] == nil {
-				st := &guest{PlannedGuest: m, arm: a, number: len(inOrder), weighed: map[string]bool{}}
-				byID[m.GuestID] = st
-				inOrder = append(inOrder, st)
+				g := &guest{PlannedGuest: m, arm: a, number: len(inOrder), weighed: map[string]bool{}}
+				byID[m.GuestID] = g
+				inOrder = append(inOrder, g)
 			}
 		}
 	}
@@ -90,27 +90,27 @@ func WithCPUs(f model.Flavor, slot int) (model.Flavor, error) {
 // request is what the guest's driver is asked for. A neighbour gets the CPUs of the first guest, which it is
 // to disturb; one that is apart, and an end of a pair that differs from the arm's guests,
 // gets CPUs away from theirs.
-func (st *guest) request() (system.Request, error) {
-	slot := st.Slot
+func (g *guest) request() (system.Request, error) {
+	slot := g.Slot
 	switch {
-	case st.Partner, st.Apart:
+	case g.Partner, g.Apart:
 		slot = -1 - slot
-	case st.Neighbour:
+	case g.Neighbour:
 		slot = 0
 	}
-	f, err := WithCPUs(st.Flavor, slot)
-	if st.Host {
+	f, err := WithCPUs(g.Flavor, slot)
+	if g.Host {
 		return system.Request{Flavor: f}, err
 	}
-	return system.Request{Flavor: f, Target: st.arm.Target, Options: model.Values(st.arm.Options)}, err
+	return system.Request{Flavor: f, Target: g.arm.Target, Options: model.Values(g.arm.Options)}, err
 }
 
 // system is the name of the system that creates the guest.
-func (st *guest) system() string {
-	if st.Host {
+func (g *guest) system() string {
+	if g.Host {
 		return campaign.NativeSystem
 	}
-	return st.arm.System
+	return g.arm.System
 }
 
 // maxStarts is after how many failed starts in a row a guest is given up.
@@ -120,33 +120,33 @@ const maxStarts = 2
 // not of the epoch that epoch returns, and finds the size of every workload.
 func (r *runner) prepare(ctx context.Context, groups []plan.Group, epoch func(*guest) int) error {
 	needed := map[campaign.GuestID]bool{}
-	for _, g := range groups {
-		for _, arm := range g.Arms {
+	for _, group := range groups {
+		for _, arm := range group.Arms {
 			for _, m := range r.Plan.Arms[r.arms[arm]].Guests {
 				needed[m.GuestID] = true
 			}
 		}
 	}
 	var due []*guest
-	for _, st := range r.inOrder {
-		if st.machine != nil && st.epoch != epoch(st) {
-			due = append(due, st)
+	for _, g := range r.inOrder {
+		if g.machine != nil && g.epoch != epoch(g) {
+			due = append(due, g)
 		}
 	}
 	if err := r.weighLast(ctx, due); err != nil {
 		return err
 	}
-	for _, st := range r.inOrder {
-		if now := epoch(st); st.epoch != now {
-			if err := st.drop(); err != nil {
+	for _, g := range r.inOrder {
+		if now := epoch(g); g.epoch != now {
+			if err := g.drop(); err != nil {
 				return err
 			}
-			st.epoch, st.failed, st.gaveUp = now, 0, ""
+			g.epoch, g.failed, g.gaveUp = now, 0, ""
 		}
-		if r.Campaign.FillsMemory() || !needed[st.GuestID] {
+		if r.Campaign.FillsMemory() || !needed[g.GuestID] {
 			continue // each trial creates its own guests, or no trial needs this one yet
 		}
-		if err := r.ensure(ctx, st); err != nil && fault.KindOf(err) != fault.Guest {
+		if err := r.ensure(ctx, g); err != nil && fault.KindOf(err) != fault.Guest {
 			return err
 		}
 	}
@@ -156,84 +156,84 @@ func (r *runner) prepare(ctx context.Context, groups []plan.Group, epoch func(*g
 // ensure creates the guest's machine if it has none. If the guest does not
 // start, the error is of the kind fault.Guest; after maxStarts of them, ensure
 // does not try again in this epoch.
-func (r *runner) ensure(ctx context.Context, st *guest) error {
-	if st.machine != nil {
+func (r *runner) ensure(ctx context.Context, g *guest) error {
+	if g.machine != nil {
 		return nil
 	}
-	if st.gaveUp != "" {
-		return fault.Guestf("%s", st.gaveUp)
+	if g.gaveUp != "" {
+		return fault.Guestf("%s", g.gaveUp)
 	}
-	r.Progress(Event{Kind: Phase, Text: "starting " + st.name()})
-	driver := r.Drivers[st.system()]
+	r.Progress(Event{Kind: Phase, Text: "starting " + g.name()})
+	driver := r.Drivers[g.system()]
 	if driver == nil {
-		return fault.Campaignf("arm %s: there is no system %q", st.Of, st.system())
+		return fault.Campaignf("arm %s: there is no system %q", g.Of, g.system())
 	}
-	ask, err := st.request()
+	ask, err := g.request()
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("%d-%d-%d", st.number, st.epoch, st.failed)
+	name := fmt.Sprintf("%d-%d-%d", g.number, g.epoch, g.failed)
 	available, _ := watch.AvailableMemory() // on an error 0; weigh reports the error
 	begin := time.Now()
 	m, err := system.Launch(ctx, driver, r.Host, name, ask)
 	if err != nil {
 		if fault.KindOf(err) == fault.Guest && ctx.Err() == nil {
-			st.failed++
+			g.failed++
 			r.note("no-start", err.Error())
-			if st.failed >= maxStarts {
-				st.gaveUp = fmt.Sprintf("%s does not start: %v", st.name(), err)
+			if g.failed >= maxStarts {
+				g.gaveUp = fmt.Sprintf("%s does not start: %v", g.name(), err)
 			}
 		}
 		return err
 	}
-	st.failed = 0
-	seat := store.Seat{Flavor: store.GuestFlavor{Flavor: ask.Flavor}, Slot: st.Slot, Neighbour: st.Neighbour}
-	if st.system() != st.arm.System {
-		seat.Flavor.System = st.system()
+	g.failed = 0
+	who := store.GuestID{Flavor: store.GuestFlavor{Flavor: ask.Flavor}, Slot: g.Slot, Neighbour: g.Neighbour}
+	if g.system() != g.arm.System {
+		who.Flavor.System = g.system()
 	}
-	if st.id, err = r.Store.AddGuest(r.session, r.arms[st.arm.Name], st.epoch, seat, m.StartTime, m.Hello, m.Guest.CommandLine()); err == nil {
+	if g.id, err = r.Store.AddGuest(r.session, r.arms[g.arm.Name], g.epoch, who, m.StartTime, m.Hello, m.Guest.CommandLine()); err == nil {
 		err = m.Freeze(ctx)
 	}
 	if err != nil {
 		return errors.Join(err, m.Close())
 	}
-	st.machine, st.worked = m, false
-	err = r.weigh(st, available)
-	r.started(st, time.Since(begin))
+	g.machine, g.worked = m, false
+	err = r.weigh(g, available)
+	r.started(g, time.Since(begin))
 	return err
 }
 
 // started tells the planner how long it took to create a guest.
-func (r *runner) started(st *guest, d time.Duration) {
+func (r *runner) started(g *guest, d time.Duration) {
 	guests := 0
 	for _, other := range r.inOrder {
-		if other.Of == st.Of {
+		if other.Of == g.Of {
 			guests++
 		}
 	}
-	r.state.Start[st.Of] = time.Duration(guests) * d
-	if r.Plan.Emulated[st.system()] {
+	r.state.Start[g.Of] = time.Duration(guests) * d
+	if r.Plan.Emulated[g.system()] {
 		r.state.Emulated += d
 	}
 }
 
 // drop ends the guest, if there is one.
-func (st *guest) drop() error {
-	if st.machine == nil {
+func (g *guest) drop() error {
+	if g.machine == nil {
 		return nil
 	}
-	m := st.machine
-	st.machine, st.dirty = nil, false
+	m := g.machine
+	g.machine, g.dirty = nil, false
 	if err := m.Close(); err != nil {
-		return fmt.Errorf("ending the guest of %s: %w", st.name(), err)
+		return fmt.Errorf("ending the guest of %s: %w", g.name(), err)
 	}
 	return nil
 }
 
 func (r *runner) closeGuests() error {
 	var errs []error
-	for _, st := range r.inOrder {
-		errs = append(errs, st.drop())
+	for _, g := range r.inOrder {
+		errs = append(errs, g.drop())
 	}
 	return errors.Join(errs...)
 }
@@ -285,13 +285,13 @@ func (r *runner) calibrator() *guest {
 }
 
 func (r *runner) findSize(ctx context.Context, w *workload.Workload) (int64, []calibration, error) {
-	st := r.calibrator()
-	if err := r.ensure(ctx, st); err != nil {
+	g := r.calibrator()
+	if err := r.ensure(ctx, g); err != nil {
 		return 0, nil, err
 	}
 	largest := w.MaxSize
 	if w.DiskBytes != nil { // a tenth of the volume is left to the file system itself
-		for largest > w.MinSize && w.DiskBytes(largest) > st.Flavor.DiskBytes*9/10 {
+		for largest > w.MinSize && w.DiskBytes(largest) > g.Flavor.DiskBytes*9/10 {
 			largest = max(w.MinSize, largest*9/10)
 		}
 	}
@@ -299,7 +299,7 @@ func (r *runner) findSize(ctx context.Context, w *workload.Workload) (int64, []c
 	var tries []calibration
 	size := w.MinSize
 	for range calibrationTries {
-		m := &member{PlannedGuest: st.PlannedGuest, st: st}
+		m := &member{PlannedGuest: g.PlannedGuest, guest: g}
 		relax := attend([]*member{m})
 		err := r.execute(ctx, []*member{m}, w, size, counted)
 		relax()

@@ -17,7 +17,7 @@ import (
 // member is one guest of a trial.
 type member struct {
 	campaign.PlannedGuest
-	st     *guest
+	guest  *guest
 	number int             // in the trial, from 0
 	server *member         // the serving guest of its pair; nil: it serves itself
 	steps  []workload.Step // of its workload
@@ -56,11 +56,11 @@ func (r *runner) members(ctx context.Context, arm string) ([]*member, error) {
 		return nil, err
 	}
 	for i, p := range of.Guests {
-		m := &member{PlannedGuest: p, st: r.guests[p.GuestID], number: i, limit: of.MemoryLeft}
+		m := &member{PlannedGuest: p, guest: r.guests[p.GuestID], number: i, limit: of.MemoryLeft}
 		m.x.room = share(len(of.Guests), r.Campaign.OutputLimit)
 		err := m.roomFor()
 		if err == nil {
-			err = r.ensure(ctx, m.st)
+			err = r.ensure(ctx, m.guest)
 		}
 		if err != nil {
 			if ctx.Err() != nil {
@@ -82,9 +82,9 @@ func (r *runner) members(ctx context.Context, arm string) ([]*member, error) {
 // guest of its pair if the host is the client.
 func (m *member) watched() *system.Machine {
 	if m.Host && m.server != nil {
-		return m.server.st.machine
+		return m.server.guest.machine
 	}
-	return m.st.machine
+	return m.guest.machine
 }
 
 func working(m *member) bool   { return m.Role == campaign.Working }
@@ -149,28 +149,28 @@ func (r *runner) execute(ctx context.Context, members []*member, w *workload.Wor
 	if err != nil || r.awake {
 		return err
 	}
-	return inTurn(members, func(m *member) error { return m.st.machine.Freeze(ctx) })
+	return inTurn(members, func(m *member) error { return m.guest.machine.Freeze(ctx) })
 }
 
 // wake thaws a guest, cleans it if necessary, and reads its clock.
 func (r *runner) wake(ctx context.Context, m *member, alone bool) (err error) {
-	g := m.st.machine
-	if err := g.Thaw(ctx); err != nil {
+	machine := m.guest.machine
+	if err := machine.Thaw(ctx); err != nil {
 		return err
 	}
-	if m.st.dirty {
-		if err := r.clean(ctx, g); err != nil {
+	if m.guest.dirty {
+		if err := r.clean(ctx, machine); err != nil {
 			return err
 		}
-		m.st.dirty = false
+		m.guest.dirty = false
 	}
 	quick, cancel := context.WithTimeout(ctx, quickTimeout)
 	defer cancel()
 	exchanges := clockExchanges
-	if alone && g.Driver.Capabilities().SameKernel {
+	if alone && machine.Driver.Capabilities().SameKernel {
 		exchanges = sameClockExchanges
 	}
-	m.x.clock, err = g.Agent.Clock(quick, exchanges)
+	m.x.clock, err = machine.Agent.Clock(quick, exchanges)
 	return err
 }
 
@@ -201,7 +201,7 @@ func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *
 	}
 	defer closeWindows(workers)
 	if steps[first].DropCaches {
-		if err := inTurn(workers, func(m *member) error { return r.dropCaches(ctx, m.st.machine) }); err != nil {
+		if err := inTurn(workers, func(m *member) error { return r.dropCaches(ctx, m.guest.machine) }); err != nil {
 			return err
 		}
 	}
@@ -249,8 +249,8 @@ func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *
 
 func allowRealTime(workers []*member, budget time.Duration) {
 	for _, m := range workers {
-		if m.st.machine != nil {
-			m.st.machine.AllowRealTime(budget)
+		if m.guest.machine != nil {
+			m.guest.machine.AllowRealTime(budget)
 		}
 	}
 }
@@ -261,10 +261,10 @@ func allowRealTime(workers []*member, budget time.Duration) {
 func attend(members []*member) (end func()) {
 	var theirs []int
 	for _, m := range members {
-		if m.st.machine == nil { // the guest did not start
+		if m.guest.machine == nil { // the guest did not start
 			continue
 		}
-		theirs = append(theirs, m.st.machine.Site.Flavor.CPUs...)
+		theirs = append(theirs, m.guest.machine.Site.Flavor.CPUs...)
 	}
 	return prompt.Begin(theirs)
 }

@@ -18,13 +18,13 @@ import (
 // weigh records how much host memory a new guest holds before it does any work.
 // available is what the host had available before, in bytes; 0: unknown. If the
 // memory cannot be measured, that is noted, and no trial is lost.
-func (r *runner) weigh(st *guest, available int64) error {
+func (r *runner) weigh(g *guest, available int64) error {
 	values := map[string]int64{}
 	left, err := watch.AvailableMemory()
 	if err == nil && available > 0 {
 		values[store.MemoryHost] = available - left
 	}
-	m, e := st.machine.Memory()
+	m, e := g.machine.Memory()
 	switch {
 	case e == nil:
 		values[store.MemoryPSS], values[store.MemoryCharged] = m.PSS, m.Charged
@@ -34,10 +34,10 @@ func (r *runner) weigh(st *guest, available int64) error {
 		err = errors.Join(err, e)
 	}
 	if err != nil {
-		r.note("missing", fmt.Sprintf("how much memory %s takes: %v", st.name(), err))
+		r.note("missing", fmt.Sprintf("how much memory %s takes: %v", g.name(), err))
 	}
 	for name, v := range values {
-		if err := r.Store.AddGuestValue(st.id, name, "B", float64(v)); err != nil {
+		if err := r.Store.AddGuestValue(g.id, name, "B", float64(v)); err != nil {
 			return storeErr(err)
 		}
 	}
@@ -50,34 +50,34 @@ func (r *runner) weigh(st *guest, available int64) error {
 func (r *runner) weighLast(ctx context.Context, ending []*guest) error {
 	var worked []*guest
 	var delay time.Duration
-	for _, st := range ending {
-		if st.machine == nil || !st.worked {
+	for _, g := range ending {
+		if g.machine == nil || !g.worked {
 			continue
 		}
-		if g, ok := st.machine.Guest.(system.Returner); ok && g.ReturnDelay() > 0 {
-			if err := st.machine.Thaw(ctx); err != nil {
-				r.note("missing", fmt.Sprintf("how much memory %s gives back: %v", st.name(), err))
+		if returner, ok := g.machine.Guest.(system.Returner); ok && returner.ReturnDelay() > 0 {
+			if err := g.machine.Thaw(ctx); err != nil {
+				r.note("missing", fmt.Sprintf("how much memory %s gives back: %v", g.name(), err))
 				continue
 			}
-			delay = max(delay, g.ReturnDelay())
+			delay = max(delay, returner.ReturnDelay())
 		}
-		worked = append(worked, st)
+		worked = append(worked, g)
 	}
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-time.After(delay):
 	}
-	for _, st := range worked {
-		m, err := st.machine.Memory()
+	for _, g := range worked {
+		m, err := g.machine.Memory()
 		if errors.Is(err, cgroup.ErrUnknown) {
 			continue
 		}
 		if err != nil {
-			r.note("missing", fmt.Sprintf("how much memory %s holds in the end: %v", st.name(), err))
+			r.note("missing", fmt.Sprintf("how much memory %s holds in the end: %v", g.name(), err))
 			continue
 		}
-		if err := r.Store.AddGuestValue(st.id, store.MemoryAfter, "B", float64(m.PSS)); err != nil {
+		if err := r.Store.AddGuestValue(g.id, store.MemoryAfter, "B", float64(m.PSS)); err != nil {
 			return storeErr(err)
 		}
 	}
@@ -120,7 +120,7 @@ func (r *runner) weighAtWork(workers []*member, instant int64) (stop func()) {
 		case <-over:
 		case <-time.After(time.Duration(instant-agent.Monotonic()) + r.Campaign.TrialTime/2):
 			// If this fails, the guest has ended, or a later trial reads it.
-			if held, err := m.st.machine.Memory(); err == nil {
+			if held, err := m.guest.machine.Memory(); err == nil {
 				m.x.memory = held.PSS
 			}
 		}
@@ -145,9 +145,9 @@ func (r *runner) clear(arm campaign.PlannedArm) error {
 		stays[m.GuestID] = true
 	}
 	var errs []error
-	for _, st := range r.inOrder {
-		if !stays[st.GuestID] {
-			errs = append(errs, st.drop())
+	for _, g := range r.inOrder {
+		if !stays[g.GuestID] {
+			errs = append(errs, g.drop())
 		}
 	}
 	return errors.Join(errs...)
@@ -157,7 +157,7 @@ func (r *runner) clear(arm campaign.PlannedArm) error {
 // the guest. The error counts as the guest's: it is a result that so many do not
 // fit.
 func (m *member) roomFor() error {
-	if m.limit == 0 || m.st.machine != nil {
+	if m.limit == 0 || m.guest.machine != nil {
 		return nil
 	}
 	left, err := watch.AvailableMemory()
@@ -169,7 +169,7 @@ func (m *member) roomFor() error {
 	}
 	m.end.event = store.EventMemoryLimit
 	return fault.Guestf("%s was not created: the host has %s of memory available, and %s must stay available",
-		m.st.name(), campaign.Bytes(left>>20<<20), m.limit)
+		m.guest.name(), campaign.Bytes(left>>20<<20), m.limit)
 }
 
 // watchMemory records the least memory that the host has available from now on,

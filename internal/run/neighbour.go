@@ -6,6 +6,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
 )
@@ -19,7 +20,7 @@ func (r *runner) disturb(ctx context.Context, neighbours, answers []*member) (st
 		talking := 0
 		err = inTurn(neighbours, func(m *member) error {
 			var other *member // the one that answers it
-			if m.Role == workload.Network && talking < len(answers) {
+			if m.Role == model.ResourceNetwork && talking < len(answers) {
 				other = answers[talking]
 				talking++
 			}
@@ -48,20 +49,20 @@ func (r *runner) stress(ctx context.Context, m, other *member) error {
 		return err
 	}
 	room := workload.Room{CPUs: m.Flavor.VCPUs, Memory: m.Flavor.MemoryBytes}
-	if host := m.st.machine.HostAddress(); host.IsValid() {
+	if host := m.guest.machine.HostAddress(); host.IsValid() {
 		room.Host = host.String()
 	}
-	if other != nil && other.st.machine != nil {
-		room.Host = other.st.machine.Address().String()
+	if other != nil && other.guest.machine != nil {
+		room.Host = other.guest.machine.Address().String()
 	}
 	return r.begin(ctx, m, workload.Step{Name: "stress", Argv: n.Argv(room)})
 }
 
 // answer starts the host's end for a neighbour on the network.
 func (r *runner) answer(ctx context.Context, m *member) error {
-	at := m.st.machine.Address()
+	at := m.guest.machine.Address()
 	if !at.IsValid() {
-		return fault.Campaignf("%s is on no network", m.st.name())
+		return fault.Campaignf("%s is on no network", m.guest.name())
 	}
 	return r.begin(ctx, m, workload.Answer(at.String()))
 }
@@ -69,11 +70,11 @@ func (r *runner) answer(ctx context.Context, m *member) error {
 // begin starts a step that runs until it is stopped, and waits until it is ready.
 func (r *runner) begin(ctx context.Context, m *member, step workload.Step) error {
 	cmd := agent.Command{
-		Argv: step.Argv, Env: system.AgentEnv, Dir: m.st.machine.DataDir(), OutputLimit: m.x.outputLimit(r.Campaign.OutputLimit),
+		Argv: step.Argv, Env: system.AgentEnv, Dir: m.guest.machine.DataDir(), OutputLimit: m.x.outputLimit(r.Campaign.OutputLimit),
 		Timeout: r.Campaign.Timeout,
 	}
 	m.x.held(2 * cmd.OutputLimit)
-	sv := startService(ctx, m.st.machine, step, cmd)
+	sv := startService(ctx, m.guest.machine, step, cmd)
 	sv.grace = stressGrace
 	m.x.services = append(m.x.services, sv)
 	if err := sv.started(ctx); err != nil {

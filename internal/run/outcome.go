@@ -102,8 +102,8 @@ func (r *runner) outcome(m *member, t trial, wrong error) store.Outcome {
 	default: // a counted trial will fail, too
 		o.Status, o.Error = store.Discarded, m.end.err.Error()
 	}
-	if o.Error != "" && m.st.machine != nil {
-		o.Log = strings.ToValidUTF8(m.st.machine.Guest.Log(), "?")
+	if o.Error != "" && m.guest.machine != nil {
+		o.Log = strings.ToValidUTF8(m.guest.machine.Guest.Log(), "?")
 	}
 	return o
 }
@@ -157,9 +157,9 @@ func (r *runner) tidy(members []*member) error {
 	var errs []error
 	for _, m := range members {
 		if m.end.broken {
-			errs = append(errs, m.st.drop())
+			errs = append(errs, m.guest.drop())
 		} else if m.end.err != nil || m.Role != campaign.Working {
-			m.st.dirty = true
+			m.guest.dirty = true
 		}
 	}
 	return errors.Join(errs...)

@@ -11,7 +11,7 @@ import (
 // those of the client. If the server does not start, m's trial fails.
 func (r *runner) serve(ctx context.Context, m *member, w *workload.Workload, size int64) error {
 	s := m.server
-	at := s.st.machine.Address()
+	at := s.guest.machine.Address()
 	if !at.IsValid() {
 		return fault.Campaignf("guests of arm %s cannot be reached over the network, so they cannot form pairs", s.Of)
 	}

@@ -117,7 +117,7 @@ func (r *runner) pass(ctx context.Context, pass plan.Pass) (over bool, err error
 			return true, nil
 		}
 		if i == 0 {
-			if err := r.prepare(ctx, groups, func(st *guest) int { return r.epochs[st.Of] }); err != nil {
+			if err := r.prepare(ctx, groups, func(g *guest) int { return r.epochs[g.Of] }); err != nil {
 				return false, err
 			}
 			defer r.watchLoad()()

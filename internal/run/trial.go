@@ -67,7 +67,7 @@ func (r *runner) trial(ctx context.Context, t trial) error {
 		abandon(members, missing)
 	} else {
 		if len(members) == 1 {
-			members[0].weigh = t.role == counted && !members[0].st.weighed[w.Name]
+			members[0].weigh = t.role == counted && !members[0].guest.weighed[w.Name]
 		}
 		err = r.execute(ctx, members, w, r.sizes[t.Workload], t.role)
 		if ctx.Err() != nil {
@@ -105,9 +105,9 @@ func (r *runner) trial(ctx context.Context, t trial) error {
 func (r *runner) record(ids []int64, members []*member, outcomes []store.Outcome, workload string) error {
 	for i, m := range members {
 		if outcomes[i].Error == "" {
-			m.st.worked = true
+			m.guest.worked = true
 			if m.x.memory > 0 {
-				m.st.weighed[workload] = true
+				m.guest.weighed[workload] = true
 			}
 		}
 		if m.end.event != "" {
@@ -131,10 +131,10 @@ func (r *runner) record(ids []int64, members []*member, outcomes []store.Outcome
 func (r *runner) attempt(t trial, m *member) store.Attempt {
 	a := store.Attempt{
 		Session: r.session, Block: t.Block, Position: t.position, Workload: t.Workload,
-		Arm: r.arms[t.Arm], Epoch: m.st.epoch, Size: r.sizes[t.Workload], Member: m.number, Role: string(m.Role),
+		Arm: r.arms[t.Arm], Epoch: m.guest.epoch, Size: r.sizes[t.Workload], Member: m.number, Role: string(m.Role),
 	}
-	if m.st.machine != nil {
-		a.Guest = m.st.id
+	if m.guest.machine != nil {
+		a.Guest = m.guest.id
 	}
 	return a
 }

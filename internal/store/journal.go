@@ -52,8 +52,8 @@ type GuestFlavor struct {
 	System string `json:"system,omitempty"`
 }
 
-// Seat tells the guests of an arm apart.
-type Seat struct {
+// GuestID tells the guests of an arm apart.
+type GuestID struct {
 	Flavor    GuestFlavor `json:"flavor"`
 	Slot      int         `json:"slot"`                // among the guests of this arm, flavor and role, from 0
 	Neighbour bool        `json:"neighbour,omitempty"` // it only disturbs others
@@ -142,15 +142,15 @@ func (r *Run) AddSize(workload string, size int64, unit string, calibration any)
 
 // AddGuest records a guest that was created and returns its id; start is the time
 // until its agent answered.
-func (r *Run) AddGuest(session int64, arm, epoch int, seat Seat, start time.Duration, hello agent.Hello, commandLine []string) (int64, error) {
+func (r *Run) AddGuest(session int64, arm, epoch int, guest GuestID, start time.Duration, hello agent.Hello, commandLine []string) (int64, error) {
 	h, err1 := json.Marshal(hello)
 	c, err2 := json.Marshal(commandLine)
-	f, err3 := json.Marshal(seat.Flavor)
+	f, err3 := json.Marshal(guest.Flavor)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return 0, err
 	}
 	res, err := r.db.Exec("INSERT INTO guest (session, arm, epoch, made_unix_ns, start_ns, hello, command_line, flavor, slot, neighbour) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		session, arm, epoch, unixNano(time.Now()), int64(start), string(h), string(c), string(f), seat.Slot, seat.Neighbour)
+		session, arm, epoch, unixNano(time.Now()), int64(start), string(h), string(c), string(f), guest.Slot, guest.Neighbour)
 	if err != nil {
 		return 0, r.explain(err)
 	}

@@ -154,7 +154,7 @@ type Guest struct {
 	StartNS     int64       `json:"start_ns"` // until its agent answered
 	Hello       agent.Hello `json:"hello"`    // what its agent reported
 	CommandLine []string    `json:"command_line"`
-	Seat
+	GuestID
 	// Values are the measurements of the guest outside of trials, by name.
 	Values map[string]GuestValue `json:"values,omitempty"`
 }

@@ -54,7 +54,7 @@ func addSession(t testing.TB, r *Run) int64 {
 	session, err := r.BeginSession("boot", "1")
 	must(t, err)
 	for arm := range testArms {
-		_, err := r.AddGuest(session, arm, 0, Seat{}, time.Second, agent.Hello{Kernel: "Linux", CPUs: 2}, []string{"vmm", "-x"})
+		_, err := r.AddGuest(session, arm, 0, GuestID{}, time.Second, agent.Hello{Kernel: "Linux", CPUs: 2}, []string{"vmm", "-x"})
 		must(t, err)
 	}
 	return session
@@ -314,7 +314,7 @@ func TestPasses(t *testing.T) {
 	must(t, err)
 	session, err := r.BeginSession("boot", "1")
 	must(t, err)
-	guest, err := r.AddGuest(session, 0, 0, Seat{}, time.Second, agent.Hello{}, nil)
+	guest, err := r.AddGuest(session, 0, 0, GuestID{}, time.Second, agent.Hello{}, nil)
 	must(t, err)
 	must(t, r.AddPass(0, []byte(`{"groups":[]}`)))
 	must(t, r.AddPass(1, []byte(`{"recreate":["kvm"],"groups":[]}`)))

@@ -5,11 +5,9 @@ import (
 	"strconv"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/workload/tool"
 )
-
-// Network is the resource whose neighbours exchange packets with the host.
-const Network = "network"
 
 // Neighbour loads one resource in a guest beside the measured one until it is
 // stopped. The loads are those of Matthews et al., "Quantifying the performance
@@ -66,7 +64,7 @@ func Neighbours() []Neighbour {
 		}},
 		// If no process listens, the host answers a few of the packets with an ICMP
 		// error. Each error ends the dd, and the loop starts it again.
-		{Network, "sends the host packets of 1,400 bytes as fast as it can, and reads those that the host returns",
+		{model.ResourceNetwork, "sends the host packets of 1,400 bytes as fast as it can, and reads those that the host returns",
 			func(r Room) []string {
 				return []string{"bash", "-c", `while :; do exec 3<>"/dev/udp/$0/$1" && { cat <&3 >/dev/null & dd if=/dev/zero bs=1400 >&3; kill $!; wait; } 2>/dev/null; done`,
 					r.Host, strconv.Itoa(answerPort)}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // TestAnswer: the host's side sends back the packets that it receives, and the
@@ -33,7 +35,7 @@ func TestAnswer(t *testing.T) {
 	if n, err := conn.Read(got); err != nil || string(got[:n]) != "back again" {
 		t.Errorf("%q, %v", got[:n], err)
 	}
-	n, err := NeighbourOf(Network)
+	n, err := NeighbourOf(model.ResourceNetwork)
 	if err != nil {
 		t.Fatal(err)
 	}

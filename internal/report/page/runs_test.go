@@ -135,9 +135,9 @@ func (s synth) write(t testing.TB) *store.Run {
 	epochs := max(1, min(s.blocks/2, 6))
 	for n := range epochs * len(arms) {
 		i, a := n%len(arms), arms[n%len(arms)]
-		seat := store.Seat{Flavor: store.GuestFlavor{Flavor: a.Flavor}}
+		guest := store.GuestID{Flavor: store.GuestFlavor{Flavor: a.Flavor}}
 		hello, command := agent.Hello{Kernel: s.says}, []string{"start", a.Name}
-		id, err := r.AddGuest(session, i, n/len(arms), seat, 1500*time.Millisecond, hello, command)
+		id, err := r.AddGuest(session, i, n/len(arms), guest, 1500*time.Millisecond, hello, command)
 		must(t, err)
 		if s.company && n < len(arms) {
 			size := map[string]float64{"kvm": 180 << 20, "qemu-tcg": 210 << 20}[a.System] + 6<<20

@@ -18,36 +18,44 @@ type One struct {
 	Flavor, Options []model.Setting
 }
 
-var isNumber = regexp.MustCompile(`^[0-9]+$`).MatchString
+var isNumber = regexp.MustCompile(`^(0|[1-9][0-9]*)$`).MatchString
+
+// mapping is settings as a mapping of a campaign file.
+func mapping(settings []model.Setting) (map[string]any, error) {
+	m := map[string]any{}
+	for _, s := range settings {
+		if _, twice := m[s.Name]; twice {
+			return nil, fault.Campaignf("%s is set twice", strict.Quote(s.Name))
+		}
+		if m[s.Name] = s.Value; isNumber(s.Value) {
+			m[s.Name] = json.Number(s.Value)
+		}
+	}
+	return m, nil
+}
 
 // ParseOne reads and checks a guest as if it were the only one of a campaign. The
 // error is of the kind fault.Campaign.
 func ParseOne(g One, known Known) (model.Flavor, Arm, error) {
-	quote := func(s string) string {
-		b, _ := json.Marshal(s) // YAML reads it, too; strings cannot fail
-		return string(b)
+	flavor, err1 := mapping(g.Flavor)
+	options, err2 := mapping(g.Options)
+	if err := errors.Join(err1, err2); err != nil {
+		return model.Flavor{}, Arm{}, err
 	}
-	settings := func(all []model.Setting) string {
-		var b strings.Builder
-		for _, s := range all {
-			v := s.Value
-			if !isNumber(v) {
-				v = quote(v)
-			}
-			fmt.Fprintf(&b, "%s: %s, ", quote(s.Name), v)
-		}
-		return "{" + b.String() + "}"
-	}
-	arm := "system: " + quote(g.System) + ", flavor: guest"
-	if g.Target != "" {
-		arm += ", target: " + quote(g.Target)
-	}
+	arm := map[string]any{"system": g.System, "flavor": "guest"}
 	if g.Options != nil {
-		arm += ", options: " + settings(g.Options)
+		arm["options"] = options
 	}
-	text := fmt.Sprintf("name: guest\nflavors: {guest: %s}\narms: [{%s}]\nworkloads: [none]\n", settings(g.Flavor), arm)
-
-	c, reader, _ := strict.Read("guest", []byte(text), campaignKind)
+	if g.Target != "" {
+		arm["target"] = g.Target
+	}
+	text, err := json.Marshal(map[string]any{ // which is YAML, too
+		"name": "guest", "flavors": map[string]any{"guest": flavor}, "arms": []any{arm}, "workloads": []string{"none"},
+	})
+	if err != nil {
+		return model.Flavor{}, Arm{}, fault.Campaignf("%w", err)
+	}
+	c, reader, _ := strict.Read("guest", text, campaignKind)
 	r := &checker{reader}
 	if r.Err() == nil {
 		r.checkFlavor(c.Flavors[0], known.Host)

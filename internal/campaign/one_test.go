@@ -22,18 +22,21 @@ func TestOne(t *testing.T) {
 		t.Errorf("%+v of %+v", f, a)
 	}
 	_, a, err = ParseOne(One{System: "ssh", Target: "ssh://a@b", Options: []model.Setting{{Name: "port", Value: "22"}, {Name: "key", Value: "a, b}: c"}}}, lab())
-	if err != nil || a.Target != "ssh://a@b" || len(a.Options) != 2 || a.Options[1].Value != "a, b}: c" {
+	if err != nil || a.Target != "ssh://a@b" || len(a.Options) != 2 || model.Values(a.Options)["key"] != "a, b}: c" {
 		t.Errorf("%+v, %v", a, err)
 	}
 	for want, g := range map[string]One{
-		`did you mean "vcpus"`:      {System: "lxc", Flavor: []model.Setting{{Name: "vcpu", Value: "2"}}},
-		`unknown system "lcx"`:      {System: "lcx"},
-		"must be a size":            {System: "lxc", Flavor: []model.Setting{{Name: "memory", Value: "much"}}},
-		"network \"user\"":          {System: "lxc", Flavor: []model.Setting{{Name: "network", Value: "user"}}},
-		`"" is not a list of CPUs`:  {System: "lxc", Flavor: []model.Setting{{Name: "cpuset", Value: `""`}}},
-		"needs a target":            {System: "ssh"},
-		"there is no /dev/kvm":      {System: "kvm"},
-		"unknown key":               {System: "lxc", Flavor: []model.Setting{{Name: "x: y}, z", Value: "2"}}},
+		`did you mean "vcpus"`:     {System: "lxc", Flavor: []model.Setting{{Name: "vcpu", Value: "2"}}},
+		`unknown system "lcx"`:     {System: "lcx"},
+		"must be a size":           {System: "lxc", Flavor: []model.Setting{{Name: "memory", Value: "much"}}},
+		"network \"user\"":         {System: "lxc", Flavor: []model.Setting{{Name: "network", Value: "user"}}},
+		`"" is not a list of CPUs`: {System: "lxc", Flavor: []model.Setting{{Name: "cpuset", Value: `""`}}},
+		"needs a target":           {System: "ssh"},
+		"there is no /dev/kvm":     {System: "kvm"},
+		"unknown key":              {System: "lxc", Flavor: []model.Setting{{Name: "x: y}, z", Value: "2"}}},
+		`"vcpus" is set twice`: {System: "lxc", Flavor: []model.Setting{
+			{Name: "vcpus", Value: "1"}, {Name: "vcpus", Value: "2"},
+		}},
 		"more than the host's CPUs": {System: "lxc", Flavor: []model.Setting{{Name: "vcpus", Value: "64"}}},
 	} {
 		if _, _, err := ParseOne(g, lab()); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), want) {

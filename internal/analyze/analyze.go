@@ -54,7 +54,7 @@ import (
 )
 
 // group is the comparisons that share a placebo: those of one class of metrics
-// under one scenario. Who has company varies more than who is alone.
+// under one scenario. Arms beside others vary more than those alone.
 type group struct {
 	scenario string
 	class    Family
@@ -75,7 +75,7 @@ type analysis struct {
 	cpuTime     int             // index of the first metric that is CPU time
 	summaries   []SeriesSummary // of each metric and arm, as in metrics
 	comparisons []*comparison   // of cost, and the controls'
-	isolations  []*comparison   // of arms in company with the same arms alone
+	isolations  []*comparison   // of arms beside others with the same arms alone
 	placebos    map[group]stats.Placebo
 	paired      map[metricIn]bool // there are A/A pairs
 	failures    map[[2]string]int // workload, arm -> count

@@ -108,7 +108,7 @@ func TestFamilies(t *testing.T) {
 		case c.Control:
 			want = FamilyControl
 		case c.Arm == "lxc@four":
-			want = FamilyCompany
+			want = FamilyBeside
 		case c.Metric == CPUTime:
 			want = FamilyCPUTime
 		case !c.Primary:

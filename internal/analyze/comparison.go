@@ -50,7 +50,7 @@ func (a *analysis) family(c *comparison) Family {
 	case arm.Emulated || a.in.Arms[c.base].Emulated:
 		return FamilyEmulated
 	case arm.Scenario != a.first():
-		return FamilyCompany
+		return FamilyBeside
 	}
 	return c.class
 }

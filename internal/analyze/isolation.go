@@ -9,10 +9,10 @@ import (
 	"github.com/tare-bench/tare/internal/stats"
 )
 
-// Isolation is how the guests of an arm bore company, by one metric. Its
+// Isolation is how the guests of an arm fare beside others, by one metric. Its
 // comparison is that with the same arm alone: the ratio is the slowdown
 // s = T_shared / T_alone, turned for metrics of which more is better, and not a
-// cost, which is against the native baseline in the same company. Without a
+// cost, which is against the native baseline beside the same guests. Without a
 // scenario in which the arm is alone, there is no ratio.
 type Isolation struct {
 	Comparison
@@ -20,7 +20,7 @@ type Isolation struct {
 	Guests     int      `json:"guests"` // that run the workload at once
 	Neighbours []string `json:"neighbours,omitempty"`
 
-	// NativeArm is the baseline in the same company, and Native its slowdown:
+	// NativeArm is the baseline beside the same guests, and Native its slowdown:
 	// what sharing the machine costs without virtualization. Excess is the
 	// slowdown over that, paired by block and over the same units; 1 is "no worse than processes".
 	// All are absent for the baseline itself.
@@ -64,7 +64,7 @@ type MemberResult struct {
 	Slowdown float64 `json:"slowdown,omitzero"` // against the arm alone; geometric mean over blocks
 }
 
-// isolation describes every arm in company, controls left out.
+// isolation describes every arm beside other guests, controls left out.
 func (a *analysis) isolation() ([]Isolation, error) {
 	var out []Isolation
 	for mi, m := range a.in.Metrics {

@@ -110,7 +110,7 @@ func TestIsolation(t *testing.T) {
 			t.Errorf("%s: skew %v %v %v", metric, lxc.SkewMedian, lxc.SkewP99, lxc.SkewMax)
 		}
 	}
-	// The cost is that in the same company.
+	// The cost is that beside the same guests.
 	if c := r.find("time", "lxc@four"); c.Baseline != "native@four" || !near(c.Ratio, 1.03*mean/2, 0.005) {
 		t.Errorf("cost %+v", c)
 	}

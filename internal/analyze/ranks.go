@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// RankIsolation orders arms by how much slower company made them than they are
+// RankIsolation orders arms by how much slower others made them than they are
 // alone, by each primary metric in each scenario, from the least on. Neighbours
 // in the order whose intervals overlap share a place. Left out are emulated
 // arms, those with guests that did not finish, and those without an interval.

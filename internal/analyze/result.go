@@ -21,7 +21,7 @@ type Result struct {
 	Thaws     []Thaw      `json:"thaws"`
 	Arms      []ArmResult `json:"arms"` // every arm and workload with any value
 	Findings  []Finding   `json:"findings"`
-	// Isolation has every arm in company, in the order of metrics, then arms.
+	// Isolation has every arm beside other guests, in the order of metrics, then arms.
 	Isolation   []Isolation   `json:"isolation,omitempty"`
 	CapAccuracy []CapAccuracy `json:"cap_accuracy,omitempty"`
 	Density     []Density     `json:"density,omitempty"`
@@ -52,12 +52,12 @@ type Family string
 
 // The families. Primary are the primary metrics of arms that are not emulated,
 // in the first scenario; CPUTime their CPU time, and Secondary their other
-// metrics. Company are costs in the other scenarios, against the baseline there.
+// metrics. Beside are costs in the other scenarios, against the baseline there.
 const (
 	FamilyPrimary   Family = "primary"
 	FamilyCPUTime   Family = "cpu-time"
 	FamilySecondary Family = "secondary"
-	FamilyCompany   Family = "company"
+	FamilyBeside    Family = "company"
 	FamilyEmulated  Family = "emulated"
 	FamilyIsolation Family = "isolation"
 	FamilyControl   Family = "control"

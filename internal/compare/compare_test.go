@@ -97,7 +97,7 @@ func TestInCompany(t *testing.T) {
 	o := a.of(t, "sysbench-cpu", "lxc@four")
 	near(t, "before", o.Before, 1.2, 0.02)
 	near(t, "after", o.After, 1.4, 0.02)
-	if o.Verdict != Worse || o.Family != analyze.FamilyCompany {
+	if o.Verdict != Worse || o.Family != analyze.FamilyBeside {
 		t.Errorf("lxc beside others: %+v", o)
 	}
 	near(t, "native beside others, its change", a.of(t, "sysbench-cpu", "native@four").ChangePercent, 50, 2)

@@ -17,14 +17,14 @@ import (
 
 // Context is what a table shows besides the numbers, and how.
 type Context struct {
-	Campaign string
-	Path     string // of the run file; "": not shown
-	Seed     uint64
-	Host     string // one line
-	Merging  string // whether the host merges equal pages of guests, in a sentence
-	Sizes    []store.Size
-	LeftOut  []LeftOut
-	Company  []Company // scenarios other than solo
+	Campaign  string
+	Path      string // of the run file; "": not shown
+	Seed      uint64
+	Host      string // one line
+	Merging   string // whether the host merges equal pages of guests, in a sentence
+	Sizes     []store.Size
+	LeftOut   []LeftOut
+	Scenarios []Scenario // scenarios other than solo
 	// MinBlocks is the least number of blocks that the campaign asks for.
 	MinBlocks int
 	// Ended is why the run has no more blocks; "" if it is incomplete.
@@ -40,8 +40,8 @@ type Context struct {
 // LeftOut is a system of the campaign that did not take part.
 type LeftOut struct{ Arm, Why string }
 
-// Company says which guests run at the same time in a scenario.
-type Company struct{ Scenario, Who string }
+// Scenario says which guests run at the same time in a scenario.
+type Scenario struct{ Name, Who string }
 
 // ContextOf reads from a run what its table shows besides the numbers.
 func ContextOf(r *store.Run) (Context, error) {
@@ -56,7 +56,7 @@ func ContextOf(r *store.Run) (Context, error) {
 	}
 	for _, s := range c.Scenarios {
 		if s.Name != model.Solo {
-			ctx.Company = append(ctx.Company, Company{s.Name, s.Text()})
+			ctx.Scenarios = append(ctx.Scenarios, Scenario{s.Name, s.Text()})
 		}
 	}
 	if ctx.Sizes, err = r.Sizes(); err != nil {

@@ -20,9 +20,9 @@ func (t *table) isolation(k metricKey) {
 	if len(rows) > 1 {
 		t.line("")
 		t.grid(rows)
-		t.inCompany = true
+		t.isolated = true
 	}
-	for _, text := range CompanyNotes(t.res, k.workload, k.metric) {
+	for _, text := range IsolationNotes(t.res, k.workload, k.metric) {
 		t.note(clean(text))
 	}
 }
@@ -37,8 +37,8 @@ const IsolationLegend = "slowdown: against the same arm alone, in brackets if no
 	"beyond it: the slowdown over that of the native baseline; Jain: fairness index, 1 if all guests got the same for their shares; " +
 	"unfair: largest slowdown over smallest; start ±: 99th percentile of the distance from the agreed start"
 
-// CompanyNotes says for a metric how many guests fit, and how accurate CPU caps are.
-func CompanyNotes(res *analyze.Result, workload, metric string) (notes []string) {
+// IsolationNotes says for a metric how many guests fit, and how accurate CPU caps are.
+func IsolationNotes(res *analyze.Result, workload, metric string) (notes []string) {
 	for _, d := range res.Density {
 		if d.Workload == workload && d.Metric == metric {
 			notes = append(notes, densityText(d))

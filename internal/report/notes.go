@@ -109,7 +109,7 @@ func (t *table) legend() {
 		{t.ofThese, "° " + TheseGuests},
 		{t.wide, "~ widely spread values: do not quote the mean alone"},
 		{t.doubted, "! a serious finding below concerns this figure"},
-		{t.inCompany, "isolation: " + IsolationLegend},
+		{t.isolated, "isolation: " + IsolationLegend},
 	}
 	marked := slices.DeleteFunc(marks, func(m mark) bool { return !m.used })
 	for i, m := range marked {

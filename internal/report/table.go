@@ -34,13 +34,13 @@ func Table(w io.Writer, res *analyze.Result, ctx Context) error {
 // table is a table that is being written.
 type table struct {
 	*page
-	res       *analyze.Result
-	ctx       Context
-	emulated  bool // a row is marked *
-	doubted   bool // a row is marked !
-	ofThese   bool // a row is marked °
-	wide      bool // a row is marked ~
-	inCompany bool // there is a table of isolation
+	res      *analyze.Result
+	ctx      Context
+	emulated bool // a row is marked *
+	doubted  bool // a row is marked !
+	ofThese  bool // a row is marked °
+	wide     bool // a row is marked ~
+	isolated bool // there is a table of isolation
 }
 
 func (t *table) header() {
@@ -57,12 +57,12 @@ func (t *table) header() {
 	if t.ctx.Host != "" {
 		t.field("host", t.ctx.Host)
 	}
-	for i, c := range t.ctx.Company {
-		name := plural(len(t.ctx.Company), "scenario")
+	for i, c := range t.ctx.Scenarios {
+		name := plural(len(t.ctx.Scenarios), "scenario")
 		if i > 0 {
 			name = ""
 		}
-		t.field(name, c.Scenario+": "+c.Who)
+		t.field(name, c.Name+": "+c.Who)
 	}
 	for i, l := range t.ctx.LeftOut {
 		name := "left out"

@@ -56,8 +56,8 @@ func planOf(r *store.Run, c *campaign.Campaign, ctx report.Context, d *data) (pl
 	if c.Budget > 0 {
 		p.Rules = append(p.Rules, [2]string{"Budget", c.Budget.String()})
 	}
-	for _, s := range ctx.Company {
-		p.Rules = append(p.Rules, [2]string{"Scenario " + s.Scenario, s.Who})
+	for _, s := range ctx.Scenarios {
+		p.Rules = append(p.Rules, [2]string{"Scenario " + s.Name, s.Who})
 	}
 	switch {
 	case c.RecreateEvery > 0:

@@ -11,13 +11,13 @@ type rankingView struct{ Of, Places string }
 // rankings are the orders by cost alone and beside other guests, by isolation, and
 // by memory; each is empty if there are no two to order.
 type rankings struct {
-	Cost, Isolation, Company []rankingView
-	Memory, Unknown          string
+	Cost, Isolation, Beside []rankingView
+	Memory, Unknown         string
 }
 
 // Any reports whether there is an order of anything.
 func (r rankings) Any() bool {
-	return len(r.Cost)+len(r.Isolation)+len(r.Company) > 0 || r.Memory != ""
+	return len(r.Cost)+len(r.Isolation)+len(r.Beside) > 0 || r.Memory != ""
 }
 
 func rankingsOf(res *analyze.Result, d *data) (v rankings) {
@@ -25,7 +25,7 @@ func rankingsOf(res *analyze.Result, d *data) (v rankings) {
 		if r.Scenario == "" || r.Scenario == d.arms[0].Scenario {
 			v.Cost = append(v.Cost, rankingView{r.Workload, report.RankingText(res, r)})
 		} else {
-			v.Company = append(v.Company, rankingView{r.Workload + " in " + r.Scenario, report.RankingText(res, r)})
+			v.Beside = append(v.Beside, rankingView{r.Workload + " in " + r.Scenario, report.RankingText(res, r)})
 		}
 	}
 	for _, r := range analyze.RankIsolation(res.Isolation) {

@@ -34,7 +34,7 @@ type view struct {
 	Delta                       string
 	Isolated                    []answer
 	Overview                    matrix
-	InCompany                   matrix // of what the arms cost beside other guests
+	Beside                      matrix // of what the arms cost beside other guests
 	Workloads                   []workloadView
 	Memory                      *memoryView
 	Findings                    []group
@@ -60,9 +60,9 @@ type column struct {
 
 // matrix is workloads by arms.
 type matrix struct {
-	InCompany bool
-	Columns   []column
-	Rows      []matrixRow
+	Beside  bool
+	Columns []column
+	Rows    []matrixRow
 }
 
 type matrixRow struct {
@@ -125,14 +125,14 @@ type workloadView struct {
 	ID, Name, Title, Size string
 	First                 metricView
 	Others                []metricView
-	InCompany             metricView // First, of the arms beside other guests
+	Beside                metricView // First, of the arms beside other guests
 	Intervals, Dots       template.HTML
-	CompanyIntervals      template.HTML
-	CompanyDots           template.HTML // of the arms beside other guests
+	BesideIntervals       template.HTML
+	BesideDots            template.HTML // of the arms beside other guests
 	DotsNote              string
 	Ranking               string
 	Doubts                []doubt
-	Company               *companyView
+	Isolation             *isolationView
 }
 
 // doubt is the findings of one kind on one workload, in a line.
@@ -174,7 +174,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 		Answers:         answers(res, d), Isolated: isolated(res), Rankings: rankingsOf(res, d),
 	}
 	v.status(res, ctx, d)
-	v.Overview, v.InCompany = matrixOf(res, o.Titles, false), matrixOf(res, o.Titles, true)
+	v.Overview, v.Beside = matrixOf(res, o.Titles, false), matrixOf(res, o.Titles, true)
 	for i, w := range d.workloads {
 		if wv, any := workload(res, d, w, i, titleOf(o.Titles, w)); any {
 			v.Workloads = append(v.Workloads, wv)
@@ -248,7 +248,7 @@ func titleOf(titles map[string]string, name string) string {
 // matrixOf is what arms cost by their primary metrics, without controls: either
 // against the run's baseline, or against those of other scenarios.
 func matrixOf(res *analyze.Result, titles map[string]string, others bool) (m matrix) {
-	m.InCompany = others
+	m.Beside = others
 	for _, c := range res.Comparisons {
 		if !c.Primary || c.Control || (c.Baseline != res.Baseline) != others {
 			continue

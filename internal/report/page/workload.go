@@ -23,8 +23,8 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 		case !ok:
 		case mv.Primary:
 			v.First, _ = metric(res, name, m.Name, func(baseline string) bool { return baseline == res.Baseline })
-			v.InCompany, _ = metric(res, name, m.Name, func(baseline string) bool { return baseline != res.Baseline })
-			v.InCompany.Where = " beside other guests"
+			v.Beside, _ = metric(res, name, m.Name, func(baseline string) bool { return baseline != res.Baseline })
+			v.Beside.Where = " beside other guests"
 		default:
 			v.Others = append(v.Others, mv)
 		}
@@ -38,32 +38,32 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 		}
 	}
 	v.Doubts = doubts(res, name)
-	var strips, inCompany []*strip
+	var strips, beside []*strip
 	for _, a := range d.arms {
 		switch s := d.strips[key{name, a.Name}]; {
 		case s == nil:
 		case a.Scenario == d.arms[0].Scenario:
 			strips = append(strips, s)
 		default:
-			inCompany = append(inCompany, s)
+			beside = append(beside, s)
 		}
 	}
-	if v.First.Name == "" && v.InCompany.Name == "" && len(strips)+len(inCompany) == 0 {
+	if v.First.Name == "" && v.Beside.Name == "" && len(strips)+len(beside) == 0 {
 		return v, false
 	}
 	if of := v.First.compared(); len(of) > 0 {
 		v.Intervals = intervalPlot(v.ID+"-i", of, v.First, res.Delta)
 	}
-	if of := v.InCompany.compared(); len(of) > 0 {
-		v.CompanyIntervals = intervalPlot(v.ID+"-j", of, v.InCompany, res.Delta)
+	if of := v.Beside.compared(); len(of) > 0 {
+		v.BesideIntervals = intervalPlot(v.ID+"-j", of, v.Beside, res.Delta)
 	}
 	if len(strips) > 0 {
 		v.Dots, v.DotsNote = dotPlot(v.ID+"-d", strips, v.First, perStrip(len(d.strips)))
 	}
-	if len(inCompany) > 0 {
-		v.CompanyDots, _ = dotPlot(v.ID+"-c", inCompany, v.InCompany, perStrip(len(d.strips)))
+	if len(beside) > 0 {
+		v.BesideDots, _ = dotPlot(v.ID+"-c", beside, v.Beside, perStrip(len(d.strips)))
 	}
-	v.Company = company(res, v.ID, name, max(v.First.Name, v.InCompany.Name))
+	v.Isolation = isolation(res, v.ID, name, max(v.First.Name, v.Beside.Name))
 	return v, true
 }
 

@@ -94,7 +94,7 @@ func Cases() *analyze.Result {
 		case control:
 			of.Family, of.BaselineControl, of.Phi = analyze.FamilyControl, "", 1
 		case base != "native":
-			of.Family = analyze.FamilyCompany
+			of.Family = analyze.FamilyBeside
 		case name == "qemu-tcg":
 			of.Family = analyze.FamilyEmulated
 		case metric == analyze.CPUTime:

@@ -10,18 +10,18 @@ import (
 	"github.com/tare-bench/tare/internal/report"
 )
 
-// companyView is how other guests slow down the arms of a workload, by its first
+// isolationView is how other guests slow down the arms of a workload, by its first
 // metric.
-type companyView struct {
+type isolationView struct {
 	Headings []string
-	Rows     []companyRow
+	Rows     []isolationRow
 	Notes    []string // on density and caps
 	Curve    template.HTML
 	Guests   []guestRow
 	More     int // guests that are not shown
 }
 
-type companyRow struct {
+type isolationRow struct {
 	Arm, Class string
 	Doubt      bool
 	Cells      []string
@@ -39,17 +39,17 @@ type guestRow struct {
 // maxGuestRows is how many single guests a workload shows.
 const maxGuestRows = 300
 
-// company makes the part of a chapter about isolation; nil if every guest of a
+// isolation makes the part of a chapter about isolation; nil if every guest of a
 // workload was alone, and none had a cap to compare.
-func company(res *analyze.Result, id, workload, metric string) *companyView {
-	v := &companyView{Headings: report.IsolationHeadings()[1:]}
+func isolation(res *analyze.Result, id, workload, metric string) *isolationView {
+	v := &isolationView{Headings: report.IsolationHeadings()[1:]}
 	var curve []analyze.Isolation
 	for _, i := range res.Isolation {
 		if i.Workload != workload || i.Metric != metric {
 			continue
 		}
 		curve = append(curve, i)
-		v.Rows = append(v.Rows, companyRow{
+		v.Rows = append(v.Rows, isolationRow{
 			Arm: i.Arm, Class: verdictClass(res, i.Comparison), Doubt: len(report.Doubts(res, i.Comparison)) > 0,
 			Cells: report.IsolationCells(i)[1:],
 		})
@@ -57,7 +57,7 @@ func company(res *analyze.Result, id, workload, metric string) *companyView {
 			v.guests(i)
 		}
 	}
-	v.Notes = report.CompanyNotes(res, workload, metric)
+	v.Notes = report.IsolationNotes(res, workload, metric)
 	if len(v.Rows)+len(v.Notes) == 0 {
 		return nil
 	}
@@ -65,7 +65,7 @@ func company(res *analyze.Result, id, workload, metric string) *companyView {
 	return v
 }
 
-func (v *companyView) guests(i analyze.Isolation) {
+func (v *isolationView) guests(i analyze.Isolation) {
 	for _, m := range i.Members {
 		if len(v.Guests) == maxGuestRows {
 			v.More++

@@ -268,7 +268,7 @@ func place(in io.Reader, to string, mode os.FileMode) error {
 	}
 	defer os.Remove(out.Name())
 	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Chmod(mode), out.Close()); err != nil {
+	if err = errors.Join(err, out.Chmod(mode), out.Sync(), out.Close()); err != nil {
 		return err
 	}
 	return os.Rename(out.Name(), to)

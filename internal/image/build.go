@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/tare-bench/tare/internal/fault"
 )
 
@@ -105,10 +107,31 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 		}
 		return nil, errors.Join(err, removeTree(temp, true))
 	}
-	if err := os.Rename(temp, dir); err != nil {
+	if err := publish(temp, dir); err != nil {
 		return nil, errors.Join(fault.Hostf("image cache: %w", err), removeTree(temp, true))
 	}
 	return OpenRecipe(cache, r)
+}
+
+// publish gives a complete image its name. After a power loss it is there as a whole or not at all.
+// From then on it is closed to other users: the tree has programs that run as root for whoever
+// starts them.
+func publish(temp, dir string) error {
+	if err := os.Chmod(temp, 0o700); err != nil {
+		return err
+	}
+	cache, err := os.Open(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	defer cache.Close()
+	if err := unix.Syncfs(int(cache.Fd())); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, dir); err != nil {
+		return err
+	}
+	return cache.Sync()
 }
 
 // logName is the file in the cache with what the last build printed.
@@ -212,7 +235,7 @@ func splitSource(ctx context.Context, debs string, r Recipe, dir string) error {
 
 // lockCache waits until no other build works in the cache. The caller closes the result to unlock.
 func lockCache(ctx context.Context, cache string, step func(string)) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(cache, lockName), os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(filepath.Join(cache, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fault.Hostf("image cache: %w", err)
 	}

@@ -126,6 +126,9 @@ func TestBuildOnceForAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if st, err := os.Stat(img.Dir); err != nil || st.Mode().Perm() != 0o700 {
+		t.Errorf("other users can run the image's programs: %v, %v", st.Mode(), err)
+	}
 	if err := img.Verify(); err != nil {
 		t.Error(err)
 	}

@@ -6,17 +6,17 @@ package systemtest
 
 import (
 	"context"
-	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/tare-bench/tare/internal/agentbin"
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/image"
+	"github.com/tare-bench/tare/internal/instance"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/sandbox"
@@ -26,9 +26,10 @@ import (
 // StateDir is tare's default directory for the image and data volumes.
 const StateDir = "/var/lib/tare"
 
-// Main sets host if the tests can make guests, and otherwise skip to the reason why not.
+// Main sets host and self if the tests can make guests, and otherwise skip to the reason why not.
 var (
 	host *system.Host
+	self *instance.Instance
 	skip string
 )
 
@@ -61,7 +62,7 @@ func Main(m *testing.M) {
 	status := m.Run()
 	if host != nil {
 		os.RemoveAll(host.Volumes())
-		if err := host.Network.Close(); err != nil {
+		if err := errors.Join(host.Network.Close(), self.Close()); err != nil {
 			fail(err)
 		}
 	}
@@ -93,10 +94,14 @@ func newHost(dir string) (*system.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Not derived from the process ID or the time: both may be equal in sandboxes that start at
-	// the same time.
-	id := "t" + strings.ToLower(rand.Text()[:10])
-	return &system.Host{RunID: id, StateDir: StateDir, Dir: dir, Cgroups: layout, Userland: u, Network: network.NewBridge()}, nil
+	// With it, the next tare removes what a killed test has left.
+	if self, err = instance.New(); err != nil {
+		return nil, err
+	}
+	if err := self.Hold(StateDir); err != nil {
+		return nil, err
+	}
+	return &system.Host{RunID: self.ID, StateDir: StateDir, Dir: dir, Cgroups: layout, Userland: u, Network: network.NewBridge()}, nil
 }
 
 // Host returns the host for the tests' guests. It skips the test if guests are impossible here;

@@ -86,12 +86,20 @@ recreate_every: 1
 // left on the host.
 func TestKillResume(t *testing.T) {
 	live(t)
+	t.Logf("%d kills", killAndResume(t, 20))
+	nothingLeft(t)
+}
+
+// killAndResume makes a run, kills it until it is complete or there were that many
+// kills, and then completes it. It returns the number of kills.
+func killAndResume(t *testing.T, most int) (kills int) {
+	t.Helper()
 	dir := t.TempDir()
 	run := filepath.Join(dir, "kill.tare")
 	args := []string{"run", write(t, dir, "kill.yaml", killCampaign), "--out", run}
 	random := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
-	kills := 20
-	for n := 0; n < kills; {
+	complete := false
+	for kills < most && !complete {
 		cmd := exec.Command(binary, args...)
 		cmd.Dir = dir
 		var out bytes.Buffer
@@ -107,8 +115,7 @@ func TestKillResume(t *testing.T) {
 				t.Fatalf("%v: %v\n%s", args, err, out.String())
 			}
 			if err == nil {
-				t.Logf("the run was complete after %d kills", n)
-				n = kills
+				complete = true
 			}
 		case <-time.After(time.Duration(50+random.IntN(2500)) * time.Millisecond):
 			// The outer process, process 1 or the inner one; sometimes a guest's.
@@ -116,7 +123,7 @@ func TestKillResume(t *testing.T) {
 			victim := pids[random.IntN(min(len(pids), 3))]
 			kill9(victim)
 			<-ended
-			n++
+			kills++
 		}
 		// A kill before the file exists leaves nothing to resume.
 		if r := tare(t, dir, "show", run); r.status == 0 {
@@ -124,7 +131,7 @@ func TestKillResume(t *testing.T) {
 		} else if !strings.Contains(r.stderr, "no such run") && !strings.Contains(r.stderr, "is empty") && !strings.Contains(r.stderr, "not a run of tare") {
 			t.Fatalf("show: status %d\n%s", r.status, r.stderr)
 		} else if args[0] == "run" {
-			args[3] = filepath.Join(dir, fmt.Sprintf("kill%d.tare", n))
+			args[3] = filepath.Join(dir, fmt.Sprintf("kill%d.tare", kills))
 			run = args[3]
 		}
 	}
@@ -151,7 +158,7 @@ func TestKillResume(t *testing.T) {
 	if len(count) != 24 {
 		t.Errorf("%d trials, want 24", len(count))
 	}
-	nothingLeft(t)
+	return kills
 }
 
 // TestInterrupt: Ctrl-C shows the results so far, and leaves a run that can be resumed

@@ -105,7 +105,7 @@ type Step struct {
 // BeginSession records that tare begins to work on the run, and returns the id of
 // the session.
 func (r *Run) BeginSession(bootID, version string) (int64, error) {
-	res, err := r.db.Exec("INSERT INTO session (began_unix_ns, boot_id, version) VALUES (?, ?, ?)", unixNano(time.Now()), bootID, version)
+	res, err := r.db.Exec("INSERT INTO session (began_unix_ns, boot_id, version) VALUES (?, ?, ?)", unixNano(), bootID, version)
 	if err != nil {
 		return 0, r.explain(err)
 	}
@@ -125,7 +125,7 @@ func (r *Run) Describe(name string, body []byte) error {
 
 // EndSession records that a session ended, and why.
 func (r *Run) EndSession(id int64, reason string) error {
-	_, err := r.db.Exec("INSERT INTO session_end VALUES (?, ?, ?)", id, unixNano(time.Now()), reason)
+	_, err := r.db.Exec("INSERT INTO session_end VALUES (?, ?, ?)", id, unixNano(), reason)
 	return r.explain(err)
 }
 
@@ -150,7 +150,7 @@ func (r *Run) AddGuest(session int64, arm, epoch int, guest GuestID, start time.
 		return 0, err
 	}
 	res, err := r.db.Exec("INSERT INTO guest (session, arm, epoch, made_unix_ns, start_ns, hello, command_line, flavor, slot, neighbour) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		session, arm, epoch, unixNano(time.Now()), int64(start), string(h), string(c), string(f), guest.Slot, guest.Neighbour)
+		session, arm, epoch, unixNano(), int64(start), string(h), string(c), string(f), guest.Slot, guest.Neighbour)
 	if err != nil {
 		return 0, r.explain(err)
 	}
@@ -161,7 +161,7 @@ func (r *Run) AddGuest(session int64, arm, epoch int, guest GuestID, start time.
 // AddGuestValue records a measurement of a guest outside of trials, such as its
 // memory. A guest has one value of each name.
 func (r *Run) AddGuestValue(guest int64, name, unit string, value float64) error {
-	_, err := r.db.Exec("INSERT INTO guest_value VALUES (?, ?, ?, ?, ?)", guest, name, unit, value, unixNano(time.Now()))
+	_, err := r.db.Exec("INSERT INTO guest_value VALUES (?, ?, ?, ?, ?)", guest, name, unit, value, unixNano())
 	return r.explain(err)
 }
 
@@ -191,7 +191,7 @@ func (r *Run) BeginAll(attempts []Attempt) ([]int64, error) {
 	ids := make([]int64, len(attempts))
 	for i, a := range attempts {
 		res, err := tx.Exec("INSERT INTO attempt (session, guest, block, position, workload, arm, epoch, size, began_unix_ns, member, stress) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			a.Session, sql.NullInt64{Int64: a.Guest, Valid: a.Guest != 0}, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, unixNano(time.Now()), a.Member, a.Role)
+			a.Session, sql.NullInt64{Int64: a.Guest, Valid: a.Guest != 0}, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, unixNano(), a.Member, a.Role)
 		if err == nil {
 			ids[i], err = res.LastInsertId()
 		}
@@ -224,7 +224,7 @@ func (r *Run) FinishAll(attempts []int64, outcomes []Outcome) error {
 
 func finish(tx *sql.Tx, attempt int64, o Outcome) error {
 	if _, err := tx.Exec("INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?)",
-		attempt, o.Status, o.Error, unixNano(time.Now()), int64(o.Clock.Offset), int64(o.Clock.Delay), o.Log); err != nil {
+		attempt, o.Status, o.Error, unixNano(), int64(o.Clock.Offset), int64(o.Clock.Delay), o.Log); err != nil {
 		return err
 	}
 	for i, s := range o.Steps {
@@ -266,6 +266,6 @@ func (r *Run) AddEvent(session, attempt int64, kind, text string) error {
 	if attempt != 0 {
 		a = attempt
 	}
-	_, err := r.db.Exec("INSERT INTO event (session, attempt, at_unix_ns, kind, text) VALUES (?, ?, ?, ?, ?)", session, a, unixNano(time.Now()), kind, text)
+	_, err := r.db.Exec("INSERT INTO event (session, attempt, at_unix_ns, kind, text) VALUES (?, ?, ?, ?, ?)", session, a, unixNano(), kind, text)
 	return r.explain(err)
 }

@@ -185,4 +185,13 @@ func (r *Run) Document(name string) ([]byte, error) {
 	return b, r.explainRead(err)
 }
 
-func unixNano(t time.Time) int64 { return t.UnixNano() }
+// began is when this process began to work, and since tells how long ago that was, by
+// the monotonic clock. Tests replace since.
+var (
+	began = time.Now()
+	since = time.Since
+)
+
+// unixNano is the time of what happens now. When somebody sets the host's clock, it
+// goes on as before: the time that a run has taken is the difference of two of them.
+func unixNano() int64 { return began.Add(since(began)).UnixNano() }

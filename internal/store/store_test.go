@@ -267,6 +267,22 @@ func TestElapsed(t *testing.T) {
 	}
 }
 
+// TestClockSteps: what the file says about time follows the monotonic clock, so that a budget is
+// neither used up nor extended when somebody sets the host's clock.
+func TestClockSteps(t *testing.T) {
+	passed := time.Second
+	since = func(time.Time) time.Duration { return passed } // while the host's clock says what it wants
+	defer func() { since = time.Since }()
+	r, _ := create(t)
+	passed += 40 * time.Second
+	must(t, r.Finish(begin(t, r, 0, 0), outcome(1, 1)))
+	elapsed, err := r.Elapsed()
+	must(t, err)
+	if elapsed != 40*time.Second {
+		t.Errorf("%v after 40 s", elapsed)
+	}
+}
+
 // TestPages reads more trials than fit on a page and calls other methods meanwhile.
 func TestPages(t *testing.T) {
 	r, _ := create(t)

@@ -71,6 +71,9 @@ func runOn(t *testing.T, d system.Driver, h *system.Host, output int64) {
 	if caps := d.Capabilities(); !caps.InMemory {
 		if !caps.Remote {
 			t.Run("impossible", func(t *testing.T) { testImpossible(t, d, h) })
+			if !emulated {
+				t.Run("starved", func(t *testing.T) { testStarved(t, d, h) })
+			}
 		}
 		t.Run("log", func(t *testing.T) { testLog(t, d, h) })
 	}

@@ -57,6 +57,9 @@ func printSystems(w io.Writer, entries []experiment.System) {
 	for _, e := range entries {
 		if e.Usable {
 			fmt.Fprintf(tw, "  %s\tusable\t%s\t%s\n", e.Name, e.VerifiedOn, e.Proof)
+			if by := e.Capabilities.Confinement; by != "" {
+				fmt.Fprintf(tw, "  \t\t\tconfined by: %s\n", by)
+			}
 			continue
 		}
 		fmt.Fprintf(tw, "  %s\tno\t%s\t%s\n", e.Name, e.VerifiedOn, e.Reason)

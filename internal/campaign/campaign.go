@@ -209,6 +209,7 @@ type Limits struct {
 	// Networks are the networks that its guests can have, besides none.
 	Networks []string
 	Backings []string // of data volumes, besides loop
+	Open     bool     // its guests can have no hardening
 
 	// Target describes the target that each arm must have; "": arms have no target.
 	Target      string

@@ -116,6 +116,10 @@ var flavorKeys = []strict.Key[model.Flavor]{
 	strict.FieldOr("network", "Network of the guest. bridged: a bridge with the run's other guests and the host. nat: the same, with masquerading to the host's network. user: QEMU's user-mode stack. none: loopback only.",
 		strict.OneOf(model.NetworkNone, model.NetworkBridged, model.NetworkNAT, model.NetworkUser),
 		func(f *model.Flavor) *string { return &f.Network }, model.NetworkNone),
+	strict.FieldOr("hardening", "How a guest on the host's kernel is confined. product: as its system does by default. "+
+		"none: without seccomp and security modules, so that arms are equal or show what they cost.",
+		strict.OneOf(model.HardeningProduct, model.HardeningNone),
+		func(f *model.Flavor) *string { return &f.Hardening }, model.HardeningProduct),
 }
 
 var armKeys = []strict.Key[Arm]{

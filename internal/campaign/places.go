@@ -32,8 +32,8 @@ func (r *checker) checkPlace(path string, f model.Flavor, host Host) {
 	}
 }
 
-// checkPlaces checks that guests of an arm can have the network and backing of the
-// flavor.
+// checkPlaces checks that guests of an arm can have the network, backing and hardening
+// of the flavor.
 func (r *checker) checkPlaces(path string, a Arm, f model.Flavor, limits Limits) {
 	if f.Backing != model.BackingLoop && !slices.Contains(limits.Backings, f.Backing) {
 		r.Fail(path, "arm %q: %s does not support backing %q, which flavor %q asks for; it supports %s",
@@ -42,6 +42,10 @@ func (r *checker) checkPlaces(path string, a Arm, f model.Flavor, limits Limits)
 	if f.Network != model.NetworkNone && !slices.Contains(limits.Networks, f.Network) {
 		r.Fail(path, "arm %q: %s does not support network %q, which flavor %q asks for; it supports %s",
 			a.Name, a.System, f.Network, f.Name, strings.Join(append([]string{model.NetworkNone}, limits.Networks...), ", "))
+	}
+	if f.Hardening == model.HardeningNone && !limits.Open {
+		r.Fail(path, "arm %q: what confines guests of %s cannot be removed, but flavor %q has hardening none",
+			a.Name, a.System, f.Name)
 	}
 }
 

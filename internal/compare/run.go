@@ -206,5 +206,8 @@ func (r *Run) flavor(arm string) string {
 	if f.Network != "" && f.Network != model.NetworkNone {
 		words = append(words, "network "+f.Network)
 	}
+	if f.Hardening == model.HardeningNone {
+		words = append(words, "no hardening")
+	}
 	return strings.Join(words, ", ")
 }

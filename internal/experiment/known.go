@@ -31,6 +31,7 @@ func (t *Testbed) Known(status map[string]system.Status, here campaign.Host) cam
 			OwnMemory: boots[caps.HostBoot] == model.BootXen && !caps.SameKernel,
 			Target:    caps.Target, MaxVCPUs: caps.MaxVCPUs,
 			Networks: without(caps.Networks, model.NetworkNone), Backings: without(caps.DiskBackings, model.BackingLoop),
+			Open: caps.Open,
 		}
 		if caps.Remote { // a campaign cannot choose where the data of its machines is
 			l.Backings = nil

@@ -14,6 +14,8 @@ type Flavor struct {
 	// "", as in run files older than these members, is BackingLoop and NetworkNone.
 	Backing string `json:"backing,omitempty"`
 	Network string `json:"network,omitempty"`
+	// Hardening is one of the constants above, for guests that share the host's kernel; "": HardeningProduct.
+	Hardening string `json:"hardening,omitempty"`
 	// Devices are, for BackingBlock, the user's block devices, of which each guest takes one.
 	Devices []string `json:"devices,omitempty"`
 }

@@ -1,5 +1,5 @@
 // Package model has the words that several rooms share, as types and constants: flavors and lists of
-// CPUs; the names of networks, backings, boots and probes; and those of arms, series and trials. It
+// CPUs; the names of networks, backings, hardenings, boots and probes; and those of arms, series and trials. It
 // does nothing on the machine, and imports no other room.
 package model
 
@@ -21,6 +21,12 @@ const (
 	BackingRaw   = "raw"   // a plain file
 	BackingQCOW2 = "qcow2" // a file in QEMU's format
 	BackingBlock = "block" // a block device of the user
+)
+
+// Hardenings of guests that share the host's kernel, as flavors name them.
+const (
+	HardeningProduct = "product" // what their system does by default
+	HardeningNone    = "none"    // only what keeps root in a guest from changing the host or other guests
 )
 
 // Boots of a host, as campaigns name them: ways to boot one machine, which is in one of them at a

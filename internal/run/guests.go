@@ -187,7 +187,7 @@ func (r *runner) ensure(ctx context.Context, g *guest) error {
 		return err
 	}
 	g.failed = 0
-	who := store.GuestID{Flavor: store.GuestFlavor{Flavor: ask.Flavor}, Slot: g.Slot, Neighbour: g.Neighbour}
+	who := store.GuestID{Flavor: store.GuestFlavor{Flavor: ask.Flavor, Confinement: m.Confinement}, Slot: g.Slot, Neighbour: g.Neighbour}
 	if g.system() != g.arm.System {
 		who.Flavor.System = g.system()
 	}

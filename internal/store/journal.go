@@ -45,11 +45,13 @@ type Attempt struct {
 	Role     string // campaign.PlannedGuest.Role; "": it runs the workload
 }
 
-// GuestFlavor is the flavor of a guest, which may have another system than its arm.
+// GuestFlavor is what a guest was given: its flavor, which may be of another system than its arm.
 type GuestFlavor struct {
 	model.Flavor
 	// System is that of the guest if it differs from its arm's, as for the host's end of a pair; else "".
 	System string `json:"system,omitempty"`
+	// Confinement is how the host's kernel confined the guest; nil: not known, or it has its own kernel.
+	Confinement *model.Confinement `json:"confinement,omitempty"`
 }
 
 // GuestID tells the guests of an arm apart.

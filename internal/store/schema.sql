@@ -64,7 +64,7 @@ CREATE TABLE guest (
     hello        TEXT NOT NULL,    -- JSON: what its agent reported
     command_line TEXT NOT NULL,    -- JSON: of its runtime or VMM
     -- since format 2:
-    flavor       TEXT NOT NULL DEFAULT '', -- JSON: name and sizes, and the system if it is not the arm's; '': the arm's
+    flavor       TEXT NOT NULL DEFAULT '', -- JSON: name, sizes and confinement, and the system if it is not the arm's; '': the arm's
     slot         INTEGER NOT NULL DEFAULT 0, -- among the guests of this arm, flavor and role, from 0
     neighbour    INTEGER NOT NULL DEFAULT 0  -- it only disturbs others
 ) STRICT;

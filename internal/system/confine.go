@@ -1,11 +1,16 @@
 package system
 
 import (
+	"fmt"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/moby/sys/capability"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // maxProcesses is the maximum number of processes and threads that belong to a guest. It is more
@@ -53,3 +58,83 @@ func HarmfulCapabilities() ([]capability.Cap, error) {
 // ReadOnlyProc are the files and directories through which root could change the host's kernel, even
 // without a capability. Guests on the host's kernel see them read-only.
 var ReadOnlyProc = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+
+// Confiner is implemented by guests whose agent is not a process of the host: Confined is the ID of
+// the process that runs the guest's programs.
+type Confiner interface{ Confined() (pid int, err error) }
+
+// confinement reads how the host's kernel confines the guest; nil for a guest that no process of
+// the host contains or whose kernel is a machine's.
+func (m *Machine) confinement() (*model.Confinement, error) {
+	if m.Site.Group == nil || m.Driver.Capabilities().Confinement == "" {
+		return nil, nil
+	}
+	pid, err := m.agentPID()
+	if g, ok := m.Guest.(Confiner); ok {
+		pid, err = g.Confined()
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := readConfinement(fmt.Sprintf("/proc/%d", pid))
+	if err != nil {
+		return nil, fault.Guestf("what confines its process %d: %w", pid, err)
+	}
+	return c, nil
+}
+
+// agentPID finds the agent among the guest's processes on the host, by the file that it executes.
+func (m *Machine) agentPID() (int, error) {
+	agent, err := os.Stat(m.Site.Userland.Agent)
+	if err != nil {
+		return 0, fault.Hostf("%w", err)
+	}
+	pids, err := m.Site.Group.Processes()
+	if err != nil {
+		return 0, fault.Hostf("processes of the guest: %w", err)
+	}
+	for _, pid := range pids {
+		exe, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid))
+		if err == nil && os.SameFile(exe, agent) {
+			return pid, nil
+		}
+	}
+	return 0, fault.Guestf("its agent is not among its %d processes", len(pids))
+}
+
+// readConfinement reads the confinement of the process with this directory in /proc.
+func readConfinement(dir string) (*model.Confinement, error) {
+	b, err := os.ReadFile(dir + "/status")
+	if err != nil {
+		return nil, err
+	}
+	status := map[string]string{}
+	for line := range strings.Lines(string(b)) {
+		name, value, _ := strings.Cut(line, ":")
+		status[name] = strings.TrimSpace(value)
+	}
+	bounding, err := strconv.ParseUint(status["CapBnd"], 16, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%s/status: CapBnd: %w", dir, err)
+	}
+	c := &model.Confinement{NoNewPrivs: status["NoNewPrivs"] == "1"}
+	for _, known := range capability.ListKnown() {
+		if bounding&(1<<known) != 0 {
+			c.Capabilities = append(c.Capabilities, known.String())
+		}
+	}
+	if status["Seccomp"] == "2" { // with filters
+		c.SeccompFilters = 1
+		if n, err := strconv.Atoi(status["Seccomp_filters"]); err == nil { // since Linux 5.9
+			c.SeccompFilters = n
+		}
+	}
+	label, err := os.ReadFile(dir + "/attr/current")
+	if err == nil { // otherwise the host has no security module
+		c.SecurityModule = strings.Trim(string(label), "\x00\n")
+	}
+	if strings.HasPrefix(c.SecurityModule, "unconfined") || strings.Contains(c.SecurityModule, ":unconfined_t:") {
+		c.SecurityModule = ""
+	}
+	return c, nil
+}

@@ -19,8 +19,9 @@ type GroupGuest struct {
 }
 
 // GroupCapabilities returns the capabilities of systems whose guests are GroupGuests: the host
-// mounts the data volume, and the network is a namespace. capCovers names what a CPU cap covers.
-func GroupCapabilities(capCovers string) Capabilities {
+// mounts the data volume, and the network is a namespace. capCovers names what a CPU cap covers, and
+// confinement what the system does by default to confine a guest.
+func GroupCapabilities(capCovers, confinement string) Capabilities {
 	return Capabilities{
 		VerifiedOn:    Live,
 		SameKernel:    true,
@@ -34,6 +35,8 @@ func GroupCapabilities(capCovers string) Capabilities {
 		Networks:      []string{model.NetworkNone, model.NetworkBridged, model.NetworkNAT},
 		NeedsRoot:     true,
 		HostBoot:      "linux",
+		Confinement:   confinement,
+		Open:          true,
 	}
 }
 

@@ -33,6 +33,8 @@ type Machine struct {
 	Hello  agent.Hello
 	// StartTime is the time from the start of Create until the agent answered.
 	StartTime time.Duration
+	// Confinement is how the host's kernel confines the guest; nil: not known, or not by the kernel.
+	Confinement *model.Confinement
 
 	frozen bool
 	closed bool
@@ -84,6 +86,9 @@ func (m *Machine) start(ctx context.Context, h *Host) (err error) {
 		return err
 	}
 	m.StartTime = time.Since(begin)
+	if m.Confinement, err = m.confinement(); err != nil {
+		return err
+	}
 	if s.Group != nil {
 		if err := s.Group.Confine(f.CPUs.String()); err != nil {
 			return err

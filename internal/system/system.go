@@ -135,6 +135,11 @@ type Capabilities struct {
 	// OwnUserland: the guest runs its own programs, not the image's, so a difference from other
 	// arms may be due to the programs.
 	OwnUserland bool `json:"own_userland,omitempty"`
+	// Confinement names what keeps root in a guest that shares the host's kernel from the host,
+	// besides namespaces and limits; "" for guests with a kernel of their own.
+	Confinement string `json:"confinement,omitempty"`
+	// Open: guests can do without the confinement (model.HardeningNone).
+	Open bool `json:"-"`
 	// Target describes what an arm's target is; if "", arms must not have one, otherwise they must.
 	Target  string   `json:"target,omitempty"`
 	Options []Option `json:"options,omitempty"`

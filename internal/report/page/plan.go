@@ -94,5 +94,8 @@ func flavorText(f model.Flavor) string {
 	if f.Network != "" && f.Network != model.NetworkNone {
 		parts = append(parts, "network "+f.Network)
 	}
+	if f.Hardening == model.HardeningNone {
+		parts = append(parts, "no hardening")
+	}
 	return strings.Join(parts, ", ")
 }

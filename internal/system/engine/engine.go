@@ -28,7 +28,8 @@ type Driver struct {
 func (d *Driver) Name() string { return d.name }
 
 func (d *Driver) Capabilities() system.Capabilities {
-	caps := system.GroupCapabilities(d.capCovers)
+	caps := system.GroupCapabilities(d.capCovers,
+		"the engine's defaults: seccomp, capabilities, masked paths, security modules")
 	caps.Networks = []string{model.NetworkNone} // other networks would be the engine's own, not tare's
 	return caps
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 )
 
@@ -54,6 +55,8 @@ type hostConfig struct {
 	NetworkMode    string
 	ReadonlyRootfs bool
 	ShmSize        int64
+	SecurityOpt    []string
+	CapAdd         []string
 	Ulimits        []ulimit
 }
 
@@ -94,7 +97,11 @@ func (g *guest) start(ctx context.Context) error {
 	if err := g.client.call(ctx, "POST", "/images/create?fromSrc=-", tree, &imported); err != nil {
 		return err
 	}
-	c := g.container(append(binds, g.site.DataDir+":/data", g.site.Userland.Agent+":/tare-agent:ro", l.Path+":"+agentSocket))
+	binds = append(binds, g.site.DataDir+":/data", g.site.Userland.Agent+":/tare-agent:ro", l.Path+":"+agentSocket)
+	c, err := g.container(binds)
+	if err != nil {
+		return err
+	}
 	if c.Image, err = imageID(imported); err != nil {
 		return err
 	}
@@ -131,7 +138,7 @@ func (g *guest) start(ctx context.Context) error {
 // agentSocket is the path of the agent's socket in the guest, on a tmpfs of the guest's.
 const agentSocket = "/run/agent.sock"
 
-func (g *guest) container(binds []string) container {
+func (g *guest) container(binds []string) (container, error) {
 	s := g.site
 	c := container{
 		Entrypoint: []string{"/tare-agent", "unix:" + agentSocket},
@@ -151,7 +158,17 @@ func (g *guest) container(binds []string) container {
 		}
 	}
 	slices.SortFunc(c.HostConfig.Ulimits, func(a, b ulimit) int { return strings.Compare(a.Name, b.Name) })
-	return c
+	if s.Flavor.Hardening == model.HardeningNone {
+		c.HostConfig.SecurityOpt = []string{"seccomp=unconfined", "apparmor=unconfined"}
+		harmless, err := system.HarmlessCapabilities()
+		if err != nil {
+			return c, err
+		}
+		for _, h := range harmless {
+			c.HostConfig.CapAdd = append(c.HostConfig.CapAdd, "CAP_"+strings.ToUpper(h.String()))
+		}
+	}
+	return c, nil
 }
 
 // own are the root's directories that are not mounted from the tree.

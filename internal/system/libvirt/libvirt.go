@@ -42,7 +42,8 @@ func (d Driver) container() bool { return d.kind == "lxc" }
 
 func (d Driver) Capabilities() system.Capabilities {
 	if d.container() {
-		caps := system.GroupCapabilities("every process of the container and its controller")
+		caps := system.GroupCapabilities("every process of the container and its controller",
+			"a smaller set of capabilities; libvirt has no filter of system calls for containers")
 		caps.Networks = []string{model.NetworkNone}
 		return caps
 	}

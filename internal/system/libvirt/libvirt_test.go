@@ -21,7 +21,7 @@ func TestConformance(t *testing.T) {
 	t.Run("libvirt-kvm", func(t *testing.T) { systemtest.RunBriefly(t, KVM()) })
 }
 
-func TestConfined(t *testing.T) { systemtest.Confined(t, LXC(), systemtest.Request()) }
+func TestConfined(t *testing.T) { systemtest.Confined(t, LXC(), false) }
 
 func TestLoop(t *testing.T) {
 	t.Run("libvirt-lxc", func(t *testing.T) { systemtest.Loop(t, LXC()) })

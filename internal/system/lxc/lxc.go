@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 )
 
@@ -20,7 +21,8 @@ type Driver struct{}
 func (Driver) Name() string { return "lxc" }
 
 func (Driver) Capabilities() system.Capabilities {
-	return system.GroupCapabilities("every process of the container and its monitor")
+	return system.GroupCapabilities("every process of the container and its monitor",
+		"Debian's seccomp profile, and its AppArmor profile where that is loaded")
 }
 
 func (Driver) Check(ctx context.Context, _ *system.Host) system.Status {
@@ -68,7 +70,7 @@ const (
 // confinement returns the configuration of what a container may do. Debian's default drops the
 // capabilities mac_admin, mac_override, sys_module, sys_rawio and sys_time; none of them is kept
 // here. Debian's rules for devices are those of the site's group.
-func confinement() ([][2]string, error) {
+func confinement(hardening string) ([][2]string, error) {
 	keep, err := system.HarmlessCapabilities()
 	if err != nil {
 		return nil, err
@@ -77,21 +79,23 @@ func confinement() ([][2]string, error) {
 	for _, c := range keep {
 		names = append(names, c.String())
 	}
-	apparmor := "unconfined"
-	loaded, _ := os.ReadFile("/sys/kernel/security/apparmor/profiles") // not there without AppArmor
-	if strings.Contains(string(loaded), appArmorProfile+" ") {
-		apparmor = appArmorProfile
-	}
-	return [][2]string{
+	lines := [][2]string{
 		{"lxc.cap.keep", strings.Join(names, " ")},
 		{"lxc.mount.auto", "proc:mixed sys:mixed"},
-		{"lxc.apparmor.profile", apparmor},
-		{"lxc.seccomp.profile", seccompProfile},
-	}, nil
+	}
+	apparmor := "unconfined"
+	if hardening != model.HardeningNone {
+		lines = append(lines, [2]string{"lxc.seccomp.profile", seccompProfile})
+		loaded, _ := os.ReadFile("/sys/kernel/security/apparmor/profiles") // not there without AppArmor
+		if strings.Contains(string(loaded), appArmorProfile+" ") {
+			apparmor = appArmorProfile
+		}
+	}
+	return append(lines, [2]string{"lxc.apparmor.profile", apparmor}), nil
 }
 
 func config(s *system.Site) (string, error) {
-	confined, err := confinement()
+	confined, err := confinement(s.Flavor.Hardening)
 	if err != nil {
 		return "", err
 	}

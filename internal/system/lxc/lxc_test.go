@@ -16,4 +16,4 @@ func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }
 
 func TestCrowd(t *testing.T) { systemtest.Crowd(t, Driver{}) }
 
-func TestConfined(t *testing.T) { systemtest.Confined(t, Driver{}, systemtest.Request()) }
+func TestConfined(t *testing.T) { systemtest.Confined(t, Driver{}, true) }

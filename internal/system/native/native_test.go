@@ -16,4 +16,4 @@ func TestLoop(t *testing.T) { systemtest.Loop(t, Driver{}) }
 
 func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }
 
-func TestConfined(t *testing.T) { systemtest.Confined(t, Driver{}, systemtest.Request()) }
+func TestConfined(t *testing.T) { systemtest.Confined(t, Driver{}, false) }

@@ -7,6 +7,9 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/moby/sys/capability"
+
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/sandbox"
 	"github.com/tare-bench/tare/internal/system"
 )
@@ -17,7 +20,8 @@ type Driver struct{}
 func (Driver) Name() string { return "nspawn" }
 
 func (Driver) Capabilities() system.Capabilities {
-	return system.GroupCapabilities("every process of the container and systemd-nspawn")
+	return system.GroupCapabilities("every process of the container and systemd-nspawn",
+		"systemd-nspawn's seccomp filter and capabilities")
 }
 
 func (Driver) Check(ctx context.Context, h *system.Host) system.Status {
@@ -47,10 +51,9 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 	if err != nil {
 		return nil, err
 	}
-	var drop []string
-	for _, c := range harmful {
-		drop = append(drop, "CAP_"+strings.ToUpper(c.String()))
-	}
+	// nspawn must not lock the userland, which other guests use at the same time, nor choose a control
+	// group layout for the userland's systemd, since the userland has none.
+	env := []string{"SYSTEMD_NSPAWN_LOCK=0", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1"}
 	net := "--private-network"
 	if s.Port != nil {
 		net = "--network-namespace-path=" + s.Port.Namespace
@@ -66,22 +69,36 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 		"--directory=" + s.Userland.Tree, "--read-only",
 		"--resolv-conf=off", "--timezone=off", "--link-journal=no",
 		net,
-		// nspawn's other defaults apply: its filter of system calls, and the rest of its capabilities.
-		"--drop-capability=" + strings.Join(drop, ","),
+		"--drop-capability=" + names(harmful),
 		"--bind=" + s.DataDir + ":/data", "--bind-ro=" + s.Userland.Agent + ":/tare-agent",
+	}
+	if s.Flavor.Hardening == model.HardeningNone {
+		harmless, err := system.HarmlessCapabilities()
+		if err != nil {
+			return nil, err
+		}
+		argv = append(argv, "--capability="+names(harmless))
+		env = append(env, "SYSTEMD_SECCOMP=0")
 	}
 	for _, kv := range system.AgentEnv {
 		argv = append(argv, "--setenv="+kv)
 	}
 	p, err := s.Start(system.Command{
 		Argv: append(argv, "--", "/tare-agent", "fd:3"),
-		// nspawn must not lock the userland, which other guests use at the same time, nor choose
-		// a control group layout for the userland's systemd, since the userland has none.
-		Env:  []string{"SYSTEMD_NSPAWN_LOCK=0", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1"},
+		Env:  env,
 		Hide: hidden,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return system.NewGroupGuest(s, p, nil), nil
+}
+
+// names returns capabilities as nspawn's options take them.
+func names(caps []capability.Cap) string {
+	var names []string
+	for _, c := range caps {
+		names = append(names, "CAP_"+strings.ToUpper(c.String()))
+	}
+	return strings.Join(names, ",")
 }

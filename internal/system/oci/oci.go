@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 )
 
@@ -35,7 +36,7 @@ func Bundle(s *system.Site, spec *specs.Spec) (string, error) {
 }
 
 // Spec returns the configuration of a guest on a site, confined as Docker confines its containers by
-// default. It contains no limits: they are set on the group above the container.
+// default, unless its flavor has no hardening. Paths are masked in any case. It contains no limits: they are set on the group above the container.
 func Spec(s *system.Site) (*specs.Spec, error) {
 	tmpfs := func(at, mode string) specs.Mount {
 		return specs.Mount{Destination: at, Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=" + mode}}
@@ -43,7 +44,8 @@ func Spec(s *system.Site) (*specs.Spec, error) {
 	bind := func(from, at string, options ...string) specs.Mount {
 		return specs.Mount{Destination: at, Type: "bind", Source: from, Options: append([]string{"bind"}, options...)}
 	}
-	granted, err := capabilities()
+	open := s.Flavor.Hardening == model.HardeningNone
+	granted, err := capabilities(open)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +62,7 @@ func Spec(s *system.Site) (*specs.Spec, error) {
 			Capabilities: &specs.LinuxCapabilities{
 				Bounding: granted, Effective: granted, Permitted: granted,
 			},
-			NoNewPrivileges: true,
+			NoNewPrivileges: !open,
 		},
 		Root:     &specs.Root{Path: s.Userland.Tree, Readonly: true},
 		Hostname: "tare",
@@ -89,6 +91,9 @@ func Spec(s *system.Site) (*specs.Spec, error) {
 			ReadonlyPaths: system.ReadOnlyProc,
 		},
 	}
+	if open {
+		return spec, nil
+	}
 	// The profile's rules depend on the capabilities.
 	if spec.Linux.Seccomp, err = seccomp.GetDefaultProfile(spec); err != nil {
 		return nil, fault.Hostf("Docker's seccomp profile: %w", err)
@@ -104,15 +109,15 @@ var dockers = []capability.Cap{
 	capability.CAP_SYS_CHROOT, capability.CAP_KILL, capability.CAP_AUDIT_WRITE,
 }
 
-// capabilities returns the names of those that a guest gets.
-func capabilities() ([]string, error) {
+// capabilities returns the names of those that a guest gets: Docker's, or all harmless ones.
+func capabilities(open bool) ([]string, error) {
 	possible, err := system.HarmlessCapabilities()
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, c := range possible {
-		if slices.Contains(dockers, c) {
+		if open || slices.Contains(dockers, c) {
 			names = append(names, "CAP_"+strings.ToUpper(c.String()))
 		}
 	}

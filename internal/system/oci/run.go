@@ -12,7 +12,8 @@ import (
 
 // Capabilities returns the capabilities of a runtime that Run starts guests with.
 func Capabilities() system.Capabilities {
-	return system.GroupCapabilities("every process of the container and the runtime")
+	return system.GroupCapabilities("every process of the container and the runtime",
+		"Docker's seccomp profile, capabilities and masked paths, and no_new_privs")
 }
 
 // Check asks a runtime for its version. Debian's package must have the runtime's name.

@@ -4,19 +4,40 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 )
 
 // Confined is the test of a system whose guests run on the host's kernel: as root in a guest, it
 // tries to reach the host's disk, the userland that other guests run at the same time, and the
-// host's kernel. Whatever the flavor says, it must not succeed.
-func Confined(t *testing.T, d system.Driver, ask system.Request) {
+// host's kernel. Whatever hardening the flavor has, it must not succeed. filtered says whether the
+// system filters system calls by default.
+func Confined(t *testing.T, d system.Driver, filtered bool) {
+	for _, hardening := range []string{model.HardeningProduct, model.HardeningNone} {
+		t.Run(hardening, func(t *testing.T) { confined(t, d, hardening, filtered) })
+	}
+}
+
+func confined(t *testing.T, d system.Driver, hardening string, filtered bool) {
+	ask := Request()
+	ask.Hardening = hardening
 	m := Launch(t, d, "confined", ask)
+	c := m.Confinement
+	if c == nil {
+		t.Fatal("it is not known how the guest is confined")
+	}
+	if want := filtered && hardening == model.HardeningProduct; (c.SeccompFilters > 0) != want {
+		t.Errorf("the guest is confined by %s; a filter of system calls: want %v", c, want)
+	}
+	if slices.Contains(c.Capabilities, "sys_admin") || !slices.Contains(c.Capabilities, "chown") {
+		t.Errorf("the guest is confined by %s", c)
+	}
 	s := suite{d: d, m: m, dir: m.DataDir()}
 	for _, e := range escapes(t, m.Site.Volume.Device) {
 		t.Run(e.name, func(t *testing.T) {

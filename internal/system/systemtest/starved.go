@@ -16,7 +16,7 @@ import (
 // a different step fails each time. Whatever fails, nothing may be left.
 func testStarved(t *testing.T, d system.Driver, h *system.Host) {
 	// A daemon must be up: it would have the same limit, for ever.
-	first := launch(t, d, h, "starved-0", Flavor())
+	first := launch(t, d, h, "starved-0", Request())
 	defer first.Close()
 	before := snapshot(t, h)
 	spare := []uint64{1, 4, 8, 14}
@@ -65,7 +65,7 @@ func starved(t *testing.T, d system.Driver, h *system.Host, n uint64) error {
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	m, err := system.Launch(ctx, d, h, "starved", Flavor())
+	m, err := system.Launch(ctx, d, h, "starved", Request())
 	if err == nil {
 		err = m.Close()
 	}

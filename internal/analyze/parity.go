@@ -60,6 +60,28 @@ func findUnequalSize(a *analysis) []Finding {
 	})
 }
 
+// findUnequalConfinement reports arms whose system calls pass other filters than those of the first
+// arm of their scenario that is confined by the host's kernel. Native arms do not count: that nothing
+// confines them is what they are for.
+func findUnequalConfinement(a *analysis) (out []Finding) {
+	first := map[string]dataset.Arm{} // by scenario
+	for _, arm := range a.in.Arms {
+		c := arm.Parity.Confinement
+		if c == nil || arm.System == "native" || arm.System == "xen-dom0" {
+			continue
+		}
+		other, found := first[arm.Scenario]
+		if !found {
+			first[arm.Scenario] = arm
+			continue
+		}
+		if mine, theirs := c.PerCall(), other.Parity.Confinement.PerCall(); mine != theirs {
+			out = append(out, Finding{Arm: arm.Name, Text: fmt.Sprintf("ran under %s, but %s under %s", mine, other.Name, theirs)})
+		}
+	}
+	return out
+}
+
 func findUnfrozen(a *analysis) []Finding {
 	return a.eachUnequal(func(p dataset.Parity) string {
 		if !p.Unfrozen {

@@ -22,7 +22,8 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // lab is what the tests know: two CPUs, 4 GiB, and systems of every kind.
 func lab() Known {
-	container := Limits{Usable: true, CPUCap: true, Pin: true, ReleasesMemory: true, Networks: []string{"bridged", "nat"}, Backings: []string{"block"}}
+	container := Limits{Usable: true, CPUCap: true, Pin: true, ReleasesMemory: true, Networks: []string{"bridged", "nat"}, Backings: []string{"block"},
+		Open: true}
 	return Known{
 		Systems: map[string]Limits{
 			"native": container, "lxc": container, "runc": container,
@@ -126,7 +127,7 @@ about: |
   "quoted" <and> é.
 seed: 7
 flavors:
-  small: &small {vcpus: 1, memory: 512MiB, cpu_cap: 100%, cpuset: "0", disk: 1.5G, fs: xfs, network: bridged}
+  small: &small {vcpus: 1, memory: 512MiB, cpu_cap: 100%, cpuset: "0", disk: 1.5G, fs: xfs, network: bridged, hardening: none}
   quarter: {<<: *small, cpu_cap: 25%}
   spare: {}
 arms:
@@ -178,7 +179,7 @@ func TestFull(t *testing.T) {
 	}
 	small := model.Flavor{
 		Name: "small", VCPUs: 1, MemoryBytes: 512 << 20, CPUCap: 1, CPUs: model.CPUList{0},
-		DiskBytes: 1_500_000_000, DiskFS: "xfs", Backing: "loop", Network: "bridged",
+		DiskBytes: 1_500_000_000, DiskFS: "xfs", Backing: "loop", Network: "bridged", Hardening: "none",
 	}
 	spare := NewFlavor("spare")
 	quarter := small
@@ -264,7 +265,7 @@ func TestDefaults(t *testing.T) {
 		Name: "least", Seed: 42,
 		Flavors: []model.Flavor{{
 			Name: "default", VCPUs: 1, MemoryBytes: 512 << 20, DiskBytes: 1 << 30, DiskFS: "ext4", Backing: "loop",
-			Network: "none",
+			Network: "none", Hardening: "product",
 		}},
 		Arms:     []Arm{{Name: "lxc", System: "lxc", Flavor: "default"}, {Name: "native", System: "native", Flavor: "default"}},
 		Baseline: "native", Workloads: []Workload{{Name: "openssl-enc"}}, Scenarios: []Scenario{{Name: model.Solo}},

@@ -289,14 +289,17 @@ func (in *Set) readParity(r *store.Run, arms []store.Arm) error {
 			}
 		}
 	}
-	if len(remote) == 0 {
-		return nil
-	}
 	guests, err := r.Guests()
 	if err != nil {
 		return err
 	}
 	for _, g := range guests {
+		for i := range in.Arms {
+			p := &in.Arms[i].Parity
+			if in.Arms[i].Name == g.Arm && !g.Neighbour && g.Flavor.System == "" && p.Confinement == nil {
+				p.Confinement = g.Flavor.Confinement
+			}
+		}
 		f, ok := remote[g.Arm]
 		cpus, memory := g.Hello.CPUs, float64(g.Hello.MemoryBytes)
 		want := float64(f.MemoryBytes)

@@ -230,4 +230,7 @@ type Parity struct {
 	OwnUserland bool   // they run their own programs, not the image's
 	Unfrozen    bool   // they are not frozen while others are measured
 	Size        string // what they have, if it is not what the flavor says; or ""
+	// Confinement is what confines the first of them that runs the workload; nil: not known, or they
+	// have a kernel of their own.
+	Confinement *model.Confinement
 }

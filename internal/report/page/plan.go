@@ -21,6 +21,8 @@ type planView struct {
 type planArm struct {
 	store.Arm
 	Size   string
+	// Confined is what confines its guests, as the kernel reported it; "" where it does not.
+	Confined string
 	Guests int
 	Start  string // mean time until the agent answered
 }
@@ -38,6 +40,9 @@ func planOf(r *store.Run, c *campaign.Campaign, ctx report.Context, d *data) (pl
 			if g.Arm == a.Name {
 				pa.Guests++
 				start += float64(g.StartNS) / 1e9
+				if c := g.Flavor.Confinement; c != nil && !g.Neighbour && g.Flavor.System == "" {
+					pa.Confined = c.String()
+				}
 			}
 		}
 		if pa.Guests > 0 {

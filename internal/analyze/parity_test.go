@@ -126,7 +126,7 @@ func confinedRun(t *testing.T, confined []*model.Confinement) dataset.Set {
 	for _, name := range []string{"native", "lxc", "runc"} {
 		arms = append(arms, store.Arm{Name: name, System: name, Flavor: f})
 	}
-	docs := map[string][]byte{store.DocCampaign: c.Resolved(), store.DocSystems: []byte("[]")}
+	docs := map[string][]byte{store.DocCampaign: c.Resolved()}
 	r, err := store.Create(filepath.Join(t.TempDir(), "x.tare"), docs, arms,
 		[]store.Metric{{Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}})
 	if err != nil {

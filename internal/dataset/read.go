@@ -253,6 +253,18 @@ func (in *Set) readValues(r *store.Run, all []store.Metric) error {
 
 // readParity records for each arm what the run's systems and guests report.
 func (in *Set) readParity(r *store.Run, arms []store.Arm) error {
+	guests, err := r.Guests()
+	if err != nil {
+		return err
+	}
+	for _, g := range guests {
+		for i := range in.Arms {
+			p := &in.Arms[i].Parity
+			if in.Arms[i].Name == g.Arm && !g.Neighbour && g.Flavor.System == "" && p.Confinement == nil {
+				p.Confinement = g.Flavor.Confinement
+			}
+		}
+	}
 	body, err := r.Document(store.DocSystems)
 	if err != nil {
 		if fault.KindOf(err) == fault.Campaign {
@@ -283,23 +295,14 @@ func (in *Set) readParity(r *store.Run, arms []store.Arm) error {
 				continue
 			}
 			c := s.Capabilities
-			in.Arms[i].Parity = Parity{OwnUserland: c.OwnUserland, Unfrozen: c.Freeze != nil && *c.Freeze == ""}
+			p := &in.Arms[i].Parity
+			p.OwnUserland, p.Unfrozen = c.OwnUserland, c.Freeze != nil && *c.Freeze == ""
 			if c.Remote {
 				remote[in.Arms[i].Name] = arms[i].Flavor
 			}
 		}
 	}
-	guests, err := r.Guests()
-	if err != nil {
-		return err
-	}
 	for _, g := range guests {
-		for i := range in.Arms {
-			p := &in.Arms[i].Parity
-			if in.Arms[i].Name == g.Arm && !g.Neighbour && g.Flavor.System == "" && p.Confinement == nil {
-				p.Confinement = g.Flavor.Confinement
-			}
-		}
 		f, ok := remote[g.Arm]
 		cpus, memory := g.Hello.CPUs, float64(g.Hello.MemoryBytes)
 		want := float64(f.MemoryBytes)

@@ -96,6 +96,21 @@ blocks: 3
 	expect(t, r, want{"few-cap-periods", "sysbench-cpu", "capped"}, want{"throttled", "sysbench-cpu", "capped"}, want{"unequal-arms", "", "capped"})
 }
 
+// TestConfinement: a container without the filter of system calls that another one has.
+func TestConfinement(t *testing.T) {
+	r := measure(t, `
+flavors:
+  product: {memory: 256MiB, disk: 64MiB}
+  open: {memory: 256MiB, disk: 64MiB, hardening: none}
+arms:
+  - {system: native, flavor: product}
+  - {system: runc, flavor: product}
+  - {name: runc-open, system: runc, flavor: open}
+blocks: 3
+`+sized(map[string]int{"sysbench-cpu": 400}), drivers{"native": native.Driver{}, "runc": runc.Driver{}}, real(t, "sysbench-cpu"))
+	expect(t, r, want{"unequal-confinement", "", "runc-open"})
+}
+
 // TestOutOfMemory: a program that asks for more than its guest has.
 func TestOutOfMemory(t *testing.T) {
 	greedy := timed("greedy", "", "tail /dev/zero", "")

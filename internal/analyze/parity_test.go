@@ -136,7 +136,7 @@ func confinedRun(t *testing.T, confined []*model.Confinement) dataset.Set {
 	session, err := r.BeginSession("b", "1")
 	for i, c := range confined {
 		if err == nil {
-			seat := store.Seat{Flavor: store.GuestFlavor{Flavor: f, Confinement: c}}
+			seat := store.GuestID{Flavor: store.GuestFlavor{Flavor: f, Confinement: c}}
 			_, err = r.AddGuest(session, i, 0, seat, 0, agent.Hello{}, nil)
 		}
 	}

@@ -20,11 +20,11 @@ type planView struct {
 
 type planArm struct {
 	store.Arm
-	Size   string
+	Size string
 	// Confined is what confines its guests, as the kernel reported it; "" where it does not.
 	Confined string
-	Guests int
-	Start  string // mean time until the agent answered
+	Guests   int
+	Start    string // mean time until the agent answered
 }
 
 func planOf(r *store.Run, c *campaign.Campaign, ctx report.Context, d *data) (planView, error) {

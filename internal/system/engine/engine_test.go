@@ -31,3 +31,9 @@ func BenchmarkSystem(b *testing.B) {
 		b.Run(d.Name(), func(b *testing.B) { systemtest.Bench(b, d) })
 	}
 }
+
+func TestHostile(t *testing.T) {
+	for _, d := range []*Driver{Docker(), Podman()} {
+		t.Run(d.Name(), func(t *testing.T) { systemtest.Hostile(t, d) })
+	}
+}

@@ -22,3 +22,8 @@ func BenchmarkSystem(b *testing.B) {
 	b.Run("systrap", func(b *testing.B) { systemtest.Bench(b, Systrap()) })
 	b.Run("ptrace", func(b *testing.B) { systemtest.Bench(b, Ptrace()) })
 }
+
+func TestHostile(t *testing.T) {
+	t.Run("systrap", func(t *testing.T) { systemtest.Hostile(t, Systrap()) })
+	t.Run("ptrace", func(t *testing.T) { systemtest.Hostile(t, Ptrace()) })
+}

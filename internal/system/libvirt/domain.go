@@ -2,12 +2,15 @@ package libvirt
 
 import (
 	"encoding/xml"
+	"os"
 	"path/filepath"
 	"strings"
 	"text/template"
 
 	"github.com/moby/sys/capability"
+	"golang.org/x/sys/unix"
 
+	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/system"
 )
 
@@ -15,6 +18,8 @@ import (
 type domain struct {
 	*system.Site
 	Kind, Name, Socket, Log string
+	Data                    string // node of the data volume's device, for QEMU's user
+	Group                   uint32 // that QEMU runs in
 	Env                     [][2]string
 	Grant                   []capability.Cap
 }
@@ -36,13 +41,13 @@ var machine = describe(`<domain type='{{.Kind}}'>
   <on_poweroff>destroy</on_poweroff><on_reboot>destroy</on_reboot><on_crash>destroy</on_crash>
   <devices>{{if .Volume}}
     <disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='{{.Userland.Disk | xml}}'/><target dev='vda' bus='virtio'/><readonly/><shareable/></disk>
-    <disk type='block' device='disk'><driver name='qemu' type='raw' cache='none' io='threads'/><source dev='{{.Volume.Device | xml}}'/><target dev='vdb' bus='virtio'/></disk>{{end}}
+    <disk type='block' device='disk'><driver name='qemu' type='raw' cache='none' io='threads'/><source dev='{{.Data | xml}}'/><target dev='vdb' bus='virtio'/></disk>{{end}}
     <serial type='file'><source path='{{.Log | xml}}'/></serial>
     <channel type='unix'><source mode='connect' path='{{.Socket | xml}}'/><target type='virtio' name='tare.agent'/></channel>
     <controller type='usb' model='none'/>
     <memballoon model='none'/>
   </devices>
-  <seclabel type='none'/>
+  <seclabel type='static' model='dac' relabel='no'><label>+{{.User}}:+{{.Group}}</label></seclabel>
 </domain>`)
 
 // container describes a domain of libvirt's LXC driver. libvirt mounts the host's control groups of
@@ -91,7 +96,7 @@ func escaped(s string) (string, error) {
 
 // xml returns the description of the domain of a guest on a site.
 func (d Driver) xml(s *system.Site, socket string) (string, error) {
-	v := domain{Site: s, Kind: d.kind, Name: domainName(s), Socket: socket, Log: logFile(s)}
+	v := domain{Site: s, Kind: d.kind, Name: domainName(s), Socket: socket, Log: logFile(s), Data: dataNode(s), Group: group(s, d.kind)}
 	for _, kv := range system.AgentEnv {
 		name, value, _ := strings.Cut(kv, "=")
 		v.Env = append(v.Env, [2]string{name, value})
@@ -113,3 +118,36 @@ func (d Driver) xml(s *system.Site, socket string) (string, error) {
 func domainName(s *system.Site) string { return "tare-" + s.ID }
 
 func logFile(s *system.Site) string { return filepath.Join(s.Dir, "log") }
+
+func dataNode(s *system.Site) string { return filepath.Join(s.Dir, "disk") }
+
+// group returns the group that QEMU runs in: the one that may use KVM, if a group may.
+func group(s *system.Site, kind string) uint32 {
+	var st unix.Stat_t
+	if kind == "kvm" && unix.Stat("/dev/kvm", &st) == nil && st.Gid != 0 && st.Mode&0o060 == 0o060 {
+		return st.Gid
+	}
+	return s.User
+}
+
+// own gives QEMU's user what it needs of the host: the agent's socket, its log, and a device node for the data volume.
+// libvirt could change the owners of the files themselves, but not of an image that other guests use, too.
+func own(s *system.Site, socket string) error {
+	files := []string{socket, logFile(s)}
+	if s.Volume != nil {
+		var st unix.Stat_t
+		if err := unix.Stat(s.Volume.Device, &st); err != nil {
+			return fault.Hostf("%s: %w", s.Volume.Device, err)
+		}
+		if err := unix.Mknod(dataNode(s), unix.S_IFBLK|0o600, int(st.Rdev)); err != nil {
+			return fault.Hostf("a device node for %s: %w", s.Volume.Device, err)
+		}
+		files = append(files, dataNode(s))
+	}
+	for _, file := range files {
+		if err := os.Chown(file, int(s.User), int(s.User)); err != nil {
+			return fault.Hostf("%w", err)
+		}
+	}
+	return nil
+}

@@ -59,6 +59,11 @@ func (g *guest) start(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer l.Close()
+	if !d.container() {
+		if err := own(s, l.Path); err != nil {
+			return err
+		}
+	}
 	if g.xml, err = d.xml(s, l.Path); err != nil {
 		return err
 	}

@@ -81,3 +81,9 @@ func TestXML(t *testing.T) {
 		}
 	}
 }
+
+func TestHostile(t *testing.T) {
+	t.Run("libvirt-lxc", func(t *testing.T) { systemtest.Hostile(t, LXC()) })
+	t.Run("libvirt-qemu", func(t *testing.T) { systemtest.Hostile(t, QEMU()) })
+	t.Run("libvirt-kvm", func(t *testing.T) { systemtest.Hostile(t, KVM()) })
+}

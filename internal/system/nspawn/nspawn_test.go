@@ -15,3 +15,5 @@ func TestLoop(t *testing.T) { systemtest.Loop(t, Driver{}) }
 func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }
 
 func TestConfined(t *testing.T) { systemtest.Confined(t, Driver{}, true) }
+
+func TestHostile(t *testing.T) { systemtest.Hostile(t, Driver{}) }

@@ -236,3 +236,8 @@ func BenchmarkSystem(b *testing.B) {
 	b.Run("tcg", func(b *testing.B) { systemtest.Bench(b, TCG()) })
 	b.Run("kvm", func(b *testing.B) { systemtest.Bench(b, KVM()) })
 }
+
+func TestHostile(t *testing.T) {
+	t.Run("tcg", func(t *testing.T) { systemtest.Hostile(t, TCG()) })
+	t.Run("kvm", func(t *testing.T) { systemtest.Hostile(t, KVM()) })
+}

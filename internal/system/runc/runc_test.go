@@ -17,3 +17,5 @@ func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }
 func TestCrowd(t *testing.T) { systemtest.Crowd(t, Driver{}) }
 
 func TestConfined(t *testing.T) { systemtest.Confined(t, Driver{}, true) }
+
+func TestHostile(t *testing.T) { systemtest.Hostile(t, Driver{}) }

@@ -169,3 +169,5 @@ func TestOwnFile(t *testing.T) {
 		t.Errorf("%d bytes reached a device, %v", n, err)
 	}
 }
+
+func TestHostile(t *testing.T) { systemtest.Hostile(t, Driver{}) }

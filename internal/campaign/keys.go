@@ -246,7 +246,8 @@ var campaignKeys = []strict.Key[Campaign]{
 		controlKind, func(*Campaign) *bool { return new(bool) }),
 	strict.Field("allow_unequal", "Allow arms whose flavors differ from the baseline's.",
 		boolKind, func(c *Campaign) *bool { return &c.AllowUnequal }),
-	strict.FieldOr("output_limit", "Amount of output of one step that is kept. The guests of a trial share 256MiB for all of it, so with many guests less is kept of each.",
+	strict.FieldOr("output_limit", "Amount of output of one step that is kept. "+
+		"The guests of a trial share 256MiB for all of it, so with many guests less is kept of each.",
 		sizeKind, func(c *Campaign) *Bytes { return &c.OutputLimit }, 16*MiB),
 }
 

@@ -121,7 +121,8 @@ func (b *Bridge) TapPort(mode string, owner uint32) (*Port, error) {
 	return b.port(mode, func(p *Port) error {
 		tap := &netlink.Tuntap{
 			LinkAttrs: netlink.LinkAttrs{Name: p.hostEnd()},
-			Mode:      netlink.TUNTAP_MODE_TAP, Owner: owner, Group: owner, Flags: netlink.TUNTAP_DEFAULTS | netlink.TUNTAP_NO_PI | netlink.TUNTAP_VNET_HDR,
+			Mode:      netlink.TUNTAP_MODE_TAP, Owner: owner, Group: owner,
+			Flags: netlink.TUNTAP_DEFAULTS | netlink.TUNTAP_NO_PI | netlink.TUNTAP_VNET_HDR,
 		}
 		// A tap device is created in the namespace of the calling thread.
 		if err := b.space.do(func() error { return b.space.links.LinkAdd(tap) }); err != nil {
@@ -232,7 +233,8 @@ func (b *Bridge) ensure(mode string) error {
 	switch mode {
 	case model.NetworkBridged, model.NetworkNAT, model.NetworkUser:
 	default:
-		return fault.Campaignf("network %q: want %s, %s or %s", mode, model.NetworkBridged, model.NetworkNAT, model.NetworkUser)
+		return fault.Campaignf("network %q: want %s, %s or %s",
+			mode, model.NetworkBridged, model.NetworkNAT, model.NetworkUser)
 	}
 	if b.space == nil {
 		if err := b.make(); err != nil {

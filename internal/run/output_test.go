@@ -31,7 +31,8 @@ func TestOutputOfManyGuests(t *testing.T) {
 	}
 	defer db.Close()
 	rows, err := db.Query(`SELECT count(*), sum(length(stdout) + length(stderr)), sum(stdout_bytes + stderr_bytes)
-		FROM step JOIN attempt ON attempt.id = step.attempt WHERE step.name = 'prepare' GROUP BY attempt.arm, attempt.block, attempt.position`)
+		FROM step JOIN attempt ON attempt.id = step.attempt
+		WHERE step.name = 'prepare' GROUP BY attempt.arm, attempt.block, attempt.position`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,9 @@ type Jail struct {
 }
 
 // programs are the host's directories of programs and libraries, and what the dynamic linker needs.
-var programs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache", "/etc/alternatives"}
+var programs = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache", "/etc/alternatives",
+}
 
 // cloneflags are the namespaces that the process is created in.
 func (j *Jail) cloneflags(net string) uintptr {

@@ -96,7 +96,10 @@ func escaped(s string) (string, error) {
 
 // xml returns the description of the domain of a guest on a site.
 func (d Driver) xml(s *system.Site, socket string) (string, error) {
-	v := domain{Site: s, Kind: d.kind, Name: domainName(s), Socket: socket, Log: logFile(s), Data: dataNode(s), Group: group(s, d.kind)}
+	v := domain{
+		Site: s, Kind: d.kind, Name: domainName(s), Socket: socket, Log: logFile(s),
+		Data: dataNode(s), Group: group(s, d.kind),
+	}
 	for _, kv := range system.AgentEnv {
 		name, value, _ := strings.Cut(kv, "=")
 		v.Env = append(v.Env, [2]string{name, value})

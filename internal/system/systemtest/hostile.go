@@ -61,7 +61,7 @@ func Hostile(t *testing.T, d system.Driver) {
 
 // open are attacks that are known to succeed, by system, until its driver confines its guests as its product does.
 var open = map[string][]string{
-	"crun":   {"settings"},
+	"crun":   {"devices", "settings"},
 	"lxc":    {"devices", "userland", "files", "settings", "calls"},
 	"nspawn": {"devices", "userland", "settings"},
 	"runc":   {"settings"},
@@ -100,8 +100,11 @@ func (s suite) attack(t *testing.T, v *victim, a attack) {
 // testPrivileges checks on the host that a VMM, once taken over, could do nothing that its guest's user may not.
 func testPrivileges(t *testing.T, m *system.Machine) {
 	pids, err := m.Site.Group.Processes()
-	if err != nil || len(pids) == 0 {
-		t.Fatalf("processes of the guest: %v, %v", pids, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pids) == 0 {
+		t.Skip("its machines are no processes of this host")
 	}
 	for _, pid := range pids {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -109,7 +112,8 @@ func testPrivileges(t *testing.T, m *system.Machine) {
 			continue // it has just ended
 		}
 		name, _, _ := strings.Cut(string(b), "\n")
-		for _, want := range []string{"\nUid:\t" + fmt.Sprint(m.Site.User) + "\t", "\nCapPrm:\t0000000000000000\n", "\nNoNewPrivs:\t1\n"} {
+		user := fmt.Sprintf("\nUid:\t%d\t", m.Site.User)
+		for _, want := range []string{user, "\nCapPrm:\t0000000000000000\n", "\nNoNewPrivs:\t1\n"} {
 			if !strings.Contains(string(b), want) {
 				t.Errorf("%s (pid %d) has no %q in its status", name, pid, strings.TrimSpace(want))
 			}
@@ -131,7 +135,8 @@ type victim struct {
 
 // settings of the host that a guest with the host's kernel could change to become root on it.
 var settings = []string{
-	"/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/kernel/hostname", "/proc/sys/kernel/domainname",
+	"/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe",
+	"/proc/sys/kernel/hostname", "/proc/sys/kernel/domainname",
 	"/sys/kernel/uevent_helper", "/sys/module/firmware_class/parameters/path",
 }
 
@@ -266,7 +271,8 @@ func (v *victim) damage(t *testing.T) (all []string) {
 func (v *victim) restore(t *testing.T, file string) {
 	values := map[string]string{
 		"/proc/sys/kernel/core_pattern": "core", "/proc/sys/kernel/modprobe": "/sbin/modprobe",
-		"/proc/sys/kernel/domainname": "(none)", "/sys/kernel/uevent_helper": "\n", "/sys/module/firmware_class/parameters/path": "\n",
+		"/proc/sys/kernel/domainname": "(none)", "/sys/kernel/uevent_helper": "\n",
+		"/sys/module/firmware_class/parameters/path": "\n",
 	}
 	value, ok := values[file]
 	if file == "/proc/sys/kernel/hostname" {
@@ -283,7 +289,9 @@ func (v *victim) restore(t *testing.T, file string) {
 // answers checks that a guest still answers, or that it was the guest's fault that it does not.
 func answers(t *testing.T, m *system.Machine) (alive bool) {
 	t.Helper()
-	r, err := m.Agent.Run(timeout(t), agent.Command{Argv: []string{"echo", "here"}, Env: system.AgentEnv, Timeout: time.Minute, OutputLimit: 100})
+	r, err := m.Agent.Run(timeout(t), agent.Command{
+		Argv: []string{"echo", "here"}, Env: system.AgentEnv, Timeout: time.Minute, OutputLimit: 100,
+	})
 	switch {
 	case err != nil && fault.KindOf(err) != fault.Guest:
 		t.Errorf("not the guest's fault: %v", err)
@@ -317,7 +325,9 @@ func testBombs(t *testing.T, d system.Driver, h *system.Host) {
 				}
 				most <- n
 			}()
-			r, err := m.Agent.Run(ctx, agent.Command{Argv: b.argv(), Env: system.AgentEnv, Dir: m.DataDir(), Timeout: 30 * time.Second, OutputLimit: 1 << 16})
+			r, err := m.Agent.Run(ctx, agent.Command{
+				Argv: b.argv(), Env: system.AgentEnv, Dir: m.DataDir(), Timeout: 30 * time.Second, OutputLimit: 1 << 16,
+			})
 			switch {
 			case err != nil && fault.KindOf(err) != fault.Guest:
 				t.Errorf("not the guest's fault: %v", err)
@@ -347,7 +357,8 @@ func testWire(t *testing.T, d system.Driver, h *system.Host) {
 		for name, script := range map[string]string{
 			"flood": "while (syswrite($s, \"\\0\\0\\0\\1\\0\\0\\0\\1\\2\\0\" . \"x\" x 65526)) {}",
 			"large": "syswrite($s, \"\\xff\\xff\\xff\\xff\\0\\0\\0\\1\\2\\0\"); sleep 2",
-			"hello": "sysread($s, my $b, 1000); syswrite($s, \"\\0\\0\\0\\4\\0\\0\\0\\1\\2\\0\\xff\\xff\\xff\\xff\"); sleep 2",
+			"hello": "sysread($s, my $b, 1000);" +
+				"syswrite($s, \"\\0\\0\\0\\4\\0\\0\\0\\1\\2\\0\\xff\\xff\\xff\\xff\"); sleep 2",
 		} {
 			t.Run(name, func(t *testing.T) { testLyingAgent(t, d, h, script) })
 		}
@@ -372,7 +383,8 @@ func testWire(t *testing.T, d system.Driver, h *system.Host) {
 // testLyingAgent starts a guest whose agent is a script. $s is its connection.
 func testLyingAgent(t *testing.T, d system.Driver, h *system.Host, script string) {
 	program := "#!/usr/bin/perl\nuse IO::Socket::UNIX; my $s;\n" +
-		"if ($ARGV[0] =~ /^unix:(.*)/) { $s = IO::Socket::UNIX->new(Peer => $1) } else { open($s, '+<&=', 3) }\n" + script + "\n"
+		"if ($ARGV[0] =~ /^unix:(.*)/) { $s = IO::Socket::UNIX->new(Peer => $1) } else { open($s, '+<&=', 3) }\n" +
+		script + "\n"
 	file := filepath.Join(h.Dir, "liar")
 	if err := os.WriteFile(file, []byte(program), 0o755); err != nil {
 		t.Fatal(err)
@@ -406,7 +418,9 @@ func testDeath(t *testing.T, d system.Driver, h *system.Host) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := launch(t, d, h, "dies-"+name, Request())
-			_, err := m.Agent.Run(timeout(t), agent.Command{Argv: []string{"sh", "-c", script}, Env: system.AgentEnv, Timeout: 5 * time.Second, OutputLimit: 1 << 20})
+			_, err := m.Agent.Run(timeout(t), agent.Command{
+				Argv: []string{"sh", "-c", script}, Env: system.AgentEnv, Timeout: 5 * time.Second, OutputLimit: 1 << 20,
+			})
 			if err != nil && fault.KindOf(err) != fault.Guest {
 				t.Errorf("not the guest's fault: %v", err)
 			}
@@ -428,23 +442,6 @@ func testDeath(t *testing.T, d system.Driver, h *system.Host) {
 		s.dir = s.m.DataDir()
 		s.answer(t)
 	})
-}
-
-// attack is a program that a hostile guest runs as root. It prints "did: " and what it did if that is harmful in a
-// guest that shares the host's kernel.
-type attack struct {
-	name string
-	sh   string
-	perl string
-	// ownKernel: only for machines, where it cannot touch a device of the host by mistake.
-	ownKernel bool
-}
-
-func (a attack) argv() []string {
-	if a.perl != "" {
-		return []string{"perl", "-e", a.perl}
-	}
-	return []string{"sh", "-c", a.sh}
 }
 
 // networks returns the networks that a driver's guests can have.

@@ -21,9 +21,9 @@ func testReach(t *testing.T, d system.Driver, h *system.Host) {
 				t.Skipf("this host has no such network: %v", err)
 			}
 			l := listenEverywhere(t)
-			f := Flavor()
-			f.Network = mode
-			s := suite{d: d, m: launch(t, d, h, "reach-"+mode, f)}
+			ask := Request()
+			ask.Network = mode
+			s := suite{d: d, m: launch(t, d, h, "reach-"+mode, ask)}
 			s.dir = s.m.DataDir()
 			if a := s.m.HostAddress(); a.IsValid() {
 				l.targets = append(l.targets, a.String())
@@ -92,12 +92,13 @@ func (l *listeners) attack(t *testing.T, s suite) {
 	t.Helper()
 	script := `use IO::Socket::INET; use IO::Socket::UNIX;
 for my $to (split " ", $ENV{TARGETS}) { if (!fork) { alarm 3;
-	my $c = IO::Socket::INET->new(PeerAddr => $to, PeerPort => $ENV{PORT}); print "$to: ", $c ? "connected" : $@, "\n"; exit } }
+	my $c = IO::Socket::INET->new(PeerAddr => $to, PeerPort => $ENV{PORT});
+	print "$to: ", $c ? "connected" : $@, "\n"; exit } }
 my $c = IO::Socket::UNIX->new(Peer => "\0" . $ENV{SOCKET}); print "connected to a Unix socket\n" if $c;
 1 while wait > 0; exit 0`
 	r := s.sh(t, "", func(c *agent.Command) {
 		c.Argv = []string{"perl", "-e", script}
-		c.Env = append([]string{"TARGETS=" + strings.Join(l.targets, " "), "PORT=" + l.port, "SOCKET=" + l.socket}, c.Env...)
+		c.Env = append(c.Env, "TARGETS="+strings.Join(l.targets, " "), "PORT="+l.port, "SOCKET="+l.socket)
 	})
 	t.Logf("%s%s", r.Stdout, r.Stderr)
 	l.mu.Lock()

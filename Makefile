@@ -72,8 +72,12 @@ precision: ## how precise tare is: docs/precision.md, measured on this machine (
 	@FOR=$(FOR) ./scripts/bench precision
 
 .PHONY: soak
-soak: build ## fifty guests of every system one after the other, two hundred at once (root; an hour)
-	TARE_LIVE=1 TARE_SOAK=1 $(GO) test -count=1 -p 1 -timeout 90m -run 'TestLoop|TestCrowd' -v ./internal/system/...
+soak: build ## bad days: kills, failing calls, full disks, 50 guests of every system (root; two hours, or FOR)
+	@./scripts/soak $(FOR)
+
+.PHONY: reproducible
+reproducible: | $(GO) ## build the last commit twice and compare the programs byte by byte
+	@./scripts/reproducible
 
 .PHONY: fuzz
 fuzz: $(AGENT) | $(GO) ## fuzz every parser for FUZZTIME (default 1m) each

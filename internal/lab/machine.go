@@ -120,7 +120,8 @@ func (l *Lab) commandLine(files machineFiles) []string {
 		"exchange": "path=" + quote(l.path(exchangeDir)),
 		"userland": "readonly=on,path=" + quote(filepath.Dir(files.userland)),
 	} {
-		args = append(args, "-fsdev", "local,security_model=mapped-xattr,id="+tag+","+share, "-device", "virtio-9p-pci,fsdev="+tag+",mount_tag="+tag)
+		args = append(args, "-fsdev", "local,security_model=mapped-xattr,id="+tag+","+share,
+			"-device", "virtio-9p-pci,fsdev="+tag+",mount_tag="+tag)
 	}
 	if c.Kind != Xen {
 		return append(args, "-kernel", files.kernel, "-initrd", quote(files.initramfs), "-append", c.Kind.kernelArgs())

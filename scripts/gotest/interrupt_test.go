@@ -26,7 +26,8 @@ func TestInterrupted(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGKILL} {
 		dir := t.TempDir()
 		sleeps := func(name string) string {
-			return "echo $$ >" + dir + "/" + name + ".new && mv " + dir + "/" + name + ".new " + dir + "/" + name + ".pid && exec sleep 100\n"
+			file := filepath.Join(dir, name)
+			return "echo $$ >" + file + ".new && mv " + file + ".new " + file + ".pid && exec sleep 100\n"
 		}
 		for name, text := range map[string]string{
 			"scripts/test":  string(script),

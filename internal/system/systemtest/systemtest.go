@@ -101,7 +101,9 @@ func newHost(dir string) (*system.Host, error) {
 	if err := self.Hold(StateDir); err != nil {
 		return nil, err
 	}
-	return &system.Host{RunID: self.ID, StateDir: StateDir, Dir: dir, Cgroups: layout, Userland: u, Network: network.NewBridge()}, nil
+	return &system.Host{
+		RunID: self.ID, StateDir: StateDir, Dir: dir, Cgroups: layout, Userland: u, Network: network.NewBridge(),
+	}, nil
 }
 
 // Host returns the host for the tests' guests. It skips the test if guests are impossible here;

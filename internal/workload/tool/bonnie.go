@@ -21,34 +21,40 @@ var bonnieFields = strings.Fields(`format_version bonnie_version name concurrenc
 type bonnieRun map[string]string
 
 var (
-	bonnieLine = regexp.MustCompile(`(?m)^(1\.9[78]),2\.\d+[a-z]*,.*$`)
+	bonnieLine = regexp.MustCompile(`(?m)^(1\.9[78]),\d\.\d+[a-z]*,.*$`)
 	bonnieWait = regexp.MustCompile(`^(\d+)(us|ms|s)$`)
 	bonnieSize = regexp.MustCompile(`^\d+(M|G|T|)$`)
 	bonnieSays = regexp.MustCompile(`(?m)^(?:You must use the "-u" switch.*|File size should be double RAM.*|usage:.*|Can't .*|Bonnie: .*)$`)
 )
 
-// parseBonnie reads the CSV line, which bonnie++ prints with and without -q.
-func parseBonnie(text string) (bonnieRun, error) {
+// parseBonnie reads the CSV lines, which bonnie++ prints with and without -q, one for each run of -x.
+func parseBonnie(text string) ([]bonnieRun, error) {
 	if line := bonnieSays.FindString(Grep(text, "-u", "RAM", "usage:", "Can't", "Bonnie:")); line != "" {
 		return nil, fault.Guestf("bonnie++ failed: %s", Quote(line))
 	}
 	lines := bonnieLine.FindAllString(Grep(text, "1.9"), -1)
-	if len(lines) != 1 {
+	if len(lines) == 0 {
 		if err := refused("bonnie++", text); err != nil {
 			return nil, err
 		}
-		return nil, fault.Guestf("the output contains %d CSV lines of bonnie++ 2 instead of one", len(lines))
+		return nil, fault.Guestf("the output contains 0 CSV lines of bonnie++ 2 instead of one")
 	}
-	words := strings.Split(strings.TrimSuffix(lines[0], "\r"), ",")
-	if len(words) != len(bonnieFields) {
-		return nil, fault.Guestf("bonnie++'s line has %d fields instead of %d: %s", len(words), len(bonnieFields),
-			Quote(lines[0]))
+	var runs []bonnieRun
+	for _, line := range lines {
+		fields, words := bonnieFields, strings.Split(line, ",")
+		if words[0] == "1.97" { // it does not print how it seeks
+			fields = slices.Concat(bonnieFields[:7], bonnieFields[9:])
+		}
+		if len(words) != len(fields) {
+			return nil, fault.Guestf("bonnie++'s line has %d fields instead of %d: %s", len(words), len(fields), Quote(line))
+		}
+		b := bonnieRun{}
+		for i, name := range fields {
+			b[name] = words[i]
+		}
+		runs = append(runs, b)
 	}
-	b := bonnieRun{}
-	for i, name := range bonnieFields {
-		b[name] = words[i]
-	}
-	return b, nil
+	return runs, nil
 }
 
 // bonnieSettings are fields that are no figures.
@@ -56,10 +62,19 @@ var bonnieSettings = strings.Fields("format_version bonnie_version name io_chunk
 
 // readBonnie leaves out what bonnie++ did not run, and what was too short to measure.
 func readBonnie(text string, r *Report) error {
-	b, err := parseBonnie(text)
+	runs, err := parseBonnie(text)
 	if err != nil {
 		return err
 	}
+	for _, b := range runs {
+		if err := b.figures(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b bonnieRun) figures(r *Report) error {
 	for _, name := range bonnieFields {
 		word := b[name]
 		if strings.Trim(word, "+") == "" || slices.Contains(bonnieSettings, name) {

@@ -66,12 +66,18 @@ func lines(t lineTool) func(text string, r *Report) error {
 		if err := addFigures(r, text, t.lines); err != nil {
 			return err
 		}
+		if line := decimalComma.FindString(text); line != "" && len(r.Figures) > 0 {
+			return foreignLocale(text, line)
+		}
 		if t.check != nil {
 			return t.check(r)
 		}
 		return nil
 	}
 }
+
+// decimalComma is a line with a number that was written with a decimal comma.
+var decimalComma = regexp.MustCompile(`(?m)^.*\b\d+,\d+ (?:[KMGkm]?B|[KMG]?B/s|[Mm]bps|s|ms|us|sec|%).*$|^.*[a-z]=\d+,\d.*$|^.*[Mm]bps: *\d+,\d.*$`)
 
 // addFigures finds all figures in all kinds of line.
 func addFigures(r *Report, text string, kinds []figureLine) error {
@@ -113,6 +119,14 @@ var abLines = lineTool{regexp.MustCompile(`(?m)^(?:.*apr_.*|ab: .*|Test aborted.
 		figures(`^Non-2xx responses: +(\d+)`, "non-2xx", "1", Lower),
 		figures(`^Requests per second: +([\d.]+)`, "requests", "1/s", Higher),
 		figures(`^Time per request: +([\d.]+) \[ms\] \(mean\)`, "time per request", "ms", Lower),
+		figures(`^Time per request: +([\d.]+) \[ms\] \(mean, across all`, "time per request, all clients", "ms", Lower),
+		figures(`^Keep-Alive requests: +(\d+)`, "keep-alive", "1", ""),
+		figures(`^Total (?:POSTed|body sent|PUT): +(\d+)`, "sent", "B", ""),
+		figures(`^ +([\d.]+) kb/s sent`, "sent rate", "KB/s", Higher),
+		figures(`^ +([\d.]+) kb/s total`, "total rate", "KB/s", Higher),
+		row(`^(Connect|Processing|Waiting|Total): +(\d+) +(\d+) +(\d+\.\d+) +(\d+) +(\d+)$`, label, column{"%1: min", "ms", Lower},
+			column{"%1: mean", "ms", Lower}, column{"%1: standard deviation", "ms", Lower}, column{"%1: median", "ms", Lower},
+			column{"%1: max", "ms", Lower}),
 		figures(`^ +\(Connect: (\d+), Receive: `, "failed to connect", "1", Lower),
 		figures(`^ +\(Connect: \d+, Receive: (\d+), `, "failed to receive", "1", Lower),
 		figures(`, Length: (\d+), Exceptions: `, "failed by length", "1", Lower),
@@ -123,6 +137,9 @@ var abLines = lineTool{regexp.MustCompile(`(?m)^(?:.*apr_.*|ab: .*|Test aborted.
 		figures(`^Transfer rate: +([\d.]+) \[Kbytes/sec\] received`, "transfer rate", "KB/s", Higher),
 		figures(`^ +(\d+)% +(\d+)(?: \(longest request\))?$`, "percentile %1", "ms", Lower),
 	}, func(r *Report) error {
+		if err := abComplete(r); err != nil {
+			return err
+		}
 		complete, seconds, rate := r.Value("complete"), r.Value("time"), r.Value("requests")
 		if did := rate * seconds; math.Abs(did-complete) > 0.01*complete+1 && math.Abs(did-complete) > 0.0006*rate {
 			return Contradiction("rate × time is not the number of requests: %v/s, %v s, %.0f requests", rate, seconds, complete)
@@ -134,10 +151,35 @@ var abLines = lineTool{regexp.MustCompile(`(?m)^(?:.*apr_.*|ab: .*|Test aborted.
 		return nil
 	}}
 
+// abComplete returns an error if lines are missing. ab prints percentiles for two requests or more.
+func abComplete(r *Report) error {
+	wanted := []string{"concurrency", "time", "complete", "failed", "transferred", "transferred pages", "requests",
+		"time per request", "time per request, all clients"}
+	if r.Value("complete") > 1 {
+		wanted = append(wanted, "Connect: min", "Processing: min", "Waiting: min", "Total: min", "percentile 50", "percentile 99", "percentile 100")
+	}
+	for _, name := range wanted {
+		if _, err := r.One(name); err != nil && len(r.Figures) > 0 {
+			return fault.WithRemedy(fault.Guestf("this is not the complete output of one run of ab: %w", err), "run ab without -d, -q and -S")
+		}
+	}
+	return nil
+}
+
 var dbenchLines = lineTool{failed: regexp.MustCompile(`(?m)^.*(?:Can't open|Failed to|No such file|No space left|clients failed).*$`),
 	lines: []figureLine{
-		figures(`^Throughput ([\d.]+) MB/sec`, "throughput", "MB/s", Higher),
-		figures(`max_latency=([\d.]+) ms`, "max latency", "ms", Lower),
+		row(`^Throughput ([\d.]+) MB/sec(?:  \(sync \w+\))?  (\d+) clients  (\d+) procs  max_latency=([\d.]+) ms$`,
+			column{"throughput", "MB/s", Higher}, column{"clients", "1", ""}, column{"processes", "1", ""}, column{"max latency", "ms", Lower}),
+		row(`^ (\w+) +(\d+) +(\d+\.\d+) +(\d+\.\d+)$`, label, column{"%1", "1", ""}, column{"%1: mean latency", "ms", Lower},
+			column{"%1: max latency", "ms", Lower}),
+		row(`^ +(\d+) +(\d+) +(\d+\.\d+) MB/sec  (execute|warmup) +(\d+) sec  latency (\d+\.\d+) ms$`, column{"%4 at %5 s: clients", "1", ""},
+			column{"%4 at %5 s: operations", "1", ""}, column{"%4 at %5 s: throughput", "MB/s", Higher}, label, label,
+			column{"%4 at %5 s: latency", "ms", Lower}),
+	}, check: func(r *Report) error {
+		if _, err := r.One("throughput"); err != nil && len(r.Figures) > 0 {
+			return fault.Guestf("this is not the complete output of one run of dbench: %w", err)
+		}
+		return nil
 	}}
 
 var nbenchLines = lineTool{lines: []figureLine{
@@ -145,57 +187,3 @@ var nbenchLines = lineTool{lines: []figureLine{
 		"%1", "1/s", Higher),
 	figures(`^(MEMORY|INTEGER|FLOATING-POINT) INDEX *: ([\d.]+)$`, "%1 INDEX", "index", Higher),
 }}
-
-// unixbenchLines are those of UnixBench's Run, and of its program fstime.
-var unixbenchLines = lineTool{regexp.MustCompile(`(?m)^(?:.*\*\*\* (?:Error|No rule).*|Run: .*|.*[Aa]bort(?:ing|ed).*)$`), []figureLine{
-	figures(`^(\w.*?\S) {2,}([\d.]+) +[\d.]+ +[\d.]+$`, "%1: baseline", "as printed", Higher),
-	figures(`^(\w.*?\S) {2,}[\d.]+ +([\d.]+) +[\d.]+$`, "%1", "as printed", Higher),
-	figures(`^(\w.*?\S) {2,}[\d.]+ +[\d.]+ +([\d.]+)$`, "%1: index", "index", Higher),
-	figures(`^System Benchmarks Index Score.*? +([\d.]+)$`, "index", "index", Higher),
-	figures(`^(Write|Read|Copy) done: (\d+) in \d`, "%1: done", "256 B", ""),
-	figures(`^(Write|Read|Copy) done: \d+ in (\d+\.\d+), `, "%1: time", "s", Lower),
-	figures(`^(Write|Read|Copy) done: \d+ in \d+\.\d+, score (\d+)\r?$`, "%1: score", "KiB/s", Higher),
-}, func(r *Report) error {
-	for _, test := range []string{"Write", "Read", "Copy"} {
-		done, seconds, score := r.Value(test+": done"), r.Value(test+": time"), r.Value(test+": score")
-		if math.Abs(done/4-score*seconds) > (0.01*score+1)*seconds {
-			return Contradiction("fstime: rate × time is not the size: %.0f units of 256 bytes in %g s are not %.0f KiB/s",
-				done, seconds, score)
-		}
-	}
-	return nil
-}}
-
-var (
-	lmbenchLines = lines(lineTool{lines: []figureLine{
-		figures(`^Pipe bandwidth: ([\d.]+) MB/sec$`, "pipe bandwidth", "MB/s", Higher),
-		figures(`^(Pipe latency|Simple [\w/]+|Process [\w+]+|Signal [\w ]+|AF_UNIX sock stream latency): ([\d.]+) microseconds$`, "%1", "us", Lower),
-		figures(`^((?:u?int(?:eger|64)|float|double) \w+): ([\d.]+) nanoseconds$`, "%1", "ns", Lower),
-	}})
-	lmbenchPair = regexp.MustCompile(`(?m)^([\d.]+) ([\d.]+)$`)
-	lmbenchCtx  = regexp.MustCompile(`(?m)^"size=`)
-	lmbenchLat  = regexp.MustCompile(`(?m)^"stride=`)
-)
-
-// readLmbench also reads lines of two numbers. Their meaning depends on the header line above them,
-// which bw_mem and bw_file_rd do not print.
-func readLmbench(text string, r *Report) error {
-	ctx, lat := lmbenchCtx.MatchString(text), lmbenchLat.MatchString(text)
-	for _, m := range lmbenchPair.FindAllStringSubmatch(text, -1) {
-		f, err := Numbers(m[1:]...)
-		if err != nil {
-			continue
-		}
-		switch {
-		case ctx:
-			r.add("context switch of "+m[1]+" processes", f[1], "us", Lower)
-			r.add("processes", f[0], "1", "")
-		case lat:
-			r.add("load of "+m[1]+" MB", f[1], "ns", Lower)
-		default:
-			r.add("size", f[0], "MB", "")
-			r.add("bandwidth", f[1], "MB/s", Higher)
-		}
-	}
-	return lmbenchLines(text, r)
-}

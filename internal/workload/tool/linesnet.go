@@ -28,6 +28,14 @@ var nuttcpLines = lineTool{nil, append([]figureLine{
 	figures(`rate_Mbps=([\d.]+)`, "throughput", "10^6 bit/s", Higher),
 	figures(`megabytes=([\d.]+)`, "transferred", "MiB", ""),
 	figures(`real_seconds=([\d.]+)`, "time", "s", Lower),
+	figures(`tx_cpu=(\d+)`, "transmitter's CPU", "%", Lower),
+	figures(`rx_cpu=(\d+)`, "receiver's CPU", "%", Lower),
+	figures(`retrans=(\d+)`, "retransmits", "1", Lower),
+	figures(`rtt_ms=([\d.]+)`, "round trip", "ms", Lower),
+	figures(` (\d+) %TX`, "transmitter's CPU", "%", Lower),
+	figures(` (\d+) %RX`, "receiver's CPU", "%", Lower),
+	figures(` (\d+) retrans`, "retransmits", "1", Lower),
+	figures(` ([\d.]+) msRTT`, "round trip", "ms", Lower),
 	figures(` sec = +([\d.]+) Mbps`, "throughput", "10^6 bit/s", Higher),
 	figures(`^ *([\d.]+) MB / +[\d.]+ sec = `, "transferred", "MiB", ""),
 	figures(` MB / +([\d.]+) sec = `, "time", "s", Lower),
@@ -85,23 +93,149 @@ var netpipeLines = lineTool{regexp.MustCompile(`(?m)^(?:Client: Cannot.*|NetPIPE
 	return nil
 }}
 
-var qperfLines = lineTool{lines: []figureLine{
-	figures(`^ +(\w+) += +([\d.]+) [KMGT]?B/sec`, "%1", "as printed", Higher),
-	figures(`^ +(\w+) += +([\d.]+) (?:us|ns|ms)`, "%1", "as printed", Lower),
-	figures(`^ +(\w+) += +([\d.]+) bytes/sec`, "%1", "B/s", Higher),
-	figures(`^ +(\w+) += +([\d.]+) /sec`, "%1", "1/s", Higher),
-}}
+var (
+	qperfTest = regexp.MustCompile(`^(\w+):$`)
+	qperfLine = regexp.MustCompile(`^ +(\w+) += +(\S+)(?: (\S+(?: cpus)?))? *$`)
+)
+
+// readQperf names figures like "tcp_bw: bw", with the units as printed.
+func readQperf(text string, r *Report) error {
+	if err := refused("qperf", text); err != nil {
+		return err
+	}
+	test, open := "", false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if m := qperfTest.FindStringSubmatch(line); m != nil {
+			if open {
+				break
+			}
+			test, open = m[1], true
+			continue
+		}
+		m := qperfLine.FindStringSubmatch(line)
+		if m == nil || test == "conf" {
+			open = open && test != "conf"
+			continue
+		}
+		v, err := Number(m[2])
+		if err != nil {
+			return damaged("qperf", line)
+		}
+		better := Higher
+		if strings.HasSuffix(m[1], "latency") || strings.Contains(m[1], "cpu") || strings.HasSuffix(m[1], "cost") {
+			better = Lower
+		}
+		r.add(test+": "+m[1], v, m[3], better)
+		open = false
+	}
+	if open {
+		return fault.Guestf("the output of qperf has no figures of %s: it is cut off", test)
+	}
+	return nil
+}
 
 var sockperfLines = lineTool{lines: []figureLine{
 	figures(`Summary: Latency is ([\d.]+) usec`, "mean latency", "us", Lower),
-	figures(`percentile ([\d.]+) = +([\d.]+)`, "percentile %1", "us", Lower),
+	figures(`percentile ([\d.]+) = +([\d.]+)$`, "percentile %1", "us", Lower),
 	figures(`Summary: Message Rate is ([\d.]+) \[msg/sec\]`, "messages", "1/s", Higher),
-	figures(`Summary: BandWidth is ([\d.]+) MBps`, "bandwidth", "MB/s", Higher),
+	row(`Summary: BandWidth is (\d+\.\d+) MBps \((\d+\.\d+) Mbps\)$`, column{"bandwidth", "MB/s", Higher},
+		column{"bandwidth, Mbps", "Mbit/s", Higher}),
+	row(`\[(Total Run|Valid Duration)\] RunTime=(\d+\.\d+) sec;(?: Warm up time=(\d+) msec;)? SentMessages=(\d+); ReceivedMessages=(\d+)$`,
+		label, column{"%1: time", "s", ""}, column{"%1: warm-up", "ms", ""}, column{"%1: sent", "1", ""}, column{"%1: received", "1", ""}),
+	row(`avg-latency=(\d+\.\d+) \(std-dev=(\d+\.\d+).*\)$`, label, column{"standard deviation", "us", Lower}),
+	row(`# dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)$`, column{"dropped", "1", Lower},
+		column{"duplicated", "1", Lower}, column{"out of order", "1", Lower}),
+	row(`Total (\d+) observations; each percentile contains (\d+\.\d+) observations$`, column{"observations", "1", ""},
+		column{"observations of a percentile", "1", ""}),
+	figures(`---> <(MAX|MIN)> observation = +(\d+\.\d+)$`, "%1 observation", "us", Lower),
+	row(`Total of (\d+) messages sent in (\d+\.\d+) sec$`, column{"sent", "1", ""}, column{"time", "s", ""}),
+}, check: func(r *Report) error {
+	last := "bandwidth, Mbps"
+	if len(r.All("dropped")) > 0 || len(r.All("Total Run: time")) > 0 {
+		last = "MIN observation"
+	}
+	if _, err := r.One(last); err != nil && len(r.Figures) > 0 {
+		return fault.Guestf("this is not the complete output of one run of sockperf: %w", err)
+	}
+	return nil
 }}
 
-var tcpbenchLines = lineTool{lines: []figureLine{figures(`Avg Mbps: +([\d.]+)`, "throughput", "10^6 bit/s", Higher)}}
+var tcpbenchLines = lineTool{lines: []figureLine{
+	figures(`Avg Mbps: +(\d+\.\d+) *$`, "throughput", "10^6 bit/s", Higher),
+	figures(`Conn: +\d+ Mbps: +(\d+\.\d+) `, "throughput of the last interval", "10^6 bit/s", Higher),
+	figures(`Peak Mbps: +(\d+\.\d+) `, "peak throughput", "10^6 bit/s", Higher),
+	figures(`Conn: +(\d+) Mbps: +\d`, "connections", "1", ""),
+	row(`^ +(\d+) +(\d+) +(\d+\.\d+) +(\d+\.\d+)% *$`, column{"at", "ms", ""}, column{"bytes", "B", ""}, column{"interval", "10^6 bit/s", Higher},
+		column{"bandwidth share", "%", ""}),
+}, check: func(r *Report) error {
+	if at, sums := len(r.All("at")), len(r.All("throughput")); at != sums {
+		return fault.Guestf("the output of tcpbench has %d intervals, but %d lines \"Conn:\": it is cut off", at, sums)
+	}
+	return nil
+}}
 
-var wrkLines = lineTool{failed: regexp.MustCompile(`(?m)^(?:unable to .*|  Socket errors:.*|  Non-2xx.*)$`),
-	lines: []figureLine{
-		figures(`^Requests/sec: +([\d.]+)$`, "requests", "1/s", Higher),
-	}}
+var (
+	wrkThread  = regexp.MustCompile(`(?m)^ +(Latency|Req/Sec) +(\d\S*) +(\d\S*) +(\d\S*) +(\d+\.\d+)%$`)
+	wrkPercent = regexp.MustCompile(`(?m)^ +(\d+(?:\.\d+)?)% +(\d\S*)$`)
+	wrkTotal   = regexp.MustCompile(`(?m)^ +(\d+) requests in (\d\S*), (\d\S*) read$`)
+	wrkEnd     = regexp.MustCompile(`(?m)^(Requests|Transfer)/sec: +(\d\S*)$`)
+	wrkBad     = regexp.MustCompile(`(?m)^(?:unable to .*|  Socket errors:.*|  Non-2xx.*)$`)
+	wrkWord    = regexp.MustCompile(`^(\d+(?:\.\d+)?)(us|ms|s|m|h|k|M|G|[KMGT]?B)?$`)
+	wrkUnits   = map[string]struct {
+		unit   string
+		factor float64
+	}{"": {"1", 1}, "k": {"1", 1e3}, "M": {"1", 1e6}, "G": {"1", 1e9}, "us": {"s", 1e-6}, "ms": {"s", 1e-3}, "s": {"s", 1}, "m": {"s", 60},
+		"h": {"s", 3600}, "B": {"B", 1}, "KB": {"B", 1 << 10}, "MB": {"B", 1 << 20}, "GB": {"B", 1 << 30}, "TB": {"B", 1 << 40}}
+)
+
+// readWrk reads the report of wrk, whose numbers have prefixes; their units are s, B, 1 and 1/s here.
+func readWrk(text string, r *Report) error {
+	if line := wrkBad.FindString(text); line != "" {
+		return fault.Guestf("wrk failed: %s", Quote(line))
+	}
+	if err := timedFailure(text); err != nil {
+		return err
+	}
+	r.expect("requests", "Requests/sec:")
+	for _, kind := range []struct {
+		line    *regexp.Regexp
+		columns []column // a unit of "": as printed; "/s": per second
+	}{
+		{wrkEnd, []column{label, {"%1", "/s", Higher}}},
+		{wrkThread, []column{label, {"%1 of a thread", "", ""}, {"%1 of a thread: standard deviation", "", Lower}, {"%1 of a thread: max", "", ""},
+			{"%1 of a thread: within the deviation", "%", ""}}},
+		{wrkPercent, []column{label, {"percentile %1", "", Lower}}},
+		{wrkTotal, []column{{"requests made", "", ""}, {"time", "", ""}, {"read", "", ""}}},
+	} {
+		for _, m := range kind.line.FindAllStringSubmatch(text, -1) {
+			for i, c := range kind.columns {
+				if c == label {
+					continue
+				}
+				word := wrkWord.FindStringSubmatch(m[i+1])
+				if word == nil {
+					return damaged("wrk", m[0])
+				}
+				v, err := Number(word[1])
+				if err != nil {
+					return err
+				}
+				of := wrkUnits[word[2]]
+				unit := of.unit + c.unit
+				if c.unit == "%" {
+					unit = "%"
+				}
+				name := groups(c.name, m)
+				if name == "Requests" || name == "Transfer" {
+					name = strings.ToLower(name)
+				}
+				r.add(name, v*of.factor, unit, c.better)
+			}
+		}
+	}
+	if len(r.Figures) > 0 && (len(wrkEnd.FindAllString(text, -1)) < 2 || len(wrkTotal.FindAllString(text, -1)) == 0) {
+		return fault.Guestf("wrk did not print all of \"requests in\", \"Requests/sec\" and \"Transfer/sec\": the output is cut off")
+	}
+	return nil
+}

@@ -2,22 +2,26 @@ package tool
 
 import (
 	"math"
+	"slices"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
 
 var (
-	mbwLine = line("Method:", `^(\d+|AVG)\tMethod: (MEMCPY|DUMB|MCBLOCK)\tElapsed: (\d+\.\d+)\tMiB: (\d+\.\d+)\tCopy: (\d+\.\d+) MiB/s\r?$`)
+	mbwLine = line("Method:", `^(\d+|AVG)\tMethod: (MEMCPY|DUMB|MCBLOCK)\tElapsed: (\d+\.\d+)\tMiB: (\d+\.\d+)\tCopy: (\d+\.\d+) MiB/s$`)
+	mbwPlan = line("Doing", `Doing (\d+) runs per test\.$`)
 	// mbwMethods are mbw's ways to copy.
 	mbwMethods = []string{"MEMCPY", "DUMB", "MCBLOCK"}
 )
 
-// readMbw reads the means of all methods, of which mbw makes the same number of runs.
+// readMbw reads the runs and means of all methods, of which mbw makes the same number of runs. Output of -a and -t,
+// without means or some methods, could also have been cut off.
 func readMbw(text string, r *Report) error {
 	if err := refused("mbw", text); err != nil {
 		return err
 	}
-	rates, runs := map[string]float64{}, map[string]float64{}
+	means, runs := map[string]int{}, map[string]float64{}
+	var order []string
 	for _, m := range mbwLine.all(text) {
 		f, err := Numbers(m[3:]...)
 		if err != nil {
@@ -28,21 +32,41 @@ func readMbw(text string, r *Report) error {
 			return Contradiction("rate × time is not the size: %s", Quote(m[0]))
 		}
 		method := m[2]
-		if m[1] != "AVG" {
-			runs[method]++
-		} else if rates[method] != 0 {
-			return fault.Guestf("the output contains two means of %s; save each run in its own file", method)
-		} else {
-			rates[method] = f[2]
+		if !slices.Contains(order, method) {
+			order = append(order, method)
 		}
+		name := method + " "
+		if m[1] == "AVG" {
+			if means[method]++; means[method] > 1 {
+				return fault.Guestf("the output contains two means of %s; save each run in its own file", method)
+			}
+		} else {
+			name += "run " + m[1] + " "
+			runs[method]++
+		}
+		r.add(name+"bandwidth", f[2], "MiB/s", Higher)
+		r.seconds(name+"time", f[0])
+		r.add(name+"size", f[1], "MiB", "")
+	}
+	if len(order) == 0 {
+		return nil
 	}
 	for _, method := range mbwMethods {
-		if rates[method] == 0 || runs[method] != runs["MEMCPY"] {
-			return fault.Guestf("mbw printed no mean of %s, or another number of runs than for the other methods: "+
-				"this is not the complete output of one run", method)
+		if means[method] == 0 || runs[method] != runs[order[0]] {
+			return mbwCut(method)
 		}
-		r.add(method+" bandwidth", rates[method], "MiB/s", Higher)
 	}
-	r.add("runs of each method", runs["MEMCPY"], "1", "")
+	if plan := mbwPlan.first(text); plan != nil {
+		if n, err := Number(plan[1]); err != nil || n != runs[order[0]] {
+			return mbwCut(order[0])
+		}
+	}
+	r.add("runs of each method", runs[order[0]], "1", "")
 	return nil
+}
+
+// mbwCut is the error for output without all lines of a method.
+func mbwCut(method string) error {
+	return fault.Guestf("mbw printed no mean of %s, or another number of runs than for the other methods: "+
+		"this is not the complete output of one run", method)
 }

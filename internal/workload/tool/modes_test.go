@@ -76,12 +76,25 @@ func TestAllFigures(t *testing.T) {
 // numbers of rows. They are all that a reader may leave out.
 var notFigures = map[string][]string{
 	"*":  {`^\$ .*$`, `\b\d+m\b`, `^\tCommand being timed: .*$`, `^\tExit status: 0$`},
-	"dd": {`\(.*\) copied`, `, [\d.]+ [kMGT]?B/s$`}, // rounded; the reader calculates it
+	"ab": {`^This is ApacheBench.*$`, `^Copyright.*$`, `^Benchmarking.*$`, `^(?:Completed|Finished) \d+ requests$`, `^(?:Server|Document Path|SSL|TLS).*$`},
+	"bonnie++": {`^Using uid.*$`, `^Version +\d.*$`, `^(?:Name|Machine|Concurrency|files:max|Latency|vm|host) .*$`, `^ {6,}[\d:/]+ .*$`,
+		`^1\.9\d,[\d.a-z]+,\w+,`, `,8192,5,`, `,1024,16,,2\b`, `^format_version.*$`},
+	"dbench": {`^dbench version.*$`, `^Running for.*$`, `^\d of \d processes.*$`, `^ +\d  cleanup.*$`, `^failed to create.*$`},
+	"dd":     {`\(.*\) copied`, `, [\d.]+ [kMGT]?B/s$`}, // rounded; the reader calculates it
 	"iperf2": {`^\[ *\*?\d+\] local .*$`, `^(?:Client connecting|Server listening|TCP window|UDP buffer|Sending|Write buffer|Read buffer|TOS set).*$`,
 		`^\d{14},127.0.0.1,\d+,127.0.0.1,\d+,\d+,[\d.]+-[\d.]+,`, `^\[SUM-\d\]`, `\d+/0\(0\) pkts`, `\d+\.\d+-\d+\.\d+ sec`, `\(tot/err\) = \d/\d$`, `^\[ +\*?\d+\]`},
 	"iperf3": {`^\t?Server listening.*$`, `^.*\[ *\d+\] local .*$`, `^.*(?:Connecting to host|Accepted connection|Reverse mode).*$`, `^iperf 3.*$`, `^Linux .*$`,
 		`^Control connection MSS.*$`, `^Time: .*$`, `^ *Cookie: .*$`, `^ *TCP MSS.*$`, `^Starting Test.*$`, `^.*Target Bitrate.*$`, `^Setting UDP.*$`,
 		`^\w{3} \w{3} \d+ [\d:]+ \d{4} `, `(?s)"start":\s*\{.*?\n\t\},`, `"socket":\s*\d+`, `\[(?: *\d+)\]`, `test #\d`},
+	"lmbench":   {`^"\w+=\w+`, `^\d+k\t`},
+	"unixbench": {`(?s)^.*?\nBenchmark Run:[^\n]*\n[^\n]*`, `(?s)\n-{20,}\nBenchmark Run:[^\n]*\n[^\n]*`, `^(?:COUNT|TIME)\|.*$`, `^make.*$`},
+	"hyperfine": {`"exit_codes": \[[^\]]*\]`, `"command": .*`, `"parameters": \{[^}]*\}`, `"n": .*`},
+	"mbw":       {`^Long uses .*$`, `^Using .*$`},
+	"nuttcp":    {}, "qperf": {`^ +\w+_(?:node|cpu|os|qperf) +=  .*$`},
+	"rt-tests": {`^# /dev/cpu.*$`, `^T: *\d+ \( *\d+\) P: *\d+`, ` I: *\d+ `, `^#\d+: ID.*, Cyc`, `^# Thread.*$`, `^\d{6} `, `\b000000\b`, `"(?:file_version|start_time|end_time|test_start|sysname|release|version|cmdline|machine|nodename|realtime)": .*$`,
+		`"\w+": "[^"]*"`, `"return_code": 0`, `^# Break.*$`, `^policy:.*$`, `^(?:Max|Online) CPUs.*$`, `Interval: \d+`, `"(?:cpu|node)": -?\d+`, `^ *T: .*C: +0 .*$`},
+	"sockperf": {`^.*version #.*$`, `^\[ \d+\] IP.*$`, `using msg-size.*$`, `Server No: \d`},
+	"tcpbench": {`^Conn: +\d+`}, "wrk": {`^Running .*$`, `^ +\d+ threads and .*$`},
 	"netperf": {`^.* TEST from .*$`, `10\^6bits/s(?:ec)?`, `=-\S+$`, `,-[\d.]+`, `0xf+e?`, `"netperf .*"`, `, ?[\w-]{36},`, `[\d.]+\.0\.0\.\d|0\.0\.0\.0`, `  -1\.00\d?`,
 		`=netperf.*$`, `=[\w-]{36}$`, `^\w+,\w+,\w+.*\D9\dth.*$|Socket Type,.*$|Throughput,Throughput Units.*$`},
 	"openssl": {`^(?:version|built on|options|compiler|CPUINFO):.*$`, `(?:\(.*\) copied|, [\d.]+ [kMGT]?B/s$)`, `^task \d`,
@@ -185,7 +198,8 @@ var repeats = map[string]bool{"fio/normal-json.txt": true}
 
 // openEnded are outputs that nothing ends, so that a part of the lines is a complete output, too.
 var openEnded = map[string]bool{
-	"dd/two-passes.txt": true, "dd/three-runs.txt": true, "openssl/enc-7parallel.txt": true, "fio/terse-jobs2.txt": true,
+	"lmbench": true, "qperf": true, "tcpbench": true,
+	"rt-tests/cyclictest-t2.txt": true, "rt-tests/signaltest.txt": true, "rt-tests/cyclictest-verbose.txt": true, "bonnie++/twice.txt": true, "dd/two-passes.txt": true, "dd/three-runs.txt": true, "openssl/enc-7parallel.txt": true, "fio/terse-jobs2.txt": true,
 	"fio/normal-rate.txt": true, "iperf2/tcp-csv.txt": true, "iperf2/tcp-P2-csv.txt": true, "iperf2/tcp-interval-csv.txt": true,
 	"iperf2/tcp-dual-P2.txt": true, "netperf/omni-k.txt": true, "netperf/tcp_rr-v2.txt": true, "netperf/tcp_stream-v2.txt": true, "netperf/omni-k-rr.txt": true, "netperf/tcp_stream-omni-k.txt": true,
 	"iperf2/tcp-interval.txt": true, "iperf2/server-tcp.txt": true, "iperf2/tcp-enhanced-interval.txt": true,

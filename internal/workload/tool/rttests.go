@@ -2,6 +2,11 @@ package tool
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -10,12 +15,20 @@ import (
 var (
 	hackbenchAny   = line("", `^(?:Time: |Each sender will pass |Running in \w+ mode )`)
 	hackbenchTime  = line("Time:", `^Time: (\d+\.\d+)$`)
-	hackbenchLoops = line("Each sender", `^Each sender will pass (\d+) messages of \d+ bytes$`)
-	hackbenchTasks = line("Running in", `^Running in \w+ mode with \d+ groups using \d+ file descriptors each \(== (\d+) tasks\)$`)
-	cyclictestLine = line("T:", `^T: *\d+ \( *\d+\) P: *\d+ I: *\d+ C: *(\d+) Min: *(\d+) Act: *\d+ Avg: *(\d+) Max: *(\d+)\r?$`)
+	hackbenchLoops = line("Each sender", `^Each sender will pass (\d+) messages of (\d+) bytes$`)
+	hackbenchTasks = line("Running in", `^Running in \w+ mode with (\d+) groups using (\d+) file descriptors each \(== (\d+) tasks\)$`)
+	// cyclictestLine is also that of signaltest, which has no interval. With -N, the times are in ns, but the line
+	// does not say so.
+	cyclictestLine = regexp.MustCompile(`^T: *(\d+) \( *\d+\) P: *\d+ (?:I: *(\d+) )?C: *(\d+) Min: *(\d+) Act: *(\d+) Avg: *(\d+) Max: *(\d+) *$`)
+	cyclictestBin  = regexp.MustCompile(`^(\d{6}) ((?:\d{6,}\s*)+)$`)
+	cyclictestSum  = regexp.MustCompile(`^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows): ((?:\d+\s*)+)$`)
+	cyclictestRun  = regexp.MustCompile(`^ +(\d+): +(\d+): +(\d+)$`)
+	semaphoreLine  = regexp.MustCompile(`^#(\d+) -> #(\d+), Min +(\d+), Cur +(\d+), Avg +(\d+), Max +(\d+)$`)
+	rtCycles       = regexp.MustCompile(`^#\d+: ID\d+, .*, Cycles (\d+) *$`)
 )
 
-// readRTTests reads the output of hackbench and of cyclictest.
+// readRTTests reads the output of hackbench, of cyclictest and signaltest, and of pmqtest, ptsematest,
+// sigwaittest and svsematest.
 func readRTTests(text string, r *Report) error {
 	if err := refused("rt-tests", text); err != nil {
 		return err
@@ -23,48 +36,202 @@ func readRTTests(text string, r *Report) error {
 	if hackbenchAny.find(Grep(text, "Time:", "Each sender", "Running in")) == "" {
 		return readCyclictest(text, r)
 	}
-	var tasks, messages, seconds float64
-	err := takeOnce("hackbench", text, pick{hackbenchTasks, []*float64{&tasks}},
-		pick{hackbenchLoops, []*float64{&messages}},
+	var groups, descriptors, tasks, messages, bytes, seconds float64
+	err := takeOnce("hackbench", text, pick{hackbenchTasks, []*float64{&groups, &descriptors, &tasks}},
+		pick{hackbenchLoops, []*float64{&messages, &bytes}},
 		pick{hackbenchTime, []*float64{&seconds}})
 	r.seconds("time", seconds)
+	r.add("groups", groups, "1", "")
+	r.add("file descriptors of a group", descriptors, "1", "")
 	r.add("tasks", tasks, "1", "")
 	r.add("messages of each sender", messages, "1", "")
+	r.add("message", bytes, "B", "")
 	return err
 }
 
-// readCyclictest reads the line of one thread, or the JSON of --json.
+// cyclictestThread is the result of a thread.
+type cyclictestThread struct {
+	id, cycles, least, act, mean, most string
+}
+
+// readCyclictest reads the lines of all threads, the last of each, histograms, or the JSON of --json. With several
+// threads, names begin with the thread's.
 func readCyclictest(text string, r *Report) error {
-	var cycles, least, mean, most float64
-	if at := jsonAt(text); at >= 0 {
-		var doc struct {
-			Status  float64 `json:"return_code"`
-			Threads map[string]struct {
-				Cycles, Min, Avg, Max float64
-			} `json:"thread"`
-		}
-		if err := json.NewDecoder(strings.NewReader(text[at:])).Decode(&doc); err != nil {
-			return fault.Guestf("cyclictest's JSON is damaged or cut off: %w", err)
-		}
-		t, one := doc.Threads["0"]
-		if !one || len(doc.Threads) != 1 || doc.Status != 0 {
-			return fault.Guestf("cyclictest's JSON has %d threads and return code %v; expected one thread and return code 0",
-				len(doc.Threads), doc.Status)
-		}
-		cycles, least, mean, most = t.Cycles, t.Min, t.Avg, t.Max
-	} else if cyclictestLine.find(text) == "" {
-		return fault.Guestf("the output has neither the line %q of hackbench nor the line %q of cyclictest: %s", "Time:",
-			"T:", Quote(text))
-	} else if err := takeOnce("cyclictest", text,
-		pick{cyclictestLine, []*float64{&cycles, &least, &mean, &most}}); err != nil {
+	objects, text, err := jsonObjects("cyclictest", text)
+	if err != nil {
 		return err
 	}
-	if cycles == 0 || least > mean || mean > most {
-		return Contradiction("%.0f wake-ups cannot have minimum %v, mean %v and maximum %v µs", cycles, least, mean, most)
+	if len(objects) > 1 {
+		return fault.Guestf("the output has %d results of cyclictest; save each run in its own file", len(objects))
 	}
-	r.add("wake-ups", cycles, "1", "")
-	r.add("min wake-up latency", least, "us", Lower)
-	r.add("mean wake-up latency", mean, "us", Lower)
-	r.add("max wake-up latency", most, "us", Lower)
+	for _, object := range objects {
+		if err := readCyclictestJSON(object, r); err != nil {
+			return err
+		}
+	}
+	var order []string
+	last := map[string]cyclictestThread{}
+	live := strings.Contains(text, "policy: ")
+	bins, sums := 0, map[string][]string{}
+	var histogram [][]string
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		switch m := cyclictestLine.FindStringSubmatch(line); {
+		case m != nil:
+			if _, ok := last[m[1]]; !ok {
+				order = append(order, m[1])
+			} else if !live {
+				return fault.Guestf("the output has two results of thread %s; save each run in its own file", m[1])
+			}
+			last[m[1]] = cyclictestThread{m[1], m[3], m[4], m[5], m[6], m[7]}
+			continue
+		case strings.HasPrefix(line, "T:"):
+			return damaged("cyclictest", line)
+		}
+		if m := cyclictestBin.FindStringSubmatch(line); m != nil {
+			histogram = append(histogram, append([]string{m[1]}, strings.Fields(m[2])...))
+			bins++
+		} else if m := cyclictestSum.FindStringSubmatch(line); m != nil {
+			if sums[m[1]] != nil {
+				return fault.Guestf("the output has two lines %q; save each run in its own file", "# "+m[1]+":")
+			}
+			sums[m[1]] = strings.Fields(m[2])
+		} else if m := cyclictestRun.FindStringSubmatch(line); m != nil {
+			f, err := Numbers(m[3])
+			if err != nil {
+				return err
+			}
+			r.add("thread "+m[1]+": wake-up "+m[2], f[0], "us", Lower)
+		} else if m := semaphoreLine.FindStringSubmatch(line); m != nil {
+			pair := cyclictestThread{"", "", m[3], m[4], m[5], m[6]}
+			if err := pair.figures(r, "from "+m[1]+" to "+m[2]+": "); err != nil {
+				return err
+			}
+		} else if m := rtCycles.FindStringSubmatch(line); m != nil {
+			f, err := Numbers(m[1])
+			if err != nil {
+				return err
+			}
+			r.add("cycles", f[0], "1", "")
+		}
+	}
+	for _, id := range order {
+		prefix := ""
+		if len(order) > 1 {
+			prefix = "thread " + id + ": "
+		}
+		if err := last[id].figures(r, prefix); err != nil {
+			return err
+		}
+	}
+	if strings.Contains(text, "# Histogram") || bins > 0 {
+		return addHistogram(r, histogram, sums)
+	}
+	if len(r.Figures) == 0 {
+		return fault.Guestf("the output has neither the line %q of hackbench nor the line %q of cyclictest: %s", "Time:",
+			"T:", Quote(text))
+	}
+	if len(r.All("cycles")) > 0 && len(r.Figures) < 2 {
+		return fault.Guestf("the output has no line \"#1 -> #0\": it is cut off")
+	}
+	return nil
+}
+
+func (t cyclictestThread) figures(r *Report, prefix string) error {
+	f, err := Numbers(t.least, t.act, t.mean, t.most)
+	if err != nil {
+		return err
+	}
+	if t.cycles != "" {
+		cycles, err := Number(t.cycles)
+		if err != nil {
+			return err
+		}
+		if cycles == 0 || f[0] > f[2] || f[2] > f[3] {
+			return Contradiction("%.0f wake-ups cannot have minimum %v, mean %v and maximum %v µs", cycles, f[0], f[2], f[3])
+		}
+		r.add(prefix+"wake-ups", cycles, "1", "")
+	}
+	r.add(prefix+"min wake-up latency", f[0], "us", Lower)
+	r.add(prefix+"last wake-up latency", f[1], "us", Lower)
+	r.add(prefix+"mean wake-up latency", f[2], "us", Lower)
+	r.add(prefix+"max wake-up latency", f[3], "us", Lower)
+	return nil
+}
+
+// addHistogram adds the counts of a histogram that are not 0, and its sums. A column more than there are
+// threads is the sum of all.
+func addHistogram(r *Report, histogram [][]string, sums map[string][]string) error {
+	threads := len(sums["Min Latencies"])
+	column := func(i int) string {
+		if i >= threads {
+			return "all threads: "
+		}
+		return "thread " + strconv.Itoa(i) + ": "
+	}
+	for _, kind := range []struct{ line, name, unit string }{{"Total", "wake-ups in the histogram", "1"},
+		{"Min Latencies", "min wake-up latency", "us"}, {"Avg Latencies", "mean wake-up latency", "us"},
+		{"Max Latencies", "max wake-up latency", "us"}, {"Histogram Overflows", "wake-ups above the histogram", "1"}} {
+		words := sums[kind.line]
+		if len(words) == 0 {
+			return fault.Guestf("the histogram of cyclictest has no line %q: the output is cut off", "# "+kind.line+":")
+		}
+		for i, word := range words {
+			v, err := Number(word)
+			if err != nil {
+				return err
+			}
+			r.add(column(i)+kind.name, v, kind.unit, Lower)
+		}
+	}
+	for _, bin := range histogram {
+		for i, word := range bin[1:] {
+			v, err := Number(word)
+			if err != nil {
+				return err
+			}
+			if v > 0 {
+				r.add(fmt.Sprintf("%swake-ups of %s us", column(i), strings.TrimLeft(bin[0][:5], "0")+bin[0][5:]), v, "1", "")
+			}
+		}
+	}
+	return nil
+}
+
+func readCyclictestJSON(text string, r *Report) error {
+	var doc struct {
+		Status  float64 `json:"return_code"`
+		Threads map[string]struct {
+			Histogram             map[string]float64
+			Cycles, Min, Avg, Max float64
+		} `json:"thread"`
+	}
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		return fault.Guestf("cyclictest's JSON is damaged or cut off: %w", err)
+	}
+	if doc.Status != 0 || len(doc.Threads) == 0 {
+		return fault.Guestf("cyclictest's JSON has %d threads and return code %v; expected threads and return code 0",
+			len(doc.Threads), doc.Status)
+	}
+	for id := range len(doc.Threads) {
+		t, ok := doc.Threads[strconv.Itoa(id)]
+		if !ok {
+			return fault.Guestf("cyclictest's JSON has %d threads, but no thread %d", len(doc.Threads), id)
+		}
+		prefix := ""
+		if len(doc.Threads) > 1 {
+			prefix = fmt.Sprintf("thread %d: ", id)
+		}
+		if t.Cycles == 0 || t.Min > t.Avg || t.Avg > t.Max {
+			return Contradiction("%.0f wake-ups cannot have minimum %v, mean %v and maximum %v µs", t.Cycles, t.Min, t.Avg, t.Max)
+		}
+		r.add(prefix+"wake-ups", t.Cycles, "1", "")
+		r.add(prefix+"min wake-up latency", t.Min, "us", Lower)
+		r.add(prefix+"mean wake-up latency", t.Avg, "us", Lower)
+		r.add(prefix+"max wake-up latency", t.Max, "us", Lower)
+		for _, us := range slices.SortedFunc(maps.Keys(t.Histogram), inOrder) {
+			r.add(fmt.Sprintf("%swake-ups of %s us", prefix, quoteless(us)), t.Histogram[us], "1", "")
+		}
+	}
 	return nil
 }

@@ -161,11 +161,11 @@ var tools = []Tool{
 	{"iperf2", readIperf2}, {"iperf3", readIperf3}, {"kernel-build", readTimes("make", makeFailed)},
 	{"lmbench", readLmbench},
 	{"mbw", readMbw}, {"nbench", lines(nbenchLines)}, {"netperf", readNetperf}, {"netpipe", lines(netpipeLines)},
-	{"nuttcp", lines(nuttcpLines)}, {"openssl", readOpenssl}, {"perf-bench", readPerfBench}, {"qperf", lines(qperfLines)},
+	{"nuttcp", lines(nuttcpLines)}, {"openssl", readOpenssl}, {"perf-bench", readPerfBench}, {"qperf", readQperf},
 	{"rt-tests", readRTTests}, {"sockperf", lines(sockperfLines)}, {"stress-ng", readStressNG}, {"sysbench", readSysbench},
 	{"tar", readTimes("tar", tarFailed)}, {"tcpbench", lines(tcpbenchLines)}, {"tiobench", readTiobench},
 	{"ttcp", lines(ttcpLines)},
-	{"unixbench", lines(unixbenchLines)}, {"wrk", lines(wrkLines)},
+	{"unixbench", readUnixbench}, {"wrk", readWrk},
 }
 
 // All returns all tools, in order of their names.

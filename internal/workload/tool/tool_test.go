@@ -274,7 +274,9 @@ func FuzzTools(f *testing.F) {
 // unread are fixtures that a tool's reader must refuse, with words of the error.
 var unread = map[string]string{
 	"ab/error-c-gt-n.txt": "concurrency", "ab/error-refused.txt": "Connection refused",
-	"bonnie++/bon_csv2html.txt": "CSV", "hyperfine/sleep.txt": "--export-json", "bonnie++/bon_csv2txt.txt": "CSV", "bonnie++/refused-root.txt": "-u", "bonnie++/refused-size-lt-2xram.txt": "double RAM",
+	"bonnie++/bon_csv2html.txt": "CSV", "hyperfine/sleep.txt": "--export-json",
+	"hyperfine/csv.txt": "--export-json", "hyperfine/markdown.txt": "--export-json", "hyperfine/text.txt": "--export-json",
+	"mbw/noavg.txt": "no mean of", "mbw/type0.txt": "no mean of", "mbw/type1.txt": "no mean of", "mbw/two-types.txt": "no mean of", "bonnie++/bon_csv2txt.txt": "CSV", "bonnie++/refused-root.txt": "-u", "bonnie++/refused-size-lt-2xram.txt": "double RAM",
 	"dd/noxfer.txt": "status=noxfer", "dd/error-full.txt": "No space left", "dd/write-cs_CZ.txt": "LC_ALL=C", "dd/write-de_DE.txt": "LC_ALL=C",
 	"fio/error-enospc-json.txt": "No space left", "fio/error-enospc-layout.txt": "No space left", "fio/error-enospc-text.txt": "No space left",
 	"fio/error-option.txt": "unrecognized option", "iperf3/error-refused-json.txt": "Connection refused",

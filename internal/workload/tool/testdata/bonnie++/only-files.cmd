@@ -1,0 +1,1 @@
+bonnie++ -d bon -s 0 -n 2 -u root

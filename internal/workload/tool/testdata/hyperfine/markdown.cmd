@@ -1,0 +1,1 @@
+hyperfine -N -r 5 'sleep 0.01' 'sleep 0.02' --export-markdown /dev/stdout --style none

@@ -1,0 +1,1 @@
+bw_mem -N 1 512K bzero

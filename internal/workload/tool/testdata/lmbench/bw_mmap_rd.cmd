@@ -1,0 +1,1 @@
+bw_mmap_rd -N 1 4M mmap_only l.tmp

@@ -1,0 +1,1 @@
+lat_mmap -N 1 4M l.tmp

@@ -1,0 +1,1 @@
+lat_pagefault -N 1 l.tmp

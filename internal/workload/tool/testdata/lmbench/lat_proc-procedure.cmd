@@ -1,0 +1,1 @@
+lat_proc -N 1 procedure

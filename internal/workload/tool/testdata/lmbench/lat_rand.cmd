@@ -1,0 +1,1 @@
+lat_rand -N 1

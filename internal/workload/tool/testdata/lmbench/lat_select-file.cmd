@@ -1,0 +1,1 @@
+lat_select -N 1 -n 10 file

@@ -1,0 +1,1 @@
+lat_sig -N 1 catch

@@ -1,0 +1,1 @@
+lat_syscall -N 1 fstat l.tmp

@@ -1,0 +1,1 @@
+lat_syscall -N 1 read l.tmp

@@ -1,0 +1,1 @@
+lat_syscall -N 1 write l.tmp

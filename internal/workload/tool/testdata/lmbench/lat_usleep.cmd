@@ -1,0 +1,1 @@
+lat_usleep -N 1 100

@@ -1,0 +1,1 @@
+lmdd if=internal of=l2.tmp bs=64k count=64

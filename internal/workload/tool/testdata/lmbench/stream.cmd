@@ -1,0 +1,1 @@
+stream -N 1 -M 2M

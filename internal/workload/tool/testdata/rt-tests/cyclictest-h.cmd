@@ -1,0 +1,1 @@
+cyclictest -q -l 300 -i 1000 -h 40

@@ -1,0 +1,1 @@
+cyclictest -q -N -l 300 -i 1000

@@ -1,0 +1,1 @@
+cyclictest -q -l 500 -i 1000

@@ -1,0 +1,1 @@
+hackbench -F -g 2 -l 100

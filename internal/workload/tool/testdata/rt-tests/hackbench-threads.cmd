@@ -1,0 +1,1 @@
+hackbench -T -g 2 -l 200 -s 512

@@ -1,0 +1,1 @@
+ptsematest -q -l 200 -i 1000

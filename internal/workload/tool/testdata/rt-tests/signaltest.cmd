@@ -1,0 +1,1 @@
+signaltest -q -l 200

@@ -1,0 +1,1 @@
+sigwaittest -q -l 200 -i 1000

@@ -1,0 +1,1 @@
+svsematest -q -l 200 -i 1000

@@ -1,0 +1,1 @@
+perl ./Run -i 1 -c 1 -c 2 pipe

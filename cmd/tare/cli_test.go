@@ -40,7 +40,10 @@ func TestBadInput(t *testing.T) {
 		{"cut short", []string{"show", short}, exitCampaign, []string{"short.tare"}, false},
 		{"no format", []string{"export", short, "--format", "xml"}, exitCampaign, []string{"xml", "benchfmt"}, false},
 		{"no such workload", []string{"parse", "sysbench-cpus", short}, exitCampaign, []string{`"sysbench-cpu"`}, false},
-		{"a tool is no workload", []string{"parse", "--workload", "qperf", short}, exitCampaign, []string{`no workload "qperf"`}, false},
+		{"a tool is no workload", []string{"parse", "--workload", "qperf", short}, exitCampaign, []string{`no workload "qperf"`, "leave out --workload"}, false},
+		{"a workload is no tool", []string{"parse", "--tool", "dd-write", short}, exitCampaign, []string{`no tool "dd-write"`, "leave out --tool"}, false},
+		{"no such tool", []string{"parse", "sockperv", short}, exitCampaign, []string{`no workload and no tool "sockperv"`, `"sockperf"`}, false},
+		{"tool and workload", []string{"parse", "--tool", "--workload", "iperf3", short}, exitCampaign, []string{"--tool", "--workload"}, false},
 		{"nonsense to parse", []string{"parse", "sysbench-cpu", short}, exitCampaign, []string{"short.tare"}, false},
 		{"precision of nothing", []string{"run", campaign("ok.yaml", good), "--precision", "much"}, exitCampaign, []string{"--precision", "much"}, true},
 	} {
@@ -177,6 +180,7 @@ func TestParse(t *testing.T) {
 		says string
 	}{
 		{[]string{"parse", "iperf3", saved}, `"retransmits"`},
+		{[]string{"parse", "--tool", "iperf3", saved}, `"tool": "iperf3"`},
 		{[]string{"parse", "--workload", "iperf3", saved}, `"workload": "iperf3"`},
 	} {
 		if r := tare(t, t.TempDir(), c.args...); r.status != 0 || !strings.Contains(r.stdout, c.says) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/tare-bench/tare/internal/host/watch"
 	"github.com/tare-bench/tare/internal/instance"
 	"github.com/tare-bench/tare/internal/lab"
+	"github.com/tare-bench/tare/internal/nearest"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/builtin"
@@ -202,7 +204,8 @@ func newParse(*options) *cobra.Command {
 		Long: `parse reads the output of a program that you ran yourself. For a workload it
 prints the metrics in tare's units; for a tool, every figure in the output, with
 the tool's own names and units. Some names are those of a tool and of a workload;
-they mean the tool unless you say --workload. Supported tools:
+they mean the tool unless you say --workload. Each output must be complete and of
+one run, or it is refused. Supported tools:
 
 ` + toolNames(),
 		Example: "  tare parse fio-randread saved.json\n  tare parse dd-write - < dd.txt\n" +
@@ -210,12 +213,14 @@ they mean the tool unless you say --workload. Supported tools:
 		Args: cobra.ExactArgs(2),
 	}
 	asWorkload := c.Flags().Bool("workload", false, "take the name for that of a workload, even if there is a tool of that name")
+	asTool := c.Flags().Bool("tool", false, "take the name for that of a tool only")
+	c.MarkFlagsMutuallyExclusive("workload", "tool")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		t, isTool := tool.Get(args[0])
-		isTool = isTool && !*asWorkload
 		w, err := builtin.Get(args[0])
-		if err != nil && !isTool {
-			return err
+		isWorkload := err == nil
+		if isTool, isWorkload = isTool && !*asWorkload, isWorkload && !*asTool; !isTool && !isWorkload {
+			return unknownParser(args[0], *asTool, *asWorkload)
 		}
 		b, err := rawOutput(cmd.InOrStdin(), args[1])
 		if err != nil {
@@ -233,6 +238,34 @@ they mean the tool unless you say --workload. Supported tools:
 		return printJSON(cmd.OutOrStdout(), result)
 	}
 	return c
+}
+
+// unknownParser is the error for a name that is neither a tool's nor a workload's, or not of the kind that was
+// asked for.
+func unknownParser(name string, asTool, asWorkload bool) error {
+	var tools, workloads []string
+	for _, t := range tool.All() {
+		tools = append(tools, t.Name)
+	}
+	for _, w := range builtin.All() {
+		workloads = append(workloads, w.Name)
+	}
+	kinds, names := "no workload and no tool", slices.Concat(workloads, tools)
+	if asTool {
+		kinds, names = "no tool", tools
+	} else if asWorkload {
+		kinds, names = "no workload", workloads
+	}
+	err := fault.Campaignf("there is %s %q", kinds, name)
+	switch n := nearest.Nearest(name, names); {
+	case asTool && slices.Contains(workloads, name):
+		return fault.WithRemedy(err, "it is a workload: leave out --tool")
+	case asWorkload && slices.Contains(tools, name):
+		return fault.WithRemedy(err, "it is a tool: leave out --workload")
+	case n != "":
+		return fault.WithRemedy(err, "did you mean %q?", n)
+	}
+	return fault.WithRemedy(err, "tare parse --help lists the tools, tare workloads the workloads")
 }
 
 // rawOutput reads a file with output that a user saved; "-": stdin.

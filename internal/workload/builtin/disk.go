@@ -35,6 +35,12 @@ func ioping() *workload.Workload {
 		},
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "ioping", Tool: "ioping", Did: "requests",
+		Accept: func(r *tool.Report) error {
+			if did := r.Words["operation"]; did != "read" {
+				return fault.Guestf("ioping's requests were to %s, not to read", did)
+			}
+			return nil
+		},
 		Values: func(r *tool.Report) (map[string]float64, error) {
 			return map[string]float64{"iops": 1e6 / r.Value("avg")}, nil
 		}})

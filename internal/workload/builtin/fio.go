@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"math"
 	"slices"
 	"strconv"
 
@@ -89,8 +90,27 @@ func (f fioWork) workload(w *workload.Workload) *workload.Workload {
 	}
 	w.DiskBytes = func(size int64) int64 { return f.threads*f.file(size) + 16<<20 }
 	return w.MeasuredBy(workload.Measurement{Step: "run", Tool: "fio",
-		Accept: func(r *tool.Report) error { return fioRan(r, "", f.rw) },
-		Check:  f.did})
+		Accept: func(r *tool.Report) error {
+			if err := fioRan(r, "", f.rw); err != nil {
+				return err
+			}
+			return f.blocks(r)
+		},
+		Check: f.did})
+}
+
+// blocks returns an error if a report is not of operations of this size. A terse report does not say how many
+// operations there were.
+func (f fioWork) blocks(r *tool.Report) error {
+	bytes, operations := r.Value(direction(f.rw)+" size"), r.Value(direction(f.rw)+" operations")
+	if operations == 0 {
+		return nil
+	}
+	// The size may be rounded, and the last operation may be shorter.
+	if each := bytes / operations; math.Abs(each-float64(f.block)) > 0.05*float64(f.block) {
+		return fault.Guestf("fio's operations had %.0f bytes each, not %d", each, f.block)
+	}
+	return nil
 }
 
 // direction is the word for the operations of --rw in the names of fio's figures.

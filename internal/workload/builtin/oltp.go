@@ -56,7 +56,12 @@ func sysbenchOLTP(kind, short, article string) *workload.Workload {
 				removed(dbDir+"*"))
 		}
 		w.Steps = steps
-		sysbench(w, "oltp", workload.Measurement{Did: "events"})
+		sysbench(w, "oltp", workload.Measurement{Did: "events", Accept: func(r *tool.Report) error {
+			if written := r.Value("queries: write"); (written > 0) != (kind == "read_write") {
+				return fault.Guestf("the transactions made %.0f queries that write; that is not oltp_%s", written, kind)
+			}
+			return nil
+		}})
 		w.Source = "sysbench oltp_" + kind + " (sysbench) on MariaDB (mariadb-server)"
 		w.Programs = []string{"mariadb", "mariadb-admin", "mariadbd", "sh", "sync", "sysbench"}
 		w.Packages = []string{"coreutils", "dash", "mariadb-client", "mariadb-server", "sysbench"}

@@ -88,10 +88,16 @@ func (p iopingReport) consistent() error {
 	return nil
 }
 
+// readIoping says the "operation", read or write.
 func readIoping(text string, r *Report) error {
 	p, err := parseIoping(text)
 	if err != nil {
 		return err
+	}
+	if strings.Contains(text, ` written, `) || strings.Contains(text, `"operation": "write"`) {
+		r.say("operation", "write")
+	} else {
+		r.say("operation", "read")
 	}
 	r.add("requests counted", p.counted, "1", "")
 	r.add("min", p.min*1e6, "us", Lower)

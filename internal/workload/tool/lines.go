@@ -153,7 +153,7 @@ var abLines = lineTool{regexp.MustCompile(`(?m)^(?:.*apr_.*|ab: .*|Test aborted.
 
 // abComplete returns an error if lines are missing. ab prints percentiles for two requests or more.
 func abComplete(r *Report) error {
-	wanted := []string{"concurrency", "time", "complete", "failed", "transferred", "transferred pages", "requests",
+	wanted := []string{"complete", "concurrency", "time", "failed", "transferred", "transferred pages", "requests",
 		"time per request", "time per request, all clients"}
 	if r.Value("complete") > 1 {
 		wanted = append(wanted, "Connect: min", "Processing: min", "Waiting: min", "Total: min", "percentile 50", "percentile 99", "percentile 100")

@@ -1,0 +1,1 @@
+ioping -J -c 5 -i 0 .

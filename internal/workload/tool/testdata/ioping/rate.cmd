@@ -1,0 +1,1 @@
+ioping -R -w 1 d.tmp

@@ -1,0 +1,1 @@
+ioping -RL -w 1 d.tmp

@@ -1,0 +1,1 @@
+ioping -c 5 -i 0.01 d.tmp

@@ -1,0 +1,1 @@
+ioping -W -c 5 -i 0 -S 1m .

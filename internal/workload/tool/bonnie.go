@@ -24,7 +24,8 @@ var (
 	bonnieLine = regexp.MustCompile(`(?m)^(1\.9[78]),\d\.\d+[a-z]*,.*$`)
 	bonnieWait = regexp.MustCompile(`^(\d+)(us|ms|s)$`)
 	bonnieSize = regexp.MustCompile(`^\d+(M|G|T|)$`)
-	bonnieSays = regexp.MustCompile(`(?m)^(?:You must use the "-u" switch.*|File size should be double RAM.*|usage:.*|Can't .*|Bonnie: .*)$`)
+	bonnieSays = regexp.MustCompile(`(?m)^(?:You must use the "-u" switch.*|File size should be double RAM.*|usage:` +
+		`.*|Can't .*|Bonnie: .*)$`)
 )
 
 // parseBonnie reads the CSV lines, which bonnie++ prints with and without -q, one for each run of -x.

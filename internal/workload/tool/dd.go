@@ -16,7 +16,8 @@ type ddReport struct {
 }
 
 var (
-	ddLine = regexp.MustCompile(`(?m)^(\d+) bytes?(?: \([^)\n]*\))? copied, (\d+(?:\.\d+)?(?:e-?\d+)?) s(?:econds)?(?:, (\d+(?:\.(\d+))?) ([kMGTP]?B)/s)?`)
+	ddLine = regexp.MustCompile(`(?m)^(\d+) bytes?(?: \([^)\n]*\))? copied, (\d+(?:\.\d+)?(?:e-?\d+)?) s(?:econds)?` +
+		`(?:, (\d+(?:\.(\d+))?) ([kMGTP]?B)/s)?`)
 	// The same line in other languages or with a decimal comma.
 	ddForeign = regexp.MustCompile(`(?m)^\d+ \pL+ (?:\([^)\n]*\) )?[^\n]*\d[,.]\d+(?:e-?\d+)? \pL+, [\d.,]+ \S*B/s\s*$`)
 	ddUnit    = map[string]float64{"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15}

@@ -13,12 +13,14 @@ import (
 var (
 	fioTextGroup = line("groupid=", `^(\S[^\n]*?): \(groupid=\d+, jobs=(\d+)\): err= ?(\d+).*$`)
 	fioTextHead  = regexp.MustCompile(`(?m)^([^\n]*): \(g=\d+\): rw=(\w+), .*ioengine=(\S+), iodepth=(\d+)`)
-	fioTextSide  = regexp.MustCompile(`^ {2,3}(read|write|trim|mixed) ?: IOPS=([\d.]+)([kMG]?), BW=([\d.]+)([KMGT]?i?B)/s [^\n]*\(([\d.]+)([KMGT]?i?B)/(\d+)msec\)`)
-	fioTextNone  = regexp.MustCompile(`^ {2,3}mixed: IOPS=0, BW=0 `) // of --unified_rw_reporting=both; only the latencies are known
-	fioTextLat   = regexp.MustCompile(`^ +(c?lat) \(([num]?sec)\): .*avg= *([\d.]+)(k?)`)
-	fioTextOps   = regexp.MustCompile(`^ +issued rwts: total=(\d+),(\d+),(\d+),(\d+) short=(\d+),(\d+),(\d+),(\d+) dropped=(\d+),(\d+),(\d+),(\d+)$`)
-	fioTextEnd   = regexp.MustCompile(`^ +latency +: target=`)
-	fioTextAll   = regexp.MustCompile(`^ +(READ|WRITE|TRIM|MIXED): bw=.*, io=.*, run=\d+-\d+msec$`)
+	fioTextSide  = regexp.MustCompile(`^ {2,3}(read|write|trim|mixed) ?: IOPS=([\d.]+)([kMG]?), BW=([\d.]+)([KMGT]?` +
+		`i?B)/s [^\n]*\(([\d.]+)([KMGT]?i?B)/(\d+)msec\)`)
+	fioTextNone = regexp.MustCompile(`^ {2,3}mixed: IOPS=0, BW=0 `) // of --unified_rw_reporting=both; only the latencies are known
+	fioTextLat  = regexp.MustCompile(`^ +(c?lat) \(([num]?sec)\): .*avg= *([\d.]+)(k?)`)
+	fioTextOps  = regexp.MustCompile(`^ +issued rwts: total=(\d+),(\d+),(\d+),(\d+) short=(\d+),(\d+),(\d+),(\d+) ` +
+		`dropped=(\d+),(\d+),(\d+),(\d+)$`)
+	fioTextEnd = regexp.MustCompile(`^ +latency +: target=`)
+	fioTextAll = regexp.MustCompile(`^ +(READ|WRITE|TRIM|MIXED): bw=.*, io=.*, run=\d+-\d+msec$`)
 	// fioTextHas are lines with words like avg=2.5k, of which a line with fsyncs is only a heading.
 	fioTextHas  = regexp.MustCompile(`^( +)([\w ]*?)(?: \( *([\w/]+)\))? *:(.* \S+=.*)$`)
 	fioTextPct  = regexp.MustCompile(`^ +(\w+) percentiles \((\w+)\):$`)
@@ -59,7 +61,8 @@ func parseFioText(details *Report, text string) ([]fioRun, error) {
 		}
 	}
 	if r.open || len(r.pending) > 0 {
-		return nil, fault.Guestf("fio's output is incomplete: after the figures of %s, there is no line of all jobs", Quote(r.runs[len(r.runs)-1].name))
+		return nil, fault.Guestf("fio's output is incomplete: after the figures of %s, there is no line of all jobs",
+			Quote(r.runs[len(r.runs)-1].name))
 	}
 	heads := map[string][]string{}
 	for _, m := range fioTextHead.FindAllStringSubmatch(text, -1) {
@@ -114,7 +117,8 @@ func (r *fioTextReader) read(line string) error {
 		r.pending = append(r.pending, r.side)
 		return nil
 	}
-	if m := fioTextLat.FindStringSubmatch(line); m != nil && slices.Contains(fioSides, r.side) && strings.HasPrefix(line, "    ") {
+	if m := fioTextLat.FindStringSubmatch(line); m != nil && slices.Contains(fioSides, r.side) && strings.HasPrefix(line,
+		"    ") {
 		avg, err := Number(m[3])
 		if err != nil {
 			return err

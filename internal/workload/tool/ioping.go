@@ -14,8 +14,10 @@ type iopingReport struct{ requests, counted, min, mean, max, dev float64 }
 var (
 	iopingCounted = line("requests completed", `^(\d+(?:\.\d+)?)( [kMG])? requests completed in `)
 	iopingMade    = line("generated", `^generated (\d+(?:\.\d+)?)( [kMG])? requests in `)
-	iopingTimes   = line("min/avg", `^min/avg/max/mdev = (\d+(?:\.\d+)?) (ns|us|ms|s|min) / (\d+(?:\.\d+)?) (ns|us|ms|s|min) / (\d+(?:\.\d+)?) (ns|us|ms|s|min) / (\d+(?:\.\d+)?) (ns|us|ms|s|min)\r?$`)
-	iopingUnit    = map[string]float64{"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "": 1, " k": 1e3, " M": 1e6,
+	iopingTimes   = line("min/avg",
+		`^min/avg/max/mdev = (\d+(?:\.\d+)?) (ns|us|ms|s|min) / (\d+(?:\.\d+)?) (ns|us|ms|s|min) / (\d+(?:\.\d+)?) (ns`+
+			`|us|ms|s|min) / (\d+(?:\.\d+)?) (ns|us|ms|s|min)\r?$`)
+	iopingUnit = map[string]float64{"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "": 1, " k": 1e3, " M": 1e6,
 		" G": 1e9}
 )
 

@@ -109,7 +109,8 @@ func readIozone(text string, r *Report) error {
 	if !throughput && iozoneHead.FindString(text) == "" {
 		return fault.Guestf("the output contains no iozone table: %s", Quote(text))
 	}
-	if runs, ends := strings.Count(text, "\tCommand line used: "), len(iozoneLast.FindAllString(text, -1)); ends == 0 || ends < runs {
+	if runs, ends := strings.Count(text, "\tCommand line used: "), len(iozoneLast.FindAllString(text, -1)); ends == 0 ||
+		ends < runs {
 		return fault.Guestf("iozone did not print \"iozone test complete\"")
 	}
 	if throughput {

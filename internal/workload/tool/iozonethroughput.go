@@ -11,12 +11,15 @@ import (
 // The report of iozone's throughput mode (-t, -l, -u): a block for each test, which begins with what the
 // children see.
 var (
-	iozoneSees   = regexp.MustCompile(`^\t(Children|Parent) sees? throughput for +(\d+) (.+?)\s+= +(\d+\.\d+) (\S+) *$`)
-	iozoneEach   = regexp.MustCompile(`^\t(Min|Max|Avg) throughput per (?:process|thread)\s+= +(\d+\.\d+) (\S+) *$`)
-	iozoneXfer   = regexp.MustCompile(`^\tMin xfer\s+= +(\d+\.\d+) (\S+) *$`)
-	iozoneChild  = regexp.MustCompile(`^\tChild\[(\d+)\] xfer count = +(\d+\.\d+) (\S+), Throughput = +(\d+\.\d+) ([^\s,]+)`)
-	iozoneCPU    = regexp.MustCompile(`^\tCPU [Uu]tilization: Wall time +(\d+\.\d+) +CPU time +(\d+\.\d+) +CPU utilization +(\d+\.\d+) %`)
-	iozoneLines  = regexp.MustCompile(`^\t(?:Children|Parent) see|^\t(?:Min|Max|Avg) throughput|^\tMin xfer|^\tChild\[|^\tCPU [Uu]tilization:`)
+	iozoneSees  = regexp.MustCompile(`^\t(Children|Parent) sees? throughput for +(\d+) (.+?)\s+= +(\d+\.\d+) (\S+) *$`)
+	iozoneEach  = regexp.MustCompile(`^\t(Min|Max|Avg) throughput per (?:process|thread)\s+= +(\d+\.\d+) (\S+) *$`)
+	iozoneXfer  = regexp.MustCompile(`^\tMin xfer\s+= +(\d+\.\d+) (\S+) *$`)
+	iozoneChild = regexp.MustCompile(`^\tChild\[(\d+)\] xfer count = +(\d+\.\d+) (\S+), Throughput = +(\d+\.\d+) (` +
+		`[^\s,]+)`)
+	iozoneCPU = regexp.MustCompile(`^\tCPU [Uu]tilization: Wall time +(\d+\.\d+) +CPU time +(\d+\.\d+) +CPU util` +
+		`ization +(\d+\.\d+) %`)
+	iozoneLines = regexp.MustCompile(`^\t(?:Children|Parent) see|^\t(?:Min|Max|Avg) throughput|^\tMin xfer|^\tChil` +
+		`d\[|^\tCPU [Uu]tilization:`)
 	iozoneRates  = map[string]string{"kB/sec": "kB/s", "KB/sec": "KB/s", "ops/sec": "1/s", "usec/op": "us/op"}
 	iozoneAmount = map[string]string{"kB": "KiB", "KB": "KiB", "ops": "1"}
 )

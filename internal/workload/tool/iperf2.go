@@ -11,19 +11,24 @@ import (
 
 // The lines of iperf 2. -y C prints nine fields for TCP and fourteen for UDP.
 var (
-	iperf2Row = regexp.MustCompile(`^\[(SUM(?:-\d+)?| *\*?\d+)\] +(\d+\.\d+)- *(\d+\.\d+) sec +(\d+(?:\.\d+)?) ([KMGT]?)Bytes +` +
+	iperf2Row = regexp.MustCompile(`^\[(SUM(?:-\d+)?| *\*?\d+)\] +(\d+\.\d+)- *(\d+\.\d+) sec +(\d+(?:\.\d+)?) ([KM` +
+		`GT]?)Bytes +` +
 		`(\d+(?:\.\d+)?) ([KMGT]?)(bits|Bytes)/sec(.*)$`)
 	iperf2Any  = regexp.MustCompile(`^\[(?:SUM(?:-\d+)?| *\*?\d+)\] +\d+[.,]\d+-`)
 	iperf2TCP  = regexp.MustCompile(`^ +(\d+)/(\d+) +(\d+)(?: +(-?\d+)K/(\d+)\((\d+)\) us +(\d+(?:\.\d+)?))? *$`)
 	iperf2Send = regexp.MustCompile(`^ +(\d+)/(\d+) +(\d+) pps *$`)
-	iperf2UDP  = regexp.MustCompile(`^ +(\d+\.\d+) ms +(\d+)/ *(\d+) \((-?[\d.e+-]+|-?nan)%\)(?: +(\d+\.\d+)/ *(\d+\.\d+)/ *(\d+\.\d+)/ *(\d+\.\d+) ms +(\d+) pps +(\d+)/\d+\((\d+)\) pkts +(\d+(?:\.\d+)?))? *$`)
-	iperf2CSV  = regexp.MustCompile(`^\d{14}(?:[.:+-]\d+)*,[^,]*,-?\d+,[^,]*,-?\d+,(-?\d+),(\d+\.\d+)-(\d+\.\d+),(\d+),(\d+)(?:,(\d+\.\d+),(\d+),(-?\d+),(-?\d+\.\d+),(\d+))?$`)
+	iperf2UDP  = regexp.MustCompile(`^ +(\d+\.\d+) ms +(\d+)/ *(\d+) \((-?[\d.e+-]+|-?nan)%\)(?: +(\d+\.\d+)/ *(\d+` +
+		`\.\d+)/ *(\d+\.\d+)/ *(\d+\.\d+) ms +(\d+) pps +(\d+)/\d+\((\d+)\) pkts +(\d+(?:\.\d+)?))? *$`)
+	iperf2CSV = regexp.MustCompile(`^\d{14}(?:[.:+-]\d+)*,[^,]*,-?\d+,[^,]*,-?\d+,(-?\d+),(\d+\.\d+)-(\d+\.\d+),(` +
+		`\d+),(\d+)(?:,(\d+\.\d+),(\d+),(-?\d+),(-?\d+\.\d+),(\d+))?$`)
 	iperf2Open = regexp.MustCompile(`(?m)^\[ *\*?\d+\] local .* connected with `)
 	iperf2Sent = regexp.MustCompile(`^\[(SUM(?:-\d+)?| *\d+)\] Sent (\d+) datagrams$`)
-	iperf2Swap = regexp.MustCompile(`^\[(?:SUM(?:-\d+)?| *\d+)\] +\d+\.\d+-\d+\.\d+ sec +(\d+) datagrams received out-of-order$`)
+	iperf2Swap = regexp.MustCompile(`^\[(?:SUM(?:-\d+)?| *\d+)\] +\d+\.\d+-\d+\.\d+ sec +(\d+) datagrams received o` +
+		`ut-of-order$`)
 	iperf2Port = regexp.MustCompile(`(?m)^\[ *\*?\d+\] local .* connected with (.*? port \d+)`)
-	iperf2Conn = regexp.MustCompile(`^\[ *CT\] final connect times \(min/avg/max/stdev\) = (\d+\.\d+)/(\d+\.\d+)/(\d+\.\d+)/(\d+\.\d+) ms`)
-	iperf2Bad  = regexp.MustCompile(`(?m)^.*(?:connect failed|WARNING|unable to|bind failed|read failed|write failed).*$`)
+	iperf2Conn = regexp.MustCompile(`^\[ *CT\] final connect times \(min/avg/max/stdev\) = (\d+\.\d+)/(\d+\.\d+)/(` +
+		`\d+\.\d+)/(\d+\.\d+) ms`)
+	iperf2Bad = regexp.MustCompile(`(?m)^.*(?:connect failed|WARNING|unable to|bind failed|read failed|write failed).*$`)
 )
 
 // iperf2Line is a line with a rate.
@@ -83,7 +88,8 @@ func readIperf2(text string, r *Report) error {
 			server = "server: "
 		case strings.HasPrefix(line, "[ CT]"):
 			if err := addFigures(r, line, []figureLine{{iperf2Conn, "", []column{{"min connect time", "ms", Lower},
-				{"mean connect time", "ms", Lower}, {"max connect time", "ms", Lower}, {"connect time, deviation", "ms", Lower}}}}); err != nil {
+				{"mean connect time", "ms", Lower}, {"max connect time", "ms", Lower}, {"connect time, deviation", "ms",
+					Lower}}}}); err != nil {
 				return err
 			}
 		}
@@ -140,7 +146,8 @@ func iperf2Read(line string) (row iperf2Line, ok bool, err error) {
 		}
 		row = iperf2Line{stream: stream, from: f[0], to: f[1], bytes: f[2], rate: f[3], rateUnit: "bit/s"}
 		if m[6] != "" {
-			row.addAll([]column{{"jitter", "ms", Lower}, {"lost datagrams", "1", Lower}, {"datagrams", "1", ""}, {"lost", "%", Lower},
+			row.addAll([]column{{"jitter", "ms", Lower}, {"lost datagrams", "1", Lower}, {"datagrams", "1", ""}, {"lost", "%",
+				Lower},
 				{"datagrams out of order", "1", Lower}}, m[6:])
 		}
 		return row, true, nil
@@ -168,14 +175,18 @@ func iperf2Read(line string) (row iperf2Line, ok bool, err error) {
 	}
 	rest := m[9]
 	if m := iperf2TCP.FindStringSubmatch(rest); m != nil {
-		row.addAll([]column{{"writes", "1", ""}, {"write errors", "1", Lower}, {"retransmits", "1", Lower}, {"congestion window", "KiB", ""},
+		row.addAll([]column{{"writes", "1", ""}, {"write errors", "1", Lower}, {"retransmits", "1", Lower},
+			{"congestion window", "KiB", ""},
 			{"round trip", "us", Lower}, {"round trip, variance", "us", Lower}, {"network power", "as printed", Higher}}, m[1:])
 	} else if m := iperf2Send.FindStringSubmatch(rest); m != nil {
 		row.addAll([]column{{"writes", "1", ""}, {"write errors", "1", Lower}, {"packets", "1/s", Higher}}, m[1:])
 	} else if m := iperf2UDP.FindStringSubmatch(rest); m != nil {
-		row.addAll([]column{{"jitter", "ms", Lower}, {"lost datagrams", "1", Lower}, {"datagrams", "1", ""}, {"lost", "%", Lower},
-			{"mean latency", "ms", Lower}, {"min latency", "ms", Lower}, {"max latency", "ms", Lower}, {"latency, deviation", "ms", Lower},
-			{"packets", "1/s", Higher}, {"received packets", "1", ""}, {"packets in flight", "1", ""}, {"network power", "as printed", Higher}}, m[1:])
+		row.addAll([]column{{"jitter", "ms", Lower}, {"lost datagrams", "1", Lower}, {"datagrams", "1", ""}, {"lost", "%",
+			Lower},
+			{"mean latency", "ms", Lower}, {"min latency", "ms", Lower}, {"max latency", "ms", Lower}, {"latency, deviation",
+				"ms", Lower},
+			{"packets", "1/s", Higher}, {"received packets", "1", ""}, {"packets in flight", "1", ""}, {"network power",
+				"as printed", Higher}}, m[1:])
 	} else if strings.TrimSpace(rest) != "" {
 		return row, false, damaged("iperf", line)
 	}
@@ -205,7 +216,8 @@ func addIperf2(r *Report, rows []iperf2Line) error {
 	for i, row := range rows {
 		whole := last[row.order+row.stream] == i
 		if whole && row.from != 0 {
-			return fault.Guestf("the last figures of iperf's stream %s begin at %g s: the output is cut off", Quote(row.stream), row.from)
+			return fault.Guestf("the last figures of iperf's stream %s begin at %g s: the output is cut off",
+				Quote(row.stream), row.from)
 		}
 		prefix := row.order
 		switch {

@@ -125,12 +125,14 @@ func iperf3Unit(name string) (string, bool) {
 
 // The lines of iperf3's text. They may begin with a time stamp or a title.
 var (
-	iperf3Row = regexp.MustCompile(`^(?:.*? )?\[(SUM| *\d+)\](?:\[([TR]X-[CS])\])? +(\d+\.\d+)-(\d+\.\d+) +sec +(\d+(?:\.\d+)?) ([KMGT]?)Bytes +` +
+	iperf3Row = regexp.MustCompile(`^(?:.*? )?\[(SUM| *\d+)\](?:\[([TR]X-[CS])\])? +(\d+\.\d+)-(\d+\.\d+) +sec +(\d` +
+		`+(?:\.\d+)?) ([KMGT]?)Bytes +` +
 		`(\d+(?:\.\d+)?) ([KMGT]?)(bits|Bytes)/sec(.*)$`)
 	// What follows the rate: retransmits and the congestion window, or datagrams, jitter and losses.
-	iperf3TCP  = regexp.MustCompile(`^(?: +(\d+)(?: +(\d+(?:\.\d+)?) ([KMGT]?)Bytes)?)? *$`)
-	iperf3UDP  = regexp.MustCompile(`^ +(\d+\.\d+) ms +(-?\d+)/(-?\d+) +\((-?[\d.e+-]+|-?nan)%\) *$`)
-	iperf3CPU  = regexp.MustCompile(`(?m)CPU Utilization: local/(\w+) (-?\d+\.\d+)% \((-?\d+\.\d+)%u/(-?\d+\.\d+)%s\), remote/(\w+) (-?\d+\.\d+)% \((-?\d+\.\d+)%u/(-?\d+\.\d+)%s\)`)
+	iperf3TCP = regexp.MustCompile(`^(?: +(\d+)(?: +(\d+(?:\.\d+)?) ([KMGT]?)Bytes)?)? *$`)
+	iperf3UDP = regexp.MustCompile(`^ +(\d+\.\d+) ms +(-?\d+)/(-?\d+) +\((-?[\d.e+-]+|-?nan)%\) *$`)
+	iperf3CPU = regexp.MustCompile(`(?m)CPU Utilization: local/(\w+) (-?\d+\.\d+)% \((-?\d+\.\d+)%u/(-?\d+\.\d+)%s` +
+		`\), remote/(\w+) (-?\d+\.\d+)% \((-?\d+\.\d+)%u/(-?\d+\.\d+)%s\)`)
 	iperf3Any  = regexp.MustCompile(`^(?:.*? )?\[(?:SUM| *\d+)\](?:\[[TR]X-[CS]\])? +\d+[.,]\d`)
 	iperf3Head = regexp.MustCompile(`\[ ID\]`)
 )
@@ -321,7 +323,8 @@ func power(prefix string) float64 {
 
 // iperf3Consistent checks that rate × time is the size in a sum of JSON.
 func iperf3Consistent(s iperf3Sum) error {
-	if s.Bytes == nil || s.Bits == nil || s.Seconds == nil || *s.Bytes == 0 || *s.Bits == 0 { // not printed, or nothing arrived
+	if s.Bytes == nil || s.Bits == nil || s.Seconds == nil || *s.Bytes == 0 ||
+		*s.Bits == 0 { // not printed, or nothing arrived
 		return nil
 	}
 	if off := math.Abs(*s.Bits/8**s.Seconds - *s.Bytes); off > 0.001**s.Bytes {

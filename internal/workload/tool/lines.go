@@ -77,7 +77,8 @@ func lines(t lineTool) func(text string, r *Report) error {
 }
 
 // decimalComma is a line with a number that was written with a decimal comma.
-var decimalComma = regexp.MustCompile(`(?m)^.*\b\d+,\d+ (?:[KMGkm]?B|[KMG]?B/s|[Mm]bps|s|ms|us|sec|%).*$|^.*[a-z]=\d+,\d.*$|^.*[Mm]bps: *\d+,\d.*$`)
+var decimalComma = regexp.MustCompile(`(?m)^.*\b\d+,\d+ (?:[KMGkm]?B|[KMG]?B/s|[Mm]bps|s|ms|us|sec|%).*$|^.*[a-z` +
+	`]=\d+,\d.*$|^.*[Mm]bps: *\d+,\d.*$`)
 
 // addFigures finds all figures in all kinds of line.
 func addFigures(r *Report, text string, kinds []figureLine) error {
@@ -124,7 +125,8 @@ var abLines = lineTool{regexp.MustCompile(`(?m)^(?:.*apr_.*|ab: .*|Test aborted.
 		figures(`^Total (?:POSTed|body sent|PUT): +(\d+)`, "sent", "B", ""),
 		figures(`^ +([\d.]+) kb/s sent`, "sent rate", "KB/s", Higher),
 		figures(`^ +([\d.]+) kb/s total`, "total rate", "KB/s", Higher),
-		row(`^(Connect|Processing|Waiting|Total): +(\d+) +(\d+) +(\d+\.\d+) +(\d+) +(\d+)$`, label, column{"%1: min", "ms", Lower},
+		row(`^(Connect|Processing|Waiting|Total): +(\d+) +(\d+) +(\d+\.\d+) +(\d+) +(\d+)$`, label, column{"%1: min", "ms",
+			Lower},
 			column{"%1: mean", "ms", Lower}, column{"%1: standard deviation", "ms", Lower}, column{"%1: median", "ms", Lower},
 			column{"%1: max", "ms", Lower}),
 		figures(`^ +\(Connect: (\d+), Receive: `, "failed to connect", "1", Lower),
@@ -156,23 +158,28 @@ func abComplete(r *Report) error {
 	wanted := []string{"complete", "concurrency", "time", "failed", "transferred", "transferred pages", "requests",
 		"time per request", "time per request, all clients"}
 	if r.Value("complete") > 1 {
-		wanted = append(wanted, "Connect: min", "Processing: min", "Waiting: min", "Total: min", "percentile 50", "percentile 99", "percentile 100")
+		wanted = append(wanted, "Connect: min", "Processing: min", "Waiting: min", "Total: min", "percentile 50",
+			"percentile 99", "percentile 100")
 	}
 	for _, name := range wanted {
 		if _, err := r.One(name); err != nil && len(r.Figures) > 0 {
-			return fault.WithRemedy(fault.Guestf("this is not the complete output of one run of ab: %w", err), "run ab without -d, -q and -S")
+			return fault.WithRemedy(fault.Guestf("this is not the complete output of one run of ab: %w", err),
+				"run ab without -d, -q and -S")
 		}
 	}
 	return nil
 }
 
-var dbenchLines = lineTool{failed: regexp.MustCompile(`(?m)^.*(?:Can't open|Failed to|No such file|No space left|clients failed).*$`),
+var dbenchLines = lineTool{failed: regexp.MustCompile(`(?m)^.*(?:Can't open|Failed to|No such file|No space left` +
+	`|clients failed).*$`),
 	lines: []figureLine{
 		row(`^Throughput ([\d.]+) MB/sec(?:  \(sync \w+\))?  (\d+) clients  (\d+) procs  max_latency=([\d.]+) ms$`,
-			column{"throughput", "MB/s", Higher}, column{"clients", "1", ""}, column{"processes", "1", ""}, column{"max latency", "ms", Lower}),
+			column{"throughput", "MB/s", Higher}, column{"clients", "1", ""}, column{"processes", "1", ""},
+			column{"max latency", "ms", Lower}),
 		row(`^ (\w+) +(\d+) +(\d+\.\d+) +(\d+\.\d+)$`, label, column{"%1", "1", ""}, column{"%1: mean latency", "ms", Lower},
 			column{"%1: max latency", "ms", Lower}),
-		row(`^ +(\d+) +(\d+) +(\d+\.\d+) MB/sec  (execute|warmup) +(\d+) sec  latency (\d+\.\d+) ms$`, column{"%4 at %5 s: clients", "1", ""},
+		row(`^ +(\d+) +(\d+) +(\d+\.\d+) MB/sec  (execute|warmup) +(\d+) sec  latency (\d+\.\d+) ms$`,
+			column{"%4 at %5 s: clients", "1", ""},
 			column{"%4 at %5 s: operations", "1", ""}, column{"%4 at %5 s: throughput", "MB/s", Higher}, label, label,
 			column{"%4 at %5 s: latency", "ms", Lower}),
 	}, check: func(r *Report) error {
@@ -183,7 +190,8 @@ var dbenchLines = lineTool{failed: regexp.MustCompile(`(?m)^.*(?:Can't open|Fail
 	}}
 
 var nbenchLines = lineTool{lines: []figureLine{
-	figures(`^(NUMERIC SORT|STRING SORT|BITFIELD|FP EMULATION|FOURIER|ASSIGNMENT|IDEA|HUFFMAN|NEURAL NET|LU DECOMPOSITION) *: +([\d.e+]+) `,
+	figures(`^(NUMERIC SORT|STRING SORT|BITFIELD|FP EMULATION|FOURIER|ASSIGNMENT|IDEA|HUFFMAN|NEURAL NET|LU DECOMPO`+
+		`SITION) *: +([\d.e+]+) `,
 		"%1", "1/s", Higher),
 	figures(`^(MEMORY|INTEGER|FLOATING-POINT) INDEX *: ([\d.]+)$`, "%1 INDEX", "index", Higher),
 }}

@@ -141,10 +141,13 @@ var sockperfLines = lineTool{lines: []figureLine{
 	figures(`Summary: Message Rate is ([\d.]+) \[msg/sec\]`, "messages", "1/s", Higher),
 	row(`Summary: BandWidth is (\d+\.\d+) MBps \((\d+\.\d+) Mbps\)$`, column{"bandwidth", "MB/s", Higher},
 		column{"bandwidth, Mbps", "Mbit/s", Higher}),
-	row(`\[(Total Run|Valid Duration)\] RunTime=(\d+\.\d+) sec;(?: Warm up time=(\d+) msec;)? SentMessages=(\d+); ReceivedMessages=(\d+)$`,
-		label, column{"%1: time", "s", ""}, column{"%1: warm-up", "ms", ""}, column{"%1: sent", "1", ""}, column{"%1: received", "1", ""}),
+	row(`\[(Total Run|Valid Duration)\] RunTime=(\d+\.\d+) sec;(?: Warm up time=(\d+) msec;)? SentMessages=(\d+); R`+
+		`eceivedMessages=(\d+)$`,
+		label, column{"%1: time", "s", ""}, column{"%1: warm-up", "ms", ""}, column{"%1: sent", "1", ""},
+		column{"%1: received", "1", ""}),
 	row(`avg-latency=(\d+\.\d+) \(std-dev=(\d+\.\d+).*\)$`, label, column{"standard deviation", "us", Lower}),
-	row(`# dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)$`, column{"dropped", "1", Lower},
+	row(`# dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)$`, column{"dropped",
+		"1", Lower},
 		column{"duplicated", "1", Lower}, column{"out of order", "1", Lower}),
 	row(`Total (\d+) observations; each percentile contains (\d+\.\d+) observations$`, column{"observations", "1", ""},
 		column{"observations of a percentile", "1", ""}),
@@ -166,7 +169,8 @@ var tcpbenchLines = lineTool{lines: []figureLine{
 	figures(`Conn: +\d+ Mbps: +(\d+\.\d+) `, "throughput of the last interval", "10^6 bit/s", Higher),
 	figures(`Peak Mbps: +(\d+\.\d+) `, "peak throughput", "10^6 bit/s", Higher),
 	figures(`Conn: +(\d+) Mbps: +\d`, "connections", "1", ""),
-	row(`^ +(\d+) +(\d+) +(\d+\.\d+) +(\d+\.\d+)% *$`, column{"at", "ms", ""}, column{"bytes", "B", ""}, column{"interval", "10^6 bit/s", Higher},
+	row(`^ +(\d+) +(\d+) +(\d+\.\d+) +(\d+\.\d+)% *$`, column{"at", "ms", ""}, column{"bytes", "B", ""},
+		column{"interval", "10^6 bit/s", Higher},
 		column{"bandwidth share", "%", ""}),
 }, check: func(r *Report) error {
 	if at, sums := len(r.All("at")), len(r.All("throughput")); at != sums {
@@ -185,8 +189,10 @@ var (
 	wrkUnits   = map[string]struct {
 		unit   string
 		factor float64
-	}{"": {"1", 1}, "k": {"1", 1e3}, "M": {"1", 1e6}, "G": {"1", 1e9}, "us": {"s", 1e-6}, "ms": {"s", 1e-3}, "s": {"s", 1}, "m": {"s", 60},
-		"h": {"s", 3600}, "B": {"B", 1}, "KB": {"B", 1 << 10}, "MB": {"B", 1 << 20}, "GB": {"B", 1 << 30}, "TB": {"B", 1 << 40}}
+	}{"": {"1", 1}, "k": {"1", 1e3}, "M": {"1", 1e6}, "G": {"1", 1e9}, "us": {"s", 1e-6}, "ms": {"s", 1e-3}, "s": {"s",
+		1}, "m": {"s", 60},
+		"h": {"s", 3600}, "B": {"B", 1}, "KB": {"B", 1 << 10}, "MB": {"B", 1 << 20}, "GB": {"B", 1 << 30}, "TB": {"B",
+			1 << 40}}
 )
 
 // readWrk reads the report of wrk, whose numbers have prefixes; their units are s, B, 1 and 1/s here.
@@ -203,7 +209,8 @@ func readWrk(text string, r *Report) error {
 		columns []column // a unit of "": as printed; "/s": per second
 	}{
 		{wrkEnd, []column{label, {"%1", "/s", Higher}}},
-		{wrkThread, []column{label, {"%1 of a thread", "", ""}, {"%1 of a thread: standard deviation", "", Lower}, {"%1 of a thread: max", "", ""},
+		{wrkThread, []column{label, {"%1 of a thread", "", ""}, {"%1 of a thread: standard deviation", "", Lower},
+			{"%1 of a thread: max", "", ""},
 			{"%1 of a thread: within the deviation", "%", ""}}},
 		{wrkPercent, []column{label, {"percentile %1", "", Lower}}},
 		{wrkTotal, []column{{"requests made", "", ""}, {"time", "", ""}, {"read", "", ""}}},

@@ -16,7 +16,8 @@ var lmbenchKinds = []figureLine{
 	row(`^(\d+\.\d+) (\d+\.\d+) MB/sec$`, column{"size", "MB", ""}, column{"bandwidth", "MB/s", Higher}),
 	row(`^(\d+\.\d+) MB in (\d+\.\d+) secs, (\d+\.\d+) MB/sec$`, column{"size", "MB", ""}, column{"time", "s", Lower},
 		column{"bandwidth", "MB/s", Higher}),
-	row(`^(\d+k)\t(\d+)\t(\d+)\t(\d+)$`, label, column{"files of %1", "1", ""}, column{"files of %1: created", "1/s", Higher},
+	row(`^(\d+k)\t(\d+)\t(\d+)\t(\d+)$`, label, column{"files of %1", "1", ""}, column{"files of %1: created", "1/s",
+		Higher},
 		column{"files of %1: deleted", "1/s", Higher}),
 	figures(`^tlb: (\d+) pages$`, "TLB", "pages", ""),
 }
@@ -24,7 +25,8 @@ var lmbenchKinds = []figureLine{
 var (
 	lmbenchPair  = regexp.MustCompile(`^([\d.]+) ([\d.]+)$`)
 	lmbenchHead  = regexp.MustCompile(`^"(size|stride)=(\S+?)(?: ovr=(\d+\.\d+))?$`)
-	lmbenchComma = regexp.MustCompile(`(?m)^\d+,\d+ [\d,]+(?: MB/sec)?$|: \d+,\d+ (?:micro|nano)seconds$|\d,\d+ MB|^"\S* ovr=\d+,|parallelism: \d+,`)
+	lmbenchComma = regexp.MustCompile(`(?m)^\d+,\d+ [\d,]+(?: MB/sec)?$|: \d+,\d+ (?:micro|nano)seconds$|\d,\d+ MB|` +
+		`^"\S* ovr=\d+,|parallelism: \d+,`)
 )
 
 // readLmbench also reads lines of two numbers. Their meaning depends on the header line above them,

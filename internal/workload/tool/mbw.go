@@ -8,7 +8,8 @@ import (
 )
 
 var (
-	mbwLine = line("Method:", `^(\d+|AVG)\tMethod: (MEMCPY|DUMB|MCBLOCK)\tElapsed: (\d+\.\d+)\tMiB: (\d+\.\d+)\tCopy: (\d+\.\d+) MiB/s$`)
+	mbwLine = line("Method:",
+		`^(\d+|AVG)\tMethod: (MEMCPY|DUMB|MCBLOCK)\tElapsed: (\d+\.\d+)\tMiB: (\d+\.\d+)\tCopy: (\d+\.\d+) MiB/s$`)
 	mbwPlan = line("Doing", `Doing (\d+) runs per test\.$`)
 	// mbwMethods are mbw's ways to copy.
 	mbwMethods = []string{"MEMCPY", "DUMB", "MCBLOCK"}

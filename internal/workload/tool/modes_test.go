@@ -75,41 +75,61 @@ func TestAllFigures(t *testing.T) {
 // notFigures are the parts of each tool's output whose numbers are no figures: settings, versions, dates,
 // numbers of rows. They are all that a reader may leave out.
 var notFigures = map[string][]string{
-	"*":  {`^\$ .*$`, `\b\d+m\b`, `^\tCommand being timed: .*$`, `^\tExit status: 0$`},
-	"ab": {`^This is ApacheBench.*$`, `^Copyright.*$`, `^Benchmarking.*$`, `^(?:Completed|Finished) \d+ requests$`, `^(?:Server|Document Path|SSL|TLS).*$`},
-	"bonnie++": {`^Using uid.*$`, `^Version +\d.*$`, `^(?:Name|Machine|Concurrency|files:max|Latency|vm|host) .*$`, `^ {6,}[\d:/]+ .*$`,
+	"*": {`^\$ .*$`, `\b\d+m\b`, `^\tCommand being timed: .*$`, `^\tExit status: 0$`},
+	"ab": {`^This is ApacheBench.*$`, `^Copyright.*$`, `^Benchmarking.*$`, `^(?:Completed|Finished) \d+ requests$`,
+		`^(?:Server|Document Path|SSL|TLS).*$`},
+	"bonnie++": {`^Using uid.*$`, `^Version +\d.*$`, `^(?:Name|Machine|Concurrency|files:max|Latency|vm|host) .*$`,
+		`^ {6,}[\d:/]+ .*$`,
 		`^1\.9\d,[\d.a-z]+,\w+,`, `,8192,5,`, `,1024,16,,2\b`, `^format_version.*$`},
-	"dbench": {`^dbench version.*$`, `^Running for.*$`, `^\d of \d processes.*$`, `^ +\d  cleanup.*$`, `^failed to create.*$`},
-	"dd":     {`\(.*\) copied`, `, [\d.]+ [kMGT]?B/s$`}, // rounded; the reader calculates it
-	"iperf2": {`^\[ *\*?\d+\] local .*$`, `^(?:Client connecting|Server listening|TCP window|UDP buffer|Sending|Write buffer|Read buffer|TOS set).*$`,
-		`^\d{14},127.0.0.1,\d+,127.0.0.1,\d+,\d+,[\d.]+-[\d.]+,`, `^\[SUM-\d\]`, `\d+/0\(0\) pkts`, `\d+\.\d+-\d+\.\d+ sec`, `\(tot/err\) = \d/\d$`, `^\[ +\*?\d+\]`},
-	"iperf3": {`^\t?Server listening.*$`, `^.*\[ *\d+\] local .*$`, `^.*(?:Connecting to host|Accepted connection|Reverse mode).*$`, `^iperf 3.*$`, `^Linux .*$`,
-		`^Control connection MSS.*$`, `^Time: .*$`, `^ *Cookie: .*$`, `^ *TCP MSS.*$`, `^Starting Test.*$`, `^.*Target Bitrate.*$`, `^Setting UDP.*$`,
+	"dbench": {`^dbench version.*$`, `^Running for.*$`, `^\d of \d processes.*$`, `^ +\d  cleanup.*$`,
+		`^failed to create.*$`},
+	"dd": {`\(.*\) copied`, `, [\d.]+ [kMGT]?B/s$`}, // rounded; the reader calculates it
+	"iperf2": {`^\[ *\*?\d+\] local .*$`,
+		`^(?:Client connecting|Server listening|TCP window|UDP buffer|Sending|Write buffer|Read buffer|TOS set).*$`,
+		`^\d{14},127.0.0.1,\d+,127.0.0.1,\d+,\d+,[\d.]+-[\d.]+,`, `^\[SUM-\d\]`, `\d+/0\(0\) pkts`, `\d+\.\d+-\d+\.\d+ sec`,
+		`\(tot/err\) = \d/\d$`, `^\[ +\*?\d+\]`},
+	"iperf3": {`^\t?Server listening.*$`, `^.*\[ *\d+\] local .*$`,
+		`^.*(?:Connecting to host|Accepted connection|Reverse mode).*$`, `^iperf 3.*$`, `^Linux .*$`,
+		`^Control connection MSS.*$`, `^Time: .*$`, `^ *Cookie: .*$`, `^ *TCP MSS.*$`, `^Starting Test.*$`,
+		`^.*Target Bitrate.*$`, `^Setting UDP.*$`,
 		`^\w{3} \w{3} \d+ [\d:]+ \d{4} `, `(?s)"start":\s*\{.*?\n\t\},`, `"socket":\s*\d+`, `\[(?: *\d+)\]`, `test #\d`},
-	"lmbench":   {`^"\w+=\w+`, `^\d+k\t`},
-	"unixbench": {`(?s)^.*?\nBenchmark Run:[^\n]*\n[^\n]*`, `(?s)\n-{20,}\nBenchmark Run:[^\n]*\n[^\n]*`, `^(?:COUNT|TIME)\|.*$`, `^make.*$`},
+	"lmbench": {`^"\w+=\w+`, `^\d+k\t`},
+	"unixbench": {`(?s)^.*?\nBenchmark Run:[^\n]*\n[^\n]*`, `(?s)\n-{20,}\nBenchmark Run:[^\n]*\n[^\n]*`,
+		`^(?:COUNT|TIME)\|.*$`, `^make.*$`},
 	"hyperfine": {`"exit_codes": \[[^\]]*\]`, `"command": .*`, `"parameters": \{[^}]*\}`, `"n": .*`},
 	"mbw":       {`^Long uses .*$`, `^Using .*$`},
 	"nuttcp":    {}, "qperf": {`^ +\w+_(?:node|cpu|os|qperf) +=  .*$`},
-	"rt-tests": {`^# /dev/cpu.*$`, `^T: *\d+ \( *\d+\) P: *\d+`, ` I: *\d+ `, `^#\d+: ID.*, Cyc`, `^# Thread.*$`, `^\d{6} `, `\b000000\b`, `"(?:file_version|start_time|end_time|test_start|sysname|release|version|cmdline|machine|nodename|realtime)": .*$`,
-		`"\w+": "[^"]*"`, `"return_code": 0`, `^# Break.*$`, `^policy:.*$`, `^(?:Max|Online) CPUs.*$`, `Interval: \d+`, `"(?:cpu|node)": -?\d+`, `^ *T: .*C: +0 .*$`},
+	"rt-tests": {`^# /dev/cpu.*$`, `^T: *\d+ \( *\d+\) P: *\d+`, ` I: *\d+ `, `^#\d+: ID.*, Cyc`, `^# Thread.*$`,
+		`^\d{6} `, `\b000000\b`,
+		`"(?:file_version|start_time|end_time|test_start|sysname|release|version|cmdline|machine|nodename|realtime)": .*$`,
+		`"\w+": "[^"]*"`, `"return_code": 0`, `^# Break.*$`, `^policy:.*$`, `^(?:Max|Online) CPUs.*$`, `Interval: \d+`,
+		`"(?:cpu|node)": -?\d+`, `^ *T: .*C: +0 .*$`},
 	"sockperf": {`^.*version #.*$`, `^\[ \d+\] IP.*$`, `using msg-size.*$`, `Server No: \d`},
 	"tcpbench": {`^Conn: +\d+`}, "wrk": {`^Running .*$`, `^ +\d+ threads and .*$`},
-	"netperf": {`^.* TEST from .*$`, `10\^6bits/s(?:ec)?`, `=-\S+$`, `,-[\d.]+`, `0xf+e?`, `"netperf .*"`, `, ?[\w-]{36},`, `[\d.]+\.0\.0\.\d|0\.0\.0\.0`, `  -1\.00\d?`,
+	"netperf": {`^.* TEST from .*$`, `10\^6bits/s(?:ec)?`, `=-\S+$`, `,-[\d.]+`, `0xf+e?`, `"netperf .*"`,
+		`, ?[\w-]{36},`, `[\d.]+\.0\.0\.\d|0\.0\.0\.0`, `  -1\.00\d?`,
 		`=netperf.*$`, `=[\w-]{36}$`, `^\w+,\w+,\w+.*\D9\dth.*$|Socket Type,.*$|Throughput,Throughput Units.*$`},
 	"openssl": {`^(?:version|built on|options|compiler|CPUINFO):.*$`, `(?:\(.*\) copied|, [\d.]+ [kMGT]?B/s$)`, `^task \d`,
 		`^(?:Got: )?\+[FR]\d*:(?:\d+:)?`, `-pbkdf2`, `for 1s`, `^Forked child \d+$`, `in 1000s of`},
-	"fio": {`"(?:fio version|timestamp\w*|time|job_start|groupid|eta|rw|bs|size|iodepth|numjobs|direct|io_size|\w*runtime_?|name|jobname|filename|percentile_list)" : .*$`,
-		`^.*\(g=\d+\): rw=.*$`, `^fio-3.*$`, `^Starting \d.*$`, `\(groupid=.*$`, `^Run status group \d+`, `\([\d.]+[kMG]?B(?:/s)?(?:-[\d.]+[kMG]?B/s)?\)`,
-		`BW=[\d.]+[KMGT]?i?B/s`, `IOPS=[\d.]+k?`, `; 0 zone resets`, `^[345];fio-[\d.]+;[^;]*;\d+;`, `[\d.]+%=0;`, `^Jobs: .*$`, `Laying out IO file.*$`},
+	"fio": {`"(?:fio version|timestamp\w*|time|job_start|groupid|eta|rw|bs|size|iodepth|numjobs|direct|io_size|\w*r` +
+		`untime_?|name|jobname|filename|percentile_list)" : .*$`,
+		`^.*\(g=\d+\): rw=.*$`, `^fio-3.*$`, `^Starting \d.*$`, `\(groupid=.*$`, `^Run status group \d+`,
+		`\([\d.]+[kMG]?B(?:/s)?(?:-[\d.]+[kMG]?B/s)?\)`,
+		`BW=[\d.]+[KMGT]?i?B/s`, `IOPS=[\d.]+k?`, `; 0 zone resets`, `^[345];fio-[\d.]+;[^;]*;\d+;`, `[\d.]+%=0;`,
+		`^Jobs: .*$`, `Laying out IO file.*$`},
 	"iozone": {`^\tIozone: (?s:.*?)\tRun began:.*$`, `^\t\s*(?:Version|Compiled|Build).*$`, `^\tCommand line used:.*$`,
-		`^\t(?:Time Resolution|Processor cache|File stride|Using m\w+imum|File size set|Record Size|CPU utilization Resolution) .*$`,
-		`^\t(?:Min|Max) process.*$`, `^\t(?:Throughput test with|Each process writes).*$`, `^ *"\d+"( *"\d+")*`, `^"Record size.*$`},
-	"sysbench": {`^sysbench .*$`, `^(?:Number of threads|Prime numbers limit|Block size|Report|Debug|Target).*$`, `^\d+ files, .*$`, `^.*total file size$`,
+		`^\t(?:Time Resolution|Processor cache|File stride|Using m\w+imum|File size set|Record Size|CPU utilization Re` +
+			`solution) .*$`,
+		`^\t(?:Min|Max) process.*$`, `^\t(?:Throughput test with|Each process writes).*$`, `^ *"\d+"( *"\d+")*`,
+		`^"Record size.*$`},
+	"sysbench": {`^sysbench .*$`, `^(?:Number of threads|Prime numbers limit|Block size|Report|Debug|Target).*$`,
+		`^\d+ files, .*$`, `^.*total file size$`,
 		`^  (?:block size|total size):.*$`, `Periodic FSYNC.*$`, `^Read/Write ratio.*$`, `^Extra file.*$`, `^Running.*$`,
 		`^DEBUG: Worker.*$`, `\(ms,\d+%\)`},
-	"stress-ng": {`defaulting to a .*$`, `^stress-ng: (?:[\d:.]+ )?\w+: *\[\d+\] `, `^setting to a .*$`, `^dispatching hogs:.*$`, `^.*(?:CPU cache size|stream: ).*$`,
-		`^.*debug: (?s:.*?)$`, `(?s)^system-info:.*?\n\n`, `^(?:invoked|system|RAM|temporary|\d processors|cache allocate|process|cpu:).*$`,
+	"stress-ng": {`defaulting to a .*$`, `^stress-ng: (?:[\d:.]+ )?\w+: *\[\d+\] `, `^setting to a .*$`,
+		`^dispatching hogs:.*$`, `^.*(?:CPU cache size|stream: ).*$`,
+		`^.*debug: (?s:.*?)$`, `(?s)^system-info:.*?\n\n`,
+		`^(?:invoked|system|RAM|temporary|\d processors|cache allocate|process|cpu:).*$`,
 		`^.*\[\d+\] \(instance \d\)$`, `^(?:\d stressors? started|stress-ng 0\..*)$`},
 }
 
@@ -199,9 +219,13 @@ var repeats = map[string]bool{"fio/normal-json.txt": true}
 // openEnded are outputs that nothing ends, so that a part of the lines is a complete output, too.
 var openEnded = map[string]bool{
 	"lmbench": true, "qperf": true, "tcpbench": true,
-	"rt-tests/cyclictest-t2.txt": true, "rt-tests/signaltest.txt": true, "rt-tests/cyclictest-verbose.txt": true, "bonnie++/twice.txt": true, "dd/two-passes.txt": true, "dd/three-runs.txt": true, "openssl/enc-7parallel.txt": true, "fio/terse-jobs2.txt": true,
-	"fio/normal-rate.txt": true, "iperf2/tcp-csv.txt": true, "iperf2/tcp-P2-csv.txt": true, "iperf2/tcp-interval-csv.txt": true,
-	"iperf2/tcp-dual-P2.txt": true, "netperf/omni-k.txt": true, "netperf/tcp_rr-v2.txt": true, "netperf/tcp_stream-v2.txt": true, "netperf/omni-k-rr.txt": true, "netperf/tcp_stream-omni-k.txt": true,
+	"rt-tests/cyclictest-t2.txt": true, "rt-tests/signaltest.txt": true, "rt-tests/cyclictest-verbose.txt": true,
+	"bonnie++/twice.txt": true, "dd/two-passes.txt": true, "dd/three-runs.txt": true, "openssl/enc-7parallel.txt": true,
+	"fio/terse-jobs2.txt": true,
+	"fio/normal-rate.txt": true, "iperf2/tcp-csv.txt": true, "iperf2/tcp-P2-csv.txt": true,
+	"iperf2/tcp-interval-csv.txt": true,
+	"iperf2/tcp-dual-P2.txt":      true, "netperf/omni-k.txt": true, "netperf/tcp_rr-v2.txt": true,
+	"netperf/tcp_stream-v2.txt": true, "netperf/omni-k-rr.txt": true, "netperf/tcp_stream-omni-k.txt": true,
 	"iperf2/tcp-interval.txt": true, "iperf2/server-tcp.txt": true, "iperf2/tcp-enhanced-interval.txt": true,
 }
 
@@ -238,7 +262,8 @@ func TestDamagedOutput(t *testing.T) {
 			same("comma", regexp.MustCompile(`(\d)\.(\d)`).ReplaceAllString(text, "$1,$2"), false)
 			step := max(1, len(lines)/25) // long outputs repeat themselves
 			for i := 0; i < len(lines); i += step {
-				if !same(fmt.Sprintf("a warning before line %d", i+1), strings.Join(lines[:i], "")+"Warning: the clock of this host is slow\n"+
+				if !same(fmt.Sprintf("a warning before line %d", i+1), strings.Join(lines[:i],
+					"")+"Warning: the clock of this host is slow\n"+
 					strings.Join(lines[i:], ""), false) {
 					break
 				}
@@ -253,7 +278,8 @@ func TestDamagedOutput(t *testing.T) {
 				if !same(fmt.Sprintf("cut before line %d: %q", i+1, lines[i]), strings.Join(lines[:i], ""), false) {
 					break
 				}
-				if !same(fmt.Sprintf("cut in line %d: %q", i+1, lines[i]), strings.Join(lines[:i], "")+lines[i][:len(lines[i])/2], false) {
+				if !same(fmt.Sprintf("cut in line %d: %q", i+1, lines[i]), strings.Join(lines[:i], "")+lines[i][:len(lines[i])/2],
+					false) {
 					break
 				}
 			}

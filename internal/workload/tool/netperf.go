@@ -12,7 +12,8 @@ import (
 )
 
 var (
-	netperfBad  = regexp.MustCompile(`(?m)^(?:establish.control.*|send_.*|recv_.*|netperf: .*|catcher: .*|shutdown_control.*|.*[Uu]sage: netperf.*)$`)
+	netperfBad = regexp.MustCompile(`(?m)^(?:establish.control.*|send_.*|recv_.*|netperf: .*|catcher: .*|shutdown_` +
+		`control.*|.*[Uu]sage: netperf.*)$`)
 	netperfTest = regexp.MustCompile(`^(?:MIGRATED )?([A-Z][\w/| ]*?) TEST from `)
 	// netperfUnit is the unit in the heading of a table.
 	netperfUnit = regexp.MustCompile(` (10\^[369]bits|[KMG]Bytes)/s(?:ec)?\b`)
@@ -52,31 +53,44 @@ var netperfKinds = []struct {
 	part netperfPart
 }{
 	{row(`^(\d+) +(\d+) +(\d+) +(\d+) +(\d+\.\d+) +(\d+\.\d+)`+netperfCPU4+` *$`, column{"local send socket", "B", ""},
-		column{"local receive socket", "B", ""}, column{"request", "B", ""}, column{"response", "B", ""}, column{"time", "s", Lower},
+		column{"local receive socket", "B", ""}, column{"request", "B", ""}, column{"response", "B", ""}, column{"time",
+			"s", Lower},
 		column{"transactions", "1/s", Higher}, column{"local CPU", "%", Lower}, column{"remote CPU", "%", Lower},
 		column{"local service demand", "us", Lower}, column{"remote service demand", "us", Lower}), netperfFirst},
-	{row(`^(\d+) +(\d+) *$`, column{"remote send socket", "B", ""}, column{"remote receive socket", "B", ""}), netperfMore},
+	{row(`^(\d+) +(\d+) *$`, column{"remote send socket", "B", ""}, column{"remote receive socket", "B", ""}),
+		netperfMore},
 	{row(`^ *(\d+) +(\d+) +(\d+) +(\d+\.\d+) +(\d+\.\d+)`+netperfCPU4+` *$`, column{"receive socket", "B", ""},
-		column{"send socket", "B", ""}, column{"message", "B", ""}, column{"time", "s", Lower}, column{"throughput", netperfRate, Higher},
+		column{"send socket", "B", ""}, column{"message", "B", ""}, column{"time", "s", Lower}, column{"throughput",
+			netperfRate, Higher},
 		column{"local CPU", "%", Lower}, column{"remote CPU", "%", Lower}, column{"local service demand", "us/KB", Lower},
 		column{"remote service demand", "us/KB", Lower}), netperfOnly},
 	{row(`^(\d+) +(\d+) +(\d+\.\d+) +(\d+) +(\d+) +(\d+\.\d+)`+netperfCPU2+` *$`, column{"send socket", "B", ""},
-		column{"message", "B", ""}, column{"time", "s", Lower}, column{"sent messages", "1", ""}, column{"send errors", "1", Lower},
-		column{"sent throughput", netperfRate, Higher}, column{"local CPU", "%", Lower}, column{"local service demand", "us/KB", Lower}), netperfFirst},
+		column{"message", "B", ""}, column{"time", "s", Lower}, column{"sent messages", "1", ""}, column{"send errors", "1",
+			Lower},
+		column{"sent throughput", netperfRate, Higher}, column{"local CPU", "%", Lower}, column{"local service demand",
+			"us/KB", Lower}), netperfFirst},
 	{row(`^(\d+) {6,}(\d+\.\d+) +(\d+) {6,}(\d+\.\d+)`+netperfCPU2+` *$`, column{"receive socket", "B", ""},
-		column{"receiver's time", "s", Lower}, column{"received messages", "1", ""}, column{"received throughput", netperfRate, Higher},
+		column{"receiver's time", "s", Lower}, column{"received messages", "1", ""}, column{"received throughput",
+			netperfRate, Higher},
 		column{"remote CPU", "%", Lower}, column{"remote service demand", "us/KB", Lower}), netperfMore},
-	{row(`^ +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+\.\d+) +(\d+) +(\d+\.\d+) +(\d+) *$`, column{"local send alignment", "1", ""},
-		column{"remote receive alignment", "1", ""}, column{"local send offset", "1", ""}, column{"remote receive offset", "1", ""},
-		column{"transferred", "B", ""}, column{"bytes per send", "B", ""}, column{"sends", "1", ""}, column{"bytes per receive", "B", ""},
+	{row(`^ +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+\.\d+) +(\d+) +(\d+\.\d+) +(\d+) *$`, column{"local send alignment",
+		"1", ""},
+		column{"remote receive alignment", "1", ""}, column{"local send offset", "1", ""}, column{"remote receive offset",
+			"1", ""},
+		column{"transferred", "B", ""}, column{"bytes per send", "B", ""}, column{"sends", "1", ""},
+		column{"bytes per receive", "B", ""},
 		column{"receives", "1", ""}), netperfMore},
 	{row(`^ +(\d+) *$`, column{"maximum segment", "B", ""}), netperfMore},
-	{row(`^ +(\d+) +(\d+) +(\d+) +(\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) *$`, column{"local send alignment", "1", ""},
-		column{"remote receive alignment", "1", ""}, column{"local send offset", "1", ""}, column{"remote receive offset", "1", ""},
-		column{"round trip", "us", Lower}, column{"transactions, three decimals", "1/s", Higher}, column{"outbound", netperfRate, Higher},
+	{row(`^ +(\d+) +(\d+) +(\d+) +(\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) *$`,
+		column{"local send alignment", "1", ""},
+		column{"remote receive alignment", "1", ""}, column{"local send offset", "1", ""}, column{"remote receive offset",
+			"1", ""},
+		column{"round trip", "us", Lower}, column{"transactions, three decimals", "1/s", Higher}, column{"outbound",
+			netperfRate, Higher},
 		column{"inbound", netperfRate, Higher}), netperfMore},
 	{row(`^(\d+\.\d+) *$`, column{"result", "1/s or 10^6 bit/s", Higher}), netperfOnly},
-	{row(`^Interim result: +(\d+\.\d+) (\S+) over (\d+\.\d+) seconds ending at (\d+\.\d+)$`, column{"interim at %4 s", "as printed", Higher},
+	{row(`^Interim result: +(\d+\.\d+) (\S+) over (\d+\.\d+) seconds ending at (\d+\.\d+)$`, column{"interim at %4 s",
+		"as printed", Higher},
 		label, column{"interim at %4 s: time", "s", Lower}, label), netperfAside},
 	{row(`^!!! (?:Confidence intervals:)? *(Throughput|Local CPU util|Remote CPU util) *: +(\d+\.\d+)%$`, label,
 		column{"%1: confidence interval not reached, is", "%", Lower}), netperfAside},
@@ -117,7 +131,8 @@ func readNetperf(text string, r *Report) error {
 		t.rows = t.tests
 	}
 	if t.open > 0 || t.rows < t.tests {
-		return fault.Guestf("the output of netperf has the beginning of %d reports, but not all their lines: it is cut off", t.tests)
+		return fault.Guestf("the output of netperf has the beginning of %d reports, but not all their lines: it is cut off",
+			t.tests)
 	}
 	return nil
 }
@@ -263,7 +278,8 @@ func (t *netperfText) table(line string) (bool, error) {
 }
 
 var (
-	netperfOmni   = regexp.MustCompile(`^(?:Local|Remote|Throughput|Elapsed|Socket|Request|Mean|\S+ +\S+ +Throughput)\b.*[^ .:].*$`)
+	netperfOmni = regexp.MustCompile(`^(?:Local|Remote|Throughput|Elapsed|Socket|Request|Mean|\S+ +\S+ +Throughpu` +
+		`t)\b.*[^ .:].*$`)
 	netperfNumber = regexp.MustCompile(`(?:^| )-?\d+(?:[.,]\d+)? `)
 	netperfComma  = regexp.MustCompile(`\d,\d`)
 	netperfBare   = regexp.MustCompile(`^[ \d.,-]*\d[ \d.,-]*$`)

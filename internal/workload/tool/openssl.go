@@ -34,7 +34,8 @@ var opensslKeys = map[string]struct {
 	"3": {"dsa", []string{"sign/s", "verify/s"}}, "4": {"ecdsa", []string{"sign/s", "verify/s"}},
 	"5": {"ecdh", []string{"op/s", "op"}}, "6": {"EdDSA", []string{"sign/s", "verify/s"}},
 	"7": {"SM2", []string{"sign/s", "verify/s"}}, "8": {"ffdh", []string{"op/s", "op"}},
-	"9": {"KEM", []string{"keygens/s", "encaps/s", "decaps/s"}}, "10": {"signature", []string{"keygens/s", "sign/s", "verify/s"}},
+	"9": {"KEM", []string{"keygens/s", "encaps/s", "decaps/s"}}, "10": {"signature", []string{"keygens/s", "sign/s",
+		"verify/s"}},
 }
 
 // opensslSpeed reads the lines of openssl speed in their order.
@@ -226,7 +227,8 @@ func (s *opensslSpeed) table(line string) error {
 	if m := opensslRow.FindStringSubmatch(line); m != nil {
 		words := append(strings.Fields(strings.ReplaceAll(m[2], "s", "")), strings.Fields(m[3])...)
 		if len(words) != len(s.columns) {
-			return fault.Guestf("openssl speed prints %d figures in a table of %d columns: %s", len(words), len(s.columns), Quote(line))
+			return fault.Guestf("openssl speed prints %d figures in a table of %d columns: %s", len(words), len(s.columns),
+				Quote(line))
 		}
 		f, err := Numbers(words...)
 		if err != nil {

@@ -16,15 +16,18 @@ var (
 	hackbenchAny   = line("", `^(?:Time: |Each sender will pass |Running in \w+ mode )`)
 	hackbenchTime  = line("Time:", `^Time: (\d+\.\d+)$`)
 	hackbenchLoops = line("Each sender", `^Each sender will pass (\d+) messages of (\d+) bytes$`)
-	hackbenchTasks = line("Running in", `^Running in \w+ mode with (\d+) groups using (\d+) file descriptors each \(== (\d+) tasks\)$`)
+	hackbenchTasks = line("Running in",
+		`^Running in \w+ mode with (\d+) groups using (\d+) file descriptors each \(== (\d+) tasks\)$`)
 	// cyclictestLine is also that of signaltest, which has no interval. With -N, the times are in ns, but the line
 	// does not say so.
-	cyclictestLine = regexp.MustCompile(`^T: *(\d+) \( *\d+\) P: *\d+ (?:I: *(\d+) )?C: *(\d+) Min: *(\d+) Act: *(\d+) Avg: *(\d+) Max: *(\d+) *$`)
-	cyclictestBin  = regexp.MustCompile(`^(\d{6}) ((?:\d{6,}\s*)+)$`)
-	cyclictestSum  = regexp.MustCompile(`^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows): ((?:\d+\s*)+)$`)
-	cyclictestRun  = regexp.MustCompile(`^ +(\d+): +(\d+): +(\d+)$`)
-	semaphoreLine  = regexp.MustCompile(`^#(\d+) -> #(\d+), Min +(\d+), Cur +(\d+), Avg +(\d+), Max +(\d+)$`)
-	rtCycles       = regexp.MustCompile(`^#\d+: ID\d+, .*, Cycles (\d+) *$`)
+	cyclictestLine = regexp.MustCompile(`^T: *(\d+) \( *\d+\) P: *\d+ (?:I: *(\d+) )?C: *(\d+) Min: *(\d+) Act: *(` +
+		`\d+) Avg: *(\d+) Max: *(\d+) *$`)
+	cyclictestBin = regexp.MustCompile(`^(\d{6}) ((?:\d{6,}\s*)+)$`)
+	cyclictestSum = regexp.MustCompile(`^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows): ` +
+		`((?:\d+\s*)+)$`)
+	cyclictestRun = regexp.MustCompile(`^ +(\d+): +(\d+): +(\d+)$`)
+	semaphoreLine = regexp.MustCompile(`^#(\d+) -> #(\d+), Min +(\d+), Cur +(\d+), Avg +(\d+), Max +(\d+)$`)
+	rtCycles      = regexp.MustCompile(`^#\d+: ID\d+, .*, Cycles (\d+) *$`)
 )
 
 // readRTTests reads the output of hackbench, of cyclictest and signaltest, and of pmqtest, ptsematest,
@@ -223,7 +226,8 @@ func readCyclictestJSON(text string, r *Report) error {
 			prefix = fmt.Sprintf("thread %d: ", id)
 		}
 		if t.Cycles == 0 || t.Min > t.Avg || t.Avg > t.Max {
-			return Contradiction("%.0f wake-ups cannot have minimum %v, mean %v and maximum %v µs", t.Cycles, t.Min, t.Avg, t.Max)
+			return Contradiction("%.0f wake-ups cannot have minimum %v, mean %v and maximum %v µs", t.Cycles, t.Min, t.Avg,
+				t.Max)
 		}
 		r.add(prefix+"wake-ups", t.Cycles, "1", "")
 		r.add(prefix+"min wake-up latency", t.Min, "us", Lower)

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/tare-bench/tare/internal/fault"
 )
 
@@ -17,9 +15,11 @@ var (
 	// stressLog is what precedes a line, depending on --timestamp and --log-brief.
 	stressLog  = regexp.MustCompile(`(?m)^stress-ng: (?:[\d:.]+ )?(metrc|info|warn|debug): *\[\d+\] `)
 	stressHead = regexp.MustCompile(`(?m)^stressor +bogo ops .*$`)
-	stressRow  = regexp.MustCompile(`(?m)^([a-z][\w-]*) +(\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+)(?: +(\d+\.\d+) +(\d+))?$`)
+	stressRow  = regexp.MustCompile(`(?m)^([a-z][\w-]*) +(\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d` +
+		`+\.\d+)(?: +(\d+\.\d+) +(\d+))?$`)
 	stressDone = regexp.MustCompile(`(?m)^successful run completed in (\d+\.\d+)s?.*$`)
-	stressBad  = regexp.MustCompile(`(?m)^stress-ng: (?:[\d:.]+ )?(?:error|fail): .*$|^.*(?:unsuccessful run|must not run as root|aborting:|skipping the stressor).*$`)
+	stressBad  = regexp.MustCompile(`(?m)^stress-ng: (?:[\d:.]+ )?(?:error|fail): .*$|^.*(?:unsuccessful run|must n` +
+		`ot run as root|aborting:|skipping the stressor).*$`)
 	// stressOf is the line above the figures of --perf and --tz.
 	stressOf   = regexp.MustCompile(`^([a-z][\w-]*):$`)
 	stressPerf = regexp.MustCompile(`^ +(\d+) (\S.*?) {2,}(\d+\.\d+) ([KMGTPEB ]?)/sec *(?:\(.*\))?$`)
@@ -28,11 +28,13 @@ var (
 
 // stressOther are lines of --metrics, --times and of the end.
 var stressOther = []figureLine{
-	row(`^([a-z][\w-]*) +(\d+\.\d+) (\S.*?) \((?:geometr?ic|harmonic) mean of (\d+) instances?\)$`, label, column{"%1: %3", "as printed", ""},
+	row(`^([a-z][\w-]*) +(\d+\.\d+) (\S.*?) \((?:geometr?ic|harmonic) mean of (\d+) instances?\)$`, label,
+		column{"%1: %3", "as printed", ""},
 		label, column{"%1: %3, instances", "1", ""}),
 	figures(`^for a (\d+\.\d+)s run time:$`, "run time", "s", ""),
 	figures(`^ +(\d+\.\d+)s available CPU time$`, "available CPU time", "s", ""),
-	row(`^ +(\d+\.\d+)s (user|system|total) time +\( *(\d+\.\d+)%\)$`, column{"%2 time", "s", ""}, label, column{"%2 time, share", "%", ""}),
+	row(`^ +(\d+\.\d+)s (user|system|total) time +\( *(\d+\.\d+)%\)$`, column{"%2 time", "s", ""}, label,
+		column{"%2 time, share", "%", ""}),
 	row(`^load average: (\d+\.\d+) (\d+\.\d+) (\d+\.\d+)$`, column{"load average of 1 minute", "1", ""},
 		column{"load average of 5 minutes", "1", ""}, column{"load average of 15 minutes", "1", ""}),
 	figures(`^(skipped|passed|failed|metrics untrustworthy): (\d+)`, "stressors %1", "1", ""),
@@ -40,11 +42,13 @@ var stressOther = []figureLine{
 }
 
 // stressScale are the units of --perf.
-var stressScale = map[string]float64{"": 1, " ": 1, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+var stressScale = map[string]float64{"": 1, " ": 1, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12, "P": 1e15,
+	"E": 1e18}
 
 // stressKeys are the columns of the table, and the keys of the YAML with the same figures.
 var stressKeys = []struct{ key, name, unit string }{
-	{"bogo-ops", "bogo ops", "1"}, {"wall-clock-time", "real time", "s"}, {"user-time", "usr time", "s"}, {"system-time", "sys time", "s"},
+	{"bogo-ops", "bogo ops", "1"}, {"wall-clock-time", "real time", "s"}, {"user-time", "usr time", "s"}, {"system-time",
+		"sys time", "s"},
 	{"bogo-ops-per-second-real-time", "bogo ops per real second", "1/s"},
 	{"bogo-ops-per-second-usr-sys-time", "bogo ops per CPU second", "1/s"},
 	{"cpu-usage-per-instance", "CPU used per instance", "%"}, {"max-rss", "RSS max", "KiB"},
@@ -53,7 +57,8 @@ var stressKeys = []struct{ key, name, unit string }{
 // readStressNG reads the metrics that stress-ng prints, or writes as YAML. Printed output must confirm
 // that the run succeeded; YAML does not contain that. It says the names of the "stressors".
 func readStressNG(text string, r *Report) error {
-	if line := stressBad.FindString(Grep(text, "stress-ng: ", "aborting:", "unsuccessful", "as root", "skipping")); line != "" {
+	if line := stressBad.FindString(Grep(text, "stress-ng: ", "aborting:", "unsuccessful", "as root",
+		"skipping")); line != "" {
 		return fault.Guestf("stress-ng failed: %s", Quote(line))
 	}
 	text = stressLog.ReplaceAllString(text, "")
@@ -152,9 +157,9 @@ func readStressYAML(text string, r *Report) (names []string, err error) {
 	if !ok || strings.Contains(end, "\n---\n") || strings.HasPrefix(end, "---\n") {
 		return nil, fault.Guestf("the output is not one complete YAML file of stress-ng, from \"---\" to \"...\"")
 	}
-	var doc map[string]any
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-		return nil, fault.Guestf("stress-ng's YAML is damaged: %w", err)
+	doc, err := stressSections(text)
+	if err != nil {
+		return nil, err
 	}
 	metrics, _ := doc["metrics"].([]any)
 	for _, item := range metrics {
@@ -203,6 +208,45 @@ func readStressYAML(text string, r *Report) (names []string, err error) {
 		}
 	}
 	return names, nil
+}
+
+var (
+	stressSection = regexp.MustCompile(`^([a-z][a-z-]*):$`)
+	stressItem    = regexp.MustCompile(`^ +(- )?([\w-]+): (.*)$`)
+)
+
+// stressSections reads the sections of the YAML: each has keys, or a list of items with keys. stress-ng writes no
+// other YAML, and a library would accept what a message in its middle makes of it.
+func stressSections(text string) (map[string]any, error) {
+	doc, section := map[string]any{}, ""
+	var item map[string]any
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \n")
+		if line == "" || line == "---" {
+			continue
+		}
+		if m := stressSection.FindStringSubmatch(line); m != nil {
+			section, item = m[1], nil
+			continue
+		}
+		m := stressItem.FindStringSubmatch(line)
+		if m == nil || section == "" {
+			return nil, damaged("stress-ng's YAML", line)
+		}
+		list, isList := doc[section].([]any)
+		switch {
+		case m[1] != "" && (isList || doc[section] == nil):
+			item = map[string]any{}
+			doc[section] = append(list, item)
+		case item == nil && doc[section] == nil:
+			item = map[string]any{}
+			doc[section] = item
+		case item == nil || m[1] != "":
+			return nil, damaged("stress-ng's YAML", line)
+		}
+		item[m[2]] = m[3]
+	}
+	return doc, nil
 }
 
 // addStressSection adds the figures of a list of stressors, other than their metrics.

@@ -19,19 +19,24 @@ var sysbenchKinds = []figureLine{
 	figures(`^ *events/s \(eps\): +(\d+\.\d+)$`, "events/s", "1/s", Higher),
 	row(`^(?:Total operations|Operations performed): (\d+) \( *(\d+\.\d+) (?:per second|ops/sec)\)$`,
 		column{"operations", "1", ""}, column{"events per second", "1/s", Higher}),
-	row(`^ *transactions: +(\d+) +\((\d+\.\d+) per sec\.\)$`, column{"transactions made", "1", ""}, column{"transactions", "1/s", Higher}),
-	row(`^ *(queries|ignored errors|reconnects|deadlocks|read/write requests|other operations): +(\d+) +\((\d+\.\d+) per sec\.\)$`,
+	row(`^ *transactions: +(\d+) +\((\d+\.\d+) per sec\.\)$`, column{"transactions made", "1", ""},
+		column{"transactions", "1/s", Higher}),
+	row(`^ *(queries|ignored errors|reconnects|deadlocks|read/write requests|other operations): +(\d+) +\((\d+\.\d+`+
+		`) per sec\.\)$`,
 		label, column{"%1 made", "1", ""}, column{"%1", "1/s", ""}),
 	figures(`^ {8}(read|write|other|total): +(\d+)$`, "queries: %1", "1", ""),
-	row(`^(\d+\.\d+) Mi?B transferred \((\d+\.\d+) Mi?B/sec\)$`, column{"transferred", "MiB", ""}, column{"bandwidth", "MiB/s", Higher}),
+	row(`^(\d+\.\d+) Mi?B transferred \((\d+\.\d+) Mi?B/sec\)$`, column{"transferred", "MiB", ""}, column{"bandwidth",
+		"MiB/s", Higher}),
 	figures(`^ *reads/s: +(\d+\.\d+)$`, "reads", "1/s", Higher),
 	figures(`^ *writes/s: +(\d+\.\d+)$`, "writes", "1/s", Higher),
 	figures(`^ *fsyncs/s: +(\d+\.\d+)$`, "fsyncs", "1/s", Higher),
-	row(`^ *(read|write|fsync): +IOPS=(\d+\.\d+)(?: (\d+\.\d+) MiB/s \((\d+\.\d+) MB/s\))?$`, label, column{"%1s", "1/s", Higher},
+	row(`^ *(read|write|fsync): +IOPS=(\d+\.\d+)(?: (\d+\.\d+) MiB/s \((\d+\.\d+) MB/s\))?$`, label, column{"%1s", "1/s",
+		Higher},
 		column{"%1 throughput", "MiB/s", Higher}, column{"%1 throughput, MB/s", "MB/s", Higher}),
 	figures(`^ *read, MiB/s: +(\d+\.\d+)$`, "read throughput", "MiB/s", Higher),
 	figures(`^ *written, MiB/s: +(\d+\.\d+)$`, "write throughput", "MiB/s", Higher),
-	row(`^Operations performed: +(\d+) [Rr]eads?, (\d+) [Ww]rites?, (\d+) Other = (\d+) Total$`, column{"read operations", "1", ""},
+	row(`^Operations performed: +(\d+) [Rr]eads?, (\d+) [Ww]rites?, (\d+) Other = (\d+) Total$`,
+		column{"read operations", "1", ""},
 		column{"write operations", "1", ""}, column{"other operations", "1", ""}, column{"operations", "1", ""}),
 	figures(`^ *(\d+\.\d+) Requests/sec executed$`, "requests", "1/s", Higher),
 	figures(`^ *total time taken by event execution: +(\d+\.\d+)$`, "sum of latencies", "s", Lower),
@@ -45,16 +50,21 @@ var sysbenchKinds = []figureLine{
 	row(`^ *execution time \(avg/stddev\): +(\d+\.\d+)/(\d+\.\d+)$`, column{"execution time of a thread", "s", ""},
 		column{"execution time of a thread, deviation", "s", Lower}),
 	figures(`^ *(\d+\.\d+) \|\** +(\d+)$`, "latencies of %1 ms", "1", ""),
-	row(`^\[ (\d+)s \] thds: (\d+) eps: (\d+\.\d+) lat \(ms,(\d+)%\): (\d+\.\d+)$`, label, column{"at %1 s: threads", "1", ""},
+	row(`^\[ (\d+)s \] thds: (\d+) eps: (\d+\.\d+) lat \(ms,(\d+)%\): (\d+\.\d+)$`, label, column{"at %1 s: threads",
+		"1", ""},
 		column{"at %1 s: events per second", "1/s", Higher}, label, column{"at %1 s: %4th percentile latency", "ms", Lower}),
-	row(`^\[ (\d+)s \] thds: (\d+) tps: (\d+\.\d+) qps: (\d+\.\d+) \(r/w/o: (\d+\.\d+)/(\d+\.\d+)/(\d+\.\d+)\) lat \(ms,(\d+)%\): `+
+	row(`^\[ (\d+)s \] thds: (\d+) tps: (\d+\.\d+) qps: (\d+\.\d+) \(r/w/o: (\d+\.\d+)/(\d+\.\d+)/(\d+\.\d+)\) lat `+
+		`\(ms,(\d+)%\): `+
 		`(\d+\.\d+) err/s:? (\d+\.\d+) reconn/s: (\d+\.\d+)$`,
-		label, column{"at %1 s: threads", "1", ""}, column{"at %1 s: transactions", "1/s", Higher}, column{"at %1 s: queries", "1/s", Higher},
-		column{"at %1 s: queries: read", "1/s", ""}, column{"at %1 s: queries: write", "1/s", ""}, column{"at %1 s: queries: other", "1/s", ""},
+		label, column{"at %1 s: threads", "1", ""}, column{"at %1 s: transactions", "1/s", Higher},
+		column{"at %1 s: queries", "1/s", Higher},
+		column{"at %1 s: queries: read", "1/s", ""}, column{"at %1 s: queries: write", "1/s", ""},
+		column{"at %1 s: queries: other", "1/s", ""},
 		label, column{"at %1 s: %8th percentile latency", "ms", Lower}, column{"at %1 s: errors", "1/s", Lower},
 		column{"at %1 s: reconnects", "1/s", Lower}),
 	figures(`^\[ (\d+)s \] (\d+\.\d+) MiB/sec$`, "at %1 s: bandwidth", "MiB/s", Higher),
-	row(`^\[ (\d+)s \] reads: (\d+\.\d+) MiB/s writes: (\d+\.\d+) MiB/s fsyncs: (\d+\.\d+)/s latency \(ms,(\d+)%\): (\d+\.\d+)$`,
+	row(`^\[ (\d+)s \] reads: (\d+\.\d+) MiB/s writes: (\d+\.\d+) MiB/s fsyncs: (\d+\.\d+)/s latency \(ms,(\d+)%\):`+
+		` (\d+\.\d+)$`,
 		label, column{"at %1 s: read throughput", "MiB/s", Higher}, column{"at %1 s: write throughput", "MiB/s", Higher},
 		column{"at %1 s: fsyncs", "1/s", Higher}, label, column{"at %1 s: %5th percentile latency", "ms", Lower}),
 	row(`^\[ (\d+)s \] queue length: (\d+),? concurrency: (\d+)$`, label, column{"at %1 s: queue length", "1", Lower},
@@ -81,7 +91,8 @@ var (
 	sysbenchLines      = lines(lineTool{lines: sysbenchKinds})
 	sysbenchOp         = line("operation", `^  operation: (\w+)$`)
 	sysbenchInterval   = line("[ ", `^\[ \d+s \].*$`)
-	sysbenchCheckpoint = regexp.MustCompile(`(?m)^\[ (\d+)s \] Checkpoint report:\n(?s:.*?)\n *execution time \(avg/stddev\):.*\n`)
+	sysbenchCheckpoint = regexp.MustCompile(`(?m)^\[ (\d+)s \] Checkpoint report:\n(?s:.*?)\n *execution time \(avg` +
+		`/stddev\):.*\n`)
 )
 
 // readSysbench reads the report that sysbench prints at the end of a test, and what it prints before. It says

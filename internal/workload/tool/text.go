@@ -85,7 +85,8 @@ var complaints = []string{
 }
 
 var (
-	timeFailed = regexp.MustCompile(`(?m)^(?:Command (?:exited with non-zero status|terminated by signal|stopped by signal).*` +
+	timeFailed = regexp.MustCompile(`(?m)^(?:Command (?:exited with non-zero status|terminated by signal|stopped by` +
+		` signal).*` +
 		`|\s*Exit status: (?:[1-9]\d*))$`)
 )
 

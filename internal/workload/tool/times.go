@@ -12,7 +12,8 @@ var (
 	timeShell = regexp.MustCompile(`(?m)^(user|sys)\s+(?:(\d+)m)?(\d+(?:\.\d+)?)s?$`)
 	timeNamed = regexp.MustCompile(`\belapsed \d+(?:\.\d+)? (user) (\d+(?:\.\d+)?) (sys) (\d+(?:\.\d+)?)\b`)
 	// GNU time's default and its -v.
-	timeGNU     = regexp.MustCompile(`(?m)^(\d+\.\d+)user (\d+\.\d+)system [\d:.]+elapsed (\d+|\?)%CPU \((\d+)avgtext\+(\d+)avgdata (\d+)maxresident\)k$`)
+	timeGNU = regexp.MustCompile(`(?m)^(\d+\.\d+)user (\d+\.\d+)system [\d:.]+elapsed (\d+|\?)%CPU \((\d+)avgte` +
+		`xt\+(\d+)avgdata (\d+)maxresident\)k$`)
 	timeFaults  = regexp.MustCompile(`(?m)^(\d+)inputs\+(\d+)outputs \((\d+)major\+(\d+)minor\)pagefaults (\d+)swaps$`)
 	timeVerbose = regexp.MustCompile(`(?m)^\t([A-Z][^\n:]*?)(?: \((seconds|kbytes|bytes)\))?: (\d+(?:\.\d+)?)(%?)$`)
 )
@@ -69,7 +70,8 @@ var gnuTimes = []figureLine{
 
 func withGNUTimes(r *Report, text string) error {
 	if short, long := len(timeGNU.FindAllString(text, -1)), len(timeFaults.FindAllString(text, -1)); short != long {
-		return fault.Guestf("the output has %d first lines of GNU time, but %d second ones: it is cut off or damaged", short, long)
+		return fault.Guestf("the output has %d first lines of GNU time, but %d second ones: it is cut off or damaged",
+			short, long)
 	}
 	if err := addFigures(r, text, gnuTimes); err != nil {
 		return err

@@ -113,7 +113,8 @@ func foundNumbers(t *testing.T, v any) []found {
 		for _, word := range strings.FieldsFunc(strings.ReplaceAll(v, " / ", ","), func(r rune) bool { return r == ',' }) {
 			all = append(all, foundWord(word)...)
 		}
-		if len(all) == 0 && !strings.ContainsAny(v, "abcdefghijklmnopqrstuvwxyz") { // "64       4  1780008 …", "1062400973.91:1217622345.76:…"
+		if len(all) == 0 && !strings.ContainsAny(v,
+			"abcdefghijklmnopqrstuvwxyz") { // "64       4  1780008 …", "1062400973.91:1217622345.76:…"
 			words := strings.FieldsFunc(v, func(r rune) bool { return r == ' ' || r == ':' })
 			for i, word := range words {
 				if f := foundWord(word); f != nil && (i > 1 || strings.Contains(v, ":")) {
@@ -276,11 +277,17 @@ var unread = map[string]string{
 	"ab/error-c-gt-n.txt": "concurrency", "ab/error-refused.txt": "Connection refused",
 	"bonnie++/bon_csv2html.txt": "CSV", "hyperfine/sleep.txt": "--export-json",
 	"hyperfine/csv.txt": "--export-json", "hyperfine/markdown.txt": "--export-json", "hyperfine/text.txt": "--export-json",
-	"mbw/noavg.txt": "no mean of", "mbw/type0.txt": "no mean of", "mbw/type1.txt": "no mean of", "mbw/two-types.txt": "no mean of", "bonnie++/bon_csv2txt.txt": "CSV", "bonnie++/refused-root.txt": "-u", "bonnie++/refused-size-lt-2xram.txt": "double RAM",
-	"dd/noxfer.txt": "status=noxfer", "dd/error-full.txt": "No space left", "dd/write-cs_CZ.txt": "LC_ALL=C", "dd/write-de_DE.txt": "LC_ALL=C",
-	"fio/error-enospc-json.txt": "No space left", "fio/error-enospc-layout.txt": "No space left", "fio/error-enospc-text.txt": "No space left",
-	"fio/error-option.txt": "unrecognized option", "iperf3/error-refused-json.txt": "Connection refused",
-	"kernel-build/tinyconfig-fail.txt": "Error 1", "netperf/error-noserver.txt": "netserver", "netpipe/error-noserver.txt": "Cannot Connect",
+	"mbw/noavg.txt": "no mean of", "mbw/type0.txt": "no mean of", "mbw/type1.txt": "no mean of",
+	"mbw/two-types.txt": "no mean of", "bonnie++/bon_csv2txt.txt": "CSV", "bonnie++/refused-root.txt": "-u",
+	"bonnie++/refused-size-lt-2xram.txt": "double RAM",
+	"dd/noxfer.txt":                      "status=noxfer", "dd/error-full.txt": "No space left",
+	"dd/write-cs_CZ.txt":        "LC_ALL=C",
+	"dd/write-de_DE.txt":        "LC_ALL=C",
+	"fio/error-enospc-json.txt": "No space left", "fio/error-enospc-layout.txt": "No space left",
+	"fio/error-enospc-text.txt": "No space left",
+	"fio/error-option.txt":      "unrecognized option", "iperf3/error-refused-json.txt": "Connection refused",
+	"kernel-build/tinyconfig-fail.txt": "Error 1", "netperf/error-noserver.txt": "netserver",
+	"netpipe/error-noserver.txt":               "Cannot Connect",
 	"openssl/enc-article-verbatim.txt":         "Use -help",
 	"perf-bench/mem-memset-simple.txt":         "--format=simple",
 	"perf-bench/sched-pipe-simple.txt":         "--format=simple",
@@ -361,7 +368,8 @@ func TestOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f, err := r.One("time per request"); err != nil || f.Value != 0.569 || math.Abs(f.In("s")-0.569e-3) > 1e-12 || f.In("parsec") != 0 {
+	if f, err := r.One("time per request"); err != nil || f.Value != 0.569 || math.Abs(f.In("s")-0.569e-3) > 1e-12 ||
+		f.In("parsec") != 0 {
 		t.Errorf("%+v, %v", f, err)
 	}
 	r.add("a", 1, "B/s", Higher)

@@ -9,12 +9,14 @@ import (
 )
 
 // unixbenchLines are those of UnixBench's Run, and of its program fstime.
-var unixbenchLines = lines(lineTool{regexp.MustCompile(`(?m)^(?:.*\*\*\* (?:Error|No rule).*|Run: .*|.*[Aa]bort(?:ing|ed).*)$`), []figureLine{
+var unixbenchLines = lines(lineTool{regexp.MustCompile(`(?m)^(?:.*\*\*\* (?:Error|No rule).*|Run: .*|.*[Aa]bort(` +
+	`?:ing|ed).*)$`), []figureLine{
 	figures(`^(\w.*?\S) {2,}([\d.]+) +[\d.]+ +[\d.]+$`, "%1: baseline", "as printed", Higher),
 	figures(`^(\w.*?\S) {2,}[\d.]+ +([\d.]+) +[\d.]+$`, "%1", "as printed", Higher),
 	figures(`^(\w.*?\S) {2,}[\d.]+ +[\d.]+ +([\d.]+)$`, "%1: index", "index", Higher),
 	figures(`^System Benchmarks Index Score.*? +([\d.]+)$`, "index", "index", Higher),
-	row(`^(\w.*?\S) {2,}([\d.]+) (\w+) +\(([\d.]+) s, (\d+) samples?\)$`, label, column{"%1, %3", "as printed", Higher}, label,
+	row(`^(\w.*?\S) {2,}([\d.]+) (\w+) +\(([\d.]+) s, (\d+) samples?\)$`, label, column{"%1, %3", "as printed", Higher},
+		label,
 		column{"%1: time", "s", Lower}, column{"%1: samples", "1", ""}),
 	figures(`^(Write|Read|Copy) done: (\d+) in \d`, "%1: done", "256 B", ""),
 	figures(`^(Write|Read|Copy) done: \d+ in (\d+\.\d+), `, "%1: time", "s", Lower),
@@ -42,7 +44,8 @@ var (
 func readUnixbench(text string, r *Report) error {
 	at := unixbenchRun.FindAllStringSubmatchIndex(text, -1)
 	if starts := strings.Count(text, "\nBenchmark Run: "); len(at) != starts {
-		return fault.Guestf("UnixBench began %d runs, but the output has the number of copies of %d: it is damaged", starts, len(at))
+		return fault.Guestf("UnixBench began %d runs, but the output has the number of copies of %d: it is damaged", starts,
+			len(at))
 	}
 	if len(at) == 0 {
 		if strings.Contains(text, "BYTE UNIX Benchmarks (Version") {
@@ -59,7 +62,8 @@ func readUnixbench(text string, r *Report) error {
 		copies[m[1]] = true
 	}
 	if len(copies) > len(at) {
-		return fault.Guestf("UnixBench ran with %d numbers of copies, but the output has results of %d: it is cut off", len(copies), len(at))
+		return fault.Guestf("UnixBench ran with %d numbers of copies, but the output has results of %d: it is cut off",
+			len(copies), len(at))
 	}
 	for i, m := range at {
 		end := len(text)

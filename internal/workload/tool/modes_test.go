@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write testdata/figures")
 func outputs(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*/*.txt")
-	if err != nil || len(files) < 150 {
+	if err != nil || len(files) < 300 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	var names []string
@@ -71,6 +71,10 @@ func TestAllFigures(t *testing.T) {
 		}
 	}
 }
+
+// notHeld are the tools whose readers do not find all numbers yet. TestNoNumberIsDropped and TestDamagedOutput leave
+// them out; remove a tool here when its reader is complete.
+var notHeld = []string{"cpio", "kernel-build", "nbench", "netpipe", "ioping", "perf-bench", "tar", "tiobench", "ttcp"}
 
 // notFigures are the parts of each tool's output whose numbers are no figures: settings, versions, dates,
 // numbers of rows. They are all that a reader may leave out.
@@ -144,7 +148,7 @@ func TestNoNumberIsDropped(t *testing.T) {
 	for _, name := range outputs(t) {
 		tool := filepath.Dir(name)
 		text := plain(fixture(t, name))
-		if notFigures[tool] == nil || repeats[name] {
+		if slices.Contains(notHeld, tool) || repeats[name] {
 			continue
 		}
 		for _, expr := range slices.Concat(notFigures["*"], notFigures[tool]) {
@@ -233,11 +237,11 @@ var openEnded = map[string]bool{
 // warning in it, or refuses it. It never finds a part.
 func TestDamagedOutput(t *testing.T) {
 	for _, name := range outputs(t) {
+		if slices.Contains(notHeld, filepath.Dir(name)) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if notFigures[filepath.Dir(name)] == nil {
-				t.Skip("not yet")
-			}
 			tool, text := filepath.Dir(name), fixture(t, name)
 			whole, err := Read(tool, text)
 			if err != nil {

@@ -13,6 +13,7 @@ var (
 	perfTotal = line("Total time", `^ *Total time: (\d+\.\d+) \[sec\]$`)
 	perfEach  = line("usecs/op", `^ *(\d+\.\d+) usecs/op$`)
 	perfRate  = line("/sec", `^ +(\d+\.\d+) ([KMG]?B)/sec$`)
+	perfOps   = line("ops/sec", `^ +(\d+) ops/sec$`)
 	perfUnit  = map[string]float64{"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 )
 
@@ -44,6 +45,13 @@ func readPerfBench(text string, r *Report) error {
 	}
 	if each > 0 {
 		r.add("latency", each, "us/op", Lower)
+	}
+	for _, m := range perfOps.all(text) {
+		f, err := Number(m[1])
+		if err != nil {
+			return err
+		}
+		r.add("operations per second", f, "1/s", Higher)
 	}
 	for _, m := range perfRate.all(text) {
 		f, err := Number(m[1])

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -33,7 +32,7 @@ NAME is the name of an article or an unambiguous prefix of it.`,
 			return unknownCommand(cmd, args[0])
 		},
 	}
-	c.AddCommand(newPaperList(), newPaperShow(), newPaperAudit(), newPaperRun(o))
+	c.AddCommand(newPaperList(), newPaperShow(), newPaperAudit(), newPaperNew(), newPaperRun(o), newPaperReport())
 	for _, sub := range c.Commands() {
 		sub.Args = paperArgs(sub.Args)
 	}
@@ -254,17 +253,12 @@ func openPaper(name string) (*paper.Article, error) {
 	if unknown == nil && (a.Document.Name == name || !isFile(name)) {
 		return a, nil
 	}
-	f, err := os.Open(name)
+	text, err := readPaper(name)
 	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, "./") {
 		return nil, unknown
 	}
 	if err != nil {
-		return nil, fault.Campaignf("%w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxPaper))
-	if err != nil {
-		return nil, fault.Campaignf("%s: %w", name, err)
+		return nil, err
 	}
 	return paper.Parse(name, text)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -143,4 +144,55 @@ func TestPaperRun(t *testing.T) {
 		t.Errorf("another article's run: status %d: %s", other.status, other.stderr)
 	}
 	nothingLeft(t)
+}
+
+// TestPaperNew makes a file from a table, and audits, shows and reports it.
+func TestPaperNew(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "cpu.csv", "workload;host;kvm\nopenssl (s);47,639;51,975 (+9,1 %)\nuntar (s);310,147;170,257 (-54,1 %)\n")
+	r := tare(t, dir, "paper", "new", "Mine 1.yaml", "--table", "cpu.csv", "--decimal-comma")
+	if r.status != 0 || !strings.Contains(r.stdout, "with 4 figures") {
+		t.Fatalf("status %d: %s%s", r.status, r.stdout, r.stderr)
+	}
+	if r := tare(t, dir, "paper", "new", "Mine 1.yaml"); r.status != exitCampaign || !strings.Contains(r.stderr, "exists already") {
+		t.Errorf("overwritten: status %d: %s", r.status, r.stderr)
+	}
+	r = tare(t, dir, "paper", "audit", "Mine 1.yaml")
+	if r.status != 0 || !strings.Contains(r.stdout, "mine-1: 1 agree; 0 rounding, 1 arithmetic") || !strings.Contains(r.stdout, "two digits are swapped: -45.1") {
+		t.Errorf("status %d: %s%s", r.status, r.stdout, r.stderr)
+	}
+	r = tare(t, dir, "paper", "report", "Mine 1.yaml", "--out", "page.md")
+	page, err := os.ReadFile(filepath.Join(dir, "page.md"))
+	if r.status != 0 || err != nil || !strings.Contains(string(page), "| kvm | **170,257 (-54,1 %)** | -45.1 % |") {
+		t.Errorf("status %d: %s\n%s", r.status, r.stderr, page)
+	}
+	r = tare(t, dir, "paper", "run", "Mine 1.yaml", "--dry-run")
+	if r.status != exitCampaign || !strings.Contains(r.stderr, "add the key repetition") {
+		t.Errorf("status %d: %s", r.status, r.stderr)
+	}
+}
+
+// TestPaperRunOwn plans the repetition of an article in a file.
+func TestPaperRunOwn(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "own.yaml", `document: {short_name: own, title: Own}
+systems: {host: {kind: native}, guest: {kind: guest}}
+results:
+- {table: t, workload: unpack, scenario: solo, system: host, statistic: mean, value: 1.0, unit: s, better: lower, printed: 1.0 s}
+- {table: t, workload: unpack, scenario: solo, system: guest, statistic: mean, value: 1.2, unit: s, better: lower, printed: 1.2 s}
+repetition:
+  baseline: host
+  systems:
+  - {system: host, as: [native]}
+  - {system: guest, as: [lxc, runc, qemu-tcg]}
+  campaigns:
+  - {name: solo, scenarios: [solo], workloads: [untar-kernel]}
+  figures:
+  - {table: t, campaign: solo, by: untar-kernel, metric: time}
+`)
+	live(t)
+	r := tare(t, dir, "paper", "run", "own.yaml", "--dry-run", "--budget", "10s")
+	if r.status != 0 || !strings.Contains(r.stdout, "untar-kernel") || !strings.Contains(r.stdout, "Campaign 1 of 1") {
+		t.Errorf("status %d: %s%s", r.status, r.stdout, r.stderr)
+	}
 }

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestPaperGoldens makes the tables of every article from runs of `tare paper run`, and
-// the CSV of each run. The run files lack the programs' output, the command lines and
+// TestPaperGoldens makes the tables and the page of every article from runs of `tare
+// paper run`, and the CSV of each run. The run files lack the programs' output, the command lines and
 // what identifies machines. Their figures come from a busy machine: they are goldens
 // of the report only.
 func TestPaperGoldens(t *testing.T) {
@@ -49,23 +49,31 @@ func TestPaperGoldens(t *testing.T) {
 				}
 			}
 			r := tare(t, dir, "paper", "show", name, "--run", strings.Join(runs, ","))
-			if r.status != 0 {
-				t.Fatal(r.stderr)
-			}
-			path := filepath.Join(golden, "tables.txt")
-			if *update {
-				if err := os.WriteFile(path, []byte(r.stdout), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.stdout != string(want) {
-				t.Errorf("got\n%s\nwant\n%s", r.stdout, want)
-			}
+			checkGolden(t, filepath.Join(golden, "tables.txt"), r)
+			// The page in the documentation is made from the same runs.
+			r = tare(t, dir, "paper", "report", name, "--run", strings.Join(runs, ","))
+			checkGolden(t, absolute(filepath.Join("..", "..", "docs", "results", name+".md")), r)
 		})
+	}
+}
+
+// checkGolden compares what a command printed with a file.
+func checkGolden(t *testing.T, path string, r result) {
+	t.Helper()
+	if r.status != 0 {
+		t.Fatal(r.stderr)
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(r.stdout), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.stdout != string(want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", path, r.stdout, want)
 	}
 }
 

@@ -31,12 +31,14 @@ type paperRunFlags struct {
 func newPaperRun(o *options) *cobra.Command {
 	var f paperRunFlags
 	c := &cobra.Command{
-		Use:   "run NAME",
+		Use:   "run NAME|FILE",
 		Short: "Repeat an article's measurements here, and print both results side by side",
 		Long: `run measures what an article measured, scaled to this machine. It uses the systems
 that the article compared if they are usable here, otherwise the most similar ones,
 and lists these differences. The measurements are one or more ordinary campaigns,
 each with its own run file, which tare show and tare report can read, too.
+
+A file of your own needs the key repetition, which says how to measure each figure.
 
 Then run prints the article's tables: the printed figure, the figure measured here,
 and what the system costs against the native one, then and now; or the reason why
@@ -58,7 +60,7 @@ there is no figure. tare paper show NAME --run RUN prints these tables again.`,
 }
 
 func runPaper(cmd *cobra.Command, o *options, f paperRunFlags, name string) error {
-	a, err := paper.Get(name)
+	a, err := openPaper(name)
 	if err != nil {
 		return err
 	}

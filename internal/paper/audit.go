@@ -171,24 +171,28 @@ func (u *audit) label(r *Row) string {
 	return strings.Join([]string{r.Table, r.Workload, r.Scenario, r.System, r.Statistic}, " | ")
 }
 
-// change checks a printed percentage.
-func (u *audit) change(r *Row) {
-	own, ok := r.value()
-	of := &side{number: own, row: r}
+// sidesOfChange returns the two sides of a row's printed change; nil: there is none.
+func (u *audit) sidesOfChange(r *Row) (of, to *side) {
+	if own, ok := r.value(); ok {
+		of = &side{number: own, row: r}
+	}
 	if r.Of != nil && r.Ratio == nil {
 		of = u.side(r, r.Of)
-	} else if !ok {
-		of = nil
 	}
-	var to *side
 	if r.To != nil && r.Ratio == nil {
 		to = u.side(r, r.To)
 	} else if b := u.baseline(r); b != nil {
 		n, _ := b.value()
 		to = &side{number: n, row: b}
 	}
+	return of, to
+}
+
+// change checks a printed percentage.
+func (u *audit) change(r *Row) {
+	of, to := u.sidesOfChange(r)
 	switch {
-	case of == nil && !ok:
+	case of == nil && r.Of == nil:
 		u.unchecked(r.Line, u.label(r), "the article prints the change without the figure")
 		return
 	case of == nil || to == nil:

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/tare-bench/tare/internal/analyze"
 )
 
 // Key identifies one series of values of a repetition.
@@ -37,6 +39,8 @@ type Cost struct {
 	// for a plain quotient of two figures.
 	Verdict  string `json:"verdict,omitempty"`
 	Interval string `json:"interval_percent,omitempty"`
+
+	claim analyze.Verdict // that of Verdict; "": a plain quotient
 }
 
 // Cell is one figure of the article beside this machine's result.
@@ -102,9 +106,7 @@ func (r *Repetition) Tables(measured func(Key) Stats) []RepeatTable {
 				return true
 			})
 			for _, system := range r.Also {
-				own := *first
-				own.System, own.Printed, own.Values, own.Delta = "", "", nil, nil
-				line.Cells = append(line.Cells, r.cell(&own, Guest{As: system}, measured))
+				line.Cells = append(line.Cells, r.cell(first.only(), Guest{As: system}, measured))
 			}
 			t.Lines = append(t.Lines, line)
 		}

@@ -41,6 +41,9 @@ func combine(take string, rows []*Row) *side {
 		s.number = numbers[0]
 	case "max":
 		s.number = numbers[len(numbers)-1]
+	case "range":
+		a, b := numbers[0], numbers[len(numbers)-1]
+		s.number = Number{b.Value - a.Value, a.Resolution + b.Resolution}
 	}
 	return s
 }

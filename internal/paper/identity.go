@@ -2,6 +2,7 @@ package paper
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -162,7 +163,10 @@ func (u *audit) rateSlips(f *Figure, r, t *Row, size, factor float64) []slip {
 // operations reports whether r is a rate of operations.
 func (r *Row) operations() bool {
 	bare, _ := splitUnit(r.Unit)
-	return bare == "IOPS" || bare == "1/s" && strings.Contains(strings.ToLower(r.Statistic+" "+r.Table), "iops")
+	if bare == "1/s" {
+		return strings.Contains(strings.ToLower(r.Statistic+" "+r.Table), "iops")
+	}
+	return bare == "IOPS" || strings.HasSuffix(bare, "/s") && slices.Contains(counted, bare)
 }
 
 // latency reports whether r is the mean time of one operation.

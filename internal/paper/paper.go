@@ -27,6 +27,8 @@ type Article struct {
 	Claims   []Claim
 	// Units are the units of the article that tare does not know.
 	Units []string
+	// Story tells in a few sentences what the article did and found, and what the audit did.
+	Story []string
 	// Absent names the article's diagrams and tables without printed values.
 	Absent []string
 	// Tree is the whole file as JSON-ready values, including the facts about the host,
@@ -125,7 +127,7 @@ type Operand struct {
 	// system's name may be a prefix: "xen" also selects "xen-dom0".
 	Table, Workload, Scenario, System, Statistic, Unit string
 	// Take combines all rows that the operand selects: "mean", "median", "geomean", "sum",
-	// "min" or "max". "": the operand selects one row.
+	// "min", "max" or "range" (maximum − minimum). "": the operand selects one row.
 	Take string
 	// Over are the keys that may have any value in the rows that Take combines.
 	Over []string

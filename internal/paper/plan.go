@@ -54,14 +54,14 @@ type Stage struct {
 	stage  stage
 }
 
-// Repeat plans how to measure an article that comes with tare again. An error is of
-// the kind fault.Campaign: the article is not one of those, an option is wrong, or
+// Repeat plans how to measure an article again. An error is of
+// the kind fault.Campaign: the file does not say how, an option is wrong, or
 // nothing can be measured here.
 func Repeat(a *Article, m Machine, o RepeatOptions) (*Repetition, error) {
 	rec := &a.recipe
 	if len(rec.figures) == 0 {
-		return nil, fault.WithRemedy(fault.Campaignf("tare does not know how to repeat %s", a.Document.Name),
-			"write a campaign of your own with the workloads that tare workloads lists")
+		return nil, fault.WithRemedy(fault.Campaignf("%s does not say how to repeat it", a.Document.Name),
+			"add the key repetition (docs/paper.md), with workloads that tare workloads lists")
 	}
 	if o.Scale < 0 || math.IsNaN(o.Scale) || o.Scale > 1 {
 		return nil, fault.Campaignf("a scale of %v: it must be above 0 and at most 1, the article's own size", o.Scale)

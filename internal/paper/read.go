@@ -124,7 +124,7 @@ var operandKind = strict.Shorthand(strict.Object("an operand", []strict.Key[Oper
 	may("system", func(o *Operand) *string { return &o.System }),
 	may("statistic", func(o *Operand) *string { return &o.Statistic }),
 	may("unit", func(o *Operand) *string { return &o.Unit }),
-	strict.Field("take", "", strict.OrNull(strict.OneOf("mean", "median", "geomean", "sum", "min", "max")), func(o *Operand) *string { return &o.Take }),
+	strict.Field("take", "", strict.OrNull(strict.OneOf("mean", "median", "geomean", "sum", "min", "max", "range")), func(o *Operand) *string { return &o.Take }),
 	strict.Field("over", "", strict.OrNull(strict.List("keys", 6, strict.OneOf("table", "workload", "scenario", "system", "statistic", "unit"))),
 		func(o *Operand) *[]string { return &o.Over }),
 }), positive, func(v float64) Operand { return Operand{Const: &Number{Value: v}} })
@@ -235,6 +235,7 @@ var articleKind = strict.Object("an article", []strict.Key[Article]{
 	strict.Required(strict.Field("results", "", strict.List("results", maxRows, rowKind), func(a *Article) *[]Row { return &a.Results })),
 	strict.Field("claims", "", strict.OrNull(strict.List("claims", maxRows, claimKind)), func(a *Article) *[]Claim { return &a.Claims }),
 	strict.Field("figures_without_values", "", strict.OrNull(strict.List("figures", maxRows, words)), func(a *Article) *[]string { return &a.Absent }),
+	strict.Field("story", "", strict.OrNull(strict.List("sentences", 12, someWords)), func(a *Article) *[]string { return &a.Story }),
 	strict.Field("units", "", strict.OrNull(strict.List("units", maxRows, someWords)), func(a *Article) *[]string { return &a.Units }),
 	fact[Article]("vcpus_note"), fact[Article]("note"),
 	strict.Field("repetition", "", recipeKind, func(a *Article) *recipe { return &a.recipe }),

@@ -67,7 +67,7 @@ func (p *Results) take(stage string, in dataset.Set, res *analyze.Result) {
 	for _, c := range res.Comparisons {
 		if c.N > 0 {
 			costs[[3]string{c.Arm, c.Workload, c.Metric}] = &Cost{
-				Percent: c.OverheadPercent, Verdict: report.Verdict(res, c), Interval: report.Interval(c),
+				Percent: c.OverheadPercent, Verdict: report.Verdict(res, c), Interval: report.Interval(c), claim: c.Verdict,
 			}
 		}
 	}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/paper"
+	"github.com/tare-bench/tare/internal/report"
+)
+
+func newPaperReport() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "report NAME|FILE",
+		Short: "Write an article on one page: printed, recomputed, measured here",
+		Long: `report writes a Markdown page about an article: its story in a few sentences, what the
+audit found, and each figure as printed, recomputed from the article's other
+figures, and measured on this machine. The last column says whether what a system
+cost then, it also costs here:
+
+  holds here       both cost something, both gain, or neither
+  does not         the two differ, and the interval here shows it
+  cannot be told   not measured, emulated, or not resolved`,
+		Example: "  tare paper report habr\n  tare paper report habr --run habr-files.tare,habr-bonnie.tare --out habr.md",
+		Args:    cobra.ExactArgs(1),
+	}
+	var paths []string
+	var out string
+	c.Flags().StringSliceVar(&paths, "run", nil, "run files of tare paper run")
+	c.Flags().StringVar(&out, "out", "", "file to write (default: standard output)")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		a, err := openPaper(args[0])
+		if err != nil {
+			return err
+		}
+		var runs *paper.Results
+		if len(paths) > 0 {
+			if runs, err = openPaperRuns(a, paths); err != nil {
+				return err
+			}
+		}
+		var page strings.Builder
+		writePaperPage(&page, a, runs)
+		if out == "" {
+			_, err = io.WriteString(cmd.OutOrStdout(), page.String())
+			return err
+		}
+		if err := os.WriteFile(out, []byte(page.String()), 0o644); err != nil {
+			return fault.Campaignf("%w", err)
+		}
+		return nil
+	}
+	return c
+}
+
+// writePaperPage writes an article's page in Markdown.
+func writePaperPage(w io.Writer, a *paper.Article, runs *paper.Results) {
+	d := a.Document
+	fmt.Fprintf(w, "# %s\n\n%s, %s, in %s. Source: %s.\n", d.Title, d.Author, paperDate(d.Date, d.DateNote), d.Language, d.Source())
+	if len(a.Story) > 0 {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(a.Story, "\n"))
+	}
+	tables := paper.Page(a, runs)
+	writeVerdicts(w, tables)
+	writeFindings(w, a)
+	writeDifferences(w, runs)
+	fmt.Fprintf(w, "\n## The figures\n\n")
+	fmt.Fprintln(w, "**Bold** figures have a finding. Costs are positive if the system is worse. An asterisk marks an emulated system.")
+	for _, t := range tables {
+		writePageTable(w, t)
+	}
+}
+
+// writeVerdicts says how much of the article holds here.
+func writeVerdicts(w io.Writer, tables []paper.PageTable) {
+	told := paper.Told(tables)
+	fmt.Fprintf(w, "\n## What holds here\n\nOf the costs that the article prints or implies, %d hold here, %d do not, and %d cannot be told.\n",
+		told[paper.HoldsHere], told[paper.HoldsNot], told[paper.CannotBeTold])
+}
+
+// writeFindings lists what the audit found.
+func writeFindings(w io.Writer, a *paper.Article) {
+	r := paper.Audit(a)
+	fmt.Fprintf(w, "\n## What the audit found\n\n%d checks agree.", r.Agree)
+	if len(r.Findings) == 0 {
+		fmt.Fprintln(w, " None does not.")
+		return
+	}
+	fmt.Fprint(w, " These do not:\n\n| where | printed | recomputed | how | what may have happened |\n|---|---|---|---|---|\n")
+	for _, f := range r.Findings {
+		printed, recomputed := f.Values()
+		fmt.Fprintln(w, markdownRow(f.Row, printed, recomputed, f.How, f.Explanation))
+	}
+}
+
+// writeDifferences says how the measurement here differs from the article's.
+func writeDifferences(w io.Writer, runs *paper.Results) {
+	fmt.Fprint(w, "\n## How it was measured here\n\n")
+	if runs == nil {
+		fmt.Fprintln(w, "It was not: `tare paper run` makes the runs, and `--run` adds them to this page.")
+		return
+	}
+	for _, n := range runs.Repetition.Notes {
+		fmt.Fprintf(w, "- %s\n", markdownCell(n))
+	}
+}
+
+func writePageTable(w io.Writer, t paper.PageTable) {
+	fmt.Fprintf(w, "\n### %s\n\n", markdownCell(t.Name))
+	for _, h := range t.Heading {
+		fmt.Fprintf(w, "%s  \n", markdownCell(h))
+	}
+	plain := t.Plain()
+	head := []string{"figure", "system", "printed", "recomputed", "cost then"}
+	if !plain {
+		head = append(head, "here", "by", "cost here", "interval")
+	}
+	head = append(head, "verdict")
+	fmt.Fprintf(w, "\n%s\n%s\n", markdownRow(head...), "|"+strings.Repeat("---|", len(head)))
+	var why []string
+	for _, l := range t.Lines {
+		c := l.Cell
+		row := []string{strings.Join(l.Labels, ", "), cmp.Or(c.System, "(only here)"), c.Printed, l.Recomputed, ""}
+		if c.Then != nil {
+			row[4] = signedPercent(c.Then.Percent)
+		}
+		if !plain {
+			row = append(row, pageHere(c)...)
+		}
+		if c.Why != "" && !slices.Contains(why, c.Why) {
+			why = append(why, c.Why)
+		}
+		line := markdownRow(append(row, string(l.Holds))...)
+		if printed := markdownCell(c.Printed); l.Wrong && printed != "" {
+			line = strings.Replace(line, printed, "**"+printed+"**", 1)
+		}
+		fmt.Fprintln(w, line)
+	}
+	if !plain && len(why) > 0 {
+		fmt.Fprint(w, "\nWithout a figure here, because:\n\n")
+		for _, reason := range why {
+			fmt.Fprintf(w, "- %s\n", markdownCell(reason))
+		}
+	}
+}
+
+// pageHere are the figure here, its system, its cost and the interval of that.
+func pageHere(c paper.Cell) []string {
+	row := []string{"", c.As, "", ""}
+	if c.Here != nil {
+		row[0] = report.Digits(*c.Here, 4)
+	}
+	if c.Emulated {
+		row[1] += "*"
+	}
+	if c.Now != nil {
+		row[2], row[3] = signedPercent(c.Now.Percent), c.Now.Interval
+	}
+	return row
+}
+
+func markdownRow(cells ...string) string {
+	list := make([]string, len(cells))
+	for i, c := range cells {
+		list[i] = " " + markdownCell(c) + " "
+	}
+	return "|" + strings.Join(list, "|") + "|"
+}
+
+var markdownSigns = strings.NewReplacer("|", "\\|", "*", "\\*", "<", "\\<", "_", "\\_", "\n", " ")
+
+// markdownCell escapes words for a cell of a table.
+func markdownCell(s string) string { return markdownSigns.Replace(s) }

@@ -1,0 +1,282 @@
+package paper
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// NewOptions say what the cells of imported tables do not.
+type NewOptions struct {
+	Name     string // the article's short name
+	Unit     string // of figures without one of their own
+	Better   string // "lower", "higher" or "": by the unit, times and rates
+	Baseline string // the system that changes refer to; "": the first one
+	// SystemsInRows: each row is a system and each column a workload, not the reverse.
+	SystemsInRows bool
+	DecimalComma  bool // 47,639 is 47.639, not 47639
+}
+
+// Note is something about a cell that the author of the file should look at.
+type Note struct{ Table, Cell, Text string }
+
+// New writes a file for an article, with comments that say what to fill in: the figures
+// of sheets, or an example if there are none. Cells without a number are left out and
+// noted. An error is of the kind fault.Campaign.
+func New(sheets []Sheet, o NewOptions) ([]byte, []Note, error) {
+	if len(sheets) == 0 {
+		return fmt.Appendf(nil, newHead+newExample+newTail, text(o.Name)), nil, nil
+	}
+	w := &importer{NewOptions: o}
+	for _, s := range sheets {
+		w.sheet(s)
+	}
+	if len(w.results) == 0 {
+		return nil, w.notes, fault.WithRemedy(fault.Campaignf("no cell of the tables has a number"),
+			"check which file you gave, and whether --systems is rows or columns")
+	}
+	if o.Baseline != "" && !slices.Contains(w.systems, o.Baseline) {
+		return nil, w.notes, fault.Campaignf("the tables have no system %q; they have %s", o.Baseline, strings.Join(w.systems, ", "))
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, newHead, text(o.Name))
+	if len(w.units) > 0 {
+		fmt.Fprintf(&b, "# Units that tare does not know. If one is a misprint of a known unit, correct it.\nunits:\n")
+		for _, u := range w.units {
+			fmt.Fprintf(&b, "- %s\n", text(u))
+		}
+	}
+	fmt.Fprintf(&b, "systems: # what was compared; below each, any facts\n")
+	for _, s := range w.systems {
+		fmt.Fprintf(&b, "  %s: {kind: guest}\n", text(s))
+	}
+	b.WriteString("results:\n")
+	for _, r := range w.results {
+		b.WriteString(r)
+	}
+	b.WriteString(newTail)
+	return b.Bytes(), w.notes, nil
+}
+
+// text quotes a word as YAML.
+func text(s string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b) // JSON strings are YAML strings
+	e.SetEscapeHTML(false)
+	e.Encode(s)
+	return strings.TrimSpace(b.String())
+}
+
+// importer turns cells into results.
+type importer struct {
+	NewOptions
+	systems, units, results []string
+	notes                   []Note
+}
+
+func (w *importer) sheet(s Sheet) {
+	for _, row := range s.Rows[1:] {
+		for column := 1; column < len(row); column++ {
+			workload, system := row[0], s.Rows[0][column]
+			if w.SystemsInRows {
+				workload, system = system, workload
+			}
+			if workload, system = strings.TrimSpace(workload), strings.TrimSpace(system); workload != "" && system != "" {
+				w.cell(s, workload, system, row[column])
+			}
+		}
+	}
+}
+
+func (w *importer) note(s Sheet, cell, format string, args ...any) {
+	w.notes = append(w.notes, Note{s.Name, cell, fmt.Sprintf(format, args...)})
+}
+
+var (
+	inBrackets = regexp.MustCompile(`[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*$`)
+	anyChange  = regexp.MustCompile(`([+\-−–]?)\s*([0-9]+(?:[.,][0-9]+)?)\s*%`)
+	minutes    = regexp.MustCompile(`(?:([0-9]+)\s*h\s*)?([0-9]+)\s*m(?:in)?\s*([0-9]+(?:[.,][0-9]+)?)\s*s`)
+	figureUnit = regexp.MustCompile(`([0-9]+(?:[.,' \x{a0}\x{202f}][0-9]{3})*(?:[.,][0-9]+)?)[ \x{a0}\x{202f}]?([\p{L}%][\p{L}/%0-9^-]*)?`)
+)
+
+// cell turns one cell into a result.
+func (w *importer) cell(s Sheet, workload, system, cell string) {
+	value, unit, change := w.figure(cell)
+	if value == "" && change == "" {
+		if strings.Trim(cell, " -–—") != "" {
+			w.note(s, cell, "has no number")
+		}
+		return
+	}
+	if unit == "" {
+		unit = w.unitOf(workload, system)
+	}
+	if unit == "" {
+		unit = "1"
+		w.note(s, cell, "has no unit, and neither has its row or column: it is written as 1; give --unit, or edit the file")
+	}
+	if _, ok := measureOf(unit); !ok && !slices.Contains(w.units, unit) {
+		w.units = append(w.units, unit)
+	}
+	if !slices.Contains(w.systems, system) {
+		w.systems = append(w.systems, system)
+	}
+	base := w.Baseline
+	if base == "" {
+		base = w.systems[0]
+	}
+	r := fmt.Sprintf("- table: %s\n  workload: %s\n  scenario: solo\n  system: %s\n  statistic: single\n  value: %s\n  unit: %s\n  better: %s\n  printed: %s\n",
+		text(s.Name), text(workload), text(system), orNull(value), text(unit), text(w.better(unit)), text(cell))
+	if change != "" && system != base {
+		r += fmt.Sprintf("  printed_delta_pct: %s\n  baseline: %s\n", change, text(base))
+	}
+	w.results = append(w.results, r)
+}
+
+func orNull(value string) string {
+	if value == "" {
+		return "null"
+	}
+	return value
+}
+
+// figure reads a cell such as "52,025 s (+9,1 %)" or "2 m 42,412 s". The words that are
+// not in it are "".
+func (w *importer) figure(cell string) (value, unit, change string) {
+	if m := anyChange.FindStringSubmatch(cell); m != nil {
+		rest := strings.Replace(cell, m[0], "", 1)
+		if strings.ContainsAny(rest, "0123456789") || m[1] != "" {
+			change = strings.ReplaceAll(m[2], ",", ".")
+			if m[1] != "" && m[1] != "+" {
+				change = "-" + change
+			}
+			cell = rest
+		}
+	}
+	if m := minutes.FindStringSubmatch(cell); m != nil {
+		h, _ := strconv.ParseFloat("0"+m[1], 64)
+		min, _ := strconv.ParseFloat(m[2], 64)
+		sec, _ := parseNumber(strings.ReplaceAll(m[3], ",", "."))
+		return Number{h*3600 + min*60 + sec.Value, sec.Resolution}.number(), "s", change
+	}
+	m := figureUnit.FindStringSubmatch(cell)
+	if m == nil {
+		return "", "", change
+	}
+	return w.number(m[1]), m[2], change
+}
+
+// number returns a printed number as a plain one.
+func (w *importer) number(s string) string {
+	if w.DecimalComma {
+		return strings.ReplaceAll(onlyDigitsAnd(s, ','), ",", ".")
+	}
+	return onlyDigitsAnd(s, '.')
+}
+
+func onlyDigitsAnd(s string, point rune) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r == point {
+			return r
+		}
+		return -1
+	}, s)
+}
+
+// unitOf finds the unit in the brackets of a row's or a column's name.
+func (w *importer) unitOf(names ...string) string {
+	for _, name := range names {
+		if m := inBrackets.FindStringSubmatch(name); m != nil {
+			if _, known := measureOf(m[1]); known {
+				return m[1]
+			}
+		}
+	}
+	return w.Unit
+}
+
+// better is whether lower or higher figures of a unit are better.
+func (w *importer) better(unit string) string {
+	m, _ := measureOf(unit)
+	switch {
+	case w.Better != "":
+		return w.Better
+	case m.dimension == "s":
+		return "lower"
+	case strings.HasSuffix(unit, "/s") || unit == "IOPS" || strings.HasSuffix(unit, "FLOPS"):
+		return "higher"
+	}
+	return "-" // not known
+}
+
+const (
+	newHead = `# The figures of a published comparison, as printed. docs/paper.md describes the format.
+#   tare paper audit FILE    recomputes what the article derived from its figures
+#   tare paper show FILE     prints its tables
+document:
+  short_name: %s
+  title: TITLE             # as printed
+  author: null             # null: not printed
+  publisher: null
+  language: en
+  date: null               # YYYY, YYYY-MM or YYYY-MM-DD
+  url: null
+# host: {cpu: any facts, in any form}
+# software: {kernel: '6.1'}
+`
+	newExample = `systems: # what was compared; below each, any facts
+  native: {kind: native}
+  kvm: {kind: guest}
+results:
+- table: Table 1
+  workload: dd if=/dev/zero of=f bs=1M count=1024
+  scenario: solo
+  system: native           # a key of systems
+  statistic: mean          # single, mean, min, max, or any words
+  value: 10.0
+  unit: s
+  better: lower
+  printed: 10.00 s         # the article's own words
+- table: Table 1
+  workload: dd if=/dev/zero of=f bs=1M count=1024
+  scenario: solo
+  system: kvm
+  statistic: mean
+  value: 12.5
+  unit: s
+  better: lower
+  printed: 12.50 s (+25 %%)
+  printed_delta_pct: 25    # checked against the baseline's row
+  baseline: native
+# - table: Table 1
+#   workload: all
+#   scenario: solo
+#   system: kvm
+#   statistic: mean of all workloads
+#   value: 11.2
+#   unit: s
+#   printed: '11.2'
+#   from: {take: mean, statistic: mean, over: [workload]}   # checked: the mean of a column
+`
+	newTail = `# Sentences of the article about its figures. Those with a figure or a ranking are checked.
+claims:
+# - claim: the guest needs about a quarter more time
+#   where: conclusion
+#   printed_delta_pct: '~25'     # or '<20', '>=0', '6..8'
+#   of: {table: Table 1, system: kvm}
+#   to: {system: native}         # what it leaves out is the same as in the row of of
+# - claim: at least 50 MB/s
+#   printed_value: '>=50'
+#   unit: MB/s
+#   of: {table: Table 2, take: min}
+# - claim: native is the fastest
+#   ranking: [native, kvm]       # the best first
+#   of: {table: Table 1}
+`
+)

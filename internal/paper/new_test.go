@@ -1,0 +1,120 @@
+package paper
+
+import (
+	"strings"
+	"testing"
+)
+
+// fill makes a file from tables and reads it.
+func fill(t *testing.T, name, text string, o NewOptions) (*Article, []Note) {
+	t.Helper()
+	sheets, err := ReadSheets(name, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Name = "mine"
+	file, notes, err := New(sheets, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Parse("mine.yaml", file)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, file)
+	}
+	return a, notes
+}
+
+func TestNewExample(t *testing.T) {
+	file, _, err := New(nil, NewOptions{Name: "mine"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Parse("mine.yaml", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := Audit(a); r.Agree != 1 || len(r.Findings) != 0 {
+		t.Errorf("%+v", r)
+	}
+	// The commented keys are right: without the signs of comments, only the rows that they
+	// name are missing.
+	text := strings.ReplaceAll(string(file), "\n# - ", "\n- ")
+	text = strings.ReplaceAll(text, "\n#   ", "\n  ")
+	_, err = Parse("mine.yaml", []byte(text[strings.Index(text, "document:"):]))
+	if err == nil || strings.Contains(err.Error(), "unknown key") || !strings.Contains(err.Error(), `"Table 2"`) {
+		t.Error(err)
+	}
+}
+
+func TestNewFromMarkdown(t *testing.T) {
+	const page = `# Comparison
+Words.
+## Creation time
+| Metric | LXC | KVM |
+|---|---:|:--|
+| **Total** time | 50.8s | 2m 6.5s (+148 %) |
+| Rate (MB/s) | 1,100.5 | 900 (-18 %) |
+| State | good | bad |
+
+| Score (points) | LXC | KVM |
+|---|---|---|
+| index | 12 hits | – |
+`
+	a, notes := fill(t, "page.md", page, NewOptions{})
+	var got []string
+	for _, r := range a.Results {
+		words := []string{r.Table, r.Workload, r.System, r.Values[0].number(), r.Unit, r.Better}
+		if r.Delta != nil {
+			words = append(words, r.Delta.Text+"%")
+		}
+		got = append(got, strings.Join(words, " "))
+	}
+	want := []string{
+		"Creation time Total time LXC 50.8 s lower",
+		"Creation time Total time KVM 126.5 s lower 148%",
+		"Creation time Rate (MB/s) LXC 1100.5 MB/s higher",
+		"Creation time Rate (MB/s) KVM 900 MB/s higher -18%",
+		"Creation time 2 index LXC 12 hits -",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if len(notes) != 2 || notes[0].Cell != "good" {
+		t.Errorf("%+v", notes)
+	}
+	// 126.5/50.8 is +149 %.
+	if r := Audit(a); len(r.Findings) != 1 || r.Findings[0].Kind != Rounding || r.Agree != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestNewFromCSV(t *testing.T) {
+	const sheet = "system;openssl [s];untar [s]\nhost;47,639;310,147\nkvm;51,975 (+9,1 %);170,257 (-45,1 %)\n"
+	a, _ := fill(t, "cpu.csv", sheet, NewOptions{SystemsInRows: true, DecimalComma: true})
+	if r := Audit(a); r.Agree != 2 || len(r.Findings) != 0 {
+		t.Errorf("%+v", r)
+	}
+	if len(a.Results) != 4 || a.Results[2].Values[0].number() != "51.975" || a.Results[2].System != "kvm" || a.Results[2].Unit != "s" {
+		t.Errorf("%+v", a.Results)
+	}
+}
+
+func TestBadSheets(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"t.md", "no table here", "t.md has no table"},
+		{"t.md", "| a | b |\n|---|---|\n| 1 |\n", "t.md:3: 1 cells, but the table has 2 columns"},
+		{"t.csv", "a,b\n1,\"2\n", "t.csv: "},
+		{"t.csv", "a,b\n", "t.csv has no table"},
+	} {
+		if _, err := ReadSheets(c.name, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, not %q", c.text, err, c.want)
+		}
+	}
+	sheets, err := ReadSheets("t.csv", "a,b\nx,y\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := New(sheets, NewOptions{}); err == nil || !strings.Contains(err.Error(), "no cell of the tables has a number") {
+		t.Error(err)
+	}
+}

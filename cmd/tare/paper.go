@@ -76,7 +76,8 @@ func newPaperList() *cobra.Command {
 		entries := []paperEntry{}
 		for _, a := range paper.All() {
 			d := a.Document
-			e := paperEntry{d.Name, d.Title, d.Author, nil, d.Date, d.DateNote, d.Language, d.Source(), d.URL, len(a.Results), a.Systems}
+			e := paperEntry{d.Name, d.Title, d.Author, nil, d.Date, d.DateNote, d.Language, d.Source(), d.URL, len(a.Results),
+				a.Systems}
 			if year := d.Year(); year != 0 {
 				e.Year = &year
 			}
@@ -90,7 +91,8 @@ func newPaperList() *cobra.Command {
 				fmt.Fprintln(cmd.OutOrStdout())
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", e.Name, e.Title)
-			fmt.Fprintf(cmd.OutOrStdout(), "  %s, %s, in %s, %d figures\n", e.Author, paperDate(e.Date, e.DateNote), e.Language, e.Figures)
+			fmt.Fprintf(cmd.OutOrStdout(), "  %s, %s, in %s, %d figures\n", e.Author, paperDate(e.Date, e.DateNote),
+				e.Language, e.Figures)
 			fmt.Fprintf(cmd.OutOrStdout(), "  systems: %s\n  source: %s\n", strings.Join(e.Systems, ", "), e.Source)
 		}
 		return nil
@@ -116,7 +118,8 @@ func newPaperShow() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	var paths []string
-	c.Flags().StringSliceVar(&paths, "run", nil, "run files of tare paper run NAME: show their figures beside the printed ones")
+	c.Flags().StringSliceVar(&paths, "run", nil,
+		"run files of tare paper run NAME: show their figures beside the printed ones")
 	asJSON := jsonFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		a, err := openPaper(args[0])
@@ -144,7 +147,8 @@ func newPaperShow() *cobra.Command {
 
 func printPaper(w io.Writer, a *paper.Article) {
 	d := a.Document
-	fmt.Fprintf(w, "%s\n%s, %s, in %s\nsource: %s\n", d.Title, d.Author, paperDate(d.Date, d.DateNote), d.Language, d.Source())
+	fmt.Fprintf(w, "%s\n%s, %s, in %s\nsource: %s\n", d.Title, d.Author, paperDate(d.Date, d.DateNote), d.Language,
+		d.Source())
 	for _, t := range a.Tables() {
 		fmt.Fprintf(w, "\n%s\n", t.Name)
 		for _, h := range t.Heading {

@@ -91,7 +91,8 @@ func writePaper(cmd *cobra.Command, path string, tables []string, o paper.NewOpt
 		os.Remove(path)
 		return fault.Campaignf("%w", err)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s with %d figures; complete it, then\n  tare paper audit %s\n", path, len(a.Results), path)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s with %d figures; complete it, then\n  tare paper audit %s\n", path,
+		len(a.Results), path)
 	return err
 }
 

@@ -62,7 +62,8 @@ cost then, it also costs here:
 // writePaperPage writes an article's page in Markdown.
 func writePaperPage(w io.Writer, a *paper.Article, runs *paper.Results) {
 	d := a.Document
-	fmt.Fprintf(w, "# %s\n\n%s, %s, in %s. Source: %s.\n", d.Title, d.Author, paperDate(d.Date, d.DateNote), d.Language, d.Source())
+	fmt.Fprintf(w, "# %s\n\n%s, %s, in %s. Source: %s.\n", d.Title, d.Author, paperDate(d.Date, d.DateNote), d.Language,
+		d.Source())
 	if len(a.Story) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(a.Story, "\n"))
 	}
@@ -71,7 +72,8 @@ func writePaperPage(w io.Writer, a *paper.Article, runs *paper.Results) {
 	writeFindings(w, a)
 	writeDifferences(w, runs)
 	fmt.Fprintf(w, "\n## The figures\n\n")
-	fmt.Fprintln(w, "**Bold** figures have a finding. Costs are positive if the system is worse. An asterisk marks an emulated system.")
+	fmt.Fprintln(w,
+		"**Bold** figures have a finding. Costs are positive if the system is worse. An asterisk marks an emulated system.")
 	for _, t := range tables {
 		writePageTable(w, t)
 	}
@@ -80,7 +82,8 @@ func writePaperPage(w io.Writer, a *paper.Article, runs *paper.Results) {
 // writeVerdicts says how much of the article holds here.
 func writeVerdicts(w io.Writer, tables []paper.PageTable) {
 	told := paper.Told(tables)
-	fmt.Fprintf(w, "\n## What holds here\n\nOf the costs that the article prints or implies, %d hold here, %d do not, and %d cannot be told.\n",
+	fmt.Fprintf(w,
+		"\n## What holds here\n\nOf the costs that the article prints or implies, %d hold here, %d do not, and %d cannot be told.\n",
 		told[paper.HoldsHere], told[paper.HoldsNot], told[paper.CannotBeTold])
 }
 
@@ -92,7 +95,8 @@ func writeFindings(w io.Writer, a *paper.Article) {
 		fmt.Fprintln(w, " None does not.")
 		return
 	}
-	fmt.Fprint(w, " These do not:\n\n| where | printed | recomputed | how | what may have happened |\n|---|---|---|---|---|\n")
+	fmt.Fprint(w,
+		" These do not:\n\n| where | printed | recomputed | how | what may have happened |\n|---|---|---|---|---|\n")
 	for _, f := range r.Findings {
 		printed, recomputed := f.Values()
 		fmt.Fprintln(w, markdownRow(f.Row, printed, recomputed, f.How, f.Explanation))

@@ -136,7 +136,8 @@ func (u *audit) add(r *Row, f *Figure, right interval, slips func() []slip, find
 	finding.Article, finding.Kind = u.Document.Name, j.kind
 	finding.Printed, finding.PrintedText = f.Value, f.Text
 	finding.Recomputed, finding.Low, finding.High = right.mid, right.lo, right.hi
-	finding.Explanation = strings.Join(slices.DeleteFunc([]string{j.why, finding.Explanation}, func(s string) bool { return s == "" }), "; ")
+	finding.Explanation = strings.Join(slices.DeleteFunc([]string{j.why, finding.Explanation},
+		func(s string) bool { return s == "" }), "; ")
 	finding.decimals = f.decimals()
 	if r != nil {
 		finding.Row, finding.Line = u.label(r), r.Line
@@ -206,7 +207,8 @@ func (u *audit) change(r *Row) {
 		return
 	}
 	u.add(r, r.Delta, right, func() []slip { return u.changeSlips(r.Delta, of, to, q) }, Finding{
-		Unit: "%", Check: "change", How: fmt.Sprintf("100 × (%s / %s − 1)", of.number.number(), to.number.number()), uses: lines(of, to),
+		Unit: "%", Check: "change", How: fmt.Sprintf("100 × (%s / %s − 1)", of.number.number(), to.number.number()),
+		uses: lines(of, to),
 	})
 }
 
@@ -226,7 +228,8 @@ func notPositive(of, to *side) string {
 func (u *audit) ratio(r *Row) {
 	of, to, times := u.quotientOf(r)
 	if of == nil || to == nil {
-		u.unchecked(r.Line, u.label(r), "neither the keys of and to nor the statistic name two rows with a value, whose ratio it is")
+		u.unchecked(r.Line, u.label(r),
+			"neither the keys of and to nor the statistic name two rows with a value, whose ratio it is")
 		return
 	}
 	u.quotient(r, r.Ratio, of, to, times)
@@ -237,7 +240,8 @@ func (u *audit) indexed(r *Row) {
 	of, to := u.index(r)
 	n, ok := r.value()
 	if of == nil || to == nil || !ok {
-		u.unchecked(r.Line, u.label(r), `an index needs a row with the result (statistic single), and its note the baseline: "baseline 3960.0"`)
+		u.unchecked(r.Line, u.label(r),
+			`an index needs a row with the result (statistic single), and its note the baseline: "baseline 3960.0"`)
 		return
 	}
 	u.quotient(r, &Figure{Number: n, Text: n.number()}, of, to, 10)
@@ -257,7 +261,8 @@ func (u *audit) quotient(r *Row, f *Figure, of, to *side, times float64) {
 	if times != 1 {
 		how += " × " + strconv.FormatFloat(times, 'f', -1, 64)
 	}
-	u.add(r, f, right, func() []slip { return u.ratioSlips(f, of, to, q, times) }, Finding{Unit: "1", Check: "ratio", How: how, uses: lines(of, to)})
+	u.add(r, f, right, func() []slip { return u.ratioSlips(f, of, to, q, times) },
+		Finding{Unit: "1", Check: "ratio", How: how, uses: lines(of, to)})
 }
 
 // Values formats the two values of a finding with their unit. The recomputed one has

@@ -39,7 +39,8 @@ func TestAuditGolden(t *testing.T) {
 			r.Article, r.Agree, r.Count(Rounding), r.Count(Arithmetic), r.Count(Inconsistent), len(r.Unchecked))
 		for _, f := range r.Findings {
 			printed, recomputed := f.Values()
-			fmt.Fprintf(&b, "%s %s:%d: %s: printed %s, recomputed %s = %s (%s)\n", f.Kind, f.Article, f.Line, f.Row, printed, recomputed, f.How, f.Explanation)
+			fmt.Fprintf(&b, "%s %s:%d: %s: printed %s, recomputed %s = %s (%s)\n", f.Kind, f.Article, f.Line, f.Row, printed,
+				recomputed, f.How, f.Explanation)
 		}
 	}
 	golden(t, "audit.txt", []byte(b.String()))
@@ -59,8 +60,10 @@ func TestFindingJSON(t *testing.T) {
 		t.Fatal(string(text), err)
 	}
 	f := list[0]
-	if f["article"] != "habr-truevds-xen-disk" || f["row"] != "cpio | solo | xen-pv | real (single)" || f["kind"] != "arithmetic" ||
-		f["printed"] != 7.0 || math.Abs(f["recomputed"].(float64)-7.105) > 0.001 || f["unit"] != "%" || f["printed_text"] != "<7" {
+	if f["article"] != "habr-truevds-xen-disk" || f["row"] != "cpio | solo | xen-pv | real (single)" ||
+		f["kind"] != "arithmetic" ||
+		f["printed"] != 7.0 || math.Abs(f["recomputed"].(float64)-7.105) > 0.001 || f["unit"] != "%" ||
+		f["printed_text"] != "<7" {
 		t.Error(string(text))
 	}
 }
@@ -140,10 +143,12 @@ func consistent(rng *rand.Rand, off float64) string {
 	var b strings.Builder
 	b.WriteString("document: {short_name: made-up, title: Made up}\nsystems: {host: {}, kvm: {}}\nresults:\n")
 	b.WriteString(entry("host", "mean", "s", host, places, ""))
-	b.WriteString(entry("kvm", "mean", "s", guest, rng.IntN(4), fmt.Sprintf(", baseline: host, printed_delta_pct: %s", strconv.FormatFloat(change, 'f', percentPlaces, 64))))
+	b.WriteString(entry("kvm", "mean", "s", guest, rng.IntN(4),
+		fmt.Sprintf(", baseline: host, printed_delta_pct: %s", strconv.FormatFloat(change, 'f', percentPlaces, 64))))
 	b.WriteString(entry("kvm", "mean", "MB/s", 1000/guest, rng.IntN(4), ""))
 	ratio := strconv.FormatFloat(guest/host, 'f', rng.IntN(5), 64)
-	b.WriteString(entry("kvm", "ratio", "'1'", guest/host, 4, ", printed_ratio: "+ratio+", of: {statistic: mean, unit: s}, to: {system: host, statistic: mean}"))
+	b.WriteString(entry("kvm", "ratio", "'1'", guest/host, 4,
+		", printed_ratio: "+ratio+", of: {statistic: mean, unit: s}, to: {system: host, statistic: mean}"))
 	return b.String()
 }
 

@@ -117,7 +117,8 @@ func (r *Repetition) Tables(measured func(Key) Stats) []RepeatTable {
 
 // sameGroup reports whether two figures are on one line of a table.
 func sameGroup(a, b *Row) bool {
-	return a.Table == b.Table && a.Workload == b.Workload && a.Scenario == b.Scenario && a.Statistic == b.Statistic && a.Unit == b.Unit
+	return a.Table == b.Table && a.Workload == b.Workload && a.Scenario == b.Scenario && a.Statistic == b.Statistic &&
+		a.Unit == b.Unit
 }
 
 // guest returns what takes the place of a system of the article.
@@ -233,7 +234,8 @@ func (r *Repetition) value(f *figure, row *Row, g Guest, measured func(Key) Stat
 		return valued{v: (s.Max - s.Min) / 2, stats: s}
 	}
 	if s.Withheld {
-		return valued{stats: s, why: "the values are too far apart for a mean: " + short(s.Min/f.per) + " to " + short(s.Max/f.per)}
+		return valued{stats: s,
+			why: "the values are too far apart for a mean: " + short(s.Min/f.per) + " to " + short(s.Max/f.per)}
 	}
 	return valued{v: s.Mean, stats: s, mean: f.shows != showsPart}
 }

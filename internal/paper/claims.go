@@ -65,9 +65,11 @@ func (u *audit) derived(r *Row) {
 		list = append(list, n.number())
 	}
 	bare, _ := splitUnit(r.Unit)
-	u.add(r, &Figure{Number: own, Text: own.number()}, right.number.interval(), func() []slip { return combineSlips(r.From.Take, right.rows) }, Finding{
-		Unit: bare, Check: r.From.Take, How: fmt.Sprintf("%s of %s", r.From.Take, strings.Join(list, ", ")), uses: lines(right),
-	})
+	u.add(r, &Figure{Number: own, Text: own.number()}, right.number.interval(),
+		func() []slip { return combineSlips(r.From.Take, right.rows) }, Finding{
+			Unit: bare, Check: r.From.Take, How: fmt.Sprintf("%s of %s", r.From.Take, strings.Join(list, ", ")),
+			uses: lines(right),
+		})
 }
 
 // combineSlips are the possible explanations of a wrong mean or sum.
@@ -88,7 +90,8 @@ func combineSlips(take string, rows []*Row) []slip {
 	for i, r := range rows {
 		rest := slices.Delete(slices.Clone(rows), i, i+1)
 		if len(rest) > 0 {
-			list = append(list, slip{combine(take, rest).number.interval(), fmt.Sprintf("%s (line %d) is left out", r.System, r.Line)})
+			list = append(list, slip{combine(take, rest).number.interval(),
+				fmt.Sprintf("%s (line %d) is left out", r.System, r.Line)})
 		}
 	}
 	return list
@@ -105,7 +108,8 @@ func (a *Article) claimed(c *Claim) []*side {
 	}
 	list := sides(a.rows(nil, c.Of))
 	return slices.DeleteFunc(list, func(s *side) bool {
-		return c.To != nil && c.To.Const == nil && len(list) > 1 && slices.Contains(a.rows(nil, c.To), s.row) && len(a.against(s.row, c.To)) == 0
+		return c.To != nil && c.To.Const == nil && len(list) > 1 && slices.Contains(a.rows(nil, c.To), s.row) &&
+			len(a.against(s.row, c.To)) == 0
 	})
 }
 
@@ -148,7 +152,8 @@ func (u *audit) claim(c *Claim) {
 	case f == nil:
 		return // in words only
 	case c.Of == nil || c.Value == nil && c.To == nil:
-		u.unchecked(c.Line, "claim: "+c.Text, "the claim does not say which figures it speaks of: it needs of, and to for a change or a ratio")
+		u.unchecked(c.Line, "claim: "+c.Text,
+			"the claim does not say which figures it speaks of: it needs of, and to for a change or a ratio")
 		return
 	}
 	var list []checked
@@ -254,8 +259,9 @@ func (u *audit) share(c *Claim, f *Figure, list []checked) {
 	finding := Finding{
 		Article: u.Document.Name, Row: "claim: " + c.Text, Line: c.Line, Kind: Inconsistent, Unit: "rows", Check: "share",
 		Printed: float64(c.Holds.Count), PrintedText: fmt.Sprintf("%d of %d", c.Holds.Count, c.Holds.Of),
-		Recomputed: float64(holds), Low: float64(holds), High: float64(holds), RecomputedText: fmt.Sprintf("%d of %d", holds, len(list)),
-		How: "the rows for which it holds",
+		Recomputed: float64(holds), Low: float64(holds), High: float64(holds),
+		RecomputedText: fmt.Sprintf("%d of %d", holds, len(list)),
+		How:            "the rows for which it holds",
 	}
 	for _, one := range list {
 		finding.uses = append(finding.uses, one.finding.uses...)
@@ -289,7 +295,8 @@ func (u *audit) ranking(c *Claim) {
 		}
 	}
 	if checked == 0 {
-		u.unchecked(c.Line, "claim: "+c.Text, "no line of a table has figures of two of the ranked systems, and says whether higher or lower is better")
+		u.unchecked(c.Line, "claim: "+c.Text,
+			"no line of a table has figures of two of the ranked systems, and says whether higher or lower is better")
 	}
 }
 

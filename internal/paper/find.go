@@ -63,7 +63,8 @@ func (a *Article) rows(own *Row, o *Operand) []*Row {
 			found = append(found, r)
 		}
 	}
-	if exact := slices.DeleteFunc(slices.Clone(found), func(r *Row) bool { return r.System != o.filled(own).System }); len(exact) > 0 {
+	if exact := slices.DeleteFunc(slices.Clone(found),
+		func(r *Row) bool { return r.System != o.filled(own).System }); len(exact) > 0 {
 		return exact
 	}
 	return found
@@ -118,7 +119,8 @@ func (a *Article) baseline(r *Row) *Row {
 		var found []*Row
 		for i := range a.Results {
 			b := &a.Results[i]
-			if _, ok := b.value(); ok && b != r && b.System == r.Baseline && b.Table == r.Table && b.Scenario == r.Scenario && b.Unit == r.Unit && like(b) {
+			if _, ok := b.value(); ok && b != r && b.System == r.Baseline && b.Table == r.Table && b.Scenario == r.Scenario &&
+				b.Unit == r.Unit && like(b) {
 				found = append(found, b)
 			}
 		}
@@ -209,7 +211,8 @@ func (a *Article) worded(own *Row, statistic, of string) *side {
 	var found []*Row
 	for i := range a.Results {
 		r := &a.Results[i]
-		if _, ok := r.value(); !ok || r == own || r.Table != own.Table || r.Workload != own.Workload || r.Scenario != own.Scenario ||
+		if _, ok := r.value(); !ok || r == own || r.Table != own.Table || r.Workload != own.Workload ||
+			r.Scenario != own.Scenario ||
 			!within(r.System, own.System) || !strings.HasPrefix(r.Statistic, statistic) {
 			continue
 		}
@@ -239,7 +242,8 @@ func (a *Article) neighbours(r *Row) []*Row {
 			continue
 		}
 		differ := 0
-		for _, other := range []bool{n.Workload != r.Workload, n.Scenario != r.Scenario, n.System != r.System, n.Statistic != r.Statistic} {
+		for _, other := range []bool{n.Workload != r.Workload, n.Scenario != r.Scenario, n.System != r.System,
+			n.Statistic != r.Statistic} {
 			if other {
 				differ++
 			}

@@ -116,13 +116,15 @@ func (u *audit) meanOfRates(t *Row) float64 {
 	for i := range u.Results {
 		c := &u.Results[i]
 		n, ok := c.value()
-		if ok && c.Table == t.Table && c.Workload == t.Workload && c.Scenario == t.Scenario && c.System == t.System && c.Unit == t.Unit &&
+		if ok && c.Table == t.Table && c.Workload == t.Workload && c.Scenario == t.Scenario && c.System == t.System &&
+			c.Unit == t.Unit &&
 			(c.Statistic == "min" || c.Statistic == "max") {
 			ends = append(ends, n.Value)
 		}
 	}
 	n, _ := t.value()
-	if t.Statistic != "mean" || len(ends) != 2 || min(ends[0], ends[1]) <= 0 || n.Value < min(ends[0], ends[1]) || n.Value > max(ends[0], ends[1]) {
+	if t.Statistic != "mean" || len(ends) != 2 || min(ends[0], ends[1]) <= 0 || n.Value < min(ends[0], ends[1]) ||
+		n.Value > max(ends[0], ends[1]) {
 		return 1 + meanSlack
 	}
 	return n.Value * (ends[0] + ends[1] - n.Value) / (ends[0] * ends[1])
@@ -199,14 +201,16 @@ func (u *audit) little(r *Row) {
 	}
 	for i := range u.Results {
 		o := &u.Results[i]
-		if !o.operations() || o.Table != r.Table || o.Workload != r.Workload || o.Scenario != r.Scenario || o.System != r.System ||
+		if !o.operations() || o.Table != r.Table || o.Workload != r.Workload || o.Scenario != r.Scenario ||
+			o.System != r.System ||
 			subject(o.Statistic) != subject(r.Statistic) || o.depth() != depth {
 			continue
 		}
 		_, known := o.value()
 		if _, ok := r.value(); known && ok {
 			u.fullQueue(r, o, depth)
-		} else if r.Delta != nil && o.Delta != nil && r.Delta.Bound == "" && o.Delta.Bound == "" && r.Baseline == o.Baseline && r.To == nil && o.To == nil {
+		} else if r.Delta != nil && o.Delta != nil && r.Delta.Bound == "" && o.Delta.Bound == "" &&
+			r.Baseline == o.Baseline && r.To == nil && o.To == nil {
 			u.cancel(r, o, depth)
 		}
 	}
@@ -223,7 +227,8 @@ func (u *audit) fullQueue(r, o *Row, depth float64) {
 	v.lo *= 1 - queueSlack
 	bare, _ := splitUnit(r.Unit)
 	u.add(r, &Figure{Number: latency, Text: latency.number()}, v, func() []slip { return nil }, Finding{
-		Unit: bare, Check: "latency × IOPS = depth", How: fmt.Sprintf("%s / %s per second", short(depth), ops.number()), uses: []int{o.Line},
+		Unit: bare, Check: "latency × IOPS = depth", How: fmt.Sprintf("%s / %s per second", short(depth), ops.number()),
+		uses:        []int{o.Line},
 		Explanation: fmt.Sprintf("%s operations in flight instead of %s", short(latency.Value*sec*ops.Value), short(depth)),
 	})
 }
@@ -240,7 +245,9 @@ func (u *audit) cancel(r, o *Row, depth float64) {
 		return
 	}
 	u.add(r, r.Delta, right, func() []slip { return nil }, Finding{
-		Unit: "%", Check: "latency × IOPS = depth", How: fmt.Sprintf("100 × (1 / (1 + (%s) / 100) − 1), from the operations per second", d.number()), uses: []int{o.Line},
+		Unit: "%", Check: "latency × IOPS = depth",
+		How:         fmt.Sprintf("100 × (1 / (1 + (%s) / 100) − 1), from the operations per second", d.number()),
+		uses:        []int{o.Line},
 		Explanation: fmt.Sprintf("at a queue depth of %s, latency and operations per second change inversely", short(depth)),
 	})
 }

@@ -42,7 +42,8 @@ func New(sheets []Sheet, o NewOptions) ([]byte, []Note, error) {
 			"check which file you gave, and whether --systems is rows or columns")
 	}
 	if o.Baseline != "" && !slices.Contains(w.systems, o.Baseline) {
-		return nil, w.notes, fault.Campaignf("the tables have no system %q; they have %s", o.Baseline, strings.Join(w.systems, ", "))
+		return nil, w.notes, fault.Campaignf("the tables have no system %q; they have %s", o.Baseline,
+			strings.Join(w.systems, ", "))
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, newHead, text(o.Name))

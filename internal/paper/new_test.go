@@ -94,7 +94,8 @@ func TestNewFromCSV(t *testing.T) {
 	if r := Audit(a); r.Agree != 2 || len(r.Findings) != 0 {
 		t.Errorf("%+v", r)
 	}
-	if len(a.Results) != 4 || a.Results[2].Values[0].number() != "51.975" || a.Results[2].System != "kvm" || a.Results[2].Unit != "s" {
+	if len(a.Results) != 4 || a.Results[2].Values[0].number() != "51.975" || a.Results[2].System != "kvm" ||
+		a.Results[2].Unit != "s" {
 		t.Errorf("%+v", a.Results)
 	}
 }
@@ -114,7 +115,8 @@ func TestBadSheets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := New(sheets, NewOptions{}); err == nil || !strings.Contains(err.Error(), "no cell of the tables has a number") {
+	if _, _, err := New(sheets, NewOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "no cell of the tables has a number") {
 		t.Error(err)
 	}
 }

@@ -65,7 +65,8 @@ func (d Document) Year() int {
 
 // Source returns where the article was published, as far as known.
 func (d Document) Source() string {
-	list := slices.DeleteFunc([]string{cmp.Or(d.Publisher, d.PublisherNote), d.URL}, func(s string) bool { return s == "" })
+	list := slices.DeleteFunc([]string{cmp.Or(d.Publisher, d.PublisherNote), d.URL},
+		func(s string) bool { return s == "" })
 	return cmp.Or(strings.Join(list, ", "), "not known")
 }
 
@@ -216,7 +217,8 @@ func choose(word string, names []string) (int, error) {
 	case len(candidates) == 1:
 		return found, nil
 	case len(candidates) > 1:
-		return -1, fault.Campaignf("%q is ambiguous: it begins the names of the articles %s", word, strings.Join(candidates, ", "))
+		return -1, fault.Campaignf("%q is ambiguous: it begins the names of the articles %s", word,
+			strings.Join(candidates, ", "))
 	}
 	err := fault.Campaignf("no article is named %q; the articles are %s", word, strings.Join(names, ", "))
 	if near := nearest.Nearest(word, names); near != "" {

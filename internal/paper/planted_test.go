@@ -82,7 +82,9 @@ func findingKey(f Finding) string {
 }
 
 // plantSomewhere plants a slip in a copy of one of the articles.
-func plantSomewhere(t *testing.T, rng *rand.Rand, plant func(*rand.Rand, *Article) (planted, bool)) (*Article, planted) {
+func plantSomewhere(
+	t *testing.T, rng *rand.Rand, plant func(*rand.Rand, *Article) (planted, bool),
+) (*Article, planted) {
 	t.Helper()
 	for range 1000 {
 		a := copyOf(All()[rng.IntN(len(All()))])
@@ -153,7 +155,8 @@ var wrongAsPublished = sync.OnceValue(func() map[string]map[int]bool {
 
 // reprint changes a row's value, in the article's words as well.
 func reprint(r *Row, old, now Number) {
-	text := strings.NewReplacer(old.number(), now.number(), strings.ReplaceAll(old.number(), ".", ","), now.number()).Replace(r.Printed)
+	text := strings.NewReplacer(old.number(), now.number(), strings.ReplaceAll(old.number(), ".", ","),
+		now.number()).Replace(r.Printed)
 	if text == r.Printed { // minutes and seconds
 		bare, _ := splitUnit(r.Unit)
 		text = now.number() + " " + bare
@@ -203,7 +206,8 @@ func digit(c byte) bool { return c >= '0' && c <= '9' }
 
 // units that are taken for each other.
 var confused = map[string][]string{
-	"s": {"ms"}, "us": {"ms", "ns"}, "MB/s": {"kB/s", "Mbit/s"}, "MiB/s": {"KiB/s", "GiB/s"}, "KB/s": {"MB/s"}, "K/s": {"MB/s"},
+	"s": {"ms"}, "us": {"ms", "ns"}, "MB/s": {"kB/s", "Mbit/s"}, "MiB/s": {"KiB/s", "GiB/s"}, "KB/s": {"MB/s"},
+	"K/s":    {"MB/s"},
 	"Mbit/s": {"kbit/s", "MB/s"}, "10^6 bit/s": {"kbit/s"},
 }
 
@@ -221,7 +225,8 @@ func plantUnit(rng *rand.Rand, a *Article) (planted, bool) {
 	}
 	other := others[rng.IntN(len(others))]
 	p := planted{fmt.Sprintf("%s labelled %s", r.Unit, other), []int{r.Line}}
-	printed := strings.Contains(r.Printed, r.Values[0].number()+bare) || strings.Contains(strings.ReplaceAll(r.Printed, ",", "."), r.Values[0].number()+" "+bare)
+	printed := strings.Contains(r.Printed, r.Values[0].number()+bare) ||
+		strings.Contains(strings.ReplaceAll(r.Printed, ",", "."), r.Values[0].number()+" "+bare)
 	if printed && rng.IntN(2) == 0 {
 		r.Printed = r.Values[0].number() + " " + other
 		return p, true
@@ -273,7 +278,8 @@ func plantAverage(rng *rand.Rand, a *Article) (planted, bool) {
 	r := &a.Results[rng.IntN(len(a.Results))]
 	find := func(statistic string) *Row {
 		for _, o := range a.figures() {
-			if o.Table == r.Table && o.Workload == r.Workload && o.Scenario == r.Scenario && o.System == r.System && o.Unit == r.Unit &&
+			if o.Table == r.Table && o.Workload == r.Workload && o.Scenario == r.Scenario && o.System == r.System &&
+				o.Unit == r.Unit &&
 				o.Statistic == statistic && len(o.Values) == 1 {
 				return o
 			}
@@ -307,7 +313,8 @@ func plantRanking(rng *rand.Rand, a *Article) (planted, bool) {
 	var line []*Row
 	for _, o := range a.figures() {
 		if _, ok := o.value(); ok && sameGroup(o, r) && (o.Better == "lower" || o.Better == "higher") &&
-			!slices.ContainsFunc(line, func(l *Row) bool { return math.Abs(l.Values[0].Value-o.Values[0].Value) < 0.01*o.Values[0].Value }) {
+			!slices.ContainsFunc(line,
+				func(l *Row) bool { return math.Abs(l.Values[0].Value-o.Values[0].Value) < 0.01*o.Values[0].Value }) {
 			line = append(line, o)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 var (
 	words = strict.Scalar("text", nil, func(s string) (string, error) { return s, nil }, nil,
 		strict.Text, strict.Block, strict.Integer, strict.Float, strict.Bool)
-	someWords = strict.Scalar("text", nil, nonBlank, nil, strict.Text, strict.Block, strict.Integer, strict.Float, strict.Bool)
+	someWords = strict.Scalar("text", nil, nonBlank, nil, strict.Text, strict.Block, strict.Integer, strict.Float,
+		strict.Bool)
 
 	positive = strict.Scalar("a number above 0", nil,
 		func(s string) (float64, error) {
@@ -33,7 +34,8 @@ var (
 		}, nil, strict.Integer, strict.Float, strict.Text)
 
 	// valuesKind is a number, or two for a range.
-	valuesKind = strict.Then(strict.Shorthand(strict.List("numbers", 2, numberKind), numberKind, func(n Number) []Number { return []Number{n} }),
+	valuesKind = strict.Then(strict.Shorthand(strict.List("numbers", 2, numberKind), numberKind,
+		func(n Number) []Number { return []Number{n} }),
 		func(r *strict.Reader, at strict.Node, v *[]Number) {
 			if r.Has(at.Path()+"[0]") && len(*v) != 2 {
 				r.FailAt(at, "a value must be a number, two for a range, or null; found a list of %d", len(*v))
@@ -124,8 +126,10 @@ var operandKind = strict.Shorthand(strict.Object("an operand", []strict.Key[Oper
 	may("system", func(o *Operand) *string { return &o.System }),
 	may("statistic", func(o *Operand) *string { return &o.Statistic }),
 	may("unit", func(o *Operand) *string { return &o.Unit }),
-	strict.Field("take", "", strict.OrNull(strict.OneOf("mean", "median", "geomean", "sum", "min", "max", "range")), func(o *Operand) *string { return &o.Take }),
-	strict.Field("over", "", strict.OrNull(strict.List("keys", 6, strict.OneOf("table", "workload", "scenario", "system", "statistic", "unit"))),
+	strict.Field("take", "", strict.OrNull(strict.OneOf("mean", "median", "geomean", "sum", "min", "max", "range")),
+		func(o *Operand) *string { return &o.Take }),
+	strict.Field("over", "", strict.OrNull(strict.List("keys", 6,
+		strict.OneOf("table", "workload", "scenario", "system", "statistic", "unit"))),
 		func(o *Operand) *[]string { return &o.Over }),
 }), positive, func(v float64) Operand { return Operand{Const: &Number{Value: v}} })
 
@@ -162,7 +166,8 @@ var rowKind = strict.Then(strict.Object("a result", []strict.Key[Row]{
 }), func(r *strict.Reader, at strict.Node, row *Row) {
 	row.Line = r.Line(at.Path())
 	if row.From != nil && (row.From.Take == "" || len(row.Values) != 1) {
-		r.Fail(at.Path()+".from", `from needs a single value, and the key "take": how that combines the other rows, such as mean or sum`)
+		r.Fail(at.Path()+".from",
+			`from needs a single value, and the key "take": how that combines the other rows, such as mean or sum`)
 	}
 	for i := range row.Values {
 		v := &row.Values[i]
@@ -201,7 +206,8 @@ var claimKind = strict.Then(strict.Object("a claim", []strict.Key[Claim]{
 	strict.Field("printed_ratio", "", ratioKind, func(c *Claim) **Figure { return &c.Ratio }),
 	strict.Field("printed_value", "", valueKind, func(c *Claim) **Figure { return &c.Value }),
 	may("unit", func(c *Claim) *string { return &c.Unit }),
-	strict.Field("ranking", "", strict.OrNull(strict.List("systems", 100, someWords)), func(c *Claim) *[]string { return &c.Ranking }),
+	strict.Field("ranking", "", strict.OrNull(strict.List("systems", 100, someWords)),
+		func(c *Claim) *[]string { return &c.Ranking }),
 	strict.Field("holds_for", "", shareKind, func(c *Claim) **Share { return &c.Holds }),
 	operand("of", func(c *Claim) **Operand { return &c.Of }),
 	operand("to", func(c *Claim) **Operand { return &c.To }),
@@ -216,7 +222,8 @@ var claimKind = strict.Then(strict.Object("a claim", []strict.Key[Claim]{
 	}
 	switch {
 	case kinds > 1:
-		r.FailAt(at, "a claim has one of printed_value, printed_delta_pct, printed_ratio and ranking; write another claim for the other")
+		r.FailAt(at,
+			"a claim has one of printed_value, printed_delta_pct, printed_ratio and ranking; write another claim for the other")
 	case (c.Value != nil) != (c.Unit != ""):
 		r.FailAt(at, "printed_value and unit belong together")
 	case len(c.Ranking) == 1:
@@ -232,11 +239,16 @@ var articleKind = strict.Object("an article", []strict.Key[Article]{
 	strict.Required(strict.Field("document", "", documentKind, func(a *Article) *Document { return &a.Document })),
 	fact[Article]("host"), fact[Article]("software"),
 	strict.Required(strict.Field("systems", "", strict.Keys("systems"), func(a *Article) *[]string { return &a.Systems })),
-	strict.Required(strict.Field("results", "", strict.List("results", maxRows, rowKind), func(a *Article) *[]Row { return &a.Results })),
-	strict.Field("claims", "", strict.OrNull(strict.List("claims", maxRows, claimKind)), func(a *Article) *[]Claim { return &a.Claims }),
-	strict.Field("figures_without_values", "", strict.OrNull(strict.List("figures", maxRows, words)), func(a *Article) *[]string { return &a.Absent }),
-	strict.Field("story", "", strict.OrNull(strict.List("sentences", 12, someWords)), func(a *Article) *[]string { return &a.Story }),
-	strict.Field("units", "", strict.OrNull(strict.List("units", maxRows, someWords)), func(a *Article) *[]string { return &a.Units }),
+	strict.Required(strict.Field("results", "", strict.List("results", maxRows, rowKind),
+		func(a *Article) *[]Row { return &a.Results })),
+	strict.Field("claims", "", strict.OrNull(strict.List("claims", maxRows, claimKind)),
+		func(a *Article) *[]Claim { return &a.Claims }),
+	strict.Field("figures_without_values", "", strict.OrNull(strict.List("figures", maxRows, words)),
+		func(a *Article) *[]string { return &a.Absent }),
+	strict.Field("story", "", strict.OrNull(strict.List("sentences", 12, someWords)),
+		func(a *Article) *[]string { return &a.Story }),
+	strict.Field("units", "", strict.OrNull(strict.List("units", maxRows, someWords)),
+		func(a *Article) *[]string { return &a.Units }),
 	fact[Article]("vcpus_note"), fact[Article]("note"),
 	strict.Field("repetition", "", recipeKind, func(a *Article) *recipe { return &a.recipe }),
 })
@@ -307,7 +319,8 @@ func check(r *strict.Reader, a *Article) {
 func (a *Article) checkUnit(r *strict.Reader, path, unit string) {
 	if _, ok := a.measure(unit); !ok {
 		bare, _ := splitUnit(unit)
-		r.FailWord(path, bare, knownUnits(), "the unit %s is not known; if it is right, list it below the key units", strict.Quote(bare))
+		r.FailWord(path, bare, knownUnits(), "the unit %s is not known; if it is right, list it below the key units",
+			strict.Quote(bare))
 	}
 }
 
@@ -337,7 +350,8 @@ func (a *Article) checkOperand(r *strict.Reader, path string, own *Row, o *Opera
 	case len(found) == 0:
 		r.Fail(path, "%s: %s", key, a.missing(own, o))
 	case len(found) > 1 && o.Take == "":
-		r.Fail(path, "%s: %d rows match, for example in lines %d and %d; add keys that select one", key, len(found), found[0].Line, found[1].Line)
+		r.Fail(path, "%s: %d rows match, for example in lines %d and %d; add keys that select one", key, len(found),
+			found[0].Line, found[1].Line)
 	}
 }
 
@@ -359,7 +373,8 @@ func (a *Article) checkClaim(r *strict.Reader, path string, c *Claim) {
 			r.Fail(path+".to", "to: %s", a.missing(s.row, c.To))
 			return
 		case len(found) > 1 && c.To.Take == "":
-			r.Fail(path+".to", "to: %d rows match, for example in lines %d and %d; add keys that select one", len(found), found[0].Line, found[1].Line)
+			r.Fail(path+".to", "to: %d rows match, for example in lines %d and %d; add keys that select one", len(found),
+				found[0].Line, found[1].Line)
 			return
 		}
 	}

@@ -26,7 +26,8 @@ type Results struct {
 
 // NewResults returns results without any run.
 func NewResults(r *Repetition) *Results {
-	return &Results{Repetition: r, values: map[Key]Stats{}, stages: map[string]bool{}, ended: map[string]error{}, done: map[Key]bool{}}
+	return &Results{Repetition: r, values: map[Key]Stats{}, stages: map[string]bool{}, ended: map[string]error{},
+		done: map[Key]bool{}}
 }
 
 // Ended records why the run of a stage is missing or not complete.
@@ -199,7 +200,8 @@ type ResultsJSON struct {
 
 // JSON returns the results for --json.
 func (p *Results) JSON() ResultsJSON {
-	doc := ResultsJSON{p.Repetition.Article.Document.Name, p.Repetition.Baseline, p.Repetition.Notes, p.Paths, nil, p.Extras()}
+	doc := ResultsJSON{p.Repetition.Article.Document.Name, p.Repetition.Baseline, p.Repetition.Notes, p.Paths, nil,
+		p.Extras()}
 	for _, t := range p.Tables() {
 		for _, l := range t.Lines {
 			doc.Figures = append(doc.Figures, l.Cells...)

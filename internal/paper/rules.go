@@ -65,7 +65,8 @@ func (u *audit) blocks(r *Row) {
 		return
 	}
 	for _, o := range u.figures() {
-		if !o.operations() || o.Table != r.Table || o.Workload != r.Workload || o.Scenario != r.Scenario || o.System != r.System ||
+		if !o.operations() || o.Table != r.Table || o.Workload != r.Workload || o.Scenario != r.Scenario ||
+			o.System != r.System ||
 			subject(o.Statistic) != subject(r.Statistic) {
 			continue
 		}
@@ -73,7 +74,8 @@ func (u *audit) blocks(r *Row) {
 		ops, known := o.value()
 		if ok && known {
 			u.blockRate(r, o, rate, ops, size)
-		} else if r.Delta != nil && o.Delta != nil && r.Delta.Bound == "" && o.Delta.Bound == "" && r.Baseline == o.Baseline && r.To == nil && o.To == nil {
+		} else if r.Delta != nil && o.Delta != nil && r.Delta.Bound == "" && o.Delta.Bound == "" &&
+			r.Baseline == o.Baseline && r.To == nil && o.To == nil {
 			u.used[r.Line], u.used[o.Line] = true, true
 			d := o.Delta.Number
 			right := interval{d.Value - d.Resolution/2, d.Value, d.Value + d.Resolution/2}
@@ -90,7 +92,8 @@ func (u *audit) blockRate(r, o *Row, rate, ops Number, size float64) {
 	factors, _ := rateUnit(r.Unit)
 	var right interval
 	for i, factor := range factors {
-		if v, ok := ops.interval().under(func(v float64) float64 { return v * size / factor }); ok && (i == 0 || f.allows(v, 0)) {
+		if v, ok := ops.interval().under(func(v float64) float64 { return v * size / factor }); ok &&
+			(i == 0 || f.allows(v, 0)) {
 			right = v
 		}
 	}
@@ -99,11 +102,14 @@ func (u *audit) blockRate(r, o *Row, rate, ops Number, size float64) {
 	right.lo, right.hi = right.lo*(1-clockSlack), right.hi*(1+clockSlack)
 	u.add(r, f, right, func() []slip {
 		return []slip{
-			{interval{right.lo * 1e6 / (1 << 20), right.mid * 1e6 / (1 << 20), right.hi * 1e6 / (1 << 20)}, "the unit is MiB/s, 2^20 bytes, not 10^6"},
-			{interval{right.lo * (1 << 20) / 1e6, right.mid * (1 << 20) / 1e6, right.hi * (1 << 20) / 1e6}, "the unit is MB/s, 10^6 bytes, not 2^20"},
+			{interval{right.lo * 1e6 / (1 << 20), right.mid * 1e6 / (1 << 20), right.hi * 1e6 / (1 << 20)},
+				"the unit is MiB/s, 2^20 bytes, not 10^6"},
+			{interval{right.lo * (1 << 20) / 1e6, right.mid * (1 << 20) / 1e6, right.hi * (1 << 20) / 1e6},
+				"the unit is MB/s, 10^6 bytes, not 2^20"},
 		}
 	}, Finding{
-		Unit: bare, Check: "IOPS × block = throughput", How: fmt.Sprintf("%s per second × %s B", ops.number(), short(size)), uses: []int{o.Line},
+		Unit: bare, Check: "IOPS × block = throughput", How: fmt.Sprintf("%s per second × %s B", ops.number(), short(size)),
+		uses: []int{o.Line},
 	})
 }
 
@@ -118,9 +124,11 @@ func (u *audit) transcribed(r *Row) {
 		}
 		bare, _ := splitUnit(r.Unit)
 		u.report.Findings = append(u.report.Findings, Finding{
-			Article: u.Document.Name, Row: u.label(r), Line: r.Line, Workload: r.Workload, Kind: Inconsistent, Unit: bare, Check: "value as printed",
-			Printed: v.Value, PrintedText: v.number(), Recomputed: v.Value, Low: v.Value, High: v.Value, RecomputedText: strconv.Quote(r.Printed),
-			How: "the article's words", Explanation: "the value of the file is not in them",
+			Article: u.Document.Name, Row: u.label(r), Line: r.Line, Workload: r.Workload, Kind: Inconsistent, Unit: bare,
+			Check:   "value as printed",
+			Printed: v.Value, PrintedText: v.number(), Recomputed: v.Value, Low: v.Value, High: v.Value,
+			RecomputedText: strconv.Quote(r.Printed),
+			How:            "the article's words", Explanation: "the value of the file is not in them",
 		})
 		return
 	}
@@ -140,7 +148,8 @@ func (u *audit) unitOfLine(r *Row) {
 	for _, o := range u.figures() {
 		n, ok := o.value()
 		m, known := u.measure(o.Unit)
-		if o.System == r.System || o.Table != r.Table || o.Workload != r.Workload || o.Scenario != r.Scenario || o.Statistic != r.Statistic ||
+		if o.System == r.System || o.Table != r.Table || o.Workload != r.Workload || o.Scenario != r.Scenario ||
+			o.Statistic != r.Statistic ||
 			!ok || !known || m.dimension != mine.dimension || n.Value <= 0 {
 			continue
 		}
@@ -162,10 +171,12 @@ func (u *audit) unitOfLine(r *Row) {
 	bare, _ := splitUnit(r.Unit)
 	right, _ := splitUnit(other.Unit)
 	u.report.Findings = append(u.report.Findings, Finding{
-		Article: u.Document.Name, Row: u.label(r), Line: r.Line, Workload: r.Workload, Kind: Inconsistent, Unit: bare, Check: "one unit in a line",
+		Article: u.Document.Name, Row: u.label(r), Line: r.Line, Workload: r.Workload, Kind: Inconsistent, Unit: bare,
+		Check:   "one unit in a line",
 		Printed: own.Value, PrintedText: own.number() + " " + bare, Recomputed: own.Value, Low: own.Value, High: own.Value,
 		RecomputedText: own.number() + " " + right, How: "the unit of the other systems in the line", uses: uses,
-		Explanation: fmt.Sprintf("in %s, the figure would differ from theirs by a factor of %s", bare, short(math.Exp(math.Abs(converted)/float64(len(uses))))),
+		Explanation: fmt.Sprintf("in %s, the figure would differ from theirs by a factor of %s", bare,
+			short(math.Exp(math.Abs(converted)/float64(len(uses))))),
 	})
 }
 
@@ -197,7 +208,8 @@ func (u *audit) labels() {
 		}
 		found[l] = len(u.report.Findings)
 		u.report.Findings = append(u.report.Findings, Finding{
-			Article: u.Document.Name, Row: u.label(r), Line: r.Line, Workload: r.Workload, Kind: Inconsistent, Unit: bare, Check: "label",
+			Article: u.Document.Name, Row: u.label(r), Line: r.Line, Workload: r.Workload, Kind: Inconsistent, Unit: bare,
+			Check:   "label",
 			Printed: n.Value, PrintedText: n.number() + " " + printed, Recomputed: n.Value, Low: n.Value, High: n.Value,
 			RecomputedText: n.number() + " " + bare, uses: []int{r.Line},
 		})

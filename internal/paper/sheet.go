@@ -36,7 +36,8 @@ func ReadSheets(name, text string) ([]Sheet, error) {
 	for _, s := range sheets {
 		for i, row := range s.Rows {
 			if len(row) != len(s.Rows[0]) {
-				return nil, fault.Campaignf("%s:%d: %d cells, but the table has %d columns", name, s.line+i, len(row), len(s.Rows[0]))
+				return nil, fault.Campaignf("%s:%d: %d cells, but the table has %d columns", name, s.line+i, len(row),
+					len(s.Rows[0]))
 			}
 		}
 	}

@@ -14,9 +14,12 @@ func formulas(f *Figure, q interval, of, to Number) []slip {
 	}
 	a, b := of.number(), to.number()
 	add("the sign is wrong", func(q float64) float64 { return -percent(q) })
-	add(fmt.Sprintf("percent of the other base: 100 × (%s − %s) / %s", a, b, a), func(q float64) float64 { return -percent(1 / q) })
-	add(fmt.Sprintf("base and value are swapped: 100 × (%s / %s − 1)", b, a), func(q float64) float64 { return percent(1 / q) })
-	add(fmt.Sprintf("the ratio in percent, not the change: 100 × %s / %s", a, b), func(q float64) float64 { return 100 * q })
+	add(fmt.Sprintf("percent of the other base: 100 × (%s − %s) / %s", a, b, a),
+		func(q float64) float64 { return -percent(1 / q) })
+	add(fmt.Sprintf("base and value are swapped: 100 × (%s / %s − 1)", b, a),
+		func(q float64) float64 { return percent(1 / q) })
+	add(fmt.Sprintf("the ratio in percent, not the change: 100 × %s / %s", a, b),
+		func(q float64) float64 { return 100 * q })
 	add(fmt.Sprintf("the inverse ratio in percent: 100 × %s / %s", b, a), func(q float64) float64 { return 100 / q })
 	if f.Bound == "" && significant(f) > 1 {
 		add("the change as a fraction, not in percent", func(q float64) float64 { return q - 1 })

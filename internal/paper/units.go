@@ -47,7 +47,8 @@ func rateUnit(unit string) ([]float64, bool) {
 
 // counted are the other units that tare knows. They convert to nothing else.
 var counted = []string{
-	"1", "%", "%CP", "index", "score", "points", "IOPS", "1/s", "operations/s", "ops/s", "requests/s", "transactions/s", "queries/s", "events/s",
+	"1", "%", "%CP", "index", "score", "points", "IOPS", "1/s", "operations/s", "ops/s", "requests/s", "transactions/s",
+	"queries/s", "events/s",
 	"files/s", "pages/s", "packets/s", "seeks/s", "MFLOPS", "GFLOPS", "BogoMIPS", "cycles", "W",
 }
 

@@ -59,6 +59,10 @@ func (u *audit) derived(r *Row) {
 		u.unchecked(r.Line, u.label(r), u.missing(r, r.From))
 		return
 	}
+	if n := right.number; !finite(n.Value, n.Resolution) {
+		u.unchecked(r.Line, u.label(r), "the "+r.From.Take+" of these figures is not a finite number")
+		return
+	}
 	var list []string
 	for _, row := range right.rows {
 		n, _ := row.value()

@@ -2,6 +2,7 @@ package paper
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -51,8 +52,11 @@ func TestPlantedSlips(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 20))
 		kind := plantings[seed%uint64(len(plantings))]
 		a, p := plantSomewhere(t, rng, kind.plant)
-		hit := false
-		for _, f := range Audit(a).Findings {
+		hit, findings := false, Audit(a).Findings
+		if _, err := json.Marshal(findings); err != nil {
+			t.Error(err)
+		}
+		for _, f := range findings {
 			switch {
 			case before[a.Document.Name][findingKey(f)]:
 			case slices.ContainsFunc(p.lines, func(line int) bool { return f.Line == line || slices.Contains(f.uses, line) }):

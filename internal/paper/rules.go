@@ -43,7 +43,7 @@ func (u *audit) spread(r *Row) {
 	how := fmt.Sprintf("between the minimum %s and the maximum %s", a.number(), b.number())
 	switch {
 	case word == "max":
-		right.hi, how = math.Inf(1), "not below the minimum "+a.number()
+		right.hi, how = max(own.Value, a.interval().hi), "not below the minimum "+a.number()
 	case word == "mean" && r.Repeats > 1 && strings.HasPrefix(r.Scenario, "solo"):
 		n := float64(r.Repeats)
 		right.lo, right.hi = right.lo+(b.interval().lo-right.lo)/n, right.hi-(right.hi-a.interval().hi)/n
@@ -153,19 +153,16 @@ func (u *audit) unitOfLine(r *Row) {
 			!ok || !known || m.dimension != mine.dimension || n.Value <= 0 {
 			continue
 		}
-		if slices.Equal(m.factors, mine.factors) || other != nil && o.Unit != other.Unit {
-			if o.Unit == r.Unit && other == nil {
-				// The unit has company. With two units and two systems each, nobody is odd.
-				return
-			}
-			continue
+		if slices.Equal(m.factors, mine.factors) {
+			return // this unit is not the odd one
 		}
 		other = o
 		uses = append(uses, o.Line)
 		distance += math.Log(own.Value / n.Value)
 		converted += math.Log(own.Value * mine.factors[0] / (n.Value * m.factors[0]))
 	}
-	if other == nil || math.Abs(converted) <= math.Abs(distance) {
+	// Of two systems, either could have the wrong unit: one finding is enough.
+	if other == nil || math.Abs(converted) <= math.Abs(distance) || len(uses) == 1 && r.Line < other.Line {
 		return
 	}
 	bare, _ := splitUnit(r.Unit)

@@ -165,6 +165,7 @@ func unescaped(text string) error {
 type hostileCommand struct {
 	args   []string
 	binary bool
+	texts  bool // does what another command does, but writes it differently
 	check  func(string) error
 }
 
@@ -185,14 +186,14 @@ var hostile = []hostileCommand{
 	{args: []string{"report", "EVIL", "-o", "-"}, check: unescaped},
 	{args: []string{"export", "EVIL", "--format", "json"}},
 	{args: []string{"export", "EVIL", "--format", "csv"}, check: formulas},
-	{args: []string{"export", "EVIL", "--format", "csv", "--figures"}, check: formulas},
-	{args: []string{"export", "EVIL", "--format", "benchfmt"}},
+	{args: []string{"export", "EVIL", "--format", "csv", "--figures"}, texts: true, check: formulas},
+	{args: []string{"export", "EVIL", "--format", "benchfmt"}, texts: true},
 	{args: []string{"export", "EVIL", "--format", "parquet"}, binary: true},
 	{args: []string{"compare", "GOOD", "EVIL", "--all"}},
-	{args: []string{"compare", "EVIL", "GOOD", "--markdown"}},
-	{args: []string{"compare", "EVIL", "GOOD", "--json"}},
+	{args: []string{"compare", "EVIL", "GOOD", "--markdown"}, texts: true},
+	{args: []string{"compare", "EVIL", "GOOD", "--json"}, texts: true},
 	{args: []string{"resume", "EVIL"}},
-	{args: []string{"run", "--like", "EVIL", "--dry-run"}},
+	{args: []string{"run", "--like", "EVIL", "--dry-run"}, texts: true},
 }
 
 // corpus writes a whole run and hostile ones made of it.
@@ -235,6 +236,10 @@ func TestHostileFiles(t *testing.T) {
 	}
 	for _, name := range names {
 		for _, c := range hostile {
+			// Only texts can make a difference in some of them.
+			if c.texts && !strings.HasPrefix(name, "bad") && name != "invalid UTF-8" {
+				continue
+			}
 			if os.Getuid() != 0 && (c.args[0] == "resume" || c.args[0] == "run") {
 				continue
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/nearest"
+	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/sandbox"
 )
 
@@ -88,7 +89,7 @@ func exit(err error) int {
 	case errors.Is(err, errFailedTrials):
 		return exitFailed
 	}
-	fmt.Fprintln(os.Stderr, "tare:", strings.TrimSpace(err.Error()))
+	fmt.Fprintln(os.Stderr, "tare:", report.Visible(strings.TrimSpace(err.Error())))
 	switch fault.KindOf(err) {
 	case fault.Campaign:
 		return exitCampaign

@@ -384,7 +384,10 @@ func short(s string) string {
 
 // JSON writes a comparison for other programs.
 func JSON(w io.Writer, c *Comparison) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(c)
+	text, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(report.PlainJSON(text), '\n'))
+	return err
 }

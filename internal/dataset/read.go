@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
@@ -49,6 +50,10 @@ func ArmsOf(r *store.Run, c *campaign.Campaign) ([]campaign.PlannedArm, error) {
 // probes. Large campaigns have ten thousands. An analysis needs memory for each series,
 // also for those without values, of which a small file may have any number.
 const maxSeries = 1_000_000
+
+// maxBlocks is how many blocks of a workload are analyzed: as many as a campaign may
+// ask for.
+const maxBlocks = 100_000
 
 // Read reads a run into a Set: its arms, the values of all trials that
 // are done, the failures, and what its campaign says of precision and of what
@@ -219,6 +224,9 @@ func (in *Set) readValues(r *store.Run, all []store.Metric) error {
 		}
 		if o.Metric < 0 || int(o.Metric) >= len(index) || o.Arm < 0 || int(o.Arm) >= len(in.Arms) {
 			return fault.Campaignf("%s is damaged: a value of metric %d and arm %d, which are not there", r.Path(), o.Metric, o.Arm)
+		}
+		if o.Block < 0 || o.Block >= maxBlocks || o.Member < 0 || math.IsNaN(o.Value) || math.IsInf(o.Value, 0) {
+			return fault.Campaignf("%s is damaged: a value %v of guest %d in block %d", r.Path(), o.Value, o.Member, o.Block)
 		}
 		into := metrics
 		switch {

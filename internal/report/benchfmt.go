@@ -16,6 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
@@ -107,7 +108,7 @@ func benchConfig(r *store.Run, c *campaign.Campaign) ([]benchfmt.Config, error) 
 	var env host.Environment
 	if body, err := r.Document(store.DocEnvironment); err == nil {
 		if err := json.Unmarshal(body, &env); err != nil {
-			return nil, fmt.Errorf("%s: environment: %w", r.Path(), err)
+			return nil, fault.Campaignf("%s is damaged: environment: %w", r.Path(), err)
 		}
 	}
 	var config []benchfmt.Config
@@ -140,7 +141,7 @@ func writeUnits(out *benchfmt.Writer, metrics []store.Metric) error {
 		if better[unit] == "" {
 			continue
 		}
-		meta := &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: unit, Key: "better"}, OrigUnit: unit, Value: better[unit]}
+		meta := &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: unit, Key: "better"}, OrigUnit: unit, Value: benchWord(better[unit])}
 		if err := out.Write(meta); err != nil {
 			return err
 		}

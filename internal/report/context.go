@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
@@ -68,7 +69,7 @@ func ContextOf(r *store.Run) (Context, error) {
 		return ctx, err
 	}
 	if err := json.Unmarshal(body, &env); err != nil {
-		return ctx, fmt.Errorf("%s: environment: %w", r.Path(), err)
+		return ctx, fault.Campaignf("%s is damaged: environment: %w", r.Path(), err)
 	}
 	events, err := r.Events()
 	if err != nil {

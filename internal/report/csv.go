@@ -41,10 +41,11 @@ func CSV(w io.Writer, r *store.Run) error {
 		}
 		arm := byName[t.Arm]
 		row := []string{
-			strconv.FormatInt(t.Attempt, 10), strconv.Itoa(t.Block), strconv.Itoa(t.Position), t.Workload, t.Arm, arm.System, arm.ControlOf,
+			strconv.FormatInt(t.Attempt, 10), strconv.Itoa(t.Block), strconv.Itoa(t.Position), cell(t.Workload), cell(t.Arm), cell(arm.System), cell(arm.ControlOf),
 			strconv.Itoa(t.Epoch), strconv.FormatInt(t.Guest, 10), strconv.FormatInt(t.Size, 10), t.Began.Format(time.RFC3339Nano),
-			string(t.Status), t.Error,
+			cell(string(t.Status)), cell(t.Error),
 		}
+		scenario, stress := cell(arm.Scenario), cell(t.Role)
 		member := strconv.Itoa(t.Member)
 		written := false
 		for _, m := range metrics {
@@ -57,12 +58,12 @@ func CSV(w io.Writer, r *store.Run) error {
 				continue
 			}
 			written = true
-			if err := out.Write(append(row, kind, m.Name, m.Unit, m.Better, number(v), arm.Scenario, member, t.Role)); err != nil {
+			if err := out.Write(append(row, kind, cell(m.Name), cell(m.Unit), cell(m.Better), number(v), scenario, member, stress)); err != nil {
 				return err
 			}
 		}
 		if !written {
-			if err := out.Write(append(row, "", "", "", "", "", arm.Scenario, member, t.Role)); err != nil {
+			if err := out.Write(append(row, "", "", "", "", "", scenario, member, stress)); err != nil {
 				return err
 			}
 		}

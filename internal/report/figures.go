@@ -56,8 +56,10 @@ func FiguresCSV(w io.Writer, r *store.Run, res *analyze.Result) error {
 		if f.Member != nil {
 			member = strconv.Itoa(int(*f.Member))
 		}
-		if err := out.Write([]string{f.Workload, f.Metric, f.Arm, f.System, f.Scenario, f.Flavor, member, f.Against, f.AgainstFlavor,
-			f.Name, number(f.Value), maybe(f.CILow), maybe(f.CIHigh), f.Text}); err != nil {
+		if err := out.Write([]string{
+			cell(f.Workload), cell(f.Metric), cell(f.Arm), cell(f.System), cell(f.Scenario), cell(f.Flavor), member,
+			cell(f.Against), cell(f.AgainstFlavor), f.Name, number(f.Value), maybe(f.CILow), maybe(f.CIHigh), cell(f.Text),
+		}); err != nil {
 			return err
 		}
 	}

@@ -116,7 +116,7 @@ func readMetadata(r *store.Run, res *analyze.Result) (*metadata, error) {
 	}
 	if manifest != nil {
 		if err := json.Unmarshal(manifest, &m.Userland); err != nil {
-			return nil, fmt.Errorf("%s: userland: %w", r.Path(), err)
+			return nil, fault.Campaignf("%s is damaged: userland: %w", r.Path(), err)
 		}
 	}
 	var errs [4]error
@@ -152,7 +152,7 @@ func (e *exporter) value(v any) {
 		e.err = fmt.Errorf("export: %w", err)
 		return
 	}
-	e.text(string(b))
+	e.text(string(PlainJSON(b)))
 }
 
 func (e *exporter) member(name string, v any) {

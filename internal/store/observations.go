@@ -76,6 +76,11 @@ func (r *Run) attemptRows(to []attemptRow, last int64) ([]attemptRow, error) {
 		member, ok5 := row[5].(int64)
 		position, ok6 := row[6].(int64)
 		repeat, ok7 := row[7].(int64)
+		for _, n := range []int64{arm, block, guest, epoch, member, position} {
+			if n != int64(int32(n)) {
+				return false
+			}
+		}
 		ordered := id > last // otherwise, pages might never end
 		last = id
 		to = append(to, attemptRow{id, int32(arm), int32(block), int32(guest), int32(epoch), int32(member), int32(position), repeat != 0})
@@ -103,7 +108,7 @@ func (r *Run) valuesOf(to []Observation, attempts []attemptRow) ([]Observation, 
 			a := attempts[i]
 			to = append(to, Observation{int32(metric), a.arm, a.block, a.guest, a.epoch, a.member, a.position, a.repeat, value})
 		}
-		return ok0 && ok1 && ok2
+		return ok0 && ok1 && ok2 && metric == int64(int32(metric))
 	})
 	return to, err
 }
@@ -134,7 +139,7 @@ func (r *Run) scanFast(query string, each func(row []driver.Value) bool) error {
 				return err
 			}
 			if !each(row) {
-				return fault.Campaignf("%s is damaged: a row is out of order, or a value does not have its column's type", r.path)
+				return fault.Campaignf("%s is damaged: a row is out of order, or a value is out of range or of another type", r.path)
 			}
 		}
 	}))

@@ -44,7 +44,9 @@ func (r *Run) Sizes() ([]Size, error) {
 	return collect(r, "SELECT workload, size, unit, calibration FROM size ORDER BY rowid", func(rows *sql.Rows) (s Size, err error) {
 		var c string
 		err = rows.Scan(&s.Workload, &s.Size, &s.Unit, &c)
-		s.Calibration = json.RawMessage(c)
+		if s.Calibration = json.RawMessage(c); err == nil && !json.Valid(s.Calibration) {
+			err = fmt.Errorf("the calibration of %q is not JSON", s.Workload)
+		}
 		return s, err
 	})
 }

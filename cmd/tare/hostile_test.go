@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
+	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,8 +41,17 @@ func fullRun(t *testing.T, path string) {
 			t.Fatal(err)
 		}
 	}
-	const yaml = "name: full\nseed: 1\narms: [native, lxc]\nworkloads: [sysbench-cpu, {name: own, command: [sh, -c, date], " +
-		"metrics: [{name: rate, unit: 1/s, better: higher, regex: '([0-9]+)'}]}]\nscenarios: [{name: solo}, {name: two, guests: 2}]\nblocks: 8\n"
+	const yaml = `name: full
+seed: 1
+arms: [native, lxc]
+workloads:
+  - sysbench-cpu
+  - name: own
+    command: [sh, -c, date]
+    metrics: [{name: rate, unit: 1/s, better: higher, regex: '([0-9]+)'}]
+scenarios: [{name: solo}, {name: two, guests: 2}]
+blocks: 8
+`
 	c, err := campaign.Parse("c.yaml", []byte(yaml),
 		campaign.Known{Systems: map[string]campaign.Limits{"native": {Usable: true}, "lxc": {Usable: true}}})
 	must(err)
@@ -47,13 +60,15 @@ func fullRun(t *testing.T, path string) {
 	var arms []store.Arm
 	for _, a := range c.Planned() {
 		arms = append(arms, store.Arm{Name: a.Name, System: a.System, Scenario: a.Scenario, ControlOf: a.Control,
-			Flavor: model.Flavor{Name: a.Flavor.Name, VCPUs: 1, MemoryBytes: 1 << 28, CPUs: model.CPUList{1}, DiskBytes: 1 << 28, DiskFS: "ext4"}})
+			Flavor: model.Flavor{Name: a.Flavor.Name, VCPUs: 1, MemoryBytes: 1 << 28, DiskBytes: 1 << 28, DiskFS: "ext4"}})
 	}
 	docs := map[string][]byte{
-		store.DocCampaign: c.Resolved(), store.DocCampaignYAML: []byte(yaml), store.DocArms: planned, store.DocUserland: []byte(`{"key": "0123"}`),
-		store.DocEnvironment: []byte(`{"version": 1, "host_id": "h", "cpu": {"model": "Some CPU", "threads": 2, "arch": "amd64"},
+		store.DocCampaign: c.Resolved(), store.DocCampaignYAML: []byte(yaml), store.DocArms: planned,
+		store.DocUserland: []byte(`{"key": "0123"}`),
+		store.DocEnvironment: []byte(`{"version": 1, "host_id": "h", "cpu": {"model": "Some CPU", "threads": 2},
 			"kernel": {"release": "6.12"}, "virtualization": {"role": "bare-metal"}}`),
-		store.DocSystems: []byte(`[{"name": "lxc", "usable": true, "capabilities": {"freeze": "cgroup"}, "versions": {"lxc-start": "5.0"}}]`),
+		store.DocSystems: []byte(`[{"name": "lxc", "usable": true, "capabilities": {"freeze": "cgroup"},
+			"versions": {"lxc-start": "5.0"}}]`),
 	}
 	metrics := []store.Metric{
 		{Workload: "sysbench-cpu", Name: "time", Unit: "s", Better: "lower", Primary: true},
@@ -71,14 +86,20 @@ func fullRun(t *testing.T, path string) {
 	for b := range 8 {
 		for w, name := range []string{"sysbench-cpu", "own"} {
 			for arm, a := range arms {
-				guest, err := r.AddGuest(session, arm, b, store.GuestID{Flavor: store.GuestFlavor{Flavor: a.Flavor}}, time.Second, agent.Hello{Kernel: "Linux 6.12", CPUs: 1}, []string{"lxc-start", "-n", "x"})
+				guest, err := r.AddGuest(session, arm, b, store.GuestID{Flavor: store.GuestFlavor{Flavor: a.Flavor}}, time.Second,
+					agent.Hello{Kernel: "Linux 6.12", CPUs: 1}, []string{"lxc-start", "-n", "x"})
 				must(err)
 				must(r.AddGuestValue(guest, store.MemoryPSS, "B", 1e6))
-				id, err := r.Begin(store.Attempt{Session: session, Guest: guest, Block: b, Position: arm, Workload: name, Arm: arm, Size: 1})
+				id, err := r.Begin(store.Attempt{
+					Session: session, Guest: guest, Block: b, Position: arm, Workload: name, Arm: arm, Size: 1,
+				})
 				must(err)
-				o := store.Outcome{Status: store.Done, Log: "log", Steps: []store.Step{{Name: "run", Timed: true, Argv: []string{"sh", "-c", "date"},
-					Result: &agent.Result{Stdout: []byte("said 17\n"), StdoutBytes: 8, HostStart: 1, HostEnd: 2e9}}},
-					Values: map[int]float64{2 * w: 1 + 0.1*float64(arm%2) + 0.01*math.Sin(float64(7*b+3*arm)), 2*w + 1: 0.5}}
+				said := &agent.Result{Stdout: []byte("said 17\n"), StdoutBytes: 8, HostStart: 1, HostEnd: 2e9}
+				took := 1 + 0.1*float64(arm%2) + 0.01*math.Sin(float64(7*b+3*arm))
+				o := store.Outcome{
+					Status: store.Done, Log: "log", Values: map[int]float64{2 * w: took, 2*w + 1: 0.5},
+					Steps: []store.Step{{Name: "run", Timed: true, Argv: []string{"sh", "-c", "date"}, Result: said}},
+				}
 				if b == 7 && arm == 1 {
 					o.Status, o.Error, o.Values = store.Failed, "the guest crashed", nil
 				}
@@ -265,4 +286,97 @@ func TestHostileFiles(t *testing.T) {
 	}
 	close(todo)
 	wg.Wait()
+}
+
+// TestHostileFolder: tare serve shows a folder of hostile files, even one that is read
+// until somebody interrupts it, and all pages are as harmless as the commands' output.
+func TestHostileFolder(t *testing.T) {
+	dir, files := corpus(t)
+	run, err := os.ReadFile(filepath.Join(dir, "GOOD"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"good.tare": run, "endless.tare": storetest.EndlessSchema(t, run)} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	const listen = "127.0.0.1:0"
+	cmd := exec.CommandContext(ctx, "prlimit", fmt.Sprintf("--data=%d", 2*capData), binary, "serve", dir, "--listen", listen)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		cancel()
+		cmd.Wait()
+		if stderr.Len() > 0 {
+			t.Errorf("the server: %.2000s", stderr.String())
+		}
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	_, address, ok := strings.Cut(strings.TrimSpace(line), " at ")
+	if err != nil || !ok {
+		t.Fatalf("%q, %v", line, err)
+	}
+	base, _, _ := strings.Cut(address, "?")
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	get := func(patience time.Duration, target string) (int, string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, "GET", target, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := browser.Do(request)
+		if err != nil {
+			return 0, ""
+		}
+		defer response.Body.Close()
+		text, _ := io.ReadAll(response.Body)
+		return response.StatusCode, string(text)
+	}
+	if status, _ := get(capTime, base); status != http.StatusUnauthorized {
+		t.Errorf("without the token: %d", status)
+	}
+	if status, _ := get(capTime, address); status != http.StatusOK {
+		t.Fatalf("with the token: %d", status)
+	}
+	for range 4 { // abandoned
+		get(time.Second, base+"run/endless.tare")
+	}
+	for name, path := range files {
+		file := filepath.Base(path)
+		for _, target := range []string{"run/" + file, "state/" + file, "compare?run=good.tare&run=" + file} {
+			status, text := get(capTime, base+target)
+			if status == 0 {
+				t.Errorf("%s: no answer to %s", name, target)
+			}
+			err := unseemly(text)
+			if err == nil && status == http.StatusOK { // errors are plain text, and a state is JSON
+				err = unescaped(text)
+			}
+			if err != nil {
+				t.Errorf("%s, %s: %v", name, target, err)
+			}
+		}
+	}
+	if _, text := get(capTime, base); unseemly(text) != nil || unescaped(text) != nil {
+		t.Errorf("the list: %v, %v", unseemly(text), unescaped(text))
+	}
+	if status, text := get(capTime, base+"run/good.tare"); status != http.StatusOK || !strings.Contains(text, "What it costs") {
+		t.Errorf("a good run among them: %d", status)
+	}
 }

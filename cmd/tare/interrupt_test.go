@@ -58,7 +58,7 @@ func TestInterrupts(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, sent := interrupted(t, nil, "show", path)
-	if sent == 0 || status.Signaled() && status.Signal() != syscall.SIGINT || status.Exited() && status.ExitStatus() != exitIncomplete {
+	if sent == 0 || status.Exited() && status.ExitStatus() != exitIncomplete {
 		t.Errorf("an endless file: status %v after %d interrupts", status, sent)
 	}
 
@@ -68,7 +68,8 @@ func TestInterrupts(t *testing.T) {
 	}
 	defer in.Close()
 	defer out.Close() // never written to
-	if status, sent = interrupted(t, in, "parse", "sysbench", "-"); sent < 1 || !status.Signaled() || status.Signal() != syscall.SIGINT {
+	status, sent = interrupted(t, in, "parse", "sysbench", "-")
+	if sent < 2 || !status.Signaled() || status.Signal() != syscall.SIGINT {
 		t.Errorf("waiting for input: status %v after %d interrupts", status, sent)
 	}
 }

@@ -41,7 +41,7 @@ cost then, it also costs here:
 		}
 		var runs *paper.Results
 		if len(paths) > 0 {
-			if runs, err = openPaperRuns(a, paths); err != nil {
+			if runs, err = openPaperRuns(cmd.Context(), a, paths); err != nil {
 				return err
 			}
 		}

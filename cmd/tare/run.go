@@ -69,7 +69,7 @@ sizes and userland image are those of the given run.`,
 	c.Flags().StringVar(&f.like, "like", "", "take campaign, sizes and image from this run, with another seed")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the plan and its expected duration, and exit")
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation before a long run")
-	c.Flags().BoolVar(&f.trust, "trust", false, "with --like: take them also from a run that was made elsewhere: its commands run as root")
+	c.Flags().BoolVar(&f.trust, "trust", false, "with --like: the run may be made elsewhere; its commands run as root")
 	c.Flags().BoolVar(&f.reboot, "reboot", false, "reboot this machine as often as the campaign's boots require; needs --out")
 	addDestroy(c, &f.destroy)
 	c.RunE = thenReboot(o, &f.reboot, func([]string) string { return f.out }, inSandbox(o, func(cmd *cobra.Command, args []string) error {

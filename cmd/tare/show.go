@@ -84,7 +84,8 @@ func showTrial(w io.Writer, s *store.Run, number int64) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(w, "%s: %s\n%s", report.TrialTitle(t), report.Visible(string(t.Status)), report.Transcript(t, stdout, stderr, 0))
+		status := report.Visible(string(t.Status))
+		_, err = fmt.Fprintf(w, "%s: %s\n%s", report.TrialTitle(t), status, report.Transcript(t, stdout, stderr, 0))
 		return err
 	}
 	if last == 0 {

@@ -41,7 +41,7 @@ func (g ground) difference(now ground, boots bool) (refused string, changed []st
 	same("kernel", g.env.Kernel.Release, now.env.Kernel.Release)
 	same("CPU", cpuOf(g.env), cpuOf(now.env))
 	same("number of CPUs", fmt.Sprint(g.env.CPU.Threads), fmt.Sprint(now.env.CPU.Threads))
-	same("relation to a hypervisor", string(g.env.Virt.Role)+" "+g.env.Virt.Of, string(now.env.Virt.Role)+" "+now.env.Virt.Of)
+	same("hypervisor", hypervisorOf(g.env), hypervisorOf(now.env))
 	// A dom0 gives memory to its domains.
 	if was, is := g.env.Memory.Total, now.env.Memory.Total; was != nil && is != nil && g.env.Virt.Role != host.XenDom0 {
 		most := float64(max(*was, *is))
@@ -83,6 +83,8 @@ func (g ground) difference(now ground, boots bool) (refused string, changed []st
 func cpuOf(e host.Environment) string {
 	return strings.Join([]string{e.CPU.Arch, e.CPU.Vendor, e.CPU.Model, e.CPU.Family, e.CPU.ModelID, e.CPU.Stepping}, " ")
 }
+
+func hypervisorOf(e host.Environment) string { return string(e.Virt.Role) + " " + e.Virt.Of }
 
 func settings(of map[string]string) string {
 	var list []string
@@ -159,8 +161,8 @@ func (e *Experiment) sameGround(version string) error {
 	now := ground{env: *e.env, image: e.bed.Image.Manifest, systems: e.bed.Entries(e.status), version: version}
 	refused, changed := before.difference(now, boots)
 	if refused != "" {
-		return fault.WithRemedy(fault.Campaignf("%s cannot be continued, because this is not what it was begun on: %s", s.Path(), refused),
-			"start a new run; this one can still be shown")
+		err := fault.Campaignf("%s cannot be continued, because this is not what it was begun on: %s", s.Path(), refused)
+		return fault.WithRemedy(err, "start a new run; this one can still be shown")
 	}
 	e.changed = changed
 	return nil

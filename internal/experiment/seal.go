@@ -110,8 +110,8 @@ func checkSeal(stateDir string, s *store.Run, again string) error {
 	if err != nil {
 		return err
 	}
-	err = fault.Campaignf("%s was not made by tare with the state directory %s, or it has been changed. Its campaign would run as root:\n%s",
-		s.Path(), stateDir, strings.Join(commandsOf(c), "\n"))
+	err = fault.Campaignf("%s was not made by tare with the state directory %s, or it has been changed. "+
+		"Its campaign would run as root:\n%s", s.Path(), stateDir, strings.Join(commandsOf(c), "\n"))
 	return fault.WithRemedy(err, "if you know who made it, and trust these commands: %s", again)
 }
 
@@ -129,7 +129,10 @@ func commandsOf(c *campaign.Campaign) (lines []string) {
 		for _, step := range []struct {
 			what string
 			argv []string
-		}{{"prepare", w.Own.Prepare}, {"server", w.Own.Server}, {"ready", w.Own.Ready}, {"command", w.Own.Command}, {"clean", w.Own.Clean}} {
+		}{
+			{"prepare", w.Own.Prepare}, {"server", w.Own.Server}, {"ready", w.Own.Ready},
+			{"command", w.Own.Command}, {"clean", w.Own.Clean},
+		} {
 			if step.argv != nil {
 				add("workload %q, %s: %q", w.Series(), step.what, step.argv)
 			}

@@ -14,7 +14,9 @@ import (
 
 const ownYAML = `name: own
 arms: [native, {system: lxc, if_usable: true}]
-workloads: [{name: mine, prepare: [mkfs, /dev/sda], command: [sh, -c, "rm -rf /"], metrics: [{name: n, unit: x, better: lower, regex: '(1)'}]}]
+workloads:
+  - {name: mine, prepare: [mkfs, /dev/sda], command: [sh, -c, "rm -rf /"],
+     metrics: [{name: n, unit: x, better: lower, regex: '(1)'}]}
 `
 
 // sealedRun writes a run of ownYAML with the seal of a state directory, and returns its
@@ -29,9 +31,13 @@ func sealedRun(t *testing.T, path, stateDir string, change func(docs map[string]
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs := map[string][]byte{store.DocCampaign: c.Resolved(), store.DocCampaignYAML: []byte(ownYAML), store.DocArms: planned, store.DocUserland: []byte(`{"key": "0"}`)}
+	docs := map[string][]byte{
+		store.DocCampaign: c.Resolved(), store.DocCampaignYAML: []byte(ownYAML), store.DocArms: planned,
+		store.DocUserland: []byte(`{"key": "0"}`),
+	}
 	if stateDir != "" {
-		if docs[store.DocSeal], err = seal(stateDir, func(name string) ([]byte, error) { return docs[name], nil }); err != nil {
+		docs[store.DocSeal], err = seal(stateDir, func(name string) ([]byte, error) { return docs[name], nil })
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,7 +81,8 @@ func TestSeal(t *testing.T) {
 		"part of the seal":   {state, func(d map[string][]byte) { d[store.DocSeal] = d[store.DocSeal][:16] }, false},
 		"an empty seal":      {state, func(d map[string][]byte) { d[store.DocSeal] = nil }, false},
 		"parts that move over": {state, func(d map[string][]byte) {
-			d[store.DocCampaign], d[store.DocCampaignYAML] = append(d[store.DocCampaign], d[store.DocCampaignYAML][0]), d[store.DocCampaignYAML][1:]
+			d[store.DocCampaign] = append(d[store.DocCampaign], d[store.DocCampaignYAML][0])
+			d[store.DocCampaignYAML] = d[store.DocCampaignYAML][1:]
 		}, false},
 	} {
 		path := filepath.Join(t.TempDir(), "run.tare")
@@ -102,7 +109,9 @@ func TestSeal(t *testing.T) {
 			continue
 		}
 		if name == "without a seal" {
-			for _, want := range []string{`command: ["sh" "-c" "rm -rf /"]`, `prepare: ["mkfs" "/dev/sda"]`, "tare resume --trust"} {
+			for _, want := range []string{
+				`command: ["sh" "-c" "rm -rf /"]`, `prepare: ["mkfs" "/dev/sda"]`, "tare resume --trust",
+			} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("the refusal does not show %q: %v", want, err)
 				}
@@ -120,7 +129,8 @@ func TestSeal(t *testing.T) {
 	// The same goes for a run that is like another one.
 	path := filepath.Join(t.TempDir(), "run.tare")
 	sealedRun(t, path, other, none)
-	if _, err := ReadLikeness(t.Context(), path, state, false); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "rm -rf /") {
+	_, err = ReadLikeness(t.Context(), path, state, false)
+	if fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "rm -rf /") {
 		t.Errorf("like a foreign run: %v", err)
 	}
 	if _, err := ReadLikeness(t.Context(), path, state, true); err != nil {

@@ -141,7 +141,8 @@ func writeUnits(out *benchfmt.Writer, metrics []store.Metric) error {
 		if better[unit] == "" {
 			continue
 		}
-		meta := &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: unit, Key: "better"}, OrigUnit: unit, Value: benchWord(better[unit])}
+		key := benchfmt.UnitMetadataKey{Unit: unit, Key: "better"}
+		meta := &benchfmt.UnitMetadata{UnitMetadataKey: key, OrigUnit: unit, Value: benchWord(better[unit])}
 		if err := out.Write(meta); err != nil {
 			return err
 		}

@@ -41,7 +41,8 @@ func CSV(w io.Writer, r *store.Run) error {
 		}
 		arm := byName[t.Arm]
 		row := []string{
-			strconv.FormatInt(t.Attempt, 10), strconv.Itoa(t.Block), strconv.Itoa(t.Position), cell(t.Workload), cell(t.Arm), cell(arm.System), cell(arm.ControlOf),
+			strconv.FormatInt(t.Attempt, 10), strconv.Itoa(t.Block), strconv.Itoa(t.Position),
+			cell(t.Workload), cell(t.Arm), cell(arm.System), cell(arm.ControlOf),
 			strconv.Itoa(t.Epoch), strconv.FormatInt(t.Guest, 10), strconv.FormatInt(t.Size, 10), t.Began.Format(time.RFC3339Nano),
 			cell(string(t.Status)), cell(t.Error),
 		}
@@ -58,7 +59,8 @@ func CSV(w io.Writer, r *store.Run) error {
 				continue
 			}
 			written = true
-			if err := out.Write(append(row, kind, cell(m.Name), cell(m.Unit), cell(m.Better), number(v), scenario, member, stress)); err != nil {
+			row := append(row, kind, cell(m.Name), cell(m.Unit), cell(m.Better), number(v), scenario, member, stress)
+			if err := out.Write(row); err != nil {
 				return err
 			}
 		}

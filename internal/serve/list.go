@@ -132,7 +132,7 @@ func (sum *summary) read(run *store.Run) error {
 
 // clip cuts text from a file to what fits into a row.
 func clip(text string) string {
-	runes := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " "))
+	runes := []rune(strings.Join(strings.Fields(report.Visible(text)), " "))
 	if len(runes) <= maxText {
 		return string(runes)
 	}

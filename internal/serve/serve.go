@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -284,5 +285,5 @@ func fail(w http.ResponseWriter, err error) {
 	case fault.KindOf(err) == fault.Campaign:
 		status = http.StatusUnprocessableEntity
 	}
-	http.Error(w, err.Error(), status)
+	http.Error(w, report.Visible(err.Error()), status)
 }

@@ -263,7 +263,9 @@ func TestToken(t *testing.T) {
 	if len(token) < 20 {
 		t.Fatalf("token %q", token)
 	}
-	for _, target := range []string{"/", "/run/a.tare", "/state/a.tare", "/?token=", "/?token=" + token[1:], "/?token=" + token + "1", "/nothing"} {
+	for _, target := range []string{
+		"/", "/run/a.tare", "/state/a.tare", "/?token=", "/?token=" + token[1:], "/?token=" + token + "1", "/nothing",
+	} {
 		if w := get(target); w.Code != http.StatusUnauthorized || strings.Contains(w.Body.String(), "a.tare") {
 			t.Errorf("%s without the token: %d", target, w.Code)
 		}

@@ -77,10 +77,12 @@ func Corpus(t testing.TB, dir string, run []byte) map[string]string {
 		UPDATE step SET stdout = zeroblob(8000000) WHERE attempt < 4`)
 	change("a large document", `UPDATE document SET body = CAST('"' || hex(zeroblob(50000000)) || '"' AS BLOB)
 		WHERE name <> 'campaign'`)
-	deep := `'{"a":' || replace(hex(zeroblob(500000)), '00', '[') || '1' || replace(hex(zeroblob(500000)), '00', ']') || '}'`
+	half := "replace(hex(zeroblob(500000)), '00', '%s')"
+	deep := `'{"a":' || ` + fmt.Sprintf(half, "[") + " || '1' || " + fmt.Sprintf(half, "]") + " || '}'"
 	change("deep JSON in documents", "UPDATE document SET body = CAST("+deep+" AS BLOB) WHERE name <> 'campaign'")
 	change("a deep campaign", "UPDATE document SET body = CAST("+deep+" AS BLOB) WHERE name = 'campaign'")
-	change("deep JSON in rows", "UPDATE arm SET flavor = "+deep+"; UPDATE guest SET hello = "+deep+"; UPDATE step SET argv = "+deep)
+	change("deep JSON in rows", "UPDATE arm SET flavor = "+deep+";"+
+		"UPDATE guest SET hello = "+deep+" WHERE id < 5; UPDATE step SET argv = "+deep+" WHERE attempt < 5")
 
 	// Numbers.
 	change("infinities", `UPDATE value SET value = 9e999 WHERE attempt % 2 = 0;
@@ -104,8 +106,10 @@ func Corpus(t testing.TB, dir string, run []byte) map[string]string {
 			UPDATE outcome SET ended_unix_ns = %[1]d, offset_ns = %[1]d, delay_ns = %[1]d;
 			UPDATE size SET size = %[1]d;
 			UPDATE guest SET epoch = %[1]d, made_unix_ns = %[1]d, start_ns = %[1]d, slot = %[1]d;
-			UPDATE step SET stdout_bytes = %[1]d, exit_code = %[1]d, signal = %[1]d, host_start_ns = %[1]d, guest_end_ns = %[1]d`, n))
-		change(name+" blocks", fmt.Sprintf("UPDATE attempt SET block = %d - block WHERE block > 2", max(n, math.MinInt64+1<<20)))
+			UPDATE step SET stdout_bytes = %[1]d, exit_code = %[1]d, signal = %[1]d;
+			UPDATE step SET host_start_ns = %[1]d, guest_end_ns = %[1]d`, n))
+		from := max(n, math.MinInt64+1<<20)
+		change(name+" blocks", fmt.Sprintf("UPDATE attempt SET block = %d - block WHERE block > 2", from))
 	}
 
 	// References.

@@ -164,7 +164,12 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(st) // the reader may be gone
+	text, err := json.Marshal(st)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Write(report.PlainJSON(text)) // the reader may be gone
 }
 
 // maxCompared is how many runs are compared at once.

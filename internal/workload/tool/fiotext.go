@@ -46,7 +46,6 @@ type fioTextReader struct {
 	side    string // of the lines that follow: a direction, or "fsync"
 	percent string // the latency whose percentiles follow, and their unit
 	unit    string
-	jobs    string // of the last group
 	open    bool   // the figures of a job are not complete yet
 	pending []string
 }

@@ -46,7 +46,7 @@ type fioTextReader struct {
 	side    string // of the lines that follow: a direction, or "fsync"
 	percent string // the latency whose percentiles follow, and their unit
 	unit    string
-	open    bool   // the figures of a job are not complete yet
+	open    bool // the figures of a job are not complete yet
 	pending []string
 }
 

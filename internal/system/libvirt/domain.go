@@ -2,6 +2,7 @@ package libvirt
 
 import (
 	"encoding/xml"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,30 +18,32 @@ import (
 // domain is the data for the templates of domains.
 type domain struct {
 	*system.Site
+	form                    *template.Template
 	Kind, Name, Socket, Log string
-	Data                    string // node of the data volume's device, for QEMU's user
-	Group                   uint32 // that QEMU runs in
-	Env                     [][2]string
-	Grant                   []capability.Cap
+	// What QEMU's user reads of the image, and the node of the data volume's device.
+	Kernel, Initramfs, Disk, Data string
+	Group                         uint32 // that QEMU runs in
+	Env                           [][2]string
+	Grant                         []capability.Cap
 }
 
 // machine describes a domain of libvirt's QEMU driver. It has no default devices, as with the
 // systems kvm and qemu-tcg.
-var machine = describe(`<domain type='{{.Kind}}'>
+var machine = parse(`<domain type='{{.Kind}}'>
   <name>{{.Name}}</name>
   <memory unit='b'>{{.Flavor.MemoryBytes}}</memory>
   <vcpu>{{.Flavor.VCPUs}}</vcpu>
   <os>
     <type arch='x86_64' machine='pc'>hvm</type>
-    <kernel>{{.Userland.Kernel | xml}}</kernel>
-    <initrd>{{.Userland.Initramfs | xml}}</initrd>
+    <kernel>{{.Kernel | xml}}</kernel>
+    <initrd>{{.Initramfs | xml}}</initrd>
     <cmdline>console=ttyS0 quiet panic=-1 tare.port=tare.agent{{if .Volume}} tare.root=vda tare.data=vdb:{{.Volume.FS}}{{end}}</cmdline>
   </os>
   <features><acpi/></features>
   <cpu mode='{{if eq .Kind "kvm"}}host-passthrough{{else}}maximum{{end}}'/>
   <on_poweroff>destroy</on_poweroff><on_reboot>destroy</on_reboot><on_crash>destroy</on_crash>
   <devices>{{if .Volume}}
-    <disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='{{.Userland.Disk | xml}}'/><target dev='vda' bus='virtio'/><readonly/><shareable/></disk>
+    <disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='{{.Disk | xml}}'/><target dev='vda' bus='virtio'/><readonly/><shareable/></disk>
     <disk type='block' device='disk'><driver name='qemu' type='raw' cache='none' io='threads'/><source dev='{{.Data | xml}}'/><target dev='vdb' bus='virtio'/></disk>{{end}}
     <serial type='file'><source path='{{.Log | xml}}'/></serial>
     <channel type='unix'><source mode='connect' path='{{.Socket | xml}}'/><target type='virtio' name='tare.agent'/></channel>
@@ -54,7 +57,7 @@ var machine = describe(`<domain type='{{.Kind}}'>
 // version 1 writable in every container, so that it could leave its own: they are hidden. The
 // agent's output goes to a file, since the domain's console would be a terminal that must be read in
 // time.
-var container = describe(`<domain type='lxc'>
+var container = parse(`<domain type='lxc'>
   <name>{{.Name}}</name>
   <memory unit='b'>{{.Flavor.MemoryBytes}}</memory>
   <vcpu>{{.Flavor.VCPUs}}</vcpu>
@@ -84,7 +87,7 @@ var container = describe(`<domain type='lxc'>
   </devices>
 </domain>`)
 
-func describe(text string) *template.Template {
+func parse(text string) *template.Template {
 	return template.Must(template.New("domain").Funcs(template.FuncMap{"xml": escaped}).Parse(text))
 }
 
@@ -94,26 +97,29 @@ func escaped(s string) (string, error) {
 	return b.String(), err
 }
 
-// xml returns the description of the domain of a guest on a site.
-func (d Driver) xml(s *system.Site, socket string) (string, error) {
-	v := domain{
+// describe returns what the domain of a guest on a site is made of.
+func (d Driver) describe(s *system.Site, socket string) (*domain, error) {
+	v := &domain{form: machine,
 		Site: s, Kind: d.kind, Name: domainName(s), Socket: socket, Log: logFile(s),
-		Data: dataNode(s), Group: group(s, d.kind),
+		Kernel: filepath.Join(s.Dir, "kernel"), Initramfs: filepath.Join(s.Dir, "initramfs"),
+		Disk: filepath.Join(s.Dir, "root"), Data: filepath.Join(s.Dir, "disk"), Group: group(s, d.kind),
 	}
 	for _, kv := range system.AgentEnv {
 		name, value, _ := strings.Cut(kv, "=")
 		v.Env = append(v.Env, [2]string{name, value})
 	}
-	form := machine
 	var err error
 	if d.container() {
-		form = container
-		if v.Grant, err = system.HarmlessCapabilities(); err != nil {
-			return "", err
-		}
+		v.form = container
+		v.Grant, err = system.HarmlessCapabilities()
 	}
+	return v, err
+}
+
+// xml returns the description for libvirt.
+func (v *domain) xml() (string, error) {
 	var b strings.Builder
-	err = form.Execute(&b, v)
+	err := v.form.Execute(&b, v)
 	return b.String(), err
 }
 
@@ -121,8 +127,6 @@ func (d Driver) xml(s *system.Site, socket string) (string, error) {
 func domainName(s *system.Site) string { return "tare-" + s.ID }
 
 func logFile(s *system.Site) string { return filepath.Join(s.Dir, "log") }
-
-func dataNode(s *system.Site) string { return filepath.Join(s.Dir, "disk") }
 
 // group returns the group that QEMU runs in: the one that may use KVM, if a group may.
 func group(s *system.Site, kind string) uint32 {
@@ -133,23 +137,50 @@ func group(s *system.Site, kind string) uint32 {
 	return s.User
 }
 
-// own gives QEMU's user what it needs of the host: the agent's socket, its log, and a device node for the data volume.
-// libvirt could change the owners of the files themselves, but not of an image that other guests use, too.
-func own(s *system.Site, socket string) error {
-	files := []string{socket, logFile(s)}
-	if s.Volume != nil {
+// own gives QEMU's user what it needs of the host: the agent's socket, its log, a device node for the data volume, and
+// the files of the image, whose directory is closed to other users. libvirt could change the owners of the files
+// themselves, but not of an image that other guests use, too. disown takes it back.
+func (v *domain) own() error {
+	files := []string{v.Socket, v.Log}
+	if v.Volume != nil {
 		var st unix.Stat_t
-		if err := unix.Stat(s.Volume.Device, &st); err != nil {
-			return fault.Hostf("%s: %w", s.Volume.Device, err)
+		if err := unix.Stat(v.Volume.Device, &st); err != nil {
+			return fault.Hostf("%s: %w", v.Volume.Device, err)
 		}
-		if err := unix.Mknod(dataNode(s), unix.S_IFBLK|0o600, int(st.Rdev)); err != nil {
-			return fault.Hostf("a device node for %s: %w", s.Volume.Device, err)
+		if err := unix.Mknod(v.Data, unix.S_IFBLK|0o600, int(st.Rdev)); err != nil {
+			return fault.Hostf("a device node for %s: %w", v.Volume.Device, err)
 		}
-		files = append(files, dataNode(s))
+		files = append(files, v.Data)
 	}
 	for _, file := range files {
-		if err := os.Chown(file, int(s.User), int(s.User)); err != nil {
+		if err := os.Chown(file, int(v.User), int(v.User)); err != nil {
 			return fault.Hostf("%w", err)
+		}
+	}
+	for at, file := range v.images() {
+		if err := os.WriteFile(at, nil, 0o600); err != nil {
+			return fault.Hostf("%w", err)
+		}
+		if err := unix.Mount(file, at, "", unix.MS_BIND, ""); err != nil {
+			return fault.Hostf("mounting %s: %w", file, err)
+		}
+		if err := unix.Mount("", at, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+			return fault.Hostf("mounting %s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// images are the files of the image that a machine uses, by where it does.
+func (v *domain) images() map[string]string {
+	return map[string]string{v.Kernel: v.Userland.Kernel, v.Initramfs: v.Userland.Initramfs, v.Disk: v.Userland.Disk}
+}
+
+// disown unmounts the files of the image.
+func (v *domain) disown() error {
+	for at := range v.images() {
+		if err := unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+			return fault.Hostf("unmounting %s: %w", at, err)
 		}
 	}
 	return nil

@@ -29,6 +29,7 @@ type guest struct {
 	exited    <-chan struct{}
 	log       string // saved by Close
 	partition func() error
+	disown    func() error
 	once      sync.Once
 	err       error
 }
@@ -59,12 +60,17 @@ func (g *guest) start(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer l.Close()
+	v, err := d.describe(s, l.Path)
+	if err != nil {
+		return err
+	}
 	if !d.container() {
-		if err := own(s, l.Path); err != nil {
+		g.disown = v.disown
+		if err := v.own(); err != nil {
 			return err
 		}
 	}
-	if g.xml, err = d.xml(s, l.Path); err != nil {
+	if g.xml, err = v.xml(); err != nil {
 		return err
 	}
 	if g.libvirt, err = connect(dir, d.uri); err != nil {
@@ -216,6 +222,9 @@ func (g *guest) Close() error {
 		errs := []error{awake, g.site.Group.Remove()}
 		if g.partition != nil {
 			errs = append(errs, g.partition())
+		}
+		if g.disown != nil {
+			errs = append(errs, g.disown())
 		}
 		g.err = errors.Join(append(errs, g.use.Release())...)
 	})

@@ -43,7 +43,11 @@ func TestXML(t *testing.T) {
 		Volume:   &volume.Volume{Device: "/dev/loop7", FS: "xfs"},
 	}
 	for _, d := range []Driver{LXC(), QEMU(), KVM()} {
-		text, err := d.xml(s, s.Dir+"/agent.sock")
+		written, err := d.describe(s, s.Dir+"/agent.sock")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := written.xml()
 		if err != nil {
 			t.Fatal(err)
 		}

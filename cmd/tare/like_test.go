@@ -106,8 +106,9 @@ func TestRunLikeRefuses(t *testing.T) {
 		{"run --like none.tare", exitCampaign, "no such run"},
 		{"run", exitCampaign, "arg"},
 		{"run quick quick --like elsewhere.tare", exitCampaign, "arg"},
-		{"run other.yaml --like elsewhere.tare", exitCampaign, "other.yaml is not the campaign of elsewhere.tare"},
-		{"run --like elsewhere.tare --out x.tare", exitHost, "the userland image of elsewhere.tare (abababababab) is not on this machine"},
+		{"run --like elsewhere.tare", exitCampaign, "tare run --trust --like elsewhere.tare"},
+		{"run other.yaml --trust --like elsewhere.tare", exitCampaign, "other.yaml is not the campaign of elsewhere.tare"},
+		{"run --trust --like elsewhere.tare --out x.tare", exitHost, "the userland image of elsewhere.tare (abababababab) is not on this machine"},
 	} {
 		r := tare(t, dir, strings.Fields(c.args)...)
 		if r.status != c.status || !strings.Contains(r.stderr, c.says) {

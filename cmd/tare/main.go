@@ -71,6 +71,9 @@ func execute(ctx context.Context) error {
 		}
 	})
 	if err := root.ExecuteContext(ctx); err != nil {
+		if strings.HasPrefix(err.Error(), "if any flags in the group [") { // cobra has no type for it
+			err = fault.WithRemedy(fault.Campaignf("%w", err), "give one of these flags only")
+		}
 		return err
 	}
 	return unknown

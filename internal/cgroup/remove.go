@@ -56,9 +56,7 @@ func killAll(dir string) {
 		b, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
 		for _, word := range strings.Fields(string(b)) {
 			if pid, err := strconv.Atoi(word); err == nil && pid > 0 && pid != os.Getpid() {
-				if p, err := os.FindProcess(pid); err == nil {
-					p.Kill()
-				}
+				unix.Kill(pid, unix.SIGKILL)
 			}
 		}
 		return nil

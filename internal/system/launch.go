@@ -49,7 +49,7 @@ func Launch(ctx context.Context, d Driver, h *Host, name string, ask Request) (*
 	}
 	m := &Machine{Driver: d, Site: &Site{ID: h.RunID + "-" + name, User: newUser(), Userland: h.Userland, Request: ask}}
 	if err := m.start(ctx, h); err != nil {
-		m.Close()
+		left := m.Close()
 		log := ""
 		if m.Guest != nil { // closed above, so its log is complete
 			if log = strings.TrimSpace(m.Guest.Log()); log != "" {
@@ -60,7 +60,11 @@ func Launch(ctx context.Context, d Driver, h *Host, name string, ask Request) (*
 			return nil, ctx.Err()
 		}
 		// %w keeps the kind of fault.
-		return nil, fmt.Errorf("starting %s guest %s: %w%s", d.Name(), name, err, log)
+		err = fmt.Errorf("starting %s guest %s: %w%s", d.Name(), name, err, log)
+		if left != nil {
+			err = fmt.Errorf("%w\nand what was created for it could not be removed: %v", err, left)
+		}
+		return nil, err
 	}
 	return m, nil
 }

@@ -28,11 +28,12 @@ func testStarved(t *testing.T, d system.Driver, h *system.Host) {
 	}
 	failed := 0
 	for _, n := range spare {
-		if err := starved(t, d, h, n); err != nil {
+		err := starved(t, d, h, n)
+		if err != nil {
 			failed++
 		}
 		for _, line := range settle(t, h, before) {
-			t.Errorf("with %d more files: left behind: %s", n, line)
+			t.Errorf("with %d more files: left behind: %s, after %v", n, line, err)
 		}
 		if t.Failed() {
 			return

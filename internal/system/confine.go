@@ -55,6 +55,15 @@ func HarmfulCapabilities() ([]capability.Cap, error) {
 	}), nil
 }
 
+// CapabilityNames returns the names of capabilities as runtimes take them: "CAP_CHOWN".
+func CapabilityNames(caps []capability.Cap) []string {
+	names := make([]string, len(caps))
+	for i, c := range caps {
+		names[i] = "CAP_" + strings.ToUpper(c.String())
+	}
+	return names
+}
+
 // ReadOnlyProc are the files and directories through which root could change the host's kernel, even
 // without a capability. Guests on the host's kernel see them read-only.
 var ReadOnlyProc = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
@@ -69,10 +78,11 @@ func (m *Machine) confinement() (*model.Confinement, error) {
 	if m.Site.Group == nil || m.Driver.Capabilities().Confinement == "" {
 		return nil, nil
 	}
-	pid, err := m.agentPID()
+	find := m.agentPID
 	if g, ok := m.Guest.(Confiner); ok {
-		pid, err = g.Confined()
+		find = g.Confined
 	}
+	pid, err := find()
 	if err != nil {
 		return nil, err
 	}

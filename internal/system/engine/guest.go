@@ -164,9 +164,7 @@ func (g *guest) container(binds []string) (container, error) {
 		if err != nil {
 			return c, err
 		}
-		for _, h := range harmless {
-			c.HostConfig.CapAdd = append(c.HostConfig.CapAdd, "CAP_"+strings.ToUpper(h.String()))
-		}
+		c.HostConfig.CapAdd = system.CapabilityNames(harmless)
 	}
 	return c, nil
 }

@@ -7,8 +7,6 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/moby/sys/capability"
-
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/sandbox"
 	"github.com/tare-bench/tare/internal/system"
@@ -69,7 +67,7 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 		"--directory=" + s.Userland.Tree, "--read-only",
 		"--resolv-conf=off", "--timezone=off", "--link-journal=no",
 		net,
-		"--drop-capability=" + names(harmful),
+		"--drop-capability=" + strings.Join(system.CapabilityNames(harmful), ","),
 		"--bind=" + s.DataDir + ":/data", "--bind-ro=" + s.Userland.Agent + ":/tare-agent",
 	}
 	if s.Flavor.Hardening == model.HardeningNone {
@@ -77,7 +75,7 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 		if err != nil {
 			return nil, err
 		}
-		argv = append(argv, "--capability="+names(harmless))
+		argv = append(argv, "--capability="+strings.Join(system.CapabilityNames(harmless), ","))
 		env = append(env, "SYSTEMD_SECCOMP=0")
 	}
 	for _, kv := range system.AgentEnv {
@@ -92,13 +90,4 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 		return nil, err
 	}
 	return system.NewGroupGuest(s, p, nil), nil
-}
-
-// names returns capabilities as nspawn's options take them.
-func names(caps []capability.Cap) string {
-	var names []string
-	for _, c := range caps {
-		names = append(names, "CAP_"+strings.ToUpper(c.String()))
-	}
-	return strings.Join(names, ",")
 }

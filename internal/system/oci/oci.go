@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/moby/profiles/seccomp"
 	"github.com/moby/sys/capability"
@@ -36,7 +35,8 @@ func Bundle(s *system.Site, spec *specs.Spec) (string, error) {
 }
 
 // Spec returns the configuration of a guest on a site, confined as Docker confines its containers by
-// default, unless its flavor has no hardening. Paths are masked in any case. It contains no limits: they are set on the group above the container.
+// default, unless its flavor has no hardening. Paths are masked in any case. It contains no limits:
+// they are set on the group above the container.
 func Spec(s *system.Site) (*specs.Spec, error) {
 	tmpfs := func(at, mode string) specs.Mount {
 		return specs.Mount{Destination: at, Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=" + mode}}
@@ -115,11 +115,7 @@ func capabilities(open bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, c := range possible {
-		if open || slices.Contains(dockers, c) {
-			names = append(names, "CAP_"+strings.ToUpper(c.String()))
-		}
-	}
-	return names, nil
+	return system.CapabilityNames(slices.DeleteFunc(possible, func(c capability.Cap) bool {
+		return !open && !slices.Contains(dockers, c)
+	})), nil
 }

@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/tare-bench/tare/internal/fault"
 )
 
@@ -120,17 +118,17 @@ func publish(temp, dir string) error {
 	if err := os.Chmod(temp, 0o700); err != nil {
 		return err
 	}
-	cache, err := os.Open(filepath.Dir(dir))
-	if err != nil {
-		return err
-	}
-	defer cache.Close()
-	if err := unix.Syncfs(int(cache.Fd())); err != nil {
+	if err := syncFS(temp); err != nil { // before the rename makes it valid
 		return err
 	}
 	if err := os.Rename(temp, dir); err != nil {
 		return err
 	}
+	cache, err := os.Open(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	defer cache.Close()
 	return cache.Sync()
 }
 
@@ -201,9 +199,6 @@ func buildIn(ctx context.Context, dir string, r Recipe, begin func(string), file
 	}
 	if err := recordSums(dir); err != nil {
 		return err
-	}
-	if err := syncFS(dir); err != nil { // before the rename makes it valid
-		return fault.Hostf("image: %w", err)
 	}
 	if _, err := open(dir, key); err != nil {
 		return err

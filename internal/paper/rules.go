@@ -184,7 +184,7 @@ var (
 	clockTime = regexp.MustCompile(`[0-9] ?(?:h|m|min)(?:\b|[0-9])`)
 )
 
-// label is a unit beside figures, and the unit that they have.
+// labelling is a unit beside figures of a table, and the unit that they have.
 type labelling struct{ table, printed, right string }
 
 // labels checks the units in the article's words: a figure may not be "ms" in them if it

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,16 +19,22 @@ var (
 	hackbenchLoops = line("Each sender", `^Each sender will pass (\d+) messages of (\d+) bytes$`)
 	hackbenchTasks = line("Running in",
 		`^Running in \w+ mode with (\d+) groups using (\d+) file descriptors each \(== (\d+) tasks\)$`)
-	// cyclictestLine is also that of signaltest, which has no interval. With -N, the times are in ns, but the line
-	// does not say so.
+	// cyclictestLine is also that of signaltest, which has no interval.
 	cyclictestLine = regexp.MustCompile(`^T: *(\d+) \( *\d+\) P: *\d+ (?:I: *(\d+) )?C: *(\d+) Min: *(\d+) Act: *(` +
 		`\d+) Avg: *(\d+) Max: *(\d+) *$`)
-	cyclictestBin = regexp.MustCompile(`^(\d{6}) ((?:\d{6,}\s*)+)$`)
+	cyclictestBin = regexp.MustCompile(`^(\d{6,}) ((?:\d{6,}\s*)+)$`)
 	cyclictestSum = regexp.MustCompile(`^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows): ` +
 		`((?:\d+\s*)+)$`)
 	cyclictestRun = regexp.MustCompile(`^ +(\d+): +(\d+): +(\d+)$`)
 	semaphoreLine = regexp.MustCompile(`^#(\d+) -> #(\d+), Min +(\d+), Cur +(\d+), Avg +(\d+), Max +(\d+)$`)
-	rtCycles      = regexp.MustCompile(`^#\d+: ID\d+, .*, Cycles (\d+) *$`)
+	// cyclictestCommand is a command line with -N, as in the JSON, in which times are in ns.
+	cyclictestCommand = regexp.MustCompile(`\bcyclictest\b([^\n]*)`)
+	cyclictestNano    = regexp.MustCompile(`\s(?:-[A-Za-z]*N|--nsecs)\b`)
+	// cyclictestWidth are the two times that have eight columns or more with -N, and five or more without.
+	cyclictestWidth = regexp.MustCompile(`(?m)^T: .* Act:( *\d+) Avg:( *\d+) Max:`)
+	// cyclictestLeast are the times from which the shortest follows.
+	cyclictestLeast = regexp.MustCompile(`(?m)^T: .* Min: *(\d+) |^# Min Latencies: (\d+)|^ +\d+: +\d+: +(\d+)$`)
+	rtCycles        = regexp.MustCompile(`^#\d+: ID\d+, .*, Cycles (\d+) *$`)
 )
 
 // readRTTests reads the output of hackbench, of cyclictest and signaltest, and of pmqtest, ptsematest,
@@ -57,6 +64,32 @@ type cyclictestThread struct {
 	id, cycles, least, act, mean, most string
 }
 
+// wakeUpUnit returns the unit of the times of cyclictest, which prints none: ns with -N, otherwise us. The command
+// line says which, or else the widths of the columns. Verbose lines and histograms have neither; then least, the
+// shortest time, decides: hardly a thread wakes up within 1 us, and hardly one never within 1 ms.
+func wakeUpUnit(text string, least float64) string {
+	if m := cyclictestCommand.FindStringSubmatch(text); m != nil {
+		if cyclictestNano.MatchString(m[1]) {
+			return "ns"
+		}
+		return "us"
+	}
+	wide, narrow := false, false
+	for _, m := range cyclictestWidth.FindAllStringSubmatch(text, -1) {
+		for _, column := range m[1:] {
+			narrow = narrow || len(column) < 8
+			wide = wide || len(column) >= 8 && column[0] == ' '
+		}
+	}
+	switch {
+	case narrow || !wide && least < 1000:
+		return "us"
+	case wide:
+		return "ns"
+	}
+	return "us, or ns with -N"
+}
+
 // readCyclictest reads the lines of all threads, the last of each, histograms, or the JSON of --json. With several
 // threads, names begin with the thread's.
 func readCyclictest(text string, r *Report) error {
@@ -76,6 +109,15 @@ func readCyclictest(text string, r *Report) error {
 	last := map[string]cyclictestThread{}
 	live := strings.Contains(text, "policy: ")
 	bins, sums := 0, map[string][]string{}
+	least := math.Inf(1)
+	for _, m := range cyclictestLeast.FindAllStringSubmatch(text, -1) {
+		v, err := Number(m[1] + m[2] + m[3])
+		if err != nil {
+			return err
+		}
+		least = min(least, v)
+	}
+	unit := wakeUpUnit(text, least)
 	var histogram [][]string
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
@@ -104,10 +146,10 @@ func readCyclictest(text string, r *Report) error {
 			if err != nil {
 				return err
 			}
-			r.add("thread "+m[1]+": wake-up "+m[2], f[0], "us", Lower)
+			r.add("thread "+m[1]+": wake-up "+m[2], f[0], unit, Lower)
 		} else if m := semaphoreLine.FindStringSubmatch(line); m != nil {
 			pair := cyclictestThread{"", "", m[3], m[4], m[5], m[6]}
-			if err := pair.figures(r, "from "+m[1]+" to "+m[2]+": "); err != nil {
+			if err := pair.figures(r, "from "+m[1]+" to "+m[2]+": ", "us"); err != nil {
 				return err
 			}
 		} else if m := rtCycles.FindStringSubmatch(line); m != nil {
@@ -123,12 +165,12 @@ func readCyclictest(text string, r *Report) error {
 		if len(order) > 1 {
 			prefix = "thread " + id + ": "
 		}
-		if err := last[id].figures(r, prefix); err != nil {
+		if err := last[id].figures(r, prefix, unit); err != nil {
 			return err
 		}
 	}
 	if strings.Contains(text, "# Histogram") || bins > 0 {
-		return addHistogram(r, histogram, sums)
+		return addHistogram(r, histogram, sums, unit)
 	}
 	if len(r.Figures) == 0 {
 		return fault.Guestf("the output has neither the line %q of hackbench nor the line %q of cyclictest: %s", "Time:",
@@ -140,7 +182,7 @@ func readCyclictest(text string, r *Report) error {
 	return nil
 }
 
-func (t cyclictestThread) figures(r *Report, prefix string) error {
+func (t cyclictestThread) figures(r *Report, prefix, unit string) error {
 	f, err := Numbers(t.least, t.act, t.mean, t.most)
 	if err != nil {
 		return err
@@ -151,20 +193,21 @@ func (t cyclictestThread) figures(r *Report, prefix string) error {
 			return err
 		}
 		if cycles == 0 || f[0] > f[2] || f[2] > f[3] {
-			return Contradiction("%.0f wake-ups cannot have minimum %v, mean %v and maximum %v µs", cycles, f[0], f[2], f[3])
+			return Contradiction("%.0f wake-ups cannot have minimum %v, mean %v and maximum %v %s", cycles, f[0], f[2], f[3],
+				unit)
 		}
 		r.add(prefix+"wake-ups", cycles, "1", "")
 	}
-	r.add(prefix+"min wake-up latency", f[0], "us", Lower)
-	r.add(prefix+"last wake-up latency", f[1], "us", Lower)
-	r.add(prefix+"mean wake-up latency", f[2], "us", Lower)
-	r.add(prefix+"max wake-up latency", f[3], "us", Lower)
+	r.add(prefix+"min wake-up latency", f[0], unit, Lower)
+	r.add(prefix+"last wake-up latency", f[1], unit, Lower)
+	r.add(prefix+"mean wake-up latency", f[2], unit, Lower)
+	r.add(prefix+"max wake-up latency", f[3], unit, Lower)
 	return nil
 }
 
 // addHistogram adds the counts of a histogram that are not 0, and its sums. A column more than there are
 // threads is the sum of all.
-func addHistogram(r *Report, histogram [][]string, sums map[string][]string) error {
+func addHistogram(r *Report, histogram [][]string, sums map[string][]string, unit string) error {
 	threads := len(sums["Min Latencies"])
 	column := func(i int) string {
 		if i >= threads {
@@ -173,8 +216,8 @@ func addHistogram(r *Report, histogram [][]string, sums map[string][]string) err
 		return "thread " + strconv.Itoa(i) + ": "
 	}
 	for _, kind := range []struct{ line, name, unit string }{{"Total", "wake-ups in the histogram", "1"},
-		{"Min Latencies", "min wake-up latency", "us"}, {"Avg Latencies", "mean wake-up latency", "us"},
-		{"Max Latencies", "max wake-up latency", "us"}, {"Histogram Overflows", "wake-ups above the histogram", "1"}} {
+		{"Min Latencies", "min wake-up latency", unit}, {"Avg Latencies", "mean wake-up latency", unit},
+		{"Max Latencies", "max wake-up latency", unit}, {"Histogram Overflows", "wake-ups above the histogram", "1"}} {
 		words := sums[kind.line]
 		if len(words) == 0 {
 			return fault.Guestf("the histogram of cyclictest has no line %q: the output is cut off", "# "+kind.line+":")
@@ -194,7 +237,8 @@ func addHistogram(r *Report, histogram [][]string, sums map[string][]string) err
 				return err
 			}
 			if v > 0 {
-				r.add(fmt.Sprintf("%swake-ups of %s us", column(i), strings.TrimLeft(bin[0][:5], "0")+bin[0][5:]), v, "1", "")
+				late := strings.TrimLeft(bin[0][:5], "0") + bin[0][5:]
+				r.add(column(i)+"wake-ups of "+late+" "+unit, v, "1", "")
 			}
 		}
 	}
@@ -216,6 +260,7 @@ func readCyclictestJSON(text string, r *Report) error {
 		return fault.Guestf("cyclictest's JSON has %d threads and return code %v; expected threads and return code 0",
 			len(doc.Threads), doc.Status)
 	}
+	unit := wakeUpUnit(text, 0)
 	for id := range len(doc.Threads) {
 		t, ok := doc.Threads[strconv.Itoa(id)]
 		if !ok {
@@ -226,15 +271,15 @@ func readCyclictestJSON(text string, r *Report) error {
 			prefix = fmt.Sprintf("thread %d: ", id)
 		}
 		if t.Cycles == 0 || t.Min > t.Avg || t.Avg > t.Max {
-			return Contradiction("%.0f wake-ups cannot have minimum %v, mean %v and maximum %v µs", t.Cycles, t.Min, t.Avg,
-				t.Max)
+			return Contradiction("%.0f wake-ups cannot have minimum %v, mean %v and maximum %v %s", t.Cycles, t.Min, t.Avg,
+				t.Max, unit)
 		}
 		r.add(prefix+"wake-ups", t.Cycles, "1", "")
-		r.add(prefix+"min wake-up latency", t.Min, "us", Lower)
-		r.add(prefix+"mean wake-up latency", t.Avg, "us", Lower)
-		r.add(prefix+"max wake-up latency", t.Max, "us", Lower)
-		for _, us := range slices.SortedFunc(maps.Keys(t.Histogram), inOrder) {
-			r.add(fmt.Sprintf("%swake-ups of %s us", prefix, quoteless(us)), t.Histogram[us], "1", "")
+		r.add(prefix+"min wake-up latency", t.Min, unit, Lower)
+		r.add(prefix+"mean wake-up latency", t.Avg, unit, Lower)
+		r.add(prefix+"max wake-up latency", t.Max, unit, Lower)
+		for _, late := range slices.SortedFunc(maps.Keys(t.Histogram), inOrder) {
+			r.add(fmt.Sprintf("%swake-ups of %s %s", prefix, quoteless(late), unit), t.Histogram[late], "1", "")
 		}
 	}
 	return nil

@@ -1,0 +1,1 @@
+cyclictest -v -N -l 20 -i 1000

@@ -107,16 +107,20 @@ func (t *Testbed) Close() {
 }
 
 // Check asks the drivers of these systems whether they are usable, all at once.
-// Some must boot a guest to find out, so it asks only those that matter.
+// Some must boot a guest to find out, so it asks only those that matter. It asks each
+// of them once, however often systems names it: the guests of two checks would have the
+// same control group, which the first to end removes together with the other's guest.
 func (t *Testbed) Check(ctx context.Context, systems []string) map[string]system.Status {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	status := map[string]system.Status{}
+	asked := map[string]bool{}
 	for _, name := range systems {
 		d := t.Drivers[name]
-		if d == nil {
-			continue // the reader of the campaign reports it
+		if d == nil || asked[name] { // the reader of the campaign reports an unknown system
+			continue
 		}
+		asked[name] = true
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
@@ -138,9 +142,7 @@ func (t *Testbed) checkFor(ctx context.Context, c *campaign.Campaign, boot strin
 	}
 	var systems []string
 	for _, a := range c.InBoot(boot) {
-		if !slices.Contains(systems, a.System) {
-			systems = append(systems, a.System)
-		}
+		systems = append(systems, a.System)
 	}
 	return t.Check(ctx, systems)
 }

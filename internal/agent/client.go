@@ -59,15 +59,24 @@ func Connect(ctx context.Context, conn net.Conn) (*Client, Hello, error) {
 	g := newGuard(conn)
 	rpc := ttrpc.NewClient(g)
 	c := &Client{rpc: rpc, guard: g, agent: wire.NewAgentClient(rpc)}
+	h, err := c.Hello(ctx)
+	if err != nil {
+		c.Close()
+		return nil, Hello{}, fmt.Errorf("greeting the agent: %w", err)
+	}
+	return c, h, nil
+}
+
+// Hello asks the guest what it is now: the host may have restricted it since it connected.
+func (c *Client) Hello(ctx context.Context) (Hello, error) {
 	h, err := c.agent.Hello(ctx, &wire.HelloRequest{Protocol: Protocol})
 	if err == nil && h.Protocol != Protocol {
 		err = fmt.Errorf("it speaks protocol %d, this tare %d", h.Protocol, Protocol)
 	}
 	if err != nil {
-		c.Close()
-		return nil, Hello{}, fmt.Errorf("greeting the agent: %w", c.guestError(ctx, err))
+		return Hello{}, c.guestError(ctx, err)
 	}
-	return c, Hello{
+	return Hello{
 		Kernel: clip(h.Kernel), Machine: clip(h.Machine), Clocksource: clip(h.Clocksource), CPUs: int(h.Cpus),
 		MemoryBytes: h.MemoryBytes, CPUModel: clip(h.CpuModel), DataFS: clip(h.DataFs),
 	}, nil

@@ -97,6 +97,10 @@ func (m *Machine) start(ctx context.Context, h *Host) (err error) {
 		if err := s.Group.Confine(f.CPUs.String()); err != nil {
 			return err
 		}
+		// Some systems start the agent before it is in the group, where it counts other CPUs.
+		if m.Hello, err = m.Agent.Hello(ctx); err != nil {
+			return err
+		}
 	}
 	if f.CPUCap > 0 {
 		return m.Cap(ctx, f.CPUCap)

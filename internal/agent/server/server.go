@@ -156,11 +156,21 @@ func (s *service) Hello(context.Context, *wire.HelloRequest) (*wire.HelloRespons
 		Kernel:      text(u.Sysname[:]) + " " + text(u.Release[:]) + " " + text(u.Version[:]),
 		Machine:     text(u.Machine[:]),
 		Clocksource: readLine("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-		Cpus:        uint32(runtime.NumCPU()),
+		Cpus:        uint32(allowedCPUs()),
 		MemoryBytes: memTotal(),
 		CpuModel:    cpuModel(),
 		DataFs:      fsType(s.data),
 	}, nil
+}
+
+// allowedCPUs is the number of CPUs that the agent may use now. runtime.NumCPU would be their number when the agent
+// started, which may have been before the host restricted it.
+func allowedCPUs() int {
+	var allowed unix.CPUSet
+	if err := unix.SchedGetaffinity(os.Getpid(), &allowed); err != nil {
+		return runtime.NumCPU()
+	}
+	return allowed.Count()
 }
 
 func (s *service) Now(context.Context, *wire.NowRequest) (*wire.NowResponse, error) {

@@ -125,11 +125,37 @@ func (h *host) run(t testing.TB, r *wire.RunRequest) *report {
 
 func sh(script string) *wire.RunRequest { return &wire.RunRequest{Argv: []string{"sh", "-c", script}} }
 
+// restrict restricts a thread to one of the CPUs that it may use, until the test ends.
+func restrict(t *testing.T, thread int) {
+	t.Helper()
+	var all, one unix.CPUSet
+	if err := unix.SchedGetaffinity(thread, &all); err != nil {
+		t.Fatal(err)
+	}
+	cpu := 0
+	for !all.IsSet(cpu) {
+		cpu++
+	}
+	one.Set(cpu)
+	if err := unix.SchedSetaffinity(thread, &one); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.SchedSetaffinity(thread, &all); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestHelloAndNow(t *testing.T) {
 	h := serveHere(t)
 	hello, err := h.Hello(t.Context(), &wire.HelloRequest{Protocol: Protocol})
 	if err != nil || hello.Protocol != Protocol || hello.Kernel == "" || hello.MemoryBytes == 0 || int(hello.Cpus) != runtime.NumCPU() {
 		t.Errorf("%v, %v", hello, err)
+	}
+	restrict(t, os.Getpid())
+	if hello, err := h.Hello(t.Context(), &wire.HelloRequest{Protocol: Protocol}); err != nil || hello.Cpus != 1 {
+		t.Errorf("restricted to one CPU since its start: %v, %v", hello, err)
 	}
 	before := clock(unix.CLOCK_MONOTONIC)
 	now, err := h.Now(t.Context(), &wire.NowRequest{})

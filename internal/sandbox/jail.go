@@ -7,6 +7,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/fault"
 )
 
 // Jail confines a process that serves a guest and could be taken over by it, such as a VMM. It runs as a user without
@@ -85,7 +87,7 @@ func (j *Jail) furnish(root string) error {
 		case err == nil:
 			err = os.Symlink(target, filepath.Join(root, path))
 		case exists(path):
-			err = bind(path, root, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV)
+			err = bindBelow(root, path, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV)
 		default:
 			continue
 		}
@@ -100,7 +102,7 @@ func (j *Jail) furnish(root string) error {
 		case st.Mode()&os.ModeDevice != 0:
 			err = j.node(path, root, 0o400)
 		case !exists(filepath.Join(root, path)): // not among the programs
-			err = bind(path, root, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV)
+			err = bindBelow(root, path, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV)
 		}
 		if err != nil {
 			return err
@@ -110,7 +112,7 @@ func (j *Jail) furnish(root string) error {
 		if err := os.Chown(path, int(j.User), int(j.User)); err != nil {
 			return err
 		}
-		if err := bind(path, root, quiet); err != nil {
+		if err := bindBelow(root, path, quiet); err != nil {
 			return err
 		}
 	}
@@ -143,8 +145,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// bind makes a file or directory of the host appear below root at its own path.
-func bind(path, root string, flags uintptr) error {
+// bindBelow makes a file or directory of the host appear below root at its own path.
+func bindBelow(root, path string, flags uintptr) error {
 	st, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -164,12 +166,22 @@ func bind(path, root string, flags uintptr) error {
 		}
 		f.Close()
 	}
-	if err := unix.Mount(path, at, "", unix.MS_BIND, ""); err != nil {
-		return fmt.Errorf("mounting %s: %w", path, err)
+	return Bind(path, at, flags)
+}
+
+// Bind makes the file or directory source appear at the path at, where there is one of its kind, with flags of mount(2)
+// such as MS_RDONLY. Nothing is mounted after an error. The caller unmounts it.
+func Bind(source, at string, flags uintptr) error {
+	if err := unix.Mount(source, at, "", unix.MS_BIND, ""); err != nil {
+		return fault.Hostf("mounting %s at %s: %w", source, at, err)
 	}
-	// Only a second call applies the flags.
+	if flags&^unix.MS_BIND == 0 {
+		return nil
+	}
+	// The first call ignores flags.
 	if err := unix.Mount("", at, "", unix.MS_BIND|unix.MS_REMOUNT|flags, ""); err != nil {
-		return fmt.Errorf("mounting %s: %w", path, err)
+		unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+		return fault.Hostf("changing the mount of %s at %s: %w", source, at, err)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/sandbox"
 	"github.com/tare-bench/tare/internal/system"
 )
 
@@ -161,11 +162,8 @@ func (v *domain) own() error {
 		if err := os.WriteFile(at, nil, 0o600); err != nil {
 			return fault.Hostf("%w", err)
 		}
-		if err := unix.Mount(file, at, "", unix.MS_BIND, ""); err != nil {
-			return fault.Hostf("mounting %s: %w", file, err)
-		}
-		if err := unix.Mount("", at, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-			return fault.Hostf("mounting %s: %w", file, err)
+		if err := sandbox.Bind(file, at, unix.MS_RDONLY); err != nil {
+			return err
 		}
 	}
 	return nil

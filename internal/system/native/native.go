@@ -13,6 +13,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/network"
+	"github.com/tare-bench/tare/internal/sandbox"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/xenctl"
 )
@@ -127,19 +128,16 @@ type mount struct {
 
 func (r *root) add(m mount) error {
 	target := filepath.Join(r.dir, m.target)
-	if err := unix.Mount(m.source, target, m.fstype, m.flags, m.data); err != nil {
-		return fault.Hostf("mounting %s: %w", target, err)
+	var err error
+	if m.flags&unix.MS_BIND != 0 {
+		err = sandbox.Bind(m.source, target, m.flags)
+	} else if err = unix.Mount(m.source, target, m.fstype, m.flags, m.data); err != nil {
+		err = fault.Hostf("mounting %s: %w", target, err)
 	}
-	r.mounts = append(r.mounts, target)
-	const readOnlyBind = unix.MS_BIND | unix.MS_RDONLY
-	if m.flags&readOnlyBind != readOnlyBind {
-		return nil
+	if err == nil {
+		r.mounts = append(r.mounts, target)
 	}
-	// A new bind mount ignores all other flags.
-	if err := unix.Mount("", target, "", m.flags|unix.MS_REMOUNT, ""); err != nil {
-		return fault.Hostf("making %s read-only: %w", target, err)
-	}
-	return nil
+	return err
 }
 
 // devices creates the entries of /dev that programs expect.

@@ -25,6 +25,7 @@ import (
 	"github.com/tare-bench/tare/internal/lab"
 	"github.com/tare-bench/tare/internal/nearest"
 	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/builtin"
 	"github.com/tare-bench/tare/internal/workload/tool"
@@ -336,7 +337,7 @@ func newGC(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "gc",
 		Short:   "Remove what killed runs left on the host, and nothing else",
-		Long:    "gc removes the control groups (with the processes in them), the Xen domains and the\nfiles of tare processes that no longer exist. It does not touch anything that a\nrunning tare or anybody else uses.",
+		Long:    "gc removes the control groups (with the processes in them), the Xen domains and the\nfiles of tare processes that no longer exist, also copies of runs that they read. It does not touch anything that a\nrunning tare or anybody else uses.",
 		Example: "  tare gc --dry-run\n  tare gc",
 	}
 	dry := c.Flags().Bool("dry-run", false, "only list what would be removed")
@@ -353,13 +354,17 @@ func newGC(o *options) *cobra.Command {
 		if abandoned != "" {
 			fmt.Fprintln(cmd.OutOrStdout(), "lab", abandoned)
 		}
-		if *dry || len(found) == 0 && abandoned == "" {
+		copies := store.AbandonedCopies()
+		for _, dir := range copies {
+			fmt.Fprintln(cmd.OutOrStdout(), "copy of a run", dir)
+		}
+		if *dry || len(found) == 0 && abandoned == "" && len(copies) == 0 {
 			return unsure
 		}
 		if os.Getuid() != 0 {
 			return fault.WithRemedy(fault.Hostf("removing control groups needs root"), "sudo tare gc")
 		}
-		return errors.Join(unsure, instance.Remove(found), lab.Sweep(o.stateDir))
+		return errors.Join(unsure, instance.Remove(found), lab.Sweep(o.stateDir), store.RemoveAbandonedCopies())
 	}
 	return c
 }

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 	sqlite "modernc.org/sqlite"
@@ -191,59 +190,6 @@ func open(path, mode string) (*Run, error) {
 
 // journal is what SQLite adds to the name of a file for that of its journal.
 const journal = "-journal"
-
-// openCopy opens a run whose writer was killed. The journal beside it must be rolled
-// back, which is writing, so it reads a copy. The copy is removed from its directory
-// as soon as it is open.
-func openCopy(ctx context.Context, path string) (_ *Run, err error) {
-	if !hasJournal(path) {
-		return nil, fault.Campaignf("%s has no journal", path)
-	}
-	dir, err := os.MkdirTemp("", "tare-read-")
-	if err != nil {
-		return nil, fault.Hostf("%w", err)
-	}
-	defer os.RemoveAll(dir)
-	copied := filepath.Join(dir, "run")
-	for _, suffix := range []string{"", journal} {
-		if err := copyFile(ctx, copied+suffix, path+suffix); err != nil {
-			err := fault.Hostf("%s: its last writer was killed, and what that had begun cannot be undone in a copy: %w", path, err)
-			return nil, fault.WithRemedy(err, "tare resume %s", path)
-		}
-	}
-	if err := checkJournal(copied + journal); err != nil {
-		return nil, err
-	}
-	if err := rollBack(ctx, copied); err != nil {
-		return nil, err
-	}
-	format, err := checkHeader(copied)
-	if err != nil {
-		return nil, err
-	}
-	r, err := openChecked(ctx, copied, "ro", format)
-	if err != nil {
-		return nil, err
-	}
-	r.path = path
-	return r, nil
-}
-
-func copyFile(ctx context.Context, to, from string) error {
-	in, err := openRegular(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	stop := context.AfterFunc(ctx, func() { in.Close() })
-	defer stop()
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close(), ctx.Err())
-}
 
 // checkJournal refuses a journal that names a super-journal: SQLite would delete the
 // file of that name, whatever it is. tare writes no such journals.

@@ -18,7 +18,7 @@ func TestCommandLine(t *testing.T) {
 	text := strings.Join(l.commandLine(files), " ")
 	for _, want := range []string{
 		"-kernel /x", "dom0_max_vcpus=3", "-initrd /k,,1 console=hvc0", "tare.port=tare.lab,/i", "path=/state,,odd/lab/tare.lab",
-		"-cpu max,-smap,-rdtscp,-pku,-xsave,-avx", "-smp 3 -m 4096M", "readonly=on,file=/r", "readonly=on,file=/images/u/disk",
+		"-cpu max,-smap,-rdtscp,-pku,-xsave,-avx", "-smp 3 -m 4096M", "-sandbox on,", "readonly=on,file=/r", "readonly=on,file=/images/u/disk",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)

@@ -99,6 +99,8 @@ func (l *Lab) commandLine(files machineFiles) []string {
 	}
 	args := []string{
 		program, "-name", "tare-lab", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+		// A program that takes QEMU over can make only the system calls that a machine needs.
+		"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
 		"-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", cpu,
 		"-smp", strconv.Itoa(c.CPUs), "-m", strconv.FormatInt(c.MemoryBytes>>20, 10) + "M",
 		"-chardev", "file,id=console,path=" + quote(l.path(consoleFile)), "-serial", "chardev:console",

@@ -74,7 +74,7 @@ var rooms = []struct {
 	{"system/fake", []string{"system", "agent", "agent/wire", "agent/server", "cgroup", "network"},
 		"the fake is a driver whose guest, with the agent, is in this process; it knows no other driver, nor workloads and statistics"},
 	{"system/oci", []string{"system"}, "a bundle is the same for every OCI runtime: it knows the contract alone"},
-	{"system/libvirt", []string{"system", "system/ssh", "cgroup", "network", "volume"},
+	{"system/libvirt", []string{"system", "system/ssh", "cgroup", "network", "sandbox", "volume"},
 		"a driver knows the contract; into a domain that is there, libvirt's goes by SSH"},
 	{"system/all", []string{"system", "system/..."}, "the registry is a list of drivers"},
 	{"system/...", []string{"system", "system/oci", "agent", "agent/token", "cgroup", "network", "sandbox", "volume", "xenctl"},

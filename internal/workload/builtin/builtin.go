@@ -19,6 +19,7 @@ func All() []*workload.Workload {
 		cpioRead(kernelSource),
 		tarCreate(kernelSource),
 		kernelBuild(),
+		zstd(kernelSource),
 		stressExec(),
 		fioRandom("read"),
 		fioRandom("write"),

@@ -194,6 +194,14 @@ func phpPackages() []string {
 // alsoChecking adds a check of every trial that passes all others.
 func alsoChecking(w *workload.Workload, check func(size int64,
 	by map[string]workload.StepResult) error) *workload.Workload {
+	return alsoMeasuring(w, func(size int64, by map[string]workload.StepResult, _ map[string]float64) error {
+		return check(size, by)
+	})
+}
+
+// alsoMeasuring does the same, and add may add values to m, which has the others.
+func alsoMeasuring(w *workload.Workload, add func(size int64, by map[string]workload.StepResult,
+	m map[string]float64) error) *workload.Workload {
 	evaluate := w.Evaluate
 	w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {
 		m, err := evaluate(size, results)
@@ -204,10 +212,10 @@ func alsoChecking(w *workload.Workload, check func(size int64,
 		for _, r := range results {
 			by[r.Name] = r
 		}
-		if err := check(size, by); err != nil {
+		if err := add(size, by, m); err != nil {
 			return nil, err
 		}
-		return m, nil
+		return workload.Sane(m)
 	}
 	return w
 }

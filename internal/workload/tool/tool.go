@@ -165,7 +165,7 @@ var tools = []Tool{
 	{"rt-tests", readRTTests}, {"sockperf", lines(sockperfLines)}, {"stress-ng", readStressNG}, {"sysbench", readSysbench},
 	{"tar", readTimes("tar", tarFailed)}, {"tcpbench", lines(tcpbenchLines)}, {"tiobench", readTiobench},
 	{"ttcp", lines(ttcpLines)},
-	{"unixbench", readUnixbench}, {"wrk", readWrk},
+	{"unixbench", readUnixbench}, {"wrk", readWrk}, {"zstd", readZstd},
 }
 
 // All returns all tools, in order of their names.

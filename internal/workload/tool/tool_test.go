@@ -186,6 +186,10 @@ func TestToolFigures(t *testing.T) {
 		{"openssl", "openssl/speed-multi.txt", "AES-256-CBC of 16384 bytes", 814055424, "B/s of CPU time", Higher},
 		{"perf-bench", "perf-bench/sched-messaging.txt", "total time", 0.676, "s", Lower},
 		{"ab", "ab/wp-article-url-c1-n100-301.txt", "non-2xx", 100, "1", Lower},
+		{"zstd", "zstd/compress.txt", "packed", 3.30, "MiB", Lower},
+		{"zstd", "zstd/compress-verbose.txt", "packed", 3456457, "B", Lower},
+		{"zstd", "zstd/bench.txt", "level 3: ratio", 4.855, "1", Higher},
+		{"zstd", "zstd/list.txt", "size", 16.0, "MiB", ""},
 	} {
 		t.Run(tc.file, func(t *testing.T) {
 			r, err := Read(tc.tool, fixture(t, tc.file))
@@ -298,6 +302,8 @@ var unread = map[string]string{
 	"sysbench/oltp-prepare.txt":                "total time",
 	"sysbench/oltp-article-cmd-0.4-syntax.txt": "FATAL",
 	"tar/error-missing.txt":                    "Cannot open",
+	"zstd/error-damaged.txt":                   "Read error", "zstd/error-format.txt": "unsupported format",
+	"zstd/error-missing.txt": "No such file", "zstd/error-test-option.txt": "Incorrect",
 }
 
 // TestEveryFixture: each real output gives figures or the expected error.

@@ -1,0 +1,1 @@
+zstd -b1 -e3 -i1 in

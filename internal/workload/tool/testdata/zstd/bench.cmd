@@ -1,0 +1,1 @@
+zstd -b3 -i1 in

@@ -1,0 +1,1 @@
+zstd -vv -T1 -3 -f in -o out

@@ -1,0 +1,1 @@
+zstd -f in -o out

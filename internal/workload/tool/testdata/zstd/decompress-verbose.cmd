@@ -1,0 +1,1 @@
+zstd -d -vv -f out -o back

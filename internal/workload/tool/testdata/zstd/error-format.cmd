@@ -1,0 +1,1 @@
+zstd -d -f in -o o

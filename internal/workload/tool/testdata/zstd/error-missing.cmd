@@ -1,0 +1,1 @@
+zstd -f nofile -o o

@@ -1,0 +1,1 @@
+zstd -t out

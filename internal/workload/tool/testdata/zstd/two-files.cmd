@@ -1,0 +1,1 @@
+zstd -f -k in back

@@ -42,7 +42,11 @@ func ioping() *workload.Workload {
 			return nil
 		},
 		Values: func(r *tool.Report) (map[string]float64, error) {
-			return map[string]float64{"iops": 1e6 / r.Value("avg")}, nil
+			mean, err := r.One("avg")
+			if err != nil {
+				return nil, err
+			}
+			return map[string]float64{"iops": 1 / mean.In("s")}, nil
 		}})
 }
 

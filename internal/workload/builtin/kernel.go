@@ -161,7 +161,7 @@ var perfBenchmarks = []struct {
 }{
 	{"syscall", "syscall/basic", "latency", "s", 50_000},
 	{"pipe", "sched/pipe", "latency", "s", 1000},
-	{"memcpy", "mem/memcpy", "bandwidth", "B/s", 0},
+	{"memcpy", "mem/memcpy", "default: bandwidth", "B/s", 0},
 }
 
 // perfBench runs three of perf's benchmarks in sequence.

@@ -35,7 +35,7 @@ func TestParseServiceFixtures(t *testing.T) {
 		{"nuttcp", "nuttcp/tcp-1s.txt", map[string]float64{"bandwidth": 3457.9530e6, "time-guest": 1237.9968 * (1 << 20) * 8 / 3457.9530e6}},
 		{"nuttcp", "nuttcp/tcp-fparse.txt", map[string]float64{"bandwidth": 5515.4253e6, "time-guest": 1972.4968 * (1 << 20) * 8 / 5515.4253e6}},
 		{"nuttcp", "ttcp/transmit-defaults.txt", map[string]float64{"bandwidth": 1363855.82 * kib8, "time-guest": 16777216 / (1363855.82 * 1024)}},
-		{"nuttcp", "ttcp/transmit-n20000-fm.txt", map[string]float64{"bandwidth": 7988.65e6, "time-guest": 163840000 * 8 / 7988.65e6}},
+		{"nuttcp", "ttcp/transmit-n20000-fm.txt", map[string]float64{"bandwidth": 7988.65 * (1 << 20), "time-guest": 163840000. * 8 / 7988.65 / (1 << 20)}},
 		{"netpipe", "netpipe/np-loopback-64k.txt", map[string]float64{"latency": 10.51e-6, "bandwidth": 51799.67 * (1 << 20)}},
 		{"netpipe", "netpipe/np-loopback-64k.out", map[string]float64{"latency": 10.51e-6, "bandwidth": 51799.666179 * (1 << 20)}},
 		{"netperf-crr", "netperf/tcp_crr.txt", map[string]float64{"rate": 7902.06, "time-guest": 3}},

@@ -204,7 +204,7 @@ func cpioRead(source string) *workload.Workload {
 			workload.Step{Name: "warm", Argv: cpio, Timed: true})
 	}
 	w.Parse = workload.ParsedBy("cpio", func(r *tool.Report) (map[string]float64, error) {
-		return map[string]float64{"user": r.Value("user"), "system": r.Value("sys")}, nil
+		return map[string]float64{"user": shellTime(r, "user time"), "system": shellTime(r, "system time")}, nil
 	})
 	w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {
 		by, err := workload.Ran(w.Steps(size), results)
@@ -221,17 +221,30 @@ func cpioRead(source string) *workload.Workload {
 			if err != nil {
 				return nil, workload.InStep(step, err)
 			}
-			if blocks := r.All("archive blocks")[0]; blocks.In("B") < bytes {
+			blocks, err := r.One("archive blocks")
+			if err != nil {
+				return nil, workload.InStep(step, err)
+			}
+			if blocks.In("B") < bytes {
 				return nil, fault.Guestf("step %s: cpio archived %.0f blocks of 512 bytes, but the files have %.0f bytes", step,
 					blocks.Value, bytes)
 			}
 			if step == "cold" {
-				m["user"], m["system"], m["time-guest"] = r.Value("user"), r.Value("sys"), r.Value("real")
+				m["user"], m["system"] = shellTime(r, "user time"), shellTime(r, "system time")
+				m["time-guest"] = shellTime(r, "wall time")
 			}
 		}
 		return workload.Sane(m)
 	}
 	return w
+}
+
+// shellTime returns a time that the shell printed, in seconds. A time of 0.000 means less than its resolution.
+func shellTime(r *tool.Report, name string) float64 {
+	if len(r.All(name)) == 0 {
+		return 0
+	}
+	return max(r.Value(name), 0.001)
 }
 
 // tarCreate archives a tree into a file.

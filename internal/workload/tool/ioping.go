@@ -2,110 +2,207 @@ package tool
 
 import (
 	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// iopingReport has times in seconds. requests includes the first one, which ioping
-// leaves out of counted.
-type iopingReport struct{ requests, counted, min, mean, max, dev float64 }
-
 var (
-	iopingCounted = line("requests completed", `^(\d+(?:\.\d+)?)( [kMG])? requests completed in `)
-	iopingMade    = line("generated", `^generated (\d+(?:\.\d+)?)( [kMG])? requests in `)
-	iopingTimes   = line("min/avg",
-		`^min/avg/max/mdev = (\d+(?:\.\d+)?) (ns|us|ms|s|min) / (\d+(?:\.\d+)?) (ns|us|ms|s|min) / (\d+(?:\.\d+)?) (ns`+
-			`|us|ms|s|min) / (\d+(?:\.\d+)?) (ns|us|ms|s|min)\r?$`)
-	iopingUnit = map[string]float64{"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "": 1, " k": 1e3, " M": 1e6,
-		" G": 1e9}
+	iopingRequest = regexp.MustCompile(`(?m)^.* (?:<<<|>>>) .*: request=(\d+) time=(\d+(?:\.\d+)?) (\w+)((?: \([a-z ]+\))?)$`)
+	iopingCounted = line("requests completed", `^(\S+(?: [kMGT])?) requests completed in (\S+ \w+), (\S+ \w+)(?: (?:read|written))?, `+
+		`(\S+(?: [kMGT])?) iops, (\S+ \w+/s)$`)
+	iopingMade = line("generated", `^(?:(\S+(?: [kMGT])?) too fast, )?(?:(\S+(?: [kMGT])?) too slow, )?`+
+		`generated (\S+(?: [kMGT])?) requests in (\S+ \w+), (\S+ \w+), (\S+(?: [kMGT])?) iops, (\S+ \w+/s)$`)
+	iopingTimes  = line("min/avg", `^min/avg/max/mdev = (\S+ \w+) / (\S+ \w+) / (\S+ \w+) / (\S+ \w+)$`)
+	iopingRaw    = regexp.MustCompile(`(?m)^\d+(?: \d+){9}$`)
+	iopingPrefix = map[string]float64{"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+	iopingLong   = map[string]float64{"min": 60, "hour": 3600, "day": 86400}
 )
 
-// parseIoping reads ioping's final statistics, or the JSON of -J.
-func parseIoping(text string) (iopingReport, error) {
-	var p iopingReport
+// iopingRawColumns are those of a line of -B and -p, in its order. They are also the figures of ioping's JSON.
+var iopingRawColumns = []column{{"requests counted", "1", ""}, {"time counted", "ns", ""}, {"iops counted", "1/s", Higher},
+	{"rate counted", "B/s", Higher}, {"min", "ns", Lower}, {"avg", "ns", Lower}, {"max", "ns", Lower}, {"mdev", "ns", Lower},
+	{"requests", "1", ""}, {"time", "ns", ""}}
+
+// readIoping reads the requests, the final statistics, the lines of -B and -p, and the JSON of -J. The figures
+// "counted" leave out the first request, and those that were too fast or too slow. readIoping says the "operation":
+// read, write or both.
+func readIoping(text string, r *Report) error {
 	if err := refused("ioping", text); err != nil {
-		return p, err
+		return err
 	}
-	if strings.HasPrefix(strings.TrimSpace(text), "[") {
-		return parseIopingJSON(text)
+	r.expect("requests", "generated … requests in")
+	r.expect("requests counted", "requests completed in")
+	read := strings.Contains(text, " read, ") || strings.Contains(text, " <<< ") || strings.Contains(text, `"operation": "read"`)
+	wrote := strings.Contains(text, " written, ") || strings.Contains(text, " >>> ") ||
+		strings.Contains(text, `"operation": "write"`)
+	switch {
+	case read && wrote, strings.Contains(text, " requests completed in ") && !read && !wrote:
+		r.say("operation", "read and write")
+	case wrote:
+		r.say("operation", "write")
+	case read:
+		r.say("operation", "read")
 	}
-	for _, want := range []pick{
-		{iopingCounted, []*float64{&p.counted}},
-		{iopingMade, []*float64{&p.requests}},
-		{iopingTimes, []*float64{&p.min, &p.mean, &p.max, &p.dev}},
-	} {
-		m := want.line.all(text)
-		if len(m) != 1 {
-			return p, fault.Guestf("%d lines with %q instead of one: this is not the complete output of one run of ioping",
-				len(m), want.line.word)
+	if at := strings.Index("\n"+text, "\n["); at >= 0 {
+		return readIopingJSON(text[at:], r)
+	}
+	raw := iopingRaw.FindAllString(text, -1)
+	// With -q and -p, the lines of the intervals are all that ioping prints.
+	if strings.Contains(text, "ioping statistics ---") || strings.Contains(text, "request=") || len(raw) == 0 {
+		if err := iopingTotals(text, r); err != nil {
+			return err
 		}
-		for i, to := range want.to {
-			f, err := Number(m[0][1+2*i])
-			if err != nil {
-				return p, err
-			}
-			*to = f * iopingUnit[m[0][2+2*i]]
+	}
+	for i, of := range raw {
+		prefix := fmt.Sprintf("interval %d: ", i+1)
+		if len(raw) == 1 && len(r.Figures) == 0 {
+			prefix = ""
+		}
+		f, err := Numbers(strings.Fields(of)...)
+		if err != nil {
+			return err
+		}
+		for i, c := range iopingRawColumns {
+			r.add(prefix+c.name, f[i], c.unit, c.better)
+		}
+		if err := iopingConsistent(f[0], f[4], f[5], f[6]); err != nil {
+			return err
 		}
 	}
-	return p, p.consistent()
-}
-
-func parseIopingJSON(text string) (iopingReport, error) {
-	var p iopingReport
-	var list []struct {
-		IO struct {
-			Time    float64 `json:"time"`
-			Ignored bool    `json:"ignored"`
-		} `json:"io"`
+	requests := iopingRequest.FindAllStringSubmatch(text, -1)
+	if shown := strings.Count(text, "request="); shown != len(requests) || shown > 0 && len(r.All("requests")) > 0 &&
+		float64(shown) != r.Value("requests") && shown < 1000 {
+		return fault.Guestf("ioping reports %v requests, but the output has %d complete lines \"request=\": it is damaged",
+			r.Value("requests"), len(requests))
 	}
-	if err := json.NewDecoder(strings.NewReader(text)).Decode(&list); err != nil {
-		return p, fault.Guestf("ioping's JSON is damaged or cut off: %w", err)
-	}
-	for _, r := range list {
-		p.requests++
-		if r.IO.Ignored {
-			continue
+	for _, m := range requests {
+		if err := addIoping(r, column{"request " + m[1] + m[4], "", Lower}, m[2]+" "+m[3]); err != nil {
+			return err
 		}
-		s := r.IO.Time / 1e9
-		if p.counted == 0 || s < p.min {
-			p.min = s
-		}
-		p.counted++
-		p.mean += s
-		p.max = max(p.max, s)
-	}
-	if p.counted > 0 {
-		p.mean /= p.counted
-	}
-	return p, p.consistent()
-}
-
-func (p iopingReport) consistent() error {
-	const rounding = 1.001
-	if p.counted == 0 || p.mean == 0 || p.min > p.mean*rounding || p.mean > p.max*rounding {
-		return Contradiction("%.0f requests cannot have minimum %v, mean %v and maximum %v s", p.counted, p.min, p.mean,
-			p.max)
 	}
 	return nil
 }
 
-// readIoping says the "operation", read or write.
-func readIoping(text string, r *Report) error {
-	p, err := parseIoping(text)
-	if err != nil {
+// iopingTotals adds the final statistics.
+func iopingTotals(text string, r *Report) error {
+	for _, kind := range []struct {
+		line    *pattern
+		columns []column // a unit of "": as printed
+	}{
+		{iopingCounted, []column{{"requests counted", "1", ""}, {"time counted", "", ""}, {"data counted", "", ""},
+			{"iops counted", "1/s", Higher}, {"rate counted", "", Higher}}},
+		{iopingTimes, []column{{"min", "", Lower}, {"avg", "", Lower}, {"max", "", Lower}, {"mdev", "", Lower}}},
+		{iopingMade, []column{{"too fast", "1", ""}, {"too slow", "1", ""}, {"requests", "1", ""}, {"time", "", ""},
+			{"data", "", ""}, {"iops", "1/s", Higher}, {"rate", "", Higher}}},
+	} {
+		m := kind.line.all(text)
+		if len(m) != 1 {
+			return fault.Guestf("%d lines with %q instead of one: this is not the complete output of one run of ioping",
+				len(m), kind.line.word)
+		}
+		for i, c := range kind.columns {
+			if m[0][i+1] == "" {
+				continue
+			}
+			if err := addIoping(r, c, m[0][i+1]); err != nil {
+				return err
+			}
+		}
+	}
+	in := func(name string) float64 { return r.All(name)[0].In("s") }
+	return iopingConsistent(r.Value("requests counted"), in("min"), in("avg"), in("max"))
+}
+
+// addIoping adds a number with a prefix or a unit, such as "24.8 k" or "1.63 ms".
+func addIoping(r *Report, c column, text string) error {
+	number, of, _ := strings.Cut(text, " ")
+	v, err := Number(number)
+	switch {
+	case err != nil:
 		return err
+	case c.unit != "" && of != "":
+		v *= iopingPrefix[of]
+	case c.unit == "" && iopingLong[of] > 0:
+		r.addAs(iopingLong[of], c.name, v, of, c.better)
+		return nil
+	case c.unit == "" && units[of] == 0:
+		return damaged("ioping", text)
+	case c.unit == "":
+		c.unit = of
 	}
-	if strings.Contains(text, ` written, `) || strings.Contains(text, `"operation": "write"`) {
-		r.say("operation", "write")
-	} else {
-		r.say("operation", "read")
+	r.add(c.name, v, c.unit, c.better)
+	return nil
+}
+
+// readIopingJSON reads requests, the statistics of intervals, and the last ones, which are of all.
+func readIopingJSON(text string, r *Report) error {
+	type totals struct{ Count, Size, Time, IOPS, BPS, Min, Avg, Max, MDev float64 }
+	var list []struct {
+		IO *struct {
+			Request int
+			Time    float64
+			Ignored bool
+		}
+		Stat, Load *totals
 	}
-	r.add("requests counted", p.counted, "1", "")
-	r.add("min", p.min*1e6, "us", Lower)
-	r.add("avg", p.mean*1e6, "us", Lower)
-	r.add("max", p.max*1e6, "us", Lower)
-	r.add("mdev", p.dev*1e6, "us", Lower)
-	r.add("requests", p.requests, "1", "")
+	decoder := json.NewDecoder(strings.NewReader(text))
+	if err := decoder.Decode(&list); err != nil {
+		return fault.Guestf("ioping's JSON is damaged or cut off: %w", err)
+	}
+	if strings.Contains(text[decoder.InputOffset():], "[{") {
+		return fault.Guestf("the output has several results of ioping; save each run in its own file")
+	}
+	intervals := 0
+	for _, of := range list {
+		if of.IO == nil {
+			intervals++
+		}
+	}
+	if intervals == 0 || list[len(list)-1].Stat == nil || list[len(list)-1].Load == nil {
+		return fault.Guestf("ioping's JSON does not end with \"stat\" and \"load\": it is not the complete output of one run")
+	}
+	interval := 0
+	for _, of := range list {
+		switch {
+		case of.IO != nil:
+			name := "request " + strconv.Itoa(of.IO.Request)
+			if of.IO.Ignored {
+				name += " (ignored)"
+			}
+			r.add(name, of.IO.Time, "ns", Lower)
+			continue
+		case of.Stat == nil || of.Load == nil:
+			return fault.Guestf("ioping's JSON has an entry without \"io\", \"stat\" and \"load\": it is damaged")
+		}
+		interval++
+		prefix := ""
+		if interval < intervals {
+			prefix = fmt.Sprintf("interval %d: ", interval)
+		}
+		s, l := of.Stat, of.Load
+		for i, v := range []float64{s.Count, s.Time, s.IOPS, s.BPS, s.Min, s.Avg, s.Max, s.MDev, l.Count, l.Time} {
+			c := iopingRawColumns[i]
+			r.add(prefix+c.name, v, c.unit, c.better)
+		}
+		r.add(prefix+"data counted", s.Size, "B", "")
+		r.add(prefix+"data", l.Size, "B", "")
+		r.add(prefix+"iops", l.IOPS, "1/s", Higher)
+		r.add(prefix+"rate", l.BPS, "B/s", Higher)
+		if err := iopingConsistent(s.Count, s.Min, s.Avg, s.Max); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func iopingConsistent(counted, least, mean, most float64) error {
+	const rounding = 1.001
+	if counted == 0 || mean == 0 || least > mean*rounding || mean > most*rounding {
+		return Contradiction("%.0f requests cannot have minimum %v, mean %v and maximum %v", counted, least, mean, most)
+	}
 	return nil
 }

@@ -29,12 +29,67 @@ func readIperf3(text string, r *Report) error {
 	if len(objects) == 0 {
 		return readIperf3Text(text, r)
 	}
+	if objects, err = iperf3Events(objects); err != nil {
+		return err
+	}
 	for _, object := range objects {
 		if err := readIperf3JSON(object, r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// iperf3Events joins the events that --json-stream prints, each in an object of its own, to results as --json prints
+// them.
+func iperf3Events(objects []string) ([]string, error) {
+	var results []string
+	type result struct {
+		Error     json.RawMessage   `json:"error,omitempty"`
+		Intervals []json.RawMessage `json:"intervals"`
+		End       json.RawMessage   `json:"end,omitempty"`
+	}
+	var open *result
+	for _, object := range objects {
+		var event struct {
+			Event string
+			Data  json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(object), &event); err != nil {
+			return nil, fault.Guestf("iperf3's JSON is damaged or cut off: %w", err)
+		}
+		if open == nil {
+			open = &result{}
+		}
+		switch event.Event {
+		case "":
+			results = append(results, object)
+			continue
+		case "start":
+			if len(open.Intervals) > 0 {
+				return nil, fault.Guestf("iperf3's events have a \"start\" before the \"end\" of the test before: one is cut off")
+			}
+			continue
+		case "interval":
+			open.Intervals = append(open.Intervals, event.Data)
+			continue
+		case "end":
+			open.End = event.Data
+		case "error":
+			open.Error = event.Data
+		default: // such as the output of the server
+			continue
+		}
+		whole, err := json.Marshal(open)
+		if err != nil {
+			return nil, fault.Guestf("iperf3's JSON is damaged: %w", err)
+		}
+		results, open = append(results, string(whole)), nil
+	}
+	if open != nil && len(open.Intervals) > 0 || len(results) == 0 {
+		return nil, fault.Guestf("iperf3's events have no \"end\": the output is cut off")
+	}
+	return results, nil
 }
 
 func readIperf3JSON(text string, r *Report) error {

@@ -16,7 +16,7 @@ type figureLine struct {
 	columns []column
 }
 
-// column is a figure in a line. %1, %2 and so on in its name stand for the groups of the expression. A
+// column is a figure in a line. %1, %2 and so on in its name and unit stand for the groups of the expression. A
 // group without a name is only there for that. A figure that a line leaves out is no figure.
 type column struct {
 	name, unit string
@@ -95,7 +95,7 @@ func addFigures(r *Report, text string, kinds []figureLine) error {
 				if err != nil {
 					return err
 				}
-				r.add(groups(c.name, m), v, c.unit, c.better)
+				r.add(groups(c.name, m), v, groups(c.unit, m), c.better)
 			}
 		}
 	}
@@ -189,9 +189,24 @@ var dbenchLines = lineTool{failed: regexp.MustCompile(`(?m)^.*(?:Can't open|Fail
 		return nil
 	}}
 
+// nbenchTests are the tests of nbench, each with its rate and two indexes.
+const nbenchTests = "NUMERIC SORT|STRING SORT|BITFIELD|FP EMULATION|FOURIER|ASSIGNMENT|IDEA|HUFFMAN|NEURAL NET|LU DECOMPOSITION"
+
 var nbenchLines = lineTool{lines: []figureLine{
-	figures(`^(NUMERIC SORT|STRING SORT|BITFIELD|FP EMULATION|FOURIER|ASSIGNMENT|IDEA|HUFFMAN|NEURAL NET|LU DECOMPO`+
-		`SITION) *: +([\d.e+]+) `,
-		"%1", "1/s", Higher),
+	row(`^(`+nbenchTests+`) *: +([\d.e+]+) +: +([\d.]+) +: +([\d.]+)$`, label, column{"%1", "1/s", Higher},
+		column{"%1: old index", "index", Higher}, column{"%1: new index", "index", Higher}),
 	figures(`^(MEMORY|INTEGER|FLOATING-POINT) INDEX *: ([\d.]+)$`, "%1 INDEX", "index", Higher),
+}, check: func(r *Report) error {
+	// The tests of one run come in a fixed order, and the indexes last: two of the original and three of Linux.
+	tests := 0
+	for _, name := range strings.Split(nbenchTests, "|") {
+		tests += len(r.All(name))
+	}
+	if memory := len(r.All("MEMORY INDEX")); tests != 10*memory || len(r.All("INTEGER INDEX")) != 2*memory ||
+		len(r.All("FLOATING-POINT INDEX")) != 2*memory {
+		return fault.Guestf("the output of nbench has %d of 10 tests, %d of 2 integer and %d of 2 floating-point indexes, and %d "+
+			"of 1 memory index: it is cut off or damaged", tests, len(r.All("INTEGER INDEX")),
+			len(r.All("FLOATING-POINT INDEX")), memory)
+	}
+	return nil
 }}

@@ -41,26 +41,62 @@ var nuttcpLines = lineTool{nil, append([]figureLine{
 	figures(` MB / +([\d.]+) sec = `, "time", "s", Lower),
 }, ttcpFigures("transferred")...), streamed("throughput", "transferred", "time")}
 
-var ttcpLines = lineTool{nil, ttcpFigures("bytes"), streamed("throughput", "bytes", "time")}
+var ttcpLines = lineTool{nil, ttcpFigures("bytes"), func(r *Report) error {
+	for _, name := range []string{"I/O calls", "user time"} { // lines that every run has
+		if _, err := r.One(name); err != nil && len(r.Figures) > 0 {
+			return fault.Guestf("this is not the complete output of one run of ttcp: %w", err)
+		}
+	}
+	return streamed("throughput", "bytes", "time")(r)
+}}
 
+// ttcpFigures are the lines of ttcp. Its k, K, m, M, g and G are powers of 1024.
 func ttcpFigures(size string) []figureLine {
-	return []figureLine{
-		figures(`real seconds = ([\d.]+) KB/sec`, "throughput", "KB/s", Higher),
-		figures(`real seconds = ([\d.]+) Mbit/sec`, "throughput", "Mbit/s", Higher),
+	lines := []figureLine{
 		figures(`: (\d+) bytes in [\d.]+ real seconds`, size, "B", ""),
 		figures(`: \d+ bytes in ([\d.]+) real seconds`, "time", "s", Lower),
+		figures(`: \d+ bytes in ([\d.]+) CPU seconds`, "CPU time", "s", Lower),
+		row(`: (\d+) I/O calls, msec/call = ([\d.]+), calls/sec = ([\d.]+)`, column{"I/O calls", "1", ""},
+			column{"time of a call", "ms", Lower}, column{"calls", "1/s", Higher}),
+		row(`^ttcp-[tr]: ([\d.]+)user ([\d.]+)sys ([\d:]+)real (\d+)% (\d+)i\+(\d+)d (\d+)maxrss (\d+)\+(\d+)pf (\d+)\+(\d+)csw$`,
+			column{"user time", "s", Lower}, column{"system time", "s", Lower}, label, column{"CPU", "%", ""},
+			column{"shared text", "KiB", Lower}, column{"private data", "KiB", Lower}, column{"max resident set", "KiB", Lower},
+			column{"major page faults", "1", Lower}, column{"minor page faults", "1", Lower},
+			column{"voluntary context switches", "1", Lower}, column{"involuntary context switches", "1", Lower}),
 	}
+	for _, unit := range [][2]string{{"KB", "KB/s"}, {"MB", "MiB/s"}, {"GB", "GiB/s"}, {"Kbit", "2^10 bit/s"},
+		{"Mbit", "2^20 bit/s"}, {"Gbit", "2^30 bit/s"}} {
+		lines = append(lines, figures(`real seconds = ([\d.]+) `+unit[0]+`/sec`, "throughput", unit[1], Higher),
+			figures(`CPU seconds = ([\d.]+) `+unit[0]+`/cpu sec`, "throughput of CPU time", unit[1], Higher))
+	}
+	return lines
+}
+
+// netpipeRow is a row of NetPIPE's table, of a measurement or of a check with -i.
+const netpipeRow = `^ *\d+: +(\d+) bytes +(\d+) times --> +(?:([\d.]+) Mbps in +([\d.]+) usec|Integrity check passed) *$`
+
+var (
+	netpipeStart = regexp.MustCompile(`^ *\d+: +\d`)
+	netpipeWhole = regexp.MustCompile(netpipeRow)
+)
+
+// readNetpipe reads NetPIPE's table, whose last row may be cut off.
+func readNetpipe(text string, r *Report) error {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, "\n"); netpipeStart.MatchString(line) && !netpipeWhole.MatchString(line) {
+			return damaged("NetPIPE", line)
+		}
+	}
+	return lines(netpipeLines)(text, r)
 }
 
 // netpipeLines are those of the output on the terminal, and of the file of -o, which has no number
 // of round trips.
 var netpipeLines = lineTool{regexp.MustCompile(`(?m)^(?:Client: Cannot.*|NetPIPE: .*)$`), []figureLine{
-	figures(`^ *\d+: +(\d+) bytes +\d+ times --> +([\d.]+) Mbps`, "throughput of %1 bytes", "2^20 bit/s", Higher),
-	figures(`^ *\d+: +(\d+) bytes +\d+ times --> +[\d.]+ Mbps in +([\d.]+) usec *$`, "time of %1 bytes", "us", Lower),
-	figures(`^ +(\d+) ([\d.]+) +[\d.]+ *$`, "throughput of %1 bytes", "2^20 bit/s", Higher),
-	figures(`^ +(\d+) [\d.]+ +([\d.]+) *$`, "time of %1 bytes", "s", Lower),
-	figures(`^ +(\d+) [\d.]+ +[\d.]+ *$`, "message", "B", ""),
-	figures(`^ *\d+: +(\d+) bytes +(\d+) times -->`, "round trips of %1 bytes", "1", ""),
+	row(netpipeRow, label, column{"round trips of %1 bytes", "1", ""}, column{"throughput of %1 bytes", "2^20 bit/s", Higher},
+		column{"time of %1 bytes", "us", Lower}),
+	row(`^ +(\d+) ([\d.]+) +([\d.]+) *$`, column{"message", "B", ""}, column{"throughput of %1 bytes", "2^20 bit/s", Higher},
+		column{"time of %1 bytes", "s", Lower}),
 }, func(r *Report) error {
 	var times []Figure // in the order of the rates
 	for _, f := range r.Figures {
@@ -83,9 +119,10 @@ var netpipeLines = lineTool{regexp.MustCompile(`(?m)^(?:Client: Cannot.*|NetPIPE
 		if bytes == 0 || rate.Value == 0 || time.Value == 0 {
 			return fault.Guestf("NetPIPE reports no data or no time for messages of %s", size)
 		}
-		// Microseconds and rates have at least two decimals.
+		// Microseconds and rates have at least two decimals. With -2, both sides send at the same time.
 		rounding := 0.01/rate.Value + 1e-8/time.In("s")
-		if off := math.Abs(rate.In("B/s")*time.In("s") - bytes); off > (0.01+rounding)*bytes {
+		product := rate.In("B/s") * time.In("s")
+		if math.Abs(product-bytes) > (0.01+rounding)*bytes && math.Abs(product-2*bytes) > 2*(0.01+rounding)*bytes {
 			return Contradiction("rate × time is not the size of messages of %s: %v × 2^20 bit/s, %v %s",
 				size, rate.Value, time.Value, time.Unit)
 		}

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -19,6 +20,7 @@ var (
 	opensslPlan   = regexp.MustCompile(`^\+(?:DTP?):(.+):\d+$`)
 	opensslBlock  = regexp.MustCompile(`^\+DT:(.+):\d+:(\d+)$`)
 	opensslCount  = regexp.MustCompile(`^\+R\d*:(\d+):(.+):(\d+\.\d+)$`)
+	opensslKeygen = regexp.MustCompile(`^\+R(15|18):\d+:(.+):`) // of key encapsulation and of signatures
 	opensslMrSize = regexp.MustCompile(`^\+H((?::\d+)+)$`)
 	opensslMrRate = regexp.MustCompile(`^\+F:\d+:([^:]+)((?::\d+\.\d+)+)$`)
 	opensslMrKey  = regexp.MustCompile(`^\+F(\d+):\d+((?::[\w. -]+?)*?)((?::\d+\.\d+)+)$`)
@@ -38,16 +40,21 @@ var opensslKeys = map[string]struct {
 		"verify/s"}},
 }
 
+// opensslUnnamed are the lines +R of the keys that the lines +F9 and +F10 do not name.
+var opensslUnnamed = map[string]string{"9": "15", "10": "18"}
+
 // opensslSpeed reads the lines of openssl speed in their order.
 type opensslSpeed struct {
 	r         *Report
 	processes int
-	planned   int      // measurements that the output announces
-	done      int      // those that have a rate
-	sizes     []string // of blocks, in bytes
-	columns   []string // of the last table of a kind of algorithm with keys
-	about     string   // the last announced measurement
-	rate      string   // the unit of data per second
+	planned   int                 // measurements that the output announces
+	done      int                 // those that have a rate
+	sizes     []string            // of blocks, in bytes
+	columns   []string            // of the last table of a kind of algorithm with keys
+	about     string              // the last announced measurement
+	named     map[string][]string // the algorithms of the lines +F9 and +F10, which do not name them, in their order
+	rated     map[string]int      // how many of those lines there were, by kind and process
+	rate      string              // the unit of data per second
 }
 
 // readOpenssl reads the output of openssl speed, with and without -mr, and of
@@ -56,7 +63,7 @@ func readOpenssl(text string, r *Report) error {
 	if err := refused("openssl", text); err != nil {
 		return err
 	}
-	s := opensslSpeed{r: r, rate: "B/s of CPU time"}
+	s := opensslSpeed{r: r, rate: "B/s of CPU time", named: map[string][]string{}, rated: map[string]int{}}
 	if strings.Contains(text, "You have chosen to measure elapsed time") {
 		s.rate = "B/s"
 	}
@@ -117,6 +124,9 @@ func (s *opensslSpeed) read(line, of string) error {
 		m := opensslCount.FindStringSubmatch(line)
 		if m == nil {
 			return damaged("openssl speed", line)
+		}
+		if m := opensslKeygen.FindStringSubmatch(line); m != nil && !slices.Contains(s.named[m[1]], m[2]) {
+			s.named[m[1]] = append(s.named[m[1]], m[2])
 		}
 		about := s.about
 		if s.processes > 0 { // the lines of the processes are mixed
@@ -189,6 +199,13 @@ func (s *opensslSpeed) keys(kind, settings, of string, words []string) error {
 		name = parts[1] + " bits " + name + " (" + parts[2] + ")"
 	} else if len(parts) == 2 {
 		name += " " + parts[1] + " bits"
+	}
+	if names := s.named[opensslUnnamed[kind]]; len(names) > 0 {
+		if s.rated[kind+of] == len(names) {
+			return fault.Guestf("openssl speed prints more lines +F%s than it announces algorithms", kind)
+		}
+		name = names[s.rated[kind+of]]
+		s.rated[kind+of]++
 	}
 	f, err := Numbers(words...)
 	if err != nil {

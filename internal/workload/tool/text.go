@@ -81,7 +81,7 @@ var complaints = []string{
 	"error:", "error ", "fatal", "failed", "failure", "cannot", "can't", "no space left", "no such file",
 	"not found", "not permitted", "permission denied", "\nkilled", "\nterminated", "use -help",
 	"must not run as root", "unrecognized", "unrecognised", "invalid ", "unknown option", "extra arguments",
-	"out of memory",
+	"out of memory", "premature end",
 }
 
 var (
@@ -120,19 +120,21 @@ func refused(tool, text string) error {
 
 var (
 	// In order: bash's and POSIX's "real", GNU time -v, GNU time's default,
-	// and GNU time -f "elapsed %e".
-	wallTime = regexp.MustCompile(`(?m)^real\s+(?:(\d+)m)?(\d+(?:\.\d+)?)s?\r?$` +
+	// GNU time -f "elapsed %e", and zsh's time.
+	wallTime = regexp.MustCompile(`(?m)^real\s+(?:(\d+)m ?)?(\d+(?:\.\d+)?)s?\r?$` +
 		`|Elapsed \(wall clock\) time[^\n]*?: ([\d:.]+)\r?$` +
 		`|\s([\d:.]+)elapsed\s` +
-		`|\belapsed (\d+(?:\.\d+)?)\b`)
-	commaTime   = regexp.MustCompile(`(?m)^real\s+(?:\d+m)?\d+,\d+s?\r?$|\s[\d:]+,\d+elapsed\s|\belapsed \d+,\d+`)
+		`|\belapsed (\d+(?:\.\d+)?)\b` +
+		`|% cpu ((?:\d+:)*\d+(?:\.\d+)?) total$`)
+	commaTime = regexp.MustCompile(`(?m)^real\s+(?:\d+m ?)?\d+,\d+s?\r?$|\s[\d:]+,\d+elapsed\s|\belapsed \d+,\d+` +
+		`|Elapsed \(wall clock\) time[^\n]*?: [\d:]+,\d+$|\d,\d+s user .* total$`)
 	localeNamed = regexp.MustCompile(`\b(?:LC_ALL|LC_NUMERIC|LC_MESSAGES|LANG)=['"]?([\w.@-]+)`)
 )
 
 // WallTimes returns the times printed by time(1) or a shell's time in the text,
 // in seconds, in their order.
 func WallTimes(text string) ([]float64, error) {
-	lines := Grep(text, "real", "elapsed", "Elapsed")
+	lines := Grep(text, "real", "elapsed", "Elapsed", " total")
 	if line := commaTime.FindString(lines); line != "" {
 		return nil, foreignLocale(text, line)
 	}
@@ -143,8 +145,8 @@ func WallTimes(text string) ([]float64, error) {
 		switch {
 		case m[2] != "":
 			s, err = clock(strings.TrimPrefix(m[1]+":"+m[2], ":"))
-		case m[5] != "":
-			s, err = clock(m[5])
+		case m[5]+m[6] != "":
+			s, err = clock(m[5] + m[6])
 		default:
 			s, err = clock(m[3] + m[4])
 		}

@@ -9,8 +9,9 @@ import (
 
 var (
 	// timeWords are what the shell's time and time -p print, and GNU time -f "elapsed %e user %U sys %S".
-	timeShell = regexp.MustCompile(`(?m)^(user|sys)\s+(?:(\d+)m)?(\d+(?:\.\d+)?)s?$`)
+	timeShell = regexp.MustCompile(`(?m)^(user|sys)\s+(?:(\d+)m ?)?(\d+(?:\.\d+)?)s?$`)
 	timeNamed = regexp.MustCompile(`\belapsed \d+(?:\.\d+)? (user) (\d+(?:\.\d+)?) (sys) (\d+(?:\.\d+)?)\b`)
+	timeZsh   = regexp.MustCompile(`(?m)(\d+\.\d+)s user (\d+\.\d+)s system (\d+)% cpu (?:\d+:)*\d+(?:\.\d+)? total$`)
 	// GNU time's default and its -v.
 	timeGNU = regexp.MustCompile(`(?m)^(\d+\.\d+)user (\d+\.\d+)system [\d:.]+elapsed (\d+|\?)%CPU \((\d+)avgte` +
 		`xt\+(\d+)avgdata (\d+)maxresident\)k$`)
@@ -23,6 +24,7 @@ var timeUnits = map[string]string{"seconds": "s", "kbytes": "KiB", "bytes": "B",
 
 // withTimes adds everything that time(1) or the shell's time printed. What was cut off is an error.
 func withTimes(r *Report, text string) error {
+	r.timed = true
 	walls, err := WallTimes(text)
 	if err != nil {
 		return err
@@ -30,7 +32,7 @@ func withTimes(r *Report, text string) error {
 	for _, w := range walls {
 		r.seconds("wall time", w)
 	}
-	text = Grep(text, "user", "sys", "real", "elapsed", "inputs+", "\t", ": ")
+	text = Grep(text, "user", "sys", "real", "elapsed", "inputs+", "\t", ": ", " total")
 	names := map[string]string{"user": "user time", "sys": "system time"}
 	shell := map[string]int{}
 	for _, m := range timeShell.FindAllStringSubmatch(text, -1) {
@@ -58,10 +60,11 @@ func withTimes(r *Report, text string) error {
 	return withGNUTimes(r, text)
 }
 
-var timeReal = regexp.MustCompile(`(?m)^real\s+(?:\d+m)?\d+(?:\.\d+)?s?$`)
+var timeReal = regexp.MustCompile(`(?m)^real\s+(?:\d+m ?)?\d+(?:\.\d+)?s?$`)
 
-// gnuTimes are the figures of GNU time's two lines.
+// gnuTimes are the figures of GNU time's two lines, and of zsh's.
 var gnuTimes = []figureLine{
+	{timeZsh, "", []column{{"user time", "s", Lower}, {"system time", "s", Lower}, {"CPU", "%", ""}}},
 	{timeGNU, "", []column{{"user time", "s", Lower}, {"system time", "s", Lower}, {"CPU", "%", ""},
 		{"average text", "KiB", Lower}, {"average data", "KiB", Lower}, {"max resident set", "KiB", Lower}}},
 	{timeFaults, "", []column{{"inputs", "1", Lower}, {"outputs", "1", Lower}, {"major page faults", "1", Lower},

@@ -38,8 +38,9 @@ type Figure struct {
 var units = map[string]float64{
 	"": 1, "1": 1, "index": 1, "1/s": 1,
 	"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "us/op": 1e-6,
-	"B": 1, "256 B": 256, "512 B": 512, "MiB": 1 << 20, "MB": 1e6,
+	"B": 1, "256 B": 256, "512 B": 512, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "MB": 1e6,
 	"B/s": 1, "K/s": 1 << 10, "kB/s": 1 << 10, "KB/s": 1 << 10, "KiB/s": 1 << 10, "MiB/s": 1 << 20, "MB/s": 1e6,
+	"GiB/s": 1 << 30, "TiB/s": 1 << 40, "2^10 bit/s": (1 << 10) / 8, "2^30 bit/s": (1 << 30) / 8,
 	"bit/s": 1. / 8, "Mbit/s": 1e6 / 8, "10^6 bit/s": 1e6 / 8, "2^20 bit/s": (1 << 20) / 8, "Gbit/s": 1e9 / 8,
 }
 
@@ -63,6 +64,7 @@ type Report struct {
 	// Words are what the output says about the run besides figures, such as the "test" of sysbench.
 	Words map[string]string
 
+	timed bool              // withTimes has read the text
 	lines map[string]string // words of the lines that figures are expected in, by the figures' names
 }
 
@@ -158,12 +160,12 @@ var tools = []Tool{
 	{"ab", lines(abLines)}, {"bonnie++", readBonnie}, {"cpio", readCpio}, {"cpuinfo", readCPUInfo},
 	{"dbench", lines(dbenchLines)},
 	{"dd", readDD}, {"fio", readFio}, {"hyperfine", readHyperfine}, {"ioping", readIoping}, {"iozone", readIozone},
-	{"iperf2", readIperf2}, {"iperf3", readIperf3}, {"kernel-build", readTimes("make", makeFailed)},
+	{"iperf2", readIperf2}, {"iperf3", readIperf3}, {"kernel-build", readMake},
 	{"lmbench", readLmbench},
-	{"mbw", readMbw}, {"nbench", lines(nbenchLines)}, {"netperf", readNetperf}, {"netpipe", lines(netpipeLines)},
+	{"mbw", readMbw}, {"nbench", lines(nbenchLines)}, {"netperf", readNetperf}, {"netpipe", readNetpipe},
 	{"nuttcp", lines(nuttcpLines)}, {"openssl", readOpenssl}, {"perf-bench", readPerfBench}, {"qperf", readQperf},
 	{"rt-tests", readRTTests}, {"sockperf", lines(sockperfLines)}, {"stress-ng", readStressNG}, {"sysbench", readSysbench},
-	{"tar", readTimes("tar", tarFailed)}, {"tcpbench", lines(tcpbenchLines)}, {"tiobench", readTiobench},
+	{"tar", readTar}, {"tcpbench", lines(tcpbenchLines)}, {"tiobench", readTiobench},
 	{"ttcp", lines(ttcpLines)},
 	{"unixbench", readUnixbench}, {"wrk", readWrk}, {"zstd", readZstd},
 }
@@ -207,7 +209,7 @@ func (t Tool) Read(text string, wanted ...string) (*Report, error) {
 		}
 		return nil, fault.Guestf("the output contains no figures of %s: %s", t.Name, Quote(text))
 	}
-	if len(r.All("wall time")) == 0 && len(r.All("real")) == 0 {
+	if !r.timed {
 		if err := withTimes(r, text); err != nil {
 			return nil, err
 		}
@@ -243,30 +245,6 @@ func takeOnce(tool, text string, picks ...pick) error {
 		}
 	}
 	return nil
-}
-
-var (
-	makeFailed = line("***", `^make(?:\[\d+\])?: \*\*\* .*|^(?:ba|da)?sh: .*$`)
-	tarFailed  = line(": ", `^(?:tar|tar \(child\)|gzip|xz|-?(?:ba|da|z)?sh): .*$`)
-)
-
-// readTimes reads the output of tools that print no figures of their own.
-func readTimes(tool string, failed *pattern) func(string, *Report) error {
-	return func(text string, r *Report) error {
-		if line := failed.find(text); line != "" {
-			return fault.Guestf("%s failed: %s", tool, Quote(line))
-		}
-		// Refused would be wrong: tar -v may list any names.
-		if err := timedFailure(text); err != nil {
-			return err
-		}
-		if err := withTimes(r, text); err != nil || len(r.Figures) > 0 {
-			return err
-		}
-		return fault.WithRemedy(fault.Guestf("%s prints no figures, and the output contains no line of time: %s", tool,
-			Quote(text)),
-			"run the command under time and save the output of both")
-	}
 }
 
 // quoteless returns a tool's word in a form fit to be part of a name.

@@ -1,0 +1,1 @@
+head -c 5000 t.cpio | cpio -t

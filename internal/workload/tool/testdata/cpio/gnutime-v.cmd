@@ -1,0 +1,1 @@
+find tree | /usr/bin/time -v cpio -o > /dev/null

@@ -1,0 +1,1 @@
+find tree | /usr/bin/time cpio -o > /dev/null

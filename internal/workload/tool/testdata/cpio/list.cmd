@@ -1,0 +1,1 @@
+time cpio -tv < t.cpio

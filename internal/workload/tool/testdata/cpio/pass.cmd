@@ -1,0 +1,1 @@
+mkdir -p y && time (find tree | cpio -pdmu y)

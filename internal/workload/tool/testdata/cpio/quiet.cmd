@@ -1,0 +1,1 @@
+time (find tree | cpio -o --quiet > /dev/null)

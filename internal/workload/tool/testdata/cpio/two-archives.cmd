@@ -1,0 +1,1 @@
+cpio -o -H crc < <(find tree) | cpio -i --only-verify-crc -v

@@ -1,0 +1,1 @@
+time (find tree | cpio -ov > /dev/null)

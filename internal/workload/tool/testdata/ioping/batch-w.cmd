@@ -1,0 +1,1 @@
+ioping -B -W -c 10 -i 0 .

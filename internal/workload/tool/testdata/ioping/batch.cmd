@@ -1,0 +1,1 @@
+ioping -B -c 10 -i 0 d.tmp

@@ -1,0 +1,1 @@
+ioping -b 3 -c 6 -i 0.01 d.tmp

@@ -1,0 +1,1 @@
+ioping -C -c 3 -i 0 /tmp

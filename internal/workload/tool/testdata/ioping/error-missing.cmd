@@ -1,0 +1,1 @@
+ioping -c 3 /nonexistent

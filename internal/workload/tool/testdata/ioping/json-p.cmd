@@ -1,0 +1,1 @@
+ioping -J -p 5 -c 15 -i 0.01 d.tmp

@@ -1,0 +1,1 @@
+ioping -J -R -w 0.5 d.tmp

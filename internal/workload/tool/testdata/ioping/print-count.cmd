@@ -1,0 +1,1 @@
+ioping -p 5 -c 15 -i 0.01 d.tmp

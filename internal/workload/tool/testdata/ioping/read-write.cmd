@@ -1,0 +1,1 @@
+ioping -G -c 6 -i 0.01 -S 1m .

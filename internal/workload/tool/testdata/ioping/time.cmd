@@ -1,0 +1,1 @@
+ioping -I -c 3 -i 0.01 d.tmp

@@ -1,0 +1,1 @@
+openssl speed -seconds 1 ML-KEM-768

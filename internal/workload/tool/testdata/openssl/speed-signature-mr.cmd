@@ -1,0 +1,1 @@
+openssl speed -mr -seconds 1 ML-DSA-65

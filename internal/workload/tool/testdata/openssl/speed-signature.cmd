@@ -1,0 +1,1 @@
+openssl speed -seconds 1 ML-DSA-44

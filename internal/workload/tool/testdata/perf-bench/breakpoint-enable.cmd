@@ -1,0 +1,1 @@
+perf bench breakpoint enable -p 2 -a 2

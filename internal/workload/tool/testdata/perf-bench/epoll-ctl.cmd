@@ -1,0 +1,1 @@
+perf bench epoll ctl -r 1 -t 2

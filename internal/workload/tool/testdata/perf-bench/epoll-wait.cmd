@@ -1,0 +1,1 @@
+perf bench epoll wait -r 1 -t 2

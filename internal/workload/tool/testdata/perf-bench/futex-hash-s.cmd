@@ -1,0 +1,1 @@
+perf bench futex hash -s -r 1 -t 2

@@ -1,0 +1,1 @@
+perf bench futex lock-pi -r 1 -t 4

@@ -1,0 +1,1 @@
+perf bench futex requeue -p -t 8

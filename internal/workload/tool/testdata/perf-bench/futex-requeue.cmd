@@ -1,0 +1,1 @@
+perf bench futex requeue -t 8

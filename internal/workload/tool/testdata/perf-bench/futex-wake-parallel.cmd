@@ -1,0 +1,1 @@
+perf bench futex wake-parallel -t 8 -w 2

@@ -1,0 +1,1 @@
+perf bench futex wake -s -t 8

@@ -1,0 +1,1 @@
+perf bench futex wake -t 8

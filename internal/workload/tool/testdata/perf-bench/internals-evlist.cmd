@@ -1,0 +1,1 @@
+perf bench internals evlist-open-close -i 5

@@ -1,0 +1,1 @@
+perf bench internals inject-build-id -i 3

@@ -1,0 +1,1 @@
+perf bench internals kallsyms-parse -i 3

@@ -1,0 +1,1 @@
+perf bench internals synthesize -t -i 5 -I 5 -M 2

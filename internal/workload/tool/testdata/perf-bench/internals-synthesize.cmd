@@ -1,0 +1,1 @@
+perf bench internals synthesize -i 50 -I 20

@@ -1,0 +1,1 @@
+perf bench mem memcpy -c -s 4MB -l 5

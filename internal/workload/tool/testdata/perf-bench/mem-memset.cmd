@@ -1,0 +1,1 @@
+perf bench mem memset -s 8MB -l 5 -f default

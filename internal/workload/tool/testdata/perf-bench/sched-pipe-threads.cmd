@@ -1,0 +1,1 @@
+perf bench sched pipe -T -l 20000

@@ -1,0 +1,1 @@
+perf bench syscall all

@@ -1,0 +1,1 @@
+time tar cf t.tar tree

@@ -1,0 +1,1 @@
+/usr/bin/time -v tar cf t.tar tree

@@ -1,0 +1,1 @@
+time -p tar cf t.tar tree

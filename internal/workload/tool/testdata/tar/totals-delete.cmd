@@ -1,0 +1,1 @@
+tar --totals --delete -f t.tar tree/f1

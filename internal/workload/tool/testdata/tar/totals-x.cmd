@@ -1,0 +1,1 @@
+time tar xf t.tar --totals -C x

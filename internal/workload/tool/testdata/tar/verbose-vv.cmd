@@ -1,0 +1,1 @@
+time tar cvvf t.tar tree

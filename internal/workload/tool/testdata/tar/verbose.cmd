@@ -1,0 +1,1 @@
+time tar cvf t.tar tree

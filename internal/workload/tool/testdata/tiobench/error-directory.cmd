@@ -1,0 +1,1 @@
+tiotest -t 1 -f 1 -d /none

@@ -1,0 +1,1 @@
+tiotest -M -S -t 1 -f 2 -r 20 -d d

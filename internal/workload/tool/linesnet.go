@@ -23,24 +23,6 @@ func streamed(rate, size, time string) func(r *Report) error {
 	}
 }
 
-// nuttcpLines are those of nuttcp, with and without -fparse, and of ttcp.
-var nuttcpLines = lineTool{nil, append([]figureLine{
-	figures(`rate_Mbps=([\d.]+)`, "throughput", "10^6 bit/s", Higher),
-	figures(`megabytes=([\d.]+)`, "transferred", "MiB", ""),
-	figures(`real_seconds=([\d.]+)`, "time", "s", Lower),
-	figures(`tx_cpu=(\d+)`, "transmitter's CPU", "%", Lower),
-	figures(`rx_cpu=(\d+)`, "receiver's CPU", "%", Lower),
-	figures(`retrans=(\d+)`, "retransmits", "1", Lower),
-	figures(`rtt_ms=([\d.]+)`, "round trip", "ms", Lower),
-	figures(` (\d+) %TX`, "transmitter's CPU", "%", Lower),
-	figures(` (\d+) %RX`, "receiver's CPU", "%", Lower),
-	figures(` (\d+) retrans`, "retransmits", "1", Lower),
-	figures(` ([\d.]+) msRTT`, "round trip", "ms", Lower),
-	figures(` sec = +([\d.]+) Mbps`, "throughput", "10^6 bit/s", Higher),
-	figures(`^ *([\d.]+) MB / +[\d.]+ sec = `, "transferred", "MiB", ""),
-	figures(` MB / +([\d.]+) sec = `, "time", "s", Lower),
-}, ttcpFigures("transferred")...), streamed("throughput", "transferred", "time")}
-
 var ttcpLines = lineTool{nil, ttcpFigures("bytes"), func(r *Report) error {
 	for _, name := range []string{"I/O calls", "user time"} { // lines that every run has
 		if _, err := r.One(name); err != nil && len(r.Figures) > 0 {
@@ -58,7 +40,7 @@ func ttcpFigures(size string) []figureLine {
 		figures(`: \d+ bytes in ([\d.]+) CPU seconds`, "CPU time", "s", Lower),
 		row(`: (\d+) I/O calls, msec/call = ([\d.]+), calls/sec = ([\d.]+)`, column{"I/O calls", "1", ""},
 			column{"time of a call", "ms", Lower}, column{"calls", "1/s", Higher}),
-		row(`^ttcp-[tr]: ([\d.]+)user ([\d.]+)sys ([\d:]+)real (\d+)% (\d+)i\+(\d+)d (\d+)maxrss (\d+)\+(\d+)pf (\d+)\+(\d+)csw$`,
+		row(`^(?:nu)?ttcp-[tr]: ([\d.]+)user ([\d.]+)sys ([\d:]+)real (\d+)% (\d+)i\+(\d+)d (\d+)maxrss (\d+)\+(\d+)pf (\d+)\+(\d+)csw$`,
 			column{"user time", "s", Lower}, column{"system time", "s", Lower}, label, column{"CPU", "%", ""},
 			column{"shared text", "KiB", Lower}, column{"private data", "KiB", Lower}, column{"max resident set", "KiB", Lower},
 			column{"major page faults", "1", Lower}, column{"minor page faults", "1", Lower},

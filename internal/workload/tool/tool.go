@@ -163,7 +163,7 @@ var tools = []Tool{
 	{"iperf2", readIperf2}, {"iperf3", readIperf3}, {"kernel-build", readMake},
 	{"lmbench", readLmbench},
 	{"mbw", readMbw}, {"nbench", lines(nbenchLines)}, {"netperf", readNetperf}, {"netpipe", readNetpipe},
-	{"nuttcp", lines(nuttcpLines)}, {"openssl", readOpenssl}, {"perf-bench", readPerfBench}, {"qperf", readQperf},
+	{"nuttcp", readNuttcp}, {"openssl", readOpenssl}, {"perf-bench", readPerfBench}, {"qperf", readQperf},
 	{"rt-tests", readRTTests}, {"sockperf", lines(sockperfLines)}, {"stress-ng", readStressNG}, {"sysbench", readSysbench},
 	{"tar", readTar}, {"tcpbench", lines(tcpbenchLines)}, {"tiobench", readTiobench},
 	{"ttcp", lines(ttcpLines)},

@@ -1,0 +1,1 @@
+nuttcp -frunningtotal -i1 -T 2 127.0.0.1

@@ -26,7 +26,10 @@ cost then, it also costs here:
 
   holds here       both cost something, both gain, or neither
   does not         the two differ, and the interval here shows it
-  cannot be told   not measured, emulated, or not resolved`,
+  cannot be told   not measured, emulated, or not resolved
+
+Each verdict comes with its reason. Claims in words, such as "no difference", are
+judged in the same way if the article's file says what measures them.`,
 		Example: "  tare paper report habr\n  tare paper report habr --run habr-files.tare,habr-bonnie.tare --out habr.md",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -67,8 +70,9 @@ func writePaperPage(w io.Writer, a *paper.Article, runs *paper.Results) {
 	if len(a.Story) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(a.Story, "\n"))
 	}
-	tables := paper.Page(a, runs)
-	writeVerdicts(w, tables)
+	tables, claims := paper.Page(a, runs), paper.PageClaims(a, runs)
+	writeVerdicts(w, tables, claims)
+	writeClaims(w, claims)
 	writeFindings(w, a)
 	writeDifferences(w, runs)
 	fmt.Fprintf(w, "\n## The figures\n\n")
@@ -79,24 +83,53 @@ func writePaperPage(w io.Writer, a *paper.Article, runs *paper.Results) {
 	}
 }
 
-// writeVerdicts says how much of the article holds here.
-func writeVerdicts(w io.Writer, tables []paper.PageTable) {
-	told := paper.Told(tables)
-	fmt.Fprintf(w,
-		"\n## What holds here\n\nOf the costs that the article prints or implies, %d hold here, %d do not, and %d cannot be told.\n",
-		told[paper.HoldsHere], told[paper.HoldsNot], told[paper.CannotBeTold])
+// writeVerdicts says how much of the article holds here, and why the rest cannot be told.
+func writeVerdicts(w io.Writer, tables []paper.PageTable, claims []paper.PageClaim) {
+	tally := paper.TallyOf(tables, claims)
+	fmt.Fprintf(w, "\n## What holds here\n\nOf the costs that the article prints, implies or states in words, "+
+		"%d hold here, %d do not hold, and %d cannot be told", tally.Count[paper.HoldsHere], tally.Count[paper.HoldsNot],
+		tally.Count[paper.CannotBeTold])
+	if len(tally.Untold) == 0 {
+		fmt.Fprintln(w, ".")
+		return
+	}
+	fmt.Fprint(w, ":\n\n")
+	for _, r := range tally.Untold {
+		fmt.Fprintf(w, "- %d: %s\n", r.Count, markdownCell(r.Why))
+	}
+}
+
+// saysWords are what claims say about a system, for the page.
+var saysWords = map[string]string{"costs": "slower", "gains": "faster", "none": "no difference"}
+
+// writeClaims lists what the article says in words and tare measures.
+func writeClaims(w io.Writer, claims []paper.PageClaim) {
+	if len(claims) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\n## What the article says in words\n\nEach line is a claim about a system, and a measurement that can show whether it holds.\n\n")
+	head := []string{"claim", "system", "says", "measured by", "by", "cost here", "interval", "verdict"}
+	fmt.Fprintf(w, "%s\n%s\n", markdownRow(head...), "|"+strings.Repeat("---|", len(head)))
+	for _, c := range claims {
+		fmt.Fprintln(w, markdownRow(append([]string{c.Text, c.Cell.System, saysWords[c.Says], c.Cell.Series + ", " + c.Cell.Metric},
+			append(pageHere(c.Cell)[1:], c.Verdict.String())...)...))
+	}
 }
 
 // writeFindings lists what the audit found.
 func writeFindings(w io.Writer, a *paper.Article) {
 	r := paper.Audit(a)
-	fmt.Fprintf(w, "\n## What the audit found\n\n%d checks agree.", r.Agree)
-	if len(r.Findings) == 0 {
-		fmt.Fprintln(w, " None does not.")
+	fmt.Fprint(w, "\n## What the audit found\n\n")
+	switch {
+	case len(r.Findings) == 0 && r.Agree == 0:
+		fmt.Fprintln(w, "Nothing: the article prints no number that others of its numbers give.")
+		return
+	case len(r.Findings) == 0:
+		fmt.Fprintf(w, "Nothing: all checks agree (%d).\n", r.Agree)
 		return
 	}
-	fmt.Fprint(w,
-		" These do not:\n\n| where | printed | recomputed | how | what may have happened |\n|---|---|---|---|---|\n")
+	fmt.Fprintf(w, "Checks that agree: %d. Those that do not:\n\n"+
+		"| where | printed | recomputed | how | what may have happened |\n|---|---|---|---|---|\n", r.Agree)
 	for _, f := range r.Findings {
 		printed, recomputed := f.Values()
 		fmt.Fprintln(w, markdownRow(f.Row, printed, recomputed, f.How, f.Explanation))
@@ -125,8 +158,7 @@ func writePageTable(w io.Writer, t paper.PageTable) {
 	if !plain {
 		head = append(head, "here", "by", "cost here", "interval")
 	}
-	head = append(head, "verdict")
-	fmt.Fprintf(w, "\n%s\n%s\n", markdownRow(head...), "|"+strings.Repeat("---|", len(head)))
+	lines := [][]string{append(head, "verdict")}
 	var why []string
 	for _, l := range t.Lines {
 		c := l.Cell
@@ -140,12 +172,15 @@ func writePageTable(w io.Writer, t paper.PageTable) {
 		if c.Why != "" && !slices.Contains(why, c.Why) {
 			why = append(why, c.Why)
 		}
-		line := markdownRow(append(row, string(l.Holds))...)
-		if printed := markdownCell(c.Printed); l.Wrong && printed != "" {
-			line = strings.Replace(line, printed, "**"+printed+"**", 1)
+		for i := range row {
+			row[i] = markdownCell(row[i])
 		}
-		fmt.Fprintln(w, line)
+		if l.Wrong && row[2] != "" {
+			row[2] = "**" + row[2] + "**"
+		}
+		lines = append(lines, append(row, markdownCell(l.Verdict.String())))
 	}
+	writeColumns(w, lines)
 	if !plain && len(why) > 0 {
 		fmt.Fprint(w, "\nWithout a figure here, because:\n\n")
 		for _, reason := range why {
@@ -167,6 +202,23 @@ func pageHere(c paper.Cell) []string {
 		row[2], row[3] = signedPercent(c.Now.Percent), c.Now.Interval
 	}
 	return row
+}
+
+// writeColumns writes a table whose cells are Markdown, without the columns that are
+// empty but for their heading.
+func writeColumns(w io.Writer, lines [][]string) {
+	fmt.Fprintln(w)
+	for n, line := range lines {
+		row, rule := "|", "|"
+		for i, cell := range line {
+			if slices.ContainsFunc(lines[1:], func(l []string) bool { return l[i] != "" }) {
+				row, rule = row+" "+cell+" |", rule+"---|"
+			}
+		}
+		if fmt.Fprintln(w, row); n == 0 {
+			fmt.Fprintln(w, rule)
+		}
+	}
 }
 
 func markdownRow(cells ...string) string {

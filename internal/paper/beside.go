@@ -14,9 +14,9 @@ type Key struct {
 	Series string // the workload, with its parameters
 	Metric string
 	System string // of tare
-	// Company is the scenario, "solo" if there is none. Part is the flavor of the
+	// Scenario is "solo" if the campaign has none. Part is the flavor of the
 	// guests in it, "" for all guests.
-	Company, Part string
+	Scenario, Part string
 }
 
 // Stats describe the values of a series, in the metric's unit.
@@ -40,7 +40,8 @@ type Cost struct {
 	Verdict  string `json:"verdict,omitempty"`
 	Interval string `json:"interval_percent,omitempty"`
 
-	claim analyze.Verdict // that of Verdict; "": a plain quotient
+	claim     analyze.Verdict // that of Verdict; "": a plain quotient
+	low, high float64         // the interval, if claim is not "" and not not-resolved
 }
 
 // Cell is one figure of the article beside this machine's result.
@@ -204,7 +205,7 @@ type valued struct {
 
 // value returns a figure in the metric's own unit.
 func (r *Repetition) value(f *figure, row *Row, g Guest, measured func(Key) Stats) valued {
-	key := Key{Stage: f.stage, Series: f.series, Metric: f.metric, System: g.As, Company: f.company}
+	key := Key{Stage: f.stage, Series: f.series, Metric: f.metric, System: g.As, Scenario: f.in}
 	if f.shows == showsPart {
 		key.Part = cmp.Or(g.Part, wholeFlavor)
 		if strings.Contains(row.Statistic, "1/4") {

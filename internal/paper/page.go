@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
 )
@@ -16,6 +17,19 @@ const (
 	HoldsNot     Holds = "does not"
 	CannotBeTold Holds = "cannot be told"
 )
+
+// Verdict is whether something holds here, and why that can be said, or why not.
+type Verdict struct {
+	Holds Holds
+	Why   string
+}
+
+func (v Verdict) String() string {
+	if v.Why == "" {
+		return string(v.Holds)
+	}
+	return string(v.Holds) + ": " + v.Why
+}
 
 // PageTable is a table of an article's page.
 type PageTable struct {
@@ -30,7 +44,7 @@ type PageLine struct {
 	Cell       Cell     // Here and Now are nil without a run
 	Recomputed string   // the change or ratio that the printed figures give; "": none is printed
 	Wrong      bool     // a finding is about this figure
-	Holds      Holds    // "": the figure has no cost, such as one of the baseline
+	Verdict    Verdict  // its Holds is "" if the figure has no cost, such as one of the baseline
 }
 
 // Page returns an article's tables for its page. runs may be nil: then nothing has been
@@ -58,7 +72,7 @@ func Page(a *Article, runs *Results) []PageTable {
 				for _, label := range labels {
 					l.Labels = append(l.Labels, label(r))
 				}
-				l.Holds = l.Cell.holds()
+				l.Verdict = l.Cell.verdict()
 				t.Lines = append(t.Lines, l)
 				return true
 			})
@@ -172,31 +186,140 @@ func (c *Cost) class() analyze.Verdict {
 	return analyze.None
 }
 
-// holds compares what a system cost in the article with what it costs here. Only an
+// verdict compares what a system cost in the article with what it costs here. Only an
 // interval of this machine's own tells, and only of a system that is not emulated.
-func (c *Cell) holds() Holds {
+func (c *Cell) verdict() Verdict {
+	now := c.Now
 	switch {
 	case c.Then == nil:
-		return ""
-	case c.Now == nil || c.Now.claim == "" || c.Emulated || c.Now.claim == analyze.NotResolved:
-		return CannotBeTold
-	case c.Now.class() == c.Then.class():
-		return HoldsHere
+		return Verdict{}
+	case c.Emulated:
+		return Verdict{CannotBeTold, c.As + " emulates the CPU"}
+	case c.Here == nil && now == nil:
+		why, _, _ := strings.Cut(cmp.Or(c.Why, "not measured here"), ": ")
+		why, _, _ = strings.Cut(why, "; ")
+		return Verdict{CannotBeTold, why}
+	case now == nil:
+		return Verdict{CannotBeTold, "nothing to compare it with"}
+	case now.claim == "":
+		return Verdict{CannotBeTold, "single figures have no interval"}
+	case now.claim == analyze.NotResolved:
+		return Verdict{CannotBeTold, now.Verdict}
+	case now.claim != c.Then.class():
+		return Verdict{HoldsNot, classWords[now.claim]}
 	}
-	return HoldsNot
+	return Verdict{HoldsHere, now.beside(c.Then)}
 }
 
-// Told counts the lines of a page by what they say.
-func Told(tables []PageTable) map[Holds]int {
-	count := map[Holds]int{}
-	for _, t := range tables {
-		for _, l := range t.Lines {
-			if l.Holds != "" {
-				count[l.Holds]++
-			}
+// classWords say what a system does here.
+var classWords = map[analyze.Verdict]string{
+	analyze.Costs: "it costs something here", analyze.Gains: "it gains something here",
+	analyze.None: "it neither costs nor gains anything here",
+}
+
+// beside compares the size of a cost here with that of a printed one of the same class.
+func (c *Cost) beside(printed *Cost) string {
+	switch {
+	case c.claim == analyze.None || printed.claim != "":
+		return classWords[c.claim]
+	case c.low <= printed.Percent && printed.Percent <= c.high:
+		return "about as much"
+	case (c.low > printed.Percent) == (c.claim == analyze.Costs):
+		return "but more"
+	}
+	return "but less"
+}
+
+// PageClaim is what the article says in words about a system's cost, beside the cost here.
+type PageClaim struct {
+	Text, Where string
+	Says        string // "costs", "gains" or "none"
+	Cell        Cell
+	Verdict     Verdict
+}
+
+// PageClaims returns the article's claims that a repetition measures. runs may be nil.
+func PageClaims(a *Article, runs *Results) []PageClaim {
+	var list []PageClaim
+	for _, m := range a.recipe.claims {
+		text, where := a.claimText(m.claim)
+		c := PageClaim{Text: text, Where: where, Says: m.says, Cell: Cell{
+			System: m.system, Series: m.series, Metric: m.metric, Then: &Cost{claim: says[m.says]},
+		}}
+		if runs != nil {
+			c.Cell = runs.claimed(m, c.Cell)
+		}
+		c.Verdict = c.Cell.verdict()
+		list = append(list, c)
+	}
+	return list
+}
+
+// claimed adds to the cell of a claim what its measurement found.
+func (p *Results) claimed(m measuredClaim, c Cell) Cell {
+	g := p.Repetition.guest(m.system)
+	if g.As == "" {
+		c.Why = g.Why
+		return c
+	}
+	st := p.measured(Key{Stage: m.stage, Series: m.series, Metric: m.metric, System: g.As, Scenario: m.scenario})
+	c.As, c.Emulated, c.N, c.Now = g.As, st.Emulated, st.N, st.Cost
+	if c.Now == nil {
+		c.Why = orNothing(st.Why)
+	}
+	return c
+}
+
+// claimText returns the only claim that begins with these words, and where it is.
+func (a *Article) claimText(begins string) (text, where string) {
+	for _, c := range a.Claims {
+		if strings.HasPrefix(c.Text, begins) {
+			return c.Text, c.Where
 		}
 	}
-	return count
+	return begins, ""
+}
+
+// Tally counts the verdicts of a page, and the reasons of those that cannot be told.
+type Tally struct {
+	Count map[Holds]int
+	// Untold are the reasons why something cannot be told, the most frequent first.
+	Untold []Reason
+}
+
+// Reason is how often a page gives a reason.
+type Reason struct {
+	Why   string
+	Count int
+}
+
+// TallyOf counts the verdicts of tables and claims.
+func TallyOf(tables []PageTable, claims []PageClaim) Tally {
+	t := Tally{Count: map[Holds]int{}}
+	add := func(v Verdict) {
+		if v.Holds == "" {
+			return
+		}
+		if t.Count[v.Holds]++; v.Holds != CannotBeTold {
+			return
+		}
+		why, _, _ := strings.Cut(v.Why, ", at most") // differs in each line
+		i := slices.IndexFunc(t.Untold, func(r Reason) bool { return r.Why == why })
+		if i < 0 {
+			i, t.Untold = len(t.Untold), append(t.Untold, Reason{Why: why})
+		}
+		t.Untold[i].Count++
+	}
+	for _, table := range tables {
+		for _, l := range table.Lines {
+			add(l.Verdict)
+		}
+	}
+	for _, c := range claims {
+		add(c.Verdict)
+	}
+	slices.SortStableFunc(t.Untold, func(a, b Reason) int { return cmp.Compare(b.Count, a.Count) })
+	return t
 }
 
 // Plain reports whether no line of a table has a figure of this machine.

@@ -128,16 +128,16 @@ func (r *Repetition) wanted(table string) bool {
 
 // narrow removes from a stage everything that the wanted tables do not need.
 func (r *Repetition) narrow(s stage) stage {
-	s.work, s.company = slices.Clone(s.work), slices.Clone(s.company)
+	s.work, s.scenarios = slices.Clone(s.work), slices.Clone(s.scenarios)
 	if len(r.options.Tables) > 0 {
-		series, company := map[string]bool{}, map[string]bool{}
+		series, scenarios := map[string]bool{}, map[string]bool{}
 		for _, row := range r.Article.figures() {
 			if f := r.Article.recipe.figure(row); r.wanted(row.Table) && f != nil && f.stage == s.name {
-				series[f.series], company[f.company] = true, true
+				series[f.series], scenarios[f.in] = true, true
 			}
 		}
 		s.work = slices.DeleteFunc(s.work, func(w work) bool { return !series[w.series] })
-		s.company = slices.DeleteFunc(s.company, func(name string) bool { return !company[name] })
+		s.scenarios = slices.DeleteFunc(s.scenarios, func(name string) bool { return !scenarios[name] })
 	}
 	return s
 }
@@ -211,8 +211,8 @@ func (r *Repetition) note() {
 	}
 	add("every guest, including native, has one CPU, %d MiB of memory and an ext4 volume of %s, and runs the same Debian userland", r.machine.memory()>>20, repeatDisk)
 	for _, s := range r.Stages {
-		for _, name := range s.stage.company {
-			if c := companyOf(name); c.note != nil {
+		for _, name := range s.stage.scenarios {
+			if c := scenarioOf(name); c.note != nil {
 				add("%s", c.note(r.machine))
 			}
 		}

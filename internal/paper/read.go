@@ -311,7 +311,7 @@ func check(r *strict.Reader, a *Article) {
 			a.checkClaim(r, index("claims", i), &a.Claims[i])
 		}
 	}
-	checkRecipe(r, &a.recipe, a.Systems)
+	checkRecipe(r, &a.recipe, a.Systems, a.Claims)
 }
 
 // checkUnit checks that a unit is one that tare or the file knows: a figure of an unknown

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/strict"
 	"github.com/tare-bench/tare/internal/workload"
@@ -18,6 +19,7 @@ type recipe struct {
 	relatives []relative
 	stages    []stage
 	figures   []figure // the first that matches a row applies
+	claims    []measuredClaim
 	extras    []Extra
 	notes     []string // other differences from the article
 }
@@ -33,9 +35,9 @@ type relative struct {
 
 // stage is a campaign: workloads, and the scenarios in which all of them run.
 type stage struct {
-	name    string
-	company []string
-	work    []work
+	name      string
+	scenarios []string
+	work      []work
 	// scale is the share of the article's sizes that a trial does if the user asks for no
 	// other; 0: tare calibrates sizes.
 	scale float64
@@ -63,12 +65,12 @@ func (s stage) weight() float64 {
 	if s.heavy > 0 {
 		return s.heavy
 	}
-	return float64(len(s.work) * len(s.company))
+	return float64(len(s.work) * len(s.scenarios))
 }
 
 // wired reports whether the guests of a stage are on a network.
 func (s stage) wired() bool {
-	return slices.ContainsFunc(s.company, func(name string) bool { return companyOf(name).wired })
+	return slices.ContainsFunc(s.scenarios, func(name string) bool { return scenarioOf(name).wired })
 }
 
 // series returns the names of the workloads, with their parameters.
@@ -103,12 +105,25 @@ const (
 type figure struct {
 	table, workload, scenario, statistic, unit string
 
-	stage, series, metric, company string
+	stage, series, metric, in string // in: a scenario of tare
 
 	per   float64 // one of the article's unit in the metric's unit
 	shows string
 	why   string // why no measurement repeats them
 }
+
+// measuredClaim is a claim in words about a system's cost, and the measurement that
+// shows whether it holds.
+type measuredClaim struct {
+	claim  string // how the claim begins
+	system string // of the article
+	says   string // one of says
+
+	stage, series, metric, scenario string
+}
+
+// says are what claims say about a system, as a verdict.
+var says = map[string]analyze.Verdict{"costs": analyze.Costs, "gains": analyze.Gains, "none": analyze.None}
 
 // compared reports whether a figure's cost against the baseline means anything.
 func (f *figure) compared(row *Row) bool {
@@ -162,7 +177,7 @@ var relativeKind = strict.Object("a system", []strict.Key[relative]{
 
 var stageKind = strict.Object("a campaign", []strict.Key[stage]{
 	needs("name", func(s *stage) *string { return &s.name }),
-	strict.Required(strict.Field("scenarios", "", strict.List("scenarios", 20, companyKind), func(s *stage) *[]string { return &s.company })),
+	strict.Required(strict.Field("scenarios", "", strict.List("scenarios", 20, scenarioKind), func(s *stage) *[]string { return &s.scenarios })),
 	strict.Required(strict.Field("workloads", "", strict.List("workloads", 100, workKind), func(s *stage) *[]work { return &s.work })),
 	strict.Field("scale", "", positive, func(s *stage) *float64 { return &s.scale }),
 	strict.Field("weight", "", positive, func(s *stage) *float64 { return &s.heavy }),
@@ -177,10 +192,21 @@ var ruleKind = strict.Object("a figure", []strict.Key[figure]{
 	may("campaign", func(f *figure) *string { return &f.stage }),
 	may("by", func(f *figure) *string { return &f.series }),
 	may("metric", func(f *figure) *string { return &f.metric }),
-	strict.FieldOr("in", "", companyKind, func(f *figure) *string { return &f.company }, model.Solo),
+	strict.FieldOr("in", "", scenarioKind, func(f *figure) *string { return &f.in }, model.Solo),
 	strict.FieldOr("per", "", positive, func(f *figure) *float64 { return &f.per }, 1),
 	strict.Field("shows", "", strict.OneOf(showsPart, showsRatio, showsChange, showsAdded), func(f *figure) *string { return &f.shows }),
 	may("why", func(f *figure) *string { return &f.why }),
+})
+
+var measuredClaimKind = strict.Object("a claim", []strict.Key[measuredClaim]{
+	needs("claim", func(c *measuredClaim) *string { return &c.claim }),
+	needs("system", func(c *measuredClaim) *string { return &c.system }),
+	strict.Required(strict.Field("says", "", strict.OneOf("costs", "gains", "none"),
+		func(c *measuredClaim) *string { return &c.says })),
+	needs("campaign", func(c *measuredClaim) *string { return &c.stage }),
+	needs("by", func(c *measuredClaim) *string { return &c.series }),
+	needs("metric", func(c *measuredClaim) *string { return &c.metric }),
+	strict.FieldOr("in", "", scenarioKind, func(c *measuredClaim) *string { return &c.scenario }, model.Solo),
 })
 
 var extraKind = strict.Object("an extra", []strict.Key[Extra]{
@@ -194,13 +220,25 @@ var recipeKind = strict.Object("a repetition", []strict.Key[recipe]{
 	strict.Required(strict.Field("systems", "", strict.List("systems", 100, relativeKind), func(r *recipe) *[]relative { return &r.relatives })),
 	strict.Required(strict.Field("campaigns", "", strict.List("campaigns", 20, stageKind), func(r *recipe) *[]stage { return &r.stages })),
 	strict.Required(strict.Field("figures", "", strict.List("figures", 1000, ruleKind), func(r *recipe) *[]figure { return &r.figures })),
+	strict.Field("claims", "", strict.List("claims", 100, measuredClaimKind), func(r *recipe) *[]measuredClaim { return &r.claims }),
 	strict.Field("extras", "", strict.List("extras", 100, extraKind), func(r *recipe) *[]Extra { return &r.extras }),
 	strict.Field("notes", "", strict.List("notes", 100, words), func(r *recipe) *[]string { return &r.notes }),
 })
 
+// begun returns how many claims begin with these words.
+func begun(claims []Claim, words string) int {
+	n := 0
+	for _, c := range claims {
+		if strings.HasPrefix(c.Text, words) {
+			n++
+		}
+	}
+	return n
+}
+
 // checkRecipe checks that a recipe is about the article's systems, and that every
 // measurement is one of a campaign.
-func checkRecipe(r *strict.Reader, rec *recipe, systems []string) {
+func checkRecipe(r *strict.Reader, rec *recipe, systems []string, claims []Claim) {
 	if len(rec.figures) > 0 {
 		checkSystem(r, "repetition.baseline", rec.baseline, systems)
 	}
@@ -218,6 +256,16 @@ func checkRecipe(r *strict.Reader, rec *recipe, systems []string) {
 		}
 		return w
 	}
+	inScenario := func(path, campaign, name string) {
+		if !slices.Contains(rec.stage(campaign).scenarios, name) {
+			r.Fail(path+".in", "campaign %s has no scenario %s", campaign, name)
+		}
+	}
+	hasMetric := func(path string, w *workload.Workload, series, metric string) {
+		if !slices.ContainsFunc(w.Metrics, func(m workload.Metric) bool { return m.Name == metric }) {
+			r.Fail(path+".metric", "%s has no metric %s", series, strict.Quote(metric))
+		}
+	}
 	for i, f := range rec.figures {
 		path := index("repetition.figures", i)
 		if f.why != "" {
@@ -231,11 +279,18 @@ func checkRecipe(r *strict.Reader, rec *recipe, systems []string) {
 		if w == nil {
 			continue
 		}
-		if !slices.ContainsFunc(w.Metrics, func(m workload.Metric) bool { return m.Name == f.metric }) {
-			r.Fail(path+".metric", "%s has no metric %s", f.series, strict.Quote(f.metric))
+		hasMetric(path, w, f.series, f.metric)
+		inScenario(path, f.stage, f.in)
+	}
+	for i, c := range rec.claims {
+		path := index("repetition.claims", i)
+		checkSystem(r, path+".system", c.system, systems)
+		if n := begun(claims, c.claim); n != 1 {
+			r.Fail(path+".claim", "%d claims begin with %s, not one", n, strict.Quote(c.claim))
 		}
-		if !slices.Contains(rec.stage(f.stage).company, f.company) {
-			r.Fail(path+".in", "campaign %s has no scenario %s", f.stage, f.company)
+		if w := measured(path, c.stage, c.series); w != nil {
+			hasMetric(path, w, c.series, c.metric)
+			inScenario(path, c.stage, c.scenario)
 		}
 	}
 	for i, e := range rec.extras {

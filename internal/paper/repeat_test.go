@@ -64,7 +64,7 @@ func TestEveryFigure(t *testing.T) {
 					if c.Series != "" {
 						repeated++
 						f := r.Article.recipe.figure(&Row{Table: c.Table, Workload: c.Workload, Scenario: c.Scenario, Statistic: c.Statistic, Unit: c.Unit})
-						what = fmt.Sprintf("%s %s %s by %s in %s, times %.6g", c.Series, c.Metric, f.company, c.As, f.stage, 1/f.per)
+						what = fmt.Sprintf("%s %s %s by %s in %s, times %.6g", c.Series, c.Metric, f.in, c.As, f.stage, 1/f.per)
 						if (c.Here == nil) == (c.Now == nil || f.shows != showsChange) {
 							t.Errorf("%s %q of %s: here %v, now %v, why %q", c.Table, c.Statistic, c.System, c.Here, c.Now, c.Why)
 						}
@@ -111,6 +111,9 @@ func TestEveryRule(t *testing.T) {
 		}
 		for _, e := range r.extras {
 			series[e.Stage+"/"+e.Series] = true
+		}
+		for _, c := range r.claims {
+			series[c.stage+"/"+c.series] = true
 		}
 		for _, s := range r.stages {
 			for _, w := range s.work {
@@ -206,7 +209,7 @@ func TestCells(t *testing.T) {
 		} else if k.Series == "dd-write" {
 			return Stats{}
 		}
-		return values[strings.TrimSpace(name+" "+k.Company+" "+k.Part)]
+		return values[strings.TrimSpace(name+" "+k.Scenario+" "+k.Part)]
 	}
 	cells := map[string]Cell{}
 	for _, table := range r.Tables(measured) {
@@ -312,18 +315,18 @@ func TestReasons(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, want := range map[Key]string{
-		{Stage: "cpu", Series: "x", Metric: "there", Company: "solo"}: "",
-		{Stage: "cpu", Series: "y", Metric: "time", Company: "solo"}:  "its campaign ended early: no space left",
+		{Stage: "cpu", Series: "x", Metric: "there", Scenario: "solo"}: "",
+		{Stage: "cpu", Series: "y", Metric: "time", Scenario: "solo"}:  "its campaign ended early: no space left",
 		{Stage: "net"}: "no run of campaign platov-vmware-vs-colinux-net",
-		{Stage: "disk", Series: "x", Company: "solo"}:                      "",
-		{Stage: "disk", Series: "y", Metric: "time", Company: "solo"}:      "its trials failed: out of memory",
-		{Stage: "disk", Series: "silent", Metric: "iops", Company: "solo"}: "the program did not report this figure; if the work was too little, a larger --scale helps",
+		{Stage: "disk", Series: "x", Scenario: "solo"}:                      "",
+		{Stage: "disk", Series: "y", Metric: "time", Scenario: "solo"}:      "its trials failed: out of memory",
+		{Stage: "disk", Series: "silent", Metric: "iops", Scenario: "solo"}: "the program did not report this figure; if the work was too little, a larger --scale helps",
 	} {
 		if got := p.measured(key).Why; got != want {
 			t.Errorf("%+v: %q, want %q", key, got, want)
 		}
 	}
-	if st := p.measured(Key{Stage: "disk", Series: "silent", Metric: "time", Company: "solo", Part: "whole"}); st.Mean != 7 || !st.Higher {
+	if st := p.measured(Key{Stage: "disk", Series: "silent", Metric: "time", Scenario: "solo", Part: "whole"}); st.Mean != 7 || !st.Higher {
 		t.Errorf("a part: %+v", st)
 	}
 	if err := add("disk", in); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "second run") {

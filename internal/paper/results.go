@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,17 +59,14 @@ func (p *Results) take(stage string, in dataset.Set, res *analyze.Result) {
 		higher[[2]string{m.Workload, m.Name}] = m.Better == "higher"
 	}
 	key := func(a *analyze.ArmResult, metric, part string) Key {
-		company := a.Scenario
-		if company == "" {
-			company = model.Solo
-		}
-		return Key{Stage: stage, Series: a.Workload, Metric: metric, System: a.System, Company: company, Part: part}
+		return Key{Stage: stage, Series: a.Workload, Metric: metric, System: a.System, Scenario: cmp.Or(a.Scenario, model.Solo), Part: part}
 	}
 	costs := map[[3]string]*Cost{} // by arm, workload and metric
 	for _, c := range res.Comparisons {
 		if c.N > 0 {
 			costs[[3]string{c.Arm, c.Workload, c.Metric}] = &Cost{
 				Percent: c.OverheadPercent, Verdict: report.Verdict(res, c), Interval: report.Interval(c), claim: c.Verdict,
+				low: 100 * (c.CILow - 1), high: 100 * (c.CIHigh - 1),
 			}
 		}
 	}
@@ -173,7 +171,7 @@ func (p *Results) Extras() []ExtraResult {
 		}
 		metric := w.Metrics[0]
 		for _, system := range rep.Systems() {
-			st := p.measured(Key{Stage: e.Stage, Series: e.Series, Metric: metric.Name, System: system, Company: model.Solo})
+			st := p.measured(Key{Stage: e.Stage, Series: e.Series, Metric: metric.Name, System: system, Scenario: model.Solo})
 			x := ExtraResult{Article: e.Article, Series: e.Series, Metric: metric.Name, Unit: metric.Unit, StandIn: w.StandIn,
 				System: system, Why: st.Why, Emulated: st.Emulated, Now: st.Cost}
 			switch {

@@ -53,8 +53,8 @@ const (
 	quarterFlavor = "quarter"
 )
 
-// company is a scenario of articles, which is scaled to a machine's CPUs.
-type company struct {
+// scenario is a scenario of articles, which is scaled to a machine's CPUs.
+type scenario struct {
 	name  string
 	wired bool // its guests are on a network
 	mixed bool // some of its guests have a quarter of a CPU
@@ -62,7 +62,7 @@ type company struct {
 	note  func(m Machine) string // how it differs from the article; nil: not at all
 }
 
-var companies = []company{
+var scenarios = []scenario{
 	{name: model.Solo, on: func(Machine) campaign.Scenario { return campaign.Scenario{} }},
 	{
 		name: "parallel",
@@ -112,14 +112,14 @@ var companies = []company{
 	}},
 }
 
-// companyOf returns the scenario of that name, which is one of companies.
-func companyOf(name string) company {
-	return companies[slices.IndexFunc(companies, func(c company) bool { return c.name == name })]
+// scenarioOf returns the scenario of that name, which is one of scenarios.
+func scenarioOf(name string) scenario {
+	return scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })]
 }
 
-var companyKind = func() strict.Kind[string] {
+var scenarioKind = func() strict.Kind[string] {
 	var names []string
-	for _, c := range companies {
+	for _, c := range scenarios {
 		names = append(names, c.name)
 	}
 	return strict.OneOf(names...)
@@ -145,7 +145,7 @@ func (r *Repetition) Campaign(s Stage, budget time.Duration) []byte {
 		whole.Network = "bridged"
 	}
 	c.Flavors = []model.Flavor{whole}
-	if slices.ContainsFunc(s.stage.company, func(name string) bool { return companyOf(name).mixed }) {
+	if slices.ContainsFunc(s.stage.scenarios, func(name string) bool { return scenarioOf(name).mixed }) {
 		quarter := whole
 		quarter.Name, quarter.CPUCap = quarterFlavor, 0.25
 		c.Flavors, c.AllowUnequal = append(c.Flavors, quarter), true
@@ -161,8 +161,8 @@ func (r *Repetition) Campaign(s Stage, budget time.Duration) []byte {
 		})
 	}
 	c.Scenarios = nil
-	for _, name := range s.stage.company {
-		scenario := companyOf(name).on(r.machine)
+	for _, name := range s.stage.scenarios {
+		scenario := scenarioOf(name).on(r.machine)
 		scenario.Name = name
 		c.Scenarios = append(c.Scenarios, scenario)
 	}

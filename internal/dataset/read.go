@@ -125,6 +125,9 @@ func Read(r *store.Run) (Set, error) {
 	if err := in.readValues(r, metrics); err != nil {
 		return Set{}, err
 	}
+	if _, err := in.Prepare(); err != nil { // here it is known which file that is
+		return Set{}, fmt.Errorf("%s: %w", r.Path(), err)
+	}
 	return in, nil
 }
 

@@ -181,7 +181,7 @@ func TestOwners(t *testing.T) {
 		{[]string{"github.com/vishvananda/..."}, []string{"internal/network"}},
 		{[]string{"github.com/pierrec/..."}, []string{"internal/image"}},
 		{[]string{"github.com/moby/sys/mountinfo/..."},
-			[]string{"internal/cgroup", "internal/host/...", "internal/image"}},
+			[]string{"internal/cgroup", "internal/host/...", "internal/image", "internal/sandbox"}},
 		{[]string{"github.com/moby/sys/capability/..."}, []string{"internal/sandbox", "internal/system/..."}},
 		{[]string{"github.com/moby/profiles/..."}, []string{"internal/system/oci"}},
 		{[]string{"github.com/digitalocean/..."}, []string{"internal/system/libvirt"}},

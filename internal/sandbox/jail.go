@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -182,6 +184,23 @@ func Bind(source, at string, flags uintptr) error {
 	if err := unix.Mount("", at, "", unix.MS_BIND|unix.MS_REMOUNT|flags, ""); err != nil {
 		unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 		return fault.Hostf("changing the mount of %s at %s: %w", source, at, err)
+	}
+	return nil
+}
+
+// UnmountBelow unmounts everything below dir, whoever mounted it.
+func UnmountBelow(dir string) error {
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
+	if err != nil {
+		return fault.Hostf("mounts below %s: %w", dir, err)
+	}
+	for _, m := range slices.Backward(mounts) { // in the order in which they were mounted
+		if m.Mountpoint == dir {
+			continue
+		}
+		if err := unix.Unmount(m.Mountpoint, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
+			return fault.Hostf("unmounting %s: %w", m.Mountpoint, err)
+		}
 	}
 	return nil
 }

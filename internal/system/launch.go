@@ -17,6 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/sandbox"
 	"github.com/tare-bench/tare/internal/volume"
 )
 
@@ -323,6 +324,10 @@ func (m *Machine) Close() error {
 		add(s.Volume.Close())
 	}
 	if s.Dir != "" {
+		if !m.Driver.Capabilities().bare() {
+			// A runtime that failed at the wrong moment leaves mounts, whose files are not the guest's.
+			add(sandbox.UnmountBelow(s.Dir))
+		}
 		add(os.RemoveAll(s.Dir))
 	}
 	return errors.Join(errs...)

@@ -7,8 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/model"
@@ -85,5 +88,29 @@ func TestCPUsAreCountedLate(t *testing.T) {
 	}
 	if m := systemtest.Launch(t, late{}, "late", systemtest.Request()); m.Hello.CPUs != 1 {
 		t.Errorf("a guest with one CPU says that it has %d", m.Hello.CPUs)
+	}
+}
+
+// messy is a system that fails to start and leaves a mount, as runc does if it cannot unmount.
+type messy struct{ Driver }
+
+func (messy) Create(_ context.Context, s *system.Site) (system.Guest, error) {
+	left := filepath.Join(s.Dir, "state", "left")
+	err := os.MkdirAll(left, 0o755)
+	if err == nil {
+		err = unix.Mount("tmpfs", left, "tmpfs", 0, "")
+	}
+	return nil, errors.Join(errors.New("it fails"), err)
+}
+
+// TestMountIsLeft: whatever a runtime has left in the directory of a guest goes with the guest.
+func TestMountIsLeft(t *testing.T) {
+	h := systemtest.Host(t)
+	_, err := system.Launch(t.Context(), messy{}, h, "messy", systemtest.Request())
+	if err == nil || !strings.HasSuffix(err.Error(), "it fails") {
+		t.Errorf("got: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(h.Dir, "guests", h.RunID+"-messy")); !os.IsNotExist(err) {
+		t.Errorf("its directory: %v", err)
 	}
 }

@@ -324,11 +324,15 @@ func (m *Machine) Close() error {
 		add(s.Volume.Close())
 	}
 	if s.Dir != "" {
+		// A runtime that failed at the wrong moment leaves mounts, whose files are not the guest's to remove.
+		var err error
 		if !m.Driver.Capabilities().bare() {
-			// A runtime that failed at the wrong moment leaves mounts, whose files are not the guest's.
-			add(sandbox.UnmountBelow(s.Dir))
+			err = sandbox.UnmountBelow(s.Dir)
 		}
-		add(os.RemoveAll(s.Dir))
+		if err == nil {
+			err = os.RemoveAll(s.Dir)
+		}
+		add(err)
 	}
 	return errors.Join(errs...)
 }

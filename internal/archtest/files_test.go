@@ -103,6 +103,37 @@ func checkSpec(t *testing.T, s source, d *ast.GenDecl, spec ast.Spec) {
 	}
 }
 
+// TestUnracedStartNothing: the packages that make test runs without the race detector start no goroutine.
+func TestUnracedStartNothing(t *testing.T) {
+	text, err := os.ReadFile("../../scripts/test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := regexp.MustCompile(`(?m)^unraced="(.+)"$`).FindSubmatch(text)
+	if list == nil {
+		t.Fatal("scripts/test has no list of packages without the race detector")
+	}
+	for _, room := range strings.Fields(string(list[1])) {
+		for _, s := range sources(t, "internal/"+room) {
+			if filepath.Dir(s.name) != "internal/"+room {
+				continue
+			}
+			ast.Inspect(s.file, func(n ast.Node) bool {
+				call, isCall := n.(*ast.CallExpr)
+				_, starts := n.(*ast.GoStmt)
+				if isCall {
+					method, ok := call.Fun.(*ast.SelectorExpr)
+					starts = ok && method.Sel.Name == "Go" // of a sync.WaitGroup or its like
+				}
+				if starts {
+					t.Errorf("%s starts a goroutine, so scripts/test must run %s with the race detector", s.at(n.Pos()), room)
+				}
+				return true
+			})
+		}
+	}
+}
+
 // TestNoClockNoChance: results of these packages depend only on their input. Randomness comes from
 // the run's seed.
 func TestNoClockNoChance(t *testing.T) {

@@ -62,6 +62,9 @@ func split(args []string, separator string) (parts [][]string) {
 func (c *counter) run(args []string) {
 	cmd := exec.Command(cmp.Or(os.Getenv("GO"), "go"), append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = os.Stderr
+	if slices.Contains(args, "-race") { // it needs cgo
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	}
 	failed := false
 	out, err := cmd.StdoutPipe()
 	if err == nil {

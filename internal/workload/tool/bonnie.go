@@ -91,7 +91,7 @@ func (b bonnieRun) figures(r *Report) error {
 				return err
 			}
 			if v > 0 {
-				r.add(name, v*units[m[2]]/units["us"], "us", Lower)
+				r.add(name, v, m[2], Lower)
 			}
 			continue
 		}
@@ -105,7 +105,7 @@ func (b bonnieRun) figures(r *Report) error {
 			if m == nil {
 				return fault.Guestf("bonnie++ does not print the size of the file: %s", Quote(word))
 			}
-			r.addAs(map[string]float64{"": 1 << 20, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}[m[1]], name, v, "", "")
+			r.add(name, v, map[string]string{"": "MiB", "M": "MiB", "G": "GiB", "T": "TiB"}[m[1]], "")
 		case strings.HasSuffix(name, "_cpu"):
 			r.add(name, v, "%CP", Lower)
 		case strings.HasPrefix(name, "seq_") || strings.HasPrefix(name, "ran_") || name == "seeks":

@@ -1,15 +1,130 @@
 package tool
 
 import (
+	"encoding/csv"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// readHyperfine reads the JSON of --export-json.
+var (
+	hyperfineStart = regexp.MustCompile(`^Benchmark #?\d+: (.*)$`)
+	hyperfineTime  = row(`^  Time \(mean ± σ\): +([\d.]+) (\S+) ± +([\d.]+) (\S+) +\[User: ([\d.]+) (\S+), System: ([\d.]+) (\S+)\]$`,
+		column{"mean", "%2", Lower}, label, column{"standard deviation", "%4", Lower}, label, column{"user", "%6", Lower}, label,
+		column{"system", "%8", Lower}, label)
+	hyperfineOnce = row(`^  Time \(abs ≡\): +([\d.]+) (\S+) +\[User: ([\d.]+) (\S+), System: ([\d.]+) (\S+)\]$`,
+		column{"mean", "%2", Lower}, label, column{"user", "%4", Lower}, label, column{"system", "%6", Lower}, label)
+	hyperfineRange = row(`^  Range \(min … max\): +([\d.]+) (\S+) … +([\d.]+) (\S+) +(\d+) runs$`, column{"min", "%2", Lower}, label,
+		column{"max", "%4", Lower}, label, column{"runs", "1", ""})
+	hyperfineFaster = row(`^ +([\d.]+) ± ([\d.]+) times (?:faster|slower) than (.*)$`, column{"times faster than %3", "1", ""},
+		column{"times faster than %3: standard deviation", "1", ""}, label)
+	hyperfineHead = regexp.MustCompile(`(?m)^\| Command \| Mean \[(\w+)\] \| Min \[\w+\] \| Max \[\w+\] \| Relative \|$`)
+	hyperfineRow  = regexp.MustCompile(`^\| (.*) \| ([\d.]+)(?: ± ([\d.]+))? \| ([\d.]+) \| ([\d.]+) \| ([\d.]+)(?: ± ([\d.]+))? \|$`)
+	hyperfineCSV  = regexp.MustCompile(`(?ms)^command,mean,stddev,median,user,system,min,max(?:,parameter_[^\n]*)?\n.*`)
+)
+
+// readHyperfineText reads what hyperfine prints on a terminal. Names begin with the command if there are several.
+func readHyperfineText(text string, r *Report) error {
+	if strings.Contains(text, "Ignoring non-zero exit code") {
+		return fault.Guestf("hyperfine ran a command that failed")
+	}
+	prefix, several := "", strings.Count("\n"+text, "\nBenchmark ") > 1
+	complete := true
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if m := hyperfineStart.FindStringSubmatch(line); m != nil {
+			if !complete {
+				break
+			}
+			complete = false
+			if several {
+				prefix = quoteless(m[1]) + ": "
+			}
+			continue
+		}
+		one := &Report{}
+		if err := addFigures(one, line, []figureLine{hyperfineTime, hyperfineOnce, hyperfineRange, hyperfineFaster}); err != nil {
+			return err
+		}
+		for _, f := range one.Figures {
+			if !strings.HasPrefix(f.Name, "times faster") {
+				f.Name = prefix + f.Name
+			}
+			r.Figures = append(r.Figures, f)
+		}
+		complete = complete || hyperfineOnce.line.MatchString(line) || hyperfineRange.line.MatchString(line)
+	}
+	if !complete || several && !strings.Contains(text, " times ") {
+		return fault.Guestf("hyperfine's text has a benchmark without \"Range (min … max):\", or no summary: it is cut off")
+	}
+	return nil
+}
+
+// readHyperfineTable reads the table of --export-markdown, or of --export-csv, whose times are in seconds.
+func readHyperfineTable(text string, r *Report) error {
+	add := func(command string, several bool, unit string, names, words []string) error {
+		for i, word := range words {
+			if word == "" {
+				continue
+			}
+			v, err := Number(word)
+			if err != nil {
+				return err
+			}
+			name, of := names[i], unit
+			if strings.HasPrefix(name, "relative") {
+				of = "1"
+			}
+			if several {
+				name = quoteless(command) + ": " + name
+			}
+			r.add(name, v, of, Lower)
+		}
+		return nil
+	}
+	if head := hyperfineHead.FindStringSubmatch(text); head != nil {
+		several := strings.Count("\n"+text, "\n| ") > 2
+		for line := range strings.Lines(text) {
+			line = strings.TrimRight(line, "\n")
+			if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| Command ") {
+				continue
+			}
+			m := hyperfineRow.FindStringSubmatch(line)
+			if m == nil {
+				return damaged("hyperfine", line)
+			}
+			if err := add(strings.Trim(m[1], "`"), several, head[1], []string{"mean", "standard deviation", "min", "max", "relative",
+				"relative: standard deviation"}, m[2:]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	rows, err := csv.NewReader(strings.NewReader(hyperfineCSV.FindString(text))).ReadAll()
+	if err != nil {
+		return fault.Guestf("hyperfine's CSV is damaged or cut off: %w", err)
+	}
+	for _, row := range rows[1:] {
+		if err := add(row[0], len(rows) > 2, "s", []string{"mean", "standard deviation", "median", "user", "system", "min", "max"},
+			row[1:8]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readHyperfine reads the JSON of --export-json, the other tables that hyperfine exports, or its text.
 func readHyperfine(text string, r *Report) error {
+	switch {
+	case hyperfineHead.MatchString(text), hyperfineCSV.MatchString(text):
+		return readHyperfineTable(text, r)
+	case jsonAt(text) < 0 && strings.Contains(text, "Benchmark "):
+		return readHyperfineText(text, r)
+	}
 	var doc struct {
 		Results []struct {
 			Command                        string

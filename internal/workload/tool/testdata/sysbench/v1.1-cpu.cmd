@@ -1,0 +1,2 @@
+sysbench cpu run
+# composed after the documentation of that version

@@ -83,7 +83,7 @@ func Audit(a *Article) *Report {
 	u := &audit{Article: a, report: &Report{Article: a.Document.Name, Findings: []Finding{}}, used: map[int]bool{}}
 	for i := range a.Results {
 		r := &a.Results[i]
-		if r.Delta != nil {
+		if r.Delta != nil && !u.misread(r) {
 			u.change(r)
 		}
 		switch {
@@ -98,6 +98,7 @@ func Audit(a *Article) *Report {
 		u.spread(r)
 		u.derived(r)
 		u.transcribed(r)
+		u.place(r)
 		u.unitOfLine(r)
 	}
 	for i := range a.Claims {
@@ -186,7 +187,7 @@ func (u *audit) sidesOfChange(r *Row) (of, to *side) {
 		n, _ := b.value()
 		to = &side{number: n, row: b}
 	}
-	return of, to
+	return of, u.like(to, of)
 }
 
 // change checks a printed percentage.

@@ -8,12 +8,18 @@ import (
 	"strings"
 )
 
-// combine returns the mean, the sum or another combination of the values of rows. Its
-// resolution covers the case that all values were rounded the same way.
-func combine(take string, rows []*Row) *side {
+// combine returns the mean, the sum or another combination of the values of rows, in the
+// unit of the first. Its resolution covers the case that all values were rounded the
+// same way. nil: the units do not convert.
+func (a *Article) combine(take string, rows []*Row) *side {
 	numbers := make([]Number, len(rows))
 	for i, r := range rows {
-		numbers[i], _ = r.value()
+		scale, ok := a.scale(r, rows[0])
+		if !ok {
+			return nil
+		}
+		n, _ := r.value()
+		numbers[i] = n.times(scale)
 	}
 	slices.SortFunc(numbers, func(a, b Number) int { return cmp.Compare(a.Value, b.Value) })
 	n := float64(len(numbers))
@@ -35,15 +41,15 @@ func combine(take string, rows []*Row) *side {
 		s.number.Value = math.Exp(logs / n)
 		s.number.Resolution = s.number.Value * relative / n
 	case "median":
-		a, b := numbers[(len(numbers)-1)/2], numbers[len(numbers)/2]
-		s.number = Number{(a.Value + b.Value) / 2, (a.Resolution + b.Resolution) / 2}
+		low, high := numbers[(len(numbers)-1)/2], numbers[len(numbers)/2]
+		s.number = Number{(low.Value + high.Value) / 2, (low.Resolution + high.Resolution) / 2}
 	case "min":
 		s.number = numbers[0]
 	case "max":
 		s.number = numbers[len(numbers)-1]
 	case "range":
-		a, b := numbers[0], numbers[len(numbers)-1]
-		s.number = Number{b.Value - a.Value, a.Resolution + b.Resolution}
+		least, most := numbers[0], numbers[len(numbers)-1]
+		s.number = Number{most.Value - least.Value, least.Resolution + most.Resolution}
 	}
 	return s
 }
@@ -59,6 +65,7 @@ func (u *audit) derived(r *Row) {
 		u.unchecked(r.Line, u.label(r), u.missing(r, r.From))
 		return
 	}
+	right = u.like(right, &side{row: r})
 	if n := right.number; !finite(n.Value, n.Resolution) {
 		u.unchecked(r.Line, u.label(r), "the "+r.From.Take+" of these figures is not a finite number")
 		return
@@ -66,18 +73,24 @@ func (u *audit) derived(r *Row) {
 	var list []string
 	for _, row := range right.rows {
 		n, _ := row.value()
-		list = append(list, n.number())
+		if bare, _ := splitUnit(row.Unit); row.Unit != r.Unit {
+			list = append(list, n.number()+" "+bare)
+		} else {
+			list = append(list, n.number())
+		}
 	}
 	bare, _ := splitUnit(r.Unit)
 	u.add(r, &Figure{Number: own, Text: own.number()}, right.number.interval(),
-		func() []slip { return combineSlips(r.From.Take, right.rows) }, Finding{
+		func() []slip { return u.combineSlips(r, right.rows) }, Finding{
 			Unit: bare, Check: r.From.Take, How: fmt.Sprintf("%s of %s", r.From.Take, strings.Join(list, ", ")),
 			uses: lines(right),
 		})
 }
 
 // combineSlips are the possible explanations of a wrong mean or sum.
-func combineSlips(take string, rows []*Row) []slip {
+func (u *audit) combineSlips(own *Row, rows []*Row) []slip {
+	take := own.From.Take
+	combine := func(take string, rows []*Row) *side { return u.like(u.combine(take, rows), &side{row: own}) }
 	var list []slip
 	for _, other := range []string{"mean", "median", "geomean", "sum"} {
 		if v := combine(other, rows).number.interval(); other != take && finite(v.lo, v.mid, v.hi) {
@@ -134,7 +147,7 @@ func (u *audit) base(s *side, to *Operand) *side {
 	}
 	found := u.against(s.row, to)
 	if to.Take != "" && len(found) > 0 {
-		return combine(to.Take, found)
+		return u.combine(to.Take, found)
 	}
 	return one(found)
 }
@@ -192,7 +205,7 @@ func (u *audit) check(c *Claim, s *side) (one checked, why string) {
 	if c.Value != nil {
 		return u.checkValue(c, s, one, of)
 	}
-	to := u.base(s, c.To)
+	to := u.like(u.base(s, c.To), s)
 	if to == nil {
 		return one, u.missing(s.row, c.To)
 	}
@@ -261,16 +274,21 @@ func (u *audit) share(c *Claim, f *Figure, list []checked) {
 		return
 	}
 	finding := Finding{
-		Article: u.Document.Name, Row: "claim: " + c.Text, Line: c.Line, Kind: Inconsistent, Unit: "rows", Check: "share",
-		Printed: float64(c.Holds.Count), PrintedText: fmt.Sprintf("%d of %d", c.Holds.Count, c.Holds.Of),
-		Recomputed: float64(holds), Low: float64(holds), High: float64(holds),
-		RecomputedText: fmt.Sprintf("%d of %d", holds, len(list)),
-		How:            "the rows for which it holds",
+		Unit: "rows", Check: "share", How: "the rows for which it holds",
+		PrintedText: fmt.Sprintf("%d of %d", c.Holds.Count, c.Holds.Of), RecomputedText: fmt.Sprintf("%d of %d", holds, len(list)),
 	}
 	for _, one := range list {
 		finding.uses = append(finding.uses, one.finding.uses...)
 	}
-	u.report.Findings = append(u.report.Findings, finding)
+	u.falsely(c, c.Holds.Count, holds, finding)
+}
+
+// falsely reports a claim that counts wrongly: of rows, or of pairs in the right order.
+func (u *audit) falsely(c *Claim, claimed, right int, f Finding) {
+	f.Article, f.Row, f.Line, f.Kind = u.Document.Name, "claim: "+c.Text, c.Line, Inconsistent
+	f.Printed, f.Recomputed, f.Low, f.High = float64(claimed), float64(right), float64(right), float64(right)
+	f.uses = append(f.uses, c.Line)
+	u.report.Findings = append(u.report.Findings, f)
 }
 
 // ranked is a system's figure in a line of a table.
@@ -285,7 +303,7 @@ type ranked struct {
 func (u *audit) ranking(c *Claim) {
 	var groups [][]*Row
 	for _, r := range u.matching(nil, c.Of, "") {
-		i := slices.IndexFunc(groups, func(g []*Row) bool { return sameGroup(g[0], r) })
+		i := slices.IndexFunc(groups, func(g []*Row) bool { return u.sameLine(g[0], r) })
 		if i < 0 {
 			i, groups = len(groups), append(groups, nil)
 		}
@@ -293,7 +311,7 @@ func (u *audit) ranking(c *Claim) {
 	}
 	checked := 0
 	for _, group := range groups {
-		if list := rank(c.Ranking, group); len(list) > 1 {
+		if list := u.rank(c.Ranking, group); len(list) > 1 {
 			checked++
 			u.order(c, list)
 		}
@@ -305,13 +323,16 @@ func (u *audit) ranking(c *Claim) {
 }
 
 // rank returns the figures of the ranked systems in the claimed order.
-func rank(systems []string, group []*Row) []ranked {
+func (u *audit) rank(systems []string, group []*Row) []ranked {
 	var list []ranked
 	for _, system := range systems {
 		for _, r := range group {
 			i, ok := r.magnitude()
 			if !within(r.System, system) || !ok || r.Better != "lower" && r.Better != "higher" {
 				continue
+			}
+			if scale, ok := u.scale(r, group[0]); ok && len(r.Values) == 1 {
+				i = interval{scale * i.lo, scale * i.mid, scale * i.hi}
 			}
 			if r.Better == "higher" {
 				i = interval{-i.hi, -i.mid, -i.lo}
@@ -352,10 +373,7 @@ func (u *audit) order(c *Claim, list []ranked) {
 	}
 	sorted := slices.Clone(list)
 	slices.SortStableFunc(sorted, func(x, y ranked) int { return cmp.Compare(x.cost.mid, y.cost.mid) })
-	finding := Finding{
-		Article: u.Document.Name, Row: "claim: " + c.Text, Line: c.Line, Kind: Inconsistent, Unit: "pairs", Check: "ranking",
-		Printed: float64(pairs), Recomputed: float64(right), Low: float64(right), High: float64(right), uses: []int{c.Line},
-	}
+	finding := Finding{Unit: "pairs", Check: "ranking"}
 	names := func(list []ranked) string {
 		var names []string
 		for _, x := range list {
@@ -371,5 +389,5 @@ func (u *audit) order(c *Claim, list []ranked) {
 	}
 	r := list[0].row
 	finding.How = fmt.Sprintf("the order of %s, %s, %s, %s", strings.Join(figures, "; "), r.Table, r.Scenario, r.Statistic)
-	u.report.Findings = append(u.report.Findings, finding)
+	u.falsely(c, pairs, right, finding)
 }

@@ -86,6 +86,10 @@ func (a *Article) matching(own *Row, o *Operand, but string) []*Row {
 // missing says which row an operand looks for in vain, and which key keeps it from one.
 func (a *Article) missing(own *Row, o *Operand) string {
 	want := o.filled(own)
+	if rows := a.rows(own, o); o.Take != "" && len(rows) > 0 && a.combine(o.Take, rows) == nil {
+		return fmt.Sprintf("the %s of figures in units that do not convert, such as %q (line %d) and those of line %d", o.Take,
+			rows[0].Unit, rows[0].Line, rows[len(rows)-1].Line)
+	}
 	var words []string
 	for _, k := range keys {
 		if word := *k.want(&want); word != "" {
@@ -110,24 +114,30 @@ func (a *Article) baseline(r *Row) *Row {
 	if r.To != nil || r.Baseline == "" {
 		return nil
 	}
-	for _, like := range []func(b *Row) bool{
+	for _, alike := range []func(b *Row) bool{
 		func(b *Row) bool { return b.Workload == r.Workload && b.Statistic == r.Statistic },
 		func(b *Row) bool { return b.Statistic == r.Statistic },
 		func(b *Row) bool { return b.Workload == r.Workload && b.Statistic == single },
 		func(b *Row) bool { return b.Statistic == single },
 	} {
-		var found []*Row
-		for i := range a.Results {
-			b := &a.Results[i]
-			if _, ok := b.value(); ok && b != r && b.System == r.Baseline && b.Table == r.Table && b.Scenario == r.Scenario &&
-				b.Unit == r.Unit && like(b) {
-				found = append(found, b)
+		var same, converts []*Row // in the unit of r, in another
+		for _, b := range a.figures() {
+			if _, ok := b.value(); !ok || b == r || b.System != r.Baseline || b.Table != r.Table ||
+				b.Scenario != r.Scenario || !alike(b) {
+				continue
+			}
+			if b.Unit == r.Unit {
+				same = append(same, b)
+			} else if a.alternative(b, r) {
+				converts = append(converts, b)
 			}
 		}
-		if len(found) == 1 {
-			return found[0]
-		}
-		if len(found) > 1 {
+		switch {
+		case len(same) == 1:
+			return same[0]
+		case len(same) == 0 && len(converts) == 1:
+			return converts[0]
+		case len(same)+len(converts) > 0:
 			return nil
 		}
 	}
@@ -149,7 +159,8 @@ var (
 // to or else from the words of its statistic. The sides are nil if neither tells.
 func (a *Article) quotientOf(r *Row) (of, to *side, times float64) {
 	if r.Of != nil && r.To != nil {
-		return a.side(r, r.Of), a.side(r, r.To), r.Times
+		of = a.side(r, r.Of)
+		return of, a.like(a.side(r, r.To), of), r.Times
 	}
 	if r.Of != nil || r.To != nil {
 		return nil, nil, 0
@@ -191,7 +202,7 @@ func (a *Article) side(own *Row, o *Operand) *side {
 	}
 	found := a.rows(own, o)
 	if o.Take != "" && len(found) > 0 {
-		return combine(o.Take, found)
+		return a.combine(o.Take, found)
 	}
 	return one(found)
 }

@@ -171,6 +171,12 @@ func reprint(r *Row, old, now Number) {
 	}
 }
 
+// reprintChange changes a row's printed change, in the article's words as well.
+func reprintChange(r *Row, now *Figure) {
+	r.Printed = share.ReplaceAllString(r.Printed, strings.TrimLeft(now.Text, "+-")+" %")
+	r.Delta = now
+}
+
 // plantDigits swaps two neighbouring digits of a raw or a derived number.
 func plantDigits(rng *rand.Rand, a *Article) (planted, bool) {
 	rows := constrained(a)
@@ -199,7 +205,7 @@ func plantDigits(rng *rand.Rand, a *Article) (planted, bool) {
 	}
 	p := planted{fmt.Sprintf("%s for %s", text, number.number()), []int{r.Line}}
 	if change {
-		r.Delta.Value, r.Delta.Text = v, string(text)
+		reprintChange(r, &Figure{Number: Number{v, number.Resolution}, Text: string(text)})
 	} else {
 		reprint(r, number, Number{v, number.Resolution})
 	}
@@ -268,7 +274,7 @@ func plantRatio(rng *rand.Rand, a *Article) (planted, bool) {
 		return planted{}, false
 	}
 	p := planted{fmt.Sprintf("change %s for %s", now.number(), r.Delta.Text), []int{r.Line}}
-	r.Delta.Number, r.Delta.Text = now, now.number()
+	reprintChange(r, &Figure{Number: now, Text: now.number()})
 	return p, true
 }
 

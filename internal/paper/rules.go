@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -122,15 +123,64 @@ func (u *audit) transcribed(r *Row) {
 		if _, ok := inText(r.Printed, v.Value); ok || r.resolution > 0 {
 			continue
 		}
-		bare, _ := splitUnit(r.Unit)
-		u.report.Findings = append(u.report.Findings, Finding{
-			Article: u.Document.Name, Row: u.label(r), Line: r.Line, Workload: r.Workload, Kind: Inconsistent, Unit: bare,
-			Check:   "value as printed",
-			Printed: v.Value, PrintedText: v.number(), Recomputed: v.Value, Low: v.Value, High: v.Value,
-			RecomputedText: strconv.Quote(r.Printed),
-			How:            "the article's words", Explanation: "the value of the file is not in them",
+		u.contradicts(r, v, Finding{
+			Check: "value as printed", PrintedText: v.number(), RecomputedText: strconv.Quote(r.Printed),
+			How: "the article's words", Explanation: "the value of the file is not in them",
 		})
 		return
+	}
+}
+
+// contradicts reports a figure whose number may be right, but not its words, its unit or
+// its place.
+func (u *audit) contradicts(r *Row, n Number, f Finding) {
+	f.Article, f.Row, f.Line, f.Workload = u.Document.Name, u.label(r), r.Line, r.Workload
+	f.Kind, f.Unit = Inconsistent, cmp.Or(f.Unit, r.unit())
+	f.Printed, f.Recomputed, f.Low, f.High = n.Value, n.Value, n.Value, n.Value
+	u.report.Findings = append(u.report.Findings, f)
+}
+
+// misread reports a printed change that is not the percentage in the article's words. It
+// returns false if it is, or if they have none.
+func (u *audit) misread(r *Row) bool {
+	if r.Delta == nil || !share.MatchString(r.Printed) {
+		return false
+	}
+	for _, v := range []float64{r.Delta.Value, r.Delta.High.Value} {
+		if _, ok := percentInText(r.Printed, v); ok {
+			return false
+		}
+	}
+	u.contradicts(r, r.Delta.Number, Finding{
+		Unit: "%", Check: "value as printed", PrintedText: r.Delta.Text + " %", RecomputedText: strconv.Quote(r.Printed),
+		How: "the article's words", Explanation: "the change of the file is not in them",
+	})
+	return true
+}
+
+// place checks that no other figure has the place of r: one of the two has the label of
+// another row. In different units, the two must be the same quantity.
+func (u *audit) place(r *Row) {
+	n, ok := r.value()
+	for _, o := range u.figures() {
+		m, known := o.value()
+		if !ok || !known || o.Line >= r.Line || o.System != r.System || !u.sameLine(o, r) {
+			continue
+		}
+		scale, _ := u.scale(o, r)
+		as := m.times(scale)
+		if half := (as.Resolution + n.Resolution) / 2 * (1 + 1e-9); math.Abs(as.Value-n.Value) <= half {
+			continue
+		}
+		f := Finding{
+			Check: "one figure in a place", PrintedText: n.number() + " " + r.unit(), RecomputedText: m.number() + " " + o.unit(),
+			How: fmt.Sprintf("the figure of line %d, which has the same place", o.Line), uses: []int{o.Line},
+			Explanation: "one of the two has the label of another row",
+		}
+		if o.unit() != r.unit() {
+			f.Explanation = "one of the two has the wrong unit, or the label of another row"
+		}
+		u.contradicts(r, n, f)
 	}
 }
 
@@ -165,14 +215,10 @@ func (u *audit) unitOfLine(r *Row) {
 	if other == nil || math.Abs(converted) <= math.Abs(distance) || len(uses) == 1 && r.Line < other.Line {
 		return
 	}
-	bare, _ := splitUnit(r.Unit)
-	right, _ := splitUnit(other.Unit)
-	u.report.Findings = append(u.report.Findings, Finding{
-		Article: u.Document.Name, Row: u.label(r), Line: r.Line, Workload: r.Workload, Kind: Inconsistent, Unit: bare,
-		Check:   "one unit in a line",
-		Printed: own.Value, PrintedText: own.number() + " " + bare, Recomputed: own.Value, Low: own.Value, High: own.Value,
-		RecomputedText: own.number() + " " + right, How: "the unit of the other systems in the line", uses: uses,
-		Explanation: fmt.Sprintf("in %s, the figure would differ from theirs by a factor of %s", bare,
+	u.contradicts(r, own, Finding{
+		Check: "one unit in a line", PrintedText: own.number() + " " + r.unit(),
+		RecomputedText: own.number() + " " + other.unit(), How: "the unit of the other systems in the line", uses: uses,
+		Explanation: fmt.Sprintf("in %s, the figure would differ from theirs by a factor of %s", r.unit(),
 			short(math.Exp(math.Abs(converted)/float64(len(uses))))),
 	})
 }
@@ -197,18 +243,15 @@ func (u *audit) labels() {
 		if !wrong {
 			continue
 		}
-		bare, _ := splitUnit(r.Unit)
-		l := labelling{r.Table, printed, bare}
+		l := labelling{r.Table, printed, r.unit()}
 		if i, ok := found[l]; ok {
 			u.report.Findings[i].uses = append(u.report.Findings[i].uses, r.Line)
 			continue
 		}
 		found[l] = len(u.report.Findings)
-		u.report.Findings = append(u.report.Findings, Finding{
-			Article: u.Document.Name, Row: u.label(r), Line: r.Line, Workload: r.Workload, Kind: Inconsistent, Unit: bare,
-			Check:   "label",
-			Printed: n.Value, PrintedText: n.number() + " " + printed, Recomputed: n.Value, Low: n.Value, High: n.Value,
-			RecomputedText: n.number() + " " + bare, uses: []int{r.Line},
+		u.contradicts(r, n, Finding{
+			Check: "label", PrintedText: n.number() + " " + printed, RecomputedText: n.number() + " " + r.unit(),
+			uses: []int{r.Line},
 		})
 	}
 	for l, i := range found {

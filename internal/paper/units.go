@@ -107,6 +107,66 @@ func (a *Article) measure(unit string) (measure, bool) {
 	return measureOf(bare)
 }
 
+// scale returns one of r's unit in the unit of like; false: they do not convert.
+func (a *Article) scale(r, like *Row) (float64, bool) {
+	if have, _ := splitUnit(r.Unit); have == like.unit() {
+		return 1, true
+	}
+	have, ok := a.measure(r.Unit)
+	want, ok2 := a.measure(like.Unit)
+	if !ok || !ok2 || have.dimension != want.dimension {
+		return 0, false
+	}
+	return have.factors[0] / want.factors[0], true
+}
+
+// unit returns a row's unit without its remark.
+func (r *Row) unit() string {
+	bare, _ := splitUnit(r.Unit)
+	return bare
+}
+
+// alternative reports whether two rows have different units that convert, and the same
+// remark: then they are in different units only in words.
+func (a *Article) alternative(r, o *Row) bool {
+	_, remark := splitUnit(r.Unit)
+	_, other := splitUnit(o.Unit)
+	_, ok := a.scale(r, o)
+	return ok && r.unit() != o.unit() && remark == other
+}
+
+// sameLine reports whether two figures are of one line of a table, in units that convert.
+func (a *Article) sameLine(r, o *Row) bool {
+	return r.Table == o.Table && r.Workload == o.Workload && r.Scenario == o.Scenario && r.Statistic == o.Statistic &&
+		(r.Unit == o.Unit || a.alternative(r, o))
+}
+
+// like returns s in the unit of other; s itself if one is a constant, or if their units
+// do not convert.
+func (a *Article) like(s, other *side) *side {
+	if s == nil || other == nil || s.any() == nil || other.any() == nil {
+		return s
+	}
+	scale, ok := a.scale(s.any(), other.any())
+	if !ok || scale == 1 {
+		return s
+	}
+	converted := *s
+	converted.number = s.number.times(scale)
+	return &converted
+}
+
+// any returns a row with the unit of a side; nil: it is a constant.
+func (s *side) any() *Row {
+	if s.row == nil && len(s.rows) > 0 {
+		return s.rows[0]
+	}
+	return s.row
+}
+
+// times returns n in a unit of which one is scale of n's.
+func (n Number) times(scale float64) Number { return Number{n.Value * scale, n.Resolution * scale} }
+
 // knownUnits are the names of all units that tare knows, for messages.
 func knownUnits() []string {
 	list := slices.Clone(counted)

@@ -12,8 +12,8 @@ var (
 	// zstd abbreviates sizes, unless it is told to be very verbose.
 	zstdPacked = regexp.MustCompile(
 		`(?m)^.+ : *([\d.]+)% +\( *([\d.]+) ([KMGT]?i?B) => *([\d.]+) ([KMGT]?i?B)(?:, .*)?\) *$`)
-	zstdFiles  = figures(`^ *(\d+) files (?:de)?compressed :`, "files", "1", "")
-	zstdTook   = row(`: Completed in ([\d.]+) sec  \(cpu load : (\d+)%\) *$`,
+	zstdFiles = figures(`^ *(\d+) files (?:de)?compressed :`, "files", "1", "")
+	zstdTook  = row(`: Completed in ([\d.]+) sec  \(cpu load : (\d+)%\) *$`,
 		column{"time", "s", Lower}, column{"CPU load", "%", ""})
 	zstdMemory   = figures(`^Decompression will require (\d+) B of memory`, "memory to decompress", "B", Lower)
 	zstdUnpacked = figures(`^(?:.* )?: (\d+) bytes *$`, "unpacked", "B", "")

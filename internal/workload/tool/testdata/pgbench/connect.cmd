@@ -1,0 +1,1 @@
+pgbench -n -C -t 20 -S bench

@@ -1,0 +1,1 @@
+pgbench -n -t 10 postgres

@@ -1,0 +1,1 @@
+pgbench -n -f /tmp/f.sql -t 10 bench

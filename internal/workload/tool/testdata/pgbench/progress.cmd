@@ -1,0 +1,1 @@
+pgbench -n -N -T 3 -P 1 bench

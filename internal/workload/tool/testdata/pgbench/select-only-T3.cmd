@@ -1,0 +1,1 @@
+pgbench -n -S -c 2 -T 3 bench

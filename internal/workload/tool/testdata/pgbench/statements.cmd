@@ -1,0 +1,1 @@
+pgbench -n -r -t 100 bench

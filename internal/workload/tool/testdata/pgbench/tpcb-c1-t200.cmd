@@ -1,0 +1,1 @@
+pgbench -n -c 1 -t 200 bench

@@ -1,0 +1,1 @@
+pgbench -t 20 -M prepared bench

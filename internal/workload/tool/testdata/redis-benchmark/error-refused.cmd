@@ -1,0 +1,1 @@
+redis-benchmark -p 26380 -n 10

@@ -28,6 +28,7 @@ func services() []*workload.Workload {
 		abStatus(),
 		wordpress(),
 		mediawiki(),
+		pgbench(),
 		tcpCRR(),
 		netperf("TCP_CRR", "A5-net-crr"),
 		netperf("TCP_STREAM", "A6-net-stream"),

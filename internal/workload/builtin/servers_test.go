@@ -36,6 +36,7 @@ func TestParseServiceFixtures(t *testing.T) {
 		{"nuttcp", "nuttcp/tcp-fparse.txt", map[string]float64{"bandwidth": 5515.4253e6, "time-guest": 1972.4968 * (1 << 20) * 8 / 5515.4253e6}},
 		{"nuttcp", "ttcp/transmit-defaults.txt", map[string]float64{"bandwidth": 1363855.82 * kib8, "time-guest": 16777216 / (1363855.82 * 1024)}},
 		{"nuttcp", "ttcp/transmit-n20000-fm.txt", map[string]float64{"bandwidth": 7988.65 * (1 << 20), "time-guest": 163840000. * 8 / 7988.65 / (1 << 20)}},
+		{"pgbench", "pgbench/tpcb-c4-j2.txt", map[string]float64{"rate": 237.680429, "latency": 16.829e-3}},
 		{"netpipe", "netpipe/np-loopback-64k.txt", map[string]float64{"latency": 10.51e-6, "bandwidth": 51799.67 * (1 << 20)}},
 		{"netpipe", "netpipe/np-loopback-64k.out", map[string]float64{"latency": 10.51e-6, "bandwidth": 51799.666179 * (1 << 20)}},
 		{"netperf-crr", "netperf/tcp_crr.txt", map[string]float64{"rate": 7902.06, "time-guest": 3}},
@@ -85,6 +86,9 @@ func TestParseServicesRefuse(t *testing.T) {
 		{"nuttcp", replaced("nuttcp/tcp-fparse.txt", "rate_Mbps=5515", "rate_Mbps=7515"), "rate × time"},
 		{"nuttcp", file("nuttcp/tcp-1s.txt") + file("nuttcp/tcp-1s.txt"), `2 figures "transferred"`},
 		{"netpipe", file("netpipe/error-noserver.txt"), "Cannot Connect"},
+		{"pgbench", file("pgbench/error-script.txt"), "division by zero"},
+		{"pgbench", replaced("pgbench/tpcb-c4-j2.txt", "number of failed transactions: 0", "number of failed transactions: 3"), "of which 3 failed"},
+		{"pgbench", replaced("pgbench/tpcb-c4-j2.txt", "16.829 ms", "96.829 ms"), "latency × rate"},
 		{"netpipe", replaced("netpipe/np-loopback-64k.txt", "14704.55 Mbps", "24704.55 Mbps"), "rate × time"},
 		{"netperf-crr", file("netperf/error-noserver.txt"), "netserver listening"},
 		{"netperf-crr", file("netperf/tcp_stream.txt"), "TCP_STREAM, not of TCP_CRR"},
@@ -115,6 +119,26 @@ func TestCommitted(t *testing.T) {
 		err := committed(50, text)
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestBalanced: the sums of pgbench's tables prove each transaction.
+func TestBalanced(t *testing.T) {
+	for _, tc := range []struct{ test, text, says string }{
+		{"tpcb-like", "-7108 -7108 -7108 -7108 50 500000\n", ""},
+		{"simple-update", "-7108 0 0 -7108 50 500000\n", ""},
+		{"select-only", "0 0 0 0 0 500000\n", ""},
+		{"tpcb-like", "-7107 -7108 -7108 -7108 50 500000\n", "do not add up"},
+		{"tpcb-like", "-7108 0 0 -7108 50 500000\n", "do not add up"},
+		{"tpcb-like", "-7108 -7108 -7108 -7108 49 500000\n", "49 transactions instead of 50"},
+		{"select-only", "3 0 0 0 0 500000\n", "do not add up"},
+		{"tpcb-like", "-7108 -7108 -7108 -7108 50 499999\n", "499999 accounts"},
+		{"tpcb-like", "", "are missing"},
+	} {
+		err := balanced(tc.test, 50, 500_000, tc.text)
+		if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s, %q: %v", tc.test, tc.text, err)
 		}
 	}
 }

@@ -231,6 +231,7 @@ type Enter struct {
 	CgroupProcs []string // cgroup.procs files of the groups to join
 	Hide        []string // directories to replace by empty ones in memory
 	PIDs        bool     // run in a new PID namespace: processes that it started end with it
+	IPC         bool     // run in a new IPC namespace: System V memory that it leaves ends with it
 	Net         string   // path of a network namespace to enter, or ""
 	Jail        *Jail    // where it is confined; nil: nowhere. Not with Hide, PIDs or Root
 	Root        string   // new root directory; "": unchanged
@@ -260,6 +261,9 @@ func (e Enter) Command() (*exec.Cmd, error) {
 	}
 	if e.PIDs {
 		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWPID
+	}
+	if e.IPC {
+		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWIPC
 	}
 	if e.Jail != nil {
 		cmd.SysProcAttr.Cloneflags |= e.Jail.cloneflags(e.Net)

@@ -41,6 +41,7 @@ type Command struct {
 	Hide []string      // host directories that it must not see; it sees empty ones in memory instead
 	Dir  string        // working directory, inside Root; "": unchanged, or / in a new root
 	PIDs bool          // run in a new PID namespace: processes that it started end with it
+	IPC  bool          // run in a new IPC namespace: System V memory that it leaves ends with it
 	Net  string        // path of the network namespace to enter, or ""
 	Jail *sandbox.Jail // where it is confined; nil: nowhere
 	// Drop are capabilities that the process and its children can never have.
@@ -83,8 +84,8 @@ func (c Command) start(procs []string) (*Process, error) {
 		}
 	}
 	cmd, err := sandbox.Enter{
-		CgroupProcs: procs, Hide: c.Hide, PIDs: c.PIDs, Net: c.Net, Jail: c.Jail, Root: c.Root, Dir: c.Dir, Drop: c.Drop,
-		Path: path, Argv: argv, Env: slices.Concat(AgentEnv, c.Env),
+		CgroupProcs: procs, Hide: c.Hide, PIDs: c.PIDs, IPC: c.IPC, Net: c.Net, Jail: c.Jail, Root: c.Root, Dir: c.Dir,
+		Drop: c.Drop, Path: path, Argv: argv, Env: slices.Concat(AgentEnv, c.Env),
 	}.Command()
 	if err != nil {
 		return nil, err

@@ -1,7 +1,8 @@
 // Package native runs workloads without virtualization: by chroot into the userland that every
-// guest uses, under the same control group limits and with the same kind of data volume. Its only
-// namespace is that of the network: native arms are on the run's bridge like all other guests, or
-// have no network, so that servers of two of them can use the same port.
+// guest uses, under the same control group limits and with the same kind of data volume. It has two
+// namespaces: that of the network, because native arms are on the run's bridge like all other
+// guests, or have no network, so that servers of two of them can use the same port; and that of
+// System V's shared memory, which would otherwise outlive a killed database.
 package native
 
 import (
@@ -72,7 +73,7 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 		return nil, err
 	}
 	p, err := s.Start(system.Command{
-		Root: r.dir, Net: s.Port.Namespace, Drop: harmful, Argv: []string{"/tare-agent", "fd:3"},
+		Root: r.dir, IPC: true, Net: s.Port.Namespace, Drop: harmful, Argv: []string{"/tare-agent", "fd:3"},
 	})
 	if err != nil {
 		r.unmount()

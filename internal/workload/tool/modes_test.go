@@ -244,7 +244,7 @@ var openEnded = map[string]bool{
 	"rt-tests/cyclictest-t2.txt": true, "rt-tests/signaltest.txt": true, "rt-tests/cyclictest-verbose.txt": true,
 	"bonnie++/twice.txt": true, "dd/two-passes.txt": true, "dd/three-runs.txt": true, "openssl/enc-7parallel.txt": true,
 	"fio/terse-jobs2.txt": true, "zstd/bench-levels.txt": true,
-	"redis-benchmark": true, "pgbench/statements.txt": true, "pgbench/two-scripts.txt": true,
+	"redis-benchmark": true, "python/importtime-json.txt": true, "pgbench/statements.txt": true, "pgbench/two-scripts.txt": true,
 	"fio/normal-rate.txt": true, "iperf2/tcp-csv.txt": true, "iperf2/tcp-P2-csv.txt": true,
 	"iperf2/tcp-interval-csv.txt": true,
 	"iperf2/tcp-dual-P2.txt":      true, "netperf/omni-k.txt": true, "netperf/tcp_rr-v2.txt": true,

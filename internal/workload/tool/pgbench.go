@@ -73,7 +73,7 @@ func pgbenchComplete(r *Report) error {
 	}
 	did, wanted := r.Value("transactions"), r.Value("transactions wanted")
 	if failed := r.Value("failed transactions"); wanted > 0 && did+failed != wanted {
-		return Contradiction("pgbench processed %.0f transactions, of which %.0f failed, instead of %.0f", did, failed, wanted)
+		return Contradiction("pgbench processed %.0f transactions, and %.0f failed, instead of %.0f", did, failed, wanted)
 	}
 	// With a rate limit, clients wait between transactions; reconnections are not part of the latency.
 	if len(r.All("mean lag")) > 0 || len(r.All("mean connection time")) > 0 {

@@ -12,8 +12,8 @@ import (
 var (
 	redisFailed = regexp.MustCompile(`(?m)^(?:Could not connect .*|Error.*|.*\berror\b.*|-?ERR .*|.*Invalid .*)$`)
 	redisTest   = regexp.MustCompile(`^====== (.+) ======$`)
-	redisQuiet  = row(`^(.+): ([\d.]+) requests per second, p50=([\d.]+) msec *$`, label, column{"%1: rate", "1/s", Higher},
-		column{"%1: p50", "ms", Lower})
+	redisQuiet  = row(`^(.+): ([\d.]+) requests per second, p50=([\d.]+) msec *$`, label,
+		column{"%1: rate", "1/s", Higher}, column{"%1: p50", "ms", Lower})
 	redisMeans = []string{"mean", "min", "p50", "p95", "p99", "max"}
 	redisHead  = `"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms",` +
 		`"max_latency_ms"`

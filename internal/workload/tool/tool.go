@@ -164,7 +164,7 @@ var tools = []Tool{
 	{"lmbench", readLmbench},
 	{"mbw", readMbw}, {"nbench", lines(nbenchLines)}, {"netperf", readNetperf}, {"netpipe", readNetpipe},
 	{"nuttcp", readNuttcp}, {"openssl", readOpenssl}, {"perf-bench", readPerfBench},
-	{"pgbench", readPgbench}, {"qperf", readQperf}, {"redis-benchmark", readRedis},
+	{"pgbench", readPgbench}, {"python", readPython}, {"qperf", readQperf}, {"redis-benchmark", readRedis},
 	{"rt-tests", readRTTests}, {"sockperf", lines(sockperfLines)}, {"stress-ng", readStressNG}, {"sysbench", readSysbench},
 	{"tar", readTar}, {"tcpbench", lines(tcpbenchLines)}, {"tiobench", readTiobench},
 	{"ttcp", lines(ttcpLines)},

@@ -1,0 +1,1 @@
+python3 -I -S -X importtime -c pass

@@ -1,0 +1,1 @@
+python3 -X importtime -c pass

@@ -128,7 +128,8 @@ func balanced(test string, transactions, accounts int64, text string) error {
 		inBanks = "0"
 	}
 	if m[1] != m[4] || m[2] != inBanks || m[3] != inBanks {
-		return fault.Guestf("the balances do not add up: accounts %s, tellers %s, branches %s, history %s", m[1], m[2], m[3], m[4])
+		return fault.Guestf("the balances do not add up: accounts %s, tellers %s, branches %s, history %s", m[1], m[2], m[3],
+			m[4])
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ func services() []*workload.Workload {
 		wordpress(),
 		mediawiki(),
 		pgbench(),
+		redis(),
 		tcpCRR(),
 		netperf("TCP_CRR", "A5-net-crr"),
 		netperf("TCP_STREAM", "A6-net-stream"),

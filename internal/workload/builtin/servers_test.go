@@ -37,6 +37,7 @@ func TestParseServiceFixtures(t *testing.T) {
 		{"nuttcp", "ttcp/transmit-defaults.txt", map[string]float64{"bandwidth": 1363855.82 * kib8, "time-guest": 16777216 / (1363855.82 * 1024)}},
 		{"nuttcp", "ttcp/transmit-n20000-fm.txt", map[string]float64{"bandwidth": 7988.65 * (1 << 20), "time-guest": 163840000. * 8 / 7988.65 / (1 << 20)}},
 		{"pgbench", "pgbench/tpcb-c4-j2.txt", map[string]float64{"rate": 237.680429, "latency": 16.829e-3}},
+		{"redis", "redis-benchmark/set-get-csv.txt", map[string]float64{"set-rate": 7949.13, "get-rate": 6199.63, "set-p99": 3.327e-3, "get-p99": 3.799e-3}},
 		{"netpipe", "netpipe/np-loopback-64k.txt", map[string]float64{"latency": 10.51e-6, "bandwidth": 51799.67 * (1 << 20)}},
 		{"netpipe", "netpipe/np-loopback-64k.out", map[string]float64{"latency": 10.51e-6, "bandwidth": 51799.666179 * (1 << 20)}},
 		{"netperf-crr", "netperf/tcp_crr.txt", map[string]float64{"rate": 7902.06, "time-guest": 3}},
@@ -87,7 +88,7 @@ func TestParseServicesRefuse(t *testing.T) {
 		{"nuttcp", file("nuttcp/tcp-1s.txt") + file("nuttcp/tcp-1s.txt"), `2 figures "transferred"`},
 		{"netpipe", file("netpipe/error-noserver.txt"), "Cannot Connect"},
 		{"pgbench", file("pgbench/error-script.txt"), "division by zero"},
-		{"pgbench", replaced("pgbench/tpcb-c4-j2.txt", "number of failed transactions: 0", "number of failed transactions: 3"), "of which 3 failed"},
+		{"pgbench", replaced("pgbench/tpcb-c4-j2.txt", "number of failed transactions: 0", "number of failed transactions: 3"), "and 3 failed"},
 		{"pgbench", replaced("pgbench/tpcb-c4-j2.txt", "16.829 ms", "96.829 ms"), "latency × rate"},
 		{"netpipe", replaced("netpipe/np-loopback-64k.txt", "14704.55 Mbps", "24704.55 Mbps"), "rate × time"},
 		{"netperf-crr", file("netperf/error-noserver.txt"), "netserver listening"},
@@ -140,6 +141,34 @@ func TestBalanced(t *testing.T) {
 		if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s, %q: %v", tc.test, tc.text, err)
 		}
+	}
+}
+
+// TestRedisServed: the server's own counts must agree with the requests.
+func TestRedisServed(t *testing.T) {
+	_, rs := recorded(t, "redis")
+	text := string(result(rs, "verify").Stdout)
+	for old, tc := range map[string]struct{ with, says string }{
+		"100\n":                  {"99\n", "a value has 99 bytes"},
+		"cmdstat_set:calls=2000": {"cmdstat_set:calls=1999", "counted 1999 SETs"},
+		"cmdstat_get:calls=2000": {"cmdstat_set:calls=2000", "counted -1 GETs"},
+		"failed_calls=0":         {"failed_calls=3", "counted"},
+		"keyspace_misses:":       {"keyspace_misses:1", "missed 1"},
+		"keyspace_hits:":         {"keyspace_hats:", "found -1 keys"},
+	} {
+		if !strings.Contains(text, old) {
+			t.Fatalf("no %q in the recorded trial", old)
+		}
+		err := redisServed(2000, strings.ReplaceAll(text, old, tc.with))
+		if err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %v", old, err)
+		}
+	}
+	if err := redisServed(2000, text); err != nil {
+		t.Error(err)
+	}
+	if err := redisServed(2000, ""); err == nil {
+		t.Error("nothing is accepted")
 	}
 }
 

@@ -90,6 +90,7 @@ var rooms = []struct {
 
 	{"archtest", nil, "archtest has no code"},
 	{"findingstest", nil, "findingstest has no code"},
+	{"hostiletest", nil, "hostiletest has no code"},
 	{"docs/findings", nil, "the pages on findings are text"},
 }
 

@@ -1,4 +1,4 @@
-package main
+package hostiletest
 
 import (
 	"bufio"
@@ -31,6 +31,38 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/store/storetest"
 )
+
+// binary is the real program, built once for all tests.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "tare-hostile-*")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "tare")
+	build := exec.Command("go", "build", "-o", binary, "../../cmd/tare")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building tare: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	status := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(status)
+}
+
+// Exit statuses, as `tare --help` documents them.
+const (
+	exitOK       = 0
+	exitInternal = 1 // a defect in tare
+)
+
+// result is how the program ended.
+type result struct {
+	status         int
+	stdout, stderr string
+}
 
 // fullRun writes a run that has something of everything: two scenarios, guests, events,
 // failures, probes, output.

@@ -169,12 +169,13 @@ func nothingLeft(t *testing.T) {
 	if r := tare(t, t.TempDir(), "gc", "--dry-run"); r.status != 0 || r.stdout != "" {
 		t.Errorf("left behind (status %d): %s%s", r.status, r.stdout, r.stderr)
 	}
-	// Nothing of this test's binary may run any more.
-	procs, _ := filepath.Glob("/proc/[0-9]*/exe")
-	for _, p := range procs {
-		if exe, err := os.Readlink(p); err == nil && strings.HasPrefix(exe, binary) {
-			t.Errorf("still running: %s", p)
-		}
+	// Nothing of this test's binary may run any more, once the kernel has ended what was killed.
+	running := ours()
+	for begin := time.Now(); len(running) > 0 && time.Since(begin) < time.Minute; running = ours() {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if len(running) > 0 {
+		t.Errorf("still running: %v", running)
 	}
 	loops, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	for _, l := range loops {
@@ -191,6 +192,17 @@ func nothingLeft(t *testing.T) {
 	if b, _ := os.ReadFile("/proc/self/mounts"); strings.Contains(string(b), filepath.Join(defaultStateDir(), "private")) {
 		t.Errorf("mount left:\n%s", b)
 	}
+}
+
+// ours lists the processes of this test's binary.
+func ours() (running []string) {
+	procs, _ := filepath.Glob("/proc/[0-9]*/exe")
+	for _, p := range procs {
+		if exe, err := os.Readlink(p); err == nil && strings.HasPrefix(exe, binary) {
+			running = append(running, p)
+		}
+	}
+	return running
 }
 
 // descendants lists a process and those below it, outermost first.

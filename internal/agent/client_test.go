@@ -231,7 +231,7 @@ func TestFloods(t *testing.T) {
 	})
 	select {
 	case <-told:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("an idle client reads a flood")
 	}
 	if _, err := c.Clock(t.Context(), 1); fault.KindOf(err) != fault.Guest || !strings.Contains(err.Error(), "more than it was asked") {
@@ -372,7 +372,7 @@ func TestNothingStays(t *testing.T) {
 		}
 		c.Close()
 	}
-	for range 500 {
+	for begin := time.Now(); time.Since(begin) < time.Minute; {
 		if runtime.NumGoroutine() <= before {
 			return
 		}

@@ -282,7 +282,8 @@ func TestHostFault(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	b := newBench(t, yaml)
 	for n := 0; ; n++ {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(100+rand.IntN(500))*time.Millisecond)
+		// Longer each time, so that a slow machine comes through, too.
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(100+rand.IntN(500)+50*n)*time.Millisecond)
 		s, err := b.run(ctx)
 		cancel()
 		if err == nil {

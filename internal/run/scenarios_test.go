@@ -161,7 +161,8 @@ func TestScenarioInterrupted(t *testing.T) {
 	b := newBench(t, company)
 	b.native.Behave, b.other.Behave = neighbourly, neighbourly
 	for n := 0; ; n++ {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(500+rand.IntN(1500))*time.Millisecond)
+		// Longer each time, so that a slow machine comes through, too.
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(500+rand.IntN(1500)+100*n)*time.Millisecond)
 		_, err := b.run(ctx)
 		cancel()
 		if err == nil {

@@ -263,7 +263,7 @@ func TestTimeLimitKillsTheGroup(t *testing.T) {
 func gone(t *testing.T, pid string) {
 	t.Helper()
 	pid = strings.TrimSpace(pid)
-	for range 500 {
+	for begin := time.Now(); time.Since(begin) < time.Minute; {
 		stat, err := os.ReadFile("/proc/" + pid + "/stat")
 		if err != nil || strings.Contains(string(stat), ") Z ") {
 			return
@@ -343,7 +343,7 @@ func TestNothingLeaks(t *testing.T) {
 	h.hangUp()
 	first, _, _ := strings.Cut(string(pid), "\n")
 	gone(t, first)
-	for range 500 {
+	for begin := time.Now(); time.Since(begin) < time.Minute; {
 		if runtime.NumGoroutine() <= goroutines && openFiles(t) <= files {
 			return
 		}
@@ -375,7 +375,7 @@ func TestHostThatDoesNotRead(t *testing.T) {
 	cancel()
 	select {
 	case <-served:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it still serves")
 	}
 }

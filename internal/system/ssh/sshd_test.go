@@ -100,7 +100,7 @@ func startSSHD(t *testing.T) *machine {
 			t.Logf("sshd:\n%s", log.Bytes())
 		}
 	})
-	for range 100 {
+	for begin := time.Now(); time.Since(begin) < time.Minute; {
 		if c, err := net.Dial("tcp", "127.0.0.1:"+m.port); err == nil {
 			c.Close()
 			idle(cmd.Process.Pid)

@@ -425,7 +425,7 @@ func testKilled(t *testing.T, d system.Driver, h *system.Host) {
 	}
 	select {
 	case <-m.Guest.Exited():
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the guest is dead, but Exited is not closed")
 	}
 	for range 2 {

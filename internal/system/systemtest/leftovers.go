@@ -87,11 +87,11 @@ func (l leftovers) since(before leftovers) []string {
 	return fresh
 }
 
-// settle takes snapshots until nothing is new or five seconds are over, and returns what is new.
+// settle takes snapshots until nothing is new or a minute is over, and returns what is new.
 func settle(t *testing.T, h *system.Host, before leftovers) []string {
 	t.Helper()
 	var fresh []string
-	for range 100 {
+	for begin := time.Now(); time.Since(begin) < time.Minute; {
 		if fresh = snapshot(t, h).since(before); len(fresh) == 0 {
 			return nil
 		}

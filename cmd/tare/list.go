@@ -212,7 +212,7 @@ one run, or it is refused. Supported tools:
 ` + toolNames(),
 		Example: "  tare parse fio-randread saved.json\n  tare parse dd-write - < dd.txt\n" +
 			"  tare parse iozone iozone.txt\n  tare parse --workload iozone iozone.txt",
-		Args: cobra.ExactArgs(2),
+		Args: parseArgs,
 	}
 	asWorkload := c.Flags().Bool("workload", false, "take the name for that of a workload, even if there is a tool of that name")
 	asTool := c.Flags().Bool("tool", false, "take the name for that of a tool only")
@@ -242,6 +242,23 @@ one run, or it is refused. Supported tools:
 	return c
 }
 
+// parseArgs accepts a name and a file.
+func parseArgs(_ *cobra.Command, args []string) error {
+	const fix = "tare parse TOOL FILE; tare parse --help lists the tools, tare workloads the workloads"
+	switch len(args) {
+	case 2:
+		return nil
+	case 0:
+		return fault.WithRemedy(fault.Campaignf("the name of a tool or workload, and the file with its output, are missing"), fix)
+	case 1:
+		if _, err := os.Stat(args[0]); err == nil {
+			return fault.WithRemedy(fault.Campaignf("which tool or workload wrote %s? Its name is missing", args[0]), fix)
+		}
+		return fault.WithRemedy(fault.Campaignf("the file with the output of %s is missing", args[0]), fix+"; a FILE of - is stdin")
+	}
+	return fault.WithRemedy(fault.Campaignf("%d files: each output is parsed on its own", len(args)-1), fix)
+}
+
 // unknownParser is the error for a name that is neither a tool's nor a workload's, or not of the kind that was
 // asked for.
 func unknownParser(name string, asTool, asWorkload bool) error {
@@ -252,7 +269,7 @@ func unknownParser(name string, asTool, asWorkload bool) error {
 	for _, w := range builtin.All() {
 		workloads = append(workloads, w.Name)
 	}
-	kinds, names := "no workload and no tool", slices.Concat(workloads, tools)
+	kinds, names := "no workload or tool", slices.Concat(workloads, tools)
 	if asTool {
 		kinds, names = "no tool", tools
 	} else if asWorkload {

@@ -72,7 +72,10 @@ func execute(ctx context.Context) error {
 	})
 	if err := root.ExecuteContext(ctx); err != nil {
 		if strings.HasPrefix(err.Error(), "if any flags in the group [") { // cobra has no type for it
-			err = fault.WithRemedy(fault.Campaignf("%w", err), "give one of these flags only")
+			_, set, _ := strings.Cut(err.Error(), "; [")
+			set, _, _ = strings.Cut(set, "]")
+			err = fault.WithRemedy(fault.Campaignf("--%s exclude each other", strings.ReplaceAll(set, " ", " and --")),
+				"give one of these flags only")
 		}
 		return err
 	}

@@ -146,7 +146,7 @@ func timed(read func(text string) (map[string]float64, error)) func(output []byt
 // Sane returns m, or an error if a value cannot come from a real run.
 func Sane(m map[string]float64) (map[string]float64, error) {
 	if len(m) == 0 {
-		return nil, fault.Guestf("the output has no figures")
+		return nil, fault.Guestf("the output has no figure of a metric of this workload")
 	}
 	for name, v := range m {
 		if math.IsNaN(v) || math.IsInf(v, 0) || v <= 0 {

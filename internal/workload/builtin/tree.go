@@ -204,6 +204,9 @@ func cpioRead(source string) *workload.Workload {
 			workload.Step{Name: "warm", Argv: cpio, Timed: true})
 	}
 	w.Parse = workload.ParsedBy("cpio", func(r *tool.Report) (map[string]float64, error) {
+		if _, err := r.One("archive blocks"); err != nil {
+			return nil, err
+		}
 		return map[string]float64{"user": shellTime(r, "user time"), "system": shellTime(r, "system time")}, nil
 	})
 	w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {

@@ -24,7 +24,7 @@ func readCpio(text string, r *Report) error {
 		}
 		r.add("archive blocks", blocks, "512 B", "")
 	default:
-		return fault.Guestf("%d lines with \"blocks\" instead of one: this is not the complete output of one run of cpio", len(m))
+		return notOnce("cpio", "blocks", len(m))
 	}
 	return withTimes(r, text)
 }

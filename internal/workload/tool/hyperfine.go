@@ -14,13 +14,16 @@ import (
 var (
 	hyperfineStart = regexp.MustCompile(`^Benchmark #?\d+: (.*)$`)
 	hyperfineTime  = row(`^  Time \(mean ± σ\): +([\d.]+) (\S+) ± +([\d.]+) (\S+) +\[User: ([\d.]+) (\S+), System: ([\d.]+) (\S+)\]$`,
-		column{"mean", "%2", Lower}, label, column{"standard deviation", "%4", Lower}, label, column{"user", "%6", Lower}, label,
+		column{"mean", "%2", Lower}, label, column{"standard deviation", "%4", Lower}, label, column{"user", "%6", Lower},
+		label,
 		column{"system", "%8", Lower}, label)
 	hyperfineOnce = row(`^  Time \(abs ≡\): +([\d.]+) (\S+) +\[User: ([\d.]+) (\S+), System: ([\d.]+) (\S+)\]$`,
 		column{"mean", "%2", Lower}, label, column{"user", "%4", Lower}, label, column{"system", "%6", Lower}, label)
-	hyperfineRange = row(`^  Range \(min … max\): +([\d.]+) (\S+) … +([\d.]+) (\S+) +(\d+) runs$`, column{"min", "%2", Lower}, label,
+	hyperfineRange = row(`^  Range \(min … max\): +([\d.]+) (\S+) … +([\d.]+) (\S+) +(\d+) runs$`, column{"min", "%2",
+		Lower}, label,
 		column{"max", "%4", Lower}, label, column{"runs", "1", ""})
-	hyperfineFaster = row(`^ +([\d.]+) ± ([\d.]+) times (?:faster|slower) than (.*)$`, column{"times faster than %3", "1", ""},
+	hyperfineFaster = row(`^ +([\d.]+) ± ([\d.]+) times (?:faster|slower) than (.*)$`, column{"times faster than %3",
+		"1", ""},
 		column{"times faster than %3: standard deviation", "1", ""}, label)
 	hyperfineHead = regexp.MustCompile(`(?m)^\| Command \| Mean \[(\w+)\] \| Min \[\w+\] \| Max \[\w+\] \| Relative \|$`)
 	hyperfineRow  = regexp.MustCompile(`^\| (.*) \| ([\d.]+)(?: ± ([\d.]+))? \| ([\d.]+) \| ([\d.]+) \| ([\d.]+)(?: ± ([\d.]+))? \|$`)
@@ -47,7 +50,8 @@ func readHyperfineText(text string, r *Report) error {
 			continue
 		}
 		one := &Report{}
-		if err := addFigures(one, line, []figureLine{hyperfineTime, hyperfineOnce, hyperfineRange, hyperfineFaster}); err != nil {
+		if err := addFigures(one, line, []figureLine{hyperfineTime, hyperfineOnce, hyperfineRange,
+			hyperfineFaster}); err != nil {
 			return err
 		}
 		for _, f := range one.Figures {
@@ -97,7 +101,8 @@ func readHyperfineTable(text string, r *Report) error {
 			if m == nil {
 				return damaged("hyperfine", line)
 			}
-			if err := add(strings.Trim(m[1], "`"), several, head[1], []string{"mean", "standard deviation", "min", "max", "relative",
+			if err := add(strings.Trim(m[1], "`"), several, head[1], []string{"mean", "standard deviation", "min", "max",
+				"relative",
 				"relative: standard deviation"}, m[2:]); err != nil {
 				return err
 			}
@@ -109,7 +114,8 @@ func readHyperfineTable(text string, r *Report) error {
 		return fault.Guestf("hyperfine's CSV is damaged or cut off: %w", err)
 	}
 	for _, row := range rows[1:] {
-		if err := add(row[0], len(rows) > 2, "s", []string{"mean", "standard deviation", "median", "user", "system", "min", "max"},
+		if err := add(row[0], len(rows) > 2, "s", []string{"mean", "standard deviation", "median", "user", "system", "min",
+			"max"},
 			row[1:8]); err != nil {
 			return err
 		}

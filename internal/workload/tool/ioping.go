@@ -12,8 +12,9 @@ import (
 
 var (
 	iopingRequest = regexp.MustCompile(`(?m)^.* (?:<<<|>>>) .*: request=(\d+) time=(\d+(?:\.\d+)?) (\w+)((?: \([a-z ]+\))?)$`)
-	iopingCounted = line("requests completed", `^(\S+(?: [kMGT])?) requests completed in (\S+ \w+), (\S+ \w+)(?: (?:read|written))?, `+
-		`(\S+(?: [kMGT])?) iops, (\S+ \w+/s)$`)
+	iopingCounted = line("requests completed",
+		`^(\S+(?: [kMGT])?) requests completed in (\S+ \w+), (\S+ \w+)(?: (?:read|written))?, `+
+			`(\S+(?: [kMGT])?) iops, (\S+ \w+/s)$`)
 	iopingMade = line("generated", `^(?:(\S+(?: [kMGT])?) too fast, )?(?:(\S+(?: [kMGT])?) too slow, )?`+
 		`generated (\S+(?: [kMGT])?) requests in (\S+ \w+), (\S+ \w+), (\S+(?: [kMGT])?) iops, (\S+ \w+/s)$`)
 	iopingTimes  = line("min/avg", `^min/avg/max/mdev = (\S+ \w+) / (\S+ \w+) / (\S+ \w+) / (\S+ \w+)$`)
@@ -23,8 +24,10 @@ var (
 )
 
 // iopingRawColumns are those of a line of -B and -p, in its order. They are also the figures of ioping's JSON.
-var iopingRawColumns = []column{{"requests counted", "1", ""}, {"time counted", "ns", ""}, {"iops counted", "1/s", Higher},
-	{"rate counted", "B/s", Higher}, {"min", "ns", Lower}, {"avg", "ns", Lower}, {"max", "ns", Lower}, {"mdev", "ns", Lower},
+var iopingRawColumns = []column{{"requests counted", "1", ""}, {"time counted", "ns", ""}, {"iops counted", "1/s",
+	Higher},
+	{"rate counted", "B/s", Higher}, {"min", "ns", Lower}, {"avg", "ns", Lower}, {"max", "ns", Lower}, {"mdev", "ns",
+		Lower},
 	{"requests", "1", ""}, {"time", "ns", ""}}
 
 // readIoping reads the requests, the final statistics, the lines of -B and -p, and the JSON of -J. The figures
@@ -36,7 +39,8 @@ func readIoping(text string, r *Report) error {
 	}
 	r.expect("requests", "generated … requests in")
 	r.expect("requests counted", "requests completed in")
-	read := strings.Contains(text, " read, ") || strings.Contains(text, " <<< ") || strings.Contains(text, `"operation": "read"`)
+	read := strings.Contains(text, " read, ") || strings.Contains(text, " <<< ") || strings.Contains(text,
+		`"operation": "read"`)
 	wrote := strings.Contains(text, " written, ") || strings.Contains(text, " >>> ") ||
 		strings.Contains(text, `"operation": "write"`)
 	switch {
@@ -101,8 +105,7 @@ func iopingTotals(text string, r *Report) error {
 	} {
 		m := kind.line.all(text)
 		if len(m) != 1 {
-			return fault.Guestf("%d lines with %q instead of one: this is not the complete output of one run of ioping",
-				len(m), kind.line.word)
+			return notOnce("ioping", kind.line.word, len(m))
 		}
 		for i, c := range kind.columns {
 			if m[0][i+1] == "" {

@@ -75,9 +75,11 @@ func readNetpipe(text string, r *Report) error {
 // netpipeLines are those of the output on the terminal, and of the file of -o, which has no number
 // of round trips.
 var netpipeLines = lineTool{regexp.MustCompile(`(?m)^(?:Client: Cannot.*|NetPIPE: .*)$`), []figureLine{
-	row(netpipeRow, label, column{"round trips of %1 bytes", "1", ""}, column{"throughput of %1 bytes", "2^20 bit/s", Higher},
+	row(netpipeRow, label, column{"round trips of %1 bytes", "1", ""}, column{"throughput of %1 bytes", "2^20 bit/s",
+		Higher},
 		column{"time of %1 bytes", "us", Lower}),
-	row(`^ +(\d+) ([\d.]+) +([\d.]+) *$`, column{"message", "B", ""}, column{"throughput of %1 bytes", "2^20 bit/s", Higher},
+	row(`^ +(\d+) ([\d.]+) +([\d.]+) *$`, column{"message", "B", ""}, column{"throughput of %1 bytes", "2^20 bit/s",
+		Higher},
 		column{"time of %1 bytes", "s", Lower}),
 }, func(r *Report) error {
 	var times []Figure // in the order of the rates

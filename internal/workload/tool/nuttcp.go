@@ -22,18 +22,24 @@ var (
 		{"dropped", "1", Lower}, {"packets", "1", ""}, {"loss", "%", Lower},
 		{"round trip", "ms", Lower}}
 	nuttcpTotal = []figureLine{
-		row(`^ *`+nuttcpNumber+` MB / +`+nuttcpNumber+` sec = +`+nuttcpNumber+` Mbps (\d+) %TX (\d+) %RX(?: (\d+) (?:host-)?retrans)?(?: +(\d+) KB-cwnd)?`+
+		row(`^ *`+nuttcpNumber+` MB / +`+nuttcpNumber+` sec = +`+
+			nuttcpNumber+` Mbps (\d+) %TX (\d+) %RX(?: (\d+) (?:host-)?retrans)?(?: +(\d+) KB-cwnd)?`+
 			`(?: +(\d+) / +(\d+) drop/pkt `+nuttcpNumber+` %loss)?(?: `+nuttcpNumber+` msRTT)?$`, nuttcpAll()...),
 		row(`^megabytes=`+nuttcpNumber+` real_seconds=`+nuttcpNumber+` rate_Mbps=`+nuttcpNumber+` tx_cpu=(\d+) rx_cpu=(\d+)`+
-			`(?: retrans=(\d+))?(?: cwnd=(\d+))?(?: drop=(\d+) pkt=(\d+) data_loss=`+nuttcpNumber+`)?(?: rtt_ms=`+nuttcpNumber+`)?$`,
+			`(?: retrans=(\d+))?(?: cwnd=(\d+))?(?: drop=(\d+) pkt=(\d+) data_loss=`+nuttcpNumber+`)?(?: rtt_ms=`+
+			nuttcpNumber+`)?$`,
 			nuttcpAll()...),
 	}
 	nuttcpInterval = []figureLine{
-		row(`^ *`+nuttcpNumber+` MB / +`+nuttcpNumber+` sec = +`+nuttcpNumber+` Mbps(?: +(\d+) (?:host-)?retrans)?(?: +(\d+) KB-cwnd)?`+
-			`(?: +(\d+) / +(\d+) ~drop/pkt `+nuttcpNumber+` ~%loss)?(?: Tot: .*)?$`, append(nuttcpColumns, nuttcpRest[:5]...)...),
-		row(`^megabytes=`+nuttcpNumber+` real_sec=`+nuttcpNumber+` rate_Mbps=`+nuttcpNumber+`(?: retrans=(\d+))?(?: cwnd=(\d+))?`+
+		row(`^ *`+nuttcpNumber+` MB / +`+nuttcpNumber+` sec = +`+
+			nuttcpNumber+` Mbps(?: +(\d+) (?:host-)?retrans)?(?: +(\d+) KB-cwnd)?`+
+			`(?: +(\d+) / +(\d+) ~drop/pkt `+nuttcpNumber+` ~%loss)?(?: Tot: .*)?$`, append(nuttcpColumns,
+			nuttcpRest[:5]...)...),
+		row(`^megabytes=`+nuttcpNumber+` real_sec=`+nuttcpNumber+` rate_Mbps=`+
+			nuttcpNumber+`(?: retrans=(\d+))?(?: cwnd=(\d+))?`+
 			`(?: drop=(\d+) pkt=(\d+) data_loss=`+nuttcpNumber+`)?$`, append(nuttcpColumns, nuttcpRest[:5]...)...),
-		row(` Tot: +`+nuttcpNumber+` MB / +`+nuttcpNumber+` sec = +`+nuttcpNumber+` Mbps(?: +(\d+) (?:host-)?retrans)?(?: +(\d+) KB-cwnd)?`+
+		row(` Tot: +`+nuttcpNumber+` MB / +`+nuttcpNumber+` sec = +`+
+			nuttcpNumber+` Mbps(?: +(\d+) (?:host-)?retrans)?(?: +(\d+) KB-cwnd)?`+
 			`(?: +(\d+) / +(\d+) ~drop/pkt `+nuttcpNumber+` ~%loss)?$`, nuttcpSoFar()...),
 	}
 	// nuttcpVerbose are the lines of -v, of one of the hosts.
@@ -83,7 +89,8 @@ func readNuttcp(text string, r *Report) error {
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		if side, ok := map[string]string{"nuttcp-t": "transmitter: ", "nuttcp-r": "receiver: "}[strings.Split(line, ":")[0]]; ok {
+		if side, ok := map[string]string{"nuttcp-t": "transmitter: ", "nuttcp-r": "receiver: "}[strings.Split(line,
+			":")[0]]; ok {
 			if found, err := read(line, side, nuttcpVerbose); err != nil || !found && nuttcpStart.MatchString(line) {
 				return damaged("nuttcp", line)
 			}

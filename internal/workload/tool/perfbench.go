@@ -28,40 +28,53 @@ var perfLines = []figureLine{
 	row(`^ +`+perfNumber+` ([KMG]?B)/sec$`, column{"bandwidth", "%2/s", Higher}, label),
 	figures(`^ +`+perfNumber+` cycles/byte$`, "cycles of a byte", "1", Lower),
 	figures(`^# Executed `+perfNumber+` `, "operations", "1", ""),
-	row(`^# `+perfNumber+` sender and receiver (processes|threads) per group$`, column{"senders, and receivers, of a group", "1",
-		""}, label),
-	row(`^# `+perfNumber+` groups == `+perfNumber+` (processes|threads) run$`, column{"groups", "1", ""}, column{"%3", "1", ""},
+	row(`^# `+perfNumber+` sender and receiver (processes|threads) per group$`,
+		column{"senders, and receivers, of a group", "1",
+			""}, label),
+	row(`^# `+perfNumber+` groups == `+perfNumber+` (processes|threads) run$`, column{"groups", "1", ""}, column{"%3",
+		"1", ""},
 		label),
-	row(`^# Enabled/disabled breakpoint `+perfNumber+` time with (\d+) passive and (\d+) active threads$`, column{"operations",
-		"1", ""}, column{"passive threads", "1", ""}, column{"active threads", "1", ""}),
-	row(`^# Created/joined `+perfNumber+` threads with (\d+) breakpoints and (\d+) parallelism$`, column{"operations", "1", ""},
+	row(`^# Enabled/disabled breakpoint `+perfNumber+` time with (\d+) passive and (\d+) active threads$`,
+		column{"operations",
+			"1", ""}, column{"passive threads", "1", ""}, column{"active threads", "1", ""}),
+	row(`^# Created/joined `+perfNumber+` threads with (\d+) breakpoints and (\d+) parallelism$`, column{"operations",
+		"1", ""},
 		column{"breakpoints", "1", ""}, column{"parallel threads", "1", ""}),
-	row(`^\[thread +(\d+)\] .* \[ `+perfNumber+` ops/sec \]$`, label, column{"thread %1: operations per second", "1/s", Higher}),
+	row(`^\[thread +(\d+)\] .* \[ `+perfNumber+` ops/sec \]$`, label, column{"thread %1: operations per second", "1/s",
+		Higher}),
 	row(`^\[thread +(\d+)\] .* \[ add: `+perfNumber+` ops; mod: `+perfNumber+` ops; del: `+perfNumber+` ops \]$`, label,
 		column{"thread %1: ADD operations", "1", Higher}, column{"thread %1: MOD operations", "1", Higher},
 		column{"thread %1: DEL operations", "1", Higher}),
-	row(`^Averaged `+perfNumber+` operations/sec \(\+- `+perfNumber+`%\), total secs = (\d+)$`, column{"operations per second",
-		"1/s", Higher}, column{"operations per second: deviation", "%", Lower}, column{"total time", "s", ""}),
-	row(`^Averaged `+perfNumber+` (ADD|MOD|DEL) operations \(\+- `+perfNumber+`%\)$`, column{"%2 operations", "1", Higher}, label,
+	row(`^Averaged `+perfNumber+` operations/sec \(\+- `+perfNumber+`%\), total secs = (\d+)$`,
+		column{"operations per second",
+			"1/s", Higher}, column{"operations per second: deviation", "%", Lower}, column{"total time", "s", ""}),
+	row(`^Averaged `+perfNumber+` (ADD|MOD|DEL) operations \(\+- `+perfNumber+`%\)$`, column{"%2 operations", "1",
+		Higher}, label,
 		column{"%2 operations: deviation", "%", Lower}),
 	row(`^exiting writer-thread \(total full-loops: (\d+)\)$`, column{"full loops of the writer", "1", ""}),
-	row(`^\[(Run \d+)\]: (Wokeup|Requeued|Awoke and Requeued) \(?([\d.]+)(?:\+([\d.]+)\))? of (\d+) threads in `+perfNumber+` ms$`,
+	row(`^\[(Run \d+)\]: (Wokeup|Requeued|Awoke and Requeued) \(?([\d.]+)(?:\+([\d.]+)\))? of (\d+) threads in `+
+		perfNumber+` ms$`,
 		label, label, column{"%1: threads", "1", ""}, column{"%1: requeued threads", "1", ""}, label, column{"%1: time", "ms",
 			Lower}),
-	row(`^(Wokeup|Requeued|Awoke and Requeued) \(?([\d.]+)(?:\+([\d.]+)\))? of (\d+) threads in `+perfNumber+` ms \(\+-`+perfNumber+
-		`%\)$`, label, column{"mean: threads", "1", ""}, column{"mean: requeued threads", "1", ""}, column{"threads", "1", ""},
+	row(`^(Wokeup|Requeued|Awoke and Requeued) \(?([\d.]+)(?:\+([\d.]+)\))? of (\d+) threads in `+perfNumber+` ms \(\+-`+
+		perfNumber+
+		`%\)$`, label, column{"mean: threads", "1", ""}, column{"mean: requeued threads", "1", ""}, column{"threads", "1",
+		""},
 		column{"mean: time", "ms", Lower}, column{"mean: deviation", "%", Lower}),
-	row(`^\[(Run \d+)\]: Avg per-thread latency \(waking ([\d.]+)/(\d+) threads\) in `+perfNumber+` ms \(\+-`+perfNumber+`%\)$`,
+	row(`^\[(Run \d+)\]: Avg per-thread latency \(waking ([\d.]+)/(\d+) threads\) in `+perfNumber+` ms \(\+-`+
+		perfNumber+`%\)$`,
 		label, column{"%1: threads", "1", ""}, label, column{"%1: time", "ms", Lower}, column{"%1: deviation", "%", Lower}),
 	row(`^Avg per-thread latency \(waking ([\d.]+)/(\d+) threads\) in `+perfNumber+` ms \(\+-`+perfNumber+`%\)$`,
 		column{"mean: threads", "1", ""}, column{"threads", "1", ""}, column{"mean: time", "ms", Lower},
 		column{"mean: deviation", "%", Lower}),
 	row(`^ *Average (\S.*?) took: +`+perfNumber+` ([mun]?s(?:ec)?) \(\+- `+perfNumber+` [mun]?s(?:ec)?\)$`, label,
 		column{"time", "%3", Lower}, label, column{"deviation of time", "%3", Lower}),
-	row(`^ *Average (num\. events|memory usage): `+perfNumber+`(?: (KB))? \(\+- `+perfNumber+`(?: KB)?\)$`, label, column{"%1", "%3",
-		""}, label, column{"deviation of %1", "%3", ""}),
-	row(`^ *Average time per event:? `+perfNumber+` ([mun]sec)(?: \(\+- `+perfNumber+` [mun]sec\))?$`, column{"time per event",
-		"%2", Lower}, label, column{"deviation of time per event", "%2", Lower}),
+	row(`^ *Average (num\. events|memory usage): `+perfNumber+`(?: (KB))? \(\+- `+perfNumber+`(?: KB)?\)$`, label,
+		column{"%1", "%3",
+			""}, label, column{"deviation of %1", "%3", ""}),
+	row(`^ *Average time per event:? `+perfNumber+` ([mun]sec)(?: \(\+- `+perfNumber+` [mun]sec\))?$`,
+		column{"time per event",
+			"%2", Lower}, label, column{"deviation of time per event", "%2", Lower}),
 	row(`^  Number of (cpus|threads|events|iterations):\t(\d+)(?: \((\d+) fds\))?$`, label, column{"%1", "1", ""},
 		column{"file descriptors", "1", ""}),
 	// perf bench numa, with and without -q
@@ -86,7 +99,8 @@ var perfEnds = []struct{ benchmark, last string }{
 var perfUnits = map[string]struct {
 	unit   string
 	factor float64
-}{"sec": {"s", 1}, "secs": {"s", 1}, "usecs": {"us", 1e-6}, "usec": {"us", 1e-6}, "msec": {"ms", 1e-3}, "nsec": {"ns", 1e-9},
+}{"sec": {"s", 1}, "secs": {"s", 1}, "usecs": {"us", 1e-6}, "usec": {"us", 1e-6}, "msec": {"ms", 1e-3}, "nsec": {"ns",
+	1e-9},
 	"B/s": {"B/s", 1}, "KB/s": {"KB/s", 1 << 10}, "MB/s": {"MB/s", 1 << 20}, "GB/s": {"GB/s", 1 << 30}, "": {"1", 1}}
 
 // readPerfBench reads the output of perf's benchmarks, in perf's default format, because that for scripts does not
@@ -202,7 +216,7 @@ func perfComplete(benchmark, text string, functions int, r *Report) error {
 		}
 	}
 	if n == 0 || functions > 0 && len(r.Figures) != functions {
-		return fault.Guestf("the output of perf bench %s has no %s at its end: it is cut off", benchmark, Quote(last))
+		return fault.Guestf("the output of perf bench %s ends before its figure %s: it is cut off", benchmark, Quote(last))
 	}
 	return nil
 }

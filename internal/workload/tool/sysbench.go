@@ -85,7 +85,8 @@ var sysbenchTests = []struct {
 	name    string
 	figures []string
 }{
-	{"fileio", []string{"read operations", "write operations", "other operations", "requests", "bandwidth"}}, // version 0.4
+	{"fileio", []string{"read operations", "write operations", "other operations", "requests", "bandwidth"}},
+	// version 0.4
 	{"memory", []string{"operations", "events per second"}},
 	{"fileio", []string{"reads", "writes", "fsyncs"}},
 	{"oltp", []string{"transactions"}},
@@ -218,7 +219,8 @@ func sysbenchConsistent(test string, r *Report) error {
 	if seconds == 0 || events == 0 {
 		return fault.Guestf("sysbench did nothing: %v s, %.0f events", seconds, events)
 	}
-	rate := r.Value("events per second") + r.Value("transactions") + r.Value("reads") + r.Value("writes") + r.Value("fsyncs") +
+	rate := r.Value("events per second") + r.Value("transactions") + r.Value("reads") + r.Value("writes") +
+		r.Value("fsyncs") +
 		r.Value("requests")
 	if rate == 0 {
 		if test != "threads or mutex" {

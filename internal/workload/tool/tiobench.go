@@ -21,7 +21,8 @@ var (
 	tioRowColumns = []column{{"", "MiB/s", Higher}, {": CPU", "%", Lower}, {": mean latency", "ms", Lower},
 		{": max latency", "ms", Lower}, {": longer than 2 s", "%", Lower}, {": longer than 10 s", "%", Lower},
 		{": efficiency", "1", Higher}} // the rate divided by the share of CPU
-	tioHumanColumns = []column{{": size", "MB", ""}, {": time", "s", Lower}, {"", "MB/s", Higher}, {": user CPU", "%", Lower},
+	tioHumanColumns = []column{{": size", "MB", ""}, {": time", "s", Lower}, {"", "MB/s", Higher}, {": user CPU", "%",
+		Lower},
 		{": system CPU", "%", Lower}}
 	tioTerseColumns = append([]column{{": size", "MB", ""}, {": wall time", "s", Lower}, {": user CPU", "s", Lower},
 		{": system CPU", "s", Lower}}, tioLatencyColumns...)
@@ -85,7 +86,8 @@ func readTiobench(text string, r *Report) error {
 		strings.Contains("\n"+text, "\nwrite:") && len(r.All("total: mean latency")) == 0 {
 		return fault.Guestf("a table of tiotest has no end: the output is cut off")
 	}
-	if n := rows["Sequential Reads"]; section != "" && (n == 0 || rows["Random Reads"] != n || rows["Sequential Writes"] != n ||
+	if n := rows["Sequential Reads"]; section != "" && (n == 0 || rows["Random Reads"] != n ||
+		rows["Sequential Writes"] != n ||
 		rows["Random Writes"] != n) {
 		return fault.Guestf("the tables of tiobench have %d, %d, %d and %d rows instead of as many in each: the output is cut off or "+
 			"damaged", n, rows["Random Reads"], rows["Sequential Writes"], rows["Random Writes"])

@@ -200,6 +200,9 @@ func Read(tool, text string, wanted ...string) (*Report, error) {
 func (t Tool) Read(text string, wanted ...string) (*Report, error) {
 	r := &Report{Tool: t.Name}
 	text = plain(text)
+	if strings.TrimSpace(text) == "" {
+		return nil, fault.Guestf("the output of %s is empty", t.Name)
+	}
 	if err := t.read(text, r); err != nil {
 		return nil, err
 	}
@@ -229,13 +232,20 @@ type pick struct {
 	to   []*float64
 }
 
+// notOnce is the error for a line that a tool prints once.
+func notOnce(tool, word string, n int) error {
+	if n == 0 {
+		return fault.Guestf("the output has no line with %q: this is not the complete output of one run of %s", word, tool)
+	}
+	return fault.Guestf("%d lines with %q instead of one: this is not the complete output of one run of %s", n, word, tool)
+}
+
 // takeOnce finds each of the lines and reads its numbers.
 func takeOnce(tool, text string, picks ...pick) error {
 	for _, p := range picks {
 		m := p.line.all(text)
 		if len(m) != 1 {
-			return fault.Guestf("%d lines with %q instead of one: this is not the complete output of one run of %s",
-				len(m), p.line.word, tool)
+			return notOnce(tool, p.line.word, len(m))
 		}
 		f, err := Numbers(m[0][1:]...)
 		if err != nil {

@@ -70,7 +70,7 @@ func writePaper(cmd *cobra.Command, path string, tables []string, o paper.NewOpt
 	}
 	text, notes, err := paper.New(sheets, o)
 	for _, n := range notes {
-		fmt.Fprintf(cmd.ErrOrStderr(), "tare: %s: %q %s\n", n.Table, n.Cell, n.Text)
+		fmt.Fprintf(cmd.ErrOrStderr(), "tare: %s: %q %s\n", n.Where, n.Cell, n.Text)
 	}
 	if err != nil {
 		return err

@@ -24,7 +24,10 @@ type NewOptions struct {
 }
 
 // Note is something about a cell that the author of the file should look at.
-type Note struct{ Table, Cell, Text string }
+type Note struct {
+	Where      string // file:line:column
+	Cell, Text string
+}
 
 // New writes a file for an article, with comments that say what to fill in: the figures
 // of sheets, or an example if there are none. Cells without a number are left out and
@@ -35,7 +38,9 @@ func New(sheets []Sheet, o NewOptions) ([]byte, []Note, error) {
 	}
 	w := &importer{NewOptions: o}
 	for _, s := range sheets {
-		w.sheet(s)
+		if err := w.sheet(s); err != nil {
+			return nil, w.notes, err
+		}
 	}
 	if len(w.results) == 0 {
 		return nil, w.notes, fault.WithRemedy(fault.Campaignf("no cell of the tables has a number"),
@@ -81,60 +86,87 @@ type importer struct {
 	notes                   []Note
 }
 
-func (w *importer) sheet(s Sheet) {
-	for _, row := range s.Rows[1:] {
-		for column := 1; column < len(row); column++ {
-			workload, system := row[0], s.Rows[0][column]
+// sheet turns the cells of a table into results. An error is a cell whose row or column
+// has no name.
+func (w *importer) sheet(s Sheet) error {
+	for i, row := range s.Rows {
+		for column := 1; i > 0 && column < len(row); column++ {
+			name, heading := strings.TrimSpace(row[0]), strings.TrimSpace(s.Rows[0][column])
+			c := cell{table: s.Name, where: s.where(i, column), text: strings.TrimSpace(row[column]), workload: name, system: heading}
 			if w.SystemsInRows {
-				workload, system = system, workload
+				c.workload, c.system = heading, name
 			}
-			if workload, system = strings.TrimSpace(workload), strings.TrimSpace(system); workload != "" && system != "" {
-				w.cell(s, workload, system, row[column])
+			switch {
+			case c.text == "":
+			case name == "":
+				return nameless("row", s.where(i, 0), c)
+			case heading == "":
+				return nameless("column", s.where(0, column), c)
+			default:
+				w.cell(c)
 			}
 		}
 	}
+	return nil
 }
 
-func (w *importer) note(s Sheet, cell, format string, args ...any) {
-	w.notes = append(w.notes, Note{s.Name, cell, fmt.Sprintf(format, args...)})
+func nameless(what, where string, c cell) error {
+	return fault.WithRemedy(fault.Campaignf("%s: this %s has no name, but a cell, %q (%s)", where, what, c.text, c.where),
+		"name each row and each column; a heading over several columns is to be repeated in each")
+}
+
+// cell is a cell of a table.
+type cell struct{ table, where, text, workload, system string }
+
+func (w *importer) note(c cell, format string, args ...any) {
+	w.notes = append(w.notes, Note{c.where, c.text, fmt.Sprintf(format, args...)})
 }
 
 var (
 	inBrackets = regexp.MustCompile(`[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*$`)
 	anyChange  = regexp.MustCompile(`([+\-−–]?)\s*([0-9]+(?:[.,][0-9]+)?)\s*%`)
 	minutes    = regexp.MustCompile(`(?:([0-9]+)\s*h\s*)?([0-9]+)\s*m(?:in)?\s*([0-9]+(?:[.,][0-9]+)?)\s*s`)
-	figureUnit = regexp.MustCompile(`([0-9]+(?:[.,' \x{a0}\x{202f}][0-9]{3})*(?:[.,][0-9]+)?)[ \x{a0}\x{202f}]?([\p{L}%][\p{L}/%0-9^-]*)?`)
+	figureUnit = regexp.MustCompile(`[<>~≈±−–+-]*\s*[0-9][0-9.,'\x{2019} \x{a0}\x{202f}]*([\p{L}%][\p{L}/%0-9^-]*)?`)
+	// plainNumber and commaNumber are numbers with a decimal point and with a decimal comma.
+	plainNumber = regexp.MustCompile(`^(?:[0-9]{1,3}(?:[,'\x{2019} \x{a0}\x{202f}][0-9]{3})+|[0-9]+)(?:\.[0-9]+)?$`)
+	commaNumber = regexp.MustCompile(`^(?:[0-9]{1,3}(?:[.'\x{2019} \x{a0}\x{202f}][0-9]{3})+|[0-9]+)(?:,[0-9]+)?$`)
+	// footnotes and brackets say nothing about the number.
+	aside = regexp.MustCompile(`\[\^?[0-9A-Za-z]{1,3}\]|\([^()]*\)|[*†‡]+`)
 )
 
 // cell turns one cell into a result.
-func (w *importer) cell(s Sheet, workload, system, cell string) {
-	value, unit, change := w.figure(cell)
+func (w *importer) cell(c cell) {
+	value, unit, change, why := w.figure(c.text)
+	if why != "" {
+		w.note(c, "is left out: %s", why)
+		return
+	}
 	if value == "" && change == "" {
-		if strings.Trim(cell, " -–—") != "" {
-			w.note(s, cell, "has no number")
+		if strings.Trim(c.text, " -–—") != "" {
+			w.note(c, "is left out: it has no number")
 		}
 		return
 	}
 	if unit == "" {
-		unit = w.unitOf(workload, system)
+		unit = w.unitOf(c.workload, c.system)
 	}
 	if unit == "" {
 		unit = "1"
-		w.note(s, cell, "has no unit, and neither has its row or column: it is written as 1; give --unit, or edit the file")
+		w.note(c, "has no unit, and neither has its row or column: it is written as 1; give --unit, or edit the file")
 	}
 	if _, ok := measureOf(unit); !ok && !slices.Contains(w.units, unit) {
 		w.units = append(w.units, unit)
 	}
-	if !slices.Contains(w.systems, system) {
-		w.systems = append(w.systems, system)
+	if !slices.Contains(w.systems, c.system) {
+		w.systems = append(w.systems, c.system)
 	}
 	base := w.Baseline
 	if base == "" {
 		base = w.systems[0]
 	}
 	r := fmt.Sprintf("- table: %s\n  workload: %s\n  scenario: solo\n  system: %s\n  statistic: single\n  value: %s\n  unit: %s\n  better: %s\n  printed: %s\n",
-		text(s.Name), text(workload), text(system), orNull(value), text(unit), text(w.better(unit)), text(cell))
-	if change != "" && system != base {
+		text(c.table), text(c.workload), text(c.system), orNull(value), text(unit), text(w.better(unit)), text(c.text))
+	if change != "" && c.system != base {
 		r += fmt.Sprintf("  printed_delta_pct: %s\n  baseline: %s\n", change, text(base))
 	}
 	w.results = append(w.results, r)
@@ -148,8 +180,8 @@ func orNull(value string) string {
 }
 
 // figure reads a cell such as "52,025 s (+9,1 %)" or "2 m 42,412 s". The words that are
-// not in it are "".
-func (w *importer) figure(cell string) (value, unit, change string) {
+// not in it are "". why: the cell says something that the other words do not.
+func (w *importer) figure(cell string) (value, unit, change, why string) {
 	if m := anyChange.FindStringSubmatch(cell); m != nil {
 		rest := strings.Replace(cell, m[0], "", 1)
 		if strings.ContainsAny(rest, "0123456789") || m[1] != "" {
@@ -160,17 +192,35 @@ func (w *importer) figure(cell string) (value, unit, change string) {
 			cell = rest
 		}
 	}
+	cell = strings.TrimSpace(aside.ReplaceAllString(strings.ReplaceAll(cell, "()", ""), ""))
 	if m := minutes.FindStringSubmatch(cell); m != nil {
 		h, _ := strconv.ParseFloat("0"+m[1], 64)
 		min, _ := strconv.ParseFloat(m[2], 64)
 		sec, _ := parseNumber(strings.ReplaceAll(m[3], ",", "."))
-		return Number{h*3600 + min*60 + sec.Value, sec.Resolution}.number(), "s", change
+		return Number{h*3600 + min*60 + sec.Value, sec.Resolution}.number(), "s", change, ""
 	}
-	m := figureUnit.FindStringSubmatch(cell)
+	m := figureUnit.FindStringSubmatchIndex(cell)
 	if m == nil {
-		return "", "", change
+		return "", "", change, ""
 	}
-	return w.number(m[1]), m[2], change
+	number := cell[m[0]:m[1]]
+	if m[2] >= 0 {
+		number, unit = cell[m[0]:m[2]], cell[m[2]:m[3]]
+	}
+	number = strings.Trim(number, " \u00a0\u202f")
+	right, wrong, decimal := plainNumber, commaNumber, "a decimal comma: give --decimal-comma"
+	if w.DecimalComma {
+		right, wrong, decimal = wrong, right, "a decimal point: leave --decimal-comma out"
+	}
+	switch rest := strings.TrimSpace(cell[:m[0]] + cell[m[1]:]); {
+	case right.MatchString(number) && strings.ContainsAny(rest, "0123456789±"):
+		return "", "", "", fmt.Sprintf("it says more than %s, namely %q", number, rest)
+	case right.MatchString(number):
+		return w.number(number), unit, change, ""
+	case wrong.MatchString(number):
+		return "", "", "", "it has " + decimal
+	}
+	return "", "", "", fmt.Sprintf("%q is not a plain number", number)
 }
 
 // number returns a printed number as a plain one.

@@ -103,8 +103,9 @@ func TestNewFromCSV(t *testing.T) {
 func TestBadSheets(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"t.md", "no table here", "t.md has no table"},
-		{"t.md", "| a | b |\n|---|---|\n| 1 |\n", "t.md:3: 1 cells, but the table has 2 columns"},
+		{"t.md", "| a | b |\n|---|---|\n| 1 |\n", "t.md:3:3: 1 cells, but the table has 2 columns"},
 		{"t.csv", "a,b\n1,\"2\n", "t.csv: "},
+		{"t.csv", "a,b,c\n\"1\n2\",3,4\n5,6\n", "t.csv:4:3: 2 cells"},
 		{"t.csv", "a,b\n", "t.csv has no table"},
 	} {
 		if _, err := ReadSheets(c.name, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -119,4 +120,75 @@ func TestBadSheets(t *testing.T) {
 		!strings.Contains(err.Error(), "no cell of the tables has a number") {
 		t.Error(err)
 	}
+}
+
+// TestNewLosesNothing: each cell is a figure, is noted with its place, or is an error.
+func TestNewLosesNothing(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		comma      bool
+		figures    string // values
+		notes      string // places and beginnings
+	}{
+		{"a.csv", "\ufeffTest;native (MB/s);kvm (MB/s)\r\nread;1.234,5;1.100,0 (-10,9 %)\r\nwrite;500;\r\n", true,
+			"1234.5 1100.0 500", ""},
+		{"a.csv", "Test;native (MB/s)\nread;1.234,5\nwrite;500\n", false, "500", "a.csv:2:6 it has a decimal comma"},
+		{"b.tsv", "test\thost\tguest\nboot (s)\t1 234.5\t2\u00a0345.6\nshare\t12%\t13 %\n", false,
+			"1234.5 2345.6 12 13", ""},
+		{"b.csv", "test,host,guest\nboot (s),1.5,2.5\n", true, "", "b.csv:2:10 it has a decimal point b.csv:2:14 it has a decimal point"},
+		{"c.md", "Words | here.\n\nTest | Native | KVM\n--- | ---: | ---:\nCPU (s) | 13.1[^1] | 12.9*\nx (s) | 0.5 ± 0.1 | <1\ny (s) | -3 | n/a\n", false,
+			"13.1 12.9", "c.md:6:9 it says more c.md:6:22 \"<1\" is not c.md:7:9 \"-3\" is not c.md:7:14 it has no number"},
+	} {
+		sheets, err := ReadSheets(c.name, c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, notes, err := New(sheets, NewOptions{Name: "mine", DecimalComma: c.comma})
+		var values []string
+		if err == nil {
+			a, err := Parse("mine.yaml", file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range a.Results {
+				values = append(values, r.Values[0].number())
+			}
+		}
+		if got := strings.Join(values, " "); got != c.figures {
+			t.Errorf("%q: figures %s, not %s", c.text, got, c.figures)
+		}
+		rest := c.notes
+		for _, n := range notes {
+			if strings.Contains(n.Text, "no unit") {
+				continue
+			}
+			place, why, _ := strings.Cut(rest, " ")
+			if n.Where != place || !strings.HasPrefix(n.Text, "is left out: "+firstWords(why)) {
+				t.Errorf("%q: %s: %q %s; want %s", c.text, n.Where, n.Cell, n.Text, rest)
+			}
+			rest = strings.TrimPrefix(strings.TrimPrefix(why, firstWords(why)), " ")
+		}
+		if rest != "" {
+			t.Errorf("%q: no note %s", c.text, rest)
+		}
+	}
+	// A heading over several columns: the second has none.
+	sheets, err := ReadSheets("d.csv", "Test,Host,,Guest\ndd (s),1,2,3\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := New(sheets, NewOptions{}); err == nil || !strings.Contains(err.Error(), `d.csv:1:11: this column has no name, but a cell, "2" (d.csv:2:10)`) {
+		t.Error(err)
+	}
+}
+
+// firstWords returns the words of a text before the next place.
+func firstWords(s string) string {
+	if i := strings.Index(s, " c.md:"); i >= 0 {
+		return s[:i]
+	}
+	if i := strings.Index(s, " b.csv:"); i >= 0 {
+		return s[:i]
+	}
+	return s
 }

@@ -2,7 +2,13 @@ package paper
 
 import (
 	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -11,8 +17,18 @@ import (
 // Sheet is a table as text: its first row names the columns.
 type Sheet struct {
 	Name string
+	File string
 	Rows [][]string // all of the same length
-	line int        // of the first row in its file
+	at   [][]place  // of each cell
+}
+
+// place is a position in a file, from 1. The column counts bytes, as that of compilers.
+type place struct{ line, column int }
+
+// where is the position of a cell as file:line:column.
+func (s *Sheet) where(row, column int) string {
+	at := s.at[row][column]
+	return fmt.Sprintf("%s:%d:%d", s.File, at.line, at.column)
 }
 
 // ReadSheets reads the tables of a CSV file (separated by commas, semicolons or tabs), or
@@ -33,11 +49,13 @@ func ReadSheets(name, text string) ([]Sheet, error) {
 		return nil, fault.WithRemedy(fault.Campaignf("%s has no table", name),
 			"a table has a line of column names, and lines of figures with the same number of columns")
 	}
-	for _, s := range sheets {
+	for i := range sheets {
+		s := &sheets[i]
+		s.File = name
 		for i, row := range s.Rows {
 			if len(row) != len(s.Rows[0]) {
-				return nil, fault.Campaignf("%s:%d: %d cells, but the table has %d columns", name, s.line+i, len(row),
-					len(s.Rows[0]))
+				return nil, fault.Campaignf("%s: %d cells, but the table has %d columns",
+					s.where(i, min(len(row), len(s.Rows[0])+1)-1), len(row), len(s.Rows[0]))
 			}
 		}
 	}
@@ -55,15 +73,24 @@ func csvSheet(name, text string) ([]Sheet, error) {
 		}
 	}
 	r.FieldsPerRecord, r.TrimLeadingSpace = -1, true
-	rows, err := r.ReadAll()
-	if err != nil {
-		return nil, fault.Campaignf("%s: %w", name, err)
-	}
-	if len(rows) < 2 {
-		return nil, nil
-	}
 	title := name[strings.LastIndexByte(name, '/')+1:]
-	return []Sheet{{Name: strings.TrimSuffix(title, ".csv"), Rows: rows, line: 1}}, nil
+	s := Sheet{Name: strings.TrimSuffix(title, filepath.Ext(title))}
+	for {
+		row, err := r.Read()
+		switch {
+		case errors.Is(err, io.EOF) && len(s.Rows) < 2:
+			return nil, nil
+		case errors.Is(err, io.EOF):
+			return []Sheet{s}, nil
+		case err != nil:
+			return nil, fault.Campaignf("%s: %w", name, err)
+		}
+		at := make([]place, len(row))
+		for i := range row {
+			at[i].line, at[i].column = r.FieldPos(i)
+		}
+		s.Rows, s.at = append(s.Rows, row), append(s.at, at)
+	}
 }
 
 var (
@@ -73,49 +100,60 @@ var (
 )
 
 // markdownSheets returns the tables of a page. A table without a heading of its own has
-// that of the table before it, and a number.
+// that of the table before it, and a number. Lines of a table begin with a bar, or belong
+// to one whose second line is a ruler.
 func markdownSheets(text string) []Sheet {
 	var sheets []Sheet
 	title, used := "Table", map[string]int{}
-	open := false
-	for i, line := range strings.Split(text, "\n") {
-		line = strings.TrimSpace(line)
-		if m := heading.FindStringSubmatch(line); m != nil {
+	open, bare := false, false
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if m := heading.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
 			title = emphasis.Replace(m[1])
 		}
-		if !strings.HasPrefix(line, "|") {
+		if !open {
+			bare = i+1 < len(lines) && strings.Contains(line, "|") && isRuler(lines[i+1])
+		}
+		if !strings.HasPrefix(strings.TrimSpace(line), "|") && !(bare && strings.Contains(line, "|")) {
 			open = false
 			continue
 		}
-		cells := markdownCells(line)
+		cells, at := markdownCells(line, i+1)
 		if !open {
 			name := title
 			if used[title]++; used[title] > 1 {
-				name += " " + string(rune('0'+used[title]%10))
+				name += " " + strconv.Itoa(used[title])
 			}
-			sheets, open = append(sheets, Sheet{Name: name, line: i + 1}), true
+			sheets, open = append(sheets, Sheet{Name: name}), true
 		}
 		s := &sheets[len(sheets)-1]
-		if len(s.Rows) == 1 && ruler.MatchString(cells[0]) {
-			s.line++ // the rows after the ruler are one line farther down
+		if len(s.Rows) == 1 && isRuler(line) {
 			continue
 		}
-		s.Rows = append(s.Rows, cells)
+		s.Rows, s.at = append(s.Rows, cells), append(s.at, at)
 	}
-	kept := sheets[:0]
-	for _, s := range sheets {
-		if len(s.Rows) > 1 {
-			kept = append(kept, s)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(sheets, func(s Sheet) bool { return len(s.Rows) < 2 })
 }
 
-func markdownCells(line string) []string {
-	line = strings.ReplaceAll(line, `\|`, "\x00")
-	cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|"), "|")
-	for i, c := range cells {
-		cells[i] = strings.TrimSpace(emphasis.Replace(strings.ReplaceAll(c, "\x00", "|")))
+// isRuler reports whether a line separates the names of a table's columns from its rows.
+func isRuler(line string) bool {
+	cells, _ := markdownCells(line, 0)
+	return strings.Contains(line, "|") && !slices.ContainsFunc(cells, func(c string) bool { return !ruler.MatchString(c) })
+}
+
+// markdownCells returns the cells of a line of a table, and their places.
+func markdownCells(line string, number int) (cells []string, at []place) {
+	line = strings.TrimRight(strings.ReplaceAll(line, `\|`, "\x00\x00"), " \t\r")
+	column := len(line) - len(strings.TrimLeft(line, " \t"))
+	line = strings.TrimSuffix(line[column:], "|")
+	if strings.HasPrefix(line, "|") {
+		line, column = line[1:], column+1
 	}
-	return cells
+	for c := range strings.SplitSeq(line, "|") {
+		trimmed := strings.TrimLeft(c, " \t")
+		at = append(at, place{number, column + len(c) - len(trimmed) + 1})
+		column += len(c) + 1
+		cells = append(cells, strings.TrimSpace(emphasis.Replace(strings.ReplaceAll(trimmed, "\x00\x00", "|"))))
+	}
+	return cells, at
 }

@@ -77,10 +77,19 @@ func (l *Likeness) Same(name string) error {
 		"omit the campaign: tare run --like %s takes it from the run; or omit --like", l.path)
 }
 
+// formerUnits are units of sizes that older run files name otherwise.
+var formerUnits = map[string]string{
+	"256ths of a kernel source tree": "pieces of a kernel source tree (256 are all of it)",
+}
+
 // check refuses sizes that mean something else in this version of tare.
 func (l *Likeness) check(workloads map[string]*workload.Workload) error {
 	for name, s := range l.sizes {
 		w := workloads[name]
+		if now := formerUnits[s.Unit]; now != "" {
+			s.Unit = now
+			l.sizes[name] = s
+		}
 		if w != nil && (w.SizeUnit != s.Unit || s.Size < w.MinSize || s.Size > w.MaxSize) {
 			return fault.WithRemedy(fault.Campaignf("trials of %s in %s have a size of %d %s, but this version of tare allows %d to %d %s", name, l.path, s.Size, s.Unit, w.MinSize, w.MaxSize, w.SizeUnit),
 				"run the campaign again, without --like")

@@ -100,7 +100,11 @@ func TestLikeSizes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := map[string]*workload.Workload{w.Name: w}
+	tree, err := builtin.Get("untar-kernel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := map[string]*workload.Workload{w.Name: w, tree.Name: tree}
 	for _, c := range []struct {
 		size store.Size
 		ok   bool
@@ -109,11 +113,15 @@ func TestLikeSizes(t *testing.T) {
 		{store.Size{Workload: w.Name, Size: 400, Unit: "thousand events"}, false},
 		{store.Size{Workload: w.Name, Size: w.MaxSize + 1, Unit: w.SizeUnit}, false},
 		{store.Size{Workload: w.Name, Size: -1, Unit: w.SizeUnit}, false},
+		{store.Size{Workload: tree.Name, Size: 256, Unit: "256ths of a kernel source tree"}, true}, // as it was called
 		{store.Size{Workload: "of a workload that is not run", Size: -1}, true},
 	} {
 		l := &Likeness{path: "a.tare", sizes: map[string]store.Size{c.size.Workload: c.size}}
 		if err := l.check(by); (err == nil) != c.ok {
 			t.Errorf("%+v: %v", c.size, err)
+		}
+		if unit := l.sizes[c.size.Workload].Unit; c.ok && by[c.size.Workload] != nil && unit != by[c.size.Workload].SizeUnit {
+			t.Errorf("%+v: a new run would have the unit %q", c.size, unit)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func untarKernel(source string) *workload.Workload {
 			{Name: "time-flushed", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
 				About: "unpacking, and the flush of the file system"},
 		},
-		SizeUnit:    "256ths of a kernel source tree",
+		SizeUnit:    "pieces of a kernel source tree (256 are all of it)",
 		MinSize:     1,
 		MaxSize:     10 * kernelPieces, // the article's ten copies
 		DefaultSize: kernelPieces,
@@ -170,7 +170,7 @@ func treeWorkload() *workload.Workload {
 	return &workload.Workload{
 		Programs:    []string{"bash", "cat", "find", "gzip", "mkdir", "rm", "sync", "tar", "wc"},
 		Packages:    []string{"bash", "coreutils", "findutils", "gzip", "tar"},
-		SizeUnit:    "256ths of a kernel source tree",
+		SizeUnit:    "pieces of a kernel source tree (256 are all of it)",
 		MinSize:     1,
 		MaxSize:     10 * kernelPieces,
 		DefaultSize: kernelPieces,

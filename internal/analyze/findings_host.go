@@ -112,6 +112,7 @@ func (g eventGroup) finding(what string) Finding {
 // findOtherLoad looks at baselines only: CPU time outside a guest's control group may be a cost of
 // its system, but native has no such cost.
 func findOtherLoad(a *analysis) (out []Finding) {
+	who := a.otherLoads() // of the whole run: the first finding names them
 	for ai, arm := range a.in.Arms {
 		if !a.isBaseline(arm) || !arm.Solo() {
 			continue
@@ -120,7 +121,8 @@ func findOtherLoad(a *analysis) (out []Finding) {
 			if cpus, limit := a.otherLoad(workload, ai); cpus > limit {
 				out = append(out, Finding{Workload: workload, Text: fmt.Sprintf(
 					"during the trials of %s, %.2f CPUs of the host were busy with something else on average (limit %.3g)%s",
-					arm.Name, cpus, limit, a.otherLoads())})
+					arm.Name, cpus, limit, who)})
+				who = ""
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package ssh
 
 import (
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/rsa"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
@@ -178,5 +180,25 @@ func TestHostKeyOfKnownType(t *testing.T) {
 		if err := enter(t, set); err != nil {
 			t.Errorf("known is the %s key: %v", keys[1].PublicKey().Type(), err)
 		}
+	}
+}
+
+// TestMachineHangs: a machine that answers nothing after the login does not keep tare beyond its context.
+func TestMachineHangs(t *testing.T) {
+	host, _ := signer(t)
+	set := door(t, "secret", nil, host) // it opens no sessions
+	t.Setenv("TARE_TEST_PASSWORD", "secret")
+	set.passwordEnv = "TARE_TEST_PASSWORD"
+	l, err := login(t.Context(), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	hangUpDelay = 50 * time.Millisecond
+	t.Cleanup(func() { hangUpDelay = 10 * time.Second })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := l.run(ctx, "true", nil); err == nil {
+		t.Error("a command ran")
 	}
 }

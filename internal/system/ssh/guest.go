@@ -74,6 +74,7 @@ func (l *loggedIn) shell(script string) string {
 
 // run runs a script and returns its output.
 func (l *loggedIn) run(ctx context.Context, script string, stdin io.Reader) (string, error) {
+	defer l.within(ctx)()
 	s, err := l.NewSession()
 	if err != nil {
 		return "", fault.Guestf("opening a session: %w", err)
@@ -92,6 +93,26 @@ func (l *loggedIn) run(ctx context.Context, script string, stdin io.Reader) (str
 	return out.String(), nil
 }
 
+// hangUpDelay is how long after the end of a context a session may take to end. A test shortens it.
+var hangUpDelay = 10 * time.Second
+
+// within cuts the connection a while after ctx has ended, unless the returned function is called before: a machine that
+// hangs neither opens a session nor confirms its end.
+func (l *loggedIn) within(ctx context.Context) (done func()) {
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-ended:
+		case <-time.After(hangUpDelay):
+			l.conn.Close()
+		}
+	})
+	return func() {
+		stop()
+		close(ended)
+	}
+}
+
 // start copies the agent and starts it.
 func start(ctx context.Context, l *loggedIn, s *system.Site) (*guest, error) {
 	out, err := l.run(ctx, "echo tare-uname:$(uname -sm)", nil)
@@ -103,6 +124,7 @@ func start(ctx context.Context, l *loggedIn, s *system.Site) (*guest, error) {
 	if want := "Linux " + machines[runtime.GOARCH]; kind != want {
 		return nil, fault.Campaignf("the machine is %q, and the agent of this tare runs on %s only", kind, want)
 	}
+	defer l.within(ctx)()
 	session, err := l.NewSession()
 	if err != nil {
 		return nil, fault.Guestf("opening a session: %w", err)

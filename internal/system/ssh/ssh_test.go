@@ -199,3 +199,5 @@ func TestTargets(t *testing.T) {
 		}
 	}
 }
+
+func TestFaults(t *testing.T) { systemtest.Faults(t, driver{m: startSSHD(t)}) }

@@ -35,6 +35,7 @@ var (
 
 // Main runs a package's tests inside a sandbox, or without one if they cannot make guests.
 func Main(m *testing.M) {
+	interceptJudge()
 	sandbox.Intercept()
 	if os.Getuid() != 0 {
 		skip = "guests need root"

@@ -42,7 +42,7 @@ var faults = []struct {
 }
 
 // Faults creates and closes guests while one system call of tare, the runtime or the guest fails: of each kind of call
-// a few, spread over all that are made, or as many as TARE_SOAK says. Whatever fails, nothing may be left.
+// as many as TARE_SOAK says, spread over all that are made. Whatever fails, nothing may be left.
 func Faults(t *testing.T, d system.Driver) {
 	h := Host(t)
 	each, err := strconv.Atoi(os.Getenv("TARE_SOAK"))
@@ -58,7 +58,7 @@ func Faults(t *testing.T, d system.Driver) {
 	}
 	i := newInjector(t, calls)
 	first, err := system.Launch(t.Context(), d, h, "faults-0", Request()) // with daemons
-	if err != nil { // gVisor with systrap has such a filter itself
+	if err != nil {                                                       // gVisor with systrap has such a filter itself
 		t.Skipf("%s: its guests do not start under a filter of system calls: %v", d.Name(), err)
 	}
 	defer first.Close()

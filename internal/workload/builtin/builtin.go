@@ -20,6 +20,7 @@ func All() []*workload.Workload {
 		tarCreate(kernelSource),
 		kernelBuild(),
 		zstd(kernelSource),
+		pythonStart(),
 		stressExec(),
 		fioRandom("read"),
 		fioRandom("write"),

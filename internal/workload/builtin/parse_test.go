@@ -99,6 +99,7 @@ func TestParseFixtures(t *testing.T) {
 		{"fio-randread", "fio/randread-2M-article.txt", map[string]float64{"bandwidth": (1 << 30) / 0.799, "iops": 512 / 0.799, "latency": 1557160, "time-guest": 0.799}},
 		{"fio-randwrite", "fio/randwrite-2M-article.txt", map[string]float64{"bandwidth": (1 << 30) / 0.6, "iops": 512 / 0.6, "latency": 1098680, "time-guest": 0.6}},
 		{"fio-randwrite", "fio/randwrite-2M-terse.txt", map[string]float64{"bandwidth": 2032124 * 1024, "iops": 992, "latency": 952730.164, "time-guest": 0.516}},
+		{"python-start", "python/importtime-json.txt", map[string]float64{"imports": 135336 / 1e6}},
 		{"sysbench-cpu", "sysbench/cpu.txt", map[string]float64{"rate": 2894.97, "time-guest": 3.0003}},
 		{"sysbench-memory-write", "sysbench/memory.txt", map[string]float64{"bandwidth": 32582.14 * (1 << 20), "time-guest": 0.0611}},
 		{"sysbench-threads", "sysbench/threads.txt", map[string]float64{"latency": 2.9e-3, "time-guest": 3.0033}},

@@ -40,6 +40,7 @@ workloads:
     expect: ^and another$
     metrics: [{name: lines, unit: "1", better: higher, regex: '^(\d+)$'}]
 blocks: 1
+image: {also_for: [zstd, python-start, pgbench, redis]}
 `
 
 // pairs has the workloads of the same image whose server can run in another guest.
@@ -58,7 +59,25 @@ scenarios: [{name: pair, pairs: 1}, {name: two, pairs: 2}, {name: out, pairs: 1,
 blocks: 1
 image:
   packages: [php-cli]
-  also_for: [sysbench-oltp-rw, wordpress, mediawiki, kernel-build, bonnie]
+  also_for: [sysbench-oltp-rw, wordpress, mediawiki, kernel-build, bonnie, zstd, python-start, pgbench, redis]
+`
+
+// today has programs of today's services, in the same image.
+const today = `
+name: today
+seed: 5
+flavors:
+  one: {vcpus: 1, memory: 512MiB, disk: 1GiB}
+arms: [native, runc]
+workloads:
+  - {name: zstd, size: 16}
+  - {name: python-start, size: 5}
+  - {name: pgbench, size: 20, params: {scale: 1, clients: 2}}
+  - {name: redis, size: 1000, params: {pipeline: 4}}
+image:
+  packages: [php-cli]
+  also_for: [sysbench-oltp-rw, wordpress, mediawiki, kernel-build, bonnie, iperf3, nuttcp, netpipe]
+blocks: 1
 `
 
 // TestServices: the servers really serve, natively and in a container, the guest
@@ -66,7 +85,7 @@ image:
 func TestServices(t *testing.T) {
 	live(t)
 	dir := t.TempDir()
-	campaigns := map[string]string{"services": services, "pairs": pairs}
+	campaigns := map[string]string{"services": services, "pairs": pairs, "today": today}
 	for name, text := range campaigns {
 		// The first time, packages are downloaded and databases created.
 		if r := tareWithin(t, 30*time.Minute, dir, "image", write(t, dir, name+".yaml", text)); r.status != 0 {
@@ -87,11 +106,11 @@ func TestServices(t *testing.T) {
 			done[trial.Workload+" "+trial.Role]++
 		}
 		for what, n := range done {
-			if want := map[string]int{"services": 3, "pairs": 15}[name]; n != want {
+			if want := map[string]int{"services": 3, "pairs": 15, "today": 3}[name]; n != want {
 				t.Errorf("%s: %s was done %d times, not %d", name, what, n, want)
 			}
 		}
-		if want := map[string]int{"services": 14, "pairs": 8}[name]; len(done) != want {
+		if want := map[string]int{"services": 14, "pairs": 8, "today": 4}[name]; len(done) != want {
 			t.Errorf("%s: %d, not %d, were done: %v", name, len(done), want, done)
 		}
 	}

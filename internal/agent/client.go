@@ -39,6 +39,10 @@ type Hello struct {
 	MemoryBytes uint64 `json:"memory_bytes"`
 	CPUModel    string `json:"cpu_model,omitempty"`
 	DataFS      string `json:"data_fs,omitempty"`
+	// Began is when the agent's program began and Ready when it could answer the host, on the guest's
+	// CLOCK_MONOTONIC in ns; 0: not known.
+	Began int64 `json:"-"`
+	Ready int64 `json:"-"`
 }
 
 // Client talks to the agent of one guest. Its methods, including Run, may be called from several
@@ -79,6 +83,7 @@ func (c *Client) Hello(ctx context.Context) (Hello, error) {
 	return Hello{
 		Kernel: clip(h.Kernel), Machine: clip(h.Machine), Clocksource: clip(h.Clocksource), CPUs: int(h.Cpus),
 		MemoryBytes: h.MemoryBytes, CPUModel: clip(h.CpuModel), DataFS: clip(h.DataFs),
+		Began: h.BeganNs, Ready: h.ReadyNs,
 	}, nil
 }
 
@@ -104,6 +109,9 @@ type Clock struct {
 
 // GuestTime converts a time on the host's clock to the guest's clock, in ns.
 func (k Clock) GuestTime(host int64) int64 { return host + int64(k.Offset) }
+
+// HostTime converts a time on the guest's clock to the host's, in ns.
+func (k Clock) HostTime(guest int64) int64 { return guest - int64(k.Offset) }
 
 // callTimeout bounds a call for which a guest has nothing to do but answer.
 const callTimeout = 30 * time.Second

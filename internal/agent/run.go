@@ -95,6 +95,9 @@ type Result struct {
 	HostStart, HostEnd int64
 	// GuestStart and GuestEnd are the guest's CLOCK_MONOTONIC in ns.
 	GuestStart, GuestEnd int64
+	// GuestExec is when the program had replaced the forked child, on the same clock: its first
+	// instruction was next. 0: not known.
+	GuestExec int64
 	// GuestRealStart and GuestRealEnd are the guest's CLOCK_REALTIME in ns.
 	GuestRealStart, GuestRealEnd int64
 }
@@ -313,6 +316,7 @@ func (t *transcript) add(e *wire.RunEvent, at int64) error {
 		}
 		t.exited = true
 		t.HostEnd, t.GuestEnd, t.GuestRealEnd = at, x.GetMonotonicNs(), x.GetRealtimeNs()
+		t.GuestExec = x.GetExecNs()
 		t.failed = clip(x.GetSpawnError())
 		if !t.started && t.failed == "" {
 			return fmt.Errorf("the command exited before it started")

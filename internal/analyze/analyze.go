@@ -120,6 +120,9 @@ func Analyze(in dataset.Set) (*Result, error) {
 	if r.Thaws, err = a.thaws(); err != nil {
 		return nil, err
 	}
+	if r.Starts, err = a.starts(); err != nil {
+		return nil, err
+	}
 	a.result = r
 	r.Findings = a.findings()
 	for _, c := range a.comparisons {

@@ -25,6 +25,8 @@ type Result struct {
 	Isolation   []Isolation   `json:"isolation,omitempty"`
 	CapAccuracy []CapAccuracy `json:"cap_accuracy,omitempty"`
 	Density     []Density     `json:"density,omitempty"`
+	// Starts has every arm of workloads that create guests, baselines and controls too.
+	Starts []Start `json:"starts,omitempty"`
 	// Memory has what guests cost besides time, by arm and flavor, in the order
 	// in which the first of each was made.
 	Memory []Memory `json:"memory,omitempty"`

@@ -62,6 +62,27 @@ func (g *Group) Memory() (Memory, error) {
 	return m, nil
 }
 
+// PeakMemory is the largest charge of the memory controller to the group since it was made, in bytes;
+// ErrUnknown where the kernel does not record it: version 2 does so since Linux 5.19.
+func (g *Group) PeakMemory() (int64, error) {
+	file := filepath.Join(g.layout.V2, g.name, "memory.peak")
+	if at := g.layout.V1["memory"]; at != "" {
+		file = filepath.Join(at, g.name, "memory.max_usage_in_bytes")
+	}
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, ErrUnknown
+	}
+	var n int64
+	if err == nil {
+		n, err = strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	}
+	if err != nil {
+		return 0, fault.Hostf("memory of control group %s: %w", g.name, err)
+	}
+	return n, nil
+}
+
 // eachGroup calls do for a group's directory and all below it, and ignores those that disappear
 // meanwhile.
 func eachGroup(dir string, do func(path string) error) error {

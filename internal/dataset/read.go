@@ -71,6 +71,11 @@ func Read(r *store.Run) (Set, error) {
 		Precision: c.Precision.Fraction(),
 		Boots:     len(c.Boots) > 0,
 	}
+	for _, w := range c.Workloads {
+		if !w.Custom() && w.Settings()["cache"] == "cold" {
+			in.Cold = append(in.Cold, w.Series())
+		}
+	}
 	if c.Precision == 0 && c.Budget == 0 {
 		in.Planned = c.Blocks.Max
 	}
@@ -244,6 +249,9 @@ func (in *Set) readValues(r *store.Run, all []store.Metric) error {
 		// that crashed, or a resumed run, makes another one. Where the host is
 		// booted anew for each epoch, that is what the values share.
 		incarnation := o.Guest
+		if incarnation == 0 { // the trial created its guests itself
+			incarnation = o.Block + 1
+		}
 		if in.Boots {
 			incarnation = o.Epoch
 		}

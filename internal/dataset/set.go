@@ -22,7 +22,8 @@ type Set struct {
 	Probes            []Probe
 	ProbeObservations iter.Seq2[Observation, error] // as Observations, Metric indexes Probes
 
-	Guests   []Guest // controls' left out
+	Cold     []string // workloads that ask for a cold page cache at the start of a guest
+	Guests   []Guest  // controls' left out
 	Failures []Failure
 	Events   []Event
 	Planned  int // blocks that the plan holds; 0 when unknown

@@ -63,7 +63,29 @@ func (t *Testbed) workloads(c *campaign.Campaign) (map[string]*workload.Workload
 			return nil, fault.WithRemedy(fault.Hostf("workload %s: the userland image has no %v", w.Name, missing),
 				"remove %s and build it again: tare image %s", t.Image.Dir, w.Name)
 		}
+		if w.Creates {
+			if err := checkCreates(c, cw); err != nil {
+				return nil, err
+			}
+		}
 		all[w.Name] = w
 	}
 	return all, nil
+}
+
+// checkCreates refuses what a workload that creates its guests cannot have: machines of somebody else,
+// and guests beside it that are there before.
+func checkCreates(c *campaign.Campaign, cw campaign.Workload) error {
+	for _, a := range c.Active() {
+		if a.Target != "" {
+			return fault.Campaignf("workload %s: tare does not create the machine of arm %s, so its start cannot be measured", cw.Series(), a.Name)
+		}
+	}
+	for _, s := range c.Scenarios {
+		if s.Runs(cw.Name) && (len(s.Neighbours) > 0 || s.Pairs > 0 || s.MemoryLeft > 0) {
+			return fault.WithRemedy(fault.Campaignf("workload %s: scenario %s has neighbours, pairs or memory_left, "+
+				"but this workload runs alone or as a number of guests at once", cw.Series(), s.Name), "leave it out there with workloads: [...]")
+		}
+	}
+	return nil
 }

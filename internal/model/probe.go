@@ -24,3 +24,22 @@ const (
 	ProbeStartSkew     = "start_skew"       // s, start reported to the host minus the agreed instant
 	ProbeBarrierSkew   = "barrier_skew"     // s, start by the guest's clock minus the instant on that clock
 )
+
+// Probes of a trial that creates its guest. Their sum is the time of the start. A phase that a system
+// does not have, or does not show, is absent and part of the next one.
+const (
+	ProbePhaseSetup   = "phase_setup"   // s from the request until tare makes the process of the runtime or VMM
+	ProbePhaseRuntime = "phase_runtime" // s from its exec until the guest's kernel counts time, or until its first program
+	ProbePhaseKernel  = "phase_kernel"  // s until the guest's first program, which is tare's agent
+	ProbePhaseInit    = "phase_init"    // s until that can answer; as process 1 it mounts the userland
+	ProbePhaseAgent   = "phase_agent"   // s until tare has its answer
+	ProbePhaseProgram = "phase_program" // s until the first instruction of the user's program
+
+	ProbeStartOwn   = "start_own"    // s until its exec, in which tare forks and confines the process: not part of the start
+	ProbeStartError = "start_error"  // s, ± of phases that end by the guest's clock
+	ProbeCached     = "cached_share" // 0..1 of the files that every start reads, in the page cache at the request
+	ProbeDiskRead   = "disk_read"    // B that the whole host read from its disks meanwhile
+)
+
+// StartPhases are the probes that add up to the time of a start, in their order.
+var StartPhases = []string{ProbePhaseSetup, ProbePhaseRuntime, ProbePhaseKernel, ProbePhaseInit, ProbePhaseAgent, ProbePhaseProgram}

@@ -6,6 +6,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +23,21 @@ var Units = []struct{ Name, Unit string }{
 	{model.ProbeDeviceBytes, "B"}, {model.ProbeWorkloadBytes, "B"}, {model.ProbeSteal, "s"}, {model.ProbeThrottled, "periods"}, {model.ProbeCapPeriods, "periods"},
 	{model.ProbeGuestMemory, "B"}, {model.ProbeMemoryLeft, "B"}, {model.ProbeLagMax, "s"}, {model.ProbeForkMax, "s"},
 	{model.ProbeClockDiff, "s"}, {model.ProbeClockError, "s"}, {model.ProbeHostTimeError, "s"}, {model.ProbeStartSkew, "s"}, {model.ProbeBarrierSkew, "s"},
+}
+
+// StartUnits are the further probes of trials that create their guests.
+var StartUnits = []struct{ Name, Unit string }{
+	{model.ProbePhaseSetup, "s"}, {model.ProbePhaseRuntime, "s"}, {model.ProbePhaseKernel, "s"},
+	{model.ProbePhaseInit, "s"}, {model.ProbePhaseAgent, "s"}, {model.ProbePhaseProgram, "s"},
+	{model.ProbeStartOwn, "s"}, {model.ProbeStartError, "s"}, {model.ProbeCached, "1"}, {model.ProbeDiskRead, "B"},
+}
+
+// UnitsOf lists the probes of a workload's trials with their units, in display order.
+func UnitsOf(creates bool) []struct{ Name, Unit string } {
+	if creates {
+		return slices.Concat(Units, StartUnits)
+	}
+	return Units
 }
 
 // Target is the guest that a window watches. If a method returns

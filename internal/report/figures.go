@@ -143,6 +143,9 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 		row.Text = d.Broke
 		l.known(row, "breaks", float64(d.Breaks), 0, 0)
 	}
+	for _, s := range res.Starts {
+		l.start(of(s.Workload, "time", s.Arm), s)
+	}
 	return l.rows, nil
 }
 
@@ -179,6 +182,32 @@ func (l *figureList) tail(row figureRow, t analyze.Tail) {
 		name string
 		*analyze.Percentile
 	}{{"p95", t.P95}, {"p99", t.P99}, {"baseline-p95", t.BaselineP95}, {"baseline-p99", t.BaselineP99}} {
+		if p.Percentile != nil {
+			l.known(row, p.name, p.Value, p.Low, p.High)
+		}
+	}
+}
+
+// start adds the percentiles and phases of the starts of an arm.
+func (l *figureList) start(row figureRow, s analyze.Start) {
+	row.Text = s.Method
+	for _, p := range []struct {
+		name string
+		*analyze.Percentile
+	}{{"start-p50", &s.P50}, {"start-p95", s.P95}, {"start-p99", s.P99}, {"stop-p50", &s.Stop}, {"remove-p50", &s.Remove}} {
+		if p.Percentile != nil {
+			l.known(row, p.name, p.Value, p.Low, p.High)
+		}
+	}
+	row.Text = ""
+	for _, phase := range s.Phases {
+		l.known(row, "start-"+phase.Name, phase.Mean, 0, 0)
+	}
+	row.Against = s.Baseline
+	for _, p := range []struct {
+		name string
+		*analyze.Percentile
+	}{{"start-p50-ratio", s.P50Ratio}, {"start-p95-ratio", s.P95Ratio}, {"start-p99-ratio", s.P99Ratio}} {
 		if p.Percentile != nil {
 			l.known(row, p.name, p.Value, p.Low, p.High)
 		}

@@ -70,6 +70,9 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 	list(e, "isolation", res.Isolation)
 	list(e, "cap_accuracy", res.CapAccuracy)
 	list(e, "density", res.Density)
+	if len(res.Starts) > 0 {
+		list(e, "starts", res.Starts)
+	}
 	list(e, "memory", res.Memory)
 	list(e, "trial_spread", res.TrialSpread)
 	list(e, "tails", res.Tails)

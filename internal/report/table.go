@@ -181,6 +181,7 @@ func (t *table) metric(k metricKey) {
 	t.rows(rows)
 	t.notes(k, all)
 	t.device(k.workload, all)
+	t.starts(k)
 	t.isolation(k)
 	if t.ctx.AllMetrics {
 		t.probes(k)

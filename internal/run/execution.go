@@ -296,6 +296,12 @@ func (r *runner) dropCaches(ctx context.Context, m *system.Machine) error {
 			return fault.Guestf("the guest's page cache cannot be dropped: %s", res.Stderr)
 		}
 	}
+	return r.dropHostCaches()
+}
+
+// dropHostCaches drops the host's page cache. Without the permission to do so it does nothing.
+func (r *runner) dropHostCaches() error {
+	clear(r.warm)
 	unix.Sync()
 	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0); err != nil && !errors.Is(err, os.ErrPermission) {
 		return fault.Hostf("dropping the host's page cache: %w", err)

@@ -121,6 +121,9 @@ const maxStarts = 2
 func (r *runner) prepare(ctx context.Context, groups []plan.Group, epoch func(*guest) int) error {
 	needed := map[campaign.GuestID]bool{}
 	for _, group := range groups {
+		if r.Workloads[group.Workload].Creates {
+			continue
+		}
 		for _, arm := range group.Arms {
 			for _, m := range r.Plan.Arms[r.arms[arm]].Guests {
 				needed[m.GuestID] = true
@@ -259,6 +262,9 @@ func (r *runner) calibrate(ctx context.Context) error {
 			continue
 		}
 		size, tries := cw.Size, []calibration(nil)
+		if w.Creates {
+			size = w.MinSize
+		}
 		if size == 0 {
 			r.Progress(Event{Kind: Phase, Text: "calibrating " + w.Name})
 			var err error

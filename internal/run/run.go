@@ -99,6 +99,8 @@ type runner struct {
 	epochs   map[string]int    // by arm without scenario: how often its guests were re-created
 	awake    bool              // the guest of the last trial stays thawed, for the repetition
 	summary  Summary
+	starts   int             // guests that trials have created
+	warm     map[string]bool // arms of which a guest was started since the page cache was dropped, without scenario
 
 	elapsed time.Duration // of earlier sessions
 	began   time.Time
@@ -112,7 +114,7 @@ type runner struct {
 // boot of the host (the error is then *OtherBoot). When it returns, no guest is
 // left. After any error, the run can be resumed without loss.
 func Run(ctx context.Context, c Config) (Summary, error) {
-	r := &runner{Config: c, began: time.Now()}
+	r := &runner{Config: c, began: time.Now(), warm: map[string]bool{}}
 	if r.Progress == nil {
 		r.Progress = func(Event) {}
 	}

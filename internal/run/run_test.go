@@ -83,6 +83,12 @@ func newBench(t *testing.T, text string) *bench {
 // newBenchIn is newBench with its file in this directory.
 func newBenchIn(t *testing.T, dir, text string) *bench {
 	t.Helper()
+	return newBenchOf(t, dir, text, count)
+}
+
+// newBenchOf is newBenchIn for a campaign of this workload.
+func newBenchOf(t *testing.T, dir, text string, w *workload.Workload) *bench {
+	t.Helper()
 	c, err := campaign.Parse("test.yaml", []byte(text), campaign.Known{})
 	if err != nil {
 		t.Fatal(err)
@@ -98,9 +104,12 @@ func newBenchIn(t *testing.T, dir, text string) *bench {
 		arm.ControlOf = a.Control
 		arms = append(arms, arm)
 	}
-	metrics := []store.Metric{{Workload: "count", Name: "time", Unit: "s", Better: "lower", Primary: true}}
-	for _, u := range probe.Units {
-		metrics = append(metrics, store.Metric{Workload: "count", Name: u.Name, Unit: u.Unit, Probe: true})
+	var metrics []store.Metric
+	for i, m := range w.Metrics {
+		metrics = append(metrics, store.Metric{Workload: w.Name, Name: m.Name, Unit: m.Unit, Better: "lower", Primary: i == 0})
+	}
+	for _, u := range probe.UnitsOf(w.Creates) {
+		metrics = append(metrics, store.Metric{Workload: w.Name, Name: u.Name, Unit: u.Unit, Probe: true})
 	}
 	s, err := store.Create(b.path, map[string][]byte{store.DocCampaign: c.Resolved()}, arms, metrics)
 	if err != nil {
@@ -110,7 +119,7 @@ func newBenchIn(t *testing.T, dir, text string) *bench {
 	b.config = Config{
 		Campaign: c, Plan: p, Store: s, Host: fake.Host(t),
 		Drivers:   map[string]system.Driver{"native": b.native, "other": b.other},
-		Workloads: map[string]*workload.Workload{"count": count},
+		Workloads: map[string]*workload.Workload{w.Name: w},
 		Progress:  func(e Event) { b.events = append(b.events, e) },
 		Widths:    func() (map[string]plan.Width, error) { return nil, nil },
 	}

@@ -47,7 +47,12 @@ func (r role) counts() bool { return r == counted || r == beforeRepeat }
 // fault, or that of ctx. The failure of a guest is a result, not an error.
 func (r *runner) trial(ctx context.Context, t trial) error {
 	begin := time.Now()
-	members, err := r.members(ctx, t.Arm)
+	w := r.Workloads[t.Workload]
+	get, execute := r.members, r.execute
+	if w.Creates {
+		get, execute = r.newcomers, r.start
+	}
+	members, err := get(ctx, t.Arm)
 	if err != nil {
 		return err
 	}
@@ -61,15 +66,14 @@ func (r *runner) trial(ctx context.Context, t trial) error {
 	if err != nil {
 		return storeErr(err)
 	}
-	w := r.Workloads[t.Workload]
 	missing := missing(members)
 	if missing != nil {
 		abandon(members, missing)
 	} else {
-		if len(members) == 1 {
+		if len(members) == 1 && !w.Creates {
 			members[0].weigh = t.role == counted && !members[0].guest.weighed[w.Name]
 		}
-		err = r.execute(ctx, members, w, r.sizes[t.Workload], t.role)
+		err = execute(ctx, members, w, r.sizes[t.Workload], t.role)
 		if ctx.Err() != nil {
 			return ctx.Err() // an attempt without an outcome counts as interrupted
 		}

@@ -12,9 +12,11 @@
 package sandbox
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -238,6 +240,9 @@ type Enter struct {
 	Dir         string   // working directory, inside Root
 	// Drop are capabilities that the process and its children can never have.
 	Drop []capability.Cap
+	// Mark is a descriptor on which the caller is told when the program is executed, see ReadMark. The
+	// program does not get it. 0: none.
+	Mark int
 	Path string
 	Argv []string
 	Env  []string
@@ -275,6 +280,9 @@ func enter(arg string) error {
 	var e Enter
 	if err := json.Unmarshal([]byte(arg), &e); err != nil {
 		return err
+	}
+	if e.Mark > 0 {
+		unix.CloseOnExec(e.Mark)
 	}
 	for _, file := range e.CgroupProcs {
 		if err := os.WriteFile(file, []byte("0"), 0); err != nil {
@@ -320,10 +328,35 @@ func enter(arg string) error {
 	if err := capability.DropBound(e.Drop...); err != nil {
 		return fmt.Errorf("dropping capabilities: %w", err)
 	}
+	if e.Mark > 0 {
+		if err := writeMark(e.Mark); err != nil {
+			return err
+		}
+	}
 	if err := unix.Exec(e.Path, e.Argv, e.Env); err != nil {
 		return fmt.Errorf("%s: %w", e.Path, err)
 	}
 	return nil
+}
+
+// writeMark writes the host's CLOCK_MONOTONIC to a descriptor.
+func writeMark(fd int) error {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return err
+	}
+	_, err := unix.Write(fd, binary.NativeEndian.AppendUint64(nil, uint64(now.Nano())))
+	return err
+}
+
+// ReadMark returns when the program of an Enter was about to be executed, on the host's CLOCK_MONOTONIC
+// in ns. It waits for that, and returns an error if the process ends before.
+func ReadMark(r io.Reader) (int64, error) {
+	var b [8]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return 0, err
+	}
+	return int64(binary.NativeEndian.Uint64(b[:])), nil
 }
 
 // enterNetwork moves this thread, which will execute the guest's process, into a network namespace.

@@ -34,6 +34,11 @@ type Machine struct {
 	Hello  agent.Hello
 	// StartTime is the time from the start of Create until the agent answered.
 	StartTime time.Duration
+	// Requested is when Create began and Answered when the agent had answered, on the host's
+	// CLOCK_MONOTONIC in ns.
+	Requested, Answered int64
+	// StopTime is how long Close took until nothing of the guest ran any more.
+	StopTime time.Duration
 	// Confinement is how the host's kernel confines the guest; nil: not known, or not by the kernel.
 	Confinement *model.Confinement
 
@@ -42,55 +47,102 @@ type Machine struct {
 }
 
 // Launch creates the guest that ask describes, with its control group and its data volume, and waits for
-// its agent. The CPU cap applies only from then on: a capped boot takes minutes on some systems
-// and measures nothing. The caller closes the machine.
+// its agent. The caller closes the machine.
 func Launch(ctx context.Context, d Driver, h *Host, name string, ask Request) (*Machine, error) {
-	if h.Userland == nil && !d.Capabilities().InMemory {
-		return nil, fault.Hostf("the userland image is not built")
+	m, err := Prepare(ctx, d, h, name, ask)
+	if err != nil {
+		return nil, err
 	}
-	m := &Machine{Driver: d, Site: &Site{ID: h.RunID + "-" + name, User: newUser(), Userland: h.Userland, Request: ask}}
-	if err := m.start(ctx, h); err != nil {
-		left := m.Close()
-		log := ""
-		if m.Guest != nil { // closed above, so its log is complete
-			if log = strings.TrimSpace(m.Guest.Log()); log != "" {
-				log = "\nits log ends:\n" + lastLines(log, 15)
-			}
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		// %w keeps the kind of fault.
-		err = fmt.Errorf("starting %s guest %s: %w%s", d.Name(), name, err, log)
-		if left != nil {
-			err = fmt.Errorf("%w\nand what was created for it could not be removed: %v", err, left)
-		}
+	if err = m.Start(ctx); err == nil {
+		err = m.Settle(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-func (m *Machine) start(ctx context.Context, h *Host) (err error) {
-	s, f, caps := m.Site, m.Site.Flavor, m.Driver.Capabilities()
+// Prepare makes what a guest is created on: its control group, its data volume and its port on the
+// network. The caller starts the machine, or closes it.
+func Prepare(ctx context.Context, d Driver, h *Host, name string, ask Request) (*Machine, error) {
+	if h.Userland == nil && !d.Capabilities().InMemory {
+		return nil, fault.Hostf("the userland image is not built")
+	}
+	m := &Machine{Driver: d, Site: &Site{ID: h.RunID + "-" + name, User: newUser(), Userland: h.Userland, Request: ask}}
+	if err := m.prepare(ctx, h); err != nil {
+		return nil, m.giveUp(ctx, err)
+	}
+	return m, nil
+}
+
+// Start creates the guest of a prepared machine and waits for its agent. After an error the machine
+// is closed.
+func (m *Machine) Start(ctx context.Context) error {
+	if err := m.start(ctx); err != nil {
+		return m.giveUp(ctx, err)
+	}
+	return nil
+}
+
+// Settle reads how a started guest is confined, and applies what its control group gets only now: a
+// capped boot takes minutes on some systems and measures nothing. After an error the machine is
+// closed.
+func (m *Machine) Settle(ctx context.Context) error {
+	if err := m.settle(ctx); err != nil {
+		return m.giveUp(ctx, err)
+	}
+	return nil
+}
+
+// giveUp closes a machine that did not start, and returns why with the end of its log.
+func (m *Machine) giveUp(ctx context.Context, err error) error {
+	left := m.Close()
+	log := ""
+	if m.Guest != nil { // closed above, so its log is complete
+		if log = strings.TrimSpace(m.Guest.Log()); log != "" {
+			log = "\nits log ends:\n" + lastLines(log, 15)
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	// %w keeps the kind of fault.
+	err = fmt.Errorf("starting %s guest %s: %w%s", m.Driver.Name(), m.Site.ID, err, log)
+	if left != nil {
+		err = fmt.Errorf("%w\nand what was created for it could not be removed: %v", err, left)
+	}
+	return err
+}
+
+func (m *Machine) prepare(ctx context.Context, h *Host) error {
+	s, caps := m.Site, m.Driver.Capabilities()
 	s.Dir = filepath.Join(h.Dir, "guests", s.ID)
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return fault.Hostf("%w", err)
 	}
-	if !caps.bare() {
-		if err := s.prepare(ctx, h, caps); err != nil {
-			return err
-		}
+	if caps.bare() {
+		return nil
 	}
-	begin := time.Now()
+	return s.prepare(ctx, h, caps)
+}
+
+func (m *Machine) start(ctx context.Context) (err error) {
+	m.Requested = agent.Monotonic()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if m.Guest, err = m.Driver.Create(ctx, s); err != nil {
+	if m.Guest, err = m.Driver.Create(ctx, m.Site); err != nil {
 		return err
 	}
 	if err := m.greet(ctx); err != nil {
 		return err
 	}
-	m.StartTime = time.Since(begin)
+	m.Answered = agent.Monotonic()
+	m.StartTime = time.Duration(m.Answered - m.Requested)
+	return nil
+}
+
+func (m *Machine) settle(ctx context.Context) (err error) {
+	s, f := m.Site, m.Site.Flavor
 	if m.Confinement, err = m.confinement(); err != nil {
 		return err
 	}
@@ -206,6 +258,9 @@ func (m *Machine) Usage() (cgroup.Usage, error) {
 	if g, ok := m.Guest.(Meter); ok {
 		return g.Usage()
 	}
+	if m.Site.Group == nil { // a guest in memory that is not created yet
+		return cgroup.Usage{}, cgroup.ErrUnknown
+	}
 	return m.Site.Group.Usage()
 }
 
@@ -213,6 +268,9 @@ func (m *Machine) Usage() (cgroup.Usage, error) {
 func (m *Machine) Written() (int64, error) {
 	if g, ok := m.Guest.(Meter); ok {
 		return g.Written()
+	}
+	if m.Site.Volume == nil {
+		return 0, cgroup.ErrUnknown
 	}
 	n, err := m.Site.Volume.Written()
 	if errors.Is(err, volume.ErrNotCounted) {
@@ -230,6 +288,15 @@ func (m *Machine) Memory() (cgroup.Memory, error) {
 		return cgroup.Memory{}, cgroup.ErrUnknown
 	}
 	return m.Site.Group.Memory()
+}
+
+// PeakMemory is the most memory in bytes that the control group of the guest has been charged with so
+// far, page cache included; cgroup.ErrUnknown where no group holds the guest or the kernel does not say.
+func (m *Machine) PeakMemory() (int64, error) {
+	if _, ok := m.Guest.(Meter); ok || m.Site.Group == nil {
+		return 0, cgroup.ErrUnknown
+	}
+	return m.Site.Group.PeakMemory()
 }
 
 // AllowRealTime lets the guest's agent wake at a precise time; see cgroup.Group.
@@ -304,6 +371,7 @@ func (m *Machine) Close() error {
 			errs = append(errs, err)
 		}
 	}
+	begin := time.Now()
 	if m.Agent != nil {
 		m.Agent.Close()
 	}
@@ -314,6 +382,7 @@ func (m *Machine) Close() error {
 	if s.Group != nil {
 		add(s.Group.Remove())
 	}
+	m.StopTime = time.Since(begin)
 	if s.Port != nil {
 		add(s.Port.Close())
 	}

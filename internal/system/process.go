@@ -9,11 +9,13 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/moby/sys/capability"
 	"golang.org/x/sys/unix"
 
+	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/sandbox"
 )
@@ -33,6 +35,9 @@ type Process struct {
 	conn   net.Conn
 	log    *Tail
 	exited chan struct{}
+
+	forked   int64
+	executed atomic.Int64
 }
 
 // Command is a guest's first process on the host, before it starts.
@@ -83,20 +88,35 @@ func (c Command) start(procs []string) (*Process, error) {
 			return nil, fault.Hostf("%w", err)
 		}
 	}
+	executed, marks, err := os.Pipe()
+	if err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	defer marks.Close()
+	files := append(slices.Clip(c.Files), marks)
 	cmd, err := sandbox.Enter{
+		Mark:        AgentFD + len(c.Files),
 		CgroupProcs: procs, Hide: c.Hide, PIDs: c.PIDs, IPC: c.IPC, Net: c.Net, Jail: c.Jail, Root: c.Root, Dir: c.Dir,
 		Drop: c.Drop, Path: path, Argv: argv, Env: slices.Concat(AgentEnv, c.Env),
 	}.Command()
 	if err != nil {
+		executed.Close()
 		return nil, err
 	}
-	p := &Process{cmd: cmd, argv: argv, log: &Tail{}, exited: make(chan struct{})}
-	cmd.ExtraFiles = c.Files
+	p := &Process{cmd: cmd, argv: argv, log: &Tail{}, exited: make(chan struct{}), forked: agent.Monotonic()}
+	cmd.ExtraFiles = files
 	cmd.Stdout, cmd.Stderr = p.log, p.log
 	cmd.WaitDelay = time.Second // a child may keep the log open
 	if err := cmd.Start(); err != nil {
+		executed.Close()
 		return nil, fault.Hostf("starting %s: %w", argv[0], err)
 	}
+	go func() {
+		defer executed.Close()
+		if at, err := sandbox.ReadMark(executed); err == nil {
+			p.executed.Store(at)
+		}
+	}()
 	go func() {
 		defer close(p.exited)
 		if err := cmd.Wait(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
@@ -128,6 +148,12 @@ func (p *Process) Conn() net.Conn          { return p.conn }
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 func (p *Process) Log() string             { return p.log.String() }
 func (p *Process) CommandLine() []string   { return p.argv }
+
+// Executed is that of Marked.
+func (p *Process) Executed() (forked, executed int64) {
+	executed = p.executed.Load()
+	return min(p.forked, executed), executed
+}
 
 // Kill kills the process and returns when it has ended.
 func (p *Process) Kill() error {

@@ -68,6 +68,13 @@ type MemoryMeter interface {
 	Memory() (cgroup.Memory, error)
 }
 
+// Marked is implemented by guests whose runtime or VMM is a process that tare starts. Executed returns
+// when tare began to make it, and when it executed the runtime or VMM, on the host's CLOCK_MONOTONIC in
+// ns; 0: not yet. In between tare puts the process into its control groups and its confinement.
+type Marked interface {
+	Executed() (forked, executed int64)
+}
+
 // Status says whether a system is usable on this host.
 type Status struct {
 	Usable bool   `json:"usable"`

@@ -41,6 +41,13 @@ const (
 	GuestSuffix = "-guest"
 )
 
+// Metrics of a workload that Creates, besides its time.
+const (
+	StopTime    = "stop-time"
+	RemoveTime  = "remove-time"
+	StartMemory = "peak-memory"
+)
+
 // Metric is one quantity that a workload reports.
 type Metric struct {
 	Name   string `json:"name"`
@@ -154,6 +161,11 @@ type Workload struct {
 	// ReadsBack: the host's page cache must be dropped during a trial, before each
 	// step with DropCaches.
 	ReadsBack bool
+
+	// Creates: a trial creates its guests itself and removes them. The time of its only step is from
+	// the request for the guest to the first instruction of the step's program, and its other metrics
+	// are StopTime, RemoveTime and StartMemory. Cold: the host's page cache is dropped before.
+	Creates, Cold bool
 
 	// Sparse: a trial may lack values of metrics other than the first, where the
 	// tool did not measure them.

@@ -56,7 +56,7 @@ func FuzzServerWire(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		ours, theirs := net.Pipe()
 		served := make(chan error, 1)
-		go func() { served <- serve(t.Context(), theirs, noProcesses{}, DataDir) }()
+		go func() { served <- serve(t.Context(), theirs, noProcesses{}, DataDir, 0) }()
 		go io.Copy(io.Discard, ours)
 		ours.SetWriteDeadline(time.Now().Add(5 * time.Second))
 		ours.Write(b[:beforeData(b)])

@@ -101,13 +101,14 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 		}
 		return send(done(0, 0))
 	}
+	// The fork returns when the kernel has closed what closes on exec, so the program is there.
+	ex := &wire.Exited{ExecNs: clock(unix.CLOCK_MONOTONIC)}
 	run.decide(pid)
 
 	var timeout <-chan time.Time
 	if r.TimeoutNs > 0 {
 		timeout = time.After(time.Duration(r.TimeoutNs))
 	}
-	ex := &wire.Exited{}
 	var status exitStatus
 	for waiting := true; waiting; {
 		select {

@@ -19,6 +19,9 @@ import (
 // Protocol is the version of the wire protocol that this agent speaks.
 const Protocol = 2
 
+// began is when this program began, by CLOCK_MONOTONIC in ns.
+var began = clock(unix.CLOCK_MONOTONIC)
+
 // DataDir is the path of a guest's data volume unless the driver sets another.
 const DataDir = "/data"
 
@@ -26,17 +29,17 @@ const DataDir = "/data"
 // when the commands that still ran have been killed. From the call on, it reaps every child of this
 // process. data is the directory of the data volume.
 func Serve(ctx context.Context, conn net.Conn, data string) error {
-	return serve(ctx, conn, startReaper(), data)
+	return serve(ctx, conn, startReaper(), data, began)
 }
 
 // ServeAmong is Serve for a process that has other children. It does not reap the processes that
 // commands leave behind.
 func ServeAmong(ctx context.Context, conn net.Conn) error {
-	return serve(ctx, conn, ownChildren{}, DataDir)
+	return serve(ctx, conn, ownChildren{}, DataDir, clock(unix.CLOCK_MONOTONIC))
 }
 
-func serve(ctx context.Context, conn net.Conn, procs starter, data string) error {
-	s := &service{procs: procs, data: data, running: map[uint64]*running{}}
+func serve(ctx context.Context, conn net.Conn, procs starter, data string, began int64) error {
+	s := &service{procs: procs, data: data, began: began, ready: clock(unix.CLOCK_MONOTONIC), running: map[uint64]*running{}}
 	err := Answer(ctx, conn, s)
 	s.finish()
 	return err
@@ -119,7 +122,9 @@ func (c *watchedConn) Close() error {
 type service struct {
 	procs starter
 	data  string // directory of the data volume
-	runs  sync.WaitGroup
+	// When the agent began and when it was ready, by CLOCK_MONOTONIC in ns.
+	began, ready int64
+	runs         sync.WaitGroup
 
 	mu       sync.Mutex
 	running  map[uint64]*running // by request id
@@ -160,6 +165,8 @@ func (s *service) Hello(context.Context, *wire.HelloRequest) (*wire.HelloRespons
 		MemoryBytes: memTotal(),
 		CpuModel:    cpuModel(),
 		DataFs:      fsType(s.data),
+		BeganNs:     s.began,
+		ReadyNs:     s.ready,
 	}, nil
 }
 

@@ -46,7 +46,7 @@ func serveWith(t *testing.T, procs starter) *host {
 	ours, theirs := socketPair(t)
 	h := &host{rpc: ttrpc.NewClient(ours), served: make(chan error, 1)}
 	h.AgentClient = wire.NewAgentClient(h.rpc)
-	go func() { h.served <- serve(context.Background(), theirs, procs, DataDir) }()
+	go func() { h.served <- serve(context.Background(), theirs, procs, DataDir, 0) }()
 	t.Cleanup(h.hangUp)
 	return h
 }

@@ -69,15 +69,19 @@ func (x *HelloRequest) GetProtocol() uint32 {
 }
 
 type HelloResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Protocol      uint32                 `protobuf:"varint,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
-	Kernel        string                 `protobuf:"bytes,2,opt,name=kernel,proto3" json:"kernel,omitempty"`                               // uname -srv
-	Machine       string                 `protobuf:"bytes,3,opt,name=machine,proto3" json:"machine,omitempty"`                             // uname -m
-	Clocksource   string                 `protobuf:"bytes,4,opt,name=clocksource,proto3" json:"clocksource,omitempty"`                     // of the guest's kernel
-	Cpus          uint32                 `protobuf:"varint,5,opt,name=cpus,proto3" json:"cpus,omitempty"`                                  // CPUs that the agent may run on
-	MemoryBytes   uint64                 `protobuf:"varint,6,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"` // MemTotal
-	CpuModel      string                 `protobuf:"bytes,7,opt,name=cpu_model,json=cpuModel,proto3" json:"cpu_model,omitempty"`
-	DataFs        string                 `protobuf:"bytes,8,opt,name=data_fs,json=dataFs,proto3" json:"data_fs,omitempty"` // type of the file system on /data
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Protocol    uint32                 `protobuf:"varint,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	Kernel      string                 `protobuf:"bytes,2,opt,name=kernel,proto3" json:"kernel,omitempty"`                               // uname -srv
+	Machine     string                 `protobuf:"bytes,3,opt,name=machine,proto3" json:"machine,omitempty"`                             // uname -m
+	Clocksource string                 `protobuf:"bytes,4,opt,name=clocksource,proto3" json:"clocksource,omitempty"`                     // of the guest's kernel
+	Cpus        uint32                 `protobuf:"varint,5,opt,name=cpus,proto3" json:"cpus,omitempty"`                                  // CPUs that the agent may run on
+	MemoryBytes uint64                 `protobuf:"varint,6,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"` // MemTotal
+	CpuModel    string                 `protobuf:"bytes,7,opt,name=cpu_model,json=cpuModel,proto3" json:"cpu_model,omitempty"`
+	DataFs      string                 `protobuf:"bytes,8,opt,name=data_fs,json=dataFs,proto3" json:"data_fs,omitempty"` // type of the file system on /data
+	// Of the guest's CLOCK_MONOTONIC: when the agent's program began, and when it
+	// was ready for the host. As process 1 it sets the machine up in between.
+	BeganNs       int64 `protobuf:"varint,9,opt,name=began_ns,json=beganNs,proto3" json:"began_ns,omitempty"`
+	ReadyNs       int64 `protobuf:"varint,10,opt,name=ready_ns,json=readyNs,proto3" json:"ready_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -166,6 +170,20 @@ func (x *HelloResponse) GetDataFs() string {
 		return x.DataFs
 	}
 	return ""
+}
+
+func (x *HelloResponse) GetBeganNs() int64 {
+	if x != nil {
+		return x.BeganNs
+	}
+	return 0
+}
+
+func (x *HelloResponse) GetReadyNs() int64 {
+	if x != nil {
+		return x.ReadyNs
+	}
+	return 0
 }
 
 type NowRequest struct {
@@ -647,14 +665,17 @@ func (x *Rusage) GetInvoluntarySwitches() int64 {
 }
 
 type Exited struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	MonotonicNs   int64                  `protobuf:"varint,1,opt,name=monotonic_ns,json=monotonicNs,proto3" json:"monotonic_ns,omitempty"` // when the agent learnt of it
-	RealtimeNs    int64                  `protobuf:"varint,2,opt,name=realtime_ns,json=realtimeNs,proto3" json:"realtime_ns,omitempty"`
-	Code          int32                  `protobuf:"varint,3,opt,name=code,proto3" json:"code,omitempty"`
-	Signal        int32                  `protobuf:"varint,4,opt,name=signal,proto3" json:"signal,omitempty"` // 0: it exited by itself
-	TimedOut      bool                   `protobuf:"varint,5,opt,name=timed_out,json=timedOut,proto3" json:"timed_out,omitempty"`
-	SpawnError    string                 `protobuf:"bytes,6,opt,name=spawn_error,json=spawnError,proto3" json:"spawn_error,omitempty"` // not "": the command could not be started
-	Rusage        *Rusage                `protobuf:"bytes,7,opt,name=rusage,proto3" json:"rusage,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	MonotonicNs int64                  `protobuf:"varint,1,opt,name=monotonic_ns,json=monotonicNs,proto3" json:"monotonic_ns,omitempty"` // when the agent learnt of it
+	RealtimeNs  int64                  `protobuf:"varint,2,opt,name=realtime_ns,json=realtimeNs,proto3" json:"realtime_ns,omitempty"`
+	Code        int32                  `protobuf:"varint,3,opt,name=code,proto3" json:"code,omitempty"`
+	Signal      int32                  `protobuf:"varint,4,opt,name=signal,proto3" json:"signal,omitempty"` // 0: it exited by itself
+	TimedOut    bool                   `protobuf:"varint,5,opt,name=timed_out,json=timedOut,proto3" json:"timed_out,omitempty"`
+	SpawnError  string                 `protobuf:"bytes,6,opt,name=spawn_error,json=spawnError,proto3" json:"spawn_error,omitempty"` // not "": the command could not be started
+	Rusage      *Rusage                `protobuf:"bytes,7,opt,name=rusage,proto3" json:"rusage,omitempty"`
+	// Of the guest's CLOCK_MONOTONIC: when the kernel had replaced the forked
+	// child by the program, whose first instruction is next; 0: not known.
+	ExecNs        int64 `protobuf:"varint,8,opt,name=exec_ns,json=execNs,proto3" json:"exec_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -736,6 +757,13 @@ func (x *Exited) GetRusage() *Rusage {
 		return x.Rusage
 	}
 	return nil
+}
+
+func (x *Exited) GetExecNs() int64 {
+	if x != nil {
+		return x.ExecNs
+	}
+	return 0
 }
 
 // Done ends the stream: all output that will ever come has come.
@@ -1087,7 +1115,7 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"\vagent.proto\x12\rtare.agent.v1\"*\n" +
 	"\fHelloRequest\x12\x1a\n" +
-	"\bprotocol\x18\x01 \x01(\rR\bprotocol\"\xec\x01\n" +
+	"\bprotocol\x18\x01 \x01(\rR\bprotocol\"\xa2\x02\n" +
 	"\rHelloResponse\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x16\n" +
 	"\x06kernel\x18\x02 \x01(\tR\x06kernel\x12\x18\n" +
@@ -1096,7 +1124,10 @@ const file_agent_proto_rawDesc = "" +
 	"\x04cpus\x18\x05 \x01(\rR\x04cpus\x12!\n" +
 	"\fmemory_bytes\x18\x06 \x01(\x04R\vmemoryBytes\x12\x1b\n" +
 	"\tcpu_model\x18\a \x01(\tR\bcpuModel\x12\x17\n" +
-	"\adata_fs\x18\b \x01(\tR\x06dataFs\"\f\n" +
+	"\adata_fs\x18\b \x01(\tR\x06dataFs\x12\x19\n" +
+	"\bbegan_ns\x18\t \x01(\x03R\abeganNs\x12\x19\n" +
+	"\bready_ns\x18\n" +
+	" \x01(\x03R\areadyNs\"\f\n" +
 	"\n" +
 	"NowRequest\"Q\n" +
 	"\vNowResponse\x12!\n" +
@@ -1138,7 +1169,7 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"out_blocks\x18\a \x01(\x03R\toutBlocks\x12-\n" +
 	"\x12voluntary_switches\x18\b \x01(\x03R\x11voluntarySwitches\x121\n" +
-	"\x14involuntary_switches\x18\t \x01(\x03R\x13involuntarySwitches\"\xe5\x01\n" +
+	"\x14involuntary_switches\x18\t \x01(\x03R\x13involuntarySwitches\"\xfe\x01\n" +
 	"\x06Exited\x12!\n" +
 	"\fmonotonic_ns\x18\x01 \x01(\x03R\vmonotonicNs\x12\x1f\n" +
 	"\vrealtime_ns\x18\x02 \x01(\x03R\n" +
@@ -1148,7 +1179,8 @@ const file_agent_proto_rawDesc = "" +
 	"\ttimed_out\x18\x05 \x01(\bR\btimedOut\x12\x1f\n" +
 	"\vspawn_error\x18\x06 \x01(\tR\n" +
 	"spawnError\x12-\n" +
-	"\x06rusage\x18\a \x01(\v2\x15.tare.agent.v1.RusageR\x06rusage\"L\n" +
+	"\x06rusage\x18\a \x01(\v2\x15.tare.agent.v1.RusageR\x06rusage\x12\x17\n" +
+	"\aexec_ns\x18\b \x01(\x03R\x06execNs\"L\n" +
 	"\x04Done\x12!\n" +
 	"\fstdout_bytes\x18\x01 \x01(\x04R\vstdoutBytes\x12!\n" +
 	"\fstderr_bytes\x18\x02 \x01(\x04R\vstderrBytes\"\xd4\x01\n" +

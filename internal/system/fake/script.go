@@ -33,10 +33,11 @@ func (s *scripted) Hello(context.Context, *wire.HelloRequest) (*wire.HelloRespon
 	if err := unix.Uname(&u); err != nil {
 		return nil, err
 	}
-	f := s.guest.site.Flavor
+	f, ready := s.guest.site.Flavor, s.now()
 	return &wire.HelloResponse{
 		Protocol: agent.Protocol, Kernel: "Linux " + unix.ByteSliceToString(u.Release[:]), Machine: "fake", Clocksource: "fake",
 		Cpus: uint32(f.VCPUs), MemoryBytes: uint64(f.MemoryBytes), CpuModel: "fake", DataFs: f.DiskFS,
+		BeganNs: ready, ReadyNs: ready,
 	}, nil
 }
 
@@ -87,6 +88,7 @@ func (s *scripted) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agen
 		}
 	}
 	begin := s.now()
+	ex.ExecNs = begin
 	if b.SpawnError != "" {
 		return s.end(stream, &wire.Exited{MonotonicNs: begin, SpawnError: b.SpawnError}, &wire.Done{})
 	}

@@ -54,6 +54,7 @@ func All() []*workload.Workload {
 		tiotest(),
 		nbench(),
 		ttcp(),
+		start(),
 	}, services()...)
 }
 

@@ -1,0 +1,211 @@
+package analyze
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/stats"
+)
+
+// How the intervals of a Start were made.
+const (
+	// OrderStatistics lie between two of the values; each is a start of its own.
+	OrderStatistics = "order-statistics"
+	// BlockBootstrap draws blocks, since guests that started at the same moment are not independent.
+	BlockBootstrap = "block-bootstrap"
+)
+
+// startMetrics are those of a start that have percentiles, besides its primary one, by package workload's
+// names.
+var startMetrics = struct{ stop, remove, memory string }{"stop-time", "remove-time", "peak-memory"}
+
+// Start is how long the guests of one arm take to start, in seconds.
+type Start struct {
+	Workload string `json:"workload"`
+	Arm      string `json:"arm"`
+	Baseline string `json:"baseline"` // of the same scenario; "": the arm is the baseline
+	Control  bool   `json:"control,omitempty"`
+	Guests   int    `json:"guests"` // that start at the same moment
+	Cold     bool   `json:"cold"`   // the page cache was dropped before
+	Emulated bool   `json:"emulated,omitempty"`
+
+	N      int    `json:"n"`      // starts
+	Blocks int    `json:"blocks"` // independent moments
+	Failed int    `json:"failed,omitempty"`
+	Method string `json:"method"` // of the intervals
+	// P50, P95 and P99 are of single starts. P50 has no interval with too few blocks; the others are
+	// absent then.
+	P50 Percentile  `json:"p50"`
+	P95 *Percentile `json:"p95,omitempty"`
+	P99 *Percentile `json:"p99,omitempty"`
+	// Times the same percentile of the baseline, with an interval that follows from those of both at half
+	// of alpha each. Absent where one of them is.
+	P50Ratio *Percentile `json:"p50_ratio,omitempty"`
+	P95Ratio *Percentile `json:"p95_ratio,omitempty"`
+	P99Ratio *Percentile `json:"p99_ratio,omitempty"`
+
+	// Phases are in their order; their means add up to Mean, but for Rest.
+	Mean   float64      `json:"mean"`
+	Phases []StartPhase `json:"phases"`
+	Rest   float64      `json:"rest"`
+	Own    float64      `json:"own"`             // mean of what was tare's own, which is not in Mean
+	Error  float64      `json:"error"`           // mean ± of phases that end by the guest's clock
+	Stop   Percentile   `json:"stop"`            // median until nothing of the guest runs
+	Remove Percentile   `json:"remove"`          // median until nothing is left of it
+	CPU    float64      `json:"cpu,omitzero"`    // mean CPU time of all that belongs to the guest, until its program ended
+	Memory Range        `json:"memory,omitzero"` // most that the group was charged with, in bytes
+	Cached Range        `json:"cached,omitzero"` // share of the files that the page cache held
+	Read   float64      `json:"read,omitzero"`   // mean that the whole host read from its disks, in bytes
+}
+
+// StartPhase is one phase of an arm's starts.
+type StartPhase struct {
+	Name  string  `json:"name"` // the probe
+	Mean  float64 `json:"mean"`
+	Share float64 `json:"share"` // of the whole, 0..1
+}
+
+// starts describes every arm of every workload that creates its guests.
+func (a *analysis) starts() (all []Start, err error) {
+	for mi, m := range a.in.Metrics {
+		if !m.Primary || !slices.ContainsFunc(a.in.Probes, func(p dataset.Probe) bool {
+			return p.Workload == m.Workload && p.Name == model.ProbePhaseProgram
+		}) {
+			continue
+		}
+		for ai, arm := range a.in.Arms {
+			if len(a.metrics.at(mi, ai)) == 0 {
+				continue
+			}
+			s, err := a.start(mi, ai)
+			if err != nil {
+				return nil, errorf("starts of %s on %s: %w", arm.Name, m.Workload, err)
+			}
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+func (a *analysis) start(metric, arm int) (Start, error) {
+	who, workload, times := a.in.Arms[arm], a.in.Metrics[metric].Workload, a.metrics.at(metric, arm)
+	base, control := a.in.BaselineOf(who)
+	s := Start{
+		Workload: workload, Arm: who.Name, Baseline: base, Control: control, Guests: max(1, len(who.Members)),
+		Cold: slices.Contains(a.in.Cold, workload), Emulated: who.Emulated,
+		N: len(times), Failed: a.failures[[2]string{workload, who.Name}],
+		Method: OrderStatistics, Mean: times.mean(),
+		Memory: rangeOf(a.named(workload, startMetrics.memory, arm).values()),
+		Own:    average(a.probe(workload, model.ProbeStartOwn, arm)), Error: average(a.probe(workload, model.ProbeStartError, arm)),
+		CPU:    average(a.probe(workload, model.ProbeGuestGroupCPU, arm)),
+		Cached: rangeOf(a.probe(workload, model.ProbeCached, arm).values()),
+		Read:   average(a.probe(workload, model.ProbeDiskRead, arm)),
+	}
+	for range times.byBlock() {
+		s.Blocks++
+	}
+	if s.Guests > 1 {
+		s.Method = BlockBootstrap
+	}
+	s.Rest = s.Mean
+	for _, name := range model.StartPhases {
+		if p := a.probe(workload, name, arm); len(p) > 0 {
+			mean := p.sum() / float64(len(times)) // of all starts: a phase that one of them lacks took it no time
+			s.Phases, s.Rest = append(s.Phases, StartPhase{name, mean, mean / s.Mean}), s.Rest-mean
+		}
+	}
+	var baseline series
+	if base != "" {
+		baseline = a.metrics.at(metric, a.arms[base])
+	}
+	for _, q := range []struct {
+		p            float64
+		value, ratio **Percentile
+	}{{0.5, nil, &s.P50Ratio}, {0.95, &s.P95, &s.P95Ratio}, {0.99, &s.P99, &s.P99Ratio}} {
+		v, err := startQuantile(times, q.p, a.in.Alpha)
+		if err != nil {
+			return s, err
+		}
+		switch {
+		case q.value != nil && v != nil:
+			*q.value = v
+		case v != nil:
+			s.P50 = *v
+		}
+		if *q.ratio, err = quantileRatio(times, baseline, q.p, a.in.Alpha); err != nil {
+			return s, err
+		}
+	}
+	var err error
+	if s.P50.Value == 0 { // without an interval
+		s.P50.Value, err = stats.Quantile(times.values(), 0.5)
+	}
+	for _, of := range []struct {
+		name string
+		to   *Percentile
+	}{{startMetrics.stop, &s.Stop}, {startMetrics.remove, &s.Remove}} {
+		v := a.named(workload, of.name, arm)
+		if err != nil || len(v) == 0 {
+			continue
+		}
+		var q *Percentile
+		if q, err = startQuantile(v, 0.5, a.in.Alpha); q != nil {
+			*of.to = *q
+		} else if err == nil {
+			of.to.Value, err = stats.Quantile(v.values(), 0.5)
+		}
+	}
+	return s, err
+}
+
+// average is the mean of a series; 0 if it is empty.
+func average(s series) float64 { return s.sum() / max(1, float64(len(s))) }
+
+// startQuantile is a quantile of single starts; nil: there are too few for an interval.
+func startQuantile(s series, p, alpha float64) (*Percentile, error) {
+	var groups [][]float64
+	for block := range s.byBlock() {
+		groups = append(groups, block.values())
+	}
+	var iv stats.Interval
+	var err error
+	if len(groups) == len(s) {
+		v := slices.Sorted(slices.Values(s.values()))
+		iv, err = stats.QuantileInterval(v, p, alpha)
+	} else {
+		iv, err = stats.ClusterQuantileInterval(groups, p, alpha)
+	}
+	if errors.Is(err, stats.ErrTooFew) {
+		return nil, nil
+	}
+	return &Percentile{iv.Estimate, iv.Low, iv.High}, err
+}
+
+// quantileRatio is a quantile of one series over that of another; nil: there are too few values. If both
+// intervals cover with 1-alpha/2, their quotient does with 1-alpha.
+func quantileRatio(s, base series, p, alpha float64) (*Percentile, error) {
+	if len(s) == 0 || len(base) == 0 {
+		return nil, nil
+	}
+	x, err := startQuantile(s, p, alpha/2)
+	if err != nil || x == nil {
+		return nil, err
+	}
+	y, err := startQuantile(base, p, alpha/2)
+	if err != nil || y == nil || y.Low <= 0 {
+		return nil, err
+	}
+	return &Percentile{x.Value / y.Value, x.Low / y.High, x.High / y.Low}, nil
+}
+
+// named returns the series of a metric by its name; empty if there is none.
+func (a *analysis) named(workload, name string, arm int) series {
+	for i, m := range a.in.Metrics {
+		if m.Workload == workload && m.Name == name {
+			return a.metrics.at(i, arm)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/model"
+)
+
+// starts writes the percentiles and the phases of a workload that creates its guests.
+func (t *table) starts(k metricKey) {
+	times, phases := StartRows(t.res, k.workload)
+	if len(times) == 0 || !isPrimary(t.res, k) {
+		return
+	}
+	for _, rows := range [][][]string{times, phases} {
+		t.line("")
+		t.grid(rows)
+	}
+	t.note(StartLegend(t.res))
+}
+
+// isPrimary reports whether a metric is the primary one of its workload.
+func isPrimary(res *analyze.Result, k metricKey) bool {
+	for _, c := range res.Comparisons {
+		if c.Workload == k.workload && c.Metric == k.metric {
+			return c.Primary
+		}
+	}
+	return false
+}
+
+// phaseNames are the headings of the phases of a start.
+var phaseNames = map[string]string{
+	model.ProbePhaseSetup: "setup", model.ProbePhaseRuntime: "runtime", model.ProbePhaseKernel: "kernel",
+	model.ProbePhaseInit: "init", model.ProbePhaseAgent: "agent", model.ProbePhaseProgram: "program",
+}
+
+// StartRows are the two tables of a workload that creates its guests, with their headings: percentiles, and
+// means of phases; none for other workloads.
+func StartRows(res *analyze.Result, workload string) (times, phases [][]string) {
+	for _, s := range res.Starts {
+		if s.Workload != workload {
+			continue
+		}
+		if times == nil {
+			times = [][]string{{"start", "starts", "p50", "p95", "p99", "p50 × baseline", "p99 × baseline", "stop", "remove", "peak memory"}}
+			phases = [][]string{{"phases", "mean"}}
+			for _, name := range model.StartPhases {
+				phases[0] = append(phases[0], phaseNames[name])
+			}
+			phases[0] = append(phases[0], "clock ±", "tare's own", "CPU time", "cached", "host read")
+		}
+		name := s.Arm
+		if s.Emulated {
+			name += "*"
+		}
+		memory := ""
+		if s.Memory.N > 0 {
+			memory = ofUnit("B", s.Memory.Mean)
+		}
+		times = append(times, []string{name, fmt.Sprint(s.N), percentileText("s", &s.P50), percentileText("s", s.P95), percentileText("s", s.P99),
+			percentileText("", s.P50Ratio), percentileText("", s.P99Ratio), ofUnit("s", s.Stop.Value), ofUnit("s", s.Remove.Value), memory})
+		row := []string{name, ofUnit("s", s.Mean)}
+		for _, phase := range model.StartPhases {
+			cell := ""
+			for _, p := range s.Phases {
+				if p.Name == phase {
+					cell = ofUnit("s", p.Mean)
+				}
+			}
+			row = append(row, cell)
+		}
+		cached := ""
+		if s.Cached.N > 0 {
+			cached = digits(100*s.Cached.Mean, 3) + " %"
+		}
+		phases = append(phases, append(row, ofUnit("s", s.Error), ofUnit("s", s.Own), ofUnit("s", s.CPU), cached, ofUnit("B", s.Read)))
+	}
+	return times, phases
+}
+
+// ofUnit is a value with its unit, in three digits; "" for 0.
+func ofUnit(unit string, v float64) string {
+	if v == 0 {
+		return ""
+	}
+	sc := scaleFor(unit, v)
+	return digits(v*sc.factor, 3) + " " + sc.unit
+}
+
+// percentileText is a percentile with its interval, if it has one; a ratio has no unit.
+func percentileText(unit string, p *analyze.Percentile) string {
+	if p == nil {
+		return ""
+	}
+	if unit == "" {
+		return fmt.Sprintf("%s× (%s … %s)", digits(p.Value, 3), digits(p.Low, 3), digits(p.High, 3))
+	}
+	sc := scaleFor(unit, p.Value)
+	if p.High == 0 {
+		return sc.with(p.Value)
+	}
+	return fmt.Sprintf("%s (%s … %s)", sc.with(p.Value), sc.figure(p.Low), sc.figure(p.High))
+}
+
+// StartLegend explains the tables of StartRows.
+func StartLegend(res *analyze.Result) string {
+	text := []string{"from the request to the first instruction of the user's program. Intervals of percentiles: order statistics of single starts"}
+	for _, s := range res.Starts {
+		if s.Method == analyze.BlockBootstrap {
+			text[0] += "; of guests that start at once, a bootstrap of blocks"
+			break
+		}
+	}
+	return strings.Join(append(text,
+		"a percentile is left out if there are too few starts for its interval",
+		"× baseline: conservative, from both intervals at half the error each",
+		"stop: median until nothing of the guest runs; remove: until nothing is left of it",
+		"phases: means, which add up to the mean; a blank phase is not there or not visible, and is part of the next one",
+		"clock ±: error of what the guest's own clock says",
+		"tare's own: time to put the process into its control groups, not part of the start",
+		"cached: share of the image's files that a start reads in the page cache at the request; "+
+			"host read: what the whole host read from disks meanwhile"), "; ") + "."
+}

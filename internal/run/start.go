@@ -1,0 +1,257 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// newcomers are the members of a trial that creates its guests: guests like the plan's, which are not there
+// yet.
+func (r *runner) newcomers(_ context.Context, arm string) (all []*member, err error) {
+	of := r.Plan.Arms[r.arms[arm]]
+	for i, p := range of.Guests {
+		like := r.guests[p.GuestID]
+		m := &member{PlannedGuest: p, number: i, guest: &guest{
+			PlannedGuest: p, arm: like.arm, number: like.number, epoch: like.epoch, weighed: map[string]bool{},
+		}}
+		m.x.room = share(len(of.Guests), r.Campaign.OutputLimit)
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// start creates the guests of a trial at the same time, runs the workload's program in each, and removes
+// them. Unless the workload is Cold, a guest of the arm has been started since the page cache was dropped.
+// An error is the host's or tare's.
+func (r *runner) start(ctx context.Context, members []*member, w *workload.Workload, size int64, _ role) error {
+	r.awake = false
+	if of := members[0].Of; !w.Cold && !r.warm[of] {
+		first := *members[0]
+		own := *first.guest
+		first.guest = &own
+		if err := r.startAll(ctx, []*member{&first}, w, size); err != nil {
+			return err
+		}
+		r.warm[of] = true // also if it did not start: the counted ones will not either
+	}
+	return r.startAll(ctx, members, w, size)
+}
+
+func (r *runner) startAll(ctx context.Context, members []*member, w *workload.Workload, size int64) (err error) {
+	defer func() {
+		for _, m := range members {
+			err = errors.Join(err, m.guest.drop())
+		}
+	}()
+	defer closeWindows(members)
+	if err := inTurn(members, func(m *member) error { return r.prepareStart(ctx, m) }); err != nil {
+		return err
+	}
+	if w.Cold && r.Host.Userland != nil { // in memory there is nothing to read
+		if err := r.dropHostCaches(); err != nil {
+			return err
+		}
+	}
+	before, err := r.readCache(members)
+	if err != nil {
+		return err
+	}
+	began := agent.Monotonic()
+	if err := inTurn(members, func(m *member) (err error) {
+		m.x.window, err = r.watch.Begin(m.guest.machine)
+		return err
+	}); err != nil {
+		return err
+	}
+	step := w.Steps(size)[0]
+	if err := together(members, func(m *member) error { return r.startOne(ctx, m, step) }); err != nil {
+		return err
+	}
+	if err := inTurn(members, func(m *member) (err error) {
+		m.x.readings, err = m.x.window.End()
+		m.x.window = nil
+		if v := m.x.readings.Values; v != nil {
+			v[model.ProbeTimed] = time.Duration(agent.Monotonic() - began).Seconds()
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := inTurn(members, func(m *member) error { return r.evaluateStart(ctx, m, w, size, before) }); err != nil {
+		return err
+	}
+	return together(members, endStart)
+}
+
+// prepareStart makes everything for a guest that is there before the request.
+func (r *runner) prepareStart(ctx context.Context, m *member) error {
+	g := m.guest
+	driver := r.Drivers[g.system()]
+	if driver == nil {
+		return fault.Campaignf("arm %s: there is no system %q", g.Of, g.system())
+	}
+	ask, err := g.request()
+	if err != nil {
+		return err
+	}
+	r.starts++
+	g.machine, err = system.Prepare(ctx, driver, r.Host, fmt.Sprintf("%d-start%d", r.session, r.starts), ask)
+	return err
+}
+
+// startOne requests the guest and runs the program in it.
+func (r *runner) startOne(ctx context.Context, m *member, step workload.Step) error {
+	x, machine := &m.x, m.guest.machine
+	if err := machine.Start(ctx); err != nil {
+		return err
+	}
+	res, err := machine.Agent.Run(ctx, agent.Command{
+		Argv: step.Argv, Env: system.AgentEnv, Dir: machine.DataDir(), Timeout: r.Campaign.Timeout, OutputLimit: leastOutput,
+	})
+	if res == nil {
+		return err
+	}
+	if err != nil { // the program could not be started
+		notStarted(res, err)
+	}
+	x.steps = append(x.steps, storeStep(step, res))
+	quick, cancel := context.WithTimeout(ctx, quickTimeout)
+	defer cancel()
+	x.clock, err = machine.Agent.Clock(quick, clockExchanges)
+	return err
+}
+
+// evaluateStart turns what was noted of a start into values, and journals the guest.
+func (r *runner) evaluateStart(ctx context.Context, m *member, w *workload.Workload, size int64, before cacheState) error {
+	x, machine := &m.x, m.guest.machine
+	res := x.steps[0].Result
+	marks, failure := startMarks(machine, res, x.clock)
+	result := stepResult(x.steps[0].Name, res)
+	if failure == nil {
+		x.timed = marks.whole()
+		result.Wall = x.timed
+	}
+	x.results = append(x.results, result)
+	metrics, err := w.Evaluate(size, x.results)
+	if err != nil && fault.KindOf(err) != fault.Guest {
+		return err
+	}
+	if err = errors.Join(err, failure); err != nil {
+		m.end.err, m.end.event = err, store.EventWrongAnswer
+		metrics = map[string]float64{}
+	}
+	switch peak, err := machine.PeakMemory(); {
+	case err == nil && peak > 0:
+		metrics[workload.StartMemory] = float64(peak)
+	case err != nil && !errors.Is(err, cgroup.ErrUnknown):
+		return err
+	}
+	x.metrics = metrics
+	v := x.readings.Values
+	if failure == nil {
+		for phase, d := range marks.phases() {
+			v[phase] = d.Seconds()
+		}
+		if !machine.Driver.Capabilities().SameKernel {
+			v[model.ProbeStartError] = (x.clock.Delay / 2).Seconds()
+		}
+	}
+	before.add(v)
+	if err := machine.Settle(ctx); err != nil {
+		return err
+	}
+	g := m.guest
+	who := store.GuestID{Flavor: store.GuestFlavor{Flavor: machine.Site.Flavor, Confinement: machine.Confinement}, Slot: g.Slot}
+	g.id, err = r.Store.AddGuest(r.session, r.arms[g.arm.Name], g.epoch, who, machine.StartTime, machine.Hello, machine.Guest.CommandLine())
+	return storeErr(err)
+}
+
+// endStart ends the guest, and notes how long that took.
+func endStart(m *member) error {
+	machine, begin := m.guest.machine, time.Now()
+	if err := m.guest.drop(); err != nil {
+		return err
+	}
+	if m.end.err == nil {
+		m.x.metrics[workload.StopTime] = machine.StopTime.Seconds()
+		m.x.metrics[workload.RemoveTime] = time.Since(begin).Seconds()
+	}
+	return nil
+}
+
+// mark is an instant of a start on the host's CLOCK_MONOTONIC in ns, and the phase that ends with it.
+type mark struct {
+	phase string
+	at    int64
+}
+
+// startOf is a start by its marks, in their order. The first is the request and ends no phase. Between the
+// marks of the phase ProbeStartOwn the start stands still.
+type startOf []mark
+
+// whole is the time from the request to the last mark, without what was tare's own.
+func (s startOf) whole() time.Duration {
+	return time.Duration(s[len(s)-1].at-s[0].at) - s.phases()[model.ProbeStartOwn]
+}
+
+// phases are the times between the marks.
+func (s startOf) phases() map[string]time.Duration {
+	all := map[string]time.Duration{}
+	for i, m := range s[1:] {
+		all[m.phase] = time.Duration(m.at - s[i].at)
+	}
+	return all
+}
+
+// clockStep is by how much marks of two clocks may be in the wrong order besides the error of the guest's
+// clock: a kernel sets its own clock while it boots.
+const clockStep = 2 * time.Millisecond
+
+// startMarks relates what host and guest noted of a start. An error says that the guest's clock
+// contradicts the host's: no phase of it can be believed, nor the whole.
+func startMarks(m *system.Machine, res *agent.Result, clock agent.Clock) (startOf, error) {
+	slack := clock.Delay/2 + clockStep
+	own := !m.Driver.Capabilities().SameKernel
+	if !own { // the same clock
+		clock.Offset, slack = 0, 0
+	}
+	s := startOf{{"", m.Requested}}
+	if p, ok := m.Guest.(system.Marked); ok {
+		if forked, executed := p.Executed(); executed > 0 {
+			s = append(s, mark{model.ProbePhaseSetup, forked}, mark{model.ProbeStartOwn, executed})
+		}
+	}
+	if own {
+		s = append(s, mark{model.ProbePhaseRuntime, clock.HostTime(0)})
+	}
+	if m.Hello.Began > 0 {
+		phase := model.ProbePhaseRuntime
+		if own {
+			phase = model.ProbePhaseKernel
+		}
+		s = append(s, mark{phase, clock.HostTime(m.Hello.Began)}, mark{model.ProbePhaseInit, clock.HostTime(m.Hello.Ready)})
+	}
+	s = append(s, mark{model.ProbePhaseAgent, m.Answered}, mark{model.ProbePhaseProgram, clock.HostTime(res.GuestExec)})
+	if res.GuestExec <= 0 {
+		return nil, fault.Guestf("its agent does not say when the program was executed")
+	}
+	for i := range s[1:] {
+		before, at := s[i], &s[i+1]
+		if late := time.Duration(before.at - at.at); late > slack {
+			return nil, fault.Guestf("the guest's clock contradicts the host's: %s would have taken −%v", at.phase, late)
+		} else if late > 0 {
+			at.at = before.at
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,53 @@
+package builtin
+
+import (
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// startParams: the page cache of the host when the start is requested.
+var startParams = []workload.Param{{
+	Name: "cache", Default: "warm", Values: []string{"warm", "cold"},
+	About: "warm: the same system has started a guest since the host's page cache was last dropped; cold: the host's page cache is dropped before each start",
+}}
+
+// start creates a guest in every trial. What a trial takes is known only to the one who asks for the
+// guest, so package run gives the time of the step, and the metrics other than the first.
+func start() *workload.Workload {
+	return workload.WithParams(startParams, func(set workload.Settings) *workload.Workload {
+		return &workload.Workload{
+			Name:     "start",
+			Title:    "create a guest, run a program in it, remove it",
+			Source:   "tare; the program is true (coreutils)",
+			Programs: []string{"true"},
+			Packages: []string{"coreutils"},
+			Metrics: []workload.Metric{
+				workload.Time("from the request for a guest to the first instruction of the user's program in it, " +
+					"without the time in which tare confines the process that it starts"),
+				{Name: workload.StopTime, Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
+					About: "from the request to end the guest until nothing of it runs any more"},
+				{Name: workload.RemoveTime, Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
+					About: "from the same request until nothing of the guest is left on the host: no mount, device, group or file"},
+				{Name: workload.StartMemory, Unit: "B", Better: workload.Lower, Clock: workload.HostClock,
+					About: "the most memory that the guest's control group was charged with until the program had ended"},
+			},
+			SizeUnit: "start", MinSize: 1, MaxSize: 1, DefaultSize: 1,
+			Sparse:  true,
+			Creates: true,
+			Cold:    set["cache"] == "cold",
+			Steps: func(int64) []workload.Step {
+				return []workload.Step{{Name: "program", Timed: true, Argv: []string{"true"}}}
+			},
+			Parse: func([]byte) (map[string]float64, error) {
+				return nil, fault.Guestf("start has no output to read: run it in a campaign")
+			},
+			Evaluate: func(size int64, results []workload.StepResult) (map[string]float64, error) {
+				done, err := workload.Ran(start().Steps(size), results)
+				if err != nil {
+					return nil, err
+				}
+				return workload.Sane(map[string]float64{"time": done["program"].Wall.Seconds()})
+			},
+		}
+	})
+}

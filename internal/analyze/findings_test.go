@@ -77,6 +77,16 @@ var besides = map[string][]string{
 	"incarnations-differ": {"few-guests"},
 	"spread":              {"slow-trials"},
 	"no-steady-state":     {"few-guests"},
+	"warm-start":          {"few-starts"},
+	"phases-differ":       {"few-starts"},
+}
+
+// starts makes the trials of an arm starts, whose phases are this share of them.
+func (f *fake) starts(arm int, share float64) {
+	took := map[int]float64{}
+	f.each(0, arm, func(o *dataset.Observation) { took[int(o.Block)] = o.Value })
+	f.probes(model.ProbePhaseSetup, arm, func(b int) float64 { return took[b] / 4 })
+	f.probes(model.ProbePhaseProgram, arm, func(b int) float64 { return (share - 0.25) * took[b] })
 }
 
 func constant(v float64) func(int) float64 { return func(int) float64 { return v } }
@@ -324,6 +334,19 @@ func TestFindings(t *testing.T) {
 				f.Arms[i].Scenario = "noisy"
 			}
 		}, "", "", ""},
+		{"starts", func(f *fake) { f.starts(kvm, 1) }, "few-starts", Info, "30 starts are too few for p95 and p99"},
+		{"a cold start", func(f *fake) {
+			f.starts(kvm, 1)
+			f.Cold = []string{"cpu"}
+			f.probes(model.ProbeCached, kvm, constant(0.001))
+		}, "few-starts", Info, "30 starts"},
+		{"a cold start with a warm cache", func(f *fake) {
+			f.starts(kvm, 1)
+			f.Cold = []string{"cpu"}
+			f.probes(model.ProbeCached, kvm, func(b int) float64 { return float64(b%3) / 4 })
+		}, "warm-start", Serious, "up to 50 % of what a start reads of the image was in the page cache"},
+		{"phases without a part of the start", func(f *fake) { f.starts(kvm, 0.9) }, "phases-differ", Serious,
+			"+1.09 s are missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFake(11, 0.005, 30)

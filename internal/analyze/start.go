@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/stats"
 )
@@ -70,18 +69,16 @@ type StartPhase struct {
 // starts describes every arm of every workload that creates its guests.
 func (a *analysis) starts() (all []Start, err error) {
 	for mi, m := range a.in.Metrics {
-		if !m.Primary || !slices.ContainsFunc(a.in.Probes, func(p dataset.Probe) bool {
-			return p.Workload == m.Workload && p.Name == model.ProbePhaseProgram
-		}) {
+		if !m.Primary {
 			continue
 		}
-		for ai, arm := range a.in.Arms {
-			if len(a.metrics.at(mi, ai)) == 0 {
+		for ai := range a.in.Arms {
+			if len(a.metrics.at(mi, ai)) == 0 || len(a.probe(m.Workload, model.ProbePhaseProgram, ai)) == 0 {
 				continue
 			}
 			s, err := a.start(mi, ai)
 			if err != nil {
-				return nil, errorf("starts of %s on %s: %w", arm.Name, m.Workload, err)
+				return nil, errorf("starts of %s on %s: %w", a.in.Arms[ai].Name, m.Workload, err)
 			}
 			all = append(all, s)
 		}

@@ -133,6 +133,15 @@ type workloadView struct {
 	Ranking               string
 	Doubts                []doubt
 	Isolation             *isolationView
+	Starts                []grid // percentiles and phases, if the workload creates its guests
+	StartLegend           string
+}
+
+// grid is a table of texts; the first cell of each row names it.
+type grid struct {
+	Caption  string
+	Headings []string
+	Rows     [][]string
 }
 
 // doubt is the findings of one kind on one workload, in a line.

@@ -63,6 +63,10 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 	if len(beside) > 0 {
 		v.BesideDots, _ = dotPlot(v.ID+"-c", beside, v.Beside, perStrip(len(d.strips)))
 	}
+	if times, phases := report.StartRows(res, name); len(times) > 0 {
+		v.Starts = []grid{{"Percentiles", times[0][1:], times[1:]}, {"Phases, means", phases[0][1:], phases[1:]}}
+		v.StartLegend = report.StartLegend(res)
+	}
 	v.Isolation = isolation(res, v.ID, name, max(v.First.Name, v.Beside.Name))
 	return v, true
 }

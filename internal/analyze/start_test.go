@@ -1,0 +1,96 @@
+package analyze
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/model"
+)
+
+// TestStarts: starts of 10 ms on native and of 50 ms on kvm, of which 3 % take 200 ms longer.
+func TestStarts(t *testing.T) {
+	const blocks = 500
+	f := newFake(3, 0, 0)
+	f.Planned, f.obs = blocks, nil
+	r := rand.New(rand.NewPCG(7, 7))
+	for b := range blocks {
+		for arm := range costs {
+			took := 0.010
+			if arm == kvm {
+				if took = 0.050; b%33 == 0 {
+					took = 0.250
+				}
+			}
+			f.obs = append(f.obs, dataset.Observation{Arm: int32(arm), Block: int32(b), Epoch: int32(b) + 1,
+				Value: took * math.Exp(0.05*r.NormFloat64())})
+		}
+	}
+	for arm := range costs {
+		f.starts(arm, 1)
+	}
+	f.probes(model.ProbeStartOwn, kvm, constant(0.3))
+	res := analyze(t, f)
+	if len(res.Starts) != len(costs) {
+		t.Fatalf("%d arms", len(res.Starts))
+	}
+	covers := func(name string, p *Percentile, want float64) {
+		t.Helper()
+		if p == nil || p.Low > want || want > p.High || p.Low > p.Value || p.Value > p.High || p.High > 1.5*p.Low {
+			t.Errorf("%s is %+v, want %v", name, p, want)
+		}
+	}
+	s := res.Starts[kvm]
+	if s.N != blocks || s.Blocks != blocks || s.Method != OrderStatistics || s.Baseline != "native" || math.Abs(s.Rest) > 1e-12 || math.Abs(s.Own-0.3) > 1e-9 ||
+		len(s.Phases) != 2 || math.Abs(s.Phases[0].Share-0.25) > 1e-9 {
+		t.Errorf("%+v", s)
+	}
+	covers("p50", &s.P50, 0.0501)
+	covers("p50 over native's", s.P50Ratio, 5.01)
+	covers("p99", s.P99, 0.25)
+	if s.P99Ratio == nil || s.P99Ratio.Low < 15 || s.P99Ratio.High > 35 {
+		t.Errorf("p99 over native's: %+v", s.P99Ratio)
+	}
+	if base := res.Starts[native]; base.P50Ratio != nil || base.Baseline != "" {
+		t.Errorf("the baseline is compared with itself: %+v", base)
+	}
+	if again := res.Starts[control]; !again.Control {
+		t.Errorf("%+v", again)
+	} else {
+		covers("the control over native", again.P50Ratio, 1)
+	}
+}
+
+// TestStartsAtOnce: guests that start at once share what a moment brings, so blocks are the units.
+func TestStartsAtOnce(t *testing.T) {
+	const blocks, guests = 100, 8
+	f := newFake(3, 0, 0)
+	f.Planned, f.obs = blocks, nil
+	r := rand.New(rand.NewPCG(7, 8))
+	for i := range f.Arms {
+		f.Arms[i].Members = make([]dataset.Member, guests)
+	}
+	for b := range blocks {
+		for arm := range costs {
+			moment := math.Exp(0.3 * r.NormFloat64())
+			for m := range guests {
+				f.obs = append(f.obs, dataset.Observation{Arm: int32(arm), Block: int32(b), Epoch: int32(b) + 1, Member: int32(m),
+					Value: 0.05 * moment * math.Exp(0.05*r.NormFloat64())})
+			}
+		}
+	}
+	f.starts(kvm, 1)
+	res := analyze(t, f)
+	if len(res.Starts) != 1 {
+		t.Fatalf("%+v", res.Starts)
+	}
+	s := res.Starts[0]
+	if s.N != blocks*guests || s.Blocks != blocks || s.Guests != guests || s.Method != BlockBootstrap {
+		t.Errorf("%+v", s)
+	}
+	// 800 independent values would have an interval of ± 2.6 %; 100 blocks have one of about ± 7.5 %.
+	if wide := s.P50.High / s.P50.Low; wide < 1.08 || wide > 1.3 || s.P95 == nil || s.P99 != nil {
+		t.Errorf("p50 %+v, p95 %+v, p99 %+v", s.P50, s.P95, s.P99)
+	}
+}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/probe"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
@@ -62,7 +64,7 @@ func (r *runner) startAll(ctx context.Context, members []*member, w *workload.Wo
 			return err
 		}
 	}
-	before, err := r.readCache(members)
+	before, err := probe.ReadPageCache(r.filesRead(members))
 	if err != nil {
 		return err
 	}
@@ -109,6 +111,28 @@ func (r *runner) prepareStart(ctx context.Context, m *member) error {
 	return err
 }
 
+// filesRead are files of the image that every start of these guests reads.
+func (r *runner) filesRead(members []*member) []string {
+	u, machine := r.Host.Userland, members[0].guest.machine
+	if u == nil || machine == nil {
+		return nil
+	}
+	if !machine.Driver.Capabilities().HostMount {
+		return []string{u.Kernel, u.Initramfs, u.BareInitramfs}
+	}
+	return programFiles(u)
+}
+
+// programFiles are the files of the userland that the program of a start is loaded from.
+func programFiles(u *system.Userland) []string {
+	files := []string{filepath.Join(u.Tree, "usr/bin/true")}
+	for _, pattern := range []string{"ld-linux*.so*", "libc.so.6"} {
+		found, _ := filepath.Glob(filepath.Join(u.Tree, "usr/lib/*-linux-gnu", pattern)) // the pattern is well formed
+		files = append(files, found...)
+	}
+	return files
+}
+
 // startOne requests the guest and runs the program in it.
 func (r *runner) startOne(ctx context.Context, m *member, step workload.Step) error {
 	x, machine := &m.x, m.guest.machine
@@ -132,7 +156,7 @@ func (r *runner) startOne(ctx context.Context, m *member, step workload.Step) er
 }
 
 // evaluateStart turns what was noted of a start into values, and journals the guest.
-func (r *runner) evaluateStart(ctx context.Context, m *member, w *workload.Workload, size int64, before cacheState) error {
+func (r *runner) evaluateStart(ctx context.Context, m *member, w *workload.Workload, size int64, before probe.PageCache) error {
 	x, machine := &m.x, m.guest.machine
 	res := x.steps[0].Result
 	marks, failure := startMarks(machine, res, x.clock)
@@ -166,7 +190,7 @@ func (r *runner) evaluateStart(ctx context.Context, m *member, w *workload.Workl
 			v[model.ProbeStartError] = (x.clock.Delay / 2).Seconds()
 		}
 	}
-	before.add(v)
+	before.Add(v)
 	if err := machine.Settle(ctx); err != nil {
 		return err
 	}

@@ -1,10 +1,9 @@
-package run
+package probe
 
 import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -12,27 +11,18 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host/procfs"
 	"github.com/tare-bench/tare/internal/model"
-	"github.com/tare-bench/tare/internal/system"
 )
 
-// cacheState is what the host's page cache held before a start, and what its disks had read until then.
-type cacheState struct {
-	share   float64 // of the files that the start reads
+// PageCache is what the host's page cache held at an instant, and what its disks had read until then.
+type PageCache struct {
+	share   float64 // of some files, 0..1
 	known   bool
 	read    int64 // bytes
 	counted bool
 }
 
-// readCache looks which share of the files that a start of these guests reads is in the page cache.
-func (r *runner) readCache(members []*member) (c cacheState, err error) {
-	u := r.Host.Userland
-	if u == nil {
-		return c, nil
-	}
-	files := programFiles(u)
-	if machine := members[0].guest.machine; machine != nil && !machine.Driver.Capabilities().HostMount {
-		files = []string{u.Kernel, u.Initramfs, u.BareInitramfs}
-	}
+// ReadPageCache looks which share of these files is in the page cache. Files that do not exist do not count.
+func ReadPageCache(files []string) (c PageCache, err error) {
 	var cached, all int64
 	for _, file := range files {
 		n, size, err := resident(file)
@@ -51,8 +41,8 @@ func (r *runner) readCache(members []*member) (c cacheState, err error) {
 	return c, nil
 }
 
-// add adds the probes about the page cache to the values of a trial that is over.
-func (c cacheState) add(v map[string]float64) {
+// Add adds the probes about the page cache to the values of a trial that began then and is over.
+func (c PageCache) Add(v map[string]float64) {
 	if c.known {
 		v[model.ProbeCached] = c.share
 	}
@@ -69,16 +59,6 @@ func diskRead() (bytes int64, ok bool) {
 	}
 	kib, ok := procfs.Counters(string(b))["pgpgin"]
 	return kib << 10, ok
-}
-
-// programFiles are the files of the userland that the program of a start is loaded from.
-func programFiles(u *system.Userland) []string {
-	files := []string{filepath.Join(u.Tree, "usr/bin/true")}
-	for _, pattern := range []string{"ld-linux*.so*", "libc.so.6"} {
-		found, _ := filepath.Glob(filepath.Join(u.Tree, "usr/lib/*-linux-gnu", pattern)) // the pattern is well formed
-		files = append(files, found...)
-	}
-	return files
 }
 
 // resident returns how much of a file is in the page cache, and its size, in bytes. A file in memory has

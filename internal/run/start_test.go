@@ -133,9 +133,8 @@ func TestStart(t *testing.T) {
 func TestStartResumes(t *testing.T) {
 	b := newStartBench(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	created := 0
-	b.other.OnCreate = func(int) error {
-		if created++; created == 6 {
+	b.other.OnCreate = func(n int) error {
+		if n == 6 {
 			cancel()
 		}
 		return nil

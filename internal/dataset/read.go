@@ -12,6 +12,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/histogram"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
@@ -128,6 +129,9 @@ func Read(r *store.Run) (Set, error) {
 		return Set{}, err
 	}
 	if err := in.readValues(r, metrics); err != nil {
+		return Set{}, err
+	}
+	if err := in.readLatencies(r, metrics); err != nil {
 		return Set{}, err
 	}
 	if _, err := in.Prepare(); err != nil { // here it is known which file that is
@@ -266,6 +270,37 @@ func (in *Set) readValues(r *store.Run, all []store.Metric) error {
 				}
 			}
 		}
+	}
+	return nil
+}
+
+// readLatencies reads the single latencies of all trials.
+func (in *Set) readLatencies(r *store.Run, all []store.Metric) error {
+	index := map[int32]int32{} // of metrics, by id in the store
+	for id, m := range all {
+		if !m.Probe {
+			index[int32(id)] = int32(len(index))
+		}
+	}
+	for l, err := range r.Latencies() {
+		if err != nil {
+			return err
+		}
+		metric, known := index[l.Metric]
+		if !known || l.Arm < 0 || int(l.Arm) >= len(in.Arms) || l.Block < 0 || l.Block >= maxBlocks || l.Member < 0 {
+			return fault.Campaignf("%s is damaged: latencies of metric %d, arm %d, block %d and guest %d", r.Path(),
+				l.Metric, l.Arm, l.Block, l.Member)
+		}
+		h, err := histogram.Decode(l.Encoded)
+		if err != nil {
+			return fault.Campaignf("%s is damaged: the latencies of arm %s in block %d: %w", r.Path(),
+				in.Arms[l.Arm].Name, l.Block, err)
+		}
+		incarnation := l.Guest // as in readValues
+		if in.Boots {
+			incarnation = l.Epoch
+		}
+		in.Latencies = append(in.Latencies, Latencies{metric, l.Arm, l.Block, incarnation, l.Member, h})
 	}
 	return nil
 }

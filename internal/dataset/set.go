@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/histogram"
 	"github.com/tare-bench/tare/internal/model"
 )
 
@@ -21,6 +22,9 @@ type Set struct {
 
 	Probes            []Probe
 	ProbeObservations iter.Seq2[Observation, error] // as Observations, Metric indexes Probes
+
+	// Latencies are the single latencies of trials, in any order.
+	Latencies []Latencies
 
 	Cold     []string // workloads that ask for a cold page cache at the start of a guest
 	Guests   []Guest  // controls' left out
@@ -111,6 +115,13 @@ type Observation struct {
 	// block, without freezing in between. It only shows what a thaw costs.
 	Repeat bool
 	Value  float64
+}
+
+// Latencies are the single latencies of one trial, of a metric that describes them with
+// one number. The other fields are those of Observation.
+type Latencies struct {
+	Metric, Arm, Block, Epoch, Member int32
+	*histogram.Histogram
 }
 
 // Probe is a named series of what the host (or the agent) saw during the

@@ -25,6 +25,7 @@ type execution struct {
 	clock    agent.Clock
 	timed    time.Duration // total of the timed steps by the host's clock
 	metrics  map[string]float64
+	singles  []byte // encoded single latencies; nil: there are none
 	readings probe.Readings
 
 	results  []workload.StepResult
@@ -142,6 +143,9 @@ func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, 
 		if err != nil && fault.KindOf(err) != fault.Guest {
 			return err
 		}
+		if err == nil && w.Latencies != nil {
+			x.singles, err = singleLatencies(w, x.results)
+		}
 		x.metrics, m.end.err = metrics, err
 		switch {
 		case err == nil || x.over:
@@ -159,6 +163,15 @@ func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, 
 		return x.clockAgain(ctx, machine)
 	}
 	return nil
+}
+
+// singleLatencies returns the encoded histogram of a trial's single latencies.
+func singleLatencies(w *workload.Workload, results []workload.StepResult) ([]byte, error) {
+	h, err := w.Latencies(results)
+	if err != nil {
+		return nil, err
+	}
+	return h.Encode()
 }
 
 // clockAgain sets the clock probes of a remote guest from the offsets before

@@ -92,6 +92,9 @@ func (r *runner) outcome(m *member, t trial, wrong error) store.Outcome {
 	}
 	name := r.Workloads[t.Workload].Name
 	add(r.metrics[name], m.x.metrics)
+	if id, ok := r.metrics[name][r.Workloads[t.Workload].SingleOf]; ok {
+		o.Latencies, o.LatencyOf = m.x.singles, id
+	}
 	add(r.probes[name], m.x.readings.Values)
 	switch {
 	case wrong != nil:

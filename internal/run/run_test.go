@@ -15,6 +15,7 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/histogram"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/probe"
@@ -478,5 +479,49 @@ func TestHeardLate(t *testing.T) {
 	m := member{x: execution{timed: time.Millisecond}}
 	if err := m.heardLate(); err != nil {
 		t.Errorf("nothing is known of the guest's clock: %v", err)
+	}
+}
+
+// TestSingleLatencies: the histogram of a trial's single latencies is in the run file, and a trial whose histogram
+// contradicts its figures has failed.
+func TestSingleLatencies(t *testing.T) {
+	b := newBench(t, yaml)
+	with := *count
+	with.SingleOf = "time"
+	broken := false
+	with.Latencies = func([]workload.StepResult) (*histogram.Histogram, error) {
+		if broken {
+			return nil, fault.Guestf("%w: 3 latencies of 4", workload.ErrContradiction)
+		}
+		h := &histogram.Histogram{}
+		return h, h.Add(1500, 4)
+	}
+	b.config.Workloads = map[string]*workload.Workload{"count": &with}
+	if _, err := b.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for l, err := range b.config.Store.Latencies() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := histogram.Decode(l.Encoded)
+		if err != nil || h.Count() != 4 || l.Metric != 0 || l.Guest == 0 {
+			t.Errorf("%+v, %+v, %v", l, h, err)
+		}
+		n++
+	}
+	if n < 8 {
+		t.Errorf("%d trials have latencies", n)
+	}
+
+	broken = true
+	b = newBench(t, yaml)
+	b.config.Workloads = map[string]*workload.Workload{"count": &with}
+	if s, err := b.run(t.Context()); err != nil || s.Failed == 0 {
+		t.Errorf("with contradictions: %+v, %v", s, err)
+	}
+	for range b.config.Store.Latencies() {
+		t.Error("a failed trial has latencies")
 	}
 }

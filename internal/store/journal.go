@@ -94,6 +94,9 @@ type Outcome struct {
 	Log    string
 	Steps  []Step
 	Values map[int]float64 // by metric id
+	// Latencies are the encoded single latencies of the metric LatencyOf; nil: there are none.
+	Latencies []byte
+	LatencyOf int
 }
 
 // Step is one command of a trial.
@@ -217,6 +220,9 @@ func (r *Run) FinishAll(attempts []int64, outcomes []Outcome) error {
 	}
 	defer tx.Rollback()
 	for i, o := range outcomes {
+		if r.format < singles {
+			o.Latencies = nil
+		}
 		if err := finish(tx, attempts[i], o); err != nil {
 			return r.explain(err)
 		}
@@ -240,6 +246,11 @@ func finish(tx *sql.Tx, attempt int64, o Outcome) error {
 			attempt, i, s.Name, s.Timed, string(argv), notNil(x.Stdout), notNil(x.Stderr), int64(x.StdoutBytes), int64(x.StderrBytes),
 			x.ExitCode, int(x.Signal), x.TimedOut, x.HostStart, x.HostEnd, x.GuestStart, x.GuestEnd,
 			x.GuestRealStart, x.GuestRealEnd, string(usage)); err != nil {
+			return err
+		}
+	}
+	if o.Latencies != nil {
+		if _, err := tx.Exec("INSERT INTO latency VALUES (?, ?, ?)", attempt, o.LatencyOf, o.Latencies); err != nil {
 			return err
 		}
 	}

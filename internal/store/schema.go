@@ -31,7 +31,9 @@ var schemas = sync.OnceValues(func() (all [Format][]object, err error) {
 		case 1:
 			script = schemaOf1
 		case 2:
-			script += "DROP TABLE pass;"
+			script += "DROP TABLE pass; DROP TABLE latency;"
+		case 3:
+			script += "DROP TABLE latency;"
 		}
 		db, err := sql.Open("sqlite", ":memory:")
 		if err != nil {

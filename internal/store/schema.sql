@@ -151,6 +151,14 @@ CREATE TABLE value (
     PRIMARY KEY (attempt, metric)
 ) STRICT, WITHOUT ROWID;
 
+-- The single latencies of a trial, in nanoseconds: HdrHistogram's compressed
+-- encoding, version 2, in base64. Since format 4.
+CREATE TABLE latency (
+    attempt   INTEGER PRIMARY KEY REFERENCES attempt,
+    metric    INTEGER NOT NULL REFERENCES metric, -- which describes them with one number
+    histogram BLOB NOT NULL
+) STRICT;
+
 -- Other events on the host, in the order in which tare noticed them.
 CREATE TABLE event (
     id      INTEGER PRIMARY KEY,

@@ -24,7 +24,8 @@ import (
 //	1  one guest per trial
 //	2  several: attempts have a member, guests have a slot and values
 //	3  passes are stored, blocks are counted per workload, groups begin with a discarded trial
-const Format = 3
+//	4  trials have the histogram of their single latencies
+const Format = 4
 
 // applicationID marks a SQLite file as a run of tare: "tare" in ASCII.
 const applicationID = 0x74617265
@@ -108,6 +109,10 @@ func Create(path string, docs map[string][]byte, arms []Arm, metrics []Metric) (
 
 // planned is the first format that stores passes.
 const planned = 3
+
+// singles is the first format that stores single latencies. A run of an older format
+// that is continued goes on without them.
+const singles = 4
 
 // since returns column if the file's format has it, that is, from format on, and
 // otherwise the expression that replaces it in older files.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/histogram"
 	"github.com/tare-bench/tare/internal/workload/tool"
 )
 
@@ -23,6 +24,9 @@ type Measurement struct {
 	Accept func(r *tool.Report) error
 	// Values returns the metrics that are not simply a figure. nil: there are none.
 	Values func(r *tool.Report) (map[string]float64, error)
+	// SingleOf is the metric whose single values Singles finds in the report. "": the output has none.
+	SingleOf string
+	Singles  tool.Singles
 	// Check returns what is wrong with an accepted report as that of a trial of this size. It does not
 	// apply to output that a user saved. nil: no further checks.
 	Check func(size int64, r *tool.Report) error
@@ -54,7 +58,31 @@ func (w *Workload) MeasuredBy(by Measurement) *Workload {
 		}
 		return Sane(m)
 	}
+	if by.SingleOf != "" {
+		w.SingleOf = by.SingleOf
+		w.Latencies = func(results []StepResult) (*histogram.Histogram, error) {
+			for _, s := range results {
+				if s.Name == by.Step {
+					return by.latencies(s)
+				}
+			}
+			return nil, fault.Guestf("the trial has no step %s", by.Step)
+		}
+	}
 	return w
+}
+
+// latencies returns the single latencies in the output of the step.
+func (by Measurement) latencies(s StepResult) (*histogram.Histogram, error) {
+	r, err := tool.Read(by.Tool, s.Output())
+	if err != nil {
+		return nil, InStep(by.Step, err)
+	}
+	h, err := r.Histogram(by.Singles)
+	if err != nil {
+		return nil, InStep(by.Step, err)
+	}
+	return h, nil
 }
 
 // read returns the tool's report in a text, and the metrics by the guest's clock.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tare-bench/tare/internal/histogram"
 	"github.com/tare-bench/tare/internal/workload/tool"
 )
 
@@ -188,6 +189,11 @@ type Workload struct {
 	// status, wrong output or wrong amount of work. It does not check the guest's
 	// clock.
 	Evaluate func(size int64, results []StepResult) (map[string]float64, error)
+
+	// Latencies returns the single latencies of a trial that Evaluate has accepted; nil: the tool prints none.
+	// SingleOf is the metric that describes them with one number, such as their mean.
+	Latencies func(results []StepResult) (*histogram.Histogram, error)
+	SingleOf  string
 }
 
 // Trial returns the commands of one trial in a guest that is its own partner;

@@ -67,6 +67,9 @@ func sysbench(w *workload.Workload, test string, reading workload.Measurement) *
 	return w.MeasuredBy(reading)
 }
 
+// sysbenchSingles are the counts that sysbench prints with --histogram=on.
+var sysbenchSingles = tool.Singles{Before: "latencies of ", After: " ms", Unit: "ms", Count: "events"}
+
 // sysbenchLine returns the command line of one of sysbench's tests, without a time limit.
 func sysbenchLine(test string, args ...string) []string {
 	return append([]string{"sysbench", test, "--time=0"}, args...)

@@ -80,7 +80,7 @@ func sysbenchFileio() *workload.Workload {
 				{Name: "prepare", Argv: fileio("prepare")},
 				{Name: "sync", Argv: []string{"sync", "-f", "."}},
 				{Name: "fileio", Timed: true, DropCaches: true, Argv: fileio("--threads=1", "--file-test-mode=rndrw",
-					"--rand-seed=1", "--events="+strconv.FormatInt(size, 10), "run")},
+					"--rand-seed=1", "--histogram=on", "--events="+strconv.FormatInt(size, 10), "run")},
 				{Name: "clean", Argv: fileio("cleanup")},
 			}
 		},

@@ -45,7 +45,7 @@ func (f fioWork) steps(size int64) []workload.Step {
 		base := append([]string{"fio", "--name=tare"}, files...)
 		base = append(base, "--size="+strconv.FormatInt(f.file(size), 10), "--bs="+byteWords(f.block),
 			"--direct="+map[bool]string{true: "1", false: "0"}[f.direct], "--ioengine=sync", "--iodepth=1", "--thread",
-			"--numjobs="+strconv.FormatInt(f.threads, 10), "--group_reporting", "--output-format=json")
+			"--numjobs="+strconv.FormatInt(f.threads, 10), "--group_reporting", "--output-format=json+")
 		return append(base, args...)
 	}
 	remove := "rm -f " + fioFile + "*"
@@ -89,7 +89,8 @@ func (f fioWork) workload(w *workload.Workload) *workload.Workload {
 		w.SizeUnit += " by each thread"
 	}
 	w.DiskBytes = func(size int64) int64 { return f.threads*f.file(size) + 16<<20 }
-	return w.MeasuredBy(workload.Measurement{Step: "run", Tool: "fio",
+	return w.MeasuredBy(workload.Measurement{Step: "run", Tool: "fio", SingleOf: "latency",
+		Singles: tool.Singles{Before: side + "clat_ns bins ", Unit: "ns", Count: side + "operations"},
 		Accept: func(r *tool.Report) error {
 			if err := fioRan(r, "", f.rw); err != nil {
 				return err

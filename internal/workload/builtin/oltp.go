@@ -51,17 +51,18 @@ func sysbenchOLTP(kind, short, article string) *workload.Workload {
 				workload.Step{Name: "oltp", Timed: true, Argv: sysbenchLine("oltp_"+kind, "--db-driver=mysql",
 					"--mysql-socket="+dbSocket, "--mysql-user=root",
 					"--table-size="+set["rows"], "--threads="+set["threads"], "--rand-seed=1",
-					"--events="+strconv.FormatInt(size, 10), "run")},
+					"--histogram=on", "--events="+strconv.FormatInt(size, 10), "run")},
 				workload.Step{Name: "verify", Argv: mariadbClient("mariadb", "-N", "-e", "SHOW GLOBAL STATUS LIKE 'Com_commit'")},
 				removed(dbDir+"*"))
 		}
 		w.Steps = steps
-		sysbench(w, "oltp", workload.Measurement{Did: "events", Accept: func(r *tool.Report) error {
-			if written := r.Value("queries: write"); (written > 0) != (kind == "read_write") {
-				return fault.Guestf("the transactions made %.0f queries that write; that is not oltp_%s", written, kind)
-			}
-			return nil
-		}})
+		sysbench(w, "oltp", workload.Measurement{Did: "events", SingleOf: "latency", Singles: sysbenchSingles,
+			Accept: func(r *tool.Report) error {
+				if written := r.Value("queries: write"); (written > 0) != (kind == "read_write") {
+					return fault.Guestf("the transactions made %.0f queries that write; that is not oltp_%s", written, kind)
+				}
+				return nil
+			}})
 		w.Source = "sysbench oltp_" + kind + " (sysbench) on MariaDB (mariadb-server)"
 		w.Programs = []string{"mariadb", "mariadb-admin", "mariadbd", "sh", "sync", "sysbench"}
 		w.Packages = []string{"coreutils", "dash", "mariadb-client", "mariadb-server", "sysbench"}

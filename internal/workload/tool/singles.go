@@ -1,0 +1,54 @@
+package tool
+
+import (
+	"math"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/histogram"
+)
+
+// Singles says which figures of a tool are the counts of its histogram of single latencies: those named Before, a
+// latency, After, such as "latencies of 0.123 ms".
+type Singles struct {
+	Before, After string
+	Unit          string // of the latencies
+	// Width is the width of the ranges in Unit if the tool prints their lower ends; 0: it prints their middles.
+	Width float64
+	// Count is the figure with the number of all latencies.
+	Count string
+}
+
+// Histogram returns the single latencies in a report. It is an error if the counts do not add up to the number that the
+// tool prints.
+func (r *Report) Histogram(s Singles) (*histogram.Histogram, error) {
+	h := &histogram.Histogram{}
+	for _, f := range r.Figures {
+		latency, ok := strings.CutPrefix(strings.TrimSpace(f.Name), s.Before)
+		if !ok {
+			continue
+		}
+		if latency, ok = strings.CutSuffix(latency, s.After); !ok {
+			continue
+		}
+		v, err := Number(latency)
+		if err != nil {
+			return nil, err
+		}
+		ns := 1e9 * Figure{Value: v + s.Width/2, Unit: s.Unit}.In("s")
+		if f.Value != math.Trunc(f.Value) || f.Value > histogram.MaxCount || ns > histogram.Highest {
+			return nil, fault.Guestf("the histogram of %s counts %v latencies of %v ns", r.Tool, f.Value, ns)
+		}
+		if err := h.Add(int64(math.Round(ns)), int64(f.Value)); err != nil {
+			return nil, fault.Guestf("the histogram of %s: %w", r.Tool, err)
+		}
+	}
+	all, err := r.One(s.Count)
+	if err != nil {
+		return nil, err
+	}
+	if float64(h.Count()) != all.Value {
+		return nil, Contradiction("the histogram of %s has %d latencies of %.0f", r.Tool, h.Count(), all.Value)
+	}
+	return h, nil
+}

@@ -75,7 +75,10 @@ type analysis struct {
 	cpuTime     int             // index of the first metric that is CPU time
 	summaries   []SeriesSummary // of each metric and arm, as in metrics
 	comparisons []*comparison   // of cost, and the controls'
-	isolations  []*comparison   // of arms beside others with the same arms alone
+	latencies   []latency       // of percentiles of single latencies
+	singles     map[metricOf]singles
+	fewSingles  []fewSingles
+	isolations  []*comparison // of arms beside others with the same arms alone
 	placebos    map[group]stats.Placebo
 	paired      map[metricIn]bool // there are A/A pairs
 	failures    map[[2]string]int // workload, arm -> count
@@ -98,7 +101,7 @@ func Analyze(in dataset.Set) (*Result, error) {
 		return nil, err
 	}
 	a.summarize()
-	for _, c := range a.all() {
+	for _, c := range slices.Concat(a.comparisons, a.isolations) {
 		a.describe(c)
 	}
 	if err := a.estimateAll(a.all()); err != nil {
@@ -135,6 +138,10 @@ func Analyze(in dataset.Set) (*Result, error) {
 	if r.TrialSpread, err = a.trialSpread(); err != nil {
 		return nil, err
 	}
+	r.Latencies = a.latencyResults()
+	if r.Curves, err = a.curves(); err != nil {
+		return nil, err
+	}
 	r.Memory = a.memory()
 	if r.Isolation, err = a.isolation(); err != nil {
 		return nil, err
@@ -145,7 +152,13 @@ func Analyze(in dataset.Set) (*Result, error) {
 }
 
 // all are the comparisons of which something may be claimed, and the controls'.
-func (a *analysis) all() []*comparison { return slices.Concat(a.comparisons, a.isolations) }
+func (a *analysis) all() []*comparison {
+	all := slices.Concat(a.comparisons, a.isolations)
+	for _, l := range a.latencies {
+		all = append(all, l.comparison)
+	}
+	return all
+}
 
 // scenarios returns those of the arms, in their order.
 func (a *analysis) scenarios() []string {
@@ -192,7 +205,10 @@ func read(in *dataset.Set) (*analysis, error) {
 			}
 		}
 	}
-	return a, nil
+	if err := a.readSingles(); err != nil {
+		return nil, err
+	}
+	return a, a.compareLatencies()
 }
 
 // addCPUTime makes a metric of the CPU time that the guest's whole control group
@@ -264,8 +280,10 @@ func (a *analysis) split(c *comparison) (err error) {
 	if c.N == 0 {
 		return nil
 	}
-	if c.est, err = estimateRows(c.rows, c.columns...); err != nil {
-		return errorf("%s %s of %s: %w", c.Workload, c.Metric, c.Arm, err)
+	if c.class != FamilyTails { // their units are made already
+		if c.est, err = estimateRows(c.rows, c.columns...); err != nil {
+			return errorf("%s %s of %s: %w", c.Workload, c.Metric, c.Arm, err)
+		}
 	}
 	c.columns = nil
 	if !c.Control {

@@ -15,7 +15,7 @@ const (
 func (a *analysis) decide() error {
 	type family struct{ name, class Family }
 	for _, of := range grouped(a.all(), func(c *comparison) family {
-		if c.Control {
+		if c.Control && c.class != FamilyTails {
 			return family{name: c.Family} // whether this host is steady is one question
 		}
 		return family{c.Family, c.class}

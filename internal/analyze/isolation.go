@@ -43,6 +43,13 @@ type Isolation struct {
 	Unfairness      float64 `json:"unfairness,omitzero"`
 	UnfairnessWorst float64 `json:"unfairness_worst,omitzero"`
 
+	// P99 is the slowdown by the 99th percentile of single latencies of the workload; absent where it has none, or
+	// too few.
+	P99        float64 `json:"p99_ratio,omitzero"`
+	P99Low     float64 `json:"p99_ci_low,omitzero"`
+	P99High    float64 `json:"p99_ci_high,omitzero"`
+	P99Verdict Verdict `json:"p99_verdict,omitzero"`
+
 	Members []MemberResult `json:"members"`
 	Lost    int            `json:"lost"`   // results that there are not, as guests did not finish
 	Trials  int            `json:"trials"` // those, and those that there are
@@ -90,6 +97,7 @@ func (a *analysis) isolation() ([]Isolation, error) {
 			}
 			a.fairness(&iso, mi, ai)
 			a.skew(&iso, ai)
+			iso.p99(a.latencies)
 			out = append(out, iso)
 		}
 	}

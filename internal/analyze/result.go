@@ -16,11 +16,14 @@ type Result struct {
 	TrialSpread []TrialSpread `json:"trial_spread"`
 	// Tails has the primary metrics of every arm that is compared, but for emulated
 	// ones and mixes of flavors.
-	Tails     []Tail      `json:"tails"`
-	Positions []Position  `json:"positions"`
-	Thaws     []Thaw      `json:"thaws"`
-	Arms      []ArmResult `json:"arms"` // every arm and workload with any value
-	Findings  []Finding   `json:"findings"`
+	Tails     []Tail     `json:"tails"`
+	Positions []Position `json:"positions"`
+	Thaws     []Thaw     `json:"thaws"`
+	// Latencies compares percentiles of single latencies, and Curves has all of them.
+	Latencies []Latency      `json:"latencies,omitempty"`
+	Curves    []LatencyCurve `json:"latency_curves,omitempty"`
+	Arms      []ArmResult    `json:"arms"` // every arm and workload with any value
+	Findings  []Finding      `json:"findings"`
 	// Isolation has every arm beside other guests, in the order of metrics, then arms.
 	Isolation   []Isolation   `json:"isolation,omitempty"`
 	CapAccuracy []CapAccuracy `json:"cap_accuracy,omitempty"`
@@ -54,11 +57,12 @@ type Family string
 
 // The families. Primary are the primary metrics of arms that are not emulated,
 // in the first scenario; CPUTime their CPU time, and Secondary their other
-// metrics. Beside are costs in the other scenarios, against the baseline there.
+// metrics, and Tails percentiles of single latencies. Beside are costs in the other scenarios, against the baseline there.
 const (
 	FamilyPrimary   Family = "primary"
 	FamilyCPUTime   Family = "cpu-time"
 	FamilySecondary Family = "secondary"
+	FamilyTails     Family = "tails"
 	FamilyBeside    Family = "company"
 	FamilyEmulated  Family = "emulated"
 	FamilyIsolation Family = "isolation"

@@ -85,7 +85,7 @@ func sysbenchFileio() *workload.Workload {
 			}
 		},
 	}
-	return sysbench(w, "fileio", workload.Measurement{Did: "events"})
+	return sysbench(w, "fileio", workload.Measurement{Did: "events", SingleOf: "latency", Singles: sysbenchSingles})
 }
 
 // bonnieMetrics are the fields of bonnie++'s CSV that are metrics, in the order of

@@ -115,6 +115,9 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 	for _, t := range res.Tails {
 		l.tail(of(t.Workload, t.Metric, t.Arm), t)
 	}
+	for _, t := range res.Latencies {
+		l.latency(of(t.Workload, t.Metric, t.Arm), t)
+	}
 	for _, s := range res.TrialSpread {
 		row := figureRow{Workload: s.Workload, Metric: s.Metric, Scenario: s.Scenario}
 		l.known(row, "trial-spread", s.Percent, 0, 0)
@@ -212,6 +215,27 @@ func (l *figureList) start(row figureRow, s analyze.Start) {
 			l.known(row, p.name, p.Value, p.Low, p.High)
 		}
 	}
+}
+
+// latency adds a percentile of single latencies, and its comparison.
+func (l *figureList) latency(row figureRow, t analyze.Latency) {
+	name := analyze.PercentileName(t.Percentile) + "-latency"
+	if t.Family != analyze.FamilyIsolation {
+		l.known(row, name, t.Value, 0, 0)
+	}
+	row.Against = t.Baseline
+	switch {
+	case t.Control:
+		name += "-control"
+	case t.Family == analyze.FamilyIsolation:
+		name += "-slowdown"
+		row.Text = string(t.Verdict)
+	default:
+		l.known(row, "baseline-"+name, t.BaselineValue, 0, 0)
+		name += "-cost"
+		row.Text = string(t.Verdict)
+	}
+	l.known(row, name, t.Ratio, t.CILow, t.CIHigh)
 }
 
 // isolation adds the figures of an arm beside other guests, and of each of its guests.

@@ -29,12 +29,12 @@ func (t *table) isolation(k metricKey) {
 
 // IsolationHeadings are those of IsolationCells.
 func IsolationHeadings() []string {
-	return []string{"isolation", "guests", "slowdown", "interval", "native's", "beyond it", "Jain", "unfair", "lost", "start ±"}
+	return []string{"isolation", "guests", "slowdown", "interval", "native's", "beyond it", "p99", "Jain", "unfair", "lost", "start ±"}
 }
 
 // IsolationLegend explains the headings.
 const IsolationLegend = "slowdown: against the same arm alone, in brackets if not resolved; it is not the cost of the system; " +
-	"beyond it: the slowdown over that of the native baseline; Jain: fairness index, 1 if all guests got the same for their shares; " +
+	"beyond it: the slowdown over that of the native baseline; p99: slowdown of the 99th percentile of single latencies; Jain: fairness index, 1 if all guests got the same for their shares; " +
 	"unfair: largest slowdown over smallest; start ±: 99th percentile of the distance from the agreed start"
 
 // IsolationNotes says for a metric how many guests fit, and how accurate CPU caps are.
@@ -141,7 +141,18 @@ func IsolationCells(i analyze.Isolation) []string {
 	if len(i.Neighbours) > 0 {
 		guests += " + " + strings.Join(i.Neighbours, ", ")
 	}
-	return []string{clean(i.Arm), guests, slowdown, span(i.CILow, i.CIHigh), times(i.Native), times(i.Excess), fraction(i.Jain), times(i.Unfairness), lost, skew}
+	return []string{clean(i.Arm), guests, slowdown, span(i.CILow, i.CIHigh), times(i.Native), times(i.Excess), p99(i), fraction(i.Jain), times(i.Unfairness), lost, skew}
+}
+
+// p99 is the slowdown of the 99th percentile of single latencies, in brackets if not resolved.
+func p99(i analyze.Isolation) string {
+	switch {
+	case i.P99 == 0:
+		return ""
+	case i.P99Verdict == analyze.NotResolved:
+		return "(" + digits(i.P99, 3) + "×)"
+	}
+	return digits(i.P99, 3) + "×"
 }
 
 // grid writes aligned rows of cells, the first as the heading. It leaves out empty

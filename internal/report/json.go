@@ -76,6 +76,8 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 	list(e, "memory", res.Memory)
 	list(e, "trial_spread", res.TrialSpread)
 	list(e, "tails", res.Tails)
+	list(e, "latencies", res.Latencies)
+	list(e, "latency_curves", res.Curves)
 	list(e, "positions", res.Positions)
 	list(e, "thaws", res.Thaws)
 	list(e, "findings", res.Findings)

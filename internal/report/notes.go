@@ -110,6 +110,7 @@ func (t *table) legend() {
 		{t.wide, "~ widely spread values: do not quote the mean alone"},
 		{t.doubted, "! a serious finding below concerns this figure"},
 		{t.isolated, "isolation: " + IsolationLegend},
+		{t.singles, "single latencies: " + LatencyLegend},
 	}
 	marked := slices.DeleteFunc(marks, func(m mark) bool { return !m.used })
 	for i, m := range marked {

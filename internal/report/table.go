@@ -41,6 +41,7 @@ type table struct {
 	ofThese  bool // a row is marked °
 	wide     bool // a row is marked ~
 	isolated bool // there is a table of isolation
+	singles  bool // … of single latencies
 }
 
 func (t *table) header() {
@@ -183,6 +184,9 @@ func (t *table) metric(k metricKey) {
 	t.device(k.workload, all)
 	t.starts(k)
 	t.isolation(k)
+	if first.Primary {
+		t.latencies(k.workload)
+	}
 	if t.ctx.AllMetrics {
 		t.probes(k)
 	}

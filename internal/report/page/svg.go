@@ -34,6 +34,18 @@ func (s *svg) dot(x, y, r float64, class, title string) {
 	fmt.Fprintf(s, `<circle cx="%s" cy="%s" r="%s" class="%s"><title>%s</title></circle>`, num(x), num(y), num(r), class, html.EscapeString(title))
 }
 
+// path is a line through points. Its title shows when the pointer rests on it.
+func (s *svg) path(points [][2]float64, class, title string) {
+	s.WriteString(`<path d="M`)
+	for i, p := range points {
+		if i > 0 {
+			s.WriteByte('L')
+		}
+		s.WriteString(num(p[0]) + " " + num(p[1]))
+	}
+	fmt.Fprintf(s, `" class="%s"><title>%s</title></path>`, class, html.EscapeString(title))
+}
+
 // mark is a small shape around x, y, given as a path relative to it.
 func (s *svg) mark(x, y float64, path, class, title string) {
 	fmt.Fprintf(s, `<path d="M%s %s%s" class="%s"><title>%s</title></path>`, num(x), num(y), path, class, html.EscapeString(title))

@@ -133,6 +133,7 @@ type workloadView struct {
 	Ranking               string
 	Doubts                []doubt
 	Isolation             *isolationView
+	Latencies             *latencyView
 	Starts                []grid // percentiles and phases, if the workload creates its guests
 	StartLegend           string
 }

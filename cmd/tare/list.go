@@ -249,12 +249,14 @@ func parseArgs(_ *cobra.Command, args []string) error {
 	case 2:
 		return nil
 	case 0:
-		return fault.WithRemedy(fault.Campaignf("the name of a tool or workload, and the file with its output, are missing"), fix)
+		return fault.WithRemedy(fault.Campaignf("the name of a tool or workload, and the file with its output, are missing"),
+			fix)
 	case 1:
 		if _, err := os.Stat(args[0]); err == nil {
 			return fault.WithRemedy(fault.Campaignf("which tool or workload wrote %s? Its name is missing", args[0]), fix)
 		}
-		return fault.WithRemedy(fault.Campaignf("the file with the output of %s is missing", args[0]), fix+"; a FILE of - is stdin")
+		return fault.WithRemedy(fault.Campaignf("the file with the output of %s is missing", args[0]),
+			fix+"; a FILE of - is stdin")
 	}
 	return fault.WithRemedy(fault.Campaignf("%d files: each output is parsed on its own", len(args)-1), fix)
 }

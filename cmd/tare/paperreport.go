@@ -111,7 +111,8 @@ func writeClaims(w io.Writer, claims []paper.PageClaim) {
 	head := []string{"claim", "system", "says", "measured by", "by", "cost here", "interval", "verdict"}
 	fmt.Fprintf(w, "%s\n%s\n", markdownRow(head...), "|"+strings.Repeat("---|", len(head)))
 	for _, c := range claims {
-		fmt.Fprintln(w, markdownRow(append([]string{c.Text, c.Cell.System, saysWords[c.Says], c.Cell.Series + ", " + c.Cell.Metric},
+		fmt.Fprintln(w, markdownRow(append([]string{c.Text, c.Cell.System, saysWords[c.Says], c.Cell.Series + ", " +
+			c.Cell.Metric},
 			append(pageHere(c.Cell)[1:], c.Verdict.String())...)...))
 	}
 }

@@ -51,7 +51,8 @@ func findFewStarts(a *analysis) (out []Finding) {
 		if s.Method == BlockBootstrap {
 			units = "blocks of starts at once"
 		}
-		out = append(out, Finding{Workload: s.Workload, Arm: s.Arm, Text: fmt.Sprintf("%d %s are too few for %s", s.Blocks, units, what)})
+		out = append(out, Finding{Workload: s.Workload, Arm: s.Arm, Text: fmt.Sprintf("%d %s are too few for %s", s.Blocks,
+			units, what)})
 	}
 	return out
 }

@@ -44,7 +44,8 @@ func serving(seed uint64, n int, arms ...served) dataset.Set {
 					panic(err)
 				}
 			}
-			in.Latencies = append(in.Latencies, dataset.Latencies{Metric: 1, Arm: int32(ai), Block: b, Epoch: b / 4, Histogram: h})
+			in.Latencies = append(in.Latencies, dataset.Latencies{Metric: 1, Arm: int32(ai), Block: b, Epoch: b / 4,
+				Histogram: h})
 			for m, v := range []float64{sum, sum / float64(n)} {
 				obs = append(obs, dataset.Observation{Metric: int32(m), Arm: int32(ai), Block: b, Epoch: b / 4, Value: v})
 			}

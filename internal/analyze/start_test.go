@@ -42,7 +42,8 @@ func TestStarts(t *testing.T) {
 		}
 	}
 	s := res.Starts[kvm]
-	if s.N != blocks || s.Blocks != blocks || s.Method != OrderStatistics || s.Baseline != "native" || math.Abs(s.Rest) > 1e-12 || math.Abs(s.Own-0.3) > 1e-9 ||
+	if s.N != blocks || s.Blocks != blocks || s.Method != OrderStatistics || s.Baseline != "native" ||
+		math.Abs(s.Rest) > 1e-12 || math.Abs(s.Own-0.3) > 1e-9 ||
 		len(s.Phases) != 2 || math.Abs(s.Phases[0].Share-0.25) > 1e-9 {
 		t.Errorf("%+v", s)
 	}

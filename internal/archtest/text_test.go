@@ -13,7 +13,7 @@ import (
 const maxColumns = 120
 
 // mostLong is how many lines may be longer. Lower it when there are fewer; never raise it.
-const mostLong = 1420
+const mostLong = 1399
 
 // TestLinesAreShort: no more than mostLong lines of Go files have more than maxColumns characters, a
 // tab being one.

@@ -165,8 +165,10 @@ func wholeRun(t testing.TB, dir string) []byte {
 		store.DocCampaign: c.Resolved(), store.DocCampaignYAML: []byte(text), store.DocUserland: []byte(`{"key": "0123"}`),
 		store.DocEnvironment: []byte(`{"version": 1, "host_id": "h", "cpu": {"model": "Some CPU", "threads": 2}}`),
 		store.DocSystems:     []byte(`[{"name": "kvm", "usable": true, "capabilities": {"freeze": "QMP stop"}}]`),
-	}, []store.Arm{{Name: "native", System: "native", Flavor: flavor}, {Name: "kvm", System: "kvm", Flavor: flavor}}, []store.Metric{
-		{Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}, {Workload: "cpu", Name: "host_cpu", Unit: "s", Probe: true},
+	}, []store.Arm{{Name: "native", System: "native", Flavor: flavor}, {Name: "kvm", System: "kvm",
+		Flavor: flavor}}, []store.Metric{
+		{Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}, {Workload: "cpu", Name: "host_cpu",
+			Unit: "s", Probe: true},
 		{Workload: "disk", Name: "rate", Unit: "B/s", Better: "higher", Primary: true},
 	})
 	must(t, err)
@@ -178,14 +180,17 @@ func wholeRun(t testing.TB, dir string) []byte {
 		if i%4 > 1 {
 			workload, metric = "disk", 2
 		}
-		guest, err := r.AddGuest(session, arm, i/4, store.GuestID{}, time.Second, agent.Hello{Kernel: "Linux", CPUs: 2}, []string{"qemu"})
+		guest, err := r.AddGuest(session, arm, i/4, store.GuestID{}, time.Second, agent.Hello{Kernel: "Linux", CPUs: 2},
+			[]string{"qemu"})
 		must(t, err)
 		must(t, r.AddGuestValue(guest, store.MemoryPSS, "B", 1e6))
-		id, err := r.Begin(store.Attempt{Session: session, Guest: guest, Block: i / 4, Position: arm, Workload: workload, Arm: arm, Size: 1})
+		id, err := r.Begin(store.Attempt{Session: session, Guest: guest, Block: i / 4, Position: arm, Workload: workload,
+			Arm: arm, Size: 1})
 		must(t, err)
 		o := store.Outcome{
 			Status: store.Done, Values: map[int]float64{metric: 1 + float64(i)/100},
-			Steps: []store.Step{{Name: "run", Timed: true, Argv: []string{"true"}, Result: &agent.Result{Stdout: []byte("said"), StdoutBytes: 4, HostEnd: 2e9}}},
+			Steps: []store.Step{{Name: "run", Timed: true, Argv: []string{"true"}, Result: &agent.Result{Stdout: []byte("said"),
+				StdoutBytes: 4, HostEnd: 2e9}}},
 		}
 		if i == 13 {
 			o.Status, o.Error, o.Log, o.Values = store.Failed, "crashed", "its log", nil

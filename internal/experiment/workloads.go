@@ -78,7 +78,8 @@ func (t *Testbed) workloads(c *campaign.Campaign) (map[string]*workload.Workload
 func checkCreates(c *campaign.Campaign, cw campaign.Workload) error {
 	for _, a := range c.Active() {
 		if a.Target != "" {
-			return fault.Campaignf("workload %s: tare does not create the machine of arm %s, so its start cannot be measured", cw.Series(), a.Name)
+			return fault.Campaignf("workload %s: tare does not create the machine of arm %s, so its start cannot be measured",
+				cw.Series(), a.Name)
 		}
 	}
 	for _, s := range c.Scenarios {

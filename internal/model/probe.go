@@ -42,4 +42,5 @@ const (
 )
 
 // StartPhases are the probes that add up to the time of a start, in their order.
-var StartPhases = []string{ProbePhaseSetup, ProbePhaseRuntime, ProbePhaseKernel, ProbePhaseInit, ProbePhaseAgent, ProbePhaseProgram}
+var StartPhases = []string{ProbePhaseSetup, ProbePhaseRuntime, ProbePhaseKernel, ProbePhaseInit, ProbePhaseAgent,
+	ProbePhaseProgram}

@@ -275,7 +275,8 @@ func (u *audit) share(c *Claim, f *Figure, list []checked) {
 	}
 	finding := Finding{
 		Unit: "rows", Check: "share", How: "the rows for which it holds",
-		PrintedText: fmt.Sprintf("%d of %d", c.Holds.Count, c.Holds.Of), RecomputedText: fmt.Sprintf("%d of %d", holds, len(list)),
+		PrintedText: fmt.Sprintf("%d of %d", c.Holds.Count, c.Holds.Of), RecomputedText: fmt.Sprintf("%d of %d", holds,
+			len(list)),
 	}
 	for _, one := range list {
 		finding.uses = append(finding.uses, one.finding.uses...)

@@ -87,7 +87,8 @@ func (a *Article) matching(own *Row, o *Operand, but string) []*Row {
 func (a *Article) missing(own *Row, o *Operand) string {
 	want := o.filled(own)
 	if rows := a.rows(own, o); o.Take != "" && len(rows) > 0 && a.combine(o.Take, rows) == nil {
-		return fmt.Sprintf("the %s of figures in units that do not convert, such as %q (line %d) and those of line %d", o.Take,
+		return fmt.Sprintf("the %s of figures in units that do not convert, such as %q (line %d) and those of line %d",
+			o.Take,
 			rows[0].Unit, rows[0].Line, rows[len(rows)-1].Line)
 	}
 	var words []string

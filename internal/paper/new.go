@@ -92,7 +92,8 @@ func (w *importer) sheet(s Sheet) error {
 	for i, row := range s.Rows {
 		for column := 1; i > 0 && column < len(row); column++ {
 			name, heading := strings.TrimSpace(row[0]), strings.TrimSpace(s.Rows[0][column])
-			c := cell{table: s.Name, where: s.where(i, column), text: strings.TrimSpace(row[column]), workload: name, system: heading}
+			c := cell{table: s.Name, where: s.where(i, column), text: strings.TrimSpace(row[column]), workload: name,
+				system: heading}
 			if w.SystemsInRows {
 				c.workload, c.system = heading, name
 			}

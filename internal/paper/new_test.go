@@ -135,7 +135,8 @@ func TestNewLosesNothing(t *testing.T) {
 		{"a.csv", "Test;native (MB/s)\nread;1.234,5\nwrite;500\n", false, "500", "a.csv:2:6 it has a decimal comma"},
 		{"b.tsv", "test\thost\tguest\nboot (s)\t1 234.5\t2\u00a0345.6\nshare\t12%\t13 %\n", false,
 			"1234.5 2345.6 12 13", ""},
-		{"b.csv", "test,host,guest\nboot (s),1.5,2.5\n", true, "", "b.csv:2:10 it has a decimal point b.csv:2:14 it has a decimal point"},
+		{"b.csv", "test,host,guest\nboot (s),1.5,2.5\n", true, "",
+			"b.csv:2:10 it has a decimal point b.csv:2:14 it has a decimal point"},
 		{"c.md", "Words | here.\n\nTest | Native | KVM\n--- | ---: | ---:\nCPU (s) | 13.1[^1] | 12.9*\nx (s) | 0.5 ± 0.1 | <1\ny (s) | -3 | n/a\n", false,
 			"13.1 12.9", "c.md:6:9 it says more c.md:6:22 \"<1\" is not c.md:7:9 \"-3\" is not c.md:7:14 it has no number"},
 	} {
@@ -177,7 +178,8 @@ func TestNewLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := New(sheets, NewOptions{}); err == nil || !strings.Contains(err.Error(), `d.csv:1:11: this column has no name, but a cell, "2" (d.csv:2:10)`) {
+	if _, _, err := New(sheets, NewOptions{}); err == nil || !strings.Contains(err.Error(),
+		`d.csv:1:11: this column has no name, but a cell, "2" (d.csv:2:10)`) {
 		t.Error(err)
 	}
 }

@@ -177,7 +177,8 @@ var relativeKind = strict.Object("a system", []strict.Key[relative]{
 
 var stageKind = strict.Object("a campaign", []strict.Key[stage]{
 	needs("name", func(s *stage) *string { return &s.name }),
-	strict.Required(strict.Field("scenarios", "", strict.List("scenarios", 20, scenarioKind), func(s *stage) *[]string { return &s.scenarios })),
+	strict.Required(strict.Field("scenarios", "", strict.List("scenarios", 20, scenarioKind),
+		func(s *stage) *[]string { return &s.scenarios })),
 	strict.Required(strict.Field("workloads", "", strict.List("workloads", 100, workKind), func(s *stage) *[]work { return &s.work })),
 	strict.Field("scale", "", positive, func(s *stage) *float64 { return &s.scale }),
 	strict.Field("weight", "", positive, func(s *stage) *float64 { return &s.heavy }),
@@ -220,7 +221,8 @@ var recipeKind = strict.Object("a repetition", []strict.Key[recipe]{
 	strict.Required(strict.Field("systems", "", strict.List("systems", 100, relativeKind), func(r *recipe) *[]relative { return &r.relatives })),
 	strict.Required(strict.Field("campaigns", "", strict.List("campaigns", 20, stageKind), func(r *recipe) *[]stage { return &r.stages })),
 	strict.Required(strict.Field("figures", "", strict.List("figures", 1000, ruleKind), func(r *recipe) *[]figure { return &r.figures })),
-	strict.Field("claims", "", strict.List("claims", 100, measuredClaimKind), func(r *recipe) *[]measuredClaim { return &r.claims }),
+	strict.Field("claims", "", strict.List("claims", 100, measuredClaimKind),
+		func(r *recipe) *[]measuredClaim { return &r.claims }),
 	strict.Field("extras", "", strict.List("extras", 100, extraKind), func(r *recipe) *[]Extra { return &r.extras }),
 	strict.Field("notes", "", strict.List("notes", 100, words), func(r *recipe) *[]string { return &r.notes }),
 })

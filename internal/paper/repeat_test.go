@@ -318,15 +318,17 @@ func TestReasons(t *testing.T) {
 		{Stage: "cpu", Series: "x", Metric: "there", Scenario: "solo"}: "",
 		{Stage: "cpu", Series: "y", Metric: "time", Scenario: "solo"}:  "its campaign ended early: no space left",
 		{Stage: "net"}: "no run of campaign platov-vmware-vs-colinux-net",
-		{Stage: "disk", Series: "x", Scenario: "solo"}:                      "",
-		{Stage: "disk", Series: "y", Metric: "time", Scenario: "solo"}:      "its trials failed: out of memory",
-		{Stage: "disk", Series: "silent", Metric: "iops", Scenario: "solo"}: "the program did not report this figure; if the work was too little, a larger --scale helps",
+		{Stage: "disk", Series: "x", Scenario: "solo"}:                 "",
+		{Stage: "disk", Series: "y", Metric: "time", Scenario: "solo"}: "its trials failed: out of memory",
+		{Stage: "disk", Series: "silent", Metric: "iops",
+			Scenario: "solo"}: "the program did not report this figure; if the work was too little, a larger --scale helps",
 	} {
 		if got := p.measured(key).Why; got != want {
 			t.Errorf("%+v: %q, want %q", key, got, want)
 		}
 	}
-	if st := p.measured(Key{Stage: "disk", Series: "silent", Metric: "time", Scenario: "solo", Part: "whole"}); st.Mean != 7 || !st.Higher {
+	if st := p.measured(Key{Stage: "disk", Series: "silent", Metric: "time", Scenario: "solo",
+		Part: "whole"}); st.Mean != 7 || !st.Higher {
 		t.Errorf("a part: %+v", st)
 	}
 	if err := add("disk", in); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "second run") {

@@ -59,7 +59,8 @@ func (p *Results) take(stage string, in dataset.Set, res *analyze.Result) {
 		higher[[2]string{m.Workload, m.Name}] = m.Better == "higher"
 	}
 	key := func(a *analyze.ArmResult, metric, part string) Key {
-		return Key{Stage: stage, Series: a.Workload, Metric: metric, System: a.System, Scenario: cmp.Or(a.Scenario, model.Solo), Part: part}
+		return Key{Stage: stage, Series: a.Workload, Metric: metric, System: a.System, Scenario: cmp.Or(a.Scenario,
+			model.Solo), Part: part}
 	}
 	costs := map[[3]string]*Cost{} // by arm, workload and metric
 	for _, c := range res.Comparisons {

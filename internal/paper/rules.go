@@ -173,7 +173,8 @@ func (u *audit) place(r *Row) {
 			continue
 		}
 		f := Finding{
-			Check: "one figure in a place", PrintedText: n.number() + " " + r.unit(), RecomputedText: m.number() + " " + o.unit(),
+			Check: "one figure in a place", PrintedText: n.number() + " " + r.unit(), RecomputedText: m.number() + " " +
+				o.unit(),
 			How: fmt.Sprintf("the figure of line %d, which has the same place", o.Line), uses: []int{o.Line},
 			Explanation: "one of the two has the label of another row",
 		}

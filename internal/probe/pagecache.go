@@ -95,7 +95,8 @@ func resident(path string) (cached, size int64, err error) {
 
 // mincore sets the lowest bit of each byte of state whose page is in memory.
 func mincore(pages, state []byte) error {
-	_, _, e := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&pages[0])), uintptr(len(pages)), uintptr(unsafe.Pointer(&state[0])))
+	_, _, e := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&pages[0])), uintptr(len(pages)),
+		uintptr(unsafe.Pointer(&state[0])))
 	if e != 0 {
 		return e
 	}

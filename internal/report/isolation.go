@@ -29,7 +29,8 @@ func (t *table) isolation(k metricKey) {
 
 // IsolationHeadings are those of IsolationCells.
 func IsolationHeadings() []string {
-	return []string{"isolation", "guests", "slowdown", "interval", "native's", "beyond it", "p99", "Jain", "unfair", "lost", "start ±"}
+	return []string{"isolation", "guests", "slowdown", "interval", "native's", "beyond it", "p99", "Jain", "unfair",
+		"lost", "start ±"}
 }
 
 // IsolationLegend explains the headings.
@@ -141,7 +142,8 @@ func IsolationCells(i analyze.Isolation) []string {
 	if len(i.Neighbours) > 0 {
 		guests += " + " + strings.Join(i.Neighbours, ", ")
 	}
-	return []string{clean(i.Arm), guests, slowdown, span(i.CILow, i.CIHigh), times(i.Native), times(i.Excess), p99(i), fraction(i.Jain), times(i.Unfairness), lost, skew}
+	return []string{clean(i.Arm), guests, slowdown, span(i.CILow, i.CIHigh), times(i.Native), times(i.Excess), p99(i),
+		fraction(i.Jain), times(i.Unfairness), lost, skew}
 }
 
 // p99 is the slowdown of the 99th percentile of single latencies, in brackets if not resolved.

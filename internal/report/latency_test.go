@@ -35,7 +35,8 @@ func TestLatencies(t *testing.T) {
 		text, _, _ = strings.Cut(text, "\n\n")
 		return text
 	}
-	for all, want := range map[bool][]string{false: {"p50", "p99 ", "p99.9"}, true: {"p50", "p90", "p99 ", "p99.9", "native@noisy"}} {
+	for all, want := range map[bool][]string{false: {"p50", "p99 ", "p99.9"}, true: {"p50", "p90", "p99 ", "p99.9",
+		"native@noisy"}} {
 		text := show(all)
 		for _, word := range append(want, "+23", "1.23") {
 			if !strings.Contains(text, word) {
@@ -54,7 +55,8 @@ func TestLatencies(t *testing.T) {
 	for _, row := range l.rows {
 		names[row.Name] = row.Arm
 	}
-	for name, arm := range map[string]string{"p99-latency": "lxc", "baseline-p99-latency": "lxc", "p99.9-latency-cost": "lxc",
+	for name, arm := range map[string]string{"p99-latency": "lxc", "baseline-p99-latency": "lxc",
+		"p99.9-latency-cost":  "lxc",
 		"p99-latency-control": "native-control", "p99-latency-slowdown": "native@noisy"} {
 		if names[name] != arm {
 			t.Errorf("figure %s of %q, want %q", name, names[name], arm)

@@ -45,7 +45,8 @@ func StartRows(res *analyze.Result, workload string) (times, phases [][]string) 
 			continue
 		}
 		if times == nil {
-			times = [][]string{{"start", "starts", "p50", "p95", "p99", "p50 × baseline", "p99 × baseline", "stop", "remove", "peak memory"}}
+			times = [][]string{{"start", "starts", "p50", "p95", "p99", "p50 × baseline", "p99 × baseline", "stop", "remove",
+				"peak memory"}}
 			phases = [][]string{{"phases", "mean"}}
 			for _, name := range model.StartPhases {
 				phases[0] = append(phases[0], phaseNames[name])
@@ -60,8 +61,10 @@ func StartRows(res *analyze.Result, workload string) (times, phases [][]string) 
 		if s.Memory.N > 0 {
 			memory = ofUnit("B", s.Memory.Mean)
 		}
-		times = append(times, []string{name, fmt.Sprint(s.N), percentileText("s", &s.P50), percentileText("s", s.P95), percentileText("s", s.P99),
-			percentileText("", s.P50Ratio), percentileText("", s.P99Ratio), ofUnit("s", s.Stop.Value), ofUnit("s", s.Remove.Value), memory})
+		times = append(times, []string{name, fmt.Sprint(s.N), percentileText("s", &s.P50), percentileText("s", s.P95),
+			percentileText("s", s.P99),
+			percentileText("", s.P50Ratio), percentileText("", s.P99Ratio), ofUnit("s", s.Stop.Value), ofUnit("s",
+				s.Remove.Value), memory})
 		row := []string{name, ofUnit("s", s.Mean)}
 		for _, phase := range model.StartPhases {
 			cell := ""
@@ -76,7 +79,8 @@ func StartRows(res *analyze.Result, workload string) (times, phases [][]string) 
 		if s.Cached.N > 0 {
 			cached = digits(100*s.Cached.Mean, 3) + " %"
 		}
-		phases = append(phases, append(row, ofUnit("s", s.Error), ofUnit("s", s.Own), ofUnit("s", s.CPU), cached, ofUnit("B", s.Read)))
+		phases = append(phases, append(row, ofUnit("s", s.Error), ofUnit("s", s.Own), ofUnit("s", s.CPU), cached, ofUnit("B",
+			s.Read)))
 	}
 	return times, phases
 }

@@ -107,7 +107,8 @@ func newBenchOf(t *testing.T, dir, text string, w *workload.Workload) *bench {
 	}
 	var metrics []store.Metric
 	for i, m := range w.Metrics {
-		metrics = append(metrics, store.Metric{Workload: w.Name, Name: m.Name, Unit: m.Unit, Better: "lower", Primary: i == 0})
+		metrics = append(metrics, store.Metric{Workload: w.Name, Name: m.Name, Unit: m.Unit, Better: "lower",
+			Primary: i == 0})
 	}
 	for _, u := range probe.UnitsOf(w.Creates) {
 		metrics = append(metrics, store.Metric{Workload: w.Name, Name: u.Name, Unit: u.Unit, Probe: true})

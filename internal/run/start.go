@@ -156,7 +156,8 @@ func (r *runner) startOne(ctx context.Context, m *member, step workload.Step) er
 }
 
 // evaluateStart turns what was noted of a start into values, and journals the guest.
-func (r *runner) evaluateStart(ctx context.Context, m *member, w *workload.Workload, size int64, before probe.PageCache) error {
+func (r *runner) evaluateStart(ctx context.Context, m *member, w *workload.Workload, size int64,
+	before probe.PageCache) error {
 	x, machine := &m.x, m.guest.machine
 	res := x.steps[0].Result
 	marks, failure := startMarks(machine, res, x.clock)
@@ -195,8 +196,10 @@ func (r *runner) evaluateStart(ctx context.Context, m *member, w *workload.Workl
 		return err
 	}
 	g := m.guest
-	who := store.GuestID{Flavor: store.GuestFlavor{Flavor: machine.Site.Flavor, Confinement: machine.Confinement}, Slot: g.Slot}
-	g.id, err = r.Store.AddGuest(r.session, r.arms[g.arm.Name], g.epoch, who, machine.StartTime, machine.Hello, machine.Guest.CommandLine())
+	who := store.GuestID{Flavor: store.GuestFlavor{Flavor: machine.Site.Flavor, Confinement: machine.Confinement},
+		Slot: g.Slot}
+	g.id, err = r.Store.AddGuest(r.session, r.arms[g.arm.Name], g.epoch, who, machine.StartTime, machine.Hello,
+		machine.Guest.CommandLine())
 	return storeErr(err)
 }
 

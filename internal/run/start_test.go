@@ -176,7 +176,8 @@ func TestStartMarks(t *testing.T) {
 	own := &fake.Driver{Change: func(c *system.Capabilities) { c.SameKernel = false }}
 	same := &fake.Driver{}
 	at := func(d *fake.Driver, began, ready int64) *system.Machine {
-		return &system.Machine{Driver: d, Requested: 1000 * ms, Answered: 1100 * ms, Hello: agent.Hello{Began: began, Ready: ready}}
+		return &system.Machine{Driver: d, Requested: 1000 * ms, Answered: 1100 * ms, Hello: agent.Hello{Began: began,
+			Ready: ready}}
 	}
 	clock := agent.Clock{Offset: time.Duration(-1030 * ms), Delay: time.Millisecond} // its kernel began at 1030
 	for _, c := range []struct {

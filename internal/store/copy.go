@@ -29,7 +29,8 @@ func openCopy(ctx context.Context, path string) (_ *Run, err error) {
 	copied := filepath.Join(dir, "run")
 	for _, suffix := range []string{"", journal} {
 		if err := copyFile(ctx, copied+suffix, path+suffix); err != nil {
-			err := fault.Hostf("%s: its last writer was killed, and what that had begun cannot be undone in a copy: %w", path, err)
+			err := fault.Hostf("%s: its last writer was killed, and what that had begun cannot be undone in a copy: %w", path,
+				err)
 			return nil, fault.WithRemedy(err, "tare resume %s", path)
 		}
 	}

@@ -49,7 +49,8 @@ func TestLatencies(t *testing.T) {
 	o := outcome(2, 0)
 	o.Latencies = []byte("h")
 	must(t, r.Finish(id, o))
-	if got := read(r); got != nil || !slices.ContainsFunc(observations(t, r), func(o Observation) bool { return o.Value == 2 }) {
+	if got := read(r); got != nil || !slices.ContainsFunc(observations(t, r),
+		func(o Observation) bool { return o.Value == 2 }) {
 		t.Errorf("a run of format 3 has latencies %v", got)
 	}
 }

@@ -39,7 +39,8 @@ func ServeAmong(ctx context.Context, conn net.Conn) error {
 }
 
 func serve(ctx context.Context, conn net.Conn, procs starter, data string, began int64) error {
-	s := &service{procs: procs, data: data, began: began, ready: clock(unix.CLOCK_MONOTONIC), running: map[uint64]*running{}}
+	s := &service{procs: procs, data: data, began: began, ready: clock(unix.CLOCK_MONOTONIC),
+		running: map[uint64]*running{}}
 	err := Answer(ctx, conn, s)
 	s.finish()
 	return err

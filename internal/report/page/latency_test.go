@@ -35,7 +35,8 @@ func TestLatencyView(t *testing.T) {
 		t.Fatalf("%+v", v)
 	}
 	for html, where := range map[string]string{string(v.Curve): "alone", string(v.Beside): "beside others"} {
-		if n := strings.Count(html, `class="curve`); n != 2 || strings.Contains(html, "control") || strings.Contains(html, "<lxc") {
+		if n := strings.Count(html, `class="curve`); n != 2 || strings.Contains(html, "control") || strings.Contains(html,
+			"<lxc") {
 			t.Errorf("%s: %d curves in %s", where, n, html)
 		}
 		if err := xml.Unmarshal([]byte(html), new(struct{})); err != nil {

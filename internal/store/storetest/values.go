@@ -43,7 +43,8 @@ func NewValues(t testing.TB, dir string, run []byte) *Values {
 		v.columns, v.schema[c.table] = append(v.columns, c), text
 	}
 	must(t, rows.Err())
-	loose := strings.NewReplacer(" INTEGER PRIMARY KEY", " INTEGER PRIMARY KEY", " INTEGER", " BLOB", " TEXT", " BLOB", " REAL", " BLOB",
+	loose := strings.NewReplacer(" INTEGER PRIMARY KEY", " INTEGER PRIMARY KEY", " INTEGER", " BLOB", " TEXT", " BLOB",
+		" REAL", " BLOB",
 		" NOT NULL", "", ") STRICT, WITHOUT ROWID", ") WITHOUT ROWID", ") STRICT", ")")
 	for table, text := range v.schema {
 		_, err := db.Exec("UPDATE sqlite_schema SET sql = ? WHERE name = ?", loose.Replace(text), table)
@@ -68,7 +69,8 @@ func (v *Values) Changed(t testing.TB, changes []byte) []byte {
 		}
 		where := ""
 		if row > 0 {
-			where = fmt.Sprintf(" WHERE %[1]s = (SELECT %[1]s FROM %[2]s ORDER BY 1 LIMIT 1 OFFSET %[3]d)", c.key, c.table, row-1)
+			where = fmt.Sprintf(" WHERE %[1]s = (SELECT %[1]s FROM %[2]s ORDER BY 1 LIMIT 1 OFFSET %[3]d)", c.key, c.table,
+				row-1)
 		}
 		// A change that a key forbids is left out.
 		_, _ = db.Exec(fmt.Sprintf("UPDATE OR IGNORE %s SET %s = %s%s", c.table, c.name, value, where))

@@ -15,7 +15,8 @@ import (
 func TestSharedMemory(t *testing.T) {
 	m := systemtest.Launch(t, Driver{}, "shared-memory", systemtest.Request())
 	const size = "1234568" // no other program uses it
-	r, err := m.Agent.Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", "ipcmk -M " + size + " && cat /proc/sysvipc/shm"},
+	r, err := m.Agent.Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", "ipcmk -M " + size +
+		" && cat /proc/sysvipc/shm"},
 		Env: system.AgentEnv, Dir: m.DataDir(), Timeout: 2 * time.Minute})
 	if err != nil || r.ExitCode != 0 || !strings.Contains(string(r.Stdout), size) {
 		t.Fatalf("the guest made no shared memory: %v, %+v", err, r)

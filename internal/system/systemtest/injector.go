@@ -93,7 +93,8 @@ func filterCalls(calls []int) (int, error) {
 		program = append(program, unix.SockFilter{Code: equal, K: uint32(call), Jt: uint8(len(calls) - i)})
 	}
 	program = append(program,
-		unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ALLOW}, unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_USER_NOTIF})
+		unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ALLOW}, unix.SockFilter{Code: answer,
+			K: unix.SECCOMP_RET_USER_NOTIF})
 	fprog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	// A signal, of which Go's runtime sends many, must not make a call that was counted begin anew.
 	const flags = unix.SECCOMP_FILTER_FLAG_TSYNC | unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH |

@@ -243,9 +243,13 @@ func TestEvaluateRefuses(t *testing.T) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte("3.00     7902"), []byte("2.00     7902"), 1)
 		}, []string{"not do the work"}},
 
-		{"a start without a result", "python-start", "start", func(r *workload.StepResult) { r.Stdout = r.Stdout[3:] }, []string{"step start: 4 of 5 starts"}},
-		{"does not decompress", "zstd", "verify", func(r *workload.StepResult) { r.Stdout = nil }, []string{`the file has "" bytes, but zstd wrote`}},
-		{"a part decompressed", "zstd", "decompress", func(r *workload.StepResult) { r.Stderr = []byte("tare-zstd/out : 1048575 bytes \n") }, []string{"1048575 bytes instead of 1048576"}},
+		{"a start without a result", "python-start", "start", func(r *workload.StepResult) { r.Stdout = r.Stdout[3:] },
+			[]string{"step start: 4 of 5 starts"}},
+		{"does not decompress", "zstd", "verify", func(r *workload.StepResult) { r.Stdout = nil },
+			[]string{`the file has "" bytes, but zstd wrote`}},
+		{"a part decompressed", "zstd", "decompress",
+			func(r *workload.StepResult) { r.Stderr = []byte("tare-zstd/out : 1048575 bytes \n") },
+			[]string{"1048575 bytes instead of 1048576"}},
 		{"too few events", "sysbench-cpu", "cpu", func(r *workload.StepResult) { r.Stdout = fixture(t, "sysbench/cpu.txt") }, []string{"8691 events instead of 150"}},
 	} {
 		t.Run(tc.workload+"/"+tc.name, func(t *testing.T) {

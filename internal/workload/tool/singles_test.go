@@ -26,12 +26,14 @@ func TestHistogram(t *testing.T) {
 		t.Fatalf("%+v, %v", h, err)
 	}
 	// fio prints the same percentiles of its own.
-	for q, figure := range map[float64]string{0.5: " read clat_ns percentile 50.000000", 0.99: " read clat_ns percentile 99.000000"} {
+	for q, figure := range map[float64]string{0.5: " read clat_ns percentile 50.000000",
+		0.99: " read clat_ns percentile 99.000000"} {
 		if got, want := h.Quantile(q), fio.Value(figure); want == 0 || math.Abs(got/want-1) > 0.05 {
 			t.Errorf("%s: %v, want %v", figure, got, want)
 		}
 	}
-	if _, err := fio.Histogram(Singles{Before: "read clat_ns bins ", Unit: "ns", Count: "write operations"}); !errors.Is(err, ErrContradiction) {
+	if _, err := fio.Histogram(Singles{Before: "read clat_ns bins ", Unit: "ns",
+		Count: "write operations"}); !errors.Is(err, ErrContradiction) {
 		t.Errorf("a histogram with other counts: %v", err)
 	}
 	r := &Report{Tool: "sysbench"}

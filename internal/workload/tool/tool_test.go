@@ -317,7 +317,7 @@ var unread = map[string]string{
 	"tar/error-missing.txt":                    "Cannot open",
 	"pgbench/error-no-table.txt":               "does not exist", "pgbench/error-refused.txt": "Connection refused",
 	"pgbench/error-script.txt": "division by zero",
-	"python/error-module.txt":  "Traceback", "python/error-syntax.txt": "SyntaxError", "python/pass.txt": "no figures",
+	"python/error-module.txt":  "Traceback", "python/error-syntax.txt": "SyntaxError", "python/pass.txt": "is empty",
 	"python/importtime-isolated.txt":    "complete",
 	"redis-benchmark/error-refused.txt": "Connection refused",
 	"zstd/error-damaged.txt":            "Read error", "zstd/error-format.txt": "unsupported format",

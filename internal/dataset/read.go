@@ -23,7 +23,11 @@ func CampaignOf(r *store.Run) (*campaign.Campaign, error) {
 	if err != nil {
 		return nil, err
 	}
-	return campaign.FromResolved(body)
+	c, err := campaign.FromResolved(body)
+	if err != nil {
+		return nil, fault.Campaignf("%s is damaged: %w", r.Path(), err)
+	}
+	return c, nil
 }
 
 // ArmsOf reads who takes part in a run of the campaign, as it was planned when the run

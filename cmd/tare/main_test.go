@@ -16,28 +16,14 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/clitest"
 	"github.com/tare-bench/tare/internal/image"
 )
 
 // binary is the real program, built once for all tests.
 var binary string
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "tare-cmd-*")
-	if err != nil {
-		panic(err)
-	}
-	binary = filepath.Join(dir, "tare")
-	build := exec.Command("go", "build", "-o", binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building tare: %v\n%s", err, out)
-		os.Exit(1)
-	}
-	status := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(status)
-}
+func TestMain(m *testing.M) { clitest.Main(m, ".", &binary) }
 
 // live skips a test that needs guests if there can be none.
 func live(t *testing.T) {

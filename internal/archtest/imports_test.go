@@ -92,6 +92,7 @@ var rooms = []struct {
 	{"agent", []string{"agent/wire"}, agentRule},
 
 	{"archtest", nil, "archtest has no code"},
+	{"clitest", nil, "clitest builds and runs the program, and imports nothing of it"},
 	{"findingstest", nil, "findingstest has no code"},
 	{"hostiletest", nil, "hostiletest has no code"},
 	{"docs/findings", nil, "the pages on findings are text"},

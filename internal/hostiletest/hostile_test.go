@@ -27,6 +27,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/clitest"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/store/storetest"
@@ -35,22 +36,7 @@ import (
 // binary is the real program, built once for all tests.
 var binary string
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "tare-hostile-*")
-	if err != nil {
-		panic(err)
-	}
-	binary = filepath.Join(dir, "tare")
-	build := exec.Command("go", "build", "-o", binary, "../../cmd/tare")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building tare: %v\n%s", err, out)
-		os.Exit(1)
-	}
-	status := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(status)
-}
+func TestMain(m *testing.M) { clitest.Main(m, "../../cmd/tare", &binary) }
 
 // Exit statuses, as `tare --help` documents them.
 const (

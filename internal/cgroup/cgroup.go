@@ -152,27 +152,33 @@ type Group struct {
 	layout Layout
 	v1     cgroup1.Cgroup // nil on pure version 2
 	v2     *cgroup2.Manager
+	held   []*os.File
 }
 
-// New makes the group Prefix+name with its limits. The caller calls Remove.
+// New makes the group Prefix+name with its limits, and holds it: other tares know that it is in use while
+// it has no processes. The caller calls Remove.
 func (l Layout) New(name string, lim Limits) (*Group, error) {
 	if err := l.Check(); err != nil {
 		return nil, err
 	}
-	g := &Group{name: Prefix + name, layout: l}
-	if err := g.create(lim); err != nil {
-		g.Remove()
-		return nil, fault.Hostf("making control group %s: %w", g.name, err)
-	}
-	return g, nil
+	return newGroup(Prefix+name, l, lim)
 }
 
 // NewFreezer makes the group Prefix+name without limits, only in the version 2 hierarchy, for
 // freezing and killing its processes. The caller calls Remove.
 func (l Layout) NewFreezer(name string) (*Group, error) {
-	g := &Group{name: Prefix + name, layout: Layout{V2: l.V2}}
-	if err := g.create(Limits{}); err != nil {
-		g.Remove()
+	return newGroup(Prefix+name, Layout{V2: l.V2}, Limits{})
+}
+
+func newGroup(name string, l Layout, lim Limits) (*Group, error) {
+	g := &Group{name: name, layout: l}
+	var err error
+	if g.held, err = holdAll(l.groupDirs(name)); err == nil {
+		if err = g.create(lim); err != nil {
+			g.Remove()
+		}
+	}
+	if err != nil {
 		return nil, fault.Hostf("making control group %s: %w", g.name, err)
 	}
 	return g, nil
@@ -208,20 +214,33 @@ func (g *Group) create(lim Limits) error {
 	return os.MkdirAll(filepath.Join(g.layout.V2, path, leaf), 0o755)
 }
 
-// subsystems are the version 1 controllers that a group uses.
+// controllers are the version 1 controllers that a group uses.
+var controllers = []struct {
+	name string
+	make func(root string) cgroup1.Subsystem
+}{
+	{"cpuset", func(r string) cgroup1.Subsystem { return cgroup1.NewCpuset(r) }},
+	{"cpu", func(r string) cgroup1.Subsystem { return cgroup1.NewCpu(r) }},
+	{"cpuacct", func(r string) cgroup1.Subsystem { return cgroup1.NewCpuacct(r) }},
+	{"memory", func(r string) cgroup1.Subsystem { return cgroup1.NewMemory(r) }},
+	{"pids", func(r string) cgroup1.Subsystem { return cgroup1.NewPids(r) }},
+	{"devices", func(r string) cgroup1.Subsystem { return cgroup1.NewDevices(r) }},
+}
+
+// groupDirs are the directories of a group of this name, one in each hierarchy that it uses.
+func (l Layout) groupDirs(name string) []string {
+	dirs := []string{filepath.Join(l.V2, name)}
+	for _, c := range controllers {
+		if at := l.V1[c.name]; at != "" && !slices.Contains(dirs, filepath.Join(at, name)) {
+			dirs = append(dirs, filepath.Join(at, name))
+		}
+	}
+	return dirs
+}
+
 func (l Layout) subsystems() ([]cgroup1.Subsystem, error) {
 	var subs []cgroup1.Subsystem
-	for _, c := range []struct {
-		name string
-		make func(root string) cgroup1.Subsystem
-	}{
-		{"cpuset", func(r string) cgroup1.Subsystem { return cgroup1.NewCpuset(r) }},
-		{"cpu", func(r string) cgroup1.Subsystem { return cgroup1.NewCpu(r) }},
-		{"cpuacct", func(r string) cgroup1.Subsystem { return cgroup1.NewCpuacct(r) }},
-		{"memory", func(r string) cgroup1.Subsystem { return cgroup1.NewMemory(r) }},
-		{"pids", func(r string) cgroup1.Subsystem { return cgroup1.NewPids(r) }},
-		{"devices", func(r string) cgroup1.Subsystem { return cgroup1.NewDevices(r) }},
-	} {
+	for _, c := range controllers {
 		if at := l.V1[c.name]; at != "" {
 			// cpu and cpuacct may be one mount with a symbolic link for each.
 			subs = append(subs, c.make(filepath.Dir(at)))
@@ -318,15 +337,6 @@ func (g *Group) Name() string { return g.name }
 
 // Layout is the layout that the group is part of.
 func (g *Group) Layout() Layout { return g.layout }
-
-// ProcsFiles returns the files into which a process writes "0" to enter the group.
-func (g *Group) ProcsFiles() []string {
-	var files []string
-	for _, dir := range g.dirs() {
-		files = append(files, filepath.Join(dir, leaf, "cgroup.procs"))
-	}
-	return files
-}
 
 // Add moves a process with all its threads into the group: one that a daemon has started elsewhere.
 // It skips hierarchies in which the process is already in the group or below. If the process has

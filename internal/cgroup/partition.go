@@ -14,24 +14,30 @@ import (
 func (l Layout) Partition(name string) (remove func() error, err error) {
 	var dirs []string
 	for _, at := range l.mounts() {
-		dir := filepath.Join(at, Prefix+name)
-		if err = os.Mkdir(dir, 0o755); err != nil {
-			break
+		dirs = append(dirs, filepath.Join(at, Prefix+name))
+	}
+	held, err := holdAll(dirs)
+	if err != nil {
+		return nil, fault.Hostf("making control group %s: %w", Prefix+name, err)
+	}
+	remove = func() error {
+		defer release(held)
+		return removeDirs(dirs)
+	}
+	for _, dir := range dirs {
+		if _, err := os.Stat(filepath.Join(dir, "cgroup.subtree_control")); err == nil {
+			continue
 		}
-		dirs = append(dirs, dir)
 		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} { // version 1 leaves these empty
-			if _, e := os.Stat(filepath.Join(at, "cgroup.subtree_control")); e == nil {
+			b, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file))
+			if err != nil {
 				continue
 			}
-			if b, e := os.ReadFile(filepath.Join(at, file)); e == nil && err == nil {
-				err = os.WriteFile(filepath.Join(dir, file), b, 0)
+			if err := os.WriteFile(filepath.Join(dir, file), b, 0); err != nil {
+				remove()
+				return nil, fault.Hostf("making control group %s: %w", Prefix+name, err)
 			}
 		}
-	}
-	remove = func() error { return removeDirs(dirs) }
-	if err != nil {
-		remove()
-		return nil, fault.Hostf("making control group %s: %w", Prefix+name, err)
 	}
 	return remove, nil
 }

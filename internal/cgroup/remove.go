@@ -21,7 +21,9 @@ const removeTimeout = 10 * time.Second
 // Remove kills all processes in the group and removes it from every hierarchy. It may be called
 // twice.
 func (g *Group) Remove() error {
-	return removeDirs(g.dirs())
+	err := removeDirs(g.dirs())
+	release(g.held)
+	return err
 }
 
 // removeDirs removes these directories and all groups below them, killing the processes there.
@@ -100,9 +102,9 @@ func (l Layout) Leftovers(which string) []string {
 // RemoveLeftovers removes the groups with these directories and kills their processes.
 func RemoveLeftovers(dirs []string) error { return removeDirs(dirs) }
 
-// Empty reports whether there are certainly no processes in the group with this directory, nor
+// empty reports whether there are certainly no processes in the group with this directory, nor
 // below.
-func Empty(dir string) bool {
+func empty(dir string) bool {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return err
@@ -113,13 +115,4 @@ func Empty(dir string) bool {
 		}
 		return err
 	}) == nil
-}
-
-// RemoveEmpty removes the group with this directory and those below, unless a process has entered
-// one: then it is in use after all.
-func RemoveEmpty(dir string) error {
-	if err := removeTree(dir); err != nil && !errors.Is(err, unix.EBUSY) {
-		return fault.Hostf("removing control groups: %w", err)
-	}
-	return nil
 }

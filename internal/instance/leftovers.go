@@ -143,16 +143,16 @@ func unknown(path string, err error) error {
 }
 
 // certain reports whether something can go although the lock file of its owner is not
-// here, because it has been removed or is in another /run. Data volumes have a lock of
-// their own, and a group without processes serves nobody.
+// here, because it has been removed or is in another /run. Data volumes and control
+// groups have a lock of their own.
 func (l *Leftover) certain() bool {
 	switch l.What {
 	case "data volumes":
 		owner, err := check(l.Path)
 		return err == nil && owner == dead
 	case "control group":
-		l.remove = func() error { return cgroup.RemoveEmpty(l.Path) }
-		return cgroup.Empty(l.Path)
+		l.remove = func() error { return cgroup.RemoveAbandoned(l.Path) }
+		return cgroup.Abandoned(l.Path)
 	case lockFile: // a socket, whose lock file would be beside it
 		return true
 	}

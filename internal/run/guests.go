@@ -238,6 +238,9 @@ func (r *runner) closeGuests() error {
 	for _, g := range r.inOrder {
 		errs = append(errs, g.drop())
 	}
+	for of := range r.kept {
+		errs = append(errs, r.endDaemon(of))
+	}
 	return errors.Join(errs...)
 }
 

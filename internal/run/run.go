@@ -99,8 +99,9 @@ type runner struct {
 	epochs   map[string]int    // by arm without scenario: how often its guests were re-created
 	awake    bool              // the guest of the last trial stays thawed, for the repetition
 	summary  Summary
-	starts   int             // guests that trials have created
-	warm     map[string]bool // arms of which a guest was started since the page cache was dropped, without scenario
+	starts   int                    // guests that trials have created
+	warm     map[string]bool        // arms of which a guest was started since the page cache was dropped, without scenario
+	kept     map[string]system.Keep // daemons that trials start guests with, by arm without scenario
 
 	elapsed time.Duration // of earlier sessions
 	began   time.Time
@@ -114,7 +115,7 @@ type runner struct {
 // boot of the host (the error is then *OtherBoot). When it returns, no guest is
 // left. After any error, the run can be resumed without loss.
 func Run(ctx context.Context, c Config) (Summary, error) {
-	r := &runner{Config: c, began: time.Now(), warm: map[string]bool{}}
+	r := &runner{Config: c, began: time.Now(), warm: map[string]bool{}, kept: map[string]system.Keep{}}
 	if r.Progress == nil {
 		r.Progress = func(Event) {}
 	}
@@ -238,6 +239,9 @@ func (r *runner) trialWithRetries(ctx context.Context, t trial) error {
 			if err := r.guests[m.GuestID].drop(); err != nil {
 				return err
 			}
+		}
+		if err := r.endDaemon(r.Plan.Arms[r.arms[t.Arm]].Of); err != nil {
+			return err
 		}
 	}
 }

@@ -34,9 +34,14 @@ func (r *runner) newcomers(_ context.Context, arm string) (all []*member, err er
 
 // start creates the guests of a trial at the same time, runs the workload's program in each, and removes
 // them. Unless the workload is Cold, a guest of the arm has been started since the page cache was dropped.
-// An error is the host's or tare's.
-func (r *runner) start(ctx context.Context, members []*member, w *workload.Workload, size int64, _ role) error {
+// The system's daemon runs already. An error is the host's or tare's.
+func (r *runner) start(ctx context.Context, members []*member, w *workload.Workload, size int64, _ role) (err error) {
 	r.awake = false
+	rest, err := r.wakeDaemon(ctx, members[0].guest)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rest()) }()
 	if of := members[0].Of; !w.Cold && !r.warm[of] {
 		first := *members[0]
 		own := *first.guest
@@ -47,6 +52,34 @@ func (r *runner) start(ctx context.Context, members []*member, w *workload.Workl
 		r.warm[of] = true // also if it did not start: the counted ones will not either
 	}
 	return r.startAll(ctx, members, w, size)
+}
+
+// wakeDaemon thaws the daemon that makes the guest's system, or starts it. It runs from the first trial of
+// the arm to the end of the run, and is frozen whenever the arm does not start a guest. The caller calls rest.
+func (r *runner) wakeDaemon(ctx context.Context, g *guest) (rest func() error, err error) {
+	driver, ok := r.Drivers[g.system()].(system.Served)
+	if !ok {
+		return func() error { return nil }, nil
+	}
+	kept := r.kept[g.Of]
+	if kept == nil {
+		// The number tells whose daemon it is, as that of a guest's site does.
+		if kept, err = driver.KeepDaemon(ctx, fmt.Sprintf("%s-%d-start", r.Host.RunID, g.number)); err != nil {
+			return nil, err
+		}
+		r.kept[g.Of] = kept
+	}
+	return kept.Rest, kept.Wake()
+}
+
+// endDaemon ends the daemon that was kept for the starts of an arm, if there is one.
+func (r *runner) endDaemon(of string) error {
+	kept := r.kept[of]
+	if kept == nil {
+		return nil
+	}
+	delete(r.kept, of)
+	return kept.Release()
 }
 
 func (r *runner) startAll(ctx context.Context, members []*member, w *workload.Workload, size int64) (err error) {

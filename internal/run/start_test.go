@@ -227,3 +227,53 @@ func TestStartMarks(t *testing.T) {
 		t.Errorf("%d", stub.whole())
 	}
 }
+
+// daemonic is a system whose daemon makes its guests.
+type daemonic struct {
+	*fake.Driver
+	starts, running int
+	awake           bool
+}
+
+func (s *daemonic) KeepDaemon(context.Context, string) (system.Keep, error) {
+	s.starts++
+	s.running++
+	s.awake = true
+	return s, nil
+}
+
+func (s *daemonic) Rest() error    { s.awake = false; return nil }
+func (s *daemonic) Wake() error    { s.awake = true; return nil }
+func (s *daemonic) Release() error { s.running--; s.awake = false; return nil }
+
+// TestStartDaemon: a system's daemon is running when a start is requested, is frozen while other systems start
+// theirs, and is replaced if a start fails by the host's fault.
+func TestStartDaemon(t *testing.T) {
+	b := newStartBench(t)
+	s := &daemonic{Driver: b.other}
+	b.config.Drivers["other"] = s
+	broken := false
+	b.other.OnCreate = func(n int) error {
+		if !s.awake || s.running != 1 {
+			t.Errorf("start %d: awake %v, %d are running", n, s.awake, s.running)
+		}
+		if n == 5 {
+			broken = true
+			return fault.Hostf("the daemon does not answer")
+		}
+		return nil
+	}
+	b.native.OnCreate = func(int) error {
+		if s.awake {
+			t.Error("it is awake while native starts")
+		}
+		return nil
+	}
+	if sum, err := b.run(t.Context()); err != nil || !sum.Complete || sum.Failed != 0 {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	if !broken || s.starts != 2 || s.running != 0 {
+		t.Errorf("broken: %v; it was started %d times, and %d are left", broken, s.starts, s.running)
+	}
+	checkPhases(t, b)
+}

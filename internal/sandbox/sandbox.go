@@ -227,17 +227,16 @@ func mountCgroup2(dir string) error {
 	return nil
 }
 
-// Enter describes how a guest's process starts: it joins the guest's control groups before it
-// executes Path, so that none of its children can escape them.
+// Enter describes how a guest's process is confined before it executes Path. cgroup.Group.Start puts it
+// into its control groups.
 type Enter struct {
-	CgroupProcs []string // cgroup.procs files of the groups to join
-	Hide        []string // directories to replace by empty ones in memory
-	PIDs        bool     // run in a new PID namespace: processes that it started end with it
-	IPC         bool     // run in a new IPC namespace: System V memory that it leaves ends with it
-	Net         string   // path of a network namespace to enter, or ""
-	Jail        *Jail    // where it is confined; nil: nowhere. Not with Hide, PIDs or Root
-	Root        string   // new root directory; "": unchanged
-	Dir         string   // working directory, inside Root
+	Hide []string // directories to replace by empty ones in memory
+	PIDs bool     // run in a new PID namespace: processes that it started end with it
+	IPC  bool     // run in a new IPC namespace: System V memory that it leaves ends with it
+	Net  string   // path of a network namespace to enter, or ""
+	Jail *Jail    // where it is confined; nil: nowhere. Not with Hide, PIDs or Root
+	Root string   // new root directory; "": unchanged
+	Dir  string   // working directory, inside Root
 	// Drop are capabilities that the process and its children can never have.
 	Drop []capability.Cap
 	// Mark is a descriptor on which the caller is told when the program is executed, see ReadMark. The
@@ -283,11 +282,6 @@ func enter(arg string) error {
 	}
 	if e.Mark > 0 {
 		unix.CloseOnExec(e.Mark)
-	}
-	for _, file := range e.CgroupProcs {
-		if err := os.WriteFile(file, []byte("0"), 0); err != nil {
-			return err
-		}
 	}
 	if e.Net != "" {
 		if err := enterNetwork(e.Net); err != nil {

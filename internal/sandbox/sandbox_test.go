@@ -120,14 +120,14 @@ func work(mark string) error {
 	if err != nil {
 		return err
 	}
-	cold, err := Enter{CgroupProcs: g.ProcsFiles(), Path: sleep, Argv: []string{mark, "3600"}}.Command()
+	cold, err := Enter{Path: sleep, Argv: []string{mark, "3600"}}.Command()
 	if err != nil {
 		return err
 	}
-	if err := cold.Start(); err != nil {
+	if err := g.Start(cold); err != nil {
 		return err
 	}
-	for len(processes(mark)) < 2 { // until it has entered the group and executed sleep
+	for len(processes(mark)) < 2 { // until it has executed sleep
 		time.Sleep(time.Millisecond)
 	}
 	if err := g.Freeze(); err != nil {

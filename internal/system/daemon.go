@@ -42,7 +42,16 @@ const (
 // site for which the daemon was started.
 const DaemonSuffix = ".daemon"
 
-// Use is one guest's use of a daemon.
+// KeepDaemon is Acquire for drivers that are Served.
+func (d *Daemon) KeepDaemon(ctx context.Context, id string) (Keep, error) {
+	u, err := d.Acquire(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// Use is one guest's use of a daemon, or that of a Keep.
 type Use struct {
 	d                 *Daemon
 	resting, released bool
@@ -172,7 +181,7 @@ func (d *Daemon) start(ctx context.Context, id string) (err error) {
 		return err
 	}
 	c.Dir = d.dir // some daemons write files to their working directory
-	if d.p, err = c.start(d.group.ProcsFiles()); err != nil {
+	if d.p, err = c.start(d.group); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, daemonUp)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/sandbox"
 )
@@ -70,7 +71,7 @@ func (s *Site) Start(c Command) (*Process, error) {
 	}
 	defer theirs.Close()
 	c.Files = append([]*os.File{theirs}, c.Files...)
-	p, err := c.start(s.Group.ProcsFiles())
+	p, err := c.start(s.Group)
 	if err != nil {
 		conn.Close()
 		return nil, err
@@ -79,8 +80,8 @@ func (s *Site) Start(c Command) (*Process, error) {
 	return p, nil
 }
 
-// start starts the process in the control groups with these cgroup.procs files.
-func (c Command) start(procs []string) (*Process, error) {
+// start starts the process in this control group.
+func (c Command) start(in *cgroup.Group) (*Process, error) {
 	argv, path := c.Argv, c.Argv[0]
 	if c.Root == "" {
 		var err error
@@ -95,8 +96,8 @@ func (c Command) start(procs []string) (*Process, error) {
 	defer marks.Close()
 	files := append(slices.Clip(c.Files), marks)
 	cmd, err := sandbox.Enter{
-		Mark:        AgentFD + len(c.Files),
-		CgroupProcs: procs, Hide: c.Hide, PIDs: c.PIDs, IPC: c.IPC, Net: c.Net, Jail: c.Jail, Root: c.Root, Dir: c.Dir,
+		Mark: AgentFD + len(c.Files),
+		Hide: c.Hide, PIDs: c.PIDs, IPC: c.IPC, Net: c.Net, Jail: c.Jail, Root: c.Root, Dir: c.Dir,
 		Drop: c.Drop, Path: path, Argv: argv, Env: slices.Concat(AgentEnv, c.Env),
 	}.Command()
 	if err != nil {
@@ -107,7 +108,7 @@ func (c Command) start(procs []string) (*Process, error) {
 	cmd.ExtraFiles = files
 	cmd.Stdout, cmd.Stderr = p.log, p.log
 	cmd.WaitDelay = time.Second // a child may keep the log open
-	if err := cmd.Start(); err != nil {
+	if err := in.Start(cmd); err != nil {
 		executed.Close()
 		return nil, fault.Hostf("starting %s: %w", argv[0], err)
 	}

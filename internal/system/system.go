@@ -75,6 +75,21 @@ type Marked interface {
 	Executed() (forked, executed int64)
 }
 
+// Served is implemented by drivers whose guests are made by a daemon.
+type Served interface {
+	// KeepDaemon starts the daemon unless it runs, awake, so that the creation of a guest need not. id is
+	// like the ID of a site. The caller releases the result.
+	KeepDaemon(ctx context.Context, id string) (Keep, error)
+}
+
+// Keep keeps a daemon running, like a guest: it is frozen while all that use it rest, and ends after the
+// last Release.
+type Keep interface {
+	Rest() error
+	Wake() error
+	Release() error
+}
+
 // Status says whether a system is usable on this host.
 type Status struct {
 	Usable bool   `json:"usable"`

@@ -27,6 +27,11 @@ type Driver struct {
 
 func (d *Driver) Name() string { return d.name }
 
+// KeepDaemon is that of system.Served.
+func (d *Driver) KeepDaemon(ctx context.Context, id string) (system.Keep, error) {
+	return d.daemon.KeepDaemon(ctx, id)
+}
+
 func (d *Driver) Capabilities() system.Capabilities {
 	caps := system.GroupCapabilities(d.capCovers,
 		"the engine's defaults: seccomp, capabilities, masked paths, security modules")

@@ -38,6 +38,11 @@ func LXC() Driver { return Driver{"libvirt-lxc", "lxc:///system", "lxc", system.
 
 func (d Driver) Name() string { return d.name }
 
+// KeepDaemon is that of system.Served.
+func (d Driver) KeepDaemon(ctx context.Context, id string) (system.Keep, error) {
+	return d.daemon.KeepDaemon(ctx, id)
+}
+
 func (d Driver) container() bool { return d.kind == "lxc" }
 
 func (d Driver) Capabilities() system.Capabilities {

@@ -1,0 +1,85 @@
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// TestAbandoned: an empty group is abandoned only if no tare holds it.
+func TestAbandoned(t *testing.T) {
+	l := layoutForTest(t)
+	g, err := l.New("test-held", Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Remove()
+	if _, err := l.New("test-held", Limits{}); err == nil {
+		t.Error("the same group twice")
+	}
+	for _, dir := range l.Leftovers("test-held") {
+		if err := RemoveAbandoned(dir); err != nil || Abandoned(dir) {
+			t.Errorf("%s looks abandoned, %v", dir, err)
+		}
+	}
+	if err := g.Freeze(); err != nil { // it is still there
+		t.Fatal(err)
+	}
+	release(g.held) // as if this process had ended
+	dirs := l.Leftovers("test-held")
+	for _, dir := range dirs {
+		if !Abandoned(dir) {
+			t.Errorf("%s does not look abandoned", dir)
+		}
+		if err := RemoveAbandoned(dir); err != nil {
+			t.Error(err)
+		}
+	}
+	if left := l.Leftovers("test-held"); len(dirs) == 0 || len(left) > 0 {
+		t.Errorf("of %q are left %q", dirs, left)
+	}
+}
+
+// TestHold: a directory that somebody takes for a leftover before it is locked is made again.
+func TestHold(t *testing.T) {
+	l := layoutForTest(t)
+	removeAll := func() {
+		for _, dir := range l.Leftovers("test-hold") {
+			if err := RemoveAbandoned(dir); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	ended := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+				removeAll()
+			}
+		}
+	})
+	for i := range 300 {
+		dir := filepath.Join(l.V2, fmt.Sprintf("%stest-hold-%d", Prefix, i))
+		f, err := hold(dir)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		for range 20 {
+			if _, err := os.Stat(dir); err != nil {
+				t.Error(err)
+				break
+			}
+		}
+		f.Close()
+	}
+	close(ended)
+	wg.Wait()
+	removeAll()
+}

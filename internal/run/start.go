@@ -224,6 +224,7 @@ func (r *runner) evaluateStart(ctx context.Context, m *member, w *workload.Workl
 			v[model.ProbeStartError] = (x.clock.Delay / 2).Seconds()
 		}
 	}
+	withoutOwn(v, machine)
 	before.Add(v)
 	if err := machine.Settle(ctx); err != nil {
 		return err
@@ -234,6 +235,17 @@ func (r *runner) evaluateStart(ctx context.Context, m *member, w *workload.Workl
 	g.id, err = r.Store.AddGuest(r.session, r.arms[g.arm.Name], g.epoch, who, machine.StartTime, machine.Hello,
 		machine.Guest.CommandLine())
 	return storeErr(err)
+}
+
+// withoutOwn takes from the CPU time of the guest's control group what tare's own process used there before
+// it executed the runtime or VMM.
+func withoutOwn(values map[string]float64, m *system.Machine) {
+	p, marked := m.Guest.(system.Marked)
+	_, elsewhere := m.Guest.(system.Meter)
+	if cpu, ok := values[model.ProbeGuestGroupCPU]; ok && marked && !elsewhere {
+		_, _, own := p.Executed()
+		values[model.ProbeGuestGroupCPU] = max(0, cpu-own.Seconds())
+	}
 }
 
 // endStart ends the guest, and notes how long that took.
@@ -287,7 +299,7 @@ func startMarks(m *system.Machine, res *agent.Result, clock agent.Clock) (startO
 	}
 	s := startOf{{"", m.Requested}}
 	if p, ok := m.Guest.(system.Marked); ok {
-		if forked, executed := p.Executed(); executed > 0 {
+		if forked, executed, _ := p.Executed(); executed > 0 {
 			s = append(s, mark{model.ProbePhaseSetup, forked}, mark{model.ProbeStartOwn, executed})
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/moby/sys/capability"
 	"golang.org/x/sys/unix"
@@ -39,14 +40,19 @@ const (
 	enterArg = "tare-enter"
 )
 
-// Intercept must be the first call in main, and in TestMain if tests start guests. It does not
-// return if this process is the stub of Enter or the sandbox's first process.
-func Intercept() {
+// init does not return if this process is the stub of Enter. It does not wait for main, before which the
+// packages with large tables are initialized: every start of a guest would pay for that.
+func init() {
 	if len(os.Args) == 3 && os.Args[0] == enterArg {
 		err := enter(os.Args[2])
 		fmt.Fprintln(os.Stderr, "tare: starting a guest's process:", err)
 		os.Exit(127)
 	}
+}
+
+// Intercept must be the first call in main, and in TestMain if tests start guests. It does not
+// return if this process is the sandbox's first process.
+func Intercept() {
 	if Inside() && os.Getpid() == 1 {
 		status, err := runInit()
 		if err != nil {
@@ -333,24 +339,36 @@ func enter(arg string) error {
 	return nil
 }
 
-// writeMark writes the host's CLOCK_MONOTONIC to a descriptor.
+// Mark is what the process of an Enter notes right before it executes its program.
+type Mark struct {
+	At  int64         // the host's CLOCK_MONOTONIC in ns
+	CPU time.Duration // CPU time that the process has used since it was made
+}
+
+// writeMark writes a Mark to a descriptor.
 func writeMark(fd int) error {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return err
+	var m Mark
+	for _, c := range []struct {
+		clock int32
+		ns    *int64
+	}{{unix.CLOCK_PROCESS_CPUTIME_ID, (*int64)(&m.CPU)}, {unix.CLOCK_MONOTONIC, &m.At}} {
+		var t unix.Timespec
+		if err := unix.ClockGettime(c.clock, &t); err != nil {
+			return err
+		}
+		*c.ns = t.Nano()
 	}
-	_, err := unix.Write(fd, binary.NativeEndian.AppendUint64(nil, uint64(now.Nano())))
+	b, err := binary.Append(nil, binary.NativeEndian, m)
+	if err == nil {
+		_, err = unix.Write(fd, b)
+	}
 	return err
 }
 
-// ReadMark returns when the program of an Enter was about to be executed, on the host's CLOCK_MONOTONIC
-// in ns. It waits for that, and returns an error if the process ends before.
-func ReadMark(r io.Reader) (int64, error) {
-	var b [8]byte
-	if _, err := io.ReadFull(r, b[:]); err != nil {
-		return 0, err
-	}
-	return int64(binary.NativeEndian.Uint64(b[:])), nil
+// ReadMark returns the mark of an Enter. It waits for it, and returns an error if the process ends before.
+func ReadMark(r io.Reader) (m Mark, err error) {
+	err = binary.Read(r, binary.NativeEndian, &m)
+	return m, err
 }
 
 // enterNetwork moves this thread, which will execute the guest's process, into a network namespace.

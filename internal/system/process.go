@@ -37,8 +37,8 @@ type Process struct {
 	log    *Tail
 	exited chan struct{}
 
-	forked   int64
-	executed atomic.Int64
+	forked int64
+	mark   atomic.Pointer[sandbox.Mark]
 }
 
 // Command is a guest's first process on the host, before it starts.
@@ -114,8 +114,8 @@ func (c Command) start(in *cgroup.Group) (*Process, error) {
 	}
 	go func() {
 		defer executed.Close()
-		if at, err := sandbox.ReadMark(executed); err == nil {
-			p.executed.Store(at)
+		if m, err := sandbox.ReadMark(executed); err == nil {
+			p.mark.Store(&m)
 		}
 	}()
 	go func() {
@@ -151,9 +151,12 @@ func (p *Process) Log() string             { return p.log.String() }
 func (p *Process) CommandLine() []string   { return p.argv }
 
 // Executed is that of Marked.
-func (p *Process) Executed() (forked, executed int64) {
-	executed = p.executed.Load()
-	return min(p.forked, executed), executed
+func (p *Process) Executed() (forked, executed int64, own time.Duration) {
+	m := p.mark.Load()
+	if m == nil {
+		return 0, 0, 0
+	}
+	return min(p.forked, m.At), m.At, m.CPU
 }
 
 // Kill kills the process and returns when it has ended.

@@ -10,6 +10,7 @@ import (
 	"context"
 	"net"
 	"path/filepath"
+	"time"
 
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/model"
@@ -70,9 +71,10 @@ type MemoryMeter interface {
 
 // Marked is implemented by guests whose runtime or VMM is a process that tare starts. Executed returns
 // when tare began to make it, and when it executed the runtime or VMM, on the host's CLOCK_MONOTONIC in
-// ns; 0: not yet. In between tare puts the process into its control groups and its confinement.
+// ns; 0: not yet. In between tare makes the process in its control groups and confines it; own is the CPU
+// time that this took there.
 type Marked interface {
-	Executed() (forked, executed int64)
+	Executed() (forked, executed int64, own time.Duration)
 }
 
 // Served is implemented by drivers whose guests are made by a daemon.

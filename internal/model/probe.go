@@ -44,3 +44,28 @@ const (
 // StartPhases are the probes that add up to the time of a start, in their order.
 var StartPhases = []string{ProbePhaseSetup, ProbePhaseRuntime, ProbePhaseKernel, ProbePhaseInit, ProbePhaseAgent,
 	ProbePhaseProgram}
+
+// Probes of a trial that fills the host with guests. The values are of the guests that broke the level, or of the most.
+const (
+	ProbeFillStart    = "fill_start"    // s, the longest start among the guests that were added last
+	ProbeFillSlowdown = "fill_slowdown" // time of the probe over its time alone
+	ProbeFillP99      = "fill_p99"      // its 99th percentile over that alone
+	ProbeFillLost     = "fill_lost"     // guests that did not start, or ended
+	ProbeGuestShare   = "guest_share"   // B of the host's available memory that a guest took, on average
+	ProbeOwnMemory    = "own_memory"    // B that tare's measuring process held with all guests
+)
+
+// Limits of the service level of a fill.
+const (
+	LimitLost     = "lost"     // guests did not start, or ended
+	LimitMemory   = "memory"   // too little memory was available on the host
+	LimitStart    = "start"    // a guest took too long to start
+	LimitSlowdown = "slowdown" // the probe took too long
+	LimitP99      = "p99"      // its 99th percentile was too high
+)
+
+// FillLimits are the limits in the order in which they are named if several are broken.
+var FillLimits = []string{LimitLost, LimitMemory, LimitStart, LimitSlowdown, LimitP99}
+
+// ProbeBroke is the probe that is 1 if a fill ended because guests broke the limit, and 0 if not.
+func ProbeBroke(limit string) string { return "broke_" + limit }

@@ -32,9 +32,27 @@ var StartUnits = []struct{ Name, Unit string }{
 	{model.ProbeStartOwn, "s"}, {model.ProbeStartError, "s"}, {model.ProbeCached, "1"}, {model.ProbeDiskRead, "B"},
 }
 
-// UnitsOf lists the probes of a workload's trials with their units, in display order.
-func UnitsOf(creates bool) []struct{ Name, Unit string } {
-	if creates {
+// FillUnits are the further probes of trials that fill the host with guests.
+var FillUnits = fillUnits()
+
+func fillUnits() []struct{ Name, Unit string } {
+	units := []struct{ Name, Unit string }{
+		{model.ProbeFillStart, "s"}, {model.ProbeFillSlowdown, "1"}, {model.ProbeFillP99, "1"}, {model.ProbeFillLost, "guests"},
+		{model.ProbeGuestShare, "B"}, {model.ProbeOwnMemory, "B"},
+	}
+	for _, limit := range model.FillLimits {
+		units = append(units, struct{ Name, Unit string }{model.ProbeBroke(limit), "fills"})
+	}
+	return units
+}
+
+// UnitsOf lists the probes of a workload's trials with their units, in display order: of one that creates
+// its guests, or fills the host with them.
+func UnitsOf(creates, fills bool) []struct{ Name, Unit string } {
+	switch {
+	case fills:
+		return slices.Concat(Units, FillUnits)
+	case creates:
 		return slices.Concat(Units, StartUnits)
 	}
 	return Units

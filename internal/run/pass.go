@@ -134,7 +134,7 @@ func (r *runner) pass(ctx context.Context, pass plan.Pass) (over bool, err error
 
 // group makes the trials of one block of one workload.
 func (r *runner) group(ctx context.Context, g plan.Group, at Event) error {
-	if g.Warmup != "" {
+	if g.Warmup != "" && r.Workloads[g.Workload].Fill == nil { // a fill warms up its probe itself
 		if err := r.trialWithRetries(ctx, trial{TrialID: model.TrialID{Block: g.Block, Workload: g.Workload, Arm: g.Warmup}, role: warmup, position: -1}); err != nil {
 			return err
 		}

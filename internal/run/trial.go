@@ -52,6 +52,9 @@ func (r *runner) trial(ctx context.Context, t trial) error {
 	if w.Creates {
 		get, execute = r.newcomers, r.start
 	}
+	if w.Fill != nil {
+		execute = r.fill
+	}
 	members, err := get(ctx, t.Arm)
 	if err != nil {
 		return err

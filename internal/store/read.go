@@ -236,6 +236,9 @@ const EventChanged = "changed-midway"
 // pages saved and what it cost.
 const EventKSM = "ksm"
 
+// EventFill says what a number of guests showed that filled the host, and which limits they broke.
+const EventFill = "fill"
+
 // EventOtherLoad names one process that belongs to no guest and used CPU time
 // during trials: how many CPUs it used and what it belongs to, as in
 // "1.03 CPUs: podman (pid 175), a daemon of arm podman". The text before the

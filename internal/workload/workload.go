@@ -167,6 +167,8 @@ type Workload struct {
 	// the request for the guest to the first instruction of the step's program, and its other metrics
 	// are StopTime, RemoveTime and StartMemory. Cold: the host's page cache is dropped before.
 	Creates, Cold bool
+	// Fill: a trial, which Creates, fills the host with guests. nil: it creates those of its arm.
+	Fill *Fill
 
 	// Sparse: a trial may lack values of metrics other than the first, where the
 	// tool did not measure them.

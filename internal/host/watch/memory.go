@@ -61,3 +61,16 @@ func AvailableMemory() (int64, error) {
 	}
 	return n, nil
 }
+
+// OwnMemory returns how many bytes of memory this process holds: its resident set.
+func OwnMemory() (int64, error) {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	n, ok := procfs.Sizes(string(b))["VmRSS"]
+	if !ok {
+		return 0, errors.New("/proc/self/status has no VmRSS")
+	}
+	return n, nil
+}

@@ -55,6 +55,7 @@ func All() []*workload.Workload {
 		nbench(),
 		ttcp(),
 		start(),
+		fill(),
 	}, services()...)
 }
 

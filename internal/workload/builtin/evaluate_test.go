@@ -250,6 +250,12 @@ func TestEvaluateRefuses(t *testing.T) {
 		{"a part decompressed", "zstd", "decompress",
 			func(r *workload.StepResult) { r.Stderr = []byte("tare-zstd/out : 1048575 bytes \n") },
 			[]string{"1048575 bytes instead of 1048576"}},
+		{"a probe without its percentile", "fill", "probe", func(r *workload.StepResult) {
+			r.Stdout = bytes.Replace(r.Stdout, []byte("99th"), []byte("95th"), 1)
+		}, []string{"step probe", "99th percentile"}},
+		{"a probe of other work", "fill", "probe", func(r *workload.StepResult) {
+			r.Stdout = bytes.Replace(r.Stdout, []byte("of events:              2000"), []byte("of events:              1999"), 1)
+		}, []string{"step probe: sysbench cpu made 1999 events instead of 2000"}},
 		{"too few events", "sysbench-cpu", "cpu", func(r *workload.StepResult) { r.Stdout = fixture(t, "sysbench/cpu.txt") }, []string{"8691 events instead of 150"}},
 	} {
 		t.Run(tc.workload+"/"+tc.name, func(t *testing.T) {

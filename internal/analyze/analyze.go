@@ -126,6 +126,9 @@ func Analyze(in dataset.Set) (*Result, error) {
 	if r.Starts, err = a.starts(); err != nil {
 		return nil, err
 	}
+	if r.Fills, err = a.fills(); err != nil {
+		return nil, err
+	}
 	a.result = r
 	r.Findings = a.findings()
 	for _, c := range a.comparisons {

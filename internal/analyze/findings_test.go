@@ -79,6 +79,7 @@ var besides = map[string][]string{
 	"no-steady-state":     {"few-guests"},
 	"warm-start":          {"few-starts"},
 	"phases-differ":       {"few-starts"},
+	"most-reached":        {"few-fills"},
 }
 
 // starts makes the trials of an arm starts, whose phases are this share of them.
@@ -88,6 +89,21 @@ func (f *fake) starts(arm int, share float64) {
 	f.probes(model.ProbePhaseSetup, arm, func(b int) float64 { return took[b] / 4 })
 	f.probes(model.ProbePhaseProgram, arm, func(b int) float64 { return (share - 0.25) * took[b] })
 }
+
+// fills makes the trials of an arm fills, which broke a limit in every block but those in which ended is true.
+func (f *fake) fills(arm int, limit string, ended func(block int) bool) {
+	for _, of := range model.FillLimits {
+		f.probes(model.ProbeBroke(of), arm, func(b int) float64 {
+			if of == limit && !ended(b) {
+				return 1
+			}
+			return 0
+		})
+	}
+}
+
+// never is true of no block.
+func never(int) bool { return false }
 
 func constant(v float64) func(int) float64 { return func(int) float64 { return v } }
 
@@ -347,6 +363,14 @@ func TestFindings(t *testing.T) {
 		}, "warm-start", Serious, "up to 50 % of what a start reads of the image was in the page cache"},
 		{"phases without a part of the start", func(f *fake) { f.starts(kvm, 0.9) }, "phases-differ", Serious,
 			"+1.09 s are missing"},
+		{"fills", func(f *fake) { f.fills(kvm, model.LimitMemory, never) }, "", "", ""},
+		{"few fills", func(f *fake) {
+			f.drop(func(o dataset.Observation) bool { return o.Metric == 0 && o.Block >= 20 })
+			f.fills(kvm, model.LimitMemory, never)
+		}, "few-fills", Info, "20 fills are too few for a lower tolerance limit"},
+		{"fills that ended", func(f *fake) {
+			f.fills(kvm, model.LimitMemory, func(b int) bool { return b%3 == 0 })
+		}, "most-reached", Warning, "10 of 30 fills ended at"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFake(11, 0.005, 30)

@@ -30,6 +30,8 @@ type Result struct {
 	Density     []Density     `json:"density,omitempty"`
 	// Starts has every arm of workloads that create guests, baselines and controls too.
 	Starts []Start `json:"starts,omitempty"`
+	// Fills has every arm of workloads that fill the host, baselines and controls too.
+	Fills []Fill `json:"fills,omitempty"`
 	// Memory has what guests cost besides time, by arm and flavor, in the order
 	// in which the first of each was made.
 	Memory []Memory `json:"memory,omitempty"`

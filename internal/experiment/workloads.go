@@ -64,8 +64,13 @@ func (t *Testbed) workloads(c *campaign.Campaign) (map[string]*workload.Workload
 				"remove %s and build it again: tare image %s", t.Image.Dir, w.Name)
 		}
 		if w.Creates {
-			if err := checkCreates(c, cw, w.Fill != nil); err != nil {
+			if err := checkCreates(c, cw); err != nil {
 				return nil, err
+			}
+			if w.Fill != nil {
+				if err := t.checkFill(c, cw); err != nil {
+					return nil, err
+				}
 			}
 		}
 		all[w.Name] = w
@@ -75,7 +80,7 @@ func (t *Testbed) workloads(c *campaign.Campaign) (map[string]*workload.Workload
 
 // checkCreates refuses what a workload that creates its guests cannot have: machines of somebody else,
 // and guests beside it that are there before.
-func checkCreates(c *campaign.Campaign, cw campaign.Workload, fills bool) error {
+func checkCreates(c *campaign.Campaign, cw campaign.Workload) error {
 	for _, a := range c.Active() {
 		if a.Target != "" {
 			return fault.Campaignf("workload %s: tare does not create the machine of arm %s, so its start cannot be measured",
@@ -83,13 +88,28 @@ func checkCreates(c *campaign.Campaign, cw campaign.Workload, fills bool) error 
 		}
 	}
 	for _, s := range c.Scenarios {
-		if fills && s.Runs(cw.Name) && (s.Guests > 1 || len(s.Mix) > 0) {
-			return fault.WithRemedy(fault.Campaignf("workload %s: scenario %s has several guests, but this workload itself decides how many",
-				cw.Series(), s.Name), "leave it out there with workloads: [...]")
-		}
 		if s.Runs(cw.Name) && (len(s.Neighbours) > 0 || s.Pairs > 0 || s.MemoryLeft > 0) {
 			return fault.WithRemedy(fault.Campaignf("workload %s: scenario %s has neighbours, pairs or memory_left, "+
 				"but this workload runs alone or as a number of guests at once", cw.Series(), s.Name), "leave it out there with workloads: [...]")
+		}
+	}
+	return nil
+}
+
+// checkFill refuses what a workload that fills the host cannot have besides: several guests to begin with,
+// and guests whose memory is not this host's, where the fill's limit of memory does not hold.
+func (t *Testbed) checkFill(c *campaign.Campaign, cw campaign.Workload) error {
+	known := t.Known(nil, campaign.Host{}).Systems
+	for _, a := range c.Active() {
+		if known[a.System].OwnMemory {
+			return fault.Campaignf("workload %s: the memory of arm %s's guests is not part of this host's memory, so its fill "+
+				"has no limit that protects the host", cw.Series(), a.Name)
+		}
+	}
+	for _, s := range c.Scenarios {
+		if s.Runs(cw.Name) && (s.Guests > 1 || len(s.Mix) > 0) {
+			return fault.WithRemedy(fault.Campaignf("workload %s: scenario %s has several guests, but a fill decides itself how many",
+				cw.Series(), s.Name), "leave it out there with workloads: [...]")
 		}
 	}
 	return nil

@@ -149,6 +149,9 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 	for _, s := range res.Starts {
 		l.start(of(s.Workload, "time", s.Arm), s)
 	}
+	for _, f := range res.Fills {
+		l.fill(of(f.Workload, "guests", f.Arm), f)
+	}
 	return l.rows, nil
 }
 
@@ -215,6 +218,27 @@ func (l *figureList) start(row figureRow, s analyze.Start) {
 		if p.Percentile != nil {
 			l.known(row, p.name, p.Value, p.Low, p.High)
 		}
+	}
+}
+
+// fill adds how many guests of an arm fit, and how often each limit broke first.
+func (l *figureList) fill(row figureRow, f analyze.Fill) {
+	if f.AtLeast(f.Fits.Value) {
+		row.Text = "at least"
+	}
+	l.known(row, "fill-fits", f.Fits.Value, f.Fits.Low, f.Fits.High)
+	row.Text = ""
+	if f.Least != nil {
+		l.known(row, "fill-least", *f.Least, 0, 0)
+	}
+	l.known(row, "fill-ended", float64(f.Ended), 0, 0)
+	for _, b := range f.Broke {
+		l.known(row, "fill-broke-"+b.Limit, float64(b.Fills), 0, 0)
+	}
+	l.known(row, "fill-guest-share", f.Share.Mean, 0, 0)
+	l.known(row, "fill-own-memory", f.Own.Max, 0, 0)
+	if row.Against = f.Baseline; f.Ratio != nil {
+		l.known(row, "fill-fits-ratio", f.Ratio.Value, f.Ratio.Low, f.Ratio.High)
 	}
 }
 

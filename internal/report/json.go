@@ -73,6 +73,9 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 	if len(res.Starts) > 0 {
 		list(e, "starts", res.Starts)
 	}
+	if len(res.Fills) > 0 {
+		list(e, "fills", res.Fills)
+	}
 	list(e, "memory", res.Memory)
 	list(e, "trial_spread", res.TrialSpread)
 	list(e, "tails", res.Tails)

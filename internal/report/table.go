@@ -183,6 +183,7 @@ func (t *table) metric(k metricKey) {
 	t.notes(k, all)
 	t.device(k.workload, all)
 	t.starts(k)
+	t.fills(k)
 	t.isolation(k)
 	if first.Primary {
 		t.latencies(k.workload)

@@ -134,7 +134,7 @@ type workloadView struct {
 	Doubts                []doubt
 	Isolation             *isolationView
 	Latencies             *latencyView
-	Starts                []grid // percentiles and phases, if the workload creates its guests
+	Starts                []grid // percentiles and phases, or how many fit, if the workload creates its guests
 	StartLegend           string
 }
 

@@ -67,6 +67,10 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 		v.Starts = []grid{{"Percentiles", times[0][1:], times[1:]}, {"Phases, means", phases[0][1:], phases[1:]}}
 		v.StartLegend = report.StartLegend(res)
 	}
+	if rows := report.FillRows(res, name); len(rows) > 0 {
+		v.Starts = []grid{{"How many fit", rows[0][1:], rows[1:]}}
+		v.StartLegend = report.FillLegend()
+	}
 	v.Latencies = latencies(res, v.ID, name, d.arms[0].Scenario)
 	v.Isolation = isolation(res, v.ID, name, max(v.First.Name, v.Beside.Name))
 	return v, true

@@ -19,7 +19,7 @@ var fillParams = []workload.Param{
 	{Name: "step", Default: "10", Min: 2, Max: 1000, About: "guests that are added before the level is checked"},
 	{Name: "most", Default: "100", Min: 2, Max: 10_000, About: "guests at which a fill ends if nothing broke the level"},
 	{Name: "start", Default: "5", Max: 150, About: "level: seconds that a guest may take to start; 0: no limit"},
-	{Name: "slowdown", Default: "200", Max: 100_000,
+	{Name: "slowdown", Default: "250", Max: 100_000,
 		About: "level: percent of its time alone that the probe may take; 0: no limit"},
 	{Name: "p99", Default: "0", Max: 1_000_000,
 		About: "level: percent that the 99th percentile of the probe's latencies may reach of that alone; 0: no limit"},

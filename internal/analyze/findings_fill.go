@@ -1,0 +1,33 @@
+package analyze
+
+import "fmt"
+
+// findMostReached finds fills of which only a lower bound is known.
+func findMostReached(a *analysis) (out []Finding) {
+	for _, f := range a.result.Fills {
+		if f.Ended > 0 {
+			out = append(out, Finding{Workload: f.Workload, Arm: f.Arm, Text: fmt.Sprintf(
+				"%d of %d fills ended at %.0f guests, the campaign's most, with every limit kept: more may fit", f.Ended, f.N,
+				f.Greatest)})
+		}
+	}
+	return out
+}
+
+func findFewFills(a *analysis) (out []Finding) {
+	for _, f := range a.result.Fills {
+		if f.Control || f.Emulated || f.Least != nil {
+			continue
+		}
+		missing := "a lower tolerance limit"
+		if f.Fits.High == 0 {
+			missing = "an interval of the median and for " + missing
+		}
+		fills := "fills are"
+		if f.N == 1 {
+			fills = "fill is"
+		}
+		out = append(out, Finding{Workload: f.Workload, Arm: f.Arm, Text: fmt.Sprintf("%d %s too few for %s", f.N, fills, missing)})
+	}
+	return out
+}

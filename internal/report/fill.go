@@ -1,0 +1,102 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/model"
+)
+
+// fills writes how many guests fit, for a workload that fills the host.
+func (t *table) fills(k metricKey) {
+	rows := FillRows(t.res, k.workload)
+	if len(rows) == 0 || !isPrimary(t.res, k) {
+		return
+	}
+	t.line("")
+	t.grid(rows)
+	t.note(FillLegend())
+}
+
+// limitNames say what a broken limit is.
+var limitNames = map[string]string{
+	model.LimitLost: "guest lost", model.LimitMemory: "memory", model.LimitStart: "start",
+	model.LimitSlowdown: "slowdown", model.LimitP99: "p99",
+}
+
+// FillRows is the table of a workload that fills the host, with its heading; none for other workloads.
+func FillRows(res *analyze.Result, workload string) (rows [][]string) {
+	for _, f := range res.Fills {
+		if f.Workload != workload {
+			continue
+		}
+		if rows == nil {
+			rows = [][]string{{"fill", "fills", "fit", "× baseline", "90 % fit", "fewest … most", "broke first", "slowdown",
+				"p99", "start", "memory left", "a guest takes", "tare holds"}}
+		}
+		name := f.Arm
+		if f.Emulated {
+			name += "*"
+		}
+		least := ""
+		if f.Least != nil {
+			least = numberOf(f, *f.Least)
+		}
+		rows = append(rows, []string{name, fmt.Sprint(f.N), fitsText(f), percentileText("", f.Ratio), least,
+			fmt.Sprintf("%.0f … %s", f.Fewest, numberOf(f, f.Greatest)), brokeText(f), times(f.Slowdown), times(f.P99),
+			ofUnit("s", f.Start.Mean), ofUnit("B", f.Left.Mean), ofUnit("B", max(0, f.Share.Mean)), ofUnit("B", f.Own.Max)})
+	}
+	return rows
+}
+
+// numberOf is a number of guests, with ≥ if it is only a lower bound.
+func numberOf(f analyze.Fill, guests float64) string {
+	text := strings.TrimSuffix(fmt.Sprintf("%.1f", guests), ".0")
+	if f.AtLeast(guests) {
+		return "≥ " + text
+	}
+	return text
+}
+
+// fitsText is how many guests fit, with the interval if there is one.
+func fitsText(f analyze.Fill) string {
+	if f.Fits.High == 0 {
+		return numberOf(f, f.Fits.Value)
+	}
+	return fmt.Sprintf("%s (%s … %s)", numberOf(f, f.Fits.Value), numberOf(f, f.Fits.Low), numberOf(f, f.Fits.High))
+}
+
+// brokeText names the limits that broke first, with the number of fills.
+func brokeText(f analyze.Fill) string {
+	var all []string
+	for _, b := range f.Broke {
+		all = append(all, fmt.Sprintf("%s %d", limitNames[b.Limit], b.Fills))
+	}
+	if f.Ended > 0 {
+		all = append(all, fmt.Sprintf("nothing %d", f.Ended))
+	}
+	return strings.Join(all, ", ")
+}
+
+// times is the mean of a ratio; "" if it was not measured.
+func times(r analyze.Range) string {
+	if r.N == 0 {
+		return ""
+	}
+	return digits(r.Mean, 3) + "×"
+}
+
+// FillLegend explains the table of FillRows.
+func FillLegend() string {
+	return strings.Join([]string{
+		"fit: median number of guests that kept the service level, over fills, the probe guest included, " +
+			"with its interval by order statistics (6 fills or more)",
+		"≥: fills ended there with every limit kept",
+		"× baseline: conservative, from both intervals at half the error each",
+		"90 % fit: with 95 % confidence, 90 % of fills fit so many (29 fills or more)",
+		"broke first: the limits, with the number of fills",
+		"slowdown, p99, start, memory left: means at the number of guests that broke the level",
+		"a guest takes: mean decrease of the host's available memory per guest; tare holds: the most that its measuring process held",
+	}, "; ") + "."
+}

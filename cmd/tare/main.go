@@ -151,7 +151,7 @@ with a confidence interval, and which figures you should not trust, and why.
 		return fault.WithRemedy(fault.Campaignf("%w", err), "tare --help")
 	})
 	root.AddCommand(
-		newDoctor(o), newRun(o), newResume(o), newShow(o), newReport(o), newCompare(o), newServe(o), newExport(o), newExplain(o), newSystems(o),
+		newDoctor(o), newRun(o), newResume(o), newShow(o), newReport(o), newCompare(o), newFleet(o), newServe(o), newExport(o), newExplain(o), newSystems(o),
 		newWorkloads(o), newParse(o), newGC(o), newSchema(o), newImage(o), newPaper(o), newLab(o), newGuest(o),
 	)
 	for _, c := range root.Commands() {

@@ -56,11 +56,14 @@ var rooms = []struct {
 		"paper holds published figures, and shows what analyze found beside them: it makes no runs and opens none"},
 	{"report", []string{"analyze", "dataset", "store", "stats", "plan", "campaign", "host", "nearest"}, "report shows what analyze found: it never imports system, nor run"},
 
-	{"report/page", []string{"analyze", "dataset", "store", "stats", "plan", "campaign", "host", "host/doctor", "nearest", "report"},
+	{"report/page", []string{"analyze", "dataset", "store", "stats", "plan", "campaign", "host", "host/doctor", "nearest", "report",
+		"fleet"},
 		"a page shows what analyze found: it never imports system, nor run"},
 	{"report/reporttest", []string{"analyze"}, "reporttest has a result for tests of whatever shows one"},
 	{"report/page/pagetest", nil, "pagetest opens pages, and does not know what is on them"},
 	{"compare", []string{"analyze", "dataset", "store", "stats", "campaign", "host", "report", "workload", "workload/builtin"}, "a comparison reads finished runs: it never imports system, nor run"},
+	{"fleet", []string{"analyze", "campaign", "compare", "dataset", "host", "host/doctor", "report", "stats", "store", "strict"},
+		"a fleet is read from finished runs: it never imports system, nor run"},
 	{"serve", []string{"analyze", "dataset", "store", "compare", "report", "report/page", "campaign", "plan", "host"}, "a server reads runs and changes none: it never imports system, nor run"},
 
 	// What run is based on.

@@ -274,3 +274,6 @@ func Schema() []byte {
 		"description": "What tare compares: systems and flavors, workloads, scenarios, and how long to measure.",
 	})), '\n')
 }
+
+// DurationKind is a duration in other files, as in campaigns.
+var DurationKind = durationKind

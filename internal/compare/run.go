@@ -186,8 +186,10 @@ func (r *Run) fact(what string) string {
 }
 
 // flavor words the size of the guests of an arm; "" if it is not known.
-func (r *Run) flavor(arm string) string {
-	f := r.arms[arm].Size
+func (r *Run) flavor(arm string) string { return FlavorText(r.arms[arm].Size) }
+
+// FlavorText words the size of a guest; "" if it is not known.
+func FlavorText(f model.Flavor) string {
 	if f.VCPUs == 0 {
 		return ""
 	}
@@ -210,4 +212,41 @@ func (r *Run) flavor(arm string) string {
 		words = append(words, "no hardening")
 	}
 	return strings.Join(words, ", ")
+}
+
+// Facts returns what is known of the run's machine and software and may explain a difference, as
+// names and values. A value is "" if it is not known.
+func (r *Run) Facts() [][2]string {
+	var list [][2]string
+	for _, f := range r.facts {
+		list = append(list, [2]string{f.what, f.is})
+	}
+	return list
+}
+
+// Boots returns the ids of the host's boots during the run.
+func (r *Run) Boots() []string { return r.boots }
+
+// Arm returns an arm of the run; its zero value if there is none.
+func (r *Run) Arm(name string) dataset.Arm { return r.arms[name] }
+
+// Unlike says why the costs by a metric of two runs cannot be put beside each other, as Sides does;
+// "" if they can.
+func Unlike(a, b *Run, c analyze.Comparison) string {
+	k := key{c.Workload, c.Metric, c.Arm}
+	x, y := Side{Runs: []*Run{a}}.figures(k), Side{Runs: []*Run{b}}.figures(k)
+	if len(x) == 0 || len(y) == 0 {
+		return "it has no values"
+	}
+	if was, is := x[0].against(), y[0].against(); was != is {
+		return fmt.Sprintf("the baseline is another system: %s, not %s", is, was)
+	}
+	p := &pairing{before: Side{Runs: []*Run{a}}, after: Side{Runs: []*Run{b}}}
+	_, why := p.perUnit(c.Workload, c.Metric)
+	return why
+}
+
+// Doubt says why nothing may be claimed of a comparison of a run; "" if something may.
+func (r *Run) Doubt(c analyze.Comparison) string {
+	return doubt([]figure{{Comparison: c, run: r}})
 }

@@ -27,6 +27,21 @@ func (e Estimate) tested() float64 {
 	return e.StdErr * e.StdErr * (df / (df - 2))
 }
 
+// FromT returns the interval of an estimate at level 1-alpha: Student's, or the normal one if the
+// standard error is known.
+func FromT(e Estimate, alpha float64) (Interval, error) {
+	if err := checkAlpha(alpha); err != nil {
+		return Interval{}, err
+	}
+	if err := finite([]float64{e.Value, e.StdErr, e.DF}, 3); err != nil {
+		return Interval{}, err
+	}
+	if e.DF <= 0 {
+		e.DF = 1e9
+	}
+	return tInterval(e.Value, e.StdErr, e.DF, 1, alpha), nil
+}
+
 // Pooled is what estimates of the same quantity on several machines say about it, where the
 // machines are a random sample: machine i has the true value θ_i ~ N(μ, τ²), and its estimate
 // the standard error s_i.

@@ -1,0 +1,504 @@
+// Package fleet says what a system costs on machines of a kind, not on one machine: what it costs on
+// average, how much that differs from machine to machine, where the cost on the next machine lies,
+// and which machines are odd.
+//
+// Machines of a group are a random sample (stats.Pool). A machine's own estimate and standard error
+// are those of its run (package analyze). Machines of different groups are never pooled, and what
+// cannot be pooled within a group is left out with the reason. docs/fleet.md has the formulas and
+// their coverage in simulations.
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/compare"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/stats"
+)
+
+// Machine is one machine with its runs.
+type Machine struct {
+	Name  string
+	Group string // "": that of its type
+	Runs  []*Run
+}
+
+// Result is what a fleet's runs say. It holds no NaN and no infinity.
+type Result struct {
+	Name     string   `json:"name,omitempty"`
+	Alpha    float64  `json:"alpha"`
+	Delta    float64  `json:"delta"`
+	Groups   []Group  `json:"groups"`
+	Warnings []string `json:"warnings"` // about the fleet as a whole
+}
+
+// Group is machines of one kind.
+type Group struct {
+	Name     string        `json:"name"`
+	Machines []MachineInfo `json:"machines"`
+	Costs    []Cost        `json:"costs"` // in the order of the runs
+	Odd      []Odd         `json:"odd"`
+	Warnings []string      `json:"warnings"`
+}
+
+// MachineInfo is a machine of a group.
+type MachineInfo struct {
+	Name   string   `json:"name"`
+	Type   string   `json:"type"`
+	HostID string   `json:"host_id,omitempty"`
+	Runs   []string `json:"runs"`
+	Boots  int      `json:"boots"` // of the host during its runs
+}
+
+// Cost is what an arm costs on the machines of a group, by one metric of a workload. Ratios above 1
+// always mean that it costs more than the baseline of the same machine.
+type Cost struct {
+	Workload string         `json:"workload"`
+	Metric   string         `json:"metric"`
+	Better   string         `json:"better"`
+	Arm      string         `json:"arm"`
+	Baseline string         `json:"baseline"`
+	Family   analyze.Family `json:"family"` // the hypotheses among which P is adjusted
+
+	Machines []MachineCost `json:"machines"`
+	LeftOut  []LeftOut     `json:"left_out"`
+	Pooled   *Pooled       `json:"pooled,omitempty"` // nil with fewer than two machines
+	Shares   []Share       `json:"shares,omitempty"` // where the variance of single blocks comes from
+}
+
+// MachineCost is what an arm costs on one machine.
+type MachineCost struct {
+	Machine string  `json:"machine"`
+	Ratio   float64 `json:"ratio"`
+	CILow   float64 `json:"ci_low"`
+	CIHigh  float64 `json:"ci_high"`
+	StdErr  float64 `json:"std_err"` // of ln Ratio
+	DF      float64 `json:"df"`
+	Runs    int     `json:"runs"`
+	// Without is the pooled cost of the other machines; nil with fewer than four machines.
+	Without *Without `json:"without,omitempty"`
+	Odd     bool     `json:"odd,omitempty"` // PHolm of Without is below alpha
+}
+
+// Without is what the other machines say about a machine.
+type Without struct {
+	Ratio    float64 `json:"ratio"` // the pooled cost without the machine
+	CILow    float64 `json:"ci_low"`
+	CIHigh   float64 `json:"ci_high"`
+	NextLow  float64 `json:"next_low"` // where the cost on a machine like the others lies
+	NextHigh float64 `json:"next_high"`
+	Tau      float64 `json:"tau"`      // their spread, as in Pooled
+	Residual float64 `json:"residual"` // stats.Deleted
+	P        float64 `json:"p_value"`
+	PHolm    float64 `json:"p_holm"` // among all machines and costs of the family in the group
+}
+
+// Pooled is what an arm costs on the machines of a group taken together.
+type Pooled struct {
+	Ratio            float64         `json:"ratio"`
+	CILow            float64         `json:"ci_low"`
+	CIHigh           float64         `json:"ci_high"`
+	OverheadPercent  float64         `json:"overhead_percent"`
+	FartherPercent   float64         `json:"farther_percent"` // the end of the interval farther from 0
+	DF               float64         `json:"df"`
+	P                float64         `json:"p_value"`
+	PHolm            float64         `json:"p_holm"`
+	EquivalenceP     float64         `json:"equivalence_p"`
+	EquivalencePHolm float64         `json:"equivalence_p_holm"`
+	Verdict          analyze.Verdict `json:"verdict"`
+	// NextLow and NextHigh are where the cost on the next machine of the kind lies; 0 with two machines.
+	NextLow  float64 `json:"next_low,omitzero"`
+	NextHigh float64 `json:"next_high,omitzero"`
+	// Tau is the standard deviation of ln costs between machines, with its interval.
+	Tau     float64 `json:"tau"`
+	TauLow  float64 `json:"tau_low"`
+	TauHigh float64 `json:"tau_high"`
+	I2      float64 `json:"i2"`       // share of the variance of the machines' estimates that is between machines
+	DifferP float64 `json:"differ_p"` // p-value of "the cost is the same on all machines"
+}
+
+// Share is what one level adds to the variance of the cost of a single block.
+type Share struct {
+	Level string `json:"level"` // machine, boot, guest or trial
+	// Known: the level can be told from the one before. If each machine was booted once, what boots
+	// add is in the share of machines.
+	Known   bool    `json:"known"`
+	Percent float64 `json:"percent"` // of the variance of all levels; a negative variance counts as 0
+	SD      float64 `json:"sd"`      // of ln costs
+	DF      int     `json:"df"`
+}
+
+// LeftOut is a machine whose figure is not pooled.
+type LeftOut struct {
+	Machine string `json:"machine"`
+	Why     string `json:"why"`
+}
+
+// Analyze pools the runs of machines. Without all, it takes the primary metric of each workload.
+func Analyze(name string, machines []Machine, all bool) (*Result, error) {
+	if len(machines) == 0 {
+		return nil, fault.Campaignf("a fleet needs runs")
+	}
+	res := &Result{Name: name, Groups: []Group{}, Warnings: []string{}}
+	var names []string
+	groups := map[string][]Machine{}
+	hosts := map[string]string{}
+	for _, m := range machines {
+		if len(m.Runs) == 0 {
+			return nil, fault.Campaignf("machine %s has no runs", m.Name)
+		}
+		first := m.Runs[0]
+		res.Alpha, res.Delta = cmp.Or(res.Alpha, first.Result.Alpha), cmp.Or(res.Delta, first.Result.Delta)
+		m.Group = cmp.Or(m.Group, first.Type)
+		if groups[m.Group] == nil {
+			names = append(names, m.Group)
+		}
+		groups[m.Group] = append(groups[m.Group], m)
+		if other, twice := hosts[first.HostID]; twice && first.HostID != "" {
+			res.Warnings = append(res.Warnings, fmt.Sprintf("%s and %s have the same host id: one machine under two names, or a "+
+				"cloned machine id. If they are one machine, their costs are not independent.", other, m.Name))
+		}
+		hosts[first.HostID] = m.Name
+	}
+	for _, name := range names {
+		g, err := analyzeGroup(name, groups[name], res.Alpha, res.Delta, all)
+		if err != nil {
+			return nil, fmt.Errorf("fleet: group %s: %w", name, err)
+		}
+		res.Groups = append(res.Groups, g)
+	}
+	return res, nil
+}
+
+func analyzeGroup(name string, machines []Machine, alpha, delta float64, all bool) (Group, error) {
+	g := Group{Name: name, Machines: []MachineInfo{}, Costs: []Cost{}, Odd: []Odd{}, Warnings: []string{}}
+	var types []string
+	for _, m := range machines {
+		info := MachineInfo{Name: m.Name, Type: m.Runs[0].Type, HostID: m.Runs[0].HostID}
+		var boots []string
+		for _, r := range m.Runs {
+			info.Runs = append(info.Runs, r.Name)
+			boots = append(boots, r.Boots()...)
+			if r.HostID != info.HostID {
+				g.Warnings = append(g.Warnings, fmt.Sprintf("the runs of %s are from different hosts", m.Name))
+			}
+			if !slices.Contains(types, r.Type) {
+				types = append(types, r.Type)
+			}
+		}
+		slices.Sort(boots)
+		info.Boots = len(slices.Compact(boots))
+		g.Machines = append(g.Machines, info)
+	}
+	if len(types) > 1 {
+		g.Warnings = append(g.Warnings, fmt.Sprintf("the group has machines of %d types, and its spread includes their "+
+			"differences: %s", len(types), list(types)))
+	}
+	done := map[analyze.CostOf]bool{}
+	for _, m := range machines {
+		for _, r := range m.Runs {
+			for _, c := range r.Result.Comparisons {
+				of := analyze.CostOf{Workload: c.Workload, Metric: c.Metric, Arm: c.Arm}
+				if c.Control || !all && !c.Primary || done[of] {
+					continue
+				}
+				done[of] = true
+				cost, err := costOf(c, machines, alpha, delta)
+				if err != nil {
+					return g, err
+				}
+				g.Costs = append(g.Costs, cost)
+			}
+		}
+	}
+	if err := judge(&g, alpha, delta); err != nil {
+		return g, err
+	}
+	g.Odd = oddOnes(&g, machines)
+	return g, nil
+}
+
+// costOf pools one cost.
+func costOf(c analyze.Comparison, machines []Machine, alpha, delta float64) (Cost, error) {
+	cost := Cost{Workload: c.Workload, Metric: c.Metric, Better: c.Better, Arm: c.Arm, Baseline: c.Baseline, Family: c.Family,
+		Machines: []MachineCost{}, LeftOut: []LeftOut{}}
+	var of []stats.Estimate
+	var taken []Machine
+	for _, m := range comparable(c, machines, &cost.LeftOut) {
+		e, mc, err := machineCost(c, m, alpha)
+		if err != nil {
+			return cost, err
+		}
+		of, taken, cost.Machines = append(of, e), append(taken, m), append(cost.Machines, mc)
+	}
+	if len(of) < 2 {
+		return cost, nil
+	}
+	p, err := stats.Pool(of, alpha)
+	if err != nil {
+		return cost, err
+	}
+	mean, next := p.Mean.Exp(), p.Next.Exp()
+	cost.Pooled = &Pooled{
+		Ratio: mean.Estimate, CILow: mean.Low, CIHigh: mean.High, OverheadPercent: percent(mean.Estimate), DF: mean.DF,
+		P: mean.P, PHolm: mean.P, Verdict: analyze.NotResolved, Tau: math.Sqrt(p.Tau2), TauLow: math.Sqrt(p.Tau2Low),
+		TauHigh: math.Sqrt(p.Tau2High), I2: p.I2, DifferP: p.QP,
+	}
+	cost.Pooled.FartherPercent = percent(mean.High)
+	if low := percent(mean.Low); math.Abs(low) > math.Abs(cost.Pooled.FartherPercent) {
+		cost.Pooled.FartherPercent = low
+	}
+	if cost.Pooled.EquivalenceP, err = stats.EquivalenceP(p.Mean, delta); err != nil {
+		return cost, err
+	}
+	cost.Pooled.EquivalencePHolm = cost.Pooled.EquivalenceP
+	if p.Next.N > 0 {
+		cost.Pooled.NextLow, cost.Pooled.NextHigh = next.Low, next.High
+	}
+	if len(of) > 3 {
+		others, err := stats.LeaveOneOut(of, alpha)
+		if err != nil {
+			return cost, err
+		}
+		for i, d := range others {
+			m, n := d.Mean.Exp(), d.Next.Exp()
+			cost.Machines[i].Without = &Without{Ratio: m.Estimate, CILow: m.Low, CIHigh: m.High, NextLow: n.Low, NextHigh: n.High,
+				Tau: math.Sqrt(d.Tau2), Residual: d.Residual, P: d.P, PHolm: d.P}
+		}
+	}
+	cost.Shares, err = sharesOf(c, taken)
+	return cost, err
+}
+
+// machineCost is what an arm costs on one machine: the mean of its runs.
+func machineCost(c analyze.Comparison, m Machine, alpha float64) (stats.Estimate, MachineCost, error) {
+	var ln []float64
+	var own, lowest float64 // Σs², and the least degrees of freedom
+	for _, r := range m.Runs {
+		k := find(r, c)
+		ln = append(ln, math.Log(k.Ratio))
+		own += k.StdErr * k.StdErr
+		if lowest == 0 || k.DF < lowest {
+			lowest = k.DF
+		}
+	}
+	n := float64(len(ln))
+	e := stats.Estimate{Value: ln[0], StdErr: math.Sqrt(own) / n, DF: lowest}
+	if n > 1 {
+		// What boots add is between the runs, but two or three runs may agree by chance.
+		iv, err := stats.MeanT(ln, alpha)
+		if err != nil {
+			return e, MachineCost{}, err
+		}
+		e.Value = iv.Estimate
+		if iv.StdErr > e.StdErr {
+			e.StdErr, e.DF = iv.StdErr, iv.DF
+		}
+	}
+	iv, err := stats.FromT(e, alpha)
+	if err != nil {
+		return e, MachineCost{}, err
+	}
+	iv = iv.Exp()
+	return e, MachineCost{Machine: m.Name, Ratio: iv.Estimate, CILow: iv.Low, CIHigh: iv.High, StdErr: e.StdErr, DF: e.DF,
+		Runs: len(ln)}, nil
+}
+
+// find returns what a run says of a cost; a zero Comparison if nothing.
+func find(r *Run, of analyze.Comparison) analyze.Comparison {
+	for _, c := range r.Result.Comparisons {
+		if c.Workload == of.Workload && c.Metric == of.Metric && c.Arm == of.Arm {
+			return c
+		}
+	}
+	return analyze.Comparison{}
+}
+
+// comparable returns the machines whose costs are of the same thing, each with those of its runs that
+// have one, and adds the others to out.
+func comparable(c analyze.Comparison, machines []Machine, out *[]LeftOut) []Machine {
+	var with []Machine
+	for _, m := range machines {
+		var runs []*Run
+		why := "it did not measure this"
+		for _, r := range m.Runs {
+			k := find(r, c)
+			switch {
+			case k.Arm == "":
+			case k.Ratio <= 0:
+				why = "it has no values"
+			case r.Doubt(k) != "":
+				why = r.Doubt(k)
+			case !(k.StdErr > 0):
+				why = "it has too few blocks for an interval"
+			default:
+				runs = append(runs, r)
+			}
+		}
+		if runs == nil {
+			*out = append(*out, LeftOut{m.Name, why})
+			continue
+		}
+		with = append(with, Machine{m.Name, m.Group, runs})
+	}
+	// The machine to which most others are alike is what they must be alike to.
+	best, most := 0, -1
+	for i, m := range with {
+		n := 0
+		for _, other := range with {
+			if unlike(m.Runs[0], other.Runs, c) == "" {
+				n++
+			}
+		}
+		if n > most {
+			best, most = i, n
+		}
+		if n == len(with) {
+			break
+		}
+	}
+	var alike []Machine
+	for _, m := range with {
+		if why := unlike(with[best].Runs[0], m.Runs, c); why != "" {
+			*out = append(*out, LeftOut{m.Name, fmt.Sprintf("not as on %s: %s", with[best].Name, why)})
+			continue
+		}
+		alike = append(alike, m)
+	}
+	return alike
+}
+
+// unlike says why runs did not measure the same thing as another one; "" if they did.
+func unlike(a *Run, runs []*Run, c analyze.Comparison) string {
+	for _, b := range runs {
+		if was, is := guests(a, c.Arm), guests(b, c.Arm); was != is {
+			return fmt.Sprintf("the guests of %s are of another size: %s, not %s", c.Arm, is, was)
+		}
+		if why := compare.Unlike(a.Run, b.Run, c); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// guests words the size of an arm's guests, whichever CPUs of the host they run on.
+func guests(r *Run, arm string) string {
+	f := r.Arm(arm).Size
+	f.CPUs, f.Devices = nil, nil
+	return compare.FlavorText(f)
+}
+
+// sharesOf splits the variance of single blocks. It is nil for metrics whose blocks are not kept.
+func sharesOf(c analyze.Comparison, machines []Machine) ([]Share, error) {
+	var values []float64
+	var path [][]int
+	for i, m := range machines {
+		boots := map[string]int{}
+		guests := 0 // numbered within the machine, so that runs of one boot have different ones
+		for _, r := range m.Runs {
+			boot := "run " + r.Name
+			if ids := r.Boots(); len(ids) == 1 {
+				boot = ids[0]
+			}
+			for _, g := range r.costs[analyze.CostOf{Workload: c.Workload, Metric: c.Metric, Arm: c.Arm}] {
+				key := boot
+				if guests++; r.booted {
+					key = fmt.Sprint("boot of guest ", guests)
+				}
+				if _, ok := boots[key]; !ok {
+					boots[key] = len(boots)
+				}
+				for _, v := range g {
+					values, path = append(values, v), append(path, []int{i, boots[key], guests})
+				}
+			}
+		}
+	}
+	if len(values) < 2 {
+		return nil, nil
+	}
+	parts, err := stats.NestedComponents(values, path)
+	if err != nil {
+		return nil, err
+	}
+	total := 0.0
+	for _, p := range parts {
+		total += max(0, p.Variance)
+	}
+	var out []Share
+	for i, level := range []string{"machine", "boot", "guest", "trial"} {
+		v := max(0, parts[i].Variance)
+		s := Share{Level: level, Known: parts[i].Known, SD: math.Sqrt(v), DF: parts[i].DF}
+		if total > 0 {
+			s.Percent = 100 * v / total
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// judge adjusts the p-values within each family, and sets verdicts and odd machines.
+func judge(g *Group, alpha, delta float64) error {
+	families := map[analyze.Family][]*Cost{}
+	for i := range g.Costs {
+		if c := &g.Costs[i]; c.Pooled != nil {
+			families[c.Family] = append(families[c.Family], c)
+		}
+	}
+	for _, costs := range families {
+		var odd, mean, same []*float64
+		for _, c := range costs {
+			mean, same = append(mean, &c.Pooled.PHolm), append(same, &c.Pooled.EquivalencePHolm)
+			for _, m := range c.Machines {
+				if m.Without != nil {
+					odd = append(odd, &m.Without.PHolm)
+				}
+			}
+		}
+		for _, of := range [][]*float64{odd, mean, same} {
+			if err := adjust(of); err != nil {
+				return err
+			}
+		}
+		for _, c := range costs {
+			for i, m := range c.Machines {
+				c.Machines[i].Odd = m.Without != nil && m.Without.PHolm < alpha
+			}
+			switch p := c.Pooled; {
+			case p.PHolm < alpha && p.CILow > 1:
+				p.Verdict = analyze.Costs
+			case p.PHolm < alpha && p.CIHigh < 1:
+				p.Verdict = analyze.Gains
+			case p.EquivalencePHolm < alpha && math.Max(p.CIHigh, 1/p.CILow) < 1+delta:
+				p.Verdict = analyze.None
+			}
+		}
+	}
+	return nil
+}
+
+// adjust replaces p-values by Holm's.
+func adjust(of []*float64) error {
+	if len(of) == 0 {
+		return nil
+	}
+	values := make([]float64, len(of))
+	for i, p := range of {
+		values[i] = *p
+	}
+	adjusted, err := stats.Holm(values)
+	if err != nil {
+		return err
+	}
+	for i, p := range of {
+		*p = adjusted[i]
+	}
+	return nil
+}
+
+// percent turns a ratio into an overhead.
+func percent(ratio float64) float64 { return min(100*(ratio-1), math.MaxFloat64) }

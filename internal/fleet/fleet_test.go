@@ -1,0 +1,283 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/host"
+	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// truth is a machine, and what a run on it finds.
+type truth struct {
+	name     string
+	cpu      string
+	governor string
+	boot     string
+	cost     float64 // of lxc
+	size     int64
+	memory   int64 // of guests
+	emulated bool  // lxc is
+}
+
+const campaignYAML = `
+name: racks
+seed: 1
+flavors:
+  small: {vcpus: 1, memory: 512MiB, disk: 1GiB}
+arms: [native, lxc]
+workloads: [sysbench-cpu]
+blocks: 10
+`
+
+const (
+	lives  = 2 // blocks of a guest
+	blocks = 10
+	cv     = 0.004 // of single trials
+)
+
+// run writes a run file of the machine, and reads it.
+func (m truth) run(t testing.TB) *Run {
+	t.Helper()
+	usable := campaign.Limits{Usable: true, CPUCap: true}
+	c, err := campaign.Parse("c.yaml", []byte(campaignYAML),
+		campaign.Known{Systems: map[string]campaign.Limits{"native": usable, "lxc": usable}})
+	must(t, err)
+	env, err := json.Marshal(host.Environment{Version: 1, HostID: m.name, Kernel: host.Kernel{Release: "6.1.0"},
+		CPU: host.CPU{Model: m.cpu, Threads: 4, Policies: []host.Policy{{CPUs: "0-3", Driver: "acpi", Governor: m.governor}}}})
+	must(t, err)
+	flavor := model.Flavor{Name: "small", VCPUs: 1, MemoryBytes: m.memory, DiskBytes: 1 << 30, DiskFS: "ext4"}
+	arms := []store.Arm{{Name: "native", System: "native", Scenario: "solo", Flavor: flavor},
+		{Name: "lxc", System: "lxc", Scenario: "solo", Flavor: flavor, Emulated: m.emulated},
+		{Name: "native-control", System: "native", Scenario: "solo", Flavor: flavor, ControlOf: "native"}}
+	path := filepath.Join(t.TempDir(), m.name+".tare")
+	r, err := store.Create(path, map[string][]byte{store.DocCampaign: c.Resolved(), store.DocEnvironment: env,
+		store.DocUserland: []byte(`{"key": "abc"}`)}, arms,
+		[]store.Metric{{Workload: "sysbench-cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}})
+	must(t, err)
+	defer r.Close()
+	session, err := r.BeginSession(m.boot, "1")
+	must(t, err)
+	must(t, r.AddSize("sysbench-cpu", m.size, "events", nil))
+	seed := uint64(11)
+	for _, letter := range m.name + m.boot {
+		seed = seed*31 + uint64(letter)
+	}
+	random := rand.New(rand.NewPCG(seed, 1))
+	ids := make([]int64, len(arms))
+	for b := range blocks {
+		for i, a := range arms {
+			if b%lives == 0 {
+				ids[i], err = r.AddGuest(session, i, b/lives, store.GuestID{}, time.Second, agent.Hello{},
+					[]string{a.Name})
+				must(t, err)
+			}
+			id, err := r.Begin(store.Attempt{Session: session, Guest: ids[i], Block: b, Position: i, Workload: "sysbench-cpu",
+				Arm: i, Epoch: b / lives, Size: m.size})
+			must(t, err)
+			v := 0.25 * math.Exp(cv*random.NormFloat64())
+			if a.Name == "lxc" {
+				v *= m.cost
+			}
+			must(t, r.Finish(id, store.Outcome{Status: store.Done, Values: map[int]float64{0: v}}))
+		}
+	}
+	must(t, r.EndSession(session, "blocks"))
+	must(t, r.Close())
+	s, err := store.Open(context.Background(), path)
+	must(t, err)
+	defer s.Close()
+	run, err := Read(s)
+	must(t, err)
+	return run
+}
+
+// usual is a machine on which lxc costs so much.
+func usual(name string, cost float64) truth {
+	return truth{name: name, cpu: "Example 3000", governor: "performance", boot: name, cost: cost, size: 1000, memory: 512 << 20}
+}
+
+func machine(t testing.TB, of ...truth) Machine {
+	t.Helper()
+	m := Machine{Name: of[0].name}
+	for _, o := range of {
+		m.Runs = append(m.Runs, o.run(t))
+	}
+	return m
+}
+
+// six are machines on which lxc costs about 5 %, with a spread of about 1 %.
+func six(t testing.TB) (list []Machine) {
+	for i, cost := range []float64{1.04, 1.045, 1.05, 1.055, 1.06, 1.05} {
+		list = append(list, machine(t, usual(fmt.Sprint("node", i+1), cost)))
+	}
+	return list
+}
+
+func analyzed(t testing.TB, machines []Machine) *Result {
+	t.Helper()
+	res, err := Analyze("racks", machines, false)
+	must(t, err)
+	return res
+}
+
+// TestFleet: what was put into the runs comes out: the cost, the spread, and a planted odd machine
+// with the fact that differs.
+func TestFleet(t *testing.T) {
+	t.Parallel()
+	machines := six(t)
+	res := analyzed(t, machines)
+	if len(res.Groups) != 1 || res.Groups[0].Name != "Example 3000, 4 CPUs" || len(res.Groups[0].Costs) != 1 || res.Warnings == nil {
+		t.Fatalf("%+v", res)
+	}
+	g := res.Groups[0]
+	p := g.Costs[0].Pooled
+	if p.Verdict != analyze.Costs || p.CILow > 1.05 || p.CIHigh < 1.05 || p.NextLow > p.CILow || p.NextHigh < p.CIHigh {
+		t.Errorf("pooled: %+v", p)
+	}
+	if p.Tau < 0.003 || p.Tau > 0.012 || p.TauLow > p.Tau || p.TauHigh < p.Tau || p.DifferP > 0.01 {
+		t.Errorf("spread: %+v", p)
+	}
+	if len(g.Odd) != 0 {
+		t.Errorf("odd: %+v", g.Odd)
+	}
+	shares := g.Costs[0].Shares
+	if len(shares) != 4 || !shares[0].Known || shares[1].Known || !shares[3].Known || shares[0].Percent < 30 {
+		t.Errorf("shares: %+v", shares)
+	}
+
+	strange := usual("node7", 1.35)
+	strange.governor = "powersave"
+	res = analyzed(t, append(machines, machine(t, strange)))
+	odd := res.Groups[0].Odd
+	if len(odd) != 1 || odd[0].Machine != "node7" || odd[0].Costs[0].Arm != "lxc" || odd[0].Costs[0].NextHigh > 1.1 {
+		t.Fatalf("odd: %+v", odd)
+	}
+	if !slices.Equal(odd[0].Facts, []Fact{{"governor", "powersave", "performance", 6, 6}}) {
+		t.Errorf("facts: %+v", odd[0].Facts)
+	}
+	var text bytes.Buffer
+	must(t, Text(&text, res, true))
+	for _, want := range []string{"Fleet racks: 7 machines in 1 group", "Odd: node7. lxc on sysbench-cpu costs +3", "odd\n",
+		"- governor: powersave; on 6 of 6 others: performance", "tare doctor: ", "machine  boot  guest  trial"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is not in\n%s", want, &text)
+		}
+	}
+	var out bytes.Buffer
+	must(t, JSON(&out, res))
+	var back Result
+	must(t, json.Unmarshal(out.Bytes(), &back))
+	if back.Groups[0].Odd[0].Machine != "node7" {
+		t.Errorf("JSON: %s", &out)
+	}
+}
+
+// TestNotPooled: machines of different types are not pooled, nor figures of different things.
+func TestNotPooled(t *testing.T) {
+	t.Parallel()
+	list := []Machine{machine(t, usual("a", 1.05)), machine(t, usual("b", 1.05))}
+	other, larger, longer, emulated := usual("c", 1.5), usual("d", 1.5), usual("e", 1.5), usual("f", 15)
+	other.cpu, larger.memory, longer.size, emulated.emulated = "Other 7", 1<<30, 5000, true
+	for _, m := range []truth{other, larger, longer, emulated} {
+		list = append(list, machine(t, m))
+	}
+	res := analyzed(t, list)
+	if len(res.Groups) != 2 || len(res.Groups[1].Machines) != 1 || res.Groups[1].Costs[0].Pooled != nil {
+		t.Fatalf("groups: %+v", res.Groups)
+	}
+	c := res.Groups[0].Costs[0]
+	if len(c.Machines) != 2 || math.Abs(c.Pooled.Ratio-1.05) > 0.01 || c.Pooled.NextHigh != 0 {
+		t.Errorf("%+v, %+v", c, c.Pooled)
+	}
+	for machine, why := range map[string]string{"d": "the guests of lxc are of another size", "e": "the trial sizes are 1000 and 5000",
+		"f": "emulated"} {
+		if !slices.ContainsFunc(c.LeftOut, func(l LeftOut) bool { return l.Machine == machine && strings.Contains(l.Why, why) }) {
+			t.Errorf("%s is not left out because of %q: %+v", machine, why, c.LeftOut)
+		}
+	}
+	// A file may put machines of several types into a group; that is said.
+	for i := range list {
+		list[i].Group = "all"
+	}
+	res = analyzed(t, list)
+	if len(res.Groups) != 1 || len(res.Groups[0].Warnings) != 1 || !strings.Contains(res.Groups[0].Warnings[0], "2 types") {
+		t.Errorf("%+v", res.Groups)
+	}
+	twice := []Machine{list[0], {Name: "again", Runs: list[0].Runs}}
+	if res = analyzed(t, twice); len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "same host id") {
+		t.Errorf("%q", res.Warnings)
+	}
+	if _, err := Analyze("", nil, false); err == nil {
+		t.Error("no machines: no error")
+	}
+}
+
+// TestBoots: runs of several boots tell the boot from the machine.
+func TestBoots(t *testing.T) {
+	t.Parallel()
+	var list []Machine
+	for i := range 3 {
+		a := usual(fmt.Sprint("node", i), 1.05)
+		b := a
+		a.boot, b.boot, b.cost = a.name+"-1", a.name+"-2", 1.09
+		list = append(list, machine(t, a, b))
+	}
+	g := analyzed(t, list).Groups[0]
+	c := g.Costs[0]
+	if g.Machines[0].Boots != 2 || c.Machines[0].Runs != 2 || c.Machines[0].StdErr < 0.01 {
+		t.Errorf("%+v, %+v", g.Machines[0], c.Machines[0])
+	}
+	if s := c.Shares; !s[1].Known || s[1].Percent < 60 || s[0].Percent > 10 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestParse(t *testing.T) {
+	f, err := Parse("/etc/racks.yaml", []byte(`
+name: racks
+campaign: web.yaml
+budget: 30m
+busy: 2
+machines:
+  node1: {ssh: root@10.0.0.1, group: xeon}
+  node2:
+`))
+	must(t, err)
+	want := File{"racks", "/etc/web.yaml", 30 * time.Minute, 2, "/etc/racks",
+		[]Member{{"node1", "root@10.0.0.1", "xeon"}, {"node2", "node2", ""}}}
+	if fmt.Sprint(*f) != fmt.Sprint(want) || f.Runs("node1") != "/etc/racks/node1" {
+		t.Errorf("%+v", f)
+	}
+	for text, why := range map[string]string{
+		"name: a\n":                                  `needs the key "machines"`,
+		"name: a\nmachines: {n: {sssh: x}}\n":        `unknown key "sssh"`,
+		"name: a\nmachines: {n: {ssh: -oProxy=x}}\n": "begin with -",
+		"name: a\nbusy: 0\nmachines: {n: }\n":        "busy",
+		"name: a\nmachines: {n: , n: }\n":            "n",
+	} {
+		if _, err := Parse("f.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%q: %v, want %q", text, err, why)
+		}
+	}
+}

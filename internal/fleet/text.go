@@ -1,0 +1,286 @@
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/report"
+)
+
+// Text writes the result for a terminal. With machines, it lists every machine's cost, too.
+func Text(w io.Writer, r *Result, machines bool) error {
+	var b strings.Builder
+	total := 0
+	for _, g := range r.Groups {
+		total += len(g.Machines)
+	}
+	if r.Name != "" {
+		fmt.Fprintf(&b, "Fleet %s: ", clean(r.Name))
+	}
+	fmt.Fprintf(&b, "%s in %s\n", Count(total, "machine"), Count(len(r.Groups), "group"))
+	for _, text := range r.Warnings {
+		b.WriteString(wrap("Warning: "+text, "  ") + "\n")
+	}
+	for _, g := range r.Groups {
+		g.text(&b, r, machines)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Legend says how to read the table of costs.
+func (r *Result) Legend() string {
+	level := fmt.Sprintf("%.4g %%", 100*(1-r.Alpha))
+	return fmt.Sprintf("What an arm costs against the baseline of the same machine, as the mean of all machines of the kind, "+
+		"with its %s interval. The cost on the next machine of the kind lies within \"next machine\" with %s confidence. The "+
+		"spread is the standard deviation between machines.", level, level)
+}
+
+func (g *Group) text(b *strings.Builder, r *Result, machines bool) {
+	fmt.Fprintf(b, "\n%s: %s\n", clean(g.Name), Count(len(g.Machines), "machine"))
+	for _, text := range g.Warnings {
+		b.WriteString(wrap("Warning: "+text, "  ") + "\n")
+	}
+	if len(g.Machines) < 2 {
+		b.WriteString("One machine says nothing about others of its kind.\n")
+	} else {
+		b.WriteString(wrap(r.Legend(), "") + "\n")
+	}
+	rows := [][]string{{"workload", "arm", "machines", "cost", "interval", "next machine", "spread", "verdict"}}
+	for _, c := range g.Costs {
+		rows = append(rows, append([]string{c.Title(), c.Arm}, c.Cells(r)...))
+		if machines {
+			for _, m := range c.Machines {
+				odd := ""
+				if m.Odd {
+					odd = "odd"
+				}
+				rows = append(rows, []string{"", "  " + m.Machine, "", Percent(m.Ratio), Interval(m.CILow, m.CIHigh), "", "", odd})
+			}
+		}
+	}
+	table(b, rows)
+	g.shares(b)
+	for _, o := range g.Odd {
+		b.WriteString("\n" + wrap(fmt.Sprintf("Odd: %s. %s", clean(o.Machine), o.Sentence()), "  ") + "\n")
+		for _, line := range o.Lines() {
+			b.WriteString(wrap("- "+clean(line), "  ") + "\n")
+		}
+	}
+	if out := g.LeftOut(); len(out) > 0 {
+		b.WriteString("\nNot pooled:\n")
+		for _, line := range out {
+			b.WriteString(wrap("- "+clean(line), "  ") + "\n")
+		}
+	}
+}
+
+// shares writes where the variance comes from.
+func (g *Group) shares(b *strings.Builder) {
+	var rows [][]string
+	for _, c := range g.Costs {
+		if len(c.Shares) == 0 {
+			continue
+		}
+		row := []string{c.Title(), c.Arm}
+		for _, s := range c.Shares {
+			row = append(row, s.Text())
+		}
+		rows = append(rows, row)
+	}
+	if rows == nil {
+		return
+	}
+	b.WriteString("\n" + wrap(SharesLegend, "") + "\n")
+	table(b, append([][]string{{"workload", "arm", "machine", "boot", "guest", "trial"}}, rows...))
+}
+
+// SharesLegend says how to read the shares of variance.
+const SharesLegend = "Where the variance of the cost of a single block comes from. A dash: a level that occurs once in the " +
+	"level before it, and is in the share of that."
+
+// Text words a share.
+func (s Share) Text() string {
+	if !s.Known {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f %%", s.Percent)
+}
+
+// Title names the workload, and the metric if it is not the primary one.
+func (c Cost) Title() string {
+	if c.Family == analyze.FamilyPrimary || c.Family == analyze.FamilyEmulated {
+		return c.Workload
+	}
+	return c.Workload + " " + c.Metric
+}
+
+// Cells are the number of machines, cost, interval, next machine, spread and verdict in words.
+func (c Cost) Cells(r *Result) []string {
+	n := fmt.Sprint(len(c.Machines))
+	if len(c.LeftOut) > 0 {
+		n = fmt.Sprintf("%d of %d", len(c.Machines), len(c.Machines)+len(c.LeftOut))
+	}
+	p := c.Pooled
+	if p == nil {
+		cells := []string{n, "", "", "", "", "not pooled"}
+		if len(c.Machines) == 1 {
+			cells[1], cells[2] = Percent(c.Machines[0].Ratio), Interval(c.Machines[0].CILow, c.Machines[0].CIHigh)
+		}
+		return cells
+	}
+	next := "needs 3 machines"
+	if p.NextHigh > 0 {
+		next = Interval(p.NextLow, p.NextHigh)
+	}
+	return []string{n, Percent(p.Ratio), Interval(p.CILow, p.CIHigh), next, Spread(p.Tau), p.Words(r.Delta)}
+}
+
+// Words words the verdict on a pooled cost.
+func (p *Pooled) Words(delta float64) string {
+	switch p.Verdict {
+	case analyze.Costs:
+		return "costs"
+	case analyze.Gains:
+		return "gains"
+	case analyze.None:
+		return fmt.Sprintf("none (within ±%.3g %%)", 100*delta)
+	}
+	return "not resolved: at most " + report.Percent(min(p.FartherPercent, farthest)) + " %"
+}
+
+// farthest is the largest overhead that is written in percent.
+const farthest = 99_999
+
+// Percent words a ratio as an overhead.
+func Percent(ratio float64) string {
+	if ratio >= 2 {
+		return report.Digits(ratio, 3) + "×"
+	}
+	return report.Percent(100*(ratio-1)) + " %"
+}
+
+// Interval words an interval of ratios.
+func Interval(low, high float64) string {
+	return report.Percent(100*(low-1)) + " … " + report.Percent(min(100*(high-1), farthest)) + " %"
+}
+
+// Spread words a standard deviation of ln costs.
+func Spread(tau float64) string {
+	return "±" + report.Digits(min(100*math.Expm1(tau), farthest), 2) + " %"
+}
+
+// Sentence says by what a machine is odd.
+func (o Odd) Sentence() string {
+	var parts []string
+	for _, c := range o.Costs {
+		parts = append(parts, fmt.Sprintf("%s on %s costs %s here; on the others it costs %s, which lets one expect %s",
+			c.Arm, c.Workload, Percent(c.Here), Percent(c.Ratio), Interval(c.NextLow, c.NextHigh)))
+	}
+	return list(parts) + "."
+}
+
+// Lines are what else is different about a machine.
+func (o Odd) Lines() []string {
+	var lines []string
+	unknown := func(s string) string {
+		if s == "" {
+			return "not known or none"
+		}
+		return s
+	}
+	for _, f := range o.Facts {
+		lines = append(lines, fmt.Sprintf("%s: %s; on %d of %d others: %s", f.What, unknown(f.Is), f.Count, f.Of, unknown(f.Others)))
+	}
+	for _, n := range o.Noise {
+		lines = append(lines, "tare doctor: "+n.What)
+	}
+	if lines == nil {
+		lines = []string{"no fact that tare records differs from the other machines"}
+	}
+	return lines
+}
+
+// LeftOut lists what is not pooled, with the reasons; machines with the same reason share a line.
+func (g *Group) LeftOut() []string {
+	var lines []string
+	at := map[string]int{}
+	for _, c := range g.Costs {
+		for _, l := range c.LeftOut {
+			why := fmt.Sprintf("%s on %s: %s", c.Arm, c.Title(), l.Why)
+			if i, ok := at[why]; ok {
+				lines[i] = l.Machine + ", " + lines[i]
+				continue
+			}
+			at[why] = len(lines)
+			lines = append(lines, l.Machine+": "+why)
+		}
+	}
+	return lines
+}
+
+// Count words a number of things.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// table writes rows in columns.
+func table(b *strings.Builder, rows [][]string) {
+	b.WriteString("\n")
+	var out strings.Builder
+	tw := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		for i := range r {
+			indent := r[i][:len(r[i])-len(strings.TrimLeft(r[i], " "))]
+			r[i] = indent + clean(r[i])
+		}
+		fmt.Fprintln(tw, "  "+strings.Join(r, "\t"))
+	}
+	tw.Flush() // a strings.Builder takes everything
+	for line := range strings.Lines(out.String()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+}
+
+// clean removes whatever does more than print.
+func clean(s string) string { return strings.Join(strings.Fields(report.Visible(s)), " ") }
+
+// wrap breaks text into lines for a terminal, those after the first indented.
+func wrap(text, indent string) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(strings.ReplaceAll(text, " %", "\x01%")) {
+		word = strings.ReplaceAll(word, "\x01", " ") // a figure stays with its percent sign
+		n := len([]rune(word))
+		switch {
+		case i == 0:
+		case column+1+n > 100:
+			b.WriteString("\n" + indent)
+			column = len(indent)
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
+}
+
+// JSON writes the result for other programs.
+func JSON(w io.Writer, r *Result) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(report.PlainJSON(text), '\n'))
+	return err
+}

@@ -210,11 +210,19 @@ type Limits struct {
 	Networks []string
 	Backings []string // of data volumes, besides loop
 	Open     bool     // its guests can have no hardening
+	IOCap    IOCap
+	NetCap   string // why it cannot cap the network of its guests; "": it can
 
 	// Target describes the target that each arm must have; "": arms have no target.
 	Target      string
 	CheckTarget func(target string) error // nil: any is accepted
 	Options     []Option
+}
+
+// IOCap is what caps of I/O a system can enforce.
+type IOCap struct {
+	Backings []string // of data volumes that it can cap
+	Why      string   // why there are none
 }
 
 // Sizes is what bounds the size of a workload.

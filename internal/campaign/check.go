@@ -80,6 +80,7 @@ func (r *checker) checkFlavor(f model.Flavor, host Host) {
 		}
 	}
 	r.checkPlace(path, f, host)
+	r.checkNetCap(path, f)
 	if host.CPUs != nil {
 		if beyond := f.CPUs.Without(host.CPUs); beyond != nil {
 			r.Fail(path+".cpuset", "cpuset %s: the host has no CPU %s; it has %s", f.CPUs, beyond, host.CPUs)
@@ -153,6 +154,7 @@ func (r *checker) checkLimits(path string, a Arm, flavor model.Flavor, limits Li
 		r.Fail(path, "arm %q: %s needs %s of memory, but flavor %q has %s", a.Name, a.System, limits.MinMemory, flavor.Name, memory)
 	}
 	r.checkPlaces(path, a, flavor, limits)
+	r.checkArmCaps(path, a, flavor, limits)
 	if limits.MaxVCPUs > 0 && flavor.VCPUs > limits.MaxVCPUs {
 		r.Fail(path, "arm %q: %s supports vcpus up to %d, but flavor %q has %d", a.Name, a.System, limits.MaxVCPUs, flavor.Name, flavor.VCPUs)
 	}
@@ -266,6 +268,8 @@ func differences(got, want model.Flavor) []string {
 	differ("fs", got.DiskFS, want.DiskFS)
 	differ("backing", got.Backing, want.Backing)
 	differ("network", got.Network, want.Network)
+	differ("io", ioText(got.IO), ioText(want.IO))
+	differ("net", netText(got.Net), netText(want.Net))
 	return diff
 }
 

@@ -116,6 +116,10 @@ var flavorKeys = []strict.Key[model.Flavor]{
 	strict.FieldOr("network", "Network of the guest. bridged: a bridge with the run's other guests and the host. nat: the same, with masquerading to the host's network. user: QEMU's user-mode stack. none: loopback only.",
 		strict.OneOf(model.NetworkNone, model.NetworkBridged, model.NetworkNAT, model.NetworkUser),
 		func(f *model.Flavor) *string { return &f.Network }, model.NetworkNone),
+	strict.Field("io", "Caps of what a guest reads and writes on its data volume. A plain rate caps both. Absent: no cap.",
+		ioKind, func(f *model.Flavor) *model.IOCaps { return &f.IO }),
+	strict.Field("net", "Cap of what a guest sends, and of what it receives, on a bridge. Absent: no cap.",
+		netKind, func(f *model.Flavor) *model.NetCap { return &f.Net }),
 	strict.FieldOr("hardening", "How a guest on the host's kernel is confined. product: as its system does by default. "+
 		"none: without seccomp and security modules, so that arms are equal or show what they cost.",
 		strict.OneOf(model.HardeningProduct, model.HardeningNone),

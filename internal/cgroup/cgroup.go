@@ -52,6 +52,8 @@ type Limits struct {
 	// OwnDevices denies access to all devices but those that belong to nobody, such as /dev/null
 	// and terminals. It cannot be changed later.
 	OwnDevices bool
+	// IO puts the group under the controller of I/O, for CapIO. It cannot be changed later.
+	IO bool
 }
 
 // needed are the controllers that guests' limits and probes require.
@@ -173,7 +175,7 @@ func (l Layout) NewFreezer(name string) (*Group, error) {
 func newGroup(name string, l Layout, lim Limits) (*Group, error) {
 	g := &Group{name: name, layout: l}
 	var err error
-	if g.held, err = holdAll(l.groupDirs(name)); err == nil {
+	if g.held, err = holdAll(l.groupDirs(name, lim)); err == nil {
 		if err = g.create(lim); err != nil {
 			g.Remove()
 		}
@@ -189,7 +191,8 @@ func (g *Group) create(lim Limits) error {
 	if len(g.layout.V1) > 0 {
 		res, shares := lim.oci(), uint64(weight*1024)
 		res.CPU.Shares = &shares
-		v1, err := cgroup1.New(cgroup1.StaticPath(path), res, cgroup1.WithHierarchy(g.layout.subsystems))
+		hierarchy := func() ([]cgroup1.Subsystem, error) { return g.layout.subsystems(lim), nil }
+		v1, err := cgroup1.New(cgroup1.StaticPath(path), res, cgroup1.WithHierarchy(hierarchy))
 		if err != nil {
 			return err
 		}
@@ -200,6 +203,9 @@ func (g *Group) create(lim Limits) error {
 	}
 	res, share := cgroup2.ToResources(lim.oci()), uint64(weight*100)
 	res.CPU.Weight = &share
+	if lim.IO {
+		res.IO = &cgroup2.IO{}
+	}
 	if len(g.layout.v2On) == 0 || g.layout.Mode() != "v2" {
 		res = &cgroup2.Resources{} // version 1 enforces the limits
 	}
@@ -214,23 +220,31 @@ func (g *Group) create(lim Limits) error {
 	return os.MkdirAll(filepath.Join(g.layout.V2, path, leaf), 0o755)
 }
 
-// controllers are the version 1 controllers that a group uses.
-var controllers = []struct {
-	name string
-	make func(root string) cgroup1.Subsystem
-}{
-	{"cpuset", func(r string) cgroup1.Subsystem { return cgroup1.NewCpuset(r) }},
-	{"cpu", func(r string) cgroup1.Subsystem { return cgroup1.NewCpu(r) }},
-	{"cpuacct", func(r string) cgroup1.Subsystem { return cgroup1.NewCpuacct(r) }},
-	{"memory", func(r string) cgroup1.Subsystem { return cgroup1.NewMemory(r) }},
-	{"pids", func(r string) cgroup1.Subsystem { return cgroup1.NewPids(r) }},
-	{"devices", func(r string) cgroup1.Subsystem { return cgroup1.NewDevices(r) }},
+// controllers are the version 1 controllers that a group uses, the last one only if it limits I/O.
+func controllers(io bool) []controller {
+	all := []controller{
+		{"cpuset", func(r string) cgroup1.Subsystem { return cgroup1.NewCpuset(r) }},
+		{"cpu", func(r string) cgroup1.Subsystem { return cgroup1.NewCpu(r) }},
+		{"cpuacct", func(r string) cgroup1.Subsystem { return cgroup1.NewCpuacct(r) }},
+		{"memory", func(r string) cgroup1.Subsystem { return cgroup1.NewMemory(r) }},
+		{"pids", func(r string) cgroup1.Subsystem { return cgroup1.NewPids(r) }},
+		{"devices", func(r string) cgroup1.Subsystem { return cgroup1.NewDevices(r) }},
+	}
+	if io {
+		all = append(all, controller{"blkio", func(r string) cgroup1.Subsystem { return cgroup1.NewBlkio(r) }})
+	}
+	return all
 }
 
-// groupDirs are the directories of a group of this name, one in each hierarchy that it uses.
-func (l Layout) groupDirs(name string) []string {
+type controller struct {
+	name string
+	make func(root string) cgroup1.Subsystem
+}
+
+// groupDirs are the directories of a group of this name and with these limits, one in each hierarchy that it uses.
+func (l Layout) groupDirs(name string, lim Limits) []string {
 	dirs := []string{filepath.Join(l.V2, name)}
-	for _, c := range controllers {
+	for _, c := range controllers(lim.IO) {
 		if at := l.V1[c.name]; at != "" && !slices.Contains(dirs, filepath.Join(at, name)) {
 			dirs = append(dirs, filepath.Join(at, name))
 		}
@@ -238,15 +252,14 @@ func (l Layout) groupDirs(name string) []string {
 	return dirs
 }
 
-func (l Layout) subsystems() ([]cgroup1.Subsystem, error) {
-	var subs []cgroup1.Subsystem
-	for _, c := range controllers {
+func (l Layout) subsystems(lim Limits) (subs []cgroup1.Subsystem) {
+	for _, c := range controllers(lim.IO) {
 		if at := l.V1[c.name]; at != "" {
 			// cpu and cpuacct may be one mount with a symbolic link for each.
 			subs = append(subs, c.make(filepath.Dir(at)))
 		}
 	}
-	return subs, nil
+	return subs
 }
 
 func (lim Limits) oci() *specs.LinuxResources {

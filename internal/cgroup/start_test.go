@@ -41,7 +41,7 @@ func TestStart(t *testing.T) {
 		if !within[""] {
 			t.Fatalf("it is not in the version 2 group:\n%s", out.String())
 		}
-		for _, c := range controllers {
+		for _, c := range controllers(false) {
 			if l.V1[c.name] != "" && !within[c.name] {
 				t.Fatalf("it is not in the group of %s:\n%s", c.name, out.String())
 			}

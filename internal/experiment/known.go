@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/host"
@@ -31,7 +32,7 @@ func (t *Testbed) Known(status map[string]system.Status, here campaign.Host) cam
 			OwnMemory: boots[caps.HostBoot] == model.BootXen && !caps.SameKernel,
 			Target:    caps.Target, MaxVCPUs: caps.MaxVCPUs,
 			Networks: without(caps.Networks, model.NetworkNone), Backings: without(caps.DiskBackings, model.BackingLoop),
-			Open: caps.Open,
+			Open: caps.Open, IOCap: t.ioCap(caps), NetCap: caps.NetCap.WhyNot,
 		}
 		if caps.Remote { // a campaign cannot choose where the data of its machines is
 			l.Backings = nil
@@ -48,6 +49,23 @@ func (t *Testbed) Known(status map[string]system.Status, here campaign.Host) cam
 		k.Systems[name] = l
 	}
 	return k
+}
+
+// ioCap tells the reader of campaigns what caps of I/O a system can enforce.
+func (t *Testbed) ioCap(caps system.Capabilities) campaign.IOCap {
+	if caps.IOCap.By == "" {
+		return campaign.IOCap{Why: caps.IOCap.WhyNot}
+	}
+	if caps.IOCap != system.GroupIOCap {
+		return campaign.IOCap{Backings: caps.DiskBackings}
+	}
+	if t.Host != nil {
+		if err := t.Host.Cgroups.CheckIO(); err != nil {
+			return campaign.IOCap{Why: strings.ReplaceAll(err.Error(), "\n  ", "; ")}
+		}
+	}
+	// A control group caps devices: a file has none of its own.
+	return campaign.IOCap{Backings: []string{model.BackingLoop, model.BackingBlock}}
 }
 
 func without(all []string, one string) []string {

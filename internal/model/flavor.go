@@ -18,6 +18,22 @@ type Flavor struct {
 	Hardening string `json:"hardening,omitempty"`
 	// Devices are, for BackingBlock, the user's block devices, of which each guest takes one.
 	Devices []string `json:"devices,omitempty"`
+	// IO caps what the guest does on its data volume, and Net what it sends and receives.
+	IO  IOCaps `json:"io,omitzero"`
+	Net NetCap `json:"net,omitzero"`
+}
+
+// IOCaps limit the requests to a data volume; 0: no cap.
+type IOCaps struct {
+	Read     int64 `json:"read,omitempty"`      // bytes per second
+	Write    int64 `json:"write,omitempty"`     // bytes per second
+	ReadOps  int64 `json:"read_ops,omitempty"`  // read operations per second
+	WriteOps int64 `json:"write_ops,omitempty"` // write operations per second
+}
+
+// NetCap limits a guest's network.
+type NetCap struct {
+	Rate int64 `json:"rate,omitempty"` // bits per second, headers of Ethernet included, in each direction; 0: no cap
 }
 
 // Share returns how many CPUs' worth of time a guest may use: its cap, or its vCPUs.
@@ -31,4 +47,15 @@ func (f Flavor) Share() float64 {
 // OnBridge reports whether guests are on the run's bridge, where others can reach them.
 func (f Flavor) OnBridge() bool {
 	return f.Network == NetworkBridged || f.Network == NetworkNAT
+}
+
+// Traffic is what has passed between a data volume's device and its users.
+type Traffic struct {
+	Reads, Writes int64 // requests, after the kernel merged and split them
+	Read, Written int64 // bytes
+}
+
+// Since returns what has passed since an earlier reading.
+func (t Traffic) Since(before Traffic) Traffic {
+	return Traffic{t.Reads - before.Reads, t.Writes - before.Writes, t.Read - before.Read, t.Written - before.Written}
 }

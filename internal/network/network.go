@@ -334,6 +334,9 @@ func (p *Port) close() error {
 				errs = append(errs, err)
 			}
 		}
+		if err := p.unlimit(); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	if p.plugged != "" && b.space != nil {
 		errs = append(errs, p.awaitUnplugged())

@@ -20,7 +20,8 @@ import (
 // Units lists the probes with their units, in display order.
 var Units = []struct{ Name, Unit string }{
 	{model.ProbeTimed, "s"}, {model.ProbeGuestGroupCPU, "s"}, {model.ProbeGuestCPU, "s"}, {model.ProbeHostCPU, "s"}, {model.ProbeDom0CPU, "s"}, {model.ProbeOwnCPU, "s"},
-	{model.ProbeDeviceBytes, "B"}, {model.ProbeWorkloadBytes, "B"}, {model.ProbeSteal, "s"}, {model.ProbeThrottled, "periods"}, {model.ProbeCapPeriods, "periods"},
+	{model.ProbeDeviceBytes, "B"}, {model.ProbeWorkloadBytes, "B"},
+	{model.ProbeDeviceRead, "B"}, {model.ProbeDeviceReads, "1"}, {model.ProbeDeviceWrites, "1"}, {model.ProbeSteal, "s"}, {model.ProbeThrottled, "periods"}, {model.ProbeCapPeriods, "periods"},
 	{model.ProbeGuestMemory, "B"}, {model.ProbeMemoryLeft, "B"}, {model.ProbeLagMax, "s"}, {model.ProbeForkMax, "s"},
 	{model.ProbeClockDiff, "s"}, {model.ProbeClockError, "s"}, {model.ProbeHostTimeError, "s"}, {model.ProbeStartSkew, "s"}, {model.ProbeBarrierSkew, "s"},
 }
@@ -65,6 +66,8 @@ type Target interface {
 	Usage() (cgroup.Usage, error)
 	// Written returns how many bytes have reached its data device so far.
 	Written() (int64, error)
+	// Traffic returns what has passed between it and its data device so far, if its flavor caps that.
+	Traffic() (model.Traffic, error)
 }
 
 // Watch observes the host during a whole run. The caller closes it.
@@ -142,11 +145,13 @@ type Window struct {
 	cpu    procfs.CPUTime
 	xen    map[int]time.Duration // CPU time by domain; nil without Xen
 	bytes  int64
-	// cpuKnown and bytesKnown: the target can measure them.
-	cpuKnown, bytesKnown bool
-	lag, forks           *watch.LagWindow
-	own                  time.Duration // CPU time of tare so far
-	clocks               watch.Clocks
+	disk   model.Traffic
+	// cpuKnown, bytesKnown and diskKnown: the target can measure them.
+	cpuKnown, bytesKnown, diskKnown bool
+
+	lag, forks *watch.LagWindow
+	own        time.Duration // CPU time of tare so far
+	clocks     watch.Clocks
 }
 
 // Begin opens a window on a guest. The caller ends it, also to discard it.
@@ -162,6 +167,9 @@ func (w *Watch) Begin(target Target) (*Window, error) {
 	}
 	v.own = ownCPU()
 	if v.bytes, v.bytesKnown, err = known(target.Written()); err != nil {
+		return nil, err
+	}
+	if v.disk, v.diskKnown, err = known(target.Traffic()); err != nil {
 		return nil, err
 	}
 	if v.cpu, err = hostCPU(); err != nil {
@@ -227,6 +235,10 @@ func (v *Window) End() (Readings, error) {
 	if err != nil {
 		return Readings{}, err
 	}
+	disk, diskKnown, err := known(v.target.Traffic())
+	if err != nil {
+		return Readings{}, err
+	}
 	clocks, err := watch.ReadClocks()
 	if err != nil {
 		return Readings{}, err
@@ -247,6 +259,11 @@ func (v *Window) End() (Readings, error) {
 	}
 	if bytesKnown && v.bytesKnown {
 		r.Values[model.ProbeDeviceBytes] = float64(bytes - v.bytes)
+	}
+	if diskKnown && v.diskKnown {
+		passed := disk.Since(v.disk)
+		r.Values[model.ProbeDeviceRead] = float64(passed.Read)
+		r.Values[model.ProbeDeviceReads], r.Values[model.ProbeDeviceWrites] = float64(passed.Reads), float64(passed.Writes)
 	}
 	if usage.Periods > 0 {
 		r.Values[model.ProbeCapPeriods] = float64(usage.Periods - v.usage.Periods)

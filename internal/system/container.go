@@ -28,6 +28,8 @@ func GroupCapabilities(capCovers, confinement string) Capabilities {
 		HostMount:     true,
 		Freeze:        "cgroup freezer",
 		CPUCap:        capCovers,
+		IOCap:         GroupIOCap,
+		NetCap:        BucketCap,
 		Memory:        "control group: processes and page cache",
 		MemoryInGroup: true,
 		DiskBackings:  []string{model.BackingLoop, model.BackingBlock},

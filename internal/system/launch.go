@@ -155,10 +155,40 @@ func (m *Machine) settle(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if f.IO != (model.IOCaps{}) {
+		if err := m.capIO(ctx); err != nil {
+			return err
+		}
+	}
+	if f.Net.Rate > 0 && s.Port != nil {
+		if err := s.Port.Limit(f.Net.Rate); err != nil {
+			return err
+		}
+	}
 	if f.CPUCap > 0 {
 		return m.Cap(ctx, f.CPUCap)
 	}
 	return nil
+}
+
+// capIO applies the flavor's caps of I/O, by the guest's VMM or by its control group.
+func (m *Machine) capIO(ctx context.Context) error {
+	if c, ok := m.Guest.(IOCapper); ok {
+		return c.CapIO(ctx, m.Site.Flavor.IO)
+	}
+	return m.Site.CapIO()
+}
+
+// CapIO applies the flavor's caps of I/O to the site's control group.
+func (s *Site) CapIO() error {
+	if s.Group == nil || s.Volume == nil {
+		return nil
+	}
+	major, minor, err := s.Volume.Number()
+	if err != nil {
+		return err
+	}
+	return s.Group.CapIO(major, minor, s.Flavor.IO)
 }
 
 // Cap limits the guest to this many CPUs' worth of time, by the guest's own mechanism or by its
@@ -176,6 +206,7 @@ func (m *Machine) Cap(ctx context.Context, cpus float64) error {
 // prepare creates the site's control group and data volume, and connects it to the network.
 func (s *Site) prepare(ctx context.Context, h *Host, caps Capabilities) (err error) {
 	lim := cgroup.Limits{CPUs: s.Flavor.CPUs.String(), Processes: maxProcesses, OwnDevices: caps.HostMount}
+	lim.IO = s.Flavor.IO != (model.IOCaps{}) && caps.IOCap == GroupIOCap
 	if caps.MemoryInGroup {
 		lim.MemoryBytes = s.Flavor.MemoryBytes
 	}
@@ -277,6 +308,19 @@ func (m *Machine) Written() (int64, error) {
 		return 0, cgroup.ErrUnknown
 	}
 	return n, err
+}
+
+// Traffic returns what has passed between the guest and its data volume's device so far. It is known only
+// for guests with caps of I/O, for whose accuracy it is needed.
+func (m *Machine) Traffic() (model.Traffic, error) {
+	if m.Site.Flavor.IO == (model.IOCaps{}) || m.Site.Volume == nil {
+		return model.Traffic{}, cgroup.ErrUnknown
+	}
+	t, err := m.Site.Volume.Traffic()
+	if errors.Is(err, volume.ErrNotCounted) {
+		return model.Traffic{}, cgroup.ErrUnknown
+	}
+	return t, err
 }
 
 // Memory returns how much of the host's memory the guest and the processes that serve it hold.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // Option is a setting of a system, beside the flavor, that an arm may choose.
@@ -35,6 +36,11 @@ type TargetChecker interface{ CheckTarget(target string) error }
 // Cap takes CPUs' worth of time; 0 removes the cap.
 type Capper interface {
 	Cap(ctx context.Context, cpus float64) error
+}
+
+// IOCapper is implemented by guests whose VMM enforces the caps of I/O, not their control group.
+type IOCapper interface {
+	CapIO(ctx context.Context, caps model.IOCaps) error
 }
 
 // Returner is implemented by guests that return freed memory to the host with a delay, during

@@ -128,6 +128,9 @@ type Capabilities struct {
 	StopsClock bool `json:"stops_clock"`
 	// CPUCap names what a CPU cap covers, "" when guests cannot be capped.
 	CPUCap string `json:"cpu_cap"`
+	// IOCap and NetCap say how the caps of the flavor's io and net are enforced.
+	IOCap  Means `json:"io_cap"`
+	NetCap Means `json:"net_cap"`
 	// Memory names what the flavor's memory limits.
 	Memory string `json:"memory"`
 	// MemoryInGroup: the control group enforces the memory limit, not the VMM.
@@ -168,6 +171,21 @@ type Capabilities struct {
 	Target  string   `json:"target,omitempty"`
 	Options []Option `json:"options,omitempty"`
 }
+
+// Means says how something is done, or why it is not.
+type Means struct {
+	By     string `json:"by,omitempty"`
+	WhyNot string `json:"why_not,omitempty"`
+}
+
+// The means by which tare itself enforces caps, and why it cannot.
+var (
+	// GroupIOCap needs a data volume with a device of its own.
+	GroupIOCap = Means{By: "control group: requests of the guest's processes to the data volume's device"}
+	BucketCap  = Means{By: "token bucket between the guest's interface and the run's bridge"}
+	RemoteCap  = Means{WhyNot: "tare does not control the machines that somebody else runs"}
+	NoPortCap  = Means{WhyNot: "its guests have no interface on the run's bridge"}
+)
 
 // PortKind is a kind of attachment to the run's network; package network makes them.
 type PortKind int

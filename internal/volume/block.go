@@ -124,8 +124,8 @@ func claim(device string, s Spec) (*Volume, error) {
 	return v, nil
 }
 
-// fit checks that the device may be used and is large enough, and records how much
-// was written to it before.
+// fit checks that the device may be used and is large enough, and records what
+// its counters were before.
 func (v *Volume) fit(f *os.File, s Spec) error {
 	if err := CheckDevice(v.Device, s.Destroy); err != nil {
 		return err
@@ -138,6 +138,6 @@ func (v *Volume) fit(f *os.File, s Spec) error {
 		return fault.WithRemedy(fault.Campaignf("data volume: %s has %d MiB, but the flavor's disk needs %d MiB", v.Device, size>>20, s.Bytes>>20),
 			"make the flavor's disk smaller, or use larger devices")
 	}
-	v.before, err = v.sectors()
+	v.before, err = v.counters()
 	return err
 }

@@ -49,7 +49,7 @@ type Volume struct {
 	Direct bool
 
 	close  func() error
-	before int64 // sectors written to a user's device before this volume
+	before model.Traffic // of a user's device before this volume
 }
 
 // ErrNotCounted is the error of Written for volumes that are files: no counter
@@ -132,35 +132,57 @@ func (v *Volume) Mount(dir string) error {
 // Written returns how many bytes have been written to the volume since it was
 // created, or ErrNotCounted.
 func (v *Volume) Written() (int64, error) {
-	if !strings.HasPrefix(v.Device, "/dev/") {
-		return 0, ErrNotCounted
-	}
-	n, err := v.sectors()
-	return (n - v.before) * sectorBytes, err
+	t, err := v.Traffic()
+	return t.Written, err
 }
 
-// sectors is how many sectors have been written to the device since it exists.
-func (v *Volume) sectors() (int64, error) {
+// Traffic returns what the device has counted since the volume was created, or
+// ErrNotCounted.
+func (v *Volume) Traffic() (model.Traffic, error) {
+	if !strings.HasPrefix(v.Device, "/dev/") {
+		return model.Traffic{}, ErrNotCounted
+	}
+	t, err := v.counters()
+	return t.Since(v.before), err
+}
+
+// Number returns the device's number, or an error if the volume is a file.
+func (v *Volume) Number() (major, minor uint32, err error) {
 	var st unix.Stat_t
 	if err := unix.Stat(v.Device, &st); err != nil {
-		return 0, fault.Hostf("data volume: %s: %w", v.Device, err)
+		return 0, 0, fault.Hostf("data volume: %s: %w", v.Device, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFBLK {
+		return 0, 0, fault.Hostf("data volume: %s is not a block device", v.Device)
+	}
+	return unix.Major(st.Rdev), unix.Minor(st.Rdev), nil
+}
+
+// counters are those of the device since it exists.
+func (v *Volume) counters() (t model.Traffic, err error) {
+	major, minor, err := v.Number()
+	if err != nil {
+		return t, err
 	}
 	// Use the device number: the kernel's names of logical volumes differ from LVM's.
-	file := fmt.Sprintf("/sys/dev/block/%d:%d/stat", unix.Major(st.Rdev), unix.Minor(st.Rdev))
+	file := fmt.Sprintf("/sys/dev/block/%d:%d/stat", major, minor)
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return 0, fault.Hostf("data volume: %w", err)
+		return t, fault.Hostf("data volume: %w", err)
 	}
-	// The seventh field is sectors written; see Documentation/block/stat.rst.
+	// See Documentation/block/stat.rst: requests, merges, sectors and ms of reads, then of writes.
 	fields := strings.Fields(string(b))
 	if len(fields) < 7 {
-		return 0, fault.Hostf("data volume: %s: %q has too few fields", file, b)
+		return t, fault.Hostf("data volume: %s: %q has too few fields", file, b)
 	}
-	sectors, err := strconv.ParseInt(fields[6], 10, 64)
-	if err != nil {
-		return 0, fault.Hostf("data volume: %s: %w", file, err)
+	for field, value := range map[int]*int64{0: &t.Reads, 2: &t.Read, 4: &t.Writes, 6: &t.Written} {
+		if *value, err = strconv.ParseInt(fields[field], 10, 64); err != nil {
+			return t, fault.Hostf("data volume: %s: %w", file, err)
+		}
 	}
-	return sectors, nil
+	t.Read *= sectorBytes
+	t.Written *= sectorBytes
+	return t, nil
 }
 
 // Close releases the volume. A loop device detaches itself when it is no longer

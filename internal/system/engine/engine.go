@@ -35,6 +35,7 @@ func (d *Driver) KeepDaemon(ctx context.Context, id string) (system.Keep, error)
 func (d *Driver) Capabilities() system.Capabilities {
 	caps := system.GroupCapabilities(d.capCovers,
 		"the engine's defaults: seccomp, capabilities, masked paths, security modules")
+	caps.NetCap = system.NoPortCap
 	caps.Networks = []string{model.NetworkNone} // other networks would be the engine's own, not tare's
 	return caps
 }

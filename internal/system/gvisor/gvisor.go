@@ -48,6 +48,8 @@ func (d Driver) Capabilities() system.Capabilities {
 		HostMount:     true,
 		Freeze:        "runsc pause",
 		CPUCap:        "every process of the sandbox: gVisor's kernel, the gofer, those that run the guest's code",
+		IOCap:         system.GroupIOCap,
+		NetCap:        system.BucketCap,
 		Memory:        "control group: the sandbox's processes, the guest's memory and the host's page cache",
 		MemoryInGroup: true,
 		OOMEndsGuest:  true,

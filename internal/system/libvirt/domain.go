@@ -54,6 +54,9 @@ var machine = parse(`<domain type='{{.Kind}}'>
   <seclabel type='static' model='dac' relabel='no'><label>+{{.User}}:+{{.Group}}</label></seclabel>
 </domain>`)
 
+// dataDisk is the machine's disk that is its data volume.
+const dataDisk = "vdb"
+
 // container describes a domain of libvirt's LXC driver. libvirt mounts the host's control groups of
 // version 1 writable in every container, so that it could leave its own: they are hidden. The
 // agent's output goes to a file, since the domain's console would be a terminal that must be read in

@@ -46,6 +46,8 @@ func (Existing) Capabilities() system.Capabilities {
 		Memory:       "the domain's, as it is defined",
 		DiskBackings: []string{"as the domain is defined"},
 		Networks:     []string{"as the domain is defined"},
+		IOCap:        system.RemoteCap,
+		NetCap:       system.RemoteCap,
 		Remote:       true,
 		OwnUserland:  true,
 		Target:       "libvirt's address and the domain's name: qemu:///system#NAME, xen:///system#NAME, lxc:///system#NAME, qemu+tcp://HOST/system#NAME",

@@ -14,6 +14,7 @@ import (
 	"github.com/digitalocean/go-libvirt"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 )
 
@@ -142,6 +143,22 @@ func (g *guest) processes() ([]int, error) {
 		return nil, fault.Guestf("the container has ended at once")
 	}
 	return pids, nil
+}
+
+// CapIO has libvirt throttle a machine's data disk. A container's I/O is capped by its control group.
+func (g *guest) CapIO(_ context.Context, c model.IOCaps) error {
+	if g.driver.container() {
+		return g.site.CapIO()
+	}
+	var params []libvirt.TypedParam
+	for name, value := range map[string]int64{
+		"read_bytes_sec": c.Read, "write_bytes_sec": c.Write, "read_iops_sec": c.ReadOps, "write_iops_sec": c.WriteOps,
+	} {
+		params = append(params, libvirt.TypedParam{Field: name, Value: *libvirt.NewTypedParamValueUllong(uint64(value))})
+	}
+	return bounded(func() error {
+		return g.libvirt.DomainSetBlockIOTune(g.domain, dataDisk, params, uint32(libvirt.DomainAffectLive))
+	})
 }
 
 func (g *guest) Conn() net.Conn          { return g.conn }

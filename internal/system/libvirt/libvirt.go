@@ -49,7 +49,7 @@ func (d Driver) Capabilities() system.Capabilities {
 	if d.container() {
 		caps := system.GroupCapabilities("every process of the container and its controller",
 			"a smaller set of capabilities; libvirt has no filter of system calls for containers")
-		caps.Networks = []string{model.NetworkNone}
+		caps.Networks, caps.NetCap = []string{model.NetworkNone}, system.NoPortCap
 		return caps
 	}
 	return system.Capabilities{
@@ -57,6 +57,8 @@ func (d Driver) Capabilities() system.Capabilities {
 		Freeze:       "virsh suspend",
 		StopsClock:   true,
 		CPUCap:       "every thread of QEMU: vCPUs, main loop, I/O",
+		IOCap:        system.Means{By: "libvirt's blkdeviotune: QEMU's throttling of the data disk"},
+		NetCap:       system.NoPortCap,
 		Memory:       "the machine's RAM; QEMU's own memory comes on top",
 		DiskBackings: []string{model.BackingLoop, model.BackingBlock},
 		Disk:         "virtio-blk, cache=none",

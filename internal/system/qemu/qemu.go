@@ -41,6 +41,8 @@ func (d Driver) Capabilities() system.Capabilities {
 		Freeze:       "QMP stop",
 		StopsClock:   true,
 		CPUCap:       "every thread of QEMU: vCPUs, main loop, I/O",
+		IOCap:        system.Means{By: "QEMU's throttling of the data disk"},
+		NetCap:       system.BucketCap,
 		Memory:       "the machine's RAM; QEMU's own memory comes on top",
 		DiskBackings: []string{model.BackingLoop, model.BackingRaw, model.BackingQCOW2, model.BackingBlock},
 		Disk:         "virtio-blk",
@@ -125,7 +127,7 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 		return nil, fault.Guestf("QEMU does not start: %s (%w)", strings.TrimSpace(p.Log()), err)
 	}
 	if s.Setting(options, "balloon") == "half" { // the guest's driver applies it when it starts
-		if err := g.qmp.execute(ctx, "balloon", map[string]int64{"value": s.Flavor.MemoryBytes / 2}, nil); err != nil {
+		if err := g.qmp.execute(ctx, "balloon", map[string]any{"value": s.Flavor.MemoryBytes / 2}, nil); err != nil {
 			return nil, errors.Join(err, g.Close())
 		}
 	}
@@ -219,6 +221,13 @@ func (g *guest) run(ctx context.Context, command string, running bool) error {
 		return fault.Guestf("after %s the machine is %q", command, st.Status)
 	}
 	return nil
+}
+
+// CapIO throttles the data disk.
+func (g *guest) CapIO(ctx context.Context, c model.IOCaps) error {
+	return g.qmp.execute(ctx, "block_set_io_throttle", map[string]any{
+		"device": "data", "bps": 0, "bps_rd": c.Read, "bps_wr": c.Write, "iops": 0, "iops_rd": c.ReadOps, "iops_wr": c.WriteOps,
+	}, nil)
 }
 
 // ReturnDelay is the time after which Linux has reported all pages that became free: it starts

@@ -16,7 +16,7 @@ import (
 const qmpTimeout = 30 * time.Second
 
 // monitor speaks the QEMU Machine Protocol, as far as it is needed to stop and resume a machine
-// and to set its balloon. A malformed answer from QEMU is the guest's fault.
+// to set its balloon and to throttle its disk. A malformed answer from QEMU is the guest's fault.
 type monitor struct {
 	mu   sync.Mutex
 	conn net.Conn
@@ -63,13 +63,13 @@ func (m *monitor) read(v any) error {
 
 // execute runs one command, with arguments unless they are nil, and stores its return value in
 // result unless that is nil.
-func (m *monitor) execute(ctx context.Context, command string, arguments map[string]int64, result any) error {
+func (m *monitor) execute(ctx context.Context, command string, arguments map[string]any, result any) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.deadline(ctx)
 	line, err := json.Marshal(struct {
-		Execute   string           `json:"execute"`
-		Arguments map[string]int64 `json:"arguments,omitempty"`
+		Execute   string         `json:"execute"`
+		Arguments map[string]any `json:"arguments,omitempty"`
 	}{command, arguments})
 	if err != nil {
 		return err

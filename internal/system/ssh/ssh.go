@@ -34,6 +34,8 @@ func (Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{
 		VerifiedOn:  system.Live,
 		Memory:      "nothing: the machine has what it has",
+		IOCap:       system.RemoteCap,
+		NetCap:      system.RemoteCap,
 		Remote:      true,
 		OwnUserland: true,
 		Target:      "the machine to log in to, ssh://USER@HOST:PORT; the user may be left out, and port 22",

@@ -38,6 +38,8 @@ func (Driver) Capabilities() system.Capabilities {
 		VerifiedOn:   system.Live,
 		Freeze:       "cgroup freezer",
 		CPUCap:       "every process: the kernel, its I/O helper, the guest's programs",
+		IOCap:        system.GroupIOCap,
+		NetCap:       system.BucketCap,
 		Memory:       "the machine's RAM, a file in memory; the kernel's own processes come on top",
 		DiskBackings: []string{model.BackingLoop, model.BackingRaw, model.BackingBlock},
 		Disk:         "ubd, through the host's page cache",

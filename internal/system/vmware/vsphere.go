@@ -47,6 +47,8 @@ func (VSphere) Capabilities() system.Capabilities {
 		Memory:       "the machine's RAM",
 		DiskBackings: []string{"as the machine has it"},
 		Networks:     []string{"as the machine has it"},
+		IOCap:        system.RemoteCap,
+		NetCap:       system.RemoteCap,
 		Remote:       true,
 		OwnUserland:  true,
 		Target:       "the inventory path of a template, or of a machine that is powered off: /DC0/vm/debian",

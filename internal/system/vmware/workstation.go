@@ -34,6 +34,8 @@ func (Workstation) Capabilities() system.Capabilities {
 		Memory:       "the machine's RAM, as its .vmx file says",
 		DiskBackings: []string{"as its .vmx file says"},
 		Networks:     []string{"as its .vmx file says"},
+		IOCap:        system.RemoteCap,
+		NetCap:       system.RemoteCap,
 		Remote:       true,
 		OwnUserland:  true,
 		HostBoot:     "linux",

@@ -41,11 +41,16 @@ func HVM() Driver { return Driver{"xen-hvm", kindHVM, "hvm", system.NeedsProduct
 
 func (d Driver) Name() string { return d.name }
 
+// servedByDom0 is why there are no caps of I/O and network: Xen's own are none of tare's.
+var servedByDom0 = system.Means{WhyNot: "dom0's kernel serves its disk and its network outside the guest's control group"}
+
 func (d Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{
 		VerifiedOn:   d.verified,
 		Freeze:       "xl pause",
 		CPUCap:       "virtual CPUs (Xen's scheduler); what dom0 does for the guest is not capped",
+		IOCap:        servedByDom0,
+		NetCap:       servedByDom0,
 		Memory:       "the domain's memory",
 		DiskBackings: []string{model.BackingLoop, model.BackingBlock},
 		Networks:     []string{model.NetworkNone, model.NetworkBridged, model.NetworkNAT},

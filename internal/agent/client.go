@@ -53,6 +53,7 @@ type Hello struct {
 type Client struct {
 	rpc    *ttrpc.Client
 	guard  *guard
+	moves  *handover
 	agent  wire.AgentClient
 	nextID atomic.Uint64
 }
@@ -60,9 +61,10 @@ type Client struct {
 // Connect greets the agent at the other end of conn. The client owns conn from then on; if Connect
 // fails, it closes conn.
 func Connect(ctx context.Context, conn net.Conn) (*Client, Hello, error) {
-	g := newGuard(conn)
+	moves := newHandover(conn)
+	g := newGuard(moves)
 	rpc := ttrpc.NewClient(g)
-	c := &Client{rpc: rpc, guard: g, agent: wire.NewAgentClient(rpc)}
+	c := &Client{rpc: rpc, guard: g, moves: moves, agent: wire.NewAgentClient(rpc)}
 	h, err := c.Hello(ctx)
 	if err != nil {
 		c.Close()

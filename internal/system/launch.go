@@ -42,8 +42,9 @@ type Machine struct {
 	// Confinement is how the host's kernel confines the guest; nil: not known, or not by the kernel.
 	Confinement *model.Confinement
 
-	frozen bool
-	closed bool
+	frozen  bool
+	closed  bool
+	savedIn string // where Save puts the guest's state
 }
 
 // Launch creates the guest that ask describes, with its control group and its data volume, and waits for
@@ -70,7 +71,7 @@ func Prepare(ctx context.Context, d Driver, h *Host, name string, ask Request) (
 	}
 	m := &Machine{Driver: d, Site: &Site{ID: h.RunID + "-" + name, User: newUser(), Userland: h.Userland, Request: ask}}
 	if err := m.prepare(ctx, h); err != nil {
-		return nil, m.giveUp(ctx, err)
+		return nil, m.giveUp(ctx, "starting", err)
 	}
 	return m, nil
 }
@@ -79,7 +80,7 @@ func Prepare(ctx context.Context, d Driver, h *Host, name string, ask Request) (
 // is closed.
 func (m *Machine) Start(ctx context.Context) error {
 	if err := m.start(ctx); err != nil {
-		return m.giveUp(ctx, err)
+		return m.giveUp(ctx, "starting", err)
 	}
 	return nil
 }
@@ -89,13 +90,13 @@ func (m *Machine) Start(ctx context.Context) error {
 // closed.
 func (m *Machine) Settle(ctx context.Context) error {
 	if err := m.settle(ctx); err != nil {
-		return m.giveUp(ctx, err)
+		return m.giveUp(ctx, "starting", err)
 	}
 	return nil
 }
 
-// giveUp closes a machine that did not start, and returns why with the end of its log.
-func (m *Machine) giveUp(ctx context.Context, err error) error {
+// giveUp closes a machine that failed in doing this, and returns why with the end of its log.
+func (m *Machine) giveUp(ctx context.Context, doing string, err error) error {
 	left := m.Close()
 	log := ""
 	if m.Guest != nil { // closed above, so its log is complete
@@ -107,7 +108,7 @@ func (m *Machine) giveUp(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	// %w keeps the kind of fault.
-	err = fmt.Errorf("starting %s guest %s: %w%s", m.Driver.Name(), m.Site.ID, err, log)
+	err = fmt.Errorf("%s %s guest %s: %w%s", doing, m.Driver.Name(), m.Site.ID, err, log)
 	if left != nil {
 		err = fmt.Errorf("%w\nand what was created for it could not be removed: %v", err, left)
 	}
@@ -120,9 +121,11 @@ func (m *Machine) prepare(ctx context.Context, h *Host) error {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return fault.Hostf("%w", err)
 	}
+	m.savedIn = filepath.Join(s.Dir, "saved")
 	if caps.bare() {
 		return nil
 	}
+	m.savedIn = filepath.Join(h.Volumes(), s.ID+".saved") // on a disk
 	return s.prepare(ctx, h, caps)
 }
 
@@ -262,24 +265,11 @@ func (s *Site) connect(h *Host, caps Capabilities) (err error) {
 }
 
 // greet connects to the agent. It returns early if the guest ends first.
-func (m *Machine) greet(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-m.Guest.Exited():
-			cancel(fault.Guestf("it ended before its agent answered"))
-		case <-ctx.Done():
-		}
-	}()
-	var err error
-	m.Agent, m.Hello, err = agent.Connect(ctx, m.Guest.Conn())
-	if err != nil && ctx.Err() != nil {
-		if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
-			return cause
-		}
-		return fault.Guestf("its agent did not answer within %v", startTimeout)
-	}
+func (m *Machine) greet(ctx context.Context) (err error) {
+	m.Hello, err = m.answer(ctx, func(ctx context.Context) (hello agent.Hello, err error) {
+		m.Agent, hello, err = agent.Connect(ctx, m.Guest.Conn())
+		return hello, err
+	})
 	return err
 }
 
@@ -436,6 +426,7 @@ func (m *Machine) Close() error {
 	if s.Volume != nil {
 		add(s.Volume.Close())
 	}
+	add(os.RemoveAll(m.savedIn))
 	if s.Dir != "" {
 		// A runtime that failed at the wrong moment leaves mounts, whose files are not the guest's to remove.
 		var err error

@@ -126,6 +126,10 @@ type Capabilities struct {
 	Freeze string `json:"freeze"`
 	// StopsClock: the guest's monotonic clock stops while it is frozen.
 	StopsClock bool `json:"stops_clock"`
+	// Save names the mechanism that saves a guest and restores it, "" when guests cannot be saved; NoSave is
+	// then why not, or "" if nobody has implemented it. The guests are Savers, and the driver a Restorer.
+	Save   string `json:"save,omitempty"`
+	NoSave string `json:"-"`
 	// CPUCap names what a CPU cap covers, "" when guests cannot be capped.
 	CPUCap string `json:"cpu_cap"`
 	// IOCap and NetCap say how the caps of the flavor's io and net are enforced.

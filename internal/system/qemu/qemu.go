@@ -39,6 +39,7 @@ func (d Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{
 		VerifiedOn:   d.verifiedOn,
 		Freeze:       "QMP stop",
+		Save:         "migration to a file",
 		StopsClock:   true,
 		CPUCap:       "every thread of QEMU: vCPUs, main loop, I/O",
 		IOCap:        system.Means{By: "QEMU's throttling of the data disk"},
@@ -103,12 +104,26 @@ func (d Driver) proveKVM(ctx context.Context, h *system.Host, st *system.Status)
 }
 
 func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
+	g, err := d.begin(ctx, s, d.commandLine(s))
+	if err != nil {
+		return nil, err
+	}
+	if s.Setting(options, "balloon") == "half" { // the guest's driver applies it when it starts
+		if err := g.qmp.execute(ctx, "balloon", map[string]int64{"value": s.Flavor.MemoryBytes / 2}, nil); err != nil {
+			return nil, errors.Join(err, g.Close())
+		}
+	}
+	return g, nil
+}
+
+// begin starts QEMU with more files after the monitor's, and connects to its monitor.
+func (d Driver) begin(ctx context.Context, s *system.Site, argv []string, files ...*os.File) (*guest, error) {
 	ours, theirs, err := system.StreamPair()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
-	c := system.Command{Jail: d.jail(s), Argv: d.commandLine(s), Files: []*os.File{theirs}}
+	c := system.Command{Jail: d.jail(s), Argv: argv, Files: append([]*os.File{theirs}, files...)}
 	if s.Port != nil {
 		c.Net = s.Port.VMMNamespace
 	}
@@ -125,11 +140,6 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 	if g.qmp, _, err = newMonitor(ctx, ours); err != nil {
 		g.Close() // completes the log
 		return nil, fault.Guestf("QEMU does not start: %s (%w)", strings.TrimSpace(p.Log()), err)
-	}
-	if s.Setting(options, "balloon") == "half" { // the guest's driver applies it when it starts
-		if err := g.qmp.execute(ctx, "balloon", map[string]any{"value": s.Flavor.MemoryBytes / 2}, nil); err != nil {
-			return nil, errors.Join(err, g.Close())
-		}
 	}
 	return g, nil
 }

@@ -25,6 +25,11 @@ func TestConformance(t *testing.T) {
 	t.Run("kvm", func(t *testing.T) { systemtest.Run(t, KVM()) })
 }
 
+func TestRestored(t *testing.T) {
+	t.Run("tcg", func(t *testing.T) { systemtest.Restored(t, TCG()) })
+	t.Run("kvm", func(t *testing.T) { systemtest.Restored(t, KVM()) })
+}
+
 func TestLoop(t *testing.T) {
 	t.Run("tcg", func(t *testing.T) { systemtest.SoakLoop(t, TCG()) })
 	t.Run("kvm", func(t *testing.T) { systemtest.SoakLoop(t, KVM()) })

@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
@@ -15,8 +18,8 @@ import (
 // qmpTimeout bounds one command; QEMU answers the commands that tare sends without delay.
 const qmpTimeout = 30 * time.Second
 
-// monitor speaks the QEMU Machine Protocol, as far as it is needed to stop and resume a machine
-// to set its balloon and to throttle its disk. A malformed answer from QEMU is the guest's fault.
+// monitor speaks the QEMU Machine Protocol, as far as it is needed to stop and resume a machine,
+// to save it, to set its balloon and to throttle its disk. A malformed answer from QEMU is the guest's fault.
 type monitor struct {
 	mu   sync.Mutex
 	conn net.Conn
@@ -61,20 +64,34 @@ func (m *monitor) read(v any) error {
 	return json.Unmarshal(m.in.Bytes(), v)
 }
 
+func (m *monitor) send(line []byte, file *os.File) (err error) {
+	if file == nil {
+		_, err = m.conn.Write(line)
+		return err
+	}
+	_, _, err = m.conn.(*net.UnixConn).WriteMsgUnix(line, unix.UnixRights(int(file.Fd())), nil)
+	return err
+}
+
 // execute runs one command, with arguments unless they are nil, and stores its return value in
 // result unless that is nil.
-func (m *monitor) execute(ctx context.Context, command string, arguments map[string]any, result any) error {
+func (m *monitor) execute(ctx context.Context, command string, arguments any, result any) error {
+	return m.pass(ctx, command, nil, arguments, result)
+}
+
+// pass is execute for a command that takes a file, if file is not nil; conn is a Unix socket then.
+func (m *monitor) pass(ctx context.Context, command string, file *os.File, arguments any, result any) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.deadline(ctx)
 	line, err := json.Marshal(struct {
-		Execute   string         `json:"execute"`
-		Arguments map[string]any `json:"arguments,omitempty"`
+		Execute   string `json:"execute"`
+		Arguments any    `json:"arguments,omitempty"`
 	}{command, arguments})
 	if err != nil {
 		return err
 	}
-	if _, err := m.conn.Write(append(line, '\n')); err != nil {
+	if err := m.send(append(line, '\n'), file); err != nil {
 		return fault.Guestf("QEMU's monitor: %s: %w", command, err)
 	}
 	for {

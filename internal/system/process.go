@@ -55,6 +55,10 @@ type Command struct {
 	Argv  []string   // without Root, the program is looked up in PATH
 	Env   []string   // in addition to AgentEnv
 	Files []*os.File // descriptors after AgentFD
+	// Stdio: the agent's stream is standard input and output, as two pipes, and Files begin at AgentFD.
+	Stdio bool
+
+	stdin, stdout *os.File // nil: no input, and output to the log
 }
 
 // StartProcess is Start for argv with extra files; root is the new root directory, or "".
@@ -65,12 +69,23 @@ func (s *Site) StartProcess(root string, argv []string, extra ...*os.File) (*Pro
 // Start starts a process in the site's control group, with the agent's stream at AgentFD. Its log
 // keeps the end of its output.
 func (s *Site) Start(c Command) (*Process, error) {
-	conn, theirs, err := StreamPair()
-	if err != nil {
-		return nil, err
+	var conn net.Conn
+	if c.Stdio {
+		ours, stdin, stdout, err := stdioPair()
+		if err != nil {
+			return nil, err
+		}
+		defer stdin.Close()
+		defer stdout.Close()
+		conn, c.stdin, c.stdout = ours, stdin, stdout
+	} else {
+		ours, theirs, err := StreamPair()
+		if err != nil {
+			return nil, err
+		}
+		defer theirs.Close()
+		conn, c.Files = ours, append([]*os.File{theirs}, c.Files...)
 	}
-	defer theirs.Close()
-	c.Files = append([]*os.File{theirs}, c.Files...)
 	p, err := c.start(s.Group)
 	if err != nil {
 		conn.Close()
@@ -107,6 +122,9 @@ func (c Command) start(in *cgroup.Group) (*Process, error) {
 	p := &Process{cmd: cmd, argv: argv, log: &Tail{}, exited: make(chan struct{}), forked: agent.Monotonic()}
 	cmd.ExtraFiles = files
 	cmd.Stdout, cmd.Stderr = p.log, p.log
+	if c.stdin != nil {
+		cmd.Stdin, cmd.Stdout = c.stdin, c.stdout
+	}
 	cmd.WaitDelay = time.Second // a child may keep the log open
 	if err := in.Start(cmd); err != nil {
 		executed.Close()
@@ -143,6 +161,42 @@ func StreamPair() (net.Conn, *os.File, error) {
 	}
 	return conn, theirs, nil
 }
+
+// stdioPair returns a connection and the standard input and output of a process at its other end. The caller
+// closes all three.
+func stdioPair() (ours net.Conn, stdin, stdout *os.File, err error) {
+	stdin, to, err := os.Pipe()
+	if err != nil {
+		return nil, nil, nil, fault.Hostf("a stream to the guest: %w", err)
+	}
+	from, stdout, err := os.Pipe()
+	if err != nil {
+		stdin.Close()
+		to.Close()
+		return nil, nil, nil, fault.Hostf("a stream to the guest: %w", err)
+	}
+	return pipes{from, to}, stdin, stdout, nil
+}
+
+// pipes is the connection of two pipes.
+type pipes struct {
+	*os.File          // to read from
+	to       *os.File // to write to
+}
+
+func (p pipes) Write(b []byte) (int, error)        { return p.to.Write(b) }
+func (p pipes) Close() error                       { return errors.Join(p.to.Close(), p.File.Close()) }
+func (p pipes) LocalAddr() net.Addr                { return pipeAddr{} }
+func (p pipes) RemoteAddr() net.Addr               { return pipeAddr{} }
+func (p pipes) SetWriteDeadline(t time.Time) error { return p.to.SetWriteDeadline(t) }
+func (p pipes) SetDeadline(t time.Time) error {
+	return errors.Join(p.SetReadDeadline(t), p.SetWriteDeadline(t))
+}
+
+type pipeAddr struct{}
+
+func (pipeAddr) Network() string { return "pipe" }
+func (pipeAddr) String() string  { return "guest" }
 
 // Conn, Exited, Log and CommandLine are those of Guest.
 func (p *Process) Conn() net.Conn          { return p.conn }

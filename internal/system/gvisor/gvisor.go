@@ -47,6 +47,7 @@ func (d Driver) Capabilities() system.Capabilities {
 		VerifiedOn:    system.Live,
 		HostMount:     true,
 		Freeze:        "runsc pause",
+		Save:          "runsc checkpoint",
 		CPUCap:        "every process of the sandbox: gVisor's kernel, the gofer, those that run the guest's code",
 		IOCap:         system.GroupIOCap,
 		NetCap:        system.BucketCap,
@@ -82,33 +83,44 @@ func (d Driver) Check(ctx context.Context, _ *system.Host) system.Status {
 }
 
 func (d Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
-	path, err := system.FindTool(program)
-	if err != nil {
-		return nil, fault.Hostf("%w", err)
-	}
 	spec, err := oci.Spec(s)
 	if err != nil {
 		return nil, err
 	}
 	// gVisor's kernel does what a filter of system calls is for, and confines itself on the host.
 	spec.Linux.Seccomp = nil
+	// gVisor restores standard input and output, but no other stream that it was passed.
+	spec.Process.Args = []string{"/tare-agent", "stdio"}
 	bundle, err := oci.Bundle(s, spec)
 	if err != nil {
 		return nil, err
+	}
+	return d.begin(s, "run", "--bundle", bundle, id)
+}
+
+// stateDir is where runsc notes what it runs.
+func stateDir(s *system.Site) string { return filepath.Join(s.Dir, "state") }
+
+// begin starts runsc with this command, in the foreground.
+func (d Driver) begin(s *system.Site, command ...string) (system.Guest, error) {
+	path, err := system.FindTool(program)
+	if err != nil {
+		return nil, fault.Hostf("%w", err)
 	}
 	net := "none"
 	if s.Port != nil {
 		net = "sandbox" // gVisor's network stack takes over the interfaces in the namespace
 	}
-	runsc := []string{path, "--root", filepath.Join(s.Dir, "state")}
-	p, err := s.StartProcess("", append(slices.Clip(runsc),
-		"--platform", d.platform, "--network="+net,
+	runsc := []string{path, "--root", stateDir(s)}
+	options := []string{
+		"--platform", d.platform, "--network=" + net,
 		// The whole sandbox stays in the group that it is started in, and sees as many CPUs as
 		// the group may use.
 		"--ignore-cgroups", "--cpu-num-from-quota=false",
 		// The userland is read-only as in every arm, without a writable overlay in memory.
 		"--overlay2=none",
-		"run", "--pass-fd", "3:3", "--bundle", bundle, id))
+	}
+	p, err := s.Start(system.Command{Argv: slices.Concat(runsc, options, command), Stdio: true})
 	if err != nil {
 		return nil, err
 	}
@@ -176,15 +188,16 @@ func (g *guest) findKernel() (pid int, err error) {
 // stopped.
 const controlTimeout = 30 * time.Second
 
-func (g *guest) control(ctx context.Context, command string) error {
+// control runs a command of runsc on the guest.
+func (g *guest) control(ctx context.Context, command ...string) error {
 	within, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
-	argv := append(slices.Clip(g.runsc), command, id)
+	argv := slices.Concat(g.runsc, command, []string{id})
 	if out, err := exec.CommandContext(within, argv[0], argv[1:]...).CombinedOutput(); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fault.Guestf("runsc %s: %w: %s", command, err, strings.TrimSpace(string(out)))
+		return fault.Guestf("runsc %s: %w: %s", command[0], err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }

@@ -13,6 +13,11 @@ func TestConformance(t *testing.T) {
 	t.Run("ptrace", func(t *testing.T) { systemtest.Run(t, Ptrace()) })
 }
 
+func TestRestored(t *testing.T) {
+	t.Run("systrap", func(t *testing.T) { systemtest.Restored(t, Systrap()) })
+	t.Run("ptrace", func(t *testing.T) { systemtest.Restored(t, Ptrace()) })
+}
+
 func TestLoop(t *testing.T) {
 	t.Run("systrap", func(t *testing.T) { systemtest.Loop(t, Systrap()) })
 	t.Run("ptrace", func(t *testing.T) { systemtest.Loop(t, Ptrace()) })

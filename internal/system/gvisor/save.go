@@ -1,0 +1,43 @@
+package gvisor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// endTimeout is how long runsc may take to end after it has saved the guest.
+const endTimeout = 30 * time.Second
+
+// Save has gVisor write the guest to files in dir and end it. The file with the pages is not compressed: then a
+// restored guest can run while it is still read.
+func (g *guest) Save(ctx context.Context, dir string) error {
+	if err := g.control(ctx, "checkpoint", "--image-path", dir, "--compression", "none"); err != nil {
+		return err
+	}
+	select {
+	case <-g.Exited():
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(endTimeout):
+		return fault.Guestf("runsc does not end after it has saved the guest")
+	}
+	g.kernel = 0
+	if err := g.Kill(); err != nil {
+		return err
+	}
+	// runsc forgets a container that it ran, but not one that it restored, and would not restore it again.
+	if err := os.RemoveAll(stateDir(g.site)); err != nil {
+		return fault.Hostf("runsc's state of the saved guest: %w", err)
+	}
+	return nil
+}
+
+// Restore starts a sandbox that reads the guest's state instead of starting its agent.
+func (d Driver) Restore(_ context.Context, s *system.Site, dir string) (system.Guest, error) {
+	return d.begin(s, "restore", "--bundle", filepath.Join(s.Dir, "bundle"), "--image-path", dir, id)
+}

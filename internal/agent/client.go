@@ -53,7 +53,7 @@ type Hello struct {
 type Client struct {
 	rpc    *ttrpc.Client
 	guard  *guard
-	moves  *handover
+	moves  *Handover
 	agent  wire.AgentClient
 	nextID atomic.Uint64
 }
@@ -61,7 +61,7 @@ type Client struct {
 // Connect greets the agent at the other end of conn. The client owns conn from then on; if Connect
 // fails, it closes conn.
 func Connect(ctx context.Context, conn net.Conn) (*Client, Hello, error) {
-	moves := newHandover(conn)
+	moves := NewHandover(conn)
 	g := newGuard(moves)
 	rpc := ttrpc.NewClient(g)
 	c := &Client{rpc: rpc, guard: g, moves: moves, agent: wire.NewAgentClient(rpc)}

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// handover is a connection whose other end moves: a guest that is saved and restored is served by another
+// Handover is a connection whose other end moves: a guest that is saved and restored is served by another
 // process afterwards, through another connection. Both ends keep what they know of each other, so calls that
 // were in progress continue.
-type handover struct {
+type Handover struct {
 	net.Conn // the first one, for its addresses
 
 	mu     sync.Mutex
@@ -17,14 +17,15 @@ type handover struct {
 	closed bool
 }
 
-func newHandover(conn net.Conn) *handover {
-	h := &handover{Conn: conn, now: conn, back: make(chan struct{})}
+// NewHandover returns one that begins with conn, which it owns.
+func NewHandover(conn net.Conn) *Handover {
+	h := &Handover{Conn: conn, now: conn, back: make(chan struct{})}
 	close(h.back)
 	return h
 }
 
-// leave says that the guest is about to go: until it returns, the end of its connection is not its own.
-func (h *handover) leave() {
+// Leave says that the guest is about to go: until it returns, the end of its connection is not its own.
+func (h *Handover) Leave() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	select {
@@ -36,8 +37,8 @@ func (h *handover) leave() {
 	}
 }
 
-// arrive continues on conn, which h owns from then on.
-func (h *handover) arrive(conn net.Conn) {
+// Arrive continues on conn, which h owns from then on.
+func (h *Handover) Arrive(conn net.Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -50,7 +51,7 @@ func (h *handover) arrive(conn net.Conn) {
 }
 
 // release lets those go on that wait for the guest; the caller holds h.mu.
-func (h *handover) release() {
+func (h *Handover) release() {
 	select {
 	case <-h.back:
 	default:
@@ -59,7 +60,7 @@ func (h *handover) release() {
 }
 
 // there waits while the guest is away, and returns its connection; ok is false if it was closed.
-func (h *handover) there() (conn net.Conn, ok bool) {
+func (h *Handover) there() (conn net.Conn, ok bool) {
 	h.mu.Lock()
 	back := h.back
 	h.mu.Unlock()
@@ -67,14 +68,14 @@ func (h *handover) there() (conn net.Conn, ok bool) {
 	return h.current()
 }
 
-func (h *handover) current() (net.Conn, bool) {
+func (h *Handover) current() (net.Conn, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.now, !h.closed
 }
 
 // Read reads on from the old connection while the guest is away, and what it had sent before is read first.
-func (h *handover) Read(p []byte) (int, error) {
+func (h *Handover) Read(p []byte) (int, error) {
 	conn, _ := h.current()
 	for {
 		n, err := conn.Read(p)
@@ -90,7 +91,7 @@ func (h *handover) Read(p []byte) (int, error) {
 }
 
 // Write waits while the guest is away.
-func (h *handover) Write(p []byte) (int, error) {
+func (h *Handover) Write(p []byte) (int, error) {
 	conn, ok := h.there()
 	if !ok {
 		return 0, net.ErrClosed
@@ -98,7 +99,7 @@ func (h *handover) Write(p []byte) (int, error) {
 	return conn.Write(p)
 }
 
-func (h *handover) Close() error {
+func (h *Handover) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
@@ -108,7 +109,7 @@ func (h *handover) Close() error {
 
 // Detach prepares for a guest that is saved: the end of its connection is then not its death, and calls
 // in progress, such as Run, wait until it is back. No call may begin before Attach.
-func (c *Client) Detach() { c.moves.leave() }
+func (c *Client) Detach() { c.moves.Leave() }
 
 // Attach continues on conn, at whose other end the agent is as it was at Detach. The client owns conn.
-func (c *Client) Attach(conn net.Conn) { c.moves.arrive(conn) }
+func (c *Client) Attach(conn net.Conn) { c.moves.Arrive(conn) }

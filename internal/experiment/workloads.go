@@ -6,6 +6,7 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/image"
+	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/builtin"
 )
@@ -73,9 +74,25 @@ func (t *Testbed) workloads(c *campaign.Campaign) (map[string]*workload.Workload
 				}
 			}
 		}
+		if w.Restores {
+			if err := t.checkRestores(c, cw); err != nil {
+				return nil, err
+			}
+		}
 		all[w.Name] = w
 	}
 	return all, nil
+}
+
+// checkRestores refuses arms whose guests cannot be saved.
+func (t *Testbed) checkRestores(c *campaign.Campaign, cw campaign.Workload) error {
+	for _, a := range c.Active() {
+		if err := system.SaveRefusal(t.Drivers[a.System]); err != nil {
+			return fault.WithRemedy(fmt.Errorf("workload %s: arm %s: %w", cw.Series(), a.Name, err),
+				"leave the arm out, and name another baseline if it is native")
+		}
+	}
+	return nil
 }
 
 // checkCreates refuses what a workload that creates its guests cannot have: machines of somebody else,

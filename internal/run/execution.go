@@ -30,7 +30,8 @@ type execution struct {
 
 	results  []workload.StepResult
 	services []*service
-	over     bool // a step failed, so the rest is skipped
+	kept     *kept // of a guest that is restored; nil: none
+	over     bool  // a step failed, so the rest is skipped
 	window   *probe.Window
 	room     int64 // how much more output tare may hold, in bytes
 	memory   int64 // host memory held by the guest at work, in bytes; 0: not read

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tare-bench/tare/internal/agent"
@@ -92,6 +93,14 @@ func (r *runner) startAll(ctx context.Context, members []*member, w *workload.Wo
 	if err := inTurn(members, func(m *member) error { return r.prepareStart(ctx, m) }); err != nil {
 		return err
 	}
+	begin := (*system.Machine).Start
+	if w.Restores {
+		defer stopKeeping(members)
+		if err := together(members, func(m *member) error { return r.saveOne(ctx, m, w, size) }); err != nil {
+			return err
+		}
+		begin = (*system.Machine).Restore
+	}
 	if w.Cold && r.Host.Userland != nil { // in memory there is nothing to read
 		if err := r.dropHostCaches(); err != nil {
 			return err
@@ -108,8 +117,13 @@ func (r *runner) startAll(ctx context.Context, members []*member, w *workload.Wo
 	}); err != nil {
 		return err
 	}
-	step := w.Steps(size)[0]
-	if err := together(members, func(m *member) error { return r.startOne(ctx, m, step) }); err != nil {
+	step := timedStep(w, size)
+	if err := together(members, func(m *member) error {
+		if err := begin(m.guest.machine, ctx); err != nil {
+			return err
+		}
+		return r.firstProgram(ctx, m, step)
+	}); err != nil {
 		return err
 	}
 	if err := inTurn(members, func(m *member) (err error) {
@@ -121,6 +135,11 @@ func (r *runner) startAll(ctx context.Context, members []*member, w *workload.Wo
 		return err
 	}); err != nil {
 		return err
+	}
+	if w.Restores {
+		if err := together(members, func(m *member) error { return m.recall(ctx) }); err != nil {
+			return err
+		}
 	}
 	if err := inTurn(members, func(m *member) error { return r.evaluateStart(ctx, m, w, size, before) }); err != nil {
 		return err
@@ -144,9 +163,19 @@ func (r *runner) prepareStart(ctx context.Context, m *member) error {
 	return err
 }
 
-// filesRead are files of the image that every start of these guests reads.
+// timedStep is the one whose program ends a start.
+func timedStep(w *workload.Workload, size int64) workload.Step {
+	steps := w.Steps(size)
+	_, last := timedRange(steps)
+	return steps[last]
+}
+
+// filesRead are files that every start of these guests reads: of the image, or those that one of them was saved in.
 func (r *runner) filesRead(members []*member) []string {
 	u, machine := r.Host.Userland, members[0].guest.machine
+	if kept := members[0].x.kept; kept != nil {
+		return kept.saved.Files
+	}
 	if u == nil || machine == nil {
 		return nil
 	}
@@ -166,12 +195,9 @@ func programFiles(u *system.Userland) []string {
 	return files
 }
 
-// startOne requests the guest and runs the program in it.
-func (r *runner) startOne(ctx context.Context, m *member, step workload.Step) error {
+// firstProgram runs the program that ends a start, and reads the guest's clock.
+func (r *runner) firstProgram(ctx context.Context, m *member, step workload.Step) error {
 	x, machine := &m.x, m.guest.machine
-	if err := machine.Start(ctx); err != nil {
-		return err
-	}
 	res, err := machine.Agent.Run(ctx, agent.Command{
 		Argv: step.Argv, Env: system.AgentEnv, Dir: machine.DataDir(), Timeout: r.Campaign.Timeout, OutputLimit: leastOutput,
 	})
@@ -192,14 +218,7 @@ func (r *runner) startOne(ctx context.Context, m *member, step workload.Step) er
 func (r *runner) evaluateStart(ctx context.Context, m *member, w *workload.Workload, size int64,
 	before probe.PageCache) error {
 	x, machine := &m.x, m.guest.machine
-	res := x.steps[0].Result
-	marks, failure := startMarks(machine, res, x.clock)
-	result := stepResult(x.steps[0].Name, res)
-	if failure == nil {
-		x.timed = marks.whole()
-		result.Wall = x.timed
-	}
-	x.results = append(x.results, result)
+	marks, failure := m.startMarks(timedStep(w, size).Name)
 	metrics, err := w.Evaluate(size, x.results)
 	if err != nil && fault.KindOf(err) != fault.Guest {
 		return err
@@ -209,6 +228,8 @@ func (r *runner) evaluateStart(ctx context.Context, m *member, w *workload.Workl
 		metrics = map[string]float64{}
 	}
 	switch peak, err := machine.PeakMemory(); {
+	case x.kept != nil: // it includes the guest before it was saved
+		x.kept.add(metrics)
 	case err == nil && peak > 0:
 		metrics[workload.StartMemory] = float64(peak)
 	case err != nil && !errors.Is(err, cgroup.ErrUnknown):
@@ -246,6 +267,22 @@ func withoutOwn(values map[string]float64, m *system.Machine) {
 		_, _, own := p.Executed()
 		values[model.ProbeGuestGroupCPU] = max(0, cpu-own.Seconds())
 	}
+}
+
+// startMarks are the marks of a guest's last start, whose program was this step. Their whole becomes the time of the
+// step.
+func (m *member) startMarks(step string) (startOf, error) {
+	x := &m.x
+	i := slices.IndexFunc(x.steps, func(s store.Step) bool { return s.Name == step })
+	program := x.steps[i].Result
+	marks, err := startMarks(m.guest.machine, program, x.clock)
+	result := stepResult(step, program)
+	if err == nil {
+		x.timed = marks.whole()
+		result.Wall = x.timed
+	}
+	x.results = append(x.results, result)
+	return marks, err
 }
 
 // endStart ends the guest, and notes how long that took.
@@ -294,6 +331,7 @@ const clockStep = 2 * time.Millisecond
 func startMarks(m *system.Machine, res *agent.Result, clock agent.Clock) (startOf, error) {
 	slack := clock.Delay/2 + clockStep
 	own := !m.Driver.Capabilities().SameKernel
+	boots := !m.Restored
 	if !own { // the same clock
 		clock.Offset, slack = 0, 0
 	}
@@ -303,10 +341,10 @@ func startMarks(m *system.Machine, res *agent.Result, clock agent.Clock) (startO
 			s = append(s, mark{model.ProbePhaseSetup, forked}, mark{model.ProbeStartOwn, executed})
 		}
 	}
-	if own {
+	if own && boots {
 		s = append(s, mark{model.ProbePhaseRuntime, clock.HostTime(0)})
 	}
-	if m.Hello.Began > 0 {
+	if m.Hello.Began > 0 && boots {
 		phase := model.ProbePhaseRuntime
 		if own {
 			phase = model.ProbePhaseKernel

@@ -37,6 +37,8 @@ type Machine struct {
 	// Requested is when Create began and Answered when the agent had answered, on the host's
 	// CLOCK_MONOTONIC in ns.
 	Requested, Answered int64
+	// Restored: Guest is the saved one, restored, and Requested and Answered are those of the restoration.
+	Restored bool
 	// StopTime is how long Close took until nothing of the guest ran any more.
 	StopTime time.Duration
 	// Confinement is how the host's kernel confines the guest; nil: not known, or not by the kernel.

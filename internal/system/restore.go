@@ -117,7 +117,7 @@ func (m *Machine) restore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.Guest = g
+	m.Guest, m.Restored = g, true
 	m.Agent.Attach(g.Conn())
 	now, err := m.answer(ctx, m.Agent.Hello)
 	if err != nil {

@@ -49,6 +49,19 @@ const (
 	StartMemory = "peak-memory"
 )
 
+// Metrics of a workload that Restores, besides its time and the ends of its guest, which package run measures.
+const (
+	SaveTime  = "save-time"
+	SavedSize = "saved-size"
+	FreshTime = "fresh-time" // that of a workload that only Creates, of the same guest
+)
+
+// Steps of a workload that Restores, besides the timed one.
+const (
+	FreshStep = "fresh"
+	KeepStep  = "keep"
+)
+
 // Metric is one quantity that a workload reports.
 type Metric struct {
 	Name   string `json:"name"`
@@ -169,6 +182,12 @@ type Workload struct {
 	Creates, Cold bool
 	// Fill: a trial, which Creates, fills the host with guests. nil: it creates those of its arm.
 	Fill *Fill
+
+	// Restores: the guest that Creates made is saved and restored before its time is taken: the time is from
+	// the request to restore it. The step of KeepStep keeps a line of its input, the nonce, in memory
+	// over that, and when it gets SIGTERM it prints the nonce first and ends with status 0. The step FreshStep is
+	// the timed step, in the new guest before it is saved. Further metrics are those from SaveTime on.
+	Restores bool
 
 	// Sparse: a trial may lack values of metrics other than the first, where the
 	// tool did not measure them.

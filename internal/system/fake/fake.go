@@ -49,6 +49,8 @@ type Behaviour struct {
 	Written        int64
 	SpawnError     string // not "": the command cannot be started
 	Trouble        Trouble
+	// Keeps: the command prints its input before Stdout, and a signal ends it without killing it.
+	Keeps bool
 }
 
 // ErrDiesBooting, returned by Driver.OnCreate, makes a guest that ends before its agent answers.
@@ -68,8 +70,11 @@ type Driver struct {
 	Change func(*system.Capabilities)
 	// ClockOffset is a scripted guest's clock minus the host's.
 	ClockOffset time.Duration
+	// Anew: the driver starts new guests instead of restoring saved ones.
+	Anew bool
 
 	mu      sync.Mutex
+	saved   []*guest
 	created int
 	events  []string
 	live    []string
@@ -96,7 +101,7 @@ func (d *Driver) Check(context.Context, *system.Host) system.Status {
 
 func (d *Driver) Capabilities() system.Capabilities {
 	c := system.Capabilities{
-		SameKernel: true, HostMount: true, Freeze: "in memory", Memory: "nothing", MemoryInGroup: true, HostBoot: "linux", InMemory: true,
+		SameKernel: true, HostMount: true, Freeze: "in memory", Save: "in memory", Memory: "nothing", MemoryInGroup: true, HostBoot: "linux", InMemory: true,
 	}
 	if d.Change != nil {
 		d.Change(&c)
@@ -117,15 +122,9 @@ func (d *Driver) Create(_ context.Context, s *system.Site) (system.Guest, error)
 		d.event("cannot create", s.ID)
 		return nil, err
 	}
-	ours, file, pairErr := system.StreamPair()
+	ours, theirs, pairErr := connect()
 	if pairErr != nil {
 		return nil, pairErr
-	}
-	defer file.Close() // FileConn has its own copy
-	theirs, pairErr := net.FileConn(file)
-	if pairErr != nil {
-		ours.Close()
-		return nil, fault.Hostf("%w", pairErr)
 	}
 	if s.Flavor.Network == model.NetworkBridged {
 		s.Port = &network.Port{Address: netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}), 24)}
@@ -153,8 +152,22 @@ func (d *Driver) Create(_ context.Context, s *system.Site) (system.Guest, error)
 	return g, nil
 }
 
+// connect returns the host's and the guest's end of a stream.
+func connect() (ours, theirs net.Conn, err error) {
+	ours, file, err := system.StreamPair()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close() // FileConn has its own copy
+	if theirs, err = net.FileConn(file); err != nil {
+		ours.Close()
+		return nil, nil, fault.Hostf("%w", err)
+	}
+	return ours, theirs, nil
+}
+
 // Events returns the requests to the guests, in order: "create", "cannot create", "run", "freeze",
-// "thaw", "close", and "talked to while frozen". Each is followed by the guest's site, and "run"
+// "thaw", "save", "restore", "close", and "talked to while frozen". Each is followed by the guest's site, and "run"
 // also by the words of the command.
 func (d *Driver) Events() []string {
 	d.mu.Lock()

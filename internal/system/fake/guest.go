@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/system"
@@ -18,7 +21,9 @@ type guest struct {
 	driver *Driver
 	site   *system.Site
 	conn   net.Conn
-	wire   *gate // the guest's end of conn
+	wire   *gate           // the guest's end of conn
+	moves  *agent.Handover // below wire
+	began  int64           // by the guest's clock
 	stop   context.CancelFunc
 	exited chan struct{}
 	once   sync.Once
@@ -34,7 +39,9 @@ var _ system.Meter = (*guest)(nil)
 
 func newGuest(d *Driver, s *system.Site, ours, theirs net.Conn) *guest {
 	g := &guest{driver: d, site: s, conn: ours, exited: make(chan struct{}), clock: d.ClockOffset}
-	g.wire = &gate{Conn: theirs, open: make(chan struct{}), closed: make(chan struct{})}
+	g.began = agent.Monotonic() + int64(d.ClockOffset)
+	g.moves = agent.NewHandover(theirs)
+	g.wire = &gate{Conn: g.moves, open: make(chan struct{}), closed: make(chan struct{})}
 	close(g.wire.open)
 	g.wire.early = func() { d.event("talked to while frozen", s.ID) }
 	return g
@@ -99,6 +106,46 @@ func (g *guest) Close() error {
 		d.event("close", g.site.ID)
 	}
 	return nil
+}
+
+// Save leaves the guest's goroutine without a connection, and a file that stands for its state.
+func (g *guest) Save(_ context.Context, dir string) error {
+	g.driver.event("save", g.site.ID)
+	g.moves.Leave()
+	g.conn.Close()
+	if err := os.WriteFile(filepath.Join(dir, "guest"), []byte(g.site.ID), 0o600); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	g.driver.mu.Lock()
+	defer g.driver.mu.Unlock()
+	g.driver.saved = append(g.driver.saved, g)
+	return nil
+}
+
+// Restore connects the saved guest again, unless the driver's Anew plants another one.
+func (d *Driver) Restore(ctx context.Context, s *system.Site, dir string) (system.Guest, error) {
+	d.event("restore", s.ID)
+	d.mu.Lock()
+	i := slices.IndexFunc(d.saved, func(g *guest) bool { return g.site == s })
+	g := d.saved[i]
+	d.saved = slices.Delete(d.saved, i, i+1)
+	d.mu.Unlock()
+	if d.Anew {
+		if err := g.Close(); err != nil {
+			return nil, err
+		}
+		return d.Create(ctx, s)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "guest")); err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	ours, theirs, err := connect()
+	if err != nil {
+		return nil, err
+	}
+	g.conn = ours
+	g.moves.Arrive(theirs)
+	return g, nil
 }
 
 // Memory is the same for every guest.

@@ -33,11 +33,11 @@ func (s *scripted) Hello(context.Context, *wire.HelloRequest) (*wire.HelloRespon
 	if err := unix.Uname(&u); err != nil {
 		return nil, err
 	}
-	f, ready := s.guest.site.Flavor, s.now()
+	f := s.guest.site.Flavor
 	return &wire.HelloResponse{
 		Protocol: agent.Protocol, Kernel: "Linux " + unix.ByteSliceToString(u.Release[:]), Machine: "fake", Clocksource: "fake",
 		Cpus: uint32(f.VCPUs), MemoryBytes: uint64(f.MemoryBytes), CpuModel: "fake", DataFs: f.DiskFS,
-		BeganNs: ready, ReadyNs: ready,
+		BeganNs: s.guest.began, ReadyNs: s.guest.began,
 	}, nil
 }
 
@@ -68,6 +68,9 @@ func (s *scripted) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agen
 	g := s.guest
 	g.driver.event("run", g.site.ID, strings.Join(r.Argv, " "))
 	b := g.driver.Behave(r.Argv)
+	if b.Keeps {
+		b.Stdout = string(r.Stdin) + b.Stdout
+	}
 	signals := make(chan int32, 1)
 	s.mu.Lock()
 	s.running[r.Id] = signals
@@ -112,7 +115,9 @@ func (s *scripted) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agen
 		}
 	}
 	ex.MonotonicNs, ex.RealtimeNs = s.now(), time.Now().UnixNano()
-	if ex.Signal != 0 {
+	if ex.Signal != 0 && b.Keeps && !ex.TimedOut {
+		ex.Signal = 0
+	} else if ex.Signal != 0 {
 		ex.Code = 0
 	} else if b.GuestTook != 0 {
 		ex.MonotonicNs = begin + int64(b.GuestTook)

@@ -56,6 +56,7 @@ func All() []*workload.Workload {
 		ttcp(),
 		start(),
 		fill(),
+		restore(),
 	}, services()...)
 }
 

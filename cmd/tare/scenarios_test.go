@@ -23,7 +23,10 @@ scenarios:
   - {name: mixed, mix: [{flavor: whole}, {flavor: quarter, guests: 2}]}
   - {name: noisy-cpu, neighbours: [cpu]}
   - {name: noisy-memory, neighbours: [memory]}
+  - {name: noisy-bandwidth, neighbours: [memory-bandwidth]}
+  - {name: noisy-cache, neighbours: [page-cache]}
   - {name: noisy-disk, neighbours: [disk]}
+  - {name: noisy-dirty, neighbours: [dirty-pages]}
   - {name: noisy-fork, neighbours: [fork]}
   - {name: noisy-network, neighbours: [network]}
 workloads: [sysbench-cpu]
@@ -71,7 +74,8 @@ func TestScenarios(t *testing.T) {
 		}
 	}
 	for _, arm := range []string{"native", "runc"} {
-		for scenario, guests := range map[string]int{"fit-2": 2, "fit-4": 4, "mixed": 3, "noisy-cpu": 1, "noisy-memory": 1, "noisy-disk": 1, "noisy-fork": 1, "noisy-network": 1} {
+		for scenario, guests := range map[string]int{"fit-2": 2, "fit-4": 4, "mixed": 3, "noisy-cpu": 1, "noisy-memory": 1,
+			"noisy-bandwidth": 1, "noisy-cache": 1, "noisy-disk": 1, "noisy-dirty": 1, "noisy-fork": 1, "noisy-network": 1} {
 			if name := arm + "@" + scenario; seen[name] != guests {
 				t.Errorf("%s has %d guests, not %d", name, seen[name], guests)
 			}

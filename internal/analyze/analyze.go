@@ -149,6 +149,9 @@ func Analyze(in dataset.Set) (*Result, error) {
 	if r.Isolation, err = a.isolation(); err != nil {
 		return nil, err
 	}
+	if r.IsolationMatrix, err = a.matrix(r.Isolation); err != nil {
+		return nil, err
+	}
 	r.Density = a.density(r.Isolation)
 	r.CapAccuracy, err = a.capAccuracy()
 	return r, err

@@ -131,6 +131,18 @@ func (a *analysis) besideNative(iso *Isolation, metric int, arm dataset.Arm, own
 // excess is the slowdown over that of the baseline, and of its control where
 // both scenarios have one.
 func (a *analysis) excess(iso *Isolation, metric int, own, native *comparison) error {
+	est, ok, err := a.excessOf(metric, own, native, a.in.Alpha)
+	if err != nil || !ok {
+		return err
+	}
+	iv := est.Exp()
+	iso.Excess, iso.ExcessLow, iso.ExcessHigh = iv.Estimate, iv.Low, iv.High
+	return nil
+}
+
+// excessOf estimates by how much the slowdown of an arm is beyond that of the baseline, with an interval of level
+// 1-alpha; ok is false with fewer than two units.
+func (a *analysis) excessOf(metric int, own, native *comparison, alpha float64) (est estimate, ok bool, err error) {
 	slowdown := func(c *comparison) column {
 		return a.column(metric, c.arm, c.Baseline).minus(a.column(metric, c.base, ""))
 	}
@@ -139,20 +151,19 @@ func (a *analysis) excess(iso *Isolation, metric int, own, native *comparison) e
 	if shared != "" && alone != "" {
 		control = a.column(metric, a.arms[shared], "").minus(a.column(metric, a.arms[alone], ""))
 	}
-	rows := rowsOf(x, y, control, iso.Better)
+	rows := rowsOf(x, y, control, own.Better)
 	if len(rows) < 2 {
-		return nil
+		return est, false, nil
 	}
-	est, err := estimateRows(rows, x, y, control)
+	est, err = estimateRows(rows, x, y, control)
 	if err != nil || len(est.values) < 2 {
-		return err
+		return est, false, err
 	}
-	if err := est.interval(a.placebo(a.groupOf(own.arm, own.class), a.groupOf(own.base, own.class)), a.in.Alpha); err != nil {
-		return errorf("isolation of %s beside %s: %w", iso.Arm, iso.NativeArm, err)
+	err = est.interval(a.placebo(a.groupOf(own.arm, own.class), a.groupOf(own.base, own.class)), alpha)
+	if err != nil {
+		return est, false, errorf("isolation of %s beside %s: %w", own.Arm, native.Arm, err)
 	}
-	iv := est.Exp()
-	iso.Excess, iso.ExcessLow, iso.ExcessHigh = iv.Estimate, iv.Low, iv.High
-	return nil
+	return est, true, nil
 }
 
 // fairness fills in what each guest got, and how evenly.

@@ -133,14 +133,24 @@ func (a *analysis) compareLatencies() error {
 	return nil
 }
 
+// sharedSingles are the single latencies of an arm that compare with those of the same arm alone: of a mix of flavors,
+// only guests of its own flavor do what it does alone.
+func (a *analysis) sharedSingles(metric, arm int) singles {
+	x, of := a.singles[metricOf{metric, arm}], a.in.Arms[arm]
+	if of.Uniform() {
+		return x
+	}
+	return slices.DeleteFunc(slices.Clone(x), func(s single) bool {
+		return int(s.member) >= len(of.Members) || of.Members[s.member].Flavor != of.Flavor
+	})
+}
+
 // comparePercentiles starts the comparisons of an arm with another one by all percentiles for which there are enough
 // latencies.
 func (a *analysis) comparePercentiles(metric, arm int, base string, control, isolation bool) error {
 	x, y := a.singles[metricOf{metric, arm}], a.singles[metricOf{metric, a.arms[base]}]
-	if of := a.in.Arms[arm]; isolation && !of.Uniform() { // only guests of its flavor do what it does alone
-		x = slices.DeleteFunc(slices.Clone(x), func(s single) bool {
-			return int(s.member) >= len(of.Members) || of.Members[s.member].Flavor != of.Flavor
-		})
+	if isolation {
+		x = a.sharedSingles(metric, arm)
 	}
 	if len(x) == 0 || len(y) == 0 {
 		return nil

@@ -25,9 +25,11 @@ type Result struct {
 	Arms      []ArmResult    `json:"arms"` // every arm and workload with any value
 	Findings  []Finding      `json:"findings"`
 	// Isolation has every arm beside other guests, in the order of metrics, then arms.
-	Isolation   []Isolation   `json:"isolation,omitempty"`
-	CapAccuracy []CapAccuracy `json:"cap_accuracy,omitempty"`
-	Density     []Density     `json:"density,omitempty"`
+	Isolation []Isolation `json:"isolation,omitempty"`
+	// IsolationMatrix has every arm but the baseline beside neighbours, in the order of arms.
+	IsolationMatrix []IsolationCell `json:"isolation_matrix,omitempty"`
+	CapAccuracy     []CapAccuracy   `json:"cap_accuracy,omitempty"`
+	Density         []Density       `json:"density,omitempty"`
 	// Starts has every arm of workloads that create guests, baselines and controls too.
 	Starts []Start `json:"starts,omitempty"`
 	// Fills has every arm of workloads that fill the host, baselines and controls too.

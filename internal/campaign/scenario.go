@@ -12,7 +12,8 @@ import (
 )
 
 // Resources are the resources that a neighbour can stress.
-var Resources = []string{"cpu", "memory", "disk", "fork", model.ResourceNetwork}
+var Resources = []string{"cpu", "memory", "memory-bandwidth", "page-cache", model.ResourceDisk, "dirty-pages",
+	"fork", model.ResourceNetwork}
 
 const (
 	maxGuests   = 1000 // of one scenario

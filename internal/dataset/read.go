@@ -146,8 +146,11 @@ func Read(r *store.Run) (Set, error) {
 
 // readGuestsOf notes which other guests take part in the trials of an arm.
 func (a *Arm) readGuestsOf(p campaign.PlannedArm) {
-	for _, g := range p.Guests {
+	for i, g := range p.Guests {
 		if resource, ok := g.Role.Stresses(); ok {
+			if len(a.Neighbours) == 0 {
+				a.FirstNeighbour = i
+			}
 			a.Neighbours = append(a.Neighbours, resource)
 		}
 		if g.Role != campaign.Working {
@@ -203,10 +206,13 @@ func (in *Set) readTrouble(r *store.Run) error {
 		return err
 	}
 	for _, f := range failures { // the store calls only the guest's faults failures
-		if f.Role != "" {
-			continue // a neighbour is there to disturb, and no side of a comparison
+		failure := Failure{Workload: f.Workload, Arm: f.Arm, Block: f.Block, Member: f.Member, Fault: fault.Guest,
+			Text: f.Error, Cause: causes[f.Attempt]}
+		if _, stresses := campaign.Role(f.Role).Stresses(); stresses { // it is no side of a comparison
+			in.NeighbourFailures = append(in.NeighbourFailures, failure)
+		} else if f.Role == "" {
+			in.Failures = append(in.Failures, failure)
 		}
-		in.Failures = append(in.Failures, Failure{Workload: f.Workload, Arm: f.Arm, Block: f.Block, Member: f.Member, Fault: fault.Guest, Text: f.Error, Cause: causes[f.Attempt]})
 	}
 	return nil
 }

@@ -29,8 +29,10 @@ type Set struct {
 	Cold     []string // workloads that ask for a cold page cache at the start of a guest
 	Guests   []Guest  // controls' left out
 	Failures []Failure
-	Events   []Event
-	Planned  int // blocks that the plan holds; 0 when unknown
+	// NeighbourFailures are those of guests that were to disturb others; Member is their number in the trial.
+	NeighbourFailures []Failure
+	Events            []Event
+	Planned           int // blocks that the plan holds; 0 when unknown
 
 	// Precision is the half-width asked for, relative (0.02 is ± 2 %), which decided the
 	// number of blocks; 0: the campaign asks for none.
@@ -66,6 +68,8 @@ type Arm struct {
 	// trial; nil: one. Neighbours are the resources that others stress meanwhile.
 	Members    []Member
 	Neighbours []string
+	// FirstNeighbour is the number in the trial of the first of Neighbours; the others follow.
+	FirstNeighbour int
 	// SlowdownLimit says how many guests fit; 0: it is not asked.
 	SlowdownLimit float64
 	MemoryLimit   float64      // B that the host must have left, which says how many fit; 0: it is not asked

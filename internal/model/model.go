@@ -11,6 +11,9 @@ const (
 	NetworkUser    = "user"    // QEMU's own stack: outgoing over the host's sockets, nothing incoming
 )
 
+// ResourceDisk is the resource that is loaded by what reaches the device, not by CPU time.
+const ResourceDisk = "disk"
+
 // ResourceNetwork is the resource whose neighbours exchange packets with the host, for which their
 // guests need a network.
 const ResourceNetwork = "network"

@@ -28,6 +28,14 @@ const (
 	ProbeBarrierSkew   = "barrier_skew"     // s, start by the guest's clock minus the instant on that clock
 )
 
+// Probes of a neighbour, over the time in which it disturbed the other guests of its trial. Guests that run the
+// workload have none of them.
+const (
+	ProbeNeighbourTime  = "neighbour_time"  // s, how long that was
+	ProbeNeighbourCPU   = "neighbour_cpu"   // s of CPU of its whole cgroup
+	ProbeNeighbourBytes = "neighbour_bytes" // bytes that reached its data device
+)
+
 // Probes of a trial that creates its guest. Their sum is the time of the start. A phase that a system
 // does not have, or does not show, is absent and part of the next one.
 const (

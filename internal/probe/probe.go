@@ -24,6 +24,7 @@ var Units = []struct{ Name, Unit string }{
 	{model.ProbeDeviceRead, "B"}, {model.ProbeDeviceReads, "1"}, {model.ProbeDeviceWrites, "1"}, {model.ProbeSteal, "s"}, {model.ProbeThrottled, "periods"}, {model.ProbeCapPeriods, "periods"},
 	{model.ProbeGuestMemory, "B"}, {model.ProbeMemoryLeft, "B"}, {model.ProbeLagMax, "s"}, {model.ProbeForkMax, "s"},
 	{model.ProbeClockDiff, "s"}, {model.ProbeClockError, "s"}, {model.ProbeHostTimeError, "s"}, {model.ProbeStartSkew, "s"}, {model.ProbeBarrierSkew, "s"},
+	{model.ProbeNeighbourTime, "s"}, {model.ProbeNeighbourCPU, "s"}, {model.ProbeNeighbourBytes, "B"},
 }
 
 // StartUnits are the further probes of trials that create their guests.
@@ -77,6 +78,38 @@ type Watch struct {
 	log   *watch.KernelLog
 	// Missing says what cannot be observed on this host, one line each.
 	Missing []string
+}
+
+// Effort is what a neighbour did so far: how much it disturbs others is by its own CPU time and writes.
+type Effort struct {
+	At       time.Time
+	CPU      time.Duration
+	Bytes    int64
+	cpu, dev bool // these are known
+}
+
+// EffortOf reads what a guest did so far.
+func EffortOf(t Target) (e Effort, err error) {
+	e.At = time.Now()
+	usage, ok, err := known(t.Usage())
+	if err != nil {
+		return e, err
+	}
+	e.CPU, e.cpu = usage.CPU, ok
+	e.Bytes, e.dev, err = known(t.Written())
+	return e, err
+}
+
+// Since returns the probes of a neighbour that has done e, and had done before when the others began.
+func (e Effort) Since(before Effort) map[string]float64 {
+	values := map[string]float64{model.ProbeNeighbourTime: e.At.Sub(before.At).Seconds()}
+	if e.cpu && before.cpu {
+		values[model.ProbeNeighbourCPU] = (e.CPU - before.CPU).Seconds()
+	}
+	if e.dev && before.dev {
+		values[model.ProbeNeighbourBytes] = float64(e.Bytes - before.Bytes)
+	}
+	return values
 }
 
 // Start begins to observe the host.

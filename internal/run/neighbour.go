@@ -7,13 +7,14 @@ import (
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/probe"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
 // disturb starts the load of the neighbours, after the host's ends that answer
 // neighbours on the network. It returns when the load has run for settle. The
-// caller calls stop to end it.
+// caller calls stop to end it; what the neighbours did until then is among their readings.
 func (r *runner) disturb(ctx context.Context, neighbours, answers []*member) (stop func() error, err error) {
 	err = inTurn(answers, func(m *member) error { return r.answer(ctx, m) })
 	if err == nil {
@@ -34,12 +35,34 @@ func (r *runner) disturb(ctx context.Context, neighbours, answers []*member) (st
 			err = ctx.Err()
 		}
 	}
+	if err == nil {
+		err = together(neighbours, func(m *member) (err error) {
+			m.x.before, err = probe.EffortOf(m.guest.machine)
+			return err
+		})
+	}
 	return func() error {
-		if err := together(neighbours, func(m *member) error { return r.calm(ctx, m, "stress") }); err != nil {
+		if err := together(neighbours, func(m *member) error { return r.relieve(ctx, m) }); err != nil {
 			return err
 		}
 		return together(answers, func(m *member) error { return r.calm(ctx, m, "answer its neighbour") })
 	}, err
+}
+
+// relieve ends the load of a neighbour and notes what it did while the others worked.
+func (r *runner) relieve(ctx context.Context, m *member) error {
+	effort, err := probe.EffortOf(m.guest.machine)
+	if err != nil {
+		return err
+	}
+	m.x.readings.Values = effort.Since(m.x.before)
+	if err := r.calm(ctx, m, "stress"); err != nil {
+		return err
+	}
+	if n, err := workload.NeighbourOf(string(m.Role)); err != nil || !n.Unwritten {
+		return err
+	}
+	return r.clean(ctx, m.guest.machine)
 }
 
 // stress starts the load of a neighbour; other answers it, if not nil.
@@ -48,7 +71,7 @@ func (r *runner) stress(ctx context.Context, m, other *member) error {
 	if err != nil {
 		return err
 	}
-	room := workload.Room{CPUs: m.Flavor.VCPUs, Memory: m.Flavor.MemoryBytes}
+	room := workload.Room{CPUs: m.Flavor.VCPUs, Memory: m.Flavor.MemoryBytes, Disk: m.Flavor.DiskBytes}
 	if host := m.guest.machine.HostAddress(); host.IsValid() {
 		room.Host = host.String()
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system/fake"
@@ -42,6 +43,9 @@ func (b *bench) membersOfArm(arm string) map[string]int {
 		}
 		if trial.Arm == arm && trial.Status != store.Discarded && trial.Status != store.Repeat && trial.Status != store.Void {
 			n[fmt.Sprintf("%d%s %s", trial.Member, trial.Role, trial.Status)]++
+			if _, stresses := campaign.Role(trial.Role).Stresses(); stresses != (trial.Probes[model.ProbeNeighbourTime] > 0) {
+				b.t.Errorf("%+v", trial)
+			}
 			if trial.Role != "" || trial.Status != store.Done {
 				continue
 			}
@@ -129,6 +133,38 @@ func TestNeighbourDies(t *testing.T) {
 	want := map[string]int{"0 done": 2, "1cpu failed": 2, "2disk done": 2}
 	if got := b.membersOfArm("other@noisy"); !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestUnwritten: the files of a neighbour that leaves data in memory are removed at the end of its trial, before the
+// next one, and those of other neighbours when their guest is used again.
+func TestUnwritten(t *testing.T) {
+	b := newBench(t, strings.Replace(company, "[cpu, disk]", "[disk, dirty-pages]", 1))
+	var mu sync.Mutex
+	var order []string
+	behave := func(argv []string) fake.Behaviour {
+		switch argv[0] {
+		case "bash", "find":
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, argv[0])
+			if argv[0] == "bash" {
+				return fake.Behaviour{Took: time.Hour}
+			}
+		}
+		return neighbourly(argv)
+	}
+	b.native.Behave, b.other.Behave = behave, behave
+	if s, err := b.run(t.Context()); err != nil || !s.Complete || s.Failed != 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	for i, what := range order {
+		if what == "bash" && (i+1 == len(order) || order[i+1] != "find") {
+			t.Errorf("%d of %q: the data stays in memory", i, order)
+		}
+	}
+	if !slices.Contains(order, "bash") {
+		t.Error(order)
 	}
 }
 

@@ -40,7 +40,7 @@ workloads:
     expect: ^and another$
     metrics: [{name: lines, unit: "1", better: higher, regex: '^(\d+)$'}]
 blocks: 1
-image: {also_for: [zstd, python-start, pgbench, redis]}
+image: {also_for: [zstd, python-start, pgbench, redis, nginx, caddy, sqlite, git-clone, ffmpeg]}
 `
 
 // pairs has the workloads of the same image whose server can run in another guest.
@@ -59,7 +59,9 @@ scenarios: [{name: pair, pairs: 1}, {name: two, pairs: 2}, {name: out, pairs: 1,
 blocks: 1
 image:
   packages: [php-cli]
-  also_for: [sysbench-oltp-rw, wordpress, mediawiki, kernel-build, bonnie, zstd, python-start, pgbench, redis]
+  also_for:
+    [sysbench-oltp-rw, wordpress, mediawiki, kernel-build, bonnie, zstd, python-start, pgbench, redis, nginx, caddy,
+     sqlite, git-clone, ffmpeg]
 `
 
 // today has programs of today's services, in the same image.
@@ -74,6 +76,11 @@ workloads:
   - {name: python-start, size: 5}
   - {name: pgbench, size: 20, params: {scale: 1, clients: 2}}
   - {name: redis, size: 1000, params: {pipeline: 4}}
+  - {name: nginx, size: 300, params: {clients: 2}}
+  - {name: caddy, size: 300, params: {kib: 1}}
+  - {name: sqlite, size: 1000}
+  - {name: git-clone, size: 2}
+  - {name: ffmpeg, size: 10, params: {threads: 2}}
 image:
   packages: [php-cli]
   also_for: [sysbench-oltp-rw, wordpress, mediawiki, kernel-build, bonnie, iperf3, nuttcp, netpipe]
@@ -110,7 +117,7 @@ func TestServices(t *testing.T) {
 				t.Errorf("%s: %s was done %d times, not %d", name, what, n, want)
 			}
 		}
-		if want := map[string]int{"services": 14, "pairs": 8, "today": 4}[name]; len(done) != want {
+		if want := map[string]int{"services": 14, "pairs": 8, "today": 9}[name]; len(done) != want {
 			t.Errorf("%s: %d, not %d, were done: %v", name, len(done), want, done)
 		}
 	}

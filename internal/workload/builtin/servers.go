@@ -26,6 +26,8 @@ func services() []*workload.Workload {
 		sysbenchOLTP("read_only", "ro", "L9-oltp-ro"),
 		abStatic(),
 		abStatus(),
+		nginx(),
+		caddy(),
 		wordpress(),
 		mediawiki(),
 		pgbench(),

@@ -38,9 +38,7 @@ func start() *workload.Workload {
 			Steps: func(int64) []workload.Step {
 				return []workload.Step{{Name: "program", Timed: true, Argv: []string{"true"}}}
 			},
-			Parse: func([]byte) (map[string]float64, error) {
-				return nil, fault.Guestf("start has no output to read: run it in a campaign")
-			},
+			Parse: noOutput("start"),
 			Evaluate: func(size int64, results []workload.StepResult) (map[string]float64, error) {
 				done, err := workload.Ran(start().Steps(size), results)
 				if err != nil {
@@ -50,4 +48,11 @@ func start() *workload.Workload {
 			},
 		}
 	})
+}
+
+// noOutput is the Parse of a workload whose figures are not in the output of its program.
+func noOutput(name string) func([]byte) (map[string]float64, error) {
+	return func([]byte) (map[string]float64, error) {
+		return nil, fault.Guestf("%s has no output to read: run it in a campaign", name)
+	}
 }

@@ -129,6 +129,9 @@ func Analyze(in dataset.Set) (*Result, error) {
 	if r.Fills, err = a.fills(); err != nil {
 		return nil, err
 	}
+	if r.RateCaps, err = a.rateCaps(); err != nil {
+		return nil, err
+	}
 	a.result = r
 	r.Findings = a.findings()
 	for _, c := range a.comparisons {

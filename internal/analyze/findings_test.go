@@ -23,6 +23,17 @@ func (f *fake) capped(kvmBitten, nativeBitten float64) {
 	}
 }
 
+// rates caps what all guests write, and sets how much of the cap three arms got.
+func (f *fake) rates(nativeGot, kvmGot, lxcGot float64) {
+	const limit = 20 << 20
+	for i := range f.Arms {
+		f.Arms[i].Size.IO.Write = limit
+	}
+	for arm, got := range map[int]float64{native: nativeGot, kvm: kvmGot, lxc: lxcGot} {
+		f.probes(model.ProbeWriteRate, arm, func(b int) float64 { return limit * got * (1 + 0.001*float64(b%3)) })
+	}
+}
+
 // hostCPU sets the CPU time of the host, and of the guest's control group, in a trial of one second.
 func (f *fake) hostCPU(arm int, host, group float64) {
 	f.probes(model.ProbeHostCPU, arm, func(b int) float64 { return host + 0.01*float64(b%2) })
@@ -271,6 +282,12 @@ func TestFindings(t *testing.T) {
 			f.probes(model.ProbeThrottled, kvm, constant(3))
 			f.probes(model.ProbeCapPeriods, kvm, constant(200))
 		}, "throttled", Warning, "the flavor has no cap"},
+		{"a cap of I/O that leaks", func(f *fake) { f.rates(1, 9.4, 1.02) }, "cap-leaks", Warning,
+			"wrote at 9.41 times the cap of its flavor (9.41 … 9.41): the cap does not hold"},
+		{"caps of I/O that hold", func(f *fake) { f.rates(1, 1.03, 0.97) }, "", "", ""},
+		{"a cap of I/O that one arm does not reach", func(f *fake) { f.rates(1, 0.5, 1) }, "cap-not-reached", Info,
+			"wrote at only 0.5 times the cap of its flavor"},
+		{"a cap of I/O that limits nothing", func(f *fake) { f.rates(0.5, 0.3, 0.5) }, "", "", ""},
 		{"some steal", func(f *fake) {
 			f.probes(model.ProbeSteal, kvm, func(b int) float64 { return 0.1 * float64(b%2) })
 			f.probes(model.ProbeHostCPU, kvm, constant(1))

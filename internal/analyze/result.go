@@ -29,7 +29,9 @@ type Result struct {
 	// IsolationMatrix has every arm but the baseline beside neighbours, in the order of arms.
 	IsolationMatrix []IsolationCell `json:"isolation_matrix,omitempty"`
 	CapAccuracy     []CapAccuracy   `json:"cap_accuracy,omitempty"`
-	Density         []Density       `json:"density,omitempty"`
+	// RateCaps has every arm with caps of I/O or of the network that limit a workload.
+	RateCaps []RateCap `json:"rate_caps,omitempty"`
+	Density  []Density `json:"density,omitempty"`
 	// Starts has every arm of workloads that create guests, baselines and controls too.
 	Starts []Start `json:"starts,omitempty"`
 	// Fills has every arm of workloads that fill the host, baselines and controls too.

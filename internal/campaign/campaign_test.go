@@ -23,12 +23,12 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // lab is what the tests know: two CPUs, 4 GiB, and systems of every kind.
 func lab() Known {
 	container := Limits{Usable: true, CPUCap: true, Pin: true, ReleasesMemory: true, Networks: []string{"bridged", "nat"}, Backings: []string{"block"},
-		Open: true}
+		Open: true, IOCap: IOCap{Backings: []string{model.BackingLoop, model.BackingBlock}}}
 	return Known{
 		Systems: map[string]Limits{
 			"native": container, "lxc": container, "runc": container,
 			"qemu-tcg": {Usable: true, CPUCap: true, Pin: true, MinMemory: 128 * MiB, MaxVCPUs: 8, Backings: []string{model.BackingRaw, model.BackingQCOW2}},
-			"uml":      {Usable: true, MaxVCPUs: 1},
+			"uml":      {Usable: true, MaxVCPUs: 1, IOCap: IOCap{Why: "none"}, NetCap: "no port"},
 			"kvm":      {Why: "there is no /dev/kvm", Remedy: "modprobe kvm_intel", CPUCap: true, Pin: true},
 			"xen-pv":   {Why: "the host is not booted under Xen"},
 			"ssh": {
@@ -127,9 +127,9 @@ about: |
   "quoted" <and> é.
 seed: 7
 flavors:
-  small: &small {vcpus: 1, memory: 512MiB, cpu_cap: 100%, cpuset: "0", disk: 1.5G, fs: xfs, network: bridged, hardening: none}
+  small: &small {vcpus: 1, memory: 512MiB, cpu_cap: 100%, cpuset: "0", disk: 1.5G, fs: xfs, network: bridged, hardening: none, io: {read: 20MiB/s, write: 1.5MB/s, read_ops: 500/s, write_ops: 7/s}, net: {rate: 2.5Mbit/s}}
   quarter: {<<: *small, cpu_cap: 25%}
-  spare: {}
+  spare: {io: 1MiB/s, net: 50Mbit/s, network: bridged}
 arms:
   - native
   - {system: lxc, flavor: small}
@@ -180,8 +180,10 @@ func TestFull(t *testing.T) {
 	small := model.Flavor{
 		Name: "small", VCPUs: 1, MemoryBytes: 512 << 20, CPUCap: 1, CPUs: model.CPUList{0},
 		DiskBytes: 1_500_000_000, DiskFS: "xfs", Backing: "loop", Network: "bridged", Hardening: "none",
+		IO: model.IOCaps{Read: 20 << 20, Write: 1_500_000, ReadOps: 500, WriteOps: 7}, Net: model.NetCap{Rate: 2_500_000},
 	}
 	spare := NewFlavor("spare")
+	spare.Network, spare.IO, spare.Net = "bridged", model.IOCaps{Read: 1 << 20, Write: 1 << 20}, model.NetCap{Rate: 50_000_000}
 	quarter := small
 	quarter.Name, quarter.CPUCap = "quarter", 0.25
 	mine := func(threads string) Workload {

@@ -208,6 +208,9 @@ func FlavorText(f model.Flavor) string {
 	if f.Network != "" && f.Network != model.NetworkNone {
 		words = append(words, "network "+f.Network)
 	}
+	if caps := campaign.CapsText(f); caps != "" {
+		words = append(words, caps)
+	}
 	if f.Hardening == model.HardeningNone {
 		words = append(words, "no hardening")
 	}

@@ -153,6 +153,7 @@ func (a *Arm) readGuestsOf(p campaign.PlannedArm) {
 			}
 			a.Neighbours = append(a.Neighbours, resource)
 		}
+		a.Paired = a.Paired || g.Role == campaign.Serving
 		if g.Role != campaign.Working {
 			continue
 		}

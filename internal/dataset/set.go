@@ -75,6 +75,7 @@ type Arm struct {
 	MemoryLimit   float64      // B that the host must have left, which says how many fit; 0: it is not asked
 	Emulated      bool         // timings of an emulated machine say nothing about real hardware
 	CapRatio      float64      // CPU cap as a share of the vCPUs; 0: no cap
+	Paired        bool         // it exchanges data with a partner over the network
 	Size          model.Flavor // what its guests were given; zero: not known
 	Parity        Parity
 }

@@ -96,6 +96,43 @@ blocks: 3
 	expect(t, r, want{"few-cap-periods", "sysbench-cpu", "capped"}, want{"throttled", "sysbench-cpu", "capped"}, want{"unequal-arms", "", "capped"})
 }
 
+// TestCapLeaks: of two guests with the same cap of writes, one is not held to it.
+func TestCapLeaks(t *testing.T) {
+	write := timed("write", "", "dd if=/dev/zero of=x bs=1M count=8 oflag=direct", "rm x; sync -f .")
+	r := measure(t, `
+flavors:
+  capped: {vcpus: 1, memory: 256MiB, disk: 64MiB, io: {write: 4MiB/s}}
+arms:
+  - {system: native, flavor: capped}
+  - {name: leaky, system: runc, flavor: capped}
+blocks: 5
+`+sized(map[string]int{"write": 1}), drivers{"native": native.Driver{}, "runc": uncapped{runc.Driver{}}}, write)
+	expect(t, r, want{"cap-leaks", "write", "leaky"})
+	for _, c := range r.RateCaps {
+		if c.Cap != "write" || c.Arm == "native" && (c.Ratio > 1.05 || c.Ratio < 0.1) {
+			t.Errorf("%+v", c)
+		}
+	}
+	if len(r.RateCaps) != 2 {
+		t.Errorf("%+v", r.RateCaps)
+	}
+}
+
+// uncapped is a driver whose guests are under no cap of I/O, whatever their flavor says.
+type uncapped struct{ system.Driver }
+
+type uncappedGuest struct{ system.Guest }
+
+func (uncappedGuest) CapIO(context.Context, model.IOCaps) error { return nil }
+
+func (d uncapped) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
+	g, err := d.Driver.Create(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return uncappedGuest{g}, nil
+}
+
 // TestConfinement: a container without the filter of system calls that another one has.
 func TestConfinement(t *testing.T) {
 	r := measure(t, `

@@ -7,9 +7,10 @@ const (
 	ProbeHostCPU       = "host_cpu"         // s of CPU of the whole host; under Xen, of all domains
 	ProbeDom0CPU       = "dom0_cpu"         // s of CPU of Xen's privileged domain, which serves all others
 	ProbeDeviceBytes   = "device_bytes"     // bytes that reached the data device, the flush included
-	ProbeDeviceRead    = "device_read"      // B that were read from the data device; for guests with caps of I/O
-	ProbeDeviceReads   = "device_reads"     // read requests to the data device; the same
-	ProbeDeviceWrites  = "device_writes"    // write requests to the data device; the same
+	ProbeReadRate      = "read_rate"        // B/s from the data device while it was read, if a cap of reads has something to limit
+	ProbeWriteRate     = "write_rate"       // B/s, the same of writes
+	ProbeReadOps       = "read_ops"         // 1/s, the same of read requests
+	ProbeWriteOps      = "write_ops"        // 1/s, the same of write requests
 	ProbeSteal         = "steal"            // s that an underlying hypervisor took from the host
 	ProbeThrottled     = "nr_throttled"     // periods in which the CPU cap throttled the guest
 	ProbeCapPeriods    = "cap_periods"      // periods of the CPU cap that elapsed

@@ -6,6 +6,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,7 +22,8 @@ import (
 var Units = []struct{ Name, Unit string }{
 	{model.ProbeTimed, "s"}, {model.ProbeGuestGroupCPU, "s"}, {model.ProbeGuestCPU, "s"}, {model.ProbeHostCPU, "s"}, {model.ProbeDom0CPU, "s"}, {model.ProbeOwnCPU, "s"},
 	{model.ProbeDeviceBytes, "B"}, {model.ProbeWorkloadBytes, "B"},
-	{model.ProbeDeviceRead, "B"}, {model.ProbeDeviceReads, "1"}, {model.ProbeDeviceWrites, "1"}, {model.ProbeSteal, "s"}, {model.ProbeThrottled, "periods"}, {model.ProbeCapPeriods, "periods"},
+	{model.ProbeReadRate, "B/s"}, {model.ProbeWriteRate, "B/s"}, {model.ProbeReadOps, "1/s"}, {model.ProbeWriteOps, "1/s"},
+	{model.ProbeSteal, "s"}, {model.ProbeThrottled, "periods"}, {model.ProbeCapPeriods, "periods"},
 	{model.ProbeGuestMemory, "B"}, {model.ProbeMemoryLeft, "B"}, {model.ProbeLagMax, "s"}, {model.ProbeForkMax, "s"},
 	{model.ProbeClockDiff, "s"}, {model.ProbeClockError, "s"}, {model.ProbeHostTimeError, "s"}, {model.ProbeStartSkew, "s"}, {model.ProbeBarrierSkew, "s"},
 	{model.ProbeNeighbourTime, "s"}, {model.ProbeNeighbourCPU, "s"}, {model.ProbeNeighbourBytes, "B"},
@@ -67,7 +69,9 @@ type Target interface {
 	Usage() (cgroup.Usage, error)
 	// Written returns how many bytes have reached its data device so far.
 	Written() (int64, error)
-	// Traffic returns what has passed between it and its data device so far, if its flavor caps that.
+	// IOCaps are those of its flavor, and Traffic is what has passed between it and its data device
+	// so far.
+	IOCaps() model.IOCaps
 	Traffic() (model.Traffic, error)
 }
 
@@ -178,9 +182,9 @@ type Window struct {
 	cpu    procfs.CPUTime
 	xen    map[int]time.Duration // CPU time by domain; nil without Xen
 	bytes  int64
-	disk   model.Traffic
-	// cpuKnown, bytesKnown and diskKnown: the target can measure them.
-	cpuKnown, bytesKnown, diskKnown bool
+	disk   *diskRates // nil: its flavor caps no I/O
+	// cpuKnown and bytesKnown: the target can measure them.
+	cpuKnown, bytesKnown bool
 
 	lag, forks *watch.LagWindow
 	own        time.Duration // CPU time of tare so far
@@ -202,16 +206,18 @@ func (w *Watch) Begin(target Target) (*Window, error) {
 	if v.bytes, v.bytesKnown, err = known(target.Written()); err != nil {
 		return nil, err
 	}
-	if v.disk, v.diskKnown, err = known(target.Traffic()); err != nil {
-		return nil, err
-	}
 	if v.cpu, err = hostCPU(); err != nil {
 		return nil, err
 	}
 	if v.xen, err = domainTimes(); err != nil {
 		return nil, err
 	}
-	v.usage, v.cpuKnown, err = known(target.Usage())
+	if v.usage, v.cpuKnown, err = known(target.Usage()); err != nil {
+		return nil, err
+	}
+	if caps := target.IOCaps(); caps != (model.IOCaps{}) {
+		v.disk, err = watchDisk(target, caps)
+	}
 	return v, err
 }
 
@@ -252,6 +258,10 @@ type Readings struct {
 
 // End closes the window and returns its readings.
 func (v *Window) End() (Readings, error) {
+	rates, err := v.disk.end()
+	if err != nil {
+		return Readings{}, err
+	}
 	usage, cpuKnown, err := known(v.target.Usage())
 	if err != nil {
 		return Readings{}, err
@@ -265,10 +275,6 @@ func (v *Window) End() (Readings, error) {
 		return Readings{}, err
 	}
 	bytes, bytesKnown, err := known(v.target.Written())
-	if err != nil {
-		return Readings{}, err
-	}
-	disk, diskKnown, err := known(v.target.Traffic())
 	if err != nil {
 		return Readings{}, err
 	}
@@ -293,11 +299,7 @@ func (v *Window) End() (Readings, error) {
 	if bytesKnown && v.bytesKnown {
 		r.Values[model.ProbeDeviceBytes] = float64(bytes - v.bytes)
 	}
-	if diskKnown && v.diskKnown {
-		passed := disk.Since(v.disk)
-		r.Values[model.ProbeDeviceRead] = float64(passed.Read)
-		r.Values[model.ProbeDeviceReads], r.Values[model.ProbeDeviceWrites] = float64(passed.Reads), float64(passed.Writes)
-	}
+	maps.Copy(r.Values, rates)
 	if usage.Periods > 0 {
 		r.Values[model.ProbeCapPeriods] = float64(usage.Periods - v.usage.Periods)
 		r.Values[model.ProbeThrottled] = float64(usage.ThrottledPeriods - v.usage.ThrottledPeriods)

@@ -13,6 +13,7 @@ type elsewhere struct{}
 
 func (elsewhere) Usage() (cgroup.Usage, error) { return cgroup.Usage{}, cgroup.ErrUnknown }
 func (elsewhere) Written() (int64, error)      { return 0, cgroup.ErrUnknown }
+func (elsewhere) IOCaps() model.IOCaps         { return model.IOCaps{Read: 1} }
 func (elsewhere) Traffic() (model.Traffic, error) {
 	return model.Traffic{}, cgroup.ErrUnknown
 }
@@ -21,6 +22,7 @@ type idle struct{}
 
 func (idle) Usage() (cgroup.Usage, error) { return cgroup.Usage{CPU: time.Second}, nil }
 func (idle) Written() (int64, error)      { return 4096, nil }
+func (idle) IOCaps() model.IOCaps         { return model.IOCaps{} }
 func (idle) Traffic() (model.Traffic, error) {
 	return model.Traffic{Reads: 1, Writes: 1, Read: 4096, Written: 4096}, nil
 }

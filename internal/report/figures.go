@@ -138,6 +138,12 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 		l.known(row, "cap-ratio", c.Ratio, c.CILow, c.CIHigh)
 		l.known(row, "cap-ideal", c.Ideal, 0, 0)
 	}
+	for _, c := range res.RateCaps {
+		row := of(c.Workload, c.Metric, c.Arm)
+		row.Text = c.Cap
+		l.known(row, "rate-cap", c.Ratio, c.CILow, c.CIHigh)
+		l.known(row, "rate-cap-limit", c.Limit, 0, 0)
+	}
 	for _, d := range res.Density {
 		row := of(d.Workload, d.Metric, d.Arm)
 		l.known(row, "fits", float64(d.Fits), 0, 0)

@@ -38,7 +38,7 @@ const IsolationLegend = "slowdown: against the same arm alone, in brackets if no
 	"beyond it: the slowdown over that of the native baseline; p99: slowdown of the 99th percentile of single latencies; Jain: fairness index, 1 if all guests got the same for their shares; " +
 	"unfair: largest slowdown over smallest; start ±: 99th percentile of the distance from the agreed start"
 
-// IsolationNotes says for a metric how many guests fit, and how accurate CPU caps are.
+// IsolationNotes says for a metric how many guests fit, and how accurate caps are.
 func IsolationNotes(res *analyze.Result, workload, metric string) (notes []string) {
 	for _, d := range res.Density {
 		if d.Workload == workload && d.Metric == metric {
@@ -50,7 +50,22 @@ func IsolationNotes(res *analyze.Result, workload, metric string) (notes []strin
 			notes = append(notes, capText(c))
 		}
 	}
+	for _, c := range res.RateCaps {
+		if c.Workload == workload && c.Metric == metric {
+			notes = append(notes, rateCapText(c))
+		}
+	}
 	return notes
+}
+
+// rateCapText says in a line how much of a cap of I/O or of the network an arm got.
+func rateCapText(c analyze.RateCap) string {
+	limit := scaleFor(c.Unit, c.Limit).with(c.Limit)
+	text := fmt.Sprintf("%s cap: %s got %s× of %s", strings.ReplaceAll(c.Cap, "_", " "), c.Arm, digits(c.Ratio, 3), limit)
+	if c.CILow > 0 {
+		text += fmt.Sprintf(" (%s … %s)", digits(c.CILow, 3), digits(c.CIHigh, 3))
+	}
+	return text
 }
 
 // capText says in a line how accurate a CPU cap is.

@@ -69,6 +69,7 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 	list(e, "arms", res.Arms)
 	list(e, "isolation", res.Isolation)
 	list(e, "cap_accuracy", res.CapAccuracy)
+	list(e, "rate_caps", res.RateCaps)
 	list(e, "density", res.Density)
 	if len(res.Starts) > 0 {
 		list(e, "starts", res.Starts)

@@ -302,10 +302,12 @@ func (m *Machine) Written() (int64, error) {
 	return n, err
 }
 
-// Traffic returns what has passed between the guest and its data volume's device so far. It is known only
-// for guests with caps of I/O, for whose accuracy it is needed.
+// IOCaps are those of the guest's flavor.
+func (m *Machine) IOCaps() model.IOCaps { return m.Site.Flavor.IO }
+
+// Traffic returns what has passed between the guest and its data volume's device so far.
 func (m *Machine) Traffic() (model.Traffic, error) {
-	if m.Site.Flavor.IO == (model.IOCaps{}) || m.Site.Volume == nil {
+	if m.Site.Volume == nil {
 		return model.Traffic{}, cgroup.ErrUnknown
 	}
 	t, err := m.Site.Volume.Traffic()

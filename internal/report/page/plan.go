@@ -99,6 +99,9 @@ func flavorText(f model.Flavor) string {
 	if f.Network != "" && f.Network != model.NetworkNone {
 		parts = append(parts, "network "+f.Network)
 	}
+	if caps := campaign.CapsText(f); caps != "" {
+		parts = append(parts, caps)
+	}
 	if f.Hardening == model.HardeningNone {
 		parts = append(parts, "no hardening")
 	}

@@ -1,0 +1,172 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/stats"
+)
+
+// Limits of what is said about caps of I/O and of the network.
+const (
+	// capHolds is how much of a cap, and how much beyond it, a guest may get without a finding: headers,
+	// the first burst and the start of a transfer.
+	capHolds = 0.05
+	// capReached is the share of a cap that an arm must get to show that a workload asks for as much.
+	capReached = 0.9
+)
+
+// RateCap is how much of a cap of I/O or of the network the guests of an arm got. Workloads that no arm
+// brought to the cap are left out, since the cap limits nothing there.
+type RateCap struct {
+	Workload string `json:"workload"`
+	// Metric is that of the network's rate; for I/O, whose rates are measured at the data device, the
+	// primary metric of the workload.
+	Metric   string  `json:"metric"`
+	Arm      string  `json:"arm"`
+	System   string  `json:"system"`
+	Scenario string  `json:"scenario"`
+	Flavor   string  `json:"flavor"`
+	Cap      string  `json:"cap"`   // read, write, read_ops, write_ops or net
+	Limit    float64 `json:"limit"` // in Unit
+	Unit     string  `json:"unit"`  // B/s, 1/s or bit/s
+
+	N     int     `json:"n"`     // blocks
+	Ratio float64 `json:"ratio"` // achieved over stated, a geometric mean
+	// CILow and CIHigh are absent with one unit.
+	CILow  float64 `json:"ci_low,omitzero"`
+	CIHigh float64 `json:"ci_high,omitzero"`
+
+	arm int
+}
+
+// rateCap is one kind of cap: where its rate is measured, and what a flavor sets it to.
+type rateCap struct {
+	name, unit, probe string // probe "": metrics of this unit, in pairs
+	limit             func(model.Flavor) int64
+}
+
+var rateCapKinds = []rateCap{
+	{"read", "B/s", model.ProbeReadRate, func(f model.Flavor) int64 { return f.IO.Read }},
+	{"write", "B/s", model.ProbeWriteRate, func(f model.Flavor) int64 { return f.IO.Write }},
+	{"read_ops", "1/s", model.ProbeReadOps, func(f model.Flavor) int64 { return f.IO.ReadOps }},
+	{"write_ops", "1/s", model.ProbeWriteOps, func(f model.Flavor) int64 { return f.IO.WriteOps }},
+	{"net", "bit/s", "", func(f model.Flavor) int64 { return f.Net.Rate }},
+}
+
+// rateCaps compares what the guests of each arm got with the caps of their flavor.
+func (a *analysis) rateCaps() (out []RateCap, err error) {
+	primary := map[string]string{} // metric, by workload
+	for _, m := range a.in.Metrics {
+		if m.Primary {
+			primary[m.Workload] = m.Name
+		}
+	}
+	for _, kind := range rateCapKinds {
+		if kind.probe == "" {
+			for mi, m := range a.in.Metrics {
+				if m.Unit != kind.unit {
+					continue
+				}
+				got := func(arm int) series {
+					if !a.in.Arms[arm].Paired { // alone, both ends are in the guest
+						return nil
+					}
+					return a.metrics.at(mi, arm)
+				}
+				if out, err = a.addRateCaps(out, kind, m.Workload, m.Name, got); err != nil {
+					return nil, err
+				}
+			}
+			continue
+		}
+		for pi, p := range a.in.Probes {
+			if p.Name != kind.probe {
+				continue
+			}
+			got := func(arm int) series { return a.probes.at(pi, arm) }
+			if out, err = a.addRateCaps(out, kind, p.Workload, primary[p.Workload], got); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// addRateCaps adds one kind of cap on one workload, for all arms, if it limits any.
+func (a *analysis) addRateCaps(out []RateCap, kind rateCap, workload, metric string,
+	got func(arm int) series) ([]RateCap, error) {
+	binds, first := false, len(out)
+	for ai, arm := range a.in.Arms {
+		values, limit := got(ai), float64(kind.limit(arm.Size))
+		if _, control := a.in.Controls[arm.Name]; control || limit <= 0 || len(values) == 0 || !values.positive() ||
+			!arm.Uniform() {
+			continue
+		}
+		c := RateCap{Workload: workload, Metric: metric, Arm: arm.Name, System: arm.System, Scenario: arm.Scenario,
+			Flavor: arm.Flavor, Cap: kind.name, Limit: limit, Unit: kind.unit, arm: ai}
+		if err := c.estimate(values, a.in.Alpha); err != nil {
+			return nil, errorf("the cap of %s: %w", arm.Name, err)
+		}
+		binds = binds || c.Ratio >= capReached
+		out = append(out, c)
+	}
+	if !binds {
+		out = out[:first]
+	}
+	return out, nil
+}
+
+// estimate fills in the ratio, with its interval if there are several units.
+func (c *RateCap) estimate(values series, alpha float64) error {
+	x := column{values.logMeans(), []series{values}}
+	rows := make([]row, len(x.logs))
+	for i, p := range x.logs {
+		rows[i] = row{block: p.block, x: p.value - math.Log(c.Limit), c: math.NaN()}
+	}
+	est, err := estimateRows(rows, x)
+	if err != nil {
+		return err
+	}
+	c.N, c.Ratio = len(rows), 1+percent(mean(est.values))/100
+	if len(est.values) < 2 {
+		return nil
+	}
+	// There is no placebo for a ratio to a stated number.
+	if err := est.interval(stats.NewPlacebo(nil), alpha); err != nil {
+		return err
+	}
+	iv := est.Exp()
+	c.Ratio, c.CILow, c.CIHigh = iv.Estimate, iv.Low, iv.High
+	return nil
+}
+
+// capNames are the words for caps in findings.
+var capNames = map[string]string{
+	"read": "read", "write": "wrote", "read_ops": "made read requests", "write_ops": "made write requests",
+	"net": "exchanged data",
+}
+
+func findCapLeaks(a *analysis) (out []Finding) {
+	for _, c := range a.result.RateCaps {
+		if c.CILow > 1+capHolds {
+			out = append(out, c.finding("%s at %.3g times the cap of its flavor (%.3g … %.3g): the cap does not hold"))
+		}
+	}
+	return out
+}
+
+func findCapNotReached(a *analysis) (out []Finding) {
+	for _, c := range a.result.RateCaps {
+		if c.CIHigh > 0 && c.CIHigh < capReached {
+			out = append(out, c.finding("%s at only %.3g times the cap of its flavor (%.3g … %.3g), which another arm reached"))
+		}
+	}
+	return out
+}
+
+// finding words a finding; the format takes what was done, the ratio and its interval.
+func (c RateCap) finding(format string) Finding {
+	return Finding{Workload: c.Workload, Arm: c.Arm, Text: fmt.Sprintf(format, capNames[c.Cap], c.Ratio, c.CILow, c.CIHigh)}
+}

@@ -1,0 +1,53 @@
+package analyze
+
+import (
+	"testing"
+
+	"github.com/tare-bench/tare/internal/dataset"
+	"github.com/tare-bench/tare/internal/model"
+)
+
+// TestRateCaps: what guests got of a cap is the mean over blocks, with an interval; a network's cap is
+// compared only where data leave the guest.
+func TestRateCaps(t *testing.T) {
+	f := &fake{Set: dataset.Set{
+		Baseline: "native@pair", Controls: map[string]string{"native-control@pair": "native@pair"},
+		Arms: []dataset.Arm{
+			{Name: "native@pair", System: "native", Scenario: "pair", Paired: true},
+			{Name: "native-control@pair", System: "native", Scenario: "pair", Paired: true},
+			{Name: "lxc@pair", System: "lxc", Scenario: "pair", Paired: true},
+			{Name: "native", System: "native", Scenario: model.Solo, Baseline: "native"},
+		},
+		Metrics: []dataset.Metric{{Workload: "net", Name: "bandwidth", Unit: "bit/s", Better: "higher", Primary: true}},
+	}}
+	for i := range f.Arms {
+		f.Arms[i].Flavor, f.Arms[i].Size.Net.Rate = "wired", 100e6
+	}
+	for b := range 6 {
+		for arm, got := range []float64{95e6, 96e6, 300e6, 9e9} {
+			f.obs = append(f.obs, dataset.Observation{
+				Arm: int32(arm), Block: int32(b), Epoch: int32(b), Value: got * (1 + 0.002*float64(b%2)),
+			})
+		}
+	}
+	r, err := Analyze(f.input())
+	if err != nil || len(r.RateCaps) != 2 {
+		t.Fatalf("%+v, %v", r.RateCaps, err)
+	}
+	for i, want := range []RateCap{{Arm: "native@pair", Ratio: 0.951}, {Arm: "lxc@pair", Ratio: 3.003}} {
+		got := r.RateCaps[i]
+		if got.Arm != want.Arm || got.Cap != "net" || got.Metric != "bandwidth" || got.Limit != 100e6 || got.Unit != "bit/s" ||
+			got.N != 6 || !near(got.Ratio, want.Ratio, 1e-3) || got.CILow > got.Ratio || got.CIHigh < got.Ratio || got.CILow <= 0 {
+			t.Errorf("%+v", got)
+		}
+	}
+	var leaks []string
+	for _, f := range r.Findings {
+		if f.ID == "cap-leaks" {
+			leaks = append(leaks, f.Arm)
+		}
+	}
+	if len(leaks) != 1 || leaks[0] != "lxc@pair" {
+		t.Errorf("leaks of %q", leaks)
+	}
+}

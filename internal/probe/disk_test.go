@@ -1,0 +1,72 @@
+package probe
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/model"
+)
+
+// A rate is over the time in which the device was used, and there is none of what a burst may be.
+func TestDiskRates(t *testing.T) {
+	d := &diskRates{}
+	for probe, of := range map[string]func(model.Traffic) int64{
+		model.ProbeReadRate:  func(t model.Traffic) int64 { return t.Read },
+		model.ProbeWriteRate: func(t model.Traffic) int64 { return t.Written },
+		model.ProbeReadOps:   func(t model.Traffic) int64 { return t.Reads },
+	} {
+		d.flows = append(d.flows, &flow{probe: probe, cap: 1000, of: of})
+	}
+	d.flows = append(d.flows, &flow{probe: model.ProbeWriteOps, of: func(t model.Traffic) int64 { return t.Writes }})
+	start := time.Unix(1000, 0)
+	d.at = start
+	var sum model.Traffic
+	for tenth := 1; tenth <= 60; tenth++ { // 6 s; the device is read from 2 s to 4 s, and written in the last tenth
+		if tenth > 20 && tenth <= 40 {
+			sum.Read += 300
+			sum.Reads++ // 20 in all: less than a second's worth
+			sum.Writes += 1000
+		}
+		if tenth == 60 {
+			sum.Written += 5000
+		}
+		d.note(sum, start.Add(time.Duration(tenth)*100*time.Millisecond))
+	}
+	got := d.rates()
+	if len(got) != 2 || math.Abs(got[model.ProbeReadRate]-3000) > 1e-6 || math.Abs(got[model.ProbeWriteRate]-50_000) > 1e-6 {
+		t.Errorf("%v", got)
+	}
+}
+
+// counting is a target whose device moves on by one request at each reading.
+type counting struct {
+	idle
+	n int64
+}
+
+func (c *counting) IOCaps() model.IOCaps { return model.IOCaps{Read: 1} }
+func (c *counting) Traffic() (model.Traffic, error) {
+	c.n++
+	return model.Traffic{Reads: c.n, Read: c.n}, nil
+}
+
+func TestWatchDisk(t *testing.T) {
+	d, err := watchDisk(&counting{}, model.IOCaps{Read: 1})
+	if err != nil || d == nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * diskInterval)
+	got, err := d.end()
+	if err != nil || len(got) != 1 || got[model.ProbeReadRate] <= 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+	// A device without counters is not watched.
+	d, err = watchDisk(elsewhere{}, model.IOCaps{Read: 1})
+	if d != nil || err != nil {
+		t.Errorf("%v, %v", d, err)
+	}
+	if got, err := d.end(); got != nil || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}

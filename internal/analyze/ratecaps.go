@@ -12,7 +12,7 @@ import (
 const (
 	// capHolds is how much of a cap, and how much beyond it, a guest may get without a finding: headers,
 	// the first burst and the start of a transfer.
-	capHolds = 0.05
+	capHolds = 0.1
 	// capReached is the share of a cap that an arm must get to show that a workload asks for as much.
 	capReached = 0.9
 )

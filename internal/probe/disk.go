@@ -12,6 +12,10 @@ import (
 // device was in use is known to within it.
 const diskInterval = 20 * time.Millisecond
 
+// diskEnough is how many seconds' worth of a cap must have passed for a rate. Every cap lets some pass at once
+// after a pause, which is most of less.
+const diskEnough = 2
+
 // diskRates watches how fast a guest with caps of I/O reads and writes on its data device. A rate is over
 // the time in which the device was used for that, not over the trial: programs start, compute and write
 // into caches, too, and a cap limits none of that.
@@ -103,13 +107,12 @@ func (d *diskRates) end() (map[string]float64, error) {
 	return d.rates(), d.err
 }
 
-// rates leaves out flows without a cap, and those of which there was less than the cap lets pass in a
-// second: that may all be a permitted burst.
+// rates leaves out flows without a cap, and those of which too little passed.
 func (d *diskRates) rates() map[string]float64 {
 	rates := map[string]float64{}
 	for _, f := range d.flows {
 		amount, took := f.last-f.begin, f.until.Sub(f.used).Seconds()
-		if f.cap > 0 && amount >= f.cap && took > 0 {
+		if f.cap > 0 && amount >= diskEnough*f.cap && took > 0 {
 			rates[f.probe] = float64(amount) / took
 		}
 	}

@@ -25,7 +25,7 @@ func TestDiskRates(t *testing.T) {
 	for tenth := 1; tenth <= 60; tenth++ { // 6 s; the device is read from 2 s to 4 s, and written in the last tenth
 		if tenth > 20 && tenth <= 40 {
 			sum.Read += 300
-			sum.Reads++ // 20 in all: less than a second's worth
+			sum.Reads++ // 20 in all: too few
 			sum.Writes += 1000
 		}
 		if tenth == 60 {
@@ -39,7 +39,7 @@ func TestDiskRates(t *testing.T) {
 	}
 }
 
-// counting is a target whose device moves on by one request at each reading.
+// counting is a target whose device moves on by some requests at each reading.
 type counting struct {
 	idle
 	n int64
@@ -47,7 +47,7 @@ type counting struct {
 
 func (c *counting) IOCaps() model.IOCaps { return model.IOCaps{Read: 1} }
 func (c *counting) Traffic() (model.Traffic, error) {
-	c.n++
+	c.n += 10
 	return model.Traffic{Reads: c.n, Read: c.n}, nil
 }
 

@@ -68,6 +68,9 @@ func runOn(t *testing.T, d system.Driver, h *system.Host, output int64) {
 		t.Run("cap", s.cap) // last: the guest stays capped
 	})
 	t.Run("killed", func(t *testing.T) { testKilled(t, d, h) })
+	if capped(d, emulated) {
+		t.Run("caps", func(t *testing.T) { testCaps(t, d, h) })
+	}
 	if caps := d.Capabilities(); !caps.InMemory {
 		if !caps.Remote {
 			t.Run("impossible", func(t *testing.T) { testImpossible(t, d, h) })

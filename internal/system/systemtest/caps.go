@@ -1,0 +1,55 @@
+package systemtest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/system"
+)
+
+// capped reports whether the suite tests caps of I/O and the network. An emulated host may lack the kernel's
+// modules for them, and Remote machines and guests in memory have none.
+func capped(d system.Driver, emulated bool) bool {
+	caps := d.Capabilities()
+	return caps.IOCap.By != "" && !emulated
+}
+
+// testCaps starts a guest with caps. What it writes and flushes, and what it exchanges with the host, must take
+// at least as long as the caps and their bursts allow. How much longer depends on what else the host does.
+func testCaps(t *testing.T, d system.Driver, h *system.Host) {
+	const rate, bits = 2 << 20, 20_000_000 // per second
+	f := networked(d)
+	f.IO = model.IOCaps{Read: rate, Write: rate, ReadOps: 5000, WriteOps: 5000}
+	if f.OnBridge() && d.Capabilities().NetCap.By != "" {
+		f.Net.Rate = bits
+	}
+	s := suite{d: d, m: launch(t, d, h, "caps", f), size: wholeOutput}
+	s.dir = s.m.DataDir()
+	begin := time.Now()
+	if r := s.sh(t, "dd if=/dev/zero of=capped bs=64k count=96 conv=fsync"); r.ExitCode != 0 {
+		t.Fatalf("%s", r.Stderr)
+	}
+	atLeast(t, begin, 6<<20, rate)
+	if f.Net.Rate == 0 {
+		return
+	}
+	served := s.serve(t)
+	begin = time.Now()
+	if err := h.Network.OnHost(model.NetworkBridged, func() error { return echoed(s.m.Address(), s.exchanged()) }); err != nil {
+		t.Error(err)
+	}
+	atLeast(t, begin, s.exchanged(), bits/8)
+	served()
+}
+
+// atLeast fails if bytes took less than two thirds of the time that they take at rate, in bytes per second: the
+// rest may be a burst.
+func atLeast(t *testing.T, begin time.Time, bytes, rate int) {
+	t.Helper()
+	took, least := time.Since(begin).Seconds(), float64(bytes)/float64(rate)*2/3
+	t.Logf("%d bytes took %.3g s", bytes, took)
+	if took < least {
+		t.Errorf("%d bytes at %d bytes per second took %.3g s, less than %.3g s", bytes, rate, took, least)
+	}
+}

@@ -19,8 +19,13 @@ const holdTimeout = 10 * time.Second
 
 // hold makes a group's directory, unless there is one that nobody holds, and locks it until the file is
 // closed.
-func hold(dir string) (*os.File, error) {
+func hold(dir string) (f *os.File, err error) {
 	made := false
+	defer func() {
+		if made && err != nil {
+			os.Remove(dir)
+		}
+	}()
 	for end := time.Now().Add(holdTimeout); ; time.Sleep(time.Millisecond) {
 		if err := os.Mkdir(dir, 0o755); err == nil {
 			made = true

@@ -35,42 +35,46 @@ func (r *runner) newcomers(_ context.Context, arm string) (all []*member, err er
 
 // start creates the guests of a trial at the same time, runs the workload's program in each, and removes
 // them. Unless the workload is Cold, a guest of the arm has been started since the page cache was dropped.
-// The system's daemon runs already. An error is the host's or tare's.
+// The system's daemon runs already and has started a guest: the first one gives it more to do, such as to
+// import an image. An error is the host's or tare's.
 func (r *runner) start(ctx context.Context, members []*member, w *workload.Workload, size int64, _ role) (err error) {
 	r.awake = false
-	rest, err := r.wakeDaemon(ctx, members[0].guest)
+	of := members[0].Of
+	rest, fresh, err := r.wakeDaemon(ctx, members[0].guest)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rest()) }()
-	if of := members[0].Of; !w.Cold && !r.warm[of] {
-		first := *members[0]
-		own := *first.guest
-		first.guest = &own
-		if err := r.startAll(ctx, []*member{&first}, w, size); err != nil {
+	if fresh || !w.Cold && !r.warm[of] {
+		uncounted := *members[0]
+		own := *uncounted.guest
+		uncounted.guest = &own
+		if err := r.startAll(ctx, []*member{&uncounted}, w, size); err != nil {
 			return err
 		}
-		r.warm[of] = true // also if it did not start: the counted ones will not either
+		// Also if it did not start: the counted ones will not either.
+		r.warm[of] = !w.Cold
 	}
 	return r.startAll(ctx, members, w, size)
 }
 
 // wakeDaemon thaws the daemon that makes the guest's system, or starts it. It runs from the first trial of
 // the arm to the end of the run, and is frozen whenever the arm does not start a guest. The caller calls rest.
-func (r *runner) wakeDaemon(ctx context.Context, g *guest) (rest func() error, err error) {
+// fresh: the daemon has not started a guest yet.
+func (r *runner) wakeDaemon(ctx context.Context, g *guest) (rest func() error, fresh bool, err error) {
 	driver, ok := r.Drivers[g.system()].(system.Served)
 	if !ok {
-		return func() error { return nil }, nil
+		return func() error { return nil }, false, nil
 	}
 	kept := r.kept[g.Of]
-	if kept == nil {
+	if fresh = kept == nil; fresh {
 		// The number tells whose daemon it is, as that of a guest's site does.
 		if kept, err = driver.KeepDaemon(ctx, fmt.Sprintf("%s-%d-start", r.Host.RunID, g.number)); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		r.kept[g.Of] = kept
 	}
-	return kept.Rest, kept.Wake()
+	return kept.Rest, fresh, kept.Wake()
 }
 
 // endDaemon ends the daemon that was kept for the starts of an arm, if there is one.

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"sync"
 
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
@@ -23,6 +24,10 @@ type Driver struct {
 	programs  []string // that it needs; the first is the engine
 	capCovers string   // what a CPU cap covers
 	daemon    *system.Daemon
+
+	mu   sync.Mutex
+	from source // what the daemon has imported as base
+	base image
 }
 
 func (d *Driver) Name() string { return d.name }

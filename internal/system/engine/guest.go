@@ -89,22 +89,16 @@ func (g *guest) start(ctx context.Context) error {
 		return err
 	}
 	defer l.Close()
-	tree, binds, err := skeleton(g.site.Userland.Tree)
+	base, err := g.engine.image(ctx, g.client, source{g.use.Dir(), g.site.Userland.Tree})
 	if err != nil {
 		return err
 	}
-	var imported []byte
-	if err := g.client.call(ctx, "POST", "/images/create?fromSrc=-", tree, &imported); err != nil {
-		return err
-	}
-	binds = append(binds, g.site.DataDir+":/data", g.site.Userland.Agent+":/tare-agent:ro", l.Path+":"+agentSocket)
+	binds := append(slices.Clip(base.binds), g.site.DataDir+":/data", g.site.Userland.Agent+":/tare-agent:ro", l.Path+":"+agentSocket)
 	c, err := g.container(binds)
 	if err != nil {
 		return err
 	}
-	if c.Image, err = imageID(imported); err != nil {
-		return err
-	}
+	c.Image = base.id
 	asked, err := json.Marshal(c)
 	if err != nil {
 		return err
@@ -167,6 +161,38 @@ func (g *guest) container(binds []string) (container, error) {
 		c.HostConfig.CapAdd = system.CapabilityNames(harmless)
 	}
 	return c, nil
+}
+
+// source is a tree that the daemon with this directory imports.
+type source struct{ daemon, tree string }
+
+// image is what a container's root is made of.
+type image struct {
+	id    string
+	binds []string
+}
+
+// image returns the image of a tree. A daemon imports it for its first guest, and has it for the others.
+func (d *Driver) image(ctx context.Context, c *client, s source) (image, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.from == s {
+		return d.base, nil
+	}
+	tree, binds, err := skeleton(s.tree)
+	if err != nil {
+		return image{}, err
+	}
+	var imported []byte
+	if err := c.call(ctx, "POST", "/images/create?fromSrc=-", tree, &imported); err != nil {
+		return image{}, err
+	}
+	id, err := imageID(imported)
+	if err != nil {
+		return image{}, err
+	}
+	d.from, d.base = s, image{id, binds}
+	return d.base, nil
 }
 
 // own are the root's directories that are not mounted from the tree.

@@ -62,11 +62,16 @@ func OrderedAnswers(all []analyze.Answer) []analyze.Answer {
 	return all
 }
 
-// claimed words what is resolved, the largest first: "3.1 % (2.2 … 4.0) on
+// claimed words what is resolved, the largest first: "21.6× as much (18.2 … 25.6) on
 // dd-write and 2.4 % (1.1 … 3.7) on untar-kernel".
 func claimed(claims []analyze.Claim) string {
 	var parts []string
 	for _, c := range claims[:min(len(claims), maxNamed)] {
+		if c.Percent >= manyPercent {
+			parts = append(parts, fmt.Sprintf("%s as much (%s … %s) on %s", multiple(c.Percent),
+				digits(1+c.Low/100, 3), digits(1+c.High/100, 3), c.Workload))
+			continue
+		}
 		from, to := size(c.Low), size(c.High)
 		if c.Percent < 0 {
 			from, to = to, from
@@ -89,15 +94,16 @@ func notResolved(open []analyze.Claim, of int) string {
 	})
 	var parts []string
 	for _, c := range open[:min(len(open), maxNamed)] {
-		parts = append(parts, bound(farther(c))+" on "+c.Workload)
+		parts = append(parts, saidBound(farther(c), "much")+" on "+c.Workload)
 	}
 	most := and(parts)
 	if more := len(open) - maxNamed; more > 0 {
-		most = fmt.Sprintf("%s, and %s on %d more", strings.Join(parts, ", "), bound(farther(open[len(open)-1])), more)
+		last := saidBound(farther(open[len(open)-1]), "much")
+		most = fmt.Sprintf("%s, and %s on %d more", strings.Join(parts, ", "), last, more)
 	}
 	switch {
 	case len(open) == 1:
-		return "not resolved on " + open[0].Workload + ": at most " + bound(farther(open[0]))
+		return "not resolved on " + open[0].Workload + ": at most " + saidBound(farther(open[0]), "much")
 	case len(open) == of:
 		return fmt.Sprintf("not resolved on any of %d workloads: at most %s", of, most)
 	}
@@ -114,6 +120,20 @@ func farther(c analyze.Claim) float64 {
 
 // mostPercent is the overhead beyond which a bound says nothing.
 const mostPercent = 99_999
+
+// manyPercent is the overhead from which sentences say how many times as much it is.
+const manyPercent = 200
+
+// multiple words a large overhead: "21.6×" for +2060 %.
+func multiple(percent float64) string { return digits(1+percent/100, 3) + "×" }
+
+// saidBound is bound in a sentence: "21.6× as much" for +2060 %, where as is "much".
+func saidBound(farther float64, as string) string {
+	if farther >= manyPercent {
+		return multiple(farther) + " as " + as
+	}
+	return bound(farther)
+}
 
 // nameOrCount names one or two workloads, or counts more of them.
 func nameOrCount(names []string, of int) string {

@@ -34,6 +34,19 @@ func TestAnswerText(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
+	many := []analyze.Claim{claim("a", 2156, 1720, 2500), claim("b", 200, 150, 250), claim("c", 199, 150, 250)}
+	open := []analyze.Claim{claim("a", 300, -50, 1361), claim("b", 60, -50, 199), claim("c", 60, -50, 200)}
+	for want, a := range map[string]analyze.Answer{
+		"costs 22.6× as much (18.2 … 26.0) on a, 3.00× as much (2.50 … 3.50) on b and 199 % (150 … 250) on c": {
+			Workloads: 3, Costs: many},
+		"not resolved on any of 3 workloads: at most +199 % on b, 3.00× as much on c and 14.6× as much on a": {
+			Workloads: 3, Open: open},
+		"not resolved on a: at most 14.6× as much": {Workloads: 1, Open: open[:1]},
+	} {
+		if got := AnswerWords(a); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
 	ordered := OrderedAnswers([]analyze.Answer{{Arm: "tcg", Emulated: true}, {Arm: "b"}, {Arm: "a"}})
 	if ordered[0].Arm != "b" || ordered[1].Arm != "a" || ordered[2].Arm != "tcg" {
 		t.Errorf("order %v", ordered)

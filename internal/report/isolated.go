@@ -94,7 +94,7 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 		})
 		var bounds []string
 		for _, i := range open[:min(len(open), maxNamed)] {
-			bounds = append(bounds, bound(i.FartherPercent)+" on "+where(i))
+			bounds = append(bounds, saidBound(i.FartherPercent, "long")+" on "+where(i))
 		}
 		if n := len(open) - maxNamed; n > 0 {
 			bounds = append(bounds, fmt.Sprintf("less in %d more", n))

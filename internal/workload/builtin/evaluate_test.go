@@ -248,7 +248,8 @@ func TestEvaluateRefuses(t *testing.T) {
 		{"another file", "nginx", "hash", func(r *workload.StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte("733f"), []byte("833f"), 1)
 		}, []string{"step hash", "instead of 733fe81f"}},
-		{"no file", "caddy", "hash", func(r *workload.StepResult) { r.Stdout = nil }, []string{`step hash: the file that was sent has the SHA-256 ""`}},
+		{"no file", "caddy", "hash", func(r *workload.StepResult) { r.Stdout = nil },
+			[]string{`step hash: the file that was sent has the SHA-256 ""`}},
 		{"a request too few in the log", "nginx", "served", func(r *workload.StepResult) { r.Stdout = []byte("299\n") },
 			[]string{"step served", "instead of 300"}},
 		{"half a file each", "caddy", "served", func(r *workload.StepResult) { r.ExitCode, r.Stdout = 1, []byte("0\n") },
@@ -256,8 +257,10 @@ func TestEvaluateRefuses(t *testing.T) {
 		{"a damaged file", "sqlite", "verify", func(r *workload.StepResult) {
 			r.Stdout = append([]byte("*** in database main ***\nPage 7: never used\n"), r.Stdout[3:]...)
 		}, []string{"finds the file damaged"}},
-		{"a wrong answer", "sqlite", "verify", func(r *workload.StepResult) { r.Stdout[3] ^= 1 }, []string{"the answers have the SHA-256"}},
-		{"another commit", "git-clone", "verify-clone", func(r *workload.StepResult) { r.Stdout[0] ^= 1 }, []string{"the clone ends with commit"}},
+		{"a wrong answer", "sqlite", "verify", func(r *workload.StepResult) { r.Stdout[3] ^= 1 },
+			[]string{"the answers have the SHA-256"}},
+		{"another commit", "git-clone", "verify-clone", func(r *workload.StepResult) { r.Stdout[0] ^= 1 },
+			[]string{"the clone ends with commit"}},
 		{"fewer commits", "git-clone", "verify-clone", func(r *workload.StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte("\n1\n"), []byte("\n0\n"), 1)
 		}, []string{"the clone has 0 commits instead of 1"}},
@@ -273,8 +276,10 @@ func TestEvaluateRefuses(t *testing.T) {
 		{"another picture", "ffmpeg", "verify", func(r *workload.StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte("min:43"), []byte("min:13"), 1)
 		}, []string{"differs too much from the input: 13.97"}},
-		{"a shorter input", "ffmpeg", "verify", func(r *workload.StepResult) { r.Stdout = r.Stdout[1:] }, []string{"the input has 456000 bytes"}},
-		{"no quality", "ffmpeg", "verify", func(r *workload.StepResult) { r.Stdout = r.Stdout[:20] }, []string{"or their quality are missing"}},
+		{"a shorter input", "ffmpeg", "verify", func(r *workload.StepResult) { r.Stdout = r.Stdout[1:] },
+			[]string{"the input has 456000 bytes"}},
+		{"no quality", "ffmpeg", "verify", func(r *workload.StepResult) { r.Stdout = r.Stdout[:20] },
+			[]string{"or their quality are missing"}},
 		{"does not decompress", "zstd", "verify", func(r *workload.StepResult) { r.Stdout = nil },
 			[]string{`the file has "" bytes, but zstd wrote`}},
 		{"a part decompressed", "zstd", "decompress",

@@ -79,8 +79,8 @@ func nginx() *workload.Workload {
 // caddy serves a file to ab; the server is written in Go.
 func caddy() *workload.Workload {
 	const start = `printf '%s' "$1" >` + webDir + `/conf
-XDG_CONFIG_HOME="$PWD/` + webDir + `" XDG_DATA_HOME="$PWD/` + webDir + `" exec caddy run --adapter caddyfile --config ` +
-		webDir + `/conf`
+export XDG_CONFIG_HOME="$PWD/` + webDir + `" XDG_DATA_HOME="$PWD/` + webDir + `"
+exec caddy run --adapter caddyfile --config ` + webDir + `/conf`
 	return filesWorkload("caddy", workload.Workload{
 		Name: "caddy", Title: "Caddy, a server in Go, serves a file to ab",
 		Source: "Caddy (caddy) and ab (apache2-utils)", Packages: []string{"caddy"},

@@ -21,7 +21,7 @@ type page struct {
 var clientsParam = workload.Param{Name: "clients", Default: "1", Min: 1, Max: 1000, About: "concurrent requests"}
 
 // apacheWorkload completes a workload in which ab requests a page from Apache.
-func apacheWorkload(w *workload.Workload, set workload.Settings, p page, disk int64,
+func apacheAB(w *workload.Workload, set workload.Settings, p page, disk int64,
 	serve ...workload.Step) *workload.Workload {
 	w.Programs, w.Packages = append(w.Programs, "apache2"), append(w.Packages, "apache2")
 	return abWorkload(w, set, p, disk, serve...)
@@ -132,7 +132,7 @@ func abStatic() *workload.Workload {
 			Name: "ab-static", Title: "Apache serves a static page to ab", ArticleIDs: []string{"L4-ab-static"},
 			Source: "Apache (apache2) and ab (apache2-utils)", MinSize: 300, DefaultSize: 5000,
 		}
-		return apacheWorkload(w, set, page{path: "/index.html", marker: "Apache2 Debian Default Page"}, 0, apache(apacheEvent))
+		return apacheAB(w, set, page{path: "/index.html", marker: "Apache2 Debian Default Page"}, 0, apache(apacheEvent))
 	})
 }
 
@@ -143,7 +143,7 @@ func abStatus() *workload.Workload {
 			ArticleIDs: []string{"L5-ab-status"},
 			Source:     "Apache (apache2) and ab (apache2-utils)", MinSize: 300, DefaultSize: 5000,
 		}
-		return apacheWorkload(w, set, page{path: "/server-status", marker: "Apache Server Status", varies: true, grows: true}, 0,
+		return apacheAB(w, set, page{path: "/server-status", marker: "Apache Server Status", varies: true, grows: true}, 0,
 			apache(apacheEvent))
 	})
 }
@@ -156,7 +156,7 @@ func tcpCRR() *workload.Workload {
 		Source:     "Apache (apache2) and ab (apache2-utils)", MinSize: 300, DefaultSize: 5000,
 		StandIn: "for netperf's TCP_CRR, which is not in Debian's main (see netperf-crr): ab without -k also opens a connection for every request, but the messages are HTTP instead of one byte, and the figures include Apache's work",
 	}
-	return apacheWorkload(w, workload.Settings{"clients": "1"}, page{path: "/robots.txt", marker: "tare"}, 0, apache(apacheEvent+`Alias /robots.txt /etc/hostname
+	return apacheAB(w, workload.Settings{"clients": "1"}, page{path: "/robots.txt", marker: "tare"}, 0, apache(apacheEvent+`Alias /robots.txt /etc/hostname
 <Directory /etc>
 	Require all granted
 </Directory>
@@ -173,7 +173,7 @@ func wordpress() *workload.Workload {
 			Setups:   []workload.Setup{wordpressSetup}, MinSize: 10, DefaultSize: 500,
 		}
 		serve := append(mariadb(wordpressSetup), apache(apachePHP))
-		return apacheWorkload(w, set, page{path: "/wp/", marker: "Hello world!", varies: true}, mariadbDisk, serve...)
+		return apacheAB(w, set, page{path: "/wp/", marker: "Hello world!", varies: true}, mariadbDisk, serve...)
 	})
 }
 
@@ -187,7 +187,7 @@ func mediawiki() *workload.Workload {
 			Setups:   []workload.Setup{mediawikiSetup}, MinSize: 10, DefaultSize: 500,
 		}
 		serve := append(mariadb(mediawikiSetup), apache(apachePHP))
-		return apacheWorkload(w, set, page{path: "/mediawiki/index.php/Main_Page", marker: "MediaWiki has been installed",
+		return apacheAB(w, set, page{path: "/mediawiki/index.php/Main_Page", marker: "MediaWiki has been installed",
 			varies: true}, mariadbDisk, serve...)
 	})
 }

@@ -166,7 +166,8 @@ func (r *fleetReader) path(path string) error {
 		found = true
 	}
 	if !found {
-		return fault.Campaignf("%s: there is no run in this folder, nor in the folders in it: no file that ends in .tare", path)
+		return fault.Campaignf("%s: there is no run in this folder, nor in the folders in it: no file that ends in .tare",
+			path)
 	}
 	return nil
 }

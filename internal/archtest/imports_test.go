@@ -62,7 +62,8 @@ var rooms = []struct {
 	{"report/reporttest", []string{"analyze"}, "reporttest has a result for tests of whatever shows one"},
 	{"report/page/pagetest", nil, "pagetest opens pages, and does not know what is on them"},
 	{"compare", []string{"analyze", "dataset", "store", "stats", "campaign", "host", "report", "workload", "workload/builtin"}, "a comparison reads finished runs: it never imports system, nor run"},
-	{"fleet", []string{"analyze", "campaign", "compare", "dataset", "host", "host/doctor", "report", "stats", "store", "strict"},
+	{"fleet", []string{"analyze", "campaign", "compare", "dataset", "host", "host/doctor", "report", "stats", "store",
+		"strict"},
 		"a fleet is read from finished runs: it never imports system, nor run"},
 	{"serve", []string{"analyze", "dataset", "store", "compare", "report", "report/page", "campaign", "plan", "host"}, "a server reads runs and changes none: it never imports system, nor run"},
 

@@ -15,7 +15,6 @@ import (
 	"slices"
 
 	"github.com/tare-bench/tare/internal/analyze"
-	"github.com/tare-bench/tare/internal/compare"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/stats"
 )
@@ -159,8 +158,8 @@ func Analyze(name string, machines []Machine, all bool) (*Result, error) {
 		}
 		groups[m.Group] = append(groups[m.Group], m)
 		if other, twice := hosts[first.HostID]; twice && first.HostID != "" {
-			res.Warnings = append(res.Warnings, fmt.Sprintf("%s and %s have the same host id: one machine under two names, or a "+
-				"cloned machine id. If they are one machine, their costs are not independent.", other, m.Name))
+			res.Warnings = append(res.Warnings, fmt.Sprintf("%s and %s have the same host id: one machine under two "+
+				"names, or a cloned machine id. If they are one machine, their costs are not independent.", other, m.Name))
 		}
 		hosts[first.HostID] = m.Name
 	}
@@ -224,8 +223,8 @@ func analyzeGroup(name string, machines []Machine, alpha, delta float64, all boo
 
 // costOf pools one cost.
 func costOf(c analyze.Comparison, machines []Machine, alpha, delta float64) (Cost, error) {
-	cost := Cost{Workload: c.Workload, Metric: c.Metric, Better: c.Better, Arm: c.Arm, Baseline: c.Baseline, Family: c.Family,
-		Machines: []MachineCost{}, LeftOut: []LeftOut{}}
+	cost := Cost{Workload: c.Workload, Metric: c.Metric, Better: c.Better, Arm: c.Arm, Baseline: c.Baseline,
+		Family: c.Family, Machines: []MachineCost{}, LeftOut: []LeftOut{}}
 	var of []stats.Estimate
 	var taken []Machine
 	for _, m := range comparable(c, machines, &cost.LeftOut) {
@@ -266,8 +265,8 @@ func costOf(c analyze.Comparison, machines []Machine, alpha, delta float64) (Cos
 		}
 		for i, d := range others {
 			m, n := d.Mean.Exp(), d.Next.Exp()
-			cost.Machines[i].Without = &Without{Ratio: m.Estimate, CILow: m.Low, CIHigh: m.High, NextLow: n.Low, NextHigh: n.High,
-				Tau: math.Sqrt(d.Tau2), Residual: d.Residual, P: d.P, PHolm: d.P}
+			cost.Machines[i].Without = &Without{Ratio: m.Estimate, CILow: m.Low, CIHigh: m.High, NextLow: n.Low,
+				NextHigh: n.High, Tau: math.Sqrt(d.Tau2), Residual: d.Residual, P: d.P, PHolm: d.P}
 		}
 	}
 	cost.Shares, err = sharesOf(c, taken)
@@ -306,139 +305,6 @@ func machineCost(c analyze.Comparison, m Machine, alpha float64) (stats.Estimate
 	iv = iv.Exp()
 	return e, MachineCost{Machine: m.Name, Ratio: iv.Estimate, CILow: iv.Low, CIHigh: iv.High, StdErr: e.StdErr, DF: e.DF,
 		Runs: len(ln)}, nil
-}
-
-// find returns what a run says of a cost; a zero Comparison if nothing.
-func find(r *Run, of analyze.Comparison) analyze.Comparison {
-	for _, c := range r.Result.Comparisons {
-		if c.Workload == of.Workload && c.Metric == of.Metric && c.Arm == of.Arm {
-			return c
-		}
-	}
-	return analyze.Comparison{}
-}
-
-// comparable returns the machines whose costs are of the same thing, each with those of its runs that
-// have one, and adds the others to out.
-func comparable(c analyze.Comparison, machines []Machine, out *[]LeftOut) []Machine {
-	var with []Machine
-	for _, m := range machines {
-		var runs []*Run
-		why := "it did not measure this"
-		for _, r := range m.Runs {
-			k := find(r, c)
-			switch {
-			case k.Arm == "":
-			case k.Ratio <= 0:
-				why = "it has no values"
-			case r.Doubt(k) != "":
-				why = r.Doubt(k)
-			case !(k.StdErr > 0):
-				why = "it has too few blocks for an interval"
-			default:
-				runs = append(runs, r)
-			}
-		}
-		if runs == nil {
-			*out = append(*out, LeftOut{m.Name, why})
-			continue
-		}
-		with = append(with, Machine{m.Name, m.Group, runs})
-	}
-	// The machine to which most others are alike is what they must be alike to.
-	best, most := 0, -1
-	for i, m := range with {
-		n := 0
-		for _, other := range with {
-			if unlike(m.Runs[0], other.Runs, c) == "" {
-				n++
-			}
-		}
-		if n > most {
-			best, most = i, n
-		}
-		if n == len(with) {
-			break
-		}
-	}
-	var alike []Machine
-	for _, m := range with {
-		if why := unlike(with[best].Runs[0], m.Runs, c); why != "" {
-			*out = append(*out, LeftOut{m.Name, fmt.Sprintf("not as on %s: %s", with[best].Name, why)})
-			continue
-		}
-		alike = append(alike, m)
-	}
-	return alike
-}
-
-// unlike says why runs did not measure the same thing as another one; "" if they did.
-func unlike(a *Run, runs []*Run, c analyze.Comparison) string {
-	for _, b := range runs {
-		if was, is := guests(a, c.Arm), guests(b, c.Arm); was != is {
-			return fmt.Sprintf("the guests of %s are of another size: %s, not %s", c.Arm, is, was)
-		}
-		if why := compare.Unlike(a.Run, b.Run, c); why != "" {
-			return why
-		}
-	}
-	return ""
-}
-
-// guests words the size of an arm's guests, whichever CPUs of the host they run on.
-func guests(r *Run, arm string) string {
-	f := r.Arm(arm).Size
-	f.CPUs, f.Devices = nil, nil
-	return compare.FlavorText(f)
-}
-
-// sharesOf splits the variance of single blocks. It is nil for metrics whose blocks are not kept.
-func sharesOf(c analyze.Comparison, machines []Machine) ([]Share, error) {
-	var values []float64
-	var path [][]int
-	for i, m := range machines {
-		boots := map[string]int{}
-		guests := 0 // numbered within the machine, so that runs of one boot have different ones
-		for _, r := range m.Runs {
-			boot := "run " + r.Name
-			if ids := r.Boots(); len(ids) == 1 {
-				boot = ids[0]
-			}
-			for _, g := range r.costs[analyze.CostOf{Workload: c.Workload, Metric: c.Metric, Arm: c.Arm}] {
-				key := boot
-				if guests++; r.booted {
-					key = fmt.Sprint("boot of guest ", guests)
-				}
-				if _, ok := boots[key]; !ok {
-					boots[key] = len(boots)
-				}
-				for _, v := range g {
-					values, path = append(values, v), append(path, []int{i, boots[key], guests})
-				}
-			}
-		}
-	}
-	if len(values) < 2 {
-		return nil, nil
-	}
-	parts, err := stats.NestedComponents(values, path)
-	if err != nil {
-		return nil, err
-	}
-	total := 0.0
-	for _, p := range parts {
-		total += max(0, p.Variance)
-	}
-	var out []Share
-	for i, level := range []string{"machine", "boot", "guest", "trial"} {
-		v := max(0, parts[i].Variance)
-		s := Share{Level: level, Known: parts[i].Known, SD: math.Sqrt(v), DF: parts[i].DF}
-		if total > 0 {
-			s.Percent = 100 * v / total
-		}
-		out = append(out, s)
-	}
-	return out, nil
 }
 
 // judge adjusts the p-values within each family, and sets verdicts and odd machines.

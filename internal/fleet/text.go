@@ -36,9 +36,9 @@ func Text(w io.Writer, r *Result, machines bool) error {
 // Legend says how to read the table of costs.
 func (r *Result) Legend() string {
 	level := fmt.Sprintf("%.4g %%", 100*(1-r.Alpha))
-	return fmt.Sprintf("What an arm costs against the baseline of the same machine, as the mean of all machines of the kind, "+
-		"with its %s interval. The cost on the next machine of the kind lies within \"next machine\" with %s confidence. The "+
-		"spread is the standard deviation between machines.", level, level)
+	return fmt.Sprintf("What an arm costs against the baseline of the same machine, as the mean of all machines of the "+
+		"kind, with its %s interval. The cost on the next machine of the kind lies within \"next machine\" with %s "+
+		"confidence. The spread is the standard deviation between machines.", level, level)
 }
 
 func (g *Group) text(b *strings.Builder, r *Result, machines bool) {
@@ -101,8 +101,8 @@ func (g *Group) shares(b *strings.Builder) {
 }
 
 // SharesLegend says how to read the shares of variance.
-const SharesLegend = "Where the variance of the cost of a single block comes from. A dash: a level that occurs once in the " +
-	"level before it, and is in the share of that."
+const SharesLegend = "Where the variance of the cost of a single block comes from. A dash: a level that occurs " +
+	"once in the level before it, and is in the share of that."
 
 // Text words a share.
 func (s Share) Text() string {
@@ -195,7 +195,8 @@ func (o Odd) Lines() []string {
 		return s
 	}
 	for _, f := range o.Facts {
-		lines = append(lines, fmt.Sprintf("%s: %s; on %d of %d others: %s", f.What, unknown(f.Is), f.Count, f.Of, unknown(f.Others)))
+		lines = append(lines, fmt.Sprintf("%s: %s; on %d of %d others: %s", f.What, unknown(f.Is), f.Count, f.Of,
+			unknown(f.Others)))
 	}
 	for _, n := range o.Noise {
 		lines = append(lines, "tare doctor: "+n.What)

@@ -238,7 +238,8 @@ func TestSimPool(t *testing.T) {
 					odd += 1 / n
 				}
 			}
-			t.Logf("%2d machines, τ %.1f: mean %.3f, next %.3f, τ² %.3f, an odd machine %.3f", k, tau, mean, next, spread, odd)
+			t.Logf("%2d machines, τ %.1f: mean %.3f, next %.3f, τ² %.3f, an odd machine %.3f",
+				k, tau, mean, next, spread, odd)
 			if mean < 0.89 || next < 0.82 || odd > 0.1 {
 				t.Errorf("%d machines, τ %v: out of bounds", k, tau)
 			}

@@ -29,7 +29,6 @@ type fleetView struct {
 	Policy       string
 	Title, Level string
 	Legend       string
-	SharesLegend string
 	Groups       []fleetGroup
 }
 
@@ -77,7 +76,7 @@ type fleetPlot struct {
 func WriteFleet(w io.Writer, r *fleet.Result) error {
 	css := pageCSS + fleetCSS
 	v := fleetView{Result: r, CSS: template.CSS(css), Policy: policy(css, "", false), Title: "A fleet", Legend: r.Legend(),
-		Level: fmt.Sprintf("%.4g %%", 100*(1-r.Alpha)), SharesLegend: fleet.SharesLegend}
+		Level: fmt.Sprintf("%.4g %%", 100*(1-r.Alpha))}
 	if r.Name != "" {
 		v.Title = r.Name
 	}
@@ -160,7 +159,8 @@ func mapView(r *fleet.Result, g fleet.Group) *fleetMap {
 			cell := fleetMapCell{Text: "–", Class: "open"}
 			for _, mc := range c.Machines {
 				if mc.Machine == machine.Name {
-					cell = fleetMapCell{fleet.Percent(mc.Ratio), fleet.Interval(mc.CILow, mc.CIHigh), machineClass(mc, r.Delta), mc.Odd}
+					cell = fleetMapCell{fleet.Percent(mc.Ratio), fleet.Interval(mc.CILow, mc.CIHigh),
+						machineClass(mc, r.Delta), mc.Odd}
 				}
 			}
 			row.Cells = append(row.Cells, cell)
@@ -262,8 +262,8 @@ func forestPlot(id string, c fleet.Cost, r *fleet.Result) template.HTML {
 			s.text(a.x(0)+6, y+4, "none", "needs 3 machines")
 		}
 	}
-	desc := fmt.Sprintf("For each machine a point with its interval, below them the pooled cost as a diamond and where the "+
-		"cost on the next machine lies. The table and the map have the same figures. The band is ±%.3g %%.", 100*r.Delta)
+	desc := fmt.Sprintf("For each machine a point with its interval, below them the pooled cost as a diamond and where "+
+		"the cost on the next machine lies. The table and the map have the same figures. The band is ±%.3g %%.", 100*r.Delta)
 	return s.chart(id, bottom+2, "What "+c.Arm+" costs on "+c.Title()+", by machine", desc)
 }
 

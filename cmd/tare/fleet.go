@@ -20,10 +20,17 @@ func newFleet(*options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fleet",
 		Short: "The same question over many machines",
-		Long: `fleet says what a system costs on machines of a kind: on average, on the next machine,
-and on which machines something is odd. docs/fleet.md explains the figures.`,
+		Long: `fleet measures on many machines over SSH, and says what a system costs on machines of
+a kind: on average, on the next machine, and on which machines something is odd.
+docs/fleet.md explains the figures, and what tare leaves on the machines.`,
+		Example: `  tare fleet doctor racks.yaml
+  tare fleet run racks.yaml
+  tare fleet status racks.yaml
+  tare fleet fetch racks.yaml
+  tare fleet show racks.yaml`,
 	}
-	c.AddCommand(newFleetShow())
+	c.AddCommand(newFleetShow(), newFleetDoctor(), newFleetRun(), newFleetStatus(), newFleetResume(), newFleetFetch(),
+		newFleetCancel())
 	return c
 }
 

@@ -65,6 +65,7 @@ var rooms = []struct {
 	{"fleet", []string{"analyze", "campaign", "compare", "dataset", "host", "host/doctor", "report", "stats", "store",
 		"strict"},
 		"a fleet is read from finished runs: it never imports system, nor run"},
+	{"fleet/remote", nil, "remote copies programs and files; it does not know what is in them"},
 	{"serve", []string{"analyze", "dataset", "store", "compare", "report", "report/page", "campaign", "plan", "host"}, "a server reads runs and changes none: it never imports system, nor run"},
 
 	// What run is based on.

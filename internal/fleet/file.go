@@ -17,6 +17,8 @@ type File struct {
 	Budget   time.Duration // of each machine's run; 0: as the campaign says
 	Busy     int           // how many machines may measure at once; 0: all
 	Results  string        // folder with a folder for each machine; a relative one is beside the file
+	Config   string        // of ssh, its -F; "": its default
+	Dir      string        // of tare's files on the machines; "": its default
 	Machines []Member
 }
 
@@ -52,6 +54,10 @@ var (
 			func(f *File) *int { return &f.Busy }),
 		strict.Field("results", "folder with a folder of run files for each machine; by default the fleet's name", text,
 			func(f *File) *string { return &f.Results }),
+		strict.Field("ssh_config", "configuration file of ssh; by default its own", text,
+			func(f *File) *string { return &f.Config }),
+		strict.Field("dir", "directory for tare's files on the machines", text,
+			func(f *File) *string { return &f.Dir }),
 		strict.Required(strict.Field("machines", "the machines, by name",
 			strict.Named("machines", maxMachines, memberKind, func(m *Member) *string { return &m.Name }),
 			func(f *File) *[]Member { return &f.Machines })),
@@ -76,7 +82,7 @@ func Parse(path string, text []byte) (*File, error) {
 		}
 		return filepath.Join(filepath.Dir(path), name)
 	}
-	f.Results = beside(f.Results)
+	f.Results, f.Config = beside(f.Results), beside(f.Config)
 	if strings.HasSuffix(f.Campaign, ".yaml") || strings.HasSuffix(f.Campaign, ".yml") {
 		f.Campaign = beside(f.Campaign)
 	}

@@ -270,7 +270,7 @@ machines:
   node2:
 `))
 	must(t, err)
-	want := File{"racks", "/etc/web.yaml", 30 * time.Minute, 2, "/etc/racks",
+	want := File{"racks", "/etc/web.yaml", 30 * time.Minute, 2, "/etc/racks", "", "",
 		[]Member{{"node1", "root@10.0.0.1", "xeon"}, {"node2", "node2", ""}}}
 	if fmt.Sprint(*f) != fmt.Sprint(want) || f.Runs("node1") != "/etc/racks/node1" {
 		t.Errorf("%+v", f)

@@ -1,0 +1,339 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/experiment"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/fleet"
+	"github.com/tare-bench/tare/internal/fleet/remote"
+	"github.com/tare-bench/tare/internal/report"
+)
+
+// fleetFlags are those of the commands that log in to machines.
+type fleetFlags struct {
+	run     string // name of the run on the machines
+	program string
+	poll    time.Duration
+	wait    bool
+}
+
+// mostLogins is how many machines are asked at once.
+const mostLogins = 16
+
+// remoteFleet is a fleet's file with what is needed to log in.
+type remoteFleet struct {
+	*fleet.File
+	run      string
+	campaign []byte
+	args     []string // of tare run
+}
+
+func openRemoteFleet(path string, f fleetFlags) (*remoteFleet, error) {
+	file, err := openFleet(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &remoteFleet{File: file, run: f.run}
+	if r.run == "" {
+		r.run = file.Name
+	}
+	if strings.ContainsAny(r.run, "/\x00") || strings.HasPrefix(r.run, ".") {
+		return nil, fault.Campaignf("--run %q: must be a file name", r.run)
+	}
+	if file.Campaign != "" {
+		if r.campaign, _, err = experiment.Text(file.Campaign); err != nil {
+			return nil, err
+		}
+	}
+	if file.Budget > 0 {
+		r.args = []string{"--budget", campaign.FormatDuration(file.Budget)}
+	}
+	return r, nil
+}
+
+func (r *remoteFleet) host(m fleet.Member) remote.Host {
+	return remote.Host{Destination: m.SSH, Config: r.Config, Dir: r.Dir}
+}
+
+// each does something on all machines, and writes what it says in their order. An error of one
+// machine does not keep the others from it.
+func (r *remoteFleet) each(w io.Writer, do func(fleet.Member, remote.Host) (string, error)) error {
+	said, errs := make([]string, len(r.Machines)), make([]error, len(r.Machines))
+	slots := make(chan struct{}, mostLogins)
+	var all sync.WaitGroup
+	for i, m := range r.Machines {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			said[i], errs[i] = do(m, r.host(m))
+		})
+	}
+	all.Wait()
+	for i, m := range r.Machines {
+		text := said[i]
+		if errs[i] != nil {
+			text = errs[i].Error()
+		}
+		fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(text))
+	}
+	return failedOn(r.Machines, errs)
+}
+
+// failedOn is the error of a command of which some machines failed.
+func failedOn(machines []fleet.Member, errs []error) error {
+	var names []string
+	for i, err := range errs {
+		if err != nil {
+			names = append(names, machines[i].Name)
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return fault.Hostf("%d of %d machines failed: %s", len(names), len(machines), strings.Join(names, ", "))
+}
+
+// fleetCommand makes a command that does something on all machines.
+func fleetCommand(use, short, long string, f *fleetFlags,
+	do func(ctx context.Context, r *remoteFleet, m fleet.Member, h remote.Host) (string, error)) *cobra.Command {
+	c := &cobra.Command{
+		Use: use + " FLEET.yaml", Short: short, Long: long, Example: "  tare fleet " + use + " racks.yaml", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := openRemoteFleet(args[0], *f)
+			if err != nil {
+				return err
+			}
+			return r.each(cmd.OutOrStdout(), func(m fleet.Member, h remote.Host) (string, error) {
+				return do(cmd.Context(), r, m, h)
+			})
+		},
+	}
+	return c
+}
+
+func runFlag(c *cobra.Command, f *fleetFlags) *cobra.Command {
+	c.Flags().StringVar(&f.run, "run", "", "name of the run on the machines (default: the fleet's)")
+	return c
+}
+
+func programFlag(c *cobra.Command, f *fleetFlags) *cobra.Command {
+	c.Flags().StringVar(&f.program, "program", "/proc/self/exe", "build of tare to copy to the machines")
+	return c
+}
+
+func newFleetDoctor() *cobra.Command {
+	f := &fleetFlags{}
+	return programFlag(fleetCommand("doctor", "Report what each machine can measure, and what disturbs it",
+		`doctor copies this program to each machine, unless it is there, and runs tare doctor on it.`, f,
+		func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
+			p, err := remote.ProgramAt(f.program)
+			if err != nil {
+				return "", err
+			}
+			if err := h.Install(ctx, p); err != nil {
+				return "", err
+			}
+			out, err := h.Output(ctx, p, "doctor", "--json")
+			if err != nil {
+				return "", err
+			}
+			var d doctorReport
+			if err := json.Unmarshal([]byte(out), &d); err != nil {
+				return "", fault.Hostf("tare doctor there does not print JSON: %w", err)
+			}
+			return doctorText(d), nil
+		}), f)
+}
+
+// doctorText is a machine in a few lines.
+func doctorText(d doctorReport) string {
+	var usable []string
+	for _, s := range d.Systems {
+		if s.Usable {
+			usable = append(usable, s.Name)
+		}
+	}
+	text := "no description"
+	if d.Environment != nil {
+		text = report.HostLine(d.Environment)
+	}
+	text += "\n  systems: " + strings.Join(usable, ", ")
+	for _, n := range d.Noise {
+		text += fmt.Sprintf("\n  %s: %s", n.Severity, n.What)
+	}
+	return text
+}
+
+// statusText words what became of a run.
+func statusText(s remote.Status) string {
+	text := string(s.State)
+	if s.State == remote.Ended && s.Code != 0 {
+		text = fmt.Sprintf("ended with exit status %d", s.Code)
+	}
+	if s.Log != "" {
+		text += ": " + s.Log
+	}
+	return text
+}
+
+func newFleetStatus() *cobra.Command {
+	f := &fleetFlags{}
+	return runFlag(fleetCommand("status", "Report how far the run on each machine is", "", f,
+		func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
+			s, err := h.Status(ctx, r.run)
+			return statusText(s), err
+		}), f)
+}
+
+func newFleetCancel() *cobra.Command {
+	f := &fleetFlags{}
+	return runFlag(fleetCommand("cancel", "End the run on each machine, as Ctrl-C does", `cancel ends the run on each machine in an orderly
+way. tare fleet resume continues it.`, f,
+		func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
+			s, err := h.Cancel(ctx, r.run)
+			return statusText(s), err
+		}), f)
+}
+
+func newFleetResume() *cobra.Command {
+	f := &fleetFlags{}
+	return runFlag(fleetCommand("resume", "Continue runs that were cancelled, killed or rebooted away",
+		`resume continues the run on each machine on which it was interrupted, with the program
+that began it. Runs that are complete or in progress are left alone.`, f,
+		func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
+			s, err := h.Status(ctx, r.run)
+			if err == nil && s.Resumable() {
+				s, err = h.Resume(ctx, r.run, r.campaign, r.args...)
+			}
+			return statusText(s), err
+		}), f)
+}
+
+func newFleetFetch() *cobra.Command {
+	f := &fleetFlags{}
+	return runFlag(fleetCommand("fetch", "Copy the run files of all machines here", `fetch copies the run file of each machine whose run
+is over into the fleet's folder of results, where tare fleet show reads it. Its hash is
+checked, and a file that is here already is not copied again.`, f,
+		func(ctx context.Context, r *remoteFleet, m fleet.Member, h remote.Host) (string, error) {
+			s, err := h.Status(ctx, r.run)
+			if err != nil || s.State == remote.Absent {
+				return statusText(s), err
+			}
+			to := filepath.Join(r.Runs(m.Name), r.run+".tare")
+			fetched, err := h.Fetch(ctx, r.run, to)
+			if err != nil || fetched {
+				return "fetched to " + to, err
+			}
+			return "here already: " + to, nil
+		}), f)
+}
+
+func newFleetRun() *cobra.Command {
+	f := &fleetFlags{}
+	c := &cobra.Command{
+		Use:   "run FLEET.yaml",
+		Short: "Measure the campaign on all machines",
+		Long: `run copies this program and the campaign to each machine and starts the run there. The
+runs do not need this command or its connections: it ends when all are started, and
+tare fleet status says how far they are. With busy in the fleet's file, it waits for
+machines to end before it starts others. If it is killed, start it again: what was
+started is not started twice.`,
+		Example: "  tare fleet run racks.yaml\n  tare fleet run racks.yaml --run second --wait",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := openRemoteFleet(args[0], *f)
+			if err != nil {
+				return err
+			}
+			if r.campaign == nil {
+				return fault.Campaignf("%s: the fleet has no campaign to run", args[0])
+			}
+			p, err := remote.ProgramAt(f.program)
+			if err != nil {
+				return err
+			}
+			return r.start(cmd.Context(), cmd.OutOrStdout(), p, *f)
+		},
+	}
+	c.Flags().BoolVar(&f.wait, "wait", false, "wait until the runs of all machines are over")
+	c.Flags().DurationVar(&f.poll, "poll", 15*time.Second, "how often to ask machines that are waited for")
+	return runFlag(programFlag(c, f), f)
+}
+
+// start starts the run on all machines, never on more than Busy at once.
+func (r *remoteFleet) start(ctx context.Context, w io.Writer, p remote.Program, f fleetFlags) error {
+	slots := make(chan struct{}, mostLogins)
+	if r.Busy > 0 {
+		slots = make(chan struct{}, r.Busy)
+	}
+	errs := make([]error, len(r.Machines))
+	var says sync.Mutex
+	say := func(m fleet.Member, text string) {
+		says.Lock()
+		defer says.Unlock()
+		fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(text))
+	}
+	var all sync.WaitGroup
+	for i, m := range r.Machines {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			h := r.host(m)
+			s, err := r.startOn(ctx, h, p)
+			if err == nil {
+				say(m, statusText(s))
+				// Whoever is last need not be waited for, but all take their places in any order.
+				if (f.wait || r.Busy > 0 && r.Busy < len(r.Machines)) && !s.Over() {
+					if s, err = waitFor(ctx, h, r.run, f.poll); err == nil {
+						say(m, statusText(s))
+					}
+				}
+			}
+			if errs[i] = err; err != nil {
+				say(m, err.Error())
+			}
+		})
+	}
+	all.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return failedOn(r.Machines, errs)
+}
+
+func (r *remoteFleet) startOn(ctx context.Context, h remote.Host, p remote.Program) (remote.Status, error) {
+	if err := ctx.Err(); err != nil {
+		return remote.Status{}, err
+	}
+	if err := h.Install(ctx, p); err != nil {
+		return remote.Status{}, err
+	}
+	return h.Start(ctx, p, r.run, r.campaign, r.args...)
+}
+
+// waitFor waits until a run is over. A machine that cannot be reached may still measure, so it is
+// waited for.
+func waitFor(ctx context.Context, h remote.Host, run string, poll time.Duration) (s remote.Status, err error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return s, errors.Join(err, ctx.Err())
+		case <-time.After(poll):
+		}
+		if s, err = h.Status(ctx, run); err == nil && s.State != remote.Running {
+			return s, nil
+		}
+	}
+}

@@ -1,0 +1,289 @@
+// Package remote measures on other machines over plain SSH: it copies tare there, starts a run that
+// needs no connection, and fetches the run file. It uses OpenSSH's own client, so keys, agents, jump
+// hosts and known hosts are as ~/.ssh/config has them.
+//
+// # What is on a machine
+//
+// Below a directory, bin/tare-SHA256 are the programs, each whole or not there, and runs/NAME is one
+// run: campaign.yaml, run.tare, log, binary (the program that it is resumed with), started (the
+// campaign's hash), pid, status (tare's exit status) and lock. Whatever belongs to the run holds the
+// lock, from before the run is started until its last process is gone, so the lock tells whether it
+// runs, whichever process id is in use again. A run that is started twice is one run.
+package remote
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// DefaultDir is where tare keeps its files on a machine of a fleet.
+const DefaultDir = "/var/lib/tare/fleet"
+
+// Host is a machine to log in to, as root.
+type Host struct {
+	Destination string // as on ssh's command line
+	Config      string // ssh's -F; "": its default
+	Dir         string // on the machine; "": DefaultDir
+}
+
+// State is what became of a run on a machine.
+type State string
+
+const (
+	Absent      State = "absent"      // it was never started
+	Running     State = "running"     //
+	Ended       State = "ended"       // tare ended; Status.Code says how
+	Interrupted State = "interrupted" // killed, or the machine was rebooted: it can be resumed
+)
+
+// Status is a run on a machine.
+type Status struct {
+	State State
+	Code  int    // tare's exit status, if State is Ended
+	Log   string // last line of tare's output
+}
+
+// Over reports whether nothing more will come by itself.
+func (s Status) Over() bool { return s.State == Ended || s.State == Interrupted }
+
+// Resumable reports whether tare can go on with the run.
+func (s Status) Resumable() bool {
+	const interrupted = 4 // tare's exit status
+	return s.State == Interrupted || s.State == Ended && s.Code == interrupted
+}
+
+// Program is a build of tare.
+type Program struct {
+	Path string // here
+	Hash string // SHA-256 of its contents
+}
+
+// ProgramAt reads a program.
+func ProgramAt(path string) (Program, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Program{}, fault.Hostf("%w", err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return Program{}, fault.Hostf("%w", err)
+	}
+	return Program{path, hex.EncodeToString(h.Sum(nil))}, nil
+}
+
+func (h Host) dir() string {
+	if h.Dir != "" {
+		return h.Dir
+	}
+	return DefaultDir
+}
+
+// program is where a program is on the machine.
+func (h Host) program(p Program) string { return path.Join(h.dir(), "bin", "tare-"+p.Hash) }
+
+func (h Host) run(name string) string { return path.Join(h.dir(), "runs", name) }
+
+//go:embed install.sh
+var installScript string
+
+//go:embed start.sh
+var startScript string
+
+//go:embed status.sh
+var statusScript string
+
+//go:embed fetch.sh
+var fetchScript string
+
+//go:embed cancel.sh
+var cancelScript string
+
+// Install copies a program to the machine, unless it is there already. What arrives damaged is not
+// installed.
+func (h Host) Install(ctx context.Context, p Program) error {
+	out, err := h.script(ctx, nil, installScript, h.program(p), p.Hash)
+	if err != nil || strings.TrimSpace(out) == "there" {
+		return err
+	}
+	f, err := os.Open(p.Path)
+	if err != nil {
+		return fault.Hostf("%w", err)
+	}
+	defer f.Close()
+	_, err = h.script(ctx, f, installScript, h.program(p), p.Hash, "copy")
+	return err
+}
+
+// Output runs the installed program and returns its standard output.
+func (h Host) Output(ctx context.Context, p Program, args ...string) (string, error) {
+	return h.script(ctx, nil, `exec "$@"`, append([]string{h.program(p)}, args...)...)
+}
+
+// Start starts "tare run" of a campaign's file with args. The run does not need the connection. If a
+// run of that name is there, nothing is started, and it is an error if its campaign is another one.
+func (h Host) Start(ctx context.Context, p Program, name string, campaign []byte, args ...string) (Status, error) {
+	return h.start(ctx, p, name, campaign, "run", args)
+}
+
+// Resume continues a run that is Resumable, with the program that began it. One that was interrupted
+// before it had a run file begins anew.
+func (h Host) Resume(ctx context.Context, name string, campaign []byte, args ...string) (Status, error) {
+	return h.start(ctx, Program{}, name, campaign, "resume", args)
+}
+
+func (h Host) start(ctx context.Context, p Program, name string, campaign []byte, mode string, args []string) (Status, error) {
+	sum := sha256.Sum256(campaign)
+	words := append([]string{h.run(name), mode, h.program(p), hex.EncodeToString(sum[:])}, args...)
+	out, err := h.script(ctx, bytes.NewReader(campaign), startScript, words...)
+	if err != nil {
+		return Status{}, err
+	}
+	switch word := strings.TrimSpace(out); word {
+	case "started", "running", "there":
+		return h.Status(ctx, name)
+	case "other":
+		return Status{}, fault.WithRemedy(fault.Campaignf("%s: a run %s of another campaign is there", h.Destination, name),
+			"choose another name with --run")
+	case "absent":
+		return Status{State: Absent}, nil
+	default:
+		return Status{}, fault.Hostf("%s: unexpected answer %q", h.Destination, word)
+	}
+}
+
+// Status returns what became of a run.
+func (h Host) Status(ctx context.Context, name string) (s Status, err error) {
+	out, err := h.script(ctx, nil, statusScript, h.run(name))
+	if err != nil {
+		return s, err
+	}
+	first, rest, _ := strings.Cut(out, "\n")
+	s.Log = strings.TrimSpace(rest)
+	switch _, err := fmt.Sscanf(first, "ended %d", &s.Code); {
+	case err == nil:
+		s.State = Ended
+	case first == string(Absent), first == string(Running), first == string(Interrupted):
+		s.State = State(first)
+	default:
+		return s, fault.Hostf("%s: unexpected answer %q", h.Destination, first)
+	}
+	return s, nil
+}
+
+// Fetch copies the file of a run that is over to path. It replaces the file there only if all of the
+// new one has arrived with the right hash; fetched is false if the same file is there already.
+func (h Host) Fetch(ctx context.Context, name, to string) (fetched bool, err error) {
+	have := "none"
+	if old, err := ProgramAt(to); err == nil {
+		have = old.Hash
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return false, fault.Hostf("%w", err)
+	}
+	part, err := os.CreateTemp(filepath.Dir(to), ".tare-*")
+	if err != nil {
+		return false, fault.Hostf("%w", err)
+	}
+	defer os.Remove(part.Name())
+	defer part.Close()
+	cmd, stderr := h.command(ctx, fetchScript, h.run(name), have)
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		return false, fault.Hostf("%w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return false, h.failed(err, stderr)
+	}
+	in := bufio.NewReader(pipe)
+	want, readErr := in.ReadString('\n')
+	sum := sha256.New()
+	_, copyErr := io.Copy(io.MultiWriter(part, sum), in)
+	if err := cmd.Wait(); err != nil {
+		return false, h.failed(err, stderr)
+	}
+	if err := errors.Join(readErr, copyErr); err != nil {
+		return false, fault.Hostf("%s: %w", h.Destination, err)
+	}
+	want = strings.TrimSpace(want)
+	if want == "same" {
+		return false, nil
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+		return false, fault.WithRemedy(fault.Hostf("%s: the run file arrived damaged: its hash is %s, not %s",
+			h.Destination, got, want), "fetch it again")
+	}
+	if err := errors.Join(part.Chmod(0o644), part.Sync(), part.Close(), os.Rename(part.Name(), to)); err != nil {
+		return false, fault.Hostf("%w", err)
+	}
+	return true, nil
+}
+
+// Cancel asks a run to end, as Ctrl-C does. It can be resumed.
+func (h Host) Cancel(ctx context.Context, name string) (Status, error) {
+	if _, err := h.script(ctx, nil, cancelScript, h.run(name)); err != nil {
+		return Status{}, err
+	}
+	return h.Status(ctx, name)
+}
+
+// script runs a shell script on the machine and returns what it prints.
+func (h Host) script(ctx context.Context, stdin io.Reader, script string, args ...string) (string, error) {
+	cmd, stderr := h.command(ctx, script, args...)
+	cmd.Stdin = stdin
+	out, err := cmd.Output()
+	if err != nil {
+		return "", h.failed(err, stderr)
+	}
+	return string(out), nil
+}
+
+func (h Host) command(ctx context.Context, script string, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	// A dead connection is noticed in a minute; nobody is there to answer a question.
+	argv := []string{"-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15",
+		"-o", "ServerAliveCountMax=4"}
+	if h.Config != "" {
+		argv = append(argv, "-F", h.Config)
+	}
+	words := append([]string{"sh", "-c", script, "tare"}, args...)
+	for i, w := range words {
+		words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	cmd := exec.CommandContext(ctx, "ssh", append(argv, "--", h.Destination, strings.Join(words, " "))...)
+	cmd.WaitDelay = 10 * time.Second
+	stderr := &bytes.Buffer{}
+	cmd.Stderr = stderr
+	return cmd, stderr
+}
+
+// failed words the failure of a script: what it or ssh says.
+func (h Host) failed(err error, stderr *bytes.Buffer) error {
+	const noConnection = 255 // ssh's exit status
+	var exit *exec.ExitError
+	said := strings.TrimSpace(stderr.String())
+	switch {
+	case !errors.As(err, &exit):
+		return fault.Hostf("ssh %s: %w", h.Destination, err)
+	case exit.ExitCode() == noConnection:
+		return fault.WithRemedy(fault.Hostf("no connection to %s: %s", h.Destination, said),
+			"ssh %s must work without a question", h.Destination)
+	case said == "":
+		return fault.Hostf("%s: %w", h.Destination, err)
+	}
+	return fault.Hostf("%s: %s", h.Destination, said)
+}

@@ -1,0 +1,283 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// standIn is a program in the place of tare: a run lasts until there is a file "go", and ends in an
+// orderly way at SIGTERM.
+const standIn = `#!/bin/sh
+trap 'echo "cancelled"; exit 4' TERM
+case $1 in
+doctor) echo "{\"args\": \"$*\"}"; exit ;;
+run) echo "$*" >run.tare; cat campaign.yaml >>run.tare ;;
+resume) echo "resumed" >>"$2" ;;
+esac
+echo "began $1"
+while [ ! -e go ]; do sleep 0.02; done
+echo "trial 7"
+exit "$(cat go)"
+`
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t testing.TB, path, text string, mode os.FileMode) {
+	t.Helper()
+	must(t, os.WriteFile(path, []byte(text), mode))
+}
+
+// machine is a real sshd on loopback, which ends with the test; logging in leads to this machine.
+func machine(t *testing.T) Host {
+	t.Helper()
+	const program = "/usr/sbin/sshd"
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("openssh-server is not installed")
+	}
+	if os.Getuid() == 0 && os.Mkdir("/run/sshd", 0o755) == nil { // sshd requires it
+		t.Cleanup(func() { os.Remove("/run/sshd") })
+	}
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for _, name := range []string{"host", "user"} {
+		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", in(name)).CombinedOutput(); err != nil {
+			t.Fatalf("ssh-keygen: %v: %s", err, out)
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	l.Close()
+	key, err := os.ReadFile(in("host.pub"))
+	must(t, err)
+	write(t, in("known"), "[127.0.0.1]:"+port+" "+string(key), 0o600)
+	write(t, in("sshd"), fmt.Sprintf("ListenAddress 127.0.0.1:%s\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nStrictModes no\n"+
+		"UsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nMaxStartups 100\n", port, in("host"), in("user.pub")), 0o600)
+	me, err := user.Current()
+	must(t, err)
+	write(t, in("ssh"), fmt.Sprintf("Host node\n  HostName 127.0.0.1\n  Port %s\n  User %s\n  IdentityFile %s\n  IdentitiesOnly yes\n"+
+		"  UserKnownHostsFile %s\n  GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n", port, me.Username, in("user"),
+		in("known")), 0o600)
+	var log bytes.Buffer
+	cmd := exec.Command(program, "-D", "-e", "-f", in("sshd"))
+	cmd.Stderr = &log
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("sshd:\n%s", log.Bytes())
+		}
+	})
+	h := Host{Destination: "node", Config: in("ssh"), Dir: in("it's here")}
+	until(t, "sshd comes up", func() bool {
+		c, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+	return h
+}
+
+// until waits for something that must come.
+func until(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for begin := time.Now(); !is(); time.Sleep(50 * time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			t.Fatal("it never happens: " + what)
+		}
+	}
+}
+
+// installed is a machine with the program that stands in for tare.
+func installed(t *testing.T) (Host, Program) {
+	t.Helper()
+	h := machine(t)
+	path := filepath.Join(t.TempDir(), "tare")
+	write(t, path, standIn, 0o755)
+	p, err := ProgramAt(path)
+	must(t, err)
+	must(t, h.Install(t.Context(), p))
+	t.Cleanup(func() { // no run outlives the test
+		runs, _ := filepath.Glob(h.Dir + "/runs/*")
+		for _, r := range runs {
+			os.WriteFile(r+"/go", []byte("0"), 0o600)
+			until(t, "the run ends", func() bool { return exec.Command("flock", "-n", r+"/lock", "true").Run() == nil })
+		}
+	})
+	return h, p
+}
+
+func state(t *testing.T, h Host, name string) Status {
+	t.Helper()
+	s, err := h.Status(t.Context(), name)
+	must(t, err)
+	return s
+}
+
+// TestInstall: a program is copied once, whole or not at all.
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	h, p := installed(t)
+	there := h.program(p)
+	first, err := os.Stat(there)
+	must(t, err)
+	must(t, h.Install(t.Context(), p))
+	if again, err := os.Stat(there); err != nil || !os.SameFile(first, again) {
+		t.Errorf("it was copied again: %v", err)
+	}
+	write(t, there, "damaged", 0o700)
+	must(t, h.Install(t.Context(), p))
+	if out, err := h.Output(t.Context(), p, "doctor", "it's", "--json"); err != nil || !strings.Contains(out, "doctor it's --json") {
+		t.Errorf("%q, %v", out, err)
+	}
+	wrong := Program{p.Path, strings.Repeat("0", 64)}
+	if err := h.Install(t.Context(), wrong); err == nil || !strings.Contains(err.Error(), "arrived damaged") {
+		t.Errorf("of another hash: %v", err)
+	}
+	if files, _ := os.ReadDir(filepath.Dir(there)); len(files) != 1 {
+		t.Errorf("%d files are left", len(files))
+	}
+}
+
+// TestRun: a run goes on without a connection, is started once however often that is asked for, and
+// its file arrives unchanged.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	h, p := installed(t)
+	if s := state(t, h, "web"); s.State != Absent {
+		t.Errorf("before: %+v", s)
+	}
+	campaign := []byte("name: web # it's\n")
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() {
+			if _, err := h.Start(t.Context(), p, "web", campaign, "--budget", "30m"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if s := state(t, h, "web"); s.State != Running || s.Over() || s.Resumable() {
+		t.Errorf("%+v", s)
+	}
+	to := filepath.Join(t.TempDir(), "node", "web.tare")
+	if _, err := h.Fetch(t.Context(), "web", to); err == nil || !strings.Contains(err.Error(), "not over") {
+		t.Errorf("fetched while it runs: %v", err)
+	}
+	if _, err := h.Start(t.Context(), p, "web", []byte("name: other\n")); fault.KindOf(err) != fault.Campaign {
+		t.Errorf("another campaign: %v", err)
+	}
+	write(t, h.run("web")+"/go", "0", 0o600)
+	until(t, "the run ends", func() bool { return state(t, h, "web").Over() })
+	if s := state(t, h, "web"); s.State != Ended || s.Code != 0 || s.Log != "trial 7" || s.Resumable() {
+		t.Errorf("%+v", s)
+	}
+	if log, err := os.ReadFile(h.run("web") + "/log"); err != nil || strings.Count(string(log), "began") != 1 {
+		t.Errorf("it was started more than once: %q, %v", log, err)
+	}
+	for _, want := range []bool{true, false} {
+		if got, err := h.Fetch(t.Context(), "web", to); err != nil || got != want {
+			t.Errorf("fetched: %v, %v", got, err)
+		}
+	}
+	got, err := os.ReadFile(to)
+	if want := "run campaign.yaml --out run.tare --yes --budget 30m\n" + string(campaign); err != nil || string(got) != want {
+		t.Errorf("%q, %v", got, err)
+	}
+	if files, _ := os.ReadDir(filepath.Dir(to)); len(files) != 1 {
+		t.Errorf("%d files are left", len(files))
+	}
+}
+
+// TestCancelResume: a run that was cancelled, or killed at any moment, goes on.
+func TestCancelResume(t *testing.T) {
+	t.Parallel()
+	h, p := installed(t)
+	campaign := []byte("name: web\n")
+	if s, err := h.Resume(t.Context(), "web", campaign); err != nil || s.State != Absent {
+		t.Errorf("resumed what was never started: %+v, %v", s, err)
+	}
+	_, err := h.Start(t.Context(), p, "web", campaign)
+	must(t, err)
+	began := func(n int) func() bool {
+		return func() bool {
+			log, _ := os.ReadFile(h.run("web") + "/log")
+			return strings.Count(string(log), "began") == n
+		}
+	}
+	until(t, "it begins", began(1))
+	s, err := h.Cancel(t.Context(), "web")
+	if err != nil || s.State != Ended || s.Code != 4 || !s.Resumable() || s.Log != "cancelled" {
+		t.Fatalf("cancelled: %+v, %v", s, err)
+	}
+	_, err = h.Resume(t.Context(), "web", campaign)
+	must(t, err)
+	until(t, "it goes on", began(2))
+
+	text, err := os.ReadFile(h.run("web") + "/pid")
+	must(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	must(t, err)
+	group, err := syscall.Getpgid(pid)
+	must(t, err)
+	must(t, syscall.Kill(-group, syscall.SIGKILL))
+	until(t, "it is gone", func() bool { return state(t, h, "web").State != Running })
+	if s := state(t, h, "web"); s.State != Interrupted || !s.Resumable() {
+		t.Errorf("killed: %+v", s)
+	}
+	if s, err := h.Start(t.Context(), p, "web", campaign); err != nil || s.State != Interrupted {
+		t.Errorf("started again: %+v, %v", s, err)
+	}
+	write(t, h.run("web")+"/go", "5", 0o600)
+	_, err = h.Resume(t.Context(), "web", campaign)
+	must(t, err)
+	until(t, "it ends", func() bool { return state(t, h, "web").State == Ended })
+	if s := state(t, h, "web"); s.Code != 5 || s.Resumable() {
+		t.Errorf("%+v", s)
+	}
+	got, err := os.ReadFile(h.run("web") + "/run.tare")
+	if err != nil || strings.Count(string(got), "resumed") != 2 {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestRefused: without a known host key, tare does not log in; the error says so and is the host's.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	h := machine(t)
+	text, err := os.ReadFile(h.Config)
+	must(t, err)
+	unknown := filepath.Join(t.TempDir(), "ssh")
+	write(t, unknown, strings.Replace(string(text), "UserKnownHostsFile ", "UserKnownHostsFile /dev/null #", 1), 0o600)
+	h.Config = unknown
+	_, err = h.Status(t.Context(), "web")
+	if fault.KindOf(err) != fault.Host || !strings.Contains(err.Error(), "Host key verification failed") {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := h.Status(ctx, "web"); err == nil {
+		t.Error("no error although it was cancelled")
+	}
+}

@@ -1,0 +1,12 @@
+# status.sh DIR: what became of the run, and the last line of its output.
+set -eu
+if ! cd "$1" 2>/dev/null || [ ! -e started ]; then
+	echo absent
+elif ! flock -n lock true; then
+	echo running
+elif [ -e status ]; then
+	echo "ended $(cat status)"
+else
+	echo interrupted
+fi
+tail -n 1 log 2>/dev/null || true

@@ -132,6 +132,9 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 	for _, i := range res.Isolation {
 		l.isolation(of(i.Workload, i.Metric, i.Arm), i)
 	}
+	for _, c := range res.IsolationMatrix {
+		l.worst(c, of)
+	}
 	for _, c := range res.CapAccuracy {
 		row := of(c.Workload, c.Metric, c.Arm)
 		row.Flavor, row.Against, row.AgainstFlavor = c.Flavor, c.Against, c.Reference
@@ -267,6 +270,20 @@ func (l *figureList) latency(row figureRow, t analyze.Latency) {
 		row.Text = string(t.Verdict)
 	}
 	l.known(row, name, t.Ratio, t.CILow, t.CIHigh)
+}
+
+// worst adds the figures of a cell of the isolation matrix.
+func (l *figureList) worst(c analyze.IsolationCell, of func(workload, metric, arm string) figureRow) {
+	for _, e := range []struct {
+		name string
+		*analyze.Excess
+	}{{"worst-excess", c.Excess}, {"worst-excess-p99", c.P99}} {
+		if e.Excess != nil {
+			row := of(e.Workload, e.Metric, c.Arm)
+			row.Against, row.Text = c.NativeArm, string(e.Verdict)
+			l.known(row, e.name, e.Ratio, e.Low, e.High)
+		}
+	}
 }
 
 // isolation adds the figures of an arm beside other guests, and of each of its guests.

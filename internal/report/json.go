@@ -68,6 +68,9 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 	list(e, "comparisons", res.Comparisons)
 	list(e, "arms", res.Arms)
 	list(e, "isolation", res.Isolation)
+	if len(res.IsolationMatrix) > 0 {
+		list(e, "isolation_matrix", res.IsolationMatrix)
+	}
 	list(e, "cap_accuracy", res.CapAccuracy)
 	list(e, "rate_caps", res.RateCaps)
 	list(e, "density", res.Density)

@@ -17,6 +17,7 @@ func Table(w io.Writer, res *analyze.Result, ctx Context) error {
 	t.header()
 	t.answers()
 	t.isolates()
+	t.matrix()
 	for _, m := range t.metrics() {
 		t.metric(m)
 	}

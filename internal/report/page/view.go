@@ -33,6 +33,7 @@ type view struct {
 	TheseGuests                 string // explains the mark of claims about these guests
 	Delta                       string
 	Isolated                    []answer
+	Matrix                      *matrixView
 	Overview                    matrix
 	Beside                      matrix // of what the arms cost beside other guests
 	Workloads                   []workloadView
@@ -190,6 +191,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 			v.Workloads = append(v.Workloads, wv)
 		}
 	}
+	v.Matrix = isolationMatrix(res)
 	v.Memory = memoryOf(res, ctx)
 	v.Findings, v.Effects = groups(res.Findings), effects(res)
 	for _, f := range res.Findings {

@@ -160,6 +160,8 @@ func Cases() *analyze.Result {
 	in("native", analyze.Isolation{Scenario: "noisy", Guests: 1, Neighbours: []string{"cpu"}, Trials: 24})
 	in("lxc", analyze.Isolation{Scenario: "noisy", Guests: 1, Neighbours: []string{"cpu"}, NativeArm: "native@noisy", Native: 1.93, Excess: 1.06, Trials: 24})
 
+	res.IsolationMatrix = matrix()
+
 	finding := func(severity analyze.Severity, id, workload, arm, text string) {
 		res.Findings = append(res.Findings, analyze.Finding{ID: id, Severity: severity, Workload: workload, Arm: arm, Text: text, Remedy: analyze.KindOf(id).Remedy})
 	}
@@ -179,4 +181,38 @@ func Cases() *analyze.Result {
 	finding(analyze.Info, "incarnations-differ", "openssl-enc", "lxc", "its guests differ from each other (8 of them, F test, adjusted p = 0.002)")
 	res.Findings = append(res.Findings, analyze.Finding{ID: "no-variation", Severity: analyze.Warning, Workload: "openssl-enc", Metric: "other", Arm: "lxc", Text: "of a metric that is not shown"})
 	return res
+}
+
+// matrix is an isolation matrix with a cell of every kind.
+func matrix() (cells []analyze.IsolationCell) {
+	c := func(arm, scenario string, excess *analyze.Excess, change ...func(*analyze.IsolationCell)) {
+		cell := analyze.IsolationCell{Arm: arm + "@" + scenario, Alone: arm, NativeArm: "native@" + scenario,
+			Scenario: scenario, Neighbours: []string{"cpu"}, Excess: excess, Trials: 48}
+		if scenario == "disk" {
+			cell.Neighbours = []string{"disk"}
+		}
+		for _, change := range change {
+			change(&cell)
+		}
+		cells = append(cells, cell)
+	}
+	excess := func(workload string, ratio, low, high float64, verdict analyze.Verdict) *analyze.Excess {
+		return &analyze.Excess{Workload: workload, Metric: "time", Workloads: 2, Ratio: ratio, Low: low, High: high,
+			P: 0.01, PHolm: 0.04, Verdict: verdict, Units: 8, Scope: analyze.ScopeGuests}
+	}
+	c("lxc", "noisy", excess("openssl-enc", 1.06, 0.98, 1.14, analyze.NotResolved))
+	c("runc", "noisy", excess("dd-write", 0.91, 0.86, 0.97, analyze.Gains),
+		func(c *analyze.IsolationCell) { c.Excess.Scope, c.Lost = analyze.ScopeTheseGuests, 3 })
+	c("qemu-tcg", "noisy", excess("dd-write", 3.2, 2.8, 3.6, analyze.NotResolved),
+		func(c *analyze.IsolationCell) { c.Emulated = true })
+	c("lxc", "disk", excess("dd-write", 1.82, 1.61, 2.06, analyze.Costs),
+		func(c *analyze.IsolationCell) {
+			c.P99, c.Missing = excess("dd-write", 14.2, 9.7, 20.8, analyze.Costs), []string{"cyclictest"}
+		})
+	c("runc", "disk", excess("dd-write", 1.02, 0.97, 1.07, analyze.NotResolved),
+		func(c *analyze.IsolationCell) { c.Idle = []string{"dd-write", "openssl-enc"} })
+	c("qemu-tcg", "disk", nil, func(c *analyze.IsolationCell) {
+		c.Emulated, c.Lost, c.Missing, c.Unfinished = true, 48, []string{"dd-write"}, []string{"dd-write"}
+	})
+	return cells
 }

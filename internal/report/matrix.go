@@ -1,0 +1,173 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/model"
+)
+
+// Matrix is the isolation matrix in words: a row for each system, a cell for each scenario with neighbours.
+type Matrix struct {
+	Scenarios []MatrixScenario
+	Rows      []MatrixRow
+	Notes     []string // workloads without an interval, idle neighbours
+}
+
+// MatrixScenario heads a column.
+type MatrixScenario struct{ Name, Neighbours string }
+
+// MatrixRow is a system's.
+type MatrixRow struct {
+	Arm      string // without a scenario
+	Emulated bool
+	Cells    []MatrixCell // one for each scenario; Known is false where the system was not in it
+}
+
+// MatrixCell is a system beside neighbours.
+type MatrixCell struct {
+	Known   bool
+	Verdict analyze.Verdict // of the excess; NotResolved, too, where there is none
+	Ratio   float64         // 0: not known
+	// Excess is by the primary metric, in brackets if it is not resolved; P99 that by single latencies. Words say what
+	// the verdict is.
+	Excess, Interval, Workload      string
+	P99, P99Interval, P99Workload   string
+	Words                           string
+	OfThese, P99OfThese, Unfinished bool
+}
+
+// MatrixLegend explains the figures.
+const MatrixLegend = "the slowdown beside the neighbour over native's there, on the workload that suffers most; 1× is as " +
+	"good as native; in brackets if not resolved; intervals hold for all workloads at once (Bonferroni)"
+
+// MatrixOf puts the isolation matrix into words; nil: the run has no neighbours.
+func MatrixOf(res *analyze.Result) *Matrix {
+	if len(res.IsolationMatrix) == 0 {
+		return nil
+	}
+	m := &Matrix{}
+	for _, c := range res.IsolationMatrix {
+		column := MatrixScenario{clean(c.Scenario), clean(strings.Join(c.Neighbours, ", "))}
+		if !slices.Contains(m.Scenarios, column) {
+			m.Scenarios = append(m.Scenarios, column)
+		}
+	}
+	for _, c := range res.IsolationMatrix {
+		name := clean(model.ParseArmName(c.Arm).Of)
+		row := slices.IndexFunc(m.Rows, func(r MatrixRow) bool { return r.Arm == name })
+		if row < 0 {
+			row = len(m.Rows)
+			m.Rows = append(m.Rows, MatrixRow{Arm: name, Cells: make([]MatrixCell, len(m.Scenarios))})
+		}
+		m.Rows[row].Emulated = m.Rows[row].Emulated || c.Emulated
+		column := slices.IndexFunc(m.Scenarios, func(s MatrixScenario) bool { return s.Name == clean(c.Scenario) })
+		m.Rows[row].Cells[column] = matrixCell(c)
+		m.Notes = append(m.Notes, matrixNotes(c)...)
+	}
+	return m
+}
+
+func matrixCell(c analyze.IsolationCell) MatrixCell {
+	cell := MatrixCell{Known: true, Verdict: analyze.NotResolved, Excess: "not known", Words: "no interval",
+		Unfinished: c.Unfinished != nil}
+	if e := c.Excess; e != nil {
+		cell.Verdict, cell.Ratio, cell.OfThese = e.Verdict, e.Ratio, e.Scope == analyze.ScopeTheseGuests
+		cell.Excess, cell.Interval, cell.Workload = excess(e)
+		cell.Words = map[analyze.Verdict]string{analyze.Costs: "worse than native", analyze.Gains: "better than native"}[e.Verdict]
+		if cell.Words == "" {
+			cell.Words = "not resolved"
+		}
+	}
+	if e := c.P99; e != nil {
+		cell.P99, cell.P99Interval, cell.P99Workload = excess(e)
+		cell.P99OfThese = e.Scope == analyze.ScopeTheseGuests
+	}
+	switch {
+	case c.Unfinished != nil:
+		cell.Excess, cell.Interval, cell.Workload = "did not finish", "", clean(strings.Join(c.Unfinished, ", "))
+		cell.Words = "worst of all"
+	case c.Idle != nil:
+		cell.Words = "idle neighbour"
+	case c.Emulated:
+		cell.Words = "emulated"
+	}
+	return cell
+}
+
+// excess is the figure of a cell, its interval, and the workload.
+func excess(e *analyze.Excess) (figure, interval, workload string) {
+	figure = digits(e.Ratio, 3) + "×"
+	if e.Verdict == analyze.NotResolved {
+		figure = "(" + figure + ")"
+	}
+	return figure, digits(e.Low, 3) + " … " + digits(e.High, 3), clean(e.Workload)
+}
+
+// matrixNotes says what a cell lacks.
+func matrixNotes(c analyze.IsolationCell) (notes []string) {
+	if c.Idle != nil {
+		notes = append(notes, fmt.Sprintf("%s: a neighbour of it or of native did not work on %s: nothing is claimed",
+			c.Arm, and(c.Idle)))
+	}
+	if c.Unfinished != nil {
+		notes = append(notes, fmt.Sprintf("%s: no trial of %s finished", c.Arm, and(c.Unfinished)))
+	}
+	missing := slices.DeleteFunc(slices.Clone(c.Missing), func(w string) bool { return slices.Contains(c.Unfinished, w) })
+	if len(missing) > 0 {
+		notes = append(notes, fmt.Sprintf("%s: no interval on %s, which may suffer more", c.Arm, and(missing)))
+	}
+	if c.Lost > 0 && c.Unfinished == nil {
+		notes = append(notes, fmt.Sprintf("%s: %d of %d results are missing because guests did not finish", c.Arm, c.Lost,
+			c.Trials))
+	}
+	return notes
+}
+
+// matrix writes the isolation matrix, a line for each cell: a terminal is too narrow for more.
+func (t *table) matrix() {
+	m := MatrixOf(t.res)
+	if m == nil {
+		return
+	}
+	these := func(text string, of bool) string {
+		if of {
+			t.ofThese = true
+			return text + " °"
+		}
+		return text
+	}
+	rows := [][]string{{"neighbour", "system", "beyond native", "interval", "on", "result", "p99"}}
+	for i, s := range m.Scenarios {
+		name := s.Name
+		if s.Neighbours != s.Name {
+			name += ": " + s.Neighbours
+		}
+		for _, r := range m.Rows {
+			c := r.Cells[i]
+			if !c.Known {
+				continue
+			}
+			arm := r.Arm
+			if r.Emulated {
+				arm += "*"
+				t.emulated = true
+			}
+			p99 := ""
+			if c.P99 != "" {
+				p99 = these(c.P99, c.P99OfThese) + ", " + c.P99Interval + " on " + c.P99Workload
+			}
+			rows = append(rows, []string{name, arm, these(c.Excess, c.OfThese), c.Interval, c.Workload, c.Words, p99})
+			name = ""
+		}
+	}
+	t.line("")
+	t.wrapped(nil, "How much neighbours slow each down beyond native, on the workload that suffers most:", 0)
+	t.grid(rows)
+	for _, n := range m.Notes {
+		t.note(n)
+	}
+	t.note(MatrixLegend)
+}

@@ -239,8 +239,8 @@ func TestIdleNeighbour(t *testing.T) {
 		{"native's failed", func(f *fake) { fail(f, "native@disk", 32) },
 			"the neighbour that loads disk did not work in 32 of 64 trials: in 32 of them it failed; the first, in block 1: " +
 				"exit status 2", "native@disk", Serious, false},
-		{"wrote nothing", func(f *fake) { idle(f, kvmDisk, 2, 0, 8) },
-			"the neighbour that loads disk did not work in 8 of 32 trials: in 8 of them it wrote nothing", "kvm@disk",
+		{"wrote nothing", func(f *fake) { idle(f, kvmDisk, 2, 0, 12) },
+			"the neighbour that loads disk did not work in 12 of 32 trials: in 12 of them it wrote nothing", "kvm@disk",
 			Serious, false},
 		{"no CPU time", func(f *fake) { idle(f, kvmCPU, 1, 0.001, 32) },
 			"the neighbour that loads cpu did not work in 32 of 32 trials: in 32 of them it used less than 0.01 CPUs",

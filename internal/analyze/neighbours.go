@@ -15,7 +15,7 @@ const idleNeighbour = "idle-neighbour"
 const (
 	idleCPUs     = 0.01 // CPUs: a neighbour that uses less loads nothing
 	idleOfCap    = 0.1  // of the CPU cap of its flavor, where that is less
-	idleTrials   = 0.1  // share of the trials from which on nothing is claimed of the isolation
+	idleTrials   = 0.25 // share of the trials above which nothing is claimed of the isolation
 	feebleFactor = 10   // less work than the neighbour of the baseline, from which on it is said
 )
 

@@ -72,7 +72,7 @@ func MatrixOf(res *analyze.Result) *Matrix {
 
 func matrixCell(c analyze.IsolationCell) MatrixCell {
 	cell := MatrixCell{Known: true, Verdict: analyze.NotResolved, Excess: "not known", Words: "no interval",
-		Unfinished: c.Unfinished != nil}
+		Unfinished: c.Unfinished != nil && !c.Emulated}
 	if e := c.Excess; e != nil {
 		cell.Verdict, cell.Ratio, cell.OfThese = e.Verdict, e.Ratio, e.Scope == analyze.ScopeTheseGuests
 		cell.Excess, cell.Interval, cell.Workload = excess(e)
@@ -85,14 +85,15 @@ func matrixCell(c analyze.IsolationCell) MatrixCell {
 		cell.P99, cell.P99Interval, cell.P99Workload = excess(e)
 		cell.P99OfThese = e.Scope == analyze.ScopeTheseGuests
 	}
-	switch {
-	case c.Unfinished != nil:
+	if c.Unfinished != nil {
 		cell.Excess, cell.Interval, cell.Workload = "did not finish", "", clean(strings.Join(c.Unfinished, ", "))
 		cell.Words = "worst of all"
-	case c.Idle != nil:
-		cell.Words = "idle neighbour"
+	}
+	switch {
 	case c.Emulated:
 		cell.Words = "emulated"
+	case c.Idle != nil:
+		cell.Words = "idle neighbour"
 	}
 	return cell
 }

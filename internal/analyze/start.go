@@ -57,6 +57,9 @@ type Start struct {
 	Memory Range        `json:"memory,omitzero"` // most that the group was charged with, in bytes
 	Cached Range        `json:"cached,omitzero"` // share of the files that the page cache held
 	Read   float64      `json:"read,omitzero"`   // mean that the whole host read from its disks, in bytes
+
+	// Restored: the starts are restorations of guests that were saved.
+	Restored *Restored `json:"restored,omitempty"`
 }
 
 // StartPhase is one phase of an arm's starts.
@@ -148,14 +151,28 @@ func (a *analysis) start(metric, arm int) (Start, error) {
 		if err != nil || len(v) == 0 {
 			continue
 		}
-		var q *Percentile
-		if q, err = startQuantile(v, 0.5, a.in.Alpha); q != nil {
-			*of.to = *q
-		} else if err == nil {
-			of.to.Value, err = stats.Quantile(v.values(), 0.5)
-		}
+		*of.to, err = median(v, a.in.Alpha)
+	}
+	if err == nil {
+		s.Restored, err = a.restored(workload, arm, times)
 	}
 	return s, err
+}
+
+// median is that of single starts, without an interval if there are too few; zero if there are none.
+func median(s series, alpha float64) (p Percentile, err error) {
+	if len(s) == 0 {
+		return p, nil
+	}
+	q, err := startQuantile(s, 0.5, alpha)
+	if err != nil {
+		return p, err
+	}
+	if q != nil {
+		return *q, nil
+	}
+	p.Value, err = stats.Quantile(s.values(), 0.5)
+	return p, err
 }
 
 // average is the mean of a series; 0 if it is empty.

@@ -215,6 +215,18 @@ func (l *figureList) start(row figureRow, s analyze.Start) {
 			l.known(row, p.name, p.Value, p.Low, p.High)
 		}
 	}
+	if r := s.Restored; r != nil {
+		for _, p := range []struct {
+			name string
+			*analyze.Percentile
+		}{{"save-p50", &r.Save}, {"save-flushed-p50", &r.Flushed}, {"saved-size-p50", &r.Size}, {"fresh-start-p50", &r.Fresh},
+			{"restore-fresh-ratio", r.TimesFresh}, {"first-touch-p50", &r.First}, {"second-touch-p50", &r.Second},
+			{"first-second-touch-ratio", r.TimesSecond}} {
+			if p.Percentile != nil {
+				l.known(row, p.name, p.Value, p.Low, p.High)
+			}
+		}
+	}
 	row.Text = ""
 	for _, phase := range s.Phases {
 		l.known(row, "start-"+phase.Name, phase.Mean, 0, 0)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
@@ -14,9 +15,11 @@ func (t *table) starts(k metricKey) {
 	if len(times) == 0 || !isPrimary(t.res, k) {
 		return
 	}
-	for _, rows := range [][][]string{times, phases} {
-		t.line("")
-		t.grid(rows)
+	for _, rows := range [][][]string{times, phases, RestoreRows(t.res, k.workload)} {
+		if len(rows) > 0 {
+			t.line("")
+			t.grid(rows)
+		}
 	}
 	t.note(StartLegend(t.res))
 }
@@ -45,7 +48,11 @@ func StartRows(res *analyze.Result, workload string) (times, phases [][]string) 
 			continue
 		}
 		if times == nil {
-			times = [][]string{{"start", "starts", "p50", "p95", "p99", "p50 × baseline", "p99 × baseline", "stop", "remove",
+			what, whats := "start", "starts"
+			if s.Restored != nil {
+				what, whats = "restoration", "restorations"
+			}
+			times = [][]string{{what, whats, "p50", "p95", "p99", "p50 × baseline", "p99 × baseline", "stop", "remove",
 				"peak memory"}}
 			phases = [][]string{{"phases", "mean"}}
 			for _, name := range model.StartPhases {
@@ -85,6 +92,35 @@ func StartRows(res *analyze.Result, workload string) (times, phases [][]string) 
 	return times, phases
 }
 
+// RestoreRows is the table of what saving guests took, and the first use of their memory after they were restored,
+// with its headings; none for other workloads.
+func RestoreRows(res *analyze.Result, workload string) (rows [][]string) {
+	for _, s := range res.Starts {
+		r := s.Restored
+		if s.Workload != workload || r == nil {
+			continue
+		}
+		if rows == nil {
+			rows = [][]string{{"saved", "save", "and flushed", "size", "fresh start", "restoration × fresh",
+				"first touch", "second touch", "first × second"}}
+		}
+		name := s.Arm
+		if s.Emulated {
+			name += "*"
+		}
+		row := []string{name}
+		for _, p := range []struct {
+			unit string
+			*analyze.Percentile
+		}{{"s", &r.Save}, {"s", &r.Flushed}, {"B", &r.Size}, {"s", &r.Fresh}, {"", r.TimesFresh}, {"s", &r.First},
+			{"s", &r.Second}, {"", r.TimesSecond}} {
+			row = append(row, percentileText(p.unit, p.Percentile))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
 // ofUnit is a value with its unit, in three digits; "" for 0.
 func ofUnit(unit string, v float64) string {
 	if v == 0 {
@@ -117,6 +153,11 @@ func StartLegend(res *analyze.Result) string {
 			text[0] += "; of guests that start at once, a bootstrap of blocks"
 			break
 		}
+	}
+	if slices.ContainsFunc(res.Starts, func(s analyze.Start) bool { return s.Restored != nil }) {
+		text = append(text, "restoration: from the request to restore a saved guest to the next program's first instruction",
+			"saved: medians; fresh start: of the same guests, before they were saved",
+			"first touch, second touch: a program's reads of every page of its memory in the restored guest, by its own clock")
 	}
 	return strings.Join(append(text,
 		"a percentile is left out if there are too few starts for its interval",

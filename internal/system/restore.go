@@ -128,7 +128,8 @@ func (m *Machine) restore(ctx context.Context) error {
 		return fault.Hostf("removing the saved guest: %w", err)
 	}
 	if now.Began != m.Hello.Began {
-		return fault.Guestf("it was not restored but started anew: its agent began at %v by its own clock, the saved one at %v",
+		return fault.Guestf("it was not restored but started anew: "+
+			"its agent began at %v by its own clock, the saved one at %v",
 			time.Duration(now.Began), time.Duration(m.Hello.Began))
 	}
 	return nil

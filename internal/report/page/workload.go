@@ -65,6 +65,9 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 	}
 	if times, phases := report.StartRows(res, name); len(times) > 0 {
 		v.Starts = []grid{{"Percentiles", times[0][1:], times[1:]}, {"Phases, means", phases[0][1:], phases[1:]}}
+		if saved := report.RestoreRows(res, name); len(saved) > 0 {
+			v.Starts = append(v.Starts, grid{"Saved guests, medians", saved[0][1:], saved[1:]})
+		}
 		v.StartLegend = report.StartLegend(res)
 	}
 	if rows := report.FillRows(res, name); len(rows) > 0 {

@@ -83,6 +83,9 @@ func good(t *testing.T, name string) (w *workload.Workload, size int64, rs []wor
 		result(rs, "client").Stdout = fixture(t, "netperf/tcp_stream.txt")
 	case "start":
 		rs = allWell(w, size, nil)
+	case "restore":
+		rs = allWell(w, size, nil)
+		result(rs, workload.KeepStep).Stdout = []byte("64 2164771 1016045 same\n")
 	default:
 		size, rs = recorded(t, name)
 	}
@@ -243,6 +246,14 @@ func TestEvaluateRefuses(t *testing.T) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte("3.00     7902"), []byte("2.00     7902"), 1)
 		}, []string{"not do the work"}},
 
+		{"other memory", "restore", workload.KeepStep, func(r *workload.StepResult) {
+			r.Stdout = []byte("64 2164771 1016045 other\n")
+		}, []string{"step keep", "does not hold what it held"}},
+		{"less memory", "restore", workload.KeepStep, func(r *workload.StepResult) {
+			r.Stdout = []byte("32 2164771 1016045 same\n")
+		}, []string{"32 MiB instead of 64"}},
+		{"half an answer", "restore", workload.KeepStep, func(r *workload.StepResult) { r.Stdout = []byte("64 2164771\n") },
+			[]string{"step keep", "two times and a word"}},
 		{"a start without a result", "python-start", "start", func(r *workload.StepResult) { r.Stdout = r.Stdout[3:] },
 			[]string{"step start: 4 of 5 starts"}},
 		{"another file", "nginx", "hash", func(r *workload.StepResult) {

@@ -37,7 +37,8 @@ print(mib, first, second, "same" if zlib.crc32(kept) == before else "other")`
 // restoreParams: the page cache of the host when the guest is restored, and the program's memory.
 var restoreParams = []workload.Param{{
 	Name: "cache", Default: "warm", Values: []string{"warm", "cold"},
-	About: "warm: the saved state is in the host's page cache, as it was written; cold: the page cache is dropped before the guest is restored",
+	About: "warm: the saved state is in the host's page cache, as it was written; " +
+		"cold: the page cache is dropped before the guest is restored",
 }, {
 	Name: "memory", Default: "64", Min: 1, Max: 1 << 16,
 	About: "MiB of random data that a program holds in the guest",
@@ -50,7 +51,8 @@ func restore() *workload.Workload {
 		steps := func(int64) []workload.Step {
 			return []workload.Step{
 				{Name: workload.FreshStep, Argv: []string{"true"}},
-				{Name: workload.KeepStep, Background: true, Argv: []string{"python3", "-c", keeps, strconv.Itoa(mib), keepReady},
+				{Name: workload.KeepStep, Background: true,
+					Argv:  []string{"python3", "-c", keeps, strconv.Itoa(mib), keepReady},
 					Ready: []string{"test", "-e", keepReady}},
 				{Name: "program", Timed: true, Argv: []string{"true"}},
 			}
@@ -62,17 +64,21 @@ func restore() *workload.Workload {
 			Programs: []string{"true", "test", "python3"},
 			Packages: []string{"coreutils", "python3"},
 			Metrics: []workload.Metric{
-				workload.Time("from the request to restore the guest to the first instruction of the user's next program in it, " +
+				workload.Time("from the request to restore the guest to the first instruction of the user's next program, " +
 					"without the time in which tare confines the process that it starts"),
 				hostTime(workload.FreshTime, "the same when the guest was started, from the request to create it"),
-				hostTime(workload.SaveTime, "from the request to save the guest until its state is complete and nothing of it runs any more"),
+				hostTime(workload.SaveTime,
+					"from the request to save the guest until its state is complete and nothing of it runs any more"),
 				hostTime(workload.SaveTime+workload.FlushedSuffix, "the same, until the state is also on the disk"),
-				{Name: workload.SavedSize, Unit: "B", Better: workload.Lower, Clock: workload.HostClock, About: "size of the saved state's files"},
+				{Name: workload.SavedSize, Unit: "B", Better: workload.Lower, Clock: workload.HostClock,
+					About: "size of the saved state's files"},
 				{Name: "first-touch", Unit: "s", Better: workload.Lower, Clock: workload.GuestClock,
 					About: "the program's first read of every page of its memory after the guest was restored"},
-				{Name: "second-touch", Unit: "s", Better: workload.Lower, Clock: workload.GuestClock, About: "the same right after that"},
+				{Name: "second-touch", Unit: "s", Better: workload.Lower, Clock: workload.GuestClock,
+					About: "the same right after that"},
 				hostTime(workload.StopTime, "from the request to end the restored guest until nothing of it runs any more"),
-				hostTime(workload.RemoveTime, "from the same request until nothing of the guest is left on the host: no mount, device, group or file"),
+				hostTime(workload.RemoveTime, "from the same request until nothing of the guest is left on the host: "+
+					"no mount, device, group or file"),
 			},
 			SizeUnit: "restoration", MinSize: 1, MaxSize: 1, DefaultSize: 1,
 			Sparse:  true,

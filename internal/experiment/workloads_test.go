@@ -9,6 +9,7 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/image"
+	"github.com/tare-bench/tare/internal/system/all"
 	"github.com/tare-bench/tare/internal/workload/builtin"
 )
 
@@ -37,5 +38,20 @@ func TestMissingTool(t *testing.T) {
 	}
 	if _, err := bed.workloads(c); err != nil {
 		t.Errorf("with the tool there: %v", err)
+	}
+}
+
+// TestCannotBeSaved: a campaign that restores guests of a system which cannot save them is refused, with the reason.
+func TestCannotBeSaved(t *testing.T) {
+	bed := &Testbed{Drivers: all.ByName()}
+	c := &campaign.Campaign{Arms: []campaign.Arm{{Name: "tcg", System: "qemu-tcg"}, {Name: "box", System: "gvisor"}}}
+	cw := campaign.Workload{Name: "restore"}
+	if err := bed.checkRestores(c, cw); err != nil {
+		t.Error(err)
+	}
+	c.Arms = append(c.Arms, campaign.Arm{Name: "container", System: "runc"})
+	err := bed.checkRestores(c, cw)
+	if fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "arm container: runc cannot be saved and restored: CRIU") {
+		t.Errorf("%v", err)
 	}
 }

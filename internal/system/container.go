@@ -27,6 +27,7 @@ func GroupCapabilities(capCovers, confinement string) Capabilities {
 		SameKernel:    true,
 		HostMount:     true,
 		Freeze:        "cgroup freezer",
+		NoSave:        needsCRIU,
 		CPUCap:        capCovers,
 		IOCap:         GroupIOCap,
 		NetCap:        BucketCap,

@@ -32,3 +32,23 @@ func TestVerifiedOn(t *testing.T) {
 		}
 	}
 }
+
+// TestSaveRefusal: exactly the drivers that can restore guests say how, and the others say why not.
+func TestSaveRefusal(t *testing.T) {
+	for _, d := range Drivers() {
+		caps := d.Capabilities()
+		_, restores := d.(system.Restorer)
+		if restores != (caps.Save != "") || restores && caps.NoSave != "" {
+			t.Errorf("%s: it is a Restorer: %v, but its capabilities say %q and %q", d.Name(), restores, caps.Save, caps.NoSave)
+		}
+		err := system.SaveRefusal(d)
+		if restores != (err == nil) {
+			t.Errorf("%s: %v", d.Name(), err)
+		}
+		want := map[string]string{"runc": "CRIU", "docker": "CRIU", "podman": "CRIU", "uml": "not implemented for uml",
+			"libvirt-kvm": "not implemented for libvirt-kvm"}[d.Name()]
+		if want != "" && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", d.Name(), err)
+		}
+	}
+}

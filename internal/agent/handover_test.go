@@ -22,9 +22,10 @@ func TestDetach(t *testing.T) {
 		before <- g.Conn
 		<-left
 		there := guest{<-after}
-		for _, b := range [][]byte{event(stream, output("kept")), event(stream, exited(2)), event(stream, done(4)), end(stream)} {
-			there.Write(b)
-		}
+		there.Write(event(stream, output("kept")))
+		there.Write(event(stream, exited(2)))
+		there.Write(event(stream, done(4)))
+		there.Write(end(stream))
 		io.Copy(io.Discard, there)
 	})
 	begun := make(chan bool)

@@ -51,7 +51,8 @@ func TestCannotBeSaved(t *testing.T) {
 	}
 	c.Arms = append(c.Arms, campaign.Arm{Name: "container", System: "runc"})
 	err := bed.checkRestores(c, cw)
-	if fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "arm container: runc cannot be saved and restored: CRIU") {
+	const why = "arm container: runc cannot be saved and restored: CRIU"
+	if fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), why) {
 		t.Errorf("%v", err)
 	}
 }

@@ -104,6 +104,12 @@ func (b *Bridge) NamespacePort(mode string) (*Port, error) {
 	})
 }
 
+// Reset gives the interface of a port by NamespacePort its address and its route again, which a guest with a network
+// stack of its own takes away.
+func (p *Port) Reset() error {
+	return wrap(p.space.configure(GuestInterface, p.Address, p.Gateway))
+}
+
 // Alone makes a port for a guest without a network: a namespace which contains only loopback. It is
 // for guests that would otherwise use the host's network and collide on its ports. The caller
 // closes it.

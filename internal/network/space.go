@@ -72,7 +72,8 @@ func (s *space) configure(name string, address netip.Prefix, gateway netip.Addr)
 	if !gateway.IsValid() {
 		return nil
 	}
-	if err := s.links.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: gateway.AsSlice()}); err != nil {
+	// The route of a port that is reset may still be there.
+	if err := s.links.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: gateway.AsSlice()}); err != nil {
 		return fmt.Errorf("%s: route over %s: %w", name, gateway, err)
 	}
 	return nil

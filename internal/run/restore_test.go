@@ -74,7 +74,8 @@ func TestRestore(t *testing.T) {
 		}
 		m := trial.Metrics
 		if m["first-touch"] != 0.002 || m["second-touch"] != 0.001 || m[workload.FreshTime] <= 0 ||
-			m[workload.SavedSize] <= 0 || m[workload.SaveTime] <= 0 || m[workload.SaveTime+workload.FlushedSuffix] < m[workload.SaveTime] {
+			m[workload.SavedSize] <= 0 || m[workload.SaveTime] <= 0 ||
+			m[workload.SaveTime+workload.FlushedSuffix] < m[workload.SaveTime] {
 			t.Errorf("%s, block %d: %v", trial.Arm, trial.Block, m)
 		}
 	}

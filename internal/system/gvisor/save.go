@@ -37,7 +37,13 @@ func (g *guest) Save(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Restore starts a sandbox that reads the guest's state instead of starting its agent.
+// Restore starts a sandbox that reads the guest's state instead of starting its agent. Its network stack is not
+// part of the state: the sandbox takes it from the interface again.
 func (d Driver) Restore(_ context.Context, s *system.Site, dir string) (system.Guest, error) {
+	if s.Port != nil {
+		if err := s.Port.Reset(); err != nil {
+			return nil, err
+		}
+	}
 	return d.begin(s, "restore", "--bundle", filepath.Join(s.Dir, "bundle"), "--image-path", dir, id)
 }

@@ -29,7 +29,7 @@ func Restored(t *testing.T, d system.Driver) {
 	h := Host(t)
 	before := snapshot(t, h)
 	t.Run("continues", func(t *testing.T) {
-		s := suite{d: d, m: launch(t, d, h, "restored", networked(d))}
+		s := suite{d: d, m: launch(t, d, h, "restored", networked(d)), size: 1 << 20}
 		s.dir = s.m.DataDir()
 		began := s.m.Hello
 		s.sh(t, "echo kept >/data/file && echo kept >/dev/shm/file")
@@ -67,6 +67,10 @@ func Restored(t *testing.T, d system.Driver) {
 			if err := s.m.Thaw(timeout(t)); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if s.m.Site.Port != nil {
+			listenOnHost(t, h, s.m.HostAddress(), s.exchanged())
+			s.fetch(t, s.m.HostAddress(), s.m.Address())
 		}
 	})
 	t.Run("boots", func(t *testing.T) {

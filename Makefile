@@ -17,7 +17,8 @@ export CGO_ENABLED ?= 0
 PREFIX  ?= /usr/local
 SUDO    := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 VERSION := $(shell git describe --always --dirty --tags 2>/dev/null || echo unknown)
-AGENT   := internal/agentbin/embedded/tare-agent.gz
+# The programs that run in guests, which tare embeds.
+GUEST   := internal/agentbin/embedded/tare-agent.gz internal/agentbin/embedded/tare-http.gz
 # Nothing of the place or the time of a build gets into what it makes.
 BUILD   := $(GO) build -trimpath -buildvcs=false
 
@@ -29,14 +30,14 @@ build: bin/tare ## build bin/tare, and nothing else (the default)
 .PHONY: FORCE
 FORCE:
 
-bin/tare: $(AGENT) FORCE | $(GO)
+bin/tare: $(GUEST) FORCE | $(GO)
 	@$(BUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o $@ ./cmd/tare
 
-# The agent runs in guests of any kind: static, whatever CGO_ENABLED says.
-bin/tare-agent: FORCE | $(GO)
-	@CGO_ENABLED=0 $(BUILD) -ldflags '-s -w' -o $@ ./cmd/tare-agent
+# They run in guests of any kind: static, whatever CGO_ENABLED says.
+bin/tare-agent bin/tare-http: FORCE | $(GO)
+	@CGO_ENABLED=0 $(BUILD) -ldflags '-s -w' -o $@ ./cmd/$(@F)
 
-$(AGENT): bin/tare-agent
+internal/agentbin/embedded/%.gz: bin/%
 	@gzip -9nc $< >$@
 
 $(GO):
@@ -56,7 +57,7 @@ test: ## install what is missing and run every test there is (root)
 	@./scripts/test
 
 .PHONY: check
-check: $(AGENT) | $(GO) ## what needs no guest and two minutes at most: run it before a commit
+check: $(GUEST) | $(GO) ## what needs no guest and two minutes at most: run it before a commit
 	@./scripts/check
 
 .PHONY: bench
@@ -80,7 +81,7 @@ reproducible: | $(GO) ## build the last commit twice and compare the programs by
 	@./scripts/reproducible
 
 .PHONY: fuzz
-fuzz: $(AGENT) | $(GO) ## fuzz every parser for FUZZTIME (default 1m) each
+fuzz: $(GUEST) | $(GO) ## fuzz every parser for FUZZTIME (default 1m) each
 	@./scripts/fuzz $(or $(FUZZTIME),1m)
 
 .PHONY: install
@@ -89,7 +90,7 @@ install: build ## bin/tare to PREFIX/bin (default /usr/local)
 
 .PHONY: clean
 clean: ## remove what was built here; images in /var/lib/tare stay
-	rm -rf bin $(AGENT)
+	rm -rf bin $(GUEST)
 
 .PHONY: help
 help: ## this list

@@ -20,7 +20,9 @@ workloads:
   - {name: sysbench-oltp-ro, size: 50, params: {threads: 4}}
   - {name: ab-static, size: 300}
   - {name: ab-status, size: 300, params: {clients: 2}}
+  - {name: http-rate, size: 100}
   - {name: wordpress, size: 10}
+  - {name: wordpress-rate, size: 20}
   - {name: mediawiki, size: 10}
   - {name: tcp-crr, size: 300}
   - {name: iperf3, size: 512}
@@ -60,8 +62,8 @@ blocks: 1
 image:
   packages: [php-cli]
   also_for:
-    [sysbench-oltp-rw, wordpress, mediawiki, kernel-build, bonnie, zstd, python-start, pgbench, redis, nginx, caddy,
-     sqlite, git-clone, ffmpeg]
+    [sysbench-oltp-rw, http-rate, wordpress, mediawiki, kernel-build, bonnie, zstd, python-start, pgbench, redis, nginx,
+     caddy, sqlite, git-clone, ffmpeg]
 `
 
 // today has programs of today's services, in the same image.
@@ -83,7 +85,7 @@ workloads:
   - {name: ffmpeg, size: 10, params: {threads: 2}}
 image:
   packages: [php-cli]
-  also_for: [sysbench-oltp-rw, wordpress, mediawiki, kernel-build, bonnie, iperf3, nuttcp, netpipe]
+  also_for: [sysbench-oltp-rw, http-rate, wordpress, mediawiki, kernel-build, bonnie, iperf3, nuttcp, netpipe]
 blocks: 1
 `
 
@@ -117,7 +119,7 @@ func TestServices(t *testing.T) {
 				t.Errorf("%s: %s was done %d times, not %d", name, what, n, want)
 			}
 		}
-		if want := map[string]int{"services": 14, "pairs": 8, "today": 9}[name]; len(done) != want {
+		if want := map[string]int{"services": 16, "pairs": 8, "today": 9}[name]; len(done) != want {
 			t.Errorf("%s: %d, not %d, were done: %v", name, len(done), want, done)
 		}
 	}

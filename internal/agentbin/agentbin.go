@@ -1,5 +1,5 @@
-// Package agentbin embeds the agent's program into tare, so that tare is a single file. The build
-// writes the program to embedded/ before it builds tare.
+// Package agentbin embeds the programs that tare puts into guests, so that tare is a single file: the agent, and the
+// load generators of its own. The build writes the programs to embedded/ before it builds tare.
 package agentbin
 
 import (
@@ -16,18 +16,21 @@ import (
 var files embed.FS
 
 // Program returns the agent's static program.
-func Program() ([]byte, error) {
-	packed, err := files.ReadFile("embedded/tare-agent.gz")
+func Program() ([]byte, error) { return Named("tare-agent") }
+
+// Named returns the static program of this name: tare-agent or tare-http.
+func Named(name string) ([]byte, error) {
+	packed, err := files.ReadFile("embedded/" + name + ".gz")
 	if err != nil {
-		return nil, fault.WithRemedy(fault.Hostf("this tare was built without its agent"), "make build")
+		return nil, fault.WithRemedy(fault.Hostf("this tare was built without its program %s", name), "make build")
 	}
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
-		return nil, fmt.Errorf("the agent in this tare: %w", err)
+		return nil, fmt.Errorf("%s in this tare: %w", name, err)
 	}
 	program, err := io.ReadAll(r)
 	if err != nil {
-		return nil, fmt.Errorf("the agent in this tare: %w", err)
+		return nil, fmt.Errorf("%s in this tare: %w", name, err)
 	}
 	return program, nil
 }

@@ -52,6 +52,13 @@ func (f *fake) disk(low, high, nativeCPU, lxcCPU float64) {
 	}
 }
 
+// requests gives an arm 100 requests a second of which so many are answered, and a share is sent late.
+func (f *fake) requests(arm int, answered, late float64) {
+	f.probes(model.ProbeStatedRate, arm, constant(100))
+	f.probes(model.ProbeAchievedRate, arm, constant(answered))
+	f.probes(model.ProbeLateShare, arm, constant(late))
+}
+
 // positions shuffles the arms of each block, and multiplies the time of the first trial.
 func (f *fake) positions(first float64) {
 	r := rand.New(rand.NewPCG(5, 2))
@@ -367,6 +374,11 @@ func TestFindings(t *testing.T) {
 				f.Arms[i].Scenario = "noisy"
 			}
 		}, "", "", ""},
+		{"overload", func(f *fake) { f.requests(kvm, 90, 0) }, "overload", Serious,
+			"100 requests a second were due, but only 90 were answered"},
+		{"requests answered", func(f *fake) { f.requests(kvm, 97, 0.005) }, "", "", ""},
+		{"late requests", func(f *fake) { f.requests(kvm, 100, 0.02) }, "late-requests", Warning,
+			"2 % of the requests were sent late"},
 		{"starts", func(f *fake) { f.starts(kvm, 1) }, "few-starts", Info, "30 starts are too few for p95 and p99"},
 		{"a cold start", func(f *fake) {
 			f.starts(kvm, 1)

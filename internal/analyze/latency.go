@@ -8,6 +8,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/histogram"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // Percentiles are those of single latencies that are compared.
@@ -247,6 +248,36 @@ func findFewLatencies(a *analysis) (out []Finding) {
 			"%s is not compared: it needs %d single latencies beyond it for each guest, and the guest with fewest has %d in all",
 			PercentileName(f.percentile), minBeyond, f.least)})
 	}
+	return out
+}
+
+// Limits of the findings on requests that are due at a constant rate.
+const (
+	keptUp    = 0.95 // of the stated rate, in the mean of all trials
+	lateShare = 0.01 // of the requests: more than that move p99
+)
+
+// findOverload reports arms in which the server did not keep up with the requests.
+func findOverload(a *analysis) (out []Finding) {
+	a.eachProbe(func(workload string, arm dataset.Arm, p []series) {
+		if stated, achieved := common(p[0], p[1]); achieved.sum() < keptUp*stated.sum() {
+			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
+				"%.4g requests a second were due, but only %.4g were answered: each waited for those before it, "+
+					"so the longer a trial, the longer its latencies", stated.mean(), achieved.mean())})
+		}
+	}, model.ProbeStatedRate, model.ProbeAchievedRate)
+	return out
+}
+
+// findLateRequests reports arms in which the load generator sent requests late by its own fault.
+func findLateRequests(a *analysis) (out []Finding) {
+	a.eachProbe(func(workload string, arm dataset.Arm, p []series) {
+		if late := p[0].mean(); late > lateShare {
+			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
+				"%.3g %% of the requests were sent late, because the load generator got no CPU in time; "+
+					"their latencies count from when they were due and include that", 100*late)})
+		}
+	}, model.ProbeLateShare)
 	return out
 }
 

@@ -89,7 +89,8 @@ var rooms = []struct {
 		"a driver knows the contract; drivers do not know each other, nor workloads and statistics"},
 
 	// What runs in a guest.
-	{"agentbin", nil, "agentbin is a file"},
+	{"agentbin", nil, "agentbin is two files"},
+	{"httprate", []string{"histogram"}, "a load generator knows its server, and nothing of the trial that it is part of"},
 	{"agent/wire", nil, "the wire is made from its .proto"},
 	{"agent/token", nil, agentRule},
 	{"agent/server", []string{"agent/wire", "prompt"}, agentRule},
@@ -109,7 +110,7 @@ const (
 )
 
 // mains are programs, which may import anything.
-var mains = []string{"cmd/tare/...", "cmd/tare-agent", "scripts/..."}
+var mains = []string{"cmd/tare/...", "cmd/tare-agent", "cmd/tare-http", "scripts/..."}
 
 func TestImportRule(t *testing.T) {
 	for _, p := range modulePackages(t) {

@@ -62,7 +62,7 @@ func TestLicences(t *testing.T) {
 func licence(dir string) (string, error) {
 	var text []byte
 	err := os.ErrNotExist
-	for _, name := range []string{"LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "COPYING"} {
+	for _, name := range []string{"LICENSE", "LICENSE.txt", "LICENSE.md", "license.md", "LICENCE", "COPYING"} {
 		if text, err = os.ReadFile(filepath.Join(dir, name)); err == nil {
 			break
 		}

@@ -57,7 +57,8 @@ func Metrics(p *plan.Plan, workloads map[string]*workload.Workload) (metrics []s
 		for i, m := range workloads[series].Metrics {
 			metrics = append(metrics, store.Metric{Workload: series, Name: m.Name, Unit: m.Unit, Better: string(m.Better), Primary: i == 0})
 		}
-		for _, u := range probe.UnitsOf(workloads[series].Creates, workloads[series].Fill != nil) {
+		w := workloads[series]
+		for _, u := range probe.UnitsOf(w.Creates, w.Fill != nil, w.AtRate != nil) {
 			metrics = append(metrics, store.Metric{Workload: series, Name: u.Name, Unit: u.Unit, Probe: true})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/tare-bench/tare/internal/agentbin"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/image"
@@ -34,6 +35,13 @@ func RecipeOf(c *campaign.Campaign) (image.Recipe, error) {
 		n := image.Needs{Packages: w.Packages}
 		if own != nil {
 			n.OwnBuilds = []image.OwnBuild{*own}
+		}
+		for _, name := range w.Brings {
+			program, err := agentbin.Named(name)
+			if err != nil {
+				return image.Recipe{}, err
+			}
+			n.Programs = append(n.Programs, image.NewProgram(name, program))
 		}
 		for _, s := range w.Setups {
 			n.Setups = append(n.Setups, image.Setup{Name: s.Name, Script: s.Script})

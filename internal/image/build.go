@@ -155,6 +155,11 @@ func buildIn(ctx context.Context, dir string, r Recipe, begin func(string), file
 			return err
 		}
 	}
+	for _, p := range r.Programs {
+		if err := p.writeInto(tree); err != nil {
+			return err
+		}
+	}
 	step("unpacking the kernel")
 	version, err := takeKernel(ctx, debs, filepath.Join(dir, "kernel"))
 	if err != nil {

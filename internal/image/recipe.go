@@ -39,6 +39,8 @@ type Recipe struct {
 	Setups []Setup `json:"setups,omitempty"`
 	// OwnBuilds are copied into the tree, at their GuestPath.
 	OwnBuilds []OwnBuild `json:"own_builds,omitempty"`
+	// Programs are tare's own, in ProgramDir of the tree.
+	Programs []Program `json:"programs,omitempty"`
 }
 
 // Base is the recipe of the userland that all workloads share.

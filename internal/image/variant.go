@@ -27,6 +27,8 @@ type Needs struct {
 	NonFree bool
 	// OwnBuilds are programs that are in no package.
 	OwnBuilds []OwnBuild
+	// Programs are tare's own; two with the same name must be equal.
+	Programs []Program
 }
 
 // essential are Debian's essential packages, which every tree contains.
@@ -48,6 +50,7 @@ func (r Recipe) With(all ...Needs) (Recipe, error) {
 	var packages []string
 	setups := slices.Clone(r.Setups)
 	builds := slices.Clone(r.OwnBuilds)
+	programs := slices.Clone(r.Programs)
 	nonFree := r.NonFree
 	for _, n := range all {
 		nonFree = nonFree || n.NonFree
@@ -62,6 +65,11 @@ func (r Recipe) With(all ...Needs) (Recipe, error) {
 		for _, b := range n.OwnBuilds {
 			if !slices.ContainsFunc(builds, func(c OwnBuild) bool { return c.SHA256 == b.SHA256 }) {
 				builds = append(builds, b)
+			}
+		}
+		for _, p := range n.Programs {
+			if !slices.ContainsFunc(programs, func(q Program) bool { return q.Name == p.Name }) {
+				programs = append(programs, p)
 			}
 		}
 		for _, s := range n.Setups {
@@ -79,14 +87,18 @@ func (r Recipe) With(all ...Needs) (Recipe, error) {
 	}
 	slices.Sort(packages)
 	packages = slices.Compact(packages)
-	if len(packages) == 0 && len(setups) == len(r.Setups) && len(builds) == len(r.OwnBuilds) {
+	if len(packages) == 0 && len(setups) == len(r.Setups) && len(builds) == len(r.OwnBuilds) &&
+		len(programs) == len(r.Programs) {
 		return r, nil // nothing would be taken from non-free
 	}
 	slices.SortFunc(setups, func(a, b Setup) int { return strings.Compare(a.Name, b.Name) })
 	r.Packages = append(slices.Clone(r.Packages), packages...)
 	slices.SortFunc(builds, func(a, b OwnBuild) int { return strings.Compare(a.SHA256, b.SHA256) })
-	r.Setups, r.OwnBuilds, r.NonFree = setups, builds, nonFree
-	r.Name = variantName(packages, setups, builds)
+	slices.SortFunc(programs, func(a, b Program) int { return strings.Compare(a.Name, b.Name) })
+	r.Setups, r.OwnBuilds, r.Programs, r.NonFree = setups, builds, programs, nonFree
+	if r.Name = variantName(packages, setups, builds); r.Name == "" {
+		r.Name = programs[0].Name
+	}
 	return r, nil
 }
 

@@ -37,6 +37,13 @@ const (
 	ProbeNeighbourBytes = "neighbour_bytes" // bytes that reached its data device
 )
 
+// Probes of a trial whose requests are due at a constant rate, as the load generator says.
+const (
+	ProbeStatedRate   = "stated_rate"   // 1/s, requests that were due
+	ProbeAchievedRate = "achieved_rate" // 1/s, answers
+	ProbeLateShare    = "late_share"    // of the requests, which the load generator sent late
+)
+
 // Probes of a trial that creates its guest. Their sum is the time of the start. A phase that a system
 // does not have, or does not show, is absent and part of the next one.
 const (

@@ -50,14 +50,21 @@ func fillUnits() []struct{ Name, Unit string } {
 	return units
 }
 
+// RateUnits are the further probes of trials with requests at a constant rate.
+var RateUnits = []struct{ Name, Unit string }{
+	{model.ProbeStatedRate, "1/s"}, {model.ProbeAchievedRate, "1/s"}, {model.ProbeLateShare, "1"},
+}
+
 // UnitsOf lists the probes of a workload's trials with their units, in display order: of one that creates
-// its guests, or fills the host with them.
-func UnitsOf(creates, fills bool) []struct{ Name, Unit string } {
+// its guests, fills the host with them, or sends requests at a constant rate.
+func UnitsOf(creates, fills, atRate bool) []struct{ Name, Unit string } {
 	switch {
 	case fills:
 		return slices.Concat(Units, FillUnits)
 	case creates:
 		return slices.Concat(Units, StartUnits)
+	case atRate:
+		return slices.Concat(Units, RateUnits)
 	}
 	return Units
 }

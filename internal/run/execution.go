@@ -158,12 +158,31 @@ func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, 
 		}
 	}
 	x.guestsWord(w, size, machine.Driver.Capabilities().SameKernel)
+	if err := x.atRate(w, m.end.err); err != nil {
+		return err
+	}
 	if m.Host || slices.ContainsFunc(m.steps, func(s workload.Step) bool { return s.Background }) {
 		delete(x.readings.Values, model.ProbeGuestCPU) // it lacks the servers' CPU time, which would look hidden
 	}
 	if machine.Driver.Capabilities().Remote && x.readings.Values != nil {
 		return x.clockAgain(ctx, machine)
 	}
+	return nil
+}
+
+// atRate adds the rates of a trial with requests at a constant rate to the readings. failed is why the trial failed;
+// nil: it did not.
+func (x *execution) atRate(w *workload.Workload, failed error) error {
+	if w.AtRate == nil || failed != nil || x.readings.Values == nil {
+		return nil
+	}
+	rates, err := w.AtRate(x.results)
+	if err != nil {
+		return err
+	}
+	x.readings.Values[model.ProbeStatedRate] = rates.Stated
+	x.readings.Values[model.ProbeAchievedRate] = rates.Achieved
+	x.readings.Values[model.ProbeLateShare] = rates.Late
 	return nil
 }
 

@@ -151,6 +151,7 @@ type Workload struct {
 	Packages   []string // Debian packages that contain the Programs
 	NonFree    bool     // some Packages are in Debian's contrib or non-free: used only on request
 	Setups     []Setup  // what the image needs besides the packages
+	Brings     []string // those of Programs that no package contains because they are tare's own, see agentbin.Named
 	Metrics    []Metric // the first is the primary one
 
 	// Params are the parameters that a campaign may set; nil: none. Settings are
@@ -215,6 +216,16 @@ type Workload struct {
 	// SingleOf is the metric that describes them with one number, such as their mean.
 	Latencies func(results []StepResult) (*histogram.Histogram, error)
 	SingleOf  string
+	// AtRate returns what a trial that Evaluate has accepted says about its requests at a constant rate; nil: it
+	// makes none.
+	AtRate func(results []StepResult) (Rates, error)
+}
+
+// Rates are those of requests that are due at a constant rate, whether or not the server keeps up.
+type Rates struct {
+	Stated   float64 // requests a second that were due
+	Achieved float64 // answers a second
+	Late     float64 // share of the requests that the load generator sent late by its own fault
 }
 
 // Trial returns the commands of one trial in a guest that is its own partner;

@@ -32,7 +32,7 @@ func apacheAB(w *workload.Workload, set workload.Settings, p page, disk int64,
 func abWorkload(w *workload.Workload, set workload.Settings, p page, disk int64,
 	serve ...workload.Step) *workload.Workload {
 	clients := int64(set.Int("clients"))
-	url := "http://" + workload.ServerAddress + ":" + strconv.Itoa(httpPort) + p.path
+	url := p.url()
 	w.Programs = append(w.Programs, "ab", "curl", "grep", "sh", "sync")
 	w.Packages = append(w.Packages, "apache2-utils", "curl")
 	w.Metrics = []workload.Metric{
@@ -46,22 +46,15 @@ func abWorkload(w *workload.Workload, set workload.Settings, p page, disk int64,
 	w.MaxSize = 5_000_000
 	w.DefaultSize = max(w.DefaultSize, w.MinSize)
 	w.DiskBytes = func(size int64) int64 { return disk + 16<<20 + 256*size } // the log of requests
-	// During the first requests, the server starts processes and compiles PHP.
-	warm := workload.Step{Name: "warm", Argv: []string{"sh", "-c",
-		`for i in 1 2 3 4 5 6 7 8; do curl -fsS -o /dev/null "$1" || exit; done`, "sh", url}}
 	w.Serve = func(int64) []workload.Step {
-		return append(serve[:len(serve):len(serve)], warm, removed(dbDir+"*", webDir))
+		return append(serve[:len(serve):len(serve)], warmed(url), removed(dbDir+"*", webDir))
 	}
 	w.Steps = func(size int64) []workload.Step {
 		ab := []string{"ab", "-q", "-c", set["clients"], "-n", strconv.FormatInt(size, 10)}
 		if p.varies {
 			ab = append(ab, "-l")
 		}
-		return []workload.Step{
-			{Name: "check", Argv: []string{"sh", "-c",
-				`page=$(mktemp) && curl -sS -m 60 -o "$page" -w '%{http_code} %{size_download}\n' "$1" && grep -cF "$2" "$page"; rm "$page"`, "sh", url, p.marker}},
-			{Name: "ab", Timed: true, Argv: append(ab, url)},
-		}
+		return []workload.Step{checked(url, p), {Name: "ab", Timed: true, Argv: append(ab, url)}}
 	}
 	w.MeasuredBy(workload.Measurement{Step: "ab", Tool: "ab", Did: "complete", Accept: abServed})
 	return alsoChecking(w, func(_ int64, by map[string]workload.StepResult) error {
@@ -73,12 +66,34 @@ func abWorkload(w *workload.Workload, set workload.Settings, p page, disk int64,
 		if err != nil {
 			return workload.InStep("ab", err)
 		}
-		got := r.Value("transferred pages") / r.Value("complete")
-		if off := got - length; off < -16-length/50 || off > 16+length/50 && !p.grows {
-			return fault.Guestf("step ab: the pages have %.0f bytes, but the right one has %.0f", got, length)
-		}
-		return nil
+		return p.lengthIs(length, r.Value("transferred pages")/r.Value("complete"), "ab")
 	})
+}
+
+func (p page) url() string {
+	return "http://" + workload.ServerAddress + ":" + strconv.Itoa(httpPort) + p.path
+}
+
+// lengthIs returns an error if the mean length of the pages that a step got is not that of the right page.
+func (p page) lengthIs(right, got float64, step string) error {
+	if off := got - right; off < -16-right/50 || off > 16+right/50 && !p.grows {
+		return fault.Guestf("step %s: the pages have %.0f bytes, but the right one has %.0f", step, got, right)
+	}
+	return nil
+}
+
+// warmed returns the step that makes the server start processes and compile PHP, which it does during the first
+// requests.
+func warmed(url string) workload.Step {
+	return workload.Step{Name: "warm", Argv: []string{"sh", "-c",
+		`for i in 1 2 3 4 5 6 7 8; do curl -fsS -o /dev/null "$1" || exit; done`, "sh", url}}
+}
+
+// checked returns the step that says whether the server's page is the right one, for pageLength.
+func checked(url string, p page) workload.Step {
+	const check = `page=$(mktemp) && curl -sS -m 60 -o "$page" -w '%{http_code} %{size_download}\n' "$1" &&` +
+		` grep -cF "$2" "$page"; rm "$page"`
+	return workload.Step{Name: "check", Argv: []string{"sh", "-c", check, "sh", url, p.marker}}
 }
 
 // abServed returns an error if ab did not get a page for every request.

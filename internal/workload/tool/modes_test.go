@@ -103,6 +103,7 @@ var notFigures = map[string][]string{
 	"tar": {`^[dl-][rwx-]{9} .*$`, `^tree/.*$`, `^tar: .*$`, `\([\d.]+[KM]?i?B, `, `MiB/s\)`,
 		`^Total bytes deleted:`},
 	"kernel-build": {`^  (?:[A-Z]\w*(?: \[M\])?) .*$`},
+	"tare-http":    {`"(?:url|latencies|first_error)":"[^"]*"`},
 	"nbench":       {`^(?:BYTEmark|Index-split|Linux/Unix|Baseline|CPU  |L2 Cache|OS  |C compiler|libc|   +:).*$`},
 	"netpipe":      {`^Send and receive.*$`, `^Sending output.*$`, `^ *\d+: `},
 	"ioping":       {`^--- .*$`, `^.*\d+ KiB (?:<<<|>>>) .*: `, `"(?:timestamp|localtime|fstype|device_size|size)": .*$`},

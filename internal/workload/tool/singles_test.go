@@ -36,11 +36,27 @@ func TestHistogram(t *testing.T) {
 		Count: "write operations"}); !errors.Is(err, ErrContradiction) {
 		t.Errorf("a histogram with other counts: %v", err)
 	}
+	page := read("tare-http", "tare-http/static-200.txt")
+	h, err = page.Histogram(Singles{Word: "latencies"})
+	if err != nil || h.Count() != 160 || h.Quantile(0.5) > 1e9*page.Value("max latency") {
+		t.Errorf("%+v, %v", h, err)
+	}
+	// A histogram that ends at 80 us, and has 5 of 100 latencies.
+	short := read("rt-tests", "rt-tests/cyclictest-h-json.txt")
+	singles := Singles{Before: "wake-ups of ", After: " us", Unit: "us", Width: 1, Count: "wake-ups"}
+	if _, err := short.Histogram(singles); !errors.Is(err, ErrContradiction) {
+		t.Errorf("a histogram without the longest latencies: %v", err)
+	}
+	singles.Beyond = "max wake-up latency"
+	h, err = short.Histogram(singles)
+	if err != nil || h.Count() != 100 || math.Abs(h.Quantile(0.065)/1753000-1) > 0.02 || h.Quantile(0.045) > 81_000 {
+		t.Errorf("%+v, %v", h, err)
+	}
 	r := &Report{Tool: "sysbench"}
 	r.add("latencies of 0.120 ms", 3, "1", "")
 	r.add("latencies of 12.000 ms", 1, "1", "")
 	r.add("events", 4, "1", "")
-	singles := Singles{Before: "latencies of ", After: " ms", Unit: "ms", Count: "events"}
+	singles = Singles{Before: "latencies of ", After: " ms", Unit: "ms", Count: "events"}
 	if h, err := r.Histogram(singles); err != nil || h.Count() != 4 || math.Abs(h.Quantile(0.9)/12e6-1) > 0.01 {
 		t.Errorf("%+v, %v", h, err)
 	}

@@ -166,7 +166,7 @@ var tools = []Tool{
 	{"nuttcp", readNuttcp}, {"openssl", readOpenssl}, {"perf-bench", readPerfBench},
 	{"pgbench", readPgbench}, {"python", readPython}, {"qperf", readQperf}, {"redis-benchmark", readRedis},
 	{"rt-tests", readRTTests}, {"sockperf", lines(sockperfLines)}, {"stress-ng", readStressNG}, {"sysbench", readSysbench},
-	{"tar", readTar}, {"tcpbench", lines(tcpbenchLines)}, {"tiobench", readTiobench},
+	{"tar", readTar}, {"tare-http", readTareHTTP}, {"tcpbench", lines(tcpbenchLines)}, {"tiobench", readTiobench},
 	{"ttcp", lines(ttcpLines)},
 	{"unixbench", readUnixbench}, {"wrk", readWrk}, {"zstd", readZstd},
 }

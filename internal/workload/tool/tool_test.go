@@ -297,6 +297,7 @@ var unread = map[string]string{
 	"fio/error-enospc-json.txt": "No space left", "fio/error-enospc-layout.txt": "No space left",
 	"fio/error-enospc-text.txt": "No space left",
 	"fio/error-option.txt":      "unrecognized option", "iperf3/error-refused-json.txt": "Connection refused",
+	"tare-http/error-refused.txt":      "connection refused",
 	"kernel-build/tinyconfig-fail.txt": "Error 1", "netperf/error-noserver.txt": "netserver",
 	"netpipe/error-noserver.txt":               "Cannot Connect",
 	"openssl/enc-article-verbatim.txt":         "Use -help",

@@ -1,0 +1,41 @@
+package image
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// ProgramDir is the directory in the tree with the programs that tare brings along.
+const ProgramDir = "/usr/local/bin"
+
+// A Program is a static program of tare's own. The image depends on its content: a tare that was built with another
+// one builds another image.
+type Program struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"` // in hex
+
+	content []byte // nil if the image exists already
+}
+
+// NewProgram returns the program with this name and content.
+func NewProgram(name string, content []byte) Program {
+	sum := sha256.Sum256(content)
+	return Program{name, hex.EncodeToString(sum[:]), content}
+}
+
+// writeInto writes the program into a tree.
+func (p Program) writeInto(tree string) error {
+	to := filepath.Join(tree, ProgramDir, p.Name)
+	err := os.MkdirAll(filepath.Dir(to), 0o755)
+	if err == nil {
+		err = os.WriteFile(to, p.content, 0o755)
+	}
+	if err != nil {
+		return fault.Hostf("building the image: program %s: %w", p.Name, err)
+	}
+	return nil
+}

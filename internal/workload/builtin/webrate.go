@@ -1,0 +1,113 @@
+package builtin
+
+import (
+	"strconv"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/tool"
+)
+
+// tareHTTP is the load generator of package httprate.
+const tareHTTP = "tare-http"
+
+func rateParam(preset string) workload.Param {
+	return workload.Param{Name: "rate", Default: preset, Min: 1, Max: 100_000,
+		About: "requests that are due in a second, whether or not the server keeps up"}
+}
+
+func connectionsParam(preset string) workload.Param {
+	return workload.Param{Name: "connections", Default: preset, Min: 1, Max: 150,
+		About: "connections at once, at most; a request for which none is free waits, and its time runs"}
+}
+
+// atRate completes a workload that requests a page at a constant rate from a web server, which the steps of serve
+// start. The size is the number of requests.
+func atRate(w *workload.Workload, set workload.Settings, p page, disk int64, serve ...workload.Step) *workload.Workload {
+	url := p.url()
+	w.Programs = append(w.Programs, tareHTTP, "apache2", "curl", "grep", "sh", "sync")
+	w.Brings = []string{tareHTTP}
+	w.Packages = append(w.Packages, "apache2", "curl")
+	w.Metrics = []workload.Metric{
+		workload.Latency("latency", "mean latency", "mean per request, from when it was due"),
+		workload.Time("all requests, which is mostly given by their rate, and the start of tare-http"),
+	}
+	w.SizeUnit = "requests"
+	w.MinSize = 20
+	w.MaxSize = 5_000_000
+	w.DefaultSize = max(w.MinSize, 5*int64(set.Int("rate")))
+	w.DiskBytes = func(size int64) int64 { return disk + 16<<20 + 256*size } // the log of requests
+	w.Serve = func(int64) []workload.Step {
+		return append(serve[:len(serve):len(serve)], warmed(url), removed(dbDir+"*", webDir))
+	}
+	w.Steps = func(size int64) []workload.Step {
+		return []workload.Step{checked(url, p), {Name: "requests", Timed: true, Argv: []string{tareHTTP,
+			"-rate", set["rate"], "-connections", set["connections"], "-requests", strconv.FormatInt(size, 10), url}}}
+	}
+	w.MeasuredBy(workload.Measurement{Step: "requests", Tool: tareHTTP, Did: "requests", Accept: answered,
+		SingleOf: "latency", Singles: tool.Singles{Word: "latencies"}})
+	w.AtRate = rates
+	return alsoChecking(w, func(_ int64, by map[string]workload.StepResult) error {
+		length, err := pageLength(string(by["check"].Stdout))
+		if err != nil {
+			return workload.InStep("check", err)
+		}
+		r, err := tool.Read(tareHTTP, by["requests"].Output())
+		if err != nil {
+			return workload.InStep("requests", err)
+		}
+		return p.lengthIs(length, r.Value("transferred")/r.Value("answered"), "requests")
+	})
+}
+
+// answered returns an error if tare-http did not get the page for every request.
+func answered(r *tool.Report) error {
+	if failed := r.Value("failed"); failed > 0 {
+		return fault.Guestf("%.0f of %.0f requests failed; the first error: %s", failed, r.Value("requests"),
+			tool.Quote(r.Words["first error"]))
+	}
+	return nil
+}
+
+// rates are those of a trial's step with the requests.
+func rates(results []workload.StepResult) (workload.Rates, error) {
+	for _, s := range results {
+		if s.Name == "requests" {
+			r, err := tool.Read(tareHTTP, s.Output())
+			if err != nil {
+				return workload.Rates{}, workload.InStep("requests", err)
+			}
+			return workload.Rates{Stated: r.Value("stated rate"), Achieved: r.Value("rate"),
+				Late: r.Value("late") / r.Value("requests")}, nil
+		}
+	}
+	return workload.Rates{}, fault.Guestf("the trial has no step requests")
+}
+
+func httpRate() *workload.Workload {
+	params := []workload.Param{rateParam("200"), connectionsParam("32")}
+	return workload.WithParams(params, func(set workload.Settings) *workload.Workload {
+		w := &workload.Workload{
+			Name: "http-rate", Title: "Apache serves a static page at a constant rate of requests",
+			Source: "Apache (apache2); requests by tare-http, a program of tare's on vegeta",
+		}
+		return atRate(w, set, page{path: "/index.html", marker: "Apache2 Debian Default Page"}, 0, apache(apacheEvent))
+	})
+}
+
+func wordpressRate() *workload.Workload {
+	// A process of PHP for each connection must fit into the guest.
+	params := []workload.Param{rateParam("5"), connectionsParam("8")}
+	return workload.WithParams(params, func(set workload.Settings) *workload.Workload {
+		w := &workload.Workload{
+			Name: "wordpress-rate", Title: "WordPress serves its front page at a constant rate of requests",
+			Source: "WordPress (wordpress) on PHP, Apache and MariaDB; requests by tare-http, a program of tare's on " +
+				"vegeta",
+			Programs: []string{"mariadbd", "mariadb-admin", "php"},
+			Packages: append(phpPackages(), "wordpress", "wordpress-theme-twentytwentythree"),
+			Setups:   []workload.Setup{wordpressSetup},
+		}
+		serve := append(mariadb(wordpressSetup), apache(apachePHP))
+		return atRate(w, set, page{path: "/wp/", marker: "Hello world!", varies: true}, mariadbDisk, serve...)
+	})
+}

@@ -7,7 +7,35 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
+
+// TestOut: each command that writes a file names it in the same way, and none shows the older name.
+func TestOut(t *testing.T) {
+	found := 0
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		out, old := c.Flags().Lookup("out"), c.Flags().Lookup("output")
+		if old != nil && (out == nil || !old.Hidden) || out != nil && (out.Shorthand != "o" || old == nil) {
+			t.Errorf("%s: not -o, --out and a hidden --output", c.CommandPath())
+		}
+		if out != nil {
+			found++
+			file := filepath.Join("some", "file")
+			if err := c.ParseFlags([]string{"--output", file}); err != nil || out.Value.String() != file {
+				t.Errorf("%s --output %s: %v, %s", c.CommandPath(), file, err, out.Value)
+			}
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot())
+	if found < 6 {
+		t.Errorf("%d commands write files", found)
+	}
+}
 
 // TestBadInput: wrong input is reported with its place and a documented exit status.
 func TestBadInput(t *testing.T) {

@@ -150,7 +150,7 @@ after the other, one for each boot, until the run is complete.`,
 	}
 	f.add(c)
 	c.Flags().StringVar(&kind, "kind", "", "kind of lab to boot if none is running: xen, kvm or linux")
-	c.Flags().StringVar(&out, "out", "", "run file to write (default NAME-lab-DATE-TIME.tare)")
+	outFlag(c, &out, "run file to write (default NAME-lab-DATE-TIME.tare)")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		text, file, err := experiment.Text(args[0])
 		if err != nil {

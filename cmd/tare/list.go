@@ -404,6 +404,15 @@ func jsonFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("json", false, "print JSON")
 }
 
+// outFlag adds the flag for the file that a command writes. --output is its older name in some commands.
+func outFlag(c *cobra.Command, out *string, usage string) {
+	c.Flags().StringVarP(out, "out", "o", "", usage)
+	c.Flags().StringVar(out, "output", "", usage)
+	if err := c.Flags().MarkHidden("output"); err != nil {
+		panic(err)
+	}
+}
+
 func printJSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -36,7 +36,7 @@ judged in the same way if the article's file says what measures them.`,
 	var paths []string
 	var out string
 	c.Flags().StringSliceVar(&paths, "run", nil, "run files of tare paper run")
-	c.Flags().StringVar(&out, "out", "", "file to write (default: standard output)")
+	outFlag(c, &out, "file to write (default: standard output)")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		a, err := openPaper(args[0])
 		if err != nil {

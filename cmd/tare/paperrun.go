@@ -54,7 +54,7 @@ there is no figure. tare paper show NAME --run RUN prints these tables again.`,
 	c.Flags().DurationVar(&f.budget, "budget", 12*time.Minute, "time limit of all campaigns together; each measures at least one block")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the scaled campaigns and their expected duration, and exit")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
-	c.Flags().StringVar(&f.out, "out", "", "run file to write; with several campaigns, each appends its name (default NAME-DATE-TIME)")
+	outFlag(c, &f.out, "run file to write; with several campaigns, each appends its name (default NAME-DATE-TIME)")
 	c.RunE = inSandbox(o, func(cmd *cobra.Command, args []string) error { return runPaper(cmd, o, f, args[0]) })
 	return c
 }

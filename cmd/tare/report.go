@@ -49,7 +49,7 @@ workload, each trial as a dot, the findings, the machine, the plan and the data.
 			})
 		},
 	}
-	c.Flags().StringVarP(&out, "output", "o", "", `file to write, "-" for standard output (default RUN.html in the current directory)`)
+	outFlag(c, &out, `file to write, "-" for standard output (default RUN.html in the current directory)`)
 	return c
 }
 

@@ -63,7 +63,7 @@ sizes and userland image are those of the given run.`,
 		},
 	}
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the random order (default: the campaign's, or a random one)")
-	c.Flags().StringVar(&f.out, "out", "", "run file to write (default NAME-DATE-TIME.tare)")
+	outFlag(c, &f.out, "run file to write (default NAME-DATE-TIME.tare)")
 	c.Flags().StringVar(&f.precision, "precision", "", `half-width of the intervals to reach, such as 2%`)
 	c.Flags().DurationVar(&f.budget, "budget", 0, "time limit, such as 10m: no block begins that would exceed it")
 	c.Flags().StringVar(&f.like, "like", "", "take campaign, sizes and image from this run, with another seed")

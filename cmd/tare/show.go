@@ -136,7 +136,7 @@ func newExport(*options) *cobra.Command {
 	}
 	c.Flags().StringVar(&format, "format", "json", "json, csv, parquet or benchfmt")
 	c.Flags().BoolVar(&figures, "figures", false, "csv, parquet: export derived figures, such as costs, slowdowns and fairness, instead of the values of every trial")
-	c.Flags().StringVarP(&out, "output", "o", "", "file to write (default: standard output)")
+	outFlag(c, &out, "file to write (default: standard output)")
 	return c
 }
 

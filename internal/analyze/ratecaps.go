@@ -168,5 +168,6 @@ func findCapNotReached(a *analysis) (out []Finding) {
 
 // finding words a finding; the format takes what was done, the ratio and its interval.
 func (c RateCap) finding(format string) Finding {
-	return Finding{Workload: c.Workload, Arm: c.Arm, Text: fmt.Sprintf(format, capNames[c.Cap], c.Ratio, c.CILow, c.CIHigh)}
+	text := fmt.Sprintf(format, capNames[c.Cap], c.Ratio, c.CILow, c.CIHigh)
+	return Finding{Workload: c.Workload, Arm: c.Arm, Text: text}
 }

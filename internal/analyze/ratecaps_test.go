@@ -36,8 +36,9 @@ func TestRateCaps(t *testing.T) {
 	}
 	for i, want := range []RateCap{{Arm: "native@pair", Ratio: 0.951}, {Arm: "lxc@pair", Ratio: 3.003}} {
 		got := r.RateCaps[i]
-		if got.Arm != want.Arm || got.Cap != "net" || got.Metric != "bandwidth" || got.Limit != 100e6 || got.Unit != "bit/s" ||
-			got.N != 6 || !near(got.Ratio, want.Ratio, 1e-3) || got.CILow > got.Ratio || got.CIHigh < got.Ratio || got.CILow <= 0 {
+		if got.Arm != want.Arm || got.Cap != "net" || got.Metric != "bandwidth" || got.Limit != 100e6 ||
+			got.Unit != "bit/s" || got.N != 6 || !near(got.Ratio, want.Ratio, 1e-3) ||
+			got.CILow > got.Ratio || got.CIHigh < got.Ratio || got.CILow <= 0 {
 			t.Errorf("%+v", got)
 		}
 	}

@@ -183,7 +183,8 @@ func TestFull(t *testing.T) {
 		IO: model.IOCaps{Read: 20 << 20, Write: 1_500_000, ReadOps: 500, WriteOps: 7}, Net: model.NetCap{Rate: 2_500_000},
 	}
 	spare := NewFlavor("spare")
-	spare.Network, spare.IO, spare.Net = "bridged", model.IOCaps{Read: 1 << 20, Write: 1 << 20}, model.NetCap{Rate: 50_000_000}
+	spare.Network, spare.Net = "bridged", model.NetCap{Rate: 50_000_000}
+	spare.IO = model.IOCaps{Read: 1 << 20, Write: 1 << 20}
 	quarter := small
 	quarter.Name, quarter.CPUCap = "quarter", 0.25
 	mine := func(threads string) Workload {

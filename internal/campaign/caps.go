@@ -38,7 +38,8 @@ var ioKeys = []strict.Key[model.IOCaps]{
 	strict.Field("read", "Bytes read per second.", rateKind, func(c *model.IOCaps) *int64 { return &c.Read }),
 	strict.Field("write", "Bytes written per second.", rateKind, func(c *model.IOCaps) *int64 { return &c.Write }),
 	strict.Field("read_ops", "Read operations per second.", opsKind, func(c *model.IOCaps) *int64 { return &c.ReadOps }),
-	strict.Field("write_ops", "Write operations per second.", opsKind, func(c *model.IOCaps) *int64 { return &c.WriteOps }),
+	strict.Field("write_ops", "Write operations per second.", opsKind,
+		func(c *model.IOCaps) *int64 { return &c.WriteOps }),
 }
 
 var netKeys = []strict.Key[model.NetCap]{
@@ -164,7 +165,8 @@ func CapsText(f model.Flavor) string {
 // checkNetCap checks that a cap of the network has something to limit.
 func (r *checker) checkNetCap(path string, f model.Flavor) {
 	if f.Net.Rate > 0 && !f.OnBridge() {
-		r.Fail(path+".net", "a cap of the network needs an interface of the guest on the run's bridge: network %s or %s, not %s",
+		r.Fail(path+".net",
+			"a cap of the network needs an interface of the guest on the run's bridge: network %s or %s, not %s",
 			model.NetworkBridged, model.NetworkNAT, f.Network)
 	}
 }

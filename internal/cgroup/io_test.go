@@ -18,7 +18,7 @@ func TestCheckIO(t *testing.T) {
 		{Layout{V2: "/c", v2On: []string{"cpu", "io"}}, true},
 		{Layout{V2: "/c", v2On: []string{"cpu"}}, false},
 		{Layout{V2: "/u", V1: map[string]string{"cpu": "/1", "blkio": "/2"}}, true},
-		{Layout{V2: "/u", V1: map[string]string{"cpu": "/1"}, v2On: []string{"io"}}, false}, // tare's groups have no controllers there
+		{Layout{V2: "/u", V1: map[string]string{"cpu": "/1"}, v2On: []string{"io"}}, false}, // none for tare's groups
 	} {
 		if err := c.layout.CheckIO(); (err == nil) != c.usable || err != nil && fault.RemedyOf(err) == "" {
 			t.Errorf("%+v: %v", c.layout, err)

@@ -7,7 +7,7 @@ const (
 	ProbeHostCPU       = "host_cpu"         // s of CPU of the whole host; under Xen, of all domains
 	ProbeDom0CPU       = "dom0_cpu"         // s of CPU of Xen's privileged domain, which serves all others
 	ProbeDeviceBytes   = "device_bytes"     // bytes that reached the data device, the flush included
-	ProbeReadRate      = "read_rate"        // B/s from the data device while it was read, if a cap of reads has something to limit
+	ProbeReadRate      = "read_rate"        // B/s from the data device while it was read; for guests with caps of I/O
 	ProbeWriteRate     = "write_rate"       // B/s, the same of writes
 	ProbeReadOps       = "read_ops"         // 1/s, the same of read requests
 	ProbeWriteOps      = "write_ops"        // 1/s, the same of write requests

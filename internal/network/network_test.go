@@ -301,7 +301,8 @@ func TestLimit(t *testing.T) {
 	}
 	for _, c := range []struct{ server, client *Port }{{plain, limited}, {limited, plain}} {
 		begin := time.Now()
-		if from := exchange(t, c.server.space.do, c.server.Address.Addr(), c.client.space.do); from != c.client.Address.Addr() {
+		from := exchange(t, c.server.space.do, c.server.Address.Addr(), c.client.space.do)
+		if from != c.client.Address.Addr() {
 			t.Errorf("it came from %v", from)
 		}
 		// Both directions are capped by themselves, and data are sent back as they arrive.

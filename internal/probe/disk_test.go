@@ -34,7 +34,8 @@ func TestDiskRates(t *testing.T) {
 		d.note(sum, start.Add(time.Duration(tenth)*100*time.Millisecond))
 	}
 	got := d.rates()
-	if len(got) != 2 || math.Abs(got[model.ProbeReadRate]-3000) > 1e-6 || math.Abs(got[model.ProbeWriteRate]-50_000) > 1e-6 {
+	if len(got) != 2 || math.Abs(got[model.ProbeReadRate]-3000) > 1e-6 ||
+		math.Abs(got[model.ProbeWriteRate]-50_000) > 1e-6 {
 		t.Errorf("%v", got)
 	}
 }

@@ -236,7 +236,8 @@ func (g *guest) run(ctx context.Context, command string, running bool) error {
 // CapIO throttles the data disk.
 func (g *guest) CapIO(ctx context.Context, c model.IOCaps) error {
 	return g.qmp.execute(ctx, "block_set_io_throttle", map[string]any{
-		"device": "data", "bps": 0, "bps_rd": c.Read, "bps_wr": c.Write, "iops": 0, "iops_rd": c.ReadOps, "iops_wr": c.WriteOps,
+		"device": "data", "bps": 0, "bps_rd": c.Read, "bps_wr": c.Write, // 0: no cap
+		"iops": 0, "iops_rd": c.ReadOps, "iops_wr": c.WriteOps,
 	}, nil)
 }
 

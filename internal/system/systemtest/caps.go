@@ -36,7 +36,8 @@ func testCaps(t *testing.T, d system.Driver, h *system.Host) {
 	}
 	served := s.serve(t)
 	begin = time.Now()
-	if err := h.Network.OnHost(model.NetworkBridged, func() error { return echoed(s.m.Address(), s.exchanged()) }); err != nil {
+	exchange := func() error { return echoed(s.m.Address(), s.exchanged()) }
+	if err := h.Network.OnHost(model.NetworkBridged, exchange); err != nil {
 		t.Error(err)
 	}
 	atLeast(t, begin, s.exchanged(), bits/8)

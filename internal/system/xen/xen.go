@@ -41,8 +41,10 @@ func HVM() Driver { return Driver{"xen-hvm", kindHVM, "hvm", system.NeedsProduct
 
 func (d Driver) Name() string { return d.name }
 
-// servedByDom0 is why there are no caps of I/O and network: Xen's own are none of tare's.
-var servedByDom0 = system.Means{WhyNot: "dom0's kernel serves its disk and its network outside the guest's control group"}
+// servedByDom0 is why tare caps neither I/O nor network.
+var servedByDom0 = system.Means{
+	WhyNot: "dom0's kernel serves its disk and its network outside the guest's control group",
+}
 
 func (d Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{

@@ -28,8 +28,10 @@ func findUnequalArms(a *analysis) (out []Finding) {
 		differ(x.DiskBytes != y.DiskBytes, "a disk of %.4g MiB against %.4g", float64(x.DiskBytes)/mebi, float64(y.DiskBytes)/mebi)
 		differ(x.DiskFS != y.DiskFS, "%s against %s", x.DiskFS, y.DiskFS)
 		differ(x.Backing != y.Backing, "its data on %s against %s", x.Backing, y.Backing)
-		differ(x.IO != y.IO, "caps of I/O %+v against %+v", x.IO, y.IO)
-		differ(x.Net != y.Net, "a network cap of %.4g against %.4g Mbit/s", float64(x.Net.Rate)/1e6, float64(y.Net.Rate)/1e6)
+		for _, c := range rateCapKinds {
+			mine, theirs := c.limit(x), c.limit(y)
+			differ(mine != theirs, "a cap of %s of %s against %s", c.name, limitText(mine, c.unit), limitText(theirs, c.unit))
+		}
 		if parts != nil {
 			out = append(out, Finding{Arm: arm.Name, Text: fmt.Sprintf("does not have the size of %s: it has %s", base.Name, strings.Join(parts, ", "))})
 		}
@@ -42,6 +44,13 @@ func capText(cpus float64) string {
 		return "none"
 	}
 	return fmt.Sprintf("%.4g CPUs", cpus)
+}
+
+func limitText(limit int64, unit string) string {
+	if limit == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d %s", limit, unit)
 }
 
 func findOwnUserland(a *analysis) []Finding {

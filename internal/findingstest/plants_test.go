@@ -98,6 +98,9 @@ blocks: 3
 
 // TestCapLeaks: of two guests with the same cap of writes, one is not held to it.
 func TestCapLeaks(t *testing.T) {
+	if err := systemtest.Host(t).Cgroups.CheckIO(); err != nil {
+		t.Skip(err)
+	}
 	write := timed("write", "", "dd if=/dev/zero of=x bs=64k count=256 oflag=direct", "rm x; sync -f .")
 	r := measure(t, `
 flavors:

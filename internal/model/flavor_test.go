@@ -14,6 +14,11 @@ func TestFlavorJSON(t *testing.T) {
 			Name: "q", VCPUs: 2, MemoryBytes: 1024, CPUCap: 0.25, CPUs: CPUList{0, 1, 3}, DiskBytes: 64, DiskFS: "xfs",
 			Backing: BackingRaw, Network: NetworkNAT,
 		},
+		`{"name":"capped","vcpus":1,"memory_bytes":1,"cpu_cap":0,"cpus":"","disk_bytes":0,"disk_fs":"",` +
+			`"io":{"read":1024,"write":2048,"read_ops":500,"write_ops":7},"net":{"rate":50000000}}`: {
+			Name: "capped", VCPUs: 1, MemoryBytes: 1,
+			IO: IOCaps{Read: 1024, Write: 2048, ReadOps: 500, WriteOps: 7}, Net: NetCap{Rate: 50_000_000},
+		},
 		`{"name":"old","vcpus":1,"memory_bytes":1,"cpu_cap":0,"cpus":"","disk_bytes":0,"disk_fs":""}`: {
 			Name: "old", VCPUs: 1, MemoryBytes: 1,
 		},

@@ -31,7 +31,9 @@ func TestFigures(t *testing.T) {
 			Trials: 12, SkewP99: 0.001, Members: []analyze.MemberResult{{Member: 0, Flavor: "whole", Slowdown: 1.5}, {Member: 1, Flavor: "quarter", Lost: 2}},
 		}},
 		CapAccuracy: []analyze.CapAccuracy{{Workload: "cpu", Metric: "time", Arm: "lxc", Flavor: "quarter", Against: "lxc", Reference: "whole", Ideal: 4, Ratio: 3.9, CILow: 3.8, CIHigh: 4.1}},
-		Density:     []analyze.Density{{Workload: "cpu", Metric: "time", Arm: "lxc", MemoryLimit: 1 << 30, Fits: 2, Breaks: 4, Broke: analyze.BrokeMemory}},
+		RateCaps: []analyze.RateCap{{Workload: "cpu", Metric: "time", Arm: "lxc", Cap: "write", Limit: 100, Unit: "B/s",
+			Ratio: 1.5, CILow: 1.4, CIHigh: 1.6}},
+		Density: []analyze.Density{{Workload: "cpu", Metric: "time", Arm: "lxc", MemoryLimit: 1 << 30, Fits: 2, Breaks: 4, Broke: analyze.BrokeMemory}},
 	}
 	var table, columns bytes.Buffer
 	must(t, FiguresCSV(&table, r, res))
@@ -51,6 +53,7 @@ func TestFigures(t *testing.T) {
 		"cpu,time,lxc,lxc,solo,small,,,,lost,0,,,", "cpu,time,lxc,lxc,solo,small,,,,results,12,,,",
 		"cpu,time,lxc,lxc,solo,whole,0,lxc-alone,,slowdown,1.5,,,", "cpu,time,lxc,lxc,solo,quarter,1,,,lost,2,,,",
 		"cpu,time,lxc,lxc,solo,quarter,,lxc,whole,cap-ratio,3.9,3.8,4.1,", "cpu,time,lxc,lxc,solo,quarter,,lxc,whole,cap-ideal,4,,,",
+		"cpu,time,lxc,lxc,solo,small,,,,rate-cap,1.5,1.4,1.6,write", "cpu,time,lxc,lxc,solo,small,,,,rate-cap-limit,100,,,write",
 		"cpu,time,lxc,lxc,solo,small,,,,fits,2,,,", "cpu,time,lxc,lxc,solo,small,,,,breaks,4,,,memory",
 	} {
 		if !strings.Contains(text, "\n"+want+"\n") {

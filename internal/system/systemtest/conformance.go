@@ -68,7 +68,7 @@ func runOn(t *testing.T, d system.Driver, h *system.Host, output int64) {
 		t.Run("cap", s.cap) // last: the guest stays capped
 	})
 	t.Run("killed", func(t *testing.T) { testKilled(t, d, h) })
-	if capped(d, emulated) {
+	if capped(d, h, emulated) {
 		t.Run("caps", func(t *testing.T) { testCaps(t, d, h) })
 	}
 	if caps := d.Capabilities(); !caps.InMemory {

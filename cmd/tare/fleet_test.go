@@ -48,3 +48,83 @@ func TestFleetShow(t *testing.T) {
 		}
 	}
 }
+
+// fakeSSH leads to a folder of this machine for each destination, where scripts find /MACHINE.
+const fakeSSH = `#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+[ "$2" != down ] || { echo "connect to host down: No route to host" >&2; exit 255; }
+mkdir -p "$FLEET/$2"
+exec sh -c "$(printf %s "$3" | sed "s|/MACHINE|$FLEET/$2|g")"
+`
+
+// fakeTare stands in for tare on the machines: its run is a file that is there already. It reports
+// when more than one runs at once.
+const fakeTare = `#!/bin/sh
+if [ "$1" = doctor ]; then
+	echo '{"systems": [{"name": "lxc", "usable": true}], "spoilers": [{"severity": "spoils", "what": "swap is in use"}]}'
+	exit
+fi
+mkdir "$FLEET/busy" || echo >"$FLEET/crowded"
+sleep 0.1
+cp "$FLEET/$(echo "$PWD" | sed 's|.*/\(node[0-9]\)/.*|\1|').tare" run.tare
+echo "$*" >>args
+rmdir "$FLEET/busy"
+echo "12 blocks"
+`
+
+// TestFleetRun: a campaign is measured on machines, as few at once as the file says, and the run
+// files come here; a machine that is down is named, and keeps nobody else from it.
+func TestFleetRun(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("ssh", fakeSSH, 0o755)
+	write("standin", fakeTare, 0o755)
+	write("c.yaml", "name: compared\narms: [native, lxc]\nworkloads: [sysbench-cpu]\n", 0o644)
+	for i := range 3 {
+		storedRun(t, filepath.Join(dir, fmt.Sprintf("node%d.tare", i+1)), uint64(i), 1.05)
+	}
+	fleetFile := "name: racks\ncampaign: c.yaml\nbudget: 90s\nbusy: 1\ndir: /MACHINE/state\n" +
+		"machines: {node1: , node2: , node3: {ssh: node3}%s}\n"
+	write("racks.yaml", fmt.Sprintf(fleetFile, ""), 0o644)
+	write("part.yaml", fmt.Sprintf(fleetFile, ", node4: {ssh: down}"), 0o644)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("FLEET", dir)
+	for _, c := range []struct {
+		args   string
+		status int
+		want   []string
+	}{
+		{"status racks.yaml", 0, []string{"node1: absent", "node3: absent"}},
+		{"doctor racks.yaml --program standin", 0, []string{"systems: lxc", "spoils: swap is in use"}},
+		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: ended: 12 blocks", "node2: ended", "node3: ended"}},
+		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: ended: 12 blocks"}},
+		{"resume racks.yaml", 0, []string{"node1: ended: 12 blocks"}},
+		{"cancel racks.yaml", 0, []string{"node1: ended: 12 blocks"}},
+		{"fetch racks.yaml", 0, []string{"node1: fetched to", "racks/node3/racks.tare"}},
+		{"fetch racks.yaml", 0, []string{"node1: here already"}},
+		{"show racks.yaml", 0, []string{"Fleet racks: 3 machines in 1 group", "sysbench-cpu lxc 3"}},
+		{"status part.yaml", 3, []string{"node1: ended", "node4: no connection to down", "1 of 4 machines failed: node4"}},
+		{"status racks.yaml --run ../x", 2, []string{"must be a file name"}},
+		{"run racks.yaml --program gone", 3, []string{"gone"}},
+	} {
+		r := tare(t, dir, append([]string{"fleet"}, strings.Fields(c.args)...)...)
+		all := strings.Join(strings.Fields(r.stdout+r.stderr), " ")
+		for _, want := range c.want {
+			if r.status != c.status || !strings.Contains(all, want) {
+				t.Errorf("fleet %s: status %d, want %d and %q:\n%s%s", c.args, r.status, c.status, want, r.stdout, r.stderr)
+			}
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "crowded")); err == nil {
+		t.Error("more than one machine measured at once")
+	}
+	args, err := os.ReadFile(filepath.Join(dir, "node1", "state", "runs", "racks", "args"))
+	if want := "run campaign.yaml --out run.tare --yes --budget 1m30s\n"; err != nil || string(args) != want {
+		t.Errorf("%q, %v, want %q", args, err, want)
+	}
+}

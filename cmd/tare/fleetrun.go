@@ -247,9 +247,9 @@ func newFleetRun() *cobra.Command {
 		Short: "Measure the campaign on all machines",
 		Long: `run copies this program and the campaign to each machine and starts the run there. The
 runs do not need this command or its connections: it ends when all are started, and
-tare fleet status says how far they are. With busy in the fleet's file, it waits for
-machines to end before it starts others. If it is killed, start it again: what was
-started is not started twice.`,
+tare fleet status says how far they are. With busy in the fleet's file, it starts a run
+when another one is over, and ends with the last. If it is killed, start it again: what
+was started is not started twice.`,
 		Example: "  tare fleet run racks.yaml\n  tare fleet run racks.yaml --run second --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -294,7 +294,7 @@ func (r *remoteFleet) start(ctx context.Context, w io.Writer, p remote.Program, 
 			s, err := r.startOn(ctx, h, p)
 			if err == nil {
 				say(m, statusText(s))
-				// Whoever is last need not be waited for, but all take their places in any order.
+				// The place of a machine is free when its run is over.
 				if (f.wait || r.Busy > 0 && r.Busy < len(r.Machines)) && !s.Over() {
 					if s, err = waitFor(ctx, h, r.run, f.poll); err == nil {
 						say(m, statusText(s))

@@ -73,6 +73,9 @@ func Parse(path string, text []byte) (*File, error) {
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
+	if f.Dir != "" && !strings.HasPrefix(f.Dir, "/") {
+		return nil, fault.Campaignf("%s: dir %s must be an absolute path on the machines", path, strict.Quote(f.Dir))
+	}
 	if f.Results == "" {
 		f.Results = f.Name
 	}

@@ -279,6 +279,7 @@ machines:
 		"name: a\n":                                  `needs the key "machines"`,
 		"name: a\nmachines: {n: {sssh: x}}\n":        `unknown key "sssh"`,
 		"name: a\nmachines: {n: {ssh: -oProxy=x}}\n": "begin with -",
+		"name: a\ndir: x\nmachines: {n: }\n":         "absolute",
 		"name: a\nbusy: 0\nmachines: {n: }\n":        "busy",
 		"name: a\nmachines: {n: , n: }\n":            "n",
 	} {

@@ -11,6 +11,9 @@ import (
 // fillContent is the share of all fills that fit at least Fill.Least guests.
 const fillContent = 0.9
 
+// fillAlone is the metric of the probe's time alone, by package workload's name.
+const fillAlone = "probe-time"
+
 // Fill is how many guests of an arm fit on the host at once, as a distribution over repeated fills, and what
 // broke first.
 type Fill struct {
@@ -43,6 +46,8 @@ type Fill struct {
 	Slowdown Range `json:"slowdown,omitzero"`    // of the probe's time; absent where it was not measured any more
 	P99      Range `json:"p99,omitzero"`         // of the 99th percentile of its single latencies
 	Left     Range `json:"memory_left,omitzero"` // least memory that the host had available, in bytes
+	// Alone is the probe's time before there were other guests, in seconds.
+	Alone Range `json:"alone,omitzero"`
 	// Share is the host's memory that a guest took, and Own what tare held at the most, in bytes.
 	Share Range `json:"guest_share,omitzero"`
 	Own   Range `json:"own_memory,omitzero"`
@@ -87,7 +92,8 @@ func (a *analysis) fillOf(metric, arm int) (Fill, error) {
 		N: len(guests), Failed: a.failures[[2]string{workload, who.Name}],
 		Fewest: sorted[0], Greatest: sorted[len(sorted)-1], Ended: a.ended(workload, arm), Broke: []FillBroke{},
 		Start: in(model.ProbeFillStart), Slowdown: in(model.ProbeFillSlowdown), P99: in(model.ProbeFillP99),
-		Left: in(model.ProbeMemoryLeft), Share: in(model.ProbeGuestShare), Own: in(model.ProbeOwnMemory),
+		Alone: rangeOf(a.named(workload, fillAlone, arm).values()), Left: in(model.ProbeMemoryLeft),
+		Share: in(model.ProbeGuestShare), Own: in(model.ProbeOwnMemory),
 	}
 	for _, limit := range model.FillLimits {
 		if n := int(a.probe(workload, model.ProbeBroke(limit), arm).sum()); n > 0 {

@@ -14,6 +14,21 @@ func findMostReached(a *analysis) (out []Finding) {
 	return out
 }
 
+// fillReference is by how much the probe may differ alone: a fill whose probe was disturbed then seems to
+// keep a slowdown that it does not.
+const fillReference = 1.25
+
+func findDisturbedProbe(a *analysis) (out []Finding) {
+	for _, f := range a.result.Fills {
+		if f.Alone.Max > fillReference*f.Alone.Min {
+			out = append(out, Finding{Workload: f.Workload, Arm: f.Arm, Text: fmt.Sprintf(
+				"the probe alone took %.3g s in one fill and %.3g s in another: where it was slow already, more guests seem to fit",
+				f.Alone.Min, f.Alone.Max)})
+		}
+	}
+	return out
+}
+
 func findFewFills(a *analysis) (out []Finding) {
 	for _, f := range a.result.Fills {
 		if f.Control || f.Emulated || f.Least != nil {
@@ -27,7 +42,8 @@ func findFewFills(a *analysis) (out []Finding) {
 		if f.N == 1 {
 			fills = "fill is"
 		}
-		out = append(out, Finding{Workload: f.Workload, Arm: f.Arm, Text: fmt.Sprintf("%d %s too few for %s", f.N, fills, missing)})
+		out = append(out, Finding{Workload: f.Workload, Arm: f.Arm,
+			Text: fmt.Sprintf("%d %s too few for %s", f.N, fills, missing)})
 	}
 	return out
 }

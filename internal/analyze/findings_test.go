@@ -98,6 +98,7 @@ var besides = map[string][]string{
 	"warm-start":          {"few-starts"},
 	"phases-differ":       {"few-starts"},
 	"most-reached":        {"few-fills"},
+	"disturbed-probe":     {"few-fills"},
 }
 
 // starts makes the trials of an arm starts, whose phases are this share of them.
@@ -117,6 +118,18 @@ func (f *fake) fills(arm int, limit string, ended func(block int) bool) {
 			}
 			return 0
 		})
+	}
+}
+
+// alone gives every arm the metric of the probe's time before there were other guests.
+func (f *fake) alone(took func(block int) float64) {
+	metric := len(f.Metrics)
+	f.Metrics = append(f.Metrics, dataset.Metric{Workload: "cpu", Name: fillAlone, Unit: "s", Better: "lower"})
+	r := rand.New(rand.NewPCG(12, 1))
+	for arm := range costs {
+		for b := range f.Planned {
+			f.add(metric, arm, b, took(b)*math.Exp(0.005*r.NormFloat64()))
+		}
 	}
 }
 
@@ -401,6 +414,14 @@ func TestFindings(t *testing.T) {
 			f.drop(func(o dataset.Observation) bool { return o.Metric == 0 && o.Block >= 20 })
 			f.fills(kvm, model.LimitMemory, never)
 		}, "few-fills", Info, "20 fills are too few for a lower tolerance limit"},
+		{"a probe that was slow alone", func(f *fake) {
+			f.fills(kvm, model.LimitSlowdown, never)
+			f.alone(func(b int) float64 { return 0.5 + 0.5*float64(b*b%31%2) })
+		}, "disturbed-probe", Serious, "the probe alone took 0.495 s in one fill and 1.01 s in another"},
+		{"a probe that was alike alone", func(f *fake) {
+			f.fills(kvm, model.LimitSlowdown, never)
+			f.alone(func(b int) float64 { return 0.5 + 0.01*float64(b*b%7) })
+		}, "", "", ""},
 		{"fills that ended", func(f *fake) {
 			f.fills(kvm, model.LimitMemory, func(b int) bool { return b%3 == 0 })
 		}, "most-reached", Warning, "10 of 30 fills ended at"},

@@ -125,8 +125,8 @@ func (t *Testbed) checkFill(c *campaign.Campaign, cw campaign.Workload) error {
 	}
 	for _, s := range c.Scenarios {
 		if s.Runs(cw.Name) && (s.Guests > 1 || len(s.Mix) > 0) {
-			return fault.WithRemedy(fault.Campaignf("workload %s: scenario %s has several guests, but a fill decides itself how many",
-				cw.Series(), s.Name), "leave it out there with workloads: [...]")
+			return fault.WithRemedy(fault.Campaignf("workload %s: scenario %s has several guests, but a fill decides "+
+				"itself how many", cw.Series(), s.Name), "leave it out there with workloads: [...]")
 		}
 	}
 	return nil

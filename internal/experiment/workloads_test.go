@@ -56,3 +56,31 @@ func TestCannotBeSaved(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestFillRefused: what a workload that fills the host cannot be combined with.
+func TestFillRefused(t *testing.T) {
+	w := campaign.Workload{Name: "fill"}
+	c := func(system string, s campaign.Scenario) *campaign.Campaign {
+		return &campaign.Campaign{Arms: []campaign.Arm{{Name: "a", System: system}}, Workloads: []campaign.Workload{w},
+			Scenarios: []campaign.Scenario{s}}
+	}
+	four := campaign.Scenario{Name: "four", Guests: 4}
+	mixed := campaign.Scenario{Name: "m", Mix: []campaign.Part{{}}}
+	bed := &Testbed{Drivers: all.ByName()}
+	for name, tc := range map[string]struct {
+		c    *campaign.Campaign
+		want string
+	}{
+		"alone":                     {c("lxc", campaign.Scenario{Name: "solo"}), ""},
+		"several guests":            {c("lxc", four), "four has several guests"},
+		"several guests of another": {c("lxc", campaign.Scenario{Name: "f", Guests: 4, Workloads: []string{"start"}}), ""},
+		"a mix":                     {c("lxc", mixed), "m has several guests"},
+		"memory outside dom0":       {c("xen-pv", campaign.Scenario{Name: "solo"}), "arm a's guests is not part"},
+	} {
+		err := bed.checkFill(tc.c, w)
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || fault.KindOf(err) != fault.Campaign ||
+			!strings.Contains(err.Error(), tc.want)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

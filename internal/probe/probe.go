@@ -41,8 +41,8 @@ var FillUnits = fillUnits()
 
 func fillUnits() []struct{ Name, Unit string } {
 	units := []struct{ Name, Unit string }{
-		{model.ProbeFillStart, "s"}, {model.ProbeFillSlowdown, "1"}, {model.ProbeFillP99, "1"}, {model.ProbeFillLost, "guests"},
-		{model.ProbeGuestShare, "B"}, {model.ProbeOwnMemory, "B"},
+		{model.ProbeFillStart, "s"}, {model.ProbeFillSlowdown, "1"}, {model.ProbeFillP99, "1"},
+		{model.ProbeFillLost, "guests"}, {model.ProbeGuestShare, "B"}, {model.ProbeOwnMemory, "B"},
 	}
 	for _, limit := range model.FillLimits {
 		units = append(units, struct{ Name, Unit string }{model.ProbeBroke(limit), "fills"})

@@ -97,6 +97,6 @@ func FillLegend() string {
 		"90 % fit: with 95 % confidence, 90 % of fills fit so many (29 fills or more)",
 		"broke first: the limits, with the number of fills",
 		"slowdown, p99, start, memory left: means at the number of guests that broke the level",
-		"a guest takes: mean decrease of the host's available memory per guest; tare holds: the most that its measuring process held",
+		"a guest takes: mean decrease of the host's available memory per guest; tare holds: the most memory of its own",
 	}, "; ") + "."
 }

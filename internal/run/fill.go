@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -67,6 +68,7 @@ func (r *runner) fill(ctx context.Context, members []*member, w *workload.Worklo
 	f := &filling{runner: r, Fill: w.Fill, probe: members[0], step: w.Steps(size)[0]}
 	defer closeWindows(members)
 	defer func() { err = errors.Join(err, f.end()) }()
+	debug.FreeOSMemory()
 	before, err := watch.AvailableMemory()
 	if err != nil {
 		return fault.Hostf("available memory: %w", err)
@@ -100,6 +102,9 @@ func (f *filling) make(ctx context.Context, w *workload.Workload, size, before i
 	if broken != nil {
 		return fault.Guestf("a single guest breaks the level: %s", strings.Join(broken, ", "))
 	}
+	if err := f.weighOwn(); err != nil {
+		return err
+	}
 	last := fits
 	for fits.Guests < f.Most && broken == nil {
 		total := min((fits.Guests/f.Step+1)*f.Step, f.Most)
@@ -108,11 +113,9 @@ func (f *filling) make(ctx context.Context, w *workload.Workload, size, before i
 		if err != nil && !errors.Is(context.Cause(ctx), errReserve) {
 			return err
 		}
-		held, err := watch.OwnMemory()
-		if err != nil {
-			return fault.Hostf("tare's own memory: %w", err)
+		if err := f.weighOwn(); err != nil {
+			return err
 		}
-		f.own = max(f.own, held)
 		if broken = f.Level.Broken(last); broken == nil {
 			fits = last
 		}
@@ -126,10 +129,22 @@ func (f *filling) make(ctx context.Context, w *workload.Workload, size, before i
 	x.metrics[workload.FillGuests] = float64(fits.Guests)
 	f.readings(fits, last, broken, before)
 	g := f.probe.guest
-	who := store.GuestID{Flavor: store.GuestFlavor{Flavor: machine.Site.Flavor, Confinement: machine.Confinement}, Slot: g.Slot}
+	who := store.GuestID{Flavor: store.GuestFlavor{Flavor: machine.Site.Flavor, Confinement: machine.Confinement},
+		Slot: g.Slot}
 	g.id, err = f.Store.AddGuest(f.session, f.arms[g.arm.Name], g.epoch, who, machine.StartTime, machine.Hello,
 		machine.Guest.CommandLine())
 	return storeErr(err)
+}
+
+// weighOwn notes how much memory tare holds, after it has returned what it does not need.
+func (f *filling) weighOwn() error {
+	debug.FreeOSMemory()
+	held, err := watch.OwnMemory()
+	if err != nil {
+		return fault.Hostf("tare's own memory: %w", err)
+	}
+	f.own = max(f.own, held)
+	return nil
 }
 
 // startProbe creates the probe guest.
@@ -338,8 +353,8 @@ func (f *filling) probeAmong(ctx context.Context, seen *workload.Filled) error {
 
 // journal notes in the run file what a step of the fill has shown.
 func (f *filling) journal(seen workload.Filled, broken []string) {
-	text := fmt.Sprintf("%s: %d guests: the longest start %.3g s, the probe %.3g times slower than alone, its p99 %.3g times, "+
-		"%s of memory left", f.probe.guest.arm.Name, seen.Guests, seen.Start.Seconds(), seen.Slowdown, seen.P99,
+	text := fmt.Sprintf("%s: %d guests: the longest start %.3g s, the probe %.3g times its time alone, "+
+		"its p99 %.3g times, %s of memory left", f.probe.guest.arm.Name, seen.Guests, seen.Start.Seconds(), seen.Slowdown, seen.P99,
 		campaign.Bytes(seen.MemoryLeft>>20<<20))
 	if broken != nil {
 		text += "; broken: " + strings.Join(broken, ", ")
@@ -354,8 +369,8 @@ func (f *filling) journal(seen workload.Filled, broken []string) {
 // readings adds the probes of the fill, and removes those that describe one guest or a host at rest.
 func (f *filling) readings(fits, last workload.Filled, broken []string, before int64) {
 	v := f.probe.x.readings.Values
-	for _, name := range []string{model.ProbeGuestGroupCPU, model.ProbeDeviceBytes, model.ProbeCapPeriods, model.ProbeThrottled,
-		model.ProbeLagMax, model.ProbeForkMax} {
+	for _, name := range []string{model.ProbeGuestGroupCPU, model.ProbeDeviceBytes, model.ProbeCapPeriods,
+		model.ProbeThrottled, model.ProbeLagMax, model.ProbeForkMax} {
 		delete(v, name)
 	}
 	v[model.ProbeTimed] = f.probe.x.timed.Seconds()

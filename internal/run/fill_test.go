@@ -131,7 +131,8 @@ func TestFillMany(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	for _, arm := range []string{"native", "native-control"} {
-		if f := fills[arm]; f == nil || f.Metrics[workload.FillGuests] != 1 || !slices.Equal(broke(f), []string{model.LimitLost}) {
+		f := fills[arm]
+		if f == nil || f.Metrics[workload.FillGuests] != 1 || !slices.Equal(broke(f), []string{model.LimitLost}) {
 			t.Errorf("%s: %+v", arm, f)
 		}
 	}
@@ -223,7 +224,7 @@ func TestFillMemory(t *testing.T) {
 				t.Fatalf("%+v, %v", s, err)
 			}
 			for trial, err := range b.config.Store.Trials() {
-				if err != nil || trial.Status != store.Failed || !strings.Contains(trial.Error, "a single guest breaks the level: memory") {
+				if err != nil || trial.Status != store.Failed || !strings.Contains(trial.Error, "breaks the level: memory") {
 					t.Errorf("%+v, %v", trial, err)
 				}
 			}

@@ -45,7 +45,8 @@ func fill() *workload.Workload {
 				Argv: []string{"sh", "-c", `exec redis-cli -s "$0" -r -1 -i 0.01 INCR served >/dev/null`, fillSocket}},
 		}}
 		computing := workload.Share{Does: "computing", Parts: set.Int("computing"), Load: []workload.Step{
-			{Name: "compute", Background: true, Argv: []string{"stress-ng", "--temp-path", ".", "--cpu", "1", "--cpu-method", "int64"}},
+			{Name: "compute", Background: true,
+				Argv: []string{"stress-ng", "--temp-path", ".", "--cpu", "1", "--cpu-method", "int64"}},
 		}}
 		w := &workload.Workload{
 			Name:     "fill",
@@ -105,7 +106,8 @@ func fillP99(r workload.StepResult) (time.Duration, error) {
 		return 0, workload.InStep(r.Name, err)
 	}
 	if did := report.Value("events"); did != fillEvents || report.Words["test"] != "cpu" {
-		return 0, workload.InStep(r.Name, fault.Guestf("sysbench %s made %v events instead of %d", report.Words["test"], did, fillEvents))
+		return 0, workload.InStep(r.Name, fault.Guestf("sysbench %s made %v events instead of %d", report.Words["test"], did,
+			fillEvents))
 	}
 	p99, err := report.One("99th percentile latency")
 	if err != nil {

@@ -204,12 +204,16 @@ func (a *analysis) comparePercentiles(metric, arm int, base string, control, iso
 			c.Family = FamilyIsolation
 		}
 		c.est = estimate{incarnations: len(groups), scope: scope, differP: 1, phi: 1}
+		resolution := float64(histogram.Resolution)
 		for i, unit := range units {
+			for _, h := range []*histogram.Histogram{pairs[i].arm, pairs[i].base} {
+				resolution = max(resolution, float64(h.Step())/h.Quantile(q))
+			}
 			d := math.Log(pairs[i].arm.Quantile(q)) - math.Log(pairs[i].base.Quantile(q))
 			c.est.values, c.est.weights = append(c.est.values, d), append(c.est.weights, weightOf(unit))
 		}
 		c.est.plain = c.est.values
-		c.est.coarse = withinResolution(c.est.values)
+		c.est.coarse = withinResolution(c.est.values, resolution)
 		a.latencies = append(a.latencies, latency{c, Latency{Percentile: q, Value: whole.Quantile(q) / 1e9,
 			BaselineValue: baseWhole.Quantile(q) / 1e9, Count: whole.Count(), BaselineCount: baseWhole.Count()}})
 	}
@@ -219,11 +223,11 @@ func (a *analysis) comparePercentiles(metric, arm int, base string, control, iso
 // enough reports whether of n latencies enough are beyond a percentile.
 func enough(n int64, q float64) bool { return math.Round(float64(n)*(1-q)*1e6)/1e6 >= minBeyond }
 
-// withinResolution reports whether ln ratios differ from each other, and from 0, by less than the width of the bars of
-// a histogram: then nothing can be said of them.
-func withinResolution(d []float64) bool {
+// withinResolution reports whether ln ratios differ from each other, and from 0, by less than the resolution of a
+// tool, relative to the percentile: then nothing can be said of them.
+func withinResolution(d []float64, resolution float64) bool {
 	all := append(slices.Clone(d), 0)
-	return slices.Max(all)-slices.Min(all) < histogram.Resolution
+	return slices.Max(all)-slices.Min(all) < resolution
 }
 
 // fewSingles is a percentile that is not compared.

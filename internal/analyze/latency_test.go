@@ -125,6 +125,32 @@ func TestFewLatencies(t *testing.T) {
 	}
 }
 
+// TestWholeMilliseconds: a tool that prints whole milliseconds cannot show a difference of less than one.
+func TestWholeMilliseconds(t *testing.T) {
+	coarse := func(arm int64) bool {
+		in := serving(3, 100, served{"kvm", 1, 0})
+		for i := range in.Latencies {
+			l, ms := &in.Latencies[i], int64(10)
+			if l.Arm == 2 {
+				ms = arm + int64(l.Epoch%2)*(arm-10)/4 // guests differ
+			}
+			l.Histogram = &histogram.Histogram{}
+			for _, at := range []int64{ms, ms, ms, ms + 1} {
+				if err := l.Add(at*1e6, 100); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return analyzed(t, in).percentile("kvm", 0.5).Coarse
+	}
+	if !coarse(10) || coarse(18) {
+		t.Errorf("10 ms against 10 are coarse: %v; 18 and 20 ms: %v", coarse(10), coarse(18))
+	}
+	if !withinResolution([]float64{0.05, 0.06}, 0.1) || withinResolution([]float64{0.05, 0.06}, 0.02) {
+		t.Error("the resolution does not count")
+	}
+}
+
 // TestCoarseLatencies: nothing is claimed of ratios within the bars of a histogram.
 func TestCoarseLatencies(t *testing.T) {
 	in := serving(3, 100, served{"kvm", 1, 0})

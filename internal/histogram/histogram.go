@@ -72,6 +72,18 @@ func (h *Histogram) Count() int64 { return h.count }
 // Bars are the parts of the histogram with any latencies, in rising order.
 func (h *Histogram) Bars() []Bar { return h.bars }
 
+// Step is the smallest distance between two latencies, in ns: of a tool that prints whole milliseconds, it is one of
+// them. 0: there are fewer than two different ones.
+func (h *Histogram) Step() int64 {
+	step := int64(0)
+	for i := 1; i < len(h.bars); i++ {
+		if d := h.bars[i].Low - h.bars[i-1].Low; step == 0 || d < step {
+			step = d
+		}
+	}
+	return step
+}
+
 // Merge returns the sum of histograms.
 func Merge(all ...*Histogram) (*Histogram, error) {
 	sum := &Histogram{}

@@ -109,6 +109,18 @@ func TestMergeAndEncode(t *testing.T) {
 	}
 }
 
+// TestStep: whole milliseconds are a millisecond apart, as far as the bars show it.
+func TestStep(t *testing.T) {
+	for _, c := range []struct {
+		h    *Histogram
+		want int64
+	}{{of(t), 0}, {of(t, 5, 5), 0}, {of(t, 5, 9, 12), 3}, {of(t, 20_000_000, 47_000_000, 48_000_000), 1_000_000}} {
+		if got := c.h.Step(); float64(got) < 0.75*float64(c.want) || float64(got) > 1.25*float64(c.want) {
+			t.Errorf("%+v: %d, want %d", c.h.Bars(), got, c.want)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	h := of(t, 1)
 	for _, c := range [][2]int64{{-1, 1}, {Highest + 1, 1}, {1, -1}, {1, MaxCount}} {

@@ -1,0 +1,36 @@
+package image
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestProgram: a program of tare's own is in the tree, where commands are found, and its content makes the image.
+func TestProgram(t *testing.T) {
+	cache, _ := fakeHost(t, fakeMmdebstrap)
+	load := NewProgram("tare-load", []byte("#!/bin/sh\necho 1\n"))
+	r := with(t, testRecipe(), Needs{Programs: []Program{load}}, Needs{Programs: []Program{load}})
+	if other := with(t, testRecipe(), Needs{Programs: []Program{NewProgram("tare-load", nil)}}); len(r.Programs) != 1 ||
+		r.Key() == testRecipe().Key() || r.Key() == other.Key() {
+		t.Errorf("%d programs, key %s", len(r.Programs), r.Key())
+	}
+	img, err := Build(t.Context(), Options{CacheDir: cache, Recipe: &r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(filepath.Base(img.Dir), "bookworm-tare-load-") {
+		t.Errorf("it is in %s", img.Dir)
+	}
+	if missing := img.MissingTools([]string{"tare-load", "tare-none"}); len(missing) != 1 || missing[0] != "tare-none" {
+		t.Errorf("missing: %v", missing)
+	}
+	got, err := os.ReadFile(filepath.Join(img.Tree, ProgramDir, "tare-load"))
+	if err != nil || string(got) != "#!/bin/sh\necho 1\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if again, err := OpenRecipe(cache, r); err != nil || again.Dir != img.Dir {
+		t.Errorf("%+v, %v", again, err)
+	}
+}

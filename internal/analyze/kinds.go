@@ -42,7 +42,7 @@ var rules = []rule{
 		"look at the raw output of the first one (tare report has it) and at the guest's log (in the run file); give the flavor more memory or disk if it ran out"}, findFailures},
 	{Kind{idleNeighbour, Serious,
 		"Idle neighbour: a neighbour failed or did no work: nothing disturbed the guest. Do not believe its isolation.",
-		"look at the output of the neighbour's trials (tare report has it); give the flavor more of what the neighbour lacks"},
+		"look at the output of the neighbour's trials (tare report has it); give the flavor more of what it lacks"},
 		findIdleNeighbours},
 	{Kind{"out-of-memory", Warning,
 		"Out of memory: a guest reached its memory limit. Its trials take longer, or fail.",

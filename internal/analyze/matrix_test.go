@@ -154,8 +154,8 @@ func TestSimMatrix(t *testing.T) {
 	within(t, "an excess of 30 % that is found", float64(found)/runs, 0.9, 1)
 }
 
-// besideNoise makes a run of requests, alone and beside a neighbour that loads the disk: natively nothing changes there,
-// lxc's requests all take 1.2 times as long, and of kvm's a share takes 20 ms more.
+// besideNoise makes a run of requests, alone and beside a neighbour that loads the disk: natively nothing changes
+// there, lxc's requests all take 1.2 times as long, and of kvm's a share takes 20 ms more.
 func besideNoise(seed uint64, n int, share float64) dataset.Set {
 	in := serving(seed, n, served{"lxc", 1, 0}, served{"kvm", 1, 0}, served{"native@noisy", 1, 0},
 		served{"control@noisy", 1, 0}, served{"lxc@noisy", 1.2, 0}, served{"kvm@noisy", 1, share})

@@ -105,8 +105,8 @@ func (w neighbourWork) trouble(resource string) (text string, severity Severity)
 	if float64(w.failed+w.idle) > idleTrials*float64(w.trials) {
 		severity = Serious
 	}
-	return fmt.Sprintf("the neighbour that loads %s did not work in %d of %d trials: %s", resource, w.failed+w.idle, w.trials,
-		strings.Join(parts, "; ")), severity
+	return fmt.Sprintf("the neighbour that loads %s did not work in %d of %d trials: %s", resource, w.failed+w.idle,
+		w.trials, strings.Join(parts, "; ")), severity
 }
 
 // feeble says that a neighbour did much less than the one beside the baseline; "": it did not.

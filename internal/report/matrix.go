@@ -40,8 +40,8 @@ type MatrixCell struct {
 }
 
 // MatrixLegend explains the figures.
-const MatrixLegend = "the slowdown beside the neighbour over native's there, on the workload that suffers most; 1× is as " +
-	"good as native; in brackets if not resolved; intervals hold for all workloads at once (Bonferroni)"
+const MatrixLegend = "the slowdown beside the neighbour over native's there, on the workload that suffers most; 1× is " +
+	"as good as native; in brackets if not resolved; intervals hold for all workloads at once (Bonferroni)"
 
 // MatrixOf puts the isolation matrix into words; nil: the run has no neighbours.
 func MatrixOf(res *analyze.Result) *Matrix {
@@ -76,9 +76,11 @@ func matrixCell(c analyze.IsolationCell) MatrixCell {
 	if e := c.Excess; e != nil {
 		cell.Verdict, cell.Ratio, cell.OfThese = e.Verdict, e.Ratio, e.Scope == analyze.ScopeTheseGuests
 		cell.Excess, cell.Interval, cell.Workload = excess(e)
-		cell.Words = map[analyze.Verdict]string{analyze.Costs: "worse than native", analyze.Gains: "better than native"}[e.Verdict]
-		if cell.Words == "" {
-			cell.Words = "not resolved"
+		switch cell.Words = "not resolved"; e.Verdict {
+		case analyze.Costs:
+			cell.Words = "worse than native"
+		case analyze.Gains:
+			cell.Words = "better than native"
 		}
 	}
 	if e := c.P99; e != nil {

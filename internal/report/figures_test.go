@@ -53,7 +53,8 @@ func TestFigures(t *testing.T) {
 		"cpu,time,lxc,lxc,solo,small,,,,lost,0,,,", "cpu,time,lxc,lxc,solo,small,,,,results,12,,,",
 		"cpu,time,lxc,lxc,solo,whole,0,lxc-alone,,slowdown,1.5,,,", "cpu,time,lxc,lxc,solo,quarter,1,,,lost,2,,,",
 		"cpu,time,lxc,lxc,solo,quarter,,lxc,whole,cap-ratio,3.9,3.8,4.1,", "cpu,time,lxc,lxc,solo,quarter,,lxc,whole,cap-ideal,4,,,",
-		"cpu,time,lxc,lxc,solo,small,,,,rate-cap,1.5,1.4,1.6,write", "cpu,time,lxc,lxc,solo,small,,,,rate-cap-limit,100,,,write",
+		"cpu,time,lxc,lxc,solo,small,,,,rate-cap,1.5,1.4,1.6,write",
+		"cpu,time,lxc,lxc,solo,small,,,,rate-cap-limit,100,,,write",
 		"cpu,time,lxc,lxc,solo,small,,,,fits,2,,,", "cpu,time,lxc,lxc,solo,small,,,,breaks,4,,,memory",
 	} {
 		if !strings.Contains(text, "\n"+want+"\n") {

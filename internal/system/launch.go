@@ -160,10 +160,8 @@ func (m *Machine) settle(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if f.IO != (model.IOCaps{}) {
-		if err := m.capIO(ctx); err != nil {
-			return err
-		}
+	if err := m.capIO(ctx); err != nil {
+		return err
 	}
 	if f.Net.Rate > 0 && s.Port != nil {
 		if err := s.Port.Limit(f.Net.Rate); err != nil {
@@ -176,8 +174,11 @@ func (m *Machine) settle(ctx context.Context) (err error) {
 	return nil
 }
 
-// capIO applies the flavor's caps of I/O, by the guest's VMM or by its control group.
+// capIO applies the flavor's caps of I/O, if it has any, by the guest's VMM or by its control group.
 func (m *Machine) capIO(ctx context.Context) error {
+	if m.Site.Flavor.IO == (model.IOCaps{}) {
+		return nil
+	}
 	if c, ok := m.Guest.(IOCapper); ok {
 		return c.CapIO(ctx, m.Site.Flavor.IO)
 	}

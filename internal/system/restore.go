@@ -132,7 +132,7 @@ func (m *Machine) restore(ctx context.Context) error {
 			"its agent began at %v by its own clock, the saved one at %v",
 			time.Duration(now.Began), time.Duration(m.Hello.Began))
 	}
-	return nil
+	return m.capIO(ctx) // a new VMM, and new subgroups, have no caps
 }
 
 // answer calls ask, which asks the agent; it returns early if the guest ends first.

@@ -29,22 +29,37 @@ func testCaps(t *testing.T, d system.Driver, h *system.Host) {
 	}
 	s := suite{d: d, m: launch(t, d, h, "caps", f), size: wholeOutput}
 	s.dir = s.m.DataDir()
-	begin := time.Now()
-	if r := s.sh(t, "dd if=/dev/zero of=capped bs=64k count=96 conv=fsync"); r.ExitCode != 0 {
-		t.Fatalf("%s", r.Stderr)
+	s.writeCapped(t, rate)
+	if d.Capabilities().Save != "" { // a restored guest has the caps, too
+		if _, err := s.m.Save(timeout(t)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.m.Restore(timeout(t)); err != nil {
+			t.Fatal(err)
+		}
+		s.writeCapped(t, rate)
 	}
-	atLeast(t, begin, 6<<20, rate)
 	if f.Net.Rate == 0 {
 		return
 	}
 	served := s.serve(t)
-	begin = time.Now()
+	begin := time.Now()
 	exchange := func() error { return echoed(s.m.Address(), s.exchanged()) }
 	if err := h.Network.OnHost(model.NetworkBridged, exchange); err != nil {
 		t.Error(err)
 	}
 	atLeast(t, begin, s.exchanged(), bits/8)
 	served()
+}
+
+// writeCapped writes 6 MiB and flushes them.
+func (s suite) writeCapped(t *testing.T, rate int) {
+	t.Helper()
+	begin := time.Now()
+	if r := s.sh(t, "dd if=/dev/zero of=capped bs=64k count=96 conv=fsync"); r.ExitCode != 0 {
+		t.Fatalf("%s", r.Stderr)
+	}
+	atLeast(t, begin, 6<<20, rate)
 }
 
 // atLeast fails if bytes took less than two thirds of the time that they take at rate, in bytes per second: the

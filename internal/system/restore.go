@@ -27,6 +27,9 @@ type Restorer interface {
 	Restore(ctx context.Context, s *Site, dir string) (Guest, error)
 }
 
+// saveTimeout is how long a guest may take to be saved.
+const saveTimeout = 10 * time.Minute
+
 // needsCRIU is why containers of the host's kernel are not saved.
 const needsCRIU = "CRIU would have to save its processes, and Debian 12's (3.17) refuses recent kernels such as 6.18"
 
@@ -60,8 +63,13 @@ func (m *Machine) Save(ctx context.Context) (s Saved, err error) {
 		return s, fault.Hostf("a directory for the saved guest: %w", err)
 	}
 	m.Agent.Detach()
+	within, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
 	begin := time.Now()
-	if err := m.Guest.(Saver).Save(ctx, m.savedIn); err != nil {
+	if err := m.Guest.(Saver).Save(within, m.savedIn); err != nil {
+		if within.Err() != nil {
+			err = fault.Guestf("it was not saved within %v", saveTimeout)
+		}
 		return s, m.giveUp(ctx, "saving", err)
 	}
 	s.Time = time.Since(begin)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,11 +65,7 @@ func (g *guest) await(ctx context.Context, query, want string, meanwhile ...stri
 		if st.Status == want {
 			return nil
 		}
-		known := st.Status == "" // not begun
-		for _, s := range meanwhile {
-			known = known || st.Status == s
-		}
-		if !known {
+		if st.Status != "" && !slices.Contains(meanwhile, st.Status) { // "": not begun
 			return fault.Guestf("QEMU's %s is %q, not %q: %s", query, st.Status, want, st.ErrorDesc)
 		}
 		select {

@@ -94,7 +94,7 @@ func TestRankings(t *testing.T) {
 
 // The families, and among which p-values are adjusted.
 func TestFamilies(t *testing.T) {
-	f := company(20, 0.005)
+	f := fourAtOnce(20, 0.005)
 	f.probes(model.ProbeGuestGroupCPU, cNative, func(b int) float64 { return 1 + 0.001*float64(b%7) })
 	f.probes(model.ProbeGuestGroupCPU, cControl, func(b int) float64 { return 1 + 0.001*float64(b%5) })
 	f.probes(model.ProbeGuestGroupCPU, cLXC, func(b int) float64 { return 1.1 + 0.001*float64(b%3) })

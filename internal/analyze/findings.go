@@ -32,7 +32,7 @@ func (a *analysis) findings() []Finding {
 	}
 	for _, c := range a.comparisons {
 		for _, f := range all {
-			if f.bearsOn(c.Comparison) && !slices.Contains(c.Findings, f.ID) {
+			if f.concerns(c.Comparison) && !slices.Contains(c.Findings, f.ID) {
 				c.Findings = append(c.Findings, f.ID)
 			}
 		}
@@ -40,7 +40,7 @@ func (a *analysis) findings() []Finding {
 	return all
 }
 
-func (f Finding) bearsOn(c Comparison) bool {
+func (f Finding) concerns(c Comparison) bool {
 	return (f.Workload == "" || f.Workload == c.Workload) &&
 		(f.Metric == "" || f.Metric == c.Metric) &&
 		(f.Arm == "" || f.Arm == c.Arm || f.Arm == c.Baseline)

@@ -11,7 +11,7 @@ import (
 	"github.com/tare-bench/tare/internal/model"
 )
 
-// Arms of a company: native, its control and lxc, alone and four at once.
+// Arms of a run: native, its control and lxc, alone and four at once.
 const (
 	cNative = iota
 	cControl
@@ -21,10 +21,10 @@ const (
 	cLXCFour
 )
 
-// company makes a Set of known truth: natively four take twice the time
+// fourAtOnce makes a Set of known truth: natively four take twice the time
 // each; under lxc, which costs 3 % alone, 2.2 times, the last guest 10 % more
 // than the others.
-func company(blocks int, cv float64) *fake {
+func fourAtOnce(blocks int, cv float64) *fake {
 	four := []dataset.Member{{Flavor: "f", Share: 1}, {Flavor: "f", Share: 1}, {Flavor: "f", Share: 1}, {Flavor: "f", Share: 1}}
 	f := &fake{Set: dataset.Set{
 		Baseline: "native",
@@ -77,7 +77,7 @@ func (r *Result) isolationOf(t *testing.T, arm, metric string) Isolation {
 }
 
 func TestIsolation(t *testing.T) {
-	r, err := Analyze(company(20, 0.002).input())
+	r, err := Analyze(fourAtOnce(20, 0.002).input())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestIsolation(t *testing.T) {
 
 // TestLostMembers: who did not finish got nothing, and that is in the index.
 func TestLostMembers(t *testing.T) {
-	f := company(10, 0)
+	f := fourAtOnce(10, 0)
 	f.drop(func(o dataset.Observation) bool { return o.Arm == cLXCFour && o.Member == 0 })
 	for b := range 10 {
 		f.Failures = append(f.Failures, dataset.Failure{Workload: "cpu", Arm: "lxc@four", Block: b, Member: 0, Fault: fault.Guest, Text: "killed"})

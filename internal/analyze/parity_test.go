@@ -136,8 +136,8 @@ func confinedRun(t *testing.T, confined []*model.Confinement) dataset.Set {
 	session, err := r.BeginSession("b", "1")
 	for i, c := range confined {
 		if err == nil {
-			seat := store.GuestID{Flavor: store.GuestFlavor{Flavor: f, Confinement: c}}
-			_, err = r.AddGuest(session, i, 0, seat, 0, agent.Hello{}, nil)
+			guest := store.GuestID{Flavor: store.GuestFlavor{Flavor: f, Confinement: c}}
+			_, err = r.AddGuest(session, i, 0, guest, 0, agent.Hello{}, nil)
 		}
 	}
 	if err != nil {

@@ -69,7 +69,7 @@ const (
 	FamilyCPUTime   Family = "cpu-time"
 	FamilySecondary Family = "secondary"
 	FamilyTails     Family = "tails"
-	FamilyBeside    Family = "company"
+	FamilyBeside    Family = "beside"
 	FamilyEmulated  Family = "emulated"
 	FamilyIsolation Family = "isolation"
 	FamilyControl   Family = "control"
@@ -161,7 +161,7 @@ type Comparison struct {
 	EquivalenceP     float64 `json:"equivalence_p"`
 	EquivalencePHolm float64 `json:"equivalence_p_holm"`
 	Verdict          Verdict `json:"verdict"`
-	// Findings are the ids of the findings that bear on this comparison.
+	// Findings are the ids of the findings that concern this comparison.
 	Findings []string `json:"findings"`
 }
 

@@ -347,7 +347,7 @@ func TestSeedAtRandom(t *testing.T) {
 // TestScenarios: numbers of guests depend on the machine, and the canonical form has them.
 func TestScenarios(t *testing.T) {
 	const text = `
-name: company
+name: several
 flavors: {whole: {cpuset: "0-1"}, quarter: {cpu_cap: 25%, cpuset: "0-1"}}
 arms: [native, {system: lxc, flavor: whole}]
 workloads: [openssl-enc]
@@ -360,7 +360,7 @@ scenarios:
   - {name: fit, guests: [2, 4x], slowdown: 2.5}
   - {name: room, guests: [3, 400], memory_left: 256MiB}
 `
-	c, err := Parse("company.yaml", []byte(text), lab())
+	c, err := Parse("several.yaml", []byte(text), lab())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,7 +386,7 @@ scenarios:
 	}
 	checkResolved(t, c)
 	before, _, _ := strings.Cut(text, "  - {name: room")
-	if c, err = Parse("company.yaml", []byte(before), lab()); err != nil || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0].Msg, "used all of their memory") {
+	if c, err = Parse("several.yaml", []byte(before), lab()); err != nil || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0].Msg, "used all of their memory") {
 		t.Errorf("%v, warnings %v", err, c.Warnings)
 	}
 }

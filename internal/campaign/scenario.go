@@ -183,11 +183,11 @@ func (r *checker) checkScenarios(c *Campaign, known Known) {
 
 // checkScenario checks an entry of the file by itself.
 func (r *checker) checkScenario(c *Campaign, s Scenario, path string, known Known) {
-	company := len(s.counts) > 1 || len(s.counts) == 1 && s.counts[0] != (count{guests: 1}) || !s.Alone()
+	several := len(s.counts) > 1 || len(s.counts) == 1 && s.counts[0] != (count{guests: 1}) || !s.Alone()
 	switch {
-	case s.Name == model.Solo && company:
+	case s.Name == model.Solo && several:
 		r.Fail(path, "solo is one guest at a time; give this scenario another name")
-	case s.Name != model.Solo && !company:
+	case s.Name != model.Solo && !several:
 		r.Fail(path, "scenario %q is the same as solo: it needs guests, neighbours, a mix or pairs", s.Name)
 	case len(s.counts) > 0 && len(s.Mix) > 0:
 		r.Fail(path, "scenario %q: a mix itself defines the number of guests; remove guests", s.Name)

@@ -89,7 +89,7 @@ func TestInCompany(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 1))
 	with := func(name string, lxc, four float64) *Run {
 		u := costing(name, 1.09)
-		u.company = true
+		u.several = true
 		u.cost = map[string]float64{"lxc": 1.09, "native@four": four, "native-control@four": four, "runc@four": four, "lxc@four": four * lxc}
 		return u.run(t, random)
 	}

@@ -28,7 +28,7 @@ type truth struct {
 	higher    bool               // the metric is a rate
 	emulated  bool               // lxc is
 	alone     bool               // there is no control
-	company   bool               // and four at once
+	several   bool               // and four at once
 	boots     []string
 	rounds    bool
 }
@@ -44,7 +44,7 @@ func (u truth) input(random *rand.Rand) dataset.Set {
 	if u.alone {
 		in.Controls = nil
 	}
-	if u.company {
+	if u.several {
 		for _, a := range in.Arms[:4] {
 			in.Arms = append(in.Arms, dataset.Arm{Name: a.Name + "@four", System: a.System, Scenario: "four", Baseline: "native@four"})
 		}

@@ -36,7 +36,7 @@ func TestIsolationTable(t *testing.T) {
 			t.Errorf("costs beside other guests are in the table of costs alone:\n%s", text)
 		}
 	}
-	text := tableOf(t, res, Context{Campaign: "company", Width: 140, AllMetrics: true})
+	text := tableOf(t, res, Context{Campaign: "several", Width: 140, AllMetrics: true})
 	flat := strings.Join(strings.Fields(text), " ")
 	for _, want := range []string{
 		"lxc@four 4 2.30× 2.28 … 2.32 2.01× 1.14× 0.988 1.50× 0.70 ms",
@@ -55,7 +55,7 @@ func TestIsolationTable(t *testing.T) {
 	if strings.Contains(text, "against native@four") {
 		t.Errorf("a baseline of the same scenario needs no name:\n%s", text)
 	}
-	for line := range strings.Lines(tableOf(t, res, Context{Campaign: "company", Width: 60})) {
+	for line := range strings.Lines(tableOf(t, res, Context{Campaign: "several", Width: 60})) {
 		if width(strings.TrimRight(line, "\n")) > 60 && true {
 			t.Errorf("too wide for 60 columns: %q", line)
 		}

@@ -139,15 +139,15 @@ func Interval(c analyze.Comparison) string {
 func Doubts(res *analyze.Result, c analyze.Comparison) []analyze.Finding {
 	var out []analyze.Finding
 	for _, f := range res.Findings {
-		if f.Severity == analyze.Serious && f.ID != "emulated" && slices.Contains(c.Findings, f.ID) && bears(f, c) {
+		if f.Severity == analyze.Serious && f.ID != "emulated" && slices.Contains(c.Findings, f.ID) && concerns(f, c) {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-// bears reports whether a finding is about a comparison.
-func bears(f analyze.Finding, c analyze.Comparison) bool {
+// concerns reports whether a finding is about a comparison.
+func concerns(f analyze.Finding, c analyze.Comparison) bool {
 	return (f.Workload == "" || f.Workload == c.Workload) && (f.Metric == "" || f.Metric == c.Metric) &&
 		(f.Arm == "" || f.Arm == c.Arm || f.Arm == c.Baseline)
 }

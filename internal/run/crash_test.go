@@ -110,7 +110,7 @@ func TestDiskFills(t *testing.T) {
 		n := d.Ops() + 3 + 61*moment
 		d.Fail(n, crash.Full, true)
 		_, err := b.run(t.Context())
-		d.Mend()
+		d.Repair()
 		if fault.KindOf(err) != fault.Host {
 			t.Fatalf("full at operation %d: %v", n, err)
 		}

@@ -45,7 +45,7 @@ func (r *runner) disturb(ctx context.Context, neighbours, answers []*member) (st
 		if err := together(neighbours, func(m *member) error { return r.relieve(ctx, m) }); err != nil {
 			return err
 		}
-		return together(answers, func(m *member) error { return r.calm(ctx, m, "answer its neighbour") })
+		return together(answers, func(m *member) error { return r.endLoad(ctx, m, "answer its neighbour") })
 	}, err
 }
 
@@ -56,7 +56,7 @@ func (r *runner) relieve(ctx context.Context, m *member) error {
 		return err
 	}
 	m.x.readings.Values = effort.Since(m.x.before)
-	if err := r.calm(ctx, m, "stress"); err != nil {
+	if err := r.endLoad(ctx, m, "stress"); err != nil {
 		return err
 	}
 	if n, err := workload.NeighbourOf(string(m.Role)); err != nil || !n.Unwritten {
@@ -110,8 +110,8 @@ func (r *runner) begin(ctx context.Context, m *member, step workload.Step) error
 	return err
 }
 
-// calm stops the load of a neighbour, or what answers it.
-func (r *runner) calm(ctx context.Context, m *member, what string) error {
+// endLoad stops the load of a neighbour, or what answers it.
+func (r *runner) endLoad(ctx context.Context, m *member, what string) error {
 	err := m.x.stopAll(ctx)
 	if err == nil && len(m.x.results) > 0 && !m.x.results[0].Stopped {
 		last := m.x.results[0]

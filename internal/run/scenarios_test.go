@@ -19,8 +19,8 @@ import (
 	"github.com/tare-bench/tare/internal/system/fake"
 )
 
-// company is a campaign with several guests at once: four, a neighbour, and two flavors.
-var company = strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 2", 1),
+// several is a campaign with several guests at once: four, a neighbour, and two flavors.
+var several = strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 2", 1),
 	"flavors: {s: {vcpus: 1, memory: 256MiB, disk: 64MiB}}", `flavors: {s: {vcpus: 1, memory: 256MiB, disk: 64MiB}, t: {vcpus: 1, memory: 256MiB, disk: 64MiB}}
 scenarios: [solo, {name: four, guests: 4}, {name: noisy, neighbours: [cpu, disk]}, {name: mixed, mix: [{flavor: s, guests: 2}, {flavor: t}]}]`, 1)
 
@@ -60,7 +60,7 @@ func (b *bench) membersOfArm(arm string) map[string]int {
 
 // TestScenarios: every guest of a trial has its own attempt, and scenarios share guests.
 func TestScenarios(t *testing.T) {
-	b := newBench(t, company)
+	b := newBench(t, several)
 	b.native.Behave, b.other.Behave = neighbourly, neighbourly
 	s, err := b.run(t.Context())
 	if err != nil || !s.Complete || s.Failed != 0 {
@@ -90,7 +90,7 @@ func TestScenarios(t *testing.T) {
 // TestLostMember: if one of four guests dies, that is a result, and the results
 // of the others stay.
 func TestLostMember(t *testing.T) {
-	b := newBench(t, company)
+	b := newBench(t, several)
 	b.native.Behave = neighbourly
 	var n atomic.Int32
 	b.other.Behave = func(argv []string) fake.Behaviour {
@@ -118,7 +118,7 @@ func TestLostMember(t *testing.T) {
 
 // TestNeighbourDies: the failure is recorded, and the trial counts.
 func TestNeighbourDies(t *testing.T) {
-	b := newBench(t, company)
+	b := newBench(t, several)
 	b.native.Behave = neighbourly
 	b.other.Behave = func(argv []string) fake.Behaviour {
 		if argv[0] == "stress-ng" && slices.Contains(argv, "--cpu") {
@@ -139,7 +139,7 @@ func TestNeighbourDies(t *testing.T) {
 // TestUnwritten: the files of a neighbour that leaves data in memory are removed at the end of its trial, before the
 // next one, and those of other neighbours when their guest is used again.
 func TestUnwritten(t *testing.T) {
-	b := newBench(t, strings.Replace(company, "[cpu, disk]", "[disk, dirty-pages]", 1))
+	b := newBench(t, strings.Replace(several, "[cpu, disk]", "[disk, dirty-pages]", 1))
 	var mu sync.Mutex
 	var order []string
 	behave := func(argv []string) fake.Behaviour {
@@ -170,7 +170,7 @@ func TestUnwritten(t *testing.T) {
 
 // TestOneDoesNotStart: a trial that lacks a guest is skipped and fails for all members.
 func TestOneDoesNotStart(t *testing.T) {
-	b := newBench(t, company)
+	b := newBench(t, several)
 	b.native.Behave, b.other.Behave = neighbourly, neighbourly
 	b.other.OnCreate = func(n int) error {
 		if n > 3 {
@@ -194,7 +194,7 @@ func TestOneDoesNotStart(t *testing.T) {
 // TestScenarioInterrupted: with several guests at once, too, every trial ends up
 // done exactly once.
 func TestScenarioInterrupted(t *testing.T) {
-	b := newBench(t, company)
+	b := newBench(t, several)
 	b.native.Behave, b.other.Behave = neighbourly, neighbourly
 	for n := 0; ; n++ {
 		// Longer each time, so that a slow machine comes through, too.

@@ -63,9 +63,9 @@ func TestHuberizeSmallGroups(t *testing.T) {
 // Without outliers, nothing changes. Shifting or scaling the values shifts or
 // scales the result.
 func TestHuberizeEquivariant(t *testing.T) {
-	calm := [][]float64{{1, 1.1, 0.9, 1.05, 0.95, 1, 1.02, 0.98}, {1.1, 0.9, 1, 1, 1.05, 0.95, 1.01, 0.99}}
-	for i, g := range Huberize(calm) {
-		before, _ := meanVar(calm[i])
+	steady := [][]float64{{1, 1.1, 0.9, 1.05, 0.95, 1, 1.02, 0.98}, {1.1, 0.9, 1, 1, 1.05, 0.95, 1.01, 0.99}}
+	for i, g := range Huberize(steady) {
+		before, _ := meanVar(steady[i])
 		after, _ := meanVar(g)
 		if math.Abs(before-after) > 0.01 {
 			t.Errorf("group %d: %v became %v", i, before, after)

@@ -187,7 +187,7 @@ func TestDiskFails(t *testing.T) {
 				must(t, err)
 				break
 			}
-			d.Mend()
+			d.Repair()
 			if err != nil {
 				failed++
 				if fault.KindOf(err) != fault.Host {
@@ -224,7 +224,7 @@ func TestWriterSurvivesFailure(t *testing.T) {
 		must(t, err)
 		d.Fail(d.Ops()+n, crash.Full, true)
 		err = r.Finish(id, outcome(1, crashPrinted))
-		d.Mend()
+		d.Repair()
 		if err != nil {
 			failures++
 			if fault.KindOf(err) != fault.Host {

@@ -96,7 +96,7 @@ func halfWidths(records []Record) string {
 	for _, r := range records {
 		for _, c := range r.Run.Comparisons {
 			// Only guests that ran alone: in other scenarios, an arm has another name.
-			if !isTime(c) || !c.has() || emulated(r, c) || c.Family == "company" {
+			if !isTime(c) || !c.has() || emulated(r, c) || c.Family == "beside" {
 				continue
 			}
 			s := subject{c.Workload, c.Metric, c.Arm}

@@ -22,7 +22,7 @@ func TestInBrowser(t *testing.T) {
 	pages := map[string]string{}
 	for name, s := range map[string]synth{
 		"finished": finished(), "empty": {}, "interrupted": {blocks: 6, lacking: true},
-		"hostile": {blocks: 6, lacking: true, says: evil}, "company": {blocks: 10, company: true, bulk: true, ended: string(plan.ReasonBlocks)},
+		"hostile": {blocks: 6, lacking: true, says: evil}, "several": {blocks: 10, several: true, bulk: true, ended: string(plan.ReasonBlocks)},
 	} {
 		pages[name] = render(t, s, Options{})
 	}

@@ -137,7 +137,7 @@ func TestNoResults(t *testing.T) {
 // TestCompany: the page says how other guests slow down each system's guests, and
 // ranks the systems.
 func TestCompany(t *testing.T) {
-	text := plain(render(t, synth{blocks: 12, company: true, bulk: true, ended: string(plan.ReasonBlocks)}, Options{}))
+	text := plain(render(t, synth{blocks: 12, several: true, bulk: true, ended: string(plan.ReasonBlocks)}, Options{}))
 	for _, want := range []string{
 		"How it isolates", "The same beside other guests, each system against its baseline there", "What systems cost beside other guests",
 		"kvm Takes 2.2", "in fit-8, where native takes 2.00 times as long; the slowdown is smaller in 7 more cases.", "qemu-tcg* Emulated: nothing is claimed.", "kvm@fit-8 8 2.2", "density: 2 guests of kvm fit with a slowdown of at most 1.5×; 8 do not: 2.2", "native@noisy 1 + cpu, fork 1.5", "Each guest", "guests at once",
@@ -156,10 +156,10 @@ func TestCompany(t *testing.T) {
 
 // TestOverviewIsOfOne: costs beside other guests are apart from costs alone.
 func TestOverviewIsOfOne(t *testing.T) {
-	res := analyzed(t, synth{blocks: 3, company: true, bulk: true}.write(t))
-	alone, company := matrixOf(res, nil, false), matrixOf(res, nil, true)
-	if len(alone.Columns) != 3 || len(company.Columns) != 12 || len(alone.Rows) != 2 || len(company.Rows[1].Cells) != 12 {
-		t.Errorf("alone %d × %d, in company %d × %d", len(alone.Rows), len(alone.Columns), len(company.Rows), len(company.Columns))
+	res := analyzed(t, synth{blocks: 3, several: true, bulk: true}.write(t))
+	alone, several := matrixOf(res, nil, false), matrixOf(res, nil, true)
+	if len(alone.Columns) != 3 || len(several.Columns) != 12 || len(alone.Rows) != 2 || len(several.Rows[1].Cells) != 12 {
+		t.Errorf("alone %d × %d, beside others %d × %d", len(alone.Rows), len(alone.Columns), len(several.Rows), len(several.Columns))
 	}
 	if m, _ := metric(res, "sysbench-cpu", "time", func(string) bool { return true }); len(m.Noise) != 5 {
 		t.Errorf("the noise of 5 scenarios: %q", m.Noise)

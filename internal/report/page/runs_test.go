@@ -48,7 +48,7 @@ type synth struct {
 	says    string
 	bulk    bool // write past the journal: much faster
 	lacking bool // some trials fail, some are interrupted
-	company bool // several guests at once, neighbours, and a mix
+	several bool // several guests at once, neighbours, and a mix
 	warm    bool // with trials that are no results: discarded, and repeated
 }
 
@@ -62,7 +62,7 @@ scenarios:
 `
 
 func (s synth) yaml() string {
-	if !s.company {
+	if !s.several {
 		return campaignYAML
 	}
 	return strings.Replace(campaignYAML, "arms:", "  quarter: {vcpus: 1, memory: 512MiB, disk: 1GiB, cpu_cap: 25%}\narms:", 1) + companyYAML
@@ -139,7 +139,7 @@ func (s synth) write(t testing.TB) *store.Run {
 		hello, command := agent.Hello{Kernel: s.says}, []string{"start", a.Name}
 		id, err := r.AddGuest(session, i, n/len(arms), guest, 1500*time.Millisecond, hello, command)
 		must(t, err)
-		if s.company && n < len(arms) {
+		if s.several && n < len(arms) {
 			size := map[string]float64{"kvm": 180 << 20, "qemu-tcg": 210 << 20}[a.System] + 6<<20
 			for name, v := range map[string]float64{store.MemoryPSS: size, store.MemoryCharged: 1.2 * size, store.MemoryHost: 1.1 * size} {
 				must(t, r.AddGuestValue(id, name, "B", v))

@@ -122,7 +122,7 @@ func Cases() *analyze.Result {
 		}
 	}
 	lone := func(c *analyze.Comparison) { c.HasControl, c.BaselineControl, c.Phi = false, "", 1 }
-	calm := func(c *analyze.Comparison) { c.Phi = 1 }
+	steady := func(c *analyze.Comparison) { c.Phi = 1 }
 
 	c("openssl-enc", "time", "lxc", -0.12, -1.24, 1.1, analyze.None)
 	c("openssl-enc", "time", "runc", 4.2, 3, 5.4, analyze.Costs, of(analyze.ScopeTheseGuests, 10))
@@ -139,10 +139,10 @@ func Cases() *analyze.Result {
 	c("dd-write", "cold-time", "native-control", 0.9, -8, 10, analyze.NotResolved)
 	c("dd-write", analyze.CPUTime, "lxc", 5.1, 3.3, 6.9, analyze.Costs)
 	c("dd-write", analyze.CPUTime, "runc", -3.3, -4, -2.6, analyze.Gains)
-	c("stress-ng-exec", "rate", "lxc", 3.1, 2.2, 4, analyze.Costs, calm)
-	c("stress-ng-exec", "rate", "runc", -1, -6.1, 4.3, analyze.NotResolved, calm)
+	c("stress-ng-exec", "rate", "lxc", 3.1, 2.2, 4, analyze.Costs, steady)
+	c("stress-ng-exec", "rate", "runc", -1, -6.1, 4.3, analyze.NotResolved, steady)
 	c("stress-ng-exec", "rate", "native-control", 0.1, -1, 1.2, analyze.NotResolved)
-	c("hackbench-pipe", "time", "lxc", 0.2, 0.2, 0.2, analyze.NotResolved, calm, func(c *analyze.Comparison) { c.Coarse = true })
+	c("hackbench-pipe", "time", "lxc", 0.2, 0.2, 0.2, analyze.NotResolved, steady, func(c *analyze.Comparison) { c.Coarse = true })
 	c("hackbench-pipe", "time", "runc", 0, 0, 0, analyze.NotResolved, nothing(0))
 	c("hackbench-pipe", "time", "native-control", 0, 0, 0, analyze.NotResolved)
 	c("cyclictest", "p99", "lxc", 4, 0, 0, analyze.NotResolved, nothing(1), lone)

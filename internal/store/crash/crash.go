@@ -102,8 +102,8 @@ func (d *Disk) Fail(n int, code int32, sticky bool) {
 	d.failAt, d.code, d.sticky = n, code, sticky
 }
 
-// Mend makes every operation succeed again.
-func (d *Disk) Mend() { d.Fail(-1, 0, false) }
+// Repair makes every operation succeed again.
+func (d *Disk) Repair() { d.Fail(-1, 0, false) }
 
 // begin records an operation that is about to be done, and returns SQLite's code for its failure.
 func (d *Disk) begin(op Op) int32 {

@@ -61,7 +61,7 @@ exec sh -c "$(printf %s "$3" | sed "s|/MACHINE|$FLEET/$2|g")"
 // when more than one runs at once.
 const fakeTare = `#!/bin/sh
 if [ "$1" = doctor ]; then
-	echo '{"systems": [{"name": "lxc", "usable": true}], "spoilers": [{"severity": "spoils", "what": "swap is in use"}]}'
+	echo '{"systems": [{"name": "lxc", "usable": true}], "noise": [{"severity": "spoils", "what": "swap is in use"}]}'
 	exit
 fi
 mkdir "$FLEET/busy" || echo >"$FLEET/crowded"

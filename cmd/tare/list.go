@@ -76,7 +76,7 @@ func printSystems(w io.Writer, entries []experiment.System) {
 // doctorReport is what `tare doctor --json` prints.
 type doctorReport struct {
 	Systems     []experiment.System  `json:"systems"`
-	Noise       []doctor.NoiseSource `json:"spoilers"`
+	Noise       []doctor.NoiseSource `json:"noise"`
 	Environment *host.Environment    `json:"environment"`
 }
 

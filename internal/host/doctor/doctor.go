@@ -27,7 +27,7 @@ type NoiseSource struct {
 	Severity Severity `json:"severity"`
 	What     string   `json:"what"` // the evidence, with its number
 	Why      string   `json:"why"`  // one line
-	Remedy   string   `json:"mend"` // a command or advice; commands need root
+	Remedy   string   `json:"remedy"` // a command or advice; commands need root
 }
 
 // Needs is what the campaign needs of the host; zero fields have defaults.

@@ -31,7 +31,8 @@ func TestFleetShow(t *testing.T) {
 	}{
 		{"racks", 0, []string{"3 machines in 1 group", "unknown CPU: 3 machines", "sysbench-cpu  lxc  3  ", "node2"}},
 		{strings.Join(runs, " "), 0, []string{"3 machines in 1 group"}},
-		{"racks.yaml", 0, []string{"Fleet racks: 3 machines in 2 groups", "a: 2 machines", "needs 3 machines", "b: 1 machine"}},
+		{"racks.yaml", 0, []string{"Fleet racks: 3 machines in 2 groups", "a: 2 machines", "needs 3 machines",
+			"b: 1 machine"}},
 		{"racks --json", 0, []string{`"next_high": 1.`, `"machine": "node3"`}},
 		{"racks --html -", 0, []string{"<!DOCTYPE html>", "node3"}},
 		{"racks --html - --json", 2, []string{"choose one"}},
@@ -101,7 +102,8 @@ func TestFleetRun(t *testing.T) {
 	}{
 		{"status racks.yaml", 0, []string{"node1: absent", "node3: absent"}},
 		{"doctor racks.yaml --program standin", 0, []string{"systems: lxc", "spoils: swap is in use"}},
-		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: ended: 12 blocks", "node2: ended", "node3: ended"}},
+		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: ended: 12 blocks", "node2: ended",
+			"node3: ended"}},
 		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: ended: 12 blocks"}},
 		{"resume racks.yaml", 0, []string{"node1: ended: 12 blocks"}},
 		{"cancel racks.yaml", 0, []string{"node1: ended: 12 blocks"}},

@@ -84,7 +84,7 @@ func (r *remoteFleet) each(w io.Writer, do func(fleet.Member, remote.Host) (stri
 	for i, m := range r.Machines {
 		text := said[i]
 		if errs[i] != nil {
-			text = errs[i].Error()
+			text = strings.TrimPrefix(errs[i].Error(), m.Name+": ")
 		}
 		fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(text))
 	}
@@ -109,7 +109,8 @@ func failedOn(machines []fleet.Member, errs []error) error {
 func fleetCommand(use, short, long string, f *fleetFlags,
 	do func(ctx context.Context, r *remoteFleet, m fleet.Member, h remote.Host) (string, error)) *cobra.Command {
 	c := &cobra.Command{
-		Use: use + " FLEET.yaml", Short: short, Long: long, Example: "  tare fleet " + use + " racks.yaml", Args: cobra.ExactArgs(1),
+		Use: use + " FLEET.yaml", Short: short, Long: long, Example: "  tare fleet " + use + " racks.yaml",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := openRemoteFleet(args[0], *f)
 			if err != nil {
@@ -199,8 +200,8 @@ func newFleetStatus() *cobra.Command {
 
 func newFleetCancel() *cobra.Command {
 	f := &fleetFlags{}
-	return runFlag(fleetCommand("cancel", "End the run on each machine, as Ctrl-C does", `cancel ends the run on each machine in an orderly
-way. tare fleet resume continues it.`, f,
+	return runFlag(fleetCommand("cancel", "End the run on each machine, as Ctrl-C does",
+		`cancel ends the run on each machine in an orderly way. tare fleet resume continues it.`, f,
 		func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
 			s, err := h.Cancel(ctx, r.run)
 			return statusText(s), err
@@ -223,9 +224,10 @@ that began it. Runs that are complete or in progress are left alone.`, f,
 
 func newFleetFetch() *cobra.Command {
 	f := &fleetFlags{}
-	return runFlag(fleetCommand("fetch", "Copy the run files of all machines here", `fetch copies the run file of each machine whose run
-is over into the fleet's folder of results, where tare fleet show reads it. Its hash is
-checked, and a file that is here already is not copied again.`, f,
+	return runFlag(fleetCommand("fetch", "Copy the run files of all machines here",
+		`fetch copies the run file of each machine whose run is over into the fleet's folder of
+results, where tare fleet show reads it. Its hash is checked, and a file that is here
+already is not copied again.`, f,
 		func(ctx context.Context, r *remoteFleet, m fleet.Member, h remote.Host) (string, error) {
 			s, err := h.Status(ctx, r.run)
 			if err != nil || s.State == remote.Absent {

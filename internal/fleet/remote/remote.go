@@ -147,7 +147,8 @@ func (h Host) Resume(ctx context.Context, name string, campaign []byte, args ...
 	return h.start(ctx, Program{}, name, campaign, "resume", args)
 }
 
-func (h Host) start(ctx context.Context, p Program, name string, campaign []byte, mode string, args []string) (Status, error) {
+func (h Host) start(ctx context.Context, p Program, name string, campaign []byte, mode string, args []string) (
+	Status, error) {
 	sum := sha256.Sum256(campaign)
 	words := append([]string{h.run(name), mode, h.program(p), hex.EncodeToString(sum[:])}, args...)
 	out, err := h.script(ctx, bytes.NewReader(campaign), startScript, words...)

@@ -59,7 +59,8 @@ func machine(t *testing.T) Host {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"host", "user"} {
-		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", in(name)).CombinedOutput(); err != nil {
+		cmd := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", in(name))
+		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("ssh-keygen: %v: %s", err, out)
 		}
 	}
@@ -70,13 +71,14 @@ func machine(t *testing.T) Host {
 	key, err := os.ReadFile(in("host.pub"))
 	must(t, err)
 	write(t, in("known"), "[127.0.0.1]:"+port+" "+string(key), 0o600)
-	write(t, in("sshd"), fmt.Sprintf("ListenAddress 127.0.0.1:%s\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nStrictModes no\n"+
-		"UsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nMaxStartups 100\nKexAlgorithms curve25519-sha256\n", port, in("host"), in("user.pub")), 0o600)
+	write(t, in("sshd"), fmt.Sprintf("ListenAddress 127.0.0.1:%s\nHostKey %s\nAuthorizedKeysFile %s\n"+
+		"PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nMaxStartups 100\n"+
+		"KexAlgorithms curve25519-sha256\n", port, in("host"), in("user.pub")), 0o600)
 	me, err := user.Current()
 	must(t, err)
-	write(t, in("ssh"), fmt.Sprintf("Host node\n  HostName 127.0.0.1\n  Port %s\n  User %s\n  IdentityFile %s\n  IdentitiesOnly yes\n"+
-		"  UserKnownHostsFile %s\n  GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n", port, me.Username, in("user"),
-		in("known")), 0o600)
+	write(t, in("ssh"), fmt.Sprintf("Host node\n  HostName 127.0.0.1\n  Port %s\n  User %s\n  IdentityFile %s\n"+
+		"  IdentitiesOnly yes\n  UserKnownHostsFile %s\n  GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n",
+		port, me.Username, in("user"), in("known")), 0o600)
 	var log bytes.Buffer
 	cmd := exec.Command(program, "-D", "-e", "-f", in("sshd"))
 	cmd.Stderr = &log
@@ -151,7 +153,8 @@ func TestInstall(t *testing.T) {
 	}
 	write(t, there, "damaged", 0o700)
 	must(t, h.Install(t.Context(), p))
-	if out, err := h.Output(t.Context(), p, "doctor", "it's", "--json"); err != nil || !strings.Contains(out, "doctor it's --json") {
+	out, err := h.Output(t.Context(), p, "doctor", "it's", "--json")
+	if err != nil || !strings.Contains(out, "doctor it's --json") {
 		t.Errorf("%q, %v", out, err)
 	}
 	wrong := Program{p.Path, strings.Repeat("0", 64)}
@@ -205,7 +208,8 @@ func TestRun(t *testing.T) {
 		}
 	}
 	got, err := os.ReadFile(to)
-	if want := "run campaign.yaml --out run.tare --yes --budget 30m\n" + string(campaign); err != nil || string(got) != want {
+	want := "run campaign.yaml --out run.tare --yes --budget 30m\n" + string(campaign)
+	if err != nil || string(got) != want {
 		t.Errorf("%q, %v", got, err)
 	}
 	if files, _ := os.ReadDir(filepath.Dir(to)); len(files) != 1 {

@@ -204,11 +204,9 @@ func (a *analysis) comparePercentiles(metric, arm int, base string, control, iso
 			c.Family = FamilyIsolation
 		}
 		c.est = estimate{incarnations: len(groups), scope: scope, differP: 1, phi: 1}
-		resolution := float64(histogram.Resolution)
+		resolution := 0.0
 		for i, unit := range units {
-			for _, h := range []*histogram.Histogram{pairs[i].arm, pairs[i].base} {
-				resolution = max(resolution, float64(h.Step())/h.Quantile(q))
-			}
+			resolution = max(resolution, resolutionOf(pairs[i].arm, q), resolutionOf(pairs[i].base, q))
 			d := math.Log(pairs[i].arm.Quantile(q)) - math.Log(pairs[i].base.Quantile(q))
 			c.est.values, c.est.weights = append(c.est.values, d), append(c.est.weights, weightOf(unit))
 		}
@@ -222,6 +220,12 @@ func (a *analysis) comparePercentiles(metric, arm int, base string, control, iso
 
 // enough reports whether of n latencies enough are beyond a percentile.
 func enough(n int64, q float64) bool { return math.Round(float64(n)*(1-q)*1e6)/1e6 >= minBeyond }
+
+// resolutionOf is how exact a percentile can be: that of the histogram, or that of the tool that printed the latencies
+// if it is coarser.
+func resolutionOf(h *histogram.Histogram, q float64) float64 {
+	return max(histogram.Resolution, float64(h.Step())/h.Quantile(q))
+}
 
 // withinResolution reports whether ln ratios differ from each other, and from 0, by less than the resolution of a
 // tool, relative to the percentile: then nothing can be said of them.

@@ -196,6 +196,7 @@ func (a *analysis) excessByP99(metric, arm int, alpha float64) (e excessEstimate
 	groups := incarnations(rows, x, y, control)
 	units, scope := unitsOf(mergeShort(groups))
 	e.estimate = estimate{incarnations: len(groups), scope: scope, differP: 1, phi: 1}
+	resolution := 0.0
 	half := make([]float64, 0, len(units)) // of the values: each is of two ratios, whose steps add up
 	for _, unit := range units {
 		var ln [4]float64
@@ -207,7 +208,7 @@ func (a *analysis) excessByP99(metric, arm int, alpha float64) (e excessEstimate
 			if !enough(h.Count(), q) {
 				return e, false, nil
 			}
-			ln[i] = math.Log(h.Quantile(q))
+			ln[i], resolution = math.Log(h.Quantile(q)), max(resolution, resolutionOf(h, q))
 		}
 		d := ln[0] - ln[1] - (ln[2] - ln[3])
 		e.values, e.weights, half = append(e.values, d), append(e.weights, weightOf(unit)), append(half, d/2)
@@ -221,7 +222,7 @@ func (a *analysis) excessByP99(metric, arm int, alpha float64) (e excessEstimate
 	if err != nil {
 		return e, false, errorf("isolation of %s by p99: %w", of.Name, err)
 	}
-	e.coarse = e.coarse || withinResolution(half)
+	e.coarse = e.coarse || withinResolution(half, resolution)
 	return e, e.claimable(a.in), nil
 }
 

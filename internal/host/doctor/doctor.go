@@ -25,8 +25,8 @@ const (
 type NoiseSource struct {
 	ID       string   `json:"id"` // stable: "cpu-governor"
 	Severity Severity `json:"severity"`
-	What     string   `json:"what"` // the evidence, with its number
-	Why      string   `json:"why"`  // one line
+	What     string   `json:"what"`   // the evidence, with its number
+	Why      string   `json:"why"`    // one line
 	Remedy   string   `json:"remedy"` // a command or advice; commands need root
 }
 

@@ -147,9 +147,10 @@ func (m *Machine) restore(ctx context.Context) error {
 func (m *Machine) answer(ctx context.Context, ask func(context.Context) (agent.Hello, error)) (agent.Hello, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	exited := m.Guest.Exited() // Restore replaces the guest
 	go func() {
 		select {
-		case <-m.Guest.Exited():
+		case <-exited:
 			cancel(fault.Guestf("it ended before its agent answered"))
 		case <-ctx.Done():
 		}

@@ -115,7 +115,8 @@ var rules = []rule{
 		"Few latencies: the highest percentiles are not compared, because too few single latencies are beyond them.",
 		"make trials longer (trial_time), or let the run go on with the same guests (recreate_every)"}, findFewLatencies},
 	{Kind{"overload", Serious,
-		"Overload: the server answered fewer requests than were due. The latencies are those of a queue that grows with the trial.",
+		"Overload: the server answered fewer requests than were due. " +
+			"The latencies are those of a queue that grows with the trial.",
 		"lower the rate until every arm keeps up with it, or quote the achieved rate instead of latencies"}, findOverload},
 	{Kind{"late-requests", Warning,
 		"Late requests: the load generator itself was late. Part of the latencies is its own.",

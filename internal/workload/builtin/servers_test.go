@@ -76,10 +76,12 @@ func TestParseServicesRefuse(t *testing.T) {
 		{"ab-static", file("ab/error-refused.txt"), "Connection refused"},
 		{"http-rate", file("tare-http/error-refused.txt"), "connection refused"},
 		{"http-rate", file("tare-http/failed-503.txt"), "2 of 20 requests failed; the first error: \"503"},
-		{"http-rate", replaced("tare-http/static-200.txt", `"answered":160`, `"answered":159`), "160 requests, 159 were answered"},
+		{"http-rate", replaced("tare-http/static-200.txt", `"answered":160`, `"answered":159`),
+			"160 requests, 159 were answered"},
 		{"http-rate", replaced("tare-http/static-200.txt", `"rate":200`, `"rate":400`), "160 answers in 0.8 s are not 400/s"},
 		{"http-rate", replaced("tare-http/static-200.txt", `"mean":0.00197`, `"mean":0.197`), "longer than the longest"},
-		{"http-rate", replaced("tare-http/static-200.txt", `"latencies":"HIST`, `"latencies":"hist`), "the histogram of tare-http"},
+		{"http-rate", replaced("tare-http/static-200.txt", `"latencies":"HIST`, `"latencies":"hist`),
+			"the histogram of tare-http"},
 		{"ab-static", file("ab/error-c-gt-n.txt"), "Cannot use concurrency"},
 		{"ab-static", replaced("ab/index-c10-n5000.txt", "Failed requests:        0", "Failed requests:        3"), "3 of 5000 requests failed"},
 		{"ab-static", replaced("ab/index-c10-n5000.txt", "17586.19", "27586.19"), "rate × time"},
@@ -239,4 +241,20 @@ func FuzzParseServices(f *testing.F) {
 			t.Errorf("a page of %v bytes", n)
 		}
 	})
+}
+
+// TestRates: a trial says how many requests were due, answered and late.
+func TestRates(t *testing.T) {
+	w, _, rs := good(t, "http-rate")
+	r, err := w.AtRate(rs)
+	if err != nil || r != (workload.Rates{Stated: 200, Achieved: 200, Late: 48. / 160}) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	h, err := w.Latencies(rs)
+	if err != nil || h.Count() != 160 {
+		t.Errorf("%+v, %v", h, err)
+	}
+	if _, err := w.AtRate(nil); err == nil {
+		t.Error("no requests have rates")
+	}
 }

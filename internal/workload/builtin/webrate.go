@@ -23,7 +23,8 @@ func connectionsParam(preset string) workload.Param {
 
 // atRate completes a workload that requests a page at a constant rate from a web server, which the steps of serve
 // start. The size is the number of requests.
-func atRate(w *workload.Workload, set workload.Settings, p page, disk int64, serve ...workload.Step) *workload.Workload {
+func atRate(w *workload.Workload, set workload.Settings, p page, disk int64,
+	serve ...workload.Step) *workload.Workload {
 	url := p.url()
 	w.Programs = append(w.Programs, tareHTTP, "apache2", "curl", "grep", "sh", "sync")
 	w.Brings = []string{tareHTTP}

@@ -243,6 +243,28 @@ func FuzzParseServices(f *testing.F) {
 	})
 }
 
+// TestPageLatencies: the single latencies of ab are as many as its requests.
+func TestPageLatencies(t *testing.T) {
+	w := mustGet(t, "wordpress")
+	ab := workload.StepResult{Name: "ab", Stdout: fixture(t, "ab/wp-c1-n50.txt")}
+	counted := func(text string) workload.StepResult {
+		return workload.StepResult{Name: "latencies", Stdout: []byte(text)}
+	}
+	h, err := w.Latencies([]workload.StepResult{ab, counted("     40 58\n      9 61\n      1 130\n")})
+	if err != nil || h.Count() != 50 || h.Quantile(0.5) < 57.5e6 || h.Quantile(0.5) > 58.5e6 || h.Quantile(1) < 129e6 {
+		t.Errorf("%+v, %v", h, err)
+	}
+	for text, says := range map[string]string{
+		"     40 58\n": "40 requests, but 50", "": "0 requests, but 50", "     40 x\n": "no number of requests",
+		"      1 99999999999\n": "out of range", "     50 99999999\n": "outside",
+	} {
+		_, err := w.Latencies([]workload.StepResult{ab, counted(text)})
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, want %q", text, err, says)
+		}
+	}
+}
+
 // TestRates: a trial says how many requests were due, answered and late.
 func TestRates(t *testing.T) {
 	w, _, rs := good(t, "http-rate")

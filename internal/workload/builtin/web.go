@@ -1,11 +1,14 @@
 package builtin
 
 import (
+	"errors"
 	"math"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/histogram"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/tool"
 )
@@ -16,11 +19,13 @@ type page struct {
 	marker string // text that only the right page has: an error page can be fast
 	varies bool   // its length varies by a few bytes
 	grows  bool   // it is longer with more clients
+	// slow: it takes tens of milliseconds. ab writes the single latencies in whole ms, which says nothing of fast pages.
+	slow bool
 }
 
 var clientsParam = workload.Param{Name: "clients", Default: "1", Min: 1, Max: 1000, About: "concurrent requests"}
 
-// apacheWorkload completes a workload in which ab requests a page from Apache.
+// apacheAB completes a workload in which ab requests a page from Apache.
 func apacheAB(w *workload.Workload, set workload.Settings, p page, disk int64,
 	serve ...workload.Step) *workload.Workload {
 	w.Programs, w.Packages = append(w.Programs, "apache2"), append(w.Packages, "apache2")
@@ -54,7 +59,16 @@ func abWorkload(w *workload.Workload, set workload.Settings, p page, disk int64,
 		if p.varies {
 			ab = append(ab, "-l")
 		}
-		return []workload.Step{checked(url, p), {Name: "ab", Timed: true, Argv: append(ab, url)}}
+		if !p.slow {
+			return []workload.Step{checked(url, p), {Name: "ab", Timed: true, Argv: append(ab, url)}}
+		}
+		return []workload.Step{checked(url, p), {Name: "ab", Timed: true, Argv: append(ab, "-g", abTimes, url)},
+			{Name: "latencies", Argv: []string{"sh", "-c", `tail -n +2 "$1" | cut -f 5 | sort -n | uniq -c && rm "$1"`,
+				"sh", abTimes}}}
+	}
+	if p.slow {
+		w.Programs = append(w.Programs, "cut", "rm", "sort", "tail", "uniq")
+		w.SingleOf, w.Latencies = "latency", abLatencies
 	}
 	w.MeasuredBy(workload.Measurement{Step: "ab", Tool: "ab", Did: "complete", Accept: abServed})
 	return alsoChecking(w, func(_ int64, by map[string]workload.StepResult) error {
@@ -94,6 +108,46 @@ func checked(url string, p page) workload.Step {
 	const check = `page=$(mktemp) && curl -sS -m 60 -o "$page" -w '%{http_code} %{size_download}\n' "$1" &&` +
 		` grep -cF "$2" "$page"; rm "$page"`
 	return workload.Step{Name: "check", Argv: []string{"sh", "-c", check, "sh", url, p.marker}}
+}
+
+// abTimes is the file in which ab writes the times of each request: a line with names, then in the fifth column the
+// time from the connection to the end of the answer, in ms.
+const abTimes = "tare-ab.tsv"
+
+var abTime = regexp.MustCompile(`^ *(\d+) (\d+)$`)
+
+// abLatencies returns the single latencies that the step of that name counts: how many requests took so many ms.
+func abLatencies(results []workload.StepResult) (*histogram.Histogram, error) {
+	h, complete := &histogram.Histogram{}, 0.
+	for _, s := range results {
+		switch s.Name {
+		case "ab":
+			r, err := tool.Read("ab", s.Output())
+			if err != nil {
+				return nil, workload.InStep("ab", err)
+			}
+			complete = r.Value("complete")
+		case "latencies":
+			for line := range strings.Lines(string(s.Stdout)) {
+				m := abTime.FindStringSubmatch(strings.TrimRight(line, "\n"))
+				if m == nil {
+					return nil, fault.Guestf("step latencies: this is no number of requests and their time: %s", tool.Quote(line))
+				}
+				n, errN := strconv.ParseInt(m[1], 10, 64)
+				ms, errMs := strconv.ParseInt(m[2], 10, 32)
+				if err := errors.Join(errN, errMs); err != nil {
+					return nil, fault.Guestf("step latencies: %w", err)
+				}
+				if err := h.Add(ms*1e6, n); err != nil {
+					return nil, fault.Guestf("step latencies: %w", err)
+				}
+			}
+		}
+	}
+	if float64(h.Count()) != complete {
+		return nil, tool.Contradiction("ab wrote the times of %d requests, but %.0f were complete", h.Count(), complete)
+	}
+	return h, nil
 }
 
 // abServed returns an error if ab did not get a page for every request.
@@ -188,7 +242,7 @@ func wordpress() *workload.Workload {
 			Setups:   []workload.Setup{wordpressSetup}, MinSize: 10, DefaultSize: 500,
 		}
 		serve := append(mariadb(wordpressSetup), apache(apachePHP))
-		return apacheAB(w, set, page{path: "/wp/", marker: "Hello world!", varies: true}, mariadbDisk, serve...)
+		return apacheAB(w, set, page{path: "/wp/", marker: "Hello world!", varies: true, slow: true}, mariadbDisk, serve...)
 	})
 }
 

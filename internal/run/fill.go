@@ -354,8 +354,8 @@ func (f *filling) probeAmong(ctx context.Context, seen *workload.Filled) error {
 // journal notes in the run file what a step of the fill has shown.
 func (f *filling) journal(seen workload.Filled, broken []string) {
 	text := fmt.Sprintf("%s: %d guests: the longest start %.3g s, the probe %.3g times its time alone, "+
-		"its p99 %.3g times, %s of memory left", f.probe.guest.arm.Name, seen.Guests, seen.Start.Seconds(), seen.Slowdown, seen.P99,
-		campaign.Bytes(seen.MemoryLeft>>20<<20))
+		"its p99 %.3g times, %s of memory left", f.probe.guest.arm.Name, seen.Guests, seen.Start.Seconds(), seen.Slowdown,
+		seen.P99, campaign.Bytes(seen.MemoryLeft>>20<<20))
 	if broken != nil {
 		text += "; broken: " + strings.Join(broken, ", ")
 	}

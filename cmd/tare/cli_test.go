@@ -41,7 +41,8 @@ func TestOut(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	dir := t.TempDir()
 	campaign := func(name, text string) string { return write(t, dir, name, text) }
-	const good = "name: x\nflavors:\n  s: {vcpus: 1, memory: 256MiB, disk: 64MiB}\narms: [native]\nworkloads: [sysbench-cpu]\nblocks: 1\n"
+	const good = "name: x\nflavors:\n  s: {vcpus: 1, memory: 256MiB, disk: 64MiB}\narms: [native]\n" +
+		"workloads: [sysbench-cpu]\nblocks: 1\n"
 	short := write(t, dir, "short.tare", "SQLite format 3\x00 and then nothing")
 	for _, c := range []struct {
 		name   string
@@ -51,25 +52,40 @@ func TestBadInput(t *testing.T) {
 		live   bool
 	}{
 		{"unknown command", []string{"rnu"}, exitCampaign, []string{"unknown command"}, false},
-		{"unknown command, help after it", []string{"rnu", "--help"}, exitCampaign, []string{`unknown command "rnu"`, `"run"`}, false},
-		{"unknown command, help before it", []string{"--help", "rnu"}, exitCampaign, []string{`unknown command "rnu"`, `"run"`}, false},
-		{"unknown command, command help", []string{"help", "rnu"}, exitCampaign, []string{`unknown command "rnu"`, `"run"`}, false},
-		{"unknown subcommand, help after it", []string{"paper", "lst", "-h"}, exitCampaign, []string{`unknown command "lst"`, `"list"`}, false},
-		{"unknown subcommand, command help", []string{"help", "guest", "nope"}, exitCampaign, []string{`unknown command "nope"`, "tare guest --help"}, false},
+		{"unknown command, help after it", []string{"rnu", "--help"}, exitCampaign,
+			[]string{`unknown command "rnu"`, `"run"`}, false},
+		{"unknown command, help before it", []string{"--help", "rnu"}, exitCampaign,
+			[]string{`unknown command "rnu"`, `"run"`}, false},
+		{"unknown command, command help", []string{"help", "rnu"}, exitCampaign, []string{`unknown command "rnu"`, `"run"`},
+			false},
+		{"unknown subcommand, help after it", []string{"paper", "lst", "-h"}, exitCampaign,
+			[]string{`unknown command "lst"`, `"list"`}, false},
+		{"unknown subcommand, command help", []string{"help", "guest", "nope"}, exitCampaign,
+			[]string{`unknown command "nope"`, "tare guest --help"}, false},
 		{"unknown flag", []string{"show", "--nope"}, exitCampaign, []string{"--nope"}, false},
 		{"too few arguments", []string{"show"}, exitCampaign, []string{"arg"}, false},
 		{"no such campaign", []string{"run", "nope.yaml"}, exitCampaign, []string{"nope.yaml", "quick"}, true},
-		{"misspelt key", []string{"run", campaign("key.yaml", strings.Replace(good, "workloads", "workload", 1))}, exitCampaign, []string{"key.yaml:5", `"workloads"`}, true},
-		{"unknown system", []string{"run", campaign("sys.yaml", strings.Replace(good, "[native]", "[native, lcx]", 1))}, exitCampaign, []string{"sys.yaml:4", "lcx", `"lxc"`}, true},
-		{"unknown workload", []string{"run", campaign("wl.yaml", strings.Replace(good, "sysbench-cpu", "sysbench-cpus", 1))}, exitCampaign, []string{"wl.yaml:5", `"sysbench-cpu"`}, true},
-		{"impossible flavor", []string{"run", campaign("fl.yaml", strings.Replace(good, "vcpus: 1", "vcpus: 4096", 1))}, exitCampaign, []string{"fl.yaml:3"}, true},
-		{"unequal arms", []string{"run", campaign("un.yaml", strings.Replace(strings.Replace(good, "arms: [native]", "arms: [native, {system: lxc, flavor: q}]", 1), "arms:", "  q: {vcpus: 1, memory: 256MiB, disk: 64MiB, cpu_cap: 25%}\narms:", 1))}, exitCampaign, []string{"un.yaml:5", "allow_unequal"}, true},
+		{"misspelt key", []string{"run", campaign("key.yaml", strings.Replace(good, "workloads", "workload", 1))},
+			exitCampaign, []string{"key.yaml:5", `"workloads"`}, true},
+		{"unknown system", []string{"run", campaign("sys.yaml", strings.Replace(good, "[native]", "[native, lcx]", 1))},
+			exitCampaign, []string{"sys.yaml:4", "lcx", `"lxc"`}, true},
+		{"unknown workload", []string{"run", campaign("wl.yaml", strings.Replace(good, "sysbench-cpu", "sysbench-cpus", 1))},
+			exitCampaign, []string{"wl.yaml:5", `"sysbench-cpu"`}, true},
+		{"impossible flavor", []string{"run", campaign("fl.yaml", strings.Replace(good, "vcpus: 1", "vcpus: 4096", 1))},
+			exitCampaign, []string{"fl.yaml:3"}, true},
+		{"unequal arms", []string{"run",
+			campaign("un.yaml", strings.Replace(strings.Replace(good, "arms: [native]",
+				"arms: [native, {system: lxc, flavor: q}]", 1), "arms:",
+				"  q: {vcpus: 1, memory: 256MiB, disk: 64MiB, cpu_cap: 25%}\narms:", 1))}, exitCampaign,
+			[]string{"un.yaml:5", "allow_unequal"}, true},
 		{"no such run", []string{"show", "nope.tare"}, exitCampaign, []string{"nope.tare", "no such run"}, false},
 		{"cut short", []string{"show", short}, exitCampaign, []string{"short.tare"}, false},
 		{"no format", []string{"export", short, "--format", "xml"}, exitCampaign, []string{"xml", "benchfmt"}, false},
 		{"no such workload", []string{"parse", "sysbench-cpus", short}, exitCampaign, []string{`"sysbench-cpu"`}, false},
-		{"a tool is no workload", []string{"parse", "--workload", "qperf", short}, exitCampaign, []string{`no workload "qperf"`, "leave out --workload"}, false},
-		{"a workload is no tool", []string{"parse", "--tool", "dd-write", short}, exitCampaign, []string{`no tool "dd-write"`, "leave out --tool"}, false},
+		{"a tool is no workload", []string{"parse", "--workload", "qperf", short}, exitCampaign,
+			[]string{`no workload "qperf"`, "leave out --workload"}, false},
+		{"a workload is no tool", []string{"parse", "--tool", "dd-write", short}, exitCampaign,
+			[]string{`no tool "dd-write"`, "leave out --tool"}, false},
 		{"no such tool", []string{"parse", "sockperv", short}, exitCampaign, []string{`no workload or tool "sockperv"`,
 			`"sockperf"`}, false},
 		{"tool and workload", []string{"parse", "--tool", "--workload", "iperf3", short}, exitCampaign,
@@ -80,7 +96,8 @@ func TestBadInput(t *testing.T) {
 		{"a file, but no tool", []string{"parse", short}, exitCampaign, []string{"which tool or workload wrote"}, false},
 		{"two files", []string{"parse", "fio", short, short}, exitCampaign, []string{"2 files"}, false},
 		{"nonsense to parse", []string{"parse", "sysbench-cpu", short}, exitCampaign, []string{"short.tare"}, false},
-		{"precision of nothing", []string{"run", campaign("ok.yaml", good), "--precision", "much"}, exitCampaign, []string{"--precision", "much"}, true},
+		{"precision of nothing", []string{"run", campaign("ok.yaml", good), "--precision", "much"}, exitCampaign,
+			[]string{"--precision", "much"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.live {
@@ -106,7 +123,8 @@ func TestBadInput(t *testing.T) {
 // TestHelp: every way to ask for the help of a known command prints it.
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{
-		{}, {"--help"}, {"help"}, {"-h"}, {"show", "--help"}, {"--help", "show"}, {"show", "some.tare", "--help"}, {"help", "show"},
+		{}, {"--help"}, {"help"}, {"-h"}, {"show", "--help"}, {"--help", "show"}, {"show", "some.tare", "--help"},
+		{"help", "show"},
 		{"guest"}, {"guest", "--help"}, {"help", "paper", "audit"}, {"paper", "audit", "some", "-h"},
 	} {
 		if r := tare(t, t.TempDir(), args...); r.status != exitOK || !strings.Contains(r.stdout, "Usage:") || r.stderr != "" {
@@ -260,10 +278,12 @@ func TestPaper(t *testing.T) {
 	if short := tare(t, dir, "paper", "show", "abc"); short.status != 0 || short.stdout != r.stdout {
 		t.Errorf("show by a prefix: status %d: %s%s", short.status, short.stdout, short.stderr)
 	}
-	if r := tare(t, dir, "paper", "audit", "latgrid"); r.status != 0 || !strings.HasPrefix(r.stdout, "latgrid-xen-veiktspeja: ") {
+	if r := tare(t, dir, "paper", "audit", "latgrid"); r.status != 0 ||
+		!strings.HasPrefix(r.stdout, "latgrid-xen-veiktspeja: ") {
 		t.Errorf("audit by a prefix: status %d: %s%s", r.status, r.stdout, r.stderr)
 	}
-	if r := tare(t, dir, "paper", "show", "xen"); r.status != exitCampaign || !strings.Contains(r.stderr, "habr-truevds-xen-disk") {
+	if r := tare(t, dir, "paper", "show", "xen"); r.status != exitCampaign ||
+		!strings.Contains(r.stderr, "habr-truevds-xen-disk") {
 		t.Errorf("no prefix: status %d: %s%s", r.status, r.stdout, r.stderr)
 	}
 	r = tare(t, dir, "paper", "audit", "--json")
@@ -271,7 +291,8 @@ func TestPaper(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &findings); err != nil || len(findings) < 10 || r.status != 0 {
 		t.Errorf("audit: status %d, %d findings, %v: %s", r.status, len(findings), err, r.stderr)
 	}
-	r = tare(t, dir, "paper", "audit", write(t, dir, "own.yaml", "document: {id: x, titel: y}\nsystems: [native]\nresults: []\n"))
+	r = tare(t, dir, "paper", "audit", write(t, dir, "own.yaml", "document: {id: x, titel: y}\nsystems: [native]\n"+
+		"results: []\n"))
 	if r.status != exitCampaign || !strings.Contains(r.stderr, "own.yaml:1:") || !strings.Contains(r.stderr, `"title"`) {
 		t.Errorf("a bad file: status %d: %s", r.status, r.stderr)
 	}

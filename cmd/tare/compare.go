@@ -74,14 +74,16 @@ its estimate exceeds 5 %. A change that is not resolved does not fail.`,
 			if worse := result.Above(limit); len(worse) > 0 {
 				for _, ch := range worse {
 					cells := ch.Cells(true)
-					fmt.Fprintf(cmd.ErrOrStderr(), "tare: %s on %s: %s (%s), more than %s worse\n", cells.Workload, cells.Figure, cells.Change, cells.Interval, failAbove)
+					fmt.Fprintf(cmd.ErrOrStderr(), "tare: %s on %s: %s (%s), more than %s worse\n", cells.Workload, cells.Figure,
+						cells.Change, cells.Interval, failAbove)
 				}
 				return exitWorse
 			}
 			return nil
 		},
 	}
-	c.Flags().StringVar(&failAbove, "fail-above", "", "exit with status 6 if anything got worse by more than this, such as 5%")
+	c.Flags().StringVar(&failAbove, "fail-above", "",
+		"exit with status 6 if anything got worse by more than this, such as 5%")
 	c.Flags().BoolVar(&all, "all", false, "show all metrics, not only the primary one of each workload")
 	c.Flags().BoolVar(&markdown, "markdown", false, "print Markdown, for a pull request")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -29,11 +29,14 @@ func storedRunOf(t *testing.T, path string, seed uint64, lxc float64, boot strin
 			t.Fatal(err)
 		}
 	}
-	c, err := campaign.Parse("c.yaml", []byte("name: compared\nseed: 1\narms: [native, lxc]\nworkloads: [sysbench-cpu]\nblocks: 12\n"),
+	c, err := campaign.Parse("c.yaml", []byte("name: compared\nseed: 1\narms: [native, lxc]\nworkloads: [sysbench-cpu]\n"+
+		"blocks: 12\n"),
 		campaign.Known{Systems: map[string]campaign.Limits{"native": {Usable: true}, "lxc": {Usable: true}}})
 	must(err)
-	r, err := store.Create(path, map[string][]byte{store.DocCampaign: c.Resolved(), store.DocEnvironment: []byte(`{"version": 1}`), store.DocUserland: []byte(`{}`)},
-		[]store.Arm{{Name: "native", System: "native", Scenario: "solo"}, {Name: "lxc", System: "lxc", Scenario: "solo"}, {Name: "native-control", System: "native", Scenario: "solo", ControlOf: "native"}},
+	r, err := store.Create(path, map[string][]byte{store.DocCampaign: c.Resolved(),
+		store.DocEnvironment: []byte(`{"version": 1}`), store.DocUserland: []byte(`{}`)},
+		[]store.Arm{{Name: "native", System: "native", Scenario: "solo"}, {Name: "lxc", System: "lxc", Scenario: "solo"},
+			{Name: "native-control", System: "native", Scenario: "solo", ControlOf: "native"}},
 		[]store.Metric{{Workload: "sysbench-cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}})
 	must(err)
 	defer r.Close()
@@ -43,9 +46,11 @@ func storedRunOf(t *testing.T, path string, seed uint64, lxc float64, boot strin
 	noise := rand.New(rand.NewPCG(seed, 6))
 	for b := range 12 {
 		for arm, cost := range []float64{1, lxc, 1} {
-			id, err := r.Begin(store.Attempt{Session: session, Block: b, Position: arm, Workload: "sysbench-cpu", Arm: arm, Size: size})
+			id, err := r.Begin(store.Attempt{Session: session, Block: b, Position: arm, Workload: "sysbench-cpu", Arm: arm,
+				Size: size})
 			must(err)
-			must(r.Finish(id, store.Outcome{Status: store.Done, Values: map[int]float64{0: cost * float64(size) / 1000 * math.Exp(0.01*noise.NormFloat64())}}))
+			must(r.Finish(id, store.Outcome{Status: store.Done,
+				Values: map[int]float64{0: cost * float64(size) / 1000 * math.Exp(0.01*noise.NormFloat64())}}))
 		}
 	}
 	must(r.EndSession(session, "blocks"))
@@ -111,7 +116,8 @@ func TestCompareSides(t *testing.T) {
 		status int
 		says   []string
 	}{
-		{"old new", exitOK, []string{"new (3 runs) against old (3 runs)", "The system changed in 1 of 1 overhead", "over boots of the host"}},
+		{"old new", exitOK, []string{"new (3 runs) against old (3 runs)", "The system changed in 1 of 1 overhead",
+			"over boots of the host"}},
 		{"old new/ --fail-above 5%", int(exitWorse), []string{"the system changed: costs more"}},
 		{"old same-boot", exitOK, []string{"These runs differ in 1 of 1 overhead", "This holds for these runs"}},
 		{"old new/1.tare", exitOK, []string{"These runs differ", "new/1.tare against old (3 runs)"}},
@@ -137,14 +143,17 @@ func TestCompareSizes(t *testing.T) {
 	storedRunOf(t, filepath.Join(dir, "b.tare"), 2, 1.3, "1", 4000)
 	storedRunOf(t, filepath.Join(dir, "far.tare"), 3, 1.3, "1", 10000)
 	r := tare(t, dir, "compare", "a.tare", "b.tare", "--fail-above", "5%")
-	if r.status != int(exitWorse) || !strings.Contains(r.stdout, "differ: costs more") || !strings.Contains(r.stdout, " s for 4200 events") {
+	if r.status != int(exitWorse) || !strings.Contains(r.stdout, "differ: costs more") ||
+		!strings.Contains(r.stdout, " s for 4200 events") {
 		t.Errorf("status %d:\n%s%s", r.status, r.stdout, r.stderr)
 	}
-	if sizes, figure := strings.Index(r.stdout, "trials of sysbench-cpu: 4200 events → 4000 events"), strings.Index(r.stdout, "%"); sizes < 0 || figure < sizes {
+	if sizes, figure := strings.Index(r.stdout, "trials of sysbench-cpu: 4200 events → 4000 events"),
+		strings.Index(r.stdout, "%"); sizes < 0 || figure < sizes {
 		t.Errorf("the sizes do not come first:\n%s", r.stdout)
 	}
 	r = tare(t, dir, "compare", "a.tare", "far.tare", "--fail-above", "5%")
-	if r.status != exitOK || !strings.Contains(r.stdout, "not compared: the trial sizes are 4200 and 10000 events, more than 1.6 times apart") {
+	if r.status != exitOK || !strings.Contains(r.stdout,
+		"not compared: the trial sizes are 4200 and 10000 events, more than 1.6 times apart") {
 		t.Errorf("status %d:\n%s%s", r.status, r.stdout, r.stderr)
 	}
 }
@@ -153,10 +162,12 @@ func TestCompareSizes(t *testing.T) {
 func TestShowTrial(t *testing.T) {
 	dir := t.TempDir()
 	storedRun(t, filepath.Join(dir, "a.tare"), 1, 1)
-	if r := tare(t, dir, "show", "a.tare", "--trial", "36"); r.status != exitOK || !strings.HasPrefix(r.stdout, "trial 36: sysbench-cpu on native-control, block 12: done\ntime = ") {
+	if r := tare(t, dir, "show", "a.tare", "--trial", "36"); r.status != exitOK ||
+		!strings.HasPrefix(r.stdout, "trial 36: sysbench-cpu on native-control, block 12: done\ntime = ") {
 		t.Errorf("status %d: %s%s", r.status, r.stdout, r.stderr)
 	}
-	if r := tare(t, dir, "show", "a.tare", "--trial", "37"); r.status != exitCampaign || !strings.Contains(r.stderr, "its trials are 1 to 36") {
+	if r := tare(t, dir, "show", "a.tare", "--trial", "37"); r.status != exitCampaign ||
+		!strings.Contains(r.stderr, "its trials are 1 to 36") {
 		t.Errorf("status %d: %s", r.status, r.stderr)
 	}
 }

@@ -12,14 +12,16 @@ import (
 
 // addDestroy adds the flag that names devices whose contents may be destroyed.
 func addDestroy(c *cobra.Command, devices *[]string) {
-	c.Flags().StringArrayVar(devices, "destroy", nil, "a block device of the campaign whose contents may be destroyed; repeat for each")
+	c.Flags().StringArrayVar(devices, "destroy", nil,
+		"a block device of the campaign whose contents may be destroyed; repeat for each")
 }
 
 // checkDestroy refuses to destroy a device that the campaign does not use, which
 // is a slip, and to destroy any in a run that reboots the host unattended.
 func checkDestroy(c *campaign.Campaign, devices []string, reboot bool) error {
 	if reboot && len(devices) > 0 {
-		return fault.Campaignf("--destroy cannot be combined with --reboot; wipe the devices first: wipefs -a %s", strings.Join(devices, " "))
+		return fault.Campaignf("--destroy cannot be combined with --reboot; wipe the devices first: wipefs -a %s",
+			strings.Join(devices, " "))
 	}
 	var used []string
 	for _, f := range c.Flavors {

@@ -62,7 +62,8 @@ func TestDevices(t *testing.T) {
 			t.Errorf("%q: status %d\n%s", args, r.status, r.stderr)
 		}
 	}
-	if out, err := exec.Command("blkid", "--probe", full).CombinedOutput(); err != nil || !strings.Contains(string(out), "photos") {
+	if out, err := exec.Command("blkid", "--probe", full).CombinedOutput(); err != nil ||
+		!strings.Contains(string(out), "photos") {
 		t.Fatalf("what was there is gone: %v, %s", err, out)
 	}
 	if r := tare(t, dir, "run", file, "--out", run, "--destroy", full); r.status != 0 {

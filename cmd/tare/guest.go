@@ -61,7 +61,8 @@ func newGuestList(o *options) *cobra.Command {
 		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 		for _, g := range guests {
 			size := fmt.Sprintf("%d vCPU, %d MiB", g.Request.VCPUs, g.Request.MemoryBytes>>20)
-			fmt.Fprintln(w, strings.Join([]string{g.Name, g.System, g.State, "since " + g.Started.Format(time.DateTime), size, g.Address}, "\t"))
+			fmt.Fprintln(w, strings.Join([]string{g.Name, g.System, g.State, "since " + g.Started.Format(time.DateTime), size,
+				g.Address}, "\t"))
 		}
 		return w.Flush()
 	}

@@ -32,7 +32,8 @@ type guestFlags struct {
 
 func (f *guestFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.name, "name", "", "name of the guest (default: the name of the system)")
-	c.Flags().StringArrayVar(&f.flavors, "flavor", nil, "keys of a campaign's flavor, such as vcpus=2,memory=1GiB,network=bridged")
+	c.Flags().StringArrayVar(&f.flavors, "flavor", nil,
+		"keys of a campaign's flavor, such as vcpus=2,memory=1GiB,network=bridged")
 	c.Flags().StringArrayVar(&f.options, "option", nil, "an option of the system, such as cache=unsafe")
 	c.Flags().StringVar(&f.target, "target", "", "the machine, for systems whose guests tare does not create")
 	c.Flags().StringArrayVar(&f.destroy, "destroy", nil, "a block device of the flavor whose contents may be destroyed")
@@ -46,8 +47,9 @@ func newGuestStart(o *options) *cobra.Command {
 		Long: `start creates a guest as a run does: the shared userland, limits, a fresh data
 volume, and the system's own way to freeze it. A tare process, the keeper, stays and
 owns the guest. When the keeper ends, for whatever reason, the whole guest is removed.`,
-		Example: "  tare guest start lxc --name web --flavor vcpus=1,memory=256MiB,cpu_cap=50%\n  tare guest start qemu-tcg --flavor backing=qcow2 --option cache=writeback",
-		Args:    cobra.ExactArgs(1),
+		Example: "  tare guest start lxc --name web --flavor vcpus=1,memory=256MiB,cpu_cap=50%\n" +
+			"  tare guest start qemu-tcg --flavor backing=qcow2 --option cache=writeback",
+		Args: cobra.ExactArgs(1),
 	}
 	f.add(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error { return startGuest(cmd, o, f, args) }
@@ -100,7 +102,8 @@ func startGuest(cmd *cobra.Command, o *options, f guestFlags, args []string) err
 	if err := os.Remove(log.Name()); err != nil {
 		return fault.Hostf("%w", err)
 	}
-	argv := []string{"--state", absolute(o.stateDir), "guest", "keep", args[0], "--name", f.name, "--target", f.target, "--copy-of", f.copyOf}
+	argv := []string{"--state", absolute(o.stateDir), "guest", "keep", args[0], "--name", f.name, "--target", f.target,
+		"--copy-of", f.copyOf}
 	for flag, values := range map[string][]string{"--flavor": f.flavors, "--option": f.options, "--destroy": f.destroy} {
 		for _, v := range values {
 			argv = append(argv, flag, v)
@@ -136,7 +139,8 @@ func awaitGuest(cmd *cobra.Command, o *options, k *os.Process, ended chan error,
 		}
 		for _, g := range keeper.List() {
 			if g.Keeper == k.Pid && g.State != keeper.Starting {
-				fmt.Fprintf(cmd.OutOrStdout(), "guest %s (%s) is up; use tare guest exec, console, freeze, clone, rm\n", g.Name, g.System)
+				fmt.Fprintf(cmd.OutOrStdout(), "guest %s (%s) is up; use tare guest exec, console, freeze, clone, rm\n", g.Name,
+					g.System)
 				return nil
 			}
 		}
@@ -146,7 +150,8 @@ func awaitGuest(cmd *cobra.Command, o *options, k *os.Process, ended chan error,
 // newGuestKeep is the keeper itself.
 func newGuestKeep(o *options) *cobra.Command {
 	var f guestFlags
-	c := &cobra.Command{Use: "keep SYSTEM", Short: "Own a guest (the process that start leaves running)", Args: cobra.ExactArgs(1), Hidden: true}
+	c := &cobra.Command{Use: "keep SYSTEM", Short: "Own a guest (the process that start leaves running)",
+		Args: cobra.ExactArgs(1), Hidden: true}
 	f.add(c)
 	c.Flags().StringVar(&f.copyOf, "copy-of", "", "guest to copy the system, flavor and data from")
 	work := inSandbox(o, func(cmd *cobra.Command, args []string) error { return keepGuest(cmd, o, f, args[0]) })

@@ -99,7 +99,8 @@ func TestGuest(t *testing.T) {
 func TestGuestKilled(t *testing.T) {
 	live(t)
 	for system, flavor := range map[string]string{
-		"docker": "disk=64MiB", "podman": "disk=64MiB", "libvirt-lxc": "disk=64MiB", "lxc": "disk=64MiB,network=bridged", "native": "disk=64MiB,network=bridged",
+		"docker": "disk=64MiB", "podman": "disk=64MiB", "libvirt-lxc": "disk=64MiB", "lxc": "disk=64MiB,network=bridged",
+		"native": "disk=64MiB,network=bridged",
 	} {
 		t.Run(system, func(t *testing.T) {
 			r := tare(t, t.TempDir(), "guest", "start", system, "--flavor", flavor)

@@ -40,7 +40,8 @@ Images are cached by what they are built from, so the same workloads need one bu
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %d packages, kernel %s\n", filepath.Base(img.Dir), len(img.Manifest.Packages), img.KernelVersion)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %d packages, kernel %s\n", filepath.Base(img.Dir), len(img.Manifest.Packages),
+			img.KernelVersion)
 		return nil
 	}
 	return c

@@ -29,7 +29,8 @@ type labFlags struct {
 
 func (f *labFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&f.cpus, "cpus", 2, "CPUs of the lab's machine")
-	c.Flags().StringVar(&f.memory, "memory", "", "memory of the lab's machine, such as 4GiB (default: depends on the kind)")
+	c.Flags().StringVar(&f.memory, "memory", "",
+		"memory of the lab's machine, such as 4GiB (default: depends on the kind)")
 }
 
 func newLab(o *options) *cobra.Command {
@@ -157,7 +158,8 @@ after the other, one for each boot, until the run is complete.`,
 			return err
 		}
 		if out == "" {
-			out = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) + time.Now().Format("-lab-20060102-150405") + ".tare"
+			out = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) + time.Now().Format("-lab-20060102-150405") +
+				".tare"
 		}
 		if _, err := os.Lstat(out); err == nil {
 			return fault.WithRemedy(fault.Campaignf("%s already exists", out), "choose another file: --out")
@@ -215,7 +217,8 @@ func runInLab(cmd *cobra.Command, l *lab.Lab, text []byte, flags []string, out s
 		}
 		work = `mv ` + lab.Exchange + `/` + result + ` . && ` + program + ` resume --trust ` + result
 	}
-	script := `rm -f ` + lab.Scratch + `/` + result + `; cd ` + lab.Scratch + ` && cp ` + lab.Exchange + `/tare ` + program + ` &&
+	script := `rm -f ` + lab.Scratch + `/` + result + `; cd ` + lab.Scratch + ` && cp ` + lab.Exchange + `/tare ` +
+		program + ` &&
 		` + work + `; status=$?
 		test ! -e ` + result + ` || cp ` + result + ` ` + lab.Exchange + `/; exit $status`
 	r, err := inLab(cmd, l, append([]string{"sh", "-c", script, "sh"}, flags...))
@@ -224,7 +227,8 @@ func runInLab(cmd *cobra.Command, l *lab.Lab, text []byte, flags []string, out s
 	}
 	switch err := copyFile(filepath.Join(share, result), out, 0o644); {
 	case err == nil:
-		fmt.Fprintf(cmd.OutOrStdout(), "\nthe run is in %s, marked as emulated: its times say nothing about real hardware\n", out)
+		fmt.Fprintf(cmd.OutOrStdout(), "\nthe run is in %s, marked as emulated: its times say nothing about real hardware\n",
+			out)
 		os.Remove(filepath.Join(share, result))
 	case !errors.Is(err, os.ErrNotExist):
 		return fault.Hostf("copying the run file out of the lab: %w", err)

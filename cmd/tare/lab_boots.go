@@ -28,9 +28,11 @@ func firstBoot(file string, text []byte) (string, error) {
 
 // runInBoots runs a campaign with boots: a lab represents each boot, one after the
 // other, and the run file is copied from one to the next.
-func runInBoots(cmd *cobra.Command, o *options, f labFlags, boot, campaignName string, text []byte, flags []string, out string) error {
+func runInBoots(cmd *cobra.Command, o *options, f labFlags, boot, campaignName string, text []byte, flags []string,
+	out string) error {
 	if l, err := lab.Find(o.stateDir); err == nil {
-		return fault.WithRemedy(fault.Campaignf("the campaign has boots, but the running lab (%s) cannot be rebooted", l.Kind()), "tare lab down")
+		return fault.WithRemedy(fault.Campaignf("the campaign has boots, but the running lab (%s) cannot be rebooted",
+			l.Kind()), "tare lab down")
 	}
 	before := 0 // trials that were done
 	for resume := false; ; resume = true {

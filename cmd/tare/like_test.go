@@ -82,7 +82,8 @@ func TestRunLike(t *testing.T) {
 	if second.seed == first.seed || third.seed != 5 {
 		t.Errorf("seeds %d, %d, %d", first.seed, second.seed, third.seed)
 	}
-	if second.calibration != `{"like":"1.tare"}` || third.calibration != `{"like":"2.tare"}` || strings.Contains(first.calibration, "like") {
+	if second.calibration != `{"like":"1.tare"}` || third.calibration != `{"like":"2.tare"}` ||
+		strings.Contains(first.calibration, "like") {
 		t.Errorf("calibrations %s, %s, %s", first.calibration, second.calibration, third.calibration)
 	}
 	r := tare(t, dir, "compare", "1.tare", "2.tare", "3.tare")
@@ -108,7 +109,8 @@ func TestRunLikeRefuses(t *testing.T) {
 		{"run quick quick --like elsewhere.tare", exitCampaign, "arg"},
 		{"run --like elsewhere.tare", exitCampaign, "tare run --trust --like elsewhere.tare"},
 		{"run other.yaml --trust --like elsewhere.tare", exitCampaign, "other.yaml is not the campaign of elsewhere.tare"},
-		{"run --trust --like elsewhere.tare --out x.tare", exitHost, "the userland image of elsewhere.tare (abababababab) is not on this machine"},
+		{"run --trust --like elsewhere.tare --out x.tare", exitHost,
+			"the userland image of elsewhere.tare (abababababab) is not on this machine"},
 	} {
 		r := tare(t, dir, strings.Fields(c.args)...)
 		if r.status != c.status || !strings.Contains(r.stderr, c.says) {

@@ -153,7 +153,8 @@ func newWorkloads(*options) *cobra.Command {
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		entries := []workloadEntry{}
 		for _, w := range builtin.All() {
-			entries = append(entries, workloadEntry{w.Name, w.Title, append([]string{}, w.ArticleIDs...), w.Runs(), commands(w), w.Source, w.StandIn, w.SizeUnit, w.Params, w.Metrics})
+			entries = append(entries, workloadEntry{w.Name, w.Title, append([]string{}, w.ArticleIDs...), w.Runs(), commands(w),
+				w.Source, w.StandIn, w.SizeUnit, w.Params, w.Metrics})
 		}
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), entries)
@@ -162,7 +163,8 @@ func newWorkloads(*options) *cobra.Command {
 			if i > 0 {
 				fmt.Fprintln(cmd.OutOrStdout())
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n  from: %s; in the articles: %s\n", e.Name, e.Title, e.Source, strings.Join(e.ArticleIDs, ", "))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n  from: %s; in the articles: %s\n", e.Name, e.Title, e.Source,
+				strings.Join(e.ArticleIDs, ", "))
 			if e.StandIn != "" {
 				fmt.Fprintf(cmd.OutOrStdout(), "  a stand-in: %s\n", e.StandIn)
 			}
@@ -214,7 +216,8 @@ one run, or it is refused. Supported tools:
 			"  tare parse iozone iozone.txt\n  tare parse --workload iozone iozone.txt",
 		Args: parseArgs,
 	}
-	asWorkload := c.Flags().Bool("workload", false, "take the name for that of a workload, even if there is a tool of that name")
+	asWorkload := c.Flags().Bool("workload", false,
+		"take the name for that of a workload, even if there is a tool of that name")
 	asTool := c.Flags().Bool("tool", false, "take the name for that of a tool only")
 	c.MarkFlagsMutuallyExclusive("workload", "tool")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -354,9 +357,11 @@ func parsed(w *workload.Workload, output []byte) (any, error) {
 
 func newGC(o *options) *cobra.Command {
 	c := &cobra.Command{
-		Use:     "gc",
-		Short:   "Remove what killed runs left on the host, and nothing else",
-		Long:    "gc removes the control groups (with the processes in them), the Xen domains and the\nfiles of tare processes that no longer exist, also copies of runs that they read. It does not touch anything that a\nrunning tare or anybody else uses.",
+		Use:   "gc",
+		Short: "Remove what killed runs left on the host, and nothing else",
+		Long: "gc removes the control groups (with the processes in them), the Xen domains and the\n" +
+			"files of tare processes that no longer exist, also copies of runs that they read. It does not touch anything " +
+			"that a\nrunning tare or anybody else uses.",
 		Example: "  tare gc --dry-run\n  tare gc",
 	}
 	dry := c.Flags().Bool("dry-run", false, "only list what would be removed")

@@ -37,7 +37,8 @@ func TestCap(t *testing.T) {
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
-	for _, want := range []string{"What each costs against native", "single trials of native and its identical control differ", "lxc-quarter", "CPU time"} {
+	for _, want := range []string{"What each costs against native",
+		"single trials of native and its identical control differ", "lxc-quarter", "CPU time"} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("the table has no %q:\n%s", want, r.stdout)
 		}
@@ -147,7 +148,8 @@ func killAndResume(t *testing.T, most int) (kills int) {
 		// A kill before the file exists leaves nothing to resume.
 		if r := tare(t, dir, "show", run); r.status == 0 {
 			args = []string{"resume", run}
-		} else if !strings.Contains(r.stderr, "no such run") && !strings.Contains(r.stderr, "is empty") && !strings.Contains(r.stderr, "not a run of tare") {
+		} else if !strings.Contains(r.stderr, "no such run") && !strings.Contains(r.stderr, "is empty") &&
+			!strings.Contains(r.stderr, "not a run of tare") {
 			t.Fatalf("show: status %d\n%s", r.status, r.stderr)
 		} else if args[0] == "run" {
 			args[3] = filepath.Join(dir, fmt.Sprintf("kill%d.tare", kills))
@@ -196,7 +198,8 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for begin := time.Now(); ; time.Sleep(100 * time.Millisecond) {
-		if e := tare(t, dir, "show", run); e.status == 0 && strings.Contains(e.stdout, "of native and its identical control") {
+		if e := tare(t, dir, "show", run); e.status == 0 &&
+			strings.Contains(e.stdout, "of native and its identical control") {
 			break
 		}
 		if time.Since(begin) > 3*time.Minute {

@@ -146,12 +146,14 @@ with a confidence interval, and which figures you should not trust, and why.
 			return unknownCommand(cmd, args[0])
 		},
 	}
-	root.PersistentFlags().StringVar(&o.stateDir, "state", defaultStateDir(), "directory for the userland image and data volumes")
+	root.PersistentFlags().StringVar(&o.stateDir, "state", defaultStateDir(),
+		"directory for the userland image and data volumes")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return fault.WithRemedy(fault.Campaignf("%w", err), "tare --help")
 	})
 	root.AddCommand(
-		newDoctor(o), newRun(o), newResume(o), newShow(o), newReport(o), newCompare(o), newFleet(o), newServe(o), newExport(o), newExplain(o), newSystems(o),
+		newDoctor(o), newRun(o), newResume(o), newShow(o), newReport(o), newCompare(o), newFleet(o), newServe(o),
+		newExport(o), newExplain(o), newSystems(o),
 		newWorkloads(o), newParse(o), newGC(o), newSchema(o), newImage(o), newPaper(o), newLab(o), newGuest(o),
 	)
 	for _, c := range root.Commands() {
@@ -222,7 +224,8 @@ func inSandbox(o *options, work func(cmd *cobra.Command, args []string) error) f
 			return work(cmd, args)
 		}
 		if os.Getuid() != 0 {
-			return fault.WithRemedy(fault.Hostf("creating guests, mounts and control groups needs root"), "sudo tare %s", strings.Join(os.Args[1:], " "))
+			return fault.WithRemedy(fault.Hostf("creating guests, mounts and control groups needs root"), "sudo tare %s",
+				strings.Join(os.Args[1:], " "))
 		}
 		dir := filepath.Join(o.stateDir, "private")
 		if err := os.MkdirAll(dir, 0o700); err != nil {

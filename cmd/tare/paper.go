@@ -23,8 +23,9 @@ exactly as printed. docs/paper.md describes the file format: write a file for an
 other article, and audit it.
 
 NAME is the name of an article or an unambiguous prefix of it.`,
-		Example: "  tare paper list\n  tare paper run habr-truevds-xen-disk\n  tare paper show habr\n  tare paper audit\n  tare paper audit my-article.yaml",
-		Args:    cobra.ArbitraryArgs,
+		Example: "  tare paper list\n  tare paper run habr-truevds-xen-disk\n  tare paper show habr\n  tare paper audit\n" +
+			"  tare paper audit my-article.yaml",
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
@@ -112,10 +113,11 @@ func paperDate(date, note string) string {
 
 func newPaperShow() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "show NAME|FILE",
-		Short:   "Show an article's tables with the figures as printed",
-		Example: "  tare paper show abclinuxu-xen-vs-kvm\n  tare paper show habr --json\n  tare paper show habr --run habr-files.tare,habr-bonnie.tare",
-		Args:    cobra.ExactArgs(1),
+		Use:   "show NAME|FILE",
+		Short: "Show an article's tables with the figures as printed",
+		Example: "  tare paper show abclinuxu-xen-vs-kvm\n  tare paper show habr --json\n" +
+			"  tare paper show habr --run habr-files.tare,habr-bonnie.tare",
+		Args: cobra.ExactArgs(1),
 	}
 	var paths []string
 	c.Flags().StringSliceVar(&paths, "run", nil,

@@ -86,7 +86,8 @@ func checkCell(t *testing.T, article string, c paper.Cell) {
 	}
 	w, err := builtin.Get(model.ParseSeries(c.Series).Workload)
 	if err != nil || !slices.ContainsFunc(w.Metrics, func(m workload.Metric) bool {
-		return m.Name == c.Metric && (c.Here == nil || c.Better == string(m.Better) || c.Better != "higher" && c.Better != "lower")
+		return m.Name == c.Metric && (c.Here == nil || c.Better == string(m.Better) || c.Better != "higher" &&
+			c.Better != "lower")
 	}) {
 		t.Errorf("%s, %s: %s has no metric %s of which %s is better", article, c.Table, c.Series, c.Metric, c.Better)
 	}
@@ -98,7 +99,8 @@ func TestPaperRun(t *testing.T) {
 	live(t)
 	dir := t.TempDir()
 	const name = "abclinuxu-xen-vs-kvm"
-	r := tare(t, dir, "paper", "run", "abclinuxu", "--table", "cpu.1", "--system", "lxc,runc", "--budget", "20s", "--out", "cpu.tare", "--json")
+	r := tare(t, dir, "paper", "run", "abclinuxu", "--table", "cpu.1", "--system", "lxc,runc", "--budget", "20s", "--out",
+		"cpu.tare", "--json")
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
@@ -135,12 +137,14 @@ func TestPaperRun(t *testing.T) {
 		}
 	}
 	text := tare(t, dir, "paper", "show", "abc", "--run", "cpu.tare")
-	for _, want := range []string{"cpu.1", "47,639 s", "cost now", "tare paper show " + name + " --run cpu.tare", "no run of campaign " + name + "-crowd"} {
+	for _, want := range []string{"cpu.1", "47,639 s", "cost now", "tare paper show " + name + " --run cpu.tare",
+		"no run of campaign " + name + "-crowd"} {
 		if !strings.Contains(text.stdout, want) {
 			t.Errorf("no %q in\n%s%s", want, text.stdout, text.stderr)
 		}
 	}
-	if other := tare(t, dir, "paper", "show", "platov-vmware-vs-colinux", "--run", "cpu.tare"); other.status != exitCampaign || !strings.Contains(other.stderr, "not a campaign of platov") {
+	if other := tare(t, dir, "paper", "show", "platov-vmware-vs-colinux", "--run",
+		"cpu.tare"); other.status != exitCampaign || !strings.Contains(other.stderr, "not a campaign of platov") {
 		t.Errorf("another article's run: status %d: %s", other.status, other.stderr)
 	}
 	nothingLeft(t)
@@ -149,16 +153,19 @@ func TestPaperRun(t *testing.T) {
 // TestPaperNew makes a file from a table, and audits, shows and reports it.
 func TestPaperNew(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "cpu.csv", "workload;host;kvm\nopenssl (s);47,639;51,975 (+9,1 %)\nuntar (s);310,147;170,257 (-54,1 %)\n")
+	write(t, dir, "cpu.csv", "workload;host;kvm\nopenssl (s);47,639;51,975 (+9,1 %)\n"+
+		"untar (s);310,147;170,257 (-54,1 %)\n")
 	r := tare(t, dir, "paper", "new", "Mine 1.yaml", "--table", "cpu.csv", "--decimal-comma")
 	if r.status != 0 || !strings.Contains(r.stdout, "with 4 figures") {
 		t.Fatalf("status %d: %s%s", r.status, r.stdout, r.stderr)
 	}
-	if r := tare(t, dir, "paper", "new", "Mine 1.yaml"); r.status != exitCampaign || !strings.Contains(r.stderr, "exists already") {
+	if r := tare(t, dir, "paper", "new", "Mine 1.yaml"); r.status != exitCampaign ||
+		!strings.Contains(r.stderr, "exists already") {
 		t.Errorf("overwritten: status %d: %s", r.status, r.stderr)
 	}
 	r = tare(t, dir, "paper", "audit", "Mine 1.yaml")
-	if r.status != 0 || !strings.Contains(r.stdout, "mine-1: 1 agree; 0 rounding, 1 arithmetic") || !strings.Contains(r.stdout, "two digits are swapped: -45.1") {
+	if r.status != 0 || !strings.Contains(r.stdout, "mine-1: 1 agree; 0 rounding, 1 arithmetic") ||
+		!strings.Contains(r.stdout, "two digits are swapped: -45.1") {
 		t.Errorf("status %d: %s%s", r.status, r.stdout, r.stderr)
 	}
 	r = tare(t, dir, "paper", "report", "Mine 1.yaml", "--out", "page.md")

@@ -29,8 +29,9 @@ Otherwise, the unit is the one in brackets in the name of its row or column, or
 --unit. Cells without a number are left out and listed.
 
 An existing file is not overwritten.`,
-		Example: "  tare paper new my-article.yaml\n  tare paper new my-article.yaml --table cpu.csv,disk.md --baseline native\n  tare paper audit my-article.yaml",
-		Args:    cobra.ExactArgs(1),
+		Example: "  tare paper new my-article.yaml\n" +
+			"  tare paper new my-article.yaml --table cpu.csv,disk.md --baseline native\n  tare paper audit my-article.yaml",
+		Args: cobra.ExactArgs(1),
 	}
 	var o paper.NewOptions
 	var tables []string

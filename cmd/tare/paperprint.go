@@ -17,7 +17,8 @@ import (
 // printNotes prints which article it is, and how the repetition differs from it.
 func printNotes(w io.Writer, rep *paper.Repetition) {
 	d := rep.Article.Document
-	fmt.Fprintf(w, "%s\n%s, %s; measured again\n\nDifferences from the article:\n", d.Title, d.Author, paperDate(d.Date, d.DateNote))
+	fmt.Fprintf(w, "%s\n%s, %s; measured again\n\nDifferences from the article:\n", d.Title, d.Author,
+		paperDate(d.Date, d.DateNote))
 	for _, n := range rep.Notes {
 		fmt.Fprintf(w, "  - %s\n", n)
 	}
@@ -42,7 +43,8 @@ func printRepeat(w io.Writer, runs *paper.Results) error {
 	if emulated {
 		fmt.Fprintln(w, "\n* emulated: its times say nothing about real hardware")
 	}
-	_, err := fmt.Fprintf(w, "\nTo print these tables again (tare show and tare report read the runs, too):\n  tare paper show %s --run %s\n",
+	_, err := fmt.Fprintf(w, "\nTo print these tables again (tare show and tare report read the runs, too):\n"+
+		"  tare paper show %s --run %s\n",
 		rep.Article.Document.Name, strings.Join(runs.Paths, ","))
 	return err
 }

@@ -107,7 +107,8 @@ func writeClaims(w io.Writer, claims []paper.PageClaim) {
 	if len(claims) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\n## What the article says in words\n\nEach line is a claim about a system, and a measurement that can show whether it holds.\n\n")
+	fmt.Fprint(w, "\n## What the article says in words\n\n"+
+		"Each line is a claim about a system, and a measurement that can show whether it holds.\n\n")
 	head := []string{"claim", "system", "says", "measured by", "by", "cost here", "interval", "verdict"}
 	fmt.Fprintf(w, "%s\n%s\n", markdownRow(head...), "|"+strings.Repeat("---|", len(head)))
 	for _, c := range claims {

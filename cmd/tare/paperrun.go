@@ -48,10 +48,13 @@ there is no figure. tare paper show NAME --run RUN prints these tables again.`,
   tare paper run latgrid-xen-veiktspeja --system lxc,runc --table dd`,
 		Args: cobra.ExactArgs(1),
 	}
-	c.Flags().Float64Var(&f.repeat.Scale, "scale", 0, "share of the article's work that a trial does, such as 0.01 (default: what takes a fraction of a second)")
-	c.Flags().StringSliceVar(&f.repeat.Systems, "system", nil, "systems to compare with the native one, such as lxc,runc (default: those most similar to the article's)")
+	c.Flags().Float64Var(&f.repeat.Scale, "scale", 0,
+		"share of the article's work that a trial does, such as 0.01 (default: what takes a fraction of a second)")
+	c.Flags().StringSliceVar(&f.repeat.Systems, "system", nil,
+		"systems to compare with the native one, such as lxc,runc (default: those most similar to the article's)")
 	c.Flags().StringSliceVar(&f.repeat.Tables, "table", nil, "only the tables whose names have these prefixes")
-	c.Flags().DurationVar(&f.budget, "budget", 12*time.Minute, "time limit of all campaigns together; each measures at least one block")
+	c.Flags().DurationVar(&f.budget, "budget", 12*time.Minute,
+		"time limit of all campaigns together; each measures at least one block")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the scaled campaigns and their expected duration, and exit")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
 	outFlag(c, &f.out, "run file to write; with several campaigns, each appends its name (default NAME-DATE-TIME)")
@@ -160,11 +163,13 @@ func planPaper(cmd *cobra.Command, o *options, rep *paper.Repetition, budget tim
 		for line := range strings.Lines(string(text)) {
 			fmt.Fprint(w, "  "+line)
 		}
-		if err := runRequest(cmd, o, runFlags{budget: part, dryRun: true, generated: true}, experiment.Request{Text: text, File: rep.CampaignName(s)}); err != nil {
+		if err := runRequest(cmd, o, runFlags{budget: part, dryRun: true, generated: true},
+			experiment.Request{Text: text, File: rep.CampaignName(s)}); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(w, "\nAll campaigns together: no block begins that would end after %v; time that one campaign leaves unused goes to the next.\n", budget)
+	fmt.Fprintf(w, "\nAll campaigns together: no block begins that would end after %v; time that one campaign leaves "+
+		"unused goes to the next.\n", budget)
 	return nil
 }
 

@@ -62,7 +62,8 @@ func (p *progress) event(e run.Event) {
 		p.intervals()
 		if now := time.Now(); !p.terminal && now.Sub(p.told) >= tellEvery {
 			p.told = now
-			fmt.Fprintf(p.w, "pass %d%s done in %v%s\n", e.Pass+1, of(e.Passes), e.Took.Round(100*time.Millisecond), left(e.Left))
+			fmt.Fprintf(p.w, "pass %d%s done in %v%s\n", e.Pass+1, of(e.Passes), e.Took.Round(100*time.Millisecond),
+				left(e.Left))
 		}
 	}
 	p.draw()

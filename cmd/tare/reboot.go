@@ -119,7 +119,8 @@ func unitWord(w string) (string, error) {
 // thenReboot wraps a command that measures: if its run continues in another boot,
 // it boots the host into that. It works outside of the sandbox, after the sandbox
 // is gone.
-func thenReboot(o *options, reboot *bool, path func(args []string) string, work func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+func thenReboot(o *options, reboot *bool, path func(args []string) string,
+	work func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := work(cmd, args)
 		if !*reboot || sandbox.Inside() {

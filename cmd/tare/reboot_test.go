@@ -31,16 +31,19 @@ func TestRebooter(t *testing.T) {
 	if err := r.into(xen, &options{stateDir: "/var/lib/tare"}, path); err != nil {
 		t.Fatal(err)
 	}
-	want := "systemctl daemon-reload|systemctl enable --quiet tare-resume.service|grub-reboot " + xen.Entry + "|systemctl reboot"
+	want := "systemctl daemon-reload|systemctl enable --quiet tare-resume.service|grub-reboot " + xen.Entry +
+		"|systemctl reboot"
 	if got := strings.Join(ran, "|"); got != want {
 		t.Errorf("ran %s", got)
 	}
 	text, err := os.ReadFile(r.unit())
-	if err != nil || !strings.Contains(string(text), ` --state /var/lib/tare resume --reboot --booted xen "/srv/a b/100%%.tare"`+"\n") {
+	if err != nil || !strings.Contains(string(text),
+		` --state /var/lib/tare resume --reboot --booted xen "/srv/a b/100%%.tare"`+"\n") {
 		t.Errorf("%v\n%s", err, text)
 	}
 	if tool, err := exec.LookPath("systemd-analyze"); err == nil {
-		if out, err := exec.Command(tool, "verify", "--man=no", r.unit()).CombinedOutput(); strings.Contains(string(out), resumeUnit) {
+		if out, err := exec.Command(tool, "verify", "--man=no", r.unit()).CombinedOutput(); strings.Contains(string(out),
+			resumeUnit) {
 			t.Errorf("systemd: %v\n%s", err, out)
 		}
 	}

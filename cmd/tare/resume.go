@@ -26,9 +26,10 @@ func newResume(o *options) *cobra.Command {
 	if err := c.Flags().MarkHidden("booted"); err != nil { // it is for the unit that continues a run after a reboot
 		panic(err)
 	}
-	c.RunE = thenReboot(o, &reboot, func(args []string) string { return args[0] }, inSandbox(o, func(cmd *cobra.Command, args []string) error {
-		return resume(cmd, o, args[0], booted, destroy, reboot, trust)
-	}))
+	c.RunE = thenReboot(o, &reboot, func(args []string) string { return args[0] },
+		inSandbox(o, func(cmd *cobra.Command, args []string) error {
+			return resume(cmd, o, args[0], booted, destroy, reboot, trust)
+		}))
 	return c
 }
 

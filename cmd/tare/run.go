@@ -70,14 +70,16 @@ sizes and userland image are those of the given run.`,
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the plan and its expected duration, and exit")
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation before a long run")
 	c.Flags().BoolVar(&f.trust, "trust", false, "with --like: the run may be made elsewhere; its commands run as root")
-	c.Flags().BoolVar(&f.reboot, "reboot", false, "reboot this machine as often as the campaign's boots require; needs --out")
+	c.Flags().BoolVar(&f.reboot, "reboot", false,
+		"reboot this machine as often as the campaign's boots require; needs --out")
 	addDestroy(c, &f.destroy)
-	c.RunE = thenReboot(o, &f.reboot, func([]string) string { return f.out }, inSandbox(o, func(cmd *cobra.Command, args []string) error {
-		if f.reboot && f.out == "" {
-			return fault.Campaignf("--reboot needs --out, so that tare finds the run again")
-		}
-		return runCampaign(cmd, o, f, args)
-	}))
+	c.RunE = thenReboot(o, &f.reboot, func([]string) string { return f.out },
+		inSandbox(o, func(cmd *cobra.Command, args []string) error {
+			if f.reboot && f.out == "" {
+				return fault.Campaignf("--reboot needs --out, so that tare finds the run again")
+			}
+			return runCampaign(cmd, o, f, args)
+		}))
 	return c
 }
 

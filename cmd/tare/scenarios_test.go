@@ -44,7 +44,8 @@ func TestScenarios(t *testing.T) {
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
-	for _, want := range []string{"cap: flavor quarter of runc@mixed takes", "density: ", " guests of runc ", "noisy-network", "host lost", "at work"} {
+	for _, want := range []string{"cap: flavor quarter of runc@mixed takes", "density: ", " guests of runc ",
+		"noisy-network", "host lost", "at work"} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("the table has no %q:\n%s", want, r.stdout)
 		}
@@ -56,10 +57,12 @@ func TestScenarios(t *testing.T) {
 		case trial.Status != "done":
 			failed[trial.Arm] = true
 			t.Logf("block %d: %s, guest %d (%s): %s", trial.Block, trial.Arm, trial.Member, trial.Role, trial.Error)
-			if trial.Arm != "runc@noisy-memory" && trial.Arm != "native@noisy-memory" && trial.Arm != "native-control@noisy-memory" {
+			if trial.Arm != "runc@noisy-memory" && trial.Arm != "native@noisy-memory" &&
+				trial.Arm != "native-control@noisy-memory" {
 				t.Errorf("%s is not done", trial.Arm)
 			}
-		case trial.Role == "" && (trial.Metrics["time"] <= 0 || (trial.Probes["barrier_skew"] != 0) != strings.Contains(trial.Arm, "@")):
+		case trial.Role == "" && (trial.Metrics["time"] <= 0 ||
+			(trial.Probes["barrier_skew"] != 0) != strings.Contains(trial.Arm, "@")):
 			t.Errorf("%+v", trial)
 		}
 	}
@@ -69,7 +72,8 @@ func TestScenarios(t *testing.T) {
 			continue
 		}
 		seen[i.Arm] = i.Guests
-		if !failed[i.Arm] && (i.Ratio <= 0 || i.SkewMax <= 0 || i.Guests > 1 && (i.Jain <= 0 || i.Jain > 1.000001 || i.Unfairness < 1)) {
+		if !failed[i.Arm] && (i.Ratio <= 0 || i.SkewMax <= 0 || i.Guests > 1 &&
+			(i.Jain <= 0 || i.Jain > 1.000001 || i.Unfairness < 1)) {
 			t.Errorf("%+v", i)
 		}
 	}
@@ -83,7 +87,8 @@ func TestScenarios(t *testing.T) {
 	}
 	weighed := map[string]bool{}
 	for _, m := range e.Memory {
-		weighed[fmt.Sprint(m.Arm, " ", m.Flavor)] = m.Idle.Min > 100<<10 && m.Idle.Max < 128<<20 && m.After.Min > 100<<10 && m.After.Max < 128<<20 && m.Start.Min > 0
+		weighed[fmt.Sprint(m.Arm, " ", m.Flavor)] = m.Idle.Min > 100<<10 && m.Idle.Max < 128<<20 && m.After.Min > 100<<10 &&
+			m.After.Max < 128<<20 && m.Start.Min > 0
 	}
 	if !weighed["native whole"] || !weighed["runc whole"] || !weighed["runc quarter"] || len(weighed) != 4 {
 		t.Errorf("memory: %+v", e.Memory)

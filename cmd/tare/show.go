@@ -119,7 +119,8 @@ func newExport(*options) *cobra.Command {
 			}
 			if figures {
 				if write, ok = figureExporters[format]; !ok {
-					return fault.Campaignf("--figures works with csv and parquet only: json always has them, and benchfmt cannot hold them")
+					return fault.Campaignf("--figures works with csv and parquet only: json always has them, and benchfmt cannot " +
+						"hold them")
 				}
 			}
 			return readRun(cmd.Context(), args[0], func(s *store.Run) error {
@@ -135,7 +136,8 @@ func newExport(*options) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&format, "format", "json", "json, csv, parquet or benchfmt")
-	c.Flags().BoolVar(&figures, "figures", false, "csv, parquet: export derived figures, such as costs, slowdowns and fairness, instead of the values of every trial")
+	c.Flags().BoolVar(&figures, "figures", false,
+		"csv, parquet: export derived figures, such as costs, slowdowns and fairness, instead of the values of every trial")
 	outFlag(c, &out, "file to write (default: standard output)")
 	return c
 }

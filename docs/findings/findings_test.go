@@ -20,7 +20,8 @@ func TestPages(t *testing.T) {
 			t.Errorf("two kinds are called %s", k.ID)
 		}
 		known = append(known, k.ID)
-		if k.Headline == "" || k.Remedy == "" || k.Severity == "" || !regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`).MatchString(k.ID) {
+		if k.Headline == "" || k.Remedy == "" || k.Severity == "" ||
+			!regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`).MatchString(k.ID) {
 			t.Errorf("incomplete: %+v", k)
 		}
 		page := findings.Page(k.ID)
@@ -54,7 +55,8 @@ func TestIndex(t *testing.T) {
 		want = append(want, k.ID)
 	}
 	var got []string
-	for _, m := range regexp.MustCompile(`(?m)^\| \[([a-z-]+)\]\(([a-z-]+)\.md\) \| [a-z]`).FindAllStringSubmatch(findings.Page("README"), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\| \[([a-z-]+)\]\(([a-z-]+)\.md\) \| [a-z]`).FindAllStringSubmatch(
+		findings.Page("README"), -1) {
 		if m[1] != m[2] {
 			t.Errorf("%s leads to %s.md", m[1], m[2])
 		}

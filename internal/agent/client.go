@@ -168,7 +168,8 @@ func (c *Client) guestError(ctx context.Context, err error) error {
 		return fault.Guestf("hung up on the guest: %w", why)
 	case ctx.Err() != nil:
 		return fault.Guestf("the guest hangs: it did not answer in time")
-	case errors.Is(err, ttrpc.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+	case errors.Is(err, ttrpc.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, net.ErrClosed):
 		return fault.Guestf("the guest died or hung up")
 	}
 	if errors.Is(err, ttrpc.ErrStreamFull) {

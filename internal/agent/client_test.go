@@ -139,7 +139,8 @@ func TestRun(t *testing.T) {
 // immediately, it is the guest's fault, and the client is unusable afterwards.
 func TestHostileRun(t *testing.T) {
 	raw := func(b []byte) func(guest) { return answer(func(uint32) []byte { return b }) }
-	huge := &wire.RunEvent{Event: &wire.RunEvent_Exited{Exited: &wire.Exited{SpawnError: strings.Repeat("\x1b[2J", 10000)}}}
+	huge := &wire.RunEvent{Event: &wire.RunEvent_Exited{Exited: &wire.Exited{SpawnError: strings.Repeat("\x1b[2J",
+		10000)}}}
 	for name, c := range map[string]struct {
 		script func(guest)
 		want   string
@@ -151,10 +152,12 @@ func TestHostileRun(t *testing.T) {
 		"silence when begun": {answer(func(s uint32) []byte { return event(s, started(1)) }), "hangs"},
 		"a console's text":   {raw([]byte("Kernel panic - not syncing: Attempted to kill init!\r\n")), "hangs"},
 		"huge length":        {raw([]byte("\xff\xff\xff\xff\x00\x00\x00\x03\x03\x00")), "hangs"},
-		"too long a message": {answer(func(s uint32) []byte { return frame(s, typeData, 0, make([]byte, 5<<20)) }), "more than it was asked for"},
-		"no protobuf":        {answer(func(s uint32) []byte { return frame(s, typeData, 0, []byte("\xff\xff\xff")) }), "nonsense"},
-		"unknown type":       {answer(func(s uint32) []byte { return frame(s, 77, 0, nil) }), "nonsense"},
-		"a request":          {answer(func(s uint32) []byte { return frame(s, typeRequest, 0, nil) }), "nonsense"},
+		"too long a message": {answer(func(s uint32) []byte { return frame(s, typeData, 0, make([]byte, 5<<20)) }),
+			"more than it was asked for"},
+		"no protobuf": {answer(func(s uint32) []byte { return frame(s, typeData, 0, []byte("\xff\xff\xff")) }),
+			"nonsense"},
+		"unknown type": {answer(func(s uint32) []byte { return frame(s, 77, 0, nil) }), "nonsense"},
+		"a request":    {answer(func(s uint32) []byte { return frame(s, typeRequest, 0, nil) }), "nonsense"},
 		"an error": {answer(func(s uint32) []byte {
 			return frame(s, typeResponse, 0, []byte("\x0a\x06\x08\x02\x12\x02no"))
 		}), "no"},
@@ -183,7 +186,8 @@ func TestHostileRun(t *testing.T) {
 				cmd.Timeout = 20 * time.Second // the guest's message must end it, not the timeout
 			}
 			r, err := client.Run(t.Context(), cmd)
-			if fault.KindOf(err) != fault.Guest || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 1500 || strings.Contains(err.Error(), "\x1b") {
+			if fault.KindOf(err) != fault.Guest || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 1500 ||
+				strings.Contains(err.Error(), "\x1b") {
 				t.Errorf("want %q, got %+v, %.2000v", c.want, r, err)
 			}
 		})
@@ -234,7 +238,8 @@ func TestFloods(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("an idle client reads a flood")
 	}
-	if _, err := c.Clock(t.Context(), 1); fault.KindOf(err) != fault.Guest || !strings.Contains(err.Error(), "more than it was asked") {
+	if _, err := c.Clock(t.Context(), 1); fault.KindOf(err) != fault.Guest ||
+		!strings.Contains(err.Error(), "more than it was asked") {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -246,7 +251,8 @@ func TestUnread(t *testing.T) {
 	c := connect(t, func(guest) { <-block })
 	c.guard.sendTimeout = 50 * time.Millisecond
 	cmd := Command{Argv: []string{"x"}, Stdin: make([]byte, 1<<20)}
-	if _, err := c.Run(t.Context(), cmd); fault.KindOf(err) != fault.Guest || !strings.Contains(err.Error(), "does not read") {
+	if _, err := c.Run(t.Context(), cmd); fault.KindOf(err) != fault.Guest ||
+		!strings.Contains(err.Error(), "does not read") {
 		t.Errorf("%v", err)
 	}
 	// A caller that gives up returns without delay.

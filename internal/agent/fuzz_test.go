@@ -17,7 +17,8 @@ import (
 // FuzzClientWire feeds the client arbitrary bytes from a guest that has answered Hello: the command
 // must end, with a result or with an error that is the guest's fault.
 func FuzzClientWire(f *testing.F) {
-	good := bytes.Join([][]byte{event(3, started(5)), event(3, output("abc")), event(3, exited(9)), event(3, done(3)), end(3)}, nil)
+	good := bytes.Join([][]byte{event(3, started(5)), event(3, output("abc")), event(3, exited(9)), event(3, done(3)),
+		end(3)}, nil)
 	f.Add(good)
 	f.Add(good[:len(good)-15])
 	f.Add(append(event(99, output("x")), good...))

@@ -186,7 +186,8 @@ func read(in *dataset.Set) (*analysis, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &analysis{in: in, arms: arms, cpuTime: len(in.Metrics), failures: map[[2]string]int{}, failed: map[lostTrial]bool{}}
+	a := &analysis{in: in, arms: arms, cpuTime: len(in.Metrics), failures: map[[2]string]int{},
+		failed: map[lostTrial]bool{}}
 	for _, f := range in.Failures {
 		a.failures[[2]string{f.Workload, f.Arm}]++
 		a.failed[lostTrial{f.Workload, f.Arm, f.Block}] = true
@@ -225,7 +226,9 @@ func read(in *dataset.Set) (*analysis, error) {
 func (a *analysis) addCPUTime() {
 	a.in.Metrics = slices.Clone(a.in.Metrics)
 	for pi, p := range a.in.Probes {
-		if p.Name != model.ProbeGuestGroupCPU || slices.ContainsFunc(a.in.Metrics, func(m dataset.Metric) bool { return m.Workload == p.Workload && m.Name == CPUTime }) {
+		if p.Name != model.ProbeGuestGroupCPU ||
+			slices.ContainsFunc(a.in.Metrics,
+				func(m dataset.Metric) bool { return m.Workload == p.Workload && m.Name == CPUTime }) {
 			continue
 		}
 		var of []series
@@ -298,7 +301,8 @@ func (a *analysis) split(c *comparison) (err error) {
 	if !c.Control {
 		c.rows = nil // a control's are wanted once more
 	}
-	c.Incarnations, c.Units, c.Scope, c.Coarse = c.est.incarnations, len(c.est.values), c.est.scope, len(c.est.values) > 1 && c.est.coarse
+	c.Incarnations, c.Units, c.Scope, c.Coarse = c.est.incarnations, len(c.est.values), c.est.scope,
+		len(c.est.values) > 1 && c.est.coarse
 	c.tested = c.Units > 1
 	c.Ratio = stats.Interval{Estimate: c.est.values[0]}.Exp().Estimate // of the only unit
 	c.OverheadPercent = percent(c.est.values[0])

@@ -48,7 +48,8 @@ func TestKnownTruth(t *testing.T) {
 			}
 		}
 	}
-	if len(r.TrialSpread) != 2 || r.TrialSpread[0].Pairs != 30 || r.TrialSpread[0].Percent < 0.8 || r.TrialSpread[0].Percent > 2.5 {
+	if len(r.TrialSpread) != 2 || r.TrialSpread[0].Pairs != 30 || r.TrialSpread[0].Percent < 0.8 ||
+		r.TrialSpread[0].Percent > 2.5 {
 		t.Errorf("spread of trials %+v, want about 1.4 %%", r.TrialSpread)
 	}
 	if got := ids(r.Findings); !reflect.DeepEqual(got, []string{"faster-than-baseline"}) {
@@ -96,11 +97,13 @@ func TestFewPairs(t *testing.T) {
 		f := newFake(4, 0.01, 10)
 		f.drop(func(o dataset.Observation) bool { return o.Arm == kvm && o.Block >= n })
 		for b := int(n); b < 10; b++ {
-			f.Failures = append(f.Failures, dataset.Failure{Workload: "cpu", Arm: "kvm", Block: b, Fault: fault.Guest, Text: "panic"})
+			f.Failures = append(f.Failures, dataset.Failure{Workload: "cpu", Arm: "kvm", Block: b, Fault: fault.Guest,
+				Text: "panic"})
 		}
 		r := analyze(t, f)
 		c := r.find("time", "kvm")
-		if c.N != int(n) || c.Dropped != 10-int(n) || (c.Ratio > 0) != want.ratio || (c.CILow > 0) != want.interval || c.Verdict != NotResolved {
+		if c.N != int(n) || c.Dropped != 10-int(n) || (c.Ratio > 0) != want.ratio || (c.CILow > 0) != want.interval ||
+			c.Verdict != NotResolved {
 			t.Errorf("%d pairs: %+v", n, c)
 		}
 	}
@@ -154,20 +157,23 @@ func TestRefused(t *testing.T) {
 		change func(*fake, *dataset.Set)
 		kind   fault.Kind
 	}{
-		"no baseline":        {func(_ *fake, in *dataset.Set) { in.Baseline = "x" }, fault.Campaign},
-		"unknown control":    {func(_ *fake, in *dataset.Set) { in.Controls = map[string]string{"x": "native"} }, fault.Campaign},
-		"control of nothing": {func(_ *fake, in *dataset.Set) { in.Controls = map[string]string{"kvm": "x"} }, fault.Campaign},
-		"control of itself":  {func(_ *fake, in *dataset.Set) { in.Controls = map[string]string{"kvm": "kvm"} }, fault.Campaign},
-		"arm twice":          {func(_ *fake, in *dataset.Set) { in.Arms[1].Name = "native" }, fault.Campaign},
-		"arm's baseline":     {func(_ *fake, in *dataset.Set) { in.Arms[2].Baseline = "x" }, fault.Campaign},
-		"better":             {func(_ *fake, in *dataset.Set) { in.Metrics[0].Better = "" }, fault.Campaign},
-		"alpha":              {func(_ *fake, in *dataset.Set) { in.Alpha = 1 }, fault.Campaign},
-		"delta":              {func(_ *fake, in *dataset.Set) { in.Delta = math.NaN() }, fault.Campaign},
-		"NaN":                {func(f *fake, _ *dataset.Set) { f.obs[3].Value = math.NaN() }, fault.Internal},
-		"infinity":           {func(f *fake, _ *dataset.Set) { f.obs[3].Value = math.Inf(-1) }, fault.Internal},
-		"metric index":       {func(f *fake, _ *dataset.Set) { f.obs[3].Metric = 2 }, fault.Internal},
-		"arm index":          {func(f *fake, _ *dataset.Set) { f.obs[3].Arm = -1 }, fault.Internal},
-		"block":              {func(f *fake, _ *dataset.Set) { f.obs[3].Block = -1 }, fault.Internal},
+		"no baseline": {func(_ *fake, in *dataset.Set) { in.Baseline = "x" }, fault.Campaign},
+		"unknown control": {func(_ *fake, in *dataset.Set) { in.Controls = map[string]string{"x": "native"} },
+			fault.Campaign},
+		"control of nothing": {func(_ *fake, in *dataset.Set) { in.Controls = map[string]string{"kvm": "x"} },
+			fault.Campaign},
+		"control of itself": {func(_ *fake, in *dataset.Set) { in.Controls = map[string]string{"kvm": "kvm"} },
+			fault.Campaign},
+		"arm twice":      {func(_ *fake, in *dataset.Set) { in.Arms[1].Name = "native" }, fault.Campaign},
+		"arm's baseline": {func(_ *fake, in *dataset.Set) { in.Arms[2].Baseline = "x" }, fault.Campaign},
+		"better":         {func(_ *fake, in *dataset.Set) { in.Metrics[0].Better = "" }, fault.Campaign},
+		"alpha":          {func(_ *fake, in *dataset.Set) { in.Alpha = 1 }, fault.Campaign},
+		"delta":          {func(_ *fake, in *dataset.Set) { in.Delta = math.NaN() }, fault.Campaign},
+		"NaN":            {func(f *fake, _ *dataset.Set) { f.obs[3].Value = math.NaN() }, fault.Internal},
+		"infinity":       {func(f *fake, _ *dataset.Set) { f.obs[3].Value = math.Inf(-1) }, fault.Internal},
+		"metric index":   {func(f *fake, _ *dataset.Set) { f.obs[3].Metric = 2 }, fault.Internal},
+		"arm index":      {func(f *fake, _ *dataset.Set) { f.obs[3].Arm = -1 }, fault.Internal},
+		"block":          {func(f *fake, _ *dataset.Set) { f.obs[3].Block = -1 }, fault.Internal},
 		"store fails": {func(_ *fake, in *dataset.Set) {
 			in.Observations = func(yield func(dataset.Observation, error) bool) {
 				yield(dataset.Observation{}, fault.Hostf("%w", failing))
@@ -220,7 +226,8 @@ func TestAnyValuesGiveJSON(t *testing.T) {
 			}
 		}
 		f.drop(func(dataset.Observation) bool { return r.IntN(6) == 0 })
-		for _, name := range []string{model.ProbeClockDiff, model.ProbeWorkloadBytes, model.ProbeDeviceBytes, model.ProbeThrottled, model.ProbeGuestCPU, model.ProbeGuestGroupCPU, model.ProbeCapPeriods} {
+		for _, name := range []string{model.ProbeClockDiff, model.ProbeWorkloadBytes, model.ProbeDeviceBytes,
+			model.ProbeThrottled, model.ProbeGuestCPU, model.ProbeGuestGroupCPU, model.ProbeCapPeriods} {
 			f.probes(name, kvm, func(int) float64 { return extremes[r.IntN(len(extremes))] })
 		}
 		for _, c := range analyze(t, f).Comparisons {

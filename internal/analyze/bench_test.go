@@ -16,7 +16,8 @@ func million() dataset.Set {
 		in.Arms = append(in.Arms, dataset.Arm{Name: "arm-" + string(rune('a'+a))})
 	}
 	for m := range 20 {
-		in.Metrics = append(in.Metrics, dataset.Metric{Workload: string(rune('A' + m/2)), Name: string(rune('a' + m%2)), Better: "lower", Primary: m%2 == 0})
+		in.Metrics = append(in.Metrics, dataset.Metric{Workload: string(rune('A' + m/2)), Name: string(rune('a' + m%2)),
+			Better: "lower", Primary: m%2 == 0})
 	}
 	in.Observations = func(yield func(dataset.Observation, error) bool) {
 		r := rand.New(rand.NewPCG(1, 1))

@@ -20,10 +20,12 @@ func (a *analysis) decide() error {
 		}
 		return family{c.Family, c.class}
 	}) {
-		if err := a.adjust(of, func(c *comparison) float64 { return c.P }, func(c *comparison, p float64) { c.PHolm = p }); err != nil {
+		if err := a.adjust(of, func(c *comparison) float64 { return c.P },
+			func(c *comparison, p float64) { c.PHolm = p }); err != nil {
 			return err
 		}
-		if err := a.adjust(of, func(c *comparison) float64 { return c.EquivalenceP }, func(c *comparison, p float64) { c.EquivalencePHolm = p }); err != nil {
+		if err := a.adjust(of, func(c *comparison) float64 { return c.EquivalenceP },
+			func(c *comparison, p float64) { c.EquivalencePHolm = p }); err != nil {
 			return err
 		}
 	}

@@ -22,14 +22,16 @@ func several(seed uint64, cv float64, blocks int, costs map[string][]float64, ar
 	}
 	var obs []dataset.Observation
 	for w := range len(costs[arms[0]]) {
-		in.Metrics = append(in.Metrics, dataset.Metric{Workload: fmt.Sprint("w", w), Name: "time", Unit: "s", Better: "lower", Primary: true})
+		in.Metrics = append(in.Metrics, dataset.Metric{Workload: fmt.Sprint("w", w), Name: "time", Unit: "s", Better: "lower",
+			Primary: true})
 		for b := range blocks {
 			for a, arm := range in.Arms {
 				cost := 1.0
 				if of := costs[arm.Name]; of != nil {
 					cost = of[w]
 				}
-				obs = append(obs, dataset.Observation{Metric: int32(w), Arm: int32(a), Block: int32(b), Epoch: int32(b / 3), Value: cost * math.Exp(cv*r.NormFloat64())})
+				obs = append(obs, dataset.Observation{Metric: int32(w), Arm: int32(a), Block: int32(b), Epoch: int32(b / 3),
+					Value: cost * math.Exp(cv*r.NormFloat64())})
 			}
 		}
 	}
@@ -38,19 +40,24 @@ func several(seed uint64, cv float64, blocks int, costs map[string][]float64, ar
 }
 
 func TestAnswers(t *testing.T) {
-	r, err := Analyze(several(1, 0.01, 30, map[string][]float64{"kvm": {1.1, 1.3, 1, 0.8}, "lxc": {1, 1, 1, 1}, "tcg": {9, 9, 9, 9}}, "kvm", "lxc", "tcg"))
+	r, err := Analyze(several(1, 0.01, 30, map[string][]float64{"kvm": {1.1, 1.3, 1, 0.8}, "lxc": {1, 1, 1, 1},
+		"tcg": {9, 9, 9, 9}}, "kvm", "lxc", "tcg"))
 	if err != nil || len(r.Answers) != 3 {
 		t.Fatalf("%+v, %v", r.Answers, err)
 	}
 	kvm, lxc, tcg := r.Answers[0], r.Answers[1], r.Answers[2]
-	if kvm.Arm != "kvm" || kvm.Workloads != 4 || len(kvm.Costs) != 2 || kvm.Costs[0].Workload != "w1" || kvm.Costs[1].Workload != "w0" ||
-		len(kvm.Gains) != 1 || kvm.Gains[0].Workload != "w3" || !reflect.DeepEqual(kvm.None, []string{"w2"}) || len(kvm.Open) != 0 || kvm.Scope != ScopeGuests {
+	if kvm.Arm != "kvm" || kvm.Workloads != 4 || len(kvm.Costs) != 2 || kvm.Costs[0].Workload != "w1" ||
+		kvm.Costs[1].Workload != "w0" ||
+		len(kvm.Gains) != 1 || kvm.Gains[0].Workload != "w3" || !reflect.DeepEqual(kvm.None, []string{"w2"}) ||
+		len(kvm.Open) != 0 || kvm.Scope != ScopeGuests {
 		t.Errorf("kvm %+v", kvm)
 	}
-	if c := kvm.Costs[0]; math.Abs(c.Percent-30) > 2 || c.Low >= c.Percent || c.High <= c.Percent || math.Abs(c.Ratio-1.3) > 0.02 || c.Metric != "time" {
+	if c := kvm.Costs[0]; math.Abs(c.Percent-30) > 2 || c.Low >= c.Percent || c.High <= c.Percent ||
+		math.Abs(c.Ratio-1.3) > 0.02 || c.Metric != "time" {
 		t.Errorf("the largest cost %+v", c)
 	}
-	if len(lxc.None) != 4 || lxc.AtMostPercent <= 0 || lxc.AtMostPercent > 2 || len(lxc.Costs)+len(lxc.Gains)+len(lxc.Open) > 0 {
+	if len(lxc.None) != 4 || lxc.AtMostPercent <= 0 || lxc.AtMostPercent > 2 ||
+		len(lxc.Costs)+len(lxc.Gains)+len(lxc.Open) > 0 {
 		t.Errorf("lxc %+v", lxc)
 	}
 	if !tcg.Emulated || r.find("time", "tcg").Family != FamilyEmulated {
@@ -66,13 +73,15 @@ func TestAnswers(t *testing.T) {
 	for _, c := range open.Open {
 		most = max(most, math.Abs(c.Low), math.Abs(c.High))
 	}
-	if len(open.Open) != 2 || open.AtMostPercent < 3 || math.Abs(open.AtMostPercent-most) > 1e-9 || open.Open[0].High-open.Open[0].Low < open.Open[1].High-open.Open[1].Low {
+	if len(open.Open) != 2 || open.AtMostPercent < 3 || math.Abs(open.AtMostPercent-most) > 1e-9 ||
+		open.Open[0].High-open.Open[0].Low < open.Open[1].High-open.Open[1].Low {
 		t.Errorf("open %+v", open)
 	}
 }
 
 func TestRankings(t *testing.T) {
-	r, err := Analyze(several(3, 0.01, 30, map[string][]float64{"slow": {1.5}, "quick": {0.8}, "like": {1}, "twin": {1.5}, "tcg": {20}}, "slow", "quick", "like", "twin", "tcg"))
+	r, err := Analyze(several(3, 0.01, 30, map[string][]float64{"slow": {1.5}, "quick": {0.8}, "like": {1}, "twin": {1.5},
+		"tcg": {20}}, "slow", "quick", "like", "twin", "tcg"))
 	if err != nil || len(r.Rankings) != 1 {
 		t.Fatalf("%+v, %v", r.Rankings, err)
 	}
@@ -81,7 +90,8 @@ func TestRankings(t *testing.T) {
 	for _, p := range got.Places {
 		places[p.Rank] = len(p.Arms)
 	}
-	if got.Workload != "w0" || !reflect.DeepEqual(places, map[int]int{1: 1, 2: 2, 4: 2}) || got.Places[0].Arms[0] != "quick" {
+	if got.Workload != "w0" || !reflect.DeepEqual(places, map[int]int{1: 1, 2: 2, 4: 2}) ||
+		got.Places[0].Arms[0] != "quick" {
 		t.Errorf("%+v", got)
 	}
 	// Without a control nothing is told apart.
@@ -118,7 +128,8 @@ func TestFamilies(t *testing.T) {
 			t.Errorf("%s of %s: %s, want %s", c.Metric, c.Arm, c.Family, want)
 		}
 	}
-	if c := r.find(CPUTime, "lxc"); c.Unit != "s" || c.Primary || c.Verdict != Costs || math.Abs(c.OverheadPercent-9.8) > 0.3 {
+	if c := r.find(CPUTime, "lxc"); c.Unit != "s" || c.Primary || c.Verdict != Costs ||
+		math.Abs(c.OverheadPercent-9.8) > 0.3 {
 		t.Errorf("CPU time %+v", c)
 	}
 	for _, i := range r.Isolation {
@@ -151,7 +162,8 @@ func TestNoCPUTime(t *testing.T) {
 // Several metrics of one workload are of the same trials: one placebo.
 func TestPlacebosAreWorkloads(t *testing.T) {
 	f := newFake(3, 0.05, 30)
-	f.Metrics = append(f.Metrics, dataset.Metric{Workload: "cpu", Name: "again", Unit: "s", Better: "lower", Primary: true})
+	f.Metrics = append(f.Metrics, dataset.Metric{Workload: "cpu", Name: "again", Unit: "s", Better: "lower",
+		Primary: true})
 	for _, o := range slices.Clone(f.obs) {
 		if o.Metric == 0 {
 			o.Metric = 2

@@ -35,11 +35,14 @@ func cleanCampaign(seed uint64, blocks int) dataset.Set {
 		{"write", 0.25, 0.80, 0.05, 200 << 20}, {"start", 1, 0.95, 0.02, 0},
 	} {
 		metric := int32(len(in.Metrics))
-		in.Metrics = append(in.Metrics, dataset.Metric{Workload: w.name, Name: "time", Unit: "s", Better: "lower", Primary: true},
+		in.Metrics = append(in.Metrics, dataset.Metric{Workload: w.name, Name: "time", Unit: "s", Better: "lower",
+			Primary: true},
 			dataset.Metric{Workload: w.name, Name: "rate", Unit: "1/s", Better: "higher"})
 		first := int32(len(in.Probes))
-		names := []string{model.ProbeTimed, model.ProbeGuestGroupCPU, model.ProbeGuestCPU, model.ProbeHostCPU, model.ProbeOwnCPU, model.ProbeDeviceBytes, model.ProbeWorkloadBytes,
-			model.ProbeSteal, model.ProbeThrottled, model.ProbeCapPeriods, model.ProbeLagMax, model.ProbeForkMax, model.ProbeClockDiff, model.ProbeClockError, model.ProbeBarrierSkew}
+		names := []string{model.ProbeTimed, model.ProbeGuestGroupCPU, model.ProbeGuestCPU, model.ProbeHostCPU,
+			model.ProbeOwnCPU, model.ProbeDeviceBytes, model.ProbeWorkloadBytes,
+			model.ProbeSteal, model.ProbeThrottled, model.ProbeCapPeriods, model.ProbeLagMax, model.ProbeForkMax,
+			model.ProbeClockDiff, model.ProbeClockError, model.ProbeBarrierSkew}
 		for _, name := range names {
 			in.Probes = append(in.Probes, dataset.Probe{Workload: w.name, Name: name, Unit: "x"})
 		}

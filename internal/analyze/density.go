@@ -62,7 +62,8 @@ func (a *analysis) density(all []Isolation) []Density {
 		return of{i.Workload, arm(i).Alone, arm(i).SlowdownLimit, arm(i).MemoryLimit}
 	}) {
 		slices.SortStableFunc(group, func(a, b Isolation) int { return cmp.Compare(a.Guests, b.Guests) })
-		d := Density{Workload: k.workload, Metric: group[0].Metric, Arm: k.arm, Limit: k.slowdown, MemoryLimit: k.memory, Fits: 1}
+		d := Density{Workload: k.workload, Metric: group[0].Metric, Arm: k.arm, Limit: k.slowdown, MemoryLimit: k.memory,
+			Fits: 1}
 		fit := true
 		for _, i := range group {
 			d.Tried = append(d.Tried, i.Guests)

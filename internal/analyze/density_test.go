@@ -17,13 +17,15 @@ import (
 // lost guest is too many.
 func TestDensity(t *testing.T) {
 	in := dataset.Set{
-		Baseline: "native", Metrics: []dataset.Metric{{Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}},
+		Baseline: "native", Metrics: []dataset.Metric{{Workload: "cpu", Name: "time", Unit: "s", Better: "lower",
+			Primary: true}},
 		Arms: []dataset.Arm{{Name: "native", System: "native", Scenario: "solo"}},
 	}
 	values := map[string]float64{"native": 1}
 	for n, slower := range map[int]float64{2: 1.2, 4: 1.6, 8: 2, 16: 3.2} {
 		name := fmt.Sprintf("native@fit-%d", n)
-		in.Arms = append(in.Arms, dataset.Arm{Name: name, System: "native", Scenario: fmt.Sprintf("fit-%d", n), Baseline: name, Alone: "native",
+		in.Arms = append(in.Arms, dataset.Arm{Name: name, System: "native", Scenario: fmt.Sprintf("fit-%d", n),
+			Baseline: name, Alone: "native",
 			Members: make([]dataset.Member, n), SlowdownLimit: 2})
 		for i := range n {
 			in.Arms[len(in.Arms)-1].Members[i] = dataset.Member{Share: 1}
@@ -35,7 +37,8 @@ func TestDensity(t *testing.T) {
 			for b := range 6 {
 				for m := range max(len(arm.Members), 1) {
 					noise := math.Exp(0.01 * math.Sin(float64(7*b+3*ai+b*b)))
-					if !yield(dataset.Observation{Arm: int32(ai), Block: int32(b), Member: int32(m), Value: values[arm.Name] * noise}, nil) {
+					if !yield(dataset.Observation{Arm: int32(ai), Block: int32(b), Member: int32(m), Value: values[arm.Name] * noise},
+						nil) {
 						return
 					}
 				}
@@ -46,7 +49,8 @@ func TestDensity(t *testing.T) {
 	if err != nil || len(res.Density) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	want := Density{Workload: "cpu", Metric: "time", Arm: "native", Limit: 2, Tried: []int{2, 4, 8, 16}, Fits: 4, Breaks: 16, Broke: BrokeSlowdown, Slowdown: 3.2}
+	want := Density{Workload: "cpu", Metric: "time", Arm: "native", Limit: 2, Tried: []int{2, 4, 8, 16}, Fits: 4,
+		Breaks: 16, Broke: BrokeSlowdown, Slowdown: 3.2}
 	got := res.Density[0]
 	if math.Abs(got.Slowdown-3.2) > 0.1 {
 		t.Errorf("slowdown %v", got.Slowdown)
@@ -71,7 +75,8 @@ func TestDensity(t *testing.T) {
 	in.ProbeObservations = func(yield func(dataset.Observation, error) bool) {
 		for ai, arm := range in.Arms {
 			for b := range 6 {
-				if left := float64(170 - 10*len(arm.Members) + b); len(arm.Members) > 0 && !yield(dataset.Observation{Arm: int32(ai), Block: int32(b), Value: left}, nil) {
+				if left := float64(170 - 10*len(arm.Members) + b); len(arm.Members) > 0 &&
+					!yield(dataset.Observation{Arm: int32(ai), Block: int32(b), Value: left}, nil) {
 					return
 				}
 			}
@@ -81,9 +86,12 @@ func TestDensity(t *testing.T) {
 		failures []dataset.Failure
 		want     Density
 	}{
-		{nil, Density{Workload: "cpu", Metric: "time", Arm: "native", MemoryLimit: 100, Tried: []int{2, 4, 8, 16}, Fits: 4, Breaks: 8, Broke: BrokeMemory, MemoryLeft: 90}},
-		{[]dataset.Failure{{Workload: "cpu", Arm: "native@fit-4", Fault: fault.Guest, Text: "not made", Cause: store.EventMemoryLimit}},
-			Density{Workload: "cpu", Metric: "time", Arm: "native", MemoryLimit: 100, Tried: []int{2, 4, 8, 16}, Fits: 2, Breaks: 4, Broke: BrokeMemory, MemoryLeft: 130, Lost: 1}},
+		{nil, Density{Workload: "cpu", Metric: "time", Arm: "native", MemoryLimit: 100, Tried: []int{2, 4, 8, 16}, Fits: 4,
+			Breaks: 8, Broke: BrokeMemory, MemoryLeft: 90}},
+		{[]dataset.Failure{{Workload: "cpu", Arm: "native@fit-4", Fault: fault.Guest, Text: "not made",
+			Cause: store.EventMemoryLimit}},
+			Density{Workload: "cpu", Metric: "time", Arm: "native", MemoryLimit: 100, Tried: []int{2, 4, 8, 16}, Fits: 2,
+				Breaks: 4, Broke: BrokeMemory, MemoryLeft: 130, Lost: 1}},
 	} {
 		in.Failures = tc.failures
 		res, err := Analyze(in)

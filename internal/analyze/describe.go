@@ -32,7 +32,8 @@ func (a *analysis) summarize() {
 				if _, done := sum.Parts[member.Flavor]; done {
 					continue
 				}
-				one := s.of(func(n int32) bool { return int(n) < len(arm.Members) && arm.Members[n].Flavor == member.Flavor }).summarize(m.Name, m.Unit)
+				one := s.of(func(n int32) bool { return int(n) < len(arm.Members) && arm.Members[n].Flavor == member.Flavor }).
+					summarize(m.Name, m.Unit)
 				one.Wide = one.wide(a.in.SpreadLimit)
 				sum.Parts[member.Flavor] = one
 				sum.Spread, sum.Wide = max(sum.Spread, one.Spread), sum.Wide || one.Wide

@@ -53,7 +53,8 @@ func newFake(seed uint64, cv float64, blocks int) *fake {
 }
 
 func (f *fake) add(metric, arm, block int, v float64) {
-	f.obs = append(f.obs, dataset.Observation{Metric: int32(metric), Arm: int32(arm), Block: int32(block), Epoch: int32(block / 3), Value: v})
+	f.obs = append(f.obs, dataset.Observation{Metric: int32(metric), Arm: int32(arm), Block: int32(block),
+		Epoch: int32(block / 3), Value: v})
 }
 
 // probes adds a probe with one value a block for an arm.

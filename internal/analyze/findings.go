@@ -92,8 +92,9 @@ func (a *analysis) failuresBy(match func(dataset.Failure) bool, severity Severit
 		}
 	}
 	for _, k := range order {
-		out = append(out, Finding{Workload: k.workload, Arm: k.arm, Severity: severity, Text: fmt.Sprintf("%d %s %s; the first, in block %d: %s",
-			counts[k], plural(counts[k], "trial"), what, first[k].Block+1, first[k].Text)})
+		out = append(out, Finding{Workload: k.workload, Arm: k.arm, Severity: severity,
+			Text: fmt.Sprintf("%d %s %s; the first, in block %d: %s",
+				counts[k], plural(counts[k], "trial"), what, first[k].Block+1, first[k].Text)})
 	}
 	return out
 }
@@ -117,7 +118,8 @@ func findDropped(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
 		if c.Dropped > 0 {
 			out = append(out, c.about("%d of %d blocks were dropped because only one of %s and %s has a value there; "+
-				"if slow trials are the ones that fail, the other blocks flatter the arm that failed", c.Dropped, c.Dropped+c.N, c.Arm, c.Baseline))
+				"if slow trials are the ones that fail, the other blocks flatter the arm that failed", c.Dropped, c.Dropped+c.N,
+				c.Arm, c.Baseline))
 		}
 	}
 	return out

@@ -34,7 +34,8 @@ func findControlDiffers(a *analysis) (out []Finding) {
 		if c.Control && c.PHolm < findingAlpha {
 			out = append(out, Finding{Workload: c.Workload, Metric: c.Metric, Score: math.Abs(c.OverheadPercent),
 				Text: fmt.Sprintf("%s and %s are identical and yet differ by %s, "+
-					"adjusted p = %.2g; this host was not steady, or identical guests are not treated alike", c.Arm, c.Baseline, a.interval(c), c.PHolm)})
+					"adjusted p = %.2g; this host was not steady, or identical guests are not treated alike", c.Arm, c.Baseline,
+					a.interval(c), c.PHolm)})
 		}
 	}
 	return out
@@ -67,7 +68,8 @@ func findNotPositive(a *analysis) (out []Finding) {
 func findNoVariation(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
 		if c.Coarse && c.class != FamilyCPUTime {
-			out = append(out, c.about("the values of %d pairs vary by less than the metric's own step, or not at all: the metric is coarser than its noise, or counts something fixed, so nothing is claimed", c.N))
+			out = append(out, c.about("the values of %d pairs vary by less than the metric's own step, or not at all: the "+
+				"metric is coarser than its noise, or counts something fixed, so nothing is claimed", c.N))
 		}
 	}
 	return out
@@ -77,7 +79,8 @@ func findNoVariation(a *analysis) (out []Finding) {
 func findFewBoots(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
 		if a.in.Boots && !c.Control && c.N > 0 && c.Incarnations < minIncarnations {
-			out = append(out, c.about("the run has %d %s of boots of the host; nothing is claimed from fewer than %d", c.Incarnations, plural(c.Incarnations, "round"), minIncarnations))
+			out = append(out, c.about("the run has %d %s of boots of the host; nothing is claimed from fewer than %d",
+				c.Incarnations, plural(c.Incarnations, "round"), minIncarnations))
 		}
 	}
 	return out
@@ -101,9 +104,11 @@ func findIncarnations(a *analysis) (out []Finding) {
 		if adjusted[i] < findingAlpha {
 			over := fmt.Sprintf("the interval is over guests and takes this into account (%d units)", c.Units)
 			if c.Scope == ScopeTheseGuests {
-				over = fmt.Sprintf("the interval holds for these guests only; an interval for other guests takes at least %d of them", minIncarnations)
+				over = fmt.Sprintf("the interval holds for these guests only; an interval for other guests takes at least %d "+
+					"of them", minIncarnations)
 			}
-			out = append(out, c.about("its guests differ from each other (%d of them, F test, adjusted p = %.2g); %s", c.Incarnations, adjusted[i], over))
+			out = append(out, c.about("its guests differ from each other (%d of them, F test, adjusted p = %.2g); %s",
+				c.Incarnations, adjusted[i], over))
 		}
 	}
 	return out
@@ -112,7 +117,8 @@ func findIncarnations(a *analysis) (out []Finding) {
 func findFaster(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
 		if !c.Control && c.Verdict == Gains {
-			f := c.about("%s is faster than %s: %s; first ask what was cached, and whether both did the same work", c.Arm, c.Baseline, a.interval(c))
+			f := c.about("%s is faster than %s: %s; first ask what was cached, and whether both did the same work", c.Arm,
+				c.Baseline, a.interval(c))
 			f.Score = -c.OverheadPercent
 			out = append(out, f)
 		}

@@ -25,7 +25,8 @@ const (
 )
 
 // lost are the kinds of kernel messages that make figures of that time unusable.
-var lost = []string{"soft-lockup", "hard-lockup", "hung-task", "rcu-stall", "oops", "oom", "machine-check", "io-error", "fs-error"}
+var lost = []string{"soft-lockup", "hard-lockup", "hung-task", "rcu-stall", "oops", "oom", "machine-check", "io-error",
+	"fs-error"}
 
 // outOfMemory is the kind of kernel message about a guest at its own limit.
 const outOfMemory = kernelEvent + "oom-cgroup"
@@ -105,7 +106,8 @@ func (g eventGroup) finding(what string) Finding {
 	if first.Workload != "" {
 		when = fmt.Sprintf("during %s on %s", first.Workload, first.Arm)
 	}
-	f.Text = fmt.Sprintf("the host's kernel %s: %d %s, the first %s: %s", what, len(g.all), plural(len(g.all), "message"), when, first.Text)
+	f.Text = fmt.Sprintf("the host's kernel %s: %d %s, the first %s: %s", what, len(g.all), plural(len(g.all), "message"),
+		when, first.Text)
 	return f
 }
 
@@ -173,7 +175,8 @@ func (a *analysis) otherLoad(workload string, arm int) (cpus, limit float64) {
 // outsideGroup is the host's CPU time, by block, outside the guest's control group and tare.
 func (a *analysis) outsideGroup(workload string, arm int) series {
 	return combine(func(v []float64) float64 { return v[0] - v[1] - v[2] },
-		a.probe(workload, model.ProbeHostCPU, arm), a.probe(workload, model.ProbeGuestGroupCPU, arm), a.probe(workload, model.ProbeOwnCPU, arm))
+		a.probe(workload, model.ProbeHostCPU, arm), a.probe(workload, model.ProbeGuestGroupCPU, arm),
+		a.probe(workload, model.ProbeOwnCPU, arm))
 }
 
 // combine computes a value for each block that all series have. If a series has several values in
@@ -183,7 +186,8 @@ func combine(f func(values []float64) float64, of ...series) series {
 	for block := range of[0].byBlock() {
 		values := []float64{block.mean()}
 		for _, other := range of[1:] {
-			i, found := slices.BinarySearchFunc(other, block[0].block, func(p point, b int32) int { return int(p.block) - int(b) })
+			i, found := slices.BinarySearchFunc(other, block[0].block,
+				func(p point, b int32) int { return int(p.block) - int(b) })
 			if !found {
 				break
 			}
@@ -226,7 +230,8 @@ func findSteal(a *analysis) (out []Finding) {
 			return
 		}
 		f := Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
-			"a hypervisor took %.3g s of CPU time from the host per trial, %.3g s at worst (steal), which is %.2g %% of what the host wanted; tare does not subtract it",
+			"a hypervisor took %.3g s of CPU time from the host per trial, %.3g s at worst (steal), which is %.2g %% of what "+
+				"the host wanted; tare does not subtract it",
 			stolen.mean(), stolen.worst(), 100*share)}
 		if share > stealMuch {
 			f.Severity = Warning

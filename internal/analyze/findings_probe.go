@@ -75,10 +75,12 @@ func findCachedWrites(a *analysis) (out []Finding) {
 		share := 1 - reached.sum()/said.sum()
 		if said.sum() > 0 && share > cachedShare {
 			f := Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
-				"%.3g %% of what the workload wrote never reached the device in its trial: %.4g of %.4g MiB did, the flush included; "+
+				"%.3g %% of what the workload wrote never reached the device in its trial: %.4g of %.4g MiB did, the flush "+
+					"included; "+
 					"the rest was cached, so the time is not the disk's", 100*share, reached.sum()/mebi, said.sum()/mebi)}
 			if arm.Size.MemoryBytes > int64(said.mean()) {
-				f.Text += fmt.Sprintf("; the %.4g MiB of a trial fit into the guest's memory of %.4g MiB", said.mean()/mebi, float64(arm.Size.MemoryBytes)/mebi)
+				f.Text += fmt.Sprintf("; the %.4g MiB of a trial fit into the guest's memory of %.4g MiB", said.mean()/mebi,
+					float64(arm.Size.MemoryBytes)/mebi)
 			}
 			if both := a.withFlush(workload, arm.Name); both != "" {
 				f.Text += "; " + both
@@ -98,7 +100,8 @@ func (a *analysis) withFlush(workload, arm string) string {
 		}
 		for _, d := range a.comparisons {
 			if d.Workload == workload && d.Arm == arm && d.N > 0 && d.Metric == c.Metric+flushedSuffix {
-				parts = append(parts, fmt.Sprintf("%s costs %+.3g %%, with the flush %+.3g %%", c.Metric, c.OverheadPercent, d.OverheadPercent))
+				parts = append(parts, fmt.Sprintf("%s costs %+.3g %%, with the flush %+.3g %%", c.Metric, c.OverheadPercent,
+					d.OverheadPercent))
 			}
 		}
 	}
@@ -124,7 +127,8 @@ func findClock(a *analysis) (out []Finding) {
 		}
 		if beyond >= clockTrials && float64(beyond) >= clockPart*float64(len(diffs)) {
 			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
-				"the guest's clock and the host's differ by more than the measurement error (or 1 ms) in %d of %d trials: %.3g s at worst, %+.3g s on average; "+
+				"the guest's clock and the host's differ by more than the measurement error (or 1 ms) in %d of %d trials: %.3g s "+
+					"at worst, %+.3g s on average; "+
 					"use only the host's times", beyond, len(diffs), diffs.worst(), diffs.sum()/float64(len(diffs)))})
 		}
 	}, model.ProbeClockDiff, model.ProbeClockError)
@@ -138,7 +142,8 @@ func findHiddenCPU(a *analysis) (out []Finding) {
 		hidden := whole.sum() - own.sum()
 		if n > 0 && whole.sum() > hiddenFactor*own.sum() && hidden/n > hiddenSeconds {
 			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
-				"the guest does not account for %.3g s of CPU time per trial: its control group took %.3g s, the guest reports %.3g s",
+				"the guest does not account for %.3g s of CPU time per trial: its control group took %.3g s, the guest "+
+					"reports %.3g s",
 				hidden/n, whole.sum()/n, own.sum()/n)})
 		}
 	}, model.ProbeGuestGroupCPU, model.ProbeGuestCPU)
@@ -160,7 +165,8 @@ func findHiddenCPU(a *analysis) (out []Finding) {
 				continue
 			}
 			text := fmt.Sprintf(
-				"the host spent %.3g s of CPU time per trial outside this guest's control group, beyond what it spends there for %s; the group itself took %.3g s",
+				"the host spent %.3g s of CPU time per trial outside this guest's control group, beyond what it spends there for "+
+					"%s; the group itself took %.3g s",
 				more.mean(), base.Name, group.mean())
 			if dom0 := a.probe(workload, model.ProbeDom0CPU, ai); len(dom0) > 0 {
 				text += fmt.Sprintf(", and Xen's dom0 %.3g s", dom0.mean())
@@ -183,7 +189,8 @@ func findFewCapPeriods(a *analysis) (out []Finding) {
 		}
 		if arm.CapRatio > 0 && few > 0 {
 			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
-				"%d of %d trials had fewer than %d periods of the CPU cap (the shortest %.0f): their time depends on where in a period they began; make trials longer",
+				"%d of %d trials had fewer than %d periods of the CPU cap (the shortest %.0f): their time depends on where in a "+
+					"period they began; make trials longer",
 				few, len(p[0]), minCapPeriods, fewest)})
 		}
 	}, model.ProbeCapPeriods)
@@ -214,12 +221,14 @@ func findThrottled(a *analysis) (out []Finding) {
 		case base.CapRatio != arm.CapRatio:
 			f.Text += fmt.Sprintf("; %s does not have the same cap, so part of this arm's cost is the cap's", base.Name)
 		default:
-			bp, bb := common(a.probe(workload, model.ProbeCapPeriods, a.arms[base.Name]), a.probe(workload, model.ProbeThrottled, a.arms[base.Name]))
+			bp, bb := common(a.probe(workload, model.ProbeCapPeriods, a.arms[base.Name]),
+				a.probe(workload, model.ProbeThrottled, a.arms[base.Name]))
 			if bp.sum() <= 0 || share-bb.sum()/bp.sum() <= throttledMore {
 				return
 			}
 			f.Severity = Warning
-			f.Text += fmt.Sprintf(", but %s in only %.3g %%: other parts of this system are under its cap, too, which is part of its cost",
+			f.Text += fmt.Sprintf(", but %s in only %.3g %%: other parts of this system are under its cap, too, which is part "+
+				"of its cost",
 				base.Name, 100*bb.sum()/bp.sum())
 		}
 		out = append(out, f)
@@ -253,7 +262,8 @@ func findImpossible(a *analysis) (out []Finding) {
 		own, group := common(p[0], p[1])
 		if n := float64(len(own)); n > 0 && own.sum() > hiddenFactor*group.sum()+n*cpuGrain {
 			out = append(out, Finding{Workload: workload, Arm: arm.Name, Severity: Warning, Text: fmt.Sprintf(
-				"the guest reports %.3g s of CPU time per trial, but its control group took only %.3g s: the guest counts time in which it did not run",
+				"the guest reports %.3g s of CPU time per trial, but its control group took only %.3g s: the guest counts time "+
+					"in which it did not run",
 				own.sum()/n, group.sum()/n)})
 		}
 	}, model.ProbeGuestCPU, model.ProbeGuestGroupCPU)

@@ -55,18 +55,22 @@ func (t steadied) finding() Finding {
 	s, c := t.s, t.c
 	what, unit, from, to := "the level", " "+c.Unit, s.Before, s.After
 	count, after := fmt.Sprintf("%d blocks", s.N), "; pairing by block removes what all arms share"
-	f := Finding{Workload: c.Workload, Metric: c.Metric, Arm: c.Baseline, Score: math.Abs(math.Log(math.Abs(s.After / s.Before)))}
+	f := Finding{Workload: c.Workload, Metric: c.Metric, Arm: c.Baseline,
+		Score: math.Abs(math.Log(math.Abs(s.After / s.Before)))}
 	if !t.base {
 		what, unit, from, to = "the overhead of "+c.Arm, " %", percent(s.Before), percent(s.After)
-		count, after = fmt.Sprintf("%d %s", s.N, map[bool]string{true: "blocks", false: "guests"}[c.Incarnations == 1]), "; the other arms did not change, so its cost is a mean over both states"
+		count, after = fmt.Sprintf("%d %s", s.N, map[bool]string{true: "blocks", false: "guests"}[c.Incarnations == 1]),
+			"; the other arms did not change, so its cost is a mean over both states"
 		f.Arm, f.Score = c.Arm, math.Abs(s.After-s.Before)
 	}
 	if math.IsNaN(f.Score) || math.IsInf(f.Score, 0) {
 		f.Score = 0
 	}
-	f.Text = fmt.Sprintf("%s changed after %d of %s, from %.4g to %.4g%s (Pettitt, p = %.2g)", what, s.Change, count, from, to, unit, s.ChangeP)
+	f.Text = fmt.Sprintf("%s changed after %d of %s, from %.4g to %.4g%s (Pettitt, p = %.2g)", what, s.Change, count, from,
+		to, unit, s.ChangeP)
 	if s.TrendP < s.ChangeP {
-		f.Text = fmt.Sprintf("%s has a trend over %s (Mann-Kendall, tau = %+.2f, p = %.2g), from %.4g to %.4g%s around the %dth",
+		f.Text = fmt.Sprintf("%s has a trend over %s (Mann-Kendall, tau = %+.2f, p = %.2g), from %.4g to %.4g%s around "+
+			"the %dth",
 			what, count, s.Tau, s.TrendP, from, to, unit, s.Change)
 	}
 	f.Text += after
@@ -79,10 +83,13 @@ func findSlowTrials(a *analysis) (out []Finding) {
 		if !t.More {
 			continue
 		}
-		text := fmt.Sprintf("%d of %d trials (%.2g %%) took more than %.3g times the median of their guest (half of these more than %.3g times); of %s and its control %d of %d (%.2g %%); "+
+		text := fmt.Sprintf("%d of %d trials (%.2g %%) took more than %.3g times the median of their guest (half of these "+
+			"more than %.3g times); of %s and its control %d of %d (%.2g %%); "+
 			"the difference is %.2g … %.2g percentage points, adjusted p = %.2g",
-			t.Slow, t.N, 100*t.Share, t.Factor, t.Size, t.Baseline, t.BaselineSlow, t.BaselineN, 100*t.BaselineShare, 100*t.Low, 100*t.High, t.PHolm)
-		out = append(out, Finding{Workload: t.Workload, Metric: t.Metric, Arm: t.Arm, Text: text, Score: t.Difference * t.Size})
+			t.Slow, t.N, 100*t.Share, t.Factor, t.Size, t.Baseline, t.BaselineSlow, t.BaselineN, 100*t.BaselineShare, 100*t.Low,
+			100*t.High, t.PHolm)
+		out = append(out, Finding{Workload: t.Workload, Metric: t.Metric, Arm: t.Arm, Text: text,
+			Score: t.Difference * t.Size})
 	}
 	return out
 }
@@ -94,7 +101,8 @@ func findPosition(a *analysis) (out []Finding) {
 			continue
 		}
 		f := Finding{Workload: p.Workload, Metric: p.Metric, Score: math.Abs(p.Percent), Text: fmt.Sprintf(
-			"the first trial of a group costs %+.3g %% (%.3g %% interval %+.3g … %+.3g %%) compared with the later ones, whichever arm runs it; this widens intervals but favors no arm",
+			"the first trial of a group costs %+.3g %% (%.3g %% interval %+.3g … %+.3g %%) compared with the later ones, "+
+				"whichever arm runs it; this widens intervals but favors no arm",
 			p.Percent, 100*(1-a.in.Alpha), p.Low, p.High)}
 		if math.Abs(p.Percent) > 100*a.in.Delta {
 			f.Severity = Warning
@@ -118,7 +126,8 @@ func findThaw(a *analysis) []Finding {
 	if said == nil {
 		return nil
 	}
-	f := Finding{Score: worst, Text: "the first trial after a thaw costs more or less than a trial right after it: " + strings.Join(said, ", ")}
+	f := Finding{Score: worst, Text: "the first trial after a thaw costs more or less than a trial right after it: " +
+		strings.Join(said, ", ")}
 	var groups [][]float64
 	for ai := range a.in.Arms {
 		if d := a.thawed(ai); len(d) >= minUnits {
@@ -129,7 +138,8 @@ func findThaw(a *analysis) []Finding {
 	switch {
 	case err == nil && p < findingAlpha:
 		f.Severity = Warning
-		f.Text += fmt.Sprintf("; arms differ in this (F test, p = %.2g), so part of the difference between them is the thaw", p)
+		f.Text += fmt.Sprintf("; arms differ in this (F test, p = %.2g), so part of the difference between them is the thaw",
+			p)
 	case len(groups) > 1:
 		f.Text += "; nothing shows that arms differ in this, and an effect that they share cancels out"
 	}
@@ -156,6 +166,7 @@ func findFewGuests(a *analysis) []Finding {
 	if few == all {
 		of = "all comparisons have"
 	}
-	return []Finding{{Text: fmt.Sprintf("%s at most %d %s: intervals are over batches of blocks and hold for these guests only; an interval for other guests takes at least %d of them",
+	return []Finding{{Text: fmt.Sprintf("%s at most %d %s: intervals are over batches of blocks and hold for these "+
+		"guests only; an interval for other guests takes at least %d of them",
 		of, most, plural(most, "guest")+" of each arm", minIncarnations)}}
 }

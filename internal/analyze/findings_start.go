@@ -16,7 +16,8 @@ func findWarmStart(a *analysis) (out []Finding) {
 	for _, s := range a.result.Starts {
 		if s.Cold && s.Cached.Max > startCached {
 			out = append(out, Finding{Workload: s.Workload, Arm: s.Arm, Text: fmt.Sprintf(
-				"up to %.3g %% of what a start reads of the image was in the page cache, which had just been dropped (mean of %d starts: %.3g %%)",
+				"up to %.3g %% of what a start reads of the image was in the page cache, which had just been dropped (mean of %d "+
+					"starts: %.3g %%)",
 				100*s.Cached.Max, s.Cached.N, 100*s.Cached.Mean)})
 		}
 	}

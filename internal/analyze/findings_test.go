@@ -151,15 +151,20 @@ func TestFindings(t *testing.T) {
 		{"nothing wrong", func(*fake) {}, "", "", ""},
 		{"emulated", func(f *fake) { f.Arms[kvm].Emulated = true }, "emulated", Serious, "nothing about real hardware"},
 		{"guest crashed", func(f *fake) {
-			f.Failures = []dataset.Failure{{Workload: "cpu", Arm: "kvm", Block: 7, Member: 0, Fault: fault.Guest, Text: "soft lockup", Cause: ""}, {Workload: "cpu", Arm: "kvm", Block: 3, Member: 0, Fault: fault.Guest, Text: "panic", Cause: ""}}
-		}, "did-not-finish", Serious, "2 trials did not finish because of the guest, which is a result in itself; the first, in block 4: panic"},
+			f.Failures = []dataset.Failure{{Workload: "cpu", Arm: "kvm", Block: 7, Member: 0, Fault: fault.Guest,
+				Text: "soft lockup", Cause: ""}, {Workload: "cpu", Arm: "kvm", Block: 3, Member: 0, Fault: fault.Guest,
+				Text: "panic", Cause: ""}}
+		}, "did-not-finish", Serious, "2 trials did not finish because of the guest, which is a result in itself; the " +
+			"first, in block 4: panic"},
 		{"host failed", func(f *fake) {
-			f.Failures = []dataset.Failure{{Workload: "cpu", Arm: "kvm", Block: 7, Member: 0, Fault: fault.Host, Text: "no space", Cause: ""}}
+			f.Failures = []dataset.Failure{{Workload: "cpu", Arm: "kvm", Block: 7, Member: 0, Fault: fault.Host,
+				Text: "no space", Cause: ""}}
 		}, "did-not-finish", Warning, "1 trial did not finish, through no fault of the guest"},
 		{"dropped", func(f *fake) {
 			f.drop(func(o dataset.Observation) bool { return o.Metric == 0 && o.Arm == kvm && o.Block < 3 })
 			for b := range 3 {
-				f.Failures = append(f.Failures, dataset.Failure{Workload: "cpu", Arm: "kvm", Block: b, Member: 0, Fault: fault.Guest, Text: "panic", Cause: ""})
+				f.Failures = append(f.Failures, dataset.Failure{Workload: "cpu", Arm: "kvm", Block: b, Member: 0,
+					Fault: fault.Guest, Text: "panic", Cause: ""})
 			}
 		}, "dropped-pairs", Warning, "3 of 30 blocks were dropped"},
 		{"no control", func(f *fake) {
@@ -209,7 +214,8 @@ func TestFindings(t *testing.T) {
 			f.renew(15)
 			f.each(0, kvm, func(o *dataset.Observation) { o.Value *= 1 + 0.02*float64(o.Epoch) })
 		}, "incarnations-differ", Info, "the interval holds for these guests only"},
-		{"few guests", func(f *fake) { f.renew(10) }, "few-guests", Info, "all comparisons have at most 3 guests of each arm"},
+		{"few guests", func(f *fake) { f.renew(10) }, "few-guests", Info,
+			"all comparisons have at most 3 guests of each arm"},
 		{"overhead of one guest changes", func(f *fake) {
 			f.renew(30)
 			f.each(0, kvm, func(o *dataset.Observation) {
@@ -232,9 +238,12 @@ func TestFindings(t *testing.T) {
 					o.Value *= 1.5
 				}
 			})
-		}, "slow-trials", Warning, "8 of 30 trials (27 %) took more than 1.25 times the median of their guest (half of these more than 1.49 times); of native and its control 0 of 60"},
-		{"first of a group", func(f *fake) { f.positions(1.015) }, "position", Info, "the first trial of a group costs +1.4 % (95 % interval"},
-		{"very first of a group", func(f *fake) { f.positions(1.04) }, "position", Warning, "the first trial of a group costs +3.89 % (95 % interval"},
+		}, "slow-trials", Warning, "8 of 30 trials (27 %) took more than 1.25 times the median of their guest (half of " +
+			"these more than 1.49 times); of native and its control 0 of 60"},
+		{"first of a group", func(f *fake) { f.positions(1.015) }, "position", Info,
+			"the first trial of a group costs +1.4 % (95 % interval"},
+		{"very first of a group", func(f *fake) { f.positions(1.04) }, "position", Warning,
+			"the first trial of a group costs +3.89 % (95 % interval"},
 		{"order without effect", func(f *fake) { f.positions(1) }, "", "", ""},
 		{"thaws alike", func(f *fake) { f.repeats(1.01, 1.01) }, "thaw", Info, "nothing shows that arms differ in this"},
 		{"thaws apart", func(f *fake) { f.repeats(1, 1.03) }, "thaw", Warning, "arms differ in this (F test"},
@@ -268,7 +277,8 @@ func TestFindings(t *testing.T) {
 			f.probes(model.ProbeWorkloadBytes, kvm, constant(1e9))
 			f.probes(model.ProbeDeviceBytes, kvm, constant(1.01e9))
 		}, "", "", ""},
-		{"bytes at the device not known", func(f *fake) { f.probes(model.ProbeWorkloadBytes, kvm, constant(1e9)) }, "", "", ""},
+		{"bytes at the device not known", func(f *fake) { f.probes(model.ProbeWorkloadBytes, kvm, constant(1e9)) }, "", "",
+			""},
 		{"clock", func(f *fake) {
 			f.probes(model.ProbeClockDiff, kvm, func(b int) float64 { return -0.01 * float64(b%2) })
 			f.probes(model.ProbeClockError, kvm, constant(0.002))
@@ -297,7 +307,8 @@ func TestFindings(t *testing.T) {
 			f.probes(model.ProbeCapPeriods, kvm, constant(200))
 		}, "throttled", Info, "in 150 periods per trial on average, 75 % of them; native does not have the same cap"},
 		{"throttled like native", func(f *fake) { f.capped(150, 140) }, "", "", ""},
-		{"throttled more than native", func(f *fake) { f.capped(150, 60) }, "throttled", Warning, "75 % of them, but native in only 30 %"},
+		{"throttled more than native", func(f *fake) { f.capped(150, 60) }, "throttled", Warning,
+			"75 % of them, but native in only 30 %"},
 		{"throttled without a cap", func(f *fake) {
 			f.probes(model.ProbeThrottled, kvm, constant(3))
 			f.probes(model.ProbeCapPeriods, kvm, constant(200))
@@ -325,17 +336,22 @@ func TestFindings(t *testing.T) {
 			f.probes(model.ProbeHostCPU, kvm, constant(1))
 		}, "", "", ""},
 		{"wrong answer", func(f *fake) {
-			f.Failures = []dataset.Failure{{Workload: "cpu", Arm: "kvm", Block: 7, Member: 0, Fault: fault.Guest, Text: "269 events instead of 270", Cause: causeWrong}}
-		}, "wrong-answer", Serious, "1 trial exited normally but did not do the work, or did it wrong; the first, in block 8: 269 events"},
+			f.Failures = []dataset.Failure{{Workload: "cpu", Arm: "kvm", Block: 7, Member: 0, Fault: fault.Guest,
+				Text: "269 events instead of 270", Cause: causeWrong}}
+		}, "wrong-answer", Serious, "1 trial exited normally but did not do the work, or did it wrong; the first, in block " +
+			"8: 269 events"},
 		{"contradiction", func(f *fake) {
-			f.Failures = []dataset.Failure{{Workload: "cpu", Arm: "kvm", Block: 7, Member: 0, Fault: fault.Guest, Text: "rate × time is not the size", Cause: causeContradiction}}
-		}, "impossible-arithmetic", Serious, "1 trial gave figures that contradict each other; the first, in block 8: rate × time"},
+			f.Failures = []dataset.Failure{{Workload: "cpu", Arm: "kvm", Block: 7, Member: 0, Fault: fault.Guest,
+				Text: "rate × time is not the size", Cause: causeContradiction}}
+		}, "impossible-arithmetic", Serious, "1 trial gave figures that contradict each other; the first, in block 8: rate " +
+			"× time"},
 		{"more CPU than time", func(f *fake) {
 			f.Arms[kvm].Size.VCPUs = 2
 			f.probes(model.ProbeGuestCPU, kvm, func(b int) float64 { return 2 + float64(b%2) })
 			f.probes(model.ProbeTimed, kvm, constant(1))
 			f.Arms[native].Size.VCPUs = 2
-		}, "impossible-arithmetic", Serious, "in 15 of 30 trials the guest reports more CPU time than there was: 3 s, but its 2 CPUs had only 2 s"},
+		}, "impossible-arithmetic", Serious, "in 15 of 30 trials the guest reports more CPU time than there was: 3 s, but " +
+			"its 2 CPUs had only 2 s"},
 		{"more CPU than its group", func(f *fake) {
 			f.probes(model.ProbeGuestCPU, kvm, constant(4))
 			f.probes(model.ProbeGuestGroupCPU, kvm, constant(2.5))
@@ -345,18 +361,25 @@ func TestFindings(t *testing.T) {
 				f.Arms[i].Size = model.Flavor{Name: "s", VCPUs: 2, MemoryBytes: 1 << 30, CPUs: model.CPUList{2, 3}}
 			}
 			f.Arms[kvm].Size = model.Flavor{Name: "t", VCPUs: 1, MemoryBytes: 1 << 29, CPUCap: 0.25, CPUs: model.CPUList{2, 3}}
-		}, "unequal-arms", Warning, "it has 1 CPUs against 2, 512 MiB of memory against 1024, a cap of 0.25 CPUs against none"},
+		}, "unequal-arms", Warning, "it has 1 CPUs against 2, 512 MiB of memory against 1024, a cap of 0.25 CPUs " +
+			"against none"},
 		{"soft lockups", func(f *fake) {
-			f.Events = []dataset.Event{{Kind: "kernel-soft-lockup", Text: "BUG: soft lockup - CPU#0 stuck for 22s!", Workload: "cpu", Arm: "kvm"}, {Kind: "kernel-soft-lockup", Text: "again", Workload: "cpu", Arm: "kvm"},
-				{Kind: "kernel-log", Text: "lines lost", Workload: "", Arm: ""}, {Kind: "retry", Text: "made again", Workload: "", Arm: ""}}
+			f.Events = []dataset.Event{{Kind: "kernel-soft-lockup", Text: "BUG: soft lockup - CPU#0 stuck for 22s!",
+				Workload: "cpu", Arm: "kvm"}, {Kind: "kernel-soft-lockup", Text: "again", Workload: "cpu", Arm: "kvm"},
+				{Kind: "kernel-log", Text: "lines lost", Workload: "", Arm: ""}, {Kind: "retry", Text: "made again", Workload: "",
+					Arm: ""}}
 		}, "host-distress", Serious, "reported soft-lockup: 2 messages, the first during cpu on kvm: BUG: soft lockup"},
 		{"host out of memory", func(f *fake) {
 			f.Events = []dataset.Event{{Kind: "kernel-oom", Text: "Out of memory: Killed process 1", Workload: "", Arm: ""}}
 		}, "host-distress", Serious, "1 message, the first before or between trials: Out of memory"},
 		{"guest out of memory", func(f *fake) {
-			f.Events = []dataset.Event{{Kind: "kernel-oom-cgroup", Text: "Memory cgroup out of memory: Killed process 1", Workload: "cpu", Arm: "kvm"}}
+			f.Events = []dataset.Event{{Kind: "kernel-oom-cgroup", Text: "Memory cgroup out of memory: Killed process 1",
+				Workload: "cpu", Arm: "kvm"}}
 		}, "out-of-memory", Warning, "at the memory limit of their control group: 1 message"},
-		{"late wake-ups", func(f *fake) { f.probes(model.ProbeLagMax, kvm, func(b int) float64 { return 0.15 * float64(b%2) }) },
+		{"late wake-ups", func(f *fake) {
+			f.probes(model.ProbeLagMax, kvm,
+				func(b int) float64 { return 0.15 * float64(b%2) })
+		},
 			"host-distress", Warning, "in 15 of 30 trials the host woke a waiting task too late, 0.15 s at worst"},
 		{"slow forks", func(f *fake) { f.probes(model.ProbeForkMax, kvm, constant(0.3)) },
 			"host-distress", Warning, "in 30 of 30 trials the host was slow to start a process, 0.3 s at worst"},
@@ -366,13 +389,15 @@ func TestFindings(t *testing.T) {
 			f.hostCPU(native, 2, 1)
 			f.hostCPU(kvm, 2, 1)
 			for _, text := range []string{
-				"0.12 CPUs: ksmd", "0.90 CPUs: cc (pid 5): of the host", "1.03 CPUs: podman (pid 175), a daemon of arm podman", "0.41 CPUs: the kernel's ksmd",
+				"0.12 CPUs: ksmd", "0.90 CPUs: cc (pid 5): of the host", "1.03 CPUs: podman (pid 175), a daemon of arm podman",
+				"0.41 CPUs: the kernel's ksmd",
 				"0.13 CPUs: podman (pid 175), a daemon of arm podman", "nonsense", "many CPUs: nobody",
 			} {
 				f.Events = append(f.Events, dataset.Event{Kind: "other-load", Text: text, Workload: "", Arm: ""})
 			}
 			f.Events = append(f.Events, dataset.Event{Kind: "ksm", Text: "9.00 CPUs: another kind", Workload: "", Arm: ""})
-		}, "other-load", Warning, "(limit 0.25); besides the run's guests, podman (pid 175), a daemon of arm podman kept up to 1.03 CPUs busy, " +
+		}, "other-load", Warning, "(limit 0.25); besides the run's guests, podman (pid 175), a daemon of arm podman kept " +
+			"up to 1.03 CPUs busy, " +
 			"cc (pid 5): of the host kept up to 0.90 CPUs busy, the kernel's ksmd kept up to 0.41 CPUs busy"},
 		{"no other load", func(f *fake) { f.hostCPU(native, 1.2, 1); f.hostCPU(kvm, 1.2, 1) }, "", "", ""},
 		{"CPU outside the group", func(f *fake) { f.hostCPU(native, 1.2, 1); f.hostCPU(kvm, 1.8, 1) }, "hidden-cpu", Warning,

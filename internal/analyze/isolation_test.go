@@ -25,7 +25,8 @@ const (
 // each; under lxc, which costs 3 % alone, 2.2 times, the last guest 10 % more
 // than the others.
 func fourAtOnce(blocks int, cv float64) *fake {
-	four := []dataset.Member{{Flavor: "f", Share: 1}, {Flavor: "f", Share: 1}, {Flavor: "f", Share: 1}, {Flavor: "f", Share: 1}}
+	four := []dataset.Member{{Flavor: "f", Share: 1}, {Flavor: "f", Share: 1}, {Flavor: "f", Share: 1},
+		{Flavor: "f", Share: 1}}
 	f := &fake{Set: dataset.Set{
 		Baseline: "native",
 		Controls: map[string]string{"native-control": "native", "native-control@four": "native@four"},
@@ -33,9 +34,12 @@ func fourAtOnce(blocks int, cv float64) *fake {
 			{Name: "native", System: "native", Flavor: "f", Scenario: "solo"},
 			{Name: "native-control", System: "native", Flavor: "f", Scenario: "solo"},
 			{Name: "lxc", System: "lxc", Flavor: "f", Scenario: "solo"},
-			{Name: "native@four", System: "native", Flavor: "f", Scenario: "four", Baseline: "native@four", Alone: "native", Members: four},
-			{Name: "native-control@four", System: "native", Flavor: "f", Scenario: "four", Baseline: "native@four", Members: four},
-			{Name: "lxc@four", System: "lxc", Flavor: "f", Scenario: "four", Baseline: "native@four", Alone: "lxc", Members: four},
+			{Name: "native@four", System: "native", Flavor: "f", Scenario: "four", Baseline: "native@four", Alone: "native",
+				Members: four},
+			{Name: "native-control@four", System: "native", Flavor: "f", Scenario: "four", Baseline: "native@four",
+				Members: four},
+			{Name: "lxc@four", System: "lxc", Flavor: "f", Scenario: "four", Baseline: "native@four", Alone: "lxc",
+				Members: four},
 		},
 		Metrics: []dataset.Metric{
 			{Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true},
@@ -49,7 +53,8 @@ func fourAtOnce(blocks int, cv float64) *fake {
 		drift := math.Exp(0.01 * r.NormFloat64())
 		add := func(arm, member int, times float64) {
 			t := 10 * times * drift * math.Exp(cv*r.NormFloat64())
-			f.obs = append(f.obs, dataset.Observation{Metric: 0, Arm: int32(arm), Block: int32(b), Member: int32(member), Value: t},
+			f.obs = append(f.obs, dataset.Observation{Metric: 0, Arm: int32(arm), Block: int32(b), Member: int32(member),
+				Value: t},
 				dataset.Observation{Metric: 1, Arm: int32(arm), Block: int32(b), Member: int32(member), Value: 1000 / t})
 		}
 		add(cNative, 0, 1)
@@ -59,7 +64,8 @@ func fourAtOnce(blocks int, cv float64) *fake {
 			add(cNativeFour, m, 2)
 			add(cControlFour, m, 2)
 			add(cLXCFour, m, 1.03*2.2*map[bool]float64{false: 1, true: 1.1}[m == 3])
-			f.probe = append(f.probe, dataset.Observation{Arm: cLXCFour, Block: int32(b), Member: int32(m), Value: float64(m-1) * 1e-4})
+			f.probe = append(f.probe, dataset.Observation{Arm: cLXCFour, Block: int32(b), Member: int32(m),
+				Value: float64(m-1) * 1e-4})
 		}
 	}
 	return f
@@ -87,16 +93,19 @@ func TestIsolation(t *testing.T) {
 	mean := 2.2 * math.Pow(1.1, 0.25) // over the four, geometrically
 	for _, metric := range []string{"time", "rate"} {
 		lxc, native := r.isolationOf(t, "lxc@four", metric), r.isolationOf(t, "native@four", metric)
-		if !near(lxc.Ratio, mean, 0.005) || lxc.Baseline != "lxc" || lxc.CILow > mean || lxc.CIHigh < mean || lxc.N != 20 || lxc.Verdict != Costs {
+		if !near(lxc.Ratio, mean, 0.005) || lxc.Baseline != "lxc" || lxc.CILow > mean || lxc.CIHigh < mean || lxc.N != 20 ||
+			lxc.Verdict != Costs {
 			t.Errorf("%s: slowdown %+v", metric, lxc.Comparison)
 		}
 		if !near(native.Ratio, 2, 0.005) || native.NativeArm != "" || native.Excess != 0 {
 			t.Errorf("%s: natively %+v", metric, native)
 		}
-		if lxc.NativeArm != "native@four" || !near(lxc.Native, 2, 0.005) || !near(lxc.Excess, mean/2, 0.005) || lxc.ExcessLow > mean/2 || lxc.ExcessHigh < mean/2 {
+		if lxc.NativeArm != "native@four" || !near(lxc.Native, 2, 0.005) || !near(lxc.Excess, mean/2, 0.005) ||
+			lxc.ExcessLow > mean/2 || lxc.ExcessHigh < mean/2 {
 			t.Errorf("%s: beside native %+v", metric, lxc)
 		}
-		if lxc.Guests != 4 || len(lxc.Members) != 4 || !near(lxc.Members[3].Slowdown, 2.42, 0.005) || !near(lxc.Members[0].Slowdown, 2.2, 0.005) {
+		if lxc.Guests != 4 || len(lxc.Members) != 4 || !near(lxc.Members[3].Slowdown, 2.42, 0.005) ||
+			!near(lxc.Members[0].Slowdown, 2.2, 0.005) {
 			t.Errorf("%s: members %+v", metric, lxc.Members)
 		}
 		x := 1 / 1.1
@@ -131,7 +140,8 @@ func TestLostMembers(t *testing.T) {
 	f := fourAtOnce(10, 0)
 	f.drop(func(o dataset.Observation) bool { return o.Arm == cLXCFour && o.Member == 0 })
 	for b := range 10 {
-		f.Failures = append(f.Failures, dataset.Failure{Workload: "cpu", Arm: "lxc@four", Block: b, Member: 0, Fault: fault.Guest, Text: "killed"})
+		f.Failures = append(f.Failures, dataset.Failure{Workload: "cpu", Arm: "lxc@four", Block: b, Member: 0,
+			Fault: fault.Guest, Text: "killed"})
 	}
 	r, err := Analyze(f.input())
 	if err != nil {
@@ -142,7 +152,8 @@ func TestLostMembers(t *testing.T) {
 	if want := (2 + x) * (2 + x) / (4 * (2 + x*x)); !near(lxc.Jain, want, 1e-9) {
 		t.Errorf("Jain %v, want %v", lxc.Jain, want)
 	}
-	if lxc.Lost != 10 || lxc.Trials != 40 || lxc.Members[0].Lost != 10 || lxc.Members[0].Slowdown != 0 || !near(lxc.Unfairness, 1.1, 1e-9) {
+	if lxc.Lost != 10 || lxc.Trials != 40 || lxc.Members[0].Lost != 10 || lxc.Members[0].Slowdown != 0 ||
+		!near(lxc.Unfairness, 1.1, 1e-9) {
 		t.Errorf("%+v", lxc)
 	}
 	// All lost: there is no figure, and no nonsense.
@@ -158,7 +169,8 @@ func TestLostMembers(t *testing.T) {
 // TestCapAccuracy: a quarter of a CPU takes 4.1 times as long as a whole one,
 // in a mix and between arms.
 func TestCapAccuracy(t *testing.T) {
-	mix := []dataset.Member{{Flavor: "quarter", Share: 0.25}, {Flavor: "quarter", Share: 0.25}, {Flavor: "whole", Share: 1}}
+	mix := []dataset.Member{{Flavor: "quarter", Share: 0.25}, {Flavor: "quarter", Share: 0.25},
+		{Flavor: "whole", Share: 1}}
 	f := &fake{Set: dataset.Set{
 		Baseline: "native", Controls: map[string]string{},
 		Arms: []dataset.Arm{
@@ -173,7 +185,8 @@ func TestCapAccuracy(t *testing.T) {
 		for i, v := range []float64{1 / 4.1, 1 / 4.1, 1} {
 			f.obs = append(f.obs, dataset.Observation{Block: int32(b), Member: int32(i), Value: v * (1 + 0.001*float64(b))})
 		}
-		f.obs = append(f.obs, dataset.Observation{Arm: 1, Block: int32(b), Value: 1}, dataset.Observation{Arm: 2, Block: int32(b), Value: 1 / 3.9})
+		f.obs = append(f.obs, dataset.Observation{Arm: 1, Block: int32(b), Value: 1},
+			dataset.Observation{Arm: 2, Block: int32(b), Value: 1 / 3.9})
 	}
 	r, err := Analyze(f.input())
 	if err != nil || len(r.CapAccuracy) != 2 {
@@ -184,7 +197,8 @@ func TestCapAccuracy(t *testing.T) {
 		{System: "lxc", Scenario: "solo", Arm: "lxc-quarter", Against: "lxc", Ratio: 3.9},
 	} {
 		got := r.CapAccuracy[i]
-		if got.System != want.System || got.Scenario != want.Scenario || got.Arm != want.Arm || got.Against != want.Against || got.Flavor != "quarter" ||
+		if got.System != want.System || got.Scenario != want.Scenario || got.Arm != want.Arm || got.Against != want.Against ||
+			got.Flavor != "quarter" ||
 			got.Reference != "whole" || got.Ideal != 4 || got.N != 6 || !near(got.Ratio, want.Ratio, 1e-9) {
 			t.Errorf("%+v", got)
 		}

@@ -63,7 +63,8 @@ func (a *analysis) memory() []Memory {
 	type kind struct{ arm, flavor string }
 	var out []Memory
 	for k, guests := range grouped(a.in.Guests, func(g dataset.Guest) kind { return kind{g.Arm, g.Flavor.Name} }) {
-		m := Memory{Arm: k.arm, System: guests[0].System, Flavor: k.flavor, Size: guests[0].Flavor.MemoryBytes, Guests: len(guests)}
+		m := Memory{Arm: k.arm, System: guests[0].System, Flavor: k.flavor, Size: guests[0].Flavor.MemoryBytes,
+			Guests: len(guests)}
 		var start []float64
 		values := map[string][]float64{}
 		for _, g := range guests {

@@ -22,7 +22,8 @@ import (
 func bulkRun(t testing.TB, arms, workloads, blocks int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bulk.tare")
-	text := fmt.Sprintf("name: bulk\nseed: 1\nblocks: %d\nflavors: {small: {vcpus: 1, memory: 512MiB}}\narms: [native]\nworkloads: [w0]\n", blocks)
+	text := fmt.Sprintf("name: bulk\nseed: 1\nblocks: %d\nflavors: {small: {vcpus: 1, memory: 512MiB}}\narms: [native]\n"+
+		"workloads: [w0]\n", blocks)
 	c, err := campaign.Parse("bulk", []byte(text), campaign.Known{})
 	if err != nil {
 		t.Fatal(err)

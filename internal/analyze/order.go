@@ -44,7 +44,8 @@ func (a *analysis) positions() ([]Position, error) {
 			return nil, errorf("positions in %s: %w", m.Workload, err)
 		}
 		if ok {
-			out, p = append(out, Position{m.Workload, m.Name, percent(iv.Estimate), percent(iv.Low), percent(iv.High), iv.P, 1}), append(p, iv.P)
+			out, p = append(out, Position{m.Workload, m.Name, percent(iv.Estimate), percent(iv.Low), percent(iv.High), iv.P, 1}),
+				append(p, iv.P)
 		}
 	}
 	adjusted, err := stats.Holm(p)
@@ -77,7 +78,8 @@ func (a *analysis) firsts(metric int) (d []float64) {
 		logs, usual := a.metrics.logs(metric, ai), a.usual(metric, ai)
 		i := 0
 		for block := range s.byBlock() {
-			groups[block[0].block] = append(groups[block[0].block], placed{block[0].position, a.turn(metric) * (logs[i].value - usual)})
+			groups[block[0].block] = append(groups[block[0].block],
+				placed{block[0].position, a.turn(metric) * (logs[i].value - usual)})
 			i++
 		}
 	}

@@ -22,10 +22,12 @@ func findUnequalArms(a *analysis) (out []Finding) {
 			}
 		}
 		differ(x.VCPUs != y.VCPUs, "%d CPUs against %d", x.VCPUs, y.VCPUs)
-		differ(x.MemoryBytes != y.MemoryBytes, "%.4g MiB of memory against %.4g", float64(x.MemoryBytes)/mebi, float64(y.MemoryBytes)/mebi)
+		differ(x.MemoryBytes != y.MemoryBytes, "%.4g MiB of memory against %.4g", float64(x.MemoryBytes)/mebi,
+			float64(y.MemoryBytes)/mebi)
 		differ(x.CPUCap != y.CPUCap, "a cap of %s against %s", capText(x.CPUCap), capText(y.CPUCap))
 		differ(x.CPUs.String() != y.CPUs.String(), "host CPUs %s against %s", x.CPUs, y.CPUs)
-		differ(x.DiskBytes != y.DiskBytes, "a disk of %.4g MiB against %.4g", float64(x.DiskBytes)/mebi, float64(y.DiskBytes)/mebi)
+		differ(x.DiskBytes != y.DiskBytes, "a disk of %.4g MiB against %.4g", float64(x.DiskBytes)/mebi,
+			float64(y.DiskBytes)/mebi)
 		differ(x.DiskFS != y.DiskFS, "%s against %s", x.DiskFS, y.DiskFS)
 		differ(x.Backing != y.Backing, "its data on %s against %s", x.Backing, y.Backing)
 		for _, c := range rateCapKinds {
@@ -33,7 +35,8 @@ func findUnequalArms(a *analysis) (out []Finding) {
 			differ(mine != theirs, "a cap of %s of %s against %s", c.name, limitText(mine, c.unit), limitText(theirs, c.unit))
 		}
 		if parts != nil {
-			out = append(out, Finding{Arm: arm.Name, Text: fmt.Sprintf("does not have the size of %s: it has %s", base.Name, strings.Join(parts, ", "))})
+			out = append(out, Finding{Arm: arm.Name, Text: fmt.Sprintf("does not have the size of %s: it has %s", base.Name,
+				strings.Join(parts, ", "))})
 		}
 	}
 	return out
@@ -58,7 +61,8 @@ func findOwnUserland(a *analysis) []Finding {
 		if !p.OwnUserland {
 			return ""
 		}
-		return "ran its own programs, not those of the image that the other arms run: a difference may come from versions and builds"
+		return "ran its own programs, not those of the image that the other arms run: a difference may come from versions " +
+			"and builds"
 	})
 }
 
@@ -87,7 +91,8 @@ func findUnequalConfinement(a *analysis) (out []Finding) {
 			continue
 		}
 		if mine, theirs := c.PerCall(), other.Parity.Confinement.PerCall(); mine != theirs {
-			out = append(out, Finding{Arm: arm.Name, Text: fmt.Sprintf("ran under %s, but %s under %s", mine, other.Name, theirs)})
+			out = append(out, Finding{Arm: arm.Name, Text: fmt.Sprintf("ran under %s, but %s under %s", mine, other.Name,
+				theirs)})
 		}
 	}
 	return out
@@ -98,7 +103,8 @@ func findUnfrozen(a *analysis) []Finding {
 		if !p.Unfrozen {
 			return ""
 		}
-		return "cannot be frozen: other programs on that machine kept running while other arms were measured, and may have run during its own trials"
+		return "cannot be frozen: other programs on that machine kept running while other arms were measured, and may have " +
+			"run during its own trials"
 	})
 }
 

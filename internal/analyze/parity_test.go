@@ -60,7 +60,8 @@ func parityRun(t *testing.T, docs map[string][]byte, hello agent.Hello) dataset.
 	}
 	docs[store.DocCampaign] = c.Resolved()
 	f := model.Flavor{Name: "default", VCPUs: 1, MemoryBytes: 512 << 20}
-	r, err := store.Create(filepath.Join(t.TempDir(), "x.tare"), docs, []store.Arm{{Name: "native", System: "native", Flavor: f}, {Name: "ssh", System: "ssh", Flavor: f}},
+	r, err := store.Create(filepath.Join(t.TempDir(), "x.tare"), docs,
+		[]store.Arm{{Name: "native", System: "native", Flavor: f}, {Name: "ssh", System: "ssh", Flavor: f}},
 		[]store.Metric{{Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}})
 	if err != nil {
 		t.Fatal(err)

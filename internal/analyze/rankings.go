@@ -66,7 +66,8 @@ func (a *analysis) rankings() ([]Ranking, error) {
 func (a *analysis) order(metric int, scenario string) ([]ranked, error) {
 	var all []ranked
 	for _, c := range a.comparisons {
-		if c.metric != metric || c.Control || c.N == 0 || c.Family == FamilyEmulated || a.in.Arms[c.arm].Scenario != scenario {
+		if c.metric != metric || c.Control || c.N == 0 || c.Family == FamilyEmulated ||
+			a.in.Arms[c.arm].Scenario != scenario {
 			continue
 		}
 		if len(all) == 0 {

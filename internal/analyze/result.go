@@ -63,7 +63,8 @@ type Family string
 
 // The families. Primary are the primary metrics of arms that are not emulated,
 // in the first scenario; CPUTime their CPU time, and Secondary their other
-// metrics, and Tails percentiles of single latencies. Beside are costs in the other scenarios, against the baseline there.
+// metrics, and Tails percentiles of single latencies. Beside are costs in the other scenarios, against the baseline
+// there.
 const (
 	FamilyPrimary   Family = "primary"
 	FamilyCPUTime   Family = "cpu-time"

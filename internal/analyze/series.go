@@ -73,7 +73,8 @@ func load(obs iter.Seq2[dataset.Observation, error], metrics, arms int) (*table,
 	}
 	for _, s := range slices.Concat(t.series, t.repeats) {
 		slices.SortFunc(s, func(a, b point) int {
-			return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.member, b.member), cmp.Compare(a.value, b.value))
+			return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.member, b.member),
+				cmp.Compare(a.value, b.value))
 		})
 	}
 	return t, nil
@@ -154,7 +155,8 @@ func (s series) logMeans() series {
 func common(a, b series) (ca, cb series) {
 	in := func(other series) func(point) bool {
 		return func(p point) bool {
-			_, found := slices.BinarySearchFunc(other, p.block, func(q point, block int32) int { return cmp.Compare(q.block, block) })
+			_, found := slices.BinarySearchFunc(other, p.block,
+				func(q point, block int32) int { return cmp.Compare(q.block, block) })
 			return !found
 		}
 	}

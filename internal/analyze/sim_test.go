@@ -91,7 +91,8 @@ func (s simRun) draw(seed uint64, costs [2]float64) dataset.Set {
 	renew()
 	var obs []dataset.Observation
 	for w := range s.workloads {
-		in.Metrics = append(in.Metrics, dataset.Metric{Workload: fmt.Sprint("w", w), Name: "time", Unit: "s", Better: "lower", Primary: true})
+		in.Metrics = append(in.Metrics, dataset.Metric{Workload: fmt.Sprint("w", w), Name: "time", Unit: "s", Better: "lower",
+			Primary: true})
 		if !s.shared {
 			renew()
 		}
@@ -121,7 +122,8 @@ func (s simRun) draw(seed uint64, costs [2]float64) dataset.Set {
 				if a > 1 {
 					e += math.Log1p(costs[a-2])
 				}
-				obs = append(obs, dataset.Observation{Metric: int32(w), Arm: int32(a), Block: int32(b), Epoch: int32(guest), Value: math.Exp(walk + luck[a][guest] + e)})
+				obs = append(obs, dataset.Observation{Metric: int32(w), Arm: int32(a), Block: int32(b), Epoch: int32(guest),
+					Value: math.Exp(walk + luck[a][guest] + e)})
 			}
 		}
 	}
@@ -211,22 +213,30 @@ func TestSimRuns(t *testing.T) {
 		{simRun{name: "Gaussian", blocks: 50, guests: 10, guestSD: 0.01}, bounds{0.93, 0.1, 0.85}},
 		{simRun{name: "Gaussian, 100 blocks", blocks: 100, guests: 10, guestSD: 0.01}, bounds{0.93, 0.1, 0.95}},
 		{simRun{name: "lognormal", blocks: 50, guests: 10, guestSD: 0.01, lognormal: true}, bounds{0.93, 0.1, 0.9}},
-		{simRun{name: "5 % of the trials x3", blocks: 50, guests: 10, guestSD: 0.01, slow: 0.05, times: 3}, bounds{0.93, 0.1, 0.6}},
-		{simRun{name: "2 % of the trials x2", blocks: 50, guests: 10, guestSD: 0.01, slow: 0.02, times: 2}, bounds{0.93, 0.1, 0.75}},
-		{simRun{name: "1 % of the trials x5", blocks: 50, guests: 10, guestSD: 0.01, slow: 0.01, times: 5}, bounds{0.93, 0.1, 0.8}},
+		{simRun{name: "5 % of the trials x3", blocks: 50, guests: 10, guestSD: 0.01, slow: 0.05, times: 3},
+			bounds{0.93, 0.1, 0.6}},
+		{simRun{name: "2 % of the trials x2", blocks: 50, guests: 10, guestSD: 0.01, slow: 0.02, times: 2},
+			bounds{0.93, 0.1, 0.75}},
+		{simRun{name: "1 % of the trials x5", blocks: 50, guests: 10, guestSD: 0.01, slow: 0.01, times: 5},
+			bounds{0.93, 0.1, 0.8}},
 		{simRun{name: "AR(1) of 0.4", blocks: 50, guests: 10, guestSD: 0.01, ar: 0.4}, bounds{0.92, 0.12, 0.4}},
 		{simRun{name: "8 guests alike", blocks: 40, guests: 8}, bounds{0.93, 0.1, 0.75}},
 		{simRun{name: "8 guests, sd 2 %", blocks: 40, guests: 8, guestSD: 0.02}, bounds{0.93, 0.1, 0.35}},
-		{simRun{name: "8 guests, sd 2 % of all their work, drift", blocks: 40, guests: 8, guestSD: 0.02, shared: true, drift: 0.2}, bounds{0.93, 0.1, 0.35}},
-		{simRun{name: "8 guests of 3 blocks, 5 % x3", blocks: 24, guests: 8, guestSD: 0.01, slow: 0.05, times: 3}, bounds{0.93, 0.1, 0.12}},
-		{simRun{name: "10 guests, one of half the blocks", blocks: 50, guests: 10, guestSD: 0.01, unequal: true}, bounds{0.93, 0.1, 0.55}},
-		{simRun{name: "10 guests, one of half the blocks, sd 2 %", blocks: 50, guests: 10, guestSD: 0.02, unequal: true}, bounds{0.92, 0.12, 0.2}},
+		{simRun{name: "8 guests, sd 2 % of all their work, drift", blocks: 40, guests: 8, guestSD: 0.02, shared: true,
+			drift: 0.2}, bounds{0.93, 0.1, 0.35}},
+		{simRun{name: "8 guests of 3 blocks, 5 % x3", blocks: 24, guests: 8, guestSD: 0.01, slow: 0.05, times: 3},
+			bounds{0.93, 0.1, 0.12}},
+		{simRun{name: "10 guests, one of half the blocks", blocks: 50, guests: 10, guestSD: 0.01, unequal: true},
+			bounds{0.93, 0.1, 0.55}},
+		{simRun{name: "10 guests, one of half the blocks, sd 2 %", blocks: 50, guests: 10, guestSD: 0.02, unequal: true},
+			bounds{0.92, 0.12, 0.2}},
 		{simRun{name: "4 guests", blocks: 20, guests: 4, guestSD: 0.01}, bounds{0.92, 0.12, 0.04}},
 		{simRun{name: "one guest", blocks: 50, guests: 1}, bounds{0.93, 0.1, 0.9}},
 		{simRun{name: "one guest, 5 % x3", blocks: 50, guests: 1, slow: 0.05, times: 3}, bounds{0.93, 0.1, 0.7}},
 		// Said of these guests, as other guests differ: that is why.
 		{simRun{name: "one guest, sd 1 %", blocks: 50, guests: 1, guestSD: 0.01}, bounds{0.85, 0.3, 0.4}},
-		{simRun{name: "2 guests, sd 1 % of all their work", blocks: 50, guests: 2, guestSD: 0.01, shared: true}, bounds{0.88, 0.22, 0.5}},
+		{simRun{name: "2 guests, sd 1 % of all their work", blocks: 50, guests: 2, guestSD: 0.01, shared: true},
+			bounds{0.88, 0.22, 0.5}},
 		{simRun{name: "one workload", workloads: 1, blocks: 50, guests: 10, guestSD: 0.01}, bounds{0.93, 0.1, 0.7}},
 	} {
 		if c.workloads == 0 {
@@ -235,7 +245,8 @@ func TestSimRuns(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := c.simulate(t, runs)
-			t.Logf("n=%d G=%d: covers %.1f %%, ± %.2f %% (means ± %.2f %%), false %.1f %%, finds 3 %%: %.0f %%, 5 %%: %.0f %%; none: %.0f %% (false: %.1f %%)", c.blocks, c.guests,
+			t.Logf("n=%d G=%d: covers %.1f %%, ± %.2f %% (means ± %.2f %%), false %.1f %%, finds 3 %%: %.0f %%, 5 %%: %.0f "+
+				"%%; none: %.0f %% (false: %.1f %%)", c.blocks, c.guests,
 				100*r.covered, r.half, r.meanHalf, 100*r.falseRuns, 100*r.found3, 100*r.found5, 100*r.none0, 100*r.noneOfTwo)
 			if r.covered < c.bounds.covered-slack || r.covered > 0.985+slack {
 				t.Errorf("intervals cover in %.3f, want %v..0.985", r.covered, c.bounds.covered)

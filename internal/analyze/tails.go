@@ -192,7 +192,8 @@ func (a *analysis) tail(c *comparison, arm, base, control trials) (t Tail, alike
 		of     []float64
 		p      float64
 		result **Percentile
-	}{{arm.sorted, 0.95, &t.P95}, {arm.sorted, 0.99, &t.P99}, {pooled.sorted, 0.95, &t.BaselineP95}, {pooled.sorted, 0.99, &t.BaselineP99}} {
+	}{{arm.sorted, 0.95, &t.P95}, {arm.sorted, 0.99, &t.P99}, {pooled.sorted, 0.95, &t.BaselineP95},
+		{pooled.sorted, 0.99, &t.BaselineP99}} {
 		if *q.result, err = a.percentile(q.of, q.p); err != nil {
 			return t, false, err
 		}

@@ -26,7 +26,8 @@ func stalling(seed uint64, blocks int, share map[string]float64, better string) 
 			if better == "higher" {
 				ln = -ln
 			}
-			obs = append(obs, dataset.Observation{Arm: int32(len(in.Arms) - 1), Block: int32(b), Epoch: int32(b / 5), Value: math.Exp(ln)})
+			obs = append(obs, dataset.Observation{Arm: int32(len(in.Arms) - 1), Block: int32(b), Epoch: int32(b / 5),
+				Value: math.Exp(ln)})
 		}
 	}
 	in.Observations = stream(obs)
@@ -40,19 +41,23 @@ func TestTails(t *testing.T) {
 			t.Fatalf("%+v, %v", r.Tails, err)
 		}
 		tail := r.Tails[0]
-		if tail.N != 400 || tail.BaselineN != 800 || math.Abs(tail.Share-0.1) > 0.04 || math.Abs(tail.BaselineShare-0.01) > 0.01 || tail.Factor < 1.25 || tail.Factor > 1.5 {
+		if tail.N != 400 || tail.BaselineN != 800 || math.Abs(tail.Share-0.1) > 0.04 ||
+			math.Abs(tail.BaselineShare-0.01) > 0.01 || tail.Factor < 1.25 || tail.Factor > 1.5 {
 			t.Errorf("%s: %+v", better, tail)
 		}
-		if !tail.More || tail.Low <= 0.04 || tail.High >= 0.16 || tail.Difference <= tail.Low || math.Abs(tail.Size-3) > 0.1 || math.Abs(tail.BaselineSize-3) > 0.2 {
+		if !tail.More || tail.Low <= 0.04 || tail.High >= 0.16 || tail.Difference <= tail.Low ||
+			math.Abs(tail.Size-3) > 0.1 || math.Abs(tail.BaselineSize-3) > 0.2 {
 			t.Errorf("%s: %+v", better, tail)
 		}
-		for name, p := range map[string]*Percentile{"p95": tail.P95, "p99": tail.P99, "baseline p95": tail.BaselineP95, "baseline p99": tail.BaselineP99} {
+		for name, p := range map[string]*Percentile{"p95": tail.P95, "p99": tail.P99, "baseline p95": tail.BaselineP95,
+			"baseline p99": tail.BaselineP99} {
 			if p == nil || p.Low > p.Value || p.High < p.Value {
 				t.Fatalf("%s %s: %+v", better, name, p)
 			}
 		}
 		// Of a metric of which more is better the costly side is the low one.
-		if arm, base := tail.P95.Value, tail.BaselineP95.Value; better == "lower" && (arm < 2.5 || base > 1.2) || better == "higher" && (arm > 0.4 || base < 0.8) {
+		if arm, base := tail.P95.Value, tail.BaselineP95.Value; better == "lower" && (arm < 2.5 || base > 1.2) ||
+			better == "higher" && (arm > 0.4 || base < 0.8) {
 			t.Errorf("%s: p95 %v, of the baseline %v", better, arm, base)
 		}
 		// The stalls are no part of the typical trial.
@@ -61,7 +66,8 @@ func TestTails(t *testing.T) {
 		}
 	}
 	r, err := Analyze(stalling(2, 40, nil, "lower"))
-	if err != nil || len(r.Tails) != 1 || r.Tails[0].P95 != nil || r.Tails[0].BaselineP95 == nil || r.Tails[0].BaselineP99 != nil || r.Tails[0].Size != 0 {
+	if err != nil || len(r.Tails) != 1 || r.Tails[0].P95 != nil || r.Tails[0].BaselineP95 == nil ||
+		r.Tails[0].BaselineP99 != nil || r.Tails[0].Size != 0 {
 		t.Errorf("few trials: %+v, %v", r.Tails, err)
 	}
 }
@@ -108,7 +114,8 @@ func TestWindows(t *testing.T) {
 		s    series
 		want []int
 	}{
-		{nil, nil}, {of(1, 1), []int{2}}, {of(1, 1, 2, 2, 3, 3, 4, 4), []int{4, 4}}, {of(1, 1, 1, 2, 2, 2), []int{3, 3}}, {of(1, 1, 1, 1, 2, 2), []int{6}},
+		{nil, nil}, {of(1, 1), []int{2}}, {of(1, 1, 2, 2, 3, 3, 4, 4), []int{4, 4}}, {of(1, 1, 1, 2, 2, 2), []int{3, 3}},
+		{of(1, 1, 1, 1, 2, 2), []int{6}},
 	} {
 		var sizes []int
 		for _, w := range c.s.windows(3) {

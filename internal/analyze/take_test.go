@@ -9,7 +9,8 @@ import (
 
 // TestFarther: the end that an answer gives bounds the whole interval in percent.
 func TestFarther(t *testing.T) {
-	for _, test := range []struct{ low, high, want float64 }{{-41.6, 54.8, 54.8}, {-41.6, 30, -41.6}, {-8, -2, -8}, {1, 3, 3}} {
+	for _, test := range []struct{ low, high, want float64 }{{-41.6, 54.8, 54.8}, {-41.6, 30, -41.6}, {-8, -2, -8},
+		{1, 3, 3}} {
 		e := &estimate{Interval: stats.Interval{Low: math.Log1p(test.low / 100), High: math.Log1p(test.high / 100)}}
 		if got := percent(e.farther()); math.Abs(got-test.want) > 1e-9 {
 			t.Errorf("of %v … %v %%: %v", test.low, test.high, got)
@@ -22,7 +23,8 @@ func TestFarther(t *testing.T) {
 func TestTake(t *testing.T) {
 	ans := Answer{}
 	add := func(workload string, v Verdict, far float64, coarse bool) {
-		c := &comparison{Comparison: Comparison{Workload: workload, Verdict: v, FartherPercent: far, Ratio: 1, CILow: 0.9, CIHigh: 1.1, Coarse: coarse, Scope: ScopeGuests}}
+		c := &comparison{Comparison: Comparison{Workload: workload, Verdict: v, FartherPercent: far, Ratio: 1, CILow: 0.9,
+			CIHigh: 1.1, Coarse: coarse, Scope: ScopeGuests}}
 		c.est.Low, c.est.High = math.Log(0.9), math.Log(1.1)
 		ans.take(c)
 	}
@@ -32,7 +34,8 @@ func TestTake(t *testing.T) {
 	add("d", NotResolved, 40, true)
 	add("e", Costs, 90, false)
 	add("f", Gains, -80, false)
-	if len(ans.None) != 2 || len(ans.Open) != 2 || len(ans.Costs) != 1 || len(ans.Gains) != 1 || ans.NoneAtMostPercent != 1.9 || ans.AtMostPercent != 7.6 {
+	if len(ans.None) != 2 || len(ans.Open) != 2 || len(ans.Costs) != 1 || len(ans.Gains) != 1 ||
+		ans.NoneAtMostPercent != 1.9 || ans.AtMostPercent != 7.6 {
 		t.Errorf("%+v", ans)
 	}
 	if open := ans.Open[1]; open.Low != 0 || open.High != 0 || ans.Open[0].High == 0 {

@@ -239,7 +239,9 @@ func coarse(units [][]row) bool {
 	step := math.Inf(1)
 	var squares, df float64
 	var values []float64
-	for _, side := range []func(row) float64{func(r row) float64 { return r.x }, func(r row) float64 { return r.y }, func(r row) float64 { return r.c }} {
+	for _, side := range []func(
+		row) float64{func(r row) float64 { return r.x }, func(r row) float64 { return r.y },
+		func(r row) float64 { return r.c }} {
 		values = values[:0]
 		for _, u := range units {
 			var n, mean, ss float64 // Welford

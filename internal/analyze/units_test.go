@@ -38,17 +38,23 @@ func TestIncarnationsShareNoGuest(t *testing.T) {
 		x, y, c column
 		want    [][]int32
 	}{
-		{"made anew at once", columnOf(all, []int32{1, 1, 1, 1, 2, 2, 2, 2}, zero), columnOf(all, []int32{1, 1, 1, 1, 2, 2, 2, 2}, zero), column{},
+		{"made anew at once", columnOf(all, []int32{1, 1, 1, 1, 2, 2, 2, 2}, zero),
+			columnOf(all, []int32{1, 1, 1, 1, 2, 2, 2, 2}, zero), column{},
 			[][]int32{{0, 1, 2, 3}, {4, 5, 6, 7}}},
-		{"one lives on", columnOf(all, []int32{1, 1, 1, 1, 1, 1, 1, 1}, zero), columnOf(all, []int32{1, 1, 2, 2, 3, 3, 4, 4}, zero), column{},
+		{"one lives on", columnOf(all, []int32{1, 1, 1, 1, 1, 1, 1, 1}, zero),
+			columnOf(all, []int32{1, 1, 2, 2, 3, 3, 4, 4}, zero), column{},
 			[][]int32{{0, 1, 2, 3, 4, 5, 6, 7}}},
-		{"the control links", columnOf(all, []int32{1, 1, 2, 2, 3, 3, 4, 4}, zero), columnOf(all, []int32{1, 1, 2, 2, 3, 3, 4, 4}, zero),
+		{"the control links", columnOf(all, []int32{1, 1, 2, 2, 3, 3, 4, 4}, zero),
+			columnOf(all, []int32{1, 1, 2, 2, 3, 3, 4, 4}, zero),
 			columnOf(all, []int32{1, 1, 2, 2, 2, 2, 4, 4}, zero), [][]int32{{0, 1}, {2, 3, 4, 5}, {6, 7}}},
-		{"one comes back", columnOf(all, []int32{1, 1, 2, 2, 1, 1, 3, 3}, zero), columnOf(all, []int32{1, 1, 2, 2, 3, 3, 4, 4}, zero), column{},
+		{"one comes back", columnOf(all, []int32{1, 1, 2, 2, 1, 1, 3, 3}, zero),
+			columnOf(all, []int32{1, 1, 2, 2, 3, 3, 4, 4}, zero), column{},
 			[][]int32{{0, 1, 4, 5}, {2, 3}, {6, 7}}},
-		{"every fourth block", columnOf([]int32{0, 4}, []int32{1, 2}, zero), columnOf(all, []int32{1, 1, 1, 1, 2, 2, 2, 2}, zero), column{},
+		{"every fourth block", columnOf([]int32{0, 4}, []int32{1, 2}, zero), columnOf(all, []int32{1, 1, 1, 1, 2, 2, 2, 2},
+			zero), column{},
 			[][]int32{{0}, {4}}},
-		{"a guest of blocks that do not count", columnOf([]int32{0, 1, 6, 7}, []int32{1, 1, 2, 2}, zero), columnOf(all, []int32{1, 1, 1, 2, 2, 3, 3, 3}, zero), column{},
+		{"a guest of blocks that do not count", columnOf([]int32{0, 1, 6, 7}, []int32{1, 1, 2, 2}, zero),
+			columnOf(all, []int32{1, 1, 1, 2, 2, 3, 3, 3}, zero), column{},
 			[][]int32{{0, 1}, {6, 7}}},
 	} {
 		rows := rowsOf(c.x, c.y, c.c, "lower")
@@ -57,7 +63,9 @@ func TestIncarnationsShareNoGuest(t *testing.T) {
 		}
 	}
 	// Several guests in a block link what any of them was in.
-	x := column{logs: columnOf(all[:4], []int32{0, 0, 0, 0}, zero).logs, guests: []series{{{block: 0, epoch: 1}, {block: 0, epoch: 2}, {block: 1, epoch: 2}, {block: 1, epoch: 3}, {block: 2, epoch: 4}, {block: 3, epoch: 5}}}}
+	x := column{logs: columnOf(all[:4], []int32{0, 0, 0, 0}, zero).logs,
+		guests: []series{{{block: 0, epoch: 1}, {block: 0, epoch: 2}, {block: 1, epoch: 2}, {block: 1, epoch: 3},
+			{block: 2, epoch: 4}, {block: 3, epoch: 5}}}}
 	y := columnOf(all[:4], []int32{1, 2, 3, 4}, zero)
 	if got := blocksOf(incarnations(rowsOf(x, y, column{}, "lower"), x, y)); !same(got, [][]int32{{0, 1}, {2}, {3}}) {
 		t.Errorf("several guests: %v", got)
@@ -115,7 +123,8 @@ func TestUnits(t *testing.T) {
 		}
 		units, scope := unitsOf(merged)
 		if !slices.Equal(sizes, c.merged) || len(units) != c.units || scope != c.scope {
-			t.Errorf("%v: merged %v, %d units, %s; want %v, %d, %s", c.sizes, sizes, len(units), scope, c.merged, c.units, c.scope)
+			t.Errorf("%v: merged %v, %d units, %s; want %v, %d, %s", c.sizes, sizes, len(units), scope, c.merged, c.units,
+				c.scope)
 		}
 		var blocks []int32
 		for _, u := range units {
@@ -166,12 +175,13 @@ func TestCoarse(t *testing.T) {
 		value func() float64
 		want  bool
 	}{
-		"constant":             {func() float64 { return 2 }, true},
-		"rounding":             {func() float64 { return 2 + 1e-14*r.NormFloat64() }, true},
-		"now and then a step":  {func() float64 { return 1 + math.Round(0.6*r.Float64()-0.05)*0.1 }, true},
-		"whole numbers, wide":  {func() float64 { return math.Round(100 * math.Exp(0.05*r.NormFloat64())) }, false},
-		"continuous":           {func() float64 { return math.Exp(0.0001 * r.NormFloat64()) }, false},
-		"continuous with tail": {func() float64 { return math.Exp(0.001*r.NormFloat64()) * (1 + math.Floor(1.05*r.Float64())) }, false},
+		"constant":            {func() float64 { return 2 }, true},
+		"rounding":            {func() float64 { return 2 + 1e-14*r.NormFloat64() }, true},
+		"now and then a step": {func() float64 { return 1 + math.Round(0.6*r.Float64()-0.05)*0.1 }, true},
+		"whole numbers, wide": {func() float64 { return math.Round(100 * math.Exp(0.05*r.NormFloat64())) }, false},
+		"continuous":          {func() float64 { return math.Exp(0.0001 * r.NormFloat64()) }, false},
+		"continuous with tail": {
+			func() float64 { return math.Exp(0.001*r.NormFloat64()) * (1 + math.Floor(1.05*r.Float64())) }, false},
 	} {
 		if got := coarse([][]row{unit(c.value)}); got != c.want {
 			t.Errorf("%s: %v", name, got)

@@ -54,7 +54,8 @@ func Widths(in dataset.Set) ([]Width, error) {
 		}
 		known := false
 		for _, c := range a.comparisons {
-			if c.Workload != workload || !c.Primary || c.Control || c.Family == FamilyEmulated || c.N == 0 || c.tested && c.Coarse {
+			if c.Workload != workload || !c.Primary || c.Control || c.Family == FamilyEmulated || c.N == 0 || c.tested &&
+				c.Coarse {
 				continue
 			}
 			known = true

@@ -94,7 +94,8 @@ func checkSpec(t *testing.T, s source, d *ast.GenDecl, spec ast.Spec) {
 		}
 	case *ast.ValueSpec:
 		// A constant of a named type is explained by that type.
-		if d.Doc != nil || spec.Doc != nil || spec.Comment != nil || spec.Type != nil || d.Lparen.IsValid() && d.Tok == token.CONST {
+		if d.Doc != nil || spec.Doc != nil || spec.Comment != nil || spec.Type != nil || d.Lparen.IsValid() &&
+			d.Tok == token.CONST {
 			return
 		}
 		if i := slices.IndexFunc(spec.Names, (*ast.Ident).IsExported); i >= 0 {
@@ -138,9 +139,10 @@ func TestUnracedStartNothing(t *testing.T) {
 // the run's seed.
 func TestNoClockNoChance(t *testing.T) {
 	forbidden := map[string][]string{
-		"time":         {"Now", "Since", "Until", "Sleep", "After", "Tick", "NewTimer", "NewTicker", "Local"},
-		"math/rand":    {"*"},
-		"math/rand/v2": {"Int", "IntN", "Int64", "Int64N", "Uint32", "Uint64", "Uint64N", "Float64", "Float32", "Perm", "Shuffle", "N", "NormFloat64", "ExpFloat64"},
+		"time":      {"Now", "Since", "Until", "Sleep", "After", "Tick", "NewTimer", "NewTicker", "Local"},
+		"math/rand": {"*"},
+		"math/rand/v2": {"Int", "IntN", "Int64", "Int64N", "Uint32", "Uint64", "Uint64N", "Float64", "Float32", "Perm",
+			"Shuffle", "N", "NormFloat64", "ExpFloat64"},
 	}
 	for _, room := range []string{"plan", "stats", "analyze"} {
 		for _, s := range sources(t, "internal/"+room) {
@@ -160,7 +162,8 @@ func TestNoClockNoChance(t *testing.T) {
 				if !ok {
 					return true
 				}
-				if x, ok := sel.X.(*ast.Ident); ok && x.Obj == nil && (slices.Contains(names[x.Name], sel.Sel.Name) || slices.Contains(names[x.Name], "*")) {
+				if x, ok := sel.X.(*ast.Ident); ok && x.Obj == nil && (slices.Contains(names[x.Name], sel.Sel.Name) ||
+					slices.Contains(names[x.Name], "*")) {
 					t.Errorf("%s: %s.%s: %s is pure", s.at(sel.Pos()), x.Name, sel.Sel.Name, room)
 				}
 				return true
@@ -208,7 +211,8 @@ func TestNoDevelopersPaths(t *testing.T) {
 	}
 	eachFile(t, func(name string, text []byte) {
 		// Fixtures may contain paths of other machines, and this package contains the patterns.
-		if bytes.IndexByte(text, 0) >= 0 || strings.Contains(name, "testdata/") || strings.HasPrefix(name, "internal/archtest/") {
+		if bytes.IndexByte(text, 0) >= 0 || strings.Contains(name, "testdata/") ||
+			strings.HasPrefix(name, "internal/archtest/") {
 			return
 		}
 		for _, re := range bad {

@@ -29,21 +29,27 @@ var rooms = []struct {
 	{"instance", []string{"cgroup"}, groundRule},
 	{"host", []string{"host/procfs", "xenctl"}, "host says what the machine is: it watches nothing, and judges nothing"},
 	{"host/procfs", nil, groundRule},
-	{"host/watch", []string{"host/procfs", "prompt"}, "a watcher sees what happens on the host, and does not know the trial"},
-	{"host/doctor", []string{"host", "host/watch"}, "doctor judges what host and watch have read; it reads nothing itself"},
+	{"host/watch", []string{"host/procfs", "prompt"},
+		"a watcher sees what happens on the host, and does not know the trial"},
+	{"host/doctor", []string{"host", "host/watch"},
+		"doctor judges what host and watch have read; it reads nothing itself"},
 	{"prompt", nil, groundRule},
 	{"xenctl", nil, groundRule},
 
 	// The data flow, from left to right.
 	{"campaign", []string{"strict"}, "a campaign does not know how anything runs"},
 	{"plan", []string{"campaign", "stats"}, "a plan knows campaigns: seed in, schedule out"},
-	{"keeper", []string{"system", "agent", "instance", "sandbox", "terminal"}, "a keeper holds one guest that people use by hand; it knows nothing of campaigns and runs"},
-	{"run", []string{"plan", "campaign", "store", "system", "workload", "probe", "host/watch", "agent", "image", "cgroup", "instance", "sandbox", "stats", "prompt"},
+	{"keeper", []string{"system", "agent", "instance", "sandbox", "terminal"},
+		"a keeper holds one guest that people use by hand; it knows nothing of campaigns and runs"},
+	{"run", []string{"plan", "campaign", "store", "system", "workload", "probe", "host/watch", "agent", "image", "cgroup",
+		"instance", "sandbox", "stats", "prompt"},
 		"run walks the plan; it does not know how a guest is made (system/...), nor what the numbers mean (analyze, report)"},
-	{"experiment", []string{"campaign", "plan", "run", "store", "dataset", "analyze", "workload", "workload/builtin", "probe", "system", "system/all", "system/xen", "host", "image",
+	{"experiment", []string{"campaign", "plan", "run", "store", "dataset", "analyze", "workload", "workload/builtin",
+		"probe", "system", "system/all", "system/xen", "host", "image",
 		"agentbin", "cgroup", "instance", "network", "sandbox", "volume"},
 		"an experiment takes a campaign to a complete run; it shows nothing, so it never imports report"},
-	{"experiment/experimenttest", []string{"campaign", "store", "workload/builtin"}, "experimenttest writes run files for tests"},
+	{"experiment/experimenttest", []string{"campaign", "store", "workload/builtin"},
+		"experimenttest writes run files for tests"},
 	{"store", []string{"agent", "histogram"}, "a store holds what happened, and does not know what analysis makes of it"},
 	{"store/crash", nil, "crash is a disk for tests; it knows SQLite and nothing of runs"},
 	{"store/storetest", nil, "storetest makes hostile run files of given ones; it knows their tables alone"},
@@ -54,19 +60,23 @@ var rooms = []struct {
 		"analyze reads a data set: it never imports system, run, or what shows its results"},
 	{"paper", []string{"strict", "nearest", "campaign", "workload", "workload/builtin", "dataset", "analyze", "report"},
 		"paper holds published figures, and shows what analyze found beside them: it makes no runs and opens none"},
-	{"report", []string{"analyze", "dataset", "store", "stats", "plan", "campaign", "host", "nearest"}, "report shows what analyze found: it never imports system, nor run"},
+	{"report", []string{"analyze", "dataset", "store", "stats", "plan", "campaign", "host", "nearest"},
+		"report shows what analyze found: it never imports system, nor run"},
 
-	{"report/page", []string{"analyze", "dataset", "store", "stats", "plan", "campaign", "host", "host/doctor", "nearest", "report",
+	{"report/page", []string{"analyze", "dataset", "store", "stats", "plan", "campaign", "host", "host/doctor", "nearest",
+		"report",
 		"fleet"},
 		"a page shows what analyze found: it never imports system, nor run"},
 	{"report/reporttest", []string{"analyze"}, "reporttest has a result for tests of whatever shows one"},
 	{"report/page/pagetest", nil, "pagetest opens pages, and does not know what is on them"},
-	{"compare", []string{"analyze", "dataset", "store", "stats", "campaign", "host", "report", "workload", "workload/builtin"}, "a comparison reads finished runs: it never imports system, nor run"},
+	{"compare", []string{"analyze", "dataset", "store", "stats", "campaign", "host", "report", "workload",
+		"workload/builtin"}, "a comparison reads finished runs: it never imports system, nor run"},
 	{"fleet", []string{"analyze", "campaign", "compare", "dataset", "host", "host/doctor", "report", "stats", "store",
 		"strict"},
 		"a fleet is read from finished runs: it never imports system, nor run"},
 	{"fleet/remote", nil, "remote copies programs and files; it does not know what is in them"},
-	{"serve", []string{"analyze", "dataset", "store", "compare", "report", "report/page", "campaign", "plan", "host"}, "a server reads runs and changes none: it never imports system, nor run"},
+	{"serve", []string{"analyze", "dataset", "store", "compare", "report", "report/page", "campaign", "plan", "host"},
+		"a server reads runs and changes none: it never imports system, nor run"},
 
 	// What run is based on.
 	{"image", nil, "an image does not know the systems that it serves"},
@@ -75,18 +85,22 @@ var rooms = []struct {
 	{"workload/tool", []string{"histogram"}, "a reader of a tool's output knows no workload"},
 	{"workload/builtin", []string{"histogram", "nearest", "workload", "workload/tool"},
 		"a workload does not know the system that it runs on"},
-	{"probe", []string{"host/procfs", "host/watch", "cgroup", "xenctl"}, "a probe sees the host, and does not know which trial is good"},
+	{"probe", []string{"host/procfs", "host/watch", "cgroup", "xenctl"},
+		"a probe sees the host, and does not know which trial is good"},
 	{"system", []string{"agent", "cgroup", "image", "network", "sandbox", "volume"},
 		"a system does not know workloads and statistics"},
-	{"system/systemtest", []string{"system", "agent", "agentbin", "cgroup", "host", "image", "instance", "network", "probe", "prompt", "sandbox", "volume"},
+	{"system/systemtest", []string{"system", "agent", "agentbin", "cgroup", "host", "image", "instance", "network",
+		"probe", "prompt", "sandbox", "volume"},
 		"the conformance suite knows the contract, and no driver"},
 	{"system/fake", []string{"system", "agent", "agent/wire", "agent/server", "cgroup", "network"},
-		"the fake is a driver whose guest, with the agent, is in this process; it knows no other driver, nor workloads and statistics"},
+		"the fake is a driver whose guest, with the agent, is in this process; it knows no other driver, nor workloads and " +
+			"statistics"},
 	{"system/oci", []string{"system"}, "a bundle is the same for every OCI runtime: it knows the contract alone"},
 	{"system/libvirt", []string{"system", "system/ssh", "cgroup", "network", "sandbox", "volume"},
 		"a driver knows the contract; into a domain that is there, libvirt's goes by SSH"},
 	{"system/all", []string{"system", "system/..."}, "the registry is a list of drivers"},
-	{"system/...", []string{"system", "system/oci", "agent", "agent/token", "cgroup", "network", "sandbox", "volume", "xenctl"},
+	{"system/...", []string{"system", "system/oci", "agent", "agent/token", "cgroup", "network", "sandbox", "volume",
+		"xenctl"},
 		"a driver knows the contract; drivers do not know each other, nor workloads and statistics"},
 
 	// What runs in a guest.
@@ -147,7 +161,9 @@ func TestTestImports(t *testing.T) {
 		for _, imp := range slices.Concat(p.TestImports, p.XTestImports) {
 			imported, _ := strings.CutPrefix(imp, module+"internal/")
 			switch room := strings.TrimPrefix(p.short(), "internal/"); {
-			case matches("system/...", imported) && slices.Contains([]string{"campaign", "plan", "stats", "analyze", "report", "workload", "workload/builtin", "store"}, room):
+			case matches("system/...", imported) &&
+				slices.Contains([]string{"campaign", "plan", "stats", "analyze", "report", "workload", "workload/builtin", "store"},
+					room):
 				t.Errorf("the tests of %s import internal/%s: they must run where no guest can", p.short(), imported)
 			case matches("workload/...", imported) && matches("system/...", room):
 				t.Errorf("the tests of %s import internal/workload: a system is tested with the conformance suite", p.short())
@@ -159,7 +175,8 @@ func TestTestImports(t *testing.T) {
 // TestPurity: results of these packages depend only on their input, so none of them can access the
 // machine.
 func TestPurity(t *testing.T) {
-	pure := []string{"fault", "nearest", "model", "strict", "paper", "campaign", "plan", "stats", "analyze", "workload", "workload/tool", "workload/builtin"}
+	pure := []string{"fault", "nearest", "model", "strict", "paper", "campaign", "plan", "stats", "analyze", "workload",
+		"workload/tool", "workload/builtin"}
 	forbidden := []string{
 		"os", "os/...", "net", "net/http", "syscall", "database/sql", "io/ioutil", "crypto/rand", "log", "log/slog",
 		"golang.org/x/sys/...", "runtime/debug", "unsafe", "plugin",
@@ -220,7 +237,8 @@ func TestAgentIsSmall(t *testing.T) {
 		"golang.org/x/sys/...", "google.golang.org/protobuf/...",
 		// ttRPC's status codes, but not the rest of gRPC.
 		"google.golang.org/grpc/codes", "google.golang.org/grpc/status", "google.golang.org/grpc/internal/...",
-		"google.golang.org/grpc/connectivity", "google.golang.org/grpc/grpclog/...", "google.golang.org/grpc/serviceconfig", "google.golang.org/grpc/attributes",
+		"google.golang.org/grpc/connectivity", "google.golang.org/grpc/grpclog/...", "google.golang.org/grpc/serviceconfig",
+		"google.golang.org/grpc/attributes",
 		"google.golang.org/genproto/googleapis/rpc/...",
 	}
 	for _, p := range goList(t, "-deps", "./cmd/tare-agent") {

@@ -58,7 +58,8 @@ func goCommand(t *testing.T, args ...string) []byte {
 
 func goList(t *testing.T, args ...string) []listed {
 	t.Helper()
-	out := goCommand(t, append([]string{"list", "-json=ImportPath,Dir,Standard,GoFiles,Imports,TestImports,XTestImports,Module"}, args...)...)
+	out := goCommand(t, append([]string{"list",
+		"-json=ImportPath,Dir,Standard,GoFiles,Imports,TestImports,XTestImports,Module"}, args...)...)
 	var list []listed
 	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p listed

@@ -21,7 +21,8 @@ type Boot struct {
 const minRounds = 4
 
 var bootKeys = []strict.Key[Boot]{
-	strict.Field("entry", "Entry of GRUB's menu that boots it, in the form that grub-reboot takes. Absent: boot the host by hand, then continue with tare resume.",
+	strict.Field("entry", "Entry of GRUB's menu that boots it, in the form that grub-reboot takes. Absent: boot the "+
+		"host by hand, then continue with tare resume.",
 		textKind, func(b *Boot) *string { return &b.Entry }),
 }
 
@@ -42,7 +43,8 @@ func (r *checker) checkBoots(c *Campaign, known Known) {
 	}
 	for _, b := range c.Boots {
 		if b.Name != model.BootLinux && b.Name != model.BootXen {
-			r.FailWord("boots."+b.Name, b.Name, []string{model.BootLinux, model.BootXen}, "unknown boot %q; the boots are %s and %s", b.Name, model.BootLinux, model.BootXen)
+			r.FailWord("boots."+b.Name, b.Name, []string{model.BootLinux, model.BootXen},
+				"unknown boot %q; the boots are %s and %s", b.Name, model.BootLinux, model.BootXen)
 			return
 		}
 	}
@@ -90,11 +92,14 @@ func (r *checker) checkRounds(c *Campaign) {
 	}
 	switch {
 	case c.Precision > 0 || !c.Blocks.Fixed():
-		r.Fail("blocks", "blocks: a campaign with boots needs a fixed number of blocks: a precision counts blocks, but the boots are what varies")
+		r.Fail("blocks", "blocks: a campaign with boots needs a fixed number of blocks: a precision counts blocks, but the "+
+			"boots are what varies")
 	case c.RecreateEvery == 0:
-		r.Fail("recreate_every", "recreate_every: in a campaign with boots it is the number of blocks in each boot, at least 1")
+		r.Fail("recreate_every", "recreate_every: in a campaign with boots it is the number of blocks in each boot, at "+
+			"least 1")
 	case (c.Blocks.Max+c.RecreateEvery-1)/c.RecreateEvery < minRounds:
-		r.Fail("blocks", "blocks %d with recreate_every %d make %d rounds of boots; an interval over boots needs at least %d", c.Blocks.Max, c.RecreateEvery,
+		r.Fail("blocks", "blocks %d with recreate_every %d make %d rounds of boots; an interval over boots needs at least %d",
+			c.Blocks.Max, c.RecreateEvery,
 			(c.Blocks.Max+c.RecreateEvery-1)/c.RecreateEvery, minRounds)
 	}
 }

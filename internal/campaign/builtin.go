@@ -32,7 +32,8 @@ func Builtin(name string) ([]byte, error) {
 		if word := strict.Near(name, BuiltinNames()); word != "" {
 			hint = " (did you mean \"" + word + "\"?)"
 		}
-		return nil, fault.Campaignf("no built-in campaign %s%s; the built-in campaigns are: %s", strict.Quote(name), hint, strings.Join(BuiltinNames(), ", "))
+		return nil, fault.Campaignf("no built-in campaign %s%s; the built-in campaigns are: %s", strict.Quote(name), hint,
+			strings.Join(BuiltinNames(), ", "))
 	}
 	return text, nil
 }

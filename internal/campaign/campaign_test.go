@@ -22,15 +22,17 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // lab is what the tests know: two CPUs, 4 GiB, and systems of every kind.
 func lab() Known {
-	container := Limits{Usable: true, CPUCap: true, Pin: true, ReleasesMemory: true, Networks: []string{"bridged", "nat"}, Backings: []string{"block"},
-		Open: true, IOCap: IOCap{Backings: []string{model.BackingLoop, model.BackingBlock}}}
+	container := Limits{Usable: true, CPUCap: true, Pin: true, ReleasesMemory: true, Networks: []string{"bridged", "nat"},
+		Backings: []string{"block"},
+		Open:     true, IOCap: IOCap{Backings: []string{model.BackingLoop, model.BackingBlock}}}
 	return Known{
 		Systems: map[string]Limits{
 			"native": container, "lxc": container, "runc": container,
-			"qemu-tcg": {Usable: true, CPUCap: true, Pin: true, MinMemory: 128 * MiB, MaxVCPUs: 8, Backings: []string{model.BackingRaw, model.BackingQCOW2}},
-			"uml":      {Usable: true, MaxVCPUs: 1, IOCap: IOCap{Why: "none"}, NetCap: "no port"},
-			"kvm":      {Why: "there is no /dev/kvm", Remedy: "modprobe kvm_intel", CPUCap: true, Pin: true},
-			"xen-pv":   {Why: "the host is not booted under Xen"},
+			"qemu-tcg": {Usable: true, CPUCap: true, Pin: true, MinMemory: 128 * MiB, MaxVCPUs: 8,
+				Backings: []string{model.BackingRaw, model.BackingQCOW2}},
+			"uml":    {Usable: true, MaxVCPUs: 1, IOCap: IOCap{Why: "none"}, NetCap: "no port"},
+			"kvm":    {Why: "there is no /dev/kvm", Remedy: "modprobe kvm_intel", CPUCap: true, Pin: true},
+			"xen-pv": {Why: "the host is not booted under Xen"},
 			"ssh": {
 				Usable: true, ReleasesMemory: true, Target: "ssh://USER@HOST",
 				CheckTarget: func(target string) error {
@@ -51,7 +53,8 @@ func lab() Known {
 			"untar-kernel": {Unit: "files", Min: 1, Disk: func(int64) int64 { return 150 << 20 }},
 		},
 		Host: Host{CPUs: model.FirstCPUs(2), Memory: 4 * GiB, Lacks: map[string]string{
-			"nat": "its kernel has no NAT", "/dev/vdz": "device /dev/vdz holds ext4 named photos; if nobody needs that any more: --destroy /dev/vdz",
+			"nat": "its kernel has no NAT", "/dev/vdz": "device /dev/vdz holds ext4 named photos; if nobody needs that any " +
+				"more: --destroy /dev/vdz",
 		}},
 		NewSeed: func() uint64 { return 42 },
 	}
@@ -189,9 +192,12 @@ func TestFull(t *testing.T) {
 	quarter.Name, quarter.CPUCap = "quarter", 0.25
 	mine := func(threads string) Workload {
 		return Workload{Name: "mine", Params: []model.Setting{{Name: "threads", Value: threads}}, Own: Custom{
-			Command: []string{"bench", "-n", "{size}", "{threads}", "7"}, Prepare: []string{"sh", "-c", "mkdir x; cd x"}, Clean: []string{"rm", "x"},
-			Server: []string{"serve", "{server}"}, Ready: []string{"ping"}, Files: []File{{"job.ini", "a={size}\n"}}, Packages: []string{"bench"},
-			Expect: "^done$", Refuse: "(?i)error", SizeUnit: "units", MinSize: 5, MaxSize: 5_000_000, Disk: 16 * MiB, Timeout: 10 * time.Second,
+			Command: []string{"bench", "-n", "{size}", "{threads}", "7"}, Prepare: []string{"sh", "-c", "mkdir x; cd x"},
+			Clean:  []string{"rm", "x"},
+			Server: []string{"serve", "{server}"}, Ready: []string{"ping"}, Files: []File{{"job.ini", "a={size}\n"}},
+			Packages: []string{"bench"},
+			Expect:   "^done$", Refuse: "(?i)error", SizeUnit: "units", MinSize: 5, MaxSize: 5_000_000, Disk: 16 * MiB,
+			Timeout: 10 * time.Second,
 			Metrics: []Metric{
 				{Name: "rate", Unit: "1/s", Better: "higher", Regex: "^rate (.+)$", Which: "last", Scale: 1000},
 				{Name: "p95", Unit: "s", Better: "lower", JSON: "a.0.b", Scale: 1},
@@ -232,7 +238,8 @@ func TestFull(t *testing.T) {
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got  %+v\nwant %+v", c, want)
 	}
-	if len(warnings) != 2 || !strings.Contains(warnings[0].Msg, `"spare" is not used`) || !strings.Contains(warnings[1].Msg, `"kvm" is left out`) {
+	if len(warnings) != 2 || !strings.Contains(warnings[0].Msg, `"spare" is not used`) ||
+		!strings.Contains(warnings[1].Msg, `"kvm" is left out`) {
 		t.Errorf("warnings %v", warnings)
 	}
 	golden(t, "testdata/full.resolved.json", c.Resolved())
@@ -270,7 +277,8 @@ func TestDefaults(t *testing.T) {
 			Name: "default", VCPUs: 1, MemoryBytes: 512 << 20, DiskBytes: 1 << 30, DiskFS: "ext4", Backing: "loop",
 			Network: "none", Hardening: "product",
 		}},
-		Arms:     []Arm{{Name: "lxc", System: "lxc", Flavor: "default"}, {Name: "native", System: "native", Flavor: "default"}},
+		Arms: []Arm{{Name: "lxc", System: "lxc", Flavor: "default"},
+			{Name: "native", System: "native", Flavor: "default"}},
 		Baseline: "native", Workloads: []Workload{{Name: "openssl-enc"}}, Scenarios: []Scenario{{Name: model.Solo}},
 		TrialTime: time.Second, Blocks: Blocks{10, 10}, Delta: 2, RecreateEvery: Auto, EmulatedShare: 10,
 		Timeout: 5 * time.Minute, OutputLimit: 16 * MiB,
@@ -284,15 +292,16 @@ func TestDefaults(t *testing.T) {
 func TestGood(t *testing.T) {
 	const rest = "\nname: a\nworkloads: [openssl-enc]\n"
 	for name, text := range map[string]string{
-		"byte order mark":        "\ufeffname: a\narms: [native]\nworkloads: [openssl-enc]",
-		"CRLF":                   "name: a\r\narms:\r\n  - native\r\nworkloads: [openssl-enc]\r\n",
-		"JSON":                   `{"name": "a", "arms": ["native"], "workloads": ["openssl-enc"]}`,
-		"directive":              "%YAML 1.2\n---\nname: a\narms: [native]\nworkloads: [openssl-enc]\n",
-		"range with a budget":    "arms: [native]\nblocks: {min: 3, max: 9}\nbudget: 5m" + rest,
-		"precision alone":        "arms: [native]\nprecision: 2%" + rest,
-		"seed nought":            "arms: [native]\nseed: 0" + rest,
-		"aliased arm":            "arms: [&a native, {name: b, system: *a}]" + rest,
-		"unequal arm left out":   "flavors: {a: {}, b: {vcpus: 2}}\narms: [native, {system: kvm, flavor: b, if_usable: true}]" + rest,
+		"byte order mark":     "\ufeffname: a\narms: [native]\nworkloads: [openssl-enc]",
+		"CRLF":                "name: a\r\narms:\r\n  - native\r\nworkloads: [openssl-enc]\r\n",
+		"JSON":                `{"name": "a", "arms": ["native"], "workloads": ["openssl-enc"]}`,
+		"directive":           "%YAML 1.2\n---\nname: a\narms: [native]\nworkloads: [openssl-enc]\n",
+		"range with a budget": "arms: [native]\nblocks: {min: 3, max: 9}\nbudget: 5m" + rest,
+		"precision alone":     "arms: [native]\nprecision: 2%" + rest,
+		"seed nought":         "arms: [native]\nseed: 0" + rest,
+		"aliased arm":         "arms: [&a native, {name: b, system: *a}]" + rest,
+		"unequal arm left out": "flavors: {a: {}, b: {vcpus: 2}}\n" +
+			"arms: [native, {system: kvm, flavor: b, if_usable: true}]" + rest,
 		"containers share":       "flavors: {a: {memory: 3GiB}}\narms: [native, lxc, runc]" + rest,
 		"cpuset as a number":     "flavors: {a: {cpuset: 1}}\narms: [native]" + rest,
 		"native is not the only": "arms: [lxc, runc]" + rest,
@@ -365,7 +374,8 @@ scenarios:
 		t.Fatal(err)
 	}
 	want := []Scenario{
-		{Name: "solo"}, {Name: "four", Guests: 4}, {Name: "crowd", Guests: 28}, {Name: "noisy", Neighbours: []string{"cpu", "memory"}},
+		{Name: "solo"}, {Name: "four", Guests: 4}, {Name: "crowd", Guests: 28},
+		{Name: "noisy", Neighbours: []string{"cpu", "memory"}},
 		{Name: "mixed", Mix: []Part{{Flavor: "quarter", Guests: 16}, {Flavor: "whole", Guests: 1}}},
 		{Name: "fit-2", Guests: 2, Slowdown: 2.5}, {Name: "fit-8", Guests: 8, Slowdown: 2.5},
 		{Name: "room-3", Guests: 3, MemoryLeft: 256 * MiB}, {Name: "room-400", Guests: 400, MemoryLeft: 256 * MiB},
@@ -381,12 +391,14 @@ scenarios:
 	if len(c.Warnings) != 0 { // of memory, which is what is asked for
 		t.Errorf("warnings %v", c.Warnings)
 	}
-	if room := c.Scenarios[len(c.Scenarios)-1].Text(); room != "400 guests at once; with 256MiB of the host's memory left, and no other guests" {
+	if room := c.Scenarios[len(c.Scenarios)-1].Text(); room != "400 guests at once; with 256MiB of the host's memory "+
+		"left, and no other guests" {
 		t.Errorf("%q", room)
 	}
 	checkResolved(t, c)
 	before, _, _ := strings.Cut(text, "  - {name: room")
-	if c, err = Parse("several.yaml", []byte(before), lab()); err != nil || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0].Msg, "used all of their memory") {
+	if c, err = Parse("several.yaml", []byte(before), lab()); err != nil || len(c.Warnings) != 1 ||
+		!strings.Contains(c.Warnings[0].Msg, "used all of their memory") {
 		t.Errorf("%v, warnings %v", err, c.Warnings)
 	}
 }

@@ -110,7 +110,8 @@ func (r *checker) checkArm(c *Campaign, i int, systems map[string]Limits) {
 	}
 	for j, other := range c.Arms[:i] {
 		if other.Name == a.Name {
-			r.Fail(path+".name", "arm %q appears twice, first in line %d; give one of them another name", a.Name, r.Line(fmt.Sprintf("arms[%d]", j)))
+			r.Fail(path+".name", "arm %q appears twice, first in line %d; give one of them another name", a.Name,
+				r.Line(fmt.Sprintf("arms[%d]", j)))
 		}
 	}
 	flavor, ok := c.Flavor(a.Flavor)
@@ -151,12 +152,14 @@ func (r *checker) checkLimits(path string, a Arm, flavor model.Flavor, limits Li
 			a.Name, a.System, flavor.Name, flavor.CPUs)
 	}
 	if memory := Bytes(flavor.MemoryBytes); memory < limits.MinMemory {
-		r.Fail(path, "arm %q: %s needs %s of memory, but flavor %q has %s", a.Name, a.System, limits.MinMemory, flavor.Name, memory)
+		r.Fail(path, "arm %q: %s needs %s of memory, but flavor %q has %s", a.Name, a.System, limits.MinMemory, flavor.Name,
+			memory)
 	}
 	r.checkPlaces(path, a, flavor, limits)
 	r.checkArmCaps(path, a, flavor, limits)
 	if limits.MaxVCPUs > 0 && flavor.VCPUs > limits.MaxVCPUs {
-		r.Fail(path, "arm %q: %s supports vcpus up to %d, but flavor %q has %d", a.Name, a.System, limits.MaxVCPUs, flavor.Name, flavor.VCPUs)
+		r.Fail(path, "arm %q: %s supports vcpus up to %d, but flavor %q has %d", a.Name, a.System, limits.MaxVCPUs,
+			flavor.Name, flavor.VCPUs)
 	}
 }
 
@@ -234,7 +237,8 @@ func (r *checker) checkEqual(c *Campaign) {
 			continue
 		}
 		if diff := differences(f, want); len(diff) > 0 {
-			r.Fail(fmt.Sprintf("arms[%d].flavor", i), "arm %q and the baseline %q have unequal resources: %s; if that is intended, set allow_unequal: true",
+			r.Fail(fmt.Sprintf("arms[%d].flavor", i), "arm %q and the baseline %q have unequal resources: %s; if that is "+
+				"intended, set allow_unequal: true",
 				a.Name, base.Name, strings.Join(diff, ", "))
 		}
 	}
@@ -290,7 +294,8 @@ func (r *checker) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) 
 	}
 	for _, k := range customKeys {
 		if r.Has(path + "." + k.Name) {
-			r.Fail(path+"."+k.Name, "%s is only for a workload of your own; without a command, %q is one of tare's", k.Name, w.Name)
+			r.Fail(path+"."+k.Name, "%s is only for a workload of your own; without a command, %q is one of tare's", k.Name,
+				w.Name)
 		}
 	}
 	if workloads == nil {
@@ -388,7 +393,8 @@ func (r *checker) checkEffort(c *Campaign) {
 		r.Fail("trial_time", "trial_time %s is out of range: 10ms to 1h", FormatDuration(c.TrialTime))
 	}
 	if r.Sound("timeout", "trial_time") && c.Timeout < 2*c.TrialTime {
-		r.Fail("timeout", "timeout %s is less than twice the trial_time of %s", FormatDuration(c.Timeout), FormatDuration(c.TrialTime))
+		r.Fail("timeout", "timeout %s is less than twice the trial_time of %s", FormatDuration(c.Timeout),
+			FormatDuration(c.TrialTime))
 	}
 	if r.Sound("budget", "trial_time") && r.Has("budget") && c.Budget < c.TrialTime {
 		r.Fail("budget", "budget %s is less than one trial_time of %s", FormatDuration(c.Budget), FormatDuration(c.TrialTime))
@@ -405,9 +411,11 @@ func (r *checker) checkEffort(c *Campaign) {
 	case b.Min > b.Max:
 		r.Fail("blocks", "blocks: min %d is more than max %d", b.Min, b.Max)
 	case r.Has("precision") && b.Fixed():
-		r.Fail("blocks", "blocks: a precision needs a range instead of a fixed number; write {min: %d, max: %d}", minPrecise, max(b.Max, 10*minPrecise))
+		r.Fail("blocks", "blocks: a precision needs a range instead of a fixed number; write {min: %d, max: %d}", minPrecise,
+			max(b.Max, 10*minPrecise))
 	case r.Has("precision") && b.Min < minPrecise:
-		r.Fail("blocks", "blocks: a precision is checked after min blocks, which must be at least %d, not %d", minPrecise, b.Min)
+		r.Fail("blocks", "blocks: a precision is checked after min blocks, which must be at least %d, not %d", minPrecise,
+			b.Min)
 	case !b.Fixed() && !r.Has("precision") && !r.Has("budget"):
 		r.Fail("blocks", "blocks: {min, max} needs a precision or a budget that decides between them")
 	}

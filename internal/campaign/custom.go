@@ -66,7 +66,8 @@ var (
 		word := strict.Scalar("a word", strict.Schema{"type": []string{"string", "integer", "number", "boolean"}}, noNUL,
 			func(s string) any { return s }, strict.Text, strict.Block, strict.Integer, strict.Float, strict.Bool)
 		// Plain text is a line for the shell.
-		return strict.Shorthand(strict.List("words", maxCommand, word), word, func(s string) []string { return []string{"sh", "-c", s} })
+		return strict.Shorthand(strict.List("words", maxCommand, word), word,
+			func(s string) []string { return []string{"sh", "-c", s} })
 	}()
 
 	regexKind = strict.Scalar("a regular expression", strict.Schema{"type": "string"},
@@ -91,7 +92,8 @@ var (
 	fileNameKind = strict.Scalar("the name of a file", strict.Schema{"type": "string", "pattern": filePattern},
 		func(s string) (string, error) {
 			if !isFileName(s) {
-				return "", fmt.Errorf("%s is not one: up to 100 letters, digits and any of _.-, without a directory", strict.Quote(s))
+				return "", fmt.Errorf("%s is not one: up to 100 letters, digits and any of _.-, without a directory",
+					strict.Quote(s))
 			}
 			return s, nil
 		},
@@ -124,18 +126,23 @@ var fileKeys = []strict.Key[File]{
 var metricKeys = []strict.Key[Metric]{
 	strict.Required(strict.Field("name", "Name of the metric.",
 		strict.Name, func(m *Metric) *string { return &m.Name })),
-	strict.Required(strict.Field("unit", "Its unit: s, B/s, bit/s, 1/s and B are scaled for display, others are shown as they are.",
+	strict.Required(strict.Field("unit", "Its unit: s, B/s, bit/s, 1/s and B are scaled for display, others are shown "+
+		"as they are.",
 		textKind, func(m *Metric) *string { return &m.Unit })),
 	strict.Required(strict.Field("better", "Which direction is better.",
 		strict.OneOf("lower", "higher"), func(m *Metric) *string { return &m.Better })),
 	strict.Field("about", "What the figure means, in one line.",
 		textKind, func(m *Metric) *string { return &m.About }),
-	strict.Field("regex", "Where the figure is: a regular expression (RE2) with exactly one group, which is the number; ^ and $ match at line ends.",
+	strict.Field("regex", "Where the figure is: a regular expression (RE2) with exactly one group, which is the number; "+
+		"^ and $ match at line ends.",
 		regexKind, func(m *Metric) *string { return &m.Regex }),
-	strict.Field("json", "Where the figure is in JSON on standard output: keys and indices separated by dots, such as jobs.0.read.iops.",
+	strict.Field("json", "Where the figure is in JSON on standard output: keys and indices separated by dots, such as "+
+		"jobs.0.read.iops.",
 		textKind, func(m *Metric) *string { return &m.JSON }),
-	strict.Field("csv", "Where the figure is in comma-separated values on standard output: the column's name, or its number from 1 if there are no names.",
-		strict.Scalar("a column's name or number", strict.Schema{"type": []string{"string", "integer"}}, noNUL, func(s string) any { return s }, strict.Text, strict.Integer),
+	strict.Field("csv", "Where the figure is in comma-separated values on standard output: the column's name, or its "+
+		"number from 1 if there are no names.",
+		strict.Scalar("a column's name or number", strict.Schema{"type": []string{"string", "integer"}}, noNUL,
+			func(s string) any { return s }, strict.Text, strict.Integer),
 		func(m *Metric) *string { return &m.CSV }),
 	strict.Field("which", "Which one of several figures counts. Absent: there must be exactly one.",
 		strict.OneOf("first", "last"), func(m *Metric) *string { return &m.Which }),
@@ -145,13 +152,15 @@ var metricKeys = []strict.Key[Metric]{
 
 // customKeys are the keys of a workload that the file itself defines.
 var customKeys = []strict.Key[Workload]{
-	strict.Field("command", "Command of a workload of your own, timed by the host's clock: a list of words, or a line for the shell. {size} stands for the size of a trial.",
+	strict.Field("command", "Command of a workload of your own, timed by the host's clock: a list of words, or a line "+
+		"for the shell. {size} stands for the size of a trial.",
 		argvKind, func(w *Workload) *[]string { return &w.Own.Command }),
 	strict.Field("prepare", "Command that runs before each trial, untimed.",
 		argvKind, func(w *Workload) *[]string { return &w.Own.Prepare }),
 	strict.Field("clean", "Command that runs after each trial, untimed, after the server has stopped.",
 		argvKind, func(w *Workload) *[]string { return &w.Own.Clean }),
-	strict.Field("server", "Server that runs beside the command; it must stay in the foreground. {server} stands for its address.",
+	strict.Field("server", "Server that runs beside the command; it must stay in the foreground. {server} stands for "+
+		"its address.",
 		argvKind, func(w *Workload) *[]string { return &w.Own.Server }),
 	strict.Field("ready", "Command that succeeds when the server is ready.",
 		argvKind, func(w *Workload) *[]string { return &w.Own.Ready }),
@@ -159,12 +168,15 @@ var customKeys = []strict.Key[Workload]{
 		strict.List("files", 20, strict.Object("a file", fileKeys)), func(w *Workload) *[]File { return &w.Own.Files }),
 	strict.Field("packages", "Debian packages that the commands need.",
 		strict.List("packages", 100, packageKind), func(w *Workload) *[]string { return &w.Own.Packages }),
-	strict.Field("expect", "Regular expression that the command's output must match for the trial to count: proof that the work was done.",
+	strict.Field("expect", "Regular expression that the command's output must match for the trial to count: proof that "+
+		"the work was done.",
 		regexKind, func(w *Workload) *string { return &w.Own.Expect }),
 	strict.Field("refuse", "Regular expression that the command's output must not match.",
 		regexKind, func(w *Workload) *string { return &w.Own.Refuse }),
-	strict.Field("metrics", "Figures in the command's output; the first is the primary one. The metric time, by the host's clock, always exists.",
-		strict.List("metrics", 50, strict.Object("a metric", metricKeys)), func(w *Workload) *[]Metric { return &w.Own.Metrics }),
+	strict.Field("metrics", "Figures in the command's output; the first is the primary one. The metric time, by the "+
+		"host's clock, always exists.",
+		strict.List("metrics", 50, strict.Object("a metric", metricKeys)),
+		func(w *Workload) *[]Metric { return &w.Own.Metrics }),
 	strict.Field("size_unit", "What a size counts. Absent: units.",
 		textKind, func(w *Workload) *string { return &w.Own.SizeUnit }),
 	strict.Field("min_size", "Smallest size, at which calibration begins. Absent: 1.",
@@ -272,7 +284,8 @@ func (r *checker) checkMetric(path string, m Metric, before []Metric) {
 	}
 	if m.Regex != "" {
 		if n := regexp.MustCompile(m.Regex).NumSubexp(); n != 1 {
-			r.Fail(path+".regex", "the regular expression of metric %q has %d groups; it needs exactly one, the figure; (?:…) does not count as a group", m.Name, n)
+			r.Fail(path+".regex", "the regular expression of metric %q has %d groups; it needs exactly one, the figure; (?:…) "+
+				"does not count as a group", m.Name, n)
 		}
 	}
 	if m.JSON != "" && m.Which != "" {

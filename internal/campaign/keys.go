@@ -99,7 +99,8 @@ var flavorKeys = []strict.Key[model.Flavor]{
 		strict.Whole[int](1, model.MaxCPUs), func(f *model.Flavor) *int { return &f.VCPUs }, 1),
 	strict.FieldOr("memory", "Memory of the guest, with its unit.",
 		sizeKind, func(f *model.Flavor) *Bytes { return (*Bytes)(&f.MemoryBytes) }, 512*MiB),
-	strict.Field("cpu_cap", "CPU time limit of the guest, in percent of one CPU: 25% is a quarter of a CPU. Absent: no cap.",
+	strict.Field("cpu_cap", "CPU time limit of the guest, in percent of one CPU: 25% is a quarter of a CPU. Absent: "+
+		"no cap.",
 		capKind, func(f *model.Flavor) *float64 { return &f.CPUCap }),
 	strict.Field("cpuset", "Host CPUs that the guest is pinned to, in Linux's list format. Absent: tare chooses.",
 		cpusetKind, func(f *model.Flavor) *model.CPUList { return &f.CPUs }),
@@ -107,13 +108,17 @@ var flavorKeys = []strict.Key[model.Flavor]{
 		sizeKind, func(f *model.Flavor) *Bytes { return (*Bytes)(&f.DiskBytes) }, GiB),
 	strict.FieldOr("fs", "File system of the data volume.",
 		strict.OneOf("ext4", "xfs", "ext2"), func(f *model.Flavor) *string { return &f.DiskFS }, "ext4"),
-	strict.FieldOr("backing", "What the data volume is stored on. loop: a loop device, the same for every system. raw, qcow2: a file that the VMM opens itself. block: a block device of yours.",
+	strict.FieldOr("backing", "What the data volume is stored on. loop: a loop device, the same for every system. raw, "+
+		"qcow2: a file that the VMM opens itself. block: a block device of yours.",
 		strict.OneOf(model.BackingLoop, model.BackingRaw, model.BackingQCOW2, model.BackingBlock),
 		func(f *model.Flavor) *string { return &f.Backing }, model.BackingLoop),
-	strict.Field("device", "With backing: block, the whole devices for the data volumes, one for each guest that exists at the same time. Their contents are lost; devices that hold data must be named again with tare run --destroy.",
-		strict.Shorthand(strict.List("devices", 1000, deviceKind), deviceKind, func(d string) []string { return []string{d} }),
+	strict.Field("device", "With backing: block, the whole devices for the data volumes, one for each guest that exists "+
+		"at the same time. Their contents are lost; devices that hold data must be named again with tare run --destroy.",
+		strict.Shorthand(strict.List("devices", 1000, deviceKind), deviceKind,
+			func(d string) []string { return []string{d} }),
 		func(f *model.Flavor) *[]string { return &f.Devices }),
-	strict.FieldOr("network", "Network of the guest. bridged: a bridge with the run's other guests and the host. nat: the same, with masquerading to the host's network. user: QEMU's user-mode stack. none: loopback only.",
+	strict.FieldOr("network", "Network of the guest. bridged: a bridge with the run's other guests and the host. nat: "+
+		"the same, with masquerading to the host's network. user: QEMU's user-mode stack. none: loopback only.",
 		strict.OneOf(model.NetworkNone, model.NetworkBridged, model.NetworkNAT, model.NetworkUser),
 		func(f *model.Flavor) *string { return &f.Network }, model.NetworkNone),
 	strict.Field("io", "Caps of what a guest reads and writes on its data volume. A plain rate caps both. Absent: no cap.",
@@ -136,10 +141,13 @@ var armKeys = []strict.Key[Arm]{
 	strict.Field("target", "The machine, for systems whose guests tare does not create: ssh://root@host.",
 		textKind, func(a *Arm) *string { return &a.Target }),
 	strict.Field("options", "Options of the system by name; tare systems --json lists them.",
-		strict.Named("options", 50, settingKind, func(s *model.Setting) *string { return &s.Name }), func(a *Arm) *[]model.Setting { return &a.Options }),
-	strict.Field("boot", "Boot of the host in which the arm runs, in a campaign with boots. Absent: xen for systems that need it, otherwise linux.",
+		strict.Named("options", 50, settingKind, func(s *model.Setting) *string { return &s.Name }),
+		func(a *Arm) *[]model.Setting { return &a.Options }),
+	strict.Field("boot", "Boot of the host in which the arm runs, in a campaign with boots. Absent: xen for systems "+
+		"that need it, otherwise linux.",
 		strict.OneOf(model.BootLinux, model.BootXen), func(a *Arm) *string { return &a.Boot }),
-	strict.Field("if_usable", "If the system is not usable, leave the arm out with a note instead of refusing the campaign.",
+	strict.Field("if_usable", "If the system is not usable, leave the arm out with a note instead of refusing the "+
+		"campaign.",
 		boolKind, func(a *Arm) *bool { return &a.IfUsable }),
 	strict.Field("skip", "Why this arm is left out. tare records here why arms were not usable.",
 		textKind, func(a *Arm) *string { return &a.Skip }),
@@ -148,10 +156,12 @@ var armKeys = []strict.Key[Arm]{
 var workloadKeys = append([]strict.Key[Workload]{
 	strict.Required(strict.Field("name", "Name of the workload.",
 		strict.Name, func(w *Workload) *string { return &w.Name })),
-	strict.Field("size", "Work of one trial, in the workload's own unit. Absent: calibrated so that a trial of the baseline lasts trial_time.",
+	strict.Field("size", "Work of one trial, in the workload's own unit. Absent: calibrated so that a trial of the "+
+		"baseline lasts trial_time.",
 		strict.Whole[int64](1, 1<<60), func(w *Workload) *int64 { return &w.Size }),
 	paramKey,
-	strict.Field("build", "Absolute path of a directory or file on this host with a program that you have built. It goes into the userland image; {build} stands for its path in guests.",
+	strict.Field("build", "Absolute path of a directory or file on this host with a program that you have built. It "+
+		"goes into the userland image; {build} stands for its path in guests.",
 		pathKind, func(w *Workload) *string { return &w.Build }),
 }, customKeys...)
 
@@ -175,7 +185,8 @@ var recreateKind = strict.Scalar("a number of passes, or auto",
 		return n
 	}, strict.Integer, strict.Text)
 
-var packageKind = strict.Scalar("the name of a Debian package", strict.Schema{"type": "string", "pattern": packagePattern},
+var packageKind = strict.Scalar("the name of a Debian package",
+	strict.Schema{"type": "string", "pattern": packagePattern},
 	func(s string) (string, error) {
 		if !isPackage(s) {
 			return "", fmt.Errorf("%s is not one: lower-case letters, digits, dots and the signs + and -", strict.Quote(s))
@@ -185,27 +196,34 @@ var packageKind = strict.Scalar("the name of a Debian package", strict.Schema{"t
 	func(s string) any { return s }, strict.Text)
 
 var imageKeys = []strict.Key[Image]{
-	strict.Field("non_free", "Allow packages from Debian's contrib and non-free in the image; their licences restrict their use.",
+	strict.Field("non_free", "Allow packages from Debian's contrib and non-free in the image; their licences restrict "+
+		"their use.",
 		boolKind, func(i *Image) *bool { return &i.NonFree }),
 	strict.Field("packages", "Debian packages in the image besides those of the workloads.",
 		strict.List("packages", 100, packageKind), func(i *Image) *[]string { return &i.Packages }),
-	strict.Field("also_for", "Further workloads that the image must support, so that several campaigns can share one image.",
+	strict.Field("also_for", "Further workloads that the image must support, so that several campaigns can share "+
+		"one image.",
 		strict.List("workloads", 100, strict.Name), func(i *Image) *[]string { return &i.AlsoFor }),
 }
 
 var blocksKeys = []strict.Key[Blocks]{
-	strict.Required(strict.Field("min", "Least number of blocks; at least 10 with a precision. Only a budget can end a run earlier.",
+	strict.Required(strict.Field("min", "Least number of blocks; at least 10 with a precision. Only a budget can end a "+
+		"run earlier.",
 		strict.Whole[int](1, maxBlocks), func(b *Blocks) *int { return &b.Min })),
 	strict.Required(strict.Field("max", "Largest number of blocks.",
 		strict.Whole[int](1, maxBlocks), func(b *Blocks) *int { return &b.Max })),
 }
 
 var (
-	flavorKind   = strict.Object("a flavor", flavorKeys)
-	armKind      = strict.Shorthand(strict.Object("an arm", armKeys), strict.Name, func(system string) Arm { return Arm{System: system} })
-	workloadKind = strict.Shorthand(strict.Object("a workload", workloadKeys), strict.Name, func(name string) Workload { return Workload{Name: name} })
-	blocksKind   = strict.Shorthand(strict.Object("blocks", blocksKeys), strict.Whole[int](1, maxBlocks), func(n int) Blocks { return Blocks{n, n} })
-	scenarioKind = strict.Shorthand(strict.Object("a scenario", scenarioKeys), soloKind, func(name string) Scenario { return Scenario{Name: name} })
+	flavorKind = strict.Object("a flavor", flavorKeys)
+	armKind    = strict.Shorthand(strict.Object("an arm", armKeys), strict.Name,
+		func(system string) Arm { return Arm{System: system} })
+	workloadKind = strict.Shorthand(strict.Object("a workload", workloadKeys), strict.Name,
+		func(name string) Workload { return Workload{Name: name} })
+	blocksKind = strict.Shorthand(strict.Object("blocks", blocksKeys), strict.Whole[int](1, maxBlocks),
+		func(n int) Blocks { return Blocks{n, n} })
+	scenarioKind = strict.Shorthand(strict.Object("a scenario", scenarioKeys), soloKind,
+		func(name string) Scenario { return Scenario{Name: name} })
 	campaignKind = strict.Object("a campaign", campaignKeys)
 )
 
@@ -215,38 +233,51 @@ var campaignKeys = []strict.Key[Campaign]{
 	strict.Field("about", "What the campaign is for; free text.",
 		textKind, func(c *Campaign) *string { return &c.About }),
 	seedKey,
-	strict.Field("flavors", "Sizes of guests by name; the first is the default for arms. Absent: one flavor with all defaults.",
+	strict.Field("flavors", "Sizes of guests by name; the first is the default for arms. Absent: one flavor with all "+
+		"defaults.",
 		strict.Named("flavors", 100, flavorKind, func(f *model.Flavor) *string { return &f.Name }),
 		func(c *Campaign) *[]model.Flavor { return &c.Flavors }),
-	strict.Required(strict.Field("arms", "What to compare: systems, each with a flavor. A plain word is a system in the default flavor.",
+	strict.Required(strict.Field("arms", "What to compare: systems, each with a flavor. A plain word is a system in the "+
+		"default flavor.",
 		strict.List("arms", 100, armKind), func(c *Campaign) *[]Arm { return &c.Arms })),
-	strict.Field("baseline", "Name of the arm that all others are compared with. Absent: the first native arm, otherwise the first arm.",
+	strict.Field("baseline", "Name of the arm that all others are compared with. Absent: the first native arm, "+
+		"otherwise the first arm.",
 		strict.Name, func(c *Campaign) *string { return &c.Baseline }),
-	strict.Required(strict.Field("workloads", "Programs that every arm runs. A plain word is a workload with a calibrated size.",
+	strict.Required(strict.Field("workloads", "Programs that every arm runs. A plain word is a workload with a "+
+		"calibrated size.",
 		strict.List("workloads", 100, workloadKind), func(c *Campaign) *[]Workload { return &c.Workloads })),
 	strict.Field("image", "Contents of the userland image, which all arms share, besides what the workloads need.",
 		strict.Object("the image", imageKeys), func(c *Campaign) *Image { return &c.Image }),
 	strict.FieldOr("scenarios", "Which guests run at the same time. Every arm runs every workload in each scenario.",
-		strict.List("scenarios", 50, scenarioKind), func(c *Campaign) *[]Scenario { return &c.Scenarios }, []Scenario{{Name: model.Solo}}),
-	strict.Field("boots", "Ways to boot the host, linux and xen, if arms need different ones: in each round, every boot comes once, in random order, and lasts recreate_every blocks.",
-		strict.Named("boots", 2, strict.Object("a boot", bootKeys), func(b *Boot) *string { return &b.Name }), func(c *Campaign) *[]Boot { return &c.Boots }),
+		strict.List("scenarios", 50, scenarioKind), func(c *Campaign) *[]Scenario { return &c.Scenarios },
+		[]Scenario{{Name: model.Solo}}),
+	strict.Field("boots", "Ways to boot the host, linux and xen, if arms need different ones: in each round, every boot "+
+		"comes once, in random order, and lasts recreate_every blocks.",
+		strict.Named("boots", 2, strict.Object("a boot", bootKeys), func(b *Boot) *string { return &b.Name }),
+		func(c *Campaign) *[]Boot { return &c.Boots }),
 	strict.FieldOr("trial_time", "Time that a trial of the baseline should take; sizes are calibrated to it.",
 		durationKind, func(c *Campaign) *time.Duration { return &c.TrialTime }, time.Second),
-	strict.Field("blocks", "Number of blocks of each workload, or {min, max} with a precision or a budget. In a block, every arm that takes part runs the workload once. Absent: 10; with a precision, 10 to 100.",
+	strict.Field("blocks", "Number of blocks of each workload, or {min, max} with a precision or a budget. In a block, "+
+		"every arm that takes part runs the workload once. Absent: 10; with a precision, 10 to 100.",
 		blocksKind, func(c *Campaign) *Blocks { return &c.Blocks }),
-	strict.Field("precision", "Half-width of the confidence intervals to reach: each workload continues until all of its intervals are that narrow (fixed-width intervals of Chow and Robbins), between blocks.min and blocks.max.",
+	strict.Field("precision", "Half-width of the confidence intervals to reach: each workload continues until all of "+
+		"its intervals are that narrow (fixed-width intervals of Chow and Robbins), between blocks.min and blocks.max.",
 		percentKind, func(c *Campaign) *Percent { return &c.Precision }),
-	strict.Field("budget", "Time limit of the run. It ends before a block that would exceed it, but not before each workload has one block. Time goes where it narrows intervals most.",
+	strict.Field("budget", "Time limit of the run. It ends before a block that would exceed it, but not before each "+
+		"workload has one block. Time goes where it narrows intervals most.",
 		durationKind, func(c *Campaign) *time.Duration { return &c.Budget }),
 	strict.FieldOr("delta", "Equivalence bound: an overhead is called none only if its whole interval lies within it.",
 		percentKind, func(c *Campaign) *Percent { return &c.Delta }, 2),
-	strict.FieldOr("recreate_every", "Number of passes through the workloads after which the guests of an arm are re-created. auto: what is most efficient for each arm, depending on how fast its guests start. 0: never.",
+	strict.FieldOr("recreate_every", "Number of passes through the workloads after which the guests of an arm are "+
+		"re-created. auto: what is most efficient for each arm, depending on how fast its guests start. 0: never.",
 		recreateKind, func(c *Campaign) *int { return &c.RecreateEvery }, Auto),
-	strict.FieldOr("emulated_share", "Largest share of the run's time for emulated arms, if a budget or a precision decides the number of blocks: their times say nothing about real hardware.",
+	strict.FieldOr("emulated_share", "Largest share of the run's time for emulated arms, if a budget or a precision "+
+		"decides the number of blocks: their times say nothing about real hardware.",
 		percentKind, func(c *Campaign) *Percent { return &c.EmulatedShare }, 10),
 	strict.Field("timeout", "Time limit of one step of a trial. Absent: 100 times trial_time, but at least 5m.",
 		durationKind, func(c *Campaign) *time.Duration { return &c.Timeout }),
-	strict.Field("control", "Every campaign has an A/A control, a second arm that is identical to the baseline; it cannot be switched off.",
+	strict.Field("control", "Every campaign has an A/A control, a second arm that is identical to the baseline; it "+
+		"cannot be switched off.",
 		controlKind, func(*Campaign) *bool { return new(bool) }),
 	strict.Field("allow_unequal", "Allow arms whose flavors differ from the baseline's.",
 		boolKind, func(c *Campaign) *bool { return &c.AllowUnequal }),

@@ -26,11 +26,13 @@ func (r *checker) checkMemoryLeft(c *Campaign, s Scenario, path string, known Kn
 		return
 	case !r.checkFits(s, at):
 	case known.Host.Memory > 0 && s.MemoryLeft >= known.Host.Memory:
-		r.Fail(at, "scenario %q: memory_left %s leaves nothing of the host's %s for guests", s.Name, s.MemoryLeft, known.Host.Memory)
+		r.Fail(at, "scenario %q: memory_left %s leaves nothing of the host's %s for guests", s.Name, s.MemoryLeft,
+			known.Host.Memory)
 	}
 	for _, a := range c.Active() {
 		if known.Systems[a.System].OwnMemory {
-			r.Fail(at, "scenario %q: the memory of arm %q's guests is not part of this host's memory, so memory_left does not apply; use slowdown", s.Name, a.Name)
+			r.Fail(at, "scenario %q: the memory of arm %q's guests is not part of this host's memory, so memory_left does not "+
+				"apply; use slowdown", s.Name, a.Name)
 		}
 	}
 }
@@ -54,9 +56,11 @@ func (r *checker) checkSum(c *Campaign, arms []Arm, known Known) {
 	}
 	switch {
 	case held+largest > known.Host.Memory:
-		r.Fail("arms", "the guests of all arms and of the A/A control exist at the same time and need %s of memory; the host has %s", held+largest, known.Host.Memory)
+		r.Fail("arms", "the guests of all arms and of the A/A control exist at the same time and need %s of memory; the "+
+			"host has %s", held+largest, known.Host.Memory)
 	case held+awake > known.Host.Memory:
-		r.Warn("scenarios", "if all guests that run at once used all of their memory, %s, the host's %s would not suffice", held+awake, known.Host.Memory)
+		r.Warn("scenarios", "if all guests that run at once used all of their memory, %s, the host's %s would not suffice",
+			held+awake, known.Host.Memory)
 	}
 }
 

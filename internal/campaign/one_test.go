@@ -21,7 +21,8 @@ func TestOne(t *testing.T) {
 		f.DiskFS != "ext4" || a.System != "lxc" {
 		t.Errorf("%+v of %+v", f, a)
 	}
-	_, a, err = ParseOne(One{System: "ssh", Target: "ssh://a@b", Options: []model.Setting{{Name: "port", Value: "22"}, {Name: "key", Value: "a, b}: c"}}}, lab())
+	_, a, err = ParseOne(One{System: "ssh", Target: "ssh://a@b", Options: []model.Setting{{Name: "port", Value: "22"},
+		{Name: "key", Value: "a, b}: c"}}}, lab())
 	if err != nil || a.Target != "ssh://a@b" || len(a.Options) != 2 || model.Values(a.Options)["key"] != "a, b}: c" {
 		t.Errorf("%+v, %v", a, err)
 	}

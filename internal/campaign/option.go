@@ -40,7 +40,8 @@ var settingKind = func() strict.Kind[model.Setting] {
 func (r *checker) checkOptions(path string, a *Arm, limits Limits) {
 	switch {
 	case limits.Target == "" && a.Target != "":
-		r.Fail(path+".target", "arm %q: tare creates the guests of %s itself, so there is no target; remove it", a.Name, a.System)
+		r.Fail(path+".target", "arm %q: tare creates the guests of %s itself, so there is no target; remove it", a.Name,
+			a.System)
 	case limits.Target != "" && a.Target == "":
 		r.Fail(path, "arm %q: %s needs a target: %s", a.Name, a.System, limits.Target)
 	case a.Target != "" && limits.CheckTarget != nil:
@@ -64,7 +65,8 @@ func (r *checker) checkOptions(path string, a *Arm, limits Limits) {
 			continue
 		}
 		if values := limits.Options[i].Values; values != nil && !slices.Contains(values, s.Value) {
-			r.FailWord(at, s.Value, values, "option %s of %s must be one of %s, found %s", s.Name, a.System, strings.Join(values, ", "), strict.Quote(s.Value))
+			r.FailWord(at, s.Value, values, "option %s of %s must be one of %s, found %s", s.Name, a.System,
+				strings.Join(values, ", "), strict.Quote(s.Value))
 		}
 	}
 }

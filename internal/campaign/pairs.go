@@ -24,19 +24,25 @@ type End struct {
 var hostKind = strict.OneOf(OnHost)
 
 var endKeys = []strict.Key[End]{
-	strict.Field("on", "host: processes of the host. Absent: a guest of the arm's system.", hostKind, func(e *End) *string { return &e.On }),
-	strict.Field("flavor", "Name of one of the flavors. Absent: that of the guest that it serves.", strict.Name, func(e *End) *string { return &e.Flavor }),
+	strict.Field("on", "host: processes of the host. Absent: a guest of the arm's system.", hostKind,
+		func(e *End) *string { return &e.On }),
+	strict.Field("flavor", "Name of one of the flavors. Absent: that of the guest that it serves.", strict.Name,
+		func(e *End) *string { return &e.Flavor }),
 }
 
-var endKind = strict.Shorthand(strict.Object("an end of a pair", endKeys), hostKind, func(on string) End { return End{On: on} })
+var endKind = strict.Shorthand(strict.Object("an end of a pair", endKeys), hostKind,
+	func(on string) End { return End{On: on} })
 
 // pairKeys are the keys of a scenario in which guests communicate.
 var pairKeys = []strict.Key[Scenario]{
-	strict.Field("pairs", "Number of pairs of the arm's guests, instead of single ones: one of each pair is the server, the other runs the workload against it over the network.",
+	strict.Field("pairs", "Number of pairs of the arm's guests, instead of single ones: one of each pair is the server, "+
+		"the other runs the workload against it over the network.",
 		strict.Whole[int](1, maxGuests/2), func(s *Scenario) *int { return &s.Pairs }),
-	strict.Field("server", "Server in pairs. host: processes of the host. {flavor: NAME}: a guest of another flavor. Absent: a guest like the client.",
+	strict.Field("server", "Server in pairs. host: processes of the host. {flavor: NAME}: a guest of another flavor. "+
+		"Absent: a guest like the client.",
 		endKind, func(s *Scenario) *End { return &s.Server }),
-	strict.Field("client", "host: in pairs, processes of the host run the workload against a guest of the arm, which is the server.",
+	strict.Field("client", "host: in pairs, processes of the host run the workload against a guest of the arm, which is "+
+		"the server.",
 		hostKind, func(s *Scenario) *string { return &s.Client }),
 }
 
@@ -119,13 +125,15 @@ func (r *checker) checkPairs(c *Campaign, s Scenario, path string, known Known) 
 		at = path + ".mix"
 	}
 	if s.Client == OnHost && s.Server != (End{}) {
-		r.Fail(path+".client", "scenario %q: if the host runs the workload, a guest of the arm is the server; remove server", s.Name)
+		r.Fail(path+".client", "scenario %q: if the host runs the workload, a guest of the arm is the server; remove server",
+			s.Name)
 	}
 	r.checkServer(c, s, path+".server", known.Systems)
 	for _, a := range c.Active() {
 		for _, f := range c.pairFlavors(a, s) {
 			if a.Target == "" && !f.OnBridge() {
-				r.Fail(at, "scenario %q: guests of arm %q cannot reach each other, because flavor %q has network %s; give it network: bridged", s.Name, a.Name, f.Name, f.Network)
+				r.Fail(at, "scenario %q: guests of arm %q cannot reach each other, because flavor %q has network %s; give it "+
+					"network: bridged", s.Name, a.Name, f.Name, f.Network)
 			}
 		}
 	}
@@ -135,7 +143,8 @@ func (r *checker) checkPairs(c *Campaign, s Scenario, path string, known Known) 
 		}
 		sizes, ok := known.Workloads[w.Name]
 		if !w.Custom() && ok && !sizes.Serves || w.Custom() && w.Own.Server == nil {
-			r.Fail(at, "scenario %q: workload %q has no server that another guest can use; compare it in a campaign without pairs", s.Name, w.Name)
+			r.Fail(at, "scenario %q: workload %q has no server that another guest can use; compare it in a campaign "+
+				"without pairs", s.Name, w.Name)
 		}
 	}
 }
@@ -149,7 +158,8 @@ func (r *checker) checkServer(c *Campaign, s Scenario, path string, systems map[
 	if !ok {
 		if r.Sound("flavors") {
 			names := c.flavorNames()
-			r.FailWord(path+".flavor", s.Server.Flavor, names, "unknown flavor %q; the file has %s", s.Server.Flavor, strings.Join(names, ", "))
+			r.FailWord(path+".flavor", s.Server.Flavor, names, "unknown flavor %q; the file has %s", s.Server.Flavor,
+				strings.Join(names, ", "))
 		}
 		return
 	}

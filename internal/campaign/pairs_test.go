@@ -42,7 +42,8 @@ func TestEnds(t *testing.T) {
 			t.Errorf("%q: %q", s.Name, s.Text())
 		}
 	}
-	if !c.Scenarios[0].SameEnds(c.Scenarios[5]) || c.Scenarios[0].SameEnds(c.Scenarios[1]) || c.Scenarios[1].SameEnds(c.Scenarios[2]) {
+	if !c.Scenarios[0].SameEnds(c.Scenarios[5]) || c.Scenarios[0].SameEnds(c.Scenarios[1]) ||
+		c.Scenarios[1].SameEnds(c.Scenarios[2]) {
 		t.Error("which pairs are alike")
 	}
 	// Three clients of small, or the pair of both, and a neighbour; eight pairs

@@ -71,7 +71,8 @@ func (r *checker) checkDevices(c *Campaign) {
 	})
 	for _, f := range c.Flavors {
 		if n := most[f.Name]; f.Backing == model.BackingBlock && len(f.Devices) > 0 && n > len(f.Devices) {
-			r.Fail("flavors."+f.Name+".device", "flavor %q has too few devices: %d, for %d guests that exist at the same time, including the A/A control",
+			r.Fail("flavors."+f.Name+".device", "flavor %q has too few devices: %d, for %d guests that exist at the same "+
+				"time, including the A/A control",
 				f.Name, len(f.Devices), n)
 		}
 	}

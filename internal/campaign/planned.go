@@ -95,15 +95,17 @@ func (c *Campaign) Planned() []PlannedArm {
 				continue // there is only one such machine
 			}
 			arm := PlannedArm{
-				Name: model.ArmName{Of: a.Name, Scenario: s.Name}.String(), Of: a.Name, Scenario: s.Name, Baseline: a.Name == c.Baseline,
-				Alone: c.alone(a.Name, s), Guests: c.guestsIn(a.Name, a.Flavor, s),
+				Name: model.ArmName{Of: a.Name, Scenario: s.Name}.String(), Of: a.Name, Scenario: s.Name,
+				Baseline: a.Name == c.Baseline,
+				Alone:    c.alone(a.Name, s), Guests: c.guestsIn(a.Name, a.Flavor, s),
 			}
 			c.describe(&arm, a, s)
 			arms = append(arms, arm)
 			if arm.Baseline {
 				control = arm
 				control.Of = c.controlName()
-				control.Name, control.Baseline, control.Control = model.ArmName{Of: control.Of, Scenario: s.Name}.String(), false, arm.Name
+				control.Name, control.Baseline, control.Control = model.ArmName{Of: control.Of, Scenario: s.Name}.String(), false,
+					arm.Name
 				control.Alone, control.Guests = c.alone(control.Of, s), c.guestsIn(control.Of, a.Flavor, s)
 			}
 		}

@@ -44,7 +44,8 @@ func TestReadPlanned(t *testing.T) {
 		{`"flavor":"quarter"`, `"flavor":"half"`}:              `no flavor "half"`,
 	} {
 		broken := strings.Replace(string(text), damage[0], damage[1], 1)
-		if _, err := c.ReadPlanned([]byte(broken)); broken == string(text) || err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := c.ReadPlanned([]byte(broken)); broken == string(text) || err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", damage[1], err)
 		}
 	}

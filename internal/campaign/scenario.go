@@ -92,15 +92,21 @@ var scenarioKeys = append([]strict.Key[Scenario]{
 	strict.Required(strict.Field("name", "Name of the scenario. solo: one guest at a time, all others frozen.",
 		strict.Name, func(s *Scenario) *string { return &s.Name })),
 	guestsKey,
-	strict.Field("neighbours", "Resources that neighbours stress: for each, a guest like the arm's runs beside it and only stresses that resource, on the same CPUs unless apart is set.",
+	strict.Field("neighbours", "Resources that neighbours stress: for each, a guest like the arm's runs beside it and "+
+		"only stresses that resource, on the same CPUs unless apart is set.",
 		strict.List("neighbours", 20, strict.OneOf(Resources...)), func(s *Scenario) *[]string { return &s.Neighbours }),
-	strict.Field("apart", "The neighbours run on other CPUs than the guest: they share memory, devices and the rest of the host with it, but no CPU time.",
+	strict.Field("apart", "The neighbours run on other CPUs than the guest: they share memory, devices and the rest of "+
+		"the host with it, but no CPU time.",
 		boolKind, func(s *Scenario) *bool { return &s.Apart }),
-	strict.Field("mix", "Guests of the arm's system in several flavors that run the workload at once, instead of guests of the arm's flavor.",
+	strict.Field("mix", "Guests of the arm's system in several flavors that run the workload at once, instead of guests "+
+		"of the arm's flavor.",
 		strict.List("parts", 20, strict.Object("a part of a mix", partKeys)), func(s *Scenario) *[]Part { return &s.Mix }),
-	strict.Field("slowdown", "Limit that decides how many guests fit: they are at most so many times slower than one alone. For several numbers of guests.",
+	strict.Field("slowdown", "Limit that decides how many guests fit: they are at most so many times slower than one "+
+		"alone. For several numbers of guests.",
 		slowdownKind, func(s *Scenario) *float64 { return &s.Slowdown }),
-	strict.Field("memory_left", "Limit that decides how many guests fit: they leave the host at least this much available memory. For several numbers of guests. tare creates no guest beyond it, and removes all other guests before such a trial.",
+	strict.Field("memory_left", "Limit that decides how many guests fit: they leave the host at least this much "+
+		"available memory. For several numbers of guests. tare creates no guest beyond it, and removes all other guests "+
+		"before such a trial.",
 		sizeKind, func(s *Scenario) *Bytes { return &s.MemoryLeft }),
 	strict.Field("workloads", "Names of the workloads that run in this scenario. Absent: all.",
 		strict.List("workloads", 100, strict.Name), func(s *Scenario) *[]string { return &s.Workloads }),
@@ -109,9 +115,12 @@ var scenarioKeys = append([]strict.Key[Scenario]{
 }, pairKeys...)
 
 var partKeys = []strict.Key[Part]{
-	strict.Required(strict.Field("flavor", "Name of one of the flavors.", strict.Name, func(p *Part) *string { return &p.Flavor })),
-	strict.Field("guests", "Number of guests. Absent: one, or none if there are pairs.", strict.Whole[int](1, maxGuests), func(p *Part) *int { return &p.Guests }),
-	strict.Field("pairs", "Number of pairs, instead of single guests: one of each pair is the server, the other runs the workload against it over the network. Either all parts have pairs, or none.",
+	strict.Required(strict.Field("flavor", "Name of one of the flavors.", strict.Name,
+		func(p *Part) *string { return &p.Flavor })),
+	strict.Field("guests", "Number of guests. Absent: one, or none if there are pairs.", strict.Whole[int](1, maxGuests),
+		func(p *Part) *int { return &p.Guests }),
+	strict.Field("pairs", "Number of pairs, instead of single guests: one of each pair is the server, the other runs "+
+		"the workload against it over the network. Either all parts have pairs, or none.",
 		strict.Whole[int](1, maxGuests/2), func(p *Part) *int { return &p.Pairs }),
 }
 
@@ -119,7 +128,8 @@ var partKeys = []strict.Key[Part]{
 // of several numbers makes a scenario.
 var guestsKey = func() strict.Key[Scenario] {
 	number := strict.Scalar("a number of guests, or a multiple such as 4x of those that fill the CPUs",
-		strict.Schema{"anyOf": []strict.Schema{{"type": "integer", "minimum": 1, "maximum": maxGuests}, {"type": "string", "pattern": "^[0-9]{1,3}x$"}}},
+		strict.Schema{"anyOf": []strict.Schema{{"type": "integer", "minimum": 1, "maximum": maxGuests},
+			{"type": "string", "pattern": "^[0-9]{1,3}x$"}}},
 		func(s string) (c count, err error) {
 			digits, times := strings.CutSuffix(s, "x")
 			n, err := strconv.Atoi(digits)
@@ -132,7 +142,9 @@ var guestsKey = func() strict.Key[Scenario] {
 			return count{guests: n}, nil
 		},
 		func(c count) any { return c.guests }, strict.Integer, strict.Text)
-	k := strict.Field("guests", "Number of guests of the arm that run the workload at once. 4x: four times as many as fill the CPUs, by the baseline's vcpus or cpu_cap. Each of several numbers, such as [2, 4, 8], makes a scenario: NAME-2 and so on.",
+	k := strict.Field("guests", "Number of guests of the arm that run the workload at once. 4x: four times as many as "+
+		"fill the CPUs, by the baseline's vcpus or cpu_cap. Each of several numbers, such as [2, 4, 8], makes a scenario: "+
+		"NAME-2 and so on.",
 		strict.Shorthand(strict.List("numbers", maxCounts, number), number, func(c count) []count { return []count{c} }),
 		func(s *Scenario) *[]count { return &s.counts })
 	k.Write = func(s *Scenario, full bool) json.RawMessage {
@@ -145,7 +157,8 @@ var guestsKey = func() strict.Key[Scenario] {
 }()
 
 // slowdownKind is a limit of a slowdown: two and a half is 2.5.
-var slowdownKind = strict.Scalar("a factor above 1", strict.Schema{"type": "number", "exclusiveMinimum": 1, "maximum": maxSlowdown},
+var slowdownKind = strict.Scalar("a factor above 1", strict.Schema{"type": "number", "exclusiveMinimum": 1,
+	"maximum": maxSlowdown},
 	func(s string) (float64, error) {
 		v, err := strconv.ParseFloat(s, 64)
 		if err != nil || !(v > 1 && v <= maxSlowdown) {
@@ -176,7 +189,8 @@ func (r *checker) checkScenarios(c *Campaign, known Known) {
 	}
 	c.Scenarios = all
 	if !slices.ContainsFunc(c.Scenarios, func(s Scenario) bool { return s.Name == model.Solo }) {
-		r.Warn("scenarios", "solo is not among the scenarios, so guests are not measured alone: there will be no isolation figures")
+		r.Warn("scenarios", "solo is not among the scenarios, so guests are not measured alone: there will be no isolation "+
+			"figures")
 	}
 	r.checkTargets(c)
 }
@@ -204,7 +218,8 @@ func (r *checker) checkScenario(c *Campaign, s Scenario, path string, known Know
 	if slices.Contains(s.Neighbours, model.ResourceNetwork) {
 		for _, a := range c.Active() {
 			if f, ok := c.Flavor(a.Flavor); ok && a.Target == "" && (f.Network == "" || f.Network == model.NetworkNone) {
-				r.Fail(path+".neighbours", "scenario %q: a neighbour that stresses the network needs one, but flavor %q of arm %q has none; give it network: bridged", s.Name, f.Name, a.Name)
+				r.Fail(path+".neighbours", "scenario %q: a neighbour that stresses the network needs one, but flavor %q of arm "+
+					"%q has none; give it network: bridged", s.Name, f.Name, a.Name)
 				return
 			}
 		}
@@ -225,10 +240,12 @@ func (r *checker) checkApart(c *Campaign, s Scenario, path string, known Known) 
 		switch cpus := len(known.Host.CPUs); {
 		case !ok:
 		case len(f.CPUs) > 0:
-			r.Fail(path+".apart", "scenario %q: flavor %q of arm %q has a cpuset, which neighbours share; remove it, or apart", s.Name, f.Name, a.Name)
+			r.Fail(path+".apart", "scenario %q: flavor %q of arm %q has a cpuset, which neighbours share; remove it, or apart",
+				s.Name, f.Name, a.Name)
 			return
 		case cpus > 0 && 2*f.VCPUs > cpus:
-			r.Warn(path+".apart", "scenario %q: the host has %d CPUs, too few for guests of flavor %q and neighbours with CPUs of their own: they share some", s.Name, cpus, f.Name)
+			r.Warn(path+".apart", "scenario %q: the host has %d CPUs, too few for guests of flavor %q and neighbours with "+
+				"CPUs of their own: they share some", s.Name, cpus, f.Name)
 			return
 		}
 	}
@@ -249,7 +266,8 @@ func (r *checker) checkPart(c *Campaign, s Scenario, path string) {
 	}
 	for i, name := range s.Workloads {
 		if !slices.Contains(names, name) && r.Sound("workloads") {
-			r.FailWord(fmt.Sprintf("%s.workloads[%d]", path, i), name, names, "scenario %q: %q is not one of the campaign's workloads", s.Name, name)
+			r.FailWord(fmt.Sprintf("%s.workloads[%d]", path, i), name, names,
+				"scenario %q: %q is not one of the campaign's workloads", s.Name, name)
 		}
 	}
 }
@@ -349,7 +367,8 @@ func (r *checker) checkMix(c *Campaign, s Scenario, path string, systems map[str
 func (r *checker) checkTargets(c *Campaign) {
 	for i, a := range c.Arms {
 		if a.Target != "" && a.Skip == "" && slices.ContainsFunc(c.Scenarios, func(s Scenario) bool { return !s.Alone() }) {
-			r.Warn(fmt.Sprintf("arms[%d]", i), "arm %q is a single machine that tare does not create, so it takes part in solo only", a.Name)
+			r.Warn(fmt.Sprintf("arms[%d]", i), "arm %q is a single machine that tare does not create, so it takes part in "+
+				"solo only", a.Name)
 		}
 	}
 }

@@ -45,7 +45,8 @@ var paramKey = func() strict.Key[Workload] {
 		Write: func(s sweep, full bool) json.RawMessage { return word.Write(s.values[0], full) },
 	}
 	all := strict.Named("params", 20, one, func(s *sweep) *string { return &s.name })
-	k := strict.Field("params", "Parameters of the workload by name; tare workloads lists them. Each of several values, such as threads: [1, 4, 16], makes a workload.",
+	k := strict.Field("params", "Parameters of the workload by name; tare workloads lists them. Each of several values, "+
+		"such as threads: [1, 4, 16], makes a workload.",
 		all, func(w *Workload) *[]sweep { return &w.sweeps })
 	k.Write = func(w *Workload, full bool) json.RawMessage {
 		if len(w.Params) == 0 {

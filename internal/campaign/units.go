@@ -47,7 +47,8 @@ func ParseBytes(text string) (Bytes, error) {
 		return 0, fmt.Errorf("%s is not a size", strict.Quote(text))
 	}
 	if unit == "" {
-		return 0, fmt.Errorf("%s has no unit: %sMiB is binary, %sMB decimal, %sB plain bytes", strict.Quote(text), digits, digits, digits)
+		return 0, fmt.Errorf("%s has no unit: %sMiB is binary, %sMB decimal, %sB plain bytes", strict.Quote(text), digits,
+			digits, digits)
 	}
 	for _, u := range sizeUnits {
 		if u.name != unit {

@@ -142,7 +142,8 @@ func (l Layout) Missing() []string {
 func (l Layout) Check() error {
 	if m := l.Missing(); len(m) > 0 {
 		return fault.WithRemedy(fault.Hostf("control groups (%s): missing %s", l.Mode(), strings.Join(m, ", ")),
-			"enable them on the kernel's command line (cgroup_enable=memory) and mount them, or start tare outside of a container that hides them")
+			"enable them on the kernel's command line (cgroup_enable=memory) and mount them, or start tare outside of a "+
+				"container that hides them")
 	}
 	return nil
 }

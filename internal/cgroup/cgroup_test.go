@@ -12,9 +12,11 @@ import (
 
 func TestLayoutOf(t *testing.T) {
 	for _, c := range []struct{ name, text, mode, v2, cpu string }{
-		{"v2", "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n", "v2", "/sys/fs/cgroup", ""},
+		{"v2", "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n", "v2", "/sys/fs/cgroup",
+			""},
 		{"hybrid", "31 23 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n" +
-			"32 23 0:27 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n", "hybrid", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu,cpuacct"},
+			"32 23 0:27 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n", "hybrid", "/sys/fs/cgroup/unified",
+			"/sys/fs/cgroup/cpu,cpuacct"},
 		{"v1", "32 23 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n", "v1", "", "/sys/fs/cgroup/cpu"},
 	} {
 		mounts, err := mountinfo.GetMountsFromReader(strings.NewReader(c.text), nil)

@@ -60,7 +60,8 @@ func TestUsage(t *testing.T) {
 	if _, err := g.Usage(); fault.KindOf(err) != fault.Host {
 		t.Errorf("without counters: %v", err)
 	}
-	write(t, g.layout.V2, "cpu.stat", "usage_usec 1500\nuser_usec 1000\nnr_periods 7\nnr_throttled 3\nthrottled_usec 250\nrubbish\n")
+	write(t, g.layout.V2, "cpu.stat", "usage_usec 1500\nuser_usec 1000\nnr_periods 7\nnr_throttled 3\n"+
+		"throttled_usec 250\nrubbish\n")
 	want := Usage{CPU: 1500 * time.Microsecond, Periods: 7, ThrottledPeriods: 3, Throttled: 250 * time.Microsecond}
 	if u, err := g.Usage(); err != nil || u != want {
 		t.Errorf("version 2: %+v, %v", u, err)
@@ -121,7 +122,8 @@ func TestLimits(t *testing.T) {
 		for file, want := range map[string]string{
 			"cpu.max": "50000 100000", "cpu.weight": "1000", "cpu.cfs_quota_us": "50000", "cpu.shares": "10240",
 		} {
-			if b, err := os.ReadFile(filepath.Join(dir, file)); err == nil && l.V2 != filepath.Dir(dir) == (len(l.V1) > 0) && strings.TrimSpace(string(b)) != want {
+			if b, err := os.ReadFile(filepath.Join(dir, file)); err == nil && l.V2 != filepath.Dir(dir) == (len(l.V1) > 0) &&
+				strings.TrimSpace(string(b)) != want {
 				t.Errorf("%s/%s is %q, want %q", dir, file, b, want)
 			}
 		}
@@ -140,7 +142,8 @@ func TestLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, sub := range []string{"", leaf} {
-			if b, err := os.ReadFile(filepath.Join(at, g.name, sub, "cpuset.cpus")); err != nil || strings.TrimSpace(string(b)) != "0" {
+			if b, err := os.ReadFile(filepath.Join(at, g.name, sub, "cpuset.cpus")); err != nil ||
+				strings.TrimSpace(string(b)) != "0" {
 				t.Errorf("CPUs of %s/%s: %q, %v", g.name, sub, b, err)
 			}
 		}

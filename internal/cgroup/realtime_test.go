@@ -25,7 +25,8 @@ func TestAllowRealTime(t *testing.T) {
 		}
 	}
 	g.AllowRealTime(4 * time.Millisecond)
-	for sub, want := range map[string]string{"": "4000\n", "vmm": "2000\n", "payload": "2000\n", "payload/init": "2000\n"} {
+	for sub, want := range map[string]string{"": "4000\n", "vmm": "2000\n", "payload": "2000\n",
+		"payload/init": "2000\n"} {
 		if got, err := os.ReadFile(filepath.Join(dir, sub, "cpu.rt_runtime_us")); err != nil || string(got) != want {
 			t.Errorf("%q has %q, %v", sub, got, err)
 		}

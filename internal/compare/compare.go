@@ -180,7 +180,8 @@ func Sides(sides []Side, all bool) (*Comparison, error) {
 		return nil, fault.Campaignf("a comparison needs two runs")
 	}
 	first := sides[0]
-	c := &Comparison{First: first.Name, Runs: first.names(), Alpha: first.Runs[0].Result.Alpha, Delta: first.Runs[0].Result.Delta}
+	c := &Comparison{First: first.Name, Runs: first.names(), Alpha: first.Runs[0].Result.Alpha,
+		Delta: first.Runs[0].Result.Delta}
 	found := false
 	for _, after := range sides[1:] {
 		p := &pairing{before: first, after: after, alpha: c.Alpha, delta: c.Delta, all: all}
@@ -192,7 +193,8 @@ func Sides(sides []Side, all bool) (*Comparison, error) {
 		c.Against = append(c.Against, a)
 	}
 	if !found {
-		return nil, fault.WithRemedy(fault.Campaignf("%s and the others have no workload and metric in common", c.First), "compare runs of one campaign")
+		return nil, fault.WithRemedy(fault.Campaignf("%s and the others have no workload and metric in common", c.First),
+			"compare runs of one campaign")
 	}
 	return c, c.judge()
 }
@@ -224,7 +226,10 @@ func (c *Comparison) judge() error {
 		if err := adjust(of, func(ch *Change) (p, adjusted *float64) { return &ch.P, &ch.PHolm }); err != nil {
 			return err
 		}
-		if err := adjust(of, func(ch *Change) (p, adjusted *float64) { return &ch.EquivalenceP, &ch.EquivalencePHolm }); err != nil {
+		if err := adjust(of, func(ch *Change) (p,
+			adjusted *float64) {
+			return &ch.EquivalenceP, &ch.EquivalencePHolm
+		}); err != nil {
 			return err
 		}
 		for _, ch := range of {

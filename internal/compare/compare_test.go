@@ -51,7 +51,8 @@ func TestChangeOfOverhead(t *testing.T) {
 			t.Errorf("above 5 %%: %d, above 15 %%: %d", len(c.Above(0.05)), len(c.Above(0.15)))
 		}
 		back := compared(t, Alone(after, before)...)
-		if o := back.Against[0].of(t, "sysbench-cpu", "lxc"); o.Verdict != Better || o.ChangePercent > 0 || o.FartherPercent > o.ChangePercent {
+		if o := back.Against[0].of(t, "sysbench-cpu", "lxc"); o.Verdict != Better || o.ChangePercent > 0 ||
+			o.FartherPercent > o.ChangePercent {
 			t.Errorf("the other way round: %+v", o)
 		}
 		if len(back.Above(0)) != 0 {
@@ -77,7 +78,8 @@ func TestMachine(t *testing.T) {
 		}
 		three := compared(t, a.side(t, random, 3), b.side(t, random, 3))
 		n = three.Against[0].of(t, "sysbench-cpu", "native")
-		if n.Verdict != Worse || n.Scope != System || len(three.Above(0.05)) != 1 || n.Cells(false).Verdict != "the machine changed: worse" {
+		if n.Verdict != Worse || n.Scope != System || len(three.Above(0.05)) != 1 ||
+			n.Cells(false).Verdict != "the machine changed: worse" {
 			t.Errorf("with three boots per side, native is worse: %+v", n)
 		}
 	}
@@ -90,7 +92,8 @@ func TestInCompany(t *testing.T) {
 	with := func(name string, lxc, four float64) *Run {
 		u := costing(name, 1.09)
 		u.several = true
-		u.cost = map[string]float64{"lxc": 1.09, "native@four": four, "native-control@four": four, "runc@four": four, "lxc@four": four * lxc}
+		u.cost = map[string]float64{"lxc": 1.09, "native@four": four, "native-control@four": four, "runc@four": four,
+			"lxc@four": four * lxc}
 		return u.run(t, random)
 	}
 	a := compared(t, Alone(with("a", 1.2, 2), with("b", 1.4, 3))...).Against[0]
@@ -145,7 +148,8 @@ func TestBoots(t *testing.T) {
 	// In a campaign with boots, the units of a run are boots already.
 	a, b := costing("a", 1.05), costing("b", 1.15)
 	a.rounds, b.rounds = true, true
-	if o := compared(t, Alone(a.run(t, random), b.run(t, random))...).Against[0].of(t, "sysbench-cpu", "lxc"); o.Scope != System || o.Verdict != Worse {
+	if o := compared(t, Alone(a.run(t, random), b.run(t, random))...).Against[0].of(t, "sysbench-cpu",
+		"lxc"); o.Scope != System || o.Verdict != Worse {
 		t.Errorf("rounds of boots: %+v", o)
 	}
 }
@@ -219,7 +223,8 @@ func TestSizes(t *testing.T) {
 		if other := against.of(t, "openssl-enc", "lxc"); other.Verdict != Same {
 			t.Errorf("the other workload: %+v", other)
 		}
-		if told := len(against.Differences) > 0 && strings.HasPrefix(against.Differences[0].What, "trials of "+c.workload); told != (c.size != 100) {
+		if told := len(against.Differences) > 0 &&
+			strings.HasPrefix(against.Differences[0].What, "trials of "+c.workload); told != (c.size != 100) {
 			t.Errorf("%s of %d: %v", c.workload, c.size, against.Differences)
 		}
 	}
@@ -251,7 +256,8 @@ func TestNothingIsClaimed(t *testing.T) {
 	c := doubted.comparisons[k]
 	c.Findings = append(c.Findings, "control-differs")
 	doubted.comparisons[k] = c
-	doubted.Result.Findings = append(doubted.Result.Findings, analyze.Finding{ID: "control-differs", Severity: analyze.Serious, Workload: "sysbench-cpu"})
+	doubted.Result.Findings = append(doubted.Result.Findings,
+		analyze.Finding{ID: "control-differs", Severity: analyze.Serious, Workload: "sysbench-cpu"})
 	missing := other(func(*truth) {})
 	delete(missing.comparisons, k)
 	a := costing("a", 1.09).run(t, random)
@@ -307,7 +313,8 @@ func TestOpenIsBounded(t *testing.T) {
 			}
 			open++
 			words := ch.Cells(false).Verdict
-			if !strings.HasPrefix(words, "not resolved: at most ") || math.Abs(ch.FartherPercent) < math.Abs(ch.ChangePercent) || ch.FartherPercent < 100*(ch.CILow-1)-1e-9 {
+			if !strings.HasPrefix(words, "not resolved: at most ") || math.Abs(ch.FartherPercent) < math.Abs(ch.ChangePercent) ||
+				ch.FartherPercent < 100*(ch.CILow-1)-1e-9 {
 				t.Errorf("%q: %+v", words, ch)
 			}
 		}
@@ -350,7 +357,8 @@ func TestDifferences(t *testing.T) {
 	}
 	want := []string{
 		"trials of sysbench-cpu: 100 events → 105 events (compared for the same work)",
-		"guests of lxc: 1 vCPU, 512MiB of memory, 1GiB of ext4 on loop → 2 vCPUs, on CPUs 0-1, 512MiB of memory, 1GiB of ext4 on loop",
+		"guests of lxc: 1 vCPU, 512MiB of memory, 1GiB of ext4 on loop → 2 vCPUs, on CPUs 0-1, 512MiB of memory, 1GiB of " +
+			"ext4 on loop",
 		"arms: native, lxc, runc → native, lxc, runc, kvm",
 		"kernel: 6.1 → 6.5",
 		"versions of lxc: unknown → 5.0",
@@ -361,7 +369,8 @@ func TestDifferences(t *testing.T) {
 	}
 	// Differences between the runs of one side are reported, too.
 	mixed := Side{Name: "mixed", Runs: []*Run{before, after}}
-	if d := compared(t, mixed, mixed).Against[0].Differences; !slices.Contains(d, Difference{"kernel", "6.1 and 6.5", "6.1 and 6.5", ""}) {
+	if d := compared(t, mixed, mixed).Against[0].Differences; !slices.Contains(d,
+		Difference{"kernel", "6.1 and 6.5", "6.1 and 6.5", ""}) {
 		t.Errorf("of a mixed side: %v", d)
 	}
 }

@@ -35,18 +35,22 @@ type truth struct {
 
 // usual is a run that resolves a few per cent.
 func usual(name string) truth {
-	return truth{name: name, workloads: []string{"sysbench-cpu"}, blocks: 40, lives: 5, cv: 0.005, machine: 1, boots: []string{name}}
+	return truth{name: name, workloads: []string{"sysbench-cpu"}, blocks: 40, lives: 5, cv: 0.005, machine: 1,
+		boots: []string{name}}
 }
 
 func (u truth) input(random *rand.Rand) dataset.Set {
-	in := dataset.Set{Baseline: "native", Delta: 0.02, Boots: u.rounds, Controls: map[string]string{"native-control": "native"}, Arms: []dataset.Arm{
-		{Name: "native", System: "native"}, {Name: "native-control", System: "native"}, {Name: "lxc", System: "lxc", Emulated: u.emulated}, {Name: "runc", System: "runc"}}}
+	in := dataset.Set{Baseline: "native", Delta: 0.02, Boots: u.rounds,
+		Controls: map[string]string{"native-control": "native"}, Arms: []dataset.Arm{
+			{Name: "native", System: "native"}, {Name: "native-control", System: "native"},
+			{Name: "lxc", System: "lxc", Emulated: u.emulated}, {Name: "runc", System: "runc"}}}
 	if u.alone {
 		in.Controls = nil
 	}
 	if u.several {
 		for _, a := range in.Arms[:4] {
-			in.Arms = append(in.Arms, dataset.Arm{Name: a.Name + "@four", System: a.System, Scenario: "four", Baseline: "native@four"})
+			in.Arms = append(in.Arms, dataset.Arm{Name: a.Name + "@four", System: a.System, Scenario: "four",
+				Baseline: "native@four"})
 		}
 		in.Controls["native-control@four"] = "native@four"
 	}
@@ -93,7 +97,8 @@ func (u truth) input(random *rand.Rand) dataset.Set {
 				if u.higher {
 					v = 1 / v
 				}
-				all = append(all, dataset.Observation{Metric: int32(w), Arm: int32(i), Block: int32(b), Epoch: int32(100*(b/lives) + i), Value: v})
+				all = append(all, dataset.Observation{Metric: int32(w), Arm: int32(i), Block: int32(b),
+					Epoch: int32(100*(b/lives) + i), Value: v})
 			}
 		}
 	}

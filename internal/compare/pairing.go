@@ -73,7 +73,8 @@ func (p *pairing) against() (Against, error) {
 }
 
 func start(c analyze.Comparison) Change {
-	return Change{Workload: c.Workload, Metric: c.Metric, Unit: c.Unit, Better: c.Better, Primary: c.Primary, Family: c.Family, Arm: c.Arm,
+	return Change{Workload: c.Workload, Metric: c.Metric, Unit: c.Unit, Better: c.Better, Primary: c.Primary,
+		Family: c.Family, Arm: c.Arm,
 		P: 1, PHolm: 1, EquivalenceP: 1, EquivalencePHolm: 1, Phi: 1, Verdict: NotCompared}
 }
 

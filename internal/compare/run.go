@@ -112,7 +112,8 @@ func (r *Run) readFacts(s *store.Run, c *campaign.Campaign) error {
 		Name     string
 		Versions map[string]string
 	}
-	for name, into := range map[string]any{store.DocEnvironment: &env, store.DocUserland: &userland, store.DocSystems: &systems} {
+	for name, into := range map[string]any{store.DocEnvironment: &env, store.DocUserland: &userland,
+		store.DocSystems: &systems} {
 		body, err := s.Document(name)
 		if err != nil && fault.KindOf(err) == fault.Campaign {
 			continue // it is not in the run
@@ -145,10 +146,13 @@ func (r *Run) readFacts(s *store.Run, c *campaign.Campaign) error {
 		memory = campaign.Bytes(*env.Memory.Total).String()
 	}
 	r.facts = []fact{
-		{"campaign", c.Name}, {"machine", env.HostID}, {"CPU", env.CPU.Model}, {"CPUs", number(env.CPU.Threads)}, {"memory", memory},
+		{"campaign", c.Name}, {"machine", env.HostID}, {"CPU", env.CPU.Model}, {"CPUs", number(env.CPU.Threads)},
+		{"memory", memory},
 		{"kernel", env.Kernel.Release}, {"kernel's command line", env.Kernel.Cmdline}, {"microcode", env.CPU.Microcode},
-		{"mitigations", pairs(env.CPU.Mitigations, ": ")}, {"governor", strings.Join(governors, " ")}, {"clock source", env.Clock.Source},
-		{"operating system", env.OS.Pretty}, {"userland image", userland.Key}, {"tare", strings.Join(slices.Compact(versions), ", ")},
+		{"mitigations", pairs(env.CPU.Mitigations, ": ")}, {"governor", strings.Join(governors, " ")},
+		{"clock source", env.Clock.Source},
+		{"operating system", env.OS.Pretty}, {"userland image", userland.Key},
+		{"tare", strings.Join(slices.Compact(versions), ", ")},
 		{"baseline", r.Result.Baseline},
 	}
 	for _, sys := range systems {

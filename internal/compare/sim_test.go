@@ -6,11 +6,13 @@ import (
 	"testing"
 )
 
-var seven = []string{"openssl-enc", "dd-write", "untar-kernel", "stress-ng-exec", "fio-randread", "fio-randwrite", "sysbench-cpu"}
+var seven = []string{"openssl-enc", "dd-write", "untar-kernel", "stress-ng-exec", "fio-randread", "fio-randwrite",
+	"sysbench-cpu"}
 
 // many is a campaign's worth of figures: 7 workloads and 2 arms.
 func many() truth {
-	return truth{workloads: seven, blocks: 40, lives: 5, cv: 0.03, machine: 1, cost: map[string]float64{"lxc": 1.01, "runc": 1.04}}
+	return truth{workloads: seven, blocks: 40, lives: 5, cv: 0.03, machine: 1,
+		cost: map[string]float64{"lxc": 1.01, "runc": 1.04}}
 }
 
 // outcome is the outcome of simulated comparisons, as shares of them.

@@ -29,7 +29,8 @@ func (c Cells) list() []string {
 
 // Cells words a change; all says that the metric must be named.
 func (ch Change) Cells(all bool) Cells {
-	c := Cells{Workload: ch.Workload, Figure: ch.Arm, Before: ch.figure(ch.Before), After: ch.figure(ch.After), Verdict: ch.words()}
+	c := Cells{Workload: ch.Workload, Figure: ch.Arm, Before: ch.figure(ch.Before), After: ch.figure(ch.After),
+		Verdict: ch.words()}
 	if all || !ch.Primary {
 		c.Workload += " " + ch.Metric
 	}
@@ -120,13 +121,15 @@ func (c *Comparison) Summary(a Against) string {
 		if n[Better] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s less than before", n[Better], plural(n[Better], "costs", "cost")))
 		}
-		text = fmt.Sprintf("%s in %d of %d %s: %s.", strings.ToUpper(subject[:1])+subject[1:], claimed, compared, plural(compared, "overhead", "overheads"), strings.Join(parts, ", "))
+		text = fmt.Sprintf("%s in %d of %d %s: %s.", strings.ToUpper(subject[:1])+subject[1:], claimed, compared,
+			plural(compared, "overhead", "overheads"), strings.Join(parts, ", "))
 	}
 	if n[Same] > 0 {
 		text += fmt.Sprintf(" %d %s within ±%.4g %%.", n[Same], plural(n[Same], "is the same", "are the same"), 100*c.Delta)
 	}
 	if n[NotResolved] > 0 {
-		text += fmt.Sprintf(" %d %s not resolved: at most %s %%.", n[NotResolved], plural(n[NotResolved], "is", "are"), report.Percent(farthest))
+		text += fmt.Sprintf(" %d %s not resolved: at most %s %%.", n[NotResolved], plural(n[NotResolved], "is", "are"),
+			report.Percent(farthest))
 	}
 	if n[NotCompared] > 0 {
 		text += fmt.Sprintf(" %d %s not compared", n[NotCompared], plural(n[NotCompared], "is", "are"))
@@ -151,7 +154,8 @@ func plural(n int, one, more string) string {
 func (a Against) Reach() string {
 	text := "The intervals are over boots of the host, so this holds for the system, not only for single boots."
 	if a.Scope == TheseRuns {
-		text = fmt.Sprintf("This holds for these runs only; other runs of the same systems may differ as much. To show that the system changed, compare runs from %d boots of the host on each side.", fewest)
+		text = fmt.Sprintf("This holds for these runs only; other runs of the same systems may differ as much. To show "+
+			"that the system changed, compare runs from %d boots of the host on each side.", fewest)
 	}
 	if a.FewGuests {
 		text += " Some of the runs created so few guests that the difference may be due to a single guest."
@@ -161,18 +165,21 @@ func (a Against) Reach() string {
 		phi = max(phi, ch.Phi)
 	}
 	if phi >= 1.05 {
-		text += fmt.Sprintf(" The A/A controls vary more than their own intervals allow, so the intervals here are up to %s times wider.", report.Digits(phi, 2))
+		text += fmt.Sprintf(" The A/A controls vary more than their own intervals allow, so the intervals here are up to "+
+			"%s times wider.", report.Digits(phi, 2))
 	}
 	return text
 }
 
 // Legend says how to read the table of overheads.
 func (c *Comparison) Legend() string {
-	return fmt.Sprintf("What each arm costs against the baseline of its own run, before and after. A change above 0 %% means that it costs more than before; %.4g %% intervals.", 100*(1-c.Alpha))
+	return fmt.Sprintf("What each arm costs against the baseline of its own run, before and after. A change above 0 %% "+
+		"means that it costs more than before; %.4g %% intervals.", 100*(1-c.Alpha))
 }
 
 // BaselineLegend says how to read the table of baselines.
-var BaselineLegend = fmt.Sprintf("The machine itself: the median trial of the baseline. A change above 0 %% is for the worse. With fewer than %d runs on a side, changes are shown but not judged.", fewest)
+var BaselineLegend = fmt.Sprintf("The machine itself: the median trial of the baseline. A change above 0 %% is for "+
+	"the worse. With fewer than %d runs on a side, changes are shown but not judged.", fewest)
 
 // String words a difference.
 func (d Difference) String() string {

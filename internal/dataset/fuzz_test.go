@@ -156,7 +156,8 @@ func must(t testing.TB, err error) {
 // wholeRun returns the file of a run that has something in every table.
 func wholeRun(t testing.TB, dir string) []byte {
 	t.Helper()
-	const text = "name: x\nseed: 1\nflavors: {f: {vcpus: 2, memory: 1GiB}}\narms: [native, kvm]\nworkloads: [cpu, disk]\nblocks: 6\n"
+	const text = "name: x\nseed: 1\nflavors: {f: {vcpus: 2, memory: 1GiB}}\narms: [native, kvm]\n" +
+		"workloads: [cpu, disk]\nblocks: 6\n"
 	c, err := campaign.Parse("x.yaml", []byte(text), campaign.Known{})
 	must(t, err)
 	flavor := model.Flavor{Name: "f", VCPUs: 2, MemoryBytes: 1 << 30}

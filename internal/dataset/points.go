@@ -42,7 +42,8 @@ func (l *seriesList) all(repeat bool) iter.Seq2[Observation, error] {
 			metric, arm := int32(i/l.arms), int32(i%l.arms)
 			for _, chunk := range chunks {
 				for _, p := range chunk {
-					if !yield(Observation{Metric: metric, Arm: arm, Block: p.block, Epoch: p.epoch, Member: p.member, Position: p.position, Repeat: repeat, Value: p.value}, nil) {
+					if !yield(Observation{Metric: metric, Arm: arm, Block: p.block, Epoch: p.epoch, Member: p.member,
+						Position: p.position, Repeat: repeat, Value: p.value}, nil) {
 						return
 					}
 				}

@@ -236,7 +236,8 @@ func (in *Set) readValues(r *store.Run, all []store.Metric) error {
 			in.Probes = append(in.Probes, Probe{Workload: m.Workload, Name: m.Name, Unit: m.Unit})
 		} else {
 			index[id] = int32(len(in.Metrics))
-			in.Metrics = append(in.Metrics, Metric{Workload: m.Workload, Name: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary})
+			in.Metrics = append(in.Metrics, Metric{Workload: m.Workload, Name: m.Name, Unit: m.Unit, Better: m.Better,
+				Primary: m.Primary})
 		}
 	}
 	metrics, probes := newSeriesList(len(in.Metrics), len(in.Arms)), newSeriesList(len(in.Probes), len(in.Arms))
@@ -246,7 +247,8 @@ func (in *Set) readValues(r *store.Run, all []store.Metric) error {
 			return err
 		}
 		if o.Metric < 0 || int(o.Metric) >= len(index) || o.Arm < 0 || int(o.Arm) >= len(in.Arms) {
-			return fault.Campaignf("%s is damaged: a value of metric %d and arm %d, which are not there", r.Path(), o.Metric, o.Arm)
+			return fault.Campaignf("%s is damaged: a value of metric %d and arm %d, which are not there", r.Path(), o.Metric,
+				o.Arm)
 		}
 		if o.Block < 0 || o.Block >= maxBlocks || o.Member < 0 || math.IsNaN(o.Value) || math.IsInf(o.Value, 0) {
 			return fault.Campaignf("%s is damaged: a value %v of guest %d in block %d", r.Path(), o.Value, o.Member, o.Block)

@@ -22,7 +22,8 @@ func TestRead(t *testing.T) {
 		planned           int
 		half              float64
 	}{{"12", "0%", 12, 0}, {"{min: 11, max: 40}", "3%", 0, 0.03}} {
-		text := fmt.Sprintf("name: x\nseed: 1\nflavors: {f: {vcpus: 2, memory: 1GiB, cpu_cap: 50%%}}\narms: [native, kvm]\nworkloads: [cpu, disk]\nblocks: %s\ndelta: 5%%\n", test.blocks)
+		text := fmt.Sprintf("name: x\nseed: 1\nflavors: {f: {vcpus: 2, memory: 1GiB, cpu_cap: 50%%}}\narms: [native, kvm]\n"+
+			"workloads: [cpu, disk]\nblocks: %s\ndelta: 5%%\n", test.blocks)
 		if test.half > 0 {
 			text += "precision: " + test.precision + "\n"
 		}
@@ -32,17 +33,21 @@ func TestRead(t *testing.T) {
 			t.Errorf("%+v", in)
 		}
 		size := model.Flavor{Name: "f", VCPUs: 2, CPUCap: 0.5}
-		if want := []Arm{{Name: "native", System: "native", Flavor: "f", Size: size, CapRatio: 0.25}, {Name: "kvm", System: "kvm", Flavor: "f", Size: size, CapRatio: 0.25, Emulated: true},
-			{Name: "native-control", System: "native", Flavor: "f", Size: size, CapRatio: 0.25}}; !reflect.DeepEqual(in.Arms, want) {
+		if want := []Arm{{Name: "native", System: "native", Flavor: "f", Size: size, CapRatio: 0.25},
+			{Name: "kvm", System: "kvm", Flavor: "f", Size: size, CapRatio: 0.25, Emulated: true},
+			{Name: "native-control", System: "native", Flavor: "f", Size: size, CapRatio: 0.25}}; !reflect.DeepEqual(in.Arms,
+			want) {
 			t.Errorf("arms %+v", in.Arms)
 		}
-		if want := []Metric{{"cpu", "time", "s", "lower", true}, {"disk", "rate", "B/s", "higher", true}}; !reflect.DeepEqual(in.Metrics, want) {
+		if want := []Metric{{"cpu", "time", "s", "lower", true}, {"disk", "rate", "B/s", "higher", true}}; !reflect.DeepEqual(
+			in.Metrics, want) {
 			t.Errorf("metrics %+v", in.Metrics)
 		}
 		if want := []Probe{{"cpu", "host_cpu", "s"}, {"disk", "host_cpu", "s"}}; !reflect.DeepEqual(in.Probes, want) {
 			t.Errorf("probes %+v", in.Probes)
 		}
-		if want := []Failure{{"disk", "kvm", 1, 0, fault.Guest, "crashed", store.EventWrongAnswer}}; !reflect.DeepEqual(in.Failures, want) {
+		if want := []Failure{{"disk", "kvm", 1, 0, fault.Guest, "crashed", store.EventWrongAnswer}}; !reflect.DeepEqual(
+			in.Failures, want) {
 			t.Errorf("failures %+v", in.Failures)
 		}
 		if want := []Event{{"kernel-oom", "Out of memory", "disk", "kvm"}}; !reflect.DeepEqual(in.Events, want) {
@@ -56,10 +61,12 @@ func TestRead(t *testing.T) {
 			for o := range in.ProbeObservations {
 				probes = append(probes, o)
 			}
-			if want := []Observation{{Epoch: 1, Value: 1.5}, {Metric: 1, Arm: 1, Epoch: 2, Value: 2.5}}; !reflect.DeepEqual(metrics, want) {
+			if want := []Observation{{Epoch: 1, Value: 1.5}, {Metric: 1, Arm: 1, Epoch: 2, Value: 2.5}}; !reflect.DeepEqual(
+				metrics, want) {
 				t.Errorf("observations %v", metrics)
 			}
-			if want := []Observation{{Epoch: 1, Value: 10}, {Metric: 1, Arm: 1, Epoch: 2, Value: 20}}; !reflect.DeepEqual(probes, want) {
+			if want := []Observation{{Epoch: 1, Value: 10}, {Metric: 1, Arm: 1, Epoch: 2, Value: 20}}; !reflect.DeepEqual(probes,
+				want) {
 				t.Errorf("probe observations %v", probes)
 			}
 		}
@@ -80,9 +87,12 @@ func fromRun(t *testing.T, text string) Set {
 	must(err)
 	f := model.Flavor{Name: "f", VCPUs: 2, CPUCap: 0.5}
 	r, err := store.Create(filepath.Join(t.TempDir(), "x.tare"), map[string][]byte{store.DocCampaign: c.Resolved()},
-		[]store.Arm{{Name: "native", System: "native", Flavor: f}, {Name: "kvm", System: "kvm", Flavor: f, Emulated: true}, {Name: "native-control", System: "native", Flavor: f, ControlOf: "native"}},
-		[]store.Metric{{Workload: "cpu", Name: "host_cpu", Unit: "s", Probe: true}, {Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true},
-			{Workload: "disk", Name: "rate", Unit: "B/s", Better: "higher", Primary: true}, {Workload: "disk", Name: "host_cpu", Unit: "s", Probe: true}})
+		[]store.Arm{{Name: "native", System: "native", Flavor: f}, {Name: "kvm", System: "kvm", Flavor: f, Emulated: true},
+			{Name: "native-control", System: "native", Flavor: f, ControlOf: "native"}},
+		[]store.Metric{{Workload: "cpu", Name: "host_cpu", Unit: "s", Probe: true},
+			{Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true},
+			{Workload: "disk", Name: "rate", Unit: "B/s", Better: "higher", Primary: true},
+			{Workload: "disk", Name: "host_cpu", Unit: "s", Probe: true}})
 	must(err)
 	defer r.Close()
 	session, err := r.BeginSession("b", "1")
@@ -101,7 +111,8 @@ func fromRun(t *testing.T, text string) Set {
 		{"disk", 1, 1, store.Outcome{Status: store.Failed, Error: "crashed", Values: map[int]float64{3: 99}}},
 		{"disk", 0, 1, store.Outcome{Status: store.Void, Values: map[int]float64{3: 99}}},
 	} {
-		id, err := r.Begin(store.Attempt{Session: session, Guest: int64(trial.arm + 1), Workload: trial.workload, Arm: trial.arm, Block: trial.block})
+		id, err := r.Begin(store.Attempt{Session: session, Guest: int64(trial.arm + 1), Workload: trial.workload,
+			Arm: trial.arm, Block: trial.block})
 		must(err)
 		must(r.Finish(id, trial.o))
 		if trial.o.Status == store.Failed {
@@ -122,7 +133,8 @@ func TestArmsOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	arms := c.Planned()
-	arms[1].Guests = append(arms[1].Guests, campaign.PlannedGuest{GuestID: arms[1].Guests[0].GuestID, Flavor: arms[1].Flavor, Role: "disk"})
+	arms[1].Guests = append(arms[1].Guests, campaign.PlannedGuest{GuestID: arms[1].Guests[0].GuestID,
+		Flavor: arms[1].Flavor, Role: "disk"})
 	text, err := json.Marshal(arms)
 	if err != nil {
 		t.Fatal(err)

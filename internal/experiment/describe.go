@@ -28,7 +28,8 @@ func (t *Testbed) Entries(status map[string]system.Status) []System {
 	for _, d := range all.Drivers() {
 		if st, asked := status[d.Name()]; asked {
 			caps := d.Capabilities()
-			entries = append(entries, System{d.Name(), st.Usable, st.Reason, st.Remedy, caps.VerifiedOn, caps, st.Proof, st.Versions})
+			entries = append(entries, System{d.Name(), st.Usable, st.Reason, st.Remedy, caps.VerifiedOn, caps, st.Proof,
+				st.Versions})
 		}
 	}
 	return entries
@@ -43,7 +44,8 @@ func Arms(p *plan.Plan, drivers map[string]system.Driver, hostEmulated bool) (ar
 			return nil, err
 		}
 		arms = append(arms, store.Arm{
-			Name: a.Name, System: a.System, Scenario: a.Scenario, Emulated: hostEmulated || drivers[a.System].Capabilities().Emulated,
+			Name: a.Name, System: a.System, Scenario: a.Scenario, Emulated: hostEmulated ||
+				drivers[a.System].Capabilities().Emulated,
 			Flavor: f, ControlOf: a.Control,
 		})
 	}
@@ -55,7 +57,8 @@ func Arms(p *plan.Plan, drivers map[string]system.Driver, hostEmulated bool) (ar
 func Metrics(p *plan.Plan, workloads map[string]*workload.Workload) (metrics []store.Metric) {
 	for _, series := range p.Workloads {
 		for i, m := range workloads[series].Metrics {
-			metrics = append(metrics, store.Metric{Workload: series, Name: m.Name, Unit: m.Unit, Better: string(m.Better), Primary: i == 0})
+			metrics = append(metrics, store.Metric{Workload: series, Name: m.Name, Unit: m.Unit, Better: string(m.Better),
+				Primary: i == 0})
 		}
 		w := workloads[series]
 		for _, u := range probe.UnitsOf(w.Creates, w.Fill != nil, w.AtRate != nil) {

@@ -73,7 +73,8 @@ func (t *Testbed) Prepare(ctx context.Context, r Request) (*Experiment, error) {
 	}
 	// The campaign says which image and systems it needs, and can be checked only
 	// against them. Errors in the file are reported then.
-	draft, err := campaign.Parse(file, text, campaign.Known{Workloads: knownWorkloads(), Systems: t.Known(nil, campaign.Host{}).Systems})
+	draft, err := campaign.Parse(file, text,
+		campaign.Known{Workloads: knownWorkloads(), Systems: t.Known(nil, campaign.Host{}).Systems})
 	if err == nil && !r.PlanOnly {
 		if err := t.needImageFor(ctx, draft, r.Like); err != nil {
 			return nil, err
@@ -92,7 +93,8 @@ func (t *Testbed) Prepare(ctx context.Context, r Request) (*Experiment, error) {
 			return nil, err
 		}
 	}
-	return &Experiment{Campaign: c, Plan: t.plan(c, c.Planned(), env), bed: t, env: env, yaml: yaml, like: r.Like, status: status}, nil
+	return &Experiment{Campaign: c, Plan: t.plan(c, c.Planned(), env), bed: t, env: env, yaml: yaml, like: r.Like,
+		status: status}, nil
 }
 
 // Create writes the run file with everything that describes the run. Only one
@@ -116,7 +118,8 @@ func (e *Experiment) Create(path string) error {
 		}
 	}
 	docs := map[string][]byte{store.DocCampaignYAML: e.yaml, store.DocCampaign: e.Campaign.Resolved()}
-	described := map[string]any{store.DocArms: e.Plan.Arms, store.DocEnvironment: e.env, store.DocSystems: e.bed.Entries(e.status), store.DocUserland: e.bed.Image.Manifest}
+	described := map[string]any{store.DocArms: e.Plan.Arms, store.DocEnvironment: e.env,
+		store.DocSystems: e.bed.Entries(e.status), store.DocUserland: e.bed.Image.Manifest}
 	if len(e.Campaign.Boots) > 0 {
 		described[store.EnvironmentOf(BootOf(e.env))] = e.env
 	}
@@ -217,10 +220,12 @@ func (t *Testbed) Resume(ctx context.Context, r Resumption) (_ *Experiment, err 
 	for _, a := range e.Plan.InBoot(boot) {
 		st, known := e.status[a.System]
 		if !known {
-			return nil, fault.Campaignf("%s: arm %s uses system %q, which this version of tare does not know", path, a.Name, a.System)
+			return nil, fault.Campaignf("%s: arm %s uses system %q, which this version of tare does not know", path, a.Name,
+				a.System)
 		}
 		if !st.Usable {
-			return nil, fault.WithRemedy(fault.Hostf("cannot resume arm %s: %s is no longer usable: %s", a.Name, a.System, st.Reason), "%s", st.Remedy)
+			return nil, fault.WithRemedy(fault.Hostf("cannot resume arm %s: %s is no longer usable: %s", a.Name, a.System,
+				st.Reason), "%s", st.Remedy)
 		}
 	}
 	e.workloads, err = t.workloads(c)
@@ -278,7 +283,8 @@ func Text(name string) (text []byte, file string, err error) {
 	}
 	text, err = os.ReadFile(name)
 	if err != nil {
-		return nil, name, fault.WithRemedy(fault.Campaignf("%w", err), "give a campaign file, or a built-in campaign: %s", strings.Join(campaign.BuiltinNames(), ", "))
+		return nil, name, fault.WithRemedy(fault.Campaignf("%w", err), "give a campaign file, or a built-in campaign: %s",
+			strings.Join(campaign.BuiltinNames(), ", "))
 	}
 	return text, name, nil
 }

@@ -29,7 +29,8 @@ func RecipeOf(c *campaign.Campaign) (image.Recipe, error) {
 		}
 		if w.NonFree && !c.Image.NonFree {
 			return image.Recipe{}, fault.WithRemedy(
-				fault.Campaignf("workload %s: its program (%s) is in Debian's non-free: its licence restricts its use", w.Name, w.Source),
+				fault.Campaignf("workload %s: its program (%s) is in Debian's non-free: its licence restricts its use", w.Name,
+					w.Source),
 				"if the licence allows your use, set image: {non_free: true} in the campaign, or use tare image --non-free")
 		}
 		n := image.Needs{Packages: w.Packages}
@@ -104,7 +105,8 @@ func (t *Testbed) needImageOf(ctx context.Context, path, key string, recipe imag
 	}
 	img, err := image.OpenKey(ImageDir(t.Host.StateDir), key)
 	if errors.Is(err, image.ErrNotBuilt) {
-		return fault.WithRemedy(fault.Hostf("the userland image of %s (%.12s) is not on this machine, and this version of tare builds a different one (%.12s) for the same campaign", path, key, recipe.Key()),
+		return fault.WithRemedy(fault.Hostf("the userland image of %s (%.12s) is not on this machine, and this version of "+
+			"tare builds a different one (%.12s) for the same campaign", path, key, recipe.Key()),
 			"copy its directory to %s from the machine that has it, or start the campaign afresh", ImageDir(t.Host.StateDir))
 	}
 	if err != nil {

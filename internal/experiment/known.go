@@ -83,7 +83,8 @@ func knownWorkloads() map[string]campaign.Sizes {
 
 // sizes tells the reader of campaigns the bounds of a workload.
 func sizes(w *workload.Workload) campaign.Sizes {
-	s := campaign.Sizes{Unit: w.SizeUnit, Min: w.MinSize, Max: w.MaxSize, Disk: w.DiskBytes, Serves: w.Serve != nil, OwnBuild: w.OwnBuild,
+	s := campaign.Sizes{Unit: w.SizeUnit, Min: w.MinSize, Max: w.MaxSize, Disk: w.DiskBytes, Serves: w.Serve != nil,
+		OwnBuild:   w.OwnBuild,
 		CheckParam: w.CheckParam}
 	s.With = func(cw campaign.Workload) (campaign.Sizes, error) {
 		with, err := w.With(cw.Series(), cw.Settings())

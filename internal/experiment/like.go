@@ -91,7 +91,8 @@ func (l *Likeness) check(workloads map[string]*workload.Workload) error {
 			l.sizes[name] = s
 		}
 		if w != nil && (w.SizeUnit != s.Unit || s.Size < w.MinSize || s.Size > w.MaxSize) {
-			return fault.WithRemedy(fault.Campaignf("trials of %s in %s have a size of %d %s, but this version of tare allows %d to %d %s", name, l.path, s.Size, s.Unit, w.MinSize, w.MaxSize, w.SizeUnit),
+			return fault.WithRemedy(fault.Campaignf("trials of %s in %s have a size of %d %s, but this version of tare allows "+
+				"%d to %d %s", name, l.path, s.Size, s.Unit, w.MinSize, w.MaxSize, w.SizeUnit),
 				"run the campaign again, without --like")
 		}
 	}

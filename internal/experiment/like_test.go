@@ -63,7 +63,8 @@ func TestLikeness(t *testing.T) {
 		t.Fatal(err)
 	}
 	sizes, err := s.Sizes()
-	if err != nil || len(sizes) != 1 || sizes[0].Workload != "sysbench-cpu" || sizes[0].Size != 400 || string(sizes[0].Calibration) != `{"like":"monday.tare"}` {
+	if err != nil || len(sizes) != 1 || sizes[0].Workload != "sysbench-cpu" || sizes[0].Size != 400 ||
+		string(sizes[0].Calibration) != `{"like":"monday.tare"}` {
 		t.Errorf("%v, %+v", err, sizes)
 	}
 }
@@ -82,7 +83,8 @@ func TestLikeOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := l.Same(given)
-		if (err == nil) != ok || !ok && (fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "is not the campaign of")) {
+		if (err == nil) != ok || !ok && (fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "is not the "+
+			"campaign of")) {
 			t.Errorf("%v of\n%s", err, text)
 		}
 	}

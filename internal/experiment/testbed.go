@@ -55,7 +55,8 @@ func Open(stateDir string, step func(string)) (*Testbed, error) {
 		t.Instance.Close()
 		return nil, err
 	}
-	t.Host = &system.Host{RunID: t.Instance.ID, StateDir: stateDir, Dir: sandbox.Dir(), Proc: sandbox.HostProc(), Cgroups: layout, Network: network.NewBridge()}
+	t.Host = &system.Host{RunID: t.Instance.ID, StateDir: stateDir, Dir: sandbox.Dir(), Proc: sandbox.HostProc(),
+		Cgroups: layout, Network: network.NewBridge()}
 	img, err := image.Open(ImageDir(stateDir))
 	if err != nil {
 		if errors.Is(err, image.ErrNotBuilt) {

@@ -44,8 +44,9 @@ func specOf(cw campaign.Workload) workload.Spec {
 	}
 	for _, m := range own.Metrics {
 		s.Metrics = append(s.Metrics, workload.SpecMetric{
-			Metric: workload.Metric{Name: m.Name, Unit: m.Unit, Better: workload.Better(m.Better), Clock: workload.GuestClock, About: m.About},
-			Regex:  m.Regex, JSON: m.JSON, CSV: m.CSV, Which: m.Which, Scale: m.Scale,
+			Metric: workload.Metric{Name: m.Name, Unit: m.Unit, Better: workload.Better(m.Better), Clock: workload.GuestClock,
+				About: m.About},
+			Regex: m.Regex, JSON: m.JSON, CSV: m.CSV, Which: m.Which, Scale: m.Scale,
 		})
 	}
 	return s
@@ -107,7 +108,8 @@ func checkCreates(c *campaign.Campaign, cw campaign.Workload) error {
 	for _, s := range c.Scenarios {
 		if s.Runs(cw.Name) && (len(s.Neighbours) > 0 || s.Pairs > 0 || s.MemoryLeft > 0) {
 			return fault.WithRemedy(fault.Campaignf("workload %s: scenario %s has neighbours, pairs or memory_left, "+
-				"but this workload runs alone or as a number of guests at once", cw.Series(), s.Name), "leave it out there with workloads: [...]")
+				"but this workload runs alone or as a number of guests at once", cw.Series(), s.Name),
+				"leave it out there with workloads: [...]")
 		}
 	}
 	return nil

@@ -45,11 +45,13 @@ func measure(t *testing.T, text string, of drivers, workloads ...*workload.Workl
 	}
 	arms, err := experiment.Arms(p, of, false)
 	must(t, err)
-	s, err := store.Create(filepath.Join(t.TempDir(), "planted.tare"), map[string][]byte{store.DocCampaign: c.Resolved()}, arms, experiment.Metrics(p, byName))
+	s, err := store.Create(filepath.Join(t.TempDir(), "planted.tare"), map[string][]byte{store.DocCampaign: c.Resolved()},
+		arms, experiment.Metrics(p, byName))
 	must(t, err)
 	defer s.Close()
 	// Guests' faults are results, and may be expected.
-	if _, err := run.Run(t.Context(), run.Config{Campaign: c, Plan: p, Store: s, Host: host, Drivers: of, Workloads: byName}); err != nil {
+	if _, err := run.Run(t.Context(), run.Config{Campaign: c, Plan: p, Store: s, Host: host, Drivers: of,
+		Workloads: byName}); err != nil {
 		t.Fatal(err)
 	}
 	in, err := dataset.Read(s)

@@ -28,10 +28,12 @@ arms:
   - {name: honest, system: qemu-tcg, flavor: one}
   - {name: cached, system: qemu-tcg, flavor: one, options: {cache: unsafe}}
 blocks: 3
-`+sized(map[string]int{"dd-write": 64}), drivers{"native": native.Driver{}, "qemu-tcg": qemu.TCG()}, real(t, "dd-write"))
+`+sized(map[string]int{"dd-write": 64}), drivers{"native": native.Driver{}, "qemu-tcg": qemu.TCG()},
+		real(t, "dd-write"))
 	expect(t, r, want{"cached-writes", "dd-write", "cached"})
 	for _, f := range r.Findings {
-		if f.ID == "cached-writes" && (!strings.Contains(f.Text, "with the flush") || !strings.Contains(f.Text, "fit into the guest's memory")) {
+		if f.ID == "cached-writes" && (!strings.Contains(f.Text, "with the flush") ||
+			!strings.Contains(f.Text, "fit into the guest's memory")) {
 			t.Errorf("does not mention the flush or the memory: %s", f.Text)
 		}
 	}
@@ -92,8 +94,10 @@ arms:
   - {system: native, flavor: one}
   - {name: capped, system: runc, flavor: quarter}
 blocks: 3
-`+sized(map[string]int{"sysbench-cpu": 400}), drivers{"native": native.Driver{}, "runc": runc.Driver{}}, real(t, "sysbench-cpu"))
-	expect(t, r, want{"few-cap-periods", "sysbench-cpu", "capped"}, want{"throttled", "sysbench-cpu", "capped"}, want{"unequal-arms", "", "capped"})
+`+sized(map[string]int{"sysbench-cpu": 400}), drivers{"native": native.Driver{}, "runc": runc.Driver{}},
+		real(t, "sysbench-cpu"))
+	expect(t, r, want{"few-cap-periods", "sysbench-cpu", "capped"}, want{"throttled", "sysbench-cpu", "capped"},
+		want{"unequal-arms", "", "capped"})
 }
 
 // TestCapLeaks: of two guests with the same cap of writes, one is not held to it.
@@ -147,7 +151,8 @@ arms:
   - {system: runc, flavor: product}
   - {name: runc-open, system: runc, flavor: open}
 blocks: 3
-`+sized(map[string]int{"sysbench-cpu": 400}), drivers{"native": native.Driver{}, "runc": runc.Driver{}}, real(t, "sysbench-cpu"))
+`+sized(map[string]int{"sysbench-cpu": 400}), drivers{"native": native.Driver{}, "runc": runc.Driver{}},
+		real(t, "sysbench-cpu"))
 	expect(t, r, want{"unequal-confinement", "", "runc-open"})
 }
 
@@ -158,7 +163,8 @@ func TestOutOfMemory(t *testing.T) {
 arms: [{system: native, flavor: small}, {system: runc, flavor: small}]
 blocks: 1
 `+sized(map[string]int{"greedy": 1}), drivers{"native": native.Driver{}, "runc": runc.Driver{}}, greedy)
-	expect(t, r, want{"out-of-memory", "greedy", ""}, want{"did-not-finish", "greedy", "native"}, want{"did-not-finish", "greedy", "runc"},
+	expect(t, r, want{"out-of-memory", "greedy", ""}, want{"did-not-finish", "greedy", "native"},
+		want{"did-not-finish", "greedy", "runc"},
 		want{"did-not-finish", "greedy", "native-control"})
 }
 
@@ -181,7 +187,8 @@ func TestWrongAnswer(t *testing.T) {
 // accounting does not contain it.
 func TestHiddenCPU(t *testing.T) {
 	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {system: runc, flavor: one}]\nblocks: 3\n"+
-		sized(map[string]int{"sysbench-cpu": 800}), drivers{"native": native.Driver{}, "runc": helped{runc.Driver{}}}, real(t, "sysbench-cpu"))
+		sized(map[string]int{"sysbench-cpu": 800}), drivers{"native": native.Driver{}, "runc": helped{runc.Driver{}}},
+		real(t, "sysbench-cpu"))
 	expect(t, r, want{"hidden-cpu", "sysbench-cpu", "runc"})
 }
 
@@ -211,7 +218,8 @@ func TestCeiling(t *testing.T) {
 	const bytes = 12 << 20
 	direct := timed("direct", "", fmt.Sprintf("dd if=/dev/zero of=data bs=1M count=%d oflag=direct", bytes>>20), "rm data")
 	direct.WrittenBytes = func(int64) int64 { return bytes }
-	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {name: other, system: native, flavor: one}]\nblocks: 5\n"+
+	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {name: other, system: native, flavor: one}]\n"+
+		"blocks: 5\n"+
 		sized(map[string]int{"direct": 1}), drivers{"native": slowDisk{native.Driver{}, t}}, direct)
 	expect(t, r, want{"ceiling", "direct", "other"})
 }
@@ -250,7 +258,8 @@ func TestBusyHost(t *testing.T) {
 	defer hogs(t)()
 	// A trial is longer than it takes from one time to the end of the next.
 	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {system: runc, flavor: one}]\nblocks: 3\n"+
-		sized(map[string]int{"sysbench-cpu": 6000}), drivers{"native": native.Driver{}, "runc": runc.Driver{}}, real(t, "sysbench-cpu"))
+		sized(map[string]int{"sysbench-cpu": 6000}), drivers{"native": native.Driver{}, "runc": runc.Driver{}},
+		real(t, "sysbench-cpu"))
 	expect(t, r, want{"other-load", "sysbench-cpu", ""}, want{"host-distress", "", ""})
 	for _, f := range r.Findings {
 		if f.ID == "other-load" && !strings.Contains(f.Text, "guests, sh (pid ") {

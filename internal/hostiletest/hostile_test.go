@@ -327,7 +327,8 @@ func TestHostileFolder(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	const listen = "127.0.0.1:0"
-	cmd := exec.CommandContext(ctx, "prlimit", fmt.Sprintf("--data=%d", 2*capData), binary, "serve", dir, "--listen", listen)
+	cmd := exec.CommandContext(ctx, "prlimit", fmt.Sprintf("--data=%d", 2*capData), binary, "serve", dir, "--listen",
+		listen)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -399,7 +400,8 @@ func TestHostileFolder(t *testing.T) {
 	if _, text := get(capTime, base); unseemly(text) != nil || unescaped(text) != nil {
 		t.Errorf("the list: %v, %v", unseemly(text), unescaped(text))
 	}
-	if status, text := get(capTime, base+"run/good.tare"); status != http.StatusOK || !strings.Contains(text, "What it costs") {
+	if status, text := get(capTime, base+"run/good.tare"); status != http.StatusOK ||
+		!strings.Contains(text, "What it costs") {
 		t.Errorf("a good run among them: %d", status)
 	}
 }

@@ -99,7 +99,8 @@ func bootstrap(ctx context.Context, log func(string), r Recipe, tree, debs strin
 // that every driver expects.
 func neutralize(tree string) error {
 	in := func(p string) string { return filepath.Join(tree, p) }
-	for _, dir := range []string{"etc/apt/sources.list.d", "var/lib/apt/lists", "var/cache/apt", "var/cache/debconf", "var/log"} {
+	for _, dir := range []string{"etc/apt/sources.list.d", "var/lib/apt/lists", "var/cache/apt", "var/cache/debconf",
+		"var/log"} {
 		if err := os.RemoveAll(in(dir)); err != nil {
 			return err
 		}
@@ -152,7 +153,8 @@ func hostAptConf(ctx context.Context) []byte {
 	var keep []string
 	for _, line := range strings.Split(string(out), "\n") {
 		key, _, _ := strings.Cut(strings.ToLower(line), " ")
-		for _, p := range []string{"acquire::http::", "acquire::https::", "acquire::check-", "acquire::max-", "acquire::force", "acquire::queue-mode", "acquire::by-hash"} {
+		for _, p := range []string{"acquire::http::", "acquire::https::", "acquire::check-", "acquire::max-",
+			"acquire::force", "acquire::queue-mode", "acquire::by-hash"} {
 			if strings.HasPrefix(key, p) {
 				keep = append(keep, line)
 			}
@@ -203,14 +205,16 @@ func sourceLine(options, uri, suite string) string {
 // isDebian recognizes the Debian archive and its mirrors by suite, component and the end of the
 // address.
 func isDebian(uri, entrySuite, suite string, components []string) bool {
-	if !slices.Contains([]string{suite, suite + "-updates", suite + "-security"}, entrySuite) || !slices.Contains(components, "main") {
+	if !slices.Contains([]string{suite, suite + "-updates", suite + "-security"}, entrySuite) ||
+		!slices.Contains(components, "main") {
 		return false
 	}
 	u, err := url.Parse(uri)
 	if err != nil {
 		return false
 	}
-	base := strings.TrimSuffix(path.Base(strings.TrimRight(u.Path, "/")), ".list") // mirror+file:/etc/apt/mirrors/debian.list
+	// mirror+file:/etc/apt/mirrors/debian.list
+	base := strings.TrimSuffix(path.Base(strings.TrimRight(u.Path, "/")), ".list")
 	return base == "debian" || base == "debian-security"
 }
 

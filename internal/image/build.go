@@ -287,7 +287,8 @@ func checkSpace(cache string, r Recipe) error {
 		return fault.Hostf("image cache: %w", err)
 	}
 	if free := int64(st.Bavail) * st.Bsize; free < needBytes {
-		return fault.WithRemedy(fault.Hostf("%s has %.1f GB free, building the image needs %.1f", cache, float64(free)/1e9, float64(needBytes)/1e9),
+		return fault.WithRemedy(fault.Hostf("%s has %.1f GB free, building the image needs %.1f", cache, float64(free)/1e9,
+			float64(needBytes)/1e9),
 			"free some space, or put the image cache on another disk")
 	}
 	return nil

@@ -172,7 +172,8 @@ func TestVerifyFindsDamage(t *testing.T) {
 	if err := os.Remove(filepath.Join(img.Tree, SourcePath, "002.tar.gz")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenRecipe(cache, r); err == nil || !strings.Contains(err.Error(), "002.tar.gz") || fault.RemedyOf(err) == "" {
+	if _, err := OpenRecipe(cache, r); err == nil || !strings.Contains(err.Error(), "002.tar.gz") ||
+		fault.RemedyOf(err) == "" {
 		t.Errorf("a missing piece passes: %v", err)
 	}
 	if img, err = Build(t.Context(), Options{CacheDir: cache, Recipe: &r}); err != nil {
@@ -193,7 +194,8 @@ func TestBuildFailures(t *testing.T) {
 			cache, _ := fakeHost(t, c.script)
 			r := testRecipe()
 			_, err := Build(t.Context(), Options{CacheDir: cache, Recipe: &r})
-			if fault.KindOf(err) != fault.Host || err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "mmdebstrap") ||
+			if fault.KindOf(err) != fault.Host || err == nil || !strings.Contains(err.Error(), c.want) ||
+				!strings.Contains(err.Error(), "mmdebstrap") ||
 				!strings.Contains(err.Error(), filepath.Join(cache, logName)) {
 				t.Errorf("error %v", err)
 			}

@@ -25,11 +25,12 @@ func makeDisk(ctx context.Context, log func(string), tree, path, key string) err
 	// Add an inode of 256 bytes for each file, and slack for tables.
 	blocks += inodes/16 + blocks/16 + 16<<10
 	uuid := fmt.Sprintf("%s-%s-4%s-8%s-%s", key[:8], key[8:12], key[13:16], key[17:20], key[20:32])
-	return run(ctx, log, command{name: mke2fs, env: []string{"E2FSPROGS_FAKE_TIME=" + epoch, "SOURCE_DATE_EPOCH=" + epoch}, args: []string{
-		"-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-m", "0", "-L", "tare", "-U", uuid,
-		"-O", "^has_journal", "-E", "lazy_itable_init=0,hash_seed=" + uuid,
-		"-N", fmt.Sprint(inodes), "-d", tree, path, fmt.Sprint(blocks),
-	}})
+	return run(ctx, log, command{name: mke2fs, env: []string{"E2FSPROGS_FAKE_TIME=" + epoch, "SOURCE_DATE_EPOCH=" + epoch},
+		args: []string{
+			"-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-m", "0", "-L", "tare", "-U", uuid,
+			"-O", "^has_journal", "-E", "lazy_itable_init=0,hash_seed=" + uuid,
+			"-N", fmt.Sprint(inodes), "-d", tree, path, fmt.Sprint(blocks),
+		}})
 }
 
 // treeSize counts the blocks of 4 KiB and the inodes that a tree needs.
@@ -73,7 +74,8 @@ func removeTree(dir string, unmount bool) error {
 		}
 	}
 	if len(mounts) > 0 {
-		return fault.WithRemedy(fault.Hostf("%s is in use: something is mounted on %s", dir, mounts[0]), "umount %s", mounts[0])
+		return fault.WithRemedy(fault.Hostf("%s is in use: something is mounted on %s", dir, mounts[0]), "umount %s",
+			mounts[0])
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return fault.Hostf("removing an image: %w", err)

@@ -84,7 +84,8 @@ func readLines(r io.Reader, log func(string)) []string {
 	}
 }
 
-const offline = "connect this machine to its Debian mirror (or set apt's proxy), or copy a finished image cache here from another machine"
+const offline = "connect this machine to its Debian mirror (or set apt's proxy), or copy a finished image cache here " +
+	"from another machine"
 
 // causes are causes of failed builds outside tare, recognized by the tools' messages. The first
 // match is reported.
@@ -99,8 +100,10 @@ var causes = []struct{ text, what, remedy string }{
 	{"is expired", "the package mirror's index is expired", "set the clock, or use a mirror that is kept up to date"},
 	{"NO_PUBKEY", "the package mirror's signature cannot be checked", "apt-get install debian-archive-keyring"},
 	{"Unable to locate package", "the package mirror lacks a package", "use a complete Debian mirror in apt's sources"},
-	{"Failed to fetch", "packages could not be downloaded", "see that apt-get update works on this machine, and try again"},
-	{"Operation not permitted", "root lacks a permission here that the build needs", "run on the host itself, or in a container with CAP_SYS_ADMIN and CAP_MKNOD"},
+	{"Failed to fetch", "packages could not be downloaded",
+		"see that apt-get update works on this machine, and try again"},
+	{"Operation not permitted", "root lacks a permission here that the build needs",
+		"run on the host itself, or in a container with CAP_SYS_ADMIN and CAP_MKNOD"},
 }
 
 // explain adds the cause and its fix to a failed command's error.

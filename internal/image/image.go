@@ -109,7 +109,8 @@ func OpenKey(cacheDir, key string) (*Image, error) {
 			return open(c.Dir, key)
 		}
 	}
-	return nil, fault.WithRemedy(fault.Hostf("%w (looked for %.12s in %s)", ErrNotBuilt, key, cacheDir), "build it, as root")
+	return nil, fault.WithRemedy(fault.Hostf("%w (looked for %.12s in %s)", ErrNotBuilt, key, cacheDir),
+		"build it, as root")
 }
 
 func open(dir, key string) (*Image, error) {
@@ -136,7 +137,8 @@ func open(dir, key string) (*Image, error) {
 }
 
 func damaged(dir string, err error) error {
-	return fault.WithRemedy(fault.Hostf("image %s is damaged: %w", dir, err), "remove that directory and build the image again")
+	return fault.WithRemedy(fault.Hostf("image %s is damaged: %w", dir, err),
+		"remove that directory and build the image again")
 }
 
 func readManifest(dir string) (Manifest, error) {

@@ -130,7 +130,8 @@ func TestInitramfs(t *testing.T) {
 	for _, f := range found {
 		names = append(names, filepath.Base(f))
 	}
-	want := []string{"000-virtio_pci.ko", "001-virtio_blk.ko", "002-virtio_console.ko", "003-virtio_net.ko", "004-virtio_rng.ko", "005-virtio_balloon.ko",
+	want := []string{"000-virtio_pci.ko", "001-virtio_blk.ko", "002-virtio_console.ko", "003-virtio_net.ko",
+		"004-virtio_rng.ko", "005-virtio_balloon.ko",
 		"006-xen_blkfront.ko", "007-xen_netfront.ko", "008-libcrc32c.ko", "009-xfs.ko", "010-tun.ko"}
 	if !slices.Equal(names, want) {
 		t.Errorf("modules %v, want %v", names, want)

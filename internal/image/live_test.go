@@ -21,7 +21,8 @@ func TestLive(t *testing.T) {
 	if err := img.Verify(); err != nil {
 		t.Fatal(err)
 	}
-	if missing := img.MissingTools([]string{"fio", "openssl", "stress-ng", "sysbench", "tar", "gzip", "time", "mkfs.xfs", "ip", "modprobe"}); missing != nil {
+	if missing := img.MissingTools([]string{"fio", "openssl", "stress-ng", "sysbench", "tar", "gzip", "time", "mkfs.xfs",
+		"ip", "modprobe"}); missing != nil {
 		t.Errorf("the tree lacks %v", missing)
 	}
 	pkgs, err := img.Packages()

@@ -118,7 +118,8 @@ func (b OwnBuild) copyInto(tree string) error {
 		return fault.Hostf("copying the build at %s into the image: %w", b.path, err)
 	}
 	if copied, err := ReadOwnBuild(to); err != nil || copied.SHA256 != b.SHA256 {
-		return fault.WithRemedy(fault.Hostf("the build at %s changed while it was copied into the image", b.path), "wait until it is finished, and try again")
+		return fault.WithRemedy(fault.Hostf("the build at %s changed while it was copied into the image", b.path),
+			"wait until it is finished, and try again")
 	}
 	return nil
 }

@@ -95,7 +95,8 @@ func TestOwnBuildRefuses(t *testing.T) {
 	for path, want := range map[string]string{
 		"bench": "must be absolute", "/nowhere/bench": "no such file", dir: "no file, directory or link", large: "more than",
 	} {
-		if _, err := ReadOwnBuild(path); err == nil || fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), want) {
+		if _, err := ReadOwnBuild(path); err == nil || fault.KindOf(err) != fault.Campaign ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 )
 
 // manifestHead is the first line of the pieces' MANIFEST; it explains the others.
-const manifestHead = "# piece, entries that tar creates (files and links; directories are not counted), bytes of the files unpacked\n"
+const manifestHead = "# piece, entries that tar creates (files and links; directories are not counted), bytes of the " +
+	"files unpacked\n"
 
 // piece is one part of a split archive: a tar archive that can be unpacked alone.
 type piece struct {
@@ -80,7 +81,8 @@ func splitTar(ctx context.Context, open func() (io.ReadCloser, error), count int
 		// A piece ends when it has its share of what was left at its start, counted to the middle
 		// of the next entry. A file larger than that is a piece by itself, and the others share the
 		// rest.
-		if left := count - len(lines); cur == nil || left > 1 && seen+h.Size/2-begin > (total-begin)/int64(left) && cur.bytes > 0 {
+		if left := count - len(lines); cur == nil || left > 1 && seen+h.Size/2-begin > (total-begin)/int64(left) &&
+			cur.bytes > 0 {
 			if err := finish(); err != nil {
 				return err
 			}

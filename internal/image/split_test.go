@@ -149,7 +149,8 @@ func TestSplitTarErrors(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if err := splitTar(t.Context(), opener(ok.Bytes()), 4, filepath.Join(t.TempDir(), "gone")); !errors.Is(err, os.ErrNotExist) {
+	if err := splitTar(t.Context(), opener(ok.Bytes()), 4, filepath.Join(t.TempDir(), "gone")); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("no directory to write to: %v", err)
 	}
 }

@@ -14,7 +14,8 @@ func TestMissingTools(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for p, mode := range map[string]os.FileMode{"usr/bin/fio": 0o755, "usr/sbin/mkfs.xfs": 0o755, "usr/bin/notes": 0o644, "opt/own": 0o755} {
+	for p, mode := range map[string]os.FileMode{"usr/bin/fio": 0o755, "usr/sbin/mkfs.xfs": 0o755, "usr/bin/notes": 0o644,
+		"opt/own": 0o755} {
 		if err := os.WriteFile(filepath.Join(tree, p), nil, mode); err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +29,8 @@ func TestMissingTools(t *testing.T) {
 		}
 	}
 	img := &Image{Tree: tree}
-	got := img.MissingTools([]string{"fio", "mkfs.xfs", "awk", "up", "/opt/own", "notes", "out", "loop", "bin", "/opt/none", "sh-of-the-host"})
+	got := img.MissingTools([]string{"fio", "mkfs.xfs", "awk", "up", "/opt/own", "notes", "out", "loop", "bin",
+		"/opt/none", "sh-of-the-host"})
 	want := []string{"notes", "out", "loop", "bin", "/opt/none", "sh-of-the-host"}
 	if !slices.Equal(got, want) {
 		t.Errorf("missing %v, want %v", got, want)
@@ -72,7 +74,8 @@ Components: main
 	}
 	want := []string{
 		"deb [signed-by=/k.gpg] http://mirror.example/debian/ bookworm main",
-		"deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] mirror+file:///etc/apt/mirrors/debian-security.list bookworm-security main",
+		"deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] " +
+			"mirror+file:///etc/apt/mirrors/debian-security.list bookworm-security main",
 	}
 	if got := hostSources(etc, "bookworm"); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

@@ -57,7 +57,8 @@ func TestWithRefuses(t *testing.T) {
 		"for a setup":              {Setups: []Setup{{"../x", ""}}},
 		"differ":                   {Setups: []Setup{{"a", "1"}, {"a", "2"}}},
 	} {
-		if _, err := Base().With(n); fault.KindOf(err) != fault.Campaign || err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Base().With(n); fault.KindOf(err) != fault.Campaign || err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", n, err)
 		}
 	}
@@ -66,7 +67,8 @@ func TestWithRefuses(t *testing.T) {
 // TestVariantIsBootstrapped: the bootstrap gets the packages, components and setups, and runs the
 // setups before it ends.
 func TestVariantIsBootstrapped(t *testing.T) {
-	cache, dir := fakeHost(t, `echo "$@" >"$FAKE/args"; cat "$TARE_DEBS"/setup-* >"$FAKE/setups"; cp "$TARE_DEBS/hook" "$FAKE/hook"
+	cache, dir := fakeHost(t,
+		`echo "$@" >"$FAKE/args"; cat "$TARE_DEBS"/setup-* >"$FAKE/setups"; cp "$TARE_DEBS/hook" "$FAKE/hook"
 `+fakeMmdebstrap)
 	r := with(t, testRecipe(), Needs{
 		Packages: []string{"netperf"}, NonFree: true,

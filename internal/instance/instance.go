@@ -174,7 +174,8 @@ func Lock(about string) (*os.File, error) {
 		holder := make([]byte, 300)
 		n, _ := f.Read(holder)
 		f.Close()
-		return nil, fault.WithRemedy(fault.Hostf("another tare measures on this host: %s", strings.TrimSpace(string(holder[:n]))),
+		return nil, fault.WithRemedy(fault.Hostf("another tare measures on this host: %s",
+			strings.TrimSpace(string(holder[:n]))),
 			"wait until it has finished: two at once would disturb each other")
 	} else if err != nil {
 		f.Close()

@@ -58,7 +58,8 @@ func (c *Client) Console(ctx context.Context) error {
 // typed forwards standard input to the shell that reads from pipe.
 func (c *Client) typed(ctx context.Context, pipe string) {
 	send := func(data []byte) error {
-		_, err := c.Run(ctx, agent.Command{Argv: []string{"sh", "-c", typeScript, "sh", pipe}, Stdin: data, Env: system.AgentEnv, Dir: "/"})
+		_, err := c.Run(ctx, agent.Command{Argv: []string{"sh", "-c", typeScript, "sh", pipe}, Stdin: data,
+			Env: system.AgentEnv, Dir: "/"})
 		return err
 	}
 	for buf := make([]byte, 16<<10); ; {

@@ -74,7 +74,8 @@ type Keeper struct {
 
 // Keep creates a guest with start, under a unique name, and serves requests until one removes the
 // guest or ctx ends. It returns when the guest is gone.
-func Keep(ctx context.Context, i *instance.Instance, s Status, start func(context.Context) (*system.Machine, error)) error {
+func Keep(ctx context.Context, i *instance.Instance, s Status, start func(context.Context) (*system.Machine,
+	error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	k := &Keeper{instance: i, stop: stop, status: s, gone: make(chan struct{})}

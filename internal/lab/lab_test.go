@@ -17,8 +17,10 @@ func TestCommandLine(t *testing.T) {
 	files := machineFiles{xen: "/x", kernel: "/k,1", initramfs: "/i", root: "/r", data: "/d", userland: "/images/u/disk"}
 	text := strings.Join(l.commandLine(files), " ")
 	for _, want := range []string{
-		"-kernel /x", "dom0_max_vcpus=3", "-initrd /k,,1 console=hvc0", "tare.port=tare.lab,/i", "path=/state,,odd/lab/tare.lab",
-		"-cpu max,-smap,-rdtscp,-pku,-xsave,-avx", "-smp 3 -m 4096M", "-sandbox on,", "readonly=on,file=/r", "readonly=on,file=/images/u/disk",
+		"-kernel /x", "dom0_max_vcpus=3", "-initrd /k,,1 console=hvc0", "tare.port=tare.lab,/i",
+		"path=/state,,odd/lab/tare.lab",
+		"-cpu max,-smap,-rdtscp,-pku,-xsave,-avx", "-smp 3 -m 4096M", "-sandbox on,", "readonly=on,file=/r",
+		"readonly=on,file=/images/u/disk",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
@@ -26,7 +28,8 @@ func TestCommandLine(t *testing.T) {
 	}
 	l.config.Kind = KVM
 	text = strings.Join(l.commandLine(files), " ")
-	if !strings.Contains(text, "-cpu max,-smap ") || !strings.Contains(text, "-kernel /k,1 -initrd /i -append console=ttyS0") {
+	if !strings.Contains(text, "-cpu max,-smap ") ||
+		!strings.Contains(text, "-kernel /k,1 -initrd /i -append console=ttyS0") {
 		t.Error(text)
 	}
 }
@@ -68,7 +71,8 @@ func TestState(t *testing.T) {
 		t.Fatalf("nothing there: %v", err)
 	}
 	qemu := sleeper(t)
-	l := &Lab{config: Config{Kind: KVM, CPUs: 2, MemoryBytes: 1 << 30, StateDir: state}, dir: dirOf(state), pid: qemu.Process.Pid}
+	l := &Lab{config: Config{Kind: KVM, CPUs: 2, MemoryBytes: 1 << 30, StateDir: state}, dir: dirOf(state),
+		pid: qemu.Process.Pid}
 	if err := l.take(); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +87,8 @@ func TestState(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 	second := &Lab{config: Config{StateDir: state}, dir: dirOf(state)}
-	if err := second.take(); fault.KindOf(err) != fault.Host || !strings.Contains(err.Error(), "kvm with 2 CPUs and 1024 MiB") {
+	if err := second.take(); fault.KindOf(err) != fault.Host ||
+		!strings.Contains(err.Error(), "kvm with 2 CPUs and 1024 MiB") {
 		t.Errorf("a second lab: %v", err)
 	}
 
@@ -95,7 +100,8 @@ func TestState(t *testing.T) {
 		if err == nil {
 			_, rest, _ := strings.Cut(string(b), `"starter":`)
 			old, _, _ := strings.Cut(rest, ",")
-			err = os.WriteFile(l.path(stateFile), []byte(strings.Replace(string(b), `"starter":`+old, `"starter":`+pid, 1)), 0o644)
+			err = os.WriteFile(l.path(stateFile), []byte(strings.Replace(string(b), `"starter":`+old, `"starter":`+pid, 1)),
+				0o644)
 		}
 		if err != nil {
 			t.Fatal(err)

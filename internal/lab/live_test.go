@@ -73,7 +73,8 @@ func TestConformance(t *testing.T) {
 func buildTest(t *testing.T, pkg string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), pkg+".test")
-	cmd := exec.CommandContext(t.Context(), cmp.Or(os.Getenv("GO"), "go"), "test", "-c", "-ldflags=-s -w", "-o", program, "../system/"+pkg)
+	cmd := exec.CommandContext(t.Context(), cmp.Or(os.Getenv("GO"), "go"), "test", "-c", "-ldflags=-s -w", "-o", program,
+		"../system/"+pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // the lab does not have this host's libraries
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building the tests of %s: %v\n%s", pkg, err, out)
@@ -98,7 +99,8 @@ func boot(t *testing.T, kind Kind) *Lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Kind: kind, CPUs: 2, MemoryBytes: kind.DefaultMemory(), DiskBytes: 4 << 30, StateDir: t.TempDir(), Agent: program}
+	c := Config{Kind: kind, CPUs: 2, MemoryBytes: kind.DefaultMemory(), DiskBytes: 4 << 30, StateDir: t.TempDir(),
+		Agent: program}
 	recipe := Recipe()
 	for of, r := range map[**image.Image]*image.Recipe{&c.Userland: nil, &c.Host: &recipe} {
 		if *of, err = image.Build(t.Context(), image.Options{CacheDir: imagesDir, Recipe: r}); err != nil {

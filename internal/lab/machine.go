@@ -53,7 +53,8 @@ func (k Kind) modules() []string {
 	m := []string{
 		// crc32c first: file systems need it, but do not list it as a dependency.
 		"crc32c_generic", "virtio_pci", "virtio_blk", "virtio_console", "virtio_net", "virtio_rng",
-		"ext4", "xfs", "9p", "9pnet_virtio", "loop", "overlay", "tun", "bridge", "veth", "nft_chain_nat", "nft_masq", "dm_mod", "dm_snapshot",
+		"ext4", "xfs", "9p", "9pnet_virtio", "loop", "overlay", "tun", "bridge", "veth", "nft_chain_nat", "nft_masq",
+		"dm_mod", "dm_snapshot",
 	}
 	switch k {
 	case Xen:
@@ -76,13 +77,15 @@ func (k Kind) kernelArgs() string {
 	if k == Xen {
 		console = "hvc0"
 	}
-	return "console=" + console + " quiet panic=-1 mitigations=off tare.root=vda tare.data=vdb:ext4 tare.stay=1 tare.port=" + agentPort
+	return "console=" + console + " quiet panic=-1 mitigations=off tare.root=vda tare.data=vdb:ext4 tare.stay=1 " +
+		"tare.port=" + agentPort
 }
 
 // xenArgs returns the command line of the hypervisor. dom0 has as many virtual CPUs as the machine
 // has CPUs, each pinned to one, so that CPU numbers mean the same in dom0 and in Xen.
 func xenArgs(cpus int) string {
-	return fmt.Sprintf("console=com1 com1=115200,8n1 sched=credit dom0_mem=%[1]s,max:%[1]s dom0_max_vcpus=%[2]d dom0_vcpus_pin", dom0Memory, cpus)
+	return fmt.Sprintf("console=com1 com1=115200,8n1 sched=credit dom0_mem=%[1]s,max:%[1]s dom0_max_vcpus=%[2]d "+
+		"dom0_vcpus_pin", dom0Memory, cpus)
 }
 
 const program = "qemu-system-x86_64"

@@ -131,7 +131,8 @@ func describe(dir string) string {
 	if err != nil {
 		return "it is just being started"
 	}
-	return fmt.Sprintf("%s with %d CPUs and %d MiB, since %s", s.Kind, s.CPUs, s.MemoryBytes>>20, s.Started.Format(time.DateTime))
+	return fmt.Sprintf("%s with %d CPUs and %d MiB, since %s", s.Kind, s.CPUs, s.MemoryBytes>>20,
+		s.Started.Format(time.DateTime))
 }
 
 // ErrNone is in the chain of Find's error if no lab is up.
@@ -156,7 +157,8 @@ func Find(stateDir string) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Lab{config: Config{Kind: s.Kind, CPUs: s.CPUs, MemoryBytes: s.MemoryBytes, StateDir: stateDir}, dir: dir, pid: s.PID}, nil
+	return &Lab{config: Config{Kind: s.Kind, CPUs: s.CPUs, MemoryBytes: s.MemoryBytes, StateDir: stateDir}, dir: dir,
+		pid: s.PID}, nil
 }
 
 // Abandoned returns the directory of a lab that a dead tare has left behind, or "" if there is

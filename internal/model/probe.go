@@ -54,7 +54,8 @@ const (
 	ProbePhaseAgent   = "phase_agent"   // s until tare has its answer
 	ProbePhaseProgram = "phase_program" // s until the first instruction of the user's program
 
-	ProbeStartOwn   = "start_own"    // s until its exec, in which tare forks and confines the process: not part of the start
+	// s until its exec, in which tare forks and confines the process: not part of the start
+	ProbeStartOwn   = "start_own"
 	ProbeStartError = "start_error"  // s, ± of phases that end by the guest's clock
 	ProbeCached     = "cached_share" // 0..1 of the files that every start reads, in the page cache at the request
 	ProbeDiskRead   = "disk_read"    // B that the whole host read from its disks meanwhile

@@ -3,7 +3,8 @@ package nearest
 import "testing"
 
 func TestNearest(t *testing.T) {
-	names := []string{"openssl-enc", "dd-write", "untar-kernel", "stress-ng-exec", "fio-randread", "fio-randwrite", "sysbench-cpu"}
+	names := []string{"openssl-enc", "dd-write", "untar-kernel", "stress-ng-exec", "fio-randread", "fio-randwrite",
+		"sysbench-cpu"}
 	for _, tc := range []struct{ word, want string }{
 		{"opensl-enc", "openssl-enc"},
 		{"openssl", "openssl-enc"},

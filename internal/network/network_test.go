@@ -51,7 +51,8 @@ func namespacePort(t *testing.T, b *Bridge, mode string) *Port {
 
 // exchange sends bytes from the client's namespace to an address in the server's and back, and
 // returns the address that they came from.
-func exchange(t *testing.T, server func(func() error) error, at netip.Addr, client func(func() error) error) netip.Addr {
+func exchange(t *testing.T, server func(func() error) error, at netip.Addr,
+	client func(func() error) error) netip.Addr {
 	t.Helper()
 	var l net.Listener
 	err := server(func() (err error) {
@@ -258,7 +259,8 @@ func TestPlug(t *testing.T) {
 	}
 	defer guest.close()
 	name := id + "-v"
-	cable := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: GuestInterface, PeerNamespace: netlink.NsFd(guest.fd())}
+	cable := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: GuestInterface,
+		PeerNamespace: netlink.NsFd(guest.fd())}
 	if err := netlink.LinkAdd(cable); err != nil {
 		t.Fatal(err)
 	}

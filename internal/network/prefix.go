@@ -11,7 +11,8 @@ import (
 
 // pools are the private networks that tare takes guests' networks from, least used ones first.
 var pools = []netip.Prefix{
-	netip.MustParsePrefix("10.213.0.0/16"), netip.MustParsePrefix("172.29.0.0/16"), netip.MustParsePrefix("192.168.0.0/16"),
+	netip.MustParsePrefix("10.213.0.0/16"), netip.MustParsePrefix("172.29.0.0/16"),
+	netip.MustParsePrefix("192.168.0.0/16"),
 }
 
 // freePrefix returns a private network that this host has neither an address in nor a route to, and
@@ -36,7 +37,8 @@ func choose(used []netip.Prefix) (netip.Prefix, error) {
 			}
 		}
 	}
-	return netip.Prefix{}, fault.Hostf("network: this host uses or has routes to all of %v, from which tare takes guests' addresses", pools)
+	return netip.Prefix{}, fault.Hostf("network: this host uses or has routes to all of %v, from which tare takes "+
+		"guests' addresses", pools)
 }
 
 // routed lists the networks that this host has addresses in or routes to, without the default

@@ -97,7 +97,8 @@ func TestSlips(t *testing.T) {
 		"ratio | solo | kvm | inverted: arithmetic: the ratio is inverted: 41.0 / 51.0",
 		"ratio | solo | kvm | change: arithmetic: the change, not the ratio",
 		"ratio | solo | kvm | bound: inconsistent: ",
-		"rate | unit | kvm | single: arithmetic: the unit is MiB/s, 2^20 bytes, not 10^6; at 102.4 MB/s it takes 10.486 s, but the time is 10 s",
+		"rate | unit | kvm | single: arithmetic: the unit is MiB/s, 2^20 bytes, not 10^6; at 102.4 MB/s it takes 10.486 s, " +
+			"but the time is 10 s",
 		"rate | cached | kvm | single: inconsistent: at 541 MB/s it takes 1.9847 s, but the time is 10 s",
 		"spread | xen | xen | mean: inconsistent: at 105.0 MB/s it takes 9.5238 s, but the time is 10 s",
 		"queue | impossible | kvm | mean latency: inconsistent: 12.4 operations in flight instead of 8",
@@ -129,7 +130,8 @@ func TestSlips(t *testing.T) {
 // entry is a row of a made-up table.
 func entry(system, statistic, unit string, value float64, places int, derived string) string {
 	printed := strconv.FormatFloat(value, 'f', places, 64)
-	return fmt.Sprintf("- {table: t, workload: w, scenario: solo, system: %s, statistic: %s, value: %s, unit: %s, printed: \"%s %s\", size_bytes: 1000000000%s}\n",
+	return fmt.Sprintf("- {table: t, workload: w, scenario: solo, system: %s, statistic: %s, value: %s, unit: %s, "+
+		"printed: \"%s %s\", size_bytes: 1000000000%s}\n",
 		system, statistic, printed, unit, printed, unit, derived)
 }
 

@@ -137,7 +137,8 @@ func TestNewLosesNothing(t *testing.T) {
 			"1234.5 2345.6 12 13", ""},
 		{"b.csv", "test,host,guest\nboot (s),1.5,2.5\n", true, "",
 			"b.csv:2:10 it has a decimal point b.csv:2:14 it has a decimal point"},
-		{"c.md", "Words | here.\n\nTest | Native | KVM\n--- | ---: | ---:\nCPU (s) | 13.1[^1] | 12.9*\nx (s) | 0.5 ± 0.1 | <1\ny (s) | -3 | n/a\n", false,
+		{"c.md", "Words | here.\n\nTest | Native | KVM\n--- | ---: | ---:\nCPU (s) | 13.1[^1] | 12.9*\n" +
+			"x (s) | 0.5 ± 0.1 | <1\ny (s) | -3 | n/a\n", false,
 			"13.1 12.9", "c.md:6:9 it says more c.md:6:22 \"<1\" is not c.md:7:9 \"-3\" is not c.md:7:14 it has no number"},
 	} {
 		sheets, err := ReadSheets(c.name, c.text)

@@ -79,9 +79,11 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	for word, says := range map[string]string{
-		"xe": "xen, xen-disk, xen-net", "xen-": "xen-disk, xen-net", "xen-dsik": "did you mean xen-disk", "": "the articles are xen, ", "XEN-D": "no article is named",
+		"xe": "xen, xen-disk, xen-net", "xen-": "xen-disk, xen-net", "xen-dsik": "did you mean xen-disk",
+		"": "the articles are xen, ", "XEN-D": "no article is named",
 	} {
-		if got, err := choose(word, names); got != -1 || fault.KindOf(err) != fault.Campaign || !strings.Contains(fmt.Sprint(err), says) {
+		if got, err := choose(word, names); got != -1 || fault.KindOf(err) != fault.Campaign ||
+			!strings.Contains(fmt.Sprint(err), says) {
 			t.Errorf("%q: %d, %v; want %q", word, got, err, says)
 		}
 	}
@@ -170,8 +172,10 @@ const recipeRest = `systems: [{system: host, as: [native]}], campaigns: [{name: 
 func TestBadFiles(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"", "", ""},
-		{"table: t, workload: w, scenario: solo, system: kvm-1", "tabel: t, workload: w, scenario: solo, system: kvm-1", `f.yaml:9:4: unknown key "tabel" in a result (did you mean "table"?)`},
-		{"table: t, workload: w, scenario: solo, system: host", "workload: w, scenario: solo, system: host", `f.yaml:8:3: a result needs the key "table"`},
+		{"table: t, workload: w, scenario: solo, system: kvm-1", "tabel: t, workload: w, scenario: solo, system: kvm-1",
+			`f.yaml:9:4: unknown key "tabel" in a result (did you mean "table"?)`},
+		{"table: t, workload: w, scenario: solo, system: host", "workload: w, scenario: solo, system: host",
+			`f.yaml:8:3: a result needs the key "table"`},
 		{"  title: T\n", "", `f.yaml:2:3: a document needs the key "title"`},
 		{"short_name: mine", "short_name: My Article", `f.yaml:2:15: short_name must be a name of lower-case letters`},
 		{"title: T", "title: T\n  title: U", `f.yaml:4:3: key "title" appears twice, first in line 3`},
@@ -195,13 +199,20 @@ func TestBadFiles(t *testing.T) {
 		{"systems:", "sistems:", `unknown key "sistems" in an article (did you mean "systems"?)`},
 		{"title: T", "title: !!str T", "tags are not allowed"},
 		{"results:", "results: {", "not YAML"},
-		{"results:", "repetition: {baseline: hots, " + recipeRest + "}\nresults:", `systems has no "hots" (did you mean "host"?)`},
-		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "by: file-ops", "by: v", 1) + "}\nresults:", `campaign solo has no workload "v"`},
-		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "campaign: solo", "campaign: sole", 1) + "}\nresults:", `no campaign is named "sole"`},
-		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "metric: io-time", "in: crowd", 1) + "}\nresults:", `needs campaign, by and metric`},
-		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "metric: io-time", "metric: io-time, in: crowd", 1) + "}\nresults:", `campaign solo has no scenario crowd`},
-		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "metric: io-time", "metric: io", 1) + "}\nresults:", `file-ops has no metric "io"`},
-		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "[file-ops]", "[fiel-ops]", 1) + "}\nresults:", `fiel-ops`},
+		{"results:", "repetition: {baseline: hots, " + recipeRest + "}\nresults:",
+			`systems has no "hots" (did you mean "host"?)`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "by: file-ops", "by: v", 1) +
+			"}\nresults:", `campaign solo has no workload "v"`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "campaign: solo", "campaign: sole", 1) +
+			"}\nresults:", `no campaign is named "sole"`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "metric: io-time", "in: crowd", 1) +
+			"}\nresults:", `needs campaign, by and metric`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "metric: io-time",
+			"metric: io-time, in: crowd", 1) + "}\nresults:", `campaign solo has no scenario crowd`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "metric: io-time", "metric: io", 1) +
+			"}\nresults:", `file-ops has no metric "io"`},
+		{"results:", "repetition: {baseline: host, " + strings.Replace(recipeRest, "[file-ops]", "[fiel-ops]", 1) +
+			"}\nresults:", `fiel-ops`},
 		{"results:", "repetition: {baseline: host, " + recipeRest + "}\nresults:", ""},
 		{"title: T", "title: T\n  date: yesterday", `date must be YYYY`},
 		{minimal, "", "f.yaml:1:1: the file is empty"},
@@ -223,7 +234,8 @@ func TestBadFiles(t *testing.T) {
 			continue
 		}
 		var all strict.Errors
-		if fault.KindOf(err) != fault.Campaign || !errors.As(err, &all) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "f.yaml:") {
+		if fault.KindOf(err) != fault.Campaign || !errors.As(err, &all) || !strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), "f.yaml:") {
 			t.Errorf("%q → %q: %v, not %q", c.old, c.new, err, c.want)
 		}
 	}
@@ -243,7 +255,8 @@ func TestDocumentedExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := Audit(a)
-	if r.Agree != 1 || r.Count(Arithmetic) != 2 || len(r.Findings) != 2 || !strings.Contains(r.Findings[0].Explanation, "other base") {
+	if r.Agree != 1 || r.Count(Arithmetic) != 2 || len(r.Findings) != 2 ||
+		!strings.Contains(r.Findings[0].Explanation, "other base") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -84,7 +84,8 @@ func Repeat(a *Article, m Machine, o RepeatOptions) (*Repetition, error) {
 		}
 	}
 	if len(r.Systems()) < 2 {
-		return nil, fault.WithRemedy(fault.Campaignf("neither the systems of %s nor similar ones are usable here", a.Document.Name),
+		return nil, fault.WithRemedy(fault.Campaignf("neither the systems of %s nor similar ones are usable here",
+			a.Document.Name),
 			"see tare systems; select usable ones with --system")
 	}
 	for _, s := range rec.stages {
@@ -209,7 +210,8 @@ func (r *Repetition) note() {
 		}
 		add("%s: %s here (%s)", strings.Join(systems, ", "), cmp.Or(g.As, "not measured"), g.Why)
 	}
-	add("every guest, including native, has one CPU, %d MiB of memory and an ext4 volume of %s, and runs the same Debian userland", r.machine.memory()>>20, repeatDisk)
+	add("every guest, including native, has one CPU, %d MiB of memory and an ext4 volume of %s, and runs the same "+
+		"Debian userland", r.machine.memory()>>20, repeatDisk)
 	for _, s := range r.Stages {
 		for _, name := range s.stage.scenarios {
 			if c := scenarioOf(name); c.note != nil {
@@ -223,9 +225,11 @@ func (r *Repetition) note() {
 				add("trials of %s do %g of the article's work", strings.Join(s.stage.series(), ", "), s.stage.scale)
 			}
 		}
-		add("other trials do as much work as native does in about %s: you can compare rates and costs with the printed ones, but not times", repeatTrial)
+		add("other trials do as much work as native does in about %s: you can compare rates and costs with the printed "+
+			"ones, but not times", repeatTrial)
 	} else {
-		add("a trial does %.4g of the article's work, if the article states it and the workload permits that size", r.options.Scale)
+		add("a trial does %.4g of the article's work, if the article states it and the workload permits that size",
+			r.options.Scale)
 	}
 	if len(r.options.Tables) == 0 { // these notes concern only some tables
 		for _, note := range r.Article.recipe.notes {

@@ -135,10 +135,11 @@ var operandKind = strict.Shorthand(strict.Object("an operand", []strict.Key[Oper
 
 // operand is a key with one side of a ratio; its absence leaves nil.
 func operand[T any](name string, at func(*T) **Operand) strict.Key[T] {
-	return strict.Field(name, "", strict.OrNull(strict.Kind[*Operand]{Read: func(r *strict.Reader, n strict.Node) (*Operand, bool) {
-		o, ok := operandKind.Read(r, n)
-		return &o, ok
-	}}), at)
+	return strict.Field(name, "",
+		strict.OrNull(strict.Kind[*Operand]{Read: func(r *strict.Reader, n strict.Node) (*Operand, bool) {
+			o, ok := operandKind.Read(r, n)
+			return &o, ok
+		}}), at)
 }
 
 var rowKind = strict.Then(strict.Object("a result", []strict.Key[Row]{

@@ -136,7 +136,8 @@ const halfRange = "half-range"
 func (r *recipe) figure(row *Row) *figure {
 	for i := range r.figures {
 		f := &r.figures[i]
-		if strings.HasPrefix(row.Table, f.table) && strings.Contains(row.Workload, f.workload) && strings.Contains(row.Scenario, f.scenario) &&
+		if strings.HasPrefix(row.Table, f.table) && strings.Contains(row.Workload, f.workload) &&
+			strings.Contains(row.Scenario, f.scenario) &&
 			strings.Contains(row.Statistic, f.statistic) && strings.HasPrefix(row.Unit, f.unit) {
 			return f
 		}
@@ -159,18 +160,20 @@ var seriesWord = strict.Scalar("a workload", nil, nonBlank, nil, strict.Text)
 var workKind = strict.Then(strict.Shorthand(strict.Object("a workload", []strict.Key[work]{
 	strict.Required(strict.Field("name", "", seriesWord, func(w *work) *string { return &w.series })),
 	strict.Field("size", "", strict.Whole[int64](1, 1<<60), func(w *work) *int64 { return &w.size }),
-}), seriesWord, func(series string) work { return work{series: series} }), func(r *strict.Reader, at strict.Node, w *work) {
-	if w.series == "" {
-		return // already reported
-	}
-	if err := w.find(); err != nil {
-		r.FailAt(at, "%v", err)
-	}
-})
+}), seriesWord, func(series string) work { return work{series: series} }),
+	func(r *strict.Reader, at strict.Node, w *work) {
+		if w.series == "" {
+			return // already reported
+		}
+		if err := w.find(); err != nil {
+			r.FailAt(at, "%v", err)
+		}
+	})
 
 var relativeKind = strict.Object("a system", []strict.Key[relative]{
 	needs("system", func(r *relative) *string { return &r.system }),
-	strict.Required(strict.Field("as", "", strict.List("systems", 20, strict.Name), func(r *relative) *[]string { return &r.as })),
+	strict.Required(strict.Field("as", "", strict.List("systems", 20, strict.Name),
+		func(r *relative) *[]string { return &r.as })),
 	strict.Field("flavor", "", strict.OneOf(wholeFlavor, quarterFlavor), func(r *relative) *string { return &r.part }),
 	may("why", func(r *relative) *string { return &r.why }),
 })
@@ -179,7 +182,8 @@ var stageKind = strict.Object("a campaign", []strict.Key[stage]{
 	needs("name", func(s *stage) *string { return &s.name }),
 	strict.Required(strict.Field("scenarios", "", strict.List("scenarios", 20, scenarioKind),
 		func(s *stage) *[]string { return &s.scenarios })),
-	strict.Required(strict.Field("workloads", "", strict.List("workloads", 100, workKind), func(s *stage) *[]work { return &s.work })),
+	strict.Required(strict.Field("workloads", "", strict.List("workloads", 100, workKind),
+		func(s *stage) *[]work { return &s.work })),
 	strict.Field("scale", "", positive, func(s *stage) *float64 { return &s.scale }),
 	strict.Field("weight", "", positive, func(s *stage) *float64 { return &s.heavy }),
 })
@@ -195,7 +199,8 @@ var ruleKind = strict.Object("a figure", []strict.Key[figure]{
 	may("metric", func(f *figure) *string { return &f.metric }),
 	strict.FieldOr("in", "", scenarioKind, func(f *figure) *string { return &f.in }, model.Solo),
 	strict.FieldOr("per", "", positive, func(f *figure) *float64 { return &f.per }, 1),
-	strict.Field("shows", "", strict.OneOf(showsPart, showsRatio, showsChange, showsAdded), func(f *figure) *string { return &f.shows }),
+	strict.Field("shows", "", strict.OneOf(showsPart, showsRatio, showsChange, showsAdded),
+		func(f *figure) *string { return &f.shows }),
 	may("why", func(f *figure) *string { return &f.why }),
 })
 
@@ -218,9 +223,12 @@ var extraKind = strict.Object("an extra", []strict.Key[Extra]{
 
 var recipeKind = strict.Object("a repetition", []strict.Key[recipe]{
 	needs("baseline", func(r *recipe) *string { return &r.baseline }),
-	strict.Required(strict.Field("systems", "", strict.List("systems", 100, relativeKind), func(r *recipe) *[]relative { return &r.relatives })),
-	strict.Required(strict.Field("campaigns", "", strict.List("campaigns", 20, stageKind), func(r *recipe) *[]stage { return &r.stages })),
-	strict.Required(strict.Field("figures", "", strict.List("figures", 1000, ruleKind), func(r *recipe) *[]figure { return &r.figures })),
+	strict.Required(strict.Field("systems", "", strict.List("systems", 100, relativeKind),
+		func(r *recipe) *[]relative { return &r.relatives })),
+	strict.Required(strict.Field("campaigns", "", strict.List("campaigns", 20, stageKind),
+		func(r *recipe) *[]stage { return &r.stages })),
+	strict.Required(strict.Field("figures", "", strict.List("figures", 1000, ruleKind),
+		func(r *recipe) *[]figure { return &r.figures })),
 	strict.Field("claims", "", strict.List("claims", 100, measuredClaimKind),
 		func(r *recipe) *[]measuredClaim { return &r.claims }),
 	strict.Field("extras", "", strict.List("extras", 100, extraKind), func(r *recipe) *[]Extra { return &r.extras }),

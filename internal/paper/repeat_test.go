@@ -63,7 +63,8 @@ func TestEveryFigure(t *testing.T) {
 					what := "- " + c.Why
 					if c.Series != "" {
 						repeated++
-						f := r.Article.recipe.figure(&Row{Table: c.Table, Workload: c.Workload, Scenario: c.Scenario, Statistic: c.Statistic, Unit: c.Unit})
+						f := r.Article.recipe.figure(&Row{Table: c.Table, Workload: c.Workload, Scenario: c.Scenario,
+							Statistic: c.Statistic, Unit: c.Unit})
 						what = fmt.Sprintf("%s %s %s by %s in %s, times %.6g", c.Series, c.Metric, f.in, c.As, f.stage, 1/f.per)
 						if (c.Here == nil) == (c.Now == nil || f.shows != showsChange) {
 							t.Errorf("%s %q of %s: here %v, now %v, why %q", c.Table, c.Statistic, c.System, c.Here, c.Now, c.Why)
@@ -74,7 +75,8 @@ func TestEveryFigure(t *testing.T) {
 					} else if c.Why == "" {
 						t.Errorf("%s %q of %s has neither a figure nor a reason", c.Table, c.Statistic, c.System)
 					}
-					fmt.Fprintf(&golden_, "%s | %s | %s | %s | %s | %s: %s\n", c.Table, short40(c.Workload), c.Scenario, c.Statistic, c.Unit, c.System, what)
+					fmt.Fprintf(&golden_, "%s | %s | %s | %s | %s | %s: %s\n", c.Table, short40(c.Workload), c.Scenario, c.Statistic,
+						c.Unit, c.System, what)
 				}
 			}
 		}
@@ -220,13 +222,14 @@ func TestCells(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"cpu.1 kvm-1/1 min s":                    "here 18 then +9.1 now +100.0",
-		"cpu.1 kvm-1/1 mean s":                   "here 20 then +9.1 now +101.0 costs +101 %",
-		"cpu.1 host mean s":                      "here 10",
-		"cpu.2 host mean s":                      "why the values are too far apart for a mean: 1 to 99",
-		"cpu.2 host max s":                       "here 99",
-		"cpu.2 kvm-1/1 mean s":                   "then +8.9 why its trials failed: out of memory",
-		"cpu.3 kvm-1/4 mean s":                   "then +11.6 why the budget was used up before it, or none of its trials succeeded",
+		"cpu.1 kvm-1/1 min s":  "here 18 then +9.1 now +100.0",
+		"cpu.1 kvm-1/1 mean s": "here 20 then +9.1 now +101.0 costs +101 %",
+		"cpu.1 host mean s":    "here 10",
+		"cpu.2 host mean s":    "why the values are too far apart for a mean: 1 to 99",
+		"cpu.2 host max s":     "here 99",
+		"cpu.2 kvm-1/1 mean s": "then +8.9 why its trials failed: out of memory",
+		"cpu.3 kvm-1/4 mean s": "then +11.6 why the budget was used up before it, or none of its trials " +
+			"succeeded",
 		"cpu.4 kvm-1/1 mean, 1/1 tasks s":        "here 20 then +8.8 now +100.0",
 		"cpu.4 kvm-1/4 mean, 1/4 tasks s":        "here 60 then +8.7 now +50.0",
 		"cpu.4 kvm ratio mean(1/4)/mean(1/1) 1":  "here 3",
@@ -268,7 +271,8 @@ func TestScale(t *testing.T) {
 		o    RepeatOptions
 		want []string
 	}{
-		{here(), RepeatOptions{}, []string{"{name: openssl-enc}", "{name: parallel, guests: 7}", "memory: 256MiB", "budget: 1m30s", "timeout: 1m30s"}},
+		{here(), RepeatOptions{}, []string{"{name: openssl-enc}", "{name: parallel, guests: 7}", "memory: 256MiB",
+			"budget: 1m30s", "timeout: 1m30s"}},
 		{here(), RepeatOptions{Scale: 0.1}, []string{"{name: openssl-enc, size: 512}"}},
 		{small, RepeatOptions{Scale: 1e-9}, []string{"{name: openssl-enc, size: 32}", "guests: 2}", "memory: 256MiB"}},
 	} {
@@ -282,7 +286,8 @@ func TestScale(t *testing.T) {
 	}
 	// Only what the tables need.
 	r := repeat(t, "abclinuxu-xen-vs-kvm", here(), RepeatOptions{Tables: []string{"cpu.1"}})
-	if text := string(r.Campaign(r.Stages[0], time.Minute)); len(r.Stages) != 1 || strings.Contains(text, "parallel") || strings.Contains(text, "untar") {
+	if text := string(r.Campaign(r.Stages[0], time.Minute)); len(r.Stages) != 1 || strings.Contains(text, "parallel") ||
+		strings.Contains(text, "untar") {
 		t.Errorf("for one table:\n%s", text)
 	}
 }
@@ -299,7 +304,8 @@ func TestReasons(t *testing.T) {
 	add := func(stage string, in dataset.Set, arms ...analyze.ArmResult) error {
 		return p.Add(stage+".tare", &campaign.Campaign{Name: a.Document.Name + "-" + stage}, in, &analyze.Result{Arms: arms})
 	}
-	if err := add("cpu", dataset.Set{}, analyze.ArmResult{Workload: "x", Metrics: []analyze.SeriesSummary{{Name: "there", N: 1}}}); err != nil {
+	if err := add("cpu", dataset.Set{},
+		analyze.ArmResult{Workload: "x", Metrics: []analyze.SeriesSummary{{Name: "there", N: 1}}}); err != nil {
 		t.Fatal(err)
 	}
 	in := dataset.Set{
@@ -334,7 +340,8 @@ func TestReasons(t *testing.T) {
 	if err := add("disk", in); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "second run") {
 		t.Error(err)
 	}
-	if err := add("other", in); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "not a campaign of platov") {
+	if err := add("other", in); fault.KindOf(err) != fault.Campaign ||
+		!strings.Contains(err.Error(), "not a campaign of platov") {
 		t.Error(err)
 	}
 }

@@ -83,7 +83,8 @@ var scenarios = []scenario{
 	{
 		name: "mixed", mixed: true,
 		on: func(m Machine) campaign.Scenario {
-			return campaign.Scenario{Mix: []campaign.Part{{Flavor: quarterFlavor, Guests: m.quarters()}, {Flavor: wholeFlavor, Guests: m.wholes()}}}
+			return campaign.Scenario{Mix: []campaign.Part{{Flavor: quarterFlavor, Guests: m.quarters()},
+				{Flavor: wholeFlavor, Guests: m.wholes()}}}
 		},
 		note: func(m Machine) string {
 			return fmt.Sprintf("16+3: here %d guests with a quarter of a CPU, and %d with a whole CPU", m.quarters(), m.wholes())
@@ -97,10 +98,12 @@ var scenarios = []scenario{
 	{
 		name: "unequal", wired: true, mixed: true,
 		on: func(m Machine) campaign.Scenario {
-			return campaign.Scenario{Mix: []campaign.Part{{Flavor: wholeFlavor, Pairs: 1}, {Flavor: quarterFlavor, Pairs: m.quarterPairs()}}}
+			return campaign.Scenario{Mix: []campaign.Part{{Flavor: wholeFlavor, Pairs: 1},
+				{Flavor: quarterFlavor, Pairs: m.quarterPairs()}}}
 		},
 		note: func(m Machine) string {
-			return fmt.Sprintf("1 pair 1/1 and 8 pairs 1/4: here 1 pair of guests with a whole CPU, and %d with a quarter of a CPU", m.quarterPairs())
+			return fmt.Sprintf("1 pair 1/1 and 8 pairs 1/4: here 1 pair of guests with a whole CPU, and %d with a quarter "+
+				"of a CPU", m.quarterPairs())
 		},
 	},
 	// One guest, and this host in place of another machine.

@@ -59,7 +59,8 @@ func (a *Article) layOut(name string, rows []*Row) Table {
 		t.put(r, labels)
 	}
 	t.merge()
-	t.Notes = slices.DeleteFunc(distinct(rows, func(r *Row) string { return r.Note }), func(s string) bool { return s == "" })
+	t.Notes = slices.DeleteFunc(distinct(rows, func(r *Row) string { return r.Note }),
+		func(s string) bool { return s == "" })
 	return t
 }
 
@@ -89,9 +90,11 @@ func headings(rows []*Row) (heading []string, labels []func(*Row) string) {
 	}
 	constant(scenarios, scenario, "")
 	about := len(heading)
-	constant(distinct(rows, func(r *Row) string { return r.Statistic }), func(r *Row) string { return r.Statistic }, "statistic: ")
+	constant(distinct(rows, func(r *Row) string { return r.Statistic }), func(r *Row) string { return r.Statistic },
+		"statistic: ")
 	constant(distinct(rows, func(r *Row) string { return r.Unit }), func(r *Row) string { return r.Unit }, "unit: ")
-	if better := distinct(rows, func(r *Row) string { return r.Better }); len(better) == 1 && (better[0] == "lower" || better[0] == "higher") {
+	if better := distinct(rows, func(r *Row) string { return r.Better }); len(better) == 1 &&
+		(better[0] == "lower" || better[0] == "higher") {
 		heading = append(heading, better[0]+" is better")
 	}
 	if len(heading) > about {
@@ -107,7 +110,8 @@ func (t *Table) put(r *Row, labels []func(*Row) string) {
 		words[i] = label(r)
 	}
 	column := slices.Index(t.Columns, r.System)
-	i := slices.IndexFunc(t.Lines, func(l TableLine) bool { return slices.Equal(l.Labels, words) && l.Cells[column] == "" })
+	i := slices.IndexFunc(t.Lines,
+		func(l TableLine) bool { return slices.Equal(l.Labels, words) && l.Cells[column] == "" })
 	if i < 0 {
 		i = len(t.Lines)
 		t.Lines = append(t.Lines, TableLine{words, make([]string, len(t.Columns))})

@@ -94,5 +94,6 @@ func (p *Plan) Rounds() int { return p.Round(p.Rule.Max-1) + 1 }
 // InBoot returns the arms that run in that boot of the host; without boots, all
 // arms of the plan.
 func (p *Plan) InBoot(boot string) []campaign.PlannedArm {
-	return slices.DeleteFunc(slices.Clone(p.Arms), func(a campaign.PlannedArm) bool { return len(p.Boots) > 0 && a.Boot != boot })
+	return slices.DeleteFunc(slices.Clone(p.Arms),
+		func(a campaign.PlannedArm) bool { return len(p.Boots) > 0 && a.Boot != boot })
 }

@@ -46,7 +46,8 @@ type Width struct {
 
 // NewState returns the state of a run that has not begun.
 func NewState() State {
-	return State{Blocks: map[string]int{}, Last: map[Cell]int{}, Trial: map[Cell]time.Duration{}, Start: map[string]time.Duration{}, Made: map[string]int{}, Width: map[string]Width{}}
+	return State{Blocks: map[string]int{}, Last: map[Cell]int{}, Trial: map[Cell]time.Duration{},
+		Start: map[string]time.Duration{}, Made: map[string]int{}, Width: map[string]Width{}}
 }
 
 // Begin records in the state that a pass is made.
@@ -324,7 +325,8 @@ func (p *Plan) withExtras(s State, g Group) Group {
 	var quick []string
 	for _, name := range g.Arms {
 		a := p.arm(name)
-		if a.Scenario == p.Scenarios[0].Name && len(a.Guests) == 1 && !p.Emulated[a.System] && p.stride(s, g.Workload, a) == 1 {
+		if a.Scenario == p.Scenarios[0].Name && len(a.Guests) == 1 && !p.Emulated[a.System] &&
+			p.stride(s, g.Workload, a) == 1 {
 			quick = append(quick, name)
 		}
 	}
@@ -381,7 +383,8 @@ func (p *Plan) life(s State, of string) int {
 	start := s.Start[of]
 	best := robustBlocks
 	if trials > 0 && start > 0 {
-		if reps, err := stats.OptimalReps([]float64{trials.Seconds(), start.Seconds()}, []float64{stats.TrialVariance, 1}); err == nil {
+		if reps, err := stats.OptimalReps([]float64{trials.Seconds(), start.Seconds()},
+			[]float64{stats.TrialVariance, 1}); err == nil {
 			best = max(best, reps[0])
 		}
 	}

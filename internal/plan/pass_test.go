@@ -183,7 +183,8 @@ func TestEmulatedShare(t *testing.T) {
 // TestEmulatedArmRunsEverything: if its share of the time allows, an emulated arm
 // runs each workload once before it repeats one or runs beside neighbours.
 func TestEmulatedArmRunsEverything(t *testing.T) {
-	p := example(t, 1, "native, lxc, qemu-tcg", "a, b, c, d", "blocks: {min: 3, max: 10000}\nbudget: 200s\nscenarios: [solo, {name: noisy, neighbours: [cpu], every: 4}]")
+	p := example(t, 1, "native, lxc, qemu-tcg", "a, b, c, d",
+		"blocks: {min: 3, max: 10000}\nbudget: 200s\nscenarios: [solo, {name: noisy, neighbours: [cpu], every: 4}]")
 	p.Emulated = map[string]bool{"qemu-tcg": true}
 	w := world{start: quickStart, width: wide, trial: func(workload, arm string) time.Duration {
 		native := map[string]time.Duration{"a": 100, "b": 100, "c": 100, "d": 500}[workload] * time.Millisecond
@@ -232,7 +233,8 @@ func TestSlowArm(t *testing.T) {
 
 // TestEvery: a scenario takes part only in its own blocks and workloads.
 func TestEvery(t *testing.T) {
-	p := example(t, 1, "native, lxc", "a, b", "blocks: 12\nscenarios: [solo, {name: noisy, neighbours: [cpu], workloads: [b], every: 4}]")
+	p := example(t, 1, "native, lxc", "a, b", "blocks: 12\nscenarios: [solo, {name: noisy, neighbours: [cpu], "+
+		"workloads: [b], every: 4}]")
 	got := map[string]int{}
 	world{trial: alike, start: quickStart}.walkThrough(t, p, func(_ State, pass Pass) {
 		for _, g := range pass.Groups {
@@ -243,7 +245,8 @@ func TestEvery(t *testing.T) {
 			}
 		}
 	})
-	if want := map[string]int{"b native@noisy": 3, "b lxc@noisy": 3, "b native-control@noisy": 3}; fmt.Sprint(got) != fmt.Sprint(want) {
+	if want := map[string]int{"b native@noisy": 3, "b lxc@noisy": 3,
+		"b native-control@noisy": 3}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
@@ -271,7 +274,8 @@ func TestIncarnations(t *testing.T) {
 			t.Errorf("pass %d makes %v anew", pass.Number, pass.Recreate)
 		}
 	})
-	if made["native"] < incarnations || made["native"] != made["lxc"] || made["kvm"] < 2 || made["kvm"] > made["native"]/2 {
+	if made["native"] < incarnations || made["native"] != made["lxc"] || made["kvm"] < 2 ||
+		made["kvm"] > made["native"]/2 {
 		t.Errorf("guests made: %v", made)
 	}
 	p.RecreateEvery = 0

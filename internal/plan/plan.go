@@ -100,7 +100,8 @@ func (g Group) Trials() []model.TrialID {
 
 // Remaining returns the group without the trials that are done.
 func (g Group) Remaining(done func(model.TrialID) bool) Group {
-	g.Arms = slices.DeleteFunc(slices.Clone(g.Arms), func(a string) bool { return done(model.TrialID{Block: g.Block, Workload: g.Workload, Arm: a}) })
+	g.Arms = slices.DeleteFunc(slices.Clone(g.Arms),
+		func(a string) bool { return done(model.TrialID{Block: g.Block, Workload: g.Workload, Arm: a}) })
 	return g
 }
 

@@ -87,7 +87,8 @@ scenarios: [solo, {name: four, guests: 4}, {name: noisy, neighbours: [cpu, disk]
 		if got := strings.Join(guests, " "); want[a.Name] != "" && got != want[a.Name] {
 			t.Errorf("%s: %s, want %s", a.Name, got, want[a.Name])
 		}
-		if a.Of == "native-control" && a.Control != (model.ArmName{Of: "native", Scenario: a.Scenario}).String() || a.Baseline != (a.Of == "native") {
+		if a.Of == "native-control" && a.Control != (model.ArmName{Of: "native", Scenario: a.Scenario}).String() ||
+			a.Baseline != (a.Of == "native") {
 			t.Errorf("%+v", a)
 		}
 	}
@@ -106,7 +107,8 @@ scenarios: [solo, {name: four, guests: 4}, {name: pair, pairs: 1}, {name: two, p
 			does = append(does, fmt.Sprint(m.Slot, m.Role))
 		}
 		want := map[string][2]string{
-			"solo": {"0", ""}, "four": {"0 1 2 3", a.Of}, "pair": {"0 1serving", ""}, "two": {"0 1 2serving 3serving 0cpu", a.Of + "@pair"},
+			"solo": {"0", ""}, "four": {"0 1 2 3", a.Of}, "pair": {"0 1serving", ""},
+			"two": {"0 1 2serving 3serving 0cpu", a.Of + "@pair"},
 		}[a.Scenario]
 		if got := [2]string{strings.Join(does, " "), a.Alone}; got != want {
 			t.Errorf("%s: %q, want %q", a.Name, got, want)
@@ -117,7 +119,8 @@ scenarios: [solo, {name: four, guests: 4}, {name: pair, pairs: 1}, {name: two, p
 // TestEnds: an end of a pair that differs from the arm's guests is a guest
 // of its own, and several pairs are compared with one pair of the same kind.
 func TestEnds(t *testing.T) {
-	p := example(t, 1, "native, lxc", "{name: x, command: [x], server: [y]}", `flavors: {whole: {network: bridged}, quarter: {cpu_cap: 25%, network: bridged}}
+	p := example(t, 1, "native, lxc", "{name: x, command: [x], server: [y]}",
+		`flavors: {whole: {network: bridged}, quarter: {cpu_cap: 25%, network: bridged}}
 scenarios: [{name: pair, pairs: 1}, {name: out, pairs: 1, server: host}, {name: outs, pairs: 2, server: host}, {name: in, pairs: 1, client: host},
   {name: small, pairs: 2, server: {flavor: quarter}}, {name: both, mix: [{flavor: whole, pairs: 1}, {flavor: quarter, pairs: 2}]}]`)
 	want := map[string][2]string{
@@ -147,7 +150,8 @@ scenarios: [{name: pair, pairs: 1}, {name: out, pairs: 1, server: host}, {name: 
 			t.Errorf("%s: %q, want %q", a.Name, got, want[a.Scenario])
 		}
 	}
-	if text := p.Text(p.Estimate(Costs{})); !strings.Contains(text, "scenario   outs: 2 pairs at once; the host serves\n") {
+	if text := p.Text(p.Estimate(Costs{})); !strings.Contains(text,
+		"scenario   outs: 2 pairs at once; the host serves\n") {
 		t.Errorf("the plan says\n%s", text)
 	}
 }
@@ -156,7 +160,8 @@ scenarios: [{name: pair, pairs: 1}, {name: out, pairs: 1, server: host}, {name: 
 // answers, if the arm's guests are on the bridge.
 func TestAnswering(t *testing.T) {
 	for network, want := range map[string]int{"bridged": 2, "nat": 2, "user": 0} {
-		p := example(t, 1, "native, lxc", "x", "flavors: {whole: {network: "+network+"}}\nscenarios: [solo, {name: noisy, neighbours: [network, cpu, network]}]")
+		p := example(t, 1, "native, lxc", "x", "flavors: {whole: {network: "+network+
+			"}}\nscenarios: [solo, {name: noisy, neighbours: [network, cpu, network]}]")
 		for _, a := range p.Arms {
 			answering := 0
 			for _, m := range a.Guests {
@@ -291,7 +296,8 @@ func TestOrderIsStable(t *testing.T) {
 // TestBoots walks a plan with boots: it makes every trial once, in rounds, and
 // boots the host in each way at most once a round.
 func TestBoots(t *testing.T) {
-	p := example(t, 7, "native, lxc, {system: xen-pv, boot: xen}", "x, y", "boots: {linux: {}, xen: {entry: Xen}}\nblocks: 7\nrecreate_every: 2")
+	p := example(t, 7, "native, lxc, {system: xen-pv, boot: xen}", "x, y",
+		"boots: {linux: {}, xen: {entry: Xen}}\nblocks: 7\nrecreate_every: 2")
 	done := map[model.TrialID]bool{}
 	isDone := func(id model.TrialID) bool { return done[id] }
 	var boots []string

@@ -58,7 +58,8 @@ func TestEstimate(t *testing.T) {
 	p.Rule = Rule{Blocks: campaign.Blocks{Min: 10, Max: 12}, Precision: 2}
 	p.RecreateEvery = 5
 	e = p.Estimate(guesses)
-	if e.Passes != 10 || e.PassesMax != 12 || e.Blocks["dd-write"] != 10 || e.BlocksMax["dd-write"] != 12 || e.TotalMax <= e.Total {
+	if e.Passes != 10 || e.PassesMax != 12 || e.Blocks["dd-write"] != 10 || e.BlocksMax["dd-write"] != 12 ||
+		e.TotalMax <= e.Total {
 		t.Errorf("%+v", e)
 	}
 

@@ -20,12 +20,14 @@ import (
 
 // Units lists the probes with their units, in display order.
 var Units = []struct{ Name, Unit string }{
-	{model.ProbeTimed, "s"}, {model.ProbeGuestGroupCPU, "s"}, {model.ProbeGuestCPU, "s"}, {model.ProbeHostCPU, "s"}, {model.ProbeDom0CPU, "s"}, {model.ProbeOwnCPU, "s"},
+	{model.ProbeTimed, "s"}, {model.ProbeGuestGroupCPU, "s"}, {model.ProbeGuestCPU, "s"}, {model.ProbeHostCPU, "s"},
+	{model.ProbeDom0CPU, "s"}, {model.ProbeOwnCPU, "s"},
 	{model.ProbeDeviceBytes, "B"}, {model.ProbeWorkloadBytes, "B"},
 	{model.ProbeReadRate, "B/s"}, {model.ProbeWriteRate, "B/s"}, {model.ProbeReadOps, "1/s"}, {model.ProbeWriteOps, "1/s"},
 	{model.ProbeSteal, "s"}, {model.ProbeThrottled, "periods"}, {model.ProbeCapPeriods, "periods"},
 	{model.ProbeGuestMemory, "B"}, {model.ProbeMemoryLeft, "B"}, {model.ProbeLagMax, "s"}, {model.ProbeForkMax, "s"},
-	{model.ProbeClockDiff, "s"}, {model.ProbeClockError, "s"}, {model.ProbeHostTimeError, "s"}, {model.ProbeStartSkew, "s"}, {model.ProbeBarrierSkew, "s"},
+	{model.ProbeClockDiff, "s"}, {model.ProbeClockError, "s"}, {model.ProbeHostTimeError, "s"},
+	{model.ProbeStartSkew, "s"}, {model.ProbeBarrierSkew, "s"},
 	{model.ProbeNeighbourTime, "s"}, {model.ProbeNeighbourCPU, "s"}, {model.ProbeNeighbourBytes, "B"},
 }
 

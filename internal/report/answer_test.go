@@ -12,22 +12,36 @@ func TestAnswerText(t *testing.T) {
 	}
 	execs, writes := claim("stress-ng-exec", 3.1, 2.2, 4), claim("dd-write", 2.31, -2.87, 7.6)
 	for want, a := range map[string]analyze.Answer{
-		"lxc: at most 1.9 % on any of 7 workloads": {Workloads: 7, None: []string{"a", "b", "c", "d", "e", "f", "g"}, NoneAtMostPercent: 1.9},
-		"lxc: at most 1.9 % on 6 of 7 workloads; costs 3.1 % (2.2 … 4.0) on stress-ng-exec": {Workloads: 7, None: []string{"a", "b", "c", "d", "e", "f"}, NoneAtMostPercent: 1.9,
+		"lxc: at most 1.9 % on any of 7 workloads": {Workloads: 7, None: []string{"a", "b", "c", "d", "e", "f", "g"},
+			NoneAtMostPercent: 1.9},
+		"lxc: at most 1.9 % on 6 of 7 workloads; costs 3.1 % (2.2 … 4.0) on stress-ng-exec": {Workloads: 7,
+			None: []string{"a", "b", "c", "d", "e", "f"}, NoneAtMostPercent: 1.9,
 			Costs: []analyze.Claim{execs}},
-		"lxc: at most 0.82 % on a and b; costs 31.0 % (25.0 … 37.2) on c, 9.1 % (8.0 … 10.2) on d, 3.1 % (2.2 … 4.0) on stress-ng-exec and less on 2 more": {Workloads: 7, None: []string{"a", "b"}, NoneAtMostPercent: 0.82,
-			Costs: []analyze.Claim{claim("c", 31, 25, 37.2), claim("d", 9.1, 8, 10.2), execs, claim("e", 2, 1, 3), claim("f", 1, 0.5, 1.5)}},
-		"lxc: at most 1.9 % on a; gains 23.6 % (22.2 … 25.0) on b": {Workloads: 2, None: []string{"a"}, NoneAtMostPercent: 1.9, Gains: []analyze.Claim{claim("b", -23.6, -25, -22.2)}},
-		"lxc: at most 1.9 % on 4 of 7 workloads; not resolved on 3 of 7: at most +4.0 % on d, +7.6 % on dd-write and ±11.2 % on c": {Workloads: 7, None: []string{"1", "2", "3", "4"}, NoneAtMostPercent: 1.9, AtMostPercent: 11.2,
+		"lxc: at most 0.82 % on a and b; costs 31.0 % (25.0 … 37.2) on c, 9.1 % (8.0 … 10.2) on d, 3.1 % (2.2 … 4.0) on " +
+			"stress-ng-exec and less on 2 more": {Workloads: 7, None: []string{"a", "b"}, NoneAtMostPercent: 0.82,
+			Costs: []analyze.Claim{claim("c", 31, 25, 37.2), claim("d", 9.1, 8, 10.2), execs, claim("e", 2, 1, 3),
+				claim("f", 1, 0.5, 1.5)}},
+		"lxc: at most 1.9 % on a; gains 23.6 % (22.2 … 25.0) on b": {Workloads: 2, None: []string{"a"},
+			NoneAtMostPercent: 1.9, Gains: []analyze.Claim{claim("b", -23.6, -25, -22.2)}},
+		"lxc: at most 1.9 % on 4 of 7 workloads; not resolved on 3 of 7: at most +4.0 % on d, +7.6 % on dd-write and " +
+			"±11.2 % on c": {Workloads: 7, None: []string{"1", "2", "3", "4"}, NoneAtMostPercent: 1.9, AtMostPercent: 11.2,
 			Open: []analyze.Claim{writes, claim("c", -3, -11.2, 7), claim("d", 1, -2, 4)}},
-		"lxc: not resolved on any of 5 workloads: at most +2.0 % on d, +3.0 % on a, +4.0 % on c, and +7.6 % on 2 more": {Workloads: 5, AtMostPercent: 7.6,
-			Open: []analyze.Claim{claim("a", 1, -1, 3), claim("b", 1, -1, 5), writes, claim("c", 1, -1, 4), claim("d", 1, -1, 2)}},
-		"lxc: not resolved on dd-write: at most +7.6 %":                                       {Workloads: 1, AtMostPercent: 7.6, Open: []analyze.Claim{writes}},
-		"lxc: costs 3.1 % (2.2 … 4.0) on stress-ng-exec (these guests only)":                  {Workloads: 1, Costs: []analyze.Claim{execs}, Scope: analyze.ScopeTheseGuests},
-		"lxc: not resolved on any of 2 workloads: at most +3.0 % on a and +7.6 % on dd-write": {Workloads: 2, Open: []analyze.Claim{writes, claim("a", 1, -1, 3)}, Scope: analyze.ScopeTheseGuests},
-		"lxc: nothing is known yet about any of 2 workloads":                                  {Workloads: 2, Open: []analyze.Claim{claim("a", 4, 0, 0), claim("b", 9, -100, 1e9)}},
-		"lxc: not resolved on dd-write: at most +7.6 %; nothing is known yet about a":         {Workloads: 2, Open: []analyze.Claim{claim("a", 4, 0, 0), writes}},
-		"lxc: emulated: its times say nothing about real hardware":                            {Workloads: 1, Emulated: true, Costs: []analyze.Claim{execs}},
+		"lxc: not resolved on any of 5 workloads: at most +2.0 % on d, +3.0 % on a, +4.0 % on c, and +7.6 % on 2 more": {
+			Workloads: 5, AtMostPercent: 7.6,
+			Open: []analyze.Claim{claim("a", 1, -1, 3), claim("b", 1, -1, 5), writes, claim("c", 1, -1, 4),
+				claim("d", 1, -1, 2)}},
+		"lxc: not resolved on dd-write: at most +7.6 %": {Workloads: 1,
+			AtMostPercent: 7.6, Open: []analyze.Claim{writes}},
+		"lxc: costs 3.1 % (2.2 … 4.0) on stress-ng-exec (these guests only)": {Workloads: 1,
+			Costs: []analyze.Claim{execs}, Scope: analyze.ScopeTheseGuests},
+		"lxc: not resolved on any of 2 workloads: at most +3.0 % on a and +7.6 % on dd-write": {Workloads: 2,
+			Open: []analyze.Claim{writes, claim("a", 1, -1, 3)}, Scope: analyze.ScopeTheseGuests},
+		"lxc: nothing is known yet about any of 2 workloads": {Workloads: 2,
+			Open: []analyze.Claim{claim("a", 4, 0, 0), claim("b", 9, -100, 1e9)}},
+		"lxc: not resolved on dd-write: at most +7.6 %; nothing is known yet about a": {Workloads: 2,
+			Open: []analyze.Claim{claim("a", 4, 0, 0), writes}},
+		"lxc: emulated: its times say nothing about real hardware": {Workloads: 1, Emulated: true,
+			Costs: []analyze.Claim{execs}},
 	} {
 		a.Arm = "lxc"
 		if got := AnswerText(a); got != want {
@@ -51,7 +65,8 @@ func TestAnswerText(t *testing.T) {
 	if ordered[0].Arm != "b" || ordered[1].Arm != "a" || ordered[2].Arm != "tcg" {
 		t.Errorf("order %v", ordered)
 	}
-	if got := AnswerText(analyze.Answer{Arm: "e\x1b[31mvil", Emulated: true}); got != "e?[31mvil: emulated: its times say nothing about real hardware" {
+	if got := AnswerText(analyze.Answer{Arm: "e\x1b[31mvil",
+		Emulated: true}); got != "e?[31mvil: emulated: its times say nothing about real hardware" {
 		t.Errorf("%q", got)
 	}
 }

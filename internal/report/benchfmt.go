@@ -68,7 +68,8 @@ func Benchfmt(w io.Writer, r *store.Run) error {
 				if m.Workload != t.Workload || !ok {
 					continue
 				}
-				name := fmt.Sprintf("%s/arm=%s/metric=%s", names[m.Workload], benchWord(t.Arm), trailingNumber.ReplaceAllString(benchWord(m.Name), "_$1"))
+				name := fmt.Sprintf("%s/arm=%s/metric=%s", names[m.Workload], benchWord(t.Arm),
+					trailingNumber.ReplaceAllString(benchWord(m.Name), "_$1"))
 				if err := out.Write(&benchfmt.Result{
 					Config: config, Name: benchfmt.Name(name), Iters: 1, Values: []benchfmt.Value{{Value: v, Unit: benchUnit(m.Unit)}},
 				}); err != nil {
@@ -86,8 +87,11 @@ func benchMetrics(all []store.Metric) (out []store.Metric) {
 		switch {
 		case !m.Probe:
 			out = append(out, m)
-		case m.Name == model.ProbeGuestGroupCPU && !slices.ContainsFunc(all, func(o store.Metric) bool { return o.Workload == m.Workload && o.Name == analyze.CPUTime }):
-			out = append(out, store.Metric{Workload: m.Workload, Name: analyze.CPUTime, Unit: "cpu-sec/op", Better: "lower", Probe: true})
+		case m.Name == model.ProbeGuestGroupCPU &&
+			!slices.ContainsFunc(all,
+				func(o store.Metric) bool { return o.Workload == m.Workload && o.Name == analyze.CPUTime }):
+			out = append(out, store.Metric{Workload: m.Workload, Name: analyze.CPUTime, Unit: "cpu-sec/op", Better: "lower",
+				Probe: true})
 		}
 	}
 	return out
@@ -114,7 +118,8 @@ func benchConfig(r *store.Run, c *campaign.Campaign) ([]benchfmt.Config, error) 
 	var config []benchfmt.Config
 	for _, kv := range [][2]string{
 		{"goos", "linux"}, {"goarch", env.CPU.Arch}, {"cpu", env.CPU.Model}, {"kernel", env.Kernel.Release},
-		{"campaign", c.Name}, {"seed", strconv.FormatUint(c.Seed, 10)}, {"baseline", c.Baseline}, {"emulated", strings.Join(emulated, ",")},
+		{"campaign", c.Name}, {"seed", strconv.FormatUint(c.Seed, 10)}, {"baseline", c.Baseline},
+		{"emulated", strings.Join(emulated, ",")},
 	} {
 		if v := clean(kv[1]); v != "" {
 			config = append(config, benchfmt.Config{Key: kv[0], Value: []byte(v), File: true})
@@ -178,7 +183,8 @@ func benchNames(metrics []store.Metric) map[string]string {
 			continue
 		}
 		var b strings.Builder
-		for _, word := range strings.FieldsFunc(m.Workload, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		for _, word := range strings.FieldsFunc(m.Workload,
+			func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 			first := []rune(word)
 			b.WriteString(string(unicode.ToUpper(first[0])) + string(first[1:]))
 		}

@@ -15,7 +15,8 @@ import (
 // TestCases: every kind of result has the intended wording.
 func TestCases(t *testing.T) {
 	res := reporttest.Cases()
-	ctx := Context{Campaign: "cases", Path: "cases.tare", Seed: 7, Host: "Example CPU 3000, 2 CPUs", Sizes: []store.Size{{Workload: "openssl-enc", Size: 32, Unit: "MiB encrypted"}}, Width: 110}
+	ctx := Context{Campaign: "cases", Path: "cases.tare", Seed: 7, Host: "Example CPU 3000, 2 CPUs",
+		Sizes: []store.Size{{Workload: "openssl-enc", Size: 32, Unit: "MiB encrypted"}}, Width: 110}
 	golden(t, "cases.txt", tableOf(t, res, ctx))
 	all := ctx
 	all.AllMetrics = true
@@ -64,7 +65,8 @@ func TestVerdicts(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	wild := analyze.Comparison{N: 9, Units: 9, Ratio: 3, CILow: 0.0001, CIHigh: 1e9, FartherPercent: 1e11, HasControl: true, Verdict: analyze.NotResolved}
+	wild := analyze.Comparison{N: 9, Units: 9, Ratio: 3, CILow: 0.0001, CIHigh: 1e9, FartherPercent: 1e11,
+		HasControl: true, Verdict: analyze.NotResolved}
 	if got := Verdict(res, wild) + "; " + ShortVerdict(wild); got != "not resolved: interval too wide; not known" {
 		t.Errorf("of an interval that holds everything: %s", got)
 	}
@@ -77,9 +79,12 @@ func TestCauses(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s: %d, %s", c.Severity, c.Kind.ID, len(c.Findings), c.Where()))
 	}
 	want := []string{
-		"warning did-not-finish: 1, runc on hackbench-pipe", "serious emulated: 1, qemu-tcg", "serious cached-writes: 1, runc on dd-write", "warning no-control: 1, cyclictest",
-		"warning spread: 3, lxc on dd-write and 2 more", "warning faster-than-baseline: 1, runc on dd-write", "warning other-load: 12, w0 and 11 more workloads",
-		"warning hidden-cpu: 1, lxc on openssl-enc", "warning no-variation: 1, lxc on openssl-enc", "info steal: 1, ", "info incarnations-differ: 1, lxc on openssl-enc",
+		"warning did-not-finish: 1, runc on hackbench-pipe", "serious emulated: 1, qemu-tcg",
+		"serious cached-writes: 1, runc on dd-write", "warning no-control: 1, cyclictest",
+		"warning spread: 3, lxc on dd-write and 2 more", "warning faster-than-baseline: 1, runc on dd-write",
+		"warning other-load: 12, w0 and 11 more workloads",
+		"warning hidden-cpu: 1, lxc on openssl-enc", "warning no-variation: 1, lxc on openssl-enc", "info steal: 1, ",
+		"info incarnations-differ: 1, lxc on openssl-enc",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -43,7 +43,8 @@ func CSV(w io.Writer, r *store.Run) error {
 		row := []string{
 			strconv.FormatInt(t.Attempt, 10), strconv.Itoa(t.Block), strconv.Itoa(t.Position),
 			cell(t.Workload), cell(t.Arm), cell(arm.System), cell(arm.ControlOf),
-			strconv.Itoa(t.Epoch), strconv.FormatInt(t.Guest, 10), strconv.FormatInt(t.Size, 10), t.Began.Format(time.RFC3339Nano),
+			strconv.Itoa(t.Epoch), strconv.FormatInt(t.Guest, 10), strconv.FormatInt(t.Size, 10),
+			t.Began.Format(time.RFC3339Nano),
 			cell(string(t.Status)), cell(t.Error),
 		}
 		scenario, stress := cell(arm.Scenario), cell(t.Role)

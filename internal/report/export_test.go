@@ -67,7 +67,8 @@ func TestJSONContract(t *testing.T) {
 	must(t, JSON(&b, r, analyzed(t, r)))
 	var doc map[string]any
 	must(t, json.Unmarshal([]byte(b.String()), &doc))
-	for _, member := range []string{"tare_export", "run", "answers", "rankings", "comparisons", "arms", "trial_spread", "tails", "positions", "thaws", "findings", "trials", "events"} {
+	for _, member := range []string{"tare_export", "run", "answers", "rankings", "comparisons", "arms", "trial_spread",
+		"tails", "positions", "thaws", "findings", "trials", "events"} {
 		if doc[member] == nil {
 			t.Errorf("no %s", member)
 		}
@@ -76,7 +77,8 @@ func TestJSONContract(t *testing.T) {
 		t.Errorf("version %v", doc["tare_export"])
 	}
 	run := doc["run"].(map[string]any)
-	if run["seed"] != 7.0 || run["complete"] != true || run["ended"] != "blocks" || run["environment"] == nil || run["systems"] == nil || run["userland"] == nil {
+	if run["seed"] != 7.0 || run["complete"] != true || run["ended"] != "blocks" || run["environment"] == nil ||
+		run["systems"] == nil || run["userland"] == nil {
 		t.Errorf("run: %v", run)
 	}
 	// 12 blocks of 10 trials, 24 that were discarded, 6 that were repeated, and one made again.
@@ -88,8 +90,10 @@ func TestJSONContract(t *testing.T) {
 		if wide := c["arm"] == "qemu-tcg" && c["workload"] == "dd-write"; wide != (c["wide"] == true) {
 			t.Errorf("%v on %v: wide is %v", c["arm"], c["workload"], c["wide"])
 		}
-		for _, field := range []string{"workload", "metric", "unit", "better", "baseline", "arm", "n", "ratio", "ci_low", "ci_high", "overhead_percent",
-			"baseline_min", "baseline_mean", "baseline_max", "arm_min", "arm_mean", "arm_max", "spread", "has_control", "family", "scope", "units", "phi", "farther_percent", "mean_ratio", "equivalence_p_holm", "control", "verdict"} {
+		for _, field := range []string{"workload", "metric", "unit", "better", "baseline", "arm", "n", "ratio", "ci_low",
+			"ci_high", "overhead_percent",
+			"baseline_min", "baseline_mean", "baseline_max", "arm_min", "arm_mean", "arm_max", "spread", "has_control", "family",
+			"scope", "units", "phi", "farther_percent", "mean_ratio", "equivalence_p_holm", "control", "verdict"} {
 			if c[field] == nil {
 				t.Errorf("%v against %v: no %s", c["arm"], c["baseline"], field)
 			}
@@ -107,7 +111,8 @@ func TestCSV(t *testing.T) {
 	for _, row := range rows[1:] {
 		count[row[11]+" "+row[13]]++
 	}
-	want := map[string]int{"done metric": 60*2 + 57, "done probe": 60*3 + 57*3, "failed ": 2, "void ": 1, "interrupted ": 1,
+	want := map[string]int{"done metric": 60*2 + 57, "done probe": 60*3 + 57*3, "failed ": 2, "void ": 1,
+		"interrupted ":     1,
 		"discarded metric": 12*2 + 12, "discarded probe": 12*3 + 12*3, "repeat metric": 3*2 + 3, "repeat probe": 3*3 + 3*3}
 	for key, n := range want {
 		if count[key] != n {
@@ -157,10 +162,12 @@ func TestBenchstat(t *testing.T) {
 			if m.Name == analyze.CPUTime {
 				unit = "cpu-sec/op"
 			}
-			k := series{map[string]string{"sysbench-cpu": "SysbenchCpu", "dd-write": "DdWrite"}[a.Workload], "/arm:" + a.Arm, "/metric:" + m.Name, unit}
+			k := series{map[string]string{"sysbench-cpu": "SysbenchCpu", "dd-write": "DdWrite"}[a.Workload], "/arm:" + a.Arm,
+				"/metric:" + m.Name, unit}
 			s := benchmath.AssumeNothing.Summary(benchmath.NewSample(values[k], &benchmath.DefaultThresholds), 0.95)
 			if len(values[k]) != m.N || math.Abs(s.Center/m.Median-1) > 1e-12 {
-				t.Errorf("%v: benchstat has %d values with the median %v, analysis %d with %v", k, len(values[k]), s.Center, m.N, m.Median)
+				t.Errorf("%v: benchstat has %d values with the median %v, analysis %d with %v", k, len(values[k]), s.Center, m.N,
+					m.Median)
 			}
 		}
 	}
@@ -174,7 +181,8 @@ func TestBenchWords(t *testing.T) {
 	if names["a-b"] != "AB" || names["a_b"] != "AB_2" || names["-"] != "_2" {
 		t.Errorf("%v", names)
 	}
-	for unit, want := range map[string]string{"s": "sec/op", "1/s": "op/s", "B/s": "B/s", "": "value", "a b=c": "a_b_c", "%": "%"} {
+	for unit, want := range map[string]string{"s": "sec/op", "1/s": "op/s", "B/s": "B/s", "": "value", "a b=c": "a_b_c",
+		"%": "%"} {
 		if got := benchUnit(unit); got != want {
 			t.Errorf("%q: %q, want %q", unit, got, want)
 		}

@@ -31,7 +31,8 @@ type figureRow struct {
 }
 
 var figureHeader = []string{
-	"workload", "metric", "arm", "system", "scenario", "flavor", "member", "against", "against_flavor", "name", "value", "ci_low", "ci_high", "text",
+	"workload", "metric", "arm", "system", "scenario", "flavor", "member", "against", "against_flavor", "name", "value",
+	"ci_low", "ci_high", "text",
 }
 
 // FiguresCSV writes a row for every figure that the analysis derived: costs, slow
@@ -77,7 +78,8 @@ func FiguresParquet(w io.Writer, r *store.Run, res *analyze.Result) error {
 	if err != nil {
 		return err
 	}
-	out := parquet.NewGenericWriter[figureRow](w, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata("tare.campaign", string(campaign)))
+	out := parquet.NewGenericWriter[figureRow](w, parquet.Compression(&parquet.Zstd),
+		parquet.KeyValueMetadata("tare.campaign", string(campaign)))
 	if _, err := out.Write(rows); err != nil {
 		return err
 	}
@@ -97,7 +99,8 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 	l := &figureList{}
 	of := func(workload, metric, arm string) figureRow {
 		a := byName[arm]
-		return figureRow{Workload: workload, Metric: metric, Arm: arm, System: a.System, Scenario: a.Scenario, Flavor: a.Flavor.Name}
+		return figureRow{Workload: workload, Metric: metric, Arm: arm, System: a.System, Scenario: a.Scenario,
+			Flavor: a.Flavor.Name}
 	}
 	for _, c := range res.Comparisons {
 		row := of(c.Workload, c.Metric, c.Arm)

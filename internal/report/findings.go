@@ -119,7 +119,8 @@ func (t *table) findings() {
 	}
 	text := "Details and remedies: "
 	if left > 0 {
-		text = fmt.Sprintf("%d more %s not shown. Details and remedies: ", left, map[bool]string{true: "finding is", false: "findings are"}[left == 1])
+		text = fmt.Sprintf("%d more %s not shown. Details and remedies: ", left,
+			map[bool]string{true: "finding is", false: "findings are"}[left == 1])
 	}
 	t.hanging("", 0, text+"tare show --all "+or(clean(t.ctx.Path), "RUN"))
 }

@@ -69,7 +69,8 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 	if slower != nil {
 		a.Worst = analyze.Costs
 		worst := slices.MaxFunc(slower, func(x, y analyze.Isolation) int { return cmp.Compare(x.Ratio, y.Ratio) })
-		text := fmt.Sprintf("takes %s times as long as alone (%s … %s) on %s", digits(worst.Ratio, 3), digits(worst.CILow, 3), digits(worst.CIHigh, 3), where(worst))
+		text := fmt.Sprintf("takes %s times as long as alone (%s … %s) on %s", digits(worst.Ratio, 3), digits(worst.CILow, 3),
+			digits(worst.CIHigh, 3), where(worst))
 		if worst.Native > 0 {
 			text += fmt.Sprintf(", where %s takes %s times as long", res.Baseline, digits(worst.Native, 3))
 		}

@@ -34,8 +34,10 @@ func IsolationHeadings() []string {
 }
 
 // IsolationLegend explains the headings.
-const IsolationLegend = "slowdown: against the same arm alone, in brackets if not resolved; it is not the cost of the system; " +
-	"beyond it: the slowdown over that of the native baseline; p99: slowdown of the 99th percentile of single latencies; Jain: fairness index, 1 if all guests got the same for their shares; " +
+const IsolationLegend = "slowdown: against the same arm alone, in brackets if not resolved; it is not the cost of " +
+	"the system; " +
+	"beyond it: the slowdown over that of the native baseline; p99: slowdown of the 99th percentile of single " +
+	"latencies; Jain: fairness index, 1 if all guests got the same for their shares; " +
 	"unfair: largest slowdown over smallest; start ±: 99th percentile of the distance from the agreed start"
 
 // IsolationNotes says for a metric how many guests fit, and how accurate caps are.
@@ -96,7 +98,8 @@ func densityText(d analyze.Density) string {
 	}
 	text := fmt.Sprintf("density: %d guests of %s fit %s", d.Fits, d.Arm, strings.Join(limits, " and "))
 	if d.Fits == 1 {
-		text = fmt.Sprintf("density: none of the tried numbers of guests of %s is sure to fit %s", d.Arm, strings.Join(limits, " and "))
+		text = fmt.Sprintf("density: none of the tried numbers of guests of %s is sure to fit %s", d.Arm,
+			strings.Join(limits, " and "))
 	}
 	switch {
 	case d.Broke == analyze.BrokeMemory && d.MemoryLeft > 0:

@@ -104,7 +104,8 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 }
 
 func readMetadata(r *store.Run, res *analyze.Result) (*metadata, error) {
-	m := &metadata{Baseline: res.Baseline, Blocks: res.Blocks, PlannedBlocks: res.Planned, Alpha: res.Alpha, Delta: res.Delta}
+	m := &metadata{Baseline: res.Baseline, Blocks: res.Blocks, PlannedBlocks: res.Planned, Alpha: res.Alpha,
+		Delta: res.Delta}
 	body, err := r.Document(store.DocCampaign)
 	if err != nil {
 		return nil, err

@@ -38,7 +38,8 @@ func MemoryHeadings() []string {
 }
 
 // MemoryLegend explains the headings. What the host merges follows it.
-const MemoryLegend = "idle: proportional set size (PSS) of everything that belongs to a guest before its first trial, VMM included; " +
+const MemoryLegend = "idle: proportional set size (PSS) of everything that belongs to a guest before its first " +
+	"trial, VMM included; " +
 	"a range if guests differ by more than 5 %; " +
 	"at work: PSS halfway through a trial, for the workload that needs most; " +
 	"after: PSS when all work is done and the guest has returned the memory that it frees; " +
@@ -73,7 +74,8 @@ func MemoryCells(m analyze.Memory) []string {
 		most := slices.MaxFunc(m.Working, func(a, b analyze.WorkingMemory) int { return cmp.Compare(a.PSS.Mean, b.PSS.Mean) })
 		work = bytes(most.PSS.Mean)
 	}
-	return []string{clean(m.Arm), bytes(float64(m.Size)) + " " + clean(m.Flavor), fmt.Sprint(m.Guests), short(m.Start.Mean, "s"), idle, work, span(m.After), lost, span(m.Charged)}
+	return []string{clean(m.Arm), bytes(float64(m.Size)) + " " + clean(m.Flavor), fmt.Sprint(m.Guests),
+		short(m.Start.Mean, "s"), idle, work, span(m.After), lost, span(m.Charged)}
 }
 
 // merging says what the host's merging of equal pages did, as recorded at the end

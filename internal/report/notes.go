@@ -49,7 +49,8 @@ func (t *table) notes(k metricKey, shown []analyze.Comparison) {
 // inTable reports whether an arm has a row in the table of these comparisons;
 // controls have none.
 func inTable(shown []analyze.Comparison, arm string) bool {
-	return slices.ContainsFunc(shown, func(c analyze.Comparison) bool { return c.Baseline == arm || c.Arm == arm && !c.Control })
+	return slices.ContainsFunc(shown,
+		func(c analyze.Comparison) bool { return c.Baseline == arm || c.Arm == arm && !c.Control })
 }
 
 // firstScenario is the one that the run's baseline is in.
@@ -71,7 +72,8 @@ func (t *table) device(workload string, shown []analyze.Comparison) {
 			continue
 		}
 		sc := scaleFor("B", wrote.Mean)
-		parts = append(parts, fmt.Sprintf("%s %s of %s", a.Arm, digits(reached.Mean*sc.factor, 3), digits(wrote.Mean*sc.factor, 3)+" "+sc.unit))
+		parts = append(parts, fmt.Sprintf("%s %s of %s", a.Arm, digits(reached.Mean*sc.factor, 3),
+			digits(wrote.Mean*sc.factor, 3)+" "+sc.unit))
 	}
 	if parts != nil {
 		t.note("reached the device, of the bytes written: " + strings.Join(parts, ", "))

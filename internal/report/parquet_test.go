@@ -42,8 +42,10 @@ func TestParquetIsCSV(t *testing.T) {
 			value = number(*row.Value)
 		}
 		got := []string{
-			strconv.FormatInt(row.Attempt, 10), strconv.Itoa(int(row.Block)), strconv.Itoa(int(row.Position)), row.Workload, row.Arm, row.System, row.ControlOf,
-			strconv.Itoa(int(row.Epoch)), strconv.FormatInt(row.Guest, 10), strconv.FormatInt(row.Size, 10), row.Began.UTC().Format(time.RFC3339Nano),
+			strconv.FormatInt(row.Attempt, 10), strconv.Itoa(int(row.Block)), strconv.Itoa(int(row.Position)), row.Workload,
+			row.Arm, row.System, row.ControlOf,
+			strconv.Itoa(int(row.Epoch)), strconv.FormatInt(row.Guest, 10), strconv.FormatInt(row.Size, 10),
+			row.Began.UTC().Format(time.RFC3339Nano),
 			row.Status, cell(row.Error), row.Kind, row.Name, row.Unit, row.Better, value,
 			row.Scenario, strconv.Itoa(int(row.Member)), row.Role,
 		}

@@ -147,7 +147,8 @@ func percentileText(unit string, p *analyze.Percentile) string {
 
 // StartLegend explains the tables of StartRows.
 func StartLegend(res *analyze.Result) string {
-	text := []string{"from the request to the first instruction of the user's program. Intervals of percentiles: order statistics of single starts"}
+	text := []string{"from the request to the first instruction of the user's program. Intervals of percentiles: order " +
+		"statistics of single starts"}
 	for _, s := range res.Starts {
 		if s.Method == analyze.BlockBootstrap {
 			text[0] += "; of guests that start at once, a bootstrap of blocks"

@@ -49,13 +49,19 @@ var synthMetrics = []metricOf{
 	{store.Metric{Workload: "sysbench-cpu", Name: "rate", Unit: "1/s", Better: "higher"}, 4321,
 		map[string]float64{"kvm": 1 / 1.091, "qemu-tcg": 1 / 15.6}, nil},
 	{store.Metric{Workload: "dd-write", Name: "cold-rate-flushed", Unit: "B/s", Better: "higher", Primary: true}, 412e6,
-		map[string]float64{"lxc": 0.993, "kvm": 1.3, "qemu-tcg": 0.4}, map[string]float64{"qemu-tcg": 0.7, "native": 0.02, "native-control": 0.02, "lxc": 0.02, "kvm": 0.02}},
-	{store.Metric{Workload: "sysbench-cpu", Name: "host_cpu", Unit: "s", Probe: true}, 0.26, map[string]float64{"kvm": 1.4, "qemu-tcg": 16}, nil},
-	{store.Metric{Workload: "sysbench-cpu", Name: "guest_cgroup_cpu", Unit: "s", Probe: true}, 0.25, map[string]float64{"kvm": 1.4, "qemu-tcg": 16}, nil},
-	{store.Metric{Workload: "sysbench-cpu", Name: "guest_cpu", Unit: "s", Probe: true}, 0.25, map[string]float64{"kvm": 1.08, "qemu-tcg": 15}, nil},
+		map[string]float64{"lxc": 0.993, "kvm": 1.3, "qemu-tcg": 0.4}, map[string]float64{"qemu-tcg": 0.7, "native": 0.02,
+			"native-control": 0.02, "lxc": 0.02, "kvm": 0.02}},
+	{store.Metric{Workload: "sysbench-cpu", Name: "host_cpu", Unit: "s", Probe: true}, 0.26,
+		map[string]float64{"kvm": 1.4, "qemu-tcg": 16}, nil},
+	{store.Metric{Workload: "sysbench-cpu", Name: "guest_cgroup_cpu", Unit: "s", Probe: true}, 0.25,
+		map[string]float64{"kvm": 1.4, "qemu-tcg": 16}, nil},
+	{store.Metric{Workload: "sysbench-cpu", Name: "guest_cpu", Unit: "s", Probe: true}, 0.25,
+		map[string]float64{"kvm": 1.08, "qemu-tcg": 15}, nil},
 	{store.Metric{Workload: "dd-write", Name: "host_cpu", Unit: "s", Probe: true}, 0.11, nil, nil},
-	{store.Metric{Workload: "dd-write", Name: "workload_bytes", Unit: "B", Probe: true}, 128 << 20, nil, map[string]float64{"": 0}},
-	{store.Metric{Workload: "dd-write", Name: "device_bytes", Unit: "B", Probe: true}, 129 << 20, map[string]float64{"kvm": 0.02}, map[string]float64{"": 0}},
+	{store.Metric{Workload: "dd-write", Name: "workload_bytes", Unit: "B", Probe: true}, 128 << 20, nil,
+		map[string]float64{"": 0}},
+	{store.Metric{Workload: "dd-write", Name: "device_bytes", Unit: "B", Probe: true}, 129 << 20,
+		map[string]float64{"kvm": 0.02}, map[string]float64{"": 0}},
 }
 
 func must(t testing.TB, err error) {
@@ -70,7 +76,8 @@ func makeRun(t testing.TB, blocks int, ended string) *store.Run {
 	t.Helper()
 	usable := campaign.Limits{Usable: true, CPUCap: true}
 	c, err := campaign.Parse("example.yaml", []byte(synthetic), campaign.Known{Systems: map[string]campaign.Limits{
-		"native": usable, "lxc": usable, "kvm": usable, "qemu-tcg": usable, "xen-pv": {Why: "this kernel does not run under Xen"}}})
+		"native": usable, "lxc": usable, "kvm": usable, "qemu-tcg": usable,
+		"xen-pv": {Why: "this kernel does not run under Xen"}}})
 	must(t, err)
 	p := plan.New(c, c.Planned())
 	var arms []store.Arm
@@ -87,13 +94,15 @@ func makeRun(t testing.TB, blocks int, ended string) *store.Run {
 		metrics = append(metrics, m.Metric)
 	}
 	memory := int64(8 << 30)
-	env, err := json.Marshal(host.Environment{Version: 1, CPU: host.CPU{Model: "Example CPU 3000 @ 2.40GHz", Threads: 4}, Memory: host.Memory{Total: &memory},
+	env, err := json.Marshal(host.Environment{Version: 1, CPU: host.CPU{Model: "Example CPU 3000 @ 2.40GHz", Threads: 4},
+		Memory: host.Memory{Total: &memory},
 		Kernel: host.Kernel{Release: "6.1.0-18-amd64"}, Virt: host.Virtualization{Role: host.InGuest, Of: "KVM"}})
 	must(t, err)
 	r, err := store.Create(filepath.Join(t.TempDir(), "example.tare"), map[string][]byte{
 		store.DocCampaign: c.Resolved(), store.DocCampaignYAML: []byte(synthetic), store.DocEnvironment: env,
-		store.DocSystems:  []byte(`{"lxc": {"usable": true}}`),
-		store.DocUserland: []byte(`{"key": "abc", "kernel_version": "6.1.0", "disk_sha256": "def", "packages": {"bash": "5.2"}, "recipe": {}}`),
+		store.DocSystems: []byte(`{"lxc": {"usable": true}}`),
+		store.DocUserland: []byte(
+			`{"key": "abc", "kernel_version": "6.1.0", "disk_sha256": "def", "packages": {"bash": "5.2"}, "recipe": {}}`),
 	}, arms, metrics)
 	must(t, err)
 	t.Cleanup(func() { r.Close() })
@@ -106,7 +115,8 @@ func makeRun(t testing.TB, blocks int, ended string) *store.Run {
 	for b := range blocks {
 		for _, a := range p.Arms {
 			if b%guestBlocks == 0 {
-				guests[a.Name], err = r.AddGuest(session, ids[a.Name], b/guestBlocks, store.GuestID{}, 1500*time.Millisecond, agent.Hello{Kernel: "Linux 6.1.0", CPUs: 1}, []string{"start", a.Name})
+				guests[a.Name], err = r.AddGuest(session, ids[a.Name], b/guestBlocks, store.GuestID{}, 1500*time.Millisecond,
+					agent.Hello{Kernel: "Linux 6.1.0", CPUs: 1}, []string{"start", a.Name})
 				must(t, err)
 			}
 		}
@@ -114,7 +124,8 @@ func makeRun(t testing.TB, blocks int, ended string) *store.Run {
 		for place, trial := range whole(p, b) {
 			position := place % len(p.Arms)
 			begin := func() int64 {
-				id, err := r.Begin(store.Attempt{Session: session, Guest: guests[trial.Arm], Block: b, Position: position, Workload: trial.Workload, Arm: ids[trial.Arm], Epoch: b / guestBlocks, Size: 128})
+				id, err := r.Begin(store.Attempt{Session: session, Guest: guests[trial.Arm], Block: b, Position: position,
+					Workload: trial.Workload, Arm: ids[trial.Arm], Epoch: b / guestBlocks, Size: 128})
 				must(t, err)
 				return id
 			}
@@ -142,15 +153,18 @@ func makeRun(t testing.TB, blocks int, ended string) *store.Run {
 				must(t, r.Finish(id, store.Outcome{Status: store.Void, Error: "the host slept"}))
 				id = begin()
 			}
-			o := store.Outcome{Status: store.Done, Clock: agent.Clock{Offset: time.Second, Delay: 100 * time.Microsecond}, Values: map[int]float64{},
-				Steps: []store.Step{{Name: "run", Timed: true, Argv: []string{"tool", "--go"}, Result: &agent.Result{Stdout: []byte("42\n"), StdoutBytes: 3, HostEnd: 1e9}}}}
+			o := store.Outcome{Status: store.Done, Clock: agent.Clock{Offset: time.Second, Delay: 100 * time.Microsecond},
+				Values: map[int]float64{},
+				Steps: []store.Step{{Name: "run", Timed: true, Argv: []string{"tool", "--go"},
+					Result: &agent.Result{Stdout: []byte("42\n"), StdoutBytes: 3, HostEnd: 1e9}}}}
 			for i, m := range synthMetrics {
 				if m.Workload == trial.Workload {
 					o.Values[i] = m.draw(trial.Arm, drift, random)
 				}
 			}
 			if (b == 2 || b == 5) && trial.Arm == "qemu-tcg" && trial.Workload == "dd-write" {
-				o = store.Outcome{Status: store.Failed, Error: "dd: \x1b[31mwriting\x1b[0m: Input/output error\nexit status 1", Log: "I/O error"}
+				o = store.Outcome{Status: store.Failed, Error: "dd: \x1b[31mwriting\x1b[0m: Input/output error\nexit status 1",
+					Log: "I/O error"}
 			}
 			must(t, r.Finish(id, o))
 			if b%4 == 0 && trial.Arm == "lxc" {
@@ -174,7 +188,8 @@ func (m metricOf) draw(arm string, drift float64, random *rand.Rand) float64 {
 	} else if v, ok := m.cv[""]; ok {
 		cv = v
 	}
-	return m.native * cost * math.Pow(drift, map[bool]float64{true: 1, false: -1}[m.Better != "higher"]) * math.Exp(cv*random.NormFloat64())
+	return m.native * cost * math.Pow(drift, map[bool]float64{true: 1, false: -1}[m.Better != "higher"]) *
+		math.Exp(cv*random.NormFloat64())
 }
 
 func analyzed(t testing.TB, r *store.Run) *analyze.Result {

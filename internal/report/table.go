@@ -159,7 +159,8 @@ func (t *table) metric(k metricKey) {
 	t.wrapped(t.bold, clean(title), 0)
 
 	sc := scaleFor(first.Unit, typical(t.res.Arm(first.Baseline, k.workload).Metric(k.metric)))
-	rows := []row{{name: "", mean: "mean", limits: "min … max", result: "result", interval: fmt.Sprintf("%.4g %% interval", 100*(1-t.res.Alpha)), cpu: "CPU time", host: "host CPU"}}
+	rows := []row{{name: "", mean: "mean", limits: "min … max", result: "result",
+		interval: fmt.Sprintf("%.4g %% interval", 100*(1-t.res.Alpha)), cpu: "CPU time", host: "host CPU"}}
 	var shown []string // baselines
 	for _, c := range claims {
 		if !slices.Contains(shown, c.Baseline) {
@@ -202,7 +203,8 @@ func (t *table) comparisons(k metricKey) (all []analyze.Comparison) {
 			all = append(all, c)
 		}
 	}
-	if alone := slices.DeleteFunc(slices.Clone(all), func(c analyze.Comparison) bool { return c.Baseline != t.res.Baseline }); len(alone) > 0 && !t.ctx.AllMetrics {
+	if alone := slices.DeleteFunc(slices.Clone(all),
+		func(c analyze.Comparison) bool { return c.Baseline != t.res.Baseline }); len(alone) > 0 && !t.ctx.AllMetrics {
 		return alone
 	}
 	return all

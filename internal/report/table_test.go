@@ -70,7 +70,8 @@ func TestTableIncomplete(t *testing.T) {
 	r := makeRun(t, 3, "")
 	golden(t, "table-incomplete.txt", tableOf(t, analyzed(t, r), contextOf(t, r)))
 	budget := makeRun(t, 3, "budget")
-	if text := tableOf(t, analyzed(t, budget), contextOf(t, budget)); !strings.Contains(text, "TOO FEW") || strings.Contains(text, "INCOMPLETE") {
+	if text := tableOf(t, analyzed(t, budget), contextOf(t, budget)); !strings.Contains(text, "TOO FEW") ||
+		strings.Contains(text, "INCOMPLETE") {
 		t.Errorf("a budget that left too few blocks:\n%s", text)
 	}
 	empty := makeRun(t, 0, "host: the disk is full")
@@ -107,16 +108,20 @@ func TestScale(t *testing.T) {
 		v    float64
 		want string
 	}{
-		{"s", 1.23456, "1.235 s"}, {"s", 0.25, "250.0 ms"}, {"s", 3897, "3897 s"}, {"s", 0, "0 s"}, {"s", 12.5e-6, "12.50 µs"},
-		{"ns", 2.5e6, "2.500 ms"}, {"ns", 0.5, "0.5000 ns"}, {"B", 512 << 20, "512.0 MiB"}, {"B", 0, "0 B"}, {"B", 3, "3.000 B"},
+		{"s", 1.23456, "1.235 s"}, {"s", 0.25, "250.0 ms"}, {"s", 3897, "3897 s"}, {"s", 0, "0 s"},
+		{"s", 12.5e-6, "12.50 µs"},
+		{"ns", 2.5e6, "2.500 ms"}, {"ns", 0.5, "0.5000 ns"}, {"B", 512 << 20, "512.0 MiB"}, {"B", 0, "0 B"},
+		{"B", 3, "3.000 B"},
 		{"B/s", 412e6, "412.0 MB/s"}, {"1/s", 4321, "4321 /s"}, {"1/s", 432100, "432.1 k/s"}, {"1/s", 0.5, "0.5000 /s"},
-		{"periods", 12, "12.00 periods"}, {"", 7, "7.000"}, {"s", -0.25, "-250.0 ms"}, {"x", 9.99996, "10.00 x"}, {"x", 3e12, "3e+12 x"},
+		{"periods", 12, "12.00 periods"}, {"", 7, "7.000"}, {"s", -0.25, "-250.0 ms"}, {"x", 9.99996, "10.00 x"},
+		{"x", 3e12, "3e+12 x"},
 	} {
 		if got := scaleFor(test.unit, test.v).with(test.v); got != test.want {
 			t.Errorf("%v %s: %q, want %q", test.v, test.unit, got, test.want)
 		}
 	}
-	for v, want := range map[float64]string{9.123: "+9.1", -0.345: "-0.34", 1457.4: "+1457", 0: "0.00", -0.001: "0.00", 22.44: "+22.4", -99.96: "-100"} {
+	for v, want := range map[float64]string{9.123: "+9.1", -0.345: "-0.34", 1457.4: "+1457", 0: "0.00", -0.001: "0.00",
+		22.44: "+22.4", -99.96: "-100"} {
 		if got := percent(v); got != want {
 			t.Errorf("percent(%v) = %q, want %q", v, got, want)
 		}

@@ -73,7 +73,8 @@ func stream(b *strings.Builder, what string, written int64, kept []byte, most in
 	b.WriteString(":\n")
 	text := visible(kept)
 	if most > 0 && len(kept) > most {
-		text = visible(kept[:most*3/4]) + fmt.Sprintf("\n… %d bytes left out …\n", len(kept)-most) + visible(kept[len(kept)-most/4:])
+		text = visible(kept[:most*3/4]) + fmt.Sprintf("\n… %d bytes left out …\n", len(kept)-most) +
+			visible(kept[len(kept)-most/4:])
 	}
 	b.WriteString(text)
 	if text != "" && !strings.HasSuffix(text, "\n") {

@@ -12,7 +12,8 @@ func TestTranscript(t *testing.T) {
 		Error: "no \x1b[31mspace", Metrics: map[string]float64{"time": 0.25, "rate": 4},
 		Steps: []store.TrialStep{
 			{Name: "prepare", Argv: []string{"true"}},
-			{Name: "write", Timed: true, Argv: []string{"dd", "of=a b"}, ExitCode: 1, Signal: 9, TimedOut: true, StdoutBytes: 400, StderrBytes: 5, HostEndNS: 25e7},
+			{Name: "write", Timed: true, Argv: []string{"dd", "of=a b"}, ExitCode: 1, Signal: 9, TimedOut: true,
+				StdoutBytes: 400, StderrBytes: 5, HostEndNS: 25e7},
 		}}
 	if title := TrialTitle(trial); title != "trial 17: dd-write on lxc@two, block 3, guest 2" {
 		t.Errorf("it is called %q", title)

@@ -17,7 +17,8 @@ type scale struct {
 // into the first unit given to scaleFor.
 var (
 	timeSteps = []scale{{1, "s"}, {1e3, "ms"}, {1e6, "µs"}, {1e9, "ns"}}
-	byteSteps = []scale{{1.0 / (1 << 40), "TiB"}, {1.0 / (1 << 30), "GiB"}, {1.0 / (1 << 20), "MiB"}, {1.0 / (1 << 10), "KiB"}, {1, "B"}}
+	byteSteps = []scale{{1.0 / (1 << 40), "TiB"}, {1.0 / (1 << 30), "GiB"}, {1.0 / (1 << 20), "MiB"},
+		{1.0 / (1 << 10), "KiB"}, {1, "B"}}
 	rateSteps = []scale{{1e-9, "GB/s"}, {1e-6, "MB/s"}, {1e-3, "kB/s"}, {1, "B/s"}}
 	bitSteps  = []scale{{1e-9, "Gbit/s"}, {1e-6, "Mbit/s"}, {1e-3, "kbit/s"}, {1, "bit/s"}}
 	pace      = []scale{{1e-6, "M/s"}, {1e-3, "k/s"}, {1, "/s"}}

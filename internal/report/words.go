@@ -84,7 +84,8 @@ func CPUTime(res *analyze.Result, c analyze.Comparison) *analyze.Comparison {
 		return nil
 	}
 	for i, other := range res.Comparisons {
-		if other.Metric == analyze.CPUTime && other.Workload == c.Workload && other.Arm == c.Arm && other.Baseline == c.Baseline {
+		if other.Metric == analyze.CPUTime && other.Workload == c.Workload && other.Arm == c.Arm &&
+			other.Baseline == c.Baseline {
 			return &res.Comparisons[i]
 		}
 	}
@@ -169,7 +170,8 @@ func NoiseTexts(res *analyze.Result, workload, metric string, scenarios []string
 		}
 		base, phi := res.Baseline, 1.0
 		for _, c := range res.Comparisons {
-			if a := res.Arm(c.Arm, workload); c.Workload != workload || c.Metric != metric || a == nil || a.Scenario != s.Scenario {
+			if a := res.Arm(c.Arm, workload); c.Workload != workload || c.Metric != metric || a == nil ||
+				a.Scenario != s.Scenario {
 				continue
 			} else if c.Control {
 				base = c.Baseline
@@ -180,7 +182,8 @@ func NoiseTexts(res *analyze.Result, workload, metric string, scenarios []string
 		text := fmt.Sprintf("single trials of %s and its identical control differ by up to %s %% (%d %s)",
 			base, digits(s.Percent, 2), s.Pairs, plural(s.Pairs, "pair"))
 		if phi >= 1.05 {
-			text += fmt.Sprintf("; in this run the two differ by more than chance explains, so intervals are %s times wider", digits(phi, 2))
+			text += fmt.Sprintf("; in this run the two differ by more than chance explains, so intervals are %s times wider",
+				digits(phi, 2))
 		}
 		texts = append(texts, text)
 	}
@@ -201,8 +204,10 @@ func StallText(t analyze.Tail) string {
 	share := func(slow, n int, share float64) string {
 		return fmt.Sprintf("%d of %d trials (%s %%)", slow, n, digits(100*share, 2))
 	}
-	return fmt.Sprintf("stalls: %s is over %s times slower than its own median in %s, %s in %s; a slow trial is typically %s times slower",
-		t.Arm, digits(t.Factor, 3), share(t.Slow, t.N, t.Share), t.Baseline, share(t.BaselineSlow, t.BaselineN, t.BaselineShare), digits(t.Size, 2))
+	return fmt.Sprintf("stalls: %s is over %s times slower than its own median in %s, %s in %s; a slow trial is "+
+		"typically %s times slower",
+		t.Arm, digits(t.Factor, 3), share(t.Slow, t.N, t.Share), t.Baseline,
+		share(t.BaselineSlow, t.BaselineN, t.BaselineShare), digits(t.Size, 2))
 }
 
 // RankingText words a ranking of res with its ties, and marks arms whose figure has

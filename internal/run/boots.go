@@ -47,7 +47,8 @@ func (r *runner) rounds(ctx context.Context) error {
 		}
 		begin := time.Now()
 		for i, g := range left {
-			if err := r.group(ctx, g, Event{Pass: b, Passes: r.Plan.Rule.Max, Left: r.left(r.Plan.Rule.Max, b, i, len(left))}); err != nil {
+			if err := r.group(ctx, g,
+				Event{Pass: b, Passes: r.Plan.Rule.Max, Left: r.left(r.Plan.Rule.Max, b, i, len(left))}); err != nil {
 				return err
 			}
 		}

@@ -267,7 +267,8 @@ func (x *execution) guestsWord(w *workload.Workload, size int64, sameKernel bool
 		v[model.ProbeClockDiff] = (guest - x.timed).Seconds()
 		// Start and end of each timed step are each known to within half a
 		// round trip, plus the host's delay in waking tare.
-		v[model.ProbeClockError] = float64(timed)*(x.clock.Delay+clockGrain).Seconds() + 2*v[model.ProbeLagMax] + clockShare*x.timed.Seconds()
+		v[model.ProbeClockError] = float64(timed)*(x.clock.Delay+clockGrain).Seconds() + 2*v[model.ProbeLagMax] +
+			clockShare*x.timed.Seconds()
 	}
 	if w.WrittenBytes != nil {
 		v[model.ProbeWorkloadBytes] = float64(w.WrittenBytes(size))
@@ -304,8 +305,9 @@ func stepResult(name string, r *agent.Result) workload.StepResult {
 // clean empties the data volume after a trial that left files on it.
 func (r *runner) clean(ctx context.Context, m *system.Machine) error {
 	res, err := m.Agent.Run(ctx, agent.Command{
-		Argv: []string{"find", ".", "-mindepth", "1", "-maxdepth", "1", "-not", "-name", "lost+found", "-exec", "rm", "-rf", "{}", "+"},
-		Env:  system.AgentEnv, Dir: m.DataDir(), Timeout: quickTimeout,
+		Argv: []string{"find", ".", "-mindepth", "1", "-maxdepth", "1", "-not", "-name", "lost+found", "-exec", "rm", "-rf",
+			"{}", "+"},
+		Env: system.AgentEnv, Dir: m.DataDir(), Timeout: quickTimeout,
 	})
 	if err != nil {
 		return err

@@ -190,11 +190,13 @@ func (r *runner) ensure(ctx context.Context, g *guest) error {
 		return err
 	}
 	g.failed = 0
-	who := store.GuestID{Flavor: store.GuestFlavor{Flavor: ask.Flavor, Confinement: m.Confinement}, Slot: g.Slot, Neighbour: g.Neighbour}
+	who := store.GuestID{Flavor: store.GuestFlavor{Flavor: ask.Flavor, Confinement: m.Confinement}, Slot: g.Slot,
+		Neighbour: g.Neighbour}
 	if g.system() != g.arm.System {
 		who.Flavor.System = g.system()
 	}
-	if g.id, err = r.Store.AddGuest(r.session, r.arms[g.arm.Name], g.epoch, who, m.StartTime, m.Hello, m.Guest.CommandLine()); err == nil {
+	if g.id, err = r.Store.AddGuest(r.session, r.arms[g.arm.Name], g.epoch, who, m.StartTime, m.Hello,
+		m.Guest.CommandLine()); err == nil {
 		err = m.Freeze(ctx)
 	}
 	if err != nil {

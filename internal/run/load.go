@@ -42,7 +42,8 @@ func (r *runner) watchLoad() (end func()) {
 			r.note("missing", err.Error())
 			return
 		}
-		for _, load := range r.otherLoads(after.Since(before), func(pid int) []string { return watch.ControlGroups(proc, pid) }) {
+		for _, load := range r.otherLoads(after.Since(before),
+			func(pid int) []string { return watch.ControlGroups(proc, pid) }) {
 			// If the file cannot be written, the next trial reports the error.
 			_ = r.Store.AddEvent(r.session, 0, store.EventOtherLoad, load)
 		}

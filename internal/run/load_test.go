@@ -20,19 +20,22 @@ import (
 )
 
 func TestOtherLoads(t *testing.T) {
-	r := &runner{Config: Config{Host: &system.Host{RunID: "r7"}}, inOrder: []*guest{{arm: campaign.PlannedArm{Name: "native"}}, {arm: campaign.PlannedArm{Name: "podman"}}}}
+	r := &runner{Config: Config{Host: &system.Host{RunID: "r7"}},
+		inOrder: []*guest{{arm: campaign.PlannedArm{Name: "native"}}, {arm: campaign.PlannedArm{Name: "podman"}}}}
 	groups := map[int][]string{
 		1: {"/", "/system.slice/cron.service"},
 		2: {"/", "/tare-r7-0-0-0/vmm"},
 		3: {"/tare-r7-1-0-0.daemon/vmm", "/"},
-		4: {"/tare-r7-1-2-0.daemon/vmm", "/tare-r7-1-0-0/libpod-conmon"}, // a monitor that only its cgroup v1 path assigns to the guest
+		// a monitor that only its cgroup v1 path assigns to the guest
+		4: {"/tare-r7-1-2-0.daemon/vmm", "/tare-r7-1-0-0/libpod-conmon"},
 		5: {"/tare-r77-1-0-0/vmm"},
 		6: {"/user.slice"},
 		7: {"/tare-r7-x.daemon"},
 	}
 	uses := func(of ...any) (used []watch.ProcessUse) {
 		for i := 0; i < len(of); i += 2 {
-			used = append(used, watch.ProcessUse{PID: of[i].(int), Name: "p\xff" + strconv.Itoa(of[i].(int)), CPUs: of[i+1].(float64)})
+			used = append(used, watch.ProcessUse{PID: of[i].(int), Name: "p\xff" + strconv.Itoa(of[i].(int)),
+				CPUs: of[i+1].(float64)})
 		}
 		return used
 	}
@@ -47,7 +50,8 @@ func TestOtherLoads(t *testing.T) {
 		{"more than before", uses(1, 0.7), []string{"0.70 CPUs: p?1 (pid 1) of cron.service"}},
 		{"a daemon", uses(4, 1.5, 3, 1.03), []string{"1.03 CPUs: p?3 (pid 3), a daemon of arm podman"}},
 		{"at most three, and not the little ones", uses(5, 0.9, 6, 0.8, 7, 0.7, 1, 3.0), []string{
-			"0.90 CPUs: p?5 (pid 5) of another tare's run", "0.80 CPUs: p?6 (pid 6) of the host", "0.70 CPUs: p?7 (pid 7), a daemon of this run"}},
+			"0.90 CPUs: p?5 (pid 5) of another tare's run", "0.80 CPUs: p?6 (pid 6) of the host",
+			"0.70 CPUs: p?7 (pid 7), a daemon of this run"}},
 		{"little", uses(8, 0.09), nil},
 	} {
 		if got := r.otherLoads(c.used, func(pid int) []string { return groups[pid] }); !slices.Equal(got, c.want) {
@@ -62,7 +66,8 @@ func TestOtherLoadIsJournaled(t *testing.T) {
 	process := func(pid int, name string, ticks int) {
 		dir := filepath.Join(proc, strconv.Itoa(pid))
 		stat := fmt.Sprintf("%d (%s) R 0 0 0 0 0 0 0 0 0 0 %d 0 0 0 0 0 0 0 1", pid, name, ticks)
-		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "stat"), []byte(stat), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "stat"), []byte(stat),
+			0o644)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -103,7 +108,8 @@ func TestElsewhere(t *testing.T) {
 	r := &runner{Config: Config{Host: &system.Host{RunID: "r7"}}}
 	killed := "Memory cgroup out of memory: Killed process 5 (tail)"
 	limit := func(group string) string {
-		return "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=" + group + ",task_memcg=/x,task=tail,pid=5,uid=0"
+		return "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=" + group +
+			",task_memcg=/x,task=tail,pid=5,uid=0"
 	}
 	for _, step := range []struct {
 		kind, text string

@@ -99,9 +99,11 @@ func (r *runner) watchKSM() (end func()) {
 		}
 		cost := "how much CPU time its thread used cannot be seen from here"
 		if before.KnownCPU && after.KnownCPU {
-			cost = fmt.Sprintf("its thread used %.1f s of CPU time in %.0f s", (after.CPU - before.CPU).Seconds(), time.Since(began).Seconds())
+			cost = fmt.Sprintf("its thread used %.1f s of CPU time in %.0f s", (after.CPU - before.CPU).Seconds(),
+				time.Since(began).Seconds())
 		}
-		r.note(store.EventKSM, fmt.Sprintf("KSM saved the host %s with the last guests, and %s", campaign.Bytes(after.Saved>>20<<20), cost))
+		r.note(store.EventKSM, fmt.Sprintf("KSM saved the host %s with the last guests, and %s",
+			campaign.Bytes(after.Saved>>20<<20), cost))
 	}
 }
 

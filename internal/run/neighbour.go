@@ -93,8 +93,9 @@ func (r *runner) answer(ctx context.Context, m *member) error {
 // begin starts a step that runs until it is stopped, and waits until it is ready.
 func (r *runner) begin(ctx context.Context, m *member, step workload.Step) error {
 	cmd := agent.Command{
-		Argv: step.Argv, Env: system.AgentEnv, Dir: m.guest.machine.DataDir(), OutputLimit: m.x.outputLimit(r.Campaign.OutputLimit),
-		Timeout: r.Campaign.Timeout,
+		Argv: step.Argv, Env: system.AgentEnv, Dir: m.guest.machine.DataDir(),
+		OutputLimit: m.x.outputLimit(r.Campaign.OutputLimit),
+		Timeout:     r.Campaign.Timeout,
 	}
 	m.x.held(2 * cmd.OutputLimit)
 	sv := startService(ctx, m.guest.machine, step, cmd)

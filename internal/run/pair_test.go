@@ -17,7 +17,8 @@ import (
 
 // pairs is a campaign with pairs of guests.
 var pairs = strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 2", 1),
-	"disk: 64MiB}", "disk: 64MiB, network: bridged}", 1) + "scenarios: [solo, {name: pair, pairs: 1}, {name: two, pairs: 2}]\n"
+	"disk: 64MiB}", "disk: 64MiB, network: bridged}", 1) +
+	"scenarios: [solo, {name: pair, pairs: 1}, {name: two, pairs: 2}]\n"
 
 // newPairs is a bench of pairs with a workload that needs a server.
 func newPairs(t *testing.T) *bench { return newPairsOf(t, pairs) }
@@ -97,7 +98,8 @@ func TestPairs(t *testing.T) {
 		want[what] = 8 + extras
 	}
 	for _, what := range []string{"count", "serve"} {
-		want[what+" "+ownAddress], want[what+" 192.0.2.2"], want[what+" 192.0.2.3"], want[what+" 192.0.2.4"] = 2+extras, 2, 2, 2
+		want[what+" "+ownAddress], want[what+" 192.0.2.2"], want[what+" 192.0.2.3"], want[what+" 192.0.2.4"] = 2+extras, 2, 2,
+			2
 	}
 	delete(did, "find") // the cleaning of guests that served
 	if !maps.Equal(did, want) {
@@ -114,10 +116,14 @@ func TestPairFails(t *testing.T) {
 		want       map[string]int
 		says       string
 	}{
-		{"the server's guest dies", "serve", fake.Behaviour{Trouble: fake.Dies}, map[string]int{"0 failed": 1, "0 done": 1, "1serving failed": 1, "1serving done": 1}, "the guest that serves"},
-		{"the server ends", "serve", fake.Behaviour{ExitCode: 1}, map[string]int{"0 failed": 1, "0 done": 1, "1serving done": 2}, "step server failed"},
-		{"no data", "prepare", fake.Behaviour{ExitCode: 1}, map[string]int{"0 failed": 1, "0 done": 1, "1serving failed": 1, "1serving done": 1}, "step data failed"},
-		{"the client's guest dies", "count", fake.Behaviour{Trouble: fake.Dies}, map[string]int{"0 failed": 1, "0 done": 1, "1serving done": 2}, "died"},
+		{"the server's guest dies", "serve", fake.Behaviour{Trouble: fake.Dies},
+			map[string]int{"0 failed": 1, "0 done": 1, "1serving failed": 1, "1serving done": 1}, "the guest that serves"},
+		{"the server ends", "serve", fake.Behaviour{ExitCode: 1},
+			map[string]int{"0 failed": 1, "0 done": 1, "1serving done": 2}, "step server failed"},
+		{"no data", "prepare", fake.Behaviour{ExitCode: 1}, map[string]int{"0 failed": 1, "0 done": 1, "1serving failed": 1,
+			"1serving done": 1}, "step data failed"},
+		{"the client's guest dies", "count", fake.Behaviour{Trouble: fake.Dies},
+			map[string]int{"0 failed": 1, "0 done": 1, "1serving done": 2}, "died"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newPairs(t)

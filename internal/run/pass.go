@@ -123,7 +123,8 @@ func (r *runner) pass(ctx context.Context, pass plan.Pass) (over bool, err error
 			defer r.watchLoad()()
 		}
 		passes := r.expected(pass.Number)
-		if err := r.group(ctx, g, Event{Pass: pass.Number, Passes: passes, Left: r.left(passes, pass.Number, i, len(groups))}); err != nil {
+		if err := r.group(ctx, g,
+			Event{Pass: pass.Number, Passes: passes, Left: r.left(passes, pass.Number, i, len(groups))}); err != nil {
 			return false, err
 		}
 	}
@@ -135,7 +136,8 @@ func (r *runner) pass(ctx context.Context, pass plan.Pass) (over bool, err error
 // group makes the trials of one block of one workload.
 func (r *runner) group(ctx context.Context, g plan.Group, at Event) error {
 	if g.Warmup != "" && r.Workloads[g.Workload].Fill == nil { // a fill warms up its probe itself
-		if err := r.trialWithRetries(ctx, trial{TrialID: model.TrialID{Block: g.Block, Workload: g.Workload, Arm: g.Warmup}, role: warmup, position: -1}); err != nil {
+		if err := r.trialWithRetries(ctx, trial{TrialID: model.TrialID{Block: g.Block, Workload: g.Workload, Arm: g.Warmup},
+			role: warmup, position: -1}); err != nil {
 			return err
 		}
 	}

@@ -319,7 +319,8 @@ func TestInterrupted(t *testing.T) {
 
 // TestCalibration: the size makes a trial of the baseline take the trial time.
 func TestCalibration(t *testing.T) {
-	b := newBench(t, strings.Replace(strings.Replace(yaml, "{name: count, size: 1}", "count", 1), "blocks: 4", "blocks: 1", 1))
+	b := newBench(t, strings.Replace(strings.Replace(yaml, "{name: count, size: 1}", "count", 1), "blocks: 4", "blocks: 1",
+		1))
 	if _, err := b.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +370,8 @@ func TestExtras(t *testing.T) {
 			}
 		case store.Repeat:
 			repeats++
-			if before == nil || before.Status != store.Done || before.Guest != trial.Guest || before.Block != trial.Block || before.Arm != trial.Arm {
+			if before == nil || before.Status != store.Done || before.Guest != trial.Guest || before.Block != trial.Block ||
+				before.Arm != trial.Arm {
 				t.Errorf("%+v is the repeat of %+v", trial, before)
 			}
 		}
@@ -392,7 +394,8 @@ func TestExtras(t *testing.T) {
 
 // TestPreferred: sizes near each other round to the same one, and none far away.
 func TestPreferred(t *testing.T) {
-	for size, want := range map[float64]int64{0.2: 1, 7: 7, 42: 40, 45: 40, 55: 63, 1000: 1000, 1300: 1600, 9000: 10000, 123456: 100000} {
+	for size, want := range map[float64]int64{0.2: 1, 7: 7, 42: 40, 45: 40, 55: 63, 1000: 1000, 1300: 1600, 9000: 10000,
+		123456: 100000} {
 		if got := preferred(size); got != want {
 			t.Errorf("%v becomes %d, want %d", size, got, want)
 		}
@@ -402,7 +405,8 @@ func TestPreferred(t *testing.T) {
 // TestBoots: a run stops when it needs another boot of the host and continues in
 // that boot; a boot creates no guests of the other boot's arms.
 func TestBoots(t *testing.T) {
-	b := newBench(t, strings.NewReplacer("blocks: 4", "blocks: 8", "arms: [native, other]", "boots: {linux: {}, xen: {entry: Xen}}\narms: [native, {system: other, boot: xen}]").Replace(yaml))
+	b := newBench(t, strings.NewReplacer("blocks: 4", "blocks: 8", "arms: [native, other]",
+		"boots: {linux: {}, xen: {entry: Xen}}\narms: [native, {system: other, boot: xen}]").Replace(yaml))
 	b.config.Boot = model.BootLinux
 	var boots []string
 	for {
@@ -468,12 +472,14 @@ func TestHeardLate(t *testing.T) {
 		off   float64 // s, host's time minus the guest's
 		late  bool
 	}{
-		{100 * time.Millisecond, 0.0001, false}, {100 * time.Millisecond, -0.004, false}, {15 * time.Microsecond, -0.09, true},
+		{100 * time.Millisecond, 0.0001, false}, {100 * time.Millisecond, -0.004, false},
+		{15 * time.Microsecond, -0.09, true},
 		{200 * time.Millisecond, 0.1, true}, {10 * time.Second, -0.1, false}, {2 * time.Millisecond, 0.001, false},
 	} {
 		m := member{x: execution{timed: c.timed}}
 		m.x.readings.Values = map[string]float64{model.ProbeHostTimeError: c.off}
-		if err := m.heardLate(); (err != nil) != c.late || err != nil && (fault.KindOf(err) != fault.Host || !errors.Is(err, errLate)) {
+		if err := m.heardLate(); (err != nil) != c.late || err != nil &&
+			(fault.KindOf(err) != fault.Host || !errors.Is(err, errLate)) {
 			t.Errorf("%v, off by %v s: %v", c.timed, c.off, err)
 		}
 	}

@@ -21,7 +21,8 @@ import (
 
 // several is a campaign with several guests at once: four, a neighbour, and two flavors.
 var several = strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 2", 1),
-	"flavors: {s: {vcpus: 1, memory: 256MiB, disk: 64MiB}}", `flavors: {s: {vcpus: 1, memory: 256MiB, disk: 64MiB}, t: {vcpus: 1, memory: 256MiB, disk: 64MiB}}
+	"flavors: {s: {vcpus: 1, memory: 256MiB, disk: 64MiB}}",
+	`flavors: {s: {vcpus: 1, memory: 256MiB, disk: 64MiB}, t: {vcpus: 1, memory: 256MiB, disk: 64MiB}}
 scenarios: [solo, {name: four, guests: 4}, {name: noisy, neighbours: [cpu, disk]}, {name: mixed, mix: [{flavor: s, guests: 2}, {flavor: t}]}]`, 1)
 
 // neighbourly runs a guest's commands; the load of a neighbour runs until it is
@@ -50,7 +51,8 @@ func (b *bench) membersOfArm(arm string) map[string]int {
 				continue
 			}
 			// Only guests that run at the same time have an agreed start instant.
-			if _, agreed := trial.Probes[model.ProbeBarrierSkew]; trial.Metrics["time"] <= 0 || agreed != strings.Contains(arm, "@") {
+			if _, agreed := trial.Probes[model.ProbeBarrierSkew]; trial.Metrics["time"] <= 0 ||
+				agreed != strings.Contains(arm, "@") {
 				b.t.Errorf("%+v", trial)
 			}
 		}
@@ -221,7 +223,8 @@ func TestScenarioInterrupted(t *testing.T) {
 // exist during the test of the limit.
 func TestMemoryLimit(t *testing.T) {
 	b := newBench(t, strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 2", 1), "arms:",
-		"scenarios: [solo, {name: room, guests: [2, 3], memory_left: 1KiB}, {name: none, guests: 4, memory_left: 1000TiB}]\narms:", 1))
+		"scenarios: [solo, {name: room, guests: [2, 3], memory_left: 1KiB}, {name: none, guests: 4, memory_left: "+
+			"1000TiB}]\narms:", 1))
 	var most atomic.Int32
 	behave := func(argv []string) fake.Behaviour {
 		if n := int32(len(b.native.Live()) + len(b.other.Live())); n > most.Load() {
@@ -272,7 +275,8 @@ func TestMemoryLimit(t *testing.T) {
 // TestAnswering: the host's end answers a neighbour that floods the network, and
 // starts before it.
 func TestAnswering(t *testing.T) {
-	b := newBench(t, strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 1", 1), "disk: 64MiB}", "disk: 64MiB, network: bridged}", 1)+
+	b := newBench(t, strings.Replace(strings.Replace(yaml, "blocks: 4", "blocks: 1", 1), "disk: 64MiB}",
+		"disk: 64MiB, network: bridged}", 1)+
 		"scenarios: [solo, {name: noisy, neighbours: [network]}]\n")
 	var order []string
 	var mu sync.Mutex
@@ -299,7 +303,8 @@ func TestAnswering(t *testing.T) {
 			t.Errorf("%q", order[i:i+2])
 		}
 	}
-	if got := b.membersOfArm("other@noisy"); !maps.Equal(got, map[string]int{"0 done": 1, "1network done": 1, "2answering done": 1}) {
+	if got := b.membersOfArm("other@noisy"); !maps.Equal(got, map[string]int{"0 done": 1, "1network done": 1,
+		"2answering done": 1}) {
 		t.Errorf("%v", got)
 	}
 }

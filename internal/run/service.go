@@ -80,7 +80,8 @@ func (s *service) ready(ctx context.Context, probe agent.Command) (late, err err
 		case res.ExitCode == 0 && res.Signal == 0 && !res.TimedOut:
 			return nil, nil
 		case time.Now().After(deadline):
-			return fault.Guestf("step %s: its server was not ready within %v: %q printed %q", s.step.Name, limit, s.step.Ready[0],
+			return fault.Guestf("step %s: its server was not ready within %v: %q printed %q", s.step.Name, limit,
+				s.step.Ready[0],
 				lastBytes(append(res.Stdout, res.Stderr...))), nil
 		}
 		select {

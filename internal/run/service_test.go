@@ -17,7 +17,8 @@ func served() *workload.Workload {
 	w.Serve = func(int64) []workload.Step {
 		return []workload.Step{
 			{Name: "data", Argv: []string{"prepare"}},
-			{Name: "server", Argv: []string{"serve", workload.ServerAddress}, Background: true, Ready: []string{"ready", workload.ServerAddress}},
+			{Name: "server", Argv: []string{"serve", workload.ServerAddress}, Background: true,
+				Ready: []string{"ready", workload.ServerAddress}},
 		}
 	}
 	return &w
@@ -31,9 +32,12 @@ func TestService(t *testing.T) {
 		want       string // of the error; "": the trial counts
 	}{
 		{name: "good", server: fake.Behaviour{Took: time.Hour}, readyAfter: 2},
-		{name: "ends early", server: fake.Behaviour{ExitCode: 3, Stderr: "no such port"}, readyAfter: 1 << 20, want: "step server: exit status 3"},
-		{name: "never ready", server: fake.Behaviour{Took: time.Hour}, readyAfter: 1 << 20, want: `not ready within 1s: "ready" printed "refused"`},
-		{name: "not there", server: fake.Behaviour{SpawnError: "not found"}, readyAfter: 1 << 20, want: "step server: exit status 127"},
+		{name: "ends early", server: fake.Behaviour{ExitCode: 3, Stderr: "no such port"}, readyAfter: 1 << 20,
+			want: "step server: exit status 3"},
+		{name: "never ready", server: fake.Behaviour{Took: time.Hour}, readyAfter: 1 << 20,
+			want: `not ready within 1s: "ready" printed "refused"`},
+		{name: "not there", server: fake.Behaviour{SpawnError: "not found"}, readyAfter: 1 << 20,
+			want: "step server: exit status 127"},
 		{name: "dies with its guest", server: fake.Behaviour{Trouble: fake.Dies}, readyAfter: 1 << 20, want: "died"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

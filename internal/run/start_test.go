@@ -188,13 +188,15 @@ func TestStartMarks(t *testing.T) {
 		err     string
 	}{
 		{"own kernel", at(own, 20*ms, 60*ms), 90 * ms, map[string]time.Duration{
-			model.ProbePhaseRuntime: 30, model.ProbePhaseKernel: 20, model.ProbePhaseInit: 40, model.ProbePhaseAgent: 10, model.ProbePhaseProgram: 20}, ""},
+			model.ProbePhaseRuntime: 30, model.ProbePhaseKernel: 20, model.ProbePhaseInit: 40, model.ProbePhaseAgent: 10,
+			model.ProbePhaseProgram: 20}, ""},
 		{"the host's kernel", at(same, 1050*ms, 1060*ms), 1120 * ms, map[string]time.Duration{
 			model.ProbePhaseRuntime: 50, model.ProbePhaseInit: 10, model.ProbePhaseAgent: 40, model.ProbePhaseProgram: 20}, ""},
 		{"an agent that does not say when it began", at(same, 0, 0), 1120 * ms, map[string]time.Duration{
 			model.ProbePhaseAgent: 100, model.ProbePhaseProgram: 20}, ""},
 		{"within the clock's error", at(own, 20*ms, 71*ms), 90 * ms, map[string]time.Duration{
-			model.ProbePhaseRuntime: 30, model.ProbePhaseKernel: 20, model.ProbePhaseInit: 51, model.ProbePhaseAgent: 0, model.ProbePhaseProgram: 19}, ""},
+			model.ProbePhaseRuntime: 30, model.ProbePhaseKernel: 20, model.ProbePhaseInit: 51, model.ProbePhaseAgent: 0,
+			model.ProbePhaseProgram: 19}, ""},
 		{"began before the request", at(same, 900*ms, 1060*ms), 1120 * ms, nil, "contradicts the host's: phase_runtime"},
 		{"ran before it answered", at(own, 20*ms, 60*ms), 60 * ms, nil, "contradicts the host's: phase_program"},
 		{"an agent that does not say when the program ran", at(same, 1050*ms, 1060*ms), 0, nil, "does not say"},

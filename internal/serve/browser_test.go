@@ -99,7 +99,8 @@ func TestListFillsIn(t *testing.T) {
 	if strings.Count(text, "lxc: ") != 2 || strings.Contains(text, "being read") {
 		t.Errorf("when all are read: %s", text)
 	}
-	if !pagetest.Value[bool](t, ctx, `document.querySelector("input[value='b.tare']").checked && !document.querySelector("input[value='a.tare']").checked`) {
+	if !pagetest.Value[bool](t, ctx,
+		`document.querySelector("input[value='b.tare']").checked && !document.querySelector("input[value='a.tare']").checked`) {
 		t.Error("what was chosen is lost")
 	}
 	for _, text := range b.Take() {

@@ -62,7 +62,8 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 		}
 		runs = append(runs, l)
 	}
-	s.show(w, http.StatusOK, "list", map[string]any{"Runs": runs, "Reading": reading, "Most": maxFiles, "JS": template.JS(listJS)})
+	s.show(w, http.StatusOK, "list", map[string]any{"Runs": runs, "Reading": reading, "Most": maxFiles,
+		"JS": template.JS(listJS)})
 }
 
 // summarize reads and analyzes a run for the list. Whatever a file contains, at worst

@@ -66,9 +66,11 @@ func TestList(t *testing.T) {
 	_, get := listServer(t, dir)
 	list := settled(t, get)
 	for name, wants := range map[string][]string{
-		"a.tare": {"Campaign served, ", sessions[0].Began.Local().Format("2006-01-02 15:04"), ", complete<", "Some &lt;CPU&gt;, 8 CPUs, kernel 6.12-test, bare metal",
+		"a.tare": {"Campaign served, ", sessions[0].Began.Local().Format("2006-01-02 15:04"), ", complete<",
+			"Some &lt;CPU&gt;, 8 CPUs, kernel 6.12-test, bare metal",
 			"<li>lxc: costs ", "no serious finding"},
-		"b.tare": {"Not complete</span>: it was killed or is still running", "<li>lxc: ", `href="/run/b.tare#findings">1 serious finding</a>: `, "lxc on sysbench-cpu", "the guest &lt;crashed&gt;"},
+		"b.tare": {"Not complete</span>: it was killed or is still running", "<li>lxc: ",
+			`href="/run/b.tare#findings">1 serious finding</a>: `, "lxc on sysbench-cpu", "the guest &lt;crashed&gt;"},
 		"c.tare": {"Campaign served, ", "Not complete</span>"},
 	} {
 		for _, want := range wants {
@@ -93,7 +95,8 @@ func TestListIsQuick(t *testing.T) {
 		s.work <- struct{}{}
 	}
 	list := get("/").Body.String()
-	if got := row(list, "a.tare"); !strings.Contains(got, "data-reading>") || !strings.Contains(got, "It is being read") || !strings.Contains(list, "1 of these runs") {
+	if got := row(list, "a.tare"); !strings.Contains(got, "data-reading>") || !strings.Contains(got, "It is being read") ||
+		!strings.Contains(list, "1 of these runs") {
 		t.Errorf("a list that waits: %s", list)
 	}
 	for range cap(s.work) {
@@ -115,13 +118,15 @@ func TestListIsQuick(t *testing.T) {
 	for range cap(s.work) {
 		s.work <- struct{}{}
 	}
-	if got := row(get("/").Body.String(), "a.tare"); !strings.Contains(got, "lxc: ") || !strings.Contains(got, "is being read again") {
+	if got := row(get("/").Body.String(), "a.tare"); !strings.Contains(got, "lxc: ") ||
+		!strings.Contains(got, "is being read again") {
 		t.Errorf("a changed file: %s", got)
 	}
 	for range cap(s.work) {
 		<-s.work
 	}
-	if got := row(settled(t, get), "a.tare"); strings.Contains(got, "lxc: ") || !strings.Contains(got, "is not a run of tare") {
+	if got := row(settled(t, get), "a.tare"); strings.Contains(got, "lxc: ") ||
+		!strings.Contains(got, "is not a run of tare") {
 		t.Errorf("a file that is no run any more: %s", got)
 	}
 	// A file that was read is not read again at once, however often it changes.
@@ -186,7 +191,8 @@ func TestListOfHostileRuns(t *testing.T) {
 	if len(list) > 50_000 {
 		t.Errorf("the list has %d bytes", len(list))
 	}
-	for name, want := range map[string]string{"many.tare": "cannot be analyzed: it has", "long.tare": "000 …", "text.tare": "problem",
+	for name, want := range map[string]string{"many.tare": "cannot be analyzed: it has", "long.tare": "000 …",
+		"text.tare":  "problem",
 		"short.tare": `<p class="problem">short.tare is cut short:`, "whole.tare": "lxc: "} {
 		if got := row(list, name); !strings.Contains(got, want) {
 			t.Errorf("%s does not say %q: %s", name, want, got)

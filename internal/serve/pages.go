@@ -31,7 +31,8 @@ var pages = template.Must(template.New("list").Parse(listHTML))
 
 // policy is that of the pages of this package: their style, and the list's script,
 // which fetches the list again from this server.
-var policy = "default-src 'none'; style-src " + hash(listCSS) + "; script-src " + hash(listJS) + "; connect-src 'self'; base-uri 'none'; form-action 'self'"
+var policy = "default-src 'none'; style-src " + hash(listCSS) + "; script-src " + hash(listJS) +
+	"; connect-src 'self'; base-uri 'none'; form-action 'self'"
 
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
@@ -153,7 +154,8 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 		}
 		ending, complete := report.EndingOf(ctx)
 		st = State{Version: f.version(), Ended: complete}
-		st.Text = fmt.Sprintf("%d trials in %d blocks so far, the last %s ago.", len(done), blocks, time.Since(f.Changed).Round(time.Second))
+		st.Text = fmt.Sprintf("%d trials in %d blocks so far, the last %s ago.", len(done), blocks,
+			time.Since(f.Changed).Round(time.Second))
 		if complete {
 			st.Text = "The run is complete: " + ending + "."
 		}
@@ -185,7 +187,8 @@ type change struct {
 func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	names := r.URL.Query()["run"]
 	if len(names) < 2 || len(names) > maxCompared {
-		s.show(w, http.StatusBadRequest, "refused", map[string]any{"Why": fmt.Sprintf("Choose 2 to %d runs to compare.", maxCompared)})
+		s.show(w, http.StatusBadRequest, "refused",
+			map[string]any{"Why": fmt.Sprintf("Choose 2 to %d runs to compare.", maxCompared)})
 		return
 	}
 	if r.URL.Query().Get("order") == "newest-first" { // as the list has them
@@ -218,7 +221,8 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	for _, a := range c.Against {
 		list = append(list, against{a, c.Summary(a), a.Reach(), changes(a.Changes), changes(a.Baselines)})
 	}
-	s.show(w, http.StatusOK, "compare", map[string]any{"First": c.First, "List": list, "Legend": c.Legend(), "BaselineLegend": compare.BaselineLegend})
+	s.show(w, http.StatusOK, "compare", map[string]any{"First": c.First, "List": list, "Legend": c.Legend(),
+		"BaselineLegend": compare.BaselineLegend})
 }
 
 // changes are the rows of a table.

@@ -35,11 +35,14 @@ func makeRun(t testing.TB, path string, n int) *store.Run {
 // makeRunOf is makeRun with a given machine and given values.
 func makeRunOf(t testing.TB, path string, n int, environment string, value func(block, arm int) float64) *store.Run {
 	t.Helper()
-	c, err := campaign.Parse("c.yaml", []byte("name: served\nseed: 1\narms: [native, lxc]\nworkloads: [sysbench-cpu]\nblocks: 3\n"),
+	c, err := campaign.Parse("c.yaml", []byte("name: served\nseed: 1\narms: [native, lxc]\nworkloads: [sysbench-cpu]\n"+
+		"blocks: 3\n"),
 		campaign.Known{Systems: map[string]campaign.Limits{"native": {Usable: true}, "lxc": {Usable: true}}})
 	must(t, err)
-	r, err := store.Create(path, map[string][]byte{store.DocCampaign: c.Resolved(), store.DocEnvironment: []byte(environment), store.DocUserland: []byte(`{}`)},
-		[]store.Arm{{Name: "native", System: "native", Scenario: "solo"}, {Name: "lxc", System: "lxc", Scenario: "solo"}, {Name: "native-control", System: "native", Scenario: "solo", ControlOf: "native"}},
+	r, err := store.Create(path, map[string][]byte{store.DocCampaign: c.Resolved(),
+		store.DocEnvironment: []byte(environment), store.DocUserland: []byte(`{}`)},
+		[]store.Arm{{Name: "native", System: "native", Scenario: "solo"}, {Name: "lxc", System: "lxc", Scenario: "solo"},
+			{Name: "native-control", System: "native", Scenario: "solo", ControlOf: "native"}},
 		[]store.Metric{{Workload: "sysbench-cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}})
 	must(t, err)
 	t.Cleanup(func() { r.Close() })
@@ -54,7 +57,8 @@ func makeRunOf(t testing.TB, path string, n int, environment string, value func(
 func addBlock(t testing.TB, r *store.Run, session int64, b int, value func(block, arm int) float64) {
 	t.Helper()
 	for arm := range 3 {
-		id, err := r.Begin(store.Attempt{Session: session, Block: b, Position: arm, Workload: "sysbench-cpu", Arm: arm, Size: 1})
+		id, err := r.Begin(store.Attempt{Session: session, Block: b, Position: arm, Workload: "sysbench-cpu", Arm: arm,
+			Size: 1})
 		must(t, err)
 		must(t, r.Finish(id, store.Outcome{Status: store.Done, Values: map[int]float64{0: value(b, arm)},
 			Steps: []store.Step{{Name: "run", Argv: []string{"true"}, Result: &agent.Result{Stdout: []byte("said this")}}}}))
@@ -71,7 +75,8 @@ func signedIn(s *Server) http.Handler {
 }
 
 // served is a folder with two runs, and a function that makes requests to its server.
-func served(t *testing.T, o Options) (dir string, get func(target string, change ...func(*http.Request)) *httptest.ResponseRecorder) {
+func served(t *testing.T, o Options) (dir string,
+	get func(target string, change ...func(*http.Request)) *httptest.ResponseRecorder) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "runs")
 	must(t, os.Mkdir(dir, 0o700))
@@ -179,7 +184,8 @@ func TestNothingElse(t *testing.T) {
 	must(t, os.Mkdir(filepath.Join(dir, "folder.tare"), 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, "secret.txt"), []byte("secret"), 0o600))
 	for _, name := range []string{
-		"../outside.tare", "..%2foutside.tare", "up/outside.tare", "link.tare", "folder.tare", "secret.txt", "none.tare", "..", ".", "",
+		"../outside.tare", "..%2foutside.tare", "up/outside.tare", "link.tare", "folder.tare", "secret.txt", "none.tare",
+		"..", ".", "",
 		outside, "a.tare/", "a.tare\x00", "./a.tare", `..\outside.tare`, "//etc/passwd", "a.tare/../../outside.tare",
 	} {
 		for _, target := range []string{"/run/" + name, "/state/" + name, "/compare?run=a.tare&run=" + name} {
@@ -229,16 +235,19 @@ func TestDamagedAndHostileFiles(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "empty.tare"), nil, 0o600))
 	whole, err := os.ReadFile(filepath.Join(dir, "a.tare"))
 	must(t, err)
-	must(t, os.WriteFile(filepath.Join(dir, "damaged.tare"), append(bytes.Clone(whole[:4096]), bytes.Repeat([]byte{0xff}, len(whole)-4096)...), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "damaged.tare"),
+		append(bytes.Clone(whole[:4096]), bytes.Repeat([]byte{0xff}, len(whole)-4096)...), 0o600))
 	list := settled(t, get)
-	if strings.Contains(list, "<img") || !strings.Contains(list, "its run never began") || !strings.Contains(list, "damaged") {
+	if strings.Contains(list, "<img") || !strings.Contains(list, "its run never began") ||
+		!strings.Contains(list, "damaged") {
 		t.Error(list)
 	}
 	if row(list, "a.tare") == "" || strings.Contains(row(list, "a.tare"), "problem") {
 		t.Errorf("a whole run beside damaged ones: %s", row(list, "a.tare"))
 	}
 	for _, name := range []string{"empty.tare", "damaged.tare"} {
-		if w := get("/run/" + name); w.Code != http.StatusUnprocessableEntity || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+		if w := get("/run/" + name); w.Code != http.StatusUnprocessableEntity ||
+			!strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
 	}
@@ -294,9 +303,11 @@ func TestToken(t *testing.T) {
 func TestNames(t *testing.T) {
 	_, get := served(t, Options{Names: []string{"bench.example", ""}})
 	for host, ok := range map[string]bool{
-		"localhost": true, "localhost:8273": true, "127.0.0.1:80": true, "[::1]:80": true, "10.0.0.1": true, "LOCALHOST.": true,
-		"bench.example:8273": true, "evil.example": false, "localhost.evil.example": false, "": false, "127.0.0.1.evil.example": false,
-		"evil.bench.example": false,
+		"localhost": true, "localhost:8273": true, "127.0.0.1:80": true, "[::1]:80": true, "10.0.0.1": true,
+		"LOCALHOST.":         true,
+		"bench.example:8273": true, "evil.example": false, "localhost.evil.example": false, "": false,
+		"127.0.0.1.evil.example": false,
+		"evil.bench.example":     false,
 	} {
 		if w := get("/", func(r *http.Request) { r.Host = host }); (w.Code == http.StatusOK) != ok {
 			t.Errorf("as %q: %d", host, w.Code)
@@ -363,7 +374,8 @@ func TestTimeouts(t *testing.T) {
 	must(t, err)
 	defer s.Close()
 	h := s.HTTP()
-	for name, d := range map[string]time.Duration{"header": h.ReadHeaderTimeout, "read": h.ReadTimeout, "write": h.WriteTimeout, "idle": h.IdleTimeout} {
+	for name, d := range map[string]time.Duration{"header": h.ReadHeaderTimeout, "read": h.ReadTimeout,
+		"write": h.WriteTimeout, "idle": h.IdleTimeout} {
 		if d <= 0 || d > 5*time.Minute {
 			t.Errorf("%s: %v", name, d)
 		}

@@ -27,7 +27,8 @@ func Contrast(x []Interval, w []float64, alpha float64) (Interval, error) {
 			return Interval{}, err
 		}
 		if !(iv.StdErr >= 0 && iv.DF > 0) || math.IsInf(iv.StdErr, 0) {
-			return Interval{}, fmt.Errorf("%w: estimate %d has standard error %v with %v degrees of freedom", ErrDomain, i, iv.StdErr, iv.DF)
+			return Interval{}, fmt.Errorf("%w: estimate %d has standard error %v with %v degrees of freedom", ErrDomain, i,
+				iv.StdErr, iv.DF)
 		}
 		estimate += w[i] * iv.Estimate
 		scale = max(scale, math.Abs(w[i])*iv.StdErr)

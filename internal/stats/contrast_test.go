@@ -46,7 +46,8 @@ func scaled(x []float64, by float64) []float64 {
 
 // TestContrastOfMeans: the mean of two estimates minus a third, computed by hand.
 func TestContrastOfMeans(t *testing.T) {
-	x := []Interval{{Estimate: 1, StdErr: 0.2, DF: 4}, {Estimate: 2, StdErr: 0.2, DF: 4}, {Estimate: 0.5, StdErr: 0.1, DF: 8}}
+	x := []Interval{{Estimate: 1, StdErr: 0.2, DF: 4}, {Estimate: 2, StdErr: 0.2, DF: 4},
+		{Estimate: 0.5, StdErr: 0.1, DF: 8}}
 	got, err := Contrast(x, []float64{0.5, 0.5, -1}, 0.05)
 	if err != nil {
 		t.Fatal(err)

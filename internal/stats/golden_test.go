@@ -54,11 +54,14 @@ func TestGoldenMeans(t *testing.T) {
 	iv, err := MeanT(logRatios(gx, gy), 0.05)
 	nearInterval(t, "paired", iv.Exp(), err, 1.09303338073899, 1.07230530842307, 1.11416213463183, 1.14686200203701e-05)
 	iv, err = MeanT(logRatios(gx, gy), 0.01)
-	nearInterval(t, "paired 99 %", iv.Exp(), err, 1.09303338073899, 1.06249730070070, 1.12444706506247, 1.14686200203701e-05)
+	nearInterval(t, "paired 99 %", iv.Exp(), err, 1.09303338073899, 1.06249730070070, 1.12444706506247,
+		1.14686200203701e-05)
 	iv, err = MeanT(logRatios([]float64{2, 3}, []float64{1, 1.4}), 0.05)
-	nearInterval(t, "two pairs", iv.Exp(), err, 2.0701966780270626, 1.3355254916137509, 3.2090097213612481, 0.0301585580751346)
+	nearInterval(t, "two pairs", iv.Exp(), err, 2.0701966780270626, 1.3355254916137509, 3.2090097213612481,
+		0.0301585580751346)
 	iv, err = Welch(sleep[0], sleep[1], 0.05)
-	nearInterval(t, "Welch, Student's sleep data", iv, err, -1.58, -3.3654832307117104, 0.2054832307117102, 0.0793941401873582)
+	nearInterval(t, "Welch, Student's sleep data", iv, err, -1.58, -3.3654832307117104, 0.2054832307117102,
+		0.0793941401873582)
 	near(t, "Welch df", iv.DF, 17.7764735161784984, 1e-9)
 	iv, err = MeanT(diff(sleep[0], sleep[1]), 0.05)
 	nearInterval(t, "paired sleep data", iv, err, -1.58, -2.45988576327698238, -0.70011423672301754, 0.00283289019738427)

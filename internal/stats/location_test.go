@@ -88,7 +88,8 @@ func TestHuberizeEquivariant(t *testing.T) {
 }
 
 func TestHuberizeDegenerate(t *testing.T) {
-	for _, groups := range [][][]float64{nil, {}, {{}}, {{3}}, {{3, 3}, {3}}, {{1, 1, 1, 1, 1, 1, 1, 1}, {2, 2, 2, 2, 2, 2, 2, 2}}} {
+	for _, groups := range [][][]float64{nil, {}, {{}}, {{3}}, {{3, 3}, {3}},
+		{{1, 1, 1, 1, 1, 1, 1, 1}, {2, 2, 2, 2, 2, 2, 2, 2}}} {
 		for i, g := range Huberize(groups) {
 			if !slices.Equal(g, groups[i]) {
 				t.Errorf("%v became %v", groups[i], g)

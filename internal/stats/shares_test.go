@@ -33,7 +33,8 @@ func TestGoldenNewcombe(t *testing.T) {
 	for _, c := range []struct {
 		k, n, j, m int
 		low, high  float64
-	}{{56, 70, 48, 80, 0.0524, 0.3339}, {9, 10, 3, 10, 0.1705, 0.8090}, {5, 56, 0, 29, -0.0381, 0.1926}, {10, 10, 0, 20, 0.6791, 1}} {
+	}{{56, 70, 48, 80, 0.0524, 0.3339}, {9, 10, 3, 10, 0.1705, 0.8090}, {5, 56, 0, 29, -0.0381, 0.1926},
+		{10, 10, 0, 20, 0.6791, 1}} {
 		iv, err := ShareDifference(c.k, c.n, c.j, c.m, 0.05)
 		if err != nil {
 			t.Fatal(err)
@@ -76,7 +77,8 @@ func TestQuantileInterval(t *testing.T) {
 		}
 	}
 	// Computed by hand from the binomial distribution B(10, 1/2): P(≤1) = 0.0107.
-	if iv, _ := QuantileInterval([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 0.5, 0.05); iv.Low != 2 || iv.High != 9 || iv.Estimate != 5.5 {
+	if iv, _ := QuantileInterval([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 0.5, 0.05); iv.Low != 2 || iv.High != 9 ||
+		iv.Estimate != 5.5 {
 		t.Errorf("median of ten: %+v", iv)
 	}
 	got := share(70, func(r *rand.Rand) bool {

@@ -15,7 +15,8 @@ func BenchmarkJournal(b *testing.B) {
 	for i := range values {
 		metrics = append(metrics, Metric{Workload: "cpu", Name: fmt.Sprint("metric", i), Unit: "s", Probe: i > 1})
 	}
-	r, err := Create(filepath.Join(b.TempDir(), "run.tare"), map[string][]byte{DocCampaign: []byte(`{"name":"x"}`)}, testArms, metrics)
+	r, err := Create(filepath.Join(b.TempDir(), "run.tare"), map[string][]byte{DocCampaign: []byte(`{"name":"x"}`)},
+		testArms, metrics)
 	must(b, err)
 	defer r.Close()
 	a := Attempt{Session: addSession(b, r), Workload: "cpu", Size: 64}

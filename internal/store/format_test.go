@@ -47,7 +47,8 @@ func TestOlderFormat(t *testing.T) {
 		must(t, err)
 		t.Cleanup(func() { r.Close() })
 		all := trials(t, r)
-		if len(all) != 3 || all[0].Metrics["time"] != 1.5 || all[0].Member != 0 || all[1].Status != Failed || all[2].Status != Interrupted {
+		if len(all) != 3 || all[0].Metrics["time"] != 1.5 || all[0].Member != 0 || all[1].Status != Failed ||
+			all[2].Status != Interrupted {
 			t.Errorf("trials %+v", all)
 		}
 		guests, err := r.Guests()
@@ -73,7 +74,8 @@ func TestOlderFormat(t *testing.T) {
 	if string(after) != string(before) {
 		t.Error("reading changed the file")
 	}
-	if _, err := Continue(t.Context(), path); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "older tare") {
+	if _, err := Continue(t.Context(), path); fault.KindOf(err) != fault.Campaign ||
+		!strings.Contains(err.Error(), "older tare") {
 		t.Errorf("going on with it: %v", err)
 	}
 }

@@ -110,7 +110,8 @@ type Step struct {
 // BeginSession records that tare begins to work on the run, and returns the id of
 // the session.
 func (r *Run) BeginSession(bootID, version string) (int64, error) {
-	res, err := r.db.Exec("INSERT INTO session (began_unix_ns, boot_id, version) VALUES (?, ?, ?)", unixNano(), bootID, version)
+	res, err := r.db.Exec("INSERT INTO session (began_unix_ns, boot_id, version) VALUES (?, ?, ?)", unixNano(), bootID,
+		version)
 	if err != nil {
 		return 0, r.explain(err)
 	}
@@ -147,14 +148,16 @@ func (r *Run) AddSize(workload string, size int64, unit string, calibration any)
 
 // AddGuest records a guest that was created and returns its id; start is the time
 // until its agent answered.
-func (r *Run) AddGuest(session int64, arm, epoch int, guest GuestID, start time.Duration, hello agent.Hello, commandLine []string) (int64, error) {
+func (r *Run) AddGuest(session int64, arm, epoch int, guest GuestID, start time.Duration, hello agent.Hello,
+	commandLine []string) (int64, error) {
 	h, err1 := json.Marshal(hello)
 	c, err2 := json.Marshal(commandLine)
 	f, err3 := json.Marshal(guest.Flavor)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return 0, err
 	}
-	res, err := r.db.Exec("INSERT INTO guest (session, arm, epoch, made_unix_ns, start_ns, hello, command_line, flavor, slot, neighbour) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	res, err := r.db.Exec("INSERT INTO guest (session, arm, epoch, made_unix_ns, start_ns, hello, command_line, flavor, "+
+		"slot, neighbour) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		session, arm, epoch, unixNano(), int64(start), string(h), string(c), string(f), guest.Slot, guest.Neighbour)
 	if err != nil {
 		return 0, r.explain(err)
@@ -195,8 +198,10 @@ func (r *Run) BeginAll(attempts []Attempt) ([]int64, error) {
 	defer tx.Rollback()
 	ids := make([]int64, len(attempts))
 	for i, a := range attempts {
-		res, err := tx.Exec("INSERT INTO attempt (session, guest, block, position, workload, arm, epoch, size, began_unix_ns, member, stress) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			a.Session, sql.NullInt64{Int64: a.Guest, Valid: a.Guest != 0}, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, unixNano(), a.Member, a.Role)
+		res, err := tx.Exec("INSERT INTO attempt (session, guest, block, position, workload, arm, epoch, size, "+
+			"began_unix_ns, member, stress) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			a.Session, sql.NullInt64{Int64: a.Guest, Valid: a.Guest != 0}, a.Block, a.Position, a.Workload, a.Arm, a.Epoch,
+			a.Size, unixNano(), a.Member, a.Role)
 		if err == nil {
 			ids[i], err = res.LastInsertId()
 		}
@@ -243,7 +248,8 @@ func finish(tx *sql.Tx, attempt int64, o Outcome) error {
 		}
 		x := s.Result
 		if _, err := tx.Exec("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			attempt, i, s.Name, s.Timed, string(argv), notNil(x.Stdout), notNil(x.Stderr), int64(x.StdoutBytes), int64(x.StderrBytes),
+			attempt, i, s.Name, s.Timed, string(argv), notNil(x.Stdout), notNil(x.Stderr), int64(x.StdoutBytes),
+			int64(x.StderrBytes),
 			x.ExitCode, int(x.Signal), x.TimedOut, x.HostStart, x.HostEnd, x.GuestStart, x.GuestEnd,
 			x.GuestRealStart, x.GuestRealEnd, string(usage)); err != nil {
 			return err
@@ -279,6 +285,7 @@ func (r *Run) AddEvent(session, attempt int64, kind, text string) error {
 	if attempt != 0 {
 		a = attempt
 	}
-	_, err := r.db.Exec("INSERT INTO event (session, attempt, at_unix_ns, kind, text) VALUES (?, ?, ?, ?, ?)", session, a, unixNano(), kind, text)
+	_, err := r.db.Exec("INSERT INTO event (session, attempt, at_unix_ns, kind, text) VALUES (?, ?, ?, ?, ?)", session, a,
+		unixNano(), kind, text)
 	return r.explain(err)
 }

@@ -66,7 +66,8 @@ type attemptRow struct {
 // attemptRows appends the next page of done or repeated attempts, after id last.
 func (r *Run) attemptRows(to []attemptRow, last int64) ([]attemptRow, error) {
 	query := fmt.Sprintf(`SELECT a.id, a.arm, a.block, coalesce(a.guest, 0), a.epoch, %s, a.position, o.status = 'repeat' FROM attempt a JOIN outcome o ON o.attempt = a.id
-		WHERE a.id > %d AND o.status IN ('done', 'repeat') ORDER BY a.id LIMIT %d`, r.since(2, "a.member", "0"), last, obsPage)
+		WHERE a.id > %d AND o.status IN ('done', 'repeat') ORDER BY a.id LIMIT %d`, r.since(2, "a.member", "0"), last,
+		obsPage)
 	err := r.scanFast(query, func(row []driver.Value) bool {
 		id, ok0 := row[0].(int64)
 		arm, ok1 := row[1].(int64)
@@ -83,7 +84,8 @@ func (r *Run) attemptRows(to []attemptRow, last int64) ([]attemptRow, error) {
 		}
 		ordered := id > last // otherwise, pages might never end
 		last = id
-		to = append(to, attemptRow{id, int32(arm), int32(block), int32(guest), int32(epoch), int32(member), int32(position), repeat != 0})
+		to = append(to, attemptRow{id, int32(arm), int32(block), int32(guest), int32(epoch), int32(member), int32(position),
+			repeat != 0})
 		return ordered && ok0 && ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && ok7
 	})
 	return to, err
@@ -94,7 +96,8 @@ func (r *Run) valuesOf(to []Observation, attempts []attemptRow) ([]Observation, 
 	if len(attempts) == 0 {
 		return to, nil
 	}
-	query := fmt.Sprintf("SELECT attempt, metric, value FROM value WHERE attempt BETWEEN %d AND %d ORDER BY attempt, metric",
+	query := fmt.Sprintf("SELECT attempt, metric, value FROM value WHERE attempt BETWEEN %d AND %d ORDER BY "+
+		"attempt, metric",
 		attempts[0].id, attempts[len(attempts)-1].id)
 	i := 0
 	err := r.scanFast(query, func(row []driver.Value) bool {
@@ -139,7 +142,8 @@ func (r *Run) scanFast(query string, each func(row []driver.Value) bool) error {
 				return err
 			}
 			if !each(row) {
-				return fault.Campaignf("%s is damaged: a row is out of order, or a value is out of range or of another type", r.path)
+				return fault.Campaignf("%s is damaged: a row is out of order, or a value is out of range or of another type",
+					r.path)
 			}
 		}
 	}))

@@ -15,20 +15,22 @@ import (
 
 // Arms returns the arms in the order of the plan; the index of an arm is its id.
 func (r *Run) Arms() ([]Arm, error) {
-	return collect(r, "SELECT name, system, flavor, scenario, control, emulated FROM arm ORDER BY id", func(rows *sql.Rows) (a Arm, err error) {
-		var flavor string
-		if err := rows.Scan(&a.Name, &a.System, &flavor, &a.Scenario, &a.ControlOf, &a.Emulated); err != nil {
-			return a, err
-		}
-		return a, json.Unmarshal([]byte(flavor), &a.Flavor)
-	})
+	return collect(r, "SELECT name, system, flavor, scenario, control, emulated FROM arm ORDER BY id",
+		func(rows *sql.Rows) (a Arm, err error) {
+			var flavor string
+			if err := rows.Scan(&a.Name, &a.System, &flavor, &a.Scenario, &a.ControlOf, &a.Emulated); err != nil {
+				return a, err
+			}
+			return a, json.Unmarshal([]byte(flavor), &a.Flavor)
+		})
 }
 
 // Metrics returns the metrics and probes; the index of a metric is its id.
 func (r *Run) Metrics() ([]Metric, error) {
-	return collect(r, "SELECT workload, name, unit, better, is_first, is_probe FROM metric ORDER BY id", func(rows *sql.Rows) (m Metric, err error) {
-		return m, rows.Scan(&m.Workload, &m.Name, &m.Unit, &m.Better, &m.Primary, &m.Probe)
-	})
+	return collect(r, "SELECT workload, name, unit, better, is_first, is_probe FROM metric ORDER BY id",
+		func(rows *sql.Rows) (m Metric, err error) {
+			return m, rows.Scan(&m.Workload, &m.Name, &m.Unit, &m.Better, &m.Primary, &m.Probe)
+		})
 }
 
 // Size is the amount of work in one trial of a workload.
@@ -41,20 +43,22 @@ type Size struct {
 
 // Sizes returns the sizes that were calibrated or given so far.
 func (r *Run) Sizes() ([]Size, error) {
-	return collect(r, "SELECT workload, size, unit, calibration FROM size ORDER BY rowid", func(rows *sql.Rows) (s Size, err error) {
-		var c string
-		err = rows.Scan(&s.Workload, &s.Size, &s.Unit, &c)
-		if s.Calibration = json.RawMessage(c); err == nil && !json.Valid(s.Calibration) {
-			err = fmt.Errorf("the calibration of %q is not JSON", s.Workload)
-		}
-		return s, err
-	})
+	return collect(r, "SELECT workload, size, unit, calibration FROM size ORDER BY rowid",
+		func(rows *sql.Rows) (s Size, err error) {
+			var c string
+			err = rows.Scan(&s.Workload, &s.Size, &s.Unit, &c)
+			if s.Calibration = json.RawMessage(c); err == nil && !json.Valid(s.Calibration) {
+				err = fmt.Errorf("the calibration of %q is not JSON", s.Workload)
+			}
+			return s, err
+		})
 }
 
 // Finished returns the trials that are done or failed, which a resumed run does
 // not repeat.
 func (r *Run) Finished() (map[model.TrialID]bool, error) {
-	rows, err := r.db.QueryContext(r.ctx, `SELECT a.block, a.workload, arm.name FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
+	rows, err := r.db.QueryContext(r.ctx,
+		`SELECT a.block, a.workload, arm.name FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
 		WHERE o.status IN ('done', 'failed')`)
 	if err != nil {
 		return nil, r.explainRead(err)
@@ -108,7 +112,8 @@ func (r *Run) Spents() ([]Spent, error) {
 // the host; ok is false if there is none.
 func (r *Run) EpochInBoot(bootID string) (epoch int, ok bool, err error) {
 	var last sql.NullInt64
-	err = r.db.QueryRowContext(r.ctx, "SELECT max(a.epoch) FROM attempt a JOIN session s ON s.id = a.session WHERE s.boot_id = ?", bootID).Scan(&last)
+	err = r.db.QueryRowContext(r.ctx, "SELECT max(a.epoch) FROM attempt a JOIN session s ON s.id = a.session WHERE "+
+		"s.boot_id = ?", bootID).Scan(&last)
 	return int(last.Int64), last.Valid, r.explainRead(err)
 }
 
@@ -135,16 +140,17 @@ type Session struct {
 // Sessions returns the sessions of the run in order.
 func (r *Run) Sessions() ([]Session, error) {
 	return collect(r, `SELECT s.id, s.began_unix_ns, e.ended_unix_ns, coalesce(e.reason, ''), s.boot_id, s.version
-		FROM session s LEFT JOIN session_end e ON e.session = s.id ORDER BY s.id`, func(rows *sql.Rows) (s Session, err error) {
-		var began int64
-		var ended sql.NullInt64
-		err = rows.Scan(&s.ID, &began, &ended, &s.Reason, &s.BootID, &s.Version)
-		s.Began = time.Unix(0, began).UTC()
-		if ended.Valid {
-			s.Ended = time.Unix(0, ended.Int64).UTC()
-		}
-		return s, err
-	})
+		FROM session s LEFT JOIN session_end e ON e.session = s.id ORDER BY s.id`,
+		func(rows *sql.Rows) (s Session, err error) {
+			var began int64
+			var ended sql.NullInt64
+			err = rows.Scan(&s.ID, &began, &ended, &s.Reason, &s.BootID, &s.Version)
+			s.Began = time.Unix(0, began).UTC()
+			if ended.Valid {
+				s.Ended = time.Unix(0, ended.Int64).UTC()
+			}
+			return s, err
+		})
 }
 
 // Guest is a guest that was created.
@@ -169,19 +175,23 @@ type GuestValue struct {
 
 // Guests returns all guests in the order of their creation.
 func (r *Run) Guests() ([]Guest, error) {
-	guests, err := collect(r, `SELECT g.id, arm.name, arm.flavor, g.epoch, g.made_unix_ns, g.start_ns, g.hello, g.command_line, `+
-		r.since(2, "g.flavor, g.slot, g.neighbour", "'', 0, 0")+` FROM guest g JOIN arm ON arm.id = g.arm ORDER BY g.id`, func(rows *sql.Rows) (g Guest, err error) {
-		var made int64
-		var hello, command, armFlavor, flavor string
-		if err := rows.Scan(&g.ID, &g.Arm, &armFlavor, &g.Epoch, &made, &g.StartNS, &hello, &command, &flavor, &g.Slot, &g.Neighbour); err != nil {
-			return g, err
-		}
-		if flavor == "" {
-			flavor = armFlavor
-		}
-		g.Made = time.Unix(0, made).UTC()
-		return g, errors.Join(json.Unmarshal([]byte(hello), &g.Hello), json.Unmarshal([]byte(command), &g.CommandLine), json.Unmarshal([]byte(flavor), &g.Flavor))
-	})
+	guests, err := collect(r,
+		`SELECT g.id, arm.name, arm.flavor, g.epoch, g.made_unix_ns, g.start_ns, g.hello, g.command_line, `+
+			r.since(2, "g.flavor, g.slot, g.neighbour", "'', 0, 0")+` FROM guest g JOIN arm ON arm.id = g.arm ORDER BY g.id`,
+		func(rows *sql.Rows) (g Guest, err error) {
+			var made int64
+			var hello, command, armFlavor, flavor string
+			if err := rows.Scan(&g.ID, &g.Arm, &armFlavor, &g.Epoch, &made, &g.StartNS, &hello, &command, &flavor, &g.Slot,
+				&g.Neighbour); err != nil {
+				return g, err
+			}
+			if flavor == "" {
+				flavor = armFlavor
+			}
+			g.Made = time.Unix(0, made).UTC()
+			return g, errors.Join(json.Unmarshal([]byte(hello), &g.Hello), json.Unmarshal([]byte(command), &g.CommandLine),
+				json.Unmarshal([]byte(flavor), &g.Flavor))
+		})
 	if err != nil || r.format < 2 {
 		return guests, err
 	}
@@ -189,23 +199,24 @@ func (r *Run) Guests() ([]Guest, error) {
 	for i := range guests {
 		byID[guests[i].ID] = &guests[i]
 	}
-	_, err = collect(r, "SELECT guest, name, unit, value FROM guest_value", func(rows *sql.Rows) (none struct{}, err error) {
-		var id int64
-		var name string
-		var v GuestValue
-		if err := rows.Scan(&id, &name, &v.Unit, &v.Value); err != nil {
-			return none, err
-		}
-		g := byID[id]
-		if g == nil {
-			return none, fault.Campaignf("%s is damaged: it has a value of guest %d, which does not exist", r.path, id)
-		}
-		if g.Values == nil {
-			g.Values = map[string]GuestValue{}
-		}
-		g.Values[name] = v
-		return none, nil
-	})
+	_, err = collect(r, "SELECT guest, name, unit, value FROM guest_value",
+		func(rows *sql.Rows) (none struct{}, err error) {
+			var id int64
+			var name string
+			var v GuestValue
+			if err := rows.Scan(&id, &name, &v.Unit, &v.Value); err != nil {
+				return none, err
+			}
+			g := byID[id]
+			if g == nil {
+				return none, fault.Campaignf("%s is damaged: it has a value of guest %d, which does not exist", r.path, id)
+			}
+			if g.Values == nil {
+				g.Values = map[string]GuestValue{}
+			}
+			g.Values[name] = v
+			return none, nil
+		})
 	return guests, err
 }
 
@@ -248,12 +259,13 @@ const EventOtherLoad = "other-load"
 // Events returns all events in order.
 func (r *Run) Events() ([]Event, error) {
 	return collect(r, `SELECT e.at_unix_ns, e.kind, e.text, coalesce(e.attempt, 0), coalesce(a.workload, ''), coalesce(arm.name, '')
-		FROM event e LEFT JOIN attempt a ON a.id = e.attempt LEFT JOIN arm ON arm.id = a.arm ORDER BY e.id`, func(rows *sql.Rows) (e Event, err error) {
-		var at int64
-		err = rows.Scan(&at, &e.Kind, &e.Text, &e.Attempt, &e.Workload, &e.Arm)
-		e.At = time.Unix(0, at).UTC()
-		return e, err
-	})
+		FROM event e LEFT JOIN attempt a ON a.id = e.attempt LEFT JOIN arm ON arm.id = a.arm ORDER BY e.id`,
+		func(rows *sql.Rows) (e Event, err error) {
+			var at int64
+			err = rows.Scan(&at, &e.Kind, &e.Text, &e.Attempt, &e.Workload, &e.Arm)
+			e.At = time.Unix(0, at).UTC()
+			return e, err
+		})
 }
 
 // Failure is an attempt that a guest failed.
@@ -268,7 +280,8 @@ type Failure struct {
 
 // Failures returns all attempts with the status Failed in order.
 func (r *Run) Failures() ([]Failure, error) {
-	return collect(r, `SELECT a.id, a.block, a.workload, arm.name, o.error, `+r.since(2, "a.member, a.stress", "0, ''")+`, coalesce(a.guest, 0)
+	return collect(r, `SELECT a.id, a.block, a.workload, arm.name, o.error, `+r.since(2, "a.member, a.stress", "0, ''")+
+		`, coalesce(a.guest, 0)
 		FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
 		WHERE o.status = 'failed' ORDER BY a.id`, func(rows *sql.Rows) (f Failure, err error) {
 		return f, rows.Scan(&f.Attempt, &f.Block, &f.Workload, &f.Arm, &f.Error, &f.Member, &f.Role, &f.Guest)
@@ -326,7 +339,8 @@ func (r *Run) Trials() iter.Seq2[*Trial, error] {
 		}
 		// Read attempts in pages: there is only one connection, so queries cannot nest.
 		for last := int64(0); ; {
-			trials, err := collect(r, fmt.Sprintf(`SELECT a.id, a.block, a.position, a.workload, arm.name, a.epoch, coalesce(a.guest, 0), a.size, a.began_unix_ns,
+			trials, err := collect(r,
+				fmt.Sprintf(`SELECT a.id, a.block, a.position, a.workload, arm.name, a.epoch, coalesce(a.guest, 0), a.size, a.began_unix_ns,
 				coalesce(o.status, 'interrupted'), coalesce(o.error, ''), coalesce(o.offset_ns, 0), coalesce(o.delay_ns, 0), %s
 				FROM attempt a JOIN arm ON arm.id = a.arm LEFT JOIN outcome o ON o.attempt = a.id WHERE a.id > %d ORDER BY a.id LIMIT 1000`, r.since(2, "a.member, a.stress", "0, ''"), last),
 				func(rows *sql.Rows) (*Trial, error) {
@@ -371,7 +385,8 @@ func (r *Run) fill(trials []*Trial, metrics []Metric) error {
 		byID[t.Attempt] = t
 	}
 	first, last := trials[0].Attempt, trials[len(trials)-1].Attempt
-	rows, err := r.db.QueryContext(r.ctx, "SELECT attempt, metric, value FROM value WHERE attempt BETWEEN ? AND ?", first, last)
+	rows, err := r.db.QueryContext(r.ctx, "SELECT attempt, metric, value FROM value WHERE attempt BETWEEN ? AND ?", first,
+		last)
 	if err != nil {
 		return err
 	}
@@ -385,7 +400,8 @@ func (r *Run) fill(trials []*Trial, metrics []Metric) error {
 		}
 		t := byID[attempt]
 		if t == nil || metric < 0 || metric >= len(metrics) {
-			return fault.Campaignf("%s is damaged: it has a value of attempt %d and metric %d, which do not exist", r.path, attempt, metric)
+			return fault.Campaignf("%s is damaged: it has a value of attempt %d and metric %d, which do not exist", r.path,
+				attempt, metric)
 		}
 		if m := metrics[metric]; m.Probe {
 			t.Probes[m.Name] = v
@@ -396,7 +412,8 @@ func (r *Run) fill(trials []*Trial, metrics []Metric) error {
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	steps, err := r.db.QueryContext(r.ctx, `SELECT attempt, name, timed, argv, exit_code, signal, timed_out, stdout_bytes, stderr_bytes,
+	steps, err := r.db.QueryContext(r.ctx,
+		`SELECT attempt, name, timed, argv, exit_code, signal, timed_out, stdout_bytes, stderr_bytes,
 		host_start_ns, host_end_ns, guest_start_ns, guest_end_ns, rusage FROM step WHERE attempt BETWEEN ? AND ? ORDER BY attempt, position`, first, last)
 	if err != nil {
 		return err
@@ -406,7 +423,8 @@ func (r *Run) fill(trials []*Trial, metrics []Metric) error {
 		var attempt int64
 		var argv, rusage string
 		var s TrialStep
-		if err := steps.Scan(&attempt, &s.Name, &s.Timed, &argv, &s.ExitCode, &s.Signal, &s.TimedOut, &s.StdoutBytes, &s.StderrBytes,
+		if err := steps.Scan(&attempt, &s.Name, &s.Timed, &argv, &s.ExitCode, &s.Signal, &s.TimedOut, &s.StdoutBytes,
+			&s.StderrBytes,
 			&s.HostStartNS, &s.HostEndNS, &s.GuestStartNS, &s.GuestEndNS, &rusage); err != nil {
 			return err
 		}

@@ -54,7 +54,8 @@ const (
 // caller closes the run.
 func Create(path string, docs map[string][]byte, arms []Arm, metrics []Metric) (_ *Run, err error) {
 	if _, err := os.Lstat(path); err == nil {
-		return nil, fault.WithRemedy(fault.Campaignf("%s already exists, and runs are never overwritten", path), "choose another name with --out, or continue that run: tare resume %s", path)
+		return nil, fault.WithRemedy(fault.Campaignf("%s already exists, and runs are never overwritten", path),
+			"choose another name with --out, or continue that run: tare resume %s", path)
 	}
 	r, err := open(path, "rwc")
 	if err != nil {
@@ -87,17 +88,20 @@ func Create(path string, docs map[string][]byte, arms []Arm, metrics []Metric) (
 		if err != nil {
 			return nil, err
 		}
-		if _, err := tx.Exec("INSERT INTO arm VALUES (?, ?, ?, ?, ?, ?, ?)", i, a.Name, a.System, string(flavor), a.Scenario, a.ControlOf, a.Emulated); err != nil {
+		if _, err := tx.Exec("INSERT INTO arm VALUES (?, ?, ?, ?, ?, ?, ?)", i, a.Name, a.System, string(flavor), a.Scenario,
+			a.ControlOf, a.Emulated); err != nil {
 			return nil, r.explain(err)
 		}
 	}
 	for i, m := range metrics {
-		if _, err := tx.Exec("INSERT INTO metric VALUES (?, ?, ?, ?, ?, ?, ?)", i, m.Workload, m.Name, m.Unit, m.Better, m.Primary, m.Probe); err != nil {
+		if _, err := tx.Exec("INSERT INTO metric VALUES (?, ?, ?, ?, ?, ?, ?)", i, m.Workload, m.Name, m.Unit, m.Better,
+			m.Primary, m.Probe); err != nil {
 			return nil, r.explain(err)
 		}
 	}
 	// These come last: without them, the file is not a run.
-	if _, err := tx.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, Format)); err != nil {
+	if _, err := tx.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID,
+		Format)); err != nil {
 		return nil, r.explain(err)
 	}
 	r.format = Format
@@ -140,9 +144,11 @@ func (r *Run) explain(err error) error {
 	}
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_FULL:
-		return fault.WithRemedy(fault.Hostf("%s: the disk is full; all trials before this one are safe", r.path), "free space, then: tare resume %s", r.path)
+		return fault.WithRemedy(fault.Hostf("%s: the disk is full; all trials before this one are safe", r.path),
+			"free space, then: tare resume %s", r.path)
 	case sqlite3.SQLITE_IOERR:
-		return fault.WithRemedy(fault.Hostf("%s: %w; all trials before this one are safe", r.path, err), "see the kernel log for the device's error; then: tare resume %s", r.path)
+		return fault.WithRemedy(fault.Hostf("%s: %w; all trials before this one are safe", r.path, err),
+			"see the kernel log for the device's error; then: tare resume %s", r.path)
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return fault.WithRemedy(fault.Campaignf("%s is damaged: %w", r.path, err), remedyDamaged)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:

@@ -42,7 +42,8 @@ var (
 func create(t testing.TB) (r *Run, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "run.tare")
-	r, err := Create(path, map[string][]byte{DocCampaign: []byte(`{"name":"x"}`), DocEnvironment: []byte("{}")}, testArms, testMetrics)
+	r, err := Create(path, map[string][]byte{DocCampaign: []byte(`{"name":"x"}`), DocEnvironment: []byte("{}")}, testArms,
+		testMetrics)
 	must(t, err)
 	t.Cleanup(func() { r.Close() })
 	addSession(t, r)
@@ -54,7 +55,8 @@ func addSession(t testing.TB, r *Run) int64 {
 	session, err := r.BeginSession("boot", "1")
 	must(t, err)
 	for arm := range testArms {
-		_, err := r.AddGuest(session, arm, 0, GuestID{}, time.Second, agent.Hello{Kernel: "Linux", CPUs: 2}, []string{"vmm", "-x"})
+		_, err := r.AddGuest(session, arm, 0, GuestID{}, time.Second, agent.Hello{Kernel: "Linux", CPUs: 2},
+			[]string{"vmm", "-x"})
 		must(t, err)
 	}
 	return session
@@ -70,9 +72,13 @@ func begin(t testing.TB, r *Run, block, arm int) int64 {
 // outcome returns the outcome of a trial with two steps and that much output, in
 // bytes.
 func outcome(v float64, printed int) Outcome {
-	x := &agent.Result{Stdout: bytes.Repeat([]byte("x"), printed), StdoutBytes: uint64(printed), HostStart: 5, HostEnd: 9, Usage: agent.Usage{User: time.Second}}
-	return Outcome{Status: Done, Clock: agent.Clock{Offset: -3, Delay: 7}, Values: map[int]float64{0: v, 1: 1 / v, 2: 2 * v},
-		Steps: []Step{{Name: "prepare", Argv: []string{"rm", "-f"}, Result: &agent.Result{ExitCode: 1, Signal: 9, TimedOut: true}}, {Name: "run", Timed: true, Argv: []string{"tool"}, Result: x}}}
+	x := &agent.Result{Stdout: bytes.Repeat([]byte("x"), printed), StdoutBytes: uint64(printed), HostStart: 5, HostEnd: 9,
+		Usage: agent.Usage{User: time.Second}}
+	return Outcome{Status: Done, Clock: agent.Clock{Offset: -3, Delay: 7},
+		Values: map[int]float64{0: v, 1: 1 / v, 2: 2 * v},
+		Steps: []Step{{Name: "prepare", Argv: []string{"rm", "-f"},
+			Result: &agent.Result{ExitCode: 1, Signal: 9, TimedOut: true}}, {Name: "run", Timed: true, Argv: []string{"tool"},
+			Result: x}}}
 }
 
 func TestOutput(t *testing.T) {
@@ -150,15 +156,19 @@ func TestReopen(t *testing.T) {
 		}
 		finished, err := r.Finished()
 		must(t, err)
-		if want := map[model.TrialID]bool{{Workload: "cpu", Arm: "native"}: true, {Workload: "cpu", Arm: "kvm"}: true, {Block: 1, Workload: "cpu", Arm: "kvm"}: true}; !reflect.DeepEqual(finished, want) {
+		if want := map[model.TrialID]bool{{Workload: "cpu", Arm: "native"}: true, {Workload: "cpu", Arm: "kvm"}: true,
+			{Block: 1, Workload: "cpu", Arm: "kvm"}: true}; !reflect.DeepEqual(finished, want) {
 			t.Errorf("finished %v", finished)
 		}
 		failures, err := r.Failures()
 		must(t, err)
-		if want := []Failure{{TrialID: model.TrialID{Block: 0, Workload: "cpu", Arm: "kvm"}, Attempt: failures[0].Attempt, Error: "crashed", Guest: 2}, {TrialID: model.TrialID{Block: 1, Workload: "cpu", Arm: "kvm"}, Attempt: failures[1].Attempt, Error: "does not start"}}; !reflect.DeepEqual(failures, want) {
+		if want := []Failure{{TrialID: model.TrialID{Block: 0, Workload: "cpu", Arm: "kvm"}, Attempt: failures[0].Attempt,
+			Error: "crashed", Guest: 2}, {TrialID: model.TrialID{Block: 1, Workload: "cpu", Arm: "kvm"},
+			Attempt: failures[1].Attempt, Error: "does not start"}}; !reflect.DeepEqual(failures, want) {
 			t.Errorf("failures %v", failures)
 		}
-		if got, want := observations(t, r), []Observation{{Metric: 0, Guest: 1, Value: 2}, {Metric: 1, Guest: 1, Value: 0.5}, {Metric: 2, Guest: 1, Value: 4}}; !reflect.DeepEqual(got, want) {
+		if got, want := observations(t, r), []Observation{{Metric: 0, Guest: 1, Value: 2}, {Metric: 1, Guest: 1, Value: 0.5},
+			{Metric: 2, Guest: 1, Value: 4}}; !reflect.DeepEqual(got, want) {
 			t.Errorf("observations %v, want %v", got, want)
 		}
 		events, err := r.Events()
@@ -168,7 +178,8 @@ func TestReopen(t *testing.T) {
 		}
 		guests, err := r.Guests()
 		must(t, err)
-		if len(guests) != 3 || guests[1].Arm != "kvm" || guests[1].Hello.CPUs != 2 || guests[1].StartNS != 1e9 || guests[1].CommandLine[1] != "-x" {
+		if len(guests) != 3 || guests[1].Arm != "kvm" || guests[1].Hello.CPUs != 2 || guests[1].StartNS != 1e9 ||
+			guests[1].CommandLine[1] != "-x" {
 			t.Errorf("guests %+v", guests)
 		}
 		sessions, err := r.Sessions()
@@ -181,13 +192,17 @@ func TestReopen(t *testing.T) {
 		for _, trial := range all {
 			got = append(got, fmt.Sprint(trial.Attempt, trial.Arm, trial.Guest, trial.Status, trial.Error, len(trial.Steps)))
 		}
-		want := []string{fmt.Sprint(done, "native", 1, Done, "", 2), fmt.Sprint(failed, "kvm", 2, Failed, "crashed", 0), fmt.Sprint(void, "native-control", 3, Void, "slept", 0),
-			fmt.Sprint(interrupted, "native-control", 3, Interrupted, "", 0), fmt.Sprint(unborn, "kvm", 0, Failed, "does not start", 0)}
+		want := []string{fmt.Sprint(done, "native", 1, Done, "", 2), fmt.Sprint(failed, "kvm", 2, Failed, "crashed", 0),
+			fmt.Sprint(void, "native-control", 3, Void, "slept", 0),
+			fmt.Sprint(interrupted, "native-control", 3, Interrupted, "", 0),
+			fmt.Sprint(unborn, "kvm", 0, Failed, "does not start", 0)}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("trials %q, want %q", got, want)
 		}
-		if first := all[0]; first.Metrics["rate"] != 0.5 || first.Probes["host_cpu"] != 4 || first.OffsetNS != -3 || first.DelayNS != 7 || first.Steps[0].Signal != 9 ||
-			!first.Steps[0].TimedOut || first.Steps[1].StdoutBytes != 3 || first.Steps[1].HostEndNS != 9 || first.Steps[1].Rusage.User != time.Second {
+		if first := all[0]; first.Metrics["rate"] != 0.5 || first.Probes["host_cpu"] != 4 || first.OffsetNS != -3 ||
+			first.DelayNS != 7 || first.Steps[0].Signal != 9 ||
+			!first.Steps[0].TimedOut || first.Steps[1].StdoutBytes != 3 || first.Steps[1].HostEndNS != 9 ||
+			first.Steps[1].Rusage.User != time.Second {
 			t.Errorf("%+v", first)
 		}
 		must(t, r.Close())
@@ -239,7 +254,8 @@ func TestCreateLeavesNothing(t *testing.T) {
 	if list, _ := os.ReadDir(filepath.Dir(path)); len(list) != 0 {
 		t.Errorf("left: %v", list)
 	}
-	if _, err := Create(filepath.Join(filepath.Dir(path), "no", "run.tare"), nil, nil, nil); fault.KindOf(err) != fault.Host {
+	if _, err := Create(filepath.Join(filepath.Dir(path), "no", "run.tare"), nil, nil,
+		nil); fault.KindOf(err) != fault.Host {
 		t.Errorf("no such directory: %v", err)
 	}
 }
@@ -253,8 +269,10 @@ func TestElapsed(t *testing.T) {
 	// one killed before its first trial.
 	for _, q := range []string{
 		"INSERT INTO session VALUES (2, 100000000000, 'b', '1'), (3, 200000000000, 'b', '1'), (4, 300000000000, 'b', '1')",
-		"INSERT INTO session_end VALUES (2, 130000000000, 'x'), (1, (SELECT began_unix_ns FROM session WHERE id = 1) + 1000000000, 'y')",
-		"INSERT INTO attempt VALUES (50, 3, 1, 0, 0, 'cpu', 0, 0, 1, 201000000000, 0, ''), (51, 3, 1, 0, 0, 'cpu', 0, 0, 1, 205000000000, 0, '')",
+		"INSERT INTO session_end VALUES (2, 130000000000, 'x'), (1, (SELECT began_unix_ns FROM session WHERE id = 1) + " +
+			"1000000000, 'y')",
+		"INSERT INTO attempt VALUES (50, 3, 1, 0, 0, 'cpu', 0, 0, 1, 201000000000, 0, ''), (51, 3, 1, 0, 0, 'cpu', 0, 0, " +
+			"1, 205000000000, 0, '')",
 		"INSERT INTO outcome VALUES (50, 'done', '', 207000000000, 0, 0, '')",
 	} {
 		_, err := r.db.ExecContext(context.Background(), q)
@@ -351,7 +369,8 @@ func TestPasses(t *testing.T) {
 	if len(passes) != 2 || string(passes[1]) != `{"recreate":["kvm"],"groups":[]}` {
 		t.Errorf("passes %s", passes)
 	}
-	if got, want := observations(t, r), []Observation{{Guest: 1, Value: 1}, {Guest: 1, Position: 1, Repeat: true, Value: 2}}; !reflect.DeepEqual(got, want) {
+	if got, want := observations(t, r),
+		[]Observation{{Guest: 1, Value: 1}, {Guest: 1, Position: 1, Repeat: true, Value: 2}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("observations %+v, want %+v", got, want)
 	}
 	finished, err := r.Finished()
@@ -361,7 +380,8 @@ func TestPasses(t *testing.T) {
 	}
 	spents, err := r.Spents()
 	must(t, err)
-	if len(spents) != 1 || spents[0].N != 3 || spents[0].Workload != "cpu" || spents[0].Arm != "native" || spents[0].Mean <= 0 {
+	if len(spents) != 1 || spents[0].N != 3 || spents[0].Workload != "cpu" || spents[0].Arm != "native" ||
+		spents[0].Mean <= 0 {
 		t.Errorf("spent %+v", spents)
 	}
 }

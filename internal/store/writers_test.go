@@ -51,7 +51,8 @@ func checkWhole(t *testing.T, r *Run, printed int64) (done int) {
 	for trial, err := range r.Trials() {
 		must(t, err)
 		switch {
-		case trial.Status == Done && len(trial.Steps) == 2 && len(trial.Metrics) == 2 && len(trial.Probes) == 1 && trial.Steps[1].StdoutBytes == printed:
+		case trial.Status == Done && len(trial.Steps) == 2 && len(trial.Metrics) == 2 && len(trial.Probes) == 1 &&
+			trial.Steps[1].StdoutBytes == printed:
 			done++
 		case trial.Status == Interrupted && len(trial.Steps)+len(trial.Metrics)+len(trial.Probes) == 0:
 		default:
@@ -132,7 +133,8 @@ func TestTwoWriters(t *testing.T) {
 	// A writer that does not release the lock.
 	_, err = r.db.Exec("BEGIN IMMEDIATE")
 	must(t, err)
-	if _, err := Continue(t.Context(), path); fault.KindOf(err) != fault.Host || !strings.Contains(err.Error(), "another program") {
+	if _, err := Continue(t.Context(), path); fault.KindOf(err) != fault.Host ||
+		!strings.Contains(err.Error(), "another program") {
 		t.Errorf("while another writes: %v", err)
 	}
 }

@@ -228,7 +228,8 @@ func (s *Site) prepare(ctx context.Context, h *Host, caps Capabilities) (err err
 		return fault.Campaignf("it does not support a data volume on %q", f.Backing)
 	}
 	if s.Volume, err = volume.Create(ctx, volume.Spec{
-		Backing: f.Backing, Dir: volumes, Bytes: f.DiskBytes, FS: f.DiskFS, Devices: f.Devices, Destroy: h.Destroy, Copy: h.CopyData,
+		Backing: f.Backing, Dir: volumes, Bytes: f.DiskBytes, FS: f.DiskFS, Devices: f.Devices, Destroy: h.Destroy,
+		Copy: h.CopyData,
 	}); err != nil {
 		return err
 	}

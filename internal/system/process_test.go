@@ -31,7 +31,8 @@ func TestTail(t *testing.T) {
 }
 
 func TestLastLines(t *testing.T) {
-	for want, got := range map[string]string{"b\nc": lastLines("a\nb\nc", 2), "a": lastLines("a", 2), "": lastLines("", 2)} {
+	for want, got := range map[string]string{"b\nc": lastLines("a\nb\nc", 2), "a": lastLines("a", 2),
+		"": lastLines("", 2)} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -131,7 +131,8 @@ func TestSomebodysData(t *testing.T) {
 			t.Fatalf("%v: %v: %s", mkfs, err, out)
 		}
 		spec := Spec{Backing: model.BackingBlock, Bytes: 48 << 20, FS: "ext4", Devices: []string{d}}
-		if _, err := Create(t.Context(), spec); fault.KindOf(err) != fault.Campaign || !strings.Contains(fault.RemedyOf(err), "--destroy "+d) {
+		if _, err := Create(t.Context(), spec); fault.KindOf(err) != fault.Campaign ||
+			!strings.Contains(fault.RemedyOf(err), "--destroy "+d) {
 			t.Errorf("%s: %v", mkfs[0], err)
 		}
 		spec.Destroy = []string{d}

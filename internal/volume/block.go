@@ -33,7 +33,8 @@ func CheckDevice(device string, destroy []string) error {
 	// A device that is mounted or part of another cannot be opened exclusively.
 	f, err := os.OpenFile(device, os.O_RDWR|unix.O_EXCL, 0)
 	if errors.Is(err, unix.EBUSY) {
-		return fault.WithRemedy(fault.Campaignf("device %s is in use: it is mounted, or swap, or part of a RAID or of a volume group", device),
+		return fault.WithRemedy(fault.Campaignf("device %s is in use: it is mounted, or swap, or part of a RAID or of a "+
+			"volume group", device),
 			"run lsblk %s; then unmount it, or use another", device)
 	} else if err != nil {
 		return fault.Hostf("device %s: %w", device, err)
@@ -93,7 +94,8 @@ func newBlock(ctx context.Context, s Spec) (*Volume, error) {
 			}
 		}
 		if time.Since(begin) > claimTimeout {
-			return nil, fault.WithRemedy(fault.Campaignf("data volume: other guests use all of the devices %s", strings.Join(s.Devices, ", ")),
+			return nil, fault.WithRemedy(fault.Campaignf("data volume: other guests use all of the devices %s",
+				strings.Join(s.Devices, ", ")),
 				"list a device for each guest that exists at the same time: one for each arm, and one for the A/A control")
 		}
 		select {
@@ -135,7 +137,8 @@ func (v *Volume) fit(f *os.File, s Spec) error {
 		return fault.Hostf("data volume: %s: %w", v.Device, err)
 	}
 	if size < s.Bytes {
-		return fault.WithRemedy(fault.Campaignf("data volume: %s has %d MiB, but the flavor's disk needs %d MiB", v.Device, size>>20, s.Bytes>>20),
+		return fault.WithRemedy(fault.Campaignf("data volume: %s has %d MiB, but the flavor's disk needs %d MiB", v.Device,
+			size>>20, s.Bytes>>20),
 			"make the flavor's disk smaller, or use larger devices")
 	}
 	v.before, err = v.counters()

@@ -22,7 +22,8 @@ func newCopyFile(s Spec) (*Volume, error) {
 		return nil, fault.Hostf("data volume: %w", err)
 	}
 	f.Close()
-	return &Volume{Device: f.Name(), Format: "qcow2", Bytes: s.Bytes, close: func() error { return os.Remove(f.Name()) }}, nil
+	return &Volume{Device: f.Name(), Format: "qcow2", Bytes: s.Bytes, close: func() error { return os.Remove(f.Name()) }},
+		nil
 }
 
 // copyFrom copies the contents of another volume.

@@ -19,7 +19,8 @@ func newRaw(s Spec) (*Volume, error) {
 		return nil, err
 	}
 	f.Close()
-	return &Volume{Device: f.Name(), Format: "raw", Bytes: s.Bytes, close: func() error { return os.Remove(f.Name()) }}, nil
+	return &Volume{Device: f.Name(), Format: "raw", Bytes: s.Bytes, close: func() error { return os.Remove(f.Name()) }},
+		nil
 }
 
 // newQCOW2 creates a volume in QEMU's format, which grows as the guest writes. It
@@ -42,7 +43,8 @@ func newQCOW2(ctx context.Context, s Spec) (*Volume, error) {
 		return nil, err
 	}
 	name := raw.Name() + ".qcow2"
-	out, err := exec.CommandContext(ctx, "qemu-img", "convert", "-f", "raw", "-O", "qcow2", raw.Name(), name).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "qemu-img", "convert", "-f", "raw", "-O", "qcow2", raw.Name(),
+		name).CombinedOutput()
 	if err != nil {
 		os.Remove(name)
 		err = fault.Hostf("data volume: qemu-img: %w: %s", err, strings.TrimSpace(string(out)))
@@ -51,7 +53,8 @@ func newQCOW2(ctx context.Context, s Spec) (*Volume, error) {
 		}
 		return nil, err
 	}
-	return &Volume{Device: name, Format: "qcow2", FS: s.FS, Bytes: s.Bytes, close: func() error { return os.Remove(name) }}, nil
+	return &Volume{Device: name, Format: "qcow2", FS: s.FS, Bytes: s.Bytes,
+		close: func() error { return os.Remove(name) }}, nil
 }
 
 // room returns an error if there is no space for a file that grows to the volume's
@@ -62,7 +65,8 @@ func room(s Spec) error {
 		return fault.Hostf("data volume: %w", err)
 	}
 	if free := st.Bavail * uint64(st.Bsize); uint64(s.Bytes) > free {
-		return fault.WithRemedy(fault.Hostf("data volume: no room for %d MiB in %s: %d MiB are free", s.Bytes>>20, s.Dir, free>>20),
+		return fault.WithRemedy(fault.Hostf("data volume: no room for %d MiB in %s: %d MiB are free", s.Bytes>>20, s.Dir,
+			free>>20),
 			"free space there, or make the flavor's disk smaller")
 	}
 	return nil

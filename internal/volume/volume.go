@@ -98,7 +98,8 @@ func (v *Volume) format(ctx context.Context, fs string) error {
 	var argv []string
 	switch fs {
 	case "ext4":
-		argv = []string{"mkfs.ext4", "-q", "-F", "-L", label, "-E", "lazy_itable_init=0,lazy_journal_init=0", v.Device, blocks + "k"}
+		argv = []string{"mkfs.ext4", "-q", "-F", "-L", label, "-E", "lazy_itable_init=0,lazy_journal_init=0", v.Device,
+			blocks + "k"}
 	case "ext2":
 		argv = []string{"mkfs.ext2", "-q", "-F", "-L", label, "-E", "lazy_itable_init=0", v.Device, blocks + "k"}
 	case "xfs":

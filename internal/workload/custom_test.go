@@ -52,7 +52,8 @@ func checkRefused(t *testing.T, m map[string]float64, err error, says ...string)
 
 func TestCustomSteps(t *testing.T) {
 	w := custom(t, Spec{
-		Name: "mine[threads=4]", Command: []string{"bench", "-n{size}", "-t", "{threads}", "{server}"}, Prepare: []string{"mk", "{size}"}, Clean: []string{"rm", "x"},
+		Name: "mine[threads=4]", Command: []string{"bench", "-n{size}", "-t", "{threads}", "{server}"},
+		Prepare: []string{"mk", "{size}"}, Clean: []string{"rm", "x"},
 		Server: []string{"srv", "{server}"}, Ready: []string{"ping", "{server}"}, Files: []SpecFile{{"job", "size={size}\n"}},
 		Params: map[string]string{"threads": "4"}, SizeUnit: "rounds", MinSize: 10, MaxSize: 1000, Timeout: time.Minute,
 	})
@@ -147,7 +148,8 @@ func FuzzCustom(f *testing.F) {
 	f.Add([]byte("rate: 12.5\n{\"a\": [1, {\"b\": 2}]}\n"), "a.1.b")
 	f.Add([]byte("a,b\n1,2\n"), "b")
 	f.Fuzz(func(t *testing.T, output []byte, where string) {
-		for _, m := range []SpecMetric{{Regex: `(\d+\.\d+)`, Which: "last"}, {JSON: where}, {CSV: where, Which: "first", Scale: 1e300}} {
+		for _, m := range []SpecMetric{{Regex: `(\d+\.\d+)`, Which: "last"}, {JSON: where},
+			{CSV: where, Which: "first", Scale: 1e300}} {
 			w := custom(t, Spec{Name: "mine", Command: []string{"x"}, Metrics: []SpecMetric{picked("rate", m)}})
 			got, err := w.Evaluate(1, answered(w, 1, string(output), ""))
 			if (err == nil) != (len(got) > 0) {

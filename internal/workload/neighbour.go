@@ -90,7 +90,8 @@ func Neighbours() []Neighbour {
 		{Resource: model.ResourceNetwork,
 			About: "sends the host packets of 1,400 bytes as fast as it can, and reads those that the host returns",
 			Argv: func(r Room) []string {
-				return []string{"bash", "-c", `while :; do exec 3<>"/dev/udp/$0/$1" && { cat <&3 >/dev/null & dd if=/dev/zero bs=1400 >&3; kill $!; wait; } 2>/dev/null; done`,
+				return []string{"bash", "-c",
+					`while :; do exec 3<>"/dev/udp/$0/$1" && { cat <&3 >/dev/null & dd if=/dev/zero bs=1400 >&3; kill $!; wait; } 2>/dev/null; done`,
 					r.Host, strconv.Itoa(answerPort)}
 			}},
 	}

@@ -39,7 +39,8 @@ func TestAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if words := n.Argv(Room{Host: "192.0.2.7"}); !strings.HasSuffix(strings.Join(words, " "), " 192.0.2.7 "+strconv.Itoa(answerPort)) {
+	if words := n.Argv(Room{Host: "192.0.2.7"}); !strings.HasSuffix(strings.Join(words, " "),
+		" 192.0.2.7 "+strconv.Itoa(answerPort)) {
 		t.Errorf("%q", words)
 	}
 }

@@ -55,7 +55,8 @@ func (w *Workload) CheckParam(name, value string) error {
 	if near := nearest.Nearest(name, names); near != "" {
 		hint = fmt.Sprintf(" (did you mean %q?)", near)
 	}
-	return fault.Campaignf("%s has no parameter %s; it has %s%s", w.Name, tool.Quote(name), cmp.Or(strings.Join(names, ", "), "none"), hint)
+	return fault.Campaignf("%s has no parameter %s; it has %s%s", w.Name, tool.Quote(name),
+		cmp.Or(strings.Join(names, ", "), "none"), hint)
 }
 
 // Settings has a value for each of a workload's parameters, by name.

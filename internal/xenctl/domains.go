@@ -134,7 +134,8 @@ func (c *caller) domainFrom(first int) (d Domain, found bool, err error) {
 		d, found = parseDomain(c.page)
 		return d, found, nil
 	}
-	return d, false, fault.Hostf("asking Xen for its domains: it supports no version of the interface from %#x to %#x", oldestInterface, newestInterface)
+	return d, false, fault.Hostf("asking Xen for its domains: it supports no version of the interface from %#x to %#x",
+		oldestInterface, newestInterface)
 }
 
 // parseDomain parses the result in the page.

@@ -27,10 +27,12 @@ const twins = 4
 var aaSystems = []string{"native", "lxc"}
 
 func aaPart(set *flag.FlagSet) func(*session) error {
-	rounds := set.Int("rounds", 40, "`number` of rounds; each has a duel of native and of lxc, hyperfine in both modes, and a crowd of each system")
+	rounds := set.Int("rounds", 40, "`number` of rounds; each has a duel of native and of lxc, hyperfine in both modes, "+
+		"and a crowd of each system")
 	duelTime := set.Duration("duel", 15*time.Second, "budget of a duel, and the time for hyperfine")
 	crowdTime := set.Duration("crowd", 30*time.Second, "budget of a crowd; 0: none")
-	list := set.String("workloads", "openssl-enc:45,sysbench-cpu", "workloads, each with a size or calibrated; duels take turns with them")
+	list := set.String("workloads", "openssl-enc:45,sysbench-cpu",
+		"workloads, each with a size or calibrated; duels take turns with them")
 	return func(s *session) error {
 		workloads, err := parseWorkloads(*list)
 		if err != nil {
@@ -117,7 +119,8 @@ func (s *session) sized(workloads []workload) []workload {
 // control.
 func aaCampaign(system string, cpu, arms int, workloads []workload, budget time.Duration) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "name: aa\nflavors:\n  one: {vcpus: 1, memory: 512MiB, disk: 256MiB, cpuset: \"%d\"}\narms:\n  - {name: first, system: %s}\n", cpu, system)
+	fmt.Fprintf(&b, "name: aa\nflavors:\n  one: {vcpus: 1, memory: 512MiB, disk: 256MiB, cpuset: \"%d\"}\narms:\n"+
+		"  - {name: first, system: %s}\n", cpu, system)
 	for i := range arms {
 		fmt.Fprintf(&b, "  - {name: again-%d, system: %s}\n", i+1, system)
 	}

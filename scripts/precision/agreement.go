@@ -27,7 +27,8 @@ func agreementPart(set *flag.FlagSet) func(*session) error {
 		}
 		var jobs []job
 		for round := 1; round <= *rounds; round++ {
-			jobs = append(jobs, job{what, round, takes + startUp, func() (Record, error) { return s.measure(what, round, text, *budget) }})
+			jobs = append(jobs, job{what, round, takes + startUp,
+				func() (Record, error) { return s.measure(what, round, text, *budget) }})
 		}
 		return s.work(jobs)
 	}

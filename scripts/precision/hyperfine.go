@@ -69,7 +69,8 @@ exec "$@"`
 // hyperfine compares a command of a run with itself, in the userland of that run, in
 // about the given time. hyperfine gets the command twice and runs it as often as fits if
 // one execution takes each seconds.
-func (s *session) hyperfine(run *Run, workload string, budget time.Duration, each float64, pinned bool) (Record, error) {
+func (s *session) hyperfine(run *Run, workload string, budget time.Duration, each float64, pinned bool) (Record,
+	error) {
 	argv := run.Argv[workload]
 	if argv == nil {
 		return Record{}, fmt.Errorf("the run does not contain the command of %s", workload)
@@ -80,13 +81,15 @@ func (s *session) hyperfine(run *Run, workload string, budget time.Duration, eac
 	}
 	const exported = "hyperfine.json"
 	command := shellWords(append([]string{"chroot", "root"}, argv...))
-	words := []string{"hyperfine", "--runs", strconv.Itoa(runsIn(budget, each)), "--export-json", exported, command, command}
+	words := []string{"hyperfine", "--runs", strconv.Itoa(runsIn(budget, each)), "--export-json", exported, command,
+		command}
 	if pinned {
 		words = append([]string{"taskset", "-c", strconv.Itoa(s.cpu)}, words...)
 	}
 	cmd := exec.CommandContext(s.ctx, "sh", append([]string{"-c", inRoot, "sh", tree}, words...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-	cmd.Env = []string{"HOME=/tmp", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"} // as in tare's agent
+	// as in tare's agent
+	cmd.Env = []string{"HOME=/tmp", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
 	began := time.Now()
 	if _, err := s.finish(cmd); err != nil {
 		return Record{}, err

@@ -12,7 +12,8 @@ import (
 
 func TestPair(t *testing.T) {
 	// R: t.test(c(1.2, 1.3, 1.1, 1.4), c(1, 1.1, .9, 1)): difference 0.25, interval 0.0544 … 0.4456.
-	p, err := parsePair([]byte(`{"results":[{"command":"x","mean":1,"times":[1,1.1,0.9,1]},{"command":"x","times":[1.2,1.3,1.1,1.4]}]}`))
+	p, err := parsePair([]byte(
+		`{"results":[{"command":"x","mean":1,"times":[1,1.1,0.9,1]},{"command":"x","times":[1.2,1.3,1.1,1.4]}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +25,8 @@ func TestPair(t *testing.T) {
 	if percent, excludes, err := p.effect(); err != nil || excludes || math.Abs(percent-5) > 1e-9 {
 		t.Errorf("%v %%, without 0: %v, %v", percent, excludes, err)
 	}
-	for _, bad := range []string{"", "{}", `{"results":[{"times":[1,2]}]}`, `{"results":[{"times":[1]},{"times":[1,2]}]}`} {
+	for _, bad := range []string{"", "{}", `{"results":[{"times":[1,2]}]}`,
+		`{"results":[{"times":[1]},{"times":[1,2]}]}`} {
 		if _, err := parsePair([]byte(bad)); err == nil {
 			t.Errorf("accepted: %s", bad)
 		}
@@ -77,7 +79,8 @@ func TestSpans(t *testing.T) {
 
 func TestCommandsOfHyperfine(t *testing.T) {
 	s := &session{part: "aa"}
-	if _, err := s.hyperfineLike("hyperfine openssl-enc", "openssl-enc", false); err == nil || !strings.Contains(err.Error(), "no duel") {
+	if _, err := s.hyperfineLike("hyperfine openssl-enc", "openssl-enc", false); err == nil ||
+		!strings.Contains(err.Error(), "no duel") {
 		t.Errorf("hyperfine without a command: %v", err)
 	}
 }

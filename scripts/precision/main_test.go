@@ -89,7 +89,8 @@ func TestPlantedWorkIsChecked(t *testing.T) {
 	args := []string{"power", "-rounds", "1", "-truth", "0", "-cells", "5@30s"}
 	// The stand-in reports the same work for the arm that should do more, unless the file
 	// honest exists.
-	if _, err := precision(t, dir, args...); err == nil || !strings.Contains(err.Error(), "planted encrypted 47186000 bytes instead of 49545300") {
+	if _, err := precision(t, dir, args...); err == nil ||
+		!strings.Contains(err.Error(), "planted encrypted 47186000 bytes instead of 49545300") {
 		t.Errorf("missing work is accepted: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "honest"), []byte("yes"), 0o644); err != nil {
@@ -99,7 +100,8 @@ func TestPlantedWorkIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := precision(t, dir, "summary", "-plot", filepath.Join(dir, "curve.svg"))
-	if plot, err := os.ReadFile(filepath.Join(dir, "curve.svg")); err != nil || !strings.Contains(string(plot), "<polyline") || !strings.Contains(out, "](curve.svg)") {
+	if plot, err := os.ReadFile(filepath.Join(dir, "curve.svg")); err != nil ||
+		!strings.Contains(string(plot), "<polyline") || !strings.Contains(out, "](curve.svg)") {
 		t.Errorf("no curve: %v\n%s", err, plot)
 	}
 	if err != nil || !strings.Contains(out, "| 5 % | – | 1 of 1 (±1.94) |") || !strings.Contains(out, "budget: 30s") {

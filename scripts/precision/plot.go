@@ -18,7 +18,8 @@ const (
 // each cost and a logarithmic axis of the budget.
 func (p *power) svg() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, plotHeight)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+
+		"\n", plotWidth, plotHeight)
 	b.WriteString("<title>Share of runs that find a cost, by its size and the seconds spent</title>\n")
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/>`+"\n", plotWidth, plotHeight)
 	budgets := p.budgets()

@@ -19,7 +19,8 @@ const curve = "10@15s,5@15s,3@15s,10@30s,3@30s,2@30s,5@1m,3@1m,2@1m,1@1m,3@2m,1@
 func powerPart(set *flag.FlagSet) func(*session) error {
 	rounds := set.Int("rounds", 10, "`number` of runs of each cell")
 	list := set.String("cells", goals+","+curve, "costs in percent and budgets of a run")
-	truth := set.Duration("truth", time.Minute, "budget of each round's run that measures the cost of the planted work; 0: none")
+	truth := set.Duration("truth", time.Minute, "budget of each round's run that measures the cost of the planted work; "+
+		"0: none")
 	return func(s *session) error {
 		cells, err := parseCells(*list)
 		if err != nil {
@@ -128,7 +129,8 @@ func (s *session) plant(c cell, round int) (Record, error) {
 	if err != nil {
 		return r, err
 	}
-	for arm, want := range map[string]int64{"native": plainBytes, "native-control": plainBytes, planted: plantedBytes(c.percent)} {
+	for arm, want := range map[string]int64{"native": plainBytes, "native-control": plainBytes,
+		planted: plantedBytes(c.percent)} {
 		out, err := s.outputOf(r.Run.File, arm)
 		if err != nil {
 			return r, err

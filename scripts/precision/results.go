@@ -106,7 +106,8 @@ func (s *session) work(jobs []job) (err error) {
 			return errors.New("interrupted; start it again to continue")
 		}
 		if s.limit > 0 && time.Since(s.began)+j.takes > s.limit {
-			fmt.Fprintf(s.log, "%s: stopped at the time limit after %d of %d measurements; start it again to continue\n", s.part, s.count(jobs), len(jobs))
+			fmt.Fprintf(s.log, "%s: stopped at the time limit after %d of %d measurements; start it again to continue\n", s.part,
+				s.count(jobs), len(jobs))
 			return nil
 		}
 		fmt.Fprintf(s.log, "%s: %d of %d, %s\n", s.part, i+1, len(jobs), j.what)

@@ -13,7 +13,8 @@ import (
 
 func summaryPart(set *flag.FlagSet) func(*session) error {
 	into := set.String("into", "", "`file` with marked places to fill in, such as docs/precision.md; absent: print")
-	plot := set.String("plot", "", "`file` for the SVG plot of the power on the quiet machine, in the same directory as -into")
+	plot := set.String("plot", "", "`file` for the SVG plot of the power on the quiet machine, in the same directory "+
+		"as -into")
 	again := set.Bool("again", false, "analyse the run files again with tare, and save the results")
 	return func(s *session) error {
 		if *again {
@@ -57,7 +58,8 @@ func draw(records []Record, file string, sections []section) error {
 		return err
 	}
 	i := slices.IndexFunc(sections, func(s section) bool { return s.mark == "power" })
-	sections[i].text += fmt.Sprintf("\n![Share of runs that find a cost, by its size and the seconds spent](%s)\n", filepath.Base(file))
+	sections[i].text += fmt.Sprintf("\n![Share of runs that find a cost, by its size and the seconds spent](%s)\n",
+		filepath.Base(file))
 	return os.WriteFile(file, []byte(p.svg()), 0o644)
 }
 

@@ -20,7 +20,8 @@ func aaTables(records []Record, load bool) (string, error) {
 
 // aaClaims returns the table of false claims about identical arms.
 func aaClaims(records []Record) string {
-	t := table{head: []string{"identical arms", "metric", "pairs", "claimed to differ", "interval excludes 0", "runs with any claim"}}
+	t := table{head: []string{"identical arms", "metric", "pairs", "claimed to differ", "interval excludes 0",
+		"runs with any claim"}}
 	for _, metric := range []struct {
 		name   string
 		chosen func(Comparison) bool

@@ -20,7 +20,8 @@ func agreementTables(records []Record, load bool) string {
 	for _, r := range records {
 		seconds += r.Seconds
 	}
-	return fmt.Sprintf("%d runs of %.0f s.\n\n", len(records), seconds/float64(len(records))) + overlaps(records) + "\n" + halfWidths(records)
+	return fmt.Sprintf("%d runs of %.0f s.\n\n", len(records), seconds/float64(len(records))) + overlaps(records) + "\n" +
+		halfWidths(records)
 }
 
 // subject identifies what the intervals of several runs estimate.
@@ -37,7 +38,8 @@ func overlaps(records []Record) string {
 		{"CPU time", func(r Record, c Comparison) bool { return isCPUTime(c) && !emulated(r, c) }},
 		{"emulated systems", func(r Record, c Comparison) bool { return c.counts() && emulated(r, c) }},
 	}
-	t := table{head: []string{"intervals of", "comparisons", "pairs of intervals", "do not overlap", "pairs of unequal trial size"}}
+	t := table{head: []string{"intervals of", "comparisons", "pairs of intervals", "do not overlap",
+		"pairs of unequal trial size"}}
 	for _, k := range kinds {
 		by := map[subject][]interval{}
 		for _, r := range records {

@@ -49,7 +49,8 @@ func powerOf(records []Record, load bool, chosen func(Comparison) bool, medians 
 			small = append(small, r)
 			continue
 		}
-		native := (r.Run.arm("native", cipherName).median(medians) + r.Run.arm("native-control", cipherName).median(medians)) / 2
+		native := (r.Run.arm("native", cipherName).median(medians) + r.Run.arm("native-control",
+			cipherName).median(medians)) / 2
 		if native > 0 {
 			scale := (r.Run.arm(planted, cipherName).median(medians)/native - 1) / (c.percent / 100)
 			scales = append(scales, scale)
@@ -216,7 +217,8 @@ func (p *power) coverageTable() string {
 	}
 	t := table{head: []string{"budget", "intervals", "contain the true cost", "median half-width", "estimate − true cost"}}
 	row := func(name string, r powerResult) {
-		t.add(name, fmt.Sprint(r.intervals), shareIn(r.covered, r.intervals), fmt.Sprintf("±%.2f %%", quantile(r.halves, 0.5)), fmt.Sprintf("%+.2f %%", mean(r.errors)))
+		t.add(name, fmt.Sprint(r.intervals), shareIn(r.covered, r.intervals),
+			fmt.Sprintf("±%.2f %%", quantile(r.halves, 0.5)), fmt.Sprintf("%+.2f %%", mean(r.errors)))
 	}
 	for _, b := range p.budgets() {
 		row(fmt.Sprintf("%g s", b.Seconds()), p.sum(b))

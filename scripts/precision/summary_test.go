@@ -67,8 +67,10 @@ func TestAATables(t *testing.T) {
 		pair(hyperfineUsual+" "+w, 16, 6),
 		runWith("aa", duelOf("lxc", w), 1, timeOf(w, "again-1", 0.997, 0.002, "gains")),
 		pair(hyperfinePinned+" "+w, 14, -0.6),
-		runWith("aa", crowd+" native", 1, timeOf(w, "again-1", 1.001, 0.01, "not-resolved"), timeOf(w, "again-2", 1.01, 0.005, "not-resolved")),
-		{Part: "aa", What: crowd + " native", Load: true, Run: &Run{Comparisons: []Comparison{timeOf(w, "again-1", 1.3, 0.01, "costs")}}},
+		runWith("aa", crowd+" native", 1, timeOf(w, "again-1", 1.001, 0.01, "not-resolved"),
+			timeOf(w, "again-2", 1.01, 0.005, "not-resolved")),
+		{Part: "aa", What: crowd + " native", Load: true,
+			Run: &Run{Comparisons: []Comparison{timeOf(w, "again-1", 1.3, 0.01, "costs")}}},
 	}
 	text, err := aaTables(records, false)
 	if err != nil {
@@ -89,7 +91,8 @@ func TestAATables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hasRows(t, loaded, "| **all** | time | 1 | 1 of 1 (100.0 %; 20.7 … 100.0) | 1 of 1 (100.0 %; 20.7 … 100.0) | 1 of 1 (100.0 %) |")
+	hasRows(t, loaded, "| **all** | time | 1 | 1 of 1 (100.0 %; 20.7 … 100.0) | 1 of 1 (100.0 %; 20.7 … 100.0) | 1 of 1 "+
+		"(100.0 %) |")
 }
 
 // plantedRun returns a run with an estimate that is off by z standard errors.
@@ -103,7 +106,8 @@ func plantedRun(percent float64, budget time.Duration, truth, z float64) Record 
 }
 
 func largeRun(percent, scale float64) Record {
-	r := runWith("power", cell{percent, time.Minute}.String(), 1, timeOf(cipherName, planted, 1+percent/100*scale, 0.01, "costs"))
+	r := runWith("power", cell{percent, time.Minute}.String(), 1, timeOf(cipherName, planted, 1+percent/100*scale, 0.01,
+		"costs"))
 	series := func(median float64) []Series { return []Series{{Name: "time", N: 100, Median: median}} }
 	r.Run.Arms = []Arm{
 		{Arm: "native", Workload: cipherName, Metrics: series(0.1)},
@@ -119,7 +123,8 @@ func TestPowerTables(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const runs = 2000
 	for range runs {
-		records = append(records, plantedRun(5, 30*time.Second, 5*scale, rng.NormFloat64()), plantedRun(1, 30*time.Second, scale, rng.NormFloat64()))
+		records = append(records, plantedRun(5, 30*time.Second, 5*scale, rng.NormFloat64()),
+			plantedRun(1, 30*time.Second, scale, rng.NormFloat64()))
 	}
 	p, err := powerOf(records, false, isTime, "time")
 	if err != nil {
@@ -132,7 +137,8 @@ func TestPowerTables(t *testing.T) {
 	if five.found != runs || one.found < runs/4 || one.found > runs/2 { // 0.9 % is 1.8 standard errors
 		t.Errorf("found %d and %d of %d", five.found, one.found, runs)
 	}
-	if all := p.sum(0); math.Abs(float64(all.covered)/(2*runs)-0.95) > 0.015 || all.intervals != 2*runs || math.Abs(mean(all.errors)) > 0.05 {
+	if all := p.sum(0); math.Abs(float64(all.covered)/(2*runs)-0.95) > 0.015 || all.intervals != 2*runs ||
+		math.Abs(mean(all.errors)) > 0.05 {
 		t.Errorf("%d of %d intervals contain the true cost; mean error %v", all.covered, all.intervals, mean(all.errors))
 	}
 	// With the planted percentage as the true cost, the estimates would be half a percent low.
@@ -154,7 +160,8 @@ func TestPowerTables(t *testing.T) {
 		"| planted | true cost | 30 s |",
 		"| 5 % | 4.50 % | 1 of 1 (±0.98) |",
 	)
-	if text, err := powerTables(records[2:4], false); err != nil || !strings.Contains(text, "was not measured") || strings.Contains(text, "NaN") {
+	if text, err := powerTables(records[2:4], false); err != nil || !strings.Contains(text, "was not measured") ||
+		strings.Contains(text, "NaN") {
 		t.Errorf("without the true cost: %v\n%s", err, text)
 	}
 }
@@ -183,7 +190,8 @@ func TestPlot(t *testing.T) {
 func TestAgreementTables(t *testing.T) {
 	quick := func(round int, size int64, ratio float64) Record {
 		emulated := timeOf("openssl-enc", "qemu-tcg", 30*ratio*ratio, 0.001, "costs")
-		r := runWith("agreement", "quick", round, timeOf("openssl-enc", "lxc", ratio, 0.01, "not-resolved"), timeOf("dd-write", "lxc", 1, 0.04, "not-resolved"), emulated)
+		r := runWith("agreement", "quick", round, timeOf("openssl-enc", "lxc", ratio, 0.01, "not-resolved"),
+			timeOf("dd-write", "lxc", 1, 0.04, "not-resolved"), emulated)
 		r.Run.Arms = []Arm{{Arm: "qemu-tcg", Workload: "openssl-enc", Emulated: true}}
 		r.Run.Sizes = []Size{{Workload: "openssl-enc", Size: size}}
 		return r
@@ -206,7 +214,8 @@ func TestAgreementTables(t *testing.T) {
 func TestFill(t *testing.T) {
 	sections := []section{{"aa", "A", "| new |\n"}, {"power", "P", ""}}
 	const text = "# T\n\n<!-- aa -->\nold\n<!-- /aa -->\nmiddle\n\n<!-- power -->\n<!-- /power -->\nend\n"
-	const want = "# T\n\n<!-- aa -->\n\n| new |\n\n<!-- /aa -->\nmiddle\n\n<!-- power -->\n\nNot measured yet.\n\n<!-- /power -->\nend\n"
+	const want = "# T\n\n<!-- aa -->\n\n| new |\n\n<!-- /aa -->\nmiddle\n\n<!-- power -->\n\nNot measured yet.\n\n" +
+		"<!-- /power -->\nend\n"
 	got, err := fill(text, sections)
 	if err != nil || got != want {
 		t.Errorf("%v\n%s", err, got)

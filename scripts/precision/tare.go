@@ -278,7 +278,8 @@ func (s *session) finish(cmd *exec.Cmd) ([]byte, error) {
 		return nil, errors.New("interrupted")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", shellWords(append([]string{filepath.Base(cmd.Path)}, cmd.Args[1:]...)), err, tail(errs.String()+out.String(), 20))
+		return nil, fmt.Errorf("%s: %w\n%s", shellWords(append([]string{filepath.Base(cmd.Path)}, cmd.Args[1:]...)), err,
+			tail(errs.String()+out.String(), 20))
 	}
 	return out.Bytes(), nil
 }

@@ -52,10 +52,12 @@ func TestExport(t *testing.T) {
 			excluding = append(excluding, c.Metric)
 		}
 	}
-	if strings.Join(counted, " ") != "time cpu-time" || strings.Join(claimed, " ") != "time" || strings.Join(excluding, " ") != "time" {
+	if strings.Join(counted, " ") != "time cpu-time" || strings.Join(claimed, " ") != "time" ||
+		strings.Join(excluding, " ") != "time" {
 		t.Errorf("counted %q, claimed %q, without 0 %q", counted, claimed, excluding)
 	}
-	for _, bad := range []string{"", "{}", `{"tare_export":2,"run":{"complete":true}}`, `{"tare_export":3,"run":{"complete":false,"incomplete":"interrupted"}}`} {
+	for _, bad := range []string{"", "{}", `{"tare_export":2,"run":{"complete":true}}`,
+		`{"tare_export":3,"run":{"complete":false,"incomplete":"interrupted"}}`} {
 		if _, err := parseExport([]byte(bad)); err == nil {
 			t.Errorf("accepted: %q", bad)
 		}
@@ -122,7 +124,8 @@ func TestCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cells[0] != (cell{5, 30 * time.Second}) || cells[1] != (cell{2, 2 * time.Minute}) || cells[2] != (cell{1, 5 * time.Minute}) {
+	if cells[0] != (cell{5, 30 * time.Second}) || cells[1] != (cell{2, 2 * time.Minute}) ||
+		cells[2] != (cell{1, 5 * time.Minute}) {
 		t.Errorf("the goals are not first: %v", cells)
 	}
 	seen := map[cell]bool{}

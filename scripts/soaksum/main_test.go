@@ -13,7 +13,8 @@ func TestSum(t *testing.T) {
 	if want := "       2 rounds\n       7 gc\n      42 kills\n      72 seconds\n"; err != nil || out.String() != want {
 		t.Errorf("%v\n%s", err, out.String())
 	}
-	if err := sum(strings.NewReader("{\"kills\":1}\n{\"ki"), &out); err == nil || !strings.Contains(err.Error(), "round 2") {
+	if err := sum(strings.NewReader("{\"kills\":1}\n{\"ki"), &out); err == nil ||
+		!strings.Contains(err.Error(), "round 2") {
 		t.Errorf("a line cut short: %v", err)
 	}
 }

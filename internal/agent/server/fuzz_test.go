@@ -46,8 +46,9 @@ func (noProcesses) start(string, []string, *syscall.ProcAttr) (int, <-chan exitS
 // FuzzServerWire feeds the server arbitrary bytes from its host: the server must end when the host
 // hangs up.
 func FuzzServerWire(f *testing.F) {
-	run := runRequest(f, &wire.RunRequest{Id: 1, Argv: []string{"true"}, Env: []string{"A=b"}, Stdin: []byte("x"), TimeoutNs: 1,
-		Rlimits: []*wire.Rlimit{{Resource: 1, Soft: 2, Hard: 3}}})
+	run := runRequest(f, &wire.RunRequest{Id: 1, Argv: []string{"true"}, Env: []string{"A=b"}, Stdin: []byte("x"),
+		TimeoutNs: 1,
+		Rlimits:   []*wire.Rlimit{{Resource: 1, Soft: 2, Hard: 3}}})
 	hello := request(f, "Hello", &wire.HelloRequest{Protocol: 1})
 	f.Add(append(frame(1, 1, 0, hello), frame(3, 1, 1, run)...))
 	f.Add(frame(1, 1, 0, request(f, "Signal", &wire.SignalRequest{Id: 1, Signal: 9})))

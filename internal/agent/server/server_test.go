@@ -150,7 +150,8 @@ func restrict(t *testing.T, thread int) {
 func TestHelloAndNow(t *testing.T) {
 	h := serveHere(t)
 	hello, err := h.Hello(t.Context(), &wire.HelloRequest{Protocol: Protocol})
-	if err != nil || hello.Protocol != Protocol || hello.Kernel == "" || hello.MemoryBytes == 0 || int(hello.Cpus) != runtime.NumCPU() {
+	if err != nil || hello.Protocol != Protocol || hello.Kernel == "" || hello.MemoryBytes == 0 ||
+		int(hello.Cpus) != runtime.NumCPU() {
 		t.Errorf("%v, %v", hello, err)
 	}
 	restrict(t, os.Getpid())

@@ -38,7 +38,8 @@ func hostIsThere(fd int) bool {
 
 // session runs an agent on the port until the host hangs up.
 func session(fd uintptr) error {
-	agent, err := syscall.ForkExec("/proc/self/exe", []string{"tare-agent", "stdio"}, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{fd, fd, 2}})
+	agent, err := syscall.ForkExec("/proc/self/exe", []string{"tare-agent", "stdio"},
+		&syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{fd, fd, 2}})
 	if err != nil {
 		return fmt.Errorf("starting an agent for the host: %w", err)
 	}

@@ -161,7 +161,8 @@ func mountRoot(args map[string]string) error {
 			return err
 		}
 	}
-	for from, to := range map[string]string{"/proc/self/fd": "fd", "/proc/self/fd/0": "stdin", "/proc/self/fd/1": "stdout", "/proc/self/fd/2": "stderr"} {
+	for from, to := range map[string]string{"/proc/self/fd": "fd", "/proc/self/fd/0": "stdin", "/proc/self/fd/1": "stdout",
+		"/proc/self/fd/2": "stderr"} {
 		os.Symlink(from, root+"/dev/"+to)
 	}
 	if err := os.Chdir(root); err != nil {

@@ -38,13 +38,16 @@ func Run(t *testing.T, path, image string, known campaign.Known) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.Create(path, map[string][]byte{store.DocCampaign: c.Resolved(), store.DocCampaignYAML: []byte(YAML), store.DocEnvironment: []byte(`{"version": 1}`), store.DocUserland: userland},
-		[]store.Arm{{Name: "native", System: "native", Scenario: "solo"}}, []store.Metric{{Workload: "sysbench-cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}})
+	s, err := store.Create(path, map[string][]byte{store.DocCampaign: c.Resolved(), store.DocCampaignYAML: []byte(YAML),
+		store.DocEnvironment: []byte(`{"version": 1}`), store.DocUserland: userland},
+		[]store.Arm{{Name: "native", System: "native", Scenario: "solo"}},
+		[]store.Metric{{Workload: "sysbench-cpu", Name: "time", Unit: "s", Better: "lower", Primary: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for _, size := range []store.Size{{Workload: "sysbench-cpu", Size: 400, Unit: unit(t, "sysbench-cpu")}, {Workload: "openssl-enc", Size: 40, Unit: unit(t, "openssl-enc")}} {
+	for _, size := range []store.Size{{Workload: "sysbench-cpu", Size: 400, Unit: unit(t, "sysbench-cpu")},
+		{Workload: "openssl-enc", Size: 40, Unit: unit(t, "openssl-enc")}} {
 		if err := s.AddSize(size.Workload, size.Size, size.Unit, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -72,7 +72,8 @@ func answerOf(res *analyze.Result, a analyze.Answer) answer {
 		say("Did not finish " + allOr(failed, len(all)))
 	}
 	if doubted != nil {
-		say(fmt.Sprintf("A serious finding concerns %s on %s", map[bool]string{true: "the figure", false: "the figures"}[len(doubted) == 1], allOr(doubted, len(all))))
+		say(fmt.Sprintf("A serious finding concerns %s on %s",
+			map[bool]string{true: "the figure", false: "the figures"}[len(doubted) == 1], allOr(doubted, len(all))))
 	}
 	return out
 }
@@ -86,7 +87,8 @@ func capital(text string) string {
 func isolated(res *analyze.Result) (out []answer) {
 	classes := map[analyze.Verdict]string{analyze.Costs: "costs", analyze.None: "none", analyze.NotResolved: "open"}
 	for _, a := range report.IsolationAnswers(res) {
-		out = append(out, answer{Arm: a.Arm, Emulated: a.Emulated, Class: classes[a.Worst], Sentences: []string{capital(a.Text) + "."}})
+		out = append(out, answer{Arm: a.Arm, Emulated: a.Emulated, Class: classes[a.Worst],
+			Sentences: []string{capital(a.Text) + "."}})
 	}
 	return out
 }

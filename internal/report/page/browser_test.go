@@ -22,7 +22,8 @@ func TestInBrowser(t *testing.T) {
 	pages := map[string]string{}
 	for name, s := range map[string]synth{
 		"finished": finished(), "empty": {}, "interrupted": {blocks: 6, lacking: true},
-		"hostile": {blocks: 6, lacking: true, says: evil}, "several": {blocks: 10, several: true, bulk: true, ended: string(plan.ReasonBlocks)},
+		"hostile": {blocks: 6, lacking: true, says: evil}, "several": {blocks: 10, several: true, bulk: true,
+			ended: string(plan.ReasonBlocks)},
 	} {
 		pages[name] = render(t, s, Options{})
 	}
@@ -63,7 +64,8 @@ func TestWithKeyboard(t *testing.T) {
 	ctx := pagetest.Browser(t)
 	file := filepath.Join(t.TempDir(), "page.html")
 	must(t, os.WriteFile(file, []byte(render(t, synth{blocks: 6, lacking: true}, Options{})), 0o644))
-	must(t, chromedp.Do(ctx, chromedp.EmulateViewport(1200, 900), chromedp.Navigate("file://"+file), chromedp.KeyEvent(kb.Tab)))
+	must(t, chromedp.Do(ctx, chromedp.EmulateViewport(1200, 900), chromedp.Navigate("file://"+file),
+		chromedp.KeyEvent(kb.Tab)))
 	if first := pagetest.Value[string](t, ctx, `document.activeElement.textContent`); first != "Skip to the answer" {
 		t.Errorf("the first stop is %q", first)
 	}
@@ -90,9 +92,12 @@ func TestWithKeyboard(t *testing.T) {
 	}
 
 	pagetest.Value[bool](t, ctx, `document.querySelectorAll("#w0 table.sortable th button")[1].focus(), true`)
-	must(t, chromedp.Do(ctx, chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Enter), chromedp.SendKeys(chromedp.ID("filter"), "failed kvm")))
-	sorted := pagetest.Value[string](t, ctx, `document.querySelector("#w0 table.sortable tbody th").textContent + " " + document.querySelector("#w0 th[aria-sort]").getAttribute("aria-sort")`)
-	filtered := pagetest.Value[string](t, ctx, `document.getElementById("shown").textContent + " / " + document.querySelectorAll("details.trial:not([hidden])").length`)
+	must(t, chromedp.Do(ctx, chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Enter),
+		chromedp.SendKeys(chromedp.ID("filter"), "failed kvm")))
+	sorted := pagetest.Value[string](t, ctx,
+		`document.querySelector("#w0 table.sortable tbody th").textContent + " " + document.querySelector("#w0 th[aria-sort]").getAttribute("aria-sort")`)
+	filtered := pagetest.Value[string](t, ctx,
+		`document.getElementById("shown").textContent + " / " + document.querySelectorAll("details.trial:not([hidden])").length`)
 	if sorted != "qemu-tcg* descending" {
 		t.Errorf("sorted by mean, falling: %s", sorted)
 	}
@@ -109,7 +114,8 @@ func TestUnpack(t *testing.T) {
 	s := finished()
 	s.says = evil
 	must(t, os.WriteFile(file, []byte(render(t, s, Options{})), 0o644))
-	must(t, chromedp.Do(ctx, chromedp.EmulateViewport(390, 900), chromedp.Navigate("file://"+file), chromedp.SendKeys(chromedp.ID("filter"), "native-control")))
+	must(t, chromedp.Do(ctx, chromedp.EmulateViewport(390, 900), chromedp.Navigate("file://"+file),
+		chromedp.SendKeys(chromedp.ID("filter"), "native-control")))
 	pagetest.Value[bool](t, ctx, `document.querySelector("#packed button").focus(), true`)
 	must(t, chromedp.Do(ctx, chromedp.KeyEvent(kb.Enter)))
 	got := pagetest.Value[string](t, ctx, `(async () => {

@@ -164,7 +164,8 @@ func scalingPlot(id, workload string, all []analyze.Isolation) template.HTML {
 				at := toX + 5*(float64(i)-float64(len(list)-1)/2)
 				s.line(at, y.x(math.Log(p.CILow)), at, y.x(math.Log(p.CIHigh)), "range")
 			}
-			s.dot(toX, toY, 3.5, "dot", fmt.Sprintf("%s: %s× as long as alone with %d guests", c.arm, report.Digits(p.Ratio, 3), p.Guests))
+			s.dot(toX, toY, 3.5, "dot", fmt.Sprintf("%s: %s× as long as alone with %d guests", c.arm, report.Digits(p.Ratio, 3),
+				p.Guests))
 			fromX, fromY = toX, toY
 		}
 		at := labels.place(fromY)
@@ -172,7 +173,8 @@ func scalingPlot(id, workload string, all []analyze.Isolation) template.HTML {
 		s.text(chartWidth-right+13, at+4, "name", shorten(c.arm, 13))
 	}
 	return s.chart(id+"-n", top+height+40, "Slowdown of "+workload+" by the number of guests",
-		"A line for each system: how many times as long its guests take as one alone, by the number of guests at once, both on logarithmic scales. The table below has the same figures.")
+		"A line for each system: how many times as long its guests take as one alone, by the number of guests at once, "+
+			"both on logarithmic scales. The table below has the same figures.")
 }
 
 // labels keeps labels above each other apart.

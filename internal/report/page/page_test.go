@@ -70,12 +70,14 @@ func renderCases(t testing.TB) string {
 			arms = append(arms, store.Arm{Name: a.Arm, System: a.System, Scenario: a.Scenario, Emulated: a.Emulated})
 		}
 		if m := a.Metrics[0]; !slices.ContainsFunc(metrics, func(n store.Metric) bool { return n.Workload == a.Workload }) {
-			metrics = append(metrics, store.Metric{Workload: a.Workload, Name: m.Name, Unit: m.Unit, Better: "lower", Primary: true})
+			metrics = append(metrics, store.Metric{Workload: a.Workload, Name: m.Name, Unit: m.Unit, Better: "lower",
+				Primary: true})
 		}
 	}
 	empty := synth{}.write(t)
 	documents := map[string][]byte{}
-	for _, name := range []string{store.DocCampaign, store.DocCampaignYAML, store.DocEnvironment, store.DocSystems, store.DocUserland} {
+	for _, name := range []string{store.DocCampaign, store.DocCampaignYAML, store.DocEnvironment, store.DocSystems,
+		store.DocUserland} {
 		body, err := empty.Document(name)
 		must(t, err)
 		documents[name] = body
@@ -92,13 +94,21 @@ func renderCases(t testing.TB) string {
 func TestCases(t *testing.T) {
 	text := plain(renderCases(t))
 	for _, want := range []string{
-		"lxc At most 1.2 % on openssl-enc; costs 3.1 % (2.2 … 4.0) on stress-ng-exec; not resolved on dd-write: at most +7.6 %; nothing is known yet about hackbench-pipe and cyclictest.",
-		"not resolved on stress-ng-exec: at most ±6.1 % (these guests only). Did not finish hackbench-pipe. A serious finding concerns the figure on dd-write.",
-		"openssl-enc 1. native, lxc (tied); 3. runc", "By isolation", "openssl-enc in noisy 1. native, lxc (tied)", "By cost beside other guests", "openssl-enc in noisy 1. native@noisy; 2. lxc@noisy",
-		"at most +7.6 % not resolved -2.9 … +7.6 %", "+4.2 % costs ° these guests only", "not resolved: too coarse", "did not finish", "not resolved: one pair", "no control, at most +19.0 %",
-		"° these guests only: fewer than 4 guests of an arm were created", "33.20 ms median 23.10 ms, middle half 19.20 … 31.40 ms", "Single trials of native and its identical control differ by up to 12 % (24 pairs); in this run",
-		"Stalls", "lxc 12 of 180 (6.7 %) +3.0 … +10.8 points more 3.1× 71.20 ms (60.10 … 80.60)", "native 2 of 360 (0.56 %) 1.8× 24.20",
-		"A trial is slow if it is over 1.50 times slower than the median", "No A/A pairs, so no cost or gain is claimed.", "9 more like these", "First trial of a group, openssl-enc +5.2 % (+3.3 … +7.1 %)",
+		"lxc At most 1.2 % on openssl-enc; costs 3.1 % (2.2 … 4.0) on stress-ng-exec; not resolved on dd-write: at most " +
+			"+7.6 %; nothing is known yet about hackbench-pipe and cyclictest.",
+		"not resolved on stress-ng-exec: at most ±6.1 % (these guests only). Did not finish hackbench-pipe. A serious " +
+			"finding concerns the figure on dd-write.",
+		"openssl-enc 1. native, lxc (tied); 3. runc", "By isolation", "openssl-enc in noisy 1. native, lxc (tied)",
+		"By cost beside other guests", "openssl-enc in noisy 1. native@noisy; 2. lxc@noisy",
+		"at most +7.6 % not resolved -2.9 … +7.6 %", "+4.2 % costs ° these guests only", "not resolved: too coarse",
+		"did not finish", "not resolved: one pair", "no control, at most +19.0 %",
+		"° these guests only: fewer than 4 guests of an arm were created",
+		"33.20 ms median 23.10 ms, middle half 19.20 … 31.40 ms",
+		"Single trials of native and its identical control differ by up to 12 % (24 pairs); in this run",
+		"Stalls", "lxc 12 of 180 (6.7 %) +3.0 … +10.8 points more 3.1× 71.20 ms (60.10 … 80.60)",
+		"native 2 of 360 (0.56 %) 1.8× 24.20",
+		"A trial is slow if it is over 1.50 times slower than the median", "No A/A pairs, so no cost or gain is claimed.",
+		"9 more like these", "First trial of a group, openssl-enc +5.2 % (+3.3 … +7.1 %)",
 		"First trial after a thaw, lxc +2.1 %", "1 more metric of openssl-enc", "dd-write 1. runc !; 2. native, lxc (tied)",
 	} {
 		if !strings.Contains(text, want) {
@@ -129,7 +139,8 @@ func TestNoResults(t *testing.T) {
 		t.Error("the page does not say how many are no results")
 	}
 	text := string(unpacked(t, with, `data-trials="([^"]*)"`))
-	if n, m := strings.Count(text, `"status":"discarded"`), strings.Count(text, `"status":"repeat"`); n != 120 || m != 120 {
+	if n, m := strings.Count(text, `"status":"discarded"`), strings.Count(text, `"status":"repeat"`); n != 120 ||
+		m != 120 {
 		t.Errorf("%d discarded and %d repeated trials in the raw table", n, m)
 	}
 }
@@ -139,10 +150,16 @@ func TestNoResults(t *testing.T) {
 func TestCompany(t *testing.T) {
 	text := plain(render(t, synth{blocks: 12, several: true, bulk: true, ended: string(plan.ReasonBlocks)}, Options{}))
 	for _, want := range []string{
-		"How it isolates", "The same beside other guests, each system against its baseline there", "What systems cost beside other guests",
-		"kvm Takes 2.2", "in fit-8, where native takes 2.00 times as long; the slowdown is smaller in 7 more cases.", "qemu-tcg* Emulated: nothing is claimed.", "kvm@fit-8 8 2.2", "density: 2 guests of kvm fit with a slowdown of at most 1.5×; 8 do not: 2.2", "native@noisy 1 + cpu, fork 1.5", "Each guest", "guests at once",
-		"cap: flavor quarter of native@mixed takes 4.10× as long as small", "Slowdown of sysbench-cpu by the number of guests",
-		"By isolation: how much slower than alone", "dd-write in fit-8 1. ", "By memory: what an idle guest takes from the host 1. native, lxc (tied); 3. kvm; 4. qemu-tcg",
+		"How it isolates", "The same beside other guests, each system against its baseline there",
+		"What systems cost beside other guests",
+		"kvm Takes 2.2", "in fit-8, where native takes 2.00 times as long; the slowdown is smaller in 7 more cases.",
+		"qemu-tcg* Emulated: nothing is claimed.", "kvm@fit-8 8 2.2",
+		"density: 2 guests of kvm fit with a slowdown of at most 1.5×; 8 do not: 2.2", "native@noisy 1 + cpu, fork 1.5",
+		"Each guest", "guests at once",
+		"cap: flavor quarter of native@mixed takes 4.10× as long as small",
+		"Slowdown of sysbench-cpu by the number of guests",
+		"By isolation: how much slower than alone", "dd-write in fit-8 1. ",
+		"By memory: what an idle guest takes from the host 1. native, lxc (tied); 3. kvm; 4. qemu-tcg",
 		"host lost", "The host has no KSM.",
 	} {
 		if !strings.Contains(text, want) {
@@ -159,7 +176,8 @@ func TestOverviewIsOfOne(t *testing.T) {
 	res := analyzed(t, synth{blocks: 3, several: true, bulk: true}.write(t))
 	alone, several := matrixOf(res, nil, false), matrixOf(res, nil, true)
 	if len(alone.Columns) != 3 || len(several.Columns) != 12 || len(alone.Rows) != 2 || len(several.Rows[1].Cells) != 12 {
-		t.Errorf("alone %d × %d, beside others %d × %d", len(alone.Rows), len(alone.Columns), len(several.Rows), len(several.Columns))
+		t.Errorf("alone %d × %d, beside others %d × %d", len(alone.Rows), len(alone.Columns), len(several.Rows),
+			len(several.Columns))
 	}
 	if m, _ := metric(res, "sysbench-cpu", "time", func(string) bool { return true }); len(m.Noise) != 5 {
 		t.Errorf("the noise of 5 scenarios: %q", m.Noise)
@@ -189,12 +207,14 @@ func plain(page string) string {
 // pages about findings are only followed on request.
 func TestSelfContained(t *testing.T) {
 	page := render(t, finished(), Options{})
-	link := regexp.MustCompile(`<a href="` + regexp.QuoteMeta(findings.URL("X")[:len(findings.URL("X"))-len("X.md")]) + `[a-z-]+\.md" rel="noreferrer">`)
+	link := regexp.MustCompile(`<a href="` + regexp.QuoteMeta(findings.URL("X")[:len(findings.URL("X"))-len("X.md")]) +
+		`[a-z-]+\.md" rel="noreferrer">`)
 	if !link.MatchString(page) {
 		t.Error("the findings are not explained")
 	}
 	page = link.ReplaceAllString(page, "<a>")
-	for _, m := range regexp.MustCompile(`(?:src|href|action|url)\s*[=(]\s*"?([^"\s>)]+)`).FindAllStringSubmatch(page, -1) {
+	for _, m := range regexp.MustCompile(`(?:src|href|action|url)\s*[=(]\s*"?([^"\s>)]+)`).FindAllStringSubmatch(page,
+		-1) {
 		if !strings.HasPrefix(m[1], "#") && !strings.HasPrefix(m[1], "data:application/gzip;base64,") {
 			t.Errorf("the page refers to %.80s", m[1])
 		}
@@ -257,12 +277,14 @@ func TestEveryTrial(t *testing.T) {
 	text := unpacked(t, page, `data-trials="([^"]*)"`)
 	all := html.UnescapeString(page) + string(text)
 	for n := range 120 {
-		if title, output := fmt.Sprintf("trial %d: ", n+1), fmt.Sprintf("attempt %d\n", n+1); strings.Count(all, title) != 1 ||
+		if title, output := fmt.Sprintf("trial %d: ", n+1), fmt.Sprintf("attempt %d\n", n+1); strings.Count(all,
+			title) != 1 ||
 			!strings.Contains(all, output) && !strings.Contains(all, strings.ReplaceAll(output, "\n", `\n`)) {
 			t.Errorf("trial %d is not there, or twice", n+1)
 		}
 	}
-	if !strings.Contains(plain(page), "The page’s script shows 110 more. tare show example.tare --trial NUMBER prints any trial in full.") {
+	if !strings.Contains(plain(page), "The page’s script shows 110 more. tare show example.tare --trial NUMBER prints "+
+		"any trial in full.") {
 		t.Error("the page does not say how to see the others")
 	}
 }
@@ -276,7 +298,8 @@ func TestEmptyAndInterrupted(t *testing.T) {
 	}
 	s := synth{blocks: 6, lacking: true}
 	text := plain(render(t, s, Options{}))
-	for _, want := range []string{"This run is not finished: it was killed or is still running", "1 interrupted", "Input/output error", "INFO: task blocked"} {
+	for _, want := range []string{"This run is not finished: it was killed or is still running", "1 interrupted",
+		"Input/output error", "INFO: task blocked"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("an interrupted run: %q is not said", want)
 		}
@@ -328,7 +351,8 @@ func TestSamePage(t *testing.T) {
 }
 
 func TestTicks(t *testing.T) {
-	for _, a := range []axis{{low: -0.02, high: 0.02}, {low: -0.4, high: 0.4}, {low: -0.1, high: 2.4}, {low: -1, high: 5}, {low: -20, high: 300}} {
+	for _, a := range []axis{{low: -0.02, high: 0.02}, {low: -0.4, high: 0.4}, {low: -0.1, high: 2.4}, {low: -1, high: 5},
+		{low: -20, high: 300}} {
 		ticks := a.ticks()
 		if len(ticks) < 2 || len(ticks) > 12 {
 			t.Errorf("%d ticks from %v to %v", len(ticks), a.low, a.high)

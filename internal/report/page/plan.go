@@ -54,9 +54,12 @@ func planOf(r *store.Run, c *campaign.Campaign, ctx report.Context, d *data) (pl
 	if !c.Blocks.Fixed() {
 		blocks = fmt.Sprintf("%d to %d", c.Blocks.Min, c.Blocks.Max)
 	}
-	p.Rules = append(p.Rules, [2]string{"Blocks", blocks + " of each workload; in a block all arms run it one right after the other, in a new random order, drawn from the seed"})
+	p.Rules = append(p.Rules, [2]string{"Blocks", blocks + " of each workload; in a block all arms run it one right " +
+		"after the other, in a new random order, drawn from the seed"})
 	if c.Precision > 0 {
-		p.Rules = append(p.Rules, [2]string{"Precision", fmt.Sprintf("± %.3g %%, checked during the run (Chow and Robbins): a workload ends when its interval is that narrow, never because something is significant", 100*c.Precision.Fraction())})
+		p.Rules = append(p.Rules, [2]string{"Precision", fmt.Sprintf("± %.3g %%, checked during the run (Chow and "+
+			"Robbins): a workload ends when its interval is that narrow, never because something is significant",
+			100*c.Precision.Fraction())})
 	}
 	if c.Budget > 0 {
 		p.Rules = append(p.Rules, [2]string{"Budget", c.Budget.String()})
@@ -66,9 +69,11 @@ func planOf(r *store.Run, c *campaign.Campaign, ctx report.Context, d *data) (pl
 	}
 	switch {
 	case c.RecreateEvery > 0:
-		p.Rules = append(p.Rules, [2]string{"Guests", fmt.Sprintf("re-created every %d passes through the workloads", c.RecreateEvery)})
+		p.Rules = append(p.Rules,
+			[2]string{"Guests", fmt.Sprintf("re-created every %d passes through the workloads", c.RecreateEvery)})
 	case c.RecreateEvery == campaign.Auto:
-		p.Rules = append(p.Rules, [2]string{"Guests", "re-created as often as makes the intervals narrowest in the available time"})
+		p.Rules = append(p.Rules, [2]string{"Guests", "re-created as often as makes the intervals narrowest in the " +
+			"available time"})
 	}
 	return p, nil
 }

@@ -63,7 +63,8 @@ func intervalPlot(id string, rows []armRow, m metricView, delta float64) templat
 		s.text(a.from, y+13, "name", r.Name)
 		y += 24
 		if ln := math.Log(max(r.CPURatio, 1e-9)); ln >= a.low && ln <= a.high {
-			s.mark(a.x(math.Log(r.CPURatio)), y, "m0-5l5 5l-5 5l-5-5z", "cpu", fmt.Sprintf("%s: host CPU %s times that of %s", r.Name, report.Digits(r.CPURatio, 3), r.Baseline))
+			s.mark(a.x(math.Log(r.CPURatio)), y, "m0-5l5 5l-5 5l-5-5z", "cpu", fmt.Sprintf("%s: host CPU %s times that of %s",
+				r.Name, report.Digits(r.CPURatio, 3), r.Baseline))
 		}
 		c := r.Comparison
 		if c.Ratio <= 0 {
@@ -79,7 +80,9 @@ func intervalPlot(id string, rows []armRow, m metricView, delta float64) templat
 		}
 		s.dot(a.x(math.Log(c.Ratio)), y, 4.5, "est "+r.Class, fmt.Sprintf("%s: %s %s", r.Name, r.Verdict, r.Interval))
 	}
-	desc := fmt.Sprintf("For each system a point for its overhead in %s, with its interval, and a hollow diamond for its host CPU, on a common scale. The table below has the same figures. The band is ±%.3g %%: too small to matter.", m.Name, 100*delta)
+	desc := fmt.Sprintf("For each system a point for its overhead in %s, with its interval, and a hollow diamond for "+
+		"its host CPU, on a common scale. The table below has the same figures. The band is ±%.3g %%: too small to matter.",
+		m.Name, 100*delta)
 	return s.chart(id, bottom+2, "Overhead of each system on "+m.Workload, desc)
 }
 
@@ -150,9 +153,12 @@ func dotPlot(id string, strips []*strip, m metricView, limit int) (template.HTML
 	}
 	note := ""
 	if binned > 0 {
-		note = fmt.Sprintf("Too many trials to draw each: a mark represents up to %d successive trials, its line from minimum to maximum, its dot at the median.", binned)
+		note = fmt.Sprintf("Too many trials to draw each: a mark represents up to %d successive trials, its line from "+
+			"minimum to maximum, its dot at the median.", binned)
 	}
-	desc := fmt.Sprintf("A strip for each system; each trial is a dot, from left to right in the order of the run. Its height is the value of %s relative to the system's own median. All strips span ±%s %%. The table of the distribution below has the figures.", m.Name, report.Digits(100*math.Expm1(half), 2))
+	desc := fmt.Sprintf("A strip for each system; each trial is a dot, from left to right in the order of the run. Its "+
+		"height is the value of %s relative to the system's own median. All strips span ±%s %%. The table of the "+
+		"distribution below has the figures.", m.Name, report.Digits(100*math.Expm1(half), 2))
 	return s.chart(id, step*float64(len(strips)), "Every trial of "+m.Workload+" in the order of the run", desc), note
 }
 
@@ -184,7 +190,8 @@ func (t *strip) bins(s *svg, n int, x func(int32) float64, place func(float64) (
 		middle, class := place(mid)
 		bottom, _ := place(lo)
 		s.line(at, top, at, bottom, "range")
-		s.dot(at, middle, 1.8, class, fmt.Sprintf("blocks %d to %d: %s … %s", group[0].block+1, group[len(group)-1].block+1, m.figure(lo), m.with(hi)))
+		s.dot(at, middle, 1.8, class, fmt.Sprintf("blocks %d to %d: %s … %s", group[0].block+1, group[len(group)-1].block+1,
+			m.figure(lo), m.with(hi)))
 	}
 	return per
 }

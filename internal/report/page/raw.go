@@ -42,7 +42,8 @@ func (v *view) raw(r *store.Run, d *data, output func(int64) (stdout, stderr [][
 				return rt, err
 			}
 		}
-		rt = rawTrial{Title: report.TrialTitle(t), Text: report.Transcript(t, stdout, stderr, maxStream), Status: t.Status, Omitted: output != nil && !with}
+		rt = rawTrial{Title: report.TrialTitle(t), Text: report.Transcript(t, stdout, stderr, maxStream), Status: t.Status,
+			Omitted: output != nil && !with}
 		return rt, nil
 	}
 	room := maxRaw

@@ -65,7 +65,8 @@ func (s synth) yaml() string {
 	if !s.several {
 		return campaignYAML
 	}
-	return strings.Replace(campaignYAML, "arms:", "  quarter: {vcpus: 1, memory: 512MiB, disk: 1GiB, cpu_cap: 25%}\narms:", 1) + companyYAML
+	return strings.Replace(campaignYAML, "arms:", "  quarter: {vcpus: 1, memory: 512MiB, disk: 1GiB, cpu_cap: 25%}\narms:",
+		1) + companyYAML
 }
 
 // slower is the factor by which other guests slow down a guest with this number on a
@@ -100,7 +101,8 @@ func (s synth) write(t testing.TB) *store.Run {
 	t.Helper()
 	usable := campaign.Limits{Usable: true, CPUCap: true}
 	c, err := campaign.Parse("example.yaml", []byte(s.yaml()), campaign.Known{Systems: map[string]campaign.Limits{
-		"native": usable, "lxc": usable, "kvm": usable, "qemu-tcg": usable, "xen-pv": {Why: "this kernel does not run under Xen " + s.says}}})
+		"native": usable, "lxc": usable, "kvm": usable, "qemu-tcg": usable,
+		"xen-pv": {Why: "this kernel does not run under Xen " + s.says}}})
 	must(t, err)
 	p := plan.New(c, c.Planned())
 	var arms []store.Arm
@@ -119,13 +121,16 @@ func (s synth) write(t testing.TB) *store.Run {
 			store.Metric{Workload: w, Name: "rate", Unit: "1/s", Better: "higher"},
 			store.Metric{Workload: w, Name: "host_cpu", Unit: "s", Probe: true})
 	}
-	env, err := json.Marshal(host.Environment{Version: 1, CPU: host.CPU{Model: "Example CPU 3000" + s.says, Threads: 4, Policies: []host.Policy{{CPUs: "0-3", Driver: "acpi", Governor: "powersave"}}},
-		Kernel: host.Kernel{Release: "6.1.0-18-amd64", Cmdline: s.says}, Virt: host.Virtualization{Role: host.InGuest, Of: "KVM"}})
+	env, err := json.Marshal(host.Environment{Version: 1, CPU: host.CPU{Model: "Example CPU 3000" + s.says, Threads: 4,
+		Policies: []host.Policy{{CPUs: "0-3", Driver: "acpi", Governor: "powersave"}}},
+		Kernel: host.Kernel{Release: "6.1.0-18-amd64", Cmdline: s.says}, Virt: host.Virtualization{Role: host.InGuest,
+			Of: "KVM"}})
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "example.tare")
 	r, err := store.Create(path, map[string][]byte{
-		store.DocCampaign: c.Resolved(), store.DocCampaignYAML: []byte(s.yaml() + "# " + s.says + "\n"), store.DocEnvironment: env,
-		store.DocSystems: []byte(`{}`), store.DocUserland: []byte(`{"key": "abc"}`),
+		store.DocCampaign: c.Resolved(), store.DocCampaignYAML: []byte(s.yaml() + "# " + s.says + "\n"),
+		store.DocEnvironment: env,
+		store.DocSystems:     []byte(`{}`), store.DocUserland: []byte(`{"key": "abc"}`),
 	}, arms, metrics)
 	must(t, err)
 	t.Cleanup(func() { r.Close() })
@@ -141,7 +146,8 @@ func (s synth) write(t testing.TB) *store.Run {
 		must(t, err)
 		if s.several && n < len(arms) {
 			size := map[string]float64{"kvm": 180 << 20, "qemu-tcg": 210 << 20}[a.System] + 6<<20
-			for name, v := range map[string]float64{store.MemoryPSS: size, store.MemoryCharged: 1.2 * size, store.MemoryHost: 1.1 * size} {
+			for name, v := range map[string]float64{store.MemoryPSS: size, store.MemoryCharged: 1.2 * size,
+				store.MemoryHost: 1.1 * size} {
 				must(t, r.AddGuestValue(id, name, "B", v))
 			}
 		}
@@ -157,7 +163,8 @@ func (s synth) write(t testing.TB) *store.Run {
 			arm := p.Arms[ids[trial.Arm]]
 			for member, m := range arm.Guests {
 				epoch := b * epochs / s.blocks
-				attempt := store.Attempt{Session: session, Guest: int64(epoch*len(arms) + ids[trial.Arm] + 1), Block: b, Position: position, Workload: trial.Workload, Arm: ids[trial.Arm], Epoch: epoch, Size: 128,
+				attempt := store.Attempt{Session: session, Guest: int64(epoch*len(arms) + ids[trial.Arm] + 1), Block: b,
+					Position: position, Workload: trial.Workload, Arm: ids[trial.Arm], Epoch: epoch, Size: 128,
 					Member: member, Role: string(m.Role)}
 				if s.warm {
 					for _, status := range []store.Status{store.Discarded, store.Repeat} {
@@ -178,12 +185,14 @@ func (s synth) write(t testing.TB) *store.Run {
 						first = 3 * i
 					}
 				}
-				v := 0.25 * math.Exp(0.004*random.NormFloat64()+0.003*math.Sin(float64(b)/float64(s.blocks)*6)) * slower(arm, member)
+				v := 0.25 * math.Exp(0.004*random.NormFloat64()+0.003*math.Sin(float64(b)/float64(s.blocks)*6)) * slower(arm,
+					member)
 				if c, ok := costs[trial.Workload][arm.Of]; ok {
 					v *= c
 				}
 				o := store.Outcome{Status: store.Done, Values: map[int]float64{first: v, first + 1: 1000 / v, first + 2: v * 1.1},
-					Steps: []store.Step{{Name: "run" + s.says, Timed: true, Argv: []string{"tool", "--go", s.says}, Result: &agent.Result{Stdout: []byte("42 \x1b[31m\n" + s.says), StdoutBytes: 9, HostEnd: 1e9}}}}
+					Steps: []store.Step{{Name: "run" + s.says, Timed: true, Argv: []string{"tool", "--go", s.says},
+						Result: &agent.Result{Stdout: []byte("42 \x1b[31m\n" + s.says), StdoutBytes: 9, HostEnd: 1e9}}}}
 				if string(m.Role) != "" {
 					o.Values = nil
 				}
@@ -226,7 +235,8 @@ func bulkJournal(t testing.TB, path string) (journal, func()) {
 
 func (b *bulk) Begin(a store.Attempt) (int64, error) {
 	b.last++
-	_, err := b.tx.Exec("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", b.last, a.Session, a.Guest, a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, b.last*1e9, a.Member, a.Role)
+	_, err := b.tx.Exec("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", b.last, a.Session, a.Guest,
+		a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, b.last*1e9, a.Member, a.Role)
 	return b.last, err
 }
 

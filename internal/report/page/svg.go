@@ -26,12 +26,14 @@ func (s *svg) line(x1, y1, x2, y2 float64, class string) {
 }
 
 func (s *svg) rect(x, y, w, h float64, class string) {
-	fmt.Fprintf(s, `<rect x="%s" y="%s" width="%s" height="%s" class="%s"/>`, num(x), num(y), num(max(w, 0)), num(h), class)
+	fmt.Fprintf(s, `<rect x="%s" y="%s" width="%s" height="%s" class="%s"/>`, num(x), num(y), num(max(w, 0)), num(h),
+		class)
 }
 
 // dot is a circle. Its title shows when the pointer rests on it.
 func (s *svg) dot(x, y, r float64, class, title string) {
-	fmt.Fprintf(s, `<circle cx="%s" cy="%s" r="%s" class="%s"><title>%s</title></circle>`, num(x), num(y), num(r), class, html.EscapeString(title))
+	fmt.Fprintf(s, `<circle cx="%s" cy="%s" r="%s" class="%s"><title>%s</title></circle>`, num(x), num(y), num(r), class,
+		html.EscapeString(title))
 }
 
 // path is a line through points. Its title shows when the pointer rests on it.
@@ -48,12 +50,14 @@ func (s *svg) path(points [][2]float64, class, title string) {
 
 // mark is a small shape around x, y, given as a path relative to it.
 func (s *svg) mark(x, y float64, path, class, title string) {
-	fmt.Fprintf(s, `<path d="M%s %s%s" class="%s"><title>%s</title></path>`, num(x), num(y), path, class, html.EscapeString(title))
+	fmt.Fprintf(s, `<path d="M%s %s%s" class="%s"><title>%s</title></path>`, num(x), num(y), path, class,
+		html.EscapeString(title))
 }
 
 // chart closes the drawing. Title and description are for screen readers.
 func (s *svg) chart(id string, height float64, title, desc string) template.HTML {
-	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %[1]d %[2]s" role="img" aria-labelledby="%[3]s-t" aria-describedby="%[3]s-d"><title id="%[3]s-t">%[4]s</title><desc id="%[3]s-d">%[5]s</desc>%[6]s</svg>`,
+	return template.HTML(fmt.Sprintf(
+		`<svg viewBox="0 0 %[1]d %[2]s" role="img" aria-labelledby="%[3]s-t" aria-describedby="%[3]s-d"><title id="%[3]s-t">%[4]s</title><desc id="%[3]s-d">%[5]s</desc>%[6]s</svg>`,
 		chartWidth, num(height), id, html.EscapeString(title), html.EscapeString(desc), s.String()))
 }
 

@@ -38,21 +38,27 @@ func (m *metricView) tails(res *analyze.Result, scenarios []string) {
 	}
 	var shown []string
 	for _, t := range res.Tails {
-		if a := res.Arm(t.Arm, m.Workload); t.Workload != m.Workload || t.Metric != m.Name || a == nil || !slices.Contains(scenarios, a.Scenario) {
+		if a := res.Arm(t.Arm, m.Workload); t.Workload != m.Workload || t.Metric != m.Name || a == nil ||
+			!slices.Contains(scenarios, a.Scenario) {
 			continue
 		}
 		if !slices.Contains(shown, t.Baseline) {
 			shown = append(shown, t.Baseline)
-			m.Tails = append(m.Tails, tailRow{Arm: t.Baseline, IsBaseline: true, Slow: slow(t.BaselineSlow, t.BaselineN, t.BaselineShare), Size: size(t.BaselineSize),
-				P95: percentile(t.BaselineP95), P99: percentile(t.BaselineP99)})
+			m.Tails = append(m.Tails,
+				tailRow{Arm: t.Baseline, IsBaseline: true, Slow: slow(t.BaselineSlow, t.BaselineN, t.BaselineShare),
+					Size: size(t.BaselineSize),
+					P95:  percentile(t.BaselineP95), P99: percentile(t.BaselineP99)})
 		}
-		row := tailRow{Arm: t.Arm, More: t.More, Slow: slow(t.Slow, t.N, t.Share), Size: size(t.Size), P95: percentile(t.P95), P99: percentile(t.P99),
+		row := tailRow{Arm: t.Arm, More: t.More, Slow: slow(t.Slow, t.N, t.Share), Size: size(t.Size), P95: percentile(t.P95),
+			P99:        percentile(t.P99),
 			Difference: fmt.Sprintf("%s … %s points", report.Percent(100*t.Low), report.Percent(100*t.High))}
 		for _, c := range res.Comparisons {
-			if c.Workload == t.Workload && c.Metric == t.Metric && c.Arm == t.Arm && c.Baseline == t.Baseline && report.Known(c) {
+			if c.Workload == t.Workload && c.Metric == t.Metric && c.Arm == t.Arm && c.Baseline == t.Baseline &&
+				report.Known(c) {
 				row.Typical = fmt.Sprintf("%s %% (%s)", report.Percent(c.OverheadPercent), report.Interval(c))
 				if c.MeanLow > 0 {
-					row.Mean = fmt.Sprintf("%s %% (%s … %s %%)", report.Percent(100*(c.MeanRatio-1)), report.Percent(100*(c.MeanLow-1)), report.Percent(100*(c.MeanHigh-1)))
+					row.Mean = fmt.Sprintf("%s %% (%s … %s %%)", report.Percent(100*(c.MeanRatio-1)),
+						report.Percent(100*(c.MeanLow-1)), report.Percent(100*(c.MeanHigh-1)))
 				}
 			}
 		}

@@ -222,7 +222,8 @@ func (v *view) status(res *analyze.Result, ctx report.Context, d *data) {
 			trials += fmt.Sprintf(", %d %s", n, s)
 		}
 	}
-	v.Status = [][2]string{{"Measured", report.BlocksText(res)}, {"Trials", trials}, {"Seed", fmt.Sprint(ctx.Seed)}, {"Host", ctx.Host}}
+	v.Status = [][2]string{{"Measured", report.BlocksText(res)}, {"Trials", trials}, {"Seed", fmt.Sprint(ctx.Seed)},
+		{"Host", ctx.Host}}
 	if len(d.sessions) > 0 {
 		v.Status = append(v.Status, [2]string{"Begun", d.sessions[0].Began.Format("2 January 2006, 15:04 MST")},
 			[2]string{"tare", d.sessions[0].Version})
@@ -268,12 +269,14 @@ func matrixOf(res *analyze.Result, titles map[string]string, others bool) (m mat
 		j := slices.IndexFunc(m.Columns, func(k column) bool { return k.Arm == c.Arm })
 		if j < 0 {
 			j = len(m.Columns)
-			m.Columns = append(m.Columns, column{Arm: c.Arm, Baseline: c.Baseline, Emulated: armEmulated(res, c.Arm), Other: others})
+			m.Columns = append(m.Columns, column{Arm: c.Arm, Baseline: c.Baseline, Emulated: armEmulated(res, c.Arm),
+				Other: others})
 		}
 		i := slices.IndexFunc(m.Rows, func(r matrixRow) bool { return r.Workload == c.Workload })
 		if i < 0 {
 			i = len(m.Rows)
-			m.Rows = append(m.Rows, matrixRow{Workload: c.Workload, ID: idOf(res, c.Workload), Title: titleOf(titles, c.Workload), Metric: c.Metric})
+			m.Rows = append(m.Rows, matrixRow{Workload: c.Workload, ID: idOf(res, c.Workload),
+				Title: titleOf(titles, c.Workload), Metric: c.Metric})
 		}
 		r := &m.Rows[i]
 		for len(r.Cells) <= j {
@@ -345,10 +348,12 @@ func effects(res *analyze.Result) (out [][2]string) {
 		return fmt.Sprintf("%s %% (%s … %s %%)", report.Percent(percent), report.Percent(low), report.Percent(high))
 	}
 	for _, p := range res.Positions {
-		out = append(out, [2]string{"First trial of a group, " + p.Workload, figure(p.Percent, p.Low, p.High) + " against later trials"})
+		out = append(out, [2]string{"First trial of a group, " + p.Workload, figure(p.Percent, p.Low, p.High) +
+			" against later trials"})
 	}
 	for _, t := range res.Thaws {
-		out = append(out, [2]string{"First trial after a thaw, " + t.Arm, fmt.Sprintf("%s against one right after it, %d pairs", figure(t.Percent, t.Low, t.High), t.N)})
+		out = append(out, [2]string{"First trial after a thaw, " + t.Arm,
+			fmt.Sprintf("%s against one right after it, %d pairs", figure(t.Percent, t.Low, t.High), t.N)})
 	}
 	return out
 }

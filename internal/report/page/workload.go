@@ -126,7 +126,8 @@ func metric(res *analyze.Result, workload, name string, baseline func(string) bo
 		return map[bool]int{true: 1}[a.Control] - map[bool]int{true: 1}[b.Control]
 	})
 	first := of[0]
-	m = metricView{Workload: workload, Name: name, Better: first.Better, Primary: first.Primary, factor: 1, Unit: first.Unit}
+	m = metricView{Workload: workload, Name: name, Better: first.Better, Primary: first.Primary, factor: 1,
+		Unit: first.Unit}
 	if s := res.Arm(first.Baseline, workload).Metric(name); s != nil {
 		m.factor, m.Unit = report.ScaleFor(first.Unit, s.Median)
 	}
@@ -154,7 +155,8 @@ func metric(res *analyze.Result, workload, name string, baseline func(string) bo
 		if c.Control {
 			r.Verdict, r.Class = "control: identical to "+c.Baseline, "open"
 		} else if cpu := report.CPUTime(res, *c); cpu != nil {
-			r.CPUVerdict, r.CPUClass, r.CPUOfThese = report.ShortVerdict(*cpu), verdictClass(res, *cpu), report.OfTheseGuests(*cpu)
+			r.CPUVerdict, r.CPUClass, r.CPUOfThese = report.ShortVerdict(*cpu), verdictClass(res, *cpu),
+				report.OfTheseGuests(*cpu)
 			m.CPU = true
 		}
 		m.OfThese = m.OfThese || r.OfThese
@@ -188,7 +190,8 @@ func (m metricView) row(res *analyze.Result, arm, baseline string) armRow {
 		}
 		r.Limits = m.figure(s.Min) + " … " + m.figure(s.Max)
 		r.N, r.Least, r.Most = s.N, m.figure(s.Min), m.figure(s.Max)
-		r.P5, r.P25, r.Median, r.P75, r.P95 = m.figure(s.P5), m.figure(s.P25), m.figure(s.Median), m.figure(s.P75), m.figure(s.P95)
+		r.P5, r.P25, r.Median, r.P75, r.P95 = m.figure(s.P5), m.figure(s.P25), m.figure(s.Median), m.figure(s.P75),
+			m.figure(s.P95)
 		if s.Spread > 0 {
 			r.Spread = report.Digits(s.Spread, 3) + "×"
 		}
@@ -196,7 +199,8 @@ func (m metricView) row(res *analyze.Result, arm, baseline string) armRow {
 	cpu, name := hostCPU(a)
 	if cpu != nil {
 		r.CPU, r.CPUSort = report.Digits(cpu.Mean, 3)+" s", fmt.Sprintf("%.6g", cpu.Mean)
-		if base := res.Arm(baseline, m.Workload).Probe(name); base != nil && base.Mean > 0 && cpu.Mean > 0 && arm != baseline {
+		if base := res.Arm(baseline, m.Workload).Probe(name); base != nil && base.Mean > 0 && cpu.Mean > 0 &&
+			arm != baseline {
 			r.CPURatio = cpu.Mean / base.Mean
 			r.CPUTimes = report.Digits(r.CPURatio, 3) + "×"
 		}

@@ -17,58 +17,83 @@ func Cases() *analyze.Result {
 	res := &analyze.Result{
 		Baseline: "native", Blocks: 24, Planned: 24, Alpha: 0.05, Delta: 0.02,
 		Answers: []analyze.Answer{
-			{Arm: "qemu-tcg", System: "qemu-tcg", Emulated: true, Workloads: 1, Costs: []analyze.Claim{{Workload: "openssl-enc", Metric: "time", Percent: 2945, Low: 2745, High: 3160, Ratio: 30.45}}},
+			{Arm: "qemu-tcg", System: "qemu-tcg", Emulated: true, Workloads: 1,
+				Costs: []analyze.Claim{{Workload: "openssl-enc", Metric: "time", Percent: 2945, Low: 2745, High: 3160,
+					Ratio: 30.45}}},
 			{Arm: "lxc", System: "lxc", Workloads: 5, None: []string{"openssl-enc"}, NoneAtMostPercent: 1.24, AtMostPercent: 7.6,
 				Costs: []analyze.Claim{{Workload: "stress-ng-exec", Metric: "rate", Percent: 3.1, Low: 2.2, High: 4, Ratio: 1.031}},
-				Open: []analyze.Claim{{Workload: "dd-write", Metric: "cold-time", Percent: 2.3, Low: -2.9, High: 7.6, Ratio: 1.023}, {Workload: "hackbench-pipe", Metric: "time", Percent: 0.2, Ratio: 1.002},
+				Open: []analyze.Claim{{Workload: "dd-write", Metric: "cold-time", Percent: 2.3, Low: -2.9, High: 7.6, Ratio: 1.023},
+					{Workload: "hackbench-pipe", Metric: "time", Percent: 0.2, Ratio: 1.002},
 					{Workload: "cyclictest", Metric: "p99", Percent: 4, Ratio: 1.04}}, Scope: analyze.ScopeGuests},
-			{Arm: "runc", System: "runc", Workloads: 3, Costs: []analyze.Claim{{Workload: "openssl-enc", Metric: "time", Percent: 4.2, Low: 3, High: 5.4, Ratio: 1.042}},
-				Gains: []analyze.Claim{{Workload: "dd-write", Metric: "cold-time", Percent: -12.1, Low: -14, High: -10.2, Ratio: 0.879}},
-				Open:  []analyze.Claim{{Workload: "stress-ng-exec", Metric: "rate", Percent: -1, Low: -6.1, High: 4.3, Ratio: 0.99}}, AtMostPercent: 6.1, Scope: analyze.ScopeTheseGuests},
+			{Arm: "runc", System: "runc", Workloads: 3,
+				Costs: []analyze.Claim{{Workload: "openssl-enc", Metric: "time", Percent: 4.2, Low: 3, High: 5.4, Ratio: 1.042}},
+				Gains: []analyze.Claim{{Workload: "dd-write", Metric: "cold-time", Percent: -12.1, Low: -14, High: -10.2,
+					Ratio: 0.879}},
+				Open: []analyze.Claim{{Workload: "stress-ng-exec", Metric: "rate", Percent: -1, Low: -6.1, High: 4.3,
+					Ratio: 0.99}}, AtMostPercent: 6.1, Scope: analyze.ScopeTheseGuests},
 		},
 		Rankings: []analyze.Ranking{
-			{Workload: "openssl-enc", Metric: "time", Scenario: "solo", Places: []analyze.Place{{Rank: 1, Arms: []string{"native", "lxc"}}, {Rank: 3, Arms: []string{"runc"}}}},
-			{Workload: "dd-write", Metric: "cold-time", Scenario: "solo", Places: []analyze.Place{{Rank: 1, Arms: []string{"runc"}}, {Rank: 2, Arms: []string{"native", "lxc"}}}},
-			{Workload: "stress-ng-exec", Metric: "rate", Scenario: "solo", Places: []analyze.Place{{Rank: 1, Arms: []string{"runc", "native", "lxc"}}}},
-			{Workload: "openssl-enc", Metric: "time", Scenario: "noisy", Places: []analyze.Place{{Rank: 1, Arms: []string{"native@noisy"}}, {Rank: 2, Arms: []string{"lxc@noisy"}}}},
+			{Workload: "openssl-enc", Metric: "time", Scenario: "solo",
+				Places: []analyze.Place{{Rank: 1, Arms: []string{"native", "lxc"}}, {Rank: 3, Arms: []string{"runc"}}}},
+			{Workload: "dd-write", Metric: "cold-time", Scenario: "solo",
+				Places: []analyze.Place{{Rank: 1, Arms: []string{"runc"}}, {Rank: 2, Arms: []string{"native", "lxc"}}}},
+			{Workload: "stress-ng-exec", Metric: "rate", Scenario: "solo",
+				Places: []analyze.Place{{Rank: 1, Arms: []string{"runc", "native", "lxc"}}}},
+			{Workload: "openssl-enc", Metric: "time", Scenario: "noisy",
+				Places: []analyze.Place{{Rank: 1, Arms: []string{"native@noisy"}}, {Rank: 2, Arms: []string{"lxc@noisy"}}}},
 		},
 		TrialSpread: []analyze.TrialSpread{
-			{Workload: "openssl-enc", Metric: "time", Scenario: "solo", Percent: 11.8, Pairs: 24}, {Workload: "openssl-enc", Metric: "time", Scenario: "noisy", Percent: 31, Pairs: 24},
-			{Workload: "dd-write", Metric: "cold-time", Scenario: "solo", Percent: 260, Pairs: 1}, {Workload: "stress-ng-exec", Metric: "rate", Scenario: "solo", Percent: 4.04, Pairs: 24},
-			{Workload: "hackbench-pipe", Metric: "time", Scenario: "solo", Percent: 0.1, Pairs: 24}, {Workload: "openssl-enc", Metric: analyze.CPUTime, Scenario: "solo", Percent: 2.2, Pairs: 24},
+			{Workload: "openssl-enc", Metric: "time", Scenario: "solo", Percent: 11.8, Pairs: 24},
+			{Workload: "openssl-enc", Metric: "time", Scenario: "noisy", Percent: 31, Pairs: 24},
+			{Workload: "dd-write", Metric: "cold-time", Scenario: "solo", Percent: 260, Pairs: 1},
+			{Workload: "stress-ng-exec", Metric: "rate", Scenario: "solo", Percent: 4.04, Pairs: 24},
+			{Workload: "hackbench-pipe", Metric: "time", Scenario: "solo", Percent: 0.1, Pairs: 24},
+			{Workload: "openssl-enc", Metric: analyze.CPUTime, Scenario: "solo", Percent: 2.2, Pairs: 24},
 		},
 		Tails: []analyze.Tail{
-			{Workload: "dd-write", Metric: "cold-time", Unit: "s", Arm: "lxc", Baseline: "native", Factor: 1.5, N: 180, Slow: 12, Share: 12. / 180, BaselineN: 360, BaselineSlow: 2, BaselineShare: 2. / 360,
+			{Workload: "dd-write", Metric: "cold-time", Unit: "s", Arm: "lxc", Baseline: "native", Factor: 1.5, N: 180, Slow: 12,
+				Share: 12. / 180, BaselineN: 360, BaselineSlow: 2, BaselineShare: 2. / 360,
 				Difference: 0.0611, Low: 0.0298, High: 0.1085, P: 0.0001, PHolm: 0.0004, More: true, Size: 3.12, BaselineSize: 1.8,
-				P95: &analyze.Percentile{Value: 0.0712, Low: 0.0601, High: 0.0806}, BaselineP95: &analyze.Percentile{Value: 0.0242, Low: 0.0231, High: 0.0266},
+				P95: &analyze.Percentile{Value: 0.0712, Low: 0.0601, High: 0.0806}, BaselineP95: &analyze.Percentile{Value: 0.0242,
+					Low: 0.0231, High: 0.0266},
 				BaselineP99: &analyze.Percentile{Value: 0.0311, Low: 0.0271, High: 0.0444}},
-			{Workload: "openssl-enc", Metric: "time", Unit: "s", Arm: "lxc", Baseline: "native", Factor: 1.5, N: 24, BaselineN: 48, BaselineSlow: 1, BaselineShare: 1. / 48,
+			{Workload: "openssl-enc", Metric: "time", Unit: "s", Arm: "lxc", Baseline: "native", Factor: 1.5, N: 24,
+				BaselineN: 48, BaselineSlow: 1, BaselineShare: 1. / 48,
 				Difference: -0.02, Low: -0.11, High: 0.12, P: 1, PHolm: 1, BaselineSize: 1.6},
 		},
-		Positions: []analyze.Position{{Workload: "openssl-enc", Metric: "time", Percent: 5.2, Low: 3.3, High: 7.1, P: 0.0001, PHolm: 0.0005}},
-		Thaws:     []analyze.Thaw{{Arm: "lxc", System: "lxc", N: 40, Percent: 2.1, Low: 0.9, High: 3.3}, {Arm: "native", System: "native", N: 40, Percent: 0.2, Low: -0.6, High: 1}},
+		Positions: []analyze.Position{{Workload: "openssl-enc", Metric: "time", Percent: 5.2, Low: 3.3, High: 7.1, P: 0.0001,
+			PHolm: 0.0005}},
+		Thaws: []analyze.Thaw{{Arm: "lxc", System: "lxc", N: 40, Percent: 2.1, Low: 0.9, High: 3.3},
+			{Arm: "native", System: "native", N: 40, Percent: 0.2, Low: -0.6, High: 1}},
 	}
 	arm := func(name, workload string, wide bool, failed int, metrics ...analyze.SeriesSummary) {
-		a := analyze.ArmResult{Arm: name, Workload: workload, System: name, Flavor: "small", Scenario: "solo", Emulated: name == "qemu-tcg", Failures: failed, Metrics: metrics,
-			Probes: []analyze.SeriesSummary{{Name: model.ProbeHostCPU, Unit: "s", N: 24, Min: 0.1, Mean: 0.119, Max: 0.13, Median: 0.118}}}
+		a := analyze.ArmResult{Arm: name, Workload: workload, System: name, Flavor: "small", Scenario: "solo",
+			Emulated: name == "qemu-tcg", Failures: failed, Metrics: metrics,
+			Probes: []analyze.SeriesSummary{{Name: model.ProbeHostCPU, Unit: "s", N: 24, Min: 0.1, Mean: 0.119, Max: 0.13,
+				Median: 0.118}}}
 		in := model.ParseArmName(name)
 		a.System, a.Scenario = in.Of, in.Scenario
 		a.Metrics[0].Wide = wide
 		res.Arms = append(res.Arms, a)
 	}
 	series := func(name, unit string, v float64) analyze.SeriesSummary {
-		return analyze.SeriesSummary{Name: name, Unit: unit, N: 24, Min: 0.9 * v, Mean: 1.02 * v, Max: 1.4 * v, SD: 0.1 * v, P5: 0.95 * v, P25: 0.97 * v, Median: v, P75: 1.05 * v, P95: 1.2 * v, Spread: 1.4 / 0.9}
+		return analyze.SeriesSummary{Name: name, Unit: unit, N: 24, Min: 0.9 * v, Mean: 1.02 * v, Max: 1.4 * v, SD: 0.1 * v,
+			P5: 0.95 * v, P25: 0.97 * v, Median: v, P75: 1.05 * v, P95: 1.2 * v, Spread: 1.4 / 0.9}
 	}
 	wide := series("cold-time", "s", 0.0231)
-	wide.Min, wide.P5, wide.P25, wide.P75, wide.P95, wide.Max, wide.Mean, wide.Spread = 0.011, 0.012, 0.0192, 0.0314, 0.0712, 0.4, 0.0332, 36.4
+	wide.Min, wide.P5, wide.P25, wide.P75, wide.P95, wide.Max, wide.Mean, wide.Spread = 0.011, 0.012, 0.0192, 0.0314,
+		0.0712, 0.4, 0.0332, 36.4
 	for _, a := range []struct {
 		name string
 		v    float64
-	}{{"native", 0.0834}, {"native-control", 0.0836}, {"lxc", 0.0833}, {"runc", 0.0869}, {"qemu-tcg", 2.549}, {"native@noisy", 0.161}, {"native-control@noisy", 0.164}, {"lxc@noisy", 0.171}} {
+	}{{"native", 0.0834}, {"native-control", 0.0836}, {"lxc", 0.0833}, {"runc", 0.0869}, {"qemu-tcg", 2.549},
+		{"native@noisy", 0.161}, {"native-control@noisy", 0.164}, {"lxc@noisy", 0.171}} {
 		arm(a.name, "openssl-enc", false, 0, series("time", "s", a.v), series(analyze.CPUTime, "s", 0.95*a.v))
 	}
 	for _, name := range []string{"native", "native-control", "lxc", "runc"} {
-		arm(name, "dd-write", name == "lxc", 0, map[bool]analyze.SeriesSummary{true: wide, false: series("cold-time", "s", 0.0202)}[name == "lxc"], series(analyze.CPUTime, "s", 0.0123))
+		arm(name, "dd-write", name == "lxc", 0,
+			map[bool]analyze.SeriesSummary{true: wide, false: series("cold-time", "s", 0.0202)}[name == "lxc"],
+			series(analyze.CPUTime, "s", 0.0123))
 		arm(name, "stress-ng-exec", false, 0, series("rate", "1/s", 1234))
 	}
 	for _, name := range []string{"native", "native-control", "lxc", "runc"} {
@@ -77,12 +102,16 @@ func Cases() *analyze.Result {
 			arm(name, "cyclictest", false, 0, series("p99", "s", 0.0001))
 		}
 	}
-	c := func(workload, metric, name string, percent, low, high float64, verdict analyze.Verdict, more ...func(*analyze.Comparison)) {
+	c := func(workload, metric, name string, percent, low, high float64, verdict analyze.Verdict,
+		more ...func(*analyze.Comparison)) {
 		base, control := "native", strings.HasPrefix(name, "native-control")
 		base = model.ArmName{Of: base, Scenario: model.ParseArmName(name).Scenario}.String()
-		of := analyze.Comparison{Workload: workload, Metric: metric, Unit: res.Arm(base, workload).Metric(metric).Unit, Better: "lower", Primary: metric != analyze.CPUTime, Baseline: base, Arm: name, Control: control,
-			Family: analyze.FamilyPrimary, BaselineControl: strings.Replace(base, "native", "native-control", 1), HasControl: true, N: 24, Incarnations: 8, Units: 8, Scope: analyze.ScopeGuests, DF: 7, Phi: 1.3,
-			Ratio: 1 + percent/100, CILow: 1 + low/100, CIHigh: 1 + high/100, OverheadPercent: percent, FartherPercent: high, MeanRatio: 1.01 + percent/100, MeanLow: 0.99 + low/100, MeanHigh: 1.04 + high/100,
+		of := analyze.Comparison{Workload: workload, Metric: metric, Unit: res.Arm(base, workload).Metric(metric).Unit,
+			Better: "lower", Primary: metric != analyze.CPUTime, Baseline: base, Arm: name, Control: control,
+			Family: analyze.FamilyPrimary, BaselineControl: strings.Replace(base, "native", "native-control", 1),
+			HasControl: true, N: 24, Incarnations: 8, Units: 8, Scope: analyze.ScopeGuests, DF: 7, Phi: 1.3,
+			Ratio: 1 + percent/100, CILow: 1 + low/100, CIHigh: 1 + high/100, OverheadPercent: percent, FartherPercent: high,
+			MeanRatio: 1.01 + percent/100, MeanLow: 0.99 + low/100, MeanHigh: 1.04 + high/100,
 			P: 0.01, PHolm: 0.02, EquivalenceP: 1, EquivalencePHolm: 1, Verdict: verdict, Findings: []string{}}
 		if -low > high {
 			of.FartherPercent = low
@@ -107,7 +136,8 @@ func Cases() *analyze.Result {
 	}
 	of := func(scope analyze.Scope, n int) func(*analyze.Comparison) {
 		return func(c *analyze.Comparison) {
-			c.Scope, c.Units, c.N, c.Incarnations = scope, n, n, map[bool]int{true: 1, false: n}[scope == analyze.ScopeTheseGuests]
+			c.Scope, c.Units, c.N, c.Incarnations = scope, n, n,
+				map[bool]int{true: 1, false: n}[scope == analyze.ScopeTheseGuests]
 		}
 	}
 	doubt := func(ids ...string) func(*analyze.Comparison) {
@@ -115,7 +145,8 @@ func Cases() *analyze.Result {
 	}
 	nothing := func(n int) func(*analyze.Comparison) {
 		return func(c *analyze.Comparison) {
-			c.N, c.Units, c.Scope, c.DF, c.CILow, c.CIHigh, c.FartherPercent, c.MeanRatio, c.MeanLow, c.MeanHigh = n, n, "", 0, 0, 0, 0, 0, 0, 0
+			c.N, c.Units, c.Scope, c.DF, c.CILow, c.CIHigh, c.FartherPercent, c.MeanRatio, c.MeanLow, c.MeanHigh = n, n, "", 0,
+				0, 0, 0, 0, 0, 0
 			if n == 0 {
 				c.Ratio, c.OverheadPercent = 0, 0
 			}
@@ -142,7 +173,8 @@ func Cases() *analyze.Result {
 	c("stress-ng-exec", "rate", "lxc", 3.1, 2.2, 4, analyze.Costs, steady)
 	c("stress-ng-exec", "rate", "runc", -1, -6.1, 4.3, analyze.NotResolved, steady)
 	c("stress-ng-exec", "rate", "native-control", 0.1, -1, 1.2, analyze.NotResolved)
-	c("hackbench-pipe", "time", "lxc", 0.2, 0.2, 0.2, analyze.NotResolved, steady, func(c *analyze.Comparison) { c.Coarse = true })
+	c("hackbench-pipe", "time", "lxc", 0.2, 0.2, 0.2, analyze.NotResolved, steady,
+		func(c *analyze.Comparison) { c.Coarse = true })
 	c("hackbench-pipe", "time", "runc", 0, 0, 0, analyze.NotResolved, nothing(0))
 	c("hackbench-pipe", "time", "native-control", 0, 0, 0, analyze.NotResolved)
 	c("cyclictest", "p99", "lxc", 4, 0, 0, analyze.NotResolved, nothing(1), lone)
@@ -154,32 +186,43 @@ func Cases() *analyze.Result {
 				iso.Comparison = c
 			}
 		}
-		iso.Arm, iso.Baseline, iso.Family, iso.Ratio, iso.CILow, iso.CIHigh, iso.OverheadPercent, iso.FartherPercent = base+"@noisy", base, analyze.FamilyIsolation, 2.05, 1.98, 2.12, 105, 112
+		iso.Arm, iso.Baseline, iso.Family, iso.Ratio, iso.CILow, iso.CIHigh, iso.OverheadPercent, iso.FartherPercent = base+
+			"@noisy", base, analyze.FamilyIsolation, 2.05, 1.98, 2.12, 105, 112
 		res.Isolation = append(res.Isolation, iso)
 	}
 	in("native", analyze.Isolation{Scenario: "noisy", Guests: 1, Neighbours: []string{"cpu"}, Trials: 24})
-	in("lxc", analyze.Isolation{Scenario: "noisy", Guests: 1, Neighbours: []string{"cpu"}, NativeArm: "native@noisy", Native: 1.93, Excess: 1.06, Trials: 24})
+	in("lxc", analyze.Isolation{Scenario: "noisy", Guests: 1, Neighbours: []string{"cpu"}, NativeArm: "native@noisy",
+		Native: 1.93, Excess: 1.06, Trials: 24})
 
 	res.IsolationMatrix = matrix()
 
 	finding := func(severity analyze.Severity, id, workload, arm, text string) {
-		res.Findings = append(res.Findings, analyze.Finding{ID: id, Severity: severity, Workload: workload, Arm: arm, Text: text, Remedy: analyze.KindOf(id).Remedy})
+		res.Findings = append(res.Findings, analyze.Finding{ID: id, Severity: severity, Workload: workload, Arm: arm,
+			Text: text, Remedy: analyze.KindOf(id).Remedy})
 	}
-	finding(analyze.Serious, "emulated", "", "qemu-tcg", "ran on an emulated machine: its timings say nothing about real hardware")
-	finding(analyze.Serious, "cached-writes", "dd-write", "runc", "98 % of what the workload wrote never reached the device in its trial: 28.38 of 1408 MiB did, the flush included")
-	finding(analyze.Warning, "did-not-finish", "hackbench-pipe", "runc", "3 trials did not finish because of the guest, which is a result in itself; the first, in block 3: \x1b[31mno room")
-	finding(analyze.Warning, "no-control", "cyclictest", "", "there are no A/A pairs, so how much this host varies by itself is unknown and no cost or gain is claimed")
+	finding(analyze.Serious, "emulated", "", "qemu-tcg",
+		"ran on an emulated machine: its timings say nothing about real hardware")
+	finding(analyze.Serious, "cached-writes", "dd-write", "runc",
+		"98 % of what the workload wrote never reached the device in its trial: 28.38 of 1408 MiB did, the flush included")
+	finding(analyze.Warning, "did-not-finish", "hackbench-pipe", "runc",
+		"3 trials did not finish because of the guest, which is a result in itself; the first, in block 3: \x1b[31mno room")
+	finding(analyze.Warning, "no-control", "cyclictest", "",
+		"there are no A/A pairs, so how much this host varies by itself is unknown and no cost or gain is claimed")
 	finding(analyze.Warning, "spread", "dd-write", "lxc", "the 95th percentile is 5.93 times the 5th (limit 4)")
 	finding(analyze.Warning, "spread", "cyclictest", "lxc", "the 95th percentile is 4.41 times the 5th (limit 4)")
 	finding(analyze.Warning, "spread", "cyclictest", "runc", "the 95th percentile is 4.1 times the 5th (limit 4)")
-	finding(analyze.Warning, "faster-than-baseline", "dd-write", "runc", "runc is faster than native: -12.1 % (95 % interval -14 … -10.2 %, 24 pairs); first ask what was cached")
+	finding(analyze.Warning, "faster-than-baseline", "dd-write", "runc",
+		"runc is faster than native: -12.1 % (95 % interval -14 … -10.2 %, 24 pairs); first ask what was cached")
 	for i := range 12 {
 		finding(analyze.Warning, "other-load", fmt.Sprintf("w%d", i), "", "0.9 CPUs were busy with something else")
 	}
-	finding(analyze.Warning, "hidden-cpu", "openssl-enc", "lxc", "the guest does not account for 0.0796 s of CPU time per trial")
+	finding(analyze.Warning, "hidden-cpu", "openssl-enc", "lxc",
+		"the guest does not account for 0.0796 s of CPU time per trial")
 	finding(analyze.Info, "steal", "", "", "2.1 % of the time of the host's CPUs was taken away")
-	finding(analyze.Info, "incarnations-differ", "openssl-enc", "lxc", "its guests differ from each other (8 of them, F test, adjusted p = 0.002)")
-	res.Findings = append(res.Findings, analyze.Finding{ID: "no-variation", Severity: analyze.Warning, Workload: "openssl-enc", Metric: "other", Arm: "lxc", Text: "of a metric that is not shown"})
+	finding(analyze.Info, "incarnations-differ", "openssl-enc", "lxc",
+		"its guests differ from each other (8 of them, F test, adjusted p = 0.002)")
+	res.Findings = append(res.Findings, analyze.Finding{ID: "no-variation", Severity: analyze.Warning,
+		Workload: "openssl-enc", Metric: "other", Arm: "lxc", Text: "of a metric that is not shown"})
 	return res
 }
 

@@ -23,8 +23,10 @@ type column struct{ table, key, name string }
 // hostile are SQL expressions of values that a reader might not expect. The text or blob of a change is another.
 var hostile = []string{
 	"NULL", "''", "x''", "x'c328ff00'", "CAST(x'c328ff00' AS TEXT)", "0", "-1", "1", "2147483648", "9223372036854775807",
-	"-9223372036854775808", "0.5", "-0.0", "5e-324", "1.7e308", "9e999", "-9e999", "'NaN'", "'Inf'", "'null'", "'{}'", "'[]'", "'[null]'",
-	"'{\"\":null}'", "'1e999'", "'\"\"'", "hex(zeroblob(100000))", "zeroblob(3000000)", "replace(hex(zeroblob(30000)), '00', '[')",
+	"-9223372036854775808", "0.5", "-0.0", "5e-324", "1.7e308", "9e999", "-9e999", "'NaN'", "'Inf'", "'null'", "'{}'",
+	"'[]'", "'[null]'",
+	"'{\"\":null}'", "'1e999'", "'\"\"'", "hex(zeroblob(100000))", "zeroblob(3000000)",
+	"replace(hex(zeroblob(30000)), '00', '[')",
 	"replace(hex(zeroblob(30000)), '00', '{\"a\":')", "char(27, 91, 50, 74, 0)",
 }
 
@@ -88,7 +90,8 @@ func (v *Values) open(t testing.TB, run []byte) *sql.DB {
 	db, err := sql.Open("sqlite", "file:"+v.path)
 	must(t, err)
 	db.SetMaxOpenConns(1)
-	_, err = db.Exec("PRAGMA synchronous = off; PRAGMA journal_mode = memory; PRAGMA writable_schema = 1; PRAGMA foreign_keys = 0")
+	_, err = db.Exec("PRAGMA synchronous = off; PRAGMA journal_mode = memory; PRAGMA writable_schema = 1; PRAGMA " +
+		"foreign_keys = 0")
 	must(t, err)
 	return db
 }

@@ -26,7 +26,8 @@ func TestVerifiedOn(t *testing.T) {
 		}
 		if !slices.ContainsFunc(rows, func(row string) bool {
 			columns := strings.Split(row, "|")
-			return len(columns) > 5 && strings.Contains(columns[1], "`"+d.Name()+"`") && strings.HasPrefix(strings.TrimSpace(columns[5]), on)
+			return len(columns) > 5 && strings.Contains(columns[1], "`"+d.Name()+"`") &&
+				strings.HasPrefix(strings.TrimSpace(columns[5]), on)
 		}) {
 			t.Errorf("README's table of systems has no row of %s, verified on: %s", d.Name(), on)
 		}

@@ -85,11 +85,13 @@ func TestClient(t *testing.T) {
 	go server.Serve(l)
 	defer server.Close()
 	c := newClient(at)
-	if err := c.call(t.Context(), "GET", "/none", nil, nil); !gone(err) || fault.KindOf(err) != fault.Host || !strings.Contains(err.Error(), "no such container: x") {
+	if err := c.call(t.Context(), "GET", "/none", nil, nil); !gone(err) || fault.KindOf(err) != fault.Host ||
+		!strings.Contains(err.Error(), "no such container: x") {
 		t.Errorf("refused: %v", err)
 	}
 	var echo ulimit
-	if err := c.call(t.Context(), "POST", "/echo", ulimit{"nofile", 1, 2}, &echo); err != nil || echo != (ulimit{"nofile", 1, 2}) {
+	if err := c.call(t.Context(), "POST", "/echo", ulimit{"nofile", 1, 2}, &echo); err != nil ||
+		echo != (ulimit{"nofile", 1, 2}) {
 		t.Errorf("%+v, %v", echo, err)
 	}
 	if err := c.call(t.Context(), "GET", "/nonsense", nil, &echo); err == nil || fault.KindOf(err) != fault.Host {
@@ -109,7 +111,8 @@ func TestSkeleton(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.Symlink("usr/bin", filepath.Join(tree, "bin")), os.WriteFile(filepath.Join(tree, "tare-agent"), []byte("x"), 0o755)); err != nil {
+	if err := errors.Join(os.Symlink("usr/bin", filepath.Join(tree, "bin")),
+		os.WriteFile(filepath.Join(tree, "tare-agent"), []byte("x"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	file, binds, err := skeleton(tree)

@@ -70,7 +70,8 @@ func (d *Driver) Create(ctx context.Context, s *system.Site) (system.Guest, erro
 	if err != nil {
 		return nil, err
 	}
-	g := &guest{engine: d, use: use, client: newClient(socket(use.Dir())), site: s, name: "tare-" + s.ID, log: &system.Tail{}}
+	g := &guest{engine: d, use: use, client: newClient(socket(use.Dir())), site: s, name: "tare-" + s.ID,
+		log: &system.Tail{}}
 	if err := g.start(ctx); err != nil {
 		g.Close() // completes the log
 		if text := strings.TrimSpace(g.log.String()); text != "" {
@@ -93,7 +94,8 @@ func (g *guest) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	binds := append(slices.Clip(base.binds), g.site.DataDir+":/data", g.site.Userland.Agent+":/tare-agent:ro", l.Path+":"+agentSocket)
+	binds := append(slices.Clip(base.binds), g.site.DataDir+":/data", g.site.Userland.Agent+":/tare-agent:ro",
+		l.Path+":"+agentSocket)
 	c, err := g.container(binds)
 	if err != nil {
 		return err

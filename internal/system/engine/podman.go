@@ -24,7 +24,8 @@ func podman(dir string) (system.Command, error) {
 	}
 	return system.Command{
 		Argv: []string{
-			"podman", "--root", filepath.Join(dir, "data"), "--runroot", filepath.Join(dir, "run"), "--tmpdir", filepath.Join(dir, "tmp"),
+			"podman", "--root", filepath.Join(dir, "data"), "--runroot", filepath.Join(dir, "run"), "--tmpdir",
+			filepath.Join(dir, "tmp"),
 			// Without systemd and its journal.
 			"--cgroup-manager=cgroupfs", "--events-backend=file", "--log-level=warn",
 			"system", "service", "--time=0", "unix://" + socket(dir),

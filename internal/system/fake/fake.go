@@ -101,7 +101,8 @@ func (d *Driver) Check(context.Context, *system.Host) system.Status {
 
 func (d *Driver) Capabilities() system.Capabilities {
 	c := system.Capabilities{
-		SameKernel: true, HostMount: true, Freeze: "in memory", Save: "in memory", Memory: "nothing", MemoryInGroup: true, HostBoot: "linux", InMemory: true,
+		SameKernel: true, HostMount: true, Freeze: "in memory", Save: "in memory", Memory: "nothing", MemoryInGroup: true,
+		HostBoot: "linux", InMemory: true,
 	}
 	if d.Change != nil {
 		d.Change(&c)

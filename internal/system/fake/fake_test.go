@@ -109,7 +109,8 @@ func TestScript(t *testing.T) {
 		t.Error(err)
 	}
 	m.Close()
-	want := []string{"create fake-a", "run fake-a a", "run fake-a long", "run fake-a missing", "run fake-a long", "run fake-a a", "close fake-a"}
+	want := []string{"create fake-a", "run fake-a a", "run fake-a long", "run fake-a missing", "run fake-a long",
+		"run fake-a a", "close fake-a"}
 	if got := d.Events(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -35,8 +35,9 @@ func (s *scripted) Hello(context.Context, *wire.HelloRequest) (*wire.HelloRespon
 	}
 	f := s.guest.site.Flavor
 	return &wire.HelloResponse{
-		Protocol: agent.Protocol, Kernel: "Linux " + unix.ByteSliceToString(u.Release[:]), Machine: "fake", Clocksource: "fake",
-		Cpus: uint32(f.VCPUs), MemoryBytes: uint64(f.MemoryBytes), CpuModel: "fake", DataFs: f.DiskFS,
+		Protocol: agent.Protocol, Kernel: "Linux " + unix.ByteSliceToString(u.Release[:]), Machine: "fake",
+		Clocksource: "fake",
+		Cpus:        uint32(f.VCPUs), MemoryBytes: uint64(f.MemoryBytes), CpuModel: "fake", DataFs: f.DiskFS,
 		BeganNs: s.guest.began, ReadyNs: s.guest.began,
 	}, nil
 }

@@ -79,7 +79,8 @@ func (d Driver) Check(ctx context.Context, _ *system.Host) system.Status {
 	if !strings.Contains(string(usage), "-pass-fd") {
 		return system.Unusable(fmt.Sprintf("%s (%s) is too old", path, first), remedy)
 	}
-	return system.Status{Usable: true, Proof: path + ": " + first, Versions: map[string]string{program: strings.TrimPrefix(first, "runsc version ")}}
+	return system.Status{Usable: true, Proof: path + ": " + first,
+		Versions: map[string]string{program: strings.TrimPrefix(first, "runsc version ")}}
 }
 
 func (d Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {

@@ -27,8 +27,9 @@ var configuration = map[string]string{
 	"libvirtd.conf": "unix_sock_dir = %q\nauth_unix_rw = \"none\"\nauth_unix_ro = \"none\"\nlog_outputs = \"3:stderr\"\n",
 	// The image must keep its owner, tare manages the control groups, and no second daemon is
 	// needed for the console.
-	"qemu.conf": "security_driver = \"none\"\nuser = \"root\"\ngroup = \"root\"\ndynamic_ownership = 0\nremember_owner = 0\nnamespaces = []\ncgroup_controllers = []\nstdio_handler = \"file\"\n",
-	"lxc.conf":  "security_driver = \"none\"\n",
+	"qemu.conf": "security_driver = \"none\"\nuser = \"root\"\ngroup = \"root\"\ndynamic_ownership = 0\n" +
+		"remember_owner = 0\nnamespaces = []\ncgroup_controllers = []\nstdio_handler = \"file\"\n",
+	"lxc.conf": "security_driver = \"none\"\n",
 }
 
 func libvirtd(dir string) (system.Command, error) {
@@ -46,7 +47,8 @@ func libvirtd(dir string) (system.Command, error) {
 	}
 	return system.Command{
 		// libvirt's drivers read their configuration from /etc/libvirt, which is hidden.
-		Argv: []string{"/bin/sh", "-c", `cp "$1"/*.conf /etc/libvirt && exec libvirtd --config /etc/libvirt/libvirtd.conf --pid-file "$1/pid"`, "sh", dir},
+		Argv: []string{"/bin/sh", "-c",
+			`cp "$1"/*.conf /etc/libvirt && exec libvirtd --config /etc/libvirt/libvirtd.conf --pid-file "$1/pid"`, "sh", dir},
 		// Without /run there is no D-Bus, over which libvirtd would give systemd process IDs of
 		// tare's PID namespace. The LXC driver refuses a hybrid layout of control groups.
 		Hide: append(append(layout.Hybrid(), "/run"), state...),
@@ -58,7 +60,8 @@ const dialTimeout = 15 * time.Second
 
 // connect connects to libvirt's QEMU or LXC driver in the daemon. The caller disconnects.
 func connect(dir, uri string) (*libvirt.Libvirt, error) {
-	l := libvirt.NewWithDialer(dialers.NewLocal(dialers.WithSocket(filepath.Join(dir, "libvirt-sock")), dialers.WithLocalTimeout(dialTimeout)))
+	l := libvirt.NewWithDialer(dialers.NewLocal(dialers.WithSocket(filepath.Join(dir, "libvirt-sock")),
+		dialers.WithLocalTimeout(dialTimeout)))
 	if err := l.ConnectToURI(libvirt.ConnectURI(uri)); err != nil {
 		return nil, fault.Hostf("libvirtd, %s: %w", uri, err)
 	}

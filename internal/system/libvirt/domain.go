@@ -180,7 +180,8 @@ func (v *domain) images() map[string]string {
 // disown unmounts the files of the image.
 func (v *domain) disown() error {
 	for at := range v.images() {
-		if err := unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+		if err := unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EINVAL) &&
+			!errors.Is(err, unix.ENOENT) {
 			return fault.Hostf("unmounting %s: %w", at, err)
 		}
 	}

@@ -34,7 +34,8 @@ const (
 
 var existingOptions = append([]system.Option{
 	{Name: loginOption, About: "How to log in to the domain: ssh://USER@HOST:PORT, with the options of the system ssh."},
-	{Name: startOption, Values: []string{"no", "yes"}, Default: "no", About: "Start the domain if it is shut off, and shut it down again afterwards."},
+	{Name: startOption, Values: []string{"no", "yes"}, Default: "no",
+		About: "Start the domain if it is shut off, and shut it down again afterwards."},
 }, ssh.Driver{}.Capabilities().Options...)
 
 // Capabilities are those of virtual machines; a container's clock continues while it is frozen.
@@ -50,14 +51,16 @@ func (Existing) Capabilities() system.Capabilities {
 		NetCap:       system.RemoteCap,
 		Remote:       true,
 		OwnUserland:  true,
-		Target:       "libvirt's address and the domain's name: qemu:///system#NAME, xen:///system#NAME, lxc:///system#NAME, qemu+tcp://HOST/system#NAME",
-		Options:      existingOptions,
+		Target: "libvirt's address and the domain's name: qemu:///system#NAME, xen:///system#NAME, " +
+			"lxc:///system#NAME, qemu+tcp://HOST/system#NAME",
+		Options: existingOptions,
 	}
 }
 
 // Check cannot check domains: each arm's target names its own.
 func (Existing) Check(context.Context, *system.Host) system.Status {
-	return system.Status{Usable: true, Proof: "needs nothing here; an arm's target names the domain: target: qemu:///system#NAME"}
+	return system.Status{Usable: true, Proof: "needs nothing here; an arm's target names the domain: target: " +
+		"qemu:///system#NAME"}
 }
 
 // CheckTarget returns an error if text is not a valid target.
@@ -68,7 +71,8 @@ func (Existing) CheckTarget(text string) error {
 
 func parseTarget(text string) (uri *url.URL, name string, err error) {
 	fail := func(why string) (*url.URL, string, error) {
-		return nil, "", fault.Campaignf("target %q: %s; want libvirt's address and the domain's name: qemu:///system#NAME", text, why)
+		return nil, "", fault.Campaignf("target %q: %s; want libvirt's address and the domain's name: qemu:///system#NAME",
+			text, why)
 	}
 	uri, err = url.Parse(text)
 	if err != nil || uri.Scheme == "" || uri.Opaque != "" {
@@ -97,7 +101,8 @@ func (e Existing) Create(ctx context.Context, s *system.Site) (system.Guest, err
 	delete(inside.Options, loginOption)
 	delete(inside.Options, startOption)
 	if inside.Target == "" {
-		return nil, fault.WithRemedy(fault.Campaignf("no login is given for domain %s", name), "options: {login: ssh://root@ADDRESS}")
+		return nil, fault.WithRemedy(fault.Campaignf("no login is given for domain %s", name),
+			"options: {login: ssh://root@ADDRESS}")
 	}
 	g := &existing{uri: uri.String()}
 	err = bounded(func() (err error) {

@@ -42,7 +42,8 @@ func somebodys(t *testing.T) func(system.Request) system.Request {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for _, key := range []string{"host", "user"} {
-		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", in(key)).CombinedOutput(); err != nil {
+		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
+			in(key)).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
@@ -59,7 +60,8 @@ func somebodys(t *testing.T) func(system.Request) system.Request {
 	err = errors.Join(
 		os.Mkdir(in("space"), 0o755),
 		os.WriteFile(in("known"), []byte("[127.0.0.1]:"+port+" "+string(public)), 0o600),
-		os.WriteFile(in("config"), fmt.Appendf(nil, "ListenAddress 127.0.0.1:%s\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n",
+		os.WriteFile(in("config"), fmt.Appendf(nil, "ListenAddress 127.0.0.1:%s\nHostKey %s\nAuthorizedKeysFile %s\n"+
+			"PidFile none\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n",
 			port, in("host"), in("user.pub")), 0o600))
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +95,8 @@ func somebodys(t *testing.T) func(system.Request) system.Request {
 	}
 	return func(f system.Request) system.Request {
 		f.Target = "lxc+unix:///system?socket=" + filepath.Join(at, "libvirt-sock") + "#" + name
-		f.Options = map[string]string{"login": "ssh://root@127.0.0.1:" + port, "key": in("user"), "known_hosts": in("known"), "dir": in("space")}
+		f.Options = map[string]string{"login": "ssh://root@127.0.0.1:" + port, "key": in("user"), "known_hosts": in("known"),
+			"dir": in("space")}
 		return f
 	}
 }
@@ -135,7 +138,8 @@ func TestExisting(t *testing.T) {
 		}{
 			"no such domain": {func(f *system.Request) { f.Target += "x" }, fault.Guest, "No domain with matching name"},
 			"no login":       {func(f *system.Request) { delete(f.Options, "login") }, fault.Campaign, "options: {login:"},
-			"no libvirtd":    {func(f *system.Request) { f.Target = "qemu+unix:///system?socket=/no/such#x" }, fault.Guest, "/no/such"},
+			"no libvirtd": {func(f *system.Request) { f.Target = "qemu+unix:///system?socket=/no/such#x" }, fault.Guest,
+				"/no/such"},
 		} {
 			f := request(systemtest.Request())
 			change.f(&f)
@@ -176,7 +180,8 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-const described = "<domain><devices><disk device='disk'><target dev='vda'/></disk><disk device='cdrom'><target dev='sda'/></disk></devices></domain>"
+const described = "<domain><devices><disk device='disk'><target dev='vda'/></disk><disk device='cdrom'><target " +
+	"dev='sda'/></disk></devices></domain>"
 
 func TestDisks(t *testing.T) {
 	if names, err := disks(described); err != nil || !slices.Equal(names, []string{"vda"}) {

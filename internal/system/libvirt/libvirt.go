@@ -86,7 +86,8 @@ func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
 			return system.Unusable(fmt.Sprintf("libvirtd is only partly installed: %v", err), remedy)
 		}
 	}
-	st := system.Status{Usable: true, Proof: version + ", to be started by tare for itself", Versions: map[string]string{"libvirtd": version}}
+	st := system.Status{Usable: true, Proof: version + ", to be started by tare for itself",
+		Versions: map[string]string{"libvirtd": version}}
 	if d.kind != "kvm" {
 		return st
 	}
@@ -94,7 +95,8 @@ func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
 		return system.Unusable(fmt.Sprintf("no KVM here: %v", err), "see what tare systems says about kvm")
 	}
 	if h.Userland == nil {
-		return system.Unusable("/dev/kvm is there, but tare cannot tell whether a guest boots with it until the userland image is built", "tare image")
+		return system.Unusable("/dev/kvm is there, but tare cannot tell whether a guest boots with it until the userland "+
+			"image is built", "tare image")
 	}
 	took, err := system.Probe(ctx, d, h, probeTimeout)
 	if err != nil {

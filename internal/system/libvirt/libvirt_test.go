@@ -38,9 +38,10 @@ func BenchmarkSystem(b *testing.B) {
 func TestXML(t *testing.T) {
 	s := &system.Site{
 		ID: "r0123456789-a", Dir: "/a&b/'c'", DataDir: "/a&b/<data>",
-		Userland: &system.Userland{Tree: "/tree\"", Disk: "/disk", Kernel: "/kernel", Initramfs: "/initramfs", Agent: "/agent"},
-		Request:  system.Request{Flavor: model.Flavor{VCPUs: 3, MemoryBytes: 512 << 20}},
-		Volume:   &volume.Volume{Device: "/dev/loop7", FS: "xfs"},
+		Userland: &system.Userland{Tree: "/tree\"", Disk: "/disk", Kernel: "/kernel", Initramfs: "/initramfs",
+			Agent: "/agent"},
+		Request: system.Request{Flavor: model.Flavor{VCPUs: 3, MemoryBytes: 512 << 20}},
+		Volume:  &volume.Volume{Device: "/dev/loop7", FS: "xfs"},
 	}
 	for _, d := range []Driver{LXC(), QEMU(), KVM()} {
 		written, err := d.describe(s, s.Dir+"/agent.sock")

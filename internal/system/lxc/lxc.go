@@ -100,7 +100,8 @@ func config(s *system.Site) (string, error) {
 		return "", err
 	}
 	g := s.Group.Name()
-	net := [][2]string{{"lxc.net.0.type", "empty"}, {"lxc.net.0.flags", "up"}} // brings loopback up, which would otherwise be down
+	// brings loopback up, which would otherwise be down
+	net := [][2]string{{"lxc.net.0.type", "empty"}, {"lxc.net.0.flags", "up"}}
 	if s.Port != nil {
 		net = [][2]string{{"lxc.namespace.share.net", s.Port.Namespace}}
 	}

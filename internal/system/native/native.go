@@ -44,9 +44,11 @@ func (d Driver) Capabilities() system.Capabilities {
 func (d Driver) Check(context.Context, *system.Host) system.Status {
 	switch dom0 := xenctl.Dom0(); {
 	case d.dom0 && !dom0:
-		return system.Unusable("this host was not booted as Xen's dom0", "install xen-system-amd64 and boot its entry; or, in emulation: tare lab up xen")
+		return system.Unusable("this host was not booted as Xen's dom0",
+			"install xen-system-amd64 and boot its entry; or, in emulation: tare lab up xen")
 	case dom0 && !d.dom0:
-		return system.Unusable("this host was booted as Xen's dom0: here the system is xen-dom0, not native", "name xen-dom0 in the campaign, or boot without Xen")
+		return system.Unusable("this host was booted as Xen's dom0: here the system is xen-dom0, not native",
+			"name xen-dom0 in the campaign, or boot without Xen")
 	}
 	if d.dom0 { // Xen accounts the cost
 		if _, err := xenctl.Domains(); err != nil {
@@ -153,7 +155,8 @@ func (r *root) devices() error {
 			return fault.Hostf("%w", err)
 		}
 	}
-	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"} {
+	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
+		"stderr": "/proc/self/fd/2"} {
 		if err := os.Symlink(to, filepath.Join(dev, name)); err != nil {
 			return fault.Hostf("%w", err)
 		}

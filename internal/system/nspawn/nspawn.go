@@ -34,7 +34,8 @@ func (Driver) Check(ctx context.Context, h *system.Host) system.Status {
 			"mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified")
 	}
 	first, _, _ := strings.Cut(string(out), "\n")
-	return system.Status{Usable: true, Proof: "systemd-nspawn of " + first, Versions: map[string]string{"systemd": strings.TrimPrefix(first, "systemd ")}}
+	return system.Status{Usable: true, Proof: "systemd-nspawn of " + first,
+		Versions: map[string]string{"systemd": strings.TrimPrefix(first, "systemd ")}}
 }
 
 // hidden are directories of the host that nspawn does not see. In /run it would leave directories.

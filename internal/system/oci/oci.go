@@ -39,7 +39,8 @@ func Bundle(s *system.Site, spec *specs.Spec) (string, error) {
 // they are set on the group above the container.
 func Spec(s *system.Site) (*specs.Spec, error) {
 	tmpfs := func(at, mode string) specs.Mount {
-		return specs.Mount{Destination: at, Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=" + mode}}
+		return specs.Mount{Destination: at, Type: "tmpfs", Source: "tmpfs",
+			Options: []string{"nosuid", "nodev", "mode=" + mode}}
 	}
 	bind := func(from, at string, options ...string) specs.Mount {
 		return specs.Mount{Destination: at, Type: "bind", Source: from, Options: append([]string{"bind"}, options...)}
@@ -70,7 +71,8 @@ func Spec(s *system.Site) (*specs.Spec, error) {
 			{Destination: "/proc", Type: "proc", Source: "proc"},
 			{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}},
 			{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "mode=755"}},
-			{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"}},
+			{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"nosuid", "noexec", "newinstance",
+				"ptmxmode=0666", "mode=0620"}},
 			tmpfs("/dev/shm", "1777"),
 			tmpfs("/tmp", "1777"),
 			tmpfs("/run", "755"),

@@ -23,7 +23,8 @@ func Check(ctx context.Context, runtime string) system.Status {
 		return system.Unusable(fmt.Sprintf("%s is not installed: %v", runtime, err), "apt-get install "+runtime)
 	}
 	first, _, _ := strings.Cut(string(out), "\n")
-	return system.Status{Usable: true, Proof: first, Versions: map[string]string{runtime: strings.TrimPrefix(first, runtime+" version ")}}
+	return system.Status{Usable: true, Proof: first,
+		Versions: map[string]string{runtime: strings.TrimPrefix(first, runtime+" version ")}}
 }
 
 // Run starts a guest with a runtime that has runc's command line. The runtime does not see the

@@ -11,11 +11,13 @@ import (
 
 var options = []system.Option{{
 	Name: "cache", Values: []string{"none", "directsync", "writeback", "writethrough", "unsafe"}, Default: "none",
-	About: "how QEMU caches the data disk; none and directsync bypass the host's page cache, writeback and writethrough fill it " +
+	About: "how QEMU caches the data disk; none and directsync bypass the host's page cache, writeback and writethrough " +
+		"fill it " +
 		"but keep the guest's flushes, unsafe drops the flushes too: it is fast, and what was written is not on the disk",
 }, {
 	Name: "vhost", Values: []string{"auto", "on", "off"}, Default: "auto",
-	About: "who moves the packets of a bridged network: a thread of the host's kernel, or QEMU; auto is on where the host has " + vhostDevice,
+	About: "who moves the packets of a bridged network: a thread of the host's kernel, or QEMU; auto is on where the " +
+		"host has " + vhostDevice,
 }, {
 	Name: "iothread", Values: []string{"on", "off"}, Default: "off",
 	About: "on: the data disk has a thread of its own in QEMU; off: the main loop serves it with all else",
@@ -27,7 +29,8 @@ var options = []system.Option{{
 	About: "on: where KSM runs on the host, it may merge the machine's pages with equal ones of others; off: it may not",
 }, {
 	Name: "balloon", Values: []string{"off", "reporting", "half"}, Default: "off",
-	About: "reporting: the guest tells which pages are free, and QEMU gives them back to the host; half: a balloon takes half of its memory as it boots",
+	About: "reporting: the guest tells which pages are free, and QEMU gives them back to the host; half: a balloon " +
+		"takes half of its memory as it boots",
 }}
 
 const vhostDevice = "/dev/vhost-net"
@@ -56,7 +59,8 @@ func netdev(s *system.Site) string {
 		}
 		return "tap,id=net,script=no,downscript=no,ifname=" + s.Port.Tap + ",vhost=" + moves
 	default: // QEMU's own stack
-		return fmt.Sprintf("user,id=net,net=%s,host=%s,dhcpstart=%s", network.UserAddress.Masked(), network.UserHost, network.UserAddress.Addr())
+		return fmt.Sprintf("user,id=net,net=%s,host=%s,dhcpstart=%s", network.UserAddress.Masked(), network.UserHost,
+			network.UserAddress.Addr())
 	}
 }
 

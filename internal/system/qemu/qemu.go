@@ -86,18 +86,21 @@ func (d Driver) proveKVM(ctx context.Context, h *system.Host, st *system.Status)
 	}
 	f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
 	if err != nil {
-		fail(fmt.Sprintf("no KVM here: %v", err), "switch on VT-x or AMD-V in the firmware, or nested virtualization in the outer hypervisor, then modprobe kvm_intel or kvm_amd")
+		fail(fmt.Sprintf("no KVM here: %v", err), "switch on VT-x or AMD-V in the firmware, or nested virtualization in "+
+			"the outer hypervisor, then modprobe kvm_intel or kvm_amd")
 		return
 	}
 	f.Close()
 	if h.Userland == nil {
-		fail("/dev/kvm is there, but tare cannot tell whether a guest boots with it until the userland image is built", "tare image")
+		fail("/dev/kvm is there, but tare cannot tell whether a guest boots with it until the userland image is built",
+			"tare image")
 		return
 	}
 	took, err := system.Probe(ctx, d, h, probeTimeout())
 	if err != nil {
 		why, _, _ := strings.Cut(err.Error(), "\n")
-		fail("/dev/kvm is there, but no guest boots with it: "+why, "run tare on the host itself, or on one whose hypervisor offers nested VT-x or AMD-V")
+		fail("/dev/kvm is there, but no guest boots with it: "+why,
+			"run tare on the host itself, or on one whose hypervisor offers nested VT-x or AMD-V")
 		return
 	}
 	st.Proof += fmt.Sprintf("; a guest booted with it in %v", took.Round(10*time.Millisecond))
@@ -175,7 +178,8 @@ func (d Driver) commandLine(s *system.Site) []string {
 		"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
 		"-chardev", fmt.Sprintf("socket,id=qmp,fd=%d", qmpFD), "-mon", "chardev=qmp,mode=control",
 		"-device", "virtio-serial-pci",
-		"-chardev", fmt.Sprintf("socket,id=agent,fd=%d", system.AgentFD), "-device", "virtserialport,chardev=agent,name=tare.agent",
+		"-chardev", fmt.Sprintf("socket,id=agent,fd=%d", system.AgentFD), "-device",
+		"virtserialport,chardev=agent,name=tare.agent",
 	}
 	if s.Volume != nil {
 		args = append(args,
@@ -184,7 +188,8 @@ func (d Driver) commandLine(s *system.Site) []string {
 		kernelArgs = append(kernelArgs, "tare.root=vda", "tare.data=vdb:"+s.Volume.FS)
 	}
 	if s.Setting(options, "hugepages") == "on" {
-		args = append(args, "-object", fmt.Sprintf("memory-backend-memfd,id=ram,size=%dM,hugetlb=on,prealloc=on", f.MemoryBytes>>20), "-machine", "memory-backend=ram")
+		args = append(args, "-object", fmt.Sprintf("memory-backend-memfd,id=ram,size=%dM,hugetlb=on,prealloc=on",
+			f.MemoryBytes>>20), "-machine", "memory-backend=ram")
 	}
 	switch s.Setting(options, "balloon") {
 	case "reporting":
@@ -200,7 +205,8 @@ func (d Driver) commandLine(s *system.Site) []string {
 		args = append(args, "-netdev", net, "-device", "virtio-net-pci,netdev=net"+mac)
 		kernelArgs = append(kernelArgs, system.NetworkParameter("eth0", s))
 	}
-	return append(args, "-kernel", s.Userland.Kernel, "-initrd", s.Userland.Initramfs, "-append", strings.Join(kernelArgs, " "))
+	return append(args, "-kernel", s.Userland.Kernel, "-initrd", s.Userland.Initramfs, "-append",
+		strings.Join(kernelArgs, " "))
 }
 
 type guest struct {

@@ -54,7 +54,8 @@ func TestCache(t *testing.T) {
 				t.Fatal(err)
 			}
 			res, err := m.Agent.Run(t.Context(), agent.Command{
-				Argv: []string{"dd", "if=/dev/zero", "of=data", "bs=1M", "count=32", "conv=fsync"}, Env: system.AgentEnv, Dir: m.DataDir(),
+				Argv: []string{"dd", "if=/dev/zero", "of=data", "bs=1M", "count=32", "conv=fsync"}, Env: system.AgentEnv,
+				Dir: m.DataDir(),
 			})
 			if err != nil || res.ExitCode != 0 {
 				t.Fatalf("%+v, %v", res, err)
@@ -99,8 +100,10 @@ func TestOwnFile(t *testing.T) {
 		}
 	}()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	script := fmt.Sprintf("dd if=/dev/urandom of=a bs=1M count=8 conv=fsync && sysctl -q vm.drop_caches=3 && cksum <a >b && cksum <a | cmp - b && cat </dev/tcp/%s/%s", m.HostAddress(), port)
-	r, err := m.Agent.Run(t.Context(), agent.Command{Argv: []string{"bash", "-c", script}, Env: system.AgentEnv, Dir: m.DataDir(), OutputLimit: 1 << 16})
+	script := fmt.Sprintf("dd if=/dev/urandom of=a bs=1M count=8 conv=fsync && sysctl -q vm.drop_caches=3 && cksum <a "+
+		">b && cksum <a | cmp - b && cat </dev/tcp/%s/%s", m.HostAddress(), port)
+	r, err := m.Agent.Run(t.Context(), agent.Command{Argv: []string{"bash", "-c", script}, Env: system.AgentEnv,
+		Dir: m.DataDir(), OutputLimit: 1 << 16})
 	if err != nil || r.ExitCode != 0 || string(r.Stdout) != "good day" {
 		t.Errorf("%v, %+v\n%s%s", err, r, r.Stdout, r.Stderr)
 	}
@@ -138,7 +141,8 @@ func TestBalloon(t *testing.T) {
 			script := fmt.Sprintf("dd if=/dev/zero bs=%d count=1 | { sleep 3; cat >/dev/null; }", allocated)
 			ended := make(chan error, 1)
 			go func() {
-				r, err := m.Agent.Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", script}, Env: system.AgentEnv, Dir: m.DataDir()})
+				r, err := m.Agent.Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", script}, Env: system.AgentEnv,
+					Dir: m.DataDir()})
 				if err == nil && r.ExitCode != 0 {
 					err = fmt.Errorf("%+v", r)
 				}
@@ -220,7 +224,8 @@ func TestMerging(t *testing.T) {
 }
 
 func TestCommandLine(t *testing.T) {
-	s := &system.Site{ID: "x", Userland: &system.Userland{}, Volume: &volume.Volume{Device: "/dev/a,b", Format: "raw", FS: "xfs"}}
+	s := &system.Site{ID: "x", Userland: &system.Userland{}, Volume: &volume.Volume{Device: "/dev/a,b", Format: "raw",
+		FS: "xfs"}}
 	s.Flavor = model.Flavor{VCPUs: 1, MemoryBytes: 256 << 20}
 	s.Options = map[string]string{"hugepages": "on", "cache": "directsync"}
 	line := KVM().commandLine(s)

@@ -32,7 +32,8 @@ func speak(t *testing.T, lines ...string) net.Conn {
 }
 
 func TestMonitor(t *testing.T) {
-	m, version, err := newMonitor(t.Context(), speak(t, greeting, `{"return": {}}`, `{"event": "STOP"}`+"\n"+`{"return": {"running": true}}`))
+	m, version, err := newMonitor(t.Context(),
+		speak(t, greeting, `{"return": {}}`, `{"event": "STOP"}`+"\n"+`{"return": {"running": true}}`))
 	if err != nil || version != "7.2.1 Debian" {
 		t.Fatalf("%q, %v", version, err)
 	}
@@ -62,7 +63,8 @@ func TestMonitorThatMisbehaves(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	silent, _ := net.Pipe()
-	for name, conn := range map[string]net.Conn{"silence": silent, "no greeting": speak(t, `{"return": {}}`), "nothing": speak(t)} {
+	for name, conn := range map[string]net.Conn{"silence": silent, "no greeting": speak(t, `{"return": {}}`),
+		"nothing": speak(t)} {
 		if _, _, err := newMonitor(ctx, conn); fault.KindOf(err) != fault.Guest {
 			t.Errorf("%s: %v", name, err)
 		}

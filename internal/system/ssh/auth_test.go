@@ -36,7 +36,8 @@ func door(t *testing.T, password string, key ssh.PublicKey, hostKeys ...ssh.Sign
 			}
 			return nil, errors.New("no")
 		},
-		KeyboardInteractiveCallback: func(_ ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
+		KeyboardInteractiveCallback: func(_ ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions,
+			error) {
 			answers, err := ask("", "", []string{"Password: "}, []bool{false})
 			if err == nil && password != "" && len(answers) == 1 && answers[0] == password {
 				return nil, nil
@@ -128,7 +129,8 @@ func TestAgent(t *testing.T) {
 	write(t, path+".pub", ssh.MarshalAuthorizedKey(mine.PublicKey()))
 	withKey := set
 	withKey.key = "~/locked"
-	if err := enter(t, withKey); err == nil || !strings.Contains(err.Error(), "passphrase") || fault.RemedyOf(err) != "ssh-add "+path {
+	if err := enter(t, withKey); err == nil || !strings.Contains(err.Error(), "passphrase") ||
+		fault.RemedyOf(err) != "ssh-add "+path {
 		t.Errorf("a key with a passphrase: %v", err)
 	}
 

@@ -129,7 +129,8 @@ func start(ctx context.Context, l *loggedIn, s *system.Site) (*guest, error) {
 	if err != nil {
 		return nil, fault.Guestf("opening a session: %w", err)
 	}
-	g := &guest{login: l, session: session, command: l.shell(script(l.set.dir, s.ID)), log: &system.Tail{}, exited: make(chan struct{})}
+	g := &guest{login: l, session: session, command: l.shell(script(l.set.dir, s.ID)), log: &system.Tail{},
+		exited: make(chan struct{})}
 	session.Stderr = g.log
 	stdin, err1 := session.StdinPipe()
 	stdout, err2 := session.StdoutPipe()
@@ -287,6 +288,7 @@ func (g *guest) Close() error {
 func removal(dir string) string {
 	d := quote(dir)
 	wait := `i=0; while [ -e ` + d + ` ] && [ $i -lt 30 ]; do i=$((i+1)); sleep 0.1; done; `
-	return wait + `if [ -e ` + d + ` ]; then for p in /proc/[0-9]*; do case $(readlink $p/exe) in ` + d + `/*) kill -9 ${p#/proc/};; esac; done; ` +
+	return wait + `if [ -e ` + d + ` ]; then for p in /proc/[0-9]*; do case $(readlink $p/exe) in ` + d +
+		`/*) kill -9 ${p#/proc/};; esac; done; ` +
 		wait + `rm -rf ` + d + `; fi; [ ! -e ` + d + ` ]`
 }

@@ -62,16 +62,19 @@ func (k *knownHosts) check(address string, remote net.Addr, key ssh.PublicKey) e
 	var revoked *knownhosts.RevokedError
 	switch {
 	case errors.As(err, &revoked):
-		return fault.Hostf("the host key of %s (%s) was revoked in %s:%d", name, shown, revoked.Revoked.Filename, revoked.Revoked.Line)
+		return fault.Hostf("the host key of %s (%s) was revoked in %s:%d", name, shown, revoked.Revoked.Filename,
+			revoked.Revoked.Line)
 	case !errors.As(err, &known):
 		return fault.Hostf("the host key of %s (%s): %w", name, shown, err)
 	case len(known.Want) == 0:
 		return fault.WithRemedy(fault.Hostf("the host key of %s is not known: the machine presents %s", name, shown),
-			"compare that with ssh-keygen -lf /etc/ssh/ssh_host_%s_key.pub on the machine, then: ssh-keyscan -p %s -t %s %s >> %s",
+			"compare that with ssh-keygen -lf /etc/ssh/ssh_host_%s_key.pub on the machine, then: ssh-keyscan -p %s -t %s "+
+				"%s >> %s",
 			keyWord(key), k.set.port, keyWord(key), k.set.host, k.file)
 	}
 	w := known.Want[0]
-	return fault.WithRemedy(fault.Hostf("the host key of %s has changed: the machine presents %s, but %s:%d has %s %s; the machine was reinstalled, or another one answers in its place",
+	return fault.WithRemedy(fault.Hostf("the host key of %s has changed: the machine presents %s, but %s:%d has %s %s; "+
+		"the machine was reinstalled, or another one answers in its place",
 		name, shown, w.Filename, w.Line, w.Key.Type(), ssh.FingerprintSHA256(w.Key)),
 		"only if you know why: ssh-keygen -f %s -R '%s', and add the new key", w.Filename, name)
 }

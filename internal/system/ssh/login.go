@@ -72,7 +72,8 @@ func explain(ctx context.Context, set settings, auth *authMethods, err error) er
 		return known
 	case strings.Contains(err.Error(), "unable to authenticate"):
 		return fault.WithRemedy(fault.Hostf("%s refuses the login; tried: %s", set.target, strings.Join(auth.tried, "; ")),
-			"ssh-copy-id -p %s %s@%s, or give the arm option key or password_env; under sudo, keep the SSH agent: sudo --preserve-env=SSH_AUTH_SOCK", set.port, set.user, set.host)
+			"ssh-copy-id -p %s %s@%s, or give the arm option key or password_env; under sudo, keep the SSH agent: sudo "+
+				"--preserve-env=SSH_AUTH_SOCK", set.port, set.user, set.host)
 	}
 	return fault.Hostf("%s: %w", set.target, err)
 }
@@ -118,7 +119,8 @@ func authentication(set settings) (*authMethods, error) {
 		case errors.As(err, &locked):
 			if signers = ofFile(signers, path); signers == nil {
 				a.close()
-				return nil, fault.WithRemedy(fault.Hostf("%s has a passphrase, and the SSH agent does not have it", path), "ssh-add %s", path)
+				return nil, fault.WithRemedy(fault.Hostf("%s has a passphrase, and the SSH agent does not have it", path),
+					"ssh-add %s", path)
 			}
 		case err != nil:
 			a.close()

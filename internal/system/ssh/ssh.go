@@ -23,11 +23,16 @@ type Driver struct{}
 func (Driver) Name() string { return "ssh" }
 
 var options = []system.Option{
-	{Name: "dir", Default: "/var/tmp", About: "Directory of the machine in which a fresh one is made for the agent and the data, and removed again."},
-	{Name: "key", About: "File of the private key. Absent: the keys of the SSH agent, then ~/.ssh/id_ed25519, id_ecdsa and id_rsa."},
-	{Name: "password_env", About: "Name of the environment variable that holds the password. Absent: no password is tried."},
+	{Name: "dir", Default: "/var/tmp", About: "Directory of the machine in which a fresh one is made for the agent and " +
+		"the data, and removed again."},
+	{Name: "key", About: "File of the private key. Absent: the keys of the SSH agent, then ~/.ssh/id_ed25519, id_ecdsa " +
+		"and id_rsa."},
+	{Name: "password_env", About: "Name of the environment variable that holds the password. Absent: no password " +
+		"is tried."},
 	{Name: "known_hosts", About: "File of the known host keys. Absent: ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts."},
-	{Name: "sudo", Values: []string{"no", "yes"}, Default: "no", About: "Become root on the machine with sudo, which must not ask for a password; workloads that drop caches need root."},
+	{Name: "sudo", Values: []string{"no", "yes"}, Default: "no",
+		About: "Become root on the machine with sudo, which must not ask for a password; workloads that drop caches " +
+			"need root."},
 }
 
 func (Driver) Capabilities() system.Capabilities {
@@ -45,7 +50,8 @@ func (Driver) Capabilities() system.Capabilities {
 
 // Check cannot check machines: each arm's target names its own.
 func (Driver) Check(context.Context, *system.Host) system.Status {
-	return system.Status{Usable: true, Proof: "needs nothing here; an arm's target names the machine: target: ssh://USER@HOST"}
+	return system.Status{Usable: true, Proof: "needs nothing here; an arm's target names the machine: target: " +
+		"ssh://USER@HOST"}
 }
 
 // CheckTarget returns an error if text is not a valid target.

@@ -66,7 +66,8 @@ func TestRemoved(t *testing.T) {
 			}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := g.Agent.Run(context.Background(), agent.Command{Argv: []string{"sleep", "1000.125"}, Env: system.AgentEnv, Dir: g.DataDir()})
+				_, err := g.Agent.Run(context.Background(), agent.Command{Argv: []string{"sleep", "1000.125"}, Env: system.AgentEnv,
+					Dir: g.DataDir()})
 				ended <- err
 			}()
 			time.Sleep(100 * time.Millisecond)
@@ -128,8 +129,10 @@ func TestRefusals(t *testing.T) {
 		kind          fault.Kind
 		want          []string
 	}{
-		"unknown":   {"known_hosts", in("none"), "", fault.Host, []string{"is not known", "ssh-ed25519 SHA256:", "ssh-keyscan -p " + m.port + " -t ed25519 127.0.0.1 >> " + in("none")}},
-		"changed":   {"known_hosts", in("changed"), "", fault.Host, []string{"another one", in("changed") + ":1", "-R '" + address + "'"}},
+		"unknown": {"known_hosts", in("none"), "", fault.Host, []string{"is not known", "ssh-ed25519 SHA256:",
+			"ssh-keyscan -p " + m.port + " -t ed25519 127.0.0.1 >> " + in("none")}},
+		"changed": {"known_hosts", in("changed"), "", fault.Host,
+			[]string{"another one", in("changed") + ":1", "-R '" + address + "'"}},
 		"revoked":   {"known_hosts", in("revoked"), "", fault.Host, []string{"revoked"}},
 		"key":       {"key", in("another"), "", fault.Host, []string{"refuses the login", in("another"), "ssh-copy-id"}},
 		"no key":    {"key", in("no-key"), "", fault.Campaign, []string{in("no-key")}},
@@ -194,7 +197,8 @@ func TestTargets(t *testing.T) {
 			if err != nil || got.String() != want {
 				t.Errorf("%q: %v, %v, not %s", text, got, err, want)
 			}
-		} else if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret@") && want == "" {
+		} else if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret@") &&
+			want == "" {
 			t.Errorf("%q: %v, %v, not %s", text, got, err, want)
 		}
 	}

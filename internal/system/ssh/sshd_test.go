@@ -80,7 +80,8 @@ func startSSHD(t *testing.T) *machine {
 	if err := os.Mkdir(in("space"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, in("config"), fmt.Appendf(nil, "ListenAddress 127.0.0.1:%s\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n",
+	write(t, in("config"), fmt.Appendf(nil, "ListenAddress 127.0.0.1:%s\nHostKey %s\nAuthorizedKeysFile %s\n"+
+		"PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n",
 		m.port, in("host"), in("authorized")))
 	m.request = func(f system.Request) system.Request {
 		f.Target = "ssh://root@127.0.0.1:" + m.port

@@ -20,7 +20,8 @@ func Bench(b *testing.B, d system.Driver) {
 	m := Launch(b, d, "bench", Request())
 	run := func(b *testing.B, argv ...string) *agent.Result {
 		b.Helper()
-		r, err := m.Agent.Run(b.Context(), agent.Command{Argv: argv, Env: system.AgentEnv, Dir: m.DataDir(), Timeout: time.Minute})
+		r, err := m.Agent.Run(b.Context(), agent.Command{Argv: argv, Env: system.AgentEnv, Dir: m.DataDir(),
+			Timeout: time.Minute})
 		if err != nil || r.ExitCode != 0 {
 			b.Fatal(err, r)
 		}
@@ -68,7 +69,8 @@ func ownCPU(b *testing.B) time.Duration {
 
 // emptyTrial goes through a trial as a run does, except for the journal, which package store
 // measures.
-func emptyTrial(b *testing.B, m *system.Machine, watch *probe.Watch, p *phases, run func(*testing.B, ...string) *agent.Result) {
+func emptyTrial(b *testing.B, m *system.Machine, watch *probe.Watch, p *phases,
+	run func(*testing.B, ...string) *agent.Result) {
 	must := func(err error) {
 		if err != nil {
 			b.Fatal(err)

@@ -128,7 +128,8 @@ func (s suite) start(t *testing.T) {
 	if hello.CPUs != f.VCPUs {
 		t.Errorf("the guest may use %d CPUs, want %d", hello.CPUs, f.VCPUs)
 	}
-	if !caps.MemoryInGroup && (hello.MemoryBytes > uint64(f.MemoryBytes) || hello.MemoryBytes < uint64(f.MemoryBytes)*3/4) {
+	if !caps.MemoryInGroup && (hello.MemoryBytes > uint64(f.MemoryBytes) ||
+		hello.MemoryBytes < uint64(f.MemoryBytes)*3/4) {
 		t.Errorf("the guest has %d MiB of memory, want about %d", hello.MemoryBytes>>20, f.MemoryBytes>>20)
 	}
 	var u unix.Utsname
@@ -138,7 +139,8 @@ func (s suite) start(t *testing.T) {
 	if same := strings.Contains(hello.Kernel, unix.ByteSliceToString(u.Release[:])); same != caps.SameKernel {
 		t.Errorf("the guest's kernel is %q, but same_kernel is %v", hello.Kernel, caps.SameKernel)
 	}
-	r := s.sh(t, "touch /usr/x 2>/dev/null && echo root is writable; touch /data/x && rm /data/x && touch /tmp/x /dev/shm/x && echo x >/dev/null && ls -A /data | grep -v lost+found; true")
+	r := s.sh(t, "touch /usr/x 2>/dev/null && echo root is writable; touch /data/x && rm /data/x && touch /tmp/x "+
+		"/dev/shm/x && echo x >/dev/null && ls -A /data | grep -v lost+found; true")
 	if out := string(r.Stdout); out != "" {
 		t.Errorf("the userland is not as it should be: %s%s", out, r.Stderr)
 	}
@@ -281,7 +283,8 @@ func (s suite) freeze(t *testing.T) {
 		t.Fatal(err)
 	}
 	stood := before.Offset - after.Offset
-	if stops := s.d.Capabilities().StopsClock; stops && stood < stands*9/10 || !stops && stood.Abs() > rest/10+before.Delay+after.Delay {
+	if stops := s.d.Capabilities().StopsClock; stops && stood < stands*9/10 || !stops &&
+		stood.Abs() > rest/10+before.Delay+after.Delay {
 		t.Errorf("stops_clock is %v, but over %v of freezing the guest's clock stood still for %v", stops, stands, stood)
 	}
 	s.sh(t, "true")
@@ -361,7 +364,8 @@ func (s suite) memory(t *testing.T, h *system.Host) {
 	more := 3 * half
 	if s.d.Capabilities().OOMEndsGuest {
 		m := launch(t, s.d, h, "memory", Request())
-		_, err := m.Agent.Run(timeout(t), agent.Command{Argv: []string{"sh", "-c", fmt.Sprintf(hold, more)}, Env: system.AgentEnv})
+		_, err := m.Agent.Run(timeout(t), agent.Command{Argv: []string{"sh", "-c", fmt.Sprintf(hold, more)},
+			Env: system.AgentEnv})
 		if err == nil || fault.KindOf(err) != fault.Guest {
 			t.Errorf("a guest out of memory gave: %v", err)
 		}

@@ -95,7 +95,8 @@ func Crowd(t *testing.T, d system.Driver) {
 	for _, pid := range ourselves() {
 		resident += residentBytes(t, pid)
 	}
-	t.Logf("%d guests in %v; started %v (median) and %v (the last) after the instant; tare holds %d MiB", n, launched.Round(time.Millisecond), late[n/2], late[n-1], resident>>20)
+	t.Logf("%d guests in %v; started %v (median) and %v (the last) after the instant; tare holds %d MiB", n,
+		launched.Round(time.Millisecond), late[n/2], late[n-1], resident>>20)
 	// With eight guests, the race detector and garbage of earlier tests hide what a guest costs.
 	if n == soakCrowd && resident > crowdMemory {
 		t.Errorf("tare holds %d MiB with %d guests", resident>>20, n)

@@ -56,7 +56,8 @@ func (s suite) idle(t *testing.T) {
 		}
 		shares = append(shares, fmt.Sprintf("%.2f %%: %v", 100*share, used))
 	}
-	t.Errorf("beside a frozen guest its system uses more than %.1f %% of a CPU:\n%s", 100*idleShare, strings.Join(shares, "\n"))
+	t.Errorf("beside a frozen guest its system uses more than %.1f %% of a CPU:\n%s", 100*idleShare,
+		strings.Join(shares, "\n"))
 }
 
 // spent is CPU time so far, by process.

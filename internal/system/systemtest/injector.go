@@ -87,7 +87,8 @@ func mapShared(fd int) (*shared, error) {
 
 // filterCalls installs the filter in all threads and returns its listener.
 func filterCalls(calls []int) (int, error) {
-	const load, equal, answer = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_RET | unix.BPF_K
+	const load, equal, answer = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K,
+		unix.BPF_RET | unix.BPF_K
 	program := []unix.SockFilter{{Code: load, K: 0}} // the call's number
 	for i, call := range calls {
 		program = append(program, unix.SockFilter{Code: equal, K: uint32(call), Jt: uint8(len(calls) - i)})

@@ -77,14 +77,16 @@ func (s suite) serve(t *testing.T) (said func() string) {
 	out := make(chan string, 1)
 	script := fmt.Sprintf(tcpServer, tcpPort, s.exchanged())
 	go func() {
-		r, err := s.m.Agent.Run(t.Context(), agent.Command{Argv: []string{"perl", "-e", script}, Env: system.AgentEnv, OutputLimit: 1 << 16, Timeout: 2 * time.Minute})
+		r, err := s.m.Agent.Run(t.Context(), agent.Command{Argv: []string{"perl", "-e", script}, Env: system.AgentEnv,
+			OutputLimit: 1 << 16, Timeout: 2 * time.Minute})
 		if err != nil {
 			out <- err.Error()
 			return
 		}
 		out <- strings.TrimPrefix(string(r.Stdout), "listening\n") + string(r.Stderr)
 	}()
-	s.sh(t, fmt.Sprintf("for i in $(seq 600); do grep -q ':%04X .* 0A ' /proc/net/tcp && exit; sleep 0.1; done; cat /proc/net/tcp; exit 1", tcpPort))
+	s.sh(t, fmt.Sprintf("for i in $(seq 600); do grep -q ':%04X .* 0A ' /proc/net/tcp && exit; sleep 0.1; done; cat "+
+		"/proc/net/tcp; exit 1", tcpPort))
 	return func() string { return <-out }
 }
 

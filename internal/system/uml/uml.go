@@ -30,7 +30,8 @@ func (Driver) Name() string { return "uml" }
 
 var options = []system.Option{{
 	Name: "ubd", Values: []string{"sync", "cached"}, Default: "sync",
-	About: "sync: every 4 KiB waits for the device, which is slow; cached: they wait in the host's page cache, and the guest's flushes are lost",
+	About: "sync: every 4 KiB waits for the device, which is slow; cached: they wait in the host's page cache, and the " +
+		"guest's flushes are lost",
 }}
 
 func (Driver) Capabilities() system.Capabilities {
@@ -68,7 +69,8 @@ func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
 		return system.Unusable(fmt.Sprintf("%s --version: %v", path, err), "")
 	}
 	if h.Userland == nil {
-		return system.Unusable(path+" is there, but tare cannot tell whether it boots until the userland image is built", "tare image")
+		return system.Unusable(path+" is there, but tare cannot tell whether it boots until the userland image is built",
+			"tare image")
 	}
 	took, err := system.Probe(ctx, d, h, probeTimeout)
 	if err != nil {
@@ -119,7 +121,8 @@ func (Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) 
 // failure returns the reason why a guest did not boot, as far as its log gives it.
 func failure(err error, log string) error {
 	if strings.Contains(log, "set fp regs failed") {
-		return fault.WithRemedy(fault.Guestf("this User-Mode Linux does not support this CPU's AMX state"), "scripts/install-uml-shim")
+		return fault.WithRemedy(fault.Guestf("this User-Mode Linux does not support this CPU's AMX state"),
+			"scripts/install-uml-shim")
 	}
 	var said []string
 	for line := range strings.Lines(log) {

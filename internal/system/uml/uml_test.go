@@ -54,7 +54,8 @@ func TestKernelKilled(t *testing.T) {
 	m := systemtest.Launch(t, Driver{}, "kernel", systemtest.Request())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := m.Agent.Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", "while :; do :; done"}, Env: system.AgentEnv})
+		_, err := m.Agent.Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", "while :; do :; done"},
+			Env: system.AgentEnv})
 		ended <- err
 	}()
 	time.Sleep(200 * time.Millisecond)
@@ -107,9 +108,11 @@ func tracer(t *testing.T, pid int) int {
 }
 
 func TestFailure(t *testing.T) {
-	log := "Linux version 6.1\r\n\r\nKernel panic - not syncing: No working init found.\r\nCall Trace:\r\n [<6069f509>] dump_stack+0x1a/0x1c\r\n"
+	log := "Linux version 6.1\r\n\r\nKernel panic - not syncing: No working init found.\r\nCall Trace:\r\n" +
+		" [<6069f509>] dump_stack+0x1a/0x1c\r\n"
 	err := failure(errors.New("EOF"), log)
-	want := "it does not boot (EOF); its log ends: Linux version 6.1; Kernel panic - not syncing: No working init found.; Call Trace:"
+	want := "it does not boot (EOF); its log ends: Linux version 6.1; Kernel panic - not syncing: No working init " +
+		"found.; Call Trace:"
 	if fault.KindOf(err) != fault.Guest || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
@@ -135,7 +138,8 @@ func TestShim(t *testing.T) {
 		{"-shared", "-fPIC", "-o", lib, "shim/ptrace.c"},
 		{"-o", cut, "testdata/cut.c"},
 	} {
-		if out, err := exec.Command(cc, append([]string{"-O2", "-Wall", "-Wextra", "-Werror"}, args...)...).CombinedOutput(); err != nil {
+		if out, err := exec.Command(cc, append([]string{"-O2", "-Wall", "-Wextra", "-Werror"}, args...)...).
+			CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}

@@ -37,10 +37,14 @@ type place struct {
 
 // guestOptions are the options of both products.
 var guestOptions = []system.Option{
-	{Name: "guest_user", Default: "root", About: "User of the guest to run the agent as; workloads that drop caches need root."},
-	{Name: "guest_password_env", Default: "TARE_VMWARE_GUEST_PASSWORD", About: "Name of the environment variable that holds that user's password."},
-	{Name: "dir", Default: "/var/tmp", About: "Directory of the guest in which a fresh one is made for the agent and the data, and removed again."},
-	{Name: "port", Default: "7377", About: "TCP port on which the agent listens in the guest; its firewall must let this host in."},
+	{Name: "guest_user", Default: "root", About: "User of the guest to run the agent as; workloads that drop caches " +
+		"need root."},
+	{Name: "guest_password_env", Default: "TARE_VMWARE_GUEST_PASSWORD",
+		About: "Name of the environment variable that holds that user's password."},
+	{Name: "dir", Default: "/var/tmp", About: "Directory of the guest in which a fresh one is made for the agent and " +
+		"the data, and removed again."},
+	{Name: "port", Default: "7377", About: "TCP port on which the agent listens in the guest; its firewall must let " +
+		"this host in."},
 }
 
 // guestLogin returns the user and the password for guest operations.
@@ -125,7 +129,8 @@ func (p place) connect(ctx context.Context, address string, secret []byte) (*con
 		select {
 		case <-ctx.Done():
 			return nil, fault.WithRemedy(fault.Guestf("no agent answers at %s: %w", address, err),
-				"see whether the guest's firewall lets this host in on TCP port %s; see also that %s is not mounted noexec there", p.port, path.Dir(p.base))
+				"see whether the guest's firewall lets this host in on TCP port %s; see also that %s is not mounted noexec there",
+				p.port, path.Dir(p.base))
 		case <-time.After(dialPause):
 		}
 	}

@@ -34,7 +34,9 @@ type VSphere struct {
 func (VSphere) Name() string { return "vmware" }
 
 var vsphereOptions = append([]system.Option{
-	{Name: "clone", Values: []string{"yes", "no"}, Default: "yes", About: "Run a clone of the flavor's size, which is destroyed afterwards; no: the machine itself, as large as it is. ESXi without vCenter cannot clone."},
+	{Name: "clone", Values: []string{"yes", "no"}, Default: "yes",
+		About: "Run a clone of the flavor's size, which is destroyed afterwards; no: the machine itself, as large as it " +
+			"is. ESXi without vCenter cannot clone."},
 	{Name: "pool", About: "Inventory path of the resource pool for clones. Absent: the machine's own, or the only one."},
 }, guestOptions...)
 
@@ -73,7 +75,8 @@ func (VSphere) Check(ctx context.Context, _ *system.Host) system.Status {
 	}
 	defer c.close()
 	a := c.ServiceContent.About
-	return system.Status{Usable: true, Proof: "logged in to " + a.FullName, Versions: map[string]string{"vmware": a.Version + " build " + a.Build}}
+	return system.Status{Usable: true, Proof: "logged in to " + a.FullName,
+		Versions: map[string]string{"vmware": a.Version + " build " + a.Build}}
 }
 
 const (
@@ -111,7 +114,8 @@ func login(ctx context.Context) (*client, error) {
 	c := &client{vc, session.NewManager(vc)}
 	user := url.UserPassword(os.Getenv("TARE_VMWARE_USER"), os.Getenv("TARE_VMWARE_PASSWORD"))
 	if err := c.session.Login(ctx, user); err != nil {
-		return nil, fault.WithRemedy(fault.Hostf("%s refuses the login: %w", u.Host, err), "set TARE_VMWARE_USER and TARE_VMWARE_PASSWORD")
+		return nil, fault.WithRemedy(fault.Hostf("%s refuses the login: %w", u.Host, err),
+			"set TARE_VMWARE_USER and TARE_VMWARE_PASSWORD")
 	}
 	return c, nil
 }
@@ -125,7 +129,8 @@ func distrust(u *url.URL, err error) error {
 	if e := info.FromURL(u, &tls.Config{}); info.ThumbprintSHA1 == "" {
 		return fault.Hostf("%s: %w", u.Host, errors.Join(err, e))
 	}
-	return fault.WithRemedy(fault.Hostf("the certificate of %s is not trusted; its thumbprint is %s", u.Host, info.ThumbprintSHA1),
+	return fault.WithRemedy(fault.Hostf("the certificate of %s is not trusted; its thumbprint is %s", u.Host,
+		info.ThumbprintSHA1),
 		"compare that on its console, then: %s=%s", thumbprintVar, info.ThumbprintSHA1)
 }
 
@@ -171,11 +176,13 @@ func machine(ctx context.Context, c *client, s *system.Site) (vm *object.Virtual
 		return nil, false, fault.Campaignf("target %s: %w", s.Target, err)
 	}
 	var p mo.VirtualMachine
-	if err := original.Properties(ctx, original.Reference(), []string{"config.template", "runtime.powerState", "parent", "resourcePool"}, &p); err != nil {
+	if err := original.Properties(ctx, original.Reference(), []string{"config.template", "runtime.powerState", "parent",
+		"resourcePool"}, &p); err != nil {
 		return nil, false, fault.Hostf("%s: %w", s.Target, err)
 	}
 	if p.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOff {
-		return nil, false, fault.Campaignf("%s is %s; tare only uses a machine that is powered off", s.Target, p.Runtime.PowerState)
+		return nil, false, fault.Campaignf("%s is %s; tare only uses a machine that is powered off", s.Target,
+			p.Runtime.PowerState)
 	}
 	if s.Setting(vsphereOptions, "clone") == "no" {
 		if p.Config != nil && p.Config.Template {
@@ -211,7 +218,8 @@ func machine(ctx context.Context, c *client, s *system.Site) (vm *object.Virtual
 	})
 }
 
-func reconfigure(ctx context.Context, vm *object.VirtualMachine, what string, spec types.VirtualMachineConfigSpec) error {
+func reconfigure(ctx context.Context, vm *object.VirtualMachine, what string,
+	spec types.VirtualMachineConfigSpec) error {
 	return done(ctx, what, func(ctx context.Context) (*object.Task, error) { return vm.Reconfigure(ctx, spec) })
 }
 
@@ -284,12 +292,15 @@ func (g *vsphereGuest) Cap(ctx context.Context, cpus float64) error {
 			return fault.Hostf("the machine's host: %w", err)
 		}
 		var p mo.HostSystem
-		if err := h.Properties(ctx, h.Reference(), []string{"summary.hardware"}, &p); err != nil || p.Summary.Hardware == nil {
-			return fault.Hostf("the speed of the machine's host: %w", errors.Join(err, errors.New("the server does not report it")))
+		if err := h.Properties(ctx, h.Reference(), []string{"summary.hardware"}, &p); err != nil ||
+			p.Summary.Hardware == nil {
+			return fault.Hostf("the speed of the machine's host: %w",
+				errors.Join(err, errors.New("the server does not report it")))
 		}
 		limit = int64(math.Round(cpus * float64(p.Summary.Hardware.CpuMhz)))
 	}
-	return reconfigure(ctx, g.vm, "setting its CPU limit", types.VirtualMachineConfigSpec{CpuAllocation: &types.ResourceAllocationInfo{Limit: &limit}})
+	return reconfigure(ctx, g.vm, "setting its CPU limit",
+		types.VirtualMachineConfigSpec{CpuAllocation: &types.ResourceAllocationInfo{Limit: &limit}})
 }
 
 // Kill powers the machine off without a shutdown.

@@ -177,7 +177,8 @@ func (t *tools) address(context.Context) (string, error) { return "127.0.0.1", n
 // request adds the target and options of an arm on the simulator.
 func (v *vcsim) request(f system.Request, target, clone string) system.Request {
 	f.Target = target
-	f.Options = map[string]string{"dir": v.guest, "port": freePort(v.t), "clone": clone, "pool": "/DC0/host/DC0_H0/Resources"}
+	f.Options = map[string]string{"dir": v.guest, "port": freePort(v.t), "clone": clone,
+		"pool": "/DC0/host/DC0_H0/Resources"}
 	return f
 }
 
@@ -290,7 +291,9 @@ func TestVSphereInPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	const limit = 1777 // MHz, set by the user
-	if err := reconfigure(t.Context(), vm, "a limit", types.VirtualMachineConfigSpec{CpuAllocation: &types.ResourceAllocationInfo{Limit: types.NewInt64(limit)}}); err != nil {
+	if err := reconfigure(t.Context(), vm, "a limit",
+		types.VirtualMachineConfigSpec{
+			CpuAllocation: &types.ResourceAllocationInfo{Limit: types.NewInt64(limit)}}); err != nil {
 		t.Fatal(err)
 	}
 	limitNow := func() int64 {
@@ -304,7 +307,8 @@ func TestVSphereInPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := system.Launch(t.Context(), VSphere{v.tools}, h, "b", f); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), "poweredOn") {
+	if _, err := system.Launch(t.Context(), VSphere{v.tools}, h, "b", f); fault.KindOf(err) != fault.Campaign ||
+		!strings.Contains(err.Error(), "poweredOn") {
 		t.Errorf("the machine is taken: %v", err)
 	}
 	if got := limitNow(); got == limit || got <= 0 {

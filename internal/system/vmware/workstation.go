@@ -23,7 +23,8 @@ type Workstation struct{}
 func (Workstation) Name() string { return "vmware-workstation" }
 
 var workstationOptions = append([]system.Option{
-	{Name: "clone", Values: []string{"no", "linked", "full"}, Default: "no", About: "Run a clone, which is deleted afterwards, not the machine itself."},
+	{Name: "clone", Values: []string{"no", "linked", "full"}, Default: "no",
+		About: "Run a clone, which is deleted afterwards, not the machine itself."},
 }, guestOptions...)
 
 func (Workstation) Capabilities() system.Capabilities {
@@ -194,7 +195,8 @@ func (m *workstation) retry(ctx context.Context, f func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fault.WithRemedy(fault.Guestf("VMware Tools do not start in the guest: %w", err), "install open-vm-tools in it")
+			return fault.WithRemedy(fault.Guestf("VMware Tools do not start in the guest: %w", err),
+				"install open-vm-tools in it")
 		case <-time.After(time.Second):
 		}
 	}

@@ -28,7 +28,8 @@ func standIn(t *testing.T) *product {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	p := &product{filepath.Join(dir, "state"), filepath.Join(dir, "machines/debian/debian.vmx"), filepath.Join(dir, "guest")}
+	p := &product{filepath.Join(dir, "state"), filepath.Join(dir, "machines/debian/debian.vmx"),
+		filepath.Join(dir, "guest")}
 	for _, d := range []string{p.state, filepath.Dir(p.vmx), p.guest} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -105,7 +106,8 @@ func TestWorkstationInPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := system.Launch(t.Context(), Workstation{}, systemtest.Host(t), "b", p.request(t, systemtest.Request(), "no"))
+		again, err := system.Launch(t.Context(), Workstation{}, systemtest.Host(t), "b",
+			p.request(t, systemtest.Request(), "no"))
 		if err == nil {
 			again.Close()
 		}
@@ -132,11 +134,13 @@ func TestWorkstationRefusals(t *testing.T) {
 		kind   fault.Kind
 		want   string
 	}{
-		"target":   {func(f *system.Request) { f.Target = "debian" }, fault.Campaign, "absolute path of a .vmx"},
-		"none":     {func(f *system.Request) { f.Target = "/no/such.vmx" }, fault.Campaign, "no such file"},
-		"password": {func(f *system.Request) { f.Options["guest_password_env"] = "TARE_NO_SUCH" }, fault.Campaign, "TARE_NO_SUCH"},
-		"user":     {func(f *system.Request) { f.Options["guest_user"] = "nobody" }, fault.Host, "Invalid user name or password"},
-		"dir":      {func(f *system.Request) { f.Options["dir"] = "/no/such/dir" }, fault.Host, "CopyFileFromHostToGuest"},
+		"target": {func(f *system.Request) { f.Target = "debian" }, fault.Campaign, "absolute path of a .vmx"},
+		"none":   {func(f *system.Request) { f.Target = "/no/such.vmx" }, fault.Campaign, "no such file"},
+		"password": {func(f *system.Request) { f.Options["guest_password_env"] = "TARE_NO_SUCH" }, fault.Campaign,
+			"TARE_NO_SUCH"},
+		"user": {func(f *system.Request) { f.Options["guest_user"] = "nobody" }, fault.Host,
+			"Invalid user name or password"},
+		"dir": {func(f *system.Request) { f.Options["dir"] = "/no/such/dir" }, fault.Host, "CopyFileFromHostToGuest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := p.request(t, systemtest.Request(), "full")

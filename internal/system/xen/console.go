@@ -53,7 +53,8 @@ func (c *console) backend() string {
 // newConsole adds a console to a domain; connect waits until the guest uses it. The caller closes
 // it.
 func newConsole(store *xenctl.Store, domain int) (*console, error) {
-	c := &console{store: store, domain: domain, readable: make(chan struct{}, 1), writable: make(chan struct{}, 1), closed: make(chan struct{})}
+	c := &console{store: store, domain: domain, readable: make(chan struct{}, 1), writable: make(chan struct{}, 1),
+		closed: make(chan struct{})}
 	front, back := c.frontend(), c.backend()
 	for _, n := range []struct {
 		path, value   string
@@ -85,7 +86,8 @@ func newConsole(store *xenctl.Store, domain int) (*console, error) {
 }
 
 func (c *console) removeNodes() error {
-	return errors.Join(c.store.Remove(c.frontend()), c.store.Remove(fmt.Sprintf("/local/domain/0/backend/console/%d", c.domain)))
+	return errors.Join(c.store.Remove(c.frontend()),
+		c.store.Remove(fmt.Sprintf("/local/domain/0/backend/console/%d", c.domain)))
 }
 
 // connect waits until the guest's kernel has set up its end, and then connects ours.

@@ -46,7 +46,8 @@ func attach(ctx context.Context, store *xenctl.Store, domain int, disks []vbd, e
 			return fault.Hostf("%s: %w", d.device, err)
 		}
 		number := fmt.Sprintf("%x:%x", unix.Major(st.Rdev), unix.Minor(st.Rdev))
-		for _, n := range [][2]string{{"physical-device-path", d.device}, {"physical-device", number}, {"hotplug-status", "connected"}} {
+		for _, n := range [][2]string{{"physical-device-path", d.device}, {"physical-device", number},
+			{"hotplug-status", "connected"}} {
 			if err := store.Write(back+"/"+n[0], n[1]); err != nil {
 				return err
 			}

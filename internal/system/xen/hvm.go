@@ -14,7 +14,8 @@ import (
 // and other distributions.
 var deviceModels = []string{
 	"/usr/libexec/xen-qemu-system-i386",
-	"/usr/lib/xen*/bin/qemu-system-i386", "/usr/lib64/xen*/bin/qemu-system-i386", "/usr/local/lib/xen*/bin/qemu-system-i386",
+	"/usr/lib/xen*/bin/qemu-system-i386", "/usr/lib64/xen*/bin/qemu-system-i386",
+	"/usr/local/lib/xen*/bin/qemu-system-i386",
 }
 
 // deviceModel returns the path of this host's device model, "" if there is none.

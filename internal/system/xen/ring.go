@@ -80,7 +80,8 @@ func mapRing(domain, reference uint32) (*ring, []byte, error) {
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), ioctlMapGrant, uintptr(unsafe.Pointer(&request))); errno != 0 {
 		return nil, nil, fault.Hostf("the console's page: %w", errno)
 	}
-	page, err := unix.Mmap(int(f.Fd()), int64(request.index), os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	page, err := unix.Mmap(int(f.Fd()), int64(request.index), os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_SHARED)
 	if err != nil {
 		return nil, nil, fault.Hostf("the console's page: %w", err)
 	}

@@ -72,7 +72,8 @@ func FuzzRing(f *testing.F) {
 // TestConsoleOfALiar: a guest that reports impossible counters ends its stream, and Close can be
 // called at any time.
 func TestConsoleOfALiar(t *testing.T) {
-	c := &console{ring: &ring{outProd: 5000}, readable: make(chan struct{}, 1), writable: make(chan struct{}, 1), closed: make(chan struct{})}
+	c := &console{ring: &ring{outProd: 5000}, readable: make(chan struct{}, 1), writable: make(chan struct{}, 1),
+		closed: make(chan struct{})}
 	if _, err := c.Read(make([]byte, 10)); err == nil {
 		t.Error("read from a ring that holds more than fits")
 	}

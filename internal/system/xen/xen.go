@@ -64,17 +64,20 @@ func (d Driver) Capabilities() system.Capabilities {
 
 func (d Driver) Check(ctx context.Context, _ *system.Host) system.Status {
 	if !xenctl.Dom0() {
-		return system.Unusable("this host was not booted as Xen's dom0", "install xen-system-amd64 and boot its entry; or, in emulation: tare lab up xen")
+		return system.Unusable("this host was not booted as Xen's dom0",
+			"install xen-system-amd64 and boot its entry; or, in emulation: tare lab up xen")
 	}
 	info, err := xlInfo(ctx)
 	if err != nil {
 		return system.Unusable(err.Error(), "apt-get install xen-utils; systemctl start xen")
 	}
 	if caps := strings.Fields(info["virt_caps"]); !slices.Contains(caps, d.needs) {
-		return system.Unusable(fmt.Sprintf("this Xen has no %s guests here: its virt_caps are %s", d.kind, info["virt_caps"]), "switch on VT-x or AMD-V in the firmware")
+		return system.Unusable(fmt.Sprintf("this Xen has no %s guests here: its virt_caps are %s", d.kind, info["virt_caps"]),
+			"switch on VT-x or AMD-V in the firmware")
 	}
 	if d.kind == kindHVM && deviceModel() == "" {
-		return system.Unusable("no device model is installed: Xen's QEMU, which emulates a PC around a guest", "apt-get install qemu-system-xen")
+		return system.Unusable("no device model is installed: Xen's QEMU, which emulates a PC around a guest",
+			"apt-get install qemu-system-xen")
 	}
 	if _, err := schedulerCommand(info["xen_scheduler"]); err != nil {
 		return system.Unusable(err.Error(), "boot Xen with sched=credit2 or sched=credit")

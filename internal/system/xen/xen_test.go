@@ -69,7 +69,8 @@ on_crash = "destroy"
 	if got := PVH().config(s, "/dev/vdc"); got != want {
 		t.Errorf("got:\n%s", got)
 	}
-	s.Port = &network.Port{Address: netip.MustParsePrefix("10.213.0.2/24"), MAC: net.HardwareAddr{0x52, 0x54, 10, 213, 0, 2}}
+	s.Port = &network.Port{Address: netip.MustParsePrefix("10.213.0.2/24"),
+		MAC: net.HardwareAddr{0x52, 0x54, 10, 213, 0, 2}}
 	s.Userland.Vmlinux = ""
 	got := PV().config(s, "/dev/vdc")
 	for _, want := range []string{
@@ -86,7 +87,8 @@ on_crash = "destroy"
 func TestHVMConfig(t *testing.T) {
 	s := &system.Site{ID: "tabc-1", Userland: &system.Userland{Kernel: "/k", Vmlinux: "/v", Initramfs: "/i"}}
 	got := HVM().config(s, "")
-	for _, want := range []string{"type = \"hvm\"\n", "device_model_version = \"qemu-xen\"\n", "vga = \"none\"\n", "usb = 0\n", "kernel = \"/k\"\n"} {
+	for _, want := range []string{"type = \"hvm\"\n", "device_model_version = \"qemu-xen\"\n", "vga = \"none\"\n",
+		"usb = 0\n", "kernel = \"/k\"\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in:\n%s", want, got)
 		}
@@ -97,7 +99,8 @@ func TestHVMConfig(t *testing.T) {
 }
 
 func TestParseInfo(t *testing.T) {
-	info := parseInfo("virt_caps              : pv hvm\nxen_commandline : com1=1,8n1 a:b\nnonsense\nxen_scheduler          : credit2\n")
+	info := parseInfo("virt_caps              : pv hvm\nxen_commandline : com1=1,8n1 a:b\nnonsense\n" +
+		"xen_scheduler          : credit2\n")
 	if info["virt_caps"] != "pv hvm" || info["xen_commandline"] != "com1=1,8n1 a:b" || len(info) != 3 {
 		t.Errorf("got %q", info)
 	}

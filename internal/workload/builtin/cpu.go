@@ -126,7 +126,8 @@ func kernelBench() *workload.Workload {
 		Title:      "sorting, integer and floating-point arithmetic",
 		ArticleIDs: []string{"P2-nbench"},
 		Source:     "stress-ng (stress-ng)",
-		StandIn: "for nbench: three of stress-ng's kernels for nbench's memory, integer and floating-point indices. There is " +
+		StandIn: "for nbench: three of stress-ng's kernels for nbench's memory, integer and floating-point indices. " +
+			"There is " +
 			"no index against a K6-233, only rates that compare on one machine",
 		Programs: []string{"stress-ng"},
 		Packages: []string{"stress-ng"},
@@ -149,7 +150,8 @@ func kernelBench() *workload.Workload {
 	}
 	w.Parse = workload.ParsedBy("stress-ng", func(r *tool.Report) (map[string]float64, error) {
 		if is := r.Words["stressors"]; is != "qsort" {
-			return nil, fault.Guestf("the output is of the stressors %s; only that of qsort names its kernel, so only that can be read", tool.Quote(is))
+			return nil, fault.Guestf("the output is of the stressors %s; only that of qsort names its kernel, so only that "+
+				"can be read", tool.Quote(is))
 		}
 		return map[string]float64{"memory": r.Value("qsort bogo ops per real second")}, nil
 	})

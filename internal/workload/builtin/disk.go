@@ -123,10 +123,11 @@ func bonnie() *workload.Workload {
 		Source:     "bonnie++ (bonnie++)",
 		Programs:   []string{"bash", "bonnie++", "id", "mkdir", "rm", "sync"},
 		Packages:   []string{"bash", "bonnie++", "coreutils"},
-		Metrics:    []workload.Metric{workload.Time("the whole run of bonnie++; tests by character take some seconds at any size")},
-		SizeUnit:   "MiB",
-		MinSize:    2 * ram,
-		MaxSize:    1 << 20,
+		Metrics: []workload.Metric{workload.Time("the whole run of bonnie++; tests by character take some seconds at " +
+			"any size")},
+		SizeUnit: "MiB",
+		MinSize:  2 * ram,
+		MaxSize:  1 << 20,
 
 		DefaultSize: 1024, // the article's 1G
 		Uneven:      "tests by character take some seconds at any size",
@@ -225,7 +226,8 @@ func unixbenchCopy() *workload.Workload {
 	return workload.WithParams([]workload.Param{buffer}, func(set workload.Settings) *workload.Workload {
 		blocks := strconv.Itoa(2000 * set.Int("buffer") / 1024)
 		w := &workload.Workload{
-			Name: "unixbench-file-copy", Title: "UnixBench's File Copy, run by its own program: copy a small file repeatedly for a given time",
+			Name: "unixbench-file-copy", Title: "UnixBench's File Copy, run by its own program: copy a small file repeatedly " +
+				"for a given time",
 			ArticleIDs: []string{"H1-unixbench"}, OwnBuild: true,
 			Source: "your build of UnixBench (fstime): build is the path of its directory UnixBench, after make",
 			Metrics: []workload.Metric{
@@ -257,7 +259,8 @@ func tiotest() *workload.Workload {
 	return workload.WithParams([]workload.Param{threadsParam}, func(set workload.Settings) *workload.Workload {
 		threads := set.Int("threads")
 		w := &workload.Workload{
-			Name: "tiobench", Title: "tiobench, run by its own program: threads that each write and read a file, sequentially and at random",
+			Name: "tiobench", Title: "tiobench, run by its own program: threads that each write and read a file, sequentially " +
+				"and at random",
 			ArticleIDs: []string{"P4-tio-seqread", "P5-tio-randread", "P6-tio-seqwrite", "P7-tio-randwrite"}, OwnBuild: true,
 			Source: "your build of tiobench (tiotest): build is the path of its directory, after make",
 			Metrics: []workload.Metric{

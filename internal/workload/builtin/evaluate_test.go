@@ -54,7 +54,8 @@ func good(t *testing.T, name string) (w *workload.Workload, size int64, rs []wor
 	case "untar-kernel":
 		size = 400
 		rs = allWell(w, size, nil)
-		result(rs, "verify").Stdout = []byte("copy 0: 256 pieces, 7 of 7 files, 50 of 50 bytes\ncopy 1: 144 pieces, 4 of 4 files, 20 of 20 bytes\n")
+		result(rs, "verify").Stdout = []byte("copy 0: 256 pieces, 7 of 7 files, 50 of 50 bytes\n" +
+			"copy 1: 144 pieces, 4 of 4 files, 20 of 20 bytes\n")
 	case "stress-ng-exec":
 		size = 100
 		rs = allWell(w, size, nil)
@@ -113,7 +114,8 @@ func recorded(t *testing.T, name string) (size int64, rs []workload.StepResult) 
 		t.Fatal(err)
 	}
 	for _, s := range f.Steps {
-		rs = append(rs, workload.StepResult{Name: s.Name, Wall: time.Second, Stdout: []byte(s.Stdout), Stderr: []byte(s.Stderr)})
+		rs = append(rs, workload.StepResult{Name: s.Name, Wall: time.Second, Stdout: []byte(s.Stdout),
+			Stderr: []byte(s.Stderr)})
 	}
 	return f.Size, rs
 }
@@ -155,7 +157,8 @@ func TestEvaluateAccepts(t *testing.T) {
 		b := float64(size << 20)
 		checkMetrics(t, w, m, map[string]float64{
 			"cold-time": 0.6, "cold-time-flushed": 2, "cold-time-guest": 0.5, "cold-rate": b / 0.5, "cold-rate-flushed": b / 2,
-			"overwrite-time": 1, "overwrite-time-flushed": 2, "overwrite-time-guest": 0.5, "overwrite-rate": b / 0.5, "overwrite-rate-flushed": b / 2,
+			"overwrite-time": 1, "overwrite-time-flushed": 2, "overwrite-time-guest": 0.5, "overwrite-rate": b / 0.5,
+			"overwrite-rate-flushed": b / 2,
 		})
 	})
 }
@@ -179,20 +182,29 @@ func TestEvaluateRefuses(t *testing.T) {
 		says                 []string
 	}{
 		{"fails fast", "openssl-enc", "encrypt", func(r *workload.StepResult) {
-			*r = workload.StepResult{Name: r.Name, Wall: 7 * time.Millisecond, ExitCode: 1, Stderr: fixture(t, "openssl/enc-article-verbatim.txt")[:30]}
+			*r = workload.StepResult{Name: r.Name, Wall: 7 * time.Millisecond, ExitCode: 1,
+				Stderr: fixture(t, "openssl/enc-article-verbatim.txt")[:30]}
 		}, []string{"step encrypt failed with exit status 1 after 7ms", "enc: Use -help for summary."}},
-		{"killed", "openssl-enc", "encrypt", func(r *workload.StepResult) { r.Signal = "SIGKILL" }, []string{"step encrypt was killed by SIGKILL after 1s"}},
-		{"timed out", "openssl-enc", "encrypt", func(r *workload.StepResult) { r.TimedOut, r.Signal = true, "SIGKILL" }, []string{"step encrypt did not finish in time", "1s"}},
-		{"truncated", "openssl-enc", "encrypt", func(r *workload.StepResult) { r.Truncated = true }, []string{"step encrypt wrote more output than tare keeps"}},
-		{"byte count", "openssl-enc", "encrypt", func(r *workload.StepResult) { r.Stderr = ddOutput(31) }, []string{"step encrypt", "31 MiB encrypted instead of 32"}},
-		{"silent", "openssl-enc", "encrypt", func(r *workload.StepResult) { r.Stderr = nil }, []string{`no line "bytes copied"`}},
+		{"killed", "openssl-enc", "encrypt", func(r *workload.StepResult) { r.Signal = "SIGKILL" },
+			[]string{"step encrypt was killed by SIGKILL after 1s"}},
+		{"timed out", "openssl-enc", "encrypt", func(r *workload.StepResult) { r.TimedOut, r.Signal = true, "SIGKILL" },
+			[]string{"step encrypt did not finish in time", "1s"}},
+		{"truncated", "openssl-enc", "encrypt", func(r *workload.StepResult) { r.Truncated = true },
+			[]string{"step encrypt wrote more output than tare keeps"}},
+		{"byte count", "openssl-enc", "encrypt", func(r *workload.StepResult) { r.Stderr = ddOutput(31) },
+			[]string{"step encrypt", "31 MiB encrypted instead of 32"}},
+		{"silent", "openssl-enc", "encrypt", func(r *workload.StepResult) { r.Stderr = nil },
+			[]string{`no line "bytes copied"`}},
 		{"long stderr", "openssl-enc", "encrypt", func(r *workload.StepResult) {
 			r.ExitCode, r.Stderr = 2, []byte(strings.Repeat("x\n", 100000)+"one\ntwo\nthree\n")
 		}, []string{`stderr: "one", "two", "three"`}},
 
-		{"byte count", "dd-write", "overwrite", func(r *workload.StepResult) { r.Stderr = ddOutput(63) }, []string{"step overwrite", "66060288 bytes instead of 67108864"}},
-		{"prepare fails", "dd-write", "prepare", func(r *workload.StepResult) { r.ExitCode = 1 }, []string{"step prepare failed with exit status 1"}},
-		{"Czech", "dd-write", "cold", func(r *workload.StepResult) { r.Stderr = fixture(t, "dd/write-cs_CZ.txt") }, []string{"step cold", "LC_ALL=C"}},
+		{"byte count", "dd-write", "overwrite", func(r *workload.StepResult) { r.Stderr = ddOutput(63) },
+			[]string{"step overwrite", "66060288 bytes instead of 67108864"}},
+		{"prepare fails", "dd-write", "prepare", func(r *workload.StepResult) { r.ExitCode = 1 },
+			[]string{"step prepare failed with exit status 1"}},
+		{"Czech", "dd-write", "cold", func(r *workload.StepResult) { r.Stderr = fixture(t, "dd/write-cs_CZ.txt") },
+			[]string{"step cold", "LC_ALL=C"}},
 
 		{"missing files", "untar-kernel", "verify", func(r *workload.StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte("4 of 4"), []byte("3 of 4"), 1)
@@ -200,7 +212,8 @@ func TestEvaluateRefuses(t *testing.T) {
 		{"missing bytes", "untar-kernel", "verify", func(r *workload.StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte("20 of 20"), []byte("0 of 20"), 1)
 		}, []string{"0 of 20 bytes"}},
-		{"missing copy", "untar-kernel", "verify", func(r *workload.StepResult) { r.Stdout = r.Stdout[:49] }, []string{"1 copies of the tree instead of 2"}},
+		{"missing copy", "untar-kernel", "verify", func(r *workload.StepResult) { r.Stdout = r.Stdout[:49] },
+			[]string{"1 copies of the tree instead of 2"}},
 		{"short MANIFEST", "untar-kernel", "verify", func(r *workload.StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte("144 pieces"), []byte("143 pieces"), 1)
 		}, []string{"143 pieces"}},
@@ -208,11 +221,18 @@ func TestEvaluateRefuses(t *testing.T) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte("4 of 4"), []byte("0 of 0"), 1)
 		}, []string{"0 of 0 files"}},
 
-		{"as root", "stress-ng-exec", "exec", func(r *workload.StepResult) { r.Stderr = fixture(t, "stress-ng/error-exec-as-root.txt") }, []string{"must not run as root"}},
-		{"too many", "stress-ng-exec", "exec", func(r *workload.StepResult) { r.Stderr = fixture(t, "stress-ng/exec-overshoot.txt") }, []string{"128 processes instead of 100"}},
+		{"as root", "stress-ng-exec", "exec",
+			func(r *workload.StepResult) { r.Stderr = fixture(t, "stress-ng/error-exec-as-root.txt") },
+			[]string{"must not run as root"}},
+		{"too many", "stress-ng-exec", "exec",
+			func(r *workload.StepResult) { r.Stderr = fixture(t, "stress-ng/exec-overshoot.txt") },
+			[]string{"128 processes instead of 100"}},
 
-		{"other size", "fio-randread", "run", func(r *workload.StepResult) { r.Stdout = fixture(t, "fio/randread-2M-json.txt") }, []string{"step run", "512 operations", "instead of 32"}},
-		{"other direction", "fio-randread", "run", func(r *workload.StepResult) { r.Stdout = fixture(t, "fio/randwrite-2M-article.txt") }, []string{"--rw=randwrite"}},
+		{"other size", "fio-randread", "run",
+			func(r *workload.StepResult) { r.Stdout = fixture(t, "fio/randread-2M-json.txt") },
+			[]string{"step run", "512 operations", "instead of 32"}},
+		{"other direction", "fio-randread", "run",
+			func(r *workload.StepResult) { r.Stdout = fixture(t, "fio/randwrite-2M-article.txt") }, []string{"--rw=randwrite"}},
 		{"full disk", "fio-randread", "layout", func(r *workload.StepResult) {
 			r.ExitCode, r.Stderr = 1, fixture(t, "fio/error-enospc-json.err")
 		}, []string{"step layout failed with exit status 1", "No space left on device"}},
@@ -220,28 +240,39 @@ func TestEvaluateRefuses(t *testing.T) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte(`"short_ios" : 0`), []byte(`"short_ios" : 2`), 1)
 		}, []string{"2 of fio's operations were short"}},
 
-		{"a file not built", "kernel-build", "verify", func(r *workload.StepResult) { r.Stdout = r.Stdout[6:] }, []string{"found 2 files of the kernel instead of 3"}},
+		{"a file not built", "kernel-build", "verify", func(r *workload.StepResult) { r.Stdout = r.Stdout[6:] },
+			[]string{"found 2 files of the kernel instead of 3"}},
 		{"fewer files", "cpio-read", "verify", func(r *workload.StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte(" of "), []byte("0 of "), 1)
 		}, []string{"number of files differs"}},
 		{"empty archive", "cpio-read", "cold", func(r *workload.StepResult) {
 			r.Stderr = []byte("1 block\n\nreal\t0m0.1s\nuser\t0m0.1s\nsys\t0m0.1s\n")
 		}, []string{"step cold: cpio archived 1 blocks"}},
-		{"nothing archived", "tar-create", "list", func(r *workload.StepResult) { r.Stdout = []byte("0\n10240\n") }, []string{"0 files in 10240 bytes"}},
-		{"less copied", "pipe-copy", "pipe", func(r *workload.StepResult) { r.Stderr = ddOutput(63) }, []string{"63 MiB instead of 64"}},
+		{"nothing archived", "tar-create", "list", func(r *workload.StepResult) { r.Stdout = []byte("0\n10240\n") },
+			[]string{"0 files in 10240 bytes"}},
+		{"less copied", "pipe-copy", "pipe", func(r *workload.StepResult) { r.Stderr = ddOutput(63) },
+			[]string{"63 MiB instead of 64"}},
 		{"fewer messages", "hackbench-pipe", "hackbench", func(r *workload.StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte("pass 50 "), []byte("pass 5 "), 1)
 		}, []string{"5 messages of each sender instead of 50"}},
 		{"a smaller file", "bonnie", "bonnie", func(r *workload.StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte(",64M,"), []byte(",32M,"), 1)
 		}, []string{"32 MiB instead of 64"}},
-		{"redirected", "wordpress", "check", func(r *workload.StepResult) { r.Stdout = []byte("301 0\n0\n") }, []string{"step check", "status 301"}},
-		{"another page", "mediawiki", "check", func(r *workload.StepResult) { r.Stdout = []byte("200 16393\n0\n") }, []string{"step check", "not the right one"}},
-		{"shorter pages", "ab-static", "check", func(r *workload.StepResult) { r.Stdout = []byte("200 20701\n1\n") }, []string{"pages have 10701 bytes"}},
-		{"other number", "ab-static", "ab", func(r *workload.StepResult) { r.Stdout = fixture(t, "ab/index-c10-n5000.txt") }, []string{"5000 requests instead of 300"}},
-		{"not committed", "sysbench-oltp-rw", "verify", func(r *workload.StepResult) { r.Stdout = []byte("Com_commit\t12\n") }, []string{"committed 12"}},
-		{"server ends", "wordpress", "mariadb", func(r *workload.StepResult) { r.Signal = "SIGKILL" }, []string{"step mariadb was killed by SIGKILL"}},
-		{"less arrives", "nuttcp", "client", func(r *workload.StepResult) { r.Stdout = fixture(t, "nuttcp/tcp-ttcp-like-2048x8192.txt") }, []string{"16777216 bytes arrived"}},
+		{"redirected", "wordpress", "check", func(r *workload.StepResult) { r.Stdout = []byte("301 0\n0\n") },
+			[]string{"step check", "status 301"}},
+		{"another page", "mediawiki", "check", func(r *workload.StepResult) { r.Stdout = []byte("200 16393\n0\n") },
+			[]string{"step check", "not the right one"}},
+		{"shorter pages", "ab-static", "check", func(r *workload.StepResult) { r.Stdout = []byte("200 20701\n1\n") },
+			[]string{"pages have 10701 bytes"}},
+		{"other number", "ab-static", "ab", func(r *workload.StepResult) { r.Stdout = fixture(t, "ab/index-c10-n5000.txt") },
+			[]string{"5000 requests instead of 300"}},
+		{"not committed", "sysbench-oltp-rw", "verify",
+			func(r *workload.StepResult) { r.Stdout = []byte("Com_commit\t12\n") }, []string{"committed 12"}},
+		{"server ends", "wordpress", "mariadb", func(r *workload.StepResult) { r.Signal = "SIGKILL" },
+			[]string{"step mariadb was killed by SIGKILL"}},
+		{"less arrives", "nuttcp", "client",
+			func(r *workload.StepResult) { r.Stdout = fixture(t, "nuttcp/tcp-ttcp-like-2048x8192.txt") },
+			[]string{"16777216 bytes arrived"}},
 		{"less is done", "netperf-crr", "client", func(r *workload.StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte("3.00     7902"), []byte("2.00     7902"), 1)
 		}, []string{"not do the work"}},
@@ -302,7 +333,8 @@ func TestEvaluateRefuses(t *testing.T) {
 		{"a probe of other work", "fill", "probe", func(r *workload.StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte("of events:              2000"), []byte("of events:              1999"), 1)
 		}, []string{"step probe: sysbench cpu made 1999 events instead of 2000"}},
-		{"too few events", "sysbench-cpu", "cpu", func(r *workload.StepResult) { r.Stdout = fixture(t, "sysbench/cpu.txt") }, []string{"8691 events instead of 150"}},
+		{"too few events", "sysbench-cpu", "cpu", func(r *workload.StepResult) { r.Stdout = fixture(t, "sysbench/cpu.txt") },
+			[]string{"8691 events instead of 150"}},
 	} {
 		t.Run(tc.workload+"/"+tc.name, func(t *testing.T) {
 			w, size, rs := good(t, tc.workload)
@@ -349,7 +381,8 @@ func TestRegistry(t *testing.T) {
 			t.Errorf("two workloads %s", w.Name)
 		}
 		names[w.Name] = true
-		if w.Title == "" || w.Source == "" || w.SizeUnit == "" || (len(w.Programs) == 0 || len(w.Packages) == 0) && !w.OwnBuild || len(w.Metrics) == 0 {
+		if w.Title == "" || w.Source == "" || w.SizeUnit == "" || (len(w.Programs) == 0 || len(w.Packages) == 0) &&
+			!w.OwnBuild || len(w.Metrics) == 0 {
 			t.Errorf("%s: something is missing: %+v", w.Name, w)
 		}
 		if !(0 < w.MinSize && w.MinSize <= w.DefaultSize && w.DefaultSize <= w.MaxSize) {
@@ -357,7 +390,8 @@ func TestRegistry(t *testing.T) {
 		}
 		metrics := map[string]workload.Metric{}
 		for _, m := range w.Metrics {
-			if _, twice := metrics[m.Name]; twice || m.Name == "" || m.Unit == "" || m.About == "" || m.Clock == "" || m.Better == "" {
+			if _, twice := metrics[m.Name]; twice || m.Name == "" || m.Unit == "" || m.About == "" || m.Clock == "" ||
+				m.Better == "" {
 				t.Errorf("%s: metric %+v", w.Name, m)
 			}
 			metrics[m.Name] = m
@@ -377,7 +411,8 @@ func TestRegistry(t *testing.T) {
 					t.Errorf("%s: step %+v", w.Name, s)
 				}
 				for _, argv := range [][]string{s.Argv, s.Ready} {
-					if len(argv) > 0 && !slices.Contains(w.Programs, argv[0]) && !(w.OwnBuild && strings.HasPrefix(argv[0], workload.OwnBuildPath+"/")) {
+					if len(argv) > 0 && !slices.Contains(w.Programs, argv[0]) &&
+						!(w.OwnBuild && strings.HasPrefix(argv[0], workload.OwnBuildPath+"/")) {
 						t.Errorf("%s: %s is not in Programs", w.Name, argv[0])
 					}
 				}

@@ -29,7 +29,8 @@ func fileCopyWith(set workload.Settings) *workload.Workload {
 		Title:      "read and write a small file in the page cache, one buffer at a time: file system calls",
 		ArticleIDs: []string{"H1-unixbench"},
 		Source:     "fio (fio)",
-		StandIn: "for UnixBench's File Copy: fio reads and writes one file, whereas UnixBench copies between two files for 30 seconds. " +
+		StandIn: "for UnixBench's File Copy: fio reads and writes one file, whereas UnixBench copies between two files for " +
+			"30 seconds. " +
 			"Half of the operations are writes, and only these count, as in UnixBench",
 		Programs: []string{"bash", "fio", "rm", "sync"},
 		Packages: []string{"bash", "coreutils", "fio"},
@@ -99,7 +100,8 @@ func fioFiles() *workload.Workload {
 		Title:      "write, read and seek in a file through the page cache, with records of 4 KiB, 64 KiB, 1 MiB and 16 MiB",
 		ArticleIDs: []string{"A7-iozone", "L3-iozone"},
 		Source:     "fio (fio)",
-		StandIn: "for iozone -a: six of its thirteen tests (no stride, backward, record rewrite, fread and fwrite) with four of its " +
+		StandIn: "for iozone -a: six of its thirteen tests (no stride, backward, record rewrite, fread and fwrite) with " +
+			"four of its " +
 			"record sizes, run by fio",
 		Programs: []string{"bash", "fio", "rm", "sync"},
 		Packages: []string{"bash", "coreutils", "fio"},

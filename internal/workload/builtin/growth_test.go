@@ -9,11 +9,16 @@ import (
 
 func TestGrowth(t *testing.T) {
 	for name, want := range map[string]workload.Growth{
-		"openssl-enc time": workload.Proportional, "openssl-enc time-guest": workload.Proportional, "openssl-enc cpu-time": workload.Proportional,
-		"dd-write overwrite-time-flushed": workload.Proportional, "dd-write cold-rate": workload.PerUnit, "cpio-read system": workload.Proportional,
-		"fio-randread latency": workload.PerUnit, "file-ops io-time": workload.Proportional, "sysbench-cpu rate": workload.PerUnit,
-		"disk-latency latency": workload.PerUnit, "disk-latency latency-max": workload.Unlike, "kernel-ops syscall": workload.PerUnit,
-		"kernel-build time": workload.Unlike, "bonnie time": workload.Unlike, "bonnie create": workload.Unlike, "openssl-enc colour": workload.Unlike,
+		"openssl-enc time": workload.Proportional, "openssl-enc time-guest": workload.Proportional,
+		"openssl-enc cpu-time":            workload.Proportional,
+		"dd-write overwrite-time-flushed": workload.Proportional, "dd-write cold-rate": workload.PerUnit,
+		"cpio-read system":     workload.Proportional,
+		"fio-randread latency": workload.PerUnit, "file-ops io-time": workload.Proportional,
+		"sysbench-cpu rate":    workload.PerUnit,
+		"disk-latency latency": workload.PerUnit, "disk-latency latency-max": workload.Unlike,
+		"kernel-ops syscall": workload.PerUnit,
+		"kernel-build time":  workload.Unlike, "bonnie time": workload.Unlike, "bonnie create": workload.Unlike,
+		"openssl-enc colour": workload.Unlike,
 	} {
 		of, metric, _ := strings.Cut(name, " ")
 		w, err := Get(of)

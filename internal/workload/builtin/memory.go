@@ -16,7 +16,8 @@ func sysbenchMemory(op string) *workload.Workload {
 			Name:       "sysbench-memory-" + op,
 			Title:      op + " the same 1 MiB of memory repeatedly: bandwidth of the caches",
 			ArticleIDs: []string{"P3-bw_mem"},
-			StandIn: "for lmbench's bw_mem (rd, wr): sysbench also covers 1 MB, but with threads of one process instead of processes, " +
+			StandIn: "for lmbench's bw_mem (rd, wr): sysbench also covers 1 MB, but with threads of one process instead of " +
+				"processes, " +
 				"and in C loops of 8 bytes that are not unrolled; for cp, see memory-copy",
 			Metrics: []workload.Metric{
 				workload.Rate("bandwidth", "B/s", "bandwidth", "as sysbench prints it, in bytes"),
@@ -53,9 +54,10 @@ func mbw() *workload.Workload {
 		Title:      "copy memory: bandwidth",
 		ArticleIDs: []string{"P3-bw_mem"},
 		Source:     "mbw (mbw)",
-		StandIn:    "for lmbench's bw_mem (cp): mbw copies 32 MiB in one process; bw_mem copied 1 MB in each of 1, 10 and 50 processes",
-		Programs:   []string{"mbw"},
-		Packages:   []string{"mbw"},
+		StandIn: "for lmbench's bw_mem (cp): mbw copies 32 MiB in one process; bw_mem copied 1 MB in each of 1, 10 and " +
+			"50 processes",
+		Programs: []string{"mbw"},
+		Packages: []string{"mbw"},
 		Metrics: []workload.Metric{
 			workload.Rate("memcpy", "B/s", "MEMCPY bandwidth", "with the C library's memcpy"),
 			workload.Rate("loop", "B/s", "DUMB bandwidth", "with a loop over long integers (mbw's DUMB)"),
@@ -81,7 +83,8 @@ func pipeCopy() *workload.Workload {
 		Title:      "send data from one process to another through a pipe, 64 KiB at a time",
 		ArticleIDs: []string{"P10-bw_pipe"},
 		Source:     "dd (coreutils), twice",
-		StandIn: "for lmbench's bw_pipe: dd | dd with the same block size. For each block, the writer also reads zeros from the kernel; " +
+		StandIn: "for lmbench's bw_pipe: dd | dd with the same block size. For each block, the writer also reads zeros " +
+			"from the kernel; " +
 			"bw_pipe wrote the same buffer repeatedly",
 		Programs: []string{"bash", "dd"},
 		Packages: []string{"bash", "coreutils"},
@@ -96,7 +99,8 @@ func pipeCopy() *workload.Workload {
 		DefaultSize: 8192,
 		Steps: func(size int64) []workload.Step {
 			return []workload.Step{{Name: "pipe", Timed: true, Argv: []string{"bash", "-c", `set -o pipefail
-dd if=/dev/zero bs=65536 count="$1" status=none | dd of=/dev/null bs=65536 iflag=fullblock`, "pipe", strconv.FormatInt(size*16, 10)}}}
+dd if=/dev/zero bs=65536 count="$1" status=none | dd of=/dev/null bs=65536 iflag=fullblock`, "pipe",
+				strconv.FormatInt(size*16, 10)}}}
 		},
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "pipe", Tool: "dd", Did: "bytes", Per: 1 << 20})
@@ -111,7 +115,8 @@ func lmbenchWorkload(w *workload.Workload, script string, args ...string) *workl
 	w.Metrics = append(w.Metrics, workload.Time("the whole run; each program repeats for at least 50 ms"))
 	w.Steps = func(size int64) []workload.Step {
 		return []workload.Step{{Name: "lmbench", Timed: true, Argv: append([]string{"sh", "-euc",
-			"PATH=$(echo /usr/lib/lmbench/bin/*-linux-gnu*):$PATH ENOUGH=50000 TIMING_O=0 LOOP_O=0\nexport PATH ENOUGH TIMING_O LOOP_O\n" + script,
+			"PATH=$(echo /usr/lib/lmbench/bin/*-linux-gnu*):$PATH ENOUGH=50000 TIMING_O=0 LOOP_O=0\n" +
+				"export PATH ENOUGH TIMING_O LOOP_O\n" + script,
 			"sh", strconv.FormatInt(size, 10)}, args...)}}
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "lmbench", Tool: "lmbench"})

@@ -52,7 +52,8 @@ func iperf3() *workload.Workload {
 		w := &workload.Workload{
 			Name: "iperf3", Title: "TCP throughput by iperf3", ArticleIDs: []string{"A6-net-stream"},
 			Source: "iperf3 (iperf3)", Packages: []string{"iperf3"},
-			StandIn: "for netperf's TCP_STREAM, which is not in Debian's main (see netperf-stream): iperf3 sends messages of 128 KiB, netperf messages as large as the socket buffer",
+			StandIn: "for netperf's TCP_STREAM, which is not in Debian's main (see netperf-stream): iperf3 sends messages of " +
+				"128 KiB, netperf messages as large as the socket buffer",
 			Metrics: []workload.Metric{
 				workload.Rate("bandwidth", "bit/s", "received throughput", "received data, as iperf3 prints it"),
 				workload.Time("the whole transfer, and the start of iperf3"),
@@ -77,7 +78,8 @@ func nuttcp() *workload.Workload {
 	w := &workload.Workload{
 		Name: "nuttcp", Title: "TCP throughput with writes of 8 KiB, like ttcp's", ArticleIDs: []string{"P9-ttcp"},
 		Source: "nuttcp (nuttcp)", Packages: []string{"nuttcp"},
-		StandIn: "for ttcp 1.12, with the same buffers of 8 KiB. A trial sends more than ttcp's 16 MiB, which take 10 ms today. tare parse nuttcp also reads ttcp's output",
+		StandIn: "for ttcp 1.12, with the same buffers of 8 KiB. A trial sends more than ttcp's 16 MiB, which take 10 ms " +
+			"today. tare parse nuttcp also reads ttcp's output",
 		Metrics: []workload.Metric{
 			workload.Rate("bandwidth", "bit/s", "throughput", "received data, as nuttcp prints it"),
 			workload.Time("the whole transfer, and the start of nuttcp"),
@@ -109,7 +111,8 @@ func netpipe() *workload.Workload {
 		Source:     "NetPIPE (netpipe-tcp)", Packages: []string{"netpipe-tcp"},
 		Metrics: []workload.Metric{
 			workload.Latency("latency", "", "half a round trip of one byte, as NetPIPE prints it"),
-			workload.Rate("bandwidth", "bit/s", "", "of the fastest message size, as NetPIPE prints it, in bits instead of units of 2^20"),
+			workload.Rate("bandwidth", "bit/s", "", "of the fastest message size, as NetPIPE prints it, in bits instead of "+
+				"units of 2^20"),
 			workload.Time("all sizes, and the start of NetPIPE"),
 		},
 		SizeUnit: "round trips of each size", MinSize: 50, MaxSize: 1_000_000, DefaultSize: 1000,

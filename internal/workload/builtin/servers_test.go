@@ -16,38 +16,53 @@ func TestParseServiceFixtures(t *testing.T) {
 		workload, file string
 		want           map[string]float64
 	}{
-		{"ab-static", "ab/index-c1-n5000.txt", map[string]float64{"rate": 12454.39, "latency": 0.080e-3, "time-guest": 0.401}},
-		{"ab-static", "ab/index-c10-n5000.txt", map[string]float64{"rate": 17586.19, "latency": 0.569e-3, "time-guest": 0.284}},
-		{"ab-static", "ab/index-c10-n5000-csv-gnuplot.txt", map[string]float64{"rate": 15894.51, "latency": 0.629e-3, "time-guest": 0.315}},
-		{"ab-static", "ab/index-c50-n5000.txt", map[string]float64{"rate": 17906.83, "latency": 2.792e-3, "time-guest": 0.279}},
-		{"ab-static", "ab/index-keepalive-c10.txt", map[string]float64{"rate": 23841.31, "latency": 0.419e-3, "time-guest": 0.210}},
+		{"ab-static", "ab/index-c1-n5000.txt", map[string]float64{"rate": 12454.39, "latency": 0.080e-3,
+			"time-guest": 0.401}},
+		{"ab-static", "ab/index-c10-n5000.txt", map[string]float64{"rate": 17586.19, "latency": 0.569e-3,
+			"time-guest": 0.284}},
+		{"ab-static", "ab/index-c10-n5000-csv-gnuplot.txt", map[string]float64{"rate": 15894.51, "latency": 0.629e-3,
+			"time-guest": 0.315}},
+		{"ab-static", "ab/index-c50-n5000.txt", map[string]float64{"rate": 17906.83, "latency": 2.792e-3,
+			"time-guest": 0.279}},
+		{"ab-static", "ab/index-keepalive-c10.txt", map[string]float64{"rate": 23841.31, "latency": 0.419e-3,
+			"time-guest": 0.210}},
 		{"ab-status", "ab/status-c2-n500.txt", map[string]float64{"rate": 9942.73, "latency": 0.201e-3, "time-guest": 0.050}},
 		{"http-rate", "tare-http/static-200.txt", map[string]float64{"latency": 0.0019715552312500008}},
 		{"wordpress", "ab/wp-c1-n50.txt", map[string]float64{"rate": 16.54, "latency": 60.445e-3, "time-guest": 3.022}},
 		{"wordpress", "ab/wp-c10-n100.txt", map[string]float64{"rate": 20.03, "latency": 499.284e-3, "time-guest": 4.993}},
 		// Eleven pages that differ in length by one byte are not failures.
-		{"mediawiki", "ab/mediawiki-c1-n50.txt", map[string]float64{"rate": 8.40, "latency": 119.083e-3, "time-guest": 5.954}},
-		{"mediawiki", "ab/mediawiki-c10-n100-l.txt", map[string]float64{"rate": 17.61, "latency": 568.009e-3, "time-guest": 5.680}},
-		{"sysbench-oltp-ro", "sysbench/oltp_ro-4t.txt", map[string]float64{"rate": 1749.60, "latency": 2.28e-3, "latency-p95": 4.18e-3, "time-guest": 5.0043}},
-		{"sysbench-oltp-rw", "sysbench/oltp_rw-16t.txt", map[string]float64{"rate": 917.43, "latency": 17.38e-3, "latency-p95": 30.26e-3, "time-guest": 5.0138}},
+		{"mediawiki", "ab/mediawiki-c1-n50.txt", map[string]float64{"rate": 8.40, "latency": 119.083e-3,
+			"time-guest": 5.954}},
+		{"mediawiki", "ab/mediawiki-c10-n100-l.txt", map[string]float64{"rate": 17.61, "latency": 568.009e-3,
+			"time-guest": 5.680}},
+		{"sysbench-oltp-ro", "sysbench/oltp_ro-4t.txt", map[string]float64{"rate": 1749.60, "latency": 2.28e-3,
+			"latency-p95": 4.18e-3, "time-guest": 5.0043}},
+		{"sysbench-oltp-rw", "sysbench/oltp_rw-16t.txt", map[string]float64{"rate": 917.43, "latency": 17.38e-3,
+			"latency-p95": 30.26e-3, "time-guest": 5.0138}},
 		{"iperf3", "iperf3/tcp-json.txt", map[string]float64{"bandwidth": 3552149429.8549933, "time-guest": 3.002131}},
 		{"iperf3", "iperf3/tcp-text.txt", map[string]float64{"bandwidth": 3.63e9, "time-guest": 3.01}},
 		{"iperf3", "iperf3/udp-json.txt", map[string]float64{"bandwidth": 99780036.82318074, "time-guest": 3.000284}},
-		{"nuttcp", "nuttcp/tcp-1s.txt", map[string]float64{"bandwidth": 3457.9530e6, "time-guest": 1237.9968 * (1 << 20) * 8 / 3457.9530e6}},
-		{"nuttcp", "nuttcp/tcp-fparse.txt", map[string]float64{"bandwidth": 5515.4253e6, "time-guest": 1972.4968 * (1 << 20) * 8 / 5515.4253e6}},
-		{"nuttcp", "ttcp/transmit-defaults.txt", map[string]float64{"bandwidth": 1363855.82 * kib8, "time-guest": 16777216 / (1363855.82 * 1024)}},
+		{"nuttcp", "nuttcp/tcp-1s.txt", map[string]float64{"bandwidth": 3457.9530e6, "time-guest": 1237.9968 * (1 << 20) * 8 /
+			3457.9530e6}},
+		{"nuttcp", "nuttcp/tcp-fparse.txt",
+			map[string]float64{"bandwidth": 5515.4253e6, "time-guest": 1972.4968 * (1 << 20) * 8 / 5515.4253e6}},
+		{"nuttcp", "ttcp/transmit-defaults.txt", map[string]float64{"bandwidth": 1363855.82 * kib8,
+			"time-guest": 16777216 / (1363855.82 * 1024)}},
 		{"nuttcp", "ttcp/transmit-n20000-fm.txt", map[string]float64{"bandwidth": 7988.65 * (1 << 20),
 			"time-guest": 163840000. * 8 / 7988.65 / (1 << 20)}},
 		{"pgbench", "pgbench/tpcb-c4-j2.txt", map[string]float64{"rate": 237.680429, "latency": 16.829e-3}},
 		{"redis", "redis-benchmark/set-get-csv.txt", map[string]float64{"set-rate": 7949.13, "get-rate": 6199.63,
 			"set-p99": 3.327e-3, "get-p99": 3.799e-3}},
-		{"netpipe", "netpipe/np-loopback-64k.txt", map[string]float64{"latency": 10.51e-6, "bandwidth": 51799.67 * (1 << 20)}},
-		{"netpipe", "netpipe/np-loopback-64k.out", map[string]float64{"latency": 10.51e-6, "bandwidth": 51799.666179 * (1 << 20)}},
+		{"netpipe", "netpipe/np-loopback-64k.txt",
+			map[string]float64{"latency": 10.51e-6, "bandwidth": 51799.67 * (1 << 20)}},
+		{"netpipe", "netpipe/np-loopback-64k.out",
+			map[string]float64{"latency": 10.51e-6, "bandwidth": 51799.666179 * (1 << 20)}},
 		{"netperf-crr", "netperf/tcp_crr.txt", map[string]float64{"rate": 7902.06, "time-guest": 3}},
 		{"netperf-crr", "netperf/tcp_crr-P0-v0.txt", map[string]float64{"rate": 11734.94}},
 		{"netperf-stream", "netperf/tcp_stream.txt", map[string]float64{"bandwidth": 6837.03e6, "time-guest": 3.02}},
 		{"netperf-stream", "netperf/tcp_stream-omni-k.txt", map[string]float64{"bandwidth": 8622.82e6, "time-guest": 3}},
-		{"netperf-stream", "netperf/tcp_stream-confidence.txt", map[string]float64{"bandwidth": 7382.92e6, "time-guest": 1.01}},
+		{"netperf-stream", "netperf/tcp_stream-confidence.txt",
+			map[string]float64{"bandwidth": 7382.92e6, "time-guest": 1.01}},
 	} {
 		t.Run(tc.workload+"/"+tc.file, func(t *testing.T) {
 			w := mustGet(t, tc.workload)
@@ -83,18 +98,21 @@ func TestParseServicesRefuse(t *testing.T) {
 		{"http-rate", replaced("tare-http/static-200.txt", `"latencies":"HIST`, `"latencies":"hist`),
 			"the histogram of tare-http"},
 		{"ab-static", file("ab/error-c-gt-n.txt"), "Cannot use concurrency"},
-		{"ab-static", replaced("ab/index-c10-n5000.txt", "Failed requests:        0", "Failed requests:        3"), "3 of 5000 requests failed"},
+		{"ab-static", replaced("ab/index-c10-n5000.txt", "Failed requests:        0", "Failed requests:        3"),
+			"3 of 5000 requests failed"},
 		{"ab-static", replaced("ab/index-c10-n5000.txt", "17586.19", "27586.19"), "rate × time"},
 		{"ab-static", replaced("ab/index-c10-n5000.txt", "0.569 [ms]", "0.869 [ms]"), "latency × rate"},
 		{"ab-static", file("ab/index-c10-n5000.txt") + file("ab/index-c1-n5000.txt"), `2 figures "complete"`},
 		{"ab-static", "", `no line "Requests per second:"`},
 		// Pages of a very different length are not the same page.
-		{"mediawiki", replaced("ab/mediawiki-c1-n50.txt", "Document Length:        16430", "Document Length:        430"), "11 of 50 requests failed"},
+		{"mediawiki", replaced("ab/mediawiki-c1-n50.txt", "Document Length:        16430", "Document Length:        430"),
+			"11 of 50 requests failed"},
 		{"sysbench-oltp-rw", file("sysbench/oltp-article-cmd-0.4-syntax.txt"), "FATAL"},
 		{"sysbench-oltp-rw", file("sysbench/cpu.txt"), "not of sysbench oltp"},
 		{"iperf3", file("iperf3/error-refused-json.txt"), "Connection refused"},
 		{"iperf3", file("iperf3/tcp-json.txt")[:900], "cut off"},
-		{"iperf3", replaced("iperf3/tcp-text.txt", "3.63 Gbits/sec                  receiver", "9.63 Gbits/sec                  receiver"), "rate × time"},
+		{"iperf3", replaced("iperf3/tcp-text.txt", "3.63 Gbits/sec                  receiver",
+			"9.63 Gbits/sec                  receiver"), "rate × time"},
 		{"nuttcp", replaced("nuttcp/tcp-fparse.txt", "rate_Mbps=5515", "rate_Mbps=7515"), "rate × time"},
 		{"nuttcp", file("nuttcp/tcp-1s.txt") + file("nuttcp/tcp-1s.txt"), `2 figures "transferred"`},
 		{"netpipe", file("netpipe/error-noserver.txt"), "Cannot Connect"},
@@ -113,7 +131,8 @@ func TestParseServicesRefuse(t *testing.T) {
 
 func TestPageLength(t *testing.T) {
 	for text, says := range map[string]string{
-		"200 51929\n1\n": "", "301 0\n0\n": "status 301", "200 0\n0\n": "empty", "200 300\n0\n": "not the right one", "": "could not be checked",
+		"200 51929\n1\n": "", "301 0\n0\n": "status 301", "200 0\n0\n": "empty", "200 300\n0\n": "not the right one",
+		"":        "could not be checked",
 		"000 0\n": "could not be checked",
 	} {
 		n, err := pageLength(text)
@@ -128,7 +147,8 @@ func TestPageLength(t *testing.T) {
 }
 
 func TestCommitted(t *testing.T) {
-	for text, says := range map[string]string{"Com_commit\t50\n": "", "Com_commit\t49\n": "committed 49", "": "does not report"} {
+	for text, says := range map[string]string{"Com_commit\t50\n": "", "Com_commit\t49\n": "committed 49",
+		"": "does not report"} {
 		err := committed(50, text)
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", text, err)
@@ -233,7 +253,8 @@ func TestSetups(t *testing.T) {
 func FuzzParseServices(f *testing.F) {
 	seed(f, "ab", "iperf3", "nuttcp", "ttcp", "netpipe", "netperf")
 	f.Fuzz(func(t *testing.T, output []byte) {
-		for _, name := range []string{"wordpress", "iperf3", "nuttcp", "netpipe", "netperf-crr", "netperf-stream", "sysbench-oltp-rw"} {
+		for _, name := range []string{"wordpress", "iperf3", "nuttcp", "netpipe", "netperf-crr", "netperf-stream",
+			"sysbench-oltp-rw"} {
 			m, err := mustGet(t, name).Parse(output)
 			checkFuzzed(t, m, err)
 		}

@@ -8,7 +8,8 @@ import (
 // startParams: the page cache of the host when the start is requested.
 var startParams = []workload.Param{{
 	Name: "cache", Default: "warm", Values: []string{"warm", "cold"},
-	About: "warm: the same system has started a guest since the host's page cache was last dropped; cold: the host's page cache is dropped before each start",
+	About: "warm: the same system has started a guest since the host's page cache was last dropped; cold: the host's " +
+		"page cache is dropped before each start",
 }}
 
 // start creates a guest in every trial. What a trial takes is known only to the one who asks for the

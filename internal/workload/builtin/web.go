@@ -158,7 +158,8 @@ func abServed(r *tool.Report) error {
 	}
 	n := complete.Value
 	if other := r.Value("non-2xx"); other > 0 {
-		return fault.Guestf("%.0f of %.0f requests got a redirection or an error instead of the page (status other than 2xx)", other, n)
+		return fault.Guestf("%.0f of %.0f requests got a redirection or an error instead of the page (status other than 2xx)",
+			other, n)
 	}
 	if unsent := r.Value("write errors"); unsent > 0 {
 		return fault.Guestf("ab could not send %.0f requests", unsent)
@@ -223,9 +224,11 @@ func tcpCRR() *workload.Workload {
 		Name: "tcp-crr", Title: "connections with a request and a response each, one after the other",
 		ArticleIDs: []string{"A5-net-crr"},
 		Source:     "Apache (apache2) and ab (apache2-utils)", MinSize: 300, DefaultSize: 5000,
-		StandIn: "for netperf's TCP_CRR, which is not in Debian's main (see netperf-crr): ab without -k also opens a connection for every request, but the messages are HTTP instead of one byte, and the figures include Apache's work",
+		StandIn: "for netperf's TCP_CRR, which is not in Debian's main (see netperf-crr): ab without -k also opens a " +
+			"connection for every request, but the messages are HTTP instead of one byte, and the figures include Apache's work",
 	}
-	return apacheAB(w, workload.Settings{"clients": "1"}, page{path: "/robots.txt", marker: "tare"}, 0, apache(apacheEvent+`Alias /robots.txt /etc/hostname
+	return apacheAB(w, workload.Settings{"clients": "1"}, page{path: "/robots.txt", marker: "tare"}, 0,
+		apache(apacheEvent+`Alias /robots.txt /etc/hostname
 <Directory /etc>
 	Require all granted
 </Directory>

@@ -15,7 +15,8 @@ var (
 	fioTextHead  = regexp.MustCompile(`(?m)^([^\n]*): \(g=\d+\): rw=(\w+), .*ioengine=(\S+), iodepth=(\d+)`)
 	fioTextSide  = regexp.MustCompile(`^ {2,3}(read|write|trim|mixed) ?: IOPS=([\d.]+)([kMG]?), BW=([\d.]+)([KMGT]?` +
 		`i?B)/s [^\n]*\(([\d.]+)([KMGT]?i?B)/(\d+)msec\)`)
-	fioTextNone = regexp.MustCompile(`^ {2,3}mixed: IOPS=0, BW=0 `) // of --unified_rw_reporting=both; only the latencies are known
+	// of --unified_rw_reporting=both; only the latencies are known
+	fioTextNone = regexp.MustCompile(`^ {2,3}mixed: IOPS=0, BW=0 `)
 	fioTextLat  = regexp.MustCompile(`^ +(c?lat) \(([num]?sec)\): .*avg= *([\d.]+)(k?)`)
 	fioTextOps  = regexp.MustCompile(`^ +issued rwts: total=(\d+),(\d+),(\d+),(\d+) short=(\d+),(\d+),(\d+),(\d+) ` +
 		`dropped=(\d+),(\d+),(\d+),(\d+)$`)

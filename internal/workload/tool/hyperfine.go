@@ -26,8 +26,9 @@ var (
 		"1", ""},
 		column{"times faster than %3: standard deviation", "1", ""}, label)
 	hyperfineHead = regexp.MustCompile(`(?m)^\| Command \| Mean \[(\w+)\] \| Min \[\w+\] \| Max \[\w+\] \| Relative \|$`)
-	hyperfineRow  = regexp.MustCompile(`^\| (.*) \| ([\d.]+)(?: ± ([\d.]+))? \| ([\d.]+) \| ([\d.]+) \| ([\d.]+)(?: ± ([\d.]+))? \|$`)
-	hyperfineCSV  = regexp.MustCompile(`(?ms)^command,mean,stddev,median,user,system,min,max(?:,parameter_[^\n]*)?\n.*`)
+	hyperfineRow  = regexp.MustCompile(
+		`^\| (.*) \| ([\d.]+)(?: ± ([\d.]+))? \| ([\d.]+) \| ([\d.]+) \| ([\d.]+)(?: ± ([\d.]+))? \|$`)
+	hyperfineCSV = regexp.MustCompile(`(?ms)^command,mean,stddev,median,user,system,min,max(?:,parameter_[^\n]*)?\n.*`)
 )
 
 // readHyperfineText reads what hyperfine prints on a terminal. Names begin with the command if there are several.

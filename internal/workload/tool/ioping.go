@@ -11,7 +11,8 @@ import (
 )
 
 var (
-	iopingRequest = regexp.MustCompile(`(?m)^.* (?:<<<|>>>) .*: request=(\d+) time=(\d+(?:\.\d+)?) (\w+)((?: \([a-z ]+\))?)$`)
+	iopingRequest = regexp.MustCompile(
+		`(?m)^.* (?:<<<|>>>) .*: request=(\d+) time=(\d+(?:\.\d+)?) (\w+)((?: \([a-z ]+\))?)$`)
 	iopingCounted = line("requests completed",
 		`^(\S+(?: [kMGT])?) requests completed in (\S+ \w+), (\S+ \w+)(?: (?:read|written))?, `+
 			`(\S+(?: [kMGT])?) iops, (\S+ \w+/s)$`)

@@ -102,7 +102,8 @@ func readIperf2(text string, r *Report) error {
 		return err
 	}
 	if strings.Contains(text, "\nSending ") && (sent < opened || reports < opened) {
-		return fault.Guestf("iperf sent datagrams in %d streams, but the output has %d reports of the server: it is cut off", opened, reports)
+		return fault.Guestf("iperf sent datagrams in %d streams, but the output has %d reports of the server: it is cut off",
+			opened, reports)
 	}
 	return addIperf2(r, rows)
 }
@@ -170,7 +171,8 @@ func iperf2Read(line string) (row iperf2Line, ok bool, err error) {
 		row.rate, row.rateUnit = f[3]*math.Pow(1024, power(m[7])), "B/s"
 		bytesPerSecond = row.rate
 	}
-	if off := math.Abs(bytesPerSecond*(row.to-row.from) - row.bytes); off > (ulp(m[4])+ulp(m[6]))*row.bytes+0.06*bytesPerSecond {
+	if off := math.Abs(bytesPerSecond*(row.to-row.from) - row.bytes); off > (ulp(m[4])+ulp(m[6]))*row.bytes+
+		0.06*bytesPerSecond {
 		return row, false, Contradiction("rate × time is not the size: %s", Quote(line))
 	}
 	rest := m[9]

@@ -190,7 +190,8 @@ var dbenchLines = lineTool{failed: regexp.MustCompile(`(?m)^.*(?:Can't open|Fail
 	}}
 
 // nbenchTests are the tests of nbench, each with its rate and two indexes.
-const nbenchTests = "NUMERIC SORT|STRING SORT|BITFIELD|FP EMULATION|FOURIER|ASSIGNMENT|IDEA|HUFFMAN|NEURAL NET|LU DECOMPOSITION"
+const nbenchTests = "NUMERIC SORT|STRING SORT|BITFIELD|FP EMULATION|FOURIER|ASSIGNMENT|IDEA|HUFFMAN|NEURAL NET|LU " +
+	"DECOMPOSITION"
 
 var nbenchLines = lineTool{lines: []figureLine{
 	row(`^(`+nbenchTests+`) *: +([\d.e+]+) +: +([\d.]+) +: +([\d.]+)$`, label, column{"%1", "1/s", Higher},
@@ -204,7 +205,8 @@ var nbenchLines = lineTool{lines: []figureLine{
 	}
 	if memory := len(r.All("MEMORY INDEX")); tests != 10*memory || len(r.All("INTEGER INDEX")) != 2*memory ||
 		len(r.All("FLOATING-POINT INDEX")) != 2*memory {
-		return fault.Guestf("the output of nbench has %d of 10 tests, %d of 2 integer and %d of 2 floating-point indexes, and %d "+
+		return fault.Guestf("the output of nbench has %d of 10 tests, %d of 2 integer and %d of 2 floating-point indexes, "+
+			"and %d "+
 			"of 1 memory index: it is cut off or damaged", tests, len(r.All("INTEGER INDEX")),
 			len(r.All("FLOATING-POINT INDEX")), memory)
 	}

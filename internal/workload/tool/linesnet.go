@@ -263,7 +263,8 @@ func readWrk(text string, r *Report) error {
 		}
 	}
 	if len(r.Figures) > 0 && (len(wrkEnd.FindAllString(text, -1)) < 2 || len(wrkTotal.FindAllString(text, -1)) == 0) {
-		return fault.Guestf("wrk did not print all of \"requests in\", \"Requests/sec\" and \"Transfer/sec\": the output is cut off")
+		return fault.Guestf("wrk did not print all of \"requests in\", \"Requests/sec\" and \"Transfer/sec\": the output " +
+			"is cut off")
 	}
 	return nil
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // nuttcpStart is how the lines of results begin: in brief, with -fparse, and with -v.
-var nuttcpStart = regexp.MustCompile(`^ *\d+\.\d+ MB / |^megabytes=|^nuttcp-[tr]: .*(?: real seconds = | CPU seconds = |I/O calls|user )`)
+var nuttcpStart = regexp.MustCompile(
+	`^ *\d+\.\d+ MB / |^megabytes=|^nuttcp-[tr]: .*(?: real seconds = | CPU seconds = |I/O calls|user )`)
 
 const nuttcpNumber = `([\d.]+)`
 

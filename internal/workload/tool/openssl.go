@@ -73,7 +73,8 @@ func readOpenssl(text string, r *Report) error {
 		}
 	}
 	if s.planned > 0 && s.planned != s.done*max(s.processes, 1) {
-		return fault.Guestf("openssl speed announces %d measurements, but the output has the rates of %d: it is cut off or damaged",
+		return fault.Guestf("openssl speed announces %d measurements, but the output has the rates of %d: it is cut off or "+
+			"damaged",
 			s.planned, s.done*max(s.processes, 1))
 	}
 	r.expect("bytes", "bytes copied")

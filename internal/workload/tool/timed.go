@@ -10,8 +10,9 @@ var (
 	makeFailed = line("***", `^make(?:\[\d+\])?: \*\*\* .*|^(?:ba|da)?sh: .*$`)
 	tarFailed  = line(": ", `^(?:tar|tar \(child\)|gzip|xz|bzip2|zstd|-?(?:ba|da|z)?sh): .*$`)
 	// tarSaid are messages of a tar that did its work, besides those of --checkpoint.
-	tarSaid = regexp.MustCompile(`(?m)^tar: (?:Removing leading .*|.*: (?:socket ignored|file is the archive; not dumped|` +
-		`time stamp .* s in the future|implausibly old time stamp .*)|(?:Read|Write) checkpoint \d+|.*checkpoint.*)$`)
+	tarSaid = regexp.MustCompile(
+		`(?m)^tar: (?:Removing leading .*|.*: (?:socket ignored|file is the archive; not dumped|` +
+			`time stamp .* s in the future|implausibly old time stamp .*)|(?:Read|Write) checkpoint \d+|.*checkpoint.*)$`)
 	tarTotals = regexp.MustCompile(`(?m)^Total bytes (written|read|deleted): (\d+)(?: \([\d.]+ ?[KMGTP]?i?B, (?:([\d.]+)` +
 		` ?([KMGTP]?i?B)/s|\?)\))?$`)
 	makeImage = row(`^(Setup|System) is (\d+) (bytes|kB)(?: \(padded to (\d+) bytes\)\.)?$`, label, column{"%1", "%3", ""},

@@ -45,7 +45,8 @@ func withTimes(r *Report, text string) error {
 	}
 	if real := len(timeReal.FindAllString(text, -1)); (shell["user"] > 0 || shell["sys"] > 0) &&
 		(shell["user"] != real || shell["sys"] != real) {
-		return fault.Guestf("the output has %d, %d and %d lines \"real\", \"user\" and \"sys\" of time: it is cut off or damaged",
+		return fault.Guestf("the output has %d, %d and %d lines \"real\", \"user\" and \"sys\" of time: it is cut off or "+
+			"damaged",
 			real, shell["user"], shell["sys"])
 	}
 	for _, m := range timeNamed.FindAllStringSubmatch(text, -1) {

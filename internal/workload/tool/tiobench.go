@@ -10,11 +10,14 @@ import (
 
 var (
 	tioSection = regexp.MustCompile(`^(Sequential|Random) (Reads|Writes)$`)
-	tioRow     = regexp.MustCompile(`^(\S.*?) +(\d+) +(\d+) +(\d+) +([\d.]+) +([\d.]+)% +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+)$`)
-	tioTerse   = regexp.MustCompile(`^(write|rwrite|read|rread|total):(\d+\.\d{5}(?:,\d+\.\d{5}){3}(?:(?:,\d+\.\d{5}){4})?)$`)
+	tioRow     = regexp.MustCompile(
+		`^(\S.*?) +(\d+) +(\d+) +(\d+) +([\d.]+) +([\d.]+)% +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+)$`)
+	tioTerse = regexp.MustCompile(
+		`^(write|rwrite|read|rread|total):(\d+\.\d{5}(?:,\d+\.\d{5}){3}(?:(?:,\d+\.\d{5}){4})?)$`)
 	tioThreads = regexp.MustCompile(`^Tiotest results for (\d+) concurrent io threads:$`)
-	tioHuman   = regexp.MustCompile(`^\| (Write|Random Write|Read|Random Read) +(\d+) MBs \| +([\d.]+) s \| +([\d.]+|inf|-?nan) MB/s \|` +
-		` +([\d.]+|inf|-?nan) %  \| +([\d.]+|inf|-?nan) % \|$`)
+	tioHuman   = regexp.MustCompile(
+		`^\| (Write|Random Write|Read|Random Read) +(\d+) MBs \| +([\d.]+) s \| +([\d.]+|inf|-?nan) MB/s \|` +
+			` +([\d.]+|inf|-?nan) %  \| +([\d.]+|inf|-?nan) % \|$`)
 	tioLatency = regexp.MustCompile(`^\| (Write|Random Write|Read|Random Read|Total) +\| +([\d.]+) ms \| +([\d.]+) ms \|` +
 		` +([\d.]+) \| +([\d.]+) \|$`)
 
@@ -89,7 +92,8 @@ func readTiobench(text string, r *Report) error {
 	if n := rows["Sequential Reads"]; section != "" && (n == 0 || rows["Random Reads"] != n ||
 		rows["Sequential Writes"] != n ||
 		rows["Random Writes"] != n) {
-		return fault.Guestf("the tables of tiobench have %d, %d, %d and %d rows instead of as many in each: the output is cut off or "+
+		return fault.Guestf("the tables of tiobench have %d, %d, %d and %d rows instead of as many in each: the output is "+
+			"cut off or "+
 			"damaged", n, rows["Random Reads"], rows["Sequential Writes"], rows["Random Writes"])
 	}
 	return tioOnce(r)

@@ -43,7 +43,8 @@ func Browser(t *testing.T) context.Context {
 		}
 		t.Skip("Chromium is not installed")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.DisableGPU,
 		chromedp.WSURLReadTimeout(time.Minute), chromedp.UserDataDir(t.TempDir()))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
@@ -116,7 +117,8 @@ func Shot(t *testing.T, ctx context.Context, name string) {
 func Violations(t *testing.T, ctx context.Context) []string {
 	t.Helper()
 	Value[bool](t, ctx, axe+"\n;true")
-	result := Value[string](t, ctx, `axe.run({resultTypes: ["violations"]}).then((r) => JSON.stringify(r.violations.map((v) =>
+	result := Value[string](t, ctx,
+		`axe.run({resultTypes: ["violations"]}).then((r) => JSON.stringify(r.violations.map((v) =>
 		({id: v.id, help: v.help, nodes: v.nodes.slice(0, 4).map((n) => n.html.slice(0, 160) + " " + n.failureSummary)}))))`)
 	var found []struct {
 		ID, Help string

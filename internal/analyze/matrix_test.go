@@ -124,7 +124,10 @@ func TestIsolationMatrix(t *testing.T) {
 // TestSimMatrix: how often the interval of a cell contains the largest of the true excesses, and how often anything is
 // claimed of a system that is not worse than native.
 func TestSimMatrix(t *testing.T) {
-	const runs = 200
+	runs := 200
+	if raced {
+		runs = 40
+	}
 	covers, found, wrong := map[string]int{}, 0, 0
 	for seed := range uint64(runs) {
 		r := analyzed(t, disturbed(1000+seed, 32, 0.05).input())
@@ -148,10 +151,10 @@ func TestSimMatrix(t *testing.T) {
 		}
 	}
 	for _, arm := range []string{"kvm@disk", "kvm@cpu", "lxc@disk", "lxc@cpu"} {
-		within(t, "intervals of "+arm+" that contain the truth", float64(covers[arm])/runs, 0.94, 1)
+		within(t, "intervals of "+arm+" that contain the truth", float64(covers[arm])/float64(runs), 0.94, 1)
 	}
-	within(t, "runs with a false claim", float64(wrong)/runs, 0, 0.05)
-	within(t, "an excess of 30 % that is found", float64(found)/runs, 0.9, 1)
+	within(t, "runs with a false claim", float64(wrong)/float64(runs), 0, 0.05)
+	within(t, "an excess of 30 % that is found", float64(found)/float64(runs), 0.9, 1)
 }
 
 // besideNoise makes a run of requests, alone and beside a neighbour that loads the disk: natively nothing changes
@@ -189,7 +192,10 @@ func TestMatrixByP99(t *testing.T) {
 
 // TestSimMatrixByP99 is TestSimMatrix for percentiles.
 func TestSimMatrixByP99(t *testing.T) {
-	const runs = 60
+	runs := 60
+	if raced {
+		runs = 20
+	}
 	covers, wrong := 0, 0
 	for seed := range uint64(runs) {
 		r := analyzed(t, besideNoise(200+seed, 300, 0))
@@ -200,8 +206,8 @@ func TestSimMatrixByP99(t *testing.T) {
 			wrong++
 		}
 	}
-	within(t, "intervals of p99 that contain the truth", float64(covers)/runs, 0.90, 1)
-	within(t, "runs with a false claim by p99", float64(wrong)/runs, 0, 0.10)
+	within(t, "intervals of p99 that contain the truth", float64(covers)/float64(runs), 0.90, 1)
+	within(t, "runs with a false claim by p99", float64(wrong)/float64(runs), 0, 0.10)
 }
 
 // TestIdleNeighbour: beside neighbours that failed or did nothing, nothing is claimed, and a finding says so.

@@ -25,6 +25,10 @@ const sumsName = "sums"
 // something is new in one shows by its own line.
 var parts = []string{"tree", "disk.ext4", "kernel"}
 
+// libvirtRoot is the directory that libvirt makes in the root of a container while it starts, and leaves there if it is
+// killed. While it is empty, it is no change of the image.
+const libvirtRoot = "tree/.oldroot"
+
 // entry is a line of that file.
 type entry struct {
 	sum    string // SHA-256 of a regular file in hex, or the target of a link
@@ -129,6 +133,9 @@ func recordSums(dir string) error {
 func walkParts(dir string, f func(path string, e entry) error) error {
 	for _, part := range parts {
 		err := filepath.WalkDir(filepath.Join(dir, part), func(path string, d fs.DirEntry, err error) error {
+			if path == filepath.Join(dir, libvirtRoot) && d != nil && d.IsDir() && emptyOrGone(path) {
+				return fs.SkipDir
+			}
 			if err != nil {
 				return err
 			}
@@ -151,6 +158,11 @@ func walkParts(dir string, f func(path string, e entry) error) error {
 		}
 	}
 	return nil
+}
+
+func emptyOrGone(dir string) bool {
+	found, err := os.ReadDir(dir)
+	return len(found) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist))
 }
 
 // contentSum returns the SHA-256 of a regular file, the target of a link, and "" for all else.

@@ -44,6 +44,9 @@ func TestUnchanged(t *testing.T) {
 	fio, tar, ls := "tree/usr/bin/fio", "tree/usr/bin/tar", "tree/usr/bin/ls"
 	mode := func(path string, mode os.FileMode) { must(os.Chmod(at(path), mode)) }
 	move := func(from, to string) { must(os.Rename(at(from), at(to))) }
+	must(os.Mkdir(at("tree/.oldroot"), 0o755))
+	must(img.Unchanged()) // as long as it is empty
+	must(os.Remove(at("tree/.oldroot")))
 	for _, c := range []struct {
 		change, undo func()
 		want         string
@@ -51,6 +54,8 @@ func TestUnchanged(t *testing.T) {
 		{func() { forged(fio, "pro-ram") }, func() { forged(fio, "program") }, fio + " has other content"},
 		{func() { forged("disk.ext4", "pro-ram") }, func() { forged("disk.ext4", "program") }, "disk.ext4 has other"},
 		{func() { mode(tar, 0o755|os.ModeSetuid) }, func() { mode(tar, 0o755) }, tar + " has another owner or mode"},
+		{func() { must(os.MkdirAll(at("tree/.oldroot/x"), 0o755)) }, func() { must(os.RemoveAll(at("tree/.oldroot"))) },
+			"tree/.oldroot is new"},
 		{func() { must(os.WriteFile(at(ls), nil, 0o755)) }, func() { must(os.Remove(at(ls))) }, ls + " is new"},
 		{func() { move("kernel/vmlinuz", "x") }, func() { move("x", "kernel/vmlinuz") }, "kernel/vmlinuz is missing"},
 		{func() { link("fio") }, func() { link("tar") }, "has other content"},

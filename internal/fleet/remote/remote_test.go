@@ -53,9 +53,6 @@ func machine(t *testing.T) Host {
 	if _, err := os.Stat(program); err != nil {
 		t.Skip("openssh-server is not installed")
 	}
-	if os.Getuid() == 0 && os.Mkdir("/run/sshd", 0o755) == nil { // sshd requires it
-		t.Cleanup(func() { os.Remove("/run/sshd") })
-	}
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"host", "user"} {
@@ -81,6 +78,11 @@ func machine(t *testing.T) Host {
 		port, me.Username, in("user"), in("known")), 0o600)
 	var log bytes.Buffer
 	cmd := exec.Command(program, "-D", "-e", "-f", in("sshd"))
+	if os.Getuid() == 0 { // sshd requires /run/sshd, which other tests make and remove
+		cmd = exec.Command("sh", append([]string{"-c", `mount -t tmpfs none /run && mkdir /run/sshd && exec "$@"`, "sh"},
+			cmd.Args...)...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	}
 	cmd.Stderr = &log
 	must(t, cmd.Start())
 	t.Cleanup(func() {

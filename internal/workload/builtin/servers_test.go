@@ -217,7 +217,8 @@ func TestTrial(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"database", "mariadb", "apache", "warm", "check", "ab", "clean"}; !slices.Equal(names, want) {
+	want := []string{"database", "mariadb", "apache", "warm", "check", "ab", "latencies", "clean"}
+	if !slices.Equal(names, want) {
 		t.Errorf("steps %v", names)
 	}
 	ab := w.Trial(10, "192.0.2.7")[5].Argv

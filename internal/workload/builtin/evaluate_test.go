@@ -455,6 +455,9 @@ func TestRealTools(t *testing.T) {
 		if slices.ContainsFunc(w.Trial(w.MinSize, ""), func(s workload.Step) bool { return s.Background }) {
 			continue // servers run in guests only: cmd/tare's TestServices
 		}
+		if w.Fill != nil {
+			continue // its programs run in the guests that it creates: cmd/tare's TestFill
+		}
 		t.Run(w.Name, func(t *testing.T) {
 			if w.NonFree && os.Getenv("TARE_NON_FREE") == "" {
 				t.Skip("TARE_NON_FREE does not say that its program, in Debian's non-free, is here")

@@ -237,6 +237,9 @@ func (r *Run) Boots() []string { return r.boots }
 // Arm returns an arm of the run; its zero value if there is none.
 func (r *Run) Arm(name string) dataset.Arm { return r.arms[name] }
 
+// Size is the trial size of a workload; its zero value if it has none yet.
+func (r *Run) Size(series string) store.Size { return r.sizes[series] }
+
 // Unlike says why the costs by a metric of two runs cannot be put beside each other, as Sides does;
 // "" if they can.
 func Unlike(a, b *Run, c analyze.Comparison) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/builtin"
 )
 
 // sizeLimit is the largest ratio of trial sizes whose figures are compared: one step
@@ -26,14 +27,21 @@ func (p *pairing) perUnit(series, metric string) (yes bool, why string) {
 			low, high = min(low, s.Size), max(high, s.Size)
 		}
 	}
-	if high == 0 || low == high {
+	if high == 0 {
 		return false, ""
 	}
-	sizes := fmt.Sprintf("the trial sizes are %d and %d %s", low, high, unitOf(p.size(series).Unit))
+	return perUnit(p.before.Runs[0].workloads[series], metric, low, high, p.size(series).Unit)
+}
+
+// perUnit is pairing.perUnit of sizes from low to high; w is nil if the workload is not known.
+func perUnit(w *workload.Workload, metric string, low, high int64, unit string) (yes bool, why string) {
+	if low == high {
+		return false, ""
+	}
+	sizes := fmt.Sprintf("the trial sizes are %d and %d %s", low, high, unitOf(unit))
 	if low <= 0 || float64(high) > sizeLimit*float64(low) {
 		return false, fmt.Sprintf("%s, more than %v times apart", sizes, sizeLimit)
 	}
-	w := p.before.Runs[0].workloads[series]
 	if w == nil {
 		return false, sizes + ", and it is not known whether the time is proportional for this workload"
 	}
@@ -42,6 +50,19 @@ func (p *pairing) perUnit(series, metric string) (yes bool, why string) {
 		return false, sizes + ", and " + why
 	}
 	return growth == workload.Proportional, ""
+}
+
+// UnlikeSizes says why the costs of a workload by a metric cannot be compared if its trials had these
+// sizes in unit; "" if they can. For callers that have no runs: a workload of the campaign's own
+// counts as not known.
+func UnlikeSizes(series, metric, unit string, a, b int64) string {
+	name, _, _ := strings.Cut(series, "[")
+	w, err := builtin.Get(name)
+	if err != nil {
+		w = nil
+	}
+	_, why := perUnit(w, metric, min(a, b), max(a, b), unit)
+	return why
 }
 
 // size is the trial size of the first run that has one.

@@ -58,6 +58,7 @@ type MachineInfo struct {
 type Cost struct {
 	Workload string         `json:"workload"`
 	Metric   string         `json:"metric"`
+	Unit     string         `json:"unit"`
 	Better   string         `json:"better"`
 	Arm      string         `json:"arm"`
 	Baseline string         `json:"baseline"`
@@ -78,46 +79,15 @@ type MachineCost struct {
 	StdErr  float64 `json:"std_err"` // of ln Ratio
 	DF      float64 `json:"df"`
 	Runs    int     `json:"runs"`
+	// Of what the cost is, so that costs of two fleets can be put beside each other.
+	Size           int64   `json:"size,omitzero"` // of a trial, in SizeUnit
+	SizeUnit       string  `json:"size_unit,omitempty"`
+	Guests         string  `json:"guests,omitempty"` // the size of the arm's guests in words
+	BaselineSystem string  `json:"baseline_system,omitempty"`
+	BaselineValue  float64 `json:"baseline_value,omitzero"` // its typical trial, in the cost's unit
 	// Without is the pooled cost of the other machines; nil with fewer than four machines.
 	Without *Without `json:"without,omitempty"`
 	Odd     bool     `json:"odd,omitempty"` // PHolm of Without is below alpha
-}
-
-// Without is what the other machines say about a machine.
-type Without struct {
-	Ratio    float64 `json:"ratio"` // the pooled cost without the machine
-	CILow    float64 `json:"ci_low"`
-	CIHigh   float64 `json:"ci_high"`
-	NextLow  float64 `json:"next_low"` // where the cost on a machine like the others lies
-	NextHigh float64 `json:"next_high"`
-	Tau      float64 `json:"tau"`      // their spread, as in Pooled
-	Residual float64 `json:"residual"` // stats.Deleted
-	P        float64 `json:"p_value"`
-	PHolm    float64 `json:"p_holm"` // among all machines and costs of the family in the group
-}
-
-// Pooled is what an arm costs on the machines of a group taken together.
-type Pooled struct {
-	Ratio            float64         `json:"ratio"`
-	CILow            float64         `json:"ci_low"`
-	CIHigh           float64         `json:"ci_high"`
-	OverheadPercent  float64         `json:"overhead_percent"`
-	FartherPercent   float64         `json:"farther_percent"` // the end of the interval farther from 0
-	DF               float64         `json:"df"`
-	P                float64         `json:"p_value"`
-	PHolm            float64         `json:"p_holm"`
-	EquivalenceP     float64         `json:"equivalence_p"`
-	EquivalencePHolm float64         `json:"equivalence_p_holm"`
-	Verdict          analyze.Verdict `json:"verdict"`
-	// NextLow and NextHigh are where the cost on the next machine of the kind lies; 0 with two machines.
-	NextLow  float64 `json:"next_low,omitzero"`
-	NextHigh float64 `json:"next_high,omitzero"`
-	// Tau is the standard deviation of ln costs between machines, with its interval.
-	Tau     float64 `json:"tau"`
-	TauLow  float64 `json:"tau_low"`
-	TauHigh float64 `json:"tau_high"`
-	I2      float64 `json:"i2"`       // share of the variance of the machines' estimates that is between machines
-	DifferP float64 `json:"differ_p"` // p-value of "the cost is the same on all machines"
 }
 
 // Share is what one level adds to the variance of the cost of a single block.
@@ -223,8 +193,8 @@ func analyzeGroup(name string, machines []Machine, alpha, delta float64, all boo
 
 // costOf pools one cost.
 func costOf(c analyze.Comparison, machines []Machine, alpha, delta float64) (Cost, error) {
-	cost := Cost{Workload: c.Workload, Metric: c.Metric, Better: c.Better, Arm: c.Arm, Baseline: c.Baseline,
-		Family: c.Family, Machines: []MachineCost{}, LeftOut: []LeftOut{}}
+	cost := Cost{Workload: c.Workload, Metric: c.Metric, Unit: c.Unit, Better: c.Better, Arm: c.Arm,
+		Baseline: c.Baseline, Family: c.Family, Machines: []MachineCost{}, LeftOut: []LeftOut{}}
 	var of []stats.Estimate
 	var taken []Machine
 	for _, m := range comparable(c, machines, &cost.LeftOut) {
@@ -237,37 +207,9 @@ func costOf(c analyze.Comparison, machines []Machine, alpha, delta float64) (Cos
 	if len(of) < 2 {
 		return cost, nil
 	}
-	p, err := stats.Pool(of, alpha)
-	if err != nil {
+	var err error
+	if cost.Pooled, err = pool(of, cost.Machines, alpha, delta); err != nil {
 		return cost, err
-	}
-	mean, next := p.Mean.Exp(), p.Next.Exp()
-	cost.Pooled = &Pooled{
-		Ratio: mean.Estimate, CILow: mean.Low, CIHigh: mean.High, OverheadPercent: percent(mean.Estimate), DF: mean.DF,
-		P: mean.P, PHolm: mean.P, Verdict: analyze.NotResolved, Tau: math.Sqrt(p.Tau2), TauLow: math.Sqrt(p.Tau2Low),
-		TauHigh: math.Sqrt(p.Tau2High), I2: p.I2, DifferP: p.QP,
-	}
-	cost.Pooled.FartherPercent = percent(mean.High)
-	if low := percent(mean.Low); math.Abs(low) > math.Abs(cost.Pooled.FartherPercent) {
-		cost.Pooled.FartherPercent = low
-	}
-	if cost.Pooled.EquivalenceP, err = stats.EquivalenceP(p.Mean, delta); err != nil {
-		return cost, err
-	}
-	cost.Pooled.EquivalencePHolm = cost.Pooled.EquivalenceP
-	if p.Next.N > 0 {
-		cost.Pooled.NextLow, cost.Pooled.NextHigh = next.Low, next.High
-	}
-	if len(of) > 3 {
-		others, err := stats.LeaveOneOut(of, alpha)
-		if err != nil {
-			return cost, err
-		}
-		for i, d := range others {
-			m, n := d.Mean.Exp(), d.Next.Exp()
-			cost.Machines[i].Without = &Without{Ratio: m.Estimate, CILow: m.Low, CIHigh: m.High, NextLow: n.Low,
-				NextHigh: n.High, Tau: math.Sqrt(d.Tau2), Residual: d.Residual, P: d.P, PHolm: d.P}
-		}
 	}
 	cost.Shares, err = sharesOf(c, taken)
 	return cost, err
@@ -298,73 +240,35 @@ func machineCost(c analyze.Comparison, m Machine, alpha float64) (stats.Estimate
 			e.StdErr, e.DF = iv.StdErr, iv.DF
 		}
 	}
-	iv, err := stats.FromT(e, alpha)
-	if err != nil {
-		return e, MachineCost{}, err
+	mc, err := machineOf(m.Name, e, alpha)
+	first := m.Runs[0]
+	size := first.Size(c.Workload)
+	mc.Runs, mc.Size, mc.SizeUnit, mc.Guests = len(ln), size.Size, size.Unit, guests(first, c.Arm)
+	mc.BaselineSystem, mc.BaselineValue = first.Arm(c.Baseline).System, baselineValue(c, m)
+	return e, mc, err
+}
+
+// baselineValue is the typical trial of the baseline on a machine, the geometric mean of its runs; 0
+// if it is not known, or trials have several sizes.
+func baselineValue(c analyze.Comparison, m Machine) float64 {
+	sum := 0.0
+	for _, r := range m.Runs {
+		v := r.Result.Arm(c.Baseline, c.Workload).Metric(c.Metric)
+		if v == nil || !(v.Median > 0) || r.Size(c.Workload).Size != m.Runs[0].Size(c.Workload).Size {
+			return 0
+		}
+		sum += math.Log(v.Median)
 	}
-	iv = iv.Exp()
-	return e, MachineCost{Machine: m.Name, Ratio: iv.Estimate, CILow: iv.Low, CIHigh: iv.High, StdErr: e.StdErr, DF: e.DF,
-		Runs: len(ln)}, nil
+	return math.Exp(sum / float64(len(m.Runs)))
 }
 
 // judge adjusts the p-values within each family, and sets verdicts and odd machines.
 func judge(g *Group, alpha, delta float64) error {
-	families := map[analyze.Family][]*Cost{}
+	families := map[analyze.Family]*hypotheses{}
 	for i := range g.Costs {
 		if c := &g.Costs[i]; c.Pooled != nil {
-			families[c.Family] = append(families[c.Family], c)
+			add(families, c.Family, &c.Pooled.Estimate, c.Machines)
 		}
 	}
-	for _, costs := range families {
-		var odd, mean, same []*float64
-		for _, c := range costs {
-			mean, same = append(mean, &c.Pooled.PHolm), append(same, &c.Pooled.EquivalencePHolm)
-			for _, m := range c.Machines {
-				if m.Without != nil {
-					odd = append(odd, &m.Without.PHolm)
-				}
-			}
-		}
-		for _, of := range [][]*float64{odd, mean, same} {
-			if err := adjust(of); err != nil {
-				return err
-			}
-		}
-		for _, c := range costs {
-			for i, m := range c.Machines {
-				c.Machines[i].Odd = m.Without != nil && m.Without.PHolm < alpha
-			}
-			switch p := c.Pooled; {
-			case p.PHolm < alpha && p.CILow > 1:
-				p.Verdict = analyze.Costs
-			case p.PHolm < alpha && p.CIHigh < 1:
-				p.Verdict = analyze.Gains
-			case p.EquivalencePHolm < alpha && math.Max(p.CIHigh, 1/p.CILow) < 1+delta:
-				p.Verdict = analyze.None
-			}
-		}
-	}
-	return nil
+	return judgeFamilies(families, alpha, delta)
 }
-
-// adjust replaces p-values by Holm's.
-func adjust(of []*float64) error {
-	if len(of) == 0 {
-		return nil
-	}
-	values := make([]float64, len(of))
-	for i, p := range of {
-		values[i] = *p
-	}
-	adjusted, err := stats.Holm(values)
-	if err != nil {
-		return err
-	}
-	for i, p := range of {
-		*p = adjusted[i]
-	}
-	return nil
-}
-
-// percent turns a ratio into an overhead.
-func percent(ratio float64) float64 { return min(100*(ratio-1), math.MaxFloat64) }

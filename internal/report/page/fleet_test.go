@@ -29,8 +29,9 @@ func aFleet(says string) *fleet.Result {
 			m.Ratio, m.CILow, m.CIHigh = math.Exp(at), math.Exp(at-0.01), math.Exp(at+0.01)
 			c.Machines = append(c.Machines, m)
 		}
-		c.Pooled = &fleet.Pooled{Ratio: math.Exp(ln), CILow: math.Exp(ln - 0.02), CIHigh: math.Exp(ln + 0.02),
-			Verdict: verdict, OverheadPercent: 100 * math.Expm1(ln), FartherPercent: 100 * math.Expm1(ln+0.02),
+		c.Pooled = &fleet.Pooled{Estimate: fleet.Estimate{Ratio: math.Exp(ln), CILow: math.Exp(ln - 0.02),
+			CIHigh: math.Exp(ln + 0.02), Verdict: verdict, OverheadPercent: 100 * math.Expm1(ln),
+			FartherPercent: 100 * math.Expm1(ln+0.02)},
 			NextLow: math.Exp(ln - 4*tau - 0.02), NextHigh: math.Exp(ln + 4*tau + 0.02), Tau: tau,
 			TauLow: tau / 2, TauHigh: 2 * tau, DifferP: 0.001}
 		c.Shares = []fleet.Share{{Level: "machine", Known: true, Percent: 61}, {Level: "boot"},

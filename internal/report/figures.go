@@ -327,3 +327,6 @@ func (l *figureList) isolation(row figureRow, i analyze.Isolation) {
 		l.known(one, "lost", float64(m.Lost), 0, 0)
 	}
 }
+
+// number formats v with all of its digits.
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -31,7 +31,7 @@ func TestParquetIsCSV(t *testing.T) {
 	if text, ok := f.Lookup("tare.campaign"); !ok || !bytes.Contains([]byte(text), []byte("example")) {
 		t.Errorf("the campaign is not in it: %q", text)
 	}
-	rows, err := parquet.Read[parquetRow](bytes.NewReader(columns.Bytes()), int64(columns.Len()))
+	rows, err := parquet.Read[longRow](bytes.NewReader(columns.Bytes()), int64(columns.Len()))
 	must(t, err)
 	if len(rows) != len(want)-1 {
 		t.Fatalf("%d rows, CSV has %d", len(rows), len(want)-1)

@@ -419,13 +419,10 @@ func (g *Group) Processes() ([]int, error) {
 	return pids, err
 }
 
-// LastCPUs returns the default CPU set for n vCPUs: the host's last CPUs, since the first one
-// serves most interrupts and tare itself.
-func LastCPUs(n int) (model.CPUList, error) { return SpreadCPUs(n, 0) }
-
 // SpreadCPUs returns the default CPU set of one of many guests with n vCPUs each. Guests 0, 1, 2, …
-// get distinct CPUs from the host's last one downwards; when all are taken, it starts again with
-// the last. Guests -1, -2, … get distinct CPUs from the host's first one upwards.
+// get distinct CPUs from the host's last one downwards, since the first one serves most interrupts
+// and tare itself; when all are taken, it starts again with the last. Guests -1, -2, … get distinct
+// CPUs from the host's first one upwards.
 func SpreadCPUs(n, guest int) (model.CPUList, error) {
 	all := runtime.NumCPU()
 	if n < 1 || n > all {

@@ -1,12 +1,14 @@
 // Gotest runs go test, prints its output, and counts tests.
 //
-//	go run ./scripts/gotest ARGUMENTS [+ ARGUMENTS]... [/ ARGUMENTS [+ ARGUMENTS]...]...
+//	go run ./scripts/gotest [NUMBER] ARGUMENTS [+ ARGUMENTS]... [/ [NUMBER] ARGUMENTS [+ ARGUMENTS]...]...
 //
-// It runs go test once for every group of arguments: those separated by / at the same time, those
-// separated by + one after the other. At the end it prints the slowest packages and tests, how many
-// tests passed, failed and were skipped, and why they were skipped. With TARE_LIVE set, a skip that
-// skips.txt does not list is a failure, because on a machine that is set up for all tests, every
-// test must run.
+// It runs go test once for every group of arguments. Those separated by / run at the same time, those separated by +
+// one after the other, or NUMBER at a time: the next begins when one has ended. TARE_PLACE tells the tests which of
+// these, from 0, they are, so that their guests can use different CPUs.
+//
+// At the end it prints the slowest packages and tests, how many tests passed, failed and were skipped, and why they
+// were skipped. With TARE_LIVE set, a skip that skips.txt does not list is a failure, because on a machine that is set
+// up for all tests, every test must run.
 package main
 
 import (
@@ -22,6 +24,7 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -35,16 +38,34 @@ func main() {
 	c := newCounter(os.Stdout)
 	var lanes sync.WaitGroup
 	for _, lane := range split(os.Args[1:], "/") {
-		lanes.Go(func() {
-			for _, args := range split(lane, "+") {
-				c.run(args)
-			}
-		})
+		lanes.Go(func() { runLane(lane, c.run) })
 	}
 	lanes.Wait()
 	if !c.close(os.Getenv("TARE_LIVE") != "", parseSkips(skipsText)) {
 		os.Exit(1)
 	}
+}
+
+// runLane runs the groups of a lane in order, as many at a time as its number says. Each place has one at a time.
+func runLane(lane []string, run func(args []string, place int)) {
+	abreast := 1
+	if n, err := strconv.Atoi(lane[0]); err == nil && n > 0 {
+		abreast, lane = n, lane[1:]
+	}
+	next := make(chan []string)
+	var places sync.WaitGroup
+	for place := range abreast {
+		places.Go(func() {
+			for args := range next {
+				run(args, place)
+			}
+		})
+	}
+	for _, args := range split(lane, "+") {
+		next <- args
+	}
+	close(next)
+	places.Wait()
 }
 
 // split splits arguments at every separator.
@@ -58,12 +79,13 @@ func split(args []string, separator string) (parts [][]string) {
 	}
 }
 
-// run runs go test once. If it fails without a failed test, that counts as one.
-func (c *counter) run(args []string) {
+// run runs go test once, at a place of its lane. If it fails without a failed test, that counts as one.
+func (c *counter) run(args []string, place int) {
 	cmd := exec.Command(cmp.Or(os.Getenv("GO"), "go"), append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = os.Stderr
+	cmd.Env = append(os.Environ(), fmt.Sprint("TARE_PLACE=", place))
 	if slices.Contains(args, "-race") { // it needs cgo
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=1")
 	}
 	failed := false
 	out, err := cmd.StdoutPipe()

@@ -2,8 +2,12 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // feed passes the events of a script to a counter: "action package test output".
@@ -85,6 +89,42 @@ func TestSplit(t *testing.T) {
 	if got != "[[-p 2 ./a] [./b]] [[./a]]" {
 		t.Error(got)
 	}
+}
+
+// TestRunLane: every group runs once, those of a lane without a number in order, and no place has two at a time.
+func TestRunLane(t *testing.T) {
+	for lane, places := range map[string]int{"./a + ./b + ./c": 1, "2 ./a + ./b + ./c + ./d + ./e": 2, "3 ./a": 3} {
+		busy := make([]atomic.Bool, places)
+		var lock sync.Mutex
+		var ran []string
+		runLane(strings.Fields(lane), func(args []string, place int) {
+			if busy[place].Swap(true) {
+				t.Errorf("%q: two at place %d", lane, place)
+			}
+			time.Sleep(time.Millisecond)
+			lock.Lock()
+			ran = append(ran, args...)
+			lock.Unlock()
+			busy[place].Store(false)
+		})
+		if places > 1 {
+			slices.Sort(ran)
+		}
+		_, want, _ := strings.Cut(lane, "./")
+		if got := strings.Join(ran, " + "); got != "./"+want {
+			t.Errorf("%q ran %s", lane, got)
+		}
+	}
+	// A group that does not end keeps no other from beginning.
+	second := make(chan bool)
+	runLane([]string{"2", "./a", "+", "./b", "+", "./c"}, func(args []string, _ int) {
+		switch args[0] {
+		case "./a":
+			<-second
+		case "./c":
+			close(second)
+		}
+	})
 }
 
 func TestSlowest(t *testing.T) {

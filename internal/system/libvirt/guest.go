@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/digitalocean/go-libvirt"
+	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
@@ -79,6 +80,11 @@ func (g *guest) start(ctx context.Context, dir string) (err error) {
 	}
 	flags := libvirt.DomainStartAutodestroy // libvirt destroys the domain with our connection
 	if d.container() {
+		root, err := lockRoot(s.Userland.Tree, unix.LOCK_SH)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
 		if g.partition, err = s.Group.Layout().Partition(s.ID + ".partition"); err != nil {
 			return err
 		}
@@ -242,6 +248,9 @@ func (g *guest) Close() error {
 		}
 		if g.disown != nil {
 			errs = append(errs, g.disown())
+		}
+		if g.driver.container() {
+			errs = append(errs, cleanRoot(g.site.Userland.Tree))
 		}
 		g.err = errors.Join(append(errs, g.use.Release())...)
 	})

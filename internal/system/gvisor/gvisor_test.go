@@ -10,7 +10,7 @@ func TestMain(m *testing.M) { systemtest.Main(m) }
 
 func TestConformance(t *testing.T) {
 	t.Run("systrap", func(t *testing.T) { systemtest.Run(t, Systrap()) })
-	t.Run("ptrace", func(t *testing.T) { systemtest.Run(t, Ptrace()) })
+	t.Run("ptrace", func(t *testing.T) { systemtest.RunBriefly(t, Ptrace()) })
 }
 
 func TestRestored(t *testing.T) {

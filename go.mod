@@ -10,6 +10,7 @@ require (
 	github.com/containerd/ttrpc v1.2.10
 	github.com/digitalocean/go-libvirt v0.0.0-20250512231903-57024326652b
 	github.com/goccy/go-yaml v1.19.2
+	github.com/klauspost/compress v1.17.9
 	github.com/moby/profiles/seccomp v0.2.4
 	github.com/moby/sys/capability v0.4.0
 	github.com/moby/sys/mountinfo v0.7.3
@@ -47,7 +48,6 @@ require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/influxdata/tdigest v0.0.1 // indirect
 	github.com/josharian/intern v1.0.0 // indirect
-	github.com/klauspost/compress v1.17.9 // indirect
 	github.com/mailru/easyjson v0.7.7 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/moby/sys/userns v0.1.0 // indirect

@@ -23,9 +23,12 @@ func newImage(o *options) *cobra.Command {
 what the given workloads, or those of a campaign, need in addition. tare run builds
 a missing image itself.
 
-Images are cached by what they are built from, so the same workloads need one build.`,
-		Example: "  tare image\n  tare image wordpress mediawiki\n  tare image web.yaml",
-		Args:    cobra.ArbitraryArgs,
+Images are cached by what they are built from, so the same workloads need one build.
+A machine without Debian's tools gets its images from another one: see export and
+import; tare fleet run sends them by itself.`,
+		Example: "  tare image\n  tare image wordpress mediawiki\n  tare image web.yaml\n" +
+			"  tare image export /mnt/stick web.yaml",
+		Args: cobra.ArbitraryArgs,
 	}
 	nonFree := c.Flags().Bool("non-free", false, "allow packages from Debian's contrib and non-free")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -44,7 +47,79 @@ Images are cached by what they are built from, so the same workloads need one bu
 			img.KernelVersion)
 		return nil
 	}
+	c.AddCommand(newImageExport(o), newImageImport(o))
 	return c
+}
+
+func newImageExport(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "export FOLDER [WORKLOAD... | CAMPAIGN]",
+		Short: "Write an image to a folder, for machines that cannot build it",
+		Long: `export writes the image that tare image would build to a folder, in chunks that are named
+by their hashes, and builds it first if it is missing. Copy the folder to a machine by
+any means, and import it there. Repeat an export that was interrupted: chunks that are
+there and whole are not written again.`,
+		Example: "  tare image export /mnt/stick\n  tare image export /mnt/stick web.yaml",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	nonFree := c.Flags().Bool("non-free", false, "allow packages from Debian's contrib and non-free")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		recipe, err := recipeOfArgs(args[1:], *nonFree)
+		if err != nil {
+			return err
+		}
+		if os.Getuid() != 0 {
+			return fault.WithRemedy(fault.Hostf("only root can read images"), "run the command with sudo")
+		}
+		img, err := experiment.BuildImage(cmd.Context(), o.stateDir, recipe, showStep)
+		if err != nil {
+			return err
+		}
+		x, err := img.Export(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %d chunks in %s\n", x.Name, len(x.Chunks), args[0])
+		return nil
+	}
+	return c
+}
+
+func newImageImport(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "import FOLDER",
+		Short: "Take an image from a folder that tare image export has written",
+		Long: `import checks each chunk of an exported image, unpacks it and checks every file. It
+names chunks that are missing or damaged; repeat the import when they are there: what
+has arrived is kept. It needs no tools of Debian. If the image is cached, it does
+nothing. With "-" for the folder, another tare sends the image through standard input.
+
+Import only images from people whom you trust as root: native guests run their programs.`,
+		Example: "  tare image import /mnt/stick",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := experiment.ImageDir(o.stateDir)
+			if args[0] == "-" {
+				_, err := image.Receive(cmd.Context(), dir, cmd.OutOrStdout(), cmd.InOrStdin(), showStep)
+				return err
+			}
+			x, err := image.ReadIndex(args[0])
+			if err != nil {
+				return err
+			}
+			img, err := image.Import(cmd.Context(), dir, x, image.FolderSource(args[0], x), showStep)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d packages, kernel %s\n", filepath.Base(img.Dir), len(img.Manifest.Packages),
+				img.KernelVersion)
+			if img.Manifest.DiskSHA256 != x.DiskSHA256 {
+				fmt.Fprintln(cmd.OutOrStdout(), "this machine has another build of this image, which stays: "+
+					"versions of packages may differ")
+			}
+			return nil
+		},
+	}
 }
 
 // recipeOfArgs is the recipe for workloads, or for the one campaign, named on

@@ -79,7 +79,7 @@ var rooms = []struct {
 		"a server reads runs and changes none: it never imports system, nor run"},
 
 	// What run is based on.
-	{"image", nil, "an image does not know the systems that it serves"},
+	{"image", []string{"volume"}, "an image does not know the systems that it serves"},
 	{"lab", []string{"image", "agent", "terminal"}, "a lab is a machine: it knows nothing of what runs in it"},
 	{"workload", []string{"histogram", "nearest", "workload/tool"}, "a workload does not know the system that it runs on"},
 	{"workload/tool", []string{"histogram"}, "a reader of a tool's output knows no workload"},

@@ -81,7 +81,7 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 			return nil, err
 		}
 	}
-	if err := removeLeftovers(cache); err != nil {
+	if err := removeLeftovers(cache, tempPrefix); err != nil {
 		return nil, err
 	}
 	if err := checkSpace(cache, r); err != nil {
@@ -261,14 +261,14 @@ func lockCache(ctx context.Context, cache string, step func(string)) (*os.File, 
 	}
 }
 
-// removeLeftovers removes what killed builds have left. The caller must hold the lock.
-func removeLeftovers(cache string) error {
+// removeLeftovers removes what killed builds have left, or unfinished imports. The caller must hold the lock.
+func removeLeftovers(cache, prefix string) error {
 	entries, err := os.ReadDir(cache)
 	if err != nil {
 		return fault.Hostf("image cache: %w", err)
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempPrefix) {
+		if strings.HasPrefix(e.Name(), prefix) {
 			if err := removeTree(filepath.Join(cache, e.Name()), true); err != nil {
 				return err
 			}
@@ -282,16 +282,7 @@ func checkSpace(cache string, r Recipe) error {
 	if len(r.Setups) > 0 { // their data is in the tree and on the disk
 		needBytes *= 2
 	}
-	var st syscall.Statfs_t
-	if err := syscall.Statfs(cache, &st); err != nil {
-		return fault.Hostf("image cache: %w", err)
-	}
-	if free := int64(st.Bavail) * st.Bsize; free < needBytes {
-		return fault.WithRemedy(fault.Hostf("%s has %.1f GB free, building the image needs %.1f", cache, float64(free)/1e9,
-			float64(needBytes)/1e9),
-			"free some space, or put the image cache on another disk")
-	}
-	return nil
+	return freeFor(cache, needBytes, "building the image")
 }
 
 // Cached is an image directory in the cache.
@@ -343,5 +334,5 @@ func Prune(ctx context.Context, cacheDir string, keep ...Recipe) ([]string, erro
 		}
 		removed = append(removed, c.Dir)
 	}
-	return removed, removeLeftovers(cacheDir)
+	return removed, errors.Join(removeLeftovers(cacheDir, tempPrefix), removeLeftovers(cacheDir, importPrefix))
 }

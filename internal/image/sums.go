@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -180,14 +181,35 @@ func contentSum(path string) (string, error) {
 }
 
 func writeSums(dir string, is map[string]entry) error {
-	var b bytes.Buffer
-	for path, e := range is {
-		fmt.Fprintf(&b, "%q\t%s\t%s\t%q\n", e.sum, e.access, e.change, path)
-	}
-	if err := writeAtomic(filepath.Join(dir, sumsName), b.Bytes()); err != nil {
+	if err := writeAtomic(filepath.Join(dir, sumsName), formatSums(is)); err != nil {
 		return fault.Hostf("checksums of the image: %w", err)
 	}
 	return nil
+}
+
+func formatSums(is map[string]entry) []byte {
+	var b bytes.Buffer
+	for _, path := range slices.Sorted(maps.Keys(is)) {
+		e := is[path]
+		fmt.Fprintf(&b, "%q\t%s\t%s\t%q\n", e.sum, e.access, e.change, path)
+	}
+	return b.Bytes()
+}
+
+// portableSums are the sums of an image without the times, which are of one machine: whoever compares the image with
+// them reads every file.
+func portableSums(dir string) ([]byte, error) {
+	is, err := readSums(dir)
+	if err != nil {
+		return nil, err
+	}
+	for path, e := range is {
+		if e.change != "" {
+			e.change = "of another machine"
+			is[path] = e
+		}
+	}
+	return formatSums(is), nil
 }
 
 func readSums(dir string) (map[string]entry, error) {

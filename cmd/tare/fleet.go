@@ -16,7 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-func newFleet(*options) *cobra.Command {
+func newFleet(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fleet",
 		Short: "The same question over many machines",
@@ -29,7 +29,7 @@ docs/fleet.md explains the figures, and what tare leaves on the machines.`,
   tare fleet fetch racks.yaml
   tare fleet show racks.yaml`,
 	}
-	c.AddCommand(newFleetShow(), newFleetDoctor(), newFleetRun(), newFleetStatus(), newFleetResume(), newFleetFetch(),
+	c.AddCommand(newFleetShow(), newFleetDoctor(), newFleetRun(o), newFleetStatus(), newFleetResume(), newFleetFetch(),
 		newFleetCancel())
 	return c
 }

@@ -53,7 +53,13 @@ func TestFleetShow(t *testing.T) {
 // fakeSSH leads to a folder of this machine for each destination, where scripts find /MACHINE.
 const fakeSSH = `#!/bin/sh
 while [ "$1" != -- ]; do shift; done
-[ "$2" != down ] || { echo "connect to host down: No route to host" >&2; exit 255; }
+down() { echo "connect to host $1: No route to host" >&2; exit 255; }
+[ "$2" != down ] || down "$2"
+if [ -e "$FLEET/$2.flaky" ]; then # answers when it was asked often, and another machine has had its place
+	echo asked >>"$FLEET/$2.flaky"
+	[ "$(wc -l <"$FLEET/$2.flaky")" -gt 3 ] || down "$2"
+	ls "$FLEET"/node*/state/runs/*/status >/dev/null 2>&1 || down "$2"
+fi
 mkdir -p "$FLEET/$2"
 exec sh -c "$(printf %s "$3" | sed "s|/MACHINE|$FLEET/$2|g")"
 `
@@ -63,6 +69,11 @@ exec sh -c "$(printf %s "$3" | sed "s|/MACHINE|$FLEET/$2|g")"
 const fakeTare = `#!/bin/sh
 if [ "$1" = doctor ]; then
 	echo '{"systems": [{"name": "lxc", "usable": true}], "noise": [{"severity": "spoils", "what": "swap is in use"}]}'
+	exit
+fi
+if [ "$1" = image ]; then
+	head -n 1 >>"$FLEET/offered"
+	echo '{"need": null, "disk_sha256": "other"}'
 	exit
 fi
 mkdir "$FLEET/busy" || echo >"$FLEET/crowded"
@@ -76,7 +87,7 @@ echo "12 blocks"
 // TestFleetRun: a campaign is measured on machines, as few at once as the file says, and the run
 // files come here; a machine that is down is named, and keeps nobody else from it.
 func TestFleetRun(t *testing.T) {
-	dir := t.TempDir()
+	dir, state := t.TempDir(), t.TempDir()
 	write := func(name, text string, mode os.FileMode) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
@@ -95,15 +106,16 @@ func TestFleetRun(t *testing.T) {
 	write("part.yaml", fmt.Sprintf(fleetFile, ", node4: {ssh: down}"), 0o644)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("FLEET", dir)
+	write("node1.flaky", "", 0o644)
 	for _, c := range []struct {
 		args   string
 		status int
 		want   []string
 	}{
-		{"status racks.yaml", 0, []string{"node1: absent", "node3: absent"}},
-		{"doctor racks.yaml --program standin", 0, []string{"systems: lxc", "spoils: swap is in use"}},
-		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: ended: 12 blocks", "node2: ended",
-			"node3: ended"}},
+		{"status racks.yaml", 3, []string{"node1: no connection to node1", "node3: absent"}},
+		{"doctor racks.yaml --program standin", 3, []string{"systems: lxc", "spoils: swap is in use"}},
+		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: no connection to node1", "it is tried again in",
+			"node1: ended: 12 blocks", "node2: ended", "node3: ended"}},
 		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: ended: 12 blocks"}},
 		{"resume racks.yaml", 0, []string{"node1: ended: 12 blocks"}},
 		{"cancel racks.yaml", 0, []string{"node1: ended: 12 blocks"}},
@@ -112,9 +124,11 @@ func TestFleetRun(t *testing.T) {
 		{"show racks.yaml", 0, []string{"Fleet racks: 3 machines in 1 group", "sysbench-cpu lxc 3"}},
 		{"status part.yaml", 3, []string{"node1: ended", "node4: no connection to down", "1 of 4 machines failed: node4"}},
 		{"status racks.yaml --run ../x", 2, []string{"must be a file name"}},
+		{"run part.yaml --program standin --poll 50ms --patience 1ms", 3, []string{"node4: no connection to down",
+			"1 of 4 machines failed: node4"}},
 		{"run racks.yaml --program gone", 3, []string{"gone"}},
 	} {
-		r := tare(t, dir, append([]string{"fleet"}, strings.Fields(c.args)...)...)
+		r := tare(t, dir, append([]string{"--state", state, "fleet"}, strings.Fields(c.args)...)...)
 		all := strings.Join(strings.Fields(r.stdout+r.stderr), " ")
 		for _, want := range c.want {
 			if r.status != c.status || !strings.Contains(all, want) {

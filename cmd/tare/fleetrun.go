@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -27,6 +26,8 @@ type fleetFlags struct {
 	program string
 	poll    time.Duration
 	wait    bool
+	// patience is how long a machine may be out of reach.
+	patience time.Duration
 }
 
 // mostLogins is how many machines are asked at once.
@@ -242,7 +243,7 @@ already is not copied again.`, f,
 		}), f)
 }
 
-func newFleetRun() *cobra.Command {
+func newFleetRun(o *options) *cobra.Command {
 	f := &fleetFlags{}
 	c := &cobra.Command{
 		Use:   "run FLEET.yaml",
@@ -251,7 +252,11 @@ func newFleetRun() *cobra.Command {
 runs do not need this command or its connections: it ends when all are started, and
 tare fleet status says how far they are. With busy in the fleet's file, it starts a run
 when another one is over, and ends with the last. If it is killed, start it again: what
-was started is not started twice.`,
+was started is not started twice.
+
+It also sends the campaign's userland image to machines that do not have it, if it is
+built here (tare image CAMPAIGN). A machine that cannot be reached gives its place to the
+next and is tried again later.`,
 		Example: "  tare fleet run racks.yaml\n  tare fleet run racks.yaml --run second --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -266,76 +271,15 @@ was started is not started twice.`,
 			if err != nil {
 				return err
 			}
-			return r.start(cmd.Context(), cmd.OutOrStdout(), p, *f)
+			b := batch{remoteFleet: r, program: p, flags: *f, out: cmd.OutOrStdout()}
+			if b.image, err = r.openImage(cmd.Context(), o.stateDir); err != nil {
+				return err
+			}
+			return b.start(cmd.Context())
 		},
 	}
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait until the runs of all machines are over")
+	c.Flags().DurationVar(&f.patience, "patience", 10*time.Minute, "how long to try a machine that cannot be reached")
 	c.Flags().DurationVar(&f.poll, "poll", 15*time.Second, "how often to ask machines that are waited for")
 	return runFlag(programFlag(c, f), f)
-}
-
-// start starts the run on all machines, never on more than Busy at once.
-func (r *remoteFleet) start(ctx context.Context, w io.Writer, p remote.Program, f fleetFlags) error {
-	slots := make(chan struct{}, mostLogins)
-	if r.Busy > 0 {
-		slots = make(chan struct{}, r.Busy)
-	}
-	errs := make([]error, len(r.Machines))
-	var says sync.Mutex
-	say := func(m fleet.Member, text string) {
-		says.Lock()
-		defer says.Unlock()
-		fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(text))
-	}
-	var all sync.WaitGroup
-	for i, m := range r.Machines {
-		all.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			h := r.host(m)
-			s, err := r.startOn(ctx, h, p)
-			if err == nil {
-				say(m, statusText(s))
-				// The place of a machine is free when its run is over.
-				if (f.wait || r.Busy > 0 && r.Busy < len(r.Machines)) && !s.Over() {
-					if s, err = waitFor(ctx, h, r.run, f.poll); err == nil {
-						say(m, statusText(s))
-					}
-				}
-			}
-			if errs[i] = err; err != nil {
-				say(m, err.Error())
-			}
-		})
-	}
-	all.Wait()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return failedOn(r.Machines, errs)
-}
-
-func (r *remoteFleet) startOn(ctx context.Context, h remote.Host, p remote.Program) (remote.Status, error) {
-	if err := ctx.Err(); err != nil {
-		return remote.Status{}, err
-	}
-	if err := h.Install(ctx, p); err != nil {
-		return remote.Status{}, err
-	}
-	return h.Start(ctx, p, r.run, r.campaign, r.args...)
-}
-
-// waitFor waits until a run is over. A machine that cannot be reached may still measure, so it is
-// waited for.
-func waitFor(ctx context.Context, h remote.Host, run string, poll time.Duration) (s remote.Status, err error) {
-	for {
-		select {
-		case <-ctx.Done():
-			return s, errors.Join(err, ctx.Err())
-		case <-time.After(poll):
-		}
-		if s, err = h.Status(ctx, run); err == nil && s.State != remote.Running {
-			return s, nil
-		}
-	}
 }

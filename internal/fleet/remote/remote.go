@@ -34,6 +34,9 @@ import (
 // DefaultDir is where tare keeps its files on a machine of a fleet.
 const DefaultDir = "/var/lib/tare/fleet"
 
+// ErrNoConnection is in the chain of an error if the machine could not be reached, or not any longer.
+var ErrNoConnection = errors.New("no connection")
+
 // Host is a machine to log in to, as root.
 type Host struct {
 	Destination string // as on ssh's command line
@@ -133,6 +136,30 @@ func (h Host) Install(ctx context.Context, p Program) error {
 // Output runs the installed program and returns its standard output.
 func (h Host) Output(ctx context.Context, p Program, args ...string) (string, error) {
 	return h.script(ctx, nil, `exec "$@"`, append([]string{h.program(p)}, args...)...)
+}
+
+// Talk runs the installed program and lets talk write to its standard input and read its standard output. It returns
+// what the program says when it fails, otherwise the error of talk.
+func (h Host) Talk(ctx context.Context, p Program, talk func(w io.Writer, r io.Reader) error, args ...string) error {
+	cmd, stderr := h.command(ctx, `exec "$@"`, append([]string{h.program(p)}, args...)...)
+	w, err := cmd.StdinPipe()
+	if err != nil {
+		return fault.Hostf("%w", err)
+	}
+	r, err := cmd.StdoutPipe()
+	if err != nil {
+		return fault.Hostf("%w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return h.failed(err, stderr)
+	}
+	talkErr := talk(w, r)
+	w.Close()
+	_, _ = io.Copy(io.Discard, r) // so that the program can end
+	if err := cmd.Wait(); err != nil {
+		return h.failed(err, stderr)
+	}
+	return talkErr
 }
 
 // Start starts "tare run" of a campaign's file with args. The run does not need the connection. If a
@@ -272,6 +299,11 @@ func (h Host) command(ctx context.Context, script string, args ...string) (*exec
 	return cmd, stderr
 }
 
+// refused reports whether ssh says that there is a machine which it cannot log in to, which time will not change.
+func refused(said string) bool {
+	return strings.Contains(said, "Permission denied") || strings.Contains(said, "Host key verification failed")
+}
+
 // failed words the failure of a script: what it or ssh says.
 func (h Host) failed(err error, stderr *bytes.Buffer) error {
 	const noConnection = 255 // ssh's exit status
@@ -280,8 +312,11 @@ func (h Host) failed(err error, stderr *bytes.Buffer) error {
 	switch {
 	case !errors.As(err, &exit):
 		return fault.Hostf("ssh %s: %w", h.Destination, err)
+	case exit.ExitCode() == noConnection && refused(said):
+		return fault.WithRemedy(fault.Hostf("no login to %s: %s", h.Destination, said),
+			"ssh %s must work without a question", h.Destination)
 	case exit.ExitCode() == noConnection:
-		return fault.WithRemedy(fault.Hostf("no connection to %s: %s", h.Destination, said),
+		return fault.WithRemedy(fault.Hostf("%w to %s: %s", ErrNoConnection, h.Destination, said),
 			"ssh %s must work without a question", h.Destination)
 	case said == "":
 		return fault.Hostf("%s: %w", h.Destination, err)

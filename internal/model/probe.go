@@ -44,6 +44,17 @@ const (
 	ProbeLateShare    = "late_share"    // of the requests, which the load generator sent late
 )
 
+// Probes of a trial that counts the packets which the measured side sends to the serving side.
+const (
+	ProbePacketsAsked    = "packets_asked"    // 1/s that the sender was told to send; 0: as many as it can
+	ProbePacketsTime     = "packets_time"     // s for which it sent, by the guest's clock
+	ProbePacketsSent     = "packets_sent"     // packets that the sender's kernel accepted
+	ProbePacketsReceived = "packets_received" // packets
+	ProbePacketsLost     = "packets_lost"     // packets
+	ProbePacketsSocket   = "packets_socket"   // of those, the ones for which the receiver's socket had no room; if known
+	ProbePeerCPU         = "peer_cpu"         // s of CPU of the whole cgroup of the other end of a pair
+)
+
 // Probes of a trial that creates its guest. Their sum is the time of the start. A phase that a system
 // does not have, or does not show, is absent and part of the next one.
 const (

@@ -57,9 +57,16 @@ var RateUnits = []struct{ Name, Unit string }{
 	{model.ProbeStatedRate, "1/s"}, {model.ProbeAchievedRate, "1/s"}, {model.ProbeLateShare, "1"},
 }
 
+// PacketUnits are the further probes of trials that count packets.
+var PacketUnits = []struct{ Name, Unit string }{
+	{model.ProbePacketsAsked, "1/s"}, {model.ProbePacketsTime, "s"}, {model.ProbePacketsSent, "packets"},
+	{model.ProbePacketsReceived, "packets"}, {model.ProbePacketsLost, "packets"}, {model.ProbePacketsSocket, "packets"},
+	{model.ProbePeerCPU, "s"},
+}
+
 // UnitsOf lists the probes of a workload's trials with their units, in display order: of one that creates
-// its guests, fills the host with them, or sends requests at a constant rate.
-func UnitsOf(creates, fills, atRate bool) []struct{ Name, Unit string } {
+// its guests, fills the host with them, sends requests at a constant rate, or counts packets.
+func UnitsOf(creates, fills, atRate, packets bool) []struct{ Name, Unit string } {
 	switch {
 	case fills:
 		return slices.Concat(Units, FillUnits)
@@ -67,6 +74,8 @@ func UnitsOf(creates, fills, atRate bool) []struct{ Name, Unit string } {
 		return slices.Concat(Units, StartUnits)
 	case atRate:
 		return slices.Concat(Units, RateUnits)
+	case packets:
+		return slices.Concat(Units, PacketUnits)
 	}
 	return Units
 }

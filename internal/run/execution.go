@@ -36,7 +36,7 @@ type execution struct {
 	room     int64        // how much more output tare may hold, in bytes
 	memory   int64        // host memory held by the guest at work, in bytes; 0: not read
 	left     int64        // least host memory available, in bytes; 0: not watched
-	before   probe.Effort // of a neighbour, when the others began
+	before   probe.Effort // of a neighbour, when the others began; of the other end of a pair, when the trial began
 	// If the trial has an agreed start instant:
 	skew    time.Duration // start reported to the host, minus the instant
 	barrier time.Duration // start by the guest's clock, minus the instant on that clock
@@ -62,7 +62,8 @@ func (r *runner) steps(ctx context.Context, m *member, steps []workload.Step) er
 
 // timed runs the steps from the first timed one to the last. The first begins
 // at instant on the host's clock, or at once if instant is 0.
-func (r *runner) timed(ctx context.Context, m *member, steps []workload.Step, instant int64) error {
+func (r *runner) timed(ctx context.Context, m *member, w *workload.Workload, steps []workload.Step,
+	instant int64) error {
 	x := &m.x
 	if x.over {
 		return nil
@@ -86,6 +87,15 @@ func (r *runner) timed(ctx context.Context, m *member, steps []workload.Step, in
 	defer r.probing.Unlock()
 	x.readings, err = x.window.End()
 	x.window = nil
+	if other := m.peer(); err == nil && other != nil && w.Packets != nil {
+		effort, err := probe.EffortOf(other)
+		if err != nil {
+			return err
+		}
+		if cpu, known := effort.Since(x.before)[model.ProbeNeighbourCPU]; known {
+			x.readings.Values[model.ProbePeerCPU] = cpu
+		}
+	}
 	return err
 }
 
@@ -161,6 +171,9 @@ func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, 
 	if err := x.atRate(w, m.end.err); err != nil {
 		return err
 	}
+	if err := x.packets(w, m.end.err); err != nil {
+		return err
+	}
 	if m.Host || slices.ContainsFunc(m.steps, func(s workload.Step) bool { return s.Background }) {
 		delete(x.readings.Values, model.ProbeGuestCPU) // it lacks the servers' CPU time, which would look hidden
 	}
@@ -183,6 +196,24 @@ func (x *execution) atRate(w *workload.Workload, failed error) error {
 	x.readings.Values[model.ProbeStatedRate] = rates.Stated
 	x.readings.Values[model.ProbeAchievedRate] = rates.Achieved
 	x.readings.Values[model.ProbeLateShare] = rates.Late
+	return nil
+}
+
+// packets adds what became of a trial's packets to the readings. failed is why the trial failed; nil: it did not.
+func (x *execution) packets(w *workload.Workload, failed error) error {
+	if w.Packets == nil || failed != nil || x.readings.Values == nil {
+		return nil
+	}
+	p, err := w.Packets(x.results)
+	if err != nil {
+		return err
+	}
+	v := x.readings.Values
+	v[model.ProbePacketsAsked], v[model.ProbePacketsTime] = p.Asked, p.Seconds
+	v[model.ProbePacketsSent], v[model.ProbePacketsReceived] = p.Sent, p.Received
+	if v[model.ProbePacketsLost] = p.Lost; p.Socket >= 0 {
+		v[model.ProbePacketsSocket] = p.Socket
+	}
 	return nil
 }
 

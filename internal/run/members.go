@@ -9,6 +9,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/probe"
 	"github.com/tare-bench/tare/internal/prompt"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
@@ -85,6 +86,17 @@ func (m *member) watched() *system.Machine {
 		return m.server.guest.machine
 	}
 	return m.guest.machine
+}
+
+// peer is the other end of the measured guest's pair; nil: it is its own.
+func (m *member) peer() *system.Machine {
+	switch {
+	case m.server == nil:
+		return nil
+	case m.Host:
+		return m.guest.machine
+	}
+	return m.server.guest.machine
 }
 
 func working(m *member) bool   { return m.Role == campaign.Working }
@@ -211,6 +223,11 @@ func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *
 	}
 	err = inTurn(workers, func(m *member) (err error) {
 		lead = max(lead, 2*m.x.clock.Delay)
+		if other := m.peer(); other != nil && w.Packets != nil {
+			if m.x.before, err = probe.EffortOf(other); err != nil {
+				return err
+			}
+		}
 		m.x.window, err = r.watch.Begin(m.watched())
 		return err
 	})
@@ -227,7 +244,7 @@ func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *
 	}
 	stop, stopMemory := r.weighAtWork(workers, max(instant, agent.Monotonic())), watchMemory(workers)
 	relax := attend(workers) // once more, for the threads that are new since the trial began
-	err = together(workers, func(m *member) error { return r.timed(ctx, m, m.steps[first:last+1], instant) })
+	err = together(workers, func(m *member) error { return r.timed(ctx, m, w, m.steps[first:last+1], instant) })
 	relax()
 	stop()
 	stopMemory()

@@ -219,6 +219,9 @@ type Workload struct {
 	// AtRate returns what a trial that Evaluate has accepted says about its requests at a constant rate; nil: it
 	// makes none.
 	AtRate func(results []StepResult) (Rates, error)
+	// Packets returns what a trial that Evaluate has accepted says about the packets that the measured side sent to the
+	// serving side; nil: it counts none.
+	Packets func(results []StepResult) (Packets, error)
 }
 
 // Rates are those of requests that are due at a constant rate, whether or not the server keeps up.
@@ -226,6 +229,16 @@ type Rates struct {
 	Stated   float64 // requests a second that were due
 	Achieved float64 // answers a second
 	Late     float64 // share of the requests that the load generator sent late by its own fault
+}
+
+// Packets are those of one trial.
+type Packets struct {
+	Asked    float64 // 1/s that the sender was told to send; 0: as many as it can
+	Seconds  float64 // for which it sent, by the guest's clock
+	Sent     float64 // that its kernel accepted
+	Received float64
+	Lost     float64 // less than what is missing, if some are still on their way at the end
+	Socket   float64 // of Lost, those that arrived and found the socket's buffer full; below 0: not known
 }
 
 // Trial returns the commands of one trial in a guest that is its own partner;

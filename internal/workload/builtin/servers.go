@@ -40,6 +40,10 @@ func services() []*workload.Workload {
 		iperf3(),
 		nuttcp(),
 		netpipe(),
+		udpPackets(),
+		udpLoss(),
+		rtt("udp"),
+		rtt("tcp"),
 	}
 }
 

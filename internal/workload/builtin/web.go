@@ -68,7 +68,9 @@ func abWorkload(w *workload.Workload, set workload.Settings, p page, disk int64,
 	}
 	if p.slow {
 		w.Programs = append(w.Programs, "cut", "rm", "sort", "tail", "uniq")
-		w.SingleOf, w.Latencies = "latency", abLatencies
+		w.SingleOf, w.Latencies = "latency", func(results []workload.StepResult) (*histogram.Histogram, error) {
+			return countedLatencies(results, "ab", "ab", "complete", 1e6)
+		}
 	}
 	w.MeasuredBy(workload.Measurement{Step: "ab", Tool: "ab", Did: "complete", Accept: abServed})
 	return alsoChecking(w, func(_ int64, by map[string]workload.StepResult) error {
@@ -114,40 +116,57 @@ func checked(url string, p page) workload.Step {
 // time from the connection to the end of the answer, in ms.
 const abTimes = "tare-ab.tsv"
 
-var abTime = regexp.MustCompile(`^ *(\d+) (\d+)$`)
+var countedTime = regexp.MustCompile(`^ *(\d+) (\d+)$`)
 
-// abLatencies returns the single latencies that the step of that name counts: how many requests took so many ms.
-func abLatencies(results []workload.StepResult) (*histogram.Histogram, error) {
-	h, complete := &histogram.Histogram{}, 0.
+// countedLatencies returns the single latencies that the step "latencies" counts: how many took so many units of ns.
+// They must be as many as the figure of the tool that wrote them, whose report is the output of a step.
+func countedLatencies(results []workload.StepResult, step, program, figure string,
+	ns int64) (*histogram.Histogram, error) {
+	r, err := reportOf(results, step, program)
+	if err != nil {
+		return nil, err
+	}
+	h, all := &histogram.Histogram{}, r.Value(figure)
 	for _, s := range results {
-		switch s.Name {
-		case "ab":
-			r, err := tool.Read("ab", s.Output())
-			if err != nil {
-				return nil, workload.InStep("ab", err)
+		if s.Name != "latencies" {
+			continue
+		}
+		for line := range strings.Lines(string(s.Stdout)) {
+			m := countedTime.FindStringSubmatch(strings.TrimRight(line, "\n"))
+			if m == nil {
+				return nil, fault.Guestf("step latencies: this is no number of latencies and their time: %s", tool.Quote(line))
 			}
-			complete = r.Value("complete")
-		case "latencies":
-			for line := range strings.Lines(string(s.Stdout)) {
-				m := abTime.FindStringSubmatch(strings.TrimRight(line, "\n"))
-				if m == nil {
-					return nil, fault.Guestf("step latencies: this is no number of requests and their time: %s", tool.Quote(line))
-				}
-				n, errN := strconv.ParseInt(m[1], 10, 64)
-				ms, errMs := strconv.ParseInt(m[2], 10, 32)
-				if err := errors.Join(errN, errMs); err != nil {
-					return nil, fault.Guestf("step latencies: %w", err)
-				}
-				if err := h.Add(ms*1e6, n); err != nil {
-					return nil, fault.Guestf("step latencies: %w", err)
-				}
+			n, errN := strconv.ParseInt(m[1], 10, 64)
+			units, errUnits := strconv.ParseInt(m[2], 10, 64)
+			if err := errors.Join(errN, errUnits); err != nil {
+				return nil, fault.Guestf("step latencies: %w", err)
+			}
+			if units > histogram.Highest/ns {
+				return nil, fault.Guestf("step latencies: a latency is too long: %s", tool.Quote(line))
+			}
+			if err := h.Add(units*ns, n); err != nil {
+				return nil, fault.Guestf("step latencies: %w", err)
 			}
 		}
 	}
-	if float64(h.Count()) != complete {
-		return nil, tool.Contradiction("ab wrote the times of %d requests, but %.0f were complete", h.Count(), complete)
+	if float64(h.Count()) != all {
+		return nil, tool.Contradiction("%s wrote %d single latencies, but says that it has %.0f", program, h.Count(), all)
 	}
 	return h, nil
+}
+
+// reportOf is the report of the tool whose output is that of a step.
+func reportOf(results []workload.StepResult, step, name string) (*tool.Report, error) {
+	for _, s := range results {
+		if s.Name == step {
+			r, err := tool.Read(name, s.Output())
+			if err != nil {
+				return nil, workload.InStep(step, err)
+			}
+			return r, nil
+		}
+	}
+	return nil, fault.Guestf("the trial has no step %s", step)
 }
 
 // abServed returns an error if ab did not get a page for every request.

@@ -72,17 +72,12 @@ func answered(r *tool.Report) error {
 
 // rates are those of a trial's step with the requests.
 func rates(results []workload.StepResult) (workload.Rates, error) {
-	for _, s := range results {
-		if s.Name == "requests" {
-			r, err := tool.Read(tareHTTP, s.Output())
-			if err != nil {
-				return workload.Rates{}, workload.InStep("requests", err)
-			}
-			return workload.Rates{Stated: r.Value("stated rate"), Achieved: r.Value("rate"),
-				Late: r.Value("late") / r.Value("requests")}, nil
-		}
+	r, err := reportOf(results, "requests", tareHTTP)
+	if err != nil {
+		return workload.Rates{}, err
 	}
-	return workload.Rates{}, fault.Guestf("the trial has no step requests")
+	return workload.Rates{Stated: r.Value("stated rate"), Achieved: r.Value("rate"),
+		Late: r.Value("late") / r.Value("requests")}, nil
 }
 
 func httpRate() *workload.Workload {

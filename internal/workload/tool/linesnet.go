@@ -158,6 +158,7 @@ func readQperf(text string, r *Report) error {
 
 var sockperfLines = lineTool{lines: []figureLine{
 	figures(`Summary: Latency is ([\d.]+) usec`, "mean latency", "us", Lower),
+	figures(`Summary: Round trip is ([\d.]+) usec`, "mean round trip", "us", Lower),
 	figures(`percentile ([\d.]+) = +([\d.]+)$`, "percentile %1", "us", Lower),
 	figures(`Summary: Message Rate is ([\d.]+) \[msg/sec\]`, "messages", "1/s", Higher),
 	row(`Summary: BandWidth is (\d+\.\d+) MBps \((\d+\.\d+) Mbps\)$`, column{"bandwidth", "MB/s", Higher},
@@ -166,7 +167,7 @@ var sockperfLines = lineTool{lines: []figureLine{
 		`eceivedMessages=(\d+)$`,
 		label, column{"%1: time", "s", ""}, column{"%1: warm-up", "ms", ""}, column{"%1: sent", "1", ""},
 		column{"%1: received", "1", ""}),
-	row(`avg-latency=(\d+\.\d+) \(std-dev=(\d+\.\d+).*\)$`, label, column{"standard deviation", "us", Lower}),
+	row(`avg-(?:latency|rtt)=(\d+\.\d+) \(std-dev=(\d+\.\d+).*\)$`, label, column{"standard deviation", "us", Lower}),
 	row(`# dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)$`, column{"dropped",
 		"1", Lower},
 		column{"duplicated", "1", Lower}, column{"out of order", "1", Lower}),

@@ -26,8 +26,13 @@ type Machine struct {
 	Runs  []*Run
 }
 
+// Format is the version of the JSON of a Result and of a Comparison. Members are only added within a
+// version.
+const Format = 1
+
 // Result is what a fleet's runs say. It holds no NaN and no infinity.
 type Result struct {
+	Format   int      `json:"tare_fleet"` // Format
 	Name     string   `json:"name,omitempty"`
 	Alpha    float64  `json:"alpha"`
 	Delta    float64  `json:"delta"`
@@ -51,6 +56,9 @@ type MachineInfo struct {
 	HostID string   `json:"host_id,omitempty"`
 	Runs   []string `json:"runs"`
 	Boots  int      `json:"boots"` // of the host during its runs
+	// Facts may explain that a machine is odd, or that something changed: kernel, governor, versions.
+	// An empty one is not known, or there is none.
+	Facts map[string]string `json:"facts,omitempty"`
 }
 
 // Cost is what an arm costs on the machines of a group, by one metric of a workload. Ratios above 1
@@ -112,7 +120,7 @@ func Analyze(name string, machines []Machine, all bool) (*Result, error) {
 	if len(machines) == 0 {
 		return nil, fault.Campaignf("a fleet needs runs")
 	}
-	res := &Result{Name: name, Groups: []Group{}, Warnings: []string{}}
+	res := &Result{Format: Format, Name: name, Groups: []Group{}, Warnings: []string{}}
 	var names []string
 	groups := map[string][]Machine{}
 	hosts := map[string]string{}
@@ -147,7 +155,10 @@ func analyzeGroup(name string, machines []Machine, alpha, delta float64, all boo
 	g := Group{Name: name, Machines: []MachineInfo{}, Costs: []Cost{}, Odd: []Odd{}, Warnings: []string{}}
 	var types []string
 	for _, m := range machines {
-		info := MachineInfo{Name: m.Name, Type: m.Runs[0].Type, HostID: m.Runs[0].HostID}
+		info := MachineInfo{Name: m.Name, Type: m.Runs[0].Type, HostID: m.Runs[0].HostID, Facts: map[string]string{}}
+		for _, f := range m.Runs[0].facts {
+			info.Facts[f[0]] = f[1]
+		}
 		var boots []string
 		for _, r := range m.Runs {
 			info.Runs = append(info.Runs, r.Name)
@@ -165,7 +176,7 @@ func analyzeGroup(name string, machines []Machine, alpha, delta float64, all boo
 	}
 	if len(types) > 1 {
 		g.Warnings = append(g.Warnings, fmt.Sprintf("the group has machines of %d types, and its spread includes their "+
-			"differences: %s", len(types), list(types)))
+			"differences: %s", len(types), joined(types)))
 	}
 	done := map[analyze.CostOf]bool{}
 	for _, m := range machines {

@@ -101,10 +101,10 @@ func unusualNoise(r *Run, others []Machine) []doctor.NoiseSource {
 	return out
 }
 
-// list joins words as a sentence does.
-func list(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
+// joined joins parts of a sentence that have commas themselves.
+func joined(parts []string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
 	}
-	return strings.Join(words[:len(words)-1], "; ") + "; and " + words[len(words)-1]
+	return strings.Join(parts[:len(parts)-1], "; ") + "; and " + parts[len(parts)-1]
 }

@@ -46,21 +46,17 @@ func (g *Group) text(b *strings.Builder, r *Result, machines bool) {
 	for _, text := range g.Warnings {
 		b.WriteString(wrap("Warning: "+text, "  ") + "\n")
 	}
-	if len(g.Machines) < 2 {
-		b.WriteString("One machine says nothing about others of its kind.\n")
-	} else {
-		b.WriteString(wrap(r.Legend(), "") + "\n")
+	g.answers(b, r)
+	if len(g.Machines) > 1 {
+		b.WriteString("\n" + wrap(r.Legend(), "") + "\n")
 	}
 	rows := [][]string{{"workload", "arm", "machines", "cost", "interval", "next machine", "spread", "verdict"}}
 	for _, c := range g.Costs {
 		rows = append(rows, append([]string{c.Title(), c.Arm}, c.Cells(r)...))
 		if machines {
 			for _, m := range c.Machines {
-				odd := ""
-				if m.Odd {
-					odd = "odd"
-				}
-				rows = append(rows, []string{"", "  " + m.Machine, "", Percent(m.Ratio), Interval(m.CILow, m.CIHigh), "", "", odd})
+				rows = append(rows, []string{"", "  " + m.Machine, "", Percent(m.Ratio), Interval(m.CILow, m.CIHigh), "", "",
+					oddWord(m)})
 			}
 		}
 	}
@@ -77,6 +73,29 @@ func (g *Group) text(b *strings.Builder, r *Result, machines bool) {
 		for _, line := range out {
 			b.WriteString(wrap("- "+clean(line), "  ") + "\n")
 		}
+	}
+}
+
+// answers writes what to expect of the next machine.
+func (g *Group) answers(b *strings.Builder, r *Result) {
+	switch len(g.Machines) {
+	case 1:
+		b.WriteString("One machine says nothing about others of its kind.\n")
+		return
+	case 2:
+		b.WriteString(wrap("Two machines allow no prediction of the next one of their kind, and hardly tell how far "+
+			"machines are apart.", "") + "\n")
+		return
+	}
+	b.WriteString(wrap(clean(g.AnswersLead(r)), "") + "\n")
+	widest := 0
+	answers := g.Answers(r)
+	for _, a := range answers {
+		widest = max(widest, len(clean(a.Arm)))
+	}
+	for _, a := range answers {
+		first := fmt.Sprintf("  %-*s  ", widest, clean(a.Arm))
+		b.WriteString(first + wrapFrom(clean(a.Text), strings.Repeat(" ", len(first)), len(first)) + "\n")
 	}
 }
 
@@ -182,21 +201,15 @@ func (o Odd) Sentence() string {
 		parts = append(parts, fmt.Sprintf("%s on %s costs %s here; on the others it costs %s, which lets one expect %s",
 			c.Arm, c.Workload, Percent(c.Here), Percent(c.Ratio), Interval(c.NextLow, c.NextHigh)))
 	}
-	return list(parts) + "."
+	return joined(parts) + "."
 }
 
 // Lines are what else is different about a machine.
 func (o Odd) Lines() []string {
 	var lines []string
-	unknown := func(s string) string {
-		if s == "" {
-			return "not known or none"
-		}
-		return s
-	}
 	for _, f := range o.Facts {
-		lines = append(lines, fmt.Sprintf("%s: %s; on %d of %d others: %s", f.What, unknown(f.Is), f.Count, f.Of,
-			unknown(f.Others)))
+		lines = append(lines, fmt.Sprintf("%s: %s; on %d of %d others: %s", f.What, known(f.Is), f.Count, f.Of,
+			known(f.Others)))
 	}
 	for _, n := range o.Noise {
 		lines = append(lines, "tare doctor: "+n.What)
@@ -255,9 +268,11 @@ func table(b *strings.Builder, rows [][]string) {
 func clean(s string) string { return strings.Join(strings.Fields(report.Visible(s)), " ") }
 
 // wrap breaks text into lines for a terminal, those after the first indented.
-func wrap(text, indent string) string {
+func wrap(text, indent string) string { return wrapFrom(text, indent, 0) }
+
+// wrapFrom is wrap for text that begins in a column.
+func wrapFrom(text, indent string, column int) string {
 	var b strings.Builder
-	column := 0
 	for i, word := range strings.Fields(strings.ReplaceAll(text, " %", "\x01%")) {
 		word = strings.ReplaceAll(word, "\x01", " ") // a figure stays with its percent sign
 		n := len([]rune(word))
@@ -265,7 +280,7 @@ func wrap(text, indent string) string {
 		case i == 0:
 		case column+1+n > 100:
 			b.WriteString("\n" + indent)
-			column = len(indent)
+			column = len([]rune(indent))
 		default:
 			b.WriteByte(' ')
 			column++
@@ -277,8 +292,10 @@ func wrap(text, indent string) string {
 }
 
 // JSON writes the result for other programs.
-func JSON(w io.Writer, r *Result) error {
-	text, err := json.MarshalIndent(r, "", "  ")
+func JSON(w io.Writer, r *Result) error { return writeJSON(w, r) }
+
+func writeJSON(w io.Writer, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -248,6 +248,9 @@ func Digits(v float64, n int) string { return digits(v, n) }
 // Percent formats a signed percentage without the percent sign: +9.1, -0.34, +1460.
 func Percent(p float64) string { return percent(p) }
 
+// And joins words as in a sentence.
+func And(list []string) string { return and(list) }
+
 // EndingOf says in words why a run has no more blocks; complete is false if it
 // ended early or is still running.
 func EndingOf(ctx Context) (words string, complete bool) {

@@ -210,12 +210,12 @@ func TestImportRefuses(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(*Index){
-		"has format 7":               func(x *Index) { x.Format = 7 },
-		"is not the name":            func(x *Index) { x.Name = "../up" },
-		"cannot have":                func(x *Index) { x.Size += chunkSize },
-		"is not a hash":              func(x *Index) { x.Chunks = slices.Clone(x.Chunks); x.Chunks[3] = "00" },
-		"not what its index says":    func(x *Index) { x.Name = "other" },
-		"with key":                   func(x *Index) { x.Key = strings.Repeat("0", 64) },
+		"has format 7":            func(x *Index) { x.Format = 7 },
+		"is not the name":         func(x *Index) { x.Name = "../up" },
+		"cannot have":             func(x *Index) { x.Size += chunkSize },
+		"is not a hash":           func(x *Index) { x.Chunks = slices.Clone(x.Chunks); x.Chunks[3] = "00" },
+		"not what its index says": func(x *Index) { x.Name = "other" },
+		"with key":                func(x *Index) { x.Key = strings.Repeat("0", 64) },
 		"chunks are missing or dama": func(x *Index) {
 			x.Chunks = slices.Clone(x.Chunks)
 			x.Chunks[1] = strings.Repeat("0", 64)

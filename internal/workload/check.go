@@ -85,6 +85,23 @@ func (r StepResult) Said() string {
 	return "; " + where + ": " + strings.Join(lines, ", ")
 }
 
+// EvaluatedBy completes a workload whose values are computed from the steps of a trial, all of which succeeded.
+func (w *Workload) EvaluatedBy(values func(size int64, by map[string]StepResult) (map[string]float64,
+	error)) *Workload {
+	w.Evaluate = func(size int64, results []StepResult) (map[string]float64, error) {
+		by, err := Ran(w.Steps(size), results)
+		if err != nil {
+			return nil, err
+		}
+		m, err := values(size, by)
+		if err != nil {
+			return nil, err
+		}
+		return Sane(m)
+	}
+	return w
+}
+
 // InStep adds the step's name to an error of its parser.
 func InStep(name string, err error) error {
 	return fault.Guestf("step %s: %w", name, err)

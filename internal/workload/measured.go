@@ -189,7 +189,12 @@ func Time(about string) Metric {
 	return Metric{Name: "time", Unit: "s", Better: Lower, Clock: HostClock, About: about}
 }
 
-// GuestTime is the same time by the tool's own clock. For this and the next two, figure is Metric.Figure.
+// HostTime is another time by the host's clock.
+func HostTime(name, about string) Metric {
+	return Metric{Name: name, Unit: "s", Better: Lower, Clock: HostClock, About: about}
+}
+
+// GuestTime is the metric "time" by the tool's own clock. For this and the next two, figure is Metric.Figure.
 func GuestTime(figure, about string) Metric {
 	return Metric{Name: "time" + GuestSuffix, Unit: "s", Better: Lower, Clock: GuestClock, About: about, Figure: figure}
 }

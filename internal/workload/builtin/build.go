@@ -74,8 +74,7 @@ func kernelBuildWith(set workload.Settings) *workload.Workload {
 	}
 	dir := func(build int64) string { return buildDir + "/" + strconv.FormatInt(build, 10) }
 	w := &workload.Workload{
-		Name:       "kernel-build",
-		Title:      "compile a Linux kernel: CPU and some disk",
+		Name: "kernel-build", Title: "compile a Linux kernel: CPU and some disk",
 		ArticleIDs: []string{"A3-kernel", "P11-kernel"},
 		Source:     "make and gcc (gcc, make), on the source of Debian's kernel 6.1, tinyconfig",
 		Programs:   []string{"bash", "cp", "gcc", "make", "mkdir", "rm", "sync", kernelTiny + "/scripts/checksyscalls.sh"},
@@ -84,15 +83,11 @@ func kernelBuildWith(set workload.Settings) *workload.Workload {
 		Setups: []workload.Setup{kernelTinySetup},
 		Metrics: []workload.Metric{
 			workload.Time("compiling, as in the articles, without the flush of the file system"),
-			{Name: "time-flushed", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
-				About: "compiling and flushing the file system"},
+			workload.HostTime("time-flushed", "compiling and flushing the file system"),
 		},
-		SizeUnit:    "files of the kernel",
-		MinSize:     1,
-		MaxSize:     int64(len(objects)),
-		DefaultSize: 60,
-		Uneven:      "some files of the kernel take much longer than others",
-		DiskBytes:   func(size int64) int64 { return builds(size) * buildBytes },
+		SizeUnit: "files of the kernel", MinSize: 1, MaxSize: int64(len(objects)), DefaultSize: 60,
+		Uneven:    "some files of the kernel take much longer than others",
+		DiskBytes: func(size int64) int64 { return builds(size) * buildBytes },
 	}
 	if whole {
 		w.SizeUnit, w.DefaultSize, w.MaxSize, w.Uneven = "whole kernels", 1, 100, ""
@@ -110,7 +105,6 @@ func kernelBuildWith(set workload.Settings) *workload.Workload {
 			compile = append(compile, "make -s -j"+set["jobs"]+" -C "+kernelTiny+` O="$PWD/`+dir(b)+`" `+target)
 			verify = append(verify, check)
 		}
-		bash := func(text string) []string { return []string{"bash", "-c", text} }
 		return []workload.Step{
 			{Name: "prepare", Argv: bash(prepare + " && sync -f .")},
 			{Name: "compile", Timed: true, Argv: bash("set -e\n" + strings.Join(compile, "\n"))},
@@ -120,18 +114,12 @@ func kernelBuildWith(set workload.Settings) *workload.Workload {
 		}
 	}
 	w.Parse = workload.ParsedBy("kernel-build", nil)
-	w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {
-		by, err := workload.Ran(w.Steps(size), results)
-		if err != nil {
-			return nil, err
-		}
+	return w.EvaluatedBy(func(size int64, by map[string]workload.StepResult) (map[string]float64, error) {
 		if n := len(builtLine.FindAllString(string(by["verify"].Stdout), -1)); int64(n) != size {
 			return nil, fault.Guestf("step verify: found %d %s instead of %d%s", n, w.SizeUnit, size, by["verify"].Said())
 		}
-		t := by["compile"].Wall.Seconds()
-		return workload.Sane(map[string]float64{"time": t, "time-flushed": t + by["flush"].Wall.Seconds()})
-	}
-	return w
+		return untilFlushed(by, "compile"), nil
+	})
 }
 
 var builtLine = regexp.MustCompile(`(?m)^built$`)

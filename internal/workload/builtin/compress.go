@@ -32,28 +32,26 @@ func zstd(source string) *workload.Workload {
 		{Name: "level", Default: "3", Min: 1, Max: 19, About: "zstd's level of compression"},
 	}, func(set workload.Settings) *workload.Workload {
 		w := &workload.Workload{
-			Name:     "zstd",
-			Title:    "compress source code with zstd, and decompress it: CPU and memory",
+			Name: "zstd", Title: "compress source code with zstd, and decompress it: CPU and memory",
 			Source:   "zstd (zstd), on the source of Debian's kernel",
 			Programs: []string{"bash", "cmp", "gzip", "mkdir", "rm", "stat", "sync", "truncate", "zstd"},
 			Packages: []string{"bash", "coreutils", "diffutils", "gzip", "zstd"},
 			Metrics: []workload.Metric{
 				workload.Time("compressing a file that is in the page cache, and the start of zstd"),
-				{Name: "decompress-time", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
-					About: "decompressing the result and checking its checksum, without writing"},
+				workload.HostTime("decompress-time", "decompressing the result and checking its checksum, without writing"),
 			},
 			SizeUnit: "MiB compressed", MinSize: 16, MaxSize: 1 << 16, DefaultSize: 512,
 			DiskBytes: func(size int64) int64 { return 2*size<<20 + bigPieces },
 		}
 		w.Steps = func(size int64) []workload.Step {
 			return []workload.Step{
-				{Name: "prepare", Argv: []string{"bash", "-c", zstdFill, "bash", strconv.FormatInt(size, 10), source,
-					strconv.Itoa(kernelPieces)}},
+				{Name: "prepare", Argv: bash(zstdFill, "bash", decimal(size), source,
+					strconv.Itoa(kernelPieces))},
 				{Name: "compress", Timed: true, Argv: []string{"zstd", "-vv", "-f", "-T" + set["threads"], "-" + set["level"],
 					zstdDir + "/in", "-o", zstdDir + "/out"}},
 				{Name: "decompress", Timed: true, Argv: []string{"zstd", "-t", zstdDir + "/out"}},
-				{Name: "verify", Argv: []string{"bash", "-c", zstdVerify}},
-				{Name: "clean", Argv: []string{"bash", "-c", "rm -rf " + zstdDir + " && sync -f ."}},
+				{Name: "verify", Argv: bash(zstdVerify)},
+				{Name: "clean", Argv: bash("rm -rf " + zstdDir + " && sync -f .")},
 			}
 		}
 		w.MeasuredBy(workload.Measurement{Step: "compress", Tool: "zstd", Did: "size", Per: 1 << 20})

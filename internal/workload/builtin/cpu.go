@@ -19,23 +19,17 @@ openssl enc -aes-256-cbc -salt -pbkdf2 -pass pass:opravduhloupeheslo >/dev/null`
 
 func opensslEnc() *workload.Workload {
 	w := &workload.Workload{
-		Name:       "openssl-enc",
-		Title:      "encrypt zeros with AES-256-CBC: user CPU",
-		ArticleIDs: []string{"A1-cpu"},
-		Source:     "openssl enc (openssl), fed by dd (coreutils)",
-		Programs:   []string{"bash", "dd", "openssl"},
-		Packages:   []string{"bash", "coreutils", "openssl"},
+		Name: "openssl-enc", Title: "encrypt zeros with AES-256-CBC: user CPU",
+		ArticleIDs: []string{"A1-cpu"}, Source: "openssl enc (openssl), fed by dd (coreutils)",
+		Programs: []string{"bash", "dd", "openssl"}, Packages: []string{"bash", "coreutils", "openssl"},
 		Metrics: []workload.Metric{
 			workload.Time("the whole pipeline, from start to end"),
 			workload.GuestTime("dd's time", "the time of dd, which feeds openssl, as dd prints it"),
 		},
-		SizeUnit:    "MiB encrypted",
-		MinSize:     32,
-		MaxSize:     1 << 20,
-		DefaultSize: 5120,
+		SizeUnit: "MiB encrypted", MinSize: 32, MaxSize: 1 << 20, DefaultSize: 5120,
 		Steps: func(size int64) []workload.Step {
 			return []workload.Step{{
-				Name: "encrypt", Timed: true, Argv: []string{"bash", "-c", encrypt, "openssl-enc", strconv.FormatInt(size, 10)},
+				Name: "encrypt", Timed: true, Argv: bash(encrypt, "openssl-enc", decimal(size)),
 			}}
 		},
 	}
@@ -83,21 +77,18 @@ func sysbenchTime() workload.Metric {
 func sysbenchCPU() *workload.Workload {
 	return workload.WithParams([]workload.Param{threadsParam}, func(set workload.Settings) *workload.Workload {
 		w := &workload.Workload{
-			Name:  "sysbench-cpu",
-			Title: "find primes by division: integer arithmetic without memory access",
+			Name: "sysbench-cpu", Title: "find primes by division: integer arithmetic without memory access",
 			Metrics: []workload.Metric{
 				workload.Time("all events, and the start of sysbench"),
 				workload.Rate("rate", "1/s", "events per second", "events per second, as sysbench prints it"),
 				sysbenchTime(),
 			},
-			SizeUnit:    "events (each finds the primes up to 10000)",
-			MinSize:     150,
-			MaxSize:     100_000_000,
+			SizeUnit: "events (each finds the primes up to 10000)", MinSize: 150, MaxSize: 100_000_000,
 			DefaultSize: 10_000,
 			Steps: func(size int64) []workload.Step {
 				return []workload.Step{{
 					Name: "cpu", Timed: true,
-					Argv: []string{"sysbench", "cpu", "--threads=" + set["threads"], "--events=" + strconv.FormatInt(size, 10),
+					Argv: []string{"sysbench", "cpu", "--threads=" + set["threads"], "--events=" + decimal(size),
 						"--time=0", "run"},
 				}}
 			},
@@ -122,15 +113,12 @@ var cpuKernels = []struct {
 // kernelBench runs small kernels of arithmetic and sorting, like nbench.
 func kernelBench() *workload.Workload {
 	w := &workload.Workload{
-		Name:       "cpu-kernels",
-		Title:      "sorting, integer and floating-point arithmetic",
-		ArticleIDs: []string{"P2-nbench"},
-		Source:     "stress-ng (stress-ng)",
+		Name: "cpu-kernels", Title: "sorting, integer and floating-point arithmetic",
+		ArticleIDs: []string{"P2-nbench"}, Source: "stress-ng (stress-ng)",
 		StandIn: "for nbench: three of stress-ng's kernels for nbench's memory, integer and floating-point indices. " +
 			"There is " +
 			"no index against a K6-233, only rates that compare on one machine",
-		Programs: []string{"stress-ng"},
-		Packages: []string{"stress-ng"},
+		Programs: []string{"stress-ng"}, Packages: []string{"stress-ng"},
 		Metrics:  []workload.Metric{workload.Time("all three, including the starts of stress-ng")},
 		SizeUnit: "rounds (a sort, 60 of the integer and 6 of the floating-point kernel)",
 		MinSize:  2, MaxSize: 1_000_000, DefaultSize: 50,
@@ -155,11 +143,7 @@ func kernelBench() *workload.Workload {
 		}
 		return map[string]float64{"memory": r.Value("qsort bogo ops per real second")}, nil
 	})
-	w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {
-		by, err := workload.Ran(w.Steps(size), results)
-		if err != nil {
-			return nil, err
-		}
+	return w.EvaluatedBy(func(size int64, by map[string]workload.StepResult) (map[string]float64, error) {
 		m := map[string]float64{}
 		for _, k := range cpuKernels {
 			stressor := k.args[0][2:]
@@ -177,9 +161,8 @@ func kernelBench() *workload.Workload {
 			m[k.name] = r.Value(stressor+" bogo ops per real second") / float64(k.ops)
 			m["time"] += by[k.name].Wall.Seconds()
 		}
-		return workload.Sane(m)
-	}
-	return w
+		return m, nil
+	})
 }
 
 // onlyStressor returns an error if stress-ng's report is not of this stressor alone.
@@ -209,7 +192,7 @@ func nbench() *workload.Workload {
 		Programs: []string{"sh"},
 		Steps: func(int64) []workload.Step {
 			return []workload.Step{{Name: "nbench", Timed: true, Timeout: time.Hour,
-				Argv: []string{"sh", "-c", `cd "$1" && exec ./nbench`, "sh", workload.OwnBuildPath}}}
+				Argv: sh(`cd "$1" && exec ./nbench`, "sh", workload.OwnBuildPath)}}
 		},
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "nbench", Tool: "nbench",
@@ -229,9 +212,8 @@ func nbench() *workload.Workload {
 func bogomips() *workload.Workload {
 	w := &workload.Workload{
 		Name: "bogomips", Title: "BogoMIPS in /proc/cpuinfo: a constant of the kernel, no measure of speed",
-		ArticleIDs: []string{"P1-bogomips"},
-		Source:     "the kernel's /proc/cpuinfo, read by grep (grep)",
-		Programs:   []string{"sh", "seq", "grep", "sort", "uniq"}, Packages: []string{"coreutils", "dash", "grep"},
+		ArticleIDs: []string{"P1-bogomips"}, Source: "the kernel's /proc/cpuinfo, read by grep (grep)",
+		Programs: []string{"sh", "seq", "grep", "sort", "uniq"}, Packages: []string{"coreutils", "dash", "grep"},
 		Metrics: []workload.Metric{
 			workload.Time("all reads of /proc/cpuinfo, each by a new process"),
 			workload.Rate("bogomips", "1", "", "BogoMIPS of the first CPU, calibrated or derived from the CPU's frequency"),
@@ -240,7 +222,7 @@ func bogomips() *workload.Workload {
 		Steps: func(size int64) []workload.Step {
 			const read = `for i in $(seq "$1"); do grep -im1 '^bogomips' /proc/cpuinfo || exit; done | sort | uniq -c`
 			return []workload.Step{{Name: "read", Timed: true,
-				Argv: []string{"sh", "-c", read, "sh", strconv.FormatInt(size, 10)}}}
+				Argv: sh(read, "sh", decimal(size))}}
 		},
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "read", Tool: "cpuinfo", Did: "readings",

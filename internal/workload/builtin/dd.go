@@ -1,8 +1,6 @@
 package builtin
 
 import (
-	"strconv"
-
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/tool"
@@ -24,32 +22,23 @@ func (p ddPasses) metrics(flushed bool) []workload.Metric {
 		if flushed {
 			caveat = ", as in the article, without the flush"
 		}
-		all = append(all, workload.Metric{Name: pass.name + "-time", Unit: "s", Better: workload.Lower,
-			Clock: workload.HostClock, About: pass.about + caveat})
+		all = append(all, workload.HostTime(pass.name+"-time", pass.about+caveat))
 		if flushed {
-			all = append(all, workload.Metric{Name: pass.name + "-time-flushed", Unit: "s", Better: workload.Lower,
-				Clock: workload.HostClock, About: pass.about + " and flushing it"})
+			all = append(all, workload.HostTime(pass.name+"-time-flushed", pass.about+" and flushing it"))
 		}
-		all = append(all, workload.Metric{Name: pass.name + "-rate", Unit: "B/s", Better: workload.Higher,
-			Clock: workload.GuestClock, About: pass.about + ": bytes / the seconds that dd prints"})
+		all = append(all, workload.Rate(pass.name+"-rate", "B/s", "", pass.about+": bytes / the seconds that dd prints"))
 		if flushed {
 			all = append(all, workload.Metric{Name: pass.name + "-rate-flushed", Unit: "B/s", Better: workload.Higher,
 				Clock: workload.HostClock, About: pass.about + " and flushing it: bytes / the seconds by the host's clock"})
 		}
-		all = append(all, workload.Metric{Name: pass.name + "-time-guest", Unit: "s", Better: workload.Lower,
-			Clock: workload.GuestClock, About: pass.about + ": the seconds that dd prints"})
+		all = append(all, workload.Latency(pass.name+"-time-guest", "", pass.about+": the seconds that dd prints"))
 	}
 	return all
 }
 
 // evaluate reads the reports of the passes, and the time of the flush if a pass has
 // a step for it.
-func (p ddPasses) evaluate(steps func(int64) []workload.Step, size int64,
-	results []workload.StepResult) (map[string]float64, error) {
-	by, err := workload.Ran(steps(size), results)
-	if err != nil {
-		return nil, err
-	}
+func (p ddPasses) evaluate(size int64, by map[string]workload.StepResult) (map[string]float64, error) {
 	m := map[string]float64{}
 	for _, pass := range p {
 		step := by[pass.name]
@@ -74,7 +63,7 @@ func (p ddPasses) evaluate(steps func(int64) []workload.Step, size int64,
 			m[pass.name+"-rate-flushed"] = bytes.Value / flushed
 		}
 	}
-	return workload.Sane(m)
+	return m, nil
 }
 
 // parse reads the report of one pass, taken as the first one, or those of several
@@ -108,15 +97,15 @@ func ddWrite() *workload.Workload {
 	passes := ddPasses{{"cold", "writing a new file"}, {"overwrite", "writing the same file again"}}
 	steps := func(size int64) []workload.Step {
 		// As in the article, the second pass truncates the file and writes it again.
-		dd := []string{"dd", "if=/dev/zero", "of=" + ddFile, "bs=1048576", "count=" + strconv.FormatInt(size, 10)}
+		dd := []string{"dd", "if=/dev/zero", "of=" + ddFile, "bs=1048576", "count=" + decimal(size)}
 		flush := []string{"sync", ddFile}
 		return []workload.Step{
-			{Name: "prepare", Argv: []string{"bash", "-c", ddRemove}},
+			{Name: "prepare", Argv: bash(ddRemove)},
 			{Name: "cold", Argv: dd, Timed: true},
 			{Name: "cold-flush", Argv: flush, Timed: true},
 			{Name: "overwrite", Argv: dd, Timed: true},
 			{Name: "overwrite-flush", Argv: flush, Timed: true},
-			{Name: "clean", Argv: []string{"bash", "-c", ddRemove}},
+			{Name: "clean", Argv: bash(ddRemove)},
 		}
 	}
 	w := passes.workload(steps, true)
@@ -131,14 +120,14 @@ func ddWrite() *workload.Workload {
 func ddRead() *workload.Workload {
 	passes := ddPasses{{"cold", "reading an uncached file"}, {"warm", "reading the same file again"}}
 	w := passes.workload(func(size int64) []workload.Step {
-		count := "count=" + strconv.FormatInt(size, 10)
+		count := "count=" + decimal(size)
 		read := []string{"dd", "if=" + ddFile, "of=/dev/null", "bs=1048576", count}
 		return []workload.Step{
-			{Name: "prepare", Argv: []string{"bash", "-c", ddRemove}},
+			{Name: "prepare", Argv: bash(ddRemove)},
 			{Name: "write", Argv: []string{"dd", "if=/dev/zero", "of=" + ddFile, "bs=1048576", count, "conv=fsync"}},
 			{Name: "cold", Argv: read, Timed: true, DropCaches: true},
 			{Name: "warm", Argv: read, Timed: true},
-			{Name: "clean", Argv: []string{"bash", "-c", ddRemove}},
+			{Name: "clean", Argv: bash(ddRemove)},
 		}
 	}, false)
 	w.Name = "dd-read"
@@ -150,9 +139,8 @@ func ddRead() *workload.Workload {
 
 // workload returns what all dd workloads have in common.
 func (p ddPasses) workload(steps func(int64) []workload.Step, flushed bool) *workload.Workload {
-	return &workload.Workload{
-		Source:      "dd and sync (coreutils)",
-		Programs:    []string{"bash", "dd", "rm", "sync"},
+	w := &workload.Workload{
+		Source: "dd and sync (coreutils)", Programs: []string{"bash", "dd", "rm", "sync"},
 		Packages:    []string{"bash", "coreutils"},
 		Metrics:     p.metrics(flushed),
 		MinSize:     64,
@@ -161,8 +149,6 @@ func (p ddPasses) workload(steps func(int64) []workload.Step, flushed bool) *wor
 		DiskBytes:   func(size int64) int64 { return size<<20 + 16<<20 },
 		Steps:       steps,
 		Parse:       p.parse,
-		Evaluate: func(size int64, results []workload.StepResult) (map[string]float64, error) {
-			return p.evaluate(steps, size, results)
-		},
 	}
+	return w.EvaluatedBy(p.evaluate)
 }

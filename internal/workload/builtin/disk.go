@@ -13,25 +13,20 @@ import (
 // ioping does one small read at a time: the latency of the disk.
 func ioping() *workload.Workload {
 	w := &workload.Workload{
-		Name:     "disk-latency",
-		Title:    "read 4 KiB blocks at random, one at a time, bypassing the page cache: latency of the disk",
-		Source:   "ioping (ioping)",
-		Programs: []string{"ioping"},
-		Packages: []string{"ioping"},
+		Name:   "disk-latency",
+		Title:  "read 4 KiB blocks at random, one at a time, bypassing the page cache: latency of the disk",
+		Source: "ioping (ioping)", Programs: []string{"ioping"}, Packages: []string{"ioping"},
 		Metrics: []workload.Metric{
 			workload.Latency("latency", "avg", "mean per request, as ioping prints it"),
 			workload.Latency("latency-max", "max", "the longest request"),
 			workload.Rate("iops", "1/s", "", "requests / the sum of their times"),
 			workload.Time("all requests, and writing the file that they read"),
 		},
-		SizeUnit:    "requests (the first is not counted)",
-		MinSize:     100,
-		MaxSize:     100_000_000,
-		DefaultSize: 10_000,
-		DiskBytes:   func(int64) int64 { return 65 << 20 },
+		SizeUnit: "requests (the first is not counted)", MinSize: 100, MaxSize: 100_000_000, DefaultSize: 10_000,
+		DiskBytes: func(int64) int64 { return 65 << 20 },
 		Steps: func(size int64) []workload.Step {
 			return []workload.Step{{Name: "ioping", Timed: true,
-				Argv: []string{"ioping", "-q", "-D", "-i", "0", "-S", "64m", "-c", strconv.FormatInt(size, 10), "."}}}
+				Argv: []string{"ioping", "-q", "-D", "-i", "0", "-S", "64m", "-c", decimal(size), "."}}}
 		},
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "ioping", Tool: "ioping", Did: "requests",
@@ -56,8 +51,7 @@ func sysbenchFileio() *workload.Workload {
 	// The files have at least 64 MiB, at most 4 GiB, and otherwise as much as the operations can touch.
 	total := func(size int64) int64 { return max(64<<20, min(size*16<<10, 4<<30)) }
 	w := &workload.Workload{
-		Name:      "sysbench-fileio",
-		Title:     "read and write 16 KiB blocks at random, with fsync: files of a database",
+		Name: "sysbench-fileio", Title: "read and write 16 KiB blocks at random, with fsync: files of a database",
 		ReadsBack: true,
 		Metrics: []workload.Metric{
 			workload.Time("all operations, the flush of the files and the start of sysbench"),
@@ -66,9 +60,7 @@ func sysbenchFileio() *workload.Workload {
 			workload.Latency("latency", "mean latency", "mean per operation, as sysbench prints it"),
 			sysbenchTime(),
 		},
-		SizeUnit:    "operations (reads of 16 KiB, writes and fsyncs)",
-		MinSize:     500,
-		MaxSize:     10_000_000,
+		SizeUnit: "operations (reads of 16 KiB, writes and fsyncs)", MinSize: 500, MaxSize: 10_000_000,
 		DefaultSize: 20_000,
 		DiskBytes:   func(size int64) int64 { return total(size) + 16<<20 },
 		Steps: func(size int64) []workload.Step {
@@ -80,7 +72,7 @@ func sysbenchFileio() *workload.Workload {
 				{Name: "prepare", Argv: fileio("prepare")},
 				{Name: "sync", Argv: []string{"sync", "-f", "."}},
 				{Name: "fileio", Timed: true, DropCaches: true, Argv: fileio("--threads=1", "--file-test-mode=rndrw",
-					"--rand-seed=1", "--histogram=on", "--events="+strconv.FormatInt(size, 10), "run")},
+					"--rand-seed=1", "--histogram=on", "--events="+decimal(size), "run")},
 				{Name: "clean", Argv: fileio("cleanup")},
 			}
 		},
@@ -119,15 +111,12 @@ func bonnie() *workload.Workload {
 	w := &workload.Workload{
 		Name:       "bonnie",
 		Title:      "bonnie++: a large file, by character, by block and at random places, and many empty files",
-		ArticleIDs: []string{"H2-bonnie", "P8-bonnie"},
-		Source:     "bonnie++ (bonnie++)",
-		Programs:   []string{"bash", "bonnie++", "id", "mkdir", "rm", "sync"},
-		Packages:   []string{"bash", "bonnie++", "coreutils"},
+		ArticleIDs: []string{"H2-bonnie", "P8-bonnie"}, Source: "bonnie++ (bonnie++)",
+		Programs: []string{"bash", "bonnie++", "id", "mkdir", "rm", "sync"},
+		Packages: []string{"bash", "bonnie++", "coreutils"},
 		Metrics: []workload.Metric{workload.Time("the whole run of bonnie++; tests by character take some seconds at " +
 			"any size")},
-		SizeUnit: "MiB",
-		MinSize:  2 * ram,
-		MaxSize:  1 << 20,
+		SizeUnit: "MiB", MinSize: 2 * ram, MaxSize: 1 << 20,
 
 		DefaultSize: 1024, // the article's 1G
 		Uneven:      "tests by character take some seconds at any size",
@@ -135,12 +124,12 @@ func bonnie() *workload.Workload {
 		DiskBytes:   func(size int64) int64 { return size<<20 + files(size)*thousand*512 + 32<<20 },
 		Steps: func(size int64) []workload.Step {
 			return []workload.Step{
-				{Name: "prepare", Argv: []string{"bash", "-c", "rm -rf " + dir + " && mkdir -m 1777 " + dir}},
-				{Name: "bonnie", Timed: true, Argv: []string{"bash", "-c", `user=
+				{Name: "prepare", Argv: bash("rm -rf " + dir + " && mkdir -m 1777 " + dir)},
+				{Name: "bonnie", Timed: true, Argv: bash(`user=
 [ "$(id -u)" != 0 ] || user="-u root"
 exec bonnie++ -q -m tare -d "$1" -s "$2" -r "$3" -n "$4" $user`,
-					"bonnie", dir, strconv.FormatInt(size, 10), strconv.Itoa(ram), strconv.FormatInt(files(size), 10)}},
-				{Name: "clean", Argv: []string{"bash", "-c", "rm -rf " + dir + " && sync -f ."}},
+					"bonnie", dir, decimal(size), strconv.Itoa(ram), strconv.FormatInt(files(size), 10))},
+				{Name: "clean", Argv: bash("rm -rf " + dir + " && sync -f .")},
 			}
 		},
 	}
@@ -171,7 +160,7 @@ func iozone() *workload.Workload {
 		DiskBytes: func(size int64) int64 { return size << 20 },
 		Steps: func(size int64) []workload.Step {
 			return []workload.Step{{Name: "iozone", Timed: true,
-				Argv: []string{"iozone", "-a", "-z", "-s", strconv.FormatInt(size, 10) + "m", "-f", "iozone.tmp"}}}
+				Argv: []string{"iozone", "-a", "-z", "-s", decimal(size) + "m", "-f", "iozone.tmp"}}}
 		},
 	}
 	metric := func(test string) string { return strings.ReplaceAll(test, " ", "-") }
@@ -239,7 +228,7 @@ func unixbenchCopy() *workload.Workload {
 			Steps: func(size int64) []workload.Step {
 				return []workload.Step{{Name: "copy", Timed: true, Timeout: time.Duration(size)*time.Second + 5*time.Minute,
 					Argv: []string{
-						workload.OwnBuildPath + "/pgms/fstime", "-c", "-t", strconv.FormatInt(size, 10), "-d", ".", "-b", set["buffer"],
+						workload.OwnBuildPath + "/pgms/fstime", "-c", "-t", decimal(size), "-d", ".", "-b", set["buffer"],
 						"-m", blocks}}}
 			},
 		}
@@ -276,7 +265,7 @@ func tiotest() *workload.Workload {
 			Steps: func(size int64) []workload.Step {
 				return []workload.Step{{Name: "tiotest", Timed: true,
 					Argv: []string{workload.OwnBuildPath + "/tiotest", "-t", set["threads"],
-						"-f", strconv.FormatInt(size, 10), "-r", strconv.Itoa(max(1, operations/threads)), "-b", "4096", "-d", "."}}}
+						"-f", decimal(size), "-r", strconv.Itoa(max(1, operations/threads)), "-b", "4096", "-d", "."}}}
 			},
 		}
 		return w.MeasuredBy(workload.Measurement{Step: "tiotest", Tool: "tiobench", Did: "Write: size",

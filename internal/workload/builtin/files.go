@@ -98,7 +98,7 @@ func filesWorkload(program string, common workload.Workload, served string, serv
 		url := "http://" + workload.ServerAddress + ":" + strconv.Itoa(httpPort) + "/page.txt"
 		first := strings.TrimSpace(fmt.Sprintf(pageLine, 1))
 		abWorkload(&w, set, page{path: "/page.txt", marker: first}, bytes,
-			workload.Step{Name: "file", Argv: []string{"sh", "-c", filesMake, "sh", strconv.FormatInt(bytes, 10)}},
+			workload.Step{Name: "file", Argv: sh(filesMake, "sh", strconv.FormatInt(bytes, 10))},
 			workload.Step{Name: program, Background: true, Argv: server, Ready: listening(httpPort)})
 		// Caddy writes 500 bytes for a request.
 		w.DiskBytes = func(size int64) int64 { return bytes + 16<<20 + 1024*size }
@@ -107,11 +107,11 @@ func filesWorkload(program string, common workload.Workload, served string, serv
 			all := serve(size)
 			count := "grep -cE '" + fmt.Sprintf(served, bytes) + "' " + filesLog
 			return slices.Insert(all, len(all)-1,
-				workload.Step{Name: "served", ServersEnded: true, Argv: []string{"sh", "-c", count}})
+				workload.Step{Name: "served", ServersEnded: true, Argv: sh(count)})
 		}
 		w.Steps = func(size int64) []workload.Step {
-			return append(steps(size), workload.Step{Name: "hash", Argv: []string{"sh", "-c", `curl -fsS "$1" | sha256sum`,
-				"sh", url}})
+			return append(steps(size), workload.Step{Name: "hash", Argv: sh(`curl -fsS "$1" | sha256sum`,
+				"sh", url)})
 		}
 		return alsoChecking(&w, func(size int64, by map[string]workload.StepResult) error {
 			return filesServed(size, bytes, string(by["hash"].Stdout), string(by["served"].Stdout))

@@ -42,7 +42,7 @@ func fill() *workload.Workload {
 			{Name: "redis", Background: true, Ready: []string{"redis-cli", "-s", fillSocket, "PING"},
 				Argv: []string{"redis-server", "--port", "0", "--unixsocket", fillSocket, "--save", "", "--appendonly", "no"}},
 			{Name: "requests", Background: true,
-				Argv: []string{"sh", "-c", `exec redis-cli -s "$0" -r -1 -i 0.01 INCR served >/dev/null`, fillSocket}},
+				Argv: sh(`exec redis-cli -s "$0" -r -1 -i 0.01 INCR served >/dev/null`, fillSocket)},
 		}}
 		computing := workload.Share{Does: "computing", Parts: set.Int("computing"), Load: []workload.Step{
 			{Name: "compute", Background: true,
@@ -52,13 +52,11 @@ func fill() *workload.Workload {
 			Name:     "fill",
 			Title:    "create guests until they break a service level: how many fit, and what breaks first",
 			Source:   "tare; the probe is sysbench cpu (sysbench), the guests run Redis and stress-ng",
-			Programs: []string{"stress-ng", "sysbench"},
-			Packages: []string{"stress-ng", "sysbench"},
+			Programs: []string{"stress-ng", "sysbench"}, Packages: []string{"stress-ng", "sysbench"},
 			Metrics: []workload.Metric{
 				{Name: workload.FillGuests, Unit: "guests", Better: workload.Higher, Clock: workload.HostClock,
 					About: "the most guests that kept the service level, the probe guest included"},
-				{Name: workload.FillAlone, Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
-					About: "time of the probe before other guests were created"},
+				workload.HostTime(workload.FillAlone, "time of the probe before other guests were created"),
 			},
 			SizeUnit: "fill", MinSize: 1, MaxSize: 1, DefaultSize: 1,
 			Creates: true,
@@ -76,26 +74,17 @@ func fill() *workload.Workload {
 				return []workload.Step{{Name: "probe", Timed: true, Argv: sysbenchLine("cpu", "--threads=1",
 					"--events="+strconv.Itoa(fillEvents), "--percentile=99", "run")}}
 			},
-			Parse: func([]byte) (map[string]float64, error) {
-				return nil, fault.Guestf("fill has no output to read: run it in a campaign")
-			},
-			// Of the probe alone: one guest fits.
-			Evaluate: func(size int64, results []workload.StepResult) (map[string]float64, error) {
-				done, err := workload.Ran(fill().Steps(size), results)
-				if err != nil {
-					return nil, err
-				}
-				if _, err := fillP99(done["probe"]); err != nil {
-					return nil, err
-				}
-				return workload.Sane(map[string]float64{workload.FillGuests: 1, workload.FillAlone: done["probe"].Wall.Seconds()})
-			},
+			Parse: noOutput("fill"),
 		}
 		if serving.Parts > 0 {
 			w.Programs = append(w.Programs, "redis-cli", "redis-server", "sh")
 			w.Packages = append(w.Packages, "dash", "redis-server", "redis-tools")
 		}
-		return w
+		// Of the probe alone: one guest fits.
+		return w.EvaluatedBy(func(_ int64, by map[string]workload.StepResult) (map[string]float64, error) {
+			_, err := fillP99(by["probe"])
+			return map[string]float64{workload.FillGuests: 1, workload.FillAlone: by["probe"].Wall.Seconds()}, err
+		})
 	})
 }
 

@@ -49,7 +49,7 @@ func (f fioWork) steps(size int64) []workload.Step {
 		return append(base, args...)
 	}
 	remove := "rm -f " + fioFile + "*"
-	s := []workload.Step{{Name: "prepare", Argv: []string{"bash", "-c", remove}}}
+	s := []workload.Step{{Name: "prepare", Argv: bash(remove)}}
 	if f.reads() || f.random() {
 		s = append(s, workload.Step{Name: "layout", Argv: fio("--rw=write", "--end_fsync=1")})
 	}
@@ -61,7 +61,7 @@ func (f fioWork) steps(size int64) []workload.Step {
 	if !f.reads() {
 		s = append(s, workload.Step{Name: "flush", Argv: []string{"sync", "-f", "."}, Timed: true})
 	}
-	return append(s, workload.Step{Name: "clean", Argv: []string{"bash", "-c", remove + " && sync -f ."}})
+	return append(s, workload.Step{Name: "clean", Argv: bash(remove + " && sync -f .")})
 }
 
 // workload completes w with fio's figures of its only direction.
@@ -80,8 +80,7 @@ func (f fioWork) workload(w *workload.Workload) *workload.Workload {
 	}
 	if !f.reads() {
 		w.Metrics = slices.Insert(w.Metrics, 4,
-			workload.Metric{Name: "time-flushed", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
-				About: "the whole run of fio, and the flush of the file"})
+			workload.HostTime("time-flushed", "the whole run of fio, and the flush of the file"))
 		w.WrittenBytes = func(size int64) int64 { return size * f.block * f.threads }
 	}
 	w.SizeUnit = "operations of " + byteWords(f.block)
@@ -190,8 +189,7 @@ func byteWords(n int64) string {
 // takes its place, and the work is fixed instead of the time.
 func fioRandom(op string) *workload.Workload {
 	w := fioWork{rw: "rand" + op, block: 2 << 20, threads: 1, direct: true}.workload(&workload.Workload{
-		Name:        "fio-rand" + op,
-		Title:       op + " 2 MiB blocks at random, bypassing the guest's page cache",
+		Name: "fio-rand" + op, Title: op + " 2 MiB blocks at random, bypassing the guest's page cache",
 		ArticleIDs:  []string{map[string]string{"read": "C1-fio-randread", "write": "C2-fio-randwrite"}[op]},
 		MinSize:     32,
 		MaxSize:     25600, // the article's 50 GiB
@@ -213,15 +211,13 @@ func tiobench(rw string) *workload.Workload {
 	return workload.WithParams([]workload.Param{{Name: "threads", Default: "1", Min: 1, Max: 256,
 		About: "threads, each with its own file"}}, func(set workload.Settings) *workload.Workload {
 		w := &workload.Workload{
-			Name:       "tio-" + about.name,
-			Title:      about.title + ", through the page cache",
+			Name: "tio-" + about.name, Title: about.title + ", through the page cache",
 			ArticleIDs: []string{about.id},
 			StandIn: "for tiobench: fio with tiobench's block size, threads and files. The size here is that of each " +
 				"thread's file; " +
 				"tiobench divides one size among the threads. Here, the caches are dropped before reading; tiobench reads what " +
 				"it just wrote",
-			MinSize:     1024,
-			MaxSize:     4 << 20,
+			MinSize: 1024, MaxSize: 4 << 20,
 			DefaultSize: 65536, // the article's 256 MB
 		}
 		if rw == "randread" || rw == "randwrite" {

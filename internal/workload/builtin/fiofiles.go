@@ -27,21 +27,17 @@ func fileCopyWith(set workload.Settings) *workload.Workload {
 	w := &workload.Workload{
 		Name:       "file-copy",
 		Title:      "read and write a small file in the page cache, one buffer at a time: file system calls",
-		ArticleIDs: []string{"H1-unixbench"},
-		Source:     "fio (fio)",
+		ArticleIDs: []string{"H1-unixbench"}, Source: "fio (fio)",
 		StandIn: "for UnixBench's File Copy: fio reads and writes one file, whereas UnixBench copies between two files for " +
 			"30 seconds. " +
 			"Half of the operations are writes, and only these count, as in UnixBench",
-		Programs: []string{"bash", "fio", "rm", "sync"},
-		Packages: []string{"bash", "coreutils", "fio"},
+		Programs: []string{"bash", "fio", "rm", "sync"}, Packages: []string{"bash", "coreutils", "fio"},
 		Metrics: []workload.Metric{
 			workload.Rate("bandwidth", "B/s", "write bandwidth", "bytes written per second, while as many are read"),
 			workload.Time("the whole run of fio, including its start"),
 			workload.GuestTime("write run time", "the run time that fio prints, in whole milliseconds"),
 		},
-		SizeUnit:    "times the file (half of it read, half written)",
-		MinSize:     10,
-		MaxSize:     10_000_000,
+		SizeUnit: "times the file (half of it read, half written)", MinSize: 10, MaxSize: 10_000_000,
 		DefaultSize: 2000,
 		DiskBytes:   func(int64) int64 { return bytes + 1<<20 },
 		Steps: func(size int64) []workload.Step {
@@ -54,7 +50,7 @@ func fileCopyWith(set workload.Settings) *workload.Workload {
 				{Name: "layout", Argv: fio("--rw=write", "--end_fsync=1")},
 				{Name: "copy", Timed: true, Argv: fio("--rw=readwrite", "--rwmixread=50", "--randrepeat=1",
 					"--io_size="+strconv.FormatInt(size*bytes, 10))},
-				{Name: "clean", Argv: []string{"bash", "-c", "rm -f " + file + " && sync -f ."}},
+				{Name: "clean", Argv: bash("rm -f " + file + " && sync -f .")},
 			}
 		},
 	}
@@ -98,26 +94,23 @@ func fioFiles() *workload.Workload {
 	w := &workload.Workload{
 		Name:       "file-ops",
 		Title:      "write, read and seek in a file through the page cache, with records of 4 KiB, 64 KiB, 1 MiB and 16 MiB",
-		ArticleIDs: []string{"A7-iozone", "L3-iozone"},
-		Source:     "fio (fio)",
+		ArticleIDs: []string{"A7-iozone", "L3-iozone"}, Source: "fio (fio)",
 		StandIn: "for iozone -a: six of its thirteen tests (no stride, backward, record rewrite, fread and fwrite) with " +
 			"four of its " +
 			"record sizes, run by fio",
-		Programs: []string{"bash", "fio", "rm", "sync"},
-		Packages: []string{"bash", "coreutils", "fio"},
+		Programs: []string{"bash", "fio", "rm", "sync"}, Packages: []string{"bash", "coreutils", "fio"},
 		Metrics: []workload.Metric{
 			workload.Latency("io-time", "", "all tests with all records, without fio's time between them"),
 			workload.Time("the whole run of fio, including about 0.3 s between two tests"),
 		},
-		SizeUnit: "MiB of the file",
-		MinSize:  16, MaxSize: 64 << 10, DefaultSize: 512,
+		SizeUnit: "MiB of the file", MinSize: 16, MaxSize: 64 << 10, DefaultSize: 512,
 		DiskBytes: func(size int64) int64 { return size<<20 + 16<<20 },
 	}
 	for _, test := range fioTests {
 		w.Metrics = append(w.Metrics, workload.Rate(test.name, "B/s", "", test.about+": bytes / time, all records together"))
 	}
 	w.Steps = func(size int64) []workload.Step {
-		argv := []string{"fio", "--filename=" + file, "--size=" + strconv.FormatInt(size, 10) + "M",
+		argv := []string{"fio", "--filename=" + file, "--size=" + decimal(size) + "M",
 			"--ioengine=psync", "--thread", "--randrepeat=1", "--output-format=json"}
 		for i, record := range fioRecords {
 			for _, test := range fioTests {
@@ -127,7 +120,7 @@ func fioFiles() *workload.Workload {
 				}
 			}
 		}
-		remove := []string{"bash", "-c", "rm -f " + file + " && sync -f ."}
+		remove := bash("rm -f " + file + " && sync -f .")
 		return []workload.Step{
 			{Name: "prepare", Argv: remove},
 			{Name: "files", Argv: argv, Timed: true},

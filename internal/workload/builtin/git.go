@@ -58,36 +58,30 @@ func gitCloning(source string) *workload.Workload {
 	w.Packages = append(w.Packages, "diffutils", "git", "sed")
 	w.Metrics = []workload.Metric{
 		workload.Time("cloning a repository that is in the page cache, without the flush of the file system"),
-		{Name: "time-flushed", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
-			About: "cloning it and flushing the file system"},
+		workload.HostTime("time-flushed", "cloning it and flushing the file system"),
 	}
 	w.SizeUnit = "commits, each of a piece of a kernel source tree (256 are all of it)"
 	// The tree, its loose objects, the packs of the repository and of the clone, and the clone's files.
 	w.DiskBytes = func(size int64) int64 { return 3 * (size*pieceBytes + bigPieces) }
 	w.Steps = func(size int64) []workload.Step {
 		return treeSteps(source, size,
-			workload.Step{Name: "commit", Argv: []string{"bash", "-c", gitCommits, "git", strconv.FormatInt(size, 10), source,
-				strconv.Itoa(kernelPieces)}},
-			workload.Step{Name: "clone", Timed: true, Argv: []string{"bash", "-c", gitCloneCommand}},
+			workload.Step{Name: "commit", Argv: bash(gitCommits, "git", decimal(size), source,
+				strconv.Itoa(kernelPieces))},
+			workload.Step{Name: "clone", Timed: true, Argv: bash(gitCloneCommand)},
 			workload.Step{Name: "flush", Timed: true, Argv: []string{"sync", "-f", "."}},
-			workload.Step{Name: "verify-clone", Argv: []string{"bash", "-c", gitVerify}})
+			workload.Step{Name: "verify-clone", Argv: bash(gitVerify)})
 	}
 	w.Parse = noOutput(w.Name)
-	w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {
-		by, err := workload.Ran(w.Steps(size), results)
+	return w.EvaluatedBy(func(size int64, by map[string]workload.StepResult) (map[string]float64, error) {
+		files, _, err := unpacked(size, by["verify"])
 		if err != nil {
 			return nil, err
 		}
-		if _, err := unpacked(size, by["verify"]); err != nil {
-			return nil, err
-		}
-		if err := cloned(size, unpackedFiles(by["verify"]), by["verify-clone"]); err != nil {
+		if err := cloned(size, files, by["verify-clone"]); err != nil {
 			return nil, workload.InStep("verify-clone", err)
 		}
-		t := by["clone"].Wall.Seconds()
-		return workload.Sane(map[string]float64{"time": t, "time-flushed": t + by["flush"].Wall.Seconds()})
-	}
-	return w
+		return untilFlushed(by, "clone"), nil
+	})
 }
 
 var gitCloned = regexp.MustCompile(`^([0-9a-f]{40})\n([0-9a-f]{40})\n(\d+)\n(\d+)\n$`)

@@ -18,8 +18,7 @@ exec "$@"`
 func stressExec() *workload.Workload {
 	const dir = "tare-stress"
 	w := &workload.Workload{
-		Name:     "stress-ng-exec",
-		Title:    "start processes, one after the other",
+		Name: "stress-ng-exec", Title: "start processes, one after the other",
 		Source:   "stress-ng --exec (stress-ng)",
 		Programs: []string{"bash", "id", "mkdir", "rm", "setpriv", "sh", "stress-ng"},
 		Packages: []string{"bash", "coreutils", "dash", "stress-ng", "util-linux"},
@@ -29,20 +28,17 @@ func stressExec() *workload.Workload {
 				"processes per second of real time, as stress-ng prints it"),
 			workload.GuestTime("", "processes / the rate that stress-ng prints"),
 		},
-		SizeUnit:    "processes",
-		MinSize:     10,
-		MaxSize:     10_000_000,
-		DefaultSize: 1000,
-		DiskBytes:   func(int64) int64 { return 1 << 20 },
+		SizeUnit: "processes", MinSize: 10, MaxSize: 10_000_000, DefaultSize: 1000,
+		DiskBytes: func(int64) int64 { return 1 << 20 },
 		Steps: func(size int64) []workload.Step {
 			return []workload.Step{
-				{Name: "prepare", Argv: []string{"bash", "-c", "rm -rf " + dir + " && mkdir -m 1777 " + dir}},
-				{Name: "exec", Timed: true, Argv: []string{"sh", "-c", spawn, "stress-ng-exec",
+				{Name: "prepare", Argv: bash("rm -rf " + dir + " && mkdir -m 1777 " + dir)},
+				{Name: "exec", Timed: true, Argv: sh(spawn, "stress-ng-exec",
 					// One process after the other, all started in the same way. With more
 					// than --exec-max 1, stress-ng exceeds the requested number of operations.
-					"stress-ng", "--exec", "1", "--exec-ops", strconv.FormatInt(size, 10), "--exec-max", "1",
+					"stress-ng", "--exec", "1", "--exec-ops", decimal(size), "--exec-max", "1",
 					"--exec-method", "execve", "--exec-fork-method", "fork", "--exec-no-pthread",
-					"--no-rand-seed", "--temp-path", dir, "--metrics"}},
+					"--no-rand-seed", "--temp-path", dir, "--metrics")},
 				{Name: "clean", Argv: []string{"rm", "-rf", dir}},
 			}
 		},
@@ -56,21 +52,18 @@ func stressExec() *workload.Workload {
 
 func sysbenchThreads() *workload.Workload {
 	w := &workload.Workload{
-		Name:  "sysbench-threads",
-		Title: "four threads yield the CPU and wait for locks: the scheduler",
+		Name: "sysbench-threads", Title: "four threads yield the CPU and wait for locks: the scheduler",
 		Metrics: []workload.Metric{
 			workload.Time("all events, and the start of sysbench"),
 			workload.Latency("latency", "mean latency", "mean per event, as sysbench prints it"),
 			sysbenchTime(),
 		},
-		SizeUnit:    "events (each locks, yields and unlocks 1000 times)",
-		MinSize:     50,
-		MaxSize:     100_000_000,
+		SizeUnit: "events (each locks, yields and unlocks 1000 times)", MinSize: 50, MaxSize: 100_000_000,
 		DefaultSize: 2000,
 		Steps: func(size int64) []workload.Step {
 			return []workload.Step{{
 				Name: "threads", Timed: true,
-				Argv: sysbenchLine("threads", "--threads=4", "--events="+strconv.FormatInt(size, 10), "run"),
+				Argv: sysbenchLine("threads", "--threads=4", "--events="+decimal(size), "run"),
 			}}
 		},
 	}
@@ -79,17 +72,13 @@ func sysbenchThreads() *workload.Workload {
 
 func sysbenchMutex() *workload.Workload {
 	w := &workload.Workload{
-		Name:        "sysbench-mutex",
-		Title:       "four threads lock and unlock 4096 mutexes: contention in user space",
-		Metrics:     []workload.Metric{workload.Time("all locks, and the start of sysbench"), sysbenchTime()},
-		SizeUnit:    "locks of each thread",
-		MinSize:     5000,
-		MaxSize:     1_000_000_000,
-		DefaultSize: 100_000,
+		Name: "sysbench-mutex", Title: "four threads lock and unlock 4096 mutexes: contention in user space",
+		Metrics:  []workload.Metric{workload.Time("all locks, and the start of sysbench"), sysbenchTime()},
+		SizeUnit: "locks of each thread", MinSize: 5000, MaxSize: 1_000_000_000, DefaultSize: 100_000,
 		Steps: func(size int64) []workload.Step {
 			return []workload.Step{{
 				Name: "mutex", Timed: true,
-				Argv: sysbenchLine("mutex", "--threads=4", "--mutex-locks="+strconv.FormatInt(size, 10), "run"),
+				Argv: sysbenchLine("mutex", "--threads=4", "--mutex-locks="+decimal(size), "run"),
 			}}
 		},
 	}
@@ -106,22 +95,17 @@ func hackbench(over string) *workload.Workload {
 		args = append(args, "--pipe")
 	}
 	w := &workload.Workload{
-		Name:     "hackbench-" + over,
-		Title:    "80 processes send each other messages over " + over + "s: scheduler and system calls",
-		Source:   "hackbench (rt-tests)",
-		Programs: []string{"hackbench"},
-		Packages: []string{"rt-tests"},
+		Name:   "hackbench-" + over,
+		Title:  "80 processes send each other messages over " + over + "s: scheduler and system calls",
+		Source: "hackbench (rt-tests)", Programs: []string{"hackbench"}, Packages: []string{"rt-tests"},
 		Metrics: []workload.Metric{
 			workload.Time("all messages, and the start of the processes"),
 			workload.GuestTime("time", "the time that hackbench prints, for the messages alone"),
 		},
-		SizeUnit:    "messages of each sender",
-		MinSize:     50,
-		MaxSize:     10_000_000,
-		DefaultSize: 2000,
+		SizeUnit: "messages of each sender", MinSize: 50, MaxSize: 10_000_000, DefaultSize: 2000,
 		Steps: func(size int64) []workload.Step {
 			return []workload.Step{{Name: "hackbench", Timed: true,
-				Argv: append(args[:len(args):len(args)], "--loops", strconv.FormatInt(size, 10))}}
+				Argv: append(args[:len(args):len(args)], "--loops", decimal(size))}}
 		},
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "hackbench", Tool: "rt-tests", Did: "messages of each sender"})
@@ -134,25 +118,19 @@ const cyclictestMost = "100000"
 // histogram, of a microsecond each, in which there are any wake-ups; its text has all of them.
 func cyclictest() *workload.Workload {
 	w := &workload.Workload{
-		Name:     "cyclictest",
-		Title:    "delay of a thread's timed wake-ups: timers and scheduler",
-		Source:   "cyclictest (rt-tests)",
-		Programs: []string{"cyclictest", "sh"},
-		Packages: []string{"rt-tests"},
+		Name: "cyclictest", Title: "delay of a thread's timed wake-ups: timers and scheduler",
+		Source: "cyclictest (rt-tests)", Programs: []string{"cyclictest", "sh"}, Packages: []string{"rt-tests"},
 		Metrics: []workload.Metric{
 			workload.Latency("latency-mean", "mean wake-up latency", "mean delay, by the guest's clock alone"),
 			workload.Latency("latency-max", "max wake-up latency", "the longest delay"),
 			workload.Time("the whole run, which is mostly sleep"),
 		},
-		SizeUnit:    "wake-ups (one each millisecond)",
-		MinSize:     200,
-		MaxSize:     100_000_000,
-		DefaultSize: 3000,
+		SizeUnit: "wake-ups (one each millisecond)", MinSize: 200, MaxSize: 100_000_000, DefaultSize: 3000,
 		Steps: func(size int64) []workload.Step {
 			return []workload.Step{{Name: "cyclictest", Timed: true,
-				Argv: []string{"sh", "-c", `exec cyclictest "$@" 2>&1 >/dev/null`, "sh", "--quiet", "--threads=1",
-					"--interval=1000", "--histogram=" + cyclictestMost, "--json=/dev/stderr", "--loops=" +
-						strconv.FormatInt(size, 10)}}}
+				Argv: sh(`exec cyclictest "$@" 2>&1 >/dev/null`, "sh", "--quiet", "--threads=1",
+					"--interval=1000", "--histogram="+cyclictestMost, "--json=/dev/stderr", "--loops="+
+						decimal(size))}}
 		},
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "cyclictest", Tool: "rt-tests", Did: "wake-ups",
@@ -176,24 +154,20 @@ func perfBench() *workload.Workload {
 	w := &workload.Workload{
 		Name:       "kernel-ops",
 		Title:      "system calls, messages between two processes over a pipe, and memory copies: kernel and CPU",
-		ArticleIDs: []string{"C3-lmbench"},
-		Source:     "perf bench (linux-perf)",
+		ArticleIDs: []string{"C3-lmbench"}, Source: "perf bench (linux-perf)",
 		StandIn: "for lmbench's lat_syscall, lat_pipe and bw_mem: getppid() instead of lmbench's set of calls, 4-byte " +
 			"tokens over " +
 			"two pipes, and memcpy of 32 MB",
-		Programs: []string{"perf"},
-		Packages: []string{"linux-perf"},
+		Programs: []string{"perf"}, Packages: []string{"linux-perf"},
 		Metrics: []workload.Metric{
 			workload.Latency("syscall", "", "one system call, getppid()"),
 			workload.Latency("pipe", "", "sending one token to the other process"),
 			workload.Rate("memcpy", "B/s", "", "with the C library's memcpy; perf's GB are 2^30 bytes"),
 			workload.Time("all three, including the starts of perf"),
 		},
-		SizeUnit:    "thousand tokens, and as many times 50 thousand system calls and 32 MB copied",
-		MinSize:     5,
-		MaxSize:     10_000_000,
-		DefaultSize: 100,
-		Sparse:      true, // saved output may be of one benchmark only
+		SizeUnit: "thousand tokens, and as many times 50 thousand system calls and 32 MB copied", MinSize: 5,
+		MaxSize: 10_000_000, DefaultSize: 100,
+		Sparse: true, // saved output may be of one benchmark only
 	}
 	perf := func(args ...string) []string { return append([]string{"perf", "bench"}, args...) }
 	w.Steps = func(size int64) []workload.Step {
@@ -216,11 +190,7 @@ func perfBench() *workload.Workload {
 		return m, nil
 	}
 	w.Parse = workload.ParsedBy("perf-bench", values)
-	w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {
-		by, err := workload.Ran(w.Steps(size), results)
-		if err != nil {
-			return nil, err
-		}
+	return w.EvaluatedBy(func(size int64, by map[string]workload.StepResult) (map[string]float64, error) {
 		m := map[string]float64{}
 		for _, b := range perfBenchmarks {
 			step := by[b.metric]
@@ -236,9 +206,8 @@ func perfBench() *workload.Workload {
 			m[b.metric] = v[b.metric]
 			m["time"] += step.Wall.Seconds()
 		}
-		return workload.Sane(m)
-	}
-	return w
+		return m, nil
+	})
 }
 
 func lmbench() *workload.Workload {

@@ -24,10 +24,7 @@ func sysbenchMemory(op string) *workload.Workload {
 				workload.Time("all blocks, and the start of sysbench"),
 				sysbenchTime(),
 			},
-			SizeUnit:    "MiB by each thread",
-			MinSize:     512,
-			MaxSize:     1 << 30,
-			DefaultSize: 64 << 10,
+			SizeUnit: "MiB by each thread", MinSize: 512, MaxSize: 1 << 30, DefaultSize: 64 << 10,
 			Steps: func(size int64) []workload.Step {
 				return []workload.Step{{
 					Name: "memory", Timed: true,
@@ -50,27 +47,21 @@ func sysbenchMemory(op string) *workload.Workload {
 func mbw() *workload.Workload {
 	const array = 32 // MiB; there are two of them
 	w := &workload.Workload{
-		Name:       "memory-copy",
-		Title:      "copy memory: bandwidth",
-		ArticleIDs: []string{"P3-bw_mem"},
-		Source:     "mbw (mbw)",
+		Name: "memory-copy", Title: "copy memory: bandwidth",
+		ArticleIDs: []string{"P3-bw_mem"}, Source: "mbw (mbw)",
 		StandIn: "for lmbench's bw_mem (cp): mbw copies 32 MiB in one process; bw_mem copied 1 MB in each of 1, 10 and " +
 			"50 processes",
-		Programs: []string{"mbw"},
-		Packages: []string{"mbw"},
+		Programs: []string{"mbw"}, Packages: []string{"mbw"},
 		Metrics: []workload.Metric{
 			workload.Rate("memcpy", "B/s", "MEMCPY bandwidth", "with the C library's memcpy"),
 			workload.Rate("loop", "B/s", "DUMB bandwidth", "with a loop over long integers (mbw's DUMB)"),
 			workload.Rate("blocks", "B/s", "MCBLOCK bandwidth", "with memcpy of 256 KiB at a time (mbw's MCBLOCK)"),
 			workload.Time("all copies, and initializing the arrays"),
 		},
-		SizeUnit:    "copies of 32 MiB in each way",
-		MinSize:     2,
-		MaxSize:     1_000_000,
-		DefaultSize: 50,
+		SizeUnit: "copies of 32 MiB in each way", MinSize: 2, MaxSize: 1_000_000, DefaultSize: 50,
 		Steps: func(size int64) []workload.Step {
 			return []workload.Step{{Name: "mbw", Timed: true,
-				Argv: []string{"mbw", "-q", "-n", strconv.FormatInt(size, 10), strconv.Itoa(array)}}}
+				Argv: []string{"mbw", "-q", "-n", decimal(size), strconv.Itoa(array)}}}
 		},
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "mbw", Tool: "mbw", Did: "runs of each method"})
@@ -79,28 +70,22 @@ func mbw() *workload.Workload {
 // pipeCopy sends zeros through a pipe, 64 KiB at a time.
 func pipeCopy() *workload.Workload {
 	w := &workload.Workload{
-		Name:       "pipe-copy",
-		Title:      "send data from one process to another through a pipe, 64 KiB at a time",
-		ArticleIDs: []string{"P10-bw_pipe"},
-		Source:     "dd (coreutils), twice",
+		Name: "pipe-copy", Title: "send data from one process to another through a pipe, 64 KiB at a time",
+		ArticleIDs: []string{"P10-bw_pipe"}, Source: "dd (coreutils), twice",
 		StandIn: "for lmbench's bw_pipe: dd | dd with the same block size. For each block, the writer also reads zeros " +
 			"from the kernel; " +
 			"bw_pipe wrote the same buffer repeatedly",
-		Programs: []string{"bash", "dd"},
-		Packages: []string{"bash", "coreutils"},
+		Programs: []string{"bash", "dd"}, Packages: []string{"bash", "coreutils"},
 		Metrics: []workload.Metric{
 			workload.Rate("bandwidth", "B/s", "rate", "bytes / the seconds that the reading dd prints"),
 			workload.Time("both programs, from start to end"),
 			workload.GuestTime("seconds", "the seconds that the reading dd prints"),
 		},
-		SizeUnit:    "MiB",
-		MinSize:     64,
-		MaxSize:     1 << 30,
-		DefaultSize: 8192,
+		SizeUnit: "MiB", MinSize: 64, MaxSize: 1 << 30, DefaultSize: 8192,
 		Steps: func(size int64) []workload.Step {
-			return []workload.Step{{Name: "pipe", Timed: true, Argv: []string{"bash", "-c", `set -o pipefail
+			return []workload.Step{{Name: "pipe", Timed: true, Argv: bash(`set -o pipefail
 dd if=/dev/zero bs=65536 count="$1" status=none | dd of=/dev/null bs=65536 iflag=fullblock`, "pipe",
-				strconv.FormatInt(size*16, 10)}}}
+				strconv.FormatInt(size*16, 10))}}
 		},
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "pipe", Tool: "dd", Did: "bytes", Per: 1 << 20})
@@ -117,7 +102,7 @@ func lmbenchWorkload(w *workload.Workload, script string, args ...string) *workl
 		return []workload.Step{{Name: "lmbench", Timed: true, Argv: append([]string{"sh", "-euc",
 			"PATH=$(echo /usr/lib/lmbench/bin/*-linux-gnu*):$PATH ENOUGH=50000 TIMING_O=0 LOOP_O=0\n" +
 				"export PATH ENOUGH TIMING_O LOOP_O\n" + script,
-			"sh", strconv.FormatInt(size, 10)}, args...)}}
+			"sh", decimal(size)}, args...)}}
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "lmbench", Tool: "lmbench"})
 }

@@ -107,8 +107,7 @@ func nuttcp() *workload.Workload {
 func netpipe() *workload.Workload {
 	w := &workload.Workload{
 		Name: "netpipe", Title: "latency and throughput of TCP messages from 1 byte to 1 MiB",
-		ArticleIDs: []string{"L1-netpipe"},
-		Source:     "NetPIPE (netpipe-tcp)", Packages: []string{"netpipe-tcp"},
+		ArticleIDs: []string{"L1-netpipe"}, Source: "NetPIPE (netpipe-tcp)", Packages: []string{"netpipe-tcp"},
 		Metrics: []workload.Metric{
 			workload.Latency("latency", "", "half a round trip of one byte, as NetPIPE prints it"),
 			workload.Rate("bandwidth", "bit/s", "", "of the fastest message size, as NetPIPE prints it, in bits instead of "+
@@ -122,10 +121,10 @@ func netpipe() *workload.Workload {
 	// At the end, the client may close the connection before the server has read the
 	// last message. NPtcp then exits with 3, which is no failure: the client has all
 	// results.
-	server := []string{"sh", "-c", `NPtcp -P "$1" || [ $? = 3 ]`, "sh", port}
+	server := sh(`NPtcp -P "$1" || [ $? = 3 ]`, "sh", port)
 	return netWorkload(w, netpipePort, server, func(size int64) []string {
 		return []string{"NPtcp", "-h", workload.ServerAddress, "-P", port, "-u", "1048576", "-n",
-			strconv.FormatInt(size, 10), "-o", "tare-np.out"}
+			decimal(size), "-o", "tare-np.out"}
 	}, workload.Measurement{Tool: "netpipe",
 		Values: func(r *tool.Report) (map[string]float64, error) {
 			m := map[string]float64{}
@@ -222,10 +221,10 @@ func ttcp() *workload.Workload {
 	}
 	number := strconv.Itoa(port)
 	// ttcp exits after one connection, but a server must run as long as the trial.
-	server := []string{"sh", "-c", "while :; do " + workload.OwnBuildPath + "/ttcp -r -s -p " + number +
-		" || sleep 0.1; done"}
+	server := sh("while :; do " + workload.OwnBuildPath + "/ttcp -r -s -p " + number +
+		" || sleep 0.1; done")
 	return netWorkload(w, port, server, func(size int64) []string {
-		return []string{"sh", "-c", `exec "$0" -t -s -p "$1" -n "$2" "$3"`, workload.OwnBuildPath + "/ttcp", number,
-			strconv.FormatInt(size, 10), workload.ServerAddress}
+		return sh(`exec "$0" -t -s -p "$1" -n "$2" "$3"`, workload.OwnBuildPath+"/ttcp", number,
+			decimal(size), workload.ServerAddress)
 	}, workload.Measurement{Tool: "ttcp", Did: "bytes", Per: buffer})
 }

@@ -34,9 +34,7 @@ func sysbenchOLTP(kind, short, article string) *workload.Workload {
 					"95th percentile per transaction, as sysbench prints it"),
 				sysbenchTime(),
 			},
-			SizeUnit:    "transactions",
-			MinSize:     max(50, 4*int64(set.Int("threads"))),
-			MaxSize:     100_000_000,
+			SizeUnit: "transactions", MinSize: max(50, 4*int64(set.Int("threads"))), MaxSize: 100_000_000,
 			DefaultSize: 10_000,
 			// The table, and what transactions add to it and to the undo log.
 			DiskBytes: func(size int64) int64 { return mariadbDisk + 280<<20 + 4096*size },
@@ -51,7 +49,7 @@ func sysbenchOLTP(kind, short, article string) *workload.Workload {
 				workload.Step{Name: "oltp", Timed: true, Argv: sysbenchLine("oltp_"+kind, "--db-driver=mysql",
 					"--mysql-socket="+dbSocket, "--mysql-user=root",
 					"--table-size="+set["rows"], "--threads="+set["threads"], "--rand-seed=1",
-					"--histogram=on", "--events="+strconv.FormatInt(size, 10), "run")},
+					"--histogram=on", "--events="+decimal(size), "run")},
 				workload.Step{Name: "verify", Argv: mariadbClient("mariadb", "-N", "-e", "SHOW GLOBAL STATUS LIKE 'Com_commit'")},
 				removed(dbDir+"*"))
 		}

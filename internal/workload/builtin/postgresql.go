@@ -72,8 +72,8 @@ func pgbench() *workload.Workload {
 		}
 		w.Serve = func(int64) []workload.Step {
 			return []workload.Step{
-				{Name: "cluster", Argv: []string{"sh", "-c", pgCreate, "sh", workload.ServerAddress, strconv.Itoa(pgPort)}},
-				{Name: "postgres", Background: true, Argv: []string{"sh", "-c", pgServe},
+				{Name: "cluster", Argv: sh(pgCreate, "sh", workload.ServerAddress, strconv.Itoa(pgPort))},
+				{Name: "postgres", Background: true, Argv: sh(pgServe),
 					Ready: pgClient("pg_isready", "-q")},
 				removed(pgDir),
 			}
@@ -84,7 +84,7 @@ func pgbench() *workload.Workload {
 				// Nothing of the tables is left to be written while transactions run.
 				{Name: "settle", Argv: pgClient("psql", "-qAtc", "CHECKPOINT", "postgres")},
 				{Name: "pgbench", Timed: true, Argv: pgClient("pgbench", "-n", "-b", set["test"], "-c", set["clients"],
-					"-t", strconv.FormatInt(size, 10), "postgres")},
+					"-t", decimal(size), "postgres")},
 				{Name: "verify", Argv: pgClient("psql", "-qAtF", " ", "-c", pgBooks, "postgres")},
 			}
 		}

@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -28,7 +27,7 @@ func pythonStart() *workload.Workload {
 				// The first start after others reads files that are not in the page cache.
 				{Name: "warm", Argv: []string{"python3", "-c", "pass"}},
 				{Name: "imports", Argv: []string{"python3", "-X", "importtime", "-c", "pass"}},
-				{Name: "start", Timed: true, Argv: []string{"sh", "-c", pythonStarts, "sh", strconv.FormatInt(size, 10)}},
+				{Name: "start", Timed: true, Argv: sh(pythonStarts, "sh", decimal(size))},
 			}
 		},
 	}

@@ -57,17 +57,17 @@ func redis() *workload.Workload {
 		w.Steps = func(size int64) []workload.Step {
 			return []workload.Step{
 				{Name: "requests", Timed: true, Argv: redisClient("redis-benchmark", "--csv", "-t", "set,get",
-					"-n", strconv.FormatInt(size, 10), "-c", set["clients"], "-P", set["pipeline"],
+					"-n", decimal(size), "-c", set["clients"], "-P", set["pipeline"],
 					"-r", strconv.Itoa(redisKeys), "-d", strconv.Itoa(redisValue))},
 				// A key that redis-benchmark has written, and what the server counted.
-				{Name: "verify", Argv: []string{"sh", "-c", `set -e
+				{Name: "verify", Argv: sh(`set -e
 cli() { redis-cli -h "$host" -p "$port" "$@"; }
 host=$1 port=$2
 info=$(cli INFO stats)
 cli STRLEN "$(cli RANDOMKEY)"
 cli DBSIZE
 cli INFO commandstats
-echo "$info"`, "sh", workload.ServerAddress, strconv.Itoa(redisPort)}},
+echo "$info"`, "sh", workload.ServerAddress, strconv.Itoa(redisPort))},
 			}
 		}
 		w.MeasuredBy(workload.Measurement{Step: "requests", Tool: "redis-benchmark"})

@@ -57,27 +57,23 @@ func restore() *workload.Workload {
 				{Name: "program", Timed: true, Argv: []string{"true"}},
 			}
 		}
-		return &workload.Workload{
-			Name:     "restore",
-			Title:    "save a guest with a program in it, restore it, and use the program's memory",
+		w := &workload.Workload{
+			Name: "restore", Title: "save a guest with a program in it, restore it, and use the program's memory",
 			Source:   "tare; the programs are true (coreutils) and a few lines of Python 3 (python3)",
-			Programs: []string{"true", "test", "python3"},
-			Packages: []string{"coreutils", "python3"},
+			Programs: []string{"true", "test", "python3"}, Packages: []string{"coreutils", "python3"},
 			Metrics: []workload.Metric{
 				workload.Time("from the request to restore the guest to the first instruction of the user's next program, " +
 					"without the time in which tare confines the process that it starts"),
-				hostTime(workload.FreshTime, "the same when the guest was started, from the request to create it"),
-				hostTime(workload.SaveTime,
+				workload.HostTime(workload.FreshTime, "the same when the guest was started, from the request to create it"),
+				workload.HostTime(workload.SaveTime,
 					"from the request to save the guest until its state is complete and nothing of it runs any more"),
-				hostTime(workload.SaveTime+workload.FlushedSuffix, "the same, until the state is also on the disk"),
+				workload.HostTime(workload.SaveTime+workload.FlushedSuffix, "the same, until the state is also on the disk"),
 				{Name: workload.SavedSize, Unit: "B", Better: workload.Lower, Clock: workload.HostClock,
 					About: "size of the saved state's files"},
-				{Name: "first-touch", Unit: "s", Better: workload.Lower, Clock: workload.GuestClock,
-					About: "the program's first read of every page of its memory after the guest was restored"},
-				{Name: "second-touch", Unit: "s", Better: workload.Lower, Clock: workload.GuestClock,
-					About: "the same right after that"},
-				hostTime(workload.StopTime, "from the request to end the restored guest until nothing of it runs any more"),
-				hostTime(workload.RemoveTime, "from the same request until nothing of the guest is left on the host: "+
+				workload.Latency("first-touch", "", "the program's first read of every page of its memory after the guest was restored"),
+				workload.Latency("second-touch", "", "the same right after that"),
+				workload.HostTime(workload.StopTime, "from the request to end the restored guest until nothing of it runs any more"),
+				workload.HostTime(workload.RemoveTime, "from the same request until nothing of the guest is left on the host: "+
 					"no mount, device, group or file"),
 			},
 			SizeUnit: "restoration", MinSize: 1, MaxSize: 1, DefaultSize: 1,
@@ -85,28 +81,17 @@ func restore() *workload.Workload {
 			Creates: true, Restores: true,
 			Cold:  set["cache"] == "cold",
 			Steps: steps,
-			Parse: func([]byte) (map[string]float64, error) {
-				return nil, fault.Guestf("restore has no output to read: run it in a campaign")
-			},
-			Evaluate: func(size int64, results []workload.StepResult) (map[string]float64, error) {
-				done, err := workload.Ran(steps(size), results)
-				if err != nil {
-					return nil, err
-				}
-				m, err := touched(done[workload.KeepStep].Stdout, mib)
-				if err != nil {
-					return nil, workload.InStep(workload.KeepStep, err)
-				}
-				m["time"] = done["program"].Wall.Seconds()
-				return workload.Sane(m)
-			},
+			Parse: noOutput("restore"),
 		}
+		return w.EvaluatedBy(func(_ int64, by map[string]workload.StepResult) (map[string]float64, error) {
+			m, err := touched(by[workload.KeepStep].Stdout, mib)
+			if err != nil {
+				return nil, workload.InStep(workload.KeepStep, err)
+			}
+			m["time"] = by["program"].Wall.Seconds()
+			return m, nil
+		})
 	})
-}
-
-// hostTime is a metric in seconds that package run measures.
-func hostTime(name, about string) workload.Metric {
-	return workload.Metric{Name: name, Unit: "s", Better: workload.Lower, Clock: workload.HostClock, About: about}
 }
 
 // touched reads what the program keeps prints after the nonce.

@@ -65,12 +65,12 @@ const (
 // the next one.
 func mariadb(s workload.Setup) []workload.Step {
 	return []workload.Step{
-		{Name: "database", Argv: []string{"sh", "-c", "rm -rf " + dbDir + "* && cp -a \"$1\" " + dbDir + " && sync -f .",
-			"sh", "/opt/tare/" + s.Name + "/db"}},
+		{Name: "database", Argv: sh("rm -rf "+dbDir+"* && cp -a \"$1\" "+dbDir+" && sync -f .",
+			"sh", "/opt/tare/"+s.Name+"/db")},
 		{Name: "mariadb", Background: true,
-			Argv: []string{"sh", "-c", `exec mariadbd --no-defaults --user=root --datadir="$PWD/` + dbDir +
+			Argv: sh(`exec mariadbd --no-defaults --user=root --datadir="$PWD/` + dbDir +
 				`" --socket="$PWD/` + dbSocket +
-				`" --skip-networking --innodb-log-file-size=48M --innodb-fast-shutdown=2`},
+				`" --skip-networking --innodb-log-file-size=48M --innodb-fast-shutdown=2`),
 			Ready: mariadbClient("mariadb-admin", "--silent", "ping")},
 	}
 }
@@ -87,7 +87,7 @@ const mariadbDisk = 96 << 20
 // removed returns the last step of a workload with servers.
 func removed(dirs ...string) workload.Step {
 	return workload.Step{Name: "clean", ServersEnded: true,
-		Argv: []string{"sh", "-c", "rm -rf " + strings.Join(dirs, " ") + " && sync -f ."}}
+		Argv: sh("rm -rf " + strings.Join(dirs, " ") + " && sync -f .")}
 }
 
 // listening returns a command that succeeds when a process listens on a TCP port
@@ -164,6 +164,6 @@ Alias /mediawiki /usr/share/mediawiki
 func apache(config string) workload.Step {
 	const start = `rm -rf ` + webDir + ` && mkdir ` + webDir + ` && printf '%s' "$1" >` + webDir + `/conf &&
 TARE_DATA="$PWD/` + webDir + `" exec apache2 -f "$PWD/` + webDir + `/conf" -DFOREGROUND`
-	return workload.Step{Name: "apache", Background: true, Argv: []string{"sh", "-c", start, "sh", config},
+	return workload.Step{Name: "apache", Background: true, Argv: sh(start, "sh", config),
 		Ready: listening(httpPort)}
 }

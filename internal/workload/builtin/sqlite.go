@@ -66,35 +66,28 @@ func sqlite() *workload.Workload {
 		StandIn: "for SQLite's speedtest1, which is in no package: tare's statements have its main parts (inserts in " +
 			"three orders of keys, scans, LIKE, indexes, updates, deletions, a join), but the shell parses each statement, " +
 			"and there are fewer kinds of them, so its figures are not those of speedtest1",
-		Programs: []string{"sh", "sha256sum", "sqlite3"},
-		Packages: []string{"coreutils", "dash", "sqlite3"},
+		Programs: []string{"sh", "sha256sum", "sqlite3"}, Packages: []string{"coreutils", "dash", "sqlite3"},
 		Metrics: []workload.Metric{
 			workload.Time("writing and reading, with the flushes of SQLite's commits"),
-			{Name: "write-time", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
-				About: "inserts, indexes, updates and deletions, in six large transactions and a few small ones"},
-			{Name: "read-time", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
-				About: "queries, from the page cache if the file fits"},
+			workload.HostTime("write-time", "inserts, indexes, updates and deletions, in six large transactions and a few small ones"),
+			workload.HostTime("read-time", "queries, from the page cache if the file fits"),
 		},
 		SizeUnit: "rows in each of three tables", MinSize: 1000, MaxSize: 1_000_000, DefaultSize: 50_000,
 		DiskBytes: func(size int64) int64 { return 16<<20 + 1024*size },
 		Steps: func(size int64) []workload.Step {
-			rows, scans := strconv.FormatInt(size, 10), strconv.Itoa(sqliteScans)
-			shell := func(text string) []string { return []string{"sh", "-c", "cd " + sqliteDir + " && " + text} }
+			rows, scans := decimal(size), strconv.Itoa(sqliteScans)
+			shell := func(text string) []string { return sh("cd " + sqliteDir + " && " + text) }
 			return []workload.Step{
-				{Name: "prepare", Argv: []string{"sh", "-c", sqliteMake, "sh", rows, scans}},
+				{Name: "prepare", Argv: sh(sqliteMake, "sh", rows, scans)},
 				{Name: "write", Timed: true, Argv: shell("exec sqlite3 -batch -bail db <write.sql")},
 				{Name: "read", Timed: true, Argv: shell("exec sqlite3 -batch -bail db <read.sql >answers")},
-				{Name: "verify", Argv: []string{"sh", "-c", sqliteVerify}},
-				{Name: "clean", Argv: []string{"sh", "-c", "rm -rf " + sqliteDir + " && sync -f ."}},
+				{Name: "verify", Argv: sh(sqliteVerify)},
+				{Name: "clean", Argv: sh("rm -rf " + sqliteDir + " && sync -f .")},
 			}
 		},
 		Parse: noOutput("sqlite"),
 	}
-	w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {
-		by, err := workload.Ran(w.Steps(size), results)
-		if err != nil {
-			return nil, err
-		}
+	return w.EvaluatedBy(func(size int64, by map[string]workload.StepResult) (map[string]float64, error) {
 		got := string(by["verify"].Stdout)
 		hash, intact := strings.CutPrefix(got, "ok\n")
 		if !intact {
@@ -104,9 +97,8 @@ func sqlite() *workload.Workload {
 			return nil, fault.Guestf("step verify: the answers have the SHA-256 %s instead of %s", tool.Quote(hash), want)
 		}
 		write, read := by["write"].Wall.Seconds(), by["read"].Wall.Seconds()
-		return workload.Sane(map[string]float64{"time": write + read, "write-time": write, "read-time": read})
-	}
-	return w
+		return map[string]float64{"time": write + read, "write-time": write, "read-time": read}, nil
+	})
 }
 
 // sqliteAnswers returns the right answers to the queries, as the shell prints them.

@@ -16,19 +16,15 @@ var startParams = []workload.Param{{
 // guest, so package run gives the time of the step, and the metrics other than the first.
 func start() *workload.Workload {
 	return workload.WithParams(startParams, func(set workload.Settings) *workload.Workload {
-		return &workload.Workload{
-			Name:     "start",
-			Title:    "create a guest, run a program in it, remove it",
-			Source:   "tare; the program is true (coreutils)",
-			Programs: []string{"true"},
+		w := &workload.Workload{
+			Name: "start", Title: "create a guest, run a program in it, remove it",
+			Source: "tare; the program is true (coreutils)", Programs: []string{"true"},
 			Packages: []string{"coreutils"},
 			Metrics: []workload.Metric{
 				workload.Time("from the request for a guest to the first instruction of the user's program in it, " +
 					"without the time in which tare confines the process that it starts"),
-				{Name: workload.StopTime, Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
-					About: "from the request to end the guest until nothing of it runs any more"},
-				{Name: workload.RemoveTime, Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
-					About: "from the same request until nothing of the guest is left on the host: no mount, device, group or file"},
+				workload.HostTime(workload.StopTime, "from the request to end the guest until nothing of it runs any more"),
+				workload.HostTime(workload.RemoveTime, "from the same request until nothing of the guest is left on the host: no mount, device, group or file"),
 				{Name: workload.StartMemory, Unit: "B", Better: workload.Lower, Clock: workload.HostClock,
 					About: "the most memory that the guest's control group was charged with until the program had ended"},
 			},
@@ -40,14 +36,10 @@ func start() *workload.Workload {
 				return []workload.Step{{Name: "program", Timed: true, Argv: []string{"true"}}}
 			},
 			Parse: noOutput("start"),
-			Evaluate: func(size int64, results []workload.StepResult) (map[string]float64, error) {
-				done, err := workload.Ran(start().Steps(size), results)
-				if err != nil {
-					return nil, err
-				}
-				return workload.Sane(map[string]float64{"time": done["program"].Wall.Seconds()})
-			},
 		}
+		return w.EvaluatedBy(func(_ int64, by map[string]workload.StepResult) (map[string]float64, error) {
+			return map[string]float64{"time": by["program"].Wall.Seconds()}, nil
+		})
 	})
 }
 

@@ -56,93 +56,62 @@ done`
 
 // untarKernel unpacks the kernel source in the directory source.
 func untarKernel(source string) *workload.Workload {
-	steps := func(size int64) []workload.Step {
+	w := treeWorkload()
+	w.Name, w.Title = "untar-kernel", "unpack kernel source: metadata and small files"
+	w.ArticleIDs = []string{"A2-untar"}
+	w.Source = "tar (tar) with gzip (gzip), on the source of Debian's kernel"
+	w.Metrics = []workload.Metric{
+		workload.Time("unpacking, as in the article, without the flush of the file system"),
+		workload.HostTime("time-flushed", "unpacking, and the flush of the file system"),
+	}
+	w.DiskBytes = func(size int64) int64 { return size*pieceBytes + bigPieces }
+	w.Steps = func(size int64) []workload.Step {
 		script := func(text string) []string {
-			return []string{"bash", "-c", text, "untar-kernel", strconv.FormatInt(size, 10), source, strconv.Itoa(kernelPieces)}
+			return bash(text, "untar-kernel", decimal(size), source, strconv.Itoa(kernelPieces))
 		}
 		return []workload.Step{
-			{Name: "prepare", Argv: []string{"bash", "-c", "rm -rf " + untarDir + " && mkdir " + untarDir + " && sync -f ."}},
+			{Name: "prepare", Argv: bash("rm -rf " + untarDir + " && mkdir " + untarDir + " && sync -f .")},
 			{Name: "warm", Argv: script(untarWarm)},
 			{Name: "unpack", Argv: script(untarUnpack), Timed: true},
 			{Name: "flush", Argv: []string{"sync", "-f", untarDir}, Timed: true},
 			{Name: "verify", Argv: script(untarVerify)},
-			{Name: "clean", Argv: []string{"bash", "-c", "rm -rf " + untarDir + " && sync -f ."}},
+			{Name: "clean", Argv: bash("rm -rf " + untarDir + " && sync -f .")},
 		}
 	}
-	return &workload.Workload{
-		Name:       "untar-kernel",
-		Title:      "unpack kernel source: metadata and small files",
-		ArticleIDs: []string{"A2-untar"},
-		Source:     "tar (tar) with gzip (gzip), on the source of Debian's kernel",
-		Programs:   []string{"bash", "cat", "find", "gzip", "mkdir", "rm", "sync", "tar", "wc"},
-		Packages:   []string{"bash", "coreutils", "findutils", "gzip", "tar"},
-		Metrics: []workload.Metric{
-			{Name: "time", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
-				About: "unpacking, as in the article, without the flush of the file system"},
-			{Name: "time-flushed", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
-				About: "unpacking, and the flush of the file system"},
-		},
-		SizeUnit:    "pieces of a kernel source tree (256 are all of it)",
-		MinSize:     1,
-		MaxSize:     10 * kernelPieces, // the article's ten copies
-		DefaultSize: kernelPieces,
-		DiskBytes:   func(size int64) int64 { return size*pieceBytes + bigPieces },
-		Steps:       steps,
-		Parse:       workload.ParsedBy("tar", nil),
-		Evaluate: func(size int64, results []workload.StepResult) (map[string]float64, error) {
-			by, err := workload.Ran(steps(size), results)
-			if err != nil {
-				return nil, err
-			}
-			if _, err := unpacked(size, by["verify"]); err != nil {
-				return nil, err
-			}
-			t := by["unpack"].Wall.Seconds()
-			return workload.Sane(map[string]float64{"time": t, "time-flushed": t + by["flush"].Wall.Seconds()})
-		},
-	}
+	w.Parse = workload.ParsedBy("tar", nil)
+	return w.EvaluatedBy(func(size int64, by map[string]workload.StepResult) (map[string]float64, error) {
+		_, _, err := unpacked(size, by["verify"])
+		return untilFlushed(by, "unpack"), err
+	})
 }
 
-var (
-	untarFound = regexp.MustCompile(`(?m)^copy (\d+): (\d+) pieces, (\d+) of (\d+) files, (\d+) of (\d+) bytes$`)
-)
+var untarFound = regexp.MustCompile(`(?m)^copy (\d+): (\d+) pieces, (\d+) of (\d+) files, (\d+) of (\d+) bytes$`)
 
 // unpacked checks the result of the verify step against the MANIFEST, and returns
-// the size of the files in bytes.
-func unpacked(size int64, verify workload.StepResult) (bytes float64, err error) {
+// the number of files and links, and the size of the files in bytes.
+func unpacked(size int64, verify workload.StepResult) (files, bytes float64, err error) {
 	copies := untarFound.FindAllStringSubmatch(tool.Grep(string(verify.Stdout), "copy "), -1)
 	if want := (size + kernelPieces - 1) / kernelPieces; int64(len(copies)) != want {
-		return 0, fault.Guestf("step verify: found %d copies of the tree instead of %d%s", len(copies), want, verify.Said())
+		return 0, 0, fault.Guestf("step verify: found %d copies of the tree instead of %d%s", len(copies), want, verify.Said())
 	}
 	for i, m := range copies {
 		f, err := tool.Numbers(m[1:]...)
 		if err != nil {
-			return 0, workload.InStep("verify", err)
+			return 0, 0, workload.InStep("verify", err)
 		}
 		pieces := min(size-int64(i)*kernelPieces, kernelPieces)
 		switch {
 		case f[0] != float64(i) || f[1] != float64(pieces):
-			return 0, fault.Guestf("step verify: the MANIFEST does not list all %d pieces of copy %d: %s", pieces, i,
+			return 0, 0, fault.Guestf("step verify: the MANIFEST does not list all %d pieces of copy %d: %s", pieces, i,
 				tool.Quote(m[0]))
 		case f[2] != f[3] || f[3] == 0:
-			return 0, fault.Guestf("step verify: the number of files differs from the archives: %s", tool.Quote(m[0]))
+			return 0, 0, fault.Guestf("step verify: the number of files differs from the archives: %s", tool.Quote(m[0]))
 		case f[4] != f[5] || f[5] == 0:
-			return 0, fault.Guestf("step verify: the number of bytes differs from the archives: %s", tool.Quote(m[0]))
+			return 0, 0, fault.Guestf("step verify: the number of bytes differs from the archives: %s", tool.Quote(m[0]))
 		}
-		bytes += f[4]
+		files, bytes = files+f[2], bytes+f[4]
 	}
-	return bytes, nil
-}
-
-// unpackedFiles returns how many files and links an accepted verify step found.
-func unpackedFiles(verify workload.StepResult) float64 {
-	sum := 0.0
-	for _, m := range untarFound.FindAllStringSubmatch(tool.Grep(string(verify.Stdout), "copy "), -1) {
-		if f, err := tool.Number(m[3]); err == nil {
-			sum += f
-		}
-	}
-	return sum
+	return files, bytes, nil
 }
 
 // archiveTime runs a pipeline or a command under the shell's time.
@@ -152,34 +121,32 @@ const archiveTime = "set -o pipefail; time "
 // unpacked to untarDir/0 and so on and flushed to disk; after it, the tree is removed.
 func treeSteps(source string, size int64, work ...workload.Step) []workload.Step {
 	script := func(text string) []string {
-		return []string{"bash", "-c", text, "tree", strconv.FormatInt(size, 10), source, strconv.Itoa(kernelPieces)}
+		return bash(text, "tree", decimal(size), source, strconv.Itoa(kernelPieces))
 	}
 	steps := []workload.Step{
-		{Name: "prepare", Argv: []string{"bash", "-c", "rm -rf " + untarDir + "* && mkdir " + untarDir}},
+		{Name: "prepare", Argv: bash("rm -rf " + untarDir + "* && mkdir " + untarDir)},
 		{Name: "unpack", Argv: script(untarUnpack)},
 		{Name: "verify", Argv: script(untarVerify)},
 		{Name: "sync", Argv: []string{"sync", "-f", "."}},
 	}
 	steps = append(steps, work...)
 	return append(steps, workload.Step{Name: "clean",
-		Argv: []string{"bash", "-c", "rm -rf " + untarDir + "* && sync -f ."}})
+		Argv: bash("rm -rf " + untarDir + "* && sync -f .")})
 }
 
 // treeWorkload returns what workloads on such a tree have in common.
 func treeWorkload() *workload.Workload {
 	return &workload.Workload{
-		Programs:    []string{"bash", "cat", "find", "gzip", "mkdir", "rm", "sync", "tar", "wc"},
-		Packages:    []string{"bash", "coreutils", "findutils", "gzip", "tar"},
-		SizeUnit:    "pieces of a kernel source tree (256 are all of it)",
-		MinSize:     1,
-		MaxSize:     10 * kernelPieces,
-		DefaultSize: kernelPieces,
+		Programs: []string{"bash", "cat", "find", "gzip", "mkdir", "rm", "sync", "tar", "wc"},
+		Packages: []string{"bash", "coreutils", "findutils", "gzip", "tar"},
+		SizeUnit: "pieces of a kernel source tree (256 are all of it)", MinSize: 1, DefaultSize: kernelPieces,
+		MaxSize: 10 * kernelPieces, // the article's ten copies
 	}
 }
 
 // cpioRead archives a tree to /dev/null, first with cold caches.
 func cpioRead(source string) *workload.Workload {
-	cpio := []string{"bash", "-c", archiveTime + "(find " + untarDir + " | cpio -o >/dev/null)"}
+	cpio := bash(archiveTime + "(find " + untarDir + " | cpio -o >/dev/null)")
 	w := treeWorkload()
 	w.Name = "cpio-read"
 	w.Title = "archive a tree of small files with cold caches, then again: reading small files"
@@ -188,13 +155,10 @@ func cpioRead(source string) *workload.Workload {
 	w.Programs, w.Packages = append(w.Programs, "cpio"), append(w.Packages, "cpio")
 	w.Metrics = []workload.Metric{
 		workload.Time("reading an uncached tree"),
-		{Name: "user", Unit: "s", Better: workload.Lower, Clock: workload.GuestClock,
-			About: "user CPU time of that pass, as the shell's time prints it"},
-		{Name: "system", Unit: "s", Better: workload.Lower, Clock: workload.GuestClock,
-			About: "system CPU time of that pass, as the shell's time prints it"},
+		workload.Latency("user", "", "user CPU time of that pass, as the shell's time prints it"),
+		workload.Latency("system", "", "system CPU time of that pass, as the shell's time prints it"),
 		workload.GuestTime("", "the time that the shell's time prints"),
-		{Name: "warm-time", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
-			About: "reading it again, from the page cache if it fits"},
+		workload.HostTime("warm-time", "reading it again, from the page cache if it fits"),
 	}
 	w.ReadsBack = true
 	w.DiskBytes = func(size int64) int64 { return size*pieceBytes + bigPieces }
@@ -209,12 +173,8 @@ func cpioRead(source string) *workload.Workload {
 		}
 		return map[string]float64{"user": shellTime(r, "user time"), "system": shellTime(r, "system time")}, nil
 	})
-	w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {
-		by, err := workload.Ran(w.Steps(size), results)
-		if err != nil {
-			return nil, err
-		}
-		bytes, err := unpacked(size, by["verify"])
+	return w.EvaluatedBy(func(size int64, by map[string]workload.StepResult) (map[string]float64, error) {
+		_, bytes, err := unpacked(size, by["verify"])
 		if err != nil {
 			return nil, err
 		}
@@ -237,9 +197,8 @@ func cpioRead(source string) *workload.Workload {
 				m["time-guest"] = shellTime(r, "wall time")
 			}
 		}
-		return workload.Sane(m)
-	}
-	return w
+		return m, nil
+	})
 }
 
 // shellTime returns a time that the shell printed, in seconds. A time of 0.000 means less than its resolution.
@@ -259,8 +218,7 @@ func tarCreate(source string) *workload.Workload {
 	w.Source = "tar (tar), on the source of Debian's kernel"
 	w.Metrics = []workload.Metric{
 		workload.Time("archiving an uncached tree, without the flush of the archive"),
-		{Name: "time-flushed", Unit: "s", Better: workload.Lower, Clock: workload.HostClock,
-			About: "archiving it and flushing the archive"},
+		workload.HostTime("time-flushed", "archiving it and flushing the archive"),
 	}
 	w.ReadsBack = true
 	w.DiskBytes = func(size int64) int64 { return 2 * (size*pieceBytes + bigPieces) }
@@ -268,17 +226,13 @@ func tarCreate(source string) *workload.Workload {
 		return treeSteps(source, size,
 			workload.Step{Name: "create", Argv: []string{"tar", "cf", file, untarDir}, Timed: true, DropCaches: true},
 			workload.Step{Name: "flush", Argv: []string{"sync", file}, Timed: true},
-			workload.Step{Name: "list", Argv: []string{"bash", "-c", "set -o pipefail; tar tf " + file +
-				" | { grep -vc '/$' || true; }; wc -c <" + file}})
+			workload.Step{Name: "list", Argv: bash("set -o pipefail; tar tf " + file +
+				" | { grep -vc '/$' || true; }; wc -c <" + file)})
 	}
 	w.Programs = append(w.Programs, "grep")
 	w.Parse = workload.ParsedBy("tar", nil)
-	w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {
-		by, err := workload.Ran(w.Steps(size), results)
-		if err != nil {
-			return nil, err
-		}
-		bytes, err := unpacked(size, by["verify"])
+	return w.EvaluatedBy(func(size int64, by map[string]workload.StepResult) (map[string]float64, error) {
+		files, bytes, err := unpacked(size, by["verify"])
 		if err != nil {
 			return nil, err
 		}
@@ -290,14 +244,12 @@ func tarCreate(source string) *workload.Workload {
 		if err != nil {
 			return nil, workload.InStep("list", err)
 		}
-		if files := unpackedFiles(by["verify"]); f[0] != files || f[1] < bytes {
+		if f[0] != files || f[1] < bytes {
 			return nil, fault.Guestf("step list: the archive has %.0f files in %.0f bytes, but the tree has %.0f in %.0f", f[0],
 				f[1], files, bytes)
 		}
-		t := by["create"].Wall.Seconds()
-		return workload.Sane(map[string]float64{"time": t, "time-flushed": t + by["flush"].Wall.Seconds()})
-	}
-	return w
+		return untilFlushed(by, "create"), nil
+	})
 }
 
 var tarListed = regexp.MustCompile(`^(\d+)\n(\d+)\n$`)

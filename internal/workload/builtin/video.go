@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"regexp"
-	"strconv"
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/workload"
@@ -40,36 +39,30 @@ func ffmpeg() *workload.Workload {
 	}, func(set workload.Settings) *workload.Workload {
 		w := &workload.Workload{
 			Name: "ffmpeg", Title: "encode a test picture as H.264 with FFmpeg: CPU with vector instructions",
-			Source:   "FFmpeg (ffmpeg) with x264",
-			Programs: []string{"ffmpeg", "ffprobe", "grep", "sh", "stat"},
+			Source: "FFmpeg (ffmpeg) with x264", Programs: []string{"ffmpeg", "ffprobe", "grep", "sh", "stat"},
 			Packages: []string{"coreutils", "dash", "ffmpeg", "grep"},
 			Metrics:  []workload.Metric{workload.Time("encoding a file that is in the page cache, and the start of ffmpeg")},
 			SizeUnit: "frames of 640 × 360 pixels", MinSize: 10, MaxSize: 100_000, DefaultSize: 250,
 			DiskBytes: func(size int64) int64 { return 16<<20 + size*videoFrame*5/4 },
 			Steps: func(size int64) []workload.Step {
 				return []workload.Step{
-					{Name: "prepare", Argv: []string{"sh", "-c", videoMake, "sh", strconv.FormatInt(size, 10)}},
+					{Name: "prepare", Argv: sh(videoMake, "sh", decimal(size))},
 					{Name: "encode", Timed: true, Argv: []string{"ffmpeg", "-v", "error", "-nostdin", "-y", "-f", "rawvideo",
 						"-pix_fmt", "yuv420p", "-video_size", "640x360", "-framerate", "25", "-i", videoDir + "/in.yuv",
 						"-c:v", "libx264", "-preset", set["preset"], "-crf", "23", "-threads", set["threads"],
 						"-fflags", "+bitexact", "-flags:v", "+bitexact", videoDir + "/out.mkv"}},
-					{Name: "verify", Argv: []string{"sh", "-c", videoVerify}},
-					{Name: "clean", Argv: []string{"sh", "-c", "rm -rf " + videoDir + " && sync -f ."}},
+					{Name: "verify", Argv: sh(videoVerify)},
+					{Name: "clean", Argv: sh("rm -rf " + videoDir + " && sync -f .")},
 				}
 			},
 			Parse: noOutput("ffmpeg"),
 		}
-		w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {
-			by, err := workload.Ran(w.Steps(size), results)
-			if err != nil {
-				return nil, err
-			}
+		return w.EvaluatedBy(func(size int64, by map[string]workload.StepResult) (map[string]float64, error) {
 			if err := encoded(size, string(by["verify"].Stdout)); err != nil {
 				return nil, workload.InStep("verify", err)
 			}
-			return workload.Sane(map[string]float64{"time": by["encode"].Wall.Seconds()})
-		}
-		return w
+			return map[string]float64{"time": by["encode"].Wall.Seconds()}, nil
+		})
 	})
 }
 

@@ -46,16 +46,10 @@ func abWorkload(w *workload.Workload, set workload.Settings, p page, disk int64,
 		workload.Latency("latency", "time per request", "mean per request, as ab prints it"),
 		workload.GuestTime("time", "the time that ab prints for the requests"),
 	}
-	w.SizeUnit = "requests"
 	w.MinSize = max(w.MinSize, 2*clients)
-	w.MaxSize = 5_000_000
 	w.DefaultSize = max(w.DefaultSize, w.MinSize)
-	w.DiskBytes = func(size int64) int64 { return disk + 16<<20 + 256*size } // the log of requests
-	w.Serve = func(int64) []workload.Step {
-		return append(serve[:len(serve):len(serve)], warmed(url), removed(dbDir+"*", webDir))
-	}
 	w.Steps = func(size int64) []workload.Step {
-		ab := []string{"ab", "-q", "-c", set["clients"], "-n", strconv.FormatInt(size, 10)}
+		ab := []string{"ab", "-q", "-c", set["clients"], "-n", decimal(size)}
 		if p.varies {
 			ab = append(ab, "-l")
 		}
@@ -63,8 +57,8 @@ func abWorkload(w *workload.Workload, set workload.Settings, p page, disk int64,
 			return []workload.Step{checked(url, p), {Name: "ab", Timed: true, Argv: append(ab, url)}}
 		}
 		return []workload.Step{checked(url, p), {Name: "ab", Timed: true, Argv: append(ab, "-g", abTimes, url)},
-			{Name: "latencies", Argv: []string{"sh", "-c", `tail -n +2 "$1" | cut -f 5 | sort -n | uniq -c && rm "$1"`,
-				"sh", abTimes}}}
+			{Name: "latencies", Argv: sh(`tail -n +2 "$1" | cut -f 5 | sort -n | uniq -c && rm "$1"`,
+				"sh", abTimes)}}
 	}
 	if p.slow {
 		w.Programs = append(w.Programs, "cut", "rm", "sort", "tail", "uniq")
@@ -72,30 +66,39 @@ func abWorkload(w *workload.Workload, set workload.Settings, p page, disk int64,
 			return countedLatencies(results, "ab", "ab", "complete", 1e6)
 		}
 	}
-	w.MeasuredBy(workload.Measurement{Step: "ab", Tool: "ab", Did: "complete", Accept: abServed})
-	return alsoChecking(w, func(_ int64, by map[string]workload.StepResult) error {
-		length, err := pageLength(string(by["check"].Stdout))
+	return p.requested(w, disk, serve, workload.Measurement{Step: "ab", Tool: "ab", Did: "complete", Accept: abServed},
+		"transferred pages", "complete")
+}
+
+// requested completes a workload that requests the page from a web server, which the steps of serve start. bytes and
+// pages are the figures of what its client got.
+func (p page) requested(w *workload.Workload, disk int64, serve []workload.Step, by workload.Measurement,
+	bytes, pages string) *workload.Workload {
+	w.SizeUnit, w.MaxSize = "requests", 5_000_000
+	w.DiskBytes = func(size int64) int64 { return disk + 16<<20 + 256*size } // the log of requests
+	w.Serve = func(int64) []workload.Step {
+		return append(serve[:len(serve):len(serve)], warmed(p.url()), removed(dbDir+"*", webDir))
+	}
+	w.MeasuredBy(by)
+	return alsoChecking(w, func(_ int64, results map[string]workload.StepResult) error {
+		right, err := pageLength(string(results["check"].Stdout))
 		if err != nil {
 			return workload.InStep("check", err)
 		}
-		r, err := tool.Read("ab", by["ab"].Output())
+		r, err := tool.Read(by.Tool, results[by.Step].Output())
 		if err != nil {
-			return workload.InStep("ab", err)
+			return workload.InStep(by.Step, err)
 		}
-		return p.lengthIs(length, r.Value("transferred pages")/r.Value("complete"), "ab")
+		got := r.Value(bytes) / r.Value(pages)
+		if off := got - right; off < -16-right/50 || off > 16+right/50 && !p.grows {
+			return fault.Guestf("step %s: the pages have %.0f bytes, but the right one has %.0f", by.Step, got, right)
+		}
+		return nil
 	})
 }
 
 func (p page) url() string {
 	return "http://" + workload.ServerAddress + ":" + strconv.Itoa(httpPort) + p.path
-}
-
-// lengthIs returns an error if the mean length of the pages that a step got is not that of the right page.
-func (p page) lengthIs(right, got float64, step string) error {
-	if off := got - right; off < -16-right/50 || off > 16+right/50 && !p.grows {
-		return fault.Guestf("step %s: the pages have %.0f bytes, but the right one has %.0f", step, got, right)
-	}
-	return nil
 }
 
 // warmed returns the step that makes the server start processes and compile PHP, which it does during the first
@@ -109,7 +112,7 @@ func warmed(url string) workload.Step {
 func checked(url string, p page) workload.Step {
 	const check = `page=$(mktemp) && curl -sS -m 60 -o "$page" -w '%{http_code} %{size_download}\n' "$1" &&` +
 		` grep -cF "$2" "$page"; rm "$page"`
-	return workload.Step{Name: "check", Argv: []string{"sh", "-c", check, "sh", url, p.marker}}
+	return workload.Step{Name: "check", Argv: sh(check, "sh", url, p.marker)}
 }
 
 // abTimes is the file in which ab writes the times of each request: a line with names, then in the fifth column the
@@ -258,12 +261,10 @@ func wordpress() *workload.Workload {
 	return workload.WithParams([]workload.Param{clientsParam}, func(set workload.Settings) *workload.Workload {
 		w := &workload.Workload{
 			Name: "wordpress", Title: "WordPress serves its front page to ab", ArticleIDs: []string{"L6-ab-wordpress"},
-			Source:   "WordPress (wordpress) on PHP, Apache and MariaDB, with ab (apache2-utils)",
-			Programs: []string{"mariadbd", "mariadb-admin", "php"},
-			Packages: append(phpPackages(), "wordpress", "wordpress-theme-twentytwentythree"),
-			Setups:   []workload.Setup{wordpressSetup}, MinSize: 10, DefaultSize: 500,
+			Source:  "WordPress (wordpress) on PHP, Apache and MariaDB, with ab (apache2-utils)",
+			MinSize: 10, DefaultSize: 500,
 		}
-		serve := append(mariadb(wordpressSetup), apache(apachePHP))
+		serve := onPHP(w, wordpressSetup, wordpressPackages...)
 		return apacheAB(w, set, page{path: "/wp/", marker: "Hello world!", varies: true, slow: true}, mariadbDisk, serve...)
 	})
 }
@@ -272,21 +273,24 @@ func mediawiki() *workload.Workload {
 	return workload.WithParams([]workload.Param{clientsParam}, func(set workload.Settings) *workload.Workload {
 		w := &workload.Workload{
 			Name: "mediawiki", Title: "MediaWiki serves its main page to ab", ArticleIDs: []string{"L7-ab-mediawiki"},
-			Source:   "MediaWiki (mediawiki) on PHP, Apache and MariaDB, with ab (apache2-utils)",
-			Programs: []string{"mariadbd", "mariadb-admin", "php"},
-			Packages: append(phpPackages(), "mediawiki"),
-			Setups:   []workload.Setup{mediawikiSetup}, MinSize: 10, DefaultSize: 500,
+			Source:  "MediaWiki (mediawiki) on PHP, Apache and MariaDB, with ab (apache2-utils)",
+			MinSize: 10, DefaultSize: 500,
 		}
-		serve := append(mariadb(mediawikiSetup), apache(apachePHP))
+		serve := onPHP(w, mediawikiSetup, "mediawiki")
 		return apacheAB(w, set, page{path: "/mediawiki/index.php/Main_Page", marker: "MediaWiki has been installed",
 			varies: true}, mariadbDisk, serve...)
 	})
 }
 
-// phpPackages are the packages that PHP pages with a database need.
-func phpPackages() []string {
-	return []string{"libapache2-mod-php", "mariadb-client", "mariadb-server", "php-cli", "php-mbstring", "php-mysql",
-		"php-xml"}
+var wordpressPackages = []string{"wordpress", "wordpress-theme-twentytwentythree"}
+
+// onPHP completes a workload with pages that PHP makes from a database, and returns the steps of its servers.
+func onPHP(w *workload.Workload, database workload.Setup, packages ...string) (serve []workload.Step) {
+	w.Programs = []string{"mariadbd", "mariadb-admin", "php"}
+	w.Packages = append([]string{"libapache2-mod-php", "mariadb-client", "mariadb-server", "php-cli", "php-mbstring",
+		"php-mysql", "php-xml"}, packages...)
+	w.Setups = []workload.Setup{database}
+	return append(mariadb(database), apache(apachePHP))
 }
 
 // alsoChecking adds a check of every trial that passes all others.

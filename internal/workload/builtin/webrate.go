@@ -1,8 +1,6 @@
 package builtin
 
 import (
-	"strconv"
-
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/tool"
@@ -33,32 +31,15 @@ func atRate(w *workload.Workload, set workload.Settings, p page, disk int64,
 		workload.Latency("latency", "mean latency", "mean per request, from when it was due"),
 		workload.Time("all requests, which is mostly given by their rate, and the start of tare-http"),
 	}
-	w.SizeUnit = "requests"
 	w.MinSize = 20
-	w.MaxSize = 5_000_000
 	w.DefaultSize = max(w.MinSize, 5*int64(set.Int("rate")))
-	w.DiskBytes = func(size int64) int64 { return disk + 16<<20 + 256*size } // the log of requests
-	w.Serve = func(int64) []workload.Step {
-		return append(serve[:len(serve):len(serve)], warmed(url), removed(dbDir+"*", webDir))
-	}
 	w.Steps = func(size int64) []workload.Step {
 		return []workload.Step{checked(url, p), {Name: "requests", Timed: true, Argv: []string{tareHTTP,
-			"-rate", set["rate"], "-connections", set["connections"], "-requests", strconv.FormatInt(size, 10), url}}}
+			"-rate", set["rate"], "-connections", set["connections"], "-requests", decimal(size), url}}}
 	}
-	w.MeasuredBy(workload.Measurement{Step: "requests", Tool: tareHTTP, Did: "requests", Accept: answered,
-		SingleOf: "latency", Singles: tool.Singles{Word: "latencies"}})
 	w.AtRate = rates
-	return alsoChecking(w, func(_ int64, by map[string]workload.StepResult) error {
-		length, err := pageLength(string(by["check"].Stdout))
-		if err != nil {
-			return workload.InStep("check", err)
-		}
-		r, err := tool.Read(tareHTTP, by["requests"].Output())
-		if err != nil {
-			return workload.InStep("requests", err)
-		}
-		return p.lengthIs(length, r.Value("transferred")/r.Value("answered"), "requests")
-	})
+	return p.requested(w, disk, serve, workload.Measurement{Step: "requests", Tool: tareHTTP, Did: "requests",
+		Accept: answered, SingleOf: "latency", Singles: tool.Singles{Word: "latencies"}}, "transferred", "answered")
 }
 
 // answered returns an error if tare-http did not get the page for every request.
@@ -99,11 +80,8 @@ func wordpressRate() *workload.Workload {
 			Name: "wordpress-rate", Title: "WordPress serves its front page at a constant rate of requests",
 			Source: "WordPress (wordpress) on PHP, Apache and MariaDB; requests by tare-http, a program of tare's on " +
 				"vegeta",
-			Programs: []string{"mariadbd", "mariadb-admin", "php"},
-			Packages: append(phpPackages(), "wordpress", "wordpress-theme-twentytwentythree"),
-			Setups:   []workload.Setup{wordpressSetup},
 		}
-		serve := append(mariadb(wordpressSetup), apache(apachePHP))
+		serve := onPHP(w, wordpressSetup, wordpressPackages...)
 		return atRate(w, set, page{path: "/wp/", marker: "Hello world!", varies: true}, mariadbDisk, serve...)
 	})
 }

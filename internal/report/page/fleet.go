@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/fleet"
 	"github.com/tare-bench/tare/internal/report"
 )
@@ -20,7 +19,7 @@ var fleetHTML string
 //go:embed fleet.css
 var fleetCSS string
 
-var fleetTmpl = template.Must(template.New("fleet").Funcs(template.FuncMap{"tie": tie}).Parse(fleetHTML))
+var fleetTmpl = parse("fleet", fleetHTML)
 
 // fleetView is what the template shows.
 type fleetView struct {
@@ -97,7 +96,7 @@ func groupView(r *fleet.Result, g fleet.Group, id string) fleetGroup {
 	for i, c := range g.Costs {
 		row := fleetRow{Title: c.Title(), Arm: c.Arm, Cells: c.Cells(r), Class: "open"}
 		if c.Pooled != nil {
-			row.Class = pooledClass(c.Pooled)
+			row.Class = costClass(c.Pooled.Verdict, c.Pooled.OverheadPercent)
 		}
 		v.Rows = append(v.Rows, row)
 		if len(c.Machines) == 0 {
@@ -112,22 +111,6 @@ func groupView(r *fleet.Result, g fleet.Group, id string) fleetGroup {
 	}
 	v.Map = mapView(r, g)
 	return v
-}
-
-// pooledClass is how a pooled cost is coloured.
-func pooledClass(p *fleet.Pooled) string {
-	switch p.Verdict {
-	case analyze.Costs:
-		if p.OverheadPercent >= 25 {
-			return "costs much"
-		}
-		return "costs"
-	case analyze.Gains:
-		return "gains"
-	case analyze.None:
-		return "none"
-	}
-	return "open"
 }
 
 // betweenText says how much machines differ.
@@ -253,7 +236,8 @@ func forestPlot(id string, c fleet.Cost, r *fleet.Result) template.HTML {
 		label("pooled")
 		low, mid, high := a.x(math.Log(p.CILow)), a.x(math.Log(p.Ratio)), a.x(math.Log(p.CIHigh))
 		s.mark(low, y, fmt.Sprintf("L%[1]s %[2]sL%[3]s %[4]sL%[1]s %[5]sz", num(mid), num(y-7), num(high), num(y), num(y+7)),
-			"pooled "+pooledClass(p), fmt.Sprintf("pooled: %s, %s", fleet.Percent(p.Ratio), fleet.Interval(p.CILow, p.CIHigh)))
+			"pooled "+costClass(p.Verdict, p.OverheadPercent),
+			fmt.Sprintf("pooled: %s, %s", fleet.Percent(p.Ratio), fleet.Interval(p.CILow, p.CIHigh)))
 		y += step
 		label("next machine")
 		if p.NextHigh > 0 {

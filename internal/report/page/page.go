@@ -35,7 +35,23 @@ var pageJS string
 //go:embed live.js
 var liveJS string
 
-var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{"tie": tie}).Parse(pageHTML))
+var tmpl = parse("page", pageHTML)
+
+// head begins each page: it allows the page's own style and script, and nothing from anywhere else.
+const head = `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{{.Policy}}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+`
+
+// parse returns the template of a page, whose text begins with its title.
+func parse(name, html string) *template.Template {
+	return template.Must(template.New(name).Funcs(template.FuncMap{"tie": tie}).Parse(head + html))
+}
 
 // tie keeps figures and their percent signs on one line.
 func tie(words string) string {

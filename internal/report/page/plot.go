@@ -217,9 +217,14 @@ func verdictClass(res *analyze.Result, c analyze.Comparison) string {
 	if len(report.Doubts(res, c)) > 0 || emulated(res, c) {
 		return "open"
 	}
-	switch c.Verdict {
+	return costClass(c.Verdict, c.OverheadPercent)
+}
+
+// costClass is how a cost is coloured that nothing speaks against.
+func costClass(v analyze.Verdict, overheadPercent float64) string {
+	switch v {
 	case analyze.Costs:
-		if c.OverheadPercent >= 25 {
+		if overheadPercent >= 25 {
 			return "costs much"
 		}
 		return "costs"

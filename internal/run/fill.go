@@ -446,23 +446,11 @@ func (l *lowest) take() int64 {
 // is left.
 func (l *lowest) watch(reserve int64, cancel context.CancelCauseFunc) (stop func()) {
 	l.bytes = math.MaxInt64
-	over, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			if l.read() < reserve {
-				cancel(errReserve)
-				return
-			}
-			select {
-			case <-over:
-				return
-			case <-time.After(memoryPause):
-			}
+	return watchMemory(func() (enough bool) {
+		enough = l.read() >= reserve
+		if !enough {
+			cancel(errReserve)
 		}
-	}()
-	return func() {
-		close(over)
-		<-done
-	}
+		return enough
+	})
 }

@@ -242,7 +242,7 @@ func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *
 		}
 		instant = agent.Monotonic() + int64(lead)
 	}
-	stop, stopMemory := r.weighAtWork(workers, max(instant, agent.Monotonic())), watchMemory(workers)
+	stop, stopMemory := r.weighAtWork(workers, max(instant, agent.Monotonic())), recordLeft(workers)
 	relax := attend(workers) // once more, for the threads that are new since the trial began
 	err = together(workers, func(m *member) error { return r.timed(ctx, m, w, m.steps[first:last+1], instant) })
 	relax()

@@ -174,23 +174,30 @@ func (m *member) roomFor() error {
 		m.guest.name(), campaign.Bytes(left>>20<<20), m.limit)
 }
 
-// watchMemory records the least memory that the host has available from now on,
+// recordLeft records the least memory that the host has available from now on,
 // if the scenario has a limit. The caller calls stop when the trial is over.
-func watchMemory(workers []*member) (stop func()) {
+func recordLeft(workers []*member) (stop func()) {
 	if workers[0].limit == 0 {
 		return func() {}
 	}
+	return watchMemory(func() bool {
+		if left, err := watch.AvailableMemory(); err == nil {
+			for _, m := range workers {
+				if m.x.left == 0 || left < m.x.left {
+					m.x.left = left
+				}
+			}
+		}
+		return true
+	})
+}
+
+// watchMemory calls look regularly until it returns false or stop is called.
+func watchMemory(look func() bool) (stop func()) {
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		for {
-			if left, err := watch.AvailableMemory(); err == nil {
-				for _, m := range workers {
-					if m.x.left == 0 || left < m.x.left {
-						m.x.left = left
-					}
-				}
-			}
+		for look() {
 			select {
 			case <-over:
 				return

@@ -61,7 +61,7 @@ func Metrics(p *plan.Plan, workloads map[string]*workload.Workload) (metrics []s
 				Primary: i == 0})
 		}
 		w := workloads[series]
-		for _, u := range probe.UnitsOf(w.Creates, w.Fill != nil, w.AtRate != nil, w.Packets != nil) {
+		for _, u := range probe.UnitsOf(w.Kind()) {
 			metrics = append(metrics, store.Metric{Workload: series, Name: u.Name, Unit: u.Unit, Probe: true})
 		}
 	}

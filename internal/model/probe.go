@@ -1,5 +1,17 @@
 package model
 
+// WorkloadKind is what the trials of a workload do, on which their probes depend.
+type WorkloadKind int
+
+// The kinds of workload.
+const (
+	Commands WorkloadKind = iota // run commands in guests that exist
+	Starts                       // create their guests
+	Fills                        // fill the host with guests
+	AtRate                       // send requests at a constant rate
+	CountsPackets                // count the packets that were sent and received
+)
+
 // Names of the probes: what the host, and in part the guest, say about a trial. Each
 // has one value per trial, over its timed steps.
 const (

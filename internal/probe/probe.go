@@ -64,20 +64,12 @@ var PacketUnits = []struct{ Name, Unit string }{
 	{model.ProbePeerCPU, "s"},
 }
 
-// UnitsOf lists the probes of a workload's trials with their units, in display order: of one that creates
-// its guests, fills the host with them, sends requests at a constant rate, or counts packets.
-func UnitsOf(creates, fills, atRate, packets bool) []struct{ Name, Unit string } {
-	switch {
-	case fills:
-		return slices.Concat(Units, FillUnits)
-	case creates:
-		return slices.Concat(Units, StartUnits)
-	case atRate:
-		return slices.Concat(Units, RateUnits)
-	case packets:
-		return slices.Concat(Units, PacketUnits)
-	}
-	return Units
+// UnitsOf lists the probes of a workload's trials with their units, in display order.
+func UnitsOf(kind model.WorkloadKind) []struct{ Name, Unit string } {
+	return slices.Concat(Units, map[model.WorkloadKind][]struct{ Name, Unit string }{
+		model.Fills: FillUnits, model.Starts: StartUnits, model.AtRate: RateUnits,
+		model.CountsPackets: PacketUnits,
+	}[kind])
 }
 
 // Target is the guest that a window watches. If a method returns

@@ -110,7 +110,7 @@ func newBenchOf(t *testing.T, dir, text string, w *workload.Workload) *bench {
 		metrics = append(metrics, store.Metric{Workload: w.Name, Name: m.Name, Unit: m.Unit, Better: "lower",
 			Primary: i == 0})
 	}
-	for _, u := range probe.UnitsOf(w.Creates, w.Fill != nil, w.AtRate != nil, w.Packets != nil) {
+	for _, u := range probe.UnitsOf(w.Kind()) {
 		metrics = append(metrics, store.Metric{Workload: w.Name, Name: u.Name, Unit: u.Unit, Probe: true})
 	}
 	s, err := store.Create(b.path, map[string][]byte{store.DocCampaign: c.Resolved()}, arms, metrics)

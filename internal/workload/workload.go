@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/histogram"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/workload/tool"
 )
 
@@ -222,6 +223,21 @@ type Workload struct {
 	// Packets returns what a trial that Evaluate has accepted says about the packets that the measured side sent to the
 	// serving side; nil: it counts none.
 	Packets func(results []StepResult) (Packets, error)
+}
+
+// Kind says what a trial does, and so which probes it has.
+func (w *Workload) Kind() model.WorkloadKind {
+	switch {
+	case w.Fill != nil:
+		return model.Fills
+	case w.Creates:
+		return model.Starts
+	case w.AtRate != nil:
+		return model.AtRate
+	case w.Packets != nil:
+		return model.CountsPackets
+	}
+	return model.Commands
 }
 
 // Rates are those of requests that are due at a constant rate, whether or not the server keeps up.

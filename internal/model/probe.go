@@ -5,11 +5,11 @@ type WorkloadKind int
 
 // The kinds of workload.
 const (
-	Commands WorkloadKind = iota // run commands in guests that exist
-	Starts                       // create their guests
-	Fills                        // fill the host with guests
-	AtRate                       // send requests at a constant rate
-	CountsPackets                // count the packets that were sent and received
+	Commands      WorkloadKind = iota // run commands in guests that exist
+	Starts                            // create their guests
+	Fills                             // fill the host with guests
+	AtRate                            // send requests at a constant rate
+	CountsPackets                     // count the packets that were sent and received
 )
 
 // Names of the probes: what the host, and in part the guest, say about a trial. Each

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +15,8 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/compare"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/fleet"
+	"github.com/tare-bench/tare/internal/report/page"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -20,10 +25,11 @@ const exitWorse = exitStatus(6)
 
 func newCompare(*options) *cobra.Command {
 	var failAbove string
-	var all, markdown, asJSON bool
+	var out string
+	var all, markdown, asJSON, machines bool
 	c := &cobra.Command{
-		Use:   "compare RUN RUN…",
-		Short: "Compare runs of one campaign, at two times or on two machines",
+		Use:   "compare RUN|FLEET RUN|FLEET…",
+		Short: "Compare runs of one campaign, at two times or on two machines, or two fleets",
 		Long: `compare reports what changed from the first run to each of the others: what each
 system costs against the baseline of its own run. A change above 0 % means that it
 costs more than before. Differences between the runs (sizes of trials and of guests,
@@ -33,11 +39,16 @@ One run on each side can only show whether these runs differ. To find out whethe
 the system changed, use runs from at least three boots of the host on each side:
 give a folder in place of a run; all of its runs form one side.
 
+Two fleets are compared machine by machine if the same machines are in both, else by
+their means. A fleet is a fleet file, a folder with a folder of runs for each machine,
+or what tare fleet show --json printed. docs/fleet.md explains the figures.
+
 With --fail-above 5%, the exit status is 6 if a change for the worse is claimed and
 its estimate exceeds 5 %. A change that is not resolved does not fail.`,
 		Example: `  tare compare monday.tare tuesday.tare
   tare compare main.tare branch.tare --fail-above 5% --markdown
-  tare compare old-kernel/ new-kernel/`,
+  tare compare old-kernel/ new-kernel/
+  tare compare june.yaml july.yaml -o july.html   two fleets`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			limit, err := failLimit(failAbove)
@@ -46,6 +57,28 @@ its estimate exceeds 5 %. A change that is not resolved does not fail.`,
 			}
 			if markdown && asJSON {
 				return fault.Campaignf("--markdown and --json: choose one")
+			}
+			if slices.ContainsFunc(args, isFleet) {
+				show := func(w io.Writer, c *fleet.Comparison) error { return fleet.ComparisonText(w, c, machines) }
+				switch {
+				case markdown:
+					return fault.Campaignf("--markdown is for runs: a comparison of fleets has --json and --out")
+				case asJSON:
+					show = fleet.ComparisonJSON
+				case out != "":
+					show = page.WriteFleetChange
+				}
+				c, err := compareFleets(cmd.Context(), args, all)
+				if err != nil {
+					return err
+				}
+				if err := writeOut(cmd, cmp.Or(out, "-"), func(w io.Writer) error { return show(w, c) }); err != nil {
+					return err
+				}
+				return worseFleet(cmd, c, limit, failAbove)
+			}
+			if out != "" || machines {
+				return fault.Campaignf("--out and --machines are for comparisons of fleets; tare serve shows those of runs as pages")
 			}
 			var sides []compare.Side
 			for _, path := range args {
@@ -87,7 +120,42 @@ its estimate exceeds 5 %. A change that is not resolved does not fail.`,
 	c.Flags().BoolVar(&all, "all", false, "show all metrics, not only the primary one of each workload")
 	c.Flags().BoolVar(&markdown, "markdown", false, "print Markdown, for a pull request")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&machines, "machines", false, "fleets: list the change on each machine")
+	outFlag(c, &out, `fleets: write an HTML page to this file, "-" for standard output`)
+	c.MarkFlagsMutuallyExclusive("json", "out")
 	return c
+}
+
+// compareFleets compares two fleets.
+func compareFleets(ctx context.Context, args []string, all bool) (*fleet.Comparison, error) {
+	if len(args) != 2 || !isFleet(args[0]) || !isFleet(args[1]) {
+		return nil, fault.WithRemedy(fault.Campaignf("a comparison of fleets needs two fleets, and nothing else"),
+			"give two fleet files, two folders with a folder of runs for each machine, or two files of tare fleet show --json")
+	}
+	before, err := fleetSide(ctx, args[0], all)
+	if err != nil {
+		return nil, err
+	}
+	after, err := fleetSide(ctx, args[1], all)
+	if err != nil {
+		return nil, err
+	}
+	return fleet.Compare(before, after)
+}
+
+// worseFleet is the exit status of a comparison of fleets.
+func worseFleet(cmd *cobra.Command, c *fleet.Comparison, limit float64, failAbove string) error {
+	if failAbove == "" {
+		return nil
+	}
+	worse := c.Above(limit)
+	for _, text := range worse {
+		fmt.Fprintf(cmd.ErrOrStderr(), "tare: %s, more than %s worse\n", text, failAbove)
+	}
+	if len(worse) > 0 {
+		return exitWorse
+	}
+	return nil
 }
 
 // readSide reads one run, or all runs of a folder.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,20 +31,20 @@ docs/fleet.md explains the figures, and what tare leaves on the machines.`,
   tare fleet fetch racks.yaml
   tare fleet show racks.yaml`,
 	}
-	c.AddCommand(newFleetShow(), newFleetDoctor(), newFleetRun(o), newFleetStatus(), newFleetResume(), newFleetFetch(),
-		newFleetCancel())
+	c.AddCommand(newFleetShow(), newFleetExport(), newFleetDoctor(), newFleetRun(o), newFleetStatus(), newFleetResume(),
+		newFleetFetch(), newFleetCancel())
 	return c
 }
 
 func newFleetShow() *cobra.Command {
 	var all, machines, asJSON bool
-	var html string
+	var out string
 	c := &cobra.Command{
 		Use:   "show FLEET.yaml|RUN|FOLDER…",
 		Short: "Pool the runs of many machines",
-		Long: `show pools what each system costs over the machines of a group: the pooled cost, the
-spread between machines, where the cost on the next machine lies, where the variance
-comes from, and which machines are odd, with what else is different about them.
+		Long: `show pools what each system costs over the machines of a group: what to expect of the
+next machine, the pooled cost, the spread between machines, where the variance comes
+from, and which machines are odd, with what else is different about them.
 
 A fleet file says which machines form a group. Runs and folders are grouped by the
 machine's CPU. In a folder, each folder has the runs of a machine, and each run file
@@ -50,46 +52,129 @@ beside them is that of the host in it. Groups are never pooled, and what is not
 comparable within a group is left out with the reason.`,
 		Example: `  tare fleet show racks.yaml
   tare fleet show node1.tare node2.tare node3.tare --machines
-  tare fleet show racks/ --html racks.html`,
+  tare fleet show racks/ -o racks.html`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if html != "" && asJSON {
-				return fault.Campaignf("--html and --json: choose one")
-			}
-			name, members, err := readFleet(cmd.Context(), args)
-			if err != nil {
-				return err
-			}
-			res, err := fleet.Analyze(name, members, all)
+			res, err := fleetOf(cmd.Context(), args, all)
 			if err != nil {
 				return err
 			}
 			switch {
 			case asJSON:
 				return fleet.JSON(cmd.OutOrStdout(), res)
-			case html == "-":
-				return page.WriteFleet(cmd.OutOrStdout(), res)
-			case html != "":
-				err := writeWhole(html, func(f *os.File) error {
-					w := bufio.NewWriter(f)
-					if err := page.WriteFleet(w, res); err != nil {
-						return err
-					}
-					return w.Flush()
-				})
-				if err == nil {
-					fmt.Fprintln(cmd.ErrOrStderr(), "written to", html)
-				}
-				return err
+			case out != "":
+				return writeOut(cmd, out, func(w io.Writer) error { return page.WriteFleet(w, res) })
 			}
 			return fleet.Text(cmd.OutOrStdout(), res, machines)
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "pool all metrics, not only the primary one of each workload")
-	c.Flags().BoolVar(&machines, "machines", false, "list what each machine says")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().StringVar(&html, "html", "", `write an HTML page to this file, "-" for standard output`)
+	c.Flags().BoolVar(&machines, "machines", false, "list what each machine says, and the pooled cost without it")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, which tare compare reads, too")
+	outFlag(c, &out, `write an HTML page to this file, "-" for standard output`)
+	c.MarkFlagsMutuallyExclusive("json", "out")
 	return c
+}
+
+func newFleetExport() *cobra.Command {
+	var all bool
+	var format, out string
+	c := &cobra.Command{
+		Use:   "export FLEET.yaml|RUN|FOLDER…",
+		Short: "Export what each machine says and the pooled costs: csv, parquet or json",
+		Example: `  tare fleet export racks.yaml --format csv -o racks.csv
+  tare fleet export racks/ --format parquet --all -o racks.parquet`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			write, ok := map[string]func(io.Writer, *fleet.Result) error{"csv": fleet.CSV, "parquet": fleet.Parquet,
+				"json": fleet.JSON}[format]
+			if !ok {
+				return fault.Campaignf("--format %q: must be csv, parquet or json", format)
+			}
+			res, err := fleetOf(cmd.Context(), args, all)
+			if err != nil {
+				return err
+			}
+			return writeOut(cmd, cmp.Or(out, "-"), func(w io.Writer) error { return write(w, res) })
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "export all metrics, not only the primary one of each workload")
+	c.Flags().StringVar(&format, "format", "csv", "csv, parquet or json")
+	outFlag(c, &out, "file to write (default: standard output)")
+	return c
+}
+
+// writeOut writes to a file, which it names afterwards, or to standard output for "-".
+func writeOut(cmd *cobra.Command, out string, write func(io.Writer) error) error {
+	if out == "-" {
+		return write(cmd.OutOrStdout())
+	}
+	if err := writeWhole(out, func(f *os.File) error {
+		w := bufio.NewWriter(f)
+		if err := write(w); err != nil {
+			return err
+		}
+		return w.Flush()
+	}); err != nil {
+		return err
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "written to", out)
+	return nil
+}
+
+// fleetOf reads and analyzes a fleet.
+func fleetOf(ctx context.Context, args []string, all bool) (*fleet.Result, error) {
+	name, members, err := readFleet(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return fleet.Analyze(name, members, all)
+}
+
+// isFleet reports whether an argument names a fleet: its file, its JSON, or a folder of folders of runs.
+func isFleet(path string) bool {
+	if isYAML(path) || strings.HasSuffix(path, ".json") {
+		return true
+	}
+	runs, _ := filepath.Glob(filepath.Join(path, "*.tare"))
+	machines, _ := filepath.Glob(filepath.Join(path, "*", "*.tare"))
+	return len(runs) == 0 && len(machines) > 0
+}
+
+// maxFleetJSON is the size up to which the JSON of a fleet is read: that of 10,000 machines is a few
+// ten megabytes.
+const maxFleetJSON = 256 << 20
+
+// fleetSide reads one side of a comparison of fleets.
+func fleetSide(ctx context.Context, path string, all bool) (*fleet.Result, error) {
+	var res *fleet.Result
+	var err error
+	if strings.HasSuffix(path, ".json") {
+		res, err = readFleetJSON(path)
+	} else {
+		res, err = fleetOf(ctx, []string{path}, all)
+	}
+	if err != nil {
+		return nil, err
+	}
+	res.Name = path // two fleets often have the same name
+	return res, nil
+}
+
+func readFleetJSON(path string) (*fleet.Result, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fault.Campaignf("%w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFleetJSON+1))
+	if err != nil {
+		return nil, fault.Campaignf("%w", err)
+	}
+	if len(text) > maxFleetJSON {
+		return nil, fault.Campaignf("%s: too large for the JSON of a fleet: more than %d MiB", path, maxFleetJSON>>20)
+	}
+	return fleet.ParseJSON(path, text)
 }
 
 // readFleet reads the runs of a fleet's file, or of run files and folders.

@@ -399,3 +399,17 @@ func common(machines []MachineInfo) map[string]string {
 	}
 	return facts
 }
+
+// Above names the claimed changes for the worse whose estimate exceeds a fraction.
+func (c *Comparison) Above(fraction float64) []string {
+	var out []string
+	for _, g := range c.Groups {
+		for _, ch := range slices.Concat(g.Changes, g.Baselines) {
+			if p := ch.Change; p != nil && p.Verdict == analyze.Costs && p.Ratio > 1+fraction {
+				out = append(out, fmt.Sprintf("%s: %s on %s: %s (%s)", g.Name, ch.Arm, ch.Title(), Percent(p.Ratio),
+					Interval(p.CILow, p.CIHigh)))
+			}
+		}
+	}
+	return out
+}

@@ -104,8 +104,10 @@ type Share struct {
 	// Known: the level can be told from the one before. If each machine was booted once, what boots
 	// add is in the share of machines.
 	Known   bool    `json:"known"`
-	Percent float64 `json:"percent"` // of the variance of all levels; a negative variance counts as 0
-	SD      float64 `json:"sd"`      // of ln costs
+	Percent float64 `json:"percent"`              // of the variance of all levels; a negative variance counts as 0
+	Low     float64 `json:"low_percent,omitzero"` // its interval; none if the level occurs too rarely
+	High    float64 `json:"high_percent,omitzero"`
+	SD      float64 `json:"sd"` // of ln costs
 	DF      int     `json:"df"`
 }
 
@@ -222,7 +224,7 @@ func costOf(c analyze.Comparison, machines []Machine, alpha, delta float64) (Cos
 	if cost.Pooled, err = pool(of, cost.Machines, alpha, delta); err != nil {
 		return cost, err
 	}
-	cost.Shares, err = sharesOf(c, taken)
+	cost.Shares, err = sharesOf(c, taken, alpha)
 	return cost, err
 }
 

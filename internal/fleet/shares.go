@@ -9,7 +9,7 @@ import (
 )
 
 // sharesOf splits the variance of single blocks. It is nil for metrics whose blocks are not kept.
-func sharesOf(c analyze.Comparison, machines []Machine) ([]Share, error) {
+func sharesOf(c analyze.Comparison, machines []Machine, alpha float64) ([]Share, error) {
 	var values []float64
 	var path [][]int
 	for i, m := range machines {
@@ -37,22 +37,22 @@ func sharesOf(c analyze.Comparison, machines []Machine) ([]Share, error) {
 	if len(values) < 2 {
 		return nil, nil
 	}
-	parts, err := stats.NestedComponents(values, path)
+	parts, err := stats.NestedShares(values, path, alpha)
 	if err != nil {
 		return nil, err
 	}
-	total := 0.0
-	for _, p := range parts {
-		total += max(0, p.Variance)
-	}
 	var out []Share
 	for i, level := range []string{"machine", "boot", "guest", "trial"} {
-		v := max(0, parts[i].Variance)
-		s := Share{Level: level, Known: parts[i].Known, SD: math.Sqrt(v), DF: parts[i].DF}
-		if total > 0 {
-			s.Percent = 100 * v / total
+		p := parts[i]
+		s := Share{Level: level, Known: p.Known, SD: math.Sqrt(max(0, p.Variance)), DF: p.DF, Percent: 100 * p.Share}
+		if p.DF >= fewestDF {
+			s.Low, s.High = 100*p.ShareLow, 100*p.ShareHigh
 		}
 		out = append(out, s)
 	}
 	return out, nil
 }
+
+// fewestDF is the degrees of freedom of a level whose share has an interval: with one, as of two
+// machines, it is from 0 to 100 %.
+const fewestDF = 2

@@ -120,15 +120,19 @@ func (g *Group) shares(b *strings.Builder) {
 }
 
 // SharesLegend says how to read the shares of variance.
-const SharesLegend = "Where the variance of the cost of a single block comes from. A dash: a level that occurs " +
-	"once in the level before it, and is in the share of that."
+const SharesLegend = "Where the variance of the cost of a single block comes from, with intervals. A dash: a level " +
+	"that occurs once in the level before it, and is in the share of that. Too few: two machines, for example, allow " +
+	"no interval."
 
 // Text words a share.
 func (s Share) Text() string {
 	if !s.Known {
 		return "–"
 	}
-	return fmt.Sprintf("%.0f %%", s.Percent)
+	if s.High == 0 {
+		return fmt.Sprintf("%.0f %% (too few)", s.Percent)
+	}
+	return fmt.Sprintf("%.0f %% (%.0f … %.0f)", s.Percent, s.Low, s.High)
 }
 
 // Title names the workload, and the metric if it is not the primary one.

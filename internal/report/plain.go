@@ -31,6 +31,9 @@ func PlainJSON(text []byte) []byte {
 	return b.Bytes()
 }
 
+// Cell is a text as a cell of CSV, which no spreadsheet calculates.
+func Cell(text string) string { return cell(text) }
+
 // cell is a text as a cell of CSV. Spreadsheets would calculate one that begins like a
 // formula.
 func cell(text string) string {

@@ -3,6 +3,9 @@ package stats
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Component is what one level of a nested experiment adds to the variance of a single value.
@@ -14,6 +17,9 @@ type Component struct {
 	// apart, and the variance is in that of the level above.
 	Known bool
 	DF    int // groups of this level beyond one for each group of the level above
+	// Share is what the level adds to the sum of all variances, where negative ones count as 0, from 0
+	// to 1; with its interval if NestedShares returned it.
+	Share, ShareLow, ShareHigh float64
 }
 
 // NestedComponents splits the variance of values by the levels of a nested experiment that need not
@@ -27,11 +33,52 @@ type Component struct {
 // component for each level of path, and a last one for the single values. The top level is Known if
 // it has two groups or more.
 func NestedComponents(values []float64, path [][]int) ([]Component, error) {
-	if err := finite(values, 2); err != nil {
+	d, err := newNested(values, path)
+	if err != nil {
 		return nil, err
 	}
+	return d.components(), nil
+}
+
+// NestedShares is NestedComponents with 1-alpha intervals of the shares.
+//
+// They are generalized confidence intervals: each mean square over its expectation is taken to be an
+// independent χ²/df, and the equations are solved for many such values [Weerahandi, J. Am. Stat. Assoc.
+// 1993; Burdick, Borror & Montgomery, Design and Analysis of Gauge R&R Studies, SIAM 2005]. With two
+// balanced levels they are the exact intervals from the F distribution; mean squares of values that are
+// not balanced are neither quite independent nor quite χ². docs/fleet.md has their coverage.
+func NestedShares(values []float64, path [][]int, alpha float64) ([]Component, error) {
+	if err := checkAlpha(alpha); err != nil {
+		return nil, err
+	}
+	d, err := newNested(values, path)
+	if err != nil {
+		return nil, err
+	}
+	out := d.components()
+	low, high := d.shares(alpha)
+	for l := range out {
+		if out[l].Known {
+			out[l].ShareLow, out[l].ShareHigh = low[l], high[l]
+		}
+	}
+	return out, nil
+}
+
+// nestedDesign is the analysis of variance of nested values, the outermost level first.
+type nestedDesign struct {
+	df      []int
+	squares []float64   // sums of squares of a level's groups within those of the level above
+	expect  [][]float64 // expect[l][m] is the coefficient of σ²_m in the expectation of squares[l]
+	tiny    float64     // variances below are the rounding error of the mean
+}
+
+func newNested(values []float64, path [][]int) (d nestedDesign, err error) {
+	if err := finite(values, 2); err != nil {
+		return d, err
+	}
 	if len(path) != len(values) {
-		return nil, fmt.Errorf("%w: %d values, %d paths", ErrLengths, len(values), len(path))
+		return d, fmt.Errorf("%w: %d values, %d paths", ErrLengths, len(values), len(path))
 	}
 	levels := len(path[0]) + 1
 	group := make([][]int, levels+1) // group[l][i] is the group of value i; level 0 has one for all
@@ -42,7 +89,7 @@ func NestedComponents(values []float64, path [][]int) ([]Component, error) {
 		for i, p := range path {
 			switch {
 			case len(p) != levels-1:
-				return nil, fmt.Errorf("%w: value %d has %d levels, the first %d", ErrLengths, i, len(p), levels-1)
+				return d, fmt.Errorf("%w: value %d has %d levels, the first %d", ErrLengths, i, len(p), levels-1)
 			case l == levels:
 				group[l][i] = i
 				continue
@@ -82,21 +129,98 @@ func NestedComponents(values []float64, path [][]int) ([]Component, error) {
 		}
 		return c
 	}
-	out := make([]Component, levels)
-	for l := levels; l >= 1; l-- {
-		df := count[l] - count[l-1]
-		if df == 0 {
+	d.tiny = 1e-26 * grand * grand
+	for l := 1; l <= levels; l++ {
+		d.df = append(d.df, count[l]-count[l-1])
+		d.squares = append(d.squares, squares[l]-squares[l-1])
+		row := make([]float64, levels)
+		for m := l; m <= levels; m++ {
+			row[m-1] = coefficient(l, m) - coefficient(l-1, m)
+		}
+		d.expect = append(d.expect, row)
+	}
+	return d, nil
+}
+
+func (d nestedDesign) components() []Component {
+	out := make([]Component, len(d.df))
+	variance := d.solve(d.squares)
+	share := shares(variance)
+	for l := range out {
+		if d.df[l] > 0 {
+			out[l] = Component{Variance: capFinite(variance[l]), Known: true, DF: d.df[l], Share: share[l]}
+		}
+	}
+	return out
+}
+
+// solve returns the variances whose expected sums of squares are these; 0 for levels without degrees
+// of freedom.
+func (d nestedDesign) solve(squares []float64) []float64 {
+	out := make([]float64, len(d.df))
+	for l := len(d.df) - 1; l >= 0; l-- {
+		if d.df[l] == 0 {
 			continue
 		}
-		rest := squares[l] - squares[l-1]
-		for m := l + 1; m <= levels; m++ {
-			rest -= out[m-1].Variance * (coefficient(l, m) - coefficient(l-1, m))
+		rest := squares[l]
+		for m := l + 1; m < len(d.df); m++ {
+			rest -= out[m] * d.expect[l][m]
 		}
-		v := rest / (coefficient(l, l) - coefficient(l-1, l))
-		if math.Abs(v) < 1e-26*grand*grand {
-			v = 0 // the rounding error of the mean
+		if out[l] = rest / d.expect[l][l]; math.Abs(out[l]) < d.tiny {
+			out[l] = 0
 		}
-		out[l-1] = Component{Variance: capFinite(v), Known: true, DF: df}
 	}
-	return out, nil
+	return out
+}
+
+// points is how many solutions an interval of shares is made of.
+const points = 500
+
+// shares returns the generalized confidence intervals of the levels' shares. The values of the χ² are
+// at points of a Kronecker sequence, so that nothing is random.
+func (d nestedDesign) shares(alpha float64) (low, high []float64) {
+	levels := len(d.df)
+	at := make([][]float64, levels)
+	squares := make([]float64, levels)
+	for i := range points {
+		for l, df := range d.df {
+			squares[l] = 0
+			if df > 0 {
+				_, u := math.Modf(float64(i+1) * math.Sqrt(float64(primes[l%len(primes)])))
+				chi2 := distuv.ChiSquared{K: float64(df)}.Quantile(min(max(u, 1e-9), 1-1e-9))
+				squares[l] = d.squares[l] * float64(df) / chi2
+			}
+		}
+		for l, share := range shares(d.solve(squares)) {
+			at[l] = append(at[l], share)
+		}
+	}
+	for _, of := range at {
+		slices.Sort(of)
+		from, _ := QuantileSorted(of, alpha/2) // they are there, and alpha was checked
+		to, _ := QuantileSorted(of, 1-alpha/2)
+		low, high = append(low, from), append(high, to)
+	}
+	return low, high
+}
+
+var primes = []int{2, 3, 5, 7, 11, 13, 17, 19}
+
+// shares are the parts of variances in their sum, where negative ones count as 0.
+func shares(variance []float64) []float64 {
+	out := make([]float64, len(variance))
+	largest, total := 0.0, 0.0
+	for _, v := range variance {
+		largest = max(largest, v)
+	}
+	if largest == 0 {
+		return out
+	}
+	for _, v := range variance {
+		total += max(0, v/largest)
+	}
+	for l, v := range variance {
+		out[l] = max(0, v/largest) / total
+	}
+	return out
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // pastes is the data set of Davies & Goldsmith (Statistical Methods in Research and Production, 4th
@@ -77,6 +79,92 @@ func TestNestedUnbalanced(t *testing.T) {
 	for i, want := range truth {
 		if math.Abs(sums[i]-want) > 0.08*want {
 			t.Errorf("level %d: %.3f on average, truth %v", i, sums[i], want)
+		}
+	}
+}
+
+// TestGoldenShares: lme4's data set Dyestuff (Davies 1947), 6 batches of 5 values, for which lme4's
+// manual prints the variances 1764 and 2451. The expected interval of the share is the exact one, of
+// F = 56357.5/2451.25 · 1/5 with 5 and 24 degrees of freedom [Searle, Casella & McCulloch 1992, p. 66].
+func TestGoldenShares(t *testing.T) {
+	dyestuff := []float64{
+		1545, 1440, 1440, 1520, 1580, 1540, 1555, 1490, 1560, 1495, 1595, 1550, 1605, 1510, 1560, 1445, 1440, 1595, 1465,
+		1545, 1595, 1630, 1515, 1635, 1625, 1520, 1455, 1450, 1480, 1445,
+	}
+	var path [][]int
+	for i := range dyestuff {
+		path = append(path, []int{i / 5})
+	}
+	got, err := NestedShares(dyestuff, path, 0.05)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "batch", got[0].Variance, 1764.05, 1e-4)
+	near(t, "residual", got[1].Variance, 2451.25, 1e-6)
+	near(t, "share", got[0].Share, 1764.05/(1764.05+2451.25), 1e-4)
+	f := (5*got[0].Variance + got[1].Variance) / got[1].Variance
+	exact := func(p float64) float64 {
+		q := f / distuv.F{D1: 5, D2: 24}.Quantile(p)
+		return (q - 1) / (q + 4)
+	}
+	for _, c := range []struct{ got, want float64 }{
+		{got[0].ShareLow, exact(0.975)}, {got[0].ShareHigh, exact(0.025)},
+		{got[1].ShareLow, 1 - exact(0.025)}, {got[1].ShareHigh, 1 - exact(0.975)},
+	} {
+		if math.Abs(c.got-c.want) > 0.015 {
+			t.Errorf("an end of the interval is %.4f, want %.4f", c.got, c.want)
+		}
+	}
+}
+
+// TestSimShares measures the coverage of the intervals of shares, for guests of machines that are
+// balanced or not. The table of docs/fleet.md is made of 1000 fleets in each row.
+func TestSimShares(t *testing.T) {
+	t.Parallel()
+	const fleets = 100
+	for _, c := range []struct {
+		machines int
+		uneven   bool
+		sd       [3]float64 // of machines, guests, trials
+	}{
+		{3, false, [3]float64{1, 1, 1}}, {6, false, [3]float64{1, 1, 1}}, {30, false, [3]float64{1, 1, 1}},
+		{6, true, [3]float64{1, 1, 1}}, {30, true, [3]float64{1, 1, 1}}, {30, true, [3]float64{3, 1, 1}},
+		{10, false, [3]float64{0, 1, 2}},
+	} {
+		r := rand.New(rand.NewPCG(uint64(c.machines), 8))
+		total := c.sd[0]*c.sd[0] + c.sd[1]*c.sd[1] + c.sd[2]*c.sd[2]
+		var covered [3]float64
+		for range fleets {
+			var values []float64
+			var path [][]int
+			for m := range c.machines {
+				a := c.sd[0] * r.NormFloat64()
+				guests, trials := 8, 4
+				if c.uneven { // half of the machines have a fifth of the guests
+					guests, trials = 3+7*(m%2), 2+m%4
+				}
+				for g := range guests {
+					b := c.sd[1] * r.NormFloat64()
+					for range trials {
+						values, path = append(values, a+b+c.sd[2]*r.NormFloat64()), append(path, []int{m, g})
+					}
+				}
+			}
+			got, err := NestedShares(values, path, 0.05)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for l, p := range got {
+				if truth := c.sd[l] * c.sd[l] / total; p.ShareLow <= truth && truth <= p.ShareHigh {
+					covered[l] += 1 / float64(fleets)
+				}
+			}
+		}
+		t.Logf("%2d machines, uneven %5v, sd %v: %.3f", c.machines, c.uneven, c.sd, covered)
+		for _, share := range covered {
+			if share < 0.84 {
+				t.Errorf("%+v: %v", c, covered)
+			}
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (g *GroupChange) text(b *strings.Builder, c *Comparison, machines bool) {
 	for _, line := range g.OddLines() {
 		b.WriteString("\n" + wrap(clean(line), "  ") + "\n")
 	}
-	if out := leftOut(g.Changes); len(out) > 0 {
+	if out := g.LeftOut(); len(out) > 0 {
 		b.WriteString("\nNot compared:\n")
 		for _, line := range out {
 			b.WriteString(wrap("- "+clean(line), "  ") + "\n")
@@ -274,14 +274,14 @@ func (g *GroupChange) OddLines() []string {
 	return lines
 }
 
-// leftOut lists the machines that are left out of changes, with the reasons.
-func leftOut(changes []Change) []string {
-	g := Group{}
-	for _, ch := range changes {
-		g.Costs = append(g.Costs, Cost{Workload: ch.Workload, Metric: ch.Metric, Arm: ch.Arm, Family: ch.Family,
+// LeftOut lists the machines that are left out of changes, with the reasons.
+func (g *GroupChange) LeftOut() []string {
+	of := Group{}
+	for _, ch := range g.Changes {
+		of.Costs = append(of.Costs, Cost{Workload: ch.Workload, Metric: ch.Metric, Arm: ch.Arm, Family: ch.Family,
 			LeftOut: ch.LeftOut})
 	}
-	return g.LeftOut()
+	return of.LeftOut()
 }
 
 // ComparisonJSON writes a comparison for other programs.

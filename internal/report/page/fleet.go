@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/tare-bench/tare/internal/fleet"
@@ -34,12 +33,16 @@ type fleetView struct {
 type fleetGroup struct {
 	fleet.Group
 	ID    string
+	Lead  string
+	Next  []fleetAnswer // what to expect of the next machine; none with fewer than three machines
 	Heads []string
 	Rows  []fleetRow
 	Map   *fleetMap
 	Plots []fleetPlot
 	Notes []string // what is not pooled
 }
+
+type fleetAnswer struct{ Arm, Text, Class string }
 
 type fleetRow struct {
 	Title, Arm string
@@ -68,6 +71,8 @@ type fleetPlot struct {
 	Forest template.HTML
 	Shares template.HTML
 	Note   string
+	// Without has a row for each machine: its figure, and what the others say.
+	Without [][]string
 }
 
 // WriteFleet writes the page of a fleet: the pooled costs, a map of machines and systems, a forest
@@ -82,8 +87,13 @@ func WriteFleet(w io.Writer, r *fleet.Result) error {
 	for i, g := range r.Groups {
 		v.Groups = append(v.Groups, groupView(r, g, fmt.Sprintf("g%d", i+1)))
 	}
-	var b bytes.Buffer // so that a page is written completely or not at all
-	if err := fleetTmpl.Execute(&b, v); err != nil {
+	return execute(w, fleetTmpl, v)
+}
+
+// execute writes a page completely, or not at all.
+func execute(w io.Writer, t *template.Template, view any) error {
+	var b bytes.Buffer
+	if err := t.Execute(&b, view); err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
 	_, err := w.Write(bytes.Map(seen, bytes.ToValidUTF8(b.Bytes(), []byte("�"))))
@@ -92,6 +102,12 @@ func WriteFleet(w io.Writer, r *fleet.Result) error {
 
 func groupView(r *fleet.Result, g fleet.Group, id string) fleetGroup {
 	v := fleetGroup{Group: g, ID: id, Notes: g.LeftOut()}
+	if len(g.Machines) > 2 {
+		v.Lead = g.AnswersLead(r)
+		for _, a := range g.Answers(r) {
+			v.Next = append(v.Next, fleetAnswer{a.Arm, a.Text, costClass(a.Class, 0)})
+		}
+	}
 	v.Heads = []string{"Machines", "Cost", "Interval", "Next machine", "Spread", "Result"}
 	for i, c := range g.Costs {
 		row := fleetRow{Title: c.Title(), Arm: c.Arm, Cells: c.Cells(r), Class: "open"}
@@ -102,7 +118,8 @@ func groupView(r *fleet.Result, g fleet.Group, id string) fleetGroup {
 		if len(c.Machines) == 0 {
 			continue
 		}
-		plot := fleetPlot{Title: c.Arm + " on " + c.Title(), Forest: forestPlot(fmt.Sprintf("%s-f%d", id, i), c, r)}
+		plot := fleetPlot{Title: c.Arm + " on " + c.Title(), Forest: costForest(fmt.Sprintf("%s-f%d", id, i), c, r),
+			Without: withoutRows(c.Machines)}
 		if len(c.Shares) > 0 && slices.ContainsFunc(c.Shares, func(s fleet.Share) bool { return s.Percent > 0 }) {
 			plot.Shares = sharesPlot(fmt.Sprintf("%s-s%d", id, i), c)
 		}
@@ -111,6 +128,18 @@ func groupView(r *fleet.Result, g fleet.Group, id string) fleetGroup {
 	}
 	v.Map = mapView(r, g)
 	return v
+}
+
+// withoutRows are what each machine says, and the others without it; none with fewer than four.
+func withoutRows(machines []fleet.MachineCost) [][]string {
+	var rows [][]string
+	for _, m := range machines {
+		if w := m.Without; w != nil {
+			rows = append(rows, []string{m.Machine, fleet.Percent(m.Ratio), fleet.Interval(m.CILow, m.CIHigh),
+				fleet.Percent(w.Ratio), fleet.Interval(w.NextLow, w.NextHigh), report.Digits(w.Residual, 2)})
+		}
+	}
+	return rows
 }
 
 // betweenText says how much machines differ.
@@ -166,89 +195,6 @@ func machineClass(m fleet.MachineCost, delta float64) string {
 		return "none"
 	}
 	return "open"
-}
-
-// forestPlot draws a cost on every machine with its interval, the pooled cost as a diamond, and the
-// prediction interval of the next machine as a bar below.
-func forestPlot(id string, c fleet.Cost, r *fleet.Result) template.HTML {
-	const names = 120.0
-	a := axis{low: math.Log1p(-0.02), high: math.Log1p(0.02), from: names, to: chartWidth - 8}
-	see := func(ratios ...float64) {
-		for _, ratio := range ratios {
-			if ratio > 0 {
-				a.low, a.high = min(a.low, math.Log(ratio)), max(a.high, math.Log(ratio))
-			}
-		}
-	}
-	for _, m := range c.Machines { // the ends of very wide intervals may leave the plot
-		see(m.Ratio, max(m.CILow, m.Ratio/5), min(m.CIHigh, m.Ratio*5))
-	}
-	if p := c.Pooled; p != nil {
-		see(p.Ratio, max(p.CILow, p.Ratio/5), min(p.CIHigh, p.Ratio*5))
-		if p.NextHigh > 0 {
-			see(max(p.NextLow, p.Ratio/5), min(p.NextHigh, p.Ratio*5))
-		}
-	}
-	pad := 0.05 * (a.high - a.low)
-	a.low, a.high = a.low-pad, a.high+pad
-	var s svg
-	const top, step = 22.0, 22.0
-	rows := float64(len(c.Machines))
-	bottom := top + step*rows + 4
-	if c.Pooled != nil {
-		bottom += 2 * step
-	}
-	band := math.Log1p(r.Delta)
-	s.rect(a.x(-band), top, a.x(band)-a.x(-band), bottom-top, "band")
-	lastEnd := -100.0
-	for _, t := range a.ticks() {
-		x, class := a.x(t.ln), "grid"
-		if math.Abs(t.ln) < 1e-9 {
-			class = "zero"
-		}
-		s.line(x, top, x, bottom, class)
-		if x-lastEnd > 46 {
-			s.text(min(x, chartWidth-24), 14, "tick", t.label)
-			lastEnd = x
-		}
-	}
-	y := top + step/2 + 2
-	label := func(name string) {
-		if short := []rune(name); len(short) > 16 {
-			name = string(short[:15]) + "…"
-		}
-		s.text(4, y+4, "name", name)
-	}
-	for _, m := range c.Machines {
-		label(m.Machine)
-		class := machineClass(m, r.Delta)
-		s.line(a.x(math.Log(m.CILow)), y, a.x(math.Log(m.CIHigh)), y, "bar "+class)
-		title := fmt.Sprintf("%s: %s, %s", m.Machine, fleet.Percent(m.Ratio), fleet.Interval(m.CILow, m.CIHigh))
-		if m.Odd {
-			s.dot(a.x(math.Log(m.Ratio)), y, 7.5, "odd", title)
-			title += "; odd"
-		}
-		s.dot(a.x(math.Log(m.Ratio)), y, 4, "est "+class, title)
-		y += step
-	}
-	if p := c.Pooled; p != nil {
-		s.line(4, y-step/2, chartWidth-4, y-step/2, "grid")
-		label("pooled")
-		low, mid, high := a.x(math.Log(p.CILow)), a.x(math.Log(p.Ratio)), a.x(math.Log(p.CIHigh))
-		s.mark(low, y, fmt.Sprintf("L%[1]s %[2]sL%[3]s %[4]sL%[1]s %[5]sz", num(mid), num(y-7), num(high), num(y), num(y+7)),
-			"pooled "+costClass(p.Verdict, p.OverheadPercent),
-			fmt.Sprintf("pooled: %s, %s", fleet.Percent(p.Ratio), fleet.Interval(p.CILow, p.CIHigh)))
-		y += step
-		label("next machine")
-		if p.NextHigh > 0 {
-			s.line(a.x(math.Log(p.NextLow)), y, a.x(math.Log(p.NextHigh)), y, "next")
-		} else {
-			s.text(a.x(0)+6, y+4, "none", "needs 3 machines")
-		}
-	}
-	desc := fmt.Sprintf("For each machine a point with its interval, below them the pooled cost as a diamond and where "+
-		"the cost on the next machine lies. The table and the map have the same figures. The band is ±%.3g %%.", 100*r.Delta)
-	return s.chart(id, bottom+2, "What "+c.Arm+" costs on "+c.Title()+", by machine", desc)
 }
 
 // sharesPlot draws the shares of variance as parts of one bar.

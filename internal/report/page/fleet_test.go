@@ -102,24 +102,111 @@ func TestFleetHostile(t *testing.T) {
 	}
 }
 
-// TestFleetInBrowser: the page loads nothing, has no errors, fits, and is accessible.
+// largeFleet is 200 machines, one of them odd.
+func largeFleet() *fleet.Result {
+	r := aFleet("")
+	g := &r.Groups[0]
+	g.Machines = nil
+	for i := range 200 {
+		g.Machines = append(g.Machines, fleet.MachineInfo{Name: fmt.Sprint("rack7-node", i+1), Type: "Example 3000", Boots: 1})
+	}
+	for i := range g.Costs[:4] {
+		c := &g.Costs[i]
+		c.Machines = nil
+		for j := range 200 {
+			at := 0.05 + 0.02*math.Sin(float64(7*j))
+			m := fleet.MachineCost{Machine: g.Machines[j].Name, Ratio: math.Exp(at), CILow: math.Exp(at - 0.01),
+				CIHigh: math.Exp(at + 0.01), Odd: j == 17, Without: &fleet.Without{Ratio: 1.05, NextLow: 1.01, NextHigh: 1.09}}
+			c.Machines = append(c.Machines, m)
+		}
+	}
+	return r
+}
+
+// aChange has every kind of outcome that the page of a comparison of fleets shows.
+func aChange(says string) *fleet.Comparison {
+	change := func(arm string, verdict analyze.Verdict, ln float64) fleet.Change {
+		c := aFleet(says).Groups[0].Costs[1]
+		p := *c.Pooled
+		p.Verdict, p.Ratio, p.CILow, p.CIHigh = verdict, math.Exp(ln), math.Exp(ln-0.01), math.Exp(ln+0.01)
+		return fleet.Change{Workload: c.Workload, Metric: c.Metric, Arm: arm + says, Family: c.Family, Before: 1.05, After: 1.08,
+			NBefore: 6, NAfter: 6, Machines: c.Machines, Change: &p,
+			LeftOut: []fleet.LeftOut{{Machine: "node9", Why: "the trial sizes are 100 and 5000" + says}}}
+	}
+	g := fleet.GroupChange{Name: "Example 3000" + says, Paired: true, Both: []string{"node1"}, OnlyBefore: []string{"node7" + says},
+		Differences: []fleet.Difference{{What: "kernel" + says, Before: "6.1", After: "6.12" + says, Machines: 5, Of: 6}},
+		Changes: []fleet.Change{change("lxc", analyze.Costs, 0.03), change("runc", analyze.Gains, -0.05),
+			change("kvm", analyze.None, 0), change("xen-pv", analyze.NotResolved, 0.01)}}
+	for i := range g.Changes {
+		for j := range g.Changes[i].Machines {
+			g.Changes[i].Machines[j].Without = &fleet.Without{NextLow: 1.01, NextHigh: 1.09}
+		}
+	}
+	g.Changes = append(g.Changes, fleet.Change{Workload: "untar", Arm: "kvm", Family: analyze.FamilyPrimary, NBefore: 1, NAfter: 1,
+		Why: "1 machine; a change of the kind needs 3" + says})
+	native := change("native", analyze.NotResolved, 0)
+	native.Family, native.Before = "baseline", 0
+	native.Change = &fleet.Pooled{Estimate: native.Change.Estimate}
+	for i := range native.Machines {
+		native.Machines[i].CILow, native.Machines[i].CIHigh = 0, 0
+	}
+	g.Baselines = []fleet.Change{native}
+	return &fleet.Comparison{Before: "june" + says, After: "july" + says, Alpha: 0.05, Delta: 0.02,
+		Groups: []fleet.GroupChange{g}, Warnings: []string{"the group epyc was only measured before" + says}}
+}
+
+func renderChange(t testing.TB, c *fleet.Comparison) string {
+	t.Helper()
+	var b bytes.Buffer
+	must(t, WriteFleetChange(&b, c))
+	return b.String()
+}
+
+// TestFleetChangePage: the page has what the terminal has, and a plot for each change.
+func TestFleetChangePage(t *testing.T) {
+	whole := renderChange(t, aChange(""))
+	text := plain(whole)
+	for _, want := range []string{"Fleet july against june", "the group epyc was only measured before", "costs more",
+		"lxc on sysbench-cpu costs more than before: +3.", "costs less", "the same", "not resolved: at most", "not compared: 1 machine",
+		"kernel: 6.1 → 6.12 on 5 of 6", "left out, as only measured before: node7", "Odd: node5", "The machines themselves",
+		"node9: kvm on sysbench-cpu: the trial sizes"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if n := strings.Count(whole, "<svg viewBox"); n != 5 {
+		t.Errorf("%d drawings", n)
+	}
+	const says = "<script>alert(1)</script>\x1b[31m\u202e\"'"
+	for _, bad := range []string{"<script>", "\x1b", "\u202e"} {
+		if strings.Contains(renderChange(t, aChange(says)), bad) {
+			t.Errorf("%q is in the page", bad)
+		}
+	}
+}
+
+// TestFleetInBrowser: the pages load nothing, have no errors, fit, and are accessible.
 func TestFleetInBrowser(t *testing.T) {
 	ctx := pagetest.Browser(t)
-	path := filepath.Join(t.TempDir(), "fleet.html")
-	must(t, os.WriteFile(path, []byte(renderFleet(t, aFleet(""))), 0o644))
-	trouble := &pagetest.Trouble{Page: "file://" + path}
+	trouble := &pagetest.Trouble{}
 	must(t, trouble.Listen(ctx))
-	for _, view := range pagetest.Views {
-		t.Run(view.Name, func(t *testing.T) {
-			pagetest.Open(t, ctx, view, trouble.Page)
-			pagetest.Shot(t, ctx, "fleet-"+view.Name)
-			pagetest.Value[int](t, ctx, `[...document.querySelectorAll("details")].map((d) => d.open = true).length`)
-			if pagetest.Value[bool](t, ctx, `document.documentElement.scrollWidth > innerWidth`) {
-				t.Error("the page is wider than the window")
-			}
-			for _, text := range append(pagetest.Violations(t, ctx), trouble.Take()...) {
-				t.Error(text)
-			}
-		})
+	for name, html := range map[string]string{"fleet": renderFleet(t, aFleet("")), "fleet-large": renderFleet(t, largeFleet()),
+		"fleet-change": renderChange(t, aChange(""))} {
+		path := filepath.Join(t.TempDir(), name+".html")
+		must(t, os.WriteFile(path, []byte(html), 0o644))
+		for _, view := range pagetest.Views {
+			t.Run(name+"/"+view.Name, func(t *testing.T) {
+				trouble.Page = "file://" + path
+				pagetest.Open(t, ctx, view, trouble.Page)
+				pagetest.Shot(t, ctx, name+"-"+view.Name)
+				pagetest.Value[int](t, ctx, `[...document.querySelectorAll("details")].map((d) => d.open = true).length`)
+				if pagetest.Value[bool](t, ctx, `document.documentElement.scrollWidth > innerWidth`) {
+					t.Error("the page is wider than the window")
+				}
+				for _, text := range append(pagetest.Violations(t, ctx), trouble.Take()...) {
+					t.Error(text)
+				}
+			})
+		}
 	}
 }

@@ -1,0 +1,145 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+
+	"github.com/tare-bench/tare/internal/fleet"
+)
+
+// forest is a figure of every machine, and what they say together.
+type forest struct {
+	machines []fleet.MachineCost
+	pooled   *fleet.Pooled
+	delta    float64
+	title    string
+}
+
+// manyMachines is how many machines are drawn with their names, in the order of the fleet. More are
+// drawn closely, in the order of their figures, and only odd ones have names.
+const manyMachines = 40
+
+// costForest draws a cost on every machine.
+func costForest(id string, c fleet.Cost, r *fleet.Result) template.HTML {
+	return forest{c.Machines, c.Pooled, r.Delta, "What " + c.Arm + " costs on " + c.Title() + ", by machine"}.draw(id)
+}
+
+// scale is an axis with all figures on it; the ends of very wide intervals may leave it.
+func (f forest) scale(from float64) axis {
+	a := axis{low: math.Log1p(-0.02), high: math.Log1p(0.02), from: from, to: chartWidth - 8}
+	see := func(at, low, high float64) {
+		for _, ratio := range []float64{at, max(low, at/5), min(high, at*5)} {
+			if ratio > 0 {
+				a.low, a.high = min(a.low, math.Log(ratio)), max(a.high, math.Log(ratio))
+			}
+		}
+	}
+	for _, m := range f.machines {
+		see(m.Ratio, m.CILow, m.CIHigh)
+	}
+	if p := f.pooled; p != nil {
+		see(p.Ratio, p.CILow, p.CIHigh)
+		see(p.Ratio, p.NextLow, p.NextHigh)
+	}
+	pad := 0.05 * (a.high - a.low)
+	a.low, a.high = a.low-pad, a.high+pad
+	return a
+}
+
+// draw draws each machine as a point with its interval, the pooled figure as a diamond, and where the
+// next machine lies as a bar below.
+func (f forest) draw(id string) template.HTML {
+	a := f.scale(120)
+	many := len(f.machines) > manyMachines
+	machines := f.machines
+	const top, line = 22.0, 22.0
+	step := line
+	if many {
+		step = 5
+		machines = slices.Clone(machines)
+		slices.SortStableFunc(machines, func(x, y fleet.MachineCost) int { return cmp.Compare(x.Ratio, y.Ratio) })
+	}
+	bottom := top + step*float64(len(machines)) + 4
+	if f.pooled != nil {
+		bottom += 2 * line
+	}
+	var s svg
+	f.ground(&s, a, top, bottom)
+	y := top + step/2 + 2
+	label := func(name string) {
+		if short := []rune(name); len(short) > 16 {
+			name = string(short[:15]) + "…"
+		}
+		s.text(4, y+4, "name", name)
+	}
+	for _, m := range machines {
+		f.machine(&s, a, m, y, many)
+		if !many || m.Odd {
+			label(m.Machine)
+		}
+		y += step
+	}
+	if p := f.pooled; p != nil {
+		y += (line - step) / 2
+		s.line(4, y-line/2, chartWidth-4, y-line/2, "grid")
+		label("pooled")
+		low, mid, high := a.x(math.Log(p.CILow)), a.x(math.Log(p.Ratio)), a.x(math.Log(p.CIHigh))
+		s.mark(low, y, fmt.Sprintf("L%[1]s %[2]sL%[3]s %[4]sL%[1]s %[5]sz", num(mid), num(y-7), num(high), num(y), num(y+7)),
+			"pooled "+costClass(p.Verdict, p.OverheadPercent),
+			fmt.Sprintf("pooled: %s, %s", fleet.Percent(p.Ratio), fleet.Interval(p.CILow, p.CIHigh)))
+		y += line
+		label("next machine")
+		if p.NextHigh > 0 {
+			s.line(a.x(math.Log(p.NextLow)), y, a.x(math.Log(p.NextHigh)), y, "next")
+		} else {
+			s.text(a.x(0)+6, y+4, "none", "no prediction")
+		}
+	}
+	desc := fmt.Sprintf("For each machine a point with its interval, below them the pooled figure as a diamond and where "+
+		"the next machine lies. The tables have the same figures. The band is ±%.3g %%.", 100*f.delta)
+	if many {
+		desc += " Machines are in the order of their figures."
+	}
+	return s.chart(id, bottom+2, f.title, desc)
+}
+
+// ground draws the axis and the band of ± delta.
+func (f forest) ground(s *svg, a axis, top, bottom float64) {
+	band := math.Log1p(f.delta)
+	s.rect(a.x(-band), top, a.x(band)-a.x(-band), bottom-top, "band")
+	lastEnd := -100.0
+	for _, t := range a.ticks() {
+		x, class := a.x(t.ln), "grid"
+		if math.Abs(t.ln) < 1e-9 {
+			class = "zero"
+		}
+		s.line(x, top, x, bottom, class)
+		if x-lastEnd > 46 {
+			s.text(min(x, chartWidth-24), 14, "tick", t.label)
+			lastEnd = x
+		}
+	}
+}
+
+func (f forest) machine(s *svg, a axis, m fleet.MachineCost, y float64, small bool) {
+	class, size := machineClass(m, f.delta), 4.0
+	if small {
+		size = 2
+	}
+	title := fmt.Sprintf("%s: %s", m.Machine, fleet.Percent(m.Ratio))
+	if m.CILow > 0 {
+		title += ", " + fleet.Interval(m.CILow, m.CIHigh)
+		bar := "bar "
+		if small {
+			bar = "bar thin "
+		}
+		s.line(a.x(math.Log(m.CILow)), y, a.x(math.Log(m.CIHigh)), y, bar+class)
+	}
+	if m.Odd {
+		s.dot(a.x(math.Log(m.Ratio)), y, size+3.5, "odd", title+"; odd")
+	}
+	s.dot(a.x(math.Log(m.Ratio)), y, size, "est "+class, title)
+}

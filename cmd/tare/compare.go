@@ -16,6 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/compare"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/fleet"
+	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/report/page"
 	"github.com/tare-bench/tare/internal/store"
 )
@@ -95,7 +96,7 @@ its estimate exceeds 5 %. A change that is not resolved does not fail.`,
 			w := cmd.OutOrStdout()
 			switch {
 			case asJSON:
-				err = compare.JSON(w, result)
+				err = report.PrintJSON(w, result)
 			case markdown:
 				err = compare.Markdown(w, result, all)
 			default:

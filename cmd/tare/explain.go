@@ -11,6 +11,7 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/nearest"
+	"github.com/tare-bench/tare/internal/report"
 )
 
 func newExplain(*options) *cobra.Command {
@@ -25,7 +26,7 @@ func newExplain(*options) *cobra.Command {
 		w := cmd.OutOrStdout()
 		if len(args) == 0 {
 			if *asJSON {
-				return printJSON(w, analyze.Kinds())
+				return report.PrintJSON(w, analyze.Kinds())
 			}
 			tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 			for _, k := range analyze.Kinds() {
@@ -40,7 +41,7 @@ func newExplain(*options) *cobra.Command {
 				continue
 			}
 			if *asJSON {
-				return printJSON(w, k)
+				return report.PrintJSON(w, k)
 			}
 			_, err := fmt.Fprint(w, findings.Page(k.ID))
 			return err

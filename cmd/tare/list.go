@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,7 +44,7 @@ func newSystems(o *options) *cobra.Command {
 		defer t.Close()
 		entries := t.Entries(t.Check(cmd.Context(), t.Systems()))
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), entries)
+			return report.PrintJSON(cmd.OutOrStdout(), entries)
 		}
 		printSystems(cmd.OutOrStdout(), entries)
 		return nil
@@ -106,7 +104,7 @@ func newDoctor(o *options) *cobra.Command {
 			Systems: t.Entries(t.Check(cmd.Context(), t.Systems())),
 		}
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), r)
+			return report.PrintJSON(cmd.OutOrStdout(), r)
 		}
 		w := cmd.OutOrStdout()
 		fmt.Fprintf(w, "Systems on this machine (%s, Linux %s):\n", strings.TrimSpace(env.CPU.Model), env.Kernel.Release)
@@ -157,7 +155,7 @@ func newWorkloads(*options) *cobra.Command {
 				w.Source, w.StandIn, w.SizeUnit, w.Params, w.Metrics})
 		}
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), entries)
+			return report.PrintJSON(cmd.OutOrStdout(), entries)
 		}
 		for i, e := range entries {
 			if i > 0 {
@@ -240,7 +238,7 @@ one run, or it is refused. Supported tools:
 		if err != nil {
 			return fault.Campaignf("%s: %w", args[1], err)
 		}
-		return printJSON(cmd.OutOrStdout(), result)
+		return report.PrintJSON(cmd.OutOrStdout(), result)
 	}
 	return c
 }
@@ -416,16 +414,4 @@ func outFlag(c *cobra.Command, out *string, usage string) {
 	if err := c.Flags().MarkHidden("output"); err != nil {
 		panic(err)
 	}
-}
-
-func printJSON(w io.Writer, v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	_, err := w.Write(report.PlainJSON(b.Bytes()))
-	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/paper"
+	"github.com/tare-bench/tare/internal/report"
 )
 
 func newPaper(o *options) *cobra.Command {
@@ -85,7 +86,7 @@ func newPaperList() *cobra.Command {
 			entries = append(entries, e)
 		}
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), entries)
+			return report.PrintJSON(cmd.OutOrStdout(), entries)
 		}
 		for i, e := range entries {
 			if i > 0 {
@@ -134,12 +135,12 @@ func newPaperShow() *cobra.Command {
 				return err
 			}
 			if *asJSON {
-				return printJSON(cmd.OutOrStdout(), runs.JSON())
+				return report.PrintJSON(cmd.OutOrStdout(), runs.JSON())
 			}
 			return printRepeat(cmd.OutOrStdout(), runs)
 		}
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), a.Tree)
+			return report.PrintJSON(cmd.OutOrStdout(), a.Tree)
 		}
 		printPaper(cmd.OutOrStdout(), a)
 		return nil
@@ -222,7 +223,7 @@ A mistake in an article is a finding, not an error: the exit status is 0.`,
 			}
 		}
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), findings)
+			return report.PrintJSON(cmd.OutOrStdout(), findings)
 		}
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/paper"
+	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/system/all"
 )
 
@@ -88,7 +89,7 @@ func runPaper(cmd *cobra.Command, o *options, f paperRunFlags, name string) erro
 	}
 	w := cmd.OutOrStdout()
 	if f.asJSON {
-		err = printJSON(w, runs.JSON())
+		err = report.PrintJSON(w, runs.JSON())
 	} else {
 		err = printRepeat(w, runs)
 	}

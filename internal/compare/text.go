@@ -1,12 +1,10 @@
 package compare
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/tare-bench/tare/internal/report"
@@ -183,9 +181,9 @@ var BaselineLegend = fmt.Sprintf("The machine itself: the median trial of the ba
 
 // String words a difference.
 func (d Difference) String() string {
-	text := fmt.Sprintf("%s: %s → %s", clean(d.What), short(d.Before), short(d.After))
+	text := fmt.Sprintf("%s: %s → %s", report.Clean(d.What), short(d.Before), short(d.After))
 	if d.Note != "" {
-		text += " (" + clean(d.Note) + ")"
+		text += " (" + report.Clean(d.Note) + ")"
 	}
 	return text
 }
@@ -203,9 +201,9 @@ func rows(changes []Change, all bool) []Cells {
 func (c *Comparison) title(a Against) string {
 	side := func(name string, runs []string) string {
 		if len(runs) > 1 {
-			return fmt.Sprintf("%s (%d runs)", clean(name), len(runs))
+			return fmt.Sprintf("%s (%d runs)", report.Clean(name), len(runs))
 		}
-		return clean(name)
+		return report.Clean(name)
 	}
 	return side(a.Name, a.Runs) + " against " + side(c.First, c.Runs)
 }
@@ -225,40 +223,19 @@ func Text(w io.Writer, c *Comparison, all bool) error {
 			}
 			b.WriteString("\n")
 		}
-		b.WriteString(wrap(c.Summary(a)) + "\n")
+		b.WriteString(report.Wrap(c.Summary(a), "") + "\n")
 		if len(a.Changes) > 0 {
-			b.WriteString(wrap(c.Legend()) + "\n\n")
+			b.WriteString(report.Wrap(c.Legend(), "") + "\n\n")
 			align(&b, Head, rows(a.Changes, all))
-			b.WriteString("\n" + wrap(a.Reach()) + "\n")
+			b.WriteString("\n" + report.Wrap(a.Reach(), "") + "\n")
 		}
 		if len(a.Baselines) > 0 {
-			b.WriteString("\n" + wrap(BaselineLegend) + "\n\n")
+			b.WriteString("\n" + report.Wrap(BaselineLegend, "") + "\n\n")
 			align(&b, BaselineHead, rows(a.Baselines, all))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// wrap breaks text into lines for a terminal.
-func wrap(text string) string {
-	var b strings.Builder
-	column := 0
-	for i, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case column+1+n > 100:
-			b.WriteByte('\n')
-			column = 0
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += n
-	}
-	return b.String()
 }
 
 // align writes rows in columns; a workload is named only in its first row.
@@ -270,7 +247,7 @@ func align(b *strings.Builder, head Cells, cells []Cells) {
 	widths := make([]int, len(table[0])) // 0: the column is empty
 	for n, r := range table {
 		for i := range r {
-			r[i] = clean(r[i])
+			r[i] = report.Clean(r[i])
 			if n > 0 && r[i] != "" {
 				widths[i] = max(widths[i], utf8.RuneCountInString(r[i]), utf8.RuneCountInString(table[0][i]))
 			}
@@ -349,7 +326,7 @@ func mdTable(b *strings.Builder, head Cells, cells []Cells) {
 // md escapes text for Markdown.
 func md(s string) string {
 	var b strings.Builder
-	for _, r := range clean(s) {
+	for _, r := range report.Clean(s) {
 		switch r {
 		case '<':
 			b.WriteString("&lt;")
@@ -364,22 +341,9 @@ func md(s string) string {
 	return b.String()
 }
 
-// clean removes whatever does more than print.
-func clean(s string) string {
-	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case !unicode.IsPrint(r):
-			return '?'
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))), " ")
-}
-
 // short cuts long values.
 func short(s string) string {
-	s = clean(s)
+	s = report.Clean(s)
 	if s == "" {
 		return "unknown"
 	}
@@ -387,14 +351,4 @@ func short(s string) string {
 		return string(r[:99]) + "…"
 	}
 	return s
-}
-
-// JSON writes a comparison for other programs.
-func JSON(w io.Writer, c *Comparison) error {
-	text, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(report.PlainJSON(text), '\n'))
-	return err
 }

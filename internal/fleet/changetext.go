@@ -13,9 +13,9 @@ import (
 // ComparisonText writes a comparison for a terminal. With machines, it lists every machine's change.
 func ComparisonText(w io.Writer, c *Comparison, machines bool) error {
 	var b strings.Builder
-	b.WriteString(wrap(clean(c.Title()), "  ") + "\n")
+	b.WriteString(report.Wrap(report.Clean(c.Title()), "  ") + "\n")
 	for _, text := range c.Warnings {
-		b.WriteString(wrap("Warning: "+clean(text), "  ") + "\n")
+		b.WriteString(report.Wrap("Warning: "+report.Clean(text), "  ") + "\n")
 	}
 	for _, g := range c.Groups {
 		g.text(&b, c, machines)
@@ -28,28 +28,28 @@ func ComparisonText(w io.Writer, c *Comparison, machines bool) error {
 func (c *Comparison) Title() string { return fmt.Sprintf("Fleet %s against %s", c.After, c.Before) }
 
 func (g *GroupChange) text(b *strings.Builder, c *Comparison, machines bool) {
-	fmt.Fprintf(b, "\n%s\n", wrap(clean(g.Name)+": "+g.Design(), "  "))
+	fmt.Fprintf(b, "\n%s\n", report.Wrap(report.Clean(g.Name)+": "+g.Design(), "  "))
 	for _, line := range g.Notes() {
-		b.WriteString(wrap("- "+clean(line), "  ") + "\n")
+		b.WriteString(report.Wrap("- "+report.Clean(line), "  ") + "\n")
 	}
 	for _, line := range g.Summary(c) {
-		b.WriteString("\n" + wrap(clean(line), "  ") + "\n")
+		b.WriteString("\n" + report.Wrap(report.Clean(line), "  ") + "\n")
 	}
 	if len(g.Changes) > 0 {
-		b.WriteString("\n" + wrap(c.Legend(g), "") + "\n")
+		b.WriteString("\n" + report.Wrap(c.Legend(g), "") + "\n")
 		table(b, append([][]string{ChangeHead}, changeRows(g.Changes, c, machines)...))
 	}
 	if len(g.Baselines) > 0 {
-		b.WriteString("\n" + wrap(BaselineLegend, "") + "\n")
+		b.WriteString("\n" + report.Wrap(BaselineLegend, "") + "\n")
 		table(b, append([][]string{ChangeHead}, changeRows(g.Baselines, c, machines)...))
 	}
 	for _, line := range g.OddLines() {
-		b.WriteString("\n" + wrap(clean(line), "  ") + "\n")
+		b.WriteString("\n" + report.Wrap(report.Clean(line), "  ") + "\n")
 	}
 	if out := g.LeftOut(); len(out) > 0 {
 		b.WriteString("\nNot compared:\n")
 		for _, line := range out {
-			b.WriteString(wrap("- "+clean(line), "  ") + "\n")
+			b.WriteString(report.Wrap("- "+report.Clean(line), "  ") + "\n")
 		}
 	}
 }
@@ -284,5 +284,5 @@ func (g *GroupChange) LeftOut() []string {
 	return of.LeftOut()
 }
 
-// ComparisonJSON writes a comparison for other programs.
-func ComparisonJSON(w io.Writer, c *Comparison) error { return writeJSON(w, c) }
+// ComparisonJSON writes the comparison for other programs.
+func ComparisonJSON(w io.Writer, c *Comparison) error { return report.PrintJSON(w, c) }

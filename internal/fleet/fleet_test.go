@@ -18,6 +18,7 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -188,7 +189,7 @@ func TestFleet(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	must(t, JSON(&out, res))
+	must(t, report.PrintJSON(&out, res))
 	var back Result
 	must(t, json.Unmarshal(out.Bytes(), &back))
 	if back.Groups[0].Odd[0].Machine != "node7" {

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -20,11 +19,11 @@ func Text(w io.Writer, r *Result, machines bool) error {
 		total += len(g.Machines)
 	}
 	if r.Name != "" {
-		fmt.Fprintf(&b, "Fleet %s: ", clean(r.Name))
+		fmt.Fprintf(&b, "Fleet %s: ", report.Clean(r.Name))
 	}
 	fmt.Fprintf(&b, "%s in %s\n", Count(total, "machine"), Count(len(r.Groups), "group"))
 	for _, text := range r.Warnings {
-		b.WriteString(wrap("Warning: "+text, "  ") + "\n")
+		b.WriteString(report.Wrap("Warning: "+text, "  ") + "\n")
 	}
 	for _, g := range r.Groups {
 		g.text(&b, r, machines)
@@ -42,13 +41,13 @@ func (r *Result) Legend() string {
 }
 
 func (g *Group) text(b *strings.Builder, r *Result, machines bool) {
-	fmt.Fprintf(b, "\n%s: %s\n", clean(g.Name), Count(len(g.Machines), "machine"))
+	fmt.Fprintf(b, "\n%s: %s\n", report.Clean(g.Name), Count(len(g.Machines), "machine"))
 	for _, text := range g.Warnings {
-		b.WriteString(wrap("Warning: "+text, "  ") + "\n")
+		b.WriteString(report.Wrap("Warning: "+text, "  ") + "\n")
 	}
 	g.answers(b, r)
 	if len(g.Machines) > 1 {
-		b.WriteString("\n" + wrap(r.Legend(), "") + "\n")
+		b.WriteString("\n" + report.Wrap(r.Legend(), "") + "\n")
 	}
 	rows := [][]string{{"workload", "arm", "machines", "cost", "interval", "next machine", "spread", "verdict"}}
 	for _, c := range g.Costs {
@@ -63,15 +62,15 @@ func (g *Group) text(b *strings.Builder, r *Result, machines bool) {
 	table(b, rows)
 	g.shares(b)
 	for _, o := range g.Odd {
-		b.WriteString("\n" + wrap(fmt.Sprintf("Odd: %s. %s", clean(o.Machine), o.Sentence()), "  ") + "\n")
+		b.WriteString("\n" + report.Wrap(fmt.Sprintf("Odd: %s. %s", o.Machine, o.Sentence()), "  ") + "\n")
 		for _, line := range o.Lines() {
-			b.WriteString(wrap("- "+clean(line), "  ") + "\n")
+			b.WriteString(report.Wrap("- "+line, "  ") + "\n")
 		}
 	}
 	if out := g.LeftOut(); len(out) > 0 {
 		b.WriteString("\nNot pooled:\n")
 		for _, line := range out {
-			b.WriteString(wrap("- "+clean(line), "  ") + "\n")
+			b.WriteString(report.Wrap("- "+line, "  ") + "\n")
 		}
 	}
 }
@@ -83,19 +82,19 @@ func (g *Group) answers(b *strings.Builder, r *Result) {
 		b.WriteString("One machine says nothing about others of its kind.\n")
 		return
 	case 2:
-		b.WriteString(wrap("Two machines allow no prediction of the next one of their kind, and hardly tell how far "+
+		b.WriteString(report.Wrap("Two machines allow no prediction of the next one of their kind, and hardly tell how far "+
 			"machines are apart.", "") + "\n")
 		return
 	}
-	b.WriteString(wrap(clean(g.AnswersLead(r)), "") + "\n")
+	b.WriteString(report.Wrap(report.Clean(g.AnswersLead(r)), "") + "\n")
 	widest := 0
 	answers := g.Answers(r)
 	for _, a := range answers {
-		widest = max(widest, len(clean(a.Arm)))
+		widest = max(widest, len(report.Clean(a.Arm)))
 	}
 	for _, a := range answers {
-		first := fmt.Sprintf("  %-*s  ", widest, clean(a.Arm))
-		b.WriteString(first + wrapFrom(clean(a.Text), strings.Repeat(" ", len(first)), len(first)) + "\n")
+		first := fmt.Sprintf("  %-*s  ", widest, report.Clean(a.Arm))
+		b.WriteString(first + wrapFrom(report.Clean(a.Text), strings.Repeat(" ", len(first)), len(first)) + "\n")
 	}
 }
 
@@ -115,7 +114,7 @@ func (g *Group) shares(b *strings.Builder) {
 	if rows == nil {
 		return
 	}
-	b.WriteString("\n" + wrap(SharesLegend, "") + "\n")
+	b.WriteString("\n" + report.Wrap(SharesLegend, "") + "\n")
 	table(b, append([][]string{{"workload", "arm", "machine", "boot", "guest", "trial"}}, rows...))
 }
 
@@ -258,7 +257,7 @@ func table(b *strings.Builder, rows [][]string) {
 	for _, r := range rows {
 		for i := range r {
 			indent := r[i][:len(r[i])-len(strings.TrimLeft(r[i], " "))]
-			r[i] = indent + clean(r[i])
+			r[i] = indent + report.Clean(r[i])
 		}
 		fmt.Fprintln(tw, "  "+strings.Join(r, "\t"))
 	}
@@ -268,13 +267,7 @@ func table(b *strings.Builder, rows [][]string) {
 	}
 }
 
-// clean removes whatever does more than print.
-func clean(s string) string { return strings.Join(strings.Fields(report.Visible(s)), " ") }
-
-// wrap breaks text into lines for a terminal, those after the first indented.
-func wrap(text, indent string) string { return wrapFrom(text, indent, 0) }
-
-// wrapFrom is wrap for text that begins in a column.
+// wrapFrom is report.Wrap for text that begins in a column.
 func wrapFrom(text, indent string, column int) string {
 	var b strings.Builder
 	for i, word := range strings.Fields(strings.ReplaceAll(text, " %", "\x01%")) {
@@ -296,13 +289,4 @@ func wrapFrom(text, indent string, column int) string {
 }
 
 // JSON writes the result for other programs.
-func JSON(w io.Writer, r *Result) error { return writeJSON(w, r) }
-
-func writeJSON(w io.Writer, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(report.PlainJSON(text), '\n'))
-	return err
-}
+func JSON(w io.Writer, r *Result) error { return report.PrintJSON(w, r) }

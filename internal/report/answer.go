@@ -15,7 +15,7 @@ const maxNamed = 3
 
 // AnswerText says in one sentence, without a full stop, what a run found about an
 // arm: what it costs on which workloads, and what is known about the others.
-func AnswerText(a analyze.Answer) string { return clean(a.Arm) + ": " + AnswerWords(a) }
+func AnswerText(a analyze.Answer) string { return Clean(a.Arm) + ": " + AnswerWords(a) }
 
 // AnswerWords is AnswerText without the name of the arm.
 func AnswerWords(a analyze.Answer) string {
@@ -50,7 +50,7 @@ func AnswerWords(a analyze.Answer) string {
 	if a.Scope == analyze.ScopeTheseGuests && len(open)+len(unknown) < a.Workloads {
 		text += " (these guests only)"
 	}
-	return clean(text)
+	return Clean(text)
 }
 
 // OrderedAnswers puts those of emulated arms last, because they say the least.

@@ -121,7 +121,7 @@ func benchConfig(r *store.Run, c *campaign.Campaign) ([]benchfmt.Config, error) 
 		{"campaign", c.Name}, {"seed", strconv.FormatUint(c.Seed, 10)}, {"baseline", c.Baseline},
 		{"emulated", strings.Join(emulated, ",")},
 	} {
-		if v := clean(kv[1]); v != "" {
+		if v := Clean(kv[1]); v != "" {
 			config = append(config, benchfmt.Config{Key: kv[0], Value: []byte(v), File: true})
 		}
 	}

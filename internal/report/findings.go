@@ -55,7 +55,7 @@ func (c Cause) Text() string {
 	if where := c.Where(); where != "" {
 		text += where + ": "
 	}
-	return clean(text + c.Findings[0].Text)
+	return Clean(text + c.Findings[0].Text)
 }
 
 // Where names the arm and workload of the worst, and counts the others; "" if it is
@@ -122,7 +122,7 @@ func (t *table) findings() {
 		text = fmt.Sprintf("%d more %s not shown. Details and remedies: ", left,
 			map[bool]string{true: "finding is", false: "findings are"}[left == 1])
 	}
-	t.hanging("", 0, text+"tare show --all "+or(clean(t.ctx.Path), "RUN"))
+	t.hanging("", 0, text+"tare show --all "+or(Clean(t.ctx.Path), "RUN"))
 }
 
 // label is how the severity of a cause is shown.
@@ -143,7 +143,7 @@ func (t *table) cause(c Cause) {
 	name, style := t.label(c)
 	t.hanging(style(name)+"  ", len(name)+2, c.Kind.Headline)
 	for _, f := range c.Findings {
-		t.hanging("  - ", 4, clean(about(f)+f.Text))
+		t.hanging("  - ", 4, Clean(about(f)+f.Text))
 	}
 	if c.Kind.Remedy != "" {
 		t.hanging("  > ", 4, fmt.Sprintf("%s (tare explain %s)", c.Kind.Remedy, c.Kind.ID))

@@ -43,7 +43,7 @@ func IsolationAnswers(res *analyze.Result) (out []IsolationAnswer) {
 }
 
 func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) IsolationAnswer {
-	a := IsolationAnswer{Arm: clean(arm), Worst: analyze.NotResolved}
+	a := IsolationAnswer{Arm: Clean(arm), Worst: analyze.NotResolved}
 	if of[0].Family == analyze.FamilyEmulated {
 		a.Emulated, a.Text = true, "emulated: nothing is claimed"
 		return a
@@ -108,7 +108,7 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 	case unknown != nil:
 		parts = append(parts, "nothing is known yet about "+some(unknown))
 	}
-	a.Text = clean(strings.Join(parts, "; "))
+	a.Text = Clean(strings.Join(parts, "; "))
 	return a
 }
 

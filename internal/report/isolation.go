@@ -23,7 +23,7 @@ func (t *table) isolation(k metricKey) {
 		t.isolated = true
 	}
 	for _, text := range IsolationNotes(t.res, k.workload, k.metric) {
-		t.note(clean(text))
+		t.note(Clean(text))
 	}
 }
 
@@ -160,7 +160,7 @@ func IsolationCells(i analyze.Isolation) []string {
 	if len(i.Neighbours) > 0 {
 		guests += " + " + strings.Join(i.Neighbours, ", ")
 	}
-	return []string{clean(i.Arm), guests, slowdown, span(i.CILow, i.CIHigh), times(i.Native), times(i.Excess), p99(i),
+	return []string{Clean(i.Arm), guests, slowdown, span(i.CILow, i.CIHigh), times(i.Native), times(i.Excess), p99(i),
 		fraction(i.Jain), times(i.Unfairness), lost, skew}
 }
 

@@ -55,6 +55,6 @@ const LatencyLegend = "p99: 99 % of the single latencies in all trials are this 
 func LatencyCells(l analyze.Latency) []string {
 	sc := scaleFor("s", l.Value)
 	base := scaleFor("s", l.BaselineValue)
-	return []string{clean(l.Arm), analyze.PercentileName(l.Percentile), sc.with(l.Value), clean(l.Baseline),
+	return []string{Clean(l.Arm), analyze.PercentileName(l.Percentile), sc.with(l.Value), Clean(l.Baseline),
 		base.with(l.BaselineValue), ShortVerdict(l.Comparison), Interval(l.Comparison)}
 }

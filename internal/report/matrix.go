@@ -51,20 +51,20 @@ func MatrixOf(res *analyze.Result) *Matrix {
 	}
 	m := &Matrix{}
 	for _, c := range res.IsolationMatrix {
-		column := MatrixScenario{clean(c.Scenario), clean(strings.Join(c.Neighbours, ", "))}
+		column := MatrixScenario{Clean(c.Scenario), Clean(strings.Join(c.Neighbours, ", "))}
 		if !slices.Contains(m.Scenarios, column) {
 			m.Scenarios = append(m.Scenarios, column)
 		}
 	}
 	for _, c := range res.IsolationMatrix {
-		name := clean(model.ParseArmName(c.Arm).Of)
+		name := Clean(model.ParseArmName(c.Arm).Of)
 		row := slices.IndexFunc(m.Rows, func(r MatrixRow) bool { return r.Arm == name })
 		if row < 0 {
 			row = len(m.Rows)
 			m.Rows = append(m.Rows, MatrixRow{Arm: name, Cells: make([]MatrixCell, len(m.Scenarios))})
 		}
 		m.Rows[row].Emulated = m.Rows[row].Emulated || c.Emulated
-		column := slices.IndexFunc(m.Scenarios, func(s MatrixScenario) bool { return s.Name == clean(c.Scenario) })
+		column := slices.IndexFunc(m.Scenarios, func(s MatrixScenario) bool { return s.Name == Clean(c.Scenario) })
 		m.Rows[row].Cells[column] = matrixCell(c)
 		m.Notes = append(m.Notes, matrixNotes(c)...)
 	}
@@ -89,7 +89,7 @@ func matrixCell(c analyze.IsolationCell) MatrixCell {
 		cell.P99OfThese = e.Scope == analyze.ScopeTheseGuests
 	}
 	if c.Unfinished != nil {
-		cell.Excess, cell.Interval, cell.Workload = "did not finish", "", clean(strings.Join(c.Unfinished, ", "))
+		cell.Excess, cell.Interval, cell.Workload = "did not finish", "", Clean(strings.Join(c.Unfinished, ", "))
 		cell.Words = "worst of all"
 	}
 	switch {
@@ -107,7 +107,7 @@ func excess(e *analyze.Excess) (figure, interval, workload string) {
 	if e.Verdict == analyze.NotResolved {
 		figure = "(" + figure + ")"
 	}
-	return figure, digits(e.Low, 3) + " … " + digits(e.High, 3), clean(e.Workload)
+	return figure, digits(e.Low, 3) + " … " + digits(e.High, 3), Clean(e.Workload)
 }
 
 // matrixNotes says what a cell lacks.

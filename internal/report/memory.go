@@ -74,7 +74,7 @@ func MemoryCells(m analyze.Memory) []string {
 		most := slices.MaxFunc(m.Working, func(a, b analyze.WorkingMemory) int { return cmp.Compare(a.PSS.Mean, b.PSS.Mean) })
 		work = bytes(most.PSS.Mean)
 	}
-	return []string{clean(m.Arm), bytes(float64(m.Size)) + " " + clean(m.Flavor), fmt.Sprint(m.Guests),
+	return []string{Clean(m.Arm), bytes(float64(m.Size)) + " " + Clean(m.Flavor), fmt.Sprint(m.Guests),
 		short(m.Start.Mean, "s"), idle, work, span(m.After), lost, span(m.Charged)}
 }
 

@@ -26,16 +26,16 @@ const fieldWidth = 10 // of the names of fields
 
 // field writes one line of the heading; it wraps.
 func (p *page) field(name, text string) {
-	p.hanging(p.dim(pad(name, fieldWidth)), fieldWidth, clean(text))
+	p.hanging(p.dim(pad(name, fieldWidth)), fieldWidth, Clean(text))
 }
 
 // warn writes a field that must not be missed.
 func (p *page) warn(name, text string) {
-	p.hanging(p.red(pad(name, fieldWidth+2)), fieldWidth+2, clean(text))
+	p.hanging(p.red(pad(name, fieldWidth+2)), fieldWidth+2, Clean(text))
 }
 
 // note writes a remark below a table.
-func (p *page) note(text string) { p.wrapped(nil, clean(text), 2) }
+func (p *page) note(text string) { p.wrapped(nil, Clean(text), 2) }
 
 // hanging writes text that begins after lead, indented by n columns.
 func (p *page) hanging(lead string, n int, text string) {
@@ -78,6 +78,11 @@ func wrap(text string, n int) []string {
 	return append(lines, line)
 }
 
+// Wrap breaks text into lines of at most 100 columns for a terminal, those after the first indented.
+func Wrap(text, indent string) string {
+	return strings.Join(wrap(Clean(text), 100-len(indent)), "\n"+indent)
+}
+
 // cut shortens text to n columns, at a word.
 func cut(text string, n int) string {
 	if width(text) <= n {
@@ -99,9 +104,9 @@ func pad(s string, n int) string {
 	return s + strings.Repeat(" ", max(n-width(s), 0))
 }
 
-// clean removes whatever does more than print: text from guests and campaign files
+// Clean removes whatever does more than print: text from guests and campaign files
 // may contain anything.
-func clean(s string) string {
+func Clean(s string) string {
 	s = strings.ToValidUTF8(s, "?")
 	return strings.Join(strings.FieldsFunc(strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {

@@ -2,7 +2,9 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -33,6 +35,19 @@ func PlainJSON(text []byte) []byte {
 
 // Cell is a text as a cell of CSV, which no spreadsheet calculates.
 func Cell(text string) string { return cell(text) }
+
+// PrintJSON writes v as JSON, indented, for people and programs.
+func PrintJSON(w io.Writer, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(PlainJSON(b.Bytes()))
+	return err
+}
 
 // cell is a text as a cell of CSV. Spreadsheets would calculate one that begins like a
 // formula.

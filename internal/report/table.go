@@ -50,7 +50,7 @@ func (t *table) header() {
 	if t.ctx.Path != "" {
 		title += " · " + t.ctx.Path
 	}
-	t.line(t.bold(clean(title)))
+	t.line(t.bold(Clean(title)))
 	blocks := BlocksText(t.res)
 	if why := endings[t.ctx.Ended]; why != "" {
 		blocks += ": " + why
@@ -93,14 +93,14 @@ func (t *table) answers() {
 	names, widest := make([]string, len(t.res.Answers)), 0
 	all := OrderedAnswers(t.res.Answers)
 	for i, a := range all {
-		if names[i] = clean(a.Arm); a.Emulated {
+		if names[i] = Clean(a.Arm); a.Emulated {
 			names[i] += "*"
 			t.emulated = true
 		}
 		widest = max(widest, width(names[i]))
 	}
 	t.line("")
-	t.line(fmt.Sprintf("What each costs against %s, with %.4g %% intervals:", clean(t.res.Baseline), 100*(1-t.res.Alpha)))
+	t.line(fmt.Sprintf("What each costs against %s, with %.4g %% intervals:", Clean(t.res.Baseline), 100*(1-t.res.Alpha)))
 	for i, a := range all {
 		t.hanging("  "+t.bold(pad(names[i], widest))+"  ", widest+4, AnswerWords(a))
 	}
@@ -156,7 +156,7 @@ func (t *table) metric(k metricKey) {
 		}
 	}
 	t.line("")
-	t.wrapped(t.bold, clean(title), 0)
+	t.wrapped(t.bold, Clean(title), 0)
 
 	sc := scaleFor(first.Unit, typical(t.res.Arm(first.Baseline, k.workload).Metric(k.metric)))
 	rows := []row{{name: "", mean: "mean", limits: "min … max", result: "result",
@@ -222,7 +222,7 @@ func (t *table) baseline(arm string, k metricKey, sc scale) row {
 
 // row describes one arm.
 func (t *table) row(arm string, k metricKey, sc scale) row {
-	r := row{name: clean(arm)}
+	r := row{name: Clean(arm)}
 	a := t.res.Arm(arm, k.workload)
 	if a == nil {
 		return r

@@ -12,12 +12,12 @@ import (
 
 // TrialTitle names a trial, its number first. Blocks and guests count from one.
 func TrialTitle(t *store.Trial) string {
-	title := fmt.Sprintf("trial %d: %s on %s, block %d", t.Attempt, clean(t.Workload), clean(t.Arm), t.Block+1)
+	title := fmt.Sprintf("trial %d: %s on %s, block %d", t.Attempt, Clean(t.Workload), Clean(t.Arm), t.Block+1)
 	if t.Member > 0 {
 		title += fmt.Sprintf(", guest %d", t.Member+1)
 	}
 	if t.Role != "" {
-		title += ", neighbour: " + clean(t.Role)
+		title += ", neighbour: " + Clean(t.Role)
 	}
 	return title
 }

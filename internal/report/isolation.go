@@ -35,10 +35,9 @@ func IsolationHeadings() []string {
 
 // IsolationLegend explains the headings.
 const IsolationLegend = "slowdown: against the same arm alone, in brackets if not resolved; it is not the cost of " +
-	"the system; " +
-	"beyond it: the slowdown over that of the native baseline; p99: slowdown of the 99th percentile of single " +
-	"latencies; Jain: fairness index, 1 if all guests got the same for their shares; " +
-	"unfair: largest slowdown over smallest; start ±: 99th percentile of the distance from the agreed start"
+	"the system; beyond it: the slowdown over that of the native baseline; p99: slowdown of the 99th percentile of " +
+	"single latencies; Jain: fairness index, 1 if all guests got the same for their shares; unfair: largest slowdown " +
+	"over smallest; start ±: 99th percentile of the distance from the agreed start"
 
 // IsolationNotes says for a metric how many guests fit, and how accurate caps are.
 func IsolationNotes(res *analyze.Result, workload, metric string) (notes []string) {

@@ -40,9 +40,8 @@ type MatrixCell struct {
 }
 
 // MatrixLegend explains the figures.
-const MatrixLegend = "the slowdown beside the neighbour over native's there, on the workload that suffers most; " +
-	"1× is " +
-	"as good as native; in brackets if not resolved; intervals hold for all workloads at once (Bonferroni)"
+const MatrixLegend = "the slowdown beside the neighbour over native's there, on the workload that suffers most; 1× " +
+	"is as good as native; in brackets if not resolved; intervals hold for all workloads at once (Bonferroni)"
 
 // MatrixOf puts the isolation matrix into words; nil: the run has no neighbours.
 func MatrixOf(res *analyze.Result) *Matrix {

@@ -39,12 +39,10 @@ func MemoryHeadings() []string {
 
 // MemoryLegend explains the headings. What the host merges follows it.
 const MemoryLegend = "idle: proportional set size (PSS) of everything that belongs to a guest before its first " +
-	"trial, VMM included; " +
-	"a range if guests differ by more than 5 %; " +
-	"at work: PSS halfway through a trial, for the workload that needs most; " +
-	"after: PSS when all work is done and the guest has returned the memory that it frees; " +
-	"host lost: decrease of the host's available memory, per guest created; " +
-	"charged: what the control group is charged before the first trial, page cache included. "
+	"trial, VMM included; a range if guests differ by more than 5 %; at work: PSS halfway through a trial, for the " +
+	"workload that needs most; after: PSS when all work is done and the guest has returned the memory that it frees; " +
+	"host lost: decrease of the host's available memory, per guest created; charged: what the control group is " +
+	"charged before the first trial, page cache included. "
 
 // MemoryCells are the figures of the guests of an arm, as in the table.
 func MemoryCells(m analyze.Memory) []string {

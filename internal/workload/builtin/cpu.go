@@ -116,8 +116,7 @@ func kernelBench() *workload.Workload {
 		Name: "cpu-kernels", Title: "sorting, integer and floating-point arithmetic",
 		ArticleIDs: []string{"P2-nbench"}, Source: "stress-ng (stress-ng)",
 		StandIn: "for nbench: three of stress-ng's kernels for nbench's memory, integer and floating-point indices. " +
-			"There is " +
-			"no index against a K6-233, only rates that compare on one machine",
+			"There is no index against a K6-233, only rates that compare on one machine",
 		Programs: []string{"stress-ng"}, Packages: []string{"stress-ng"},
 		Metrics:  []workload.Metric{workload.Time("all three, including the starts of stress-ng")},
 		SizeUnit: "rounds (a sort, 60 of the integer and 6 of the floating-point kernel)",

@@ -214,9 +214,8 @@ func tiobench(rw string) *workload.Workload {
 			Name: "tio-" + about.name, Title: about.title + ", through the page cache",
 			ArticleIDs: []string{about.id},
 			StandIn: "for tiobench: fio with tiobench's block size, threads and files. The size here is that of each " +
-				"thread's file; " +
-				"tiobench divides one size among the threads. Here, the caches are dropped before reading; tiobench reads what " +
-				"it just wrote",
+				"thread's file; tiobench divides one size among the threads. Here, the caches are dropped before reading; " +
+				"tiobench reads what it just wrote",
 			MinSize: 1024, MaxSize: 4 << 20,
 			DefaultSize: 65536, // the article's 256 MB
 		}

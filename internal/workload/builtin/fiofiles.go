@@ -28,9 +28,8 @@ func fileCopyWith(set workload.Settings) *workload.Workload {
 		Name:       "file-copy",
 		Title:      "read and write a small file in the page cache, one buffer at a time: file system calls",
 		ArticleIDs: []string{"H1-unixbench"}, Source: "fio (fio)",
-		StandIn: "for UnixBench's File Copy: fio reads and writes one file, whereas UnixBench copies between two files for " +
-			"30 seconds. " +
-			"Half of the operations are writes, and only these count, as in UnixBench",
+		StandIn: "for UnixBench's File Copy: fio reads and writes one file, whereas UnixBench copies between two files " +
+			"for 30 seconds. Half of the operations are writes, and only these count, as in UnixBench",
 		Programs: []string{"bash", "fio", "rm", "sync"}, Packages: []string{"bash", "coreutils", "fio"},
 		Metrics: []workload.Metric{
 			workload.Rate("bandwidth", "B/s", "write bandwidth", "bytes written per second, while as many are read"),
@@ -96,8 +95,7 @@ func fioFiles() *workload.Workload {
 		Title:      "write, read and seek in a file through the page cache, with records of 4 KiB, 64 KiB, 1 MiB and 16 MiB",
 		ArticleIDs: []string{"A7-iozone", "L3-iozone"}, Source: "fio (fio)",
 		StandIn: "for iozone -a: six of its thirteen tests (no stride, backward, record rewrite, fread and fwrite) with " +
-			"four of its " +
-			"record sizes, run by fio",
+			"four of its record sizes, run by fio",
 		Programs: []string{"bash", "fio", "rm", "sync"}, Packages: []string{"bash", "coreutils", "fio"},
 		Metrics: []workload.Metric{
 			workload.Latency("io-time", "", "all tests with all records, without fio's time between them"),

@@ -156,8 +156,7 @@ func perfBench() *workload.Workload {
 		Title:      "system calls, messages between two processes over a pipe, and memory copies: kernel and CPU",
 		ArticleIDs: []string{"C3-lmbench"}, Source: "perf bench (linux-perf)",
 		StandIn: "for lmbench's lat_syscall, lat_pipe and bw_mem: getppid() instead of lmbench's set of calls, 4-byte " +
-			"tokens over " +
-			"two pipes, and memcpy of 32 MB",
+			"tokens over two pipes, and memcpy of 32 MB",
 		Programs: []string{"perf"}, Packages: []string{"linux-perf"},
 		Metrics: []workload.Metric{
 			workload.Latency("syscall", "", "one system call, getppid()"),

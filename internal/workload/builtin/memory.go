@@ -16,9 +16,8 @@ func sysbenchMemory(op string) *workload.Workload {
 			Name:       "sysbench-memory-" + op,
 			Title:      op + " the same 1 MiB of memory repeatedly: bandwidth of the caches",
 			ArticleIDs: []string{"P3-bw_mem"},
-			StandIn: "for lmbench's bw_mem (rd, wr): sysbench also covers 1 MB, but with threads of one process instead of " +
-				"processes, " +
-				"and in C loops of 8 bytes that are not unrolled; for cp, see memory-copy",
+			StandIn: "for lmbench's bw_mem (rd, wr): sysbench also covers 1 MB, but with threads of one process instead " +
+				"of processes, and in C loops of 8 bytes that are not unrolled; for cp, see memory-copy",
 			Metrics: []workload.Metric{
 				workload.Rate("bandwidth", "B/s", "bandwidth", "as sysbench prints it, in bytes"),
 				workload.Time("all blocks, and the start of sysbench"),
@@ -73,8 +72,7 @@ func pipeCopy() *workload.Workload {
 		Name: "pipe-copy", Title: "send data from one process to another through a pipe, 64 KiB at a time",
 		ArticleIDs: []string{"P10-bw_pipe"}, Source: "dd (coreutils), twice",
 		StandIn: "for lmbench's bw_pipe: dd | dd with the same block size. For each block, the writer also reads zeros " +
-			"from the kernel; " +
-			"bw_pipe wrote the same buffer repeatedly",
+			"from the kernel; bw_pipe wrote the same buffer repeatedly",
 		Programs: []string{"bash", "dd"}, Packages: []string{"bash", "coreutils"},
 		Metrics: []workload.Metric{
 			workload.Rate("bandwidth", "B/s", "rate", "bytes / the seconds that the reading dd prints"),

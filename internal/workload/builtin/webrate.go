@@ -78,8 +78,7 @@ func wordpressRate() *workload.Workload {
 	return workload.WithParams(params, func(set workload.Settings) *workload.Workload {
 		w := &workload.Workload{
 			Name: "wordpress-rate", Title: "WordPress serves its front page at a constant rate of requests",
-			Source: "WordPress (wordpress) on PHP, Apache and MariaDB; requests by tare-http, a program of tare's on " +
-				"vegeta",
+			Source: "WordPress (wordpress) on PHP, Apache and MariaDB; requests by tare-http, a program of tare's on vegeta",
 		}
 		serve := onPHP(w, wordpressSetup, wordpressPackages...)
 		return atRate(w, set, page{path: "/wp/", marker: "Hello world!", varies: true}, mariadbDisk, serve...)

@@ -223,14 +223,12 @@ func readIperf3Text(text string, r *Report) error {
 		return fault.Guestf("iperf3 did not print \"iperf Done.\": the output is cut off")
 	}
 	if sums := map[bool]int{true: 2, false: 1}[t.both]; t.streams > sums && t.done["SUM"] < sums {
-		return fault.Guestf("iperf3 had %d streams, but the output has no line [SUM] of the receiver: it is cut off, or of "+
-			"several runs; "+
-			"save each run in its own file", t.streams)
+		return fault.Guestf("iperf3 had %d streams, but the output has no line [SUM] of the receiver: it is cut off, or "+
+			"of several runs; save each run in its own file", t.streams)
 	}
 	if want := t.streams + t.done["SUM"]; t.streams > 0 && t.done["receiver"] != want {
 		return fault.Guestf("iperf3 had %d streams, but the output has %d results of receivers: it is cut off, or of "+
-			"several runs; "+
-			"save each run in its own file", t.streams, t.done["receiver"]-t.done["SUM"])
+			"several runs; save each run in its own file", t.streams, t.done["receiver"]-t.done["SUM"])
 	}
 	for line := range strings.Lines(server) {
 		if err := t.line(strings.TrimRight(line, "\n"), "server: "); err != nil {

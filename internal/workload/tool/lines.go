@@ -205,9 +205,8 @@ var nbenchLines = lineTool{lines: []figureLine{
 	}
 	if memory := len(r.All("MEMORY INDEX")); tests != 10*memory || len(r.All("INTEGER INDEX")) != 2*memory ||
 		len(r.All("FLOATING-POINT INDEX")) != 2*memory {
-		return fault.Guestf("the output of nbench has %d of 10 tests, %d of 2 integer and %d of 2 floating-point indexes, "+
-			"and %d "+
-			"of 1 memory index: it is cut off or damaged", tests, len(r.All("INTEGER INDEX")),
+		return fault.Guestf("the output of nbench has %d of 10 tests, %d of 2 integer and %d of 2 floating-point "+
+			"indexes, and %d of 1 memory index: it is cut off or damaged", tests, len(r.All("INTEGER INDEX")),
 			len(r.All("FLOATING-POINT INDEX")), memory)
 	}
 	return nil

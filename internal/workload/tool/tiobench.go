@@ -92,9 +92,8 @@ func readTiobench(text string, r *Report) error {
 	if n := rows["Sequential Reads"]; section != "" && (n == 0 || rows["Random Reads"] != n ||
 		rows["Sequential Writes"] != n ||
 		rows["Random Writes"] != n) {
-		return fault.Guestf("the tables of tiobench have %d, %d, %d and %d rows instead of as many in each: the output is "+
-			"cut off or "+
-			"damaged", n, rows["Random Reads"], rows["Sequential Writes"], rows["Random Writes"])
+		return fault.Guestf("the tables of tiobench have %d, %d, %d and %d rows instead of as many in each: the output "+
+			"is cut off or damaged", n, rows["Random Reads"], rows["Sequential Writes"], rows["Random Writes"])
 	}
 	return tioOnce(r)
 }

@@ -143,7 +143,7 @@ func (s *session) hyperfineLike(what, workload string, pinned bool) (Record, err
 	if last == nil {
 		return Record{}, errors.New("no duel precedes it")
 	}
-	each := last.Run.arm("first", workload).median("time")
+	each := median(last.Run.arm("first", workload), "time")
 	if before := s.last(what); before != nil {
 		each = before.Seconds / float64(len(before.Pair.First)+len(before.Pair.Second))
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tare-bench/tare/internal/store"
 )
 
 func TestPair(t *testing.T) {
@@ -87,11 +89,11 @@ func TestCommandsOfHyperfine(t *testing.T) {
 
 func TestSizesStay(t *testing.T) {
 	s := &session{part: "aa", records: []Record{
-		{Part: "agreement", Run: &Run{Sizes: []Size{{Workload: "sysbench-cpu", Size: 1}}}},
+		{Part: "agreement", Run: &Run{Sizes: []store.Size{{Workload: "sysbench-cpu", Size: 1}}}},
 		{Part: "aa", Pair: &Pair{}},
-		{Part: "aa", Run: &Run{Sizes: []Size{{Workload: "openssl-enc", Size: 45}}}},
-		{Part: "aa", Run: &Run{Sizes: []Size{{Workload: "sysbench-cpu", Size: 270}}}},
-		{Part: "aa", Run: &Run{Sizes: []Size{{Workload: "sysbench-cpu", Size: 150}}}},
+		{Part: "aa", Run: &Run{Sizes: []store.Size{{Workload: "openssl-enc", Size: 45}}}},
+		{Part: "aa", Run: &Run{Sizes: []store.Size{{Workload: "sysbench-cpu", Size: 270}}}},
+		{Part: "aa", Run: &Run{Sizes: []store.Size{{Workload: "sysbench-cpu", Size: 150}}}},
 	}}
 	got := s.sized([]workload{{"openssl-enc", 40}, {"sysbench-cpu", 0}, {"dd-write", 0}})
 	if want := []workload{{"openssl-enc", 40}, {"sysbench-cpu", 270}, {"dd-write", 0}}; !slices.Equal(got, want) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -26,11 +27,6 @@ type Record struct {
 	Campaign string `json:"campaign,omitempty"` // the text of the campaign file
 	Run      *Run   `json:"run,omitempty"`      // of tare
 	Pair     *Pair  `json:"pair,omitempty"`     // of hyperfine
-}
-
-// same reports whether r is that measurement.
-func (r Record) same(part, what string, round int, load bool) bool {
-	return r.Part == part && r.What == what && r.Round == round && r.Load == load
 }
 
 // readRecords reads the lines of a file. If there is no such file, there are none. It
@@ -126,12 +122,9 @@ func (s *session) work(jobs []job) (err error) {
 }
 
 func (s *session) has(j job) bool {
-	for _, r := range s.records {
-		if r.same(s.part, j.what, j.round, s.load) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.records, func(r Record) bool {
+		return r.Part == s.part && r.What == j.what && r.Round == j.round && r.Load == s.load
+	})
 }
 
 func (s *session) count(jobs []job) int {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/stats"
 )
 
@@ -18,17 +19,17 @@ type sample struct {
 }
 
 // addRun adds the comparisons of one metric of a run, if it has any.
-func (s *sample) addRun(r Record, chosen func(Comparison) bool) {
+func (s *sample) addRun(r Record, chosen func(analyze.Comparison) bool) {
 	before, wrong := len(s.effects), false
 	for _, c := range r.Run.Comparisons {
 		if !chosen(c) || c.Ratio <= 0 {
 			continue
 		}
 		s.effects = append(s.effects, 100*(c.Ratio-1))
-		if c.excludes() {
+		if excludes(c) {
 			s.excludes++
 		}
-		if c.claimed() {
+		if claimed(c) {
 			s.claims++
 			wrong = true
 		}

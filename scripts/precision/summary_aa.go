@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/tare-bench/tare/internal/analyze"
 )
 
 // aaTables returns the tables of the A/A part for the quiet or the loaded machine.
@@ -24,10 +26,10 @@ func aaClaims(records []Record) string {
 		"runs with any claim"}}
 	for _, metric := range []struct {
 		name   string
-		chosen func(Comparison) bool
+		chosen func(analyze.Comparison) bool
 	}{
-		{"time", func(c Comparison) bool { return c.counts() && c.Primary }},
-		{"CPU time", func(c Comparison) bool { return c.counts() && c.Metric == cpuTime }},
+		{"time", func(c analyze.Comparison) bool { return counts(c) && c.Primary }},
+		{"CPU time", func(c analyze.Comparison) bool { return counts(c) && c.Metric == analyze.CPUTime }},
 	} {
 		var all sample
 		row := func(name string, s sample) {
@@ -78,7 +80,7 @@ func aaPrecision(records []Record) (string, error) {
 			var s sample
 			for _, r := range records {
 				if r.What == duelOf(system, w) {
-					chosen := func(c Comparison) bool { return c.counts() && c.Primary }
+					chosen := func(c analyze.Comparison) bool { return counts(c) && c.Primary }
 					s.addRun(r, chosen)
 					both.addRun(r, chosen)
 				}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/tare-bench/tare/internal/analyze"
 )
 
 // cpuWorkloads are the workloads of the campaign quick with a goal of ±2 %; the others
@@ -32,11 +34,11 @@ type subject struct{ workload, metric, arm string }
 func overlaps(records []Record) string {
 	kinds := []struct {
 		name   string
-		chosen func(Record, Comparison) bool
+		chosen func(Record, analyze.Comparison) bool
 	}{
-		{"time and other primary metrics", func(r Record, c Comparison) bool { return isTime(c) && !emulated(r, c) }},
-		{"CPU time", func(r Record, c Comparison) bool { return isCPUTime(c) && !emulated(r, c) }},
-		{"emulated systems", func(r Record, c Comparison) bool { return c.counts() && emulated(r, c) }},
+		{"time and other primary metrics", func(r Record, c analyze.Comparison) bool { return isTime(c) && !emulated(r, c) }},
+		{"CPU time", func(r Record, c analyze.Comparison) bool { return isCPUTime(c) && !emulated(r, c) }},
+		{"emulated systems", func(r Record, c analyze.Comparison) bool { return counts(c) && emulated(r, c) }},
 	}
 	t := table{head: []string{"intervals of", "comparisons", "pairs of intervals", "do not overlap",
 		"pairs of unequal trial size"}}
@@ -44,9 +46,9 @@ func overlaps(records []Record) string {
 		by := map[subject][]interval{}
 		for _, r := range records {
 			for _, c := range r.Run.Comparisons {
-				if k.chosen(r, c) && c.has() {
+				if k.chosen(r, c) && has(c) {
 					s := subject{c.Workload, c.Metric, c.Arm}
-					by[s] = append(by[s], interval{c.Low, c.High, sizeOf(r, c.Workload)})
+					by[s] = append(by[s], interval{c.CILow, c.CIHigh, sizeOf(r, c.Workload)})
 				}
 			}
 		}
@@ -85,7 +87,7 @@ func sizeOf(r Record, workload string) int64 {
 	return 0
 }
 
-func emulated(r Record, c Comparison) bool {
+func emulated(r Record, c analyze.Comparison) bool {
 	a := r.Run.arm(c.Arm, c.Workload)
 	return a != nil && a.Emulated
 }
@@ -98,7 +100,7 @@ func halfWidths(records []Record) string {
 	for _, r := range records {
 		for _, c := range r.Run.Comparisons {
 			// Only guests that ran alone: in other scenarios, an arm has another name.
-			if !isTime(c) || !c.has() || emulated(r, c) || c.Family == "beside" {
+			if !isTime(c) || !has(c) || emulated(r, c) || c.Family == "beside" {
 				continue
 			}
 			s := subject{c.Workload, c.Metric, c.Arm}

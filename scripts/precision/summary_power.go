@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/tare-bench/tare/internal/analyze"
 )
 
 // largeCost is the smallest planted cost of the runs that measure the cost of the
@@ -33,7 +35,7 @@ type power struct {
 
 // powerOf computes the power for a metric. medians is the name of the metric or probe
 // whose medians give the true cost.
-func powerOf(records []Record, load bool, chosen func(Comparison) bool, medians string) (*power, error) {
+func powerOf(records []Record, load bool, chosen func(analyze.Comparison) bool, medians string) (*power, error) {
 	p := &power{byLarge: map[float64][]float64{}, cells: map[cell]*powerResult{}}
 	var scales []float64
 	var small []Record
@@ -49,10 +51,10 @@ func powerOf(records []Record, load bool, chosen func(Comparison) bool, medians 
 			small = append(small, r)
 			continue
 		}
-		native := (r.Run.arm("native", cipherName).median(medians) + r.Run.arm("native-control",
-			cipherName).median(medians)) / 2
+		native := (median(r.Run.arm("native", cipherName), medians) + median(r.Run.arm("native-control",
+			cipherName), medians)) / 2
 		if native > 0 {
-			scale := (r.Run.arm(planted, cipherName).median(medians)/native - 1) / (c.percent / 100)
+			scale := (median(r.Run.arm(planted, cipherName), medians)/native - 1) / (c.percent / 100)
 			scales = append(scales, scale)
 			p.byLarge[c.percent] = append(p.byLarge[c.percent], scale)
 		}
@@ -68,8 +70,8 @@ func powerOf(records []Record, load bool, chosen func(Comparison) bool, medians 
 	return p, nil
 }
 
-func (p *power) add(c cell, r Record, chosen func(Comparison) bool) {
-	i := slices.IndexFunc(r.Run.Comparisons, func(x Comparison) bool { return x.Arm == planted && chosen(x) })
+func (p *power) add(c cell, r Record, chosen func(analyze.Comparison) bool) {
+	i := slices.IndexFunc(r.Run.Comparisons, func(x analyze.Comparison) bool { return x.Arm == planted && chosen(x) })
 	if i < 0 {
 		return
 	}
@@ -84,10 +86,10 @@ func (p *power) add(c cell, r Record, chosen func(Comparison) bool) {
 		res.found++
 	}
 	truth := 1 + c.percent/100*p.scale
-	if x.has() {
+	if has(x) {
 		res.intervals++
 		res.halves = append(res.halves, halfPercent(x))
-		if x.Low <= truth && truth <= x.High {
+		if x.CILow <= truth && truth <= x.CIHigh {
 			res.covered++
 		}
 	}
@@ -97,22 +99,23 @@ func (p *power) add(c cell, r Record, chosen func(Comparison) bool) {
 }
 
 // halfPercent returns the half-width of an interval, in percent.
-func halfPercent(c Comparison) float64 {
-	return 100 * math.Expm1(math.Log(c.High/c.Low)/2)
+func halfPercent(c analyze.Comparison) float64 {
+	return 100 * math.Expm1(math.Log(c.CIHigh/c.CILow)/2)
 }
 
 func (p *power) percents() []float64 {
-	seen := map[float64]bool{}
-	for c := range p.cells {
-		seen[c.percent] = true
-	}
-	return slices.Sorted(maps.Keys(seen))
+	return distinct(p.cells, func(c cell) float64 { return c.percent })
 }
 
 func (p *power) budgets() []time.Duration {
-	seen := map[time.Duration]bool{}
-	for c := range p.cells {
-		seen[c.budget] = true
+	return distinct(p.cells, func(c cell) time.Duration { return c.budget })
+}
+
+// distinct returns what of says of the keys, each value once and in order.
+func distinct[K comparable, V any, T cmp.Ordered](of map[K]V, what func(K) T) []T {
+	seen := map[T]bool{}
+	for k := range of {
+		seen[what(k)] = true
 	}
 	return slices.Sorted(maps.Keys(seen))
 }
@@ -135,15 +138,15 @@ func (p *power) sum(budget time.Duration) powerResult {
 	return all
 }
 
-func isTime(c Comparison) bool    { return c.Primary && !c.Control }
-func isCPUTime(c Comparison) bool { return c.Metric == cpuTime && !c.Control }
+func isTime(c analyze.Comparison) bool    { return c.Primary && !c.Control }
+func isCPUTime(c analyze.Comparison) bool { return c.Metric == analyze.CPUTime && !c.Control }
 
 // powerTables returns the tables of the power part for the quiet or the loaded machine.
 func powerTables(records []Record, load bool) (string, error) {
 	var text string
 	for _, metric := range []struct {
 		name    string
-		chosen  func(Comparison) bool
+		chosen  func(analyze.Comparison) bool
 		medians string
 	}{{"Time", isTime, "time"}, {"CPU time", isCPUTime, "guest_cgroup_cpu"}} {
 		p, err := powerOf(records, load, metric.chosen, metric.medians)

@@ -10,16 +10,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/store"
 )
 
 // runWith returns a run of tare with these comparisons.
-func runWith(part, what string, round int, comparisons ...Comparison) Record {
+func runWith(part, what string, round int, comparisons ...analyze.Comparison) Record {
 	return Record{Part: part, What: what, Round: round, Seconds: 15, Run: &Run{Comparisons: comparisons}}
 }
 
-func timeOf(workload, arm string, ratio, half float64, verdict string) Comparison {
-	return Comparison{Workload: workload, Metric: "time", Primary: true, Arm: arm, Ratio: ratio,
-		Low: ratio * math.Exp(-half), High: ratio * math.Exp(half), Verdict: verdict}
+func timeOf(workload, arm string, ratio, half float64, verdict analyze.Verdict) analyze.Comparison {
+	return analyze.Comparison{Workload: workload, Metric: "time", Primary: true, Arm: arm, Ratio: ratio,
+		CILow: ratio * math.Exp(-half), CIHigh: ratio * math.Exp(half), Verdict: verdict}
 }
 
 // hasRows reports an error for each line that text does not contain.
@@ -51,7 +54,7 @@ func TestSample(t *testing.T) {
 func TestAATables(t *testing.T) {
 	const w = "openssl-enc"
 	cpu := timeOf(w, "again-1", 1.004, 0.01, "not-resolved")
-	cpu.Metric, cpu.Primary = cpuTime, false
+	cpu.Metric, cpu.Primary = analyze.CPUTime, false
 	control := timeOf(w, "first-control", 1.2, 0.01, "not-resolved")
 	control.Control = true
 	pair := func(what string, seconds, percent float64) Record {
@@ -70,7 +73,7 @@ func TestAATables(t *testing.T) {
 		runWith("aa", crowd+" native", 1, timeOf(w, "again-1", 1.001, 0.01, "not-resolved"),
 			timeOf(w, "again-2", 1.01, 0.005, "not-resolved")),
 		{Part: "aa", What: crowd + " native", Load: true,
-			Run: &Run{Comparisons: []Comparison{timeOf(w, "again-1", 1.3, 0.01, "costs")}}},
+			Run: &Run{Comparisons: []analyze.Comparison{timeOf(w, "again-1", 1.3, 0.01, "costs")}}},
 	}
 	text, err := aaTables(records, false)
 	if err != nil {
@@ -99,7 +102,7 @@ func TestAATables(t *testing.T) {
 func plantedRun(percent float64, budget time.Duration, truth, z float64) Record {
 	const se = 0.005
 	c := timeOf(cipherName, planted, (1+truth/100)*math.Exp(z*se), 1.96*se, "not-resolved")
-	if c.Low > 1 {
+	if c.CILow > 1 {
 		c.Verdict = "costs"
 	}
 	return runWith("power", cell{percent, budget}.String(), 1, c)
@@ -108,8 +111,8 @@ func plantedRun(percent float64, budget time.Duration, truth, z float64) Record 
 func largeRun(percent, scale float64) Record {
 	r := runWith("power", cell{percent, time.Minute}.String(), 1, timeOf(cipherName, planted, 1+percent/100*scale, 0.01,
 		"costs"))
-	series := func(median float64) []Series { return []Series{{Name: "time", N: 100, Median: median}} }
-	r.Run.Arms = []Arm{
+	series := func(median float64) []analyze.SeriesSummary { return []analyze.SeriesSummary{{Name: "time", N: 100, Median: median}} }
+	r.Run.Arms = []analyze.ArmResult{
 		{Arm: "native", Workload: cipherName, Metrics: series(0.1)},
 		{Arm: "native-control", Workload: cipherName, Metrics: series(0.102)},
 		{Arm: planted, Workload: cipherName, Metrics: series(0.101 * (1 + percent/100*scale))},
@@ -192,8 +195,8 @@ func TestAgreementTables(t *testing.T) {
 		emulated := timeOf("openssl-enc", "qemu-tcg", 30*ratio*ratio, 0.001, "costs")
 		r := runWith("agreement", "quick", round, timeOf("openssl-enc", "lxc", ratio, 0.01, "not-resolved"),
 			timeOf("dd-write", "lxc", 1, 0.04, "not-resolved"), emulated)
-		r.Run.Arms = []Arm{{Arm: "qemu-tcg", Workload: "openssl-enc", Emulated: true}}
-		r.Run.Sizes = []Size{{Workload: "openssl-enc", Size: size}}
+		r.Run.Arms = []analyze.ArmResult{{Arm: "qemu-tcg", Workload: "openssl-enc", Emulated: true}}
+		r.Run.Sizes = []store.Size{{Workload: "openssl-enc", Size: size}}
 		return r
 	}
 	if text := agreementTables([]Record{quick(1, 40, 1)}, false); text != "" {

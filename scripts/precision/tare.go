@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,98 +10,55 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/store"
 )
 
 // Run is the recorded part of a run of tare; all of it is also in the run file.
 type Run struct {
-	File        string       `json:"file"` // in the directory of the results
-	Host        string       `json:"host"` // tare's line about the host
-	Userland    string       `json:"userland"`
-	Sizes       []Size       `json:"sizes"`
-	Comparisons []Comparison `json:"comparisons"`
-	Arms        []Arm        `json:"arms"`
+	File        string               `json:"file"` // in the directory of the results
+	Host        string               `json:"host"` // tare's line about the host
+	Userland    string               `json:"userland"`
+	Sizes       []store.Size         `json:"sizes"`
+	Comparisons []analyze.Comparison `json:"comparisons"`
+	Arms        []analyze.ArmResult  `json:"arms"`
 	// Argv are the timed commands, by workload.
 	Argv map[string][]string `json:"argv"`
 }
 
-// Size is the work of a trial.
-type Size struct {
-	Workload string `json:"workload"`
-	Size     int64  `json:"size"`
-	Unit     string `json:"unit"`
-}
-
-// Comparison is the part of an exported comparison that this program uses.
-// docs/export.md describes the fields.
-type Comparison struct {
-	Workload string  `json:"workload"`
-	Metric   string  `json:"metric"`
-	Primary  bool    `json:"primary"`
-	Arm      string  `json:"arm"`
-	Control  bool    `json:"control"`
-	Family   string  `json:"family,omitempty"`
-	N        int     `json:"n"`
-	Units    int     `json:"units,omitempty"`
-	Scope    string  `json:"scope,omitempty"`
-	Phi      float64 `json:"phi,omitempty"`
-	Ratio    float64 `json:"ratio"`
-	Low      float64 `json:"ci_low"`
-	High     float64 `json:"ci_high"`
-	Verdict  string  `json:"verdict"`
-}
-
-// Arm has the results of one arm on a workload.
-type Arm struct {
-	Arm      string   `json:"arm"`
-	Workload string   `json:"workload"`
-	System   string   `json:"system"`
-	Scenario string   `json:"scenario"`
-	Emulated bool     `json:"emulated,omitempty"`
-	Failures int      `json:"failures"`
-	Metrics  []Series `json:"metrics"`
-	Probes   []Series `json:"probes"`
-}
-
-// Series describes the values of one metric or probe.
-type Series struct {
-	Name   string  `json:"name"`
-	N      int     `json:"n"`
-	Median float64 `json:"median"`
-	SD     float64 `json:"sd"`
-}
-
-// cpuTime is the metric that gets a verdict in addition to the primary one.
-const cpuTime = "cpu-time"
-
 // counts reports whether c is of a metric that gets a verdict, and not of the control.
-func (c Comparison) counts() bool { return !c.Control && (c.Primary || c.Metric == cpuTime) }
+func counts(c analyze.Comparison) bool {
+	return !c.Control && (c.Primary || c.Metric == analyze.CPUTime)
+}
 
 // has reports whether c has an interval.
-func (c Comparison) has() bool { return c.Low > 0 && c.High > 0 }
+func has(c analyze.Comparison) bool { return c.CILow > 0 && c.CIHigh > 0 }
 
 // excludes reports whether the interval excludes a cost of 0.
-func (c Comparison) excludes() bool { return c.has() && (c.Low > 1 || c.High < 1) }
+func excludes(c analyze.Comparison) bool { return has(c) && (c.CILow > 1 || c.CIHigh < 1) }
 
 // claimed reports whether the verdict is costs or gains.
-func (c Comparison) claimed() bool { return c.Verdict == "costs" || c.Verdict == "gains" }
+func claimed(c analyze.Comparison) bool {
+	return c.Verdict == analyze.Costs || c.Verdict == analyze.Gains
+}
 
 // export is the part of tare's JSON export that this program reads.
 type export struct {
 	Format int `json:"tare_export"`
 	Run    struct {
-		Complete   bool   `json:"complete"`
-		Incomplete string `json:"incomplete"`
-		Sizes      []Size `json:"sizes"`
+		Complete   bool         `json:"complete"`
+		Incomplete string       `json:"incomplete"`
+		Sizes      []store.Size `json:"sizes"`
 		Userland   struct {
 			Key string `json:"key"`
 		} `json:"userland"`
 	} `json:"run"`
-	Comparisons []Comparison `json:"comparisons"`
-	Arms        []Arm        `json:"arms"`
+	Comparisons []analyze.Comparison `json:"comparisons"`
+	Arms        []analyze.ArmResult  `json:"arms"`
 	Trials      []struct {
 		Attempt  int    `json:"attempt"`
 		Workload string `json:"workload"`
@@ -149,23 +107,14 @@ func (e *export) argv() map[string][]string {
 }
 
 // arm returns the arm's results on the workload; nil: none.
-func (r *Run) arm(name, workload string) *Arm {
-	i := slices.IndexFunc(r.Arms, func(a Arm) bool { return a.Arm == name && a.Workload == workload })
-	if i < 0 {
-		return nil
-	}
-	return &r.Arms[i]
+func (r *Run) arm(name, workload string) *analyze.ArmResult {
+	return (&analyze.Result{Arms: r.Arms}).Arm(name, workload)
 }
 
-// median returns the median of one of the arm's metrics or probes; 0: none.
-func (a *Arm) median(name string) float64 {
-	if a == nil {
-		return 0
-	}
-	for _, s := range slices.Concat(a.Metrics, a.Probes) {
-		if s.Name == name {
-			return s.Median
-		}
+// median returns the median of one of an arm's metrics or probes; 0: none.
+func median(a *analyze.ArmResult, name string) float64 {
+	if s := cmp.Or(a.Metric(name), a.Probe(name)); s != nil {
+		return s.Median
 	}
 	return 0
 }

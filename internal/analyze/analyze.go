@@ -221,14 +221,17 @@ func read(in *dataset.Set) (*analysis, error) {
 	return a, a.compareLatencies()
 }
 
+// CPUTime is the metric that every workload has beside its own: the seconds of
+// CPU that the whole control group of the guest took, from ProbeGuestGroupCPU.
+const CPUTime = "cpu-time"
+
 // addCPUTime makes a metric of the CPU time that the guest's whole control group
 // took. Series that are not positive throughout have no logarithm and stay out.
 func (a *analysis) addCPUTime() {
 	a.in.Metrics = slices.Clone(a.in.Metrics)
 	for pi, p := range a.in.Probes {
-		if p.Name != model.ProbeGuestGroupCPU ||
-			slices.ContainsFunc(a.in.Metrics,
-				func(m dataset.Metric) bool { return m.Workload == p.Workload && m.Name == CPUTime }) {
+		known := func(m dataset.Metric) bool { return m.Workload == p.Workload && m.Name == CPUTime }
+		if p.Name != model.ProbeGuestGroupCPU || slices.ContainsFunc(a.in.Metrics, known) {
 			continue
 		}
 		var of []series

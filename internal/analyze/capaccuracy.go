@@ -83,15 +83,10 @@ func (a *analysis) capAccuracy() ([]CapAccuracy, error) {
 // scenario; neighbours would blur what the cap does.
 func (a *analysis) sides() [][]side {
 	type of struct{ system, scenario string }
-	var order []of
-	groups := map[of][]side{}
+	var sides []side
 	for i, arm := range a.in.Arms {
 		if _, control := a.in.Controls[arm.Name]; control || len(arm.Neighbours) > 0 {
 			continue
-		}
-		at := of{arm.System, arm.Scenario}
-		if groups[at] == nil {
-			order = append(order, at)
 		}
 		members := arm.Members
 		if members == nil {
@@ -99,15 +94,15 @@ func (a *analysis) sides() [][]side {
 		}
 		for _, m := range members {
 			s := side{i, m.Flavor, m.Share}
-			if m.Share > 0 && !slices.Contains(groups[at], s) {
-				groups[at] = append(groups[at], s)
+			if m.Share > 0 && !slices.Contains(sides, s) {
+				sides = append(sides, s)
 			}
 		}
 	}
 	var all [][]side
-	for _, at := range order {
-		if len(groups[at]) > 1 {
-			all = append(all, groups[at])
+	for _, group := range grouped(sides, func(s side) of { return of{a.in.Arms[s.arm].System, a.in.Arms[s.arm].Scenario} }) {
+		if len(group) > 1 {
+			all = append(all, group)
 		}
 	}
 	return all

@@ -1,6 +1,10 @@
 package analyze
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/tare-bench/tare/internal/dataset"
+)
 
 // comparison is a Comparison with what the rules and verdicts need of it.
 type comparison struct {
@@ -18,17 +22,22 @@ type comparison struct {
 func (a *analysis) compare(metric, arm int, base string, control bool) *comparison {
 	m, of := a.in.Metrics[metric], a.in.Arms[arm]
 	c := &comparison{metric: metric, arm: arm, base: a.arms[base], class: a.class(metric)}
-	c.Comparison = Comparison{
-		Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
-		Baseline: base, Arm: of.Name, Control: control, P: 1, PHolm: 1, EquivalenceP: 1, EquivalencePHolm: 1, Phi: 1,
-		Verdict: NotResolved, Findings: []string{},
-	}
+	c.Comparison = unresolved(m, of.Name)
+	c.Baseline, c.Control = base, control
 	if !control && of.Alone != base {
 		c.BaselineControl = a.controlOf(base, metric)
 	}
 	c.Family = a.family(c)
 	a.join(c)
 	return c
+}
+
+// unresolved is a comparison of which nothing is known yet.
+func unresolved(m dataset.Metric, arm string) Comparison {
+	return Comparison{
+		Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary, Arm: arm,
+		P: 1, PHolm: 1, EquivalenceP: 1, EquivalencePHolm: 1, Phi: 1, Verdict: NotResolved, Findings: []string{},
+	}
 }
 
 // class is what kind of a metric it is.

@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"math"
-	"slices"
 
 	"github.com/tare-bench/tare/internal/stats"
 )
@@ -32,8 +31,8 @@ func (a *analysis) summarize() {
 				if _, done := sum.Parts[member.Flavor]; done {
 					continue
 				}
-				one := s.of(func(n int32) bool { return int(n) < len(arm.Members) && arm.Members[n].Flavor == member.Flavor }).
-					summarize(m.Name, m.Unit)
+				like := func(n int32) bool { return int(n) < len(arm.Members) && arm.Members[n].Flavor == member.Flavor }
+				one := s.of(like).summarize(m.Name, m.Unit)
 				one.Wide = one.wide(a.in.SpreadLimit)
 				sum.Parts[member.Flavor] = one
 				sum.Spread, sum.Wide = max(sum.Spread, one.Spread), sum.Wide || one.Wide
@@ -78,14 +77,8 @@ func (a *analysis) trialSpread() ([]TrialSpread, error) {
 
 // armResults describes every arm on every workload of which there is anything.
 func (a *analysis) armResults() []ArmResult {
-	var workloads []string
-	for _, m := range a.in.Metrics {
-		if !slices.Contains(workloads, m.Workload) {
-			workloads = append(workloads, m.Workload)
-		}
-	}
 	out := []ArmResult{}
-	for _, w := range workloads {
+	for _, w := range a.workloads() {
 		for ai, arm := range a.in.Arms {
 			r := ArmResult{
 				Arm: arm.Name, Workload: w, System: arm.System, Flavor: arm.Flavor, Scenario: arm.Scenario,

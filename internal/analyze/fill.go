@@ -100,16 +100,9 @@ func (a *analysis) fillOf(metric, arm int) (Fill, error) {
 			f.Broke = append(f.Broke, FillBroke{limit, n})
 		}
 	}
-	fits, err := startQuantile(guests, 0.5, a.in.Alpha)
-	switch {
-	case err != nil:
+	var err error
+	if f.Fits, err = median(guests, a.in.Alpha); err != nil {
 		return f, err
-	case fits != nil:
-		f.Fits = *fits
-	default:
-		if f.Fits.Value, err = stats.Quantile(sorted, 0.5); err != nil {
-			return f, err
-		}
 	}
 	switch least, err := stats.ToleranceLow(sorted, fillContent, a.in.Alpha); {
 	case err == nil:

@@ -67,40 +67,21 @@ func findEmulated(a *analysis) (out []Finding) {
 	return out
 }
 
-// Causes of failures: the kinds of events that a run records for them.
-const (
-	causeWrong         = store.EventWrongAnswer
-	causeContradiction = store.EventContradiction
-)
-
 // failuresBy makes a finding for every workload and arm with failures that match.
 func (a *analysis) failuresBy(match func(dataset.Failure) bool, severity Severity, what string) (out []Finding) {
 	type key struct{ workload, arm string }
-	counts := map[key]int{}
-	first := map[key]dataset.Failure{}
-	var order []key
-	for _, f := range a.in.Failures {
-		if !match(f) {
-			continue
-		}
-		k := key{f.Workload, f.Arm}
-		if counts[k]++; counts[k] == 1 {
-			order = append(order, k)
-		}
-		if counts[k] == 1 || f.Block < first[k].Block {
-			first[k] = f
-		}
-	}
-	for _, k := range order {
+	matching := slices.DeleteFunc(slices.Clone(a.in.Failures), func(f dataset.Failure) bool { return !match(f) })
+	for k, of := range grouped(matching, func(f dataset.Failure) key { return key{f.Workload, f.Arm} }) {
+		first := slices.MinFunc(of, func(x, y dataset.Failure) int { return cmp.Compare(x.Block, y.Block) })
 		out = append(out, Finding{Workload: k.workload, Arm: k.arm, Severity: severity,
-			Text: fmt.Sprintf("%d %s %s; the first, in block %d: %s",
-				counts[k], plural(counts[k], "trial"), what, first[k].Block+1, first[k].Text)})
+			Text: fmt.Sprintf("%d %s %s; the first, in block %d: %s", len(of), plural(len(of), "trial"), what,
+				first.Block+1, first.Text)})
 	}
 	return out
 }
 
 func findWrongAnswer(a *analysis) []Finding {
-	return a.failuresBy(func(f dataset.Failure) bool { return f.Cause == causeWrong }, Serious,
+	return a.failuresBy(func(f dataset.Failure) bool { return f.Cause == store.EventWrongAnswer }, Serious,
 		"exited normally but did not do the work, or did it wrong")
 }
 

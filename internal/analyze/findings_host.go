@@ -3,6 +3,7 @@ package analyze
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -34,11 +35,11 @@ const outOfMemory = kernelEvent + "oom-cgroup"
 // findDistress groups the kernel's messages by kind, and adds the trials in which the host itself
 // was slow.
 func findDistress(a *analysis) (out []Finding) {
-	for _, group := range a.eventsByKind(func(kind string) bool {
+	for kind, events := range a.eventsByKind(func(kind string) bool {
 		return strings.HasPrefix(kind, kernelEvent) && kind != outOfMemory && kind != "kernel-log"
 	}) {
-		f := group.finding("reported " + strings.TrimPrefix(group.kind, kernelEvent))
-		if slices.Contains(lost, strings.TrimPrefix(group.kind, kernelEvent)) {
+		f := kernelSaid("reported "+strings.TrimPrefix(kind, kernelEvent), events)
+		if slices.Contains(lost, strings.TrimPrefix(kind, kernelEvent)) {
 			f.Severity = Serious
 		}
 		out = append(out, f)
@@ -63,38 +64,23 @@ func findDistress(a *analysis) (out []Finding) {
 }
 
 func findOutOfMemory(a *analysis) (out []Finding) {
-	for _, group := range a.eventsByKind(func(kind string) bool { return kind == outOfMemory }) {
-		out = append(out, group.finding("killed processes at the memory limit of their control group"))
+	for _, events := range a.eventsByKind(func(kind string) bool { return kind == outOfMemory }) {
+		out = append(out, kernelSaid("killed processes at the memory limit of their control group", events))
 	}
 	return out
 }
 
-// eventGroup is the events of one kind.
-type eventGroup struct {
-	kind string
-	all  []dataset.Event
+// eventsByKind yields the events of each kind that is wanted.
+func (a *analysis) eventsByKind(want func(kind string) bool) iter.Seq2[string, []dataset.Event] {
+	wanted := slices.DeleteFunc(slices.Clone(a.in.Events), func(e dataset.Event) bool { return !want(e.Kind) })
+	return grouped(wanted, func(e dataset.Event) string { return e.Kind })
 }
 
-func (a *analysis) eventsByKind(want func(kind string) bool) (groups []eventGroup) {
-	for _, e := range a.in.Events {
-		if !want(e.Kind) {
-			continue
-		}
-		i := slices.IndexFunc(groups, func(g eventGroup) bool { return g.kind == e.Kind })
-		if i < 0 {
-			i = len(groups)
-			groups = append(groups, eventGroup{kind: e.Kind})
-		}
-		groups[i].all = append(groups[i].all, e)
-	}
-	return groups
-}
-
-// finding names the workload and the arm if all events have the same.
-func (g eventGroup) finding(what string) Finding {
-	first := g.all[0]
+// kernelSaid makes a finding of messages. It names the workload and the arm if all of them have the same.
+func kernelSaid(what string, events []dataset.Event) Finding {
+	first := events[0]
 	f := Finding{Workload: first.Workload, Arm: first.Arm}
-	for _, e := range g.all {
+	for _, e := range events {
 		if e.Workload != f.Workload {
 			f.Workload = ""
 		}
@@ -106,7 +92,7 @@ func (g eventGroup) finding(what string) Finding {
 	if first.Workload != "" {
 		when = fmt.Sprintf("during %s on %s", first.Workload, first.Arm)
 	}
-	f.Text = fmt.Sprintf("the host's kernel %s: %d %s, the first %s: %s", what, len(g.all), plural(len(g.all), "message"),
+	f.Text = fmt.Sprintf("the host's kernel %s: %d %s, the first %s: %s", what, len(events), plural(len(events), "message"),
 		when, first.Text)
 	return f
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/stats"
+	"github.com/tare-bench/tare/internal/store"
 )
 
 // Limits of the findings from probes.
@@ -238,7 +239,7 @@ func findThrottled(a *analysis) (out []Finding) {
 
 // findImpossible reports figures that cannot all be true.
 func findImpossible(a *analysis) (out []Finding) {
-	out = a.failuresBy(func(f dataset.Failure) bool { return f.Cause == causeContradiction }, Serious,
+	out = a.failuresBy(func(f dataset.Failure) bool { return f.Cause == store.EventContradiction }, Serious,
 		"gave figures that contradict each other")
 	a.eachProbe(func(workload string, arm dataset.Arm, p []series) {
 		over, worst, limit := 0, 0.0, 0.0

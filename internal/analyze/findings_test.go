@@ -10,6 +10,7 @@ import (
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/store"
 )
 
 // capped gives native and kvm the same cap, and sets how many of 200 periods are throttled.
@@ -337,12 +338,12 @@ func TestFindings(t *testing.T) {
 		}, "", "", ""},
 		{"wrong answer", func(f *fake) {
 			f.Failures = []dataset.Failure{{Workload: "cpu", Arm: "kvm", Block: 7, Member: 0, Fault: fault.Guest,
-				Text: "269 events instead of 270", Cause: causeWrong}}
+				Text: "269 events instead of 270", Cause: store.EventWrongAnswer}}
 		}, "wrong-answer", Serious, "1 trial exited normally but did not do the work, or did it wrong; the first, in block " +
 			"8: 269 events"},
 		{"contradiction", func(f *fake) {
 			f.Failures = []dataset.Failure{{Workload: "cpu", Arm: "kvm", Block: 7, Member: 0, Fault: fault.Guest,
-				Text: "rate × time is not the size", Cause: causeContradiction}}
+				Text: "rate × time is not the size", Cause: store.EventContradiction}}
 		}, "impossible-arithmetic", Serious, "1 trial gave figures that contradict each other; the first, in block 8: rate " +
 			"× time"},
 		{"more CPU than time", func(f *fake) {

@@ -82,12 +82,10 @@ func (a *analysis) isolation() ([]Isolation, error) {
 				continue
 			}
 			iso := Isolation{
-				Comparison: Comparison{Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
-					Arm: arm.Name, P: 1, PHolm: 1, EquivalenceP: 1, EquivalencePHolm: 1, Phi: 1,
-					Family: FamilyIsolation, Verdict: NotResolved, Findings: []string{}},
-				Scenario: arm.Scenario, Guests: max(len(arm.Members), 1), Neighbours: arm.Neighbours,
+				Comparison: unresolved(m, arm.Name), Scenario: arm.Scenario, Guests: max(len(arm.Members), 1), Neighbours: arm.Neighbours,
 				Lost: lost, Trials: lost + len(a.metrics.at(mi, ai)),
 			}
+			iso.Family = FamilyIsolation
 			own := a.isolationOf(mi, ai)
 			if own != nil {
 				iso.Comparison = own.Comparison

@@ -197,9 +197,9 @@ func (a *analysis) comparePercentiles(metric, arm int, base string, control, iso
 			break
 		}
 		c := &comparison{metric: metric, arm: arm, base: a.arms[base], class: FamilyTails}
-		c.Comparison = Comparison{Workload: m.Workload, Metric: m.Name, Unit: "s", Better: "lower", Baseline: base,
-			Arm: a.in.Arms[arm].Name, Control: control, BaselineControl: name, N: len(rows),
-			P: 1, PHolm: 1, EquivalenceP: 1, EquivalencePHolm: 1, Phi: 1, Verdict: NotResolved, Findings: []string{}}
+		c.Comparison = unresolved(dataset.Metric{Workload: m.Workload, Name: m.Name, Unit: "s", Better: "lower"},
+			a.in.Arms[arm].Name)
+		c.Baseline, c.Control, c.BaselineControl, c.N = base, control, name, len(rows)
 		if c.Family = a.family(c); isolation && c.Family != FamilyEmulated {
 			c.Family = FamilyIsolation
 		}

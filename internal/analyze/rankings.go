@@ -48,15 +48,8 @@ func (a *analysis) rankings() ([]Ranking, error) {
 			if err != nil {
 				return nil, err
 			}
-			r := Ranking{Workload: m.Workload, Metric: m.Name, Scenario: scenario}
-			for i, of := range all {
-				if i == 0 || apart[i-1] {
-					r.Places = append(r.Places, Place{Rank: i + 1})
-				}
-				last := &r.Places[len(r.Places)-1]
-				last.Arms = append(last.Arms, a.in.Arms[of.arm].Name)
-			}
-			out = append(out, r)
+			out = append(out, Ranking{m.Workload, m.Name, scenario, places(all, func(i int) bool { return apart[i-1] },
+				func(r ranked) string { return a.in.Arms[r.arm].Name })})
 		}
 	}
 	return out, nil

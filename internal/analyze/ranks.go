@@ -11,27 +11,17 @@ import (
 // arms, those with guests that did not finish, and those without an interval.
 func RankIsolation(all []Isolation) []Ranking {
 	type key struct{ workload, metric, scenario string }
-	var order []key
-	of := map[key][]Isolation{}
-	for _, i := range all {
-		if !i.Primary || i.Family == FamilyEmulated || i.Lost > 0 || i.CILow == 0 || i.Coarse {
-			continue
-		}
-		k := key{i.Workload, i.Metric, i.Scenario}
-		if of[k] == nil {
-			order = append(order, k)
-		}
-		of[k] = append(of[k], i)
-	}
+	known := slices.DeleteFunc(slices.Clone(all), func(i Isolation) bool {
+		return !i.Primary || i.Family == FamilyEmulated || i.Lost > 0 || i.CILow == 0 || i.Coarse
+	})
 	var out []Ranking
-	for _, k := range order {
-		list := of[k]
+	for k, list := range grouped(known, func(i Isolation) key { return key{i.Workload, i.Metric, i.Scenario} }) {
 		if len(list) < 2 {
 			continue
 		}
 		slices.SortStableFunc(list, func(a, b Isolation) int { return cmp.Compare(a.Ratio, b.Ratio) })
 		out = append(out, Ranking{Workload: k.workload, Metric: k.metric, Scenario: k.scenario, Places: places(list,
-			func(a, b Isolation) bool { return a.CIHigh < b.CILow },
+			func(i int) bool { return list[i-1].CIHigh < list[i].CILow },
 			func(i Isolation) string { return i.Baseline })})
 	}
 	return out
@@ -60,15 +50,18 @@ func RankMemory(all []Memory) (r Ranking, unknown []string) {
 	}
 	slices.SortStableFunc(known, func(a, b Memory) int { return cmp.Compare(a.Idle.Mean, b.Idle.Mean) })
 	r.Places = places(known,
-		func(a, b Memory) bool { return !a.Idle.Overlaps(b.Idle) && b.Idle.Mean > (1+alike)*a.Idle.Mean },
+		func(i int) bool {
+			a, b := known[i-1].Idle, known[i].Idle
+			return !a.Overlaps(b) && b.Mean > (1+alike)*a.Mean
+		},
 		func(m Memory) string { return m.Arm })
 	return r, unknown
 }
 
-// places ranks a sorted list, of which neighbours that are not apart share one.
-func places[T any](list []T, apart func(a, b T) bool, name func(T) string) (out []Place) {
+// places ranks a sorted list. Those share a place that are not apart from the one before.
+func places[T any](list []T, apart func(i int) bool, name func(T) string) (out []Place) {
 	for i, v := range list {
-		if i == 0 || apart(list[i-1], v) {
+		if i == 0 || apart(i) {
 			out = append(out, Place{Rank: i + 1})
 		}
 		last := &out[len(out)-1]

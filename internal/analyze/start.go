@@ -98,8 +98,8 @@ func (a *analysis) start(metric, arm int) (Start, error) {
 		N: len(times), Failed: a.failures[[2]string{workload, who.Name}],
 		Method: OrderStatistics, Mean: times.mean(),
 		Memory: rangeOf(a.named(workload, startMetrics.memory, arm).values()),
-		Own:    average(a.probe(workload, model.ProbeStartOwn, arm)), Error: average(a.probe(workload, model.ProbeStartError,
-			arm)),
+		Own:    average(a.probe(workload, model.ProbeStartOwn, arm)),
+		Error:  average(a.probe(workload, model.ProbeStartError, arm)),
 		CPU:    average(a.probe(workload, model.ProbeGuestGroupCPU, arm)),
 		Cached: rangeOf(a.probe(workload, model.ProbeCached, arm).values()),
 		Read:   average(a.probe(workload, model.ProbeDiskRead, arm)),
@@ -124,38 +124,24 @@ func (a *analysis) start(metric, arm int) (Start, error) {
 	for _, q := range []struct {
 		p            float64
 		value, ratio **Percentile
-	}{{0.5, nil, &s.P50Ratio}, {0.95, &s.P95, &s.P95Ratio}, {0.99, &s.P99, &s.P99Ratio}} {
-		v, err := startQuantile(times, q.p, a.in.Alpha)
-		if err != nil {
+	}{{0.5, new(*Percentile), &s.P50Ratio}, {0.95, &s.P95, &s.P95Ratio}, {0.99, &s.P99, &s.P99Ratio}} {
+		var err error
+		if *q.value, err = startQuantile(times, q.p, a.in.Alpha); err != nil {
 			return s, err
-		}
-		switch {
-		case q.value != nil && v != nil:
-			*q.value = v
-		case v != nil:
-			s.P50 = *v
 		}
 		if *q.ratio, err = quantileRatio(times, baseline, q.p, a.in.Alpha); err != nil {
 			return s, err
 		}
 	}
-	var err error
-	if s.P50.Value == 0 { // without an interval
-		s.P50.Value, err = stats.Quantile(times.values(), 0.5)
-	}
-	for _, of := range []struct {
-		name string
-		to   *Percentile
-	}{{startMetrics.stop, &s.Stop}, {startMetrics.remove, &s.Remove}} {
-		v := a.named(workload, of.name, arm)
-		if err != nil || len(v) == 0 {
-			continue
+	for to, of := range map[*Percentile]series{&s.P50: times, &s.Stop: a.named(workload, startMetrics.stop, arm),
+		&s.Remove: a.named(workload, startMetrics.remove, arm)} {
+		var err error
+		if *to, err = median(of, a.in.Alpha); err != nil {
+			return s, err
 		}
-		*of.to, err = median(v, a.in.Alpha)
 	}
-	if err == nil {
-		s.Restored, err = a.restored(workload, arm, times)
-	}
+	var err error
+	s.Restored, err = a.restored(workload, arm, times)
 	return s, err
 }
 

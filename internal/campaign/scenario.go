@@ -157,8 +157,8 @@ var guestsKey = func() strict.Key[Scenario] {
 }()
 
 // slowdownKind is a limit of a slowdown: two and a half is 2.5.
-var slowdownKind = strict.Scalar("a factor above 1", strict.Schema{"type": "number", "exclusiveMinimum": 1,
-	"maximum": maxSlowdown},
+var slowdownKind = strict.Scalar("a factor above 1",
+	strict.Schema{"type": "number", "exclusiveMinimum": 1, "maximum": maxSlowdown},
 	func(s string) (float64, error) {
 		v, err := strconv.ParseFloat(s, 64)
 		if err != nil || !(v > 1 && v <= maxSlowdown) {

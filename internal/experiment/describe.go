@@ -44,9 +44,8 @@ func Arms(p *plan.Plan, drivers map[string]system.Driver, hostEmulated bool) (ar
 			return nil, err
 		}
 		arms = append(arms, store.Arm{
-			Name: a.Name, System: a.System, Scenario: a.Scenario, Emulated: hostEmulated ||
-				drivers[a.System].Capabilities().Emulated,
-			Flavor: f, ControlOf: a.Control,
+			Name: a.Name, System: a.System, Scenario: a.Scenario, Flavor: f, ControlOf: a.Control,
+			Emulated: hostEmulated || drivers[a.System].Capabilities().Emulated,
 		})
 	}
 	return arms, nil

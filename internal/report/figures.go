@@ -212,8 +212,8 @@ func (l *figureList) start(row figureRow, s analyze.Start) {
 	for _, p := range []struct {
 		name string
 		*analyze.Percentile
-	}{{"start-p50", &s.P50}, {"start-p95", s.P95}, {"start-p99", s.P99}, {"stop-p50", &s.Stop}, {"remove-p50",
-		&s.Remove}} {
+	}{{"start-p50", &s.P50}, {"start-p95", s.P95}, {"start-p99", s.P99}, {"stop-p50", &s.Stop},
+		{"remove-p50", &s.Remove}} {
 		if p.Percentile != nil {
 			l.known(row, p.name, p.Value, p.Low, p.High)
 		}

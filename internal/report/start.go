@@ -70,8 +70,8 @@ func StartRows(res *analyze.Result, workload string) (times, phases [][]string) 
 		}
 		times = append(times, []string{name, fmt.Sprint(s.N), percentileText("s", &s.P50), percentileText("s", s.P95),
 			percentileText("s", s.P99),
-			percentileText("", s.P50Ratio), percentileText("", s.P99Ratio), ofUnit("s", s.Stop.Value), ofUnit("s",
-				s.Remove.Value), memory})
+			percentileText("", s.P50Ratio), percentileText("", s.P99Ratio), ofUnit("s", s.Stop.Value),
+			ofUnit("s", s.Remove.Value), memory})
 		row := []string{name, ofUnit("s", s.Mean)}
 		for _, phase := range model.StartPhases {
 			cell := ""
@@ -86,8 +86,8 @@ func StartRows(res *analyze.Result, workload string) (times, phases [][]string) 
 		if s.Cached.N > 0 {
 			cached = digits(100*s.Cached.Mean, 3) + " %"
 		}
-		phases = append(phases, append(row, ofUnit("s", s.Error), ofUnit("s", s.Own), ofUnit("s", s.CPU), cached, ofUnit("B",
-			s.Read)))
+		phases = append(phases, append(row, ofUnit("s", s.Error), ofUnit("s", s.Own), ofUnit("s", s.CPU), cached,
+			ofUnit("B", s.Read)))
 	}
 	return times, phases
 }

@@ -45,8 +45,7 @@ func zstd(source string) *workload.Workload {
 		}
 		w.Steps = func(size int64) []workload.Step {
 			return []workload.Step{
-				{Name: "prepare", Argv: bash(zstdFill, "bash", decimal(size), source,
-					strconv.Itoa(kernelPieces))},
+				{Name: "prepare", Argv: bash(zstdFill, "bash", decimal(size), source, strconv.Itoa(kernelPieces))},
 				{Name: "compress", Timed: true, Argv: []string{"zstd", "-vv", "-f", "-T" + set["threads"], "-" + set["level"],
 					zstdDir + "/in", "-o", zstdDir + "/out"}},
 				{Name: "decompress", Timed: true, Argv: []string{"zstd", "-t", zstdDir + "/out"}},

@@ -220,8 +220,7 @@ func bogomips() *workload.Workload {
 		SizeUnit: "readings", MinSize: 20, MaxSize: 1_000_000, DefaultSize: 500,
 		Steps: func(size int64) []workload.Step {
 			const read = `for i in $(seq "$1"); do grep -im1 '^bogomips' /proc/cpuinfo || exit; done | sort | uniq -c`
-			return []workload.Step{{Name: "read", Timed: true,
-				Argv: sh(read, "sh", decimal(size))}}
+			return []workload.Step{{Name: "read", Timed: true, Argv: sh(read, "sh", decimal(size))}}
 		},
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "read", Tool: "cpuinfo", Did: "readings",

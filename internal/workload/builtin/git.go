@@ -65,8 +65,7 @@ func gitCloning(source string) *workload.Workload {
 	w.DiskBytes = func(size int64) int64 { return 3 * (size*pieceBytes + bigPieces) }
 	w.Steps = func(size int64) []workload.Step {
 		return treeSteps(source, size,
-			workload.Step{Name: "commit", Argv: bash(gitCommits, "git", decimal(size), source,
-				strconv.Itoa(kernelPieces))},
+			workload.Step{Name: "commit", Argv: bash(gitCommits, "git", decimal(size), source, strconv.Itoa(kernelPieces))},
 			workload.Step{Name: "clone", Timed: true, Argv: bash(gitCloneCommand)},
 			workload.Step{Name: "flush", Timed: true, Argv: []string{"sync", "-f", "."}},
 			workload.Step{Name: "verify-clone", Argv: bash(gitVerify)})

@@ -130,8 +130,7 @@ func treeSteps(source string, size int64, work ...workload.Step) []workload.Step
 		{Name: "sync", Argv: []string{"sync", "-f", "."}},
 	}
 	steps = append(steps, work...)
-	return append(steps, workload.Step{Name: "clean",
-		Argv: bash("rm -rf " + untarDir + "* && sync -f .")})
+	return append(steps, workload.Step{Name: "clean", Argv: bash("rm -rf " + untarDir + "* && sync -f .")})
 }
 
 // treeWorkload returns what workloads on such a tree have in common.

@@ -24,8 +24,6 @@ func TestErrors(t *testing.T) {
 		{"mean: alpha NaN", call(MeanT(two, nan)), ErrDomain},
 		{"groups differ: singles", call(GroupsDiffer([][]float64{{1}, {2}})), ErrTooFew},
 		{"Welch: one", call(Welch(two, []float64{1}, 0.05)), ErrTooFew},
-		{"Fieller: denominator near zero", call(Fieller(two, []float64{0.01, 5}, 0.05)), ErrUndefined},
-		{"Fieller: zero", call(Fieller(two, []float64{0, 5}, 0.05)), ErrDomain},
 		{"Holm: 1.1", call(Holm([]float64{1.1})), ErrDomain},
 		{"Holm: NaN", call(Holm([]float64{nan})), ErrDomain},
 		{"quantile: nothing", call(Quantile(nil, 0.5)), ErrTooFew},
@@ -74,7 +72,7 @@ func TestAlwaysFinite(t *testing.T) {
 	tiny := []float64{1e-300, math.MaxFloat64, 1e300, 1}
 	check := func(name string, iv Interval, err error) {
 		t.Helper()
-		if err != nil && !errors.Is(err, ErrUndefined) {
+		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, v := range []float64{iv.Estimate, iv.Low, iv.High, iv.P} {

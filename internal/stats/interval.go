@@ -156,44 +156,6 @@ func Welch(x, y []float64, alpha float64) (Interval, error) {
 	return tInterval(mx-my, math.Sqrt(a+b), df, len(x)+len(y), alpha), nil
 }
 
-// Fieller returns the ratio x̄/ȳ of the arithmetic means of two independent
-// samples with Fieller's interval
-//
-//	(x̄ȳ ± sqrt((x̄ȳ)² - (x̄²-hx²)(ȳ²-hy²))) / (ȳ²-hy²),  h = t_{n-1} s/√n
-//
-// in the form of Kalibera & Jones (TR 4-12, Univ. of Kent) after Fieller
-// (J. R. Stat. Soc. B 1954). The result is a ratio, so Exp must not be applied. P
-// is Welch's for equal means. Each sample needs at least two values, all positive.
-// If ȳ ≤ hy, the interval is unbounded and the error is ErrUndefined.
-func Fieller(x, y []float64, alpha float64) (Interval, error) {
-	if err := positive(x, 2); err != nil {
-		return Interval{}, err
-	}
-	if err := positive(y, 2); err != nil {
-		return Interval{}, err
-	}
-	diff, err := Welch(x, y, alpha)
-	if err != nil {
-		return Interval{}, err
-	}
-	ix, _ := MeanT(x, alpha)
-	iy, _ := MeanT(y, alpha)
-	mx, my := ix.Estimate, iy.Estimate
-	hx, hy := ix.High-mx, iy.High-my
-	if my <= hy {
-		return Interval{}, fmt.Errorf("%w: the denominator %v ± %v may be zero", ErrUndefined, my, hy)
-	}
-	// All terms are divided by ȳ², so that huge or tiny values keep their precision.
-	r, gx, gy := mx/my, hx/my, hy/my
-	root := math.Sqrt(max(0, r*r-(r*r-gx*gx)*(1-gy*gy)))
-	iv := Interval{
-		Estimate: r, Low: (r - root) / (1 - gy*gy), High: (r + root) / (1 - gy*gy),
-		DF: diff.DF, N: diff.N, P: diff.P, Degenerate: diff.Degenerate,
-	}
-	iv.StdErr = (iv.High - iv.Low) / 2 / tQuantile(alpha, diff.DF)
-	return iv, nil
-}
-
 // Equivalent reports whether an interval of a ln ratio lies inside ±ln(1+delta),
 // so that the ratio is between 1/(1+delta) and 1+delta. With the 95 % interval,
 // this is the pair of one-sided tests of Schuirmann (J. Pharmacokinet. 1987) at

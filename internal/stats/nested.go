@@ -26,7 +26,7 @@ type Component struct {
 // be balanced, such as machines, boots, guests, and trials. The estimates are Henderson's first: the
 // mean squares of the analysis of variance equal their expectations [Gates & Shiue, Biometrics 1962;
 // Searle, Casella & McCulloch, Variance Components, 1992, ch. 5]. For balanced values they are
-// VarianceComponents'.
+// those of Kalibera & Jones [ISMM 2013].
 //
 // path[i] has the number of the group of values[i] at each level but the innermost, the outermost
 // first; the numbers of a level count within the group of the level above. The result has one

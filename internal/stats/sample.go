@@ -17,9 +17,6 @@ var (
 	ErrDomain = errors.New("value outside the domain")
 	// ErrLengths: two samples that belong together differ in length.
 	ErrLengths = errors.New("samples differ in length")
-	// ErrUndefined: the values are valid, but the quantity does not exist for
-	// them, such as a ratio whose denominator may be zero.
-	ErrUndefined = errors.New("undefined for these values")
 )
 
 // Summary is the usual descriptive statistics of a sample, in the sample's unit.

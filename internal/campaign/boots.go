@@ -28,12 +28,7 @@ var bootKeys = []strict.Key[Boot]{
 
 // Boot returns the boot of that name.
 func (c *Campaign) Boot(name string) (Boot, bool) {
-	for _, b := range c.Boots {
-		if b.Name == name {
-			return b, true
-		}
-	}
-	return Boot{}, false
+	return find(c.Boots, func(b Boot) bool { return b.Name == name })
 }
 
 // checkBoots fills in which boot each arm belongs to.

@@ -5,6 +5,7 @@
 package campaign
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tare-bench/tare/internal/model"
@@ -106,44 +107,30 @@ func (b Blocks) Fixed() bool { return b.Min == b.Max }
 
 // Active returns the arms that are not left out.
 func (c *Campaign) Active() []Arm {
-	var active []Arm
-	for _, a := range c.Arms {
-		if a.Skip == "" {
-			active = append(active, a)
-		}
-	}
-	return active
+	return slices.DeleteFunc(slices.Clone(c.Arms), func(a Arm) bool { return a.Skip != "" })
 }
 
 // Skipped returns the arms that are left out; their Skip says why.
 func (c *Campaign) Skipped() []Arm {
-	var skipped []Arm
-	for _, a := range c.Arms {
-		if a.Skip != "" {
-			skipped = append(skipped, a)
-		}
-	}
-	return skipped
+	return slices.DeleteFunc(slices.Clone(c.Arms), func(a Arm) bool { return a.Skip == "" })
 }
 
 // Arm returns the arm of that name.
 func (c *Campaign) Arm(name string) (Arm, bool) {
-	for _, a := range c.Arms {
-		if a.Name == name {
-			return a, true
-		}
-	}
-	return Arm{}, false
+	return find(c.Arms, func(a Arm) bool { return a.Name == name })
 }
 
 // Flavor returns the flavor of that name.
 func (c *Campaign) Flavor(name string) (model.Flavor, bool) {
-	for _, f := range c.Flavors {
-		if f.Name == name {
-			return f, true
-		}
+	return find(c.Flavors, func(f model.Flavor) bool { return f.Name == name })
+}
+
+func find[T any](all []T, is func(T) bool) (found T, ok bool) {
+	i := slices.IndexFunc(all, is)
+	if i < 0 {
+		return found, false
 	}
-	return model.Flavor{}, false
+	return all[i], true
 }
 
 // Resolved returns the canonical form of c: JSON with every default filled in, the

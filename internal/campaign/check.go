@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -49,7 +50,7 @@ func (r *checker) check(c *Campaign, known Known) {
 	}
 	for i, name := range c.Image.AlsoFor {
 		if _, ok := known.Workloads[name]; !ok && known.Workloads != nil {
-			r.FailWord(fmt.Sprintf("image.also_for[%d]", i), name, sortedKeys(known.Workloads), "unknown workload %q", name)
+			r.FailWord(fmt.Sprintf("image.also_for[%d]", i), name, slices.Sorted(maps.Keys(known.Workloads)), "unknown workload %q", name)
 		}
 	}
 	c.Workloads = r.expand(c.Workloads)
@@ -128,7 +129,7 @@ func (r *checker) checkArm(c *Campaign, i int, systems map[string]Limits) {
 		if r.Has(path + ".system") {
 			at += ".system"
 		}
-		r.FailWord(at, a.System, sortedKeys(systems), "unknown system %q", a.System)
+		r.FailWord(at, a.System, slices.Sorted(maps.Keys(systems)), "unknown system %q", a.System)
 		return
 	}
 	r.checkOptions(path, a, limits)
@@ -307,7 +308,7 @@ func (r *checker) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) 
 		if r.Has(path + ".name") {
 			at += ".name"
 		}
-		r.FailWord(at, w.Name, sortedKeys(workloads), "unknown workload %q", w.Name)
+		r.FailWord(at, w.Name, slices.Sorted(maps.Keys(workloads)), "unknown workload %q", w.Name)
 		return
 	}
 	if sizes.OwnBuild && w.Build == "" {
@@ -426,13 +427,4 @@ func (r *checker) checkShare(path string, p Percent) {
 	if r.Has(path) && r.Sound(path) && (p <= 0 || p > 50) {
 		r.Fail(path, "%s %s is out of range: more than 0%% and up to 50%%", path, p)
 	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

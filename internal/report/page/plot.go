@@ -237,10 +237,7 @@ func costClass(v analyze.Verdict, overheadPercent float64) string {
 }
 
 func emulated(res *analyze.Result, c analyze.Comparison) bool {
-	for _, a := range res.Arms {
-		if a.Workload == c.Workload && (a.Arm == c.Arm || a.Arm == c.Baseline) && a.Emulated {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(res.Arms, func(a analyze.ArmResult) bool {
+		return a.Workload == c.Workload && (a.Arm == c.Arm || a.Arm == c.Baseline) && a.Emulated
+	})
 }

@@ -178,6 +178,8 @@ func newGroup(name string, l Layout, lim Limits) (*Group, error) {
 	var err error
 	if g.held, err = holdAll(l.groupDirs(name, lim)); err == nil {
 		if err = g.create(lim); err != nil {
+			release(g.held) // the removal opens files, and their number may be what was exceeded
+			g.held = nil
 			g.Remove()
 		}
 	}

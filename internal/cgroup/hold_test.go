@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestAbandoned: an empty group is abandoned only if no tare holds it.
@@ -82,4 +84,43 @@ func TestHold(t *testing.T) {
 	close(ended)
 	wg.Wait()
 	removeAll()
+}
+
+// TestTooManyFiles: a group that cannot be made because this process may open no more files leaves nothing behind.
+func TestTooManyFiles(t *testing.T) {
+	l := layoutForTest(t)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	open, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for more := range uint64(12) {
+		few := unix.Rlimit{Cur: uint64(len(open)) + more, Max: limit.Max}
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+			t.Fatal(err)
+		}
+		g, err := l.New("test-files", Limits{CPUs: "0", MemoryBytes: 64 << 20})
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		if err != nil {
+			failed++
+		} else if err := g.Remove(); err != nil {
+			t.Fatal(err)
+		}
+		left := l.Leftovers("test-files")
+		if len(left) > 0 {
+			t.Errorf("with %d more files: %v; left are %q", more, err, left)
+		}
+		if err := RemoveLeftovers(left); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if failed == 0 {
+		t.Error("nothing failed")
+	}
 }

@@ -145,6 +145,7 @@ func Analyze(in dataset.Set) (*Result, error) {
 		return nil, err
 	}
 	r.Latencies = a.latencyResults()
+	r.Packets = a.packets()
 	if r.Curves, err = a.curves(); err != nil {
 		return nil, err
 	}
@@ -199,6 +200,7 @@ func read(in *dataset.Set) (*analysis, error) {
 		return nil, err
 	}
 	a.addCPUTime()
+	a.addPacketCPU()
 	for mi, m := range in.Metrics {
 		for ai, arm := range in.Arms {
 			base, control := in.BaselineOf(arm)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/histogram"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
@@ -58,6 +59,29 @@ func (f *fake) requests(arm int, answered, late float64) {
 	f.probes(model.ProbeStatedRate, arm, constant(100))
 	f.probes(model.ProbeAchievedRate, arm, constant(answered))
 	f.probes(model.ProbeLateShare, arm, constant(late))
+}
+
+// packets gives an arm 1000 packets a second that are to be sent for 2 s, of which a share is sent; shares of these are
+// lost, and lost at the socket.
+func (f *fake) packets(arm int, sent, lost, socket float64) {
+	f.probes(model.ProbePacketsAsked, arm, constant(1000))
+	f.probes(model.ProbePacketsTime, arm, constant(2))
+	f.probes(model.ProbePacketsSent, arm, constant(2000*sent))
+	f.probes(model.ProbePacketsReceived, arm, constant(2000*sent*(1-lost)))
+	f.probes(model.ProbePacketsLost, arm, constant(2000*sent*lost))
+	f.probes(model.ProbePacketsSocket, arm, constant(2000*sent*socket))
+}
+
+// roundTrips gives an arm 10 single latencies in each block.
+func (f *fake) roundTrips(arm int) {
+	for b := range int32(f.Planned) {
+		h := &histogram.Histogram{}
+		if err := h.Add(20_000, 10); err != nil {
+			panic(err)
+		}
+		f.Latencies = append(f.Latencies, dataset.Latencies{Metric: 0, Arm: int32(arm), Block: b, Epoch: 0, Member: 0,
+			Histogram: h})
+	}
 }
 
 // positions shuffles the arms of each block, and multiplies the time of the first trial.
@@ -422,6 +446,14 @@ func TestFindings(t *testing.T) {
 		{"requests answered", func(f *fake) { f.requests(kvm, 97, 0.005) }, "", "", ""},
 		{"late requests", func(f *fake) { f.requests(kvm, 100, 0.02) }, "late-requests", Warning,
 			"2 % of the requests were sent late"},
+		{"a slow sender", func(f *fake) { f.packets(kvm, 0.9, 0.001, 0) }, "slow-sender", Serious,
+			"1000 packets a second were to be sent, but the sender managed only 900"},
+		{"a sender", func(f *fake) { f.packets(kvm, 0.97, 0.05, 0.01) }, "", "", ""},
+		{"a full socket", func(f *fake) { f.packets(kvm, 1, 0.05, 0.04) }, "full-socket", Info,
+			"5 % of the packets were lost, and most of these (4 % of all) had arrived"},
+		{"lost round trips", func(f *fake) { f.packets(kvm, 1, 0.01, 0); f.roundTrips(kvm) }, "lost-round-trips", Warning,
+			"1 % of the messages got no answer"},
+		{"few lost round trips", func(f *fake) { f.packets(kvm, 1, 0.0005, 0); f.roundTrips(kvm) }, "", "", ""},
 		{"starts", func(f *fake) { f.starts(kvm, 1) }, "few-starts", Info, "30 starts are too few for p95 and p99"},
 		{"a cold start", func(f *fake) {
 			f.starts(kvm, 1)

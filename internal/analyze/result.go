@@ -22,8 +22,10 @@ type Result struct {
 	// Latencies compares percentiles of single latencies, and Curves has all of them.
 	Latencies []Latency      `json:"latencies,omitempty"`
 	Curves    []LatencyCurve `json:"latency_curves,omitempty"`
-	Arms      []ArmResult    `json:"arms"` // every arm and workload with any value
-	Findings  []Finding      `json:"findings"`
+	// Packets has every arm of workloads that count packets, baselines and controls too.
+	Packets  []Packets   `json:"packets,omitempty"`
+	Arms     []ArmResult `json:"arms"` // every arm and workload with any value
+	Findings []Finding   `json:"findings"`
 	// Isolation has every arm beside other guests, in the order of metrics, then arms.
 	Isolation []Isolation `json:"isolation,omitempty"`
 	// IsolationMatrix has every arm but the baseline beside neighbours, in the order of arms.

@@ -121,6 +121,15 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 	for _, t := range res.Latencies {
 		l.latency(of(t.Workload, t.Metric, t.Arm), t)
 	}
+	for _, p := range res.Packets {
+		row := of(p.Workload, "packets", p.Arm)
+		l.known(row, "sent-rate", p.Sent, 0, 0)
+		l.known(row, "received-rate", p.Received, 0, 0)
+		row.Name, row.Value = "loss", p.Loss // 0 is a result, too
+		l.rows = append(l.rows, row)
+		l.known(row, "groups-cpu-per-packet", p.GroupsCPU, 0, 0)
+		l.known(row, "host-cpu-per-packet", p.HostCPU, 0, 0)
+	}
 	for _, s := range res.TrialSpread {
 		row := figureRow{Workload: s.Workload, Metric: s.Metric, Scenario: s.Scenario}
 		l.known(row, "trial-spread", s.Percent, 0, 0)

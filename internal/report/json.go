@@ -85,6 +85,9 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 	list(e, "tails", res.Tails)
 	list(e, "latencies", res.Latencies)
 	list(e, "latency_curves", res.Curves)
+	if len(res.Packets) > 0 {
+		list(e, "packets", res.Packets)
+	}
 	list(e, "positions", res.Positions)
 	list(e, "thaws", res.Thaws)
 	list(e, "findings", res.Findings)

@@ -113,6 +113,7 @@ func (t *table) legend() {
 		{t.doubted, "! a serious finding below concerns this figure"},
 		{t.isolated, "isolation: " + IsolationLegend},
 		{t.singles, "single latencies: " + LatencyLegend},
+		{t.counted, "packets: " + PacketLegend},
 	}
 	marked := slices.DeleteFunc(marks, func(m mark) bool { return !m.used })
 	for i, m := range marked {

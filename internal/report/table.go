@@ -43,6 +43,7 @@ type table struct {
 	wide     bool // a row is marked ~
 	isolated bool // there is a table of isolation
 	singles  bool // … of single latencies
+	counted  bool // … of packets
 }
 
 func (t *table) header() {
@@ -189,6 +190,7 @@ func (t *table) metric(k metricKey) {
 	t.isolation(k)
 	if first.Primary {
 		t.latencies(k.workload)
+		t.packets(k.workload)
 	}
 	if t.ctx.AllMetrics {
 		t.probes(k)

@@ -74,6 +74,14 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 		v.Starts = []grid{{"How many fit", rows[0][1:], rows[1:]}}
 		v.StartLegend = report.FillLegend()
 	}
+	if packets := report.PacketsOf(res, name); len(packets) > 0 {
+		table := grid{Caption: "Packets", Headings: report.PacketHeadings()[1:]}
+		for _, p := range packets {
+			table.Rows = append(table.Rows, report.PacketCells(p))
+		}
+		v.Starts = append(v.Starts, table)
+		v.StartLegend = report.PacketLegend + "."
+	}
 	v.Latencies = latencies(res, v.ID, name, d.arms[0].Scenario)
 	v.Isolation = isolation(res, v.ID, name, max(v.First.Name, v.Beside.Name))
 	return v, true

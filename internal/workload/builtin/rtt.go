@@ -32,8 +32,8 @@ func rtt(protocol string) *workload.Workload {
 				workload.Latency("rtt", "mean round trip", "mean of the round trips, as sockperf prints it"),
 				workload.Rate("rate", "1/s", "", "round trips a second, from the times of the first and the last"),
 			},
+			// sockperf counts neither the first 400 ms nor the last 50 ms.
 			SizeUnit: "s of round trips", MinSize: 2, MaxSize: 20, DefaultSize: 2,
-			Uneven:    "sockperf does not count the first 400 ms and the last 50 ms of a trial",
 			DiskBytes: func(size int64) int64 { return 16<<20 + size*16<<20 }, // the log
 		}
 		args := []string{"-p", strconv.Itoa(rttPort)}

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/tool"
 )
 
 func TestParseServiceFixtures(t *testing.T) {
@@ -277,13 +279,90 @@ func TestPageLatencies(t *testing.T) {
 		t.Errorf("%+v, %v", h, err)
 	}
 	for text, says := range map[string]string{
-		"     40 58\n": "40 requests, but 50", "": "0 requests, but 50", "     40 x\n": "no number of requests",
-		"      1 99999999999\n": "out of range", "     50 99999999\n": "outside",
+		"     40 58\n": "40 single latencies, but says that it has 50", "": "0 single latencies", "     40 x\n": "no number of",
+		"      1 99999999999999999999\n": "out of range", "     50 99999999\n": "too long",
 	} {
 		_, err := w.Latencies([]workload.StepResult{ab, counted(text)})
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q", text, err, says)
 		}
+	}
+}
+
+// TestPackets: what a test of iperf3 sent, what arrived, and where the rest was lost.
+func TestPackets(t *testing.T) {
+	w := mustGet(t, "udp-packets")
+	rs := []workload.StepResult{{Name: "client"}, {Name: "sockets"}, {Name: "sockets after"}}
+	at := map[string]*workload.StepResult{}
+	for i := range rs {
+		at[rs[i].Name] = &rs[i]
+	}
+	snmp := func(in, full string) []byte {
+		return []byte("Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\nUdp: " + in + " 0 7 9 " + full +
+			" 0\n")
+	}
+	sum := func(packets, bytes, lost string) string {
+		return `{"seconds": 2, "packets": ` + packets + `, "bytes": ` + bytes + `, "lost_packets": ` + lost + `}`
+	}
+	for name, tc := range map[string]struct {
+		sent, received string
+		in, full       string // the counters after, which were 100 and 5
+		want           workload.Packets
+	}{
+		"all arrive": {sum("10000", "640000", "0"), sum("10000", "640000", "0"), "10100", "5",
+			workload.Packets{Sent: 10000, Received: 10000}},
+		"gaps, half of them at the socket": {sum("10000", "640000", "0"), sum("10000", "608000", "500"), "9600", "255",
+			workload.Packets{Sent: 10000, Received: 9500, Lost: 500, Socket: 250}},
+		"some are on their way": {sum("10000", "640000", "0"), sum("10000", "608000", "300"), "9600", "5",
+			workload.Packets{Sent: 10000, Received: 9500, Lost: 300}},
+		"the sender's kernel refused some": {sum("10000", "608000", "0"), sum("10000", "608000", "500"), "9600", "5",
+			workload.Packets{Sent: 9500, Received: 9500}},
+		"more than any queue holds": {sum("10000", "640000", "0"), sum("10000", "320000", "0"), "5100", "5",
+			workload.Packets{Sent: 10000, Received: 5000, Lost: 5000}},
+		"a kernel that does not count": {sum("10000", "640000", "0"), sum("10000", "608000", "500"), "100", "5",
+			workload.Packets{Sent: 10000, Received: 9500, Lost: 500, Socket: -1}},
+	} {
+		at["client"].Stdout = []byte(`{"start": {}, "intervals": [], "end": {"sum_sent": ` + tc.sent + `, "sum_received": ` +
+			tc.received + `}}`)
+		at["sockets"].Stdout, at["sockets after"].Stdout = snmp("100", "5"), snmp(tc.in, tc.full)
+		got, err := w.Packets(rs)
+		if tc.want.Seconds = 2; err != nil || got != tc.want {
+			t.Errorf("%s: %+v, %v; want %+v", name, got, err, tc.want)
+		}
+	}
+	if _, err := w.Packets(nil); err == nil {
+		t.Error("no steps have packets")
+	}
+}
+
+// TestRoundTrips: the single latencies of sockperf are as many as it counts.
+func TestRoundTrips(t *testing.T) {
+	w := mustGet(t, "udp-rtt")
+	client := workload.StepResult{Name: "client", Stdout: fixture(t, "sockperf/ping-pong-udp-rtt.txt")}
+	m, err := w.Parse(client.Stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := w.Packets([]workload.StepResult{client})
+	if err != nil || p.Lost != 0 || p.Received <= 0 || p.Sent < p.Received || p.Socket != -1 || m["rtt"] <= 0 ||
+		m["rate"] <= 0 {
+		t.Errorf("%+v, %v, %v", p, m, err)
+	}
+	r, err := tool.Read("sockperf", string(client.Stdout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := int(r.Value("observations"))
+	counts := func(text string) []workload.StepResult {
+		return []workload.StepResult{client, {Name: "latencies", Stdout: []byte(text)}}
+	}
+	h, err := w.Latencies(counts(fmt.Sprintf("%d 20010\n1 5000000\n", n-1)))
+	if err != nil || h.Count() != int64(n) || h.Quantile(0.5) < 19_800 || h.Quantile(0.5) > 20_200 ||
+		h.Quantile(1) < 4_900_000 {
+		t.Errorf("%+v, %v", h, err)
+	}
+	if _, err := w.Latencies(counts("7 20010\n")); err == nil || !strings.Contains(err.Error(), "wrote 7 single latencies") {
+		t.Errorf("%v", err)
 	}
 }
 

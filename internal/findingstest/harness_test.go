@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tare-bench/tare/internal/agentbin"
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/image"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/run"
 	"github.com/tare-bench/tare/internal/store"
@@ -30,7 +32,7 @@ type drivers map[string]system.Driver
 // usable.
 func measure(t *testing.T, text string, of drivers, workloads ...*workload.Workload) *analyze.Result {
 	t.Helper()
-	host := systemtest.Host(t)
+	host := withPrograms(t, systemtest.Host(t), workloads)
 	for _, d := range of {
 		if st := d.Check(t.Context(), host); !st.Usable {
 			t.Skipf("%s: %s", d.Name(), st.Reason)
@@ -67,6 +69,28 @@ func measure(t *testing.T, text string, of drivers, workloads ...*workload.Workl
 		t.Logf("%s %s %s %s: %s", f.Severity, f.ID, f.Workload, f.Arm, f.Text)
 	}
 	return r
+}
+
+// withPrograms returns the host with a userland that has the programs of the workloads. Most are in every userland.
+func withPrograms(t *testing.T, host *system.Host, workloads []*workload.Workload) *system.Host {
+	t.Helper()
+	var packages []string
+	for _, w := range workloads {
+		packages = append(packages, w.Packages...)
+	}
+	recipe, err := image.Base().With(image.Needs{Packages: packages})
+	must(t, err)
+	if recipe.Key() == image.Base().Key() {
+		return host
+	}
+	img, err := experiment.BuildImage(t.Context(), host.StateDir, recipe, func(step string) { t.Log(step) })
+	must(t, err)
+	program, err := agentbin.Program()
+	must(t, err)
+	with := *host
+	with.Userland, err = system.NewUserland(img, program, t.TempDir())
+	must(t, err)
+	return &with
 }
 
 // want is an expected finding: its id, workload and arm, "" for any.

@@ -36,8 +36,8 @@ func PacketHeadings() []string {
 // PacketLegend explains the headings.
 const PacketLegend = "asked: packets a second that the workload was to send; lost: share of those sent; " +
 	"at the socket: of those sent, the share that arrived and found the receiving program's socket full; " +
-	"guests' CPU each: CPU time of the guests' control groups for each packet that arrived, that of programs at both ends " +
-	"included; host CPU each: the same of the whole host, with its kernel's work and all else that ran"
+	"guests' CPU each: CPU time of the control groups of both ends for each packet that arrived; " +
+	"host CPU each: the same of the whole host, with its kernel's work and all else that ran"
 
 // PacketCells are the figures of an arm's packets, as in the table.
 func PacketCells(p analyze.Packets) []string {

@@ -21,8 +21,9 @@ func udpPackets() *workload.Workload {
 	streams := workload.Param{Name: "streams", Default: "1", Min: 1, Max: 64,
 		About: "flows that share the packets; one thread of iperf3 sends them all"}
 	return workload.WithParams([]workload.Param{bytesParam(16), streams}, func(set workload.Settings) *workload.Workload {
-		return udp(&workload.Workload{Name: "udp-packets", Title: "small UDP packets, as many as the sender can send",
-			Source: "iperf3 (iperf3)", MinSize: 10_000, MaxSize: 1 << 30, DefaultSize: 200_000}, set["bytes"], set["streams"], 0)
+		w := &workload.Workload{Name: "udp-packets", Title: "small UDP packets, as many as the sender can send",
+			Source: "iperf3 (iperf3)", MinSize: 10_000, MaxSize: 1 << 30, DefaultSize: 200_000}
+		return udp(w, set["bytes"], set["streams"], 0)
 	})
 }
 

@@ -279,7 +279,8 @@ func TestPageLatencies(t *testing.T) {
 		t.Errorf("%+v, %v", h, err)
 	}
 	for text, says := range map[string]string{
-		"     40 58\n": "40 single latencies, but says that it has 50", "": "0 single latencies", "     40 x\n": "no number of",
+		"     40 58\n": "40 single latencies, but says that it has 50", "": "0 single latencies",
+		"     40 x\n":                    "no number of",
 		"      1 99999999999999999999\n": "out of range", "     50 99999999\n": "too long",
 	} {
 		_, err := w.Latencies([]workload.StepResult{ab, counted(text)})
@@ -298,8 +299,8 @@ func TestPackets(t *testing.T) {
 		at[rs[i].Name] = &rs[i]
 	}
 	snmp := func(in, full string) []byte {
-		return []byte("Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\nUdp: " + in + " 0 7 9 " + full +
-			" 0\n")
+		return []byte("Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\nUdp: " + in + " 0 7 9 " +
+			full + " 0\n")
 	}
 	sum := func(packets, bytes, lost string) string {
 		return `{"seconds": 2, "packets": ` + packets + `, "bytes": ` + bytes + `, "lost_packets": ` + lost + `}`
@@ -361,7 +362,8 @@ func TestRoundTrips(t *testing.T) {
 		h.Quantile(1) < 4_900_000 {
 		t.Errorf("%+v, %v", h, err)
 	}
-	if _, err := w.Latencies(counts("7 20010\n")); err == nil || !strings.Contains(err.Error(), "wrote 7 single latencies") {
+	_, err = w.Latencies(counts("7 20010\n"))
+	if err == nil || !strings.Contains(err.Error(), "wrote 7 single latencies") {
 		t.Errorf("%v", err)
 	}
 }

@@ -153,7 +153,7 @@ func findSlowSender(a *analysis) (out []Finding) {
 	for _, p := range a.packets() {
 		if p.Asked > 0 && p.Sent < askedShare*p.Asked {
 			out = append(out, Finding{Workload: p.Workload, Arm: p.Arm, Text: fmt.Sprintf(
-				"%.4g packets a second were to be sent, but the sender managed only %.4g: its loss of %.3g %% is that at the "+
+				"%.6g packets a second were to be sent, but the sender managed only %.4g: its loss of %.3g %% is that at the "+
 					"lower rate", p.Asked, p.Sent, 100*p.Loss)})
 		}
 	}

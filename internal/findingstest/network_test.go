@@ -9,6 +9,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/native"
+	"github.com/tare-bench/tare/internal/workload"
 )
 
 // badNetwork is a driver whose guests have a command run in their network namespace, which spoils it.
@@ -36,6 +37,11 @@ scenarios: [{name: pair, pairs: 1}]
 blocks: 2
 `
 
+// networkWorkloads are those of both tests, which thus share a userland.
+func networkWorkloads(t *testing.T) []*workload.Workload {
+	return []*workload.Workload{real(t, "udp-loss"), real(t, "udp-rtt")}
+}
+
 // TestLoss: guests in which one of twenty packets of 64 bytes is dropped before it reaches a socket. Packets that a
 // busy host has no time to read are lost, too, but at the socket.
 func TestLoss(t *testing.T) {
@@ -43,7 +49,7 @@ func TestLoss(t *testing.T) {
 		"add chain ip planted in { type filter hook input priority 0; }; " +
 		"add rule ip planted in udp dport 25202 ip length 92 numgen random mod 20 0 drop"}
 	r := measure(t, wired+sized(map[string]int{"udp-loss": 20_000}),
-		drivers{"native": native.Driver{}, "bad": badNetwork{native.Driver{}, drop}}, real(t, "udp-loss"))
+		drivers{"native": native.Driver{}, "bad": badNetwork{native.Driver{}, drop}}, networkWorkloads(t)...)
 	seen := 0
 	for _, p := range r.Packets {
 		t.Logf("%+v", p)
@@ -69,7 +75,7 @@ func TestDelay(t *testing.T) {
 	limit := []string{"tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "50kbit", "burst", "1600", "limit",
 		"100kb"}
 	r := measure(t, wired+sized(map[string]int{"udp-rtt": 2}),
-		drivers{"native": native.Driver{}, "bad": badNetwork{native.Driver{}, limit}}, real(t, "udp-rtt"))
+		drivers{"native": native.Driver{}, "bad": badNetwork{native.Driver{}, limit}}, networkWorkloads(t)...)
 	var median *analyze.Latency
 	for i, l := range r.Latencies {
 		t.Logf("%s %v: %.3g s, %s %.3g s", l.Arm, l.Percentile, l.Value, l.Baseline, l.BaselineValue)

@@ -29,15 +29,14 @@ func PacketsOf(res *analyze.Result, workload string) (of []analyze.Packets) {
 
 // PacketHeadings are those of PacketCells.
 func PacketHeadings() []string {
-	return []string{"packets", "asked", "sent", "arrived", "lost", "95 % interval", "at the socket", "guests' CPU each",
-		"host CPU each"}
+	return []string{"packets", "sent", "arrived", "lost", "interval", "at socket", "guests' CPU", "host CPU"}
 }
 
 // PacketLegend explains the headings.
-const PacketLegend = "asked: packets a second that the workload was to send; lost: share of those sent; " +
-	"at the socket: of those sent, the share that arrived and found the receiving program's socket full; " +
-	"guests' CPU each: CPU time of the control groups of both ends for each packet that arrived; " +
-	"host CPU each: the same of the whole host, with its kernel's work and all else that ran"
+const PacketLegend = "lost: share of those sent, with its 95 % interval; " +
+	"at socket: of those sent, the share that arrived and found the receiving program's socket full; " +
+	"guests' CPU: CPU time of the control groups of both ends for each packet that arrived; " +
+	"host CPU: the same of the whole host, with its kernel's work and all else that ran"
 
 // PacketCells are the figures of an arm's packets, as in the table.
 func PacketCells(p analyze.Packets) []string {
@@ -50,16 +49,13 @@ func PacketCells(p analyze.Packets) []string {
 		sc := scaleFor("s", v)
 		return digits(v*sc.factor, 3) + " " + sc.unit
 	}
-	asked, interval, socket := "all it can", "", "not known"
-	if p.Asked > 0 {
-		asked = rate(p.Asked)
-	}
+	interval, socket := "", "not known"
 	if p.LossHigh > 0 {
 		interval = digits(100*p.LossLow, 3) + " … " + percent(p.LossHigh)
 	}
 	if p.Socket != nil {
 		socket = percent(*p.Socket)
 	}
-	return []string{clean(p.Arm), asked, rate(p.Sent), rate(p.Received), percent(p.Loss), interval, socket,
+	return []string{clean(p.Arm), rate(p.Sent), rate(p.Received), percent(p.Loss), interval, socket,
 		cpu(p.GroupsCPU), cpu(p.HostCPU)}
 }

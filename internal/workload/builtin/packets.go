@@ -136,7 +136,7 @@ func socketLosses(before, after string) float64 {
 		n[i] = v
 	}
 	if arrived := n[1] - n[0]; arrived <= 0 {
-		return -1 // gVisor has the file and counts nothing
+		return -1 // the kernel has the file and counts nothing
 	}
 	return max(0, n[3]-n[2])
 }

@@ -112,6 +112,7 @@ func newDoctor(o *options) *cobra.Command {
 		if t.Image == nil {
 			fmt.Fprintln(w, "\nThe userland image is not built yet: tare image")
 		}
+		fmt.Fprintf(w, "\nEnergy: %s\n", energyText(env))
 		fmt.Fprintln(w, "\nNoise sources on this machine:")
 		if len(r.Noise) == 0 {
 			fmt.Fprintln(w, "  none that tare can detect")
@@ -125,6 +126,18 @@ func newDoctor(o *options) *cobra.Command {
 		return nil
 	})
 	return c
+}
+
+// energyText says whether the host's energy can be measured.
+func energyText(env *host.Environment) string {
+	if why := env.NoEnergy(); why != "" {
+		return "cannot be measured: " + why
+	}
+	var names []string
+	for _, c := range env.Power.Energy {
+		names = append(names, c.Name)
+	}
+	return "measured by the counters " + strings.Join(names, ", ")
 }
 
 // workloadEntry is an element of `tare workloads --json`.

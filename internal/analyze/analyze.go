@@ -73,6 +73,8 @@ type analysis struct {
 	metrics     *table
 	probes      *table
 	cpuTime     int             // index of the first metric that is CPU time
+	energy      int             // … that is energy; those after it are, too
+	noEnergy    []Finding       // why workloads have no such metric although energy was measured
 	summaries   []SeriesSummary // of each metric and arm, as in metrics
 	comparisons []*comparison   // of cost, and the controls'
 	latencies   []latency       // of percentiles of single latencies
@@ -150,6 +152,7 @@ func Analyze(in dataset.Set) (*Result, error) {
 		return nil, err
 	}
 	r.Memory = a.memory()
+	r.Energy = a.energyUses()
 	if r.Isolation, err = a.isolation(); err != nil {
 		return nil, err
 	}
@@ -201,6 +204,7 @@ func read(in *dataset.Set) (*analysis, error) {
 	}
 	a.addCPUTime()
 	a.addPacketCPU()
+	a.addEnergy()
 	for mi, m := range in.Metrics {
 		for ai, arm := range in.Arms {
 			base, control := in.BaselineOf(arm)

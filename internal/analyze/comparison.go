@@ -43,6 +43,8 @@ func unresolved(m dataset.Metric, arm string) Comparison {
 // class is what kind of a metric it is.
 func (a *analysis) class(metric int) Family {
 	switch {
+	case metric >= a.energy:
+		return FamilyEnergy
 	case metric >= a.cpuTime:
 		return FamilyCPUTime
 	case a.in.Metrics[metric].Primary:
@@ -50,6 +52,9 @@ func (a *analysis) class(metric int) Family {
 	}
 	return FamilySecondary
 }
+
+// measured reports whether tare measured the metric from outside, beside those of the workload.
+func (c *comparison) measured() bool { return c.class == FamilyCPUTime || c.class == FamilyEnergy }
 
 // family is where the comparison of an arm with its baseline belongs.
 func (a *analysis) family(c *comparison) Family {

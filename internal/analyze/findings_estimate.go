@@ -18,7 +18,7 @@ func primaryFirst(c *comparison) float64 {
 func findNoControl(a *analysis) (out []Finding) {
 	said := map[int]bool{}
 	for _, c := range a.comparisons {
-		if c.HasControl || c.Control || c.class == FamilyCPUTime || said[c.metric] {
+		if c.HasControl || c.Control || c.measured() || said[c.metric] {
 			continue
 		}
 		said[c.metric] = true
@@ -67,7 +67,7 @@ func findNotPositive(a *analysis) (out []Finding) {
 
 func findNoVariation(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
-		if c.Coarse && c.class != FamilyCPUTime {
+		if c.Coarse && !c.measured() {
 			out = append(out, c.about("the values of %d pairs vary by less than the metric's own step, or not at all: the "+
 				"metric is coarser than its noise, or counts something fixed, so nothing is claimed", c.N))
 		}

@@ -27,7 +27,7 @@ func findUnsteady(a *analysis) (out []Finding) {
 	}
 	seen := map[metricOf]bool{}
 	for _, c := range a.comparisons {
-		if c.Control || c.N == 0 || c.class == FamilyCPUTime {
+		if c.Control || c.N == 0 || c.measured() {
 			continue
 		}
 		if k := (metricOf{c.metric, c.base}); !seen[k] {

@@ -360,6 +360,15 @@ func TestFindings(t *testing.T) {
 			f.probes(model.ProbeSteal, kvm, constant(0.01))
 			f.probes(model.ProbeHostCPU, kvm, constant(1))
 		}, "", "", ""},
+		{"energy counters that work", func(f *fake) {
+			f.joules(kvm, constant(2), constant(0), 1)
+		}, "", "", ""},
+		{"an energy counter that stands still", func(f *fake) {
+			f.joules(kvm, constant(2), func(b int) float64 { return float64(b % 2) }, 1)
+		}, "no-energy", Warning, "in 15 of 30 trials an energy counter stood still"},
+		{"trials that are too short for energy counters", func(f *fake) {
+			f.joules(kvm, constant(2), constant(0), 0.05)
+		}, "no-energy", Info, "30 of 30 trials are shorter than 0.1 s"},
 		{"wrong answer", func(f *fake) {
 			f.Failures = []dataset.Failure{{Workload: "cpu", Arm: "kvm", Block: 7, Member: 0, Fault: fault.Guest,
 				Text: "269 events instead of 270", Cause: store.EventWrongAnswer}}

@@ -169,6 +169,11 @@ var rules = []rule{
 		"At a ceiling: both arms waited for the same limit. Their equal times do not show what the system costs.",
 		"compare the host's CPU time, or use a faster device, smaller blocks or more of them in flight, so that the system " +
 			"is the limit"}, findCeiling},
+	{Kind{"no-energy", Warning,
+		"No energy: the energy counters cannot be believed for these trials. Nothing is said about the energy of the " +
+			"workload.",
+		"make trials longer (trial_time); if a counter stands still, compare it with `turbostat` or `perf stat -e " +
+			"power/energy-pkg/`, and update the firmware"}, findNoEnergy},
 	{Kind{"few-cap-periods", Warning,
 		"Few periods of the CPU cap: the trials are too short to show what the cap does.",
 		"make trials longer (trial_time): 100 periods take 10 s"}, findFewCapPeriods},

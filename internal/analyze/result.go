@@ -41,6 +41,8 @@ type Result struct {
 	// Memory has what guests cost besides time, by arm and flavor, in the order
 	// in which the first of each was made.
 	Memory []Memory `json:"memory,omitempty"`
+	// Energy has every arm whose energy is known, baselines and controls too.
+	Energy []EnergyUse `json:"energy,omitempty"`
 }
 
 // Verdict is what may be said of a comparison.
@@ -64,12 +66,13 @@ const (
 type Family string
 
 // The families. Primary are the primary metrics of arms that are not emulated,
-// in the first scenario; CPUTime their CPU time, and Secondary their other
+// in the first scenario; CPUTime their CPU time, Energy their energy, and Secondary their other
 // metrics, and Tails percentiles of single latencies. Beside are costs in the other scenarios, against the baseline
 // there.
 const (
 	FamilyPrimary   Family = "primary"
 	FamilyCPUTime   Family = "cpu-time"
+	FamilyEnergy    Family = "energy"
 	FamilySecondary Family = "secondary"
 	FamilyTails     Family = "tails"
 	FamilyBeside    Family = "beside"

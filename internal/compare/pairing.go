@@ -27,12 +27,16 @@ type pairing struct {
 type group struct {
 	scenario string
 	primary  bool
-	cpuTime  bool
+	measured string // CPU time or energy, which tare measures from outside; "": a metric of the workload
 }
 
 // groupOf is the group of a comparison of r.
 func groupOf(r *Run, c analyze.Comparison) group {
-	return group{r.arms[c.Arm].Scenario, c.Primary, c.Metric == analyze.CPUTime}
+	g := group{scenario: r.arms[c.Arm].Scenario, primary: c.Primary}
+	if c.Metric == analyze.CPUTime || c.Metric == analyze.Energy {
+		g.measured = c.Metric
+	}
+	return g
 }
 
 // against compares the two sides.

@@ -88,6 +88,9 @@ func Read(r *store.Run) (Set, error) {
 	if err != nil {
 		return Set{}, err
 	}
+	if in.Sizes, err = r.Sizes(); err != nil {
+		return Set{}, err
+	}
 	metrics, err := r.Metrics()
 	if err != nil {
 		return Set{}, err

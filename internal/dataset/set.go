@@ -8,6 +8,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/histogram"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/store"
 )
 
 // Set is everything that is read of a run to analyze it.
@@ -32,7 +33,8 @@ type Set struct {
 	// NeighbourFailures are those of guests that were to disturb others; Member is their number in the trial.
 	NeighbourFailures []Failure
 	Events            []Event
-	Planned           int // blocks that the plan holds; 0 when unknown
+	Sizes             []store.Size // of the workloads
+	Planned           int          // blocks that the plan holds; 0 when unknown
 
 	// Precision is the half-width asked for, relative (0.02 is ± 2 %), which decided the
 	// number of blocks; 0: the campaign asks for none.

@@ -6,7 +6,11 @@
 // [Environment.Unreadable] with the reason, so a zero is always a measured zero.
 package host
 
-import "time"
+import (
+	"time"
+
+	"github.com/tare-bench/tare/internal/host/energy"
+)
 
 // EnvironmentVersion is the version of the stored form of Environment. Fields
 // are only ever added; a change of meaning raises it.
@@ -281,6 +285,23 @@ type Pressure struct {
 type Power struct {
 	OnBattery *bool  `json:"on_battery,omitempty"` // nil: the machine has no mains adapter, so it is not a laptop
 	Profile   string `json:"profile,omitempty"`    // platform profile of the firmware
+	// Energy is the counters of energy that can be read; nil in environments that were stored before
+	// this field existed, which do not have it in Unreadable either.
+	Energy []energy.Counter `json:"energy,omitempty"`
+}
+
+// EnergyField names the energy counters in Unreadable.
+const EnergyField = "power.energy"
+
+// NoEnergy says why the energy of the host cannot be measured; "" if it can be, or if the environment
+// does not say.
+func (e *Environment) NoEnergy() string {
+	for _, u := range e.Unreadable {
+		if u.Field == EnergyField {
+			return u.Reason
+		}
+	}
+	return ""
 }
 
 // Storage is the file system and the block device of a path.

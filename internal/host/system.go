@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
+
+	"github.com/tare-bench/tare/internal/host/energy"
 )
 
 // readHostID hashes the host's name with the machine's own id as key.
@@ -123,6 +125,10 @@ func readPower(r *reader) Power {
 			}
 			*p.OnBattery = *p.OnBattery && *n == 0
 		}
+	}
+	var err error
+	if p.Energy, err = energy.Find(r.FS); err != nil {
+		r.missing = append(r.missing, Unreadable{Field: EnergyField, Reason: err.Error()})
 	}
 	return p
 }

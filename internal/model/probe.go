@@ -15,30 +15,35 @@ const (
 // Names of the probes: what the host, and in part the guest, say about a trial. Each
 // has one value per trial, over its timed steps.
 const (
-	ProbeGuestGroupCPU = "guest_cgroup_cpu" // s of CPU of the guest's whole cgroup: vCPUs, VMM, helpers
-	ProbeHostCPU       = "host_cpu"         // s of CPU of the whole host; under Xen, of all domains
-	ProbeDom0CPU       = "dom0_cpu"         // s of CPU of Xen's privileged domain, which serves all others
-	ProbeDeviceBytes   = "device_bytes"     // bytes that reached the data device, the flush included
-	ProbeReadRate      = "read_rate"        // B/s from the data device while it was read; for guests with caps of I/O
-	ProbeWriteRate     = "write_rate"       // B/s, the same of writes
-	ProbeReadOps       = "read_ops"         // 1/s, the same of read requests
-	ProbeWriteOps      = "write_ops"        // 1/s, the same of write requests
-	ProbeSteal         = "steal"            // s that an underlying hypervisor took from the host
-	ProbeThrottled     = "nr_throttled"     // periods in which the CPU cap throttled the guest
-	ProbeCapPeriods    = "cap_periods"      // periods of the CPU cap that elapsed
-	ProbeLagMax        = "lag_max"          // s, longest delay of a wake-up of tare by the host
-	ProbeForkMax       = "fork_max"         // s, longest time to start a process on the host
-	ProbeOwnCPU        = "own_cpu"          // s of CPU that tare itself used
-	ProbeGuestMemory   = "guest_memory"     // B of host memory that the guest held halfway; once per guest and workload
-	ProbeMemoryLeft    = "memory_left"      // B, least memory available on the host; if the scenario limits it
-	ProbeTimed         = "timed"            // s, the timed steps by the host's clock
-	ProbeGuestCPU      = "guest_cpu"        // s of CPU by the guest's own rusage
-	ProbeWorkloadBytes = "workload_bytes"   // bytes that the workload says it wrote
-	ProbeClockDiff     = "clock_diff"       // s, trial by the guest's clock minus by the host's
-	ProbeClockError    = "clock_error"      // s, ± of clock_diff
-	ProbeHostTimeError = "host_time_error"  // s, host's duration minus the guest's by the same clock
-	ProbeStartSkew     = "start_skew"       // s, start reported to the host minus the agreed instant
-	ProbeBarrierSkew   = "barrier_skew"     // s, start by the guest's clock minus the instant on that clock
+	ProbeGuestGroupCPU  = "guest_cgroup_cpu" // s of CPU of the guest's whole cgroup: vCPUs, VMM, helpers
+	ProbeHostCPU        = "host_cpu"         // s of CPU of the whole host; under Xen, of all domains
+	ProbeDom0CPU        = "dom0_cpu"         // s of CPU of Xen's privileged domain, which serves all others
+	ProbeDeviceBytes    = "device_bytes"     // bytes that reached the data device, the flush included
+	ProbeReadRate       = "read_rate"        // B/s from the data device while it was read; for guests with caps of I/O
+	ProbeWriteRate      = "write_rate"       // B/s, the same of writes
+	ProbeReadOps        = "read_ops"         // 1/s, the same of read requests
+	ProbeWriteOps       = "write_ops"        // 1/s, the same of write requests
+	ProbeSteal          = "steal"            // s that an underlying hypervisor took from the host
+	ProbeThrottled      = "nr_throttled"     // periods in which the CPU cap throttled the guest
+	ProbeCapPeriods     = "cap_periods"      // periods of the CPU cap that elapsed
+	ProbeLagMax         = "lag_max"          // s, longest delay of a wake-up of tare by the host
+	ProbeForkMax        = "fork_max"         // s, longest time to start a process on the host
+	ProbeOwnCPU         = "own_cpu"          // s of CPU that tare itself used
+	ProbeEnergyPackage  = "energy_package"   // J of the host's processors, whatever they did
+	ProbeEnergyDRAM     = "energy_dram"      // J of the host's memory, where it has a counter of its own
+	ProbeEnergyPlatform = "energy_platform"  // J of the whole machine, where it has a counter
+	ProbeEnergyTime     = "energy_time"      // s between the readings of the energy counters
+	ProbeEnergyFaults   = "energy_faults"    // counters of processors and memory that stood still or jumped
+	ProbeGuestMemory    = "guest_memory"     // B of host memory that the guest held halfway; once per guest and workload
+	ProbeMemoryLeft     = "memory_left"      // B, least memory available on the host; if the scenario limits it
+	ProbeTimed          = "timed"            // s, the timed steps by the host's clock
+	ProbeGuestCPU       = "guest_cpu"        // s of CPU by the guest's own rusage
+	ProbeWorkloadBytes  = "workload_bytes"   // bytes that the workload says it wrote
+	ProbeClockDiff      = "clock_diff"       // s, trial by the guest's clock minus by the host's
+	ProbeClockError     = "clock_error"      // s, ± of clock_diff
+	ProbeHostTimeError  = "host_time_error"  // s, host's duration minus the guest's by the same clock
+	ProbeStartSkew      = "start_skew"       // s, start reported to the host minus the agreed instant
+	ProbeBarrierSkew    = "barrier_skew"     // s, start by the guest's clock minus the instant on that clock
 )
 
 // Probes of a neighbour, over the time in which it disturbed the other guests of its trial. Guests that run the

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/host/energy"
 	"github.com/tare-bench/tare/internal/host/procfs"
 	"github.com/tare-bench/tare/internal/host/watch"
 	"github.com/tare-bench/tare/internal/model"
@@ -25,6 +26,8 @@ var Units = []struct{ Name, Unit string }{
 	{model.ProbeDeviceBytes, "B"}, {model.ProbeWorkloadBytes, "B"},
 	{model.ProbeReadRate, "B/s"}, {model.ProbeWriteRate, "B/s"}, {model.ProbeReadOps, "1/s"}, {model.ProbeWriteOps, "1/s"},
 	{model.ProbeSteal, "s"}, {model.ProbeThrottled, "periods"}, {model.ProbeCapPeriods, "periods"},
+	{model.ProbeEnergyPackage, "J"}, {model.ProbeEnergyDRAM, "J"}, {model.ProbeEnergyPlatform, "J"},
+	{model.ProbeEnergyTime, "s"}, {model.ProbeEnergyFaults, "counters"},
 	{model.ProbeGuestMemory, "B"}, {model.ProbeMemoryLeft, "B"}, {model.ProbeLagMax, "s"}, {model.ProbeForkMax, "s"},
 	{model.ProbeClockDiff, "s"}, {model.ProbeClockError, "s"}, {model.ProbeHostTimeError, "s"},
 	{model.ProbeStartSkew, "s"}, {model.ProbeBarrierSkew, "s"},
@@ -90,6 +93,7 @@ type Watch struct {
 	lag   *watch.Lag
 	forks *watch.Lag // nil: not possible on this host
 	log   *watch.KernelLog
+	meter *energy.Meter // nil: not possible on this host; its environment says why
 	// Missing says what cannot be observed on this host, one line each.
 	Missing []string
 }
@@ -137,6 +141,7 @@ func Start() *Watch {
 	if w.forks, err = watch.StartForks(); err != nil {
 		w.Missing = append(w.Missing, fmt.Sprintf("how long the host takes to start a process: %v", err))
 	}
+	w.meter, _ = energy.Open(procfs.Host(""))
 	return w
 }
 
@@ -148,6 +153,9 @@ func (w *Watch) Close() {
 	}
 	if w.log != nil {
 		w.log.Close()
+	}
+	if w.meter != nil {
+		w.meter.Close()
 	}
 }
 
@@ -198,6 +206,7 @@ type Window struct {
 
 	lag, forks *watch.LagWindow
 	own        time.Duration // CPU time of tare so far
+	energy     *energySpan   // nil: not measured
 	clocks     watch.Clocks
 }
 
@@ -227,6 +236,9 @@ func (w *Watch) Begin(target Target) (*Window, error) {
 	}
 	if caps := target.IOCaps(); caps != (model.IOCaps{}) {
 		v.disk, err = watchDisk(target, caps)
+	}
+	if v.cpuKnown { // the work of a remote machine takes no energy of this host
+		v.energy = w.beginEnergy()
 	}
 	return v, err
 }
@@ -268,6 +280,7 @@ type Readings struct {
 
 // End closes the window and returns its readings.
 func (v *Window) End() (Readings, error) {
+	joules := v.energy.end()
 	rates, err := v.disk.end()
 	if err != nil {
 		return Readings{}, err
@@ -310,6 +323,7 @@ func (v *Window) End() (Readings, error) {
 		r.Values[model.ProbeDeviceBytes] = float64(bytes - v.bytes)
 	}
 	maps.Copy(r.Values, rates)
+	maps.Copy(r.Values, joules)
 	if usage.Periods > 0 {
 		r.Values[model.ProbeCapPeriods] = float64(usage.Periods - v.usage.Periods)
 		r.Values[model.ProbeThrottled] = float64(usage.ThrottledPeriods - v.usage.ThrottledPeriods)

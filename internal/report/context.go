@@ -22,6 +22,7 @@ type Context struct {
 	Path      string // of the run file; "": not shown
 	Seed      uint64
 	Host      string // one line
+	NoEnergy  string // why energy was not measured; "": it was, or it is not known
 	Merging   string // whether the host merges equal pages of guests, in a sentence
 	Sizes     []store.Size
 	LeftOut   []LeftOut
@@ -75,7 +76,7 @@ func ContextOf(r *store.Run) (Context, error) {
 	if err != nil {
 		return ctx, err
 	}
-	ctx.Host, ctx.Merging = HostLine(&env), merging(&env, events)
+	ctx.Host, ctx.NoEnergy, ctx.Merging = HostLine(&env), env.NoEnergy(), merging(&env, events)
 	sessions, err := r.Sessions()
 	if err != nil {
 		return ctx, err

@@ -81,6 +81,9 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 		list(e, "fills", res.Fills)
 	}
 	list(e, "memory", res.Memory)
+	if len(res.Energy) > 0 {
+		list(e, "energy", res.Energy)
+	}
 	list(e, "trial_spread", res.TrialSpread)
 	list(e, "tails", res.Tails)
 	list(e, "latencies", res.Latencies)

@@ -60,6 +60,9 @@ func (t *table) header() {
 	if t.ctx.Host != "" {
 		t.field("host", t.ctx.Host)
 	}
+	if t.ctx.NoEnergy != "" {
+		t.field("energy", "not measured: "+t.ctx.NoEnergy)
+	}
 	for i, c := range t.ctx.Scenarios {
 		name := plural(len(t.ctx.Scenarios), "scenario")
 		if i > 0 {
@@ -141,8 +144,9 @@ func (t *table) metrics() []metricKey {
 
 // row is one arm in the table of one metric.
 type row struct {
-	name, mean, limits, result, interval, cpu, host string
-	style, cpuStyle                                 func(string) string // of the result, and of that in CPU time
+	name, mean, limits, result, interval, cpu, energy, host string
+	// of the result, and of those in CPU time and in energy
+	style, cpuStyle, energyStyle func(string) string
 }
 
 // metric writes the table of one metric.
@@ -161,7 +165,7 @@ func (t *table) metric(k metricKey) {
 
 	sc := scaleFor(first.Unit, typical(t.res.Arm(first.Baseline, k.workload).Metric(k.metric)))
 	rows := []row{{name: "", mean: "mean", limits: "min … max", result: "result",
-		interval: fmt.Sprintf("%.4g %% interval", 100*(1-t.res.Alpha)), cpu: "CPU time", host: "host CPU"}}
+		interval: fmt.Sprintf("%.4g %% interval", 100*(1-t.res.Alpha)), cpu: "CPU time", energy: "energy", host: "host CPU"}}
 	var shown []string // baselines
 	for _, c := range claims {
 		if !slices.Contains(shown, c.Baseline) {
@@ -174,6 +178,9 @@ func (t *table) metric(k metricKey) {
 		if cpu := CPUTime(t.res, c); cpu != nil {
 			r.cpu, r.cpuStyle = ShortVerdict(*cpu)+t.scope(*cpu), t.style(*cpu)
 		}
+		if energy := Energy(t.res, c); energy != nil {
+			r.energy, r.energyStyle = ShortVerdict(*energy)+t.scope(*energy), t.style(*energy)
+		}
 		if c.Baseline != t.res.Baseline && model.ParseArmName(c.Baseline).Scenario != model.ParseArmName(c.Arm).Scenario {
 			r.name = strings.Replace(r.name, c.Arm, c.Arm+" against "+c.Baseline, 1)
 		}
@@ -185,6 +192,7 @@ func (t *table) metric(k metricKey) {
 	t.rows(rows)
 	t.notes(k, all)
 	t.device(k.workload, all)
+	t.energy(k, all)
 	t.starts(k)
 	t.fills(k)
 	t.isolation(k)
@@ -218,6 +226,9 @@ func (t *table) baseline(arm string, k metricKey, sc scale) row {
 	r.result = "baseline"
 	if s := t.res.Arm(arm, k.workload).Metric(analyze.CPUTime); s != nil && k.metric != analyze.CPUTime {
 		r.cpu = scaleFor(s.Unit, s.Mean).with(s.Mean)
+	}
+	if s := t.res.Arm(arm, k.workload).Metric(analyze.Energy); s != nil && k.metric != analyze.Energy {
+		r.energy = scaleFor(s.Unit, s.Mean).with(s.Mean)
 	}
 	return r
 }
@@ -300,6 +311,8 @@ var columns = []column{
 	{text: func(r row) string { return r.interval }, drop: 4, dropAll: 4},
 	{text: func(r row) string { return r.cpu }, style: func(r row) func(string) string { return r.cpuStyle },
 		drop: 3, dropAll: 1},
+	{text: func(r row) string { return r.energy }, style: func(r row) func(string) string { return r.energyStyle },
+		drop: 5, dropAll: 5},
 	{text: func(r row) string { return r.host }, right: true, drop: 1, dropAll: 3},
 }
 

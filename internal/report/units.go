@@ -17,6 +17,7 @@ type scale struct {
 // into the first unit given to scaleFor.
 var (
 	timeSteps = []scale{{1, "s"}, {1e3, "ms"}, {1e6, "µs"}, {1e9, "ns"}}
+	joules    = []scale{{1e-6, "MJ"}, {1e-3, "kJ"}, {1, "J"}, {1e3, "mJ"}, {1e6, "µJ"}, {1e9, "nJ"}}
 	byteSteps = []scale{{1.0 / (1 << 40), "TiB"}, {1.0 / (1 << 30), "GiB"}, {1.0 / (1 << 20), "MiB"},
 		{1.0 / (1 << 10), "KiB"}, {1, "B"}}
 	rateSteps = []scale{{1e-9, "GB/s"}, {1e-6, "MB/s"}, {1e-3, "kB/s"}, {1, "B/s"}}
@@ -33,6 +34,8 @@ func scaleFor(unit string, v float64) scale {
 		steps = timeSteps
 	case "ns":
 		steps, in = timeSteps, 1e-9
+	case "J":
+		steps = joules
 	case "B":
 		steps = byteSteps
 	case "B/s":

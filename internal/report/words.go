@@ -80,12 +80,20 @@ func ShortVerdict(c analyze.Comparison) string {
 // CPUTime is the comparison of the same two arms by their CPU time; nil if there is
 // none, or if c is that.
 func CPUTime(res *analyze.Result, c analyze.Comparison) *analyze.Comparison {
-	if c.Metric == analyze.CPUTime {
+	return inPlaceOf(res, c, analyze.CPUTime)
+}
+
+// Energy is the same by their energy.
+func Energy(res *analyze.Result, c analyze.Comparison) *analyze.Comparison {
+	return inPlaceOf(res, c, analyze.Energy)
+}
+
+func inPlaceOf(res *analyze.Result, c analyze.Comparison, metric string) *analyze.Comparison {
+	if c.Metric == metric {
 		return nil
 	}
 	for i, other := range res.Comparisons {
-		if other.Metric == analyze.CPUTime && other.Workload == c.Workload && other.Arm == c.Arm &&
-			other.Baseline == c.Baseline {
+		if other.Metric == metric && other.Workload == c.Workload && other.Arm == c.Arm && other.Baseline == c.Baseline {
 			return &res.Comparisons[i]
 		}
 	}

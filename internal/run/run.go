@@ -128,6 +128,7 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	for _, m := range r.watch.Missing {
 		r.note("missing", m)
 	}
+	r.measureRest(ctx)
 	walk := r.passes
 	if len(r.Plan.Boots) > 0 {
 		walk = r.rounds
@@ -254,6 +255,20 @@ func storeErr(err error) error {
 		return nil
 	}
 	return fmt.Errorf("%w %w", errStore, err)
+}
+
+// restTime is how long the power of the host is measured before there are guests.
+const restTime = time.Second
+
+// measureRest journals what power the host takes before there are guests, if it has energy counters.
+func (r *runner) measureRest(ctx context.Context) {
+	text, err := r.watch.AtRest(ctx, restTime)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		r.note("missing", fmt.Sprintf("what power the host takes at rest: %v", err))
+	case text != "":
+		r.note(store.EventPower, text)
+	}
 }
 
 // note records an event in the run file and reports it as a Notice.

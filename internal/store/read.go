@@ -247,6 +247,10 @@ const EventChanged = "changed-midway"
 // pages saved and what it cost.
 const EventKSM = "ksm"
 
+// EventPower says, at the start of a session, what power the host took before there were guests: "12.3 W: …".
+// The text before the first space is a number.
+const EventPower = "power-at-rest"
+
 // EventFill says what a number of guests showed that filled the host, and which limits they broke.
 const EventFill = "fill"
 

@@ -51,6 +51,9 @@ func envOf(r *store.Run, arms []store.Arm) (envView, error) {
 	for _, p := range e.CPU.Policies {
 		add("Frequency", fmt.Sprintf("CPUs %s: %s, governor %s", p.CPUs, p.Driver, p.Governor))
 	}
+	if why := e.NoEnergy(); why != "" {
+		add("Energy", "not measured: "+why)
+	}
 	add("Control groups", string(e.Cgroup.Layout))
 	if s := e.Storage; s != nil {
 		add("Storage", strings.TrimSuffix(fmt.Sprintf("%s on %s (%s), %s", s.FSType, s.Source, s.Options, s.Model), ", "))

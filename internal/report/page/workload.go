@@ -29,8 +29,10 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 			v.Others = append(v.Others, mv)
 		}
 	}
-	if cpu, ok := metric(res, name, analyze.CPUTime, func(string) bool { return true }); ok {
-		v.Others = append(v.Others, cpu)
+	for _, measured := range []string{analyze.CPUTime, analyze.Energy} {
+		if m, ok := metric(res, name, measured, func(string) bool { return true }); ok {
+			v.Others = append(v.Others, m)
+		}
 	}
 	for _, r := range res.Rankings {
 		if r.Workload == name && r.Metric == v.First.Name && (r.Scenario == "" || r.Scenario == d.arms[0].Scenario) {
@@ -142,6 +144,9 @@ func metric(res *analyze.Result, workload, name string, baseline func(string) bo
 	scenarios := scenariosOf(res, of)
 	for _, text := range report.NoiseTexts(res, workload, name, scenarios) {
 		m.Noise = append(m.Noise, capital(text)+".")
+	}
+	if name == analyze.Energy {
+		m.Noise = append(m.Noise, capital(report.EnergyText(res, workload, func(string) bool { return true }))+".")
 	}
 	m.tails(res, scenarios)
 	var shown []string

@@ -1,0 +1,43 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tare-bench/tare/internal/analyze"
+)
+
+// energy writes what energy the arms of a table took, below the first table of their workload.
+func (t *table) energy(k metricKey, shown []analyze.Comparison) {
+	if !shown[0].Primary {
+		return
+	}
+	text := EnergyText(t.res, k.workload, func(arm string) bool { return inTable(shown, arm) })
+	if text != "" {
+		t.note(text)
+	}
+}
+
+// EnergyText says what energy and power the host took for the trials of some arms on a workload; "" if
+// that was not measured.
+func EnergyText(res *analyze.Result, workload string, arm func(name string) bool) string {
+	uses := slices.DeleteFunc(slices.Clone(res.Energy),
+		func(u analyze.EnergyUse) bool { return u.Workload != workload || !arm(u.Arm) })
+	var parts []string
+	for _, u := range uses {
+		text := clean(u.Arm) + " " + scaleFor("J", u.Joules).with(u.Joules)
+		if u.PerUnit > 0 {
+			text += fmt.Sprintf(" (%s per unit of work)", scaleFor("J", u.PerUnit).with(u.PerUnit))
+		}
+		parts = append(parts, fmt.Sprintf("%s at %s W", text, digits(u.Watts, 3)))
+	}
+	if parts == nil {
+		return ""
+	}
+	text := "energy of all processors and memory in a trial: " + strings.Join(parts, ", ")
+	if rest := uses[0].RestWatts; rest > 0 {
+		text += fmt.Sprintf("; before the first guest the host took %s W", digits(rest, 3))
+	}
+	return text
+}

@@ -263,6 +263,11 @@ func TestDryRun(t *testing.T) {
 	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) > 0 {
 		t.Errorf("a dry run wrote %v", files)
 	}
+	const unsaved = "name: unsaved\nflavors: {one: {vcpus: 1, memory: 512MiB}}\narms: [native]\nworkloads: [restore]\n"
+	r = tare(t, dir, "run", write(t, dir, "unsaved.yaml", unsaved), "--dry-run")
+	if r.status == 0 || !strings.Contains(r.stderr, "native cannot be saved and restored") {
+		t.Errorf("a plan that cannot be run: status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
 }
 
 func TestPaper(t *testing.T) {

@@ -93,6 +93,9 @@ func (t *Testbed) Prepare(ctx context.Context, r Request) (*Experiment, error) {
 			return nil, err
 		}
 	}
+	if err := t.checkArms(c); err != nil {
+		return nil, err
+	}
 	return &Experiment{Campaign: c, Plan: t.plan(c, c.Planned(), env), bed: t, env: env, yaml: yaml, like: r.Like,
 		status: status}, nil
 }

@@ -65,24 +65,32 @@ func (t *Testbed) workloads(c *campaign.Campaign) (map[string]*workload.Workload
 			return nil, fault.WithRemedy(fault.Hostf("workload %s: the userland image has no %v", w.Name, missing),
 				"remove %s and build it again: tare image %s", t.Image.Dir, w.Name)
 		}
-		if w.Creates {
-			if err := checkCreates(c, cw); err != nil {
-				return nil, err
-			}
-			if w.Fill != nil {
-				if err := t.checkFill(c, cw); err != nil {
-					return nil, err
-				}
-			}
-		}
-		if w.Restores {
-			if err := t.checkRestores(c, cw); err != nil {
-				return nil, err
-			}
-		}
 		all[w.Name] = w
 	}
-	return all, nil
+	return all, t.checkArms(c)
+}
+
+// checkArms refuses workloads that not all arms of a campaign can run. It needs no image.
+func (t *Testbed) checkArms(c *campaign.Campaign) error {
+	for _, cw := range c.Workloads {
+		w, _, err := workloadOf(cw)
+		if err != nil {
+			return err
+		}
+		if w.Creates {
+			err = checkCreates(c, cw)
+		}
+		if err == nil && w.Fill != nil {
+			err = t.checkFill(c, cw)
+		}
+		if err == nil && w.Restores {
+			err = t.checkRestores(c, cw)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkRestores refuses arms whose guests cannot be saved.

@@ -45,12 +45,12 @@ func TestMissingTool(t *testing.T) {
 func TestCannotBeSaved(t *testing.T) {
 	bed := &Testbed{Drivers: all.ByName()}
 	c := &campaign.Campaign{Arms: []campaign.Arm{{Name: "tcg", System: "qemu-tcg"}, {Name: "box", System: "gvisor"}}}
-	cw := campaign.Workload{Name: "restore"}
-	if err := bed.checkRestores(c, cw); err != nil {
+	c.Workloads = []campaign.Workload{{Name: "restore"}}
+	if err := bed.checkArms(c); err != nil {
 		t.Error(err)
 	}
 	c.Arms = append(c.Arms, campaign.Arm{Name: "container", System: "runc"})
-	err := bed.checkRestores(c, cw)
+	err := bed.checkArms(c)
 	const why = "arm container: runc cannot be saved and restored: CRIU"
 	if fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), why) {
 		t.Errorf("%v", err)

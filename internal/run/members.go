@@ -235,11 +235,13 @@ func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *
 		return err
 	}
 	var instant int64 // 0: at once
-	if !alone {
+	if !alone || w.RealTime {
 		if each := min(realTime/time.Duration(len(workers)), realTimeMost); each >= realTimeLeast {
 			allowRealTime(workers, each)
 			defer allowRealTime(workers, 0)
 		}
+	}
+	if !alone {
 		instant = agent.Monotonic() + int64(lead)
 	}
 	stop, stopMemory := r.weighAtWork(workers, max(instant, agent.Monotonic())), recordLeft(workers)

@@ -178,6 +178,9 @@ type Workload struct {
 	// step with DropCaches.
 	ReadsBack bool
 
+	// RealTime: its program wants to use real-time priorities. Guests' groups get a budget for that during its timed
+	// steps, if the host's kernel has such budgets.
+	RealTime bool
 	// Creates: a trial creates its guests itself and removes them. The time of its only step is from
 	// the request for the guest to the first instruction of the step's program, and its other metrics
 	// are StopTime, RemoveTime and StartMemory. Cold: the host's page cache is dropped before.

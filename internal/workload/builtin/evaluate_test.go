@@ -258,6 +258,10 @@ func TestEvaluateRefuses(t *testing.T) {
 		{"a smaller file", "bonnie", "bonnie", func(r *workload.StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte(",64M,"), []byte(",32M,"), 1)
 		}, []string{"32 MiB instead of 64"}},
+		{"no real time", "cyclictest", "cyclictest", func(r *workload.StepResult) {
+			r.ExitCode, r.Stderr = 1, []byte("Unable to change scheduling policy!\nProbably missing capabilities, either run as "+
+				"root or increase RLIMIT_RTPRIO limits.\n")
+		}, []string{"step cyclictest: the guest may not use real-time priorities", "SYS_NICE", "CONFIG_RT_GROUP_SCHED"}},
 		{"redirected", "wordpress", "check", func(r *workload.StepResult) { r.Stdout = []byte("301 0\n0\n") },
 			[]string{"step check", "status 301"}},
 		{"another page", "mediawiki", "check", func(r *workload.StepResult) { r.Stdout = []byte("200 16393\n0\n") },

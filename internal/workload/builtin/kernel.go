@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/workload"
@@ -120,6 +121,7 @@ func cyclictest() *workload.Workload {
 	w := &workload.Workload{
 		Name: "cyclictest", Title: "delay of a thread's timed wake-ups: timers and scheduler",
 		Source: "cyclictest (rt-tests)", Programs: []string{"cyclictest", "sh"}, Packages: []string{"rt-tests"},
+		RealTime: true,
 		Metrics: []workload.Metric{
 			workload.Latency("latency-mean", "mean wake-up latency", "mean delay, by the guest's clock alone"),
 			workload.Latency("latency-max", "max wake-up latency", "the longest delay"),
@@ -133,10 +135,28 @@ func cyclictest() *workload.Workload {
 						decimal(size))}}
 		},
 	}
-	return w.MeasuredBy(workload.Measurement{Step: "cyclictest", Tool: "rt-tests", Did: "wake-ups",
+	w.MeasuredBy(workload.Measurement{Step: "cyclictest", Tool: "rt-tests", Did: "wake-ups",
 		SingleOf: "latency-mean", Singles: tool.Singles{Before: "wake-ups of ", After: " us", Unit: "us", Width: 1,
 			Count: "wake-ups", Beyond: "max wake-up latency"}})
+	evaluate := w.Evaluate
+	w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {
+		for _, r := range results {
+			if strings.Contains(r.Output(), noRealTime) {
+				return nil, fault.WithRemedy(fault.Guestf("step %s: the guest may not use real-time priorities. Either its "+
+					"system takes the capability SYS_NICE from it, or its control group has no budget of real time (cpu.rt_runtime_us "+
+					"is 0), which kernels with CONFIG_RT_GROUP_SCHED require and version 2 of control groups does not have", r.Name),
+					"leave the arm out; on the latter kernels, boot with rt_group_sched=0 if they know it, or stop what uses up "+
+						"the budget in /sys/fs/cgroup/cpu/*/cpu.rt_runtime_us")
+			}
+		}
+		return evaluate(size, results)
+	}
+	return w
 }
+
+// noRealTime is what cyclictest says where it may not use real-time priorities. It asks for them in any case, and then
+// runs without, as long as no --priority is given.
+const noRealTime = "Unable to change scheduling policy"
 
 // perfBenchmarks are those of perf that perfBench runs: the metric, perf's name, the figure, and the
 // operations for a size of 1; 0: perf does not print their number.

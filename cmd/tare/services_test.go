@@ -42,7 +42,8 @@ workloads:
     expect: ^and another$
     metrics: [{name: lines, unit: "1", better: higher, regex: '^(\d+)$'}]
 blocks: 1
-image: {also_for: [zstd, python-start, pgbench, redis, nginx, caddy, sqlite, git-clone, ffmpeg]}
+image: {also_for: [zstd, python-start, pgbench, redis, memcached, nginx, caddy, sqlite, git-clone,
+  ffmpeg]}
 `
 
 // pairs has the workloads of the same image whose server can run in another guest.
@@ -62,8 +63,8 @@ blocks: 1
 image:
   packages: [php-cli]
   also_for:
-    [sysbench-oltp-rw, http-rate, wordpress, mediawiki, kernel-build, bonnie, zstd, python-start, pgbench, redis, nginx,
-     caddy, sqlite, git-clone, ffmpeg]
+    [sysbench-oltp-rw, http-rate, wordpress, mediawiki, kernel-build, bonnie, zstd, python-start, pgbench, redis,
+     memcached, nginx, caddy, sqlite, git-clone, ffmpeg]
 `
 
 // today has programs of today's services, in the same image.
@@ -78,6 +79,7 @@ workloads:
   - {name: python-start, size: 5}
   - {name: pgbench, size: 20, params: {scale: 1, clients: 2}}
   - {name: redis, size: 1000, params: {pipeline: 4}}
+  - {name: memcached, size: 1000, params: {clients: 2}}
   - {name: nginx, size: 300, params: {clients: 2}}
   - {name: caddy, size: 300, params: {kib: 1}}
   - {name: sqlite, size: 1000}
@@ -119,7 +121,7 @@ func TestServices(t *testing.T) {
 				t.Errorf("%s: %s was done %d times, not %d", name, what, n, want)
 			}
 		}
-		if want := map[string]int{"services": 16, "pairs": 8, "today": 9}[name]; len(done) != want {
+		if want := map[string]int{"services": 16, "pairs": 8, "today": 10}[name]; len(done) != want {
 			t.Errorf("%s: %d, not %d, were done: %v", name, len(done), want, done)
 		}
 	}

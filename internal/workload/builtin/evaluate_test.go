@@ -262,6 +262,12 @@ func TestEvaluateRefuses(t *testing.T) {
 			r.ExitCode, r.Stderr = 1, []byte("Unable to change scheduling policy!\nProbably missing capabilities, either run as "+
 				"root or increase RLIMIT_RTPRIO limits.\n")
 		}, []string{"step cyclictest: the guest may not use real-time priorities", "SYS_NICE", "CONFIG_RT_GROUP_SCHED"}},
+		{"a wrong value", "memcached", "requests", func(r *workload.StepResult) {
+			r.Stdout = bytes.Replace(r.Stdout, []byte("verify_failed: 0"), []byte("verify_failed: 3"), 1)
+		}, []string{"3 verify_failed: the server did not return what was set"}},
+		{"a request too few", "memcached", "verify", func(r *workload.StepResult) {
+			r.Stdout = bytes.Replace(r.Stdout, []byte("cmd_get: 900"), []byte("cmd_get: 899"), 1)
+		}, []string{"the server's cmd_get is 899 instead of 900"}},
 		{"redirected", "wordpress", "check", func(r *workload.StepResult) { r.Stdout = []byte("301 0\n0\n") },
 			[]string{"step check", "status 301"}},
 		{"another page", "mediawiki", "check", func(r *workload.StepResult) { r.Stdout = []byte("200 16393\n0\n") },

@@ -34,6 +34,7 @@ func services() []*workload.Workload {
 		mediawiki(),
 		pgbench(),
 		redis(),
+		memcached(),
 		tcpCRR(),
 		netperf("TCP_CRR", "A5-net-crr"),
 		netperf("TCP_STREAM", "A6-net-stream"),

@@ -53,6 +53,7 @@ func TestParseServiceFixtures(t *testing.T) {
 		{"nuttcp", "ttcp/transmit-n20000-fm.txt", map[string]float64{"bandwidth": 7988.65 * (1 << 20),
 			"time-guest": 163840000. * 8 / 7988.65 / (1 << 20)}},
 		{"pgbench", "pgbench/tpcb-c4-j2.txt", map[string]float64{"rate": 237.680429, "latency": 16.829e-3}},
+		{"memcached", "memaslap/verify.txt", map[string]float64{"rate": 22842}},
 		{"redis", "redis-benchmark/set-get-csv.txt", map[string]float64{"set-rate": 7949.13, "get-rate": 6199.63,
 			"set-p99": 3.327e-3, "get-p99": 3.799e-3}},
 		{"netpipe", "netpipe/np-loopback-64k.txt",

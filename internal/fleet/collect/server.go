@@ -1,0 +1,177 @@
+package collect
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// Server is a collector. It keeps the file of a run as DIR/FLEET/MACHINE/RUN.tare, which tare fleet
+// show can read, and what has arrived of one in DIR/FLEET/MACHINE/.RUN.
+type Server struct {
+	dir   string
+	token string
+}
+
+// NewServer returns a collector of files below dir for clients that know the token.
+func NewServer(dir, token string) (*Server, error) {
+	if len(token) < 16 {
+		return nil, fault.WithRemedy(fault.Campaignf("the collector's token is too short"), "openssl rand -hex 32")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	return &Server{dir, token}, nil
+}
+
+// HTTP is a server with time limits, which lacks an address and certificates.
+func (s *Server) HTTP() *http.Server {
+	mux := http.NewServeMux()
+	mux.HandleFunc("PUT /runs/{fleet}/{machine}/{run}/chunks/{hash}", s.named(s.putChunk))
+	mux.HandleFunc("PUT /runs/{fleet}/{machine}/{run}", s.named(s.putManifest))
+	mux.HandleFunc("GET /runs/{fleet}/{machine}/{run}", s.named(s.get))
+	return &http.Server{Handler: mux, ReadHeaderTimeout: 20 * time.Second, ReadTimeout: 5 * time.Minute,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+}
+
+// named lets only those with the token pass, and only names that are safe as those of files.
+func (s *Server) named(h func(http.ResponseWriter, *http.Request, Name)) http.HandlerFunc {
+	want := sha256.Sum256([]byte("Bearer " + s.token))
+	return func(w http.ResponseWriter, r *http.Request) {
+		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			http.Error(w, "the token is wrong", http.StatusUnauthorized)
+			return
+		}
+		n := Name{r.PathValue("fleet"), r.PathValue("machine"), r.PathValue("run")}
+		if err := n.Check(); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		h(w, r, n)
+	}
+}
+
+func (s *Server) file(n Name) string  { return filepath.Join(s.dir, n.Fleet, n.Machine, n.Run+".tare") }
+func (s *Server) parts(n Name) string { return filepath.Join(s.dir, n.Fleet, n.Machine, "."+n.Run) }
+
+func (s *Server) putChunk(w http.ResponseWriter, r *http.Request, n Name) {
+	hash := r.PathValue("hash")
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, chunkSize))
+	if err != nil || !hashForm.MatchString(hash) || hashOf(body) != hash {
+		http.Error(w, "the chunk does not have this hash, or is too long", http.StatusBadRequest)
+		return
+	}
+	path := filepath.Join(s.parts(n), hash)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		refuse(w, err)
+		return
+	}
+	if err := replace(path, bytes.NewReader(body), hash); err != nil {
+		refuse(w, err)
+	}
+}
+
+// putManifest makes the file of its chunks, or says which are missing.
+func (s *Server) putManifest(w http.ResponseWriter, r *http.Request, n Name) {
+	var m manifest
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 100*maxChunks)).Decode(&m)
+	if err != nil || !hashForm.MatchString(m.SHA256) || len(m.Chunks) > maxChunks {
+		http.Error(w, "this is no manifest", http.StatusBadRequest)
+		return
+	}
+	if have, err := hashOfFile(s.file(n)); err == nil && have == m.SHA256 {
+		return
+	}
+	missing := []string{}
+	var chunks []string
+	for _, c := range m.Chunks {
+		if !hashForm.MatchString(c) {
+			http.Error(w, "this is no manifest", http.StatusBadRequest)
+			return
+		}
+		path := filepath.Join(s.parts(n), c)
+		chunks = append(chunks, path)
+		if _, err := os.Stat(path); err != nil {
+			missing = append(missing, c)
+		}
+	}
+	if len(missing) > 0 {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusConflict)
+		_ = json.NewEncoder(w).Encode(missing) // a client that is gone asks again
+		return
+	}
+	if err := replace(s.file(n), &joined{paths: chunks}, m.SHA256); err != nil {
+		refuse(w, err)
+		return
+	}
+	_ = os.RemoveAll(s.parts(n)) // what is left is overwritten by the next file
+}
+
+func (s *Server) get(w http.ResponseWriter, r *http.Request, n Name) {
+	f, err := os.Open(s.file(n))
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		refuse(w, err)
+		return
+	}
+	w.Header().Set("ETag", `"`+hex.EncodeToString(h.Sum(nil))+`"`)
+	w.Header().Set("Content-Type", "application/vnd.sqlite3")
+	http.ServeContent(w, r, "", time.Time{}, f)
+}
+
+// refuse answers with an error of the server's.
+func refuse(w http.ResponseWriter, err error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		http.Error(w, "there is no such file", http.StatusNotFound)
+		return
+	}
+	http.Error(w, err.Error(), http.StatusInternalServerError)
+}
+
+// joined reads files one after the other, with one of them open.
+type joined struct {
+	paths []string
+	open  *os.File
+}
+
+func (j *joined) Read(p []byte) (int, error) {
+	for {
+		if j.open == nil {
+			if len(j.paths) == 0 {
+				return 0, io.EOF
+			}
+			f, err := os.Open(j.paths[0])
+			if err != nil {
+				return 0, err
+			}
+			j.open, j.paths = f, j.paths[1:]
+		}
+		n, err := j.open.Read(p)
+		if err != io.EOF {
+			return n, err
+		}
+		j.open.Close()
+		j.open = nil
+		if n > 0 {
+			return n, nil
+		}
+	}
+}

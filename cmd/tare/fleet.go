@@ -32,7 +32,7 @@ docs/fleet.md explains the figures, and what tare leaves on the machines.`,
   tare fleet show racks.yaml`,
 	}
 	c.AddCommand(newFleetShow(), newFleetExport(), newFleetDoctor(), newFleetRun(o), newFleetStatus(), newFleetResume(),
-		newFleetFetch(), newFleetCancel())
+		newFleetFetch(), newFleetCancel(), newFleetWorker(o), newFleetServe())
 	return c
 }
 

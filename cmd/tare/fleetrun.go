@@ -16,6 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/fleet"
+	"github.com/tare-bench/tare/internal/fleet/durable"
 	"github.com/tare-bench/tare/internal/fleet/remote"
 	"github.com/tare-bench/tare/internal/report"
 )
@@ -192,26 +193,30 @@ func statusText(s remote.Status) string {
 
 func newFleetStatus() *cobra.Command {
 	f := &fleetFlags{}
-	return runFlag(fleetCommand("status", "Report how far the run on each machine is", "", f,
+	return overTemporal(runFlag(fleetCommand("status", "Report how far the run on each machine is", "", f,
 		func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
 			s, err := h.Status(ctx, r.run)
 			return statusText(s), err
-		}), f)
+		}), f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
+		return r.statusDurable(cmd, t)
+	})
 }
 
 func newFleetCancel() *cobra.Command {
 	f := &fleetFlags{}
-	return runFlag(fleetCommand("cancel", "End the run on each machine, as Ctrl-C does",
+	return overTemporal(runFlag(fleetCommand("cancel", "End the run on each machine, as Ctrl-C does",
 		`cancel ends the run on each machine in an orderly way. tare fleet resume continues it.`, f,
 		func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
 			s, err := h.Cancel(ctx, r.run)
 			return statusText(s), err
-		}), f)
+		}), f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
+		return r.cancelDurable(cmd, t)
+	})
 }
 
 func newFleetResume() *cobra.Command {
 	f := &fleetFlags{}
-	return runFlag(fleetCommand("resume", "Continue runs that were cancelled, killed or rebooted away",
+	return overTemporal(runFlag(fleetCommand("resume", "Continue runs that were cancelled, killed or rebooted away",
 		`resume continues the run on each machine on which it was interrupted, with the program
 that began it. Runs that are complete or in progress are left alone.`, f,
 		func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
@@ -220,12 +225,14 @@ that began it. Runs that are complete or in progress are left alone.`, f,
 				s, err = h.Resume(ctx, r.run, r.campaign, r.args...)
 			}
 			return statusText(s), err
-		}), f)
+		}), f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
+		return r.resumeDurable(cmd, t)
+	})
 }
 
 func newFleetFetch() *cobra.Command {
 	f := &fleetFlags{}
-	return runFlag(fleetCommand("fetch", "Copy the run files of all machines here",
+	return overTemporal(runFlag(fleetCommand("fetch", "Copy the run files of all machines here",
 		`fetch copies the run file of each machine whose run is over into the fleet's folder of
 results, where tare fleet show reads it. Its hash is checked, and a file that is here
 already is not copied again.`, f,
@@ -240,7 +247,9 @@ already is not copied again.`, f,
 				return "fetched to " + to, err
 			}
 			return "here already: " + to, nil
-		}), f)
+		}), f), f, func(cmd *cobra.Command, r *remoteFleet, _ *durable.Client) error {
+		return r.fetchCollected(cmd)
+	})
 }
 
 func newFleetRun(o *options) *cobra.Command {
@@ -281,5 +290,7 @@ next and is tried again later.`,
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait until the runs of all machines are over")
 	c.Flags().DurationVar(&f.patience, "patience", 10*time.Minute, "how long to try a machine that cannot be reached")
 	c.Flags().DurationVar(&f.poll, "poll", 15*time.Second, "how often to ask machines that are waited for")
-	return runFlag(programFlag(c, f), f)
+	return overTemporal(runFlag(programFlag(c, f), f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
+		return r.startDurable(cmd, t, f)
+	})
 }

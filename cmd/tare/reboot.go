@@ -85,6 +85,14 @@ func (r rebooter) into(b campaign.Boot, o *options, path string) error {
 	return nil
 }
 
+// restart boots the host into an entry of GRUB's menu, once.
+func (r rebooter) restart(entry string) error {
+	if err := r.run("grub-reboot", entry); err != nil {
+		return err
+	}
+	return r.run("systemctl", "reboot")
+}
+
 func (r rebooter) unit() string { return filepath.Join(r.units, resumeUnit) }
 
 // remove removes what continues a run after a reboot, if it exists.

@@ -77,6 +77,9 @@ var rooms = []struct {
 		"strict"},
 		"a fleet is read from finished runs: it never imports system, nor run"},
 	{"fleet/remote", nil, "remote copies programs and files; it does not know what is in them"},
+	{"fleet/collect", nil, "a collector moves files; it does not know what is in them"},
+	{"fleet/durable", []string{"fleet", "fleet/collect", "store"},
+		"durable takes a campaign to machines and its run files back; it never imports system, nor run"},
 	{"serve", []string{"analyze", "dataset", "store", "compare", "report", "report/page", "campaign", "plan", "host"},
 		"a server reads runs and changes none: it never imports system, nor run"},
 
@@ -217,6 +220,7 @@ func TestOwners(t *testing.T) {
 		{[]string{"github.com/moby/profiles/..."}, []string{"internal/system/oci"}},
 		{[]string{"github.com/digitalocean/..."}, []string{"internal/system/libvirt"}},
 		{[]string{"github.com/vmware/..."}, []string{"internal/system/vmware"}},
+		{[]string{"go.temporal.io/..."}, []string{"internal/fleet/durable"}},
 		{[]string{"C"}, nil}, // tare is one static file
 	}
 	for _, p := range modulePackages(t) {

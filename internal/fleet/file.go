@@ -19,7 +19,26 @@ type File struct {
 	Results  string        // folder with a folder for each machine; a relative one is beside the file
 	Config   string        // of ssh, its -F; "": its default
 	Dir      string        // of tare's files on the machines; "": its default
+	Temporal Temporal
 	Machines []Member
+}
+
+// Temporal is how to reach Temporal, and the collector of run files.
+type Temporal struct {
+	Address   string // of Temporal, HOST:PORT; "": the fleet is measured over SSH
+	Namespace string
+	TLS       TLS
+	APIKey    string // file with a key for Temporal; "": none
+	Collector string // its address
+	Token     string // file with its token
+}
+
+// TLS are files for encrypted connections.
+type TLS struct {
+	On         bool
+	CA         string // certificates of authorities; "": the system's
+	Cert, Key  string // of this client, for servers that ask for them
+	ServerName string // in Temporal's certificate; "": that of the address
 }
 
 // Member is a machine of a fleet's file.
@@ -44,6 +63,34 @@ var (
 			func(m *Member) *string { return &m.Group }),
 	}))
 
+	tlsKind = strict.Then(strict.Object("TLS", []strict.Key[TLS]{
+		strict.Field("ca", "file with the certificates of authorities; by default the system's", text,
+			func(t *TLS) *string { return &t.CA }),
+		strict.Field("cert", "file with the client's certificate", text, func(t *TLS) *string { return &t.Cert }),
+		strict.Field("key", "file with the key of that", text, func(t *TLS) *string { return &t.Key }),
+		strict.Field("server_name", "name in Temporal's certificate; by default that of the address", text,
+			func(t *TLS) *string { return &t.ServerName }),
+	}), func(r *strict.Reader, at strict.Node, t *TLS) {
+		if t.On = true; (t.Cert == "") != (t.Key == "") {
+			r.FailAt(at, "tls must have both cert and key, or none")
+		}
+	})
+
+	temporalKind = strict.Object("Temporal", []strict.Key[Temporal]{
+		strict.Required(strict.Field("address", "address and port of Temporal's frontend", text,
+			func(t *Temporal) *string { return &t.Address })),
+		strict.FieldOr("namespace", "namespace of Temporal's", text, func(t *Temporal) *string { return &t.Namespace },
+			"default"),
+		strict.Field("tls", "files for encrypted connections, to Temporal and to the collector", tlsKind,
+			func(t *Temporal) *TLS { return &t.TLS }),
+		strict.Field("api_key_file", "file with an API key for Temporal", text,
+			func(t *Temporal) *string { return &t.APIKey }),
+		strict.Required(strict.Field("collector", "address of tare fleet serve, such as https://collector:7234", text,
+			func(t *Temporal) *string { return &t.Collector })),
+		strict.Required(strict.Field("token_file", "file with the token of the collector", text,
+			func(t *Temporal) *string { return &t.Token })),
+	})
+
 	fileKind = strict.Object("a fleet", []strict.Key[File]{
 		strict.Required(strict.Field("name", "name of the fleet", strict.Name, func(f *File) *string { return &f.Name })),
 		strict.Field("campaign", "campaign file, or name of a campaign that tare has", text,
@@ -58,6 +105,8 @@ var (
 			func(f *File) *string { return &f.Config }),
 		strict.Field("dir", "directory for tare's files on the machines", text,
 			func(f *File) *string { return &f.Dir }),
+		strict.Field("temporal", "measure with workflows of Temporal instead of over SSH", temporalKind,
+			func(f *File) *Temporal { return &f.Temporal }),
 		strict.Required(strict.Field("machines", "the machines, by name",
 			strict.Named("machines", maxMachines, memberKind, func(m *Member) *string { return &m.Name }),
 			func(f *File) *[]Member { return &f.Machines })),
@@ -86,6 +135,10 @@ func Parse(path string, text []byte) (*File, error) {
 		return filepath.Join(filepath.Dir(path), name)
 	}
 	f.Results, f.Config = beside(f.Results), beside(f.Config)
+	for _, name := range []*string{&f.Temporal.APIKey, &f.Temporal.Token, &f.Temporal.TLS.CA, &f.Temporal.TLS.Cert,
+		&f.Temporal.TLS.Key} {
+		*name = beside(*name)
+	}
 	if strings.HasSuffix(f.Campaign, ".yaml") || strings.HasSuffix(f.Campaign, ".yml") {
 		f.Campaign = beside(f.Campaign)
 	}

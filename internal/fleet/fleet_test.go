@@ -271,21 +271,42 @@ machines:
   node2:
 `))
 	must(t, err)
-	want := File{"racks", "/etc/web.yaml", 30 * time.Minute, 2, "/etc/racks", "", "",
-		[]Member{{"node1", "root@10.0.0.1", "xeon"}, {"node2", "node2", ""}}}
+	want := File{Name: "racks", Campaign: "/etc/web.yaml", Budget: 30 * time.Minute, Busy: 2, Results: "/etc/racks",
+		Machines: []Member{{"node1", "root@10.0.0.1", "xeon"}, {"node2", "node2", ""}}}
 	if fmt.Sprint(*f) != fmt.Sprint(want) || f.Runs("node1") != "/etc/racks/node1" {
 		t.Errorf("%+v", f)
 	}
 	for text, why := range map[string]string{
-		"name: a\n":                                  `needs the key "machines"`,
-		"name: a\nmachines: {n: {sssh: x}}\n":        `unknown key "sssh"`,
-		"name: a\nmachines: {n: {ssh: -oProxy=x}}\n": "begin with -",
-		"name: a\ndir: x\nmachines: {n: }\n":         "absolute",
-		"name: a\nbusy: 0\nmachines: {n: }\n":        "busy",
-		"name: a\nmachines: {n: , n: }\n":            "n",
+		"name: a\n":                                            `needs the key "machines"`,
+		"name: a\nmachines: {n: {sssh: x}}\n":                  `unknown key "sssh"`,
+		"name: a\nmachines: {n: {ssh: -oProxy=x}}\n":           "begin with -",
+		"name: a\ndir: x\nmachines: {n: }\n":                   "absolute",
+		"name: a\nbusy: 0\nmachines: {n: }\n":                  "busy",
+		"name: a\nmachines: {n: , n: }\n":                      "n",
+		"name: a\nmachines: {n: }\ntemporal: {address: x:1}\n": `needs the key "collector"`,
+		"name: a\nmachines: {n: }\ntemporal: {address: x:1, collector: http://y, token_file: t, tls: {key: k}}\n": "both cert and key",
 	} {
 		if _, err := Parse("f.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%q: %v, want %q", text, err, why)
 		}
+	}
+}
+
+// TestParseTemporal: files are beside the fleet's, and tls without any means the system's authorities.
+func TestParseTemporal(t *testing.T) {
+	f, err := Parse("/etc/racks.yaml", []byte(`
+name: racks
+temporal:
+  address: temporal.example:7233
+  tls: {}
+  collector: https://collector:7234
+  token_file: token
+machines: {node1: }
+`))
+	must(t, err)
+	want := Temporal{Address: "temporal.example:7233", Namespace: "default", TLS: TLS{On: true},
+		Collector: "https://collector:7234", Token: "/etc/token"}
+	if f.Temporal != want {
+		t.Errorf("%+v", f.Temporal)
 	}
 }

@@ -113,6 +113,10 @@ func (s *Server) putManifest(w http.ResponseWriter, r *http.Request, n Name) {
 		_ = json.NewEncoder(w).Encode(missing) // a client that is gone asks again
 		return
 	}
+	if err := os.MkdirAll(s.parts(n), 0o700); err != nil { // an empty file has no chunks
+		refuse(w, err)
+		return
+	}
 	if err := replace(s.file(n), &joined{paths: chunks}, m.SHA256); err != nil {
 		refuse(w, err)
 		return

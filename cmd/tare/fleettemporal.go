@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/fleet/collect"
+	"github.com/tare-bench/tare/internal/fleet/durable"
+	"github.com/tare-bench/tare/internal/fleet/remote"
+	"github.com/tare-bench/tare/internal/report"
+)
+
+// overTemporal makes a command that logs in to machines use Temporal if the fleet's file says so.
+func overTemporal(c *cobra.Command, f *fleetFlags,
+	do func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error) *cobra.Command {
+	overSSH := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		r, err := openRemoteFleet(args[0], *f)
+		if err != nil {
+			return err
+		}
+		if r.Temporal.Address == "" {
+			return overSSH(cmd, args)
+		}
+		t, err := durable.Dial(cmd.Context(), r.Temporal)
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		return do(cmd, r, t)
+	}
+	return c
+}
+
+// order is what a run of the fleet is to do.
+func (r *remoteFleet) order() (durable.Order, error) {
+	o := durable.Order{Fleet: r.Name, Run: r.run, Campaign: r.campaign, Args: r.args, Busy: r.Busy}
+	for _, m := range r.Machines {
+		if err := (collect.Name{Fleet: r.Name, Machine: m.Name, Run: r.run}).Check(); err != nil {
+			return o, err
+		}
+		o.Machines = append(o.Machines, m.Name)
+	}
+	if r.campaign == nil {
+		return o, fault.Campaignf("fleet %s has no campaign to run", r.Name)
+	}
+	p, err := remote.ProgramAt("/proc/self/exe") // what fleet worker and fleet serve must be, too
+	o.Build = p.Hash
+	return o, err
+}
+
+func (r *remoteFleet) startDurable(cmd *cobra.Command, t *durable.Client, f *fleetFlags) error {
+	o, err := r.order()
+	if err != nil {
+		return err
+	}
+	if err := t.Start(cmd.Context(), o); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "run %s of %d machines is in progress\n", r.run, len(r.Machines))
+	if !f.wait {
+		return nil
+	}
+	return r.waitDurable(cmd.Context(), cmd.OutOrStdout(), t, f.poll)
+}
+
+// waitDurable waits until a run is over. A coordinator or a Temporal that is restarted meanwhile is waited for.
+func (r *remoteFleet) waitDurable(ctx context.Context, w io.Writer, t *durable.Client, poll time.Duration) error {
+	said := map[string]bool{}
+	for {
+		s, err := t.Status(ctx, r.Name, r.run)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if fault.KindOf(err) == fault.Campaign {
+			return err
+		}
+		if err == nil {
+			for _, m := range r.Machines {
+				if res := s.Machines[m.Name]; res.Over() && !said[m.Name] {
+					said[m.Name] = true
+					fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(durableText(s, m.Name)))
+				}
+			}
+			if !s.Running {
+				return r.failedOf(s)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(poll):
+		}
+	}
+}
+
+// failedOf is the error of a run of which machines failed.
+func (r *remoteFleet) failedOf(s *durable.Status) error {
+	errs := make([]error, len(r.Machines))
+	for i, m := range r.Machines {
+		if res := s.Machines[m.Name]; res.State == durable.Failed {
+			errs[i] = errors.New(res.Error)
+		}
+	}
+	return failedOn(r.Machines, errs)
+}
+
+func (r *remoteFleet) statusDurable(cmd *cobra.Command, t *durable.Client) error {
+	s, err := t.Status(cmd.Context(), r.Name, r.run)
+	if err != nil {
+		return err
+	}
+	for _, m := range r.Machines {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", m.Name, report.Visible(durableText(s, m.Name)))
+	}
+	return nil
+}
+
+// durableText words how far a machine is.
+func durableText(s *durable.Status, machine string) string {
+	res, ok := s.Machines[machine]
+	if !ok {
+		return "not part of this run: it is newer"
+	}
+	text := string(res.State)
+	switch {
+	case res.State == durable.Failed:
+		return text + ": " + res.Error
+	case res.State == durable.Measuring:
+		p := s.Progress[machine]
+		return fmt.Sprintf("%s: %d trials: %s", text, p.Trials, p.Log)
+	case res.State == durable.Done && res.Code != 0:
+		return fmt.Sprintf("%s with exit status %d: %d trials", text, res.Code, res.Trials)
+	case res.State == durable.Done:
+		return fmt.Sprintf("%s: %d trials", text, res.Trials)
+	}
+	return text
+}
+
+func (r *remoteFleet) resumeDurable(cmd *cobra.Command, t *durable.Client) error {
+	o, err := r.order()
+	if err != nil {
+		return err
+	}
+	if err := t.Resume(cmd.Context(), o); err != nil {
+		return err
+	}
+	return r.statusDurable(cmd, t)
+}
+
+func (r *remoteFleet) cancelDurable(cmd *cobra.Command, t *durable.Client) error {
+	if err := t.Cancel(cmd.Context(), r.Name, r.run); err != nil {
+		return err
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), "the machines end their trials; tare fleet status says when they have")
+	return nil
+}
+
+// fetchCollected copies the run files from the collector. It does not need Temporal.
+func (r *remoteFleet) fetchCollected(cmd *cobra.Command) error {
+	c, err := durable.Collector(r.Temporal)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(r.Machines))
+	for i, m := range r.Machines {
+		to := filepath.Join(r.Runs(m.Name), r.run+".tare")
+		text := "here already: " + to
+		fetched, err := c.Fetch(cmd.Context(), collect.Name{Fleet: r.Name, Machine: m.Name, Run: r.run}, to)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			text = "not collected yet"
+		case err != nil:
+			errs[i], text = err, err.Error()
+		case fetched:
+			text = "fetched to " + to
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", m.Name, report.Visible(text))
+	}
+	return failedOn(r.Machines, errs)
+}

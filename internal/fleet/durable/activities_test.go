@@ -1,0 +1,236 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// idle is a Machine that does nothing, or what is replaced.
+type idle struct {
+	Machine
+	boot    string
+	reboots int
+}
+
+func (i *idle) Doctor(context.Context) error       { return nil }
+func (i *idle) Booted() (string, error)            { return i.boot, nil }
+func (i *idle) Reboot(context.Context, Task) error { i.reboots++; return fault.Hostf("no GRUB") }
+func (i *idle) Prepare(_ context.Context, t Task) error {
+	return fault.Campaignf("line 3: no such workload")
+}
+func (i *idle) RunFile(Task) string { return "/nonexistent" }
+func (i *idle) Measure(context.Context, Task, func(Progress)) (Outcome, error) {
+	return Outcome{}, fault.Hostf("no loop device")
+}
+
+// execute executes an activity of a machine node1 with build "b1".
+func execute(t *testing.T, m Machine, task Task, name string) error {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(silent)
+	env := suite.NewTestActivityEnvironment()
+	a := &activities{name: "node1", build: "b1", machine: m}
+	env.RegisterActivity(a)
+	_, err := env.ExecuteActivity(map[string]any{
+		"Doctor": a.Doctor, "Prepare": a.Prepare, "Measure": a.Measure, "Reboot": a.Reboot,
+	}[name], task)
+	return err
+}
+
+// TestErrorsOfActivities: errors say whose fault they are; another build of tare, and another
+// machine, are refused for good.
+func TestErrorsOfActivities(t *testing.T) {
+	t.Parallel()
+	mine := Task{Machine: "node1", Build: "b1"}
+	for _, c := range []struct {
+		activity string
+		task     Task
+		kind     string
+		final    bool
+		text     string
+	}{
+		{"Doctor", Task{Machine: "node1", Build: "b2"}, buildError, true, "install the same program on all machines"},
+		{"Measure", Task{Machine: "node1", Build: "b2"}, buildError, true, "another build of tare, b1"},
+		{"Doctor", Task{Machine: "node2", Build: "b1"}, campaignError, true, "node2 came to node1"},
+		{"Prepare", mine, campaignError, true, "no such workload"},
+		{"Measure", mine, hostError, false, "no loop device"},
+		{"Doctor", mine, "", false, ""},
+	} {
+		err := execute(t, &idle{}, c.task, c.activity)
+		var app *temporal.ApplicationError
+		if c.kind == "" && err == nil {
+			continue
+		}
+		if !errors.As(err, &app) || app.Type() != c.kind || app.NonRetryable() != c.final ||
+			!strings.Contains(app.Message(), c.text) {
+			t.Errorf("%s of %+v: %v", c.activity, c.task, err)
+		}
+	}
+}
+
+// TestRebootOnce: the attempt in the boot after the reboot completes the activity.
+func TestRebootOnce(t *testing.T) {
+	t.Parallel()
+	task := Task{Machine: "node1", Build: "b1", Boot: Boot{Name: "xen", Entry: "Xen", From: "first"}}
+	m := &idle{boot: "first"}
+	if err := execute(t, m, task, "Reboot"); err == nil || m.reboots != 1 {
+		t.Errorf("%v after %d reboots", err, m.reboots)
+	}
+	m.boot = "second"
+	if err := execute(t, m, task, "Reboot"); err != nil || m.reboots != 1 {
+		t.Errorf("%v after %d reboots", err, m.reboots)
+	}
+}
+
+// standIn is a program in the place of tare. A run lasts until there is a file "go", and ends in an
+// orderly way at SIGTERM. Its run file is a copy of a real one.
+const standIn = `#!/bin/sh
+case "$*" in
+*broken*) echo "tare: broken.yaml:3: no such workload" >&2; exit 2 ;;
+"doctor --json") exit ;;
+*--dry-run*) exit ;;
+esac
+trap 'echo cancelled; exit 4' TERM
+echo "$1" >>began
+echo $$ >pid
+while [ ! -e go ]; do sleep 0.02; done
+echo "last line"
+exit "$(cat go)"
+`
+
+// here is this machine with the stand-in, and the directory of a run that is prepared.
+func here(t *testing.T) (*Here, Task, string) {
+	t.Helper()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "tare")
+	must(t, os.WriteFile(program, []byte(standIn), 0o755))
+	h := &Here{Program: program, Dir: filepath.Join(dir, "work")}
+	task := Task{Fleet: "racks", Run: "one", Machine: "node1", Build: "b1", Campaign: []byte("name: a\n")}
+	must(t, h.Prepare(t.Context(), task))
+	return h, task, h.dir(task)
+}
+
+// until waits for something that must come.
+func until(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for begin := time.Now(); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			t.Fatal("it never happens: " + what)
+		}
+	}
+}
+
+// free reports whether no process of a run is left.
+func free(dir string) bool {
+	return exec.Command("flock", "-n", filepath.Join(dir, "lock"), "true").Run() == nil
+}
+
+// measuring starts a Measure, and returns when tare has begun.
+func measuring(ctx context.Context, t *testing.T, h *Here, task Task) <-chan error {
+	t.Helper()
+	os.Remove(filepath.Join(h.dir(task), "pid"))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := h.Measure(ctx, task, func(Progress) {})
+		ended <- err
+	}()
+	until(t, "the run begins", func() bool {
+		text, err := os.ReadFile(filepath.Join(h.dir(task), "pid"))
+		return err == nil && strings.HasSuffix(string(text), "\n")
+	})
+	return ended
+}
+
+// TestHereCancelled: cancellation ends the run in an orderly way, and it can be resumed.
+func TestHereCancelled(t *testing.T) {
+	t.Parallel()
+	h, task, dir := here(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := measuring(ctx, t, h, task)
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "log"))
+	must(t, err)
+	if !strings.Contains(string(log), "cancelled") || !free(dir) {
+		t.Errorf("the run was killed: %s", log)
+	}
+}
+
+// TestHereKilled: a run that dies is the host's fault, and an attempt waits until the one before is
+// over: two never measure at once.
+func TestHereKilled(t *testing.T) {
+	t.Parallel()
+	h, task, dir := here(t)
+	first := measuring(t.Context(), t, h, task)
+	second := make(chan error, 1)
+	go func() {
+		_, err := h.Measure(t.Context(), task, func(Progress) {})
+		second <- err
+	}()
+	time.Sleep(300 * time.Millisecond)
+	began, err := os.ReadFile(filepath.Join(dir, "began"))
+	must(t, err)
+	if string(began) != "run\n" {
+		t.Errorf("two attempts at once: %q", began)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "pid"))
+	must(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	must(t, err)
+	must(t, os.Remove(filepath.Join(dir, "pid")))
+	must(t, syscall.Kill(pid, syscall.SIGKILL))
+	if err := <-first; fault.KindOf(err) != fault.Host {
+		t.Error(err)
+	}
+	until(t, "the second attempt begins", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "pid"))
+		return err == nil
+	})
+	must(t, os.WriteFile(filepath.Join(dir, "go.part"), []byte("3\n"), 0o600))
+	must(t, os.Rename(filepath.Join(dir, "go.part"), filepath.Join(dir, "go")))
+	if err := <-second; fault.KindOf(err) != fault.Host || !strings.Contains(err.Error(), "last line") {
+		t.Error(err)
+	}
+}
+
+// TestHereRefuses: a run of another campaign, or of another build of tare, is not continued, and a
+// campaign that cannot be run says why.
+func TestHereRefuses(t *testing.T) {
+	t.Parallel()
+	h, task, _ := here(t)
+	must(t, h.Doctor(t.Context()))
+	must(t, h.Prepare(t.Context(), task))
+	for text, change := range map[string]func(*Task){
+		"another campaign":    func(t *Task) { t.Campaign = []byte("name: b\n") },
+		"another build":       func(t *Task) { t.Build = "b2" },
+		"3: no such workload": func(t *Task) { t.Run, t.Args = "two", []string{"broken"} },
+	} {
+		other := task
+		change(&other)
+		if err := h.Prepare(t.Context(), other); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

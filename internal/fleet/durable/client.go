@@ -1,0 +1,163 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// Client starts runs of fleets and asks for them. Close it.
+type Client struct {
+	temporal client.Client
+}
+
+// Dial connects to Temporal.
+func Dial(ctx context.Context, c Connection) (*Client, error) {
+	t, err := dial(ctx, c, "tare fleet")
+	if err != nil {
+		return nil, err
+	}
+	return &Client{t}, nil
+}
+
+// Close ends the connection. Runs go on.
+func (c *Client) Close() { c.temporal.Close() }
+
+// Status is how far a run of a fleet is.
+type Status struct {
+	Running  bool
+	Machines map[string]Result
+	Progress map[string]Progress // of machines that measure
+}
+
+// Start starts a run of a fleet. If it is in progress, that one is meant. If it is over, nothing is
+// started and it is an error.
+func (c *Client) Start(ctx context.Context, o Order) error {
+	return c.start(ctx, o, enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
+}
+
+// Resume goes on with the machines of a run that are not done. It is an error if it was never started.
+func (c *Client) Resume(ctx context.Context, o Order) error {
+	s, err := c.Status(ctx, o.Fleet, o.Run)
+	if err != nil {
+		return err
+	}
+	if s.Running {
+		return nil
+	}
+	o.Earlier = maps.Clone(s.Machines)
+	maps.DeleteFunc(o.Earlier, func(_ string, r Result) bool { return r.State != Done })
+	return c.start(ctx, o, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE)
+}
+
+func (c *Client) start(ctx context.Context, o Order, reuse enums.WorkflowIdReusePolicy) error {
+	if err := c.coordinated(ctx, FleetQueue(o.Build)); err != nil {
+		return err
+	}
+	_, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: ID(o.Fleet, o.Run), TaskQueue: FleetQueue(o.Build), WorkflowIDReusePolicy: reuse,
+		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		StaticSummary:                            fmt.Sprintf("run %s of fleet %s on %d machines", o.Run, o.Fleet, len(o.Machines)),
+	}, FleetWorkflow, o)
+	var there *serviceerror.WorkflowExecutionAlreadyStarted
+	if errors.As(err, &there) {
+		return fault.WithRemedy(fault.Campaignf("the fleet's run %s is over", o.Run),
+			"tare fleet resume for machines that are not done; another run needs another name: --run NAME")
+	}
+	return wrap(err)
+}
+
+// coordinated refuses to start what nobody would execute.
+func (c *Client) coordinated(ctx context.Context, queue string) error {
+	d, err := c.temporal.DescribeTaskQueue(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil {
+		return wrap(err)
+	}
+	if len(d.GetPollers()) == 0 {
+		return fault.WithRemedy(fault.Hostf("no coordinator with this build of tare is connected to Temporal"),
+			"start tare fleet serve with the same program (its queue is %s)", queue)
+	}
+	return nil
+}
+
+// Status returns how far a run is. It needs a coordinator of the build that began the run.
+func (c *Client) Status(ctx context.Context, fleet, run string) (*Status, error) {
+	d, err := c.temporal.DescribeWorkflowExecution(ctx, ID(fleet, run), "")
+	if err != nil {
+		return nil, wrap(err)
+	}
+	info := d.GetWorkflowExecutionInfo()
+	s := &Status{Running: info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING, Progress: map[string]Progress{}}
+	if err := c.coordinated(ctx, info.GetTaskQueue()); err != nil {
+		return nil, err
+	}
+	v, err := c.temporal.QueryWorkflow(ctx, ID(fleet, run), "", machinesQuery)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	if err := v.Get(&s.Machines); err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	for m, r := range s.Machines {
+		if r.State != Measuring {
+			continue
+		}
+		p, err := c.progress(ctx, MachineID(fleet, run, m))
+		if err != nil {
+			return nil, err
+		}
+		s.Progress[m] = p
+	}
+	return s, nil
+}
+
+// progress is what the activity on a machine said last.
+func (c *Client) progress(ctx context.Context, id string) (p Progress, err error) {
+	d, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
+	var gone *serviceerror.NotFound
+	if errors.As(err, &gone) {
+		return p, nil // it is about to begin
+	}
+	if err != nil {
+		return p, wrap(err)
+	}
+	for _, a := range d.GetPendingActivities() {
+		p.Log = strings.ToLower(a.GetActivityType().GetName())
+		if a.GetHeartbeatDetails() != nil {
+			var now Progress
+			if err := converter.GetDefaultDataConverter().FromPayloads(a.GetHeartbeatDetails(), &now); err == nil &&
+				now.Log != "" {
+				p = now
+			}
+		}
+	}
+	return p, nil
+}
+
+// Cancel ends the run on all machines, as Ctrl-C does. It returns at once.
+func (c *Client) Cancel(ctx context.Context, fleet, run string) error {
+	return wrap(c.temporal.CancelWorkflow(ctx, ID(fleet, run), ""))
+}
+
+// wrap words what Temporal answers.
+func wrap(err error) error {
+	var gone *serviceerror.NotFound
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &gone):
+		return fault.WithRemedy(fault.Campaignf("Temporal knows no such run of the fleet"),
+			"tare fleet run starts one; finished ones are forgotten after the namespace's retention")
+	}
+	return fault.Hostf("Temporal: %w", err)
+}

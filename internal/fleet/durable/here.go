@@ -1,0 +1,308 @@
+package durable
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/store"
+)
+
+// tare's exit statuses, as tare --help lists them.
+const (
+	exitCampaign   = 2
+	exitIncomplete = 4
+	exitFailed     = 5 // complete, but some trials failed in their guests
+	exitOtherBoot  = 7
+)
+
+// Here is the Machine that this process is on. It measures with "tare run" and "tare resume" as
+// children, which end with this process, however that ends. Below Dir, MACHINE/FLEET/RUN has a run:
+// campaign.yaml, build, run.tare, log, over (the exit status of a complete run) and lock, which all
+// processes of the run hold.
+type Here struct {
+	Program string   // tare
+	Args    []string // before the command, such as --state
+	Dir     string
+	// Next returns the boot that the run at a path needs next; without a name: none.
+	Next func(ctx context.Context, path string) (Boot, error)
+	// Restart boots the host into an entry of GRUB's menu.
+	Restart func(entry string) error
+}
+
+func (h *Here) dir(t Task) string { return filepath.Join(h.Dir, t.Machine, t.Fleet, t.Run) }
+
+// RunFile is where the run's file is.
+func (h *Here) RunFile(t Task) string { return filepath.Join(h.dir(t), "run.tare") }
+
+// Doctor runs tare doctor.
+func (h *Here) Doctor(ctx context.Context) error {
+	_, err := h.output(ctx, "doctor", "--json")
+	return err
+}
+
+// Prepare writes the campaign, and refuses a run that another campaign or another build has begun.
+func (h *Here) Prepare(ctx context.Context, t Task) error {
+	dir := h.dir(t)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	for name, want := range map[string][]byte{"campaign.yaml": t.Campaign, "build": []byte(t.Build)} {
+		path := filepath.Join(dir, name)
+		switch have, err := os.ReadFile(path); {
+		case errors.Is(err, fs.ErrNotExist):
+			if err := writeWhole(path, want); err != nil {
+				return err
+			}
+		case err != nil:
+			return fault.Hostf("%w", err)
+		case !bytes.Equal(have, want):
+			what := map[string]string{"campaign.yaml": "of another campaign", "build": "by another build of tare"}[name]
+			return fault.WithRemedy(fault.Campaignf("%s: a run %s %s was begun there", t.Machine, t.Run, what),
+				"choose another name with --run")
+		}
+	}
+	if _, err := os.Stat(h.RunFile(t)); err == nil {
+		return nil
+	}
+	_, err := h.output(ctx, append([]string{"run", filepath.Join(dir, "campaign.yaml"), "--dry-run"}, t.Args...)...)
+	return err
+}
+
+// Measure runs or resumes the run until it is complete or continues in another boot.
+func (h *Here) Measure(ctx context.Context, t Task, progress func(Progress)) (out Outcome, err error) {
+	dir := h.dir(t)
+	lock, err := h.lock(ctx, dir)
+	if err != nil {
+		return out, err
+	}
+	defer lock.Close()
+	over := filepath.Join(dir, "over")
+	if text, err := os.ReadFile(over); err == nil {
+		if _, err := fmt.Sscan(string(text), &out.Code); err != nil {
+			return out, fault.Hostf("%s: %w", over, err)
+		}
+		out.Trials, err = h.trials(ctx, t)
+		return out, err
+	}
+	code, err := h.child(ctx, t, lock, progress)
+	if err != nil {
+		return out, err
+	}
+	out.Code = code
+	// A run that could not begin has no file; the log says why.
+	out.Trials, err = h.trials(context.WithoutCancel(ctx), t)
+	if errors.Is(err, fs.ErrNotExist) && code != 0 {
+		err = nil
+	}
+	if err != nil {
+		return out, err
+	}
+	progress(Progress{Trials: out.Trials, Log: lastLine(filepath.Join(dir, "log"))})
+	switch code {
+	case 0, exitFailed:
+		return out, writeWhole(over, []byte(fmt.Sprintln(code)))
+	case exitOtherBoot:
+		if out.Next, err = h.Next(ctx, h.RunFile(t)); err != nil {
+			return out, err
+		}
+		out.Next.From, err = h.Booted()
+		return out, err
+	case exitCampaign:
+		return out, fault.Campaignf("%s: %s", t.Machine, h.complaint(dir))
+	case exitIncomplete:
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		return out, fault.Hostf("%s: the run was interrupted there", t.Machine)
+	}
+	return out, fault.Hostf("%s: tare ended with exit status %d: %s", t.Machine, code, h.complaint(dir))
+}
+
+// lock waits until no process of an earlier attempt is left.
+func (h *Here) lock(ctx context.Context, dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fault.Hostf("%w", err)
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			f.Close()
+			return nil, fault.Hostf("%s: %w", f.Name(), err)
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// child runs tare until it ends, and returns its exit status.
+func (h *Here) child(ctx context.Context, t Task, lock *os.File, progress func(Progress)) (code int, err error) {
+	dir := h.dir(t)
+	args := append([]string{"run", filepath.Join(dir, "campaign.yaml"), "--out", h.RunFile(t), "--yes"}, t.Args...)
+	if _, err := os.Stat(h.RunFile(t)); err == nil {
+		args = []string{"resume", h.RunFile(t)}
+	}
+	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, fault.Hostf("%w", err)
+	}
+	defer log.Close()
+	cmd := exec.CommandContext(ctx, h.Program, append(append([]string{}, h.Args...), args...)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = dir, log, log, []*os.File{lock}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
+	// tare ends its trial and removes its guests.
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
+	cmd.WaitDelay = stopTime
+	runtime.LockOSThread() // Pdeathsig is sent when the forking thread ends, not the process
+	defer runtime.UnlockOSThread()
+	if err := cmd.Start(); err != nil {
+		return 0, fault.Hostf("%w", err)
+	}
+	ended, told := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(told)
+		h.tell(ctx, t, ended, progress)
+	}()
+	err = cmd.Wait()
+	close(ended)
+	<-told
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit) && exit.Exited():
+		return exit.ExitCode(), nil
+	case cmd.ProcessState != nil && cmd.ProcessState.Success():
+		return 0, nil
+	}
+	return 0, fault.Hostf("%s: tare: %w", t.Machine, err)
+}
+
+// tell says how far the run is until it ended.
+func (h *Here) tell(ctx context.Context, t Task, ended <-chan struct{}, progress func(Progress)) {
+	for {
+		select {
+		case <-ended:
+			return
+		case <-time.After(10 * time.Second): // rarely: reading the file must not disturb the trials
+		}
+		if n, err := h.trials(ctx, t); err == nil { // there may be no file yet
+			progress(Progress{Trials: n, Log: lastLine(filepath.Join(h.dir(t), "log"))})
+		}
+	}
+}
+
+// trials is how many trials the run file has.
+func (h *Here) trials(ctx context.Context, t Task) (int, error) {
+	if _, err := os.Stat(h.RunFile(t)); err != nil {
+		return 0, fault.Hostf("%w", err)
+	}
+	s, err := store.Open(ctx, h.RunFile(t))
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	done, err := s.Finished()
+	return len(done), err
+}
+
+// Booted is the kernel's id of this boot.
+func (h *Here) Booted() (string, error) {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fault.Hostf("%w", err)
+	}
+	return strings.TrimSpace(string(id)), nil
+}
+
+// Reboot boots the host into what the run needs next.
+func (h *Here) Reboot(_ context.Context, t Task) error {
+	if t.Boot.Entry == "" {
+		return fault.WithRemedy(fault.Campaignf("the campaign does not say which entry of GRUB's menu boots %s", t.Boot.Name),
+			"set boots: {%s: {entry: \"…\"}}", t.Boot.Name)
+	}
+	return h.Restart(t.Boot.Entry)
+}
+
+// output runs a command of tare that measures nothing.
+func (h *Here) output(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, h.Program, append(append([]string{}, h.Args...), args...)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
+	cmd.WaitDelay = time.Minute
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	said := strings.TrimPrefix(strings.TrimSpace(stderr.String()), "tare: ")
+	switch {
+	case err == nil:
+		return string(out), nil
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.As(err, &exit) && exit.ExitCode() == exitCampaign:
+		return "", fault.Campaignf("%s", said)
+	}
+	return "", fault.Hostf("tare %s: %w: %s", args[0], err, said)
+}
+
+// complaint is the last error in a run's log.
+func (h *Here) complaint(dir string) string {
+	text := tail(filepath.Join(dir, "log"))
+	if i := strings.LastIndex(text, "tare: "); i >= 0 {
+		return strings.TrimSpace(text[i+len("tare: "):])
+	}
+	return strings.TrimSpace(text)
+}
+
+func lastLine(path string) string {
+	text := strings.TrimSpace(tail(path))
+	return text[strings.LastIndexAny(text, "\n\r")+1:]
+}
+
+// tail is the end of a file, "" if it cannot be read.
+func tail(path string) string {
+	const much = 2000 // bytes
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.Size() > much {
+		if _, err := f.Seek(-much, io.SeekEnd); err != nil {
+			return ""
+		}
+	}
+	text, _ := io.ReadAll(f)
+	return string(text)
+}
+
+// writeWhole writes a file so that it has all of the contents or does not exist.
+func writeWhole(path string, contents []byte) error {
+	part := path + ".part"
+	if err := errors.Join(os.WriteFile(part, contents, 0o600), os.Rename(part, path)); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package durable
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// longest is how long an activity may take. A run of days that takes longer is resumed.
+	longest = 30 * 24 * time.Hour
+	// quick is how long an activity that measures nothing may take.
+	quick = 2 * time.Hour
+	// mostDeaths is how often in a row a worker may die without a new trial.
+	mostDeaths = 100
+	// machinesQuery is the query for what became of machines so far.
+	machinesQuery = "machines"
+)
+
+// FleetWorkflow is a run of a fleet. It ends when all machines are done or failed, and returns what
+// became of each. One that fails keeps no other from anything.
+func FleetWorkflow(ctx workflow.Context, o Order) (map[string]Result, error) {
+	results := make(map[string]Result, len(o.Machines))
+	for _, m := range o.Machines {
+		results[m] = Result{State: Waiting}
+		if r, ok := o.Earlier[m]; ok && r.State != Waiting {
+			results[m] = r
+		}
+	}
+	if err := workflow.SetQueryHandler(ctx, machinesQuery, func() (map[string]Result, error) {
+		return results, nil
+	}); err != nil {
+		return nil, err
+	}
+	var todo []string
+	for _, m := range o.Machines {
+		if results[m].State == Waiting {
+			todo = append(todo, m)
+		}
+	}
+	batch := todo[:min(len(todo), cmp.Or(o.Batch, 1000))]
+	busy := workflow.NewSemaphore(ctx, int64(cmp.Or(o.Busy, len(o.Machines), 1)))
+	all := workflow.NewWaitGroup(ctx)
+	for _, m := range batch {
+		all.Add(1)
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			defer all.Done()
+			results[m] = inFleet(ctx, o, m, busy, func() { results[m] = Result{State: Measuring} })
+		})
+	}
+	all.Wait(ctx)
+	if err := ctx.Err(); err != nil {
+		// Machines that never began were cancelled, too.
+		for m, r := range results {
+			if r.State == Waiting {
+				results[m] = Result{State: Cancelled}
+			}
+		}
+		return results, err
+	}
+	if len(batch) < len(todo) {
+		o.Earlier = results
+		return nil, workflow.NewContinueAsNewError(ctx, FleetWorkflow, o)
+	}
+	return results, nil
+}
+
+// inFleet takes a machine through the run. While the machine is off, it takes no place among the
+// busy ones.
+func inFleet(ctx workflow.Context, o Order, machine string, busy workflow.Semaphore, begins func()) Result {
+	h := host{order: o, machine: machine}
+	if err := h.repeat(ctx, quick, nil, "Doctor", nil); err != nil {
+		return failed(Result{}, err)
+	}
+	if err := busy.Acquire(ctx, 1); err != nil {
+		return failed(Result{}, err)
+	}
+	defer busy.Release(1)
+	begins()
+	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+		WorkflowID:            MachineID(o.Fleet, o.Run, machine),
+		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
+		WaitForCancellation:   true,
+	})
+	o.Machines, o.Earlier = []string{machine}, nil
+	var r Result
+	if err := workflow.ExecuteChildWorkflow(ctx, MachineWorkflow, o).Get(ctx, &r); err != nil {
+		return failed(r, err)
+	}
+	return r
+}
+
+// failed is the result of a machine that did not come to its end.
+func failed(r Result, err error) Result {
+	if temporal.IsCanceledError(err) {
+		r.State = Cancelled
+		return r
+	}
+	r.State, r.Error = Failed, words(err)
+	return r
+}
+
+// MachineWorkflow is the run on one machine, the only one of the order.
+func MachineWorkflow(ctx workflow.Context, o Order) (Result, error) {
+	h := host{order: o, machine: o.Machines[0]}
+	r, err := h.run(ctx)
+	if err != nil {
+		// The error says whether it was cancelled; what is not an error of Temporal's is a result.
+		if temporal.IsCanceledError(err) && h.began {
+			r = h.afterCancel(ctx, r)
+		}
+		return failed(r, err), nil
+	}
+	return r, nil
+}
+
+// host executes activities on a machine.
+type host struct {
+	order   Order
+	machine string
+	began   bool // there is a run on the machine
+}
+
+func (h *host) run(ctx workflow.Context) (r Result, err error) {
+	if err := h.repeat(ctx, quick, nil, "Prepare", nil); err != nil {
+		return r, err
+	}
+	h.began = true
+	for {
+		var out Outcome
+		if err := h.repeat(ctx, longest, nil, "Measure", &out); err != nil {
+			return r, err
+		}
+		r.Code, r.Trials = out.Code, out.Trials
+		if out.Next.Name == "" {
+			break
+		}
+		if err := h.repeat(ctx, quick, &out.Next, "Reboot", nil); err != nil {
+			return r, err
+		}
+	}
+	if err := h.repeat(ctx, quick, nil, "Collect", &r.SHA256); err != nil {
+		return r, err
+	}
+	r.State = Done
+	return r, nil
+}
+
+// afterCancel collects what was measured until a run was cancelled. If the machine does not react,
+// this is left to tare fleet resume.
+func (h *host) afterCancel(ctx workflow.Context, r Result) Result {
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue: HostQueue(h.machine), ScheduleToStartTimeout: cmp.Or(h.order.Heartbeat, time.Minute),
+		StartToCloseTimeout: quick, HeartbeatTimeout: cmp.Or(h.order.Heartbeat, time.Minute),
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
+	})
+	_ = workflow.ExecuteActivity(ctx, "Collect", h.task(nil)).Get(ctx, &r.SHA256) // a run may have no file yet
+	return r
+}
+
+func (h *host) task(next *Boot) Task {
+	t := Task{Fleet: h.order.Fleet, Run: h.order.Run, Machine: h.machine, Build: h.order.Build,
+		Campaign: h.order.Campaign, Args: h.order.Args}
+	if next != nil {
+		t.Boot = *next
+	}
+	return t
+}
+
+// repeat executes an activity until it succeeds, is cancelled, or it makes no sense to go on.
+func (h *host) repeat(ctx workflow.Context, within time.Duration, next *Boot, activity string, result any) error {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue: HostQueue(h.machine), StartToCloseTimeout: within,
+		HeartbeatTimeout: cmp.Or(h.order.Heartbeat, time.Minute), WaitForCancellation: true,
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, // see the package's comment
+		Summary:     activity + " on " + h.machine,
+	})
+	most, faults, deaths, trials := cmp.Or(h.order.Retries, 5), 0, 0, 0
+	for {
+		err := workflow.ExecuteActivity(ctx, activity, h.task(next)).Get(ctx, result)
+		var app *temporal.ApplicationError
+		var late *temporal.TimeoutError
+		switch {
+		case err == nil || temporal.IsCanceledError(err):
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &app):
+			if app.NonRetryable() {
+				return err
+			}
+			var p Progress
+			if app.HasDetails() && app.Details(&p) == nil && p.Trials > trials {
+				trials, faults, deaths = p.Trials, 0, 0
+			}
+			if faults++; faults > most {
+				return err
+			}
+		case errors.As(err, &late):
+			var p Progress
+			if late.HasLastHeartbeatDetails() && late.LastHeartbeatDetails(&p) == nil && p.Trials > trials {
+				trials, faults, deaths = p.Trials, 0, 0
+			}
+			if deaths++; deaths > mostDeaths {
+				return err
+			}
+		default:
+			return err
+		}
+		pause := cmp.Or(h.order.Pause, 5*time.Second)
+		if err := workflow.Sleep(ctx, min(pause<<min(max(faults-1, 0), 6), 100*pause)); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,298 @@
+package durable
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+)
+
+// scripted stands in for the workers of all machines.
+type scripted struct {
+	prepare, reboot func(ctx context.Context, t Task, attempt int) error
+	measure         func(ctx context.Context, t Task, attempt int) (Outcome, error)
+	mu              sync.Mutex
+	calls           map[string]int // by activity and machine
+}
+
+func (s *scripted) count(what string, t Task) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[what+" "+t.Machine]++
+	return s.calls[what+" "+t.Machine]
+}
+
+// fleetOf executes a fleet's workflow, whose time does not pass in reality, on machines that do what s
+// says.
+func fleetOf(t *testing.T, s *scripted, machines int, change func(*testsuite.TestWorkflowEnvironment, *Order)) (
+	map[string]Result, error) {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(silent)
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(time.Minute)
+	env.RegisterWorkflow(FleetWorkflow)
+	env.RegisterWorkflow(MachineWorkflow)
+	s.calls = map[string]int{}
+	register := func(name string, f any) {
+		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+	register("Doctor", func(_ context.Context, task Task) error {
+		s.count("Doctor", task)
+		return nil
+	})
+	register("Prepare", func(ctx context.Context, task Task) error {
+		if n := s.count("Prepare", task); s.prepare != nil {
+			return s.prepare(ctx, task, n)
+		}
+		return nil
+	})
+	register("Measure", func(ctx context.Context, task Task) (Outcome, error) {
+		if n := s.count("Measure", task); s.measure != nil {
+			return s.measure(ctx, task, n)
+		}
+		return Outcome{Trials: 12}, nil
+	})
+	register("Reboot", func(ctx context.Context, task Task) error {
+		if n := s.count("Reboot", task); s.reboot != nil {
+			return s.reboot(ctx, task, n)
+		}
+		return nil
+	})
+	register("Collect", func(_ context.Context, task Task) (string, error) {
+		s.count("Collect", task)
+		return "hash", nil
+	})
+	o := Order{Fleet: "racks", Run: "one", Build: "b"}
+	for i := range machines {
+		o.Machines = append(o.Machines, fmt.Sprint("node", i+1))
+	}
+	if change != nil {
+		change(env, &o)
+	}
+	env.ExecuteWorkflow(FleetWorkflow, o)
+	if !env.IsWorkflowCompleted() {
+		t.Fatal("the workflow did not end")
+	}
+	v, err := env.QueryWorkflow(machinesQuery)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var results map[string]Result
+	if err := v.Get(&results); err != nil {
+		t.Fatal(err)
+	}
+	return results, env.GetWorkflowError()
+}
+
+func TestFleet(t *testing.T) {
+	t.Parallel()
+	s := &scripted{}
+	results, err := fleetOf(t, s, 3, nil)
+	if err != nil || len(results) != 3 {
+		t.Fatalf("%v, %v", results, err)
+	}
+	for m, r := range results {
+		if r.State != Done || r.Trials != 12 || r.SHA256 != "hash" {
+			t.Errorf("%s: %+v", m, r)
+		}
+		for _, what := range []string{"Doctor", "Prepare", "Measure", "Collect"} {
+			if n := s.calls[what+" "+m]; n != 1 {
+				t.Errorf("%s on %s: %d times", what, m, n)
+			}
+		}
+	}
+}
+
+// TestHostsFault: a fault of the host is tried again; one that persists fails that machine alone, and
+// a new trial gives a host new chances.
+func TestHostsFault(t *testing.T) {
+	t.Parallel()
+	broken := func(trials int) error {
+		return temporal.NewApplicationErrorWithOptions("no loop device", hostError,
+			temporal.ApplicationErrorOptions{Details: []any{Progress{Trials: trials}}})
+	}
+	s := &scripted{measure: func(_ context.Context, task Task, attempt int) (Outcome, error) {
+		switch {
+		case task.Machine == "node1" && attempt <= 5:
+			return Outcome{}, broken(0)
+		case task.Machine == "node2":
+			return Outcome{}, broken(0)
+		case task.Machine == "node3" && attempt <= 20:
+			return Outcome{}, broken(attempt / 4)
+		}
+		return Outcome{Trials: 12}, nil
+	}}
+	results, err := fleetOf(t, s, 4, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for m, want := range map[string]State{"node1": Done, "node2": Failed, "node3": Done, "node4": Done} {
+		if results[m].State != want {
+			t.Errorf("%s: %+v, want %s", m, results[m], want)
+		}
+	}
+	if n := s.calls["Measure node2"]; n != 6 || !strings.Contains(results["node2"].Error, "no loop device") {
+		t.Errorf("node2 was tried %d times: %+v", n, results["node2"])
+	}
+	if n := s.calls["Collect node2"]; n != 0 {
+		t.Error("a run that failed is collected as if it were complete")
+	}
+}
+
+// TestDeadWorkers: a worker that is killed again and again is waited for, as long as trials are added.
+func TestDeadWorkers(t *testing.T) {
+	t.Parallel()
+	s := &scripted{measure: func(_ context.Context, _ Task, attempt int) (Outcome, error) {
+		if attempt <= 2*mostDeaths {
+			return Outcome{}, temporal.NewHeartbeatTimeoutError(Progress{Trials: attempt})
+		}
+		return Outcome{Trials: attempt}, nil
+	}}
+	results, err := fleetOf(t, s, 1, nil)
+	if err != nil || results["node1"].State != Done || s.calls["Measure node1"] != 2*mostDeaths+1 {
+		t.Errorf("%+v, %v after %d attempts", results, err, s.calls["Measure node1"])
+	}
+}
+
+// TestCampaignsFault: what repetition cannot mend is not repeated.
+func TestCampaignsFault(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{campaignError, buildError} {
+		s := &scripted{prepare: func(_ context.Context, task Task, _ int) error {
+			if task.Machine == "node1" {
+				return temporal.NewNonRetryableApplicationError("unknown workload", kind, nil)
+			}
+			return nil
+		}}
+		results, err := fleetOf(t, s, 2, nil)
+		if err != nil || results["node1"].State != Failed || results["node2"].State != Done ||
+			results["node1"].Error != "unknown workload" {
+			t.Errorf("%s: %+v, %v", kind, results, err)
+		}
+		if s.calls["Prepare node1"] != 1 || s.calls["Measure node1"] != 0 {
+			t.Errorf("%s: %v", kind, s.calls)
+		}
+	}
+}
+
+// TestReboots: a run that needs other boots gets them, and goes on after each.
+func TestReboots(t *testing.T) {
+	t.Parallel()
+	var into []Boot
+	s := &scripted{
+		measure: func(_ context.Context, _ Task, attempt int) (Outcome, error) {
+			if attempt <= 2 {
+				return Outcome{Code: exitOtherBoot, Next: Boot{Name: "xen", From: fmt.Sprint(attempt)}}, nil
+			}
+			return Outcome{Trials: 30}, nil
+		},
+		reboot: func(_ context.Context, task Task, _ int) error {
+			into = append(into, task.Boot)
+			return nil
+		},
+	}
+	results, err := fleetOf(t, s, 1, nil)
+	if err != nil || results["node1"] != (Result{State: Done, Trials: 30, SHA256: "hash"}) {
+		t.Errorf("%+v, %v", results, err)
+	}
+	if len(into) != 2 || into[0] != (Boot{Name: "xen", From: "1"}) || into[1].From != "2" {
+		t.Errorf("%+v", into)
+	}
+}
+
+// TestBusy: never more machines are busy at once than the order says, and one that is off takes no
+// place.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	begun, most := 0, 0
+	s := &scripted{}
+	results, err := fleetOf(t, s, 20, func(env *testsuite.TestWorkflowEnvironment, o *Order) {
+		o.Busy = 3
+		env.SetOnChildWorkflowStartedListener(func(*workflow.Info, workflow.Context, converter.EncodedValues) {
+			begun++
+			most = max(most, begun)
+		})
+		env.SetOnChildWorkflowCompletedListener(func(*workflow.Info, converter.EncodedValue, error) { begun-- })
+	})
+	if err != nil || most != 3 || begun != 0 {
+		t.Errorf("%d machines were busy at once, %d in the end: %v", most, begun, err)
+	}
+	for m, r := range results {
+		if r.State != Done {
+			t.Errorf("%s: %+v", m, r)
+		}
+	}
+}
+
+// TestCancelled: cancellation ends a run on all machines; what was measured is collected, and machines that never began say so.
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	s := &scripted{measure: func(ctx context.Context, _ Task, _ int) (Outcome, error) {
+		for ctx.Err() == nil { // cancellation comes with the answer to a heartbeat
+			activity.RecordHeartbeat(ctx)
+			time.Sleep(10 * time.Millisecond)
+		}
+		return Outcome{}, temporal.NewCanceledError()
+	}}
+	results, err := fleetOf(t, s, 2, func(env *testsuite.TestWorkflowEnvironment, o *Order) {
+		o.Busy = 1
+		env.SetOnActivityStartedListener(func(a *activity.Info, _ context.Context, _ converter.EncodedValues) {
+			if a.ActivityType.Name == "Measure" {
+				env.CancelWorkflow()
+			}
+		})
+	})
+	if !temporal.IsCanceledError(err) {
+		t.Errorf("%v", err)
+	}
+	collected := 0
+	for m, r := range results {
+		if r.State != Cancelled {
+			t.Errorf("%s: %+v", m, r)
+		}
+		collected += s.calls["Collect "+m]
+	}
+	if collected != 1 {
+		t.Errorf("%d runs were collected, want the one that had begun", collected)
+	}
+}
+
+// TestResumed: machines that are done are not asked again.
+func TestResumed(t *testing.T) {
+	t.Parallel()
+	s := &scripted{}
+	results, err := fleetOf(t, s, 2, func(_ *testsuite.TestWorkflowEnvironment, o *Order) {
+		o.Earlier = map[string]Result{"node1": {State: Done, Trials: 5}}
+	})
+	if err != nil || results["node1"].Trials != 5 || results["node2"].State != Done || s.calls["Doctor node1"] != 0 {
+		t.Errorf("%+v, %v, %v", results, s.calls, err)
+	}
+}
+
+// TestManyMachines: the workflow of a large fleet continues as a new one before its history is full.
+func TestManyMachines(t *testing.T) {
+	t.Parallel()
+	s := &scripted{}
+	results, err := fleetOf(t, s, 8, func(_ *testsuite.TestWorkflowEnvironment, o *Order) { o.Batch = 3 })
+	if err == nil || !strings.Contains(err.Error(), "continue as new") {
+		t.Fatal(err)
+	}
+	waiting := 0
+	for _, r := range results {
+		if r.State == Waiting {
+			waiting++
+		}
+	}
+	if waiting != 5 || s.calls["Collect node3"] != 1 || s.calls["Doctor node4"] != 0 {
+		t.Errorf("%d machines are left for the next workflow", waiting)
+	}
+}

@@ -31,8 +31,8 @@ docs/fleet.md explains the figures, and what tare leaves on the machines.`,
   tare fleet fetch racks.yaml
   tare fleet show racks.yaml`,
 	}
-	c.AddCommand(newFleetShow(), newFleetExport(), newFleetDoctor(), newFleetRun(o), newFleetStatus(), newFleetResume(),
-		newFleetFetch(), newFleetCancel(), newFleetWorker(o), newFleetServe())
+	c.AddCommand(newFleetShow(), newFleetExport(), newFleetDoctor(o), newFleetRun(o), newFleetStatus(),
+		newFleetResume(), newFleetFetch(), newFleetCancel(), newFleetWorker(o), newFleetServe())
 	return c
 }
 
@@ -294,8 +294,10 @@ func (r *fleetReader) file(path string) error {
 	return nil
 }
 
-func (r *fleetReader) read(path string) (run *fleet.Run, err error) {
-	err = readRun(r.ctx, path, func(s *store.Run) error {
+func (r *fleetReader) read(path string) (*fleet.Run, error) { return readFleetRun(r.ctx, path) }
+
+func readFleetRun(ctx context.Context, path string) (run *fleet.Run, err error) {
+	err = readRun(ctx, path, func(s *store.Run) error {
 		run, err = fleet.Read(s)
 		return err
 	})

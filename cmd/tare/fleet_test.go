@@ -136,6 +136,22 @@ func TestFleetRun(t *testing.T) {
 			}
 		}
 	}
+	// A machine that is much slower than the others is off line until it is checked again.
+	said := func(status int, args, want string) {
+		t.Helper()
+		r := tare(t, dir, append([]string{"--state", state, "fleet"}, strings.Fields(args)...)...)
+		if all := strings.Join(strings.Fields(r.stdout+r.stderr), " "); r.status != status || !strings.Contains(all, want) {
+			t.Errorf("fleet %s: status %d, want %d and %q:\n%s%s", args, r.status, status, want, r.stdout, r.stderr)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "node3.tare")); err != nil {
+		t.Fatal(err)
+	}
+	storedRunOf(t, filepath.Join(dir, "node3.tare"), 3, 1.05, "boot", 1300)
+	said(0, "doctor racks.yaml --measure --program standin --poll 50ms", "node2: healthy node3: off line: it takes")
+	said(0, "status racks.yaml", "node3: ended: 12 blocks; off line: it takes")
+	said(3, "run racks.yaml --program standin --poll 50ms --run second", "1 of 3 machines failed: node3")
+	said(0, "run racks.yaml --program standin --poll 50ms --run second --even-if-unhealthy", "node3: ended: 12 blocks")
 	if _, err := os.Stat(filepath.Join(dir, "crowded")); err == nil {
 		t.Error("more than one machine measured at once")
 	}

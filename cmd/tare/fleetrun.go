@@ -29,6 +29,8 @@ type fleetFlags struct {
 	wait    bool
 	// patience is how long a machine may be out of reach.
 	patience time.Duration
+	// unhealthy: machines take part whatever their check of health says.
+	unhealthy bool
 }
 
 // mostLogins is how many machines are asked at once.
@@ -69,10 +71,10 @@ func (r *remoteFleet) host(m fleet.Member) remote.Host {
 	return remote.Host{Destination: m.SSH, Config: r.Config, Dir: r.Dir}
 }
 
-// each does something on all machines, and writes what it says in their order. An error of one
-// machine does not keep the others from it.
-func (r *remoteFleet) each(w io.Writer, do func(fleet.Member, remote.Host) (string, error)) error {
-	said, errs := make([]string, len(r.Machines)), make([]error, len(r.Machines))
+// each does something on all machines, and returns what it says in their order. An error of one machine does not keep
+// the others from it.
+func each(r *remoteFleet, do func(fleet.Member, remote.Host) (string, error)) (said []string, errs []error) {
+	said, errs = make([]string, len(r.Machines)), make([]error, len(r.Machines))
 	slots := make(chan struct{}, mostLogins)
 	var all sync.WaitGroup
 	for i, m := range r.Machines {
@@ -83,6 +85,11 @@ func (r *remoteFleet) each(w io.Writer, do func(fleet.Member, remote.Host) (stri
 		})
 	}
 	all.Wait()
+	return said, errs
+}
+
+// tell writes what was done on all machines.
+func (r *remoteFleet) tell(w io.Writer, said []string, errs []error) error {
 	for i, m := range r.Machines {
 		text := said[i]
 		if errs[i] != nil {
@@ -118,9 +125,10 @@ func fleetCommand(use, short, long string, f *fleetFlags,
 			if err != nil {
 				return err
 			}
-			return r.each(cmd.OutOrStdout(), func(m fleet.Member, h remote.Host) (string, error) {
+			said, errs := each(r, func(m fleet.Member, h remote.Host) (string, error) {
 				return do(cmd.Context(), r, m, h)
 			})
+			return r.tell(cmd.OutOrStdout(), said, errs)
 		},
 	}
 	return c
@@ -136,28 +144,57 @@ func programFlag(c *cobra.Command, f *fleetFlags) *cobra.Command {
 	return c
 }
 
-func newFleetDoctor() *cobra.Command {
+func newFleetDoctor(o *options) *cobra.Command {
 	f := &fleetFlags{}
-	return programFlag(fleetCommand("doctor", "Report what each machine can measure, and what disturbs it",
-		`doctor copies this program to each machine, unless it is there, and runs tare doctor on it.`, f,
-		func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
-			p, err := remote.ProgramAt(f.program)
-			if err != nil {
-				return "", err
-			}
-			if err := h.Install(ctx, p); err != nil {
-				return "", err
-			}
-			out, err := h.Output(ctx, p, "doctor", "--json")
-			if err != nil {
-				return "", err
-			}
-			var d doctorReport
-			if err := json.Unmarshal([]byte(out), &d); err != nil {
-				return "", fault.Hostf("tare doctor there does not print JSON: %w", err)
-			}
-			return doctorText(d), nil
-		}), f)
+	c := fleetCommand("doctor", "Report what each machine can measure, and what disturbs it",
+		`doctor copies this program to each machine, unless it is there, and runs tare doctor on it.
+
+With --measure, it also measures each machine against itself: native guests and identical
+ones, at a size that is the same everywhere. A machine is off line, and tare fleet run
+leaves it out, if the identical guests differ, if it takes another time than in the check
+before or than the others of its group, each by more than a margin (docs/fleet.md), if a
+core was throttled, or if its clock is bad. The last check decides.`, f, askDoctor(f))
+	report := c.RunE
+	measure := c.Flags().Bool("measure", false, "measure each machine against itself; takes minutes")
+	c.Flags().DurationVar(&f.patience, "patience", time.Minute, "how long to try a machine that cannot be reached")
+	c.Flags().DurationVar(&f.poll, "poll", 5*time.Second, "how often to ask machines that are waited for")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if !*measure {
+			return report(cmd, args)
+		}
+		r, err := openRemoteFleet(args[0], *f)
+		if err != nil {
+			return err
+		}
+		p, err := remote.ProgramAt(f.program)
+		if err != nil {
+			return err
+		}
+		return r.measureHealth(cmd.Context(), cmd.OutOrStdout(), p, o, *f)
+	}
+	return programFlag(c, f)
+}
+
+// askDoctor runs tare doctor on a machine.
+func askDoctor(f *fleetFlags) func(context.Context, *remoteFleet, fleet.Member, remote.Host) (string, error) {
+	return func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
+		p, err := remote.ProgramAt(f.program)
+		if err != nil {
+			return "", err
+		}
+		if err := h.Install(ctx, p); err != nil {
+			return "", err
+		}
+		out, err := h.Output(ctx, p, "doctor", "--json")
+		if err != nil {
+			return "", err
+		}
+		var d doctorReport
+		if err := json.Unmarshal([]byte(out), &d); err != nil {
+			return "", fault.Hostf("tare doctor there does not print JSON: %w", err)
+		}
+		return doctorText(d), nil
+	}
 }
 
 // doctorText is a machine in a few lines.
@@ -193,11 +230,27 @@ func statusText(s remote.Status) string {
 
 func newFleetStatus() *cobra.Command {
 	f := &fleetFlags{}
-	return overTemporal(runFlag(fleetCommand("status", "Report how far the run on each machine is", "", f,
-		func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
-			s, err := h.Status(ctx, r.run)
-			return statusText(s), err
-		}), f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
+	c := fleetCommand("status", "Report how far the run on each machine is", "", f, nil)
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		r, err := openRemoteFleet(args[0], *f)
+		if err != nil {
+			return err
+		}
+		sick, err := r.unhealthy(cmd.Context())
+		if err != nil {
+			return err
+		}
+		said, errs := each(r, func(m fleet.Member, h remote.Host) (string, error) {
+			s, err := h.Status(cmd.Context(), r.run)
+			text := statusText(s)
+			if why := sick[m.Name]; why != nil {
+				text += "; " + offLine(why)
+			}
+			return text, err
+		})
+		return r.tell(cmd.OutOrStdout(), said, errs)
+	}
+	return overTemporal(runFlag(c, f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
 		return r.statusDurable(cmd, t)
 	})
 }
@@ -265,7 +318,8 @@ was started is not started twice.
 
 It also sends the campaign's userland image to machines that do not have it, if it is
 built here (tare image CAMPAIGN). A machine that cannot be reached gives its place to the
-next and is tried again later.`,
+next and is tried again later. A machine whose last check of health (tare fleet doctor
+--measure) failed is left out.`,
 		Example: "  tare fleet run racks.yaml\n  tare fleet run racks.yaml --run second --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -284,10 +338,16 @@ next and is tried again later.`,
 			if b.image, err = r.openImage(cmd.Context(), o.stateDir); err != nil {
 				return err
 			}
+			if !f.unhealthy {
+				if err := b.leaveOut(cmd.Context()); err != nil {
+					return err
+				}
+			}
 			return b.start(cmd.Context())
 		},
 	}
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait until the runs of all machines are over")
+	c.Flags().BoolVar(&f.unhealthy, "even-if-unhealthy", false, "measure on machines that are off line, too")
 	c.Flags().DurationVar(&f.patience, "patience", 10*time.Minute, "how long to try a machine that cannot be reached")
 	c.Flags().DurationVar(&f.poll, "poll", 15*time.Second, "how often to ask machines that are waited for")
 	return overTemporal(runFlag(programFlag(c, f), f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/experiment"
+	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/fleet"
 	"github.com/tare-bench/tare/internal/fleet/remote"
 	"github.com/tare-bench/tare/internal/image"
@@ -24,9 +25,16 @@ type batch struct {
 	program remote.Program
 	image   *exportable // nil: each machine must have it, or build it
 	flags   fleetFlags
-	logins  chan struct{} // held while a machine is prepared
+	logins  chan struct{}       // held while a machine is prepared
+	offLine map[string][]string // machines that are left out, and why
 	out     io.Writer
 	says    sync.Mutex
+}
+
+// leaveOut takes machines off line whose last check of health failed.
+func (b *batch) leaveOut(ctx context.Context) (err error) {
+	b.offLine, err = b.unhealthy(ctx)
+	return err
 }
 
 // exportable is an image to send to machines.
@@ -76,6 +84,11 @@ func (b *batch) start(ctx context.Context) error {
 	var all sync.WaitGroup
 	for i, m := range b.Machines {
 		all.Go(func() {
+			if why := b.offLine[m.Name]; why != nil {
+				errs[i] = fault.Hostf("%s", offLine(why))
+				b.say(m, offLine(why))
+				return
+			}
 			if errs[i] = b.serve(ctx, m, places); errs[i] != nil && ctx.Err() == nil {
 				b.say(m, errs[i].Error())
 			}

@@ -76,6 +76,7 @@ var rooms = []struct {
 	{"fleet", []string{"analyze", "campaign", "compare", "dataset", "host", "host/doctor", "report", "stats", "store",
 		"strict"},
 		"a fleet is read from finished runs: it never imports system, nor run"},
+	{"fleet/machinetest", []string{"cgroup"}, "machinetest makes machines, and knows nothing of what runs on them"},
 	{"fleet/remote", nil, "remote copies programs and files; it does not know what is in them"},
 	{"fleet/collect", nil, "a collector moves files; it does not know what is in them"},
 	{"fleet/durable", []string{"fleet", "fleet/collect", "store"},

@@ -37,8 +37,10 @@ type truth struct {
 	boot     string
 	cost     float64 // of lxc
 	size     int64
-	memory   int64 // of guests
-	emulated bool  // lxc is
+	memory   int64   // of guests
+	emulated bool    // lxc is
+	slow     float64 // ln of the factor by which all trials take longer
+	control  float64 // and those of the control
 }
 
 const campaignYAML = `
@@ -100,6 +102,10 @@ func (m truth) run(t testing.TB) *Run {
 			v := 0.25 * math.Exp(cv*random.NormFloat64())
 			if a.Name == "lxc" {
 				v *= m.cost
+			}
+			v *= math.Exp(m.slow)
+			if a.ControlOf != "" {
+				v *= math.Exp(m.control)
 			}
 			must(t, r.Finish(id, store.Outcome{Status: store.Done, Values: map[int]float64{0: v}}))
 		}

@@ -26,7 +26,7 @@ func EnergyText(res *analyze.Result, workload string, arm func(name string) bool
 		func(u analyze.EnergyUse) bool { return u.Workload != workload || !arm(u.Arm) })
 	var parts []string
 	for _, u := range uses {
-		text := clean(u.Arm) + " " + scaleFor("J", u.Joules).with(u.Joules)
+		text := Clean(u.Arm) + " " + scaleFor("J", u.Joules).with(u.Joules)
 		if u.PerUnit > 0 {
 			text += fmt.Sprintf(" (%s per unit of work)", scaleFor("J", u.PerUnit).with(u.PerUnit))
 		}

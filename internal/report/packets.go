@@ -56,6 +56,6 @@ func PacketCells(p analyze.Packets) []string {
 	if p.Socket != nil {
 		socket = percent(*p.Socket)
 	}
-	return []string{clean(p.Arm), rate(p.Sent), rate(p.Received), percent(p.Loss), interval, socket,
+	return []string{Clean(p.Arm), rate(p.Sent), rate(p.Received), percent(p.Loss), interval, socket,
 		cpu(p.GroupsCPU), cpu(p.HostCPU)}
 }

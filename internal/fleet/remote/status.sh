@@ -1,4 +1,4 @@
-# status.sh DIR: what became of the run, and the last line of its output.
+# status.sh DIR: what became of the run, and the last line of its output, or of its errors if it failed.
 set -eu
 if ! cd "$1" 2>/dev/null || [ ! -e started ]; then
 	echo absent
@@ -9,4 +9,6 @@ elif [ -e status ]; then
 else
 	echo interrupted
 fi
-tail -n 1 log 2>/dev/null || true
+if [ "$(cat status 2>/dev/null || echo 0)" = 0 ] || ! grep '^tare: ' log 2>/dev/null | tail -n 1 | grep .; then
+	tail -n 1 log 2>/dev/null || true
+fi

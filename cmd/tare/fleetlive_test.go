@@ -1,12 +1,19 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fleet/machinetest"
+	"github.com/tare-bench/tare/internal/store"
 )
 
 // burning is a runc whose guests have a process beside the workload that takes half of their CPU.
@@ -23,13 +30,14 @@ mount --bind etc/planted sys/devices/system/cpu/vulnerabilities/spectre_v2
 `
 
 // fleetOfMachines writes a fleet's file of a campaign with these arms, and returns a function that runs tare fleet.
-func fleetOfMachines(t *testing.T, config, arms, machines string) func(status int, args string, want ...string) {
+func fleetOfMachines(t *testing.T, config, arms, machines string) (dir string,
+	check func(status int, args string, want ...string)) {
 	t.Helper()
-	dir := t.TempDir()
+	dir = t.TempDir()
 	write(t, dir, "c.yaml", "name: c\narms: ["+arms+"]\nworkloads: [{name: sysbench-cpu, size: 150}]\n"+
 		"blocks: {min: 8, max: 8}\nrecreate_every: 2\n")
 	write(t, dir, "f.yaml", "name: f\ncampaign: c.yaml\nbusy: 2\nssh_config: "+config+"\nmachines: {"+machines+"}\n")
-	return func(status int, args string, want ...string) {
+	return dir, func(status int, args string, want ...string) {
 		t.Helper()
 		r := tare(t, dir, strings.Fields("fleet "+args)...)
 		all := strings.Join(strings.Fields(r.stdout+r.stderr), " ")
@@ -56,7 +64,7 @@ func TestFleetOfMachines(t *testing.T) {
 		machinetest.Machine{Name: "noble", Userland: "noble", Images: images, Tools: tools},
 		machinetest.Machine{Name: "planted", Userland: machinetest.This, Images: images, Prepare: burning},
 	)
-	check := fleetOfMachines(t, config, "native, runc", "plain: , capped: , small: , trixie: , noble: , planted: ")
+	_, check := fleetOfMachines(t, config, "native, runc", "plain: , capped: , small: , trixie: , noble: , planted: ")
 	check(0, "doctor f.yaml", "plain: ", "native, runc")
 	check(0, "run f.yaml --wait --poll 1s", "noble: ended", "planted: ended")
 	check(0, "fetch f.yaml", "planted: fetched")
@@ -68,9 +76,110 @@ func TestFleetOfMachines(t *testing.T) {
 func TestFleetBareMachine(t *testing.T) {
 	live(t)
 	config := machinetest.Start(t, machinetest.Machine{Name: "bare", Userland: machinetest.BusyBox})
-	check := fleetOfMachines(t, config, "native", "bare: ")
+	_, check := fleetOfMachines(t, config, "native", "bare: ")
 	check(0, "doctor f.yaml", "bare: ")
 	check(0, "run f.yaml --wait --poll 1s", "chunks of the userland image were copied", "bare: ended with exit status 3")
-	check = fleetOfMachines(t, config, "native, runc", "bare: ")
+	_, check = fleetOfMachines(t, config, "native, runc", "bare: ")
 	check(0, "run f.yaml --wait --poll 1s --run second", "bare: ended with exit status 2", "runc")
+}
+
+// TestFleetKilled: whenever the command and the tare on the machine are killed, the run is completed in the end, with
+// each trial once, nothing of it left on the machine, and no secret in it. With TARE_SOAK, a hundred are killed.
+func TestFleetKilled(t *testing.T) {
+	live(t)
+	kills := 4
+	if os.Getenv("TARE_SOAK") != "" {
+		kills = 100
+	}
+	config := machinetest.Start(t, machinetest.Machine{Name: "node", Userland: machinetest.This,
+		Images: filepath.Join(defaultStateDir(), "images")})
+	dir, check := fleetOfMachines(t, config, "native", "node: ")
+	on := func(script string) string {
+		out, err := exec.Command("ssh", "-F", config, "node", script).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", script, err, out)
+		}
+		return string(out)
+	}
+	for run := 0; kills > 0; run++ {
+		name := fmt.Sprint("killed-", run)
+		limit := 4 * time.Second // within which the command is killed; more where even its start takes longer
+		for started, ended := false, false; !ended; limit += time.Second {
+			verb := []string{"fleet", "run", "f.yaml", "--wait", "--poll", "200ms", "--run", name}
+			if started {
+				verb = []string{"fleet", "resume", "f.yaml", "--run", name}
+			}
+			client := exec.Command(binary, verb...)
+			client.Dir = dir
+			if err := client.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(rand.N(limit))
+			kill9(client.Process.Pid)
+			client.Wait()
+			r := tare(t, dir, "fleet", "status", "f.yaml", "--run", name)
+			switch {
+			case strings.Contains(r.stdout, "node: running") && kills > 0:
+				on("kill -9 $(cat /var/lib/tare/fleet/runs/" + name + "/pid) || true")
+				kills--
+			case strings.Contains(r.stdout, "node: running"):
+				time.Sleep(time.Second)
+			}
+			started = !strings.Contains(r.stdout, "node: absent")
+			ended = strings.Contains(r.stdout, "node: ended:")
+		}
+		check(0, "fetch f.yaml --run "+name, "node: fetched")
+		path := filepath.Join(dir, "f", "node", name+".tare")
+		eachTrialOnce(t, path)
+		noSecret(t, path, config)
+	}
+	if left := on("$(ls /var/lib/tare/fleet/bin/tare-*) gc --dry-run"); left != "" {
+		t.Errorf("left on the machine: %s", left)
+	}
+}
+
+// eachTrialOnce fails unless each trial of 8 blocks was done once.
+func eachTrialOnce(t *testing.T, path string) {
+	t.Helper()
+	r, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	done := map[string]int{}
+	for trial, err := range r.Trials() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if trial.Status == store.Done {
+			done[fmt.Sprint(trial.Arm, " in block ", trial.Block)]++
+		}
+	}
+	for what, times := range done {
+		if times != 1 {
+			t.Errorf("%s: %s was done %d times", path, what, times)
+		}
+	}
+	if len(done) != 2*8 { // with the control
+		t.Errorf("%s: %d trials were done, not 16", path, len(done))
+	}
+}
+
+// noSecret fails if a run file has something of the way to the machine in it.
+func noSecret(t *testing.T, path, config string) {
+	t.Helper()
+	run, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := os.ReadFile(filepath.Join(filepath.Dir(config), "user"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := append(strings.Split(strings.TrimSpace(string(key)), "\n"), config, "SSH_CONNECTION", "IdentityFile")
+	for _, s := range secrets {
+		if bytes.Contains(run, []byte(s)) {
+			t.Errorf("%s has %.20q in it", path, s)
+		}
+	}
 }

@@ -81,18 +81,34 @@ func hashOf(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Index reads the whole image and returns its index. It is an error if the image was changed after it was built.
+// Index returns the image's index. It is an error if the image was changed after it was built. The first call reads the
+// whole image and keeps the index beside it; a cache that cannot be written is no error.
 func (i *Image) Index(ctx context.Context) (Index, error) {
 	x := Index{Format: exportFormat, Name: filepath.Base(i.Dir), Key: i.Key, DiskSHA256: i.Manifest.DiskSHA256}
 	if err := i.Unchanged(); err != nil {
 		return x, err
 	}
-	err := i.eachChunk(ctx, func(_ int, data []byte) error {
+	kept, err := ReadIndex(i.Dir)
+	if err == nil && kept.Name == x.Name && kept.Key == x.Key && kept.DiskSHA256 == x.DiskSHA256 {
+		return kept, nil
+	}
+	err = i.eachChunk(ctx, func(_ int, data []byte) error {
 		x.Size += int64(len(data))
 		x.Chunks = append(x.Chunks, hashOf(data))
 		return nil
 	})
+	if err == nil {
+		_ = writeIndex(i.Dir, x)
+	}
 	return x, err
+}
+
+func writeIndex(folder string, x Index) error {
+	b, err := json.MarshalIndent(x, "", " ")
+	if err != nil {
+		return err
+	}
+	return writeAtomic(filepath.Join(folder, indexName), append(b, '\n'))
 }
 
 // Send calls send for each chunk in need, compressed, in the order of their numbers.
@@ -136,11 +152,7 @@ func (i *Image) Export(ctx context.Context, folder string) (Index, error) {
 	if err != nil {
 		return x, fault.Hostf("export: %w", err)
 	}
-	b, err := json.MarshalIndent(x, "", " ")
-	if err != nil {
-		return x, err
-	}
-	if err := writeAtomic(filepath.Join(folder, indexName), append(b, '\n')); err != nil {
+	if err := writeIndex(folder, x); err != nil {
 		return x, fault.Hostf("export: %w", err)
 	}
 	return x, nil

@@ -66,8 +66,11 @@ func (s Status) Over() bool { return s.State == Ended || s.State == Interrupted 
 
 // Resumable reports whether tare can go on with the run.
 func (s Status) Resumable() bool {
-	const interrupted = 4 // tare's exit status
-	return s.State == Interrupted || s.State == Ended && s.Code == interrupted
+	const (
+		interrupted = 4   // tare's exit status
+		killed      = 128 // the shell's, with the signal added
+	)
+	return s.State == Interrupted || s.State == Ended && (s.Code == interrupted || s.Code > killed)
 }
 
 // Program is a build of tare.

@@ -113,7 +113,7 @@ func answer(arm string, costs []Cost, delta float64) Answer {
 func predicted(costs []Cost) string {
 	var parts []string
 	for _, c := range costs[:min(len(costs), namedMost)] {
-		parts = append(parts, Interval(c.Pooled.NextLow, c.Pooled.NextHigh)+" on "+c.Workload)
+		parts = append(parts, Interval(c.Pooled.NextLow, c.Pooled.NextHigh)+" on "+c.Workload+c.withoutOdd())
 	}
 	if rest := costs[len(parts):]; len(rest) > 0 {
 		low, high := rest[0].Pooled.NextLow, rest[0].Pooled.NextHigh
@@ -123,6 +123,16 @@ func predicted(costs []Cost) string {
 		parts = append(parts, fmt.Sprintf("%s on %d more", Interval(low, high), len(rest)))
 	}
 	return report.And(parts)
+}
+
+// withoutOdd says what to expect if the only odd machine of a cost does not count.
+func (c Cost) withoutOdd() string {
+	i := slices.IndexFunc(c.Machines, func(m MachineCost) bool { return m.Odd })
+	if i < 0 || slices.ContainsFunc(c.Machines[i+1:], func(m MachineCost) bool { return m.Odd }) {
+		return ""
+	}
+	m := c.Machines[i]
+	return fmt.Sprintf(" (without %s, which is odd, %s)", m.Machine, Interval(m.Without.NextLow, m.Without.NextHigh))
 }
 
 // counted names one or two workloads, or counts more of them.

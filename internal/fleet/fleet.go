@@ -32,12 +32,13 @@ const Format = 1
 
 // Result is what a fleet's runs say. It holds no NaN and no infinity.
 type Result struct {
-	Format   int      `json:"tare_fleet"` // Format
-	Name     string   `json:"name,omitempty"`
-	Alpha    float64  `json:"alpha"`
-	Delta    float64  `json:"delta"`
-	Groups   []Group  `json:"groups"`
-	Warnings []string `json:"warnings"` // about the fleet as a whole
+	Format   int       `json:"tare_fleet"` // Format
+	Name     string    `json:"name,omitempty"`
+	Alpha    float64   `json:"alpha"`
+	Delta    float64   `json:"delta"`
+	Groups   []Group   `json:"groups"`
+	Between  []Between `json:"between"`  // groups against each other
+	Warnings []string  `json:"warnings"` // about the fleet as a whole
 }
 
 // Group is machines of one kind.
@@ -150,7 +151,9 @@ func Analyze(name string, machines []Machine, all bool) (*Result, error) {
 		}
 		res.Groups = append(res.Groups, g)
 	}
-	return res, nil
+	var err error
+	res.Between, err = between(res.Groups, res.Alpha, res.Delta)
+	return res, err
 }
 
 func analyzeGroup(name string, machines []Machine, alpha, delta float64, all bool) (Group, error) {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"bytes"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/analyze"
@@ -188,8 +191,8 @@ func TestFleet(t *testing.T) {
 	var text bytes.Buffer
 	must(t, Text(&text, res, true))
 	for _, want := range []string{"Fleet racks: 7 machines in 1 group", "Odd: node7. lxc on sysbench-cpu costs +3",
-		"odd\n",
-		"- governor: powersave; on 6 of 6 others: performance", "tare doctor: ", "machine  boot  guest  trial"} {
+		"odd; without it +", "What to expect on the next machine of this kind, against its own native, with 95 %",
+		"- governor: powersave; on 6 of 6 others: performance", "tare doctor: ", "boot  guest", "% on sysbench-cpu (without node7, which is odd, +"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &text)
 		}
@@ -200,6 +203,68 @@ func TestFleet(t *testing.T) {
 	must(t, json.Unmarshal(out.Bytes(), &back))
 	if back.Groups[0].Odd[0].Machine != "node7" {
 		t.Errorf("JSON: %s", &out)
+	}
+}
+
+// TestBetween: groups are compared with an interval, each with its own spread.
+func TestBetween(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(7, 8))
+	res := sim(t, r, "a", map[string][]float64{"dd-write": spread(r, 6, 0.05, 0.01), "untar": spread(r, 6, 0, 0.002)}, 0.002)
+	other := sim(t, r, "b", map[string][]float64{"dd-write": spread(r, 4, 0.15, 0.02), "untar": spread(r, 2, 0, 0.002)}, 0.002)
+	other.Groups[0].Name = "epyc"
+	res.Groups = append(res.Groups, other.Groups[0])
+	res = again(t, res)
+	if len(res.Between) != 1 { // only two machines of epyc measured untar
+		t.Fatalf("%+v", res.Between)
+	}
+	x := res.Between[0]
+	if x.Group != "epyc" || x.Against != "xeon" || x.Verdict != analyze.Costs || x.Ratio < 1.05 || x.Ratio > 1.16 || x.DF > 8 {
+		t.Errorf("%+v", x)
+	}
+	var text bytes.Buffer
+	must(t, Text(&text, res, false))
+	if !strings.Contains(text.String(), "costs more") || !strings.Contains(text.String(), "no prediction for untar") {
+		t.Errorf("%s", &text)
+	}
+	two := res.Groups[1]
+	two.Machines = two.Machines[:2]
+	var b strings.Builder
+	two.answers(&b, res)
+	if !strings.Contains(b.String(), "Two machines allow no prediction") {
+		t.Error(b.String())
+	}
+}
+
+// TestExport: CSV and Parquet have the machines, the pooled costs and the shares, with the same columns.
+func TestExport(t *testing.T) {
+	t.Parallel()
+	res := analyzed(t, six(t))
+	res.Groups[0].Costs[0].LeftOut = []LeftOut{{"=node9", "it did not measure this"}}
+	var text, columns bytes.Buffer
+	must(t, CSV(&text, res))
+	lines, err := csv.NewReader(bytes.NewReader(text.Bytes())).ReadAll()
+	must(t, err)
+	kinds := map[string]int{}
+	at := map[string]int{}
+	for i, name := range lines[0] {
+		at[name] = i
+	}
+	for _, l := range lines[1:] {
+		kinds[l[0]]++
+		if l[0] == "pooled" && (l[at["next_low"]] == "" || l[at["machines"]] != "6" || l[at["machine"]] != "") ||
+			l[0] == "share" && (l[at["share_percent"]] == "" || l[at["ratio"]] != "") {
+			t.Errorf("%q", l)
+		}
+	}
+	if kinds["machine"] != 7 || kinds["pooled"] != 1 || kinds["share"] != 3 || !strings.Contains(text.String(), "'=node9") {
+		t.Errorf("%v\n%s", kinds, &text)
+	}
+	must(t, Parquet(&columns, res))
+	rows, err := parquet.Read[exportRow](bytes.NewReader(columns.Bytes()), int64(columns.Len()))
+	must(t, err)
+	if len(rows) != len(lines)-1 || rows[6].Note == "" || *rows[7].Tau != res.Groups[0].Costs[0].Pooled.Tau {
+		t.Errorf("%+v", rows)
 	}
 }
 

@@ -45,7 +45,9 @@ func ParseJSON(path string, text []byte) (*Result, error) {
 			return nil, err
 		}
 	}
-	return &r, nil
+	var err error
+	r.Between, err = between(r.Groups, r.Alpha, r.Delta)
+	return &r, err
 }
 
 // again pools the machines of a cost, which must be known.

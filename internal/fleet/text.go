@@ -28,6 +28,14 @@ func Text(w io.Writer, r *Result, machines bool) error {
 	for _, g := range r.Groups {
 		g.text(&b, r, machines)
 	}
+	if len(r.Between) > 0 {
+		b.WriteString("\n" + wrap(BetweenLegend, "") + "\n")
+		rows := [][]string{BetweenHead}
+		for _, x := range r.Between {
+			rows = append(rows, x.Cells(r))
+		}
+		table(&b, rows)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -55,7 +63,7 @@ func (g *Group) text(b *strings.Builder, r *Result, machines bool) {
 		if machines {
 			for _, m := range c.Machines {
 				rows = append(rows, []string{"", "  " + m.Machine, "", Percent(m.Ratio), Interval(m.CILow, m.CIHigh), "", "",
-					oddWord(m)})
+					m.words()})
 			}
 		}
 	}
@@ -96,6 +104,18 @@ func (g *Group) answers(b *strings.Builder, r *Result) {
 		first := fmt.Sprintf("  %-*s  ", widest, report.Clean(a.Arm))
 		b.WriteString(first + wrapFrom(report.Clean(a.Text), strings.Repeat(" ", len(first)), len(first)) + "\n")
 	}
+}
+
+// words say whether a machine is odd, and what the others cost.
+func (m MachineCost) words() string {
+	if m.Without == nil {
+		return ""
+	}
+	text := "without it " + Percent(m.Without.Ratio)
+	if m.Odd {
+		text = "odd; " + text
+	}
+	return text
 }
 
 // shares writes where the variance comes from.

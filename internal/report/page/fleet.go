@@ -28,6 +28,10 @@ type fleetView struct {
 	Title, Level string
 	Legend       string
 	Groups       []fleetGroup
+	// Groups against each other.
+	BetweenLegend string
+	BetweenHeads  []string
+	BetweenRows   []fleetRow
 }
 
 type fleetGroup struct {
@@ -80,12 +84,18 @@ type fleetPlot struct {
 func WriteFleet(w io.Writer, r *fleet.Result) error {
 	css := pageCSS + fleetCSS
 	v := fleetView{Result: r, CSS: template.CSS(css), Policy: policy(css, "", false), Title: "A fleet", Legend: r.Legend(),
+		BetweenLegend: fleet.BetweenLegend, BetweenHeads: fleet.BetweenHead,
 		Level: fmt.Sprintf("%.4g %%", 100*(1-r.Alpha))}
 	if r.Name != "" {
 		v.Title = r.Name
 	}
 	for i, g := range r.Groups {
 		v.Groups = append(v.Groups, groupView(r, g, fmt.Sprintf("g%d", i+1)))
+	}
+	for _, x := range r.Between {
+		cells := x.Cells(r)
+		v.BetweenRows = append(v.BetweenRows, fleetRow{cells[0], cells[1], cells[2:],
+			costClass(x.Verdict, x.OverheadPercent)})
 	}
 	return execute(w, fleetTmpl, v)
 }
@@ -215,10 +225,10 @@ func sharesPlot(id string, c fleet.Cost) template.HTML {
 		if i+1 < len(c.Shares) && !c.Shares[i+1].Known {
 			name += " and " + c.Shares[i+1].Level
 		}
-		text := fmt.Sprintf("%s %s %%", name, report.Digits(share.Percent, 2))
+		text := fmt.Sprintf("%s %s", name, share.Text())
 		s.rect(legend, y+height+10, 10, 10, fmt.Sprintf("share s%d", i))
 		s.text(legend+14, y+height+19, "name", text)
-		legend += 24 + 7*float64(len(text))
+		legend += 22 + 6.3*float64(len([]rune(text)))
 		if words != "" {
 			words += ", "
 		}

@@ -1,0 +1,73 @@
+package fleet
+
+import (
+	"fmt"
+
+	"github.com/tare-bench/tare/internal/analyze"
+)
+
+// Between compares what an arm costs on the machines of two groups.
+type Between struct {
+	Workload string         `json:"workload"`
+	Metric   string         `json:"metric"`
+	Arm      string         `json:"arm"`
+	Family   analyze.Family `json:"family"` // the hypotheses among which P is adjusted
+	Group    string         `json:"group"`
+	Against  string         `json:"against"` // the group with the most machines
+	// Estimate is the pooled cost of Group over that of Against: above 1, it costs more on Group.
+	Estimate
+}
+
+// between compares each group with the one that has the most machines, the first of several. Only
+// groups of three machines or more that measured the same thing are compared.
+func between(groups []Group, alpha, delta float64) ([]Between, error) {
+	largest := 0
+	for i, g := range groups {
+		if len(g.Machines) > len(groups[largest].Machines) {
+			largest = i
+		}
+	}
+	out := []Between{}
+	for i, g := range groups {
+		if i == largest {
+			continue
+		}
+		for _, base := range groups[largest].Costs {
+			for _, c := range g.Costs {
+				if c.Workload != base.Workload || c.Metric != base.Metric || c.Arm != base.Arm ||
+					min(len(c.Machines), len(base.Machines)) < fewestMachines ||
+					unlikeFigures(base, base.Machines[0], c.Machines[0]) != "" {
+					continue
+				}
+				e, err := contrast(base.Pooled, c.Pooled, alpha, delta)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, Between{c.Workload, c.Metric, c.Arm, c.Family, g.Name, groups[largest].Name, e})
+			}
+		}
+	}
+	families := map[analyze.Family]*hypotheses{}
+	for i := range out {
+		add(families, out[i].Family, &out[i].Estimate, nil)
+	}
+	return out, judgeFamilies(families, alpha, delta)
+}
+
+// BetweenLegend says how to read the comparisons of groups.
+const BetweenLegend = "Groups against each other: what an arm costs on a group, over what it costs on the group with " +
+	"the most machines. Above 0 % means that it costs more there. Groups are not pooled."
+
+// BetweenHead names the columns of a table of Between.
+var BetweenHead = []string{"workload", "arm", "group", "against", "difference", "interval", "verdict"}
+
+// Cells are the comparison in words, in the columns of BetweenHead.
+func (x Between) Cells(r *Result) []string {
+	words := map[analyze.Verdict]string{analyze.Costs: "costs more", analyze.Gains: "costs less",
+		analyze.None: fmt.Sprintf("the same within ±%.3g %%", 100*r.Delta)}[x.Verdict]
+	if words == "" {
+		words = (&Pooled{Estimate: x.Estimate}).Words(r.Delta)
+	}
+	title := Cost{Workload: x.Workload, Metric: x.Metric, Family: x.Family}.Title()
+	return []string{title, x.Arm, x.Group, x.Against, Percent(x.Ratio), Interval(x.CILow, x.CIHigh), words}
+}

@@ -79,7 +79,8 @@ its estimate exceeds 5 %. A change that is not resolved does not fail.`,
 				return worseFleet(cmd, c, limit, failAbove)
 			}
 			if out != "" || machines {
-				return fault.Campaignf("--out and --machines are for comparisons of fleets; tare serve shows those of runs as pages")
+				return fault.Campaignf("--out and --machines are for comparisons of fleets; " +
+					"tare serve shows those of runs as pages")
 			}
 			var sides []compare.Side
 			for _, path := range args {

@@ -131,8 +131,10 @@ func TestCompare(t *testing.T) {
 func TestCompareOthers(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
-	before := sim(t, r, "old", map[string][]float64{"dd-write": spread(r, 8, 0.1, 0.01), "untar": spread(r, 8, 0, 0.01)}, 0.003)
-	after := sim(t, r, "new", map[string][]float64{"dd-write": spread(r, 9, 0.2, 0.01), "untar": spread(r, 9, 0, 0.01)}, 0.003)
+	before := sim(t, r, "old", map[string][]float64{"dd-write": spread(r, 8, 0.1, 0.01),
+		"untar": spread(r, 8, 0, 0.01)}, 0.003)
+	after := sim(t, r, "new", map[string][]float64{"dd-write": spread(r, 9, 0.2, 0.01),
+		"untar": spread(r, 9, 0, 0.01)}, 0.003)
 	for i := range after.Groups[0].Machines {
 		after.Groups[0].Machines[i].HostID = fmt.Sprint("other", i)
 	}
@@ -161,7 +163,8 @@ func TestCompareOthers(t *testing.T) {
 	long.Groups[0].Costs[0].Machines[0].Size = 1000
 	c, err = Compare(before, long)
 	must(t, err)
-	if ch := c.Groups[0].Changes[0]; len(ch.Machines) != 7 || !strings.Contains(ch.LeftOut[0].Why, "the trial sizes are 100 and 1000") {
+	if ch := c.Groups[0].Changes[0]; len(ch.Machines) != 7 ||
+		!strings.Contains(ch.LeftOut[0].Why, "the trial sizes are 100 and 1000") {
 		t.Errorf("%+v", ch)
 	}
 	long.Groups[0].Name = "epyc"
@@ -215,7 +218,8 @@ func TestParseJSON(t *testing.T) {
 		{`"tare_fleet": 1`, `"tare_fleet": 2`, "another version"}, {`"tare_fleet": 1,`, ``, "tare fleet show"},
 		{`"alpha": 0.05`, `"alpha": 1`, "alpha"}, {`"std_err": 0.003`, `"std_err": 0`, "standard error 0"},
 		{`"machine": "node1"`, `"machine": "node2"`, "there twice"}, {`"name": "node1"`, `"name": "node2"`, "there twice"},
-		{`"ratio"`, `"ratio": -1, "x"`, "ratio -1"}, {"{", "", "not the JSON"}, {`"ratio"`, `"ratio": 1e999, "x"`, "not the JSON"},
+		{`"ratio"`, `"ratio": -1, "x"`, "ratio -1"}, {"{", "", "not the JSON"},
+		{`"ratio"`, `"ratio": 1e999, "x"`, "not the JSON"},
 	} {
 		_, err := ParseJSON("f.json", []byte(strings.Replace(good, c[0], c[1], 1)))
 		if err == nil || !strings.Contains(err.Error(), c[2]) || !strings.HasPrefix(err.Error(), "f.json") {

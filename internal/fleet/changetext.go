@@ -59,8 +59,8 @@ func (g *GroupChange) Design() string {
 	if g.Paired {
 		return Count(len(g.Both), "machine") + ", each compared with itself"
 	}
-	text := fmt.Sprintf("%s before and %s after: their means are compared", Count(len(g.OnlyBefore)+len(g.Both), "machine"),
-		Count(len(g.OnlyAfter)+len(g.Both), "other machine"))
+	text := fmt.Sprintf("%s before and %s after: their means are compared",
+		Count(len(g.OnlyBefore)+len(g.Both), "machine"), Count(len(g.OnlyAfter)+len(g.Both), "other machine"))
 	if n := len(g.Both); n > 0 {
 		text += fmt.Sprintf(", although %s measured on both sides", was(n))
 	}
@@ -195,8 +195,8 @@ func (c *Comparison) Legend(g *GroupChange) string {
 }
 
 // BaselineLegend says how to read the table of the baselines' changes.
-const BaselineLegend = "The machines themselves: the change of the baseline's typical trial, each machine compared with " +
-	"itself, with equal weights. Above 0 % is for the worse."
+const BaselineLegend = "The machines themselves: the change of the baseline's typical trial, each machine compared " +
+	"with itself, with equal weights. Above 0 % is for the worse."
 
 // ChangeHead names the columns of a table of changes.
 var ChangeHead = []string{"workload", "arm", "machines", "before", "after", "change", "interval", "next machine",

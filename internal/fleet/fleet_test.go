@@ -192,7 +192,8 @@ func TestFleet(t *testing.T) {
 	must(t, Text(&text, res, true))
 	for _, want := range []string{"Fleet racks: 7 machines in 1 group", "Odd: node7. lxc on sysbench-cpu costs +3",
 		"odd; without it +", "What to expect on the next machine of this kind, against its own native, with 95 %",
-		"- governor: powersave; on 6 of 6 others: performance", "tare doctor: ", "boot  guest", "% on sysbench-cpu (without node7, which is odd, +"} {
+		"- governor: powersave; on 6 of 6 others: performance", "tare doctor: ", "boot  guest",
+		"% on sysbench-cpu (without node7, which is odd, +"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &text)
 		}
@@ -210,8 +211,10 @@ func TestFleet(t *testing.T) {
 func TestBetween(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 8))
-	res := sim(t, r, "a", map[string][]float64{"dd-write": spread(r, 6, 0.05, 0.01), "untar": spread(r, 6, 0, 0.002)}, 0.002)
-	other := sim(t, r, "b", map[string][]float64{"dd-write": spread(r, 4, 0.15, 0.02), "untar": spread(r, 2, 0, 0.002)}, 0.002)
+	res := sim(t, r, "a", map[string][]float64{"dd-write": spread(r, 6, 0.05, 0.01),
+		"untar": spread(r, 6, 0, 0.002)}, 0.002)
+	other := sim(t, r, "b", map[string][]float64{"dd-write": spread(r, 4, 0.15, 0.02),
+		"untar": spread(r, 2, 0, 0.002)}, 0.002)
 	other.Groups[0].Name = "epyc"
 	res.Groups = append(res.Groups, other.Groups[0])
 	res = again(t, res)
@@ -219,7 +222,8 @@ func TestBetween(t *testing.T) {
 		t.Fatalf("%+v", res.Between)
 	}
 	x := res.Between[0]
-	if x.Group != "epyc" || x.Against != "xeon" || x.Verdict != analyze.Costs || x.Ratio < 1.05 || x.Ratio > 1.16 || x.DF > 8 {
+	if x.Group != "epyc" || x.Against != "xeon" || x.Verdict != analyze.Costs || x.Ratio < 1.05 ||
+		x.Ratio > 1.16 || x.DF > 8 {
 		t.Errorf("%+v", x)
 	}
 	var text bytes.Buffer
@@ -257,7 +261,8 @@ func TestExport(t *testing.T) {
 			t.Errorf("%q", l)
 		}
 	}
-	if kinds["machine"] != 7 || kinds["pooled"] != 1 || kinds["share"] != 3 || !strings.Contains(text.String(), "'=node9") {
+	if kinds["machine"] != 7 || kinds["pooled"] != 1 || kinds["share"] != 3 ||
+		!strings.Contains(text.String(), "'=node9") {
 		t.Errorf("%v\n%s", kinds, &text)
 	}
 	must(t, Parquet(&columns, res))

@@ -58,7 +58,8 @@ func aFleet(says string) *fleet.Result {
 	alone := fleet.Group{Name: "Other 7", Machines: g.Machines[:1], Costs: []fleet.Cost{lone}}
 	other := fleet.Between{Workload: "dd-write", Arm: "lxc", Family: analyze.FamilyPrimary, Group: "Other 7" + says,
 		Against: g.Name, Estimate: g.Costs[1].Pooled.Estimate}
-	return &fleet.Result{Between: []fleet.Between{other}, Name: "racks" + says, Alpha: 0.05, Delta: 0.02, Groups: []fleet.Group{g, alone},
+	return &fleet.Result{Between: []fleet.Between{other}, Name: "racks" + says, Alpha: 0.05, Delta: 0.02,
+		Groups:   []fleet.Group{g, alone},
 		Warnings: []string{"all" + says}}
 }
 
@@ -112,7 +113,8 @@ func largeFleet() *fleet.Result {
 	g := &r.Groups[0]
 	g.Machines = nil
 	for i := range 200 {
-		g.Machines = append(g.Machines, fleet.MachineInfo{Name: fmt.Sprint("rack7-node", i+1), Type: "Example 3000", Boots: 1})
+		g.Machines = append(g.Machines, fleet.MachineInfo{Name: fmt.Sprint("rack7-node", i+1), Type: "Example 3000",
+			Boots: 1})
 	}
 	for i := range g.Costs[:4] {
 		c := &g.Costs[i]
@@ -133,11 +135,13 @@ func aChange(says string) *fleet.Comparison {
 		c := aFleet(says).Groups[0].Costs[1]
 		p := *c.Pooled
 		p.Verdict, p.Ratio, p.CILow, p.CIHigh = verdict, math.Exp(ln), math.Exp(ln-0.01), math.Exp(ln+0.01)
-		return fleet.Change{Workload: c.Workload, Metric: c.Metric, Arm: arm + says, Family: c.Family, Before: 1.05, After: 1.08,
+		return fleet.Change{Workload: c.Workload, Metric: c.Metric, Arm: arm + says, Family: c.Family,
+			Before: 1.05, After: 1.08,
 			NBefore: 6, NAfter: 6, Machines: c.Machines, Change: &p,
 			LeftOut: []fleet.LeftOut{{Machine: "node9", Why: "the trial sizes are 100 and 5000" + says}}}
 	}
-	g := fleet.GroupChange{Name: "Example 3000" + says, Paired: true, Both: []string{"node1"}, OnlyBefore: []string{"node7" + says},
+	g := fleet.GroupChange{Name: "Example 3000" + says, Paired: true, Both: []string{"node1"},
+		OnlyBefore:  []string{"node7" + says},
 		Differences: []fleet.Difference{{What: "kernel" + says, Before: "6.1", After: "6.12" + says, Machines: 5, Of: 6}},
 		Changes: []fleet.Change{change("lxc", analyze.Costs, 0.03), change("runc", analyze.Gains, -0.05),
 			change("kvm", analyze.None, 0), change("xen-pv", analyze.NotResolved, 0.01)}}
@@ -146,7 +150,8 @@ func aChange(says string) *fleet.Comparison {
 			g.Changes[i].Machines[j].Without = &fleet.Without{NextLow: 1.01, NextHigh: 1.09}
 		}
 	}
-	g.Changes = append(g.Changes, fleet.Change{Workload: "untar", Arm: "kvm", Family: analyze.FamilyPrimary, NBefore: 1, NAfter: 1,
+	g.Changes = append(g.Changes, fleet.Change{Workload: "untar", Arm: "kvm", Family: analyze.FamilyPrimary,
+		NBefore: 1, NAfter: 1,
 		Why: "1 machine; a change of the kind needs 3" + says})
 	native := change("native", analyze.NotResolved, 0)
 	native.Family, native.Before = "baseline", 0
@@ -171,7 +176,8 @@ func TestFleetChangePage(t *testing.T) {
 	whole := renderChange(t, aChange(""))
 	text := plain(whole)
 	for _, want := range []string{"Fleet july against june", "the group epyc was only measured before", "costs more",
-		"lxc on sysbench-cpu costs more than before: +3.", "costs less", "the same", "not resolved: at most", "not compared: 1 machine",
+		"lxc on sysbench-cpu costs more than before: +3.", "costs less", "the same", "not resolved: at most",
+		"not compared: 1 machine",
 		"kernel: 6.1 → 6.12 on 5 of 6", "left out, as only measured before: node7", "Odd: node5", "The machines themselves",
 		"node9: kvm on sysbench-cpu: the trial sizes"} {
 		if !strings.Contains(text, want) {
@@ -194,8 +200,8 @@ func TestFleetInBrowser(t *testing.T) {
 	ctx := pagetest.Browser(t)
 	trouble := &pagetest.Trouble{}
 	must(t, trouble.Listen(ctx))
-	for name, html := range map[string]string{"fleet": renderFleet(t, aFleet("")), "fleet-large": renderFleet(t, largeFleet()),
-		"fleet-change": renderChange(t, aChange(""))} {
+	for name, html := range map[string]string{"fleet": renderFleet(t, aFleet("")),
+		"fleet-large": renderFleet(t, largeFleet()), "fleet-change": renderChange(t, aChange(""))} {
 		path := filepath.Join(t.TempDir(), name+".html")
 		must(t, os.WriteFile(path, []byte(html), 0o644))
 		for _, view := range pagetest.Views {

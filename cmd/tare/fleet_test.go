@@ -50,6 +50,48 @@ func TestFleetShow(t *testing.T) {
 	}
 }
 
+// TestFleetCompare: two fleets are compared, as folders or as the JSON that one was printed as; exports
+// have a row for each machine.
+func TestFleetCompare(t *testing.T) {
+	dir := t.TempDir()
+	for fleet, more := range map[string]float64{"june": 0, "july": 0.2} {
+		for i, cost := range []float64{1.04, 1.05, 1.06} {
+			name := filepath.Join(dir, fleet, fmt.Sprint("node", i+1), "run.tare")
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			storedRun(t, name, uint64(i), cost+more)
+		}
+	}
+	june := tare(t, dir, "fleet", "show", "june", "--json")
+	if err := os.WriteFile(filepath.Join(dir, "june.json"), []byte(june.stdout), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args   string
+		status int
+		want   []string
+	}{
+		{"compare june july --machines", 0, []string{"3 machines, each compared with itself",
+			"lxc on sysbench-cpu costs more than before: +19", "node2"}},
+		{"compare june.json july --fail-above 5%", 6, []string{"costs more than before", "more than 5% worse"}},
+		{"compare june july -o page.html", 0, []string{"written to page.html"}},
+		{"compare june.json july --json", 0, []string{`"tare_fleet_comparison": 1`}},
+		{"compare june july june", 2, []string{"needs two fleets"}},
+		{"compare june july --markdown", 2, []string{"for runs"}},
+		{"compare june/node1/run.tare july/node1/run.tare -o x", 2, []string{"for comparisons of fleets"}},
+		{"fleet export june", 0, []string{"row,group,machine,workload", "pooled,unknown CPU,,sysbench-cpu"}},
+		{"fleet export june --format xml", 2, []string{"must be csv, parquet or json"}},
+	} {
+		r := tare(t, dir, strings.Fields(c.args)...)
+		for _, want := range c.want {
+			if r.status != c.status || !strings.Contains(r.stdout+r.stderr, want) {
+				t.Errorf("%s: status %d, want %d and %q:\n%s%s", c.args, r.status, c.status, want, r.stdout, r.stderr)
+			}
+		}
+	}
+}
+
 // fakeSSH leads to a folder of this machine for each destination, where scripts find /MACHINE.
 const fakeSSH = `#!/bin/sh
 while [ "$1" != -- ]; do shift; done

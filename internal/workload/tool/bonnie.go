@@ -86,10 +86,7 @@ func (b bonnieRun) figures(r *Report) error {
 			if m == nil {
 				return fault.Guestf("%s: no latency in %s", name, Quote(word))
 			}
-			v, err := Number(m[1])
-			if err != nil {
-				return err
-			}
+			v := r.number(m[1])
 			if v > 0 {
 				r.add(name, v, m[2], Lower)
 			}

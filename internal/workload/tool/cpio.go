@@ -15,10 +15,7 @@ func readCpio(text string, r *Report) error {
 	switch m := cpioBlocks.all(text); len(m) {
 	case 0:
 	case 1:
-		blocks, err := Number(m[0][1])
-		if err != nil {
-			return err
-		}
+		blocks := r.number(m[0][1])
 		if blocks == 0 {
 			return fault.Guestf("cpio archived nothing")
 		}

@@ -14,10 +14,7 @@ var bogomipsLine = line("", `(?i)^ *(\d+ )?bogomips\s*: *(\d+\.\d+) *$`)
 func readCPUInfo(text string, r *Report) error {
 	readings := 0.0
 	for _, m := range bogomipsLine.all(text) {
-		f, err := Numbers(m[2], cmp.Or(strings.TrimSpace(m[1]), "1"))
-		if err != nil {
-			return err
-		}
+		f := r.numbers(m[2], cmp.Or(strings.TrimSpace(m[1]), "1"))
 		r.add("bogomips", f[0], "1", "")
 		readings += f[1]
 	}

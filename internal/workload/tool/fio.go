@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -101,6 +102,7 @@ func readFio(text string, r *Report) error {
 		}
 		r.add(job+"error code", 0, "", Lower) // others are errors
 	}
+	r.err = cmp.Or(r.err, details.err)
 	for _, f := range details.Figures { // their names begin with the job's
 		if job, name, ok := strings.Cut(f.Name, "\x00"); ok && len(runs) > 1 {
 			f.Name = job + " " + name

@@ -15,15 +15,13 @@ var (
 	hyperfineStart = regexp.MustCompile(`^Benchmark #?\d+: (.*)$`)
 	hyperfineTime  = row(`^  Time \(mean ± σ\): +([\d.]+) (\S+) ± +([\d.]+) (\S+) +\[User: ([\d.]+) (\S+), System: ([\d.]+) (\S+)\]$`,
 		column{"mean", "%2", Lower}, label, column{"standard deviation", "%4", Lower}, label, column{"user", "%6", Lower},
-		label,
-		column{"system", "%8", Lower}, label)
+		label, column{"system", "%8", Lower}, label)
 	hyperfineOnce = row(`^  Time \(abs ≡\): +([\d.]+) (\S+) +\[User: ([\d.]+) (\S+), System: ([\d.]+) (\S+)\]$`,
 		column{"mean", "%2", Lower}, label, column{"user", "%4", Lower}, label, column{"system", "%6", Lower}, label)
-	hyperfineRange = row(`^  Range \(min … max\): +([\d.]+) (\S+) … +([\d.]+) (\S+) +(\d+) runs$`, column{"min", "%2",
-		Lower}, label,
-		column{"max", "%4", Lower}, label, column{"runs", "1", ""})
-	hyperfineFaster = row(`^ +([\d.]+) ± ([\d.]+) times (?:faster|slower) than (.*)$`, column{"times faster than %3",
-		"1", ""},
+	hyperfineRange = row(`^  Range \(min … max\): +([\d.]+) (\S+) … +([\d.]+) (\S+) +(\d+) runs$`,
+		column{"min", "%2", Lower}, label, column{"max", "%4", Lower}, label, column{"runs", "1", ""})
+	hyperfineFaster = row(`^ +([\d.]+) ± ([\d.]+) times (?:faster|slower) than (.*)$`,
+		column{"times faster than %3", "1", ""},
 		column{"times faster than %3: standard deviation", "1", ""}, label)
 	hyperfineHead = regexp.MustCompile(`(?m)^\| Command \| Mean \[(\w+)\] \| Min \[\w+\] \| Max \[\w+\] \| Relative \|$`)
 	hyperfineRow  = regexp.MustCompile(
@@ -51,8 +49,8 @@ func readHyperfineText(text string, r *Report) error {
 			continue
 		}
 		one := &Report{}
-		if err := addFigures(one, line, []figureLine{hyperfineTime, hyperfineOnce, hyperfineRange,
-			hyperfineFaster}); err != nil {
+		if err := addFigures(one, line,
+			[]figureLine{hyperfineTime, hyperfineOnce, hyperfineRange, hyperfineFaster}); err != nil {
 			return err
 		}
 		for _, f := range one.Figures {
@@ -76,10 +74,7 @@ func readHyperfineTable(text string, r *Report) error {
 			if word == "" {
 				continue
 			}
-			v, err := Number(word)
-			if err != nil {
-				return err
-			}
+			v := r.number(word)
 			name, of := names[i], unit
 			if strings.HasPrefix(name, "relative") {
 				of = "1"
@@ -115,8 +110,8 @@ func readHyperfineTable(text string, r *Report) error {
 		return fault.Guestf("hyperfine's CSV is damaged or cut off: %w", err)
 	}
 	for _, row := range rows[1:] {
-		if err := add(row[0], len(rows) > 2, "s", []string{"mean", "standard deviation", "median", "user", "system", "min",
-			"max"},
+		if err := add(row[0], len(rows) > 2, "s",
+			[]string{"mean", "standard deviation", "median", "user", "system", "min", "max"},
 			row[1:8]); err != nil {
 			return err
 		}

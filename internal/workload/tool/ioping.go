@@ -25,11 +25,9 @@ var (
 )
 
 // iopingRawColumns are those of a line of -B and -p, in its order. They are also the figures of ioping's JSON.
-var iopingRawColumns = []column{{"requests counted", "1", ""}, {"time counted", "ns", ""}, {"iops counted", "1/s",
-	Higher},
-	{"rate counted", "B/s", Higher}, {"min", "ns", Lower}, {"avg", "ns", Lower}, {"max", "ns", Lower}, {"mdev", "ns",
-		Lower},
-	{"requests", "1", ""}, {"time", "ns", ""}}
+var iopingRawColumns = []column{{"requests counted", "1", ""}, {"time counted", "ns", ""},
+	{"iops counted", "1/s", Higher}, {"rate counted", "B/s", Higher}, {"min", "ns", Lower}, {"avg", "ns", Lower},
+	{"max", "ns", Lower}, {"mdev", "ns", Lower}, {"requests", "1", ""}, {"time", "ns", ""}}
 
 // readIoping reads the requests, the final statistics, the lines of -B and -p, and the JSON of -J. The figures
 // "counted" leave out the first request, and those that were too fast or too slow. readIoping says the "operation":
@@ -67,10 +65,7 @@ func readIoping(text string, r *Report) error {
 		if len(raw) == 1 && len(r.Figures) == 0 {
 			prefix = ""
 		}
-		f, err := Numbers(strings.Fields(of)...)
-		if err != nil {
-			return err
-		}
+		f := r.numbers(strings.Fields(of)...)
 		for i, c := range iopingRawColumns {
 			r.add(prefix+c.name, f[i], c.unit, c.better)
 		}

@@ -28,10 +28,7 @@ var (
 func readIozoneThroughput(text string, r *Report) error {
 	test, figures := "", 0
 	add := func(name, word, unit string, better Better) error {
-		v, err := Number(word)
-		if err != nil {
-			return err
-		}
+		v := r.number(word)
 		r.add(test+name, v, unit, better)
 		figures++
 		return nil

@@ -56,10 +56,7 @@ func readIperf2(text string, r *Report) error {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		if m := iperf2Swap.FindStringSubmatch(line); m != nil {
-			v, err := Number(m[1])
-			if err != nil {
-				return err
-			}
+			v := r.number(m[1])
 			r.add("datagrams received out of order", v, "1", Lower)
 			continue
 		}
@@ -78,18 +75,15 @@ func readIperf2(text string, r *Report) error {
 			rows = append(rows, row)
 			server = ""
 		case m != nil:
-			v, err := Number(m[2])
-			if err != nil {
-				return err
-			}
+			v := r.number(m[2])
 			sent++
 			r.add("stream "+strings.TrimSpace(m[1])+": sent datagrams", v, "1", "")
 		case strings.HasSuffix(line, "] Server Report:"):
 			server = "server: "
 		case strings.HasPrefix(line, "[ CT]"):
 			if err := addFigures(r, line, []figureLine{{iperf2Conn, "", []column{{"min connect time", "ms", Lower},
-				{"mean connect time", "ms", Lower}, {"max connect time", "ms", Lower}, {"connect time, deviation", "ms",
-					Lower}}}}); err != nil {
+				{"mean connect time", "ms", Lower}, {"max connect time", "ms", Lower},
+				{"connect time, deviation", "ms", Lower}}}}); err != nil {
 				return err
 			}
 		}
@@ -147,9 +141,8 @@ func iperf2Read(line string) (row iperf2Line, ok bool, err error) {
 		}
 		row = iperf2Line{stream: stream, from: f[0], to: f[1], bytes: f[2], rate: f[3], rateUnit: "bit/s"}
 		if m[6] != "" {
-			row.addAll([]column{{"jitter", "ms", Lower}, {"lost datagrams", "1", Lower}, {"datagrams", "1", ""}, {"lost", "%",
-				Lower},
-				{"datagrams out of order", "1", Lower}}, m[6:])
+			row.addAll([]column{{"jitter", "ms", Lower}, {"lost datagrams", "1", Lower}, {"datagrams", "1", ""},
+				{"lost", "%", Lower}, {"datagrams out of order", "1", Lower}}, m[6:])
 		}
 		return row, true, nil
 	}
@@ -183,12 +176,10 @@ func iperf2Read(line string) (row iperf2Line, ok bool, err error) {
 	} else if m := iperf2Send.FindStringSubmatch(rest); m != nil {
 		row.addAll([]column{{"writes", "1", ""}, {"write errors", "1", Lower}, {"packets", "1/s", Higher}}, m[1:])
 	} else if m := iperf2UDP.FindStringSubmatch(rest); m != nil {
-		row.addAll([]column{{"jitter", "ms", Lower}, {"lost datagrams", "1", Lower}, {"datagrams", "1", ""}, {"lost", "%",
-			Lower},
-			{"mean latency", "ms", Lower}, {"min latency", "ms", Lower}, {"max latency", "ms", Lower}, {"latency, deviation",
-				"ms", Lower},
-			{"packets", "1/s", Higher}, {"received packets", "1", ""}, {"packets in flight", "1", ""}, {"network power",
-				"as printed", Higher}}, m[1:])
+		row.addAll([]column{{"jitter", "ms", Lower}, {"lost datagrams", "1", Lower}, {"datagrams", "1", ""},
+			{"lost", "%", Lower}, {"mean latency", "ms", Lower}, {"min latency", "ms", Lower}, {"max latency", "ms", Lower},
+			{"latency, deviation", "ms", Lower}, {"packets", "1/s", Higher}, {"received packets", "1", ""},
+			{"packets in flight", "1", ""}, {"network power", "as printed", Higher}}, m[1:])
 	} else if strings.TrimSpace(rest) != "" {
 		return row, false, damaged("iperf", line)
 	}

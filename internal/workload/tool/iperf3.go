@@ -265,10 +265,7 @@ func (t *iperf3Text) line(line, who string) error {
 		}
 		return nil
 	}
-	f, err := Numbers(m[3], m[4], m[5], m[7])
-	if err != nil {
-		return err
-	}
+	f := t.r.numbers(m[3], m[4], m[5], m[7])
 	rest := strings.TrimRight(m[10], " ")
 	rest, omitted := strings.CutSuffix(rest, "(omitted)")
 	end := ""
@@ -351,10 +348,7 @@ func (t *iperf3Text) rest(line, prefix, end, rest string) error {
 		return damaged("iperf3", line)
 	}
 	if m[1] != "" {
-		v, err := Number(m[1])
-		if err != nil {
-			return err
-		}
+		v := t.r.number(m[1])
 		if t.datagram {
 			t.r.add(prefix+"datagrams", v, "1", "")
 		} else {
@@ -362,10 +356,7 @@ func (t *iperf3Text) rest(line, prefix, end, rest string) error {
 		}
 	}
 	if m[2] != "" {
-		v, err := Number(m[2])
-		if err != nil {
-			return err
-		}
+		v := t.r.number(m[2])
 		t.r.add(prefix+"congestion window", v*math.Pow(1024, power(m[3])), "B", "")
 	}
 	return nil

@@ -69,10 +69,7 @@ func addTree(r *Report, name string, v any, unit func(name string) (string, bool
 		if strings.HasPrefix(v.String(), "-") { // such as a CPU's share of time that is rounded below 0
 			return fault.Guestf("%s is %s", Quote(name), v)
 		}
-		f, err := Number(v.String())
-		if err != nil {
-			return err
-		}
+		f := r.number(v.String())
 		r.add(name, f, printed, "")
 	}
 	return nil

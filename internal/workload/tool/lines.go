@@ -91,15 +91,11 @@ func addFigures(r *Report, text string, kinds []figureLine) error {
 				if c == label || m[i+1] == "" {
 					continue
 				}
-				v, err := Number(m[i+1])
-				if err != nil {
-					return err
-				}
-				r.add(groups(c.name, m), v, groups(c.unit, m), c.better)
+				r.add(groups(c.name, m), r.number(m[i+1]), groups(c.unit, m), c.better)
 			}
 		}
 	}
-	return nil
+	return r.err
 }
 
 // groups returns a name with the groups of a match in place of %1, %2 and so on.
@@ -125,10 +121,9 @@ var abLines = lineTool{regexp.MustCompile(`(?m)^(?:.*apr_.*|ab: .*|Test aborted.
 		figures(`^Total (?:POSTed|body sent|PUT): +(\d+)`, "sent", "B", ""),
 		figures(`^ +([\d.]+) kb/s sent`, "sent rate", "KB/s", Higher),
 		figures(`^ +([\d.]+) kb/s total`, "total rate", "KB/s", Higher),
-		row(`^(Connect|Processing|Waiting|Total): +(\d+) +(\d+) +(\d+\.\d+) +(\d+) +(\d+)$`, label, column{"%1: min", "ms",
-			Lower},
-			column{"%1: mean", "ms", Lower}, column{"%1: standard deviation", "ms", Lower}, column{"%1: median", "ms", Lower},
-			column{"%1: max", "ms", Lower}),
+		row(`^(Connect|Processing|Waiting|Total): +(\d+) +(\d+) +(\d+\.\d+) +(\d+) +(\d+)$`, label,
+			column{"%1: min", "ms", Lower}, column{"%1: mean", "ms", Lower}, column{"%1: standard deviation", "ms", Lower},
+			column{"%1: median", "ms", Lower}, column{"%1: max", "ms", Lower}),
 		figures(`^ +\(Connect: (\d+), Receive: `, "failed to connect", "1", Lower),
 		figures(`^ +\(Connect: \d+, Receive: (\d+), `, "failed to receive", "1", Lower),
 		figures(`, Length: (\d+), Exceptions: `, "failed by length", "1", Lower),

@@ -75,12 +75,10 @@ func readNetpipe(text string, r *Report) error {
 // netpipeLines are those of the output on the terminal, and of the file of -o, which has no number
 // of round trips.
 var netpipeLines = lineTool{regexp.MustCompile(`(?m)^(?:Client: Cannot.*|NetPIPE: .*)$`), []figureLine{
-	row(netpipeRow, label, column{"round trips of %1 bytes", "1", ""}, column{"throughput of %1 bytes", "2^20 bit/s",
-		Higher},
-		column{"time of %1 bytes", "us", Lower}),
-	row(`^ +(\d+) ([\d.]+) +([\d.]+) *$`, column{"message", "B", ""}, column{"throughput of %1 bytes", "2^20 bit/s",
-		Higher},
-		column{"time of %1 bytes", "s", Lower}),
+	row(netpipeRow, label, column{"round trips of %1 bytes", "1", ""},
+		column{"throughput of %1 bytes", "2^20 bit/s", Higher}, column{"time of %1 bytes", "us", Lower}),
+	row(`^ +(\d+) ([\d.]+) +([\d.]+) *$`, column{"message", "B", ""},
+		column{"throughput of %1 bytes", "2^20 bit/s", Higher}, column{"time of %1 bytes", "s", Lower}),
 }, func(r *Report) error {
 	var times []Figure // in the order of the rates
 	for _, f := range r.Figures {
@@ -96,10 +94,7 @@ var netpipeLines = lineTool{regexp.MustCompile(`(?m)^(?:Client: Cannot.*|NetPIPE
 		time := times[0]
 		times = times[1:]
 		word, _, _ := strings.Cut(size, " ")
-		bytes, err := Number(word)
-		if err != nil {
-			return err
-		}
+		bytes := r.number(word)
 		if bytes == 0 || rate.Value == 0 || time.Value == 0 {
 			return fault.Guestf("NetPIPE reports no data or no time for messages of %s", size)
 		}
@@ -168,8 +163,8 @@ var sockperfLines = lineTool{lines: []figureLine{
 		label, column{"%1: time", "s", ""}, column{"%1: warm-up", "ms", ""}, column{"%1: sent", "1", ""},
 		column{"%1: received", "1", ""}),
 	row(`avg-(?:latency|rtt)=(\d+\.\d+) \(std-dev=(\d+\.\d+).*\)$`, label, column{"standard deviation", "us", Lower}),
-	row(`# dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)$`, column{"dropped",
-		"1", Lower},
+	row(`# dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)$`,
+		column{"dropped", "1", Lower},
 		column{"duplicated", "1", Lower}, column{"out of order", "1", Lower}),
 	row(`Total (\d+) observations; each percentile contains (\d+\.\d+) observations$`, column{"observations", "1", ""},
 		column{"observations of a percentile", "1", ""}),
@@ -192,8 +187,7 @@ var tcpbenchLines = lineTool{lines: []figureLine{
 	figures(`Peak Mbps: +(\d+\.\d+) `, "peak throughput", "10^6 bit/s", Higher),
 	figures(`Conn: +(\d+) Mbps: +\d`, "connections", "1", ""),
 	row(`^ +(\d+) +(\d+) +(\d+\.\d+) +(\d+\.\d+)% *$`, column{"at", "ms", ""}, column{"bytes", "B", ""},
-		column{"interval", "10^6 bit/s", Higher},
-		column{"bandwidth share", "%", ""}),
+		column{"interval", "10^6 bit/s", Higher}, column{"bandwidth share", "%", ""}),
 }, check: func(r *Report) error {
 	if at, sums := len(r.All("at")), len(r.All("throughput")); at != sums {
 		return fault.Guestf("the output of tcpbench has %d intervals, but %d lines \"Conn:\": it is cut off", at, sums)
@@ -232,8 +226,7 @@ func readWrk(text string, r *Report) error {
 	}{
 		{wrkEnd, []column{label, {"%1", "/s", Higher}}},
 		{wrkThread, []column{label, {"%1 of a thread", "", ""}, {"%1 of a thread: standard deviation", "", Lower},
-			{"%1 of a thread: max", "", ""},
-			{"%1 of a thread: within the deviation", "%", ""}}},
+			{"%1 of a thread: max", "", ""}, {"%1 of a thread: within the deviation", "%", ""}}},
 		{wrkPercent, []column{label, {"percentile %1", "", Lower}}},
 		{wrkTotal, []column{{"requests made", "", ""}, {"time", "", ""}, {"read", "", ""}}},
 	} {
@@ -246,10 +239,7 @@ func readWrk(text string, r *Report) error {
 				if word == nil {
 					return damaged("wrk", m[0])
 				}
-				v, err := Number(word[1])
-				if err != nil {
-					return err
-				}
+				v := r.number(word[1])
 				of := wrkUnits[word[2]]
 				unit := of.unit + c.unit
 				if c.unit == "%" {

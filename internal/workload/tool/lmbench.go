@@ -16,9 +16,8 @@ var lmbenchKinds = []figureLine{
 	row(`^(\d+\.\d+) (\d+\.\d+) MB/sec$`, column{"size", "MB", ""}, column{"bandwidth", "MB/s", Higher}),
 	row(`^(\d+\.\d+) MB in (\d+\.\d+) secs, (\d+\.\d+) MB/sec$`, column{"size", "MB", ""}, column{"time", "s", Lower},
 		column{"bandwidth", "MB/s", Higher}),
-	row(`^(\d+k)\t(\d+)\t(\d+)\t(\d+)$`, label, column{"files of %1", "1", ""}, column{"files of %1: created", "1/s",
-		Higher},
-		column{"files of %1: deleted", "1/s", Higher}),
+	row(`^(\d+k)\t(\d+)\t(\d+)\t(\d+)$`, label, column{"files of %1", "1", ""},
+		column{"files of %1: created", "1/s", Higher}, column{"files of %1: deleted", "1/s", Higher}),
 	figures(`^tlb: (\d+) pages$`, "TLB", "pages", ""),
 }
 
@@ -51,10 +50,7 @@ func readLmbench(text string, r *Report) error {
 				prefix = fmt.Sprintf("%s %s: ", m[1], quoteless(m[2]))
 			}
 			if m[3] != "" {
-				v, err := Number(m[3])
-				if err != nil {
-					return err
-				}
+				v := r.number(m[3])
 				r.add(prefix+"overhead, subtracted", v, "us", "")
 			}
 			continue

@@ -24,10 +24,7 @@ func readMbw(text string, r *Report) error {
 	means, runs := map[string]int{}, map[string]float64{}
 	var order []string
 	for _, m := range mbwLine.all(text) {
-		f, err := Numbers(m[3:]...)
-		if err != nil {
-			return err
-		}
+		f := r.numbers(m[3:]...)
 		// Seconds have a resolution of 10 µs.
 		if seconds, mib, rate := f[0], f[1], f[2]; rate == 0 || math.Abs(mib/rate-seconds) > 0.00001+0.001*seconds {
 			return Contradiction("rate × time is not the size: %s", Quote(m[0]))

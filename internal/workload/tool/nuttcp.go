@@ -19,9 +19,8 @@ const nuttcpNumber = `([\d.]+)`
 var (
 	nuttcpColumns = []column{{"transferred", "MiB", ""}, {"time", "s", Lower}, {"throughput", "10^6 bit/s", Higher}}
 	nuttcpHosts   = []column{{"transmitter's CPU", "%", Lower}, {"receiver's CPU", "%", Lower}}
-	nuttcpRest    = []column{{"retransmits", "1", Lower}, {"congestion window", "KB", ""},
-		{"dropped", "1", Lower}, {"packets", "1", ""}, {"loss", "%", Lower},
-		{"round trip", "ms", Lower}}
+	nuttcpRest    = []column{{"retransmits", "1", Lower}, {"congestion window", "KB", ""}, {"dropped", "1", Lower},
+		{"packets", "1", ""}, {"loss", "%", Lower}, {"round trip", "ms", Lower}}
 	nuttcpTotal = []figureLine{
 		row(`^ *`+nuttcpNumber+` MB / +`+nuttcpNumber+` sec = +`+
 			nuttcpNumber+` Mbps (\d+) %TX (\d+) %RX(?: (\d+) (?:host-)?retrans)?(?: +(\d+) KB-cwnd)?`+
@@ -34,8 +33,8 @@ var (
 	nuttcpInterval = []figureLine{
 		row(`^ *`+nuttcpNumber+` MB / +`+nuttcpNumber+` sec = +`+
 			nuttcpNumber+` Mbps(?: +(\d+) (?:host-)?retrans)?(?: +(\d+) KB-cwnd)?`+
-			`(?: +(\d+) / +(\d+) ~drop/pkt `+nuttcpNumber+` ~%loss)?(?: Tot: .*)?$`, append(nuttcpColumns,
-			nuttcpRest[:5]...)...),
+			`(?: +(\d+) / +(\d+) ~drop/pkt `+nuttcpNumber+` ~%loss)?(?: Tot: .*)?$`,
+			append(nuttcpColumns, nuttcpRest[:5]...)...),
 		row(`^megabytes=`+nuttcpNumber+` real_sec=`+nuttcpNumber+` rate_Mbps=`+
 			nuttcpNumber+`(?: retrans=(\d+))?(?: cwnd=(\d+))?`+
 			`(?: drop=(\d+) pkt=(\d+) data_loss=`+nuttcpNumber+`)?$`, append(nuttcpColumns, nuttcpRest[:5]...)...),

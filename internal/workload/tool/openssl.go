@@ -36,8 +36,8 @@ var opensslKeys = map[string]struct {
 	"3": {"dsa", []string{"sign/s", "verify/s"}}, "4": {"ecdsa", []string{"sign/s", "verify/s"}},
 	"5": {"ecdh", []string{"op/s", "op"}}, "6": {"EdDSA", []string{"sign/s", "verify/s"}},
 	"7": {"SM2", []string{"sign/s", "verify/s"}}, "8": {"ffdh", []string{"op/s", "op"}},
-	"9": {"KEM", []string{"keygens/s", "encaps/s", "decaps/s"}}, "10": {"signature", []string{"keygens/s", "sign/s",
-		"verify/s"}},
+	"9": {"KEM", []string{"keygens/s", "encaps/s", "decaps/s"}}, "10": {"signature",
+		[]string{"keygens/s", "sign/s", "verify/s"}},
 }
 
 // opensslUnnamed are the lines +R of the keys that the lines +F9 and +F10 do not name.
@@ -157,10 +157,7 @@ func damaged(tool, line string) error {
 
 // counted adds what was counted for a rate.
 func (s *opensslSpeed) counted(about, operations, seconds string) error {
-	f, err := Numbers(operations, seconds)
-	if err != nil {
-		return err
-	}
+	f := s.r.numbers(operations, seconds)
 	about = quoteless(strings.Join(strings.Fields(about), " "))
 	s.r.add(about+": operations", f[0], "1", "")
 	s.r.seconds(about+": time", f[1])
@@ -174,10 +171,7 @@ func (s *opensslSpeed) blocks(name, of string, rates []string) error {
 	}
 	for i, word := range rates {
 		bytes, thousands := strings.CutSuffix(word, "k")
-		v, err := Number(bytes)
-		if err != nil {
-			return err
-		}
+		v := s.r.number(bytes)
 		if thousands {
 			v *= 1000
 		}
@@ -208,10 +202,7 @@ func (s *opensslSpeed) keys(kind, settings, of string, words []string) error {
 		name = names[s.rated[kind+of]]
 		s.rated[kind+of]++
 	}
-	f, err := Numbers(words...)
-	if err != nil {
-		return err
-	}
+	f := s.r.numbers(words...)
 	for i, v := range f {
 		s.operation(name+": "+key.columns[i], of, v)
 	}
@@ -248,10 +239,7 @@ func (s *opensslSpeed) table(line string) error {
 			return fault.Guestf("openssl speed prints %d figures in a table of %d columns: %s", len(words), len(s.columns),
 				Quote(line))
 		}
-		f, err := Numbers(words...)
-		if err != nil {
-			return err
-		}
+		f := s.r.numbers(words...)
 		for i, v := range f {
 			s.operation(m[1]+": "+s.columns[i], "", v)
 		}

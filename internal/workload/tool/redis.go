@@ -99,10 +99,7 @@ func redisCSV(table string, r *Report) error {
 		if slices.Equal(cells[:2], []string{"test", "rps"}) {
 			continue
 		}
-		f, err := Numbers(cells[1:]...)
-		if err != nil {
-			return err
-		}
+		f := r.numbers(cells[1:]...)
 		name := quoteless(cells[0]) + ": "
 		r.add(name+"rate", f[0], "1/s", Higher)
 		for i, of := range redisMeans {

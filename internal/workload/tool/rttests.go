@@ -111,10 +111,7 @@ func readCyclictest(text string, r *Report) error {
 	bins, sums := 0, map[string][]string{}
 	least := math.Inf(1)
 	for _, m := range cyclictestLeast.FindAllStringSubmatch(text, -1) {
-		v, err := Number(m[1] + m[2] + m[3])
-		if err != nil {
-			return err
-		}
+		v := r.number(m[1] + m[2] + m[3])
 		least = min(least, v)
 	}
 	unit := wakeUpUnit(text, least)
@@ -142,10 +139,7 @@ func readCyclictest(text string, r *Report) error {
 			}
 			sums[m[1]] = strings.Fields(m[2])
 		} else if m := cyclictestRun.FindStringSubmatch(line); m != nil {
-			f, err := Numbers(m[3])
-			if err != nil {
-				return err
-			}
+			f := r.numbers(m[3])
 			r.add("thread "+m[1]+": wake-up "+m[2], f[0], unit, Lower)
 		} else if m := semaphoreLine.FindStringSubmatch(line); m != nil {
 			pair := cyclictestThread{"", "", m[3], m[4], m[5], m[6]}
@@ -153,10 +147,7 @@ func readCyclictest(text string, r *Report) error {
 				return err
 			}
 		} else if m := rtCycles.FindStringSubmatch(line); m != nil {
-			f, err := Numbers(m[1])
-			if err != nil {
-				return err
-			}
+			f := r.numbers(m[1])
 			r.add("cycles", f[0], "1", "")
 		}
 	}
@@ -183,15 +174,9 @@ func readCyclictest(text string, r *Report) error {
 }
 
 func (t cyclictestThread) figures(r *Report, prefix, unit string) error {
-	f, err := Numbers(t.least, t.act, t.mean, t.most)
-	if err != nil {
-		return err
-	}
+	f := r.numbers(t.least, t.act, t.mean, t.most)
 	if t.cycles != "" {
-		cycles, err := Number(t.cycles)
-		if err != nil {
-			return err
-		}
+		cycles := r.number(t.cycles)
 		if cycles == 0 || f[0] > f[2] || f[2] > f[3] {
 			return Contradiction("%.0f wake-ups cannot have minimum %v, mean %v and maximum %v %s", cycles, f[0], f[2], f[3],
 				unit)
@@ -223,19 +208,13 @@ func addHistogram(r *Report, histogram [][]string, sums map[string][]string, uni
 			return fault.Guestf("the histogram of cyclictest has no line %q: the output is cut off", "# "+kind.line+":")
 		}
 		for i, word := range words {
-			v, err := Number(word)
-			if err != nil {
-				return err
-			}
+			v := r.number(word)
 			r.add(column(i)+kind.name, v, kind.unit, Lower)
 		}
 	}
 	for _, bin := range histogram {
 		for i, word := range bin[1:] {
-			v, err := Number(word)
-			if err != nil {
-				return err
-			}
+			v := r.number(word)
 			if v > 0 {
 				late := strings.TrimLeft(bin[0][:5], "0") + bin[0][5:]
 				r.add(column(i)+"wake-ups of "+late+" "+unit, v, "1", "")

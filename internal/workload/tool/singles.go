@@ -39,10 +39,7 @@ func (r *Report) Histogram(s Singles) (*histogram.Histogram, error) {
 		if latency, ok = strings.CutSuffix(latency, s.After); !ok {
 			continue
 		}
-		v, err := Number(latency)
-		if err != nil {
-			return nil, err
-		}
+		v := r.number(latency)
 		ns := 1e9 * Figure{Value: v + s.Width/2, Unit: s.Unit}.In("s")
 		if f.Value != math.Trunc(f.Value) || f.Value > histogram.MaxCount || ns > histogram.Highest {
 			return nil, fault.Guestf("the histogram of %s counts %v latencies of %v ns", r.Tool, f.Value, ns)

@@ -29,8 +29,7 @@ var (
 // stressOther are lines of --metrics, --times and of the end.
 var stressOther = []figureLine{
 	row(`^([a-z][\w-]*) +(\d+\.\d+) (\S.*?) \((?:geometr?ic|harmonic) mean of (\d+) instances?\)$`, label,
-		column{"%1: %3", "as printed", ""},
-		label, column{"%1: %3, instances", "1", ""}),
+		column{"%1: %3", "as printed", ""}, label, column{"%1: %3, instances", "1", ""}),
 	figures(`^for a (\d+\.\d+)s run time:$`, "run time", "s", ""),
 	figures(`^ +(\d+\.\d+)s available CPU time$`, "available CPU time", "s", ""),
 	row(`^ +(\d+\.\d+)s (user|system|total) time +\( *(\d+\.\d+)%\)$`, column{"%2 time", "s", ""}, label,
@@ -47,8 +46,8 @@ var stressScale = map[string]float64{"": 1, " ": 1, "K": 1e3, "M": 1e6, "B": 1e9
 
 // stressKeys are the columns of the table, and the keys of the YAML with the same figures.
 var stressKeys = []struct{ key, name, unit string }{
-	{"bogo-ops", "bogo ops", "1"}, {"wall-clock-time", "real time", "s"}, {"user-time", "usr time", "s"}, {"system-time",
-		"sys time", "s"},
+	{"bogo-ops", "bogo ops", "1"}, {"wall-clock-time", "real time", "s"}, {"user-time", "usr time", "s"},
+	{"system-time", "sys time", "s"},
 	{"bogo-ops-per-second-real-time", "bogo ops per real second", "1/s"},
 	{"bogo-ops-per-second-usr-sys-time", "bogo ops per CPU second", "1/s"},
 	{"cpu-usage-per-instance", "CPU used per instance", "%"}, {"max-rss", "RSS max", "KiB"},
@@ -57,8 +56,8 @@ var stressKeys = []struct{ key, name, unit string }{
 // readStressNG reads the metrics that stress-ng prints, or writes as YAML. Printed output must confirm
 // that the run succeeded; YAML does not contain that. It says the names of the "stressors".
 func readStressNG(text string, r *Report) error {
-	if line := stressBad.FindString(Grep(text, "stress-ng: ", "aborting:", "unsuccessful", "as root",
-		"skipping")); line != "" {
+	if line := stressBad.FindString(
+		Grep(text, "stress-ng: ", "aborting:", "unsuccessful", "as root", "skipping")); line != "" {
 		return fault.Guestf("stress-ng failed: %s", Quote(line))
 	}
 	text = stressLog.ReplaceAllString(text, "")
@@ -129,17 +128,11 @@ func readStressTable(text string, r *Report) (names []string, err error) {
 		} else if m := stressOf.FindStringSubmatch(line); m != nil {
 			of = m[1] + ": "
 		} else if m := stressPerf.FindStringSubmatch(line); m != nil {
-			f, err := Numbers(m[1], m[3])
-			if err != nil {
-				return nil, err
-			}
+			f := r.numbers(m[1], m[3])
 			r.add(of+quoteless(m[2]), f[0], "1", "")
 			r.add(of+quoteless(m[2])+", rate", f[1]*stressScale[m[4]], "1/s", "")
 		} else if m := stressHeat.FindStringSubmatch(line); m != nil {
-			f, err := Numbers(m[2], m[3])
-			if err != nil {
-				return nil, err
-			}
+			f := r.numbers(m[2], m[3])
 			r.add(of+quoteless(m[1]), f[0], "°C", Lower)
 			r.add(of+quoteless(m[1]), f[1], "K", Lower)
 		}

@@ -38,18 +38,10 @@ func readTar(text string, r *Report) error {
 		}
 	}
 	for _, m := range tarTotals.FindAllStringSubmatch(text, -1) {
-		v, err := Number(m[2])
-		if err != nil {
-			return err
+		r.add("bytes "+m[1], r.number(m[2]), "B", "")
+		if m[3] != "" {
+			r.add("rate "+m[1], r.number(m[3]), m[4]+"/s", Higher)
 		}
-		r.add("bytes "+m[1], v, "B", "")
-		if m[3] == "" {
-			continue
-		}
-		if v, err = Number(m[3]); err != nil {
-			return err
-		}
-		r.add("rate "+m[1], v, m[4]+"/s", Higher)
 	}
 	return needTimes("tar", text, r)
 }

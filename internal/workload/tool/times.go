@@ -51,10 +51,7 @@ func withTimes(r *Report, text string) error {
 	}
 	for _, m := range timeNamed.FindAllStringSubmatch(text, -1) {
 		for i := 1; i < len(m); i += 2 {
-			v, err := Number(m[i+1])
-			if err != nil {
-				return err
-			}
+			v := r.number(m[i+1])
 			r.seconds(names[m[i]], v)
 		}
 	}
@@ -90,10 +87,7 @@ func withGNUTimes(r *Report, text string) error {
 		if m[1] == "Exit status" {
 			continue
 		}
-		v, err := Number(m[3])
-		if err != nil {
-			return err
-		}
+		v := r.number(m[3])
 		unit := timeUnits[m[2]]
 		if m[4] != "" {
 			unit = "%"

@@ -24,9 +24,8 @@ var (
 	tioRowColumns = []column{{"", "MiB/s", Higher}, {": CPU", "%", Lower}, {": mean latency", "ms", Lower},
 		{": max latency", "ms", Lower}, {": longer than 2 s", "%", Lower}, {": longer than 10 s", "%", Lower},
 		{": efficiency", "1", Higher}} // the rate divided by the share of CPU
-	tioHumanColumns = []column{{": size", "MB", ""}, {": time", "s", Lower}, {"", "MB/s", Higher}, {": user CPU", "%",
-		Lower},
-		{": system CPU", "%", Lower}}
+	tioHumanColumns = []column{{": size", "MB", ""}, {": time", "s", Lower}, {"", "MB/s", Higher},
+		{": user CPU", "%", Lower}, {": system CPU", "%", Lower}}
 	tioTerseColumns = append([]column{{": size", "MB", ""}, {": wall time", "s", Lower}, {": user CPU", "s", Lower},
 		{": system CPU", "s", Lower}}, tioLatencyColumns...)
 	tioLatencyColumns = []column{{": mean latency", "ms", Lower}, {": max latency", "ms", Lower},
@@ -123,10 +122,7 @@ func addTio(r *Report, name string, columns []column, words []string) error {
 		if strings.HasSuffix(words[i], "inf") || strings.HasSuffix(words[i], "nan") {
 			continue
 		}
-		v, err := Number(words[i])
-		if err != nil {
-			return err
-		}
+		v := r.number(words[i])
 		factor := 0.0
 		if strings.HasPrefix(c.unit, "M") {
 			factor = 1 << 20

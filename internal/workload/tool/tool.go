@@ -4,6 +4,7 @@
 package tool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -64,6 +65,7 @@ type Report struct {
 	// Words are what the output says about the run besides figures, such as the "test" of sysbench.
 	Words map[string]string
 
+	err   error             // the first number that is not usable
 	timed bool              // withTimes has read the text
 	lines map[string]string // words of the lines that figures are expected in, by the figures' names
 }
@@ -78,6 +80,24 @@ func (r *Report) addAs(factor float64, name string, v float64, unit string, bett
 }
 
 func (r *Report) seconds(name string, v float64) { r.add(name, v, "s", Lower) }
+
+// number parses a word as Number does. Read returns the first error, whatever the reader does with the 0.
+func (r *Report) number(word string) float64 {
+	v, err := Number(word)
+	if r.err == nil {
+		r.err = err
+	}
+	return v
+}
+
+// numbers parses several of them.
+func (r *Report) numbers(words ...string) []float64 {
+	f := make([]float64, len(words))
+	for i, word := range words {
+		f[i] = r.number(word)
+	}
+	return f
+}
 
 func (r *Report) say(name, word string) {
 	if r.Words == nil {
@@ -204,7 +224,8 @@ func (t Tool) Read(text string, wanted ...string) (*Report, error) {
 	if strings.TrimSpace(text) == "" && len(wanted) == 0 {
 		return nil, fault.Guestf("the output of %s is empty", t.Name)
 	}
-	if err := t.read(text, r); err != nil {
+	err := t.read(text, r)
+	if err := cmp.Or(r.err, err); err != nil {
 		return nil, err
 	}
 	if len(r.Figures) == 0 {
@@ -215,7 +236,8 @@ func (t Tool) Read(text string, wanted ...string) (*Report, error) {
 		return nil, fault.Guestf("the output contains no figures of %s: %s", t.Name, Quote(text))
 	}
 	if !r.timed {
-		if err := withTimes(r, text); err != nil {
+		err := withTimes(r, text)
+		if err := cmp.Or(r.err, err); err != nil {
 			return nil, err
 		}
 	}

@@ -67,10 +67,7 @@ type zstdFigure struct{ name, value, unit string }
 func zstdAdd(r *Report, printed []zstdFigure) error {
 	better := map[string]Better{"share": Lower, "packed": Lower, "ratio": Higher}
 	for _, p := range printed {
-		v, err := Number(p.value)
-		if err != nil {
-			return err
-		}
+		v := r.number(p.value)
 		r.addAs(zstdBytes[p.unit], p.name, v, p.unit, better[p.name])
 	}
 	return nil
@@ -88,10 +85,7 @@ func zstdBenchmark(r *Report, text string) error {
 		if level == nil || last == nil {
 			continue
 		}
-		f, err := Numbers(last[1:]...)
-		if err != nil {
-			return err
-		}
+		f := r.numbers(last[1:]...)
 		name := "level " + level[1] + ": "
 		r.add(name+"size", f[0], "B", "")
 		r.add(name+"packed", f[1], "B", Lower)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -73,7 +72,7 @@ its estimate exceeds 5 %. A change that is not resolved does not fail.`,
 				if err != nil {
 					return err
 				}
-				if err := writeOut(cmd, cmp.Or(out, "-"), func(w io.Writer) error { return show(w, c) }); err != nil {
+				if err := writeTo(cmd, out, func(w io.Writer) error { return show(w, c) }); err != nil {
 					return err
 				}
 				return worseFleet(cmd, c, limit, failAbove)

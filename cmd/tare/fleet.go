@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -31,9 +28,8 @@ docs/fleet.md explains the figures, and what tare leaves on the machines.`,
   tare fleet fetch racks.yaml
   tare fleet show racks.yaml`,
 	}
-	c.AddCommand(newFleetShow(), newFleetExport(), newFleetDoctor(o), newFleetRun(o), newFleetStatus(),
+	return group(c, newFleetShow(), newFleetExport(), newFleetDoctor(o), newFleetRun(o), newFleetStatus(),
 		newFleetResume(), newFleetFetch(), newFleetCancel(), newFleetWorker(o), newFleetServe())
-	return c
 }
 
 func newFleetShow() *cobra.Command {
@@ -63,7 +59,7 @@ comparable within a group is left out with the reason.`,
 			case asJSON:
 				return fleet.JSON(cmd.OutOrStdout(), res)
 			case out != "":
-				return writeOut(cmd, out, func(w io.Writer) error { return page.WriteFleet(w, res) })
+				return writeTo(cmd, out, func(w io.Writer) error { return page.WriteFleet(w, res) })
 			}
 			return fleet.Text(cmd.OutOrStdout(), res, machines)
 		},
@@ -95,31 +91,13 @@ func newFleetExport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeOut(cmd, cmp.Or(out, "-"), func(w io.Writer) error { return write(w, res) })
+			return writeTo(cmd, out, func(w io.Writer) error { return write(w, res) })
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "export all metrics, not only the primary one of each workload")
 	c.Flags().StringVar(&format, "format", "csv", "csv, parquet or json")
 	outFlag(c, &out, "file to write (default: standard output)")
 	return c
-}
-
-// writeOut writes to a file, which it names afterwards, or to standard output for "-".
-func writeOut(cmd *cobra.Command, out string, write func(io.Writer) error) error {
-	if out == "-" {
-		return write(cmd.OutOrStdout())
-	}
-	if err := writeWhole(out, func(f *os.File) error {
-		w := bufio.NewWriter(f)
-		if err := write(w); err != nil {
-			return err
-		}
-		return w.Flush()
-	}); err != nil {
-		return err
-	}
-	fmt.Fprintln(cmd.ErrOrStderr(), "written to", out)
-	return nil
 }
 
 // fleetOf reads and analyzes a fleet.

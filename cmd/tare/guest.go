@@ -28,20 +28,14 @@ or remove them first.`,
   tare guest exec web -- sysbench cpu run
   tare guest console web
   tare guest rm web`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(
+	return group(c,
 		newGuestStart(o), newGuestList(o), newGuestExec(o), newGuestConsole(o),
 		newGuestTurn(o, "freeze", "Freeze guests, as runs do between trials", (*keeper.Client).Freeze),
 		newGuestTurn(o, "thaw", "Thaw frozen guests", (*keeper.Client).Thaw),
 		newGuestTurn(o, "rm", "Stop guests and remove everything that belongs to them", (*keeper.Client).Remove),
 		newGuestClone(o), newGuestKeep(o),
 	)
-	for _, sub := range c.Commands() {
-		checkArgs(sub)
-	}
-	return c
 }
 
 func newGuestList(o *options) *cobra.Command {

@@ -43,14 +43,8 @@ Results from a lab are marked as emulated: they do not measure hardware. They sh
 that the systems work, freeze, keep to their CPU caps and are cleaned up.`,
 		Example: `  tare lab run xen-campaign.yaml --kind xen --out lab.tare
   tare lab up xen && tare lab shell && tare lab down`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(newLabUp(o), newLabRun(o), newLabShell(o), newLabDown(o))
-	for _, sub := range c.Commands() {
-		checkArgs(sub)
-	}
-	return c
+	return group(c, newLabUp(o), newLabRun(o), newLabShell(o), newLabDown(o))
 }
 
 func newLabUp(o *options) *cobra.Command {

@@ -138,27 +138,17 @@ with a confidence interval, and which figures you should not trust, and why.
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.ArbitraryArgs, // so that RunE words the error
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return unknownCommand(cmd, args[0])
-		},
 	}
 	root.PersistentFlags().StringVar(&o.stateDir, "state", defaultStateDir(),
 		"directory for the userland image and data volumes")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return fault.WithRemedy(fault.Campaignf("%w", err), "tare --help")
 	})
-	root.AddCommand(
+	group(root,
 		newDoctor(o), newRun(o), newResume(o), newShow(o), newReport(o), newCompare(o), newFleet(o), newServe(o),
 		newExport(o), newExplain(o), newSystems(o),
 		newWorkloads(o), newParse(o), newGC(o), newSchema(o), newImage(o), newPaper(o), newLab(o), newGuest(o),
 	)
-	for _, c := range root.Commands() {
-		checkArgs(c)
-	}
 	root.InitDefaultHelpCmd()
 	if c, _, err := root.Find([]string{"help"}); err == nil {
 		show := c.Run
@@ -195,15 +185,31 @@ func unknownBelow(cmd *cobra.Command, words []string) error {
 	return err
 }
 
+// group makes c the parent of commands: by itself it prints its help.
+func group(c *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	c.Args = cobra.ArbitraryArgs // so that RunE words the error
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return unknownCommand(cmd, args[0])
+	}
+	c.AddCommand(commands...)
+	for _, sub := range commands {
+		checkArgs(sub)
+	}
+	return c
+}
+
 // checkArgs turns a wrong number of arguments into an error of the user.
 func checkArgs(c *cobra.Command) {
 	check := c.Args
+	if check == nil {
+		check = cobra.NoArgs
+	}
 	c.Args = func(cmd *cobra.Command, args []string) error {
-		if check == nil {
-			check = cobra.NoArgs
-		}
 		if err := check(cmd, args); err != nil {
-			return fault.WithRemedy(fault.Campaignf("%w", err), "tare %s --help", cmd.Name())
+			return fault.WithRemedy(fault.Campaignf("%w", err), "%s --help", cmd.CommandPath())
 		}
 		return nil
 	}

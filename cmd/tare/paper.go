@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/paper"
 	"github.com/tare-bench/tare/internal/report"
 )
@@ -26,29 +25,8 @@ other article, and audit it.
 NAME is the name of an article or an unambiguous prefix of it.`,
 		Example: "  tare paper list\n  tare paper run habr-truevds-xen-disk\n  tare paper show habr\n  tare paper audit\n" +
 			"  tare paper audit my-article.yaml",
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return unknownCommand(cmd, args[0])
-		},
 	}
-	c.AddCommand(newPaperList(), newPaperShow(), newPaperAudit(), newPaperNew(), newPaperRun(o), newPaperReport())
-	for _, sub := range c.Commands() {
-		sub.Args = paperArgs(sub.Args)
-	}
-	return c
-}
-
-// paperArgs turns wrong arguments into errors of the user, and points to the help.
-func paperArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return fault.WithRemedy(fault.Campaignf("%w", err), "%s --help", cmd.CommandPath())
-		}
-		return nil
-	}
+	return group(c, newPaperList(), newPaperShow(), newPaperAudit(), newPaperNew(), newPaperRun(o), newPaperReport())
 }
 
 // paperEntry is an element of `tare paper list --json`.
@@ -164,10 +142,7 @@ func printPaper(w io.Writer, a *paper.Article) {
 		for _, l := range t.Lines {
 			fmt.Fprintln(tw, "  "+strings.Join(append(append([]string{}, l.Labels...), l.Cells...), "\t"))
 		}
-		tw.Flush()
-		for line := range strings.Lines(b.String()) {
-			fmt.Fprintln(w, strings.TrimRight(line, " \n"))
-		}
+		printAligned(w, tw, &b)
 		for _, n := range t.Notes {
 			fmt.Fprintf(w, "  note: %s\n", n)
 		}

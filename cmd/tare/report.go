@@ -32,20 +32,7 @@ workload, each trial as a dot, the findings, the machine, the plan and the data.
 				out = strings.TrimSuffix(filepath.Base(args[0]), ".tare") + ".html"
 			}
 			return readRun(cmd.Context(), args[0], func(s *store.Run) error {
-				if out == "-" {
-					return writePage(cmd.OutOrStdout(), s)
-				}
-				if err := writeWhole(out, func(f *os.File) error {
-					w := bufio.NewWriter(f)
-					if err := writePage(w, s); err != nil {
-						return err
-					}
-					return w.Flush()
-				}); err != nil {
-					return err
-				}
-				fmt.Fprintln(cmd.ErrOrStderr(), "written to", out)
-				return nil
+				return writeTo(cmd, out, func(w io.Writer) error { return writePage(w, s) })
 			})
 		},
 	}
@@ -65,9 +52,27 @@ func writePage(w io.Writer, s *store.Run) error {
 	})
 }
 
+// writeTo writes to a file, which it names, or to standard output if the path is "-" or "".
+func writeTo(cmd *cobra.Command, path string, write func(io.Writer) error) error {
+	if path == "-" || path == "" {
+		return write(cmd.OutOrStdout())
+	}
+	err := writeWhole(path, func(f *os.File) error {
+		w := bufio.NewWriter(f)
+		if err := write(w); err != nil {
+			return err
+		}
+		return w.Flush()
+	})
+	if err == nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "written to", path)
+	}
+	return err
+}
+
 // writeWhole replaces a file only when all of the new one is written. It writes
 // directly to devices and pipes.
-func writeWhole(path string, write func(*os.File) error) (err error) {
+func writeWhole(path string, write func(*os.File) error) error {
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
@@ -79,22 +84,15 @@ func writeWhole(path string, write func(*os.File) error) (err error) {
 	if err != nil {
 		return fault.Hostf("%w", err)
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
+	defer os.Remove(f.Name()) // if it still has this name
 	if err := write(f); err != nil {
-		return err
+		return errors.Join(err, f.Close())
 	}
-	if err := f.Chmod(0o644); err != nil {
-		return fault.Hostf("%w", err)
+	err = errors.Join(f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
 	}
-	if err := f.Close(); err != nil {
-		return fault.Hostf("%w", err)
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err != nil {
 		return fault.Hostf("%w", err)
 	}
 	return nil

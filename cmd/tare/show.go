@@ -124,14 +124,7 @@ func newExport(*options) *cobra.Command {
 				}
 			}
 			return readRun(cmd.Context(), args[0], func(s *store.Run) error {
-				if out == "" {
-					return write(cmd.OutOrStdout(), s)
-				}
-				if err := writeWhole(out, func(f *os.File) error { return write(f, s) }); err != nil {
-					return err
-				}
-				fmt.Fprintln(cmd.ErrOrStderr(), "written to", out)
-				return nil
+				return writeTo(cmd, out, func(w io.Writer) error { return write(w, s) })
 			})
 		},
 	}

@@ -29,7 +29,7 @@ func Text(w io.Writer, r *Result, machines bool) error {
 		g.text(&b, r, machines)
 	}
 	if len(r.Between) > 0 {
-		b.WriteString("\n" + wrap(BetweenLegend, "") + "\n")
+		b.WriteString("\n" + report.Wrap(BetweenLegend, "") + "\n")
 		rows := [][]string{BetweenHead}
 		for _, x := range r.Between {
 			rows = append(rows, x.Cells(r))

@@ -111,7 +111,9 @@ func plantedRun(percent float64, budget time.Duration, truth, z float64) Record 
 func largeRun(percent, scale float64) Record {
 	r := runWith("power", cell{percent, time.Minute}.String(), 1, timeOf(cipherName, planted, 1+percent/100*scale, 0.01,
 		"costs"))
-	series := func(median float64) []analyze.SeriesSummary { return []analyze.SeriesSummary{{Name: "time", N: 100, Median: median}} }
+	series := func(median float64) []analyze.SeriesSummary {
+		return []analyze.SeriesSummary{{Name: "time", N: 100, Median: median}}
+	}
 	r.Run.Arms = []analyze.ArmResult{
 		{Arm: "native", Workload: cipherName, Metrics: series(0.1)},
 		{Arm: "native-control", Workload: cipherName, Metrics: series(0.102)},

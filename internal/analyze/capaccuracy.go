@@ -100,7 +100,9 @@ func (a *analysis) sides() [][]side {
 		}
 	}
 	var all [][]side
-	for _, group := range grouped(sides, func(s side) of { return of{a.in.Arms[s.arm].System, a.in.Arms[s.arm].Scenario} }) {
+	for _, group := range grouped(sides, func(s side) of {
+		return of{a.in.Arms[s.arm].System, a.in.Arms[s.arm].Scenario}
+	}) {
 		if len(group) > 1 {
 			all = append(all, group)
 		}

@@ -92,8 +92,8 @@ func kernelSaid(what string, events []dataset.Event) Finding {
 	if first.Workload != "" {
 		when = fmt.Sprintf("during %s on %s", first.Workload, first.Arm)
 	}
-	f.Text = fmt.Sprintf("the host's kernel %s: %d %s, the first %s: %s", what, len(events), plural(len(events), "message"),
-		when, first.Text)
+	f.Text = fmt.Sprintf("the host's kernel %s: %d %s, the first %s: %s", what, len(events),
+		plural(len(events), "message"), when, first.Text)
 	return f
 }
 

@@ -82,7 +82,8 @@ func (a *analysis) isolation() ([]Isolation, error) {
 				continue
 			}
 			iso := Isolation{
-				Comparison: unresolved(m, arm.Name), Scenario: arm.Scenario, Guests: max(len(arm.Members), 1), Neighbours: arm.Neighbours,
+				Comparison: unresolved(m, arm.Name), Scenario: arm.Scenario,
+				Guests: max(len(arm.Members), 1), Neighbours: arm.Neighbours,
 				Lost: lost, Trials: lost + len(a.metrics.at(mi, ai)),
 			}
 			iso.Family = FamilyIsolation

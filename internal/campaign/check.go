@@ -50,7 +50,8 @@ func (r *checker) check(c *Campaign, known Known) {
 	}
 	for i, name := range c.Image.AlsoFor {
 		if _, ok := known.Workloads[name]; !ok && known.Workloads != nil {
-			r.FailWord(fmt.Sprintf("image.also_for[%d]", i), name, slices.Sorted(maps.Keys(known.Workloads)), "unknown workload %q", name)
+			r.FailWord(fmt.Sprintf("image.also_for[%d]", i), name, slices.Sorted(maps.Keys(known.Workloads)),
+				"unknown workload %q", name)
 		}
 	}
 	c.Workloads = r.expand(c.Workloads)

@@ -17,7 +17,8 @@ func TestWords(t *testing.T) {
 	c.facts = []fact{{"kernel", "6.5"}, {"tare", "1"}}
 	compared := compared(t, Alone(a, b, c)...)
 	var text, markdown, js bytes.Buffer
-	for _, err := range []error{Text(&text, compared, false), Markdown(&markdown, compared, false), report.PrintJSON(&js, compared)} {
+	for _, err := range []error{Text(&text, compared, false), Markdown(&markdown, compared, false),
+		report.PrintJSON(&js, compared)} {
 		if err != nil {
 			t.Fatal(err)
 		}

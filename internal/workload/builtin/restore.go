@@ -70,9 +70,11 @@ func restore() *workload.Workload {
 				workload.HostTime(workload.SaveTime+workload.FlushedSuffix, "the same, until the state is also on the disk"),
 				{Name: workload.SavedSize, Unit: "B", Better: workload.Lower, Clock: workload.HostClock,
 					About: "size of the saved state's files"},
-				workload.Latency("first-touch", "", "the program's first read of every page of its memory after the guest was restored"),
+				workload.Latency("first-touch", "",
+					"the program's first read of every page of its memory after the guest was restored"),
 				workload.Latency("second-touch", "", "the same right after that"),
-				workload.HostTime(workload.StopTime, "from the request to end the restored guest until nothing of it runs any more"),
+				workload.HostTime(workload.StopTime,
+					"from the request to end the restored guest until nothing of it runs any more"),
 				workload.HostTime(workload.RemoveTime, "from the same request until nothing of the guest is left on the host: "+
 					"no mount, device, group or file"),
 			},

@@ -69,7 +69,8 @@ func sqlite() *workload.Workload {
 		Programs: []string{"sh", "sha256sum", "sqlite3"}, Packages: []string{"coreutils", "dash", "sqlite3"},
 		Metrics: []workload.Metric{
 			workload.Time("writing and reading, with the flushes of SQLite's commits"),
-			workload.HostTime("write-time", "inserts, indexes, updates and deletions, in six large transactions and a few small ones"),
+			workload.HostTime("write-time",
+				"inserts, indexes, updates and deletions, in six large transactions and a few small ones"),
 			workload.HostTime("read-time", "queries, from the page cache if the file fits"),
 		},
 		SizeUnit: "rows in each of three tables", MinSize: 1000, MaxSize: 1_000_000, DefaultSize: 50_000,

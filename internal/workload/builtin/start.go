@@ -24,7 +24,8 @@ func start() *workload.Workload {
 				workload.Time("from the request for a guest to the first instruction of the user's program in it, " +
 					"without the time in which tare confines the process that it starts"),
 				workload.HostTime(workload.StopTime, "from the request to end the guest until nothing of it runs any more"),
-				workload.HostTime(workload.RemoveTime, "from the same request until nothing of the guest is left on the host: no mount, device, group or file"),
+				workload.HostTime(workload.RemoveTime,
+					"from the same request until nothing of the guest is left on the host: no mount, device, group or file"),
 				{Name: workload.StartMemory, Unit: "B", Better: workload.Lower, Clock: workload.HostClock,
 					About: "the most memory that the guest's control group was charged with until the program had ended"},
 			},

@@ -92,7 +92,8 @@ var untarFound = regexp.MustCompile(`(?m)^copy (\d+): (\d+) pieces, (\d+) of (\d
 func unpacked(size int64, verify workload.StepResult) (files, bytes float64, err error) {
 	copies := untarFound.FindAllStringSubmatch(tool.Grep(string(verify.Stdout), "copy "), -1)
 	if want := (size + kernelPieces - 1) / kernelPieces; int64(len(copies)) != want {
-		return 0, 0, fault.Guestf("step verify: found %d copies of the tree instead of %d%s", len(copies), want, verify.Said())
+		return 0, 0, fault.Guestf("step verify: found %d copies of the tree instead of %d%s", len(copies), want,
+			verify.Said())
 	}
 	for i, m := range copies {
 		f, err := tool.Numbers(m[1:]...)

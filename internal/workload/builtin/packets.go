@@ -20,7 +20,8 @@ func bytesParam(least int64) workload.Param {
 func udpPackets() *workload.Workload {
 	streams := workload.Param{Name: "streams", Default: "1", Min: 1, Max: 64,
 		About: "flows that share the packets; one thread of iperf3 sends them all"}
-	return workload.WithParams([]workload.Param{bytesParam(16), streams}, func(set workload.Settings) *workload.Workload {
+	params := []workload.Param{bytesParam(16), streams}
+	return workload.WithParams(params, func(set workload.Settings) *workload.Workload {
 		w := &workload.Workload{Name: "udp-packets", Title: "small UDP packets, as many as the sender can send",
 			Source: "iperf3 (iperf3)", MinSize: 10_000, MaxSize: 1 << 30, DefaultSize: 200_000}
 		return udp(w, set["bytes"], set["streams"], 0)
@@ -30,7 +31,8 @@ func udpPackets() *workload.Workload {
 // udpLoss sends small packets at a constant rate, whether or not they arrive.
 func udpLoss() *workload.Workload {
 	rate := workload.Param{Name: "rate", Default: "10000", Min: 1, Max: 100_000_000, About: "packets a second that are sent"}
-	return workload.WithParams([]workload.Param{rate, bytesParam(16)}, func(set workload.Settings) *workload.Workload {
+	params := []workload.Param{rate, bytesParam(16)}
+	return workload.WithParams(params, func(set workload.Settings) *workload.Workload {
 		w := &workload.Workload{Name: "udp-loss", Title: "loss of UDP packets that are sent at a constant rate",
 			Source: "iperf3 (iperf3)", MinSize: 500, MaxSize: 1 << 30}
 		w.DefaultSize = max(w.MinSize, 2*int64(set.Int("rate")))

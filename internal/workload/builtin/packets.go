@@ -30,7 +30,8 @@ func udpPackets() *workload.Workload {
 
 // udpLoss sends small packets at a constant rate, whether or not they arrive.
 func udpLoss() *workload.Workload {
-	rate := workload.Param{Name: "rate", Default: "10000", Min: 1, Max: 100_000_000, About: "packets a second that are sent"}
+	rate := workload.Param{Name: "rate", Default: "10000", Min: 1, Max: 100_000_000,
+		About: "packets a second that are sent"}
 	params := []workload.Param{rate, bytesParam(16)}
 	return workload.WithParams(params, func(set workload.Settings) *workload.Workload {
 		w := &workload.Workload{Name: "udp-loss", Title: "loss of UDP packets that are sent at a constant rate",

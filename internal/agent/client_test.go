@@ -225,7 +225,8 @@ func TestFloods(t *testing.T) {
 		"too long of all": frame(3, typeData, 0, make([]byte, 4<<20+1)),
 	} {
 		c := connect(t, flood(message))
-		if _, err := c.Run(t.Context(), patient()); fault.KindOf(err) != fault.Guest || strings.Contains(err.Error(), "hangs") {
+		_, err := c.Run(t.Context(), patient())
+		if fault.KindOf(err) != fault.Guest || strings.Contains(err.Error(), "hangs") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

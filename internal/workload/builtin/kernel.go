@@ -144,7 +144,8 @@ func cyclictest() *workload.Workload {
 			if strings.Contains(r.Output(), noRealTime) {
 				return nil, fault.WithRemedy(fault.Guestf("step %s: the guest may not use real-time priorities. Either its "+
 					"system takes the capability SYS_NICE from it, or its control group has no budget of real time "+
-					"(cpu.rt_runtime_us is 0), which kernels with CONFIG_RT_GROUP_SCHED require and version 2 of control groups does not have", r.Name),
+					"(cpu.rt_runtime_us is 0), which kernels with CONFIG_RT_GROUP_SCHED require and version 2 of control groups "+
+					"does not have", r.Name),
 					"leave the arm out; on the latter kernels, boot with rt_group_sched=0 if they know it, or stop what uses up "+
 						"the budget in /sys/fs/cgroup/cpu/*/cpu.rt_runtime_us")
 			}

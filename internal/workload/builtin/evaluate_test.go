@@ -259,8 +259,8 @@ func TestEvaluateRefuses(t *testing.T) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte(",64M,"), []byte(",32M,"), 1)
 		}, []string{"32 MiB instead of 64"}},
 		{"no real time", "cyclictest", "cyclictest", func(r *workload.StepResult) {
-			r.ExitCode, r.Stderr = 1, []byte("Unable to change scheduling policy!\nProbably missing capabilities, either run as "+
-				"root or increase RLIMIT_RTPRIO limits.\n")
+			r.ExitCode, r.Stderr = 1, []byte("Unable to change scheduling policy!\nProbably missing capabilities, either run "+
+				"as root or increase RLIMIT_RTPRIO limits.\n")
 		}, []string{"step cyclictest: the guest may not use real-time priorities", "SYS_NICE", "CONFIG_RT_GROUP_SCHED"}},
 		{"a wrong value", "memcached", "requests", func(r *workload.StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte("verify_failed: 0"), []byte("verify_failed: 3"), 1)

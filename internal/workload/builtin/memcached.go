@@ -14,7 +14,8 @@ const (
 	// memcachedMiB is the server's memory: room for all keys of a trial of the largest size, so that it drops none.
 	memcachedMiB = 256
 	// memcachedValue is the length of a value in bytes.
-	memcachedValue = 100
+	memcachedValue    = 100
+	memcachedSettings = "tare-memaslap.cnf"
 )
 
 // memcached writes keys to a server that keeps them in memory, and reads them, nine times as often.
@@ -24,8 +25,8 @@ func memcached() *workload.Workload {
 		w := &workload.Workload{
 			Name: "memcached", Title: "SET and GET of small values in memcached, by memaslap",
 			Source:   "memcached, and memaslap (libmemcached-tools), which Debian calls memcaslap",
-			Programs: []string{"grep", "memcached", "memcaslap", "memcstat"},
-			Packages: []string{"grep", "libmemcached-tools", "memcached"},
+			Programs: []string{"grep", "memcached", "memcaslap", "memcstat", "sh"},
+			Packages: []string{"dash", "grep", "libmemcached-tools", "memcached"},
 			Metrics: []workload.Metric{
 				workload.Time("all requests, and the start of memaslap"),
 				workload.Rate("rate", "1/s", "rate", "requests per second, as memaslap prints it"),
@@ -41,7 +42,11 @@ func memcached() *workload.Workload {
 		server := workload.ServerAddress + ":" + strconv.Itoa(memcachedPort)
 		w.Steps = func(size int64) []workload.Step {
 			return []workload.Step{
-				{Name: "requests", Timed: true, Argv: []string{"memcaslap", "-s", server, "-T", "1", "-c", set["clients"],
+				// Without a file of settings, memaslap writes one to the home of root, which is read-only.
+				{Name: "settings", Argv: []string{"sh", "-c", `printf 'key\n64 64 1\nvalue\n100 100 1\ncmd\n0 0.1\n1 0.9\n' >"$1"`,
+					"sh", memcachedSettings}},
+				{Name: "requests", Timed: true, Argv: []string{"memcaslap", "-F", memcachedSettings, "-s", server,
+					"-T", "1", "-c", set["clients"],
 					"-x", strconv.FormatInt(size*clients, 10), "-w", "1k", "-X", strconv.Itoa(memcachedValue), "-v", "1.0"}},
 				{Name: "verify", Argv: []string{"memcstat", "--servers=" + server}}, // what the server counted
 			}

@@ -278,7 +278,7 @@ func mediawiki() *workload.Workload {
 		}
 		serve := onPHP(w, mediawikiSetup, "mediawiki")
 		return apacheAB(w, set, page{path: "/mediawiki/index.php/Main_Page", marker: "MediaWiki has been installed",
-			varies: true}, mariadbDisk, serve...)
+			varies: true, slow: true}, mariadbDisk, serve...)
 	})
 }
 

@@ -10,16 +10,11 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
@@ -90,8 +85,6 @@ boot; docs/fleet.md has a unit.`,
 // serveFlags are those of tare fleet serve.
 type serveFlags struct {
 	dir, listen, cert, key, clientCA string
-	dev                              bool
-	program                          string
 }
 
 func newFleetServe() *cobra.Command {
@@ -102,11 +95,8 @@ func newFleetServe() *cobra.Command {
 		Long: `serve executes the workflows of runs that were started with this build of tare, and is
 the collector of their run files. Machines connect to it, and to Temporal. It may be
 killed at any time: the runs on the machines go on, and the fleet's run continues when
-it is started again.
-
-With --dev, it starts a Temporal server for trying this on one machine (make fleet-dev
-builds it). Nobody needs a password there, so it listens on loopback only.`,
-		Example: `  tare fleet serve racks.yaml --dev
+it is started again.`,
+		Example: `  tare fleet serve racks.yaml
   tare fleet serve racks.yaml --listen :7234 --cert collector.pem --key collector.key --client-ca ca.pem`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -122,8 +112,6 @@ builds it). Nobody needs a password there, so it listens on loopback only.`,
 	c.Flags().StringVar(&f.cert, "cert", "", "certificate of the collector")
 	c.Flags().StringVar(&f.key, "key", "", "key of the certificate")
 	c.Flags().StringVar(&f.clientCA, "client-ca", "", "ask clients for a certificate of these authorities")
-	c.Flags().BoolVar(&f.dev, "dev", false, "start a Temporal server without any protection, on loopback")
-	c.Flags().StringVar(&f.program, "dev-server", "", "program of that server (default: tare-fleet-dev beside tare)")
 	return c
 }
 
@@ -147,9 +135,6 @@ func serveFleet(ctx context.Context, w io.Writer, file *fleet.File, build string
 		func() error { return serveUntil(ctx, server, l) },
 		func() error { return durable.Coordinate(ctx, file.Temporal, build) },
 	}
-	if f.dev {
-		parts = append(parts, func() error { return f.temporal(ctx, file.Temporal) })
-	}
 	fmt.Fprintf(w, "collecting in %s at %s, coordinating at %s\n", f.dir, l.Addr(), file.Temporal.Address)
 	ended := make(chan error, len(parts))
 	for _, p := range parts {
@@ -169,7 +154,8 @@ func (f serveFlags) collector(ctx context.Context, s *http.Server) (*http.Server
 		return nil, nil, fault.Campaignf("--listen %q: must be ADDRESS:PORT", f.listen)
 	}
 	if ip := net.ParseIP(host); f.cert == "" && (ip == nil || !ip.IsLoopback()) {
-		return nil, nil, fault.WithRemedy(fault.Campaignf("--listen %s: others could read the token and the run files", f.listen),
+		return nil, nil, fault.WithRemedy(
+			fault.Campaignf("--listen %s: others could read the token and the run files", f.listen),
 			"give --cert and --key, or listen on 127.0.0.1")
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
@@ -195,34 +181,4 @@ func (f serveFlags) collector(ctx context.Context, s *http.Server) (*http.Server
 		config.ClientCAs, config.ClientAuth = pool, tls.RequireAndVerifyClientCert
 	}
 	return s, tls.NewListener(l, config), nil
-}
-
-// temporal runs the development server, which keeps its workflows beside the run files.
-func (f serveFlags) temporal(ctx context.Context, t fleet.Temporal) error {
-	program := f.program
-	if program == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return fault.Hostf("%w", err)
-		}
-		program = filepath.Join(filepath.Dir(self), "tare-fleet-dev")
-	}
-	cmd := exec.CommandContext(ctx, program, "-listen", t.Address, "-namespace", t.Namespace,
-		"-db", filepath.Join(f.dir, "temporal.db"))
-	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
-	cmd.WaitDelay = 20 * time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
-	out, err := os.Create(filepath.Join(f.dir, "temporal.log"))
-	if err != nil {
-		return fault.Hostf("%w", err)
-	}
-	defer out.Close()
-	cmd.Stdout, cmd.Stderr = out, out
-	runtime.LockOSThread() // Pdeathsig is sent when the forking thread ends, not the process
-	defer runtime.UnlockOSThread()
-	if err := cmd.Run(); ctx.Err() == nil {
-		return fault.WithRemedy(fault.Hostf("the development server ended: %w", err), "see %s; make fleet-dev builds it",
-			out.Name())
-	}
-	return nil
 }

@@ -350,7 +350,8 @@ next and is tried again later. A machine whose last check of health (tare fleet 
 	c.Flags().BoolVar(&f.unhealthy, "even-if-unhealthy", false, "measure on machines that are off line, too")
 	c.Flags().DurationVar(&f.patience, "patience", 10*time.Minute, "how long to try a machine that cannot be reached")
 	c.Flags().DurationVar(&f.poll, "poll", 15*time.Second, "how often to ask machines that are waited for")
-	return overTemporal(runFlag(programFlag(c, f), f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
+	c = runFlag(programFlag(c, f), f)
+	return overTemporal(c, f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
 		return r.startDurable(cmd, t, f)
 	})
 }

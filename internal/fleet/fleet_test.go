@@ -360,7 +360,7 @@ machines:
 		"name: a\nbusy: 0\nmachines: {n: }\n":                  "busy",
 		"name: a\nmachines: {n: , n: }\n":                      "n",
 		"name: a\nmachines: {n: }\ntemporal: {address: x:1}\n": `needs the key "collector"`,
-		"name: a\nmachines: {n: }\ntemporal: {address: x:1, collector: http://y, token_file: t, tls: {key: k}}\n": "both cert and key",
+		"name: a\nmachines: {n: }\ntemporal: {address: x, collector: y, token_file: t, tls: {key: k}}\n": "both cert and key",
 	} {
 		if _, err := Parse("f.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%q: %v, want %q", text, err, why)

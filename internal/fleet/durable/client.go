@@ -3,7 +3,6 @@ package durable
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"strings"
 
@@ -67,7 +66,7 @@ func (c *Client) start(ctx context.Context, o Order, reuse enums.WorkflowIdReuse
 		ID: ID(o.Fleet, o.Run), TaskQueue: FleetQueue(o.Build), WorkflowIDReusePolicy: reuse,
 		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		StaticSummary:                            fmt.Sprintf("run %s of fleet %s on %d machines", o.Run, o.Fleet, len(o.Machines)),
+		StaticSummary:                            "run " + o.Run + " of fleet " + o.Fleet,
 	}, FleetWorkflow, o)
 	var there *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &there) {

@@ -43,9 +43,13 @@ func Coordinate(ctx context.Context, c Connection, build string) error {
 }
 
 // poll polls a task queue until ctx ends or the worker cannot go on. It waits for Temporal to come up.
-func poll(ctx context.Context, c Connection, identity, queue string, o worker.Options, register func(worker.Worker)) error {
+func poll(ctx context.Context, c Connection, identity, queue string, o worker.Options,
+	register func(worker.Worker)) error {
 	t, err := waitFor(ctx, c, identity)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil // it was not needed any more
+	case err != nil:
 		return err
 	}
 	defer t.Close()

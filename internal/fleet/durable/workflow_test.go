@@ -233,7 +233,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestCancelled: cancellation ends a run on all machines; what was measured is collected, and machines that never began say so.
+// TestCancelled: cancellation ends a run on all machines; what was measured is collected,
+// and machines that never began say so.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	s := &scripted{measure: func(ctx context.Context, _ Task, _ int) (Outcome, error) {

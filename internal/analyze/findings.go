@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
@@ -75,7 +76,7 @@ func (a *analysis) failuresBy(match func(dataset.Failure) bool, severity Severit
 		first := slices.MinFunc(of, func(x, y dataset.Failure) int { return cmp.Compare(x.Block, y.Block) })
 		out = append(out, Finding{Workload: k.workload, Arm: k.arm, Severity: severity,
 			Text: fmt.Sprintf("%d %s %s; the first, in block %d: %s", len(of), plural(len(of), "trial"), what,
-				first.Block+1, first.Text)})
+				first.Block+1, strings.ReplaceAll(first.Text, "\n  to fix:", "; to fix:"))})
 	}
 	return out
 }

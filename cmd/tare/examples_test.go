@@ -184,6 +184,9 @@ func TestExamplesRun(t *testing.T) {
 			}
 			storedRun(t, filepath.Join(dir, name), uint64(i), 1)
 		}
+		for _, m := range regexp.MustCompile(`(\w+)\.(?:yaml|json)`).FindAllStringSubmatch(e.source, -1) {
+			storedFleet(t, dir, m[1])
+		}
 		if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -202,4 +205,20 @@ func TestExamplesRun(t *testing.T) {
 	if ran < 8 {
 		t.Errorf("only %d of the examples only read", ran)
 	}
+}
+
+// storedFleet writes the file of a fleet of one machine, its run, and what tare says of them as JSON.
+func storedFleet(t *testing.T, dir, name string) {
+	t.Helper()
+	write(t, dir, "c.yaml", "name: c\narms: [native]\nworkloads: [sysbench-cpu]\n")
+	write(t, dir, name+".yaml", "name: "+name+"\ncampaign: c.yaml\nmachines: {node1: }\n")
+	if err := os.MkdirAll(filepath.Join(dir, name, "node1"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	storedRun(t, filepath.Join(dir, name, "node1", "1.tare"), 1, 1)
+	shown := tare(t, dir, "fleet", "show", name+".yaml", "--json")
+	if shown.status != 0 {
+		t.Fatal(shown.stderr)
+	}
+	write(t, dir, name+".json", shown.stdout)
 }

@@ -37,6 +37,10 @@ bin/tare: $(GUEST) FORCE | $(GO)
 bin/tare-agent bin/tare-http: FORCE | $(GO)
 	@CGO_ENABLED=0 $(BUILD) -ldflags '-s -w' -o $@ ./cmd/$(@F)
 
+# A Temporal server to try tare fleet with: a module of its own, of 1750 packages.
+bin/tare-fleet-dev: FORCE | $(GO)
+	@cd cmd/$(@F) && $(BUILD) -ldflags '-s -w' -o $(CURDIR)/$@ .
+
 internal/agentbin/embedded/%.gz: bin/%
 	@gzip -9nc $< >$@
 
@@ -49,6 +53,9 @@ quick: ## install what is missing, build, and measure this machine
 	@$(MAKE) --no-print-directory build
 	$(SUDO) bin/tare image
 	$(SUDO) bin/tare run quick
+
+.PHONY: tare-fleet-dev
+tare-fleet-dev: bin/tare-fleet-dev ## build a Temporal server to try tare fleet with, and for its tests (some minutes)
 
 .PHONY: test
 test: ## install what is missing and run every test there is (root)
@@ -73,7 +80,7 @@ precision: ## how precise tare is: docs/precision.md, measured on this machine (
 	@FOR=$(FOR) ./scripts/bench precision
 
 .PHONY: soak
-soak: build ## bad days: kills, failing calls, full disks, 50 guests of every system (root; two hours, or FOR)
+soak: build bin/tare-fleet-dev ## bad days: kills, failing calls, full disks, 50 guests of every system (root; two hours, or FOR)
 	@./scripts/soak $(FOR)
 
 .PHONY: reproducible
@@ -94,4 +101,4 @@ clean: ## remove what was built here; images in /var/lib/tare stay
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.* ## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r t d; do printf '  make %-9s %s\n' "$$t" "$$d"; done
+	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r t d; do printf '  make %-14s %s\n' "$$t" "$$d"; done

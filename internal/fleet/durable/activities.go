@@ -139,7 +139,7 @@ type heart struct {
 
 func newHeart(ctx context.Context) *heart {
 	h := &heart{make(chan Progress, 1), make(chan struct{}), make(chan struct{})}
-	every := max(activity.GetInfo(ctx).HeartbeatTimeout/4, 100*time.Millisecond)
+	every := min(max(activity.GetInfo(ctx).HeartbeatTimeout/4, 100*time.Millisecond), beatTime)
 	go func() {
 		defer close(h.done)
 		var last Progress

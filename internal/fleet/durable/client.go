@@ -130,6 +130,7 @@ func (c *Client) progress(ctx context.Context, id string) (p Progress, err error
 	if err != nil {
 		return p, wrap(err)
 	}
+	p.Log = "about to go on" // soon, or after a pause
 	for _, a := range d.GetPendingActivities() {
 		p.Log = strings.ToLower(a.GetActivityType().GetName())
 		if a.GetHeartbeatDetails() != nil {

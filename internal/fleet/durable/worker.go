@@ -16,6 +16,9 @@ import (
 // stopTime is how long a worker that is stopped waits for its activity, which ends its trial first.
 const stopTime = 10 * time.Minute
 
+// beatTime is the shortest time between two heartbeats: how old tare fleet status is, and when cancellation arrives.
+const beatTime = 10 * time.Second
+
 // Work executes the activities of a machine, one at a time, until ctx ends, and waits for the one in
 // progress, which another worker of the machine continues. build is the hash of this program.
 func Work(ctx context.Context, c Connection, name, build string, m Machine) error {
@@ -25,7 +28,7 @@ func Work(ctx context.Context, c Connection, name, build string, m Machine) erro
 	}
 	return poll(ctx, c, name+" (tare "+short(build)+")", HostQueue(name), worker.Options{
 		DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: 1, MaxConcurrentActivityTaskPollers: 1,
-		WorkerStopTimeout: stopTime, DisableEagerActivities: true,
+		WorkerStopTimeout: stopTime, DisableEagerActivities: true, MaxHeartbeatThrottleInterval: beatTime,
 	}, func(w worker.Worker) {
 		w.RegisterActivity(&activities{name, build, m, collector})
 	})

@@ -66,7 +66,7 @@ func TestDevices(t *testing.T) {
 		!strings.Contains(string(out), "photos") {
 		t.Fatalf("what was there is gone: %v, %s", err, out)
 	}
-	if r := tare(t, dir, "run", file, "--out", run, "--destroy", full); r.status != 0 {
+	if r := alone(t, dir, "run", file, "--out", run, "--destroy", full); r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
 	for _, trial := range exported(t, run).Trials {

@@ -83,10 +83,14 @@ func (c *Client) coordinated(ctx context.Context, queue string) error {
 		return wrap(err)
 	}
 	if len(d.GetPollers()) == 0 {
-		return fault.WithRemedy(fault.Hostf("no coordinator with this build of tare is connected to Temporal"),
-			"start tare fleet serve with the same program (its queue is %s)", queue)
+		return noCoordinator(queue)
 	}
 	return nil
+}
+
+func noCoordinator(queue string) error {
+	return fault.WithRemedy(fault.Hostf("no coordinator with this build of tare is connected to Temporal"),
+		"start tare fleet serve with the same program (its queue is %s)", queue)
 }
 
 // Status returns how far a run is. It needs a coordinator of the build that began the run.
@@ -101,6 +105,10 @@ func (c *Client) Status(ctx context.Context, fleet, run string) (*Status, error)
 		return nil, err
 	}
 	v, err := c.temporal.QueryWorkflow(ctx, ID(fleet, run), "", machinesQuery)
+	// Temporal counts a coordinator as connected for minutes after its end.
+	if dead := new(serviceerror.FailedPrecondition); errors.As(err, &dead) {
+		return nil, noCoordinator(info.GetTaskQueue())
+	}
 	if err != nil {
 		return nil, wrap(err)
 	}

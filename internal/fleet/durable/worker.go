@@ -66,7 +66,7 @@ func poll(ctx context.Context, c Connection, identity, queue string, o worker.Op
 	w := worker.New(t, queue, o)
 	register(w)
 	if err := w.Start(); err != nil {
-		return fault.Hostf("%w", err)
+		return fault.Hostf("Temporal at %s: %w", c.Address, err)
 	}
 	defer w.Stop()
 	select {

@@ -117,7 +117,8 @@ const cyclictestMost = "100000"
 
 // cyclictest sleeps for a millisecond at a time and records how late it wakes up. Its JSON has only those ranges of the
 // histogram, of a microsecond each, in which there are any wake-ups; its text has all of them. With --laptop, it leaves
-// the idle states of the CPUs as they are: guests have no /dev/cpu_dma_latency, and must not set it for their neighbours.
+// the idle states of the CPUs as they are: guests have no /dev/cpu_dma_latency, and must not set it for their
+// neighbours.
 func cyclictest() *workload.Workload {
 	w := &workload.Workload{
 		Name: "cyclictest", Title: "delay of a thread's timed wake-ups: timers and scheduler",

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 	sqlite "modernc.org/sqlite"
@@ -156,13 +157,22 @@ const (
 	maxMetrics = 100_000
 )
 
-// load executes the first script on a file, during which SQLite reads the schema: that
-// may take for ever. ctx interrupts scripts, except for what preparing their first
-// statement takes, so the first statement must be one that does not need the schema.
+// load executes the first script on a file, during which SQLite reads the schema: that may take for ever. The first
+// statement must be one that does not need the schema. The end of r.ctx interrupts the script, but not at once: SQLite
+// forgets an interrupt that comes before it has begun to read.
 func (r *Run) load(script string) error {
-	_, err := r.db.ExecContext(r.ctx, script)
+	ctx, interrupt := context.WithCancel(context.WithoutCancel(r.ctx))
+	defer interrupt()
+	defer context.AfterFunc(r.ctx, func() { time.AfterFunc(interruptAfter, interrupt) })()
+	if err := r.ctx.Err(); err != nil {
+		return r.explainRead(err)
+	}
+	_, err := r.db.ExecContext(ctx, script)
 	return r.explainRead(err)
 }
+
+// interruptAfter is longer than SQLite takes from the call of a script to its first read of the schema.
+const interruptAfter = 2 * time.Second
 
 const remedyDamaged = "copy it again from the original; sqlite3's .recover saves what can be saved"
 

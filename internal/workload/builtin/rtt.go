@@ -66,6 +66,12 @@ func rtt(protocol string) *workload.Workload {
 		w.Steps = func(size int64) []workload.Step {
 			return append(steps(size), workload.Step{Name: "latencies", Argv: []string{"sh", "-c", rttCounts, "sh", rttLog}})
 		}
+		evaluate := w.Evaluate
+		w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {
+			m, err := evaluate(size, results)
+			delete(m, "time") // it is given
+			return m, err
+		}
 		w.SingleOf, w.Latencies = "rtt", func(results []workload.StepResult) (*histogram.Histogram, error) {
 			return countedLatencies(results, "client", "sockperf", "observations", 1)
 		}

@@ -56,6 +56,7 @@ type fleetRow struct {
 
 // fleetMap has a row for each machine and a column for each cost.
 type fleetMap struct {
+	Long  bool // so many machines that the reader has to ask for it
 	Heads []string
 	Rows  []fleetMapRow
 }
@@ -171,7 +172,7 @@ func mapView(r *fleet.Result, g fleet.Group) *fleetMap {
 	if len(g.Machines) < 2 {
 		return nil
 	}
-	m := &fleetMap{}
+	m := &fleetMap{Long: len(g.Machines) > manyMachines}
 	for _, c := range g.Costs {
 		m.Heads = append(m.Heads, c.Arm+" on "+c.Title())
 	}
@@ -192,9 +193,11 @@ func mapView(r *fleet.Result, g fleet.Group) *fleetMap {
 	return m
 }
 
-// machineClass is how a machine's cost is coloured: by its interval alone.
+// machineClass is how a machine's cost is coloured: by its interval alone. Without one, CILow is 0.
 func machineClass(m fleet.MachineCost, delta float64) string {
 	switch {
+	case m.CILow <= 0:
+		return "open"
 	case m.CILow > 1 && m.Ratio >= 1.25:
 		return "costs much"
 	case m.CILow > 1:
@@ -207,12 +210,11 @@ func machineClass(m fleet.MachineCost, delta float64) string {
 	return "open"
 }
 
-// sharesPlot draws the shares of variance as parts of one bar.
+// sharesPlot draws the shares of variance as parts of one bar, with a line of text below it for each.
 func sharesPlot(id string, c fleet.Cost) template.HTML {
 	var s svg
 	const y, height = 4.0, 18.0
-	x := 4.0
-	var legend float64 = 4
+	x, line := 4.0, y+height+10
 	words := ""
 	for i, share := range c.Shares {
 		if !share.Known {
@@ -226,13 +228,13 @@ func sharesPlot(id string, c fleet.Cost) template.HTML {
 			name += " and " + c.Shares[i+1].Level
 		}
 		text := fmt.Sprintf("%s %s", name, share.Text())
-		s.rect(legend, y+height+10, 10, 10, fmt.Sprintf("share s%d", i))
-		s.text(legend+14, y+height+19, "name", text)
-		legend += 22 + 6.3*float64(len([]rune(text)))
+		s.rect(4, line, 10, 10, fmt.Sprintf("share s%d", i))
+		s.text(20, line+9, "name", text)
+		line += 17
 		if words != "" {
 			words += ", "
 		}
 		words += text
 	}
-	return s.chart(id, y+height+26, "Where the variance of a block comes from", words+".")
+	return s.chart(id, line, "Where the variance of a block comes from", words+".")
 }

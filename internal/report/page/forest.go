@@ -95,7 +95,7 @@ func (f forest) draw(id string) template.HTML {
 		if p.NextHigh > 0 {
 			s.line(a.x(math.Log(p.NextLow)), y, a.x(math.Log(p.NextHigh)), y, "next")
 		} else {
-			s.text(a.x(0)+6, y+4, "none", "no prediction")
+			s.text(min(a.x(0)+6, chartWidth-84), y+4, "none", "no prediction")
 		}
 	}
 	desc := fmt.Sprintf("For each machine a point with its interval, below them the pooled figure as a diamond and where "+

@@ -34,11 +34,7 @@ type Start struct {
 	Blocks int    `json:"blocks"` // independent moments
 	Failed int    `json:"failed,omitempty"`
 	Method string `json:"method"` // of the intervals
-	// P50, P95 and P99 are of single starts. P50 has no interval with too few blocks; the others are
-	// absent then.
-	P50 Percentile  `json:"p50"`
-	P95 *Percentile `json:"p95,omitempty"`
-	P99 *Percentile `json:"p99,omitempty"`
+	StartPercentiles
 	// Times the same percentile of the baseline, with an interval that follows from those of both at half
 	// of alpha each. Absent where one of them is.
 	P50Ratio *Percentile `json:"p50_ratio,omitempty"`
@@ -46,17 +42,18 @@ type Start struct {
 	P99Ratio *Percentile `json:"p99_ratio,omitempty"`
 
 	// Phases are in their order; their means add up to Mean, but for Rest.
-	Mean   float64      `json:"mean"`
-	Phases []StartPhase `json:"phases"`
-	Rest   float64      `json:"rest"`
-	Own    float64      `json:"own"`             // mean of what was tare's own, which is not in Mean
-	Error  float64      `json:"error"`           // mean ± of phases that end by the guest's clock
-	Stop   Percentile   `json:"stop"`            // median until nothing of the guest runs
-	Remove Percentile   `json:"remove"`          // median until nothing is left of it
-	CPU    float64      `json:"cpu,omitzero"`    // mean CPU time of all that belongs to the guest, until its program ended
-	Memory Range        `json:"memory,omitzero"` // most that the group was charged with, in bytes
-	Cached Range        `json:"cached,omitzero"` // share of the files that the page cache held
-	Read   float64      `json:"read,omitzero"`   // mean that the whole host read from its disks, in bytes
+	Mean   float64           `json:"mean"`
+	Phases []StartPhase      `json:"phases"`
+	Rest   float64           `json:"rest"`
+	Own    float64           `json:"own"` // mean of what was tare's own, which is not in Mean
+	OwnAt  *StartPercentiles `json:"own_percentiles,omitempty"`
+	Error  float64           `json:"error"`           // mean ± of phases that end by the guest's clock
+	Stop   Percentile        `json:"stop"`            // median until nothing of the guest runs
+	Remove Percentile        `json:"remove"`          // median until nothing is left of it
+	CPU    float64           `json:"cpu,omitzero"`    // mean CPU time of all that belongs to the guest, until its program ended
+	Memory Range             `json:"memory,omitzero"` // most that the group was charged with, in bytes
+	Cached Range             `json:"cached,omitzero"` // share of the files that the page cache held
+	Read   float64           `json:"read,omitzero"`   // mean that the whole host read from its disks, in bytes
 
 	// Restored: the starts are restorations of guests that were saved.
 	Restored *Restored `json:"restored,omitempty"`
@@ -64,9 +61,30 @@ type Start struct {
 
 // StartPhase is one phase of an arm's starts.
 type StartPhase struct {
-	Name  string  `json:"name"` // the probe
-	Mean  float64 `json:"mean"`
-	Share float64 `json:"share"` // of the whole, 0..1
+	Name             string  `json:"name"`  // the probe
+	Mean             float64 `json:"mean"`  // of all starts: a phase that one of them lacks took it no time
+	Share            float64 `json:"share"` // of the whole, 0..1
+	StartPercentiles         // of the starts that have the phase; those of different phases do not add up
+}
+
+// StartPercentiles are those of single starts, in seconds. P50 has no interval with too few blocks; the others are
+// absent then.
+type StartPercentiles struct {
+	P50 Percentile  `json:"p50"`
+	P95 *Percentile `json:"p95,omitempty"`
+	P99 *Percentile `json:"p99,omitempty"`
+}
+
+// percentilesOf describes a series of single starts, which is not empty.
+func percentilesOf(s series, alpha float64) (of StartPercentiles, err error) {
+	if of.P50, err = median(s, alpha); err != nil {
+		return of, err
+	}
+	if of.P95, err = startQuantile(s, 0.95, alpha); err != nil {
+		return of, err
+	}
+	of.P99, err = startQuantile(s, 0.99, alpha)
+	return of, err
 }
 
 // starts describes every arm of every workload that creates its guests.
@@ -92,13 +110,14 @@ func (a *analysis) starts() (all []Start, err error) {
 func (a *analysis) start(metric, arm int) (Start, error) {
 	who, workload, times := a.in.Arms[arm], a.in.Metrics[metric].Workload, a.metrics.at(metric, arm)
 	base, control := a.in.BaselineOf(who)
+	own := a.probe(workload, model.ProbeStartOwn, arm)
 	s := Start{
 		Workload: workload, Arm: who.Name, Baseline: base, Control: control, Guests: max(1, len(who.Members)),
 		Cold: slices.Contains(a.in.Cold, workload), Emulated: who.Emulated,
 		N: len(times), Failed: a.failures[[2]string{workload, who.Name}],
 		Method: OrderStatistics, Mean: times.mean(),
 		Memory: rangeOf(a.named(workload, startMetrics.memory, arm).values()),
-		Own:    average(a.probe(workload, model.ProbeStartOwn, arm)),
+		Own:    average(own),
 		Error:  average(a.probe(workload, model.ProbeStartError, arm)),
 		CPU:    average(a.probe(workload, model.ProbeGuestGroupCPU, arm)),
 		Cached: rangeOf(a.probe(workload, model.ProbeCached, arm).values()),
@@ -113,34 +132,41 @@ func (a *analysis) start(metric, arm int) (Start, error) {
 	s.Rest = s.Mean
 	for _, name := range model.StartPhases {
 		if p := a.probe(workload, name, arm); len(p) > 0 {
-			mean := p.sum() / float64(len(times)) // of all starts: a phase that one of them lacks took it no time
-			s.Phases, s.Rest = append(s.Phases, StartPhase{name, mean, mean / s.Mean}), s.Rest-mean
+			mean := p.sum() / float64(len(times))
+			at, err := percentilesOf(p, a.in.Alpha)
+			if err != nil {
+				return s, err
+			}
+			s.Phases = append(s.Phases, StartPhase{Name: name, Mean: mean, Share: mean / s.Mean, StartPercentiles: at})
+			s.Rest -= mean
 		}
+	}
+	if len(own) > 0 {
+		at, err := percentilesOf(own, a.in.Alpha)
+		if err != nil {
+			return s, err
+		}
+		s.OwnAt = &at
+	}
+	var err error
+	if s.StartPercentiles, err = percentilesOf(times, a.in.Alpha); err != nil {
+		return s, err
 	}
 	var baseline series
 	if base != "" {
 		baseline = a.metrics.at(metric, a.arms[base])
 	}
-	for _, q := range []struct {
-		p            float64
-		value, ratio **Percentile
-	}{{0.5, new(*Percentile), &s.P50Ratio}, {0.95, &s.P95, &s.P95Ratio}, {0.99, &s.P99, &s.P99Ratio}} {
-		var err error
-		if *q.value, err = startQuantile(times, q.p, a.in.Alpha); err != nil {
-			return s, err
-		}
-		if *q.ratio, err = quantileRatio(times, baseline, q.p, a.in.Alpha); err != nil {
+	for p, ratio := range map[float64]**Percentile{0.5: &s.P50Ratio, 0.95: &s.P95Ratio, 0.99: &s.P99Ratio} {
+		if *ratio, err = quantileRatio(times, baseline, p, a.in.Alpha); err != nil {
 			return s, err
 		}
 	}
-	for to, of := range map[*Percentile]series{&s.P50: times, &s.Stop: a.named(workload, startMetrics.stop, arm),
-		&s.Remove: a.named(workload, startMetrics.remove, arm)} {
-		var err error
-		if *to, err = median(of, a.in.Alpha); err != nil {
-			return s, err
-		}
+	if s.Stop, err = median(a.named(workload, startMetrics.stop, arm), a.in.Alpha); err != nil {
+		return s, err
 	}
-	var err error
+	if s.Remove, err = median(a.named(workload, startMetrics.remove, arm), a.in.Alpha); err != nil {
+		return s, err
+	}
 	s.Restored, err = a.restored(workload, arm, times)
 	return s, err
 }

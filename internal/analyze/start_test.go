@@ -48,12 +48,17 @@ func TestStarts(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	covers("p50", &s.P50, 0.0501)
+	covers("p50 of a phase", &s.Phases[0].P50, 0.0501/4)
+	covers("p99 of a phase", s.Phases[0].P99, 0.25/4)
+	if own := s.OwnAt; own == nil || own.P50 != (Percentile{0.3, 0.3, 0.3}) || own.P99 == nil || *own.P99 != own.P50 {
+		t.Errorf("tare's own: %+v", own)
+	}
 	covers("p50 over native's", s.P50Ratio, 5.01)
 	covers("p99", s.P99, 0.25)
 	if s.P99Ratio == nil || s.P99Ratio.Low < 15 || s.P99Ratio.High > 35 {
 		t.Errorf("p99 over native's: %+v", s.P99Ratio)
 	}
-	if base := res.Starts[native]; base.P50Ratio != nil || base.Baseline != "" {
+	if base := res.Starts[native]; base.P50Ratio != nil || base.Baseline != "" || base.OwnAt != nil {
 		t.Errorf("the baseline is compared with itself: %+v", base)
 	}
 	if again := res.Starts[control]; !again.Control {
@@ -91,7 +96,9 @@ func TestStartsAtOnce(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	// 800 independent values would have an interval of ± 2.6 %; 100 blocks have one of about ± 7.5 %.
-	if wide := s.P50.High / s.P50.Low; wide < 1.08 || wide > 1.3 || s.P95 == nil || s.P99 != nil {
-		t.Errorf("p50 %+v, p95 %+v, p99 %+v", s.P50, s.P95, s.P99)
+	for of, p := range map[string]StartPercentiles{"start": s.StartPercentiles, "phase": s.Phases[0].StartPercentiles} {
+		if wide := p.P50.High / p.P50.Low; wide < 1.08 || wide > 1.3 || p.P95 == nil || p.P99 != nil {
+			t.Errorf("%s: p50 %+v, p95 %+v, p99 %+v", of, p.P50, p.P95, p.P99)
+		}
 	}
 }

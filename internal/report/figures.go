@@ -218,15 +218,24 @@ func (l *figureList) tail(row figureRow, t analyze.Tail) {
 // start adds the percentiles and phases of the starts of an arm.
 func (l *figureList) start(row figureRow, s analyze.Start) {
 	row.Text = s.Method
-	for _, p := range []struct {
-		name string
-		*analyze.Percentile
-	}{{"start-p50", &s.P50}, {"start-p95", s.P95}, {"start-p99", s.P99}, {"stop-p50", &s.Stop},
-		{"remove-p50", &s.Remove}} {
-		if p.Percentile != nil {
-			l.known(row, p.name, p.Value, p.Low, p.High)
+	percentiles := func(name string, of analyze.StartPercentiles) {
+		l.known(row, name+"-p50", of.P50.Value, of.P50.Low, of.P50.High)
+		if p := of.P95; p != nil {
+			l.known(row, name+"-p95", p.Value, p.Low, p.High)
+		}
+		if p := of.P99; p != nil {
+			l.known(row, name+"-p99", p.Value, p.Low, p.High)
 		}
 	}
+	percentiles("start", s.StartPercentiles)
+	for _, phase := range s.Phases {
+		percentiles("start-"+phase.Name, phase.StartPercentiles)
+	}
+	if s.OwnAt != nil {
+		percentiles("start-own", *s.OwnAt)
+	}
+	l.known(row, "stop-p50", s.Stop.Value, s.Stop.Low, s.Stop.High)
+	l.known(row, "remove-p50", s.Remove.Value, s.Remove.Low, s.Remove.High)
 	if r := s.Restored; r != nil {
 		for _, p := range []struct {
 			name string

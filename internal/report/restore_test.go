@@ -16,8 +16,9 @@ func TestRestoreRows(t *testing.T) {
 		TimesFresh: &analyze.Percentile{Value: 0.25, Low: 0.2, High: 0.3},
 	}
 	res := &analyze.Result{Starts: []analyze.Start{
-		{Workload: "restore", Arm: "qemu-tcg", Emulated: true, N: 3, P50: ms(50), Restored: saved},
-		{Workload: "start", Arm: "native", N: 3, P50: ms(5)},
+		{Workload: "restore", Arm: "qemu-tcg", Emulated: true, N: 3, StartPercentiles: analyze.StartPercentiles{P50: ms(50)},
+			Restored: saved},
+		{Workload: "start", Arm: "native", N: 3, StartPercentiles: analyze.StartPercentiles{P50: ms(5)}},
 	}}
 	rows := RestoreRows(res, "restore")
 	want := []string{"qemu-tcg*", "100.0 ms", "150.0 ms", "64.00 MiB", "200.0 ms", "0.250× (0.200 … 0.300)", "8.000 ms",

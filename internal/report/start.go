@@ -15,7 +15,11 @@ func (t *table) starts(k metricKey) {
 	if len(times) == 0 || !isPrimary(t.res, k) {
 		return
 	}
-	for _, rows := range [][][]string{times, phases, RestoreRows(t.res, k.workload)} {
+	tables := [][][]string{times, phases, RestoreRows(t.res, k.workload)}
+	if t.ctx.AllMetrics {
+		tables = slices.Insert(tables, 2, PhaseRows(t.res, k.workload))
+	}
+	for _, rows := range tables {
 		if len(rows) > 0 {
 			t.line("")
 			t.grid(rows)
@@ -92,6 +96,34 @@ func StartRows(res *analyze.Result, workload string) (times, phases [][]string) 
 	return times, phases
 }
 
+// PhaseRows is the table of the percentiles of phases and of what was tare's own, with its headings; none for
+// workloads that create no guests.
+func PhaseRows(res *analyze.Result, workload string) (rows [][]string) {
+	for _, s := range res.Starts {
+		if s.Workload != workload {
+			continue
+		}
+		if rows == nil {
+			rows = [][]string{{"phases of single starts", "phase", "p50", "p95", "p99"}}
+		}
+		name := s.Arm
+		if s.Emulated {
+			name += "*"
+		}
+		add := func(phase string, p analyze.StartPercentiles) {
+			rows = append(rows, []string{name, phase, percentileText("s", &p.P50), percentileText("s", p.P95),
+				percentileText("s", p.P99)})
+		}
+		for _, p := range s.Phases {
+			add(phaseNames[p.Name], p.StartPercentiles)
+		}
+		if s.OwnAt != nil {
+			add("tare's own", *s.OwnAt)
+		}
+	}
+	return rows
+}
+
 // RestoreRows is the table of what saving guests took, and the first use of their memory after they were restored,
 // with its headings; none for other workloads.
 func RestoreRows(res *analyze.Result, workload string) (rows [][]string) {
@@ -164,7 +196,8 @@ func StartLegend(res *analyze.Result) string {
 		"a percentile is left out if there are too few starts for its interval",
 		"× baseline: conservative, from both intervals at half the error each",
 		"stop: median until nothing of the guest runs; remove: until nothing is left of it",
-		"phases: means, which add up to the mean; a blank phase is not there or not visible, and is part of the next one",
+		"phases: means, which add up to the mean, as percentiles do not; a blank phase is not there or not visible, and is "+
+			"part of the next one",
 		"clock ±: error of what the guest's own clock says",
 		"tare's own: time to put the process into its control groups, not part of the start",
 		"cached: share of the image's files that a start reads in the page cache at the request; "+

@@ -67,6 +67,8 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 	}
 	if times, phases := report.StartRows(res, name); len(times) > 0 {
 		v.Starts = []grid{{"Percentiles", times[0][1:], times[1:]}, {"Phases, means", phases[0][1:], phases[1:]}}
+		single := report.PhaseRows(res, name)
+		v.Starts = append(v.Starts, grid{"Phases, percentiles", single[0][1:], single[1:]})
 		if saved := report.RestoreRows(res, name); len(saved) > 0 {
 			v.Starts = append(v.Starts, grid{"Saved guests, medians", saved[0][1:], saved[1:]})
 		}

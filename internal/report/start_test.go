@@ -1,0 +1,43 @@
+package report
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/model"
+)
+
+// TestPhaseRows: each phase has its percentiles, as far as there are enough starts, and what was tare's own is last.
+func TestPhaseRows(t *testing.T) {
+	at := func(p50 float64) analyze.StartPercentiles {
+		return analyze.StartPercentiles{P50: analyze.Percentile{Value: p50, Low: p50 / 2, High: 2 * p50}}
+	}
+	own := at(0.004)
+	own.P95 = &analyze.Percentile{Value: 0.008, Low: 0.006, High: 0.009}
+	res := &analyze.Result{Starts: []analyze.Start{
+		{Workload: "start", Arm: "lxc", OwnAt: &own, Phases: []analyze.StartPhase{
+			{Name: model.ProbePhaseSetup, StartPercentiles: at(0.002)},
+			{Name: model.ProbePhaseProgram, StartPercentiles: at(0.001)}}},
+		{Workload: "restore", Arm: "gvisor"},
+	}}
+	want := [][]string{
+		{"phases of single starts", "phase", "p50", "p95", "p99"},
+		{"lxc", "setup", "2.000 ms (1.000 … 4.000)", "", ""},
+		{"lxc", "program", "1.000 ms (0.5000 … 2.000)", "", ""},
+		{"lxc", "tare's own", "4.000 ms (2.000 … 8.000)", "8.000 ms (6.000 … 9.000)", ""},
+	}
+	if rows := PhaseRows(res, "start"); !slices.EqualFunc(rows, want, slices.Equal) {
+		t.Errorf("%q", rows)
+	}
+	figures := &figureList{}
+	figures.start(figureRow{}, res.Starts[0])
+	var names []string
+	for _, row := range figures.rows {
+		names = append(names, row.Name)
+	}
+	if !slices.Contains(names, "start-phase_setup-p50") || !slices.Contains(names, "start-own-p95") ||
+		slices.Contains(names, "start-own-p99") {
+		t.Errorf("%q", names)
+	}
+}

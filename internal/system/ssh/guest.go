@@ -75,9 +75,9 @@ func (l *loggedIn) shell(script string) string {
 // run runs a script and returns its output.
 func (l *loggedIn) run(ctx context.Context, script string, stdin io.Reader) (string, error) {
 	defer l.within(ctx)()
-	s, err := l.NewSession()
+	s, err := l.open()
 	if err != nil {
-		return "", fault.Guestf("opening a session: %w", err)
+		return "", err
 	}
 	defer s.Close()
 	stop := context.AfterFunc(ctx, func() { s.Close() })
@@ -125,9 +125,9 @@ func start(ctx context.Context, l *loggedIn, s *system.Site) (*guest, error) {
 		return nil, fault.Campaignf("the machine is %q, and the agent of this tare runs on %s only", kind, want)
 	}
 	defer l.within(ctx)()
-	session, err := l.NewSession()
+	session, err := l.open()
 	if err != nil {
-		return nil, fault.Guestf("opening a session: %w", err)
+		return nil, err
 	}
 	g := &guest{login: l, session: session, command: l.shell(script(l.set.dir, s.ID)), log: &system.Tail{},
 		exited: make(chan struct{})}

@@ -27,6 +27,31 @@ type loggedIn struct {
 	*ssh.Client
 	conn net.Conn // the underlying connection
 	set  settings
+	gone chan struct{} // closed when the connection has ended
+}
+
+// open opens a session, or fails when the connection ends. The library can wait for ever for a session of a connection
+// that ends at the moment when it is asked: in openChannel of its mux.go, nothing ends a channel that was made after
+// the others were closed.
+func (l *loggedIn) open() (*ssh.Session, error) {
+	type result struct {
+		session *ssh.Session
+		err     error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		s, err := l.NewSession()
+		opened <- result{s, err}
+	}()
+	select {
+	case r := <-opened:
+		if r.err != nil {
+			return nil, fault.Guestf("opening a session: %w", r.err)
+		}
+		return r.session, nil
+	case <-l.gone:
+		return nil, fault.Guestf("opening a session: the connection is cut")
+	}
 }
 
 // login connects, checks the machine's host key, and authenticates. The caller closes the result.
@@ -59,7 +84,12 @@ func login(ctx context.Context, set settings) (*loggedIn, error) {
 		return nil, explain(ctx, set, auth, err)
 	}
 	conn.SetDeadline(time.Time{})
-	return &loggedIn{ssh.NewClient(c, chans, reqs), conn, set}, nil
+	l := &loggedIn{Client: ssh.NewClient(c, chans, reqs), conn: conn, set: set, gone: make(chan struct{})}
+	go func() {
+		l.Wait()
+		close(l.gone)
+	}()
+	return l, nil
 }
 
 // explain turns the error of a failed handshake into one with a remedy.

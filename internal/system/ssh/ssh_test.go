@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 	"golang.org/x/sys/unix"
 
@@ -205,3 +206,17 @@ func TestTargets(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) { systemtest.Faults(t, driver{m: startSSHD(t)}) }
+
+// deaf is a connection whose sessions never open.
+type deaf struct{ ssh.Conn }
+
+func (deaf) OpenChannel(string, []byte) (ssh.Channel, <-chan *ssh.Request, error) { select {} }
+
+// TestOpenWhileCut: nothing waits for a session of a connection that has ended.
+func TestOpenWhileCut(t *testing.T) {
+	l := &loggedIn{Client: &ssh.Client{Conn: deaf{}}, gone: make(chan struct{})}
+	time.AfterFunc(time.Millisecond, func() { close(l.gone) })
+	if s, err := l.open(); err == nil || fault.KindOf(err) != fault.Guest {
+		t.Errorf("opened %v: %v", s, err)
+	}
+}

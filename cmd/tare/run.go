@@ -19,6 +19,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/run"
+	"github.com/tare-bench/tare/internal/store"
 )
 
 // runFlags are the flags of `tare run` that change the campaign or the run.
@@ -32,6 +33,7 @@ type runFlags struct {
 	yes       bool
 	trust     bool
 	reboot    bool
+	resume    bool
 	destroy   []string
 	generated bool // tare wrote the campaign itself, so its warnings help nobody
 }
@@ -72,11 +74,24 @@ sizes and userland image are those of the given run.`,
 	c.Flags().BoolVar(&f.trust, "trust", false, "with --like: the run may be made elsewhere; its commands run as root")
 	c.Flags().BoolVar(&f.reboot, "reboot", false,
 		"reboot this machine as often as the campaign's boots require; needs --out")
+	c.Flags().BoolVar(&f.resume, "resume", false, "with --out: if that run has begun, resume it as it is")
 	addDestroy(c, &f.destroy)
 	c.RunE = thenReboot(o, &f.reboot, func([]string) string { return f.out },
 		inSandbox(o, func(cmd *cobra.Command, args []string) error {
 			if f.reboot && f.out == "" {
 				return fault.Campaignf("--reboot needs --out, so that tare finds the run again")
+			}
+			if f.resume {
+				if f.out == "" {
+					return fault.Campaignf("--resume needs --out, the run to continue")
+				}
+				begun, err := store.Begun(f.out)
+				if err != nil {
+					return err
+				}
+				if begun {
+					return resume(cmd, o, f.out, "", f.destroy, f.reboot, f.trust)
+				}
 			}
 			return runCampaign(cmd, o, f, args)
 		}))

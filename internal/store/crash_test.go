@@ -39,7 +39,9 @@ type promise struct {
 func measure(dir string, made func(created bool, done int)) (err error) {
 	path := filepath.Join(dir, "run.tare")
 	var r *Run
-	if _, e := os.Stat(path); e == nil {
+	if begun, e := Begun(path); e != nil {
+		return e
+	} else if begun {
 		r, err = Continue(context.Background(), path)
 	} else {
 		r, err = Create(path, map[string][]byte{DocCampaign: []byte("{}")}, testArms, testMetrics)
@@ -93,12 +95,12 @@ func checkResumes(t *testing.T, dir string, p promise) error {
 		if p.created || fault.KindOf(err) != fault.Campaign {
 			return fmt.Errorf("after Create returned (%v): %w", p.created, err)
 		}
-		return nil // its run never began
-	}
-	done := checkWhole(t, r, crashPrinted)
-	must(t, r.Close())
-	if done < p.done || done > p.done+1 {
-		return fmt.Errorf("%d trials are there, and %d were reported as done", done, p.done)
+	} else { // its run began
+		done := checkWhole(t, r, crashPrinted)
+		must(t, r.Close())
+		if done < p.done || done > p.done+1 {
+			return fmt.Errorf("%d trials are there, and %d were reported as done", done, p.done)
+		}
 	}
 	if err := measure(dir, func(bool, int) {}); err != nil {
 		return fmt.Errorf("continued: %w", err)

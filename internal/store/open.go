@@ -201,6 +201,38 @@ func open(path, mode string) (*Run, error) {
 // journal is what SQLite adds to the name of a file for that of its journal.
 const journal = "-journal"
 
+// journalMagic is how a journal begins that must be rolled back, by SQLite's file format.
+const journalMagic = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+
+// Begun reports whether there is a file at path that Create must not replace, such as a run. There is none if the file
+// is empty, or if its journal says that it was: a tare that was killed while it created the run left it.
+func Begun(path string) (bool, error) {
+	st, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fault.Hostf("%w", err)
+	case !st.Mode().IsRegular():
+		return true, nil
+	case st.Size() == 0:
+		return false, nil
+	}
+	f, err := openRegular(path + journal)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return true, fault.Hostf("%w", err)
+	}
+	defer f.Close()
+	var h [20]byte // magic, records, nonce, pages of the file before
+	if _, err := io.ReadFull(f, h[:]); err != nil {
+		return true, nil // SQLite ignores such a journal
+	}
+	return string(h[:len(journalMagic)]) != journalMagic || binary.BigEndian.Uint32(h[16:]) != 0, nil
+}
+
 // checkJournal refuses a journal that names a super-journal: SQLite would delete the
 // file of that name, whatever it is. tare writes no such journals.
 func checkJournal(path string) error {
@@ -212,8 +244,7 @@ func checkJournal(path string) error {
 		return fault.Hostf("%w", err)
 	}
 	defer f.Close()
-	const magic = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" // of SQLite's file format
-	var end [len(magic)]byte
+	var end [len(journalMagic)]byte
 	st, err := f.Stat()
 	if err != nil || st.Size() < int64(len(end)) {
 		return err
@@ -221,7 +252,7 @@ func checkJournal(path string) error {
 	if _, err := f.ReadAt(end[:], st.Size()-int64(len(end))); err != nil {
 		return fault.Hostf("%w", err)
 	}
-	if string(end[:]) == magic {
+	if string(end[:]) == journalMagic {
 		err := fault.Campaignf("%s is not a journal of tare: it names another file, which SQLite would delete", path)
 		return fault.WithRemedy(err, "delete it")
 	}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -49,13 +50,23 @@ const (
 	DocSeal         = "seal"          // what authenticates the others; runs of versions before have none
 )
 
-// Create creates a new run file, which must not exist yet, with the documents,
+// Create creates a new run file, which must not have Begun yet, with the documents,
 // arms and metrics that describe the run. After an error there is no file. The
-// caller closes the run.
+// caller closes the run, and sees to it that nobody else creates the same.
 func Create(path string, docs map[string][]byte, arms []Arm, metrics []Metric) (_ *Run, err error) {
-	if _, err := os.Lstat(path); err == nil {
+	begun, err := Begun(path)
+	if err != nil {
+		return nil, err
+	}
+	if begun {
 		return nil, fault.WithRemedy(fault.Campaignf("%s already exists, and runs are never overwritten", path),
 			"choose another name with --out, or continue that run: tare resume %s", path)
+	}
+	// The journal first: SQLite would apply it to the next file of this name.
+	for _, left := range []string{path + journal, path} {
+		if err := os.Remove(left); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fault.Hostf("%w", err)
+		}
 	}
 	r, err := open(path, "rwc")
 	if err != nil {

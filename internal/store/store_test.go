@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -257,6 +258,44 @@ func TestCreateLeavesNothing(t *testing.T) {
 	if _, err := Create(filepath.Join(filepath.Dir(path), "no", "run.tare"), nil, nil,
 		nil); fault.KindOf(err) != fault.Host {
 		t.Errorf("no such directory: %v", err)
+	}
+}
+
+// TestCreateReplacesWhatNeverBegan: what a killed Create left is replaced, and nothing else.
+func TestCreateReplacesWhatNeverBegan(t *testing.T) {
+	const hot = journalMagic + "\x00\x00\x00\x01nonc"
+	for _, c := range []struct {
+		name, file, journal string
+		begun               bool
+	}{
+		{"empty", "", "", false},
+		{"empty, and a journal without its magic", "", strings.Repeat("\x00", 512), false},
+		{"a file that was empty before", "SQLite format 3\x00 and half of a page", hot + "\x00\x00\x00\x00", false},
+		{"a file that had a page before", "SQLite format 3\x00", hot + "\x00\x00\x00\x01", true},
+		{"a journal without its magic", "SQLite format 3\x00", strings.Repeat("\x00", 512), true},
+		{"a journal cut short", "SQLite format 3\x00", hot, true},
+		{"somebody's file", "hello", "", true},
+	} {
+		path := filepath.Join(t.TempDir(), "run.tare")
+		must(t, os.WriteFile(path, []byte(c.file), 0o600))
+		if c.journal != "" {
+			must(t, os.WriteFile(path+journal, []byte(c.journal), 0o600))
+		}
+		if begun, err := Begun(path); err != nil || begun != c.begun {
+			t.Errorf("%s: begun: %v, %v", c.name, begun, err)
+		}
+		r, err := Create(path, nil, testArms, testMetrics)
+		if c.begun {
+			if text, _ := os.ReadFile(path); fault.KindOf(err) != fault.Campaign || string(text) != c.file {
+				t.Errorf("%s: %v, and now %q", c.name, err, text)
+			}
+			continue
+		}
+		must(t, err)
+		must(t, r.Close())
+		r, err = Open(t.Context(), path)
+		must(t, err)
+		must(t, r.Close())
 	}
 }
 

@@ -215,32 +215,6 @@ func TestHereKilled(t *testing.T) {
 	}
 }
 
-// TestHereNeverBegan: what a tare left that was killed while it created the run file is replaced, but
-// not a file that had a run.
-func TestHereNeverBegan(t *testing.T) {
-	t.Parallel()
-	for _, had := range []bool{false, true} {
-		h, task, dir := here(t)
-		journal := h.RunFile(task) + "-journal"
-		must(t, os.WriteFile(h.RunFile(task), nil, 0o600))
-		must(t, os.WriteFile(journal, []byte("half of it"), 0o600))
-		want := "run\n"
-		if had {
-			want = "resume\n"
-			must(t, os.WriteFile(filepath.Join(dir, "begun"), nil, 0o600))
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := measuring(ctx, t, h, task)
-		cancel()
-		<-ended
-		began, err := os.ReadFile(filepath.Join(dir, "began"))
-		must(t, err)
-		if _, err := os.Stat(journal); string(began) != want || (err == nil) != had {
-			t.Errorf("a file that had a run: %v: %q, %v", had, began, err)
-		}
-	}
-}
-
 // TestHereRefuses: a run of another campaign, or of another build of tare, is not continued, and a
 // campaign that cannot be run says why.
 func TestHereRefuses(t *testing.T) {

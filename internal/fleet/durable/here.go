@@ -29,10 +29,9 @@ const (
 	exitOtherBoot  = 7
 )
 
-// Here is the Machine that this process is on. It measures with "tare run" and "tare resume" as
-// children, which end with this process, however that ends. Below Dir, MACHINE/FLEET/RUN has a run:
-// campaign.yaml, build, run.tare, begun (run.tare had a run once), log, over (the exit status of a
-// complete run) and lock, which all processes of the run hold.
+// Here is the Machine that this process is on. It measures with "tare run" as a child, which ends with
+// this process, however that ends. Below Dir, MACHINE/FLEET/RUN has a run: campaign.yaml, build,
+// run.tare, log, over (the exit status of a complete run) and lock, which all processes of the run hold.
 type Here struct {
 	Program string   // tare
 	Args    []string // before the command, such as --state
@@ -82,7 +81,7 @@ func (h *Here) Prepare(ctx context.Context, t Task) error {
 	return err
 }
 
-// Measure runs or resumes the run until it is complete or continues in another boot.
+// Measure begins or continues the run until it is complete or continues in another boot.
 func (h *Here) Measure(ctx context.Context, t Task, progress func(Progress)) (out Outcome, err error) {
 	dir := h.dir(t)
 	lock, err := h.lock(ctx, dir)
@@ -159,14 +158,8 @@ func (h *Here) lock(ctx context.Context, dir string) (*os.File, error) {
 // child runs tare until it ends, and returns its exit status.
 func (h *Here) child(ctx context.Context, t Task, lock *os.File, progress func(Progress)) (code int, err error) {
 	dir := h.dir(t)
-	args := append([]string{"run", filepath.Join(dir, "campaign.yaml"), "--out", h.RunFile(t), "--yes"}, t.Args...)
-	begun, err := h.begun(ctx, t)
-	if err != nil {
-		return 0, err
-	}
-	if begun {
-		args = []string{"resume", h.RunFile(t)}
-	}
+	args := append([]string{"run", filepath.Join(dir, "campaign.yaml"), "--out", h.RunFile(t), "--resume", "--yes"},
+		t.Args...)
 	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, fault.Hostf("%w", err)
@@ -199,33 +192,6 @@ func (h *Here) child(ctx context.Context, t Task, lock *os.File, progress func(P
 		return 0, nil
 	}
 	return 0, fault.Hostf("%s: tare: %w", t.Machine, err)
-}
-
-// begun reports whether there is a run to resume. A tare that was killed while it created the file left one without a
-// run, which is removed. A file that had a run once is kept, whatever is in it now.
-func (h *Here) begun(ctx context.Context, t Task) (bool, error) {
-	path, mark := h.RunFile(t), filepath.Join(h.dir(t), "begun")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if _, err := os.Stat(mark); err == nil {
-		return true, nil
-	}
-	_, err := h.trials(ctx, t)
-	if fault.KindOf(err) == fault.Campaign {
-		// The journal first: SQLite would apply it to the next file of this name.
-		if err := os.Remove(path + "-journal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, fault.Hostf("%w", err)
-		}
-		if err := os.Remove(path); err != nil {
-			return false, fault.Hostf("%w", err)
-		}
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return true, writeWhole(mark, nil)
 }
 
 // tell says how far the run is until it ended.

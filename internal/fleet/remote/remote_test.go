@@ -25,8 +25,10 @@ const standIn = `#!/bin/sh
 trap 'echo "cancelled"; exit 4' TERM
 case $1 in
 doctor) echo "{\"args\": \"$*\"}"; exit ;;
-run) echo "$*" >run.tare; cat campaign.yaml >>run.tare ;;
-resume) echo "resumed" >>"$2" ;;
+run) case " $* " in
+	*" --resume "*) echo "resumed" >>run.tare ;;
+	*) echo "$*" >run.tare; cat campaign.yaml >>run.tare ;;
+	esac ;;
 esac
 echo "began $1"
 while [ ! -e go ]; do sleep 0.02; done

@@ -35,11 +35,8 @@ if [ "$mode" = run ]; then
 fi
 program=$(cat binary)
 rm -f status
-if [ "$mode" = resume ] && [ -e run.tare ]; then
-	set -- resume run.tare
-else
-	set -- run campaign.yaml --out run.tare --yes "$@"
-fi
+[ "$mode" = run ] || set -- --resume "$@"
+set -- run campaign.yaml --out run.tare --yes "$@"
 # shellcheck disable=SC2016 # the inner shell expands it
 setsid sh -c '"$@" & echo $! >pid; wait $!; echo $? >status.part; mv status.part status' tare "$program" "$@" \
 	</dev/null >>log 2>&1 &

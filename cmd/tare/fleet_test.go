@@ -118,6 +118,7 @@ if [ "$1" = image ]; then
 	echo '{"need": null, "disk_sha256": "other"}'
 	exit
 fi
+case $PWD in */node2/*/fails) echo "tare: no loop device" >&2; exit 3 ;; esac
 mkdir "$FLEET/busy" || echo >"$FLEET/crowded"
 sleep 0.1
 cp "$FLEET/$(echo "$PWD" | sed 's|.*/\(node[0-9]\)/.*|\1|').tare" run.tare
@@ -159,6 +160,9 @@ func TestFleetRun(t *testing.T) {
 		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: no connection to node1", "it is tried again in",
 			"node1: ended: 12 blocks", "node2: ended", "node3: ended"}},
 		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: ended: 12 blocks"}},
+		{"run racks.yaml --program standin --poll 50ms --run fails", 3, []string{"node1: ended: 12 blocks",
+			"node2: ended with exit status 3: tare: no loop device", "1 of 3 machines failed: node2"}},
+		{"run racks.yaml --program standin --poll 50ms --run fails --wait", 3, []string{"1 of 3 machines failed: node2"}},
 		{"resume racks.yaml", 0, []string{"node1: ended: 12 blocks"}},
 		{"cancel racks.yaml", 0, []string{"node1: ended: 12 blocks"}},
 		{"fetch racks.yaml", 0, []string{"node1: fetched to", "racks/node3/racks.tare"}},

@@ -59,7 +59,10 @@ func (r *remoteFleet) measureHealth(ctx context.Context, w io.Writer, p remote.P
 		}
 		fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(text))
 	}
-	return failedOn(r.Machines, fetchErr)
+	if err := failedOn(r.Machines, fetchErr); err != nil {
+		return err
+	}
+	return startErr
 }
 
 // offLine words why a machine does not take part.

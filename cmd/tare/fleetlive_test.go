@@ -78,9 +78,10 @@ func TestFleetBareMachine(t *testing.T) {
 	config := machinetest.Start(t, machinetest.Machine{Name: "bare", Userland: machinetest.BusyBox})
 	_, check := fleetOfMachines(t, config, "native", "bare: ")
 	check(0, "doctor f.yaml", "bare: ")
-	check(0, "run f.yaml --wait --poll 1s", "chunks of the userland image were copied", "bare: ended with exit status 3")
+	check(3, "run f.yaml --wait --poll 1s", "1 of 1 machines failed: bare", "chunks of the userland image were copied",
+		"bare: ended with exit status 3")
 	_, check = fleetOfMachines(t, config, "native, runc", "bare: ")
-	check(0, "run f.yaml --wait --poll 1s --run second", "bare: ended with exit status 2", "runc")
+	check(3, "run f.yaml --wait --poll 1s --run second", "bare: ended with exit status 2", "runc")
 }
 
 // TestFleetKilled: whenever the command and the tare on the machine are killed, the run is completed in the end, with

@@ -146,17 +146,22 @@ func (b *batch) visit(ctx context.Context, m fleet.Member) (seen time.Time, err 
 	if err != nil {
 		return seen, err
 	}
-	b.say(m, statusText(s))
+	seen = time.Now()
 	// The place of a machine is free when its run is over.
-	wait := b.flags.wait || b.Busy > 0 && b.Busy < len(b.Machines)
-	if !wait || s.Over() {
-		return time.Now(), nil
-	}
-	s, seen, err = waitFor(ctx, h, b.run, b.flags.poll)
-	if err == nil {
+	if wait := b.flags.wait || b.Busy > 0 && b.Busy < len(b.Machines); wait && !s.Over() {
 		b.say(m, statusText(s))
+		if s, seen, err = waitFor(ctx, h, b.run, b.flags.poll); err != nil {
+			return seen, err
+		}
 	}
-	return seen, err
+	switch {
+	case s.Resumable():
+		return seen, fault.WithRemedy(fault.Hostf("%s", statusText(s)), "tare fleet resume continues it")
+	case s.Over() && !s.Complete():
+		return seen, fault.Hostf("%s", statusText(s))
+	}
+	b.say(m, statusText(s))
+	return seen, nil
 }
 
 // startOn brings to a machine what its run needs, and starts it.

@@ -101,12 +101,12 @@ func (r *remoteFleet) waitDurable(ctx context.Context, w io.Writer, t *durable.C
 	}
 }
 
-// failedOf is the error of a run of which machines failed.
+// failedOf is the error of a run that is not complete on all machines.
 func (r *remoteFleet) failedOf(s *durable.Status) error {
 	errs := make([]error, len(r.Machines))
 	for i, m := range r.Machines {
-		if res := s.Machines[m.Name]; res.State == durable.Failed {
-			errs[i] = errors.New(res.Error)
+		if s.Machines[m.Name].State != durable.Done {
+			errs[i] = errors.New(durableText(s, m.Name))
 		}
 	}
 	return failedOn(r.Machines, errs)

@@ -14,6 +14,7 @@ func TestOutputOfManyGuests(t *testing.T) {
 	trialOutput = 16 << 20
 	t.Cleanup(func() { trialOutput = before })
 	text := strings.Replace(yaml, "blocks: 4", "blocks: 1\noutput_limit: 1MiB\nscenarios: [{name: many, guests: 24}]", 1)
+	const atOnce = 24
 	b := newBench(t, text)
 	flood := strings.Repeat("x", 2<<20)
 	b.other.Behave = func(argv []string) fake.Behaviour {
@@ -43,7 +44,8 @@ func TestOutputOfManyGuests(t *testing.T) {
 			t.Fatal(err)
 		}
 		flooded = flooded || written >= guests*2*int64(len(flood))
-		if kept > trialOutput {
+		// On a busy host, the guests are measured again.
+		if attempts := (guests + atOnce - 1) / atOnce; kept > attempts*trialOutput {
 			t.Errorf("of the %d bytes that %d guests wrote, %d are held", written, guests, kept)
 		}
 	}

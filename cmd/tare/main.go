@@ -25,14 +25,13 @@ import (
 // version is set by the build.
 var version = "unknown"
 
-// Exit statuses, as `tare --help` documents them.
 const (
-	exitOK         = 0
-	exitInternal   = 1 // a defect in tare
-	exitCampaign   = 2 // wrong flags, campaign or run file
-	exitHost       = 3 // the host cannot do it: permissions, tools, space
-	exitIncomplete = 4 // interrupted; the run can be shown and resumed
-	exitFailed     = 5 // complete, but some trials failed in their guests
+	exitOK         = fault.ExitOK
+	exitInternal   = fault.ExitInternal
+	exitCampaign   = fault.ExitCampaign
+	exitHost       = fault.ExitHost
+	exitIncomplete = fault.ExitIncomplete
+	exitFailed     = fault.ExitFailed
 )
 
 const exitHelp = `Exit status:

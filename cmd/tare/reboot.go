@@ -18,7 +18,7 @@ import (
 )
 
 // exitOtherBoot is the status of a run that continues in another boot of the host.
-const exitOtherBoot = exitStatus(7)
+const exitOtherBoot = exitStatus(fault.ExitOtherBoot)
 
 // resumeUnit is the systemd unit that continues a run after a reboot.
 const resumeUnit = "tare-resume.service"

@@ -21,14 +21,6 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// tare's exit statuses, as tare --help lists them.
-const (
-	exitCampaign   = 2
-	exitIncomplete = 4
-	exitFailed     = 5 // complete, but some trials failed in their guests
-	exitOtherBoot  = 7
-)
-
 // Here is the Machine that this process is on. It measures with "tare run" as a child, which ends with
 // this process, however that ends. Below Dir, MACHINE/FLEET/RUN has a run: campaign.yaml, build,
 // run.tare, log, over (the exit status of a complete run) and lock, which all processes of the run hold.
@@ -112,17 +104,17 @@ func (h *Here) Measure(ctx context.Context, t Task, progress func(Progress)) (ou
 	}
 	progress(Progress{Trials: out.Trials, Log: lastLine(filepath.Join(dir, "log"))})
 	switch code {
-	case 0, exitFailed:
+	case fault.ExitOK, fault.ExitFailed:
 		return out, writeWhole(over, []byte(fmt.Sprintln(code)))
-	case exitOtherBoot:
+	case fault.ExitOtherBoot:
 		if out.Next, err = h.Next(ctx, h.RunFile(t)); err != nil {
 			return out, err
 		}
 		out.Next.From, err = h.Booted()
 		return out, err
-	case exitCampaign:
+	case fault.ExitCampaign:
 		return out, fault.Campaignf("%s: %s", t.Machine, h.complaint(dir))
-	case exitIncomplete:
+	case fault.ExitIncomplete:
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
@@ -258,7 +250,7 @@ func (h *Here) output(ctx context.Context, args ...string) (string, error) {
 		return string(out), nil
 	case ctx.Err() != nil:
 		return "", ctx.Err()
-	case errors.As(err, &exit) && exit.ExitCode() == exitCampaign:
+	case errors.As(err, &exit) && exit.ExitCode() == fault.ExitCampaign:
 		return "", fault.Campaignf("%s", said)
 	}
 	return "", fault.Hostf("tare %s: %w: %s", args[0], err, said)

@@ -14,6 +14,8 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/tare-bench/tare/internal/fault"
 )
 
 // scripted stands in for the workers of all machines.
@@ -194,7 +196,7 @@ func TestReboots(t *testing.T) {
 	s := &scripted{
 		measure: func(_ context.Context, _ Task, attempt int) (Outcome, error) {
 			if attempt <= 2 {
-				return Outcome{Code: exitOtherBoot, Next: Boot{Name: "xen", From: fmt.Sprint(attempt)}}, nil
+				return Outcome{Code: fault.ExitOtherBoot, Next: Boot{Name: "xen", From: fmt.Sprint(attempt)}}, nil
 			}
 			return Outcome{Trials: 30}, nil
 		},

@@ -64,19 +64,15 @@ type Status struct {
 // Over reports whether nothing more will come by itself.
 func (s Status) Over() bool { return s.State == Ended || s.State == Interrupted }
 
-// Exit statuses of a run.
-const (
-	interrupted = 4   // tare's
-	someFailed  = 5   // tare's: complete, but some trials failed in their guests
-	killed      = 128 // the shell's, with the signal added
-)
-
 // Complete reports whether the run has all of its trials, though some may have failed in their guests.
-func (s Status) Complete() bool { return s.State == Ended && (s.Code == 0 || s.Code == someFailed) }
+func (s Status) Complete() bool {
+	return s.State == Ended && (s.Code == fault.ExitOK || s.Code == fault.ExitFailed)
+}
 
 // Resumable reports whether tare can go on with the run.
 func (s Status) Resumable() bool {
-	return s.State == Interrupted || s.State == Ended && (s.Code == interrupted || s.Code > killed)
+	const killed = 128 // the shell's exit status, to which it adds the signal
+	return s.State == Interrupted || s.State == Ended && (s.Code == fault.ExitIncomplete || s.Code > killed)
 }
 
 // Program is a build of tare.

@@ -35,10 +35,7 @@ func FillRows(res *analyze.Result, workload string) (rows [][]string) {
 			rows = [][]string{{"fill", "fills", "fit", "× baseline", "90 % fit", "fewest … most", "broke first", "slowdown",
 				"p99", "start", "memory left", "a guest takes", "tare holds"}}
 		}
-		name := f.Arm
-		if f.Emulated {
-			name += "*"
-		}
+		name := starred(f.Arm, f.Emulated)
 		least := ""
 		if f.Least != nil {
 			least = numberOf(f, *f.Least)

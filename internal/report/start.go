@@ -64,10 +64,7 @@ func StartRows(res *analyze.Result, workload string) (times, phases [][]string) 
 			}
 			phases[0] = append(phases[0], "clock ±", "tare's own", "CPU time", "cached", "host read")
 		}
-		name := s.Arm
-		if s.Emulated {
-			name += "*"
-		}
+		name := starred(s.Arm, s.Emulated)
 		memory := ""
 		if s.Memory.N > 0 {
 			memory = ofUnit("B", s.Memory.Mean)
@@ -96,6 +93,14 @@ func StartRows(res *analyze.Result, workload string) (times, phases [][]string) 
 	return times, phases
 }
 
+// starred marks the name of an arm that is emulated.
+func starred(arm string, emulated bool) string {
+	if emulated {
+		return arm + "*"
+	}
+	return arm
+}
+
 // PhaseRows is the table of the percentiles of phases and of what was tare's own, with its headings; none for
 // workloads that create no guests.
 func PhaseRows(res *analyze.Result, workload string) (rows [][]string) {
@@ -106,10 +111,7 @@ func PhaseRows(res *analyze.Result, workload string) (rows [][]string) {
 		if rows == nil {
 			rows = [][]string{{"phases of single starts", "phase", "p50", "p95", "p99"}}
 		}
-		name := s.Arm
-		if s.Emulated {
-			name += "*"
-		}
+		name := starred(s.Arm, s.Emulated)
 		add := func(phase string, p analyze.StartPercentiles) {
 			rows = append(rows, []string{name, phase, percentileText("s", &p.P50), percentileText("s", p.P95),
 				percentileText("s", p.P99)})
@@ -136,11 +138,7 @@ func RestoreRows(res *analyze.Result, workload string) (rows [][]string) {
 			rows = [][]string{{"saved", "save", "and flushed", "size", "fresh start", "restoration × fresh",
 				"first touch", "second touch", "first × second"}}
 		}
-		name := s.Arm
-		if s.Emulated {
-			name += "*"
-		}
-		row := []string{name}
+		row := []string{starred(s.Arm, s.Emulated)}
 		for _, p := range []struct {
 			unit string
 			*analyze.Percentile

@@ -2,6 +2,7 @@ package run
 
 import (
 	"database/sql"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -13,8 +14,9 @@ func TestOutputOfManyGuests(t *testing.T) {
 	before := trialOutput
 	trialOutput = 16 << 20
 	t.Cleanup(func() { trialOutput = before })
-	text := strings.Replace(yaml, "blocks: 4", "blocks: 1\noutput_limit: 1MiB\nscenarios: [{name: many, guests: 24}]", 1)
 	const atOnce = 24
+	text := strings.Replace(yaml, "blocks: 4",
+		fmt.Sprintf("blocks: 1\noutput_limit: 1MiB\nscenarios: [{name: many, guests: %d}]", atOnce), 1)
 	b := newBench(t, text)
 	flood := strings.Repeat("x", 2<<20)
 	b.other.Behave = func(argv []string) fake.Behaviour {

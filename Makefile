@@ -13,14 +13,17 @@ MAKEFLAGS += --no-builtin-rules
 GO := $(shell ./scripts/find-go)
 export GO
 export CGO_ENABLED ?= 0
+# Nothing of the place of a build gets into what it makes. Tests are built the same way, so that each dependency is
+# compiled once.
+export GOFLAGS += -trimpath
 
 PREFIX  ?= /usr/local
 SUDO    := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 VERSION := $(shell git describe --always --dirty --tags 2>/dev/null || echo unknown)
 # The programs that run in guests, which tare embeds.
 GUEST   := internal/agentbin/embedded/tare-agent.gz internal/agentbin/embedded/tare-http.gz
-# Nothing of the place or the time of a build gets into what it makes.
-BUILD   := $(GO) build -trimpath -buildvcs=false
+# Nor anything of its time.
+BUILD   := $(GO) build -buildvcs=false
 
 .PHONY: build
 build: bin/tare ## build bin/tare, and nothing else (the default)

@@ -66,7 +66,8 @@ func bootstrap(ctx context.Context, log func(string), r Recipe, tree, debs strin
 		"--mode=root", "--format=directory", "--variant=minbase", "--architectures=" + r.Arch,
 		"--include=" + strings.Join(r.Packages, ","),
 		"--aptopt=" + conf, `--aptopt=Acquire::Languages "none"`, `--aptopt=Acquire::Retries "3"`,
-		`--customize-hook=sh "$TARE_DEBS/hook" "$1"`,
+		// A build that a power loss interrupts is made again, so dpkg need not flush each file.
+		"--dpkgopt=force-unsafe-io", `--customize-hook=sh "$TARE_DEBS/hook" "$1"`,
 	}
 	for _, p := range r.Exclude {
 		args = append(args, "--dpkgopt=path-exclude="+p)

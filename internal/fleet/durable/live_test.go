@@ -154,10 +154,9 @@ func TestLive(t *testing.T) {
 	client := dialled(t, conn)
 	stopCoordinator := background(t, func(ctx context.Context) error { return Coordinate(ctx, conn, "b1") })
 	dir := t.TempDir()
-	machines := map[string]*counting{}
 	work := func(name, build string) (stop func()) {
-		machines[name] = &counting{dir: filepath.Join(dir, name), trials: 20, took: 400 * time.Millisecond}
-		return background(t, func(ctx context.Context) error { return Work(ctx, conn, name, build, machines[name]) })
+		m := &counting{dir: filepath.Join(dir, name), trials: 20, took: 400 * time.Millisecond}
+		return background(t, func(ctx context.Context) error { return Work(ctx, conn, name, build, m) })
 	}
 	stop := work("node1", "b1")
 	work("node2", "b1")

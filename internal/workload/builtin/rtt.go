@@ -3,9 +3,12 @@ package builtin
 import (
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/histogram"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/tool"
@@ -70,6 +73,10 @@ func rtt(protocol string) *workload.Workload {
 		w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {
 			m, err := evaluate(size, results)
 			delete(m, "time") // it is given
+			if err != nil && refusedAnswer(results) {
+				err = fault.Guestf("%w; sockperf's TCP server answers to an address that it never sets. Linux ignores the address of "+
+					"a connected socket, but this guest's kernel, as gVisor's does, refuses it: use udp-rtt or tcp-crr", err)
+			}
 			return m, err
 		}
 		w.SingleOf, w.Latencies = "rtt", func(results []workload.StepResult) (*histogram.Histogram, error) {
@@ -85,6 +92,17 @@ func rtt(protocol string) *workload.Workload {
 			return p, nil
 		}
 		return w
+	})
+}
+
+// answerRefused is what sockperf's server says if sendto fails with EAFNOSUPPORT or EINVAL: the address that it passes is
+// what was on its stack, because recvfrom sets none for a connected TCP socket.
+var answerRefused = regexp.MustCompile(`sendto\(\) Failed sending on .*\(errno=(?:97|22) `)
+
+// refusedAnswer reports whether the server ended because the kernel did not accept the address of its answer.
+func refusedAnswer(results []workload.StepResult) bool {
+	return slices.ContainsFunc(results, func(r workload.StepResult) bool {
+		return r.Name == "server" && answerRefused.MatchString(r.Output())
 	})
 }
 

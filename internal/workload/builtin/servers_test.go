@@ -337,6 +337,26 @@ func TestPackets(t *testing.T) {
 	}
 }
 
+// TestRefusedAnswer: a trial in which the guest's kernel refuses the server's answers says why, and what to use instead.
+func TestRefusedAnswer(t *testing.T) {
+	const said = "sockperf: ERROR: sendto() Failed sending on fd[4] to 53.86.0.0:39696 msg size of 14 bytes "
+	for text, want := range map[string]bool{
+		said + "(errno=97 Address family not supported by protocol)\n": true,
+		said + "(errno=22 Invalid argument)\n":                         true,
+		said + "(errno=105 No buffer space available)\n":               false,
+		"": false,
+	} {
+		_, err := mustGet(t, "tcp-rtt").Evaluate(2, []workload.StepResult{
+			{Name: "client", ExitCode: 1, Stdout: []byte("sockperf: ERROR: A connection was forcibly closed by a peer\n")},
+			{Name: "server", ExitCode: 1, Stdout: []byte(text)},
+		})
+		if err == nil || fault.KindOf(err) != fault.Guest || !strings.Contains(err.Error(), "forcibly closed") ||
+			strings.Contains(err.Error(), "never sets") != want || strings.Contains(err.Error(), "udp-rtt") != want {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // TestRoundTrips: the single latencies of sockperf are as many as it counts.
 func TestRoundTrips(t *testing.T) {
 	w := mustGet(t, "udp-rtt")

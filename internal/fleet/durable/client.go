@@ -5,11 +5,13 @@ import (
 	"errors"
 	"maps"
 	"strings"
+	"sync"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
@@ -115,15 +117,23 @@ func (c *Client) Status(ctx context.Context, fleet, run string) (*Status, error)
 	if err := v.Get(&s.Machines); err != nil {
 		return nil, fault.Hostf("%w", err)
 	}
+	var lock sync.Mutex // of s.Progress
+	var asked errgroup.Group
+	asked.SetLimit(32) // hundreds one after the other take a while, and all at once are too much for a small server
 	for m, r := range s.Machines {
 		if r.State != Measuring {
 			continue
 		}
-		p, err := c.progress(ctx, MachineID(fleet, run, m))
-		if err != nil {
-			return nil, err
-		}
-		s.Progress[m] = p
+		asked.Go(func() error {
+			p, err := c.progress(ctx, MachineID(fleet, run, m))
+			lock.Lock()
+			defer lock.Unlock()
+			s.Progress[m] = p
+			return err
+		})
+	}
+	if err := asked.Wait(); err != nil {
+		return nil, err
 	}
 	return s, nil
 }

@@ -54,9 +54,13 @@ type Order struct {
 	// as long; 0: 5 s.
 	Pause time.Duration
 
-	// Batch is after how many machines the fleet's workflow continues as a new one; 0: 1000. A workflow
-	// may have 51,200 events; a machine makes about 20.
-	Batch int
+	// Turn is how many machines are asked, and measured, before the fleet's workflow continues as a new one with the
+	// machines after them; 0: 400. A workflow may have 51,200 events and 50 MB of history, of which a machine makes about
+	// 8 events, and once the size of the campaign's file.
+	Turn int
+	// Patience is how long a machine may be off before it waits for another turn, if machines wait for theirs; 0: 5
+	// minutes. If none do, it is waited for.
+	Patience time.Duration
 
 	// Earlier has what became of machines before the workflow was continued as a new one, or before
 	// the run was resumed. Those which are done are not asked again.
@@ -66,7 +70,7 @@ type Order struct {
 // Task is what an activity on a machine is about.
 type Task struct {
 	Fleet, Run, Machine, Build string
-	Campaign                   []byte
+	Campaign                   []byte // for Prepare
 	Args                       []string
 	Boot                       Boot // for Reboot
 }

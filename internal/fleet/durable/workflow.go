@@ -3,6 +3,7 @@ package durable
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -36,20 +37,21 @@ func FleetWorkflow(ctx workflow.Context, o Order) (map[string]Result, error) {
 	}); err != nil {
 		return nil, err
 	}
-	var todo []string
+	var waiting []string
 	for _, m := range o.Machines {
 		if results[m].State == Waiting {
-			todo = append(todo, m)
+			waiting = append(waiting, m)
 		}
 	}
-	batch := todo[:min(len(todo), cmp.Or(o.Batch, 1000))]
+	turn := waiting[:min(len(waiting), cmp.Or(o.Turn, 400))]
+	crowded := len(turn) < len(waiting)
 	busy := workflow.NewSemaphore(ctx, int64(cmp.Or(o.Busy, len(o.Machines), 1)))
 	all := workflow.NewWaitGroup(ctx)
-	for _, m := range batch {
+	for _, m := range turn {
 		all.Add(1)
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			defer all.Done()
-			results[m] = inFleet(ctx, o, m, busy, func() { results[m] = Result{State: Measuring} })
+			results[m] = inFleet(ctx, o, m, crowded, busy, func() { results[m] = Result{State: Measuring} })
 		})
 	}
 	all.Wait(ctx)
@@ -62,7 +64,9 @@ func FleetWorkflow(ctx workflow.Context, o Order) (map[string]Result, error) {
 		}
 		return results, err
 	}
-	if len(batch) < len(todo) {
+	if crowded {
+		// Those which were off are asked again after the others.
+		o.Machines = append(slices.Clone(waiting[len(turn):]), turn...)
 		o.Earlier = results
 		return nil, workflow.NewContinueAsNewError(ctx, FleetWorkflow, o)
 	}
@@ -70,10 +74,17 @@ func FleetWorkflow(ctx workflow.Context, o Order) (map[string]Result, error) {
 }
 
 // inFleet takes a machine through the run. While the machine is off, it takes no place among the
-// busy ones.
-func inFleet(ctx workflow.Context, o Order, machine string, busy workflow.Semaphore, begins func()) Result {
+// busy ones; if others wait for its turn, it waits for another.
+func inFleet(ctx workflow.Context, o Order, machine string, crowded bool, busy workflow.Semaphore,
+	begins func()) Result {
 	h := host{order: o, machine: machine}
+	if crowded {
+		h.patience = cmp.Or(o.Patience, 5*time.Minute)
+	}
 	if err := h.repeat(ctx, quick, nil, "Doctor", nil); err != nil {
+		if off(err) {
+			return Result{State: Waiting}
+		}
 		return failed(Result{}, err)
 	}
 	if err := busy.Acquire(ctx, 1); err != nil {
@@ -93,6 +104,12 @@ func inFleet(ctx workflow.Context, o Order, machine string, busy workflow.Semaph
 		return failed(r, err)
 	}
 	return r
+}
+
+// off reports whether an activity ended because no worker took it in time.
+func off(err error) bool {
+	var late *temporal.TimeoutError
+	return errors.As(err, &late) && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
 }
 
 // failed is the result of a machine that did not come to its end.
@@ -124,6 +141,9 @@ type host struct {
 	order   Order
 	machine string
 	began   bool // there is a run on the machine
+
+	// patience is how long an activity waits for a worker; 0: for ever.
+	patience time.Duration
 }
 
 func (h *host) run(ctx workflow.Context) (r Result, err error) {
@@ -160,13 +180,17 @@ func (h *host) afterCancel(ctx workflow.Context, r Result) Result {
 		StartToCloseTimeout: quick, HeartbeatTimeout: cmp.Or(h.order.Heartbeat, time.Minute),
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
 	})
-	_ = workflow.ExecuteActivity(ctx, "Collect", h.task(nil)).Get(ctx, &r.SHA256) // a run may have no file yet
+	_ = workflow.ExecuteActivity(ctx, "Collect", h.task("Collect", nil)).Get(ctx, &r.SHA256) // a run may have no file yet
 	return r
 }
 
-func (h *host) task(next *Boot) Task {
-	t := Task{Fleet: h.order.Fleet, Run: h.order.Run, Machine: h.machine, Build: h.order.Build,
-		Campaign: h.order.Campaign, Args: h.order.Args}
+// task is what an activity is told. The campaign, which may be long, goes to Prepare alone, since histories have a limit
+// in bytes.
+func (h *host) task(activity string, next *Boot) Task {
+	t := Task{Fleet: h.order.Fleet, Run: h.order.Run, Machine: h.machine, Build: h.order.Build, Args: h.order.Args}
+	if activity == "Prepare" {
+		t.Campaign = h.order.Campaign
+	}
 	if next != nil {
 		t.Boot = *next
 	}
@@ -176,14 +200,14 @@ func (h *host) task(next *Boot) Task {
 // repeat executes an activity until it succeeds, is cancelled, or it makes no sense to go on.
 func (h *host) repeat(ctx workflow.Context, within time.Duration, next *Boot, activity string, result any) error {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: HostQueue(h.machine), StartToCloseTimeout: within,
+		TaskQueue: HostQueue(h.machine), ScheduleToStartTimeout: h.patience, StartToCloseTimeout: within,
 		HeartbeatTimeout: cmp.Or(h.order.Heartbeat, time.Minute), WaitForCancellation: true,
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, // see the package's comment
 		Summary:     activity + " on " + h.machine,
 	})
 	most, faults, deaths, trials := cmp.Or(h.order.Retries, 5), 0, 0, 0
 	for {
-		err := workflow.ExecuteActivity(ctx, activity, h.task(next)).Get(ctx, result)
+		err := workflow.ExecuteActivity(ctx, activity, h.task(activity, next)).Get(ctx, result)
 		var app *temporal.ApplicationError
 		var late *temporal.TimeoutError
 		switch {
@@ -191,6 +215,8 @@ func (h *host) repeat(ctx workflow.Context, within time.Duration, next *Boot, ac
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case off(err):
+			return err
 		case errors.As(err, &app):
 			if app.NonRetryable() {
 				return err

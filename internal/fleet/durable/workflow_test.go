@@ -2,12 +2,15 @@ package durable
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -20,10 +23,10 @@ import (
 
 // scripted stands in for the workers of all machines.
 type scripted struct {
-	prepare, reboot func(ctx context.Context, t Task, attempt int) error
-	measure         func(ctx context.Context, t Task, attempt int) (Outcome, error)
-	mu              sync.Mutex
-	calls           map[string]int // by activity and machine
+	doctor, prepare, reboot func(ctx context.Context, t Task, attempt int) error
+	measure                 func(ctx context.Context, t Task, attempt int) (Outcome, error)
+	mu                      sync.Mutex
+	calls                   map[string]int // by activity and machine
 }
 
 func (s *scripted) count(what string, t Task) int {
@@ -46,12 +49,16 @@ func fleetOf(t *testing.T, s *scripted, machines int, change func(*testsuite.Tes
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute})
 	env.RegisterWorkflow(FleetWorkflow)
 	env.RegisterWorkflow(MachineWorkflow)
-	s.calls = map[string]int{}
+	if s.calls == nil {
+		s.calls = map[string]int{}
+	}
 	register := func(name string, f any) {
 		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
-	register("Doctor", func(_ context.Context, task Task) error {
-		s.count("Doctor", task)
+	register("Doctor", func(ctx context.Context, task Task) error {
+		if n := s.count("Doctor", task); s.doctor != nil {
+			return s.doctor(ctx, task, n)
+		}
 		return nil
 	})
 	register("Prepare", func(ctx context.Context, task Task) error {
@@ -288,7 +295,7 @@ func TestResumed(t *testing.T) {
 func TestManyMachines(t *testing.T) {
 	t.Parallel()
 	s := &scripted{}
-	results, err := fleetOf(t, s, 8, func(_ *testsuite.TestWorkflowEnvironment, o *Order) { o.Batch = 3 })
+	results, err := fleetOf(t, s, 8, func(_ *testsuite.TestWorkflowEnvironment, o *Order) { o.Turn = 3 })
 	if err == nil || !strings.Contains(err.Error(), "continue as new") {
 		t.Fatal(err)
 	}
@@ -300,5 +307,54 @@ func TestManyMachines(t *testing.T) {
 	}
 	if waiting != 5 || s.calls["Collect node3"] != 1 || s.calls["Doctor node4"] != 0 {
 		t.Errorf("%d machines are left for the next workflow", waiting)
+	}
+}
+
+// TestOff: machines which are off keep nobody waiting, and are measured when they come back.
+func TestOff(t *testing.T) {
+	t.Parallel()
+	const absent = 4 // are off when they are asked first
+	var measured []string
+	s := &scripted{
+		doctor: func(_ context.Context, task Task, attempt int) error {
+			if slices.Contains([]string{"node1", "node2", "node3", "node5"}, task.Machine) && attempt == 1 {
+				return temporal.NewTimeoutError(enums.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
+			}
+			return nil
+		},
+		measure: func(_ context.Context, task Task, _ int) (Outcome, error) {
+			measured = append(measured, task.Machine)
+			return Outcome{Trials: 12}, nil
+		},
+	}
+	next := Order{}
+	turns := 0
+	for {
+		results, err := fleetOf(t, s, 8, func(_ *testsuite.TestWorkflowEnvironment, o *Order) {
+			if turns++; turns > 1 {
+				*o = next
+			}
+			o.Turn, o.Busy = 3, 1
+		})
+		var goesOn *workflow.ContinueAsNewError
+		if !errors.As(err, &goesOn) {
+			must(t, err)
+			for m, r := range results {
+				if r.State != Done {
+					t.Errorf("%s: %+v", m, r)
+				}
+			}
+			break
+		}
+		next = Order{}
+		must(t, converter.GetDefaultDataConverter().FromPayloads(goesOn.Input, &next))
+	}
+	if len(measured) != 8 || turns != 4 {
+		t.Errorf("%v in %d turns", measured, turns)
+	}
+	for _, m := range measured[:8-absent] {
+		if s.calls["Doctor "+m] != 1 {
+			t.Errorf("%s, which was off, was measured before others: %v", m, measured)
+		}
 	}
 }

@@ -27,6 +27,8 @@ type IsolationCell struct {
 	// trial beside the neighbours finished.
 	Missing    []string `json:"missing,omitempty"`
 	Unfinished []string `json:"unfinished,omitempty"`
+	// MissingP99 are workloads with single latencies which have no interval by their 99th percentile.
+	MissingP99 []string `json:"missing_p99,omitempty"`
 	Lost       int      `json:"lost"`   // results that there are not, as guests did not finish
 	Trials     int      `json:"trials"` // those, and those that there are
 	// Idle are workloads beside whose trials a neighbour of the arm or of the baseline did not work: nothing is claimed.
@@ -88,7 +90,7 @@ func (a *analysis) matrix(isolation []Isolation) ([]IsolationCell, error) {
 		if c.Excess, c.Missing, err = a.worst(ai, a.excessByTime); err != nil {
 			return nil, err
 		}
-		if c.P99, _, err = a.worst(ai, a.excessByP99); err != nil {
+		if c.P99, c.MissingP99, err = a.worst(ai, a.excessByP99); err != nil {
 			return nil, err
 		}
 		cells = append(cells, c)

@@ -35,7 +35,7 @@ type MatrixCell struct {
 	// the verdict is.
 	Excess, Interval, Workload      string
 	P99, P99Interval, P99Workload   string
-	Words                           string
+	Words, P99Words                 string
 	OfThese, P99OfThese, Unfinished bool
 }
 
@@ -76,16 +76,11 @@ func matrixCell(c analyze.IsolationCell) MatrixCell {
 	if e := c.Excess; e != nil {
 		cell.Verdict, cell.Ratio, cell.OfThese = e.Verdict, e.Ratio, e.Scope == analyze.ScopeTheseGuests
 		cell.Excess, cell.Interval, cell.Workload = excess(e)
-		switch cell.Words = "not resolved"; e.Verdict {
-		case analyze.Costs:
-			cell.Words = "worse than native"
-		case analyze.Gains:
-			cell.Words = "better than native"
-		}
+		cell.Words = beyondNative(e.Verdict)
 	}
 	if e := c.P99; e != nil {
 		cell.P99, cell.P99Interval, cell.P99Workload = excess(e)
-		cell.P99OfThese = e.Scope == analyze.ScopeTheseGuests
+		cell.P99Words, cell.P99OfThese = beyondNative(e.Verdict), e.Scope == analyze.ScopeTheseGuests
 	}
 	if c.Unfinished != nil {
 		cell.Excess, cell.Interval, cell.Workload = "did not finish", "", Clean(strings.Join(c.Unfinished, ", "))
@@ -93,11 +88,22 @@ func matrixCell(c analyze.IsolationCell) MatrixCell {
 	}
 	switch {
 	case c.Emulated:
-		cell.Words = "emulated"
+		cell.Words, cell.P99Words = "emulated", "emulated"
 	case c.Idle != nil:
-		cell.Words = "idle neighbour"
+		cell.Words, cell.P99Words = "idle neighbour", "idle neighbour"
 	}
 	return cell
+}
+
+// beyondNative words the verdict on an excess.
+func beyondNative(v analyze.Verdict) string {
+	switch v {
+	case analyze.Costs:
+		return "worse than native"
+	case analyze.Gains:
+		return "better than native"
+	}
+	return "not resolved"
 }
 
 // excess is the figure of a cell, its interval, and the workload.
@@ -122,6 +128,10 @@ func matrixNotes(c analyze.IsolationCell) (notes []string) {
 	if len(missing) > 0 {
 		notes = append(notes, fmt.Sprintf("%s: no interval on %s, which may suffer more", c.Arm, and(missing)))
 	}
+	if len(c.MissingP99) > 0 {
+		notes = append(notes, fmt.Sprintf("%s: no interval by p99 on %s: too few single latencies or guests", c.Arm,
+			and(c.MissingP99)))
+	}
 	if c.Lost > 0 && c.Unfinished == nil {
 		notes = append(notes, fmt.Sprintf("%s: %d of %d results are missing because guests did not finish", c.Arm, c.Lost,
 			c.Trials))
@@ -129,7 +139,7 @@ func matrixNotes(c analyze.IsolationCell) (notes []string) {
 	return notes
 }
 
-// matrix writes the isolation matrix, a line for each cell: a terminal is too narrow for more.
+// matrix writes the isolation matrix, a line for each cell and one for its p99: a terminal is too narrow for more.
 func (t *table) matrix() {
 	m := MatrixOf(t.res)
 	if m == nil {
@@ -142,7 +152,7 @@ func (t *table) matrix() {
 		}
 		return text
 	}
-	rows := [][]string{{"neighbour", "system", "beyond native", "interval", "on", "result", "p99"}}
+	rows := [][]string{{"neighbour", "system", "beyond native", "interval", "on", "result"}}
 	for i, s := range m.Scenarios {
 		name := s.Name
 		if s.Neighbours != s.Name {
@@ -158,11 +168,11 @@ func (t *table) matrix() {
 				arm += "*"
 				t.emulated = true
 			}
-			p99 := ""
+			rows = append(rows, []string{name, arm, these(c.Excess, c.OfThese), c.Interval, c.Workload, c.Words})
 			if c.P99 != "" {
-				p99 = these(c.P99, c.P99OfThese) + ", " + c.P99Interval + " on " + c.P99Workload
+				rows = append(rows, []string{"", "  by p99", these(c.P99, c.P99OfThese), c.P99Interval, c.P99Workload,
+					c.P99Words})
 			}
-			rows = append(rows, []string{name, arm, these(c.Excess, c.OfThese), c.Interval, c.Workload, c.Words, p99})
 			name = ""
 		}
 	}

@@ -114,6 +114,7 @@ func (t *table) legend() {
 		{t.isolated, "isolation: " + IsolationLegend},
 		{t.singles, "single latencies: " + LatencyLegend},
 		{t.counted, "packets: " + PacketLegend},
+		{t.adjusted, ManyComparisons},
 	}
 	marked := slices.DeleteFunc(marks, func(m mark) bool { return !m.used })
 	for i, m := range marked {

@@ -44,6 +44,7 @@ type table struct {
 	isolated bool // there is a table of isolation
 	singles  bool // … of single latencies
 	counted  bool // … of packets
+	adjusted bool // a result is not resolved only because there are many comparisons
 }
 
 func (t *table) header() {
@@ -157,7 +158,7 @@ func (t *table) metric(k metricKey) {
 	title := fmt.Sprintf("%s: %s, %s is better", k.workload, k.metric, first.Better)
 	for _, s := range t.ctx.Sizes {
 		if s.Workload == k.workload {
-			title += fmt.Sprintf("; each trial: %d %s", s.Size, s.Unit)
+			title += "; each trial: " + Size(s)
 		}
 	}
 	t.line("")
@@ -175,6 +176,7 @@ func (t *table) metric(k metricKey) {
 		r := t.row(c.Arm, k, sc)
 		r.result, r.style = t.result(c)
 		r.interval = Interval(c)
+		t.adjusted = t.adjusted || manyComparisons(t.res, c)
 		if cpu := CPUTime(t.res, c); cpu != nil {
 			r.cpu, r.cpuStyle = ShortVerdict(*cpu)+t.scope(*cpu), t.style(*cpu)
 		}

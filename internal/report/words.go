@@ -3,10 +3,12 @@ package report
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/store"
 )
 
 // The words and figures of the table, for everything that shows a result: they must
@@ -32,6 +34,25 @@ func BlocksText(res *analyze.Result) string {
 	}
 	return fmt.Sprintf("%d %s", res.Blocks, plural(res.Blocks, "block"))
 }
+
+// Size words how much a trial does: "1 piece of a kernel source tree".
+func Size(s store.Size) string {
+	unit := s.Unit
+	if noun := nounAtFront.FindString(unit); s.Size == 1 && noun != "" && !strings.HasSuffix(noun, "ss") {
+		one := strings.TrimSuffix(noun, "s")
+		switch {
+		case strings.HasSuffix(noun, "sses"):
+			one = strings.TrimSuffix(noun, "es")
+		case strings.HasSuffix(noun, "ies"):
+			one = strings.TrimSuffix(noun, "ies") + "y"
+		}
+		unit = one + strings.TrimPrefix(unit, noun)
+	}
+	return fmt.Sprintf("%d %s", s.Size, unit)
+}
+
+// nounAtFront is the first word of a unit if it is in the plural. Symbols, as s and MiB, are in none.
+var nounAtFront = regexp.MustCompile(`^[a-z-]{3,}s\b`)
 
 // Verdict words what may be said about a comparison of res. If it is not resolved,
 // the words include what is known.
@@ -59,6 +80,16 @@ func Verdict(res *analyze.Result, c analyze.Comparison) string {
 		return "no control, " + AtMost(c)
 	}
 	return "not resolved, " + AtMost(c)
+}
+
+// ManyComparisons explains why a comparison is not resolved although its interval excludes 0.
+const ManyComparisons = "not resolved although the interval excludes 0: among as many comparisons as this run makes, " +
+	"some intervals exclude 0 by chance; the result takes that into account (Holm), each interval alone does not"
+
+// manyComparisons reports whether c is not resolved only because it is one of many.
+func manyComparisons(res *analyze.Result, c analyze.Comparison) bool {
+	return !c.Control && c.Verdict == analyze.NotResolved && Known(c) && c.HasControl && c.P < res.Alpha &&
+		c.PHolm >= res.Alpha
 }
 
 // ShortVerdict is Verdict for a narrow column: the overhead if it is resolved, else

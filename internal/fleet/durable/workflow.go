@@ -184,8 +184,8 @@ func (h *host) afterCancel(ctx workflow.Context, r Result) Result {
 	return r
 }
 
-// task is what an activity is told. The campaign, which may be long, goes to Prepare alone, since histories have a limit
-// in bytes.
+// task is what an activity is told. The campaign, which may be long, goes to Prepare alone, since histories have a
+// limit in bytes.
 func (h *host) task(activity string, next *Boot) Task {
 	t := Task{Fleet: h.order.Fleet, Run: h.order.Run, Machine: h.machine, Build: h.order.Build, Args: h.order.Args}
 	if activity == "Prepare" {

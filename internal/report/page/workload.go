@@ -13,7 +13,7 @@ import (
 func workload(res *analyze.Result, d *data, name string, index int, title string) (v workloadView, any bool) {
 	v = workloadView{ID: fmt.Sprintf("w%d", index), Name: name, Title: title}
 	if s, ok := d.sizes[name]; ok {
-		v.Size = fmt.Sprintf("%d %s", s.Size, s.Unit)
+		v.Size = report.Size(s)
 	}
 	for _, m := range d.metrics {
 		if m.Workload != name || m.Probe {

@@ -74,8 +74,9 @@ func rtt(protocol string) *workload.Workload {
 			m, err := evaluate(size, results)
 			delete(m, "time") // it is given
 			if err != nil && refusedAnswer(results) {
-				err = fault.Guestf("%w; sockperf's TCP server answers to an address that it never sets. Linux ignores the address of "+
-					"a connected socket, but this guest's kernel, as gVisor's does, refuses it: use udp-rtt or tcp-crr", err)
+				err = fault.Guestf("%w; sockperf's TCP server answers to an address that it never sets. Linux ignores the "+
+					"address of a connected socket, but this guest's kernel, as gVisor's does, refuses it: use udp-rtt or tcp-crr",
+					err)
 			}
 			return m, err
 		}
@@ -95,8 +96,8 @@ func rtt(protocol string) *workload.Workload {
 	})
 }
 
-// answerRefused is what sockperf's server says if sendto fails with EAFNOSUPPORT or EINVAL: the address that it passes is
-// what was on its stack, because recvfrom sets none for a connected TCP socket.
+// answerRefused is what sockperf's server says if sendto fails with EAFNOSUPPORT or EINVAL: the address that it passes
+// is what was on its stack, because recvfrom sets none for a connected TCP socket.
 var answerRefused = regexp.MustCompile(`sendto\(\) Failed sending on .*\(errno=(?:97|22) `)
 
 // refusedAnswer reports whether the server ended because the kernel did not accept the address of its answer.

@@ -337,7 +337,8 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// TestRefusedAnswer: a trial in which the guest's kernel refuses the server's answers says why, and what to use instead.
+// TestRefusedAnswer: a trial in which the guest's kernel refuses the server's answers says why, and what to use
+// instead.
 func TestRefusedAnswer(t *testing.T) {
 	const said = "sockperf: ERROR: sendto() Failed sending on fd[4] to 53.86.0.0:39696 msg size of 14 bytes "
 	for text, want := range map[string]bool{

@@ -56,7 +56,7 @@ type Order struct {
 
 	// Turn is how many machines are asked, and measured, before the fleet's workflow continues as a new one with the
 	// machines after them; 0: 400. A workflow may have 51,200 events and 50 MB of history, of which a machine makes about
-	// 8 events, and once the size of the campaign's file.
+	// 9 events, and once the size of the campaign's file.
 	Turn int
 	// Patience is how long a machine may be off before it waits for another turn, if machines wait for theirs; 0: 5
 	// minutes. If none do, it is waited for.

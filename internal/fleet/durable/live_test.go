@@ -9,15 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/tare-bench/tare/internal/fleet/collect"
 )
 
-// devServer is a real Temporal, which ends with the test.
-func devServer(t *testing.T) Connection {
+// devServer is a real Temporal with a collector, which end with the test. pid is Temporal's.
+func devServer(t *testing.T) (c Connection, pid int) {
 	t.Helper()
 	const program = "../../../bin/tare-fleet-dev"
 	if _, err := os.Stat(program); err != nil {
@@ -25,15 +24,10 @@ func devServer(t *testing.T) Connection {
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	c := Connection{Address: l.Addr().String(), Namespace: "default", Token: filepath.Join(t.TempDir(), "token")}
+	c = Connection{Address: l.Addr().String(), Namespace: "default", Token: filepath.Join(t.TempDir(), "token")}
 	l.Close()
 	cmd := exec.Command(program, "-listen", c.Address)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	must(t, cmd.Start())
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
+	child(t, cmd)
 	const token = "0123456789abcdef"
 	must(t, os.WriteFile(c.Token, []byte(token), 0o600))
 	s, err := collect.NewServer(t.TempDir(), token)
@@ -41,7 +35,7 @@ func devServer(t *testing.T) Connection {
 	web := httptest.NewServer(s.HTTP().Handler)
 	t.Cleanup(web.Close)
 	c.Collector = web.URL
-	return c
+	return c, cmd.Process.Pid
 }
 
 // background runs a part of the fleet until stop is called or the test ends.
@@ -150,7 +144,7 @@ func over(s *Status) bool { return !s.Running }
 // TestLive: with a real Temporal, a run is made on all machines but the one with another build, and
 // the files arrive; a worker that was stopped in the middle, and a coordinator, are replaced.
 func TestLive(t *testing.T) {
-	conn := devServer(t)
+	conn, _ := devServer(t)
 	client := dialled(t, conn)
 	stopCoordinator := background(t, func(ctx context.Context) error { return Coordinate(ctx, conn, "b1") })
 	dir := t.TempDir()
@@ -200,7 +194,7 @@ func TestLive(t *testing.T) {
 
 // TestLiveCancel: cancellation reaches a trial in progress; the run is resumed from where it was.
 func TestLiveCancel(t *testing.T) {
-	conn := devServer(t)
+	conn, _ := devServer(t)
 	client := dialled(t, conn)
 	background(t, func(ctx context.Context) error { return Coordinate(ctx, conn, "b1") })
 	m := &counting{dir: t.TempDir(), trials: 1 << 30, took: 20 * time.Millisecond, active: make(chan string, 100)}

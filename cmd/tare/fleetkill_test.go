@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// service is a process that is started again whenever it has ended, as systemd does.
+type service struct {
+	name  string
+	args  []string
+	dir   string
+	log   bytes.Buffer
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+func (s *service) start(t *testing.T) {
+	t.Helper()
+	s.cmd, s.ended = exec.Command(s.args[0], s.args[1:]...), make(chan struct{})
+	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, &s.log, &s.log
+	s.cmd.WaitDelay = time.Second // what it started may hold its output for a moment
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		s.cmd.Wait()
+		close(s.ended)
+	}()
+}
+
+func (s *service) kill() {
+	kill9(s.cmd.Process.Pid)
+	<-s.ended
+}
+
+// revive starts the service again if it has ended by itself.
+func (s *service) revive(t *testing.T) {
+	t.Helper()
+	select {
+	case <-s.ended:
+		s.start(t)
+	default:
+	}
+}
+
+// freeAddress is one on loopback where nothing listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// temporalFleet starts a Temporal server, a coordinator and the worker of a machine node, and returns the folder with
+// their fleet's file f.yaml.
+func temporalFleet(t *testing.T) (dir string, server, coordinator, worker *service) {
+	t.Helper()
+	live(t)
+	temporal, err := filepath.Abs("../../bin/tare-fleet-dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(temporal); err != nil {
+		t.Skip("make tare-fleet-dev was not run")
+	}
+	dir = t.TempDir()
+	at, collector := freeAddress(t), freeAddress(t)
+	write(t, dir, "token", "0123456789abcdef\n")
+	write(t, dir, "c.yaml", "name: c\narms: [native]\nworkloads: [{name: sysbench-cpu, size: 150}]\n"+
+		"blocks: {min: 8, max: 8}\nrecreate_every: 2\n")
+	write(t, dir, "f.yaml", "name: f\ncampaign: c.yaml\ndir: "+filepath.Join(dir, "machine")+"\ntemporal: {address: '"+at+
+		"', collector: 'http://"+collector+"', token_file: token}\nmachines: {node: }\n")
+	start := func(name string, args ...string) *service {
+		s := &service{name: name, args: args, dir: dir}
+		s.start(t)
+		t.Cleanup(func() {
+			s.kill()
+			if t.Failed() {
+				t.Logf("%s said:\n%s", name, s.log.String())
+			}
+		})
+		return s
+	}
+	return dir, start("server", temporal, "-listen", at, "-db", filepath.Join(dir, "temporal.db")),
+		start("coordinator", binary, "fleet", "serve", "f.yaml", "--listen", collector),
+		start("worker", binary, "fleet", "worker", "f.yaml", "--name", "node")
+}
+
+// TestLiveTemporalKilled: whenever Temporal's server, the coordinator, the worker on the machine and the run below it
+// are killed, the run is completed in the end, with each trial once, and nothing of it is left. Each is killed once,
+// with TARE_SOAK 25 times.
+func TestLiveTemporalKilled(t *testing.T) {
+	dir, server, coordinator, worker := temporalFleet(t)
+	services := []*service{server, coordinator, worker}
+	rounds := 1
+	if os.Getenv("TARE_SOAK") != "" {
+		rounds = 25
+	}
+	var victims []int // indices of services; one more is the run
+	for range rounds {
+		victims = append(victims, rand.Perm(len(services)+1)...)
+	}
+	kills := len(victims)
+	for run := 0; len(victims) > 0; run++ {
+		name := fmt.Sprint("killed-", run)
+		for ended := false; !ended; {
+			for _, s := range services {
+				s.revive(t)
+			}
+			r := tare(t, dir, "fleet", "status", "f.yaml", "--run", name)
+			switch {
+			case strings.Contains(r.stdout, "node: done: "):
+				ended = true
+				continue
+			case strings.Contains(r.stdout, "node: done"): // with an exit status
+				t.Fatalf("%s: %s", name, r.stdout)
+			case strings.Contains(r.stdout, "node: failed"):
+				// A host's fault six times in a row, as when another tare measures on this host.
+				t.Log(r.stdout)
+				tare(t, dir, "fleet", "resume", "f.yaml", "--run", name)
+			case strings.Contains(r.stderr, "knows no such run"):
+				tare(t, dir, "fleet", "run", "f.yaml", "--run", name)
+			}
+			if len(victims) == 0 {
+				time.Sleep(time.Second)
+				continue
+			}
+			time.Sleep(rand.N(8 * time.Second))
+			if v := victims[0]; v < len(services) {
+				services[v].kill()
+			} else if pids := descendants(worker.cmd.Process.Pid); len(pids) > 1 {
+				kill9(pids[1+rand.N(min(3, len(pids)-1))])
+			} else {
+				continue // it is not there now
+			}
+			victims = victims[1:]
+		}
+		if r := tare(t, dir, "fleet", "fetch", "f.yaml", "--run", name); r.status != 0 {
+			t.Fatalf("fetch: status %d\n%s%s", r.status, r.stdout, r.stderr)
+		}
+		eachTrialOnce(t, filepath.Join(dir, "f", "node", name+".tare"))
+		t.Logf("%s is complete; %d of %d kills are left", name, len(victims), kills)
+	}
+	for _, s := range services {
+		s.kill()
+	}
+	nothingLeft(t)
+}

@@ -158,3 +158,28 @@ func TestLiveTemporalKilled(t *testing.T) {
 	}
 	nothingLeft(t)
 }
+
+// TestLiveTemporalFailed: tare fleet run names a machine whose run failed, and exits with status 3.
+func TestLiveTemporalFailed(t *testing.T) {
+	dir, _, _, worker := temporalFleet(t)
+	program, err := os.ReadFile(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(dir, "other") // another build: the kernel ignores what follows the program
+	if err := os.WriteFile(other, append(program, 0), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	worker.kill()
+	worker.args[0] = other
+	worker.start(t)
+	run := func() result { return tare(t, dir, "fleet", "run", "f.yaml", "--wait", "--poll", "200ms") }
+	r := run()
+	for begin := time.Now(); !strings.Contains(r.stdout, "in progress") && time.Since(begin) < time.Minute; r = run() {
+		time.Sleep(100 * time.Millisecond) // Temporal or the coordinator is coming up
+	}
+	if r.status != exitHost || !strings.Contains(r.stdout, "node: failed: node has another build of tare") ||
+		!strings.Contains(r.stderr, "1 of 1 machines failed: node") {
+		t.Errorf("status %d:\n%s%s", r.status, r.stdout, r.stderr)
+	}
+}

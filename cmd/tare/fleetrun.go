@@ -146,14 +146,17 @@ func programFlag(c *cobra.Command, f *fleetFlags) *cobra.Command {
 
 func newFleetDoctor(o *options) *cobra.Command {
 	f := &fleetFlags{}
-	c := fleetCommand("doctor", "Report what each machine can measure, and what disturbs it",
+	c := overTemporal(fleetCommand("doctor", "Report what each machine can measure, and what disturbs it",
 		`doctor copies this program to each machine, unless it is there, and runs tare doctor on it.
 
 With --measure, it also measures each machine against itself: native guests and identical
 ones, at a size that is the same everywhere. A machine is off line, and tare fleet run
 leaves it out, if the identical guests differ, if it takes another time than in the check
 before or than the others of its group, each by more than a margin (docs/fleet.md), if a
-core was throttled, or if its clock is bad. The last check decides.`, f, askDoctor(f))
+core was throttled, or if its clock is bad. The last check decides.
+
+Over Temporal, the machine's worker answers, unless it measures. --measure always logs in.`, f, askDoctor(f)), f,
+		func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error { return r.doctorDurable(cmd, t, f) })
 	report := c.RunE
 	measure := c.Flags().Bool("measure", false, "measure each machine against itself; takes minutes")
 	c.Flags().DurationVar(&f.patience, "patience", time.Minute, "how long to try a machine that cannot be reached")
@@ -189,16 +192,16 @@ func askDoctor(f *fleetFlags) func(context.Context, *remoteFleet, fleet.Member, 
 		if err != nil {
 			return "", err
 		}
-		var d doctorReport
-		if err := json.Unmarshal([]byte(out), &d); err != nil {
-			return "", fault.Hostf("tare doctor there does not print JSON: %w", err)
-		}
-		return doctorText(d), nil
+		return doctorText(out)
 	}
 }
 
-// doctorText is a machine in a few lines.
-func doctorText(d doctorReport) string {
+// doctorText is a machine in a few lines, from what tare doctor --json prints there.
+func doctorText(out string) (string, error) {
+	var d doctorReport
+	if err := json.Unmarshal([]byte(out), &d); err != nil {
+		return "", fault.Hostf("tare doctor there does not print JSON: %w", err)
+	}
 	var usable []string
 	for _, s := range d.Systems {
 		if s.Usable {
@@ -213,7 +216,7 @@ func doctorText(d doctorReport) string {
 	for _, n := range d.Noise {
 		text += fmt.Sprintf("\n  %s: %s", n.Severity, n.What)
 	}
-	return text
+	return text, nil
 }
 
 // statusText words what became of a run.

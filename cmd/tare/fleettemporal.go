@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/fleet"
 	"github.com/tare-bench/tare/internal/fleet/collect"
 	"github.com/tare-bench/tare/internal/fleet/durable"
 	"github.com/tare-bench/tare/internal/fleet/remote"
@@ -153,6 +154,23 @@ func (r *remoteFleet) resumeDurable(cmd *cobra.Command, t *durable.Client) error
 		return err
 	}
 	return r.statusDurable(cmd, t)
+}
+
+// doctorDurable asks the workers of all machines what they can measure.
+func (r *remoteFleet) doctorDurable(cmd *cobra.Command, t *durable.Client, f *fleetFlags) error {
+	p, err := remote.ProgramAt("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	said, errs := each(r, func(m fleet.Member, _ remote.Host) (string, error) {
+		out, err := t.Doctor(cmd.Context(), durable.Order{Fleet: r.Name, Build: p.Hash, Machines: []string{m.Name},
+			Patience: f.patience})
+		if err != nil {
+			return "", err
+		}
+		return doctorText(out)
+	})
+	return r.tell(cmd.OutOrStdout(), said, errs)
 }
 
 func (r *remoteFleet) cancelDurable(cmd *cobra.Command, t *durable.Client) error {

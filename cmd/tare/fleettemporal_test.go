@@ -159,20 +159,27 @@ func TestLiveTemporalKilled(t *testing.T) {
 	nothingLeft(t)
 }
 
-// TestLiveTemporalFailed: tare fleet run names a machine whose run failed, and exits with status 3.
-func TestLiveTemporalFailed(t *testing.T) {
-	dir, _, _, worker := temporalFleet(t)
+// anotherBuild replaces a service by one of another build.
+func anotherBuild(t *testing.T, s *service) {
+	t.Helper()
 	program, err := os.ReadFile(binary)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := filepath.Join(dir, "other") // another build: the kernel ignores what follows the program
+	other := filepath.Join(s.dir, "other")
+	// The kernel ignores what follows the program.
 	if err := os.WriteFile(other, append(program, 0), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	worker.kill()
-	worker.args[0] = other
-	worker.start(t)
+	s.kill()
+	s.args[0] = other
+	s.start(t)
+}
+
+// TestLiveTemporalFailed: tare fleet run names a machine whose run failed, and exits with status 3.
+func TestLiveTemporalFailed(t *testing.T) {
+	dir, _, _, worker := temporalFleet(t)
+	anotherBuild(t, worker)
 	run := func() result { return tare(t, dir, "fleet", "run", "f.yaml", "--wait", "--poll", "200ms") }
 	r := run()
 	for begin := time.Now(); !strings.Contains(r.stdout, "in progress") && time.Since(begin) < time.Minute; r = run() {
@@ -182,4 +189,27 @@ func TestLiveTemporalFailed(t *testing.T) {
 		!strings.Contains(r.stderr, "1 of 1 machines failed: node") {
 		t.Errorf("status %d:\n%s%s", r.status, r.stdout, r.stderr)
 	}
+}
+
+// TestLiveTemporalDoctor: tare fleet doctor asks the worker, and says why a machine does not answer.
+func TestLiveTemporalDoctor(t *testing.T) {
+	dir, _, _, worker := temporalFleet(t)
+	check := func(status int, patience string, want ...string) {
+		t.Helper()
+		doctor := func() result { return tare(t, dir, "fleet", "doctor", "f.yaml", "--patience", patience) }
+		r := doctor()
+		for begin := time.Now(); !strings.Contains(r.stdout, want[0]) && time.Since(begin) < 3*time.Minute; r = doctor() {
+			time.Sleep(100 * time.Millisecond) // the coordinator is coming up, or Temporal gave the task to a dead worker
+		}
+		for _, w := range want {
+			if r.status != status || !strings.Contains(r.stdout, w) {
+				t.Errorf("status %d, want %d and %q:\n%s%s", r.status, status, w, r.stdout, r.stderr)
+			}
+		}
+	}
+	check(0, "5m", "systems: native", "node: ")
+	worker.kill()
+	check(exitHost, "1s", "node: its worker did not answer within 1s")
+	anotherBuild(t, worker)
+	check(exitHost, "5m", "node: node has another build of tare")
 }

@@ -15,8 +15,8 @@ import (
 // Reboot may be killed at any point and are then called again. Errors have a kind: fault.Campaign is
 // final, every other is tried again.
 type Machine interface {
-	// Doctor returns an error if the machine cannot measure at all.
-	Doctor(ctx context.Context) error
+	// Doctor returns what tare doctor --json prints there, and an error if the machine cannot measure at all.
+	Doctor(ctx context.Context) (report string, err error)
 	// Prepare makes the run known on the machine, and refuses a campaign that cannot be run there.
 	Prepare(ctx context.Context, t Task) error
 	// Measure makes the trials that the run lacks. When ctx ends, it ends the trial in progress and
@@ -39,7 +39,17 @@ type activities struct {
 
 // Doctor refuses a machine that has another build of tare, or cannot measure.
 func (a *activities) Doctor(ctx context.Context, t Task) error {
-	return a.do(ctx, t, a.machine.Doctor)
+	_, err := a.Report(ctx, t)
+	return err
+}
+
+// Report is Doctor with what it found, which would be too much for the history of a fleet's workflow.
+func (a *activities) Report(ctx context.Context, t Task) (report string, err error) {
+	err = a.do(ctx, t, func(ctx context.Context) error {
+		report, err = a.machine.Doctor(ctx)
+		return err
+	})
+	return report, err
 }
 
 // Prepare makes the run known on the machine.

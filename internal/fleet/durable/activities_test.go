@@ -32,9 +32,9 @@ type idle struct {
 	reboots int
 }
 
-func (i *idle) Doctor(context.Context) error       { return nil }
-func (i *idle) Booted() (string, error)            { return i.boot, nil }
-func (i *idle) Reboot(context.Context, Task) error { i.reboots++; return fault.Hostf("no GRUB") }
+func (i *idle) Doctor(context.Context) (string, error) { return "{}", nil }
+func (i *idle) Booted() (string, error)                { return i.boot, nil }
+func (i *idle) Reboot(context.Context, Task) error     { i.reboots++; return fault.Hostf("no GRUB") }
 func (i *idle) Prepare(_ context.Context, t Task) error {
 	return fault.Campaignf("line 3: no such workload")
 }
@@ -52,7 +52,7 @@ func execute(t *testing.T, m Machine, task Task, name string) error {
 	a := &activities{name: "node1", build: "b1", machine: m}
 	env.RegisterActivity(a)
 	_, err := env.ExecuteActivity(map[string]any{
-		"Doctor": a.Doctor, "Prepare": a.Prepare, "Measure": a.Measure, "Reboot": a.Reboot,
+		"Doctor": a.Doctor, "Report": a.Report, "Prepare": a.Prepare, "Measure": a.Measure, "Reboot": a.Reboot,
 	}[name], task)
 	return err
 }
@@ -70,11 +70,13 @@ func TestErrorsOfActivities(t *testing.T) {
 		text     string
 	}{
 		{"Doctor", Task{Machine: "node1", Build: "b2"}, buildError, true, "install the same program on all machines"},
+		{"Report", Task{Machine: "node1", Build: "b2"}, buildError, true, "another build of tare, b1"},
 		{"Measure", Task{Machine: "node1", Build: "b2"}, buildError, true, "another build of tare, b1"},
 		{"Doctor", Task{Machine: "node2", Build: "b1"}, campaignError, true, "node2 came to node1"},
 		{"Prepare", mine, campaignError, true, "no such workload"},
 		{"Measure", mine, hostError, false, "no loop device"},
 		{"Doctor", mine, "", false, ""},
+		{"Report", mine, "", false, ""},
 	} {
 		err := execute(t, &idle{}, c.task, c.activity)
 		var app *temporal.ApplicationError
@@ -107,7 +109,7 @@ func TestRebootOnce(t *testing.T) {
 const standIn = `#!/bin/sh
 case "$*" in
 *broken*) echo "tare: broken.yaml:3: no such workload" >&2; exit 2 ;;
-"doctor --json") exit ;;
+"doctor --json") echo "{}"; exit ;;
 *--dry-run*) exit ;;
 esac
 trap 'echo cancelled; exit 4' TERM
@@ -220,7 +222,11 @@ func TestHereKilled(t *testing.T) {
 func TestHereRefuses(t *testing.T) {
 	t.Parallel()
 	h, task, _ := here(t)
-	must(t, h.Doctor(t.Context()))
+	report, err := h.Doctor(t.Context())
+	must(t, err)
+	if report != "{}\n" {
+		t.Errorf("%q", report)
+	}
 	must(t, h.Prepare(t.Context(), task))
 	for text, change := range map[string]func(*Task){
 		"another campaign":    func(t *Task) { t.Campaign = []byte("name: b\n") },

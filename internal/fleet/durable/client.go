@@ -167,6 +167,32 @@ func (c *Client) Cancel(ctx context.Context, fleet, run string) error {
 	return wrap(c.temporal.CancelWorkflow(ctx, ID(fleet, run), ""))
 }
 
+// Doctor asks the worker of the order's only machine for what tare doctor --json prints there.
+func (c *Client) Doctor(ctx context.Context, o Order) (report string, err error) {
+	if err := c.coordinated(ctx, FleetQueue(o.Build)); err != nil {
+		return "", err
+	}
+	asked, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: doctorID(o.Fleet, o.Machines[0]), TaskQueue: FleetQueue(o.Build),
+		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
+		WorkflowIDReusePolicy:    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+	}, DoctorWorkflow, o)
+	if err != nil {
+		return "", wrap(err)
+	}
+	err = asked.Get(ctx, &report)
+	switch {
+	case err == nil:
+		return report, nil
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case off(err):
+		return "", fault.WithRemedy(fault.Hostf("its worker did not answer within %s", o.Patience),
+			"see that tare fleet worker runs there; while it measures, it does not answer")
+	}
+	return "", fault.Hostf("%s", words(err))
+}
+
 // wrap words what Temporal answers.
 func wrap(err error) error {
 	var gone *serviceerror.NotFound

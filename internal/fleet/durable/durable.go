@@ -9,7 +9,7 @@
 // the hash of its program in its name: a workflow is continued by the build that began it alone.
 //
 // On each machine, a Worker polls a task queue that is named after the machine, and executes one
-// activity at a time: Doctor, Prepare, Measure, Reboot and Collect. Nothing but the queue's name ties
+// activity at a time: Doctor, Report, Prepare, Measure, Reboot and Collect. Nothing but the queue's name ties
 // a machine to its worker, so a worker may be killed and started again at any time.
 //
 // # What survives
@@ -137,6 +137,9 @@ func ID(fleet, run string) string { return "tare-fleet/" + fleet + "/" + run }
 
 // MachineID is the id of the workflow of a machine in a fleet's run.
 func MachineID(fleet, run, machine string) string { return ID(fleet, run) + "/" + machine }
+
+// doctorID is the id of the workflow that asks a machine what it can measure.
+func doctorID(fleet, machine string) string { return "tare-doctor/" + fleet + "/" + machine }
 
 // short is enough of a hash to tell builds apart.
 func short(hash string) string { return hash[:min(12, len(hash))] }

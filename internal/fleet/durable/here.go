@@ -40,9 +40,8 @@ func (h *Here) dir(t Task) string { return filepath.Join(h.Dir, t.Machine, t.Fle
 func (h *Here) RunFile(t Task) string { return filepath.Join(h.dir(t), "run.tare") }
 
 // Doctor runs tare doctor.
-func (h *Here) Doctor(ctx context.Context) error {
-	_, err := h.output(ctx, "doctor", "--json")
-	return err
+func (h *Here) Doctor(ctx context.Context) (report string, err error) {
+	return h.output(ctx, "doctor", "--json")
 }
 
 // Prepare writes the campaign, and refuses a run that another campaign or another build has begun.

@@ -42,6 +42,7 @@ func Coordinate(ctx context.Context, c Connection, build string) error {
 	}, func(w worker.Worker) {
 		w.RegisterWorkflow(FleetWorkflow)
 		w.RegisterWorkflow(MachineWorkflow)
+		w.RegisterWorkflow(DoctorWorkflow)
 	})
 }
 

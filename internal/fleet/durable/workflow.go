@@ -136,6 +136,14 @@ func MachineWorkflow(ctx workflow.Context, o Order) (Result, error) {
 	return r, nil
 }
 
+// DoctorWorkflow asks the only machine of the order what it can measure, and returns what tare doctor --json prints
+// there.
+func DoctorWorkflow(ctx workflow.Context, o Order) (report string, err error) {
+	h := host{order: o, machine: o.Machines[0], patience: cmp.Or(o.Patience, time.Minute)}
+	err = workflow.ExecuteActivity(h.options(ctx, quick, "Report"), "Report", h.task("Report", nil)).Get(ctx, &report)
+	return report, err
+}
+
 // host executes activities on a machine.
 type host struct {
 	order   Order
@@ -180,7 +188,7 @@ func (h *host) afterCancel(ctx workflow.Context, r Result) Result {
 		StartToCloseTimeout: quick, HeartbeatTimeout: cmp.Or(h.order.Heartbeat, time.Minute),
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
 	})
-	_ = workflow.ExecuteActivity(ctx, "Collect", h.task("Collect", nil)).Get(ctx, &r.SHA256) // a run may have no file yet
+	_ = workflow.ExecuteActivity(ctx, "Collect", h.task("Collect", nil)).Get(ctx, &r.SHA256) // there may be no file
 	return r
 }
 
@@ -197,14 +205,19 @@ func (h *host) task(activity string, next *Boot) Task {
 	return t
 }
 
-// repeat executes an activity until it succeeds, is cancelled, or it makes no sense to go on.
-func (h *host) repeat(ctx workflow.Context, within time.Duration, next *Boot, activity string, result any) error {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+// options are those of an activity.
+func (h *host) options(ctx workflow.Context, within time.Duration, activity string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: HostQueue(h.machine), ScheduleToStartTimeout: h.patience, StartToCloseTimeout: within,
 		HeartbeatTimeout: cmp.Or(h.order.Heartbeat, time.Minute), WaitForCancellation: true,
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, // see the package's comment
 		Summary:     activity + " on " + h.machine,
 	})
+}
+
+// repeat executes an activity until it succeeds, is cancelled, or it makes no sense to go on.
+func (h *host) repeat(ctx workflow.Context, within time.Duration, next *Boot, activity string, result any) error {
+	ctx = h.options(ctx, within, activity)
 	most, faults, deaths, trials := cmp.Or(h.order.Retries, 5), 0, 0, 0
 	for {
 		err := workflow.ExecuteActivity(ctx, activity, h.task(activity, next)).Get(ctx, result)

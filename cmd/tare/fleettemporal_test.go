@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -28,13 +30,18 @@ func (s *service) start(t *testing.T) {
 	s.cmd, s.ended = exec.Command(s.args[0], s.args[1:]...), make(chan struct{})
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, &s.log, &s.log
 	s.cmd.WaitDelay = time.Second // what it started may hold its output for a moment
-	if err := s.cmd.Start(); err != nil {
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd, ended, started := s.cmd, s.ended, make(chan error)
+	go func() { // the parent-death signal is tied to the thread
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		started <- cmd.Start()
+		cmd.Wait()
+		close(ended)
+	}()
+	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		s.cmd.Wait()
-		close(s.ended)
-	}()
 }
 
 func (s *service) kill() {
@@ -115,7 +122,8 @@ func TestLiveTemporalKilled(t *testing.T) {
 	kills := len(victims)
 	for run := 0; len(victims) > 0; run++ {
 		name := fmt.Sprint("killed-", run)
-		for ended := false; !ended; {
+		limit := 8 * time.Second // within which something is killed; more and more, so that every run comes to its end
+		for ended := false; !ended; limit += 4 * time.Second {
 			for _, s := range services {
 				s.revive(t)
 			}
@@ -137,7 +145,7 @@ func TestLiveTemporalKilled(t *testing.T) {
 				time.Sleep(time.Second)
 				continue
 			}
-			time.Sleep(rand.N(8 * time.Second))
+			time.Sleep(rand.N(limit))
 			if v := victims[0]; v < len(services) {
 				services[v].kill()
 			} else if pids := descendants(worker.cmd.Process.Pid); len(pids) > 1 {

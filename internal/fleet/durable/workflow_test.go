@@ -317,7 +317,7 @@ func TestOff(t *testing.T) {
 	var measured []string
 	s := &scripted{
 		doctor: func(_ context.Context, task Task, attempt int) error {
-			if slices.Contains([]string{"node1", "node2", "node3", "node5"}, task.Machine) && attempt == 1 {
+			if slices.Contains([]string{"node1", "node2", "node3", "node6"}, task.Machine) && attempt == 1 {
 				return temporal.NewTimeoutError(enums.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
 			}
 			return nil
@@ -334,7 +334,7 @@ func TestOff(t *testing.T) {
 			if turns++; turns > 1 {
 				*o = next
 			}
-			o.Turn, o.Busy = 3, 1
+			o.Turn, o.Busy = 4, 1
 		})
 		var goesOn *workflow.ContinueAsNewError
 		if !errors.As(err, &goesOn) {
@@ -349,7 +349,7 @@ func TestOff(t *testing.T) {
 		next = Order{}
 		must(t, converter.GetDefaultDataConverter().FromPayloads(goesOn.Input, &next))
 	}
-	if len(measured) != 8 || turns != 4 {
+	if len(measured) != 8 || turns != 3 {
 		t.Errorf("%v in %d turns", measured, turns)
 	}
 	for _, m := range measured[:8-absent] {

@@ -87,6 +87,14 @@ const callTimeout = time.Minute
 // bounded calls libvirtd. An error that libvirtd returns is the guest's fault; a timeout is the
 // host's.
 func bounded(call func() error) error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), callTimeout,
+		fault.Hostf("libvirtd does not answer within %v", callTimeout))
+	defer cancel()
+	return within(ctx, call)
+}
+
+// within is bounded for a call that may take as long as ctx allows.
+func within(ctx context.Context, call func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- call() }()
 	select {
@@ -95,8 +103,8 @@ func bounded(call func() error) error {
 			err = fault.Guestf("libvirt: %w", err)
 		}
 		return err
-	case <-time.After(callTimeout):
-		return fault.Hostf("libvirtd does not answer within %v", callTimeout)
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -177,13 +177,16 @@ func (v *domain) images() map[string]string {
 	return map[string]string{v.Kernel: v.Userland.Kernel, v.Initramfs: v.Userland.Initramfs, v.Disk: v.Userland.Disk}
 }
 
-// disown unmounts the files of the image.
+// disown unmounts the files of the image, and removes the device node, which own makes anew.
 func (v *domain) disown() error {
 	for at := range v.images() {
 		if err := unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EINVAL) &&
 			!errors.Is(err, unix.ENOENT) {
 			return fault.Hostf("unmounting %s: %w", at, err)
 		}
+	}
+	if err := os.Remove(v.Data); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fault.Hostf("%w", err)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ type guest struct {
 	site      *system.Site
 	libvirt   *libvirt.Libvirt
 	domain    libvirt.Domain
-	xml       string
+	virsh     []string // the command of virsh that creates it, for the record
 	conn      net.Conn
 	exited    <-chan struct{}
 	log       string // saved by Close
@@ -37,12 +37,17 @@ type guest struct {
 }
 
 func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
+	return d.begin(ctx, s, "")
+}
+
+// begin creates a domain, or restores the one that was saved in a file.
+func (d Driver) begin(ctx context.Context, s *system.Site, saved string) (system.Guest, error) {
 	use, err := d.daemon.Acquire(ctx, s.ID)
 	if err != nil {
 		return nil, err
 	}
 	g := &guest{driver: d, use: use, site: s}
-	if err := g.start(ctx, use.Dir()); err != nil {
+	if err := g.start(ctx, use.Dir(), saved); err != nil {
 		g.Close() // completes the log
 		if g.log != "" {
 			err = fmt.Errorf("%w; its log ends: %s", err, strings.TrimSpace(g.log))
@@ -52,7 +57,7 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 	return g, nil
 }
 
-func (g *guest) start(ctx context.Context, dir string) (err error) {
+func (g *guest) start(ctx context.Context, dir, saved string) (err error) {
 	s, d := g.site, g.driver
 	if err := os.WriteFile(logFile(s), nil, 0o644); err != nil {
 		return fault.Hostf("%w", err)
@@ -72,7 +77,8 @@ func (g *guest) start(ctx context.Context, dir string) (err error) {
 			return err
 		}
 	}
-	if g.xml, err = v.xml(); err != nil {
+	text, err := v.xml()
+	if err != nil {
 		return err
 	}
 	if g.libvirt, err = connect(dir, d.uri); err != nil {
@@ -91,10 +97,16 @@ func (g *guest) start(ctx context.Context, dir string) (err error) {
 	} else {
 		flags |= libvirt.DomainStartPaused // until it is in its group
 	}
-	err = bounded(func() (err error) {
-		g.domain, err = g.libvirt.DomainCreateXML(g.xml, flags)
-		return err
-	})
+	if saved != "" {
+		g.virsh = []string{"restore", saved, "--paused"}
+		err = g.restore(ctx, saved)
+	} else {
+		g.virsh = []string{"create", text}
+		err = bounded(func() (err error) {
+			g.domain, err = g.libvirt.DomainCreateXML(text, flags)
+			return err
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("starting the domain: %w", err)
 	}
@@ -171,7 +183,7 @@ func (g *guest) Conn() net.Conn          { return g.conn }
 func (g *guest) Exited() <-chan struct{} { return g.exited }
 
 func (g *guest) CommandLine() []string {
-	return append(g.driver.daemon.CommandLine(), "virsh", "-c", g.driver.uri, "create", g.xml)
+	return append(g.driver.daemon.CommandLine(), append([]string{"virsh", "-c", g.driver.uri}, g.virsh...)...)
 }
 
 // Freeze stops a machine's vCPUs, and with them its clocks. For a container, tare freezes the

@@ -18,7 +18,7 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// Driver is one of the systems "libvirt-qemu", "libvirt-kvm" and "libvirt-lxc".
+// Driver is one of the systems "libvirt-qemu", "libvirt-kvm" and "libvirt-lxc"; those with machines are Machines.
 type Driver struct {
 	name, uri, kind string // kind is the domain's type
 	verifiedOn      string
@@ -26,11 +26,13 @@ type Driver struct {
 }
 
 // QEMU creates machines with an emulated CPU.
-func QEMU() Driver { return Driver{"libvirt-qemu", "qemu:///system", "qemu", system.Live, daemon} }
+func QEMU() Machines {
+	return Machines{Driver{"libvirt-qemu", "qemu:///system", "qemu", system.Live, daemon}}
+}
 
 // KVM creates machines whose code runs directly on the CPU.
-func KVM() Driver {
-	return Driver{"libvirt-kvm", "qemu:///system", "kvm", system.NeedsProduct, daemon}
+func KVM() Machines {
+	return Machines{Driver{"libvirt-kvm", "qemu:///system", "kvm", system.NeedsProduct, daemon}}
 }
 
 // LXC creates containers. All three systems share a daemon.
@@ -50,12 +52,14 @@ func (d Driver) Capabilities() system.Capabilities {
 		caps := system.GroupCapabilities("every process of the container and its controller",
 			"a smaller set of capabilities; libvirt has no filter of system calls for containers")
 		caps.Networks, caps.NetCap = []string{model.NetworkNone}, system.NoPortCap
+		caps.NoSave = "libvirt's LXC driver cannot save a container"
 		return caps
 	}
 	return system.Capabilities{
 		VerifiedOn:   d.verifiedOn,
 		Freeze:       "virsh suspend",
 		StopsClock:   true,
+		Save:         "virsh save",
 		CPUCap:       "every thread of QEMU: vCPUs, main loop, I/O",
 		IOCap:        system.Means{By: "libvirt's blkdeviotune: QEMU's throttling of the data disk"},
 		NetCap:       system.NoPortCap,

@@ -24,6 +24,11 @@ func TestConformance(t *testing.T) {
 
 func TestConfined(t *testing.T) { systemtest.Confined(t, LXC(), false) }
 
+func TestRestored(t *testing.T) {
+	t.Run("libvirt-qemu", func(t *testing.T) { systemtest.Restored(t, QEMU()) })
+	t.Run("libvirt-kvm", func(t *testing.T) { systemtest.Restored(t, KVM()) })
+}
+
 func TestLoop(t *testing.T) {
 	t.Run("libvirt-lxc", func(t *testing.T) { systemtest.Loop(t, LXC()) })
 	t.Run("libvirt-qemu", func(t *testing.T) { systemtest.SoakLoop(t, QEMU()) })
@@ -44,7 +49,7 @@ func TestXML(t *testing.T) {
 		Request: system.Request{Flavor: model.Flavor{VCPUs: 3, MemoryBytes: 512 << 20}},
 		Volume:  &volume.Volume{Device: "/dev/loop7", FS: "xfs"},
 	}
-	for _, d := range []Driver{LXC(), QEMU(), KVM()} {
+	for _, d := range []Driver{LXC(), QEMU().Driver, KVM().Driver} {
 		written, err := d.describe(s, s.Dir+"/agent.sock")
 		if err != nil {
 			t.Fatal(err)

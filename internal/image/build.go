@@ -77,7 +77,7 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 	dir := filepath.Join(cache, r.dirName())
 	if !errors.Is(err, ErrNotBuilt) {
 		step("building again: " + err.Error())
-		if err := removeTree(dir, false); err != nil {
+		if err := removeTree(dir); err != nil {
 			return nil, err
 		}
 	}
@@ -96,17 +96,17 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 	}
 	log, err := os.Create(filepath.Join(cache, logName))
 	if err != nil {
-		return nil, errors.Join(fault.Hostf("image cache: %w", err), removeTree(temp, true))
+		return nil, errors.Join(fault.Hostf("image cache: %w", err), removeTree(temp))
 	}
 	defer log.Close()
 	if err := buildIn(ctx, temp, r, step, log, lock); err != nil {
 		if ctx.Err() == nil {
 			err = fmt.Errorf("%w\n  everything that the build printed is in %s", err, log.Name())
 		}
-		return nil, errors.Join(err, removeTree(temp, true))
+		return nil, errors.Join(err, removeTree(temp))
 	}
 	if err := publish(temp, dir); err != nil {
-		return nil, errors.Join(fault.Hostf("image cache: %w", err), removeTree(temp, true))
+		return nil, errors.Join(fault.Hostf("image cache: %w", err), removeTree(temp))
 	}
 	return OpenRecipe(cache, r)
 }
@@ -171,7 +171,7 @@ func buildIn(ctx context.Context, dir string, r Recipe, begin func(string), file
 			return err
 		}
 	}
-	if err := removeTree(debs, true); err != nil {
+	if err := removeTree(debs); err != nil {
 		return err
 	}
 	step("writing the disk image")
@@ -269,7 +269,7 @@ func removeLeftovers(cache, prefix string) error {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), prefix) {
-			if err := removeTree(filepath.Join(cache, e.Name()), true); err != nil {
+			if err := removeTree(filepath.Join(cache, e.Name())); err != nil {
 				return err
 			}
 		}
@@ -329,7 +329,7 @@ func Prune(ctx context.Context, cacheDir string, keep ...Recipe) ([]string, erro
 		if slices.ContainsFunc(keep, func(r Recipe) bool { return r.dirName() == filepath.Base(c.Dir) }) {
 			continue
 		}
-		if err := removeTree(c.Dir, false); err != nil {
+		if err := removeTree(c.Dir); err != nil {
 			return removed, err
 		}
 		removed = append(removed, c.Dir)

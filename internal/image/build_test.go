@@ -314,3 +314,20 @@ func TestMountsBelow(t *testing.T) {
 		t.Skipf("no /proc of its own here: %v, %v", m, err)
 	}
 }
+
+// TestMountsOfBuild: what a command of a build mounts, and leaves mounted, is not mounted here.
+func TestMountsOfBuild(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root: it mounts")
+	}
+	dir := t.TempDir()
+	mounted := ""
+	err := run(t.Context(), func(line string) { mounted += line }, command{name: "sh",
+		args: []string{"-c", `mount -t tmpfs none "$1" && grep -o " $1 tmpfs" /proc/mounts; exit 3`, "sh", dir}})
+	if err == nil || !strings.Contains(mounted, dir) {
+		t.Fatalf("it mounted %q, and ended with %v", mounted, err)
+	}
+	if left, err := mountsBelow(dir); err != nil || len(left) > 0 {
+		t.Errorf("mounted after it: %v, %v", left, err)
+	}
+}

@@ -55,23 +55,14 @@ func treeSize(tree string) (blocks, inodes int64, err error) {
 	return blocks, inodes, err
 }
 
-// removeTree removes a directory of the cache, but never what is mounted in it: with unmount it
-// first unmounts everything; without, or if that fails, it returns an error.
-func removeTree(dir string, unmount bool) error {
+// removeTree removes a directory of the cache. If something is mounted in it, it returns an error instead.
+func removeTree(dir string) error {
 	if _, err := os.Lstat(dir); err != nil {
 		return nil
 	}
 	mounts, err := mountsBelow(dir)
 	if err != nil {
 		return fault.Hostf("removing %s: %w", dir, err)
-	}
-	if unmount {
-		for _, m := range mounts {
-			_ = detach(m)
-		}
-		if mounts, err = mountsBelow(dir); err != nil {
-			return fault.Hostf("removing %s: %w", dir, err)
-		}
 	}
 	if len(mounts) > 0 {
 		return fault.WithRemedy(fault.Hostf("%s is in use: something is mounted on %s", dir, mounts[0]), "umount %s",

@@ -28,7 +28,8 @@ type command struct {
 	keep []*os.File // open files that the command keeps open as long as it runs
 }
 
-// run runs c and sends its output to log line by line. If it fails, the error is the host's fault
+// run runs c and sends its output to log line by line. What c mounts is in a mount namespace of its own, so it is
+// never seen outside, and it is gone when c ends, however it ends. If it fails, the error is the host's fault
 // and contains the end of the output. Cancelling ctx stops the command and its children, and so
 // does the end of this process.
 func run(ctx context.Context, log func(string), c command) error {
@@ -44,6 +45,9 @@ func run(ctx context.Context, log func(string), c command) error {
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = w, w, c.keep
 	cmd.Env = append(append(os.Environ(), "LC_ALL=C.UTF-8"), c.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	if os.Geteuid() == 0 { // others cannot mount anything
+		cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS
+	}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	err = cmd.Start()

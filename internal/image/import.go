@@ -59,7 +59,7 @@ func Import(ctx context.Context, cacheDir string, x Index, source Source, step f
 	}
 	if _, statErr := os.Stat(final); statErr == nil {
 		step("importing again: " + err.Error())
-		if err := removeTree(final, false); err != nil {
+		if err := removeTree(final); err != nil {
 			return nil, err
 		}
 	}
@@ -75,17 +75,17 @@ func Import(ctx context.Context, cacheDir string, x Index, source Source, step f
 		return nil, err
 	}
 	dir := filepath.Join(temp, "image")
-	if err := removeTree(dir, true); err != nil {
+	if err := removeTree(dir); err != nil {
 		return nil, err
 	}
 	step("unpacking")
 	if err := unpackArchive(ctx, archive, dir, x); err != nil {
-		return nil, errors.Join(err, removeTree(temp, true)) // its chunks were right: the export is bad
+		return nil, errors.Join(err, removeTree(temp)) // its chunks were right: the export is bad
 	}
 	if err := publish(dir, final); err != nil {
 		return nil, fault.Hostf("image cache: %w", err)
 	}
-	if err := removeTree(temp, true); err != nil {
+	if err := removeTree(temp); err != nil {
 		return nil, err
 	}
 	return open(final, x.Key)

@@ -30,11 +30,6 @@ func mountsBelow(dir string) ([]string, error) {
 	return mounts, nil
 }
 
-// detach unmounts point lazily: it disappears immediately, and is released when its last user ends.
-func detach(point string) error {
-	return unix.Unmount(point, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
-}
-
 // syncFS flushes the file system that dir is on.
 func syncFS(dir string) error {
 	f, err := os.Open(dir)

@@ -1,50 +1,16 @@
 package main
 
 import (
+	_ "embed"
 	"path/filepath"
 	"testing"
 	"time"
 )
 
-// services are all workloads that need more than a program in a guest: servers, data
-// that the image's build makes, or many seconds. The image has only packages from
-// Debian's main, so netperf is not among them.
-const services = `
-name: services
-seed: 3
-flavors:
-  one: {vcpus: 1, memory: 768MiB, disk: 2GiB}
-arms: [native, lxc]
-workloads:
-  - {name: sysbench-oltp-rw, size: 50}
-  - {name: sysbench-oltp-ro, size: 50, params: {threads: 4}}
-  - {name: ab-static, size: 300}
-  - {name: ab-status, size: 300, params: {clients: 2}}
-  - {name: http-rate, size: 100}
-  - {name: wordpress, size: 10}
-  - {name: wordpress-rate, size: 20}
-  - {name: mediawiki, size: 10}
-  - {name: tcp-crr, size: 300}
-  - {name: iperf3, size: 512}
-  - {name: nuttcp, size: 512}
-  - {name: netpipe, size: 50}
-  - {name: kernel-build, size: 1}
-  - {name: bonnie, size: 64}
-  - {name: file-ops, size: 19} # no multiple of its largest record
-  - name: mine
-    command: [sh, -c, "grep -c {word} words && curl -fsS http://{server}:8080/words"]
-    files: [{name: words, text: "{word}\nand another\n"}]
-    server: [php, -S, "{server}:8080"]
-    ready: [curl, -sS, -o, /dev/null, "http://{server}:8080/"]
-    clean: [rm, words]
-    params: {word: tare}
-    packages: [curl, php-cli]
-    expect: ^and another$
-    metrics: [{name: lines, unit: "1", better: higher, regex: '^(\d+)$'}]
-blocks: 1
-image: {also_for: [zstd, python-start, pgbench, redis, memcached, nginx, caddy, sqlite, git-clone,
-  ffmpeg]}
-`
+// services has all workloads that need more than a program in a guest.
+//
+//go:embed testdata/services.yaml
+var services string
 
 // pairs has the workloads of the same image whose server can run in another guest.
 const pairs = `

@@ -8,43 +8,31 @@ import (
 	"github.com/tare-bench/tare/internal/model"
 )
 
-// fills writes how many guests fit, for a workload that fills the host.
-func (t *table) fills(k metricKey) {
-	rows := FillRows(t.res, k.workload)
-	if len(rows) == 0 || !isPrimary(t.res, k) {
-		return
-	}
-	t.line("")
-	t.grid(rows)
-	t.note(FillLegend())
-}
-
 // limitNames say what a broken limit is.
 var limitNames = map[string]string{
 	model.LimitLost: "guest lost", model.LimitMemory: "memory", model.LimitStart: "start",
 	model.LimitSlowdown: "slowdown", model.LimitP99: "p99",
 }
 
-// FillRows is the table of a workload that fills the host, with its heading; none for other workloads.
-func FillRows(res *analyze.Result, workload string) (rows [][]string) {
-	for _, f := range res.Fills {
+// fills are how many guests fit, for a workload that fills the host.
+func fills(res *analyze.Result, workload string) (s Section) {
+	rows := rowsFor([]string{"fill", "fills", "fit", "× baseline", "90 % fit", "fewest … most", "broke first", "slowdown",
+		"p99", "start", "memory left", "a guest takes", "tare holds"}, res.Fills, func(f analyze.Fill) []string {
 		if f.Workload != workload {
-			continue
+			return nil
 		}
-		if rows == nil {
-			rows = [][]string{{"fill", "fills", "fit", "× baseline", "90 % fit", "fewest … most", "broke first", "slowdown",
-				"p99", "start", "memory left", "a guest takes", "tare holds"}}
-		}
-		name := starred(f.Arm, f.Emulated)
 		least := ""
 		if f.Least != nil {
 			least = numberOf(f, *f.Least)
 		}
-		rows = append(rows, []string{name, fmt.Sprint(f.N), fitsText(f), percentileText("", f.Ratio), least,
+		return []string{starred(f.Arm, f.Emulated), fmt.Sprint(f.N), fitsText(f), percentileText("", f.Ratio), least,
 			fmt.Sprintf("%.0f … %s", f.Fewest, numberOf(f, f.Greatest)), brokeText(f), times(f.Slowdown), times(f.P99),
-			ofUnit("s", f.Start.Mean), ofUnit("B", f.Left.Mean), ofUnit("B", max(0, f.Share.Mean)), ofUnit("B", f.Own.Max)})
+			ofUnit("s", f.Start.Mean), ofUnit("B", f.Left.Mean), ofUnit("B", max(0, f.Share.Mean)), ofUnit("B", f.Own.Max)}
+	})
+	if rows != nil {
+		s = Section{[]Grid{{Caption: "How many fit", Rows: rows}}, fillLegend}
 	}
-	return rows
+	return s
 }
 
 // numberOf is a number of guests, with ≥ if it is only a lower bound.
@@ -84,16 +72,11 @@ func times(r analyze.Range) string {
 	return digits(r.Mean, 3) + "×"
 }
 
-// FillLegend explains the table of FillRows.
-func FillLegend() string {
-	return strings.Join([]string{
-		"fit: median number of guests that kept the service level, over fills, the probe guest included, " +
-			"with its interval by order statistics (6 fills or more)",
-		"≥: fills ended there with every limit kept",
-		"× baseline: conservative, from both intervals at half the error each",
-		"90 % fit: with 95 % confidence, 90 % of fills fit so many (29 fills or more)",
-		"broke first: the limits, with the number of fills",
-		"slowdown, p99, start, memory left: means at the number of guests that broke the level",
-		"a guest takes: mean decrease of the host's available memory per guest; tare holds: the most memory of its own",
-	}, "; ") + "."
-}
+// fillLegend explains the table of fills.
+const fillLegend = "fit: median number of guests that kept the service level, over fills, the probe guest included, " +
+	"with its interval by order statistics (6 fills or more); ≥: fills ended there with every limit kept; " +
+	"× baseline: conservative, from both intervals at half the error each; " +
+	"90 % fit: with 95 % confidence, 90 % of fills fit so many (29 fills or more); " +
+	"broke first: the limits, with the number of fills; " +
+	"slowdown, p99, start, memory left: means at the number of guests that broke the level; " +
+	"a guest takes: mean decrease of the host's available memory per guest; tare holds: the most memory of its own."

@@ -23,8 +23,8 @@ func filled() *analyze.Result {
 }
 
 func TestFillRows(t *testing.T) {
-	rows := FillRows(filled(), "fill")
-	if len(rows) != 3 || FillRows(filled(), "start") != nil {
+	rows := fills(filled(), "fill").Grids[0].Rows
+	if len(rows) != 3 || fills(filled(), "start").Grids != nil {
 		t.Fatalf("%q", rows)
 	}
 	for _, r := range rows {

@@ -11,17 +11,14 @@ import (
 // isolation writes how other guests slow down the arms of one metric, and how
 // accurate their CPU caps are; nothing if all of them are alone and without a cap.
 func (t *table) isolation(k metricKey) {
-	rows := [][]string{IsolationHeadings()}
-	for _, i := range t.res.Isolation {
-		if i.Workload == k.workload && i.Metric == k.metric {
-			rows = append(rows, IsolationCells(i))
+	rows := rowsFor(IsolationHeadings(), t.res.Isolation, func(i analyze.Isolation) []string {
+		if i.Workload != k.workload || i.Metric != k.metric {
+			return nil
 		}
-	}
-	if len(rows) > 1 {
-		t.line("")
-		t.grid(rows)
-		t.isolated = true
-	}
+		return IsolationCells(i)
+	})
+	t.table(rows)
+	t.isolated = t.isolated || rows != nil
 	for _, text := range IsolationNotes(t.res, k.workload, k.metric) {
 		t.note(Clean(text))
 	}

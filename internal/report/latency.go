@@ -26,8 +26,7 @@ func (t *table) latencies(workload string) {
 		rows = append(rows, cells)
 	}
 	if len(rows) > 1 {
-		t.line("")
-		t.grid(rows)
+		t.table(rows)
 		t.singles = true
 	}
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -15,26 +14,19 @@ import (
 // memory writes what guests cost the host besides time; nothing for an old run that
 // did not measure it.
 func (t *table) memory() {
-	if !Weighed(t.res) {
-		return
+	if rows := MemoryRows(t.res); rows != nil {
+		t.table(rows)
+		t.note(MemoryLegend + t.ctx.Merging)
 	}
-	rows := [][]string{MemoryHeadings()}
-	for _, m := range t.res.Memory {
-		rows = append(rows, MemoryCells(m))
-	}
-	t.line("")
-	t.grid(rows)
-	t.note(MemoryLegend + t.ctx.Merging)
 }
 
-// Weighed reports whether the memory of any guest is known.
-func Weighed(res *analyze.Result) bool {
-	return slices.ContainsFunc(res.Memory, func(m analyze.Memory) bool { return m.Idle.N > 0 })
-}
-
-// MemoryHeadings are those of MemoryCells.
-func MemoryHeadings() []string {
-	return []string{"memory", "size", "guests", "start", "idle", "at work", "after", "host lost", "charged"}
+// MemoryRows is the table of memory, with its headings; nil if that of no guest is known.
+func MemoryRows(res *analyze.Result) [][]string {
+	if !slices.ContainsFunc(res.Memory, func(m analyze.Memory) bool { return m.Idle.N > 0 }) {
+		return nil
+	}
+	return rowsFor([]string{"memory", "size", "guests", "start", "idle", "at work", "after", "host lost", "charged"},
+		res.Memory, memoryCells)
 }
 
 // MemoryLegend explains the headings. What the host merges follows it.
@@ -44,36 +36,29 @@ const MemoryLegend = "idle: proportional set size (PSS) of everything that belon
 	"host lost: decrease of the host's available memory, per guest created; charged: what the control group is " +
 	"charged before the first trial, page cache included. "
 
-// MemoryCells are the figures of the guests of an arm, as in the table.
-func MemoryCells(m analyze.Memory) []string {
-	short := func(v float64, unit string) string {
-		sc := scaleFor(unit, math.Abs(v))
-		return digits(v*sc.factor, 3) + " " + sc.unit
-	}
-	bytes := func(v float64) string { return short(v, "B") }
+// memoryCells are the figures of the guests of an arm.
+func memoryCells(m analyze.Memory) []string {
 	span := func(r analyze.Range) string {
+		sc := scaleFor("B", r.Max)
 		switch {
 		case r.N == 0:
 			return ""
 		case r.Max > 1.05*r.Min && r.N > 1:
-			sc := scaleFor("B", r.Max)
-			return digits(r.Min*sc.factor, 3) + " … " + digits(r.Max*sc.factor, 3) + " " + sc.unit
+			return digits(r.Min*sc.factor, 3) + " … " + sc.short(r.Max)
 		}
-		return bytes(r.Mean)
+		return short("B", r.Mean)
 	}
-	idle, lost := span(m.Idle), ""
-	if m.Idle.N == 0 {
-		idle = "not known"
-	} else {
-		lost = bytes(m.HostEach)
+	idle, lost := "not known", ""
+	if m.Idle.N > 0 {
+		idle, lost = span(m.Idle), short("B", m.HostEach)
 	}
 	work := ""
 	if len(m.Working) > 0 {
 		most := slices.MaxFunc(m.Working, func(a, b analyze.WorkingMemory) int { return cmp.Compare(a.PSS.Mean, b.PSS.Mean) })
-		work = bytes(most.PSS.Mean)
+		work = short("B", most.PSS.Mean)
 	}
-	return []string{Clean(m.Arm), bytes(float64(m.Size)) + " " + Clean(m.Flavor), fmt.Sprint(m.Guests),
-		short(m.Start.Mean, "s"), idle, work, span(m.After), lost, span(m.Charged)}
+	return []string{Clean(m.Arm), short("B", float64(m.Size)) + " " + Clean(m.Flavor), fmt.Sprint(m.Guests),
+		short("s", m.Start.Mean), idle, work, span(m.After), lost, span(m.Charged)}
 }
 
 // merging says what the host's merging of equal pages did, as recorded at the end

@@ -72,8 +72,7 @@ func (t *table) device(workload string, shown []analyze.Comparison) {
 			continue
 		}
 		sc := scaleFor("B", wrote.Mean)
-		parts = append(parts, fmt.Sprintf("%s %s of %s", a.Arm, digits(reached.Mean*sc.factor, 3),
-			digits(wrote.Mean*sc.factor, 3)+" "+sc.unit))
+		parts = append(parts, fmt.Sprintf("%s %s of %s", a.Arm, digits(reached.Mean*sc.factor, 3), sc.short(wrote.Mean)))
 	}
 	if parts != nil {
 		t.note("reached the device, of the bytes written: " + strings.Join(parts, ", "))
@@ -113,7 +112,7 @@ func (t *table) legend() {
 		{t.doubted, "! a serious finding below concerns this figure"},
 		{t.isolated, "isolation: " + IsolationLegend},
 		{t.singles, "single latencies: " + LatencyLegend},
-		{t.counted, "packets: " + PacketLegend},
+		{t.counted, "packets: " + packetLegend},
 		{t.adjusted, ManyComparisons},
 	}
 	marked := slices.DeleteFunc(marks, func(m mark) bool { return !m.used })

@@ -1,54 +1,45 @@
 package report
 
 import (
+	"cmp"
+
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
-// packets writes what became of a workload's packets, if it counts them.
+// packets writes what became of a workload's packets; the legend is below all tables.
 func (t *table) packets(workload string) {
-	rows := [][]string{PacketHeadings()}
-	for _, p := range PacketsOf(t.res, workload) {
-		rows = append(rows, PacketCells(p))
-	}
-	if len(rows) > 1 {
-		t.line("")
-		t.grid(rows)
+	for _, g := range packets(t.res, workload).Grids {
+		t.table(g.Rows)
 		t.counted = true
 	}
 }
 
-// PacketsOf are the packets of a workload, without those of controls.
-func PacketsOf(res *analyze.Result, workload string) (of []analyze.Packets) {
-	for _, p := range res.Packets {
-		if p.Workload == workload && !p.Control {
-			of = append(of, p)
-		}
+// packets are what became of a workload's packets, if it counts them, without those of controls.
+func packets(res *analyze.Result, workload string) (s Section) {
+	rows := rowsFor([]string{"packets", "sent", "arrived", "lost", "interval", "at socket", "guests' CPU", "host CPU"},
+		res.Packets, func(p analyze.Packets) []string {
+			if p.Workload != workload || p.Control {
+				return nil
+			}
+			return packetCells(p)
+		})
+	if rows != nil {
+		s = Section{[]Grid{{Caption: "Packets", Rows: rows}}, packetLegend + "."}
 	}
-	return of
+	return s
 }
 
-// PacketHeadings are those of PacketCells.
-func PacketHeadings() []string {
-	return []string{"packets", "sent", "arrived", "lost", "interval", "at socket", "guests' CPU", "host CPU"}
-}
-
-// PacketLegend explains the headings.
-const PacketLegend = "lost: share of those sent, with its 95 % interval; " +
+// packetLegend explains the headings.
+const packetLegend = "lost: share of those sent, with its 95 % interval; " +
 	"at socket: of those sent, the share that arrived and found the receiving program's socket full; " +
 	"guests' CPU: CPU time of the control groups of both ends for each packet that arrived; " +
 	"host CPU: the same of the whole host, with its kernel's work and all else that ran"
 
-// PacketCells are the figures of an arm's packets, as in the table.
-func PacketCells(p analyze.Packets) []string {
+// packetCells are the figures of an arm's packets, as in the table.
+func packetCells(p analyze.Packets) []string {
 	rate := func(v float64) string { return scaleFor("1/s", v).with(v) }
 	percent := func(v float64) string { return digits(100*v, 3) + " %" }
-	cpu := func(v float64) string {
-		if v == 0 {
-			return "not known"
-		}
-		sc := scaleFor("s", v)
-		return digits(v*sc.factor, 3) + " " + sc.unit
-	}
+	cpu := func(v float64) string { return cmp.Or(ofUnit("s", v), "not known") }
 	interval, socket := "", "not known"
 	if p.LossHigh > 0 {
 		interval = digits(100*p.LossLow, 3) + " … " + percent(p.LossHigh)

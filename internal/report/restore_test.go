@@ -20,16 +20,16 @@ func TestRestoreRows(t *testing.T) {
 			Restored: saved},
 		{Workload: "start", Arm: "native", N: 3, StartPercentiles: analyze.StartPercentiles{P50: ms(5)}},
 	}}
-	rows := RestoreRows(res, "restore")
+	rows := restoreRows(res.Starts)
 	want := []string{"qemu-tcg*", "100.0 ms", "150.0 ms", "64.00 MiB", "200.0 ms", "0.250× (0.200 … 0.300)", "8.000 ms",
 		"2.000 ms (1.000 … 3.000)", ""}
 	if len(rows) != 2 || len(rows[0]) != len(want) || !slices.Equal(rows[1], want) {
 		t.Errorf("%q", rows)
 	}
-	if times, _ := StartRows(res, "restore"); times[0][0] != "restoration" {
-		t.Errorf("%q", times)
+	if s := starts(res, "restore"); s.Grids[0].Rows[0][0] != "restoration" || len(s.Grids) != 4 {
+		t.Errorf("%+v", s)
 	}
-	if times, _ := StartRows(res, "start"); times[0][0] != "start" || RestoreRows(res, "start") != nil {
-		t.Errorf("%q", times)
+	if s := starts(res, "start"); s.Grids[0].Rows[0][0] != "start" || len(s.Grids) != 3 {
+		t.Errorf("%+v", s)
 	}
 }

@@ -9,88 +9,65 @@ import (
 	"github.com/tare-bench/tare/internal/model"
 )
 
-// starts writes the percentiles and the phases of a workload that creates its guests.
-func (t *table) starts(k metricKey) {
-	times, phases := StartRows(t.res, k.workload)
-	if len(times) == 0 || !isPrimary(t.res, k) {
-		return
-	}
-	tables := [][][]string{times, phases, RestoreRows(t.res, k.workload)}
-	if t.ctx.AllMetrics {
-		tables = slices.Insert(tables, 2, PhaseRows(t.res, k.workload))
-	}
-	for _, rows := range tables {
-		if len(rows) > 0 {
-			t.line("")
-			t.grid(rows)
-		}
-	}
-	t.note(StartLegend(t.res))
-}
-
-// isPrimary reports whether a metric is the primary one of its workload.
-func isPrimary(res *analyze.Result, k metricKey) bool {
-	for _, c := range res.Comparisons {
-		if c.Workload == k.workload && c.Metric == k.metric {
-			return c.Primary
-		}
-	}
-	return false
-}
-
 // phaseNames are the headings of the phases of a start.
 var phaseNames = map[string]string{
 	model.ProbePhaseSetup: "setup", model.ProbePhaseRuntime: "runtime", model.ProbePhaseKernel: "kernel",
 	model.ProbePhaseInit: "init", model.ProbePhaseAgent: "agent", model.ProbePhaseProgram: "program",
 }
 
-// StartRows are the two tables of a workload that creates its guests, with their headings: percentiles, and
-// means of phases; none for other workloads.
-func StartRows(res *analyze.Result, workload string) (times, phases [][]string) {
-	for _, s := range res.Starts {
-		if s.Workload != workload {
-			continue
+// starts are the percentiles and the phases of a workload that creates its guests.
+func starts(res *analyze.Result, workload string) (s Section) {
+	all := slices.DeleteFunc(slices.Clone(res.Starts), func(s analyze.Start) bool { return s.Workload != workload })
+	if len(all) == 0 {
+		return s
+	}
+	for _, g := range []Grid{{Caption: "Percentiles", Rows: startRows(all)}, {Caption: "Phases, means", Rows: meanRows(all)},
+		{Caption: "Phases, percentiles", Rows: phaseRows(all), Detail: true},
+		{Caption: "Saved guests, medians", Rows: restoreRows(all)}} {
+		if g.Rows != nil {
+			s.Grids = append(s.Grids, g)
 		}
-		if times == nil {
-			what, whats := "start", "starts"
-			if s.Restored != nil {
-				what, whats = "restoration", "restorations"
-			}
-			times = [][]string{{what, whats, "p50", "p95", "p99", "p50 × baseline", "p99 × baseline", "stop", "remove",
-				"peak memory"}}
-			phases = [][]string{{"phases", "mean"}}
-			for _, name := range model.StartPhases {
-				phases[0] = append(phases[0], phaseNames[name])
-			}
-			phases[0] = append(phases[0], "clock ±", "tare's own", "CPU time", "cached", "host read")
+	}
+	s.Legend = startLegend(res)
+	return s
+}
+
+// startRows is the table of the percentiles of starts.
+func startRows(all []analyze.Start) [][]string {
+	what, whats := "start", "starts"
+	if all[0].Restored != nil {
+		what, whats = "restoration", "restorations"
+	}
+	return rowsFor([]string{what, whats, "p50", "p95", "p99", "p50 × baseline", "p99 × baseline", "stop", "remove",
+		"peak memory"}, all, func(s analyze.Start) []string {
+		return []string{starred(s.Arm, s.Emulated), fmt.Sprint(s.N), percentileText("s", &s.P50), percentileText("s", s.P95),
+			percentileText("s", s.P99), percentileText("", s.P50Ratio), percentileText("", s.P99Ratio),
+			ofUnit("s", s.Stop.Value), ofUnit("s", s.Remove.Value), ofUnit("B", s.Memory.Mean)}
+	})
+}
+
+// meanRows is the table of the means of their phases.
+func meanRows(all []analyze.Start) [][]string {
+	headings := []string{"phases", "mean"}
+	for _, name := range model.StartPhases {
+		headings = append(headings, phaseNames[name])
+	}
+	headings = append(headings, "clock ±", "tare's own", "CPU time", "cached", "host read")
+	return rowsFor(headings, all, func(s analyze.Start) []string {
+		means := map[string]float64{}
+		for _, p := range s.Phases {
+			means[p.Name] = p.Mean
 		}
-		name := starred(s.Arm, s.Emulated)
-		memory := ""
-		if s.Memory.N > 0 {
-			memory = ofUnit("B", s.Memory.Mean)
-		}
-		times = append(times, []string{name, fmt.Sprint(s.N), percentileText("s", &s.P50), percentileText("s", s.P95),
-			percentileText("s", s.P99),
-			percentileText("", s.P50Ratio), percentileText("", s.P99Ratio), ofUnit("s", s.Stop.Value),
-			ofUnit("s", s.Remove.Value), memory})
-		row := []string{name, ofUnit("s", s.Mean)}
-		for _, phase := range model.StartPhases {
-			cell := ""
-			for _, p := range s.Phases {
-				if p.Name == phase {
-					cell = ofUnit("s", p.Mean)
-				}
-			}
-			row = append(row, cell)
+		row := []string{starred(s.Arm, s.Emulated), ofUnit("s", s.Mean)}
+		for _, name := range model.StartPhases {
+			row = append(row, ofUnit("s", means[name]))
 		}
 		cached := ""
 		if s.Cached.N > 0 {
 			cached = digits(100*s.Cached.Mean, 3) + " %"
 		}
-		phases = append(phases, append(row, ofUnit("s", s.Error), ofUnit("s", s.Own), ofUnit("s", s.CPU), cached,
-			ofUnit("B", s.Read)))
-	}
-	return times, phases
+		return append(row, ofUnit("s", s.Error), ofUnit("s", s.Own), ofUnit("s", s.CPU), cached, ofUnit("B", s.Read))
+	})
 }
 
 // starred marks the name of an arm that is emulated.
@@ -101,54 +78,37 @@ func starred(arm string, emulated bool) string {
 	return arm
 }
 
-// PhaseRows is the table of the percentiles of phases and of what was tare's own, with its headings; none for
-// workloads that create no guests.
-func PhaseRows(res *analyze.Result, workload string) (rows [][]string) {
-	for _, s := range res.Starts {
-		if s.Workload != workload {
-			continue
-		}
-		if rows == nil {
-			rows = [][]string{{"phases of single starts", "phase", "p50", "p95", "p99"}}
-		}
-		name := starred(s.Arm, s.Emulated)
-		add := func(phase string, p analyze.StartPercentiles) {
-			rows = append(rows, []string{name, phase, percentileText("s", &p.P50), percentileText("s", p.P95),
-				percentileText("s", p.P99)})
-		}
+// phaseRows is the table of the percentiles of phases and of what was tare's own.
+func phaseRows(all []analyze.Start) (rows [][]string) {
+	add := func(s analyze.Start, phase string, p analyze.StartPercentiles) {
+		rows = append(rows, []string{starred(s.Arm, s.Emulated), phase, percentileText("s", &p.P50),
+			percentileText("s", p.P95), percentileText("s", p.P99)})
+	}
+	rows = append(rows, []string{"phases of single starts", "phase", "p50", "p95", "p99"})
+	for _, s := range all {
 		for _, p := range s.Phases {
-			add(phaseNames[p.Name], p.StartPercentiles)
+			add(s, phaseNames[p.Name], p.StartPercentiles)
 		}
 		if s.OwnAt != nil {
-			add("tare's own", *s.OwnAt)
+			add(s, "tare's own", *s.OwnAt)
 		}
 	}
 	return rows
 }
 
-// RestoreRows is the table of what saving guests took, and the first use of their memory after they were restored,
-// with its headings; none for other workloads.
-func RestoreRows(res *analyze.Result, workload string) (rows [][]string) {
-	for _, s := range res.Starts {
+// restoreRows is the table of what saving guests took, and the first use of their memory after they were restored;
+// nil for guests that were not saved.
+func restoreRows(all []analyze.Start) [][]string {
+	return rowsFor([]string{"saved", "save", "and flushed", "size", "fresh start", "restoration × fresh",
+		"first touch", "second touch", "first × second"}, all, func(s analyze.Start) []string {
 		r := s.Restored
-		if s.Workload != workload || r == nil {
-			continue
+		if r == nil {
+			return nil
 		}
-		if rows == nil {
-			rows = [][]string{{"saved", "save", "and flushed", "size", "fresh start", "restoration × fresh",
-				"first touch", "second touch", "first × second"}}
-		}
-		row := []string{starred(s.Arm, s.Emulated)}
-		for _, p := range []struct {
-			unit string
-			*analyze.Percentile
-		}{{"s", &r.Save}, {"s", &r.Flushed}, {"B", &r.Size}, {"s", &r.Fresh}, {"", r.TimesFresh}, {"s", &r.First},
-			{"s", &r.Second}, {"", r.TimesSecond}} {
-			row = append(row, percentileText(p.unit, p.Percentile))
-		}
-		rows = append(rows, row)
-	}
-	return rows
+		return []string{starred(s.Arm, s.Emulated), percentileText("s", &r.Save), percentileText("s", &r.Flushed),
+			percentileText("B", &r.Size), percentileText("s", &r.Fresh), percentileText("", r.TimesFresh),
+			percentileText("s", &r.First), percentileText("s", &r.Second), percentileText("", r.TimesSecond)}
+	})
 }
 
 // ofUnit is a value with its unit, in three digits; "" for 0.
@@ -156,8 +116,7 @@ func ofUnit(unit string, v float64) string {
 	if v == 0 {
 		return ""
 	}
-	sc := scaleFor(unit, v)
-	return digits(v*sc.factor, 3) + " " + sc.unit
+	return short(unit, v)
 }
 
 // percentileText is a percentile with its interval, if it has one; a ratio has no unit.
@@ -175,8 +134,8 @@ func percentileText(unit string, p *analyze.Percentile) string {
 	return fmt.Sprintf("%s (%s … %s)", sc.with(p.Value), sc.figure(p.Low), sc.figure(p.High))
 }
 
-// StartLegend explains the tables of StartRows.
-func StartLegend(res *analyze.Result) string {
+// startLegend explains the tables of starts.
+func startLegend(res *analyze.Result) string {
 	text := []string{"from the request to the first instruction of the user's program. Intervals of percentiles: order " +
 		"statistics of single starts"}
 	for _, s := range res.Starts {

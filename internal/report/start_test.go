@@ -27,7 +27,7 @@ func TestPhaseRows(t *testing.T) {
 		{"lxc", "program", "1.000 ms (0.5000 … 2.000)", "", ""},
 		{"lxc", "tare's own", "4.000 ms (2.000 … 8.000)", "8.000 ms (6.000 … 9.000)", ""},
 	}
-	if rows := PhaseRows(res, "start"); !slices.EqualFunc(rows, want, slices.Equal) {
+	if rows := phaseRows(res.Starts[:1]); !slices.EqualFunc(rows, want, slices.Equal) {
 		t.Errorf("%q", rows)
 	}
 	figures := &figureList{}

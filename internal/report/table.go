@@ -195,8 +195,10 @@ func (t *table) metric(k metricKey) {
 	t.notes(k, all)
 	t.device(k.workload, all)
 	t.energy(k, all)
-	t.starts(k)
-	t.fills(k)
+	if first.Primary {
+		t.section(starts(t.res, k.workload))
+		t.section(fills(t.res, k.workload))
+	}
 	t.isolation(k)
 	if first.Primary {
 		t.latencies(k.workload)

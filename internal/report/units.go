@@ -73,6 +73,12 @@ func (s scale) with(v float64) string {
 	return strings.TrimRight(s.figure(v)+" "+s.unit, " ")
 }
 
+// short formats v with three digits and its unit.
+func (s scale) short(v float64) string { return digits(v*s.factor, 3) + " " + s.unit }
+
+// short formats v with three digits in the unit that reads best.
+func short(unit string, v float64) string { return scaleFor(unit, v).short(v) }
+
 // digits formats v with n significant digits, or with as many as its integer part
 // has; beyond 10^9 it uses an exponent.
 func digits(v float64, n int) string {

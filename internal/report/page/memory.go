@@ -7,20 +7,19 @@ import (
 
 // memoryView is what guests cost the host besides time.
 type memoryView struct {
-	Headings []string
-	Rows     [][]string
-	Legend   string
-	Working  [][]string // arm, workload, bytes
+	report.Grid
+	Legend  string
+	Working [][]string // arm, workload, bytes
 }
 
 // memoryOf is nil for an old run that did not measure memory.
 func memoryOf(res *analyze.Result, ctx report.Context) *memoryView {
-	if !report.Weighed(res) {
+	rows := report.MemoryRows(res)
+	if rows == nil {
 		return nil
 	}
-	v := &memoryView{Headings: report.MemoryHeadings()[1:], Legend: report.MemoryLegend + ctx.Merging}
+	v := &memoryView{Grid: report.Grid{Rows: rows}, Legend: report.MemoryLegend + ctx.Merging}
 	for _, m := range res.Memory {
-		v.Rows = append(v.Rows, report.MemoryCells(m))
 		for _, w := range m.Working {
 			factor, unit := report.ScaleFor("B", w.PSS.Mean)
 			v.Working = append(v.Working, []string{m.Arm, w.Workload, report.Digits(w.PSS.Mean*factor, 3) + " " + unit})

@@ -135,15 +135,8 @@ type workloadView struct {
 	Doubts                []doubt
 	Isolation             *isolationView
 	Latencies             *latencyView
-	Starts                []grid // percentiles and phases, or how many fit, if the workload creates its guests
-	StartLegend           string
-}
-
-// grid is a table of texts; the first cell of each row names it.
-type grid struct {
-	Caption  string
-	Headings []string
-	Rows     [][]string
+	Grids                 []report.Grid // percentiles and phases, or how many fit, if the workload creates its guests
+	Legend                string        // of the grids
 }
 
 // doubt is the findings of one kind on one workload, in a line.

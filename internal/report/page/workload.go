@@ -65,26 +65,9 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 	if len(beside) > 0 {
 		v.BesideDots, _ = dotPlot(v.ID+"-c", beside, v.Beside, perStrip(len(d.strips)))
 	}
-	if times, phases := report.StartRows(res, name); len(times) > 0 {
-		v.Starts = []grid{{"Percentiles", times[0][1:], times[1:]}, {"Phases, means", phases[0][1:], phases[1:]}}
-		single := report.PhaseRows(res, name)
-		v.Starts = append(v.Starts, grid{"Phases, percentiles", single[0][1:], single[1:]})
-		if saved := report.RestoreRows(res, name); len(saved) > 0 {
-			v.Starts = append(v.Starts, grid{"Saved guests, medians", saved[0][1:], saved[1:]})
-		}
-		v.StartLegend = report.StartLegend(res)
-	}
-	if rows := report.FillRows(res, name); len(rows) > 0 {
-		v.Starts = []grid{{"How many fit", rows[0][1:], rows[1:]}}
-		v.StartLegend = report.FillLegend()
-	}
-	if packets := report.PacketsOf(res, name); len(packets) > 0 {
-		table := grid{Caption: "Packets", Headings: report.PacketHeadings()[1:]}
-		for _, p := range packets {
-			table.Rows = append(table.Rows, report.PacketCells(p))
-		}
-		v.Starts = append(v.Starts, table)
-		v.StartLegend = report.PacketLegend + "."
+	for _, s := range report.Sections(res, name) {
+		v.Grids = append(v.Grids, s.Grids...)
+		v.Legend = s.Legend
 	}
 	v.Latencies = latencies(res, v.ID, name, d.arms[0].Scenario)
 	v.Isolation = isolation(res, v.ID, name, max(v.First.Name, v.Beside.Name))

@@ -1,0 +1,69 @@
+package report
+
+import (
+	"github.com/tare-bench/tare/internal/analyze"
+)
+
+// Section is what some workloads have besides their metrics: tables, and a text that explains them.
+type Section struct {
+	Grids  []Grid
+	Legend string
+}
+
+// Grid is a table of texts. The first heading says what the table is about, the first cell of each row whom the row
+// is about.
+type Grid struct {
+	Caption string
+	Rows    [][]string // the first has the headings
+	Detail  bool       // the terminal shows it with AllMetrics only
+}
+
+// Headings are those of the columns after the first.
+func (g Grid) Headings() []string { return g.Rows[0][1:] }
+
+// Body is the rows below the headings.
+func (g Grid) Body() [][]string { return g.Rows[1:] }
+
+// Sections are those of a workload.
+func Sections(res *analyze.Result, workload string) (all []Section) {
+	for _, s := range []Section{starts(res, workload), fills(res, workload), packets(res, workload)} {
+		if s.Grids != nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// rowsFor is a table with a row for each of a list, except for those without cells; nil without any row.
+func rowsFor[T any](headings []string, all []T, cells func(T) []string) [][]string {
+	rows := [][]string{headings}
+	for _, v := range all {
+		if c := cells(v); c != nil {
+			rows = append(rows, c)
+		}
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	return rows
+}
+
+// table writes rows below an empty line, unless there are none.
+func (t *table) table(rows [][]string) {
+	if rows != nil {
+		t.line("")
+		t.grid(rows)
+	}
+}
+
+// section writes the tables and the text of a section, unless it is empty.
+func (t *table) section(s Section) {
+	for _, g := range s.Grids {
+		if !g.Detail || t.ctx.AllMetrics {
+			t.table(g.Rows)
+		}
+	}
+	if s.Grids != nil {
+		t.note(s.Legend)
+	}
+}

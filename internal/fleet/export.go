@@ -1,13 +1,7 @@
 package fleet
 
 import (
-	"encoding/csv"
 	"io"
-	"reflect"
-	"strconv"
-	"strings"
-
-	"github.com/parquet-go/parquet-go"
 
 	"github.com/tare-bench/tare/internal/report"
 )
@@ -120,54 +114,8 @@ func (row exportRow) ofShare(s Share, machines int) exportRow {
 
 // Parquet writes the costs of machines, the pooled ones, and the shares of variance, for notebooks.
 func Parquet(w io.Writer, r *Result) error {
-	out := parquet.NewGenericWriter[exportRow](w, parquet.Compression(&parquet.Zstd),
-		parquet.KeyValueMetadata("tare.fleet", r.Name))
-	if _, err := out.Write(exportRows(r)); err != nil {
-		return err
-	}
-	return out.Close()
+	return report.WriteParquet(w, report.Each(exportRows(r)), "tare.fleet", r.Name)
 }
 
 // CSV writes the rows and columns of Parquet.
-func CSV(w io.Writer, r *Result) error {
-	out := csv.NewWriter(w)
-	columns := reflect.TypeFor[exportRow]()
-	head := make([]string, columns.NumField())
-	for i := range head {
-		head[i], _, _ = strings.Cut(columns.Field(i).Tag.Get("parquet"), ",")
-	}
-	if err := out.Write(head); err != nil {
-		return err
-	}
-	for _, row := range exportRows(r) {
-		of := reflect.ValueOf(row)
-		line := make([]string, len(head))
-		for i := range line {
-			line[i] = csvCell(of.Field(i))
-		}
-		if err := out.Write(line); err != nil {
-			return err
-		}
-	}
-	out.Flush()
-	return out.Error()
-}
-
-// csvCell formats a column with all of its digits; empty if it is nil.
-func csvCell(v reflect.Value) string {
-	if v.Kind() == reflect.Pointer {
-		if v.IsNil() {
-			return ""
-		}
-		v = v.Elem()
-	}
-	switch v.Kind() {
-	case reflect.Float64:
-		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
-	case reflect.Int64:
-		return strconv.FormatInt(v.Int(), 10)
-	case reflect.Bool:
-		return strconv.FormatBool(v.Bool())
-	}
-	return report.Cell(v.String())
-}
+func CSV(w io.Writer, r *Result) error { return report.WriteCSV(w, report.Each(exportRows(r))) }

@@ -3,7 +3,10 @@ package report
 import (
 	"encoding/csv"
 	"io"
+	"iter"
+	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -12,20 +15,49 @@ import (
 )
 
 // CSV writes the values of all trials in long format, a row for each.
-func CSV(w io.Writer, r *store.Run) error {
-	var header []string
-	for _, column := range parquet.SchemaOf(longRow{}).Fields() {
-		header = append(header, column.Name())
-	}
-	out := csv.NewWriter(w)
-	if err := out.Write(header); err != nil {
+func CSV(w io.Writer, r *store.Run) error { return WriteCSV(w, longRows(r)) }
+
+// Parquet writes the rows and columns of CSV, for notebooks. The metadata has the campaign under tare.campaign, so that
+// the file itself says what was measured.
+func Parquet(w io.Writer, r *store.Run) error {
+	campaign, err := r.Document(store.DocCampaign)
+	if err != nil {
 		return err
 	}
-	for row, err := range longRows(r) {
+	return WriteParquet(w, longRows(r), "tare.campaign", string(campaign))
+}
+
+// Each are rows that are already there, for WriteCSV and WriteParquet.
+func Each[T any](rows []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, row := range rows {
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// WriteCSV writes rows; the columns have the names that they have in Parquet.
+func WriteCSV[T any](w io.Writer, rows iter.Seq2[T, error]) error {
+	columns := reflect.TypeFor[T]()
+	line := make([]string, columns.NumField())
+	for i := range line {
+		line[i], _, _ = strings.Cut(columns.Field(i).Tag.Get("parquet"), ",")
+	}
+	out := csv.NewWriter(w)
+	if err := out.Write(line); err != nil {
+		return err
+	}
+	for row, err := range rows {
 		if err != nil {
 			return err
 		}
-		if err := out.Write(row.cells()); err != nil {
+		of := reflect.ValueOf(row)
+		for i := range line {
+			line[i] = csvCell(of.Field(i))
+		}
+		if err := out.Write(line); err != nil {
 			return err
 		}
 	}
@@ -33,17 +65,51 @@ func CSV(w io.Writer, r *store.Run) error {
 	return out.Error()
 }
 
-// cells returns the row as CSV.
-func (r longRow) cells() []string {
-	value := ""
-	if r.Value != nil {
-		value = number(*r.Value)
+// csvCell formats a column with all of its digits; empty if it is nil.
+func csvCell(v reflect.Value) string {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return ""
+		}
+		v = v.Elem()
 	}
-	integer := func(n int64) string { return strconv.FormatInt(n, 10) }
-	return []string{
-		integer(r.Attempt), integer(int64(r.Block)), integer(int64(r.Position)), cell(r.Workload), cell(r.Arm),
-		cell(r.System), cell(r.ControlOf), integer(int64(r.Epoch)), integer(r.Guest), integer(r.Size),
-		r.Began.Format(time.RFC3339Nano), cell(r.Status), cell(r.Error), r.Kind, cell(r.Name), cell(r.Unit),
-		cell(r.Better), value, cell(r.Scenario), integer(int64(r.Member)), cell(r.Role),
+	switch v.Kind() {
+	case reflect.Float64:
+		return number(v.Float())
+	case reflect.Int32, reflect.Int64:
+		return strconv.FormatInt(v.Int(), 10)
+	case reflect.Bool:
+		return strconv.FormatBool(v.Bool())
+	case reflect.Struct:
+		return v.Interface().(time.Time).Format(time.RFC3339Nano)
 	}
+	return cell(v.String())
+}
+
+// number formats v with all of its digits.
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// parquetBatch is how many rows are written at once.
+const parquetBatch = 4096
+
+// WriteParquet writes rows, and a text of the file's metadata.
+func WriteParquet[T any](w io.Writer, rows iter.Seq2[T, error], key, text string) error {
+	out := parquet.NewGenericWriter[T](w, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(1<<20),
+		parquet.KeyValueMetadata(key, text))
+	batch := make([]T, 0, parquetBatch)
+	for row, err := range rows {
+		if err != nil {
+			return err
+		}
+		if batch = append(batch, row); len(batch) == parquetBatch {
+			if _, err := out.Write(batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	if _, err := out.Write(batch); err != nil {
+		return err
+	}
+	return out.Close()
 }

@@ -1,11 +1,7 @@
 package report
 
 import (
-	"encoding/csv"
 	"io"
-	"strconv"
-
-	"github.com/parquet-go/parquet-go"
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/store"
@@ -30,11 +26,6 @@ type figureRow struct {
 	Text          string   `parquet:"text,dict,optional"`
 }
 
-var figureHeader = []string{
-	"workload", "metric", "arm", "system", "scenario", "flavor", "member", "against", "against_flavor", "name", "value",
-	"ci_low", "ci_high", "text",
-}
-
 // FiguresCSV writes a row for every figure that the analysis derived: costs, slow
 // trials, ranks, slowdowns, fairness, the accuracy of caps, how many guests fit.
 func FiguresCSV(w io.Writer, r *store.Run, res *analyze.Result) error {
@@ -42,30 +33,7 @@ func FiguresCSV(w io.Writer, r *store.Run, res *analyze.Result) error {
 	if err != nil {
 		return err
 	}
-	maybe := func(v *float64) string {
-		if v == nil {
-			return ""
-		}
-		return number(*v)
-	}
-	out := csv.NewWriter(w)
-	if err := out.Write(figureHeader); err != nil {
-		return err
-	}
-	for _, f := range rows {
-		member := ""
-		if f.Member != nil {
-			member = strconv.Itoa(int(*f.Member))
-		}
-		if err := out.Write([]string{
-			cell(f.Workload), cell(f.Metric), cell(f.Arm), cell(f.System), cell(f.Scenario), cell(f.Flavor), member,
-			cell(f.Against), cell(f.AgainstFlavor), f.Name, number(f.Value), maybe(f.CILow), maybe(f.CIHigh), cell(f.Text),
-		}); err != nil {
-			return err
-		}
-	}
-	out.Flush()
-	return out.Error()
+	return WriteCSV(w, Each(rows))
 }
 
 // FiguresParquet writes the rows and columns of FiguresCSV.
@@ -78,12 +46,7 @@ func FiguresParquet(w io.Writer, r *store.Run, res *analyze.Result) error {
 	if err != nil {
 		return err
 	}
-	out := parquet.NewGenericWriter[figureRow](w, parquet.Compression(&parquet.Zstd),
-		parquet.KeyValueMetadata("tare.campaign", string(campaign)))
-	if _, err := out.Write(rows); err != nil {
-		return err
-	}
-	return out.Close()
+	return WriteParquet(w, Each(rows), "tare.campaign", string(campaign))
 }
 
 // figures lists what the analysis derived, in the order of its result.
@@ -345,6 +308,3 @@ func (l *figureList) isolation(row figureRow, i analyze.Isolation) {
 		l.known(one, "lost", float64(m.Lost), 0, 0)
 	}
 }
-
-// number formats v with all of its digits.
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

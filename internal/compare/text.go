@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tare-bench/tare/internal/report"
 )
@@ -36,7 +35,7 @@ func (ch Change) Cells(all bool) Cells {
 		c.Change = report.Percent(ch.ChangePercent) + " %"
 	}
 	if ch.CILow > 0 {
-		c.Interval = report.Percent(100*(ch.CILow-1)) + " … " + report.Percent(min(100*(ch.CIHigh-1), 99_999)) + " %"
+		c.Interval = report.CostInterval(ch.CILow, ch.CIHigh)
 	}
 	return c
 }
@@ -54,10 +53,7 @@ func (ch Change) figure(v float64) string {
 		}
 		return text
 	}
-	if v >= 2 {
-		return report.Digits(v, 3) + "×"
-	}
-	return report.Percent(100*(v-1)) + " %"
+	return report.Cost(v)
 }
 
 // words words the verdict on a change.
@@ -241,33 +237,20 @@ func Text(w io.Writer, c *Comparison, all bool) error {
 // align writes rows in columns; a workload is named only in its first row.
 func align(b *strings.Builder, head Cells, cells []Cells) {
 	table := [][]string{head.list()}
-	for _, c := range cells {
-		table = append(table, c.list())
-	}
-	widths := make([]int, len(table[0])) // 0: the column is empty
-	for n, r := range table {
-		for i := range r {
-			r[i] = report.Clean(r[i])
-			if n > 0 && r[i] != "" {
-				widths[i] = max(widths[i], utf8.RuneCountInString(r[i]), utf8.RuneCountInString(table[0][i]))
-			}
-		}
-	}
 	last := ""
-	for _, r := range table {
-		if r[0] == last {
-			r[0] = ""
+	for _, c := range cells {
+		row := c.list()
+		for i := range row {
+			row[i] = report.Clean(row[i])
+		}
+		if row[0] == last {
+			row[0] = ""
 		} else {
-			last = r[0]
+			last = row[0]
 		}
-		line := ""
-		for i, text := range r {
-			if widths[i] > 0 {
-				line += "  " + text + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
-			}
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		table = append(table, row)
 	}
+	b.WriteString(report.FullColumns(table))
 }
 
 // Markdown writes a comparison as a summary for a pull request: the claims in a

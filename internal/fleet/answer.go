@@ -113,14 +113,14 @@ func answer(arm string, costs []Cost, delta float64) Answer {
 func predicted(costs []Cost) string {
 	var parts []string
 	for _, c := range costs[:min(len(costs), namedMost)] {
-		parts = append(parts, Interval(c.Pooled.NextLow, c.Pooled.NextHigh)+" on "+c.Workload+c.withoutOdd())
+		parts = append(parts, report.CostInterval(c.Pooled.NextLow, c.Pooled.NextHigh)+" on "+c.Workload+c.withoutOdd())
 	}
 	if rest := costs[len(parts):]; len(rest) > 0 {
 		low, high := rest[0].Pooled.NextLow, rest[0].Pooled.NextHigh
 		for _, c := range rest {
 			low, high = min(low, c.Pooled.NextLow), max(high, c.Pooled.NextHigh)
 		}
-		parts = append(parts, fmt.Sprintf("%s on %d more", Interval(low, high), len(rest)))
+		parts = append(parts, fmt.Sprintf("%s on %d more", report.CostInterval(low, high), len(rest)))
 	}
 	return report.And(parts)
 }
@@ -132,7 +132,8 @@ func (c Cost) withoutOdd() string {
 		return ""
 	}
 	m := c.Machines[i]
-	return fmt.Sprintf(" (without %s, which is odd, %s)", m.Machine, Interval(m.Without.NextLow, m.Without.NextHigh))
+	return fmt.Sprintf(" (without %s, which is odd, %s)", m.Machine,
+		report.CostInterval(m.Without.NextLow, m.Without.NextHigh))
 }
 
 // counted names one or two workloads, or counts more of them.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/report"
 )
 
 // Between compares what an arm costs on the machines of two groups.
@@ -69,5 +70,5 @@ func (x Between) Cells(r *Result) []string {
 		words = (&Pooled{Estimate: x.Estimate}).Words(r.Delta)
 	}
 	title := Cost{Workload: x.Workload, Metric: x.Metric, Family: x.Family}.Title()
-	return []string{title, x.Arm, x.Group, x.Against, Percent(x.Ratio), Interval(x.CILow, x.CIHigh), words}
+	return []string{title, x.Arm, x.Group, x.Against, report.Cost(x.Ratio), report.CostInterval(x.CILow, x.CIHigh), words}
 }

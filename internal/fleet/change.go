@@ -10,6 +10,7 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/compare"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/stats"
 )
 
@@ -406,8 +407,8 @@ func (c *Comparison) Above(fraction float64) []string {
 	for _, g := range c.Groups {
 		for _, ch := range slices.Concat(g.Changes, g.Baselines) {
 			if p := ch.Change; p != nil && p.Verdict == analyze.Costs && p.Ratio > 1+fraction {
-				out = append(out, fmt.Sprintf("%s: %s on %s: %s (%s)", g.Name, ch.Arm, ch.Title(), Percent(p.Ratio),
-					Interval(p.CILow, p.CIHigh)))
+				out = append(out, fmt.Sprintf("%s: %s on %s: %s (%s)", g.Name, ch.Arm, ch.Title(), report.Cost(p.Ratio),
+					report.CostInterval(p.CILow, p.CIHigh)))
 			}
 		}
 	}

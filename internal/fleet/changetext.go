@@ -175,10 +175,10 @@ func (ch Change) sentence() string {
 	if p.Verdict == analyze.Costs {
 		more = "more"
 	}
-	text := fmt.Sprintf("%s on %s costs %s than before: %s (%s).", ch.Arm, ch.Title(), more, Percent(p.Ratio),
-		Interval(p.CILow, p.CIHigh))
+	text := fmt.Sprintf("%s on %s costs %s than before: %s (%s).", ch.Arm, ch.Title(), more, report.Cost(p.Ratio),
+		report.CostInterval(p.CILow, p.CIHigh))
 	if p.NextHigh > 0 {
-		text += fmt.Sprintf(" On the next machine, expect %s.", Interval(p.NextLow, p.NextHigh))
+		text += fmt.Sprintf(" On the next machine, expect %s.", report.CostInterval(p.NextLow, p.NextHigh))
 	}
 	return text
 }
@@ -214,16 +214,16 @@ func (ch Change) Cells(c *Comparison) []string {
 		cells[2] = fmt.Sprintf("%d, %d", ch.NBefore, ch.NAfter)
 	}
 	if ch.Before > 0 {
-		cells[3], cells[4] = Percent(ch.Before), Percent(ch.After)
+		cells[3], cells[4] = report.Cost(ch.Before), report.Cost(ch.After)
 	}
 	p := ch.Change
 	if p == nil {
 		cells[9] = "not compared: " + ch.Why
 		return cells
 	}
-	cells[5], cells[6] = Percent(p.Ratio), Interval(p.CILow, p.CIHigh)
+	cells[5], cells[6] = report.Cost(p.Ratio), report.CostInterval(p.CILow, p.CIHigh)
 	if p.NextHigh > 0 {
-		cells[7], cells[8] = Interval(p.NextLow, p.NextHigh), Spread(p.Tau)
+		cells[7], cells[8] = report.CostInterval(p.NextLow, p.NextHigh), Spread(p.Tau)
 	}
 	words := map[analyze.Verdict]string{analyze.Costs: "costs more", analyze.Gains: "costs less", analyze.None: "the same"}
 	if ch.Family == familyBaseline {
@@ -243,9 +243,9 @@ func changeRows(changes []Change, c *Comparison, machines bool) [][]string {
 			continue
 		}
 		for _, m := range ch.Machines {
-			row := []string{"", "  " + m.Machine, "", "", "", Percent(m.Ratio), "", "", "", oddWord(m)}
+			row := []string{"", "  " + m.Machine, "", "", "", report.Cost(m.Ratio), "", "", "", oddWord(m)}
 			if m.CIHigh > 0 {
-				row[6] = Interval(m.CILow, m.CIHigh)
+				row[6] = report.CostInterval(m.CILow, m.CIHigh)
 			}
 			rows = append(rows, row)
 		}
@@ -267,7 +267,7 @@ func (g *GroupChange) OddLines() []string {
 		for _, m := range ch.Machines {
 			if m.Odd {
 				lines = append(lines, fmt.Sprintf("Odd: %s. %s on %s changed by %s here; the others let one expect %s.", m.Machine,
-					ch.Arm, ch.Title(), Percent(m.Ratio), Interval(m.Without.NextLow, m.Without.NextHigh)))
+					ch.Arm, ch.Title(), report.Cost(m.Ratio), report.CostInterval(m.Without.NextLow, m.Without.NextHigh)))
 			}
 		}
 	}

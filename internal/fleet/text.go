@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/report"
@@ -62,8 +61,8 @@ func (g *Group) text(b *strings.Builder, r *Result, machines bool) {
 		rows = append(rows, append([]string{c.Title(), c.Arm}, c.Cells(r)...))
 		if machines {
 			for _, m := range c.Machines {
-				rows = append(rows, []string{"", "  " + m.Machine, "", Percent(m.Ratio), Interval(m.CILow, m.CIHigh), "", "",
-					m.words()})
+				rows = append(rows, []string{"", "  " + m.Machine, "", report.Cost(m.Ratio),
+					report.CostInterval(m.CILow, m.CIHigh), "", "", m.words()})
 			}
 		}
 	}
@@ -101,8 +100,7 @@ func (g *Group) answers(b *strings.Builder, r *Result) {
 		widest = max(widest, len(report.Clean(a.Arm)))
 	}
 	for _, a := range answers {
-		first := fmt.Sprintf("  %-*s  ", widest, report.Clean(a.Arm))
-		b.WriteString(first + wrapFrom(report.Clean(a.Text), strings.Repeat(" ", len(first)), len(first)) + "\n")
+		b.WriteString(report.Hanging(fmt.Sprintf("  %-*s  ", widest, report.Clean(a.Arm)), a.Text))
 	}
 }
 
@@ -111,7 +109,7 @@ func (m MachineCost) words() string {
 	if m.Without == nil {
 		return ""
 	}
-	text := "without it " + Percent(m.Without.Ratio)
+	text := "without it " + report.Cost(m.Without.Ratio)
 	if m.Odd {
 		text = "odd; " + text
 	}
@@ -172,15 +170,15 @@ func (c Cost) Cells(r *Result) []string {
 	if p == nil {
 		cells := []string{n, "", "", "", "", "not pooled"}
 		if len(c.Machines) == 1 {
-			cells[1], cells[2] = Percent(c.Machines[0].Ratio), Interval(c.Machines[0].CILow, c.Machines[0].CIHigh)
+			cells[1], cells[2] = report.Cost(c.Machines[0].Ratio), report.CostInterval(c.Machines[0].CILow, c.Machines[0].CIHigh)
 		}
 		return cells
 	}
 	next := "needs 3 machines"
 	if p.NextHigh > 0 {
-		next = Interval(p.NextLow, p.NextHigh)
+		next = report.CostInterval(p.NextLow, p.NextHigh)
 	}
-	return []string{n, Percent(p.Ratio), Interval(p.CILow, p.CIHigh), next, Spread(p.Tau), p.Words(r.Delta)}
+	return []string{n, report.Cost(p.Ratio), report.CostInterval(p.CILow, p.CIHigh), next, Spread(p.Tau), p.Words(r.Delta)}
 }
 
 // Words words the verdict on a pooled cost.
@@ -193,28 +191,12 @@ func (p *Pooled) Words(delta float64) string {
 	case analyze.None:
 		return fmt.Sprintf("none (within ±%.3g %%)", 100*delta)
 	}
-	return "not resolved: at most " + report.Percent(min(p.FartherPercent, farthest)) + " %"
-}
-
-// farthest is the largest overhead that is written in percent.
-const farthest = 99_999
-
-// Percent words a ratio as an overhead.
-func Percent(ratio float64) string {
-	if ratio >= 2 {
-		return report.Digits(ratio, 3) + "×"
-	}
-	return report.Percent(100*(ratio-1)) + " %"
-}
-
-// Interval words an interval of ratios.
-func Interval(low, high float64) string {
-	return report.Percent(100*(low-1)) + " … " + report.Percent(min(100*(high-1), farthest)) + " %"
+	return "not resolved: at most " + report.Percent(min(p.FartherPercent, report.MostPercent)) + " %"
 }
 
 // Spread words a standard deviation of ln costs.
 func Spread(tau float64) string {
-	return "±" + report.Digits(min(100*math.Expm1(tau), farthest), 2) + " %"
+	return "±" + report.Digits(min(100*math.Expm1(tau), report.MostPercent), 2) + " %"
 }
 
 // Sentence says by what a machine is odd.
@@ -222,7 +204,7 @@ func (o Odd) Sentence() string {
 	var parts []string
 	for _, c := range o.Costs {
 		parts = append(parts, fmt.Sprintf("%s on %s costs %s here; on the others it costs %s, which lets one expect %s",
-			c.Arm, c.Workload, Percent(c.Here), Percent(c.Ratio), Interval(c.NextLow, c.NextHigh)))
+			c.Arm, c.Workload, report.Cost(c.Here), report.Cost(c.Ratio), report.CostInterval(c.NextLow, c.NextHigh)))
 	}
 	return joined(parts) + "."
 }
@@ -269,43 +251,15 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// table writes rows in columns.
+// table writes rows in columns; cells of machines are indented.
 func table(b *strings.Builder, rows [][]string) {
-	b.WriteString("\n")
-	var out strings.Builder
-	tw := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	for _, r := range rows {
-		for i := range r {
-			indent := r[i][:len(r[i])-len(strings.TrimLeft(r[i], " "))]
-			r[i] = indent + report.Clean(r[i])
+		for i, cell := range r {
+			indent := cell[:len(cell)-len(strings.TrimLeft(cell, " "))]
+			r[i] = indent + report.Clean(cell)
 		}
-		fmt.Fprintln(tw, "  "+strings.Join(r, "\t"))
 	}
-	tw.Flush() // a strings.Builder takes everything
-	for line := range strings.Lines(out.String()) {
-		b.WriteString(strings.TrimRight(line, " \n") + "\n")
-	}
-}
-
-// wrapFrom is report.Wrap for text that begins in a column.
-func wrapFrom(text, indent string, column int) string {
-	var b strings.Builder
-	for i, word := range strings.Fields(strings.ReplaceAll(text, " %", "\x01%")) {
-		word = strings.ReplaceAll(word, "\x01", " ") // a figure stays with its percent sign
-		n := len([]rune(word))
-		switch {
-		case i == 0:
-		case column+1+n > 100:
-			b.WriteString("\n" + indent)
-			column = len([]rune(indent))
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += n
-	}
-	return b.String()
+	b.WriteString("\n" + report.Columns(rows))
 }
 
 // JSON writes the result for other programs.

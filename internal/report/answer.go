@@ -34,7 +34,7 @@ func AnswerWords(a analyze.Answer) string {
 	}
 	var open, unknown []analyze.Claim
 	for _, c := range a.Open {
-		if c.Low == 0 && c.High == 0 || math.Abs(farther(c)) > mostPercent {
+		if c.Low == 0 && c.High == 0 || math.Abs(farther(c)) > MostPercent {
 			unknown = append(unknown, c)
 		} else {
 			open = append(open, c)
@@ -69,7 +69,7 @@ func claimed(claims []analyze.Claim) string {
 	for _, c := range claims[:min(len(claims), maxNamed)] {
 		if c.Percent >= manyPercent {
 			parts = append(parts, fmt.Sprintf("%s as much (%s … %s) on %s", multiple(c.Percent),
-				digits(1+c.Low/100, 3), digits(1+c.High/100, 3), c.Workload))
+				Digits(1+c.Low/100, 3), Digits(1+c.High/100, 3), c.Workload))
 			continue
 		}
 		from, to := size(c.Low), size(c.High)
@@ -81,7 +81,7 @@ func claimed(claims []analyze.Claim) string {
 	if more := len(claims) - maxNamed; more > 0 {
 		parts = append(parts, fmt.Sprintf("less on %d more", more))
 	}
-	return and(parts)
+	return And(parts)
 }
 
 // notResolved says what each of these workloads costs at most, the best known first:
@@ -96,7 +96,7 @@ func notResolved(open []analyze.Claim, of int) string {
 	for _, c := range open[:min(len(open), maxNamed)] {
 		parts = append(parts, saidBound(farther(c), "much")+" on "+c.Workload)
 	}
-	most := and(parts)
+	most := And(parts)
 	if more := len(open) - maxNamed; more > 0 {
 		last := saidBound(farther(open[len(open)-1]), "much")
 		most = fmt.Sprintf("%s, and %s on %d more", strings.Join(parts, ", "), last, more)
@@ -118,14 +118,14 @@ func farther(c analyze.Claim) float64 {
 	return c.High
 }
 
-// mostPercent is the overhead beyond which a bound says nothing.
-const mostPercent = 99_999
+// MostPercent is the overhead beyond which a bound says nothing.
+const MostPercent = 99_999
 
 // manyPercent is the overhead from which sentences say how many times as much it is.
 const manyPercent = 200
 
 // multiple words a large overhead: "21.6×" for +2060 %.
-func multiple(percent float64) string { return digits(1+percent/100, 3) + "×" }
+func multiple(percent float64) string { return Digits(1+percent/100, 3) + "×" }
 
 // saidBound is bound in a sentence: "21.6× as much" for +2060 %, where as is "much".
 func saidBound(farther float64, as string) string {
@@ -141,7 +141,7 @@ func nameOrCount(names []string, of int) string {
 	case n == of && of > 1:
 		return fmt.Sprintf("any of %d workloads", of)
 	case n <= 2:
-		return and(names)
+		return And(names)
 	default:
 		return fmt.Sprintf("%d of %d workloads", n, of)
 	}
@@ -156,10 +156,10 @@ func workloadsOf(claims []analyze.Claim) []string {
 }
 
 // size formats a percentage without its sign.
-func size(p float64) string { return strings.TrimLeft(percent(p), "+-") }
+func size(p float64) string { return strings.TrimLeft(Percent(p), "+-") }
 
-// and joins words as in a sentence.
-func and(list []string) string {
+// And joins words as in a sentence.
+func And(list []string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")
 	}

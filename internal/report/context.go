@@ -121,7 +121,7 @@ func HostLine(e *host.Environment) string {
 		add("%d %s", e.CPU.Threads, plural(e.CPU.Threads, "CPU"))
 	}
 	if e.Memory.Total != nil {
-		add("%s of memory", scaleFor("B", float64(*e.Memory.Total)).with(float64(*e.Memory.Total)))
+		add("%s of memory", InUnit("B", float64(*e.Memory.Total), 4))
 	}
 	if e.Kernel.Release != "" {
 		add("kernel %s", e.Kernel.Release)

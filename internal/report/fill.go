@@ -69,7 +69,7 @@ func times(r analyze.Range) string {
 	if r.N == 0 {
 		return ""
 	}
-	return digits(r.Mean, 3) + "×"
+	return Digits(r.Mean, 3) + "×"
 }
 
 // fillLegend explains the table of fills.

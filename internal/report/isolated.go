@@ -69,10 +69,10 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 	if slower != nil {
 		a.Worst = analyze.Costs
 		worst := slices.MaxFunc(slower, func(x, y analyze.Isolation) int { return cmp.Compare(x.Ratio, y.Ratio) })
-		text := fmt.Sprintf("takes %s times as long as alone (%s … %s) on %s", digits(worst.Ratio, 3), digits(worst.CILow, 3),
-			digits(worst.CIHigh, 3), where(worst))
+		text := fmt.Sprintf("takes %s times as long as alone (%s … %s) on %s", Digits(worst.Ratio, 3), Digits(worst.CILow, 3),
+			Digits(worst.CIHigh, 3), where(worst))
 		if worst.Native > 0 {
-			text += fmt.Sprintf(", where %s takes %s times as long", res.Baseline, digits(worst.Native, 3))
+			text += fmt.Sprintf(", where %s takes %s times as long", res.Baseline, Digits(worst.Native, 3))
 		}
 		if n := len(slower) - 1; n > 0 {
 			text += fmt.Sprintf("; the slowdown is smaller in %d more %s", n, plural(n, "case"))
@@ -100,7 +100,7 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 		if n := len(open) - maxNamed; n > 0 {
 			bounds = append(bounds, fmt.Sprintf("less in %d more", n))
 		}
-		parts = append(parts, "not resolved: at most "+and(bounds))
+		parts = append(parts, "not resolved: at most "+And(bounds))
 	}
 	switch {
 	case len(unknown) == len(of):
@@ -117,5 +117,5 @@ func some(names []string) string {
 	if n := len(names) - maxNamed; n > 0 {
 		names = append(slices.Clone(names[:maxNamed]), fmt.Sprintf("%d more", n))
 	}
-	return and(names)
+	return And(names)
 }

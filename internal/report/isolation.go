@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
@@ -58,24 +57,24 @@ func IsolationNotes(res *analyze.Result, workload, metric string) (notes []strin
 
 // rateCapText says in a line how much of a cap of I/O or of the network an arm got.
 func rateCapText(c analyze.RateCap) string {
-	limit := scaleFor(c.Unit, c.Limit).with(c.Limit)
-	text := fmt.Sprintf("%s cap: %s got %s× of %s", strings.ReplaceAll(c.Cap, "_", " "), c.Arm, digits(c.Ratio, 3), limit)
+	limit := InUnit(c.Unit, c.Limit, 4)
+	text := fmt.Sprintf("%s cap: %s got %s× of %s", strings.ReplaceAll(c.Cap, "_", " "), c.Arm, Digits(c.Ratio, 3), limit)
 	if c.CILow > 0 {
-		text += fmt.Sprintf(" (%s … %s)", digits(c.CILow, 3), digits(c.CIHigh, 3))
+		text += fmt.Sprintf(" (%s … %s)", Digits(c.CILow, 3), Digits(c.CIHigh, 3))
 	}
 	return text
 }
 
 // capText says in a line how accurate a CPU cap is.
 func capText(c analyze.CapAccuracy) string {
-	text := fmt.Sprintf("cap: flavor %s of %s takes %s× as long as %s", c.Flavor, c.Arm, digits(c.Ratio, 3), c.Reference)
+	text := fmt.Sprintf("cap: flavor %s of %s takes %s× as long as %s", c.Flavor, c.Arm, Digits(c.Ratio, 3), c.Reference)
 	if c.Against != c.Arm {
 		text += " of " + c.Against
 	}
 	if c.CILow > 0 {
-		text += fmt.Sprintf(" (%s … %s)", digits(c.CILow, 3), digits(c.CIHigh, 3))
+		text += fmt.Sprintf(" (%s … %s)", Digits(c.CILow, 3), Digits(c.CIHigh, 3))
 	}
-	return fmt.Sprintf("%s; ideal for pure computing, with CPUs to spare: %s×", text, digits(c.Ideal, 3))
+	return fmt.Sprintf("%s; ideal for pure computing, with CPUs to spare: %s×", text, Digits(c.Ideal, 3))
 }
 
 // densityText says in a line how many guests fit, and which limit broke.
@@ -84,10 +83,10 @@ func densityText(d analyze.Density) string {
 	for i, n := range d.Tried {
 		tried[i] = fmt.Sprint(n)
 	}
-	memory := func(v float64) string { return scaleFor("B", v).with(v) }
+	memory := func(v float64) string { return InUnit("B", v, 4) }
 	var limits []string
 	if d.Limit > 0 {
-		limits = append(limits, fmt.Sprintf("with a slowdown of at most %s×", digits(d.Limit, 2)))
+		limits = append(limits, fmt.Sprintf("with a slowdown of at most %s×", Digits(d.Limit, 2)))
 	}
 	if d.MemoryLimit > 0 {
 		limits = append(limits, fmt.Sprintf("with %s of the host's memory left", memory(d.MemoryLimit)))
@@ -105,7 +104,7 @@ func densityText(d analyze.Density) string {
 	case d.Broke == analyze.BrokeLost:
 		text += fmt.Sprintf("; %d do not: some did not finish", d.Breaks)
 	case d.Broke == analyze.BrokeSlowdown:
-		text += fmt.Sprintf("; %d do not: %s×", d.Breaks, digits(d.Slowdown, 3))
+		text += fmt.Sprintf("; %d do not: %s×", d.Breaks, Digits(d.Slowdown, 3))
 	case d.Fits < d.Tried[len(d.Tried)-1]:
 		text += "; more is not resolved"
 	default:
@@ -120,13 +119,13 @@ func IsolationCells(i analyze.Isolation) []string {
 		if v == 0 {
 			return ""
 		}
-		return digits(v, 3) + "×"
+		return Digits(v, 3) + "×"
 	}
 	span := func(low, high float64) string {
 		if low == 0 {
 			return ""
 		}
-		return digits(low, 3) + " … " + digits(high, 3)
+		return Digits(low, 3) + " … " + Digits(high, 3)
 	}
 	slowdown := times(i.Ratio)
 	if slowdown == "" {
@@ -142,7 +141,7 @@ func IsolationCells(i analyze.Isolation) []string {
 		if v == 0 {
 			return ""
 		}
-		return digits(v, 3)
+		return Digits(v, 3)
 	}
 	lost := ""
 	if i.Lost > 0 {
@@ -150,7 +149,7 @@ func IsolationCells(i analyze.Isolation) []string {
 	}
 	skew := ""
 	if i.SkewP99 > 0 {
-		skew = digits(1000*i.SkewP99, 2) + " ms"
+		skew = Digits(1000*i.SkewP99, 2) + " ms"
 	}
 	guests := fmt.Sprint(i.Guests)
 	if len(i.Neighbours) > 0 {
@@ -166,36 +165,24 @@ func p99(i analyze.Isolation) string {
 	case i.P99 == 0:
 		return ""
 	case i.P99Verdict == analyze.NotResolved:
-		return "(" + digits(i.P99, 3) + "×)"
+		return "(" + Digits(i.P99, 3) + "×)"
 	}
-	return digits(i.P99, 3) + "×"
+	return Digits(i.P99, 3) + "×"
 }
 
 // grid writes aligned rows of cells, the first as the heading. It leaves out empty
 // columns, and from the right those that do not fit.
 func (t *table) grid(rows [][]string) {
-	var shown []int
-	widths := make([]int, len(rows[0]))
 	total := 0
-	for j := range rows[0] {
-		empty := !slices.ContainsFunc(rows[1:], func(r []string) bool { return r[j] != "" })
-		for _, r := range rows {
-			widths[j] = max(widths[j], width(r[j]))
+	lines := columnsOf(rows, func(j, width int) bool {
+		fits := !emptyColumn(rows, j) && total+width+2 <= t.columns
+		if fits {
+			total += width + 2
 		}
-		if empty || total+widths[j]+2 > t.columns {
-			continue
-		}
-		total += widths[j] + 2
-		shown = append(shown, j)
-	}
-	for i, r := range rows {
-		line := " "
-		for _, j := range shown {
-			line += " " + pad(r[j], widths[j]) + " "
-		}
-		if line = strings.TrimRight(line, " "); i == 0 {
-			line = t.dim(line)
-		}
+		return fits
+	})
+	t.line(t.dim(lines[0]))
+	for _, line := range lines[1:] {
 		t.line(line)
 	}
 }

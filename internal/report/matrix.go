@@ -108,29 +108,29 @@ func beyondNative(v analyze.Verdict) string {
 
 // excess is the figure of a cell, its interval, and the workload.
 func excess(e *analyze.Excess) (figure, interval, workload string) {
-	figure = digits(e.Ratio, 3) + "×"
+	figure = Digits(e.Ratio, 3) + "×"
 	if e.Verdict == analyze.NotResolved {
 		figure = "(" + figure + ")"
 	}
-	return figure, digits(e.Low, 3) + " … " + digits(e.High, 3), Clean(e.Workload)
+	return figure, Digits(e.Low, 3) + " … " + Digits(e.High, 3), Clean(e.Workload)
 }
 
 // matrixNotes says what a cell lacks.
 func matrixNotes(c analyze.IsolationCell) (notes []string) {
 	if c.Idle != nil {
 		notes = append(notes, fmt.Sprintf("%s: a neighbour of it or of native did not work on %s: nothing is claimed",
-			c.Arm, and(c.Idle)))
+			c.Arm, And(c.Idle)))
 	}
 	if c.Unfinished != nil {
-		notes = append(notes, fmt.Sprintf("%s: no trial of %s finished", c.Arm, and(c.Unfinished)))
+		notes = append(notes, fmt.Sprintf("%s: no trial of %s finished", c.Arm, And(c.Unfinished)))
 	}
 	missing := slices.DeleteFunc(slices.Clone(c.Missing), func(w string) bool { return slices.Contains(c.Unfinished, w) })
 	if len(missing) > 0 {
-		notes = append(notes, fmt.Sprintf("%s: no interval on %s, which may suffer more", c.Arm, and(missing)))
+		notes = append(notes, fmt.Sprintf("%s: no interval on %s, which may suffer more", c.Arm, And(missing)))
 	}
 	if len(c.MissingP99) > 0 {
 		notes = append(notes, fmt.Sprintf("%s: no interval by p99 on %s: too few single latencies or guests", c.Arm,
-			and(c.MissingP99)))
+			And(c.MissingP99)))
 	}
 	if c.Lost > 0 && c.Unfinished == nil {
 		notes = append(notes, fmt.Sprintf("%s: %d of %d results are missing because guests did not finish", c.Arm, c.Lost,

@@ -44,21 +44,21 @@ func memoryCells(m analyze.Memory) []string {
 		case r.N == 0:
 			return ""
 		case r.Max > 1.05*r.Min && r.N > 1:
-			return digits(r.Min*sc.factor, 3) + " … " + sc.short(r.Max)
+			return Digits(r.Min*sc.factor, 3) + " … " + InUnit("B", r.Max, 3)
 		}
-		return short("B", r.Mean)
+		return InUnit("B", r.Mean, 3)
 	}
 	idle, lost := "not known", ""
 	if m.Idle.N > 0 {
-		idle, lost = span(m.Idle), short("B", m.HostEach)
+		idle, lost = span(m.Idle), InUnit("B", m.HostEach, 3)
 	}
 	work := ""
 	if len(m.Working) > 0 {
 		most := slices.MaxFunc(m.Working, func(a, b analyze.WorkingMemory) int { return cmp.Compare(a.PSS.Mean, b.PSS.Mean) })
-		work = short("B", most.PSS.Mean)
+		work = InUnit("B", most.PSS.Mean, 3)
 	}
-	return []string{Clean(m.Arm), short("B", float64(m.Size)) + " " + Clean(m.Flavor), fmt.Sprint(m.Guests),
-		short("s", m.Start.Mean), idle, work, span(m.After), lost, span(m.Charged)}
+	return []string{Clean(m.Arm), InUnit("B", float64(m.Size), 3) + " " + Clean(m.Flavor), fmt.Sprint(m.Guests),
+		InUnit("s", m.Start.Mean, 3), idle, work, span(m.After), lost, span(m.Charged)}
 }
 
 // merging says what the host's merging of equal pages did, as recorded at the end

@@ -72,7 +72,8 @@ func (t *table) device(workload string, shown []analyze.Comparison) {
 			continue
 		}
 		sc := scaleFor("B", wrote.Mean)
-		parts = append(parts, fmt.Sprintf("%s %s of %s", a.Arm, digits(reached.Mean*sc.factor, 3), sc.short(wrote.Mean)))
+		parts = append(parts, fmt.Sprintf("%s %s of %s", a.Arm, Digits(reached.Mean*sc.factor, 3),
+			InUnit("B", wrote.Mean, 3)))
 	}
 	if parts != nil {
 		t.note("reached the device, of the bytes written: " + strings.Join(parts, ", "))
@@ -94,7 +95,7 @@ func (t *table) probes(k metricKey) {
 		var parts []string
 		for _, p := range a.Probes {
 			if a.Workload == k.workload {
-				parts = append(parts, fmt.Sprintf("%s %s", p.Name, scaleFor(p.Unit, p.Mean).with(p.Mean)))
+				parts = append(parts, fmt.Sprintf("%s %s", p.Name, InUnit(p.Unit, p.Mean, 4)))
 			}
 		}
 		if parts != nil {

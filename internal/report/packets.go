@@ -37,12 +37,12 @@ const packetLegend = "lost: share of those sent, with its 95 % interval; " +
 
 // packetCells are the figures of an arm's packets, as in the table.
 func packetCells(p analyze.Packets) []string {
-	rate := func(v float64) string { return scaleFor("1/s", v).with(v) }
-	percent := func(v float64) string { return digits(100*v, 3) + " %" }
+	rate := func(v float64) string { return InUnit("1/s", v, 4) }
+	percent := func(v float64) string { return Digits(100*v, 3) + " %" }
 	cpu := func(v float64) string { return cmp.Or(ofUnit("s", v), "not known") }
 	interval, socket := "", "not known"
 	if p.LossHigh > 0 {
-		interval = digits(100*p.LossLow, 3) + " … " + percent(p.LossHigh)
+		interval = Digits(100*p.LossLow, 3) + " … " + percent(p.LossHigh)
 	}
 	if p.Socket != nil {
 		socket = percent(*p.Socket)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -81,6 +82,49 @@ func wrap(text string, n int) []string {
 // Wrap breaks text into lines of at most 100 columns for a terminal, those after the first indented.
 func Wrap(text, indent string) string {
 	return strings.Join(wrap(Clean(text), 100-len(indent)), "\n"+indent)
+}
+
+// Hanging is text after lead for a terminal: its further lines, at most 100 columns long, begin below its first word.
+func Hanging(lead, text string) string {
+	p := newPage(100, false)
+	p.hanging(lead, width(lead), Clean(text))
+	return p.String()
+}
+
+// Columns aligns rows of cells, the first of which has the headings.
+func Columns(rows [][]string) string { return joined(columnsOf(rows, nil)) }
+
+// FullColumns is Columns without those that are empty below their heading.
+func FullColumns(rows [][]string) string {
+	return joined(columnsOf(rows, func(j, _ int) bool { return !emptyColumn(rows, j) }))
+}
+
+func joined(lines []string) string { return strings.Join(lines, "\n") + "\n" }
+
+// columnsOf are the aligned rows, with the columns that are to be kept; nil: all.
+func columnsOf(rows [][]string, keep func(j, width int) bool) []string {
+	lines := make([]string, len(rows))
+	for j := range rows[0] {
+		widest := 0
+		for _, r := range rows {
+			widest = max(widest, width(r[j]))
+		}
+		if keep != nil && !keep(j, widest) {
+			continue
+		}
+		for i, r := range rows {
+			lines[i] += "  " + pad(r[j], widest)
+		}
+	}
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return lines
+}
+
+// emptyColumn reports whether no row has a text below the heading of a column.
+func emptyColumn(rows [][]string, j int) bool {
+	return !slices.ContainsFunc(rows[1:], func(r []string) bool { return r[j] != "" })
 }
 
 // cut shortens text to n columns, at a word.

@@ -33,9 +33,6 @@ func PlainJSON(text []byte) []byte {
 	return b.Bytes()
 }
 
-// Cell is a text as a cell of CSV, which no spreadsheet calculates.
-func Cell(text string) string { return cell(text) }
-
 // PrintJSON writes v as JSON, indented, for people and programs.
 func PrintJSON(w io.Writer, v any) error {
 	var b bytes.Buffer

@@ -21,7 +21,8 @@ func starts(res *analyze.Result, workload string) (s Section) {
 	if len(all) == 0 {
 		return s
 	}
-	for _, g := range []Grid{{Caption: "Percentiles", Rows: startRows(all)}, {Caption: "Phases, means", Rows: meanRows(all)},
+	for _, g := range []Grid{{Caption: "Percentiles", Rows: startRows(all)},
+		{Caption: "Phases, means", Rows: meanRows(all)},
 		{Caption: "Phases, percentiles", Rows: phaseRows(all), Detail: true},
 		{Caption: "Saved guests, medians", Rows: restoreRows(all)}} {
 		if g.Rows != nil {
@@ -64,7 +65,7 @@ func meanRows(all []analyze.Start) [][]string {
 		}
 		cached := ""
 		if s.Cached.N > 0 {
-			cached = digits(100*s.Cached.Mean, 3) + " %"
+			cached = Digits(100*s.Cached.Mean, 3) + " %"
 		}
 		return append(row, ofUnit("s", s.Error), ofUnit("s", s.Own), ofUnit("s", s.CPU), cached, ofUnit("B", s.Read))
 	})
@@ -116,7 +117,7 @@ func ofUnit(unit string, v float64) string {
 	if v == 0 {
 		return ""
 	}
-	return short(unit, v)
+	return InUnit(unit, v, 3)
 }
 
 // percentileText is a percentile with its interval, if it has one; a ratio has no unit.
@@ -125,7 +126,7 @@ func percentileText(unit string, p *analyze.Percentile) string {
 		return ""
 	}
 	if unit == "" {
-		return fmt.Sprintf("%s× (%s … %s)", digits(p.Value, 3), digits(p.Low, 3), digits(p.High, 3))
+		return fmt.Sprintf("%s× (%s … %s)", Digits(p.Value, 3), Digits(p.Low, 3), Digits(p.High, 3))
 	}
 	sc := scaleFor(unit, p.Value)
 	if p.High == 0 {

@@ -229,10 +229,10 @@ func (t *table) baseline(arm string, k metricKey, sc scale) row {
 	r := t.row(arm, k, sc)
 	r.result = "baseline"
 	if s := t.res.Arm(arm, k.workload).Metric(analyze.CPUTime); s != nil && k.metric != analyze.CPUTime {
-		r.cpu = scaleFor(s.Unit, s.Mean).with(s.Mean)
+		r.cpu = InUnit(s.Unit, s.Mean, 4)
 	}
 	if s := t.res.Arm(arm, k.workload).Metric(analyze.Energy); s != nil && k.metric != analyze.Energy {
-		r.energy = scaleFor(s.Unit, s.Mean).with(s.Mean)
+		r.energy = InUnit(s.Unit, s.Mean, 4)
 	}
 	return r
 }
@@ -257,7 +257,7 @@ func (t *table) row(arm string, k metricKey, sc scale) row {
 		r.limits = sc.figure(s.Min) + " … " + sc.figure(s.Max)
 	}
 	if cpu := a.Probe(model.ProbeHostCPU); cpu != nil {
-		r.host = digits(cpu.Mean, 3) + " s"
+		r.host = Digits(cpu.Mean, 3) + " s"
 	}
 	return r
 }

@@ -122,7 +122,7 @@ func TestScale(t *testing.T) {
 	}
 	for v, want := range map[float64]string{9.123: "+9.1", -0.345: "-0.34", 1457.4: "+1457", 0: "0.00", -0.001: "0.00",
 		22.44: "+22.4", -99.96: "-100"} {
-		if got := percent(v); got != want {
+		if got := Percent(v); got != want {
 			t.Errorf("percent(%v) = %q, want %q", v, got, want)
 		}
 	}

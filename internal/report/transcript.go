@@ -44,8 +44,7 @@ func Transcript(t *store.Trial, stdout, stderr [][]byte, most int) string {
 			b.WriteString(", timed out")
 		}
 		if seconds := float64(s.HostEndNS-s.HostStartNS) / 1e9; s.Timed && seconds > 0 {
-			factor, unit := ScaleFor("s", seconds)
-			fmt.Fprintf(&b, ", timed: %s %s", digits(seconds*factor, 4), unit)
+			b.WriteString(", timed: " + InUnit("s", seconds, 4))
 		}
 		b.WriteString("\n")
 		stream(&b, "output", s.StdoutBytes, at(stdout, i), most)

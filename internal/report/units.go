@@ -66,22 +66,22 @@ func scaleFor(unit string, v float64) scale {
 }
 
 // figure formats v with four digits, without its unit.
-func (s scale) figure(v float64) string { return digits(v*s.factor, 4) }
+func (s scale) figure(v float64) string { return Digits(v*s.factor, 4) }
 
 // with formats v with its unit.
 func (s scale) with(v float64) string {
 	return strings.TrimRight(s.figure(v)+" "+s.unit, " ")
 }
 
-// short formats v with three digits and its unit.
-func (s scale) short(v float64) string { return digits(v*s.factor, 3) + " " + s.unit }
+// InUnit formats v with n digits in the unit that reads best.
+func InUnit(unit string, v float64, n int) string {
+	s := scaleFor(unit, v)
+	return strings.TrimRight(Digits(v*s.factor, n)+" "+s.unit, " ")
+}
 
-// short formats v with three digits in the unit that reads best.
-func short(unit string, v float64) string { return scaleFor(unit, v).short(v) }
-
-// digits formats v with n significant digits, or with as many as its integer part
+// Digits formats v with n significant digits, or with as many as its integer part
 // has; beyond 10^9 it uses an exponent.
-func digits(v float64, n int) string {
+func Digits(v float64, n int) string {
 	if v == 0 {
 		return "0"
 	}
@@ -95,9 +95,9 @@ func digits(v float64, n int) string {
 	return strconv.FormatFloat(v, 'f', max(n-1-exp, 0), 64)
 }
 
-// percent formats a signed percentage without the percent sign: +9.1, -0.34, +1460.
-func percent(p float64) string {
-	s := digits(p, 3)
+// Percent formats a signed percentage without the percent sign: +9.1, -0.34, +1460.
+func Percent(p float64) string {
+	s := Digits(p, 3)
 	if math.Abs(p) < 1 {
 		s = strconv.FormatFloat(p, 'f', 2, 64)
 	} else if math.Abs(p) < 10 {

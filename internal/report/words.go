@@ -63,9 +63,9 @@ func Verdict(res *analyze.Result, c analyze.Comparison) string {
 	case c.N == 0:
 		return "no values yet"
 	case c.Verdict == analyze.Costs && c.OverheadPercent >= 100:
-		return fmt.Sprintf("costs %s %% (%s×)", percent(c.OverheadPercent), digits(c.Ratio, 3))
+		return fmt.Sprintf("costs %s %% (%s×)", Percent(c.OverheadPercent), Digits(c.Ratio, 3))
 	case c.Verdict == analyze.Costs:
-		return fmt.Sprintf("costs %s %%", percent(c.OverheadPercent))
+		return fmt.Sprintf("costs %s %%", Percent(c.OverheadPercent))
 	case c.Verdict == analyze.Gains:
 		return fmt.Sprintf("gains %s %%", size(c.OverheadPercent))
 	case c.Verdict == analyze.None:
@@ -97,9 +97,9 @@ func manyComparisons(res *analyze.Result, c analyze.Comparison) bool {
 func ShortVerdict(c analyze.Comparison) string {
 	switch {
 	case c.Verdict == analyze.Costs && c.OverheadPercent >= 100:
-		return digits(c.Ratio, 3) + "×"
+		return Digits(c.Ratio, 3) + "×"
 	case c.Verdict == analyze.Costs, c.Verdict == analyze.Gains:
-		return percent(c.OverheadPercent) + " %"
+		return Percent(c.OverheadPercent) + " %"
 	case c.Verdict == analyze.None:
 		return "none"
 	case !Known(c):
@@ -137,7 +137,7 @@ const widest = 10
 
 // Known reports whether a comparison has an interval that says anything.
 func Known(c analyze.Comparison) bool {
-	return c.N > 1 && !c.Coarse && c.CILow > 0 && c.CIHigh < widest*c.CILow && math.Abs(c.FartherPercent) <= mostPercent
+	return c.N > 1 && !c.Coarse && c.CILow > 0 && c.CIHigh < widest*c.CILow && math.Abs(c.FartherPercent) <= MostPercent
 }
 
 // AtMost words the most that a known comparison may cost: the end of its interval
@@ -150,7 +150,7 @@ func bound(farther float64) string {
 	if farther < 0 {
 		return "±" + size(farther) + " %"
 	}
-	return percent(farther) + " %"
+	return Percent(farther) + " %"
 }
 
 // OfTheseGuests reports whether a claim holds for the measured guests, but may not
@@ -168,10 +168,23 @@ func Interval(c analyze.Comparison) string {
 	if c.N < 2 || c.CILow == 0 || c.Coarse {
 		return ""
 	}
-	if high := 100 * (c.CIHigh - 1); high <= mostPercent {
-		return percent(100*(c.CILow-1)) + " … " + percent(high) + " %"
+	if high := 100 * (c.CIHigh - 1); high <= MostPercent {
+		return Percent(100*(c.CILow-1)) + " … " + Percent(high) + " %"
 	}
-	return percent(100*(c.CILow-1)) + " … more than +99999 %"
+	return Percent(100*(c.CILow-1)) + " … more than +99999 %"
+}
+
+// Cost words a ratio as an overhead.
+func Cost(ratio float64) string {
+	if ratio >= 2 {
+		return Digits(ratio, 3) + "×"
+	}
+	return Percent(100*(ratio-1)) + " %"
+}
+
+// CostInterval words an interval of ratios.
+func CostInterval(low, high float64) string {
+	return Percent(100*(low-1)) + " … " + Percent(min(100*(high-1), MostPercent)) + " %"
 }
 
 // Doubts returns the serious findings of res about a comparison, except for the
@@ -219,10 +232,10 @@ func NoiseTexts(res *analyze.Result, workload, metric string, scenarios []string
 			}
 		}
 		text := fmt.Sprintf("single trials of %s and its identical control differ by up to %s %% (%d %s)",
-			base, digits(s.Percent, 2), s.Pairs, plural(s.Pairs, "pair"))
+			base, Digits(s.Percent, 2), s.Pairs, plural(s.Pairs, "pair"))
 		if phi >= 1.05 {
 			text += fmt.Sprintf("; in this run the two differ by more than chance explains, so intervals are %s times wider",
-				digits(phi, 2))
+				Digits(phi, 2))
 		}
 		texts = append(texts, text)
 	}
@@ -241,12 +254,12 @@ func WideText(s analyze.SeriesSummary) string {
 // StallText says how much more often trials of an arm stall than its baseline's.
 func StallText(t analyze.Tail) string {
 	share := func(slow, n int, share float64) string {
-		return fmt.Sprintf("%d of %d trials (%s %%)", slow, n, digits(100*share, 2))
+		return fmt.Sprintf("%d of %d trials (%s %%)", slow, n, Digits(100*share, 2))
 	}
 	return fmt.Sprintf("stalls: %s is over %s times slower than its own median in %s, %s in %s; a slow trial is "+
 		"typically %s times slower",
-		t.Arm, digits(t.Factor, 3), share(t.Slow, t.N, t.Share), t.Baseline,
-		share(t.BaselineSlow, t.BaselineN, t.BaselineShare), digits(t.Size, 2))
+		t.Arm, Digits(t.Factor, 3), share(t.Slow, t.N, t.Share), t.Baseline,
+		share(t.BaselineSlow, t.BaselineN, t.BaselineShare), Digits(t.Size, 2))
 }
 
 // RankingText words a ranking of res with its ties, and marks arms whose figure has
@@ -280,15 +293,6 @@ func ScaleFor(unit string, v float64) (factor float64, name string) {
 	s := scaleFor(unit, v)
 	return s.factor, s.unit
 }
-
-// Digits formats v with n significant digits, or with as many as its integer part has.
-func Digits(v float64, n int) string { return digits(v, n) }
-
-// Percent formats a signed percentage without the percent sign: +9.1, -0.34, +1460.
-func Percent(p float64) string { return percent(p) }
-
-// And joins words as in a sentence.
-func And(list []string) string { return and(list) }
 
 // EndingOf says in words why a run has no more blocks; complete is false if it
 // ended early or is still running.

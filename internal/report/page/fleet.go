@@ -146,8 +146,8 @@ func withoutRows(machines []fleet.MachineCost) [][]string {
 	var rows [][]string
 	for _, m := range machines {
 		if w := m.Without; w != nil {
-			rows = append(rows, []string{m.Machine, fleet.Percent(m.Ratio), fleet.Interval(m.CILow, m.CIHigh),
-				fleet.Percent(w.Ratio), fleet.Interval(w.NextLow, w.NextHigh), report.Digits(w.Residual, 2)})
+			rows = append(rows, []string{m.Machine, report.Cost(m.Ratio), report.CostInterval(m.CILow, m.CIHigh),
+				report.Cost(w.Ratio), report.CostInterval(w.NextLow, w.NextHigh), report.Digits(w.Residual, 2)})
 		}
 	}
 	return rows
@@ -182,7 +182,7 @@ func mapView(r *fleet.Result, g fleet.Group) *fleetMap {
 			cell := fleetMapCell{Text: "–", Class: "open"}
 			for _, mc := range c.Machines {
 				if mc.Machine == machine.Name {
-					cell = fleetMapCell{fleet.Percent(mc.Ratio), fleet.Interval(mc.CILow, mc.CIHigh),
+					cell = fleetMapCell{report.Cost(mc.Ratio), report.CostInterval(mc.CILow, mc.CIHigh),
 						machineClass(mc, r.Delta), mc.Odd}
 				}
 			}

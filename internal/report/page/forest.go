@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tare-bench/tare/internal/fleet"
+	"github.com/tare-bench/tare/internal/report"
 )
 
 // forest is a figure of every machine, and what they say together.
@@ -89,7 +90,7 @@ func (f forest) draw(id string) template.HTML {
 		low, mid, high := a.x(math.Log(p.CILow)), a.x(math.Log(p.Ratio)), a.x(math.Log(p.CIHigh))
 		s.mark(low, y, fmt.Sprintf("L%[1]s %[2]sL%[3]s %[4]sL%[1]s %[5]sz", num(mid), num(y-7), num(high), num(y), num(y+7)),
 			"pooled "+costClass(p.Verdict, p.OverheadPercent),
-			fmt.Sprintf("pooled: %s, %s", fleet.Percent(p.Ratio), fleet.Interval(p.CILow, p.CIHigh)))
+			fmt.Sprintf("pooled: %s, %s", report.Cost(p.Ratio), report.CostInterval(p.CILow, p.CIHigh)))
 		y += line
 		label("next machine")
 		if p.NextHigh > 0 {
@@ -129,9 +130,9 @@ func (f forest) machine(s *svg, a axis, m fleet.MachineCost, y float64, small bo
 	if small {
 		size = 2
 	}
-	title := fmt.Sprintf("%s: %s", m.Machine, fleet.Percent(m.Ratio))
+	title := fmt.Sprintf("%s: %s", m.Machine, report.Cost(m.Ratio))
 	if m.CILow > 0 {
-		title += ", " + fleet.Interval(m.CILow, m.CIHigh)
+		title += ", " + report.CostInterval(m.CILow, m.CIHigh)
 		bar := "bar "
 		if small {
 			bar = "bar thin "

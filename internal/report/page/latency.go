@@ -94,8 +94,7 @@ func latencyPlot(id, workload string, curves []analyze.LatencyCurve) template.HT
 	for _, v := range roundSeconds(y.low, y.high) {
 		at := y.x(math.Log(v))
 		s.line(left, at, chartWidth-right, at, "grid")
-		factor, unit := report.ScaleFor("s", v)
-		s.text(left-30, at+4, "tick", report.Digits(v*factor, 1)+" "+unit)
+		s.text(left-30, at+4, "tick", report.InUnit("s", v, 1))
 	}
 	for _, mark := range shares {
 		if o := odds(mark.share); o <= x.high+1e-9 {

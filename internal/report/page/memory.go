@@ -21,8 +21,7 @@ func memoryOf(res *analyze.Result, ctx report.Context) *memoryView {
 	v := &memoryView{Grid: report.Grid{Rows: rows}, Legend: report.MemoryLegend + ctx.Merging}
 	for _, m := range res.Memory {
 		for _, w := range m.Working {
-			factor, unit := report.ScaleFor("B", w.PSS.Mean)
-			v.Working = append(v.Working, []string{m.Arm, w.Workload, report.Digits(w.PSS.Mean*factor, 3) + " " + unit})
+			v.Working = append(v.Working, []string{m.Arm, w.Workload, report.InUnit("B", w.PSS.Mean, 3)})
 		}
 	}
 	return v

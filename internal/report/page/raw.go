@@ -157,9 +157,8 @@ func compressed(write func(*gzip.Writer) error) ([]byte, error) {
 }
 
 func link(b []byte, name string, whole bool) download {
-	factor, unit := report.ScaleFor("B", float64(len(b)))
 	return download{
 		URL:  template.URL("data:application/gzip;base64," + base64.StdEncoding.EncodeToString(b)),
-		Name: name, Size: report.Digits(float64(len(b))*factor, 3) + " " + unit, Whole: whole,
+		Name: name, Size: report.InUnit("B", float64(len(b)), 3), Whole: whole,
 	}
 }

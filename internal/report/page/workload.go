@@ -142,8 +142,7 @@ func metric(res *analyze.Result, workload, name string, baseline func(string) bo
 			r := m.row(res, c.Baseline, c.Baseline)
 			r.IsBaseline, r.Verdict = true, "baseline"
 			if s := res.Arm(c.Baseline, workload).Metric(analyze.CPUTime); s != nil {
-				factor, unit := report.ScaleFor(s.Unit, s.Mean)
-				r.CPUVerdict = report.Digits(s.Mean*factor, 4) + " " + unit
+				r.CPUVerdict = report.InUnit(s.Unit, s.Mean, 4)
 			}
 			m.Rows = append(m.Rows, r)
 		}

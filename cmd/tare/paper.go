@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -135,14 +135,11 @@ func printPaper(w io.Writer, a *paper.Article) {
 		for _, h := range t.Heading {
 			fmt.Fprintf(w, "  %s\n", h)
 		}
-		var b strings.Builder
-		tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-		labels := len(t.Lines[0].Labels)
-		fmt.Fprintln(tw, "  "+strings.Repeat("\t", labels)+strings.Join(t.Columns, "\t"))
+		rows := [][]string{append(make([]string, len(t.Lines[0].Labels)), t.Columns...)}
 		for _, l := range t.Lines {
-			fmt.Fprintln(tw, "  "+strings.Join(append(append([]string{}, l.Labels...), l.Cells...), "\t"))
+			rows = append(rows, slices.Concat(l.Labels, l.Cells))
 		}
-		printAligned(w, tw, &b)
+		fmt.Fprint(w, report.Columns(rows))
 		for _, n := range t.Notes {
 			fmt.Fprintf(w, "  note: %s\n", n)
 		}

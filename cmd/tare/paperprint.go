@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/paper"
@@ -56,12 +55,12 @@ func printRepeatTable(w io.Writer, rep *paper.Repetition, t paper.RepeatTable) {
 	for _, h := range t.Heading {
 		fmt.Fprintf(w, "  %s\n", h)
 	}
-	var reasons []string
-	var b strings.Builder
-	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	if len(t.Lines) > 0 {
-		fmt.Fprintln(tw, "  "+strings.Repeat("\t", len(t.Lines[0].Labels))+"\tprinted\there\tby\tcost then\tcost now")
+	if len(t.Lines) == 0 {
+		return
 	}
+	var reasons []string
+	rows := [][]string{append(make([]string, len(t.Lines[0].Labels)), "", "printed", "here", "by", "cost then",
+		"cost now")}
 	for _, l := range t.Lines {
 		labels := l.Labels
 		for _, c := range l.Cells {
@@ -73,22 +72,13 @@ func printRepeatTable(w io.Writer, rep *paper.Repetition, t paper.RepeatTable) {
 				}
 				cells[2] = strings.TrimSpace(cells[2] + " [" + strconv.Itoa(i+1) + "]")
 			}
-			fmt.Fprintln(tw, "  "+strings.Join(append(slices.Clone(labels), cells...), "\t"))
+			rows = append(rows, slices.Concat(labels, cells))
 			labels = make([]string, len(labels)) // printed once
 		}
 	}
-	printAligned(w, tw, &b)
+	fmt.Fprint(w, report.Columns(rows))
 	for i, why := range reasons {
 		fmt.Fprintf(w, "  [%d] %s\n", i+1, why)
-	}
-}
-
-// printAligned prints what was written to the table, which writes to b, without
-// trailing blanks.
-func printAligned(w io.Writer, table *tabwriter.Writer, b *strings.Builder) {
-	table.Flush()
-	for line := range strings.Lines(b.String()) {
-		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
 	}
 }
 
@@ -136,32 +126,27 @@ func signedPercent(p float64) string {
 // printExtras prints the measurements that repeat figures without printed values.
 func printExtras(w io.Writer, extras []paper.ExtraResult) {
 	fmt.Fprintln(w, "\nMeasured here; the article shows these without values:")
-	var b strings.Builder
-	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "  article\tmeasured\t\there\tby\tcost now")
+	rows := [][]string{{"article", "measured", "", "here", "by", "cost now"}}
 	var standIns []string
 	series := ""
 	for _, e := range extras {
-		labels := "\t"
+		row := []string{"", "", e.Metric, e.Why + " ", e.System, costWords(e.Now)}
 		if e.Series != series {
-			series, labels = e.Series, e.Article+"\t"+e.Series
+			series, row[0], row[1] = e.Series, e.Article, e.Series
 		}
-		here, unit := e.Why, ""
 		if e.Here != nil {
-			factor, name := report.ScaleFor(e.Unit, *e.Here)
-			here, unit = report.Digits(*e.Here*factor, 4), name
+			row[3] = report.InUnit(e.Unit, *e.Here, 4)
 		}
-		by := e.System
 		if e.Emulated {
-			by += "*"
+			row[4] += "*"
 		}
-		fmt.Fprintf(tw, "  %s\t%s\t%s %s\t%s\t%s\n", labels, e.Metric, here, unit, by, costWords(e.Now))
+		rows = append(rows, row)
 		name := model.ParseSeries(e.Series).Workload
 		if s := name + " is a stand-in " + e.StandIn; e.StandIn != "" && !slices.Contains(standIns, s) {
 			standIns = append(standIns, s)
 		}
 	}
-	printAligned(w, tw, &b)
+	fmt.Fprint(w, report.Columns(rows))
 	for _, s := range standIns {
 		fmt.Fprintf(w, "  %s\n", s)
 	}

@@ -168,13 +168,16 @@ func (l *figureList) tail(row figureRow, t analyze.Tail) {
 	difference.CILow, difference.CIHigh = &t.Low, &t.High
 	l.known(row, "slow-size", t.Size, 0, 0)
 	l.known(row, "baseline-slow-size", t.BaselineSize, 0, 0)
-	for _, p := range []struct {
-		name string
-		*analyze.Percentile
-	}{{"p95", t.P95}, {"p99", t.P99}, {"baseline-p95", t.BaselineP95}, {"baseline-p99", t.BaselineP99}} {
-		if p.Percentile != nil {
-			l.known(row, p.name, p.Value, p.Low, p.High)
-		}
+	l.percentile(row, "p95", t.P95)
+	l.percentile(row, "p99", t.P99)
+	l.percentile(row, "baseline-p95", t.BaselineP95)
+	l.percentile(row, "baseline-p99", t.BaselineP99)
+}
+
+// percentile adds a percentile with its interval, unless there is none.
+func (l *figureList) percentile(row figureRow, name string, p *analyze.Percentile) {
+	if p != nil {
+		l.known(row, name, p.Value, p.Low, p.High)
 	}
 }
 
@@ -182,13 +185,9 @@ func (l *figureList) tail(row figureRow, t analyze.Tail) {
 func (l *figureList) start(row figureRow, s analyze.Start) {
 	row.Text = s.Method
 	percentiles := func(name string, of analyze.StartPercentiles) {
-		l.known(row, name+"-p50", of.P50.Value, of.P50.Low, of.P50.High)
-		if p := of.P95; p != nil {
-			l.known(row, name+"-p95", p.Value, p.Low, p.High)
-		}
-		if p := of.P99; p != nil {
-			l.known(row, name+"-p99", p.Value, p.Low, p.High)
-		}
+		l.percentile(row, name+"-p50", &of.P50)
+		l.percentile(row, name+"-p95", of.P95)
+		l.percentile(row, name+"-p99", of.P99)
 	}
 	percentiles("start", s.StartPercentiles)
 	for _, phase := range s.Phases {
@@ -197,33 +196,26 @@ func (l *figureList) start(row figureRow, s analyze.Start) {
 	if s.OwnAt != nil {
 		percentiles("start-own", *s.OwnAt)
 	}
-	l.known(row, "stop-p50", s.Stop.Value, s.Stop.Low, s.Stop.High)
-	l.known(row, "remove-p50", s.Remove.Value, s.Remove.Low, s.Remove.High)
+	l.percentile(row, "stop-p50", &s.Stop)
+	l.percentile(row, "remove-p50", &s.Remove)
 	if r := s.Restored; r != nil {
-		for _, p := range []struct {
-			name string
-			*analyze.Percentile
-		}{{"save-p50", &r.Save}, {"save-flushed-p50", &r.Flushed}, {"saved-size-p50", &r.Size}, {"fresh-start-p50", &r.Fresh},
-			{"restore-fresh-ratio", r.TimesFresh}, {"first-touch-p50", &r.First}, {"second-touch-p50", &r.Second},
-			{"first-second-touch-ratio", r.TimesSecond}} {
-			if p.Percentile != nil {
-				l.known(row, p.name, p.Value, p.Low, p.High)
-			}
-		}
+		l.percentile(row, "save-p50", &r.Save)
+		l.percentile(row, "save-flushed-p50", &r.Flushed)
+		l.percentile(row, "saved-size-p50", &r.Size)
+		l.percentile(row, "fresh-start-p50", &r.Fresh)
+		l.percentile(row, "restore-fresh-ratio", r.TimesFresh)
+		l.percentile(row, "first-touch-p50", &r.First)
+		l.percentile(row, "second-touch-p50", &r.Second)
+		l.percentile(row, "first-second-touch-ratio", r.TimesSecond)
 	}
 	row.Text = ""
 	for _, phase := range s.Phases {
 		l.known(row, "start-"+phase.Name, phase.Mean, 0, 0)
 	}
 	row.Against = s.Baseline
-	for _, p := range []struct {
-		name string
-		*analyze.Percentile
-	}{{"start-p50-ratio", s.P50Ratio}, {"start-p95-ratio", s.P95Ratio}, {"start-p99-ratio", s.P99Ratio}} {
-		if p.Percentile != nil {
-			l.known(row, p.name, p.Value, p.Low, p.High)
-		}
-	}
+	l.percentile(row, "start-p50-ratio", s.P50Ratio)
+	l.percentile(row, "start-p95-ratio", s.P95Ratio)
+	l.percentile(row, "start-p99-ratio", s.P99Ratio)
 }
 
 // fill adds how many guests of an arm fit, and how often each limit broke first.
@@ -231,7 +223,7 @@ func (l *figureList) fill(row figureRow, f analyze.Fill) {
 	if f.AtLeast(f.Fits.Value) {
 		row.Text = "at least"
 	}
-	l.known(row, "fill-fits", f.Fits.Value, f.Fits.Low, f.Fits.High)
+	l.percentile(row, "fill-fits", &f.Fits)
 	row.Text = ""
 	if f.Least != nil {
 		l.known(row, "fill-least", *f.Least, 0, 0)
@@ -242,9 +234,8 @@ func (l *figureList) fill(row figureRow, f analyze.Fill) {
 	}
 	l.known(row, "fill-guest-share", f.Share.Mean, 0, 0)
 	l.known(row, "fill-own-memory", f.Own.Max, 0, 0)
-	if row.Against = f.Baseline; f.Ratio != nil {
-		l.known(row, "fill-fits-ratio", f.Ratio.Value, f.Ratio.Low, f.Ratio.High)
-	}
+	row.Against = f.Baseline
+	l.percentile(row, "fill-fits-ratio", f.Ratio)
 }
 
 // latency adds a percentile of single latencies, and its comparison.

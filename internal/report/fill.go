@@ -26,7 +26,7 @@ func fills(res *analyze.Result, workload string) (s Section) {
 			least = numberOf(f, *f.Least)
 		}
 		return []string{starred(f.Arm, f.Emulated), fmt.Sprint(f.N), fitsText(f), percentileText("", f.Ratio), least,
-			fmt.Sprintf("%.0f … %s", f.Fewest, numberOf(f, f.Greatest)), brokeText(f), times(f.Slowdown), times(f.P99),
+			fmt.Sprintf("%.0f … %s", f.Fewest, numberOf(f, f.Greatest)), brokeText(f), times(f.Slowdown.Mean), times(f.P99.Mean),
 			ofUnit("s", f.Start.Mean), ofUnit("B", f.Left.Mean), ofUnit("B", max(0, f.Share.Mean)), ofUnit("B", f.Own.Max)}
 	})
 	if rows != nil {
@@ -62,14 +62,6 @@ func brokeText(f analyze.Fill) string {
 		all = append(all, fmt.Sprintf("nothing %d", f.Ended))
 	}
 	return strings.Join(all, ", ")
-}
-
-// times is the mean of a ratio; "" if it was not measured.
-func times(r analyze.Range) string {
-	if r.N == 0 {
-		return ""
-	}
-	return Digits(r.Mean, 3) + "×"
 }
 
 // fillLegend explains the table of fills.

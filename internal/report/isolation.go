@@ -115,33 +115,19 @@ func densityText(d analyze.Density) string {
 
 // IsolationCells are the figures of an arm beside other guests, as in the table.
 func IsolationCells(i analyze.Isolation) []string {
-	times := func(v float64) string {
-		if v == 0 {
-			return ""
-		}
-		return Digits(v, 3) + "×"
-	}
-	span := func(low, high float64) string {
-		if low == 0 {
-			return ""
-		}
-		return Digits(low, 3) + " … " + Digits(high, 3)
-	}
-	slowdown := times(i.Ratio)
-	if slowdown == "" {
+	slowdown := claimedTimes(i.Ratio, i.Verdict)
+	switch {
+	case i.Ratio == 0 && i.Lost == i.Trials:
+		slowdown = "did not finish"
+	case i.Ratio == 0:
 		slowdown = "not known"
-		if i.Lost == i.Trials {
-			slowdown = "did not finish"
-		}
 	}
-	if i.Ratio > 0 && i.Verdict == analyze.NotResolved {
-		slowdown = "(" + slowdown + ")"
+	interval, jain := "", ""
+	if i.CILow > 0 {
+		interval = Digits(i.CILow, 3) + " … " + Digits(i.CIHigh, 3)
 	}
-	fraction := func(v float64) string {
-		if v == 0 {
-			return ""
-		}
-		return Digits(v, 3)
+	if i.Jain > 0 {
+		jain = Digits(i.Jain, 3)
 	}
 	lost := ""
 	if i.Lost > 0 {
@@ -155,19 +141,24 @@ func IsolationCells(i analyze.Isolation) []string {
 	if len(i.Neighbours) > 0 {
 		guests += " + " + strings.Join(i.Neighbours, ", ")
 	}
-	return []string{Clean(i.Arm), guests, slowdown, span(i.CILow, i.CIHigh), times(i.Native), times(i.Excess), p99(i),
-		fraction(i.Jain), times(i.Unfairness), lost, skew}
+	return []string{Clean(i.Arm), guests, slowdown, interval, times(i.Native), times(i.Excess),
+		claimedTimes(i.P99, i.P99Verdict), jain, times(i.Unfairness), lost, skew}
 }
 
-// p99 is the slowdown of the 99th percentile of single latencies, in brackets if not resolved.
-func p99(i analyze.Isolation) string {
-	switch {
-	case i.P99 == 0:
+// times formats a ratio; "" if it is not known.
+func times(ratio float64) string {
+	if ratio == 0 {
 		return ""
-	case i.P99Verdict == analyze.NotResolved:
-		return "(" + Digits(i.P99, 3) + "×)"
 	}
-	return Digits(i.P99, 3) + "×"
+	return Digits(ratio, 3) + "×"
+}
+
+// claimedTimes formats a ratio, in brackets if it is not resolved.
+func claimedTimes(ratio float64, v analyze.Verdict) string {
+	if ratio > 0 && v == analyze.NotResolved {
+		return "(" + times(ratio) + ")"
+	}
+	return times(ratio)
 }
 
 // grid writes aligned rows of cells, the first as the heading. It leaves out empty

@@ -68,29 +68,19 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 	list(e, "comparisons", res.Comparisons)
 	list(e, "arms", res.Arms)
 	list(e, "isolation", res.Isolation)
-	if len(res.IsolationMatrix) > 0 {
-		list(e, "isolation_matrix", res.IsolationMatrix)
-	}
+	listAny(e, "isolation_matrix", res.IsolationMatrix)
 	list(e, "cap_accuracy", res.CapAccuracy)
 	list(e, "rate_caps", res.RateCaps)
 	list(e, "density", res.Density)
-	if len(res.Starts) > 0 {
-		list(e, "starts", res.Starts)
-	}
-	if len(res.Fills) > 0 {
-		list(e, "fills", res.Fills)
-	}
+	listAny(e, "starts", res.Starts)
+	listAny(e, "fills", res.Fills)
 	list(e, "memory", res.Memory)
-	if len(res.Energy) > 0 {
-		list(e, "energy", res.Energy)
-	}
+	listAny(e, "energy", res.Energy)
 	list(e, "trial_spread", res.TrialSpread)
 	list(e, "tails", res.Tails)
 	list(e, "latencies", res.Latencies)
 	list(e, "latency_curves", res.Curves)
-	if len(res.Packets) > 0 {
-		list(e, "packets", res.Packets)
-	}
+	listAny(e, "packets", res.Packets)
 	list(e, "positions", res.Positions)
 	list(e, "thaws", res.Thaws)
 	list(e, "findings", res.Findings)
@@ -209,4 +199,11 @@ func list[T any](e *exporter, name string, all []T) {
 		e.element(v)
 	}
 	e.end()
+}
+
+// listAny writes a member that is a list, unless it is empty.
+func listAny[T any](e *exporter, name string, all []T) {
+	if len(all) > 0 {
+		list(e, name, all)
+	}
 }

@@ -64,19 +64,15 @@ func (t *table) header() {
 	if t.ctx.NoEnergy != "" {
 		t.field("energy", "not measured: "+t.ctx.NoEnergy)
 	}
-	for i, c := range t.ctx.Scenarios {
-		name := plural(len(t.ctx.Scenarios), "scenario")
-		if i > 0 {
-			name = ""
-		}
+	name := plural(len(t.ctx.Scenarios), "scenario")
+	for _, c := range t.ctx.Scenarios {
 		t.field(name, c.Name+": "+c.Who)
+		name = ""
 	}
-	for i, l := range t.ctx.LeftOut {
-		name := "left out"
-		if i > 0 {
-			name = ""
-		}
+	name = "left out"
+	for _, l := range t.ctx.LeftOut {
 		t.field(name, l.Arm+": "+l.Why)
+		name = ""
 	}
 	if t.ctx.Ended == plan.ReasonBudget && t.res.Blocks < t.ctx.MinBlocks {
 		t.warn("TOO FEW", fmt.Sprintf("the campaign asks for at least %d blocks; the budget ran out first", t.ctx.MinBlocks))
@@ -92,39 +88,37 @@ func (t *table) header() {
 
 // answers says for each arm in a sentence what was found, before all figures.
 func (t *table) answers() {
-	if len(t.res.Answers) == 0 {
-		return
+	var said [][2]string
+	for _, a := range OrderedAnswers(t.res.Answers) {
+		said = append(said, [2]string{starred(Clean(a.Arm), a.Emulated), AnswerWords(a)})
+		t.emulated = t.emulated || a.Emulated
 	}
-	names, widest := make([]string, len(t.res.Answers)), 0
-	all := OrderedAnswers(t.res.Answers)
-	for i, a := range all {
-		if names[i] = Clean(a.Arm); a.Emulated {
-			names[i] += "*"
-			t.emulated = true
-		}
-		widest = max(widest, width(names[i]))
-	}
-	t.line("")
-	t.line(fmt.Sprintf("What each costs against %s, with %.4g %% intervals:", Clean(t.res.Baseline), 100*(1-t.res.Alpha)))
-	for i, a := range all {
-		t.hanging("  "+t.bold(pad(names[i], widest))+"  ", widest+4, AnswerWords(a))
-	}
+	t.sentences(fmt.Sprintf("What each costs against %s, with %.4g %% intervals:", Clean(t.res.Baseline),
+		100*(1-t.res.Alpha)), said)
 }
 
 // isolates says for each system in a sentence how other guests slow its guests down.
 func (t *table) isolates() {
-	all := IsolationAnswers(t.res)
-	if len(all) == 0 {
+	var said [][2]string
+	for _, a := range IsolationAnswers(t.res) {
+		said = append(said, [2]string{a.Arm, a.Text})
+	}
+	t.sentences("How each isolates, a guest beside others against one alone:", said)
+}
+
+// sentences writes names and what is said about each, unless there are none.
+func (t *table) sentences(lead string, said [][2]string) {
+	if said == nil {
 		return
 	}
 	widest := 0
-	for _, a := range all {
-		widest = max(widest, width(a.Arm))
+	for _, s := range said {
+		widest = max(widest, width(s[0]))
 	}
 	t.line("")
-	t.line("How each isolates, a guest beside others against one alone:")
-	for _, a := range all {
-		t.hanging("  "+t.bold(pad(a.Arm, widest))+"  ", widest+4, a.Text)
+	t.line(lead)
+	for _, s := range said {
+		t.hanging("  "+t.bold(pad(s[0], widest))+"  ", widest+4, s[1])
 	}
 }
 
@@ -275,7 +269,7 @@ func (t *table) result(c analyze.Comparison) (string, func(string) string) {
 // style is how the verdict on a comparison is coloured.
 func (t *table) style(c analyze.Comparison) func(string) string {
 	switch {
-	case c.N == 0 && failures(t.res, c) > 0, c.Verdict == analyze.Costs:
+	case c.N == 0 && Failures(t.res, c) > 0, c.Verdict == analyze.Costs:
 		return t.red
 	case c.N == 0:
 		return t.dim

@@ -58,7 +58,7 @@ var nounAtFront = regexp.MustCompile(`^[a-z-]{3,}s\b`)
 // the words include what is known.
 func Verdict(res *analyze.Result, c analyze.Comparison) string {
 	switch {
-	case c.N == 0 && failures(res, c) > 0:
+	case c.N == 0 && Failures(res, c) > 0:
 		return "did not finish"
 	case c.N == 0:
 		return "no values yet"
@@ -205,7 +205,8 @@ func concerns(f analyze.Finding, c analyze.Comparison) bool {
 		(f.Arm == "" || f.Arm == c.Arm || f.Arm == c.Baseline)
 }
 
-func failures(res *analyze.Result, c analyze.Comparison) int {
+// Failures is how many trials of the arm of a comparison did not finish.
+func Failures(res *analyze.Result, c analyze.Comparison) int {
 	if a := res.Arm(c.Arm, c.Workload); a != nil {
 		return a.Failures
 	}

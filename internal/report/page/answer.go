@@ -62,7 +62,7 @@ func answerOf(res *analyze.Result, a analyze.Answer) answer {
 	var failed, doubted []string
 	all := primaryOf(res, a.Arm)
 	for _, c := range all {
-		if c.N == 0 && failures(res, c) > 0 {
+		if c.N == 0 && report.Failures(res, c) > 0 {
 			failed = append(failed, c.Workload)
 		} else if len(report.Doubts(res, c)) > 0 {
 			doubted = append(doubted, c.Workload)
@@ -99,13 +99,6 @@ func allOr(names []string, of int) string {
 		return fmt.Sprintf("all %d workloads", of)
 	}
 	return joinAnd(names)
-}
-
-func failures(res *analyze.Result, c analyze.Comparison) int {
-	if a := res.Arm(c.Arm, c.Workload); a != nil {
-		return a.Failures
-	}
-	return 0
 }
 
 func joinAnd(list []string) string {

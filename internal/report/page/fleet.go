@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -99,16 +98,6 @@ func WriteFleet(w io.Writer, r *fleet.Result) error {
 			costClass(x.Verdict, x.OverheadPercent)})
 	}
 	return execute(w, fleetTmpl, v)
-}
-
-// execute writes a page completely, or not at all.
-func execute(w io.Writer, t *template.Template, view any) error {
-	var b bytes.Buffer
-	if err := t.Execute(&b, view); err != nil {
-		return fmt.Errorf("page: %w", err)
-	}
-	_, err := w.Write(bytes.Map(seen, bytes.ToValidUTF8(b.Bytes(), []byte("�"))))
-	return err
 }
 
 func groupView(r *fleet.Result, g fleet.Group, id string) fleetGroup {

@@ -68,7 +68,7 @@ func (f forest) draw(id string) template.HTML {
 		bottom += 2 * line
 	}
 	var s svg
-	f.ground(&s, a, top, bottom)
+	s.ground(a, f.delta, top, bottom)
 	y := top + step/2 + 2
 	label := func(name string) {
 		if short := []rune(name); len(short) > 16 {
@@ -105,24 +105,6 @@ func (f forest) draw(id string) template.HTML {
 		desc += " Machines are in the order of their figures."
 	}
 	return s.chart(id, bottom+2, f.title, desc)
-}
-
-// ground draws the axis and the band of ± delta.
-func (f forest) ground(s *svg, a axis, top, bottom float64) {
-	band := math.Log1p(f.delta)
-	s.rect(a.x(-band), top, a.x(band)-a.x(-band), bottom-top, "band")
-	lastEnd := -100.0
-	for _, t := range a.ticks() {
-		x, class := a.x(t.ln), "grid"
-		if math.Abs(t.ln) < 1e-9 {
-			class = "zero"
-		}
-		s.line(x, top, x, bottom, class)
-		if x-lastEnd > 46 {
-			s.text(min(x, chartWidth-24), 14, "tick", t.label)
-			lastEnd = x
-		}
-	}
 }
 
 func (f forest) machine(s *svg, a axis, m fleet.MachineCost, y float64, small bool) {

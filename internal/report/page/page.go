@@ -48,9 +48,19 @@ const head = `<!DOCTYPE html>
 <meta name="referrer" content="no-referrer">
 `
 
-// parse returns the template of a page, whose text begins with its title.
+// body follows the title of each page.
+const body = `
+<style>{{.CSS}}</style>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the answer</a>
+<header>
+`
+
+// parse returns the template of a page, whose text has its title in the first line.
 func parse(name, html string) *template.Template {
-	return template.Must(template.New(name).Funcs(template.FuncMap{"tie": tie}).Parse(head + html))
+	title, rest, _ := strings.Cut(html, "\n")
+	return template.Must(template.New(name).Funcs(template.FuncMap{"tie": tie}).Parse(head + title + body + rest))
 }
 
 // tie keeps figures and their percent signs on one line.
@@ -95,11 +105,16 @@ func Write(w io.Writer, r *store.Run, res *analyze.Result, o Options) error {
 	}
 	v.CSS, v.JS = template.CSS(pageCSS), template.JS(script)
 	v.Policy = policy(pageCSS, script, o.State != "")
-	var b bytes.Buffer // so that a page is written completely or not at all
-	if err := tmpl.Execute(&b, v); err != nil {
+	return execute(w, tmpl, v)
+}
+
+// execute writes a page completely, or not at all.
+func execute(w io.Writer, t *template.Template, view any) error {
+	var b bytes.Buffer
+	if err := t.Execute(&b, view); err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
-	_, err = w.Write(bytes.Map(seen, bytes.ToValidUTF8(b.Bytes(), []byte("�"))))
+	_, err := w.Write(bytes.Map(seen, bytes.ToValidUTF8(b.Bytes(), []byte("�"))))
 	return err
 }
 

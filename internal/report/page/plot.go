@@ -44,20 +44,7 @@ func intervalPlot(id string, rows []armRow, m metricView, delta float64) templat
 	var s svg
 	const top, step = 22.0, 34.0
 	bottom := top + step*float64(len(rows)) + 4
-	s.rect(a.x(-band), top, a.x(band)-a.x(-band), bottom-top, "band")
-	lastEnd := -100.0
-	for _, t := range a.ticks() {
-		x := a.x(t.ln)
-		class := "grid"
-		if math.Abs(t.ln) < 1e-9 {
-			class = "zero"
-		}
-		s.line(x, top, x, bottom, class)
-		if x-lastEnd > 46 {
-			s.text(min(max(x, 22), chartWidth-24), 14, "tick", t.label)
-			lastEnd = x
-		}
-	}
+	s.ground(a, delta, top, bottom)
 	for i, r := range rows {
 		y := top + step*float64(i)
 		s.text(a.from, y+13, "name", r.Name)

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tare-bench/tare/internal/store"
@@ -48,24 +49,15 @@ const maxFailed = 40
 
 func read(r *store.Run) (*data, error) {
 	d := &data{strips: map[key]*strip{}, count: map[store.Status]int{}, sizes: map[string]store.Size{}}
-	var err error
-	if d.arms, err = r.Arms(); err != nil {
-		return nil, err
-	}
-	if d.metrics, err = r.Metrics(); err != nil {
-		return nil, err
-	}
-	if d.guests, err = r.Guests(); err != nil {
-		return nil, err
-	}
-	if d.sessions, err = r.Sessions(); err != nil {
-		return nil, err
-	}
-	if d.events, err = r.Events(); err != nil {
-		return nil, err
-	}
-	sizes, err := r.Sizes()
-	if err != nil {
+	var errs [6]error
+	var sizes []store.Size
+	d.arms, errs[0] = r.Arms()
+	d.metrics, errs[1] = r.Metrics()
+	d.guests, errs[2] = r.Guests()
+	d.sessions, errs[3] = r.Sessions()
+	d.events, errs[4] = r.Events()
+	sizes, errs[5] = r.Sizes()
+	if err := cmp.Or(errs[:]...); err != nil {
 		return nil, err
 	}
 	for _, s := range sizes {

@@ -120,3 +120,21 @@ func (a axis) ticks() []tick {
 	}
 	return out
 }
+
+// ground draws an axis of ratios and the band of ± delta.
+func (s *svg) ground(a axis, delta, top, bottom float64) {
+	band := math.Log1p(delta)
+	s.rect(a.x(-band), top, a.x(band)-a.x(-band), bottom-top, "band")
+	lastEnd := -100.0
+	for _, t := range a.ticks() {
+		x, class := a.x(t.ln), "grid"
+		if math.Abs(t.ln) < 1e-9 {
+			class = "zero"
+		}
+		s.line(x, top, x, bottom, class)
+		if x-lastEnd > 46 {
+			s.text(min(max(x, 22), chartWidth-24), 14, "tick", t.label)
+			lastEnd = x
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +18,7 @@ import (
 
 const (
 	tempPrefix = ".build-" // directories of unfinished builds
-	lockName   = ".lock"   // held while building or pruning
+	lockName   = ".lock"   // held while building
 )
 
 // Tests replace these.
@@ -81,7 +80,7 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 			return nil, err
 		}
 	}
-	if err := removeLeftovers(cache, tempPrefix); err != nil {
+	if err := removeLeftovers(cache); err != nil {
 		return nil, err
 	}
 	if err := checkSpace(cache, r); err != nil {
@@ -151,7 +150,7 @@ func buildIn(ctx context.Context, dir string, r Recipe, begin func(string), file
 		return err
 	}
 	for _, b := range r.OwnBuilds {
-		if err := b.copyInto(tree); err != nil {
+		if err := b.copyInto(ctx, tree); err != nil {
 			return err
 		}
 	}
@@ -261,14 +260,14 @@ func lockCache(ctx context.Context, cache string, step func(string)) (*os.File, 
 	}
 }
 
-// removeLeftovers removes what killed builds have left, or unfinished imports. The caller must hold the lock.
-func removeLeftovers(cache, prefix string) error {
+// removeLeftovers removes what killed builds have left. The caller must hold the lock.
+func removeLeftovers(cache string) error {
 	entries, err := os.ReadDir(cache)
 	if err != nil {
 		return fault.Hostf("image cache: %w", err)
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), prefix) {
+		if strings.HasPrefix(e.Name(), tempPrefix) {
 			if err := removeTree(filepath.Join(cache, e.Name())); err != nil {
 				return err
 			}
@@ -306,33 +305,4 @@ func List(cacheDir string) ([]Cached, error) {
 	}
 	slices.SortStableFunc(list, func(a, b Cached) int { return a.Manifest.Built.Compare(b.Manifest.Built) })
 	return list, nil
-}
-
-// Prune removes every image except those of the recipes in keep, and what killed builds have left.
-// It returns the removed directories. It waits for a running build, and returns an error for an
-// image in which something is mounted. The caller must ensure that no guest uses the images.
-func Prune(ctx context.Context, cacheDir string, keep ...Recipe) ([]string, error) {
-	if _, err := os.Stat(cacheDir); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	lock, err := lockCache(ctx, cacheDir, func(string) {})
-	if err != nil {
-		return nil, err
-	}
-	defer lock.Close()
-	list, err := List(cacheDir)
-	if err != nil {
-		return nil, err
-	}
-	var removed []string
-	for _, c := range list {
-		if slices.ContainsFunc(keep, func(r Recipe) bool { return r.dirName() == filepath.Base(c.Dir) }) {
-			continue
-		}
-		if err := removeTree(c.Dir); err != nil {
-			return removed, err
-		}
-		removed = append(removed, c.Dir)
-	}
-	return removed, errors.Join(removeLeftovers(cacheDir, tempPrefix), removeLeftovers(cacheDir, importPrefix))
 }

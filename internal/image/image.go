@@ -192,25 +192,7 @@ func diskSize(path string) (int64, error) {
 	return f.Seek(0, io.SeekEnd)
 }
 
-// Verify checks that the image is complete and that its disk is byte for byte as it was built.
-func (i *Image) Verify() error {
-	if err := i.check(); err != nil {
-		return damaged(i.Dir, err)
-	}
-	sum, err := sha256File(i.Disk)
-	if err != nil {
-		return damaged(i.Dir, err)
-	}
-	if sum != i.Manifest.DiskSHA256 {
-		return damaged(i.Dir, errors.New("disk.ext4 was changed after it was built"))
-	}
-	return nil
-}
-
-// Packages returns the versions of the packages installed in the tree, from the tree's own dpkg
-// status.
-func (i *Image) Packages() (map[string]string, error) { return readPackages(i.Tree) }
-
+// readPackages returns the versions of the packages installed in a tree, from its own dpkg status.
 func readPackages(tree string) (map[string]string, error) {
 	f, err := os.Open(filepath.Join(tree, "var/lib/dpkg/status"))
 	if err != nil {

@@ -18,14 +18,14 @@ func TestLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := img.Verify(); err != nil {
+	if err := verify(img); err != nil {
 		t.Fatal(err)
 	}
 	if missing := img.MissingTools([]string{"fio", "openssl", "stress-ng", "sysbench", "tar", "gzip", "time", "mkfs.xfs",
 		"ip", "modprobe"}); missing != nil {
 		t.Errorf("the tree lacks %v", missing)
 	}
-	pkgs, err := img.Packages()
+	pkgs, err := readPackages(img.Tree)
 	if err != nil || pkgs["fio"] == "" || len(pkgs) != len(img.Manifest.Packages) {
 		t.Errorf("packages: %v, %d of them, fio %q", err, len(pkgs), pkgs["fio"])
 	}

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -89,31 +90,15 @@ func (b OwnBuild) walk(visit func(name, at string, st fs.FileInfo) error) error 
 }
 
 // copyInto copies the build into a tree, where root owns it.
-func (b OwnBuild) copyInto(tree string) error {
+func (b OwnBuild) copyInto(ctx context.Context, tree string) error {
 	to := filepath.Join(tree, b.GuestPath())
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return fault.Hostf("building the image: %w", err)
 	}
-	err := b.walk(func(name, at string, st fs.FileInfo) error {
-		target := filepath.Join(to, name)
-		switch st.Mode().Type() {
-		case fs.ModeDir:
-			if err := os.Mkdir(target, 0o700); err != nil {
-				return err
-			}
-		case fs.ModeSymlink:
-			link, err := os.Readlink(at)
-			if err != nil {
-				return err
-			}
-			return os.Symlink(link, target)
-		default:
-			if err := copyFile(at, target); err != nil {
-				return err
-			}
-		}
-		return os.Chmod(target, st.Mode())
-	})
+	from, err := filepath.EvalSymlinks(b.path)
+	if err == nil {
+		err = run(ctx, func(string) {}, command{name: "cp", args: []string{"-RPT", "--preserve=mode", from, to}})
+	}
 	if err != nil {
 		return fault.Hostf("copying the build at %s into the image: %w", b.path, err)
 	}
@@ -122,21 +107,4 @@ func (b OwnBuild) copyInto(tree string) error {
 			"wait until it is finished, and try again")
 	}
 	return nil
-}
-
-func copyFile(from, to string) error {
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(dst, src)
-	if e := dst.Close(); err == nil {
-		err = e
-	}
-	return err
 }

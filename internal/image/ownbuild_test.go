@@ -47,7 +47,7 @@ func TestOwnBuild(t *testing.T) {
 	program := filepath.Join(dir, "pgms", "prog")
 	for _, one := range []OwnBuild{b, readBuild(t, program)} {
 		tree := t.TempDir()
-		if err := one.copyInto(tree); err != nil {
+		if err := one.copyInto(t.Context(), tree); err != nil {
 			t.Fatal(err)
 		}
 		if got := readBuild(t, filepath.Join(tree, one.GuestPath())); got.SHA256 != one.SHA256 {
@@ -72,7 +72,7 @@ func TestOwnBuild(t *testing.T) {
 		if readBuild(t, dir).SHA256 == before.SHA256 {
 			t.Errorf("%s: still the same build", change)
 		}
-		if err := before.copyInto(t.TempDir()); err == nil || !strings.Contains(err.Error(), "changed while") {
+		if err := before.copyInto(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "changed while") {
 			t.Errorf("%s: copied: %v", change, err)
 		}
 	}

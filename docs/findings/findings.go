@@ -3,11 +3,7 @@
 // its ID.
 package findings
 
-import (
-	"embed"
-	"io/fs"
-	"strings"
-)
+import "embed"
 
 //go:embed *.md
 var pages embed.FS
@@ -24,16 +20,4 @@ func Page(id string) string {
 // URL is the address of the page of a kind.
 func URL(id string) string {
 	return "https://github.com/tare-bench/tare/blob/main/docs/findings/" + id + ".md"
-}
-
-// IDs lists the kinds that have a page; README.md is the index, not a page.
-func IDs() []string {
-	names, _ := fs.Glob(pages, "*.md")
-	var ids []string
-	for _, n := range names {
-		if id := strings.TrimSuffix(n, ".md"); id != "README" {
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }

@@ -2,6 +2,7 @@ package findings_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -41,11 +42,25 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
-	for _, id := range findings.IDs() {
+	for _, id := range ids(t) {
 		if !slices.Contains(known, id) {
 			t.Errorf("docs/findings/%s.md is about no kind of finding", id)
 		}
 	}
+}
+
+// ids lists the kinds that have a page; README.md is the index, not a page.
+func ids(t *testing.T) (ids []string) {
+	names, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		if id := strings.TrimSuffix(n, ".md"); id != "README" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // TestIndex: README.md lists every kind, in the order of reports, and nothing else.
@@ -69,7 +84,7 @@ func TestIndex(t *testing.T) {
 
 // TestLinks: every link to another page has a target.
 func TestLinks(t *testing.T) {
-	for _, id := range append(findings.IDs(), "README") {
+	for _, id := range append(ids(t), "README") {
 		for _, m := range regexp.MustCompile(`\]\(([a-z-]+)\.md\)`).FindAllStringSubmatch(findings.Page(id), -1) {
 			if findings.Page(m[1]) == "" {
 				t.Errorf("%s.md links to %s.md, which is not there", id, m[1])

@@ -9,7 +9,7 @@ type Variances struct {
 	T2 []float64 // T_i²: unbiased variance that level i adds; may be negative by chance
 }
 
-// VarianceComponents splits the variance of a balanced nested experiment, as a check of NestedComponents:
+// VarianceComponents splits the variance of a balanced nested experiment, as a check of NestedShares:
 //
 //	T_1² = S_1²,  T_i² = S_i² - S_{i-1}²/r_{i-1}
 //

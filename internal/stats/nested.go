@@ -18,32 +18,23 @@ type Component struct {
 	Known bool
 	DF    int // groups of this level beyond one for each group of the level above
 	// Share is what the level adds to the sum of all variances, where negative ones count as 0, from 0
-	// to 1; with its interval if NestedShares returned it.
+	// to 1, with its interval.
 	Share, ShareLow, ShareHigh float64
 }
 
-// NestedComponents splits the variance of values by the levels of a nested experiment that need not
-// be balanced, such as machines, boots, guests, and trials. The estimates are Henderson's first: the
-// mean squares of the analysis of variance equal their expectations [Gates & Shiue, Biometrics 1962;
-// Searle, Casella & McCulloch, Variance Components, 1992, ch. 5]. For balanced values they are
-// those of Kalibera & Jones [ISMM 2013].
+// NestedShares splits the variance of values by the levels of a nested experiment that need not be
+// balanced, such as machines, boots, guests, and trials, with 1-alpha intervals of the shares. The
+// estimates are Henderson's first: the mean squares of the analysis of variance equal their
+// expectations [Gates & Shiue, Biometrics 1962; Searle, Casella & McCulloch, Variance Components,
+// 1992, ch. 5]. For balanced values they are those of Kalibera & Jones [ISMM 2013].
 //
 // path[i] has the number of the group of values[i] at each level but the innermost, the outermost
 // first; the numbers of a level count within the group of the level above. The result has one
 // component for each level of path, and a last one for the single values. The top level is Known if
 // it has two groups or more.
-func NestedComponents(values []float64, path [][]int) ([]Component, error) {
-	d, err := newNested(values, path)
-	if err != nil {
-		return nil, err
-	}
-	return d.components(), nil
-}
-
-// NestedShares is NestedComponents with 1-alpha intervals of the shares.
 //
-// They are generalized confidence intervals: each mean square over its expectation is taken to be an
-// independent χ²/df, and the equations are solved for many such values [Weerahandi, J. Am. Stat. Assoc.
+// The intervals are generalized confidence intervals: each mean square over its expectation is taken
+// to be an independent χ²/df, and the equations are solved for many such values [Weerahandi, J. Am. Stat. Assoc.
 // 1993; Burdick, Borror & Montgomery, Design and Analysis of Gauge R&R Studies, SIAM 2005]. With two
 // balanced levels they are the exact intervals from the F distribution; mean squares of values that are
 // not balanced are neither quite independent nor quite χ². docs/fleet.md has their coverage.

@@ -18,6 +18,15 @@ var pastes = []float64{
 	58.3, 59.3, 59.2, 59.2, 58.9, 56.6,
 }
 
+// nestedComponents are the components without intervals of their shares.
+func nestedComponents(values []float64, path [][]int) ([]Component, error) {
+	d, err := newNested(values, path)
+	if err != nil {
+		return nil, err
+	}
+	return d.components(), nil
+}
+
 // TestGoldenNested: for balanced values, REML's estimates, which lme4's manual prints (cask 8.434,
 // batch 1.657, residual 0.678), are those of the analysis of variance.
 func TestGoldenNested(t *testing.T) {
@@ -25,7 +34,7 @@ func TestGoldenNested(t *testing.T) {
 	for i := range pastes {
 		path = append(path, []int{i / 6, i / 2 % 3})
 	}
-	got, err := NestedComponents(pastes, path)
+	got, err := nestedComponents(pastes, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +77,7 @@ func TestNestedUnbalanced(t *testing.T) {
 				}
 			}
 		}
-		got, err := NestedComponents(values, path)
+		got, err := nestedComponents(values, path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,16 +180,16 @@ func TestSimShares(t *testing.T) {
 
 // TestNestedConfounded: one boot of each machine cannot be told from the machine.
 func TestNestedConfounded(t *testing.T) {
-	got, err := NestedComponents([]float64{1, 2, 5, 6}, [][]int{{0, 0}, {0, 0}, {1, 0}, {1, 0}})
+	got, err := nestedComponents([]float64{1, 2, 5, 6}, [][]int{{0, 0}, {0, 0}, {1, 0}, {1, 0}})
 	if err != nil || !got[0].Known || got[1].Known || got[1].Variance != 0 || !got[2].Known {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	near(t, "machine and boot", got[0].Variance, 8-0.25, 1e-12)
 	near(t, "trial", got[2].Variance, 0.5, 1e-12)
-	if _, err := NestedComponents([]float64{1, 2}, [][]int{{0}, {0, 1}}); !errors.Is(err, ErrLengths) {
+	if _, err := nestedComponents([]float64{1, 2}, [][]int{{0}, {0, 1}}); !errors.Is(err, ErrLengths) {
 		t.Error(err)
 	}
-	if _, err := NestedComponents([]float64{1}, [][]int{{0}}); !errors.Is(err, ErrTooFew) {
+	if _, err := nestedComponents([]float64{1}, [][]int{{0}}); !errors.Is(err, ErrTooFew) {
 		t.Error(err)
 	}
 }

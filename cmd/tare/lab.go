@@ -18,6 +18,7 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/files"
 	"github.com/tare-bench/tare/internal/lab"
 )
 
@@ -260,16 +261,10 @@ func copyFile(from, to string, mode os.FileMode) error {
 
 // place writes a file that exists completely or not at all, in the place of whatever has its name.
 func place(in io.Reader, to string, mode os.FileMode) error {
-	out, err := os.CreateTemp(filepath.Dir(to), ".tare-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(out.Name())
-	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Chmod(mode), out.Sync(), out.Close()); err != nil {
-		return err
-	}
-	return os.Rename(out.Name(), to)
+	return files.Replace(to, mode, func(out *os.File) error {
+		_, err := io.Copy(out, in)
+		return errors.Join(err, out.Sync())
+	})
 }
 
 func newLabShell(o *options) *cobra.Command {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/files"
 	"github.com/tare-bench/tare/internal/report/page"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/workload/builtin"
@@ -80,22 +81,7 @@ func writeWhole(path string, write func(*os.File) error) error {
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".tare-*")
-	if err != nil {
-		return fault.Hostf("%w", err)
-	}
-	defer os.Remove(f.Name()) // if it still has this name
-	if err := write(f); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	err = errors.Join(f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fault.Hostf("%w", err)
-	}
-	return nil
+	return files.Replace(path, 0o644, write)
 }
 
 // workloadTitles says in one line what each workload does.

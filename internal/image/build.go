@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/files"
 )
 
 const (
@@ -177,7 +178,7 @@ func buildIn(ctx context.Context, dir string, r Recipe, begin func(string), file
 	if err := makeDisk(ctx, log, tree, disk, key); err != nil {
 		return err
 	}
-	sum, err := sha256File(disk)
+	sum, err := files.Sum(disk)
 	if err != nil {
 		return fault.Hostf("disk image: %w", err)
 	}

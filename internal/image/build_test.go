@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/files"
 )
 
 // fakeMmdebstrap makes a tree and a kernel as the real program does with its hook.
@@ -161,7 +162,7 @@ func verify(i *Image) error {
 	if err := i.check(); err != nil {
 		return err
 	}
-	sum, err := sha256File(i.Disk)
+	sum, err := files.Sum(i.Disk)
 	if err == nil && sum != i.Manifest.DiskSHA256 {
 		err = errors.New("disk.ext4 was changed after it was built")
 	}

@@ -94,7 +94,7 @@ func TestInitramfs(t *testing.T) {
 	if _, err := img.Initramfs([]byte("agent"), "nosuch"); err == nil || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("unknown module: %v", err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(img.Dir, "initramfs", ".new-*")); left != nil {
+	if left, _ := filepath.Glob(filepath.Join(img.Dir, "initramfs", ".tare-*")); left != nil {
 		t.Errorf("left behind: %v", left)
 	}
 

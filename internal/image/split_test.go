@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tare-bench/tare/internal/files"
 )
 
 // writeTar writes an archive such as linux-source's: directories first, files of different sizes,
@@ -120,7 +122,7 @@ func TestSplitTarSameAgain(t *testing.T) {
 		if err := splitTar(t.Context(), opener(src.Bytes()), 2, dir); err != nil {
 			t.Fatal(err)
 		}
-		s, err := sha256File(filepath.Join(dir, pieceName(1)))
+		s, err := files.Sum(filepath.Join(dir, pieceName(1)))
 		if err != nil {
 			t.Fatal(err)
 		}

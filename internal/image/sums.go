@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/files"
 )
 
 // sumsName is the file of an image with a line for each of its files: the SHA-256 of the content, and what the file
@@ -173,7 +174,7 @@ func contentSum(path string) (string, error) {
 	case err != nil:
 		return "", err
 	case st.Mode().IsRegular():
-		return sha256File(path)
+		return files.Sum(path)
 	case st.Mode()&fs.ModeSymlink != 0:
 		return os.Readlink(path)
 	}

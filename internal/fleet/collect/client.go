@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/files"
 )
 
 // Client sends files to a collector, and fetches them from there.
@@ -112,7 +113,7 @@ func (c *Client) Fetch(ctx context.Context, n Name, path string) (fetched bool, 
 		return false, fault.Campaignf("%w", err)
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
-	if have, err := hashOfFile(path); err == nil {
+	if have, err := files.Sum(path); err == nil {
 		req.Header.Set("If-None-Match", `"`+have+`"`)
 	}
 	resp, err := c.http.Do(req)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/files"
 )
 
 // Server is a collector. It keeps the file of a run as DIR/FLEET/MACHINE/RUN.tare, which tare fleet
@@ -91,7 +92,7 @@ func (s *Server) putManifest(w http.ResponseWriter, r *http.Request, n Name) {
 		http.Error(w, "this is no manifest", http.StatusBadRequest)
 		return
 	}
-	if have, err := hashOfFile(s.file(n)); err == nil && have == m.SHA256 {
+	if have, err := files.Sum(s.file(n)); err == nil && have == m.SHA256 {
 		return
 	}
 	missing := []string{}

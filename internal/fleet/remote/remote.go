@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/files"
 )
 
 // DefaultDir is where tare keeps its files on a machine of a fleet.
@@ -83,16 +84,11 @@ type Program struct {
 
 // ProgramAt reads a program.
 func ProgramAt(path string) (Program, error) {
-	f, err := os.Open(path)
+	hash, err := files.Sum(path)
 	if err != nil {
 		return Program{}, fault.Hostf("%w", err)
 	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return Program{}, fault.Hostf("%w", err)
-	}
-	return Program{path, hex.EncodeToString(h.Sum(nil))}, nil
+	return Program{path, hash}, nil
 }
 
 func (h Host) dir() string {

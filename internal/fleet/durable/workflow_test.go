@@ -203,7 +203,9 @@ func TestReboots(t *testing.T) {
 	s := &scripted{
 		measure: func(_ context.Context, _ Task, attempt int) (Outcome, error) {
 			if attempt <= 2 {
-				return Outcome{Code: fault.ExitOtherBoot, Next: Boot{Name: "xen", From: fmt.Sprint(attempt)}}, nil
+				// Nothing was measured in the first boot; in the second, a round in another boot of its kind begins.
+				return Outcome{Code: fault.ExitOtherBoot, Trials: 10 * (attempt - 1),
+					Next: Boot{Name: "xen", From: fmt.Sprint(attempt)}}, nil
 			}
 			return Outcome{Trials: 30}, nil
 		},
@@ -218,6 +220,36 @@ func TestReboots(t *testing.T) {
 	}
 	if len(into) != 2 || into[0] != (Boot{Name: "xen", From: "1"}) || into[1].From != "2" {
 		t.Errorf("%+v", into)
+	}
+}
+
+// TestWrongBoot: a host that comes back in another boot than the run asked for is not rebooted again; the run ends with
+// the host's fault, which names the entry of the menu, and other machines are measured.
+func TestWrongBoot(t *testing.T) {
+	t.Parallel()
+	const right = 3 // boots in which trials are made, before the one that fails
+	s := &scripted{measure: func(_ context.Context, task Task, attempt int) (Outcome, error) {
+		switch {
+		case task.Machine == "node2":
+			return Outcome{Trials: 12}, nil
+		case attempt > 20:
+			return Outcome{}, temporal.NewNonRetryableApplicationError("it is rebooted for ever", campaignError, nil)
+		}
+		return Outcome{Code: fault.ExitOtherBoot, Trials: 4 * min(attempt, right),
+			Next: Boot{Name: "xen", Entry: "Xen 4.17", From: fmt.Sprint(attempt)}}, nil
+	}}
+	results, err := fleetOf(t, s, 2, nil)
+	if err != nil || results["node2"].State != Done {
+		t.Errorf("%+v, %v", results, err)
+	}
+	r := results["node1"]
+	if r.State != Failed || r.Trials != 4*right || s.calls["Reboot node1"] != right {
+		t.Errorf("%+v after %d reboots", r, s.calls["Reboot node1"])
+	}
+	for _, want := range []string{"node1 was rebooted as xen", `"Xen 4.17"`, "another boot", "tare fleet resume"} {
+		if !strings.Contains(r.Error, want) {
+			t.Errorf("%q is not in %q", want, r.Error)
+		}
 	}
 }
 

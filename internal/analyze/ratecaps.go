@@ -15,10 +15,12 @@ const (
 	capHolds = 0.1
 	// capReached is the share of a cap that an arm must get to show that a workload asks for as much.
 	capReached = 0.9
+	// capNoise is how far the ends of an interval may be from the share of the cap, relative to it, until the
+	// interval hides whether the cap holds.
+	capNoise = 0.2
 )
 
-// RateCap is how much of a cap of I/O or of the network the guests of an arm got. Workloads that no arm
-// brought to the cap are left out, since the cap limits nothing there.
+// RateCap is how much of a cap of I/O or of the network the guests of an arm got.
 type RateCap struct {
 	Workload string `json:"workload"`
 	// Metric is that of the network's rate; for I/O, whose rates are measured at the data device, the
@@ -37,8 +39,8 @@ type RateCap struct {
 	// CILow and CIHigh are absent with one unit.
 	CILow  float64 `json:"ci_low,omitzero"`
 	CIHigh float64 `json:"ci_high,omitzero"`
-
-	arm int
+	// Untested: no arm came near the cap with this workload, so the ratio is that of the workload, not of the cap.
+	Untested bool `json:"untested,omitzero"`
 }
 
 // rateCap is one kind of cap: where its rate is measured, and what a flavor sets it to.
@@ -94,10 +96,10 @@ func (a *analysis) rateCaps() (out []RateCap, err error) {
 	return out, nil
 }
 
-// addRateCaps adds one kind of cap on one workload, for all arms, if it limits any.
+// addRateCaps adds one kind of cap on one workload, for all arms.
 func (a *analysis) addRateCaps(out []RateCap, kind rateCap, workload, metric string,
 	got func(arm int) series) ([]RateCap, error) {
-	binds, first := false, len(out)
+	tested, first := false, len(out)
 	for ai, arm := range a.in.Arms {
 		values, limit := got(ai), float64(kind.limit(arm.Size))
 		if _, control := a.in.Controls[arm.Name]; control || limit <= 0 || len(values) == 0 || !values.positive() ||
@@ -105,15 +107,15 @@ func (a *analysis) addRateCaps(out []RateCap, kind rateCap, workload, metric str
 			continue
 		}
 		c := RateCap{Workload: workload, Metric: metric, Arm: arm.Name, System: arm.System, Scenario: arm.Scenario,
-			Flavor: arm.Flavor, Cap: kind.name, Limit: limit, Unit: kind.unit, arm: ai}
+			Flavor: arm.Flavor, Cap: kind.name, Limit: limit, Unit: kind.unit}
 		if err := c.estimate(values, a.in.Alpha); err != nil {
 			return nil, errorf("the cap of %s: %w", arm.Name, err)
 		}
-		binds = binds || c.Ratio >= capReached
+		tested = tested || c.Ratio >= capReached
 		out = append(out, c)
 	}
-	if !binds {
-		out = out[:first]
+	for i := range out[first:] {
+		out[first+i].Untested = !tested
 	}
 	return out, nil
 }
@@ -148,9 +150,13 @@ var capNames = map[string]string{
 	"net": "exchanged data",
 }
 
+// leaks, and misses, report that the guest surely got more, or less, than its cap, which the workload tested.
+func (c RateCap) leaks() bool  { return !c.Untested && c.CILow > 1+capHolds }
+func (c RateCap) misses() bool { return !c.Untested && c.CIHigh > 0 && c.CIHigh < capReached }
+
 func findCapLeaks(a *analysis) (out []Finding) {
 	for _, c := range a.result.RateCaps {
-		if c.CILow > 1+capHolds {
+		if c.leaks() {
 			out = append(out, c.finding("%s at %.3g times the cap of its flavor (%.3g … %.3g): the cap does not hold"))
 		}
 	}
@@ -159,9 +165,45 @@ func findCapLeaks(a *analysis) (out []Finding) {
 
 func findCapNotReached(a *analysis) (out []Finding) {
 	for _, c := range a.result.RateCaps {
-		if c.CIHigh > 0 && c.CIHigh < capReached {
+		if c.misses() {
 			out = append(out, c.finding("%s at only %.3g times the cap of its flavor (%.3g … %.3g), which another arm reached"))
 		}
+	}
+	return out
+}
+
+// findCapNoise finds caps of which it is neither known that they hold nor that they do not.
+func findCapNoise(a *analysis) (out []Finding) {
+	for _, c := range a.result.RateCaps {
+		wide := c.CIHigh > (1+capNoise)*c.Ratio || c.CILow < (1-capNoise)*c.Ratio
+		if !c.Untested && c.CIHigh > 0 && wide && !c.leaks() && !c.misses() {
+			out = append(out, c.finding("%s at %.3g times the cap of its flavor, but the interval is %.3g … %.3g: "+
+				"noise hides whether the cap holds"))
+		}
+	}
+	return out
+}
+
+// findCapNotTested finds caps that no workload brought an arm near, and names the workload and the arm that came
+// nearest. A cap that one workload tests need not be tested by the others: large reads meet the cap of bytes, small
+// ones that of operations.
+func findCapNotTested(a *analysis) (out []Finding) {
+	for _, kind := range rateCapKinds {
+		nearest, tested := RateCap{}, false
+		for _, c := range a.result.RateCaps {
+			if c.Cap == kind.name {
+				tested = tested || !c.Untested
+				if c.Ratio > nearest.Ratio {
+					nearest = c
+				}
+			}
+		}
+		if tested || nearest.Cap == "" {
+			continue
+		}
+		out = append(out, Finding{Workload: nearest.Workload, Arm: nearest.Arm, Text: fmt.Sprintf(
+			"no workload came near the cap %s of any flavor: this one came nearest, at %.3g times the cap",
+			nearest.Cap, nearest.Ratio)})
 	}
 	return out
 }

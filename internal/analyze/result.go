@@ -31,7 +31,7 @@ type Result struct {
 	// IsolationMatrix has every arm but the baseline beside neighbours, in the order of arms.
 	IsolationMatrix []IsolationCell `json:"isolation_matrix,omitempty"`
 	CapAccuracy     []CapAccuracy   `json:"cap_accuracy,omitempty"`
-	// RateCaps has every arm with caps of I/O or of the network that limit a workload.
+	// RateCaps has every arm with caps of I/O or of the network, for each workload whose rate is known.
 	RateCaps []RateCap `json:"rate_caps,omitempty"`
 	Density  []Density `json:"density,omitempty"`
 	// Starts has every arm of workloads that create guests, baselines and controls too.

@@ -117,6 +117,9 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 		l.known(row, "cap-ideal", c.Ideal, 0, 0)
 	}
 	for _, c := range res.RateCaps {
+		if c.Untested {
+			continue
+		}
 		row := of(c.Workload, c.Metric, c.Arm)
 		row.Text = c.Cap
 		l.known(row, "rate-cap", c.Ratio, c.CILow, c.CIHigh)

@@ -40,7 +40,8 @@ func TestFigures(t *testing.T) {
 		CapAccuracy: []analyze.CapAccuracy{{Workload: "cpu", Metric: "time", Arm: "lxc", Flavor: "quarter", Against: "lxc",
 			Reference: "whole", Ideal: 4, Ratio: 3.9, CILow: 3.8, CIHigh: 4.1}},
 		RateCaps: []analyze.RateCap{{Workload: "cpu", Metric: "time", Arm: "lxc", Cap: "write", Limit: 100, Unit: "B/s",
-			Ratio: 1.5, CILow: 1.4, CIHigh: 1.6}},
+			Ratio: 1.5, CILow: 1.4, CIHigh: 1.6},
+			{Workload: "cpu", Metric: "time", Arm: "lxc", Cap: "read", Limit: 200, Unit: "B/s", Ratio: 0.2, Untested: true}},
 		Density: []analyze.Density{{Workload: "cpu", Metric: "time", Arm: "lxc", MemoryLimit: 1 << 30, Fits: 2, Breaks: 4,
 			Broke: analyze.BrokeMemory}},
 	}

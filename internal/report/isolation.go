@@ -62,6 +62,9 @@ func rateCapText(c analyze.RateCap) string {
 	if c.CILow > 0 {
 		text += fmt.Sprintf(" (%s … %s)", Digits(c.CILow, 3), Digits(c.CIHigh, 3))
 	}
+	if c.Untested {
+		text += ": not tested, since no arm came near it"
+	}
 	return text
 }
 

@@ -31,7 +31,8 @@ type Restorer interface {
 const saveTimeout = 10 * time.Minute
 
 // needsCRIU is why containers of the host's kernel are not saved.
-const needsCRIU = "CRIU would have to save its processes, and Debian 12's (3.17) refuses recent kernels such as 6.18"
+const needsCRIU = "CRIU would have to save its processes, and Debian 12's (3.17) failed on kernel 6.18; " +
+	"it was not tried on Debian 12's own kernel (6.1)"
 
 // Saved describes the state of a guest that was saved.
 type Saved struct {

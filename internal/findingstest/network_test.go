@@ -37,9 +37,40 @@ scenarios: [{name: pair, pairs: 1}]
 blocks: 2
 `
 
-// networkWorkloads are those of both tests, which thus share a userland.
+// unlimited is a driver whose guests are under no cap of the network, whatever their flavor says.
+type unlimited struct{ system.Driver }
+
+func (d unlimited) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
+	s.Flavor.Net.Rate = 0
+	return d.Driver.Create(ctx, s)
+}
+
+// TestNetworkCapLeaks: of two arms with the same cap of the network, one is not held to it.
+func TestNetworkCapLeaks(t *testing.T) {
+	r := measure(t, `
+flavors:
+  capped: {vcpus: 1, memory: 256MiB, disk: 192MiB, network: bridged, net: 20Mbit/s}
+arms:
+  - {system: native, flavor: capped}
+  - {name: leaky, system: leaky, flavor: capped}
+scenarios: [{name: pair, pairs: 1}]
+blocks: 4
+`+sized(map[string]int{"iperf3": 8}),
+		drivers{"native": native.Driver{}, "leaky": unlimited{native.Driver{}}}, networkWorkloads(t)...)
+	expect(t, r, want{"cap-leaks", "iperf3", "leaky@pair"})
+	for _, c := range r.RateCaps {
+		if c.Cap != "net" || c.Arm == "native@pair" && (c.Ratio > 1.1 || c.Ratio < 0.1) {
+			t.Errorf("%+v", c)
+		}
+	}
+	if len(r.RateCaps) != 2 {
+		t.Errorf("%+v", r.RateCaps)
+	}
+}
+
+// networkWorkloads are those of all tests here, which thus share a userland.
 func networkWorkloads(t *testing.T) []*workload.Workload {
-	return []*workload.Workload{real(t, "udp-loss"), real(t, "udp-rtt")}
+	return []*workload.Workload{real(t, "udp-loss"), real(t, "udp-rtt"), real(t, "iperf3")}
 }
 
 // TestLoss: guests in which one of twenty packets of 64 bytes is dropped before it reaches a socket. Packets that a

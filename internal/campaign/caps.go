@@ -85,10 +85,7 @@ func parseOps(text string) (int64, error) {
 func opsText(ops int64) string { return strconv.FormatInt(ops, 10) + "/s" }
 
 // bitUnits are the prefixes of bit/s, which are decimal.
-var bitUnits = []struct {
-	name string
-	size int64
-}{{"Gbit/s", 1e9}, {"Mbit/s", 1e6}, {"kbit/s", 1e3}, {"bit/s", 1}}
+var bitUnits = []unit{{"Gbit/s", 1e9}, {"Mbit/s", 1e6}, {"kbit/s", 1e3}, {"bit/s", 1}}
 
 // parseBitRate reads bits per second, such as 50Mbit/s.
 func parseBitRate(text string) (int64, error) {
@@ -115,14 +112,7 @@ func parseBitRate(text string) (int64, error) {
 	return 0, fmt.Errorf("%s has no unit: bit/s, kbit/s, Mbit/s or Gbit/s", strict.Quote(text))
 }
 
-func bitRateText(rate int64) string {
-	for _, u := range bitUnits {
-		if rate%u.size == 0 {
-			return strconv.FormatInt(rate/u.size, 10) + u.name
-		}
-	}
-	return "" // not reached: every rate is a whole number of bit/s
-}
+func bitRateText(rate int64) string { return inUnits(rate, bitUnits) }
 
 // ioText names the caps of a data volume; "none" without any.
 func ioText(c model.IOCaps) string {

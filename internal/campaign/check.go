@@ -117,20 +117,15 @@ func (r *checker) checkArm(c *Campaign, i int, systems map[string]Limits) {
 		}
 	}
 	flavor, ok := c.Flavor(a.Flavor)
-	if !ok && r.Has(path+".flavor") && r.Sound("flavors") {
-		names := c.flavorNames()
-		r.FailWord(path+".flavor", a.Flavor, names, "unknown flavor %q; the file has %s", a.Flavor, strings.Join(names, ", "))
+	if !ok && r.Has(path+".flavor") {
+		r.unknownFlavor(c, path+".flavor", a.Flavor)
 	}
 	if systems == nil {
 		return
 	}
 	limits, known := systems[a.System]
 	if !known {
-		at := path
-		if r.Has(path + ".system") {
-			at += ".system"
-		}
-		r.FailWord(at, a.System, slices.Sorted(maps.Keys(systems)), "unknown system %q", a.System)
+		r.FailWord(r.at(path, "system"), a.System, slices.Sorted(maps.Keys(systems)), "unknown system %q", a.System)
 		return
 	}
 	r.checkOptions(path, a, limits)
@@ -141,6 +136,26 @@ func (r *checker) checkArm(c *Campaign, i int, systems map[string]Limits) {
 		return
 	}
 	r.checkLimits(path, *a, flavor, limits)
+}
+
+// at is the path of a key of an object, or that of the object if it is written without the key.
+func (r *checker) at(path, key string) string {
+	if r.Has(path + "." + key) {
+		return path + "." + key
+	}
+	return path
+}
+
+// unknownFlavor reports that the file has no such flavor, unless its flavors are at fault.
+func (r *checker) unknownFlavor(c *Campaign, path, name string) {
+	if !r.Sound("flavors") {
+		return
+	}
+	names := make([]string, len(c.Flavors))
+	for i, f := range c.Flavors {
+		names[i] = f.Name
+	}
+	r.FailWord(path, name, names, "unknown flavor %q; the file has %s", name, strings.Join(names, ", "))
 }
 
 // checkLimits checks that guests of an arm can have a flavor.
@@ -305,11 +320,7 @@ func (r *checker) checkWorkload(c *Campaign, i int, workloads map[string]Sizes) 
 	}
 	sizes, ok := workloads[w.Name]
 	if !ok {
-		at := path
-		if r.Has(path + ".name") {
-			at += ".name"
-		}
-		r.FailWord(at, w.Name, slices.Sorted(maps.Keys(workloads)), "unknown workload %q", w.Name)
+		r.FailWord(r.at(path, "name"), w.Name, slices.Sorted(maps.Keys(workloads)), "unknown workload %q", w.Name)
 		return
 	}
 	if sizes.OwnBuild && w.Build == "" {

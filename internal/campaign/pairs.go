@@ -156,11 +156,7 @@ func (r *checker) checkServer(c *Campaign, s Scenario, path string, systems map[
 	}
 	f, ok := c.Flavor(s.Server.Flavor)
 	if !ok {
-		if r.Sound("flavors") {
-			names := c.flavorNames()
-			r.FailWord(path+".flavor", s.Server.Flavor, names, "unknown flavor %q; the file has %s", s.Server.Flavor,
-				strings.Join(names, ", "))
-		}
+		r.unknownFlavor(c, path+".flavor", s.Server.Flavor)
 		return
 	}
 	for _, a := range c.Active() {
@@ -191,12 +187,4 @@ func (c *Campaign) pairFlavors(a Arm, s Scenario) (all []model.Flavor) {
 		}
 	}
 	return all
-}
-
-func (c *Campaign) flavorNames() []string {
-	names := make([]string, len(c.Flavors))
-	for i, f := range c.Flavors {
-		names[i] = f.Name
-	}
-	return names
 }

@@ -339,7 +339,6 @@ func oneOfEach(mix []Part) {
 
 // checkMix checks that every arm can have the flavors of a mix.
 func (r *checker) checkMix(c *Campaign, s Scenario, path string, systems map[string]Limits) {
-	names := c.flavorNames()
 	for i, part := range s.Mix {
 		if one := fmt.Sprintf("%s.mix[%d]", path, i); r.Sound(one) && (part.Pairs > 0) != s.Paired() {
 			r.Fail(one, "scenario %q: either all parts of a mix are pairs, or none", s.Name)
@@ -348,8 +347,8 @@ func (r *checker) checkMix(c *Campaign, s Scenario, path string, systems map[str
 		}
 		at := fmt.Sprintf("%s.mix[%d].flavor", path, i)
 		flavor, ok := c.Flavor(part.Flavor)
-		if !ok && r.Sound("flavors") {
-			r.FailWord(at, part.Flavor, names, "unknown flavor %q; the file has %s", part.Flavor, strings.Join(names, ", "))
+		if !ok {
+			r.unknownFlavor(c, at, part.Flavor)
 		}
 		if slices.ContainsFunc(s.Mix[:i], func(p Part) bool { return p.Flavor == part.Flavor }) {
 			r.Fail(at, "flavor %q appears twice in the mix", part.Flavor)

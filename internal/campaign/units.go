@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,16 +24,25 @@ const (
 	TiB Bytes = 1 << 40
 )
 
+// unit is a multiple of the smallest unit of a quantity.
+type unit struct {
+	name string
+	size int64
+}
+
+// inUnits writes n in the first unit, of those from the largest to one of size 1, in which it is a whole number.
+func inUnits(n int64, units []unit) string {
+	i := slices.IndexFunc(units, func(u unit) bool { return n%u.size == 0 })
+	return strconv.FormatInt(n/units[i].size, 10) + units[i].name
+}
+
 // sizeUnits are the units that ParseBytes knows. A unit with an i is binary (1024),
 // one without is decimal (1000), as in the standard: 1G is 1 000 000 000 bytes, and
 // 1GiB is 1 073 741 824.
-var sizeUnits = []struct {
-	name string
-	size Bytes
-}{
-	{"TiB", TiB}, {"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB},
+var sizeUnits = []unit{
+	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
 	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3},
-	{"Ti", TiB}, {"Gi", GiB}, {"Mi", MiB}, {"Ki", KiB},
+	{"Ti", 1 << 40}, {"Gi", 1 << 30}, {"Mi", 1 << 20}, {"Ki", 1 << 10},
 	{"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}, {"K", 1e3},
 	{"B", 1},
 }
@@ -54,7 +64,7 @@ func ParseBytes(text string) (Bytes, error) {
 		if u.name != unit {
 			continue
 		}
-		number.Mul(number, new(big.Rat).SetInt64(int64(u.size)))
+		number.Mul(number, new(big.Rat).SetInt64(u.size))
 		if !number.IsInt() {
 			return 0, fmt.Errorf("%s is not a whole number of bytes", strict.Quote(text))
 		}
@@ -72,12 +82,7 @@ func (b Bytes) String() string {
 	if b == 0 {
 		return "0B"
 	}
-	for _, u := range sizeUnits {
-		if b%u.size == 0 {
-			return strconv.FormatInt(int64(b/u.size), 10) + u.name
-		}
-	}
-	return "" // not reached: every size is a whole number of B
+	return inUnits(int64(b), sizeUnits)
 }
 
 // decimal reads an unsigned decimal number such as 1.5, exactly.

@@ -94,7 +94,7 @@ arms:
   - {system: native, flavor: one}
   - {name: capped, system: runc, flavor: quarter}
 blocks: 3
-`+sized(map[string]int{"sysbench-cpu": 400}), drivers{"native": native.Driver{}, "runc": runc.Driver{}},
+`+sized(map[string]int{"sysbench-cpu": 400}), drivers{"native": native.Driver{}, "runc": runc.Driver},
 		real(t, "sysbench-cpu"))
 	expect(t, r, want{"few-cap-periods", "sysbench-cpu", "capped"}, want{"throttled", "sysbench-cpu", "capped"},
 		want{"unequal-arms", "", "capped"})
@@ -113,7 +113,7 @@ arms:
   - {system: native, flavor: capped}
   - {name: leaky, system: runc, flavor: capped}
 blocks: 4
-`+sized(map[string]int{"write": 1}), drivers{"native": native.Driver{}, "runc": uncapped{runc.Driver{}}}, write)
+`+sized(map[string]int{"write": 1}), drivers{"native": native.Driver{}, "runc": uncapped{runc.Driver}}, write)
 	expect(t, r, want{"cap-leaks", "write", "leaky"})
 	for _, c := range r.RateCaps {
 		if c.Cap != "write" || c.Arm == "native" && (c.Ratio > 1.1 || c.Ratio < 0.1) {
@@ -151,7 +151,7 @@ arms:
   - {system: runc, flavor: product}
   - {name: runc-open, system: runc, flavor: open}
 blocks: 3
-`+sized(map[string]int{"sysbench-cpu": 400}), drivers{"native": native.Driver{}, "runc": runc.Driver{}},
+`+sized(map[string]int{"sysbench-cpu": 400}), drivers{"native": native.Driver{}, "runc": runc.Driver},
 		real(t, "sysbench-cpu"))
 	expect(t, r, want{"unequal-confinement", "", "runc-open"})
 }
@@ -162,7 +162,7 @@ func TestOutOfMemory(t *testing.T) {
 	r := measure(t, flavors+`
 arms: [{system: native, flavor: small}, {system: runc, flavor: small}]
 blocks: 1
-`+sized(map[string]int{"greedy": 1}), drivers{"native": native.Driver{}, "runc": runc.Driver{}}, greedy)
+`+sized(map[string]int{"greedy": 1}), drivers{"native": native.Driver{}, "runc": runc.Driver}, greedy)
 	expect(t, r, want{"out-of-memory", "greedy", ""}, want{"did-not-finish", "greedy", "native"},
 		want{"did-not-finish", "greedy", "runc"},
 		want{"did-not-finish", "greedy", "native-control"})
@@ -174,7 +174,7 @@ func TestWrongAnswer(t *testing.T) {
 	steps := w.Steps
 	w.Steps = func(size int64) []workload.Step { return steps(size - 1) }
 	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {system: runc, flavor: one}]\nblocks: 1\n"+
-		sized(map[string]int{"dd-write": 64}), drivers{"native": native.Driver{}, "runc": runc.Driver{}}, &w)
+		sized(map[string]int{"dd-write": 64}), drivers{"native": native.Driver{}, "runc": runc.Driver}, &w)
 	expect(t, r, want{"wrong-answer", "dd-write", ""})
 	for _, f := range r.Findings {
 		if f.ID == "did-not-finish" {
@@ -187,7 +187,7 @@ func TestWrongAnswer(t *testing.T) {
 // accounting does not contain it.
 func TestHiddenCPU(t *testing.T) {
 	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {system: runc, flavor: one}]\nblocks: 3\n"+
-		sized(map[string]int{"sysbench-cpu": 800}), drivers{"native": native.Driver{}, "runc": helped{runc.Driver{}}},
+		sized(map[string]int{"sysbench-cpu": 800}), drivers{"native": native.Driver{}, "runc": helped{runc.Driver}},
 		real(t, "sysbench-cpu"))
 	expect(t, r, want{"hidden-cpu", "sysbench-cpu", "runc"})
 }
@@ -258,7 +258,7 @@ func TestBusyHost(t *testing.T) {
 	defer hogs(t)()
 	// A trial is longer than it takes from one time to the end of the next.
 	r := measure(t, flavors+"arms: [{system: native, flavor: one}, {system: runc, flavor: one}]\nblocks: 3\n"+
-		sized(map[string]int{"sysbench-cpu": 6000}), drivers{"native": native.Driver{}, "runc": runc.Driver{}},
+		sized(map[string]int{"sysbench-cpu": 6000}), drivers{"native": native.Driver{}, "runc": runc.Driver},
 		real(t, "sysbench-cpu"))
 	expect(t, r, want{"other-load", "sysbench-cpu", ""}, want{"host-distress", "", ""})
 	for _, f := range r.Findings {

@@ -9,12 +9,12 @@ import (
 func TestMain(m *testing.M) { systemtest.Main(m) }
 
 // Package runc runs the whole suite on containers of the same description.
-func TestConformance(t *testing.T) { systemtest.RunBriefly(t, Driver{}) }
+func TestConformance(t *testing.T) { systemtest.RunBriefly(t, Driver) }
 
-func TestLoop(t *testing.T) { systemtest.Loop(t, Driver{}) }
+func TestLoop(t *testing.T) { systemtest.Loop(t, Driver) }
 
-func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }
+func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver) }
 
-func TestConfined(t *testing.T) { systemtest.Confined(t, Driver{}, true) }
+func TestConfined(t *testing.T) { systemtest.Confined(t, Driver, true) }
 
-func TestHostile(t *testing.T) { systemtest.Hostile(t, Driver{}) }
+func TestHostile(t *testing.T) { systemtest.Hostile(t, Driver) }

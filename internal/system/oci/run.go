@@ -10,26 +10,33 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
-// Capabilities returns the capabilities of a runtime that Run starts guests with.
-func Capabilities() system.Capabilities {
+// Runtime is the system of a runtime that has runc's command line. Program is its name, the system's and that of
+// Debian's package.
+type Runtime struct {
+	Program string
+	// NoHybrid: it refuses a hybrid layout of control groups, so it does not see the hierarchy of version 2 beside
+	// those of version 1.
+	NoHybrid bool
+}
+
+func (r Runtime) Name() string { return r.Program }
+
+func (Runtime) Capabilities() system.Capabilities {
 	return system.GroupCapabilities("every process of the container and the runtime",
 		"Docker's seccomp profile, capabilities and masked paths, and no_new_privs")
 }
 
-// Check asks a runtime for its version. Debian's package must have the runtime's name.
-func Check(ctx context.Context, runtime string) system.Status {
-	out, err := exec.CommandContext(ctx, runtime, "--version").Output()
+func (r Runtime) Check(ctx context.Context, _ *system.Host) system.Status {
+	out, err := exec.CommandContext(ctx, r.Program, "--version").Output()
 	if err != nil {
-		return system.Unusable(fmt.Sprintf("%s is not installed: %v", runtime, err), "apt-get install "+runtime)
+		return system.Unusable(fmt.Sprintf("%s is not installed: %v", r.Program, err), "apt-get install "+r.Program)
 	}
 	first, _, _ := strings.Cut(string(out), "\n")
 	return system.Status{Usable: true, Proof: first,
-		Versions: map[string]string{runtime: strings.TrimPrefix(first, runtime+" version ")}}
+		Versions: map[string]string{r.Program: strings.TrimPrefix(first, r.Program+" version ")}}
 }
 
-// Run starts a guest with a runtime that has runc's command line. The runtime does not see the
-// directories in hide.
-func Run(s *system.Site, runtime string, hide ...string) (system.Guest, error) {
+func (r Runtime) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 	spec, err := Spec(s)
 	if err != nil {
 		return nil, err
@@ -38,10 +45,14 @@ func Run(s *system.Site, runtime string, hide ...string) (system.Guest, error) {
 	if err != nil {
 		return nil, err
 	}
+	var hide []string
+	if r.NoHybrid {
+		hide = s.Group.Layout().Hybrid()
+	}
 	// Runs in the foreground, so that the runtime is our child. Its state is on the site and
 	// is removed with it.
 	p, err := s.Start(system.Command{Hide: hide, Argv: []string{
-		runtime, "--root", filepath.Join(s.Dir, "state"), "run", "--preserve-fds", "1", "--bundle", bundle, s.ID,
+		r.Program, "--root", filepath.Join(s.Dir, "state"), "run", "--preserve-fds", "1", "--bundle", bundle, s.ID,
 	}})
 	if err != nil {
 		return nil, err

@@ -8,14 +8,14 @@ import (
 
 func TestMain(m *testing.M) { systemtest.Main(m) }
 
-func TestConformance(t *testing.T) { systemtest.Run(t, Driver{}) }
+func TestConformance(t *testing.T) { systemtest.Run(t, Driver) }
 
-func TestLoop(t *testing.T) { systemtest.Loop(t, Driver{}) }
+func TestLoop(t *testing.T) { systemtest.Loop(t, Driver) }
 
-func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }
+func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver) }
 
-func TestCrowd(t *testing.T) { systemtest.Crowd(t, Driver{}) }
+func TestCrowd(t *testing.T) { systemtest.Crowd(t, Driver) }
 
-func TestConfined(t *testing.T) { systemtest.Confined(t, Driver{}, true) }
+func TestConfined(t *testing.T) { systemtest.Confined(t, Driver, true) }
 
-func TestHostile(t *testing.T) { systemtest.Hostile(t, Driver{}) }
+func TestHostile(t *testing.T) { systemtest.Hostile(t, Driver) }

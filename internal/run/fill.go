@@ -128,12 +128,7 @@ func (f *filling) make(ctx context.Context, w *workload.Workload, size, before i
 	x.timed = time.Duration(agent.Monotonic() - began)
 	x.metrics[workload.FillGuests] = float64(fits.Guests)
 	f.readings(fits, last, broken, before)
-	g := f.probe.guest
-	who := store.GuestID{Flavor: store.GuestFlavor{Flavor: machine.Site.Flavor, Confinement: machine.Confinement},
-		Slot: g.Slot}
-	g.id, err = f.Store.AddGuest(f.session, f.arms[g.arm.Name], g.epoch, who, machine.StartTime, machine.Hello,
-		machine.Guest.CommandLine())
-	return storeErr(err)
+	return storeErr(f.addGuest(f.probe.guest, machine))
 }
 
 // weighOwn notes how much memory tare holds, after it has returned what it does not need.
@@ -150,29 +145,23 @@ func (f *filling) weighOwn() error {
 // startProbe creates the probe guest.
 func (f *filling) startProbe(ctx context.Context) error {
 	m := &filler{member: f.probe}
-	if err := f.plan(m); err != nil {
-		return err
-	}
+	f.plan(m)
 	return f.launch(ctx, m)
 }
 
 // plan names the site of a guest that will be created.
-func (f *filling) plan(m *filler) error {
-	if f.Drivers[m.guest.system()] == nil {
-		return fault.Campaignf("arm %s: there is no system %q", m.Of, m.guest.system())
-	}
+func (f *filling) plan(m *filler) {
 	f.starts++
 	m.name = fmt.Sprintf("%d-fill%d", f.session, f.starts)
-	return nil
 }
 
 // launch creates a planned guest. Several may be launched at once.
 func (f *filling) launch(ctx context.Context, m *filler) error {
-	ask, err := m.guest.request()
+	driver, ask, err := f.request(m.guest)
 	if err != nil {
 		return err
 	}
-	m.guest.machine, err = system.Launch(ctx, f.Drivers[m.guest.system()], f.Host, m.name, ask)
+	m.guest.machine, err = system.Launch(ctx, driver, f.Host, m.name, ask)
 	return err
 }
 
@@ -240,9 +229,7 @@ func (f *filling) grow(ctx context.Context, total int) (seen workload.Filled, er
 		like.PlannedGuest.Slot, like.machine = i+1, nil
 		m := &filler{member: &member{PlannedGuest: like.PlannedGuest, guest: &like, number: i + 1}, share: f.At(i)}
 		m.x.room = share(f.Most, f.Campaign.OutputLimit)
-		if err := f.plan(m); err != nil {
-			return seen, err
-		}
+		f.plan(m)
 		added = append(added, m)
 	}
 	for few := range slices.Chunk(added, fillAbreast) {

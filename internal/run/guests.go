@@ -113,6 +113,16 @@ func (g *guest) system() string {
 	return g.arm.System
 }
 
+// request is what is asked of which driver to create the guest.
+func (r *runner) request(g *guest) (system.Driver, system.Request, error) {
+	driver := r.Drivers[g.system()]
+	if driver == nil {
+		return nil, system.Request{}, fault.Campaignf("arm %s: there is no system %q", g.Of, g.system())
+	}
+	ask, err := g.request()
+	return driver, ask, err
+}
+
 // maxStarts is after how many failed starts in a row a guest is given up.
 const maxStarts = 2
 
@@ -167,11 +177,7 @@ func (r *runner) ensure(ctx context.Context, g *guest) error {
 		return fault.Guestf("%s", g.gaveUp)
 	}
 	r.Progress(Event{Kind: Phase, Text: "starting " + g.name()})
-	driver := r.Drivers[g.system()]
-	if driver == nil {
-		return fault.Campaignf("arm %s: there is no system %q", g.Of, g.system())
-	}
-	ask, err := g.request()
+	driver, ask, err := r.request(g)
 	if err != nil {
 		return err
 	}
@@ -190,13 +196,7 @@ func (r *runner) ensure(ctx context.Context, g *guest) error {
 		return err
 	}
 	g.failed = 0
-	who := store.GuestID{Flavor: store.GuestFlavor{Flavor: ask.Flavor, Confinement: m.Confinement}, Slot: g.Slot,
-		Neighbour: g.Neighbour}
-	if g.system() != g.arm.System {
-		who.Flavor.System = g.system()
-	}
-	if g.id, err = r.Store.AddGuest(r.session, r.arms[g.arm.Name], g.epoch, who, m.StartTime, m.Hello,
-		m.Guest.CommandLine()); err == nil {
+	if err = r.addGuest(g, m); err == nil {
 		err = m.Freeze(ctx)
 	}
 	if err != nil {
@@ -205,6 +205,17 @@ func (r *runner) ensure(ctx context.Context, g *guest) error {
 	g.machine, g.worked = m, false
 	err = r.weigh(g, available)
 	r.started(g, time.Since(begin))
+	return err
+}
+
+// addGuest notes in the run file which machine is the guest now.
+func (r *runner) addGuest(g *guest, m *system.Machine) (err error) {
+	who := store.GuestID{Flavor: store.GuestFlavor{Flavor: m.Site.Flavor, Confinement: m.Confinement}, Slot: g.Slot,
+		Neighbour: g.Neighbour}
+	if g.system() != g.arm.System {
+		who.Flavor.System = g.system()
+	}
+	g.id, err = r.Store.AddGuest(r.session, r.arms[g.arm.Name], g.epoch, who, m.StartTime, m.Hello, m.Guest.CommandLine())
 	return err
 }
 

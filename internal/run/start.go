@@ -154,11 +154,7 @@ func (r *runner) startAll(ctx context.Context, members []*member, w *workload.Wo
 // prepareStart makes everything for a guest that is there before the request.
 func (r *runner) prepareStart(ctx context.Context, m *member) error {
 	g := m.guest
-	driver := r.Drivers[g.system()]
-	if driver == nil {
-		return fault.Campaignf("arm %s: there is no system %q", g.Of, g.system())
-	}
-	ask, err := g.request()
+	driver, ask, err := r.request(g)
 	if err != nil {
 		return err
 	}
@@ -254,12 +250,7 @@ func (r *runner) evaluateStart(ctx context.Context, m *member, w *workload.Workl
 	if err := machine.Settle(ctx); err != nil {
 		return err
 	}
-	g := m.guest
-	who := store.GuestID{Flavor: store.GuestFlavor{Flavor: machine.Site.Flavor, Confinement: machine.Confinement},
-		Slot: g.Slot}
-	g.id, err = r.Store.AddGuest(r.session, r.arms[g.arm.Name], g.epoch, who, machine.StartTime, machine.Hello,
-		machine.Guest.CommandLine())
-	return storeErr(err)
+	return storeErr(r.addGuest(m.guest, machine))
 }
 
 // withoutOwn takes from the CPU time of the guest's control group what tare's own process used there before

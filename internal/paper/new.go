@@ -2,7 +2,7 @@ package paper
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 // NewOptions say what the cells of imported tables do not.
@@ -71,13 +72,7 @@ func New(sheets []Sheet, o NewOptions) ([]byte, []Note, error) {
 }
 
 // text quotes a word as YAML.
-func text(s string) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b) // JSON strings are YAML strings
-	e.SetEscapeHTML(false)
-	e.Encode(s)
-	return strings.TrimSpace(b.String())
-}
+func text(s string) string { return string(strict.Encode(s)) } // JSON strings are YAML strings
 
 // importer turns cells into results.
 type importer struct {
@@ -161,24 +156,14 @@ func (w *importer) cell(c cell) {
 	if !slices.Contains(w.systems, c.system) {
 		w.systems = append(w.systems, c.system)
 	}
-	base := w.Baseline
-	if base == "" {
-		base = w.systems[0]
-	}
+	base := cmp.Or(w.Baseline, w.systems[0])
 	r := fmt.Sprintf("- table: %s\n  workload: %s\n  scenario: solo\n  system: %s\n  statistic: single\n  value: %s\n"+
 		"  unit: %s\n  better: %s\n  printed: %s\n",
-		text(c.table), text(c.workload), text(c.system), orNull(value), text(unit), text(w.better(unit)), text(c.text))
+		text(c.table), text(c.workload), text(c.system), cmp.Or(value, "null"), text(unit), text(w.better(unit)), text(c.text))
 	if change != "" && c.system != base {
 		r += fmt.Sprintf("  printed_delta_pct: %s\n  baseline: %s\n", change, text(base))
 	}
 	w.results = append(w.results, r)
-}
-
-func orNull(value string) string {
-	if value == "" {
-		return "null"
-	}
-	return value
 }
 
 // figure reads a cell such as "52,025 s (+9,1 %)" or "2 m 42,412 s". The words that are

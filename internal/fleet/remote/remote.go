@@ -257,7 +257,11 @@ func (h Host) Fetch(ctx context.Context, name, to string) (fetched bool, err err
 		return false, fault.WithRemedy(fault.Hostf("%s: the run file arrived damaged: its hash is %s, not %s",
 			h.Destination, got, want), "fetch it again")
 	}
-	if err := errors.Join(part.Chmod(0o644), part.Sync(), part.Close(), os.Rename(part.Name(), to)); err != nil {
+	err = errors.Join(part.Chmod(0o644), part.Sync(), part.Close())
+	if err == nil {
+		err = os.Rename(part.Name(), to)
+	}
+	if err != nil {
 		return false, fault.Hostf("%w", err)
 	}
 	return true, nil

@@ -64,22 +64,12 @@ func (f Fill) AtLeast(guests float64) bool { return f.Ended > 0 && guests >= f.G
 
 // fills describes every arm of every workload that fills the host.
 func (a *analysis) fills() (all []Fill, err error) {
-	for mi, m := range a.in.Metrics {
-		if !m.Primary {
-			continue
-		}
-		for ai := range a.in.Arms {
-			if len(a.metrics.at(mi, ai)) == 0 || len(a.probe(m.Workload, model.ProbeBroke(model.LimitLost), ai)) == 0 {
-				continue
-			}
-			f, err := a.fillOf(mi, ai)
-			if err != nil {
-				return nil, errorf("fills of %s with %s: %w", a.in.Arms[ai].Name, m.Workload, err)
-			}
-			all = append(all, f)
-		}
-	}
-	return all, nil
+	err = a.creating(model.ProbeBroke(model.LimitLost), func(metric, arm int) error {
+		f, err := a.fillOf(metric, arm)
+		all = append(all, f)
+		return err
+	})
+	return all, err
 }
 
 func (a *analysis) fillOf(metric, arm int) (Fill, error) {

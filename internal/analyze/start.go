@@ -89,22 +89,27 @@ func percentilesOf(s series, alpha float64) (of StartPercentiles, err error) {
 
 // starts describes every arm of every workload that creates its guests.
 func (a *analysis) starts() (all []Start, err error) {
+	err = a.creating(model.ProbePhaseProgram, func(metric, arm int) error {
+		s, err := a.start(metric, arm)
+		all = append(all, s)
+		return err
+	})
+	return all, err
+}
+
+// creating calls f for every primary metric and arm with values of a workload that creates guests, as its probe shows.
+func (a *analysis) creating(probe string, f func(metric, arm int) error) error {
 	for mi, m := range a.in.Metrics {
-		if !m.Primary {
-			continue
-		}
-		for ai := range a.in.Arms {
-			if len(a.metrics.at(mi, ai)) == 0 || len(a.probe(m.Workload, model.ProbePhaseProgram, ai)) == 0 {
+		for ai, arm := range a.in.Arms {
+			if !m.Primary || len(a.metrics.at(mi, ai)) == 0 || len(a.probe(m.Workload, probe, ai)) == 0 {
 				continue
 			}
-			s, err := a.start(mi, ai)
-			if err != nil {
-				return nil, errorf("starts of %s on %s: %w", a.in.Arms[ai].Name, m.Workload, err)
+			if err := f(mi, ai); err != nil {
+				return errorf("%s with %s: %w", arm.Name, m.Workload, err)
 			}
-			all = append(all, s)
 		}
 	}
-	return all, nil
+	return nil
 }
 
 func (a *analysis) start(metric, arm int) (Start, error) {

@@ -45,22 +45,26 @@ func arrived(r *tool.Report, figure string, least, most int64) error {
 	return err
 }
 
+// transfer completes a workload that sends data in one direction. figure is the throughput that its program prints.
+func transfer(w *workload.Workload, figure string, guestTime workload.Metric) *workload.Workload {
+	w.Metrics = []workload.Metric{
+		workload.Rate("bandwidth", "bit/s", figure, "received data, as "+w.Name+" prints it"),
+		workload.Time("the whole transfer, and the start of " + w.Name), guestTime,
+	}
+	w.SizeUnit, w.MinSize, w.MaxSize, w.DefaultSize = "MiB sent", 512, 1<<24, 4096
+	return w
+}
+
 func iperf3() *workload.Workload {
 	streams := workload.Param{Name: "streams", Default: "1", Min: 1, Max: 128,
 		About: "TCP connections that share the work"}
 	return workload.WithParams([]workload.Param{streams}, func(set workload.Settings) *workload.Workload {
-		w := &workload.Workload{
+		w := transfer(&workload.Workload{
 			Name: "iperf3", Title: "TCP throughput by iperf3", ArticleIDs: []string{"A6-net-stream"},
 			Source: "iperf3 (iperf3)", Packages: []string{"iperf3"},
 			StandIn: "for netperf's TCP_STREAM, which is not in Debian's main (see netperf-stream): iperf3 sends messages of " +
 				"128 KiB, netperf messages as large as the socket buffer",
-			Metrics: []workload.Metric{
-				workload.Rate("bandwidth", "bit/s", "received throughput", "received data, as iperf3 prints it"),
-				workload.Time("the whole transfer, and the start of iperf3"),
-				workload.GuestTime("receiver's time", "the receiver's time, as iperf3 prints it"),
-			},
-			SizeUnit: "MiB sent", MinSize: 512, MaxSize: 1 << 24, DefaultSize: 4096,
-		}
+		}, "received throughput", workload.GuestTime("receiver's time", "the receiver's time, as iperf3 prints it"))
 		port := strconv.Itoa(iperfPort)
 		return netWorkload(w, iperfPort, []string{"iperf3", "-s", "-B", workload.ServerAddress, "-p", port},
 			func(size int64) []string {
@@ -75,18 +79,12 @@ func iperf3() *workload.Workload {
 }
 
 func nuttcp() *workload.Workload {
-	w := &workload.Workload{
+	w := transfer(&workload.Workload{
 		Name: "nuttcp", Title: "TCP throughput with writes of 8 KiB, like ttcp's", ArticleIDs: []string{"P9-ttcp"},
 		Source: "nuttcp (nuttcp)", Packages: []string{"nuttcp"},
 		StandIn: "for ttcp 1.12, with the same buffers of 8 KiB. A trial sends more than ttcp's 16 MiB, which take 10 ms " +
 			"today. tare parse nuttcp also reads ttcp's output",
-		Metrics: []workload.Metric{
-			workload.Rate("bandwidth", "bit/s", "throughput", "received data, as nuttcp prints it"),
-			workload.Time("the whole transfer, and the start of nuttcp"),
-			workload.GuestTime("", "bytes / the rate that nuttcp prints"),
-		},
-		SizeUnit: "MiB sent", MinSize: 512, MaxSize: 1 << 24, DefaultSize: 4096,
-	}
+	}, "throughput", workload.GuestTime("", "bytes / the rate that nuttcp prints"))
 	port, data := strconv.Itoa(nuttcpPort), strconv.Itoa(nuttcpPort+1)
 	return netWorkload(w, nuttcpPort, []string{"nuttcp", "-S", "--nofork", "-P", port}, func(size int64) []string {
 		return []string{"nuttcp", "-t", "-fparse", "-P", port, "-p", data, "-l", "8192", "-n",

@@ -37,10 +37,7 @@ func (a *analysis) rankings() ([]Ranking, error) {
 			if !m.Primary {
 				continue
 			}
-			all, err := a.order(mi, scenario)
-			if err != nil {
-				return nil, err
-			}
+			all := a.order(mi, scenario)
 			if len(all) < 2 {
 				continue
 			}
@@ -56,7 +53,7 @@ func (a *analysis) rankings() ([]Ranking, error) {
 }
 
 // order sorts a scenario's baseline and the arms that are compared with it.
-func (a *analysis) order(metric int, scenario string) ([]ranked, error) {
+func (a *analysis) order(metric int, scenario string) []ranked {
 	var all []ranked
 	for _, c := range a.comparisons {
 		if c.metric != metric || c.Control || c.N == 0 || c.Family == FamilyEmulated ||
@@ -76,7 +73,7 @@ func (a *analysis) order(metric int, scenario string) ([]ranked, error) {
 		all = append(all, ranked{c.arm, ln})
 	}
 	slices.SortStableFunc(all, func(x, y ranked) int { return cmp.Compare(x.ln, y.ln) })
-	return all, nil
+	return all
 }
 
 // apart compares each arm with the next one directly, Holm over all of them,

@@ -73,7 +73,7 @@ func (u *audit) rate(r *Row) {
 	if twoClocks(r, t) {
 		explanation += ", by two clocks"
 	}
-	u.add(r, f, right, func() []slip { return u.rateSlips(f, r, t, size, factors[0]) }, Finding{
+	u.add(r, f, right, func() []slip { return u.rateSlips(f, t, size, factors[0]) }, Finding{
 		Unit: bare, Check: "rate × time = size", Explanation: explanation,
 		How: fmt.Sprintf("%s B / %s s", strconv.FormatFloat(size, 'f', -1, 64), short(time.Value*sec)), uses: []int{t.Line},
 	})
@@ -131,7 +131,7 @@ func (u *audit) meanOfRates(t *Row) float64 {
 }
 
 // rateSlips are the possible explanations of a rate that does not fit its time.
-func (u *audit) rateSlips(f *Figure, r, t *Row, size, factor float64) []slip {
+func (u *audit) rateSlips(f *Figure, t *Row, size, factor float64) []slip {
 	exact, ok := quotient(Number{Value: size / factor}, t.Values[0])
 	if !ok {
 		return nil

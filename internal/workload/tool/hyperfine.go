@@ -69,12 +69,11 @@ func readHyperfineText(text string, r *Report) error {
 
 // readHyperfineTable reads the table of --export-markdown, or of --export-csv, whose times are in seconds.
 func readHyperfineTable(text string, r *Report) error {
-	add := func(command string, several bool, unit string, names, words []string) error {
+	add := func(command string, several bool, unit string, names, words []string) {
 		for i, word := range words {
 			if word == "" {
 				continue
 			}
-			v := r.number(word)
 			name, of := names[i], unit
 			if strings.HasPrefix(name, "relative") {
 				of = "1"
@@ -82,9 +81,8 @@ func readHyperfineTable(text string, r *Report) error {
 			if several {
 				name = quoteless(command) + ": " + name
 			}
-			r.add(name, v, of, Lower)
+			r.add(name, r.number(word), of, Lower)
 		}
-		return nil
 	}
 	if head := hyperfineHead.FindStringSubmatch(text); head != nil {
 		several := strings.Count("\n"+text, "\n| ") > 2
@@ -97,11 +95,8 @@ func readHyperfineTable(text string, r *Report) error {
 			if m == nil {
 				return damaged("hyperfine", line)
 			}
-			if err := add(strings.Trim(m[1], "`"), several, head[1], []string{"mean", "standard deviation", "min", "max",
-				"relative",
-				"relative: standard deviation"}, m[2:]); err != nil {
-				return err
-			}
+			add(strings.Trim(m[1], "`"), several, head[1],
+				[]string{"mean", "standard deviation", "min", "max", "relative", "relative: standard deviation"}, m[2:])
 		}
 		return nil
 	}
@@ -110,11 +105,8 @@ func readHyperfineTable(text string, r *Report) error {
 		return fault.Guestf("hyperfine's CSV is damaged or cut off: %w", err)
 	}
 	for _, row := range rows[1:] {
-		if err := add(row[0], len(rows) > 2, "s",
-			[]string{"mean", "standard deviation", "median", "user", "system", "min", "max"},
-			row[1:8]); err != nil {
-			return err
-		}
+		add(row[0], len(rows) > 2, "s",
+			[]string{"mean", "standard deviation", "median", "user", "system", "min", "max"}, row[1:8])
 	}
 	return nil
 }

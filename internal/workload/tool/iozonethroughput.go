@@ -27,21 +27,21 @@ var (
 // readIozoneThroughput names figures like "readers, 2 processes: children".
 func readIozoneThroughput(text string, r *Report) error {
 	test, figures := "", 0
-	add := func(name, word, unit string, better Better) error {
-		v := r.number(word)
-		r.add(test+name, v, unit, better)
+	add := func(name, word, unit string, better Better) {
+		r.add(test+name, r.number(word), unit, better)
 		figures++
-		return nil
 	}
 	rate := func(name, word, unit string) error {
 		printed := unit
 		if unit = iozoneRates[unit]; unit == "" {
 			return fault.Guestf("iozone: unknown unit %s", Quote(printed))
 		}
+		better := Higher
 		if unit == "us/op" {
-			return add(name, word, unit, Lower)
+			better = Lower
 		}
-		return add(name, word, unit, Higher)
+		add(name, word, unit, better)
+		return nil
 	}
 	blocks := 0
 	for line := range strings.Lines(text) {
@@ -62,16 +62,13 @@ func readIozoneThroughput(text string, r *Report) error {
 		} else if m := iozoneEach.FindStringSubmatch(line); m != nil {
 			err = rate(strings.ToLower(m[1])+" per process", m[2], m[3])
 		} else if m := iozoneXfer.FindStringSubmatch(line); m != nil {
-			err = add("min xfer", m[1], iozoneAmount[m[2]], "")
+			add("min xfer", m[1], iozoneAmount[m[2]], "")
 		} else if m := iozoneChild.FindStringSubmatch(line); m != nil {
-			if err = add("child "+m[1]+", xfer", m[2], iozoneAmount[m[3]], ""); err == nil {
-				err = rate("child "+m[1], m[4], m[5])
-			}
+			add("child "+m[1]+", xfer", m[2], iozoneAmount[m[3]], "")
+			err = rate("child "+m[1], m[4], m[5])
 		} else if m := iozoneCPU.FindStringSubmatch(line); m != nil {
 			for i, of := range []column{{"wall time", "s", Lower}, {"CPU time", "s", Lower}, {"CPU utilization", "%", ""}} {
-				if err == nil {
-					err = add(of.name, m[i+1], of.unit, of.better)
-				}
+				add(of.name, m[i+1], of.unit, of.better)
 			}
 		} else {
 			err = damaged("iozone", line)

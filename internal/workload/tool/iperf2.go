@@ -56,8 +56,7 @@ func readIperf2(text string, r *Report) error {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		if m := iperf2Swap.FindStringSubmatch(line); m != nil {
-			v := r.number(m[1])
-			r.add("datagrams received out of order", v, "1", Lower)
+			r.add("datagrams received out of order", r.number(m[1]), "1", Lower)
 			continue
 		}
 		if strings.HasPrefix(line, "[ ID]") {
@@ -75,9 +74,8 @@ func readIperf2(text string, r *Report) error {
 			rows = append(rows, row)
 			server = ""
 		case m != nil:
-			v := r.number(m[2])
 			sent++
-			r.add("stream "+strings.TrimSpace(m[1])+": sent datagrams", v, "1", "")
+			r.add("stream "+strings.TrimSpace(m[1])+": sent datagrams", r.number(m[2]), "1", "")
 		case strings.HasSuffix(line, "] Server Report:"):
 			server = "server: "
 		case strings.HasPrefix(line, "[ CT]"):

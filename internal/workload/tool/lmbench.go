@@ -50,8 +50,7 @@ func readLmbench(text string, r *Report) error {
 				prefix = fmt.Sprintf("%s %s: ", m[1], quoteless(m[2]))
 			}
 			if m[3] != "" {
-				v := r.number(m[3])
-				r.add(prefix+"overhead, subtracted", v, "us", "")
+				r.add(prefix+"overhead, subtracted", r.number(m[3]), "us", "")
 			}
 			continue
 		}

@@ -208,8 +208,7 @@ func addHistogram(r *Report, histogram [][]string, sums map[string][]string, uni
 			return fault.Guestf("the histogram of cyclictest has no line %q: the output is cut off", "# "+kind.line+":")
 		}
 		for i, word := range words {
-			v := r.number(word)
-			r.add(column(i)+kind.name, v, kind.unit, Lower)
+			r.add(column(i)+kind.name, r.number(word), kind.unit, Lower)
 		}
 	}
 	for _, bin := range histogram {

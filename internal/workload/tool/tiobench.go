@@ -46,11 +46,10 @@ func readTiobench(text string, r *Report) error {
 			section = m[1] + " " + m[2]
 			continue
 		}
-		var err error
 		switch m := tioRow.FindStringSubmatch(line); {
 		case m != nil && section != "":
 			rows[section]++
-			err = addTio(r, section+", "+m[4]+" threads"+of(m), tioRowColumns, m[5:])
+			addTio(r, section+", "+m[4]+" threads"+of(m), tioRowColumns, m[5:])
 		case strings.HasPrefix(line, "----") || line == "":
 		case strings.HasPrefix(line, "| Item "):
 			open = line
@@ -58,15 +57,15 @@ func readTiobench(text string, r *Report) error {
 			open = ""
 		case strings.HasPrefix(line, "| "):
 			if m := tioHuman.FindStringSubmatch(line); m != nil {
-				err = addTio(r, m[1], tioHumanColumns, m[2:])
+				addTio(r, m[1], tioHumanColumns, m[2:])
 			} else if m := tioLatency.FindStringSubmatch(line); m != nil {
-				err = addTio(r, m[1], tioLatencyColumns, m[2:])
+				addTio(r, m[1], tioLatencyColumns, m[2:])
 			} else {
 				return damaged("tiotest", line)
 			}
 		case tioThreads.MatchString(line):
 			open = line
-			err = addTio(r, "threads", []column{{"", "1", ""}}, tioThreads.FindStringSubmatch(line)[1:])
+			addTio(r, "threads", []column{{"", "1", ""}}, tioThreads.FindStringSubmatch(line)[1:])
 		case tioTerse.MatchString(line):
 			m := tioTerse.FindStringSubmatch(line)
 			columns, words := tioTerseColumns, strings.Split(m[2], ",")
@@ -76,12 +75,9 @@ func readTiobench(text string, r *Report) error {
 			if len(words) != len(columns) {
 				return damaged("tiotest", line)
 			}
-			err = addTio(r, m[1], columns, words)
+			addTio(r, m[1], columns, words)
 		case tioTerseStart.MatchString(line):
 			return damaged("tiotest", line)
-		}
-		if err != nil {
-			return err
 		}
 	}
 	if open != "" || strings.Contains(text, "Tiotest latency") && len(r.All("Total: mean latency")) == 0 ||
@@ -117,19 +113,17 @@ func tioSettings(text string) func(row []string) string {
 }
 
 // addTio adds the columns of a row. What was too fast for a rate has "inf" or "nan", which is no figure.
-func addTio(r *Report, name string, columns []column, words []string) error {
+func addTio(r *Report, name string, columns []column, words []string) {
 	for i, c := range columns {
 		if strings.HasSuffix(words[i], "inf") || strings.HasSuffix(words[i], "nan") {
 			continue
 		}
-		v := r.number(words[i])
 		factor := 0.0
 		if strings.HasPrefix(c.unit, "M") {
 			factor = 1 << 20
 		}
-		r.addAs(factor, quoteless(name)+c.name, v, c.unit, c.better)
+		r.addAs(factor, quoteless(name)+c.name, r.number(words[i]), c.unit, c.better)
 	}
-	return nil
 }
 
 // tioOnce returns an error if a test is there twice.

@@ -67,8 +67,7 @@ type zstdFigure struct{ name, value, unit string }
 func zstdAdd(r *Report, printed []zstdFigure) error {
 	better := map[string]Better{"share": Lower, "packed": Lower, "ratio": Higher}
 	for _, p := range printed {
-		v := r.number(p.value)
-		r.addAs(zstdBytes[p.unit], p.name, v, p.unit, better[p.name])
+		r.addAs(zstdBytes[p.unit], p.name, r.number(p.value), p.unit, better[p.name])
 	}
 	return nil
 }

@@ -159,7 +159,8 @@ func (w *importer) cell(c cell) {
 	base := cmp.Or(w.Baseline, w.systems[0])
 	r := fmt.Sprintf("- table: %s\n  workload: %s\n  scenario: solo\n  system: %s\n  statistic: single\n  value: %s\n"+
 		"  unit: %s\n  better: %s\n  printed: %s\n",
-		text(c.table), text(c.workload), text(c.system), cmp.Or(value, "null"), text(unit), text(w.better(unit)), text(c.text))
+		text(c.table), text(c.workload), text(c.system), cmp.Or(value, "null"), text(unit), text(w.better(unit)),
+		text(c.text))
 	if change != "" && c.system != base {
 		r += fmt.Sprintf("  printed_delta_pct: %s\n  baseline: %s\n", change, text(base))
 	}

@@ -104,8 +104,8 @@ func TestFleetKilled(t *testing.T) {
 	}
 	for run := 0; kills > 0; run++ {
 		name := fmt.Sprint("killed-", run)
-		limit := 4 * time.Second // within which the command is killed; more where even its start takes longer
-		for started, ended := false, false; !ended; limit += time.Second {
+		limit := 4 * time.Second // within which the command is killed; more and more where even its start takes longer
+		for started, ended := false, false; !ended; limit += limit / 4 {
 			verb := []string{"fleet", "run", "f.yaml", "--wait", "--poll", "200ms", "--run", name}
 			if started {
 				verb = []string{"fleet", "resume", "f.yaml", "--run", name}

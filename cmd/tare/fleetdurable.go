@@ -31,7 +31,7 @@ func openDurable(path string) (*fleet.File, string, error) {
 		return nil, "", err
 	}
 	if file.Temporal.Address == "" {
-		return nil, "", fault.WithRemedy(fault.Campaignf("%s has no temporal:, so nothing but SSH is needed", path),
+		return nil, "", fault.WithRemedy(fault.Campaignf("%s has no temporal: section, and this command needs one", path),
 			"see docs/fleet.md for what Temporal is good for")
 	}
 	p, err := remote.ProgramAt("/proc/self/exe")

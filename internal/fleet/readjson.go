@@ -31,7 +31,7 @@ func ParseJSON(path string, text []byte) (*Result, error) {
 		known := map[string]bool{}
 		for _, m := range g.Machines {
 			if m.Name == "" || known[m.Name] {
-				return nil, fault.Campaignf("%s: group %s: machine %q is there twice, or has no name", path, g.Name, m.Name)
+				return nil, fault.Campaignf("%s: group %s: machine %q is listed twice, or has no name", path, g.Name, m.Name)
 			}
 			known[m.Name] = true
 		}

@@ -86,11 +86,11 @@ func (g *Group) text(b *strings.Builder, r *Result, machines bool) {
 func (g *Group) answers(b *strings.Builder, r *Result) {
 	switch len(g.Machines) {
 	case 1:
-		b.WriteString("One machine says nothing about others of its kind.\n")
+		b.WriteString("One machine is not enough to predict others of its kind.\n")
 		return
 	case 2:
-		b.WriteString(report.Wrap("Two machines allow no prediction of the next one of their kind, and hardly tell how far "+
-			"machines are apart.", "") + "\n")
+		b.WriteString(report.Wrap("Two machines allow no prediction of the next one of their kind, and say little about "+
+			"how much machines differ.", "") + "\n")
 		return
 	}
 	b.WriteString(report.Wrap(report.Clean(g.AnswersLead(r)), "") + "\n")

@@ -353,7 +353,7 @@ func startMarks(m *system.Machine, res *agent.Result, clock agent.Clock) (startO
 	for i := range s[1:] {
 		before, at := s[i], &s[i+1]
 		if late := time.Duration(before.at - at.at); late > slack {
-			return nil, fault.Guestf("the guest's clock contradicts the host's: %s would have taken −%v", at.phase, late)
+			return nil, fault.Guestf("the guest's clock contradicts the host's: %s has a duration of −%v", at.phase, late)
 		} else if late > 0 {
 			at.at = before.at
 		}

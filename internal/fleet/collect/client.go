@@ -33,7 +33,7 @@ type Client struct {
 func NewClient(address, token string, tls *tls.Config) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, fault.Campaignf("the collector's address %q must be such as https://collector:7234", address)
+		return nil, fault.Campaignf("the collector's address %q must look like https://collector:7234", address)
 	}
 	if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && (ip == nil || !ip.IsLoopback()) {
 		return nil, fault.Campaignf("the collector's address %s must be https: others could read the token", address)

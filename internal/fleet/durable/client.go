@@ -200,7 +200,7 @@ func wrap(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &gone):
-		return fault.WithRemedy(fault.Campaignf("Temporal knows no such run of the fleet"),
+		return fault.WithRemedy(fault.Campaignf("Temporal has no such run of the fleet"),
 			"tare fleet run starts one; finished ones are forgotten after the namespace's retention")
 	}
 	return fault.Hostf("Temporal: %w", err)

@@ -74,7 +74,7 @@ func renderFleet(t testing.TB, r *fleet.Result) string {
 func TestFleetPage(t *testing.T) {
 	whole := renderFleet(t, aFleet(""))
 	text := plain(whole)
-	for _, want := range []string{"racks", "6 machines.", "One machine says nothing about others of its kind.",
+	for _, want := range []string{"racks", "6 machines.", "One machine is not enough to predict others of its kind.",
 		"none (within ±2 %)", "costs", "gains", "not pooled", "1 of 2", "Odd machines",
 		"kvm on sysbench-cpu costs +42.0 % here",
 		"governor: powersave; on 5 of 5 others: performance", "tare doctor: swap is in use", "Machines and systems",

@@ -34,9 +34,13 @@ func newExplain(*options) *cobra.Command {
 			}
 			return tw.Flush()
 		}
+		code := args[0]
+		if code == "incarnations-differ" { // its name in exports before version 4
+			code = "guests-differ"
+		}
 		var ids []string
 		for _, k := range analyze.Kinds() {
-			if k.ID != args[0] {
+			if k.ID != code {
 				ids = append(ids, k.ID)
 				continue
 			}

@@ -14,6 +14,10 @@ func TestExplain(t *testing.T) {
 	if r := tare(t, dir, "explain", "cached-writes"); r.status != 0 || !strings.Contains(r.stdout, "## How it is found") {
 		t.Errorf("a page: %+v", r)
 	}
+	if r := tare(t, dir, "explain", "incarnations-differ"); r.status != 0 ||
+		!strings.Contains(r.stdout, "`guests-differ`") {
+		t.Errorf("the older code of a page: %+v", r)
+	}
 	if r := tare(t, dir, "explain", "cached-write"); r.status != exitCampaign ||
 		!strings.Contains(r.stderr, `"cached-writes"`) {
 		t.Errorf("a misspelt one: %+v", r)

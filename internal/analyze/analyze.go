@@ -4,7 +4,7 @@
 // package decides what is compared with what, which values are independent, and
 // what may be claimed.
 //
-// Units are incarnations of guests (of too few, batches of blocks, and then only
+// Units are guests (of too few, batches of blocks, and then only
 // "of these guests"), their values Huber's locations of the pairs with the
 // baseline and with its control. Student's t over them, weighted by their numbers
 // of blocks, is widened by what the controls show beyond chance. That interval
@@ -310,7 +310,7 @@ func (a *analysis) split(c *comparison) (err error) {
 	if !c.Control {
 		c.rows = nil // a control's are wanted once more
 	}
-	c.Incarnations, c.Units, c.Scope, c.Coarse = c.est.incarnations, len(c.est.values), c.est.scope,
+	c.DistinctGuests, c.Units, c.Scope, c.Coarse = c.est.guests, len(c.est.values), c.est.scope,
 		len(c.est.values) > 1 && c.est.coarse
 	c.tested = c.Units > 1
 	c.Ratio = stats.Interval{Estimate: c.est.values[0]}.Exp().Estimate // of the only unit

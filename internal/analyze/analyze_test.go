@@ -84,7 +84,7 @@ func TestSmallEffectIsClaimed(t *testing.T) {
 
 func TestOrderOfObservationsDoesNotMatter(t *testing.T) {
 	f := newFake(3, 0.02, 20)
-	f.each(0, kvm, func(o *dataset.Observation) { o.Epoch = o.Block / 4 })
+	f.each(0, kvm, func(o *dataset.Observation) { o.Guest = o.Block / 4 })
 	want := analyze(t, f)
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(f.obs), func(i, j int) { f.obs[i], f.obs[j] = f.obs[j], f.obs[i] })
 	if got := analyze(t, f); !reflect.DeepEqual(got, want) {
@@ -217,7 +217,7 @@ func TestAnyValuesGiveJSON(t *testing.T) {
 		only := r.IntN(2) * 2 // half of the inputs have positive values only
 		for i := range f.obs {
 			o := &f.obs[i]
-			o.Epoch = o.Block / int32(1+r.IntN(5))
+			o.Guest = o.Block / int32(1+r.IntN(5))
 			if r.IntN(4) == 0 {
 				o.Value = extremes[only+r.IntN(len(extremes)-only)]
 				if only > 0 {

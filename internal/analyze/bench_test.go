@@ -24,7 +24,7 @@ func million() dataset.Set {
 		for b := range int32(5000) {
 			for a := range int32(10) {
 				for m := range int32(20) {
-					o := dataset.Observation{Metric: m, Arm: a, Block: b, Epoch: b / 50, Value: math.Exp(0.05 * r.NormFloat64())}
+					o := dataset.Observation{Metric: m, Arm: a, Block: b, Guest: b / 50, Value: math.Exp(0.05 * r.NormFloat64())}
 					if !yield(o, nil) {
 						return
 					}

@@ -30,7 +30,7 @@ func several(seed uint64, cv float64, blocks int, costs map[string][]float64, ar
 				if of := costs[arm.Name]; of != nil {
 					cost = of[w]
 				}
-				obs = append(obs, dataset.Observation{Metric: int32(w), Arm: int32(a), Block: int32(b), Epoch: int32(b / 3),
+				obs = append(obs, dataset.Observation{Metric: int32(w), Arm: int32(a), Block: int32(b), Guest: int32(b / 3),
 					Value: cost * math.Exp(cv*r.NormFloat64())})
 			}
 		}

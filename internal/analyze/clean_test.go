@@ -49,7 +49,7 @@ func cleanCampaign(seed uint64, blocks int) dataset.Set {
 		for b := range blocks {
 			drift := math.Exp(0.01 * r.NormFloat64())
 			for arm := range in.Arms {
-				at := dataset.Observation{Arm: int32(arm), Block: int32(b), Epoch: int32(b / 3)}
+				at := dataset.Observation{Arm: int32(arm), Block: int32(b), Guest: int32(b / 3)}
 				took := w.seconds * drift * math.Exp(w.scatter*r.NormFloat64())
 				if r.IntN(100) == 0 {
 					took *= 1 + 0.3*r.Float64()

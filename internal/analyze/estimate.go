@@ -18,16 +18,16 @@ type estimate struct {
 	weights       []float64 // of the units; see weightOf
 	course        []float64 // values in time order, for the question whether they are steady: see courseOf
 	scope         Scope
-	incarnations  int     // how many were seen
-	differP       float64 // p-value of "the incarnations share one mean"; 1 if untested
+	guests        int     // distinct ones that were seen
+	differP       float64 // p-value of "the guests share one mean"; 1 if untested
 	coarse        bool
 }
 
 // estimateRows finds the units of a comparison and their values, for which
 // interval then finds what they say.
 func estimateRows(rows []row, columns ...column) (estimate, error) {
-	groups := incarnations(rows, columns...)
-	e := estimate{incarnations: len(groups), differP: 1, phi: 1}
+	groups := distinctGuests(rows, columns...)
+	e := estimate{guests: len(groups), differP: 1, phi: 1}
 	merged := mergeShort(groups)
 	weigh(merged)
 	units, scope := unitsOf(merged)
@@ -57,11 +57,11 @@ func estimateRows(rows []row, columns ...column) (estimate, error) {
 }
 
 // courseOf is how the overhead went on: by blocks where there is one guest all
-// the time, else by incarnations. Blocks of several incarnations are none, as
+// the time, else by guests. Blocks of several guests are none, as
 // what one draws lasts as long as it does, which would look like a change.
 func (e *estimate) courseOf(units [][]row) (v []float64) {
 	switch {
-	case e.incarnations == 1:
+	case e.guests == 1:
 		for _, u := range units {
 			for _, r := range u {
 				v = append(v, r.v)

@@ -54,7 +54,7 @@ func newFake(seed uint64, cv float64, blocks int) *fake {
 
 func (f *fake) add(metric, arm, block int, v float64) {
 	f.obs = append(f.obs, dataset.Observation{Metric: int32(metric), Arm: int32(arm), Block: int32(block),
-		Epoch: int32(block / 3), Value: v})
+		Guest: int32(block / 3), Value: v})
 }
 
 // probes adds a probe with one value a block for an arm.
@@ -81,7 +81,7 @@ func (f *fake) each(metric, arm int, change func(*dataset.Observation)) {
 // renew makes all guests anew every so many blocks.
 func (f *fake) renew(every int32) {
 	for i := range f.obs {
-		f.obs[i].Epoch = f.obs[i].Block / every
+		f.obs[i].Guest = f.obs[i].Block / every
 	}
 }
 

@@ -22,7 +22,7 @@ func fillRun(blocks int, most float64) *fake {
 	}
 	for b := range blocks {
 		for arm := range costs {
-			f.obs = append(f.obs, dataset.Observation{Arm: int32(arm), Block: int32(b), Epoch: int32(b) + 1,
+			f.obs = append(f.obs, dataset.Observation{Arm: int32(arm), Block: int32(b), Guest: int32(b) + 1,
 				Value: fits(arm, b)})
 		}
 	}

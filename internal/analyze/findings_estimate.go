@@ -75,20 +75,20 @@ func findNoVariation(a *analysis) (out []Finding) {
 	return out
 }
 
-// findFewBoots reports a run that has fewer than minIncarnations rounds of boots.
+// findFewBoots reports a run that has fewer than minGuests rounds of boots.
 func findFewBoots(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
-		if a.in.Boots && !c.Control && c.N > 0 && c.Incarnations < minIncarnations {
+		if a.in.Boots && !c.Control && c.N > 0 && c.DistinctGuests < minGuests {
 			out = append(out, c.about("the run has %d %s of boots of the host; nothing is claimed from fewer than %d",
-				c.Incarnations, plural(c.Incarnations, "round"), minIncarnations))
+				c.DistinctGuests, plural(c.DistinctGuests, "round"), minGuests))
 		}
 	}
 	return out
 }
 
-// findIncarnations reports guests of an arm that differ. With enough guests the interval accounts
+// findGuestsDiffer reports guests of an arm that differ. With enough guests the interval accounts
 // for the difference, and the finding is only information.
-func findIncarnations(a *analysis) (out []Finding) {
+func findGuestsDiffer(a *analysis) (out []Finding) {
 	var of []*comparison
 	var p []float64
 	for _, c := range a.comparisons {
@@ -105,10 +105,10 @@ func findIncarnations(a *analysis) (out []Finding) {
 			over := fmt.Sprintf("the interval is over guests and takes this into account (%d units)", c.Units)
 			if c.Scope == ScopeTheseGuests {
 				over = fmt.Sprintf("the interval holds for these guests only; an interval for other guests takes at least %d "+
-					"of them", minIncarnations)
+					"of them", minGuests)
 			}
 			out = append(out, c.about("its guests differ from each other (%d of them, F test, adjusted p = %.2g); %s",
-				c.Incarnations, adjusted[i], over))
+				c.DistinctGuests, adjusted[i], over))
 		}
 	}
 	return out

@@ -184,7 +184,7 @@ func combine(f func(values []float64) float64, of ...series) series {
 			values = append(values, other[i:j].mean())
 		}
 		if len(values) == len(of) {
-			out = append(out, point{block: block[0].block, epoch: block[0].epoch, value: f(values)})
+			out = append(out, point{block: block[0].block, guest: block[0].guest, value: f(values)})
 		}
 	}
 	return out

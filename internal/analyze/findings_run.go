@@ -59,7 +59,7 @@ func (t steadied) finding() Finding {
 		Score: math.Abs(math.Log(math.Abs(s.After / s.Before)))}
 	if !t.base {
 		what, unit, from, to = "the overhead of "+c.Arm, " %", percent(s.Before), percent(s.After)
-		count, after = fmt.Sprintf("%d %s", s.N, map[bool]string{true: "blocks", false: "guests"}[c.Incarnations == 1]),
+		count, after = fmt.Sprintf("%d %s", s.N, map[bool]string{true: "blocks", false: "guests"}[c.DistinctGuests == 1]),
 			"; the other arms did not change, so its cost is a mean over both states"
 		f.Arm, f.Score = c.Arm, math.Abs(s.After-s.Before)
 	}
@@ -156,7 +156,7 @@ func findFewGuests(a *analysis) []Finding {
 		all++
 		if c.Scope == ScopeTheseGuests {
 			few++
-			most = max(most, c.Incarnations)
+			most = max(most, c.DistinctGuests)
 		}
 	}
 	if few == 0 {
@@ -168,5 +168,5 @@ func findFewGuests(a *analysis) []Finding {
 	}
 	return []Finding{{Text: fmt.Sprintf("%s at most %d %s: intervals are over batches of blocks and hold for these "+
 		"guests only; an interval for other guests takes at least %d of them",
-		of, most, plural(most, "guest")+" of each arm", minIncarnations)}}
+		of, most, plural(most, "guest")+" of each arm", minGuests)}}
 }

@@ -79,7 +79,7 @@ func (f *fake) roundTrips(arm int) {
 		if err := h.Add(20_000, 10); err != nil {
 			panic(err)
 		}
-		f.Latencies = append(f.Latencies, dataset.Latencies{Metric: 0, Arm: int32(arm), Block: b, Epoch: 0, Member: 0,
+		f.Latencies = append(f.Latencies, dataset.Latencies{Metric: 0, Arm: int32(arm), Block: b, Guest: 0, Member: 0,
 			Histogram: h})
 	}
 }
@@ -116,14 +116,14 @@ func (f *fake) repeats(native, kvm float64) {
 
 // besides are other findings that a planted problem necessarily has.
 var besides = map[string][]string{
-	"dropped-pairs":       {"did-not-finish"},
-	"incarnations-differ": {"few-guests"},
-	"spread":              {"slow-trials"},
-	"no-steady-state":     {"few-guests"},
-	"warm-start":          {"few-starts"},
-	"phases-differ":       {"few-starts"},
-	"most-reached":        {"few-fills"},
-	"disturbed-probe":     {"few-fills"},
+	"dropped-pairs":   {"did-not-finish"},
+	"guests-differ":   {"few-guests"},
+	"spread":          {"slow-trials"},
+	"no-steady-state": {"few-guests"},
+	"warm-start":      {"few-starts"},
+	"phases-differ":   {"few-starts"},
+	"most-reached":    {"few-fills"},
+	"disturbed-probe": {"few-fills"},
 }
 
 // starts makes the trials of an arm starts, whose phases are this share of them.
@@ -237,8 +237,8 @@ func TestFindings(t *testing.T) {
 		}, "no-variation", Warning, "the values of 30 pairs vary by less than the metric's own step"},
 		{"two different guests", func(f *fake) {
 			f.renew(15)
-			f.each(0, kvm, func(o *dataset.Observation) { o.Value *= 1 + 0.02*float64(o.Epoch) })
-		}, "incarnations-differ", Info, "the interval holds for these guests only"},
+			f.each(0, kvm, func(o *dataset.Observation) { o.Value *= 1 + 0.02*float64(o.Guest) })
+		}, "guests-differ", Info, "the interval holds for these guests only"},
 		{"few guests", func(f *fake) { f.renew(10) }, "few-guests", Info,
 			"all comparisons have at most 3 guests of each arm"},
 		{"overhead of one guest changes", func(f *fake) {
@@ -283,8 +283,8 @@ func TestFindings(t *testing.T) {
 		}, "", "", ""},
 		{"six different guests", func(f *fake) {
 			f.renew(5)
-			f.each(0, kvm, func(o *dataset.Observation) { o.Value *= 1 + 0.02*float64(o.Epoch%3) })
-		}, "incarnations-differ", Info, "the interval is over guests"},
+			f.each(0, kvm, func(o *dataset.Observation) { o.Value *= 1 + 0.02*float64(o.Guest%3) })
+		}, "guests-differ", Info, "the interval is over guests"},
 		{"six equal guests", func(f *fake) { f.renew(5) }, "", "", ""},
 		{"cached", func(f *fake) {
 			f.probes(model.ProbeWorkloadBytes, kvm, constant(1e9))
@@ -353,7 +353,7 @@ func TestFindings(t *testing.T) {
 			f.rates(1, 1, 1)
 			for i := range f.probe {
 				o := &f.probe[i]
-				o.Epoch = o.Block
+				o.Guest = o.Block
 				if o.Arm == kvm {
 					o.Value *= []float64{0.3, 1, 3.3}[o.Block%3]
 				}

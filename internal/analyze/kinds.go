@@ -121,9 +121,9 @@ var rules = []rule{
 		"No variation: the tool's figure is coarser than the noise. Nothing is claimed.",
 		"make trials longer, so that one step of the figure is small compared with it, or choose a metric that tare " +
 			"times itself"}, findNoVariation},
-	{Kind{"incarnations-differ", Info,
+	{Kind{"guests-differ", Info,
 		"Guests differ: guests of the same arm differ by more than their trials do.",
-		"re-create guests more often (recreate_every): with more guests the interval becomes narrower"}, findIncarnations},
+		"re-create guests more often (recreate_every): with more guests the interval becomes narrower"}, findGuestsDiffer},
 	{Kind{"few-guests", Info,
 		"Few guests: the results hold for these guests. Another guest of the same arm may differ.",
 		"let the run go on, or re-create guests more often (recreate_every): an interval over guests needs 4 of them"},

@@ -70,11 +70,11 @@ func (a *analysis) readSingles() error {
 		}
 		k := metricOf{int(l.Metric), int(l.Arm)}
 		a.singles[k] = append(a.singles[k],
-			single{point{block: l.Block, epoch: l.Epoch, member: l.Member}, l.Histogram})
+			single{point{block: l.Block, guest: l.Guest, member: l.Member}, l.Histogram})
 	}
 	for _, s := range a.singles {
 		slices.SortFunc(s, func(x, y single) int {
-			return cmp.Or(cmp.Compare(x.block, y.block), cmp.Compare(x.epoch, y.epoch), cmp.Compare(x.member, y.member))
+			return cmp.Or(cmp.Compare(x.block, y.block), cmp.Compare(x.guest, y.guest), cmp.Compare(x.member, y.member))
 		})
 	}
 	return nil
@@ -168,7 +168,7 @@ func (a *analysis) comparePercentiles(metric, arm int, base string, control, iso
 	if len(rows) == 0 {
 		return nil
 	}
-	groups := incarnations(rows, columns...)
+	groups := distinctGuests(rows, columns...)
 	units, scope := unitsOf(mergeShort(groups))
 	type pair struct{ arm, base *histogram.Histogram }
 	pairs, least := make([]pair, len(units)), int64(math.MaxInt64)
@@ -203,7 +203,7 @@ func (a *analysis) comparePercentiles(metric, arm int, base string, control, iso
 		if c.Family = a.family(c); isolation && c.Family != FamilyEmulated {
 			c.Family = FamilyIsolation
 		}
-		c.est = estimate{incarnations: len(groups), scope: scope, differP: 1, phi: 1}
+		c.est = estimate{guests: len(groups), scope: scope, differP: 1, phi: 1}
 		resolution := 0.0
 		for i, unit := range units {
 			resolution = max(resolution, resolutionOf(pairs[i].arm, q), resolutionOf(pairs[i].base, q))

@@ -44,10 +44,10 @@ func serving(seed uint64, n int, arms ...served) dataset.Set {
 					panic(err)
 				}
 			}
-			in.Latencies = append(in.Latencies, dataset.Latencies{Metric: 1, Arm: int32(ai), Block: b, Epoch: b / 4,
+			in.Latencies = append(in.Latencies, dataset.Latencies{Metric: 1, Arm: int32(ai), Block: b, Guest: b / 4,
 				Histogram: h})
 			for m, v := range []float64{sum, sum / float64(n)} {
-				obs = append(obs, dataset.Observation{Metric: int32(m), Arm: int32(ai), Block: b, Epoch: b / 4, Value: v})
+				obs = append(obs, dataset.Observation{Metric: int32(m), Arm: int32(ai), Block: b, Guest: b / 4, Value: v})
 			}
 		}
 	}
@@ -132,7 +132,7 @@ func TestWholeMilliseconds(t *testing.T) {
 		for i := range in.Latencies {
 			l, ms := &in.Latencies[i], int64(10)
 			if l.Arm == 2 {
-				ms = arm + int64(l.Epoch%2)*(arm-10)/4 // guests differ
+				ms = arm + int64(l.Guest%2)*(arm-10)/4 // guests differ
 			}
 			l.Histogram = &histogram.Histogram{}
 			for _, at := range []int64{ms, ms, ms, ms + 1} {

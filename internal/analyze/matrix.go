@@ -195,9 +195,9 @@ func (a *analysis) excessByP99(metric, arm int, alpha float64) (e excessEstimate
 	if len(rows) < 2 {
 		return e, false, nil
 	}
-	groups := incarnations(rows, x, y, control)
+	groups := distinctGuests(rows, x, y, control)
 	units, scope := unitsOf(mergeShort(groups))
-	e.estimate = estimate{incarnations: len(groups), scope: scope, differP: 1, phi: 1}
+	e.estimate = estimate{guests: len(groups), scope: scope, differP: 1, phi: 1}
 	resolution := 0.0
 	half := make([]float64, 0, len(units)) // of the values: each is of two ratios, whose steps add up
 	for _, unit := range units {

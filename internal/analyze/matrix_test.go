@@ -63,12 +63,12 @@ func disturbed(seed uint64, blocks int, cv float64) *fake {
 				if name == "kvm" && arm.Scenario == "disk" {
 					ln += math.Log(excess[w])
 				}
-				f.obs = append(f.obs, dataset.Observation{Metric: int32(w), Arm: int32(ai), Block: b, Epoch: b / 4,
+				f.obs = append(f.obs, dataset.Observation{Metric: int32(w), Arm: int32(ai), Block: b, Guest: b / 4,
 					Value: math.Exp(ln)})
 				if len(arm.Neighbours) > 0 {
 					for i, v := range []float64{2, 0.9, 50 * mebi} {
 						f.probe = append(f.probe, dataset.Observation{Metric: int32(3*w + i), Arm: int32(ai), Block: b,
-							Epoch: 1000 + b/4, Member: 1, Value: v})
+							Guest: 1000 + b/4, Member: 1, Value: v})
 					}
 				}
 			}

@@ -19,7 +19,7 @@ func GuestCosts(in dataset.Set) (map[CostOf][][]float64, error) {
 		if c.Control || !c.Primary || c.N == 0 {
 			continue
 		}
-		groups := incarnations(c.rows, c.columns...)
+		groups := distinctGuests(c.rows, c.columns...)
 		weigh(groups)
 		var costs [][]float64
 		for _, g := range groups {

@@ -109,7 +109,7 @@ func (a *analysis) packets() (out []Packets) {
 // lossInterval is Student's 95 % interval of the share of lost packets: over guests if there are four or more, since
 // losses come in bursts and guests differ; else over trials. It is 0 … 0 with one of them, and ends at 0 and 1.
 func lossInterval(lost, sent series) (low, high float64) {
-	type guest struct{ epoch, member int32 }
+	type guest struct{ guest, member int32 }
 	each := func(key func(point) guest) (shares []float64) {
 		var keys []guest
 		sums := map[guest][2]float64{}
@@ -128,8 +128,8 @@ func lossInterval(lost, sent series) (low, high float64) {
 		}
 		return shares
 	}
-	shares := each(func(p point) guest { return guest{p.epoch, p.member} })
-	if len(shares) < minIncarnations {
+	shares := each(func(p point) guest { return guest{p.guest, p.member} })
+	if len(shares) < minGuests {
 		shares = each(func(p point) guest { return guest{p.block, p.member} })
 	}
 	interval, err := stats.MeanT(shares, 0.05)

@@ -23,7 +23,7 @@ type LiveEstimate struct {
 // Live returns for every comparison that is not a control an interval that
 // may be looked at as often as one likes: all looks together cover with
 // probability 1-alpha for each comparison. It is over blocks (how guest
-// incarnations differ is left to Analyze) and for display only: claims, and
+// guests differ is left to Analyze) and for display only: claims, and
 // the decision to stop, are not to be made from it.
 func Live(in dataset.Set) ([]LiveEstimate, error) {
 	a, err := read(&in)

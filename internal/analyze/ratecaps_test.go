@@ -26,7 +26,7 @@ func TestRateCaps(t *testing.T) {
 	for b := range 6 {
 		for arm, got := range []float64{95e6, 96e6, 300e6, 9e9} {
 			f.obs = append(f.obs, dataset.Observation{
-				Arm: int32(arm), Block: int32(b), Epoch: int32(b), Value: got * (1 + 0.002*float64(b%2)),
+				Arm: int32(arm), Block: int32(b), Guest: int32(b), Value: got * (1 + 0.002*float64(b%2)),
 			})
 		}
 	}

@@ -85,7 +85,7 @@ const (
 type Scope string
 
 const (
-	// ScopeGuests: units are incarnations of guests, 4 at least; the interval
+	// ScopeGuests: units are distinct guests, 4 at least; the interval
 	// holds for other guests of the same kind.
 	ScopeGuests Scope = "guests"
 	// ScopeTheseGuests: units are batches of blocks of fewer guests; the interval
@@ -111,8 +111,8 @@ type Comparison struct {
 
 	N       int `json:"n"`       // blocks in which the arm, and its baseline or the control, have a value
 	Dropped int `json:"dropped"` // blocks in which one of the two has one and the other failed
-	// Incarnations is how many groups of blocks share no guest of either arm.
-	Incarnations int `json:"incarnations"`
+	// DistinctGuests is how many groups of blocks share no guest of either arm.
+	DistinctGuests int `json:"distinct_guests"`
 	// Units are the independent values behind the interval, and Scope says what
 	// they are and so what the interval speaks of.
 	Units int   `json:"units"`

@@ -13,7 +13,7 @@ import (
 
 // point is one observation within its series.
 type point struct {
-	block, epoch, member, position int32
+	block, guest, member, position int32
 	value                          float64
 }
 
@@ -63,7 +63,7 @@ func load(obs iter.Seq2[dataset.Observation, error], metrics, arms int) (*table,
 			return nil, internalf("value %v of metric %d, arm %d, block %d", o.Value, o.Metric, o.Arm, o.Block)
 		}
 		i := int(o.Metric)*arms + int(o.Arm)
-		p := point{o.Block, o.Epoch, o.Member, o.Position, o.Value}
+		p := point{o.Block, o.Guest, o.Member, o.Position, o.Value}
 		if o.Repeat {
 			t.repeats[i] = append(t.repeats[i], p)
 			continue
@@ -73,7 +73,7 @@ func load(obs iter.Seq2[dataset.Observation, error], metrics, arms int) (*table,
 	}
 	for _, s := range slices.Concat(t.series, t.repeats) {
 		slices.SortFunc(s, func(a, b point) int {
-			return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.member, b.member),
+			return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.guest, b.guest), cmp.Compare(a.member, b.member),
 				cmp.Compare(a.value, b.value))
 		})
 	}

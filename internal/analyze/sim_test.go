@@ -52,7 +52,7 @@ func TestSimFalseAlarms(t *testing.T) {
 	within(t, "runs whose control differs", count["control-differs"], 0.002, 0.02)
 	within(t, "runs with no steady state", count["no-steady-state"], 0, 0.015)
 	within(t, "runs with slow trials", count["slow-trials"], 0, 0.015)
-	within(t, "runs whose guests differ", count["incarnations-differ"], 0, 0.02)
+	within(t, "runs whose guests differ", count["guests-differ"], 0, 0.02)
 	// As often as a gain is claimed.
 	within(t, "runs with a guest faster than the host", count["faster-than-baseline"], 0, 0.05)
 }
@@ -122,7 +122,7 @@ func (s simRun) draw(seed uint64, costs [2]float64) dataset.Set {
 				if a > 1 {
 					e += math.Log1p(costs[a-2])
 				}
-				obs = append(obs, dataset.Observation{Metric: int32(w), Arm: int32(a), Block: int32(b), Epoch: int32(guest),
+				obs = append(obs, dataset.Observation{Metric: int32(w), Arm: int32(a), Block: int32(b), Guest: int32(guest),
 					Value: math.Exp(walk + luck[a][guest] + e)})
 			}
 		}

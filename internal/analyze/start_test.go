@@ -23,7 +23,7 @@ func TestStarts(t *testing.T) {
 					took = 0.250
 				}
 			}
-			f.obs = append(f.obs, dataset.Observation{Arm: int32(arm), Block: int32(b), Epoch: int32(b) + 1,
+			f.obs = append(f.obs, dataset.Observation{Arm: int32(arm), Block: int32(b), Guest: int32(b) + 1,
 				Value: took * math.Exp(0.05*r.NormFloat64())})
 		}
 	}
@@ -81,7 +81,7 @@ func TestStartsAtOnce(t *testing.T) {
 		for arm := range costs {
 			moment := math.Exp(0.3 * r.NormFloat64())
 			for m := range guests {
-				f.obs = append(f.obs, dataset.Observation{Arm: int32(arm), Block: int32(b), Epoch: int32(b) + 1, Member: int32(m),
+				f.obs = append(f.obs, dataset.Observation{Arm: int32(arm), Block: int32(b), Guest: int32(b) + 1, Member: int32(m),
 					Value: 0.05 * moment * math.Exp(0.05*r.NormFloat64())})
 			}
 		}

@@ -19,7 +19,7 @@ const (
 
 // Tail compares how often, and how much, trials of an arm and of its baseline
 // stall: what the typical trial, of which the comparison speaks, does not show.
-// A trial is slow beyond Factor times the median of its own incarnation (of
+// A trial is slow beyond Factor times the median of its own guest (of
 // several in a row, where they have few trials), on the costly side.
 type Tail struct {
 	Workload string  `json:"workload"`
@@ -43,7 +43,7 @@ type Tail struct {
 	PHolm      float64 `json:"p_holm"`
 	// More: claimed that the arm stalls more often than its baseline.
 	More bool `json:"more"`
-	// Size is the median slow trial over the median of its incarnation, turned so
+	// Size is the median slow trial over the median of its guest, turned so
 	// that above 1 costs more. Absent where no trial is slow.
 	Size         float64 `json:"size,omitzero"`
 	BaselineSize float64 `json:"baseline_size,omitzero"`
@@ -86,12 +86,12 @@ func (a *analysis) trialsOf(metric, arm int) trials {
 	return t
 }
 
-// windows splits a series where another incarnation begins, but not so that a
+// windows splits a series where another guest begins, but not so that a
 // part has fewer than n points.
 func (s series) windows(n int) (out []series) {
 	from := 0
 	for i := range s {
-		if i > 0 && s[i].epoch != s[i-1].epoch && i-from >= n && len(s)-i >= n {
+		if i > 0 && s[i].guest != s[i-1].guest && i-from >= n && len(s)-i >= n {
 			out, from = append(out, s[from:i]), i
 		}
 	}

@@ -26,7 +26,7 @@ func stalling(seed uint64, blocks int, share map[string]float64, better string) 
 			if better == "higher" {
 				ln = -ln
 			}
-			obs = append(obs, dataset.Observation{Arm: int32(len(in.Arms) - 1), Block: int32(b), Epoch: int32(b / 5),
+			obs = append(obs, dataset.Observation{Arm: int32(len(in.Arms) - 1), Block: int32(b), Guest: int32(b / 5),
 				Value: math.Exp(ln)})
 		}
 	}
@@ -104,9 +104,9 @@ func TestSimTails(t *testing.T) {
 }
 
 func TestWindows(t *testing.T) {
-	of := func(epochs ...int32) (s series) {
-		for i, e := range epochs {
-			s = append(s, point{block: int32(i), epoch: e})
+	of := func(guests ...int32) (s series) {
+		for i, e := range guests {
+			s = append(s, point{block: int32(i), guest: e})
 		}
 		return s
 	}

@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// minIncarnations is from how many incarnations on an interval speaks of
+	// minGuests is from how many guests on an interval speaks of
 	// guests of this kind. With 3, comparisons of one thing with itself were
 	// called different in 11–20 % of simulated runs, with 2 in 35 %.
-	minIncarnations = 4
-	// batches is how many units the blocks of fewer incarnations make.
+	minGuests = 4
+	// batches is how many units the blocks of fewer guests make.
 	batches = 10
 )
 
@@ -98,10 +98,10 @@ func overheads(rows []row) []float64 {
 	return d
 }
 
-// incarnations splits rows into groups that have no guest in common: blocks
+// distinctGuests splits rows into groups that have no guest in common: blocks
 // that share one, of whichever side, share what its start drew (memory layout,
 // page colours, placement). The groups are in the order of their first blocks.
-func incarnations(rows []row, columns ...column) [][]row {
+func distinctGuests(rows []row, columns ...column) [][]row {
 	parent := make([]int, len(rows))
 	for i := range parent {
 		parent[i] = i
@@ -127,12 +127,12 @@ func incarnations(rows []row, columns ...column) [][]row {
 				if rows[i].block != p.block {
 					continue
 				}
-				if at < 0 || guest != p.epoch {
-					row, ok := first[p.epoch]
+				if at < 0 || guest != p.guest {
+					row, ok := first[p.guest]
 					if !ok {
-						row, first[p.epoch] = i, i
+						row, first[p.guest] = i, i
 					}
-					at, guest = row, p.epoch
+					at, guest = row, p.guest
 				}
 				if a, b := find(at), find(i); a != b {
 					parent[max(a, b)] = min(a, b)
@@ -153,13 +153,13 @@ func incarnations(rows []row, columns ...column) [][]row {
 	return groups
 }
 
-// unitsOf turns incarnations into the independent units of an interval. Of too
+// unitsOf turns groups of distinct guests into the independent units of an interval. Of too
 // few of them, batches of consecutive blocks are made.
-func unitsOf(incarnations [][]row) (units [][]row, scope Scope) {
-	if len(incarnations) >= minIncarnations {
-		return incarnations, ScopeGuests
+func unitsOf(groups [][]row) (units [][]row, scope Scope) {
+	if len(groups) >= minGuests {
+		return groups, ScopeGuests
 	}
-	rows := slices.Concat(incarnations...)
+	rows := slices.Concat(groups...)
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.block, b.block) })
 	n := len(rows)
 	count := n / max(1, n/batches)
@@ -201,11 +201,11 @@ func mergeShort(groups [][]row) [][]row {
 // few slow trials do not move it. The two sets of pairs are taken apart because
 // a pair of two like arms is symmetric, whatever its tails; ln x - ½(ln y + ln c)
 // is not, and a robust location of it is biased.
-func weigh(incarnations [][]row) {
+func weigh(groups [][]row) {
 	first := true
 	for _, base := range []func(row) float64{func(r row) float64 { return r.y }, func(r row) float64 { return r.c }} {
-		d := make([][]float64, len(incarnations))
-		for i, in := range incarnations {
+		d := make([][]float64, len(groups))
+		for i, in := range groups {
 			for _, r := range in {
 				if v := r.x - base(r); !math.IsNaN(v) {
 					d[i] = append(d[i], v)
@@ -213,7 +213,7 @@ func weigh(incarnations [][]row) {
 			}
 		}
 		d = stats.Huberize(d)
-		for i, in := range incarnations {
+		for i, in := range groups {
 			k := 0
 			for j := range in {
 				r := &in[j]

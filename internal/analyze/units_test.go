@@ -11,7 +11,7 @@ import (
 func columnOf(blocks, guests []int32, value func(block int32) float64) column {
 	var s series
 	for i, b := range blocks {
-		s = append(s, point{block: b, epoch: guests[i], value: value(b)})
+		s = append(s, point{block: b, guest: guests[i], value: value(b)})
 	}
 	return column{s, []series{s}}
 }
@@ -30,7 +30,7 @@ func blocksOf(groups [][]row) (all [][]int32) {
 func same(a, b [][]int32) bool { return slices.EqualFunc(a, b, slices.Equal) }
 
 // Units share no guest, of whichever side.
-func TestIncarnationsShareNoGuest(t *testing.T) {
+func TestGroupsShareNoGuest(t *testing.T) {
 	zero := func(int32) float64 { return 0 }
 	all := []int32{0, 1, 2, 3, 4, 5, 6, 7}
 	for _, c := range []struct {
@@ -58,16 +58,16 @@ func TestIncarnationsShareNoGuest(t *testing.T) {
 			[][]int32{{0, 1}, {6, 7}}},
 	} {
 		rows := rowsOf(c.x, c.y, c.c, "lower")
-		if got := blocksOf(incarnations(rows, c.x, c.y, c.c)); !same(got, c.want) {
+		if got := blocksOf(distinctGuests(rows, c.x, c.y, c.c)); !same(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 	// Several guests in a block link what any of them was in.
 	x := column{logs: columnOf(all[:4], []int32{0, 0, 0, 0}, zero).logs,
-		guests: []series{{{block: 0, epoch: 1}, {block: 0, epoch: 2}, {block: 1, epoch: 2}, {block: 1, epoch: 3},
-			{block: 2, epoch: 4}, {block: 3, epoch: 5}}}}
+		guests: []series{{{block: 0, guest: 1}, {block: 0, guest: 2}, {block: 1, guest: 2}, {block: 1, guest: 3},
+			{block: 2, guest: 4}, {block: 3, guest: 5}}}}
 	y := columnOf(all[:4], []int32{1, 2, 3, 4}, zero)
-	if got := blocksOf(incarnations(rowsOf(x, y, column{}, "lower"), x, y)); !same(got, [][]int32{{0, 1}, {2}, {3}}) {
+	if got := blocksOf(distinctGuests(rowsOf(x, y, column{}, "lower"), x, y)); !same(got, [][]int32{{0, 1}, {2}, {3}}) {
 		t.Errorf("several guests: %v", got)
 	}
 }

@@ -98,7 +98,7 @@ func (u truth) input(random *rand.Rand) dataset.Set {
 					v = 1 / v
 				}
 				all = append(all, dataset.Observation{Metric: int32(w), Arm: int32(i), Block: int32(b),
-					Epoch: int32(100*(b/lives) + i), Value: v})
+					Guest: int32(100*(b/lives) + i), Value: v})
 			}
 		}
 	}

@@ -4,7 +4,7 @@ import "iter"
 
 // point is one observation within its series.
 type point struct {
-	block, epoch, member, position int32
+	block, guest, member, position int32
 	value                          float64
 }
 
@@ -42,7 +42,7 @@ func (l *seriesList) all(repeat bool) iter.Seq2[Observation, error] {
 			metric, arm := int32(i/l.arms), int32(i%l.arms)
 			for _, chunk := range chunks {
 				for _, p := range chunk {
-					if !yield(Observation{Metric: metric, Arm: arm, Block: p.block, Epoch: p.epoch, Member: p.member,
+					if !yield(Observation{Metric: metric, Arm: arm, Block: p.block, Guest: p.guest, Member: p.member,
 						Position: p.position, Repeat: repeat, Value: p.value}, nil) {
 						return
 					}

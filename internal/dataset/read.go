@@ -265,17 +265,17 @@ func (in *Set) readValues(r *store.Run, all []store.Metric) error {
 		case o.Repeat:
 			into = repeats
 		}
-		// The guest, not its place in the plan, is the incarnation: a guest
+		// The guest, not its place in the plan, counts: a guest
 		// that crashed, or a resumed run, makes another one. Where the host is
-		// booted anew for each epoch, that is what the values share.
-		incarnation := o.Guest
-		if incarnation == 0 { // the trial created its guests itself
-			incarnation = o.Block + 1
+		// booted anew for each guest, that is what the values share.
+		guest := o.Guest
+		if guest == 0 { // the trial created its guests itself
+			guest = o.Block + 1
 		}
 		if in.Boots {
-			incarnation = o.Epoch
+			guest = o.Generation
 		}
-		into.add(int(index[o.Metric]), int(o.Arm), point{o.Block, incarnation, o.Member, o.Position, o.Value})
+		into.add(int(index[o.Metric]), int(o.Arm), point{o.Block, guest, o.Member, o.Position, o.Value})
 	}
 	in.ProbeObservations = probes.all(false)
 	in.Observations = func(yield func(Observation, error) bool) {
@@ -312,11 +312,11 @@ func (in *Set) readLatencies(r *store.Run, all []store.Metric) error {
 			return fault.Campaignf("%s is damaged: the latencies of arm %s in block %d: %w", r.Path(),
 				in.Arms[l.Arm].Name, l.Block, err)
 		}
-		incarnation := l.Guest // as in readValues
+		guest := l.Guest // as in readValues
 		if in.Boots {
-			incarnation = l.Epoch
+			guest = l.Generation
 		}
-		in.Latencies = append(in.Latencies, Latencies{metric, l.Arm, l.Block, incarnation, l.Member, h})
+		in.Latencies = append(in.Latencies, Latencies{metric, l.Arm, l.Block, guest, l.Member, h})
 	}
 	return nil
 }

@@ -61,11 +61,11 @@ func TestRead(t *testing.T) {
 			for o := range in.ProbeObservations {
 				probes = append(probes, o)
 			}
-			if want := []Observation{{Epoch: 1, Value: 1.5}, {Metric: 1, Arm: 1, Epoch: 2, Value: 2.5}}; !reflect.DeepEqual(
+			if want := []Observation{{Guest: 1, Value: 1.5}, {Metric: 1, Arm: 1, Guest: 2, Value: 2.5}}; !reflect.DeepEqual(
 				metrics, want) {
 				t.Errorf("observations %v", metrics)
 			}
-			if want := []Observation{{Epoch: 1, Value: 10}, {Metric: 1, Arm: 1, Epoch: 2, Value: 20}}; !reflect.DeepEqual(probes,
+			if want := []Observation{{Guest: 1, Value: 10}, {Metric: 1, Arm: 1, Guest: 2, Value: 20}}; !reflect.DeepEqual(probes,
 				want) {
 				t.Errorf("probe observations %v", probes)
 			}

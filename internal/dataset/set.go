@@ -40,7 +40,7 @@ type Set struct {
 	// number of blocks; 0: the campaign asks for none.
 	Precision float64
 
-	// Boots says that the host was booted anew for each incarnation of a guest, so that
+	// Boots says that the host was booted anew for each generation of guests, so that
 	// boots, not guests, are independent.
 	Boots bool
 
@@ -114,7 +114,7 @@ type Observation struct {
 	Metric int32 // index into Set.Metrics, or Set.Probes
 	Arm    int32 // index into Set.Arms
 	Block  int32 // from 0
-	Epoch  int32 // which incarnation of the guest gave it
+	Guest  int32 // which guest of the arm gave it
 	Member int32 // index into the arm's Members; 0 where there is none
 	// Position is the trial's place within its group (block and workload), from 0.
 	Position int32
@@ -127,7 +127,7 @@ type Observation struct {
 // Latencies are the single latencies of one trial, of a metric that describes them with
 // one number. The other fields are those of Observation.
 type Latencies struct {
-	Metric, Arm, Block, Epoch, Member int32
+	Metric, Arm, Block, Guest, Member int32
 	*histogram.Histogram
 }
 

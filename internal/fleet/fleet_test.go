@@ -100,7 +100,7 @@ func (m truth) run(t testing.TB) *Run {
 				must(t, err)
 			}
 			id, err := r.Begin(store.Attempt{Session: session, Guest: ids[i], Block: b, Position: i, Workload: "sysbench-cpu",
-				Arm: i, Epoch: b / lives, Size: m.size})
+				Arm: i, Generation: b / lives, Size: m.size})
 			must(t, err)
 			v := 0.25 * math.Exp(cv*random.NormFloat64())
 			if a.Name == "lxc" {

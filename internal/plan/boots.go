@@ -9,7 +9,7 @@ import (
 
 // A campaign with boots runs in rounds. In each round the host boots once in
 // every way, in random order, and each boot runs the same RecreateEvery blocks
-// with the arms that belong to it. Guests are re-created every round: an epoch
+// with the arms that belong to it. Guests are re-created every round: a generation
 // is a round. Block b of one boot is paired with block b of the other. All pairs
 // of a round share two boots, so the units of an interval are rounds.
 

@@ -76,7 +76,7 @@ const (
 	// budgetPasses is the number of passes into which a budget is divided, so
 	// that there are enough guests. longestPass bounds a pass, unless one block
 	// takes longer.
-	budgetPasses, longestPass = 2 * incarnations, time.Minute
+	budgetPasses, longestPass = 2 * aimedGuests, time.Minute
 	// mostGroups bounds the number of blocks of a pass.
 	mostGroups = 100
 	// fineHalf is the half-width below which narrowing an interval is worth
@@ -90,15 +90,15 @@ const (
 	longTrial = 5 * time.Second
 	// repeatEvery: in every block of so many, one arm makes its trial twice.
 	repeatEvery = 4
-	// incarnations is the number of guests of each arm that a run aims at: from
+	// aimedGuests is the number of guests of each arm that a run aims at: from
 	// 8 on, an interval over guests is hardly wider than one over blocks.
 	// robustBlocks is the number of blocks that each guest should serve: the
 	// location of fewer than 4 values cannot be robust against an outlier.
-	incarnations, robustBlocks = 8, 4
+	aimedGuests, robustBlocks = 8, 4
 	// startShare is the share of a run's time that re-creating guests may take.
 	startShare = 0.1
 	// precisionBlocks is how many blocks a run with a precision is expected to need.
-	precisionBlocks = incarnations * robustBlocks
+	precisionBlocks = aimedGuests * robustBlocks
 )
 
 // NextPass returns the next pass, or the reason why there is none. A pass has
@@ -365,7 +365,7 @@ func (p *Plan) recreate(s State) (due []string) {
 //
 // If the campaign does not set it, it is the number that reaches a precision at
 // the lowest cost [Kalibera & Jones, ISMM 2013], but at least robustBlocks. If
-// guests start fast, it is small enough for the run to have incarnations guests
+// guests start fast, it is small enough for the run to have aimedGuests guests
 // of each arm.
 func (p *Plan) life(s State, of string) int {
 	if p.RecreateEvery != campaign.Auto {
@@ -389,8 +389,8 @@ func (p *Plan) life(s State, of string) int {
 		}
 	}
 	passes, each := p.expected(s)
-	if incarnations*start.Seconds() <= startShare*float64(passes)*each.Seconds() || each == 0 {
-		best = min(best, max(1, passes/incarnations))
+	if aimedGuests*start.Seconds() <= startShare*float64(passes)*each.Seconds() || each == 0 {
+		best = min(best, max(1, passes/aimedGuests))
 	}
 	return best
 }

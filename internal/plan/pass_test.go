@@ -139,7 +139,7 @@ func TestBudgetGoesWhereItResolves(t *testing.T) {
 		s.Blocks["dear"] < 20 || s.Blocks["dear"] > s.Blocks["narrow"] {
 		t.Errorf("%v, %s", s.Blocks, reason)
 	}
-	if s.Pass < 2*incarnations || s.Pass > 3*incarnations {
+	if s.Pass < 2*aimedGuests || s.Pass > 3*aimedGuests {
 		t.Errorf("%d passes", s.Pass)
 	}
 	w.trial = func(workload, _ string) time.Duration {
@@ -251,10 +251,10 @@ func TestEvery(t *testing.T) {
 	}
 }
 
-// TestIncarnations: if guests start fast, there are enough of them for an
+// TestEnoughGuests: if guests start fast, there are enough of them for an
 // interval over guests. Guests that start slowly serve longer, and are
 // re-created only when the baseline's are.
-func TestIncarnations(t *testing.T) {
+func TestEnoughGuests(t *testing.T) {
 	p := example(t, 1, "native, lxc, kvm", "a, b", "blocks: {min: 3, max: 10000}\nbudget: 100s")
 	w := world{trial: alike, width: wide, start: func(of string) time.Duration {
 		if of == "kvm" {
@@ -274,7 +274,7 @@ func TestIncarnations(t *testing.T) {
 			t.Errorf("pass %d makes %v anew", pass.Number, pass.Recreate)
 		}
 	})
-	if made["native"] < incarnations || made["native"] != made["lxc"] || made["kvm"] < 2 ||
+	if made["native"] < aimedGuests || made["native"] != made["lxc"] || made["kvm"] < 2 ||
 		made["kvm"] > made["native"]/2 {
 		t.Errorf("guests made: %v", made)
 	}

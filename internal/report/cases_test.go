@@ -84,7 +84,7 @@ func TestCauses(t *testing.T) {
 		"warning spread: 3, lxc on dd-write and 2 more", "warning faster-than-baseline: 1, runc on dd-write",
 		"warning other-load: 12, w0 and 11 more workloads",
 		"warning hidden-cpu: 1, lxc on openssl-enc", "warning no-variation: 1, lxc on openssl-enc", "info steal: 1, ",
-		"info incarnations-differ: 1, lxc on openssl-enc",
+		"info guests-differ: 1, lxc on openssl-enc",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

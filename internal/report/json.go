@@ -17,7 +17,7 @@ import (
 
 // ExportVersion is the version of the JSON export. Members are only ever
 // added; a change of meaning raises it. docs/export.md describes it.
-const ExportVersion = 3
+const ExportVersion = 4
 
 // metadata is the member "run" of the export.
 type metadata struct {

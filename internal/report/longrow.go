@@ -10,27 +10,27 @@ import (
 // longRow is a value of a trial, a row of the exports in long format: CSV has these columns in this order, and
 // docs/export.md describes them. In Parquet, an empty value of an optional column is null.
 type longRow struct {
-	Attempt   int64     `parquet:"attempt,delta"`
-	Block     int32     `parquet:"block,delta"`
-	Position  int32     `parquet:"position,delta"`
-	Workload  string    `parquet:"workload,dict"`
-	Arm       string    `parquet:"arm,dict"`
-	System    string    `parquet:"system,dict"`
-	ControlOf string    `parquet:"control_of,dict,optional"`
-	Epoch     int32     `parquet:"epoch,dict"`
-	Guest     int64     `parquet:"guest,dict"`
-	Size      int64     `parquet:"size,dict"`
-	Began     time.Time `parquet:"began,timestamp(microsecond)"`
-	Status    string    `parquet:"status,dict"`
-	Error     string    `parquet:"error,dict,optional"`
-	Kind      string    `parquet:"kind,dict,optional"`
-	Name      string    `parquet:"name,dict,optional"`
-	Unit      string    `parquet:"unit,dict,optional"`
-	Better    string    `parquet:"better,dict,optional"`
-	Value     *float64  `parquet:"value,optional"`
-	Scenario  string    `parquet:"scenario,dict"`
-	Member    int32     `parquet:"member,dict"`
-	Role      string    `parquet:"stress,dict,optional"`
+	Attempt    int64     `parquet:"attempt,delta"`
+	Block      int32     `parquet:"block,delta"`
+	Position   int32     `parquet:"position,delta"`
+	Workload   string    `parquet:"workload,dict"`
+	Arm        string    `parquet:"arm,dict"`
+	System     string    `parquet:"system,dict"`
+	ControlOf  string    `parquet:"control_of,dict,optional"`
+	Generation int32     `parquet:"generation,dict"`
+	Guest      int64     `parquet:"guest,dict"`
+	Size       int64     `parquet:"size,dict"`
+	Began      time.Time `parquet:"began,timestamp(microsecond)"`
+	Status     string    `parquet:"status,dict"`
+	Error      string    `parquet:"error,dict,optional"`
+	Kind       string    `parquet:"kind,dict,optional"`
+	Name       string    `parquet:"name,dict,optional"`
+	Unit       string    `parquet:"unit,dict,optional"`
+	Better     string    `parquet:"better,dict,optional"`
+	Value      *float64  `parquet:"value,optional"`
+	Scenario   string    `parquet:"scenario,dict"`
+	Member     int32     `parquet:"member,dict"`
+	Role       string    `parquet:"stress,dict,optional"`
 }
 
 // longRows returns a row for every value of every trial: the metrics and the probes, in the order of the trials. A
@@ -69,8 +69,9 @@ func longRows(r *store.Run) iter.Seq2[longRow, error] {
 func rowsOf(t *store.Trial, arm store.Arm, metrics []store.Metric) (rows []longRow) {
 	row := longRow{
 		Attempt: t.Attempt, Block: int32(t.Block), Position: int32(t.Position), Workload: t.Workload, Arm: t.Arm,
-		System: arm.System, ControlOf: arm.ControlOf, Epoch: int32(t.Epoch), Guest: t.Guest, Size: t.Size, Began: t.Began,
-		Status: string(t.Status), Error: t.Error, Scenario: arm.Scenario, Member: int32(t.Member), Role: t.Role,
+		System: arm.System, ControlOf: arm.ControlOf, Generation: int32(t.Generation),
+		Guest: t.Guest, Size: t.Size, Began: t.Began, Status: string(t.Status), Error: t.Error, Scenario: arm.Scenario,
+		Member: int32(t.Member), Role: t.Role,
 	}
 	for _, m := range metrics {
 		kind, values := "metric", t.Metrics

@@ -44,7 +44,7 @@ func TestParquetIsCSV(t *testing.T) {
 		got := []string{
 			strconv.FormatInt(row.Attempt, 10), strconv.Itoa(int(row.Block)), strconv.Itoa(int(row.Position)), row.Workload,
 			row.Arm, row.System, row.ControlOf,
-			strconv.Itoa(int(row.Epoch)), strconv.FormatInt(row.Guest, 10), strconv.FormatInt(row.Size, 10),
+			strconv.Itoa(int(row.Generation)), strconv.FormatInt(row.Guest, 10), strconv.FormatInt(row.Size, 10),
 			row.Began.UTC().Format(time.RFC3339Nano),
 			row.Status, cell(row.Error), row.Kind, row.Name, row.Unit, row.Better, value,
 			row.Scenario, strconv.Itoa(int(row.Member)), row.Role,

@@ -125,7 +125,7 @@ func makeRun(t testing.TB, blocks int, ended string) *store.Run {
 			position := place % len(p.Arms)
 			begin := func() int64 {
 				id, err := r.Begin(store.Attempt{Session: session, Guest: guests[trial.Arm], Block: b, Position: position,
-					Workload: trial.Workload, Arm: ids[trial.Arm], Epoch: b / guestBlocks, Size: 128})
+					Workload: trial.Workload, Arm: ids[trial.Arm], Generation: b / guestBlocks, Size: 128})
 				must(t, err)
 				return id
 			}

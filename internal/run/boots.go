@@ -20,7 +20,7 @@ func (e *OtherBoot) Error() string {
 // *OtherBoot if the remaining trials need another boot. That may be one of the
 // same kind, since a boot belongs to one round.
 func (r *runner) rounds(ctx context.Context) error {
-	mine, known, err := r.Store.EpochInBoot(r.BootID)
+	mine, known, err := r.Store.GenerationInBoot(r.BootID)
 	if err != nil {
 		return storeErr(err)
 	}

@@ -22,16 +22,16 @@ import (
 // is replaced when the guest is re-created.
 type guest struct {
 	campaign.PlannedGuest
-	arm     campaign.PlannedArm // the first arm that it takes part in
-	number  int                 // in the run, from 0
-	machine *system.Machine     // nil: the guest must be created
-	id      int64               // of the guest in the store
-	epoch   int
-	failed  int             // starts in a row that the guest failed
-	gaveUp  string          // why it is not started again
-	weighed map[string]bool // workloads with a known memory use, from any machine
-	dirty   bool            // a trial left files on the data volume
-	worked  bool            // the guest has finished a trial
+	arm        campaign.PlannedArm // the first arm that it takes part in
+	number     int                 // in the run, from 0
+	machine    *system.Machine     // nil: the guest must be created
+	id         int64               // of the guest in the store
+	generation int
+	failed     int             // starts in a row that the guest failed
+	gaveUp     string          // why it is not started again
+	weighed    map[string]bool // workloads with a known memory use, from any machine
+	dirty      bool            // a trial left files on the data volume
+	worked     bool            // the guest has finished a trial
 }
 
 // name describes the guest in messages.
@@ -127,8 +127,8 @@ func (r *runner) request(g *guest) (system.Driver, system.Request, error) {
 const maxStarts = 2
 
 // prepare creates the missing guests of some groups, re-creates those which are
-// not of the epoch that epoch returns, and finds the size of every workload.
-func (r *runner) prepare(ctx context.Context, groups []plan.Group, epoch func(*guest) int) error {
+// not of the generation that generation returns, and finds the size of every workload.
+func (r *runner) prepare(ctx context.Context, groups []plan.Group, generation func(*guest) int) error {
 	needed := map[campaign.GuestID]bool{}
 	for _, group := range groups {
 		if r.Workloads[group.Workload].Creates {
@@ -142,7 +142,7 @@ func (r *runner) prepare(ctx context.Context, groups []plan.Group, epoch func(*g
 	}
 	var due []*guest
 	for _, g := range r.inOrder {
-		if g.machine != nil && g.epoch != epoch(g) {
+		if g.machine != nil && g.generation != generation(g) {
 			due = append(due, g)
 		}
 	}
@@ -150,11 +150,11 @@ func (r *runner) prepare(ctx context.Context, groups []plan.Group, epoch func(*g
 		return err
 	}
 	for _, g := range r.inOrder {
-		if now := epoch(g); g.epoch != now {
+		if now := generation(g); g.generation != now {
 			if err := g.drop(); err != nil {
 				return err
 			}
-			g.epoch, g.failed, g.gaveUp = now, 0, ""
+			g.generation, g.failed, g.gaveUp = now, 0, ""
 		}
 		if r.Campaign.FillsMemory() || !needed[g.GuestID] {
 			continue // each trial creates its own guests, or no trial needs this one yet
@@ -168,7 +168,7 @@ func (r *runner) prepare(ctx context.Context, groups []plan.Group, epoch func(*g
 
 // ensure creates the guest's machine if it has none. If the guest does not
 // start, the error is of the kind fault.Guest; after maxStarts of them, ensure
-// does not try again in this epoch.
+// does not try again in this generation.
 func (r *runner) ensure(ctx context.Context, g *guest) error {
 	if g.machine != nil {
 		return nil
@@ -181,7 +181,7 @@ func (r *runner) ensure(ctx context.Context, g *guest) error {
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("%d-%d-%d", g.number, g.epoch, g.failed)
+	name := fmt.Sprintf("%d-%d-%d", g.number, g.generation, g.failed)
 	available, _ := watch.AvailableMemory() // on an error 0; weigh reports the error
 	begin := time.Now()
 	m, err := system.Launch(ctx, driver, r.Host, name, ask)
@@ -215,7 +215,8 @@ func (r *runner) addGuest(g *guest, m *system.Machine) (err error) {
 	if g.system() != g.arm.System {
 		who.Flavor.System = g.system()
 	}
-	g.id, err = r.Store.AddGuest(r.session, r.arms[g.arm.Name], g.epoch, who, m.StartTime, m.Hello, m.Guest.CommandLine())
+	g.id, err = r.Store.AddGuest(r.session, r.arms[g.arm.Name], g.generation, who, m.StartTime, m.Hello,
+		m.Guest.CommandLine())
 	return err
 }
 

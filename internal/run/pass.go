@@ -50,7 +50,7 @@ func (r *runner) passes(ctx context.Context) error {
 // readPasses reads the passes that earlier sessions began and returns all of
 // them; pass skips the trials that are done.
 func (r *runner) readPasses() (left []plan.Pass, err error) {
-	r.state, r.count, r.epochs = plan.NewState(), map[plan.Cell]int{}, map[string]int{}
+	r.state, r.count, r.generations = plan.NewState(), map[plan.Cell]int{}, map[string]int{}
 	bodies, err := r.Store.Passes()
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (r *runner) readCosts() error {
 // used up.
 func (r *runner) pass(ctx context.Context, pass plan.Pass) (over bool, err error) {
 	for _, of := range pass.Recreate {
-		r.epochs[of]++
+		r.generations[of]++
 	}
 	var groups []plan.Group
 	for _, g := range pass.Groups {
@@ -117,7 +117,7 @@ func (r *runner) pass(ctx context.Context, pass plan.Pass) (over bool, err error
 			return true, nil
 		}
 		if i == 0 {
-			if err := r.prepare(ctx, groups, func(g *guest) int { return r.epochs[g.Of] }); err != nil {
+			if err := r.prepare(ctx, groups, func(g *guest) int { return r.generations[g.Of] }); err != nil {
 				return false, err
 			}
 			defer r.watchLoad()()

@@ -83,25 +83,25 @@ const hostRetries = 2
 
 type runner struct {
 	Config
-	session  int64
-	watch    *probe.Watch
-	arms     map[string]int // plan arm → id
-	metrics  map[string]map[string]int
-	probes   map[string]map[string]int
-	sizes    map[string]int64
-	guests   map[campaign.GuestID]*guest
-	inOrder  []*guest // the same guests, in the order of their creation
-	probing  sync.Mutex
-	finished map[model.TrialID]bool
-	state    plan.State
-	count    map[plan.Cell]int // number of trials that state.Trial averages
-	looked   int               // number of passes at the last call of Widths
-	epochs   map[string]int    // by arm without scenario: how often its guests were re-created
-	awake    bool              // the guest of the last trial stays thawed, for the repetition
-	summary  Summary
-	starts   int                    // guests that trials have created
-	warm     map[string]bool        // arms of which a guest was started since the page cache was dropped, without scenario
-	kept     map[string]system.Keep // daemons that trials start guests with, by arm without scenario
+	session     int64
+	watch       *probe.Watch
+	arms        map[string]int // plan arm → id
+	metrics     map[string]map[string]int
+	probes      map[string]map[string]int
+	sizes       map[string]int64
+	guests      map[campaign.GuestID]*guest
+	inOrder     []*guest // the same guests, in the order of their creation
+	probing     sync.Mutex
+	finished    map[model.TrialID]bool
+	state       plan.State
+	count       map[plan.Cell]int // number of trials that state.Trial averages
+	looked      int               // number of passes at the last call of Widths
+	generations map[string]int    // by arm without scenario: how often its guests were re-created
+	awake       bool              // the guest of the last trial stays thawed, for the repetition
+	summary     Summary
+	starts      int                    // guests that trials have created
+	warm        map[string]bool        // arms of which a guest was started since the page cache was dropped
+	kept        map[string]system.Keep // daemons that trials start guests with, by arm without scenario
 
 	elapsed time.Duration // of earlier sessions
 	began   time.Time

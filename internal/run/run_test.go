@@ -168,7 +168,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %v", arm, n)
 		}
 	}
-	// Two epochs of one guest each, and never two guests thawed at once.
+	// Two generations of one guest each, and never two guests thawed at once.
 	created := 0
 	awake := map[string]bool{}
 	for _, e := range b.other.Events() {
@@ -189,7 +189,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	if created != 2 {
-		t.Errorf("%d guests were made for 2 epochs", created)
+		t.Errorf("%d guests were made for 2 generations", created)
 	}
 	for trial, err := range b.config.Store.Trials() {
 		if err != nil {
@@ -461,8 +461,8 @@ func TestBoots(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range res.Comparisons {
-		if c.Incarnations != 4 || c.Units != 4 {
-			t.Errorf("%s: an interval over %d of %d boots", c.Arm, c.Units, c.Incarnations)
+		if c.DistinctGuests != 4 || c.Units != 4 {
+			t.Errorf("%s: an interval over %d of %d boots", c.Arm, c.Units, c.DistinctGuests)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (r *runner) newcomers(_ context.Context, arm string) (all []*member, err er
 	for i, p := range of.Guests {
 		like := r.guests[p.GuestID]
 		m := &member{PlannedGuest: p, number: i, guest: &guest{
-			PlannedGuest: p, arm: like.arm, number: like.number, epoch: like.epoch, weighed: map[string]bool{},
+			PlannedGuest: p, arm: like.arm, number: like.number, generation: like.generation, weighed: map[string]bool{},
 		}}
 		m.x.room = share(len(of.Guests), r.Campaign.OutputLimit)
 		all = append(all, m)

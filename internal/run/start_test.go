@@ -123,8 +123,8 @@ func TestStart(t *testing.T) {
 		}
 	}
 	for _, c := range res.Comparisons {
-		if c.Metric == "time" && c.N > 0 && c.Incarnations != 4 {
-			t.Errorf("%s: %d guests in 4 blocks of one start each", c.Arm, c.Incarnations)
+		if c.Metric == "time" && c.N > 0 && c.DistinctGuests != 4 {
+			t.Errorf("%s: %d guests in 4 blocks of one start each", c.Arm, c.DistinctGuests)
 		}
 	}
 }

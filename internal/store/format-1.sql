@@ -58,7 +58,7 @@ CREATE TABLE guest (
     id           INTEGER PRIMARY KEY,
     session      INTEGER NOT NULL REFERENCES session,
     arm          INTEGER NOT NULL REFERENCES arm,
-    epoch        INTEGER NOT NULL, -- incarnation in the plan
+    epoch        INTEGER NOT NULL, -- the generation
     made_unix_ns INTEGER NOT NULL,
     start_ns     INTEGER NOT NULL, -- until its agent answered
     hello        TEXT NOT NULL,    -- JSON: what it says of itself

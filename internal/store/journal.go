@@ -33,16 +33,16 @@ type Metric struct {
 
 // Attempt is a trial about to be made.
 type Attempt struct {
-	Session  int64
-	Guest    int64 // 0: it did not start
-	Block    int
-	Position int
-	Workload string
-	Arm      int
-	Epoch    int
-	Size     int64
-	Member   int    // number of the guest in the trial, from 0
-	Role     string // campaign.PlannedGuest.Role; "": it runs the workload
+	Session    int64
+	Guest      int64 // 0: it did not start
+	Block      int
+	Position   int
+	Workload   string
+	Arm        int
+	Generation int
+	Size       int64
+	Member     int    // number of the guest in the trial, from 0
+	Role       string // campaign.PlannedGuest.Role; "": it runs the workload
 }
 
 // GuestFlavor is what a guest was given: its flavor, which may be of another system than its arm.
@@ -148,7 +148,7 @@ func (r *Run) AddSize(workload string, size int64, unit string, calibration any)
 
 // AddGuest records a guest that was created and returns its id; start is the time
 // until its agent answered.
-func (r *Run) AddGuest(session int64, arm, epoch int, guest GuestID, start time.Duration, hello agent.Hello,
+func (r *Run) AddGuest(session int64, arm, generation int, guest GuestID, start time.Duration, hello agent.Hello,
 	commandLine []string) (int64, error) {
 	h, err1 := json.Marshal(hello)
 	c, err2 := json.Marshal(commandLine)
@@ -158,7 +158,7 @@ func (r *Run) AddGuest(session int64, arm, epoch int, guest GuestID, start time.
 	}
 	res, err := r.db.Exec("INSERT INTO guest (session, arm, epoch, made_unix_ns, start_ns, hello, command_line, flavor, "+
 		"slot, neighbour) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		session, arm, epoch, unixNano(), int64(start), string(h), string(c), string(f), guest.Slot, guest.Neighbour)
+		session, arm, generation, unixNano(), int64(start), string(h), string(c), string(f), guest.Slot, guest.Neighbour)
 	if err != nil {
 		return 0, r.explain(err)
 	}
@@ -200,7 +200,7 @@ func (r *Run) BeginAll(attempts []Attempt) ([]int64, error) {
 	for i, a := range attempts {
 		res, err := tx.Exec("INSERT INTO attempt (session, guest, block, position, workload, arm, epoch, size, "+
 			"began_unix_ns, member, stress) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			a.Session, sql.NullInt64{Int64: a.Guest, Valid: a.Guest != 0}, a.Block, a.Position, a.Workload, a.Arm, a.Epoch,
+			a.Session, sql.NullInt64{Int64: a.Guest, Valid: a.Guest != 0}, a.Block, a.Position, a.Workload, a.Arm, a.Generation,
 			a.Size, unixNano(), a.Member, a.Role)
 		if err == nil {
 			ids[i], err = res.LastInsertId()

@@ -11,7 +11,7 @@ import (
 // Latencies are the single latencies of one attempt with the status Done.
 type Latencies struct {
 	Metric, Arm, Block int32
-	Guest, Epoch       int32 // as in Observation
+	Guest, Generation  int32 // as in Observation
 	Member             int32
 	Encoded            []byte // see package histogram; not checked yet
 }

@@ -14,7 +14,7 @@ import (
 type Observation struct {
 	Metric, Arm, Block int32
 	Guest              int32 // id of the guest
-	Epoch              int32 // counts the re-creations of the arm's guests
+	Generation         int32 // counts the re-creations of the arm's guests
 	Member             int32 // number of the guest in the trial
 	Position           int32 // in the group; before format 3, in the block
 	Repeat             bool  // the attempt has the status Repeat
@@ -58,9 +58,9 @@ func (r *Run) Observations() iter.Seq2[Observation, error] {
 
 // attemptRow is the columns that all values of an attempt share.
 type attemptRow struct {
-	id                                         int64
-	arm, block, guest, epoch, member, position int32
-	repeat                                     bool
+	id                                              int64
+	arm, block, guest, generation, member, position int32
+	repeat                                          bool
 }
 
 // attemptRows appends the next page of done or repeated attempts, after id last.
@@ -73,19 +73,19 @@ func (r *Run) attemptRows(to []attemptRow, last int64) ([]attemptRow, error) {
 		arm, ok1 := row[1].(int64)
 		block, ok2 := row[2].(int64)
 		guest, ok3 := row[3].(int64)
-		epoch, ok4 := row[4].(int64)
+		generation, ok4 := row[4].(int64)
 		member, ok5 := row[5].(int64)
 		position, ok6 := row[6].(int64)
 		repeat, ok7 := row[7].(int64)
-		for _, n := range []int64{arm, block, guest, epoch, member, position} {
+		for _, n := range []int64{arm, block, guest, generation, member, position} {
 			if n != int64(int32(n)) {
 				return false
 			}
 		}
 		ordered := id > last // otherwise, pages might never end
 		last = id
-		to = append(to, attemptRow{id, int32(arm), int32(block), int32(guest), int32(epoch), int32(member), int32(position),
-			repeat != 0})
+		to = append(to, attemptRow{id, int32(arm), int32(block), int32(guest), int32(generation), int32(member),
+			int32(position), repeat != 0})
 		return ordered && ok0 && ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && ok7
 	})
 	return to, err
@@ -109,7 +109,8 @@ func (r *Run) valuesOf(to []Observation, attempts []attemptRow) ([]Observation, 
 		}
 		if i < len(attempts) && attempts[i].id == id { // otherwise, the attempt is not done
 			a := attempts[i]
-			to = append(to, Observation{int32(metric), a.arm, a.block, a.guest, a.epoch, a.member, a.position, a.repeat, value})
+			to = append(to, Observation{int32(metric), a.arm, a.block, a.guest, a.generation, a.member, a.position,
+				a.repeat, value})
 		}
 		return ok0 && ok1 && ok2 && metric == int64(int32(metric))
 	})

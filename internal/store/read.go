@@ -108,9 +108,9 @@ func (r *Run) Spents() ([]Spent, error) {
 	})
 }
 
-// EpochInBoot returns the last epoch of which a trial was made in this boot of
+// GenerationInBoot returns the last generation of which a trial was made in this boot of
 // the host; ok is false if there is none.
-func (r *Run) EpochInBoot(bootID string) (epoch int, ok bool, err error) {
+func (r *Run) GenerationInBoot(bootID string) (generation int, ok bool, err error) {
 	var last sql.NullInt64
 	err = r.db.QueryRowContext(r.ctx, "SELECT max(a.epoch) FROM attempt a JOIN session s ON s.id = a.session WHERE "+
 		"s.boot_id = ?", bootID).Scan(&last)
@@ -157,7 +157,7 @@ func (r *Run) Sessions() ([]Session, error) {
 type Guest struct {
 	ID          int64       `json:"id"`
 	Arm         string      `json:"arm"`
-	Epoch       int         `json:"epoch"` // counts the re-creations of the arm's guests
+	Generation  int         `json:"generation"` // counts the re-creations of the arm's guests
 	Made        time.Time   `json:"made"`
 	StartNS     int64       `json:"start_ns"` // until its agent answered
 	Hello       agent.Hello `json:"hello"`    // what its agent reported
@@ -181,7 +181,7 @@ func (r *Run) Guests() ([]Guest, error) {
 		func(rows *sql.Rows) (g Guest, err error) {
 			var made int64
 			var hello, command, armFlavor, flavor string
-			if err := rows.Scan(&g.ID, &g.Arm, &armFlavor, &g.Epoch, &made, &g.StartNS, &hello, &command, &flavor, &g.Slot,
+			if err := rows.Scan(&g.ID, &g.Arm, &armFlavor, &g.Generation, &made, &g.StartNS, &hello, &command, &flavor, &g.Slot,
 				&g.Neighbour); err != nil {
 				return g, err
 			}
@@ -294,24 +294,24 @@ func (r *Run) Failures() ([]Failure, error) {
 
 // Trial is an attempt with its outcome, values and steps.
 type Trial struct {
-	Attempt  int64              `json:"attempt"`
-	Block    int                `json:"block"`
-	Position int                `json:"position"`
-	Workload string             `json:"workload"`
-	Arm      string             `json:"arm"`
-	Epoch    int                `json:"epoch"`
-	Guest    int64              `json:"guest"`
-	Member   int                `json:"member"`           // number of the guest in the trial
-	Role     string             `json:"stress,omitempty"` // see Attempt.Role
-	Size     int64              `json:"size"`
-	Began    time.Time          `json:"began"`
-	Status   Status             `json:"status"`
-	Error    string             `json:"error,omitempty"`
-	OffsetNS int64              `json:"clock_offset_ns"`
-	DelayNS  int64              `json:"clock_delay_ns"`
-	Metrics  map[string]float64 `json:"metrics"`
-	Probes   map[string]float64 `json:"probes"`
-	Steps    []TrialStep        `json:"steps"`
+	Attempt    int64              `json:"attempt"`
+	Block      int                `json:"block"`
+	Position   int                `json:"position"`
+	Workload   string             `json:"workload"`
+	Arm        string             `json:"arm"`
+	Generation int                `json:"generation"`
+	Guest      int64              `json:"guest"`
+	Member     int                `json:"member"`           // number of the guest in the trial
+	Role       string             `json:"stress,omitempty"` // see Attempt.Role
+	Size       int64              `json:"size"`
+	Began      time.Time          `json:"began"`
+	Status     Status             `json:"status"`
+	Error      string             `json:"error,omitempty"`
+	OffsetNS   int64              `json:"clock_offset_ns"`
+	DelayNS    int64              `json:"clock_delay_ns"`
+	Metrics    map[string]float64 `json:"metrics"`
+	Probes     map[string]float64 `json:"probes"`
+	Steps      []TrialStep        `json:"steps"`
 }
 
 // TrialStep is a step of a trial without its output.
@@ -350,7 +350,7 @@ func (r *Run) Trials() iter.Seq2[*Trial, error] {
 				func(rows *sql.Rows) (*Trial, error) {
 					t := &Trial{Metrics: map[string]float64{}, Probes: map[string]float64{}, Steps: []TrialStep{}}
 					var began int64
-					err := rows.Scan(&t.Attempt, &t.Block, &t.Position, &t.Workload, &t.Arm, &t.Epoch, &t.Guest, &t.Size, &began,
+					err := rows.Scan(&t.Attempt, &t.Block, &t.Position, &t.Workload, &t.Arm, &t.Generation, &t.Guest, &t.Size, &began,
 						&t.Status, &t.Error, &t.OffsetNS, &t.DelayNS, &t.Member, &t.Role)
 					t.Began = time.Unix(0, began).UTC()
 					return t, err

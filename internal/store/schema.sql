@@ -58,7 +58,7 @@ CREATE TABLE guest (
     id           INTEGER PRIMARY KEY,
     session      INTEGER NOT NULL REFERENCES session,
     arm          INTEGER NOT NULL REFERENCES arm, -- the first that it takes part in
-    epoch        INTEGER NOT NULL, -- counts the re-creations of the arm's guests
+    epoch        INTEGER NOT NULL, -- the generation: counts the re-creations of the arm's guests
     made_unix_ns INTEGER NOT NULL,
     start_ns     INTEGER NOT NULL, -- until its agent answered
     hello        TEXT NOT NULL,    -- JSON: what its agent reported

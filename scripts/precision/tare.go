@@ -77,8 +77,9 @@ func parseExport(text []byte) (*export, error) {
 	if err := json.Unmarshal(text, &e); err != nil {
 		return nil, fmt.Errorf("tare's export: %w", err)
 	}
-	if e.Format != 3 {
-		return nil, fmt.Errorf("tare's export has version %d, but this program reads version 3", e.Format)
+	// Version 4 renames members that this program does not use.
+	if e.Format != 3 && e.Format != 4 {
+		return nil, fmt.Errorf("tare's export has version %d, but this program reads versions 3 and 4", e.Format)
 	}
 	if !e.Run.Complete {
 		return nil, fmt.Errorf("the run is not complete: %s", e.Run.Incomplete)

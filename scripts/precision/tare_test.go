@@ -56,7 +56,14 @@ func TestExport(t *testing.T) {
 		strings.Join(excluding, " ") != "time" {
 		t.Errorf("counted %q, claimed %q, without 0 %q", counted, differing, excluding)
 	}
+	for _, good := range []string{`{"tare_export":3,"run":{"complete":true},"comparisons":[{"incarnations":4}]}`,
+		`{"tare_export":4,"run":{"complete":true},"comparisons":[{"distinct_guests":4}]}`} {
+		if e, err := parseExport([]byte(good)); err != nil || len(e.Comparisons) != 1 {
+			t.Errorf("%s: %+v, %v", good, e, err)
+		}
+	}
 	for _, bad := range []string{"", "{}", `{"tare_export":2,"run":{"complete":true}}`,
+		`{"tare_export":5,"run":{"complete":true}}`,
 		`{"tare_export":3,"run":{"complete":false,"incomplete":"interrupted"}}`} {
 		if _, err := parseExport([]byte(bad)); err == nil {
 			t.Errorf("accepted: %q", bad)

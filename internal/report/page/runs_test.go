@@ -137,8 +137,8 @@ func (s synth) write(t testing.TB) *store.Run {
 	session, err := r.BeginSession("boot", "0.1"+s.says)
 	must(t, err)
 	must(t, r.AddSize("sysbench-cpu", 3000, "events"+s.says, nil))
-	epochs := max(1, min(s.blocks/2, 6))
-	for n := range epochs * len(arms) {
+	generations := max(1, min(s.blocks/2, 6))
+	for n := range generations * len(arms) {
 		i, a := n%len(arms), arms[n%len(arms)]
 		guest := store.GuestID{Flavor: store.GuestFlavor{Flavor: a.Flavor}}
 		hello, command := agent.Hello{Kernel: s.says}, []string{"start", a.Name}
@@ -162,9 +162,9 @@ func (s synth) write(t testing.TB) *store.Run {
 		for position, trial := range whole(p, b) {
 			arm := p.Arms[ids[trial.Arm]]
 			for member, m := range arm.Guests {
-				epoch := b * epochs / s.blocks
-				attempt := store.Attempt{Session: session, Guest: int64(epoch*len(arms) + ids[trial.Arm] + 1), Block: b,
-					Position: position, Workload: trial.Workload, Arm: ids[trial.Arm], Epoch: epoch, Size: 128,
+				generation := b * generations / s.blocks
+				attempt := store.Attempt{Session: session, Guest: int64(generation*len(arms) + ids[trial.Arm] + 1), Block: b,
+					Position: position, Workload: trial.Workload, Arm: ids[trial.Arm], Generation: generation, Size: 128,
 					Member: member, Role: string(m.Role)}
 				if s.warm {
 					for _, status := range []store.Status{store.Discarded, store.Repeat} {
@@ -236,7 +236,7 @@ func bulkJournal(t testing.TB, path string) (journal, func()) {
 func (b *bulk) Begin(a store.Attempt) (int64, error) {
 	b.last++
 	_, err := b.tx.Exec("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", b.last, a.Session, a.Guest,
-		a.Block, a.Position, a.Workload, a.Arm, a.Epoch, a.Size, b.last*1e9, a.Member, a.Role)
+		a.Block, a.Position, a.Workload, a.Arm, a.Generation, a.Size, b.last*1e9, a.Member, a.Role)
 	return b.last, err
 }
 

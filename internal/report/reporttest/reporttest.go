@@ -109,7 +109,7 @@ func Cases() *analyze.Result {
 		of := analyze.Comparison{Workload: workload, Metric: metric, Unit: res.Arm(base, workload).Metric(metric).Unit,
 			Better: "lower", Primary: metric != analyze.CPUTime, Baseline: base, Arm: name, Control: control,
 			Family: analyze.FamilyPrimary, BaselineControl: strings.Replace(base, "native", "native-control", 1),
-			HasControl: true, N: 24, Incarnations: 8, Units: 8, Scope: analyze.ScopeGuests, DF: 7, Phi: 1.3,
+			HasControl: true, N: 24, DistinctGuests: 8, Units: 8, Scope: analyze.ScopeGuests, DF: 7, Phi: 1.3,
 			Ratio: 1 + percent/100, CILow: 1 + low/100, CIHigh: 1 + high/100, OverheadPercent: percent, FartherPercent: high,
 			MeanRatio: 1.01 + percent/100, MeanLow: 0.99 + low/100, MeanHigh: 1.04 + high/100,
 			P: 0.01, PHolm: 0.02, EquivalenceP: 1, EquivalencePHolm: 1, Verdict: verdict, Findings: []string{}}
@@ -136,7 +136,7 @@ func Cases() *analyze.Result {
 	}
 	of := func(scope analyze.Scope, n int) func(*analyze.Comparison) {
 		return func(c *analyze.Comparison) {
-			c.Scope, c.Units, c.N, c.Incarnations = scope, n, n,
+			c.Scope, c.Units, c.N, c.DistinctGuests = scope, n, n,
 				map[bool]int{true: 1, false: n}[scope == analyze.ScopeTheseGuests]
 		}
 	}
@@ -219,7 +219,7 @@ func Cases() *analyze.Result {
 	finding(analyze.Warning, "hidden-cpu", "openssl-enc", "lxc",
 		"the guest does not account for 0.0796 s of CPU time per trial")
 	finding(analyze.Info, "steal", "", "", "2.1 % of the time of the host's CPUs was taken away")
-	finding(analyze.Info, "incarnations-differ", "openssl-enc", "lxc",
+	finding(analyze.Info, "guests-differ", "openssl-enc", "lxc",
 		"its guests differ from each other (8 of them, F test, adjusted p = 0.002)")
 	res.Findings = append(res.Findings, analyze.Finding{ID: "no-variation", Severity: analyze.Warning,
 		Workload: "openssl-enc", Metric: "other", Arm: "lxc", Text: "of a metric that is not shown"})

@@ -239,14 +239,14 @@ func newFleetStatus() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		sick, err := r.unhealthy(cmd.Context())
+		off, err := r.unhealthy(cmd.Context())
 		if err != nil {
 			return err
 		}
 		said, errs := each(r, func(m fleet.Member, h remote.Host) (string, error) {
 			s, err := h.Status(cmd.Context(), r.run)
 			text := statusText(s)
-			if why := sick[m.Name]; why != nil {
+			if why := off[m.Name]; why != nil {
 				text += "; " + offLine(why)
 			}
 			return text, err
@@ -272,9 +272,10 @@ func newFleetCancel() *cobra.Command {
 
 func newFleetResume() *cobra.Command {
 	f := &fleetFlags{}
-	return overTemporal(runFlag(fleetCommand("resume", "Continue runs that were cancelled, killed or rebooted away",
+	c := overTemporal(runFlag(fleetCommand("resume", "Continue runs that were cancelled, killed or rebooted away",
 		`resume continues the run on each machine on which it was interrupted, with the program
-that began it. Runs that are complete or in progress are left alone.`, f,
+that began it. Runs that are complete or in progress are left alone. Over Temporal, machines
+whose last check of health (tare fleet doctor --measure) failed are left out.`, f,
 		func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
 			s, err := h.Status(ctx, r.run)
 			if err == nil && s.Resumable() {
@@ -282,8 +283,10 @@ that began it. Runs that are complete or in progress are left alone.`, f,
 			}
 			return statusText(s), err
 		}), f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
-		return r.resumeDurable(cmd, t)
+		return r.resumeDurable(cmd, t, f)
 	})
+	c.Flags().BoolVar(&f.unhealthy, "even-if-unhealthy", false, "over Temporal: on machines that are off line, too")
+	return c
 }
 
 func newFleetFetch() *cobra.Command {
@@ -342,7 +345,7 @@ next and is tried again later. A machine whose last check of health (tare fleet 
 				return err
 			}
 			if !f.unhealthy {
-				if err := b.leaveOut(cmd.Context()); err != nil {
+				if err := b.leaveOutUnhealthy(cmd.Context()); err != nil {
 					return err
 				}
 			}

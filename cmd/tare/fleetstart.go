@@ -31,8 +31,8 @@ type batch struct {
 	says    sync.Mutex
 }
 
-// leaveOut takes machines off line whose last check of health failed.
-func (b *batch) leaveOut(ctx context.Context) (err error) {
+// leaveOutUnhealthy takes machines off line whose last check of health failed.
+func (b *batch) leaveOutUnhealthy(ctx context.Context) (err error) {
 	b.offLine, err = b.unhealthy(ctx)
 	return err
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,17 +60,52 @@ func (r *remoteFleet) order() (durable.Order, error) {
 	return o, err
 }
 
+// leaveOut takes machines off line out of an order, unless they are done or the flags say otherwise, and returns why.
+func (r *remoteFleet) leaveOut(ctx context.Context, o *durable.Order, f *fleetFlags, known map[string]durable.Result) (
+	map[string][]string, error) {
+	if f.unhealthy {
+		return nil, nil
+	}
+	off, err := r.unhealthy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(off, func(m string, _ []string) bool { return known[m].State == durable.Done })
+	o.Machines = slices.DeleteFunc(o.Machines, func(m string) bool { return off[m] != nil })
+	return off, nil
+}
+
+// tellOffLine names the machines that are left out, with the reasons. The error is that they did not take part.
+func (r *remoteFleet) tellOffLine(w io.Writer, left map[string][]string) error {
+	errs := make([]error, len(r.Machines))
+	for i, m := range r.Machines {
+		if why := left[m.Name]; why != nil {
+			errs[i] = errors.New(offLine(why))
+			fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(offLine(why)))
+		}
+	}
+	return failedOn(r.Machines, errs)
+}
+
 func (r *remoteFleet) startDurable(cmd *cobra.Command, t *durable.Client, f *fleetFlags) error {
 	o, err := r.order()
 	if err != nil {
 		return err
 	}
+	left, err := r.leaveOut(cmd.Context(), &o, f, nil)
+	if err != nil {
+		return err
+	}
+	offErr := r.tellOffLine(cmd.OutOrStdout(), left)
+	if len(o.Machines) == 0 {
+		return offErr
+	}
 	if err := t.Start(cmd.Context(), o); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "run %s of %d machines is in progress\n", r.run, len(r.Machines))
+	fmt.Fprintf(cmd.OutOrStdout(), "run %s of %d machines is in progress\n", r.run, len(o.Machines))
 	if !f.wait {
-		return nil
+		return offErr
 	}
 	return r.waitDurable(cmd.Context(), cmd.OutOrStdout(), t, f.poll)
 }
@@ -88,7 +125,7 @@ func (r *remoteFleet) waitDurable(ctx context.Context, w io.Writer, t *durable.C
 			for _, m := range r.Machines {
 				if res := s.Machines[m.Name]; res.Over() && !said[m.Name] {
 					said[m.Name] = true
-					fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(durableText(s, m.Name)))
+					fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(durableText(s, m.Name, nil)))
 				}
 			}
 			if !s.Running {
@@ -107,7 +144,7 @@ func (r *remoteFleet) failedOf(s *durable.Status) error {
 	errs := make([]error, len(r.Machines))
 	for i, m := range r.Machines {
 		if s.Machines[m.Name].State != durable.Done {
-			errs[i] = errors.New(durableText(s, m.Name))
+			errs[i] = errors.New(durableText(s, m.Name, nil))
 		}
 	}
 	return failedOn(r.Machines, errs)
@@ -118,42 +155,65 @@ func (r *remoteFleet) statusDurable(cmd *cobra.Command, t *durable.Client) error
 	if err != nil {
 		return err
 	}
+	off, err := r.unhealthy(cmd.Context())
+	if err != nil {
+		return err
+	}
 	for _, m := range r.Machines {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", m.Name, report.Visible(durableText(s, m.Name)))
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", m.Name, report.Visible(durableText(s, m.Name, off[m.Name])))
 	}
 	return nil
 }
 
-// durableText words how far a machine is.
-func durableText(s *durable.Status, machine string) string {
+// durableText words how far a machine is, and why it is off line, if it is.
+func durableText(s *durable.Status, machine string, off []string) string {
 	res, ok := s.Machines[machine]
-	if !ok {
-		return "not part of this run: it is newer"
-	}
 	text := string(res.State)
 	switch {
+	case !ok && off != nil:
+		return offLine(off)
+	case !ok:
+		text = "not part of this run: it is newer, or was off line"
 	case res.State == durable.Failed:
-		return text + ": " + res.Error
+		text += ": " + res.Error
 	case res.State == durable.Measuring:
 		p := s.Progress[machine]
-		return fmt.Sprintf("%s: %d trials: %s", text, p.Trials, p.Log)
+		text += fmt.Sprintf(": %d trials: %s", p.Trials, p.Log)
 	case res.State == durable.Done && res.Code != 0:
-		return fmt.Sprintf("%s with exit status %d: %d trials", text, res.Code, res.Trials)
+		text += fmt.Sprintf(" with exit status %d: %d trials", res.Code, res.Trials)
 	case res.State == durable.Done:
-		return fmt.Sprintf("%s: %d trials", text, res.Trials)
+		text += fmt.Sprintf(": %d trials", res.Trials)
+	}
+	if off != nil {
+		text += "; " + offLine(off)
 	}
 	return text
 }
 
-func (r *remoteFleet) resumeDurable(cmd *cobra.Command, t *durable.Client) error {
+func (r *remoteFleet) resumeDurable(cmd *cobra.Command, t *durable.Client, f *fleetFlags) error {
 	o, err := r.order()
 	if err != nil {
 		return err
 	}
-	if err := t.Resume(cmd.Context(), o); err != nil {
+	s, err := t.Status(cmd.Context(), r.Name, r.run)
+	if err != nil {
 		return err
 	}
-	return r.statusDurable(cmd, t)
+	var left map[string][]string
+	if !s.Running { // else, nothing is resumed
+		if left, err = r.leaveOut(cmd.Context(), &o, f, s.Machines); err != nil {
+			return err
+		}
+	}
+	if len(o.Machines) > 0 {
+		if err := t.Resume(cmd.Context(), o); err != nil {
+			return err
+		}
+	}
+	if err := r.statusDurable(cmd, t); err != nil {
+		return err
+	}
+	return r.tellOffLine(io.Discard, left) // the status named them
 }
 
 // doctorDurable asks the workers of all machines what they can measure.

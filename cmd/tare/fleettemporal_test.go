@@ -138,7 +138,7 @@ func TestLiveTemporalKilled(t *testing.T) {
 				// A host's fault six times in a row, as when another tare measures on this host.
 				t.Log(r.stdout)
 				tare(t, dir, "fleet", "resume", "f.yaml", "--run", name)
-			case strings.Contains(r.stderr, "knows no such run"):
+			case strings.Contains(r.stderr, "has no such run"):
 				tare(t, dir, "fleet", "run", "f.yaml", "--run", name)
 			}
 			if len(victims) == 0 {

@@ -56,7 +56,7 @@ func (c *Cost) again(known map[string]bool, alpha, delta float64) (err error) {
 	once := map[string]bool{}
 	for i, m := range c.Machines {
 		if !known[m.Machine] || once[m.Machine] {
-			return fmt.Errorf("machine %q is not in the group, or there twice", m.Machine)
+			return fmt.Errorf("machine %q is not in the group, or is listed twice", m.Machine)
 		}
 		once[m.Machine] = true
 		// JSON has no infinities and no NaN.

@@ -217,7 +217,7 @@ func TestParseJSON(t *testing.T) {
 	for _, c := range [][3]string{
 		{`"tare_fleet": 1`, `"tare_fleet": 2`, "another version"}, {`"tare_fleet": 1,`, ``, "tare fleet show"},
 		{`"alpha": 0.05`, `"alpha": 1`, "alpha"}, {`"std_err": 0.003`, `"std_err": 0`, "standard error 0"},
-		{`"machine": "node1"`, `"machine": "node2"`, "listed twice"}, {`"name": "node1"`, `"name": "node2"`, "there twice"},
+		{`"machine": "node1"`, `"machine": "node2"`, "listed twice"}, {`"name": "node1"`, `"name": "node2"`, "listed twice"},
 		{`"ratio"`, `"ratio": -1, "x"`, "ratio -1"}, {"{", "", "not the JSON"},
 		{`"ratio"`, `"ratio": 1e999, "x"`, "not the JSON"},
 	} {

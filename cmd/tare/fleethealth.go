@@ -45,7 +45,7 @@ func (r *remoteFleet) measureHealth(ctx context.Context, w io.Writer, p remote.P
 		_, err := h.Fetch(ctx, check.run, filepath.Join(r.checks(m.Name), name+".tare"))
 		return "", err
 	})
-	sick, err := r.unhealthy(ctx)
+	off, err := r.unhealthy(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func (r *remoteFleet) measureHealth(ctx context.Context, w io.Writer, p remote.P
 		switch {
 		case fetchErr[i] != nil:
 			text = "not measured: " + fetchErr[i].Error()
-		case sick[m.Name] != nil:
-			text = offLine(sick[m.Name])
+		case off[m.Name] != nil:
+			text = offLine(off[m.Name])
 		}
 		fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(text))
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/builtin"
@@ -56,8 +57,7 @@ func perUnit(w *workload.Workload, metric string, low, high int64, unit string) 
 // sizes in unit; "" if they can. For callers that have no runs: a workload of the campaign's own
 // counts as not known.
 func UnlikeSizes(series, metric, unit string, a, b int64) string {
-	name, _, _ := strings.Cut(series, "[")
-	w, err := builtin.Get(name)
+	w, err := builtin.Get(model.ParseSeries(series).Workload)
 	if err != nil {
 		w = nil
 	}

@@ -78,17 +78,27 @@ func iperf3() *workload.Workload {
 	})
 }
 
+// nuttcpClient is a client of nuttcp that is started again if its connection for the data is refused: nuttcp's server
+// begins to listen there only after it has answered, and on a busy host its client stops trying too soon.
+const nuttcpClient = `exec 3>&1
+for try in 1 2 3; do
+	err=$(nuttcp "$@" 2>&1 >&3) && exit
+	case $err in *"Connection refused"*) sleep 0.1 ;; *) break ;; esac
+done
+printf '%s\n' "$err" >&2
+exit 1`
+
 func nuttcp() *workload.Workload {
 	w := transfer(&workload.Workload{
 		Name: "nuttcp", Title: "TCP throughput with writes of 8 KiB, like ttcp's", ArticleIDs: []string{"P9-ttcp"},
-		Source: "nuttcp (nuttcp)", Packages: []string{"nuttcp"},
+		Source: "nuttcp (nuttcp)", Programs: []string{"sleep"}, Packages: []string{"coreutils", "dash", "nuttcp"},
 		StandIn: "for ttcp 1.12, with the same buffers of 8 KiB. A trial sends more than ttcp's 16 MiB, which take 10 ms " +
 			"today. tare parse nuttcp also reads ttcp's output",
 	}, "throughput", workload.GuestTime("", "bytes / the rate that nuttcp prints"))
 	port, data := strconv.Itoa(nuttcpPort), strconv.Itoa(nuttcpPort+1)
 	return netWorkload(w, nuttcpPort, []string{"nuttcp", "-S", "--nofork", "-P", port}, func(size int64) []string {
-		return []string{"nuttcp", "-t", "-fparse", "-P", port, "-p", data, "-l", "8192", "-n",
-			strconv.FormatInt(size<<7, 10), workload.ServerAddress}
+		return sh(nuttcpClient, "nuttcp", "-t", "-fparse", "-P", port, "-p", data, "-l", "8192", "-n",
+			strconv.FormatInt(size<<7, 10), workload.ServerAddress)
 	}, workload.Measurement{Tool: "nuttcp",
 		Values: func(r *tool.Report) (map[string]float64, error) {
 			size, err := r.One("transferred")

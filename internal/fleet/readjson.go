@@ -60,7 +60,7 @@ func (c *Cost) again(known map[string]bool, alpha, delta float64) (err error) {
 		}
 		once[m.Machine] = true
 		// JSON has no infinities and no NaN.
-		if !(m.Ratio > 0 && m.StdErr > 0 && m.DF >= 0 && m.BaselineValue >= 0) {
+		if !(m.Ratio > 0 && m.StdErr > 0 && m.DF > 0 && m.BaselineValue >= 0) {
 			return fmt.Errorf("machine %s has ratio %v, standard error %v, %v degrees of freedom, baseline %v", m.Machine,
 				m.Ratio, m.StdErr, m.DF, m.BaselineValue)
 		}

@@ -161,7 +161,9 @@ func TestLockOfRemovedDirectory(t *testing.T) {
 		if err != nil || held {
 			t.Fatal(held, err)
 		}
+		removed := make(chan struct{})
 		go func() { // as Close does it
+			defer close(removed)
 			os.RemoveAll(dir)
 			first.Close()
 		}()
@@ -183,6 +185,7 @@ func TestLockOfRemovedDirectory(t *testing.T) {
 			}
 			break
 		}
+		<-removed // or it would remove what the next round makes
 	}
 }
 

@@ -265,9 +265,9 @@ func (in *Set) readValues(r *store.Run, all []store.Metric) error {
 		case o.Repeat:
 			into = repeats
 		}
-		// The guest, not its place in the plan, counts: a guest
-		// that crashed, or a resumed run, makes another one. Where the host is
-		// booted anew for each guest, that is what the values share.
+		// The guest itself, not its place in the plan: after a crash, and in a
+		// resumed run, there is another one in the same place. Where the host is
+		// booted anew for each generation of guests, values share the boot.
 		guest := o.Guest
 		if guest == 0 { // the trial created its guests itself
 			guest = o.Block + 1

@@ -29,7 +29,7 @@ func newCompare(*options) *cobra.Command {
 	var all, markdown, asJSON, machines bool
 	c := &cobra.Command{
 		Use:   "compare RUN|FLEET RUN|FLEET…",
-		Short: "Compare runs of one campaign, at two times or on two machines, or two fleets",
+		Short: "Compare runs of one campaign from two times or two machines, or compare two fleets",
 		Long: `compare reports what changed from the first run to each of the others: what each
 system costs against the baseline of its own run. A change above 0 % means that it
 costs more than before. Differences between the runs (sizes of trials and of guests,
@@ -39,12 +39,12 @@ One run on each side can only show whether these runs differ. To find out whethe
 the system changed, use runs from at least three boots of the host on each side:
 give a folder in place of a run; all of its runs form one side.
 
-Two fleets are compared machine by machine if the same machines are in both, else by
-their means. A fleet is a fleet file, a folder with a folder of runs for each machine,
-or what tare fleet show --json printed. docs/fleet.md explains the figures.
+Two fleets are compared machine by machine if the same machines are in both, otherwise
+by their means. A fleet is a fleet file, a folder with a folder of runs for each
+machine, or the output of tare fleet show --json. docs/fleet.md explains the figures.
 
 With --fail-above 5%, the exit status is 6 if a change for the worse is claimed and
-its estimate exceeds 5 %. A change that is not resolved does not fail.`,
+its estimate exceeds 5 %. A change that is not resolved does not alter the status.`,
 		Example: `  tare compare monday.tare tuesday.tare
   tare compare main.tare branch.tare --fail-above 5% --markdown
   tare compare old-kernel/ new-kernel/

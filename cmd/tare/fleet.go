@@ -18,9 +18,9 @@ import (
 func newFleet(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fleet",
-		Short: "The same question over many machines",
-		Long: `fleet measures on many machines over SSH, and says what a system costs on machines of
-a kind: on average, on the next machine, and on which machines something is odd.
+		Short: "Measure on many machines, and pool their results",
+		Long: `fleet measures on many machines over SSH or Temporal, and says what a system costs on
+machines of one kind: on average, and on the next machine; and which machines are odd.
 docs/fleet.md explains the figures, and what tare leaves on the machines.`,
 		Example: `  tare fleet doctor racks.yaml
   tare fleet run racks.yaml
@@ -40,12 +40,12 @@ func newFleetShow() *cobra.Command {
 		Short: "Pool the runs of many machines",
 		Long: `show pools what each system costs over the machines of a group: what to expect of the
 next machine, the pooled cost, the spread between machines, where the variance comes
-from, and which machines are odd, with what else is different about them.
+from, which machines are odd, and in what else they differ from the others.
 
 A fleet file says which machines form a group. Runs and folders are grouped by the
-machine's CPU. In a folder, each folder has the runs of a machine, and each run file
-beside them is that of the host in it. Groups are never pooled, and what is not
-comparable within a group is left out with the reason.`,
+machine's CPU. In a folder, each folder has the runs of one machine; run files
+directly in it belong to the machine that they name. Groups are never pooled with each
+other. Figures that are not comparable within a group are left out, with the reason.`,
 		Example: `  tare fleet show racks.yaml
   tare fleet show node1.tare node2.tare node3.tare --machines
   tare fleet show racks/ -o racks.html`,
@@ -65,8 +65,9 @@ comparable within a group is left out with the reason.`,
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "pool all metrics, not only the primary one of each workload")
-	c.Flags().BoolVar(&machines, "machines", false, "list what each machine says, and the pooled cost without it")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, which tare compare reads, too")
+	c.Flags().BoolVar(&machines, "machines", false,
+		"list the cost on each machine, and the pooled cost without that machine")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, which tare compare can also read")
 	outFlag(c, &out, `write an HTML page to this file, "-" for standard output`)
 	c.MarkFlagsMutuallyExclusive("json", "out")
 	return c
@@ -77,7 +78,7 @@ func newFleetExport() *cobra.Command {
 	var format, out string
 	c := &cobra.Command{
 		Use:   "export FLEET.yaml|RUN|FOLDER…",
-		Short: "Export what each machine says and the pooled costs: csv, parquet or json",
+		Short: "Export the costs of each machine and the pooled costs as csv, parquet or json",
 		Example: `  tare fleet export racks.yaml --format csv -o racks.csv
   tare fleet export racks/ --format parquet --all -o racks.parquet`,
 		Args: cobra.MinimumNArgs(1),

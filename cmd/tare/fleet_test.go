@@ -182,7 +182,7 @@ func TestFleetRun(t *testing.T) {
 			}
 		}
 	}
-	// A machine that is much slower than the others is off line until it is checked again.
+	// A machine that is much slower than the others is offline until it is checked again.
 	said := func(status int, args, want string) {
 		t.Helper()
 		r := tare(t, dir, append([]string{"--state", state, "fleet"}, strings.Fields(args)...)...)
@@ -194,8 +194,8 @@ func TestFleetRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	storedRunOf(t, filepath.Join(dir, "node3.tare"), 3, 1.05, "boot", 1300)
-	said(0, "doctor racks.yaml --measure --program standin --poll 50ms", "node2: healthy node3: off line: it takes")
-	said(0, "status racks.yaml", "node3: ended: 12 blocks; off line: it takes")
+	said(0, "doctor racks.yaml --measure --program standin --poll 50ms", "node2: healthy node3: offline: it takes")
+	said(0, "status racks.yaml", "node3: ended: 12 blocks; offline: it takes")
 	said(3, "run racks.yaml --program standin --poll 50ms --run second", "1 of 3 machines failed: node3")
 	said(0, "run racks.yaml --program standin --poll 50ms --run second --even-if-unhealthy", "node3: ended: 12 blocks")
 	if _, err := os.Stat(filepath.Join(dir, "crowded")); err == nil {

@@ -42,11 +42,11 @@ func newFleetWorker(o *options) *cobra.Command {
 	var name string
 	c := &cobra.Command{
 		Use:   "worker FLEET.yaml",
-		Short: "Measure on this machine what a fleet's run asks for",
+		Short: "Measure on this machine for a fleet over Temporal",
 		Long: `worker connects this machine to Temporal and measures what runs of the fleet ask for,
 until it is interrupted. It opens no port. It may be killed, and the machine may be
 rebooted: the worker that starts next resumes the run. Let systemd start it at each
-boot; docs/fleet.md has a unit.`,
+boot; docs/fleet.md has a unit file.`,
 		Example: "  tare fleet worker racks.yaml\n  tare fleet worker racks.yaml --name node1",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -91,11 +91,11 @@ func newFleetServe() *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{
 		Use:   "serve FLEET.yaml",
-		Short: "Coordinate runs of fleets, and collect their run files",
-		Long: `serve executes the workflows of runs that were started with this build of tare, and is
-the collector of their run files. Machines connect to it, and to Temporal. It may be
-killed at any time: the runs on the machines go on, and the fleet's run continues when
-it is started again.`,
+		Short: "Coordinate runs of fleets over Temporal, and collect their run files",
+		Long: `serve executes the workflows of runs that were started with this build of tare, and
+collects their run files. Machines connect to it and to Temporal. It may be killed at
+any time: the runs on the machines go on, and the fleet's run continues when serve is
+started again.`,
 		Example: `  tare fleet serve racks.yaml
   tare fleet serve racks.yaml --listen :7234 --cert collector.pem --key collector.key --client-ca ca.pem`,
 		Args: cobra.ExactArgs(1),
@@ -109,9 +109,9 @@ it is started again.`,
 	}
 	c.Flags().StringVar(&f.dir, "dir", "collected", "folder for the run files of fleets")
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:7234", "address and port of the collector")
-	c.Flags().StringVar(&f.cert, "cert", "", "certificate of the collector")
+	c.Flags().StringVar(&f.cert, "cert", "", "TLS certificate of the collector")
 	c.Flags().StringVar(&f.key, "key", "", "key of the certificate")
-	c.Flags().StringVar(&f.clientCA, "client-ca", "", "ask clients for a certificate of these authorities")
+	c.Flags().StringVar(&f.clientCA, "client-ca", "", "require clients to have a certificate from these authorities")
 	return c
 }
 

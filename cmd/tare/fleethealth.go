@@ -67,7 +67,7 @@ func (r *remoteFleet) measureHealth(ctx context.Context, w io.Writer, p remote.P
 
 // offLine words why a machine does not take part.
 func offLine(reasons []string) string {
-	return "off line: " + strings.Join(reasons, "; ") +
+	return "offline: " + strings.Join(reasons, "; ") +
 		"\n  tare fleet doctor --measure checks it again; tare fleet run --even-if-unhealthy measures on it nevertheless"
 }
 

@@ -56,17 +56,17 @@ func TestOffLineOverTemporal(t *testing.T) {
 			continue
 		}
 		if fault.KindOf(err) != fault.Host || !strings.Contains(err.Error(), "1 of 3 machines failed: node3") ||
-			!strings.HasPrefix(said.String(), "node3: off line: it takes") {
+			!strings.HasPrefix(said.String(), "node3: offline: it takes") {
 			t.Errorf("%s: %v: %s", c.what, err, said.String())
 		}
 	}
 }
 
-// TestStatusOffLine: the status of a machine off line has the reason, whether or not it takes part.
+// TestStatusOffLine: the status of an offline machine has the reason, whether or not it takes part.
 func TestStatusOffLine(t *testing.T) {
 	t.Parallel()
 	s := &durable.Status{Machines: map[string]durable.Result{"node1": {State: durable.Done, Trials: 5}}}
-	for machine, want := range map[string]string{"node1": "done: 5 trials; off line: hot", "node2": "off line: hot"} {
+	for machine, want := range map[string]string{"node1": "done: 5 trials; offline: hot", "node2": "offline: hot"} {
 		if text := durableText(s, machine, []string{"hot"}); !strings.HasPrefix(text, want+"\n") {
 			t.Errorf("%s: %q, want %q", machine, text, want)
 		}

@@ -147,20 +147,23 @@ func programFlag(c *cobra.Command, f *fleetFlags) *cobra.Command {
 func newFleetDoctor(o *options) *cobra.Command {
 	f := &fleetFlags{}
 	c := overTemporal(fleetCommand("doctor", "Report what each machine can measure, and what disturbs it",
-		`doctor copies this program to each machine, unless it is there, and runs tare doctor on it.
+		`doctor copies this program to each machine, unless it is already there, and runs tare
+doctor on it.
 
-With --measure, it also measures each machine against itself: native guests and identical
-ones, at a size that is the same everywhere. A machine is off line, and tare fleet run
-leaves it out, if the identical guests differ, if it takes another time than in the check
-before or than the others of its group, each by more than a margin (docs/fleet.md), if a
-core was throttled, or if its clock is bad. The last check decides.
+With --measure, it also measures each machine against itself: native guests against
+identical ones, with trials of the same size on all machines. A machine is offline, so
+that tare fleet run leaves it out, if its identical guests differ, if its times differ
+from those of its previous check or of the others in its group, each by more than a
+margin (docs/fleet.md), if a core was throttled, or if its clock is bad. The last check
+decides.
 
-Over Temporal, the machine's worker answers, unless it measures. --measure always logs in.`, f, askDoctor(f)), f,
+Over Temporal, the machine's worker answers, unless it is measuring. --measure always
+logs in over SSH.`, f, askDoctor(f)), f,
 		func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error { return r.doctorDurable(cmd, t, f) })
 	report := c.RunE
 	measure := c.Flags().Bool("measure", false, "measure each machine against itself; takes minutes")
-	c.Flags().DurationVar(&f.patience, "patience", time.Minute, "how long to try a machine that cannot be reached")
-	c.Flags().DurationVar(&f.poll, "poll", 5*time.Second, "how often to ask machines that are waited for")
+	c.Flags().DurationVar(&f.patience, "patience", time.Minute, "how long to keep trying a machine that cannot be reached")
+	c.Flags().DurationVar(&f.poll, "poll", 5*time.Second, "how often to ask a machine while waiting for it")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !*measure {
 			return report(cmd, args)
@@ -272,8 +275,8 @@ func newFleetCancel() *cobra.Command {
 
 func newFleetResume() *cobra.Command {
 	f := &fleetFlags{}
-	c := overTemporal(runFlag(fleetCommand("resume", "Continue runs that were cancelled, killed or rebooted away",
-		`resume continues the run on each machine on which it was interrupted, with the program
+	c := overTemporal(runFlag(fleetCommand("resume", "Continue runs that were cancelled, killed or ended by a reboot",
+		`resume continues the run on each machine where it was interrupted, with the build of tare
 that began it. Runs that are complete or in progress are left alone. Over Temporal, machines
 whose last check of health (tare fleet doctor --measure) failed are left out.`, f,
 		func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
@@ -285,7 +288,7 @@ whose last check of health (tare fleet doctor --measure) failed are left out.`, 
 		}), f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
 		return r.resumeDurable(cmd, t, f)
 	})
-	c.Flags().BoolVar(&f.unhealthy, "even-if-unhealthy", false, "over Temporal: on machines that are off line, too")
+	c.Flags().BoolVar(&f.unhealthy, "even-if-unhealthy", false, "over Temporal: also resume on machines that are offline")
 	return c
 }
 
@@ -293,8 +296,8 @@ func newFleetFetch() *cobra.Command {
 	f := &fleetFlags{}
 	return overTemporal(runFlag(fleetCommand("fetch", "Copy the run files of all machines here",
 		`fetch copies the run file of each machine whose run is over into the fleet's folder of
-results, where tare fleet show reads it. Its hash is checked, and a file that is here
-already is not copied again.`, f,
+results, where tare fleet show reads it. It checks the hash of each file, and copies no
+file that is already here.`, f,
 		func(ctx context.Context, r *remoteFleet, m fleet.Member, h remote.Host) (string, error) {
 			s, err := h.Status(ctx, r.run)
 			if err != nil || s.State == remote.Absent {
@@ -318,14 +321,14 @@ func newFleetRun(o *options) *cobra.Command {
 		Short: "Measure the campaign on all machines",
 		Long: `run copies this program and the campaign to each machine and starts the run there. The
 runs do not need this command or its connections: it ends when all are started, and
-tare fleet status says how far they are. With busy in the fleet's file, it starts a run
-when another one is over, and ends with the last. If it is killed, start it again: what
-was started is not started twice.
+tare fleet status says how far they are. If the fleet's file limits how many machines
+are busy at once, it starts a run whenever another one is over, and ends when all are
+over. If it is killed, start it again: it does not start a run twice.
 
-It also sends the campaign's userland image to machines that do not have it, if it is
-built here (tare image CAMPAIGN). A machine that cannot be reached gives its place to the
-next and is tried again later. A machine whose last check of health (tare fleet doctor
---measure) failed is left out.`,
+It also sends the campaign's userland image to machines that do not have it, if it has
+been built here (tare image CAMPAIGN). A machine that cannot be reached gives its place
+to the next and is tried again later. A machine whose last check of health (tare fleet
+doctor --measure) failed is left out.`,
 		Example: "  tare fleet run racks.yaml\n  tare fleet run racks.yaml --run second --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -353,9 +356,10 @@ next and is tried again later. A machine whose last check of health (tare fleet 
 		},
 	}
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait until the runs of all machines are over")
-	c.Flags().BoolVar(&f.unhealthy, "even-if-unhealthy", false, "measure on machines that are off line, too")
-	c.Flags().DurationVar(&f.patience, "patience", 10*time.Minute, "how long to try a machine that cannot be reached")
-	c.Flags().DurationVar(&f.poll, "poll", 15*time.Second, "how often to ask machines that are waited for")
+	c.Flags().BoolVar(&f.unhealthy, "even-if-unhealthy", false, "also measure on machines that are offline")
+	c.Flags().DurationVar(&f.patience, "patience", 10*time.Minute,
+		"how long to keep trying a machine that cannot be reached")
+	c.Flags().DurationVar(&f.poll, "poll", 15*time.Second, "how often to ask a machine while waiting for it")
 	c = runFlag(programFlag(c, f), f)
 	return overTemporal(c, f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
 		return r.startDurable(cmd, t, f)

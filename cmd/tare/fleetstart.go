@@ -31,7 +31,7 @@ type batch struct {
 	says    sync.Mutex
 }
 
-// leaveOutUnhealthy takes machines off line whose last check of health failed.
+// leaveOutUnhealthy marks machines as offline if their last check of health failed.
 func (b *batch) leaveOutUnhealthy(ctx context.Context) (err error) {
 	b.offLine, err = b.unhealthy(ctx)
 	return err

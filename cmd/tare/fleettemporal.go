@@ -60,7 +60,7 @@ func (r *remoteFleet) order() (durable.Order, error) {
 	return o, err
 }
 
-// leaveOut takes machines off line out of an order, unless they are done or the flags say otherwise, and returns why.
+// leaveOut takes offline machines out of an order, unless they are done or the flags say otherwise, and returns why.
 func (r *remoteFleet) leaveOut(ctx context.Context, o *durable.Order, f *fleetFlags, known map[string]durable.Result) (
 	map[string][]string, error) {
 	if f.unhealthy {
@@ -165,7 +165,7 @@ func (r *remoteFleet) statusDurable(cmd *cobra.Command, t *durable.Client) error
 	return nil
 }
 
-// durableText words how far a machine is, and why it is off line, if it is.
+// durableText words how far a machine is, and why it is offline, if it is.
 func durableText(s *durable.Status, machine string, off []string) string {
 	res, ok := s.Machines[machine]
 	text := string(res.State)
@@ -173,7 +173,7 @@ func durableText(s *durable.Status, machine string, off []string) string {
 	case !ok && off != nil:
 		return offLine(off)
 	case !ok:
-		text = "not part of this run: it is newer, or was off line"
+		text = "not part of this run: it is newer, or was offline"
 	case res.State == durable.Failed:
 		text += ": " + res.Error
 	case res.State == durable.Measuring:

@@ -20,7 +20,7 @@ import (
 func newGuest(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "guest",
-		Short: "Start and inspect single guests, created as runs create them",
+		Short: "Start and inspect single guests, created in the same way as in a run",
 		Long: `guest creates single guests of any system in the same way as a run, and leaves them
 running until you remove them. A run does not freeze them while it measures: freeze
 or remove them first.`,

@@ -63,8 +63,8 @@ func newGuestClone(o *options) *cobra.Command {
 		Use:   "clone GUEST",
 		Short: "Start another guest of the same system and flavor, with a copy of its data",
 		Long: `clone copies a guest's data volume and nothing else: not its memory, its processes
-or its /tmp. First it flushes the guest's writes to the disk; from then on the guest
-is frozen until the clone is up.`,
+or its /tmp. It first flushes the guest's writes to the disk, and then freezes the
+guest until the clone is up.`,
 		Example: "  tare guest clone web --name web2",
 		Args:    cobra.ExactArgs(1),
 	}

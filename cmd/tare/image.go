@@ -19,9 +19,9 @@ func newImage(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "image [WORKLOAD... | CAMPAIGN]",
 		Short: "Build the userland image that every arm runs, unless it is cached",
-		Long: `image builds the userland image before a run: the base image, or a variant with
-what the given workloads, or those of a campaign, need in addition. tare run builds
-a missing image itself.
+		Long: `image builds the userland image before a run: the base image, or a variant that also
+has what the given workloads, or those of a campaign, need. tare run builds a missing
+image itself.
 
 Images are cached by what they are built from, so the same workloads need one build.
 A machine without Debian's tools gets its images from another one: see export and
@@ -58,7 +58,7 @@ func newImageExport(o *options) *cobra.Command {
 		Long: `export writes the image that tare image would build to a folder, in chunks that are named
 by their hashes, and builds it first if it is missing. Copy the folder to a machine by
 any means, and import it there. Repeat an export that was interrupted: chunks that are
-there and whole are not written again.`,
+already complete are not written again.`,
 		Example: "  tare image export /mnt/stick\n  tare image export /mnt/stick web.yaml",
 		Args:    cobra.MinimumNArgs(1),
 	}
@@ -88,11 +88,12 @@ there and whole are not written again.`,
 func newImageImport(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "import FOLDER",
-		Short: "Take an image from a folder that tare image export has written",
+		Short: "Import an image from a folder that tare image export wrote",
 		Long: `import checks each chunk of an exported image, unpacks it and checks every file. It
 names chunks that are missing or damaged; repeat the import when they are there: what
 has arrived is kept. It needs no tools of Debian. If the image is cached, it does
-nothing. With "-" for the folder, another tare sends the image through standard input.
+nothing. If the folder is "-", it reads the image that another tare writes to its
+standard input.
 
 Import only images from people whom you trust as root: native guests run their programs.`,
 		Example: "  tare image import /mnt/stick",

@@ -32,7 +32,7 @@ import (
 func newSystems(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "systems",
-		Short:   "List the systems: which are usable here and the evidence, or why not",
+		Short:   "List the systems: which are usable here and how tare knows, or why not",
 		Example: "  tare systems\n  tare systems --json | jq '.[] | select(.usable) | .name'",
 	}
 	asJSON := jsonFlag(c)
@@ -215,12 +215,12 @@ const maxRawOutput = 64 << 20
 func newParse(*options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "parse WORKLOAD|TOOL FILE",
-		Short: "Parse saved raw output of a workload's tool and print its metrics as JSON",
+		Short: "Read the saved output of a workload or a tool, and print its figures as JSON",
 		Long: `parse reads the output of a program that you ran yourself. For a workload it
 prints the metrics in tare's units; for a tool, every figure in the output, with
-the tool's own names and units. Some names are those of a tool and of a workload;
-they mean the tool unless you say --workload. Each output must be complete and of
-one run, or it is refused. Supported tools:
+the tool's own names and units. Some names are both a tool's and a workload's: they
+mean the tool unless you give --workload. Output that is incomplete, or of more than
+one run, is refused. Supported tools:
 
 ` + toolNames(),
 		Example: "  tare parse fio-randread saved.json\n  tare parse dd-write - < dd.txt\n" +
@@ -228,8 +228,8 @@ one run, or it is refused. Supported tools:
 		Args: parseArgs,
 	}
 	asWorkload := c.Flags().Bool("workload", false,
-		"take the name for that of a workload, even if there is a tool of that name")
-	asTool := c.Flags().Bool("tool", false, "take the name for that of a tool only")
+		"the name is that of a workload, even if a tool has the same name")
+	asTool := c.Flags().Bool("tool", false, "the name is that of a tool")
 	c.MarkFlagsMutuallyExclusive("workload", "tool")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		t, isTool := tool.Get(args[0])
@@ -370,9 +370,9 @@ func newGC(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove what killed runs left on the host, and nothing else",
-		Long: "gc removes the control groups (with the processes in them), the Xen domains and the\n" +
-			"files of tare processes that no longer exist, also copies of runs that they read. It does not touch anything " +
-			"that a\nrunning tare or anybody else uses.",
+		Long: `gc removes what tare processes that no longer exist left behind: control groups with
+the processes in them, Xen domains, and files, such as copies of runs that they read.
+It touches nothing that a running tare or anybody else uses.`,
 		Example: "  tare gc --dry-run\n  tare gc",
 	}
 	dry := c.Flags().Bool("dry-run", false, "only list what would be removed")

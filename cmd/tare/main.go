@@ -39,7 +39,7 @@ const exitHelp = `Exit status:
   1  a defect in tare
   2  the command line, the campaign file or the run file is wrong
   3  the host cannot do it: permissions, tools, space, or another tare is running
-  4  interrupted: the run can be shown, and resumed
+  4  interrupted: the results so far can be shown, and the run can be resumed
   5  complete, but some trials failed in their guests
   6  a comparison found a change for the worse that exceeds --fail-above
   7  the run continues in another boot of the host: run tare resume there`
@@ -127,7 +127,7 @@ func newRoot() *cobra.Command {
 		Short: "What does virtualization cost on this machine, and does it isolate?",
 		Long: `tare runs the same real programs natively and inside guests of every system on
 this machine, interleaved. For each workload it reports what each system costs,
-with a confidence interval, and which figures you should not trust, and why.
+with a confidence interval, and which figures not to trust, and why.
 
 ` + exitHelp,
 		Example: `  tare doctor                     what can be measured here, and the noise sources

@@ -159,11 +159,11 @@ func newPaperAudit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit [NAME|FILE]",
 		Short: "Recompute the derived figures of articles, and list those that are wrong",
-		Long: `audit recomputes every printed percentage and ratio of an article from its raw
-figures, every claim about them that the file has as data, means, sums and rankings,
-and the units beside the figures. It also checks that rate × time equals the size,
-and that latency × operations per second equals the queue depth. It lists each
-figure that does not follow from the raw figures, however those were rounded, as
+		Long: `audit recomputes the percentages, ratios, means, sums and rankings that an article
+prints from its raw figures, and the claims that the file has as data. It checks that
+the units are right, that rate × time equals the size, and that latency × operations
+per second equals the queue depth. It lists each figure that does not follow from the
+raw figures, however those were rounded, as
 
   rounding      off by one unit in the last printed digit
   arithmetic    the result of a common mistake, which is named

@@ -19,7 +19,7 @@ import (
 func newPaperNew() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "new FILE",
-		Short: "Write a file for an article of your own, with comments, or from its tables",
+		Short: "Write a file for another article: a template with comments, or from its tables",
 		Long: `new writes a YAML file for a published comparison, with comments that say what to
 fill in. With --table, it reads the figures from CSV files or from the tables of
 Markdown pages: by default, each column is a system and each row a workload.
@@ -40,7 +40,7 @@ An existing file is not overwritten.`,
 	c.Flags().StringVar(&systems, "systems", systems, "where the systems are: columns or rows")
 	c.Flags().StringVar(&o.Unit, "unit", "", "unit of figures that have none")
 	c.Flags().StringVar(&o.Better, "better", "", "lower or higher (default: lower for times, higher for rates)")
-	c.Flags().StringVar(&o.Baseline, "baseline", "", "system that the changes refer to (default the first one)")
+	c.Flags().StringVar(&o.Baseline, "baseline", "", "system that the changes refer to (default: the first one)")
 	c.Flags().BoolVar(&o.DecimalComma, "decimal-comma", false, "47,639 is 47.639, not 47639")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if systems != "columns" && systems != "rows" {

@@ -18,11 +18,11 @@ import (
 func newPaperReport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report NAME|FILE",
-		Short: "Write an article on one page: printed, recomputed, measured here",
+		Short: "Write a page with an article's figures as printed, recomputed and measured here",
 		Long: `report writes a Markdown page about an article: its story in a few sentences, what the
 audit found, and each figure as printed, recomputed from the article's other
-figures, and measured on this machine. The last column says whether what a system
-cost then, it also costs here:
+figures, and measured on this machine. The last column says whether a cost that the
+article found is also found here:
 
   holds here       both cost something, both gain, or neither
   does not         the two differ, and the interval here shows it

@@ -37,7 +37,7 @@ func newPaperRun(o *options) *cobra.Command {
 		Long: `run measures what an article measured, scaled to this machine. It uses the systems
 that the article compared if they are usable here, otherwise the most similar ones,
 and lists these differences. The measurements are one or more ordinary campaigns,
-each with its own run file, which tare show and tare report can read, too.
+each with its own run file, which tare show and tare report can also read.
 
 A file of your own needs the key repetition, which says how to measure each figure.
 
@@ -50,7 +50,7 @@ there is no figure. tare paper show NAME --run RUN prints these tables again.`,
 		Args: cobra.ExactArgs(1),
 	}
 	c.Flags().Float64Var(&f.repeat.Scale, "scale", 0,
-		"share of the article's work that a trial does, such as 0.01 (default: what takes a fraction of a second)")
+		"share of the article's work that a trial does, such as 0.01 (default: so much that it takes a fraction of a second)")
 	c.Flags().StringSliceVar(&f.repeat.Systems, "system", nil,
 		"systems to compare with the native one, such as lxc,runc (default: those most similar to the article's)")
 	c.Flags().StringSliceVar(&f.repeat.Tables, "table", nil, "only the tables whose names have these prefixes")
@@ -58,7 +58,7 @@ there is no figure. tare paper show NAME --run RUN prints these tables again.`,
 		"time limit of all campaigns together; each measures at least one block")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the scaled campaigns and their expected duration, and exit")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
-	outFlag(c, &f.out, "run file to write; with several campaigns, each appends its name (default NAME-DATE-TIME)")
+	outFlag(c, &f.out, "run file to write; with several campaigns, the name of each is appended (default NAME-DATE-TIME)")
 	c.RunE = inSandbox(o, func(cmd *cobra.Command, args []string) error { return runPaper(cmd, o, f, args[0]) })
 	return c
 }

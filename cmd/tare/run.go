@@ -51,8 +51,8 @@ Press Ctrl-C to interrupt a run: the current trial ends, the guests are removed,
 results so far are shown, and tare resume continues the run. tare resume also works
 after a crash.
 
-With --like it makes another run of the same kind, for tare compare: campaign, trial
-sizes and userland image are those of the given run.`,
+With --like, it repeats a run, so that tare compare can compare the two: campaign,
+trial sizes and userland image are those of the given run.`,
 		Example: `  tare run quick
   tare run web.yaml --dry-run
   tare run web.yaml --precision 2% --budget 1h --out web.tare
@@ -71,10 +71,11 @@ sizes and userland image are those of the given run.`,
 	c.Flags().StringVar(&f.like, "like", "", "take campaign, sizes and image from this run, with another seed")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the plan and its expected duration, and exit")
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation before a long run")
-	c.Flags().BoolVar(&f.trust, "trust", false, "with --like: the run may be made elsewhere; its commands run as root")
+	c.Flags().BoolVar(&f.trust, "trust", false,
+		"with --like: the run may have been made elsewhere; its commands run as root")
 	c.Flags().BoolVar(&f.reboot, "reboot", false,
 		"reboot this machine as often as the campaign's boots require; needs --out")
-	c.Flags().BoolVar(&f.resume, "resume", false, "with --out: if that run has begun, resume it as it is")
+	c.Flags().BoolVar(&f.resume, "resume", false, "with --out: if the run of that file has begun, resume it")
 	addDestroy(c, &f.destroy)
 	c.RunE = thenReboot(o, &f.reboot, func([]string) string { return f.out },
 		inSandbox(o, func(cmd *cobra.Command, args []string) error {

@@ -53,7 +53,7 @@ encrypted: use a tunnel or a proxy where others can listen.`,
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8273", "address and port")
-	c.Flags().StringSliceVar(&names, "name", nil, "name under which browsers reach the server, as behind a proxy")
+	c.Flags().StringSliceVar(&names, "name", nil, "name under which browsers reach the server, such as that of a proxy")
 	return c
 }
 

@@ -36,7 +36,8 @@ func newShow(*options) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "show all metrics, probes and findings")
-	c.Flags().Int64Var(&trial, "trial", 0, "show one trial with its raw output, by its number in the page and the exports")
+	c.Flags().Int64Var(&trial, "trial", 0,
+		"show the trial with this number, which pages and exports have, and its raw output")
 	c.MarkFlagsMutuallyExclusive("all", "trial")
 	return c
 }
@@ -107,7 +108,7 @@ func newExport(*options) *cobra.Command {
 	var figures bool
 	c := &cobra.Command{
 		Use:   "export RUN",
-		Short: "Export a run: json, csv, parquet, or benchfmt for benchstat",
+		Short: "Export a run as json, csv, parquet, or benchfmt for benchstat",
 		Example: `  tare export web.tare --format json > web.json
   tare export web.tare --format csv --figures > figures.csv
   tare export web.tare --format benchfmt > web.txt && benchstat -col /arm web.txt`,

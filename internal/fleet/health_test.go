@@ -19,7 +19,7 @@ func (c checks) of(t *testing.T, slow, control float64) *Run {
 	return c[key]
 }
 
-// TestHealth: machines whose planted defect is beyond a margin are off line with that reason, and no others.
+// TestHealth: machines whose planted defect is beyond a margin are offline with that reason, and no others.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	made := checks{}
@@ -49,7 +49,7 @@ func TestHealth(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 		if others := len(sick) - min(1, len(sick["it"])); others != 0 {
-			t.Errorf("%s: others are off line: %q", c.name, sick)
+			t.Errorf("%s: others are offline: %q", c.name, sick)
 		}
 	}
 	two := []Check{{Machine: "a", Run: made.of(t, 0, 0)}, {Machine: "b", Run: made.of(t, 0.15, 0)}}

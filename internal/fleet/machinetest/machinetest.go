@@ -1,5 +1,6 @@
 // Package machinetest makes machines for tests of fleets: containers with namespaces, control groups, a userland and an
-// sshd of their own, which log in to with ssh. They end with the test, or with the test's process.
+// sshd of their own. They end with the test, or with the test's process, of which tare gc then removes the control
+// groups.
 package machinetest
 
 import (
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/instance"
 )
 
 // Machine is a machine to make.
@@ -81,13 +83,17 @@ func Start(t *testing.T, machines ...Machine) (config string) {
 			t.Skipf("machines of a fleet need %s", tool)
 		}
 	}
+	// Control groups of an instance that is dead are leftovers, which tare gc removes.
+	owner, err := instance.New()
+	must(t, err)
+	t.Cleanup(func() { must(t, owner.Close()) })
 	dir := t.TempDir()
 	keygen(t, filepath.Join(dir, "user"))
 	var text strings.Builder
 	for _, m := range machines {
 		home := filepath.Join(dir, m.Name)
 		must(t, os.Mkdir(home, 0o700))
-		pid := start(t, m, home, filepath.Join(dir, "user.pub"))
+		pid := start(t, m, owner.ID, home, filepath.Join(dir, "user.pub"))
 		key, err := os.ReadFile(filepath.Join(home, "host.pub"))
 		must(t, err)
 		must(t, os.WriteFile(filepath.Join(home, "known"), []byte(m.Name+" "+string(key)), 0o600))
@@ -107,7 +113,7 @@ func Start(t *testing.T, machines ...Machine) (config string) {
 }
 
 // start starts a machine and returns the process id of its first process.
-func start(t *testing.T, m Machine, home, users string) int {
+func start(t *testing.T, m Machine, owner, home, users string) int {
 	t.Helper()
 	keygen(t, filepath.Join(home, "host"))
 	must(t, os.Symlink(users, filepath.Join(home, "user.pub")))
@@ -125,7 +131,7 @@ func start(t *testing.T, m Machine, home, users string) int {
 	}
 	layout, err := cgroup.Detect()
 	must(t, err)
-	group, err := layout.New(fmt.Sprintf("machine-%d-%s", os.Getpid(), m.Name), m.Limits)
+	group, err := layout.New(owner+"-machine-"+m.Name, m.Limits)
 	must(t, err)
 	log := &bytes.Buffer{}
 	// It waits for a byte: its control group is to be the root of those that it sees.

@@ -1,0 +1,58 @@
+package machinetest
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/instance"
+)
+
+// victim makes this program a test that has a machine until it is killed.
+const victim = "TARE_MACHINETEST_VICTIM"
+
+// TestKilled: a machine whose test was killed is gone, and its control groups are among the leftovers that tare gc
+// removes.
+func TestKilled(t *testing.T) {
+	if os.Getenv(victim) != "" {
+		Start(t, Machine{Name: "lost", Userland: This})
+		os.Stdout.WriteString("started\n")
+		select {}
+	}
+	if os.Getuid() != 0 {
+		t.Skip("machines of a fleet need root")
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
+	cmd.Env = append(os.Environ(), victim+"=yes", "TMPDIR="+t.TempDir())
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	said := bufio.NewReader(out)
+	line, err := said.ReadString('\n')
+	cmd.Process.Kill()
+	cmd.Wait()
+	if err != nil || line != "started\n" {
+		t.Skipf("there can be no machine: %s", line) // as Start says
+	}
+	layout, err := cgroup.Detect()
+	must(t, err)
+	lost := func() (found []instance.Leftover) {
+		all, err := instance.Leftovers(t.TempDir(), layout)
+		must(t, err)
+		for _, l := range all {
+			if strings.Contains(l.Path, "-machine-lost") {
+				found = append(found, l)
+			}
+		}
+		return found
+	}
+	found := lost()
+	if len(found) == 0 {
+		t.Fatal("nothing says that the machine's control groups are left")
+	}
+	until(t, "they are removed", func() bool { return instance.Remove(lost()) == nil && len(lost()) == 0 })
+}

@@ -68,7 +68,24 @@ func (r *remoteFleet) measureHealth(ctx context.Context, w io.Writer, p remote.P
 // offLine words why a machine does not take part.
 func offLine(reasons []string) string {
 	return "offline: " + strings.Join(reasons, "; ") +
-		"\n  tare fleet doctor --measure checks it again; tare fleet run --even-if-unhealthy measures on it nevertheless"
+		"\n  tare fleet doctor --measure checks it again; run and resume --even-if-unhealthy measure on it nevertheless"
+}
+
+// leftOut are the offline machines, and why, unless they are to take part nevertheless.
+func (r *remoteFleet) leftOut(ctx context.Context, f *fleetFlags) (map[string][]string, error) {
+	if f.unhealthy {
+		return nil, nil
+	}
+	return r.unhealthy(ctx)
+}
+
+// tellOffLine names the machines that are offline, with the reasons.
+func (r *remoteFleet) tellOffLine(w io.Writer, off map[string][]string) {
+	for _, m := range r.Machines {
+		if why := off[m.Name]; why != nil {
+			fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(offLine(why)))
+		}
+	}
 }
 
 // unhealthy returns the reasons, by machine, that the last checks of health give. Machines that were never checked are

@@ -37,7 +37,13 @@ func fleetOfMachines(t *testing.T, config, arms, machines string) (dir string,
 	write(t, dir, "c.yaml", "name: c\narms: ["+arms+"]\nworkloads: [{name: sysbench-cpu, size: 150}]\n"+
 		"blocks: {min: 8, max: 8}\nrecreate_every: 2\n")
 	write(t, dir, "f.yaml", "name: f\ncampaign: c.yaml\nbusy: 2\nssh_config: "+config+"\nmachines: {"+machines+"}\n")
-	return dir, func(status int, args string, want ...string) {
+	return dir, fleetIn(t, dir)
+}
+
+// fleetIn returns a function that runs tare fleet in a folder, and fails unless it ends with a status and says all that
+// is wanted.
+func fleetIn(t *testing.T, dir string) (check func(status int, args string, want ...string)) {
+	return func(status int, args string, want ...string) {
 		t.Helper()
 		r := tare(t, dir, strings.Fields("fleet "+args)...)
 		all := strings.Join(strings.Fields(r.stdout+r.stderr), " ")

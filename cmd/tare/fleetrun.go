@@ -275,21 +275,35 @@ func newFleetCancel() *cobra.Command {
 
 func newFleetResume() *cobra.Command {
 	f := &fleetFlags{}
-	c := overTemporal(runFlag(fleetCommand("resume", "Continue runs that were cancelled, killed or ended by a reboot",
+	c := fleetCommand("resume", "Continue runs that were cancelled, killed or ended by a reboot",
 		`resume continues the run on each machine where it was interrupted, with the build of tare
-that began it. Runs that are complete or in progress are left alone. Over Temporal, machines
-whose last check of health (tare fleet doctor --measure) failed are left out.`, f,
-		func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
-			s, err := h.Status(ctx, r.run)
+that began it. Runs that are complete or in progress are left alone. Machines whose last
+check of health (tare fleet doctor --measure) failed are left out.`, f, nil)
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		r, err := openRemoteFleet(args[0], *f)
+		if err != nil {
+			return err
+		}
+		off, err := r.leftOut(cmd.Context(), f)
+		if err != nil {
+			return err
+		}
+		said, errs := each(r, func(m fleet.Member, h remote.Host) (string, error) {
+			s, err := h.Status(cmd.Context(), r.run)
 			if err == nil && s.Resumable() {
-				s, err = h.Resume(ctx, r.run, r.campaign, r.args...)
+				if why := off[m.Name]; why != nil {
+					return "", fault.Hostf("%s", offLine(why))
+				}
+				s, err = h.Resume(cmd.Context(), r.run, r.campaign, r.args...)
 			}
 			return statusText(s), err
-		}), f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
+		})
+		return r.tell(cmd.OutOrStdout(), said, errs)
+	}
+	c.Flags().BoolVar(&f.unhealthy, "even-if-unhealthy", false, "also resume on machines that are offline")
+	return overTemporal(runFlag(c, f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
 		return r.resumeDurable(cmd, t, f)
 	})
-	c.Flags().BoolVar(&f.unhealthy, "even-if-unhealthy", false, "over Temporal: also resume on machines that are offline")
-	return c
 }
 
 func newFleetFetch() *cobra.Command {
@@ -347,10 +361,8 @@ doctor --measure) failed is left out.`,
 			if b.image, err = r.openImage(cmd.Context(), o.stateDir); err != nil {
 				return err
 			}
-			if !f.unhealthy {
-				if err := b.leaveOutUnhealthy(cmd.Context()); err != nil {
-					return err
-				}
+			if b.offLine, err = r.leftOut(cmd.Context(), f); err != nil {
+				return err
 			}
 			return b.start(cmd.Context())
 		},

@@ -31,12 +31,6 @@ type batch struct {
 	says    sync.Mutex
 }
 
-// leaveOutUnhealthy marks machines as offline if their last check of health failed.
-func (b *batch) leaveOutUnhealthy(ctx context.Context) (err error) {
-	b.offLine, err = b.unhealthy(ctx)
-	return err
-}
-
 // exportable is an image to send to machines.
 type exportable struct {
 	*image.Image

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -60,28 +59,19 @@ func (r *remoteFleet) order() (durable.Order, error) {
 	return o, err
 }
 
-// leaveOut takes offline machines out of an order, unless they are done or the flags say otherwise, and returns why.
-func (r *remoteFleet) leaveOut(ctx context.Context, o *durable.Order, f *fleetFlags, known map[string]durable.Result) (
-	map[string][]string, error) {
-	if f.unhealthy {
-		return nil, nil
-	}
-	off, err := r.unhealthy(ctx)
-	if err != nil {
-		return nil, err
-	}
-	maps.DeleteFunc(off, func(m string, _ []string) bool { return known[m].State == durable.Done })
-	o.Machines = slices.DeleteFunc(o.Machines, func(m string) bool { return off[m] != nil })
-	return off, nil
+// without takes offline machines out of an order, unless they are done.
+func without(o *durable.Order, off map[string][]string, known map[string]durable.Result) {
+	o.Machines = slices.DeleteFunc(o.Machines, func(m string) bool {
+		return off[m] != nil && known[m].State != durable.Done
+	})
 }
 
-// tellOffLine names the machines that are left out, with the reasons. The error is that they did not take part.
-func (r *remoteFleet) tellOffLine(w io.Writer, left map[string][]string) error {
+// missing is the error that machines do not take part in an order.
+func (r *remoteFleet) missing(o durable.Order) error {
 	errs := make([]error, len(r.Machines))
 	for i, m := range r.Machines {
-		if why := left[m.Name]; why != nil {
-			errs[i] = errors.New(offLine(why))
-			fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(offLine(why)))
+		if !slices.Contains(o.Machines, m.Name) {
+			errs[i] = errors.New("offline")
 		}
 	}
 	return failedOn(r.Machines, errs)
@@ -92,27 +82,33 @@ func (r *remoteFleet) startDurable(cmd *cobra.Command, t *durable.Client, f *fle
 	if err != nil {
 		return err
 	}
-	left, err := r.leaveOut(cmd.Context(), &o, f, nil)
+	off, err := r.leftOut(cmd.Context(), f)
 	if err != nil {
 		return err
 	}
-	offErr := r.tellOffLine(cmd.OutOrStdout(), left)
+	without(&o, off, nil)
+	r.tellOffLine(cmd.OutOrStdout(), off)
 	if len(o.Machines) == 0 {
-		return offErr
+		return r.missing(o)
 	}
 	if err := t.Start(cmd.Context(), o); err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "run %s of %d machines is in progress\n", r.run, len(o.Machines))
 	if !f.wait {
-		return offErr
+		return r.missing(o)
 	}
-	return r.waitDurable(cmd.Context(), cmd.OutOrStdout(), t, f.poll)
+	return r.waitDurable(cmd.Context(), cmd.OutOrStdout(), t, f.poll, off)
 }
 
-// waitDurable waits until a run is over. A coordinator or a Temporal that is restarted meanwhile is waited for.
-func (r *remoteFleet) waitDurable(ctx context.Context, w io.Writer, t *durable.Client, poll time.Duration) error {
+// waitDurable waits until a run is over, and says how it ended on each machine that is not offline. A coordinator or a
+// Temporal that is restarted meanwhile is waited for.
+func (r *remoteFleet) waitDurable(ctx context.Context, w io.Writer, t *durable.Client, poll time.Duration,
+	off map[string][]string) error {
 	said := map[string]bool{}
+	for m := range off {
+		said[m] = true
+	}
 	for {
 		s, err := t.Status(ctx, r.Name, r.run)
 		if ctx.Err() != nil {
@@ -159,10 +155,14 @@ func (r *remoteFleet) statusDurable(cmd *cobra.Command, t *durable.Client) error
 	if err != nil {
 		return err
 	}
-	for _, m := range r.Machines {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", m.Name, report.Visible(durableText(s, m.Name, off[m.Name])))
-	}
+	r.tellStatus(cmd.OutOrStdout(), s, off)
 	return nil
+}
+
+func (r *remoteFleet) tellStatus(w io.Writer, s *durable.Status, off map[string][]string) {
+	for _, m := range r.Machines {
+		fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(durableText(s, m.Name, off[m.Name])))
+	}
 }
 
 // durableText words how far a machine is, and why it is offline, if it is.
@@ -199,21 +199,23 @@ func (r *remoteFleet) resumeDurable(cmd *cobra.Command, t *durable.Client, f *fl
 	if err != nil {
 		return err
 	}
-	var left map[string][]string
-	if !s.Running { // else, nothing is resumed
-		if left, err = r.leaveOut(cmd.Context(), &o, f, s.Machines); err != nil {
-			return err
-		}
-	}
-	if len(o.Machines) > 0 {
-		if err := t.Resume(cmd.Context(), o); err != nil {
-			return err
-		}
-	}
-	if err := r.statusDurable(cmd, t); err != nil {
+	off, err := r.unhealthy(cmd.Context())
+	if err != nil {
 		return err
 	}
-	return r.tellOffLine(io.Discard, left) // the status named them
+	if !s.Running && !f.unhealthy { // what runs goes on as it is
+		without(&o, off, s.Machines)
+	}
+	if len(o.Machines) > 0 {
+		if err := t.Resume(cmd.Context(), o, s); err != nil {
+			return err
+		}
+		if s, err = t.Status(cmd.Context(), r.Name, r.run); err != nil {
+			return err
+		}
+	}
+	r.tellStatus(cmd.OutOrStdout(), s, off)
+	return r.missing(o)
 }
 
 // doctorDurable asks the workers of all machines what they can measure.

@@ -70,9 +70,16 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// temporalFleet starts a Temporal server, a coordinator and the worker of a machine node, and returns the folder with
-// their fleet's file f.yaml.
-func temporalFleet(t *testing.T) (dir string, server, coordinator, worker *service) {
+// durableFleet is a fleet over Temporal. Its file f.yaml is in dir.
+type durableFleet struct {
+	dir                 string
+	addresses           []string // of Temporal and of the collector
+	server, coordinator *service
+}
+
+// newDurableFleet starts a Temporal server and a coordinator for a fleet with these machines, whose workers are to be
+// started, and a campaign with these arms.
+func newDurableFleet(t *testing.T, arms string, machines ...string) *durableFleet {
 	t.Helper()
 	live(t)
 	temporal, err := filepath.Abs("../../bin/tare-fleet-dev")
@@ -82,35 +89,71 @@ func temporalFleet(t *testing.T) (dir string, server, coordinator, worker *servi
 	if _, err := os.Stat(temporal); err != nil {
 		t.Skip("make tare-fleet-dev was not run")
 	}
-	dir = t.TempDir()
-	at, collector := freeAddress(t), freeAddress(t)
-	write(t, dir, "token", "0123456789abcdef\n")
-	write(t, dir, "c.yaml", "name: c\narms: [native]\nworkloads: [{name: sysbench-cpu, size: 150}]\n"+
+	f := &durableFleet{dir: t.TempDir(), addresses: []string{freeAddress(t), freeAddress(t)}}
+	write(t, f.dir, "token", "0123456789abcdef\n")
+	write(t, f.dir, "c.yaml", "name: c\narms: ["+arms+"]\nworkloads: [{name: sysbench-cpu, size: 150}]\n"+
 		"blocks: {min: 8, max: 8}\nrecreate_every: 2\n")
-	write(t, dir, "f.yaml", "name: f\ncampaign: c.yaml\ndir: "+filepath.Join(dir, "machine")+"\ntemporal: {address: '"+at+
-		"', collector: 'http://"+collector+"', token_file: token}\nmachines: {node: }\n")
-	start := func(name string, args ...string) *service {
-		s := &service{name: name, args: args, dir: dir}
-		s.start(t)
-		t.Cleanup(func() {
-			s.kill()
-			if t.Failed() {
-				t.Logf("%s said:\n%s", name, s.log.String())
-			}
-		})
-		return s
+	// Workers on one host measure one after the other.
+	write(t, f.dir, "f.yaml", "name: f\ncampaign: c.yaml\nbusy: 1\ndir: "+filepath.Join(f.dir, "machine")+
+		"\ntemporal: {address: '"+f.addresses[0]+"', collector: 'http://"+f.addresses[1]+"', token_file: token}\n"+
+		"machines: {"+strings.Join(machines, ": , ")+": }\n")
+	f.server = f.start(t, "server", temporal, "-listen", f.addresses[0], "-db", filepath.Join(f.dir, "temporal.db"))
+	f.coordinator = f.start(t, "coordinator", binary, "fleet", "serve", "f.yaml", "--listen", f.addresses[1])
+	return f
+}
+
+// start starts a service of the fleet, which ends with the test.
+func (f *durableFleet) start(t *testing.T, name string, args ...string) *service {
+	t.Helper()
+	s := &service{name: name, args: args, dir: f.dir}
+	s.start(t)
+	t.Cleanup(func() {
+		s.kill()
+		if t.Failed() {
+			t.Logf("%s said:\n%s", name, s.log.String())
+		}
+	})
+	return s
+}
+
+// worker starts the worker of a machine on this host.
+func (f *durableFleet) worker(t *testing.T, machine string) *service {
+	t.Helper()
+	return f.start(t, "worker of "+machine, binary, "fleet", "worker", "f.yaml", "--name", machine)
+}
+
+// begin starts a run, when Temporal and the coordinator have come up, and returns what tare fleet run says.
+func (f *durableFleet) begin(t *testing.T, args ...string) result {
+	t.Helper()
+	for begin := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		r := tare(t, f.dir, append([]string{"fleet", "run", "f.yaml"}, args...)...)
+		if strings.Contains(r.stdout, "in progress") || time.Since(begin) > time.Minute {
+			return r
+		}
 	}
-	return dir, start("server", temporal, "-listen", at, "-db", filepath.Join(dir, "temporal.db")),
-		start("coordinator", binary, "fleet", "serve", "f.yaml", "--listen", collector),
-		start("worker", binary, "fleet", "worker", "f.yaml", "--name", "node")
+}
+
+// eventually waits until tare fleet status says something.
+func (f *durableFleet) eventually(t *testing.T, want string) {
+	t.Helper()
+	for begin := time.Now(); ; time.Sleep(200 * time.Millisecond) {
+		r := tare(t, f.dir, "fleet", "status", "f.yaml")
+		if strings.Contains(r.stdout+r.stderr, want) {
+			return
+		}
+		if time.Since(begin) > 5*time.Minute {
+			t.Fatalf("fleet status never says %q, but\n%s%s", want, r.stdout, r.stderr)
+		}
+	}
 }
 
 // TestLiveTemporalKilled: whenever Temporal's server, the coordinator, the worker on the machine and the run below it
 // are killed, the run is completed in the end, with each trial once, and nothing of it is left. Each is killed once,
 // with TARE_SOAK 25 times.
 func TestLiveTemporalKilled(t *testing.T) {
-	dir, server, coordinator, worker := temporalFleet(t)
-	services := []*service{server, coordinator, worker}
+	f := newDurableFleet(t, "native", "node")
+	dir, worker := f.dir, f.worker(t, "node")
+	services := []*service{f.server, f.coordinator, worker}
 	rounds := 1
 	if os.Getenv("TARE_SOAK") != "" {
 		rounds = 25
@@ -186,13 +229,9 @@ func anotherBuild(t *testing.T, s *service) {
 
 // TestLiveTemporalFailed: tare fleet run names a machine whose run failed, and exits with status 3.
 func TestLiveTemporalFailed(t *testing.T) {
-	dir, _, _, worker := temporalFleet(t)
-	anotherBuild(t, worker)
-	run := func() result { return tare(t, dir, "fleet", "run", "f.yaml", "--wait", "--poll", "200ms") }
-	r := run()
-	for begin := time.Now(); !strings.Contains(r.stdout, "in progress") && time.Since(begin) < time.Minute; r = run() {
-		time.Sleep(100 * time.Millisecond) // Temporal or the coordinator is coming up
-	}
+	f := newDurableFleet(t, "native", "node")
+	anotherBuild(t, f.worker(t, "node"))
+	r := f.begin(t, "--wait", "--poll", "200ms")
 	if r.status != exitHost || !strings.Contains(r.stdout, "node: failed: node has another build of tare") ||
 		!strings.Contains(r.stderr, "1 of 1 machines failed: node") {
 		t.Errorf("status %d:\n%s%s", r.status, r.stdout, r.stderr)
@@ -201,7 +240,8 @@ func TestLiveTemporalFailed(t *testing.T) {
 
 // TestLiveTemporalDoctor: tare fleet doctor asks the worker, and says why a machine does not answer.
 func TestLiveTemporalDoctor(t *testing.T) {
-	dir, _, _, worker := temporalFleet(t)
+	f := newDurableFleet(t, "native", "node")
+	dir, worker := f.dir, f.worker(t, "node")
 	check := func(status int, patience string, want ...string) {
 		t.Helper()
 		doctor := func() result { return tare(t, dir, "fleet", "doctor", "f.yaml", "--patience", patience) }
@@ -220,4 +260,32 @@ func TestLiveTemporalDoctor(t *testing.T) {
 	check(exitHost, "1s", "node: its worker did not answer within 1s")
 	anotherBuild(t, worker)
 	check(exitHost, "5m", "node: node has another build of tare")
+}
+
+// TestLiveTemporalOffLine: run and resume leave out the machine whose check of health failed, name it, and exit with
+// status 3; --even-if-unhealthy measures on it.
+func TestLiveTemporalOffLine(t *testing.T) {
+	f := newDurableFleet(t, "native", "node", "slow")
+	checks := filepath.Join(f.dir, "f", "health", "slow")
+	if err := os.MkdirAll(checks, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	storedRunOf(t, filepath.Join(checks, "20260101T000000Z.tare"), 1, 1.05, "boot", 1000)
+	storedRunOf(t, filepath.Join(checks, "20260102T000000Z.tare"), 2, 1.05, "boot", 1300) // makes its trials longer
+	f.worker(t, "node")
+	f.worker(t, "slow")
+	r := f.begin(t, "--wait", "--poll", "200ms")
+	for _, want := range []string{"slow: offline: it takes", "run f of 1 machines is in progress",
+		"node: done: 16 trials", "1 of 2 machines failed: slow"} {
+		if all := r.stdout + r.stderr; r.status != exitHost || !strings.Contains(all, want) {
+			t.Fatalf("status %d, want %d and %q:\n%s", r.status, exitHost, want, all)
+		}
+	}
+	check := fleetIn(t, f.dir)
+	check(exitHost, "resume f.yaml", "node: done: 16 trials", "slow: offline: it takes", "1 of 2 machines failed: slow")
+	check(0, "status f.yaml", "slow: offline: it takes")
+	check(0, "resume f.yaml --even-if-unhealthy", "node: done: 16 trials", "slow: waiting; offline: it takes")
+	f.eventually(t, "slow: done: 16 trials")
+	check(0, "fetch f.yaml", "slow: fetched")
+	eachTrialOnce(t, filepath.Join(f.dir, "f", "slow", "f.tare"))
 }

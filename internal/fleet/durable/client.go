@@ -46,12 +46,9 @@ func (c *Client) Start(ctx context.Context, o Order) error {
 	return c.start(ctx, o, enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
 }
 
-// Resume goes on with the machines of a run that are not done. It is an error if it was never started.
-func (c *Client) Resume(ctx context.Context, o Order) error {
-	s, err := c.Status(ctx, o.Fleet, o.Run)
-	if err != nil {
-		return err
-	}
+// Resume goes on with the machines of a run that are not done, as Status said. If the run is in progress, it goes on as
+// it is.
+func (c *Client) Resume(ctx context.Context, o Order, s *Status) error {
 	if s.Running {
 		return nil
 	}

@@ -210,7 +210,7 @@ func TestLiveCancel(t *testing.T) {
 		t.Errorf("%s, %s", a, b)
 	}
 	m.trials = m.count(Task{Run: "one"}) + 5
-	must(t, client.Resume(t.Context(), order("b1", "node1")))
+	must(t, client.Resume(t.Context(), order("b1", "node1"), s))
 	s = eventually(t, client, "the run ends", over)
 	if r := s.Machines["node1"]; r.State != Done || r.Trials != m.trials || r.SHA256 == "" {
 		t.Errorf("%+v", r)

@@ -69,7 +69,7 @@ func parityRun(t *testing.T, docs map[string][]byte, hello agent.Hello) dataset.
 	defer r.Close()
 	session, err := r.BeginSession("b", "1")
 	if err == nil {
-		_, err = r.AddGuest(session, 1, 0, store.GuestID{}, 0, hello, nil)
+		_, err = r.AddGuest(session, 1, store.Guest{Hello: hello})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -137,8 +137,7 @@ func confinedRun(t *testing.T, confined []*model.Confinement) dataset.Set {
 	session, err := r.BeginSession("b", "1")
 	for i, c := range confined {
 		if err == nil {
-			guest := store.GuestID{Flavor: store.GuestFlavor{Flavor: f, Confinement: c}}
-			_, err = r.AddGuest(session, i, 0, guest, 0, agent.Hello{}, nil)
+			_, err = r.AddGuest(session, i, store.Guest{Flavor: store.GuestFlavor{Flavor: f, Confinement: c}})
 		}
 	}
 	if err != nil {

@@ -46,23 +46,9 @@ type PlannedArm struct {
 
 // PlannedGuest is a guest in the trials of an arm.
 type PlannedGuest struct {
-	GuestID
+	model.GuestID
 	Flavor model.Flavor `json:"-"`
 	Role   Role         `json:"role,omitempty"`
-}
-
-// GuestID identifies a guest of a campaign. The scenarios of an arm share its
-// guests: the first one runs alone in solo, and is the first of four.
-type GuestID struct {
-	Of         string `json:"of"` // arm, without the scenario
-	FlavorName string `json:"flavor"`
-	Neighbour  bool   `json:"neighbour,omitempty"`
-	Apart      bool   `json:"apart,omitempty"` // a neighbour with other CPUs than the guest
-	// Partner: the guest is an end of pairs that differs from the arm's guests:
-	// it has another flavor or, with Host, consists of processes on the host.
-	Partner bool `json:"partner,omitempty"`
-	Host    bool `json:"host,omitempty"`
-	Slot    int  `json:"slot,omitempty"` // number among the guests that are alike in all this, from 0
 }
 
 // Role is what a guest does in a trial: one of the constants, or the resource
@@ -178,8 +164,8 @@ func (c *Campaign) guestsIn(arm, flavor string, s Scenario) []PlannedGuest {
 	if len(parts) == 0 {
 		parts = []Part{{Flavor: flavor, Guests: max(s.Guests, 1), Pairs: s.Pairs}}
 	}
-	slots := map[GuestID]int{} // taken, by what guests have in common
-	guest := func(like GuestID, role Role) PlannedGuest {
+	slots := map[model.GuestID]int{} // taken, by what guests have in common
+	guest := func(like model.GuestID, role Role) PlannedGuest {
 		like.Of = arm
 		f, _ := c.Flavor(like.FlavorName)
 		slot := slots[like]
@@ -189,7 +175,7 @@ func (c *Campaign) guestsIn(arm, flavor string, s Scenario) []PlannedGuest {
 	}
 	var all, serve []PlannedGuest
 	for _, part := range parts {
-		client := GuestID{FlavorName: part.Flavor}
+		client := model.GuestID{FlavorName: part.Flavor}
 		server := client
 		switch {
 		case part.Pairs == 0:
@@ -208,11 +194,11 @@ func (c *Campaign) guestsIn(arm, flavor string, s Scenario) []PlannedGuest {
 	}
 	all = append(all, serve...)
 	for _, resource := range s.Neighbours {
-		all = append(all, guest(GuestID{FlavorName: flavor, Neighbour: true, Apart: s.Apart}, Role(resource)))
+		all = append(all, guest(model.GuestID{FlavorName: flavor, Neighbour: true, Apart: s.Apart}, Role(resource)))
 	}
 	if f, _ := c.Flavor(flavor); f.OnBridge() {
 		for range s.Talking() {
-			all = append(all, guest(GuestID{FlavorName: flavor, Neighbour: true, Partner: true, Host: true}, Answering))
+			all = append(all, guest(model.GuestID{FlavorName: flavor, Neighbour: true, Partner: true, Host: true}, Answering))
 		}
 	}
 	return all
@@ -235,7 +221,7 @@ func (c *Campaign) controlName() string {
 // scenarios, and how many of them are on the host.
 func (c *Campaign) guests(a Arm) (most, onHost map[string]int) {
 	most, onHost = map[string]int{}, map[string]int{}
-	seen := map[GuestID]bool{}
+	seen := map[model.GuestID]bool{}
 	for _, s := range c.Scenarios {
 		for _, g := range c.guestsIn(a.Name, a.Flavor, s) {
 			switch {

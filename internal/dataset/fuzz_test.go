@@ -181,8 +181,8 @@ func wholeRun(t testing.TB, dir string) []byte {
 		if i%4 > 1 {
 			workload, metric = "disk", 2
 		}
-		guest, err := r.AddGuest(session, arm, i/4, store.GuestID{}, time.Second, agent.Hello{Kernel: "Linux", CPUs: 2},
-			[]string{"qemu"})
+		guest, err := r.AddGuest(session, arm, store.Guest{Generation: i / 4, StartNS: 1e9,
+			Hello: agent.Hello{Kernel: "Linux", CPUs: 2}, CommandLine: []string{"qemu"}})
 		must(t, err)
 		must(t, r.AddGuestValue(guest, store.MemoryPSS, "B", 1e6))
 		id, err := r.Begin(store.Attempt{Session: session, Guest: guest, Block: i / 4, Position: arm, Workload: workload,

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
@@ -38,7 +37,7 @@ func TestNeighbours(t *testing.T) {
 	defer r.Close()
 	session, err := r.BeginSession("b", "1")
 	must(err)
-	guest, err := r.AddGuest(session, noisy, 0, store.GuestID{}, 0, agent.Hello{}, nil)
+	guest, err := r.AddGuest(session, noisy, store.Guest{})
 	must(err)
 	for member, of := range []struct {
 		role string

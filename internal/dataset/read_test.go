@@ -98,7 +98,7 @@ func fromRun(t *testing.T, text string) Set {
 	session, err := r.BeginSession("b", "1")
 	must(err)
 	for arm := range 3 {
-		_, err := r.AddGuest(session, arm, 0, store.GuestID{}, 0, agent.Hello{}, nil)
+		_, err := r.AddGuest(session, arm, store.Guest{})
 		must(err)
 	}
 	for _, trial := range []struct {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/host"
@@ -95,8 +94,8 @@ func (m truth) run(t testing.TB) *Run {
 	for b := range blocks {
 		for i, a := range arms {
 			if b%lives == 0 {
-				ids[i], err = r.AddGuest(session, i, b/lives, store.GuestID{}, time.Second, agent.Hello{},
-					[]string{a.Name})
+				ids[i], err = r.AddGuest(session, i, store.Guest{Generation: b / lives, StartNS: 1e9,
+					CommandLine: []string{a.Name}})
 				must(t, err)
 			}
 			id, err := r.Begin(store.Attempt{Session: session, Guest: ids[i], Block: b, Position: i, Workload: "sysbench-cpu",

@@ -105,8 +105,9 @@ blocks: 8
 	for b := range 8 {
 		for w, name := range []string{"sysbench-cpu", "own"} {
 			for arm, a := range arms {
-				guest, err := r.AddGuest(session, arm, b, store.GuestID{Flavor: store.GuestFlavor{Flavor: a.Flavor}}, time.Second,
-					agent.Hello{Kernel: "Linux 6.12", CPUs: 1}, []string{"lxc-start", "-n", "x"})
+				guest, err := r.AddGuest(session, arm, store.Guest{Generation: b, StartNS: 1e9,
+					Flavor: store.GuestFlavor{Flavor: a.Flavor}, Hello: agent.Hello{Kernel: "Linux 6.12", CPUs: 1},
+					CommandLine: []string{"lxc-start", "-n", "x"}})
 				must(err)
 				must(r.AddGuestValue(guest, store.MemoryPSS, "B", 1e6))
 				id, err := r.Begin(store.Attempt{

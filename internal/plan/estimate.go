@@ -218,7 +218,7 @@ func (p *Plan) cost(costs Costs, s State, g Group) (sum time.Duration) {
 // starts guesses how long it takes to create all guests of each arm.
 func (p *Plan) starts(costs Costs) map[string]time.Duration {
 	all := map[string]time.Duration{}
-	seen := map[campaign.GuestID]bool{}
+	seen := map[model.GuestID]bool{}
 	for _, a := range p.Arms {
 		for _, m := range a.Guests {
 			if !seen[m.GuestID] && a.MemoryLeft == 0 {

@@ -62,7 +62,7 @@ func New(c *campaign.Campaign, arms []campaign.PlannedArm) *Plan {
 // Guests returns all guests of the plan, each once.
 func (p *Plan) Guests() []campaign.PlannedGuest {
 	var all []campaign.PlannedGuest
-	seen := map[campaign.GuestID]bool{}
+	seen := map[model.GuestID]bool{}
 	for _, a := range p.Arms {
 		for _, g := range a.Guests {
 			if !seen[g.GuestID] {

@@ -115,8 +115,8 @@ func makeRun(t testing.TB, blocks int, ended string) *store.Run {
 	for b := range blocks {
 		for _, a := range p.Arms {
 			if b%guestBlocks == 0 {
-				guests[a.Name], err = r.AddGuest(session, ids[a.Name], b/guestBlocks, store.GuestID{}, 1500*time.Millisecond,
-					agent.Hello{Kernel: "Linux 6.1.0", CPUs: 1}, []string{"start", a.Name})
+				guests[a.Name], err = r.AddGuest(session, ids[a.Name], store.Guest{Generation: b / guestBlocks,
+					StartNS: 1.5e9, Hello: agent.Hello{Kernel: "Linux 6.1.0", CPUs: 1}, CommandLine: []string{"start", a.Name}})
 				must(t, err)
 			}
 		}

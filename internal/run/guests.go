@@ -59,8 +59,8 @@ func (g *guest) name() string {
 }
 
 // guestsOf returns all guests of a plan.
-func guestsOf(p *plan.Plan) (byID map[campaign.GuestID]*guest, inOrder []*guest) {
-	byID = map[campaign.GuestID]*guest{}
+func guestsOf(p *plan.Plan) (byID map[model.GuestID]*guest, inOrder []*guest) {
+	byID = map[model.GuestID]*guest{}
 	for _, a := range p.Arms {
 		for _, m := range a.Guests {
 			if byID[m.GuestID] == nil {
@@ -129,7 +129,7 @@ const maxStarts = 2
 // prepare creates the missing guests of some groups, re-creates those which are
 // not of the generation that generation returns, and finds the size of every workload.
 func (r *runner) prepare(ctx context.Context, groups []plan.Group, generation func(*guest) int) error {
-	needed := map[campaign.GuestID]bool{}
+	needed := map[model.GuestID]bool{}
 	for _, group := range groups {
 		if r.Workloads[group.Workload].Creates {
 			continue
@@ -210,13 +210,15 @@ func (r *runner) ensure(ctx context.Context, g *guest) error {
 
 // addGuest notes in the run file which machine is the guest now.
 func (r *runner) addGuest(g *guest, m *system.Machine) (err error) {
-	who := store.GuestID{Flavor: store.GuestFlavor{Flavor: m.Site.Flavor, Confinement: m.Confinement}, Slot: g.Slot,
-		Neighbour: g.Neighbour}
-	if g.system() != g.arm.System {
-		who.Flavor.System = g.system()
+	made := store.Guest{
+		Generation: g.generation, Slot: g.Slot, Neighbour: g.Neighbour, StartNS: int64(m.StartTime), Hello: m.Hello,
+		CommandLine: m.Guest.CommandLine(),
+		Flavor:      store.GuestFlavor{Flavor: m.Site.Flavor, Confinement: m.Confinement},
 	}
-	g.id, err = r.Store.AddGuest(r.session, r.arms[g.arm.Name], g.generation, who, m.StartTime, m.Hello,
-		m.Guest.CommandLine())
+	if g.system() != g.arm.System {
+		made.Flavor.System = g.system()
+	}
+	g.id, err = r.Store.AddGuest(r.session, r.arms[g.arm.Name], made)
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host/watch"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
 )
@@ -142,7 +143,7 @@ func (r *runner) clear(arm campaign.PlannedArm) error {
 	if arm.MemoryLeft == 0 {
 		return nil
 	}
-	stays := map[campaign.GuestID]bool{}
+	stays := map[model.GuestID]bool{}
 	for _, m := range arm.Guests {
 		stays[m.GuestID] = true
 	}

@@ -89,7 +89,7 @@ type runner struct {
 	metrics     map[string]map[string]int
 	probes      map[string]map[string]int
 	sizes       map[string]int64
-	guests      map[campaign.GuestID]*guest
+	guests      map[model.GuestID]*guest
 	inOrder     []*guest // the same guests, in the order of their creation
 	probing     sync.Mutex
 	finished    map[model.TrialID]bool

@@ -83,7 +83,7 @@ func TestScenarios(t *testing.T) {
 		t.Errorf("%d guests were made, %v", len(guests), err)
 	}
 	for _, g := range guests {
-		if g.GuestID.Flavor.Name == "t" && (g.Slot != 0 || g.Neighbour) {
+		if g.Flavor.Name == "t" && (g.Slot != 0 || g.Neighbour) {
 			t.Errorf("guest %+v", g)
 		}
 	}

@@ -53,7 +53,7 @@ func TestOlderFormat(t *testing.T) {
 		}
 		guests, err := r.Guests()
 		must(t, err)
-		if len(guests) != 1 || guests[0].GuestID.Flavor.Name != "small" || guests[0].Slot != 0 || guests[0].Values != nil {
+		if len(guests) != 1 || guests[0].Flavor.Name != "small" || guests[0].Slot != 0 || guests[0].Values != nil {
 			t.Errorf("guests %+v", guests)
 		}
 		failures, err := r.Failures()

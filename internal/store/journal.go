@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/model"
@@ -52,13 +51,6 @@ type GuestFlavor struct {
 	System string `json:"system,omitempty"`
 	// Confinement is how the host's kernel confined the guest; nil: not known, or it has its own kernel.
 	Confinement *model.Confinement `json:"confinement,omitempty"`
-}
-
-// GuestID tells the guests of an arm apart.
-type GuestID struct {
-	Flavor    GuestFlavor `json:"flavor"`
-	Slot      int         `json:"slot"`                // among the guests of this arm, flavor and role, from 0
-	Neighbour bool        `json:"neighbour,omitempty"` // it only disturbs others
 }
 
 // Names of the values of guests, all in bytes. Those of an idle guest are read
@@ -146,19 +138,18 @@ func (r *Run) AddSize(workload string, size int64, unit string, calibration any)
 	return r.explain(err)
 }
 
-// AddGuest records a guest that was created and returns its id; start is the time
-// until its agent answered.
-func (r *Run) AddGuest(session int64, arm, generation int, guest GuestID, start time.Duration, hello agent.Hello,
-	commandLine []string) (int64, error) {
-	h, err1 := json.Marshal(hello)
-	c, err2 := json.Marshal(commandLine)
-	f, err3 := json.Marshal(guest.Flavor)
+// AddGuest records a guest that an arm has created just now, and returns its id. The values of a guest are
+// recorded by AddGuestValue.
+func (r *Run) AddGuest(session int64, arm int, g Guest) (int64, error) {
+	h, err1 := json.Marshal(g.Hello)
+	c, err2 := json.Marshal(g.CommandLine)
+	f, err3 := json.Marshal(g.Flavor)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return 0, err
 	}
 	res, err := r.db.Exec("INSERT INTO guest (session, arm, epoch, made_unix_ns, start_ns, hello, command_line, flavor, "+
 		"slot, neighbour) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		session, arm, generation, unixNano(), int64(start), string(h), string(c), string(f), guest.Slot, guest.Neighbour)
+		session, arm, g.Generation, unixNano(), g.StartNS, string(h), string(c), string(f), g.Slot, g.Neighbour)
 	if err != nil {
 		return 0, r.explain(err)
 	}

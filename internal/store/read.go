@@ -162,7 +162,9 @@ type Guest struct {
 	StartNS     int64       `json:"start_ns"` // until its agent answered
 	Hello       agent.Hello `json:"hello"`    // what its agent reported
 	CommandLine []string    `json:"command_line"`
-	GuestID
+	Flavor      GuestFlavor `json:"flavor"`
+	Slot        int         `json:"slot"`                // among the guests of this arm, flavor and role, from 0
+	Neighbour   bool        `json:"neighbour,omitempty"` // it only disturbs others
 	// Values are the measurements of the guest outside of trials, by name.
 	Values map[string]GuestValue `json:"values,omitempty"`
 }

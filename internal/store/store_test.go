@@ -56,8 +56,8 @@ func addSession(t testing.TB, r *Run) int64 {
 	session, err := r.BeginSession("boot", "1")
 	must(t, err)
 	for arm := range testArms {
-		_, err := r.AddGuest(session, arm, 0, GuestID{}, time.Second, agent.Hello{Kernel: "Linux", CPUs: 2},
-			[]string{"vmm", "-x"})
+		_, err := r.AddGuest(session, arm, Guest{StartNS: 1e9, Hello: agent.Hello{Kernel: "Linux", CPUs: 2},
+			CommandLine: []string{"vmm", "-x"}})
 		must(t, err)
 	}
 	return session
@@ -387,7 +387,7 @@ func TestPasses(t *testing.T) {
 	must(t, err)
 	session, err := r.BeginSession("boot", "1")
 	must(t, err)
-	guest, err := r.AddGuest(session, 0, 0, GuestID{}, time.Second, agent.Hello{}, nil)
+	guest, err := r.AddGuest(session, 0, Guest{StartNS: 1e9})
 	must(t, err)
 	must(t, r.AddPass(0, []byte(`{"groups":[]}`)))
 	must(t, r.AddPass(1, []byte(`{"recreate":["kvm"],"groups":[]}`)))

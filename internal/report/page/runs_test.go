@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/analyze"
@@ -140,9 +139,9 @@ func (s synth) write(t testing.TB) *store.Run {
 	generations := max(1, min(s.blocks/2, 6))
 	for n := range generations * len(arms) {
 		i, a := n%len(arms), arms[n%len(arms)]
-		guest := store.GuestID{Flavor: store.GuestFlavor{Flavor: a.Flavor}}
-		hello, command := agent.Hello{Kernel: s.says}, []string{"start", a.Name}
-		id, err := r.AddGuest(session, i, n/len(arms), guest, 1500*time.Millisecond, hello, command)
+		id, err := r.AddGuest(session, i, store.Guest{Generation: n / len(arms), StartNS: 1.5e9,
+			Flavor: store.GuestFlavor{Flavor: a.Flavor}, Hello: agent.Hello{Kernel: s.says},
+			CommandLine: []string{"start", a.Name}})
 		must(t, err)
 		if s.several && n < len(arms) {
 			size := map[string]float64{"kvm": 180 << 20, "qemu-tcg": 210 << 20}[a.System] + 6<<20

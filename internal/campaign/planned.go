@@ -48,26 +48,7 @@ type PlannedArm struct {
 type PlannedGuest struct {
 	model.GuestID
 	Flavor model.Flavor `json:"-"`
-	Role   Role         `json:"role,omitempty"`
-}
-
-// Role is what a guest does in a trial: one of the constants, or the resource
-// that it stresses as a neighbour.
-type Role string
-
-const (
-	// Working: it runs the workload.
-	Working Role = ""
-	// Serving: it is the server of the workload that its partner runs.
-	Serving Role = "serving"
-	// Answering: it is the host's end for a neighbour on the network.
-	Answering Role = "answering"
-)
-
-// Stresses returns the resource that a neighbour stresses, and false for other guests.
-func (r Role) Stresses() (resource string, ok bool) {
-	ok = r != Working && r != Serving && r != Answering
-	return string(r), ok
+	Role   model.Role   `json:"role,omitempty"`
 }
 
 // Planned expands the campaign: for each scenario, its arms that are not left out
@@ -165,7 +146,7 @@ func (c *Campaign) guestsIn(arm, flavor string, s Scenario) []PlannedGuest {
 		parts = []Part{{Flavor: flavor, Guests: max(s.Guests, 1), Pairs: s.Pairs}}
 	}
 	slots := map[model.GuestID]int{} // taken, by what guests have in common
-	guest := func(like model.GuestID, role Role) PlannedGuest {
+	guest := func(like model.GuestID, role model.Role) PlannedGuest {
 		like.Of = arm
 		f, _ := c.Flavor(like.FlavorName)
 		slot := slots[like]
@@ -186,19 +167,21 @@ func (c *Campaign) guestsIn(arm, flavor string, s Scenario) []PlannedGuest {
 			server.FlavorName = cmp.Or(s.Server.Flavor, part.Flavor)
 		}
 		for range max(part.Guests, part.Pairs) {
-			all = append(all, guest(client, Working))
+			all = append(all, guest(client, model.Working))
 		}
 		for range part.Pairs {
-			serve = append(serve, guest(server, Serving))
+			serve = append(serve, guest(server, model.Serving))
 		}
 	}
 	all = append(all, serve...)
 	for _, resource := range s.Neighbours {
-		all = append(all, guest(model.GuestID{FlavorName: flavor, Neighbour: true, Apart: s.Apart}, Role(resource)))
+		neighbour := model.GuestID{FlavorName: flavor, Neighbour: true, Apart: s.Apart}
+		all = append(all, guest(neighbour, model.Stressing(resource)))
 	}
 	if f, _ := c.Flavor(flavor); f.OnBridge() {
 		for range s.Talking() {
-			all = append(all, guest(model.GuestID{FlavorName: flavor, Neighbour: true, Partner: true, Host: true}, Answering))
+			end := model.GuestID{FlavorName: flavor, Neighbour: true, Partner: true, Host: true}
+			all = append(all, guest(end, model.Answering))
 		}
 	}
 	return all

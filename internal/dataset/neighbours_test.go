@@ -40,7 +40,7 @@ func TestNeighbours(t *testing.T) {
 	guest, err := r.AddGuest(session, noisy, store.Guest{})
 	must(err)
 	for member, of := range []struct {
-		role string
+		role model.Role
 		o    store.Outcome
 	}{
 		{"", store.Outcome{Status: store.Done, Values: map[int]float64{0: 1.5}}},

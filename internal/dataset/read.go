@@ -156,8 +156,8 @@ func (a *Arm) readGuestsOf(p campaign.PlannedArm) {
 			}
 			a.Neighbours = append(a.Neighbours, resource)
 		}
-		a.Paired = a.Paired || g.Role == campaign.Serving
-		if g.Role != campaign.Working {
+		a.Paired = a.Paired || g.Role == model.Serving
+		if g.Role != model.Working {
 			continue
 		}
 		a.Members = append(a.Members, Member{g.Flavor.Name, g.Flavor.Share()})
@@ -212,9 +212,9 @@ func (in *Set) readTrouble(r *store.Run) error {
 	for _, f := range failures { // the store calls only the guest's faults failures
 		failure := Failure{Workload: f.Workload, Arm: f.Arm, Block: f.Block, Member: f.Member, Fault: fault.Guest,
 			Text: f.Error, Cause: causes[f.Attempt]}
-		if _, stresses := campaign.Role(f.Role).Stresses(); stresses { // it is no side of a comparison
+		if _, stresses := f.Role.Stresses(); stresses { // it is no side of a comparison
 			in.NeighbourFailures = append(in.NeighbourFailures, failure)
-		} else if f.Role == "" {
+		} else if f.Role == model.Working {
 			in.Failures = append(in.Failures, failure)
 		}
 	}

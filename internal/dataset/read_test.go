@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"

@@ -13,3 +13,28 @@ type GuestID struct {
 	Host    bool `json:"host,omitempty"`
 	Slot    int  `json:"slot,omitempty"` // number among the guests that are alike in all this, from 0
 }
+
+// Role is what a guest does in a trial: one of the constants, or Stressing a resource. Run files and exports
+// have it under the name "stress".
+type Role string
+
+const (
+	// Working: it runs the workload.
+	Working Role = ""
+	// Serving: it is the server of the workload that its partner runs.
+	Serving Role = "serving"
+	// Answering: it is the host's end for a neighbour on the network.
+	Answering Role = "answering"
+)
+
+// Stressing is the role of a neighbour that stresses a resource.
+func Stressing(resource string) Role { return Role(resource) }
+
+// Stresses returns the resource that a neighbour stresses, and false for other guests.
+func (r Role) Stresses() (resource string, ok bool) {
+	switch r {
+	case Working, Serving, Answering:
+		return "", false
+	}
+	return string(r), true
+}

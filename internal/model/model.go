@@ -1,6 +1,6 @@
 // Package model has the words that several rooms share, as types and constants: flavors and lists of
-// CPUs; the names of networks, backings, hardenings, boots and probes; and those of arms, series and trials. It
-// does nothing on the machine, and imports no other room.
+// CPUs; the names of networks, backings, hardenings, boots and probes; guests and their roles; and the
+// names of arms, series and trials. It does nothing on the machine, and imports no other room.
 package model
 
 // Networks of guests, as flavors name them.

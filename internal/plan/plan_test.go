@@ -76,7 +76,7 @@ scenarios: [solo, {name: four, guests: 4}, {name: noisy, neighbours: [cpu, disk]
 		var guests []string
 		for _, m := range a.Guests {
 			guest := fmt.Sprintf("%s/%s/%d", m.Of, m.FlavorName, m.Slot)
-			if m.Neighbour != (m.Role != "") {
+			if m.Neighbour != (m.Role != model.Working) {
 				t.Errorf("%s: %+v", a.Name, m)
 			}
 			if m.Neighbour {
@@ -141,7 +141,7 @@ scenarios: [{name: pair, pairs: 1}, {name: out, pairs: 1, server: host}, {name: 
 			case m.Partner:
 				what = "partner/" + what
 			}
-			if m.Role != campaign.Working {
+			if m.Role != model.Working {
 				what += "-" + string(m.Role)
 			}
 			does = append(does, what)
@@ -165,7 +165,7 @@ func TestAnswering(t *testing.T) {
 		for _, a := range p.Arms {
 			answering := 0
 			for _, m := range a.Guests {
-				if m.Role == campaign.Answering {
+				if m.Role == model.Answering {
 					answering++
 					if !m.Host || !m.Neighbour {
 						t.Errorf("%+v", m)

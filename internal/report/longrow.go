@@ -71,7 +71,7 @@ func rowsOf(t *store.Trial, arm store.Arm, metrics []store.Metric) (rows []longR
 		Attempt: t.Attempt, Block: int32(t.Block), Position: int32(t.Position), Workload: t.Workload, Arm: t.Arm,
 		System: arm.System, ControlOf: arm.ControlOf, Generation: int32(t.Generation),
 		Guest: t.Guest, Size: t.Size, Began: t.Began, Status: string(t.Status), Error: t.Error, Scenario: arm.Scenario,
-		Member: int32(t.Member), Role: t.Role,
+		Member: int32(t.Member), Role: string(t.Role),
 	}
 	for _, m := range metrics {
 		kind, values := "metric", t.Metrics

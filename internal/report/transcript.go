@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -16,8 +17,8 @@ func TrialTitle(t *store.Trial) string {
 	if t.Member > 0 {
 		title += fmt.Sprintf(", guest %d", t.Member+1)
 	}
-	if t.Role != "" {
-		title += ", neighbour: " + Clean(t.Role)
+	if t.Role != model.Working {
+		title += ", neighbour: " + Clean(string(t.Role))
 	}
 	return title
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/probe"
 	"github.com/tare-bench/tare/internal/prompt"
 	"github.com/tare-bench/tare/internal/system"
@@ -99,10 +100,10 @@ func (m *member) peer() *system.Machine {
 	return m.server.guest.machine
 }
 
-func working(m *member) bool   { return m.Role == campaign.Working }
-func serving(m *member) bool   { return m.Role == campaign.Serving }
-func answering(m *member) bool { return m.Role == campaign.Answering }
-func stressing(m *member) bool { return !working(m) && !serving(m) && !answering(m) }
+func working(m *member) bool   { return m.Role == model.Working }
+func serving(m *member) bool   { return m.Role == model.Serving }
+func answering(m *member) bool { return m.Role == model.Answering }
+func stressing(m *member) bool { _, ok := m.Role.Stresses(); return ok }
 
 func membersOf(members []*member, do func(*member) bool) (some []*member) {
 	for _, m := range members {

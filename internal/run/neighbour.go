@@ -21,7 +21,7 @@ func (r *runner) disturb(ctx context.Context, neighbours, answers []*member) (st
 		talking := 0
 		err = inTurn(neighbours, func(m *member) error {
 			var other *member // the one that answers it
-			if m.Role == model.ResourceNetwork && talking < len(answers) {
+			if m.Role == model.Stressing(model.ResourceNetwork) && talking < len(answers) {
 				other = answers[talking]
 				talking++
 			}
@@ -59,7 +59,7 @@ func (r *runner) relieve(ctx context.Context, m *member) error {
 	if err := r.endLoad(ctx, m, "stress"); err != nil {
 		return err
 	}
-	if n, err := workload.NeighbourOf(string(m.Role)); err != nil || !n.Unwritten {
+	if n, err := m.load(); err != nil || !n.Unwritten {
 		return err
 	}
 	return r.clean(ctx, m.guest.machine)
@@ -67,7 +67,7 @@ func (r *runner) relieve(ctx context.Context, m *member) error {
 
 // stress starts the load of a neighbour; other answers it, if not nil.
 func (r *runner) stress(ctx context.Context, m, other *member) error {
-	n, err := workload.NeighbourOf(string(m.Role))
+	n, err := m.load()
 	if err != nil {
 		return err
 	}
@@ -79,6 +79,12 @@ func (r *runner) stress(ctx context.Context, m, other *member) error {
 		room.Host = other.guest.machine.Address().String()
 	}
 	return r.begin(ctx, m, workload.Step{Name: "stress", Argv: n.Argv(room)})
+}
+
+// load is what a neighbour does.
+func (m *member) load() (workload.Neighbour, error) {
+	resource, _ := m.Role.Stresses()
+	return workload.NeighbourOf(resource)
 }
 
 // answer starts the host's end for a neighbour on the network.

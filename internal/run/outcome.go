@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
@@ -161,7 +160,7 @@ func (r *runner) tidy(members []*member) error {
 	for _, m := range members {
 		if m.end.broken {
 			errs = append(errs, m.guest.drop())
-		} else if m.end.err != nil || m.Role != campaign.Working {
+		} else if m.end.err != nil || m.Role != model.Working {
 			m.guest.dirty = true
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system/fake"
 	"github.com/tare-bench/tare/internal/workload"
@@ -146,7 +147,7 @@ func TestPairFails(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if trial.Arm == "other@pair" && trial.Role == "" && trial.Status == store.Failed &&
+				if trial.Arm == "other@pair" && trial.Role == model.Working && trial.Status == store.Failed &&
 					!strings.Contains(trial.Error, tc.says) {
 					t.Errorf("error %q, want %q", trial.Error, tc.says)
 				}

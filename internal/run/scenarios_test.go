@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system/fake"
@@ -44,10 +43,10 @@ func (b *bench) membersOfArm(arm string) map[string]int {
 		}
 		if trial.Arm == arm && trial.Status != store.Discarded && trial.Status != store.Repeat && trial.Status != store.Void {
 			n[fmt.Sprintf("%d%s %s", trial.Member, trial.Role, trial.Status)]++
-			if _, stresses := campaign.Role(trial.Role).Stresses(); stresses != (trial.Probes[model.ProbeNeighbourTime] > 0) {
+			if _, stresses := trial.Role.Stresses(); stresses != (trial.Probes[model.ProbeNeighbourTime] > 0) {
 				b.t.Errorf("%+v", trial)
 			}
-			if trial.Role != "" || trial.Status != store.Done {
+			if trial.Role != model.Working || trial.Status != store.Done {
 				continue
 			}
 			// Only guests that run at the same time have an agreed start instant.

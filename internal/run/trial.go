@@ -138,7 +138,7 @@ func (r *runner) record(ids []int64, members []*member, outcomes []store.Outcome
 func (r *runner) attempt(t trial, m *member) store.Attempt {
 	a := store.Attempt{
 		Session: r.session, Block: t.Block, Position: t.position, Workload: t.Workload,
-		Arm: r.arms[t.Arm], Generation: m.guest.generation, Size: r.sizes[t.Workload], Member: m.number, Role: string(m.Role),
+		Arm: r.arms[t.Arm], Generation: m.guest.generation, Size: r.sizes[t.Workload], Member: m.number, Role: m.Role,
 	}
 	if m.guest.machine != nil {
 		a.Guest = m.guest.id

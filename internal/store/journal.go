@@ -40,8 +40,8 @@ type Attempt struct {
 	Arm        int
 	Generation int
 	Size       int64
-	Member     int    // number of the guest in the trial, from 0
-	Role       string // campaign.PlannedGuest.Role; "": it runs the workload
+	Member     int // number of the guest in the trial, from 0
+	Role       model.Role
 }
 
 // GuestFlavor is what a guest was given: its flavor, which may be of another system than its arm.

@@ -280,8 +280,8 @@ type Failure struct {
 	Attempt int64
 	Error   string
 	Member  int
-	Role    string // not "": a neighbour or a server; its failure is not the arm's
-	Guest   int64  // 0: it did not start
+	Role    model.Role // the failure of a guest that is not Working is not the arm's
+	Guest   int64      // 0: it did not start
 }
 
 // Failures returns all attempts with the status Failed in order.
@@ -303,8 +303,8 @@ type Trial struct {
 	Arm        string             `json:"arm"`
 	Generation int                `json:"generation"`
 	Guest      int64              `json:"guest"`
-	Member     int                `json:"member"`           // number of the guest in the trial
-	Role       string             `json:"stress,omitempty"` // see Attempt.Role
+	Member     int                `json:"member"` // number of the guest in the trial
+	Role       model.Role         `json:"stress,omitempty"`
 	Size       int64              `json:"size"`
 	Began      time.Time          `json:"began"`
 	Status     Status             `json:"status"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -83,7 +84,7 @@ func read(r *store.Run) (*data, error) {
 
 func (d *data) add(t *store.Trial, metric string) {
 	d.attempts++
-	if t.Role != "" { // a neighbour only disturbs; it has no value
+	if t.Role != model.Working { // a neighbour only disturbs; it has no value
 		if t.Status == store.Failed {
 			d.fail(t)
 		}

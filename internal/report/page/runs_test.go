@@ -73,7 +73,7 @@ func (s synth) yaml() string {
 func slower(a campaign.PlannedArm, member int) float64 {
 	workers := 0
 	for _, m := range a.Guests {
-		if m.Role == campaign.Working {
+		if m.Role == model.Working {
 			workers++
 		}
 	}
@@ -164,7 +164,7 @@ func (s synth) write(t testing.TB) *store.Run {
 				generation := b * generations / s.blocks
 				attempt := store.Attempt{Session: session, Guest: int64(generation*len(arms) + ids[trial.Arm] + 1), Block: b,
 					Position: position, Workload: trial.Workload, Arm: ids[trial.Arm], Generation: generation, Size: 128,
-					Member: member, Role: string(m.Role)}
+					Member: member, Role: m.Role}
 				if s.warm {
 					for _, status := range []store.Status{store.Discarded, store.Repeat} {
 						id, err := j.Begin(attempt)
@@ -192,7 +192,7 @@ func (s synth) write(t testing.TB) *store.Run {
 				o := store.Outcome{Status: store.Done, Values: map[int]float64{first: v, first + 1: 1000 / v, first + 2: v * 1.1},
 					Steps: []store.Step{{Name: "run" + s.says, Timed: true, Argv: []string{"tool", "--go", s.says},
 						Result: &agent.Result{Stdout: []byte("42 \x1b[31m\n" + s.says), StdoutBytes: 9, HostEnd: 1e9}}}}
-				if string(m.Role) != "" {
+				if m.Role != model.Working {
 					o.Values = nil
 				}
 				if s.lacking && b%5 == 2 && arm.Of == "qemu-tcg" && trial.Workload == "dd-write" {

@@ -201,9 +201,9 @@ func requestOf(ctx context.Context, t *experiment.Testbed, f guestFlags, name st
 	one := campaign.One{System: name, Target: f.target}
 	for into, texts := range map[*[]model.Setting][]string{&one.Flavor: f.flavors, &one.Options: f.options} {
 		for _, text := range texts {
-			s, err := campaign.ParseSettings(text)
-			if err != nil {
-				return system.Request{}, err
+			s, ok := model.ParseSettings(text)
+			if !ok {
+				return system.Request{}, fault.Campaignf("%q: must be key=value,key=value", text)
 			}
 			*into = append(*into, s...)
 		}

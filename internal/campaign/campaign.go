@@ -174,8 +174,9 @@ type Known struct {
 	NewSeed func() uint64
 }
 
-// Limits is what a system supports, as far as that decides whether a campaign is
-// possible.
+// Limits is what a system supports on this host, as far as that decides whether a campaign is
+// possible. It is not the system's Capabilities: a campaign does not know how anything runs, and
+// what a system can do also depends on its check, the host and the kernel's control groups.
 type Limits struct {
 	Usable bool
 	Why    string // why it is not usable here; one line

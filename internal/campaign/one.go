@@ -75,21 +75,3 @@ func ParseOne(g One, known Known) (model.Flavor, Arm, error) {
 	}
 	return model.Flavor{}, Arm{}, fault.Campaignf("%s", strings.Join(said, "\n"))
 }
-
-// ParseSettings reads "key=value,key=value"; a part without "=" belongs to the
-// value before it.
-func ParseSettings(text string) ([]model.Setting, error) {
-	var all []model.Setting
-	for part := range strings.SplitSeq(text, ",") {
-		k, v, ok := strings.Cut(part, "=")
-		switch {
-		case ok && k != "":
-			all = append(all, model.Setting{Name: strings.TrimSpace(k), Value: v})
-		case !ok && len(all) > 0:
-			all[len(all)-1].Value += "," + part
-		default:
-			return nil, fault.Campaignf("%q: must be key=value,key=value", text)
-		}
-	}
-	return all, nil
-}

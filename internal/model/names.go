@@ -40,6 +40,23 @@ func Values(all []Setting) map[string]string {
 	return set
 }
 
+// ParseSettings reads "threads=4,time=1". Text after a comma that is no name with a value belongs to the value
+// before. ok is false if the text does not begin with a name and a value.
+func ParseSettings(text string) (all []Setting, ok bool) {
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, named := strings.Cut(part, "=")
+		switch name = strings.TrimSpace(name); {
+		case named && name != "":
+			all = append(all, Setting{name, value})
+		case all == nil:
+			return nil, false
+		default:
+			all[len(all)-1].Value += "," + part
+		}
+	}
+	return all, true
+}
+
 // Series is the name of a workload in results, which may have it several times with different values of
 // its parameters.
 type Series struct {
@@ -64,22 +81,9 @@ func (s Series) Settings() string {
 	return strings.Join(parts, ",")
 }
 
-// ParseSeries reads what String writes. Text after a comma that is no name with a value belongs to the
-// value before.
+// ParseSeries reads what String writes.
 func ParseSeries(text string) Series {
-	workload, list, some := strings.Cut(strings.TrimSuffix(text, "]"), "[")
-	s := Series{Workload: workload}
-	if !some {
-		return s
-	}
-	for part := range strings.SplitSeq(list, ",") {
-		name, value, ok := strings.Cut(part, "=")
-		switch last := len(s.Params) - 1; {
-		case ok:
-			s.Params = append(s.Params, Setting{name, value})
-		case last >= 0:
-			s.Params[last].Value += "," + part
-		}
-	}
-	return s
+	workload, list, _ := strings.Cut(strings.TrimSuffix(text, "]"), "[")
+	params, _ := ParseSettings(list)
+	return Series{workload, params}
 }

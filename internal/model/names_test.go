@@ -21,10 +21,23 @@ func TestSeries(t *testing.T) {
 		"cpu[threads=4]":          {"cpu", []Setting{{"threads", "4"}}},
 		"fio[mode=a,b,bs=4k]":     {"fio", []Setting{{"mode", "a,b"}, {"bs", "4k"}}},
 		"web[path=/?a=b,c=]":      {"web", []Setting{{"path", "/?a=b"}, {"c", ""}}},
+		"web[path=/?a,=b]":        {"web", []Setting{{"path", "/?a,=b"}}},
 		"mine[list=[1],threads=]": {"mine", []Setting{{"list", "[1]"}, {"threads", ""}}},
 	} {
 		if got := ParseSeries(text); !reflect.DeepEqual(got, want) || got.String() != text {
 			t.Errorf("%s is read as %+v and written %s", text, got, got)
+		}
+	}
+}
+
+func TestParseSettings(t *testing.T) {
+	want := []Setting{{"vcpus", "2"}, {"cpuset", "0,1"}}
+	if got, ok := ParseSettings("vcpus=2, cpuset=0,1"); !ok || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	for _, bad := range []string{"", "vcpus", "=2", ",vcpus=2"} {
+		if got, ok := ParseSettings(bad); ok {
+			t.Errorf("%q: %+v", bad, got)
 		}
 	}
 }

@@ -31,7 +31,8 @@ func CampaignOf(r *store.Run) (*campaign.Campaign, error) {
 }
 
 // ArmsOf reads who takes part in a run of the campaign, as it was planned when the run
-// began; for a run file of a version that did not store it, as it is planned today.
+// began; for a run file of a version that did not store it, as it is planned today, which is the
+// same (TestOlderArms).
 func ArmsOf(r *store.Run, c *campaign.Campaign) ([]campaign.PlannedArm, error) {
 	stored, err := r.HasDocument(store.DocArms)
 	if err != nil {

@@ -33,7 +33,7 @@ func findControlDiffers(a *analysis) (out []Finding) {
 	for _, c := range a.comparisons {
 		if c.Control && c.PHolm < findingAlpha {
 			out = append(out, Finding{Workload: c.Workload, Metric: c.Metric, Score: math.Abs(c.OverheadPercent),
-				Text: fmt.Sprintf("%s and %s are identical and yet differ by %s, "+
+				Text: fmt.Sprintf("%s and %s are identical but differ by %s, "+
 					"adjusted p = %.2g; this host was not steady, or identical guests are not treated alike", c.Arm, c.Baseline,
 					a.interval(c), c.PHolm)})
 		}
@@ -104,7 +104,7 @@ func findGuestsDiffer(a *analysis) (out []Finding) {
 		if adjusted[i] < findingAlpha {
 			over := fmt.Sprintf("the interval is over guests and takes this into account (%d units)", c.Units)
 			if c.Scope == ScopeTheseGuests {
-				over = fmt.Sprintf("the interval holds for these guests only; an interval for other guests takes at least %d "+
+				over = fmt.Sprintf("the interval holds for these guests only; an interval for other guests needs at least %d "+
 					"of them", minGuests)
 			}
 			out = append(out, c.about("its guests differ from each other (%d of them, F test, adjusted p = %.2g); %s",

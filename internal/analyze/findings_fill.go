@@ -7,7 +7,7 @@ func findMostReached(a *analysis) (out []Finding) {
 	for _, f := range a.result.Fills {
 		if f.Ended > 0 {
 			out = append(out, Finding{Workload: f.Workload, Arm: f.Arm, Text: fmt.Sprintf(
-				"%d of %d fills ended at %.0f guests, the campaign's most, with every limit kept: more may fit", f.Ended, f.N,
+				"%d of %d fills ended at %.0f guests, the campaign's most, and broke no limit: more may fit", f.Ended, f.N,
 				f.Greatest)})
 		}
 	}
@@ -22,7 +22,7 @@ func findDisturbedProbe(a *analysis) (out []Finding) {
 	for _, f := range a.result.Fills {
 		if f.Alone.Max > fillReference*f.Alone.Min {
 			out = append(out, Finding{Workload: f.Workload, Arm: f.Arm, Text: fmt.Sprintf(
-				"the probe alone took %.3g s in one fill and %.3g s in another: where it was slow already, more guests seem to fit",
+				"the probe alone took %.3g s in one fill and %.3g s in another: where it was slow, too many guests seem to fit",
 				f.Alone.Min, f.Alone.Max)})
 		}
 	}
@@ -36,7 +36,7 @@ func findFewFills(a *analysis) (out []Finding) {
 		}
 		missing := "a lower tolerance limit"
 		if f.Fits.High == 0 {
-			missing = "an interval of the median and for " + missing
+			missing = "an interval of the median and " + missing
 		}
 		fills := "fills are"
 		if f.N == 1 {

@@ -102,7 +102,7 @@ func findPosition(a *analysis) (out []Finding) {
 		}
 		f := Finding{Workload: p.Workload, Metric: p.Metric, Score: math.Abs(p.Percent), Text: fmt.Sprintf(
 			"the first trial of a group costs %+.3g %% (%.3g %% interval %+.3g … %+.3g %%) compared with the later ones, "+
-				"whichever arm runs it; this widens intervals but favors no arm",
+				"whichever arm runs it; this widens intervals but favours no arm",
 			p.Percent, 100*(1-a.in.Alpha), p.Low, p.High)}
 		if math.Abs(p.Percent) > 100*a.in.Delta {
 			f.Severity = Warning
@@ -167,6 +167,6 @@ func findFewGuests(a *analysis) []Finding {
 		of = "all comparisons have"
 	}
 	return []Finding{{Text: fmt.Sprintf("%s at most %d %s: intervals are over batches of blocks and hold for these "+
-		"guests only; an interval for other guests takes at least %d of them",
+		"guests only; an interval for other guests needs at least %d of them",
 		of, most, plural(most, "guest")+" of each arm", minGuests)}}
 }

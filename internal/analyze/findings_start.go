@@ -16,8 +16,8 @@ func findWarmStart(a *analysis) (out []Finding) {
 	for _, s := range a.result.Starts {
 		if s.Cold && s.Cached.Max > startCached {
 			out = append(out, Finding{Workload: s.Workload, Arm: s.Arm, Text: fmt.Sprintf(
-				"up to %.3g %% of what a start reads of the image was in the page cache, which had just been dropped (mean of %d "+
-					"starts: %.3g %%)",
+				"up to %.3g %% of the image's files that a start reads was in the page cache, which had just been dropped (mean "+
+					"of %d starts: %.3g %%)",
 				100*s.Cached.Max, s.Cached.N, 100*s.Cached.Mean)})
 		}
 	}
@@ -28,7 +28,7 @@ func findPhasesDiffer(a *analysis) (out []Finding) {
 	for _, s := range a.result.Starts {
 		if math.Abs(s.Rest) > startRest+s.Error {
 			out = append(out, Finding{Workload: s.Workload, Arm: s.Arm, Text: fmt.Sprintf(
-				"a start takes %.4g s on average, its phases add up to %.4g s: %+.3g s are missing, beyond the error of %.2g s",
+				"a start takes %.4g s on average, its phases add up to %.4g s: the rest of %+.3g s exceeds the error of %.2g s",
 				s.Mean, s.Mean-s.Rest, s.Rest, s.Error)})
 		}
 	}
@@ -52,8 +52,8 @@ func findFewStarts(a *analysis) (out []Finding) {
 		if s.Method == BlockBootstrap {
 			units = "blocks of starts at once"
 		}
-		out = append(out, Finding{Workload: s.Workload, Arm: s.Arm, Text: fmt.Sprintf("%d %s are too few for %s", s.Blocks,
-			units, what)})
+		out = append(out, Finding{Workload: s.Workload, Arm: s.Arm, Text: fmt.Sprintf(
+			"%d %s are too few for an interval of %s", s.Blocks, units, what)})
 	}
 	return out
 }

@@ -467,14 +467,15 @@ func TestFindings(t *testing.T) {
 		{"late requests", func(f *fake) { f.requests(kvm, 100, 0.02) }, "late-requests", Warning,
 			"2 % of the requests were sent late"},
 		{"a slow sender", func(f *fake) { f.packets(kvm, 0.9, 0.001, 0) }, "slow-sender", Serious,
-			"1000 packets a second were to be sent, but the sender managed only 900"},
+			"1000 packets a second were due, but the sender managed only 900"},
 		{"a sender", func(f *fake) { f.packets(kvm, 0.97, 0.05, 0.01) }, "", "", ""},
 		{"a full socket", func(f *fake) { f.packets(kvm, 1, 0.05, 0.04) }, "full-socket", Info,
 			"5 % of the packets were lost, and most of these (4 % of all) had arrived"},
 		{"lost round trips", func(f *fake) { f.packets(kvm, 1, 0.01, 0); f.roundTrips(kvm) }, "lost-round-trips", Warning,
 			"1 % of the messages got no answer"},
 		{"few lost round trips", func(f *fake) { f.packets(kvm, 1, 0.0005, 0); f.roundTrips(kvm) }, "", "", ""},
-		{"starts", func(f *fake) { f.starts(kvm, 1) }, "few-starts", Info, "30 starts are too few for p95 and p99"},
+		{"starts", func(f *fake) { f.starts(kvm, 1) }, "few-starts", Info,
+			"30 starts are too few for an interval of p95 and p99"},
 		{"a cold start", func(f *fake) {
 			f.starts(kvm, 1)
 			f.Cold = []string{"cpu"}
@@ -484,9 +485,9 @@ func TestFindings(t *testing.T) {
 			f.starts(kvm, 1)
 			f.Cold = []string{"cpu"}
 			f.probes(model.ProbeCached, kvm, func(b int) float64 { return float64(b%3) / 4 })
-		}, "warm-start", Serious, "up to 50 % of what a start reads of the image was in the page cache"},
+		}, "warm-start", Serious, "up to 50 % of the image's files that a start reads was in the page cache"},
 		{"phases without a part of the start", func(f *fake) { f.starts(kvm, 0.9) }, "phases-differ", Serious,
-			"+1.09 s are missing"},
+			"the rest of +1.09 s exceeds"},
 		{"fills", func(f *fake) { f.fills(kvm, model.LimitMemory, never) }, "", "", ""},
 		{"few fills", func(f *fake) {
 			f.drop(func(o dataset.Observation) bool { return o.Metric == 0 && o.Block >= 20 })

@@ -67,10 +67,10 @@ var rules = []rule{
 		"look at the trials in the export; run again with the same version of tare on an unchanged run file"},
 		findPhasesDiffer},
 	{Kind{"few-starts", Info,
-		"Few starts: too few for an interval of a high percentile. It is left out.",
-		"raise blocks.max and the budget: an interval takes 72 starts for p95 and 368 for p99"}, findFewStarts},
+		"Few starts: too few for an interval of a high percentile, which is left out.",
+		"raise blocks.max and the budget: an interval needs 72 starts for p95 and 368 for p99"}, findFewStarts},
 	{Kind{"most-reached", Warning,
-		"Most reached: fills ended at the campaign's most without breaking a limit. How many fit is only bounded.",
+		"Most reached: fills ended at the campaign's most without breaking a limit. The result is only a lower bound.",
 		"raise most, or set limits that guests can break: a smaller slowdown, more memory_left"}, findMostReached},
 	{Kind{"disturbed-probe", Serious,
 		"Disturbed probe: the probe was slow before there were other guests. Too many guests seem to fit.",
@@ -78,14 +78,14 @@ var rules = []rule{
 		findDisturbedProbe},
 	{Kind{"few-fills", Info,
 		"Few fills: too few for an interval of how many guests fit, or for a number that nearly every fill reaches.",
-		"raise blocks.max and the budget: an interval takes 6 fills and a tolerance limit 29"}, findFewFills},
+		"raise blocks.max and the budget: an interval needs 6 fills and a tolerance limit 29"}, findFewFills},
 	{Kind{"dropped-pairs", Warning,
 		"Dropped pairs: blocks in which only one arm has a value were left out. Believe the costs only if the failed " +
 			"trials were not the slow ones.",
 		"fix what made the trials fail and run again; do not rely on the remaining blocks"}, findDropped},
 	{Kind{"no-control", Warning,
 		"No control: how much this host varies by itself is unknown. No cost or gain is claimed.",
-		"let the run go on until the A/A control has trials in two blocks at least; if they failed, find out why"},
+		"let the run go on until the A/A control has trials in at least two blocks; if they failed, find out why"},
 		findNoControl},
 	{Kind{"control-differs", Serious,
 		"The control differs: the baseline and its A/A control are identical but gave different results. Believe only much " +
@@ -94,8 +94,8 @@ var rules = []rule{
 			"(recreate_every), and run again"}, findControlDiffers},
 	{Kind{"slow-trials", Warning,
 		"Slow trials: the arm stalls more often than its baseline. The cost is that of a typical trial; stalls add to it.",
-		"look at the dots of the report and at the 95th and 99th percentiles; more blocks show more exactly how often it " +
-			"happens"}, findSlowTrials},
+		"look at the dots of the report and at the 95th and 99th percentiles; more blocks show more precisely how often " +
+			"it stalls"}, findSlowTrials},
 	{Kind{"no-steady-state", Warning,
 		"No steady state: something changed during the run. Ratios hold if only the host changed; absolute figures may not.",
 		"look at the dots of the report to see when it changed; let the machine warm up, fix its frequency, stop other " +
@@ -105,7 +105,7 @@ var rules = []rule{
 		"run the campaign again in one session; or resume only on an unchanged machine"}, findChanged},
 	{Kind{"position", Info,
 		"Position: the first trial of a group differs from the later ones. The order of arms is random, so no arm is " +
-			"favored.",
+			"favoured.",
 		"make trials longer (trial_time), so that the difference weighs less"}, findPosition},
 	{Kind{"thaw", Info,
 		"Thaw: a guest's first trial after a thaw differs from the next one.",
@@ -119,8 +119,8 @@ var rules = []rule{
 		"look at the raw output of these trials; a larger size gives the tool something to count"}, findNotPositive},
 	{Kind{"no-variation", Warning,
 		"No variation: the tool's figure is coarser than the noise. Nothing is claimed.",
-		"make trials longer, so that one step of the figure is small compared with it, or choose a metric that tare " +
-			"times itself"}, findNoVariation},
+		"make trials longer, so that a step of the figure is small compared with the figure, or choose a metric that " +
+			"tare times itself"}, findNoVariation},
 	{Kind{"guests-differ", Info,
 		"Guests differ: guests of the same arm differ by more than their trials do.",
 		"re-create guests more often (recreate_every): with more guests the interval becomes narrower"}, findGuestsDiffer},
@@ -136,16 +136,16 @@ var rules = []rule{
 			"The latencies are those of a queue that grows with the trial.",
 		"lower the rate until every arm keeps up with it, or quote the achieved rate instead of latencies"}, findOverload},
 	{Kind{"late-requests", Warning,
-		"Late requests: the load generator itself was late. Part of the latencies is its own.",
+		"Late requests: the load generator itself was late. The latencies include that delay.",
 		"lower the rate, or give the guest more CPUs: the load generator runs in it beside the server"}, findLateRequests},
 	{Kind{"slow-sender", Serious,
-		"Slow sender: fewer packets were sent than the workload's rate. The loss is that at a lower rate.",
+		"Slow sender: packets were sent at less than the workload's rate. The loss is that at the lower rate.",
 		"lower the rate until every arm's sender reaches it, or give the guest that sends more CPU"}, findSlowSender},
 	{Kind{"full-socket", Info,
 		"Full socket: most lost packets had arrived, and the receiving program was too slow. The network did not lose them.",
 		"give the guests CPUs of their own, or lower the rate to see what the network loses"}, findFullSocket},
 	{Kind{"lost-round-trips", Warning,
-		"Lost round trips: messages without an answer have no latency. The percentiles are too good.",
+		"Lost round trips: messages without an answer have no latency. The percentiles look too good.",
 		"quote the loss beside the percentiles, or use tcp-rtt, which sends lost messages again"}, findLostRoundTrips},
 	{Kind{"few-boots", Warning,
 		"Few boots: the host was booted too few times to say what another boot would give.",
@@ -156,22 +156,21 @@ var rules = []rule{
 			"gain only if you can explain it"}, findFaster},
 	{Kind{"cached-writes", Serious,
 		"Cached writes: the data had not reached the disk when the trial ended. These are not the disk's times.",
-		"give the guest a disk that honors flushes (QEMU: cache none, not unsafe; UML: ubd sync), or quote the metric with " +
-			"the flush (-flushed)"}, findCachedWrites},
+		"give the guest a disk that honours flushes (QEMU: cache none, not unsafe; UML: ubd sync), or quote the metric " +
+			"with the flush (-flushed)"}, findCachedWrites},
 	{Kind{"guest-clock", Serious,
 		"The guest's clock is off. Believe the host's times, not those that a tool in the guest printed.",
 		"use the metrics of the host's clock; fix the guest's clock source (tare export --format json names it) or its rate"},
 		findClock},
 	{Kind{"hidden-cpu", Warning,
 		"Hidden CPU: the guest does not see all the CPU time that it costs. Plan capacity with the host's figure.",
-		"use the column host CPU, not the guest's own accounting"}, findHiddenCPU},
+		"use the columns CPU time and host CPU, not the guest's own accounting"}, findHiddenCPU},
 	{Kind{"ceiling", Warning,
 		"At a ceiling: both arms waited for the same limit. Their equal times do not show what the system costs.",
 		"compare the host's CPU time, or use a faster device, smaller blocks or more of them in flight, so that the system " +
 			"is the limit"}, findCeiling},
 	{Kind{"no-energy", Warning,
-		"No energy: the energy counters cannot be believed for these trials. Nothing is said about the energy of the " +
-			"workload.",
+		"No energy: the energy counters cannot be believed for these trials. The workload's energy is left out.",
 		"make trials longer (trial_time); if a counter stands still, compare it with `turbostat` or `perf stat -e " +
 			"power/energy-pkg/`, and update the firmware"}, findNoEnergy},
 	{Kind{"few-cap-periods", Warning,
@@ -182,7 +181,7 @@ var rules = []rule{
 		"raise cpu_cap in the flavor to see what the system costs without the cap"}, findThrottled},
 	{Kind{"cap-leaks", Warning,
 		"Cap leaks: the guest got more than its cap of I/O or of the network. Do not rely on this cap to isolate guests.",
-		"see docs/limits.md for what each cap covers: buffered writes pass the caps of control groups of version 1, " +
+		"see docs/limits.md for what each cap covers: buffered writes escape the caps of control groups of version 1, " +
 			"and short trials are mostly a burst"}, findCapLeaks},
 	{Kind{"cap-not-reached", Info,
 		"Cap not reached: the guest got less than its cap of I/O or of the network, but another arm reached it.",

@@ -253,7 +253,7 @@ func findFewLatencies(a *analysis) (out []Finding) {
 		}
 		seen[[2]string{f.workload, f.arm}] = true
 		out = append(out, Finding{Workload: f.workload, Metric: f.metric, Arm: f.arm, Text: fmt.Sprintf(
-			"%s is not compared: it needs %d single latencies beyond it for each guest, and the guest with fewest has %d in all",
+			"%s is not compared: it needs %d single latencies beyond it for each guest; the guest with the fewest has %d in all",
 			PercentileName(f.percentile), minBeyond, f.least)})
 	}
 	return out
@@ -283,7 +283,7 @@ func findLateRequests(a *analysis) (out []Finding) {
 		if late := p[0].mean(); late > lateShare {
 			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
 				"%.3g %% of the requests were sent late, because the load generator got no CPU in time; "+
-					"their latencies count from when they were due and include that", 100*late)})
+					"their latencies count from when they were due and include that delay", 100*late)})
 		}
 	}, model.ProbeLateShare)
 	return out

@@ -115,7 +115,7 @@ func TestFewLatencies(t *testing.T) {
 	}
 	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.ID == "few-latencies" })
 	if i < 0 || r.Findings[i].Arm != "kvm" || r.Findings[i].Text != "p99.9 is not compared: it needs 10 single latencies "+
-		"beyond it for each guest, and the guest with fewest has 1200 in all" {
+		"beyond it for each guest; the guest with the fewest has 1200 in all" {
 		t.Errorf("%+v", r.Findings)
 	}
 	for n, want := range map[int64]bool{1000: true, 999: false} {

@@ -153,8 +153,8 @@ func findSlowSender(a *analysis) (out []Finding) {
 	for _, p := range a.packets() {
 		if p.Asked > 0 && p.Sent < askedShare*p.Asked {
 			out = append(out, Finding{Workload: p.Workload, Arm: p.Arm, Text: fmt.Sprintf(
-				"%.6g packets a second were to be sent, but the sender managed only %.4g: its loss of %.3g %% is that at the "+
-					"lower rate", p.Asked, p.Sent, 100*p.Loss)})
+				"%.6g packets a second were due, but the sender managed only %.4g: the loss of %.3g %% is that at the lower "+
+					"rate", p.Asked, p.Sent, 100*p.Loss)})
 		}
 	}
 	return out

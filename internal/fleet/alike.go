@@ -63,7 +63,7 @@ func comparable(c analyze.Comparison, machines []Machine, out *[]LeftOut) []Mach
 	var alike []Machine
 	for _, m := range with {
 		if why := unlike(with[best].Runs[0], m.Runs, c); why != "" {
-			*out = append(*out, LeftOut{m.Name, fmt.Sprintf("not as on %s: %s", with[best].Name, why)})
+			*out = append(*out, LeftOut{m.Name, fmt.Sprintf("not comparable with %s: %s", with[best].Name, why)})
 			continue
 		}
 		alike = append(alike, m)

@@ -27,7 +27,7 @@ func (g *Group) AnswersLead(r *Result) string {
 		"figure:", baseline, 100*(1-r.Alpha))
 }
 
-// Answers says for each arm what its primary metrics let expect on the next machine of the group.
+// Answers says for each arm what to expect of its primary metrics on the next machine of the group.
 func (g *Group) Answers(r *Result) []Answer {
 	var arms []string
 	of := map[string][]Cost{}

@@ -56,8 +56,8 @@ func between(groups []Group, alpha, delta float64) ([]Between, error) {
 }
 
 // BetweenLegend says how to read the comparisons of groups.
-const BetweenLegend = "Groups against each other: what an arm costs on a group, over what it costs on the group with " +
-	"the most machines. Above 0 % means that it costs more there. Groups are not pooled."
+const BetweenLegend = "Groups against each other: what an arm costs on a group's machines, over what it costs on " +
+	"those of the largest group. Above 0 % means that it costs more there. Groups are not pooled."
 
 // BetweenHead names the columns of a table of Between.
 var BetweenHead = []string{"workload", "arm", "group", "against", "difference", "interval", "verdict"}

@@ -112,7 +112,7 @@ func TestCompare(t *testing.T) {
 	var text, out bytes.Buffer
 	must(t, ComparisonText(&text, c, true))
 	for _, want := range []string{"Fleet july against june", "xeon: 11 machines, each compared with itself",
-		"left out, as only measured before: node12", "kernel: 6.1 → 6.12 on 11 of 11",
+		"left out, since only measured before: node12", "kernel: 6.1 → 6.12 on 11 of 11",
 		"lxc on dd-write costs more than before: +", "On the next machine, expect", "the same", "Odd: node5. lxc on untar"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &text)

@@ -83,7 +83,7 @@ func (g *GroupChange) Notes() []string {
 			names []string
 		}{{"before", g.OnlyBefore}, {"after", g.OnlyAfter}} {
 			if len(side.names) > 0 {
-				lines = append(lines, fmt.Sprintf("left out, as only measured %s: %s", side.word, some(side.names)))
+				lines = append(lines, fmt.Sprintf("left out, since only measured %s: %s", side.word, some(side.names)))
 			}
 		}
 	}
@@ -191,7 +191,7 @@ func (c *Comparison) Legend(g *GroupChange) string {
 		return text + " The change on the next machine of the kind lies within \"next machine\"; the spread is the " +
 			"standard deviation of the change between machines, which includes what booting them again changes."
 	}
-	return text + " The two sides are other machines, so differences between them count as a change, too."
+	return text + " The two sides are different machines, so differences between machines count as a change, too."
 }
 
 // BaselineLegend says how to read the table of the baselines' changes.
@@ -266,7 +266,7 @@ func (g *GroupChange) OddLines() []string {
 	for _, ch := range g.Changes {
 		for _, m := range ch.Machines {
 			if m.Odd {
-				lines = append(lines, fmt.Sprintf("Odd: %s. %s on %s changed by %s here; the others let one expect %s.", m.Machine,
+				lines = append(lines, fmt.Sprintf("Odd: %s. %s on %s changed by %s here; the other machines suggest %s.", m.Machine,
 					ch.Arm, ch.Title(), report.Cost(m.Ratio), report.CostInterval(m.Without.NextLow, m.Without.NextHigh)))
 			}
 		}

@@ -43,12 +43,12 @@ func Unhealthy(checks []Check) map[string][]string {
 		controlDiffers(c.Run.Result, add)
 		mine, ok := calibrationOf(c.Run.Result)
 		if !ok {
-			add("no trial of its check of health succeeded")
+			add("no trial of its health check succeeded")
 		}
 		if c.Earlier != nil && ok {
 			if before, ok := calibrationOf(c.Earlier.Result); ok {
 				if d, differs := mine.differs(before, EarlierMargin); differs {
-					add("it takes %s than in its check before, beyond the margin of %.0f %%", slower(d), 100*EarlierMargin)
+					add("it takes %s than in its previous check, beyond the margin of %.0f %%", slower(d), 100*EarlierMargin)
 				}
 			}
 		}

@@ -36,7 +36,7 @@ func TestHealth(t *testing.T) {
 		{"control is faster", 0, -0.05, 0, "identical native guests differ on sysbench-cpu by -"},
 		{"slower than the group", 0.15, 0, 0.15, "more time than the 4 others of its group"},
 		{"faster than the group", -0.15, 0, -0.15, "less time than the 4 others of its group"},
-		{"slower than before", 0, 0, -0.08, "more time than in its check before"},
+		{"slower than before", 0, 0, -0.08, "more time than in its previous check"},
 	} {
 		var fleet []Check
 		for i := range 4 {

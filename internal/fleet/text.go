@@ -42,7 +42,7 @@ func Text(w io.Writer, r *Result, machines bool) error {
 // Legend says how to read the table of costs.
 func (r *Result) Legend() string {
 	level := fmt.Sprintf("%.4g %%", 100*(1-r.Alpha))
-	return fmt.Sprintf("What an arm costs against the baseline of the same machine, as the mean of all machines of the "+
+	return fmt.Sprintf("What an arm costs against the baseline of the same machine, as the mean over all machines of the "+
 		"kind, with its %s interval. The cost on the next machine of the kind lies within \"next machine\" with %s "+
 		"confidence. The spread is the standard deviation between machines.", level, level)
 }
@@ -137,9 +137,8 @@ func (g *Group) shares(b *strings.Builder) {
 }
 
 // SharesLegend says how to read the shares of variance.
-const SharesLegend = "Where the variance of the cost of a single block comes from, with intervals. A dash: a level " +
-	"that occurs once in the level before it, and is in the share of that. Too few: two machines, for example, allow " +
-	"no interval."
+const SharesLegend = "Where the variance of the cost of a single block comes from, with intervals. A dash: the level " +
+	"occurs only once in the level before it, whose share includes it. Too few: no interval, as with two machines."
 
 // Text words a share.
 func (s Share) Text() string {
@@ -203,7 +202,7 @@ func Spread(tau float64) string {
 func (o Odd) Sentence() string {
 	var parts []string
 	for _, c := range o.Costs {
-		parts = append(parts, fmt.Sprintf("%s on %s costs %s here; on the others it costs %s, which lets one expect %s",
+		parts = append(parts, fmt.Sprintf("%s on %s costs %s here; on the others it costs %s, which suggests %s",
 			c.Arm, c.Workload, report.Cost(c.Here), report.Cost(c.Ratio), report.CostInterval(c.NextLow, c.NextHigh)))
 	}
 	return joined(parts) + "."
@@ -220,7 +219,7 @@ func (o Odd) Lines() []string {
 		lines = append(lines, "tare doctor: "+n.What)
 	}
 	if lines == nil {
-		lines = []string{"no fact that tare records differs from the other machines"}
+		lines = []string{"in every fact that tare records, it is like the other machines"}
 	}
 	return lines
 }

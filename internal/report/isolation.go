@@ -25,15 +25,15 @@ func (t *table) isolation(k metricKey) {
 
 // IsolationHeadings are those of IsolationCells.
 func IsolationHeadings() []string {
-	return []string{"isolation", "guests", "slowdown", "interval", "native's", "beyond it", "p99", "Jain", "unfair",
+	return []string{"isolation", "guests", "slowdown", "interval", "native's", "excess", "p99", "Jain", "unfair",
 		"lost", "start ±"}
 }
 
 // IsolationLegend explains the headings.
 const IsolationLegend = "slowdown: against the same arm alone, in brackets if not resolved; it is not the cost of " +
-	"the system; beyond it: the slowdown over that of the native baseline; p99: slowdown of the 99th percentile of " +
+	"the system; excess: the slowdown over that of the native baseline; p99: slowdown of the 99th percentile of " +
 	"single latencies; Jain: fairness index, 1 if all guests got the same for their shares; unfair: largest slowdown " +
-	"over smallest; start ±: 99th percentile of the distance from the agreed start"
+	"over smallest; start ±: how far trials began from the agreed start, 99th percentile"
 
 // IsolationNotes says for a metric how many guests fit, and how accurate caps are.
 func IsolationNotes(res *analyze.Result, workload, metric string) (notes []string) {
@@ -103,7 +103,7 @@ func densityText(d analyze.Density) string {
 	case d.Broke == analyze.BrokeMemory && d.MemoryLeft > 0:
 		text += fmt.Sprintf("; %d do not: only %s of memory was left", d.Breaks, memory(d.MemoryLeft))
 	case d.Broke == analyze.BrokeMemory:
-		text += fmt.Sprintf("; %d do not: memory was too short to create all", d.Breaks)
+		text += fmt.Sprintf("; %d do not: there was too little memory to create all", d.Breaks)
 	case d.Broke == analyze.BrokeLost:
 		text += fmt.Sprintf("; %d do not: some did not finish", d.Breaks)
 	case d.Broke == analyze.BrokeSlowdown:

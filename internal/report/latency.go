@@ -47,7 +47,7 @@ func LatencyHeadings() []string {
 }
 
 // LatencyLegend explains the headings.
-const LatencyLegend = "p99: 99 % of the single latencies in all trials are this long at most; " +
+const LatencyLegend = "p99: 99 % of the single latencies in all trials are no longer than this; " +
 	"results compare the percentiles of guests; the baseline includes its control"
 
 // LatencyCells are the figures of a percentile, as in the table.

@@ -40,8 +40,8 @@ type MatrixCell struct {
 }
 
 // MatrixLegend explains the figures.
-const MatrixLegend = "the slowdown beside the neighbour over native's there, on the workload that suffers most; 1× " +
-	"is as good as native; in brackets if not resolved; intervals hold for all workloads at once (Bonferroni)"
+const MatrixLegend = "the slowdown beside the neighbour over native's, on the workload that suffers most; 1× is as " +
+	"good as native; in brackets if not resolved; intervals hold for all workloads at once (Bonferroni)"
 
 // MatrixOf puts the isolation matrix into words; nil: the run has no neighbours.
 func MatrixOf(res *analyze.Result) *Matrix {
@@ -152,7 +152,7 @@ func (t *table) matrix() {
 		}
 		return text
 	}
-	rows := [][]string{{"neighbour", "system", "beyond native", "interval", "on", "result"}}
+	rows := [][]string{{"neighbour", "system", "excess", "interval", "on", "result"}}
 	for i, s := range m.Scenarios {
 		name := s.Name
 		if s.Neighbours != s.Name {
@@ -177,10 +177,10 @@ func (t *table) matrix() {
 		}
 	}
 	t.line("")
-	t.wrapped(nil, "How much neighbours slow each down beyond native, on the workload that suffers most:", 0)
+	t.wrapped(nil, "How much more neighbours slow each down than native, on the workload that suffers most:", 0)
 	t.grid(rows)
 	for _, n := range m.Notes {
 		t.note(n)
 	}
-	t.note(MatrixLegend)
+	t.note("excess: " + MatrixLegend)
 }

@@ -33,7 +33,7 @@ func packets(res *analyze.Result, workload string) (s Section) {
 const packetLegend = "lost: share of those sent, with its 95 % interval; " +
 	"at socket: of those sent, the share that arrived and found the receiving program's socket full; " +
 	"guests' CPU: CPU time of the control groups of both ends for each packet that arrived; " +
-	"host CPU: the same of the whole host, with its kernel's work and all else that ran"
+	"host CPU: the same for the whole host, with its kernel's work and everything else that ran"
 
 // packetCells are the figures of an arm's packets, as in the table.
 func packetCells(p analyze.Packets) []string {

@@ -83,8 +83,8 @@ func Verdict(res *analyze.Result, c analyze.Comparison) string {
 }
 
 // ManyComparisons explains why a comparison is not resolved although its interval excludes 0.
-const ManyComparisons = "not resolved although the interval excludes 0: among as many comparisons as this run makes, " +
-	"some intervals exclude 0 by chance; the result takes that into account (Holm), each interval alone does not"
+const ManyComparisons = "not resolved although the interval excludes 0: with as many comparisons as this run makes, " +
+	"some intervals exclude 0 by chance; the result takes that into account (Holm), a single interval does not"
 
 // manyComparisons reports whether c is not resolved only because it is one of many.
 func manyComparisons(res *analyze.Result, c analyze.Comparison) bool {

@@ -99,8 +99,8 @@ func (f forest) draw(id string) template.HTML {
 			s.text(min(a.x(0)+6, chartWidth-84), y+4, "none", "no prediction")
 		}
 	}
-	desc := fmt.Sprintf("For each machine a point with its interval, below them the pooled figure as a diamond and where "+
-		"the next machine lies. The tables have the same figures. The band is ±%.3g %%.", 100*f.delta)
+	desc := fmt.Sprintf("A point with its interval for each machine; below them, the pooled figure as a diamond and the "+
+		"range for the next machine. The tables have the same figures. The band is ±%.3g %%.", 100*f.delta)
 	if many {
 		desc += " Machines are in the order of their figures."
 	}

@@ -119,7 +119,7 @@ func latencyPlot(id, workload string, curves []analyze.LatencyCurve) template.HT
 		s.text(chartWidth-right+11, at+4, "name", shorten(c.Arm, 13))
 	}
 	return s.chart(id, top+height+40, "Single latencies of "+workload,
-		"A line for each system: the time that a share of its single latencies takes at most. The table below has "+
+		"A line for each system: the time that a share of its single latencies does not exceed. The table below has "+
 			"percentiles.")
 }
 

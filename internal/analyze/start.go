@@ -48,8 +48,8 @@ type Start struct {
 	Own    float64           `json:"own"` // mean of what was tare's own, which is not in Mean
 	OwnAt  *StartPercentiles `json:"own_percentiles,omitempty"`
 	Error  float64           `json:"error"`           // mean ± of phases that end by the guest's clock
-	Stop   Percentile        `json:"stop"`            // median until nothing of the guest runs
-	Remove Percentile        `json:"remove"`          // median until nothing is left of it
+	Stop   Ending            `json:"stop"`            // until nothing of the guest runs
+	Remove Ending            `json:"remove"`          // until nothing is left of it
 	CPU    float64           `json:"cpu,omitzero"`    // mean CPU time of all that belongs to the guest, until its program ended
 	Memory Range             `json:"memory,omitzero"` // most that the group was charged with, in bytes
 	Cached Range             `json:"cached,omitzero"` // share of the files that the page cache held
@@ -73,6 +73,35 @@ type StartPercentiles struct {
 	P50 Percentile  `json:"p50"`
 	P95 *Percentile `json:"p95,omitempty"`
 	P99 *Percentile `json:"p99,omitempty"`
+}
+
+// Ending is how long the guests of an arm take to end, in seconds, with the percentiles and ratios that their starts
+// have.
+type Ending struct {
+	Percentile             // the median; zero: not known
+	P95        *Percentile `json:"p95,omitempty"`
+	P99        *Percentile `json:"p99,omitempty"`
+	P50Ratio   *Percentile `json:"p50_ratio,omitempty"`
+	P95Ratio   *Percentile `json:"p95_ratio,omitempty"`
+	P99Ratio   *Percentile `json:"p99_ratio,omitempty"`
+}
+
+// ending describes how long an arm's guests take to end by one metric, which not all workloads have.
+func (a *analysis) ending(workload, metric string, arm int, base string) (e Ending, err error) {
+	times := a.named(workload, metric, arm)
+	if len(times) == 0 {
+		return e, nil
+	}
+	of, err := percentilesOf(times, a.in.Alpha)
+	if err != nil {
+		return e, err
+	}
+	e.Percentile, e.P95, e.P99 = of.P50, of.P95, of.P99
+	if base == "" {
+		return e, nil
+	}
+	e.P50Ratio, e.P95Ratio, e.P99Ratio, err = quantileRatios(times, a.named(workload, metric, a.arms[base]), a.in.Alpha)
+	return e, err
 }
 
 // percentilesOf describes a series of single starts, which is not empty.
@@ -161,15 +190,13 @@ func (a *analysis) start(metric, arm int) (Start, error) {
 	if base != "" {
 		baseline = a.metrics.at(metric, a.arms[base])
 	}
-	for p, ratio := range map[float64]**Percentile{0.5: &s.P50Ratio, 0.95: &s.P95Ratio, 0.99: &s.P99Ratio} {
-		if *ratio, err = quantileRatio(times, baseline, p, a.in.Alpha); err != nil {
-			return s, err
-		}
-	}
-	if s.Stop, err = median(a.named(workload, startMetrics.stop, arm), a.in.Alpha); err != nil {
+	if s.P50Ratio, s.P95Ratio, s.P99Ratio, err = quantileRatios(times, baseline, a.in.Alpha); err != nil {
 		return s, err
 	}
-	if s.Remove, err = median(a.named(workload, startMetrics.remove, arm), a.in.Alpha); err != nil {
+	if s.Stop, err = a.ending(workload, startMetrics.stop, arm, base); err != nil {
+		return s, err
+	}
+	if s.Remove, err = a.ending(workload, startMetrics.remove, arm, base); err != nil {
 		return s, err
 	}
 	s.Restored, err = a.restored(workload, arm, times)
@@ -230,6 +257,16 @@ func quantileRatio(s, base series, p, alpha float64) (*Percentile, error) {
 		return nil, err
 	}
 	return &Percentile{x.Value / y.Value, x.Low / y.High, x.High / y.Low}, nil
+}
+
+// quantileRatios are those of p50, p95 and p99.
+func quantileRatios(s, base series, alpha float64) (p50, p95, p99 *Percentile, err error) {
+	for p, ratio := range map[float64]**Percentile{0.5: &p50, 0.95: &p95, 0.99: &p99} {
+		if *ratio, err = quantileRatio(s, base, p, alpha); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	return p50, p95, p99, nil
 }
 
 // named returns the series of a metric by its name; empty if there is none.

@@ -102,3 +102,59 @@ func TestStartsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestEndings: removals of 20 ms on native and of 40 ms on kvm, of which 8 % take 200 ms and 2 % 400 ms, and stops of
+// half that. The ends of lxc's guests are not known, and only 100 of those of jail are.
+func TestEndings(t *testing.T) {
+	const blocks = 500
+	f := newFake(3, 0, blocks)
+	for i, name := range []string{startMetrics.stop, startMetrics.remove} {
+		f.Metrics = append(f.Metrics, dataset.Metric{Workload: "cpu", Name: name, Unit: "s", Better: "lower"})
+		for b := range blocks {
+			vary := float64(i+1) / 2 * (1 + 0.0001*float64(b-blocks/2))
+			f.add(2+i, native, b, 0.020*vary)
+			took := 0.040
+			switch {
+			case b%40 == 0:
+				took = 0.400
+			case b%13 == 1:
+				took = 0.200
+			}
+			f.add(2+i, kvm, b, took*vary)
+			if b < 100 {
+				f.add(2+i, jail, b, 0.020*vary)
+			}
+		}
+	}
+	for arm := range costs {
+		f.starts(arm, 1)
+	}
+	res := analyze(t, f)
+	near := func(name string, p *Percentile, want float64) {
+		t.Helper()
+		if p == nil || math.Abs(p.Value/want-1) > 0.03 || p.Low > p.Value || p.High < p.Value || p.Low < 0.8*want ||
+			p.High > 1.2*want {
+			t.Errorf("%s is %+v, want %v", name, p, want)
+		}
+	}
+	for of, e := range map[string]struct {
+		Ending
+		share float64
+	}{"stop": {res.Starts[kvm].Stop, 0.5}, "remove": {res.Starts[kvm].Remove, 1}} {
+		near(of+" p50", &e.Percentile, 0.040*e.share)
+		near(of+" p95", e.P95, 0.200*e.share)
+		near(of+" p99", e.P99, 0.400*e.share)
+		near(of+" p50 over native's", e.P50Ratio, 2)
+		near(of+" p95 over native's", e.P95Ratio, 9.8)
+		near(of+" p99 over native's", e.P99Ratio, 19.6)
+	}
+	if base := res.Starts[native].Remove; base.P50Ratio != nil || base.P99 == nil {
+		t.Errorf("the baseline: %+v", base)
+	}
+	if none := res.Starts[lxc].Remove; none != (Ending{}) {
+		t.Errorf("ends that are not known: %+v", none)
+	}
+	if few := res.Starts[jail].Remove; few.P95 == nil || few.P99 != nil || few.P95Ratio == nil || few.P99Ratio != nil {
+		t.Errorf("100 ends: %+v", few)
+	}
+}

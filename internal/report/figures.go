@@ -199,8 +199,13 @@ func (l *figureList) start(row figureRow, s analyze.Start) {
 	if s.OwnAt != nil {
 		percentiles("start-own", *s.OwnAt)
 	}
-	l.percentile(row, "stop-p50", &s.Stop)
-	l.percentile(row, "remove-p50", &s.Remove)
+	ends := []struct {
+		name string
+		analyze.Ending
+	}{{"stop", s.Stop}, {"remove", s.Remove}}
+	for _, e := range ends {
+		percentiles(e.name, analyze.StartPercentiles{P50: e.Percentile, P95: e.P95, P99: e.P99})
+	}
 	if r := s.Restored; r != nil {
 		l.percentile(row, "save-p50", &r.Save)
 		l.percentile(row, "save-flushed-p50", &r.Flushed)
@@ -219,6 +224,11 @@ func (l *figureList) start(row figureRow, s analyze.Start) {
 	l.percentile(row, "start-p50-ratio", s.P50Ratio)
 	l.percentile(row, "start-p95-ratio", s.P95Ratio)
 	l.percentile(row, "start-p99-ratio", s.P99Ratio)
+	for _, e := range ends {
+		l.percentile(row, e.name+"-p50-ratio", e.P50Ratio)
+		l.percentile(row, e.name+"-p95-ratio", e.P95Ratio)
+		l.percentile(row, e.name+"-p99-ratio", e.P99Ratio)
+	}
 }
 
 // fill adds how many guests of an arm fit, and how often each limit broke first.

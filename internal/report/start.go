@@ -22,6 +22,7 @@ func starts(res *analyze.Result, workload string) (s Section) {
 		return s
 	}
 	for _, g := range []Grid{{Caption: "Percentiles", Rows: startRows(all)},
+		{Caption: "Ends, percentiles", Rows: endRows(all)},
 		{Caption: "Phases, means", Rows: meanRows(all)},
 		{Caption: "Phases, percentiles", Rows: phaseRows(all), Detail: true},
 		{Caption: "Saved guests, medians", Rows: restoreRows(all)}} {
@@ -39,12 +40,33 @@ func startRows(all []analyze.Start) [][]string {
 	if all[0].Restored != nil {
 		what, whats = "restoration", "restorations"
 	}
-	return rowsFor([]string{what, whats, "p50", "p95", "p99", "p50 × baseline", "p99 × baseline", "stop", "remove",
+	return rowsFor([]string{what, whats, "p50", "p95", "p99", "p50 × baseline", "p99 × baseline",
 		"peak memory"}, all, func(s analyze.Start) []string {
 		return []string{starred(s.Arm, s.Emulated), fmt.Sprint(s.N), percentileText("s", &s.P50), percentileText("s", s.P95),
 			percentileText("s", s.P99), percentileText("", s.P50Ratio), percentileText("", s.P99Ratio),
-			ofUnit("s", s.Stop.Value), ofUnit("s", s.Remove.Value), ofUnit("B", s.Memory.Mean)}
+			ofUnit("B", s.Memory.Mean)}
 	})
+}
+
+// endRows is the table of the percentiles of stops and removals.
+func endRows(all []analyze.Start) [][]string {
+	rows := [][]string{{"ends of guests", "until", "p50", "p95", "p99", "p50 × baseline", "p99 × baseline"}}
+	for _, s := range all {
+		for _, e := range []struct {
+			until string
+			analyze.Ending
+		}{{"stopped", s.Stop}, {"removed", s.Remove}} {
+			if e.Value > 0 {
+				rows = append(rows, []string{starred(s.Arm, s.Emulated), e.until, percentileText("s", &e.Percentile),
+					percentileText("s", e.P95), percentileText("s", e.P99), percentileText("", e.P50Ratio),
+					percentileText("", e.P99Ratio)})
+			}
+		}
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	return rows
 }
 
 // meanRows is the table of the means of their phases.
@@ -153,7 +175,8 @@ func startLegend(res *analyze.Result) string {
 	return strings.Join(append(text,
 		"a percentile is left out if there are too few starts for its interval",
 		"× baseline: conservative, from both intervals at half the error each",
-		"stop: median until nothing of the guest runs; remove: until nothing is left of it",
+		"ends of guests: from the request to end a guest until nothing of it runs (stopped), and until nothing is left of "+
+			"it (removed)",
 		"phases: means, which add up to the mean, as percentiles do not; a blank phase is not there or not visible, and is "+
 			"part of the next one",
 		"clock ±: error of what the guest's own clock says",

@@ -41,3 +41,36 @@ func TestPhaseRows(t *testing.T) {
 		t.Errorf("%q", names)
 	}
 }
+
+// TestEndRows: stops and removals have a row each, as far as they are known, and the exports have the same figures.
+func TestEndRows(t *testing.T) {
+	at := func(v float64) analyze.Percentile { return analyze.Percentile{Value: v, Low: v / 2, High: 2 * v} }
+	slow, ratio := at(0.08), at(3)
+	remove := analyze.Ending{Percentile: at(0.04), P95: &slow, P50Ratio: &ratio}
+	all := []analyze.Start{
+		{Workload: "start", Arm: "lxc", Stop: analyze.Ending{Percentile: at(0.02)}, Remove: remove},
+		{Workload: "start", Arm: "qemu-tcg", Emulated: true, Remove: remove},
+		{Workload: "start", Arm: "other"},
+	}
+	want := [][]string{
+		{"ends of guests", "until", "p50", "p95", "p99", "p50 × baseline", "p99 × baseline"},
+		{"lxc", "stopped", "20.00 ms (10.00 … 40.00)", "", "", "", ""},
+		{"lxc", "removed", "40.00 ms (20.00 … 80.00)", "80.00 ms (40.00 … 160.0)", "", "3.00× (1.50 … 6.00)", ""},
+		{"qemu-tcg*", "removed", "40.00 ms (20.00 … 80.00)", "80.00 ms (40.00 … 160.0)", "", "3.00× (1.50 … 6.00)", ""},
+	}
+	if rows := endRows(all); !slices.EqualFunc(rows, want, slices.Equal) {
+		t.Errorf("%q", rows)
+	}
+	if rows := endRows(all[2:]); rows != nil {
+		t.Errorf("ends that are not known: %q", rows)
+	}
+	figures := &figureList{}
+	figures.start(figureRow{}, all[0])
+	var names []string
+	for _, row := range figures.rows {
+		names = append(names, row.Name)
+	}
+	if want := []string{"stop-p50", "remove-p50", "remove-p95", "remove-p50-ratio"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+}

@@ -29,7 +29,7 @@ docs/fleet.md explains the figures, and what tare leaves on the machines.`,
   tare fleet show racks.yaml`,
 	}
 	return group(c, newFleetShow(), newFleetExport(), newFleetDoctor(o), newFleetRun(o), newFleetStatus(),
-		newFleetResume(), newFleetFetch(), newFleetCancel(), newFleetWorker(o), newFleetServe())
+		newFleetResume(o), newFleetFetch(), newFleetCancel(), newFleetWorker(o), newFleetServe())
 }
 
 func newFleetShow() *cobra.Command {

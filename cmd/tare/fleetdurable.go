@@ -75,6 +75,15 @@ boot; docs/fleet.md has a unit file.`,
 					return durable.Boot{Name: b.Name, Entry: b.Entry}, err
 				},
 				Restart: hostRebooter().restart,
+				Import: func(ctx context.Context, id string) (same bool, err error) {
+					c, err := durable.Collector(file.Temporal)
+					if err != nil {
+						return false, err
+					}
+					return c.ImportImage(ctx, id, experiment.ImageDir(o.stateDir), func(step string) {
+						fmt.Fprintln(cmd.OutOrStdout(), "image:", step)
+					})
+				},
 			})
 		},
 	}

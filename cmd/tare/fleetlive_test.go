@@ -101,13 +101,7 @@ func TestFleetKilled(t *testing.T) {
 	config := machinetest.Start(t, machinetest.Machine{Name: "node", Userland: machinetest.This,
 		Images: filepath.Join(defaultStateDir(), "images")})
 	dir, check := fleetOfMachines(t, config, "native", "node: ")
-	on := func(script string) string {
-		out, err := exec.Command("ssh", "-F", config, "node", script).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", script, err, out)
-		}
-		return string(out)
-	}
+	on := func(script string) string { return onMachine(t, config, "node", script) }
 	for run := 0; kills > 0; run++ {
 		name := fmt.Sprint("killed-", run)
 		limit := 4 * time.Second // within which the command is killed; more and more where even its start takes longer
@@ -141,6 +135,16 @@ func TestFleetKilled(t *testing.T) {
 		noSecret(t, path, config)
 	}
 	nothingToCollect(t, func() string { return on("$(ls /var/lib/tare/fleet/bin/tare-*) gc --dry-run") })
+}
+
+// onMachine runs a script on a machine.
+func onMachine(t *testing.T, config, machine, script string) string {
+	t.Helper()
+	out, err := exec.Command("ssh", "-F", config, machine, script).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+	return string(out)
 }
 
 // eachTrialOnce fails unless each trial of 8 blocks was done once.

@@ -273,7 +273,7 @@ func newFleetCancel() *cobra.Command {
 	})
 }
 
-func newFleetResume() *cobra.Command {
+func newFleetResume(o *options) *cobra.Command {
 	f := &fleetFlags{}
 	c := fleetCommand("resume", "Continue runs that were cancelled, killed or ended by a reboot",
 		`resume continues the run on each machine where it was interrupted, with the build of tare
@@ -302,7 +302,7 @@ check of health (tare fleet doctor --measure) failed are left out.`, f, nil)
 	}
 	c.Flags().BoolVar(&f.unhealthy, "even-if-unhealthy", false, "also resume on machines that are offline")
 	return overTemporal(runFlag(c, f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
-		return r.resumeDurable(cmd, t, f)
+		return r.resumeDurable(cmd, t, f, o.stateDir)
 	})
 }
 
@@ -374,6 +374,6 @@ doctor --measure) failed is left out.`,
 	c.Flags().DurationVar(&f.poll, "poll", 15*time.Second, "how often to ask a machine while waiting for it")
 	c = runFlag(programFlag(c, f), f)
 	return overTemporal(c, f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
-		return r.startDurable(cmd, t, f)
+		return r.startDurable(cmd, t, f, o.stateDir)
 	})
 }

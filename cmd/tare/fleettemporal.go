@@ -59,6 +59,27 @@ func (r *remoteFleet) order() (durable.Order, error) {
 	return o, err
 }
 
+// sendImage brings the userland image of an order to the collector if it is built here.
+func (r *remoteFleet) sendImage(ctx context.Context, w io.Writer, o *durable.Order, stateDir string) error {
+	img, err := r.openImage(ctx, stateDir)
+	if err != nil || img == nil {
+		return err
+	}
+	c, err := durable.Collector(r.Temporal)
+	if err != nil {
+		return err
+	}
+	sent, err := c.SendImage(ctx, img.index, img.Send)
+	if err != nil {
+		return err
+	}
+	if sent > 0 {
+		fmt.Fprintf(w, "%d of %d chunks of the userland image were sent to the collector\n", sent, len(img.index.Chunks))
+	}
+	o.Image = img.index.ID()
+	return nil
+}
+
 // without takes offline machines out of an order, unless they are done.
 func without(o *durable.Order, off map[string][]string, known map[string]durable.Result) {
 	o.Machines = slices.DeleteFunc(o.Machines, func(m string) bool {
@@ -77,7 +98,7 @@ func (r *remoteFleet) missing(o durable.Order) error {
 	return failedOn(r.Machines, errs)
 }
 
-func (r *remoteFleet) startDurable(cmd *cobra.Command, t *durable.Client, f *fleetFlags) error {
+func (r *remoteFleet) startDurable(cmd *cobra.Command, t *durable.Client, f *fleetFlags, stateDir string) error {
 	o, err := r.order()
 	if err != nil {
 		return err
@@ -90,6 +111,9 @@ func (r *remoteFleet) startDurable(cmd *cobra.Command, t *durable.Client, f *fle
 	r.tellOffLine(cmd.OutOrStdout(), off)
 	if len(o.Machines) == 0 {
 		return r.missing(o)
+	}
+	if err := r.sendImage(cmd.Context(), cmd.OutOrStdout(), &o, stateDir); err != nil {
+		return err
 	}
 	if err := t.Start(cmd.Context(), o); err != nil {
 		return err
@@ -184,13 +208,16 @@ func durableText(s *durable.Status, machine string, off []string) string {
 	case res.State == durable.Done:
 		text += fmt.Sprintf(": %d trials", res.Trials)
 	}
+	if res.Note != "" {
+		text += "; " + res.Note
+	}
 	if off != nil {
 		text += "; " + offLine(off)
 	}
 	return text
 }
 
-func (r *remoteFleet) resumeDurable(cmd *cobra.Command, t *durable.Client, f *fleetFlags) error {
+func (r *remoteFleet) resumeDurable(cmd *cobra.Command, t *durable.Client, f *fleetFlags, stateDir string) error {
 	o, err := r.order()
 	if err != nil {
 		return err
@@ -206,7 +233,10 @@ func (r *remoteFleet) resumeDurable(cmd *cobra.Command, t *durable.Client, f *fl
 	if !s.Running && !f.unhealthy { // what runs goes on as it is
 		without(&o, off, s.Machines)
 	}
-	if len(o.Machines) > 0 {
+	if !s.Running && len(o.Machines) > 0 {
+		if err := r.sendImage(cmd.Context(), cmd.OutOrStdout(), &o, stateDir); err != nil {
+			return err
+		}
 		if err := t.Resume(cmd.Context(), o, s); err != nil {
 			return err
 		}

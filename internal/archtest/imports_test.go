@@ -80,7 +80,7 @@ var rooms = []struct {
 	{"fleet/machinetest", []string{"cgroup", "instance"},
 		"machinetest makes machines, and knows nothing of what runs on them"},
 	{"fleet/remote", []string{"files"}, "remote copies programs and files; it does not know what is in them"},
-	{"fleet/collect", []string{"files"}, "a collector moves files; it does not know what is in them"},
+	{"fleet/collect", []string{"files", "image"}, "a collector moves run files and images; it does not know what runs"},
 	{"fleet/durable", []string{"fleet", "fleet/collect", "store"},
 		"durable takes a campaign to machines and its run files back; it never imports system, nor run"},
 	{"serve", []string{"analyze", "dataset", "store", "compare", "report", "report/page", "campaign", "plan", "host"},

@@ -67,13 +67,24 @@ func (x Index) valid() error {
 	return nil
 }
 
-// id is the hash of the index, which stands for the whole content.
-func (x Index) id() string {
+// ID is the hash of the index as Marshal gives it. It stands for the whole content of the image.
+func (x Index) ID() string { return hashOf(x.Marshal()) }
+
+// Marshal returns the index as JSON, which ParseIndex reads.
+func (x Index) Marshal() []byte {
 	b, err := json.Marshal(x)
 	if err != nil {
 		panic(err) // strings and numbers always marshal
 	}
-	return hashOf(b)
+	return b
+}
+
+// ParseIndex reads an index, which may come from anywhere.
+func ParseIndex(b []byte) (x Index, err error) {
+	if err := json.Unmarshal(b, &x); err != nil {
+		return x, fault.Campaignf("index of the image: %w", err)
+	}
+	return x, x.valid()
 }
 
 func hashOf(b []byte) string {
@@ -164,6 +175,18 @@ func chunkFile(folder string, x Index, n int) string {
 
 // unpack returns the content of a chunk, or an error if it is damaged.
 func (x Index) unpack(chunk int, compressed []byte) ([]byte, error) {
+	data, err := Unpack(x.Chunks[chunk], compressed)
+	if err != nil {
+		return nil, fmt.Errorf("chunk %d is damaged: %w", chunk, err)
+	}
+	if len(data) != x.length(chunk) {
+		return nil, fmt.Errorf("chunk %d is damaged: it has %d bytes, not %d", chunk, len(data), x.length(chunk))
+	}
+	return data, nil
+}
+
+// Unpack returns the content of a compressed chunk, or an error if it does not have this hash.
+func Unpack(hash string, compressed []byte) ([]byte, error) {
 	zr, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(chunkSize))
 	if err != nil {
 		return nil, err
@@ -171,11 +194,10 @@ func (x Index) unpack(chunk int, compressed []byte) ([]byte, error) {
 	defer zr.Close()
 	data, err := zr.DecodeAll(compressed, nil)
 	if err != nil {
-		return nil, fmt.Errorf("chunk %d is damaged: %w", chunk, err)
+		return nil, err
 	}
-	if got := hashOf(data); got != x.Chunks[chunk] || len(data) != x.length(chunk) {
-		return nil, fmt.Errorf("chunk %d is damaged: %d bytes with hash %.12s, not %d with %.12s", chunk, len(data), got,
-			x.length(chunk), x.Chunks[chunk])
+	if got := hashOf(data); got != hash {
+		return nil, fmt.Errorf("%d bytes with hash %.12s, not %.12s", len(data), got, hash)
 	}
 	return data, nil
 }

@@ -3,7 +3,6 @@ package image
 import (
 	"archive/tar"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -63,7 +62,7 @@ func Import(ctx context.Context, cacheDir string, x Index, source Source, step f
 			return nil, err
 		}
 	}
-	temp := filepath.Join(cache, importPrefix+x.id()[:12])
+	temp := filepath.Join(cache, importPrefix+x.ID()[:12])
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return nil, fault.Hostf("image cache: %w", err)
 	}
@@ -270,10 +269,10 @@ func ReadIndex(folder string) (x Index, err error) {
 	if err != nil {
 		return x, fault.WithRemedy(fault.Campaignf("%w", err), "name a folder that tare image export has written")
 	}
-	if err := json.Unmarshal(b, &x); err != nil {
+	if x, err = ParseIndex(b); err != nil {
 		return x, fault.Campaignf("%s: %w", filepath.Join(folder, indexName), err)
 	}
-	return x, x.valid()
+	return x, nil
 }
 
 // FolderSource takes chunks from an exported folder. Those that are not there are left out.

@@ -75,7 +75,7 @@ func TestExportImport(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "out")
 	x, err := img.Export(t.Context(), folder)
 	must(t, err)
-	if read, err := ReadIndex(folder); err != nil || read.id() != x.id() || len(x.Chunks) < 5 {
+	if read, err := ReadIndex(folder); err != nil || read.ID() != x.ID() || len(x.Chunks) < 5 {
 		t.Errorf("%+v, %v", read, err)
 	}
 
@@ -116,7 +116,7 @@ func TestExportImport(t *testing.T) {
 	}
 	must(t, verify(copied))
 	must(t, copied.Unchanged())
-	if again, err := copied.Index(t.Context()); err != nil || again.id() != x.id() {
+	if again, err := copied.Index(t.Context()); err != nil || again.ID() != x.ID() {
 		t.Errorf("an export of the copy differs: %v", err)
 	}
 	if got := visible(t, there); !slices.Equal(got, []string{x.Name}) {

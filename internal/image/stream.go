@@ -27,8 +27,8 @@ type chunkHead struct {
 	Bytes int `json:"bytes"`
 }
 
-// maxCompressed is the most that a compressed chunk can have: zstd adds little to what it cannot compress.
-const maxCompressed = chunkSize + chunkSize/8
+// MaxCompressed is the most bytes that a compressed chunk can have: zstd adds little to what it cannot compress.
+const MaxCompressed = chunkSize + chunkSize/8
 
 // SendTo sends the image to a Receive at the other end of a stream. It returns how many chunks were needed, and the
 // hash of the disk that the receiver has in the end: another one than the index has if it had built the image itself.
@@ -75,7 +75,7 @@ func Receive(ctx context.Context, cacheDir string, w io.Writer, r io.Reader, ste
 			if err := readMessage(from, &h); err != nil {
 				return fmt.Errorf("the connection ended: %w", err)
 			}
-			if h.Chunk < 0 || h.Chunk >= len(x.Chunks) || h.Bytes < 0 || h.Bytes > maxCompressed {
+			if h.Chunk < 0 || h.Chunk >= len(x.Chunks) || h.Bytes < 0 || h.Bytes > MaxCompressed {
 				return fmt.Errorf("chunk %d of %d bytes cannot be", h.Chunk, h.Bytes)
 			}
 			compressed := make([]byte, h.Bytes)

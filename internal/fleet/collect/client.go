@@ -65,23 +65,27 @@ func (c *Client) Send(ctx context.Context, n Name, path string) (sum string, err
 	if err != nil {
 		return "", fault.Hostf("%w", err)
 	}
-	// The second manifest makes the file of what the first one lacked.
+	return m.SHA256, c.put(ctx, n.path(), list, func(missing []string) error {
+		return c.sendChunks(ctx, n, f, m, missing)
+	})
+}
+
+// put sends a list of chunks, and those that the collector then lacks with send.
+func (c *Client) put(ctx context.Context, path string, list []byte, send func(missing []string) error) error {
+	// The second list makes the file of what the first one lacked.
 	for range 2 {
 		var missing []string
-		status, err := c.do(ctx, http.MethodPut, n.path(), list, func(body io.Reader) error {
+		status, err := c.do(ctx, http.MethodPut, path, list, func(body io.Reader) error {
 			return json.NewDecoder(body).Decode(&missing)
 		})
-		if err == nil {
-			return m.SHA256, nil
-		}
 		if status != http.StatusConflict {
-			return "", err
+			return err
 		}
-		if err := c.sendChunks(ctx, n, f, m, missing); err != nil {
-			return "", err
+		if err := send(missing); err != nil {
+			return err
 		}
 	}
-	return "", fault.Hostf("the collector loses chunks of %s: do two machines have the same name?", path)
+	return fault.Hostf("the collector loses chunks of %s: do two machines have the same name?", path)
 }
 
 func (c *Client) sendChunks(ctx context.Context, n Name, f io.ReaderAt, m manifest, missing []string) error {
@@ -136,19 +140,31 @@ func (c *Client) Fetch(ctx context.Context, n Name, path string) (fetched bool, 
 	return true, replace(path, resp.Body, strings.Trim(resp.Header.Get("ETag"), `"`))
 }
 
-// do makes a request. conflict reads the answer 409, which is an error, too.
-func (c *Client) do(ctx context.Context, method, path string, body []byte, conflict func(io.Reader) error) (
-	status int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
-	defer cancel()
+// requestTime is how long a request for a chunk may take.
+const requestTime = 10 * time.Minute
+
+// request makes a request and returns the answer, whose body the caller closes.
+func (c *Client) request(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
-		return 0, fault.Campaignf("%w", err)
+		return nil, fault.Campaignf("%w", err)
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return 0, fault.Hostf("%w", err)
+		return nil, fault.Hostf("%w", err)
+	}
+	return resp, nil
+}
+
+// do makes a request. conflict reads the answer 409, which is an error, too.
+func (c *Client) do(ctx context.Context, method, path string, body []byte, conflict func(io.Reader) error) (
+	status int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	resp, err := c.request(ctx, method, path, body)
+	if err != nil {
+		return 0, err
 	}
 	defer resp.Body.Close()
 	switch {

@@ -1,7 +1,7 @@
-// Package collect brings run files from machines to one place over HTTPS. Machines connect to the
-// collector, never the other way round.
+// Package collect brings run files from machines to one place over HTTPS, and the userland image from there to them.
+// Machines connect to the collector, never the other way round.
 //
-// A file is sent in chunks under their SHA-256, so that a transfer which was interrupted continues
+// A run file is sent in chunks under their SHA-256, so that a transfer which was interrupted continues
 // with the chunks that are missing, and no damaged one is accepted. The file appears at the collector
 // when all of it has arrived with the right hash. Sending it again does nothing.
 //
@@ -9,8 +9,16 @@
 //	PUT  /runs/FLEET/MACHINE/RUN                 the manifest; 409 lists the chunks that are missing
 //	GET  /runs/FLEET/MACHINE/RUN                 the file, with its hash as ETag
 //
+// Images are known by their content alone, so that nobody can replace one. Chunks are compressed; their
+// hash is that of the content.
+//
+//	PUT  /images/chunks/SHA256                   a chunk
+//	PUT  /images/SHA256                          the index; 409 lists the chunks that are missing
+//	GET  /images/SHA256, /images/chunks/SHA256   what was put there
+//
 // Each request has a token, the same for all machines. Whoever has it can read and replace run files
-// of the fleet, so it is a secret of the fleet's operators, as is the key of a client's certificate.
+// of the fleet, and read its images, so it is a secret of the fleet's operators, as is the key of a
+// client's certificate.
 package collect
 
 import (

@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -19,7 +18,7 @@ import (
 )
 
 // Server is a collector. It keeps the file of a run as DIR/FLEET/MACHINE/RUN.tare, which tare fleet
-// show can read, and what has arrived of one in DIR/FLEET/MACHINE/.RUN.
+// show can read, and what has arrived of one in DIR/FLEET/MACHINE/.RUN. Images are in DIR/.images.
 type Server struct {
 	dir   string
 	token string
@@ -39,22 +38,49 @@ func NewServer(dir, token string) (*Server, error) {
 // HTTP is a server with time limits, which lacks an address and certificates.
 func (s *Server) HTTP() *http.Server {
 	mux := http.NewServeMux()
-	mux.HandleFunc("PUT /runs/{fleet}/{machine}/{run}/chunks/{hash}", s.named(s.putChunk))
-	mux.HandleFunc("PUT /runs/{fleet}/{machine}/{run}", s.named(s.putManifest))
-	mux.HandleFunc("GET /runs/{fleet}/{machine}/{run}", s.named(s.get))
-	return &http.Server{Handler: mux, ReadHeaderTimeout: 20 * time.Second, ReadTimeout: 5 * time.Minute,
+	mux.HandleFunc("PUT /runs/{fleet}/{machine}/{run}/chunks/{hash}", named(s.putChunk))
+	mux.HandleFunc("PUT /runs/{fleet}/{machine}/{run}", named(s.putManifest))
+	mux.HandleFunc("GET /runs/{fleet}/{machine}/{run}", named(s.get))
+	mux.HandleFunc("PUT /images/{hash}", hashed(s.putIndex))
+	mux.HandleFunc("PUT /images/chunks/{hash}", hashed(s.putImageChunk))
+	mux.HandleFunc("GET /images/{hash}", hashed(func(w http.ResponseWriter, r *http.Request, id string) {
+		serveFile(w, r, s.index(id))
+	}))
+	mux.HandleFunc("GET /images/chunks/{hash}", hashed(func(w http.ResponseWriter, r *http.Request, hash string) {
+		serveFile(w, r, s.imageChunk(hash))
+	}))
+	return &http.Server{Handler: s.authorized(mux), ReadHeaderTimeout: 20 * time.Second, ReadTimeout: 5 * time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 }
 
-// named lets only those with the token pass, and only names that are safe as those of files.
-func (s *Server) named(h func(http.ResponseWriter, *http.Request, Name)) http.HandlerFunc {
+// authorized lets only those with the token pass.
+func (s *Server) authorized(h http.Handler) http.Handler {
 	want := sha256.Sum256([]byte("Bearer " + s.token))
-	return func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
 		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 			http.Error(w, "the token is wrong", http.StatusUnauthorized)
 			return
 		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// hashed lets only hashes pass.
+func hashed(h func(http.ResponseWriter, *http.Request, string)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		hash := r.PathValue("hash")
+		if !hashForm.MatchString(hash) {
+			http.Error(w, "this is no hash", http.StatusBadRequest)
+			return
+		}
+		h(w, r, hash)
+	}
+}
+
+// named lets only names pass that are safe as those of files.
+func named(h func(http.ResponseWriter, *http.Request, Name)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		n := Name{r.PathValue("fleet"), r.PathValue("machine"), r.PathValue("run")}
 		if err := n.Check(); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
@@ -74,14 +100,7 @@ func (s *Server) putChunk(w http.ResponseWriter, r *http.Request, n Name) {
 		http.Error(w, "the chunk does not have this hash, or is too long", http.StatusBadRequest)
 		return
 	}
-	path := filepath.Join(s.parts(n), hash)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		refuse(w, err)
-		return
-	}
-	if err := replace(path, bytes.NewReader(body), hash); err != nil {
-		refuse(w, err)
-	}
+	s.keep(w, filepath.Join(s.parts(n), hash), body)
 }
 
 // putManifest makes the file of its chunks, or says which are missing.
@@ -109,9 +128,7 @@ func (s *Server) putManifest(w http.ResponseWriter, r *http.Request, n Name) {
 		}
 	}
 	if len(missing) > 0 {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusConflict)
-		_ = json.NewEncoder(w).Encode(missing) // a client that is gone asks again
+		answerMissing(w, missing)
 		return
 	}
 	if err := os.MkdirAll(s.parts(n), 0o700); err != nil { // an empty file has no chunks

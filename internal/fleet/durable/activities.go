@@ -17,8 +17,9 @@ import (
 type Machine interface {
 	// Doctor returns what tare doctor --json prints there, and an error if the machine cannot measure at all.
 	Doctor(ctx context.Context) (report string, err error)
-	// Prepare makes the run known on the machine, and refuses a campaign that cannot be run there.
-	Prepare(ctx context.Context, t Task) error
+	// Prepare makes the run known on the machine, gets the image, and refuses a campaign that cannot be run there. note is
+	// what to know of the figures; "": nothing.
+	Prepare(ctx context.Context, t Task) (note string, err error)
 	// Measure makes the trials that the run lacks. When ctx ends, it ends the trial in progress and
 	// removes all guests before it returns.
 	Measure(ctx context.Context, t Task, progress func(Progress)) (Outcome, error)
@@ -52,9 +53,13 @@ func (a *activities) Report(ctx context.Context, t Task) (report string, err err
 	return report, err
 }
 
-// Prepare makes the run known on the machine.
-func (a *activities) Prepare(ctx context.Context, t Task) error {
-	return a.do(ctx, t, func(ctx context.Context) error { return a.machine.Prepare(ctx, t) })
+// Prepare makes the run known on the machine, and gets the image.
+func (a *activities) Prepare(ctx context.Context, t Task) (note string, err error) {
+	err = a.do(ctx, t, func(ctx context.Context) error {
+		note, err = a.machine.Prepare(ctx, t)
+		return err
+	})
+	return note, err
 }
 
 // Measure makes the trials that the run file on the machine lacks.

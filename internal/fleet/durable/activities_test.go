@@ -35,8 +35,8 @@ type idle struct {
 func (i *idle) Doctor(context.Context) (string, error) { return "{}", nil }
 func (i *idle) Booted() (string, error)                { return i.boot, nil }
 func (i *idle) Reboot(context.Context, Task) error     { i.reboots++; return fault.Hostf("no GRUB") }
-func (i *idle) Prepare(_ context.Context, t Task) error {
-	return fault.Campaignf("line 3: no such workload")
+func (i *idle) Prepare(context.Context, Task) (string, error) {
+	return "", fault.Campaignf("line 3: no such workload")
 }
 func (i *idle) RunFile(Task) string { return "/nonexistent" }
 func (i *idle) Measure(context.Context, Task, func(Progress)) (Outcome, error) {
@@ -128,8 +128,14 @@ func here(t *testing.T) (*Here, Task, string) {
 	must(t, os.WriteFile(program, []byte(standIn), 0o755))
 	h := &Here{Program: program, Dir: filepath.Join(dir, "work")}
 	task := Task{Fleet: "racks", Run: "one", Machine: "node1", Build: "b1", Campaign: []byte("name: a\n")}
-	must(t, h.Prepare(t.Context(), task))
+	prepared(t, h, task)
 	return h, task, h.dir(task)
+}
+
+func prepared(t *testing.T, h *Here, task Task) {
+	t.Helper()
+	_, err := h.Prepare(t.Context(), task)
+	must(t, err)
 }
 
 // until waits for something that must come.
@@ -227,7 +233,7 @@ func TestHereRefuses(t *testing.T) {
 	if report != "{}\n" {
 		t.Errorf("%q", report)
 	}
-	must(t, h.Prepare(t.Context(), task))
+	prepared(t, h, task)
 	for text, change := range map[string]func(*Task){
 		"another campaign":    func(t *Task) { t.Campaign = []byte("name: b\n") },
 		"another build":       func(t *Task) { t.Build = "b2" },
@@ -235,8 +241,33 @@ func TestHereRefuses(t *testing.T) {
 	} {
 		other := task
 		change(&other)
-		if err := h.Prepare(t.Context(), other); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), text) {
+		_, err := h.Prepare(t.Context(), other)
+		if fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestHereImports: the image of a run comes before the campaign is tried, and an import that fails is its fault; a
+// machine that keeps another build of the image says so.
+func TestHereImports(t *testing.T) {
+	t.Parallel()
+	h, task, _ := here(t)
+	task.Image = "id"
+	for _, c := range []struct {
+		same bool
+		err  error
+		note string
+	}{{true, nil, ""}, {false, nil, "versions of packages may differ"}, {false, fault.Hostf("no collector"), ""}} {
+		h.Import = func(_ context.Context, id string) (bool, error) {
+			if id != "id" {
+				t.Errorf("image %q", id)
+			}
+			return c.same, c.err
+		}
+		note, err := h.Prepare(t.Context(), task)
+		if !errors.Is(err, c.err) || !strings.Contains(note, c.note) || c.note == "" && note != "" {
+			t.Errorf("%+v: %q, %v", c, note, err)
 		}
 	}
 }

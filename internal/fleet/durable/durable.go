@@ -44,6 +44,7 @@ type Order struct {
 	Build    string // hash of the program that all machines must have
 	Campaign []byte // its file
 	Args     []string
+	Image    string // id of the userland image at the collector; "": machines have or build it
 	Machines []string
 	Busy     int // how many machines may be busy at once; 0: all
 	Retries  int // faults of a host in a row, without a new trial, after which it fails; 0: 5
@@ -72,7 +73,8 @@ type Task struct {
 	Fleet, Run, Machine, Build string
 	Campaign                   []byte // for Prepare
 	Args                       []string
-	Boot                       Boot // for Reboot
+	Image                      string // for Prepare
+	Boot                       Boot   // for Reboot
 }
 
 // State is how far a machine is.
@@ -93,6 +95,7 @@ type Result struct {
 	// Trials is how many trials the run file has.
 	Trials int
 	SHA256 string // of the run file at the collector; "": it is not there
+	Note   string // what to know of its figures; "": nothing
 	Error  string
 }
 

@@ -32,6 +32,9 @@ type Here struct {
 	Next func(ctx context.Context, path string) (Boot, error)
 	// Restart boots the host into an entry of GRUB's menu.
 	Restart func(entry string) error
+	// Import gets the userland image with this id from the collector, unless this machine has it. same is false if the
+	// machine has another build of it.
+	Import func(ctx context.Context, id string) (same bool, err error)
 }
 
 func (h *Here) dir(t Task) string { return filepath.Join(h.Dir, t.Machine, t.Fleet, t.Run) }
@@ -44,9 +47,30 @@ func (h *Here) Doctor(ctx context.Context) (report string, err error) {
 	return h.output(ctx, "doctor", "--json")
 }
 
-// Prepare writes the campaign, and refuses a run that another campaign or another build has begun.
-func (h *Here) Prepare(ctx context.Context, t Task) error {
+// Prepare writes the campaign, refuses a run that another campaign or another build has begun, and gets the image.
+func (h *Here) Prepare(ctx context.Context, t Task) (note string, err error) {
 	dir := h.dir(t)
+	if err := h.register(dir, t); err != nil {
+		return "", err
+	}
+	if t.Image != "" {
+		same, err := h.Import(ctx, t.Image)
+		if err != nil {
+			return "", err
+		}
+		if !same {
+			note = "the machine built the userland image itself, so versions of packages may differ"
+		}
+	}
+	if _, err := os.Stat(h.RunFile(t)); err == nil {
+		return note, nil
+	}
+	_, err = h.output(ctx, append([]string{"run", filepath.Join(dir, "campaign.yaml"), "--dry-run"}, t.Args...)...)
+	return note, err
+}
+
+// register writes what the run is in its directory, and refuses another one.
+func (h *Here) register(dir string, t Task) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fault.Hostf("%w", err)
 	}
@@ -65,11 +89,7 @@ func (h *Here) Prepare(ctx context.Context, t Task) error {
 				"choose another name with --run")
 		}
 	}
-	if _, err := os.Stat(h.RunFile(t)); err == nil {
-		return nil
-	}
-	_, err := h.output(ctx, append([]string{"run", filepath.Join(dir, "campaign.yaml"), "--dry-run"}, t.Args...)...)
-	return err
+	return nil
 }
 
 // Measure begins or continues the run until it is complete or continues in another boot.

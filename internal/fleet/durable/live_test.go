@@ -66,8 +66,10 @@ type counting struct {
 	active chan string // "begin" and "end" of Measure; nil: nobody listens
 }
 
-func (c *counting) Prepare(_ context.Context, t Task) error { return os.MkdirAll(c.dir, 0o700) }
-func (c *counting) RunFile(t Task) string                   { return filepath.Join(c.dir, t.Run+".tare") }
+func (c *counting) Prepare(context.Context, Task) (string, error) {
+	return "", os.MkdirAll(c.dir, 0o700)
+}
+func (c *counting) RunFile(t Task) string { return filepath.Join(c.dir, t.Run+".tare") }
 
 func (c *counting) Measure(ctx context.Context, t Task, progress func(Progress)) (Outcome, error) {
 	if c.active != nil {

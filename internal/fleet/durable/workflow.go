@@ -157,7 +157,7 @@ type host struct {
 }
 
 func (h *host) run(ctx workflow.Context) (r Result, err error) {
-	if err := h.repeat(ctx, quick, nil, "Prepare", nil); err != nil {
+	if err := h.repeat(ctx, quick, nil, "Prepare", &r.Note); err != nil {
 		return r, err
 	}
 	h.began = true
@@ -213,7 +213,7 @@ func (h *host) afterCancel(ctx workflow.Context, r Result) Result {
 func (h *host) task(activity string, next *Boot) Task {
 	t := Task{Fleet: h.order.Fleet, Run: h.order.Run, Machine: h.machine, Build: h.order.Build, Args: h.order.Args}
 	if activity == "Prepare" {
-		t.Campaign = h.order.Campaign
+		t.Campaign, t.Image = h.order.Campaign, h.order.Image
 	}
 	if next != nil {
 		t.Boot = *next

@@ -61,11 +61,11 @@ func fleetOf(t *testing.T, s *scripted, machines int, change func(*testsuite.Tes
 		}
 		return nil
 	})
-	register("Prepare", func(ctx context.Context, task Task) error {
+	register("Prepare", func(ctx context.Context, task Task) (string, error) {
 		if n := s.count("Prepare", task); s.prepare != nil {
-			return s.prepare(ctx, task, n)
+			return "", s.prepare(ctx, task, n)
 		}
-		return nil
+		return task.Image, nil
 	})
 	register("Measure", func(ctx context.Context, task Task) (Outcome, error) {
 		if n := s.count("Measure", task); s.measure != nil {
@@ -108,12 +108,12 @@ func fleetOf(t *testing.T, s *scripted, machines int, change func(*testsuite.Tes
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	s := &scripted{}
-	results, err := fleetOf(t, s, 3, nil)
+	results, err := fleetOf(t, s, 3, func(_ *testsuite.TestWorkflowEnvironment, o *Order) { o.Image = "id" })
 	if err != nil || len(results) != 3 {
 		t.Fatalf("%v, %v", results, err)
 	}
 	for m, r := range results {
-		if r.State != Done || r.Trials != 12 || r.SHA256 != "hash" {
+		if r.State != Done || r.Trials != 12 || r.SHA256 != "hash" || r.Note != "id" {
 			t.Errorf("%s: %+v", m, r)
 		}
 		for _, what := range []string{"Doctor", "Prepare", "Measure", "Collect"} {

@@ -30,6 +30,7 @@ type Machine struct {
 	Images   string        // directory of userland images that it has; "": it has none
 	Tools    []string      // programs of this host that it has, if its userland has not
 	Prepare  string        // a shell script that changes its root, which is the working directory
+	Reaches  []string      // addresses on this host's loopback that are also on the machine's, which has no network
 }
 
 // Userlands that are not made of packages.
@@ -94,6 +95,9 @@ func Start(t *testing.T, machines ...Machine) (config string) {
 		home := filepath.Join(dir, m.Name)
 		must(t, os.Mkdir(home, 0o700))
 		pid := start(t, m, owner.ID, home, filepath.Join(dir, "user.pub"))
+		for _, address := range m.Reaches {
+			relay(t, pid, address)
+		}
 		key, err := os.ReadFile(filepath.Join(home, "host.pub"))
 		must(t, err)
 		must(t, os.WriteFile(filepath.Join(home, "known"), []byte(m.Name+" "+string(key)), 0o600))

@@ -151,20 +151,8 @@ func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, 
 		return err
 	}
 	if m.end.err == nil {
-		metrics, err := w.Evaluate(size, x.results)
-		if err != nil && fault.KindOf(err) != fault.Guest {
+		if err := m.evaluate(w, size, nil); err != nil {
 			return err
-		}
-		if err == nil && w.Latencies != nil {
-			x.singles, err = singleLatencies(w, x.results)
-		}
-		x.metrics, m.end.err = metrics, err
-		switch {
-		case err == nil || x.over:
-		case errors.Is(err, workload.ErrContradiction):
-			m.end.event = store.EventContradiction
-		default:
-			m.end.event = store.EventWrongAnswer
 		}
 	}
 	x.guestsWord(w, size, machine.Driver.Capabilities().SameKernel)

@@ -58,7 +58,7 @@ type filling struct {
 // fill creates guests beside the probe guest until they break the level, and removes all of them. The
 // campaign's other guests are ended before, so that the host's memory is this fill's alone. An error is the
 // host's or tare's.
-func (r *runner) fill(ctx context.Context, members []*member, w *workload.Workload, size int64, _ role) (err error) {
+func (r *runner) fill(ctx context.Context, members []*member, w *workload.Workload, size int64, _ purpose) (err error) {
 	r.awake = false
 	if err := r.closeGuests(); err != nil {
 		return err

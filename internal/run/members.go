@@ -142,7 +142,7 @@ func inTurn(members []*member, do func(*member) error) error {
 // execute thaws the guests of a trial, runs a workload in them and freezes them
 // again, unless the trial is to be repeated. It stores each guest's outcome in
 // its member. An error is the host's or tare's.
-func (r *runner) execute(ctx context.Context, members []*member, w *workload.Workload, size int64, role role) error {
+func (r *runner) execute(ctx context.Context, members []*member, w *workload.Workload, size int64, p purpose) error {
 	alone := len(members) == 1
 	if err := inTurn(members, func(m *member) error { return r.wake(ctx, m, alone) }); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (r *runner) execute(ctx context.Context, members []*member, w *workload.Wor
 	if e := stop(); err == nil {
 		err = e
 	}
-	r.awake = err == nil && role == beforeRepeat && members[0].end.err == nil
+	r.awake = err == nil && p == beforeRepeat && members[0].end.err == nil
 	if err != nil || r.awake {
 		return err
 	}

@@ -170,9 +170,8 @@ func (m *member) roomFor() error {
 	if left >= int64(m.limit) {
 		return nil
 	}
-	m.end.event = store.EventMemoryLimit
-	return fault.Guestf("%s was not created: the host has %s of memory available, and %s must stay available",
-		m.guest.name(), campaign.Bytes(left>>20<<20), m.limit)
+	return noted{fault.Guestf("%s was not created: the host has %s of memory available, and %s must stay available",
+		m.guest.name(), campaign.Bytes(left>>20<<20), m.limit), store.EventMemoryLimit}
 }
 
 // recordLeft records the least memory that the host has available from now on,

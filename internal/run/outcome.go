@@ -10,14 +10,54 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/workload"
 )
 
 // end is how a guest's part in a trial ended. The zero value means that nothing
 // went wrong.
 type end struct {
-	err    error  // why its part does not count, which is the guest's fault
-	broken bool   // the guest cannot be used again
-	event  string // kind of the event to record for err; "": none
+	err    error // why its part does not count, which is the guest's fault
+	broken bool  // the guest cannot be used again
+}
+
+// noted is an error that is also an event of this kind in the run file.
+type noted struct {
+	error
+	event string
+}
+
+func (n noted) Unwrap() error { return n.error }
+
+// eventOf is the kind of the event to record for an error; "": none.
+func eventOf(err error) string {
+	var n noted
+	errors.As(err, &n)
+	return n.event
+}
+
+// evaluate judges from the results of its steps whether a member did the work, and takes its metrics. doubt is
+// another reason for which they do not count, or nil. The error returned is not the guest's fault.
+func (m *member) evaluate(w *workload.Workload, size int64, doubt error) error {
+	metrics, err := w.Evaluate(size, m.x.results)
+	if err != nil && fault.KindOf(err) != fault.Guest {
+		return err
+	}
+	if err = errors.Join(err, doubt); err == nil {
+		m.x.metrics = metrics
+		if w.Latencies != nil {
+			m.x.singles, err = singleLatencies(w, m.x.results)
+		}
+	}
+	switch {
+	case err == nil:
+	case m.x.over: // that a step failed is no more than the error says
+		m.fail(err)
+	case errors.Is(err, workload.ErrContradiction):
+		m.fail(noted{err, store.EventContradiction})
+	default:
+		m.fail(noted{err, store.EventWrongAnswer})
+	}
+	return nil
 }
 
 // fail records why the member's part does not count, unless that is known.
@@ -55,33 +95,38 @@ func abandon(members []*member, of *member) {
 	for _, m := range members {
 		if !m.end.broken {
 			m.end.err = fault.Guestf("the trial was skipped because one of its guests is missing: %w", of.end.err)
-			m.end.event = of.end.event
 		}
 	}
 }
 
-// judge decides how a trial ended, from how each guest's part did. wrong is an error
-// of the host or of tare so far; the error returned is wrong or what else makes the
-// trial void.
-func (r *runner) judge(t trial, members []*member, wrong error) ([]store.Outcome, error) {
+// verdict is how a trial ended.
+type verdict struct {
+	void     error // it does not count, and this is why: an error of the host or of tare
+	lost     error // it lacks results because of guests; nil: it has all of them
+	outcomes []store.Outcome
+}
+
+// judge decides how a trial ended, from how each guest's part did. void is an error
+// of the host or of tare so far.
+func (r *runner) judge(t trial, members []*member, void error) verdict {
 	for _, m := range members {
-		if wrong == nil && m.x.readings.Suspended {
-			wrong = fault.Hostf("the host was suspended during the trial")
+		if void == nil && m.x.readings.Suspended {
+			void = fault.Hostf("the host was suspended during the trial")
 		}
-		if wrong == nil && t.try < hostRetries {
-			wrong = m.heardLate()
+		if void == nil && t.try < hostRetries {
+			void = m.heardLate()
 		}
 	}
-	outcomes := make([]store.Outcome, len(members))
-	for i, m := range members {
-		outcomes[i] = r.outcome(m, t, wrong)
+	v := verdict{void: void, lost: lost(members)}
+	for _, m := range members {
+		v.outcomes = append(v.outcomes, r.outcome(m, t, void))
 	}
-	return outcomes, wrong
+	return v
 }
 
 // outcome is the outcome of a member's attempt at a trial.
-func (r *runner) outcome(m *member, t trial, wrong error) store.Outcome {
-	o := store.Outcome{Status: t.role.status(), Values: map[int]float64{}, Clock: m.x.clock, Steps: m.x.steps}
+func (r *runner) outcome(m *member, t trial, void error) store.Outcome {
+	o := store.Outcome{Status: t.purpose.status(), Values: map[int]float64{}, Clock: m.x.clock, Steps: m.x.steps}
 	add := func(ids map[string]int, values map[string]float64) {
 		for name, v := range values {
 			if id, ok := ids[name]; ok { // a run begun by an older tare lacks some
@@ -96,10 +141,10 @@ func (r *runner) outcome(m *member, t trial, wrong error) store.Outcome {
 	}
 	add(r.probes[name], m.x.readings.Values)
 	switch {
-	case wrong != nil:
-		o.Status, o.Error = store.Void, wrong.Error()
+	case void != nil:
+		o.Status, o.Error = store.Void, void.Error()
 	case m.end.err == nil:
-	case t.role.counts():
+	case t.purpose.counts():
 		o.Status, o.Error = store.Failed, m.end.err.Error()
 	default: // a counted trial will fail, too
 		o.Status, o.Error = store.Discarded, m.end.err.Error()
@@ -110,8 +155,8 @@ func (r *runner) outcome(m *member, t trial, wrong error) store.Outcome {
 	return o
 }
 
-// lost returns why the trial lacks results; "": it has all of them.
-func lost(members []*member) string {
+// lost returns why the trial lacks results; nil: it has all of them.
+func lost(members []*member) error {
 	var first error
 	failed, workers := 0, membersOf(members, working)
 	for _, m := range workers {
@@ -121,13 +166,10 @@ func lost(members []*member) string {
 			}
 		}
 	}
-	switch {
-	case failed == 0:
-		return ""
-	case len(workers) > 1:
-		return fmt.Sprintf("%d of %d guests did not finish; the first: %s", failed, len(workers), first)
+	if failed > 0 && len(workers) > 1 {
+		return fmt.Errorf("%d of %d guests did not finish; the first: %w", failed, len(workers), first)
 	}
-	return first.Error()
+	return first
 }
 
 // errLate marks a trial in which tare processed messages late. The guest can be

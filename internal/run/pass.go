@@ -137,7 +137,7 @@ func (r *runner) pass(ctx context.Context, pass plan.Pass) (over bool, err error
 func (r *runner) group(ctx context.Context, g plan.Group, at Event) error {
 	if g.Warmup != "" && r.Workloads[g.Workload].Fill == nil { // a fill warms up its probe itself
 		if err := r.trialWithRetries(ctx, trial{TrialID: model.TrialID{Block: g.Block, Workload: g.Workload, Arm: g.Warmup},
-			role: warmup, position: -1}); err != nil {
+			purpose: warmup, position: -1}); err != nil {
 			return err
 		}
 	}
@@ -149,13 +149,13 @@ func (r *runner) group(ctx context.Context, g plan.Group, at Event) error {
 		r.Progress(at)
 		t := trial{TrialID: id, position: i}
 		if id.Arm == g.Repeat {
-			t.role = beforeRepeat
+			t.purpose = beforeRepeat
 		}
 		if err := r.trialWithRetries(ctx, t); err != nil {
 			return err
 		}
 		if r.awake {
-			t.role = repeated
+			t.purpose = repeated
 			if err := r.trialWithRetries(ctx, t); err != nil {
 				return err
 			}

@@ -37,7 +37,8 @@ func (r *runner) newcomers(_ context.Context, arm string) (all []*member, err er
 // them. Unless the workload is Cold, a guest of the arm has been started since the page cache was dropped.
 // The system's daemon runs already and has started a guest: the first one gives it more to do, such as to
 // import an image. An error is the host's or tare's.
-func (r *runner) start(ctx context.Context, members []*member, w *workload.Workload, size int64, _ role) (err error) {
+func (r *runner) start(ctx context.Context, members []*member, w *workload.Workload, size int64,
+	_ purpose) (err error) {
 	r.awake = false
 	of := members[0].Of
 	rest, fresh, err := r.wakeDaemon(ctx, members[0].guest)
@@ -219,23 +220,18 @@ func (r *runner) evaluateStart(ctx context.Context, m *member, w *workload.Workl
 	before probe.PageCache) error {
 	x, machine := &m.x, m.guest.machine
 	marks, failure := m.startMarks(timedStep(w, size).Name)
-	metrics, err := w.Evaluate(size, x.results)
-	if err != nil && fault.KindOf(err) != fault.Guest {
+	x.metrics = map[string]float64{}
+	if err := m.evaluate(w, size, failure); err != nil {
 		return err
-	}
-	if err = errors.Join(err, failure); err != nil {
-		m.end.err, m.end.event = err, store.EventWrongAnswer
-		metrics = map[string]float64{}
 	}
 	switch peak, err := machine.PeakMemory(); {
 	case x.kept != nil: // it includes the guest before it was saved
-		x.kept.add(metrics)
+		x.kept.add(x.metrics)
 	case err == nil && peak > 0:
-		metrics[workload.StartMemory] = float64(peak)
+		x.metrics[workload.StartMemory] = float64(peak)
 	case err != nil && !errors.Is(err, cgroup.ErrUnknown):
 		return err
 	}
-	x.metrics = metrics
 	v := x.readings.Values
 	if failure == nil {
 		for phase, d := range marks.phases() {

@@ -12,15 +12,15 @@ import (
 type trial struct {
 	model.TrialID
 	position int // in its group, from 0; -1: a warm-up
-	role     role
+	purpose  purpose
 	try      int // number of earlier attempts that the host failed
 }
 
-// role is the purpose of a trial.
-type role int
+// purpose is what a trial is made for.
+type purpose int
 
 const (
-	counted role = iota
+	counted purpose = iota
 	// warmup begins a group and is discarded.
 	warmup
 	// beforeRepeat counts; its guest stays thawed, and repeated follows.
@@ -29,9 +29,9 @@ const (
 	repeated
 )
 
-// status is the status of a successful attempt in that role.
-func (r role) status() store.Status {
-	switch r {
+// status is the status of a successful attempt at a trial with that purpose.
+func (p purpose) status() store.Status {
+	switch p {
 	case warmup:
 		return store.Discarded
 	case repeated:
@@ -41,7 +41,7 @@ func (r role) status() store.Status {
 }
 
 // counts reports whether the plan asks for the trial.
-func (r role) counts() bool { return r == counted || r == beforeRepeat }
+func (p purpose) counts() bool { return p == counted || p == beforeRepeat }
 
 // trial makes one trial and journals it. An error is the host's or tare's
 // fault, or that of ctx. The failure of a guest is a result, not an error.
@@ -69,39 +69,38 @@ func (r *runner) trial(ctx context.Context, t trial) error {
 	if err != nil {
 		return storeErr(err)
 	}
-	missing := missing(members)
-	if missing != nil {
+	if missing := missing(members); missing != nil {
 		abandon(members, missing)
 	} else {
 		if len(members) == 1 && !w.Creates {
-			members[0].weigh = t.role == counted && !members[0].guest.weighed[w.Name]
+			members[0].weigh = t.purpose == counted && !members[0].guest.weighed[w.Name]
 		}
-		err = execute(ctx, members, w, r.sizes[t.Workload], t.role)
+		err = execute(ctx, members, w, r.sizes[t.Workload], t.purpose)
 		if ctx.Err() != nil {
 			return ctx.Err() // an attempt without an outcome counts as interrupted
 		}
 	}
-	outcomes, err := r.judge(t, members, err)
-	if e := r.Store.FinishAll(ids, outcomes); e != nil {
+	v := r.judge(t, members, err)
+	if e := r.Store.FinishAll(ids, v.outcomes); e != nil {
 		return storeErr(e)
 	}
 	relax()
-	if e := r.record(ids, members, outcomes, w.Name); e != nil {
+	if e := r.record(ids, members, v.outcomes, w.Name); e != nil {
 		return storeErr(e)
 	}
-	if err != nil {
-		return err
+	if v.void != nil {
+		return v.void
 	}
 	r.took(t.TrialID, time.Since(begin))
-	if !t.role.counts() {
+	if !t.purpose.counts() {
 		return r.tidy(members)
 	}
 	r.finished[t.TrialID] = true
-	if why := lost(members); why != "" {
-		if missing == nil || missing.end.event != store.EventMemoryLimit { // the scenario looks for this limit
+	if v.lost != nil {
+		if eventOf(v.lost) != store.EventMemoryLimit { // the scenario looks for this limit
 			r.summary.Failed++
 		}
-		r.Progress(Event{Kind: TrialLost, Trial: t.TrialID, Text: why})
+		r.Progress(Event{Kind: TrialLost, Trial: t.TrialID, Text: v.lost.Error()})
 	} else {
 		r.Progress(Event{Kind: TrialDone, Trial: t.TrialID, Values: members[0].x.metrics, Took: time.Since(begin)})
 	}
@@ -117,8 +116,8 @@ func (r *runner) record(ids []int64, members []*member, outcomes []store.Outcome
 				m.guest.weighed[workload] = true
 			}
 		}
-		if m.end.event != "" {
-			if err := r.Store.AddEvent(r.session, ids[i], m.end.event, outcomes[i].Error); err != nil {
+		if event := eventOf(m.end.err); event != "" {
+			if err := r.Store.AddEvent(r.session, ids[i], event, outcomes[i].Error); err != nil {
 				return err
 			}
 		}

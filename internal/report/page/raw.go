@@ -34,7 +34,7 @@ type rawTrial struct {
 // raw fills in the trials that are shown one by one: those that failed and the first
 // of each arm and workload as text; the others packed, as far as there is room, for
 // the script to unpack.
-func (v *view) raw(r *store.Run, d *data, output func(int64) (stdout, stderr [][]byte, err error)) error {
+func (v *view) raw(d *data, output func(int64) (stdout, stderr [][]byte, err error)) error {
 	entry := func(t *store.Trial, with bool) (rt rawTrial, err error) {
 		var stdout, stderr [][]byte
 		if with {
@@ -47,7 +47,6 @@ func (v *view) raw(r *store.Run, d *data, output func(int64) (stdout, stderr [][
 		return rt, nil
 	}
 	room := maxRaw
-	shown := map[int64]bool{}
 	for _, t := range append(d.failed[:len(d.failed):len(d.failed)], d.first...) {
 		rt, err := entry(t, output != nil && room > 0)
 		if err != nil {
@@ -55,9 +54,8 @@ func (v *view) raw(r *store.Run, d *data, output func(int64) (stdout, stderr [][
 		}
 		room -= len(rt.Text)
 		v.Raw = append(v.Raw, rt)
-		shown[t.Attempt] = true
 	}
-	v.RawMore = d.attempts - len(shown)
+	v.RawMore = d.attempts - len(v.Raw)
 	if output == nil || v.RawMore == 0 {
 		return nil
 	}
@@ -67,14 +65,8 @@ func (v *view) raw(r *store.Run, d *data, output func(int64) (stdout, stderr [][
 		return err
 	}
 	lines := json.NewEncoder(z)
-	for t, err := range r.Trials() {
-		if err != nil {
-			return err
-		}
-		if shown[t.Attempt] {
-			continue
-		}
-		if v.PackedCount == maxPackedCount || packed.Len() > maxPacked {
+	for _, t := range d.others {
+		if packed.Len() > maxPacked {
 			break
 		}
 		rt, err := entry(t, true)

@@ -42,12 +42,14 @@ type data struct {
 	first     []*store.Trial // the first completed one of each arm and workload
 	failed    []*store.Trial // the first maxFailed that were not completed
 	notShown  int            // the rest of those
+	others    []*store.Trial // the first maxPackedCount of neither
 	workloads []string       // in the order of the metrics
 }
 
 // maxFailed is how many trials that were not completed the page shows one by one.
 const maxFailed = 40
 
+// read reads the trials once, and keeps a few bytes of most of them.
 func read(r *store.Run) (*data, error) {
 	d := &data{strips: map[key]*strip{}, count: map[store.Status]int{}, sizes: map[string]store.Size{}}
 	var errs [6]error
@@ -84,11 +86,15 @@ func read(r *store.Run) (*data, error) {
 
 func (d *data) add(t *store.Trial, metric string) {
 	d.attempts++
+	if shown := d.show(t, metric); !shown && len(d.others) < maxPackedCount {
+		d.others = append(d.others, t)
+	}
+}
+
+// show notes what the page shows of a trial, and reports whether it is among first or failed.
+func (d *data) show(t *store.Trial, metric string) bool {
 	if t.Role != model.Working { // a neighbour only disturbs; it has no value
-		if t.Status == store.Failed {
-			d.fail(t)
-		}
-		return
+		return t.Status == store.Failed && d.fail(t)
 	}
 	k := key{t.Workload, t.Arm}
 	s := d.strips[k]
@@ -102,24 +108,28 @@ func (d *data) add(t *store.Trial, metric string) {
 	v, ok := t.Metrics[metric]
 	switch {
 	case t.Status == store.Done && ok:
-		if p.value = v; len(s.points) == 0 {
-			d.first = append(d.first, t)
-		}
+		p.value = v
 		s.points = append(s.points, p)
+		if len(s.points) == 1 {
+			d.first = append(d.first, t)
+			return true
+		}
 	case slices.Contains(lacking, t.Status):
 		s.lost = append(s.lost, p)
-		d.fail(t)
+		return d.fail(t)
 	}
+	return false
 }
 
 // lacking are the states of trials that should have a value. Warm-up trials, and
 // those repeated to see what a thaw costs, are not results.
 var lacking = []store.Status{store.Done, store.Failed, store.Void, store.Interrupted}
 
-func (d *data) fail(t *store.Trial) {
-	if len(d.failed) < maxFailed {
-		d.failed = append(d.failed, t)
-	} else {
+func (d *data) fail(t *store.Trial) (shown bool) {
+	if len(d.failed) == maxFailed {
 		d.notShown++
+		return false
 	}
+	d.failed = append(d.failed, t)
+	return true
 }

@@ -200,7 +200,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 	if v.Env, err = envOf(r, d.arms); err != nil {
 		return nil, err
 	}
-	if err := v.raw(r, d, o.Output); err != nil {
+	if err := v.raw(d, o.Output); err != nil {
 		return nil, err
 	}
 	v.Download, err = downloadOf(r, res, d.trials)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/fleet"
+	"github.com/tare-bench/tare/internal/fleet/collect"
+	"github.com/tare-bench/tare/internal/fleet/durable"
 	"github.com/tare-bench/tare/internal/fleet/remote"
 	"github.com/tare-bench/tare/internal/report"
 )
@@ -23,17 +25,21 @@ func (r *remoteFleet) checks(machine string) string {
 	return filepath.Join(r.Results, "health", machine)
 }
 
+// healthCheck is the fleet with a campaign that measures each machine against itself. Its run has the check's name.
+func (r *remoteFleet) healthCheck() *remoteFleet {
+	file := *r.File
+	file.Campaign = "health.yaml"
+	return &remoteFleet{File: &file, campaign: fleet.HealthCampaign, run: time.Now().UTC().Format(checkTime)}
+}
+
 // measureHealth measures each machine against itself, brings the run files here, and says what they show.
 func (r *remoteFleet) measureHealth(ctx context.Context, w io.Writer, p remote.Program, o *options,
-	f fleetFlags) error {
-	check := *r
-	file := *r.File
-	check.File = &file
-	name := time.Now().UTC().Format(checkTime)
-	file.Campaign, check.campaign, check.args, check.run = "health.yaml", fleet.HealthCampaign, nil, "health-"+name
+	f fleetFlags) (err error) {
+	check := r.healthCheck()
+	name := check.run
+	check.run = "health-" + name
 	f.wait = true
-	b := batch{remoteFleet: &check, program: p, flags: f, out: w}
-	var err error
+	b := batch{remoteFleet: check, program: p, flags: f, out: w}
 	if b.image, err = check.openImage(ctx, o.stateDir); err != nil {
 		return err
 	}
@@ -41,10 +47,64 @@ func (r *remoteFleet) measureHealth(ctx context.Context, w io.Writer, p remote.P
 	if ctx.Err() != nil {
 		return startErr
 	}
-	_, fetchErr := each(&check, func(m fleet.Member, h remote.Host) (string, error) {
+	_, fetchErr := each(check, func(m fleet.Member, h remote.Host) (string, error) {
 		_, err := h.Fetch(ctx, check.run, filepath.Join(r.checks(m.Name), name+".tare"))
 		return "", err
 	})
+	if err := r.tellHealth(ctx, w, fetchErr); err != nil {
+		return err
+	}
+	return startErr
+}
+
+// measureHealthDurable does so over Temporal. The collector keeps the checks as runs of another fleet, so that they
+// are not pooled with the fleet's own.
+func (r *remoteFleet) measureHealthDurable(ctx context.Context, w io.Writer, t *durable.Client, f *fleetFlags,
+	stateDir string) error {
+	check := r.healthCheck()
+	check.Name += ".health"
+	o, err := check.order()
+	if err != nil {
+		return err
+	}
+	silent := map[string][]string{} // machines that are off, or measure
+	_, errs := r.askDoctors(ctx, t, f)
+	for i, m := range r.Machines {
+		if errs[i] != nil {
+			silent[m.Name] = []string{errs[i].Error()}
+		}
+	}
+	without(&o, silent, nil)
+	var runErr error
+	if len(o.Machines) > 0 {
+		if err := check.sendImage(ctx, w, &o, stateDir); err != nil {
+			return err
+		}
+		if err := t.Start(ctx, o); err != nil {
+			return err
+		}
+		if runErr = check.waitDurable(ctx, w, t, f.poll, silent); ctx.Err() != nil {
+			return runErr
+		}
+	}
+	c, err := durable.Collector(r.Temporal)
+	if err != nil {
+		return err
+	}
+	for i, m := range r.Machines {
+		if errs[i] == nil {
+			_, errs[i] = c.Fetch(ctx, collect.Name{Fleet: check.Name, Machine: m.Name, Run: check.run},
+				filepath.Join(r.checks(m.Name), check.run+".tare"))
+		}
+	}
+	if err := r.tellHealth(ctx, w, errs); err != nil {
+		return err
+	}
+	return runErr
+}
+
+// tellHealth says what the last checks show. notMeasured has the errors of machines that have no new one.
+func (r *remoteFleet) tellHealth(ctx context.Context, w io.Writer, notMeasured []error) error {
 	off, err := r.unhealthy(ctx)
 	if err != nil {
 		return err
@@ -52,17 +112,14 @@ func (r *remoteFleet) measureHealth(ctx context.Context, w io.Writer, p remote.P
 	for i, m := range r.Machines {
 		text := "healthy"
 		switch {
-		case fetchErr[i] != nil:
-			text = "not measured: " + fetchErr[i].Error()
+		case notMeasured[i] != nil:
+			text = "not measured: " + notMeasured[i].Error()
 		case off[m.Name] != nil:
 			text = offLine(off[m.Name])
 		}
 		fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(text))
 	}
-	if err := failedOn(r.Machines, fetchErr); err != nil {
-		return err
-	}
-	return startErr
+	return failedOn(r.Machines, notMeasured)
 }
 
 // offLine words why a machine does not take part.

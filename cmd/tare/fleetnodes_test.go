@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tare-bench/tare/internal/fleet/machinetest"
 )
@@ -57,4 +59,36 @@ func TestLiveTemporalImage(t *testing.T) {
 	}
 	fleetIn(t, f.dir)(0, "fetch f.yaml", "bare: fetched")
 	eachTrialOnce(t, filepath.Join(f.dir, "f", "bare", "f.tare"))
+}
+
+// TestLiveTemporalHealth: doctor --measure measures machines over Temporal and names one that does not answer; one that
+// takes another time than before is offline for the next run. The checks are not among the fleet's runs.
+func TestLiveTemporalHealth(t *testing.T) {
+	f, _ := temporalMachines(t, "native", machinetest.Machine{Name: "node", Userland: machinetest.This,
+		Images: filepath.Join(defaultStateDir(), "images")})
+	file, err := os.ReadFile(filepath.Join(f.dir, "f.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, f.dir, "f.yaml", strings.Replace(string(file), "node: ", "node: , lost: ", 1))
+	checks := filepath.Join(f.dir, "f", "health", "node")
+	if err := os.MkdirAll(checks, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	storedRunOf(t, filepath.Join(checks, "20260101T000000Z.tare"), 1, 1.05, "boot", 1) // takes milliseconds
+	f.eventually(t, "has no such run")
+	doctor := func() result {
+		return tare(t, f.dir, "fleet", "doctor", "f.yaml", "--measure", "--patience", "15s", "--poll", "500ms")
+	}
+	r := doctor()
+	for begin := time.Now(); strings.Contains(r.stdout, "no coordinator") && time.Since(begin) < time.Minute; {
+		time.Sleep(100 * time.Millisecond)
+		r = doctor()
+	}
+	said(t, r, exitHost, "node: done: 48 trials", "node: offline: it takes",
+		"lost: not measured: its worker did not answer", "1 of 2 machines failed: lost")
+	said(t, tare(t, f.dir, "fleet", "run", "f.yaml"), exitHost, "node: offline: it takes")
+	if runs, _ := filepath.Glob(filepath.Join(f.dir, "collected", "f", "node", "*")); len(runs) > 0 {
+		t.Errorf("among the fleet's runs: %v", runs)
+	}
 }

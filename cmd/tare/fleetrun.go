@@ -146,7 +146,7 @@ func programFlag(c *cobra.Command, f *fleetFlags) *cobra.Command {
 
 func newFleetDoctor(o *options) *cobra.Command {
 	f := &fleetFlags{}
-	c := overTemporal(fleetCommand("doctor", "Report what each machine can measure, and what disturbs it",
+	c := fleetCommand("doctor", "Report what each machine can measure, and what disturbs it",
 		`doctor copies this program to each machine, unless it is already there, and runs tare
 doctor on it.
 
@@ -157,9 +157,7 @@ from those of its previous check or of the others in its group, each by more tha
 margin (docs/fleet.md), if a core was throttled, or if its clock is bad. The last check
 decides.
 
-Over Temporal, the machine's worker answers, unless it is measuring. --measure always
-logs in over SSH.`, f, askDoctor(f)), f,
-		func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error { return r.doctorDurable(cmd, t, f) })
+Over Temporal, the machine's worker answers and measures, unless it is measuring already.`, f, askDoctor(f))
 	report := c.RunE
 	measure := c.Flags().Bool("measure", false, "measure each machine against itself; takes minutes")
 	c.Flags().DurationVar(&f.patience, "patience", time.Minute, "how long to keep trying a machine that cannot be reached")
@@ -178,7 +176,13 @@ logs in over SSH.`, f, askDoctor(f)), f,
 		}
 		return r.measureHealth(cmd.Context(), cmd.OutOrStdout(), p, o, *f)
 	}
-	return programFlag(c, f)
+	return overTemporal(programFlag(c, f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
+		if *measure {
+			return r.measureHealthDurable(cmd.Context(), cmd.OutOrStdout(), t, f, o.stateDir)
+		}
+		said, errs := r.askDoctors(cmd.Context(), t, f)
+		return r.tell(cmd.OutOrStdout(), said, errs)
+	})
 }
 
 // askDoctor runs tare doctor on a machine.

@@ -248,21 +248,20 @@ func (r *remoteFleet) resumeDurable(cmd *cobra.Command, t *durable.Client, f *fl
 	return r.missing(o)
 }
 
-// doctorDurable asks the workers of all machines what they can measure.
-func (r *remoteFleet) doctorDurable(cmd *cobra.Command, t *durable.Client, f *fleetFlags) error {
+// askDoctors asks the workers of all machines what they can measure.
+func (r *remoteFleet) askDoctors(ctx context.Context, t *durable.Client, f *fleetFlags) (said []string, errs []error) {
 	p, err := remote.ProgramAt("/proc/self/exe")
-	if err != nil {
-		return err
-	}
-	said, errs := each(r, func(m fleet.Member, _ remote.Host) (string, error) {
-		out, err := t.Doctor(cmd.Context(), durable.Order{Fleet: r.Name, Build: p.Hash, Machines: []string{m.Name},
+	return each(r, func(m fleet.Member, _ remote.Host) (string, error) {
+		if err != nil {
+			return "", err
+		}
+		out, err := t.Doctor(ctx, durable.Order{Fleet: r.Name, Build: p.Hash, Machines: []string{m.Name},
 			Patience: f.patience})
 		if err != nil {
 			return "", err
 		}
 		return doctorText(out)
 	})
-	return r.tell(cmd.OutOrStdout(), said, errs)
 }
 
 func (r *remoteFleet) cancelDurable(cmd *cobra.Command, t *durable.Client) error {

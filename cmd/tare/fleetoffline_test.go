@@ -74,6 +74,16 @@ func TestStatusOffLine(t *testing.T) {
 			t.Errorf("%s: %q, want %q", machine, text, want)
 		}
 	}
+	s.Machines["node1"] = durable.Result{State: durable.Measuring}
+	for want, p := range map[string]durable.Progress{
+		"measuring: 0 trials: prepare":                      {Log: "prepare"},
+		"measuring: block 3: 9 trials of 11 attempts: line": {Trials: 9, Block: 3, Attempts: 11, Log: "line"},
+	} {
+		s.Progress = map[string]durable.Progress{"node1": p}
+		if text := durableText(s, "node1", nil); text != want {
+			t.Errorf("%q, want %q", text, want)
+		}
+	}
 	if text := durableText(s, "node2", nil); !strings.Contains(text, "not part of this run") {
 		t.Error(text)
 	}

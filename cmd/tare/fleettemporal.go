@@ -201,8 +201,7 @@ func durableText(s *durable.Status, machine string, off []string) string {
 	case res.State == durable.Failed:
 		text += ": " + res.Error
 	case res.State == durable.Measuring:
-		p := s.Progress[machine]
-		text += fmt.Sprintf(": %d trials: %s", p.Trials, p.Log)
+		text += ": " + progressText(s.Progress[machine])
 	case res.State == durable.Done && res.Code != 0:
 		text += fmt.Sprintf(" with exit status %d: %d trials", res.Code, res.Trials)
 	case res.State == durable.Done:
@@ -215,6 +214,15 @@ func durableText(s *durable.Status, machine string, off []string) string {
 		text += "; " + offLine(off)
 	}
 	return text
+}
+
+// progressText words how far a run is. Attempts beyond its trials were void or interrupted, or one is being made.
+func progressText(p durable.Progress) string {
+	text := fmt.Sprintf("%d trials", p.Trials)
+	if p.Block > 0 {
+		text = fmt.Sprintf("block %d: %d trials of %d attempts", p.Block, p.Trials, p.Attempts)
+	}
+	return text + ": " + p.Log
 }
 
 func (r *remoteFleet) resumeDurable(cmd *cobra.Command, t *durable.Client, f *fleetFlags, stateDir string) error {

@@ -50,6 +50,7 @@ func readAll(path string) (n int, err error) {
 		func() error { _, err := r.Metrics(); return err },
 		func() error { _, err := r.Sizes(); return err },
 		func() error { _, err := r.Finished(); return err },
+		func() error { _, err := r.Progress(); return err },
 		func() error { _, err := r.Elapsed(); return err },
 		func() error { _, err := r.Events(); return err },
 		func() error { _, err := r.Failures(); return err },

@@ -66,6 +66,11 @@ func TestOlderFormat(t *testing.T) {
 		if len(finished) != 2 || len(observations(t, r)) != 1 {
 			t.Errorf("finished %v", finished)
 		}
+		far, err := r.Progress()
+		must(t, err)
+		if far != (Progress{Trials: 2, Block: 3, Attempts: 3}) {
+			t.Errorf("progress %+v", far)
+		}
 		return r
 	}
 	must(t, check().Close())

@@ -75,6 +75,27 @@ func (r *Run) Finished() (map[model.TrialID]bool, error) {
 	return done, r.explainRead(rows.Err())
 }
 
+// Progress is how far a run is.
+type Progress struct {
+	Trials   int // done or failed, which a resumed run does not repeat
+	Block    int // the last that began, from 1; 0: none
+	Attempts int // at trials, of one member of a crew each; warm-ups and repetitions do not count when they have ended
+}
+
+// Progress returns how far the run is, whether or not it is in progress.
+func (r *Run) Progress() (p Progress, err error) {
+	finished, err := r.Finished()
+	if err != nil {
+		return p, err
+	}
+	p.Trials = len(finished)
+	err = r.db.QueryRowContext(r.ctx, `SELECT coalesce(max(a.block) + 1, 0),
+			count(CASE WHEN coalesce(o.status, '') NOT IN ('discarded', 'repeat') THEN 1 END)
+		FROM attempt a LEFT JOIN outcome o ON o.attempt = a.id WHERE `+r.since(2, "a.member", "0")+` = 0`).
+		Scan(&p.Block, &p.Attempts)
+	return p, r.explainRead(err)
+}
+
 // Passes returns the recorded passes in order, as JSON; the index of a pass is
 // its number.
 func (r *Run) Passes() ([]json.RawMessage, error) {

@@ -417,6 +417,11 @@ func TestPasses(t *testing.T) {
 	if len(finished) != 1 {
 		t.Errorf("finished %v", finished)
 	}
+	far, err := r.Progress()
+	must(t, err)
+	if far != (Progress{Trials: 1, Block: 1, Attempts: 1}) {
+		t.Errorf("progress %+v", far)
+	}
 	spents, err := r.Spents()
 	must(t, err)
 	if len(spents) != 1 || spents[0].N != 3 || spents[0].Workload != "cpu" || spents[0].Arm != "native" ||

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/store"
 )
 
 func must(t testing.TB, err error) {
@@ -269,5 +270,29 @@ func TestHereImports(t *testing.T) {
 		if !errors.Is(err, c.err) || !strings.Contains(note, c.note) || c.note == "" && note != "" {
 			t.Errorf("%+v: %q, %v", c, note, err)
 		}
+	}
+}
+
+// TestHereProgress: the end of a run says how far its file is, and what tare said last.
+func TestHereProgress(t *testing.T) {
+	t.Parallel()
+	h, task, dir := here(t)
+	run, err := store.Create(h.RunFile(task), map[string][]byte{store.DocCampaign: []byte("{}")},
+		[]store.Arm{{Name: "native", System: "native", Scenario: "solo"}}, nil)
+	must(t, err)
+	session, err := run.BeginSession("boot", "1")
+	must(t, err)
+	for block, status := range []store.Status{store.Done, store.Failed, store.Void} {
+		id, err := run.Begin(store.Attempt{Session: session, Block: block, Workload: "cpu"})
+		must(t, err)
+		must(t, run.Finish(id, store.Outcome{Status: status}))
+	}
+	must(t, run.Close())
+	must(t, os.WriteFile(filepath.Join(dir, "go"), []byte("0\n"), 0o600))
+	var last Progress
+	out, err := h.Measure(t.Context(), task, func(p Progress) { last = p })
+	want := Progress{Trials: 2, Block: 3, Attempts: 3, Log: "last line"}
+	if err != nil || last != want || out.Trials != 2 {
+		t.Errorf("%+v, want %+v; %+v, %v", last, want, out, err)
 	}
 }

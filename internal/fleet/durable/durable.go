@@ -104,8 +104,10 @@ func (r Result) Over() bool { return r.State != Waiting && r.State != Measuring 
 
 // Progress is how far a run is: the details of a heartbeat.
 type Progress struct {
-	Trials int    // in the run file
-	Log    string // last line of tare's output
+	Trials   int    // in the run file
+	Block    int    // in which the run is, from 1; 0: none has begun
+	Attempts int    // at trials
+	Log      string // last line of tare's output
 }
 
 // Outcome is how a Measure ended.

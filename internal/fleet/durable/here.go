@@ -105,7 +105,8 @@ func (h *Here) Measure(ctx context.Context, t Task, progress func(Progress)) (ou
 		if _, err := fmt.Sscan(string(text), &out.Code); err != nil {
 			return out, fault.Hostf("%s: %w", over, err)
 		}
-		out.Trials, err = h.trials(ctx, t)
+		p, err := h.progress(ctx, t)
+		out.Trials = p.Trials
 		return out, err
 	}
 	code, err := h.child(ctx, t, lock, progress)
@@ -114,14 +115,15 @@ func (h *Here) Measure(ctx context.Context, t Task, progress func(Progress)) (ou
 	}
 	out.Code = code
 	// A run that could not begin has no file; the log says why.
-	out.Trials, err = h.trials(context.WithoutCancel(ctx), t)
+	p, err := h.progress(context.WithoutCancel(ctx), t)
 	if errors.Is(err, fs.ErrNotExist) && code != 0 {
 		err = nil
 	}
 	if err != nil {
 		return out, err
 	}
-	progress(Progress{Trials: out.Trials, Log: lastLine(filepath.Join(dir, "log"))})
+	out.Trials = p.Trials
+	progress(p)
 	switch code {
 	case fault.ExitOK, fault.ExitFailed:
 		return out, writeWhole(over, []byte(fmt.Sprintln(code)))
@@ -213,24 +215,26 @@ func (h *Here) tell(ctx context.Context, t Task, ended <-chan struct{}, progress
 			return
 		case <-time.After(10 * time.Second): // rarely: reading the file must not disturb the trials
 		}
-		if n, err := h.trials(ctx, t); err == nil { // there may be no file yet
-			progress(Progress{Trials: n, Log: lastLine(filepath.Join(h.dir(t), "log"))})
+		if p, err := h.progress(ctx, t); err == nil { // there may be no file yet
+			progress(p)
 		}
 	}
 }
 
-// trials is how many trials the run file has.
-func (h *Here) trials(ctx context.Context, t Task) (int, error) {
+// progress is how far the run is, as its file and its log say.
+func (h *Here) progress(ctx context.Context, t Task) (p Progress, err error) {
+	p.Log = lastLine(filepath.Join(h.dir(t), "log"))
 	if _, err := os.Stat(h.RunFile(t)); err != nil {
-		return 0, fault.Hostf("%w", err)
+		return p, fault.Hostf("%w", err)
 	}
 	s, err := store.Open(ctx, h.RunFile(t))
 	if err != nil {
-		return 0, err
+		return p, err
 	}
 	defer s.Close()
-	done, err := s.Finished()
-	return len(done), err
+	far, err := s.Progress()
+	p.Trials, p.Block, p.Attempts = far.Trials, far.Block, far.Attempts
+	return p, err
 }
 
 // Booted is the kernel's id of this boot.

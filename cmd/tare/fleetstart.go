@@ -186,8 +186,8 @@ func (b *batch) sendImage(ctx context.Context, m fleet.Member, h remote.Host) er
 		case sent > 0:
 			b.say(m, fmt.Sprintf("%d of %d chunks of the userland image were copied", sent, len(b.image.index.Chunks)))
 		case disk != b.image.index.DiskSHA256:
-			b.say(m, "it has built the userland image itself: versions of packages may differ; for the same one, remove "+
-				filepath.Join("images", b.image.index.Name)+" from its state directory")
+			b.say(m, "it keeps the userland image that it built itself: versions of packages may differ; to send it this "+
+				"one, remove "+filepath.Join("images", b.image.index.Name)+" from its state directory")
 		}
 		return nil
 	}, "image", "import", "-")

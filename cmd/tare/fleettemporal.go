@@ -118,7 +118,7 @@ func (r *remoteFleet) startDurable(cmd *cobra.Command, t *durable.Client, f *fle
 	if err := t.Start(cmd.Context(), o); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "run %s of %d machines is in progress\n", r.run, len(o.Machines))
+	fmt.Fprintf(cmd.OutOrStdout(), "run %s on %s is in progress\n", r.run, fleet.Count(len(o.Machines), "machine"))
 	if !f.wait {
 		return r.missing(o)
 	}
@@ -276,7 +276,7 @@ func (r *remoteFleet) cancelDurable(cmd *cobra.Command, t *durable.Client) error
 	if err := t.Cancel(cmd.Context(), r.Name, r.run); err != nil {
 		return err
 	}
-	fmt.Fprintln(cmd.OutOrStdout(), "the machines end their trials; tare fleet status says when they have")
+	fmt.Fprintln(cmd.OutOrStdout(), "the machines are ending their trials; tare fleet status says when they are done")
 	return nil
 }
 

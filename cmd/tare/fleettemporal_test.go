@@ -274,7 +274,7 @@ func TestLiveTemporalOffLine(t *testing.T) {
 	f.worker(t, "node")
 	f.worker(t, "slow")
 	said(t, f.begin(t, "--wait", "--poll", "200ms"), exitHost, "slow: offline: it takes",
-		"run f of 1 machines is in progress", "node: done: 16 trials", "1 of 2 machines failed: slow")
+		"run f on 1 machine is in progress", "node: done: 16 trials", "1 of 2 machines failed: slow")
 	check := fleetIn(t, f.dir)
 	check(exitHost, "resume f.yaml", "node: done: 16 trials", "slow: offline: it takes", "1 of 2 machines failed: slow")
 	check(0, "status f.yaml", "slow: offline: it takes")

@@ -45,7 +45,7 @@ func TestGuest(t *testing.T) {
 	}
 	do(0, "guest web (lxc) is up", "start", "lxc", "--name", "web", "--flavor", "memory=256MiB,disk=64MiB")
 	do(0, "guest native (native) is up", "start", "native", "--flavor", "disk=64MiB")
-	do(exitCampaign, "there is a guest web already", "start", "native", "--name", "web")
+	do(exitCampaign, "there is already a guest web", "start", "native", "--name", "web")
 	do(exitCampaign, `did you mean "memory"`, "start", "native", "--flavor", "memry=1GiB")
 	do(exitCampaign, "there is no guest", "exec", "wbe", "--", "true")
 

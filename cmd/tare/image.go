@@ -115,8 +115,8 @@ Import only images from people whom you trust as root: native guests run their p
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d packages, kernel %s\n", filepath.Base(img.Dir), len(img.Manifest.Packages),
 				img.KernelVersion)
 			if img.Manifest.DiskSHA256 != x.DiskSHA256 {
-				fmt.Fprintln(cmd.OutOrStdout(), "this machine has another build of this image, which stays: "+
-					"versions of packages may differ")
+				fmt.Fprintln(cmd.OutOrStdout(), "this machine keeps its own build of this image: versions of packages may "+
+					"differ")
 			}
 			return nil
 		},

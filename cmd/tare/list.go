@@ -174,10 +174,12 @@ func newWorkloads(*options) *cobra.Command {
 			if i > 0 {
 				fmt.Fprintln(cmd.OutOrStdout())
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n  from: %s; in the articles: %s\n", e.Name, e.Title, e.Source,
-				strings.Join(e.ArticleIDs, ", "))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n  from: %s\n", e.Name, e.Title, e.Source)
+			if len(e.ArticleIDs) > 0 {
+				fmt.Fprintf(cmd.OutOrStdout(), "  in the articles: %s\n", strings.Join(e.ArticleIDs, ", "))
+			}
 			if e.StandIn != "" {
-				fmt.Fprintf(cmd.OutOrStdout(), "  a stand-in: %s\n", e.StandIn)
+				fmt.Fprintf(cmd.OutOrStdout(), "  a stand-in %s\n", e.StandIn)
 			}
 			for line := range strings.Lines(e.Commands) {
 				fmt.Fprintf(cmd.OutOrStdout(), "  runs: %s\n", strings.TrimSpace(line))

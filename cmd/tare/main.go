@@ -74,7 +74,7 @@ func execute(ctx context.Context) error {
 			_, set, _ := strings.Cut(err.Error(), "; [")
 			set, _, _ = strings.Cut(set, "]")
 			err = fault.WithRemedy(fault.Campaignf("--%s exclude each other", strings.ReplaceAll(set, " ", " and --")),
-				"give one of these flags only")
+				"give only one of these flags")
 		}
 		return err
 	}

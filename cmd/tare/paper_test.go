@@ -160,7 +160,7 @@ func TestPaperNew(t *testing.T) {
 		t.Fatalf("status %d: %s%s", r.status, r.stdout, r.stderr)
 	}
 	if r := tare(t, dir, "paper", "new", "Mine 1.yaml"); r.status != exitCampaign ||
-		!strings.Contains(r.stderr, "exists already") {
+		!strings.Contains(r.stderr, "already exists") {
 		t.Errorf("overwritten: status %d: %s", r.status, r.stderr)
 	}
 	r = tare(t, dir, "paper", "audit", "Mine 1.yaml")

@@ -82,7 +82,7 @@ func writePaper(cmd *cobra.Command, path string, tables []string, o paper.NewOpt
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return fault.WithRemedy(fault.Campaignf("%s exists already", path), "choose another name, or remove the file")
+		return fault.WithRemedy(fault.Campaignf("%s already exists", path), "choose another name, or remove the file")
 	}
 	if err != nil {
 		return fault.Campaignf("%w", err)

@@ -124,7 +124,7 @@ func writeFindings(w io.Writer, a *paper.Article) {
 	fmt.Fprint(w, "\n## What the audit found\n\n")
 	switch {
 	case len(r.Findings) == 0 && r.Agree == 0:
-		fmt.Fprintln(w, "Nothing: the article prints no number that others of its numbers give.")
+		fmt.Fprintln(w, "Nothing: no number that the article prints follows from its other numbers.")
 		return
 	case len(r.Findings) == 0:
 		fmt.Fprintf(w, "Nothing: all checks agree (%d).\n", r.Agree)

@@ -77,7 +77,7 @@ func Connect(ctx context.Context, conn net.Conn) (*Client, Hello, error) {
 func (c *Client) Hello(ctx context.Context) (Hello, error) {
 	h, err := c.agent.Hello(ctx, &wire.HelloRequest{Protocol: Protocol})
 	if err == nil && h.Protocol != Protocol {
-		err = fmt.Errorf("it speaks protocol %d, this tare %d", h.Protocol, Protocol)
+		err = fmt.Errorf("its agent speaks protocol %d, this version of tare %d", h.Protocol, Protocol)
 	}
 	if err != nil {
 		return Hello{}, c.guestError(ctx, err)

@@ -161,7 +161,7 @@ func (e *Experiment) sameGround(version string) error {
 	now := ground{env: *e.env, image: e.bed.Image.Manifest, systems: e.bed.Entries(e.status), version: version}
 	refused, changed := before.difference(now, boots)
 	if refused != "" {
-		err := fault.Campaignf("%s cannot be continued, because this is not what it was begun on: %s", s.Path(), refused)
+		err := fault.Campaignf("%s cannot be resumed, because it was begun on something else: %s", s.Path(), refused)
 		return fault.WithRemedy(err, "start a new run; this one can still be shown")
 	}
 	e.changed = changed

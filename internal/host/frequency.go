@@ -40,7 +40,7 @@ func readTurbo(r *reader, c *CPU) {
 			return
 		}
 	}
-	r.fail("cpu.turbo", "", errors.New("neither intel_pstate/no_turbo nor cpufreq/boost tells"))
+	r.fail("cpu.turbo", "", errors.New("neither intel_pstate/no_turbo nor cpufreq/boost is there"))
 }
 
 // readPolicies groups CPUs with the same frequency settings.

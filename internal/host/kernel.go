@@ -47,7 +47,7 @@ func readKernel(r *reader) Kernel {
 		r.setting(&k.SchedDebug, "kernel.sched_debug", name, sched+"/"+name)
 	}
 	if k.SchedDebug == nil {
-		r.fail("kernel.sched_debug", sched, errors.New("not there, or not to be read without root"))
+		r.fail("kernel.sched_debug", sched, errors.New("not there, or readable by root only"))
 	}
 	return k
 }

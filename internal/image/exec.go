@@ -88,8 +88,8 @@ func readLines(r io.Reader, log func(string)) []string {
 	}
 }
 
-const offline = "connect this machine to its Debian mirror (or set apt's proxy), or copy a finished image cache here " +
-	"from another machine"
+const offline = "connect this machine to its Debian mirror (or set apt's proxy), or bring an image from another " +
+	"machine: tare image export, then tare image import"
 
 // causes are causes of failed builds outside tare, recognized by the tools' messages. The first
 // match is reported.
@@ -105,7 +105,7 @@ var causes = []struct{ text, what, remedy string }{
 	{"NO_PUBKEY", "the package mirror's signature cannot be checked", "apt-get install debian-archive-keyring"},
 	{"Unable to locate package", "the package mirror lacks a package", "use a complete Debian mirror in apt's sources"},
 	{"Failed to fetch", "packages could not be downloaded",
-		"see that apt-get update works on this machine, and try again"},
+		"make sure that apt-get update works on this machine, and try again"},
 	{"Operation not permitted", "root lacks a permission here that the build needs",
 		"run on the host itself, or in a container with CAP_SYS_ADMIN and CAP_MKNOD"},
 }

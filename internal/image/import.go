@@ -107,7 +107,7 @@ func receive(ctx context.Context, archive string, x Index, source Source, step f
 	var damaged error
 	for round := 0; len(missing) > 0 && round < rounds; round++ {
 		damaged = nil
-		step(fmt.Sprintf("%d of %d chunks are to be copied", len(missing), len(x.Chunks)))
+		step(fmt.Sprintf("copying %d of %d chunks", len(missing), len(x.Chunks)))
 		asked := map[int]bool{}
 		for _, n := range missing {
 			asked[n] = true
@@ -193,7 +193,7 @@ func unpackArchive(ctx context.Context, archive, dir string, x Index) error {
 		return fault.Hostf("unpacking the image: %w", err)
 	}
 	if m.Key != x.Key || m.Recipe.Key() != x.Key || m.Recipe.dirName() != x.Name || m.DiskSHA256 != x.DiskSHA256 {
-		return fault.WithRemedy(fault.Campaignf("the exported image is not what its index says: %s with key %.12s",
+		return fault.WithRemedy(fault.Campaignf("the exported image does not match its index: it is %s with key %.12s",
 			m.Recipe.dirName(), m.Key), "export it again")
 	}
 	if err := treeOfDisk(ctx, filepath.Join(dir, "disk.ext4"), filepath.Join(dir, "tree")); err != nil {

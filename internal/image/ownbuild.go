@@ -79,7 +79,7 @@ func (b OwnBuild) walk(visit func(name, at string, st fs.FileInfo) error) error 
 			return err
 		}
 		if t := st.Mode().Type(); t != 0 && t != fs.ModeDir && t != fs.ModeSymlink {
-			return fmt.Errorf("%s is no file, directory or link", at)
+			return fmt.Errorf("%s is not a file, directory or link", at)
 		}
 		name, err := filepath.Rel(root, at)
 		if err != nil {

@@ -93,7 +93,8 @@ func TestOwnBuildRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"bench": "must be absolute", "/nowhere/bench": "no such file", dir: "no file, directory or link", large: "more than",
+		"bench": "must be absolute", "/nowhere/bench": "no such file", dir: "not a file, directory or link",
+		large: "more than",
 	} {
 		if _, err := ReadOwnBuild(path); err == nil || fault.KindOf(err) != fault.Campaign ||
 			!strings.Contains(err.Error(), want) {

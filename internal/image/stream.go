@@ -76,7 +76,7 @@ func Receive(ctx context.Context, cacheDir string, w io.Writer, r io.Reader, ste
 				return fmt.Errorf("the connection ended: %w", err)
 			}
 			if h.Chunk < 0 || h.Chunk >= len(x.Chunks) || h.Bytes < 0 || h.Bytes > MaxCompressed {
-				return fmt.Errorf("chunk %d of %d bytes cannot be", h.Chunk, h.Bytes)
+				return fmt.Errorf("the sender offers a chunk that the image cannot have: number %d with %d bytes", h.Chunk, h.Bytes)
 			}
 			compressed := make([]byte, h.Bytes)
 			if _, err := io.ReadFull(from, compressed); err != nil {

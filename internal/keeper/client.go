@@ -67,7 +67,7 @@ func Find(name string) (*Client, error) {
 	for _, c := range all {
 		names = append(names, c.Name)
 	}
-	return nil, fault.WithRemedy(err, "there are: %s", strings.Join(names, ", "))
+	return nil, fault.WithRemedy(err, "the guests are: %s", strings.Join(names, ", "))
 }
 
 func (c *Client) get(ctx context.Context, path string, read func(io.Reader) error) error {

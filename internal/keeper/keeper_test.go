@@ -202,9 +202,9 @@ func TestNames(t *testing.T) {
 		t.Errorf("%d guests, not in the order of their start", len(all))
 	}
 	_, err := Find("wbe")
-	wantFault(t, err, fault.Campaign, "there are: fake, fake-2, web")
+	wantFault(t, err, fault.Campaign, "the guests are: fake, fake-2, web")
 	twin := startKeeper(t, "web", "")
-	if <-twin.ended; !strings.Contains(twin.said.String(), "there is a guest web already") {
+	if <-twin.ended; !strings.Contains(twin.said.String(), "there is already a guest web") {
 		t.Errorf("the second of a name said %q", &twin.said)
 	}
 }

@@ -37,7 +37,7 @@ func (k *Keeper) listen() (net.Listener, error) {
 			k.status.Name = fmt.Sprintf("%s-%d", k.status.System, n)
 		}
 	case taken[name]:
-		return nil, fault.WithRemedy(fault.Campaignf("there is a guest %s already", name), "tare guest list")
+		return nil, fault.WithRemedy(fault.Campaignf("there is already a guest %s", name), "tare guest list")
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: k.instance.Socket(), Net: "unix"})
 	if err != nil {

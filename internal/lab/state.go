@@ -61,7 +61,7 @@ func (l *Lab) take() error {
 		case err != nil:
 			return err
 		case held:
-			return fault.WithRemedy(fault.Hostf("a lab is up already: %s", describe(l.dir)), "tare lab down")
+			return fault.WithRemedy(fault.Hostf("a lab is already up: %s", describe(l.dir)), "tare lab down")
 		}
 		l.lock = lock
 		if err := os.MkdirAll(l.path(exchangeDir), 0o700); err != nil {
@@ -129,7 +129,7 @@ func readState(dir string) (state, error) {
 func describe(dir string) string {
 	s, err := readState(dir)
 	if err != nil {
-		return "it is just being started"
+		return "it is being started"
 	}
 	return fmt.Sprintf("%s with %d CPUs and %d MiB, since %s", s.Kind, s.CPUs, s.MemoryBytes>>20,
 		s.Started.Format(time.DateTime))
@@ -277,7 +277,7 @@ func (l *Lab) prepare(ctx context.Context) (machineFiles, error) {
 func unpackXen(tree, to string) error {
 	found, err := filepath.Glob(filepath.Join(tree, "boot/xen-*.gz"))
 	if err != nil || len(found) != 1 {
-		return fmt.Errorf("%s/boot contains %d hypervisors, want 1", tree, len(found))
+		return fmt.Errorf("%s/boot must have one hypervisor, but has %d", tree, len(found))
 	}
 	in, err := os.Open(found[0])
 	if err != nil {

@@ -37,8 +37,8 @@ func choose(used []netip.Prefix) (netip.Prefix, error) {
 			}
 		}
 	}
-	return netip.Prefix{}, fault.Hostf("network: this host uses or has routes to all of %v, from which tare takes "+
-		"guests' addresses", pools)
+	return netip.Prefix{}, fault.Hostf("network: guests get addresses from %v, but this host uses or has routes to all "+
+		"of them", pools)
 }
 
 // routed lists the networks that this host has addresses in or routes to, without the default

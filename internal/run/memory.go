@@ -35,7 +35,7 @@ func (r *runner) weigh(g *guest, available int64) error {
 		err = errors.Join(err, e)
 	}
 	if err != nil {
-		r.note("missing", fmt.Sprintf("how much memory %s takes: %v", g.name(), err))
+		r.note("missing", fmt.Sprintf("how much memory %s takes is not known: %v", g.name(), err))
 	}
 	for name, v := range values {
 		if err := r.Store.AddGuestValue(g.id, name, "B", float64(v)); err != nil {
@@ -57,7 +57,7 @@ func (r *runner) weighLast(ctx context.Context, ending []*guest) error {
 		}
 		if returner, ok := g.machine.Guest.(system.Returner); ok && returner.ReturnDelay() > 0 {
 			if err := g.machine.Thaw(ctx); err != nil {
-				r.note("missing", fmt.Sprintf("how much memory %s gives back: %v", g.name(), err))
+				r.note("missing", fmt.Sprintf("how much memory %s gives back is not known: %v", g.name(), err))
 				continue
 			}
 			delay = max(delay, returner.ReturnDelay())
@@ -75,7 +75,7 @@ func (r *runner) weighLast(ctx context.Context, ending []*guest) error {
 			continue
 		}
 		if err != nil {
-			r.note("missing", fmt.Sprintf("how much memory %s holds in the end: %v", g.name(), err))
+			r.note("missing", fmt.Sprintf("how much memory %s holds in the end is not known: %v", g.name(), err))
 			continue
 		}
 		if err := r.Store.AddGuestValue(g.id, store.MemoryAfter, "B", float64(m.PSS)); err != nil {

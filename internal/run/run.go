@@ -265,7 +265,7 @@ func (r *runner) measureRest(ctx context.Context) {
 	text, err := r.watch.AtRest(ctx, restTime)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		r.note("missing", fmt.Sprintf("what power the host takes at rest: %v", err))
+		r.note("missing", fmt.Sprintf("the power of the host at rest is not known: %v", err))
 	case text != "":
 		r.note(store.EventPower, text)
 	}

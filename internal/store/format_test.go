@@ -80,7 +80,7 @@ func TestOlderFormat(t *testing.T) {
 		t.Error("reading changed the file")
 	}
 	if _, err := Continue(t.Context(), path); fault.KindOf(err) != fault.Campaign ||
-		!strings.Contains(err.Error(), "older tare") {
+		!strings.Contains(err.Error(), "older version of tare") {
 		t.Errorf("going on with it: %v", err)
 	}
 }

@@ -63,9 +63,9 @@ func Continue(ctx context.Context, path string) (*Run, error) {
 		return nil, err
 	}
 	if format < planned {
-		err := fault.Campaignf("%s was begun by an older tare, which planned its trials in another way", path)
-		return nil, fault.WithRemedy(err, "this tare can only show and compare it; "+
-			"continue it with the older tare, or start a new run: tare run --like %s", path)
+		err := fault.Campaignf("%s was begun by an older version of tare, which planned trials differently", path)
+		return nil, fault.WithRemedy(err, "this version can only show and compare it; "+
+			"resume it with the older version, or start a new run: tare run --like %s", path)
 	}
 	// SQLite would silently open a file read-only that it cannot write.
 	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS); err != nil {
@@ -306,8 +306,8 @@ func checkHeader(path string) (format int, err error) {
 	}
 	number := binary.BigEndian.Uint32(h[60:])
 	if number > Format {
-		err := fault.Campaignf("%s is of format %d; this tare reads up to %d", path, number, Format)
-		return 0, fault.WithRemedy(err, "use a newer tare")
+		err := fault.Campaignf("%s has format %d; this version of tare reads up to format %d", path, number, Format)
+		return 0, fault.WithRemedy(err, "use a newer version of tare")
 	}
 	if number == 0 {
 		return 0, fault.Campaignf("%s is a SQLite file, but not a run of tare", path)

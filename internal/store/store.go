@@ -163,7 +163,7 @@ func (r *Run) explain(err error) error {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return fault.WithRemedy(fault.Campaignf("%s is damaged: %w", r.path, err), remedyDamaged)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return fault.Hostf("%s: another program writes to it", r.path)
+		return fault.Hostf("%s: another program is writing to it", r.path)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
 		return fault.Hostf("%s: %w", r.path, err)
 	}

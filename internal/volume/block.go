@@ -45,7 +45,7 @@ func CheckDevice(device string, destroy []string) error {
 		return err
 	}
 	return fault.WithRemedy(fault.Campaignf("device %s holds %s", device, what),
-		"if nobody needs that any more: --destroy %s", device)
+		"if it is no longer needed: --destroy %s", device)
 }
 
 // contents describes what is on a device; "" if that is nothing or a file system of

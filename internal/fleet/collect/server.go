@@ -108,7 +108,7 @@ func (s *Server) putManifest(w http.ResponseWriter, r *http.Request, n Name) {
 	var m manifest
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 100*maxChunks)).Decode(&m)
 	if err != nil || !hashForm.MatchString(m.SHA256) || len(m.Chunks) > maxChunks {
-		http.Error(w, "this is no manifest", http.StatusBadRequest)
+		http.Error(w, "this is not a manifest", http.StatusBadRequest)
 		return
 	}
 	if have, err := files.Sum(s.file(n)); err == nil && have == m.SHA256 {
@@ -118,7 +118,7 @@ func (s *Server) putManifest(w http.ResponseWriter, r *http.Request, n Name) {
 	var chunks []string
 	for _, c := range m.Chunks {
 		if !hashForm.MatchString(c) {
-			http.Error(w, "this is no manifest", http.StatusBadRequest)
+			http.Error(w, "this is not a manifest", http.StatusBadRequest)
 			return
 		}
 		path := filepath.Join(s.parts(n), c)

@@ -121,7 +121,7 @@ func (a *activities) do(ctx context.Context, t Task, what func(context.Context) 
 func (a *activities) same(t Task) error {
 	switch {
 	case t.Machine != a.name:
-		return temporal.NewNonRetryableApplicationError("the task of "+t.Machine+" came to "+a.name, campaignError, nil)
+		return temporal.NewNonRetryableApplicationError("a task for "+t.Machine+" came to "+a.name, campaignError, nil)
 	case t.Build != a.build:
 		err := fault.WithRemedy(fault.Campaignf("%s has another build of tare, %s, than the fleet's run, %s",
 			a.name, short(a.build), short(t.Build)), "install the same program on all machines, restart their workers "+

@@ -185,7 +185,7 @@ func (c *Client) Doctor(ctx context.Context, o Order) (report string, err error)
 		return "", ctx.Err()
 	case off(err):
 		return "", fault.WithRemedy(fault.Hostf("its worker did not answer within %s", o.Patience),
-			"see that tare fleet worker runs there; while it measures, it does not answer")
+			"make sure that tare fleet worker runs there; it does not answer while it measures")
 	}
 	return "", fault.Hostf("%s", words(err))
 }

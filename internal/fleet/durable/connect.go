@@ -74,7 +74,7 @@ func dial(ctx context.Context, c Connection, identity string) (client.Client, er
 	t, err := client.DialContext(ctx, o)
 	if err != nil {
 		return nil, fault.WithRemedy(fault.Hostf("no connection to Temporal at %s: %w", c.Address, err),
-			"see that it runs and that temporal: in the fleet's file has its address, namespace and certificates")
+			"make sure that it runs, and that temporal: in the fleet's file has its address, namespace and certificates")
 	}
 	return t, nil
 }

@@ -191,7 +191,7 @@ func (h *host) wrongBoot(b Boot) error {
 	return fault.WithRemedy(
 		fault.Hostf("%s was rebooted as %s with the entry %q of GRUB's menu, but came back in another boot",
 			h.machine, b.Name, b.Entry),
-		"see there that the menu has this entry and that it boots %s, then tare fleet resume; if the campaign's entry "+
+		"check there that the menu has this entry and that it boots %s, then tare fleet resume; if the campaign's entry "+
 			"is wrong, correct it and start another run with --run NAME", b.Name)
 }
 

@@ -318,7 +318,7 @@ func (h Host) failed(err error, stderr *bytes.Buffer) error {
 	case !errors.As(err, &exit):
 		return fault.Hostf("ssh %s: %w", h.Destination, err)
 	case exit.ExitCode() == noConnection && refused(said):
-		return fault.WithRemedy(fault.Hostf("no login to %s: %s", h.Destination, said),
+		return fault.WithRemedy(fault.Hostf("cannot log in to %s: %s", h.Destination, said),
 			"ssh %s must work without a question", h.Destination)
 	case exit.ExitCode() == noConnection:
 		return fault.WithRemedy(fault.Hostf("%w to %s: %s", ErrNoConnection, h.Destination, said),

@@ -12,14 +12,15 @@ import (
 // cpuRules: why the same work takes different times on this CPU.
 var cpuRules = []rule{
 	{"cpu-governor", governor, "the CPU clock follows the load, so an arm that sleeps more runs slower when it wakes"},
-	{"cpu-turbo", turbo, "the CPU clock depends on temperature and on how many cores are busy, and so on what ran before"},
+	{"cpu-turbo", turbo,
+		"the CPU clock depends on temperature and on how many cores are busy, and thus on what ran before"},
 	{"cpu-frequency", frequency, "CPUs run at different clock rates, so a trial depends on where it was scheduled"},
 	{"cpu-throttled", throttled, "a CPU that gets too hot slows down, by an amount that depends on the previous trials"},
-	{"on-battery", onBattery, "the firmware saves power, the more so the lower the charge is"},
+	{"on-battery", onBattery, "the firmware saves power, and more of it as the charge falls"},
 	{"hybrid-cores", hybrid, "a trial on a slow core is a different measurement from one on a fast core"},
 	{"smt", smt, "two hyper-threads share one core and slow each other down by a third or more"},
 	{"numa", numa, "memory on another node is slower, and chance decides which node a guest gets"},
-	{"microcode", microcode, "CPUs with different microcode have different mitigations, and so different costs"},
+	{"microcode", microcode, "CPUs with different microcode have different mitigations, and thus different costs"},
 	{"cpu-isolated", isolated,
 		"the scheduler does not balance load over them: tasks that are not pinned there stay away, and a task that is " +
 			"pinned to several stays on one"},
@@ -210,7 +211,7 @@ func mitigations(v view) *NoiseSource {
 			"booted with %s; vulnerable to %d: %s", strings.Join(off, " "), len(open), strings.Join(open, ", "))
 	case open != nil:
 		return found(Note,
-			"update microcode and kernel if others are to compare with your numbers; check that guests show the same",
+			"update microcode and kernel if others will compare their numbers with yours; check that guests show the same",
 			"vulnerable to %d of %d: %s", len(open), len(v.CPU.Mitigations), strings.Join(open, ", "))
 	}
 	return nil

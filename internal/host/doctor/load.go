@@ -12,7 +12,7 @@ var loadRules = []rule{
 	{"load-average", loadAverage, "the machine was busy a moment ago, and the load may come back"},
 	{"steal", steal, "a hypervisor runs other guests on these CPUs, and any arm may lose the time"},
 	{"io-pressure", ioPressure, "trials would wait for the same device"},
-	{"just-booted", justBooted, "services are still starting, caches are cold, and periodic jobs run at once"},
+	{"just-booted", justBooted, "services are still starting, caches are cold, and periodic jobs are about to run"},
 }
 
 func otherLoad(v view) *NoiseSource {

@@ -13,7 +13,7 @@ var memoryRules = []rule{
 	{"memory-low", memoryLow, "guests run out of memory or are swapped out, and disk trials have less page cache"},
 	{"memory-pressure", memoryPressure, "reclaim takes CPU time and stalls tasks at random"},
 	{"thp-always", thp,
-		"whether a guest or a process gets huge pages depends on fragmentation, and so on what ran before"},
+		"whether a guest or a process gets huge pages depends on fragmentation, and thus on what ran before"},
 	{"ksm", ksm, "merging takes CPU time, and identical guests share pages, which native processes do not"},
 	{"damon", damon, "it looks for idle pages to evict, move or reorder, and the pages of a frozen guest are idle"},
 	{"numa-balancing", balancing,

@@ -152,7 +152,7 @@ func (g *existing) run(start bool) error {
 			g.started = true
 			return g.libvirt.DomainCreate(g.domain)
 		}
-		return errors.New("it does not run: start it, or, if it is shut off, set the option start: yes")
+		return errors.New("it is not running: start it, or, if it is shut off, set the option start: yes")
 	})
 }
 

@@ -16,20 +16,20 @@ var options = []system.Option{{
 		"but keep the guest's flushes, unsafe drops the flushes too: it is fast, and what was written is not on the disk",
 }, {
 	Name: "vhost", Values: []string{"auto", "on", "off"}, Default: "auto",
-	About: "who moves the packets of a bridged network: a thread of the host's kernel, or QEMU; auto is on where the " +
+	About: "what moves the packets of a bridged network: a thread of the host's kernel, or QEMU; auto is on where the " +
 		"host has " + vhostDevice,
 }, {
 	Name: "iothread", Values: []string{"on", "off"}, Default: "off",
-	About: "on: the data disk has a thread of its own in QEMU; off: the main loop serves it with all else",
+	About: "on: the data disk has a thread of its own in QEMU; off: the main loop serves it with everything else",
 }, {
 	Name: "hugepages", Values: []string{"on", "off"}, Default: "off",
-	About: "on: the machine's memory is of the host's huge pages, of which so many must be free (vm.nr_hugepages)",
+	About: "on: the machine's memory is made of the host's huge pages, of which enough must be free (vm.nr_hugepages)",
 }, {
 	Name: "merge", Values: []string{"on", "off"}, Default: "on",
 	About: "on: where KSM runs on the host, it may merge the machine's pages with equal ones of others; off: it may not",
 }, {
 	Name: "balloon", Values: []string{"off", "reporting", "half"}, Default: "off",
-	About: "reporting: the guest tells which pages are free, and QEMU gives them back to the host; half: a balloon " +
+	About: "reporting: the guest reports which pages are free, and QEMU gives them back to the host; half: a balloon " +
 		"takes half of its memory as it boots",
 }}
 

@@ -160,7 +160,7 @@ func (g *guest) place(ctx context.Context, s *system.Site, stdin io.Writer, stdo
 	for g.dir == "" {
 		line, err := readLine(stdout)
 		if err != nil {
-			return fault.Hostf("no directory for the agent in %s", g.login.set.dir)
+			return fault.Hostf("no directory for the agent can be made in %s", g.login.set.dir)
 		}
 		if _, dir, ok := strings.Cut(line, dirMark); ok {
 			g.dir = dir
@@ -270,7 +270,8 @@ func (g *guest) Close() error {
 		if err != nil { // the connection was cut, or the directory cannot be removed
 			again, e := login(ctx, g.login.set)
 			if e != nil {
-				fmt.Fprintf(g.log, "%s has to remove %s by itself: %v\n", g.login.set.target, g.dir, e)
+				fmt.Fprintf(g.log, "%s must remove %s by itself, because tare cannot log in again: %v\n", g.login.set.target,
+					g.dir, e)
 				return
 			}
 			defer again.Close()

@@ -23,8 +23,8 @@ type Driver struct{}
 func (Driver) Name() string { return "ssh" }
 
 var options = []system.Option{
-	{Name: "dir", Default: "/var/tmp", About: "Directory of the machine in which a fresh one is made for the agent and " +
-		"the data, and removed again."},
+	{Name: "dir", Default: "/var/tmp", About: "Directory on the machine in which tare makes a new one for the agent " +
+		"and the data, and removes it afterwards."},
 	{Name: "key", About: "File of the private key. Absent: the keys of the SSH agent, then ~/.ssh/id_ed25519, id_ecdsa " +
 		"and id_rsa."},
 	{Name: "password_env", About: "Name of the environment variable that holds the password. Absent: no password " +
@@ -38,7 +38,7 @@ var options = []system.Option{
 func (Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{
 		VerifiedOn:  system.Live,
-		Memory:      "nothing: the machine has what it has",
+		Memory:      "nothing: the machine keeps the size that it has",
 		IOCap:       system.RemoteCap,
 		NetCap:      system.RemoteCap,
 		Remote:      true,
@@ -117,7 +117,7 @@ func readSettings(ask system.Request) (settings, error) {
 	}
 	s := settings{t, get("dir"), get("key"), get("password_env"), get("known_hosts"), get("sudo") == "yes"}
 	if !path.IsAbs(s.dir) {
-		return s, fault.Campaignf("option dir of ssh is %q: want an absolute path", s.dir)
+		return s, fault.Campaignf("option dir of ssh is %q: it must be an absolute path", s.dir)
 	}
 	return s, nil
 }

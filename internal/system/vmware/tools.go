@@ -37,12 +37,12 @@ type place struct {
 
 // guestOptions are the options of both products.
 var guestOptions = []system.Option{
-	{Name: "guest_user", Default: "root", About: "User of the guest to run the agent as; workloads that drop caches " +
+	{Name: "guest_user", Default: "root", About: "User in the guest that runs the agent; workloads that drop caches " +
 		"need root."},
 	{Name: "guest_password_env", Default: "TARE_VMWARE_GUEST_PASSWORD",
 		About: "Name of the environment variable that holds that user's password."},
-	{Name: "dir", Default: "/var/tmp", About: "Directory of the guest in which a fresh one is made for the agent and " +
-		"the data, and removed again."},
+	{Name: "dir", Default: "/var/tmp", About: "Directory in the guest in which tare makes a new one for the agent " +
+		"and the data, and removes it afterwards."},
 	{Name: "port", Default: "7377", About: "TCP port on which the agent listens in the guest; its firewall must let " +
 		"this host in."},
 }
@@ -129,7 +129,7 @@ func (p place) connect(ctx context.Context, address string, secret []byte) (*con
 		select {
 		case <-ctx.Done():
 			return nil, fault.WithRemedy(fault.Guestf("no agent answers at %s: %w", address, err),
-				"see whether the guest's firewall lets this host in on TCP port %s; see also that %s is not mounted noexec there",
+				"check that the guest's firewall lets this host in on TCP port %s, and that %s is not mounted noexec there",
 				p.port, path.Dir(p.base))
 		case <-time.After(dialPause):
 		}

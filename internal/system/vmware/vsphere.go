@@ -131,7 +131,7 @@ func distrust(u *url.URL, err error) error {
 	}
 	return fault.WithRemedy(fault.Hostf("the certificate of %s is not trusted; its thumbprint is %s", u.Host,
 		info.ThumbprintSHA1),
-		"compare that on its console, then: %s=%s", thumbprintVar, info.ThumbprintSHA1)
+		"compare it with the one on its console, then: %s=%s", thumbprintVar, info.ThumbprintSHA1)
 }
 
 func (d VSphere) Create(ctx context.Context, s *system.Site) (_ system.Guest, err error) {

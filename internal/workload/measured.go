@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"math"
 	"strings"
 
@@ -14,6 +15,8 @@ import (
 type Measurement struct {
 	Step string // the timed step with the output
 	Tool string // the name of its reader, see tool.Get
+	// Report is the step that prints what Step wrote to a file; "": Step has the output itself.
+	Report string
 
 	// Did is the figure that counts the work of the trial, and Per is how many bytes or pieces of it are
 	// one unit of sizes; 0: 1. A trial is refused if it did less or more work than its size. "": no such figure.
@@ -44,13 +47,14 @@ func (w *Workload) MeasuredBy(by Measurement) *Workload {
 		if err != nil {
 			return nil, err
 		}
-		at := done[by.Step]
-		r, m, err := by.read(w, at.Output())
+		at, report := done[by.Step], cmp.Or(by.Report, by.Step)
+		printed := done[report]
+		r, m, err := by.read(w, printed.Output())
 		if err == nil {
 			err = by.check(w, size, r)
 		}
 		if err != nil {
-			return nil, InStep(by.Step, err)
+			return nil, InStep(report, err)
 		}
 		m["time"] = at.Wall.Seconds()
 		if flush, ok := done["flush"]; ok {

@@ -6,8 +6,22 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/histogram"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/tool"
+)
+
+const (
+	// iopingMost is the largest number of requests: iopingLog has about 75 bytes for each.
+	iopingMost = 2_000_000
+	// iopingLog is a file in memory, in which ioping writes a line for each request, and its statistics.
+	iopingLog = "/tmp/tare-ioping.log"
+
+	// iopingCounts counts the requests of iopingLog by their time in ns, without the first one, which ioping does not
+	// count either. ioping prints four significant digits, or three: a histogram keeps two.
+	iopingCounts = `perl -ne 'BEGIN { %ns = (ns => 1, us => 1e3, ms => 1e6, s => 1e9, min => 6e10) }` +
+		` $n{sprintf "%.0f", $1 * $ns{$2}}++ if /: request=\d+ time=([\d.]+) (\w+)(?: \((?:fast|slow)\))?$/;` +
+		` END { print "$n{$_} $_\n" for keys %n }' "$1" && rm "$1"`
 )
 
 // ioping does one small read at a time: the latency of the disk.
@@ -15,21 +29,28 @@ func ioping() *workload.Workload {
 	w := &workload.Workload{
 		Name:   "disk-latency",
 		Title:  "read 4 KiB blocks at random, one at a time, bypassing the page cache: latency of the disk",
-		Source: "ioping (ioping)", Programs: []string{"ioping"}, Packages: []string{"ioping"},
+		Source: "ioping (ioping)", Programs: []string{"ioping", "perl", "rm", "sh", "tail"},
+		Packages: []string{"coreutils", "dash", "ioping", "perl-base"},
 		Metrics: []workload.Metric{
 			workload.Latency("latency", "avg", "mean per request, as ioping prints it"),
 			workload.Latency("latency-max", "max", "the longest request"),
 			workload.Rate("iops", "1/s", "", "requests / the sum of their times"),
 			workload.Time("all requests, and writing the file that they read"),
 		},
-		SizeUnit: "requests (the first is not counted)", MinSize: 100, MaxSize: 100_000_000, DefaultSize: 10_000,
+		SizeUnit: "requests (the first is not counted)", MinSize: 100, MaxSize: iopingMost, DefaultSize: 10_000,
 		DiskBytes: func(int64) int64 { return 65 << 20 },
 		Steps: func(size int64) []workload.Step {
-			return []workload.Step{{Name: "ioping", Timed: true,
-				Argv: []string{"ioping", "-q", "-D", "-i", "0", "-S", "64m", "-c", decimal(size), "."}}}
+			return []workload.Step{
+				{Name: "ioping", Timed: true,
+					Argv: sh(`exec ioping -D -i 0 -S 64m -c "$1" . >"$2"`, "sh", decimal(size), iopingLog)},
+				{Name: "statistics", Argv: []string{"tail", "-n", "4", iopingLog}},
+				{Name: "latencies", Argv: sh(iopingCounts, "sh", iopingLog)},
+			}
 		},
+		SingleOf:  "latency",
+		Latencies: func(results []workload.StepResult) (*histogram.Histogram, error) { return singlesCounted(results, 1) },
 	}
-	return w.MeasuredBy(workload.Measurement{Step: "ioping", Tool: "ioping", Did: "requests",
+	w.MeasuredBy(workload.Measurement{Step: "ioping", Report: "statistics", Tool: "ioping", Did: "requests",
 		Accept: func(r *tool.Report) error {
 			if did := r.Words["operation"]; did != "read" {
 				return fault.Guestf("ioping's requests were to %s, not to read", did)
@@ -43,6 +64,13 @@ func ioping() *workload.Workload {
 			}
 			return map[string]float64{"iops": 1 / mean.In("s")}, nil
 		}})
+	return alsoChecking(w, func(size int64, by map[string]workload.StepResult) error {
+		h, err := singlesCounted([]workload.StepResult{by["latencies"]}, 1)
+		if err == nil && h.Count() != size-1 {
+			err = fault.Guestf("step latencies: %d requests instead of %d", h.Count(), size-1)
+		}
+		return err
+	})
 }
 
 // sysbenchFileio reads and writes blocks of 16 KiB at random, three reads to two

@@ -343,6 +343,8 @@ func TestEvaluateRefuses(t *testing.T) {
 		{"a probe of other work", "fill", "probe", func(r *workload.StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte("of events:              2000"), []byte("of events:              1999"), 1)
 		}, []string{"step probe: sysbench cpu made 1999 events instead of 2000"}},
+		{"too few latencies", "disk-latency", "latencies", func(r *workload.StepResult) { r.Stdout = []byte("98 25000\n") },
+			[]string{"98 requests instead of 99"}},
 		{"too few events", "sysbench-cpu", "cpu", func(r *workload.StepResult) { r.Stdout = fixture(t, "sysbench/cpu.txt") },
 			[]string{"8691 events instead of 150"}},
 	} {

@@ -6,7 +6,9 @@ import (
 	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -467,4 +469,34 @@ func FuzzEvaluate(f *testing.F) {
 			checkFuzzed(t, m, err)
 		}
 	})
+}
+
+// TestRequestCounts: the requests of ioping are counted in ns, whatever unit they have, without the first one and those
+// that ioping does not count either.
+func TestRequestCounts(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	text := `4 KiB <<< . (ext4 /dev/vda 252.0 GiB): request=1 time=105.6 us (warmup)
+4 KiB <<< . (ext4 /dev/vda 252.0 GiB): request=2 time=29.4 us (fast)
+4 KiB <<< . (ext4 /dev/vda 252.0 GiB): request=3 time=1.63 ms (slow)
+4 KiB <<< . (ext4 /dev/vda 252.0 GiB): request=4 time=29.4 us
+4 KiB <<< . (ext4 /dev/vda 252.0 GiB): request=5 time=812 ns
+4 KiB <<< . (ext4 /dev/vda 252.0 GiB): request=6 time=2.50 s (too slow)
+
+--- . (ext4 /dev/vda 252.0 GiB) ioping statistics ---
+`
+	if err := os.WriteFile(log, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("sh", "-c", iopingCounts, "sh", log).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	slices.Sort(lines)
+	if want := []string{"1 1630000", "1 812", "2 29400"}; !slices.Equal(lines, want) {
+		t.Errorf("%q, want %q", lines, want)
+	}
+	if _, err := os.Stat(log); !os.IsNotExist(err) {
+		t.Errorf("the log is left: %v", err)
+	}
 }

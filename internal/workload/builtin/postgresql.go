@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/histogram"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/tool"
 )
@@ -35,6 +36,10 @@ sync -f .`
 	pgServe = asPostgres + `exec setpriv --reuid=postgres --regid=postgres --clear-groups -- "$bin/postgres" -D "$PWD/` +
 		pgDir + `"`
 
+	// pgLog is the prefix of the file in memory in which pgbench writes a line for each transaction. The third word is
+	// its time in µs.
+	pgLog = "/tmp/tare-pgbench"
+
 	// pgBooks prints the sums of the balances that each transaction changes by the same amount, the sum of these
 	// amounts, and the number of transactions.
 	pgBooks = `SELECT (SELECT sum(abalance) FROM pgbench_accounts), (SELECT sum(tbalance) FROM pgbench_tellers),
@@ -58,8 +63,9 @@ func pgbench() *workload.Workload {
 		clients, scale := int64(set.Int("clients")), int64(set.Int("scale"))
 		w := &workload.Workload{
 			Name: "pgbench", Title: "transactions on PostgreSQL by pgbench",
-			Source:   "pgbench on PostgreSQL (postgresql)",
-			Programs: []string{"chown", "pg_isready", "pgbench", "psql", "setpriv", "sh", "sync"},
+			Source: "pgbench on PostgreSQL (postgresql)",
+			Programs: []string{"chown", "pg_isready", "pgbench", "psql", "setpriv", "sh", "sync", "cat", "cut", "rm", "sort",
+				"uniq"},
 			Packages: []string{"coreutils", "dash", "postgresql", "util-linux"},
 			Metrics: []workload.Metric{
 				workload.Time("all transactions, and the start of pgbench"),
@@ -84,7 +90,8 @@ func pgbench() *workload.Workload {
 				// Nothing of the tables is left to be written while transactions run.
 				{Name: "settle", Argv: pgClient("psql", "-qAtc", "CHECKPOINT", "postgres")},
 				{Name: "pgbench", Timed: true, Argv: pgClient("pgbench", "-n", "-b", set["test"], "-c", set["clients"],
-					"-t", decimal(size), "postgres")},
+					"-t", decimal(size), "-l", "--log-prefix="+pgLog, "postgres")},
+				{Name: "latencies", Argv: sh(`cat "$1".* | cut -d " " -f 3 | sort -n | uniq -c && rm "$1".*`, "sh", pgLog)},
 				{Name: "verify", Argv: pgClient("psql", "-qAtF", " ", "-c", pgBooks, "postgres")},
 			}
 		}
@@ -95,6 +102,9 @@ func pgbench() *workload.Workload {
 				}
 				return nil
 			}})
+		w.SingleOf, w.Latencies = "latency", func(results []workload.StepResult) (*histogram.Histogram, error) {
+			return countedLatencies(results, "pgbench", "pgbench", "transactions", 1e3)
+		}
 		return alsoChecking(w, func(size int64, by map[string]workload.StepResult) error {
 			if err := balanced(set["test"], size*clients, 100_000*scale, string(by["verify"].Stdout)); err != nil {
 				return workload.InStep("verify", err)

@@ -291,6 +291,19 @@ func TestPageLatencies(t *testing.T) {
 	}
 }
 
+// TestTransactionLatencies: the single latencies of pgbench are as many as its transactions, in µs.
+func TestTransactionLatencies(t *testing.T) {
+	w, _, rs := good(t, "pgbench")
+	h, err := w.Latencies(rs)
+	if err != nil || h.Count() != 50 || h.Quantile(0.5) < 1.45e6 || h.Quantile(0.5) > 1.49e6 || h.Quantile(1) < 3.2e6 {
+		t.Errorf("%+v, %v", h, err)
+	}
+	result(rs, "latencies").Stdout = []byte("     49 1391\n")
+	if _, err := w.Latencies(rs); err == nil || !strings.Contains(err.Error(), "wrote 49 single latencies") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestPackets: what a test of iperf3 sent, what arrived, and where the rest was lost.
 func TestPackets(t *testing.T) {
 	w := mustGet(t, "udp-packets")

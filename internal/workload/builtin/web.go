@@ -121,15 +121,27 @@ const abTimes = "tare-ab.tsv"
 
 var countedTime = regexp.MustCompile(`^ *(\d+) (\d+)$`)
 
-// countedLatencies returns the single latencies that the step "latencies" counts: how many took so many units of ns.
-// They must be as many as the figure of the tool that wrote them, whose report is the output of a step.
+// countedLatencies returns the single latencies that the step "latencies" counts. They must be as many as the figure of
+// the tool that wrote them, whose report is the output of a step.
 func countedLatencies(results []workload.StepResult, step, program, figure string,
 	ns int64) (*histogram.Histogram, error) {
 	r, err := reportOf(results, step, program)
 	if err != nil {
 		return nil, err
 	}
-	h, all := &histogram.Histogram{}, r.Value(figure)
+	h, err := singlesCounted(results, ns)
+	if err != nil {
+		return nil, err
+	}
+	if all := r.Value(figure); float64(h.Count()) != all {
+		return nil, tool.Contradiction("%s wrote %d single latencies, but says that it has %.0f", program, h.Count(), all)
+	}
+	return h, nil
+}
+
+// singlesCounted returns the single latencies that the step "latencies" counts: how many took so many units of ns.
+func singlesCounted(results []workload.StepResult, ns int64) (*histogram.Histogram, error) {
+	h := &histogram.Histogram{}
 	for _, s := range results {
 		if s.Name != "latencies" {
 			continue
@@ -151,9 +163,6 @@ func countedLatencies(results []workload.StepResult, step, program, figure strin
 				return nil, fault.Guestf("step latencies: %w", err)
 			}
 		}
-	}
-	if float64(h.Count()) != all {
-		return nil, tool.Contradiction("%s wrote %d single latencies, but says that it has %.0f", program, h.Count(), all)
 	}
 	return h, nil
 }

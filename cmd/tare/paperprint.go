@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/paper"
 	"github.com/tare-bench/tare/internal/report"
 )
@@ -141,8 +140,7 @@ func printExtras(w io.Writer, extras []paper.ExtraResult) {
 			row[4] += "*"
 		}
 		rows = append(rows, row)
-		name := model.ParseSeries(e.Series).Workload
-		if s := name + " is a stand-in " + e.StandIn; e.StandIn != "" && !slices.Contains(standIns, s) {
+		if s := e.Workload + " is a stand-in " + e.StandIn; e.StandIn != "" && !slices.Contains(standIns, s) {
 			standIns = append(standIns, s)
 		}
 	}

@@ -23,7 +23,7 @@ func (a *analysis) compare(metric, arm int, base string, control bool) *comparis
 	m, of := a.in.Metrics[metric], a.in.Arms[arm]
 	c := &comparison{metric: metric, arm: arm, base: a.arms[base], class: a.class(metric)}
 	c.Comparison = unresolved(m, of.Name)
-	c.Baseline, c.Control = base, control
+	c.Baseline, c.Control, c.Across = base, control, of.Scenario != a.in.Arms[c.base].Scenario
 	if !control && of.Alone != base {
 		c.BaselineControl = a.controlOf(base, metric)
 	}

@@ -12,6 +12,7 @@ import (
 // system down beyond what they do natively. It is that of the workload which suffers most.
 type IsolationCell struct {
 	Arm        string   `json:"arm"` // beside the neighbours
+	Of         string   `json:"-"`   // the arm without the scenario
 	Alone      string   `json:"alone"`
 	NativeArm  string   `json:"native_arm"`
 	Scenario   string   `json:"scenario"`
@@ -67,7 +68,7 @@ func (a *analysis) matrix(isolation []Isolation) ([]IsolationCell, error) {
 		if control || base == "" || arm.Alone == "" || len(arm.Neighbours) == 0 {
 			continue
 		}
-		c := IsolationCell{Arm: arm.Name, Alone: arm.Alone, NativeArm: base, Scenario: arm.Scenario,
+		c := IsolationCell{Arm: arm.Name, Of: arm.Of, Alone: arm.Alone, NativeArm: base, Scenario: arm.Scenario,
 			Neighbours: arm.Neighbours, Emulated: arm.Emulated || a.in.Arms[a.arms[base]].Emulated}
 		for _, i := range isolation {
 			if i.Primary && i.Arm == arm.Name {

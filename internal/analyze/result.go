@@ -102,8 +102,10 @@ type Comparison struct {
 	Primary  bool   `json:"primary"`
 	Baseline string `json:"baseline"`
 	Arm      string `json:"arm"`
-	Control  bool   `json:"control"` // an A/A pair, never a claim
-	Family   Family `json:"family"`  // the hypotheses among which P is adjusted
+	// Across: the two are in different scenarios.
+	Across  bool   `json:"-"`
+	Control bool   `json:"control"` // an A/A pair, never a claim
+	Family  Family `json:"family"`  // the hypotheses among which P is adjusted
 	// BaselineControl is the A/A control that is pooled into the baseline; "":
 	// there is none. HasControl: an A/A pair stands by; without, nothing is claimed.
 	BaselineControl string `json:"baseline_control,omitempty"`

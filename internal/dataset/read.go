@@ -148,7 +148,7 @@ func Read(r *store.Run) (Set, error) {
 	return in, nil
 }
 
-// readGuestsOf notes which other guests take part in the trials of an arm.
+// readGuestsOf notes whose guests an arm's are, and which others take part in its trials.
 func (a *Arm) readGuestsOf(p campaign.PlannedArm) {
 	for i, g := range p.Guests {
 		if resource, ok := g.Role.Stresses(); ok {
@@ -166,7 +166,7 @@ func (a *Arm) readGuestsOf(p campaign.PlannedArm) {
 	if len(p.Guests) < 2 {
 		a.Members = nil
 	}
-	a.Alone = p.Alone
+	a.Of, a.Alone = p.Of, p.Alone
 }
 
 // readGuests reads what was measured of the guests besides trials.

@@ -34,10 +34,10 @@ func TestRead(t *testing.T) {
 			t.Errorf("%+v", in)
 		}
 		size := model.Flavor{Name: "f", VCPUs: 2, CPUCap: 0.5}
-		if want := []Arm{{Name: "native", System: "native", Flavor: "f", Size: size, CapRatio: 0.25},
-			{Name: "kvm", System: "kvm", Flavor: "f", Size: size, CapRatio: 0.25, Emulated: true},
-			{Name: "native-control", System: "native", Flavor: "f", Size: size, CapRatio: 0.25}}; !reflect.DeepEqual(in.Arms,
-			want) {
+		if want := []Arm{{Name: "native", Of: "native", System: "native", Flavor: "f", Size: size, CapRatio: 0.25},
+			{Name: "kvm", Of: "kvm", System: "kvm", Flavor: "f", Size: size, CapRatio: 0.25, Emulated: true},
+			{Name: "native-control", Of: "native-control", System: "native", Flavor: "f", Size: size,
+				CapRatio: 0.25}}; !reflect.DeepEqual(in.Arms, want) {
 			t.Errorf("arms %+v", in.Arms)
 		}
 		if want := []Metric{{"cpu", "time", "s", "lower", true}, {"disk", "rate", "B/s", "higher", true}}; !reflect.DeepEqual(

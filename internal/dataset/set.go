@@ -59,6 +59,7 @@ const (
 // Arm is one system in one flavor under one scenario.
 type Arm struct {
 	Name     string
+	Of       string // without its scenario
 	System   string
 	Flavor   string
 	Scenario string

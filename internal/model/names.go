@@ -19,15 +19,6 @@ func (n ArmName) String() string {
 	return n.Of + "@" + n.Scenario
 }
 
-// ParseArmName reads what String writes.
-func ParseArmName(text string) ArmName {
-	of, scenario, ok := strings.Cut(text, "@")
-	if !ok {
-		scenario = Solo
-	}
-	return ArmName{of, scenario}
-}
-
 // Setting is the value of one option of an arm's system, or of one parameter of a workload.
 type Setting struct{ Name, Value string }
 

@@ -6,11 +6,11 @@ import (
 )
 
 func TestArmName(t *testing.T) {
-	for text, want := range map[string]ArmName{
+	for want, name := range map[string]ArmName{
 		"lxc": {"lxc", Solo}, "lxc@four": {"lxc", "four"}, "native-control@noisy": {"native-control", "noisy"},
 	} {
-		if got := ParseArmName(text); got != want || got.String() != text {
-			t.Errorf("%s is read as %+v and written %s", text, got, got)
+		if got := name.String(); got != want {
+			t.Errorf("%+v is written %s, not %s", name, got, want)
 		}
 	}
 }

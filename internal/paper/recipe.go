@@ -48,15 +48,16 @@ type stage struct {
 type work struct {
 	series   string // "sysbench-oltp-rw[threads=4]"
 	size     int64
+	of       model.Series       // what series names
 	workload *workload.Workload // with those parameters
 }
 
 // find sets the workload of w, or returns why tare has none.
 func (w *work) find() error {
-	series := model.ParseSeries(w.series)
-	found, err := builtin.Get(series.Workload)
+	w.of = model.ParseSeries(w.series)
+	found, err := builtin.Get(w.of.Workload)
 	if err == nil {
-		w.workload, err = found.With(w.series, model.Values(series.Params))
+		w.workload, err = found.With(w.series, model.Values(w.of.Params))
 	}
 	return err
 }
@@ -82,14 +83,13 @@ func (s stage) series() []string {
 	return names
 }
 
-// workload returns the workload of that name and parameters; nil: the stage does not run it.
-func (s stage) workload(series string) *workload.Workload {
-	for _, w := range s.work {
-		if w.series == series {
-			return w.workload
-		}
+// find returns the workload of that name and parameters; ok is false if the stage does not run it.
+func (s stage) find(series string) (w work, ok bool) {
+	i := slices.IndexFunc(s.work, func(w work) bool { return w.series == series })
+	if i < 0 {
+		return work{}, false
 	}
-	return nil
+	return s.work[i], true
 }
 
 // What a figure shows, if it is not a value of all guests.
@@ -257,14 +257,14 @@ func checkRecipe(r *strict.Reader, rec *recipe, systems []string, claims []Claim
 	}
 	measured := func(path, campaign, series string) *workload.Workload {
 		s := rec.stage(campaign)
-		w := s.workload(series)
+		w, _ := s.find(series)
 		switch {
 		case s.name == "":
 			r.Fail(path+".campaign", "no campaign is named %s", strict.Quote(campaign))
-		case w == nil:
+		case w.workload == nil:
 			r.Fail(path+".by", "campaign %s has no workload %s", campaign, strict.Quote(series))
 		}
-		return w
+		return w.workload
 	}
 	inScenario := func(path, campaign, name string) {
 		if !slices.Contains(rec.stage(campaign).scenarios, name) {

@@ -155,6 +155,8 @@ type ExtraResult struct {
 
 	Emulated bool  `json:"emulated,omitempty"`
 	Now      *Cost `json:"cost_now"`
+
+	Workload string `json:"-"` // of the series, without its parameters
 }
 
 // Extras returns the results of the extras that are measured, for each system.
@@ -166,15 +168,16 @@ func (p *Results) Extras() []ExtraResult {
 		if i < 0 {
 			continue
 		}
-		w := rep.Stages[i].stage.workload(e.Series)
-		if w == nil {
+		w, ok := rep.Stages[i].stage.find(e.Series)
+		if !ok {
 			continue // it was not run
 		}
-		metric := w.Metrics[0]
+		metric := w.workload.Metrics[0]
 		for _, system := range rep.Systems() {
 			st := p.measured(Key{Stage: e.Stage, Series: e.Series, Metric: metric.Name, System: system, Scenario: model.Solo})
-			x := ExtraResult{Article: e.Article, Series: e.Series, Metric: metric.Name, Unit: metric.Unit, StandIn: w.StandIn,
-				System: system, Why: st.Why, Emulated: st.Emulated, Now: st.Cost}
+			x := ExtraResult{Article: e.Article, Series: e.Series, Workload: w.of.Workload, Metric: metric.Name,
+				Unit: metric.Unit, StandIn: w.workload.StandIn, System: system, Why: st.Why, Emulated: st.Emulated,
+				Now: st.Cost}
 			switch {
 			case st.Withheld:
 				x.Why = fmt.Sprintf("the values are too far apart for a mean: %.4g to %.4g", st.Min, st.Max)

@@ -158,9 +158,8 @@ func (r *Repetition) Campaign(s Stage, budget time.Duration) []byte {
 	}
 	c.Baseline = r.Base
 	for _, w := range s.stage.work {
-		series := model.ParseSeries(w.series)
 		c.Workloads = append(c.Workloads, campaign.Workload{
-			Name: series.Workload, Params: series.Params, Size: r.size(s.stage, w),
+			Name: w.of.Workload, Params: w.of.Params, Size: r.size(s.stage, w),
 		})
 	}
 	c.Scenarios = nil
@@ -194,7 +193,7 @@ func (r *Repetition) workloads() []string {
 	var names []string
 	for _, s := range r.Stages {
 		for _, w := range s.stage.work {
-			if name := model.ParseSeries(w.series).Workload; !slices.Contains(names, name) {
+			if name := w.of.Workload; !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

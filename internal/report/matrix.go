@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
-	"github.com/tare-bench/tare/internal/model"
 )
 
 // Matrix is the isolation matrix in words: a row for each system, a cell for each scenario with neighbours.
@@ -56,7 +55,7 @@ func MatrixOf(res *analyze.Result) *Matrix {
 		}
 	}
 	for _, c := range res.IsolationMatrix {
-		name := Clean(model.ParseArmName(c.Arm).Of)
+		name := Clean(c.Of)
 		row := slices.IndexFunc(m.Rows, func(r MatrixRow) bool { return r.Arm == name })
 		if row < 0 {
 			row = len(m.Rows)

@@ -177,7 +177,7 @@ func (t *table) metric(k metricKey) {
 		if energy := Energy(t.res, c); energy != nil {
 			r.energy, r.energyStyle = ShortVerdict(*energy)+t.scope(*energy), t.style(*energy)
 		}
-		if c.Baseline != t.res.Baseline && model.ParseArmName(c.Baseline).Scenario != model.ParseArmName(c.Arm).Scenario {
+		if c.Across && c.Baseline != t.res.Baseline {
 			r.name = strings.Replace(r.name, c.Arm, c.Arm+" against "+c.Baseline, 1)
 		}
 		rows = append(rows, r)

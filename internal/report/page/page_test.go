@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,6 +18,8 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/docs/findings"
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/report/reporttest"
 	"github.com/tare-bench/tare/internal/store"
@@ -186,13 +189,16 @@ func TestOverviewIsOfOne(t *testing.T) {
 
 func TestTitles(t *testing.T) {
 	titles := map[string]string{"sysbench-cpu": "find primes: integer CPU", "wordpress": "WordPress serves its front page"}
-	for series, want := range map[string]string{
+	want := map[string]string{
 		"sysbench-cpu": "find primes: integer CPU", "sysbench-cpu[threads=4]": "find primes (threads=4): integer CPU",
 		"wordpress[clients=1]": "WordPress serves its front page (clients=1)", "own[x=1]": "",
-	} {
-		if got := titleOf(titles, series); got != want {
-			t.Errorf("%s is titled %q, want %q", series, got, want)
-		}
+	}
+	got := titlesOf(titles, []campaign.Workload{{Name: "sysbench-cpu"},
+		{Name: "sysbench-cpu", Params: []model.Setting{{Name: "threads", Value: "4"}}},
+		{Name: "wordpress", Params: []model.Setting{{Name: "clients", Value: "1"}}},
+		{Name: "own", Params: []model.Setting{{Name: "x", Value: "1"}}}})
+	if !maps.Equal(got, want) {
+		t.Errorf("the titles are %q, want %q", got, want)
 	}
 }
 

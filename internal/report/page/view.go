@@ -9,6 +9,7 @@ import (
 
 	"github.com/tare-bench/tare/docs/findings"
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/report"
@@ -178,9 +179,10 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 		Answers:         answers(res, d), Isolated: isolated(res), Rankings: rankingsOf(res, d),
 	}
 	v.status(res, ctx, d)
-	v.Overview, v.Beside = matrixOf(res, o.Titles, false), matrixOf(res, o.Titles, true)
+	titles := titlesOf(o.Titles, c.Workloads)
+	v.Overview, v.Beside = matrixOf(res, titles, false), matrixOf(res, titles, true)
 	for i, w := range d.workloads {
-		if wv, any := workload(res, d, w, i, titleOf(o.Titles, w)); any {
+		if wv, any := workload(res, d, w, i, titles[w]); any {
 			v.Workloads = append(v.Workloads, wv)
 		}
 	}
@@ -237,18 +239,21 @@ func (v *view) status(res *analyze.Result, ctx report.Context, d *data) {
 	}
 }
 
-// titleOf says what a workload does, with its parameters if it has any:
+// titlesOf says what each workload of a campaign does, by its name in results, with its parameters if it has any:
 // "sysbench-cpu[threads=4]" has the title of sysbench-cpu.
-func titleOf(titles map[string]string, name string) string {
-	series := model.ParseSeries(name)
-	if what, how, more := strings.Cut(titles[series.Workload], ":"); series.Params != nil && what != "" {
-		what += " (" + series.Settings() + ")"
+func titlesOf(titles map[string]string, workloads []campaign.Workload) map[string]string {
+	all := map[string]string{}
+	for _, w := range workloads {
+		what, how, more := strings.Cut(titles[w.Name], ":")
+		if what != "" && w.Params != nil {
+			what += " (" + model.Series{Params: w.Params}.Settings() + ")"
+		}
 		if more {
 			what += ":" + how
 		}
-		return what
+		all[w.Series()] = what
 	}
-	return titles[series.Workload]
+	return all
 }
 
 // matrixOf is what arms cost by their primary metrics, without controls: either
@@ -269,7 +274,7 @@ func matrixOf(res *analyze.Result, titles map[string]string, others bool) (m mat
 		if i < 0 {
 			i = len(m.Rows)
 			m.Rows = append(m.Rows, matrixRow{Workload: c.Workload, ID: idOf(res, c.Workload),
-				Title: titleOf(titles, c.Workload), Metric: c.Metric})
+				Title: titles[c.Workload], Metric: c.Metric})
 		}
 		r := &m.Rows[i]
 		for len(r.Cells) <= j {

@@ -71,8 +71,7 @@ func Cases() *analyze.Result {
 			Emulated: name == "qemu-tcg", Failures: failed, Metrics: metrics,
 			Probes: []analyze.SeriesSummary{{Name: model.ProbeHostCPU, Unit: "s", N: 24, Min: 0.1, Mean: 0.119, Max: 0.13,
 				Median: 0.118}}}
-		in := model.ParseArmName(name)
-		a.System, a.Scenario = in.Of, in.Scenario
+		a.System, a.Scenario = of(name)
 		a.Metrics[0].Wide = wide
 		res.Arms = append(res.Arms, a)
 	}
@@ -104,8 +103,8 @@ func Cases() *analyze.Result {
 	}
 	c := func(workload, metric, name string, percent, low, high float64, verdict analyze.Verdict,
 		more ...func(*analyze.Comparison)) {
-		base, control := "native", strings.HasPrefix(name, "native-control")
-		base = model.ArmName{Of: base, Scenario: model.ParseArmName(name).Scenario}.String()
+		_, scenario := of(name)
+		base, control := model.ArmName{Of: "native", Scenario: scenario}.String(), strings.HasPrefix(name, "native-control")
 		of := analyze.Comparison{Workload: workload, Metric: metric, Unit: res.Arm(base, workload).Metric(metric).Unit,
 			Better: "lower", Primary: metric != analyze.CPUTime, Baseline: base, Arm: name, Control: control,
 			Family: analyze.FamilyPrimary, BaselineControl: strings.Replace(base, "native", "native-control", 1),
@@ -226,10 +225,19 @@ func Cases() *analyze.Result {
 	return res
 }
 
+// of takes the name of an arm apart.
+func of(arm string) (of, scenario string) {
+	of, scenario, ok := strings.Cut(arm, "@")
+	if !ok {
+		scenario = model.Solo
+	}
+	return of, scenario
+}
+
 // matrix is an isolation matrix with a cell of every kind.
 func matrix() (cells []analyze.IsolationCell) {
 	c := func(arm, scenario string, excess *analyze.Excess, change ...func(*analyze.IsolationCell)) {
-		cell := analyze.IsolationCell{Arm: arm + "@" + scenario, Alone: arm, NativeArm: "native@" + scenario,
+		cell := analyze.IsolationCell{Arm: arm + "@" + scenario, Of: arm, Alone: arm, NativeArm: "native@" + scenario,
 			Scenario: scenario, Neighbours: []string{"cpu"}, Excess: excess, Trials: 48}
 		if scenario == "disk" {
 			cell.Neighbours = []string{"disk"}

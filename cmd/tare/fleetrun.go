@@ -27,6 +27,7 @@ type fleetFlags struct {
 	program string
 	poll    time.Duration
 	wait    bool
+	reboot  bool // machines are booted as their runs need it
 	// patience is how long a machine may be out of reach.
 	patience time.Duration
 	// unhealthy: machines take part whatever their check of health says.
@@ -346,7 +347,10 @@ over. If it is killed, start it again: it does not start a run twice.
 It also sends the campaign's userland image to machines that do not have it, if it has
 been built here (tare image CAMPAIGN). A machine that cannot be reached gives its place
 to the next and is tried again later. A machine whose last check of health (tare fleet
-doctor --measure) failed is left out.`,
+doctor --measure) failed is left out.
+
+With --reboot, it takes machines through the boots that the campaign has, and waits until
+their runs are complete.`,
 		Example: "  tare fleet run racks.yaml\n  tare fleet run racks.yaml --run second --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -372,6 +376,8 @@ doctor --measure) failed is left out.`,
 		},
 	}
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait until the runs of all machines are over")
+	c.Flags().BoolVar(&f.reboot, "reboot", false,
+		"wait, and reboot machines if the campaign has boots; over Temporal, workers always do so")
 	c.Flags().BoolVar(&f.unhealthy, "even-if-unhealthy", false, "also measure on machines that are offline")
 	c.Flags().DurationVar(&f.patience, "patience", 10*time.Minute,
 		"how long to keep trying a machine that cannot be reached")

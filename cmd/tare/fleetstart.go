@@ -142,15 +142,16 @@ func (b *batch) visit(ctx context.Context, m fleet.Member) (seen time.Time, err 
 	}
 	seen = time.Now()
 	// The place of a machine is free when its run is over.
-	if wait := b.flags.wait || b.Busy > 0 && b.Busy < len(b.Machines); wait && !s.Over() {
-		b.say(m, statusText(s))
-		if s, seen, err = waitFor(ctx, h, b.run, b.flags.poll); err != nil {
+	if b.flags.wait || b.flags.reboot || b.Busy > 0 && b.Busy < len(b.Machines) {
+		if s, seen, err = b.follow(ctx, m, h, s); err != nil {
 			return seen, err
 		}
 	}
 	switch {
 	case s.Resumable():
 		return seen, fault.WithRemedy(fault.Hostf("%s", statusText(s)), "tare fleet resume continues it")
+	case otherBoot(s):
+		return seen, fault.WithRemedy(fault.Hostf("%s", statusText(s)), "tare fleet run --reboot reboots the machine")
 	case s.Over() && !s.Complete():
 		return seen, fault.Hostf("%s", statusText(s))
 	}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/experiment"
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/fleet"
+	"github.com/tare-bench/tare/internal/fleet/remote"
+)
+
+// otherBoot reports whether a run continues in another boot of its machine.
+func otherBoot(s remote.Status) bool {
+	return s.State == remote.Ended && s.Code == fault.ExitOtherBoot
+}
+
+// follow waits until a run is over. With --reboot, it takes the machine through the boots that the run needs.
+func (b *batch) follow(ctx context.Context, m fleet.Member, h remote.Host, s remote.Status) (
+	_ remote.Status, seen time.Time, err error) {
+	seen = time.Now()
+	if b.flags.reboot && otherBoot(s) { // the machine may have been booted since
+		s, err = h.Resume(ctx, b.run, b.campaign, b.args...)
+	}
+	for done, rebooted := 0, false; err == nil; rebooted = true {
+		if !s.Over() {
+			b.say(m, statusText(s))
+			if s, seen, err = waitFor(ctx, h, b.run, b.flags.poll); err != nil {
+				break
+			}
+		}
+		if !b.flags.reboot || !otherBoot(s) {
+			break
+		}
+		next, trials, e := nextBoot(ctx, h, b.run)
+		switch {
+		case e != nil:
+			return s, seen, e
+		case rebooted && trials <= done:
+			return s, seen, fault.WithRemedy(
+				fault.Hostf("it was rebooted as %s with the entry %q of GRUB's menu, but came back in another boot", next.Name,
+					next.Entry),
+				"see there that the menu has this entry and that it boots %s, then tare fleet run --reboot", next.Name)
+		}
+		done = trials
+		b.say(m, "reboots into "+next.Name)
+		if err = b.reboot(ctx, h, next); err == nil {
+			seen = time.Now()
+			s, err = h.Resume(ctx, b.run, b.campaign, b.args...)
+		}
+	}
+	return s, seen, err
+}
+
+// nextBoot is the boot in which a run continues, and how many trials it has.
+func nextBoot(ctx context.Context, h remote.Host, run string) (next campaign.Boot, trials int, err error) {
+	dir, err := os.MkdirTemp("", "tare-boots-*")
+	if err != nil {
+		return next, 0, fault.Hostf("%w", err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "run.tare")
+	if _, err := h.Fetch(ctx, run, path); err != nil {
+		return next, 0, err
+	}
+	next, trials, err = experiment.NextBoot(ctx, path)
+	if err == nil && next.Entry == "" {
+		err = fault.WithRemedy(
+			fault.Campaignf("the campaign does not say which entry of GRUB's menu boots %q", next.Name),
+			"set boots: {%s: {entry: \"…\"}}", next.Name)
+	}
+	return next, trials, err
+}
+
+// reboot boots a machine, and waits until it is there in another boot.
+func (b *batch) reboot(ctx context.Context, h remote.Host, next campaign.Boot) error {
+	from, err := h.Booted(ctx)
+	if err == nil {
+		err = h.Reboot(ctx, from, next.Entry)
+	}
+	if err != nil {
+		return err
+	}
+	for begin := time.Now(); ; {
+		now, err := h.Booted(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil && now != from:
+			return nil
+		case time.Since(begin) >= b.flags.patience:
+			why := "it is still in the same boot"
+			if err != nil { // of any kind: a machine that goes down refuses logins
+				why = err.Error()
+			}
+			return fault.WithRemedy(fault.Hostf("no other boot within %s: %s", b.flags.patience, why),
+				"see its console; tare fleet run --reboot goes on when it is up")
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(b.flags.poll):
+		}
+	}
+}

@@ -4,12 +4,12 @@
 // package decides what is compared with what, which values are independent, and
 // what may be claimed.
 //
-// Units are guests (of too few, batches of blocks, and then only
-// "of these guests"), their values Huber's locations of the pairs with the
-// baseline and with its control. Student's t over them, weighted by their numbers
-// of blocks, is widened by what the controls show beyond chance. That interval
-// decides alone, p-values adjusted by Holm within a family; nothing is held back
-// because single trials vary much.
+// Units are guests; if there are too few, units are batches of blocks, and claims hold
+// for "these guests" only. The values of units are Huber's locations of the pairs with
+// the baseline and with its control. Student's t over them, weighted by their numbers of
+// blocks, is widened by what the controls show beyond chance. That interval alone
+// decides, with p-values adjusted by Holm within a family. No claim is withheld because
+// single trials vary much.
 //
 // Measured by the simulations in sim_test.go: whole runs of 7 kinds of work, 2
 // arms, a baseline and its control, CV of a trial 5 %, all trials of a block
@@ -94,9 +94,9 @@ type lostTrial struct {
 	block         int
 }
 
-// Analyze reads in and returns what a report shows. Errors are the input's:
-// fault.Campaign for a baseline or control that is no arm, fault.Internal for
-// values that should never have been stored, and whatever Observations yields.
+// Analyze reads in and returns what a report shows. Its errors are about the input:
+// fault.Campaign for a baseline or control that is not an arm, fault.Internal for values
+// that should never have been stored, and any error that Observations yields.
 func Analyze(in dataset.Set) (*Result, error) {
 	a, err := read(&in)
 	if err != nil {

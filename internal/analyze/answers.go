@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Answer is what a run says of one arm, over all its workloads, by their
-// primary metrics in the first scenario.
+// Answer is what a run says about one arm over all its workloads, by their primary
+// metrics in the first scenario.
 type Answer struct {
 	Arm      string `json:"arm"`
 	System   string `json:"system"`
@@ -18,17 +18,16 @@ type Answer struct {
 	Costs     []Claim  `json:"costs"` // the largest first
 	Gains     []Claim  `json:"gains"` // the largest first
 	Open      []Claim  `json:"open"`  // not resolved, the widest first
-	// AtMostPercent is the largest size of a FartherPercent over None and Open:
-	// whatever was not found is no larger. 0: both are empty, or no interval is.
+	// AtMostPercent is the largest absolute FartherPercent over None and Open: no cost
+	// that was not found is larger. 0: both are empty, or there is no interval.
 	AtMostPercent float64 `json:"at_most_percent,omitzero"`
 	// NoneAtMostPercent is the same over None alone.
 	NoneAtMostPercent float64 `json:"none_at_most_percent,omitzero"`
 	Scope             Scope   `json:"scope,omitempty"` // these-guests if any of them is
 }
 
-// Claim is one comparison within an Answer: an overhead and its interval in
-// percent, and Ratio as in Comparison. Low and High are 0 where there is no
-// interval to be believed.
+// Claim is one comparison within an Answer: an overhead and its interval in percent, and
+// Ratio as in Comparison. Low and High are 0 if there is no credible interval.
 type Claim struct {
 	Workload string  `json:"workload"`
 	Metric   string  `json:"metric"`

@@ -7,15 +7,15 @@ import (
 	"github.com/tare-bench/tare/internal/dataset"
 )
 
-// CapAccuracy is how much longer guests of a system take under a CPU cap than
-// those with more, against what the shares say: ideal for work that only
-// computes is time in inverse proportion to the share.
+// CapAccuracy is how much longer guests of a system take under a CPU cap than guests with
+// a larger share. For work that only computes, the ideal is time in inverse proportion to
+// the share.
 type CapAccuracy struct {
 	Workload string `json:"workload"`
 	Metric   string `json:"metric"`
 	System   string `json:"system"`
 	Scenario string `json:"scenario"`
-	// The guests with the cap, and those that have most: arms and flavors.
+	// The guests with the cap, and those with the largest share: arms and flavors.
 	Arm       string `json:"arm"`
 	Flavor    string `json:"flavor"`
 	Against   string `json:"against"`

@@ -16,29 +16,29 @@ type Density struct {
 	Workload string `json:"workload"`
 	Metric   string `json:"metric"`
 	Arm      string `json:"arm"` // alone
-	// Limit is of the slowdown against one alone, MemoryLimit of the bytes that
-	// the host must have left; absent: there is none.
+	// Limit is the largest slowdown against one guest alone, and MemoryLimit the bytes
+	// that the host must have left; absent: no limit.
 	Limit       float64 `json:"limit,omitzero"`
 	MemoryLimit float64 `json:"memory_limit,omitzero"`
 	Tried       []int   `json:"tried"` // in rising order
-	// Fits is the most of the tried for which, and for all fewer, the interval
-	// of the slowdown lies within the limit, the memory was left in every trial,
-	// and no guest was lost; 1: none of them. Breaks is the fewest whose
-	// interval lies beyond the limit, who left less memory or were not all made
-	// for that, or of whom some were lost; 0: none of them. What lies between is
-	// not resolved.
+	// Fits is the largest number tried for which, as for all smaller ones, the interval
+	// of the slowdown lies within the limit, enough memory was left in every trial, and
+	// no guest was lost; 1: none of them. Breaks is the smallest number whose interval
+	// lies beyond the limit, that left too little memory (or could not all be created
+	// because of that), or of which guests were lost; 0: none of them. Numbers in between
+	// are not resolved.
 	Fits   int `json:"fits"`
 	Breaks int `json:"breaks,omitempty"`
-	// Broke is the limit that Breaks guests broke: BrokeMemory, BrokeLost or
-	// BrokeSlowdown, the first that holds. Slowdown and Lost are what they came
-	// to, MemoryLeft the least that the host had left.
+	// Broke is the limit that Breaks guests broke: the first that holds of BrokeMemory,
+	// BrokeLost and BrokeSlowdown. Slowdown and Lost are the figures of these guests, and
+	// MemoryLeft is the least memory that the host had left.
 	Broke      string  `json:"broke,omitempty"`
 	Slowdown   float64 `json:"slowdown,omitzero"`
 	Lost       int     `json:"lost,omitempty"`
 	MemoryLeft float64 `json:"memory_left,omitzero"`
 }
 
-// What breaks when guests are too many.
+// What breaks when there are too many guests.
 const (
 	BrokeMemory   = "memory"
 	BrokeLost     = "lost"

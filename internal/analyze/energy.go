@@ -11,15 +11,15 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// Energy is the metric of the joules that the host's processors and memory took in a trial. Arms have it
-// whose guest runs alone: the energy of several cannot be told apart.
+// Energy is the metric of the joules that the host's processors and memory took in a trial. Only arms
+// whose guest runs alone have it: the energy of several guests cannot be told apart.
 const Energy = "energy"
 
 // minEnergyTime is the shortest trial whose energy counts, in seconds. The counters are updated about
 // every millisecond, so its ends make an error of up to 1 % of its energy each.
 const minEnergyTime = 0.1
 
-// EnergyUse is what energy the host took for the trials of an arm.
+// EnergyUse is the energy that the host took for the trials of an arm.
 type EnergyUse struct {
 	Workload string  `json:"workload"`
 	Arm      string  `json:"arm"`

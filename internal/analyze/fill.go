@@ -32,8 +32,8 @@ type Fill struct {
 	// Fewest and Greatest are the extremes of the fills.
 	Fewest   float64 `json:"fewest"`
 	Greatest float64 `json:"greatest"`
-	// Ended is how many fills reached the campaign's most without breaking the level: of these, only a lower
-	// bound is known. If there is any, Greatest is that most.
+	// Ended is how many fills reached the campaign's most without breaking the level: their result is only a
+	// lower bound. If there are any, Greatest is that most.
 	Ended int `json:"ended,omitempty"`
 	// Ratio is Fits over the baseline's, with an interval that follows from those of both at half of alpha
 	// each. Absent where one is, or where fills of either ended.
@@ -43,12 +43,13 @@ type Fill struct {
 
 	// Of the guests that broke the level, or of the most.
 	Start    Range `json:"start,omitzero"`       // longest start, in seconds
-	Slowdown Range `json:"slowdown,omitzero"`    // of the probe's time; absent where it was not measured any more
+	Slowdown Range `json:"slowdown,omitzero"`    // of the probe's time; absent where it was no longer measured
 	P99      Range `json:"p99,omitzero"`         // of the 99th percentile of its single latencies
 	Left     Range `json:"memory_left,omitzero"` // least memory that the host had available, in bytes
 	// Alone is the probe's time before there were other guests, in seconds.
 	Alone Range `json:"alone,omitzero"`
-	// Share is the host's memory that a guest took, and Own what tare held at the most, in bytes.
+	// Share is the host's memory that a guest took, and Own the most that tare itself held, in
+	// bytes.
 	Share Range `json:"guest_share,omitzero"`
 	Own   Range `json:"own_memory,omitzero"`
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/tare-bench/tare/internal/stats"
 )
 
-// Isolation is how the guests of an arm fare beside others, by one metric. Its
-// comparison is that with the same arm alone: the ratio is the slowdown
-// s = T_shared / T_alone, turned for metrics of which more is better, and not a
-// cost, which is against the native baseline beside the same guests. Without a
-// scenario in which the arm is alone, there is no ratio.
+// Isolation is how the guests of an arm fare beside others, by one metric. It compares
+// them with the same arm alone: the ratio is the slowdown s = T_shared / T_alone,
+// inverted for metrics of which more is better. It is not a cost; a cost is against the
+// native baseline beside the same guests. Without a scenario in which the arm is alone,
+// there is no ratio.
 type Isolation struct {
 	Comparison
 	Scenario   string   `json:"scenario"`
@@ -32,12 +32,11 @@ type Isolation struct {
 	ExcessLow  float64 `json:"excess_ci_low,omitzero"`
 	ExcessHigh float64 `json:"excess_ci_high,omitzero"`
 
-	// Jain is the index (Σx)²/(nΣx²) over the guests of a trial, where x is a
-	// guest's speed over its share of the CPUs, and 0 for one that did not
-	// finish: 1 when all got alike, 1/n when one got all. Unfairness is the
-	// largest slowdown over the smallest among those that finished. Both are
-	// means over blocks (of Unfairness the geometric one), with the worst block
-	// beside them; absent with one guest.
+	// Jain is the index (Σx)²/(nΣx²) over the guests of a trial, where x is a guest's
+	// speed over its share of the CPUs, and 0 for a guest that did not finish. It is 1 if
+	// all got the same, and 1/n if one got everything. Unfairness is the largest slowdown
+	// over the smallest among those that finished. Both are means over blocks (geometric
+	// for Unfairness), and have the worst block beside them; absent with one guest.
 	Jain            float64 `json:"jain,omitzero"`
 	JainWorst       float64 `json:"jain_worst,omitzero"`
 	Unfairness      float64 `json:"unfairness,omitzero"`
@@ -54,15 +53,15 @@ type Isolation struct {
 	Lost    int            `json:"lost"`   // results that there are not, as guests did not finish
 	Trials  int            `json:"trials"` // those, and those that there are
 
-	// Skew is how far from the instant agreed the guests started, by their own
-	// clocks, in seconds: its median, 99th percentile and largest, of all
-	// guests in all trials.
+	// Skew is how far from the agreed instant the guests started, by their own clocks, in
+	// seconds: the median, the 99th percentile and the largest over all guests in all
+	// trials.
 	SkewMedian float64 `json:"skew_median,omitzero"`
 	SkewP99    float64 `json:"skew_p99,omitzero"`
 	SkewMax    float64 `json:"skew_max,omitzero"`
 }
 
-// MemberResult is what one guest of several did.
+// MemberResult is the result of one of several guests.
 type MemberResult struct {
 	Member   int     `json:"member"`
 	Flavor   string  `json:"flavor"`

@@ -215,8 +215,8 @@ func Kinds() []Kind {
 	return kinds
 }
 
-// KindOf returns the kind of a finding by its ID. A kind that only a later version of tare knows
-// has nothing but its ID.
+// KindOf returns the kind of a finding by its ID. For a kind that only a later version of tare
+// knows, it has nothing but the ID.
 func KindOf(id string) Kind {
 	for _, r := range rules {
 		if r.ID == id {

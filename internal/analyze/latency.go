@@ -19,8 +19,8 @@ var Percentiles = []float64{0.5, 0.9, 0.95, 0.99, 0.999}
 const minBeyond = 10
 
 // Latency is one percentile of the single latencies of an arm against that of its baseline, in seconds. The histograms
-// of the trials of a unit are added up, those of the baseline and its control, too. The comparison is of the
-// percentiles of the units. Under FamilyIsolation, the baseline is the same arm alone.
+// of a unit's trials are added up, including those of the baseline and its control. The percentiles of the units are
+// compared. Under FamilyIsolation, the baseline is the same arm alone.
 type Latency struct {
 	Comparison
 	Percentile    float64 `json:"percentile"` // 0..1
@@ -41,7 +41,8 @@ type LatencyCurve struct {
 	Points   []LatencyPoint `json:"points"` // rising, up to where minBeyond latencies are left
 }
 
-// LatencyPoint is a place on a curve: a share of the latencies takes this many seconds at most.
+// LatencyPoint is a point on a curve: this share of the latencies is no longer than this many
+// seconds.
 type LatencyPoint struct {
 	Share   float64 `json:"share"`
 	Seconds float64 `json:"seconds"`

@@ -8,8 +8,8 @@ import (
 	"github.com/tare-bench/tare/internal/stats"
 )
 
-// IsolationCell is a cell of the isolation matrix: by how much neighbours that load a resource slow the guests of a
-// system down beyond what they do natively. It is that of the workload which suffers most.
+// IsolationCell is a cell of the isolation matrix: how much more neighbours that load a resource slow down the
+// guests of a system than native guests, on the workload that suffers most.
 type IsolationCell struct {
 	Arm        string   `json:"arm"` // beside the neighbours
 	Of         string   `json:"-"`   // the arm without the scenario
@@ -24,8 +24,8 @@ type IsolationCell struct {
 	Excess *Excess `json:"excess,omitempty"`
 	P99    *Excess `json:"p99,omitempty"`
 
-	// Missing are workloads without an interval by their primary metric, and Unfinished those of them of which no
-	// trial beside the neighbours finished.
+	// Missing are workloads without an interval by their primary metric. Unfinished are those among them without
+	// a finished trial beside the neighbours.
 	Missing    []string `json:"missing,omitempty"`
 	Unfinished []string `json:"unfinished,omitempty"`
 	// MissingP99 are workloads with single latencies which have no interval by their 99th percentile.
@@ -42,14 +42,15 @@ type IsolationCell struct {
 type Excess struct {
 	Workload  string  `json:"workload"` // with the largest estimate
 	Metric    string  `json:"metric"`
-	Workloads int     `json:"workloads"` // that were compared, for whose number the interval is adjusted
+	Workloads int     `json:"workloads"` // that were compared; the interval is adjusted for their number
 	Ratio     float64 `json:"ratio"`
 	Low       float64 `json:"ci_low"`
 	High      float64 `json:"ci_high"`
 	P         float64 `json:"p_value"`
 	PHolm     float64 `json:"p_holm"` // among the cells of the matrix
 	Verdict   Verdict `json:"verdict"`
-	// Units are the independent values of that workload, and Scope what they are.
+	// Units is the number of independent values of that workload, and Scope says what
+	// they are.
 	Units int   `json:"units"`
 	Scope Scope `json:"scope"`
 }

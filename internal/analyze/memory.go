@@ -7,8 +7,8 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// Memory is what the guests of one arm and flavor cost the host besides time:
-// its memory, in bytes, and the time until they are there. Controls have none.
+// Memory is what the guests of one arm and flavor cost the host besides time: its memory,
+// in bytes, and how long they take to start. Controls have none.
 type Memory struct {
 	Arm    string `json:"arm"` // without its scenario
 	System string `json:"system"`
@@ -17,23 +17,23 @@ type Memory struct {
 	Guests int    `json:"guests"`     // that were made
 
 	Start Range `json:"start"` // until its agent answered, in seconds
-	// Idle is the proportional set size of all that belongs to a guest that did
-	// nothing yet, its VMM included; Charged what its control group was liable
-	// for then, page cache included. Absent where this host cannot tell.
+	// Idle is the proportional set size of everything that belongs to a guest that has
+	// done nothing yet, its VMM included. Charged is what its control group is charged
+	// for then, page cache included. Absent if this host cannot measure it.
 	Idle    Range `json:"idle_pss,omitzero"`
 	Charged Range `json:"idle_charged,omitzero"`
-	// HostEach is what the host's available memory fell by while the guests
-	// were made, over their number; below 0 where other things gave more back.
-	// Absent without Idle.
+	// HostEach is the decrease of the host's available memory while the guests were
+	// created, over their number; below 0 if other programs freed more. Absent without
+	// Idle.
 	HostEach float64 `json:"host_each,omitzero"`
-	// After is Idle of guests whose work is done, when they had the time to give
-	// back what they freed.
+	// After is Idle of guests whose work is done, after they have had the time to return
+	// what they freed.
 	After Range `json:"after_pss,omitzero"`
 	// Working is Idle in the middle of a trial alone, by workload.
 	Working []WorkingMemory `json:"working,omitempty"`
 }
 
-// WorkingMemory is what guests held that were at work on one workload.
+// WorkingMemory is the memory that guests held while they ran one workload.
 type WorkingMemory struct {
 	Workload string `json:"workload"`
 	PSS      Range  `json:"pss"`

@@ -2,13 +2,13 @@ package analyze
 
 import "github.com/tare-bench/tare/internal/dataset"
 
-// CostOf names the cost of an arm on a workload by one metric.
+// CostOf identifies the cost of an arm on a workload by one metric.
 type CostOf struct{ Workload, Metric, Arm string }
 
-// GuestCosts returns what single blocks say of the costs by primary metrics: ln ratios, grouped by
-// the guests that gave them. Groups share no guest of either side; where the host was booted anew for
-// each guest, they are boots. Values far out are drawn in, as in the estimates of Analyze, so that
-// their variance is that of typical trials.
+// GuestCosts returns the costs of single blocks by primary metrics: ln ratios, grouped by the guests
+// that gave them. Groups share no guest of either side; where the host was rebooted for each guest,
+// groups are boots. Outliers are pulled in, as in the estimates of Analyze, so that the variance is
+// that of typical trials.
 func GuestCosts(in dataset.Set) (map[CostOf][][]float64, error) {
 	a, err := read(&in)
 	if err != nil {

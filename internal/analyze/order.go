@@ -19,8 +19,8 @@ type Position struct {
 	PHolm    float64 `json:"p_holm"`
 }
 
-// Thaw is how much more an arm's first trial after a thaw costs than one made
-// right after it, without freezing in between.
+// Thaw is how much more an arm's first trial after a thaw costs than the trial right
+// after it, without freezing in between.
 type Thaw struct {
 	Arm     string  `json:"arm"`
 	System  string  `json:"system"`

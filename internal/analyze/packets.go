@@ -11,7 +11,7 @@ import (
 
 // HostCPUPerPacket is a metric of workloads that count packets: the seconds of CPU that the whole host used for each
 // packet which arrived, from ProbeHostCPU. It includes the work of the host's kernel that no control group is charged
-// for, and all else that ran on the host.
+// for, and everything else that ran on the host.
 const HostCPUPerPacket = "host-cpu-per-packet"
 
 // Packets are those of an arm on a workload that counts them, in all of its trials.

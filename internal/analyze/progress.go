@@ -20,11 +20,10 @@ type LiveEstimate struct {
 	High  float64 `json:"high,omitzero"`
 }
 
-// Live returns for every comparison that is not a control an interval that
-// may be looked at as often as one likes: all looks together cover with
-// probability 1-alpha for each comparison. It is over blocks (how guest
-// guests differ is left to Analyze) and for display only: claims, and
-// the decision to stop, are not to be made from it.
+// Live returns, for every comparison that is not a control, an interval that may be
+// looked at any number of times: all looks together cover with probability 1-alpha for
+// each comparison. It is over blocks (differences between guests are left to Analyze) and
+// for display only: neither claims nor the decision to stop may be based on it.
 func Live(in dataset.Set) ([]LiveEstimate, error) {
 	a, err := read(&in)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/tare-bench/tare/internal/stats"
 )
 
-// Ranking orders the arms of one scenario by one metric, the baseline among
-// them and no controls, from the cheapest on.
+// Ranking orders the arms of one scenario by one metric, the cheapest first. It includes
+// the baseline but no controls.
 type Ranking struct {
 	Workload string  `json:"workload"`
 	Metric   string  `json:"metric"`
@@ -16,9 +16,9 @@ type Ranking struct {
 	Places   []Place `json:"places"`
 }
 
-// Place holds arms that were not told apart.
+// Place holds arms that the run cannot tell apart.
 type Place struct {
-	Rank int      `json:"rank"` // from 1; after a place of two arms comes one more by two
+	Rank int      `json:"rank"` // from 1; the place after one with two arms is higher by two
 	Arms []string `json:"arms"` // by their estimates
 }
 

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// RankIsolation orders arms by how much slower others made them than they are
-// alone, by each primary metric in each scenario, from the least on. Neighbours
-// in the order whose intervals overlap share a place. Left out are emulated
-// arms, those with guests that did not finish, and those without an interval.
+// RankIsolation orders arms by their slowdown beside other guests, by each primary metric
+// in each scenario, the smallest first. Neighbours in the order whose intervals overlap
+// share a place. Left out are emulated arms, those with guests that did not finish, and
+// those without an interval.
 func RankIsolation(all []Isolation) []Ranking {
 	type key struct{ workload, metric, scenario string }
 	known := slices.DeleteFunc(slices.Clone(all), func(i Isolation) bool {
@@ -31,10 +31,10 @@ func RankIsolation(all []Isolation) []Ranking {
 // place: of most arms only a few guests are seen.
 const alike = 0.1
 
-// RankMemory orders arms by what an idle guest takes of the host, from the least
-// on; of an arm with guests of several flavors the first counts. Neighbours in
-// the order share a place where their ranges overlap, or their means differ by
-// less than a tenth. unknown are the arms of which that could not be read.
+// RankMemory orders arms by the memory that an idle guest takes from the host, the least
+// first; for an arm with guests of several flavors, the first flavor counts. Neighbours
+// in the order share a place if their ranges overlap or their means differ by less than a
+// tenth. unknown are the arms whose memory could not be read.
 func RankMemory(all []Memory) (r Ranking, unknown []string) {
 	var known []Memory
 	seen := map[string]bool{}

@@ -5,8 +5,8 @@ var restoreMetrics = struct{ save, flushed, size, fresh, first, second string }{
 	"save-time", "save-time-flushed", "saved-size", "fresh-time", "first-touch", "second-touch",
 }
 
-// Restored is what saving the guests of an arm took, and what the first use of their memory took when they were
-// restored: medians of single guests, without an interval where there are too few.
+// Restored is how long it took to save the guests of an arm, and to use their memory for the first time after
+// they were restored: medians of single guests, without an interval if there are too few.
 type Restored struct {
 	Save    Percentile `json:"save"`    // s until nothing of the saved guest ran any more
 	Flushed Percentile `json:"flushed"` // s until its state was on the disk, too

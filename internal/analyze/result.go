@@ -8,21 +8,22 @@ type Result struct {
 	Alpha       float64      `json:"alpha"`
 	Delta       float64      `json:"delta"`
 	Comparisons []Comparison `json:"comparisons"` // in the order of metrics, then arms
-	// Answers has every arm of the first scenario but baseline and controls, in
-	// the order of arms; Rankings every metric and scenario with two arms to rank.
+	// Answers has every arm of the first scenario except the baseline and controls, in
+	// the order of arms. Rankings has every metric and scenario with two arms to rank.
 	Answers  []Answer  `json:"answers"`
 	Rankings []Ranking `json:"rankings"`
 	// TrialSpread, by metric and scenario, decides nothing.
 	TrialSpread []TrialSpread `json:"trial_spread"`
-	// Tails has the primary metrics of every arm that is compared, but for emulated
-	// ones and mixes of flavors.
+	// Tails has the primary metrics of every arm that is compared, except emulated ones
+	// and mixes of flavors.
 	Tails     []Tail     `json:"tails"`
 	Positions []Position `json:"positions"`
 	Thaws     []Thaw     `json:"thaws"`
 	// Latencies compares percentiles of single latencies, and Curves has all of them.
 	Latencies []Latency      `json:"latencies,omitempty"`
 	Curves    []LatencyCurve `json:"latency_curves,omitempty"`
-	// Packets has every arm of workloads that count packets, baselines and controls too.
+	// Packets has every arm of workloads that count packets, including baselines and
+	// controls.
 	Packets  []Packets   `json:"packets,omitempty"`
 	Arms     []ArmResult `json:"arms"` // every arm and workload with any value
 	Findings []Finding   `json:"findings"`
@@ -34,18 +35,20 @@ type Result struct {
 	// RateCaps has every arm with caps of I/O or of the network, for each workload whose rate is known.
 	RateCaps []RateCap `json:"rate_caps,omitempty"`
 	Density  []Density `json:"density,omitempty"`
-	// Starts has every arm of workloads that create guests, baselines and controls too.
+	// Starts has every arm of workloads that create guests, including baselines and
+	// controls.
 	Starts []Start `json:"starts,omitempty"`
-	// Fills has every arm of workloads that fill the host, baselines and controls too.
+	// Fills has every arm of workloads that fill the host, including baselines and
+	// controls.
 	Fills []Fill `json:"fills,omitempty"`
-	// Memory has what guests cost besides time, by arm and flavor, in the order
-	// in which the first of each was made.
+	// Memory has what guests cost besides time, by arm and flavor, in the order in which
+	// the first guest of each was created.
 	Memory []Memory `json:"memory,omitempty"`
-	// Energy has every arm whose energy is known, baselines and controls too.
+	// Energy has every arm whose energy is known, including baselines and controls.
 	Energy []EnergyUse `json:"energy,omitempty"`
 }
 
-// Verdict is what may be said of a comparison.
+// Verdict is what may be said about a comparison.
 type Verdict string
 
 const (
@@ -53,22 +56,21 @@ const (
 	// after Holm's correction, so that the interval excludes 1.
 	Costs Verdict = "costs"
 	Gains Verdict = "gains"
-	// None: no claim of cost or gain, the interval lies inside ± delta, and so do
-	// the two one-sided tests after Holm's correction, of 5 units at least (of 8
+	// None: there is no claim of a cost or gain, the interval lies within ± delta, and
+	// after Holm's correction the two one-sided tests agree, with at least 5 units (or 8
 	// batches).
 	None Verdict = "none-within-delta"
 	// NotResolved: anything else. It is no evidence of equality.
 	NotResolved Verdict = "not-resolved"
 )
 
-// Family is a group of hypotheses that are adjusted for their number together:
-// what a report claims at once under one heading.
+// Family is a group of hypotheses whose p-values are adjusted together: the claims that a
+// report makes under one heading.
 type Family string
 
-// The families. Primary are the primary metrics of arms that are not emulated,
-// in the first scenario; CPUTime their CPU time, Energy their energy, and Secondary their other
-// metrics, and Tails percentiles of single latencies. Beside are costs in the other scenarios, against the baseline
-// there.
+// The families. Primary has the primary metrics of arms that are not emulated, in the first scenario; CPUTime has
+// their CPU time, Energy their energy, Secondary their other metrics, and Tails the percentiles of single
+// latencies. Beside has costs in the other scenarios, against the baseline there.
 const (
 	FamilyPrimary   Family = "primary"
 	FamilyCPUTime   Family = "cpu-time"
@@ -81,7 +83,7 @@ const (
 	FamilyControl   Family = "control"
 )
 
-// Scope is what an interval speaks of.
+// Scope is what an interval holds for.
 type Scope string
 
 const (
@@ -106,33 +108,32 @@ type Comparison struct {
 	Across  bool   `json:"-"`
 	Control bool   `json:"control"` // an A/A pair, never a claim
 	Family  Family `json:"family"`  // the hypotheses among which P is adjusted
-	// BaselineControl is the A/A control that is pooled into the baseline; "":
-	// there is none. HasControl: an A/A pair stands by; without, nothing is claimed.
+	// BaselineControl is the A/A control that is pooled into the baseline; "": there is
+	// none. HasControl: there is an A/A pair; without one, nothing is claimed.
 	BaselineControl string `json:"baseline_control,omitempty"`
 	HasControl      bool   `json:"has_control"`
 
 	N       int `json:"n"`       // blocks in which the arm, and its baseline or the control, have a value
-	Dropped int `json:"dropped"` // blocks in which one of the two has one and the other failed
+	Dropped int `json:"dropped"` // blocks in which one of the two has a value and the other failed
 	// DistinctGuests is how many groups of blocks share no guest of either arm.
 	DistinctGuests int `json:"distinct_guests"`
-	// Units are the independent values behind the interval, and Scope says what
-	// they are and so what the interval speaks of.
+	// Units is the number of independent values behind the interval. Scope says what they
+	// are, and thus what the interval holds for.
 	Units int   `json:"units"`
 	Scope Scope `json:"scope,omitempty"`
-	// StdErr is that of ln Ratio, with DF degrees of freedom, and Phi ≥ 1 how many
-	// times the placebo widened it.
+	// StdErr is the standard error of ln Ratio, with DF degrees of freedom. Phi ≥ 1 is
+	// the factor by which the placebo widened it.
 	StdErr float64 `json:"std_err,omitzero"`
 	DF     float64 `json:"df,omitzero"`
 	Phi    float64 `json:"phi,omitzero"`
 	// Coarse: the metric's step is coarser than its noise; nothing is claimed.
 	Coarse bool `json:"coarse,omitempty"`
 
-	// Ratio is what the arm costs as a multiple of the baseline: above 1 always
-	// means "costs more". For better=lower it is arm/baseline, for
-	// better=higher baseline/arm (80 % of the throughput is a ratio of 1.25).
-	// It is of the typical trial (Huber's location of the logarithms), with its
-	// 1-alpha interval. Absent (0) without pairs; the interval is absent with one
-	// unit only.
+	// Ratio is what the arm costs as a multiple of the baseline: above 1 always means
+	// "costs more". For better=lower it is arm/baseline, for better=higher baseline/arm
+	// (80 % of the throughput is a ratio of 1.25). It describes the typical trial
+	// (Huber's location of the logarithms), with a 1-alpha interval. It is absent (0)
+	// without pairs; the interval is absent with only one unit.
 	Ratio  float64 `json:"ratio,omitzero"`
 	CILow  float64 `json:"ci_low,omitzero"`
 	CIHigh float64 `json:"ci_high,omitzero"`
@@ -141,8 +142,8 @@ type Comparison struct {
 	// FartherPercent is the end of the interval that is farther from 0, with its
 	// sign, as an overhead in percent: "at most +7.6 %".
 	FartherPercent float64 `json:"farther_percent"`
-	// MeanRatio is the same comparison by plain means of logarithms, in which
-	// every stall counts; Ratio is of the typical trial.
+	// MeanRatio is the same comparison by plain means of logarithms, in which every stall
+	// counts; Ratio describes the typical trial.
 	MeanRatio float64 `json:"mean_ratio,omitzero"`
 	MeanLow   float64 `json:"mean_low,omitzero"`
 	MeanHigh  float64 `json:"mean_high,omitzero"`
@@ -158,8 +159,8 @@ type Comparison struct {
 	BaselineSpread float64 `json:"baseline_spread,omitzero"`
 	ArmSpread      float64 `json:"arm_spread,omitzero"`
 	Spread         float64 `json:"spread,omitzero"`
-	// Wide: the 95th percentile of a side is more than the limit times its 5th, so
-	// its mean is not to be quoted alone. The comparison stands as its interval says.
+	// Wide: the 95th percentile of a side is more than the limit times its 5th, so its
+	// mean must not be quoted alone. This does not affect the comparison.
 	Wide bool `json:"wide,omitempty"`
 
 	P     float64 `json:"p_value"`
@@ -196,7 +197,7 @@ type ArmResult struct {
 	Probes   []SeriesSummary `json:"probes,omitempty"`
 }
 
-// Arm is what was found of an arm on a workload; nil where it has nothing.
+// Arm returns the result of an arm on a workload; nil if there is none.
 func (r *Result) Arm(name, workload string) *ArmResult {
 	for i, a := range r.Arms {
 		if a.Arm == name && a.Workload == workload {
@@ -206,7 +207,7 @@ func (r *Result) Arm(name, workload string) *ArmResult {
 	return nil
 }
 
-// Metric is one of a's metrics; nil where a, which may be nil, has no such one.
+// Metric returns the metric of a by its name; nil if a is nil or has no such metric.
 func (a *ArmResult) Metric(name string) *SeriesSummary {
 	if a == nil {
 		return nil
@@ -214,7 +215,7 @@ func (a *ArmResult) Metric(name string) *SeriesSummary {
 	return summaryOf(a.Metrics, name)
 }
 
-// Probe is one of a's probes; nil where a, which may be nil, has no such one.
+// Probe returns the probe of a by its name; nil if a is nil or has no such probe.
 func (a *ArmResult) Probe(name string) *SeriesSummary {
 	if a == nil {
 		return nil
@@ -270,7 +271,7 @@ type Finding struct {
 	Arm      string   `json:"arm,omitempty"`
 	Text     string   `json:"text"`   // one sentence or two, with the numbers
 	Remedy   string   `json:"remedy"` // what to do about it: its Kind's
-	// Score says how bad it is beside others of its kind, which come in falling
-	// order of it.
+	// Score says how bad it is compared with others of its kind, which are sorted by it,
+	// the highest first.
 	Score float64 `json:"-"`
 }

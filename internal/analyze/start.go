@@ -35,13 +35,13 @@ type Start struct {
 	Failed int    `json:"failed,omitempty"`
 	Method string `json:"method"` // of the intervals
 	StartPercentiles
-	// Times the same percentile of the baseline, with an interval that follows from those of both at half
-	// of alpha each. Absent where one of them is.
+	// The ratios to the same percentiles of the baseline, with an interval that follows from those of
+	// both at half of alpha each. Absent if one of the two is absent.
 	P50Ratio *Percentile `json:"p50_ratio,omitempty"`
 	P95Ratio *Percentile `json:"p95_ratio,omitempty"`
 	P99Ratio *Percentile `json:"p99_ratio,omitempty"`
 
-	// Phases are in their order; their means add up to Mean, but for Rest.
+	// Phases are in their order; their means add up to Mean, except for Rest.
 	Mean   float64           `json:"mean"`
 	Phases []StartPhase      `json:"phases"`
 	Rest   float64           `json:"rest"`
@@ -62,13 +62,13 @@ type Start struct {
 // StartPhase is one phase of an arm's starts.
 type StartPhase struct {
 	Name             string  `json:"name"`  // the probe
-	Mean             float64 `json:"mean"`  // of all starts: a phase that one of them lacks took it no time
+	Mean             float64 `json:"mean"`  // over all starts: a phase that a start lacks counts as 0
 	Share            float64 `json:"share"` // of the whole, 0..1
 	StartPercentiles         // of the starts that have the phase; those of different phases do not add up
 }
 
-// StartPercentiles are those of single starts, in seconds. P50 has no interval with too few blocks; the others are
-// absent then.
+// StartPercentiles are the percentiles of single starts, in seconds. With too few blocks, P50 has no interval and
+// the others are absent.
 type StartPercentiles struct {
 	P50 Percentile  `json:"p50"`
 	P95 *Percentile `json:"p95,omitempty"`

@@ -17,10 +17,10 @@ const (
 	slowTwins      = 0.05 // below this p the baseline and its control differ, and nothing is claimed
 )
 
-// Tail compares how often, and how much, trials of an arm and of its baseline
-// stall: what the typical trial, of which the comparison speaks, does not show.
-// A trial is slow beyond Factor times the median of its own guest (of
-// several in a row, where they have few trials), on the costly side.
+// Tail compares how often, and how much, trials of an arm and of its baseline stall,
+// which a comparison of typical trials does not show. A trial is slow if it is beyond
+// Factor times the median of its own guest (or of several guests in a row, if they have
+// few trials), on the costly side.
 type Tail struct {
 	Workload string  `json:"workload"`
 	Metric   string  `json:"metric"`
@@ -43,8 +43,8 @@ type Tail struct {
 	PHolm      float64 `json:"p_holm"`
 	// More: claimed that the arm stalls more often than its baseline.
 	More bool `json:"more"`
-	// Size is the median slow trial over the median of its guest, turned so
-	// that above 1 costs more. Absent where no trial is slow.
+	// Size is the median slow trial over the median of its guest, inverted where
+	// necessary so that above 1 costs more. Absent if no trial is slow.
 	Size         float64 `json:"size,omitzero"`
 	BaselineSize float64 `json:"baseline_size,omitzero"`
 

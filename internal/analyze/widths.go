@@ -13,14 +13,14 @@ const (
 	minReachedUnits  = 8
 )
 
-// Width is how far one workload is on the way to the precision asked for.
+// Width is how close one workload is to the requested precision.
 type Width struct {
 	Workload string
 	// Half is the largest half-width, on the logarithmic scale, over the primary
 	// metrics of all arms that are neither emulated nor controls; 0: not known.
 	Half float64
-	// SD is the standard deviation of the units that Half comes from, from which
-	// the blocks still to go can be foretold.
+	// SD is the standard deviation of the units that Half comes from, from which the
+	// number of remaining blocks can be predicted.
 	SD     float64
 	Blocks int // blocks of the workload that have run
 	Units  int // independent units behind Half
@@ -28,12 +28,11 @@ type Width struct {
 	Reached bool
 }
 
-// Widths returns how far each workload is on the way to in.Precision, in the
-// order of the metrics. It is asked every few blocks, and the workload's blocks
-// end when it is reached: a sequential interval of fixed width [Chow & Robbins,
-// Ann. Math. Stat. 1965], which looks at widths alone and never at effects.
-// Comparisons whose metric is coarser than its noise, and those of arms without
-// any pair, are left out: more blocks make nothing of them.
+// Widths returns how close each workload is to in.Precision, in the order of the metrics.
+// It is called every few blocks, and a workload ends when it has reached the precision: a
+// sequential interval of fixed width [Chow & Robbins, Ann. Math. Stat. 1965], which looks
+// at widths alone and never at effects. Comparisons whose metric is coarser than its
+// noise, and those of arms without any pair, are left out: more blocks would not help.
 func Widths(in dataset.Set) ([]Width, error) {
 	a, err := read(&in)
 	if err != nil {

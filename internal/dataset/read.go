@@ -1,6 +1,7 @@
 // Package dataset reads a run for the analysis, and for comparisons of runs. It knows
-// what was measured, not what may be claimed of it. What is shown of single trials, such
-// as their order and output, is not in a Set: pages and exports read that from the store.
+// what was measured, not what may be claimed of it. A Set does not have the details of
+// single trials, such as their order and output: pages and exports read those from the
+// store.
 package dataset
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// CampaignOf reads what a run's campaign is, all defaults filled in.
+// CampaignOf reads the campaign of a run, with all defaults filled in.
 func CampaignOf(r *store.Run) (*campaign.Campaign, error) {
 	body, err := r.Document(store.DocCampaign)
 	if err != nil {
@@ -30,7 +31,7 @@ func CampaignOf(r *store.Run) (*campaign.Campaign, error) {
 	return c, nil
 }
 
-// ArmsOf reads who takes part in a run of the campaign, as it was planned when the run
+// ArmsOf reads which arms take part in a run of the campaign, as it was planned when the run
 // began; for a run file of a version that did not store it, as it is planned today, which is the
 // same (TestOlderArms).
 func ArmsOf(r *store.Run, c *campaign.Campaign) ([]campaign.PlannedArm, error) {
@@ -61,10 +62,9 @@ const maxSeries = 1_000_000
 // ask for.
 const maxBlocks = 100_000
 
-// Read reads a run into a Set: its arms, the values of all trials that
-// are done, the failures, and what its campaign says of precision and of what
-// is too small to matter. The store is not needed afterwards. Both series of
-// observations can be read any number of times.
+// Read reads a run into a Set: its arms, the values of all trials that are done, the
+// failures, and the campaign's precision and delta. The store is not needed afterwards.
+// Both series of observations can be read any number of times.
 func Read(r *store.Run) (Set, error) {
 	c, err := CampaignOf(r)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// Set is everything that is read of a run to analyze it.
+// Set is everything about a run that the analysis reads.
 type Set struct {
 	Baseline string            // name of the arm that the others are compared with
 	Controls map[string]string // control arm -> the arm that it is the same thing as (A/A)
@@ -30,18 +30,18 @@ type Set struct {
 	Cold     []string // workloads that ask for a cold page cache at the start of a guest
 	Guests   []Guest  // controls' left out
 	Failures []Failure
-	// NeighbourFailures are those of guests that were to disturb others; Member is their number in the trial.
+	// NeighbourFailures are failures of neighbours; Member is the neighbour's number in the trial.
 	NeighbourFailures []Failure
 	Events            []Event
 	Sizes             []store.Size // of the workloads
 	Planned           int          // blocks that the plan holds; 0 when unknown
 
-	// Precision is the half-width asked for, relative (0.02 is ± 2 %), which decided the
-	// number of blocks; 0: the campaign asks for none.
+	// Precision is the requested half-width, relative (0.02 is ± 2 %), which decided the
+	// number of blocks; 0: none.
 	Precision float64
 
-	// Boots says that the host was booted anew for each generation of guests, so that
-	// boots, not guests, are independent.
+	// Boots: the host was rebooted for each generation of guests, so that boots, not
+	// guests, are independent.
 	Boots bool
 
 	Delta       float64 // what is too small to matter, relative; 0 means DefaultDelta
@@ -49,7 +49,7 @@ type Set struct {
 	SpreadLimit float64 // P95/P5 above which a mean is not quoted alone; 0 means DefaultSpreadLimit
 }
 
-// What a Set's zero values mean.
+// The defaults that replace zero values of a Set.
 const (
 	DefaultDelta       = 0.02
 	DefaultAlpha       = 0.05
@@ -73,9 +73,9 @@ type Arm struct {
 	Neighbours []string
 	// FirstNeighbour is the number in the trial of the first of Neighbours; the others follow.
 	FirstNeighbour int
-	// SlowdownLimit says how many guests fit; 0: it is not asked.
+	// SlowdownLimit is the largest slowdown of guests that fit; 0: no limit.
 	SlowdownLimit float64
-	MemoryLimit   float64      // B that the host must have left, which says how many fit; 0: it is not asked
+	MemoryLimit   float64      // B that the host must have left if guests fit; 0: no limit
 	Emulated      bool         // timings of an emulated machine say nothing about real hardware
 	CapRatio      float64      // CPU cap as a share of the vCPUs; 0: no cap
 	Paired        bool         // it exchanges data with a partner over the network
@@ -91,7 +91,7 @@ func (a Arm) Uniform() bool {
 // Shared reports whether other guests run at the same time.
 func (a Arm) Shared() bool { return len(a.Members) > 1 || len(a.Neighbours) > 0 }
 
-// Solo reports whether the arm's guest has the host for itself.
+// Solo reports whether the arm's guest has the host to itself.
 func (a Arm) Solo() bool { return a.Scenario == "" || a.Scenario == model.Solo }
 
 // Member is one of several guests that run the workload at once.
@@ -116,11 +116,11 @@ type Observation struct {
 	Arm    int32 // index into Set.Arms
 	Block  int32 // from 0
 	Guest  int32 // which guest of the arm gave it
-	Member int32 // index into the arm's Members; 0 where there is none
+	Member int32 // index into the arm's Members; 0 if there are none
 	// Position is the trial's place within its group (block and workload), from 0.
 	Position int32
-	// Repeat: the trial was made once more right after the arm's own of the same
-	// block, without freezing in between. It only shows what a thaw costs.
+	// Repeat: the trial was repeated right after the arm's trial of the same block,
+	// without freezing in between. It only shows what a thaw costs.
 	Repeat bool
 	Value  float64
 }
@@ -140,13 +140,13 @@ type Probe struct {
 	Unit     string
 }
 
-// Guest is one that was made.
+// Guest is a guest that was created.
 type Guest struct {
 	Arm    string // without its scenario
 	System string
 	Flavor model.Flavor
 	Start  float64            // s until its agent answered
-	Values map[string]float64 // what was measured of it besides trials: store.Memory…
+	Values map[string]float64 // what was measured outside of trials: store.Memory…
 }
 
 // Failure is a trial without a result.
@@ -157,11 +157,11 @@ type Failure struct {
 	Member   int // index into the arm's Members
 	Fault    fault.Kind
 	Text     string
-	Cause    string // kind of the event that tells more, or ""
+	Cause    string // kind of the event that explains it, or ""
 }
 
-// Event is something that happened to the host or a guest, during a trial of
-// Workload on Arm; both are "" where it was between trials.
+// Event is something that happened to the host or a guest during a trial of Workload on
+// Arm; both are "" if it happened between trials.
 type Event struct {
 	Kind, Text, Workload, Arm string
 }
@@ -247,9 +247,9 @@ func (in *Set) BaselineOf(a Arm) (name string, control bool) {
 // Parity is how an arm's guests differ from those of the other arms. Its zero value means that they
 // do not.
 type Parity struct {
-	OwnUserland bool   // they run their own programs, not the image's
+	OwnUserland bool   // the guests run their own programs, not those of the image
 	Unfrozen    bool   // they are not frozen while others are measured
-	Size        string // what they have, if it is not what the flavor says; or ""
+	Size        string // the size that they have, if it differs from the flavor; or ""
 	// Confinement is what confines the first of them that runs the workload; nil: not known, or they
 	// have a kernel of their own.
 	Confinement *model.Confinement

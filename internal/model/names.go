@@ -31,8 +31,8 @@ func Values(all []Setting) map[string]string {
 	return set
 }
 
-// ParseSettings reads "threads=4,time=1". Text after a comma that is no name with a value belongs to the value
-// before. ok is false if the text does not begin with a name and a value.
+// ParseSettings reads "threads=4,time=1". Text after a comma that is not a name with a value belongs to the
+// value before it. ok is false if the text does not begin with a name and a value.
 func ParseSettings(text string) (all []Setting, ok bool) {
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, named := strings.Cut(part, "=")

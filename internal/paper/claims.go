@@ -170,7 +170,7 @@ func (u *audit) claim(c *Claim) {
 		return // in words only
 	case c.Of == nil || c.Value == nil && c.To == nil:
 		u.unchecked(c.Line, "claim: "+c.Text,
-			"the claim does not say which figures it speaks of: it needs of, and to for a change or a ratio")
+			"the claim does not say which figures it is about: it needs the key of, and for a change or a ratio also to")
 		return
 	}
 	var list []checked

@@ -108,7 +108,7 @@ func (w *importer) sheet(s Sheet) error {
 
 func nameless(what, where string, c cell) error {
 	return fault.WithRemedy(fault.Campaignf("%s: this %s has no name, but a cell, %q (%s)", where, what, c.text, c.where),
-		"name each row and each column; a heading over several columns is to be repeated in each")
+		"name each row and each column; repeat a heading over several columns in each of them")
 }
 
 // cell is a cell of a table.
@@ -148,7 +148,7 @@ func (w *importer) cell(c cell) {
 	}
 	if unit == "" {
 		unit = "1"
-		w.note(c, "has no unit, and neither has its row or column: it is written as 1; give --unit, or edit the file")
+		w.note(c, "has no unit, nor does its row or column: the unit is written as 1; give --unit, or edit the file")
 	}
 	if _, ok := measureOf(unit); !ok && !slices.Contains(w.units, unit) {
 		w.units = append(w.units, unit)
@@ -309,7 +309,7 @@ claims:
 #   where: conclusion
 #   printed_delta_pct: '~25'     # or '<20', '>=0', '6..8'
 #   of: {table: Table 1, system: kvm}
-#   to: {system: native}         # what it leaves out is the same as in the row of of
+#   to: {system: native}         # keys that it leaves out are those of the row of of
 # - claim: at least 50 MB/s
 #   printed_value: '>=50'
 #   unit: MB/s

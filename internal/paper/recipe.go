@@ -282,7 +282,7 @@ func checkRecipe(r *strict.Reader, rec *recipe, systems []string, claims []Claim
 			continue
 		}
 		if f.metric == "" {
-			r.Fail(path, "a figure needs campaign, by and metric, or else why nothing repeats it")
+			r.Fail(path, "a figure needs campaign, by and metric, or why: the reason why nothing repeats it")
 			continue
 		}
 		w := measured(path, f.stage, f.series)

@@ -35,9 +35,9 @@ type Estimate struct {
 	Calibrate time.Duration // all workloads, once per run
 	Create    time.Duration // to create all guests once
 	Pass      time.Duration // mean of a pass through the workloads
-	// With a precision, the number of blocks is not known beforehand. The first
-	// of each two assumes that the precision is reached as early as possible,
-	// the second that it is never reached.
+	// With a precision, the number of blocks is not known beforehand. In each of these
+	// pairs, the first figure assumes that the precision is reached as early as possible,
+	// and the second that it is never reached.
 	Passes, PassesMax int
 	Blocks, BlocksMax map[string]int // by workload
 	Trials, TrialsMax int            // including discarded ones

@@ -23,7 +23,7 @@ type Plan struct {
 	Scenarios []campaign.Scenario
 	Boots     []campaign.Boot // see NextInBoots; none: the host is not rebooted
 	TrialTime time.Duration
-	// RecreateEvery is after how many passes guests are re-created; 0: never;
+	// RecreateEvery is the number of passes after which guests are re-created; 0: never;
 	// campaign.Auto: NextPass decides.
 	RecreateEvery int
 	Rule          Rule

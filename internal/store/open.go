@@ -28,8 +28,8 @@ import (
 // maxFile bounds the memory for checking a file's pages, which is a bit for each.
 const maxFile = 256 << 30
 
-// Open opens a run for reading until ctx ends; any reading then returns the error
-// of ctx. It writes neither to the file nor beside it. The caller closes the run.
+// Open opens a run for reading until ctx ends; after that, reads return the error of ctx.
+// It writes neither to the file nor beside it. The caller closes the run.
 func Open(ctx context.Context, path string) (*Run, error) {
 	format, err := checkHeader(path)
 	if err != nil {
@@ -47,7 +47,7 @@ func Open(ctx context.Context, path string) (*Run, error) {
 	return r, err
 }
 
-// Continue opens a run for continuing it. A run of an older tare cannot be
+// Continue opens a run to continue it. A run of an older version of tare cannot be
 // continued. ctx bounds the checks of the file. The caller closes the run.
 func Continue(ctx context.Context, path string) (*Run, error) {
 	if err := checkJournal(path + journal); err != nil {
@@ -205,7 +205,7 @@ const journal = "-journal"
 const journalMagic = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 
 // Begun reports whether there is a file at path that Create must not replace, such as a run. There is none if the file
-// is empty, or if its journal says that it was: a tare that was killed while it created the run left it.
+// is empty, or was empty according to its journal: a tare process that was killed while it created the run left it.
 func Begun(path string) (bool, error) {
 	st, err := os.Lstat(path)
 	switch {

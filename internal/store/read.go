@@ -274,7 +274,7 @@ const EventKSM = "ksm"
 // The text before the first space is a number.
 const EventPower = "power-at-rest"
 
-// EventFill says what a number of guests showed that filled the host, and which limits they broke.
+// EventFill says what a fill found at a number of guests, and which limits they broke.
 const EventFill = "fill"
 
 // EventOtherLoad names one process that belongs to no guest and used CPU time

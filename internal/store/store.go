@@ -50,9 +50,9 @@ const (
 	DocSeal         = "seal"          // what authenticates the others; runs of versions before have none
 )
 
-// Create creates a new run file, which must not have Begun yet, with the documents,
-// arms and metrics that describe the run. After an error there is no file. The
-// caller closes the run, and sees to it that nobody else creates the same.
+// Create creates a new run file with the documents, arms and metrics that describe the
+// run. The file must not have Begun. After an error there is no file. The caller closes
+// the run, and makes sure that no other process creates the same file.
 func Create(path string, docs map[string][]byte, arms []Arm, metrics []Metric) (_ *Run, err error) {
 	begun, err := Begun(path)
 	if err != nil {

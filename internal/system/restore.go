@@ -12,7 +12,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Saver is implemented by guests that can be saved (see Capabilities.Save).
+// Saver is implemented by guests that can be saved; see Capabilities.Save.
 type Saver interface {
 	// Save stops the guest, writes its state to files in dir, which is empty, and returns when they are
 	// complete and nothing of the guest runs any more. The site stays as it is for Restore. The caller

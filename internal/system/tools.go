@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// ToolDir is where scripts install programs which distributions lack, or ship in too old a version.
+// ToolDir is where scripts install programs that distributions lack, or have in too old a version.
 const ToolDir = "/var/lib/tare/tools"
 
 // FindTool returns the path of a program: in ToolDir, or else in PATH.

@@ -92,3 +92,47 @@ func TestLiveTemporalHealth(t *testing.T) {
 		t.Errorf("among the fleet's runs: %v", runs)
 	}
 }
+
+// TestLiveTemporalCancel: a cancelled run ends its trial, removes its guests and leaves its file at the collector;
+// resume completes it, with each trial once and no secret in it.
+func TestLiveTemporalCancel(t *testing.T) {
+	f, config := temporalMachines(t, "native", machinetest.Machine{Name: "node", Userland: machinetest.This,
+		Images: filepath.Join(defaultStateDir(), "images")})
+	// A worker says every ten seconds how far it is.
+	write(t, f.dir, "c.yaml", "name: c\narms: [native]\nworkloads: [{name: sysbench-cpu, size: 3000}]\n"+
+		"blocks: {min: 8, max: 8}\nrecreate_every: 2\n")
+	f.begin(t)
+	f.eventually(t, "node: measuring: block ")
+	check := fleetIn(t, f.dir)
+	check(0, "cancel f.yaml", "tare fleet status says when")
+	f.eventually(t, "node: cancelled")
+	left := func() string {
+		return leftOn(t, config, "node", "tare") + onMachine(t, config, "node", "pgrep -x tare-agent || true")
+	}
+	nothingToCollect(t, left)
+	check(0, "fetch f.yaml", "node: fetched") // what it has measured until then
+	check(0, "resume f.yaml", "node: ")
+	f.eventually(t, "node: done: 16 trials")
+	check(0, "fetch f.yaml", "node: fetched")
+	run := filepath.Join(f.dir, "f", "node", "f.tare")
+	eachTrialOnce(t, run)
+	noSecret(t, run, config)
+	nothingToCollect(t, left)
+}
+
+// TestLiveTemporalMachines: six machines are measured over Temporal, two at a time, and the one on which something was
+// planted is found, with what is different about it.
+func TestLiveTemporalMachines(t *testing.T) {
+	images := filepath.Join(defaultStateDir(), "images")
+	machines := []machinetest.Machine{{Name: "planted", Userland: machinetest.This, Images: images, Prepare: burning}}
+	for i := range 5 {
+		machines = append(machines, machinetest.Machine{Name: fmt.Sprint("node", i+1), Userland: machinetest.This,
+			Images: images})
+	}
+	f, _ := temporalMachines(t, "native, runc", machines...)
+	said(t, f.begin(t, "--wait", "--poll", "1s"), 0, "run f of 6 machines is in progress", "planted: done: ",
+		"node5: done: ")
+	check := fleetIn(t, f.dir)
+	check(0, "fetch f.yaml", "planted: fetched")
+	check(0, "show f.yaml --all", "6 machines in 1 group", "Odd: planted. runc on sysbench-cpu", "spectre_v2")
+}

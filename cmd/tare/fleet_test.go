@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tare-bench/tare/internal/fault"
 )
 
 // TestFleetShow: runs, folders and a fleet's file give the same fleet; what is wrong with them is told.
@@ -201,6 +203,16 @@ func TestFleetRun(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "crowded")); err == nil {
 		t.Error("more than one machine measured at once")
 	}
+	// A run that was cancelled on a machine that is offline now is not resumed there.
+	runs := filepath.Join(dir, "node3", "state", "runs")
+	if err := os.CopyFS(filepath.Join(runs, "third"), os.DirFS(filepath.Join(runs, "second"))); err != nil {
+		t.Fatal(err)
+	}
+	write(filepath.Join("node3", "state", "runs", "third", "status"), fmt.Sprintln(fault.ExitIncomplete), 0o644)
+	said(3, "resume racks.yaml --run third", "node1: absent node2: absent node3: offline: it takes")
+	said(0, "resume racks.yaml --run third --even-if-unhealthy", "node2: absent node3: ")
+	said(0, "run racks.yaml --program standin --poll 50ms --run third --even-if-unhealthy --wait",
+		"node3: ended: 12 blocks")
 	args, err := os.ReadFile(filepath.Join(dir, "node1", "state", "runs", "racks", "args"))
 	if want := "run campaign.yaml --out run.tare --yes --budget 1m30s\n"; err != nil || string(args) != want {
 		t.Errorf("%q, %v, want %q", args, err, want)

@@ -101,7 +101,7 @@ func (r *remoteFleet) tell(w io.Writer, said []string, errs []error) error {
 	return failedOn(r.Machines, errs)
 }
 
-// failedOn is the error of a command of which some machines failed.
+// failedOn is the error of a command that failed on some machines.
 func failedOn(machines []fleet.Member, errs []error) error {
 	var names []string
 	for i, err := range errs {

@@ -164,7 +164,7 @@ func Analyze(in dataset.Set) (*Result, error) {
 	return r, err
 }
 
-// all are the comparisons of which something may be claimed, and the controls'.
+// all are the comparisons that may make a claim, and those of the controls.
 func (a *analysis) all() []*comparison {
 	all := slices.Concat(a.comparisons, a.isolations)
 	for _, l := range a.latencies {

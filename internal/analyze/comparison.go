@@ -32,7 +32,7 @@ func (a *analysis) compare(metric, arm int, base string, control bool) *comparis
 	return c
 }
 
-// unresolved is a comparison of which nothing is known yet.
+// unresolved is a comparison about which nothing is known yet.
 func unresolved(m dataset.Metric, arm string) Comparison {
 	return Comparison{
 		Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary, Arm: arm,

@@ -75,7 +75,7 @@ func (a *analysis) trialSpread() ([]TrialSpread, error) {
 	return out, nil
 }
 
-// armResults describes every arm on every workload of which there is anything.
+// armResults describes every arm on every workload for which there are values.
 func (a *analysis) armResults() []ArmResult {
 	out := []ArmResult{}
 	for _, w := range a.workloads() {

@@ -94,7 +94,7 @@ func weightOf(unit []row) float64 {
 	return n / (1 + n/stats.TrialVariance)
 }
 
-// interval fills in the intervals over the units, of which there must be two.
+// interval fills in the intervals over the units. There must be at least two.
 func (e *estimate) interval(p stats.Placebo, alpha float64) (err error) {
 	e.placebos = p.W
 	if e.scope == ScopeGuests {

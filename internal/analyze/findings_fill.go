@@ -2,7 +2,7 @@ package analyze
 
 import "fmt"
 
-// findMostReached finds fills of which only a lower bound is known.
+// findMostReached finds fills whose result is only a lower bound.
 func findMostReached(a *analysis) (out []Finding) {
 	for _, f := range a.result.Fills {
 		if f.Ended > 0 {

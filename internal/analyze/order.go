@@ -65,9 +65,9 @@ type placed struct {
 	ln       float64
 }
 
-// firsts returns, for every block, how much more the first counted trial cost
-// than the mean of the others, as a logarithm. Emulated arms are left out, as is
-// a group of which only one trial is there.
+// firsts returns, for every block, how much more the first counted trial cost than the
+// mean of the others, as a logarithm. Emulated arms are left out, as is a group that has
+// only one trial.
 func (a *analysis) firsts(metric int) (d []float64) {
 	groups := make([][]placed, a.metrics.blocks)
 	for ai, arm := range a.in.Arms {
@@ -105,7 +105,8 @@ func (a *analysis) usual(metric, arm int) float64 {
 	return median
 }
 
-// turn is -1 for metrics of which more is better, so that more costs more.
+// turn is -1 for metrics whose higher values are better, so that a higher value always
+// costs more.
 func (a *analysis) turn(metric int) float64 {
 	if a.in.Metrics[metric].Better == "higher" {
 		return -1

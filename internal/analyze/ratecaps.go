@@ -172,7 +172,7 @@ func findCapNotReached(a *analysis) (out []Finding) {
 	return out
 }
 
-// findCapNoise finds caps of which it is neither known that they hold nor that they do not.
+// findCapNoise finds caps for which the run cannot tell whether they hold.
 func findCapNoise(a *analysis) (out []Finding) {
 	for _, c := range a.result.RateCaps {
 		wide := c.CIHigh > (1+capNoise)*c.Ratio || c.CILow < (1-capNoise)*c.Ratio

@@ -18,9 +18,9 @@ type PlannedArm struct {
 	Scenario string `json:"scenario"`
 	// Baseline: the other arms of the scenario are compared with this one.
 	Baseline bool `json:"baseline,omitempty"`
-	// Control is the arm of which this one is the A/A control: it has separate
-	// guests that are identical to the baseline's, so that any difference is
-	// noise. "": this arm is no control.
+	// Control is the arm that this one is the A/A control of: it has separate guests that
+	// are identical to the baseline's, so that any difference is noise. "": this arm is
+	// no control.
 	Control string `json:"control,omitempty"`
 	// Alone is the arm with the same guests in a scenario without others at the
 	// same time, for comparison; "": the campaign has none, or this arm itself

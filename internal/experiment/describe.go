@@ -22,7 +22,7 @@ type System struct {
 	Versions     map[string]string   `json:"versions,omitempty"`
 }
 
-// Entries describes the systems of which there is a status, in display order.
+// Entries describes the systems that have a status, in display order.
 func (t *Testbed) Entries(status map[string]system.Status) []System {
 	entries := []System{}
 	for _, d := range all.Drivers() {

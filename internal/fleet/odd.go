@@ -58,7 +58,7 @@ func oddOnes(g *Group, machines []Machine) []Odd {
 	return odd
 }
 
-// unusualFacts are those of which more than half of the other machines have another one in common.
+// unusualFacts are those for which more than half of the other machines share another value.
 func unusualFacts(r *Run, others []Machine) []Fact {
 	var out []Fact
 	for _, f := range r.facts {

@@ -33,7 +33,7 @@ const (
 	chunksName   = "chunks" // directory with a zstd file for each chunk, named by the chunk's hash
 )
 
-// Index says of which chunks an exported image consists.
+// Index lists the chunks that an exported image consists of.
 type Index struct {
 	Format int    `json:"format"`
 	Name   string `json:"name"` // of the image's directory

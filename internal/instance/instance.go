@@ -93,9 +93,9 @@ func New() (*Instance, error) {
 
 func (i *Instance) path() string { return filepath.Join(names(), i.ID) }
 
-// Hold creates the directory of this instance's data volumes below a state
-// directory and locks it. The lock proves that the instance is alive to those who
-// see the state directory but another /run.
+// Hold creates the directory of this instance's data volumes below a state directory and
+// locks it. The lock proves that the instance is alive to those that see the state
+// directory but another /run.
 func (i *Instance) Hold(stateDir string) error {
 	volumes := filepath.Join(stateDir, volumesDir)
 	if err := makeDir(volumes); err != nil {

@@ -107,7 +107,7 @@ func (d *diskRates) end() (map[string]float64, error) {
 	return d.rates(), d.err
 }
 
-// rates leaves out flows without a cap, and those of which too little passed.
+// rates leaves out flows without a cap, and those in which too little passed.
 func (d *diskRates) rates() map[string]float64 {
 	rates := map[string]float64{}
 	for _, f := range d.flows {

@@ -113,7 +113,7 @@ func (g *guest) system() string {
 	return g.arm.System
 }
 
-// request is what is asked of which driver to create the guest.
+// request says which driver is asked to create the guest, and with which properties.
 func (r *runner) request(g *guest) (system.Driver, system.Request, error) {
 	driver := r.Drivers[g.system()]
 	if driver == nil {

@@ -100,7 +100,7 @@ type runner struct {
 	awake       bool              // the guest of the last trial stays thawed, for the repetition
 	summary     Summary
 	starts      int                    // guests that trials have created
-	warm        map[string]bool        // arms of which a guest was started since the page cache was dropped
+	warm        map[string]bool        // arms that have started a guest since the page cache was dropped
 	kept        map[string]system.Keep // daemons that trials start guests with, by arm without scenario
 
 	elapsed time.Duration // of earlier sessions

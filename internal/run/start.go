@@ -164,7 +164,7 @@ func (r *runner) prepareStart(ctx context.Context, m *member) error {
 	return err
 }
 
-// timedStep is the one whose program ends a start.
+// timedStep is the step whose program ends a start.
 func timedStep(w *workload.Workload, size int64) workload.Step {
 	steps := w.Steps(size)
 	_, last := timedRange(steps)

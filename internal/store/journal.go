@@ -20,7 +20,7 @@ type Arm struct {
 	Emulated  bool         `json:"emulated,omitempty"`
 }
 
-// Metric is a quantity of which trials have values: a metric or a probe.
+// Metric is a quantity that trials have values of: a metric or a probe.
 type Metric struct {
 	Workload string
 	Name     string

@@ -129,8 +129,8 @@ func (r *Run) Spents() ([]Spent, error) {
 	})
 }
 
-// GenerationInBoot returns the last generation of which a trial was made in this boot of
-// the host; ok is false if there is none.
+// GenerationInBoot returns the last generation that made a trial in this boot of the
+// host; ok is false if there is none.
 func (r *Run) GenerationInBoot(bootID string) (generation int, ok bool, err error) {
 	var last sql.NullInt64
 	err = r.db.QueryRowContext(r.ctx, "SELECT max(a.epoch) FROM attempt a JOIN session s ON s.id = a.session WHERE "+

@@ -85,7 +85,8 @@ func (r StepResult) Said() string {
 	return "; " + where + ": " + strings.Join(lines, ", ")
 }
 
-// EvaluatedBy completes a workload whose values are computed from the steps of a trial, all of which succeeded.
+// EvaluatedBy completes a workload whose values are computed from the steps of a trial after all of them have
+// succeeded.
 func (w *Workload) EvaluatedBy(values func(size int64, by map[string]StepResult) (map[string]float64,
 	error)) *Workload {
 	w.Evaluate = func(size int64, results []StepResult) (map[string]float64, error) {

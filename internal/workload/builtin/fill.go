@@ -34,8 +34,8 @@ const (
 	fillSocket = "tare-fill.sock"
 )
 
-// fill creates guests until they break a service level. How many it were is known only to the one who
-// creates them, so package run gives that metric.
+// fill creates guests until they break a service level. How many there were is known only to the code
+// that creates them, so package run gives that metric.
 func fill() *workload.Workload {
 	return workload.WithParams(fillParams, func(set workload.Settings) *workload.Workload {
 		serving := workload.Share{Does: "serving", Parts: set.Int("serving"), Load: []workload.Step{

@@ -12,8 +12,8 @@ var startParams = []workload.Param{{
 		"page cache is dropped before each start",
 }}
 
-// start creates a guest in every trial. What a trial takes is known only to the one who asks for the
-// guest, so package run gives the time of the step, and the metrics other than the first.
+// start creates a guest in every trial. How long a trial takes is known only to the code that asks
+// for the guest, so package run gives the time of the step, and the metrics other than the first.
 func start() *workload.Workload {
 	return workload.WithParams(startParams, func(set workload.Settings) *workload.Workload {
 		w := &workload.Workload{

@@ -39,22 +39,29 @@ type RateCap struct {
 	// CILow and CIHigh are absent with one unit.
 	CILow  float64 `json:"ci_low,omitzero"`
 	CIHigh float64 `json:"ci_high,omitzero"`
+	// Peak is what they got of it in the second in which they got most, a geometric mean over trials; 0: not known.
+	Peak     float64 `json:"peak,omitzero"`
+	PeakLow  float64 `json:"peak_low,omitzero"`
+	PeakHigh float64 `json:"peak_high,omitzero"`
 	// Untested: no arm came near the cap with this workload, so the ratio is that of the workload, not of the cap.
 	Untested bool `json:"untested,omitzero"`
 }
 
 // rateCap is one kind of cap: where its rate is measured, and what a flavor sets it to.
 type rateCap struct {
-	name, unit, probe string // probe "": metrics of this unit, in pairs
-	limit             func(model.Flavor) int64
+	name, unit  string
+	probe, peak string // probe "": metrics of this unit, in pairs
+	limit       func(model.Flavor) int64
 }
 
 var rateCapKinds = []rateCap{
-	{"read", "B/s", model.ProbeReadRate, func(f model.Flavor) int64 { return f.IO.Read }},
-	{"write", "B/s", model.ProbeWriteRate, func(f model.Flavor) int64 { return f.IO.Write }},
-	{"read_ops", "1/s", model.ProbeReadOps, func(f model.Flavor) int64 { return f.IO.ReadOps }},
-	{"write_ops", "1/s", model.ProbeWriteOps, func(f model.Flavor) int64 { return f.IO.WriteOps }},
-	{"net", "bit/s", "", func(f model.Flavor) int64 { return f.Net.Rate }},
+	{"read", "B/s", model.ProbeReadRate, model.ProbeReadPeak, func(f model.Flavor) int64 { return f.IO.Read }},
+	{"write", "B/s", model.ProbeWriteRate, model.ProbeWritePeak, func(f model.Flavor) int64 { return f.IO.Write }},
+	{"read_ops", "1/s", model.ProbeReadOps, model.ProbeReadOpsPeak,
+		func(f model.Flavor) int64 { return f.IO.ReadOps }},
+	{"write_ops", "1/s", model.ProbeWriteOps, model.ProbeWriteOpsPeak,
+		func(f model.Flavor) int64 { return f.IO.WriteOps }},
+	{"net", "bit/s", "", "", func(f model.Flavor) int64 { return f.Net.Rate }},
 }
 
 // rateCaps compares what the guests of each arm got with the caps of their flavor.
@@ -108,7 +115,7 @@ func (a *analysis) addRateCaps(out []RateCap, kind rateCap, workload, metric str
 		}
 		c := RateCap{Workload: workload, Metric: metric, Arm: arm.Name, System: arm.System, Scenario: arm.Scenario,
 			Flavor: arm.Flavor, Cap: kind.name, Limit: limit, Unit: kind.unit}
-		if err := c.estimate(values, a.in.Alpha); err != nil {
+		if err := c.estimate(values, a.probe(workload, kind.peak, ai), a.in.Alpha); err != nil {
 			return nil, errorf("the cap of %s: %w", arm.Name, err)
 		}
 		tested = tested || c.Ratio >= capReached
@@ -120,28 +127,37 @@ func (a *analysis) addRateCaps(out []RateCap, kind rateCap, workload, metric str
 	return out, nil
 }
 
-// estimate fills in the ratio, with its interval if there are several units.
-func (c *RateCap) estimate(values series, alpha float64) error {
+// estimate fills in the ratios of what was got to the cap, with intervals if there are several units. peaks may be
+// empty.
+func (c *RateCap) estimate(values, peaks series, alpha float64) (err error) {
+	if c.N, c.Ratio, c.CILow, c.CIHigh, err = ratioTo(c.Limit, values, alpha); err != nil || len(peaks) == 0 ||
+		!peaks.positive() {
+		return err
+	}
+	_, c.Peak, c.PeakLow, c.PeakHigh, err = ratioTo(c.Limit, peaks, alpha)
+	return err
+}
+
+// ratioTo is the geometric mean of the values of n blocks over a limit; low and high are 0 with one unit.
+func ratioTo(limit float64, values series, alpha float64) (n int, ratio, low, high float64, err error) {
 	x := column{values.logMeans(), []series{values}}
 	rows := make([]row, len(x.logs))
 	for i, p := range x.logs {
-		rows[i] = row{block: p.block, x: p.value - math.Log(c.Limit), c: math.NaN()}
+		rows[i] = row{block: p.block, x: p.value - math.Log(limit), c: math.NaN()}
 	}
 	est, err := estimateRows(rows, x)
 	if err != nil {
-		return err
+		return 0, 0, 0, 0, err
 	}
-	c.N, c.Ratio = len(rows), 1+percent(mean(est.values))/100
 	if len(est.values) < 2 {
-		return nil
+		return len(rows), 1 + percent(mean(est.values))/100, 0, 0, nil
 	}
 	// There is no placebo for a ratio to a stated number.
 	if err := est.interval(stats.NewPlacebo(nil), alpha); err != nil {
-		return err
+		return 0, 0, 0, 0, err
 	}
 	iv := est.Exp()
-	c.Ratio, c.CILow, c.CIHigh = iv.Estimate, iv.Low, iv.High
-	return nil
+	return len(rows), iv.Estimate, iv.Low, iv.High, nil
 }
 
 // capNames are the words for caps in findings.

@@ -52,3 +52,33 @@ func TestRateCaps(t *testing.T) {
 		t.Errorf("leaks of %q", leaks)
 	}
 }
+
+// TestCapPeaks: the fastest second has its own ratio to the cap, with an interval; runs that did not measure it have
+// none.
+func TestCapPeaks(t *testing.T) {
+	f := newFake(5, 0.01, 12)
+	for arm := range costs {
+		f.Arms[arm].Flavor, f.Arms[arm].Size.IO.WriteOps = "capped", 500
+		f.probes(model.ProbeWriteOps, arm, func(b int) float64 { return 495 * (1 + 0.002*float64(b%3)) })
+		if arm != lxc {
+			f.probes(model.ProbeWriteOpsPeak, arm, func(b int) float64 { return 600 * (1 + 0.002*float64(b%3)) })
+		}
+	}
+	res := analyze(t, f)
+	if len(res.RateCaps) != len(costs)-1 {
+		t.Fatalf("%+v", res.RateCaps)
+	}
+	for _, c := range res.RateCaps {
+		if !near(c.Ratio, 0.992, 2e-3) {
+			t.Errorf("%+v", c)
+		}
+		if c.Arm == "lxc" {
+			if c.Peak != 0 || c.PeakHigh != 0 {
+				t.Errorf("a peak that was not measured: %+v", c)
+			}
+		} else if !near(c.Peak, 1.2024, 2e-3) || c.PeakLow > c.Peak || c.PeakHigh < c.Peak || c.PeakLow < 1.19 ||
+			c.PeakHigh > 1.22 {
+			t.Errorf("%+v", c)
+		}
+	}
+}

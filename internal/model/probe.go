@@ -23,6 +23,10 @@ const (
 	ProbeWriteRate      = "write_rate"       // B/s, the same of writes
 	ProbeReadOps        = "read_ops"         // 1/s, the same of read requests
 	ProbeWriteOps       = "write_ops"        // 1/s, the same of write requests
+	ProbeReadPeak       = "read_peak"        // B/s of reads in the second in which most was read; likewise the next three
+	ProbeWritePeak      = "write_peak"       // B/s
+	ProbeReadOpsPeak    = "read_ops_peak"    // 1/s
+	ProbeWriteOpsPeak   = "write_ops_peak"   // 1/s
 	ProbeSteal          = "steal"            // s that an underlying hypervisor took from the host
 	ProbeThrottled      = "nr_throttled"     // periods in which the CPU cap throttled the guest
 	ProbeCapPeriods     = "cap_periods"      // periods of the CPU cap that elapsed

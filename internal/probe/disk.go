@@ -16,6 +16,10 @@ const diskInterval = 20 * time.Millisecond
 // after a pause, which is most of less.
 const diskEnough = 2
 
+// peakWindow is the time over which the largest rate is taken. Shorter ones would show single requests, since the
+// kernel lets each pass as a whole.
+const peakWindow = time.Second
+
 // diskRates watches how fast a guest with caps of I/O reads and writes on its data device. A rate is over
 // the time in which the device was used for that, not over the trial: programs start, compute and write
 // into caches, too, and a cap limits none of that.
@@ -30,21 +34,55 @@ type diskRates struct {
 
 // flow is what one cap limits.
 type flow struct {
-	probe string
-	cap   int64 // per second
-	of    func(model.Traffic) int64
+	probe, peakProbe string
+	cap              int64 // per second
+	of               func(model.Traffic) int64
 
 	begin, last int64     // readings
 	used, until time.Time // the last reading before the first use, and the one that shows the last use
+
+	recent []reading // those of the last peakWindow, and the one before
+	peak   float64   // the largest rate in one such time
+}
+
+// reading is one of a counter.
+type reading struct {
+	at time.Time
+	v  int64
+}
+
+// note takes a reading; before is the time of the one before.
+func (f *flow) note(v int64, before, now time.Time) {
+	if f.recent == nil {
+		f.recent = []reading{{before, f.begin}}
+	}
+	f.recent = append(f.recent, reading{now, v})
+	for len(f.recent) > 2 && now.Sub(f.recent[1].at) >= peakWindow {
+		f.recent = f.recent[1:]
+	}
+	// Readings are not exactly as far apart. A trial that has just begun used the device for less: before it, the guest
+	// did nothing.
+	took := max(peakWindow, now.Sub(f.recent[0].at))
+	f.peak = max(f.peak, float64(v-f.recent[0].v)/took.Seconds())
+	if v > f.last {
+		if f.used.IsZero() {
+			f.used = before
+		}
+		f.last, f.until = v, now
+	}
 }
 
 // watchDisk begins to watch; the caller ends it. It returns nil if the target's device has no counters.
 func watchDisk(target Target, caps model.IOCaps) (*diskRates, error) {
 	d := &diskRates{target: target, stop: make(chan struct{}), done: make(chan struct{}), flows: []*flow{
-		{probe: model.ProbeReadRate, cap: caps.Read, of: func(t model.Traffic) int64 { return t.Read }},
-		{probe: model.ProbeWriteRate, cap: caps.Write, of: func(t model.Traffic) int64 { return t.Written }},
-		{probe: model.ProbeReadOps, cap: caps.ReadOps, of: func(t model.Traffic) int64 { return t.Reads }},
-		{probe: model.ProbeWriteOps, cap: caps.WriteOps, of: func(t model.Traffic) int64 { return t.Writes }},
+		{probe: model.ProbeReadRate, peakProbe: model.ProbeReadPeak, cap: caps.Read,
+			of: func(t model.Traffic) int64 { return t.Read }},
+		{probe: model.ProbeWriteRate, peakProbe: model.ProbeWritePeak, cap: caps.Write,
+			of: func(t model.Traffic) int64 { return t.Written }},
+		{probe: model.ProbeReadOps, peakProbe: model.ProbeReadOpsPeak, cap: caps.ReadOps,
+			of: func(t model.Traffic) int64 { return t.Reads }},
+		{probe: model.ProbeWriteOps, peakProbe: model.ProbeWriteOpsPeak, cap: caps.WriteOps,
+			of: func(t model.Traffic) int64 { return t.Writes }},
 	}}
 	now, err := target.Traffic()
 	if errors.Is(err, cgroup.ErrUnknown) {
@@ -87,12 +125,7 @@ func (d *diskRates) read() {
 // note takes a reading.
 func (d *diskRates) note(t model.Traffic, now time.Time) {
 	for _, f := range d.flows {
-		if v := f.of(t); v > f.last {
-			if f.used.IsZero() {
-				f.used = d.at
-			}
-			f.last, f.until = v, now
-		}
+		f.note(f.of(t), d.at, now)
 	}
 	d.at = now
 }
@@ -113,7 +146,7 @@ func (d *diskRates) rates() map[string]float64 {
 	for _, f := range d.flows {
 		amount, took := f.last-f.begin, f.until.Sub(f.used).Seconds()
 		if f.cap > 0 && amount >= diskEnough*f.cap && took > 0 {
-			rates[f.probe] = float64(amount) / took
+			rates[f.probe], rates[f.peakProbe] = float64(amount)/took, f.peak
 		}
 	}
 	return rates

@@ -25,6 +25,8 @@ var Units = []struct{ Name, Unit string }{
 	{model.ProbeDom0CPU, "s"}, {model.ProbeOwnCPU, "s"},
 	{model.ProbeDeviceBytes, "B"}, {model.ProbeWorkloadBytes, "B"},
 	{model.ProbeReadRate, "B/s"}, {model.ProbeWriteRate, "B/s"}, {model.ProbeReadOps, "1/s"}, {model.ProbeWriteOps, "1/s"},
+	{model.ProbeReadPeak, "B/s"}, {model.ProbeWritePeak, "B/s"},
+	{model.ProbeReadOpsPeak, "1/s"}, {model.ProbeWriteOpsPeak, "1/s"},
 	{model.ProbeSteal, "s"}, {model.ProbeThrottled, "periods"}, {model.ProbeCapPeriods, "periods"},
 	{model.ProbeEnergyPackage, "J"}, {model.ProbeEnergyDRAM, "J"}, {model.ProbeEnergyPlatform, "J"},
 	{model.ProbeEnergyTime, "s"}, {model.ProbeEnergyFaults, "counters"},

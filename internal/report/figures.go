@@ -123,6 +123,7 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 		row := of(c.Workload, c.Metric, c.Arm)
 		row.Text = c.Cap
 		l.known(row, "rate-cap", c.Ratio, c.CILow, c.CIHigh)
+		l.known(row, "rate-cap-peak", c.Peak, c.PeakLow, c.PeakHigh)
 		l.known(row, "rate-cap-limit", c.Limit, 0, 0)
 	}
 	for _, d := range res.Density {

@@ -62,6 +62,12 @@ func rateCapText(c analyze.RateCap) string {
 	if c.CILow > 0 {
 		text += fmt.Sprintf(" (%s … %s)", Digits(c.CILow, 3), Digits(c.CIHigh, 3))
 	}
+	if c.Peak > 0 && !c.Untested {
+		text += fmt.Sprintf(", and %s× in its fastest second", Digits(c.Peak, 3))
+		if c.PeakLow > 0 {
+			text += fmt.Sprintf(" (%s … %s)", Digits(c.PeakLow, 3), Digits(c.PeakHigh, 3))
+		}
+	}
 	if c.Untested {
 		text += ": not tested, since no arm came near it"
 	}

@@ -347,6 +347,16 @@ func TestFindings(t *testing.T) {
 		{"caps of I/O that hold", func(f *fake) { f.rates(1, 1.03, 0.97) }, "", "", ""},
 		{"a cap of I/O that one arm does not reach", func(f *fake) { f.rates(1, 0.5, 1) }, "cap-not-reached", Info,
 			"wrote at only 0.5 times the cap of its flavor"},
+		{"a cap of I/O that lets bursts pass", func(f *fake) {
+			f.rates(1, 1, 1)
+			for arm := range costs {
+				peak := 1.1 * (20 << 20)
+				if arm == kvm {
+					peak = 3 * (20 << 20)
+				}
+				f.probes(model.ProbeWritePeak, arm, constant(peak))
+			}
+		}, "cap-bursts", Warning, "wrote at 3 times the cap of its flavor in its fastest second (3 … 3), and at"},
 		{"a cap of I/O that limits nothing", func(f *fake) { f.rates(0.5, 0.3, 0.4) }, "cap-not-tested", Info,
 			"no workload came near the cap write of any flavor: this one came nearest, at 0.5"},
 		{"a cap of I/O that noise hides", func(f *fake) {

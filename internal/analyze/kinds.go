@@ -183,6 +183,10 @@ var rules = []rule{
 		"Cap leaks: the guest got more than its cap of I/O or of the network. Do not rely on this cap to isolate guests.",
 		"see docs/limits.md for what each cap covers: buffered writes escape the caps of control groups of version 1, " +
 			"and short trials are mostly a burst"}, findCapLeaks},
+	{Kind{"cap-bursts", Warning,
+		"Cap lets bursts pass: in some seconds, the guest got far more than its cap of I/O, though not on average.",
+		"see docs/limits.md for what each cap covers: with control groups of version 1, the journal escapes it"},
+		findCapBursts},
 	{Kind{"cap-not-reached", Info,
 		"Cap not reached: the guest got less than its cap of I/O or of the network, but another arm reached it.",
 		"compare CPU times: the system itself limits the guest before the cap does; report it as a result"},

@@ -18,6 +18,9 @@ const (
 	// capNoise is how far the ends of an interval may be from the share of the cap, relative to it, until the
 	// interval hides whether the cap holds.
 	capNoise = 0.2
+	// capBurst is the share of a cap that may pass in a second without a finding: a tenth of a second's amount after a
+	// pause, and a few whole requests.
+	capBurst = 1.5
 )
 
 // RateCap is how much of a cap of I/O or of the network the guests of an arm got.
@@ -174,6 +177,18 @@ func findCapLeaks(a *analysis) (out []Finding) {
 	for _, c := range a.result.RateCaps {
 		if c.leaks() {
 			out = append(out, c.finding("%s at %.3g times the cap of its flavor (%.3g … %.3g): the cap does not hold"))
+		}
+	}
+	return out
+}
+
+// findCapBursts finds caps that hold on average, as far as is known, but not in every second.
+func findCapBursts(a *analysis) (out []Finding) {
+	for _, c := range a.result.RateCaps {
+		if c.PeakLow > capBurst && !c.leaks() {
+			out = append(out, Finding{Workload: c.Workload, Arm: c.Arm, Text: fmt.Sprintf(
+				"%s at %.3g times the cap of its flavor in its fastest second (%.3g … %.3g), and at %.3g times on average",
+				capNames[c.Cap], c.Peak, c.PeakLow, c.PeakHigh, c.Ratio)})
 		}
 	}
 	return out

@@ -127,6 +127,23 @@ func TestWorkstationInPlace(t *testing.T) {
 	}
 }
 
+// TestWorkstationOffMeanwhile: a machine that powers itself off while it is being removed is removed without an error.
+func TestWorkstationOffMeanwhile(t *testing.T) {
+	p := standIn(t)
+	if err := os.WriteFile(filepath.Join(p.state, "off-meanwhile"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	m, err := system.Launch(t.Context(), Workstation{}, systemtest.Host(t), "a",
+		p.request(t, systemtest.Request(), "linked"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+	p.nothingLeft(t)
+}
+
 func TestWorkstationRefusals(t *testing.T) {
 	p := standIn(t)
 	for name, c := range map[string]struct {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -65,13 +66,13 @@ func (c *Client) Send(ctx context.Context, n Name, path string) (sum string, err
 	if err != nil {
 		return "", fault.Hostf("%w", err)
 	}
-	return m.SHA256, c.put(ctx, n.path(), list, func(missing []string) error {
-		return c.sendChunks(ctx, n, f, m, missing)
+	return m.SHA256, c.put(ctx, n.path(), list, m.Chunks, func(need []int) error {
+		return c.sendChunks(ctx, n, f, m, need)
 	})
 }
 
-// put sends a list of chunks, and those that the collector then lacks with send.
-func (c *Client) put(ctx context.Context, path string, list []byte, send func(missing []string) error) error {
+// put sends a list of chunks, and with send those that the collector then needs, by their numbers.
+func (c *Client) put(ctx context.Context, path string, list []byte, chunks []string, send func(need []int) error) error {
 	// The second list makes the file of what the first one lacked.
 	for range 2 {
 		var missing []string
@@ -81,25 +82,29 @@ func (c *Client) put(ctx context.Context, path string, list []byte, send func(mi
 		if status != http.StatusConflict {
 			return err
 		}
-		if err := send(missing); err != nil {
+		var need []int
+		for _, hash := range missing {
+			i := slices.Index(chunks, hash)
+			if i < 0 {
+				return fault.Hostf("the collector asks for a chunk that does not exist")
+			}
+			need = append(need, i)
+		}
+		if err := send(need); err != nil {
 			return err
 		}
 	}
-	return fault.Hostf("the collector loses chunks of %s: do two machines have the same name?", path)
+	return fault.Hostf("the collector loses chunks that it gets for %s: do two machines have the same name?", path)
 }
 
-func (c *Client) sendChunks(ctx context.Context, n Name, f io.ReaderAt, m manifest, missing []string) error {
+func (c *Client) sendChunks(ctx context.Context, n Name, f io.ReaderAt, m manifest, need []int) error {
 	chunk := make([]byte, chunkSize)
-	for _, hash := range missing {
-		i := slices.Index(m.Chunks, hash)
-		if i < 0 {
-			return fault.Hostf("the collector asks for a chunk that does not exist")
-		}
+	for _, i := range need {
 		size, err := f.ReadAt(chunk, int64(i)*chunkSize)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fault.Hostf("%w", err)
 		}
-		if _, err := c.do(ctx, http.MethodPut, n.path()+"/chunks/"+hash, chunk[:size], nil); err != nil {
+		if _, err := c.do(ctx, http.MethodPut, n.path()+"/chunks/"+m.Chunks[i], chunk[:size], nil); err != nil {
 			return err
 		}
 	}
@@ -112,17 +117,13 @@ func (c *Client) Fetch(ctx context.Context, n Name, path string) (fetched bool, 
 	if err := n.Check(); err != nil {
 		return false, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+n.path(), nil)
-	if err != nil {
-		return false, fault.Campaignf("%w", err)
-	}
-	req.Header.Set("Authorization", "Bearer "+c.token)
+	header := http.Header{}
 	if have, err := files.Sum(path); err == nil {
-		req.Header.Set("If-None-Match", `"`+have+`"`)
+		header.Set("If-None-Match", `"`+have+`"`)
 	}
-	resp, err := c.http.Do(req)
+	resp, err := c.request(ctx, http.MethodGet, n.path(), header, nil)
 	if err != nil {
-		return false, fault.Hostf("%w", err)
+		return false, err
 	}
 	defer resp.Body.Close()
 	switch resp.StatusCode {
@@ -144,11 +145,13 @@ func (c *Client) Fetch(ctx context.Context, n Name, path string) (fetched bool, 
 const requestTime = 10 * time.Minute
 
 // request makes a request and returns the answer, whose body the caller closes.
-func (c *Client) request(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+func (c *Client) request(ctx context.Context, method, path string, header http.Header, body []byte) (
+	*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fault.Campaignf("%w", err)
 	}
+	maps.Copy(req.Header, header)
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -162,7 +165,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte, confl
 	status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	resp, err := c.request(ctx, method, path, body)
+	resp, err := c.request(ctx, method, path, nil, body)
 	if err != nil {
 		return 0, err
 	}

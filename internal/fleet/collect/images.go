@@ -3,14 +3,12 @@ package collect
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -40,18 +38,7 @@ func (s *Server) putIndex(w http.ResponseWriter, r *http.Request, id string) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	missing, seen := []string{}, map[string]bool{}
-	for _, c := range x.Chunks {
-		if seen[c] {
-			continue
-		}
-		seen[c] = true
-		if _, err := os.Stat(s.imageChunk(c)); err != nil {
-			missing = append(missing, c)
-		}
-	}
-	if len(missing) > 0 {
-		answerMissing(w, missing)
+	if answerMissing(w, x.Chunks, s.imageChunk) {
 		return
 	}
 	s.keep(w, s.index(id), body)
@@ -96,15 +83,7 @@ func serveFile(w http.ResponseWriter, r *http.Request, path string) {
 // SendImage brings to the collector what it lacks of the image with this index, from a source such as the image's Send.
 // It returns how many chunks that were.
 func (c *Client) SendImage(ctx context.Context, x image.Index, from image.Source) (sent int, err error) {
-	err = c.put(ctx, "/images/"+x.ID(), x.Marshal(), func(missing []string) error {
-		var need []int
-		for _, hash := range missing {
-			n := slices.Index(x.Chunks, hash)
-			if n < 0 {
-				return fault.Hostf("the collector asks for a chunk that does not exist")
-			}
-			need = append(need, n)
-		}
+	err = c.put(ctx, "/images/"+x.ID(), x.Marshal(), x.Chunks, func(need []int) error {
 		return from(ctx, need, func(n int, compressed []byte) error {
 			sent++
 			_, err := c.do(ctx, http.MethodPut, imageChunkPath(x, n), compressed, nil)
@@ -166,7 +145,7 @@ func (c *Client) imageSource(x image.Index) image.Source {
 func (c *Client) get(ctx context.Context, path string, most int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	resp, err := c.request(ctx, http.MethodGet, path, nil)
+	resp, err := c.request(ctx, http.MethodGet, path, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -186,11 +165,4 @@ func (c *Client) get(ctx context.Context, path string, most int64) ([]byte, erro
 		return nil, fault.Hostf("%s at the collector has more than %d bytes", path, most)
 	}
 	return body, nil
-}
-
-// answerMissing says which chunks are missing.
-func answerMissing(w http.ResponseWriter, missing []string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusConflict)
-	_ = json.NewEncoder(w).Encode(missing) // a client that is gone asks again
 }

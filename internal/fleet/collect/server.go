@@ -114,21 +114,16 @@ func (s *Server) putManifest(w http.ResponseWriter, r *http.Request, n Name) {
 	if have, err := files.Sum(s.file(n)); err == nil && have == m.SHA256 {
 		return
 	}
-	missing := []string{}
+	at := func(hash string) string { return filepath.Join(s.parts(n), hash) }
 	var chunks []string
 	for _, c := range m.Chunks {
 		if !hashForm.MatchString(c) {
 			http.Error(w, "this is not a manifest", http.StatusBadRequest)
 			return
 		}
-		path := filepath.Join(s.parts(n), c)
-		chunks = append(chunks, path)
-		if _, err := os.Stat(path); err != nil {
-			missing = append(missing, c)
-		}
+		chunks = append(chunks, at(c))
 	}
-	if len(missing) > 0 {
-		answerMissing(w, missing)
+	if answerMissing(w, m.Chunks, at) {
 		return
 	}
 	if err := os.MkdirAll(s.parts(n), 0o700); err != nil { // an empty file has no chunks
@@ -140,6 +135,28 @@ func (s *Server) putManifest(w http.ResponseWriter, r *http.Request, n Name) {
 		return
 	}
 	_ = os.RemoveAll(s.parts(n)) // what is left is overwritten by the next file
+}
+
+// answerMissing names the chunks that are not where at says, each once. It reports whether there are any.
+func answerMissing(w http.ResponseWriter, chunks []string, at func(hash string) string) bool {
+	var missing []string
+	asked := map[string]bool{}
+	for _, c := range chunks {
+		if asked[c] {
+			continue
+		}
+		asked[c] = true
+		if _, err := os.Stat(at(c)); err != nil {
+			missing = append(missing, c)
+		}
+	}
+	if missing == nil {
+		return false
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusConflict)
+	_ = json.NewEncoder(w).Encode(missing) // a client that is gone asks again
+	return true
 }
 
 func (s *Server) get(w http.ResponseWriter, r *http.Request, n Name) {

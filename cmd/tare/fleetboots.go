@@ -67,10 +67,8 @@ func nextBoot(ctx context.Context, h remote.Host, run string) (next campaign.Boo
 		return next, 0, err
 	}
 	next, trials, err = experiment.NextBoot(ctx, path)
-	if err == nil && next.Entry == "" {
-		err = fault.WithRemedy(
-			fault.Campaignf("the campaign does not say which entry of GRUB's menu boots %q", next.Name),
-			"set boots: {%s: {entry: \"…\"}}", next.Name)
+	if err == nil {
+		err = checkEntry(next, "")
 	}
 	return next, trials, err
 }

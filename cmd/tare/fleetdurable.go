@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/fleet"
@@ -74,7 +75,9 @@ boot; docs/fleet.md has a unit file.`,
 					b, _, err := experiment.NextBoot(ctx, path)
 					return durable.Boot{Name: b.Name, Entry: b.Entry}, err
 				},
-				Restart: hostRebooter().restart,
+				Restart: func(b durable.Boot) error {
+					return hostRebooter().restart(campaign.Boot{Name: b.Name, Entry: b.Entry})
+				},
 				Import: func(ctx context.Context, id string) (same bool, err error) {
 					c, err := durable.Collector(file.Temporal)
 					if err != nil {

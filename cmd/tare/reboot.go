@@ -54,9 +54,8 @@ func hostRebooter() rebooter {
 
 // into boots the host that way, once, and continues the run there.
 func (r rebooter) into(b campaign.Boot, o *options, path string) error {
-	if b.Entry == "" {
-		return fault.WithRemedy(fault.Campaignf("the campaign does not say which entry of GRUB's menu boots %s", b.Name),
-			"set boots: {%s: {entry: \"…\"}}; or boot it by hand, then tare resume %s", b.Name, path)
+	if err := checkEntry(b, "; or boot it by hand, then tare resume "+path); err != nil {
+		return err
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -85,9 +84,22 @@ func (r rebooter) into(b campaign.Boot, o *options, path string) error {
 	return nil
 }
 
-// restart boots the host into an entry of GRUB's menu, once.
-func (r rebooter) restart(entry string) error {
-	if err := r.run("grub-reboot", entry); err != nil {
+// checkEntry returns an error if the campaign does not say which entry of GRUB's menu boots a host that way. or ends
+// its remedy.
+func checkEntry(b campaign.Boot, or string) error {
+	if b.Entry != "" {
+		return nil
+	}
+	return fault.WithRemedy(fault.Campaignf("the campaign does not say which entry of GRUB's menu boots %s", b.Name),
+		"set boots: {%s: {entry: \"…\"}}%s", b.Name, or)
+}
+
+// restart boots the host that way, once.
+func (r rebooter) restart(b campaign.Boot) error {
+	if err := checkEntry(b, ""); err != nil {
+		return err
+	}
+	if err := r.run("grub-reboot", b.Entry); err != nil {
 		return err
 	}
 	return r.run("systemctl", "reboot")

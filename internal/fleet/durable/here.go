@@ -30,8 +30,8 @@ type Here struct {
 	Dir     string
 	// Next returns the boot that the run at a path needs next; without a name: none.
 	Next func(ctx context.Context, path string) (Boot, error)
-	// Restart boots the host into an entry of GRUB's menu.
-	Restart func(entry string) error
+	// Restart boots the host that way.
+	Restart func(Boot) error
 	// Import gets the userland image with this id from the collector, unless this machine has it. same is false if the
 	// machine has another build of it.
 	Import func(ctx context.Context, id string) (same bool, err error)
@@ -248,11 +248,7 @@ func (h *Here) Booted() (string, error) {
 
 // Reboot boots the host into what the run needs next.
 func (h *Here) Reboot(_ context.Context, t Task) error {
-	if t.Boot.Entry == "" {
-		return fault.WithRemedy(fault.Campaignf("the campaign does not say which entry of GRUB's menu boots %s", t.Boot.Name),
-			"set boots: {%s: {entry: \"…\"}}", t.Boot.Name)
-	}
-	return h.Restart(t.Boot.Entry)
+	return h.Restart(t.Boot)
 }
 
 // output runs a command of tare that measures nothing.

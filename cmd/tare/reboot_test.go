@@ -28,6 +28,9 @@ func TestRebooter(t *testing.T) {
 	if err := r.into(campaign.Boot{Name: "xen"}, &options{}, path); fault.KindOf(err) != fault.Campaign || len(ran) > 0 {
 		t.Errorf("without an entry: %v, ran %q", err, ran)
 	}
+	if err := r.restart(campaign.Boot{Name: "xen"}); fault.KindOf(err) != fault.Campaign || len(ran) > 0 {
+		t.Errorf("restart without an entry: %v, ran %q", err, ran)
+	}
 	if err := r.into(xen, &options{stateDir: "/var/lib/tare"}, path); err != nil {
 		t.Fatal(err)
 	}

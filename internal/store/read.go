@@ -77,9 +77,11 @@ func (r *Run) Finished() (map[model.TrialID]bool, error) {
 
 // Progress is how far a run is.
 type Progress struct {
-	Trials   int // done or failed, which a resumed run does not repeat
-	Block    int // the last that began, from 1; 0: none
-	Attempts int // at trials, of one member of a crew each; warm-ups and repetitions do not count when they have ended
+	Trials int // done or failed, which a resumed run does not repeat
+	Block  int // the last that began, from 1; 0: none
+	// Attempts at trials count once, however many guests take part. Warm-ups and repetitions that have ended do not
+	// count.
+	Attempts int
 }
 
 // Progress returns how far the run is, whether or not it is in progress.

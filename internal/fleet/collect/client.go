@@ -72,7 +72,8 @@ func (c *Client) Send(ctx context.Context, n Name, path string) (sum string, err
 }
 
 // put sends a list of chunks, and with send those that the collector then needs, by their numbers.
-func (c *Client) put(ctx context.Context, path string, list []byte, chunks []string, send func(need []int) error) error {
+func (c *Client) put(ctx context.Context, path string, list []byte, chunks []string,
+	send func(need []int) error) error {
 	// The second list makes the file of what the first one lacked.
 	for range 2 {
 		var missing []string

@@ -1,6 +1,6 @@
 // Package machinetest makes machines for tests of fleets: containers with namespaces, control groups, a userland and an
-// sshd of their own. They end with the test. If the test's process is killed, they end with it, and tare gc removes their
-// control groups.
+// sshd of their own. They end with the test. If the test's process is killed, they end with it, and tare gc removes
+// their control groups.
 package machinetest
 
 import (

@@ -84,8 +84,8 @@ type Options struct {
 	Home string
 }
 
-// Write writes the page of a run. It reads the trials once to show them, and once more for the download unless there are
-// too many. It keeps only a few bytes of most trials.
+// Write writes the page of a run. It reads the trials once to show them, and once more for the download unless there
+// are too many. It keeps only a few bytes of most trials.
 func Write(w io.Writer, r *store.Run, res *analyze.Result, o Options) error {
 	ctx, err := report.ContextOf(r)
 	if err != nil {

@@ -309,6 +309,18 @@ func (g *vsphereGuest) Kill() error {
 	return done(context.Background(), "powering it off", g.vm.PowerOff)
 }
 
+// powerOff is Kill of a machine that may power itself off meanwhile, which is not an error.
+func (g *vsphereGuest) powerOff(ctx context.Context) error {
+	err := done(ctx, "powering it off", g.vm.PowerOff)
+	if err == nil {
+		return nil
+	}
+	if state, stateErr := g.vm.PowerState(ctx); stateErr != nil || state != types.VirtualMachinePowerStatePoweredOff {
+		return errors.Join(err, stateErr)
+	}
+	return nil
+}
+
 // closeTimeout bounds all requests of Close together.
 const closeTimeout = 2 * time.Minute
 
@@ -342,7 +354,7 @@ func (g *vsphereGuest) Close() error {
 		state, err := g.vm.PowerState(ctx)
 		fail(err)
 		if state != types.VirtualMachinePowerStatePoweredOff {
-			fail(done(ctx, "powering it off", g.vm.PowerOff))
+			fail(g.powerOff(ctx))
 		}
 		if g.cloned {
 			fail(done(ctx, "destroying the clone", g.vm.Destroy))

@@ -18,7 +18,9 @@ import (
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -327,6 +329,40 @@ func TestVSphereInPlace(t *testing.T) {
 	if found, _ := filepath.Glob(v.guest + "/*"); found != nil {
 		t.Errorf("left in the guest: %q", found)
 	}
+}
+
+// meanwhile does something before each request that powers a machine off.
+type meanwhile struct {
+	soap.RoundTripper
+	do func()
+}
+
+func (m meanwhile) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
+	if _, ok := req.(*methods.PowerOffVM_TaskBody); ok {
+		m.do()
+	}
+	return m.RoundTripper.RoundTrip(ctx, req, res)
+}
+
+// TestVSphereOffMeanwhile: a machine that powers itself off while it is being removed is removed without an error.
+func TestVSphereOffMeanwhile(t *testing.T) {
+	h := systemtest.Host(t)
+	v := newVcsim(t)
+	m, err := system.Launch(t.Context(), VSphere{v.tools}, h, "a", v.request(systemtest.Request(), template, "yes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := m.Guest.(*vsphereGuest)
+	vm := object.NewVirtualMachine(v.own.Client, g.vm.Reference())
+	g.client.RoundTripper = meanwhile{g.client.RoundTripper, func() {
+		if err := done(t.Context(), "powering it off", vm.PowerOff); err != nil {
+			t.Error(err)
+		}
+	}}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+	v.nothingLeft()
 }
 
 func TestVSphereRefusals(t *testing.T) {

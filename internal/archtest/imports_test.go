@@ -81,7 +81,7 @@ var rooms = []struct {
 		"machinetest makes machines, and knows nothing of what runs on them"},
 	{"fleet/remote", []string{"files"}, "remote copies programs and files; it does not know what is in them"},
 	{"fleet/collect", []string{"files", "image"}, "a collector moves run files and images; it does not know what runs"},
-	{"fleet/durable", []string{"fleet", "fleet/collect", "store"},
+	{"fleet/durable", []string{"files", "fleet", "fleet/collect", "store"},
 		"durable takes a campaign to machines and its run files back; it never imports system, nor run"},
 	{"serve", []string{"analyze", "dataset", "store", "compare", "report", "report/page", "campaign", "plan", "host"},
 		"a server reads runs and changes none: it never imports system, nor run"},

@@ -9,17 +9,27 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
 
+// part begins the name of a file that is being written. Its writer holds a lock on it.
+const part = ".tare-part-"
+
 // Replace puts what write writes in the place of the file at path: all of it or nothing. Errors of
-// write are returned as they are. A write that must outlive a power loss ends with f.Sync.
+// write are returned as they are. A write that must outlive a power loss ends with f.Sync. Replace also
+// removes what writers that were killed have left in the folder.
 func Replace(path string, mode fs.FileMode, write func(f *os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".tare-*")
+	dir := filepath.Dir(path)
+	clean(dir)
+	f, held, err := create(dir)
 	if err != nil {
 		return fault.Hostf("%w", err)
 	}
+	defer held.Close()
 	defer os.Remove(f.Name()) // if it still has this name
 	defer f.Close()
 	if err := write(f); err != nil {
@@ -33,6 +43,60 @@ func Replace(path string, mode fs.FileMode, write func(f *os.File) error) error 
 		return fault.Hostf("%w", err)
 	}
 	return nil
+}
+
+// create makes a file with a name of its own in a folder. It is locked until held is closed.
+func create(dir string) (f, held *os.File, err error) {
+	for {
+		if f, err = os.CreateTemp(dir, part+"*"); err != nil {
+			return nil, nil, err
+		}
+		// A file system without locks has no leftovers that can be recognized.
+		if held, err = os.Open(f.Name()); err == nil && lock(held) != unix.EWOULDBLOCK && named(held) {
+			return f, held, nil
+		}
+		f.Close()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			os.Remove(f.Name())
+			return nil, nil, err
+		}
+		held.Close() // until it had the lock, it looked like a leftover, and was removed
+	}
+}
+
+// clean removes the files in a folder that are being written by nobody.
+func clean(dir string) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1) // the next writer removes what is not found
+	for _, name := range names {
+		if !strings.HasPrefix(name, part) {
+			continue
+		}
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+		if err != nil {
+			continue
+		}
+		if lock(f) == nil {
+			os.Remove(f.Name())
+		}
+		f.Close()
+	}
+}
+
+func lock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
+
+// named reports whether a file still has its name.
+func named(f *os.File) bool {
+	is, err := os.Stat(f.Name())
+	if err != nil {
+		return false
+	}
+	st, err := f.Stat()
+	return err == nil && os.SameFile(is, st)
 }
 
 // Sum returns the SHA-256 of a file in hex.

@@ -2,8 +2,11 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 )
 
@@ -37,5 +40,62 @@ func TestReplace(t *testing.T) {
 	}
 	if sum, err := Sum(path); err != nil || sum != "8b5b9db0c13db24256c829aa364aa90c6d2eba318b9232a4ab9313b954d3555f" {
 		t.Errorf("sum %s, %v", sum, err)
+	}
+}
+
+// TestKilledWriter: what a writer that was killed has left is removed by the next one, and what belongs to a living
+// one, or to somebody else, is kept.
+func TestKilledWriter(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{part + "1", ".tare-notes"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace := func(name string, write func(*os.File) error) {
+		t.Helper()
+		if err := Replace(filepath.Join(dir, name), 0o600, write); err != nil {
+			t.Error(err)
+		}
+	}
+	nothing := func(*os.File) error { return nil }
+	replace("slow", func(*os.File) error {
+		replace("fast", nothing)
+		return nil
+	})
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if want := []string{".tare-notes", "fast", "slow"}; !slices.Equal(left, want) {
+		t.Errorf("the folder has %v, not %v", left, want)
+	}
+}
+
+// TestManyWriters: writers of one folder do not take each other's files for leftovers.
+func TestManyWriters(t *testing.T) {
+	dir := t.TempDir()
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for range 100 {
+				err := Replace(filepath.Join(dir, fmt.Sprint(i%4)), 0o600, func(f *os.File) error {
+					_, err := f.WriteString("whole")
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 4 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }

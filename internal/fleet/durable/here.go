@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/files"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -306,11 +307,13 @@ func tail(path string) string {
 	return string(text)
 }
 
-// writeWhole writes a file so that it has all of the contents or does not exist.
+// writeWhole writes a file so that it has all of the contents or does not exist, even if the power is lost.
 func writeWhole(path string, contents []byte) error {
-	part := path + ".part"
-	if err := errors.Join(os.WriteFile(part, contents, 0o600), os.Rename(part, path)); err != nil {
-		return fault.Hostf("%w", err)
-	}
-	return nil
+	return files.Replace(path, 0o600, func(f *os.File) error {
+		_, err := f.Write(contents)
+		if err = errors.Join(err, f.Sync()); err != nil {
+			return fault.Hostf("%w", err)
+		}
+		return nil
+	})
 }

@@ -225,46 +225,48 @@ func (h Host) Fetch(ctx context.Context, name, to string) (fetched bool, err err
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return false, fault.Hostf("%w", err)
 	}
-	part, err := os.CreateTemp(filepath.Dir(to), ".tare-*")
-	if err != nil {
-		return false, fault.Hostf("%w", err)
+	err = files.Replace(to, 0o644, func(part *os.File) error { return h.receive(ctx, name, have, part) })
+	if errors.Is(err, errSame) {
+		return false, nil
 	}
-	defer os.Remove(part.Name())
-	defer part.Close()
+	return err == nil, err
+}
+
+// errSame is returned by receive if the file is here already.
+var errSame = errors.New("the file is the same")
+
+// receive writes the file of a run, unless it has the hash that the file here has.
+func (h Host) receive(ctx context.Context, name, have string, part *os.File) error {
 	cmd, stderr := h.command(ctx, fetchScript, h.run(name), have)
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
-		return false, fault.Hostf("%w", err)
+		return fault.Hostf("%w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return false, h.failed(err, stderr)
+		return h.failed(err, stderr)
 	}
 	in := bufio.NewReader(pipe)
 	want, readErr := in.ReadString('\n')
 	sum := sha256.New()
 	_, copyErr := io.Copy(io.MultiWriter(part, sum), in)
 	if err := cmd.Wait(); err != nil {
-		return false, h.failed(err, stderr)
+		return h.failed(err, stderr)
 	}
 	if err := errors.Join(readErr, copyErr); err != nil {
-		return false, fault.Hostf("%s: %w", h.Destination, err)
+		return fault.Hostf("%s: %w", h.Destination, err)
 	}
 	want = strings.TrimSpace(want)
 	if want == "same" {
-		return false, nil
+		return errSame
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
-		return false, fault.WithRemedy(fault.Hostf("%s: the run file arrived damaged: its hash is %s, not %s",
+		return fault.WithRemedy(fault.Hostf("%s: the run file arrived damaged: its hash is %s, not %s",
 			h.Destination, got, want), "fetch it again")
 	}
-	err = errors.Join(part.Chmod(0o644), part.Sync(), part.Close())
-	if err == nil {
-		err = os.Rename(part.Name(), to)
+	if err := part.Sync(); err != nil {
+		return fault.Hostf("%w", err)
 	}
-	if err != nil {
-		return false, fault.Hostf("%w", err)
-	}
-	return true, nil
+	return nil
 }
 
 // Cancel asks a run to end, as Ctrl-C does. It can be resumed.

@@ -3,13 +3,11 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fleet/machinetest"
@@ -88,53 +86,6 @@ func TestFleetBareMachine(t *testing.T) {
 		"bare: ended with exit status 3")
 	_, check = fleetOfMachines(t, config, "native, runc", "bare: ")
 	check(3, "run f.yaml --wait --poll 1s --run second", "bare: ended with exit status 2", "runc")
-}
-
-// TestFleetKilled: whenever the command and the tare on the machine are killed, the run is completed in the end, with
-// each trial once, nothing of it left on the machine, and no secret in it. With TARE_SOAK, a hundred are killed.
-func TestFleetKilled(t *testing.T) {
-	live(t)
-	kills := 4
-	if os.Getenv("TARE_SOAK") != "" {
-		kills = 100
-	}
-	config := machinetest.Start(t, machinetest.Machine{Name: "node", Userland: machinetest.This,
-		Images: filepath.Join(defaultStateDir(), "images")})
-	dir, check := fleetOfMachines(t, config, "native", "node: ")
-	on := func(script string) string { return onMachine(t, config, "node", script) }
-	for run := 0; kills > 0; run++ {
-		name := fmt.Sprint("killed-", run)
-		limit := 4 * time.Second // within which the command is killed; more and more where even its start takes longer
-		for started, ended := false, false; !ended; limit += limit / 4 {
-			verb := []string{"fleet", "run", "f.yaml", "--wait", "--poll", "200ms", "--run", name}
-			if started {
-				verb = []string{"fleet", "resume", "f.yaml", "--run", name}
-			}
-			client := exec.Command(binary, verb...)
-			client.Dir = dir
-			if err := client.Start(); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(rand.N(limit))
-			kill9(client.Process.Pid)
-			client.Wait()
-			r := tare(t, dir, "fleet", "status", "f.yaml", "--run", name)
-			switch {
-			case strings.Contains(r.stdout, "node: running") && kills > 0:
-				on("kill -9 $(cat /var/lib/tare/fleet/runs/" + name + "/pid) || true")
-				kills--
-			case strings.Contains(r.stdout, "node: running"):
-				time.Sleep(time.Second)
-			}
-			started = !strings.Contains(r.stdout, "node: absent")
-			ended = strings.Contains(r.stdout, "node: ended:")
-		}
-		check(0, "fetch f.yaml --run "+name, "node: fetched")
-		path := filepath.Join(dir, "f", "node", name+".tare")
-		eachTrialOnce(t, path)
-		noSecret(t, path, config)
-	}
-	nothingToCollect(t, func() string { return leftOn(t, config, "node", "$(ls /var/lib/tare/fleet/bin/tare-*)") })
 }
 
 // onMachine runs a script on a machine and returns what it prints.

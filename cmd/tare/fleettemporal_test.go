@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -144,69 +143,6 @@ func (f *durableFleet) eventually(t *testing.T, want string) {
 			t.Fatalf("fleet status never says %q, but\n%s%s", want, r.stdout, r.stderr)
 		}
 	}
-}
-
-// TestLiveTemporalKilled: whenever Temporal's server, the coordinator, the worker on the machine and the run below it
-// are killed, the run is completed in the end, with each trial once, and nothing of it is left. Each is killed once,
-// with TARE_SOAK 25 times.
-func TestLiveTemporalKilled(t *testing.T) {
-	f := newDurableFleet(t, "native", 1, "node")
-	dir, worker := f.dir, f.worker(t, "node")
-	services := []*service{f.server, f.coordinator, worker}
-	rounds := 1
-	if os.Getenv("TARE_SOAK") != "" {
-		rounds = 25
-	}
-	var victims []int // indices of services; one more is the run
-	for range rounds {
-		victims = append(victims, rand.Perm(len(services)+1)...)
-	}
-	kills := len(victims)
-	for run := 0; len(victims) > 0; run++ {
-		name := fmt.Sprint("killed-", run)
-		limit := 8 * time.Second // within which something is killed; more and more, so that every run comes to its end
-		for ended := false; !ended; limit += 4 * time.Second {
-			for _, s := range services {
-				s.revive(t)
-			}
-			r := tare(t, dir, "fleet", "status", "f.yaml", "--run", name)
-			switch {
-			case strings.Contains(r.stdout, "node: done: "):
-				ended = true
-				continue
-			case strings.Contains(r.stdout, "node: done"): // with an exit status
-				t.Fatalf("%s: %s", name, r.stdout)
-			case strings.Contains(r.stdout, "node: failed"):
-				// A host's fault six times in a row, as when another tare measures on this host.
-				t.Log(r.stdout)
-				tare(t, dir, "fleet", "resume", "f.yaml", "--run", name)
-			case strings.Contains(r.stderr, "has no such run"):
-				tare(t, dir, "fleet", "run", "f.yaml", "--run", name)
-			}
-			if len(victims) == 0 {
-				time.Sleep(time.Second)
-				continue
-			}
-			time.Sleep(rand.N(limit))
-			if v := victims[0]; v < len(services) {
-				services[v].kill()
-			} else if pids := descendants(worker.cmd.Process.Pid); len(pids) > 1 {
-				kill9(pids[1+rand.N(min(3, len(pids)-1))])
-			} else {
-				continue // it is not there now
-			}
-			victims = victims[1:]
-		}
-		if r := tare(t, dir, "fleet", "fetch", "f.yaml", "--run", name); r.status != 0 {
-			t.Fatalf("fetch: status %d\n%s%s", r.status, r.stdout, r.stderr)
-		}
-		eachTrialOnce(t, filepath.Join(dir, "f", "node", name+".tare"))
-		t.Logf("%s is complete; %d of %d kills are left", name, len(victims), kills)
-	}
-	for _, s := range services {
-		s.kill()
-	}
-	nothingLeft(t)
 }
 
 // anotherBuild replaces a service by one of another build.

@@ -340,8 +340,9 @@ func TestFindings(t *testing.T) {
 		}, "throttled", Warning, "the flavor has no cap"},
 		{"unequal caps", func(f *fake) {
 			f.Arms[native].Size.VCPUs, f.Arms[kvm].Size.VCPUs = 1, 1
-			f.Arms[kvm].Size.IO.WriteOps, f.Arms[kvm].Size.Net.Rate = 500, 1e6
-		}, "unequal-arms", Warning, "a cap of write_ops of 500 1/s against none, a cap of net of 1000000 bit/s against none"},
+			f.Arms[kvm].Size.IO.WriteOps, f.Arms[kvm].Size.Net = 500, model.NetCap{Rate: 1e6, Packets: 2000}
+		}, "unequal-arms", Warning, "a cap of write_ops of 500 1/s against none, a cap of net of 1000000 bit/s against " +
+			"none, a cap of packets of 2000 1/s against none"},
 		{"a cap of I/O that leaks", func(f *fake) { f.rates(1, 9.4, 1.02) }, "cap-leaks", Warning,
 			"wrote at 9.41 times the cap of its flavor (9.41 … 9.41): the cap does not hold"},
 		{"caps of I/O that hold", func(f *fake) { f.rates(1, 1.03, 0.97) }, "", "", ""},

@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/stats"
@@ -26,14 +27,14 @@ const (
 // RateCap is how much of a cap of I/O or of the network the guests of an arm got.
 type RateCap struct {
 	Workload string `json:"workload"`
-	// Metric is that of the network's rate; for I/O, whose rates are measured at the data device, the
-	// primary metric of the workload.
+	// Metric is that of the network's rate of bits; for others, whose rates are probes, the primary metric of the
+	// workload.
 	Metric   string  `json:"metric"`
 	Arm      string  `json:"arm"`
 	System   string  `json:"system"`
 	Scenario string  `json:"scenario"`
 	Flavor   string  `json:"flavor"`
-	Cap      string  `json:"cap"`   // read, write, read_ops, write_ops or net
+	Cap      string  `json:"cap"`   // read, write, read_ops, write_ops, net or packets
 	Limit    float64 `json:"limit"` // in Unit
 	Unit     string  `json:"unit"`  // B/s, 1/s or bit/s
 
@@ -53,18 +54,24 @@ type RateCap struct {
 // rateCap is one kind of cap: where its rate is measured, and what a flavor sets it to.
 type rateCap struct {
 	name, unit  string
-	probe, peak string // probe "": metrics of this unit, in pairs
+	probe, peak string // probe "": metrics of this unit
+	per         string // the probe of the time in which what probe counts has passed; "": probe is a rate
+	paired      bool   // only in pairs: alone, both ends are in the guest
 	limit       func(model.Flavor) int64
 }
 
 var rateCapKinds = []rateCap{
-	{"read", "B/s", model.ProbeReadRate, model.ProbeReadPeak, func(f model.Flavor) int64 { return f.IO.Read }},
-	{"write", "B/s", model.ProbeWriteRate, model.ProbeWritePeak, func(f model.Flavor) int64 { return f.IO.Write }},
-	{"read_ops", "1/s", model.ProbeReadOps, model.ProbeReadOpsPeak,
-		func(f model.Flavor) int64 { return f.IO.ReadOps }},
-	{"write_ops", "1/s", model.ProbeWriteOps, model.ProbeWriteOpsPeak,
-		func(f model.Flavor) int64 { return f.IO.WriteOps }},
-	{"net", "bit/s", "", "", func(f model.Flavor) int64 { return f.Net.Rate }},
+	{name: "read", unit: "B/s", probe: model.ProbeReadRate, peak: model.ProbeReadPeak,
+		limit: func(f model.Flavor) int64 { return f.IO.Read }},
+	{name: "write", unit: "B/s", probe: model.ProbeWriteRate, peak: model.ProbeWritePeak,
+		limit: func(f model.Flavor) int64 { return f.IO.Write }},
+	{name: "read_ops", unit: "1/s", probe: model.ProbeReadOps, peak: model.ProbeReadOpsPeak,
+		limit: func(f model.Flavor) int64 { return f.IO.ReadOps }},
+	{name: "write_ops", unit: "1/s", probe: model.ProbeWriteOps, peak: model.ProbeWriteOpsPeak,
+		limit: func(f model.Flavor) int64 { return f.IO.WriteOps }},
+	{name: "net", unit: "bit/s", paired: true, limit: func(f model.Flavor) int64 { return f.Net.Rate }},
+	{name: "packets", unit: "1/s", probe: model.ProbePacketsReceived, per: model.ProbePacketsTime, paired: true,
+		limit: func(f model.Flavor) int64 { return f.Net.Packets }},
 }
 
 // rateCaps compares what the guests of each arm got with the caps of their flavor.
@@ -81,12 +88,7 @@ func (a *analysis) rateCaps() (out []RateCap, err error) {
 				if m.Unit != kind.unit {
 					continue
 				}
-				got := func(arm int) series {
-					if !a.in.Arms[arm].Paired { // alone, both ends are in the guest
-						return nil
-					}
-					return a.metrics.at(mi, arm)
-				}
+				got := func(arm int) series { return a.metrics.at(mi, arm) }
 				if out, err = a.addRateCaps(out, kind, m.Workload, m.Name, got); err != nil {
 					return nil, err
 				}
@@ -97,13 +99,33 @@ func (a *analysis) rateCaps() (out []RateCap, err error) {
 			if p.Name != kind.probe {
 				continue
 			}
-			got := func(arm int) series { return a.probes.at(pi, arm) }
+			got := func(arm int) series {
+				if kind.per != "" {
+					return a.probes.at(pi, arm).rate(a.probe(p.Workload, kind.per, arm))
+				}
+				return a.probes.at(pi, arm)
+			}
 			if out, err = a.addRateCaps(out, kind, p.Workload, primary[p.Workload], got); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return out, nil
+}
+
+// rate divides counts by the seconds of the same guests in the same trials; nil if some are missing.
+func (s series) rate(seconds series) series {
+	if len(s) != len(seconds) {
+		return nil
+	}
+	out := slices.Clone(s)
+	for i, t := range seconds {
+		if t.value <= 0 {
+			return nil
+		}
+		out[i].value /= t.value
+	}
+	return out
 }
 
 // addRateCaps adds one kind of cap on one workload, for all arms.
@@ -113,7 +135,7 @@ func (a *analysis) addRateCaps(out []RateCap, kind rateCap, workload, metric str
 	for ai, arm := range a.in.Arms {
 		values, limit := got(ai), float64(kind.limit(arm.Size))
 		if _, control := a.in.Controls[arm.Name]; control || limit <= 0 || len(values) == 0 || !values.positive() ||
-			!arm.Uniform() {
+			!arm.Uniform() || kind.paired && !arm.Paired {
 			continue
 		}
 		c := RateCap{Workload: workload, Metric: metric, Arm: arm.Name, System: arm.System, Scenario: arm.Scenario,
@@ -166,7 +188,7 @@ func ratioTo(limit float64, values series, alpha float64) (n int, ratio, low, hi
 // capNames are the words for caps in findings.
 var capNames = map[string]string{
 	"read": "read", "write": "wrote", "read_ops": "made read requests", "write_ops": "made write requests",
-	"net": "exchanged data",
+	"net": "exchanged data", "packets": "received packets",
 }
 
 // leaks, and misses, report that the guest surely got more, or less, than its cap, which the workload tested.

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/tare-bench/tare/internal/dataset"
@@ -50,6 +51,45 @@ func TestRateCaps(t *testing.T) {
 	}
 	if len(leaks) != 1 || leaks[0] != "lxc@pair" {
 		t.Errorf("leaks of %q", leaks)
+	}
+}
+
+// TestPacketCaps: packets count when they arrive, not when they are sent, over the time in which they were sent. Alone,
+// they leave no guest. A leak is found.
+func TestPacketCaps(t *testing.T) {
+	f := newFake(5, 0.01, 12)
+	for arm := range costs {
+		got := 1980.0
+		if arm == kvm {
+			got = 6000
+		}
+		f.Arms[arm].Flavor, f.Arms[arm].Size.Net.Packets, f.Arms[arm].Paired = "capped", 2000, arm != lxc
+		f.probes(model.ProbePacketsAsked, arm, constant(0))
+		f.probes(model.ProbePacketsSent, arm, constant(50_000))
+		f.probes(model.ProbePacketsTime, arm, constant(2.5))
+		f.probes(model.ProbePacketsLost, arm, constant(50_000-2.5*got))
+		f.probes(model.ProbePacketsReceived, arm, func(b int) float64 { return 2.5 * got * (1 + 0.002*float64(b%3)) })
+	}
+	res := analyze(t, f)
+	want := map[string]float64{"native": 0.992, "jail": 0.992, "kvm": 3.006}
+	for _, c := range res.RateCaps {
+		if c.Cap != "packets" || c.Unit != "1/s" || c.Limit != 2000 || c.Metric != "time" ||
+			!near(c.Ratio, want[c.Arm], 2e-3) || c.CILow > c.Ratio || c.CIHigh < c.Ratio || c.CILow <= 0 {
+			t.Errorf("%+v", c)
+		}
+	}
+	if len(res.RateCaps) != len(want) {
+		t.Errorf("%+v", res.RateCaps)
+	}
+	var leaks []Finding
+	for _, f := range res.Findings {
+		if f.ID == "cap-leaks" {
+			leaks = append(leaks, f)
+		}
+	}
+	if len(leaks) != 1 || leaks[0].Arm != "kvm" ||
+		!strings.Contains(leaks[0].Text, "received packets at 3.01 times the cap of its flavor") {
+		t.Errorf("leaks %+v", leaks)
 	}
 }
 

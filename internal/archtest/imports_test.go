@@ -215,7 +215,7 @@ func TestOwners(t *testing.T) {
 		{[]string{"github.com/goccy/go-yaml/..."}, []string{"internal/strict"}},
 		{[]string{"golang.org/x/perf/..."}, []string{"internal/report", "internal/analyze"}},
 		{[]string{"golang.org/x/crypto/..."}, []string{"internal/system/ssh"}},
-		{[]string{"github.com/vishvananda/..."}, []string{"internal/network"}},
+		{[]string{"github.com/vishvananda/...", "github.com/google/nftables/..."}, []string{"internal/network"}},
 		{[]string{"github.com/pierrec/..."}, []string{"internal/image"}},
 		{[]string{"github.com/moby/sys/mountinfo/..."},
 			[]string{"internal/cgroup", "internal/host/...", "internal/image", "internal/sandbox"}},

@@ -130,7 +130,7 @@ about: |
   "quoted" <and> é.
 seed: 7
 flavors:
-  small: &small {vcpus: 1, memory: 512MiB, cpu_cap: 100%, cpuset: "0", disk: 1.5G, fs: xfs, network: bridged, hardening: none, io: {read: 20MiB/s, write: 1.5MB/s, read_ops: 500/s, write_ops: 7/s}, net: {rate: 2.5Mbit/s}}
+  small: &small {vcpus: 1, memory: 512MiB, cpu_cap: 100%, cpuset: "0", disk: 1.5G, fs: xfs, network: bridged, hardening: none, io: {read: 20MiB/s, write: 1.5MB/s, read_ops: 500/s, write_ops: 7/s}, net: {rate: 2.5Mbit/s, packets: 2000/s}}
   quarter: {<<: *small, cpu_cap: 25%}
   spare: {io: 1MiB/s, net: 50Mbit/s, network: bridged}
 arms:
@@ -183,7 +183,8 @@ func TestFull(t *testing.T) {
 	small := model.Flavor{
 		Name: "small", VCPUs: 1, MemoryBytes: 512 << 20, CPUCap: 1, CPUs: model.CPUList{0},
 		DiskBytes: 1_500_000_000, DiskFS: "xfs", Backing: "loop", Network: "bridged", Hardening: "none",
-		IO: model.IOCaps{Read: 20 << 20, Write: 1_500_000, ReadOps: 500, WriteOps: 7}, Net: model.NetCap{Rate: 2_500_000},
+		IO:  model.IOCaps{Read: 20 << 20, Write: 1_500_000, ReadOps: 500, WriteOps: 7},
+		Net: model.NetCap{Rate: 2_500_000, Packets: 2000},
 	}
 	spare := NewFlavor("spare")
 	spare.Network, spare.Net = "bridged", model.NetCap{Rate: 50_000_000}

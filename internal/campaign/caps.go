@@ -18,6 +18,8 @@ const (
 	minNetRate = 100_000        // bit/s
 	maxNetRate = 32_000_000_000 // bit/s
 	maxOps     = 1_000_000_000
+	minPackets = 100        // per second
+	maxPackets = 10_000_000 // beyond it, the whole nanoseconds in which Linux counts are too coarse
 )
 
 var (
@@ -27,7 +29,11 @@ var (
 
 	opsKind = strict.Scalar("a number of operations such as 500/s",
 		strict.Schema{"type": "string", "pattern": `^[0-9]+ ?/s$`},
-		parseOps, func(ops int64) any { return opsText(ops) }, strict.Text)
+		parseOps, func(ops int64) any { return perSecondText(ops) }, strict.Text)
+
+	packetsKind = strict.Scalar("a number of packets such as 2000/s",
+		strict.Schema{"type": "string", "pattern": `^[0-9]+ ?/s$`},
+		parsePackets, func(packets int64) any { return perSecondText(packets) }, strict.Text)
 
 	bitRateKind = strict.Scalar("a rate such as 50Mbit/s",
 		strict.Schema{"type": "string", "pattern": `^[0-9]*\.?[0-9]* ?[kMG]?bit/s$`},
@@ -43,8 +49,10 @@ var ioKeys = []strict.Key[model.IOCaps]{
 }
 
 var netKeys = []strict.Key[model.NetCap]{
-	strict.Required(strict.Field("rate", "Bits per second in each direction, headers of Ethernet included.",
-		bitRateKind, func(c *model.NetCap) *int64 { return &c.Rate })),
+	strict.Field("rate", "Bits per second in each direction, headers of Ethernet included.",
+		bitRateKind, func(c *model.NetCap) *int64 { return &c.Rate }),
+	strict.Field("packets", "Packets per second in each direction. Those beyond it are dropped.",
+		packetsKind, func(c *model.NetCap) *int64 { return &c.Packets }),
 }
 
 var (
@@ -69,20 +77,23 @@ func parseRate(text string) (int64, error) {
 
 func rateText(rate int64) string { return Bytes(rate).String() + "/s" }
 
-// parseOps reads operations per second, such as 500/s.
-func parseOps(text string) (int64, error) {
+// parseOps reads operations per second, such as 500/s, and parsePackets packets.
+func parseOps(text string) (int64, error)     { return parsePerSecond(text, 1, maxOps) }
+func parsePackets(text string) (int64, error) { return parsePerSecond(text, minPackets, maxPackets) }
+
+func parsePerSecond(text string, least, most int64) (int64, error) {
 	count, ok := strings.CutSuffix(text, "/s")
 	if !ok {
 		return 0, fmt.Errorf("%s does not end with /s", strict.Quote(text))
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(count), 10, 64)
-	if err != nil || n < 1 || n > maxOps {
-		return 0, fmt.Errorf("%s is not one from 1/s to %d/s", strict.Quote(text), maxOps)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("%s is not one from %s to %s", strict.Quote(text), perSecondText(least), perSecondText(most))
 	}
 	return n, nil
 }
 
-func opsText(ops int64) string { return strconv.FormatInt(ops, 10) + "/s" }
+func perSecondText(n int64) string { return strconv.FormatInt(n, 10) + "/s" }
 
 // bitUnits are the prefixes of bit/s, which are decimal.
 var bitUnits = []unit{{"Gbit/s", 1e9}, {"Mbit/s", 1e6}, {"kbit/s", 1e3}, {"bit/s", 1}}
@@ -109,7 +120,11 @@ func parseBitRate(text string) (int64, error) {
 		}
 		return rate.Int64(), nil
 	}
-	return 0, fmt.Errorf("%s has no unit: bit/s, kbit/s, Mbit/s or Gbit/s", strict.Quote(text))
+	err := fmt.Errorf("%s has no unit: bit/s, kbit/s, Mbit/s or Gbit/s", strict.Quote(text))
+	if _, packets := parsePackets(text); packets == nil {
+		err = fmt.Errorf("%w; packets are capped with net: {packets: %s}", err, text)
+	}
+	return 0, err
 }
 
 func bitRateText(rate int64) string { return inUnits(rate, bitUnits) }
@@ -124,20 +139,27 @@ func ioText(c model.IOCaps) string {
 	}
 	add(c.Read, "read", rateText(c.Read))
 	add(c.Write, "write", rateText(c.Write))
-	add(c.ReadOps, "read_ops", opsText(c.ReadOps))
-	add(c.WriteOps, "write_ops", opsText(c.WriteOps))
+	add(c.ReadOps, "read_ops", perSecondText(c.ReadOps))
+	add(c.WriteOps, "write_ops", perSecondText(c.WriteOps))
 	if parts == nil {
 		return "none"
 	}
 	return strings.Join(parts, " ")
 }
 
-// netText names the cap of a network.
+// netText names the caps of a network; "none" without any.
 func netText(c model.NetCap) string {
-	if c.Rate == 0 {
+	var parts []string
+	if c.Rate > 0 {
+		parts = append(parts, bitRateText(c.Rate))
+	}
+	if c.Packets > 0 {
+		parts = append(parts, fmt.Sprintf("%d packets/s", c.Packets))
+	}
+	if parts == nil {
 		return "none"
 	}
-	return bitRateText(c.Rate)
+	return strings.Join(parts, " and ")
 }
 
 // CapsText words the caps of a flavor besides that of its CPUs, in the words of campaigns; "" without any.
@@ -152,10 +174,15 @@ func CapsText(f model.Flavor) string {
 	return strings.Join(parts, ", ")
 }
 
-// checkNetCap checks that a cap of the network has something to limit.
+// checkNetCap checks that a cap of the network limits something.
 func (r *checker) checkNetCap(path string, f model.Flavor) {
-	if f.Net.Rate > 0 && !f.OnBridge() {
-		r.Fail(path+".net",
+	path += ".net"
+	capped := f.Net != (model.NetCap{})
+	if !capped && r.Has(path) && r.Sound(path) {
+		r.Fail(path, "a cap of the network needs rate, packets or both")
+	}
+	if capped && !f.OnBridge() {
+		r.Fail(path,
 			"a cap of the network needs an interface of the guest on the run's bridge: network %s or %s, not %s",
 			model.NetworkBridged, model.NetworkNAT, f.Network)
 	}
@@ -171,7 +198,7 @@ func (r *checker) checkArmCaps(path string, a Arm, f model.Flavor, limits Limits
 		r.Fail(path, "arm %q: %s cannot enforce caps of I/O, which flavor %q has (%s): %s",
 			a.Name, a.System, f.Name, ioText(f.IO), why)
 	}
-	if f.Net.Rate > 0 && limits.NetCap != "" {
+	if f.Net != (model.NetCap{}) && limits.NetCap != "" {
 		r.Fail(path, "arm %q: %s cannot enforce a cap of the network, which flavor %q has (%s): %s",
 			a.Name, a.System, f.Name, netText(f.Net), limits.NetCap)
 	}

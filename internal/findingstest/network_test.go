@@ -7,6 +7,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/native"
 	"github.com/tare-bench/tare/internal/workload"
@@ -41,7 +42,7 @@ blocks: 2
 type unlimited struct{ system.Driver }
 
 func (d unlimited) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
-	s.Flavor.Net.Rate = 0
+	s.Flavor.Net = model.NetCap{}
 	return d.Driver.Create(ctx, s)
 }
 
@@ -58,6 +59,21 @@ blocks: 4
 `+sized(map[string]int{"iperf3": 8}),
 		drivers{"native": native.Driver{}, "leaky": unlimited{native.Driver{}}}, networkWorkloads(t)...)
 	expectLeak(t, r, "net", "native@pair", want{"cap-leaks", "iperf3", "leaky@pair"})
+}
+
+// TestPacketCapLeaks: of two arms with the same cap of packets, one is not held to it.
+func TestPacketCapLeaks(t *testing.T) {
+	r := measure(t, `
+flavors:
+  capped: {vcpus: 1, memory: 256MiB, disk: 192MiB, network: bridged, net: {packets: 1000/s}}
+arms:
+  - {system: native, flavor: capped}
+  - {name: leaky, system: leaky, flavor: capped}
+scenarios: [{name: pair, pairs: 1}]
+blocks: 4
+`+sized(map[string]int{"udp-loss": 20_000}),
+		drivers{"native": native.Driver{}, "leaky": unlimited{native.Driver{}}}, networkWorkloads(t)...)
+	expectLeak(t, r, "packets", "native@pair", want{"cap-leaks", "udp-loss", "leaky@pair"})
 }
 
 // networkWorkloads are those of all tests here, which thus share a userland.

@@ -31,9 +31,10 @@ type IOCaps struct {
 	WriteOps int64 `json:"write_ops,omitempty"` // write operations per second
 }
 
-// NetCap limits a guest's network.
+// NetCap limits a guest's network, in each direction by itself; 0: no cap.
 type NetCap struct {
-	Rate int64 `json:"rate,omitempty"` // bits per second, headers of Ethernet included, in each direction; 0: no cap
+	Rate    int64 `json:"rate,omitempty"`    // bits per second, headers of Ethernet included
+	Packets int64 `json:"packets,omitempty"` // packets per second
 }
 
 // Share returns how many CPUs' worth of time a guest may use: its cap, or its vCPUs.

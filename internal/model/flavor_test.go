@@ -19,6 +19,10 @@ func TestFlavorJSON(t *testing.T) {
 			Name: "capped", VCPUs: 1, MemoryBytes: 1,
 			IO: IOCaps{Read: 1024, Write: 2048, ReadOps: 500, WriteOps: 7}, Net: NetCap{Rate: 50_000_000},
 		},
+		`{"name":"packets","vcpus":1,"memory_bytes":1,"cpu_cap":0,"cpus":"","disk_bytes":0,"disk_fs":"",` +
+			`"net":{"packets":2000}}`: {
+			Name: "packets", VCPUs: 1, MemoryBytes: 1, Net: NetCap{Packets: 2000},
+		},
 		`{"name":"old","vcpus":1,"memory_bytes":1,"cpu_cap":0,"cpus":"","disk_bytes":0,"disk_fs":""}`: {
 			Name: "old", VCPUs: 1, MemoryBytes: 1,
 		},

@@ -8,6 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // A token bucket lets pass at once what it has saved up: burstTime at its rate, and at least leastBurst, a
@@ -18,8 +19,9 @@ const (
 	queueTime  = 50 * time.Millisecond
 )
 
-// Limit caps what the guest of the port sends, and what it receives, at rate bits per second, in which the
-// headers of Ethernet count. Packets wait, and those that wait too long are dropped.
+// Limit caps what the guest of the port sends, and what it receives. Packets beyond the rate of bits, in which the
+// headers of Ethernet count, wait, and those that wait too long are dropped. Packets beyond the rate of packets are
+// dropped at once.
 //
 // It puts a second bridge between the guest's interface and the run's bridge, since a token bucket shapes only
 // what leaves an interface, and the guest's own end may be the guest's to change:
@@ -28,17 +30,17 @@ const (
 //
 // They are in the run's namespace. Connections that exist go on. The port must be on a bridge and must not
 // have a limit.
-func (p *Port) Limit(rate int64) error {
+func (p *Port) Limit(limit model.NetCap) error {
 	b := p.bridge
 	if b == nil {
 		return fault.Hostf("network: a guest without an interface on the bridge cannot be limited")
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return wrap(p.limit(rate))
+	return wrap(p.limit(limit))
 }
 
-func (p *Port) limit(rate int64) error {
+func (p *Port) limit(limit model.NetCap) error {
 	links := p.bridge.space.links
 	guest, err := links.LinkByName(p.hostEnd())
 	if err != nil {
@@ -62,9 +64,16 @@ func (p *Port) limit(rate int64) error {
 	if err := links.LinkSetMaster(outer, p.bridge.link); err != nil {
 		return fmt.Errorf("%s: %w", names.outer, err)
 	}
-	for _, link := range []netlink.Link{veth, outer} { // what the guest sends leaves veth, what it receives outer
-		if err := links.QdiscAdd(bucket(link, rate)); err != nil {
-			return fault.WithRemedy(fault.Hostf("network: a token bucket for %s: %w", p.hostEnd(), err), "modprobe sch_tbf")
+	if limit.Rate > 0 {
+		for _, link := range []netlink.Link{veth, outer} { // what the guest sends leaves veth, what it receives outer
+			if err := links.QdiscAdd(bucket(link, limit.Rate)); err != nil {
+				return fault.WithRemedy(fault.Hostf("network: a token bucket for %s: %w", p.hostEnd(), err), "modprobe sch_tbf")
+			}
+		}
+	}
+	if limit.Packets > 0 {
+		if err := p.police(limit.Packets); err != nil {
+			return err
 		}
 	}
 	for _, link := range []netlink.Link{between, veth, outer} {
@@ -85,6 +94,9 @@ func (p *Port) limiters() (names struct{ bridge, inner, outer string }) {
 // unlimit removes what Limit made; the other end of the pair goes with the first.
 func (p *Port) unlimit() error {
 	names, links := p.limiters(), p.bridge.space.links
+	if err := p.unpolice(); err != nil {
+		return err
+	}
 	for _, name := range []string{names.inner, names.bridge} {
 		if link, err := links.LinkByName(name); err == nil {
 			if err := links.LinkDel(link); err != nil {

@@ -77,6 +77,7 @@ type Port struct {
 	space   *space  // the guest's, if it has one
 	number  int
 	plugged string // the interface given to Plug
+	policed bool   // the bridge's namespace has rules for the port
 	once    sync.Once
 	err     error
 }

@@ -292,51 +292,6 @@ func TestPlug(t *testing.T) {
 	}
 }
 
-// TestLimit: data take at least as long as the cap and the burst allow, in each direction, and the ports work as
-// before. Upper bounds would depend on what else the host does.
-func TestLimit(t *testing.T) {
-	b := newBridge(t)
-	limited, plain := namespacePort(t, b, model.NetworkBridged), namespacePort(t, b, model.NetworkBridged)
-	const rate, megabyte = 20_000_000, 1 << 20 // bit/s, and the bytes of an exchange
-	if err := limited.Limit(rate); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct{ server, client *Port }{{plain, limited}, {limited, plain}} {
-		begin := time.Now()
-		from := exchange(t, c.server.space.do, c.server.Address.Addr(), c.client.space.do)
-		if from != c.client.Address.Addr() {
-			t.Errorf("it came from %v", from)
-		}
-		// Both directions are capped by themselves, and data are sent back as they arrive.
-		least := time.Duration(8 * (megabyte - 4*leastBurst) / float64(rate) * float64(time.Second))
-		if took := time.Since(begin); took < least {
-			t.Errorf("%d bytes at %d bit/s took %v, less than %v", megabyte, rate, took, least)
-		}
-	}
-	if err := plain.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := limited.Close(); err != nil {
-		t.Error(err)
-	}
-	links, err := b.space.links.LinkList()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range links {
-		if name := l.Attrs().Name; name != "lo" && name != bridgeName {
-			t.Errorf("%s is left", name)
-		}
-	}
-	user, err := b.UserPort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := user.Limit(rate); fault.KindOf(err) != fault.Host {
-		t.Errorf("a port without an interface: %v", err)
-	}
-}
-
 // TestFull: no address is left for a guest.
 func TestFull(t *testing.T) {
 	b := newBridge(t)

@@ -163,8 +163,8 @@ func (m *Machine) settle(ctx context.Context) (err error) {
 	if err := m.capIO(ctx); err != nil {
 		return err
 	}
-	if f.Net.Rate > 0 && s.Port != nil {
-		if err := s.Port.Limit(f.Net.Rate); err != nil {
+	if f.Net != (model.NetCap{}) && s.Port != nil {
+		if err := s.Port.Limit(f.Net); err != nil {
 			return err
 		}
 	}

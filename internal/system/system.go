@@ -186,7 +186,7 @@ type Means struct {
 var (
 	// GroupIOCap needs a data volume with a device of its own.
 	GroupIOCap = Means{By: "control group: requests of the guest's processes to the data volume's device"}
-	BucketCap  = Means{By: "token bucket between the guest's interface and the run's bridge"}
+	BucketCap  = Means{By: "token bucket, and policer of packets, between the guest's interface and the run's bridge"}
 	RemoteCap  = Means{WhyNot: "tare does not control the machines that somebody else runs"}
 	NoPortCap  = Means{WhyNot: "its guests have no interface on the run's bridge"}
 )

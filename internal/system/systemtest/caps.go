@@ -1,6 +1,8 @@
 package systemtest
 
 import (
+	"net"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -21,11 +23,11 @@ func capped(d system.Driver, h *system.Host, emulated bool) bool {
 // testCaps starts a guest with caps. What it writes and flushes, and what it exchanges with the host, must take
 // at least as long as the caps and their bursts allow. How much longer depends on what else the host does.
 func testCaps(t *testing.T, d system.Driver, h *system.Host) {
-	const rate, bits = 2 << 20, 20_000_000 // per second
+	const rate, bits, packets = 2 << 20, 20_000_000, 2500 // per second; so many bits are fewer full packets
 	f := networked(d)
 	f.IO = model.IOCaps{Read: rate, Write: rate, ReadOps: 5000, WriteOps: 5000}
 	if f.OnBridge() && d.Capabilities().NetCap.By != "" {
-		f.Net.Rate = bits
+		f.Net = model.NetCap{Rate: bits, Packets: packets}
 	}
 	s := suite{d: d, m: launch(t, d, h, "caps", f), size: wholeOutput}
 	s.dir = s.m.DataDir()
@@ -50,6 +52,37 @@ func testCaps(t *testing.T, d system.Driver, h *system.Host) {
 	}
 	atLeast(t, begin, s.exchanged(), bits/8)
 	served()
+	s.flood(t, h, packets)
+}
+
+// flood sends the guest packets, of which at most those may arrive that a cap of packets per second lets pass. Without
+// it, the queue of the cap of bits alone would hold thousands.
+func (s suite) flood(t *testing.T, h *system.Host, rate int) {
+	t.Helper()
+	const sent = 20_000
+	arrived := s.receive(t)
+	begin := time.Now()
+	err := h.Network.OnHost(model.NetworkBridged, func() error {
+		c, err := net.Dial("udp4", netip.AddrPortFrom(s.m.Address(), udpPort).String())
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		for range sent {
+			c.Write([]byte("tare")) // what is dropped on the way may be refused here
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The bucket's queue takes a tenth of a second, and the policer's burst less.
+	most := 2 * float64(rate) * (time.Since(begin).Seconds() + 0.2)
+	got := arrived()
+	t.Logf("%d of %d packets arrived", got, sent)
+	if got < 1 || float64(got) > most {
+		t.Errorf("%d of %d packets arrived, not 1 to %.0f", got, sent, most)
+	}
 }
 
 // writeCapped writes 6 MiB and flushes them.

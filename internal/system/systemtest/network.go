@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ func networked(d system.Driver) system.Request {
 
 const (
 	tcpPort = 5001
+	udpPort = 5002
 	// Each end sends a pattern that the other end counts and compares. perl is in every Debian
 	// and has sockets.
 	tcpServer = `use IO::Socket::INET; $| = 1;
@@ -40,6 +42,12 @@ my ($n, $got, $sent, $b) = (%d, "", "0123456789abcde\n" x 4096);
 for (my $k = 0; $k < $n; $k += 65536) { print {$c} $sent or die "write: $!"; $c->flush; my $e = length($got) + 65536;
 while (length $got < $e) { sysread($c, $b, 65536) or die "read: $!"; $got .= $b } }
 print $got eq $sent x ($n / 65536) ? "same" : "other", " bytes by ", $c->sockhost, "\n"`
+	// The counter waits for the first packet, and ends when none has come for two seconds.
+	udpCounter = `use IO::Socket::INET; use IO::Select;
+my $s = IO::Socket::INET->new(LocalAddr => "0.0.0.0", LocalPort => %d, Proto => "udp") or die "bind: $!";
+my ($n, $b, $wait) = (0, "", IO::Select->new($s));
+while ($wait->can_read($n ? 2 : 60)) { defined recv($s, $b, 64, 0) or die "recv: $!"; $n++ }
+print $n`
 )
 
 // exchanged is the number of bytes that guests send each other and get back.
@@ -74,8 +82,32 @@ func (s suite) network(t *testing.T, h *system.Host, other suite) {
 // returned function waits for its end and returns its output.
 func (s suite) serve(t *testing.T) (said func() string) {
 	t.Helper()
-	out := make(chan string, 1)
 	script := fmt.Sprintf(tcpServer, tcpPort, s.exchanged())
+	said = s.background(t, script)
+	s.sh(t, fmt.Sprintf("for i in $(seq 600); do grep -q ':%04X .* 0A ' /proc/net/tcp && exit; sleep 0.1; done; cat "+
+		"/proc/net/tcp; exit 1", tcpPort))
+	return func() string { return strings.TrimPrefix(said(), "listening\n") }
+}
+
+// receive counts the packets that arrive in the guest from now on. The returned function waits for their end.
+func (s suite) receive(t *testing.T) (count func() int) {
+	t.Helper()
+	said := s.background(t, fmt.Sprintf(udpCounter, udpPort))
+	s.sh(t, fmt.Sprintf("for i in $(seq 600); do grep -q ':%04X ' /proc/net/udp && exit; sleep 0.1; done; cat "+
+		"/proc/net/udp; exit 1", udpPort))
+	return func() int {
+		text := said()
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Errorf("the guest counted %q", text)
+		}
+		return n
+	}
+}
+
+// background starts a script of perl in the guest. The returned function waits for its end and returns its output.
+func (s suite) background(t *testing.T, script string) (said func() string) {
+	out := make(chan string, 1)
 	go func() {
 		r, err := s.m.Agent.Run(t.Context(), agent.Command{Argv: []string{"perl", "-e", script}, Env: system.AgentEnv,
 			OutputLimit: 1 << 16, Timeout: 2 * time.Minute})
@@ -83,10 +115,8 @@ func (s suite) serve(t *testing.T) (said func() string) {
 			out <- err.Error()
 			return
 		}
-		out <- strings.TrimPrefix(string(r.Stdout), "listening\n") + string(r.Stderr)
+		out <- string(r.Stdout) + string(r.Stderr)
 	}()
-	s.sh(t, fmt.Sprintf("for i in $(seq 600); do grep -q ':%04X .* 0A ' /proc/net/tcp && exit; sleep 0.1; done; cat "+
-		"/proc/net/tcp; exit 1", tcpPort))
 	return func() string { return <-out }
 }
 

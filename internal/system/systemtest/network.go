@@ -83,10 +83,10 @@ func (s suite) network(t *testing.T, h *system.Host, other suite) {
 func (s suite) serve(t *testing.T) (said func() string) {
 	t.Helper()
 	script := fmt.Sprintf(tcpServer, tcpPort, s.exchanged())
-	said = s.background(t, script)
+	output := s.background(t, script)
 	s.sh(t, fmt.Sprintf("for i in $(seq 600); do grep -q ':%04X .* 0A ' /proc/net/tcp && exit; sleep 0.1; done; cat "+
 		"/proc/net/tcp; exit 1", tcpPort))
-	return func() string { return strings.TrimPrefix(said(), "listening\n") }
+	return func() string { return strings.TrimPrefix(output(), "listening\n") }
 }
 
 // receive counts the packets that arrive in the guest from now on. The returned function waits for their end.

@@ -116,10 +116,28 @@ type both struct{ before, after MachineInfo }
 func compareGroups(before, after *Group, alpha, delta float64) (*GroupChange, error) {
 	g := &GroupChange{Name: before.Name, Both: []string{}, OnlyBefore: []string{}, OnlyAfter: []string{},
 		Differences: []Difference{}, Changes: []Change{}, Baselines: []Change{}, Odd: []string{}}
+	pairs := g.pair(before.Machines, after.Machines)
+	g.Differences = differences(g.Paired, pairs, before.Machines, after.Machines)
+	for _, x := range before.Costs {
+		i := slices.IndexFunc(after.Costs, func(y Cost) bool {
+			return y.Workload == x.Workload && y.Metric == x.Metric && y.Arm == x.Arm && y.Better == x.Better
+		})
+		if i < 0 {
+			continue
+		}
+		if err := g.change(x, after.Costs[i], pairs, alpha, delta); err != nil {
+			return nil, err
+		}
+	}
+	return g, g.judge(alpha, delta)
+}
+
+// pair finds the machines that are on both sides, and decides whether they are compared with themselves.
+func (g *GroupChange) pair(before, after []MachineInfo) []both {
 	var pairs []both
 	found := map[string]bool{}
-	for _, x := range before.Machines {
-		i := slices.IndexFunc(after.Machines, func(y MachineInfo) bool {
+	for _, x := range before {
+		i := slices.IndexFunc(after, func(y MachineInfo) bool {
 			if x.HostID != "" && y.HostID != "" {
 				return x.HostID == y.HostID && !found[y.Name]
 			}
@@ -129,48 +147,46 @@ func compareGroups(before, after *Group, alpha, delta float64) (*GroupChange, er
 			g.OnlyBefore = append(g.OnlyBefore, x.Name)
 			continue
 		}
-		found[after.Machines[i].Name] = true
+		found[after[i].Name] = true
 		g.Both = append(g.Both, x.Name)
-		pairs = append(pairs, both{x, after.Machines[i]})
+		pairs = append(pairs, both{x, after[i]})
 	}
-	for _, y := range after.Machines {
+	for _, y := range after {
 		if !found[y.Name] {
 			g.OnlyAfter = append(g.OnlyAfter, y.Name)
 		}
 	}
-	smaller := min(len(before.Machines), len(after.Machines))
+	smaller := min(len(before), len(after))
 	g.Paired = 2*len(pairs) >= smaller && (len(pairs) >= fewestMachines || len(pairs) == smaller)
-	g.Differences = differences(g.Paired, pairs, before.Machines, after.Machines)
-	for _, x := range before.Costs {
-		i := slices.IndexFunc(after.Costs, func(y Cost) bool {
-			return y.Workload == x.Workload && y.Metric == x.Metric && y.Arm == x.Arm && y.Better == x.Better
-		})
-		if i < 0 {
-			continue
-		}
-		var ch Change
-		var err error
-		if g.Paired {
-			ch, err = pairedChange(x, after.Costs[i], pairs, alpha, delta)
-		} else {
-			ch, err = unpairedChange(x, after.Costs[i], alpha, delta)
-		}
-		if err != nil {
-			return nil, err
-		}
+	return pairs
+}
+
+// change adds how a cost changed and, if the sides are paired, how its baseline did.
+func (g *GroupChange) change(before, after Cost, pairs []both, alpha, delta float64) error {
+	if !g.Paired {
+		ch, err := unpairedChange(before, after, alpha, delta)
 		g.Changes = append(g.Changes, ch)
-		if !g.Paired || slices.ContainsFunc(g.Baselines, func(b Change) bool {
-			return b.Workload == x.Workload && b.Metric == x.Metric && b.Arm == x.Baseline
-		}) {
-			continue
-		}
-		if ch, err = baselineChange(x, after.Costs[i], pairs, alpha, delta); err != nil {
-			return nil, err
-		}
-		if len(ch.Machines) > 0 {
-			g.Baselines = append(g.Baselines, ch)
-		}
+		return err
 	}
+	ch, err := pairedChange(before, after, pairs, alpha, delta)
+	if err != nil {
+		return err
+	}
+	g.Changes = append(g.Changes, ch)
+	if slices.ContainsFunc(g.Baselines, func(b Change) bool {
+		return b.Workload == before.Workload && b.Metric == before.Metric && b.Arm == before.Baseline
+	}) {
+		return nil
+	}
+	ch, err = baselineChange(before, after, pairs, alpha, delta)
+	if len(ch.Machines) > 0 {
+		g.Baselines = append(g.Baselines, ch)
+	}
+	return err
+}
+
+// judge gives the changes of each family their verdicts, and names the machines that changed otherwise.
+func (g *GroupChange) judge(alpha, delta float64) error {
 	families := map[analyze.Family]*hypotheses{}
 	for _, list := range [][]Change{g.Changes, g.Baselines} {
 		for i := range list {
@@ -180,7 +196,7 @@ func compareGroups(before, after *Group, alpha, delta float64) (*GroupChange, er
 		}
 	}
 	if err := judgeFamilies(families, alpha, delta); err != nil {
-		return nil, err
+		return err
 	}
 	for _, ch := range g.Changes {
 		for _, m := range ch.Machines {
@@ -189,7 +205,7 @@ func compareGroups(before, after *Group, alpha, delta float64) (*GroupChange, er
 			}
 		}
 	}
-	return g, nil
+	return nil
 }
 
 // changeOf is a change without figures.

@@ -303,6 +303,11 @@ func TestEnds(t *testing.T) {
 		t.Errorf("a guest that does not start: %q, %q", &broken.said, instance.Sockets())
 	}
 	c := keep(t, "", "")
+	t.Cleanup(func() { // for the next repetition; tare gc does the same
+		for _, socket := range instance.Sockets() {
+			os.Remove(socket)
+		}
+	})
 	_, err := c.Run(t.Context(), agent.Command{
 		Argv:    []string{"sleep", "60"}, // which nobody ends
 		OnStart: func(uint64) { _ = unix.Kill(c.Keeper, unix.SIGKILL) },

@@ -22,10 +22,11 @@ import (
 	"github.com/tare-bench/tare/internal/lab"
 )
 
-// labFlags set the size of a lab.
+// labFlags set the size of a lab, and whether it can be kept.
 type labFlags struct {
-	cpus   int
-	memory string
+	cpus     int
+	memory   string
+	outlives bool // the lab can be kept
 }
 
 func (f *labFlags) add(c *cobra.Command) {
@@ -59,6 +60,7 @@ func newLabUp(o *options) *cobra.Command {
 	}
 	f.add(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		f.outlives = true
 		l, err := startLab(cmd, o, f, args[0], args[1:])
 		if err != nil {
 			return err
@@ -78,7 +80,8 @@ func startLab(cmd *cobra.Command, o *options, f labFlags, kind string, userland 
 	if err != nil {
 		return nil, err
 	}
-	c := lab.Config{Kind: k, CPUs: f.cpus, MemoryBytes: k.DefaultMemory(), DiskBytes: 16 << 30, StateDir: o.stateDir}
+	c := lab.Config{Kind: k, CPUs: f.cpus, MemoryBytes: k.DefaultMemory(), DiskBytes: 16 << 30, StateDir: o.stateDir,
+		Outlives: f.outlives}
 	if f.cpus < 1 {
 		return nil, fault.Campaignf("--cpus %d: must be at least 1", f.cpus)
 	}

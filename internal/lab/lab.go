@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -50,6 +51,7 @@ type Config struct {
 	Host        *image.Image // built from Recipe
 	Userland    *image.Image // the image that guests run
 	Agent       []byte
+	Outlives    bool // the lab can be kept: QEMU does not end with this process
 }
 
 // Lab is a running lab.
@@ -61,8 +63,8 @@ type Lab struct {
 	lock   *os.File
 }
 
-// Start boots a lab and sets it up. The caller either closes it or calls Keep; if it does neither,
-// Sweep ends the lab.
+// Start boots a lab and sets it up. The caller closes it; or, if the lab outlives this process, calls Keep. If it
+// does neither, the lab ends with this process, or Sweep ends it.
 func Start(ctx context.Context, c Config) (*Lab, error) {
 	l := &Lab{config: c, dir: dirOf(c.StateDir)}
 	if err := l.take(); err != nil {
@@ -80,28 +82,9 @@ func (l *Lab) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	argv := l.commandLine(files)
-	cmd := exec.Command(argv[0], argv[1:]...)
-	log, err := os.Create(l.path(qemuLog))
-	if err != nil {
-		return fault.Hostf("%w", err)
+	if err := l.launch(l.commandLine(files)); err != nil {
+		return err
 	}
-	defer log.Close()
-	cmd.Stdout, cmd.Stderr = log, log
-	// QEMU holds the lock from now on, even if this process releases it.
-	cmd.ExtraFiles = []*os.File{l.lock}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		if errors.Is(err, exec.ErrNotFound) {
-			return fault.WithRemedy(fault.Hostf("QEMU is not installed: %w", err), "apt-get install qemu-system-x86")
-		}
-		return fault.Hostf("%w", err)
-	}
-	l.pid, l.exited = cmd.Process.Pid, make(chan struct{})
-	go func() {
-		cmd.Wait()
-		close(l.exited)
-	}()
 	if err := l.save(false); err != nil {
 		return err
 	}
@@ -117,6 +100,38 @@ func (l *Lab) start(ctx context.Context) error {
 	if out := strings.TrimSpace(string(r.Stdout)); r.ExitCode != 0 || !strings.HasSuffix(out, "ready") {
 		return fault.Hostf("its setup ended with status %d: %s %s", r.ExitCode, out, strings.TrimSpace(string(r.Stderr)))
 	}
+	return nil
+}
+
+// launch starts QEMU.
+func (l *Lab) launch(argv []string) error {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	log, err := os.Create(l.path(qemuLog))
+	if err != nil {
+		return fault.Hostf("%w", err)
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	// QEMU holds the lock from now on, even if this process releases it.
+	cmd.ExtraFiles = []*os.File{l.lock}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if !l.config.Outlives {
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	}
+	started, exited := make(chan error), make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // Pdeathsig is sent when the forking thread ends, not the process
+		defer runtime.UnlockOSThread()
+		started <- cmd.Start()
+		cmd.Wait()
+		close(exited)
+	}()
+	if err := <-started; errors.Is(err, exec.ErrNotFound) {
+		return fault.WithRemedy(fault.Hostf("QEMU is not installed: %w", err), "apt-get install qemu-system-x86")
+	} else if err != nil {
+		return fault.Hostf("%w", err)
+	}
+	l.pid, l.exited = cmd.Process.Pid, exited
 	return nil
 }
 

@@ -2,12 +2,15 @@ package lab
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
@@ -147,6 +150,51 @@ func TestState(t *testing.T) {
 	}
 	if _, err := os.Stat(dirOf(state)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("after the sweep: %v", err)
+	}
+}
+
+// TestDiesWithStarter: QEMU ends when the process that started it is killed, unless the lab outlives that.
+func TestDiesWithStarter(t *testing.T) {
+	if dir := os.Getenv("TARE_LAB_STARTER"); dir != "" { // the process that is killed
+		for _, outlives := range []bool{false, true} {
+			l := &Lab{config: Config{StateDir: filepath.Join(dir, fmt.Sprint(outlives)), Outlives: outlives}}
+			l.dir = dirOf(l.config.StateDir)
+			if err := errors.Join(l.take(), l.launch([]string{"sleep", "1000"})); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Println(l.pid)
+		}
+		select {}
+	}
+	starter := exec.Command(os.Args[0], "-test.run", "^TestDiesWithStarter$")
+	starter.Env = append(os.Environ(), "TARE_LAB_STARTER="+t.TempDir())
+	out, err := starter.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := starter.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer starter.Wait()
+	defer starter.Process.Kill()
+	var dies, outlives int
+	if _, err := fmt.Fscan(out, &dies, &outlives); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Kill(outlives, unix.SIGKILL)
+	fd, err := unix.PidfdOpen(dies, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	starter.Process.Kill()
+	// The descriptor is readable when the process has ended.
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 60_000); n != 1 {
+		unix.Kill(dies, unix.SIGKILL)
+		t.Errorf("it has outlived its starter: %v", err)
+	}
+	if err := unix.Kill(outlives, 0); err != nil {
+		t.Errorf("the lab that outlives its starter: %v", err)
 	}
 }
 

@@ -25,7 +25,8 @@ func (b *batch) follow(ctx context.Context, m fleet.Member, h remote.Host, s rem
 	if b.flags.reboot && otherBoot(s) { // the machine may have been booted since
 		s, err = h.Resume(ctx, b.run, b.campaign, b.args...)
 	}
-	for done, rebooted := 0, false; err == nil; rebooted = true {
+	var reboots fleet.Reboots
+	for err == nil {
 		if !s.Over() {
 			b.say(m, statusText(s))
 			if s, seen, err = waitFor(ctx, h, b.run, b.flags.poll); err != nil {
@@ -36,16 +37,12 @@ func (b *batch) follow(ctx context.Context, m fleet.Member, h remote.Host, s rem
 			break
 		}
 		next, trials, e := nextBoot(ctx, h, b.run)
-		switch {
-		case e != nil:
-			return s, seen, e
-		case rebooted && trials <= done:
-			return s, seen, fault.WithRemedy(
-				fault.Hostf("it was rebooted as %s with the entry %q of GRUB's menu, but came back in another boot", next.Name,
-					next.Entry),
-				"see there that the menu has this entry and that it boots %s, then tare fleet run --reboot", next.Name)
+		if e == nil {
+			e = reboots.Into(next.Name, next.Entry, trials, "tare fleet run --reboot")
 		}
-		done = trials
+		if e != nil {
+			return s, seen, e
+		}
 		b.say(m, "reboots into "+next.Name)
 		if err = b.reboot(ctx, h, next); err == nil {
 			seen = time.Now()

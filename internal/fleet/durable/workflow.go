@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/fleet"
 )
 
 const (
@@ -161,19 +161,18 @@ func (h *host) run(ctx workflow.Context) (r Result, err error) {
 		return r, err
 	}
 	h.began = true
-	for rebooted := false; ; rebooted = true {
+	var reboots fleet.Reboots
+	for {
 		var out Outcome
 		if err := h.repeat(ctx, longest, nil, "Measure", &out); err != nil {
 			return r, err
 		}
-		idle := out.Trials <= r.Trials
 		r.Code, r.Trials = out.Code, out.Trials
 		if out.Next.Name == "" {
 			break
 		}
-		// A boot that the run asked for has trials to make. If none was made, the host is in another one.
-		if rebooted && idle {
-			return r, h.wrongBoot(out.Next)
+		if err := reboots.Into(out.Next.Name, out.Next.Entry, out.Trials, "tare fleet resume"); err != nil {
+			return r, err
 		}
 		if err := h.repeat(ctx, quick, &out.Next, "Reboot", nil); err != nil {
 			return r, err
@@ -184,15 +183,6 @@ func (h *host) run(ctx workflow.Context) (r Result, err error) {
 	}
 	r.State = Done
 	return r, nil
-}
-
-// wrongBoot is the error of a host that was rebooted and is not in the boot that the run asked for.
-func (h *host) wrongBoot(b Boot) error {
-	return fault.WithRemedy(
-		fault.Hostf("%s was rebooted as %s with the entry %q of GRUB's menu, but came back in another boot",
-			h.machine, b.Name, b.Entry),
-		"check there that the menu has this entry and that it boots %s, then tare fleet resume; if the campaign's entry "+
-			"is wrong, correct it and start another run with --run NAME", b.Name)
 }
 
 // afterCancel collects what was measured until a run was cancelled. If the machine does not react,

@@ -246,7 +246,7 @@ func TestWrongBoot(t *testing.T) {
 	if r.State != Failed || r.Trials != 4*right || s.calls["Reboot node1"] != right {
 		t.Errorf("%+v after %d reboots", r, s.calls["Reboot node1"])
 	}
-	for _, want := range []string{"node1 was rebooted as xen", `"Xen 4.17"`, "another boot", "tare fleet resume"} {
+	for _, want := range []string{"it was rebooted as xen", `"Xen 4.17"`, "another boot", "tare fleet resume"} {
 		if !strings.Contains(r.Error, want) {
 			t.Errorf("%q is not in %q", want, r.Error)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -87,25 +88,49 @@ func release(held []*os.File) {
 	}
 }
 
+// lockGroup locks the group with this directory in all hierarchies in which tare holds every group. The error is
+// unix.EWOULDBLOCK if another tare holds it, and fs.ErrNotExist if the group is in none of them: a container may share
+// only other hierarchies with the tare that made the group, and then its lock cannot be seen there.
+func (l Layout) lockGroup(dir string) (held []*os.File, err error) {
+	for _, dir := range l.groupDirs(filepath.Base(dir), Limits{}) {
+		f, err := lock(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			release(held)
+			return nil, err
+		}
+		held = append(held, f)
+	}
+	if held == nil {
+		return nil, fs.ErrNotExist
+	}
+	return held, nil
+}
+
 // Abandoned reports whether certainly nobody uses the group with this directory: no process is in it or
 // below, and no tare holds it.
-func Abandoned(dir string) bool {
-	f, err := lock(dir)
+func (l Layout) Abandoned(dir string) bool {
+	held, err := l.lockGroup(dir)
 	if err != nil {
 		return false
 	}
-	defer f.Close()
+	defer release(held)
 	return empty(dir)
 }
 
-// RemoveAbandoned removes the group with this directory and those below, unless it is in use after all.
-func RemoveAbandoned(dir string) error {
-	f, err := lock(dir)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EWOULDBLOCK) {
+// RemoveAbandoned removes the directory of a group that was Abandoned, and those below, unless it is in use after all.
+func (l Layout) RemoveAbandoned(dir string) error {
+	held, err := l.lockGroup(dir)
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
 		return nil
+	case errors.Is(err, fs.ErrNotExist): // what proved it has been removed before this directory
+		err = nil
 	}
 	if err == nil {
-		defer f.Close() // until then nobody else can begin to use it
+		defer release(held) // until then nobody else can begin to use it
 		if !empty(dir) {
 			return nil
 		}

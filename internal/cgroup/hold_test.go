@@ -22,7 +22,7 @@ func TestAbandoned(t *testing.T) {
 		t.Error("the same group twice")
 	}
 	for _, dir := range l.Leftovers("test-held") {
-		if err := RemoveAbandoned(dir); err != nil || Abandoned(dir) {
+		if err := l.RemoveAbandoned(dir); err != nil || l.Abandoned(dir) {
 			t.Errorf("%s looks abandoned, %v", dir, err)
 		}
 	}
@@ -32,10 +32,10 @@ func TestAbandoned(t *testing.T) {
 	release(g.held) // as if this process had ended
 	dirs := l.Leftovers("test-held")
 	for _, dir := range dirs {
-		if !Abandoned(dir) {
+		if !l.Abandoned(dir) {
 			t.Errorf("%s does not look abandoned", dir)
 		}
-		if err := RemoveAbandoned(dir); err != nil {
+		if err := l.RemoveAbandoned(dir); err != nil {
 			t.Error(err)
 		}
 	}
@@ -44,12 +44,46 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
+// TestAbandonedElsewhere: an empty group of which only a hierarchy is seen in which nobody holds it, as in a container
+// that shares that hierarchy with the tare which made the group, is not abandoned.
+func TestAbandonedElsewhere(t *testing.T) {
+	seen, shared := t.TempDir(), t.TempDir()
+	l := Layout{V2: seen, V1: map[string]string{"cpu": seen, "freezer": shared}}
+	const name = Prefix + "test"
+	group := filepath.Join(shared, name)
+	for _, dir := range []string{group, filepath.Join(seen, name)} {
+		if l.Abandoned(group) {
+			t.Error("it looks abandoned, and its lock is in no hierarchy that is seen")
+		}
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !l.Abandoned(group) {
+		t.Error("nobody holds it where its lock is, and it does not look abandoned")
+	}
+	f, err := lock(filepath.Join(seen, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := l.RemoveAbandoned(group); err != nil || l.Abandoned(group) {
+		t.Errorf("it is held in another hierarchy, and looks abandoned, %v", err)
+	}
+	if _, err := os.Stat(group); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestHold: a directory that somebody takes for a leftover before it is locked is made again.
 func TestHold(t *testing.T) {
 	l := layoutForTest(t)
 	removeAll := func() {
 		for _, dir := range l.Leftovers("test-hold") {
-			if err := RemoveAbandoned(dir); err != nil {
+			if err := l.RemoveAbandoned(dir); err != nil {
 				t.Error(err)
 			}
 		}

@@ -52,7 +52,7 @@ func Leftovers(stateDir string, layout cgroup.Layout, foreign ...Foreign) ([]Lef
 			}
 			owners[l.owner] = owner
 		}
-		if owner == dead || owner == unseen && l.certain() {
+		if owner == dead || owner == unseen && l.certain(layout) {
 			found = append(found, l)
 		}
 	}
@@ -145,14 +145,14 @@ func unknown(path string, err error) error {
 // certain reports whether something can go although the lock file of its owner is not
 // here, because it has been removed or is in another /run. Data volumes and control
 // groups have a lock of their own.
-func (l *Leftover) certain() bool {
+func (l *Leftover) certain(layout cgroup.Layout) bool {
 	switch l.What {
 	case "data volumes":
 		owner, err := check(l.Path)
 		return err == nil && owner == dead
 	case "control group":
-		l.remove = func() error { return cgroup.RemoveAbandoned(l.Path) }
-		return cgroup.Abandoned(l.Path)
+		l.remove = func() error { return layout.RemoveAbandoned(l.Path) }
+		return layout.Abandoned(l.Path)
 	case lockFile: // a socket, whose lock file would be beside it
 		return true
 	}

@@ -170,6 +170,7 @@ func start(t *testing.T, m Machine, owner, home, users string) int {
 		}
 	})
 	must(t, group.Add(cmd.Process.Pid))
+	must(t, joinOthers(layout, group, cmd.Process.Pid))
 	_, err = io.WriteString(in, "\n")
 	must(t, err)
 	first := 0
@@ -185,6 +186,23 @@ func start(t *testing.T, m Machine, owner, home, users string) int {
 		return err == nil
 	})
 	return first
+}
+
+// joinOthers moves a process into the group in the hierarchies that limit nothing, too. A machine that had no group
+// there would see those of this host.
+func joinOthers(layout cgroup.Layout, group *cgroup.Group, pid int) error {
+	for _, at := range layout.V1 {
+		dir := filepath.Join(at, group.Name())
+		if err := os.Mkdir(dir, 0o755); os.IsExist(err) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), fmt.Append(nil, pid), 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // userland returns a tree, and makes it first if the cache does not have it.

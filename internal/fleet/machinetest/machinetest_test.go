@@ -56,3 +56,20 @@ func TestKilled(t *testing.T) {
 	}
 	until(t, "they are removed", func() bool { return instance.Remove(lost()) == nil && len(lost()) == 0 })
 }
+
+// TestOwnGroups: a machine sees none of the control groups of this host, in whatever hierarchy.
+func TestOwnGroups(t *testing.T) {
+	config := Start(t, Machine{Name: "alone", Userland: This})
+	layout, err := cgroup.Detect()
+	must(t, err)
+	owner, err := instance.New()
+	must(t, err)
+	defer owner.Close()
+	remove, err := layout.Partition(owner.ID + "-other")
+	must(t, err)
+	defer remove()
+	out, err := exec.Command("ssh", "-F", config, "alone", "find /sys/fs/cgroup -name 'tare-*'").CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("it sees %s%v", out, err)
+	}
+}

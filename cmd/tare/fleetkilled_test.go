@@ -46,8 +46,15 @@ func (c *clients) fetched(t *testing.T, run string) {
 	t.Helper()
 	folder := filepath.Join(c.dir, "f", "node")
 	path := filepath.Join(folder, run+".tare")
+	gone := func() {
+		t.Helper()
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
 	fetch := func() time.Duration {
 		t.Helper()
+		gone()
 		begin := time.Now()
 		r := tare(t, c.dir, "fleet", "fetch", "f.yaml", "--run", run)
 		if r.status != 0 || !strings.Contains(r.stdout, "node: fetched") {
@@ -58,15 +65,12 @@ func (c *clients) fetched(t *testing.T, run string) {
 	}
 	took := fetch()
 	for range 3 {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
-		}
+		gone()
 		c.kill(t, took, run, "fetch")
 		if _, err := os.Stat(path); err == nil {
 			eachTrialOnce(t, path)
 		}
 	}
-	os.Remove(path)
 	fetch()
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -166,7 +170,8 @@ func TestLiveTemporalKilled(t *testing.T) {
 }
 
 // TestFleetKilled: whenever the commands and the tare on the machine are killed, the run is completed in the end, with
-// each trial once, nothing of it left on the machine, and no secret in it. With TARE_SOAK, a hundred are killed.
+// each trial once, nothing of it left on the machine, and no secret in it. With TARE_SOAK, that tare is killed a
+// hundred times, and the commands more often.
 func TestFleetKilled(t *testing.T) {
 	live(t)
 	kills := 4
@@ -175,39 +180,51 @@ func TestFleetKilled(t *testing.T) {
 	}
 	config := machinetest.Start(t, machinetest.Machine{Name: "node", Userland: machinetest.This,
 		Images: filepath.Join(defaultStateDir(), "images")})
-	dir, check := fleetOfMachines(t, config, "native", "node: ")
+	dir, _ := fleetOfMachines(t, config, "native", "node: ")
 	on := func(script string) string { return onMachine(t, config, "node", script) }
+	c := clients{dir, map[string]int{}}
 	for run := 0; kills > 0; run++ {
 		name := fmt.Sprint("killed-", run)
-		limit := 4 * time.Second // within which the command is killed; more and more where even its start takes longer
-		for started, ended := false, false; !ended; limit += limit / 4 {
-			verb := []string{"fleet", "run", "f.yaml", "--wait", "--poll", "200ms", "--run", name}
-			if started {
-				verb = []string{"fleet", "resume", "f.yaml", "--run", name}
-			}
-			client := exec.Command(binary, verb...)
-			client.Dir = dir
-			if err := client.Start(); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(rand.N(limit))
-			kill9(client.Process.Pid)
-			client.Wait()
-			r := tare(t, dir, "fleet", "status", "f.yaml", "--run", name)
-			switch {
-			case strings.Contains(r.stdout, "node: running") && kills > 0:
-				on("kill -9 $(cat /var/lib/tare/fleet/runs/" + name + "/pid) || true")
-				kills--
-			case strings.Contains(r.stdout, "node: running"):
-				time.Sleep(time.Second)
-			}
-			started = !strings.Contains(r.stdout, "node: absent")
-			ended = strings.Contains(r.stdout, "node: ended:")
+		if os.Getenv("TARE_SOAK") != "" {
+			on("rm -rf /var/lib/tare/fleet/bin") // so that tare is copied again
 		}
-		check(0, "fetch f.yaml --run "+name, "node: fetched")
-		path := filepath.Join(dir, "f", "node", name+".tare")
-		eachTrialOnce(t, path)
-		noSecret(t, path, config)
+		limit := 2 * time.Second // within which a command is killed; more where even its start takes longer
+		r := result{}
+		for began := false; !strings.Contains(r.stdout, "node: ended:"); limit += limit / 4 {
+			running := strings.Contains(r.stdout, "node: running")
+			switch {
+			case !began:
+				c.kill(t, limit, name, "run", "--wait", "--poll", "200ms")
+			case !running:
+				c.kill(t, limit, name, "resume")
+			default:
+				c.kill(t, limit, name, []string{"run", "resume", "status", "fetch", "cancel"}[rand.N(5)])
+			}
+			r = tare(t, dir, "fleet", "status", "f.yaml", "--run", name)
+			if absent := strings.Contains(r.stdout, "node: absent"); absent && began {
+				t.Fatalf("%s had begun and is lost:\n%s%s", name, r.stdout, r.stderr)
+			} else if !absent && r.status == 0 {
+				began = true
+			}
+			if !strings.Contains(r.stdout, "node: running") {
+				continue
+			}
+			time.Sleep(rand.N(2 * time.Second)) // the run needs no command
+			if kills == 0 {
+				continue
+			}
+			// The outer process, process 1, or the inner one.
+			pids := strings.Fields(on("p=$(cat /var/lib/tare/fleet/runs/" + name + "/pid); echo $p; pgrep -P $p && " +
+				"pgrep -P $(pgrep -P $p) || true"))
+			on("kill -9 " + pids[rand.N(len(pids))] + " || true")
+			kills--
+		}
+		c.fetched(t, name)
+		noSecret(t, filepath.Join(dir, "f", "node", name+".tare"), config)
+		t.Logf("%s is complete; %d kills are left; of commands: %v", name, kills, c.kills)
+	}
+	if programs := strings.Fields(on("ls -A /var/lib/tare/fleet/bin")); len(programs) != 1 {
+		t.Errorf("the machine has the programs %q", programs)
 	}
 	nothingToCollect(t, func() string { return leftOn(t, config, "node", "$(ls /var/lib/tare/fleet/bin/tare-*)") })
 }

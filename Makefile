@@ -21,7 +21,7 @@ PREFIX  ?= /usr/local
 SUDO    := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 VERSION := $(shell git describe --always --dirty --tags 2>/dev/null || echo unknown)
 # The programs that run in guests, which tare embeds.
-GUEST   := internal/agentbin/embedded/tare-agent.gz internal/agentbin/embedded/tare-http.gz
+GUEST   := $(patsubst %,internal/agentbin/embedded/%.gz,tare-agent tare-http tare-redis)
 # Nor anything of its time.
 BUILD   := $(GO) build -buildvcs=false
 
@@ -37,7 +37,7 @@ bin/tare: $(GUEST) FORCE | $(GO)
 	@$(BUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o $@ ./cmd/tare
 
 # They run in guests of any kind: static, whatever CGO_ENABLED says.
-bin/tare-agent bin/tare-http: FORCE | $(GO)
+bin/tare-agent bin/tare-http bin/tare-redis: FORCE | $(GO)
 	@CGO_ENABLED=0 $(BUILD) -ldflags '-s -w' -o $@ ./cmd/$(@F)
 
 # A Temporal server to try tare fleet with: a module of its own, of 1750 packages.

@@ -18,7 +18,7 @@ var files embed.FS
 // Program returns the agent's static program.
 func Program() ([]byte, error) { return Named("tare-agent") }
 
-// Named returns the static program of this name: tare-agent or tare-http.
+// Named returns the static program of this name: tare-agent, tare-http or tare-redis.
 func Named(name string) ([]byte, error) {
 	packed, err := files.ReadFile("embedded/" + name + ".gz")
 	if err != nil {

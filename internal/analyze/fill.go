@@ -45,6 +45,7 @@ type Fill struct {
 	Start    Range `json:"start,omitzero"`       // longest start, in seconds
 	Slowdown Range `json:"slowdown,omitzero"`    // of the probe's time; absent where it was no longer measured
 	P99      Range `json:"p99,omitzero"`         // of the 99th percentile of its single latencies
+	Serving  Range `json:"serving_p99,omitzero"` // 99th percentile of requests to the guests that serve, in seconds
 	Left     Range `json:"memory_left,omitzero"` // least memory that the host had available, in bytes
 	// Alone is the probe's time before there were other guests, in seconds.
 	Alone Range `json:"alone,omitzero"`
@@ -83,7 +84,8 @@ func (a *analysis) fillOf(metric, arm int) (Fill, error) {
 		N: len(guests), Failed: a.failures[[2]string{workload, who.Name}],
 		Fewest: sorted[0], Greatest: sorted[len(sorted)-1], Ended: a.ended(workload, arm), Broke: []FillBroke{},
 		Start: in(model.ProbeFillStart), Slowdown: in(model.ProbeFillSlowdown), P99: in(model.ProbeFillP99),
-		Alone: rangeOf(a.named(workload, fillAlone, arm).values()), Left: in(model.ProbeMemoryLeft),
+		Serving: in(model.ProbeServingP99),
+		Alone:   rangeOf(a.named(workload, fillAlone, arm).values()), Left: in(model.ProbeMemoryLeft),
 		Share: in(model.ProbeGuestShare), Own: in(model.ProbeOwnMemory),
 	}
 	for _, limit := range model.FillLimits {

@@ -36,6 +36,7 @@ func fillRun(blocks int, most float64) *fake {
 		f.probes(model.ProbeOwnMemory, arm, func(b int) float64 { return float64(50<<20 + b) })
 	}
 	f.probes(model.ProbeFillSlowdown, native, constant(2.6))
+	f.probes(model.ProbeServingP99, kvm, constant(0.03))
 	return f
 }
 
@@ -59,7 +60,8 @@ func TestFills(t *testing.T) {
 	if k.Ratio == nil || k.Ratio.Value != 0.25 || k.Ratio.Low < 0.2 || k.Ratio.High > 0.32 || n.Ratio != nil {
 		t.Errorf("%+v, %+v", k.Ratio, n.Ratio)
 	}
-	if k.Share.Mean != 20<<20 || k.Own.Max != 50<<20+49 || n.Slowdown.Mean != 2.6 || k.Slowdown.N != 0 {
+	if k.Share.Mean != 20<<20 || k.Own.Max != 50<<20+49 || n.Slowdown.Mean != 2.6 || k.Slowdown.N != 0 ||
+		k.Serving.Mean != 0.03 || n.Serving.N != 0 {
 		t.Errorf("%+v", k)
 	}
 }

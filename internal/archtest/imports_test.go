@@ -114,6 +114,7 @@ var rooms = []struct {
 	// What runs in a guest.
 	{"agentbin", nil, "agentbin is two files"},
 	{"httprate", []string{"histogram"}, "a load generator knows its server, and nothing of the trial that it is part of"},
+	{"redisrate", []string{"histogram"}, "a load generator knows its server, and nothing of the trial that it is part of"},
 	{"agent/wire", nil, "the wire is made from its .proto"},
 	{"agent/token", nil, agentRule},
 	{"agent/server", []string{"agent/wire", "prompt"}, agentRule},
@@ -133,7 +134,7 @@ const (
 )
 
 // mains are programs, which may import anything.
-var mains = []string{"cmd/tare/...", "cmd/tare-agent", "cmd/tare-http", "scripts/..."}
+var mains = []string{"cmd/tare/...", "cmd/tare-agent", "cmd/tare-http", "cmd/tare-redis", "scripts/..."}
 
 func TestImportRule(t *testing.T) {
 	for _, p := range modulePackages(t) {

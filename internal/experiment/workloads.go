@@ -81,7 +81,7 @@ func (t *Testbed) checkArms(c *campaign.Campaign) error {
 			err = checkCreates(c, cw)
 		}
 		if err == nil && w.Fill != nil {
-			err = t.checkFill(c, cw)
+			err = t.checkFill(c, cw, w.Fill)
 		}
 		if err == nil && w.Restores {
 			err = t.checkRestores(c, cw)
@@ -123,9 +123,31 @@ func checkCreates(c *campaign.Campaign, cw campaign.Workload) error {
 	return nil
 }
 
+// mostWindows is how often a fill may measure requests: tare keeps what the clients print until the fill ends.
+const mostWindows = 100
+
+// checkServing refuses a limit of the latency of requests to the guests that serve if it cannot be kept track of.
+func checkServing(cw campaign.Workload, f *workload.Fill) error {
+	switch steps := (f.Most + f.Step - 1) / f.Step; {
+	case f.Level.Serving == 0:
+		return nil
+	case !f.Serves():
+		return fault.WithRemedy(fault.Campaignf("workload %s: serving_p99 is a limit for the guests that serve, but "+
+			"serving is 0", cw.Series()), "set serving to 1 or more, or leave serving_p99 out")
+	case steps > mostWindows:
+		return fault.WithRemedy(fault.Campaignf("workload %s: with serving_p99, a fill has at most %d steps, but %d "+
+			"guests in steps of %d are %d", cw.Series(), mostWindows, f.Most, f.Step, steps),
+			"set step to %d or more", (f.Most+mostWindows-1)/mostWindows)
+	}
+	return nil
+}
+
 // checkFill refuses what a workload that fills the host cannot have besides: several guests to begin with,
 // and guests whose memory is not this host's, where the fill's limit of memory does not hold.
-func (t *Testbed) checkFill(c *campaign.Campaign, cw campaign.Workload) error {
+func (t *Testbed) checkFill(c *campaign.Campaign, cw campaign.Workload, f *workload.Fill) error {
+	if err := checkServing(cw, f); err != nil {
+		return err
+	}
 	known := t.Known(nil, campaign.Host{}).Systems
 	for _, a := range c.Active() {
 		if known[a.System].OwnMemory {

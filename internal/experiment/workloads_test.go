@@ -10,6 +10,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/image"
 	"github.com/tare-bench/tare/internal/system/all"
+	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/builtin"
 )
 
@@ -77,10 +78,38 @@ func TestFillRefused(t *testing.T) {
 		"a mix":                     {c("lxc", mixed), "m has several guests"},
 		"memory outside dom0":       {c("xen-pv", campaign.Scenario{Name: "solo"}), "arm a's guests is not part"},
 	} {
-		err := bed.checkFill(tc.c, w)
+		err := bed.checkFill(tc.c, w, &workload.Fill{Step: 1, Most: 1000})
 		if tc.want == "" && err != nil || tc.want != "" && (err == nil || fault.KindOf(err) != fault.Campaign ||
 			!strings.Contains(err.Error(), tc.want)) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestServingRefused: a limit of the latency of guests that serve needs such guests, and not too many steps.
+func TestServingRefused(t *testing.T) {
+	fill, err := builtin.Get("fill")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		set  map[string]string
+		want string
+	}{
+		{map[string]string{"serving": "0"}, ""},
+		{map[string]string{"serving_p99": "20", "step": "5", "most": "500"}, ""},
+		{map[string]string{"serving_p99": "20", "serving": "0"}, "but serving is 0"},
+		{map[string]string{"serving_p99": "20", "step": "5", "most": "501"},
+			"at most 100 steps, but 501 guests in steps of 5 are 101"},
+	} {
+		w, err := fill.With("fill", tc.set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = checkServing(campaign.Workload{Name: "fill"}, w.Fill)
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || fault.KindOf(err) != fault.Campaign ||
+			!strings.Contains(err.Error(), tc.want)) {
+			t.Errorf("%v: %v", tc.set, err)
 		}
 	}
 }

@@ -102,6 +102,8 @@ const (
 	ProbeFillStart    = "fill_start"    // s, the longest start among the guests that were added last
 	ProbeFillSlowdown = "fill_slowdown" // time of the probe over its time alone
 	ProbeFillP99      = "fill_p99"      // its 99th percentile over that alone
+	ProbeServingP99   = "serving_p99"   // s, 99th percentile of the latencies of requests to the guests that serve
+	ProbeServed       = "served"        // requests of which that is the 99th percentile
 	ProbeFillLost     = "fill_lost"     // guests that did not start, or ended
 	ProbeGuestShare   = "guest_share"   // B of the host's available memory that a guest took, on average
 	ProbeOwnMemory    = "own_memory"    // B that tare's measuring process held with all guests
@@ -114,10 +116,11 @@ const (
 	LimitStart    = "start"    // a guest took too long to start
 	LimitSlowdown = "slowdown" // the probe took too long
 	LimitP99      = "p99"      // its 99th percentile was too high
+	LimitServing  = "serving"  // the 99th percentile of requests to the guests that serve was too high
 )
 
 // FillLimits are the limits in the order in which they are named if several are broken.
-var FillLimits = []string{LimitLost, LimitMemory, LimitStart, LimitSlowdown, LimitP99}
+var FillLimits = []string{LimitLost, LimitMemory, LimitStart, LimitSlowdown, LimitP99, LimitServing}
 
 // ProbeBroke is the probe that is 1 if a fill ended because guests broke the limit, and 0 if not.
 func ProbeBroke(limit string) string { return "broke_" + limit }

@@ -49,6 +49,7 @@ var FillUnits = fillUnits()
 func fillUnits() []struct{ Name, Unit string } {
 	units := []struct{ Name, Unit string }{
 		{model.ProbeFillStart, "s"}, {model.ProbeFillSlowdown, "1"}, {model.ProbeFillP99, "1"},
+		{model.ProbeServingP99, "s"}, {model.ProbeServed, "requests"},
 		{model.ProbeFillLost, "guests"}, {model.ProbeGuestShare, "B"}, {model.ProbeOwnMemory, "B"},
 	}
 	for _, limit := range model.FillLimits {

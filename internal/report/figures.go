@@ -246,6 +246,7 @@ func (l *figureList) fill(row figureRow, f analyze.Fill) {
 	for _, b := range f.Broke {
 		l.known(row, "fill-broke-"+b.Limit, float64(b.Fills), 0, 0)
 	}
+	l.known(row, "fill-serving-p99", f.Serving.Mean, 0, 0)
 	l.known(row, "fill-guest-share", f.Share.Mean, 0, 0)
 	l.known(row, "fill-own-memory", f.Own.Max, 0, 0)
 	row.Against = f.Baseline

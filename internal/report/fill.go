@@ -11,13 +11,14 @@ import (
 // limitNames say what a broken limit is.
 var limitNames = map[string]string{
 	model.LimitLost: "guest lost", model.LimitMemory: "memory", model.LimitStart: "start",
-	model.LimitSlowdown: "slowdown", model.LimitP99: "p99",
+	model.LimitSlowdown: "slowdown", model.LimitP99: "p99", model.LimitServing: "serving p99",
 }
 
 // fills are how many guests fit, for a workload that fills the host.
 func fills(res *analyze.Result, workload string) (s Section) {
 	rows := rowsFor([]string{"fill", "fills", "fit", "× baseline", "90 % fit", "fewest … most", "broke first", "slowdown",
-		"p99", "start", "memory left", "a guest takes", "tare holds"}, res.Fills, func(f analyze.Fill) []string {
+		"p99", "serving p99", "start", "memory left", "a guest takes", "tare holds"}, res.Fills, func(f analyze.Fill) (
+		cells []string) {
 		if f.Workload != workload {
 			return nil
 		}
@@ -27,7 +28,8 @@ func fills(res *analyze.Result, workload string) (s Section) {
 		}
 		return []string{starred(f.Arm, f.Emulated), fmt.Sprint(f.N), fitsText(f), percentileText("", f.Ratio), least,
 			fmt.Sprintf("%.0f … %s", f.Fewest, numberOf(f, f.Greatest)), brokeText(f), times(f.Slowdown.Mean), times(f.P99.Mean),
-			ofUnit("s", f.Start.Mean), ofUnit("B", f.Left.Mean), ofUnit("B", max(0, f.Share.Mean)), ofUnit("B", f.Own.Max)}
+			ofUnit("s", f.Serving.Mean), ofUnit("s", f.Start.Mean), ofUnit("B", f.Left.Mean),
+			ofUnit("B", max(0, f.Share.Mean)), ofUnit("B", f.Own.Max)}
 	})
 	if rows != nil {
 		s = Section{[]Grid{{Caption: "How many fit", Rows: rows}}, fillLegend}
@@ -70,5 +72,6 @@ const fillLegend = "fit: median number of guests that kept the service level, ov
 	"× baseline: conservative, from both intervals at half the error each; " +
 	"90 % fit: with 95 % confidence, 90 % of fills fit so many (29 fills or more); " +
 	"broke first: the limits, with the number of fills; " +
-	"slowdown, p99, start, memory left: means at the number of guests that broke the level; " +
+	"slowdown and p99 (of the probe), serving p99 (of requests to the guests that serve), start, memory left: means at " +
+	"the number of guests that broke the level; " +
 	"a guest takes: mean decrease of the host's available memory per guest; tare holds: the most memory of its own."

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -40,6 +39,8 @@ type filler struct {
 	share workload.Share
 	name  string // of its site
 	err   error  // why it was lost, or an error of the host
+	lost  bool   // and counted as that
+	says  *says  // what its client says of requests; nil: it has none that is asked
 }
 
 // filling is a fill that is being made.
@@ -167,7 +168,7 @@ func (f *filling) launch(ctx context.Context, m *filler) error {
 
 // runAlone runs the probe before there are other guests: once to warm up, then fillRuns times.
 func (f *filling) runAlone(ctx context.Context, w *workload.Workload, size int64) error {
-	var runs []probed
+	var runs []look
 	for i := range 1 + fillRuns {
 		run, err := f.run(ctx, fmt.Sprintf("%s-alone-%d", f.step.Name, i))
 		if err != nil {
@@ -177,44 +178,47 @@ func (f *filling) runAlone(ctx context.Context, w *workload.Workload, size int64
 			runs = append(runs, run)
 		}
 	}
-	took, p99 := middle(runs)
-	f.alone.took, f.alone.p99 = took, p99
-	typical := runs[slices.IndexFunc(runs, func(p probed) bool { return p.Wall == took })].StepResult
+	f.alone.took, f.alone.p99 = middle(runs, look.took), middle(runs, look.tail)
+	typical := runs[slices.IndexFunc(runs, func(l look) bool { return l.Wall == f.alone.took })].StepResult
 	typical.Name = f.step.Name
 	metrics, err := w.Evaluate(size, []workload.StepResult{typical})
 	f.probe.x.metrics = metrics
 	return err
 }
 
-// probed is a run of the probe.
-type probed struct {
+// look is a run of the probe, and the requests that were measured after it.
+type look struct {
 	workload.StepResult
-	p99 time.Duration
+	p99    time.Duration
+	served workload.Served
 }
 
-// middle is the median time of an odd number of runs, and the median of their 99th percentiles.
-func middle(runs []probed) (took, p99 time.Duration) {
-	var times, tails []time.Duration
-	for _, r := range runs {
-		times, tails = append(times, r.Wall), append(tails, r.p99)
+func (l look) took() time.Duration    { return l.Wall }
+func (l look) tail() time.Duration    { return l.p99 }
+func (l look) serving() time.Duration { return l.served.P99() }
+
+// middle is the median of a time of an odd number of looks.
+func middle(looks []look, of func(look) time.Duration) time.Duration {
+	var times []time.Duration
+	for _, l := range looks {
+		times = append(times, of(l))
 	}
 	slices.Sort(times)
-	slices.Sort(tails)
-	return times[len(times)/2], tails[len(tails)/2]
+	return times[len(times)/2]
 }
 
 // run runs the probe once. A probe that does not do its work is the guest's fault.
-func (f *filling) run(ctx context.Context, name string) (p probed, err error) {
+func (f *filling) run(ctx context.Context, name string) (l look, err error) {
 	step := f.step
 	step.Name = name
 	if _, err := f.runner.step(ctx, f.probe, step, 0); err != nil {
-		return p, err
+		return l, err
 	}
-	p.StepResult = f.probe.x.results[len(f.probe.x.results)-1]
-	if _, err = workload.Ran([]workload.Step{step}, []workload.StepResult{p.StepResult}); err == nil {
-		p.p99, err = f.P99(p.StepResult)
+	l.StepResult = f.probe.x.results[len(f.probe.x.results)-1]
+	if _, err = workload.Ran([]workload.Step{step}, []workload.StepResult{l.StepResult}); err == nil {
+		l.p99, err = f.P99(l.StepResult)
 	}
-	return p, err
+	return l, err
 }
 
 // grow creates guests until there are total, and looks at the level. It stops early if memory is short or
@@ -255,7 +259,7 @@ func (f *filling) grow(ctx context.Context, total int) (seen workload.Filled, er
 	case <-ctx.Done():
 		return seen, ctx.Err()
 	}
-	if err := f.probeAmong(ctx, &seen); err != nil {
+	if err := f.look(ctx, &seen); err != nil {
 		return seen, err
 	}
 	for _, m := range f.fillers {
@@ -272,7 +276,12 @@ func (f *filling) add(ctx context.Context, m *filler) error {
 		return err
 	}
 	for _, step := range m.share.Load {
-		if err := f.begin(ctx, m.member, step); err != nil {
+		var heard func(stderr bool, data []byte)
+		if f.Serving != nil && step.Name == f.Serving.Client {
+			m.says = &says{lines: make(chan []byte, 1)}
+			heard = m.says.heard
+		}
+		if err := f.begin(ctx, m.member, step, heard); err != nil {
 			return err
 		}
 	}
@@ -305,11 +314,12 @@ func (m *filler) ended() error {
 // returned.
 func (f *filling) miss(ctx context.Context, m *filler, err error, seen *workload.Filled) error {
 	switch {
-	case err == nil:
+	case err == nil || m.lost:
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case fault.KindOf(err) == fault.Guest, fault.KindOf(err) == fault.Host && seen.Guests > f.Step:
+		m.lost = true
 		seen.Lost++
 		f.lost = cmp.Or(f.lost, fmt.Sprintf("guest %d, %s: %v", m.number+1, m.share.Does, err))
 		return nil
@@ -317,20 +327,25 @@ func (f *filling) miss(ctx context.Context, m *filler, err error, seen *workload
 	return err
 }
 
-// probeAmong runs the probe beside the other guests, and again if it was too slow: once may be chance.
-func (f *filling) probeAmong(ctx context.Context, seen *workload.Filled) error {
-	var runs []probed
+// look looks at the level beside the other guests, and again if it was too slow: once may be chance.
+func (f *filling) look(ctx context.Context, seen *workload.Filled) error {
+	var looks []look
 	for i := range fillRuns {
-		p, err := f.run(ctx, fmt.Sprintf("%s-%d-%d", f.step.Name, seen.Guests, i))
+		l, err := f.run(ctx, fmt.Sprintf("%s-%d-%d", f.step.Name, seen.Guests, i))
 		if err != nil {
 			return f.miss(ctx, &filler{member: f.probe, share: workload.Share{Does: "the probe"}}, err, seen)
 		}
-		runs = append(runs, p)
+		if err := f.serve(ctx, &l.served, seen); err != nil || seen.Lost > 0 {
+			return err
+		}
+		seen.Served += l.served.Requests()
+		looks = append(looks, l)
 		if i > 0 && i < fillRuns-1 {
 			continue // an odd number has a middle
 		}
-		took, p99 := middle(runs)
-		seen.Slowdown, seen.P99 = took.Seconds()/f.alone.took.Seconds(), p99.Seconds()/f.alone.p99.Seconds()
+		seen.Slowdown = middle(looks, look.took).Seconds() / f.alone.took.Seconds()
+		seen.P99 = middle(looks, look.tail).Seconds() / f.alone.p99.Seconds()
+		seen.Serving = middle(looks, look.serving)
 		if !f.Level.Slow(*seen) {
 			return nil
 		}
@@ -343,6 +358,13 @@ func (f *filling) journal(seen workload.Filled, broken []string) {
 	text := fmt.Sprintf("%s: %d guests: the longest start %.3g s, the probe %.3g times its time alone, "+
 		"its p99 %.3g times, %s of memory left", f.probe.guest.arm.Name, seen.Guests, seen.Start.Seconds(), seen.Slowdown,
 		seen.P99, campaign.Bytes(seen.MemoryLeft>>20<<20))
+	switch serving := len(f.clients()); {
+	case seen.Served > 0:
+		text += fmt.Sprintf("; p99 of %d requests to the guests that serve, %d of them, %.3g ms", seen.Served, serving,
+			1e3*seen.Serving.Seconds())
+	case f.Serving != nil && serving == 0:
+		text += "; no guest serves yet, so that serving_p99 is not judged"
+	}
 	if broken != nil {
 		text += "; broken: " + strings.Join(broken, ", ")
 	}
@@ -364,6 +386,9 @@ func (f *filling) readings(fits, last workload.Filled, broken []string, before i
 	v[model.ProbeFillStart] = last.Start.Seconds()
 	if last.Slowdown > 0 {
 		v[model.ProbeFillSlowdown], v[model.ProbeFillP99] = last.Slowdown, last.P99
+	}
+	if last.Served > 0 {
+		v[model.ProbeServingP99], v[model.ProbeServed] = last.Serving.Seconds(), float64(last.Served)
 	}
 	v[model.ProbeFillLost] = float64(last.Lost)
 	v[model.ProbeMemoryLeft] = float64(last.MemoryLeft)
@@ -399,45 +424,4 @@ func abreast(guests []*filler, n int, do func(*filler)) {
 		})
 	}
 	all.Wait()
-}
-
-// lowest is the least memory that the host had available.
-type lowest struct {
-	mu    sync.Mutex
-	bytes int64
-}
-
-// read reads how much memory the host has available, in bytes; 0 if that is not known.
-func (l *lowest) read() int64 {
-	left, err := watch.AvailableMemory()
-	if err != nil {
-		left = 0
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.bytes = min(l.bytes, left)
-	return left
-}
-
-// take returns the least memory since the last call, and begins anew.
-func (l *lowest) take() int64 {
-	l.read()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	least := l.bytes
-	l.bytes = math.MaxInt64
-	return least
-}
-
-// watch reads the memory regularly until stop is called, and cancels what uses it up if less than reserve
-// is left.
-func (l *lowest) watch(reserve int64, cancel context.CancelCauseFunc) (stop func()) {
-	l.bytes = math.MaxInt64
-	return watchMemory(func() (enough bool) {
-		enough = l.read() >= reserve
-		if !enough {
-			cancel(errReserve)
-		}
-		return enough
-	})
 }

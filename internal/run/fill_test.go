@@ -7,10 +7,12 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/histogram"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system/fake"
@@ -209,6 +211,170 @@ func TestFillBreaks(t *testing.T) {
 			}
 			if got := fills["native"]; got.Metrics[workload.FillGuests] != 20 || broke(got) != nil {
 				t.Errorf("native: %v guests fit, broken: %v", got.Metrics[workload.FillGuests], broke(got))
+			}
+		})
+	}
+}
+
+// servingGuest is fillGuest, whose clients say on demand that each of 500 requests took as long as took says.
+func servingGuest(t *testing.T, took func() time.Duration) func([]string) fake.Behaviour {
+	return func(argv []string) fake.Behaviour {
+		if argv[0] == "sh" {
+			return fake.Behaviour{Took: time.Millisecond}
+		}
+		did := fillGuest(argv)
+		if argv[0] == "tare-redis" {
+			did.Asked = func() string {
+				h := &histogram.Histogram{}
+				if err := h.Add(took().Nanoseconds(), 500); err != nil {
+					t.Error(err)
+				}
+				encoded, err := h.Encode()
+				if err != nil {
+					t.Error(err)
+				}
+				return fmt.Sprintf(`{"latencies":"%s"}`+"\n", encoded)
+			}
+		}
+		return did
+	}
+}
+
+// newServingBench is a bench whose guests, each fourth of which serves, must answer within 50 ms.
+func newServingBench(t *testing.T) (*bench, *workload.Fill) {
+	b := newFillBench(t, 5, 20)
+	w, err := builtin.Get("fill")
+	if err == nil {
+		w, err = w.With("fill", map[string]string{"idle": "3", "serving": "1", "computing": "0", "serving_p99": "50"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := *w.Fill
+	f.Step, f.Most, f.Level = 5, 20, workload.Level{Serving: f.Level.Serving}
+	serving := *f.Serving
+	serving.Requests = 500
+	f.Serving = &serving
+	b.config.Workloads["fill"].Fill = &f
+	b.native.Behave = servingGuest(t, func() time.Duration { return time.Millisecond })
+	return b, &f
+}
+
+// TestFillServing: a delay of the guests that serve breaks the limit of their latency and no other, and one that is not
+// there again, or of too few requests, breaks none.
+func TestFillServing(t *testing.T) {
+	const slow, fast = 80 * time.Millisecond, time.Millisecond
+	for _, c := range []struct {
+		name   string
+		took   func(asked int) time.Duration // when clients are asked for the n-th time
+		guests float64
+		broke  []string
+		says   string
+	}{
+		{"fast", func(int) time.Duration { return fast }, 20, nil,
+			"p99 of 2500 requests to the guests that serve, 5 of them, 1 ms"},
+		// Of 5 guests, one of which is the probe guest, one serves, so that two windows have 1000 requests. Of 10, two do.
+		{"slow from 10 guests on", func(n int) time.Duration {
+			if n > 2 {
+				return slow
+			}
+			return fast
+		}, 5, []string{model.LimitServing}, "p99 of 3000 requests to the guests that serve, 2 of them, 80"},
+		{"slow once", func(n int) time.Duration {
+			if n == 3 || n == 4 {
+				return slow
+			}
+			return fast
+		}, 20, nil, "p99 of 3000 requests to the guests that serve, 2 of them, 1 ms"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, _ := newServingBench(t)
+			var asked atomic.Int64
+			b.other.Behave = servingGuest(t, func() time.Duration { return c.took(int(asked.Add(1))) })
+			if s, err := b.run(t.Context()); err != nil || !s.Complete || s.Failed != 0 {
+				t.Fatalf("%+v, %v", s, err)
+			}
+			fills := b.fills()
+			if got := fills["other"]; got.Metrics[workload.FillGuests] != c.guests || !slices.Equal(broke(got), c.broke) {
+				t.Errorf("%v guests fit, broken: %v; want %v, %v", got.Metrics[workload.FillGuests], broke(got), c.guests, c.broke)
+			}
+			want := fast.Seconds()
+			if c.broke != nil {
+				want = slow.Seconds()
+			}
+			p := fills["other"].Probes
+			if got := p[model.ProbeServingP99]; got < 0.98*want || got > 1.02*want || p[model.ProbeServed] < 1000 {
+				t.Errorf("p99 of %v requests: %v s, want %v", p[model.ProbeServed], got, want)
+			}
+			if got := fills["native"]; got.Metrics[workload.FillGuests] != 20 || broke(got) != nil {
+				t.Errorf("native: %v guests fit, broken: %v", got.Metrics[workload.FillGuests], broke(got))
+			}
+			if text := b.fillEvents(); !strings.Contains(text, c.says) {
+				t.Errorf("no %q in\n%s", c.says, text)
+			}
+		})
+	}
+}
+
+// fillEvents returns the texts of the events of fills.
+func (b *bench) fillEvents() string {
+	b.t.Helper()
+	events, err := b.config.Store.Events()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, e := range events {
+		if e.Kind == store.EventFill {
+			fmt.Fprintln(&text, e.Text)
+		}
+	}
+	return text.String()
+}
+
+// TestFillServesNot: clients that say nothing are as slow as that shows, those that end or talk nonsense are lost, and
+// without any, nothing is judged.
+func TestFillServesNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		client func(*fake.Behaviour)
+		idle   bool
+		guests float64
+		broke  []string
+		says   string
+	}{
+		"silent": {func(b *fake.Behaviour) {
+			b.Asked = func() string { return "" }
+		}, false, 1, []string{model.LimitServing}, "requests to the guests that serve, 1 of them"},
+		"ends": {func(b *fake.Behaviour) {
+			b.Asked, b.Stderr, b.ExitCode = nil, "no server", 1
+		}, false, 1, []string{model.LimitLost}, "step requests has ended: no server"},
+		"nonsense": {func(b *fake.Behaviour) {
+			b.Asked = func() string { return "panic\n" }
+		}, false, 1, []string{model.LimitLost}, "not what a client says of its requests"},
+		"none": {func(*fake.Behaviour) {}, true, 20, nil, "no guest serves yet, so that serving_p99 is not judged"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, f := newServingBench(t)
+			f.Serving.Window, f.Serving.Patience, f.Serving.Grace = 0, 0, 100*time.Millisecond
+			if c.idle {
+				f.Mix = f.Mix[:1]
+			}
+			good := b.native.Behave
+			b.other.Behave = func(argv []string) fake.Behaviour {
+				did := good(argv)
+				if argv[0] == "tare-redis" {
+					c.client(&did)
+				}
+				return did
+			}
+			if s, err := b.run(t.Context()); err != nil || !s.Complete || s.Failed != 0 {
+				t.Fatalf("%+v, %v", s, err)
+			}
+			if got := b.fills()["other"]; got.Metrics[workload.FillGuests] != c.guests || !slices.Equal(broke(got), c.broke) {
+				t.Errorf("%v guests fit, broken: %v; want %v, %v", got.Metrics[workload.FillGuests], broke(got), c.guests, c.broke)
+			}
+			if text := b.fillEvents(); !strings.Contains(text, c.says) {
+				t.Errorf("no %q in\n%s", c.says, text)
 			}
 		})
 	}

@@ -78,7 +78,7 @@ func (r *runner) stress(ctx context.Context, m, other *member) error {
 	if other != nil && other.guest.machine != nil {
 		room.Host = other.guest.machine.Address().String()
 	}
-	return r.begin(ctx, m, workload.Step{Name: "stress", Argv: n.Argv(room)})
+	return r.begin(ctx, m, workload.Step{Name: "stress", Argv: n.Argv(room)}, nil)
 }
 
 // load is what a neighbour does.
@@ -93,15 +93,17 @@ func (r *runner) answer(ctx context.Context, m *member) error {
 	if !at.IsValid() {
 		return fault.Campaignf("%s is on no network", m.guest.name())
 	}
-	return r.begin(ctx, m, workload.Answer(at.String()))
+	return r.begin(ctx, m, workload.Answer(at.String()), nil)
 }
 
-// begin starts a step that runs until it is stopped, and waits until it is ready.
-func (r *runner) begin(ctx context.Context, m *member, step workload.Step) error {
+// begin starts a step that runs until it is stopped, and waits until it is ready. heard, if not nil, gets its output as
+// it arrives, see agent.Command.
+func (r *runner) begin(ctx context.Context, m *member, step workload.Step,
+	heard func(stderr bool, data []byte)) error {
 	cmd := agent.Command{
 		Argv: step.Argv, Env: system.AgentEnv, Dir: m.guest.machine.DataDir(),
 		OutputLimit: m.x.outputLimit(r.Campaign.OutputLimit),
-		Timeout:     r.Campaign.Timeout,
+		Timeout:     r.Campaign.Timeout, OnOutput: heard,
 	}
 	m.x.held(2 * cmd.OutputLimit)
 	sv := startService(ctx, m.guest.machine, step, cmd)

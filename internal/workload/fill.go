@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tare-bench/tare/internal/model"
@@ -17,6 +18,8 @@ type Fill struct {
 	Level      Level
 	// P99 reads the 99th percentile of the probe's single latencies from a run of its step.
 	P99 func(StepResult) (time.Duration, error)
+	// Serving measures the requests to the guests that serve; nil: they are not measured.
+	Serving *Serving
 }
 
 // Metrics of a workload that fills the host.
@@ -31,6 +34,13 @@ type Share struct {
 	Parts int    // in proportion to those of the other shares
 	// Load is what such a guest runs until the fill ends: background steps, none for one that is idle.
 	Load []Step
+}
+
+// Serves reports whether the mix has guests whose requests can be measured.
+func (f *Fill) Serves() bool {
+	return f.Serving != nil && slices.ContainsFunc(f.Mix, func(s Share) bool {
+		return s.Parts > 0 && slices.ContainsFunc(s.Load, func(l Step) bool { return l.Name == f.Serving.Client })
+	})
 }
 
 // At returns the share to which the i-th guest belongs, from 0. It is always the one that lacks most, so
@@ -61,6 +71,7 @@ func (f *Fill) At(i int) Share {
 type Level struct {
 	Start         time.Duration // until the agent of a guest answers
 	Slowdown, P99 float64       // of the probe against itself alone: its time, and its 99th percentile
+	Serving       time.Duration // 99th percentile of the latencies of requests to the guests that serve
 	MemoryLeft    int64         // bytes that the host must have available
 }
 
@@ -69,8 +80,10 @@ type Filled struct {
 	Guests        int           // the probe guest included
 	Start         time.Duration // the longest of those that were added last
 	Slowdown, P99 float64
-	MemoryLeft    int64 // the least since guests were added
-	Lost          int   // guests that did not start, or ended, or whose load did
+	Serving       time.Duration // 0: not measured
+	Served        int64         // requests of which Serving is the 99th percentile
+	MemoryLeft    int64         // the least since guests were added
+	Lost          int           // guests that did not start, or ended, or whose load did
 }
 
 // Broken returns the limits of the level that the guests broke, of model.FillLimits and in their order.
@@ -81,6 +94,7 @@ func (l Level) Broken(f Filled) []string {
 		model.LimitStart:    l.Start > 0 && f.Start > l.Start,
 		model.LimitSlowdown: l.Slowdown > 0 && f.Slowdown > l.Slowdown,
 		model.LimitP99:      l.P99 > 0 && f.P99 > l.P99,
+		model.LimitServing:  l.Serving > 0 && f.Serving > l.Serving,
 	}
 	var broken []string
 	for _, limit := range model.FillLimits {
@@ -91,7 +105,8 @@ func (l Level) Broken(f Filled) []string {
 	return broken
 }
 
-// Slow reports whether the probe was slower than the level permits.
+// Slow reports whether the probe, or the guests that serve, were slower than the level permits.
 func (l Level) Slow(f Filled) bool {
-	return l.Slowdown > 0 && f.Slowdown > l.Slowdown || l.P99 > 0 && f.P99 > l.P99
+	return l.Slowdown > 0 && f.Slowdown > l.Slowdown || l.P99 > 0 && f.P99 > l.P99 ||
+		l.Serving > 0 && f.Serving > l.Serving
 }

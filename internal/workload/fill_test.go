@@ -27,8 +27,8 @@ func TestMix(t *testing.T) {
 }
 
 func TestLevel(t *testing.T) {
-	l := Level{Start: 5 * time.Second, Slowdown: 2, P99: 4, MemoryLeft: 1 << 30}
-	good := Filled{Guests: 10, Start: 5 * time.Second, Slowdown: 2, P99: 4, MemoryLeft: 1 << 30}
+	l := Level{Start: 5 * time.Second, Slowdown: 2, P99: 4, Serving: 20 * time.Millisecond, MemoryLeft: 1 << 30}
+	good := Filled{Guests: 10, Start: 5 * time.Second, Slowdown: 2, P99: 4, Serving: l.Serving, MemoryLeft: l.MemoryLeft}
 	for _, c := range []struct {
 		name   string
 		change func(*Filled)
@@ -38,10 +38,12 @@ func TestLevel(t *testing.T) {
 		{"slow starts", func(f *Filled) { f.Start++ }, []string{"start"}},
 		{"a slow probe", func(f *Filled) { f.Slowdown = 2.1 }, []string{"slowdown"}},
 		{"a slow tail", func(f *Filled) { f.P99 = 4.1 }, []string{"p99"}},
+		{"slow answers", func(f *Filled) { f.Serving++ }, []string{"serving"}},
+		{"no requests", func(f *Filled) { f.Serving = 0 }, nil},
 		{"little memory", func(f *Filled) { f.MemoryLeft-- }, []string{"memory"}},
 		{"a lost guest", func(f *Filled) { f.Lost = 1 }, []string{"lost"}},
-		{"all at once", func(f *Filled) { *f = Filled{Lost: 1, Start: time.Minute, Slowdown: 9, P99: 9} },
-			[]string{"lost", "memory", "start", "slowdown", "p99"}},
+		{"all at once", func(f *Filled) { *f = Filled{Lost: 1, Start: time.Minute, Slowdown: 9, P99: 9, Serving: 1e9} },
+			[]string{"lost", "memory", "start", "slowdown", "p99", "serving"}},
 	} {
 		f := good
 		c.change(&f)
@@ -49,7 +51,7 @@ func TestLevel(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
-	if got := (Level{}).Broken(Filled{Start: time.Hour, Slowdown: 100, P99: 100}); got != nil {
+	if got := (Level{}).Broken(Filled{Start: time.Hour, Slowdown: 100, P99: 100, Serving: time.Hour}); got != nil {
 		t.Errorf("without limits: %v", got)
 	}
 }

@@ -49,6 +49,8 @@ type Behaviour struct {
 	Written        int64
 	SpawnError     string // not "": the command cannot be started
 	Trouble        Trouble
+	// Asked, if not nil, is what the command prints when it gets SIGUSR1, which does not end it then.
+	Asked func() string
 	// Keeps: the command prints its input before Stdout, and a signal ends it without killing it.
 	Keeps bool
 }

@@ -105,14 +105,24 @@ func (s *scripted) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agen
 	if r.TimeoutNs > 0 {
 		limit = time.After(time.Duration(r.TimeoutNs))
 	}
-	if ex.Signal == 0 {
+	said := 0
+	for took := time.After(b.Took); ex.Signal == 0; {
 		select {
-		case <-time.After(b.Took):
+		case <-took:
 		case ex.Signal = <-signals:
 		case <-limit:
 			ex.TimedOut, ex.Signal = true, int32(unix.SIGKILL)
 		case <-ctx.Done():
 			return ctx.Err()
+		}
+		if b.Asked == nil || unix.Signal(ex.Signal) != unix.SIGUSR1 {
+			break
+		}
+		ex.Signal = 0
+		text := b.Asked()
+		said += len(text)
+		if err := sendOutput(stream, false, text); err != nil {
+			return err
 		}
 	}
 	ex.MonotonicNs, ex.RealtimeNs = s.now(), time.Now().UnixNano()
@@ -139,7 +149,7 @@ func (s *scripted) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agen
 			return err
 		}
 	}
-	return s.end(stream, ex, &wire.Done{StdoutBytes: uint64(len(b.Stdout)), StderrBytes: uint64(len(b.Stderr))})
+	return s.end(stream, ex, &wire.Done{StdoutBytes: uint64(said + len(b.Stdout)), StderrBytes: uint64(len(b.Stderr))})
 }
 
 // trouble makes the trouble; it returns nil when there is none.

@@ -23,6 +23,8 @@ var fillParams = []workload.Param{
 		About: "level: percent of its time alone that the probe may take; 0: no limit"},
 	{Name: "p99", Default: "0", Max: 1_000_000,
 		About: "level: percent that the 99th percentile of the probe's latencies may reach of that alone; 0: no limit"},
+	{Name: "serving_p99", Default: "0", Max: 60_000,
+		About: "level: ms that the 99th percentile of requests to the serving guests may take; 0: no limit, not measured"},
 	{Name: "memory_left", Default: "1024", Min: 256, Max: 1 << 24,
 		About: "level: MiB of memory that the host must have available"},
 }
@@ -32,18 +34,41 @@ const (
 	fillEvents = 2000
 	// fillSocket is in the guest's data volume: native guests share the host's ports.
 	fillSocket = "tare-fill.sock"
+
+	// fillRate is how many requests a second a guest that serves gets, and fillRequests how many are in a window.
+	fillRate, fillRequests = 100, 300
+	// fillPatience is how long an answer is waited for beyond what the level permits.
+	fillPatience = time.Second
+
+	// tareRedis is the load generator of package redisrate.
+	tareRedis = "tare-redis"
 )
+
+// fillServing is a guest that serves, with a client. If the level limits the latency of its requests, the client is one
+// that measures it, which takes more CPU time.
+func fillServing(parts int, level time.Duration) (workload.Share, *workload.Serving) {
+	redis := workload.Step{Name: "redis", Background: true, Ready: []string{"redis-cli", "-s", fillSocket, "PING"},
+		Argv: []string{"redis-server", "--port", "0", "--unixsocket", fillSocket, "--save", "", "--appendonly", "no"}}
+	client := workload.Step{Name: "requests", Background: true,
+		Argv: sh(`exec redis-cli -s "$0" -r -1 -i 0.01 INCR served >/dev/null`, fillSocket)}
+	var serving *workload.Serving
+	if level > 0 {
+		patience := level + fillPatience
+		client.Argv = []string{tareRedis, "-rate", strconv.Itoa(fillRate), "-requests", strconv.Itoa(fillRequests),
+			"-patience", patience.String(), fillSocket}
+		client.Ready = sh(`test "$(redis-cli -s "$0" GET served)" -gt 0`, fillSocket) // a request was answered
+		serving = &workload.Serving{Client: client.Name, Requests: fillRequests,
+			Window: fillRequests * time.Second / fillRate, Patience: patience, Grace: 10 * time.Second}
+	}
+	return workload.Share{Does: "serving", Parts: parts, Load: []workload.Step{redis, client}}, serving
+}
 
 // fill creates guests until they break a service level. How many there were is known only to the code
 // that creates them, so package run gives that metric.
 func fill() *workload.Workload {
 	return workload.WithParams(fillParams, func(set workload.Settings) *workload.Workload {
-		serving := workload.Share{Does: "serving", Parts: set.Int("serving"), Load: []workload.Step{
-			{Name: "redis", Background: true, Ready: []string{"redis-cli", "-s", fillSocket, "PING"},
-				Argv: []string{"redis-server", "--port", "0", "--unixsocket", fillSocket, "--save", "", "--appendonly", "no"}},
-			{Name: "requests", Background: true,
-				Argv: sh(`exec redis-cli -s "$0" -r -1 -i 0.01 INCR served >/dev/null`, fillSocket)},
-		}}
+		limit := time.Duration(set.Int("serving_p99")) * time.Millisecond
+		serving, measured := fillServing(set.Int("serving"), limit)
 		computing := workload.Share{Does: "computing", Parts: set.Int("computing"), Load: []workload.Step{
 			{Name: "compute", Background: true,
 				Argv: []string{"stress-ng", "--temp-path", ".", "--cpu", "1", "--cpu-method", "int64"}},
@@ -65,10 +90,10 @@ func fill() *workload.Workload {
 				Step: set.Int("step"), Most: set.Int("most"),
 				Level: workload.Level{
 					Start:    time.Duration(set.Int("start")) * time.Second,
-					Slowdown: float64(set.Int("slowdown")) / 100, P99: float64(set.Int("p99")) / 100,
+					Slowdown: float64(set.Int("slowdown")) / 100, P99: float64(set.Int("p99")) / 100, Serving: limit,
 					MemoryLeft: int64(set.Int("memory_left")) << 20,
 				},
-				P99: fillP99,
+				P99: fillP99, Serving: measured,
 			},
 			Steps: func(int64) []workload.Step {
 				return []workload.Step{{Name: "probe", Timed: true, Argv: sysbenchLine("cpu", "--threads=1",
@@ -79,6 +104,10 @@ func fill() *workload.Workload {
 		if serving.Parts > 0 {
 			w.Programs = append(w.Programs, "redis-cli", "redis-server", "sh")
 			w.Packages = append(w.Packages, "dash", "redis-server", "redis-tools")
+			if measured != nil {
+				w.Programs = append(w.Programs, tareRedis)
+				w.Brings = []string{tareRedis}
+			}
 		}
 		// Of the probe alone: one guest fits.
 		return w.EvaluatedBy(func(_ int64, by map[string]workload.StepResult) (map[string]float64, error) {

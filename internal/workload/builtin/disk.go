@@ -20,7 +20,7 @@ const (
 	// iopingCounts counts the requests of iopingLog by their time in ns, without the first one, which ioping does not
 	// count either. ioping prints four significant digits, or three: a histogram keeps two.
 	iopingCounts = `perl -ne 'BEGIN { %ns = (ns => 1, us => 1e3, ms => 1e6, s => 1e9, min => 6e10) }` +
-		` $n{sprintf "%.0f", $1 * $ns{$2}}++ if /: request=\d+ time=([\d.]+) (\w+)(?: \((?:fast|slow)\))?$/;` +
+		` $n{sprintf "%.0f", $2 * $ns{$3}}++ if /` + tool.IopingRequest + `$/ and $4 !~ /too|warmup/;` +
 		` END { print "$n{$_} $_\n" for keys %n }' "$1" && rm "$1"`
 )
 

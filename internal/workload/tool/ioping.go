@@ -10,9 +10,12 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
+// IopingRequest matches the end of the line of a request, in Perl as in Go: its number, time, unit of time, and what
+// ioping notes of it, with a space before, such as " (slow)".
+const IopingRequest = `: request=(\d+) time=(\d+(?:\.\d+)?) (\w+)((?: \([a-z ]+\))?)`
+
 var (
-	iopingRequest = regexp.MustCompile(
-		`(?m)^.* (?:<<<|>>>) .*: request=(\d+) time=(\d+(?:\.\d+)?) (\w+)((?: \([a-z ]+\))?)$`)
+	iopingRequest = regexp.MustCompile(`(?m)^.* (?:<<<|>>>) .*` + IopingRequest + `$`)
 	iopingCounted = line("requests completed",
 		`^(\S+(?: [kMGT])?) requests completed in (\S+ \w+), (\S+ \w+)(?: (?:read|written))?, `+
 			`(\S+(?: [kMGT])?) iops, (\S+ \w+/s)$`)

@@ -33,6 +33,7 @@ func services() []*workload.Workload {
 		wordpressRate(),
 		mediawiki(),
 		pgbench(),
+		pgbenchRate(),
 		redis(),
 		memcached(),
 		tcpCRR(),

@@ -2,7 +2,10 @@ package builtin
 
 import (
 	"fmt"
+	"math"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -301,6 +304,57 @@ func TestTransactionLatencies(t *testing.T) {
 	result(rs, "latencies").Stdout = []byte("     49 1391\n")
 	if _, err := w.Latencies(rs); err == nil || !strings.Contains(err.Error(), "wrote 49 single latencies") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestTransactionsAtRate: the latencies of pgbench at a rate count from when transactions were due, and the schedule
+// gives the rates.
+func TestTransactionsAtRate(t *testing.T) {
+	w, size, rs := good(t, "pgbench-rate")
+	m, err := w.Evaluate(size, rs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := w.Latencies(rs)
+	if err != nil || h.Count() != 8*size {
+		t.Fatalf("%+v, %v", h, err)
+	}
+	sum := 0.
+	for _, b := range h.Bars() {
+		sum += float64(b.Count) * float64(b.Low+b.High) / 2e9
+	}
+	if mean := sum / float64(h.Count()); math.Abs(mean/m["latency"]-1) > 0.01 {
+		t.Errorf("the single latencies have the mean %v s, and pgbench prints %v s", mean, m["latency"])
+	}
+	for text, want := range map[string]workload.Rates{
+		"100 1980000 1990000 0\n":  {Stated: 50, Achieved: 50},
+		"100 1980000 4000000 25\n": {Stated: 50, Achieved: 25, Late: 0.25},
+	} {
+		result(rs, "schedule").Stdout = []byte(text)
+		if got, err := w.AtRate(rs); err != nil || got != want {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+	for text, says := range map[string]string{"": "not the schedule", "0 0 0 0\n": "of 0 transactions",
+		"5 1 1 6\n": "of 5 transactions, 6 were late"} {
+		result(rs, "schedule").Stdout = []byte(text)
+		if _, err := w.Evaluate(size, rs); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestSchedule: of three transactions of two clients, one was sent 3 ms after it was due although its client was free,
+// and another waited for its client until 0.5 ms before it was sent.
+func TestSchedule(t *testing.T) {
+	prefix := filepath.Join(t.TempDir(), "log")
+	const log = "0 0 2000 0 1700000000 10000 500\n1 0 9000 0 1700000000 25000 3000\n0 1 7500 0 1700000000 12000 6000\n"
+	if err := os.WriteFile(prefix+".7", []byte(log), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("sh", "-c", pgSchedule, "sh", prefix).Output()
+	if err != nil || string(out) != "3 11500 20500 1\n" {
+		t.Errorf("%q, %v", out, err)
 	}
 }
 

@@ -35,21 +35,24 @@ var labs = []struct {
 	kind   Kind
 	budget time.Duration
 	suites []suite
+	soaked []suite // run by make soak only: saving and restoring a domain takes minutes here
 }{
 	{Xen, 14 * time.Minute, []suite{
 		{"native", "TestLogicalVolumes"}, {"xen", "TestConformancePV"},
 		{"native", "TestConformanceDom0"}, {"xen", part("TestConformancePVH", "start|run|answer|exit|signal")},
-	}},
+	}, []suite{{"xen", "TestRestoredPV"}}},
 	{KVM, 5 * time.Minute, []suite{
 		{"qemu", part("TestConformance/kvm", "start|run|answer|exit|signal|output|instant|freeze|idle|cpus|cap")},
-	}},
+	}, nil},
 }
+
+var soak = os.Getenv("TARE_SOAK") != ""
 
 // part is the part of a suite that depends on the hypervisor: some cases of one guest. The rest takes minutes and tests
 // the same code as the whole suite of other guests: PVH guests are created as PV guests are, and QEMU is the same with
 // KVM as without. make soak runs it.
 func part(suite, cases string) string {
-	if os.Getenv("TARE_SOAK") != "" {
+	if soak {
 		return suite
 	}
 	return suite + "/guest/" + cases
@@ -62,19 +65,23 @@ func TestConformance(t *testing.T) {
 	}
 	for _, l := range labs {
 		t.Run(string(l.kind), func(t *testing.T) {
+			suites, budget := l.suites, l.budget
+			if soak {
+				suites, budget = append(suites, l.soaked...), budget+time.Hour
+			}
 			programs := map[string]string{}
-			for _, s := range l.suites {
+			for _, s := range suites {
 				if programs[s.pkg] == "" {
 					programs[s.pkg] = buildTest(t, s.pkg)
 				}
 			}
-			deadline := time.Now().Add(l.budget)
+			deadline := time.Now().Add(budget)
 			machine := boot(t, l.kind)
 			t.Run("share", func(t *testing.T) { testShare(t, machine) })
 			for _, program := range programs {
 				giveTo(t, machine, program)
 			}
-			for _, s := range l.suites {
+			for _, s := range suites {
 				t.Run(s.pkg+"."+s.test, func(t *testing.T) { s.run(t, machine, deadline) })
 			}
 		})

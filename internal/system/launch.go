@@ -46,7 +46,8 @@ type Machine struct {
 
 	frozen  bool
 	closed  bool
-	savedIn string // where Save puts the guest's state
+	capped  float64 // CPU cap in force; 0: none
+	savedIn string  // where Save puts the guest's state
 }
 
 // Launch creates the guest that ask describes, with its control group and its data volume, and waits for
@@ -200,6 +201,7 @@ func (s *Site) CapIO() error {
 // Cap limits the guest to this many CPUs' worth of time, by the guest's own mechanism or by its
 // control group; it does nothing for a guest that has neither.
 func (m *Machine) Cap(ctx context.Context, cpus float64) error {
+	m.capped = cpus
 	if c, ok := m.Guest.(Capper); ok {
 		return c.Cap(ctx, cpus)
 	}

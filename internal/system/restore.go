@@ -141,7 +141,13 @@ func (m *Machine) restore(ctx context.Context) error {
 			"its agent began at %v by its own clock, the saved one at %v",
 			time.Duration(now.Began), time.Duration(m.Hello.Began))
 	}
-	return m.capIO(ctx) // a new VMM, and new subgroups, have no caps
+	// A new VMM or domain, and new subgroups, have no caps.
+	if c, ok := g.(Capper); ok && m.capped > 0 {
+		if err := c.Cap(ctx, m.capped); err != nil {
+			return err
+		}
+	}
+	return m.capIO(ctx)
 }
 
 // answer calls ask, which asks the agent; it returns early if the guest ends first.

@@ -33,8 +33,11 @@ func OpenStore() (*Store, error) {
 	if err != nil {
 		return nil, fault.WithRemedy(fault.Hostf("XenStore: %w", err), "modprobe xenfs; start xenstored")
 	}
-	return &Store{conn: f}, nil
+	return NewStore(f), nil
 }
+
+// NewStore returns a store that answers on conn, which it owns.
+func NewStore(conn io.ReadWriteCloser) *Store { return &Store{conn: conn} }
 
 // Close ends the connection.
 func (s *Store) Close() error { return s.conn.Close() }

@@ -65,7 +65,7 @@ func TestStore(t *testing.T) {
 			answer(msgError, 2, "ENOENT\x00") + answer(msgError, 3, "ENOENT\x00") + answer(msgError, 4, "EACCES\x00") +
 			answer(msgDirectory, 5, "0\x00junk\x0012\x00") + answer(msgRead, 6, "Domain-0") + answer(msgError, 7, "ENOENT\x00") +
 			answer(msgDirectory, 8, ""))}
-	store := &Store{conn: s}
+	store := NewStore(s)
 	if v, err := store.Read("a/b"); v != "value" || err != nil {
 		t.Errorf("%q, %v", v, err)
 	}

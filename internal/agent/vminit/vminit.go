@@ -6,7 +6,7 @@
 //
 //	tare.root=vda tare.data=vdb:ext4 tare.port=tare.agent tare.net=eth0,10.213.0.2/24,10.213.0.1
 //
-// or tare.tty=ttyS0 instead of the port; see openTTY. The second address of the network is that of
+// or tare.tty=ttyS0 instead of the port; see tty. The second address of the network is that of
 // the gateway and is optional. With tare.stay=1 the machine outlives its host; see stay.
 package vminit
 
@@ -68,11 +68,14 @@ func setUpAndServe() error {
 			return err
 		}
 	}
-	open, name := openPort, args["port"]
 	if args["tty"] != "" {
-		open, name = openTTY, args["tty"]
+		conn, err := openTTY(args["tty"])
+		if err != nil {
+			return err
+		}
+		return server.Serve(context.Background(), conn, server.DataDir)
 	}
-	conn, err := open(name)
+	conn, err := openPort(args["port"])
 	if err != nil {
 		return err
 	}
@@ -207,51 +210,6 @@ func openPort(name string) (*portConn, error) {
 		}
 	}
 	return nil, fmt.Errorf("no virtio-serial port %q", name)
-}
-
-// openTTY opens the terminal with this name, puts it into raw mode, and then sends a zero byte. The
-// host must send nothing before it has read that byte, since the terminal would echo and edit it.
-func openTTY(name string) (*portConn, error) {
-	var f *os.File
-	for end := time.Now().Add(deviceWait); ; time.Sleep(5 * time.Millisecond) {
-		var err error
-		f, err = os.OpenFile("/dev/"+name, os.O_RDWR|unix.O_NOCTTY, 0)
-		if err == nil {
-			break
-		}
-		// The file of a Xen console exists before the console is connected.
-		if !errors.Is(err, unix.ENODEV) || time.Now().After(end) {
-			return nil, err
-		}
-	}
-	if err := makeRaw(f); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("making %s raw: %w", name, err)
-	}
-	if _, err := f.Write([]byte{0}); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return &portConn{f}, nil
-}
-
-// makeRaw disables all processing by the terminal.
-func makeRaw(f *os.File) error {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	ctl := raw.Control(func(fd uintptr) { // File.Fd would set it to blocking mode
-		var t *unix.Termios
-		if t, err = unix.IoctlGetTermios(int(fd), unix.TCGETS); err != nil {
-			return
-		}
-		t.Iflag, t.Oflag, t.Lflag = 0, 0, 0
-		t.Cflag = t.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8 | unix.CREAD | unix.CLOCAL
-		t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
-		err = unix.IoctlSetTermios(int(fd), unix.TCSETS, t)
-	})
-	return errors.Join(ctl, err)
 }
 
 // portConn makes a net.Conn of a character device.

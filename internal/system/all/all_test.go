@@ -47,7 +47,7 @@ func TestSaveRefusal(t *testing.T) {
 			t.Errorf("%s: %v", d.Name(), err)
 		}
 		want := map[string]string{"runc": "CRIU", "docker": "CRIU", "podman": "CRIU", "uml": "not implemented for uml",
-			"libvirt-lxc": "LXC driver", "xen-pv": "not implemented for xen-pv"}[d.Name()]
+			"libvirt-lxc": "LXC driver", "xen-pvh": "not implemented for xen-pvh"}[d.Name()]
 		if want != "" && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", d.Name(), err)
 		}

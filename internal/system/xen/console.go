@@ -41,6 +41,8 @@ const (
 	stateInitialising = "1"
 	stateInitialised  = "3"
 	stateConnected    = "4"
+	stateClosing      = "5"
+	stateClosed       = "6"
 )
 
 func (c *console) frontend() string {
@@ -93,7 +95,14 @@ func (c *console) removeNodes() error {
 // connect waits until the guest's kernel has set up its end, and then connects ours.
 func (c *console) connect(ctx context.Context, ended <-chan struct{}) error {
 	gone := fault.Guestf("it ended before its console was connected")
-	if err := poll(ctx, ended, gone, holds(c.store, c.frontend()+"/state", stateInitialised)); err != nil {
+	ready := holds(c.store, c.frontend()+"/state", stateInitialised)
+	if err := poll(ctx, ended, gone, func() (bool, error) {
+		if ok, err := ready(); ok || err != nil {
+			return ok, err
+		}
+		// A restored guest learns of a device only from changes that it sees: not of those before it runs.
+		return false, c.store.Write(c.frontend()+"/knock", "")
+	}); err != nil {
 		return err
 	}
 	var numbers [2]uint32
@@ -220,6 +229,21 @@ func (c *console) Close() error {
 		c.page, c.ring = nil, nil
 	}
 	return c.removeNodes()
+}
+
+// unplug has the guest's kernel hang up its end, waits until all that came has been read, and closes the console.
+func (c *console) unplug(ctx context.Context) error {
+	if err := c.store.Write(c.backend()+"/state", stateClosing); err != nil {
+		return err
+	}
+	err := poll(ctx, nil, nil, holds(c.store, c.frontend()+"/state", stateClosed))
+	if err == nil {
+		err = poll(ctx, nil, nil, func() (bool, error) { return c.ring.drained(), nil })
+	}
+	if err != nil {
+		return err
+	}
+	return c.Close()
 }
 
 // conn returns the console as the agent's stream. Closing the stream leaves the page mapped; the

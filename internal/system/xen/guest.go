@@ -28,6 +28,7 @@ type guest struct {
 	console *console
 	stream  net.Conn
 
+	saved bool // its domain is gone, and only its site is left
 	close sync.Once
 	err   error
 }
@@ -130,8 +131,12 @@ func (g *guest) Cap(ctx context.Context, cpus float64) error {
 }
 
 // Usage is the CPU time of the domain, of the xl process that monitors it, and of its device model
-// if it has one. It excludes the work of dom0's kernel for the domain's disks and network.
+// if it has one. It excludes the work of dom0's kernel for the domain's disks and network. A restored
+// guest is a new domain, which begins at 0.
 func (g *guest) Usage() (cgroup.Usage, error) {
+	if g.saved {
+		return g.site.Group.Usage()
+	}
 	d, err := xenctl.DomainByID(g.domain)
 	if err != nil {
 		return cgroup.Usage{}, err
@@ -146,27 +151,29 @@ func (g *guest) Written() (int64, error) { return g.site.Volume.Written() }
 const destroyTimeout = time.Minute
 
 func (g *guest) Close() error {
-	g.close.Do(func() {
-		var errs []error
-		add := func(err error) {
-			if err != nil {
-				errs = append(errs, err)
-			}
-		}
-		// A domain cannot disappear while its page is mapped here.
-		if g.console != nil {
-			add(g.console.Close())
-		}
-		if g.store != nil {
-			add(g.destroy())
-			add(g.store.Close())
-		}
-		add(g.Kill())
-		add(g.site.Group.Remove())
-		g.root.close()
-		g.err = errors.Join(errs...)
-	})
+	g.close.Do(func() { g.err = errors.Join(g.end(), g.site.Group.Remove()) })
 	return g.err
+}
+
+// end ends everything of the guest but its site.
+func (g *guest) end() error {
+	var errs []error
+	add := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	// A domain cannot disappear while its page is mapped here.
+	if g.console != nil {
+		add(g.console.Close())
+	}
+	if g.store != nil {
+		add(g.destroy())
+		add(g.store.Close())
+	}
+	add(g.Kill())
+	g.root.close()
+	return errors.Join(errs...)
 }
 
 // destroy ends the domain, if xl has created one, and waits until it is gone.
@@ -185,11 +192,5 @@ func (g *guest) destroy() error {
 	if err := destroy(ctx, g.site.ID); err != nil {
 		return err
 	}
-	return poll(ctx, nil, nil, func() (bool, error) {
-		_, err := xenctl.DomainByID(id)
-		if errors.Is(err, xenctl.ErrNoDomain) {
-			return true, nil
-		}
-		return false, err
-	})
+	return poll(ctx, nil, nil, gone(id))
 }

@@ -34,6 +34,9 @@ func (r *ring) take(p []byte) (int, error) {
 	return n, nil
 }
 
+// drained reports whether all that the guest has written was taken.
+func (r *ring) drained() bool { return atomic.LoadUint32(&r.outCons) == atomic.LoadUint32(&r.outProd) }
+
 // put copies as much of p as there is room for. It fails if the guest claims to have read more
 // than it was sent.
 func (r *ring) put(p []byte) (int, error) {

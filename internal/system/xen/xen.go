@@ -17,7 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/xenctl"
 )
 
-// Driver is the system "xen-pv", "xen-pvh" or "xen-hvm".
+// Driver is the system "xen-pv", "xen-pvh" or "xen-hvm"; the one that can save guests is Saving.
 type Driver struct {
 	name  string
 	kind  string // type of the domain, in xl's terms
@@ -26,10 +26,10 @@ type Driver struct {
 	verified string // as in Capabilities.VerifiedOn
 }
 
-const kindHVM = "hvm"
+const kindPV, kindHVM = "pv", "hvm"
 
 // PV guests are paravirtualized: they need no virtualization by the CPU, and ask Xen instead.
-func PV() Driver { return Driver{"xen-pv", "pv", "pv", system.Lab} }
+func PV() Saving { return Saving{Driver{"xen-pv", kindPV, "pv", system.Lab}} }
 
 // PVH guests use the CPU's virtualization and Xen's devices, without emulated ones.
 func PVH() Driver { return Driver{"xen-pvh", "pvh", "hvm", system.Lab} }
@@ -47,7 +47,7 @@ var servedByDom0 = system.Means{
 }
 
 func (d Driver) Capabilities() system.Capabilities {
-	return system.Capabilities{
+	caps := system.Capabilities{
 		VerifiedOn:   d.verified,
 		Freeze:       "xl pause",
 		CPUCap:       "virtual CPUs (Xen's scheduler); what dom0 does for the guest is not capped",
@@ -60,6 +60,10 @@ func (d Driver) Capabilities() system.Capabilities {
 		NeedsRoot:    true,
 		HostBoot:     "xen-dom0",
 	}
+	if d.kind == kindPV {
+		caps.Save = "xl save"
+	}
+	return caps
 }
 
 func (d Driver) Check(ctx context.Context, _ *system.Host) system.Status {
@@ -94,6 +98,12 @@ func (d Driver) Check(ctx context.Context, _ *system.Host) system.Status {
 
 // Create creates a domain and connects to its second console.
 func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
+	return d.begin(ctx, s, "create")
+}
+
+// begin has xl make a domain by this command, which reads the domain's configuration and perhaps more, and connects
+// to the domain.
+func (d Driver) begin(ctx context.Context, s *system.Site, command string, more ...string) (system.Guest, error) {
 	root, err := openDisk(s)
 	if err != nil {
 		return nil, err
@@ -106,7 +116,8 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 	}
 	// In the foreground, xl handles the domain's end and then exits. Its output is the guest's
 	// first console, to which the guest's kernel logs.
-	p, err := s.Start(system.Command{Hide: d.hidden(), Argv: []string{toolstack, "create", "-F", "-c", file}})
+	argv := append([]string{toolstack, command, "-F", "-c", file}, more...)
+	p, err := s.Start(system.Command{Hide: d.hidden(), Argv: argv})
 	if err != nil {
 		root.close()
 		return nil, err

@@ -22,7 +22,7 @@ func TestConformancePVH(t *testing.T) { conform(t, PVH()) }
 func TestConformanceHVM(t *testing.T) { conform(t, HVM()) }
 
 // conform also looks for leftover domains, of which the host shows no process and no file.
-func conform(t *testing.T, d Driver) {
+func conform(t *testing.T, d system.Driver) {
 	systemtest.Run(t, d)
 	names, err := Names()
 	if err != nil {
@@ -38,6 +38,8 @@ func conform(t *testing.T, d Driver) {
 func TestLoopPV(t *testing.T)  { systemtest.Loop(t, PV()) }
 func TestLoopPVH(t *testing.T) { systemtest.Loop(t, PVH()) }
 func TestLoopHVM(t *testing.T) { systemtest.Loop(t, HVM()) }
+
+func TestRestoredPV(t *testing.T) { systemtest.Restored(t, PV()) }
 
 func BenchmarkSystem(b *testing.B) {
 	b.Run("pv", func(b *testing.B) { systemtest.Bench(b, PV()) })

@@ -128,8 +128,7 @@ func TestLiveTemporalKilled(t *testing.T) {
 				continue
 			case strings.Contains(r.stdout, "node: done"): // with an exit status
 				t.Fatalf("%s: %s", name, r.stdout)
-			case strings.Contains(r.stdout, "node: failed"):
-				// A host's fault six times in a row, as when another tare measures on this host.
+			case strings.Contains(r.stdout, "node: failed"): // with six faults of the host in a row
 				t.Log(r.stdout)
 				do("resume")
 			case strings.Contains(r.stdout, "node: cancelled"):

@@ -34,6 +34,7 @@ type runFlags struct {
 	trust     bool
 	reboot    bool
 	resume    bool
+	patience  time.Duration // with another tare that measures
 	destroy   []string
 	generated bool // tare wrote the campaign itself, so its warnings help nobody
 }
@@ -75,6 +76,7 @@ trial sizes and userland image are those of the given run.`,
 		"with --like: the run may have been made elsewhere; its commands run as root")
 	c.Flags().BoolVar(&f.reboot, "reboot", false,
 		"reboot this machine as often as the campaign's boots require; needs --out")
+	patienceFlag(c, &f.patience)
 	c.Flags().BoolVar(&f.resume, "resume", false, "with --out: if the run of that file has begun, resume it")
 	addDestroy(c, &f.destroy)
 	c.RunE = thenReboot(o, &f.reboot, func([]string) string { return f.out },
@@ -91,7 +93,7 @@ trial sizes and userland image are those of the given run.`,
 					return err
 				}
 				if begun {
-					return resume(cmd, o, f.out, "", f.destroy, f.reboot, f.trust)
+					return resume(cmd, o, f.out, "", f)
 				}
 			}
 			return runCampaign(cmd, o, f, args)
@@ -129,6 +131,11 @@ func runRequest(cmd *cobra.Command, o *options, f runFlags, r experiment.Request
 	defer t.Close()
 	t.Host.Destroy = f.destroy
 	r.PlanOnly = f.dryRun
+	if !f.dryRun {
+		if err := await(cmd, t, f.patience); err != nil {
+			return err
+		}
+	}
 	r.Change = func(c *campaign.Campaign) error {
 		if err := f.apply(cmd, c); err != nil {
 			return err
@@ -155,7 +162,7 @@ func runRequest(cmd *cobra.Command, o *options, f runFlags, r experiment.Request
 		return err
 	}
 	out := cmp.Or(f.out, e.Campaign.Name+time.Now().Format("-20060102-150405")+".tare")
-	if err := e.Create(out); err != nil {
+	if err := e.Create(cmd.Context(), out); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "campaign %s, seed %d, run file %s\n", e.Campaign.Name, e.Campaign.Seed, out)
@@ -163,6 +170,20 @@ func runRequest(cmd *cobra.Command, o *options, f runFlags, r experiment.Request
 		fmt.Fprintf(w, "campaign, trial sizes and image are those of %s\n", f.like)
 	}
 	return measure(cmd, e)
+}
+
+func patienceFlag(c *cobra.Command, patience *time.Duration) {
+	c.Flags().DurationVar(patience, "patience", 0, "how long to wait while another tare measures on this host")
+}
+
+// await waits for another tare that measures.
+func await(cmd *cobra.Command, t *experiment.Testbed, patience time.Duration) error {
+	t.Patience = patience
+	t.Waits = func(why error) {
+		text, _, _ := strings.Cut(why.Error(), "\n")
+		fmt.Fprintln(cmd.ErrOrStderr(), "waiting:", text)
+	}
+	return t.Await(cmd.Context())
 }
 
 // openTestbed prepares this host. It must be called inside a sandbox.

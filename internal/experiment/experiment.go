@@ -25,7 +25,6 @@ import (
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
-	"github.com/tare-bench/tare/internal/instance"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/run"
@@ -102,7 +101,7 @@ func (t *Testbed) Prepare(ctx context.Context, r Request) (*Experiment, error) {
 
 // Create writes the run file with everything that describes the run. Only one
 // tare at a time measures on a host; this one does until the experiment is closed.
-func (e *Experiment) Create(path string) error {
+func (e *Experiment) Create(ctx context.Context, path string) error {
 	var err error
 	if e.workloads, err = e.bed.workloads(e.Campaign); err != nil {
 		return err
@@ -112,7 +111,7 @@ func (e *Experiment) Create(path string) error {
 			return err
 		}
 	}
-	if err := e.takeHost("campaign "+e.Campaign.Name+" into", path); err != nil {
+	if err := e.takeHost(ctx, "campaign "+e.Campaign.Name+" into", path); err != nil {
 		return err
 	}
 	for _, a := range e.Campaign.Active() {
@@ -199,7 +198,7 @@ func (t *Testbed) Resume(ctx context.Context, r Resumption) (_ *Experiment, err 
 	if err := t.needImageOf(ctx, path, key, recipe); err != nil {
 		return nil, err
 	}
-	if err := e.takeHost("resuming", path); err != nil {
+	if err := e.takeHost(ctx, "resuming", path); err != nil {
 		return nil, err
 	}
 	e.env = t.Environment()
@@ -266,12 +265,12 @@ func (e *Experiment) Close() {
 
 // takeHost keeps other tare processes from measuring meanwhile; they are told what
 // this one does with which run file.
-func (e *Experiment) takeHost(doing, path string) error {
+func (e *Experiment) takeHost(ctx context.Context, doing, path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return fault.Hostf("%w", err)
 	}
-	lock, err := instance.Lock(doing + " " + path + " since " + time.Now().Format(time.DateTime))
+	lock, err := e.bed.lock(ctx, doing+" "+path)
 	if err == nil {
 		e.lock = lock
 	}

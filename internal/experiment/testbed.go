@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tare-bench/tare/internal/agentbin"
 	"github.com/tare-bench/tare/internal/campaign"
@@ -30,6 +31,9 @@ type Testbed struct {
 	Image    *image.Image // nil while it is not built
 	Instance *instance.Instance
 	Drivers  map[string]system.Driver // by system
+	// Patience is how long to wait while another tare measures on this host. Waits is called with the reason for it.
+	Patience time.Duration
+	Waits    func(why error)
 	step     func(string)
 }
 

@@ -162,6 +162,9 @@ func (i *Instance) Abandon() error {
 	return errors.Join(errs...)
 }
 
+// ErrBusy is in the chain of Lock's error while another process holds the lock.
+var ErrBusy = errors.New("another tare measures on this host")
+
 // Lock ensures that only one process of tare at a time measures on this host, since
 // two would disturb each other. about says what this one does, for the error of the
 // others. The lock lasts until the caller closes the file or the process ends.
@@ -174,8 +177,7 @@ func Lock(about string) (*os.File, error) {
 		holder := make([]byte, 300)
 		n, _ := f.Read(holder)
 		f.Close()
-		return nil, fault.WithRemedy(fault.Hostf("another tare measures on this host: %s",
-			strings.TrimSpace(string(holder[:n]))),
+		return nil, fault.WithRemedy(fault.Hostf("%w: %s", ErrBusy, strings.TrimSpace(string(holder[:n]))),
 			"wait until it has finished: two at once would disturb each other")
 	} else if err != nil {
 		f.Close()

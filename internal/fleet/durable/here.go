@@ -172,8 +172,8 @@ func (h *Here) lock(ctx context.Context, dir string) (*os.File, error) {
 // child runs tare until it ends, and returns its exit status.
 func (h *Here) child(ctx context.Context, t Task, lock *os.File, progress func(Progress)) (code int, err error) {
 	dir := h.dir(t)
-	args := append([]string{"run", filepath.Join(dir, "campaign.yaml"), "--out", h.RunFile(t), "--resume", "--yes"},
-		t.Args...)
+	args := append([]string{"run", filepath.Join(dir, "campaign.yaml"), "--out", h.RunFile(t), "--resume", "--yes",
+		"--patience", longest.String()}, t.Args...)
 	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, fault.Hostf("%w", err)
@@ -216,7 +216,8 @@ func (h *Here) tell(ctx context.Context, t Task, ended <-chan struct{}, progress
 			return
 		case <-time.After(10 * time.Second): // rarely: reading the file must not disturb the trials
 		}
-		if p, err := h.progress(ctx, t); err == nil { // there may be no file yet
+		// Without a file yet, the log says what is being prepared, or which other run is waited for.
+		if p, err := h.progress(ctx, t); err == nil || errors.Is(err, fs.ErrNotExist) {
 			progress(p)
 		}
 	}

@@ -70,10 +70,12 @@ func (s Status) Complete() bool {
 	return s.State == Ended && (s.Code == fault.ExitOK || s.Code == fault.ExitFailed)
 }
 
-// Resumable reports whether tare can go on with the run.
+// Resumable reports whether tare can go on with the run. What was wrong with the host, such as another tare that was
+// measuring, may have been put right since.
 func (s Status) Resumable() bool {
 	const killed = 128 // the shell's exit status, to which it adds the signal
-	return s.State == Interrupted || s.State == Ended && (s.Code == fault.ExitIncomplete || s.Code > killed)
+	ended := s.Code == fault.ExitIncomplete || s.Code == fault.ExitHost || s.Code > killed
+	return s.State == Interrupted || s.State == Ended && ended
 }
 
 // Program is a build of tare.

@@ -260,15 +260,17 @@ func TestCancelResume(t *testing.T) {
 	if s, err := h.Start(t.Context(), p, "web", campaign); err != nil || s.State != Interrupted {
 		t.Errorf("started again: %+v, %v", s, err)
 	}
-	write(t, h.run("web")+"/go", "5", 0o600)
-	_, err = h.Resume(t.Context(), "web", campaign)
-	must(t, err)
-	until(t, "it ends", func() bool { return free(h.run("web")) })
-	if s := state(t, h, "web"); s.State != Ended || s.Code != 5 || s.Resumable() {
-		t.Errorf("%+v", s)
+	for _, code := range []int{fault.ExitHost, fault.ExitFailed} {
+		write(t, h.run("web")+"/go", strconv.Itoa(code), 0o600)
+		_, err = h.Resume(t.Context(), "web", campaign)
+		must(t, err)
+		until(t, "it ends", func() bool { return free(h.run("web")) })
+		if s := state(t, h, "web"); s.State != Ended || s.Code != code || s.Resumable() != (code == fault.ExitHost) {
+			t.Errorf("%+v", s)
+		}
 	}
 	got, err := os.ReadFile(h.run("web") + "/run.tare")
-	if err != nil || strings.Count(string(got), "resumed") != 2 {
+	if err != nil || strings.Count(string(got), "resumed") != 3 {
 		t.Errorf("%q, %v", got, err)
 	}
 }

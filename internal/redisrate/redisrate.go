@@ -57,6 +57,15 @@ func (p Plan) Run(ctx context.Context, server net.Conn, begin <-chan os.Signal, 
 		return fmt.Errorf("windows of %d requests, %d a second, with %v of patience: the limits are 1 … %d requests, "+
 			"1 … %d a second, 0 s", p.Requests, p.Rate, p.Patience, MaxRequests, MaxRate)
 	}
+	// Sending to a server that reads nothing would wait beyond the end of ctx.
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	if err := p.run(ctx, server, begin, report); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+func (p Plan) run(ctx context.Context, server net.Conn, begin <-chan os.Signal, report func(Report) error) error {
 	c := client{Plan: p, began: time.Now()}
 	over := make(chan struct{})
 	defer close(over)

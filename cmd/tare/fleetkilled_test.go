@@ -173,7 +173,7 @@ func TestLiveTemporalKilled(t *testing.T) {
 // hundred times, and the commands more often.
 func TestFleetKilled(t *testing.T) {
 	live(t)
-	kills := 4
+	kills := 2
 	if os.Getenv("TARE_SOAK") != "" {
 		kills = 100
 	}

@@ -141,6 +141,10 @@ func TestWorkstationOffMeanwhile(t *testing.T) {
 	if err := m.Close(); err != nil {
 		t.Error(err)
 	}
+	// A clone's files go with its disk, however it ended; the stand-in's are on this host.
+	if err := os.RemoveAll(p.guest); err != nil {
+		t.Error(err)
+	}
 	p.nothingLeft(t)
 }
 

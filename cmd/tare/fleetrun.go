@@ -282,8 +282,9 @@ func newFleetResume(o *options) *cobra.Command {
 	f := &fleetFlags{}
 	c := fleetCommand("resume", "Continue runs that were cancelled, killed or stopped by the machine",
 		`resume continues the run on each machine where it was cancelled, killed, or stopped by a
-reboot or a fault of the machine, with the build of tare that began it. Runs that are complete or in progress are left alone. Machines whose last
-check of health (tare fleet doctor --measure) failed are left out.`, f, nil)
+reboot or a fault of the machine, with the build of tare that began it. Runs that are
+complete or in progress are left alone. Machines whose last check of health (tare fleet
+doctor --measure) failed are left out.`, f, nil)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		r, err := openRemoteFleet(args[0], *f)
 		if err != nil {

@@ -50,7 +50,7 @@ that the systems work, freeze, keep to their CPU caps and are cleaned up.`,
 }
 
 func newLabUp(o *options) *cobra.Command {
-	var f labFlags
+	f := labFlags{outlives: true}
 	c := &cobra.Command{
 		Use:     "up xen|kvm|linux [WORKLOAD... | CAMPAIGN]",
 		Short:   "Boot a lab that runs until tare lab down",
@@ -60,7 +60,6 @@ func newLabUp(o *options) *cobra.Command {
 	}
 	f.add(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		f.outlives = true
 		l, err := startLab(cmd, o, f, args[0], args[1:])
 		if err != nil {
 			return err

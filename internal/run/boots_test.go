@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tare-bench/tare/internal/analyze"
-	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
@@ -60,15 +58,7 @@ func TestBoots(t *testing.T) {
 	if boots[0] != model.BootLinux || len(boots) != 8 {
 		t.Errorf("boots %v", boots)
 	}
-	in, err := dataset.Read(b.config.Store)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := analyze.Analyze(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range res.Comparisons {
+	for _, c := range b.analyzed(t).Comparisons {
 		if c.DistinctGuests != 4 || c.Units != 4 {
 			t.Errorf("%s: an interval over %d of %d boots", c.Arm, c.Units, c.DistinctGuests)
 		}

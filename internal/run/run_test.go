@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/histogram"
 	"github.com/tare-bench/tare/internal/model"
@@ -138,6 +140,20 @@ func (b *bench) run(ctx context.Context) (Summary, error) {
 		}
 	}
 	return s, err
+}
+
+// analyzed is the analysis of the run so far.
+func (b *bench) analyzed(t *testing.T) *analyze.Result {
+	t.Helper()
+	in, err := dataset.Read(b.config.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := analyze.Analyze(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
 }
 
 // statuses counts the attempts of an arm by how they ended.

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/agent"
-	"github.com/tare-bench/tare/internal/analyze"
-	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
@@ -106,14 +104,7 @@ func TestStart(t *testing.T) {
 		t.Errorf("%d guests were created", n)
 	}
 
-	in, err := dataset.Read(b.config.Store)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := analyze.Analyze(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := b.analyzed(t)
 	if len(res.Starts) != 6 {
 		t.Fatalf("%+v", res.Starts)
 	}

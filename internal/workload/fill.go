@@ -107,6 +107,7 @@ func (l Level) Broken(f Filled) []string {
 
 // Slow reports whether the probe, or the guests that serve, were slower than the level permits.
 func (l Level) Slow(f Filled) bool {
-	return l.Slowdown > 0 && f.Slowdown > l.Slowdown || l.P99 > 0 && f.P99 > l.P99 ||
-		l.Serving > 0 && f.Serving > l.Serving
+	return slices.ContainsFunc(l.Broken(f), func(limit string) bool {
+		return limit == model.LimitSlowdown || limit == model.LimitP99 || limit == model.LimitServing
+	})
 }

@@ -39,12 +39,11 @@ func (s *Served) Add(line []byte, requests int64) error {
 	if h.Count() != requests {
 		return fault.Guestf("the histogram of a client has %d latencies instead of %d", h.Count(), requests)
 	}
-	for _, b := range h.Bars() {
-		if err := s.latencies.Add(b.Low, b.Count); err != nil {
-			return err
-		}
+	sum, err := histogram.Merge(&s.latencies, h)
+	if err == nil {
+		s.latencies = *sum
 	}
-	return nil
+	return err
 }
 
 // Miss adds requests of a client that said nothing of them: they took at least so long.

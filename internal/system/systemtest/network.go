@@ -82,19 +82,14 @@ func (s suite) network(t *testing.T, h *system.Host, other suite) {
 // returned function waits for its end and returns its output.
 func (s suite) serve(t *testing.T) (said func() string) {
 	t.Helper()
-	script := fmt.Sprintf(tcpServer, tcpPort, s.exchanged())
-	output := s.background(t, script)
-	s.sh(t, fmt.Sprintf("for i in $(seq 600); do grep -q ':%04X .* 0A ' /proc/net/tcp && exit; sleep 0.1; done; cat "+
-		"/proc/net/tcp; exit 1", tcpPort))
+	output := s.background(t, fmt.Sprintf(tcpServer, tcpPort, s.exchanged()), "tcp", fmt.Sprintf(":%04X .* 0A ", tcpPort))
 	return func() string { return strings.TrimPrefix(output(), "listening\n") }
 }
 
 // receive counts the packets that arrive in the guest from now on. The returned function waits for their end.
 func (s suite) receive(t *testing.T) (count func() int) {
 	t.Helper()
-	said := s.background(t, fmt.Sprintf(udpCounter, udpPort))
-	s.sh(t, fmt.Sprintf("for i in $(seq 600); do grep -q ':%04X ' /proc/net/udp && exit; sleep 0.1; done; cat "+
-		"/proc/net/udp; exit 1", udpPort))
+	said := s.background(t, fmt.Sprintf(udpCounter, udpPort), "udp", fmt.Sprintf(":%04X ", udpPort))
 	return func() int {
 		text := said()
 		n, err := strconv.Atoi(text)
@@ -105,8 +100,10 @@ func (s suite) receive(t *testing.T) (count func() int) {
 	}
 }
 
-// background starts a script of perl in the guest. The returned function waits for its end and returns its output.
-func (s suite) background(t *testing.T, script string) (said func() string) {
+// background starts a script of perl in the guest, and returns when a line of this table in /proc/net shows its socket.
+// The returned function waits for its end and returns its output.
+func (s suite) background(t *testing.T, script, table, socket string) (said func() string) {
+	t.Helper()
 	out := make(chan string, 1)
 	go func() {
 		r, err := s.m.Agent.Run(t.Context(), agent.Command{Argv: []string{"perl", "-e", script}, Env: system.AgentEnv,
@@ -117,6 +114,8 @@ func (s suite) background(t *testing.T, script string) (said func() string) {
 		}
 		out <- string(r.Stdout) + string(r.Stderr)
 	}()
+	s.sh(t, fmt.Sprintf("for i in $(seq 600); do grep -q '%s' /proc/net/%s && exit; sleep 0.1; done; "+
+		"cat /proc/net/%[2]s; exit 1", socket, table))
 	return func() string { return <-out }
 }
 

@@ -3,6 +3,7 @@ package vmware
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -33,6 +34,18 @@ type place struct {
 	tools guestTools
 	base  string // prefix of all of tare's paths in the guest
 	port  string
+}
+
+// unlessOff returns the error of powering a machine off, unless the machine has powered itself off meanwhile.
+func unlessOff(err error, running func() (bool, error)) error {
+	if err == nil {
+		return nil
+	}
+	on, stateErr := running()
+	if stateErr == nil && !on {
+		return nil
+	}
+	return errors.Join(err, stateErr)
 }
 
 // guestOptions are the options of both products.

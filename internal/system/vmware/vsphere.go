@@ -309,18 +309,6 @@ func (g *vsphereGuest) Kill() error {
 	return done(context.Background(), "powering it off", g.vm.PowerOff)
 }
 
-// powerOff is Kill of a machine that may power itself off meanwhile, which is not an error.
-func (g *vsphereGuest) powerOff(ctx context.Context) error {
-	err := done(ctx, "powering it off", g.vm.PowerOff)
-	if err == nil {
-		return nil
-	}
-	if state, stateErr := g.vm.PowerState(ctx); stateErr != nil || state != types.VirtualMachinePowerStatePoweredOff {
-		return errors.Join(err, stateErr)
-	}
-	return nil
-}
-
 // closeTimeout bounds all requests of Close together.
 const closeTimeout = 2 * time.Minute
 
@@ -354,7 +342,10 @@ func (g *vsphereGuest) Close() error {
 		state, err := g.vm.PowerState(ctx)
 		fail(err)
 		if state != types.VirtualMachinePowerStatePoweredOff {
-			fail(g.powerOff(ctx))
+			fail(unlessOff(done(ctx, "powering it off", g.vm.PowerOff), func() (bool, error) {
+				state, err := g.vm.PowerState(ctx)
+				return state != types.VirtualMachinePowerStatePoweredOff, err
+			}))
 		}
 		if g.cloned {
 			fail(done(ctx, "destroying the clone", g.vm.Destroy))

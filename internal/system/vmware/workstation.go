@@ -255,18 +255,6 @@ func (g *workstationGuest) Kill() error {
 	return err
 }
 
-// powerOff is Kill of a machine that may power itself off meanwhile, which is not an error.
-func (g *workstationGuest) powerOff(ctx context.Context) error {
-	err := g.Kill()
-	if err == nil {
-		return nil
-	}
-	if running, listErr := g.machine.running(ctx); listErr != nil || running {
-		return errors.Join(err, listErr)
-	}
-	return nil
-}
-
 // Close powers the machine off. A machine that is not a clone first removes the agent and its data.
 // If it cannot, Close powers it off nevertheless, and the error says what is left in the machine.
 func (g *workstationGuest) Close() error {
@@ -287,7 +275,7 @@ func (g *workstationGuest) Close() error {
 					g.err = errors.Join(g.err, fmt.Errorf("%s* may be left in %s: %w", g.place.base, g.machine.vmx, err))
 				}
 			}
-			g.err = errors.Join(g.err, g.powerOff(ctx))
+			g.err = errors.Join(g.err, unlessOff(g.Kill(), func() (bool, error) { return g.machine.running(ctx) }))
 		}
 		g.err = errors.Join(g.err, g.machine.remove())
 	})

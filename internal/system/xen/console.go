@@ -92,15 +92,15 @@ func (c *console) removeNodes() error {
 		c.store.Remove(fmt.Sprintf("/local/domain/0/backend/console/%d", c.domain)))
 }
 
-// connect waits until the guest's kernel has set up its end, and then connects ours.
-func (c *console) connect(ctx context.Context, ended <-chan struct{}) error {
+// connect waits until the guest's kernel has set up its end, and then connects ours. The kernel of a restored guest
+// learns of a device only from changes that it sees, not of those before it runs, so connect makes some.
+func (c *console) connect(ctx context.Context, ended <-chan struct{}, restored bool) error {
 	gone := fault.Guestf("it ended before its console was connected")
 	ready := holds(c.store, c.frontend()+"/state", stateInitialised)
 	if err := poll(ctx, ended, gone, func() (bool, error) {
-		if ok, err := ready(); ok || err != nil {
+		if ok, err := ready(); ok || err != nil || !restored {
 			return ok, err
 		}
-		// A restored guest learns of a device only from changes that it sees: not of those before it runs.
 		return false, c.store.Write(c.frontend()+"/knock", "")
 	}); err != nil {
 		return err

@@ -33,8 +33,8 @@ type guest struct {
 	err   error
 }
 
-// join finds the domain that xl creates and connects to its second console.
-func (g *guest) join(ctx context.Context) error {
+// join finds the domain that xl creates or, if the guest is restored, restores, and connects to its second console.
+func (g *guest) join(ctx context.Context, restored bool) error {
 	var err error
 	if g.store, err = xenctl.OpenStore(); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (g *guest) join(ctx context.Context) error {
 		<-g.Exited()
 		g.console.hangUp(errEnded)
 	}()
-	if err := g.console.connect(ctx, g.Exited()); err != nil {
+	if err := g.console.connect(ctx, g.Exited(), restored); err != nil {
 		return err
 	}
 	return g.greet(ctx)

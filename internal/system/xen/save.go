@@ -40,7 +40,7 @@ func (g *guest) Save(ctx context.Context, dir string) error {
 // Restore has xl make a new domain from the file, with the disks, the network and the agent's console as Create
 // connects them.
 func (d Saving) Restore(ctx context.Context, s *system.Site, dir string) (system.Guest, error) {
-	return d.begin(ctx, s, "restore", filepath.Join(dir, stateFile))
+	return d.begin(ctx, s, restoring, filepath.Join(dir, stateFile))
 }
 
 // gone returns a function for poll: it reports whether a domain has disappeared.

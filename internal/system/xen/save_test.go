@@ -151,7 +151,7 @@ func TestConnectKnocks(t *testing.T) {
 	n.mu.Unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := c.connect(ctx, nil); fault.KindOf(err) != fault.Guest || !strings.Contains(err.Error(), `ring-ref is "x"`) {
+	if err := c.connect(ctx, nil, true); fault.KindOf(err) != fault.Guest || !strings.Contains(err.Error(), `ring-ref is "x"`) {
 		t.Errorf("got: %v", err)
 	}
 }

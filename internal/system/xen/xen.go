@@ -98,8 +98,11 @@ func (d Driver) Check(ctx context.Context, _ *system.Host) system.Status {
 
 // Create creates a domain and connects to its second console.
 func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
-	return d.begin(ctx, s, "create")
+	return d.begin(ctx, s, creating)
 }
+
+// The commands by which xl makes a domain.
+const creating, restoring = "create", "restore"
 
 // begin has xl make a domain by this command, which reads the domain's configuration and perhaps more, and connects
 // to the domain.
@@ -123,7 +126,7 @@ func (d Driver) begin(ctx context.Context, s *system.Site, command string, more 
 		return nil, err
 	}
 	g := &guest{Process: p, site: s, config: config, root: root}
-	if err := g.join(ctx); err != nil {
+	if err := g.join(ctx, command == restoring); err != nil {
 		g.Close() // completes the log
 		return nil, fmt.Errorf("%w%s", err, lastWords(p.Log()))
 	}

@@ -18,6 +18,8 @@ mount -t sysfs sysfs sys
 mount --rbind /dev dev
 mount -t tmpfs run run
 mount -t tmpfs tmp tmp
+# What this host's root has its shell do at a login is not the machine's.
+mount -t tmpfs -o mode=700 home root
 mount --bind "$dir/state" var/lib/tare
 if [ -e "$dir/images" ]; then
 	mkdir "$dir/state/images"

@@ -33,7 +33,7 @@ type guestFlags struct {
 func (f *guestFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.name, "name", "", "name of the guest (default: the name of the system)")
 	c.Flags().StringArrayVar(&f.flavors, "flavor", nil,
-		"keys of a campaign's flavor, such as vcpus=2,memory=1GiB,network=bridged")
+		"keys of a campaign's flavor, such as vcpus=2,memory=1GiB,network=bridged,net.packets=5000/s")
 	c.Flags().StringArrayVar(&f.options, "option", nil, "an option of the system, such as cache=unsafe")
 	c.Flags().StringVar(&f.target, "target", "", "the machine, for systems whose guests tare does not create")
 	c.Flags().StringArrayVar(&f.destroy, "destroy", nil, "a block device of the flavor whose contents may be destroyed")
@@ -48,6 +48,7 @@ func newGuestStart(o *options) *cobra.Command {
 volume, and the system's own way to freeze it. A tare process, the keeper, stays and
 owns the guest. When the keeper ends, for whatever reason, the whole guest is removed.`,
 		Example: "  tare guest start lxc --name web --flavor vcpus=1,memory=256MiB,cpu_cap=50%\n" +
+			"  tare guest start runc --flavor network=bridged,net.rate=50Mbit/s,net.packets=5000/s,io.read_ops=500/s\n" +
 			"  tare guest start qemu-tcg --flavor backing=qcow2 --option cache=writeback",
 		Args: cobra.ExactArgs(1),
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/tare-bench/tare/internal/strict"
 )
 
-// One is a guest requested on a command line, in the words of a campaign.
+// One is a guest requested on a command line, in the words of a campaign. The setting "net.packets" is the key
+// packets of the flavor's key net.
 type One struct {
 	System, Target  string
 	Flavor, Options []model.Setting
@@ -24,11 +25,23 @@ var isNumber = regexp.MustCompile(`^(0|[1-9][0-9]*)$`).MatchString
 func mapping(settings []model.Setting) (map[string]any, error) {
 	m := map[string]any{}
 	for _, s := range settings {
-		if _, twice := m[s.Name]; twice {
+		in, name := m, s.Name
+		if outer, inner, nested := strings.Cut(s.Name, "."); nested {
+			if m[outer] == nil {
+				m[outer] = map[string]any{}
+			}
+			keys, ok := m[outer].(map[string]any)
+			if !ok {
+				return nil, fault.Campaignf("%s is set twice: by itself, and by its key %s", strict.Quote(outer),
+					strict.Quote(inner))
+			}
+			in, name = keys, inner
+		}
+		if _, twice := in[name]; twice {
 			return nil, fault.Campaignf("%s is set twice", strict.Quote(s.Name))
 		}
-		if m[s.Name] = s.Value; isNumber(s.Value) {
-			m[s.Name] = json.Number(s.Value)
+		if in[name] = s.Value; isNumber(s.Value) {
+			in[name] = json.Number(s.Value)
 		}
 	}
 	return m, nil

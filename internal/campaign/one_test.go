@@ -21,6 +21,13 @@ func TestOne(t *testing.T) {
 		f.DiskFS != "ext4" || a.System != "lxc" {
 		t.Errorf("%+v of %+v", f, a)
 	}
+	settings, _ = model.ParseSettings("network=bridged,net.rate=50Mbit/s,net.packets=5000/s," +
+		"io.read=20MiB/s,io.write_ops=500/s")
+	f, _, err = ParseOne(One{System: "lxc", Flavor: settings}, lab())
+	wantIO, wantNet := model.IOCaps{Read: 20 << 20, WriteOps: 500}, model.NetCap{Rate: 50_000_000, Packets: 5000}
+	if err != nil || f.IO != wantIO || f.Net != wantNet {
+		t.Errorf("%+v, %v", f, err)
+	}
 	_, a, err = ParseOne(One{System: "ssh", Target: "ssh://a@b", Options: []model.Setting{{Name: "port", Value: "22"},
 		{Name: "key", Value: "a, b}: c"}}}, lab())
 	if err != nil || a.Target != "ssh://a@b" || len(a.Options) != 2 || model.Values(a.Options)["key"] != "a, b}: c" {
@@ -38,6 +45,14 @@ func TestOne(t *testing.T) {
 		`"vcpus" is set twice`: {System: "lxc", Flavor: []model.Setting{
 			{Name: "vcpus", Value: "1"}, {Name: "vcpus", Value: "2"},
 		}},
+		`"net" is set twice: by itself, and by its key "packets"`: {System: "lxc", Flavor: []model.Setting{
+			{Name: "net", Value: "50Mbit/s"}, {Name: "net.packets", Value: "5000/s"},
+		}},
+		`"net" is set twice`: {System: "lxc", Flavor: []model.Setting{
+			{Name: "net.packets", Value: "5000/s"}, {Name: "net", Value: "50Mbit/s"},
+		}},
+		`did you mean "packets"`:    {System: "lxc", Flavor: []model.Setting{{Name: "net.packet", Value: "5000/s"}}},
+		"found a mapping":           {System: "lxc", Flavor: []model.Setting{{Name: "memory.max", Value: "1GiB"}}},
 		"more than the host's CPUs": {System: "lxc", Flavor: []model.Setting{{Name: "vcpus", Value: "64"}}},
 	} {
 		if _, _, err := ParseOne(g, lab()); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), want) {

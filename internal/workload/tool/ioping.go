@@ -41,17 +41,8 @@ func readIoping(text string, r *Report) error {
 	}
 	r.expect("requests", "generated … requests in")
 	r.expect("requests counted", "requests completed in")
-	read := strings.Contains(text, " read, ") || strings.Contains(text, " <<< ") || strings.Contains(text,
-		`"operation": "read"`)
-	wrote := strings.Contains(text, " written, ") || strings.Contains(text, " >>> ") ||
-		strings.Contains(text, `"operation": "write"`)
-	switch {
-	case read && wrote, strings.Contains(text, " requests completed in ") && !read && !wrote:
-		r.say("operation", "read and write")
-	case wrote:
-		r.say("operation", "write")
-	case read:
-		r.say("operation", "read")
+	if operation := iopingOperation(text); operation != "" {
+		r.say("operation", operation)
 	}
 	if at := strings.Index("\n"+text, "\n["); at >= 0 {
 		return readIopingJSON(text[at:], r)
@@ -63,6 +54,31 @@ func readIoping(text string, r *Report) error {
 			return err
 		}
 	}
+	if err := iopingIntervals(raw, r); err != nil {
+		return err
+	}
+	return iopingRequests(text, r)
+}
+
+// iopingOperation is "" if the output does not say it: with -B and -p.
+func iopingOperation(text string) string {
+	read := strings.Contains(text, " read, ") || strings.Contains(text, " <<< ") ||
+		strings.Contains(text, `"operation": "read"`)
+	wrote := strings.Contains(text, " written, ") || strings.Contains(text, " >>> ") ||
+		strings.Contains(text, `"operation": "write"`)
+	switch {
+	case read && wrote, strings.Contains(text, " requests completed in ") && !read && !wrote:
+		return "read and write"
+	case wrote:
+		return "write"
+	case read:
+		return "read"
+	}
+	return ""
+}
+
+// iopingIntervals adds the lines of -B and -p.
+func iopingIntervals(raw []string, r *Report) error {
 	for i, of := range raw {
 		prefix := fmt.Sprintf("interval %d: ", i+1)
 		if len(raw) == 1 && len(r.Figures) == 0 {
@@ -76,6 +92,11 @@ func readIoping(text string, r *Report) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// iopingRequests adds the single requests, of which there must be as many as the statistics count.
+func iopingRequests(text string, r *Report) error {
 	requests := iopingRequest.FindAllStringSubmatch(text, -1)
 	if shown := strings.Count(text, "request="); shown != len(requests) || shown > 0 && len(r.All("requests")) > 0 &&
 		float64(shown) != r.Value("requests") && shown < 1000 {

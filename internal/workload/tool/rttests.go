@@ -105,63 +105,28 @@ func readCyclictest(text string, r *Report) error {
 			return err
 		}
 	}
-	var order []string
-	last := map[string]cyclictestThread{}
-	live := strings.Contains(text, "policy: ")
-	bins, sums := 0, map[string][]string{}
 	least := math.Inf(1)
 	for _, m := range cyclictestLeast.FindAllStringSubmatch(text, -1) {
-		v := r.number(m[1] + m[2] + m[3])
-		least = min(least, v)
+		least = min(least, r.number(m[1]+m[2]+m[3]))
 	}
-	unit := wakeUpUnit(text, least)
-	var histogram [][]string
+	t := cyclictestText{r: r, unit: wakeUpUnit(text, least), live: strings.Contains(text, "policy: "),
+		last: map[string]cyclictestThread{}, sums: map[string][]string{}}
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		switch m := cyclictestLine.FindStringSubmatch(line); {
-		case m != nil:
-			if _, ok := last[m[1]]; !ok {
-				order = append(order, m[1])
-			} else if !live {
-				return fault.Guestf("the output has two results of thread %s; save each run in its own file", m[1])
-			}
-			last[m[1]] = cyclictestThread{m[1], m[3], m[4], m[5], m[6], m[7]}
-			continue
-		case strings.HasPrefix(line, "T:"):
-			return damaged("cyclictest", line)
-		}
-		if m := cyclictestBin.FindStringSubmatch(line); m != nil {
-			histogram = append(histogram, append([]string{m[1]}, strings.Fields(m[2])...))
-			bins++
-		} else if m := cyclictestSum.FindStringSubmatch(line); m != nil {
-			if sums[m[1]] != nil {
-				return fault.Guestf("the output has two lines %q; save each run in its own file", "# "+m[1]+":")
-			}
-			sums[m[1]] = strings.Fields(m[2])
-		} else if m := cyclictestRun.FindStringSubmatch(line); m != nil {
-			f := r.numbers(m[3])
-			r.add("thread "+m[1]+": wake-up "+m[2], f[0], unit, Lower)
-		} else if m := semaphoreLine.FindStringSubmatch(line); m != nil {
-			pair := cyclictestThread{"", "", m[3], m[4], m[5], m[6]}
-			if err := pair.figures(r, "from "+m[1]+" to "+m[2]+": ", "us"); err != nil {
-				return err
-			}
-		} else if m := rtCycles.FindStringSubmatch(line); m != nil {
-			f := r.numbers(m[1])
-			r.add("cycles", f[0], "1", "")
-		}
-	}
-	for _, id := range order {
-		prefix := ""
-		if len(order) > 1 {
-			prefix = "thread " + id + ": "
-		}
-		if err := last[id].figures(r, prefix, unit); err != nil {
+		if err := t.line(strings.TrimRight(line, "\n")); err != nil {
 			return err
 		}
 	}
-	if strings.Contains(text, "# Histogram") || bins > 0 {
-		return addHistogram(r, histogram, sums, unit)
+	for _, id := range t.order {
+		prefix := ""
+		if len(t.order) > 1 {
+			prefix = "thread " + id + ": "
+		}
+		if err := t.last[id].figures(r, prefix, t.unit); err != nil {
+			return err
+		}
+	}
+	if strings.Contains(text, "# Histogram") || len(t.histogram) > 0 {
+		return addHistogram(r, t.histogram, t.sums, t.unit)
 	}
 	if len(r.Figures) == 0 {
 		return fault.Guestf("the output has neither the line %q of hackbench nor the line %q of cyclictest: %s", "Time:",
@@ -169,6 +134,45 @@ func readCyclictest(text string, r *Report) error {
 	}
 	if len(r.All("cycles")) > 0 && len(r.Figures) < 2 {
 		return fault.Guestf("the output has no line \"#1 -> #0\": it is cut off")
+	}
+	return nil
+}
+
+// cyclictestText is what the lines have said so far.
+type cyclictestText struct {
+	r         *Report
+	unit      string
+	live      bool // lines of a thread repeat until the end, and the last one counts
+	order     []string
+	last      map[string]cyclictestThread
+	histogram [][]string
+	sums      map[string][]string
+}
+
+func (t *cyclictestText) line(line string) error {
+	if m := cyclictestLine.FindStringSubmatch(line); m != nil {
+		if _, ok := t.last[m[1]]; !ok {
+			t.order = append(t.order, m[1])
+		} else if !t.live {
+			return fault.Guestf("the output has two results of thread %s; save each run in its own file", m[1])
+		}
+		t.last[m[1]] = cyclictestThread{m[1], m[3], m[4], m[5], m[6], m[7]}
+	} else if strings.HasPrefix(line, "T:") {
+		return damaged("cyclictest", line)
+	} else if m := cyclictestBin.FindStringSubmatch(line); m != nil {
+		t.histogram = append(t.histogram, append([]string{m[1]}, strings.Fields(m[2])...))
+	} else if m := cyclictestSum.FindStringSubmatch(line); m != nil {
+		if t.sums[m[1]] != nil {
+			return fault.Guestf("the output has two lines %q; save each run in its own file", "# "+m[1]+":")
+		}
+		t.sums[m[1]] = strings.Fields(m[2])
+	} else if m := cyclictestRun.FindStringSubmatch(line); m != nil {
+		t.r.add("thread "+m[1]+": wake-up "+m[2], t.r.number(m[3]), t.unit, Lower)
+	} else if m := semaphoreLine.FindStringSubmatch(line); m != nil {
+		pair := cyclictestThread{"", "", m[3], m[4], m[5], m[6]}
+		return pair.figures(t.r, "from "+m[1]+" to "+m[2]+": ", "us")
+	} else if m := rtCycles.FindStringSubmatch(line); m != nil {
+		t.r.add("cycles", t.r.number(m[1]), "1", "")
 	}
 	return nil
 }

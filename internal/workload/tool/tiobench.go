@@ -37,7 +37,7 @@ func readTiobench(text string, r *Report) error {
 	if err := refused("tiobench", text); err != nil {
 		return err
 	}
-	section, open := "", ""
+	section, open := "", false
 	rows := map[string]int{} // of each section
 	of := tioSettings(text)
 	for line := range strings.Lines(text) {
@@ -46,51 +46,71 @@ func readTiobench(text string, r *Report) error {
 			section = m[1] + " " + m[2]
 			continue
 		}
-		switch m := tioRow.FindStringSubmatch(line); {
-		case m != nil && section != "":
+		if m := tioRow.FindStringSubmatch(line); m != nil && section != "" {
 			rows[section]++
 			addTio(r, section+", "+m[4]+" threads"+of(m), tioRowColumns, m[5:])
-		case strings.HasPrefix(line, "----") || line == "":
-		case strings.HasPrefix(line, "| Item "):
-			open = line
+			continue
+		}
+		switch {
+		case strings.HasPrefix(line, "| Item "), tioThreads.MatchString(line):
+			open = true
 		case strings.HasPrefix(line, "`--"):
-			open = ""
-		case strings.HasPrefix(line, "| "):
-			if m := tioHuman.FindStringSubmatch(line); m != nil {
-				addTio(r, m[1], tioHumanColumns, m[2:])
-			} else if m := tioLatency.FindStringSubmatch(line); m != nil {
-				addTio(r, m[1], tioLatencyColumns, m[2:])
-			} else {
-				return damaged("tiotest", line)
-			}
-		case tioThreads.MatchString(line):
-			open = line
-			addTio(r, "threads", []column{{"", "1", ""}}, tioThreads.FindStringSubmatch(line)[1:])
-		case tioTerse.MatchString(line):
-			m := tioTerse.FindStringSubmatch(line)
-			columns, words := tioTerseColumns, strings.Split(m[2], ",")
-			if m[1] == "total" {
-				columns = tioLatencyColumns
-			}
-			if len(words) != len(columns) {
-				return damaged("tiotest", line)
-			}
-			addTio(r, m[1], columns, words)
-		case tioTerseStart.MatchString(line):
-			return damaged("tiotest", line)
+			open = false
+		}
+		if err := readTiotest(line, r); err != nil {
+			return err
 		}
 	}
-	if open != "" || strings.Contains(text, "Tiotest latency") && len(r.All("Total: mean latency")) == 0 ||
+	if open || strings.Contains(text, "Tiotest latency") && len(r.All("Total: mean latency")) == 0 ||
 		strings.Contains("\n"+text, "\nwrite:") && len(r.All("total: mean latency")) == 0 {
 		return fault.Guestf("a table of tiotest has no end: the output is cut off")
 	}
-	if n := rows["Sequential Reads"]; section != "" && (n == 0 || rows["Random Reads"] != n ||
-		rows["Sequential Writes"] != n ||
-		rows["Random Writes"] != n) {
-		return fault.Guestf("the tables of tiobench have %d, %d, %d and %d rows instead of as many in each: the output "+
-			"is cut off or damaged", n, rows["Random Reads"], rows["Sequential Writes"], rows["Random Writes"])
+	if section != "" {
+		if err := tioEven(rows); err != nil {
+			return err
+		}
 	}
 	return tioOnce(r)
+}
+
+// readTiotest reads a line of tiotest, which has figures if it is a row of a table or one of -T.
+func readTiotest(line string, r *Report) error {
+	switch {
+	case strings.HasPrefix(line, "| Item "):
+	case strings.HasPrefix(line, "| "):
+		if m := tioHuman.FindStringSubmatch(line); m != nil {
+			addTio(r, m[1], tioHumanColumns, m[2:])
+		} else if m := tioLatency.FindStringSubmatch(line); m != nil {
+			addTio(r, m[1], tioLatencyColumns, m[2:])
+		} else {
+			return damaged("tiotest", line)
+		}
+	case tioThreads.MatchString(line):
+		addTio(r, "threads", []column{{"", "1", ""}}, tioThreads.FindStringSubmatch(line)[1:])
+	case tioTerse.MatchString(line):
+		m := tioTerse.FindStringSubmatch(line)
+		columns, words := tioTerseColumns, strings.Split(m[2], ",")
+		if m[1] == "total" {
+			columns = tioLatencyColumns
+		}
+		if len(words) != len(columns) {
+			return damaged("tiotest", line)
+		}
+		addTio(r, m[1], columns, words)
+	case tioTerseStart.MatchString(line):
+		return damaged("tiotest", line)
+	}
+	return nil
+}
+
+// tioEven returns an error if the four tables of tiobench do not have as many rows each.
+func tioEven(rows map[string]int) error {
+	n := rows["Sequential Reads"]
+	if n > 0 && rows["Random Reads"] == n && rows["Sequential Writes"] == n && rows["Random Writes"] == n {
+		return nil
+	}
+	return fault.Guestf("the tables of tiobench have %d, %d, %d and %d rows instead of as many in each: the output "+
+		"is cut off or damaged", n, rows["Random Reads"], rows["Sequential Writes"], rows["Random Writes"])
 }
 
 // tioTerseStart is how the lines of tiotest -T begin.

@@ -81,15 +81,7 @@ its estimate exceeds 5 %. A change that is not resolved does not alter the statu
 				return fault.Campaignf("--out and --machines are for comparisons of fleets; " +
 					"tare serve shows those of runs as pages")
 			}
-			var sides []compare.Side
-			for _, path := range args {
-				side, err := readSide(cmd.Context(), path)
-				if err != nil {
-					return err
-				}
-				sides = append(sides, side)
-			}
-			result, err := compare.Sides(sides, all)
+			result, err := compareRuns(cmd.Context(), args, all)
 			if err != nil {
 				return err
 			}
@@ -102,18 +94,10 @@ its estimate exceeds 5 %. A change that is not resolved does not alter the statu
 			default:
 				err = compare.Text(w, result, all)
 			}
-			if err != nil || failAbove == "" {
+			if err != nil {
 				return err
 			}
-			if worse := result.Above(limit); len(worse) > 0 {
-				for _, ch := range worse {
-					cells := ch.Cells(true)
-					fmt.Fprintf(cmd.ErrOrStderr(), "tare: %s on %s: %s (%s), more than %s worse\n", cells.Workload, cells.Figure,
-						cells.Change, cells.Interval, failAbove)
-				}
-				return exitWorse
-			}
-			return nil
+			return worseRuns(cmd, result, limit, failAbove)
 		},
 	}
 	c.Flags().StringVar(&failAbove, "fail-above", "",
@@ -125,6 +109,36 @@ its estimate exceeds 5 %. A change that is not resolved does not alter the statu
 	outFlag(c, &out, `fleets: write an HTML page to this file, "-" for standard output`)
 	c.MarkFlagsMutuallyExclusive("json", "out")
 	return c
+}
+
+// compareRuns compares runs, or folders of them.
+func compareRuns(ctx context.Context, args []string, all bool) (*compare.Comparison, error) {
+	var sides []compare.Side
+	for _, path := range args {
+		side, err := readSide(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		sides = append(sides, side)
+	}
+	return compare.Sides(sides, all)
+}
+
+// worseRuns is the exit status of a comparison of runs.
+func worseRuns(cmd *cobra.Command, result *compare.Comparison, limit float64, failAbove string) error {
+	if failAbove == "" {
+		return nil
+	}
+	worse := result.Above(limit)
+	for _, ch := range worse {
+		cells := ch.Cells(true)
+		fmt.Fprintf(cmd.ErrOrStderr(), "tare: %s on %s: %s (%s), more than %s worse\n", cells.Workload, cells.Figure,
+			cells.Change, cells.Interval, failAbove)
+	}
+	if len(worse) > 0 {
+		return exitWorse
+	}
+	return nil
 }
 
 // compareFleets compares two fleets.

@@ -183,12 +183,7 @@ func (a *analysis) fairness(iso *Isolation, metric, ai int) {
 	if !all.positive() {
 		return
 	}
-	alone := map[int32]float64{}
-	if i, ok := a.arms[arm.Alone]; ok && a.metrics.at(metric, i).positive() {
-		for _, p := range a.metrics.at(metric, i).logMeans() {
-			alone[p.block] = p.value
-		}
-	}
+	alone := a.logAlone(metric, arm)
 	turn := 1.0 // ln slowdown is turn * (ln value - ln alone)
 	if iso.Better == "higher" {
 		turn = -1
@@ -232,6 +227,17 @@ func (a *analysis) fairness(iso *Isolation, metric, ai int) {
 		}
 		iso.Unfairness, iso.UnfairnessWorst = math.Exp(mean(unfair)), math.Exp(slices.Max(unfair))
 	}
+}
+
+// logAlone returns, by block, the logarithms of what an arm's guest reached alone.
+func (a *analysis) logAlone(metric int, arm dataset.Arm) map[int32]float64 {
+	alone := map[int32]float64{}
+	if i, ok := a.arms[arm.Alone]; ok && a.metrics.at(metric, i).positive() {
+		for _, p := range a.metrics.at(metric, i).logMeans() {
+			alone[p.block] = p.value
+		}
+	}
+	return alone
 }
 
 func mean(v []float64) (m float64) {

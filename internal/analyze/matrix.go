@@ -71,23 +71,11 @@ func (a *analysis) matrix(isolation []Isolation) ([]IsolationCell, error) {
 		}
 		c := IsolationCell{Arm: arm.Name, Of: arm.Of, Alone: arm.Alone, NativeArm: base, Scenario: arm.Scenario,
 			Neighbours: arm.Neighbours, Emulated: arm.Emulated || a.in.Arms[a.arms[base]].Emulated}
-		for _, i := range isolation {
-			if i.Primary && i.Arm == arm.Name {
-				c.Lost, c.Trials = c.Lost+i.Lost, c.Trials+i.Trials
-				if i.Lost > 0 && i.Lost == i.Trials {
-					c.Unfinished = append(c.Unfinished, i.Workload)
-				}
-			}
-		}
+		c.count(isolation)
 		if c.Trials == 0 {
 			continue
 		}
-		for _, f := range a.result.Findings {
-			if f.ID == idleNeighbour && f.Severity == Serious && (f.Arm == arm.Name || f.Arm == base) &&
-				!slices.Contains(c.Idle, f.Workload) {
-				c.Idle = append(c.Idle, f.Workload)
-			}
-		}
+		c.Idle = a.withIdleNeighbours(arm.Name, base)
 		var err error
 		if c.Excess, c.Missing, err = a.worst(ai, a.excessByTime); err != nil {
 			return nil, err
@@ -105,6 +93,29 @@ func (a *analysis) matrix(isolation []Isolation) ([]IsolationCell, error) {
 		}
 	}
 	return cells, nil
+}
+
+// count adds up the cell's trials, and those without a result.
+func (c *IsolationCell) count(isolation []Isolation) {
+	for _, i := range isolation {
+		if i.Primary && i.Arm == c.Arm {
+			c.Lost, c.Trials = c.Lost+i.Lost, c.Trials+i.Trials
+			if i.Lost > 0 && i.Lost == i.Trials {
+				c.Unfinished = append(c.Unfinished, i.Workload)
+			}
+		}
+	}
+}
+
+// withIdleNeighbours are the workloads in which neighbours of one of the arms were idle.
+func (a *analysis) withIdleNeighbours(arms ...string) (workloads []string) {
+	for _, f := range a.result.Findings {
+		if f.ID == idleNeighbour && f.Severity == Serious && slices.Contains(arms, f.Arm) &&
+			!slices.Contains(workloads, f.Workload) {
+			workloads = append(workloads, f.Workload)
+		}
+	}
+	return workloads
 }
 
 // worst finds the largest excess of an arm over its workloads. by estimates one of them at level 1-alpha; where ok is

@@ -43,33 +43,42 @@ func Widths(in dataset.Set) ([]Width, error) {
 	}
 	var out []Width
 	for _, workload := range a.workloads() {
-		w := Width{Workload: workload, Reached: true}
-		for mi, m := range a.in.Metrics[:a.cpuTime] {
-			for ai := range a.in.Arms {
-				if s := a.metrics.at(mi, ai); m.Workload == workload && len(s) > 0 {
-					w.Blocks = max(w.Blocks, int(s[len(s)-1].block)+1)
-				}
-			}
-		}
-		known := false
-		for _, c := range a.comparisons {
-			if c.Workload != workload || !c.Primary || c.Control || c.Family == FamilyEmulated || c.N == 0 || c.tested &&
-				c.Coarse {
-				continue
-			}
-			known = true
-			half := c.est.half()
-			enough := w.Blocks >= minReachedBlocks && (c.Units >= minReachedUnits || c.Scope == ScopeTheseGuests)
-			w.Reached = w.Reached && c.tested && enough && half <= math.Log1p(a.in.Precision)
-			if c.tested && half > w.Half {
-				w.Half, w.Units = half, c.Units
-				w.SD = c.est.StdErr * math.Sqrt(float64(c.Units))
-			}
-		}
-		if !known {
-			w.Reached = w.Blocks >= minReachedBlocks
-		}
-		out = append(out, w)
+		out = append(out, a.width(workload))
 	}
 	return out, nil
+}
+
+func (a *analysis) width(workload string) Width {
+	w := Width{Workload: workload, Reached: true, Blocks: a.blocks(workload)}
+	known := false
+	for _, c := range a.comparisons {
+		if c.Workload != workload || !c.Primary || c.Control || c.Family == FamilyEmulated || c.N == 0 ||
+			c.tested && c.Coarse {
+			continue
+		}
+		known = true
+		half := c.est.half()
+		enough := w.Blocks >= minReachedBlocks && (c.Units >= minReachedUnits || c.Scope == ScopeTheseGuests)
+		w.Reached = w.Reached && c.tested && enough && half <= math.Log1p(a.in.Precision)
+		if c.tested && half > w.Half {
+			w.Half, w.Units = half, c.Units
+			w.SD = c.est.StdErr * math.Sqrt(float64(c.Units))
+		}
+	}
+	if !known {
+		w.Reached = w.Blocks >= minReachedBlocks
+	}
+	return w
+}
+
+// blocks is how many of a workload have run.
+func (a *analysis) blocks(workload string) (n int) {
+	for mi, m := range a.in.Metrics[:a.cpuTime] {
+		for ai := range a.in.Arms {
+			if s := a.metrics.at(mi, ai); m.Workload == workload && len(s) > 0 {
+				n = max(n, int(s[len(s)-1].block)+1)
+			}
+		}
+	}
+	return n
 }

@@ -417,10 +417,14 @@ func (r *checker) checkEffort(c *Campaign) {
 	if r.Sound("output_limit") && (c.OutputLimit < KiB || c.OutputLimit > GiB) {
 		r.Fail("output_limit", "output_limit %s is out of range: 1KiB to 1GiB", c.OutputLimit)
 	}
-	if !r.Sound("blocks", "precision", "budget") {
-		return
+	if r.Sound("blocks", "precision", "budget") {
+		r.checkBlocks(c.Blocks)
 	}
-	switch b := c.Blocks; {
+}
+
+// checkBlocks checks how many blocks there may be, and whether something decides between them.
+func (r *checker) checkBlocks(b Blocks) {
+	switch {
 	case b.Min > b.Max:
 		r.Fail("blocks", "blocks: min %d is more than max %d", b.Min, b.Max)
 	case r.Has("precision") && b.Fixed():

@@ -108,25 +108,7 @@ func Read(r *store.Run) (Set, error) {
 	for _, a := range who {
 		planned[a.Name] = a
 	}
-	for _, a := range arms {
-		arm := Arm{
-			Name: a.Name, System: a.System, Flavor: a.Flavor.Name, Scenario: a.Scenario,
-			Emulated: a.Emulated, CapRatio: capRatio(a.Flavor), Size: a.Flavor,
-		}
-		if a.Scenario != "" && a.Scenario != c.Scenarios[0].Name {
-			arm.Baseline = model.ArmName{Of: c.Baseline, Scenario: a.Scenario}.String()
-		}
-		arm.readGuestsOf(planned[a.Name])
-		for _, sc := range c.Scenarios {
-			if sc.Name == a.Scenario {
-				arm.SlowdownLimit, arm.MemoryLimit = sc.Slowdown, float64(sc.MemoryLeft)
-			}
-		}
-		in.Arms = append(in.Arms, arm)
-		if a.ControlOf != "" {
-			in.Controls[a.Name] = a.ControlOf
-		}
-	}
+	in.addArms(c, arms, planned)
 	if err := in.readParity(r, arms); err != nil {
 		return Set{}, err
 	}
@@ -146,6 +128,29 @@ func Read(r *store.Run) (Set, error) {
 		return Set{}, fmt.Errorf("%s: %w", r.Path(), err)
 	}
 	return in, nil
+}
+
+// addArms adds the arms, in the order of the run file.
+func (in *Set) addArms(c *campaign.Campaign, arms []store.Arm, planned map[string]campaign.PlannedArm) {
+	for _, a := range arms {
+		arm := Arm{
+			Name: a.Name, System: a.System, Flavor: a.Flavor.Name, Scenario: a.Scenario,
+			Emulated: a.Emulated, CapRatio: capRatio(a.Flavor), Size: a.Flavor,
+		}
+		if a.Scenario != "" && a.Scenario != c.Scenarios[0].Name {
+			arm.Baseline = model.ArmName{Of: c.Baseline, Scenario: a.Scenario}.String()
+		}
+		arm.readGuestsOf(planned[a.Name])
+		for _, sc := range c.Scenarios {
+			if sc.Name == a.Scenario {
+				arm.SlowdownLimit, arm.MemoryLimit = sc.Slowdown, float64(sc.MemoryLeft)
+			}
+		}
+		in.Arms = append(in.Arms, arm)
+		if a.ControlOf != "" {
+			in.Controls[a.Name] = a.ControlOf
+		}
+	}
 }
 
 // readGuestsOf notes whose guests an arm's are, and which others take part in its trials.
@@ -250,12 +255,8 @@ func (in *Set) readValues(r *store.Run, all []store.Metric) error {
 		if err != nil {
 			return err
 		}
-		if o.Metric < 0 || int(o.Metric) >= len(index) || o.Arm < 0 || int(o.Arm) >= len(in.Arms) {
-			return fault.Campaignf("%s is damaged: a value of metric %d and arm %d, which are not there", r.Path(), o.Metric,
-				o.Arm)
-		}
-		if o.Block < 0 || o.Block >= maxBlocks || o.Member < 0 || math.IsNaN(o.Value) || math.IsInf(o.Value, 0) {
-			return fault.Campaignf("%s is damaged: a value %v of guest %d in block %d", r.Path(), o.Value, o.Member, o.Block)
+		if err := in.possible(o, len(all)); err != nil {
+			return fault.Campaignf("%s is damaged: %w", r.Path(), err)
 		}
 		into := metrics
 		switch {
@@ -287,6 +288,17 @@ func (in *Set) readValues(r *store.Run, all []store.Metric) error {
 				}
 			}
 		}
+	}
+	return nil
+}
+
+// possible returns an error if a value cannot be one of this run, which has so many metrics and probes.
+func (in *Set) possible(o store.Observation, metrics int) error {
+	if o.Metric < 0 || int(o.Metric) >= metrics || o.Arm < 0 || int(o.Arm) >= len(in.Arms) {
+		return fmt.Errorf("a value of metric %d and arm %d, which are not there", o.Metric, o.Arm)
+	}
+	if o.Block < 0 || o.Block >= maxBlocks || o.Member < 0 || math.IsNaN(o.Value) || math.IsInf(o.Value, 0) {
+		return fmt.Errorf("a value %v of guest %d in block %d", o.Value, o.Member, o.Block)
 	}
 	return nil
 }
@@ -328,36 +340,10 @@ func (in *Set) readParity(r *store.Run, arms []store.Arm) error {
 	if err != nil {
 		return err
 	}
-	for _, g := range guests {
-		for i := range in.Arms {
-			p := &in.Arms[i].Parity
-			if in.Arms[i].Name == g.Arm && !g.Neighbour && g.Flavor.System == "" && p.Confinement == nil {
-				p.Confinement = g.Flavor.Confinement
-			}
-		}
-	}
-	body, err := r.Document(store.DocSystems)
+	in.addConfinement(guests)
+	systems, err := readSystems(r)
 	if err != nil {
-		if fault.KindOf(err) == fault.Campaign {
-			return nil // a run without this document
-		}
 		return err
-	}
-	var systems []struct {
-		Name         string
-		Capabilities *struct {
-			Remote      bool    `json:"remote"`
-			OwnUserland bool    `json:"own_userland"`
-			Freeze      *string `json:"freeze"` // always there, "" when it cannot
-		}
-	}
-	// Ignore a document of another form.
-	if err := json.Unmarshal(body, &systems); err != nil {
-		var form *json.UnmarshalTypeError
-		if errors.As(err, &form) {
-			return nil
-		}
-		return fault.Campaignf("%s is damaged: %s: %w", r.Path(), store.DocSystems, err)
 	}
 	remote := map[string]model.Flavor{} // by arm
 	for i := range in.Arms {
@@ -373,6 +359,53 @@ func (in *Set) readParity(r *store.Run, arms []store.Arm) error {
 			}
 		}
 	}
+	in.addSizes(guests, remote)
+	return nil
+}
+
+// addConfinement records what confines the first guest of each arm of which that is known.
+func (in *Set) addConfinement(guests []store.Guest) {
+	for _, g := range guests {
+		for i := range in.Arms {
+			p := &in.Arms[i].Parity
+			if in.Arms[i].Name == g.Arm && !g.Neighbour && g.Flavor.System == "" && p.Confinement == nil {
+				p.Confinement = g.Flavor.Confinement
+			}
+		}
+	}
+}
+
+// capabilities is what a run file says of a system.
+type capabilities struct {
+	Name         string
+	Capabilities *struct {
+		Remote      bool    `json:"remote"`
+		OwnUserland bool    `json:"own_userland"`
+		Freeze      *string `json:"freeze"` // always there, "" when it cannot
+	}
+}
+
+// readSystems returns none for a run without this document, or with one of another form.
+func readSystems(r *store.Run) (systems []capabilities, err error) {
+	body, err := r.Document(store.DocSystems)
+	if err != nil {
+		if fault.KindOf(err) == fault.Campaign {
+			return nil, nil
+		}
+		return nil, err
+	}
+	if err := json.Unmarshal(body, &systems); err != nil {
+		var form *json.UnmarshalTypeError
+		if errors.As(err, &form) {
+			return nil, nil
+		}
+		return nil, fault.Campaignf("%s is damaged: %s: %w", r.Path(), store.DocSystems, err)
+	}
+	return systems, nil
+}
+
+// addSizes records the size of guests on other people's machines, if it is not their flavor's.
+func (in *Set) addSizes(guests []store.Guest, remote map[string]model.Flavor) {
 	for _, g := range guests {
 		f, ok := remote[g.Arm]
 		cpus, memory := g.Hello.CPUs, float64(g.Hello.MemoryBytes)
@@ -387,5 +420,4 @@ func (in *Set) readParity(r *store.Run, arms []store.Arm) error {
 			}
 		}
 	}
-	return nil
 }

@@ -175,37 +175,8 @@ func (in *Set) Prepare() (map[string]int, error) {
 		}
 		arms[a.Name] = i
 	}
-	known := func(name, role string) error {
-		if _, ok := arms[name]; !ok {
-			return fault.Campaignf("%s %q is not an arm of this run", role, name)
-		}
-		return nil
-	}
-	if err := known(in.Baseline, "baseline"); err != nil {
+	if err := in.checkNames(arms); err != nil {
 		return nil, err
-	}
-	for _, control := range slices.Sorted(maps.Keys(in.Controls)) {
-		if err := known(control, "control"); err != nil {
-			return nil, err
-		}
-		if err := known(in.Controls[control], "control's counterpart"); err != nil {
-			return nil, err
-		}
-		if control == in.Controls[control] || control == in.Baseline {
-			return nil, fault.Campaignf("control %q cannot be the baseline or its own counterpart", control)
-		}
-	}
-	for _, a := range in.Arms {
-		if a.Baseline != "" {
-			if err := known(a.Baseline, "baseline of "+a.Name); err != nil {
-				return nil, err
-			}
-		}
-		if a.Alone != "" {
-			if err := known(a.Alone, "arm "+a.Name+" alone"); err != nil {
-				return nil, err
-			}
-		}
 	}
 	for _, m := range in.Metrics {
 		if m.Better != "lower" && m.Better != "higher" {
@@ -220,6 +191,43 @@ func (in *Set) Prepare() (map[string]int, error) {
 			in.Alpha, in.Delta, in.SpreadLimit, in.Precision)
 	}
 	return arms, nil
+}
+
+// checkNames returns an error if the set names an arm that it does not have, or an impossible control.
+func (in *Set) checkNames(arms map[string]int) error {
+	known := func(name, role string) error {
+		if _, ok := arms[name]; !ok {
+			return fault.Campaignf("%s %q is not an arm of this run", role, name)
+		}
+		return nil
+	}
+	if err := known(in.Baseline, "baseline"); err != nil {
+		return err
+	}
+	for _, control := range slices.Sorted(maps.Keys(in.Controls)) {
+		if err := known(control, "control"); err != nil {
+			return err
+		}
+		if err := known(in.Controls[control], "control's counterpart"); err != nil {
+			return err
+		}
+		if control == in.Controls[control] || control == in.Baseline {
+			return fault.Campaignf("control %q cannot be the baseline or its own counterpart", control)
+		}
+	}
+	for _, a := range in.Arms {
+		if a.Baseline != "" {
+			if err := known(a.Baseline, "baseline of "+a.Name); err != nil {
+				return err
+			}
+		}
+		if a.Alone != "" {
+			if err := known(a.Alone, "arm "+a.Name+" alone"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func setDefault(v *float64, def float64) {

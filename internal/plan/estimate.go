@@ -311,6 +311,20 @@ func (p *Plan) Text(e Estimate) string {
 		}
 		row("boot", "%s, %d times: %s", boot.Name, p.Rounds(), strings.Join(names, ", "))
 	}
+	row("guests", "%s", p.guestsText())
+	row("expected", "%s: passes through the workloads %s, of %s each", spread(e.Total, e.TotalMax, rough),
+		spread(e.Passes, e.PassesMax, strconv.Itoa), rough(e.Pass))
+	if p.Rule.Precision > 0 || p.Rule.Budget > 0 {
+		row("time", "of the trials: %s", p.sharesText(e))
+	}
+	if least := counts(e.BlocksMax)[0]; least < p.Rule.Min {
+		row("", "The budget leaves room for fewer blocks than the %d asked for.", p.Rule.Min)
+	}
+	return b.String()
+}
+
+// guestsText is how many guests there are, if not one for each arm, and when they are re-created.
+func (p *Plan) guestsText() string {
 	guests := ""
 	if n := len(p.Guests()); n != len(p.Arms) {
 		guests = fmt.Sprintf("%d, ", n)
@@ -318,38 +332,33 @@ func (p *Plan) Text(e Estimate) string {
 	fills := slices.ContainsFunc(p.Arms, func(a campaign.PlannedArm) bool { return a.MemoryLeft > 0 })
 	switch {
 	case fills:
-		row("guests", "%screated for each trial: memory_left is tested without other guests", guests)
+		return guests + "created for each trial: memory_left is tested without other guests"
 	case p.RecreateEvery == campaign.Auto:
-		row("guests", "%sre-created as often as is best for the precision, those that start slowly less often", guests)
+		return guests + "re-created as often as is best for the precision, those that start slowly less often"
 	case p.RecreateEvery > 0:
-		row("guests", "%sre-created every %d passes", guests, p.RecreateEvery)
-	default:
-		row("guests", "%screated once", guests)
+		return fmt.Sprintf("%sre-created every %d passes", guests, p.RecreateEvery)
 	}
-	row("expected", "%s: passes through the workloads %s, of %s each", spread(e.Total, e.TotalMax, rough),
-		spread(e.Passes, e.PassesMax, strconv.Itoa), rough(e.Pass))
-	if p.Rule.Precision > 0 || p.Rule.Budget > 0 {
-		var parts []string // the arms of the first scenario, then the other scenarios
-		shares := map[string]float64{}
-		for _, a := range p.Arms {
-			part := a.Name
-			if a.Scenario != p.Scenarios[0].Name {
-				part = a.Scenario
-			}
-			if shares[part] == 0 && e.Share[a.Name] > 0 {
-				parts = append(parts, part)
-			}
-			shares[part] += e.Share[a.Name]
+	return guests + "created once"
+}
+
+// sharesText is how much of the time each arm of the first scenario takes, and each of the other scenarios.
+func (p *Plan) sharesText(e Estimate) string {
+	var parts []string
+	shares := map[string]float64{}
+	for _, a := range p.Arms {
+		part := a.Name
+		if a.Scenario != p.Scenarios[0].Name {
+			part = a.Scenario
 		}
-		for i, part := range parts {
-			parts[i] = fmt.Sprintf("%s %.2g %%", part, 100*shares[part])
+		if shares[part] == 0 && e.Share[a.Name] > 0 {
+			parts = append(parts, part)
 		}
-		row("time", "of the trials: %s", strings.Join(parts, ", "))
+		shares[part] += e.Share[a.Name]
 	}
-	if least := counts(e.BlocksMax)[0]; least < p.Rule.Min {
-		row("", "The budget leaves room for fewer blocks than the %d asked for.", p.Rule.Min)
+	for i, part := range parts {
+		parts[i] = fmt.Sprintf("%s %.2g %%", part, 100*shares[part])
 	}
-	return b.String()
+	return strings.Join(parts, ", ")
 }
 
 // counts is the numbers of blocks of all workloads, sorted.

@@ -48,7 +48,6 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 		a.Emulated, a.Text = true, "emulated: nothing is claimed"
 		return a
 	}
-	where := func(i analyze.Isolation) string { return i.Workload + " in " + i.Scenario }
 	var slower, open []analyze.Isolation
 	var unhurt, unknown, parts []string
 	lost, trials := 0, 0
@@ -68,16 +67,7 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 	}
 	if slower != nil {
 		a.Worst = analyze.Costs
-		worst := slices.MaxFunc(slower, func(x, y analyze.Isolation) int { return cmp.Compare(x.Ratio, y.Ratio) })
-		text := fmt.Sprintf("takes %s times as long as alone (%s … %s) on %s", Digits(worst.Ratio, 3), Digits(worst.CILow, 3),
-			Digits(worst.CIHigh, 3), where(worst))
-		if worst.Native > 0 {
-			text += fmt.Sprintf(", where %s takes %s times as long", res.Baseline, Digits(worst.Native, 3))
-		}
-		if n := len(slower) - 1; n > 0 {
-			text += fmt.Sprintf("; the slowdown is smaller in %d more %s", n, plural(n, "case"))
-		}
-		parts = append(parts, text)
+		parts = append(parts, slowerText(res, slower))
 	}
 	if lost > 0 {
 		a.Worst = analyze.Costs
@@ -90,17 +80,7 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 		parts = append(parts, fmt.Sprintf("no slower than alone, within ±%.3g %%, on %s", 100*res.Delta, some(unhurt)))
 	}
 	if open != nil {
-		slices.SortStableFunc(open, func(x, y analyze.Isolation) int {
-			return -cmp.Compare(math.Abs(x.FartherPercent), math.Abs(y.FartherPercent))
-		})
-		var bounds []string
-		for _, i := range open[:min(len(open), maxNamed)] {
-			bounds = append(bounds, saidBound(i.FartherPercent, "long")+" on "+where(i))
-		}
-		if n := len(open) - maxNamed; n > 0 {
-			bounds = append(bounds, fmt.Sprintf("less in %d more", n))
-		}
-		parts = append(parts, "not resolved: at most "+And(bounds))
+		parts = append(parts, openText(open))
 	}
 	switch {
 	case len(unknown) == len(of):
@@ -111,6 +91,37 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 	a.Text = Clean(strings.Join(parts, "; "))
 	return a
 }
+
+// slowerText names the largest slowdown, and counts the others.
+func slowerText(res *analyze.Result, slower []analyze.Isolation) string {
+	worst := slices.MaxFunc(slower, func(x, y analyze.Isolation) int { return cmp.Compare(x.Ratio, y.Ratio) })
+	text := fmt.Sprintf("takes %s times as long as alone (%s … %s) on %s", Digits(worst.Ratio, 3), Digits(worst.CILow, 3),
+		Digits(worst.CIHigh, 3), where(worst))
+	if worst.Native > 0 {
+		text += fmt.Sprintf(", where %s takes %s times as long", res.Baseline, Digits(worst.Native, 3))
+	}
+	if n := len(slower) - 1; n > 0 {
+		text += fmt.Sprintf("; the slowdown is smaller in %d more %s", n, plural(n, "case"))
+	}
+	return text
+}
+
+// openText names the largest slowdowns that there may be.
+func openText(open []analyze.Isolation) string {
+	slices.SortStableFunc(open, func(x, y analyze.Isolation) int {
+		return -cmp.Compare(math.Abs(x.FartherPercent), math.Abs(y.FartherPercent))
+	})
+	var bounds []string
+	for _, i := range open[:min(len(open), maxNamed)] {
+		bounds = append(bounds, saidBound(i.FartherPercent, "long")+" on "+where(i))
+	}
+	if n := len(open) - maxNamed; n > 0 {
+		bounds = append(bounds, fmt.Sprintf("less in %d more", n))
+	}
+	return "not resolved: at most " + And(bounds)
+}
+
+func where(i analyze.Isolation) string { return i.Workload + " in " + i.Scenario }
 
 // some names the first few, and counts the rest.
 func some(names []string) string {

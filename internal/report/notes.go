@@ -11,20 +11,7 @@ import (
 
 // notes writes the notes on a metric below its table, which has these comparisons.
 func (t *table) notes(k metricKey, shown []analyze.Comparison) {
-	for _, r := range t.res.Rankings {
-		arms := 0
-		for _, p := range r.Places {
-			arms += len(p.Arms)
-		}
-		alone := r.Scenario == "" || r.Scenario == t.firstScenario()
-		if r.Workload == k.workload && r.Metric == k.metric && (t.ctx.AllMetrics || alone && arms > 2) {
-			text := "ranking: "
-			if !alone {
-				text = "ranking in " + r.Scenario + ": "
-			}
-			t.note(text + RankingText(t.res, r))
-		}
-	}
+	t.rankings(k)
 	for _, a := range t.res.Arms {
 		if s := a.Metric(k.metric); s != nil && s.Wide && a.Workload == k.workload && inTable(shown, a.Arm) {
 			t.note("~ " + a.Arm + ": " + WideText(*s))
@@ -35,15 +22,39 @@ func (t *table) notes(k metricKey, shown []analyze.Comparison) {
 			t.note(StallText(tail))
 		}
 	}
-	var scenarios []string
+	for _, text := range NoiseTexts(t.res, k.workload, k.metric, t.scenariosOf(k.workload, shown)) {
+		t.note(text)
+	}
+}
+
+// rankings writes those of a metric: of the first scenario, if they rank more than two arms, or all.
+func (t *table) rankings(k metricKey) {
+	for _, r := range t.res.Rankings {
+		if r.Workload != k.workload || r.Metric != k.metric {
+			continue
+		}
+		arms := 0
+		for _, p := range r.Places {
+			arms += len(p.Arms)
+		}
+		alone, text := r.Scenario == "" || r.Scenario == t.firstScenario(), "ranking: "
+		if !alone {
+			text = "ranking in " + r.Scenario + ": "
+		}
+		if t.ctx.AllMetrics || alone && arms > 2 {
+			t.note(text + RankingText(t.res, r))
+		}
+	}
+}
+
+// scenariosOf are those of the arms in a table.
+func (t *table) scenariosOf(workload string, shown []analyze.Comparison) (scenarios []string) {
 	for _, a := range t.res.Arms {
-		if a.Workload == k.workload && inTable(shown, a.Arm) && !slices.Contains(scenarios, a.Scenario) {
+		if a.Workload == workload && inTable(shown, a.Arm) && !slices.Contains(scenarios, a.Scenario) {
 			scenarios = append(scenarios, a.Scenario)
 		}
 	}
-	for _, text := range NoiseTexts(t.res, k.workload, k.metric, scenarios) {
-		t.note(text)
-	}
+	return scenarios
 }
 
 // inTable reports whether an arm has a row in the table of these comparisons;

@@ -15,43 +15,59 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 	if s, ok := d.sizes[name]; ok {
 		v.Size = report.Size(s)
 	}
-	for _, m := range d.metrics {
-		if m.Workload != name || m.Probe {
-			continue
-		}
-		switch mv, ok := metric(res, name, m.Name, func(string) bool { return true }); {
-		case !ok:
-		case mv.Primary:
-			v.First, _ = metric(res, name, m.Name, func(baseline string) bool { return baseline == res.Baseline })
-			v.Beside, _ = metric(res, name, m.Name, func(baseline string) bool { return baseline != res.Baseline })
-			v.Beside.Where = " beside other guests"
-		default:
-			v.Others = append(v.Others, mv)
-		}
-	}
-	for _, measured := range []string{analyze.CPUTime, analyze.Energy} {
-		if m, ok := metric(res, name, measured, func(string) bool { return true }); ok {
-			v.Others = append(v.Others, m)
-		}
-	}
+	v.addMetrics(res, d)
 	for _, r := range res.Rankings {
 		if r.Workload == name && r.Metric == v.First.Name && (r.Scenario == "" || r.Scenario == d.arms[0].Scenario) {
 			v.Ranking = report.RankingText(res, r)
 		}
 	}
 	v.Doubts = doubts(res, name)
+	if dots := v.plot(res, d); !dots && v.First.Name == "" && v.Beside.Name == "" {
+		return v, false
+	}
+	for _, s := range report.Sections(res, name) {
+		v.Grids = append(v.Grids, s.Grids...)
+		v.Legend = s.Legend
+	}
+	v.Latencies = latencies(res, v.ID, name, d.arms[0].Scenario)
+	v.Isolation = isolation(res, v.ID, name, max(v.First.Name, v.Beside.Name))
+	return v, true
+}
+
+// addMetrics makes the tables of all metrics; that of the first one twice, alone and beside other guests.
+func (v *workloadView) addMetrics(res *analyze.Result, d *data) {
+	for _, m := range d.metrics {
+		if m.Workload != v.Name || m.Probe {
+			continue
+		}
+		switch mv, ok := metric(res, v.Name, m.Name, func(string) bool { return true }); {
+		case !ok:
+		case mv.Primary:
+			v.First, _ = metric(res, v.Name, m.Name, func(baseline string) bool { return baseline == res.Baseline })
+			v.Beside, _ = metric(res, v.Name, m.Name, func(baseline string) bool { return baseline != res.Baseline })
+			v.Beside.Where = " beside other guests"
+		default:
+			v.Others = append(v.Others, mv)
+		}
+	}
+	for _, measured := range []string{analyze.CPUTime, analyze.Energy} {
+		if m, ok := metric(res, v.Name, measured, func(string) bool { return true }); ok {
+			v.Others = append(v.Others, m)
+		}
+	}
+}
+
+// plot draws the intervals and the single trials of the first metric; dots is false if there are no trials.
+func (v *workloadView) plot(res *analyze.Result, d *data) (dots bool) {
 	var strips, beside []*strip
 	for _, a := range d.arms {
-		switch s := d.strips[key{name, a.Name}]; {
+		switch s := d.strips[key{v.Name, a.Name}]; {
 		case s == nil:
 		case a.Scenario == d.arms[0].Scenario:
 			strips = append(strips, s)
 		default:
 			beside = append(beside, s)
 		}
-	}
-	if v.First.Name == "" && v.Beside.Name == "" && len(strips)+len(beside) == 0 {
-		return v, false
 	}
 	if of := v.First.compared(); len(of) > 0 {
 		v.Intervals = intervalPlot(v.ID+"-i", of, v.First, res.Delta)
@@ -65,13 +81,7 @@ func workload(res *analyze.Result, d *data, name string, index int, title string
 	if len(beside) > 0 {
 		v.BesideDots, _ = dotPlot(v.ID+"-c", beside, v.Beside, perStrip(len(d.strips)))
 	}
-	for _, s := range report.Sections(res, name) {
-		v.Grids = append(v.Grids, s.Grids...)
-		v.Legend = s.Legend
-	}
-	v.Latencies = latencies(res, v.ID, name, d.arms[0].Scenario)
-	v.Isolation = isolation(res, v.ID, name, max(v.First.Name, v.Beside.Name))
-	return v, true
+	return len(strips)+len(beside) > 0
 }
 
 // doubts are the findings on a workload except for those of severity info, a line

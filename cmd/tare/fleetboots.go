@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/tare-bench/tare/internal/campaign"
@@ -36,7 +34,7 @@ func (b *batch) follow(ctx context.Context, m fleet.Member, h remote.Host, s rem
 		if !b.flags.reboot || !otherBoot(s) {
 			break
 		}
-		next, trials, e := nextBoot(ctx, h, b.run)
+		next, trials, e := b.nextBoot(ctx, m, h)
 		if e == nil {
 			e = reboots.Into(next.Name, next.Entry, trials, "tare fleet run --reboot")
 		}
@@ -52,15 +50,12 @@ func (b *batch) follow(ctx context.Context, m fleet.Member, h remote.Host, s rem
 	return s, seen, err
 }
 
-// nextBoot is the boot in which a run continues, and how many trials it has.
-func nextBoot(ctx context.Context, h remote.Host, run string) (next campaign.Boot, trials int, err error) {
-	dir, err := os.MkdirTemp("", "tare-boots-*")
-	if err != nil {
-		return next, 0, fault.Hostf("%w", err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "run.tare")
-	if _, err := h.Fetch(ctx, run, path); err != nil {
+// nextBoot is the boot in which a run continues, and how many trials it has. The run file comes to where tare fleet
+// fetch puts it, so a command that is killed leaves nothing else.
+func (b *batch) nextBoot(ctx context.Context, m fleet.Member, h remote.Host) (
+	next campaign.Boot, trials int, err error) {
+	path := b.runFile(m)
+	if _, err := h.Fetch(ctx, b.run, path); err != nil {
 		return next, 0, err
 	}
 	next, trials, err = experiment.NextBoot(ctx, path)

@@ -43,7 +43,8 @@ func storedBoots(t *testing.T, path string) {
 }
 
 // TestFleetBoots: with --reboot, and only then, machines are booted as their runs need it. One that comes back in
-// another boot, and one that does not go down, are named and not booted again.
+// another boot, and one that does not go down, are named and not booted again. A command that is killed while it asks
+// for the next boot leaves nothing.
 func TestFleetBoots(t *testing.T) {
 	dir := t.TempDir()
 	program := func(name, text string) {
@@ -53,6 +54,12 @@ func TestFleetBoots(t *testing.T) {
 		}
 	}
 	program("ssh", `while [ "$1" != -- ]; do shift; done
+case $3 in *"# fetch.sh"*) # if there is a file of this name, its client is killed
+	if [ -e "$FLEET/killing" ]; then
+		kill -9 $PPID
+		exit
+	fi ;;
+esac
 export AT="$FLEET/$2"
 mkdir -p "$AT"
 [ -e "$AT/boot" ] || echo Linux >"$AT/boot"
@@ -90,12 +97,31 @@ exit 7
 	if n := reboots("good"); n != 0 {
 		t.Errorf("rebooted %d times without --reboot", n)
 	}
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	write(t, dir, "killing", "")
+	if r := run("--reboot"); r.status != -1 {
+		t.Errorf("status %d of a command that is killed:\n%s%s", r.status, r.stdout, r.stderr)
+	}
+	if err := os.Remove(filepath.Join(dir, "killing")); err != nil {
+		t.Fatal(err)
+	}
 	said(t, run("--reboot", "--patience", "3s"), exitHost, "good: reboots into xen", "good: ended: the run is complete",
 		"lost: it was rebooted as xen with the entry \"Xen\"", "stuck: no other boot within 3s: it is still in the same boot",
 		"2 of 3 machines failed: lost, stuck")
 	for _, machine := range []string{"good", "lost", "stuck"} {
 		if n := reboots(machine); n != 1 {
 			t.Errorf("%s was rebooted %d times", machine, n)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(temp, "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("%q are left, %v", left, err)
+	}
+	for _, machine := range []string{"good", "lost", "stuck"} {
+		files, err := os.ReadDir(filepath.Join(dir, "f", machine))
+		if err != nil || len(files) != 1 || files[0].Name() != "f.tare" {
+			t.Errorf("the results of %s are %v, %v", machine, files, err)
 		}
 	}
 }

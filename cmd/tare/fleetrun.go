@@ -72,6 +72,11 @@ func (r *remoteFleet) host(m fleet.Member) remote.Host {
 	return remote.Host{Destination: m.SSH, Config: r.Config, Dir: r.Dir}
 }
 
+// runFile is where the file of a machine's run is here.
+func (r *remoteFleet) runFile(m fleet.Member) string {
+	return filepath.Join(r.Runs(m.Name), r.run+".tare")
+}
+
 // each does something on all machines, and returns what it says in their order. An error of one machine does not keep
 // the others from it.
 func each(r *remoteFleet, do func(fleet.Member, remote.Host) (string, error)) (said []string, errs []error) {
@@ -323,7 +328,7 @@ file that is already here.`, f,
 			if err != nil || s.State == remote.Absent {
 				return statusText(s), err
 			}
-			to := filepath.Join(r.Runs(m.Name), r.run+".tare")
+			to := r.runFile(m)
 			fetched, err := h.Fetch(ctx, r.run, to)
 			if err != nil || fetched {
 				return "fetched to " + to, err

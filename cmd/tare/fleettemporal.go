@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -288,7 +287,7 @@ func (r *remoteFleet) fetchCollected(cmd *cobra.Command) error {
 	}
 	errs := make([]error, len(r.Machines))
 	for i, m := range r.Machines {
-		to := filepath.Join(r.Runs(m.Name), r.run+".tare")
+		to := r.runFile(m)
 		text := "here already: " + to
 		fetched, err := c.Fetch(cmd.Context(), collect.Name{Fleet: r.Name, Machine: m.Name, Run: r.run}, to)
 		switch {

@@ -29,7 +29,7 @@ func lab() Known {
 		Systems: map[string]Limits{
 			"native": container, "lxc": container, "runc": container,
 			"qemu-tcg": {Usable: true, CPUCap: true, Pin: true, MinMemory: 128 * MiB, MaxVCPUs: 8,
-				Backings: []string{model.BackingRaw, model.BackingQCOW2}},
+				Backings: []string{model.BackingRaw, model.BackingQCOW2}, Options: []Option{{Name: "queues", UpToVCPUs: true}}},
 			"uml":    {Usable: true, MaxVCPUs: 1, IOCap: IOCap{Why: "none"}, NetCap: "no port"},
 			"kvm":    {Why: "there is no /dev/kvm", Remedy: "modprobe kvm_intel", CPUCap: true, Pin: true},
 			"xen-pv": {Why: "the host is not booted under Xen"},

@@ -174,6 +174,7 @@ func (r *checker) checkLimits(path string, a Arm, flavor model.Flavor, limits Li
 	}
 	r.checkPlaces(path, a, flavor, limits)
 	r.checkArmCaps(path, a, flavor, limits)
+	r.checkCounts(path, a, flavor, limits)
 	if limits.MaxVCPUs > 0 && flavor.VCPUs > limits.MaxVCPUs {
 		r.Fail(path, "arm %q: %s supports vcpus up to %d, but flavor %q has %d", a.Name, a.System, limits.MaxVCPUs,
 			flavor.Name, flavor.VCPUs)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/model"
@@ -14,6 +15,8 @@ import (
 type Option struct {
 	Name   string
 	Values []string // the only ones allowed; nil: any
+	// UpToVCPUs: the value is a whole number from 1 to the guest's vcpus.
+	UpToVCPUs bool
 }
 
 // settingKind reads the value of an option; its name is the key before it.
@@ -67,6 +70,20 @@ func (r *checker) checkOptions(path string, a *Arm, limits Limits) {
 		if values := limits.Options[i].Values; values != nil && !slices.Contains(values, s.Value) {
 			r.FailWord(at, s.Value, values, "option %s of %s must be one of %s, found %s", s.Name, a.System,
 				strings.Join(values, ", "), strict.Quote(s.Value))
+		}
+	}
+}
+
+// checkCounts checks the options of an arm that count something of which there can be one for each virtual CPU.
+func (r *checker) checkCounts(path string, a Arm, f model.Flavor, limits Limits) {
+	for _, s := range a.Options {
+		i := slices.IndexFunc(limits.Options, func(o Option) bool { return o.Name == s.Name })
+		if i < 0 || !limits.Options[i].UpToVCPUs {
+			continue
+		}
+		if n, err := strconv.Atoi(s.Value); err != nil || !isNumber(s.Value) || n < 1 || n > f.VCPUs {
+			r.Fail(r.at(path, "options."+s.Name), "arm %q: option %s of %s must be a number from 1 to the vcpus of flavor %q, "+
+				"which has %d, found %s", a.Name, s.Name, a.System, f.Name, f.VCPUs, strict.Quote(s.Value))
 		}
 	}
 }

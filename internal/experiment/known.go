@@ -41,7 +41,7 @@ func (t *Testbed) Known(status map[string]system.Status, here campaign.Host) cam
 			l.CheckTarget = c.CheckTarget
 		}
 		for _, o := range caps.Options {
-			l.Options = append(l.Options, campaign.Option{Name: o.Name, Values: o.Values})
+			l.Options = append(l.Options, campaign.Option{Name: o.Name, Values: o.Values, UpToVCPUs: o.UpToVCPUs})
 		}
 		if !l.ReleasesMemory {
 			l.MinMemory = machineMinMemory

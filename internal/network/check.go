@@ -22,7 +22,7 @@ func Check(mode string) error {
 		return errors.Join(p.Close(), b.Close())
 	}
 	for _, plug := range []func(string) (*Port, error){
-		b.NamespacePort, func(mode string) (*Port, error) { return b.TapPort(mode, 0) },
+		b.NamespacePort, func(mode string) (*Port, error) { return b.TapPort(mode, 0, 1) },
 	} {
 		p, err := plug(mode)
 		if err != nil {

@@ -123,13 +123,17 @@ func Alone() (*Port, error) {
 }
 
 // TapPort makes a port that is a tap device, for guests that are machines. The user and group owner may open
-// it. The machine must configure the port's address itself. The caller closes the port.
-func (b *Bridge) TapPort(mode string, owner uint32) (*Port, error) {
+// it: once, or with several queues once for each of them. The machine must configure the port's address itself.
+// The caller closes the port.
+func (b *Bridge) TapPort(mode string, owner uint32, queues int) (*Port, error) {
 	return b.port(mode, func(p *Port) error {
 		tap := &netlink.Tuntap{
 			LinkAttrs: netlink.LinkAttrs{Name: p.hostEnd()},
 			Mode:      netlink.TUNTAP_MODE_TAP, Owner: owner, Group: owner,
 			Flags: netlink.TUNTAP_DEFAULTS | netlink.TUNTAP_NO_PI | netlink.TUNTAP_VNET_HDR,
+		}
+		if queues > 1 {
+			tap.Flags |= netlink.TUNTAP_MULTI_QUEUE
 		}
 		// A tap device is created in the namespace of the calling thread.
 		if err := b.space.do(func() error { return b.space.links.LinkAdd(tap) }); err != nil {

@@ -222,8 +222,8 @@ func TestHostUnreachable(t *testing.T) {
 func TestTaps(t *testing.T) {
 	b := newBridge(t)
 	seen := map[string]bool{}
-	for range 3 {
-		p, err := b.TapPort(model.NetworkBridged, 0)
+	for queues := 1; queues <= 3; queues++ {
+		p, err := b.TapPort(model.NetworkBridged, 0, queues)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,10 +301,10 @@ func TestFull(t *testing.T) {
 	for n := 2; n < 255; n++ {
 		b.taken[n] = true
 	}
-	if _, err := b.TapPort(model.NetworkBridged, 0); fault.KindOf(err) != fault.Host {
+	if _, err := b.TapPort(model.NetworkBridged, 0, 1); fault.KindOf(err) != fault.Host {
 		t.Errorf("a guest too many: %v", err)
 	}
-	if _, err := b.TapPort("wireless", 0); fault.KindOf(err) != fault.Campaign {
+	if _, err := b.TapPort("wireless", 0, 1); fault.KindOf(err) != fault.Campaign {
 		t.Errorf("a mode that there is not: %v", err)
 	}
 }

@@ -261,7 +261,11 @@ func (s *Site) connect(h *Host, caps Capabilities) (err error) {
 	case mode == model.NetworkUser: // the VMM provides it
 		s.Port, err = h.Network.UserPort()
 	case caps.Port == TapPort:
-		s.Port, err = h.Network.TapPort(mode, s.User)
+		queues, wrong := s.queues(caps.Options)
+		if wrong != nil {
+			return wrong
+		}
+		s.Port, err = h.Network.TapPort(mode, s.User, queues)
 	case caps.Port == EmptyPort:
 		s.Port, err = h.Network.EmptyPort(mode)
 	default:

@@ -2,19 +2,26 @@ package system
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
 )
 
 // Option is a setting of a system, beside the flavor, that an arm may choose.
 type Option struct {
-	Name    string   `json:"name"`
-	About   string   `json:"about"`             // what it does, in a sentence
-	Values  []string `json:"values,omitempty"`  // the only ones allowed; nil: any
-	Default string   `json:"default,omitempty"` // the value when it is not set
+	Name   string   `json:"name"`
+	About  string   `json:"about"`            // what it does, in a sentence
+	Values []string `json:"values,omitempty"` // the only ones allowed; nil: any
+	// UpToVCPUs: the value is a whole number from 1 to the guest's virtual CPUs.
+	UpToVCPUs bool   `json:"up_to_vcpus,omitempty"`
+	Default   string `json:"default,omitempty"` // the value when it is not set
 }
+
+// OptionQueues is the option of systems with a TapPort whose virtual network cards can have several queues.
+const OptionQueues = "queues"
 
 // Setting returns the value that r sets an option to, or else the option's default.
 func (r Request) Setting(options []Option, name string) string {
@@ -27,6 +34,19 @@ func (r Request) Setting(options []Option, name string) string {
 		}
 	}
 	return ""
+}
+
+// queues is how many queues a guest's tap has.
+func (r Request) queues(options []Option) (int, error) {
+	text := r.Setting(options, OptionQueues)
+	if text == "" {
+		return 1, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > r.VCPUs {
+		return 0, fault.Campaignf("option %s is %q, not a number from 1 to the %d of vcpus", OptionQueues, text, r.VCPUs)
+	}
+	return n, nil
 }
 
 // TargetChecker is implemented by drivers that can reject an impossible target from its text alone.

@@ -19,6 +19,10 @@ var options = []system.Option{{
 	About: "what moves the packets of a bridged network: a thread of the host's kernel, or QEMU; auto is on where the " +
 		"host has " + vhostDevice,
 }, {
+	Name: system.OptionQueues, UpToVCPUs: true, Default: "1",
+	About: "queues of the network card of a bridged machine, each for packets in both directions; the guest uses all of " +
+		"them",
+}, {
 	Name: "iothread", Values: []string{"on", "off"}, Default: "off",
 	About: "on: the data disk has a thread of its own in QEMU; off: the main loop serves it with everything else",
 }, {
@@ -57,11 +61,24 @@ func netdev(s *system.Site) string {
 		if vhost(s) {
 			moves = "on"
 		}
-		return "tap,id=net,script=no,downscript=no,ifname=" + s.Port.Tap + ",vhost=" + moves
+		return "tap,id=net,script=no,downscript=no,ifname=" + s.Port.Tap + ",vhost=" + moves + ",queues=" +
+			s.Setting(options, system.OptionQueues)
 	default: // QEMU's own stack
 		return fmt.Sprintf("user,id=net,net=%s,host=%s,dhcpstart=%s", network.UserAddress.Masked(), network.UserHost,
 			network.UserAddress.Addr())
 	}
+}
+
+// networkCard returns the machine's network card.
+func networkCard(s *system.Site) string {
+	card := "virtio-net-pci,netdev=net"
+	if s.Port.Tap != "" {
+		card += ",mac=" + s.Port.MAC.String()
+		if s.Setting(options, system.OptionQueues) != "1" {
+			card += ",mq=on"
+		}
+	}
+	return card
 }
 
 // vhost reports whether the host's kernel moves the packets of the machine.

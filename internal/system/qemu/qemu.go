@@ -198,11 +198,7 @@ func (d Driver) commandLine(s *system.Site) []string {
 		args = append(args, "-device", "virtio-balloon-pci")
 	}
 	if net := netdev(s); net != "" {
-		mac := ""
-		if s.Port.Tap != "" {
-			mac = ",mac=" + s.Port.MAC.String()
-		}
-		args = append(args, "-netdev", net, "-device", "virtio-net-pci,netdev=net"+mac)
+		args = append(args, "-netdev", net, "-device", networkCard(s))
 		kernelArgs = append(kernelArgs, system.NetworkParameter("eth0", s))
 	}
 	return append(args, "-kernel", s.Userland.Kernel, "-initrd", s.Userland.Initramfs, "-append",

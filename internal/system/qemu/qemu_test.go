@@ -13,6 +13,7 @@ import (
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/systemtest"
 	"github.com/tare-bench/tare/internal/volume"
@@ -28,6 +29,11 @@ func TestConformance(t *testing.T) {
 func TestRestored(t *testing.T) {
 	t.Run("tcg", func(t *testing.T) { systemtest.Restored(t, TCG()) })
 	t.Run("kvm", func(t *testing.T) { systemtest.Restored(t, KVM()) })
+}
+
+func TestQueues(t *testing.T) {
+	t.Run("tcg", func(t *testing.T) { systemtest.Queues(t, TCG()) })
+	t.Run("kvm", func(t *testing.T) { systemtest.Queues(t, KVM()) })
 }
 
 func TestLoop(t *testing.T) {
@@ -239,6 +245,18 @@ func TestCommandLine(t *testing.T) {
 	}
 	if strings.Contains(strings.Join(line, " "), "netdev") {
 		t.Errorf("a network that nobody asked for: %q", line)
+	}
+	s.Port = &network.Port{Tap: "tap1", MAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}}
+	for queues, want := range map[string][2]string{
+		"1": {"queues=1", "virtio-net-pci,netdev=net,mac=02:00:00:00:00:01"},
+		"2": {"queues=2", "virtio-net-pci,netdev=net,mac=02:00:00:00:00:01,mq=on"},
+	} {
+		s.Options = map[string]string{"vhost": "off", "queues": queues}
+		line := KVM().commandLine(s)
+		if !slices.Contains(line, "tap,id=net,script=no,downscript=no,ifname=tap1,vhost=off,"+want[0]) ||
+			!slices.Contains(line, want[1]) {
+			t.Errorf("with %s queues: %q", queues, line)
+		}
 	}
 }
 

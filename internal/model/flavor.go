@@ -54,9 +54,11 @@ func (f Flavor) OnBridge() bool {
 type Traffic struct {
 	Reads, Writes int64 // requests, after the kernel merged and split them
 	Read, Written int64 // bytes
+	Flushes       int64 // of the device's cache; one without data is also one of Writes
 }
 
 // Since returns what has passed since an earlier reading.
 func (t Traffic) Since(before Traffic) Traffic {
-	return Traffic{t.Reads - before.Reads, t.Writes - before.Writes, t.Read - before.Read, t.Written - before.Written}
+	return Traffic{t.Reads - before.Reads, t.Writes - before.Writes, t.Read - before.Read, t.Written - before.Written,
+		t.Flushes - before.Flushes}
 }

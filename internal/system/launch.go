@@ -313,7 +313,8 @@ func (m *Machine) Written() (int64, error) {
 // IOCaps are those of the guest's flavor.
 func (m *Machine) IOCaps() model.IOCaps { return m.Site.Flavor.IO }
 
-// Traffic returns what has passed between the guest and its data volume's device so far.
+// Traffic returns what has passed between the guest and its data volume's device so far. Its requests are those that
+// a cap of operations counts.
 func (m *Machine) Traffic() (model.Traffic, error) {
 	if m.Site.Volume == nil {
 		return model.Traffic{}, cgroup.ErrUnknown
@@ -321,6 +322,9 @@ func (m *Machine) Traffic() (model.Traffic, error) {
 	t, err := m.Site.Volume.Traffic()
 	if errors.Is(err, volume.ErrNotCounted) {
 		return model.Traffic{}, cgroup.ErrUnknown
+	}
+	if m.Driver.Capabilities().IOCap != GroupIOCap {
+		t.Writes -= t.Flushes // a VMM flushes without data, which it does not throttle
 	}
 	return t, err
 }

@@ -171,12 +171,16 @@ func (v *Volume) counters() (t model.Traffic, err error) {
 	if err != nil {
 		return t, fault.Hostf("data volume: %w", err)
 	}
-	// See Documentation/block/stat.rst: requests, merges, sectors and ms of reads, then of writes.
+	// See Documentation/block/stat.rst: requests, merges, sectors and ms of reads, then of writes. Flushes come last,
+	// since Linux 5.5.
 	fields := strings.Fields(string(b))
 	if len(fields) < 7 {
 		return t, fault.Hostf("data volume: %s: %q has too few fields", file, b)
 	}
-	for field, value := range map[int]*int64{0: &t.Reads, 2: &t.Read, 4: &t.Writes, 6: &t.Written} {
+	for field, value := range map[int]*int64{0: &t.Reads, 2: &t.Read, 4: &t.Writes, 6: &t.Written, 15: &t.Flushes} {
+		if field >= len(fields) {
+			continue
+		}
 		if *value, err = strconv.ParseInt(fields[field], 10, 64); err != nil {
 			return t, fault.Hostf("data volume: %s: %w", file, err)
 		}

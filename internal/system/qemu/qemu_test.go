@@ -77,6 +77,57 @@ func TestCache(t *testing.T) {
 	}
 }
 
+// TestFlushes: the requests that are held against a cap are those that QEMU throttles, and flushes are not among them.
+func TestFlushes(t *testing.T) {
+	m := systemtest.Launch(t, TCG(), "flushes", systemtest.Request())
+	sh := func(script string) {
+		t.Helper()
+		r, err := m.Agent.Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", script}, Env: system.AgentEnv,
+			Dir: m.DataDir()})
+		if err != nil || r.ExitCode != 0 {
+			t.Fatalf("%v, %+v\n%s", err, r, r.Stderr)
+		}
+	}
+	count := func() (ours, qemus int64, all model.Traffic) {
+		t.Helper()
+		if err := m.Freeze(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var disks []struct {
+			Device string
+			Stats  struct {
+				Writes int64 `json:"wr_operations"`
+				Merged int64 `json:"wr_merged"`
+			}
+		}
+		err := m.Guest.(*guest).qmp.execute(t.Context(), "query-blockstats", nil, &disks)
+		known, err2 := m.Traffic()
+		all, err3 := m.Site.Volume.Traffic()
+		if err := errors.Join(err, err2, err3, m.Thaw(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range disks {
+			if d.Device == "data" {
+				return known.Writes, d.Stats.Writes - d.Stats.Merged, all
+			}
+		}
+		t.Fatalf("QEMU has no disk named data: %+v", disks)
+		return
+	}
+	sh("sync")
+	ours, qemus, all := count()
+	sh("dd if=/dev/zero of=flushed bs=4k count=50 oflag=dsync 2>&1; sync")
+	ours2, qemus2, all2 := count()
+	ours, qemus, all = ours2-ours, qemus2-qemus, all2.Since(all)
+	t.Logf("%d writes by QEMU's count and %d by tare's; the device counted %+v", qemus, ours, all)
+	if ours != qemus || qemus < 50 {
+		t.Errorf("%d writes by QEMU's count, and %d by tare's", qemus, ours)
+	}
+	if all.Flushes < 50 || all.Writes < ours+all.Flushes {
+		t.Errorf("the device counted %+v", all)
+	}
+}
+
 // TestOwnFile: QEMU opens the data disk's file itself, and the guest reaches the host through
 // QEMU's user network.
 func TestOwnFile(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -71,6 +72,16 @@ func (h *Histogram) Count() int64 { return h.count }
 
 // Bars are the parts of the histogram with any latencies, in rising order.
 func (h *Histogram) Bars() []Bar { return h.bars }
+
+// AtLeast is the number of latencies in the bars that begin at d or later.
+func (h *Histogram) AtLeast(d time.Duration) (n int64) {
+	for _, b := range h.bars {
+		if b.Low >= d.Nanoseconds() {
+			n += b.Count
+		}
+	}
+	return n
+}
 
 // Step is the smallest distance between two latencies, in ns: of a tool that prints whole milliseconds, it is one of
 // them. 0: there are fewer than two different ones.

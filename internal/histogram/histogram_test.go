@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -68,6 +69,9 @@ func TestPlanted(t *testing.T) {
 		if got := h.Quantile(q); math.Abs(got/want-1) > 0.01 {
 			t.Errorf("quantile %v: %v, want %v", q, got, want)
 		}
+	}
+	if got := h.AtLeast(10 * time.Millisecond); got != 10 {
+		t.Errorf("%d latencies of 10 ms or more", got)
 	}
 	if got := (&Histogram{}).Quantile(0.5); got != 0 {
 		t.Errorf("of nothing: %v", got)

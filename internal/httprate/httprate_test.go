@@ -51,16 +51,6 @@ func in(t *testing.T, p Plan, s server) (r *Result, h *histogram.Histogram) {
 	return r, h
 }
 
-// longer counts the latencies of d or more.
-func longer(h *histogram.Histogram, d time.Duration) (n int64) {
-	for _, b := range h.Bars() {
-		if b.Low >= d.Nanoseconds() {
-			n += b.Count
-		}
-	}
-	return n
-}
-
 // TestStall: a server that stalls for a second from its first second on holds up the requests that are due meanwhile.
 // A client that sends a request only after the answer to the one before holds back with it, and sees one slow request.
 func TestStall(t *testing.T) {
@@ -71,7 +61,7 @@ func TestStall(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	})
 	r, open := in(t, Plan{Rate: 100, Requests: 300}, stall)
-	if got := longer(open, 500*time.Millisecond); got < 45 || got > 55 {
+	if got := open.AtLeast(500 * time.Millisecond); got < 45 || got > 55 {
 		t.Errorf("%d requests took half a second or more, want about 50: %+v", got, r)
 	}
 	if r.Answered != 300 || r.Failed != 0 || r.Late != 0 || r.Bytes != 4*300 || r.Rate != 100 {
@@ -93,7 +83,7 @@ func TestStall(t *testing.T) {
 			time.Sleep(10*time.Millisecond - time.Since(sent))
 		}
 	})
-	if got := longer(closed, 500*time.Millisecond); got != 1 {
+	if got := closed.AtLeast(500 * time.Millisecond); got != 1 {
 		t.Errorf("the closed loop saw %d requests of half a second or more, want 1", got)
 	}
 }
@@ -154,7 +144,7 @@ func TestFull(t *testing.T) {
 	if r.Late != 0 || r.Answered != 2*maxUnanswered {
 		t.Errorf("%+v", r)
 	}
-	if got := longer(h, 500*time.Millisecond); got < 7400 || got > 7600 {
+	if got := h.AtLeast(500 * time.Millisecond); got < 7400 || got > 7600 {
 		t.Errorf("%d requests took half a second or more, want about 7500", got)
 	}
 }

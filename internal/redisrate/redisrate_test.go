@@ -74,16 +74,6 @@ func measure(t *testing.T, p Plan, after time.Duration, s server) (r Report, h *
 	return r, h, err
 }
 
-// longer counts the latencies of d or more.
-func longer(h *histogram.Histogram, d time.Duration) (n int64) {
-	for _, b := range h.Bars() {
-		if b.Low >= d.Nanoseconds() {
-			n += b.Count
-		}
-	}
-	return n
-}
-
 // TestStall: a server that stalls for a second, and then answers one request in each millisecond, holds up all requests
 // that are due meanwhile. Those before the window do not count.
 func TestStall(t *testing.T) {
@@ -101,10 +91,10 @@ func TestStall(t *testing.T) {
 		if err != nil || r.Requests != 300 || r.Unanswered != 0 || h.Count() != 300 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if got := longer(h, 500*time.Millisecond); got < want-5 || got > want+5 {
+		if got := h.AtLeast(500 * time.Millisecond); got < want-5 || got > want+5 {
 			t.Errorf("a stall from %v on: %d requests took half a second or more, want about %d", from, got, want)
 		}
-		if got := longer(h, 990*time.Microsecond); got != 300 {
+		if got := h.AtLeast(990 * time.Microsecond); got != 300 {
 			t.Errorf("%d requests took 1 ms or more", got)
 		}
 	}
@@ -122,7 +112,7 @@ func TestUnanswered(t *testing.T) {
 	if err != nil || r.Unanswered < 195 || r.Unanswered > 205 || h.Count() != 300 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if got := longer(h, 1980*time.Millisecond); got != r.Unanswered {
+	if got := h.AtLeast(1980 * time.Millisecond); got != r.Unanswered {
 		t.Errorf("%d of %d requests without an answer took 2 s or more", got, r.Unanswered)
 	}
 	if p99 := time.Duration(h.Quantile(0.99)); p99 < 3900*time.Millisecond || p99 > 4100*time.Millisecond {

@@ -1,0 +1,154 @@
+package builtin
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tare-bench/tare/internal/workload"
+)
+
+// TestRealTools runs every workload at its smallest size with the tools of
+// this machine.
+func TestRealTools(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs real tools")
+	}
+	source := sync.OnceValue(func() string { return fakeKernel(t) })
+	for _, w := range All() {
+		if slices.ContainsFunc(w.Trial(w.MinSize, ""), func(s workload.Step) bool { return s.Background }) {
+			continue // servers run in guests only: cmd/tare's TestServices
+		}
+		if w.Fill != nil {
+			continue // its programs run in the guests that it creates: cmd/tare's TestFill
+		}
+		t.Run(w.Name, func(t *testing.T) {
+			if w.NonFree && os.Getenv("TARE_NON_FREE") == "" {
+				t.Skip("TARE_NON_FREE does not say that its program, in Debian's non-free, is here")
+			}
+			if w.OwnBuild {
+				env := "TARE_BUILD_" + strings.ToUpper(strings.ReplaceAll(w.Name, "-", "_"))
+				path := os.Getenv(env)
+				if path == "" {
+					t.Skipf("%s names no build of its program", env)
+				}
+				w = w.Built(path)
+			}
+			for _, tool := range w.Programs {
+				if _, err := exec.LookPath(tool); err != nil {
+					t.Skipf("%s is not installed", tool)
+				}
+			}
+			dir := t.TempDir()
+			openToNobody(t, dir)
+			size := w.MinSize
+			switch w.Name {
+			case "untar-kernel":
+				w, size = untarKernel(source()), kernelPieces+2
+			case "cpio-read":
+				w, size = cpioRead(source()), 20
+			case "tar-create":
+				w, size = tarCreate(source()), 20
+			case "zstd":
+				w, size = zstd(source()), 1
+			case "git-clone":
+				w, size = gitCloning(source()), 20
+			}
+			// Run it twice: the remains of one trial must not affect the next.
+			if (w.Name == "bonnie" || w.Name == "file-ops") && !*update {
+				t.Skip("takes many seconds, whatever its size: cmd/tare's TestServices runs it")
+			}
+			for range 2 {
+				rs := runSteps(t, dir, w.Steps(size))
+				m, err := w.Evaluate(size, rs)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if *update {
+					record(t, w.Name, size, rs)
+				}
+				checkComplete(t, w, m)
+				t.Logf("%v", m)
+			}
+			left, err := os.ReadDir(dir)
+			if err != nil || len(left) != 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+	t.Run("untar-kernel spoiled", func(t *testing.T) {
+		src := fakeKernel(t)
+		w := untarKernel(src)
+		if err := os.WriteFile(filepath.Join(src, "MANIFEST"), []byte("# head\n000 3 6\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		m, err := w.Evaluate(1, runSteps(t, t.TempDir(), w.Steps(1)))
+		checkRefused(t, m, err, []string{"2 of 3 files"})
+	})
+}
+
+// openToNobody gives other users access to a test's temporary directory.
+func openToNobody(t *testing.T, dir string) {
+	for d := dir; d != os.TempDir() && d != filepath.Dir(d); d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func runSteps(t *testing.T, dir string, steps []workload.Step) []workload.StepResult {
+	var rs []workload.StepResult
+	for _, s := range steps {
+		cmd := exec.Command(s.Argv[0], s.Argv[1:]...)
+		var stdout, stderr bytes.Buffer
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "LC_ALL=C")
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		start := time.Now()
+		err := cmd.Run()
+		r := workload.StepResult{Name: s.Name, Wall: time.Since(start), Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
+		if cmd.ProcessState == nil {
+			t.Fatalf("%s: %v", s.Name, err)
+		}
+		r.ExitCode = cmd.ProcessState.ExitCode()
+		rs = append(rs, r)
+		if r.ExitCode != 0 {
+			break
+		}
+	}
+	return rs
+}
+
+// fakeKernel creates almost empty pieces with the layout of the userland image.
+func fakeKernel(t *testing.T) string {
+	src, work := t.TempDir(), t.TempDir()
+	manifest := "# piece, files and links, bytes\n"
+	for i := range kernelPieces {
+		sub := fmt.Sprintf("linux/dir%d", i%5)
+		if err := os.MkdirAll(filepath.Join(work, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		file, link := fmt.Sprintf("%s/file%d", sub, i), fmt.Sprintf("%s/link%d", sub, i)
+		if err := os.WriteFile(filepath.Join(work, file), []byte("hello\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("file", filepath.Join(work, link)); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("tar", "czf", fmt.Sprintf("%s/%03d.tar.gz", src, i), "-C", work, file, link)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Skipf("tar: %v: %s", err, out)
+		}
+		manifest += fmt.Sprintf("%03d 2 6\n", i)
+	}
+	if err := os.WriteFile(filepath.Join(src, "MANIFEST"), []byte(manifest), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return src
+}

@@ -34,21 +34,16 @@ func newExplain(*options) *cobra.Command {
 			}
 			return tw.Flush()
 		}
-		code := args[0]
-		if code == "incarnations-differ" { // its name in exports before version 4
-			code = "guests-differ"
-		}
-		var ids []string
-		for _, k := range analyze.Kinds() {
-			if k.ID != code {
-				ids = append(ids, k.ID)
-				continue
-			}
+		if k, ok := analyze.FindKind(args[0]); ok {
 			if *asJSON {
 				return report.PrintJSON(w, k)
 			}
 			_, err := fmt.Fprint(w, findings.Page(k.ID))
 			return err
+		}
+		var ids []string
+		for _, k := range analyze.Kinds() {
+			ids = append(ids, k.ID)
 		}
 		err := fault.Campaignf("unknown finding %q", args[0])
 		if near := nearest.Nearest(args[0], ids); near != "" {

@@ -219,13 +219,27 @@ func Kinds() []Kind {
 	return kinds
 }
 
+// formerIDs are those of kinds in exports before version 4.
+var formerIDs = map[string]string{"incarnations-differ": "guests-differ"}
+
+// FindKind returns the kind with an ID, which may be a former one.
+func FindKind(id string) (k Kind, ok bool) {
+	if now, renamed := formerIDs[id]; renamed {
+		id = now
+	}
+	for _, r := range rules {
+		if r.ID == id {
+			return r.Kind, true
+		}
+	}
+	return Kind{}, false
+}
+
 // KindOf returns the kind of a finding by its ID. For a kind that only a later version of tare
 // knows, it has nothing but the ID.
 func KindOf(id string) Kind {
-	for _, r := range rules {
-		if r.ID == id {
-			return r.Kind
-		}
+	if k, ok := FindKind(id); ok {
+		return k
 	}
 	return Kind{ID: id, Headline: id}
 }

@@ -384,11 +384,11 @@ func (g *Group) Add(pid int) error {
 	for controller, at := range g.layout.V1 {
 		todo[filepath.Join(at, g.name)] = !within[controller]
 	}
-	for _, dir := range g.dirs() {
-		if !todo[dir] {
+	for _, dir := range g.leaves() {
+		if !todo[filepath.Dir(dir)] {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(dir, leaf, "cgroup.procs"), fmt.Append(nil, pid), 0); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), fmt.Append(nil, pid), 0); err != nil {
 			return failed(err)
 		}
 	}
@@ -405,6 +405,18 @@ func (g *Group) dirs() []string {
 		}
 	}
 	return dirs
+}
+
+// leaves returns the directories of the group's leaf. A runtime that made subgroups of its own made the group's
+// directory also in hierarchies that the group does not use, and there it has no leaf.
+func (g *Group) leaves() []string {
+	var leaves []string
+	for _, dir := range g.dirs() {
+		if _, err := os.Stat(filepath.Join(dir, leaf)); err == nil {
+			leaves = append(leaves, filepath.Join(dir, leaf))
+		}
+	}
+	return leaves
 }
 
 // Processes lists the IDs of the processes in the group and below. It omits kernel threads that

@@ -55,11 +55,11 @@ func (g *Group) joinV1() error {
 			return fmt.Errorf("giving up real-time priority: %w", err)
 		}
 	}
-	for _, dir := range g.dirs() {
-		if dir == filepath.Join(g.layout.V2, g.name) {
+	for _, dir := range g.leaves() {
+		if dir == filepath.Join(g.layout.V2, g.name, leaf) {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(dir, leaf, "tasks"), []byte("0"), 0); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "tasks"), []byte("0"), 0); err != nil {
 			return err
 		}
 	}

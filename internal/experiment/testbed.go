@@ -149,7 +149,24 @@ func (t *Testbed) checkFor(ctx context.Context, c *campaign.Campaign, boot strin
 	for _, a := range c.InBoot(boot) {
 		systems = append(systems, a.System)
 	}
-	return t.Check(ctx, systems)
+	status := t.Check(ctx, systems)
+	if !slices.ContainsFunc(c.Workloads, restores) {
+		return status
+	}
+	for name, st := range status {
+		if saves, ok := t.Drivers[name].(system.SaveChecker); ok && st.Usable {
+			if save := saves.CheckSave(ctx); !save.Usable {
+				status[name] = save
+			}
+		}
+	}
+	return status
+}
+
+// restores reports whether guests of this workload are saved and restored.
+func restores(cw campaign.Workload) bool {
+	w, _, err := workloadOf(cw)
+	return err == nil && w.Restores
 }
 
 // Systems returns the names of all systems, in no order.

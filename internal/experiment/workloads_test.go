@@ -50,9 +50,9 @@ func TestCannotBeSaved(t *testing.T) {
 	if err := bed.checkArms(c); err != nil {
 		t.Error(err)
 	}
-	c.Arms = append(c.Arms, campaign.Arm{Name: "container", System: "runc"})
+	c.Arms = append(c.Arms, campaign.Arm{Name: "container", System: "crun"})
 	err := bed.checkArms(c)
-	const why = "arm container: runc cannot be saved and restored: CRIU"
+	const why = "arm container: crun cannot be saved and restored: CRIU"
 	if fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), why) {
 		t.Errorf("%v", err)
 	}

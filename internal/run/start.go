@@ -237,7 +237,7 @@ func (r *runner) evaluateStart(ctx context.Context, m *member, w *workload.Workl
 		for phase, d := range marks.phases() {
 			v[phase] = d.Seconds()
 		}
-		if !machine.Driver.Capabilities().SameKernel {
+		if !machine.SharesClock() {
 			v[model.ProbeStartError] = (x.clock.Delay / 2).Seconds()
 		}
 	}
@@ -321,8 +321,7 @@ const clockStep = 2 * time.Millisecond
 // contradicts the host's: no phase of it can be believed, nor the whole.
 func startMarks(m *system.Machine, res *agent.Result, clock agent.Clock) (startOf, error) {
 	slack := clock.Delay/2 + clockStep
-	own := !m.Driver.Capabilities().SameKernel
-	boots := !m.Restored
+	own, boots := !m.SharesClock(), !m.Restored
 	if !own { // the same clock
 		clock.Offset, slack = 0, 0
 	}

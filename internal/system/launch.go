@@ -349,6 +349,10 @@ func (m *Machine) PeakMemory() (int64, error) {
 	return m.Site.Group.PeakMemory()
 }
 
+// SharesClock reports whether the guest reads the host's monotonic clock. CRIU gives a restored guest one of its own,
+// which continues from when the guest was saved.
+func (m *Machine) SharesClock() bool { return m.Driver.Capabilities().SameKernel && !m.Restored }
+
 // AllowRealTime lets the guest's agent wake at a precise time; see cgroup.Group.
 func (m *Machine) AllowRealTime(budget time.Duration) {
 	if m.Site.Group != nil {

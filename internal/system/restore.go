@@ -27,12 +27,17 @@ type Restorer interface {
 	Restore(ctx context.Context, s *Site, dir string) (Guest, error)
 }
 
+// SaveChecker is implemented by drivers that save guests with another program than the one which runs them.
+type SaveChecker interface {
+	// CheckSave says whether that program can be used on this host.
+	CheckSave(ctx context.Context) Status
+}
+
 // saveTimeout is how long a guest may take to be saved.
 const saveTimeout = 10 * time.Minute
 
-// needsCRIU is why containers of the host's kernel are not saved.
-const needsCRIU = "CRIU would have to save its processes, and Debian 12's (3.17) failed on kernel 6.18; " +
-	"it was not tried on Debian 12's own kernel (6.1)"
+// needsCRIU is why most containers of the host's kernel are not saved.
+const needsCRIU = "CRIU would have to save its processes; tare uses CRIU only with runc"
 
 // Saved describes the state of a guest that was saved.
 type Saved struct {

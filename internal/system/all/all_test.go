@@ -46,7 +46,7 @@ func TestSaveRefusal(t *testing.T) {
 		if restores != (err == nil) {
 			t.Errorf("%s: %v", d.Name(), err)
 		}
-		want := map[string]string{"runc": "CRIU", "docker": "CRIU", "podman": "CRIU", "uml": "not implemented for uml",
+		want := map[string]string{"crun": "CRIU", "docker": "CRIU", "podman": "CRIU", "uml": "not implemented for uml",
 			"libvirt-lxc": "LXC driver", "xen-pvh": "not implemented for xen-pvh"}[d.Name()]
 		if want != "" && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", d.Name(), err)

@@ -90,8 +90,6 @@ func (d Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) 
 	}
 	// gVisor's kernel does what a filter of system calls is for, and confines itself on the host.
 	spec.Linux.Seccomp = nil
-	// gVisor restores standard input and output, but no other stream that it was passed.
-	spec.Process.Args = []string{"/tare-agent", "stdio"}
 	bundle, err := oci.Bundle(s, spec)
 	if err != nil {
 		return nil, err

@@ -3,11 +3,11 @@ package gvisor
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/system/oci"
 )
 
 // endTimeout is how long runsc may take to end after it has saved the guest.
@@ -45,5 +45,5 @@ func (d Driver) Restore(_ context.Context, s *system.Site, dir string) (system.G
 			return nil, err
 		}
 	}
-	return d.begin(s, "restore", "--bundle", filepath.Join(s.Dir, "bundle"), "--image-path", dir, id)
+	return d.begin(s, "restore", "--bundle", oci.BundleDir(s), "--image-path", dir, id)
 }

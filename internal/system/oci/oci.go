@@ -17,10 +17,13 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
+// BundleDir is where the bundle of a site's guest is.
+func BundleDir(s *system.Site) string { return filepath.Join(s.Dir, "bundle") }
+
 // Bundle writes a bundle with this configuration to the site and returns its
 // directory.
 func Bundle(s *system.Site, spec *specs.Spec) (string, error) {
-	dir := filepath.Join(s.Dir, "bundle")
+	dir := BundleDir(s)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", fault.Hostf("%w", err)
 	}
@@ -57,7 +60,8 @@ func Spec(s *system.Site) (*specs.Spec, error) {
 	spec := &specs.Spec{
 		Version: "1.0.2",
 		Process: &specs.Process{
-			Args: []string{"/tare-agent", "fd:3"},
+			// Standard input and output are the only streams that runtimes pass on when they restore a guest.
+			Args: []string{"/tare-agent", "stdio"},
 			Env:  system.AgentEnv,
 			Cwd:  "/",
 			Capabilities: &specs.LinuxCapabilities{

@@ -37,6 +37,11 @@ func (r Runtime) Check(ctx context.Context, _ *system.Host) system.Status {
 }
 
 func (r Runtime) Create(_ context.Context, s *system.Site) (system.Guest, error) {
+	return r.Run(s)
+}
+
+// Run creates the guest. Its driver closes it.
+func (r Runtime) Run(s *system.Site) (*system.GroupGuest, error) {
 	spec, err := Spec(s)
 	if err != nil {
 		return nil, err
@@ -45,15 +50,22 @@ func (r Runtime) Create(_ context.Context, s *system.Site) (system.Guest, error)
 	if err != nil {
 		return nil, err
 	}
+	return r.Begin(s, r.Command(s, "run", "--bundle", bundle, s.ID))
+}
+
+// Command is the command line of the runtime for the containers of a site. Their state is on the site and is
+// removed with it.
+func (r Runtime) Command(s *system.Site, args ...string) []string {
+	return append([]string{r.Program, "--root", filepath.Join(s.Dir, "state")}, args...)
+}
+
+// Begin starts the guest with this command line. The runtime stays in the foreground, as our child.
+func (r Runtime) Begin(s *system.Site, argv []string) (*system.GroupGuest, error) {
 	var hide []string
 	if r.NoHybrid {
 		hide = s.Group.Layout().Hybrid()
 	}
-	// Runs in the foreground, so that the runtime is our child. Its state is on the site and
-	// is removed with it.
-	p, err := s.Start(system.Command{Hide: hide, Argv: []string{
-		r.Program, "--root", filepath.Join(s.Dir, "state"), "run", "--preserve-fds", "1", "--bundle", bundle, s.ID,
-	}})
+	p, err := s.Start(system.Command{Hide: hide, Argv: argv, Stdio: true})
 	if err != nil {
 		return nil, err
 	}

@@ -19,3 +19,5 @@ func TestCrowd(t *testing.T) { systemtest.Crowd(t, Driver) }
 func TestConfined(t *testing.T) { systemtest.Confined(t, Driver, true) }
 
 func TestHostile(t *testing.T) { systemtest.Hostile(t, Driver) }
+
+func TestRestored(t *testing.T) { systemtest.Restored(t, Driver) }

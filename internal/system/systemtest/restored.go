@@ -58,6 +58,9 @@ func Restored(t *testing.T, d system.Driver) {
 			if now, err := s.m.Agent.Hello(timeout(t)); err != nil || now != began {
 				t.Errorf("%+v, %v\nwas %+v", now, err, began)
 			}
+			if c, err := s.m.Agent.Clock(timeout(t), 10); err != nil || s.m.SharesClock() && c.Offset.Abs() > c.Delay {
+				t.Errorf("its clock is not the host's: %+v, %v", c, err)
+			}
 			if _, err := os.Stat(atSave); err == nil {
 				t.Errorf("%s is still there", atSave)
 			}

@@ -1,0 +1,115 @@
+package runc
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/system/oci"
+)
+
+// criu is the program with which runc saves and restores containers.
+const criu = "criu"
+
+// endTimeout is how long runc may take to end after CRIU has ended the saved guest.
+const endTimeout = 30 * time.Second
+
+// CheckSave asks CRIU whether it supports this kernel.
+func (driver) CheckSave(ctx context.Context) system.Status {
+	const remedy = "scripts/install-criu"
+	path, err := system.FindTool(criu)
+	if err != nil {
+		return system.Unusable(fmt.Sprintf("its guests cannot be saved, since CRIU is not installed: %v", err), remedy)
+	}
+	if out, err := exec.CommandContext(ctx, path, "check").CombinedOutput(); err != nil {
+		return system.Unusable(fmt.Sprintf("its guests cannot be saved: %s check: %v%s", path, err, complaints(out)), remedy)
+	}
+	return system.Status{Usable: true}
+}
+
+// Restore has runc create the container again and CRIU fill it with the saved processes. The network namespace
+// and the data volume are not part of their state: they have stayed on the site.
+func (d driver) Restore(_ context.Context, s *system.Site, dir string) (system.Guest, error) {
+	argv := d.Command(s, slices.Concat([]string{"restore", "--bundle", oci.BundleDir(s)}, state(s, dir))...)
+	g, err := d.Begin(s, withTools(argv))
+	if err != nil {
+		return nil, err
+	}
+	return &guest{GroupGuest: g, runtime: d.Runtime, site: s, restored: true}, nil
+}
+
+// state returns the arguments of runc's commands that write and read the state of a site's guest.
+func state(s *system.Site, dir string) []string {
+	return []string{"--image-path", dir, "--work-path", workDir(s), "--tcp-established", "--file-locks", s.ID}
+}
+
+// workDir is where CRIU writes its logs.
+func workDir(s *system.Site) string { return filepath.Join(s.Dir, criu) }
+
+// withTools adds the directory of tools to PATH for a command: runc finds CRIU in no other way since version 1.2.
+func withTools(argv []string) []string {
+	return append([]string{"env", "PATH=" + system.ToolDir + ":" + os.Getenv("PATH")}, argv...)
+}
+
+// guest is a container that CRIU saves.
+type guest struct {
+	*system.GroupGuest
+	runtime  oci.Runtime
+	site     *system.Site
+	restored bool
+	criuLog  string // the errors in it
+}
+
+// Save has CRIU write the processes to files in dir and end them.
+func (g *guest) Save(ctx context.Context, dir string) error {
+	argv := withTools(g.runtime.Command(g.site, append([]string{"checkpoint"}, state(g.site, dir)...)...))
+	if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fault.Guestf("runc checkpoint: %w: %s%s", err, bytes.TrimSpace(out), complaintsIn(g.site, "dump.log"))
+	}
+	select {
+	case <-g.Exited():
+		return g.Kill()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(endTimeout):
+		return fault.Guestf("runc does not end after it has saved the guest")
+	}
+}
+
+// Close also reads why CRIU failed, before its log is removed with the site.
+func (g *guest) Close() error {
+	if g.restored {
+		g.criuLog, g.restored = complaintsIn(g.site, "restore.log"), false
+	}
+	return g.GroupGuest.Close()
+}
+
+func (g *guest) Log() string { return g.GroupGuest.Log() + g.criuLog }
+
+// complaintsIn returns the complaints in a log of CRIU; a log that is not there has none.
+func complaintsIn(s *system.Site, name string) string {
+	log, _ := os.ReadFile(filepath.Join(workDir(s), name))
+	return complaints(log)
+}
+
+// complaints returns the lines of CRIU's output that say what failed, each after a line break.
+func complaints(log []byte) string {
+	var found strings.Builder
+	for line := range bytes.Lines(log) {
+		if bytes.Contains(line, []byte("Error (")) {
+			found.WriteString("\n" + strings.TrimSpace(string(line)))
+		}
+	}
+	return found.String()
+}

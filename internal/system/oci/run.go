@@ -37,7 +37,11 @@ func (r Runtime) Check(ctx context.Context, _ *system.Host) system.Status {
 }
 
 func (r Runtime) Create(_ context.Context, s *system.Site) (system.Guest, error) {
-	return r.Run(s)
+	g, err := r.Run(s)
+	if err != nil {
+		return nil, err // and not a guest that is a nil pointer
+	}
+	return g, nil
 }
 
 // Run creates the guest. Its driver closes it.

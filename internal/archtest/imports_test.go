@@ -112,7 +112,7 @@ var rooms = []struct {
 		"a driver knows the contract; drivers do not know each other, nor workloads and statistics"},
 
 	// What runs in a guest.
-	{"agentbin", nil, "agentbin is two files"},
+	{"agentbin", nil, "agentbin is a few files"},
 	{"httprate", []string{"histogram"}, "a load generator knows its server, and nothing of the trial that it is part of"},
 	{"redisrate", []string{"histogram"}, "a load generator knows its server, and nothing of the trial that it is part of"},
 	{"agent/wire", nil, "the wire is made from its .proto"},

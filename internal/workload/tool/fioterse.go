@@ -37,25 +37,7 @@ func parseFioTerse(runs []fioRun, details *Report, line string) ([]fioRun, error
 		return nil, fault.Guestf("fio failed with error %s: %s", Quote(fields[4]), Quote(line))
 	}
 	run := fioRun{name: quoteless(fields[2])}
-	add := func(name, word, unit string) error {
-		name = strings.ReplaceAll(name, ".", " ")
-		if at := strings.Index(word, "%="); at >= 0 { // a percentile; the unused ones are 0%
-			if word[:at] == "0" {
-				return nil
-			}
-			name, word = name+"clat percentile "+word[:at], word[at+2:]
-		}
-		bare, percent := strings.CutSuffix(word, "%")
-		if percent {
-			unit = "%"
-		}
-		v, err := Number(bare)
-		if err != nil {
-			return err
-		}
-		details.add(run.name+"\x00"+name, v, unit, "")
-		return nil
-	}
+	add := func(name, word, unit string) error { return addFioTerse(details, run.name, name, word, unit) }
 	for i := range sides {
 		at := fields[5+i*len(perSide):][:len(perSide)]
 		f, err := Numbers(at[0], at[1], at[2], at[3], at[10], at[34])
@@ -69,16 +51,7 @@ func parseFioTerse(runs []fioRun, details *Report, line string) ([]fioRun, error
 			continue
 		}
 		for j := 4; j < len(at); j++ {
-			unit := "us"
-			switch {
-			case strings.HasSuffix(perSide[j], "samples"):
-				unit = "1"
-			case strings.HasPrefix(perSide[j], "bw."):
-				unit = "KiB/s"
-			case strings.HasPrefix(perSide[j], "iops."):
-				unit = "1/s"
-			}
-			if err := add(fioSides[i]+" "+perSide[j], at[j], unit); err != nil {
+			if err := add(fioSides[i]+" "+perSide[j], at[j], fioTerseUnit(perSide[j])); err != nil {
 				return nil, err
 			}
 		}
@@ -99,4 +72,38 @@ func parseFioTerse(runs []fioRun, details *Report, line string) ([]fioRun, error
 		}
 	}
 	return append(runs, run), nil
+}
+
+// fioTerseUnit is the unit of a figure of a side.
+func fioTerseUnit(name string) string {
+	switch {
+	case strings.HasSuffix(name, "samples"):
+		return "1"
+	case strings.HasPrefix(name, "bw."):
+		return "KiB/s"
+	case strings.HasPrefix(name, "iops."):
+		return "1/s"
+	}
+	return "us"
+}
+
+// addFioTerse adds a figure of a run to its details. Unused percentiles, which are 0%, are none.
+func addFioTerse(details *Report, run, name, word, unit string) error {
+	name = strings.ReplaceAll(name, ".", " ")
+	if at := strings.Index(word, "%="); at >= 0 {
+		if word[:at] == "0" {
+			return nil
+		}
+		name, word = name+"clat percentile "+word[:at], word[at+2:]
+	}
+	bare, percent := strings.CutSuffix(word, "%")
+	if percent {
+		unit = "%"
+	}
+	v, err := Number(bare)
+	if err != nil {
+		return err
+	}
+	details.add(run+"\x00"+name, v, unit, "")
+	return nil
 }

@@ -99,6 +99,7 @@ const fakeSSH = `#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 down() { echo "connect to host $1: No route to host" >&2; exit 255; }
 [ "$2" != down ] || down "$2"
+[ "$2" != interrupting ] || { kill -INT $PPID; exec sleep 60; }
 if [ -e "$FLEET/$2.flaky" ]; then # answers when it was asked often, and another machine has had its place
 	echo asked >>"$FLEET/$2.flaky"
 	[ "$(wc -l <"$FLEET/$2.flaky")" -gt 3 ] || down "$2"
@@ -112,7 +113,8 @@ exec sh -c "$(printf %s "$3" | sed "s|/MACHINE|$FLEET/$2|g")"
 // when more than one runs at once.
 const fakeTare = `#!/bin/sh
 if [ "$1" = doctor ]; then
-	echo '{"systems": [{"name": "lxc", "usable": true}], "noise": [{"severity": "spoils", "what": "swap is in use"}]}'
+	echo '{"systems": [{"name": "lxc", "usable": true}, {"name": "native", "reason": "why", "remedy": "how"},
+		{"name": "runc", "reason": "unasked"}], "noise": [{"severity": "spoils", "what": "swap is in use"}]}'
 	exit
 fi
 if [ "$1" = image ]; then
@@ -120,7 +122,7 @@ if [ "$1" = image ]; then
 	echo '{"need": null, "disk_sha256": "other"}'
 	exit
 fi
-case $PWD in */node2/*/fails) echo "tare: no loop device" >&2; exit 3 ;; esac
+case $PWD in */node2/*/fails) printf "tare: no loop device\n  to fix: make one\n" >&2; exit 3 ;; esac
 mkdir "$FLEET/busy" || echo >"$FLEET/crowded"
 sleep 0.1
 cp "$FLEET/$(echo "$PWD" | sed 's|.*/\(node[0-9]\)/.*|\1|').tare" run.tare
@@ -149,6 +151,8 @@ func TestFleetRun(t *testing.T) {
 		"machines: {node1: , node2: , node3: {ssh: node3}%s}\n"
 	write("racks.yaml", fmt.Sprintf(fleetFile, ""), 0o644)
 	write("part.yaml", fmt.Sprintf(fleetFile, ", node4: {ssh: down}"), 0o644)
+	write("stop.yaml", "name: stop\ncampaign: c.yaml\nmachines: {node: {ssh: interrupting}}\n", 0o644)
+	write("config.yaml", "ssh_config: gone.conf\n"+fmt.Sprintf(fleetFile, ""), 0o644)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("FLEET", dir)
 	write("node1.flaky", "", 0o644)
@@ -157,20 +161,25 @@ func TestFleetRun(t *testing.T) {
 		status int
 		want   []string
 	}{
-		{"status racks.yaml", 3, []string{"node1: no connection to node1", "node3: absent"}},
-		{"doctor racks.yaml --program standin", 3, []string{"systems: lxc", "spoils: swap is in use"}},
+		{"status racks.yaml", 3, []string{"node1: no connection to node1", "node3: has no run of this name"}},
+		{"doctor racks.yaml --program standin", 3, []string{
+			"systems: lxc not usable: native, which the campaign measures: why; to fix: how spoils: swap is in use"}},
 		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: no connection to node1", "it is tried again in",
-			"node1: ended: 12 blocks", "node2: ended", "node3: ended"}},
-		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: ended: 12 blocks"}},
-		{"run racks.yaml --program standin --poll 50ms --run fails", 3, []string{"node1: ended: 12 blocks",
-			"node2: ended with exit status 3: tare: no loop device", "1 of 3 machines failed: node2"}},
+			"node1: complete", "node2: complete", "node3: complete"}},
+		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: complete"}},
+		{"run racks.yaml --program standin --poll 50ms --run fails", 3, []string{"node1: complete",
+			"node2: ended with exit status 3 (tare fleet resume continues it): tare: no loop device to fix: make one",
+			"1 of 3 machines failed: node2"}},
 		{"run racks.yaml --program standin --poll 50ms --run fails --wait", 3, []string{"1 of 3 machines failed: node2"}},
-		{"resume racks.yaml", 0, []string{"node1: ended: 12 blocks"}},
-		{"cancel racks.yaml", 0, []string{"node1: ended: 12 blocks"}},
+		{"resume racks.yaml", 0, []string{"node1: complete"}},
+		{"cancel racks.yaml", 0, []string{"node1: complete"}},
 		{"fetch racks.yaml", 0, []string{"node1: fetched to", "racks/node3/racks.tare"}},
 		{"fetch racks.yaml", 0, []string{"node1: here already"}},
 		{"show racks.yaml", 0, []string{"Fleet racks: 3 machines in 1 group", "sysbench-cpu lxc 3"}},
-		{"status part.yaml", 3, []string{"node1: ended", "node4: no connection to down", "1 of 4 machines failed: node4"}},
+		{"status part.yaml", 3, []string{"node1: complete", "node4: no connection to down", "1 of 4 machines failed: node4"}},
+		{"status stop.yaml", 4, []string{"node: has not answered yet", "interrupted: runs that were started go on"}},
+		{"run stop.yaml --program standin", 4, []string{"interrupted: runs that were started go on"}},
+		{"status config.yaml", 2, []string{"config.yaml: ssh_config:", "gone.conf: no such file"}},
 		{"status racks.yaml --run ../x", 2, []string{"must be a file name"}},
 		{"run part.yaml --program standin --poll 50ms --patience 1ms", 3, []string{"node4: no connection to down",
 			"1 of 4 machines failed: node4"}},
@@ -197,9 +206,9 @@ func TestFleetRun(t *testing.T) {
 	}
 	storedRunOf(t, filepath.Join(dir, "node3.tare"), 3, 1.05, "boot", 1300)
 	said(0, "doctor racks.yaml --measure --program standin --poll 50ms", "node2: healthy node3: offline: it takes")
-	said(0, "status racks.yaml", "node3: ended: 12 blocks; offline: it takes")
+	said(0, "status racks.yaml", "node3: complete; offline: it takes")
 	said(3, "run racks.yaml --program standin --poll 50ms --run second", "1 of 3 machines failed: node3")
-	said(0, "run racks.yaml --program standin --poll 50ms --run second --even-if-unhealthy", "node3: ended: 12 blocks")
+	said(0, "run racks.yaml --program standin --poll 50ms --run second --even-if-unhealthy", "node3: complete")
 	if _, err := os.Stat(filepath.Join(dir, "crowded")); err == nil {
 		t.Error("more than one machine measured at once")
 	}
@@ -209,10 +218,11 @@ func TestFleetRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(filepath.Join("node3", "state", "runs", "third", "status"), fmt.Sprintln(fault.ExitIncomplete), 0o644)
-	said(3, "resume racks.yaml --run third", "node1: absent node2: absent node3: offline: it takes")
-	said(0, "resume racks.yaml --run third --even-if-unhealthy", "node2: absent node3: ")
+	said(3, "resume racks.yaml --run third",
+		"node1: has no run of this name node2: has no run of this name node3: offline: it takes")
+	said(0, "resume racks.yaml --run third --even-if-unhealthy", "node2: has no run of this name node3: ")
 	said(0, "run racks.yaml --program standin --poll 50ms --run third --even-if-unhealthy --wait",
-		"node3: ended: 12 blocks")
+		"node3: complete")
 	args, err := os.ReadFile(filepath.Join(dir, "node1", "state", "runs", "racks", "args"))
 	if want := "run campaign.yaml --out run.tare --yes --budget 1m30s\n"; err != nil || string(args) != want {
 		t.Errorf("%q, %v, want %q", args, err, want)

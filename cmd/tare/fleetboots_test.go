@@ -106,7 +106,7 @@ exit 7
 	if err := os.Remove(filepath.Join(dir, "killing")); err != nil {
 		t.Fatal(err)
 	}
-	said(t, run("--reboot", "--patience", "3s"), exitHost, "good: reboots into xen", "good: ended: the run is complete",
+	said(t, run("--reboot", "--patience", "3s"), exitHost, "good: reboots into xen", "good: complete",
 		"lost: it was rebooted as xen with the entry \"Xen\"", "stuck: no other boot within 3s: it is still in the same boot",
 		"2 of 3 machines failed: lost, stuck")
 	for _, machine := range []string{"good", "lost", "stuck"} {

@@ -189,7 +189,7 @@ func TestFleetKilled(t *testing.T) {
 		}
 		limit := 2 * time.Second // within which a command is killed; more where even its start takes longer
 		r := result{}
-		for began := false; !strings.Contains(r.stdout, "node: ended:"); limit += limit / 4 {
+		for began := false; !strings.Contains(r.stdout, "node: complete"); limit += limit / 4 {
 			running := strings.Contains(r.stdout, "node: running")
 			switch {
 			case !began:
@@ -200,7 +200,7 @@ func TestFleetKilled(t *testing.T) {
 				c.kill(t, limit, name, []string{"run", "resume", "status", "fetch", "cancel"}[rand.N(5)])
 			}
 			r = tare(t, dir, "fleet", "status", "f.yaml", "--run", name)
-			if absent := strings.Contains(r.stdout, "node: absent"); absent && began {
+			if absent := strings.Contains(r.stdout, "node: has no run"); absent && began {
 				t.Fatalf("%s had begun and is lost:\n%s%s", name, r.stdout, r.stderr)
 			} else if !absent && r.status == 0 {
 				began = true

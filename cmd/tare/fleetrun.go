@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,6 +51,11 @@ func openRemoteFleet(path string, f fleetFlags) (*remoteFleet, error) {
 	file, err := openFleet(path)
 	if err != nil {
 		return nil, err
+	}
+	if file.Config != "" {
+		if _, err := os.Stat(file.Config); err != nil {
+			return nil, fault.Campaignf("%s: ssh_config: %w", path, err)
+		}
 	}
 	r := &remoteFleet{File: file, run: f.run}
 	if r.run == "" {
@@ -94,14 +101,21 @@ func each(r *remoteFleet, do func(fleet.Member, remote.Host) (string, error)) (s
 	return said, errs
 }
 
-// tell writes what was done on all machines.
-func (r *remoteFleet) tell(w io.Writer, said []string, errs []error) error {
+// tell writes what a command did on all machines.
+func (r *remoteFleet) tell(cmd *cobra.Command, said []string, errs []error) error {
+	w, interrupted := cmd.OutOrStdout(), cmd.Context().Err() != nil
 	for i, m := range r.Machines {
 		text := said[i]
 		if errs[i] != nil {
 			text = strings.TrimPrefix(errs[i].Error(), m.Name+": ")
 		}
+		if errs[i] != nil && interrupted { // whatever the error is, that is the cause
+			text = "has not answered yet"
+		}
 		fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(text))
+	}
+	if interrupted {
+		return stopped(w)
 	}
 	return failedOn(r.Machines, errs)
 }
@@ -134,7 +148,7 @@ func fleetCommand(use, short, long string, f *fleetFlags,
 			said, errs := each(r, func(m fleet.Member, h remote.Host) (string, error) {
 				return do(cmd.Context(), r, m, h)
 			})
-			return r.tell(cmd.OutOrStdout(), said, errs)
+			return r.tell(cmd, said, errs)
 		},
 	}
 	return c
@@ -187,7 +201,7 @@ Over Temporal, the machine's worker answers and measures, unless it is measuring
 			return r.measureHealthDurable(cmd.Context(), cmd.OutOrStdout(), t, f, o.stateDir)
 		}
 		said, errs := r.askDoctors(cmd.Context(), t, f)
-		return r.tell(cmd.OutOrStdout(), said, errs)
+		return r.tell(cmd, said, errs)
 	})
 }
 
@@ -205,43 +219,88 @@ func askDoctor(f *fleetFlags) func(context.Context, *remoteFleet, fleet.Member, 
 		if err != nil {
 			return "", err
 		}
-		return doctorText(out)
+		return r.doctorText(out)
 	}
 }
 
-// doctorText is a machine in a few lines, from what tare doctor --json prints there.
-func doctorText(out string) (string, error) {
+// doctorText is a machine in a few lines, from what tare doctor --json prints there. Systems of the campaign that it
+// cannot measure have the reason.
+func (r *remoteFleet) doctorText(out string) (string, error) {
 	var d doctorReport
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		return "", fault.Hostf("tare doctor there does not print JSON: %w", err)
 	}
+	wanted, err := r.systems()
+	if err != nil {
+		return "", err
+	}
 	var usable []string
+	missing := ""
 	for _, s := range d.Systems {
 		if s.Usable {
 			usable = append(usable, s.Name)
+		} else if slices.Contains(wanted, s.Name) {
+			missing += fmt.Sprintf("\n  not usable: %s, which the campaign measures: %s", s.Name, s.Reason)
+			if s.Remedy != "" {
+				missing += "; to fix: " + s.Remedy
+			}
 		}
 	}
 	text := "no description"
 	if d.Environment != nil {
 		text = report.HostLine(d.Environment)
 	}
-	text += "\n  systems: " + strings.Join(usable, ", ")
+	text += "\n  systems: " + strings.Join(usable, ", ") + missing
 	for _, n := range d.Noise {
 		text += fmt.Sprintf("\n  %s: %s", n.Severity, n.What)
 	}
 	return text, nil
 }
 
-// statusText words what became of a run.
+// systems are those that the fleet's campaign measures, if it has one.
+func (r *remoteFleet) systems() (names []string, err error) {
+	if r.campaign == nil {
+		return nil, nil
+	}
+	c, err := campaign.Parse(r.Campaign, r.campaign, experiment.KnownAnywhere())
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range c.Arms {
+		names = append(names, a.System)
+	}
+	return names, nil
+}
+
+// statusText words what became of a run. The last line of its output is told where it says more than that: of a run
+// that is over, it often names files of the machine.
 func statusText(s remote.Status) string {
-	text := string(s.State)
-	if s.State == remote.Ended && s.Code != 0 {
-		text = fmt.Sprintf("ended with exit status %d", s.Code)
+	resume := ""
+	if s.Resumable() {
+		resume = " (tare fleet resume continues it)"
 	}
-	if s.Log != "" {
-		text += ": " + s.Log
+	switch {
+	case s.State == remote.Absent:
+		return "has no run of this name"
+	case s.Complete() && s.Code == fault.ExitFailed:
+		return "complete, but trials failed in their guests"
+	case s.Complete():
+		return "complete"
+	case s.State == remote.Interrupted, s.State == remote.Ended && s.Code == fault.ExitIncomplete:
+		return "interrupted" + resume
+	case s.State == remote.Ended:
+		return fmt.Sprintf("ended with exit status %d%s: %s", s.Code, resume, s.Log)
+	case s.Log == "":
+		return string(s.State)
 	}
-	return text
+	return string(s.State) + ": " + s.Log
+}
+
+// stopped tells what becomes of runs when their command is interrupted.
+func stopped(w io.Writer) error {
+	fmt.Fprintln(w, "interrupted: runs that were started go on; tare fleet status says how far they are, "+
+		"tare fleet cancel ends them")
+	return errIncomplete
 }
 
 func newFleetStatus() *cobra.Command {
@@ -264,7 +323,7 @@ func newFleetStatus() *cobra.Command {
 			}
 			return text, err
 		})
-		return r.tell(cmd.OutOrStdout(), said, errs)
+		return r.tell(cmd, said, errs)
 	}
 	return overTemporal(runFlag(c, f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
 		return r.statusDurable(cmd, t)
@@ -309,7 +368,7 @@ doctor --measure) failed are left out.`, f, nil)
 			}
 			return statusText(s), err
 		})
-		return r.tell(cmd.OutOrStdout(), said, errs)
+		return r.tell(cmd, said, errs)
 	}
 	c.Flags().BoolVar(&f.unhealthy, "even-if-unhealthy", false, "also resume on machines that are offline")
 	return overTemporal(runFlag(c, f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
@@ -330,10 +389,14 @@ file that is already here.`, f,
 			}
 			to := r.runFile(m)
 			fetched, err := h.Fetch(ctx, r.run, to)
-			if err != nil || fetched {
-				return "fetched to " + to, err
+			text := "here already: " + to
+			if fetched {
+				text = "fetched to " + to
 			}
-			return "here already: " + to, nil
+			if !s.Complete() {
+				text += "; " + statusText(s)
+			}
+			return text, err
 		}), f), f, func(cmd *cobra.Command, r *remoteFleet, _ *durable.Client) error {
 		return r.fetchCollected(cmd)
 	})

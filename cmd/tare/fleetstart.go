@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,7 +65,7 @@ func (r *remoteFleet) openImage(ctx context.Context, stateDir string) (*exportab
 func (b *batch) say(m fleet.Member, text string) {
 	b.says.Lock()
 	defer b.says.Unlock()
-	fmt.Fprintf(b.out, "%s: %s\n", m.Name, report.Visible(text))
+	fmt.Fprintf(b.out, "%s: %s\n", m.Name, report.Visible(strings.TrimPrefix(text, m.Name+": ")))
 }
 
 // start starts the run on all machines, never on more than Busy at once.
@@ -89,8 +90,8 @@ func (b *batch) start(ctx context.Context) error {
 		})
 	}
 	all.Wait()
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return stopped(b.out)
 	}
 	return failedOn(b.Machines, errs)
 }
@@ -114,7 +115,8 @@ func (b *batch) serve(ctx context.Context, m fleet.Member, places chan struct{})
 		if time.Since(lost) >= b.flags.patience {
 			return err
 		}
-		b.say(m, fmt.Sprintf("%v; it is tried again in %s", err, pause))
+		what, _, _ := strings.Cut(err.Error(), "\n") // without the remedy: the machine may only be off
+		b.say(m, fmt.Sprintf("%s; it is tried again in %s", what, pause))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -148,8 +150,6 @@ func (b *batch) visit(ctx context.Context, m fleet.Member) (seen time.Time, err 
 		}
 	}
 	switch {
-	case s.Resumable():
-		return seen, fault.WithRemedy(fault.Hostf("%s", statusText(s)), "tare fleet resume continues it")
 	case otherBoot(s):
 		return seen, fault.WithRemedy(fault.Hostf("%s", statusText(s)), "tare fleet run --reboot reboots the machine")
 	case s.Over() && !s.Complete():

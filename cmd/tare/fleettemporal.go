@@ -135,7 +135,7 @@ func (r *remoteFleet) waitDurable(ctx context.Context, w io.Writer, t *durable.C
 	for {
 		s, err := t.Status(ctx, r.Name, r.run)
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return stopped(w)
 		}
 		if fault.KindOf(err) == fault.Campaign {
 			return err
@@ -267,7 +267,7 @@ func (r *remoteFleet) askDoctors(ctx context.Context, t *durable.Client, f *flee
 		if err != nil {
 			return "", err
 		}
-		return doctorText(out)
+		return r.doctorText(out)
 	})
 }
 

@@ -59,7 +59,7 @@ const (
 type Status struct {
 	State State
 	Code  int    // tare's exit status, if State is Ended
-	Log   string // last line of tare's output
+	Log   string // last line of tare's output, or its last error and remedy
 }
 
 // Over reports whether nothing more will come by itself.
@@ -189,8 +189,8 @@ func (h Host) start(ctx context.Context, p Program, name string, campaign []byte
 	case "started", "running", "there":
 		return h.Status(ctx, name)
 	case "other":
-		return Status{}, fault.WithRemedy(fault.Campaignf("%s: a run %s of another campaign is there", h.Destination, name),
-			"choose another name with --run")
+		return Status{}, fault.WithRemedy(fault.Campaignf("%s: its run %s is of another campaign, or of an earlier version "+
+			"of this one", h.Destination, name), "choose another name with --run")
 	case "absent":
 		return Status{State: Absent}, nil
 	default:
@@ -317,16 +317,21 @@ func refused(said string) bool {
 func (h Host) failed(err error, stderr *bytes.Buffer) error {
 	const noConnection = 255 // ssh's exit status
 	var exit *exec.ExitError
-	said := strings.TrimSpace(stderr.String())
+	said := strings.ReplaceAll(strings.TrimSpace(stderr.String()), "\r", "") // ssh ends its lines for terminals
+	said = strings.ReplaceAll(said, "\n", "\n  ")
+	login := "ssh " + h.Destination
+	if h.Config != "" {
+		login = "ssh -F " + h.Config + " " + h.Destination
+	}
 	switch {
 	case !errors.As(err, &exit):
 		return fault.Hostf("ssh %s: %w", h.Destination, err)
 	case exit.ExitCode() == noConnection && refused(said):
 		return fault.WithRemedy(fault.Hostf("cannot log in to %s: %s", h.Destination, said),
-			"ssh %s must work without a question", h.Destination)
+			"%s must work without a question", login)
 	case exit.ExitCode() == noConnection:
 		return fault.WithRemedy(fault.Hostf("%w to %s: %s", ErrNoConnection, h.Destination, said),
-			"ssh %s must work without a question", h.Destination)
+			"%s must work without a question", login)
 	case said == "":
 		return fault.Hostf("%s: %w", h.Destination, err)
 	}

@@ -1,4 +1,4 @@
-# status.sh DIR: what became of the run, and the last line of its output, or of its errors if it failed.
+# status.sh DIR: what became of the run, and the last line of its output, or its last error and remedy if it failed.
 set -eu
 if ! cd "$1" 2>/dev/null || [ ! -e started ]; then
 	echo absent
@@ -9,6 +9,7 @@ elif [ -e status ]; then
 else
 	echo interrupted
 fi
-if [ "$(cat status 2>/dev/null || echo 0)" = 0 ] || ! grep '^tare: ' log 2>/dev/null | tail -n 1 | grep .; then
+if [ "$(cat status 2>/dev/null || echo 0)" = 0 ] ||
+	! sed -n '/^tare: /h; /^  to fix: /H; ${x;p}' log 2>/dev/null | grep .; then
 	tail -n 1 log 2>/dev/null || true
 fi

@@ -169,20 +169,3 @@ func claimedTimes(ratio float64, v analyze.Verdict) string {
 	}
 	return times(ratio)
 }
-
-// grid writes aligned rows of cells, the first as the heading. It leaves out empty
-// columns, and from the right those that do not fit.
-func (t *table) grid(rows [][]string) {
-	total := 0
-	lines := columnsOf(rows, func(j, width int) bool {
-		fits := !emptyColumn(rows, j) && total+width+2 <= t.columns
-		if fits {
-			total += width + 2
-		}
-		return fits
-	})
-	t.line(t.dim(lines[0]))
-	for _, line := range lines[1:] {
-		t.line(line)
-	}
-}

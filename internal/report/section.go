@@ -1,6 +1,8 @@
 package report
 
 import (
+	"strings"
+
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
@@ -66,4 +68,48 @@ func (t *table) section(s Section) {
 	if s.Grids != nil {
 		t.note(s.Legend)
 	}
+}
+
+// grid writes aligned rows of cells, the first as the heading, without empty columns. Columns that do not fit are named
+// below; with AllMetrics, they follow as a grid of their own.
+func (t *table) grid(rows [][]string) {
+	shown, total := 0, 0
+	var left []int
+	lines := columnsOf(rows, func(j, width int) bool {
+		if emptyColumn(rows, j) {
+			return false
+		}
+		if shown > 1 && total+width+2 > t.columns {
+			left = append(left, j)
+			return false
+		}
+		shown, total = shown+1, total+width+2
+		return true
+	})
+	t.line(t.dim(lines[0]))
+	for _, line := range lines[1:] {
+		t.line(line)
+	}
+	if left == nil {
+		return
+	}
+	rest := columnsAt(rows, append([]int{0}, left...))
+	if t.ctx.AllMetrics {
+		t.grid(rest)
+		return
+	}
+	t.note("not shown for lack of width: " + strings.Join(rest[0][1:], ", ") + " (tare show --all shows all columns)")
+}
+
+// columnsAt returns the rows with these columns only.
+func columnsAt(rows [][]string, columns []int) [][]string {
+	var some [][]string
+	for _, row := range rows {
+		var cells []string
+		for _, j := range columns {
+			cells = append(cells, row[j])
+		}
+		some = append(some, cells)
+	}
+	return some
 }

@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -188,13 +190,40 @@ func TestDiesWithStarter(t *testing.T) {
 	}
 	defer unix.Close(fd)
 	starter.Process.Kill()
-	// The descriptor is readable when the process has ended.
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 60_000); n != 1 {
+	if err := waitEnd(fd, time.Minute); err != nil {
 		unix.Kill(dies, unix.SIGKILL)
-		t.Errorf("it has outlived its starter: %v", err)
+		t.Errorf("its starter was killed: %v", err)
 	}
 	if err := unix.Kill(outlives, 0); err != nil {
 		t.Errorf("the lab that outlives its starter: %v", err)
+	}
+}
+
+// TestWaitEndInterrupted: signals that arrive meanwhile do not end the wait for a process.
+func TestWaitEndInterrupted(t *testing.T) {
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	fd, err := unix.PidfdOpen(cmd.Process.Pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	thread := unix.Gettid()
+	go func() {
+		for range 100 {
+			unix.Tgkill(os.Getpid(), thread, unix.SIGURG) // as Go's runtime does
+			time.Sleep(time.Millisecond)
+		}
+		cmd.Process.Kill()
+	}()
+	if err := waitEnd(fd, time.Minute); err != nil {
+		t.Error(err)
 	}
 }
 

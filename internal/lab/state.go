@@ -229,11 +229,28 @@ func (l *Lab) kill() error {
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 		return err
 	}
-	// The descriptor is readable when the process has ended.
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 30_000); err != nil || n == 0 {
-		return fmt.Errorf("QEMU (pid %d) does not end: %v", l.pid, err)
+	if err := waitEnd(fd, 30*time.Second); err != nil {
+		return fmt.Errorf("QEMU (pid %d): %w", l.pid, err)
 	}
 	return nil
+}
+
+// waitEnd waits for the end of a process, which need not be a child; pidfd is a descriptor of it.
+func waitEnd(pidfd int, timeout time.Duration) error {
+	for deadline := time.Now().Add(timeout); ; {
+		left := max(time.Until(deadline), 0)
+		// The descriptor is readable when the process has ended.
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int(left.Milliseconds()))
+		switch {
+		case errors.Is(err, unix.EINTR): // Go's runtime sends signals to its own threads
+		case err != nil:
+			return err
+		case n > 0:
+			return nil
+		case left == 0:
+			return fmt.Errorf("it has not ended after %v", timeout)
+		}
+	}
 }
 
 // machineFiles are the files that the machine boots from, and its disks.

@@ -75,7 +75,7 @@ its estimate exceeds 5 %. A change that is not resolved does not alter the statu
 				if err := writeTo(cmd, out, func(w io.Writer) error { return show(w, c) }); err != nil {
 					return err
 				}
-				return worseFleet(cmd, c, limit, failAbove)
+				return worseThan(cmd, c.Above(limit), failAbove)
 			}
 			if out != "" || machines {
 				return fault.Campaignf("--out and --machines are for comparisons of fleets; " +
@@ -97,7 +97,12 @@ its estimate exceeds 5 %. A change that is not resolved does not alter the statu
 			if err != nil {
 				return err
 			}
-			return worseRuns(cmd, result, limit, failAbove)
+			var worse []string
+			for _, ch := range result.Above(limit) {
+				cells := ch.Cells(true)
+				worse = append(worse, fmt.Sprintf("%s on %s: %s (%s)", cells.Workload, cells.Figure, cells.Change, cells.Interval))
+			}
+			return worseThan(cmd, worse, failAbove)
 		},
 	}
 	c.Flags().StringVar(&failAbove, "fail-above", "",
@@ -124,23 +129,6 @@ func compareRuns(ctx context.Context, args []string, all bool) (*compare.Compari
 	return compare.Sides(sides, all)
 }
 
-// worseRuns is the exit status of a comparison of runs.
-func worseRuns(cmd *cobra.Command, result *compare.Comparison, limit float64, failAbove string) error {
-	if failAbove == "" {
-		return nil
-	}
-	worse := result.Above(limit)
-	for _, ch := range worse {
-		cells := ch.Cells(true)
-		fmt.Fprintf(cmd.ErrOrStderr(), "tare: %s on %s: %s (%s), more than %s worse\n", cells.Workload, cells.Figure,
-			cells.Change, cells.Interval, failAbove)
-	}
-	if len(worse) > 0 {
-		return exitWorse
-	}
-	return nil
-}
-
 // compareFleets compares two fleets.
 func compareFleets(ctx context.Context, args []string, all bool) (*fleet.Comparison, error) {
 	if len(args) != 2 || !isFleet(args[0]) || !isFleet(args[1]) {
@@ -158,19 +146,15 @@ func compareFleets(ctx context.Context, args []string, all bool) (*fleet.Compari
 	return fleet.Compare(before, after)
 }
 
-// worseFleet is the exit status of a comparison of fleets.
-func worseFleet(cmd *cobra.Command, c *fleet.Comparison, limit float64, failAbove string) error {
-	if failAbove == "" {
+// worseThan is the exit status of a comparison in which these figures got worse by more than --fail-above.
+func worseThan(cmd *cobra.Command, figures []string, failAbove string) error {
+	if failAbove == "" || len(figures) == 0 {
 		return nil
 	}
-	worse := c.Above(limit)
-	for _, text := range worse {
+	for _, text := range figures {
 		fmt.Fprintf(cmd.ErrOrStderr(), "tare: %s, more than %s worse\n", text, failAbove)
 	}
-	if len(worse) > 0 {
-		return exitWorse
-	}
-	return nil
+	return exitWorse
 }
 
 // readSide reads one run, or all runs of a folder.

@@ -106,18 +106,23 @@ func (r *remoteFleet) tell(cmd *cobra.Command, said []string, errs []error) erro
 	w, interrupted := cmd.OutOrStdout(), cmd.Context().Err() != nil
 	for i, m := range r.Machines {
 		text := said[i]
-		if errs[i] != nil {
-			text = strings.TrimPrefix(errs[i].Error(), m.Name+": ")
-		}
-		if errs[i] != nil && interrupted { // whatever the error is, that is the cause
+		switch {
+		case errs[i] != nil && interrupted: // whatever the error is, that is the cause
 			text = "has not answered yet"
+		case errs[i] != nil:
+			text = errs[i].Error()
 		}
-		fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(text))
+		io.WriteString(w, lineOf(m, text))
 	}
 	if interrupted {
 		return stopped(w)
 	}
 	return failedOn(r.Machines, errs)
+}
+
+// lineOf is a line about a machine, whose name the text may begin with.
+func lineOf(m fleet.Member, text string) string {
+	return fmt.Sprintf("%s: %s\n", m.Name, report.Visible(strings.TrimPrefix(text, m.Name+": ")))
 }
 
 // failedOn is the error of a command that failed on some machines.
@@ -272,8 +277,8 @@ func (r *remoteFleet) systems() (names []string, err error) {
 	return names, nil
 }
 
-// statusText words what became of a run. The last line of its output is told where it says more than that: of a run
-// that is over, it often names files of the machine.
+// statusText words what became of a run. The last line of its output is part of that while it runs and after it
+// failed; that of a complete run names files of the machine.
 func statusText(s remote.Status) string {
 	resume := ""
 	if s.Resumable() {

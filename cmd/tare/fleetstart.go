@@ -17,7 +17,6 @@ import (
 	"github.com/tare-bench/tare/internal/fleet"
 	"github.com/tare-bench/tare/internal/fleet/remote"
 	"github.com/tare-bench/tare/internal/image"
-	"github.com/tare-bench/tare/internal/report"
 )
 
 // batch starts the run of a fleet on its machines.
@@ -65,7 +64,7 @@ func (r *remoteFleet) openImage(ctx context.Context, stateDir string) (*exportab
 func (b *batch) say(m fleet.Member, text string) {
 	b.says.Lock()
 	defer b.says.Unlock()
-	fmt.Fprintf(b.out, "%s: %s\n", m.Name, report.Visible(strings.TrimPrefix(text, m.Name+": ")))
+	io.WriteString(b.out, lineOf(m, text))
 }
 
 // start starts the run on all machines, never on more than Busy at once.

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -211,6 +212,22 @@ func (p *Process) Executed() (forked, executed int64, own time.Duration) {
 		return 0, 0, 0
 	}
 	return min(p.forked, m.At), m.At, m.CPU
+}
+
+// endTimeout is how long a process may take to end by itself.
+const endTimeout = 30 * time.Second
+
+// WaitEnd waits for the process to end by itself, as a runtime does after it has saved its guest, and closes what
+// Kill closes.
+func (p *Process) WaitEnd(ctx context.Context) error {
+	select {
+	case <-p.exited:
+		return p.Kill()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(endTimeout):
+		return fault.Guestf("%s does not end by itself", p.argv[0])
+	}
 }
 
 // Kill kills the process and returns when it has ended.

@@ -3,15 +3,11 @@ package gvisor
 import (
 	"context"
 	"os"
-	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/oci"
 )
-
-// endTimeout is how long runsc may take to end after it has saved the guest.
-const endTimeout = 30 * time.Second
 
 // Save has gVisor write the guest to files in dir and end it. The file with the pages is not compressed: then a
 // restored guest can run while it is still read.
@@ -19,15 +15,8 @@ func (g *guest) Save(ctx context.Context, dir string) error {
 	if err := g.control(ctx, "checkpoint", "--image-path", dir, "--compression", "none"); err != nil {
 		return err
 	}
-	select {
-	case <-g.Exited():
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(endTimeout):
-		return fault.Guestf("runsc does not end after it has saved the guest")
-	}
 	g.kernel = 0
-	if err := g.Kill(); err != nil {
+	if err := g.WaitEnd(ctx); err != nil {
 		return err
 	}
 	// runsc forgets a container that it ran, but not one that it restored, and would not restore it again.

@@ -44,7 +44,7 @@ func (r Runtime) Create(_ context.Context, s *system.Site) (system.Guest, error)
 	return g, nil
 }
 
-// Run creates the guest. Its driver closes it.
+// Run creates the guest. The caller closes it.
 func (r Runtime) Run(s *system.Site) (*system.GroupGuest, error) {
 	spec, err := Spec(s)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/system"
@@ -18,9 +17,6 @@ import (
 
 // criu is the program with which runc saves and restores containers.
 const criu = "criu"
-
-// endTimeout is how long runc may take to end after CRIU has ended the saved guest.
-const endTimeout = 30 * time.Second
 
 // CheckSave asks CRIU whether it supports this kernel.
 func (driver) CheckSave(ctx context.Context) system.Status {
@@ -43,7 +39,7 @@ func (d driver) Restore(_ context.Context, s *system.Site, dir string) (system.G
 	if err != nil {
 		return nil, err
 	}
-	return &guest{GroupGuest: g, runtime: d.Runtime, site: s, restored: true}, nil
+	return &guest{GroupGuest: g, runtime: d.Runtime, site: s}, nil
 }
 
 // state returns the arguments of runc's commands that write and read the state of a site's guest.
@@ -62,10 +58,9 @@ func withTools(argv []string) []string {
 // guest is a container that CRIU saves.
 type guest struct {
 	*system.GroupGuest
-	runtime  oci.Runtime
-	site     *system.Site
-	restored bool
-	criuLog  string // the errors in it
+	runtime oci.Runtime
+	site    *system.Site
+	failure string // why CRIU could not restore it
 }
 
 // Save has CRIU write the processes to files in dir and end them.
@@ -77,25 +72,16 @@ func (g *guest) Save(ctx context.Context, dir string) error {
 		}
 		return fault.Guestf("runc checkpoint: %w: %s%s", err, bytes.TrimSpace(out), complaintsIn(g.site, "dump.log"))
 	}
-	select {
-	case <-g.Exited():
-		return g.Kill()
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(endTimeout):
-		return fault.Guestf("runc does not end after it has saved the guest")
-	}
+	return g.WaitEnd(ctx)
 }
 
 // Close also reads why CRIU failed, before its log is removed with the site.
 func (g *guest) Close() error {
-	if g.restored {
-		g.criuLog, g.restored = complaintsIn(g.site, "restore.log"), false
-	}
+	g.failure += complaintsIn(g.site, "restore.log")
 	return g.GroupGuest.Close()
 }
 
-func (g *guest) Log() string { return g.GroupGuest.Log() + g.criuLog }
+func (g *guest) Log() string { return g.GroupGuest.Log() + g.failure }
 
 // complaintsIn returns the complaints in a log of CRIU; a log that is not there has none.
 func complaintsIn(s *system.Site, name string) string {

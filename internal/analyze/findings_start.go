@@ -8,17 +8,34 @@ import (
 
 const (
 	startCached = 0.01 // share of the files in the page cache, above which a start is not cold
+	warmCached  = 0.99 // share of the files in the page cache, below which a restoration is not warm
 	startRest   = 1e-6 // s by which phases may differ from the whole, besides the clock's error
 )
 
 // findWarmStart finds starts that found files of the guest in the page cache although it had been dropped.
 func findWarmStart(a *analysis) (out []Finding) {
 	for _, s := range a.result.Starts {
+		what, of := "the image's files that a start reads", "starts"
+		if s.Restored != nil {
+			what, of = "the saved state", "restorations"
+		}
 		if s.Cold && s.Cached.Max > startCached {
 			out = append(out, Finding{Workload: s.Workload, Arm: s.Arm, Text: fmt.Sprintf(
-				"up to %.3g %% of the image's files that a start reads was in the page cache, which had just been dropped (mean "+
-					"of %d starts: %.3g %%)",
-				100*s.Cached.Max, s.Cached.N, 100*s.Cached.Mean)})
+				"up to %.3g %% of %s was in the page cache, which had just been dropped (mean of %d %s: %.3g %%)",
+				100*s.Cached.Max, what, s.Cached.N, of, 100*s.Cached.Mean)})
+		}
+	}
+	return out
+}
+
+// findColdRestoration finds restorations that had to read saved state from the disk although the page cache was not
+// dropped.
+func findColdRestoration(a *analysis) (out []Finding) {
+	for _, s := range a.result.Starts {
+		if s.Restored != nil && !s.Cold && s.Cached.N > 0 && s.Cached.Min < warmCached {
+			out = append(out, Finding{Workload: s.Workload, Arm: s.Arm, Text: fmt.Sprintf(
+				"as little as %.3g %% of the saved state was in the page cache (mean of %d restorations: %.3g %%)",
+				100*s.Cached.Min, s.Cached.N, 100*s.Cached.Mean)})
 		}
 	}
 	return out

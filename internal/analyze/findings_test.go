@@ -13,14 +13,15 @@ import (
 
 // besides are other findings that a planted problem necessarily has.
 var besides = map[string][]string{
-	"dropped-pairs":   {"did-not-finish"},
-	"guests-differ":   {"few-guests"},
-	"spread":          {"slow-trials"},
-	"no-steady-state": {"few-guests"},
-	"warm-start":      {"few-starts"},
-	"phases-differ":   {"few-starts"},
-	"most-reached":    {"few-fills"},
-	"disturbed-probe": {"few-fills"},
+	"dropped-pairs":    {"did-not-finish"},
+	"guests-differ":    {"few-guests"},
+	"spread":           {"slow-trials"},
+	"no-steady-state":  {"few-guests"},
+	"warm-start":       {"few-starts"},
+	"cold-restoration": {"few-starts"},
+	"phases-differ":    {"few-starts"},
+	"most-reached":     {"few-fills"},
+	"disturbed-probe":  {"few-fills"},
 }
 
 // Each case plants one problem in a run that has no other findings than "faster-than-baseline", and
@@ -357,6 +358,16 @@ func TestFindings(t *testing.T) {
 			f.Cold = []string{"cpu"}
 			f.probes(model.ProbeCached, kvm, func(b int) float64 { return float64(b%3) / 4 })
 		}, "warm-start", Serious, "up to 50 % of the image's files that a start reads was in the page cache"},
+		{"a restoration with a warm cache", func(f *fake) {
+			f.starts(kvm, 1)
+			f.restored()
+			f.probes(model.ProbeCached, kvm, constant(1))
+		}, "few-starts", Info, "30 starts"},
+		{"a restoration that read from the disk", func(f *fake) {
+			f.starts(kvm, 1)
+			f.restored()
+			f.probes(model.ProbeCached, kvm, func(b int) float64 { return 1 - float64(b%3)/20 })
+		}, "cold-restoration", Warning, "as little as 90 % of the saved state was in the page cache"},
 		{"phases without a part of the start", func(f *fake) { f.starts(kvm, 0.9) }, "phases-differ", Serious,
 			"the rest of +1.09 s exceeds"},
 		{"fills", func(f *fake) { f.fills(kvm, model.LimitMemory, never) }, "", "", ""},

@@ -62,6 +62,10 @@ var rules = []rule{
 		"Warm start: the page cache held files of the guest although a cold one was asked for. These are not cold starts.",
 		"keep the campaign free of other workloads, whose guests keep files in memory; tare must be allowed to write " +
 			"/proc/sys/vm/drop_caches"}, findWarmStart},
+	{Kind{"cold-restoration", Warning,
+		"Cold restoration: a part of the saved state was read from the disk although a warm page cache was asked for.",
+		"measure again, with fewer guests at once if the host has too little memory for their saved states"},
+		findColdRestoration},
 	{Kind{"phases-differ", Serious,
 		"Phases differ: the phases of a start do not add up to its time. Believe neither.",
 		"look at the trials in the export; run again with the same version of tare on an unchanged run file"},

@@ -118,6 +118,21 @@ func (f *fake) starts(arm int, share float64) {
 	f.probes(model.ProbePhaseProgram, arm, func(b int) float64 { return (share - 0.25) * took[b] })
 }
 
+// restored makes all starts restorations.
+func (f *fake) restored() {
+	r := rand.New(rand.NewPCG(13, 1))
+	for _, name := range []string{restoreMetrics.fresh, restoreMetrics.save, restoreMetrics.flushed, restoreMetrics.size,
+		restoreMetrics.first, restoreMetrics.second} {
+		metric := len(f.Metrics)
+		f.Metrics = append(f.Metrics, dataset.Metric{Workload: "cpu", Name: name, Unit: "s", Better: "lower"})
+		for arm := range costs {
+			for b := range f.Planned {
+				f.add(metric, arm, b, math.Exp(0.005*r.NormFloat64()))
+			}
+		}
+	}
+}
+
 // fills makes the trials of an arm fills, which broke a limit in every block but those in which ended is true.
 func (f *fake) fills(arm int, limit string, ended func(block int) bool) {
 	for _, of := range model.FillLimits {

@@ -167,7 +167,9 @@ func startLegend(res *analyze.Result) string {
 			break
 		}
 	}
+	cached := "the image's files that a start reads"
 	if slices.ContainsFunc(res.Starts, func(s analyze.Start) bool { return s.Restored != nil }) {
+		cached = "the saved state"
 		text = append(text, "restoration: from the request to restore a saved guest to the next program's first instruction",
 			"saved: medians; fresh start: of the same guests, before they were saved",
 			"first touch, second touch: a program's reads of every page of its memory in the restored guest, by its own clock")
@@ -181,6 +183,6 @@ func startLegend(res *analyze.Result) string {
 			"part of the next one",
 		"clock ±: error of what the guest's own clock says",
 		"tare's own: time to put the process into its control groups, not part of the start",
-		"cached: share of the image's files that a start reads in the page cache at the request; "+
-			"host read: what the whole host read from disks meanwhile"), "; ") + "."
+		"cached: share of "+cached+" in the page cache at the request",
+		"host read: what the whole host read from disks meanwhile"), "; ") + "."
 }

@@ -1,12 +1,21 @@
 package run
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/probe"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/fake"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/builtin"
@@ -119,5 +128,38 @@ func TestRestoreIsProved(t *testing.T) {
 				t.Errorf("%q are left", live)
 			}
 		})
+	}
+}
+
+// TestWarm: what was saved is read, so that it is in the page cache.
+func TestWarm(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "guest")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)); err != nil {
+		t.Fatal(err)
+	}
+	k := kept{saved: system.Saved{Files: []string{name}}}
+	if err := k.warm(); err != nil {
+		t.Fatal(err)
+	}
+	cache, err := probe.ReadPageCache(k.saved.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	cache.Add(values)
+	if share, ok := values[model.ProbeCached]; ok && share != 1 { // a file in memory has none
+		t.Errorf("%v of it is in the page cache", share)
+	}
+	k.saved.Files = append(k.saved.Files, name+".gone")
+	if err := k.warm(); fault.KindOf(err) != fault.Host {
+		t.Errorf("a file that is gone: %v", err)
 	}
 }

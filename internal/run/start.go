@@ -111,6 +111,11 @@ func (r *runner) startAll(ctx context.Context, members []*member, w *workload.Wo
 			return err
 		}
 	}
+	if w.Restores && !w.Cold {
+		if err := inTurn(members, func(m *member) error { return m.x.kept.warm() }); err != nil {
+			return err
+		}
+	}
 	before, err := probe.ReadPageCache(r.filesRead(members))
 	if err != nil {
 		return err

@@ -58,6 +58,13 @@ func TestKnownTruth(t *testing.T) {
 	if got := r.find("time", "jail").Findings; !reflect.DeepEqual(got, []string{"faster-than-baseline"}) {
 		t.Errorf("findings of the comparison: %v", got)
 	}
+	f := newFake(1, 0.005, 30)
+	for arm := range f.Arms[:2] {
+		f.Arms[arm].System = "lxc"
+	}
+	if got := analyze(t, f).Findings; len(got) > 0 {
+		t.Errorf("findings beside a baseline that is no bare machine: %v", got)
+	}
 	if len(r.Arms) != 5 || len(r.Arms[0].Metrics) != 2 || r.Arms[0].Metrics[0].N != 30 {
 		t.Errorf("arms %+v", r.Arms)
 	}

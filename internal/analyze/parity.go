@@ -75,6 +75,9 @@ func findUnequalSize(a *analysis) []Finding {
 	})
 }
 
+// bare reports whether guests of a system are processes of the host that nothing virtualizes.
+func bare(system string) bool { return system == "native" || system == "xen-dom0" }
+
 // findUnequalConfinement reports arms whose system calls pass other filters than those of the first
 // arm of their scenario that is confined by the host's kernel. Native arms do not count: that nothing
 // confines them is what they are for.
@@ -82,7 +85,7 @@ func findUnequalConfinement(a *analysis) (out []Finding) {
 	first := map[string]dataset.Arm{} // by scenario
 	for _, arm := range a.in.Arms {
 		c := arm.Parity.Confinement
-		if c == nil || arm.System == "native" || arm.System == "xen-dom0" {
+		if c == nil || bare(arm.System) {
 			continue
 		}
 		other, found := first[arm.Scenario]

@@ -303,7 +303,7 @@ func (b *Bridge) Interfaces() ([]string, error) {
 	if b.space == nil {
 		return nil, nil
 	}
-	links, err := b.space.links.LinkList()
+	links, err := whole(b.space.links.LinkList)
 	if err != nil {
 		return nil, wrap(err)
 	}

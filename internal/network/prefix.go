@@ -1,8 +1,10 @@
 package network
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/vishvananda/netlink"
 
@@ -45,11 +47,11 @@ func choose(used []netip.Prefix) (netip.Prefix, error) {
 // route.
 func routed() ([]netip.Prefix, error) {
 	var used []netip.Prefix
-	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	routes, err := whole(func() ([]netlink.Route, error) { return netlink.RouteList(nil, netlink.FAMILY_V4) })
 	if err != nil {
 		return nil, err
 	}
-	addresses, err := netlink.AddrList(nil, netlink.FAMILY_V4)
+	addresses, err := whole(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_V4) })
 	if err != nil {
 		return nil, err
 	}
@@ -64,4 +66,16 @@ func routed() ([]netip.Prefix, error) {
 		}
 	}
 	return used, nil
+}
+
+// whole repeats a listing for some seconds if the kernel says that something changed meanwhile, since the list may be
+// incomplete then. Other programs change interfaces, addresses and routes of this host at any time.
+func whole[T any](list func() ([]T, error)) (all []T, err error) {
+	for range 500 {
+		if all, err = list(); !errors.Is(err, netlink.ErrDumpInterrupted) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return all, err
 }

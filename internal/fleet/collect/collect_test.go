@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -58,10 +59,10 @@ func random(t *testing.T, size int) (path string, contents []byte) {
 // TestSendFetch: files of all sizes arrive whole, and once.
 func TestSendFetch(t *testing.T) {
 	for _, size := range []int{0, 1, chunkSize, 3*chunkSize + 7} {
-		requests := 0
+		var requests atomic.Int64 // connections are served at once
 		dir, c := collector(t, func(h http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				requests++
+				requests.Add(1)
 				h.ServeHTTP(w, r)
 			})
 		})
@@ -73,8 +74,8 @@ func TestSendFetch(t *testing.T) {
 				t.Errorf("%d bytes: hash %s", size, sum)
 			}
 		}
-		if want := (size+chunkSize-1)/chunkSize + 3; size > 0 && requests != want {
-			t.Errorf("%d bytes were sent in %d requests, want %d", size, requests, want)
+		if want := (size+chunkSize-1)/chunkSize + 3; size > 0 && requests.Load() != int64(want) {
+			t.Errorf("%d bytes were sent in %d requests, want %d", size, requests.Load(), want)
 		}
 		there, err := os.ReadFile(filepath.Join(dir, "racks", "node1", "one.tare"))
 		must(t, err)
@@ -98,12 +99,12 @@ func TestSendFetch(t *testing.T) {
 
 // TestBrokenTransfer: a transfer that breaks anywhere goes on with what is missing.
 func TestBrokenTransfer(t *testing.T) {
-	puts, broken := 0, 0
+	var puts, broken atomic.Int64 // connections are served at once
 	_, c := collector(t, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.Contains(r.URL.Path, "/chunks/") {
-				if puts++; puts%3 == 0 {
-					broken++
+				if puts.Add(1)%3 == 0 {
+					broken.Add(1)
 					panic(http.ErrAbortHandler)
 				}
 			}
@@ -121,7 +122,7 @@ func TestBrokenTransfer(t *testing.T) {
 			t.Fatalf("attempt %d: %v", attempts, err)
 		}
 	}
-	if broken == 0 || puts != 10+broken {
+	if puts, broken := puts.Load(), broken.Load(); broken == 0 || puts != 10+broken {
 		t.Errorf("10 chunks were sent in %d requests, of which %d broke", puts, broken)
 	}
 }

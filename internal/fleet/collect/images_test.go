@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -49,11 +50,11 @@ func madeUp(t *testing.T) (image.Index, image.Source) {
 // TestImage: an image comes to the collector once, though connections break, and from there to machines.
 func TestImage(t *testing.T) {
 	x, source := madeUp(t)
-	puts := 0
+	var puts atomic.Int64 // connections are served at once
 	_, c := collector(t, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/chunks/") {
-				if puts++; puts == 2 {
+				if puts.Add(1) == 2 {
 					panic(http.ErrAbortHandler)
 				}
 			}

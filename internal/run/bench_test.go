@@ -52,6 +52,7 @@ func good(argv []string) fake.Behaviour {
 	return b
 }
 
+// yaml is a campaign whose steps have minutes, so that none fails because this host is busy.
 const yaml = `
 name: test
 seed: 1
@@ -60,7 +61,7 @@ arms: [native, other]
 workloads: [{name: count, size: 1}]
 blocks: 4
 recreate_every: 2
-timeout: 1s
+timeout: 5m
 trial_time: 100ms
 `
 

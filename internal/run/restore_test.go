@@ -28,7 +28,7 @@ flavors: {s: {vcpus: 1, memory: 256MiB, disk: 64MiB}}
 arms: [native, other]
 workloads: [restore]
 blocks: 2
-timeout: 5s
+timeout: 5m
 `
 
 // newRestoreBench is a bench whose guests are saved and restored. If said is not empty, the program of other that

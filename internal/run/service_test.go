@@ -35,13 +35,17 @@ func TestService(t *testing.T) {
 		{name: "ends early", server: fake.Behaviour{ExitCode: 3, Stderr: "no such port"}, readyAfter: 1 << 20,
 			want: "step server: exit status 3"},
 		{name: "never ready", server: fake.Behaviour{Took: time.Hour}, readyAfter: 1 << 20,
-			want: `not ready within 1s: "ready" printed "refused"`},
+			want: `not ready within 3s: "ready" printed "refused"`},
 		{name: "not there", server: fake.Behaviour{SpawnError: "not found"}, readyAfter: 1 << 20,
 			want: "step server: exit status 127"},
 		{name: "dies with its guest", server: fake.Behaviour{Trouble: fake.Dies}, readyAfter: 1 << 20, want: "died"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			b := newBench(t, strings.Replace(yaml, "blocks: 4", "blocks: 1", 1))
+			text := strings.Replace(yaml, "blocks: 4", "blocks: 1", 1)
+			if strings.Contains(tc.want, "not ready") {
+				text = strings.Replace(text, "timeout: 5m", "timeout: 3s", 1)
+			}
+			b := newBench(t, text)
 			w := served()
 			w.Evaluate = func(size int64, results []workload.StepResult) (map[string]float64, error) {
 				for _, r := range results {

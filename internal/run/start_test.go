@@ -27,7 +27,7 @@ arms: [native, other]
 workloads: [start]
 scenarios: [solo, {name: two, guests: 2}]
 blocks: 4
-timeout: 5s
+timeout: 5m
 `
 
 // newStartBench is a bench whose guests do nothing but start. The kernel of other has a clock of its own.

@@ -29,7 +29,11 @@ func TestTrouble(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, yaml)
+			text := yaml
+			if trouble.Trouble == fake.Hangs {
+				text = strings.Replace(yaml, "timeout: 5m", "timeout: 5s", 1)
+			}
+			b := newBench(t, text)
 			var n atomic.Int32
 			var counts atomic.Bool // the trial is no warm-up, and no repeat
 			b.config.Progress = func(e Event) {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tare-bench/tare/internal/porttest"
 )
 
 // service is a process that is started again whenever it has ended, as systemd does.
@@ -58,17 +59,6 @@ func (s *service) revive(t *testing.T) {
 	}
 }
 
-// freeAddress is one on loopback where nothing listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // durableFleet is a fleet over Temporal. Its file f.yaml is in dir.
 type durableFleet struct {
 	dir                 string
@@ -88,7 +78,7 @@ func newDurableFleet(t *testing.T, arms string, busy int, machines ...string) *d
 	if _, err := os.Stat(temporal); err != nil {
 		t.Skip("make tare-fleet-dev was not run")
 	}
-	f := &durableFleet{dir: t.TempDir(), addresses: []string{freeAddress(t), freeAddress(t)}}
+	f := &durableFleet{dir: t.TempDir(), addresses: []string{"127.0.0.1:" + porttest.Free(t), "127.0.0.1:" + porttest.Free(t)}}
 	write(t, f.dir, "token", "0123456789abcdef\n")
 	write(t, f.dir, "c.yaml", "name: c\narms: ["+arms+"]\nworkloads: [{name: sysbench-cpu, size: 150}]\n"+
 		"blocks: {min: 8, max: 8}\nrecreate_every: 2\n")

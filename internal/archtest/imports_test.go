@@ -125,6 +125,7 @@ var rooms = []struct {
 	{"clitest", nil, "clitest builds and runs the program, and imports nothing of it"},
 	{"findingstest", nil, "findingstest has no code"},
 	{"hostiletest", nil, "hostiletest has no code"},
+	{"porttest", nil, "porttest finds ports, and does not know for what"},
 	{"docs/findings", nil, "the pages on findings are text"},
 }
 

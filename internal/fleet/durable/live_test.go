@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fleet/collect"
+	"github.com/tare-bench/tare/internal/porttest"
 )
 
 // devServer is a real Temporal with a collector, which end with the test. pid is Temporal's.
@@ -22,10 +22,8 @@ func devServer(t *testing.T) (c Connection, pid int) {
 	if _, err := os.Stat(program); err != nil {
 		t.Skip("make tare-fleet-dev was not run")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	c = Connection{Address: l.Addr().String(), Namespace: "default", Token: filepath.Join(t.TempDir(), "token")}
-	l.Close()
+	c = Connection{Address: "127.0.0.1:" + porttest.Free(t), Namespace: "default",
+		Token: filepath.Join(t.TempDir(), "token")}
 	cmd := exec.Command(program, "-listen", c.Address)
 	child(t, cmd)
 	const token = "0123456789abcdef"

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/porttest"
 )
 
 // standIn is a program in the place of tare: a run lasts until there is a file "go", and ends in an
@@ -63,10 +64,7 @@ func machine(t *testing.T) Host {
 			t.Fatalf("ssh-keygen: %v: %s", err, out)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
+	port := porttest.Free(t)
 	key, err := os.ReadFile(in("host.pub"))
 	must(t, err)
 	write(t, in("known"), "[127.0.0.1]:"+port+" "+string(key), 0o600)

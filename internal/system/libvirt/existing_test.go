@@ -16,6 +16,7 @@ import (
 	"github.com/digitalocean/go-libvirt"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/porttest"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/systemtest"
 )
@@ -47,12 +48,7 @@ func somebodys(t *testing.T) func(system.Request) system.Request {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
+	port := porttest.Free(t)
 	public, err := os.ReadFile(in("host.pub"))
 	if err != nil {
 		t.Fatal(err)

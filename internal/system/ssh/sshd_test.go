@@ -17,6 +17,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
+	"github.com/tare-bench/tare/internal/porttest"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/systemtest"
 )
@@ -70,12 +71,7 @@ func startSSHD(t *testing.T) *machine {
 	host := newKey(t, in("host"))
 	user := newKey(t, in("user"))
 	write(t, in("authorized"), ssh.MarshalAuthorizedKey(user))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, m.port, _ = net.SplitHostPort(l.Addr().String())
-	l.Close()
+	m.port = porttest.Free(t)
 	write(t, in("known"), []byte(knownhosts.Line([]string{"[127.0.0.1]:" + m.port}, host)+"\n"))
 	if err := os.Mkdir(in("space"), 0o755); err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/porttest"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/systemtest"
 )
@@ -179,7 +180,7 @@ func (t *tools) address(context.Context) (string, error) { return "127.0.0.1", n
 // request adds the target and options of an arm on the simulator.
 func (v *vcsim) request(f system.Request, target, clone string) system.Request {
 	f.Target = target
-	f.Options = map[string]string{"dir": v.guest, "port": freePort(v.t), "clone": clone,
+	f.Options = map[string]string{"dir": v.guest, "port": porttest.Free(v.t), "clone": clone,
 		"pool": "/DC0/host/DC0_H0/Resources"}
 	return f
 }

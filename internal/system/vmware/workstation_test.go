@@ -2,13 +2,13 @@ package vmware
 
 import (
 	"context"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/porttest"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/systemtest"
 )
@@ -44,20 +44,9 @@ func standIn(t *testing.T) *product {
 	return p
 }
 
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
-}
-
 func (p *product) request(t *testing.T, f system.Request, clone string) system.Request {
 	f.Target = p.vmx
-	f.Options = map[string]string{"dir": p.guest, "port": freePort(t), "clone": clone}
+	f.Options = map[string]string{"dir": p.guest, "port": porttest.Free(t), "clone": clone}
 	return f
 }
 

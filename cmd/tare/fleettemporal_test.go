@@ -78,7 +78,10 @@ func newDurableFleet(t *testing.T, arms string, busy int, machines ...string) *d
 	if _, err := os.Stat(temporal); err != nil {
 		t.Skip("make tare-fleet-dev was not run")
 	}
-	f := &durableFleet{dir: t.TempDir(), addresses: []string{"127.0.0.1:" + porttest.Free(t), "127.0.0.1:" + porttest.Free(t)}}
+	f := &durableFleet{dir: t.TempDir()}
+	for range 2 {
+		f.addresses = append(f.addresses, "127.0.0.1:"+porttest.Free(t))
+	}
 	write(t, f.dir, "token", "0123456789abcdef\n")
 	write(t, f.dir, "c.yaml", "name: c\narms: ["+arms+"]\nworkloads: [{name: sysbench-cpu, size: 150}]\n"+
 		"blocks: {min: 8, max: 8}\nrecreate_every: 2\n")

@@ -21,12 +21,12 @@ import (
 	"github.com/tare-bench/tare/internal/system/systemtest"
 )
 
-// sshdDomain is a container that runs a real sshd over the host's own root. The driver treats it
-// as a domain of a user's.
+// sshdDomain is a container that runs a real sshd over the host's own root, except for /run: sshd requires a directory
+// there, which other tests must not see or remove. The driver treats it as a domain of a user's.
 const sshdDomain = `<domain type='lxc'>
   <name>%s</name><memory unit='MiB'>512</memory><vcpu>1</vcpu>
   <os><type>exe</type><init>/bin/sh</init><initarg>-c</initarg>
-    <initarg>mkdir -p /run/sshd; exec /usr/sbin/sshd -D -f %s</initarg></os>
+    <initarg>mount -t tmpfs none /run &amp;&amp; mkdir /run/sshd &amp;&amp; exec /usr/sbin/sshd -D -f %s</initarg></os>
   <devices><filesystem type='mount'><source dir='/'/><target dir='/'/></filesystem><console type='pty'/></devices>
 </domain>`
 

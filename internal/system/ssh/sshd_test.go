@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,9 +64,6 @@ func startSSHD(t *testing.T) *machine {
 	if _, err := os.Stat(program); err != nil {
 		t.Skip("openssh-server is not installed")
 	}
-	if os.Mkdir("/run/sshd", 0o755) == nil { // sshd requires it
-		t.Cleanup(func() { os.Remove("/run/sshd") })
-	}
 	m := &machine{dir: t.TempDir()}
 	in := func(name string) string { return filepath.Join(m.dir, name) }
 	host := newKey(t, in("host"))
@@ -85,7 +83,10 @@ func startSSHD(t *testing.T) *machine {
 		return f
 	}
 	var log bytes.Buffer
-	cmd := exec.Command(program, "-D", "-e", "-f", in("config"))
+	// sshd requires /run/sshd whenever somebody connects. This one has a /run of its own, where no other test removes it.
+	cmd := exec.Command("sh", "-c", `mount -t tmpfs none /run && mkdir /run/sshd && exec "$@"`, "sh",
+		program, "-D", "-e", "-f", in("config"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	cmd.Stderr = &log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

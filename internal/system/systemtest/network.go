@@ -50,6 +50,10 @@ while ($wait->can_read($n ? 2 : 60)) { defined recv($s, $b, 64, 0) or die "recv:
 print $n`
 )
 
+// exchangeTime bounds an exchange, which takes seconds. Where a cap drops packets, TCP waits longer and longer before it
+// sends again.
+const exchangeTime = 3 * time.Minute
+
 // exchanged is the number of bytes that guests send each other and get back.
 func (s suite) exchanged() int { return int(min(4<<20, s.size/4)) }
 
@@ -107,7 +111,7 @@ func (s suite) background(t *testing.T, script, table, socket string) (said func
 	out := make(chan string, 1)
 	go func() {
 		r, err := s.m.Agent.Run(t.Context(), agent.Command{Argv: []string{"perl", "-e", script}, Env: system.AgentEnv,
-			OutputLimit: 1 << 16, Timeout: 2 * time.Minute})
+			OutputLimit: 1 << 16, Timeout: exchangeTime})
 		if err != nil {
 			out <- err.Error()
 			return
@@ -136,7 +140,7 @@ func echoed(at netip.Addr, size int) error {
 		return err
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(time.Minute))
+	c.SetDeadline(time.Now().Add(exchangeTime))
 	sent, got := bytes.Repeat([]byte("tare"), size/4), make([]byte, size)
 	go c.Write(sent)
 	if _, err := io.ReadFull(c, got); err != nil {

@@ -81,6 +81,11 @@ func (p *Port) limit(limit model.NetCap) error {
 			return fmt.Errorf("%s: %w", link.Attrs().Name, err)
 		}
 	}
+	for _, name := range []string{names.inner, names.outer} {
+		if err := p.bridge.space.awaitUp(name); err != nil {
+			return err
+		}
+	}
 	return links.LinkSetMaster(guest, between)
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -56,6 +57,30 @@ func TestLimit(t *testing.T) {
 	}
 	if err := user.Limit(model.NetCap{Rate: rate}); fault.KindOf(err) != fault.Host {
 		t.Errorf("a port without an interface: %v", err)
+	}
+}
+
+// TestForwarding: a port with a limit forwards packets from the start.
+func TestForwarding(t *testing.T) {
+	b := newBridge(t)
+	for range 20 {
+		p := namespacePort(t, b, model.NetworkBridged)
+		if err := p.Limit(model.NetCap{Rate: 1_000_000_000}); err != nil {
+			t.Fatal(err)
+		}
+		names := p.limiters()
+		for _, name := range []string{names.inner, names.outer} {
+			link, err := b.space.links.LinkByName(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if state := link.Attrs().OperState; state != netlink.OperUp {
+				t.Errorf("%s is %v", name, state)
+			}
+		}
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

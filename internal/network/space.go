@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -77,6 +78,25 @@ func (s *space) configure(name string, address netip.Prefix, gateway netip.Addr)
 		return fmt.Errorf("%s: route over %s: %w", name, gateway, err)
 	}
 	return nil
+}
+
+// upTimeout bounds the wait for a thread of the kernel's, which a busy host runs late.
+const upTimeout = time.Minute
+
+// awaitUp waits until the kernel has taken note that an interface which was brought up has a link. Until then, a bridge
+// forwards nothing that comes from it, or is for it.
+func (s *space) awaitUp(name string) error {
+	for end := time.Now().Add(upTimeout); ; time.Sleep(time.Millisecond) {
+		link, err := s.links.LinkByName(name)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", name, err)
+		case link.Attrs().OperState == netlink.OperUp:
+			return nil
+		case time.Now().After(end):
+			return fmt.Errorf("%s does not come up: it is %v", name, link.Attrs().OperState)
+		}
+	}
 }
 
 // prefixOf is the reverse of ipNet; it returns the network that the address is in.

@@ -50,8 +50,8 @@ while ($wait->can_read($n ? 2 : 60)) { defined recv($s, $b, 64, 0) or die "recv:
 print $n`
 )
 
-// exchangeTime bounds an exchange, which takes seconds. Where a cap drops packets, TCP waits longer and longer before it
-// sends again.
+// exchangeTime bounds an exchange, which takes seconds. Where a cap drops packets, TCP waits longer and longer before
+// it sends again.
 const exchangeTime = 3 * time.Minute
 
 // exchanged is the number of bytes that guests send each other and get back.

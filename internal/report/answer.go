@@ -43,7 +43,10 @@ func AnswerWords(a analyze.Answer) string {
 	if len(open) > 0 {
 		parts = append(parts, notResolved(open, a.Workloads))
 	}
-	if len(unknown) > 0 {
+	switch {
+	case len(unknown) > 0 && a.Workloads == 1:
+		parts = append(parts, "nothing is known yet") // the table below has the workload's name
+	case len(unknown) > 0:
 		parts = append(parts, "nothing is known yet about "+nameOrCount(workloadsOf(unknown), a.Workloads))
 	}
 	text := strings.Join(parts, "; ")

@@ -38,6 +38,7 @@ func TestAnswerText(t *testing.T) {
 			Open: []analyze.Claim{writes, claim("a", 1, -1, 3)}, Scope: analyze.ScopeTheseGuests},
 		"lxc: nothing is known yet about any of 2 workloads": {Workloads: 2,
 			Open: []analyze.Claim{claim("a", 4, 0, 0), claim("b", 9, -100, 1e9)}},
+		"lxc: nothing is known yet": {Workloads: 1, Open: []analyze.Claim{claim("a", 4, 0, 0)}},
 		"lxc: not resolved on dd-write: at most +7.6 %; nothing is known yet about a": {Workloads: 2,
 			Open: []analyze.Claim{claim("a", 4, 0, 0), writes}},
 		"lxc: emulated: its times say nothing about real hardware": {Workloads: 1, Emulated: true,

@@ -20,11 +20,22 @@ type Grid struct {
 	Detail  bool       // the terminal shows it with AllMetrics only
 }
 
-// Headings are those of the columns after the first.
-func (g Grid) Headings() []string { return g.Rows[0][1:] }
+// Headings are those of the columns after the first that are not empty.
+func (g Grid) Headings() []string { return g.filled()[0][1:] }
 
-// Body is the rows below the headings.
-func (g Grid) Body() [][]string { return g.Rows[1:] }
+// Body is the rows below the headings, without empty columns.
+func (g Grid) Body() [][]string { return g.filled()[1:] }
+
+// filled are the rows without empty columns.
+func (g Grid) filled() [][]string {
+	var columns []int
+	for j := range g.Rows[0] {
+		if j == 0 || !emptyColumn(g.Rows, j) {
+			columns = append(columns, j)
+		}
+	}
+	return columnsAt(g.Rows, columns)
+}
 
 // Sections are those of a workload.
 func Sections(res *analyze.Result, workload string) (all []Section) {

@@ -232,8 +232,15 @@ func NoiseTexts(res *analyze.Result, workload, metric string, scenarios []string
 				phi = max(phi, c.Phi)
 			}
 		}
-		text := fmt.Sprintf("single trials of %s and its identical control differ by up to %s %% (%d %s)",
-			base, Digits(s.Percent, 2), s.Pairs, plural(s.Pairs, "pair"))
+		by := "differ by up to " + Digits(s.Percent, 2) + " %"
+		switch {
+		case s.Percent == 0:
+			by = "do not differ"
+		case s.Pairs == 1:
+			by = "differ by " + Digits(s.Percent, 2) + " %"
+		}
+		text := fmt.Sprintf("single trials of %s and its identical control %s (%d %s)", base, by, s.Pairs,
+			plural(s.Pairs, "pair"))
 		if phi >= 1.05 {
 			text += fmt.Sprintf("; in this run the two differ by more than chance explains, so intervals are %s times wider",
 				Digits(phi, 2))

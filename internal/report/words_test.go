@@ -1,8 +1,11 @@
 package report
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -23,5 +26,27 @@ func TestSize(t *testing.T) {
 	}
 	if got := Size(store.Size{Size: 2, Unit: "pieces"}); got != "2 pieces" {
 		t.Error(got)
+	}
+}
+
+// TestEmptyColumns: tables of a workload have no columns without a text.
+func TestEmptyColumns(t *testing.T) {
+	g := Grid{Rows: [][]string{{"start", "p50", "p95", "peak"}, {"lxc", "1 s", "", ""}, {"runc", "", "", "2 MiB"}}}
+	if got := fmt.Sprint(g.Headings(), g.Body()); got != "[p50 peak] [[lxc 1 s ] [runc  2 MiB]]" {
+		t.Error(got)
+	}
+}
+
+// TestNoise: what is said of pairs of which there is one, and of pairs that are all alike.
+func TestNoise(t *testing.T) {
+	for want, s := range map[string]analyze.TrialSpread{
+		"single trials of native and its identical control differ by up to 5.0 % (24 pairs)": {Percent: 5, Pairs: 24},
+		"single trials of native and its identical control differ by 5.0 % (1 pair)":         {Percent: 5, Pairs: 1},
+		"single trials of native and its identical control do not differ (1 pair)":           {Pairs: 1},
+	} {
+		res := &analyze.Result{Baseline: "native", TrialSpread: []analyze.TrialSpread{s}}
+		if got := NoiseTexts(res, "", "", nil); !slices.Equal(got, []string{want}) {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -370,3 +370,20 @@ func TestTicks(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingToCompare: a run of one system says so, and one block draws no intervals.
+func TestNothingToCompare(t *testing.T) {
+	one := render(t, synth{blocks: 1, single: true}, Options{})
+	if !strings.Contains(plain(one), "Nothing: the run has no other system that native could be compared with.") {
+		t.Error("the page does not say that there is nothing to compare")
+	}
+	one += render(t, synth{blocks: 1}, Options{})
+	for _, unwanted := range []string{">Interval<", "Overhead <svg", "by up to 0 %"} {
+		if strings.Contains(one, unwanted) {
+			t.Errorf("a page of one block has %s", unwanted)
+		}
+	}
+	if !strings.Contains(render(t, synth{blocks: 6}, Options{}), "Overhead <svg") {
+		t.Error("a page of six blocks draws no intervals")
+	}
+}

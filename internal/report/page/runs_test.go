@@ -49,6 +49,7 @@ type synth struct {
 	lacking bool // some trials fail, some are interrupted
 	several bool // several guests at once, neighbours, and a mix
 	warm    bool // with trials that are no results: discarded, and repeated
+	single  bool // native only
 }
 
 // companyYAML is what a campaign with several guests at once has in addition.
@@ -61,6 +62,9 @@ scenarios:
 `
 
 func (s synth) yaml() string {
+	if s.single {
+		return strings.Replace(campaignYAML, ", lxc, kvm, {system: qemu-tcg}, {system: xen-pv, if_usable: true}", "", 1)
+	}
 	if !s.several {
 		return campaignYAML
 	}

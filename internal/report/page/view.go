@@ -27,6 +27,7 @@ type view struct {
 	Status                      [][2]string
 	Warnings                    []string
 	Answers                     []answer
+	Single                      bool // only one arm takes part: there is nothing to compare
 	Rankings                    rankings
 	Baseline                    string
 	Level                       string // of the intervals
@@ -113,6 +114,7 @@ type metricView struct {
 	Noise                  []string
 	OfThese                bool // a row is about these guests only
 	CPU                    bool // a row has a verdict on CPU time
+	Intervals, GuestCPU    bool // a row has an interval; the CPU time that the guest itself reports
 	Rows                   []armRow
 	Tails                  []tailRow
 	SlowFactor             string
@@ -178,6 +180,13 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 		TheseGuests:     report.TheseGuests,
 		Answers:         answers(res, d), Isolated: isolated(res), Rankings: rankingsOf(res, d),
 	}
+	compared := 0
+	for _, a := range d.arms {
+		if a.ControlOf == "" {
+			compared++
+		}
+	}
+	v.Single = compared == 1
 	v.status(res, ctx, d)
 	titles := titlesOf(o.Titles, c.Workloads)
 	v.Overview, v.Beside = matrixOf(res, titles, false), matrixOf(res, titles, true)

@@ -69,10 +69,10 @@ func (v *workloadView) plot(res *analyze.Result, d *data) (dots bool) {
 			beside = append(beside, s)
 		}
 	}
-	if of := v.First.compared(); len(of) > 0 {
+	if of := v.First.compared(); v.First.Intervals {
 		v.Intervals = intervalPlot(v.ID+"-i", of, v.First, res.Delta)
 	}
-	if of := v.Beside.compared(); len(of) > 0 {
+	if of := v.Beside.compared(); v.Beside.Intervals {
 		v.BesideIntervals = intervalPlot(v.ID+"-j", of, v.Beside, res.Delta)
 	}
 	if len(strips) > 0 {
@@ -169,6 +169,8 @@ func metric(res *analyze.Result, workload, name string, baseline func(string) bo
 		m.OfThese = m.OfThese || r.OfThese
 		m.Rows = append(m.Rows, r)
 	}
+	m.Intervals = slices.ContainsFunc(m.Rows, func(r armRow) bool { return r.Interval != "" })
+	m.GuestCPU = slices.ContainsFunc(m.Rows, func(r armRow) bool { return r.GuestCPU != "" })
 	return m, true
 }
 

@@ -52,11 +52,12 @@ func (a *analysis) rankings() ([]Ranking, error) {
 	return out, nil
 }
 
-// order sorts a scenario's baseline and the arms that are compared with it.
+// order sorts a scenario's baseline and the arms that are compared with it. An arm without an interval has no place: of
+// single trials, nothing is known.
 func (a *analysis) order(metric int, scenario string) []ranked {
 	var all []ranked
 	for _, c := range a.comparisons {
-		if c.metric != metric || c.Control || c.N == 0 || c.Family == FamilyEmulated ||
+		if c.metric != metric || c.Control || c.est.N == 0 || c.Family == FamilyEmulated ||
 			a.in.Arms[c.arm].Scenario != scenario {
 			continue
 		}
@@ -66,11 +67,7 @@ func (a *analysis) order(metric int, scenario string) []ranked {
 		if all[0].arm != c.base {
 			continue // it is measured by another baseline
 		}
-		ln := c.est.Estimate
-		if c.est.N == 0 { // no interval
-			ln = c.est.values[0]
-		}
-		all = append(all, ranked{c.arm, ln})
+		all = append(all, ranked{c.arm, c.est.Estimate})
 	}
 	slices.SortStableFunc(all, func(x, y ranked) int { return cmp.Compare(x.ln, y.ln) })
 	return all

@@ -355,9 +355,15 @@ func (f *filling) look(ctx context.Context, seen *workload.Filled) error {
 
 // journal notes in the run file what a step of the fill has shown.
 func (f *filling) journal(seen workload.Filled, broken []string) {
-	text := fmt.Sprintf("%s: %d guests: the longest start %.3g s, the probe %.3g times its time alone, "+
-		"its p99 %.3g times, %s of memory left", f.probe.guest.arm.Name, seen.Guests, seen.Start.Seconds(), seen.Slowdown,
-		seen.P99, campaign.Bytes(seen.MemoryLeft>>20<<20))
+	guests := fmt.Sprint(seen.Guests)
+	if n := 1 + len(f.fillers); n < seen.Guests { // the step ended early
+		guests = fmt.Sprintf("%d of %d", n, seen.Guests)
+	}
+	text := fmt.Sprintf("%s: %s guests: the longest start %.3g s", f.probe.guest.arm.Name, guests, seen.Start.Seconds())
+	if seen.Slowdown > 0 { // otherwise the probe did not run, because the step ended early
+		text += fmt.Sprintf(", the probe %.3g times its time alone, its p99 %.3g times", seen.Slowdown, seen.P99)
+	}
+	text += fmt.Sprintf(", %s of memory left", campaign.Bytes(seen.MemoryLeft>>20<<20))
 	switch serving := len(f.clients()); {
 	case seen.Served > 0:
 		text += fmt.Sprintf("; p99 of %d requests to the guests that serve, %d of them, %.3g ms", seen.Served, serving,

@@ -212,6 +212,11 @@ func TestFillBreaks(t *testing.T) {
 			if got := fills["native"]; got.Metrics[workload.FillGuests] != 20 || broke(got) != nil {
 				t.Errorf("native: %v guests fit, broken: %v", got.Metrics[workload.FillGuests], broke(got))
 			}
+			text := b.fillEvents()
+			if early := c.name == "a guest that does not start"; early != strings.Contains(text, "other: 14 of 16 guests: ") ||
+				strings.Contains(text, " 0 times") {
+				t.Errorf("the events are\n%s", text)
+			}
 		})
 	}
 }

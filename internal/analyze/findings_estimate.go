@@ -23,7 +23,8 @@ func findNoControl(a *analysis) (out []Finding) {
 		}
 		said[c.metric] = true
 		out = append(out, Finding{Workload: c.Workload, Metric: c.Metric, Score: primaryFirst(c),
-			Text: "there are no A/A pairs, so how much this host varies by itself is unknown and no cost or gain is claimed"})
+			Text: "there are fewer than two A/A pairs, so how much this host varies by itself is unknown and no cost or " +
+				"gain is claimed"})
 	}
 	return out
 }

@@ -55,7 +55,7 @@ func TestFindings(t *testing.T) {
 		}, "dropped-pairs", Warning, "3 of 30 blocks were dropped"},
 		{"no control", func(f *fake) {
 			f.drop(func(o dataset.Observation) bool { return o.Metric == 0 && o.Arm == control })
-		}, "no-control", Warning, "no cost or gain is claimed"},
+		}, "no-control", Warning, "there are fewer than two A/A pairs"},
 		{"control differs", func(f *fake) {
 			f.each(0, control, func(o *dataset.Observation) { o.Value *= 1.02 })
 		}, "control-differs", Serious, "this host was not steady"},

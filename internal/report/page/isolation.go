@@ -42,7 +42,8 @@ const maxGuestRows = 300
 // isolation makes the part of a chapter about isolation; nil if every guest of a
 // workload was alone, and none had a cap to compare.
 func isolation(res *analyze.Result, id, workload, metric string) *isolationView {
-	v := &isolationView{Headings: report.IsolationHeadings()[1:]}
+	v := &isolationView{}
+	grid := report.Grid{Rows: [][]string{report.IsolationHeadings()}}
 	var curve []analyze.Isolation
 	for _, i := range res.Isolation {
 		if i.Workload != workload || i.Metric != metric {
@@ -51,11 +52,15 @@ func isolation(res *analyze.Result, id, workload, metric string) *isolationView 
 		curve = append(curve, i)
 		v.Rows = append(v.Rows, isolationRow{
 			Arm: i.Arm, Class: verdictClass(res, i.Comparison), Doubt: len(report.Doubts(res, i.Comparison)) > 0,
-			Cells: report.IsolationCells(i)[1:],
 		})
+		grid.Rows = append(grid.Rows, report.IsolationCells(i))
 		if len(i.Members) > 1 {
 			v.guests(i)
 		}
+	}
+	v.Headings = grid.Headings()
+	for i, cells := range grid.Body() {
+		v.Rows[i].Cells = cells[1:]
 	}
 	v.Notes = report.IsolationNotes(res, workload, metric)
 	if len(v.Rows)+len(v.Notes) == 0 {

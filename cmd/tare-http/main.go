@@ -28,6 +28,7 @@ func run() error {
 	flag.IntVar(&p.Rate, "rate", 100, "requests a second")
 	flag.IntVar(&p.Requests, "requests", 1000, "requests in all")
 	flag.IntVar(&p.Connections, "connections", 8, "connections at once, at most")
+	flag.BoolVar(&p.Reconnect, "reconnect", false, "open a connection for each request")
 	flag.DurationVar(&p.Timeout, "timeout", 30*time.Second, "of a request")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: tare-http [flags] URL")

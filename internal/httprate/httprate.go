@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,7 @@ type Plan struct {
 	Rate        int           // requests a second
 	Requests    int           // in all
 	Connections int           // at once, at most; a request for which none is free waits, and its time runs
+	Reconnect   bool          // a connection of its own for each request, instead of connections that are kept
 	Timeout     time.Duration // of a request
 }
 
@@ -46,6 +48,7 @@ type Result struct {
 	URL         string  `json:"url"`
 	StatedRate  int     `json:"stated_rate"` // requests a second
 	Connections int     `json:"connections"` // at once, at most
+	Opened      int64   `json:"opened"`      // connections in all
 	Requests    int64   `json:"requests"`
 	Answered    int64   `json:"answered"` // with status 200 and a whole body
 	Failed      int64   `json:"failed"`
@@ -63,9 +66,23 @@ type Result struct {
 // Run makes the requests. When ctx is done it stops and returns an error, as it does for an impossible plan. Requests
 // that failed are no error.
 func Run(ctx context.Context, p Plan) (*Result, error) {
-	return p.run(ctx, &http.Transport{
+	var opened atomic.Int64
+	r, err := p.run(ctx, &http.Transport{
 		MaxConnsPerHost: p.Connections, MaxIdleConnsPerHost: p.Connections, DisableCompression: true,
+		DisableKeepAlives: p.Reconnect,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			if err == nil {
+				opened.Add(1)
+			}
+			return conn, err
+		},
 	})
+	if err != nil {
+		return nil, err
+	}
+	r.Opened = opened.Load()
+	return r, nil
 }
 
 func (p Plan) run(ctx context.Context, over http.RoundTripper) (*Result, error) {

@@ -194,9 +194,14 @@ func TestServer(t *testing.T) {
 	}
 	h, err := histogram.Decode([]byte(r.Latencies))
 	if err != nil || h.Count() != 100 || r.Answered != 100 || r.Failed != 0 || r.Bytes != 1000 || r.Rate > 500 ||
-		r.Mean <= 0 || r.Mean > r.Max {
+		r.Mean <= 0 || r.Mean > r.Max || r.Opened > 4 {
 		t.Errorf("%d latencies, %v: %+v", h.Count(), err, r)
 	}
+	p.Reconnect = true
+	if r, err = Run(t.Context(), p); err != nil || r.Answered != 100 || r.Opened != 100 {
+		t.Errorf("a connection for each request: %+v, %v", r, err)
+	}
+	p.Reconnect = false
 	for path, says := range map[string]string{"/moved": "status 302", "/none": "404"} {
 		p.URL = s.URL + path
 		if _, err := Run(t.Context(), p); err == nil || !strings.Contains(err.Error(), says) {

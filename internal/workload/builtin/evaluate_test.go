@@ -160,8 +160,12 @@ func TestEvaluateRefuses(t *testing.T) {
 			func(r *workload.StepResult) { r.Stdout = fixture(t, "nuttcp/tcp-ttcp-like-2048x8192.txt") },
 			[]string{"16777216 bytes arrived"}},
 		{"less is done", "netperf-crr", "client", func(r *workload.StepResult) {
-			r.Stdout = bytes.Replace(r.Stdout, []byte("3.00     7902"), []byte("2.00     7902"), 1)
+			r.Stdout = bytes.Replace(r.Stdout, []byte("ELAPSED_TIME=1.34"), []byte("ELAPSED_TIME=1.04"), 1)
 		}, []string{"not do the work"}},
+
+		{"no percentiles", "netperf-crr", "client", func(r *workload.StepResult) {
+			r.Stdout = bytes.Replace(r.Stdout, []byte("P90_"), []byte("P91_"), 1)
+		}, []string{"did not print its latency-p90"}},
 
 		{"other memory", "restore", workload.KeepStep, func(r *workload.StepResult) {
 			r.Stdout = []byte("64 2164771 1016045 other\n")

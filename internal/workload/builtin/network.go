@@ -155,6 +155,9 @@ func netpipe() *workload.Workload {
 		}})
 }
 
+// netperfPercentiles are those of the latencies of netperf-crr.
+var netperfPercentiles = []string{"p50", "p90", "p99"}
+
 // netperf returns one of netperf's tests: TCP_CRR, with transactions as the unit of
 // its sizes, or TCP_STREAM, with MiB.
 func netperf(test, article string) *workload.Workload {
@@ -166,23 +169,31 @@ func netperf(test, article string) *workload.Workload {
 	// scale converts sizes to what -l counts, perWork to what the rate counts.
 	figure, unit, scale, perWork := "transactions", "1/s", int64(1), 1.0
 	metric := workload.Rate("rate", unit, "", "transactions per second, as netperf prints it")
+	var args []string
+	var percentiles []workload.Metric
 	if test == "TCP_CRR" {
 		w.Title, w.SizeUnit = "connections with a request and a response of one byte each, one after the other",
 			"transactions"
 		w.MinSize, w.DefaultSize = 500, 20_000
+		// Its histogram of latencies is not printed, so percentiles of several trials cannot be computed.
+		args = []string{"--", "-k", "TRANSACTION_RATE,ELAPSED_TIME,MEAN_LATENCY,P50_LATENCY,P90_LATENCY,P99_LATENCY"}
+		for _, p := range netperfPercentiles {
+			about := p + " of a trial's transactions, as netperf prints it"
+			percentiles = append(percentiles, workload.Latency("latency-"+p, "", about))
+		}
 	} else {
 		w.Title, w.SizeUnit, w.MinSize, w.MaxSize, w.DefaultSize = "TCP throughput by netperf", "MiB sent", 128, 1<<24, 4096
 		figure, unit, scale, perWork = "throughput", "bit/s", 1<<20, 8<<20
 		metric = workload.Rate("bandwidth", unit, "", "as netperf prints it")
 	}
-	w.Metrics = []workload.Metric{metric, workload.Time("the whole test, and the start of netperf"),
-		workload.GuestTime("", "work / the rate that netperf prints")}
+	w.Metrics = append([]workload.Metric{metric, workload.Time("the whole test, and the start of netperf"),
+		workload.GuestTime("", "work / the rate that netperf prints")}, percentiles...)
 	port := strconv.Itoa(netperfPort)
 	return netWorkload(w, netperfPort, []string{"netserver", "-D", "-4", "-L", workload.ServerAddress, "-p", port},
 		func(size int64) []string {
 			// A negative length is an amount of work instead of a time.
-			return []string{"netperf", "-4", "-H", workload.ServerAddress, "-p", port, "-t", test, "-l",
-				strconv.FormatInt(-size*scale, 10)}
+			return append([]string{"netperf", "-4", "-H", workload.ServerAddress, "-p", port, "-t", test, "-l",
+				strconv.FormatInt(-size*scale, 10)}, args...)
 		}, workload.Measurement{Tool: "netperf",
 			Accept: func(r *tool.Report) error {
 				if is := r.Words["test"]; is != "" && is != test {
@@ -203,13 +214,24 @@ func netperf(test, article string) *workload.Workload {
 					return nil, err
 				}
 				seconds, err := r.One("time")
-				return map[string]float64{metric.Name: rate.In(unit), "time-guest": seconds.Value}, err
+				m := map[string]float64{metric.Name: rate.In(unit), "time-guest": seconds.Value}
+				for _, p := range netperfPercentiles { // without -k there are none
+					for _, latency := range r.All(p + " latency") {
+						m["latency-"+p] = latency.In("s")
+					}
+				}
+				return m, err
 			},
 			Check: func(size int64, r *tool.Report) error {
 				rate, seconds, work := r.All(figure), r.Value("time"), float64(size)*perWork
 				if len(rate) == 0 || math.Abs(rate[0].In(unit)*seconds-work) > 0.02*work+0.006*rate[0].In(unit) {
 					return fault.Guestf("netperf did not do the work of %.0f: its result is %v %s in %v s",
 						work, r.Value(figure), unit, seconds)
+				}
+				for i, p := range netperfPercentiles[:len(percentiles)] {
+					if len(r.All(p+" latency")) != 1 {
+						return fault.Guestf("netperf did not print its %s", percentiles[i].Name)
+					}
 				}
 				return nil
 			}})

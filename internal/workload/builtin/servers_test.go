@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"os"
@@ -64,6 +65,8 @@ func TestParseServiceFixtures(t *testing.T) {
 		{"netpipe", "netpipe/np-loopback-64k.out",
 			map[string]float64{"latency": 10.51e-6, "bandwidth": 51799.666179 * (1 << 20)}},
 		{"netperf-crr", "netperf/tcp_crr.txt", map[string]float64{"rate": 7902.06, "time-guest": 3}},
+		{"netperf-crr", "netperf/tcp_crr-k.txt", map[string]float64{"rate": 3736.851, "time-guest": 1.34,
+			"latency-p50": 50e-6, "latency-p90": 90e-6, "latency-p99": 6500e-6}},
 		{"netperf-crr", "netperf/tcp_crr-P0-v0.txt", map[string]float64{"rate": 11734.94}},
 		{"netperf-stream", "netperf/tcp_stream.txt", map[string]float64{"bandwidth": 6837.03e6, "time-guest": 3.02}},
 		{"netperf-stream", "netperf/tcp_stream-omni-k.txt", map[string]float64{"bandwidth": 8622.82e6, "time-guest": 3}},
@@ -454,6 +457,32 @@ func TestRoundTrips(t *testing.T) {
 	_, err = w.Latencies(counts("7 20010\n"))
 	if err == nil || !strings.Contains(err.Error(), "wrote 7 single latencies") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestReconnected: with connect=each, a trial whose requests shared connections is refused.
+func TestReconnected(t *testing.T) {
+	_, size, rs := good(t, "http-rate")
+	w, err := mustGet(t, "http-rate").With("http-rate[connect=each]", map[string]string{"connect": "each"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range w.Trial(size, "") {
+		if s.Name == "requests" && !slices.Contains(s.Argv, "-reconnect") {
+			t.Errorf("%q", s.Argv)
+		}
+	}
+	if _, err := w.Evaluate(size, rs); err == nil || !strings.Contains(err.Error(), "0 connections for 160 requests") {
+		t.Errorf("connections were kept: %v", err)
+	}
+	result(rs, "requests").Stdout = fixture(t, "tare-http/connect-each.txt")
+	if _, err := w.Evaluate(size, rs); err != nil {
+		t.Error(err)
+	}
+	shared := bytes.Replace(fixture(t, "tare-http/connect-each.txt"), []byte(`"opened":160`), []byte(`"opened":32`), 1)
+	result(rs, "requests").Stdout = shared
+	if _, err := w.Evaluate(size, rs); err == nil || !strings.Contains(err.Error(), "32 connections for 160 requests") {
+		t.Errorf("connections were shared: %v", err)
 	}
 }
 

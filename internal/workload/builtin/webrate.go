@@ -19,6 +19,10 @@ func connectionsParam(preset string) workload.Param {
 		About: "connections at once, at most; a request for which none is free waits, and its time runs"}
 }
 
+// connectParam is whether requests share connections.
+var connectParam = workload.Param{Name: "connect", Default: "reuse", Values: []string{"reuse", "each"},
+	About: "each: a connection of its own for each request, opened in its time; reuse: connections are kept"}
+
 // atRate completes a workload that requests a page at a constant rate from a web server, which the steps of serve
 // start. The size is the number of requests.
 func atRate(w *workload.Workload, set workload.Settings, p page, disk int64,
@@ -33,13 +37,23 @@ func atRate(w *workload.Workload, set workload.Settings, p page, disk int64,
 	}
 	w.MinSize = 20
 	w.DefaultSize = max(w.MinSize, 5*int64(set.Int("rate")))
+	each := set["connect"] == "each"
 	w.Steps = func(size int64) []workload.Step {
-		return []workload.Step{checked(url, p), {Name: "requests", Timed: true, Argv: []string{tareHTTP,
-			"-rate", set["rate"], "-connections", set["connections"], "-requests", decimal(size), url}}}
+		argv := []string{tareHTTP, "-rate", set["rate"], "-connections", set["connections"], "-requests", decimal(size)}
+		if each {
+			argv = append(argv, "-reconnect")
+		}
+		return []workload.Step{checked(url, p), {Name: "requests", Timed: true, Argv: append(argv, url)}}
 	}
 	w.AtRate = rates
 	return p.requested(w, disk, serve, workload.Measurement{Step: "requests", Tool: tareHTTP, Did: "requests",
-		Accept: answered, SingleOf: "latency", Singles: tool.Singles{Word: "latencies"}}, "transferred", "answered")
+		Accept: answered, SingleOf: "latency", Singles: tool.Singles{Word: "latencies"},
+		Check: func(_ int64, r *tool.Report) error {
+			if opened, requests := r.Value("opened"), r.Value("requests"); each && opened != requests {
+				return fault.Guestf("tare-http opened %.0f connections for %.0f requests instead of one for each", opened, requests)
+			}
+			return nil
+		}}, "transferred", "answered")
 }
 
 // answered returns an error if tare-http did not get the page for every request.
@@ -62,7 +76,7 @@ func rates(results []workload.StepResult) (workload.Rates, error) {
 }
 
 func httpRate() *workload.Workload {
-	params := []workload.Param{rateParam("200"), connectionsParam("32")}
+	params := []workload.Param{rateParam("200"), connectionsParam("32"), connectParam}
 	return workload.WithParams(params, func(set workload.Settings) *workload.Workload {
 		w := &workload.Workload{
 			Name: "http-rate", Title: "Apache serves a static page at a constant rate of requests",

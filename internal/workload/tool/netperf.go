@@ -95,6 +95,8 @@ var netperfKinds = []struct {
 var netperfNames = map[string]column{
 	"THROUGHPUT": {"throughput", netperfRate, Higher}, "ELAPSED_TIME": {"time", "s", Lower},
 	"MEAN_LATENCY": {"mean latency", "us", Lower}, "TRANSACTION_RATE": {"transactions", "1/s", Higher},
+	"P50_LATENCY": {"p50 latency", "us", Lower}, "P90_LATENCY": {"p90 latency", "us", Lower},
+	"P99_LATENCY": {"p99 latency", "us", Lower},
 }
 
 // netperfText reads the output line by line.

@@ -26,6 +26,7 @@ func readTareHTTP(text string, r *Report) error {
 		StatedRate                                                            float64 `json:"stated_rate"`
 		Rate, Connections, Requests, Answered, Failed, Late, Bytes, Mean, Max float64
 		Seconds                                                               float64
+		Opened                                                                *float64 // nil: an older tare-http
 	}
 	if err := json.Unmarshal([]byte(objects[0]), &doc); err != nil || doc.Tool != "tare-http" {
 		return fault.Guestf("this is not the result of tare-http: %s", Quote(objects[0]))
@@ -48,6 +49,9 @@ func readTareHTTP(text string, r *Report) error {
 	}
 	r.add("stated rate", doc.StatedRate, "1/s", "")
 	r.add("connections", doc.Connections, "1", "")
+	if doc.Opened != nil {
+		r.add("opened", *doc.Opened, "1", "")
+	}
 	r.add("requests", doc.Requests, "1", "")
 	r.add("answered", doc.Answered, "1", Higher)
 	r.add("failed", doc.Failed, "1", Lower)

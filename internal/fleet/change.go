@@ -86,6 +86,16 @@ func Compare(before, after *Result) (*Comparison, error) {
 	if c.Warnings == nil {
 		c.Warnings = []string{}
 	}
+	for _, side := range []struct {
+		name string
+		of   *Result
+	}{{"before", before}, {"after", after}} {
+		for _, g := range side.of.Groups {
+			if text := incomplete(g.Machines); text != "" {
+				c.Warnings = append(c.Warnings, side.name+": "+text)
+			}
+		}
+	}
 	for _, x := range before.Groups {
 		i := slices.IndexFunc(after.Groups, func(g Group) bool { return g.Name == x.Name })
 		if i < 0 {

@@ -13,9 +13,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/stats"
 )
 
@@ -57,6 +59,8 @@ type MachineInfo struct {
 	HostID string   `json:"host_id,omitempty"`
 	Runs   []string `json:"runs"`
 	Boots  int      `json:"boots"` // of the host during its runs
+	// Incomplete says why one of Runs is incomplete; what it has is pooled.
+	Incomplete string `json:"incomplete,omitempty"`
 	// Facts may explain that a machine is odd, or that something changed: kernel, governor, versions.
 	// An empty one is not known, or there is none.
 	Facts map[string]string `json:"facts,omitempty"`
@@ -167,6 +171,7 @@ func analyzeGroup(name string, machines []Machine, alpha, delta float64, all boo
 		var boots []string
 		for _, r := range m.Runs {
 			info.Runs = append(info.Runs, r.Name)
+			info.Incomplete = cmp.Or(info.Incomplete, r.incomplete)
 			boots = append(boots, r.Boots()...)
 			if r.HostID != info.HostID {
 				g.Warnings = append(g.Warnings, fmt.Sprintf("the runs of %s are from different hosts", m.Name))
@@ -182,6 +187,9 @@ func analyzeGroup(name string, machines []Machine, alpha, delta float64, all boo
 	if len(types) > 1 {
 		g.Warnings = append(g.Warnings, fmt.Sprintf("the group has machines of %d types, and its spread includes their "+
 			"differences: %s", len(types), joined(types)))
+	}
+	if text := incomplete(g.Machines); text != "" {
+		g.Warnings = append(g.Warnings, text)
 	}
 	done := map[analyze.CostOf]bool{}
 	for _, m := range machines {
@@ -205,6 +213,28 @@ func analyzeGroup(name string, machines []Machine, alpha, delta float64, all boo
 	}
 	g.Odd = oddOnes(&g, machines)
 	return g, nil
+}
+
+// incomplete names the machines with runs that are incomplete, by the reason; "" if there are none.
+func incomplete(machines []MachineInfo) string {
+	var reasons []string
+	of := map[string][]string{}
+	for _, m := range machines {
+		if m.Incomplete == "" {
+			continue
+		}
+		if of[m.Incomplete] == nil {
+			reasons = append(reasons, m.Incomplete)
+		}
+		of[m.Incomplete] = append(of[m.Incomplete], m.Name)
+	}
+	for i, why := range reasons {
+		reasons[i] = report.And(of[why]) + " (" + why + ")"
+	}
+	if reasons == nil {
+		return ""
+	}
+	return "not finished, and pooled with what is there: " + strings.Join(reasons, "; ")
 }
 
 // costOf pools one cost.

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -43,6 +44,7 @@ type truth struct {
 	emulated bool    // lxc is
 	slow     float64 // ln of the factor by which all trials take longer
 	control  float64 // and those of the control
+	ended    string  // why the run has no more blocks; "": they are all there
 }
 
 const campaignYAML = `
@@ -112,7 +114,7 @@ func (m truth) run(t testing.TB) *Run {
 			must(t, r.Finish(id, store.Outcome{Status: store.Done, Values: map[int]float64{0: v}}))
 		}
 	}
-	must(t, r.EndSession(session, "blocks"))
+	must(t, r.EndSession(session, cmp.Or(m.ended, "blocks")))
 	must(t, r.Close())
 	s, err := store.Open(context.Background(), path)
 	must(t, err)
@@ -383,5 +385,30 @@ machines: {node1: }
 		Collector: "https://collector:7234", Token: "/etc/token"}
 	if f.Temporal != want {
 		t.Errorf("%+v", f.Temporal)
+	}
+}
+
+// TestIncomplete: text, JSON and comparisons say that a machine's run is not finished.
+func TestIncomplete(t *testing.T) {
+	machines := six(t)
+	for _, i := range []int{1, 4} {
+		of := usual(machines[i].Name, 1.05)
+		of.ended = "interrupted"
+		machines[i] = machine(t, of)
+	}
+	res := analyzed(t, machines)
+	const want = "not finished, and pooled with what is there: node2 and node5 (interrupted)"
+	var text bytes.Buffer
+	must(t, Text(&text, res, false))
+	if !strings.Contains(strings.Join(strings.Fields(text.String()), " "), "Warning: "+want) {
+		t.Errorf("want %q:\n%s", want, &text)
+	}
+	if got := res.Groups[0].Machines; got[1].Incomplete != "interrupted" || got[0].Incomplete != "" {
+		t.Errorf("the machines do not say which runs are incomplete: %+v", got)
+	}
+	c, err := Compare(res, res)
+	must(t, err)
+	if !slices.Contains(c.Warnings, "before: "+want) || !slices.Contains(c.Warnings, "after: "+want) {
+		t.Errorf("the comparison does not say it: %q", c.Warnings)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/host/doctor"
+	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -27,7 +28,8 @@ type Run struct {
 	noise []doctor.NoiseSource
 	costs map[analyze.CostOf][][]float64
 	// booted: the host was booted anew for each guest, so that the groups of costs are boots.
-	booted bool
+	booted     bool
+	incomplete string // why it is; "" if it is complete
 }
 
 // Read reads and analyzes a run.
@@ -44,6 +46,11 @@ func Read(r *store.Run) (*Run, error) {
 	if run.costs, err = analyze.GuestCosts(in); err != nil {
 		return nil, err
 	}
+	sessions, err := r.Sessions()
+	if err != nil {
+		return nil, err
+	}
+	run.incomplete = report.Incomplete(sessions)
 	body, err := r.Document(store.DocEnvironment)
 	if err != nil {
 		return nil, err

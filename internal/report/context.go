@@ -85,6 +85,12 @@ func ContextOf(r *store.Run) (Context, error) {
 	return ctx, nil
 }
 
+// Incomplete says why a run with these sessions is incomplete; "" if it is complete.
+func Incomplete(sessions []store.Session) string {
+	_, why := ending(sessions)
+	return why
+}
+
 // ending tells from the last session why a run has no more blocks.
 func ending(sessions []store.Session) (ended plan.Reason, incomplete string) {
 	if len(sessions) == 0 {

@@ -122,6 +122,7 @@ if [ "$1" = image ]; then
 	echo '{"need": null, "disk_sha256": "other"}'
 	exit
 fi
+[ "${PWD##*/}" != long ] || { echo "3 blocks"; while [ ! -e "$FLEET/over" ]; do sleep 0.1; done; }
 case $PWD in */node2/*/fails) printf "tare: no loop device\n  to fix: make one\n" >&2; exit 3 ;; esac
 mkdir "$FLEET/busy" || echo >"$FLEET/crowded"
 sleep 0.1
@@ -152,6 +153,9 @@ func TestFleetRun(t *testing.T) {
 	write("racks.yaml", fmt.Sprintf(fleetFile, ""), 0o644)
 	write("part.yaml", fmt.Sprintf(fleetFile, ", node4: {ssh: down}"), 0o644)
 	write("stop.yaml", "name: stop\ncampaign: c.yaml\nmachines: {node: {ssh: interrupting}}\n", 0o644)
+	write("none.yaml", "name: other\ndir: /MACHINE/state\nmachines: {nobody: }\n", 0o644)
+	write("long.yaml", "name: long\ncampaign: c.yaml\nbudget: 90s\ndir: /MACHINE/state\nmachines: {node1: }\n", 0o644)
+	t.Cleanup(func() { write("over", "", 0o644) })
 	write("config.yaml", "ssh_config: gone.conf\n"+fmt.Sprintf(fleetFile, ""), 0o644)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("FLEET", dir)
@@ -175,6 +179,15 @@ func TestFleetRun(t *testing.T) {
 		{"cancel racks.yaml", 0, []string{"node1: complete"}},
 		{"fetch racks.yaml", 0, []string{"node1: fetched to", "racks/node3/racks.tare"}},
 		{"fetch racks.yaml", 0, []string{"node1: here already"}},
+		{"status racks.yaml --run raks", 2, []string{"node3: has no run of this name",
+			`no machine of fleet racks has a run "raks" to fix: choose one that exists, with --run: fails, racks`}},
+		{"fetch racks.yaml --run raks", 2, []string{"with --run: fails, racks"}},
+		{"resume racks.yaml --run raks", 2, []string{"with --run: fails, racks"}},
+		{"cancel racks.yaml --run raks", 2, []string{"with --run: fails, racks"}},
+		{"status none.yaml", 2, []string{`has a run "other" to fix: start it with tare fleet run`}},
+		{"run long.yaml --program standin", 0, []string{"node1: running"}},
+		{"fetch racks.yaml --run long", 4, []string{"node1: not fetched, because its run is not over: running: 3 blocks",
+			"node2: has no run of this name", "3 of 3 machines have no run file to fetch yet: node1, node2, node3"}},
 		{"show racks.yaml", 0, []string{"Fleet racks: 3 machines in 1 group", "sysbench-cpu lxc 3"}},
 		{"status part.yaml", 3, []string{"node1: complete", "node4: no connection to down", "1 of 4 machines failed: node4"}},
 		{"status stop.yaml", 4, []string{"node: has not answered yet", "interrupted: runs that were started go on"}},

@@ -20,6 +20,9 @@ import (
 // checkTime is the name of a check of health, which sorts by time.
 const checkTime = "20060102T150405Z"
 
+// healthRun begins the names of checks of health on machines that are logged in to.
+const healthRun = "health-"
+
 // checks is the folder with the run files of a machine's checks of health.
 func (r *remoteFleet) checks(machine string) string {
 	return filepath.Join(r.Results, "health", machine)
@@ -37,7 +40,7 @@ func (r *remoteFleet) measureHealth(ctx context.Context, w io.Writer, p remote.P
 	f fleetFlags) (err error) {
 	check := r.healthCheck()
 	name := check.run
-	check.run = "health-" + name
+	check.run = healthRun + name
 	f.wait = true
 	b := batch{remoteFleet: check, program: p, flags: f, out: w}
 	if b.image, err = check.openImage(ctx, o.stateDir); err != nil {

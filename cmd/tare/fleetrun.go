@@ -44,7 +44,8 @@ type remoteFleet struct {
 	*fleet.File
 	run      string
 	campaign []byte
-	args     []string // of tare run
+	args     []string        // of tare run
+	temporal *durable.Client // nil: over SSH
 }
 
 func openRemoteFleet(path string, f fleetFlags) (*remoteFleet, error) {
@@ -99,44 +100,6 @@ func each(r *remoteFleet, do func(fleet.Member, remote.Host) (string, error)) (s
 	}
 	all.Wait()
 	return said, errs
-}
-
-// tell writes what a command did on all machines.
-func (r *remoteFleet) tell(cmd *cobra.Command, said []string, errs []error) error {
-	w, interrupted := cmd.OutOrStdout(), cmd.Context().Err() != nil
-	for i, m := range r.Machines {
-		text := said[i]
-		switch {
-		case errs[i] != nil && interrupted: // whatever the error is, that is the cause
-			text = "has not answered yet"
-		case errs[i] != nil:
-			text = errs[i].Error()
-		}
-		io.WriteString(w, lineOf(m, text))
-	}
-	if interrupted {
-		return stopped(w)
-	}
-	return failedOn(r.Machines, errs)
-}
-
-// lineOf is a line about a machine, whose name the text may begin with.
-func lineOf(m fleet.Member, text string) string {
-	return fmt.Sprintf("%s: %s\n", m.Name, report.Visible(strings.TrimPrefix(text, m.Name+": ")))
-}
-
-// failedOn is the error of a command that failed on some machines.
-func failedOn(machines []fleet.Member, errs []error) error {
-	var names []string
-	for i, err := range errs {
-		if err != nil {
-			names = append(names, machines[i].Name)
-		}
-	}
-	if names == nil {
-		return nil
-	}
-	return fault.Hostf("%d of %d machines failed: %s", len(names), len(machines), strings.Join(names, ", "))
 }
 
 // fleetCommand makes a command that does something on all machines.
@@ -286,7 +249,7 @@ func statusText(s remote.Status) string {
 	}
 	switch {
 	case s.State == remote.Absent:
-		return "has no run of this name"
+		return errNoRun.Error()
 	case s.Complete() && s.Code == fault.ExitFailed:
 		return "complete, but trials failed in their guests"
 	case s.Complete():
@@ -299,6 +262,17 @@ func statusText(s remote.Status) string {
 		return string(s.State)
 	}
 	return string(s.State) + ": " + s.Log
+}
+
+// answer is what a command says of a run, and errNoRun if the machine has none.
+func answer(s remote.Status, err error) (string, error) {
+	switch {
+	case err != nil:
+		return "", err
+	case s.State == remote.Absent:
+		return statusText(s), errNoRun
+	}
+	return statusText(s), nil
 }
 
 // stopped tells what becomes of runs when their command is interrupted.
@@ -321,9 +295,8 @@ func newFleetStatus() *cobra.Command {
 			return err
 		}
 		said, errs := each(r, func(m fleet.Member, h remote.Host) (string, error) {
-			s, err := h.Status(cmd.Context(), r.run)
-			text := statusText(s)
-			if why := off[m.Name]; why != nil {
+			text, err := answer(h.Status(cmd.Context(), r.run))
+			if why := off[m.Name]; why != nil && text != "" {
 				text += "; " + offLine(why)
 			}
 			return text, err
@@ -340,8 +313,7 @@ func newFleetCancel() *cobra.Command {
 	return overTemporal(runFlag(fleetCommand("cancel", "End the run on each machine, as Ctrl-C does",
 		`cancel ends the run on each machine in an orderly way. tare fleet resume continues it.`, f,
 		func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
-			s, err := h.Cancel(ctx, r.run)
-			return statusText(s), err
+			return answer(h.Cancel(ctx, r.run))
 		}), f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
 		return r.cancelDurable(cmd, t)
 	})
@@ -371,7 +343,7 @@ doctor --measure) failed are left out.`, f, nil)
 				}
 				s, err = h.Resume(cmd.Context(), r.run, r.campaign, r.args...)
 			}
-			return statusText(s), err
+			return answer(s, err)
 		})
 		return r.tell(cmd, said, errs)
 	}
@@ -386,14 +358,25 @@ func newFleetFetch() *cobra.Command {
 	return overTemporal(runFlag(fleetCommand("fetch", "Copy the run files of all machines here",
 		`fetch copies the run file of each machine whose run is over into the fleet's folder of
 results, where tare fleet show reads it. It checks the hash of each file, and copies no
-file that is already here.`, f,
+file that is already here.
+
+If runs go on, or have not begun on some machines, it fetches the others and exits with
+status 4.`, f,
 		func(ctx context.Context, r *remoteFleet, m fleet.Member, h remote.Host) (string, error) {
 			s, err := h.Status(ctx, r.run)
-			if err != nil || s.State == remote.Absent {
-				return statusText(s), err
+			switch {
+			case err != nil:
+				return "", err
+			case s.State == remote.Absent:
+				return statusText(s), errNeither
+			case s.State == remote.Running:
+				return notFetched(statusText(s)), errNoFile
 			}
 			to := r.runFile(m)
 			fetched, err := h.Fetch(ctx, r.run, to)
+			if err != nil {
+				return "", err
+			}
 			text := "here already: " + to
 			if fetched {
 				text = "fetched to " + to
@@ -401,11 +384,14 @@ file that is already here.`, f,
 			if !s.Complete() {
 				text += "; " + statusText(s)
 			}
-			return text, err
-		}), f), f, func(cmd *cobra.Command, r *remoteFleet, _ *durable.Client) error {
-		return r.fetchCollected(cmd)
+			return text, nil
+		}), f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
+		return r.fetchCollected(cmd, t)
 	})
 }
+
+// notFetched says that a run has no file to fetch yet, and how far it is.
+func notFetched(state string) string { return "not fetched, because its run is not over: " + state }
 
 func newFleetRun(o *options) *cobra.Command {
 	f := &fleetFlags{}

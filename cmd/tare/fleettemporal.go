@@ -36,6 +36,7 @@ func overTemporal(c *cobra.Command, f *fleetFlags,
 			return err
 		}
 		defer t.Close()
+		r.temporal = t
 		return do(cmd, r, t)
 	}
 	return c
@@ -172,7 +173,7 @@ func (r *remoteFleet) failedOf(s *durable.Status) error {
 func (r *remoteFleet) statusDurable(cmd *cobra.Command, t *durable.Client) error {
 	s, err := t.Status(cmd.Context(), r.Name, r.run)
 	if err != nil {
-		return err
+		return r.orNoSuchRun(cmd.Context(), err)
 	}
 	off, err := r.unhealthy(cmd.Context())
 	if err != nil {
@@ -180,6 +181,14 @@ func (r *remoteFleet) statusDurable(cmd *cobra.Command, t *durable.Client) error
 	}
 	r.tellStatus(cmd.OutOrStdout(), s, off)
 	return nil
+}
+
+// orNoSuchRun is err, or, if it says that Temporal does not have the run, one that names the runs which it has.
+func (r *remoteFleet) orNoSuchRun(ctx context.Context, err error) error {
+	if !errors.Is(err, durable.ErrNoRun) {
+		return err
+	}
+	return r.noSuchRun(ctx)
 }
 
 func (r *remoteFleet) tellStatus(w io.Writer, s *durable.Status, off map[string][]string) {
@@ -231,7 +240,7 @@ func (r *remoteFleet) resumeDurable(cmd *cobra.Command, t *durable.Client, f *fl
 	}
 	s, err := t.Status(cmd.Context(), r.Name, r.run)
 	if err != nil {
-		return err
+		return r.orNoSuchRun(cmd.Context(), err)
 	}
 	off, err := r.unhealthy(cmd.Context())
 	if err != nil {
@@ -273,32 +282,61 @@ func (r *remoteFleet) askDoctors(ctx context.Context, t *durable.Client, f *flee
 
 func (r *remoteFleet) cancelDurable(cmd *cobra.Command, t *durable.Client) error {
 	if err := t.Cancel(cmd.Context(), r.Name, r.run); err != nil {
-		return err
+		return r.orNoSuchRun(cmd.Context(), err)
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), "the machines are ending their trials; tare fleet status says when they are done")
 	return nil
 }
 
-// fetchCollected copies the run files from the collector. It does not need Temporal.
-func (r *remoteFleet) fetchCollected(cmd *cobra.Command) error {
+// fetchCollected copies the run files from the collector. Temporal says why a file is not there; without an answer of
+// it, what is there is fetched.
+func (r *remoteFleet) fetchCollected(cmd *cobra.Command, t *durable.Client) error {
 	c, err := durable.Collector(r.Temporal)
 	if err != nil {
 		return err
 	}
-	errs := make([]error, len(r.Machines))
-	for i, m := range r.Machines {
+	s, statusErr := t.Status(cmd.Context(), r.Name, r.run)
+	said, errs := each(r, func(m fleet.Member, _ remote.Host) (string, error) {
 		to := r.runFile(m)
-		text := "here already: " + to
 		fetched, err := c.Fetch(cmd.Context(), collect.Name{Fleet: r.Name, Machine: m.Name, Run: r.run}, to)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			text = "not collected yet"
-		case err != nil:
-			errs[i], text = err, err.Error()
-		case fetched:
+		none := errors.Is(err, fs.ErrNotExist)
+		if err != nil && !none {
+			return "", err
+		}
+		text := "here already: " + to
+		if fetched {
 			text = "fetched to " + to
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", m.Name, report.Visible(text))
+		return collected(s, statusErr, m.Name, text, none)
+	})
+	return r.tell(cmd, said, errs)
+}
+
+// collected is what fetch says of a machine, whose run file the collector may not have. fetched says where it is here.
+func collected(s *durable.Status, statusErr error, machine, fetched string, none bool) (string, error) {
+	if statusErr != nil { // such a run may have been forgotten since
+		switch {
+		case !none:
+			return fetched, nil
+		case fault.KindOf(statusErr) == fault.Campaign:
+			return errNoRun.Error(), errNeither
+		}
+		return "", statusErr
 	}
-	return failedOn(r.Machines, errs)
+	res, ok := s.Machines[machine]
+	state := durableText(s, machine, nil)
+	switch {
+	case ok && !res.Over():
+		if !none { // of the run before it was resumed
+			return fetched + "; its run is not over: " + state, errNoFile
+		}
+		return notFetched(state), errNoFile
+	case none && ok:
+		return "", fault.Hostf("there is no run file: %s", state)
+	case none:
+		return state, errNeither
+	case ok && res.State != durable.Done:
+		return fetched + "; " + state, nil
+	}
+	return fetched, nil
 }

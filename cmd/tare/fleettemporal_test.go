@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/fleet/durable"
 	"github.com/tare-bench/tare/internal/porttest"
 )
 
@@ -209,10 +212,49 @@ func TestLiveTemporalOffLine(t *testing.T) {
 	said(t, f.begin(t, "--wait", "--poll", "200ms"), exitHost, "slow: offline: it takes",
 		"run f on 1 machine is in progress", "node: done: 16 trials", "1 of 2 machines failed: slow")
 	check := fleetIn(t, f.dir)
+	check(exitCampaign, "fetch f.yaml --run g", `Temporal has no run "g" of fleet f`)
+	check(exitIncomplete, "fetch f.yaml", "node: fetched", "slow: not part of this run",
+		"1 of 2 machines have no run file")
 	check(exitHost, "resume f.yaml", "node: done: 16 trials", "slow: offline: it takes", "1 of 2 machines failed: slow")
 	check(0, "status f.yaml", "slow: offline: it takes")
 	check(0, "resume f.yaml --even-if-unhealthy", "node: done: 16 trials", "slow: waiting; offline: it takes")
 	f.eventually(t, "slow: done: 16 trials")
 	check(0, "fetch f.yaml", "slow: fetched")
 	eachTrialOnce(t, filepath.Join(f.dir, "f", "slow", "f.tare"))
+}
+
+// TestCollected: what fetch says of a machine follows from what Temporal and the collector know of its run.
+func TestCollected(t *testing.T) {
+	s := &durable.Status{Machines: map[string]durable.Result{"waits": {State: durable.Waiting},
+		"measures": {State: durable.Measuring}, "done": {State: durable.Done, Trials: 16},
+		"cancelled": {State: durable.Cancelled}, "failed": {State: durable.Failed, Error: "no runc"}},
+		Progress: map[string]durable.Progress{"measures": {Trials: 3, Log: "measure"}}}
+	forgotten, down := fault.Campaignf("%w", durable.ErrNoRun), fault.Hostf("Temporal is down")
+	for _, c := range []struct {
+		machine   string
+		statusErr error
+		none      bool // the collector has no file
+		want      string
+		err       error
+	}{
+		{"waits", nil, true, "not fetched, because its run is not over: waiting", errNoFile},
+		{"measures", nil, true, "not fetched, because its run is not over: measuring: 3 trials: measure", errNoFile},
+		{"measures", nil, false, "fetched; its run is not over: measuring: 3 trials: measure", errNoFile},
+		{"done", nil, false, "fetched", nil},
+		{"cancelled", nil, false, "fetched; cancelled", nil},
+		{"failed", nil, true, "there is no run file: failed: no runc", nil},
+		{"new", nil, true, "not part of this run: it is newer, or was offline", errNeither},
+		{"done", forgotten, false, "fetched", nil},
+		{"done", forgotten, true, "has no run of this name", errNeither},
+		{"done", down, false, "fetched", nil},
+		{"done", down, true, "Temporal is down", down},
+	} {
+		text, err := collected(s, c.statusErr, c.machine, "fetched", c.none)
+		if text == "" {
+			text = err.Error()
+		}
+		if text != c.want || c.err != nil && !errors.Is(err, c.err) || !c.none && c.err == nil && err != nil {
+			t.Errorf("%+v: %q, %v", c, text, err)
+		}
+	}
 }

@@ -39,7 +39,8 @@ const exitHelp = `Exit status:
   1  a defect in tare
   2  the command line, the campaign file or the run file is wrong
   3  the host cannot do it: permissions, tools, space, or another tare is running
-  4  interrupted: the results so far can be shown, and the run can be resumed
+  4  interrupted: the results so far can be shown, and the run can be resumed;
+     or tare fleet fetch found runs that are not over
   5  complete, but some trials failed in their guests
   6  a comparison found a change for the worse that exceeds --fail-above
   7  the run continues in another boot of the host: run tare resume there`

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"golang.org/x/sync/errgroup"
@@ -190,6 +192,25 @@ func (c *Client) Doctor(ctx context.Context, o Order) (report string, err error)
 	return "", fault.Hostf("%s", words(err))
 }
 
+// ErrNoRun is in the chain of an error if Temporal does not have the run that was meant.
+var ErrNoRun = errors.New("no such run of the fleet")
+
+// Runs returns the names of the fleet's runs, as far as Temporal knows and tells them.
+func (c *Client) Runs(ctx context.Context, fleet string) (names []string) {
+	list, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Query: "WorkflowType = 'FleetWorkflow'"})
+	if err != nil {
+		return nil
+	}
+	for _, e := range list.GetExecutions() {
+		if name, ok := strings.CutPrefix(e.GetExecution().GetWorkflowId(), ID(fleet, "")); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // wrap words what Temporal answers.
 func wrap(err error) error {
 	var gone *serviceerror.NotFound
@@ -197,7 +218,7 @@ func wrap(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &gone):
-		return fault.WithRemedy(fault.Campaignf("Temporal has no such run of the fleet"),
+		return fault.WithRemedy(fault.Campaignf("Temporal has %w", ErrNoRun),
 			"tare fleet run starts one; finished ones are forgotten after the namespace's retention")
 	}
 	return fault.Hostf("Temporal: %w", err)

@@ -217,6 +217,16 @@ func (h Host) Status(ctx context.Context, name string) (s Status, err error) {
 	return s, nil
 }
 
+// Runs returns the names of the runs on the machine.
+func (h Host) Runs(ctx context.Context) ([]string, error) {
+	out, err := h.script(ctx, nil, `cd "$1" 2>/dev/null || exit 0
+for started in */started; do [ ! -e "$started" ] || echo "${started%/started}"; done`, h.run(""))
+	if err != nil || out == "" {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(out, "\n"), "\n"), nil
+}
+
 // Fetch copies the file of a run that is over to path. It replaces the file there only if all of the
 // new one has arrived with the right hash; fetched is false if the same file is there already.
 func (h Host) Fetch(ctx context.Context, name, to string) (fetched bool, err error) {

@@ -313,7 +313,7 @@ func TestOpenIsBounded(t *testing.T) {
 			}
 			open++
 			words := ch.Cells(false).Verdict
-			if !strings.HasPrefix(words, "not resolved: at most ") || math.Abs(ch.FartherPercent) < math.Abs(ch.ChangePercent) ||
+			if !strings.HasPrefix(words, "not resolved, at most ") || math.Abs(ch.FartherPercent) < math.Abs(ch.ChangePercent) ||
 				ch.FartherPercent < 100*(ch.CILow-1)-1e-9 {
 				t.Errorf("%q: %+v", words, ch)
 			}

@@ -77,7 +77,7 @@ func (ch Change) words() string {
 	case Shown:
 		return ""
 	}
-	text := "not resolved: at most " + report.Percent(ch.FartherPercent) + " %"
+	text := report.NotResolved(ch.FartherPercent)
 	if ch.Why != "" {
 		text += "; " + ch.Why
 	}
@@ -122,8 +122,7 @@ func (c *Comparison) Summary(a Against) string {
 		text += fmt.Sprintf(" %d %s within ±%.4g %%.", n[Same], plural(n[Same], "is the same", "are the same"), 100*c.Delta)
 	}
 	if n[NotResolved] > 0 {
-		text += fmt.Sprintf(" %d %s not resolved: at most %s %%.", n[NotResolved], plural(n[NotResolved], "is", "are"),
-			report.Percent(farthest))
+		text += fmt.Sprintf(" %d %s %s.", n[NotResolved], plural(n[NotResolved], "is", "are"), report.NotResolved(farthest))
 	}
 	if n[NotCompared] > 0 {
 		text += fmt.Sprintf(" %d %s not compared", n[NotCompared], plural(n[NotCompared], "is", "are"))

@@ -82,7 +82,7 @@ func TestSummary(t *testing.T) {
 		{Verdict: NotCompared, Why: "too far apart"}, {Verdict: Better}, {Verdict: Same}, {Verdict: Same},
 	}}
 	want := "The system changed in 1 of 5 overheads: 1 costs less than before. 2 are the same within ±2 %. 2 are not " +
-		"resolved: at most -7.6 %. 1 is not compared: too far apart."
+		"resolved, at most ±7.6 %. 1 is not compared: too far apart."
 	if got := c.Summary(a); got != want {
 		t.Errorf("%q\nwant %q", got, want)
 	}

@@ -150,7 +150,7 @@ func (g *GroupChange) Summary(c *Comparison) []string {
 		rest = append(rest, fmt.Sprintf("%s the same within ±%.3g %%.", countIs(same), 100*c.Delta))
 	}
 	if open > 0 {
-		rest = append(rest, fmt.Sprintf("%s not resolved: at most %s %%.", countIs(open), report.Percent(farthest)))
+		rest = append(rest, countIs(open)+" "+report.NotResolved(farthest)+".")
 	}
 	if none > 0 {
 		rest = append(rest, fmt.Sprintf("%s not compared.", countIs(none)))

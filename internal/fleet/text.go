@@ -190,7 +190,7 @@ func (p *Pooled) Words(delta float64) string {
 	case analyze.None:
 		return fmt.Sprintf("none (within ±%.3g %%)", 100*delta)
 	}
-	return "not resolved: at most " + report.Percent(min(p.FartherPercent, report.MostPercent)) + " %"
+	return report.NotResolved(p.FartherPercent)
 }
 
 // Spread words a standard deviation of ln costs.

@@ -72,6 +72,33 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// TestNotResolved: one rule words the end of an interval that is farther from 0.
+func TestNotResolved(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		want      string
+	}{
+		{-4.2, 3.6, "not resolved, at most ±4.2 %"},
+		{-2.9, 7.6, "not resolved, at most +7.6 %"},
+		{-4.2, 4.2, "not resolved, at most +4.2 %"},
+		{0.5, 7.6, "not resolved, at most +7.6 %"}, // Holm's correction leaves such ones open
+		{-7.6, -0.5, "not resolved, at most ±7.6 %"},
+		{-0.04, 0.01, "not resolved, at most ±0.04 %"},
+		{-62.4, 1361, "not resolved, at most +1361 %"},
+		{-99, 1e6, "not resolved: interval too wide"},
+	} {
+		far := farther(analyze.Claim{Low: c.low, High: c.high})
+		if got := NotResolved(far); got != c.want {
+			t.Errorf("%v … %v %%: %q, want %q", c.low, c.high, got, c.want)
+		}
+		known := analyze.Comparison{N: 9, Units: 9, Ratio: 1, CILow: 1 + c.low/100, CIHigh: 1 + c.high/100,
+			FartherPercent: far, HasControl: true, Verdict: analyze.NotResolved}
+		if got := Verdict(&analyze.Result{}, known); Known(known) && got != c.want {
+			t.Errorf("the table says %q, the sentence %q", got, c.want)
+		}
+	}
+}
+
 // TestCauses: findings of one cause are grouped, the worst first, and say where.
 func TestCauses(t *testing.T) {
 	var got []string

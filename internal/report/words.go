@@ -75,11 +75,22 @@ func Verdict(res *analyze.Result, c analyze.Comparison) string {
 	case c.Coarse:
 		return "not resolved: too coarse"
 	case !Known(c):
-		return "not resolved: interval too wide"
+		return tooWide
 	case !c.HasControl:
 		return "no control, " + AtMost(c)
 	}
-	return "not resolved, " + AtMost(c)
+	return NotResolved(c.FartherPercent)
+}
+
+const tooWide = "not resolved: interval too wide"
+
+// NotResolved says that an overhead or a change is not resolved, and how much it is at most: farther is the end of its
+// interval, in percent, that is farther from 0.
+func NotResolved(farther float64) string {
+	if math.Abs(farther) > MostPercent {
+		return tooWide
+	}
+	return "not resolved, at most " + bound(farther)
 }
 
 // ManyComparisons explains why a comparison is not resolved although its interval excludes 0.
@@ -144,8 +155,8 @@ func Known(c analyze.Comparison) bool {
 // that is farther from 0.
 func AtMost(c analyze.Comparison) string { return "at most " + bound(c.FartherPercent) }
 
-// bound words the farther end of an interval as a bound. If that is the lower end,
-// its size bounds both sides.
+// bound words the farther end of an interval as a bound: "+7.6 %" for -2.9 … +7.6 %, and "±4.2 %" for -4.2 … +3.6 %,
+// because the size of a lower end that is farther from 0 bounds both sides.
 func bound(farther float64) string {
 	if farther < 0 {
 		return "±" + size(farther) + " %"

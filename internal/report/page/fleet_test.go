@@ -176,7 +176,7 @@ func TestFleetChangePage(t *testing.T) {
 	whole := renderChange(t, aChange(""))
 	text := plain(whole)
 	for _, want := range []string{"Fleet july against june", "the group epyc was only measured before", "costs more",
-		"lxc on sysbench-cpu costs more than before: +3.", "costs less", "the same", "not resolved: at most",
+		"lxc on sysbench-cpu costs more than before: +3.", "costs less", "the same", "not resolved, at most",
 		"not compared: 1 machine",
 		"kernel: 6.1 → 6.12 on 5 of 6", "left out, since only measured before: node7", "Odd: node5",
 		"The machines themselves",

@@ -114,7 +114,8 @@ exec sh -c "$(printf %s "$3" | sed "s|/MACHINE|$FLEET/$2|g")"
 const fakeTare = `#!/bin/sh
 if [ "$1" = doctor ]; then
 	echo '{"systems": [{"name": "lxc", "usable": true}, {"name": "native", "reason": "why", "remedy": "how"},
-		{"name": "runc", "reason": "unasked"}], "noise": [{"severity": "spoils", "what": "swap is in use"}]}'
+		{"name": "runc", "reason": "unasked"}], "no_volumes": {"ext4": "there is no mkfs.ext4", "xfs": "unasked"},
+		"noise": [{"severity": "spoils", "what": "swap is in use"}]}'
 	exit
 fi
 if [ "$1" = image ]; then
@@ -167,7 +168,8 @@ func TestFleetRun(t *testing.T) {
 	}{
 		{"status racks.yaml", 3, []string{"node1: no connection to node1", "node3: has no run of this name"}},
 		{"doctor racks.yaml --program standin", 3, []string{
-			"systems: lxc not usable: native, which the campaign measures: why; to fix: how spoils: swap is in use"}},
+			"systems: lxc not usable: native, which the campaign measures: why; to fix: how " +
+				"not usable: data volumes with ext4, which the campaign has: there is no mkfs.ext4 spoils: swap is in use"}},
 		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: no connection to node1", "it is tried again in",
 			"node1: complete", "node2: complete", "node3: complete"}},
 		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: complete"}},

@@ -81,7 +81,8 @@ func TestFleetBareMachine(t *testing.T) {
 	live(t)
 	config := machinetest.Start(t, machinetest.Machine{Name: "bare", Userland: machinetest.BusyBox})
 	_, check := fleetOfMachines(t, config, "native", "bare: ")
-	check(0, "doctor f.yaml", "bare: ")
+	check(0, "doctor f.yaml", "bare: ",
+		"not usable: data volumes with ext4, which the campaign has: there is no mkfs.ext4")
 	check(3, "run f.yaml --wait --poll 1s", "1 of 1 machines failed: bare", "chunks of the userland image were copied",
 		"bare: ended with exit status 3")
 	_, check = fleetOfMachines(t, config, "native, runc", "bare: ")

@@ -198,7 +198,7 @@ func (r *remoteFleet) doctorText(out string) (string, error) {
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		return "", fault.Hostf("tare doctor there does not print JSON: %w", err)
 	}
-	wanted, err := r.systems()
+	wanted, disks, err := r.needs()
 	if err != nil {
 		return "", err
 	}
@@ -214,6 +214,11 @@ func (r *remoteFleet) doctorText(out string) (string, error) {
 			}
 		}
 	}
+	for _, fs := range disks {
+		if why := d.NoVolumes[fs]; why != "" {
+			missing += fmt.Sprintf("\n  not usable: data volumes with %s, which the campaign has: %s", fs, why)
+		}
+	}
 	text := "no description"
 	if d.Environment != nil {
 		text = report.HostLine(d.Environment)
@@ -225,19 +230,22 @@ func (r *remoteFleet) doctorText(out string) (string, error) {
 	return text, nil
 }
 
-// systems are those that the fleet's campaign measures, if it has one.
-func (r *remoteFleet) systems() (names []string, err error) {
+// needs are the systems that the fleet's campaign measures, if it has one, and the file systems of its data volumes.
+func (r *remoteFleet) needs() (systems, disks []string, err error) {
 	if r.campaign == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	c, err := campaign.Parse(r.Campaign, r.campaign, experiment.KnownAnywhere())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, a := range c.Arms {
-		names = append(names, a.System)
+		systems = append(systems, a.System)
+		if f, ok := c.Flavor(a.Flavor); ok && !slices.Contains(disks, f.DiskFS) {
+			disks = append(disks, f.DiskFS)
+		}
 	}
-	return names, nil
+	return systems, disks, nil
 }
 
 // statusText words what became of a run. The last line of its output is part of that while it runs and after it

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ import (
 	"github.com/tare-bench/tare/internal/nearest"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/volume"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/builtin"
 	"github.com/tare-bench/tare/internal/workload/tool"
@@ -76,6 +78,8 @@ type doctorReport struct {
 	Systems     []experiment.System  `json:"systems"`
 	Noise       []doctor.NoiseSource `json:"noise"`
 	Environment *host.Environment    `json:"environment"`
+	// NoVolumes says by file system why data volumes cannot have it.
+	NoVolumes map[string]string `json:"no_volumes,omitempty"`
 }
 
 // sampleTime is how long doctor watches the host for other load.
@@ -103,6 +107,12 @@ func newDoctor(o *options) *cobra.Command {
 			Noise: doctor.NoiseSources(env, sample, doctor.Needs{}), Environment: env,
 			Systems: t.Entries(t.Check(cmd.Context(), t.Systems())),
 		}
+		for fs, err := range volume.Lacks("ext4", "ext2", "xfs") {
+			if r.NoVolumes == nil {
+				r.NoVolumes = map[string]string{}
+			}
+			r.NoVolumes[fs] = strings.ReplaceAll(err.Error(), "\n  ", "; ")
+		}
 		if *asJSON {
 			return report.PrintJSON(cmd.OutOrStdout(), r)
 		}
@@ -111,6 +121,9 @@ func newDoctor(o *options) *cobra.Command {
 		printSystems(w, r.Systems)
 		if t.Image == nil {
 			fmt.Fprintln(w, "\nThe userland image is not built yet: tare image")
+		}
+		for _, fs := range slices.Sorted(maps.Keys(r.NoVolumes)) {
+			fmt.Fprintf(w, "\nNo data volumes with %s: %s\n", fs, r.NoVolumes[fs])
 		}
 		fmt.Fprintf(w, "\nEnergy: %s\n", energyText(env))
 		fmt.Fprintln(w, "\nNoise sources on this machine:")

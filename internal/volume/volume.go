@@ -91,6 +91,19 @@ func Create(ctx context.Context, s Spec) (v *Volume, err error) {
 	return v, nil
 }
 
+// Lacks says which of these file systems for data volumes cannot be made here, and why.
+func Lacks(fs ...string) map[string]error {
+	why := map[string]error{}
+	for _, f := range fs {
+		if _, err := exec.LookPath("mkfs." + f); err != nil {
+			why[f] = fault.WithRemedy(fault.Hostf("there is no mkfs.%s", f), noMkfs)
+		}
+	}
+	return why
+}
+
+const noMkfs = "apt-get install e2fsprogs xfsprogs"
+
 // format creates the file system and writes all its structures at once: with lazy
 // initialization, the kernel would write them during trials.
 func (v *Volume) format(ctx context.Context, fs string) error {
@@ -110,7 +123,7 @@ func (v *Volume) format(ctx context.Context, fs string) error {
 	if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err != nil {
 		err = fault.Hostf("data volume: %s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(string(out)))
 		if errors.Is(err, exec.ErrNotFound) {
-			err = fault.WithRemedy(err, "apt-get install e2fsprogs xfsprogs")
+			err = fault.WithRemedy(err, noMkfs)
 		}
 		return err
 	}

@@ -128,3 +128,17 @@ func TestImpossible(t *testing.T) {
 		}
 	}
 }
+
+// TestLacks: a file system without its mkfs is named, with what to install.
+func TestLacks(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "mkfs.ext4"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	why := Lacks("ext4", "xfs")
+	if err := why["xfs"]; len(why) != 1 || err == nil || !strings.Contains(err.Error(), "there is no mkfs.xfs") ||
+		!strings.Contains(err.Error(), "xfsprogs") {
+		t.Errorf("%v", why)
+	}
+}

@@ -117,6 +117,7 @@ func startKeeper(t *testing.T, name, kind string) *process {
 	cmd := exec.Command(os.Args[0], name, kind)
 	cmd.Env = append(os.Environ(), roleVar+"=keeper", "TMPDIR="+t.TempDir())
 	cmd.Stderr = &p.said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL} // if the tests are killed
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

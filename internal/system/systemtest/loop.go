@@ -40,14 +40,14 @@ func Loop(t *testing.T, d system.Driver) {
 	}
 	w1 := weigh()
 	for begin := time.Now(); time.Since(begin) < time.Minute; { // what is closed disappears with a delay
-		if w1.files <= w0.files && w1.goroutines <= w0.goroutines {
+		if !w1.over(w0) {
 			break
 		}
 		time.Sleep(20 * time.Millisecond)
 		w1 = weigh()
 	}
 	t.Logf("%d rounds: before %+v, after %+v", rounds, w0, w1)
-	if w1.files > w0.files || w1.goroutines > w0.goroutines || w1.heap > w0.heap+1<<20 {
+	if w1.over(w0) {
 		t.Errorf("this process grew in %d rounds from %+v to %+v", rounds, w0, w1)
 	}
 }
@@ -85,6 +85,11 @@ func loopRound(t *testing.T, d system.Driver, h *system.Host) {
 type weight struct {
 	files, goroutines int
 	heap              uint64
+}
+
+// over reports whether it is more than it was before.
+func (w weight) over(before weight) bool {
+	return w.files > before.files || w.goroutines > before.goroutines || w.heap > before.heap+1<<20
 }
 
 func weigh() weight {

@@ -45,7 +45,7 @@ bin/tare-fleet-dev: FORCE | $(GO)
 	@cd cmd/$(@F) && $(BUILD) -ldflags '-s -w' -o $(CURDIR)/$@ .
 
 internal/agentbin/embedded/%.gz: bin/%
-	@gzip -9nc $< >$@
+	@gzip -9nc $< >$<.gz && mv $<.gz $@ # as a whole: another go build may read it now
 
 $(GO):
 	@./scripts/setup go

@@ -81,7 +81,11 @@ exit 7
 `)
 	storedBoots(t, filepath.Join(dir, "first.tare"))
 	write(t, dir, "c.yaml", bootsCampaign)
-	write(t, dir, "f.yaml", "name: f\ncampaign: c.yaml\ndir: /MACHINE/state\nmachines: {good: , lost: , stuck: }\n")
+	for file, machines := range map[string]string{
+		"f.yaml": "good: , lost: , stuck: ", "booting.yaml": "good: , lost: ", "stuck.yaml": "stuck: ",
+	} {
+		write(t, dir, file, "name: f\ncampaign: c.yaml\ndir: /MACHINE/state\nmachines: {"+machines+"}\n")
+	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("FLEET", dir)
 	reboots := func(machine string) int {
@@ -89,26 +93,28 @@ exit 7
 		return strings.Count(string(text), "reboot\n")
 	}
 	state := t.TempDir()
-	run := func(args ...string) result {
-		return tare(t, dir, append([]string{"--state", state, "fleet", "run", "f.yaml", "--program", "standin", "--poll",
+	run := func(file string, args ...string) result {
+		return tare(t, dir, append([]string{"--state", state, "fleet", "run", file, "--program", "standin", "--poll",
 			"50ms"}, args...)...)
 	}
-	said(t, run("--wait"), exitHost, "good: ended with exit status 7", "tare fleet run --reboot", "3 of 3 machines failed")
+	said(t, run("f.yaml", "--wait"), exitHost, "good: ended with exit status 7", "tare fleet run --reboot",
+		"3 of 3 machines failed")
 	if n := reboots("good"); n != 0 {
 		t.Errorf("rebooted %d times without --reboot", n)
 	}
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	write(t, dir, "killing", "")
-	if r := run("--reboot"); r.status != -1 {
+	if r := run("f.yaml", "--reboot"); r.status != -1 {
 		t.Errorf("status %d of a command that is killed:\n%s%s", r.status, r.stdout, r.stderr)
 	}
 	if err := os.Remove(filepath.Join(dir, "killing")); err != nil {
 		t.Fatal(err)
 	}
-	said(t, run("--reboot", "--patience", "3s"), exitHost, "good: reboots into xen", "good: complete",
-		"lost: it was rebooted as xen with the entry \"Xen\"", "stuck: no other boot within 3s: it is still in the same boot",
-		"2 of 3 machines failed: lost, stuck")
+	said(t, run("booting.yaml", "--reboot", "--patience", "5m"), exitHost, "good: reboots into xen", "good: complete",
+		"lost: it was rebooted as xen with the entry \"Xen\"", "1 of 2 machines failed: lost")
+	said(t, run("stuck.yaml", "--reboot", "--patience", "1s"), exitHost, "stuck: no other boot within 1s: it is still in "+
+		"the same boot", "1 of 1 machines failed: stuck")
 	for _, machine := range []string{"good", "lost", "stuck"} {
 		if n := reboots(machine); n != 1 {
 			t.Errorf("%s was rebooted %d times", machine, n)

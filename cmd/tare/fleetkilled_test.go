@@ -133,9 +133,9 @@ func TestLiveTemporalKilled(t *testing.T) {
 				do("resume")
 			case strings.Contains(r.stdout, "node: cancelled"):
 				do("resume")
-			case strings.Contains(r.stderr, "has no such run") && began:
+			case strings.Contains(r.stderr, "Temporal has no run") && began:
 				t.Fatalf("%s had begun and is lost:\n%s", name, r.stderr)
-			case strings.Contains(r.stderr, "has no such run"):
+			case strings.Contains(r.stderr, "Temporal has no run"):
 				do("run", "--wait", "--poll", "200ms")
 				continue
 			}

@@ -76,7 +76,7 @@ func TestLiveTemporalHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	storedRunOf(t, filepath.Join(checks, "20260101T000000Z.tare"), 1, 1.05, "boot", 1) // takes milliseconds
-	f.eventually(t, "has no such run")
+	f.eventually(t, "Temporal has no run")
 	doctor := func() result {
 		return tare(t, f.dir, "fleet", "doctor", "f.yaml", "--measure", "--patience", "15s", "--poll", "500ms")
 	}
@@ -98,8 +98,8 @@ func TestLiveTemporalHealth(t *testing.T) {
 func TestLiveTemporalCancel(t *testing.T) {
 	f, config := temporalMachines(t, "native", machinetest.Machine{Name: "node", Userland: machinetest.This,
 		Images: filepath.Join(defaultStateDir(), "images")})
-	// A worker says every ten seconds how far it is.
-	write(t, f.dir, "c.yaml", "name: c\narms: [native]\nworkloads: [{name: sysbench-cpu, size: 3000}]\n"+
+	// A worker says every ten seconds how far it is, so the run must take longer on a fast machine, too.
+	write(t, f.dir, "c.yaml", "name: c\narms: [native]\nworkloads: [{name: sysbench-cpu, size: 12000}]\n"+
 		"blocks: {min: 8, max: 8}\nrecreate_every: 2\n")
 	f.begin(t)
 	f.eventually(t, "node: measuring: block ")
@@ -130,7 +130,7 @@ func TestLiveTemporalMachines(t *testing.T) {
 			Images: images})
 	}
 	f, _ := temporalMachines(t, "native, runc", machines...)
-	said(t, f.begin(t, "--wait", "--poll", "1s"), 0, "run f of 6 machines is in progress", "planted: done: ",
+	said(t, f.begin(t, "--wait", "--poll", "1s"), 0, "run f on 6 machines is in progress", "planted: done: ",
 		"node5: done: ")
 	check := fleetIn(t, f.dir)
 	check(0, "fetch f.yaml", "planted: fetched")

@@ -116,13 +116,17 @@ func (f *durableFleet) worker(t *testing.T, machine string) *service {
 	return f.start(t, "worker of "+machine, binary, "fleet", "worker", "f.yaml", "--name", machine)
 }
 
-// begin starts a run, when Temporal and the coordinator have come up, and returns what tare fleet run says.
+// begin starts a run, when Temporal and the coordinator have come up, and returns what tare fleet run says in all
+// attempts: one that fails may have sent the image.
 func (f *durableFleet) begin(t *testing.T, args ...string) result {
 	t.Helper()
+	said := ""
 	for begin := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		// The workers wait for other tares that measure on this host, so a command that waits for them has no limit.
 		r := tareWithin(t, 24*time.Hour, f.dir, append([]string{"fleet", "run", "f.yaml"}, args...)...)
+		said += r.stdout
 		if strings.Contains(r.stdout, "in progress") || time.Since(begin) > time.Minute {
+			r.stdout = said
 			return r
 		}
 	}

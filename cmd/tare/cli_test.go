@@ -253,6 +253,32 @@ func TestDoctor(t *testing.T) {
 	nothingLeft(t)
 }
 
+// TestDoctorCampaign: doctor says why this host cannot measure a campaign, also to programs.
+func TestDoctorCampaign(t *testing.T) {
+	live(t)
+	dir := t.TempDir()
+	const text = "name: c\nflavors: {one: {backing: block, device: [/dev/gone1, /dev/gone2]}}\narms: [{system: native, " +
+		"flavor: one}]\nworkloads: [sysbench-cpu]\n"
+	write(t, dir, "bad.yaml", text)
+	write(t, dir, "good.yaml", "name: c\narms: [native]\nworkloads: [sysbench-cpu]\n")
+	for _, c := range []struct {
+		args           string
+		status         int
+		stdout, stderr string
+	}{
+		{"bad.yaml", exitCampaign, "Noise sources", "tare: bad.yaml:2:42: device /dev/gone1: "},
+		{"bad.yaml --json", exitCampaign, `"refused": "bad.yaml:2:42: device /dev/gone1: `, "bad.yaml:2:54"},
+		{"good.yaml", 0, "Noise sources", ""},
+		{"gone.yaml", exitCampaign, "", "gone.yaml: no such file"},
+	} {
+		r := tare(t, dir, append([]string{"doctor"}, strings.Fields(c.args)...)...)
+		if r.status != c.status || !strings.Contains(r.stdout, c.stdout) || !strings.Contains(r.stderr, c.stderr) {
+			t.Errorf("%s: status %d:\n%s%s", c.args, r.status, r.stdout, r.stderr)
+		}
+	}
+	nothingLeft(t)
+}
+
 func TestDryRun(t *testing.T) {
 	live(t)
 	dir := t.TempDir()

@@ -103,7 +103,7 @@ down() { echo "connect to host $1: No route to host" >&2; exit 255; }
 if [ -e "$FLEET/$2.flaky" ]; then # answers when it was asked often, and another machine has had its place
 	echo asked >>"$FLEET/$2.flaky"
 	[ "$(wc -l <"$FLEET/$2.flaky")" -gt 3 ] || down "$2"
-	ls "$FLEET"/node*/state/runs/*/status >/dev/null 2>&1 || down "$2"
+	ls "$FLEET"/node*/state/runs/*/status 2>/dev/null | grep -q . || down "$2" # one may go meanwhile
 fi
 mkdir -p "$FLEET/$2"
 exec sh -c "$(printf %s "$3" | sed "s|/MACHINE|$FLEET/$2|g")"
@@ -113,10 +113,9 @@ exec sh -c "$(printf %s "$3" | sed "s|/MACHINE|$FLEET/$2|g")"
 // when more than one runs at once.
 const fakeTare = `#!/bin/sh
 if [ "$1" = doctor ]; then
-	echo '{"systems": [{"name": "lxc", "usable": true}, {"name": "native", "reason": "why", "remedy": "how"},
-		{"name": "runc", "reason": "unasked"}], "no_volumes": {"ext4": "there is no mkfs.ext4", "xfs": "unasked"},
-		"noise": [{"severity": "spoils", "what": "swap is in use"}]}'
-	exit
+	echo '{"systems": [{"name": "lxc", "usable": true}, {"name": "runc", "reason": "unasked"}],
+		"refused": "there is no mkfs.ext4\\n  to fix: how", "noise": [{"severity": "spoils", "what": "swap is in use"}]}'
+	grep -q "name: compared" && exit 2
 fi
 if [ "$1" = image ]; then
 	head -n 1 >>"$FLEET/offered"
@@ -157,6 +156,8 @@ func TestFleetRun(t *testing.T) {
 	write("none.yaml", "name: other\ndir: /MACHINE/state\nmachines: {nobody: }\n", 0o644)
 	write("long.yaml", "name: long\ncampaign: c.yaml\nbudget: 90s\ndir: /MACHINE/state\nmachines: {node1: }\n", 0o644)
 	t.Cleanup(func() { write("over", "", 0o644) })
+	write("wrong-c.yaml", "{name: c, arms: [native], workloads: [sysbench]}\n", 0o644)
+	write("wrong.yaml", "name: other\ncampaign: wrong-c.yaml\nmachines: {down: }\n", 0o644)
 	write("config.yaml", "ssh_config: gone.conf\n"+fmt.Sprintf(fleetFile, ""), 0o644)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("FLEET", dir)
@@ -168,8 +169,9 @@ func TestFleetRun(t *testing.T) {
 	}{
 		{"status racks.yaml", 3, []string{"node1: no connection to node1", "node3: has no run of this name"}},
 		{"doctor racks.yaml --program standin", 3, []string{
-			"systems: lxc not usable: native, which the campaign measures: why; to fix: how " +
-				"not usable: data volumes with ext4, which the campaign has: there is no mkfs.ext4 spoils: swap is in use"}},
+			"node2: no description systems: lxc spoils: swap is in use cannot measure the campaign: there is no mkfs.ext4 " +
+				"to fix: how node3:", "3 of 3 machines failed"}},
+		{"doctor wrong.yaml --program standin", 2, []string{`tare: wrong-c.yaml:1:39: unknown workload "sysbench"`}},
 		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: no connection to node1", "it is tried again in",
 			"node1: complete", "node2: complete", "node3: complete"}},
 		{"run racks.yaml --program standin --poll 50ms", 0, []string{"node1: complete"}},

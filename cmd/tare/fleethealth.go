@@ -70,8 +70,9 @@ func (r *remoteFleet) measureHealthDurable(ctx context.Context, w io.Writer, t *
 	if err != nil {
 		return err
 	}
-	silent := map[string][]string{} // machines that are off, or measure
-	_, errs := r.askDoctors(ctx, t, f)
+	silent := map[string][]string{}                // machines that are off, or measure
+	asked := remoteFleet{File: r.File, run: r.run} // whether they answer, not about the fleet's campaign
+	_, errs := asked.askDoctors(ctx, t, f)
 	for i, m := range r.Machines {
 		if errs[i] != nil {
 			silent[m.Name] = []string{errs[i].Error()}

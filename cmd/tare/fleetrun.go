@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -136,7 +136,8 @@ func newFleetDoctor(o *options) *cobra.Command {
 	f := &fleetFlags{}
 	c := fleetCommand("doctor", "Report what each machine can measure, and what disturbs it",
 		`doctor copies this program to each machine, unless it is already there, and runs tare
-doctor on it.
+doctor on it. If a machine cannot measure the fleet's campaign, because it lacks a system,
+a network, a device or a tool, doctor says why and exits with status 3.
 
 With --measure, it also measures each machine against itself: native guests against
 identical ones, with trials of the same size on all machines. A machine is offline, so
@@ -145,15 +146,11 @@ from those of its previous check or of the others in its group, each by more tha
 margin (docs/fleet.md), if a core was throttled, or if its clock is bad. The last check
 decides.
 
-Over Temporal, the machine's worker answers and measures, unless it is measuring already.`, f, askDoctor(f))
-	report := c.RunE
+Over Temporal, the machine's worker answers and measures, unless it is measuring already.`, f, nil)
 	measure := c.Flags().Bool("measure", false, "measure each machine against itself; takes minutes")
 	c.Flags().DurationVar(&f.patience, "patience", time.Minute, "how long to keep trying a machine that cannot be reached")
 	c.Flags().DurationVar(&f.poll, "poll", 5*time.Second, "how often to ask a machine while waiting for it")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if !*measure {
-			return report(cmd, args)
-		}
 		r, err := openRemoteFleet(args[0], *f)
 		if err != nil {
 			return err
@@ -162,90 +159,73 @@ Over Temporal, the machine's worker answers and measures, unless it is measuring
 		if err != nil {
 			return err
 		}
-		return r.measureHealth(cmd.Context(), cmd.OutOrStdout(), p, o, *f)
+		if *measure {
+			return r.measureHealth(cmd.Context(), cmd.OutOrStdout(), p, o, *f)
+		}
+		if err := r.checkCampaign(); err != nil {
+			return err
+		}
+		said, errs := each(r, func(_ fleet.Member, h remote.Host) (string, error) {
+			if err := h.Install(cmd.Context(), p); err != nil {
+				return "", err
+			}
+			out, err := h.Doctor(cmd.Context(), p, r.campaign)
+			if err != nil {
+				return "", err
+			}
+			return doctorText(out)
+		})
+		return r.tell(cmd, said, errs)
 	}
 	return overTemporal(programFlag(c, f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
 		if *measure {
 			return r.measureHealthDurable(cmd.Context(), cmd.OutOrStdout(), t, f, o.stateDir)
+		}
+		if err := r.checkCampaign(); err != nil {
+			return err
 		}
 		said, errs := r.askDoctors(cmd.Context(), t, f)
 		return r.tell(cmd, said, errs)
 	})
 }
 
-// askDoctor runs tare doctor on a machine.
-func askDoctor(f *fleetFlags) func(context.Context, *remoteFleet, fleet.Member, remote.Host) (string, error) {
-	return func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
-		p, err := remote.ProgramAt(f.program)
-		if err != nil {
-			return "", err
-		}
-		if err := h.Install(ctx, p); err != nil {
-			return "", err
-		}
-		out, err := h.Output(ctx, p, "doctor", "--json")
-		if err != nil {
-			return "", err
-		}
-		return r.doctorText(out)
+// checkCampaign returns what is wrong with the fleet's campaign on any machine. A fleet may have none.
+func (r *remoteFleet) checkCampaign() error {
+	if r.campaign == nil {
+		return nil
 	}
+	_, err := campaign.Parse(r.Campaign, r.campaign, experiment.KnownAnywhere())
+	return err
 }
 
-// doctorText is a machine in a few lines, from what tare doctor --json prints there. Systems of the campaign that it
-// cannot measure have the reason.
-func (r *remoteFleet) doctorText(out string) (string, error) {
+// errRefused is the error of a machine that cannot measure the campaign.
+var errRefused = errors.New("cannot measure the campaign")
+
+// doctorText is a machine in a few lines, from what tare doctor --json prints there. If the machine cannot measure the
+// campaign, the error is errRefused, and the text says why.
+func doctorText(out string) (string, error) {
 	var d doctorReport
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		return "", fault.Hostf("tare doctor there does not print JSON: %w", err)
 	}
-	wanted, disks, err := r.needs()
-	if err != nil {
-		return "", err
-	}
 	var usable []string
-	missing := ""
 	for _, s := range d.Systems {
 		if s.Usable {
 			usable = append(usable, s.Name)
-		} else if slices.Contains(wanted, s.Name) {
-			missing += fmt.Sprintf("\n  not usable: %s, which the campaign measures: %s", s.Name, s.Reason)
-			if s.Remedy != "" {
-				missing += "; to fix: " + s.Remedy
-			}
-		}
-	}
-	for _, fs := range disks {
-		if why := d.NoVolumes[fs]; why != "" {
-			missing += fmt.Sprintf("\n  not usable: data volumes with %s, which the campaign has: %s", fs, why)
 		}
 	}
 	text := "no description"
 	if d.Environment != nil {
 		text = report.HostLine(d.Environment)
 	}
-	text += "\n  systems: " + strings.Join(usable, ", ") + missing
+	text += "\n  systems: " + strings.Join(usable, ", ")
 	for _, n := range d.Noise {
 		text += fmt.Sprintf("\n  %s: %s", n.Severity, n.What)
 	}
-	return text, nil
-}
-
-// needs are the systems that the fleet's campaign measures, if it has one, and the file systems of its data volumes.
-func (r *remoteFleet) needs() (systems, disks []string, err error) {
-	if r.campaign == nil {
-		return nil, nil, nil
+	if d.Refused == "" {
+		return text, nil
 	}
-	c, err := campaign.Parse(r.Campaign, r.campaign, experiment.KnownAnywhere())
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, a := range c.Arms {
-		systems = append(systems, a.System)
-		if f, ok := c.Flavor(a.Flavor); ok && !slices.Contains(disks, f.DiskFS) {
-			disks = append(disks, f.DiskFS)
-		}
-	}
-	return systems, disks, nil
+	return text + "\n  cannot measure the campaign:\n    " + strings.ReplaceAll(d.Refused, "\n", "\n    "), errRefused
 }
 
 // statusText words what became of a run. The last line of its output is part of that while it runs and after it
@@ -254,6 +234,9 @@ func statusText(s remote.Status) string {
 	resume := ""
 	if s.Resumable() {
 		resume = " (tare fleet resume continues it)"
+		if s.State == remote.Ended && s.Code == fault.ExitCampaign {
+			resume = " (tare fleet resume tries again)"
+		}
 	}
 	switch {
 	case s.State == remote.Absent:
@@ -265,7 +248,7 @@ func statusText(s remote.Status) string {
 	case s.State == remote.Interrupted, s.State == remote.Ended && s.Code == fault.ExitIncomplete:
 		return "interrupted" + resume
 	case s.State == remote.Ended:
-		return fmt.Sprintf("ended with exit status %d%s: %s", s.Code, resume, s.Log)
+		return fmt.Sprintf("ended with exit status %d%s: %s", s.Code, resume, strings.ReplaceAll(s.Log, "\n", "\n  "))
 	case s.Log == "":
 		return string(s.State)
 	}

@@ -264,7 +264,7 @@ func (r *remoteFleet) resumeDurable(cmd *cobra.Command, t *durable.Client, f *fl
 	return r.missing(o)
 }
 
-// askDoctors asks the workers of all machines what they can measure.
+// askDoctors asks the workers of all machines what they can measure, and whether they can measure the campaign.
 func (r *remoteFleet) askDoctors(ctx context.Context, t *durable.Client, f *fleetFlags) (said []string, errs []error) {
 	p, err := remote.ProgramAt("/proc/self/exe")
 	return each(r, func(m fleet.Member, _ remote.Host) (string, error) {
@@ -272,11 +272,11 @@ func (r *remoteFleet) askDoctors(ctx context.Context, t *durable.Client, f *flee
 			return "", err
 		}
 		out, err := t.Doctor(ctx, durable.Order{Fleet: r.Name, Build: p.Hash, Machines: []string{m.Name},
-			Patience: f.patience})
+			Campaign: r.campaign, Patience: f.patience})
 		if err != nil {
 			return "", err
 		}
-		return r.doctorText(out)
+		return doctorText(out)
 	})
 }
 

@@ -209,13 +209,13 @@ func requestOf(ctx context.Context, t *experiment.Testbed, f guestFlags, name st
 			*into = append(*into, s...)
 		}
 	}
-	// What the host lacks can be found out only for networks and devices that are known.
+	// What the host lacks can be found out only for networks, data volumes and devices that are known.
 	known := t.Known(t.Check(ctx, []string{name}), experiment.HostOf(t.Environment()))
-	draft, _, err := campaign.ParseOne(one, known)
+	draft, arm, err := campaign.ParseOne(one, known)
 	if err != nil {
 		return system.Request{}, err
 	}
-	known.Host.Lacks = t.Lacks(&campaign.Campaign{Flavors: []model.Flavor{draft}})
+	known.Host.Lacks = t.Lacks(&campaign.Campaign{Flavors: []model.Flavor{draft}, Arms: []campaign.Arm{arm}})
 	flavor, arm, err := campaign.ParseOne(one, known)
 	if err != nil {
 		return system.Request{}, err

@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,15 +15,11 @@ import (
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/host"
-	"github.com/tare-bench/tare/internal/host/doctor"
-	"github.com/tare-bench/tare/internal/host/watch"
 	"github.com/tare-bench/tare/internal/instance"
 	"github.com/tare-bench/tare/internal/lab"
 	"github.com/tare-bench/tare/internal/nearest"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
-	"github.com/tare-bench/tare/internal/volume"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/builtin"
 	"github.com/tare-bench/tare/internal/workload/tool"
@@ -71,86 +65,6 @@ func printSystems(w io.Writer, entries []experiment.System) {
 			fmt.Fprintf(tw, "  \t\t\tto fix: %s\n", e.Remedy)
 		}
 	}
-}
-
-// doctorReport is what `tare doctor --json` prints.
-type doctorReport struct {
-	Systems     []experiment.System  `json:"systems"`
-	Noise       []doctor.NoiseSource `json:"noise"`
-	Environment *host.Environment    `json:"environment"`
-	// NoVolumes says by file system why data volumes cannot have it.
-	NoVolumes map[string]string `json:"no_volumes,omitempty"`
-}
-
-// sampleTime is how long doctor watches the host for other load.
-const sampleTime = 2 * time.Second
-
-func newDoctor(o *options) *cobra.Command {
-	c := &cobra.Command{
-		Use:     "doctor",
-		Short:   "Report what can be measured here, and the noise sources on this host",
-		Example: "  tare doctor",
-	}
-	asJSON := jsonFlag(c)
-	c.RunE = inSandbox(o, func(cmd *cobra.Command, _ []string) error {
-		t, err := openTestbed(o)
-		if err != nil {
-			return err
-		}
-		defer t.Close()
-		sample, err := watch.TakeSample(cmd.Context(), sampleTime, t.Host.Proc)
-		if err != nil {
-			return err
-		}
-		env := t.Environment()
-		r := doctorReport{
-			Noise: doctor.NoiseSources(env, sample, doctor.Needs{}), Environment: env,
-			Systems: t.Entries(t.Check(cmd.Context(), t.Systems())),
-		}
-		for fs, err := range volume.Lacks("ext4", "ext2", "xfs") {
-			if r.NoVolumes == nil {
-				r.NoVolumes = map[string]string{}
-			}
-			r.NoVolumes[fs] = strings.ReplaceAll(err.Error(), "\n  ", "; ")
-		}
-		if *asJSON {
-			return report.PrintJSON(cmd.OutOrStdout(), r)
-		}
-		w := cmd.OutOrStdout()
-		fmt.Fprintf(w, "Systems on this machine (%s, Linux %s):\n", strings.TrimSpace(env.CPU.Model), env.Kernel.Release)
-		printSystems(w, r.Systems)
-		if t.Image == nil {
-			fmt.Fprintln(w, "\nThe userland image is not built yet: tare image")
-		}
-		for _, fs := range slices.Sorted(maps.Keys(r.NoVolumes)) {
-			fmt.Fprintf(w, "\nNo data volumes with %s: %s\n", fs, r.NoVolumes[fs])
-		}
-		fmt.Fprintf(w, "\nEnergy: %s\n", energyText(env))
-		fmt.Fprintln(w, "\nNoise sources on this machine:")
-		if len(r.Noise) == 0 {
-			fmt.Fprintln(w, "  none that tare can detect")
-		}
-		for _, s := range r.Noise {
-			fmt.Fprintf(w, "  %-8s  %s\n            %s\n", s.Severity, s.What, s.Why)
-			if s.Remedy != "" {
-				fmt.Fprintf(w, "            to fix: %s\n", s.Remedy)
-			}
-		}
-		return nil
-	})
-	return c
-}
-
-// energyText says whether the host's energy can be measured.
-func energyText(env *host.Environment) string {
-	if why := env.NoEnergy(); why != "" {
-		return "cannot be measured: " + why
-	}
-	var names []string
-	for _, c := range env.Power.Energy {
-		names = append(names, c.Name)
-	}
-	return "measured by the counters " + strings.Join(names, ", ")
 }
 
 // workloadEntry is an element of `tare workloads --json`.

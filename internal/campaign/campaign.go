@@ -235,7 +235,7 @@ type Sizes struct {
 type Host struct {
 	CPUs   model.CPUList // those that are online; nil: not known
 	Memory Bytes         // total; 0: not known
-	// Lacks says why networks cannot be created on this host, and why devices are
-	// missing or hold data, and how to fix that, in a line each.
+	// Lacks says why networks, file systems and backings cannot be made on this host, and why devices are missing or
+	// hold data, and how to fix that, in a line each.
 	Lacks map[string]string
 }

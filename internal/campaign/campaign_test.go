@@ -53,8 +53,9 @@ func lab() Known {
 			"untar-kernel": {Unit: "files", Min: 1, Disk: func(int64) int64 { return 150 << 20 }},
 		},
 		Host: Host{CPUs: model.FirstCPUs(2), Memory: 4 * GiB, Lacks: map[string]string{
-			"nat": "its kernel has no NAT", "/dev/vdz": "device /dev/vdz holds ext4 named photos; if it is no longer " +
-				"needed: --destroy /dev/vdz",
+			"nat": "its kernel has no NAT", "ext2": "there is no mkfs.ext2; to fix: apt-get install e2fsprogs",
+			"qcow2":    "there is no qemu-img; to fix: apt-get install qemu-utils",
+			"/dev/vdz": "device /dev/vdz holds ext4 named photos; if it is no longer needed: --destroy /dev/vdz",
 		}},
 		NewSeed: func() uint64 { return 42 },
 	}

@@ -13,6 +13,12 @@ func (r *checker) checkPlace(path string, f model.Flavor, host Host) {
 	if why, lacks := host.Lacks[f.Network]; lacks {
 		r.Fail(path+".network", "network %s cannot be created on this host: %s", f.Network, why)
 	}
+	if why, lacks := host.Lacks[f.DiskFS]; lacks {
+		r.Fail(path+".fs", "data volumes with %s cannot be made on this host: %s", f.DiskFS, why)
+	}
+	if why, lacks := host.Lacks[f.Backing]; lacks {
+		r.Fail(path+".backing", "data volumes with backing %s cannot be made on this host: %s", f.Backing, why)
+	}
 	for i, d := range f.Devices {
 		at := path + ".device"
 		if r.Has(at + "[0]") {

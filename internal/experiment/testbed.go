@@ -172,21 +172,30 @@ func restores(cw campaign.Workload) bool {
 // Systems returns the names of all systems, in no order.
 func (t *Testbed) Systems() []string { return slices.Collect(maps.Keys(t.Drivers)) }
 
-// Lacks says which networks of a campaign this host cannot create and which of its
-// devices cannot have a data volume, each with the reason; c may be nil.
+// Lacks says which networks of a campaign this host cannot create, which file systems and backings of data volumes it
+// cannot make, and which devices cannot have one, each with the reason; c may be nil.
 func (t *Testbed) Lacks(c *campaign.Campaign) map[string]string {
 	why := map[string]string{}
 	if c == nil {
 		return why
 	}
+	lacks := func(what string, err error) {
+		if err != nil {
+			why[what] = strings.ReplaceAll(err.Error(), "\n  ", "; ")
+		}
+	}
+	volumes := slices.ContainsFunc(c.Arms, func(a campaign.Arm) bool {
+		d := t.Drivers[a.System]
+		return d != nil && !d.Capabilities().Bare()
+	})
 	for _, f := range c.Flavors {
-		if err := network.Check(f.Network); err != nil {
-			why[f.Network] = strings.ReplaceAll(err.Error(), "\n  ", "; ")
+		lacks(f.Network, network.Check(f.Network))
+		if volumes {
+			lacks(f.DiskFS, volume.CheckFS(f.DiskFS))
+			lacks(f.Backing, volume.CheckBacking(f.Backing))
 		}
 		for _, d := range f.Devices {
-			if err := volume.CheckDevice(d, t.Host.Destroy); err != nil {
-				why[d] = strings.ReplaceAll(err.Error(), "\n  ", "; ")
-			}
+			lacks(d, volume.CheckDevice(d, t.Host.Destroy))
 		}
 	}
 	return why

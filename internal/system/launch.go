@@ -125,7 +125,7 @@ func (m *Machine) prepare(ctx context.Context, h *Host) error {
 		return fault.Hostf("%w", err)
 	}
 	m.savedIn = filepath.Join(s.Dir, "saved")
-	if caps.bare() {
+	if caps.Bare() {
 		return nil
 	}
 	m.savedIn = filepath.Join(h.Volumes(), s.ID+".saved") // on a disk
@@ -450,7 +450,7 @@ func (m *Machine) Close() error {
 	if s.Dir != "" {
 		// A runtime that failed at the wrong moment leaves mounts, whose files are not the guest's to remove.
 		var err error
-		if !m.Driver.Capabilities().bare() {
+		if !m.Driver.Capabilities().Bare() {
 			err = sandbox.UnmountBelow(s.Dir)
 		}
 		if err == nil {

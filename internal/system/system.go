@@ -201,8 +201,8 @@ const (
 	EmptyPort                     // an address only: the driver attaches the guest's interface
 )
 
-// bare reports whether the site has neither a control group nor a data volume.
-func (c Capabilities) bare() bool { return c.InMemory || c.Remote }
+// Bare reports whether a guest has neither a control group nor a data volume.
+func (c Capabilities) Bare() bool { return c.InMemory || c.Remote }
 
 // Request is what an arm asks of its driver: a guest of this size and, as the driver's Capabilities
 // describe them, on that target with these options.

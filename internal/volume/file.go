@@ -49,7 +49,7 @@ func newQCOW2(ctx context.Context, s Spec) (*Volume, error) {
 		os.Remove(name)
 		err = fault.Hostf("data volume: qemu-img: %w: %s", err, strings.TrimSpace(string(out)))
 		if errors.Is(err, exec.ErrNotFound) {
-			err = fault.WithRemedy(err, "apt-get install qemu-utils")
+			err = fault.WithRemedy(err, noQEMUImg)
 		}
 		return nil, err
 	}

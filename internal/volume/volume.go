@@ -91,18 +91,29 @@ func Create(ctx context.Context, s Spec) (v *Volume, err error) {
 	return v, nil
 }
 
-// Lacks says which of these file systems for data volumes cannot be made here, and why.
-func Lacks(fs ...string) map[string]error {
-	why := map[string]error{}
-	for _, f := range fs {
-		if _, err := exec.LookPath("mkfs." + f); err != nil {
-			why[f] = fault.WithRemedy(fault.Hostf("there is no mkfs.%s", f), noMkfs)
-		}
+// CheckFS returns an error unless this host has what makes data volumes with a file system.
+func CheckFS(fs string) error { return needs("mkfs."+fs, noMkfs) }
+
+// CheckBacking returns an error unless this host has what makes data volumes with a backing. CheckDevice checks the
+// devices of model.BackingBlock.
+func CheckBacking(backing string) error {
+	if backing != model.BackingQCOW2 {
+		return nil
 	}
-	return why
+	return needs("qemu-img", noQEMUImg)
 }
 
-const noMkfs = "apt-get install e2fsprogs xfsprogs"
+func needs(program, remedy string) error {
+	if _, err := exec.LookPath(program); err != nil {
+		return fault.WithRemedy(fault.Hostf("there is no %s", program), "%s", remedy)
+	}
+	return nil
+}
+
+const (
+	noMkfs    = "apt-get install e2fsprogs xfsprogs"
+	noQEMUImg = "apt-get install qemu-utils"
+)
 
 // format creates the file system and writes all its structures at once: with lazy
 // initialization, the kernel would write them during trials.

@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 func needRoot(t *testing.T) {
@@ -129,16 +131,25 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// TestLacks: a file system without its mkfs is named, with what to install.
-func TestLacks(t *testing.T) {
+// TestCheck: a program that data volumes need is named if it is not there, with what to install.
+func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "mkfs.ext4"), []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir)
-	why := Lacks("ext4", "xfs")
-	if err := why["xfs"]; len(why) != 1 || err == nil || !strings.Contains(err.Error(), "there is no mkfs.xfs") ||
-		!strings.Contains(err.Error(), "xfsprogs") {
-		t.Errorf("%v", why)
+	for _, c := range []struct {
+		err         error
+		lacks, from string
+	}{
+		{CheckFS("ext4"), "", ""},
+		{CheckFS("xfs"), "there is no mkfs.xfs", "xfsprogs"},
+		{CheckBacking(model.BackingLoop), "", ""},
+		{CheckBacking(model.BackingQCOW2), "there is no qemu-img", "qemu-utils"},
+	} {
+		if said := fmt.Sprint(c.err); (c.err == nil) != (c.lacks == "") || !strings.Contains(said, c.lacks) ||
+			!strings.Contains(said, c.from) {
+			t.Errorf("%v, want %q and %q", c.err, c.lacks, c.from)
+		}
 	}
 }

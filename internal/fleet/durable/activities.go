@@ -15,8 +15,9 @@ import (
 // Reboot may be killed at any point and are then called again. Errors have a kind: fault.Campaign is
 // final, every other is tried again.
 type Machine interface {
-	// Doctor returns what tare doctor --json prints there, and an error if the machine cannot measure at all.
-	Doctor(ctx context.Context) (report string, err error)
+	// Doctor returns what tare doctor --json prints there, about a campaign if it is not nil, and an error if the machine
+	// cannot measure at all.
+	Doctor(ctx context.Context, campaign []byte) (report string, err error)
 	// Prepare makes the run known on the machine, gets the image, and refuses a campaign that cannot be run there. note is
 	// what to know of the figures; "": nothing.
 	Prepare(ctx context.Context, t Task) (note string, err error)
@@ -47,7 +48,7 @@ func (a *activities) Doctor(ctx context.Context, t Task) error {
 // Report is Doctor with what it found, which would be too much for the history of a fleet's workflow.
 func (a *activities) Report(ctx context.Context, t Task) (report string, err error) {
 	err = a.do(ctx, t, func(ctx context.Context) error {
-		report, err = a.machine.Doctor(ctx)
+		report, err = a.machine.Doctor(ctx, t.Campaign)
 		return err
 	})
 	return report, err

@@ -33,9 +33,9 @@ type idle struct {
 	reboots int
 }
 
-func (i *idle) Doctor(context.Context) (string, error) { return "{}", nil }
-func (i *idle) Booted() (string, error)                { return i.boot, nil }
-func (i *idle) Reboot(context.Context, Task) error     { i.reboots++; return fault.Hostf("no GRUB") }
+func (i *idle) Doctor(context.Context, []byte) (string, error) { return "{}", nil }
+func (i *idle) Booted() (string, error)                        { return i.boot, nil }
+func (i *idle) Reboot(context.Context, Task) error             { i.reboots++; return fault.Hostf("no GRUB") }
 func (i *idle) Prepare(context.Context, Task) (string, error) {
 	return "", fault.Campaignf("line 3: no such workload")
 }
@@ -111,6 +111,7 @@ const standIn = `#!/bin/sh
 case "$*" in
 *broken*) echo "tare: broken.yaml:3: no such workload" >&2; exit 2 ;;
 "doctor --json") echo "{}"; exit ;;
+"doctor --json -") [ "$(cat)" != bad ] || { echo "tare: no" >&2; exit 2; }; echo '{"refused": "lxc"}'; exit 2 ;;
 *--dry-run*) exit ;;
 esac
 trap 'echo cancelled; exit 4' TERM
@@ -235,10 +236,17 @@ func TestHereKilled(t *testing.T) {
 func TestHereRefuses(t *testing.T) {
 	t.Parallel()
 	h, task, _ := here(t)
-	report, err := h.Doctor(t.Context())
-	must(t, err)
-	if report != "{}\n" {
-		t.Errorf("%q", report)
+	for campaign, want := range map[string]string{"": "{}\n", "c": `{"refused": "lxc"}` + "\n"} {
+		text := []byte(campaign)
+		if campaign == "" {
+			text = nil
+		}
+		if report, err := h.Doctor(t.Context(), text); err != nil || report != want {
+			t.Errorf("%q, %v, want %q", report, err, want)
+		}
+	}
+	if report, err := h.Doctor(t.Context(), []byte("bad")); fault.KindOf(err) != fault.Campaign {
+		t.Errorf("%q, %v", report, err)
 	}
 	prepared(t, h, task)
 	for text, change := range map[string]func(*Task){

@@ -71,7 +71,7 @@ type Order struct {
 // Task is what an activity on a machine is about.
 type Task struct {
 	Fleet, Run, Machine, Build string
-	Campaign                   []byte // for Prepare
+	Campaign                   []byte // for Prepare and Report
 	Args                       []string
 	Image                      string // for Prepare
 	Boot                       Boot   // for Reboot

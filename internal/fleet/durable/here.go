@@ -43,9 +43,16 @@ func (h *Here) dir(t Task) string { return filepath.Join(h.Dir, t.Machine, t.Fle
 // RunFile is where the run's file is.
 func (h *Here) RunFile(t Task) string { return filepath.Join(h.dir(t), "run.tare") }
 
-// Doctor runs tare doctor.
-func (h *Here) Doctor(ctx context.Context) (report string, err error) {
-	return h.output(ctx, "doctor", "--json")
+// Doctor runs tare doctor, with the campaign if there is one.
+func (h *Here) Doctor(ctx context.Context, campaign []byte) (report string, err error) {
+	if campaign == nil {
+		return h.output(ctx, nil, "doctor", "--json")
+	}
+	report, err = h.output(ctx, campaign, "doctor", "--json", "-")
+	if report != "" { // it also says why this machine cannot measure the campaign
+		return report, nil
+	}
+	return "", err
 }
 
 // Prepare writes the campaign, refuses a run that another campaign or another build has begun, and gets the image.
@@ -66,7 +73,7 @@ func (h *Here) Prepare(ctx context.Context, t Task) (note string, err error) {
 	if _, err := os.Stat(h.RunFile(t)); err == nil {
 		return note, nil
 	}
-	_, err = h.output(ctx, append([]string{"run", filepath.Join(dir, "campaign.yaml"), "--dry-run"}, t.Args...)...)
+	_, err = h.output(ctx, nil, append([]string{"run", filepath.Join(dir, "campaign.yaml"), "--dry-run"}, t.Args...)...)
 	return note, err
 }
 
@@ -253,14 +260,14 @@ func (h *Here) Reboot(_ context.Context, t Task) error {
 	return h.Restart(t.Boot)
 }
 
-// output runs a command of tare that measures nothing.
-func (h *Here) output(ctx context.Context, args ...string) (string, error) {
+// output runs a command of tare that measures nothing, and returns what it printed, even if it refused a campaign.
+func (h *Here) output(ctx context.Context, stdin []byte, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, h.Program, append(append([]string{}, h.Args...), args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
 	cmd.WaitDelay = time.Minute
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(stdin), &stderr
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	out, err := cmd.Output()
@@ -272,7 +279,7 @@ func (h *Here) output(ctx context.Context, args ...string) (string, error) {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.As(err, &exit) && exit.ExitCode() == fault.ExitCampaign:
-		return "", fault.Campaignf("%s", said)
+		return string(out), fault.Campaignf("%s", said)
 	}
 	return "", fault.Hostf("tare %s: %w: %s", args[0], err, said)
 }

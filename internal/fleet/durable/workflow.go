@@ -138,8 +138,8 @@ func MachineWorkflow(ctx workflow.Context, o Order) (Result, error) {
 	return r, nil
 }
 
-// DoctorWorkflow asks the only machine of the order what it can measure, and returns what tare doctor --json prints
-// there.
+// DoctorWorkflow asks the only machine of the order what it can measure, and whether it can measure the campaign if
+// there is one. It returns what tare doctor --json prints there.
 func DoctorWorkflow(ctx workflow.Context, o Order) (report string, err error) {
 	h := host{order: o, machine: o.Machines[0], patience: cmp.Or(o.Patience, time.Minute)}
 	err = workflow.ExecuteActivity(h.options(ctx, quick, "Report"), "Report", h.task("Report", nil)).Get(ctx, &report)
@@ -202,8 +202,11 @@ func (h *host) afterCancel(ctx workflow.Context, r Result) Result {
 // limit in bytes.
 func (h *host) task(activity string, next *Boot) Task {
 	t := Task{Fleet: h.order.Fleet, Run: h.order.Run, Machine: h.machine, Build: h.order.Build, Args: h.order.Args}
-	if activity == "Prepare" {
+	switch activity {
+	case "Prepare":
 		t.Campaign, t.Image = h.order.Campaign, h.order.Image
+	case "Report":
+		t.Campaign = h.order.Campaign
 	}
 	if next != nil {
 		t.Boot = *next

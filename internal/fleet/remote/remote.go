@@ -59,7 +59,7 @@ const (
 type Status struct {
 	State State
 	Code  int    // tare's exit status, if State is Ended
-	Log   string // last line of tare's output, or its last error and remedy
+	Log   string // last line of tare's output, or its last error
 }
 
 // Over reports whether nothing more will come by itself.
@@ -71,10 +71,10 @@ func (s Status) Complete() bool {
 }
 
 // Resumable reports whether tare can go on with the run. What was wrong with the host, such as another tare that was
-// measuring, may have been put right since.
+// measuring, or what it lacked for the campaign, may have been put right since.
 func (s Status) Resumable() bool {
 	const killed = 128 // the shell's exit status, to which it adds the signal
-	ended := s.Code == fault.ExitIncomplete || s.Code == fault.ExitHost || s.Code > killed
+	ended := s.Code == fault.ExitIncomplete || s.Code == fault.ExitHost || s.Code == fault.ExitCampaign || s.Code > killed
 	return s.State == Interrupted || s.State == Ended && ended
 }
 
@@ -136,9 +136,14 @@ func (h Host) Install(ctx context.Context, p Program) error {
 	return err
 }
 
-// Output runs the installed program and returns its standard output.
-func (h Host) Output(ctx context.Context, p Program, args ...string) (string, error) {
-	return h.script(ctx, nil, `exec "$@"`, append([]string{h.program(p)}, args...)...)
+// Doctor returns what the installed program's doctor --json says of the machine, and of the campaign there; nil: none.
+func (h Host) Doctor(ctx context.Context, p Program, campaign []byte) (report string, err error) {
+	args := []string{h.program(p), "doctor", "--json"}
+	if campaign != nil {
+		args = append(args, "-")
+	}
+	// If the machine cannot measure the campaign, there is a report, too, which says why.
+	return h.script(ctx, bytes.NewReader(campaign), `out=$("$@") || [ -n "$out" ] && printf "%s\n" "$out"`, args...)
 }
 
 // Talk runs the installed program and lets talk write to its standard input and read its standard output. It returns

@@ -25,7 +25,11 @@ import (
 const standIn = `#!/bin/sh
 trap 'echo "cancelled"; exit 4' TERM
 case $1 in
-doctor) echo "{\"args\": \"$*\"}"; exit ;;
+doctor) case "$*$(cat)" in
+	*bad) echo "no such flag" >&2; exit 2 ;;
+	*"- c") echo "$* refuses c"; exit 2 ;;
+	*) echo "$*"; exit ;;
+	esac ;;
 run) case " $* " in
 	*" --resume "*) echo "resumed" >>run.tare ;;
 	*) echo "$*" >run.tare; cat campaign.yaml >>run.tare ;;
@@ -142,6 +146,24 @@ func state(t *testing.T, h Host, name string) Status {
 	return s
 }
 
+// TestDoctor: the report of a machine that cannot measure the campaign is a report; otherwise, a failure is one.
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	h, p := installed(t)
+	for campaign, want := range map[string]string{"": "doctor --json", " c": "doctor --json - refuses c"} {
+		text := []byte(campaign)
+		if campaign == "" {
+			text = nil
+		}
+		if out, err := h.Doctor(t.Context(), p, text); err != nil || strings.TrimSpace(out) != want {
+			t.Errorf("%q, %v, want %q", out, err, want)
+		}
+	}
+	if out, err := h.Doctor(t.Context(), p, []byte("bad")); err == nil || !strings.Contains(err.Error(), "no such flag") {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
 // TestInstall: a program is copied once, whole or not at all.
 func TestInstall(t *testing.T) {
 	t.Parallel()
@@ -155,8 +177,7 @@ func TestInstall(t *testing.T) {
 	}
 	write(t, there, "damaged", 0o700)
 	must(t, h.Install(t.Context(), p))
-	out, err := h.Output(t.Context(), p, "doctor", "it's", "--json")
-	if err != nil || !strings.Contains(out, "doctor it's --json") {
+	if out, err := h.script(t.Context(), nil, `echo "$1"`, "it's $HOME"); err != nil || out != "it's $HOME\n" {
 		t.Errorf("%q, %v", out, err)
 	}
 	wrong := Program{p.Path, strings.Repeat("0", 64)}
@@ -258,17 +279,21 @@ func TestCancelResume(t *testing.T) {
 	if s, err := h.Start(t.Context(), p, "web", campaign); err != nil || s.State != Interrupted {
 		t.Errorf("started again: %+v, %v", s, err)
 	}
-	for _, code := range []int{fault.ExitHost, fault.ExitFailed} {
+	log, err := os.ReadFile(h.run("web") + "/log")
+	if err != nil || !strings.Contains(string(log), "cancelled\nresumed\n") {
+		t.Errorf("resumed, but its last words are those of its end: %q, %v", log, err)
+	}
+	for _, code := range []int{fault.ExitHost, fault.ExitCampaign, fault.ExitFailed} {
 		write(t, h.run("web")+"/go", strconv.Itoa(code), 0o600)
 		_, err = h.Resume(t.Context(), "web", campaign)
 		must(t, err)
 		until(t, "it ends", func() bool { return free(h.run("web")) })
-		if s := state(t, h, "web"); s.State != Ended || s.Code != code || s.Resumable() != (code == fault.ExitHost) {
+		if s := state(t, h, "web"); s.State != Ended || s.Code != code || s.Resumable() != (code != fault.ExitFailed) {
 			t.Errorf("%+v", s)
 		}
 	}
 	got, err := os.ReadFile(h.run("web") + "/run.tare")
-	if err != nil || strings.Count(string(got), "resumed") != 3 {
+	if err != nil || strings.Count(string(got), "resumed") != 4 {
 		t.Errorf("%q, %v", got, err)
 	}
 }

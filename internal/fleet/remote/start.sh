@@ -35,7 +35,10 @@ if [ "$mode" = run ]; then
 fi
 program=$(cat binary)
 rm -f status
-[ "$mode" = run ] || set -- --resume "$@"
+if [ "$mode" = resume ]; then
+	echo resumed >>log # until tare says more; its last words were about its end
+	set -- --resume "$@"
+fi
 set -- run campaign.yaml --out run.tare --yes "$@"
 # shellcheck disable=SC2016 # the inner shell expands it
 setsid sh -c '"$@" & echo $! >pid; wait $!; echo $? >status.part; mv status.part status' tare "$program" "$@" \

@@ -1,4 +1,4 @@
-# status.sh DIR: what became of the run, and the last line of its output, or its last error and remedy if it failed.
+# status.sh DIR: what became of the run, and the last line of its output, or its last error if it failed.
 set -eu
 if ! cd "$1" 2>/dev/null || [ ! -e started ]; then
 	echo absent
@@ -9,7 +9,11 @@ elif [ -e status ]; then
 else
 	echo interrupted
 fi
-if [ "$(cat status 2>/dev/null || echo 0)" = 0 ] ||
-	! sed -n '/^tare: /h; /^  to fix: /H; ${x;p}' log 2>/dev/null | grep .; then
+if [ "$(cat status 2>/dev/null || echo 0)" != 0 ]; then
+	error=$(grep -n '^tare: ' log 2>/dev/null | tail -n 1 | cut -d : -f 1)
+fi
+if [ "${error:-}" ]; then
+	tail -n "+$error" log | head -n 40
+else
 	tail -n 1 log 2>/dev/null || true
 fi

@@ -31,7 +31,10 @@ func overTemporal(c *cobra.Command, f *fleetFlags,
 		if r.Temporal.Address == "" {
 			return overSSH(cmd, args)
 		}
-		t, err := durable.Dial(cmd.Context(), r.Temporal)
+		t, err := durable.Dial(cmd.Context(), r.Temporal, func() {
+			fmt.Fprintln(cmd.ErrOrStderr(), "no tare fleet serve of this build is connected to Temporal; waiting for one, "+
+				"for 70 s at most")
+		})
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -21,15 +22,21 @@ import (
 // Client starts runs of fleets and asks for them. Close it.
 type Client struct {
 	temporal client.Client
+	waits    func() // is called once, before the client waits for a coordinator
+	patience time.Duration
 }
 
-// Dial connects to Temporal.
-func Dial(ctx context.Context, c Connection) (*Client, error) {
+// reconnection is how long a connected coordinator may seem to be away. It asks for work, and waits a minute for it; a
+// server of Temporal's that became responsible for its queue meanwhile knows of it only when it asks again.
+const reconnection = 70 * time.Second
+
+// Dial connects to Temporal. The client calls waits once if no coordinator is connected and it waits for one.
+func Dial(ctx context.Context, c Connection, waits func()) (*Client, error) {
 	t, err := dial(ctx, c, "tare fleet")
 	if err != nil {
 		return nil, err
 	}
-	return &Client{t}, nil
+	return &Client{t, sync.OnceFunc(waits), reconnection}, nil
 }
 
 // Close ends the connection. Runs go on.
@@ -79,14 +86,21 @@ func (c *Client) start(ctx context.Context, o Order, reuse enums.WorkflowIdReuse
 
 // coordinated refuses to start what nobody would execute.
 func (c *Client) coordinated(ctx context.Context, queue string) error {
-	d, err := c.temporal.DescribeTaskQueue(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
-	if err != nil {
-		return wrap(err)
+	for began := time.Now(); ; {
+		d, err := c.temporal.DescribeTaskQueue(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
+		if err != nil || len(d.GetPollers()) > 0 {
+			return wrap(err)
+		}
+		if time.Since(began) >= c.patience {
+			return noCoordinator(queue)
+		}
+		c.waits()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
 	}
-	if len(d.GetPollers()) == 0 {
-		return noCoordinator(queue)
-	}
-	return nil
 }
 
 func noCoordinator(queue string) error {

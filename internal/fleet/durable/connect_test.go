@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"io"
 	"log"
 	"math/big"
@@ -21,6 +22,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/fleet"
@@ -144,7 +150,7 @@ func TestLiveSecured(t *testing.T) {
 	} {
 		c := conn
 		change(&c)
-		if client, err := Dial(t.Context(), c); fault.KindOf(err) != fault.Host {
+		if client, err := Dial(t.Context(), c, nil); fault.KindOf(err) != fault.Host {
 			t.Errorf("%s: %v", what, err)
 			if err == nil {
 				client.Close()
@@ -178,8 +184,41 @@ func TestConnectionRefused(t *testing.T) {
 		"no certificate": {Address: "127.0.0.1:1", TLS: fleet.TLS{On: true, CA: key}},
 		"and key":        {Address: "127.0.0.1:1", TLS: fleet.TLS{On: true, Cert: cert, Key: cert}},
 	} {
-		if _, err := Dial(t.Context(), c); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), text) {
+		if _, err := Dial(t.Context(), c, nil); fault.KindOf(err) != fault.Campaign || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// forgetful is a Temporal that does not know of a coordinator until it was asked some times.
+type forgetful struct {
+	client.Client
+	asked int
+}
+
+func (f *forgetful) DescribeTaskQueue(context.Context, string, enums.TaskQueueType) (
+	*workflowservice.DescribeTaskQueueResponse, error) {
+	if f.asked--; f.asked > 0 {
+		return &workflowservice.DescribeTaskQueueResponse{}, nil
+	}
+	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueue.PollerInfo{{}}}, nil
+}
+
+// TestForgotten: a coordinator that Temporal does not know of at first is waited for, and only for so long.
+func TestForgotten(t *testing.T) {
+	waits := 0
+	c := &Client{&forgetful{asked: 3}, func() { waits++ }, time.Hour}
+	if err := c.coordinated(t.Context(), "queue"); err != nil || waits != 2 {
+		t.Errorf("%v after %d waits", err, waits)
+	}
+	c = &Client{&forgetful{asked: 100}, func() {}, time.Nanosecond}
+	if err := c.coordinated(t.Context(), "queue"); fault.KindOf(err) != fault.Host ||
+		!strings.Contains(err.Error(), "no coordinator") {
+		t.Error(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	c = &Client{&forgetful{asked: 100}, stop, time.Hour}
+	if err := c.coordinated(ctx, "queue"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

@@ -115,7 +115,7 @@ func dialled(t *testing.T, c Connection) *Client {
 	var client *Client
 	until(t, "Temporal is up", func() (up bool) {
 		var err error
-		client, err = Dial(t.Context(), c)
+		client, err = Dial(t.Context(), c, func() {})
 		return err == nil
 	})
 	t.Cleanup(client.Close)
@@ -187,6 +187,7 @@ func TestLive(t *testing.T) {
 	if err := client.Start(t.Context(), order("b1", "node1")); err == nil {
 		t.Error("a run that is over is started again")
 	}
+	client.patience = time.Second
 	if err := client.Start(t.Context(), order("b9", "node1")); err == nil {
 		t.Error("a run without a coordinator of its build is started")
 	}

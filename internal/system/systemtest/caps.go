@@ -44,15 +44,27 @@ func testCaps(t *testing.T, d system.Driver, h *system.Host) {
 	if f.Net.Rate == 0 {
 		return
 	}
+	// Beside other load, one of a hundred connections to gVisor stalls for as long as one waits, for an unknown reason.
+	if err := s.exchangeCapped(t, h, bits/8); err != nil {
+		t.Logf("once more: %v", err)
+		if err := s.exchangeCapped(t, h, bits/8); err != nil {
+			t.Error(err)
+		}
+	}
+	s.flood(t, h, packets)
+}
+
+// exchangeCapped sends bytes to the guest, which come back. rate is in bytes per second.
+func (s suite) exchangeCapped(t *testing.T, h *system.Host, rate int) error {
+	t.Helper()
 	served := s.serve(t)
 	begin := time.Now()
-	exchange := func() error { return echoed(s.m.Address(), s.exchanged()) }
-	if err := h.Network.OnHost(model.NetworkBridged, exchange); err != nil {
-		t.Error(err)
+	err := h.Network.OnHost(model.NetworkBridged, func() error { return echoed(s.m.Address(), s.exchanged()) })
+	if err == nil {
+		atLeast(t, begin, s.exchanged(), rate)
 	}
-	atLeast(t, begin, s.exchanged(), bits/8)
 	served()
-	s.flood(t, h, packets)
+	return err
 }
 
 // flood sends the guest packets, of which at most those may arrive that a cap of packets per second lets pass. Without

@@ -62,7 +62,7 @@ func TestBadInput(t *testing.T) {
 			[]string{`unknown command "lst"`, `"list"`}, false},
 		{"unknown subcommand, command help", []string{"help", "guest", "nope"}, exitCampaign,
 			[]string{`unknown command "nope"`, "tare guest --help"}, false},
-		{"unknown flag", []string{"show", "--nope"}, exitCampaign, []string{"--nope"}, false},
+		{"unknown flag", []string{"show", "--nope"}, exitCampaign, []string{"--nope", "tare show --help"}, false},
 		{"too few arguments", []string{"show"}, exitCampaign, []string{"arg"}, false},
 		{"no such campaign", []string{"run", "nope.yaml"}, exitCampaign, []string{"nope.yaml", "quick"}, true},
 		{"misspelt key", []string{"run", campaign("key.yaml", strings.Replace(good, "workloads", "workload", 1))},

@@ -141,8 +141,8 @@ with a confidence interval, and which figures not to trust, and why.
 	}
 	root.PersistentFlags().StringVar(&o.stateDir, "state", defaultStateDir(),
 		"directory for the userland image and data volumes")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return fault.WithRemedy(fault.Campaignf("%w", err), "tare --help")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fault.WithRemedy(fault.Campaignf("%w", err), "%s --help", c.CommandPath())
 	})
 	group(root,
 		newDoctor(o), newRun(o), newResume(o), newShow(o), newReport(o), newCompare(o), newFleet(o), newServe(o),

@@ -226,18 +226,19 @@ func (o Odd) Lines() []string {
 
 // LeftOut lists what is not pooled, with the reasons; machines with the same reason share a line.
 func (g *Group) LeftOut() []string {
-	var lines []string
-	at := map[string]int{}
+	var lines []string // first the reasons
+	machines := map[string][]string{}
 	for _, c := range g.Costs {
 		for _, l := range c.LeftOut {
 			why := fmt.Sprintf("%s on %s: %s", c.Arm, c.Title(), l.Why)
-			if i, ok := at[why]; ok {
-				lines[i] = l.Machine + ", " + lines[i]
-				continue
+			if machines[why] == nil {
+				lines = append(lines, why)
 			}
-			at[why] = len(lines)
-			lines = append(lines, l.Machine+": "+why)
+			machines[why] = append(machines[why], l.Machine)
 		}
+	}
+	for i, why := range lines {
+		lines[i] = strings.Join(machines[why], ", ") + ": " + why
 	}
 	return lines
 }

@@ -34,6 +34,24 @@ func TestCases(t *testing.T) {
 	}
 }
 
+// TestCostInterval: an interval has the unit of the cost in it.
+func TestCostInterval(t *testing.T) {
+	for _, c := range []struct {
+		low, mid, high float64
+		cost, interval string
+	}{
+		{0.95, 1.02, 1.1, "+2.0 %", "-5.0 … +10.0 %"},
+		{1.932, 2.015, 2.1025, "2.02×", "1.93 … 2.10×"},
+		{0.2, 1.2, 6.2, "+20.0 %", "-80.0 … +520 %"},
+		{1.5, 1.9, 2.4, "+90.0 %", "+50.0 … +140 %"},
+		{500, 5000, 50000, "5000×", "500 … more than 1000×"},
+	} {
+		if cost, interval := Cost(c.mid), CostInterval(c.low, c.high); cost != c.cost || interval != c.interval {
+			t.Errorf("%v: %q and %q, want %q and %q", c, cost, interval, c.cost, c.interval)
+		}
+	}
+}
+
 // TestVerdicts: a comparison that is not resolved says what is known about it, with the
 // same words in the table and on the page, and the narrow column agrees.
 func TestVerdicts(t *testing.T) {

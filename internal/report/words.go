@@ -193,8 +193,15 @@ func Cost(ratio float64) string {
 	return Percent(100*(ratio-1)) + " %"
 }
 
-// CostInterval words an interval of ratios.
+// CostInterval words an interval of ratios as Cost words a ratio in the middle of it.
 func CostInterval(low, high float64) string {
+	if math.Sqrt(low*high) >= 2 {
+		upTo := Digits(high, 3)
+		if 100*(high-1) > MostPercent {
+			upTo = "more than 1000"
+		}
+		return Digits(low, 3) + " … " + upTo + "×"
+	}
 	return Percent(100*(low-1)) + " … " + Percent(min(100*(high-1), MostPercent)) + " %"
 }
 

@@ -113,11 +113,29 @@ func Compare(before, after *Result) (*Comparison, error) {
 			c.Warnings = append(c.Warnings, fmt.Sprintf("the group %s was only measured after", y.Name))
 		}
 	}
+	if c.unchanged() {
+		c.Warnings = append(c.Warnings, "no figure of any machine changed in any digit: the two fleets have the same runs")
+	}
 	if len(c.Groups) == 0 {
 		return nil, fault.WithRemedy(fault.Campaignf("the fleets have no group in common"),
 			"give the machines the same groups in both fleet files")
 	}
 	return c, nil
+}
+
+// unchanged reports whether each figure of each machine is exactly what it was.
+func (c *Comparison) unchanged() bool {
+	some := false
+	for _, g := range c.Groups {
+		for _, ch := range g.Changes {
+			for _, m := range ch.Machines {
+				if some = true; m.Ratio != 1 {
+					return false
+				}
+			}
+		}
+	}
+	return some
 }
 
 // both is a machine on both sides.

@@ -420,4 +420,11 @@ func TestIncomplete(t *testing.T) {
 	if !slices.Contains(c.Warnings, "before: "+want) || !slices.Contains(c.Warnings, "after: "+want) {
 		t.Errorf("the comparison does not say it: %q", c.Warnings)
 	}
+	const same = "no figure of any machine changed in any digit: the two fleets have the same runs"
+	if !slices.Contains(c.Warnings, same) {
+		t.Errorf("a fleet against itself: %q", c.Warnings)
+	}
+	if c, err = Compare(res, analyzed(t, six(t))); err != nil || slices.Contains(c.Warnings, same) {
+		t.Errorf("another run of two machines: %q, %v", c.Warnings, err)
+	}
 }

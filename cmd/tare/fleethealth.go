@@ -31,7 +31,7 @@ func (r *remoteFleet) checks(machine string) string {
 // healthCheck is the fleet with a campaign that measures each machine against itself. Its run has the check's name.
 func (r *remoteFleet) healthCheck() *remoteFleet {
 	file := *r.File
-	file.Campaign = "health.yaml"
+	file.Campaign = "" // none that has a file
 	return &remoteFleet{File: &file, campaign: fleet.HealthCampaign, run: time.Now().UTC().Format(checkTime)}
 }
 
@@ -43,7 +43,7 @@ func (r *remoteFleet) measureHealth(ctx context.Context, w io.Writer, p remote.P
 	check.run = healthRun + name
 	f.wait = true
 	b := batch{remoteFleet: check, program: p, flags: f, out: w}
-	if b.image, err = check.openImage(ctx, o.stateDir); err != nil {
+	if b.image, err = check.openImage(ctx, w, o.stateDir); err != nil {
 		return err
 	}
 	startErr := b.start(ctx)

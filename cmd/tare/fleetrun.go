@@ -162,7 +162,7 @@ Over Temporal, the machine's worker answers and measures, unless it is measuring
 		if *measure {
 			return r.measureHealth(cmd.Context(), cmd.OutOrStdout(), p, o, *f)
 		}
-		if err := r.checkCampaign(); err != nil {
+		if err := r.checkCampaign(cmd.OutOrStdout(), o.stateDir); err != nil {
 			return err
 		}
 		said, errs := each(r, func(_ fleet.Member, h remote.Host) (string, error) {
@@ -181,7 +181,7 @@ Over Temporal, the machine's worker answers and measures, unless it is measuring
 		if *measure {
 			return r.measureHealthDurable(cmd.Context(), cmd.OutOrStdout(), t, f, o.stateDir)
 		}
-		if err := r.checkCampaign(); err != nil {
+		if err := r.checkCampaign(cmd.OutOrStdout(), o.stateDir); err != nil {
 			return err
 		}
 		said, errs := r.askDoctors(cmd.Context(), t, f)
@@ -189,12 +189,13 @@ Over Temporal, the machine's worker answers and measures, unless it is measuring
 	})
 }
 
-// checkCampaign returns what is wrong with the fleet's campaign on any machine. A fleet may have none.
-func (r *remoteFleet) checkCampaign() error {
+// checkCampaign returns what is wrong with the fleet's campaign on any machine, and says if its image is not here. A
+// fleet may have no campaign.
+func (r *remoteFleet) checkCampaign(w io.Writer, stateDir string) error {
 	if r.campaign == nil {
 		return nil
 	}
-	_, err := campaign.Parse(r.Campaign, r.campaign, experiment.KnownAnywhere())
+	_, err := r.imageHere(w, stateDir)
 	return err
 }
 
@@ -410,14 +411,15 @@ their runs are complete.`,
 				return err
 			}
 			if r.campaign == nil {
-				return fault.Campaignf("%s: the fleet has no campaign to run", args[0])
+				return fault.WithRemedy(fault.Campaignf("%s: the fleet has no campaign to run", args[0]), "campaign: FILE.yaml in %s",
+					args[0])
 			}
 			p, err := remote.ProgramAt(f.program)
 			if err != nil {
 				return err
 			}
 			b := batch{remoteFleet: r, program: p, flags: *f, out: cmd.OutOrStdout()}
-			if b.image, err = r.openImage(cmd.Context(), o.stateDir); err != nil {
+			if b.image, err = r.openImage(cmd.Context(), cmd.OutOrStdout(), o.stateDir); err != nil {
 				return err
 			}
 			if b.offLine, err = r.leftOut(cmd.Context(), f); err != nil {

@@ -37,8 +37,8 @@ type exportable struct {
 	index image.Index
 }
 
-// openImage is the image of the fleet's campaign if it is built here and can be read.
-func (r *remoteFleet) openImage(ctx context.Context, stateDir string) (*exportable, error) {
+// imageHere is the image of the fleet's campaign if it is built here and can be read; else it says what that means.
+func (r *remoteFleet) imageHere(w io.Writer, stateDir string) (*image.Image, error) {
 	c, err := campaign.Parse(r.Campaign, r.campaign, experiment.KnownAnywhere())
 	if err != nil {
 		return nil, err
@@ -48,10 +48,24 @@ func (r *remoteFleet) openImage(ctx context.Context, stateDir string) (*exportab
 		return nil, err
 	}
 	img, err := image.OpenRecipe(experiment.ImageDir(stateDir), recipe)
-	if errors.Is(err, image.ErrNotBuilt) || errors.Is(err, os.ErrPermission) {
-		return nil, nil
+	why := ""
+	switch {
+	case errors.Is(err, image.ErrNotBuilt):
+		why = fmt.Sprintf("is not built here (%s builds it)", strings.TrimSpace("tare image "+r.Campaign))
+	case errors.Is(err, os.ErrPermission):
+		why = "can be read only by root"
+	default:
+		return img, err
 	}
-	if err != nil {
+	fmt.Fprintf(w, "note: the userland image %s: machines that do not have it build it themselves, which needs "+
+		"mmdebstrap and a Debian mirror\n", why)
+	return nil, nil
+}
+
+// openImage is the image to send.
+func (r *remoteFleet) openImage(ctx context.Context, w io.Writer, stateDir string) (*exportable, error) {
+	img, err := r.imageHere(w, stateDir)
+	if err != nil || img == nil {
 		return nil, err
 	}
 	x, err := img.Index(ctx)

@@ -64,7 +64,7 @@ func (r *remoteFleet) order() (durable.Order, error) {
 
 // sendImage brings the userland image of an order to the collector if it is built here.
 func (r *remoteFleet) sendImage(ctx context.Context, w io.Writer, o *durable.Order, stateDir string) error {
-	img, err := r.openImage(ctx, stateDir)
+	img, err := r.openImage(ctx, w, stateDir)
 	if err != nil || img == nil {
 		return err
 	}

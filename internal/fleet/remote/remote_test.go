@@ -298,6 +298,42 @@ func TestCancelResume(t *testing.T) {
 	}
 }
 
+// TestCorrected: a run that has measured nothing begins again with another campaign; its errors are shown whole, without
+// the output of other programs. Other runs are left as they are.
+func TestCorrected(t *testing.T) {
+	t.Parallel()
+	h, p := installed(t)
+	at := h.run("web")
+	ended := func(campaign, code string) Status {
+		t.Helper()
+		write(t, at+"/go", code, 0o600)
+		_, err := h.Start(t.Context(), p, "web", []byte(campaign))
+		must(t, err)
+		until(t, "it ends", func() bool { return free(at) })
+		return state(t, h, "web")
+	}
+	must(t, os.MkdirAll(at, 0o700))
+	ended("name: wrong\n", "2")
+	write(t, at+"/log", "tare: earlier\ntare: c.yaml:1:2: no a\n    1 | a\n      | ^\nc.yaml:2:2: no b\n"+
+		"  its last lines:\n    E: build\n  to fix: c\n", 0o600)
+	if s := state(t, h, "web"); s.Code != 2 || s.Log != "tare: c.yaml:1:2: no a\nc.yaml:2:2: no b\n  to fix: c" {
+		t.Errorf("%+v", s)
+	}
+	if _, err := h.Start(t.Context(), p, "web", []byte("name: right\n")); fault.KindOf(err) != fault.Campaign {
+		t.Errorf("a run that has a file: %v", err)
+	}
+	must(t, os.Remove(at+"/run.tare"))
+	if _, err := h.Resume(t.Context(), "web", []byte("name: right\n")); fault.KindOf(err) != fault.Campaign {
+		t.Errorf("resumed: %v", err)
+	}
+	if s := ended("name: right\n", "0"); !s.Complete() {
+		t.Errorf("%+v", s)
+	}
+	if got, err := os.ReadFile(at + "/run.tare"); err != nil || !strings.HasSuffix(string(got), "name: right\n") {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // TestRefused: without a known host key, tare does not log in; the error says so and is the host's.
 func TestRefused(t *testing.T) {
 	t.Parallel()

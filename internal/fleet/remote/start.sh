@@ -9,11 +9,15 @@ if [ "$mode" = resume ] && [ ! -e "$dir/started" ]; then
 fi
 mkdir -p "$dir"
 cd "$dir"
-if [ -e started ] && [ "$(cat started)" != "$hash" ]; then
-	echo other
-	exit
-fi
 exec 9>>lock
+if [ -e started ] && [ "$(cat started)" != "$hash" ]; then
+	# A run that has measured nothing may begin again, with a campaign that was put right.
+	if [ "$mode" = resume ] || [ -e run.tare ] || ! flock -n 9; then
+		echo other
+		exit
+	fi
+	rm started
+fi
 if ! flock -n 9; then # all processes of a run hold it
 	echo running
 	exit

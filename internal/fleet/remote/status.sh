@@ -12,8 +12,8 @@ fi
 if [ "$(cat status 2>/dev/null || echo 0)" != 0 ]; then
 	error=$(grep -n '^tare: ' log 2>/dev/null | tail -n 1 | cut -d : -f 1)
 fi
-if [ "${error:-}" ]; then
-	tail -n "+$error" log | head -n 40
+if [ "${error:-}" ]; then # without the output of other programs, which is indented
+	tail -n "+$error" log | grep -e '^[^ ]' -e '^  to fix: ' | head -n 20
 else
 	tail -n 1 log 2>/dev/null || true
 fi

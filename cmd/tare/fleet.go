@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/fleet"
+	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/report/page"
 	"github.com/tare-bench/tare/internal/store"
 )
@@ -92,6 +95,9 @@ func newFleetExport() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			for _, text := range res.Warnings {
+				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", report.Visible(text))
+			}
 			return writeTo(cmd, out, func(w io.Writer) error { return write(w, res) })
 		},
 	}
@@ -103,11 +109,16 @@ func newFleetExport() *cobra.Command {
 
 // fleetOf reads and analyzes a fleet.
 func fleetOf(ctx context.Context, args []string, all bool) (*fleet.Result, error) {
-	name, members, err := readFleet(ctx, args)
+	name, members, absent, err := readFleet(ctx, args)
 	if err != nil {
 		return nil, err
 	}
-	return fleet.Analyze(name, members, all)
+	res, err := fleet.Analyze(name, members, all)
+	if err == nil && absent != nil {
+		res.Warnings = append(res.Warnings, fmt.Sprintf("no run files here of %s, left out: tare fleet fetch %s",
+			report.And(absent), args[0]))
+	}
+	return res, err
 }
 
 // isFleet reports whether an argument names a fleet: its file, its JSON, or a folder of folders of runs.
@@ -156,34 +167,40 @@ func readFleetJSON(path string) (*fleet.Result, error) {
 	return fleet.ParseJSON(path, text)
 }
 
-// readFleet reads the runs of a fleet's file, or of run files and folders.
-func readFleet(ctx context.Context, args []string) (name string, machines []fleet.Machine, err error) {
+// readFleet reads the runs of a fleet's file, or of run files and folders. absent are the machines of a fleet's file of
+// which there are no runs.
+func readFleet(ctx context.Context, args []string) (name string, machines []fleet.Machine, absent []string, err error) {
 	r := fleetReader{ctx: ctx, byHost: map[string]int{}}
 	if len(args) == 1 && isYAML(args[0]) {
 		f, err := openFleet(args[0])
 		if err != nil {
-			return "", nil, err
+			return "", nil, nil, err
 		}
 		for _, m := range f.Machines {
-			files, err := runsIn(f.Runs(m.Name))
-			if err != nil {
-				return "", nil, fault.WithRemedy(err, "tare fleet fetch %s, or remove %s from it", args[0], m.Name)
+			files, err := filepath.Glob(filepath.Join(escapeGlob(f.Runs(m.Name)), "*.tare"))
+			if err == nil && files == nil {
+				absent = append(absent, m.Name)
+				continue
 			}
-			if err := r.machine(m.Name, m.Group, files); err != nil {
-				return "", nil, err
+			if err := errors.Join(err, r.machine(m.Name, m.Group, files)); err != nil {
+				return "", nil, nil, err
 			}
 		}
-		return f.Name, r.machines, nil
+		if r.machines == nil {
+			return "", nil, nil, fault.WithRemedy(fault.Campaignf("%s: there are no run files of its machines in %s", args[0],
+				f.Results), "tare fleet fetch %s", args[0])
+		}
+		return f.Name, r.machines, absent, nil
 	}
 	for _, path := range args {
 		if isYAML(path) {
-			return "", nil, fault.Campaignf("%s: a fleet file must be the only argument", path)
+			return "", nil, nil, fault.Campaignf("%s: a fleet file must be the only argument", path)
 		}
 		if err := r.path(path); err != nil {
-			return "", nil, err
+			return "", nil, nil, err
 		}
 	}
-	return "", r.machines, nil
+	return "", r.machines, nil, nil
 }
 
 func isYAML(path string) bool {

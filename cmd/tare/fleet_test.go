@@ -158,6 +158,7 @@ func TestFleetRun(t *testing.T) {
 	t.Cleanup(func() { write("over", "", 0o644) })
 	write("wrong-c.yaml", "{name: c, arms: [native], workloads: [sysbench]}\n", 0o644)
 	write("wrong.yaml", "name: other\ncampaign: wrong-c.yaml\nmachines: {down: }\n", 0o644)
+	write("twice.yaml", "name: twice\nmachines: {node1: , node2: {ssh: node1}}\n", 0o644)
 	write("config.yaml", "ssh_config: gone.conf\n"+fmt.Sprintf(fleetFile, ""), 0o644)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("FLEET", dir)
@@ -169,6 +170,7 @@ func TestFleetRun(t *testing.T) {
 	}{
 		{"status racks.yaml", 3, []string{"node1: no connection to node1", "node3: has no run of this name"}},
 		{"doctor racks.yaml --program standin", 3, []string{
+			"note: the userland image is not built here (tare image c.yaml builds it): machines that do not have it build it",
 			"node2: no description systems: lxc spoils: swap is in use cannot measure the campaign: there is no mkfs.ext4 " +
 				"to fix: how node3:", "3 of 3 machines failed"}},
 		{"doctor wrong.yaml --program standin", 2, []string{`tare: wrong-c.yaml:1:39: unknown workload "sysbench"`}},
@@ -191,8 +193,14 @@ func TestFleetRun(t *testing.T) {
 		{"status none.yaml", 2, []string{`has a run "other" to fix: start it with tare fleet run`}},
 		{"run long.yaml --program standin", 0, []string{"node1: running"}},
 		{"fetch racks.yaml --run long", 4, []string{"node1: not fetched, because its run is not over: running: 3 blocks",
-			"node2: has no run of this name", "3 of 3 machines have no run file to fetch yet: node1, node2, node3"}},
+			"node2: has no run of this name", "no run file to fetch yet on 3 of 3 machines: node1, node2, node3"}},
 		{"show racks.yaml", 0, []string{"Fleet racks: 3 machines in 1 group", "sysbench-cpu lxc 3"}},
+		{"show part.yaml", 0, []string{"Fleet racks: 3 machines in 1 group",
+			"Warning: no run files here of node4, left out: tare fleet fetch part.yaml"}},
+		{"export part.yaml", 0, []string{"warning: no run files here of node4", "machine,unknown CPU,node1"}},
+		{"show none.yaml", 2, []string{"there are no run files of its machines in other to fix: tare fleet fetch none.yaml"}},
+		{"run none.yaml", 2, []string{"the fleet has no campaign to run to fix: campaign: FILE.yaml in none.yaml"}},
+		{"status twice.yaml", 2, []string{`twice.yaml: ssh "node1" leads to one machine, but node1 and node2 are two`}},
 		{"status part.yaml", 3, []string{"node1: complete", "node4: no connection to down", "1 of 4 machines failed: node4"}},
 		{"status stop.yaml", 4, []string{"node: has not answered yet", "interrupted: runs that were started go on"}},
 		{"run stop.yaml --program standin", 4, []string{"interrupted: runs that were started go on"}},

@@ -411,8 +411,8 @@ their runs are complete.`,
 				return err
 			}
 			if r.campaign == nil {
-				return fault.WithRemedy(fault.Campaignf("%s: the fleet has no campaign to run", args[0]), "campaign: FILE.yaml in %s",
-					args[0])
+				return fault.WithRemedy(fault.Campaignf("%s: the fleet has no campaign to run", args[0]),
+					"campaign: FILE.yaml in %s", args[0])
 			}
 			p, err := remote.ProgramAt(f.program)
 			if err != nil {

@@ -63,7 +63,7 @@ func (r *remoteFleet) outcome(cmd *cobra.Command, errs []error) error {
 	if err := failedOn(r.Machines, failed); err != nil || open == nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "tare: %d of %d machines have no run file to fetch yet: %s\n"+
+	fmt.Fprintf(cmd.ErrOrStderr(), "tare: no run file to fetch yet on %d of %d machines: %s\n"+
 		"  to fix: fetch again when tare fleet status says that their runs are over\n", len(open), len(errs),
 		strings.Join(open, ", "))
 	return errIncomplete

@@ -218,7 +218,7 @@ func TestLiveTemporalOffLine(t *testing.T) {
 	check := fleetIn(t, f.dir)
 	check(exitCampaign, "fetch f.yaml --run g", `Temporal has no run "g" of fleet f`)
 	check(exitIncomplete, "fetch f.yaml", "node: fetched", "slow: not part of this run",
-		"1 of 2 machines have no run file")
+		"no run file to fetch yet on 1 of 2 machines")
 	check(exitHost, "resume f.yaml", "node: done: 16 trials", "slow: offline: it takes", "1 of 2 machines failed: slow")
 	check(0, "status f.yaml", "slow: offline: it takes")
 	check(0, "resume f.yaml --even-if-unhealthy", "node: done: 16 trials", "slow: waiting; offline: it takes")

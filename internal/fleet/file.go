@@ -142,10 +142,17 @@ func Parse(path string, text []byte) (*File, error) {
 	if strings.HasSuffix(f.Campaign, ".yaml") || strings.HasSuffix(f.Campaign, ".yml") {
 		f.Campaign = beside(f.Campaign)
 	}
+	at := map[string]string{} // machines by destination
 	for i := range f.Machines {
-		if f.Machines[i].SSH == "" {
-			f.Machines[i].SSH = f.Machines[i].Name
+		m := &f.Machines[i]
+		if m.SSH == "" {
+			m.SSH = m.Name
 		}
+		if other := at[m.SSH]; other != "" && f.Temporal.Address == "" {
+			return nil, fault.Campaignf("%s: ssh %s leads to one machine, but %s and %s are two", path, strict.Quote(m.SSH),
+				other, m.Name)
+		}
+		at[m.SSH] = m.Name
 	}
 	return &f, nil
 }

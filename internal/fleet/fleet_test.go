@@ -211,7 +211,8 @@ func TestFleet(t *testing.T) {
 // TestLeftOutOrder: machines that are left out for the same reason are named once, in their order.
 func TestLeftOutOrder(t *testing.T) {
 	t.Parallel()
-	g := Group{Costs: []Cost{{Arm: "lxc", Workload: "untar", Family: analyze.FamilyPrimary, LeftOut: []LeftOut{{"a", "odd"}, {"b", "other"}, {"c", "odd"}}}}}
+	out := []LeftOut{{"a", "odd"}, {"b", "other"}, {"c", "odd"}}
+	g := Group{Costs: []Cost{{Arm: "lxc", Workload: "untar", Family: analyze.FamilyPrimary, LeftOut: out}}}
 	if got := g.LeftOut(); !slices.Equal(got, []string{"a, c: lxc on untar: odd", "b: lxc on untar: other"}) {
 		t.Errorf("%q", got)
 	}

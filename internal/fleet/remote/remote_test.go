@@ -298,8 +298,8 @@ func TestCancelResume(t *testing.T) {
 	}
 }
 
-// TestCorrected: a run that has measured nothing begins again with another campaign; its errors are shown whole, without
-// the output of other programs. Other runs are left as they are.
+// TestCorrected: a run that has measured nothing begins again with another campaign; its errors are shown whole,
+// without the output of other programs. Other runs are left as they are.
 func TestCorrected(t *testing.T) {
 	t.Parallel()
 	h, p := installed(t)

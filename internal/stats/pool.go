@@ -47,7 +47,10 @@ func FromT(e Estimate, alpha float64) (Interval, error) {
 // the standard error s_i.
 type Pooled struct {
 	// Mean is μ with the interval of Hartung and Knapp: Student's t with k-1 degrees of freedom and
-	// the variance Σw(y-μ)² / ((k-1)Σw), w = 1/(s²+τ²) [Hartung & Knapp, Statistics in Medicine 2001].
+	// the variance Σw(y-μ)² / ((k-1)Σw), w = 1/(s²+τ²) [Hartung & Knapp, Statistics in Medicine 2001],
+	// or the 1/Σw of the model if that is larger [Röver, Knapp & Friede, BMC Med. Res. Methodol. 2015]:
+	// the estimates of few machines are sometimes closer together than their standard errors allow, by
+	// chance, and the mean would seem far more precise than any of them.
 	Mean Interval
 	// Tau2 is τ² by restricted maximum likelihood, in the square of the unit [Viechtbauer, J. Educ.
 	// Behav. Stat. 2005], with its interval by Q profiles [Viechtbauer, Statistics in Medicine 2007].
@@ -93,7 +96,7 @@ func (e effects) pool(alpha float64) (out Pooled) {
 	n := len(e.y)
 	k := float64(n)
 	mean = capFinite(e.shift + e.scale*mean)
-	se := capFinite(e.scale * math.Sqrt(e.q(tau2)/(k-1)/weight))
+	se := capFinite(e.scale * math.Sqrt(max(e.q(tau2)/(k-1), 1)/weight))
 	out.Mean, out.Tau2, out.Q = tInterval(mean, se, k-1, n, alpha), e.square(tau2), capFinite(e.q(0))
 	if n > 2 {
 		out.Next = tInterval(mean, capFinite(math.Hypot(e.scale*math.Sqrt(tau2), se)), k-2, n, alpha)
@@ -110,9 +113,8 @@ func (e effects) pool(alpha float64) (out Pooled) {
 type Deleted struct {
 	Pooled
 	// Residual is the machine's estimate minus the mean of the others, over the standard error of
-	// that difference, √(s²+τ²+SE²): the externally standardized residual [Viechtbauer & Cheung,
-	// Research Synthesis Methods 2010]. SE is that of the model, or Hartung and Knapp's if that is
-	// larger.
+	// that difference, √(s²+τ²+SE²) with SE that of Mean: the externally standardized residual
+	// [Viechtbauer & Cheung, Research Synthesis Methods 2010].
 	Residual float64
 	// P is the two-sided p-value of "the machine is like the others", by Student's t with the degrees
 	// of freedom of the others' prediction interval, k-3, or of the machine's own standard error if
@@ -133,8 +135,7 @@ func LeaveOneOut(of []Estimate, alpha float64) ([]Deleted, error) {
 	for i, machine := range of {
 		e := newEffects(slices.Delete(slices.Clone(of), i, i+1))
 		p := e.pool(alpha)
-		_, weight := e.mean(e.reml())
-		others := p.Tau2 + math.Pow(max(p.Mean.StdErr, e.scale/math.Sqrt(weight)), 2)
+		others := p.Tau2 + p.Mean.StdErr*p.Mean.StdErr
 		own := machine.StdErr * machine.StdErr
 		spread := capFinite(math.Sqrt(own + others))
 		df := float64(len(of) - 3)

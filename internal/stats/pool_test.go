@@ -108,6 +108,8 @@ func TestPoolEqual(t *testing.T) {
 	if err != nil || p.Tau2 != 0 || p.I2 != 0 || p.Tau2Low != 0 || p.QP < 0.9 {
 		t.Errorf("alike: %+v, %v", p, err)
 	}
+	// Three together are more precise than one, but not as much as their values seem to say.
+	near(t, "standard error of values that are alike by chance", p.Mean.StdErr, 0.1/math.Sqrt(3), 1e-12)
 }
 
 // TestPoolScales: the unit of the values does not matter.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tare-bench/tare/internal/experiment"
+	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/host/doctor"
 	"github.com/tare-bench/tare/internal/host/watch"
@@ -105,15 +106,14 @@ const maxCampaign = 2 << 20
 // noVolumes says of all file systems and backings of data volumes why there can be none here.
 func noVolumes() map[string]string {
 	why := map[string]string{}
-	lacks := func(what string, err error) {
+	for what, err := range map[string]error{
+		"ext4": volume.CheckFS("ext4"), "ext2": volume.CheckFS("ext2"), "xfs": volume.CheckFS("xfs"),
+		"backing " + model.BackingQCOW2: volume.CheckBacking(model.BackingQCOW2),
+	} {
 		if err != nil {
-			why[what] = strings.ReplaceAll(err.Error(), "\n  ", "; ")
+			why[what] = fault.OneLine(err)
 		}
 	}
-	for _, fs := range []string{"ext4", "ext2", "xfs"} {
-		lacks(fs, volume.CheckFS(fs))
-	}
-	lacks("backing "+model.BackingQCOW2, volume.CheckBacking(model.BackingQCOW2))
 	return why
 }
 

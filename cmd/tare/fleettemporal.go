@@ -32,8 +32,8 @@ func overTemporal(c *cobra.Command, f *fleetFlags,
 			return overSSH(cmd, args)
 		}
 		t, err := durable.Dial(cmd.Context(), r.Temporal, func() {
-			fmt.Fprintln(cmd.ErrOrStderr(), "no tare fleet serve of this build is connected to Temporal; waiting for one, "+
-				"for 70 s at most")
+			fmt.Fprintf(cmd.ErrOrStderr(), "no tare fleet serve of this build is connected to Temporal; waiting for it, up to "+
+				"%.0f s\n", durable.Reconnection.Seconds())
 		})
 		if err != nil {
 			return err

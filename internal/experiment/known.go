@@ -2,9 +2,9 @@ package experiment
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
@@ -61,7 +61,7 @@ func (t *Testbed) ioCap(caps system.Capabilities) campaign.IOCap {
 	}
 	if t.Host != nil {
 		if err := t.Host.Cgroups.CheckIO(); err != nil {
-			return campaign.IOCap{Why: strings.ReplaceAll(err.Error(), "\n  ", "; ")}
+			return campaign.IOCap{Why: fault.OneLine(err)}
 		}
 	}
 	// A control group caps devices: a file has none of its own.

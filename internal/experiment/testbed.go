@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -181,7 +180,7 @@ func (t *Testbed) Lacks(c *campaign.Campaign) map[string]string {
 	}
 	lacks := func(what string, err error) {
 		if err != nil {
-			why[what] = strings.ReplaceAll(err.Error(), "\n  ", "; ")
+			why[what] = fault.OneLine(err)
 		}
 	}
 	volumes := slices.ContainsFunc(c.Arms, func(a campaign.Arm) bool {

@@ -7,6 +7,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Kind is whose fault an error was.
@@ -83,6 +84,9 @@ func KindOf(err error) Kind {
 	}
 	return Internal
 }
+
+// OneLine words an error and its remedy in one line.
+func OneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n  ", "; ") }
 
 // RemedyOf returns the first remedy in err's chain, or "".
 func RemedyOf(err error) string {

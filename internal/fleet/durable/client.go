@@ -26,17 +26,18 @@ type Client struct {
 	patience time.Duration
 }
 
-// reconnection is how long a connected coordinator may seem to be away. It asks for work, and waits a minute for it; a
+// Reconnection is how long a connected coordinator may seem to be away. It asks for work, and waits a minute for it; a
 // server of Temporal's that became responsible for its queue meanwhile knows of it only when it asks again.
-const reconnection = 70 * time.Second
+const Reconnection = 70 * time.Second
 
-// Dial connects to Temporal. The client calls waits once if no coordinator is connected and it waits for one.
+// Dial connects to Temporal. The client calls waits once if no coordinator is connected, and waits for one, for
+// Reconnection at most.
 func Dial(ctx context.Context, c Connection, waits func()) (*Client, error) {
 	t, err := dial(ctx, c, "tare fleet")
 	if err != nil {
 		return nil, err
 	}
-	return &Client{t, sync.OnceFunc(waits), reconnection}, nil
+	return &Client{t, sync.OnceFunc(waits), Reconnection}, nil
 }
 
 // Close ends the connection. Runs go on.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
@@ -155,7 +156,18 @@ func TestFleetRun(t *testing.T) {
 	write("stop.yaml", "name: stop\ncampaign: c.yaml\nmachines: {node: {ssh: interrupting}}\n", 0o644)
 	write("none.yaml", "name: other\ndir: /MACHINE/state\nmachines: {nobody: }\n", 0o644)
 	write("long.yaml", "name: long\ncampaign: c.yaml\nbudget: 90s\ndir: /MACHINE/state\nmachines: {node1: }\n", 0o644)
-	t.Cleanup(func() { write("over", "", 0o644) })
+	t.Cleanup(func() { // the run that goes on ends before its folder goes
+		write("over", "", 0o644)
+		long := filepath.Join(dir, "node1/state/runs/long")
+		for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(10 * time.Millisecond) {
+			_, err := os.Stat(filepath.Join(long, "started"))
+			_, over := os.Stat(filepath.Join(long, "status"))
+			if err != nil || over == nil {
+				return
+			}
+		}
+		t.Error("the run that goes on does not end")
+	})
 	write("wrong-c.yaml", "{name: c, arms: [native], workloads: [sysbench]}\n", 0o644)
 	write("wrong.yaml", "name: other\ncampaign: wrong-c.yaml\nmachines: {down: }\n", 0o644)
 	write("twice.yaml", "name: twice\nmachines: {node1: , node2: {ssh: node1}}\n", 0o644)

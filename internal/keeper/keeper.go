@@ -85,11 +85,12 @@ func Keep(ctx context.Context, i *instance.Instance, s Status, start func(contex
 	if err != nil {
 		return err
 	}
+	defer l.Close() // removes the socket; the server does not know l yet if start fails at once
 	server := k.serve(ctx, l)
 	err = k.keep(ctx, start)
 	k.err = err
 	close(k.gone)
-	// Let the client that asked for the removal get its answer. This also removes the socket.
+	// Let the client that asked for the removal get its answer.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	return errors.Join(err, server.Shutdown(last))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -295,6 +296,26 @@ func TestRemove(t *testing.T) {
 		t.Errorf("got: %v", err)
 	}
 	wantFault(t, c.Freeze(t.Context()), fault.Host, "does not answer")
+}
+
+// TestFailsAtOnce: a guest which fails before the keeper's server has begun leaves no socket.
+func TestFailsAtOnce(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("keepers need root: their sockets are in /run/tare")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that the server's goroutine has to wait
+	for range 20 {
+		i, err := instance.New()
+		must(t, err)
+		err = Keep(t.Context(), i, Status{Name: "hasty", System: "fake"}, func(context.Context) (*system.Machine, error) {
+			return nil, fault.Guestf("no luck")
+		})
+		wantFault(t, err, fault.Guest, "no luck")
+		if left := instance.Sockets(); len(left) > 0 {
+			t.Fatalf("left behind: %q", left)
+		}
+		i.Close()
+	}
 }
 
 // TestEnds: however a guest or its keeper ends, nobody waits for them.

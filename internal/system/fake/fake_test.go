@@ -167,6 +167,9 @@ func TestFrozen(t *testing.T) {
 		t.Errorf("a frozen guest ran a command: %v", err)
 	case <-time.After(50 * time.Millisecond):
 	}
+	for !slices.Contains(d.Events(), "talked to while frozen fake-a") { // on a busy host, the command needs longer
+		time.Sleep(time.Millisecond)
+	}
 	if err := m.Thaw(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -176,9 +179,6 @@ func TestFrozen(t *testing.T) {
 	after, err := m.Agent.Clock(t.Context(), 5)
 	if err != nil || before.Offset-after.Offset < 50*time.Millisecond-before.Delay-after.Delay {
 		t.Errorf("the clock did not stand still: %+v, %+v, %v", before, after, err)
-	}
-	if !slices.Contains(d.Events(), "talked to while frozen fake-a") {
-		t.Errorf("%q", d.Events())
 	}
 }
 

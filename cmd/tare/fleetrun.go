@@ -87,8 +87,8 @@ func (r *remoteFleet) runFile(m fleet.Member) string {
 
 // each does something on all machines, and returns what it says in their order. An error of one machine does not keep
 // the others from it.
-func each(r *remoteFleet, do func(fleet.Member, remote.Host) (string, error)) (said []string, errs []error) {
-	said, errs = make([]string, len(r.Machines)), make([]error, len(r.Machines))
+func each[T any](r *remoteFleet, do func(fleet.Member, remote.Host) (T, error)) (said []T, errs []error) {
+	said, errs = make([]T, len(r.Machines)), make([]error, len(r.Machines))
 	slots := make(chan struct{}, mostLogins)
 	var all sync.WaitGroup
 	for i, m := range r.Machines {

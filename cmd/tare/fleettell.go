@@ -86,13 +86,8 @@ func (r *remoteFleet) noSuchRun(ctx context.Context) error {
 
 // runsThere are the names of the runs on the machines that answer, without checks of health.
 func (r *remoteFleet) runsThere(ctx context.Context) (names []string) {
-	said, _ := each(r, func(_ fleet.Member, h remote.Host) (string, error) {
-		runs, err := h.Runs(ctx)
-		return strings.Join(runs, "/"), err // which no name has
-	})
-	for _, runs := range said {
-		names = append(names, strings.FieldsFunc(runs, func(c rune) bool { return c == '/' })...)
-	}
+	said, _ := each(r, func(_ fleet.Member, h remote.Host) ([]string, error) { return h.Runs(ctx) })
+	names = slices.Concat(said...)
 	slices.Sort(names)
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return strings.HasPrefix(name, healthRun) })
 }

@@ -109,9 +109,6 @@ func (r *runner) begin(ctx context.Context, m *member, step workload.Step,
 	sv := startService(ctx, m.guest.machine, step, cmd)
 	sv.grace = stressGrace
 	m.x.services = append(m.x.services, sv)
-	if err := sv.started(ctx); err != nil {
-		return err
-	}
 	late, err := sv.ready(ctx, cmd)
 	if err == nil {
 		err = late

@@ -62,11 +62,14 @@ func (s *service) started(ctx context.Context) error {
 	return nil
 }
 
-// ready waits until the step's Ready command, run as probe, succeeds, but at
-// most probe.Timeout. late is the error if it did not succeed. A server that
-// ended meanwhile is not late; its result shows why. err means that the guest is
-// broken.
+// ready waits until the server has started and the step's Ready command, run as
+// probe, succeeds, but at most probe.Timeout. late is the error if it did not
+// succeed. A server that ended meanwhile is not late; its result shows why. err
+// means that the guest is broken.
 func (s *service) ready(ctx context.Context, probe agent.Command) (late, err error) {
+	if err := s.started(ctx); err != nil {
+		return nil, err
+	}
 	limit := probe.Timeout
 	deadline := time.Now().Add(limit)
 	probe.Argv, probe.Timeout, probe.OutputLimit = s.step.Ready, quickTimeout, leastOutput

@@ -36,6 +36,14 @@ func (s *scripted) count(what string, t Task) int {
 	return s.calls[what+" "+t.Machine]
 }
 
+// called returns how often an activity was executed on a machine; "Measure node1", say. An activity which was cancelled
+// may still be running.
+func (s *scripted) called(what string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[what]
+}
+
 // fleetOf executes a fleet's workflow, whose time does not pass in reality, on machines that do what s
 // says.
 func fleetOf(t *testing.T, s *scripted, machines int, change func(*testsuite.TestWorkflowEnvironment, *Order)) (
@@ -117,7 +125,7 @@ func TestFleet(t *testing.T) {
 			t.Errorf("%s: %+v", m, r)
 		}
 		for _, what := range []string{"Doctor", "Prepare", "Measure", "Collect"} {
-			if n := s.calls[what+" "+m]; n != 1 {
+			if n := s.called(what + " " + m); n != 1 {
 				t.Errorf("%s on %s: %d times", what, m, n)
 			}
 		}
@@ -152,10 +160,10 @@ func TestHostsFault(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", m, results[m], want)
 		}
 	}
-	if n := s.calls["Measure node2"]; n != 6 || !strings.Contains(results["node2"].Error, "no loop device") {
+	if n := s.called("Measure node2"); n != 6 || !strings.Contains(results["node2"].Error, "no loop device") {
 		t.Errorf("node2 was tried %d times: %+v", n, results["node2"])
 	}
-	if n := s.calls["Collect node2"]; n != 0 {
+	if n := s.called("Collect node2"); n != 0 {
 		t.Error("a run that failed is collected as if it were complete")
 	}
 }
@@ -170,8 +178,8 @@ func TestDeadWorkers(t *testing.T) {
 		return Outcome{Trials: attempt}, nil
 	}}
 	results, err := fleetOf(t, s, 1, nil)
-	if err != nil || results["node1"].State != Done || s.calls["Measure node1"] != 2*mostDeaths+1 {
-		t.Errorf("%+v, %v after %d attempts", results, err, s.calls["Measure node1"])
+	if err != nil || results["node1"].State != Done || s.called("Measure node1") != 2*mostDeaths+1 {
+		t.Errorf("%+v, %v after %d attempts", results, err, s.called("Measure node1"))
 	}
 }
 
@@ -190,7 +198,7 @@ func TestCampaignsFault(t *testing.T) {
 			results["node1"].Error != "unknown workload" {
 			t.Errorf("%s: %+v, %v", kind, results, err)
 		}
-		if s.calls["Prepare node1"] != 1 || s.calls["Measure node1"] != 0 {
+		if s.called("Prepare node1") != 1 || s.called("Measure node1") != 0 {
 			t.Errorf("%s: %v", kind, s.calls)
 		}
 	}
@@ -243,8 +251,8 @@ func TestWrongBoot(t *testing.T) {
 		t.Errorf("%+v, %v", results, err)
 	}
 	r := results["node1"]
-	if r.State != Failed || r.Trials != 4*right || s.calls["Reboot node1"] != right {
-		t.Errorf("%+v after %d reboots", r, s.calls["Reboot node1"])
+	if r.State != Failed || r.Trials != 4*right || s.called("Reboot node1") != right {
+		t.Errorf("%+v after %d reboots", r, s.called("Reboot node1"))
 	}
 	for _, want := range []string{"it was rebooted as xen", `"Xen 4.17"`, "another boot", "tare fleet resume"} {
 		if !strings.Contains(r.Error, want) {
@@ -304,7 +312,7 @@ func TestCancelled(t *testing.T) {
 		if r.State != Cancelled {
 			t.Errorf("%s: %+v", m, r)
 		}
-		collected += s.calls["Collect "+m]
+		collected += s.called("Collect " + m)
 	}
 	if collected != 1 {
 		t.Errorf("%d runs were collected, want the one that had begun", collected)
@@ -318,7 +326,7 @@ func TestResumed(t *testing.T) {
 	results, err := fleetOf(t, s, 2, func(_ *testsuite.TestWorkflowEnvironment, o *Order) {
 		o.Earlier = map[string]Result{"node1": {State: Done, Trials: 5}}
 	})
-	if err != nil || results["node1"].Trials != 5 || results["node2"].State != Done || s.calls["Doctor node1"] != 0 {
+	if err != nil || results["node1"].Trials != 5 || results["node2"].State != Done || s.called("Doctor node1") != 0 {
 		t.Errorf("%+v, %v, %v", results, s.calls, err)
 	}
 }
@@ -337,7 +345,7 @@ func TestManyMachines(t *testing.T) {
 			waiting++
 		}
 	}
-	if waiting != 5 || s.calls["Collect node3"] != 1 || s.calls["Doctor node4"] != 0 {
+	if waiting != 5 || s.called("Collect node3") != 1 || s.called("Doctor node4") != 0 {
 		t.Errorf("%d machines are left for the next workflow", waiting)
 	}
 }
@@ -385,7 +393,7 @@ func TestOff(t *testing.T) {
 		t.Errorf("%v in %d turns", measured, turns)
 	}
 	for _, m := range measured[:8-absent] {
-		if s.calls["Doctor "+m] != 1 {
+		if s.called("Doctor "+m) != 1 {
 			t.Errorf("%s, which was off, was measured before others: %v", m, measured)
 		}
 	}

@@ -441,8 +441,11 @@ func testKilled(t *testing.T, d system.Driver, h *system.Host) {
 			if err != nil || len(pids) == 0 {
 				t.Errorf("processes of the guest: %v, %v", pids, err)
 			}
-			for _, pid := range pids {
-				unix.Kill(pid, unix.SIGKILL)
+			// Stopped first, an agent that is killed after its command does not report the command's end.
+			for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGKILL} {
+				for _, pid := range pids {
+					unix.Kill(pid, sig)
+				}
 			}
 		}()
 	}})

@@ -113,6 +113,7 @@ func (t *tools) follow() {
 		case types.VirtualMachinePowerStatePoweredOn:
 			t.signal(syscall.SIGCONT)
 		default:
+			t.signal(syscall.SIGSTOP) // all of a machine stops at once: its agent does not report its programs' ends
 			t.signal(syscall.SIGKILL)
 			return
 		}

@@ -117,7 +117,7 @@ esac
 trap 'echo cancelled; exit 4' TERM
 echo "$1" >>began
 echo $$ >pid
-while [ ! -e go ]; do sleep 0.02; done
+while [ ! -s go ]; do sleep 0.02; done
 echo "last line"
 exit "$(cat go)"
 `

@@ -36,7 +36,7 @@ run) case " $* " in
 	esac ;;
 esac
 echo "began $1"
-while [ ! -e go ]; do sleep 0.02; done
+while [ ! -s go ]; do sleep 0.02; done
 echo "trial 7"
 exit "$(cat go)"
 `
